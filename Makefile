@@ -1,0 +1,166 @@
+# sluice - build, test, measure, install.
+#
+#	make            the binary ./sluice; warnings are errors
+#	make demo       install what is missing, build, and show a message on its way
+#	make check      install what is missing, build, and run every test
+#	make lint       floors, format, warnings of a second compiler
+#	make bench      speed, side by side with others in one run
+#	make fuzz       the parsers, under libFuzzer, for a minute each
+#	make install    DESTDIR= PREFIX=/usr/local SYSCONFDIR=/etc; LINKS=force: sendmail and mailq too
+#			where another program has these names
+#
+#	make generated  write etc/sluice.conf and etc/sluice.conf.5 anew from base/conf_table.h
+#
+# SAN=address or SAN=thread builds with that sanitizer into a tree of its own, build/SAN.
+
+FOLDERS = base spool dns smtpd qmgr smtpc sim cmd
+PREFIX = /usr/local
+SYSCONFDIR = /etc
+
+SAN =
+B = build/$(or $(SAN),plain)
+BIN = $(if $(SAN),$(B)/sluice,sluice)
+
+PACKAGES = libcdb openssl libcares ldns libidn2 libmicrohttpd libconfuse libisal libsystemd
+WARN = -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Werror
+SANFLAGS_address = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+SANFLAGS_thread = -fsanitize=thread -fno-omit-frame-pointer
+SANFLAGS_fuzz = -fsanitize=fuzzer-no-link,address,undefined -fno-omit-frame-pointer
+SANFLAGS = $(SANFLAGS_$(SAN))
+CFLAGS = -O2 -g
+# Expanded only when something is compiled: the packages may be missing until `make deps`.
+PKG_CFLAGS = $(shell pkg-config --cflags $(PACKAGES))
+PKG_LIBS = $(shell pkg-config --libs $(PACKAGES)) -lev -lpthread -lm
+ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -I. $(WARN) $(CFLAGS) $(SANFLAGS) $(PKG_CFLAGS)
+
+SRC = $(foreach f,$(FOLDERS),$(wildcard $(f)/*.c))
+LIBS = $(foreach f,$(FOLDERS),$(B)/lib$(f).a)
+# Static libraries in the order of the floors, highest first, for the linker.
+LINK = $(B)/libsim.a $(B)/libsmtpd.a $(B)/libqmgr.a $(B)/libsmtpc.a $(B)/libdns.a $(B)/libspool.a $(B)/libbase.a
+
+all: $(BIN)
+
+$(BIN): $(B)/libcmd.a $(LINK)
+	$(CC) $(CFLAGS) $(SANFLAGS) -o $@ -Wl,--whole-archive $(B)/libcmd.a -Wl,--no-whole-archive $(LINK) $(PKG_LIBS)
+
+define folder
+$(B)/lib$(1).a: $(patsubst %.c,$(B)/%.o,$(wildcard $(1)/*.c))
+	@mkdir -p $$(@D)
+	@rm -f $$@
+	@ar rcs $$@ $$^
+endef
+$(foreach f,$(FOLDERS),$(eval $(call folder,$(f))))
+
+$(B)/%.o: %.c
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
+
+# Unit tests: tests/unit/FOLDER/test_X.c becomes build/plain/tests/unit/FOLDER/test_X.
+UNIT = $(patsubst %.c,$(B)/%,$(wildcard tests/unit/*/test_*.c))
+
+unit: $(UNIT)
+
+# A test of cmd/ includes what it tests: main() is in that folder's library.
+$(B)/tests/unit/%: tests/unit/%.c $(LINK)
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -Wno-missing-prototypes -MMD -MP -o $@ $< $(filter %.o,$^) $(LINK) $(PKG_LIBS) $(EDGES) -lcmocka
+
+# The spool on a disk in memory, driven by one thread: its edges are replaced.
+MEMDISK = $(patsubst %,$(B)/tests/unit/spool/%.o,blocks memdisk memdisk_cut memdisk_names memdisk_node edges book letter world world_acts)
+ON_MEMDISK = $(patsubst %,$(B)/tests/unit/spool/%,test_power_cut test_disk_faults test_disk_lessons test_weeks)
+$(ON_MEMDISK): $(MEMDISK)
+WRAP = -Wl,--wrap=pthread_create,--wrap=pthread_join,--wrap=sem_wait
+$(ON_MEMDISK): EDGES = $(WRAP)
+
+# Fuzzers: tests/fuzz/fuzz_X.c becomes build/fuzz/fuzz_X, with a tree of objects of its own.
+FUZZ = $(patsubst tests/fuzz/%.c,build/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
+FUZZ_SECONDS = 60
+
+fuzz: deps
+	$(MAKE) CC=clang SAN=fuzz WARN=-Wall $(FUZZ)
+	$(MAKE) build/plain/tests/fuzz/corpus_spool_record
+	mkdir -p build/fuzz/fuzz_spool_record.corpus
+	build/plain/tests/fuzz/corpus_spool_record build/fuzz/fuzz_spool_record.corpus
+	for f in $(FUZZ); do mkdir -p $$f.corpus; $$f -max_total_time=$(FUZZ_SECONDS) $$f.corpus || exit 1; done
+
+build/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(LINK)
+	$(CC) $(filter-out -Wmissing-prototypes,$(ALL_CFLAGS)) -fsanitize=fuzzer -o $@ $< $(LINK) $(PKG_LIBS)
+
+# Segments for a fuzzer to begin with.
+$(B)/tests/fuzz/corpus_%: tests/fuzz/corpus_%.c $(MEMDISK) $(LINK)
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -o $@ $^ $(PKG_LIBS) $(WRAP)
+
+# What fills a queue for the measurements.
+GENERATOR = build/plain/tests/bench/generate_queue
+
+$(GENERATOR): tests/bench/generate_queue.c $(B)/libspool.a $(B)/libbase.a
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -MMD -MP -o $@ $< $(B)/libspool.a $(B)/libbase.a $(PKG_LIBS)
+
+# What is made from base/conf_table.h and kept in the tree; lint sees that it is up to date.
+generated: $(BIN)
+	./sluice config --sample > etc/sluice.conf
+	./sluice config --manual > build/settings.mdoc
+	sed -e '/^@SETTINGS@$$/{r build/settings.mdoc' -e 'd}' etc/sluice.conf.5.in > etc/sluice.conf.5
+
+deps:
+	@etc/install-deps
+
+demo: deps
+	@$(MAKE) --no-print-directory
+	@tests/demo
+
+lint: deps
+	@$(MAKE) --no-print-directory
+	@tests/lint
+
+check: deps
+	@$(MAKE) --no-print-directory
+	@tests/lint
+	@tests/peers
+	@tests/run
+
+# Measurements of one part: tests/bench/bench_X.c becomes build/plain/tests/bench/bench_X.
+BENCH = $(patsubst %.c,$(B)/%,$(wildcard tests/bench/bench_*.c))
+
+$(B)/tests/bench/%: tests/bench/%.c $(LINK)
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -MMD -MP -o $@ $< $(LINK) $(PKG_LIBS)
+
+bench: deps
+	@$(MAKE) --no-print-directory all $(BENCH) $(GENERATOR)
+	@tests/peers
+	@tests/bench/run
+
+# Files that hold the place of the program, or of the configuration, are made to hold ours.
+PLACES = sed -e 's|/usr/local/sbin|$(PREFIX)/sbin|g' -e 's|/etc/sluice|$(SYSCONFDIR)/sluice|g'
+UNITS = $(DESTDIR)$(or $(UNITDIR),/lib/systemd/system)
+SHARE = $(DESTDIR)$(PREFIX)/share
+
+install: $(BIN)
+	install -D -m 755 sluice $(DESTDIR)$(PREFIX)/sbin/sluice.new
+	mv -f $(DESTDIR)$(PREFIX)/sbin/sluice.new $(DESTDIR)$(PREFIX)/sbin/sluice
+	install -D -m 644 etc/sluice.8 $(SHARE)/man/man8/sluice.8
+	install -D -m 644 etc/sluice.conf.5 $(SHARE)/man/man5/sluice.conf.5
+	install -D -m 644 etc/sluice-sim.5 $(SHARE)/man/man5/sluice-sim.5
+	install -D -m 644 etc/completion/sluice.bash $(SHARE)/bash-completion/completions/sluice
+	install -D -m 644 etc/fail2ban/sluice.conf $(SHARE)/sluice/fail2ban.conf
+	install -d $(UNITS) $(DESTDIR)/usr/lib/sysusers.d $(DESTDIR)$(SYSCONFDIR)/logrotate.d
+	$(PLACES) etc/sluice.service > $(UNITS)/sluice.service
+	install -m 644 etc/sluice.socket $(UNITS)/sluice.socket
+	install -m 644 etc/sluice.sysusers $(DESTDIR)/usr/lib/sysusers.d/sluice.conf
+	test -e $(DESTDIR)$(SYSCONFDIR)/logrotate.d/sluice || \
+		$(PLACES) etc/sluice.logrotate > $(DESTDIR)$(SYSCONFDIR)/logrotate.d/sluice
+	install -d $(DESTDIR)$(SYSCONFDIR)/sluice
+	test -e $(DESTDIR)$(SYSCONFDIR)/sluice/sluice.conf || \
+		install -m 644 etc/sluice.conf $(DESTDIR)$(SYSCONFDIR)/sluice/sluice.conf
+	etc/install-links "$(DESTDIR)" "$(PREFIX)" "$(LINKS)"
+
+-include $(patsubst %.c,$(B)/%.d,$(SRC)) $(addsuffix .d,$(UNIT) $(BENCH) $(GENERATOR)) $(MEMDISK:.o=.d)
+
+clean:
+	rm -rf build/plain build/address build/thread build/fuzz sluice
+
+.PHONY: all unit clean fuzz generated deps demo lint check bench install
+.SECONDARY:

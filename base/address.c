@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: ISC */
+#include "base/address.h"
+
+#include <arpa/inet.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *address_text(const union address *a, char text[64])
+{
+	text[0] = '\0';
+	if (a->sa.sa_family == AF_INET)
+		inet_ntop(AF_INET, &a->in.sin_addr, text, 64);
+	else if (a->sa.sa_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&a->in6.sin6_addr))
+		inet_ntop(AF_INET, &a->in6.sin6_addr.s6_addr[12], text, 64);
+	else if (a->sa.sa_family == AF_INET6)
+		inet_ntop(AF_INET6, &a->in6.sin6_addr, text, 64);
+	return text;
+}
+
+int address_port(const union address *a)
+{
+	switch (a->sa.sa_family) {
+	case AF_INET:
+		return ntohs(a->in.sin_port);
+	case AF_INET6:
+		return ntohs(a->in6.sin6_port);
+	default:
+		return 0;
+	}
+}
+
+socklen_t address_size(const union address *a)
+{
+	return a->sa.sa_family == AF_INET6 ? sizeof a->in6 : sizeof a->in;
+}
+
+bool address_parse(const char *host, int port, union address *a)
+{
+	memset(a, 0, sizeof *a);
+	if (inet_pton(AF_INET, host, &a->in.sin_addr) == 1) {
+		a->in.sin_family = AF_INET;
+		a->in.sin_port = htons((uint16_t)port);
+		return true;
+	}
+	if (inet_pton(AF_INET6, host, &a->in6.sin6_addr) == 1) {
+		a->in6.sin6_family = AF_INET6;
+		a->in6.sin6_port = htons((uint16_t)port);
+		return true;
+	}
+	return false;
+}
+
+bool address_parse_with_port(const char *text, union address *a)
+{
+	char host[64];
+	const char *colon = strrchr(text, ':');
+	if (!colon || colon == text)
+		return false;
+	size_t digits = strlen(colon + 1), len = (size_t)(colon - text);
+	bool bracketed = text[0] == '[' && colon[-1] == ']';
+	if (digits < 1 || digits > 5 || strspn(colon + 1, "0123456789") != digits)
+		return false;
+	if (bracketed)
+		text++, len -= 2;
+	if (len >= sizeof host || atoi(colon + 1) > 65535)
+		return false;
+	memcpy(host, text, len);
+	host[len] = '\0';
+	/* "::1:25" could be an address without a port as well. */
+	return bracketed == (strchr(host, ':') != NULL) && address_parse(host, atoi(colon + 1), a);
+}
+
+int address_parse_sources(const char *text, union address source[2])
+{
+	int n = 0;
+	for (text += strspn(text, ", "); *text; text += strspn(text, ", ")) {
+		char one[64];
+		size_t len = strcspn(text, ", ");
+		if (n == 2 || len >= sizeof one)
+			return -1;
+		memcpy(one, text, len);
+		one[len] = '\0';
+		if (!address_parse(one, 0, &source[n]))
+			return -1;
+		if (n == 1 && source[0].sa.sa_family == source[1].sa.sa_family)
+			return -1;
+		n++;
+		text += len;
+	}
+	return n;
+}

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: ISC */
+#include "base/buf.h"
+
+#include "base/mem.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BUF_START = 256 };
+
+void buf_init(struct buf *b)
+{
+	*b = (struct buf){0};
+}
+
+void buf_fini(struct buf *b)
+{
+	free(b->data);
+	buf_init(b);
+}
+
+char *buf_reserve(struct buf *b, size_t len)
+{
+	if (b->cap - b->tail >= len)
+		return b->data + b->tail;
+	size_t used = buf_len(b);
+	if (b->head > 0 && b->cap - used >= len && b->head >= used) {
+		memcpy(b->data, b->data + b->head, used);
+	} else {
+		size_t cap = b->cap ? b->cap : BUF_START;
+		while (cap - used < len)
+			cap *= 2;
+		char *data = mem_alloc(cap);
+		if (used > 0)
+			memcpy(data, b->data + b->head, used);
+		free(b->data);
+		b->data = data;
+		b->cap = cap;
+	}
+	b->head = 0;
+	b->tail = used;
+	return b->data + b->tail;
+}
+
+void buf_commit(struct buf *b, size_t len)
+{
+	assert(b->cap - b->tail >= len);
+	b->tail += len;
+}
+
+void buf_append(struct buf *b, const void *data, size_t len)
+{
+	if (len == 0)
+		return;
+	memcpy(buf_reserve(b, len), data, len);
+	b->tail += len;
+}
+
+void buf_puts(struct buf *b, const char *text)
+{
+	buf_append(b, text, strlen(text));
+}
+
+void buf_vprintf(struct buf *b, const char *fmt, va_list args)
+{
+	va_list again;
+	va_copy(again, args);
+	int len = vsnprintf(NULL, 0, fmt, args);
+	assert(len >= 0);
+	vsnprintf(buf_reserve(b, (size_t)len + 1), (size_t)len + 1, fmt, again);
+	b->tail += (size_t)len;
+	va_end(again);
+}
+
+void buf_printf(struct buf *b, const char *fmt, ...)
+{
+	va_list args;
+	va_start(args, fmt);
+	buf_vprintf(b, fmt, args);
+	va_end(args);
+}
+
+void buf_consume(struct buf *b, size_t len)
+{
+	assert(len <= buf_len(b));
+	b->head += len;
+	if (b->head == b->tail)
+		b->head = b->tail = 0;
+}
+
+void buf_clear(struct buf *b)
+{
+	b->head = b->tail = 0;
+}
+
+void buf_release(struct buf *b)
+{
+	if (buf_len(b) == 0)
+		buf_fini(b);
+}
+
+char *buf_cstr(struct buf *b)
+{
+	*buf_reserve(b, 1) = '\0';
+	return buf_data(b);
+}
+
+char *buf_steal(struct buf *b, size_t *len)
+{
+	buf_cstr(b);
+	if (b->head > 0)
+		memmove(b->data, b->data + b->head, buf_len(b) + 1);
+	if (len)
+		*len = buf_len(b);
+	char *data = b->data;
+	buf_init(b);
+	return data;
+}

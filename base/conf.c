@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: ISC */
+#include "base/conf.h"
+
+#include "base/conf_build.h"
+#include "base/conf_value.h"
+#include "base/mem.h"
+#include "base/tables.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct conf *finish(const struct conf_file *from, const char *file, struct buf *errors,
+			   struct conf_faults *faults)
+{
+	struct conf_lines lines = {0};
+	bool whole = faults->n == 0;
+	struct conf *c = conf_build(from, file, &lines, faults);
+	/* What a file broken off in the middle lacks would only look like further faults. */
+	if (whole) {
+		conf_check(c, &lines, faults);
+		conf_aliases(c, &lines, faults);
+		c->tables = tables_read(c, faults);
+	}
+	conf_faults_say(faults, errors);
+	free(lines.line);
+	if (faults->n == 0)
+		return c;
+	conf_free(c);
+	return NULL;
+}
+
+struct conf *conf_read(const char *file, struct buf *errors)
+{
+	struct conf_faults faults = {0};
+	struct conf_file from;
+	conf_file_read(&from, file, &faults);
+	struct conf *c = finish(&from, file, errors, &faults);
+	conf_file_fini(&from);
+	conf_faults_fini(&faults);
+	return c;
+}
+
+struct conf *conf_defaults(void)
+{
+	struct conf_faults faults = {0};
+	struct conf_file nothing = {0};
+	struct buf errors = {0};
+	struct conf *c = finish(&nothing, "", &errors, &faults);
+	conf_faults_fini(&faults);
+	buf_fini(&errors);
+	return c;
+}
+
+struct conf *conf_with_tables(struct conf *c, struct tables *tables)
+{
+	/* All but the count, which others change meanwhile. */
+	const size_t from = offsetof(struct conf, file);
+	struct conf *copy = mem_alloc(sizeof *copy);
+	memcpy((char *)copy + from, (const char *)c + from, sizeof *copy - from);
+	atomic_init(&copy->refs, 1);
+	copy->whole = conf_ref(c->whole ? c->whole : c);
+	copy->tables = tables;
+	return copy;
+}
+
+struct conf *conf_ref(struct conf *c)
+{
+	atomic_fetch_add_explicit(&c->refs, 1, memory_order_relaxed);
+	return c;
+}
+
+void conf_unref(struct conf *c)
+{
+	if (c && atomic_fetch_sub_explicit(&c->refs, 1, memory_order_acq_rel) == 1)
+		conf_free(c);
+}
+
+static void say_difference(const struct conf_row *row, const void *old, const void *new,
+			   struct buf *to)
+{
+	if (row->reload || conf_value_same(row, old, new))
+		return;
+	buf_printf(to, "%s: ", row->name);
+	conf_value_print(row, old, to);
+	buf_puts(to, " becomes ");
+	conf_value_print(row, new, to);
+	buf_puts(to, " at the next start\n");
+}
+
+/* What is in sections takes effect at once, all of it. */
+void conf_differences(const struct conf *old, const struct conf *new, struct buf *to)
+{
+	const struct conf_section *s = &conf_sections[CONF_KIND_GLOBAL];
+	for (int i = 0; i < s->nrow; i++)
+		say_difference(&s->row[i], conf_place(old, &s->row[i]), conf_place(new, &s->row[i]),
+			       to);
+}

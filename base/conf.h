@@ -1,0 +1,161 @@
+/* conf.h - the settings, as all threads see them.
+ *
+ * Made from the rows of conf_table.h. A struct conf never changes once it is read; a reload makes
+ * another and posts it to each thread.
+ *
+ * OWNERSHIP  Counted; conf_read() gives one reference.
+ * THREAD     conf_read(): main. The rest: any; the count is atomic.
+ * ERRORS     conf_read() says each fault as "FILE:LINE: what is wrong" and returns NULL.
+ * SEE        sluice.conf(5).
+ */
+#ifndef BASE_CONF_H
+#define BASE_CONF_H
+
+#include "base/buf.h"
+#include "base/conf_table.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct conf_list {
+	int n;
+	char **item;
+};
+
+struct conf_rate {
+	int64_t events; /* 0: no limit */
+	int64_t per_ms;
+};
+
+struct conf_feedback {
+	enum { FEEDBACK_CONSTANT, FEEDBACK_CONCURRENCY, FEEDBACK_SQRT_CONCURRENCY } form;
+	double value; /* the constant, or the numerator: 0..1 */
+};
+
+enum log_format { LOG_TEXT, LOG_JSON, LOG_POSTFIX };
+enum listener_tls {
+	LISTENER_TLS_NONE,
+	LISTENER_TLS_OPTIONAL,
+	LISTENER_TLS_REQUIRED,
+	LISTENER_TLS_IMPLICIT
+};
+enum bare_newline { BARE_NEWLINE_REJECT, BARE_NEWLINE_NORMALISE };
+enum in_doubt_action { IN_DOUBT_BOUNCE, IN_DOUBT_DELIVERED };
+enum destination_by { DESTINATION_BY_SITE, DESTINATION_BY_DOMAIN, DESTINATION_BY_RECIPIENT };
+enum transport_tls { TRANSPORT_TLS_NONE, TRANSPORT_TLS_OPPORTUNISTIC, TRANSPORT_TLS_REQUIRED };
+
+#define CONF_TYPE_flag bool
+#define CONF_TYPE_number int64_t
+#define CONF_TYPE_duration int64_t
+#define CONF_TYPE_size int64_t
+#define CONF_TYPE_text char *
+#define CONF_TYPE_list struct conf_list
+#define CONF_TYPE_choice int
+#define CONF_TYPE_rate struct conf_rate
+#define CONF_TYPE_feedback struct conf_feedback
+#define CONF_MEMBER(type, name, ...) CONF_TYPE_##type name;
+
+struct conf_listener {
+	char *title;
+	int line;
+	CONF_LISTENER(CONF_MEMBER)
+};
+
+struct conf_transport {
+	char *title;
+	int line;
+	CONF_TRANSPORT(CONF_MEMBER)
+};
+
+struct tables;
+
+struct conf_route {
+	char *title; /* "user@domain", "domain", ".parent", "*"; lower case */
+	int line;
+	CONF_ROUTE(CONF_MEMBER)
+	const struct conf_transport *by; /* the transport of that name */
+};
+
+struct conf_alias {
+	char *title; /* lower case */
+	int line;
+	CONF_ALIAS(CONF_MEMBER)
+};
+
+struct conf_queue {
+	CONF_QUEUE(CONF_MEMBER)
+	double jitter; /* backoff_jitter as a number */
+};
+
+struct conf_dns {
+	CONF_DNS(CONF_MEMBER)
+};
+
+struct conf {
+	atomic_int refs; /* first: see conf_with_tables() */
+	char *file;
+	CONF_GLOBAL(CONF_MEMBER)
+	int nlistener, ntransport, nroute, nalias;
+	struct conf_listener *listener;
+	struct conf_transport *transport; /* [0] is "smtp" */
+	struct conf_route *route;	  /* there is always a "*" */
+	bool route_is_default;		  /* that one is not in the file */
+	struct conf_alias *alias;	  /* of sections, sorted by title */
+	struct conf_queue queue;
+	struct conf_dns dns;
+	struct tables *tables; /* what the files say that it names */
+	struct conf *whole;    /* of which this is a copy with other tables; or NULL */
+};
+
+struct conf *conf_read(const char *file, struct buf *errors);
+/* Read, check and complete a configuration. On faults NULL, with one line for each in errors. */
+
+struct conf *conf_defaults(void);
+/* What an empty file would give. */
+
+struct conf *conf_with_tables(struct conf *, struct tables *);
+/* The same settings, with other tables, of which it takes the reference. */
+
+struct conf *conf_ref(struct conf *);
+void conf_unref(struct conf *); /* NULL is allowed */
+
+bool conf_print(const struct conf *, const char *name, struct buf *to);
+/* One setting as "NAME = VALUE\n"; name NULL: all, sections as transport.smtp.port. False: no such
+ * name. The values can be read back. */
+
+void conf_differences(const struct conf *old, const struct conf *new, struct buf *to);
+/* A line for each setting that differs and takes effect only at the next start. */
+
+void conf_sample(struct buf *to);
+/* The text of etc/sluice.conf: every setting with its sentence and default. */
+
+void conf_manual(struct buf *to);
+/* The part of sluice.conf(5) that lists the settings, in mdoc. */
+
+bool conf_relay_parse(const char *, char **host, int *port, bool *bracketed);
+/* A next hop: "host", "host:port", "[host]", "[host]:port", with an IP address for host too. The
+ * host comes in lower case, without brackets, the caller's to free(); NULL when false. port is 0
+ * where there is none. bracketed: no MX look-up, as for every IP address. */
+
+struct conf_relay {
+	char *host;
+	int port;
+	bool bracketed;
+	int weight; /* 1 to 9999; 0: none was given */
+};
+
+bool conf_relay_read(const char *, struct conf_relay *);
+/* The same, with a weight behind where there is one: "[host]:port=3". host is the caller's to free(),
+ * and NULL when false. */
+
+bool conf_pattern_good(const char *);
+/* What may be matched against an address: "user@domain", "domain", ".parent", "*". */
+
+bool conf_host_good(const char *);
+/* Has it the form of the name of a host? */
+
+const struct conf_alias *conf_alias_find(const struct conf *, const char *address);
+/* address in lower case; NULL: none of a section. */
+
+#endif

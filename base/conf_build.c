@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: ISC */
+#include "base/conf_build.h"
+
+#include "base/conf_value.h"
+#include "base/mem.h"
+#include "base/tables.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+void conf_lines_add(struct conf_lines *l, const void *place, int item, int line)
+{
+	l->line = mem_realloc(l->line, (size_t)(l->n + 1) * sizeof *l->line);
+	l->line[l->n++] = (struct conf_line){place, item, line};
+}
+
+int conf_lines_find(const struct conf_lines *l, const void *place, int item, int without)
+{
+	for (int i = 0; i < l->n; i++)
+		if (l->line[i].place == place && l->line[i].item == item)
+			return l->line[i].line;
+	return without;
+}
+
+struct builder {
+	struct conf *conf;
+	const struct conf_file *from;
+	const char *file;
+	struct conf_lines *lines;
+	struct conf_faults *faults;
+};
+
+static void set_defaults(enum conf_kind kind, void *section)
+{
+	const struct conf_section *s = &conf_sections[kind];
+	for (int i = 0; i < s->nrow; i++)
+		conf_value_default(&s->row[i], conf_place(section, &s->row[i]));
+}
+
+static void copy_section(enum conf_kind kind, void *to, const void *from)
+{
+	const struct conf_section *s = &conf_sections[kind];
+	for (int i = 0; i < s->nrow; i++)
+		conf_value_copy(&s->row[i], conf_place(to, &s->row[i]),
+				conf_place(from, &s->row[i]));
+}
+
+static void set_list(struct builder *b, const struct conf_setting *s, struct conf_list *l)
+{
+	if (!s->added)
+		conf_list_free(l);
+	for (int i = 0; i < s->n; i++) {
+		conf_lines_add(b->lines, l, l->n, s->lines[i]);
+		conf_list_add(l, s->text[i]);
+	}
+}
+
+static void apply(struct builder *b, const struct conf_block *block, void *section)
+{
+	for (int i = 0; i < block->nsetting; i++) {
+		const struct conf_setting *s = &block->setting[i];
+		void *place = conf_place(section, s->row);
+		struct buf why = {0};
+		if (s->row->type == CONF_list)
+			set_list(b, s, place);
+		else if (!conf_value_set(s->row, place, s->text[0], &why))
+			conf_fault(b->faults, b->file, s->line, "%s %s", s->row->name,
+				   buf_cstr(&why));
+		if (s->line > 0)
+			conf_lines_add(b->lines, place, -1, s->line);
+		buf_fini(&why);
+	}
+}
+
+static int count_blocks(const struct builder *b, int kind, const char *title)
+{
+	int n = 0;
+	for (int i = 0; i < b->from->nblock; i++)
+		n += b->from->block[i].kind == kind &&
+		     (!title || strcmp(b->from->block[i].title, title) == 0);
+	return n;
+}
+
+static char *lower(const char *text)
+{
+	char *copy = mem_strdup(text);
+	for (char *c = copy; *c; c++)
+		*c = (char)tolower((unsigned char)*c);
+	return copy;
+}
+
+static void title(struct conf_titled *t, enum conf_kind kind, const char *text, int line)
+{
+	bool folded = kind == CONF_KIND_ROUTE || kind == CONF_KIND_ALIAS;
+	t->title = folded ? lower(text) : mem_strdup(text);
+	t->line = line;
+	set_defaults(kind, t);
+}
+
+/* "like": all of another transport, as far as the file has come; or of "smtp". */
+static void clone(struct builder *b, const struct conf_block *block, struct conf_transport *t)
+{
+	for (int i = 0; i < b->conf->ntransport; i++) {
+		const struct conf_transport *other = &b->conf->transport[i];
+		if (other != t && strcmp(other->title, block->like) == 0) {
+			copy_section(CONF_KIND_TRANSPORT, t, other);
+			return;
+		}
+	}
+	conf_fault(b->faults, b->file, block->like_line,
+		   "like = \"%s\": there is no transport of that name before this one",
+		   block->like);
+}
+
+static void build_transport(struct builder *b, const struct conf_block *block)
+{
+	struct conf_transport *t = &b->conf->transport[b->conf->ntransport++];
+	title((struct conf_titled *)t, CONF_KIND_TRANSPORT, block ? block->title : "smtp",
+	      block ? block->line : 1);
+	if (block && block->like)
+		clone(b, block, t);
+	if (block)
+		apply(b, block, t);
+}
+
+/* "smtp" first, wherever the file has it; then the others in their order. */
+static void build_transports(struct builder *b)
+{
+	int n = count_blocks(b, CONF_KIND_TRANSPORT, NULL) + 1;
+	b->conf->transport = mem_zalloc((size_t)n * sizeof *b->conf->transport);
+	if (count_blocks(b, CONF_KIND_TRANSPORT, "smtp") == 0)
+		build_transport(b, NULL);
+	for (int pass = 0; pass < 2; pass++) {
+		for (int i = 0; i < b->from->nblock; i++) {
+			const struct conf_block *block = &b->from->block[i];
+			bool smtp = strcmp(block->title, "smtp") == 0;
+			if (block->kind == CONF_KIND_TRANSPORT && smtp == (pass == 0))
+				build_transport(b, block);
+		}
+	}
+}
+
+/* All sections of a kind, and one of that title behind them where it is not among them. */
+static int build_titled(struct builder *b, enum conf_kind kind, char *sections, const char *always)
+{
+	size_t size = conf_sections[kind].size;
+	int n = 0;
+	for (int i = 0; i < b->from->nblock; i++) {
+		const struct conf_block *block = &b->from->block[i];
+		if (block->kind != (int)kind)
+			continue;
+		void *section = sections + (size_t)n++ * size;
+		title(section, kind, block->title, block->line);
+		apply(b, block, section);
+	}
+	if (always)
+		title((void *)(sections + (size_t)n++ * size), kind, always, 1);
+	return n;
+}
+
+static void *room(const struct builder *b, enum conf_kind kind)
+{
+	return mem_zalloc((size_t)(count_blocks(b, kind, NULL) + 1) * conf_sections[kind].size);
+}
+
+static void build_single(struct builder *b, enum conf_kind kind, void *section)
+{
+	set_defaults(kind, section);
+	for (int i = 0; i < b->from->nblock; i++)
+		if (b->from->block[i].kind == (int)kind)
+			apply(b, &b->from->block[i], section);
+}
+
+void conf_build_section(const struct conf_block *block, const struct conf_section *s, void *section,
+			const char *file, struct conf_lines *lines, struct conf_faults *faults)
+{
+	struct builder b = {.file = file, .lines = lines, .faults = faults};
+	for (int i = 0; i < s->nrow; i++)
+		conf_value_default(&s->row[i], conf_place(section, &s->row[i]));
+	apply(&b, block, section);
+}
+
+struct conf *conf_build(const struct conf_file *from, const char *file, struct conf_lines *lines,
+			struct conf_faults *faults)
+{
+	struct conf *c = mem_zalloc(sizeof *c);
+	struct builder b = {c, from, file, lines, faults};
+	atomic_init(&c->refs, 1);
+	c->file = mem_strdup(file);
+	lines->file = c->file;
+	build_single(&b, CONF_KIND_GLOBAL, c);
+	build_single(&b, CONF_KIND_QUEUE, &c->queue);
+	build_single(&b, CONF_KIND_DNS, &c->dns);
+	build_transports(&b);
+	c->listener = room(&b, CONF_KIND_LISTENER);
+	c->nlistener = build_titled(&b, CONF_KIND_LISTENER, (char *)c->listener,
+				    count_blocks(&b, CONF_KIND_LISTENER, NULL) ? NULL : "smtp");
+	c->route = room(&b, CONF_KIND_ROUTE);
+	c->route_is_default = count_blocks(&b, CONF_KIND_ROUTE, "*") == 0;
+	c->nroute = build_titled(&b, CONF_KIND_ROUTE, (char *)c->route,
+				 c->route_is_default ? "*" : NULL);
+	c->alias = room(&b, CONF_KIND_ALIAS);
+	c->nalias = build_titled(&b, CONF_KIND_ALIAS, (char *)c->alias, NULL);
+	return c;
+}
+
+static void free_settings(struct conf *c)
+{
+	for (int kind = CONF_KINDS - 1; kind >= 0; kind--) {
+		const struct conf_section *s = &conf_sections[kind];
+		for (int i = 0; i < conf_count(c, (enum conf_kind)kind); i++) {
+			void *section = conf_at(c, (enum conf_kind)kind, i);
+			for (int r = 0; r < s->nrow; r++)
+				conf_value_free(&s->row[r], conf_place(section, &s->row[r]));
+			if (s->titled)
+				free(((struct conf_titled *)section)->title);
+		}
+	}
+	free(c->listener);
+	free(c->transport);
+	free(c->route);
+	free(c->alias);
+	free(c->file);
+}
+
+void conf_free(struct conf *c)
+{
+	tables_unref(c->tables);
+	if (c->whole)
+		conf_unref(c->whole);
+	else
+		free_settings(c);
+	free(c);
+}

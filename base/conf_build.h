@@ -1,0 +1,43 @@
+/* conf_build.h - from texts to a struct conf, completed but not yet checked as a whole.
+ *
+ * OWNERSHIP  struct conf_lines is embedded in the reader; file names are the reader's.
+ * THREAD     main.
+ * ERRORS     As faults; the conf that comes back is whole all the same, for conf_free().
+ */
+#ifndef BASE_CONF_BUILD_H
+#define BASE_CONF_BUILD_H
+
+#include "base/conf_faults.h"
+#include "base/conf_file.h"
+
+/* Where in the file each value of the conf was given. */
+struct conf_lines {
+	const char *file;
+	int n;
+	struct conf_line {
+		const void *place;
+		int item, line; /* item: of a list */
+	} * line;
+};
+
+void conf_lines_add(struct conf_lines *, const void *place, int item, int line);
+int conf_lines_find(const struct conf_lines *, const void *place, int item, int without);
+/* The line of a value; that of its section, without, where it is a default. */
+
+struct conf *conf_build(const struct conf_file *, const char *file, struct conf_lines *,
+			struct conf_faults *);
+void conf_free(struct conf *);
+
+void conf_build_section(const struct conf_block *, const struct conf_section *, void *section,
+			const char *file, struct conf_lines *, struct conf_faults *);
+/* One section of another grammar: defaults, and what the block gives. The struct is zero before,
+ * and its values are the caller's to conf_value_free(). */
+
+void conf_aliases(struct conf *, const struct conf_lines *, struct conf_faults *);
+/* Check the aliases of sections, and sort them. */
+
+void conf_check(struct conf *, const struct conf_lines *, struct conf_faults *);
+/* Everything that takes more than one value to see, or more than a range. Fills in what is
+ * derived: the transport of each route, queue.jitter. */
+
+#endif

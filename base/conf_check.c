@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: ISC */
+#include "base/conf_build.h"
+
+#include "base/address.h"
+#include "base/mailaddr.h"
+#include "base/netlist.h"
+#include "base/route_value.h"
+#include "base/tls.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct check {
+	struct conf *conf;
+	const struct conf_lines *lines;
+	struct conf_faults *faults;
+};
+
+#define FAULT(c, place, item, without, ...)                                                        \
+	conf_fault((c)->faults, (c)->conf->file,                                                   \
+		   conf_lines_find((c)->lines, (place), (item), (without)), __VA_ARGS__)
+
+static void check_networks(struct check *c, const struct conf_list *l, int line)
+{
+	struct net n;
+	for (int i = 0; i < l->n; i++)
+		if (!net_parse(l->item[i], &n))
+			FAULT(c, l, i, line,
+			      "\"%s\" is not a network, like 192.0.2.0/24 or 2001:db8::/32",
+			      l->item[i]);
+}
+
+static void check_masquerade(struct check *c)
+{
+	const struct conf_list *l = &c->conf->masquerade;
+	for (int i = 0; i < l->n; i++)
+		if (!conf_host_good(l->item[i] + (l->item[i][0] == '!')))
+			FAULT(c, l, i, 1, "\"%s\" is not a domain", l->item[i]);
+}
+
+static void check_global(struct check *c)
+{
+	struct conf *f = c->conf;
+	union address a;
+	struct mailaddr bcc;
+	check_networks(c, &f->networks, 1);
+	if (*f->hostname && !conf_host_good(f->hostname))
+		FAULT(c, &f->hostname, -1, 1, "hostname \"%s\" is not the name of a host",
+		      f->hostname);
+	if (strcmp(f->log, "stderr") != 0 && strcmp(f->log, "syslog") != 0 &&
+	    strncmp(f->log, "syslog:/", 8) != 0 && f->log[0] != '/')
+		FAULT(c, &f->log, -1, 1,
+		      "log must be stderr, syslog, syslog:/SOCKET or an absolute path, not \"%s\"",
+		      f->log);
+	if (*f->http && !address_parse_with_port(f->http, &a))
+		FAULT(c, &f->http, -1, 1, "http \"%s\" is not ADDRESS:PORT", f->http);
+	if (*f->postmaster && !strchr(f->postmaster, '@'))
+		FAULT(c, &f->postmaster, -1, 1, "postmaster \"%s\" is not an address",
+		      f->postmaster);
+	if (*f->always_bcc && (mailaddr_mailbox(f->always_bcc, strlen(f->always_bcc), true, &bcc) ||
+			       !bcc.text[bcc.at]))
+		FAULT(c, &f->always_bcc, -1, 1, "always_bcc \"%s\" is not an address",
+		      f->always_bcc);
+	check_masquerade(c);
+}
+
+static void check_certificate(struct check *c, const struct conf_listener *l)
+{
+	bool certificate = *l->certificate, key = *l->key;
+	if (certificate && !key)
+		FAULT(c, &l->certificate, -1, l->line, "there is a certificate but no key");
+	else if (key && !certificate)
+		FAULT(c, &l->key, -1, l->line, "there is a key but no certificate");
+	else if (!certificate && l->tls == LISTENER_TLS_REQUIRED)
+		FAULT(c, &l->tls, -1, l->line, "tls = required needs a certificate and a key");
+	else if (!certificate && l->tls == LISTENER_TLS_IMPLICIT)
+		FAULT(c, &l->tls, -1, l->line, "tls = implicit needs a certificate and a key");
+	if (!certificate || !key)
+		return;
+	struct buf error = {0};
+	SSL_CTX *context = tls_server_context(l->certificate, l->key, &error);
+	if (!context)
+		FAULT(c, &l->certificate, -1, l->line, "%s", buf_cstr(&error));
+	SSL_CTX_free(context);
+	buf_fini(&error);
+}
+
+static void check_listener(struct check *c, const struct conf_listener *l)
+{
+	union address a;
+	if (l->title[0] == '\0')
+		FAULT(c, l, -1, l->line, "a listener must have a name");
+	if (l->address.n == 0)
+		FAULT(c, &l->address, -1, l->line, "listener \"%s\" has no address", l->title);
+	for (int i = 0; i < l->address.n; i++)
+		if (!address_parse_with_port(l->address.item[i], &a))
+			FAULT(c, &l->address, i, l->line,
+			      "\"%s\" is not ADDRESS:PORT, like 127.0.0.1:25 or [::1]:25",
+			      l->address.item[i]);
+	check_networks(c, &l->networks, l->line);
+	check_certificate(c, l);
+}
+
+static void check_relays(struct check *c, const struct conf_list *relays, int line)
+{
+	for (int i = 0; i < relays->n; i++) {
+		struct conf_relay relay;
+		if (!conf_relay_read(relays->item[i], &relay))
+			FAULT(c, relays, i, line,
+			      "\"%s\" is not a relay: host, host:port, [host] or [host]:port, "
+			      "perhaps with =WEIGHT",
+			      relays->item[i]);
+		free(relay.host);
+	}
+}
+
+static void check_transport(struct check *c, const struct conf_transport *t)
+{
+	union address source[2];
+	int64_t limit = t->destination_concurrency_limit;
+	if (t->title[0] == '\0')
+		FAULT(c, t, -1, t->line, "a transport must have a name");
+	if (strcmp(t->title, "error") == 0 || strcmp(t->title, "discard") == 0)
+		FAULT(c, t, -1, t->line, "\"%s\" means something else in a table of routes",
+		      t->title);
+	check_relays(c, &t->fallback_relay, t->line);
+	if (limit > 0 && t->initial_destination_concurrency > limit)
+		FAULT(c, &t->initial_destination_concurrency, -1,
+		      conf_lines_find(c->lines, &t->destination_concurrency_limit, -1, t->line),
+		      "initial_destination_concurrency %d is above "
+		      "destination_concurrency_limit %d",
+		      (int)t->initial_destination_concurrency, (int)limit);
+	if (address_parse_sources(t->source_address, source) < 0)
+		FAULT(c, &t->source_address, -1, t->line,
+		      "source_address \"%s\" is no IP address, nor one of each family",
+		      t->source_address);
+}
+
+static void check_from(struct check *c, const struct conf_route *r)
+{
+	for (int i = 0; i < r->from.n; i++)
+		if (strcmp(r->from.item[i], "<>") != 0 && !conf_pattern_good(r->from.item[i]))
+			FAULT(c, &r->from, i, r->line,
+			      "\"%s\" is not an address, a domain, a .parent of domains, or <>",
+			      r->from.item[i]);
+}
+
+static void check_end(struct check *c, const struct conf_route *r)
+{
+	struct route_value v = {.action = ROUTE_ERROR};
+	struct buf why = {0};
+	if (*r->error && route_value_error(r->error, &v, &why))
+		FAULT(c, &r->error, -1, r->line, "%s", buf_cstr(&why));
+	if ((*r->error != '\0') + r->discard + (r->relay.n > 0) > 1)
+		FAULT(c, r, -1, r->line,
+		      "route \"%s\": relay, error and discard exclude each other", r->title);
+	route_value_fini(&v);
+	buf_fini(&why);
+}
+
+static void check_route(struct check *c, struct conf_route *r)
+{
+	struct conf *f = c->conf;
+	if (!conf_pattern_good(r->title))
+		FAULT(c, r, -1, r->line,
+		      "\"%s\" is not an address, a domain, a .parent of domains, or *", r->title);
+	for (const struct conf_route *o = f->route; o < r; o++)
+		if (strcmp(o->title, r->title) == 0)
+			FAULT(c, r, -1, r->line, "route \"%s\" is already there, in line %d",
+			      r->title, o->line);
+	for (int i = 0; i < f->ntransport; i++)
+		if (strcmp(f->transport[i].title, r->transport) == 0)
+			r->by = &f->transport[i];
+	if (!r->by)
+		FAULT(c, &r->transport, -1, r->line, "there is no transport \"%s\"", r->transport);
+	check_relays(c, &r->relay, r->line);
+	check_from(c, r);
+	check_end(c, r);
+}
+
+static void check_queue(struct check *c)
+{
+	struct conf_queue *q = &c->conf->queue;
+	char *end;
+	q->jitter = strtod(q->backoff_jitter, &end);
+	if (*end || end == q->backoff_jitter || !(q->jitter >= 0 && q->jitter <= 0.5))
+		FAULT(c, &q->backoff_jitter, -1, 1, "backoff_jitter must be 0 to 0.5, not \"%s\"",
+		      q->backoff_jitter);
+	if (q->minimal_backoff_time > q->maximal_backoff_time)
+		FAULT(c, &q->minimal_backoff_time, -1,
+		      conf_lines_find(c->lines, &q->maximal_backoff_time, -1, 1),
+		      "minimal_backoff_time is above maximal_backoff_time");
+}
+
+static void check_dns(struct check *c)
+{
+	const struct conf_dns *d = &c->conf->dns;
+	union address a;
+	for (int i = 0; i < d->server.n; i++)
+		if (!address_parse(d->server.item[i], 0, &a))
+			FAULT(c, &d->server, i, 1, "\"%s\" is no IP address", d->server.item[i]);
+}
+
+void conf_check(struct conf *f, const struct conf_lines *lines, struct conf_faults *faults)
+{
+	struct check c = {f, lines, faults};
+	check_global(&c);
+	for (int i = 0; i < f->nlistener; i++)
+		check_listener(&c, &f->listener[i]);
+	for (int i = 0; i < f->ntransport; i++)
+		check_transport(&c, &f->transport[i]);
+	for (int i = 0; i < f->nroute; i++)
+		check_route(&c, &f->route[i]);
+	check_queue(&c);
+	check_dns(&c);
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: ISC */
+#include "base/conf_faults.h"
+
+#include "base/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void conf_fault(struct conf_faults *f, const char *file, int line, const char *fmt, ...)
+{
+	struct buf text = {0};
+	va_list args;
+	va_start(args, fmt);
+	buf_vprintf(&text, fmt, args);
+	va_end(args);
+	f->fault = mem_realloc(f->fault, (size_t)(f->n + 1) * sizeof *f->fault);
+	f->fault[f->n++] = (struct conf_fault){file, line, buf_steal(&text, NULL)};
+}
+
+/* Stable, and by line within a file; the files in the order in which they were read. */
+static void sort(struct conf_faults *f)
+{
+	for (int i = 1; i < f->n; i++) {
+		struct conf_fault moved = f->fault[i];
+		int j = i;
+		for (; j > 0; j--) {
+			const struct conf_fault *before = &f->fault[j - 1];
+			if (strcmp(before->file, moved.file) != 0 || before->line <= moved.line)
+				break;
+			f->fault[j] = *before;
+		}
+		f->fault[j] = moved;
+	}
+}
+
+void conf_faults_say(struct conf_faults *f, struct buf *to)
+{
+	sort(f);
+	for (int i = 0; i < f->n; i++)
+		buf_printf(to, "%s:%d: %s\n", f->fault[i].file, f->fault[i].line, f->fault[i].text);
+}
+
+void conf_faults_fini(struct conf_faults *f)
+{
+	for (int i = 0; i < f->n; i++)
+		free(f->fault[i].text);
+	free(f->fault);
+	*f = (struct conf_faults){0};
+}

@@ -1,0 +1,30 @@
+/* conf_faults.h - what is wrong with a configuration, gathered and said in the order of the lines.
+ *
+ * OWNERSHIP  Embedded; file names must live as long as it does.
+ * THREAD     One.
+ */
+#ifndef BASE_CONF_FAULTS_H
+#define BASE_CONF_FAULTS_H
+
+#include "base/buf.h"
+
+struct conf_fault {
+	const char *file;
+	int line;
+	char *text;
+};
+
+struct conf_faults {
+	int n;
+	struct conf_fault *fault;
+};
+
+void conf_fault(struct conf_faults *, const char *file, int line, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+
+void conf_faults_say(struct conf_faults *, struct buf *to);
+/* Each as "FILE:LINE: what is wrong". */
+
+void conf_faults_fini(struct conf_faults *);
+
+#endif

@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: ISC */
+#include "base/conf_file.h"
+
+#include "base/conf_scan.h"
+#include "base/mem.h"
+
+#include <assert.h>
+#include <confuse.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The default of every list: what is still there afterwards was not given in the file. */
+#define NOT_GIVEN "\001"
+
+enum { ROWS_MAX = 100, KINDS_MAX = 16 };
+
+struct seen {
+	const cfg_opt_t *opt;
+	int line;
+};
+
+/* libconfuse's callbacks carry no pointer of ours; there is one reader at a time. */
+static struct {
+	const char *file;
+	struct conf_faults *faults;
+	const struct conf_section *const *sections; /* by kind; NULL: may not be in the file */
+	int kinds;
+	int nseen;
+	struct seen *seen; /* every value in the order of the file */
+} reading;
+
+static int on_value(cfg_t *cfg, cfg_opt_t *opt, const char *value, void *result)
+{
+	reading.seen = mem_realloc(reading.seen, (size_t)(reading.nseen + 1) * sizeof(struct seen));
+	reading.seen[reading.nseen++] = (struct seen){opt, cfg->line};
+	*(const char **)result = value;
+	return 0;
+}
+
+static void on_error(cfg_t *cfg, const char *fmt, va_list args)
+{
+	struct buf text = {0};
+	buf_vprintf(&text, fmt, args);
+	conf_fault(reading.faults, reading.file, cfg->line > 0 ? cfg->line : 1, "%s",
+		   buf_cstr(&text));
+	buf_fini(&text);
+}
+
+/* Where the values of an option were, newest first: a list's last is asked for with 0. */
+static int line_of(const cfg_opt_t *opt, int from_end)
+{
+	for (int i = reading.nseen - 1; i >= 0; i--)
+		if (reading.seen[i].opt == opt && from_end-- == 0)
+			return reading.seen[i].line;
+	return 1;
+}
+
+static void make_options(cfg_opt_t *to, const struct conf_section *s, bool like)
+{
+	assert(s->nrow + CONF_KINDS < ROWS_MAX);
+	for (int i = 0; i < s->nrow; i++) {
+		const char *name = s->row[i].name;
+		if (s->row[i].type == CONF_list)
+			*to++ = (cfg_opt_t)CFG_STR_LIST_CB(name, "{\"" NOT_GIVEN "\"}", CFGF_NONE,
+							   on_value);
+		else
+			*to++ = (cfg_opt_t)CFG_STR_CB(name, NULL, CFGF_NONE, on_value);
+	}
+	if (like)
+		*to++ = (cfg_opt_t)CFG_STR_CB("like", NULL, CFGF_NONE, on_value);
+	*to = (cfg_opt_t)CFG_END();
+}
+
+static cfg_t *make_parser(void)
+{
+	static cfg_opt_t options[KINDS_MAX][ROWS_MAX];
+	assert(reading.kinds <= KINDS_MAX);
+	for (int kind = 0; kind < reading.kinds; kind++)
+		if (reading.sections[kind])
+			make_options(options[kind], reading.sections[kind],
+				     kind == CONF_KIND_TRANSPORT);
+	cfg_opt_t *to = options[CONF_KIND_GLOBAL] + reading.sections[CONF_KIND_GLOBAL]->nrow;
+	for (int kind = CONF_KIND_GLOBAL + 1; kind < reading.kinds; kind++) {
+		const struct conf_section *s = reading.sections[kind];
+		if (s)
+			*to++ = (cfg_opt_t)CFG_SEC(s->name, options[kind],
+						   s->titled ? CFGF_MULTI | CFGF_TITLE : CFGF_NONE);
+	}
+	*to = (cfg_opt_t)CFG_END();
+	cfg_t *cfg = cfg_init(options[CONF_KIND_GLOBAL], CFGF_NONE);
+	cfg_set_error_function(cfg, on_error);
+	return cfg;
+}
+
+static void take_setting(struct conf_block *b, cfg_t *cfg, const struct conf_row *row)
+{
+	cfg_opt_t *opt = cfg_getopt(cfg, row->name);
+	unsigned n = cfg_opt_size(opt), first = 0;
+	if (row->type != CONF_list && (n == 0 || !cfg_opt_getnstr(opt, 0)))
+		return;
+	struct conf_setting s = {.row = row, .line = n > 0 ? line_of(opt, (int)n - 1) : 0};
+	if (row->type == CONF_list && n > 0 && strcmp(cfg_opt_getnstr(opt, 0), NOT_GIVEN) == 0) {
+		if (n == 1)
+			return;
+		s.added = true;
+		first = 1;
+	}
+	s.text = mem_alloc((n + 1) * sizeof *s.text);
+	s.lines = mem_alloc((n + 1) * sizeof *s.lines);
+	for (unsigned i = first; i < n; i++) {
+		s.lines[s.n] = line_of(opt, (int)(n - 1 - i));
+		s.text[s.n++] = mem_strdup(cfg_opt_getnstr(opt, i));
+	}
+	b->setting = mem_realloc(b->setting, (size_t)(b->nsetting + 1) * sizeof *b->setting);
+	b->setting[b->nsetting++] = s;
+}
+
+static void take_block(struct conf_file *f, cfg_t *cfg, int kind, int line)
+{
+	const struct conf_section *s = reading.sections[kind];
+	struct conf_block b = {.kind = kind, .line = line};
+	b.title = mem_strdup(s->titled ? cfg_title(cfg) : "");
+	for (int i = 0; i < s->nrow; i++)
+		take_setting(&b, cfg, &s->row[i]);
+	if (kind == CONF_KIND_TRANSPORT) {
+		cfg_opt_t *like = cfg_getopt(cfg, "like");
+		b.like = mem_strdup(cfg_opt_getnstr(like, 0));
+		b.like_line = line_of(like, 0);
+	}
+	f->block = mem_realloc(f->block, (size_t)(f->nblock + 1) * sizeof *f->block);
+	f->block[f->nblock++] = b;
+}
+
+static void take_all(struct conf_file *f, cfg_t *cfg, const struct conf_scan *scan)
+{
+	take_block(f, cfg, CONF_KIND_GLOBAL, 1);
+	for (int kind = CONF_KIND_GLOBAL + 1; kind < reading.kinds; kind++) {
+		const struct conf_section *s = reading.sections[kind];
+		for (unsigned i = 0; s && i < cfg_size(cfg, s->name); i++) {
+			cfg_t *section = cfg_getnsec(cfg, s->name, i);
+			const char *title = s->titled ? cfg_title(section) : "";
+			take_block(f, section, kind, conf_scan_line(scan, s->name, title));
+		}
+	}
+}
+
+/* Two sections of one name would silently become one. */
+static void check_heads(const struct conf_scan *scan)
+{
+	for (int i = 0; i < scan->nhead; i++) {
+		const struct conf_head *h = &scan->head[i];
+		int before = conf_scan_line(scan, h->name, h->title);
+		if (before < h->line)
+			conf_fault(reading.faults, reading.file, h->line,
+				   "%s \"%s\" is already there, in line %d", h->name, h->title,
+				   before);
+	}
+}
+
+void conf_file_parse(struct conf_file *f, const char *text, const char *file,
+		     const struct conf_section *const *sections, int kinds,
+		     struct conf_faults *faults)
+{
+	struct conf_scan scan;
+	*f = (struct conf_file){0};
+	conf_scan(&scan, text, file, faults);
+	reading.file = file;
+	reading.faults = faults;
+	reading.sections = sections;
+	reading.kinds = kinds;
+	check_heads(&scan);
+	if (faults->n == 0) {
+		cfg_t *cfg = make_parser();
+		if (cfg_parse_buf(cfg, buf_cstr(&scan.clean)) == CFG_SUCCESS || faults->n > 0)
+			take_all(f, cfg, &scan);
+		else
+			conf_fault(faults, file, 1, "this file can't be parsed");
+		cfg_free(cfg);
+	}
+	conf_scan_fini(&scan);
+	free(reading.seen);
+	reading.seen = NULL;
+	reading.nseen = 0;
+}
+
+void conf_file_read(struct conf_file *f, const char *file, struct conf_faults *faults)
+{
+	const struct conf_section *all[CONF_KINDS];
+	for (int kind = 0; kind < CONF_KINDS; kind++)
+		all[kind] = &conf_sections[kind];
+	*f = (struct conf_file){0};
+	char *text = conf_file_text(file, faults);
+	if (text)
+		conf_file_parse(f, text, file, all, CONF_KINDS, faults);
+	free(text);
+}
+
+void conf_file_fini(struct conf_file *f)
+{
+	for (int i = 0; i < f->nblock; i++) {
+		struct conf_block *b = &f->block[i];
+		for (int j = 0; j < b->nsetting; j++) {
+			for (int k = 0; k < b->setting[j].n; k++)
+				free(b->setting[j].text[k]);
+			free(b->setting[j].text);
+			free(b->setting[j].lines);
+		}
+		free(b->setting);
+		free(b->title);
+		free(b->like);
+	}
+	free(f->block);
+	*f = (struct conf_file){0};
+}
+
+char *conf_file_text(const char *file, struct conf_faults *faults)
+{
+	struct buf text = {0};
+	FILE *in = fopen(file, "re");
+	size_t n = 1;
+	while (in && n > 0) {
+		n = fread(buf_reserve(&text, 1 << 16), 1, 1 << 16, in);
+		buf_commit(&text, n);
+	}
+	bool good = in && !ferror(in);
+	if (!good)
+		conf_fault(faults, file, 1, "can't be read: %s", strerror(errno));
+	if (in)
+		fclose(in);
+	size_t len;
+	char *bytes = buf_steal(&text, &len);
+	if (good && strlen(bytes) != len) {
+		conf_fault(faults, file, 1, "has a NUL in it");
+		good = false;
+	}
+	if (!good) {
+		free(bytes);
+		return NULL;
+	}
+	return bytes;
+}

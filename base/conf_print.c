@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: ISC */
+#include "base/conf_value.h"
+
+#include <string.h>
+
+/* Is name the setting, or the section, that full is or lies in? */
+static bool wanted(const char *full, const char *name)
+{
+	size_t len = name ? strlen(name) : 0;
+	return !name || (strncmp(full, name, len) == 0 && (full[len] == '\0' || full[len] == '.'));
+}
+
+static bool print_section(const struct conf *c, enum conf_kind kind, int n, const char *name,
+			  struct buf *to)
+{
+	const struct conf_section *s = &conf_sections[kind];
+	const void *section = conf_at(c, kind, n);
+	bool found = false;
+	struct buf full = {0};
+	for (int i = 0; i < s->nrow; i++) {
+		buf_clear(&full);
+		if (kind != CONF_KIND_GLOBAL)
+			buf_printf(&full, "%s.", s->name);
+		if (s->titled)
+			buf_printf(&full, "%s.", ((const struct conf_titled *)section)->title);
+		buf_puts(&full, s->row[i].name);
+		if (!wanted(buf_cstr(&full), name))
+			continue;
+		found = true;
+		buf_printf(to, "%s = ", buf_cstr(&full));
+		conf_value_print(&s->row[i], conf_place(section, &s->row[i]), to);
+		buf_puts(to, "\n");
+	}
+	buf_fini(&full);
+	return found;
+}
+
+bool conf_print(const struct conf *c, const char *name, struct buf *to)
+{
+	bool found = false;
+	for (int kind = 0; kind < CONF_KINDS; kind++)
+		for (int i = 0; i < conf_count(c, (enum conf_kind)kind); i++)
+			found |= print_section(c, (enum conf_kind)kind, i, name, to);
+	return found;
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: ISC */
+#include "base/conf.h"
+
+#include "base/mem.h"
+
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+bool conf_host_good(const char *host)
+{
+	size_t len = strlen(host);
+	if (len == 0 || len > 253 || host[0] == '.' || host[0] == '-' || strstr(host, ".."))
+		return false;
+	for (const char *c = host; *c; c++)
+		if (!isalnum((unsigned char)*c) && !strchr("-._", *c))
+			return false;
+	return true;
+}
+
+bool conf_pattern_good(const char *p)
+{
+	const char *at = strrchr(p, '@');
+	if (strcmp(p, "*") == 0)
+		return true;
+	if (at)
+		return at > p && conf_host_good(at + 1);
+	return conf_host_good(p[0] == '.' ? p + 1 : p);
+}
+
+static bool is_address(const char *host)
+{
+	unsigned char bytes[16];
+	return inet_pton(AF_INET, host, bytes) == 1 || inet_pton(AF_INET6, host, bytes) == 1;
+}
+
+static bool parse_port(const char *text, int *port)
+{
+	size_t len = strlen(text);
+	*port = len <= 5 ? atoi(text) : 0;
+	return len > 0 && strspn(text, "0123456789") == len && *port >= 1 && *port <= 65535;
+}
+
+bool conf_relay_parse(const char *text, char **host, int *port, bool *bracketed)
+{
+	size_t len = strcspn(text, ":");
+	const char *rest = text + len;
+	*host = NULL;
+	*port = 0;
+	*bracketed = text[0] == '[';
+	if (*bracketed) {
+		const char *close = strchr(++text, ']');
+		if (!close)
+			return false;
+		if (strncasecmp(text, "IPv6:", 5) == 0)
+			text += 5;
+		len = close > text ? (size_t)(close - text) : 0;
+		rest = close + 1;
+	}
+	if (*rest == ':' ? !parse_port(rest + 1, port) : *rest != '\0')
+		return false;
+	char *name = mem_strndup(text, len);
+	for (char *c = name; *c; c++)
+		*c = (char)tolower((unsigned char)*c);
+	if (!is_address(name) && !conf_host_good(name)) {
+		free(name);
+		return false;
+	}
+	/* An address has no MX, with brackets or without. */
+	*bracketed = *bracketed || is_address(name);
+	*host = name;
+	return true;
+}
+
+bool conf_relay_read(const char *text, struct conf_relay *r)
+{
+	const char *equals = strrchr(text, '=');
+	size_t digits = equals ? strlen(equals + 1) : 0;
+	*r = (struct conf_relay){.weight = 0};
+	if (equals) {
+		r->weight = digits <= 4 ? atoi(equals + 1) : 0;
+		if (digits == 0 || strspn(equals + 1, "0123456789") != digits || r->weight < 1)
+			return false;
+	}
+	char *relay = mem_strndup(text, equals ? (size_t)(equals - text) : strlen(text));
+	bool good = conf_relay_parse(relay, &r->host, &r->port, &r->bracketed);
+	free(relay);
+	return good;
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: ISC */
+#include "base/conf_rows.h"
+
+#include <stddef.h>
+
+enum { RESTART, RELOAD };
+
+/* Each list of rows in turn, with STRUCT the one that its members lie in. */
+#define ROW(type, name, text, low, high, reload, choices, sentence)                                \
+	{#name, CONF_##type, text, low, high, reload, choices, sentence, offsetof(STRUCT, name)},
+
+#define STRUCT struct conf
+static const struct conf_row global_rows[] = {CONF_GLOBAL(ROW)};
+#undef STRUCT
+#define STRUCT struct conf_listener
+static const struct conf_row listener_rows[] = {CONF_LISTENER(ROW)};
+#undef STRUCT
+#define STRUCT struct conf_transport
+static const struct conf_row transport_rows[] = {CONF_TRANSPORT(ROW)};
+#undef STRUCT
+#define STRUCT struct conf_route
+static const struct conf_row route_rows[] = {CONF_ROUTE(ROW)};
+#undef STRUCT
+#define STRUCT struct conf_alias
+static const struct conf_row alias_rows[] = {CONF_ALIAS(ROW)};
+#undef STRUCT
+#define STRUCT struct conf_queue
+static const struct conf_row queue_rows[] = {CONF_QUEUE(ROW)};
+#undef STRUCT
+#define STRUCT struct conf_dns
+static const struct conf_row dns_rows[] = {CONF_DNS(ROW)};
+#undef STRUCT
+
+#define ROWS(rows) (int)(sizeof rows / sizeof rows[0]), rows
+
+const struct conf_section conf_sections[CONF_KINDS] = {
+	[CONF_KIND_GLOBAL] = {"", false, sizeof(struct conf), ROWS(global_rows),
+			      "Settings of the whole relay."},
+	[CONF_KIND_LISTENER] = {"listener", true, sizeof(struct conf_listener), ROWS(listener_rows),
+				"Where mail comes in. Without one, there is one called smtp."},
+	[CONF_KIND_TRANSPORT] = {"transport", true, sizeof(struct conf_transport),
+				 ROWS(transport_rows),
+				 "A way for mail to go out. There is always one called smtp. like "
+				 "= NAME takes over the settings of a transport defined before it, "
+				 "or of smtp."},
+	[CONF_KIND_ROUTE] = {"route", true, sizeof(struct conf_route), ROWS(route_rows),
+			     "Which mail goes where: an address, a domain, a .parent of domains, "
+			     "or * for the rest. The most specific route is taken."},
+	[CONF_KIND_ALIAS] = {"alias", true, sizeof(struct conf_alias), ROWS(alias_rows),
+			     "An address that stands for others."},
+	[CONF_KIND_QUEUE] = {"queue", false, sizeof(struct conf_queue), ROWS(queue_rows),
+			     "How long, and how much at once."},
+	[CONF_KIND_DNS] = {"dns", false, sizeof(struct conf_dns), ROWS(dns_rows),
+			   "Where names are looked up."},
+};
+
+int conf_count(const struct conf *c, enum conf_kind kind)
+{
+	switch (kind) {
+	case CONF_KIND_LISTENER:
+		return c->nlistener;
+	case CONF_KIND_TRANSPORT:
+		return c->ntransport;
+	case CONF_KIND_ROUTE:
+		return c->nroute;
+	case CONF_KIND_ALIAS:
+		return c->nalias;
+	default:
+		return 1;
+	}
+}
+
+void *conf_at(const struct conf *c, enum conf_kind kind, int i)
+{
+	switch (kind) {
+	case CONF_KIND_LISTENER:
+		return &c->listener[i];
+	case CONF_KIND_TRANSPORT:
+		return &c->transport[i];
+	case CONF_KIND_ROUTE:
+		return &c->route[i];
+	case CONF_KIND_ALIAS:
+		return &c->alias[i];
+	case CONF_KIND_QUEUE:
+		return (void *)&c->queue;
+	case CONF_KIND_DNS:
+		return (void *)&c->dns;
+	default:
+		return (void *)c;
+	}
+}

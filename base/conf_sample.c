@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: ISC */
+#include "base/conf_value.h"
+
+#include <string.h>
+
+enum { COLUMNS = 78 };
+
+/* A comment, wrapped. */
+static void remark(struct buf *to, const char *indent, const char *text)
+{
+	size_t room = COLUMNS - strlen(indent);
+	while (*text) {
+		size_t len = strlen(text);
+		if (len > room) {
+			for (len = room; len > 0 && text[len] != ' '; len--)
+				;
+			if (len == 0)
+				len = strcspn(text, " ");
+		}
+		buf_printf(to, "%s# %.*s\n", indent, (int)len, text);
+		text += len;
+		text += strspn(text, " ");
+	}
+}
+
+static void print_default(const struct conf_row *row, struct buf *to)
+{
+	union {
+		int64_t number;
+		char *text;
+		struct conf_list list;
+		struct conf_rate rate;
+		struct conf_feedback feedback;
+	} place = {0};
+	memset(&place, 0, sizeof place);
+	conf_value_default(row, &place);
+	conf_value_print(row, &place, to);
+	conf_value_free(row, &place);
+}
+
+static void print_choices(const struct conf_row *row, const char *indent, struct buf *to)
+{
+	struct buf words = {0};
+	buf_puts(&words, "One of ");
+	for (const char *c = row->choices; *c; c++)
+		buf_printf(&words, *c == '|' ? ", " : "%c", *c);
+	buf_puts(&words, ".");
+	remark(to, indent, buf_cstr(&words));
+	buf_fini(&words);
+}
+
+static void sample_rows(const struct conf_section *s, const char *indent, struct buf *to)
+{
+	for (int i = 0; i < s->nrow; i++) {
+		remark(to, indent, s->row[i].sentence);
+		if (s->row[i].type == CONF_choice)
+			print_choices(&s->row[i], indent, to);
+		buf_printf(to, "%s#%s = ", indent, s->row[i].name);
+		print_default(&s->row[i], to);
+		buf_puts(to, i + 1 < s->nrow ? "\n\n" : "\n");
+	}
+}
+
+void conf_sample(struct buf *to)
+{
+	static const char *const titles[CONF_KINDS] = {
+		[CONF_KIND_LISTENER] = "smtp", [CONF_KIND_TRANSPORT] = "smtp",
+		[CONF_KIND_ROUTE] = "*",       [CONF_KIND_ALIAS] = "list@example.org",
+		[CONF_KIND_QUEUE] = "",	       [CONF_KIND_DNS] = "",
+	};
+	remark(to, "", "sluice.conf - every setting and its default; see sluice.conf(5).");
+	remark(to, "",
+	       "Durations: 500ms 30s 5m 1h 5d. Sizes: 500 64k 10m 1g. Values with blanks or one of "
+	       "# = { } ( ) , go in quotes.");
+	buf_puts(to, "\n");
+	sample_rows(&conf_sections[CONF_KIND_GLOBAL], "", to);
+	for (int kind = CONF_KIND_GLOBAL + 1; kind < CONF_KINDS; kind++) {
+		const struct conf_section *s = &conf_sections[kind];
+		buf_puts(to, "\n");
+		remark(to, "", s->sentence);
+		if (kind == CONF_KIND_ALIAS) {
+			buf_printf(to, "#alias \"%s\" { to = {\"a@example.com\"} }\n",
+				   titles[kind]);
+			continue;
+		}
+		buf_puts(to, s->name);
+		if (s->titled)
+			buf_printf(to, " \"%s\"", titles[kind]);
+		buf_puts(to, " {\n");
+		sample_rows(s, "\t", to);
+		buf_puts(to, "}\n");
+	}
+}
+
+/* Text for mdoc: no line may look like a request, no backslash like an escape. */
+static void roff(struct buf *to, const char *text)
+{
+	if (*text == '.' || *text == '\'')
+		buf_puts(to, "\\&");
+	for (; *text; text++)
+		buf_printf(to, *text == '\\' ? "\\e" : *text == '-' ? "\\-" : "%c", *text);
+}
+
+static void manual_range(const struct conf_row *row, struct buf *to)
+{
+	struct conf_row bound = *row;
+	buf_puts(to, "Range: ");
+	conf_value_print(&bound, &row->low, to);
+	buf_puts(to, " to ");
+	conf_value_print(&bound, &row->high, to);
+	buf_puts(to, ".\n");
+}
+
+static void manual_row(const struct conf_row *row, struct buf *to)
+{
+	static const char *const types[] = {
+		[CONF_flag] = "flag", [CONF_number] = "number", [CONF_duration] = "duration",
+		[CONF_size] = "size", [CONF_text] = "text",	[CONF_list] = "list",
+		[CONF_choice] = "",   [CONF_rate] = "rate",	[CONF_feedback] = "feedback",
+	};
+	struct buf text = {0};
+	buf_printf(to, ".It Ic %s No = Ar %s\n", row->name,
+		   row->type == CONF_choice ? row->choices : types[row->type]);
+	roff(to, row->sentence);
+	buf_puts(to, "\n");
+	if (row->type == CONF_number || row->type == CONF_duration || row->type == CONF_size)
+		manual_range(row, to);
+	print_default(row, &text);
+	buf_puts(to, "Default: ");
+	roff(to, buf_cstr(&text));
+	buf_puts(to, row->reload ? ".\n" : ".\nTakes effect at the next start.\n");
+	buf_fini(&text);
+}
+
+void conf_manual(struct buf *to)
+{
+	for (int kind = 0; kind < CONF_KINDS; kind++) {
+		const struct conf_section *s = &conf_sections[kind];
+		if (kind == CONF_KIND_GLOBAL)
+			buf_puts(to, ".Ss Global settings\n");
+		else
+			buf_printf(to, ".Ss %s%s\n", s->name, s->titled ? " \\(dqNAME\\(dq" : "");
+		roff(to, s->sentence);
+		buf_puts(to, "\n.Bl -tag -width Ds\n");
+		for (int i = 0; i < s->nrow; i++)
+			manual_row(&s->row[i], to);
+		buf_puts(to, ".El\n");
+	}
+}

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: ISC */
+#include "base/conf_scan.h"
+
+#include "base/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct scanner {
+	struct conf_scan *scan;
+	struct conf_faults *faults;
+	const char *file, *at;
+	int line;
+	/* the statement so far */
+	char *word[2];
+	int nword, word_line;
+	bool assigned; /* an '=' has been seen */
+	bool in_list;
+	int list_line, depth, section_line;
+};
+
+static void end_statement(struct scanner *s)
+{
+	free(s->word[0]);
+	free(s->word[1]);
+	s->word[0] = s->word[1] = NULL;
+	s->nword = 0;
+	s->assigned = false;
+}
+
+static void add_word(struct scanner *s, const char *text, size_t len)
+{
+	if (s->in_list)
+		return;
+	if (s->assigned) {
+		end_statement(s); /* this was its value */
+		return;
+	}
+	if (s->nword == 2)
+		end_statement(s);
+	if (s->nword == 0)
+		s->word_line = s->line;
+	s->word[s->nword++] = mem_strndup(text, len);
+}
+
+static void copy(struct scanner *s, size_t len)
+{
+	buf_append(&s->scan->clean, s->at, len);
+	s->at += len;
+}
+
+/* Blanks in its place; its lines stay. */
+static void blank(struct scanner *s, size_t len)
+{
+	for (size_t i = 0; i < len; i++) {
+		buf_puts(&s->scan->clean, s->at[i] == '\n' ? "\n" : " ");
+		s->line += s->at[i] == '\n';
+	}
+	s->at += len;
+}
+
+/* A string never goes on over the end of its line, so that a forgotten quote is found where it
+ * is. */
+static bool quoted(struct scanner *s)
+{
+	char quote = *s->at;
+	const char *begin = s->at + 1, *end = begin;
+	while (*end && *end != quote && *end != '\n')
+		end += end[0] == '\\' && end[1] && end[1] != '\n' ? 2 : 1;
+	if (*end != quote) {
+		conf_fault(s->faults, s->file, s->line, "unterminated string");
+		return false;
+	}
+	add_word(s, begin, (size_t)(end - begin));
+	copy(s, 1);
+	while (s->at < end) {
+		if (*s->at == '\\')
+			copy(s, 2);
+		else if (quote == '"' && s->at[0] == '$' && s->at[1] == '{')
+			buf_puts(&s->scan->clean, "\\$"), s->at++;
+		else
+			copy(s, 1);
+	}
+	copy(s, 1);
+	return true;
+}
+
+static void unquoted(struct scanner *s)
+{
+	size_t len = strcspn(s->at, " #\"'\t\r\n={}()+,");
+	if (len >= 1 && s->at[len - 1] == '$' && s->at[len] == '{')
+		conf_fault(s->faults, s->file, s->line,
+			   "variables are not expanded: put the value in quotes");
+	if (len == 0) {
+		copy(s, 1); /* for libconfuse to judge */
+		return;
+	}
+	add_word(s, s->at, len);
+	copy(s, len);
+}
+
+static void add_head(struct scanner *s)
+{
+	struct conf_scan *scan = s->scan;
+	scan->head = mem_realloc(scan->head, (size_t)(scan->nhead + 1) * sizeof *scan->head);
+	scan->head[scan->nhead++] = (struct conf_head){
+		mem_strdup(s->word[0]), mem_strdup(s->nword == 2 ? s->word[1] : ""), s->word_line};
+}
+
+static void open_brace(struct scanner *s)
+{
+	if (s->assigned) {
+		s->in_list = true;
+		s->list_line = s->line;
+	} else {
+		if (s->depth == 0 && s->nword > 0)
+			add_head(s);
+		if (s->depth++ == 0)
+			s->section_line = s->nword > 0 ? s->word_line : s->line;
+		end_statement(s);
+	}
+	copy(s, 1);
+}
+
+static void close_brace(struct scanner *s)
+{
+	if (s->in_list)
+		s->in_list = false;
+	else if (s->depth > 0)
+		s->depth--;
+	end_statement(s);
+	copy(s, 1);
+}
+
+static bool block_comment(struct scanner *s)
+{
+	const char *end = strstr(s->at + 2, "*/");
+	if (!end) {
+		conf_fault(s->faults, s->file, s->line, "unterminated comment");
+		return false;
+	}
+	blank(s, (size_t)(end + 2 - s->at));
+	return true;
+}
+
+/* False at a fault behind which nothing can be made out. */
+static bool step(struct scanner *s)
+{
+	switch (*s->at) {
+	case '#':
+		blank(s, strcspn(s->at, "\n"));
+		return true;
+	case '/':
+		if (s->at[1] == '/')
+			blank(s, strcspn(s->at, "\n"));
+		else if (s->at[1] == '*')
+			return block_comment(s);
+		else
+			unquoted(s);
+		return true;
+	case '"':
+	case '\'':
+		return quoted(s);
+	case '{':
+		open_brace(s);
+		return true;
+	case '}':
+		close_brace(s);
+		return true;
+	case '=':
+		s->assigned = true;
+		copy(s, 1);
+		return true;
+	case '\n':
+		s->line++;
+		copy(s, 1);
+		return true;
+	default:
+		unquoted(s);
+		return true;
+	}
+}
+
+void conf_scan(struct conf_scan *scan, const char *text, const char *file,
+	       struct conf_faults *faults)
+{
+	struct scanner s = {.scan = scan, .faults = faults, .file = file, .at = text, .line = 1};
+	*scan = (struct conf_scan){0};
+	bool whole = true;
+	while (whole && *s.at)
+		whole = step(&s);
+	if (whole && s.in_list)
+		conf_fault(faults, file, s.list_line, "this list is never closed: } is missing");
+	else if (whole && s.depth > 0)
+		conf_fault(faults, file, s.section_line,
+			   "this section is never closed: } is missing");
+	end_statement(&s);
+}
+
+void conf_scan_fini(struct conf_scan *scan)
+{
+	for (int i = 0; i < scan->nhead; i++) {
+		free(scan->head[i].name);
+		free(scan->head[i].title);
+	}
+	free(scan->head);
+	buf_fini(&scan->clean);
+}
+
+int conf_scan_line(const struct conf_scan *scan, const char *name, const char *title)
+{
+	for (int i = 0; i < scan->nhead; i++)
+		if (strcmp(scan->head[i].name, name) == 0 &&
+		    strcmp(scan->head[i].title, title) == 0)
+			return scan->head[i].line;
+	return 1;
+}

@@ -1,0 +1,36 @@
+/* conf_scan.h - a look at the text before libconfuse sees it.
+ *
+ * libconfuse says nothing of a section or a comment that is never closed, counts lines wrongly
+ * after some comments, keeps no line for the beginning of a section, and puts environment variables
+ * in the place of ${NAME}. So: comments become blanks, ${NAME} is protected (a value means what it
+ * says), and the beginnings of the sections are written down.
+ *
+ * OWNERSHIP  Embedded; conf_scan_fini() frees the heads.
+ * THREAD     One.
+ * ERRORS     As faults.
+ */
+#ifndef BASE_CONF_SCAN_H
+#define BASE_CONF_SCAN_H
+
+#include "base/conf_faults.h"
+
+#include <stdbool.h>
+
+struct conf_head {
+	char *name, *title; /* title "" where there is none */
+	int line;
+};
+
+struct conf_scan {
+	struct buf clean; /* the same lines, for libconfuse */
+	int nhead;
+	struct conf_head *head;
+};
+
+void conf_scan(struct conf_scan *, const char *text, const char *file, struct conf_faults *);
+void conf_scan_fini(struct conf_scan *);
+
+int conf_scan_line(const struct conf_scan *, const char *name, const char *title);
+/* Where that section begins; 1 when it is not there. */
+
+#endif

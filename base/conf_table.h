@@ -1,0 +1,278 @@
+/* conf_table.h - every setting there is, one row each.
+ *
+ * The struct, the parser, the range checks, `sluice config`, the sample file and sluice.conf(5) are
+ * made from these rows; nothing else lists settings.
+ *
+ *	P(type, name, default, low, high, reload, choices, sentence)
+ *
+ *	type	flag	  true | false			bool
+ *		number	  low..high			int64_t
+ *		duration  "500ms 30s 5m 1h 5d"		int64_t, milliseconds
+ *		size	  "64k 10m 1g"			int64_t, bytes
+ *		text	  a string			char *
+ *		list	  { "a", "b" }			struct conf_list
+ *		choice	  one of the words in choices	int, counted from 0 (the enums in conf.h)
+ *		rate	  "100/s", "0.5/m", "" for none	struct conf_rate
+ *		feedback  "1", "0.25", "1/concurrency", "1/sqrt(concurrency)"  struct conf_feedback
+ *	reload	RELOAD: takes effect at `sluice reload`; RESTART: at the next start
+ */
+#ifndef BASE_CONF_TABLE_H
+#define BASE_CONF_TABLE_H
+
+#define DAYS(n) ((n)*INT64_C(86400000))
+#define HOURS(n) ((n)*INT64_C(3600000))
+#define MEGA(n) ((n)*INT64_C(1048576))
+
+#define CONF_GLOBAL(P)                                                                             \
+	P(text, hostname, "", 0, 255, RELOAD, "",                                                  \
+	  "The name in the greeting, in EHLO, in Received fields and in bounces. Empty: the "      \
+	  "machine's own name.")                                                                   \
+	P(text, spool, "/var/spool/sluice", 1, 4000, RESTART, "",                                  \
+	  "The folder that holds the queue and the control socket. Created when missing.")         \
+	P(text, user, "sluice", 0, 64, RESTART, "",                                                \
+	  "The user to become after the listeners are bound. Ignored when not started as root. Where there is no user of the default name, root stays root, with a warning.")   \
+	P(text, log, "stderr", 1, 4000, RELOAD, "",                                                \
+	  "Where events are logged: stderr, syslog, syslog:/its/socket, or a file by its absolute path.") \
+	P(choice, log_format, "text", 0, 0, RELOAD, "text|json|postfix",                          \
+	  "The form of a log line. postfix: lines that pflogsumm and fail2ban filters read.")      \
+	P(choice, log_level, "info", 0, 0, RELOAD, "debug|info|warning|error",                     \
+	  "Events below this level are not logged.")                                               \
+	P(number, workers, "0", 0, 256, RESTART, "",                                               \
+	  "Threads that serve clients, and as many that deliver. 0: one a processor.")             \
+	P(list, networks, "{\"127.0.0.0/8\", \"::1\"}", 0, 0, RELOAD, "",                          \
+	  "Clients in these networks may relay.")                                                  \
+	P(text, http, "127.0.0.1:8025", 0, 300, RELOAD, "",                                       \
+	  "Where metrics are served, at /metrics, /api/stats and /healthz. Empty: nowhere.")                         \
+	P(size, message_size_limit, "50m", 0, MEGA(4096), RELOAD, "",                              \
+	  "The largest message accepted. 0: no limit.")                                            \
+	P(size, content_memory_limit, "128m", 0, MEGA(65536), RELOAD, "",                          \
+	  "Messages just accepted are kept in memory until their first attempt, all together up "  \
+	  "to this size; beyond it they are read from the queue again.")                           \
+	P(number, hopcount_limit, "50", 1, 1000, RELOAD, "",                                       \
+	  "A message with this many Received fields is in a loop and refused.")                    \
+	P(size, queue_minfree, "16m", 0, MEGA(1048576), RELOAD, "",                                \
+	  "New mail is refused with 452 while the file system of the queue has less room than "    \
+	  "this.")                                                                                 \
+	P(size, segment_size, "64m", MEGA(1) / 4, MEGA(1024), RESTART, "",                         \
+	  "The size of one segment file of the queue.")                                            \
+	P(text, postmaster, "", 0, 320, RELOAD, "",                                                \
+	  "Where a bounce that can not be delivered is reported. Empty: it is dropped and "        \
+	  "logged.")                                                                               \
+	P(list, aliases, "{}", 0, 0, RELOAD, "",                                                   \
+	  "Files of aliases: lines \"address: address, address\", or CDB.")                         \
+	P(list, routes, "{}", 0, 0, RELOAD, "",                                                    \
+	  "Tables of routes: an address, a domain, a .parent or *, and a transport, relay=HOST,HOST, error DSN TEXT or discard. A route section of the same name comes first.") \
+	P(list, sender_routes, "{}", 0, 0, RELOAD, "",                                             \
+	  "The same, by the sender: for recipients that only the route * would match. <> is the null sender.") \
+	P(list, sender_canonical, "{}", 0, 0, RELOAD, "",                                          \
+	  "Tables of addresses and what becomes of them, an address or @domain: senders only.")    \
+	P(list, recipient_canonical, "{}", 0, 0, RELOAD, "", "The same for recipients only.")      \
+	P(list, canonical, "{}", 0, 0, RELOAD, "",                                                 \
+	  "The same for senders and recipients, after the others.")                                \
+	P(list, masquerade, "{}", 0, 0, RELOAD, "",                                                \
+	  "Domains that hide the hosts in them: a sender at host.example.com is one at example.com. The first that fits counts; with ! in front it is left alone, with all in it.") \
+	P(list, masquerade_exceptions, "{}", 0, 0, RELOAD, "",                                     \
+	  "Local parts that are not masqueraded, like root.")                                      \
+	P(list, recipient_access, "{}", 0, 0, RELOAD, "",                                          \
+	  "Tables of what to do with a recipient: accept, reject CODE TEXT, defer TEXT, hold, discard.") \
+	P(text, always_bcc, "", 0, 320, RELOAD, "",                                                \
+	  "An address that gets a copy of every message that comes in. Empty: none.")              \
+	P(list, sender_bcc, "{}", 0, 0, RELOAD, "",                                                \
+	  "Tables of senders and the address that gets a copy of what they send.")                 \
+	P(list, recipient_bcc, "{}", 0, 0, RELOAD, "",                                             \
+	  "Tables of recipients and the address that gets a copy of what they get.")
+
+#define CONF_LISTENER(P)                                                                           \
+	P(list, address, "{\"127.0.0.1:2525\"}", 0, 0, RELOAD, "",                                 \
+	  "Addresses and ports to listen on.")                                                     \
+	P(choice, tls, "optional", 0, 0, RELOAD, "none|optional|required|implicit",                \
+	  "none: no STARTTLS; optional: offered when there is a certificate; required: no mail "   \
+	  "without; implicit: TLS from the first byte.")                                           \
+	P(text, certificate, "", 0, 4000, RELOAD, "",                                              \
+	  "PEM file with the certificate and its chain.")                                          \
+	P(text, key, "", 0, 4000, RELOAD, "", "PEM file with the private key.")                    \
+	P(list, networks, "{}", 0, 0, RELOAD, "",                                                  \
+	  "Clients in these networks may relay through this listener. Empty: the global "          \
+	  "networks.")                                                                             \
+	P(number, recipient_limit, "1000", 0, 1000000, RELOAD, "",                                 \
+	  "Recipients of one message; 452 4.5.3 beyond it. 0: no limit.")                          \
+	P(number, client_connection_limit, "100", 0, 100000, RELOAD, "",                           \
+	  "Connections at once from one client address; 421 4.7.0 beyond it. 0: no limit.")        \
+	P(rate, client_rate_limit, "", 0, 0, RELOAD, "",                                           \
+	  "Connections in a time from one client address; 421 4.7.0 beyond it.")                   \
+	P(number, connection_limit, "10000", 0, 1000000, RELOAD, "",                               \
+	  "Connections at once on this listener; 421 4.3.2 beyond it. 0: no limit.")               \
+	P(number, error_limit, "20", 0, 10000, RELOAD, "",                                         \
+	  "Refused commands of one session before it is closed with 421. 0: no limit.")            \
+	P(number, junk_command_limit, "100", 0, 1000000, RELOAD, "",                               \
+	  "NOOP, RSET, VRFY, HELP and EHLO of one session without a message before each further "  \
+	  "one counts as an error. 0: no limit.")                                                  \
+	P(duration, timeout, "5m", 10, DAYS(1), RELOAD, "",                                        \
+	  "The longest silence of a client, and the longest that it may leave replies unread.")    \
+	P(duration, command_timeout, "10m", 10, DAYS(1), RELOAD, "",                               \
+	  "The longest time from the first byte of a command to its end.")                         \
+	P(duration, message_timeout, "1h", 10, DAYS(7), RELOAD, "",                                \
+	  "The longest time that the content of one message may take.")                            \
+	P(duration, tls_timeout, "60s", 10, DAYS(1), RELOAD, "",                                   \
+	  "The longest time that a TLS handshake may take.")                                       \
+	P(number, line_limit, "2048", 1000, 1000000, RELOAD, "",                                   \
+	  "Bytes in a line of text, CRLF included, before the message is refused with 550 5.6.0. " \
+	  "RFC 5321 says 1000; common senders exceed it.")                                         \
+	P(choice, bare_newline, "reject", 0, 0, RELOAD, "reject|normalise",                        \
+	  "What becomes of a message with a CR or LF that stands alone: refused, or each made "    \
+	  "CRLF.")                                                                                 \
+	P(flag, chunking, "true", 0, 0, RELOAD, "", "Offer CHUNKING (BDAT).")                      \
+	P(flag, add_missing_headers, "false", 0, 0, RELOAD, "",                                    \
+	  "Add Date, Message-ID and From where a message has none, as for submission.")
+
+#define CONF_TRANSPORT(P)                                                                          \
+	P(number, destination_concurrency_limit, "20", 0, 100000, RELOAD, "",                      \
+	  "Most connections to one destination. 0: no limit.")                                     \
+	P(number, initial_destination_concurrency, "5", 1, 100000, RELOAD, "",                     \
+	  "Connections allowed to a destination at first.")                                        \
+	P(feedback, destination_concurrency_positive_feedback, "1", 0, 0, RELOAD, "",              \
+	  "What a good connection or delivery adds to the window.")                                \
+	P(feedback, destination_concurrency_negative_feedback, "1", 0, 0, RELOAD, "",              \
+	  "What a failed connection or handshake takes from the window.")                          \
+	P(number, destination_concurrency_failed_cohort_limit, "1", 0, 1000, RELOAD, "",           \
+	  "Failed pseudo-cohorts after which a destination is dead. 0: never.")                    \
+	P(number, destination_recipient_limit, "50", 0, 100000, RELOAD, "",                        \
+	  "Recipients in one transaction. 0: no limit.")                                           \
+	P(choice, destination_by, "site", 0, 0, RELOAD, "site|domain|recipient",                   \
+	  "What a destination is: the same hosts in the same order of preference, the domain, or each recipient.") \
+	P(flag, destination_concurrency_feedback_debug, "false", 0, 0, RELOAD, "",                 \
+	  "Log every step of the window of a destination, as site events.")                        \
+	P(duration, destination_rate_delay, "0s", 0, DAYS(1), RELOAD, "",                          \
+	  "The time between the end of a delivery to a destination and the next one; above 0 there is one at a time.") \
+	P(rate, destination_rate, "", 0, 0, RELOAD, "",                                            \
+	  "Deliveries to one destination in a time, evenly spaced, whatever the concurrency: 100/s, 30/m, 0.5/s.") \
+	P(number, delivery_slot_cost, "5", 0, 1000000, RELOAD, "",                                 \
+	  "Entries of a message that pay for one entry of a smaller one, which then slips past it. 0 or 1: none ever does.") \
+	P(number, delivery_slot_discount, "50", 0, 100, RELOAD, "",                                \
+	  "The percentage of that price that is paid only afterwards.")                            \
+	P(number, delivery_slot_loan, "3", 0, 1000000, RELOAD, "",                                 \
+	  "So many entries more are paid for only afterwards.")                                    \
+	P(number, minimum_delivery_slots, "3", 0, 1000000, RELOAD, "",                             \
+	  "A message that could never pay for so many entries is not slipped past at all.")        \
+	P(number, recipient_limit, "20000", 1, 100000000, RELOAD, "",                              \
+	  "Recipients of this transport in memory, shared along the list of its messages, oldest first.") \
+	P(number, extra_recipient_limit, "1000", 0, 100000000, RELOAD, "",                         \
+	  "So many more for messages that slip past others while not all of their recipients are in memory. 0: none.") \
+	P(number, refill_limit, "100", 1, 1000000, RELOAD, "",                                     \
+	  "Further recipients of a message are read when there is room for at least so many.")     \
+	P(duration, refill_delay, "5s", 0, DAYS(1), RELOAD, "",                                    \
+	  "For fewer than that, they are read when this time has passed since the last ones were.") \
+	P(number, connection_limit, "100", 0, 100000, RELOAD, "",                                  \
+	  "Most connections of this transport. 0: no limit.")                                      \
+	P(number, host_connection_limit, "20", 0, 100000, RELOAD, "",                              \
+	  "Most connections to one host. 0: no limit.")                                            \
+	P(size, pipeline_bytes, "4m", 0, MEGA(4096), RELOAD, "",                                   \
+	  "A connection that carries a message is not given another while the two exceed this "    \
+	  "size, and a larger one waits for the replies to its envelope. 0: no limit.")            \
+	P(number, pipeline_depth, "16", 1, 1000, RELOAD, "",                                       \
+	  "Most messages in flight on one connection to a host that announces PIPELINING and "     \
+	  "CHUNKING; without CHUNKING the next envelope at most goes with the content. 1: one at " \
+	  "a time.")                                                                               \
+	P(duration, connection_idle_timeout, "5s", 0, DAYS(1), RELOAD, "",                         \
+	  "A connection without work is closed after this time.")                                  \
+	P(duration, connection_max_age, "5m", 0, DAYS(1), RELOAD, "",                              \
+	  "A connection is closed at this age. 0: no limit.")                                      \
+	P(number, connection_max_messages, "1000", 0, 1000000, RELOAD, "",                         \
+	  "A connection is closed after this many messages. 0: no limit.")                         \
+	P(duration, connection_attempt_delay, "250ms", 0, HOURS(1), RELOAD, "",                     \
+	  "When the TCP handshake with one address takes longer, another address of the same preference is tried beside it. 0: never.") \
+	P(duration, connect_timeout, "30s", 1, HOURS(1), RELOAD, "",                               \
+	  "Time for the TCP handshake.")                                                           \
+	P(duration, greeting_timeout, "300s", 1, HOURS(1), RELOAD, "", "Time for the greeting.")   \
+	P(duration, helo_timeout, "300s", 1, HOURS(1), RELOAD, "",                                 \
+	  "Time for the reply to EHLO or HELO.")                                                   \
+	P(duration, starttls_timeout, "300s", 1, HOURS(1), RELOAD, "",                             \
+	  "Time for the reply to STARTTLS and the TLS handshake.")                                 \
+	P(duration, mail_timeout, "300s", 1, HOURS(1), RELOAD, "", "Time for the reply to MAIL.")  \
+	P(duration, rcpt_timeout, "300s", 1, HOURS(1), RELOAD, "",                                 \
+	  "Time for the reply to each RCPT.")                                                      \
+	P(duration, data_init_timeout, "120s", 1, HOURS(1), RELOAD, "",                            \
+	  "Time for the reply to DATA.")                                                           \
+	P(duration, data_block_timeout, "180s", 1, HOURS(1), RELOAD, "",                           \
+	  "Time for the peer to take the next piece of content.")                                  \
+	P(duration, data_done_timeout, "600s", 1, HOURS(1), RELOAD, "",                            \
+	  "Time for the reply to the end of the content.")                                         \
+	P(duration, rset_timeout, "20s", 1, HOURS(1), RELOAD, "", "Time for the reply to RSET.")   \
+	P(duration, quit_timeout, "10s", 1, HOURS(1), RELOAD, "", "Time for the reply to QUIT.")   \
+	P(choice, tls, "opportunistic", 0, 0, RELOAD, "none|opportunistic|required",               \
+	  "none: never; opportunistic: when offered, whoever it is; required: no mail without.")   \
+	P(number, port, "25", 1, 65535, RELOAD, "", "The port of a host that is not given with one.") \
+	P(text, source_address, "", 0, 128, RELOAD, "",                                            \
+	  "The address to connect from: one for IPv4, one for IPv6, or both with a comma between them. Where there is none, the system chooses.") \
+	P(list, fallback_relay, "{}", 0, 0, RELOAD, "",                                            \
+	  "Next hops, written as in a route, for mail whose destination can not be found for now, or has no host that can be reached.")
+
+#define CONF_ROUTE(P)                                                                              \
+	P(text, transport, "smtp", 1, 64, RELOAD, "", "The transport that carries this mail.")     \
+	P(list, relay, "{}", 0, 0, RELOAD, "",                                                     \
+	  "Next hops in order of preference, \"host\", \"host:port\", \"[host]:port\". Brackets: no MX look-up. Those with a weight, \"host=3\", that stand together share the connections by their weights. Empty: by the recipient's domain.") \
+	P(list, from, "{}", 0, 0, RELOAD, "",                                                      \
+	  "Only for mail from these senders: addresses, domains, .parents, <>. For others the route is not there. Empty: all.") \
+	P(text, error, "", 0, 500, RELOAD, "",                                                     \
+	  "DSN TEXT: such mail is returned with it, or deferred when it begins with 4. Empty: it is delivered.") \
+	P(flag, discard, "false", 0, 0, RELOAD, "", "Such mail is dropped, and logged as sent.")
+
+#define CONF_ALIAS(P) P(list, to, "{}", 0, 0, RELOAD, "", "The addresses that it stands for.")
+
+#define CONF_QUEUE(P)                                                                              \
+	P(number, message_active_limit, "20000", 1, 10000000, RELOAD, "",                          \
+	  "Most messages that the scheduler works on at once.")                                    \
+	P(number, message_recipient_limit, "20000", 1, 100000000, RELOAD, "",                      \
+	  "Up to so many recipients in memory, messages just taken up are read beyond message_recipient_minimum.") \
+	P(number, message_recipient_minimum, "10", 1, 1000000, RELOAD, "",                         \
+	  "Recipients of every message that are kept in memory, whatever the other limits.")       \
+	P(number, router_concurrency_limit, "1000", 1, 1000000, RELOAD, "",                        \
+	  "Next hops that are looked up at once.")                                                 \
+	P(number, max_message_concurrency, "10", 1, 1000000, RELOAD, "",                           \
+	  "So many look-ups, and so many connections, one message may always cause at once.")      \
+	P(number, scale_max_concurrency, "10", 0, 1000000, RELOAD, "",                             \
+	  "It may cause more while they are fewer than this times those that are free: with 10, one message can have 10 of 11.") \
+	P(duration, in_flow_delay, "1s", 0, 10000, RELOAD, "",                                     \
+	  "How long a message is held up before it is stored, while message_active_limit messages are worked on and more wait. 0: not at all.") \
+	P(duration, minimal_backoff_time, "5m", 1, DAYS(30), RELOAD, "",                           \
+	  "The shortest time between attempts, and the time that a dead destination is left "      \
+	  "alone.")                                                                                \
+	P(duration, maximal_backoff_time, "4000s", 1, DAYS(30), RELOAD, "",                        \
+	  "The longest time between attempts.")                                                    \
+	P(text, backoff_jitter, "0.1", 1, 16, RELOAD, "",                                          \
+	  "Each time between attempts is lengthened or shortened at random by up to this "         \
+	  "fraction, 0 to 0.5.")                                                                   \
+	P(duration, queue_run_delay, "5m", 1, DAYS(1), RELOAD, "",                                 \
+	  "Deferred messages are tried when they are due. The queue is looked through at least "   \
+	  "this often too, so that what a step of the clock has made due is found.")               \
+	P(duration, maximal_queue_lifetime, "5d", 0, DAYS(100), RELOAD, "",                        \
+	  "A message this old is returned to its sender. 0: after its first attempt.")             \
+	P(duration, bounce_queue_lifetime, "5d", 0, DAYS(100), RELOAD, "",                         \
+	  "The same for bounces.")                                                                 \
+	P(duration, delay_warning_time, "0s", 0, DAYS(100), RELOAD, "",                            \
+	  "The age at which the sender is told that a message is delayed. 0: never.")              \
+	P(number, in_doubt_retries, "3", 0, 30, RELOAD, "",                                        \
+	  "How often a message is tried again, alone on its connection, that was sent as a whole without an answer to its end, and may have arrived.") \
+	P(choice, in_doubt_action, "bounce", 0, 0, RELOAD, "bounce|delivered",                     \
+	  "What becomes of it then. bounce: it is returned with a text that says so; delivered: it counts as delivered.") \
+	P(size, bounce_size_limit, "50k", 0, 100 * 1024, RELOAD, "",                               \
+	  "Bytes of the original message that are returned in a bounce; above it only its "        \
+	  "header.")
+
+#define CONF_DNS(P)                                                                                \
+	P(list, server, "{}", 0, 0, RELOAD, "",                                                    \
+	  "Addresses of name servers. Empty: as in resolv.conf.")                                  \
+	P(number, port, "53", 1, 65535, RELOAD, "", "Their port.")                                 \
+	P(duration, timeout, "5s", 10, 600000, RELOAD, "", "Time for one answer of one server.")   \
+	P(number, tries, "2", 1, 10, RELOAD, "", "Attempts at each server.")                       \
+	P(duration, maximal_ttl, "1d", 0, DAYS(7), RELOAD, "",                                     \
+	  "No answer is kept longer than this.")                                                   \
+	P(duration, negative_ttl, "5m", 0, DAYS(1), RELOAD, "",                                    \
+	  "No answer that there is none is kept longer than this.")                                \
+	P(flag, dnssec, "false", 0, 0, RELOAD, "",                                                 \
+	  "Ask name servers for DNSSEC records with each answer. This release does not validate "  \
+	  "them.")                                                                                 \
+	P(flag, allow_loopback, "false", 0, 0, RELOAD, "",                                         \
+	  "Let MX hosts have loopback and link-local addresses, as in a laboratory.")
+
+#endif

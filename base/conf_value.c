@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: ISC */
+#include "base/conf_value.h"
+
+#include "base/conf_units.h"
+#include "base/mem.h"
+
+#include <assert.h>
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+static bool set_flag(bool *to, const char *text, struct buf *why)
+{
+	static const char *const words[] = {"false", "true", "no", "yes", "off", "on"};
+	for (int i = 0; i < 6; i++) {
+		if (strcasecmp(text, words[i]) == 0) {
+			*to = i % 2;
+			return true;
+		}
+	}
+	buf_printf(why, "must be true or false, not \"%s\"", text);
+	return false;
+}
+
+static bool set_choice(int *to, const char *choices, const char *text, struct buf *why)
+{
+	size_t len = strlen(text);
+	int n = 0;
+	for (const char *word = choices; word; n++) {
+		size_t end = strcspn(word, "|");
+		if (end == len && memcmp(word, text, len) == 0) {
+			*to = n;
+			return true;
+		}
+		word = word[end] ? word + end + 1 : NULL;
+	}
+	buf_puts(why, "must be one of ");
+	for (const char *c = choices; *c; c++)
+		buf_printf(why, *c == '|' ? ", " : "%c", *c);
+	buf_printf(why, ", not \"%s\"", text);
+	return false;
+}
+
+static bool set_text(const struct conf_row *row, char **to, const char *text, struct buf *why)
+{
+	int64_t len = (int64_t)strlen(text);
+	if (len < row->low || len > row->high) {
+		if (len == 0)
+			buf_puts(why, "must not be empty");
+		else
+			buf_printf(why, "must have %" PRId64 " to %" PRId64 " characters", row->low,
+				   row->high);
+		return false;
+	}
+	for (const char *c = text; *c; c++) {
+		if (iscntrl((unsigned char)*c)) {
+			buf_puts(why, "must not have control characters");
+			return false;
+		}
+	}
+	free(*to);
+	*to = mem_strdup(text);
+	return true;
+}
+
+static bool set_amount(const struct conf_row *row, int64_t *to, const char *text, struct buf *why)
+{
+	int64_t value;
+	if (!conf_amount_parse(row->type, text, &value, why))
+		return false;
+	if (value < row->low || value > row->high) {
+		buf_puts(why, "must be ");
+		conf_amount_print(row->type, row->low, why);
+		buf_puts(why, " to ");
+		conf_amount_print(row->type, row->high, why);
+		buf_printf(why, ", not %s", text);
+		return false;
+	}
+	*to = value;
+	return true;
+}
+
+bool conf_value_set(const struct conf_row *row, void *place, const char *text, struct buf *why)
+{
+	switch (row->type) {
+	case CONF_flag:
+		return set_flag(place, text, why);
+	case CONF_number:
+	case CONF_duration:
+	case CONF_size:
+		return set_amount(row, place, text, why);
+	case CONF_text:
+		return set_text(row, place, text, why);
+	case CONF_choice:
+		return set_choice(place, row->choices, text, why);
+	case CONF_rate:
+		return conf_rate_parse(text, place, why);
+	case CONF_feedback:
+		return conf_feedback_parse(text, place, why);
+	case CONF_list:
+		break;
+	}
+	assert(0 && "a list is not set from one text");
+	return false;
+}
+
+/* The default of a list is written as in a file: {"a", "b"}. */
+static void default_list(struct conf_list *l, const char *text)
+{
+	for (const char *open = strchr(text, '"'); open; open = strchr(open, '"')) {
+		const char *close = strchr(open + 1, '"');
+		char *item = mem_strndup(open + 1, (size_t)(close - open - 1));
+		conf_list_add(l, item);
+		free(item);
+		open = close + 1;
+	}
+}
+
+void conf_value_default(const struct conf_row *row, void *place)
+{
+	struct buf why = {0};
+	if (row->type == CONF_list) {
+		conf_list_free(place);
+		default_list(place, row->text);
+		return;
+	}
+	bool fits = conf_value_set(row, place, row->text, &why);
+	assert(fits); /* a fault of the table */
+	(void)fits;
+	buf_fini(&why);
+}
+
+void conf_list_add(struct conf_list *l, const char *item)
+{
+	l->item = mem_realloc(l->item, (size_t)(l->n + 1) * sizeof *l->item);
+	l->item[l->n++] = mem_strdup(item);
+}
+
+void conf_list_free(struct conf_list *l)
+{
+	for (int i = 0; i < l->n; i++)
+		free(l->item[i]);
+	free(l->item);
+	*l = (struct conf_list){0};
+}
+
+void conf_value_free(const struct conf_row *row, void *place)
+{
+	if (row->type == CONF_list) {
+		conf_list_free(place);
+	} else if (row->type == CONF_text) {
+		char **text = place;
+		free(*text);
+		*text = NULL;
+	}
+}
+
+static size_t size_of(enum conf_type type)
+{
+	switch (type) {
+	case CONF_flag:
+		return sizeof(CONF_TYPE_flag);
+	case CONF_choice:
+		return sizeof(CONF_TYPE_choice);
+	case CONF_rate:
+		return sizeof(CONF_TYPE_rate);
+	case CONF_feedback:
+		return sizeof(CONF_TYPE_feedback);
+	default:
+		return sizeof(int64_t);
+	}
+}
+
+void conf_value_copy(const struct conf_row *row, void *to, const void *from)
+{
+	conf_value_free(row, to);
+	if (row->type == CONF_list) {
+		const struct conf_list *l = from;
+		for (int i = 0; i < l->n; i++)
+			conf_list_add(to, l->item[i]);
+	} else if (row->type == CONF_text) {
+		*(char **)to = mem_strdup(*(char *const *)from);
+	} else {
+		memcpy(to, from, size_of(row->type));
+	}
+}
+
+bool conf_value_same(const struct conf_row *row, const void *a, const void *b)
+{
+	struct buf x = {0}, y = {0};
+	conf_value_print(row, a, &x);
+	conf_value_print(row, b, &y);
+	bool same = strcmp(buf_cstr(&x), buf_cstr(&y)) == 0;
+	buf_fini(&x);
+	buf_fini(&y);
+	return same;
+}
+
+static void print_quoted(struct buf *to, const char *text)
+{
+	buf_puts(to, "\"");
+	for (; *text; text++)
+		buf_printf(to, strchr("\"\\", *text) ? "\\%c" : "%c", *text);
+	buf_puts(to, "\"");
+}
+
+static void print_list(struct buf *to, const struct conf_list *l)
+{
+	buf_puts(to, "{");
+	for (int i = 0; i < l->n; i++) {
+		if (i > 0)
+			buf_puts(to, ", ");
+		print_quoted(to, l->item[i]);
+	}
+	buf_puts(to, "}");
+}
+
+static void print_choice(struct buf *to, const char *choices, int n)
+{
+	while (n-- > 0)
+		choices += strcspn(choices, "|") + 1;
+	buf_printf(to, "\"%.*s\"", (int)strcspn(choices, "|"), choices);
+}
+
+void conf_value_print(const struct conf_row *row, const void *place, struct buf *to)
+{
+	switch (row->type) {
+	case CONF_flag:
+		buf_puts(to, *(const bool *)place ? "true" : "false");
+		break;
+	case CONF_number:
+	case CONF_duration:
+	case CONF_size:
+		conf_amount_print(row->type, *(const int64_t *)place, to);
+		break;
+	case CONF_text:
+		print_quoted(to, *(char *const *)place);
+		break;
+	case CONF_list:
+		print_list(to, place);
+		break;
+	case CONF_choice:
+		print_choice(to, row->choices, *(const int *)place);
+		break;
+	case CONF_rate:
+		conf_rate_print(place, to);
+		break;
+	case CONF_feedback:
+		conf_feedback_print(place, to);
+		break;
+	}
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: ISC */
+#include "base/delivery.h"
+
+#include "base/mem.h"
+
+#include <stdlib.h>
+
+struct connection_open *connection_open_new(uint64_t connection, struct conf *conf,
+					    const struct conf_transport *transport,
+					    const char *host, const union address *address)
+{
+	struct connection_open *o = mem_zalloc(sizeof *o);
+	o->note.type = CONNECTION_OPEN;
+	o->connection = connection;
+	o->conf = conf_ref(conf);
+	o->transport = transport;
+	o->host = mem_strdup(host);
+	o->address = *address;
+	return o;
+}
+
+void connection_open_free(struct connection_open **op)
+{
+	struct connection_open *o = *op;
+	if (!o)
+		return;
+	conf_unref(o->conf);
+	verdict_unref(o->why);
+	free(o->host);
+	free(o);
+	*op = NULL;
+}
+
+struct delivery *delivery_new(uint32_t nrcpt)
+{
+	struct delivery *d = mem_zalloc(sizeof *d + nrcpt * sizeof d->rcpt[0]);
+	d->note.type = DELIVERY_GIVE;
+	d->nrcpt = nrcpt;
+	return d;
+}
+
+void delivery_free(struct delivery **dp)
+{
+	struct delivery *d = *dp;
+	if (!d)
+		return;
+	for (uint32_t i = 0; i < d->nrcpt; i++)
+		verdict_unref(d->rcpt[i].verdict);
+	content_unref(d->content);
+	free(d);
+	*dp = NULL;
+}

@@ -1,0 +1,136 @@
+/* delivery.h - the contract between the scheduler and the connections.
+ *
+ *	qmgr                                     smtpc (the worker that owns the connection)
+ *	  -- CONNECTION_OPEN ------------------------>	connect, greeting, EHLO, STARTTLS
+ *	  <------------------------- CONNECTION_SLOW --	TCP does not stand after
+ *	                                              	connection_attempt_delay: try another
+ *	  <------------------------ CONNECTION_READY --	may carry mail: `depth` transactions at once,
+ *	                                              	up to `depth_most` as the host proves good
+ *	  -- DELIVERY_GIVE --------------------------->	one transaction
+ *	  <------------------------- DELIVERY_BACK ---	each recipient has its verdict, or all is
+ *	                                              	returned untouched (put it back at the head)
+ *	  -- CONNECTION_CLOSE ----------------------->	QUIT when what it carries is done
+ *	  <----------------------- CONNECTION_CLOSED --	the last word on this connection, always
+ *
+ * CONNECTION_CLOSED comes exactly once for every CONNECTION_OPEN, after every DELIVERY_BACK of that
+ * connection. A DELIVERY_GIVE that meets a connection already closed comes back as returned.
+ * A connection is closed by its worker when it fails, when the peer closes it, when it has been
+ * idle or alive too long or has carried its number of messages, or when it was told to.
+ *
+ * How much a host may be trusted with is qmgr's to know, over connections. It says with each
+ * delivery whether its content may go ahead of the replies to its envelope; the worker says of each
+ * one that comes back whether content was uploaded for nothing. A host that loses count of the
+ * commands is to get the next connection in a simpler mode, and the worker says which.
+ *
+ * OWNERSHIP  Notes are given away by posting. The strings that a delivery points at belong to
+ *            qmgr's message, which stays until the delivery is back. Verdicts, contents and the
+ *            configuration are counted.
+ * THREAD     qmgr and one smtpc worker.
+ * SEE        FINCH 2007 ("jobs", "workers"); RFC 2920; RFC 5321 4.5.3.2.
+ */
+#ifndef BASE_DELIVERY_H
+#define BASE_DELIVERY_H
+
+#include "base/conf.h"
+#include "base/content.h"
+#include "base/envelope.h"
+#include "base/loop.h"
+#include "base/resolve.h"
+
+enum delivery_note {
+	CONNECTION_OPEN = 300,
+	CONNECTION_READY,
+	CONNECTION_CLOSE,
+	CONNECTION_CLOSED,
+	DELIVERY_GIVE,
+	DELIVERY_BACK,
+	CONNECTION_SLOW,
+};
+
+/* What is asked of a host, whatever it announces. */
+enum connection_mode {
+	CONNECTION_FULL,	/* all of it: BDAT of one message behind the other */
+	CONNECTION_NO_CHUNKING, /* DATA only, its replies waited for */
+	CONNECTION_LOCKSTEP,	/* one command, one reply */
+};
+
+/* One connection; the same object goes to the worker with CONNECTION_OPEN, and comes back with
+ * CONNECTION_CLOSED. */
+struct connection_open {
+	struct note note;
+	uint64_t connection; /* qmgr's number for it, never used twice */
+	void *owner;	     /* qmgr's own record */
+	struct loop *reply_to;
+	struct conf *conf; /* a reference, returned by connection_open_free() */
+	const struct conf_transport *transport; /* in conf */
+	char *host;				/* name, for SNI, certificate and log */
+	union address address;			/* with the port */
+	bool plain; /* no TLS where it is only wished for: it is known to be broken */
+	enum connection_mode mode;
+	/* filled by the worker, for CONNECTION_CLOSED: */
+	bool was_ready;
+	bool confused;	     /* the host lost count; mode is now the one to try next */
+	struct verdict *why; /* NULL: an orderly end (idle, aged, told to) */
+};
+
+struct connection_slow {
+	struct note note;
+	void *owner;
+};
+
+struct connection_ready {
+	struct note note;
+	uint64_t connection;
+	void *owner;
+	int depth;	   /* transactions that may be under way at once, at least 1 */
+	int depth_most;	   /* the same on a host that has proved good; 0: depth is all */
+	int setup_ms;	   /* connect to ready */
+	uint64_t size_max; /* announced by SIZE, 0: no limit */
+	bool tls_broken;   /* it was wished for, and failed */
+	bool tls, pipelining, chunking, dsn, eightbit, smtputf8;
+};
+
+struct connection_close {
+	struct note note;
+	uint64_t connection;
+};
+
+struct delivery_recipient {
+	const char *address; /* qmgr's */
+	const char *orcpt;   /* qmgr's, or NULL */
+	uint8_t notify;
+	struct verdict *verdict; /* a reference; NULL in a delivery that was not returned: the host
+				    takes no more recipients at once, put it back at the head */
+};
+
+struct delivery {
+	struct note note;
+	uint64_t connection;
+	void *owner; /* qmgr's entry */
+	struct loop *reply_to;
+	uint64_t id;	    /* of the message, for the log */
+	const char *sender; /* qmgr's */
+	const char *envid;  /* qmgr's, or NULL */
+	uint8_t ret, body;
+	bool smtputf8;
+	bool ahead; /* where the host takes chunks, content may go before the envelope is answered */
+	struct content *content; /* a reference */
+	/* filled by the worker: */
+	bool returned; /* nothing was decided: no recipient has a verdict; put it back in front */
+	bool wasted;   /* content was uploaded ahead and reached nobody, or nobody knows */
+	int64_t began_us, ended_us; /* steady clock: first byte of MAIL, last reply */
+	int setup_ms; /* of the connection, on the first delivery that it carries; else 0 */
+	uint32_t nrcpt;
+	struct delivery_recipient rcpt[];
+};
+
+struct connection_open *connection_open_new(uint64_t connection, struct conf *,
+					    const struct conf_transport *, const char *host,
+					    const union address *);
+void connection_open_free(struct connection_open **);
+
+struct delivery *delivery_new(uint32_t nrcpt);
+void delivery_free(struct delivery **);
+/* Returns its references on content and verdicts. */
+
+#endif

@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: ISC */
+#include "base/envelope.h"
+
+#include "base/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct envelope *envelope_new(void)
+{
+	return mem_zalloc(sizeof(struct envelope));
+}
+
+void envelope_free(struct envelope **ep)
+{
+	struct envelope *e = *ep;
+	if (!e)
+		return;
+	for (uint32_t i = 0; i < e->nrcpt; i++) {
+		free(e->rcpt[i].address);
+		free(e->rcpt[i].orcpt);
+		verdict_unref(e->rcpt[i].last);
+	}
+	for (uint32_t i = 0; i < e->nhistory; i++)
+		verdict_unref(e->history[i].verdict);
+	free(e->history);
+	free(e->rcpt);
+	free(e->sender);
+	free(e->envid);
+	free(e);
+	*ep = NULL;
+}
+
+struct recipient *envelope_add(struct envelope *e, const char *address)
+{
+	/* Grow at the powers of two: most messages have one recipient. */
+	if ((e->nrcpt & (e->nrcpt - 1)) == 0)
+		e->rcpt = mem_realloc(e->rcpt, (e->nrcpt ? e->nrcpt * 2 : 1) * sizeof *e->rcpt);
+	struct recipient *r = &e->rcpt[e->nrcpt++];
+	*r = (struct recipient){.address = mem_strdup(address)};
+	return r;
+}
+
+void envelope_add_history(struct envelope *e, const struct history *h)
+{
+	if (e->nhistory == ENVELOPE_HISTORY_MAX) {
+		struct history *oldest = &e->history[ENVELOPE_HISTORY_FIRST];
+		verdict_unref(oldest->verdict);
+		e->nhistory--;
+		memmove(oldest, oldest + 1,
+			(e->nhistory - ENVELOPE_HISTORY_FIRST) * sizeof *oldest);
+	}
+	e->history = mem_realloc(e->history, (e->nhistory + 1) * sizeof *e->history);
+	e->history[e->nhistory] = *h;
+	verdict_ref(h->verdict);
+	e->nhistory++;
+}
+
+static bool same(const struct verdict *a, const struct verdict *b)
+{
+	return a == b || (a->when_ms == b->when_ms && a->class == b->class && a->code == b->code &&
+			  strcmp(a->text, b->text) == 0 && strcmp(a->host, b->host) == 0);
+}
+
+static bool remembered(const struct envelope *e, const struct verdict *v)
+{
+	for (uint32_t i = e->nhistory; i > 0; i--)
+		if (same(e->history[i - 1].verdict, v))
+			return true;
+	return false;
+}
+
+void envelope_remember(struct envelope *e)
+{
+	const struct verdict *before = NULL;
+	int added = 0;
+	for (uint32_t i = 0; i < e->nrcpt && added < ENVELOPE_HISTORY_ROUND; i++) {
+		struct verdict *v = e->rcpt[i].last;
+		if (!v || v == before || remembered(e, v))
+			continue;
+		before = v;
+		struct history h = {.round = e->rounds, .recipient = i, .verdict = v};
+		for (uint32_t k = i; k < e->nrcpt; k++)
+			h.nrcpt += e->rcpt[k].last == v;
+		envelope_add_history(e, &h);
+		added++;
+	}
+}
+
+uint32_t envelope_open(const struct envelope *e)
+{
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < e->nrcpt; i++)
+		n += !e->rcpt[i].done;
+	return n;
+}

@@ -1,0 +1,86 @@
+/* envelope.h - who a message is from, who it is for, and how far that has come.
+ *
+ * What smtpd gathers, the spool keeps, qmgr works on and the bounce reports.
+ *
+ * OWNERSHIP  envelope_free() frees all that hangs on it.
+ * THREAD     Whoever holds it; it is given away by posting. While a delivery is under way, smtpc
+ *            reads the addresses of qmgr's envelope: they do not change.
+ * ERRORS     None.
+ * SEE        RFC 5321 2.3.1; RFC 3461 (NOTIFY, ORCPT, RET, ENVID); RFC 6152; RFC 6531.
+ */
+#ifndef BASE_ENVELOPE_H
+#define BASE_ENVELOPE_H
+
+#include "base/verdict.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum dsn_notify { /* bits; none set: the default of RFC 3461 4.1, failure and delay */
+		  NOTIFY_NEVER = 1,
+		  NOTIFY_SUCCESS = 2,
+		  NOTIFY_FAILURE = 4,
+		  NOTIFY_DELAY = 8,
+};
+
+enum dsn_ret { RET_NONE, RET_FULL, RET_HDRS };
+enum body_type { BODY_7BIT, BODY_8BITMIME, BODY_BINARYMIME };
+
+struct recipient {
+	char *address;	/* local-part@domain, the domain in lower case */
+	char *orcpt;	/* "type;address" in xtext as it came, or NULL */
+	uint8_t notify; /* enum dsn_notify */
+	bool done;	/* has its final verdict, and what was owed to the sender is written */
+	uint32_t tries; /* attempts that ended with a verdict */
+	uint8_t doubts; /* of them, left it in doubt whether the message arrived */
+	struct verdict *last; /* of the latest attempt, or NULL */
+};
+
+/* What one round of attempts came to, for the recipients that share this verdict. */
+struct history {
+	uint32_t round;	    /* from 1 */
+	uint32_t recipient; /* the first of them */
+	uint32_t nrcpt;	    /* how many */
+	struct verdict *verdict;
+};
+
+enum { RECIPIENT_DOUBTS_MAX = 31 };
+enum { ENVELOPE_HISTORY_MAX = 16, ENVELOPE_HISTORY_FIRST = 4, ENVELOPE_HISTORY_ROUND = 4 };
+
+struct envelope {
+	uint64_t id;
+	int64_t arrived_ms; /* wall clock */
+	int64_t due_ms;	    /* wall clock: next attempt; 0 before the first */
+	char *sender;	    /* "" is the null sender */
+	char *envid;	    /* in xtext as it came, or NULL */
+	uint8_t ret;	    /* enum dsn_ret */
+	uint8_t body;	    /* enum body_type */
+	bool smtputf8;
+	bool warned;	 /* the sender has been told of the delay */
+	bool held;	 /* stays until the operator releases it */
+	bool returned;	 /* the operator wants it returned to its sender */
+	uint32_t rounds; /* of attempts that have ended with recipients left */
+	uint64_t size;	 /* bytes of content */
+	uint32_t nrcpt;
+	struct recipient *rcpt;
+	uint32_t nhistory;
+	struct history *history;
+};
+
+struct envelope *envelope_new(void);
+void envelope_free(struct envelope **);
+
+struct recipient *envelope_add(struct envelope *, const char *address);
+/* The new recipient; the pointer is valid until the next envelope_add(). */
+
+void envelope_add_history(struct envelope *, const struct history *);
+/* Takes a reference of its own on the verdict. Of too many, the first few and the latest stay. */
+
+void envelope_remember(struct envelope *);
+/* Add the latest verdicts of its recipients, as far as they are not there yet, to the history. */
+
+uint32_t envelope_open(const struct envelope *);
+/* How many recipients are not done. */
+
+#endif

@@ -1,0 +1,74 @@
+/* log.h - one event, one line.
+ *
+ *	log_event(LOG_LEVEL_INFO, "queued", "id", log_id(id), "from", sender, NULL)
+ *
+ * Keys and values come in pairs, ended by a NULL key. A NULL value leaves its key out. Values may
+ * hold whatever a peer sent: they are escaped, so that one event stays one line.
+ *
+ *	each thread: log_event() -> a buffer of its own -- log_flush() --> [ log thread ] -> write
+ *
+ * Logging never waits: when the log thread is more than LOG_BACKLOG_MAX behind, lines are dropped
+ * and counted, and the count is logged when there is room again.
+ *
+ * OWNERSHIP  Values are copied.
+ * THREAD     log_event(), log_flush(), log_set_level(): any. log_open(), log_close(): main.
+ * ERRORS     A log that can't be opened: log_open() returns false and says why in error.
+ * SEE        sluice(8), "LOG".
+ */
+#ifndef BASE_LOG_H
+#define BASE_LOG_H
+
+#include "base/conf.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { LOG_BACKLOG_MAX = 16 << 20 }; /* bytes */
+
+enum log_level { LOG_LEVEL_DEBUG, LOG_LEVEL_INFO, LOG_LEVEL_WARNING, LOG_LEVEL_ERROR };
+
+bool log_open(const char *where, enum log_format, enum log_level, struct buf *error);
+/* Start the log thread. Before it, and after log_close(), events go straight to stderr. */
+
+bool log_move(const char *where, enum log_format, struct buf *error);
+/* Log to another place, or to the same where that is NULL, and in that form. False: it can't be
+ * opened, and all is as before. */
+
+void log_reopen(void); /* for logrotate: open the file anew */
+void log_close(void);
+/* What was flushed is written, but a place that takes nothing is not waited for longer than two
+ * seconds; then the thread ends. */
+
+void log_set_level(enum log_level);
+
+void log_event(enum log_level, const char *event, ...) __attribute__((sentinel));
+struct log_held;
+
+struct log_held *log_hold(enum log_level, const char *event, ...) __attribute__((sentinel));
+/* An event for another thread to log, or not at all: what comes of it must not be in the log before
+ * it. NULL when it is below the level. */
+
+void log_release(struct log_held **); /* log it, and flush; NULL is allowed, also below */
+void log_held_free(struct log_held **);
+
+void log_flush(void);
+/* Give this thread's lines to the log thread. Loops do so before they sleep. */
+
+void log_drain(void);
+/* The same, and wait until all lines are written, but no longer than a second. */
+
+/* Values, formatted into a ring of buffers of the thread: good until the sixteenth next call, and
+ * at most 511 bytes. In JSON those of log_number() and log_seconds() are numbers, all others
+ * strings. */
+const char *log_number(int64_t);
+const char *log_seconds(int64_t ms); /* "1.25" */
+const char *log_id(uint64_t id);
+const char *log_text(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+void log_json_string(struct buf *, const char *text);
+/* The text in quotes, escaped as RFC 8259 wants; invalid UTF-8 becomes U+FFFD. */
+
+uint64_t log_dropped(void);
+/* Lines dropped since the start. */
+
+#endif

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: ISC */
+#include "base/log_format.h"
+
+#include "base/utf8.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+static const char *const level_names[] = {"debug", "info", "warning", "error"};
+
+const char *log_level_name(enum log_level level)
+{
+	return level_names[level];
+}
+
+const char *log_value(const struct log_record *r, const char *key, const char *without)
+{
+	for (int i = 0; i < r->npair; i++)
+		if (strcmp(r->pair[i].key, key) == 0)
+			return r->pair[i].value;
+	return without;
+}
+
+void log_begin(struct buf *to, const struct log_record *r)
+{
+	if (r->syslog)
+		buf_printf(to, "%d", (int)r->level);
+}
+
+/* "2026-01-02T03:04:05.678Z". The C library takes a lock for the calendar: once a second is
+ * enough. */
+static void append_time(struct buf *to, int64_t wall_ms)
+{
+	static _Thread_local char text[32];
+	static _Thread_local time_t of = -1;
+	time_t now = (time_t)(wall_ms / 1000);
+	if (now != of) {
+		struct tm tm;
+		gmtime_r(&now, &tm);
+		strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &tm);
+		of = now;
+	}
+	buf_printf(to, "%s.%03dZ", text, (int)(wall_ms % 1000));
+}
+
+/* Bytes of the character that can stand in a line as it is, or 0. */
+static size_t printable(const char *s)
+{
+	size_t len = utf8_length(s);
+	if (len == 1)
+		return *s >= ' ' && *s != 0x7f;
+	return len == 2 && (unsigned char)s[0] == 0xc2 && (unsigned char)s[1] < 0xa0 ? 0 : len;
+}
+
+static bool plain(const char *value)
+{
+	if (!*value)
+		return false;
+	for (size_t len; *value; value += len) {
+		len = printable(value);
+		if (len == 0 || strchr(" \"=\\", *value))
+			return false;
+	}
+	return true;
+}
+
+static void append_escaped(struct buf *to, const char *value)
+{
+	buf_puts(to, "\"");
+	while (*value) {
+		size_t len = printable(value);
+		const char *escape = strchr("\"\\\nn\rr\tt", *value);
+		if (*value == '"' || *value == '\\')
+			buf_printf(to, "\\%c", *value);
+		else if (len)
+			buf_append(to, value, len);
+		else if (escape)
+			buf_printf(to, "\\%c", escape[1]);
+		else
+			buf_printf(to, "\\x%02X", (unsigned char)*value);
+		value += len ? len : 1;
+	}
+	buf_puts(to, "\"");
+}
+
+void log_format_text(struct buf *to, const struct log_record *r)
+{
+	log_begin(to, r);
+	if (!r->syslog) {
+		append_time(to, r->wall_ms);
+		buf_puts(to, " ");
+	}
+	buf_puts(to, log_level_name(r->level));
+	buf_puts(to, " ");
+	buf_puts(to, r->event);
+	for (int i = 0; i < r->npair; i++) {
+		const struct log_pair *p = &r->pair[i];
+		buf_puts(to, " ");
+		buf_puts(to, p->key);
+		buf_puts(to, "=");
+		if (plain(p->value))
+			buf_puts(to, p->value);
+		else
+			append_escaped(to, p->value);
+	}
+	buf_puts(to, "\n");
+}
+
+void log_json_string(struct buf *to, const char *text)
+{
+	buf_puts(to, "\"");
+	while (*text) {
+		size_t len = utf8_length(text);
+		unsigned char c = (unsigned char)*text;
+		if (len == 0)
+			buf_puts(to, "\xef\xbf\xbd");
+		else if (c == '"' || c == '\\')
+			buf_printf(to, "\\%c", c);
+		else if (c == '\n')
+			buf_puts(to, "\\n");
+		else if (c < 0x20 || c == 0x7f)
+			buf_printf(to, "\\u%04x", c);
+		else
+			buf_append(to, text, len);
+		text += len ? len : 1;
+	}
+	buf_puts(to, "\"");
+}
+
+void log_format_json(struct buf *to, const struct log_record *r)
+{
+	log_begin(to, r);
+	buf_puts(to, "{\"time\":\"");
+	append_time(to, r->wall_ms);
+	buf_printf(to, "\",\"level\":\"%s\",\"event\":", log_level_name(r->level));
+	log_json_string(to, r->event);
+	for (int i = 0; i < r->npair; i++) {
+		const struct log_pair *p = &r->pair[i];
+		buf_puts(to, ",");
+		log_json_string(to, p->key);
+		buf_puts(to, ":");
+		if (p->number)
+			buf_puts(to, p->value);
+		else
+			log_json_string(to, p->value);
+	}
+	buf_puts(to, "}\n");
+}

@@ -1,0 +1,43 @@
+/* log_place.h - where lines of the log go: standard error, a file, a FIFO, or syslog's socket.
+ *
+ *	"stderr"  "/a/file"  "syslog", at /dev/log  "syslog:/another/socket"
+ *
+ * A place that takes nothing at the moment, a pipe or a socket that is full, is waited for until
+ * the time that the caller may set from another thread. A place that fails, a full disk or a
+ * syslogd that is not there, costs the lines.
+ *
+ * OWNERSHIP  Embedded; log_place_close() closes what log_place_open() has opened.
+ * THREAD     One at a time.
+ * ERRORS     log_place_open(): false, and why in error. The rest: lines that were not written.
+ * SEE        RFC 3164 4; syslog(3).
+ */
+#ifndef BASE_LOG_PLACE_H
+#define BASE_LOG_PLACE_H
+
+#include "base/buf.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct log_place {
+	char *path; /* NULL: standard error */
+	int fd;
+	bool syslog;
+	bool blocks;	    /* writes of more than PIPE_BUF may */
+	bool torn;	    /* the last line was written in part */
+	int64_t refused_ms; /* steady clock: when syslogd was last looked for in vain */
+};
+
+bool log_place_open(struct log_place *, const char *where, struct buf *error);
+void log_place_close(struct log_place *);
+
+void log_place_reopen(struct log_place *);
+/* Open the file anew, as after a rotation. When that fails the old one is written on. */
+
+int log_place_write(struct log_place *, const char *lines, size_t len, bool marked,
+		    const _Atomic int64_t *give_up_ms);
+/* Write whole lines; marked: each begins with its level as a digit. Returns how many were lost.
+ * give_up_ms: the time of the steady clock up to which a full place is waited for; 0: for ever. */
+
+#endif

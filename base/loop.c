@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: ISC */
+#include "base/loop.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/stream.h"
+
+#include <assert.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static void before_sleep(struct ev_loop *ev, ev_prepare *w, int revents)
+{
+	(void)revents;
+	struct loop *l = w->data;
+	log_flush();
+	int64_t next = timers_next(&l->timers);
+	if (next == INT64_MAX) {
+		ev_timer_stop(ev, &l->alarm);
+		return;
+	}
+	int64_t delay = next - clock_steady_ms();
+	l->alarm.repeat = delay > 0 ? (double)delay / 1000.0 : 1e-6;
+	ev_timer_again(ev, &l->alarm);
+}
+
+static void after_sleep(struct ev_loop *ev, ev_check *w, int revents)
+{
+	(void)ev;
+	(void)revents;
+	struct loop *l = w->data;
+	l->now_ms = clock_steady_ms();
+	timers_run(&l->timers, l->now_ms);
+}
+
+static void on_alarm(struct ev_loop *ev, ev_timer *w, int revents)
+{
+	(void)ev;
+	(void)w;
+	(void)revents; /* It only ends the sleep: after_sleep() has run the timers. */
+}
+
+static void on_end(struct ev_loop *ev, ev_async *w, int revents)
+{
+	(void)w;
+	(void)revents;
+	ev_break(ev, EVBREAK_ALL);
+}
+
+struct loop *loop_new(const char *name, void (*receive)(void *owner, struct note *),
+		      void (*received_all)(void *owner), void *owner)
+{
+	struct loop *l = mem_zalloc(sizeof *l);
+	l->ev = ev_loop_new(EVFLAG_AUTO);
+	if (!l->ev) {
+		fprintf(stderr, "sluice: no event loop for thread %s\n", name);
+		abort();
+	}
+	l->name = name;
+	l->now_ms = clock_steady_ms();
+	timers_init(&l->timers);
+	list_init(&l->lingering);
+	mailbox_init(&l->mailbox, l->ev, receive, received_all, owner);
+	ev_prepare_init(&l->before_sleep, before_sleep);
+	ev_check_init(&l->after_sleep, after_sleep);
+	ev_timer_init(&l->alarm, on_alarm, 0., 0.);
+	ev_async_init(&l->end, on_end);
+	l->before_sleep.data = l->after_sleep.data = l;
+	/* Timers run before the io events of the same wake-up see l->now_ms. */
+	ev_set_priority(&l->after_sleep, EV_MAXPRI);
+	ev_prepare_start(l->ev, &l->before_sleep);
+	ev_check_start(l->ev, &l->after_sleep);
+	ev_async_start(l->ev, &l->end);
+	return l;
+}
+
+static void *run(void *arg)
+{
+	struct loop *l = arg;
+	pthread_setname_np(pthread_self(), l->name);
+	ev_run(l->ev, 0);
+	log_flush();
+	return NULL;
+}
+
+void loop_start(struct loop *l)
+{
+	sigset_t all, before;
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, &before); /* signals are main's */
+	if (pthread_create(&l->thread, NULL, run, l) != 0) {
+		fprintf(stderr, "sluice: no thread for %s\n", l->name);
+		abort();
+	}
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	l->running = true;
+}
+
+void loop_stop(struct loop *l)
+{
+	if (!l->running)
+		return;
+	ev_async_send(l->ev, &l->end);
+	pthread_join(l->thread, NULL);
+	l->running = false;
+}
+
+void loop_free(struct loop **lp)
+{
+	struct loop *l = *lp;
+	if (!l)
+		return;
+	assert(!l->running);
+	mailbox_fini(&l->mailbox);
+	stream_end_lingering(l);
+	timers_fini(&l->timers);
+	ev_loop_destroy(l->ev);
+	free(l);
+	*lp = NULL;
+}
+
+void loop_timer_in(struct loop *l, struct timer *t, int64_t delay_ms)
+{
+	timer_start(&l->timers, t, l->now_ms + delay_ms);
+}

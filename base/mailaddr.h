@@ -1,0 +1,53 @@
+/* mailaddr.h - mail addresses: parsing what a client sent, splitting what we keep.
+ *
+ * OWNERSHIP  Results lie in the caller's struct; they are cut to RFC lengths before they are
+ *            stored.
+ * THREAD     Any.
+ * ERRORS     The result says what is wrong; nothing is stored then.
+ * SEE        RFC 5321 4.1.2, 4.5.3.1; RFC 6531 3.3; RFC 3461 4 (xtext).
+ */
+#ifndef BASE_MAILADDR_H
+#define BASE_MAILADDR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { MAILADDR_LOCAL_MAX = 64, MAILADDR_DOMAIN_MAX = 255, MAILADDR_MAX = 330 };
+
+enum mailaddr_result {
+	MAILADDR_OK,
+	MAILADDR_SYNTAX,
+	MAILADDR_LOCAL_TOO_LONG,
+	MAILADDR_DOMAIN_TOO_LONG, /* or a label longer than 63, or a path longer than 256 */
+	MAILADDR_NOT_ASCII,	  /* 8-bit without SMTPUTF8, or not UTF-8 */
+};
+
+struct mailaddr {
+	char text[MAILADDR_MAX]; /* local-part@domain as kept: local part as given, quotes only
+				    where needed, domain in lower case without final dot; "" is the
+				    null path */
+	size_t at;    /* index of the '@' that parts them; strlen(text) when there is no domain */
+	bool utf8;    /* holds bytes above 127 */
+	bool literal; /* the domain is an address literal */
+};
+
+enum mailaddr_result mailaddr_path(const char **cursor, bool utf8_allowed, struct mailaddr *);
+/* Parse "<...>" at *cursor and step over it: Reverse-path, Forward-path, with a source route, which
+ * is dropped, "<>" and "<postmaster>" (no domain). */
+
+enum mailaddr_result mailaddr_mailbox(const char *text, size_t len, bool utf8_allowed,
+				      struct mailaddr *);
+/* Parse a bare mailbox, as in a configuration or on a command line. */
+
+const char *mailaddr_domain(const char *address);
+/* What follows the last '@' outside quotes of an address as kept; "" when there is none. */
+
+bool mailaddr_domain_valid(const char *domain, bool utf8_allowed);
+/* A host or domain name, or an address literal, as in EHLO. */
+
+bool xtext_decode(const char *text, size_t len, char *to, size_t size);
+/* False: bad syntax, too long, or a control character or NUL in the result. */
+
+void xtext_encode(const char *text, char *to, size_t size);
+
+#endif

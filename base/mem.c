@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: ISC */
+#include "base/mem.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void *must(void *p)
+{
+	if (!p) {
+		fputs("sluice: out of memory\n", stderr);
+		abort();
+	}
+	return p;
+}
+
+void *mem_alloc(size_t size)
+{
+	return must(malloc(size ? size : 1));
+}
+
+void *mem_zalloc(size_t size)
+{
+	return must(calloc(1, size ? size : 1));
+}
+
+void *mem_realloc(void *p, size_t size)
+{
+	return must(realloc(p, size ? size : 1));
+}
+
+char *mem_strdup(const char *s)
+{
+	return s ? must(strdup(s)) : NULL;
+}
+
+char *mem_strndup(const char *s, size_t len)
+{
+	return must(strndup(s, len));
+}
+
+char *mem_printf(const char *fmt, ...)
+{
+	char *s;
+	va_list args;
+	va_start(args, fmt);
+	int len = vasprintf(&s, fmt, args);
+	va_end(args);
+	return must(len < 0 ? NULL : s);
+}

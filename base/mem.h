@@ -1,0 +1,21 @@
+/* mem.h - memory that is there, or the program ends.
+ *
+ * sluice is crash-only: nothing is lost by ending, and no path need survive half an allocation.
+ *
+ * OWNERSHIP  The caller frees with free().
+ * THREAD     Any.
+ * ERRORS     When the system has no memory left, a line on stderr and abort().
+ */
+#ifndef BASE_MEM_H
+#define BASE_MEM_H
+
+#include <stddef.h>
+
+void *mem_alloc(size_t size);
+void *mem_zalloc(size_t size);
+void *mem_realloc(void *, size_t size);
+char *mem_strdup(const char *); /* NULL stays NULL */
+char *mem_strndup(const char *, size_t len);
+char *mem_printf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+#endif

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: ISC */
+#include "base/netlist.h"
+
+#include "base/mem.h"
+
+#include <arpa/inet.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const unsigned char mapped[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+
+static bool is_v4(const unsigned char bytes[16])
+{
+	return memcmp(bytes, mapped, sizeof mapped) == 0;
+}
+
+static bool same_bits(const unsigned char *a, const unsigned char *b, int bits)
+{
+	if (memcmp(a, b, (size_t)bits / 8) != 0)
+		return false;
+	int rest = bits % 8;
+	return rest == 0 || (a[bits / 8] ^ b[bits / 8]) >> (8 - rest) == 0;
+}
+
+/* Digits only, at most most; -1 when it is not that. */
+static int parse_bits(const char *text, int most)
+{
+	size_t len = strlen(text);
+	if (len < 1 || len > 3 || strspn(text, "0123456789") != len)
+		return -1;
+	int bits = atoi(text);
+	return bits <= most ? bits : -1;
+}
+
+static bool none_behind(const struct net *n)
+{
+	for (int i = n->bits; i < 128; i++)
+		if (n->bytes[i / 8] >> (7 - i % 8) & 1)
+			return false;
+	return true;
+}
+
+bool net_parse(const char *text, struct net *n)
+{
+	char host[64];
+	const char *slash = strchr(text, '/');
+	size_t len = slash ? (size_t)(slash - text) : strlen(text);
+	if (len >= 2 && text[0] == '[' && text[len - 1] == ']')
+		text++, len -= 2;
+	if (len >= sizeof host)
+		return false;
+	memcpy(host, text, len);
+	host[len] = '\0';
+	int width = 128;
+	memcpy(n->bytes, mapped, sizeof mapped);
+	if (inet_pton(AF_INET, host, n->bytes + 12) == 1)
+		width = 32;
+	else if (inet_pton(AF_INET6, host, n->bytes) != 1)
+		return false;
+	int bits = slash ? parse_bits(slash + 1, width) : width;
+	n->bits = bits + 128 - width;
+	return bits >= 0 && none_behind(n);
+}
+
+bool net_match(const struct net *n, const union address *a)
+{
+	unsigned char bytes[16];
+	if (a->sa.sa_family == AF_INET) {
+		memcpy(bytes, mapped, sizeof mapped);
+		memcpy(bytes + 12, &a->in.sin_addr, 4);
+	} else if (a->sa.sa_family == AF_INET6) {
+		memcpy(bytes, &a->in6.sin6_addr, 16);
+	} else {
+		return false;
+	}
+	/* "::/0" is every IPv6 address; the IPv4 ones are not meant. */
+	bool net_v4 = n->bits >= 96 && is_v4(n->bytes);
+	return net_v4 == is_v4(bytes) && same_bits(n->bytes, bytes, n->bits);
+}
+
+bool netlist_init(struct netlist *l, const struct conf_list *texts, const char **bad)
+{
+	l->n = 0;
+	l->net = mem_zalloc((size_t)texts->n * sizeof *l->net);
+	for (int i = 0; i < texts->n; i++) {
+		if (!net_parse(texts->item[i], &l->net[l->n++])) {
+			if (bad)
+				*bad = texts->item[i];
+			netlist_fini(l);
+			return false;
+		}
+	}
+	return true;
+}
+
+void netlist_fini(struct netlist *l)
+{
+	free(l->net);
+	*l = (struct netlist){0};
+}
+
+bool netlist_match(const struct netlist *l, const union address *a)
+{
+	for (int i = 0; i < l->n; i++)
+		if (net_match(&l->net[i], a))
+			return true;
+	return false;
+}

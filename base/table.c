@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: ISC */
+#include "base/table.h"
+
+#include "base/conf_file.h"
+#include "base/mem.h"
+#include "base/table_text.h"
+
+#include <cdb.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { REST_MS = 1000, PIECE = 1 << 16, KEY_MAX = 1000, TABLES_HEAD = 2048 };
+
+struct stamp { /* of a file: it has changed when any of these has */
+	dev_t device;
+	ino_t inode;
+	off_t size;
+	int64_t changed_ns;
+};
+
+struct table {
+	atomic_int refs;
+	char *file;
+	struct stamp stamp;
+	bool in_cdb;
+	struct cdb cdb;
+	struct table_text text;
+};
+
+static bool take_stamp(const char *file, struct stamp *s)
+{
+	struct stat st;
+	*s = (struct stamp){0};
+	if (stat(file, &st) != 0)
+		return false;
+	*s = (struct stamp){st.st_dev, st.st_ino, st.st_size,
+			    (int64_t)st.st_mtim.tv_sec * 1000000000 + st.st_mtim.tv_nsec};
+	return true;
+}
+
+static bool same(const struct stamp *a, const struct stamp *b)
+{
+	return a->device == b->device && a->inode == b->inode && a->size == b->size &&
+	       a->changed_ns == b->changed_ns;
+}
+
+/* Nobody has written to it for a moment. What lies in the future has been set by hand. */
+static bool rests(const struct stamp *s)
+{
+	struct timespec now;
+	clock_gettime(CLOCK_REALTIME, &now);
+	int64_t age_ms = ((int64_t)now.tv_sec * 1000000000 + now.tv_nsec - s->changed_ns) / 1000000;
+	return age_ms < 0 || age_ms >= REST_MS;
+}
+
+/* Copy a file into memory that has a descriptor. -1: errno. */
+static int copy(const char *file)
+{
+	char *piece = mem_alloc(PIECE);
+	int from = open(file, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	int to = from < 0 ? -1 : memfd_create("table", MFD_CLOEXEC);
+	ssize_t n = to < 0 ? -1 : 1;
+	while (n > 0) {
+		n = read(from, piece, PIECE);
+		if (n > 0 && write(to, piece, (size_t)n) != n)
+			n = -1;
+	}
+	int error = errno;
+	free(piece);
+	if (from >= 0)
+		close(from);
+	if (n < 0 && to >= 0)
+		close(to);
+	errno = error;
+	return n < 0 ? -1 : to;
+}
+
+/* Without a NUL behind, which some programs write. */
+static char *cut(const struct cdb *c, unsigned len, unsigned at)
+{
+	const char *bytes = cdb_get(c, len, at);
+	if (!bytes)
+		return NULL;
+	while (len > 0 && bytes[len - 1] == '\0')
+		len--;
+	return mem_strndup(bytes, len);
+}
+
+static void check_record(struct table *t, const struct table_form *form, const void *context,
+			 int number, struct conf_faults *faults, const char *file)
+{
+	struct cdb *c = &t->cdb, again = t->cdb;
+	struct buf why = {0};
+	char *key = cut(c, cdb_keylen(c), cdb_keypos(c));
+	char *value = cut(c, cdb_datalen(c), cdb_datapos(c));
+	const char *bare = key && *key == '@' ? key + 1 : key;
+	/* The hash tables lie behind all records: a file cut short has lost them. */
+	const void *raw = cdb_getkey(c);
+	if (!key || !value || cdb_find(&again, raw, cdb_keylen(c)) <= 0)
+		conf_fault(faults, file, number, "this record is damaged");
+	else if (!table_key_lower(key))
+		conf_fault(faults, file, number, "the key \"%s\" must be in lower case", key);
+	else if (form->check(context, bare, value, &why))
+		conf_fault(faults, file, number, "%s", buf_cstr(&why));
+	free(key);
+	free(value);
+	buf_fini(&why);
+}
+
+/* Do the 256 hash tables lie in the file? The last of them is its end. */
+static bool is_whole(const struct cdb *c, off_t size)
+{
+	const unsigned char *head = cdb_get(c, TABLES_HEAD, 0);
+	if (!head)
+		return false;
+	for (int i = 0; i < TABLES_HEAD; i += 8)
+		if (cdb_unpack(head + i) + (uint64_t)cdb_unpack(head + i + 4) * 8 > (uint64_t)size)
+			return false;
+	return true;
+}
+
+static void read_cdb(struct table *t, const char *file, const struct table_form *form,
+		     const void *context, struct conf_faults *faults)
+{
+	int fd = copy(file), number = 0, more = 0;
+	unsigned at;
+	if (fd < 0) {
+		conf_fault(faults, file, 1, "can't be read: %s", strerror(errno));
+		return;
+	}
+	if (cdb_init(&t->cdb, fd) != 0) {
+		conf_fault(faults, file, 1, "is no CDB file");
+		close(fd);
+		return;
+	}
+	t->in_cdb = true;
+	if (!is_whole(&t->cdb, lseek(fd, 0, SEEK_END)))
+		conf_fault(faults, file, 1, "this CDB file is cut short");
+	cdb_seqinit(&at, &t->cdb);
+	while ((more = cdb_seqnext(&at, &t->cdb)) > 0)
+		check_record(t, form, context, ++number, faults, file);
+	if (more < 0)
+		conf_fault(faults, file, number + 1, "this CDB file is damaged");
+	close(fd);
+}
+
+static bool named_cdb(const char *file)
+{
+	size_t len = strlen(file);
+	return len > 4 && strcmp(file + len - 4, ".cdb") == 0;
+}
+
+struct table *table_read(const char *file, const struct table_form *form, const void *context,
+			 struct conf_faults *faults)
+{
+	int before = faults->n;
+	struct table *t = mem_zalloc(sizeof *t);
+	atomic_init(&t->refs, 1);
+	t->file = mem_strdup(file);
+	take_stamp(file, &t->stamp);
+	/* What is written in this very moment would have the same stamp: read it once more. */
+	if (!rests(&t->stamp))
+		t->stamp = (struct stamp){0};
+	if (named_cdb(file))
+		read_cdb(t, file, form, context, faults);
+	else
+		table_text_read(&t->text, file, form, context, faults);
+	if (faults->n == before)
+		return t;
+	table_unref(t);
+	return NULL;
+}
+
+struct table *table_ref(struct table *t)
+{
+	atomic_fetch_add_explicit(&t->refs, 1, memory_order_relaxed);
+	return t;
+}
+
+void table_unref(struct table *t)
+{
+	if (!t || atomic_fetch_sub_explicit(&t->refs, 1, memory_order_acq_rel) != 1)
+		return;
+	if (t->in_cdb)
+		cdb_free(&t->cdb);
+	table_text_fini(&t->text);
+	free(t->file);
+	free(t);
+}
+
+/* With '@' in front or not, with NUL behind or not: as whoever made the file has it. */
+static char *get_from_cdb(const struct table *t, const char *key)
+{
+	char spelt[KEY_MAX + 3];
+	struct cdb c = t->cdb; /* it keeps its place in there */
+	size_t len = strlen(key);
+	if (len > KEY_MAX)
+		return NULL;
+	spelt[0] = '@';
+	memcpy(spelt + 1, key, len + 1);
+	for (int at = 1; at >= (strchr(key, '@') ? 1 : 0); at--)
+		for (int nul = 0; nul <= 1; nul++)
+			if (cdb_find(&c, spelt + at,
+				     (unsigned)(len + 1) - (unsigned)at + (unsigned)nul) > 0)
+				return cut(&c, cdb_datalen(&c), cdb_datapos(&c));
+	return NULL;
+}
+
+char *table_get(const struct table *t, const char *key, struct table_origin *origin)
+{
+	int line = 0;
+	char *value = t->in_cdb ? get_from_cdb(t, key) : table_text_get(&t->text, key, &line);
+	if (!value)
+		return NULL;
+	for (char *c = value; *c; c++)
+		if (*c == '\n')
+			*c = ' ';
+	*origin = (struct table_origin){t->file, line};
+	return value;
+}
+
+enum table_freshness table_fresh(const struct table *t)
+{
+	struct stamp now;
+	take_stamp(t->file, &now);
+	if (same(&now, &t->stamp))
+		return TABLE_FRESH;
+	return rests(&now) ? TABLE_STALE : TABLE_WRITTEN;
+}
+
+void table_faulty(struct table *t)
+{
+	take_stamp(t->file, &t->stamp);
+}

@@ -1,0 +1,65 @@
+/* table.h - a file of keys and values: text, or CDB.
+ *
+ *	# a comment				a file whose name ends in .cdb:
+ *	user@example.com    value		keys and values as they are,
+ *	"odd one"@x.test    value		each with or without a NUL behind
+ *	.example.org        a long value
+ *		that goes on here
+ *
+ * Keys are compared in lower case; "@domain" and "domain" are the same key. A table never changes;
+ * when its file has, another is read. A CDB file is copied into memory that nobody can cut short,
+ * so that whoever writes over the file, instead of replacing it, does no harm here.
+ *
+ * OWNERSHIP  Counted.
+ * THREAD     table_read(), table_fresh(), table_faulty(): main. The rest: any.
+ * ERRORS     As faults with file and line; of a CDB file with the number of the record.
+ * SEE        POSTFIX postmap(1), "TABLE FILE FORMAT"; aliases(5); cdb(5).
+ */
+#ifndef BASE_TABLE_H
+#define BASE_TABLE_H
+
+#include "base/conf_faults.h"
+
+#include <stdbool.h>
+#include <sys/types.h>
+
+struct table;
+
+/* What the rows of a table must look like. */
+struct table_form {
+	bool colon;	   /* a colon ends the key, as in aliases(5); else a blank does */
+	const char *shape; /* "address: address, address" */
+	const char *(*check)(const void *context, const char *key, const char *value,
+			     struct buf *why);
+	/* NULL: the row is good. Else where in the value it is not, and why says what is wrong. */
+};
+
+/* Where a value was found, for log and operator. */
+struct table_origin {
+	const char *file; /* the table's, or the configuration's */
+	int line;	  /* 0: not known, of a CDB file */
+};
+
+struct table *table_read(const char *file, const struct table_form *, const void *context,
+			 struct conf_faults *);
+/* NULL when there is a fault in it. file must live as long as the faults. */
+
+struct table *table_ref(struct table *);
+void table_unref(struct table *); /* NULL is allowed */
+
+char *table_get(const struct table *, const char *key, struct table_origin *);
+/* The value of exactly this key, which is in lower case and has no '@' in front; the caller frees
+ * it. NULL: none. A line's end inside of the value reads as a blank. */
+
+enum table_freshness {
+	TABLE_FRESH,   /* the file is as it was when it was read, or found faulty */
+	TABLE_WRITTEN, /* it is not, but may still be being written */
+	TABLE_STALE,   /* it is not, and rests */
+};
+
+enum table_freshness table_fresh(const struct table *);
+
+void table_faulty(struct table *);
+/* The file as it is now can't be used, and need not be read again. main. */
+
+#endif

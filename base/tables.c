@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: ISC */
+#include "base/tables.h"
+
+#include "base/access_value.h"
+#include "base/alias_value.h"
+#include "base/mailaddr.h"
+#include "base/mem.h"
+#include "base/route_value.h"
+#include "base/words.h"
+
+#include <ctype.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct role {
+	int n;
+	struct table **table;
+};
+
+struct tables {
+	atomic_int refs;
+	struct role of[TABLE_ROLES];
+};
+
+static const char *check_key(const char *key, const char *value, struct buf *why)
+{
+	if (conf_pattern_good(key))
+		return NULL;
+	buf_printf(why, "\"%s\" is not an address, a domain, a .parent of domains, or *", key);
+	return value;
+}
+
+static const char *check_alias(const void *context, const char *key, const char *value,
+			       struct buf *why)
+{
+	const struct conf *c = context;
+	const struct conf_alias *section = conf_alias_find(c, key);
+	if (section)
+		buf_printf(why, "alias \"%s\" is already there, at %s:%d", key, c->file,
+			   section->line);
+	else if (!strchr(key, '@') && strcmp(key, "postmaster") != 0)
+		buf_printf(why, "\"%s\" is not an address", key);
+	else
+		return alias_value_parse(value, key, NULL, why);
+	return value;
+}
+
+static bool transport_exists(const struct conf *c, const char *title)
+{
+	for (int i = 0; i < c->ntransport; i++)
+		if (strcmp(c->transport[i].title, title) == 0)
+			return true;
+	return false;
+}
+
+static const char *check_way(const struct conf *c, const char *value, struct buf *why)
+{
+	struct route_value v;
+	const char *bad = route_value_parse(value, &v, why);
+	if (!bad && v.transport && !transport_exists(c, v.transport)) {
+		buf_printf(why, "there is no transport \"%s\"", v.transport);
+		bad = value;
+	}
+	route_value_fini(&v);
+	return bad;
+}
+
+static const char *check_route(const void *context, const char *key, const char *value,
+			       struct buf *why)
+{
+	const char *bad = check_key(key, value, why);
+	return bad ? bad : check_way(context, value, why);
+}
+
+static const char *check_sender_route(const void *context, const char *key, const char *value,
+				      struct buf *why)
+{
+	const char *bad = strcmp(key, "<>") == 0 ? NULL : check_key(key, value, why);
+	return bad ? bad : check_way(context, value, why);
+}
+
+static const char *check_mailbox(const char *text, const char *value, struct buf *why)
+{
+	struct mailaddr a;
+	if (mailaddr_mailbox(text, strlen(text), true, &a) == MAILADDR_OK && a.text[a.at])
+		return NULL;
+	buf_printf(why, "\"%s\" is not an address", text);
+	return value;
+}
+
+/* "@domain" keeps the local part. */
+static const char *check_canonical(const void *context, const char *key, const char *value,
+				   struct buf *why)
+{
+	(void)context;
+	const char *bad = strcmp(key, "<>") == 0 ? NULL : check_key(key, value, why);
+	if (bad || (value[0] == '@' && conf_host_good(value + 1)))
+		return bad;
+	return check_mailbox(value, value, why);
+}
+
+static const char *check_bcc(const void *context, const char *key, const char *value,
+			     struct buf *why)
+{
+	(void)context;
+	const char *bad = strcmp(key, "<>") == 0 ? NULL : check_key(key, value, why);
+	return bad ? bad : check_mailbox(value, value, why);
+}
+
+static const char *check_access(const void *context, const char *key, const char *value,
+				struct buf *why)
+{
+	struct access_value v = {.code = 0};
+	(void)context;
+	const char *bad = check_key(key, value, why);
+	if (!bad)
+		bad = access_value_parse(value, &v, why);
+	access_value_fini(&v);
+	return bad;
+}
+
+static const struct table_form forms[] = {
+#define T(role, setting, colon, shape, check) [TABLE_##role] = {colon, shape, check},
+	TABLES(T)
+#undef T
+};
+
+static const struct conf_list *files_of(const struct conf *c, enum table_role role)
+{
+	switch (role) {
+#define T(name, setting, ...)                                                                      \
+	case TABLE_##name:                                                                         \
+		return &c->setting;
+		TABLES(T)
+#undef T
+	default:
+		return NULL;
+	}
+}
+
+struct tables *tables_read(const struct conf *c, struct conf_faults *faults)
+{
+	int before = faults->n;
+	struct tables *t = mem_zalloc(sizeof *t);
+	atomic_init(&t->refs, 1);
+	for (int role = 0; role < TABLE_ROLES; role++) {
+		const struct conf_list *files = files_of(c, (enum table_role)role);
+		struct role *r = &t->of[role];
+		r->table = mem_zalloc((size_t)files->n * sizeof(struct table *));
+		for (; r->n < files->n; r->n++)
+			r->table[r->n] = table_read(files->item[r->n], &forms[role], c, faults);
+	}
+	if (faults->n == before)
+		return t;
+	tables_unref(t);
+	return NULL;
+}
+
+bool tables_stale(const struct tables *t)
+{
+	for (int role = 0; role < TABLE_ROLES; role++)
+		for (int i = 0; i < t->of[role].n; i++)
+			if (table_fresh(t->of[role].table[i]) == TABLE_STALE)
+				return true;
+	return false;
+}
+
+static struct table *renew(const struct conf *c, int role, int i, struct conf_faults *faults)
+{
+	struct table *old = c->tables->of[role].table[i];
+	struct table *new = NULL;
+	if (table_fresh(old) == TABLE_STALE) {
+		new = table_read(files_of(c, (enum table_role)role)->item[i], &forms[role], c,
+				 faults);
+		if (!new)
+			table_faulty(old);
+	}
+	return new ? new : table_ref(old);
+}
+
+struct tables *tables_renew(const struct conf *c, struct conf_faults *faults)
+{
+	struct tables *t = mem_zalloc(sizeof *t);
+	atomic_init(&t->refs, 1);
+	for (int role = 0; role < TABLE_ROLES; role++) {
+		struct role *r = &t->of[role];
+		int n = c->tables->of[role].n;
+		r->table = mem_zalloc((size_t)n * sizeof(struct table *));
+		for (; r->n < n; r->n++)
+			r->table[r->n] = renew(c, role, r->n, faults);
+	}
+	return t;
+}
+
+struct tables *tables_ref(struct tables *t)
+{
+	atomic_fetch_add_explicit(&t->refs, 1, memory_order_relaxed);
+	return t;
+}
+
+void tables_unref(struct tables *t)
+{
+	if (!t || atomic_fetch_sub_explicit(&t->refs, 1, memory_order_acq_rel) != 1)
+		return;
+	for (int role = 0; role < TABLE_ROLES; role++) {
+		for (int i = 0; i < t->of[role].n; i++)
+			table_unref(t->of[role].table[i]);
+		free(t->of[role].table);
+	}
+	free(t);
+}
+
+char *tables_get(const struct tables *t, enum table_role role, const char *key,
+		 struct table_origin *origin)
+{
+	char *value = NULL;
+	for (int i = 0; t && !value && i < t->of[role].n; i++)
+		value = table_get(t->of[role].table[i], key, origin);
+	return value;
+}
+
+int tables_keys(const char *address, char *room, size_t size, const char *key[TABLES_KEYS_MAX])
+{
+	int n = 0;
+	size_t len = strlen(address);
+	const char *domain = mailaddr_domain(address);
+	if (len == 0) {
+		key[n++] = "<>";
+	} else if (len < size) {
+		for (size_t i = 0; i <= len; i++)
+			room[i] = (char)tolower((unsigned char)address[i]);
+		key[n++] = room;
+	}
+	if (*domain)
+		key[n++] = domain;
+	for (const char *dot = strchr(domain, '.'); dot && n < TABLES_KEYS_MAX - 1;
+	     dot = strchr(dot + 1, '.'))
+		key[n++] = dot;
+	key[n++] = "*";
+	return n;
+}
+
+char *tables_find(const struct tables *t, enum table_role role, const char *address,
+		  struct table_origin *origin)
+{
+	char room[MAILADDR_MAX];
+	const char *key[TABLES_KEYS_MAX];
+	char *value = NULL;
+	if (t->of[role].n == 0)
+		return NULL;
+	int n = tables_keys(address, room, sizeof room, key);
+	/* The null sender is nobody's: "*" does not mean it. */
+	for (int i = 0; !value && i < (*address ? n : 1); i++)
+		value = tables_get(t, role, key[i], origin);
+	return value;
+}

@@ -1,0 +1,67 @@
+/* tables.h - all tables that the configuration names, by what they are for.
+ *
+ *	tables_find(): user@host.example.com, host.example.com, .example.com, .com, *
+ *		       the first of these that any file of the role has; files in their order
+ *
+ * A set never changes. When a file has, tables_renew() makes another, which shares what is as it
+ * was; conf_with_tables() hands it to the threads.
+ *
+ * OWNERSHIP  Counted.
+ * THREAD     tables_read(), tables_renew(): main. The rest: any.
+ * ERRORS     As faults.
+ * SEE        table.h; sluice.conf(5).
+ */
+#ifndef BASE_TABLES_H
+#define BASE_TABLES_H
+
+#include "base/conf.h"
+#include "base/table.h"
+
+/* T(role, the setting that lists its files, a colon ends the key, form of a line, check) */
+#define TABLES(T)                                                                                  \
+	T(ALIASES, aliases, true, "address: address, address", check_alias)                        \
+	T(ROUTES, routes, false, "address transport relay=HOST,HOST", check_route)                 \
+	T(SENDER_ROUTES, sender_routes, false, "address transport relay=HOST,HOST",                \
+	  check_sender_route)                                                                      \
+	T(SENDER_CANONICAL, sender_canonical, false, "address address", check_canonical)           \
+	T(RECIPIENT_CANONICAL, recipient_canonical, false, "address address", check_canonical)     \
+	T(CANONICAL, canonical, false, "address address", check_canonical)                         \
+	T(RECIPIENT_ACCESS, recipient_access, false, "address action", check_access)               \
+	T(SENDER_BCC, sender_bcc, false, "address address", check_bcc)                             \
+	T(RECIPIENT_BCC, recipient_bcc, false, "address address", check_bcc)
+
+enum table_role {
+#define T(role, ...) TABLE_##role,
+	TABLES(T)
+#undef T
+		TABLE_ROLES
+};
+
+struct tables *tables_read(const struct conf *, struct conf_faults *);
+/* NULL when there is a fault in any file. */
+
+bool tables_stale(const struct tables *);
+/* Has any file changed, and rests? Asks the file system once a file. */
+
+struct tables *tables_renew(const struct conf *, struct conf_faults *);
+/* Those of the configuration, with what has changed read anew; a file with a fault keeps what it
+ * had. */
+
+struct tables *tables_ref(struct tables *);
+void tables_unref(struct tables *); /* NULL is allowed */
+
+char *tables_get(const struct tables *, enum table_role, const char *key, struct table_origin *);
+/* The value of exactly this key; the caller frees it. NULL: none, as when there are no tables. */
+
+char *tables_find(const struct tables *, enum table_role, const char *address,
+		  struct table_origin *);
+/* The value of the most specific key for an address as an envelope keeps it; "" is looked up as
+ * "<>". NULL: none. */
+
+enum { TABLES_KEYS_MAX = 140 }; /* an address has: itself, its domain, parents, the rest */
+
+int tables_keys(const char *address, char *room, size_t size, const char *key[TABLES_KEYS_MAX]);
+/* What an address is looked up as, most specific first: keys in room, which has size bytes, and in
+ * the address. One that does not fit there has no key of its own. */
+
+#endif

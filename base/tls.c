@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: ISC */
+#include "base/tls.h"
+
+#include <openssl/err.h>
+#include <openssl/rand.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void say(struct buf *error, const char *what, const char *file)
+{
+	unsigned long code = ERR_peek_error();
+	const char *reason = ERR_SYSTEM_ERROR(code) ? strerror(ERR_GET_REASON(code))
+						    : ERR_reason_error_string(code);
+	buf_printf(error, "%s %s: %s", what, file, reason ? reason : "unknown error");
+	ERR_clear_error();
+}
+
+static void set_common(SSL_CTX *c)
+{
+	SSL_CTX_set_min_proto_version(c, TLS1_2_VERSION);
+	SSL_CTX_set_options(c, SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION);
+	SSL_CTX_set_mode(c, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
+				    SSL_MODE_RELEASE_BUFFERS);
+}
+
+/* Ticket keys are random for each context already; session ids are told apart by this. */
+static bool set_session_context(SSL_CTX *c)
+{
+	unsigned char id[16];
+	SSL_CTX_set_session_cache_mode(c, SSL_SESS_CACHE_OFF);
+	return RAND_bytes(id, sizeof id) == 1 &&
+	       SSL_CTX_set_session_id_context(c, id, sizeof id) == 1;
+}
+
+static bool load(SSL_CTX *c, const char *certificate, const char *key, struct buf *error)
+{
+	if (SSL_CTX_use_certificate_chain_file(c, certificate) != 1) {
+		say(error, "certificate", certificate);
+		return false;
+	}
+	if (SSL_CTX_use_PrivateKey_file(c, key, SSL_FILETYPE_PEM) != 1 ||
+	    SSL_CTX_check_private_key(c) != 1) {
+		say(error, "key", key);
+		return false;
+	}
+	return true;
+}
+
+SSL_CTX *tls_server_context(const char *certificate, const char *key, struct buf *error)
+{
+	ERR_clear_error();
+	SSL_CTX *c = SSL_CTX_new(TLS_server_method());
+	if (!c) {
+		say(error, "TLS", "context");
+		return NULL;
+	}
+	set_common(c);
+	SSL_CTX_set_options(c, SSL_OP_CIPHER_SERVER_PREFERENCE);
+	SSL_CTX_set_cipher_list(c, "ECDHE+AESGCM:ECDHE+CHACHA20:DHE+AESGCM:ECDHE+AES:!aNULL");
+	if (!set_session_context(c) || !load(c, certificate, key, error)) {
+		if (buf_len(error) == 0)
+			say(error, "TLS", "context");
+		SSL_CTX_free(c);
+		return NULL;
+	}
+	return c;
+}
+
+SSL_CTX *tls_client_context(void)
+{
+	SSL_CTX *c = SSL_CTX_new(TLS_client_method());
+	if (!c) {
+		fputs("sluice: OpenSSL can't make a context\n", stderr);
+		abort();
+	}
+	set_common(c);
+	SSL_CTX_set_verify(c, SSL_VERIFY_NONE, NULL);
+	/* Nobody is authenticated, and the other choice is no encryption at all: weak keys will
+	 * do. */
+	SSL_CTX_set_cipher_list(c, "DEFAULT:@SECLEVEL=1");
+	SSL_CTX_set_session_cache_mode(c, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
+	return c;
+}

@@ -1,0 +1,21 @@
+/* tls.h - the two kinds of SSL_CTX.
+ *
+ * OWNERSHIP  The caller frees with SSL_CTX_free().
+ * THREAD     Made by main; used by any.
+ * ERRORS     NULL, and why in error.
+ * SEE        RFC 8314 (submission); RFC 7672 1.3.1 (opportunistic); RFC 8996 (TLS 1.2 and up).
+ */
+#ifndef BASE_TLS_H
+#define BASE_TLS_H
+
+#include "base/buf.h"
+
+#include <openssl/ssl.h>
+
+SSL_CTX *tls_server_context(const char *certificate, const char *key, struct buf *error);
+/* Of one listener: a session or ticket of another listener is not resumed here. */
+
+SSL_CTX *tls_client_context(void);
+/* Opportunistic: whoever it is. Sessions are the caller's to keep: SSL_get1_session(). */
+
+#endif

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: ISC */
+#include "base/utf8.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+size_t utf8_length(const char *text)
+{
+	const unsigned char *s = (const unsigned char *)text;
+	if (s[0] < 0x80)
+		return s[0] != 0;
+	size_t len = s[0] >= 0xc2 && s[0] < 0xe0   ? 2
+		     : s[0] >= 0xe0 && s[0] < 0xf0 ? 3
+		     : s[0] >= 0xf0 && s[0] < 0xf5 ? 4
+						   : 0;
+	for (size_t i = 1; i < len; i++)
+		if ((s[i] & 0xc0) != 0x80)
+			return 0;
+	if ((s[0] == 0xe0 && s[1] < 0xa0) || (s[0] == 0xf0 && s[1] < 0x90))
+		return 0; /* overlong */
+	if ((s[0] == 0xed && s[1] >= 0xa0) || (s[0] == 0xf4 && s[1] >= 0x90))
+		return 0; /* a surrogate, or above U+10FFFF */
+	return len;
+}
+
+/* C0, DEL, and C1 in its two-byte form. */
+static bool is_control(const char *text, size_t len)
+{
+	const unsigned char *s = (const unsigned char *)text;
+	return len == 1 ? s[0] < 0x20 || s[0] == 0x7f : len == 2 && s[0] == 0xc2 && s[1] < 0xa0;
+}
+
+size_t utf8_clean(char *to, const char *text, size_t max)
+{
+	size_t used = 0;
+	while (*text) {
+		size_t len = utf8_length(text);
+		bool odd = len == 0 || is_control(text, len);
+		size_t out = odd ? 1 : len;
+		if (used + out > max)
+			break;
+		memcpy(to + used, odd ? "?" : text, out);
+		used += out;
+		text += len ? len : 1;
+	}
+	to[used] = '\0';
+	return used;
+}

@@ -1,0 +1,20 @@
+/* utf8.h - which bytes are a character.
+ *
+ * THREAD     Any.
+ * ERRORS     None.
+ * SEE        RFC 3629 4.
+ */
+#ifndef BASE_UTF8_H
+#define BASE_UTF8_H
+
+#include <stddef.h>
+
+size_t utf8_length(const char *text);
+/* Bytes of the character that text begins with, 1 to 4; 0 when it begins with none: overlong forms,
+ * surrogates, cut sequences, and the NUL at its end. */
+
+size_t utf8_clean(char *to, const char *text, size_t max);
+/* Copy at most max bytes of text, whole characters only, each control and each stray byte as '?',
+ * and a NUL behind them: to has room for max + 1. Returns the length without the NUL. */
+
+#endif

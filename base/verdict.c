@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: ISC */
+#include "base/verdict.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/utf8.h"
+
+#include <ctype.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+	const char *name, *dsn;
+} classes[] = {
+	[VERDICT_SENT] = {"sent", "2.0.0"},
+	[VERDICT_DEFERRED] = {"deferred", "4.0.0"},
+	[VERDICT_FAILED] = {"bounced", "5.0.0"},
+	[VERDICT_IN_DOUBT] = {"in_doubt", "4.0.0"},
+};
+
+static const char *skip_number(const char *s)
+{
+	int digits = 0;
+	while (isdigit((unsigned char)*s) && digits < 3)
+		s++, digits++;
+	return digits ? s : NULL;
+}
+
+/* RFC 3463 2: class "." subject "." detail, the class one digit, the others up to three. */
+static bool is_dsn(const char *s)
+{
+	if (!s || !strchr("245", s[0]) || s[0] == '\0' || s[1] != '.')
+		return false;
+	s = skip_number(s + 2);
+	if (!s || *s != '.')
+		return false;
+	s = skip_number(s + 1);
+	return s && *s == '\0';
+}
+
+struct verdict *verdict_at(enum verdict_class class, int code, const char *dsn, const char *host,
+			   const char *text, int64_t when_ms)
+{
+	char clean_host[VERDICT_HOST_MAX + 1], clean_text[VERDICT_TEXT_MAX + 1];
+	size_t host_len = utf8_clean(clean_host, host ? host : "", VERDICT_HOST_MAX);
+	size_t text_len = utf8_clean(clean_text, text ? text : "", VERDICT_TEXT_MAX);
+	struct verdict *v = mem_alloc(sizeof *v + host_len + 1 + text_len + 1);
+	char *strings = (char *)(v + 1);
+	atomic_init(&v->refs, 1);
+	v->class = class;
+	v->code = code;
+	snprintf(v->dsn, sizeof v->dsn, "%s", is_dsn(dsn) ? dsn : classes[class].dsn);
+	v->host = memcpy(strings, clean_host, host_len + 1);
+	v->text = memcpy(strings + host_len + 1, clean_text, text_len + 1);
+	v->when_ms = when_ms;
+	return v;
+}
+
+struct verdict *verdict_new(enum verdict_class class, int code, const char *dsn, const char *host,
+			    const char *text)
+{
+	return verdict_at(class, code, dsn, host, text, clock_wall_ms());
+}
+
+struct verdict *verdict_printf(enum verdict_class class, int code, const char *dsn,
+			       const char *host, const char *fmt, ...)
+{
+	char text[VERDICT_TEXT_MAX + 8]; /* room for a character that lies across the limit */
+	va_list args;
+	va_start(args, fmt);
+	vsnprintf(text, sizeof text, fmt, args);
+	va_end(args);
+	return verdict_new(class, code, dsn, host, text);
+}
+
+struct verdict *verdict_ref(struct verdict *v)
+{
+	if (v)
+		atomic_fetch_add_explicit(&v->refs, 1, memory_order_relaxed);
+	return v;
+}
+
+void verdict_unref(struct verdict *v)
+{
+	if (v && atomic_fetch_sub_explicit(&v->refs, 1, memory_order_acq_rel) == 1)
+		free(v);
+}
+
+const char *verdict_class_name(enum verdict_class class)
+{
+	return classes[class].name;
+}

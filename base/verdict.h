@@ -1,0 +1,53 @@
+/* verdict.h - what became of a recipient, from the reply parser to the bounce.
+ *
+ * A verdict never changes once it is made; the recipients of one transaction share one.
+ *
+ * OWNERSHIP  Counted. verdict_new() gives one reference, verdict_ref() another; each is returned
+ *            with verdict_unref(). The strings belong to the verdict.
+ * THREAD     Any; the count is atomic.
+ * ERRORS     None. Text and host are sanitised and cut when the verdict is made: printable ASCII
+ *            and UTF-8 only, controls become '?', at most VERDICT_TEXT_MAX bytes.
+ * SEE        RFC 5321 4.2; RFC 3463 (enhanced codes); RFC 3464 2.3.
+ */
+#ifndef BASE_VERDICT_H
+#define BASE_VERDICT_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+enum { VERDICT_TEXT_MAX = 1024, VERDICT_HOST_MAX = 300 };
+
+enum verdict_class {
+	VERDICT_SENT,	  /* a positive final reply */
+	VERDICT_DEFERRED, /* try again */
+	VERDICT_FAILED,	  /* never will be */
+	VERDICT_IN_DOUBT, /* all was sent, the final reply never came */
+};
+
+struct verdict {
+	atomic_int refs;
+	enum verdict_class class;
+	int code;	  /* of the reply, 200 to 599; 0 when there was none */
+	char dsn[12];	  /* enhanced code, "5.1.2"; made from the class where the peer gave none */
+	const char *host; /* who said so, "name[address]:port", or "" when it was ourselves */
+	const char *text; /* the reply after its code, lines joined by a blank, or our own words */
+	int64_t when_ms;  /* wall clock */
+};
+
+struct verdict *verdict_new(enum verdict_class, int code, const char *dsn, const char *host,
+			    const char *text);
+/* dsn may be NULL: x.0.0 of the class. host may be NULL. */
+
+struct verdict *verdict_printf(enum verdict_class, int code, const char *dsn, const char *host,
+			       const char *fmt, ...) __attribute__((format(printf, 5, 6)));
+
+struct verdict *verdict_at(enum verdict_class, int code, const char *dsn, const char *host,
+			   const char *text, int64_t when_ms);
+/* The same, of another time: what is read back from the queue. */
+
+struct verdict *verdict_ref(struct verdict *); /* NULL stays NULL */
+void verdict_unref(struct verdict *);	       /* NULL is allowed */
+const char *verdict_class_name(enum verdict_class);
+/* "sent", "deferred", "bounced", "in_doubt": the log's events. */
+
+#endif

@@ -1,0 +1,23 @@
+/* words.h - the words of a value, one after the other.
+ *
+ * THREAD     Any. Pure.
+ */
+#ifndef BASE_WORDS_H
+#define BASE_WORDS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+const char *words_next(const char **text, size_t *len);
+/* The next word, and step over it; of length 0 at the end. */
+
+const char *words_rest(const char **text); /* all that is left, without blanks in front */
+bool words_is(const char *word, size_t len, const char *wanted); /* in any case */
+
+bool words_dsn(const char *word, size_t len, const char *classes);
+/* An enhanced code, "5.1.2", of one of these classes (RFC 3463 2)? */
+
+const char *words_unprintable(const char *text);
+/* The first byte that is not printable ASCII or a blank; NULL: none. */
+
+#endif

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: ISC */
+#include "cmd/check_warnings.h"
+
+#include "base/address.h"
+#include "base/mem.h"
+#include "base/netlist.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+enum {
+	IPV4_WORLD_BITS = 8,
+	IPV6_WORLD_BITS = 16,
+	DESCRIPTORS_BESIDE = 64, /* of the queue and the threads */
+	TMPFS = 0x01021994,
+};
+
+static const uint32_t ramfs = 0x858458f6;
+
+struct checked {
+	const struct conf *conf;
+	int n;
+};
+
+static void warn(struct checked *c, int line, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+static void warn(struct checked *c, int line, const char *fmt, ...)
+{
+	va_list args;
+	if (line > 0)
+		fprintf(stderr, "%s:%d: warning: ", c->conf->file, line);
+	else
+		fprintf(stderr, "%s: warning: ", c->conf->file);
+	va_start(args, fmt);
+	vfprintf(stderr, fmt, args);
+	va_end(args);
+	fputs("\n", stderr);
+	c->n++;
+}
+
+/* More than any organisation has: a /8 or larger that is not set apart for private use. */
+static bool is_world(const struct net *n)
+{
+	static const unsigned char mapped[12] = {[10] = 0xff, [11] = 0xff};
+	if (n->bits < 96 || memcmp(n->bytes, mapped, sizeof mapped) != 0)
+		return n->bits <= IPV6_WORLD_BITS && (n->bytes[0] & 0xfe) != 0xfc;
+	return n->bits <= 96 + IPV4_WORLD_BITS && n->bytes[12] != 10 && n->bytes[12] != 127;
+}
+
+static void check_networks(struct checked *c, const struct conf_list *l, int line)
+{
+	struct net n;
+	for (int i = 0; i < l->n; i++)
+		if (net_parse(l->item[i], &n) && is_world(&n))
+			warn(c, line,
+			     "networks has %s: whoever is there may send mail through here",
+			     l->item[i]);
+}
+
+static void check_hostname(struct checked *c)
+{
+	char own[256] = "";
+	const char *name = c->conf->hostname;
+	if (!*name && gethostname(own, sizeof own - 1) == 0)
+		name = own;
+	if (!strchr(name, '.'))
+		warn(c, 0,
+		     "hostname \"%s\" has no dot: many hosts refuse a name that is not complete",
+		     name);
+}
+
+/* The folder, or the nearest one above it that is there. */
+static bool find_folder(const char *path, struct statfs *fs)
+{
+	char *folder = mem_strdup(path), *slash;
+	bool found;
+	while (!(found = statfs(folder, fs) == 0) && (slash = strrchr(folder, '/')) &&
+	       slash > folder)
+		*slash = '\0';
+	free(folder);
+	return found;
+}
+
+static void check_spool(struct checked *c)
+{
+	struct statfs fs;
+	const char *spool = c->conf->spool;
+	if (find_folder(spool, &fs) &&
+	    ((uint32_t)fs.f_type == TMPFS || (uint32_t)fs.f_type == ramfs))
+		warn(c, 0, "spool %s is in memory: the queue is gone when the machine stops",
+		     spool);
+	if (c->conf->queue_minfree == 0)
+		warn(c, 0,
+		     "queue_minfree is 0: mail is taken until the disk is full to the last byte");
+	else if (find_folder(spool, &fs) &&
+		 (int64_t)fs.f_bavail * fs.f_bsize < c->conf->queue_minfree)
+		warn(c, 0, "the disk of spool %s has less room than queue_minfree: mail is refused",
+		     spool);
+}
+
+static void check_log(struct checked *c)
+{
+	const char *path = c->conf->log, *slash = strrchr(path, '/');
+	struct stat st;
+	if (path[0] == '/' && slash > path) {
+		char *folder = mem_printf("%.*s", (int)(slash - path), path);
+		if (stat(folder, &st) != 0 || !S_ISDIR(st.st_mode))
+			warn(c, 0, "log %s: there is no folder %s", path, folder);
+		free(folder);
+	} else if (strncmp(path, "syslog", 6) == 0) {
+		const char *place = path[6] ? path + 7 : "/dev/log";
+		if (stat(place, &st) != 0)
+			warn(c, 0, "log %s: there is no syslogd at %s", path, place);
+	}
+}
+
+static bool is_loopback(const char *listener)
+{
+	return strncmp(listener, "127.", 4) == 0 || strncmp(listener, "[::1]", 5) == 0;
+}
+
+static void check_listener(struct checked *c, const struct conf_listener *l)
+{
+	struct stat st;
+	bool public_address = false;
+	for (int i = 0; i < l->address.n; i++)
+		public_address = public_address || !is_loopback(l->address.item[i]);
+	check_networks(c, &l->networks, l->line);
+	if (*l->key && stat(l->key, &st) == 0 && (st.st_mode & S_IRWXO))
+		warn(c, l->line, "listener \"%s\": every user of the machine may use the key %s",
+		     l->title, l->key);
+	if (public_address && !*l->certificate && l->tls == LISTENER_TLS_OPTIONAL)
+		warn(c, l->line,
+		     "listener \"%s\" has no certificate: mail comes over the network in clear",
+		     l->title);
+}
+
+static bool here(const union address *a)
+{
+	return a->sa.sa_family == AF_INET ? ntohl(a->in.sin_addr.s_addr) >> 24 == 127
+					  : IN6_IS_ADDR_LOOPBACK(&a->in6.sin6_addr);
+}
+
+static bool any(const union address *a)
+{
+	return a->sa.sa_family == AF_INET ? a->in.sin_addr.s_addr == 0
+					  : IN6_IS_ADDR_UNSPECIFIED(&a->in6.sin6_addr);
+}
+
+/* Does this next hop lead to one of our own listeners? */
+static bool is_own(const struct conf *conf, const char *host, int port)
+{
+	union address hop, own;
+	bool named = !address_parse(host, port, &hop);
+	for (int i = 0; i < conf->nlistener; i++) {
+		const struct conf_list *l = &conf->listener[i].address;
+		for (int k = 0; k < l->n; k++) {
+			if (!address_parse_with_port(l->item[k], &own) ||
+			    address_port(&own) != port)
+				continue;
+			if (named ? strcasecmp(host, conf->hostname) == 0
+				  : memcmp(&own, &hop, sizeof own) == 0 ||
+					    (here(&hop) && any(&own)))
+				return true;
+		}
+	}
+	return false;
+}
+
+static void check_route(struct checked *c, const struct conf_route *r)
+{
+	for (int i = 0; i < r->relay.n; i++) {
+		char *host;
+		int port;
+		bool bracketed;
+		if (!conf_relay_parse(r->relay.item[i], &host, &port, &bracketed))
+			continue;
+		if (is_own(c->conf, host, port ? port : (int)r->by->port))
+			warn(c, r->line, "route \"%s\" leads to this relay itself: %s", r->title,
+			     r->relay.item[i]);
+		free(host);
+	}
+}
+
+/* As many connections as the listeners and transports allow need as many descriptors. */
+static void check_descriptors(struct checked *c)
+{
+	struct rlimit limit;
+	int64_t wanted = DESCRIPTORS_BESIDE;
+	for (int i = 0; i < c->conf->nlistener; i++)
+		wanted += c->conf->listener[i].connection_limit;
+	for (int i = 0; i < c->conf->ntransport; i++)
+		wanted += c->conf->transport[i].connection_limit;
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_max != RLIM_INFINITY &&
+	    (int64_t)limit.rlim_max < wanted)
+		warn(c, 0,
+		     "%lld connections are allowed, but this process may have only %llu "
+		     "descriptors "
+		     "(ulimit -Hn, LimitNOFILE)",
+		     (long long)wanted, (unsigned long long)limit.rlim_max);
+}
+
+int check_warnings(const struct conf *conf)
+{
+	struct checked c = {.conf = conf};
+	check_hostname(&c);
+	check_networks(&c, &conf->networks, 0);
+	check_spool(&c);
+	check_log(&c);
+	for (int i = 0; i < conf->nlistener; i++)
+		check_listener(&c, &conf->listener[i]);
+	for (int i = 0; i < conf->nroute; i++)
+		check_route(&c, &conf->route[i]);
+	check_descriptors(&c);
+	return c.n;
+}

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: ISC */
+#include "cmd/dest_print.h"
+
+#include "base/log.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include <time.h>
+
+static void put_seconds(struct buf *to, int64_t ms)
+{
+	buf_printf(to, "%" PRId64 ".%" PRId64 "s", ms / 1000, ms % 1000 / 100);
+}
+
+static void put_verdict(struct buf *to, const struct verdict *v)
+{
+	if (v->code > 0)
+		buf_printf(to, "%d ", v->code);
+	if (strncmp(v->text, v->dsn, strlen(v->dsn)) != 0)
+		buf_printf(to, "%s ", v->dsn);
+	buf_puts(to, v->text);
+}
+
+static void put_state(struct buf *to, const char *state, int64_t for_ms)
+{
+	buf_puts(to, state);
+	if (for_ms > 0) {
+		buf_puts(to, " for ");
+		put_seconds(to, for_ms);
+	}
+}
+
+static void put_rate(struct buf *to, const struct dest_site *s)
+{
+	if (s->rate_events > 0)
+		buf_printf(to, " rate=%" PRId64 "/%" PRId64 "ms", s->rate_events, s->rate_per_ms);
+	if (s->delay_ms > 0)
+		buf_printf(to, " delay=%" PRId64 "ms", s->delay_ms);
+}
+
+static void put_host_line(struct buf *to, const struct dest_host *h)
+{
+	buf_printf(to, "  %s[%s]:%d ", h->name, h->address, h->port);
+	put_state(to, h->state, h->retry_in_ms);
+	buf_printf(to, " preference=%" PRIu32 " connections=%d idle=%d failures=%d", h->preference,
+		   h->connections, h->idle, h->failures);
+	if (h->why) {
+		buf_puts(to, " (");
+		put_verdict(to, h->why);
+		buf_puts(to, ")");
+	}
+	buf_puts(to, "\n");
+}
+
+static void put_site_line(struct buf *to, const struct dest_site *s)
+{
+	buf_printf(to, "%s transport=%s ", s->name, s->transport);
+	put_state(to, s->state, s->dead_in_ms);
+	buf_printf(to, " window=%d busy=%d idle=%d connecting=%d waiting=%" PRId64, s->window,
+		   s->busy, s->idle, s->connecting, s->waiting);
+	put_rate(to, s);
+	if (s->last) {
+		buf_puts(to, " (");
+		put_verdict(to, s->last);
+		buf_puts(to, ")");
+	}
+	buf_puts(to, "\n");
+}
+
+void dest_print_list(struct buf *to, const struct dest_command *c)
+{
+	for (int i = 0; i < c->nsite; i++) {
+		put_site_line(to, &c->site[i]);
+		for (int h = 0; h < c->site[i].nhost; h++)
+			put_host_line(to, &c->site[i].host[h]);
+	}
+	if (c->nhost > 0 && !c->hosts)
+		buf_puts(to, "hosts that no site has now\n");
+	for (int i = 0; i < c->nhost; i++)
+		put_host_line(to, &c->host[i]);
+	for (int i = 0; i < c->nsuspended; i++)
+		buf_printf(to, "suspended: %s\n", c->suspended[i]);
+}
+
+static void put_when(struct buf *to, const struct verdict *v)
+{
+	char text[40];
+	struct tm tm;
+	time_t at = (time_t)(v->when_ms / 1000);
+	strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S %z", localtime_r(&at, &tm));
+	buf_puts(to, text);
+	buf_puts(to, ": ");
+	if (*v->host)
+		buf_printf(to, "%s said ", v->host);
+	put_verdict(to, v);
+	buf_puts(to, "\n");
+}
+
+static void put_host_full(struct buf *to, const struct dest_host *h)
+{
+	buf_printf(to, "host:        %s[%s]:%d, preference %" PRIu32 "\nstate:       ", h->name,
+		   h->address, h->port, h->preference);
+	put_state(to, h->state, h->retry_in_ms);
+	buf_printf(to, "\nconnections: %d: %d ready, %d idle\nfailures:    %d\nlast opened: ",
+		   h->connections, h->ready, h->idle, h->failures);
+	if (h->opened_ago_ms < 0) {
+		buf_puts(to, "never");
+	} else {
+		put_seconds(to, h->opened_ago_ms);
+		buf_puts(to, " ago");
+	}
+	buf_printf(to, "\npipeline:    %d deep, %s\n", h->depth, h->mode);
+	if (h->plain_in_ms > 0) {
+		buf_puts(to, "tls:         broken, not tried for ");
+		put_seconds(to, h->plain_in_ms);
+		buf_puts(to, "\n");
+	}
+	if (h->why) {
+		buf_puts(to, "last failure: ");
+		put_when(to, h->why);
+	}
+}
+
+static void put_site_full(struct buf *to, const struct dest_site *s)
+{
+	buf_printf(to, "site:        %s\ntransport:   %s\nstate:       ", s->name, s->transport);
+	put_state(to, s->state, s->dead_in_ms);
+	buf_printf(to, "\nwindow:      %d of ", s->window);
+	if (s->limit > 0)
+		buf_printf(to, "%d", s->limit);
+	else
+		buf_puts(to, "any number");
+	buf_printf(to,
+		   "\nconnections: %d: %d busy, %d idle, %d connecting\n"
+		   "waiting:     %" PRId64,
+		   s->connections, s->busy, s->idle, s->connecting, s->waiting);
+	put_rate(to, s);
+	buf_puts(to, "\n");
+	if (s->last) {
+		buf_puts(to, "last failure: ");
+		put_when(to, s->last);
+	}
+	for (int i = 0; i < s->nhost; i++)
+		put_host_full(to, &s->host[i]);
+}
+
+void dest_print_full(struct buf *to, const struct dest_command *c)
+{
+	for (int i = 0; i < c->nsite; i++) {
+		put_site_full(to, &c->site[i]);
+		buf_puts(to, i + 1 < c->nsite ? "\n" : "");
+	}
+	for (int i = 0; i < c->nhost; i++)
+		put_host_full(to, &c->host[i]);
+}
+
+static void json_text(struct buf *to, const char *name, const char *text)
+{
+	buf_printf(to, "\"%s\":", name);
+	log_json_string(to, text);
+}
+
+static void json_verdict(struct buf *to, const struct verdict *v)
+{
+	buf_puts(to, ",\"last_failure\":");
+	if (!v) {
+		buf_puts(to, "null");
+		return;
+	}
+	buf_printf(to, "{\"when\":%" PRId64 ".%03d,\"code\":%d,", v->when_ms / 1000,
+		   (int)(v->when_ms % 1000), v->code);
+	json_text(to, "dsn", v->dsn);
+	buf_puts(to, ",");
+	json_text(to, "host", v->host);
+	buf_puts(to, ",");
+	json_text(to, "reason", v->text);
+	buf_puts(to, "}");
+}
+
+static void json_seconds(struct buf *to, const char *name, int64_t ms)
+{
+	buf_printf(to, ",\"%s\":%" PRId64 ".%03d", name, ms / 1000, (int)(ms % 1000));
+}
+
+static void json_host(struct buf *to, const struct dest_host *h)
+{
+	buf_puts(to, "{");
+	json_text(to, "host", h->name);
+	buf_puts(to, ",");
+	json_text(to, "address", h->address);
+	buf_printf(to, ",\"port\":%d,\"preference\":%" PRIu32 ",", h->port, h->preference);
+	json_text(to, "state", h->state);
+	buf_printf(to,
+		   ",\"connections\":%d,\"ready\":%d,\"idle\":%d,\"failures\":%d"
+		   ",\"depth\":%d,",
+		   h->connections, h->ready, h->idle, h->failures, h->depth);
+	json_text(to, "mode", h->mode);
+	json_seconds(to, "retry_in", h->retry_in_ms);
+	json_seconds(to, "tls_broken_for", h->plain_in_ms);
+	if (h->opened_ago_ms >= 0)
+		json_seconds(to, "opened_ago", h->opened_ago_ms);
+	else
+		buf_puts(to, ",\"opened_ago\":null");
+	json_verdict(to, h->why);
+	buf_puts(to, "}");
+}
+
+static void json_site(struct buf *to, const struct dest_site *s)
+{
+	buf_puts(to, "{");
+	json_text(to, "site", s->name);
+	buf_puts(to, ",");
+	json_text(to, "transport", s->transport);
+	buf_puts(to, ",");
+	json_text(to, "state", s->state);
+	buf_printf(to,
+		   ",\"window\":%d,\"limit\":%d,\"connections\":%d,\"connecting\":%d,"
+		   "\"busy\":%d,\"idle\":%d,\"waiting\":%" PRId64 ",\"rate_events\":%" PRId64,
+		   s->window, s->limit, s->connections, s->connecting, s->busy, s->idle, s->waiting,
+		   s->rate_events);
+	json_seconds(to, "rate_per", s->rate_per_ms);
+	json_seconds(to, "rate_delay", s->delay_ms);
+	json_seconds(to, "dead_for", s->dead_in_ms);
+	json_verdict(to, s->last);
+	buf_puts(to, ",\"hosts\":[");
+	for (int i = 0; i < s->nhost; i++) {
+		buf_puts(to, i > 0 ? "," : "");
+		json_host(to, &s->host[i]);
+	}
+	buf_puts(to, "]}\n");
+}
+
+void dest_print_json(struct buf *to, const struct dest_command *c)
+{
+	for (int i = 0; i < c->nsite; i++)
+		json_site(to, &c->site[i]);
+	for (int i = 0; i < c->nhost; i++) {
+		json_host(to, &c->host[i]);
+		buf_puts(to, "\n");
+	}
+	for (int i = 0; i < c->nsuspended; i++) {
+		buf_puts(to, "{");
+		json_text(to, "suspended", c->suspended[i]);
+		buf_puts(to, "}\n");
+	}
+}
+
+void dest_print_done(struct buf *to, const struct dest_command *c)
+{
+	static const char *const done[] = {
+		[DEST_SUSPEND] = "suspended", [DEST_RESUME] = "resumed", [DEST_RESET] = "reset"};
+	buf_printf(to, "%s %s\n", c->name, done[c->op]);
+}

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: ISC */
+#include "cmd/explain_job.h"
+
+#include "base/clock.h"
+#include "base/ident.h"
+#include "base/mem.h"
+#include "cmd/cmd.h"
+#include "cmd/explain_print.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct explain_job {
+	struct request *request; /* NULL: the client has gone */
+	struct loop *loop, *qmgr, *spool;
+	char *what;
+	uint64_t id; /* that it may be, or 0 */
+	bool json;
+	bool as_site; /* no such message: it may be a site */
+};
+
+static void gone(struct request *r)
+{
+	struct explain_job *j = r->job;
+	j->request = NULL;
+}
+
+static void job_free(struct explain_job *j)
+{
+	free(j->what);
+	free(j);
+}
+
+static void finish(struct explain_job *j, struct buf *out)
+{
+	struct request *r = j->request;
+	if (r && buf_len(out) > 0) {
+		control_say(r, buf_data(out), buf_len(out));
+		control_finish(r, STATUS_DONE);
+	} else if (r) {
+		control_complain(r,
+				 "sluice: %s: no such message in the queue, and no site that mail "
+				 "is being worked on for\n",
+				 j->what);
+		control_finish(r, STATUS_REFUSED);
+	}
+	job_free(j);
+	buf_fini(out);
+}
+
+static void ask_qmgr(struct explain_job *j)
+{
+	struct explain_question *x = explain_question_new(j->as_site ? 0 : j->id,
+							  j->as_site ? j->what : NULL, j->loop, j);
+	loop_post(j->qmgr, &x->note);
+}
+
+static void ask_spool(struct explain_job *j)
+{
+	struct spool_command *c = spool_command_new(SPOOL_SHOW, j->loop, NULL);
+	c->id = j->id;
+	c->owner = j;
+	c->explains = true;
+	loop_post(j->spool, &c->note);
+}
+
+void explain_job_answer(struct explain_question *x)
+{
+	struct explain_job *j = x->owner;
+	struct buf out;
+	buf_init(&out);
+	explain_print(&out, x, j->json, clock_wall_ms());
+	bool by_id = x->id != 0;
+	explain_question_free(&x);
+	if (buf_len(&out) == 0 && by_id && j->request)
+		ask_spool(j);
+	else
+		finish(j, &out);
+}
+
+void explain_job_shown(struct spool_command *c)
+{
+	struct explain_job *j = c->owner;
+	struct buf out;
+	buf_init(&out);
+	if (c->nrow > 0)
+		explain_print_spooled(&out, &c->row[0], j->json, clock_wall_ms());
+	bool found = c->nrow > 0;
+	spool_command_free(&c);
+	if (!found && j->request) {
+		j->as_site = true;
+		ask_qmgr(j);
+	} else {
+		finish(j, &out);
+	}
+}
+
+void explain_job_start(struct request *r, struct loop *loop, struct loop *qmgr, struct loop *spool)
+{
+	if (r->argc < 2 || r->argc > 3 || (r->argc == 3 && strcmp(r->argv[1], "--json") != 0)) {
+		control_complain(r, "sluice: explain wants one id or site\n");
+		control_finish(r, STATUS_USAGE);
+		return;
+	}
+	struct explain_job *j = mem_zalloc(sizeof *j);
+	j->request = r;
+	j->loop = loop;
+	j->qmgr = qmgr;
+	j->spool = spool;
+	j->json = r->argc == 3;
+	j->what = mem_strdup(r->argv[r->argc - 1]);
+	j->as_site = !ident_parse(j->what, &j->id) || j->id == 0;
+	r->job = j;
+	r->gone = gone;
+	ask_qmgr(j);
+}

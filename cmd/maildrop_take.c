@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: ISC */
+#include "cmd/maildrop_take.h"
+
+#include "base/clock.h"
+#include "base/ident.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "smtpd/datetime.h"
+#include "smtpd/intake.h"
+#include "spool/disk.h"
+#include "spool/record.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { PIECE = 64 << 10, USER_MAX = 64, PASSWD_MAX = 16 << 10 };
+
+struct reading {
+	struct take *take;
+	struct conf *conf;
+	struct spool *spool;
+	int fd;
+	uint32_t crc;
+	struct buf head;
+	struct envelope *envelope; /* NULL until the head is read */
+	char hostname[256];
+	struct intake intake;
+};
+
+struct take *take_new(uint64_t id)
+{
+	struct take *t = mem_zalloc(sizeof *t);
+	t->id = id;
+	return t;
+}
+
+void take_free(struct take **tp)
+{
+	struct take *t = *tp;
+	if (!t)
+		return;
+	free(t->sender);
+	free(t->message_id);
+	free(t);
+	*tp = NULL;
+}
+
+static enum take_result bad(struct take *t, const char *why)
+{
+	t->why = why;
+	return TAKE_BAD;
+}
+
+static enum take_result open_file(struct reading *r, int folder)
+{
+	char name[IDENT_TEXT];
+	r->fd = disk_open(folder, ident_text(r->take->id, name), O_RDONLY | O_NONBLOCK | O_NOCTTY);
+	if (r->fd >= 0)
+		return TAKE_ASKED;
+	if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == EIO)
+		return TAKE_LATER;
+	return bad(r->take, errno == ELOOP    ? "a symbolic link"
+			    : errno == EACCES ? "the relay may not read it"
+					      : "it can not be opened");
+}
+
+/* What kind of file it is, and whose; then its first line. */
+static enum take_result look(struct reading *r, struct maildrop_first *first)
+{
+	struct stat st;
+	char line[MAILDROP_FIRST_MAX];
+	uint64_t limit = (uint64_t)r->conf->message_size_limit;
+	if (fstat(r->fd, &st) != 0)
+		return TAKE_LATER;
+	r->take->owner = st.st_uid;
+	if (!S_ISREG(st.st_mode))
+		return bad(r->take, "not a regular file");
+	if (st.st_nlink != 1)
+		return bad(r->take, "it has another name elsewhere");
+	ssize_t n = disk_read(r->fd, line, sizeof line, 0);
+	if (n < 0)
+		return TAKE_LATER;
+	if (!maildrop_form_first(line, (size_t)n, first))
+		return bad(r->take, "it does not begin as a message in the maildrop does");
+	if (first->size != (uint64_t)st.st_size - first->length)
+		return bad(r->take, "it is not complete");
+	if (limit && first->size > limit + MAILDROP_HEAD_MAX)
+		return bad(r->take, response_reason(RESPONSE_TOO_LARGE));
+	return TAKE_ASKED;
+}
+
+/* RFC 5321 4.4 leaves "from" to those who came by SMTP. */
+static void put_received(struct reading *r)
+{
+	struct buf field;
+	char id[IDENT_TEXT], date[DATETIME_TEXT];
+	const struct envelope *e = r->envelope;
+	buf_init(&field);
+	buf_printf(&field, "Received: by %s (sluice, from uid %u)\r\n\tid %s", r->hostname,
+		   (unsigned)r->take->owner, ident_text(r->take->id, id));
+	if (e->nrcpt == 1)
+		buf_printf(&field, "\r\n\tfor <%s>", e->rcpt[0].address);
+	buf_printf(&field, ";\r\n\t%s\r\n", datetime_text(clock_wall_ms(), date));
+	intake_put(&r->intake, buf_data(&field), buf_len(&field));
+	buf_fini(&field);
+}
+
+static enum take_result begin(struct reading *r, size_t head_len, uint64_t size)
+{
+	r->envelope = envelope_new();
+	enum response why = maildrop_form_read(r->conf, buf_data(&r->head), head_len, r->envelope);
+	if (why != RESPONSE_OK)
+		return bad(r->take, why == RESPONSE_BAD_PARAMETER ? "its envelope is faulty"
+								  : response_reason(why));
+	intake_init(&r->intake, r->spool, r->take->id, size - head_len);
+	maildrop_form_limits(r->conf, &r->intake.decoder);
+	intake_add_missing(&r->intake, r->hostname, r->envelope->sender);
+	put_received(r);
+	return TAKE_ASKED;
+}
+
+static enum take_result feed(struct reading *r, const char *bytes, size_t len, uint64_t size)
+{
+	r->crc = record_crc(r->crc, bytes, len);
+	if (r->envelope) {
+		content_in_feed(&r->intake.decoder, bytes, len);
+		return TAKE_ASKED;
+	}
+	size_t before = buf_len(&r->head);
+	buf_append(&r->head, bytes, len);
+	size_t end = maildrop_form_head_end(buf_data(&r->head), buf_len(&r->head), before);
+	if (end == 0)
+		return buf_len(&r->head) <= MAILDROP_HEAD_MAX
+			       ? TAKE_ASKED
+			       : bad(r->take, "its envelope is too long");
+	enum take_result result = begin(r, end, size);
+	if (result == TAKE_ASKED)
+		content_in_feed(&r->intake.decoder, buf_data(&r->head) + end,
+				buf_len(&r->head) - end);
+	return result;
+}
+
+static enum take_result read_file(struct reading *r, const struct maildrop_first *first)
+{
+	char *piece = mem_alloc(PIECE);
+	enum take_result result = TAKE_ASKED;
+	for (uint64_t at = 0; result == TAKE_ASKED && at < first->size;) {
+		size_t want = first->size - at < PIECE ? (size_t)(first->size - at) : PIECE;
+		ssize_t n = disk_read(r->fd, piece, want, first->length + at);
+		if (n < 0)
+			result = TAKE_LATER;
+		else if ((size_t)n < want)
+			result = bad(r->take, "it is not complete");
+		else
+			result = feed(r, piece, want, first->size);
+		at += want;
+	}
+	free(piece);
+	if (result == TAKE_ASKED && (!r->envelope || r->crc != first->crc))
+		result = bad(r->take, "it is damaged");
+	return result;
+}
+
+static enum take_result judge(struct reading *r)
+{
+	const struct intake *in = &r->intake;
+	intake_finish(&r->intake);
+	enum response why = intake_judge(&in->decoder, &in->header, r->conf->hopcount_limit);
+	if (why != RESPONSE_OK)
+		return bad(r->take, response_reason(why));
+	return intake_error(in) ? TAKE_LATER : TAKE_ASKED;
+}
+
+static void remember(struct take *t, const struct reading *r)
+{
+	const char *message_id = r->intake.header.id;
+	free(t->sender);
+	free(t->message_id);
+	t->sender = mem_strdup(r->envelope->sender);
+	t->message_id = *message_id ? mem_strdup(message_id) : NULL;
+	t->nrcpt = r->envelope->nrcpt;
+}
+
+const char *take_owner(const struct take *t, char name[USER_MAX])
+{
+	char room[PASSWD_MAX];
+	struct passwd pw, *found = NULL;
+	if (getpwuid_r(t->owner, &pw, room, sizeof room, &found) == 0 && found)
+		snprintf(name, USER_MAX, "%s", found->pw_name);
+	else
+		snprintf(name, USER_MAX, "%u", (unsigned)t->owner);
+	return name;
+}
+
+static struct log_held *hold_log(const struct take *t)
+{
+	char user[USER_MAX];
+	return log_hold(LOG_LEVEL_INFO, "queued", "id", log_id(t->id), "via", "maildrop", "user",
+			take_owner(t, user), "uid", log_number(t->owner), "from", t->sender,
+			"nrcpt", log_number(t->nrcpt), "size", log_number((int64_t)t->size),
+			"message_id", t->message_id, NULL);
+}
+
+static void ask(struct reading *r, struct loop *reply_to)
+{
+	struct take *t = r->take;
+	struct spool_store *ask = mem_zalloc(sizeof *ask);
+	remember(t, r);
+	t->size = intake_take(&r->intake, &ask->content, &ask->file);
+	r->envelope->id = ask->id = t->id;
+	r->envelope->arrived_ms = clock_wall_ms();
+	r->envelope->size = t->size;
+	ask->note.type = SPOOL_STORE;
+	ask->reply_to = reply_to;
+	ask->owner = t;
+	ask->taken = true;
+	ask->envelope = r->envelope;
+	ask->log = hold_log(t);
+	r->envelope = NULL;
+	loop_post(spool_loop(r->spool), &ask->note);
+}
+
+enum take_result take_store(struct take *t, struct conf *conf, struct spool *spool, int folder,
+			    struct loop *reply_to)
+{
+	struct reading r = {.take = t, .conf = conf, .spool = spool, .fd = -1};
+	struct maildrop_first first;
+	snprintf(r.hostname, sizeof r.hostname, "%s", conf->hostname);
+	if (!*conf->hostname && gethostname(r.hostname, sizeof r.hostname - 1) != 0)
+		snprintf(r.hostname, sizeof r.hostname, "localhost");
+	buf_init(&r.head);
+	enum take_result result = open_file(&r, folder);
+	if (result == TAKE_ASKED)
+		result = look(&r, &first);
+	if (result == TAKE_ASKED)
+		result = read_file(&r, &first);
+	if (result == TAKE_ASKED)
+		result = judge(&r);
+	if (result == TAKE_ASKED)
+		ask(&r, reply_to);
+	if (r.fd >= 0)
+		close(r.fd);
+	envelope_free(&r.envelope);
+	intake_fini(&r.intake);
+	buf_fini(&r.head);
+	return result;
+}

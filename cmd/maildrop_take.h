@@ -1,0 +1,46 @@
+/* maildrop_take.h - one file that was taken from the maildrop, on its way into the queue.
+ *
+ *	taken/ID --> head --> envelope      --\
+ *	         --> content --> intake     ---+--> SPOOL_STORE
+ *	                                    --/
+ *
+ * OWNERSHIP  A take is the maildrop's; while the spool has its message, the spool's note refers
+ *            to it.
+ * THREAD     maildrop.
+ * ERRORS     What is no message, or not one that may be sent: TAKE_BAD, and why. What may pass:
+ *            TAKE_LATER.
+ * SEE        maildrop.h, maildrop_form.h.
+ */
+#ifndef CMD_MAILDROP_TAKE_H
+#define CMD_MAILDROP_TAKE_H
+
+#include "base/list.h"
+#include "cmd/maildrop_form.h"
+#include "spool/spool.h"
+
+#include <sys/types.h>
+
+struct take {
+	struct list link;
+	uint64_t id; /* the name in taken/, and the message's */
+	const char *why;
+	/* for the log, once it is read */
+	uid_t owner;
+	char *sender, *message_id;
+	uint32_t nrcpt;
+	uint64_t size;
+};
+
+enum take_result { TAKE_ASKED, TAKE_LATER, TAKE_BAD };
+
+struct take *take_new(uint64_t id);
+void take_free(struct take **);
+
+enum take_result take_store(struct take *, struct conf *, struct spool *, int folder,
+			    struct loop *reply_to);
+/* TAKE_ASKED: the answer comes to reply_to, its owner the take. */
+
+const char *take_owner(const struct take *, char name[64]);
+/* The name of the user whose file it is, or the number. */
+
+#endif

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: ISC */
+#include "cmd/cmd.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const struct command {
+	const char *name, *arguments, *summary;
+	int (*run)(int argc, char **argv);
+} commands[] = {
+	{"serve", "[-c FILE]", "run the relay in the foreground", cmd_serve},
+	{"check", "[-c FILE] [--strict]", "check the configuration", cmd_check},
+	{"config", "[-c FILE] [-d] [NAME...]", "print settings", cmd_config},
+	{"sendmail", "[-t] [-i] [-f FROM] [RCPT...]", "submit a message from standard input",
+	 cmd_sendmail},
+	{"queue", "list|show|flush|delete|check", "look at the queue, and change it", cmd_queue},
+	{"route", "[--from A] [--json] ADDRESS...", "tell what would happen to mail, and why",
+	 cmd_route},
+	{"dest", "list|show|suspend|resume|reset", "look at destinations, and change them",
+	 cmd_dest},
+	{"shape", "[-s] [-p] [-l] [QUEUE...]", "who waits for whom, and since when", cmd_shape},
+	{"explain", "ID|SITE [--json]", "what holds it back, and until when", cmd_explain},
+	{"stats", "[--json]", "print what was counted", cmd_stats},
+	{"top", "[-d TIME] [-n COUNT]", "the same, live, with rates", cmd_top},
+	{"reload", "", "have the relay read its configuration again", cmd_reload},
+	{"restart", "", "have the relay start anew, without refusing anybody", cmd_restart},
+	{"stop", "[--drain] [--timeout T]", "stop the relay", cmd_stop},
+	{"sink", "[-l ADDR:PORT] [-d DIR] ...", "receive mail, for tests", cmd_sink},
+	{"sim", "SCENARIO [--seed N] [--json]", "run the scheduler under a virtual clock", cmd_sim},
+};
+
+enum { COMMANDS = sizeof commands / sizeof *commands };
+
+static void print_commands(FILE *to)
+{
+	fputs("usage: sluice COMMAND [ARGUMENT...]\n\n", to);
+	for (int i = 0; i < COMMANDS; i++)
+		fprintf(to, "  %-8s %-30s %s\n", commands[i].name, commands[i].arguments,
+			commands[i].summary);
+	fputs("\nsluice COMMAND --help says more. Every command takes -c FILE, the configuration:\n"
+	      "by default $SLUICE_CONF, or else /etc/sluice/sluice.conf.\n",
+	      to);
+}
+
+static const char *base_name(const char *path)
+{
+	const char *slash = path ? strrchr(path, '/') : NULL;
+	return slash ? slash + 1 : path ? path : "sluice";
+}
+
+int main(int argc, char **argv)
+{
+	const char *called = base_name(argv[0]);
+	if (strcmp(called, "sendmail") == 0)
+		return cmd_sendmail(argc, argv);
+	if (strcmp(called, "mailq") == 0)
+		return cmd_mailq(argc, argv);
+	if (argc < 2) {
+		print_commands(stderr);
+		return STATUS_USAGE;
+	}
+	const char *word = argv[1];
+	if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 || strcmp(word, "help") == 0) {
+		print_commands(stdout);
+		return STATUS_DONE;
+	}
+	if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0) {
+		puts("sluice " SLUICE_VERSION);
+		return STATUS_DONE;
+	}
+	for (int i = 0; i < COMMANDS; i++)
+		if (strcmp(word, commands[i].name) == 0)
+			return commands[i].run(argc - 1, argv + 1);
+	fprintf(stderr, "sluice: unknown command %s; try sluice --help\n", word);
+	return STATUS_USAGE;
+}

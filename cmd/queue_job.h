@@ -1,0 +1,56 @@
+/* queue_job.h - one order on the queue, under way in the relay.
+ *
+ *	request -- queue_job_start --> [ job ] -- SPOOL_COMMAND --> spool
+ *	   ^                             | ^                          |
+ *	   +------ text, a page at a time+ +----- queue_job_answer ---+
+ *
+ * A list is asked for in pages, the next one only when the client has read what it was sent, so
+ * that a queue of a million messages takes no more memory than one of a thousand.
+ *
+ * STATES     asking (in_flight > 0), or waiting for the client; finished when both are over.
+ * OWNERSHIP  The job owns itself, until it has answered its request or lost it, and nothing of it
+ *            is in flight.
+ * THREAD     Main.
+ * ERRORS     Said to the client.
+ */
+#ifndef CMD_QUEUE_JOB_H
+#define CMD_QUEUE_JOB_H
+
+#include "cmd/control.h"
+#include "cmd/queue_args.h"
+
+#include "base/timer.h"
+
+enum { QUEUE_PAGE = 500 };
+
+struct queue_job {
+	struct request *request; /* NULL: the client has gone */
+	struct loop *loop, *spool;
+	struct queue_args args;
+	int in_flight;	/* commands that the spool has */
+	int next_id;	/* of args.id, to ask about */
+	uint64_t after; /* the last message of the page before */
+	bool complete;	/* nothing is left to ask */
+	int64_t messages, cancelled;
+	bool unsafe; /* the spool could not write what was ordered */
+	uint64_t bytes;
+	int status;
+	struct timer tell;	     /* how far it has come */
+	struct spool_command *shown; /* SHOW: holds the content that is being sent */
+	uint64_t sent;		     /* bytes of it */
+	bool in_body, last_cr;
+	int newlines;
+};
+
+void queue_job_start(struct request *, struct loop *, struct loop *spool);
+/* The words of the request are "queue", the verb, and the rest. */
+
+void queue_job_answer(struct spool_command *);
+
+void queue_show_begin(struct queue_job *, struct spool_command *);
+/* Send the message that this command holds, which is the job's from now on. */
+
+bool queue_show_more(struct queue_job *);
+/* Send on; true: all is sent. */
+
+#endif

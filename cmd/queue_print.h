@@ -1,0 +1,19 @@
+/* queue_print.h - a message of the queue as a line, as JSON, and in full.
+ *
+ * Rows in, text out. What a peer said is cleaned of controls, so that a message stays one line.
+ *
+ * THREAD     Any.
+ * ERRORS     None.
+ * SEE        sluice(8), "QUEUE".
+ */
+#ifndef CMD_QUEUE_PRINT_H
+#define CMD_QUEUE_PRINT_H
+
+#include "spool/spool.h"
+
+void queue_print_line(struct buf *to, const struct spool_row *, int64_t now_ms);
+void queue_print_json(struct buf *to, const struct spool_row *);
+void queue_print_envelope(struct buf *to, const struct spool_row *, int64_t now_ms);
+void queue_print_summary(struct buf *to, int64_t messages, uint64_t bytes);
+
+#endif

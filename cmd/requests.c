@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: ISC */
+#include "cmd/requests.h"
+
+#include "base/clock.h"
+#include "base/metrics.h"
+#include "cmd/cmd.h"
+#include "cmd/dest_file.h"
+#include "cmd/dest_job.h"
+#include "cmd/explain_job.h"
+#include "cmd/queue_job.h"
+#include "cmd/server.h"
+#include "cmd/shape_job.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void print_stats(const struct server *s, bool json, struct buf *to)
+{
+	bool accepting = spool_accepting(s->spool);
+	int64_t uptime = (clock_steady_ms() - s->started_ms) / 1000;
+	if (!json) {
+		buf_printf(to, "version %s\nuptime_seconds %" PRId64 "\naccepting %s\n",
+			   SLUICE_VERSION, uptime, accepting ? "yes" : "no");
+		metrics_print(to, false);
+		return;
+	}
+	struct buf counters;
+	buf_init(&counters);
+	metrics_print(&counters, true);
+	/* Its members follow ours in one object. */
+	buf_consume(&counters, 1);
+	buf_printf(to, "{\"version\":\"%s\",\"uptime_seconds\":%" PRId64 ",\"accepting\":%s,%s",
+		   SLUICE_VERSION, uptime, accepting ? "true" : "false", buf_cstr(&counters));
+	buf_fini(&counters);
+}
+
+static void stats(struct server *s, struct request *r)
+{
+	struct buf out;
+	buf_init(&out);
+	print_stats(s, r->argc > 1 && strcmp(r->argv[1], "--json") == 0, &out);
+	control_say(r, buf_data(&out), buf_len(&out));
+	buf_fini(&out);
+	control_finish(r, STATUS_DONE);
+}
+
+static void reload(struct server *s, struct request *r)
+{
+	struct buf says;
+	buf_init(&says);
+	bool done = server_reload(s, &says);
+	if (buf_len(&says) > 0)
+		control_complain(r, "%s", buf_cstr(&says));
+	buf_fini(&says);
+	control_finish(r, done ? STATUS_DONE : STATUS_REFUSED);
+}
+
+/* stop [--drain MILLISECONDS] */
+static void stop(struct server *s, struct request *r)
+{
+	if (r->argc > 2 && strcmp(r->argv[1], "--drain") == 0) {
+		ending_drain(s, strtoll(r->argv[2], NULL, 10), r);
+		return;
+	}
+	ending_now(s);
+	control_finish_last(r, STATUS_DONE);
+}
+
+static void restart(struct server *s, struct request *r)
+{
+	struct buf says;
+	buf_init(&says);
+	bool done = ending_restart(s, &says);
+	if (buf_len(&says) > 0)
+		control_complain(r, "%s", buf_cstr(&says));
+	buf_fini(&says);
+	if (done)
+		control_finish_last(r, STATUS_DONE);
+	else
+		control_finish(r, STATUS_REFUSED);
+}
+
+static void ping(struct server *s, struct request *r)
+{
+	(void)s;
+	control_finish(r, STATUS_DONE);
+}
+
+static void queue(struct server *s, struct request *r)
+{
+	queue_job_start(r, s->loop, spool_loop(s->spool));
+}
+
+static void dest(struct server *s, struct request *r)
+{
+	dest_job_start(r, s->loop, qmgr_loop(s->qmgr));
+}
+
+static void shape(struct server *s, struct request *r)
+{
+	shape_job_start(r, s->loop, spool_loop(s->spool));
+}
+
+static void explain(struct server *s, struct request *r)
+{
+	explain_job_start(r, s->loop, qmgr_loop(s->qmgr), spool_loop(s->spool));
+}
+
+void requests_handle(void *owner, struct request *r)
+{
+	static const struct {
+		const char *word;
+		void (*handle)(struct server *, struct request *);
+	} table[] = {{"stats", stats}, {"reload", reload},   {"stop", stop},
+		     {"queue", queue}, {"restart", restart}, {"ping", ping},
+		     {"dest", dest},   {"shape", shape},     {"explain", explain}};
+	for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+		if (r->argc > 0 && strcmp(r->argv[0], table[i].word) == 0) {
+			table[i].handle(owner, r);
+			return;
+		}
+	}
+	control_complain(r, "sluice: the running relay does not know this command\n");
+	control_finish(r, STATUS_REFUSED);
+}
+
+static void spool_answered(struct note *note)
+{
+	assert(note->type == SPOOL_COMMAND);
+	struct spool_command *c = (struct spool_command *)note;
+	if (c->op == SPOOL_SHAPE)
+		shape_job_answer(c);
+	else if (c->explains)
+		explain_job_shown(c);
+	else
+		queue_job_answer(c);
+}
+
+static void save(const struct server *s, struct dest_save *note)
+{
+	if (!s->stopped)
+		dest_file_write(s->conf->spool, note->text);
+	free(note->text);
+	free(note);
+}
+
+void requests_receive(void *server, struct note *note)
+{
+	switch (note->type) {
+	case DEST_COMMAND:
+		dest_job_answer((struct dest_command *)note);
+		break;
+	case DEST_SAVE:
+		save(server, (struct dest_save *)note);
+		break;
+	case QMGR_EXPLAIN:
+		explain_job_answer((struct explain_question *)note);
+		break;
+	default:
+		spool_answered(note);
+	}
+}

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: ISC */
+/* sluice sendmail: a message from standard input to the relay, or to its maildrop. */
+#include "base/mailaddr.h"
+#include "base/mem.h"
+#include "cmd/cmd.h"
+#include "cmd/maildrop_leave.h"
+#include "cmd/message_text.h"
+#include "cmd/options.h"
+#include "cmd/sendmail_options.h"
+#include "cmd/submit.h"
+
+#include <errno.h>
+#include <pwd.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sysexits.h>
+#include <unistd.h>
+
+enum { ENVID_SIZE = 301 }; /* in xtext */
+
+struct job {
+	struct sendmail_options options;
+	struct conf *conf;
+	char host[256]; /* what an address without a domain gets */
+	char *sender;
+	struct address_list to;
+	struct message_text message;
+	struct buf error;
+};
+
+static const char *login_name(void)
+{
+	const struct passwd *pw = getpwuid(getuid());
+	return pw ? pw->pw_name : "nobody";
+}
+
+static void find_host(struct job *j)
+{
+	if (*j->conf->hostname)
+		snprintf(j->host, sizeof j->host, "%s", j->conf->hostname);
+	else if (gethostname(j->host, sizeof j->host - 1) != 0)
+		snprintf(j->host, sizeof j->host, "localhost");
+}
+
+/* An address as SMTP wants it; NULL: it is none. */
+static char *qualified(const struct job *j, const char *text)
+{
+	struct mailaddr address;
+	size_t len = strlen(text);
+	bool local = !*mailaddr_domain(text);
+	if (len >= 2 && text[0] == '<' && text[len - 1] == '>') {
+		text++;
+		len -= 2;
+	}
+	char *full =
+		local ? mem_printf("%.*s@%s", (int)len, text, j->host) : mem_strndup(text, len);
+	enum mailaddr_result r = mailaddr_mailbox(full, strlen(full), true, &address);
+	free(full);
+	return r == MAILADDR_OK ? mem_strdup(address.text) : NULL;
+}
+
+static int set_sender(struct job *j)
+{
+	const char *from = j->options.from ? j->options.from : login_name();
+	bool null = !*from || strcmp(from, "<>") == 0;
+	j->sender = null ? mem_strdup("") : qualified(j, from);
+	if (j->sender)
+		return EX_OK;
+	buf_printf(&j->error, "the sender %s is no address", from);
+	return EX_DATAERR;
+}
+
+static bool listed(const struct address_list *l, const char *address)
+{
+	for (int i = 0; i < l->n; i++)
+		if (strcmp(l->item[i], address) == 0)
+			return true;
+	return false;
+}
+
+static int add_recipients(struct job *j, const struct address_list *from)
+{
+	for (int i = 0; i < from->n; i++) {
+		char *address = qualified(j, from->item[i]);
+		if (!address) {
+			buf_printf(&j->error, "the recipient %s is no address", from->item[i]);
+			return EX_DATAERR;
+		}
+		if (!listed(&j->to, address))
+			address_list_add(&j->to, address);
+		free(address);
+	}
+	return EX_OK;
+}
+
+static int set_recipients(struct job *j)
+{
+	struct address_list all = {0};
+	int status = EX_OK;
+	/* A recipient on the command line may be a list, as in a header. */
+	for (int i = 0; status == EX_OK && i < j->options.nrcpt; i++) {
+		const char *text = j->options.rcpt[i];
+		if (!header_addresses(text, strlen(text), &all, &j->error)) {
+			buf_printf(&j->error, ": %s", text);
+			status = EX_USAGE;
+		}
+	}
+	if (status == EX_OK && j->options.from_header &&
+	    !message_text_recipients(&j->message, &all, &j->error))
+		status = EX_DATAERR;
+	if (status == EX_OK)
+		status = add_recipients(j, &all);
+	address_list_free(&all);
+	if (status == EX_OK && j->to.n == 0) {
+		buf_puts(&j->error, j->options.from_header
+					    ? "there is no recipient in To, Cc or Bcc"
+					    : "there is no recipient; give some, or use -t");
+		status = EX_USAGE;
+	}
+	return status;
+}
+
+static int read_message(struct job *j)
+{
+	uint64_t max = (uint64_t)j->conf->message_size_limit;
+	if (message_text_read(&j->message, stdin, !j->options.dot_is_text, max))
+		return EX_OK;
+	if (j->message.too_large)
+		buf_puts(&j->error, "the message is larger than the relay takes");
+	else
+		buf_printf(&j->error, "standard input: %s", strerror(errno));
+	return j->message.too_large ? EX_DATAERR : EX_IOERR;
+}
+
+/* A relay that is down, or has no room for another client, finds the message when it can. */
+static int submit_or_leave(struct job *j, const struct submission *s)
+{
+	int status = submit(j->conf, s, &j->error);
+	if (status != EX_TEMPFAIL && submit_listener(j->conf))
+		return status;
+	buf_puts(&j->error, "; nor can the message be left for it: ");
+	return maildrop_leave(j->conf, s, &j->error);
+}
+
+static int hand_over(struct job *j)
+{
+	char envid[ENVID_SIZE];
+	struct message_author author = {j->sender, j->options.name, j->host};
+	char *self = qualified(j, login_name());
+	if (!*j->sender)
+		author.address = self ? self : "nobody@localhost";
+	message_text_complete(&j->message, &author);
+	buf_puts(&j->message.header, "\r\n");
+	buf_append(&j->message.header, buf_data(&j->message.body), buf_len(&j->message.body));
+	struct submission s = {.sender = j->sender,
+			       .to = &j->to,
+			       .notify = j->options.notify,
+			       .ret = j->options.ret,
+			       .eightbit = j->message.eightbit,
+			       .content = &j->message.header};
+	if (j->options.envid) {
+		xtext_encode(j->options.envid, envid, sizeof envid);
+		s.envid = envid;
+	}
+	int status = submit_or_leave(j, &s);
+	free(self);
+	return status;
+}
+
+static int send_message(struct job *j)
+{
+	find_host(j);
+	int status = set_sender(j);
+	/* Recipients given are looked at before standard input is waited for. */
+	if (status == EX_OK && j->options.nrcpt == 0 && !j->options.from_header)
+		status = set_recipients(j);
+	if (status == EX_OK)
+		status = read_message(j);
+	if (status == EX_OK)
+		status = set_recipients(j);
+	if (status == EX_OK)
+		status = hand_over(j);
+	return status;
+}
+
+static int list_queue(const struct sendmail_options *o, char *name)
+{
+	char c[] = "-c", *file = mem_strdup(o->conf_file);
+	char *words[] = {name, c, file, NULL};
+	int status = cmd_mailq(3, words);
+	free(file);
+	return status;
+}
+
+int cmd_sendmail(int argc, char **argv)
+{
+	struct job j = {0};
+	sendmail_options_parse(&j.options, argc, argv);
+	if (j.options.list_queue)
+		return list_queue(&j.options, argv[0]);
+	struct options o = {.conf_file = j.options.conf_file};
+	j.conf = options_conf(&o);
+	if (!j.conf)
+		return EX_CONFIG;
+	buf_init(&j.error);
+	message_text_init(&j.message);
+	int status = send_message(&j);
+	if (status != EX_OK)
+		fprintf(stderr, "sendmail: %s\n", buf_cstr(&j.error));
+	message_text_fini(&j.message);
+	address_list_free(&j.to);
+	buf_fini(&j.error);
+	free(j.sender);
+	conf_unref(j.conf);
+	return status;
+}

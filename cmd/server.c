@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: ISC */
+#include "cmd/server.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/metrics.h"
+#include "cmd/cmd.h"
+#include "cmd/dest_file.h"
+#include "cmd/privileges.h"
+#include "cmd/requests.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <systemd/sd-daemon.h>
+
+static void receive(void *owner, struct note *note)
+{
+	requests_receive(owner, note);
+}
+
+static void to_main(void *context, struct note *note)
+{
+	struct server *s = context;
+	loop_post(s->loop, note);
+}
+
+static void to_spool(void *context, struct note *note)
+{
+	struct server *s = context;
+	loop_post(spool_loop(s->spool), note);
+}
+
+static void to_dns(void *context, struct note *note)
+{
+	struct server *s = context;
+	struct resolve *question = (struct resolve *)note;
+	/* At the end the queue may still hand over messages that waited: nobody asks for them now. */
+	if (s->dns)
+		loop_post(dns_loop(s->dns), note);
+	else
+		resolve_free(&question);
+}
+
+static void to_worker(void *context, int worker, struct note *note)
+{
+	struct server *s = context;
+	loop_post(smtpc_worker(s->smtpc, worker), note);
+}
+
+/* What was learnt about hosts before. Without it some are tried once more. */
+static void recall(struct server *s)
+{
+	struct buf text;
+	buf_init(&text);
+	dest_file_read(s->conf->spool, &text);
+	qmgr_recall(s->qmgr, buf_cstr(&text));
+	buf_fini(&text);
+}
+
+static void keep_learnt(struct server *s)
+{
+	struct buf text;
+	buf_init(&text);
+	qmgr_learnt(s->qmgr, &text);
+	dest_file_write(s->conf->spool, buf_cstr(&text));
+	buf_fini(&text);
+	s->stopped = true;
+}
+
+/* The queue belongs to the user, ports and keys to root. */
+static bool open_parts(struct server *s, const struct privileges *p, struct buf *error)
+{
+	struct conf *c = s->conf;
+	if (!privileges_own_folder(p, c->spool, error) || !privileges_lend(p, error))
+		return false;
+	s->dns = dns_new(s->conf);
+	s->smtpc = smtpc_new(s->conf);
+	s->qmgr = qmgr_new(s->conf);
+	s->spool = spool_new(s->conf, qmgr_loop(s->qmgr), error);
+	s->maildrop = s->spool ? maildrop_new(c, s->spool, error) : NULL;
+	s->control = s->maildrop ? control_new(s->loop, c->spool, requests_handle, s, error) : NULL;
+	if (!s->control || !privileges_return(p, error))
+		return false;
+	struct qmgr_edges edges = {.to_spool = to_spool,
+				   .to_dns = to_dns,
+				   .to_worker = to_worker,
+				   .to_main = to_main,
+				   .context = s,
+				   .workers = smtpc_workers(s->smtpc)};
+	qmgr_wire(s->qmgr, &edges);
+	recall(s);
+	s->smtpd = smtpd_new(s->conf, s->spool, error);
+	return s->smtpd && (!*c->http || (s->http = http_start(c, s->spool, error)));
+}
+
+static bool become_user(struct server *s, struct buf *error)
+{
+	struct privileges p;
+	const struct conf *c = s->conf;
+	bool ok = privileges_find(&p, c->user, error) &&
+		  log_open(c->log, (enum log_format)c->log_format, (enum log_level)c->log_level,
+			   error);
+	if (ok && c->log[0] == '/')
+		privileges_own_file(&p, c->log);
+	ok = ok && open_parts(s, &p, error) && privileges_drop(&p, error);
+	privileges_fini(&p);
+	return ok;
+}
+
+/* What a file says has changed: the same settings go round with it. */
+static void use_tables(void *owner)
+{
+	struct server *s = owner;
+	struct conf *new = table_watch_renew(s->conf);
+	smtpd_tables(s->smtpd, new);
+	maildrop_reload(s->maildrop, new);
+	qmgr_reload(s->qmgr, new);
+	table_watch_start(s->tables, new);
+	conf_unref(s->conf);
+	s->conf = new;
+}
+
+struct server *server_new(struct conf *conf, struct buf *error)
+{
+	struct server *s = mem_zalloc(sizeof *s);
+	s->conf = conf_ref(conf);
+	s->started_ms = clock_steady_ms();
+	s->loop = loop_new("main", receive, NULL, s);
+	ending_init(s);
+	s->tables = table_watch_new(s->loop, use_tables, s);
+	if (!become_user(s, error))
+		server_free(&s);
+	return s;
+}
+
+static void say_ready(const struct server *s)
+{
+	struct buf listeners;
+	buf_init(&listeners);
+	for (int i = 0; i < s->conf->nlistener; i++) {
+		const struct conf_list *address = &s->conf->listener[i].address;
+		for (int j = 0; j < address->n; j++)
+			buf_printf(&listeners, "%s%s", buf_len(&listeners) ? "," : "",
+				   address->item[j]);
+	}
+	log_event(LOG_LEVEL_INFO, "ready", "version", SLUICE_VERSION, "listeners",
+		  buf_cstr(&listeners), NULL);
+	log_flush();
+	sd_notifyf(0, "READY=1\nSTATUS=listening on %s", buf_cstr(&listeners));
+	buf_fini(&listeners);
+}
+
+void server_start(struct server *s)
+{
+	dns_start(s->dns);
+	spool_start(s->spool);
+	smtpc_start(s->smtpc);
+	qmgr_start(s->qmgr);
+	smtpd_start(s->smtpd);
+	maildrop_start(s->maildrop);
+	table_watch_start(s->tables, s->conf);
+	say_ready(s);
+}
+
+void server_run(struct server *s)
+{
+	ev_run(s->loop->ev, 0);
+}
+
+static void say_lines(enum log_level level, const char *text)
+{
+	while (*text) {
+		size_t len = strcspn(text, "\n");
+		log_event(level, "reload", "message", log_text("%.*s", (int)len, text), NULL);
+		text += len + (text[len] == '\n');
+	}
+}
+
+static bool move_log(const struct conf *old, const struct conf *new, struct buf *says)
+{
+	const char *where = strcmp(old->log, new->log) == 0 ? NULL : new->log;
+	return log_move(where, (enum log_format) new->log_format, says);
+}
+
+/* The page at the old address goes first: the new one may be the same port. */
+static bool move_http(struct server *s, const struct conf *old, const struct conf *new,
+		      struct buf *says)
+{
+	if (strcmp(old->http, new->http) == 0)
+		return true;
+	http_stop(&s->http);
+	return !*new->http || (s->http = http_start(new, s->spool, says));
+}
+
+/* What may fail, or nothing at all. */
+static bool move_all(struct server *s, struct conf *new, struct buf *says)
+{
+	const struct conf *old = s->conf;
+	struct buf unused = {0};
+	bool log = move_log(old, new, says);
+	bool http = log && move_http(s, old, new, says);
+	bool done = http && smtpd_reload(s->smtpd, new, says);
+	if (log && !done)
+		move_http(s, new, old, &unused);
+	if (log && !done)
+		move_log(new, old, &unused);
+	buf_fini(&unused);
+	if (!done && buf_len(says) > 0 && buf_cstr(says)[buf_len(says) - 1] != '\n')
+		buf_puts(says, "\n");
+	return done;
+}
+
+static bool use_conf(struct server *s, struct conf *new, struct buf *says)
+{
+	if (!move_all(s, new, says))
+		return false;
+	dns_reload(s->dns, new);
+	qmgr_reload(s->qmgr, new);
+	spool_reload(s->spool, new);
+	maildrop_reload(s->maildrop, new);
+	log_set_level((enum log_level) new->log_level);
+	conf_differences(s->conf, new, says);
+	table_watch_start(s->tables, new);
+	conf_unref(s->conf);
+	s->conf = conf_ref(new);
+	return true;
+}
+
+bool server_reload(struct server *s, struct buf *says)
+{
+	sd_notify(0, "RELOADING=1");
+	log_reopen();
+	struct conf *new = conf_read(s->conf->file, says);
+	bool done = new &&use_conf(s, new, says);
+	conf_unref(new);
+	say_lines(done ? LOG_LEVEL_WARNING : LOG_LEVEL_ERROR, buf_cstr(says));
+	log_event(done ? LOG_LEVEL_INFO : LOG_LEVEL_ERROR, "reload", "result",
+		  done ? "done" : "kept the old settings", NULL);
+	log_flush();
+	sd_notify(0, "READY=1");
+	return done;
+}
+
+int server_stop(struct server *s, int **sockets)
+{
+	http_stop(&s->http);
+	smtpd_stop(s->smtpd);
+	maildrop_stop(s->maildrop);
+	smtpc_stop(s->smtpc);
+	qmgr_stop(s->qmgr);
+	keep_learnt(s);
+	spool_stop(s->spool);
+	dns_stop(s->dns);
+	log_event(LOG_LEVEL_INFO, "stopped", NULL);
+	log_flush();
+	return smtpd_take_sockets(s->smtpd, sockets);
+}
+
+void server_free(struct server **sp)
+{
+	struct server *s = *sp;
+	if (!s)
+		return;
+	*sp = NULL;
+	http_stop(&s->http);
+	/* First those that hold what others gave them; the loops that it comes back to are last. */
+	smtpd_free(&s->smtpd);
+	maildrop_free(&s->maildrop);
+	smtpc_free(&s->smtpc);
+	dns_free(&s->dns);
+	qmgr_free(&s->qmgr);
+	spool_free(&s->spool);
+	log_close();
+	/* Who waits for the end sees it now. */
+	control_free(&s->control);
+	table_watch_free(&s->tables);
+	ending_fini(s);
+	loop_free(&s->loop);
+	conf_unref(s->conf);
+	free(s);
+}

@@ -1,0 +1,23 @@
+/* shape_job.h - one question for the shape of the queue, under way in the relay.
+ *
+ *	request -- shape_job_start --> [ job ] -- SPOOL_SHAPE --> spool
+ *	   ^                             | ^                        |
+ *	   +---- rows, as it reads them -+ +---- shape_job_answer --+
+ *
+ * OWNERSHIP  The job owns itself, until it has answered its request or lost it, and the spool does
+ *            not have its question.
+ * THREAD     Main.
+ * ERRORS     Said to the client.
+ */
+#ifndef CMD_SHAPE_JOB_H
+#define CMD_SHAPE_JOB_H
+
+#include "cmd/control.h"
+#include "spool/spool.h"
+
+void shape_job_start(struct request *, struct loop *, struct loop *spool);
+/* The words of the request are "shape" and the rest. */
+
+void shape_job_answer(struct spool_command *);
+
+#endif

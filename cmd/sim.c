@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: ISC */
+/* sluice sim: the scheduler under a virtual clock. */
+#include "sim/sim.h"
+
+#include "cmd/cmd.h"
+#include "cmd/options.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+
+static const char usage[] =
+	"usage: sluice sim SCENARIO | --random [--seed N] [--row TITLE] [--json] [--plot "
+	"FILE.svg]\n"
+	"Run the scheduler under a virtual clock, with the arrivals, hosts and failures of a\n"
+	"scenario, and tell what became of the mail. See sluice-sim(5).\n"
+	"  --seed N         of all chance, instead of the scenario's\n"
+	"  --random         a small scenario made from the seed, as the tests use them\n"
+	"  --show           print the scenario that --random makes, and do not run it\n"
+	"  --row TITLE      run only this row of the scenario\n"
+	"  --json           windows, connections and queue over time, an object a line\n"
+	"  --plot FILE.svg  the same as a picture; of one row\n"
+	"Exit status: 0; 1 when the scheduler broke one of its rules, which is told; 2 when\n"
+	"there is something wrong with the scenario.\n";
+
+enum { SEED = OPTION_OWN, RANDOM, SHOW, ROW, PLOT };
+
+static const struct option longs[] = {
+	{"seed", required_argument, NULL, SEED},
+	{"random", no_argument, NULL, RANDOM},
+	{"show", no_argument, NULL, SHOW},
+	{"row", required_argument, NULL, ROW},
+	{"json", no_argument, NULL, OPTION_JSON},
+	{"plot", required_argument, NULL, PLOT},
+	OPTIONS_COMMON,
+};
+
+struct wanted {
+	const char *file, *row, *plot;
+	int64_t seed; /* 0: not given */
+	bool random, show, json;
+};
+
+static void take_option(struct options *o, struct wanted *w, int option)
+{
+	switch (option) {
+	case SEED:
+		w->seed = options_number(o, "--seed", optarg, 1, INT64_MAX);
+		break;
+	case RANDOM:
+		w->random = true;
+		break;
+	case SHOW:
+		w->show = true;
+		break;
+	case ROW:
+		w->row = optarg;
+		break;
+	case PLOT:
+		w->plot = optarg;
+		break;
+	default:
+		w->json = true;
+	}
+}
+
+static void parse(struct options *o, struct wanted *w, int argc, char **argv)
+{
+	int option;
+	while ((option = options_next(o, argc, argv)) != -1)
+		take_option(o, w, option);
+	if (w->random ? optind < argc : optind + 1 != argc)
+		options_wrong(o, "sim takes a scenario, or else --random");
+	if (w->show && !w->random)
+		options_wrong(o, "--show is for --random");
+	w->file = w->random ? "random" : argv[optind];
+	if (w->random && w->seed == 0)
+		w->seed = 1;
+}
+
+static struct scenario *scenario_of(const struct wanted *w, struct buf *errors)
+{
+	struct buf text = {0};
+	if (!w->random)
+		return scenario_read(w->file, errors);
+	sim_random((uint64_t)w->seed, &text);
+	struct scenario *s = scenario_parse(buf_cstr(&text), w->file, errors);
+	buf_fini(&text);
+	return s;
+}
+
+static bool write_plot(const char *file, const struct sim *sim)
+{
+	struct buf svg = {0};
+	sim_plot(sim, &svg);
+	FILE *out = fopen(file, "we");
+	bool good = out && fwrite(buf_data(&svg), 1, buf_len(&svg), out) == buf_len(&svg);
+	if (out && fclose(out) != 0)
+		good = false;
+	if (!good)
+		fprintf(stderr, "sluice: %s: %s\n", file, strerror(errno));
+	buf_fini(&svg);
+	return good;
+}
+
+static int tell(const struct wanted *w, struct sim *sim)
+{
+	struct buf text = {0};
+	if (w->json)
+		sim_json(sim, &text);
+	else
+		sim_report(sim, &text);
+	bool good = fwrite(buf_data(&text), 1, buf_len(&text), stdout) == buf_len(&text) &&
+		    fflush(stdout) == 0;
+	buf_fini(&text);
+	if (w->plot && !write_plot(w->plot, sim))
+		good = false;
+	for (int i = 0; w->json && i < sim->n; i++)
+		fputs(buf_cstr(&sim->run[i].tally->faults), stderr);
+	if (sim_faults(sim) == 0)
+		return good ? STATUS_DONE : STATUS_REFUSED;
+	fprintf(stderr,
+		"sluice: the scheduler broke a rule; again with: sluice sim %s --seed %llu\n",
+		w->random ? "--random" : w->file, (unsigned long long)sim->seed);
+	return STATUS_REFUSED;
+}
+
+static const struct scenario_row *row_named(const struct scenario *s, const char *title)
+{
+	for (int i = 0; i < s->nrow; i++)
+		if (strcmp(s->row[i].title, title) == 0)
+			return &s->row[i];
+	return NULL;
+}
+
+static int run(const struct options *o, const struct wanted *w, struct scenario *s,
+	       struct buf *errors)
+{
+	if (w->row && !row_named(s, w->row))
+		options_wrong(o, "there is no row %s in %s", w->row, s->file);
+	if (w->plot && s->nrow > 1 && !w->row)
+		options_wrong(o, "--plot is of one row: choose it with --row");
+	uint64_t seed = (uint64_t)(w->seed ? w->seed : s->simulation.seed);
+	struct sim *sim = sim_run(s, seed, w->row, errors);
+	int status = sim ? tell(w, sim) : STATUS_USAGE;
+	sim_free(&sim);
+	return status;
+}
+
+int cmd_sim(int argc, char **argv)
+{
+	struct options o = {.usage = usage, .shorts = "c:", .longs = longs};
+	struct wanted w = {0};
+	struct buf errors = {0};
+	parse(&o, &w, argc, argv);
+	if (w.show) {
+		sim_random((uint64_t)w.seed, &errors);
+		fputs(buf_cstr(&errors), stdout);
+		buf_fini(&errors);
+		return STATUS_DONE;
+	}
+	struct scenario *s = scenario_of(&w, &errors);
+	int status = s ? run(&o, &w, s, &errors) : STATUS_USAGE;
+	fputs(buf_cstr(&errors), stderr);
+	scenario_free(&s);
+	buf_fini(&errors);
+	return status;
+}

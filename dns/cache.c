@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: ISC */
+#include "dns/cache.h"
+
+#include "base/list.h"
+#include "base/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <uthash.h>
+
+struct cached {
+	UT_hash_handle hh;
+	struct list link; /* in cache.used */
+	int64_t until_ms;
+	struct answer *answer;
+	char key[]; /* the type in two bytes, then the name */
+};
+
+struct cache {
+	struct cached *table;
+	struct list used; /* used longest ago first */
+	size_t entries, entries_max, records;
+	int64_t maximal_ttl_ms, negative_ttl_ms;
+};
+
+struct cache *cache_new(size_t entries_max)
+{
+	struct cache *c = mem_zalloc(sizeof *c);
+	list_init(&c->used);
+	c->entries_max = entries_max;
+	return c;
+}
+
+void cache_bounds(struct cache *c, int64_t maximal_ttl_ms, int64_t negative_ttl_ms)
+{
+	c->maximal_ttl_ms = maximal_ttl_ms;
+	c->negative_ttl_ms = negative_ttl_ms;
+}
+
+static void drop(struct cache *c, struct cached *e)
+{
+	HASH_DEL(c->table, e);
+	list_remove(&e->link);
+	c->entries--;
+	c->records -= (size_t)e->answer->nrecord;
+	answer_unref(e->answer);
+	free(e);
+}
+
+void cache_clear(struct cache *c)
+{
+	list_each (link, tmp, &c->used)
+		drop(c, list_entry(link, struct cached, link));
+}
+
+void cache_free(struct cache **cp)
+{
+	struct cache *c = *cp;
+	if (!c)
+		return;
+	cache_clear(c);
+	free(c);
+	*cp = NULL;
+}
+
+static size_t make_key(char key[], const char *name, enum answer_type type)
+{
+	size_t len = strlen(name);
+	key[0] = (char)((unsigned)type >> 8);
+	key[1] = (char)type;
+	memcpy(key + 2, name, len);
+	return len + 2;
+}
+
+static struct cached *find(struct cache *c, const char *name, enum answer_type type)
+{
+	char key[2 + 256];
+	struct cached *e;
+	if (strlen(name) > 256)
+		return NULL;
+	size_t len = make_key(key, name, type);
+	HASH_FIND(hh, c->table, key, len, e);
+	return e;
+}
+
+struct answer *cache_get(struct cache *c, const char *name, enum answer_type type, int64_t now_ms)
+{
+	struct cached *e = find(c, name, type);
+	if (!e)
+		return NULL;
+	if (e->until_ms <= now_ms) {
+		drop(c, e);
+		return NULL;
+	}
+	list_remove(&e->link);
+	list_append(&c->used, &e->link);
+	return answer_ref(e->answer);
+}
+
+static int64_t lifetime(const struct cache *c, const struct answer *a)
+{
+	int64_t most = 0;
+	if (a->status == ANSWER_RECORDS)
+		most = c->maximal_ttl_ms;
+	else if (a->status == ANSWER_NODATA || a->status == ANSWER_NXDOMAIN)
+		most = c->negative_ttl_ms;
+	return a->ttl_ms < most ? a->ttl_ms : most;
+}
+
+static bool full(const struct cache *c)
+{
+	return c->entries > c->entries_max || c->records > c->entries_max * CACHE_RECORDS_AN_ENTRY;
+}
+
+void cache_put(struct cache *c, const char *name, enum answer_type type, struct answer *a,
+	       int64_t now_ms)
+{
+	struct cached *e = find(c, name, type);
+	int64_t ttl_ms = lifetime(c, a);
+	if (e)
+		drop(c, e);
+	if (ttl_ms <= 0 || strlen(name) > 256)
+		return;
+	e = mem_alloc(sizeof *e + 2 + strlen(name));
+	size_t len = make_key(e->key, name, type);
+	HASH_ADD_KEYPTR(hh, c->table, e->key, len, e);
+	list_append(&c->used, &e->link);
+	e->until_ms = now_ms + ttl_ms;
+	e->answer = answer_ref(a);
+	c->entries++;
+	c->records += (size_t)a->nrecord;
+	while (full(c))
+		drop(c, list_entry(list_first(&c->used), struct cached, link));
+}
+
+size_t cache_count(const struct cache *c)
+{
+	return c->entries;
+}

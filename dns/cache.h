@@ -1,0 +1,38 @@
+/* cache.h - what was answered before, as long as it may be believed.
+ *
+ * Keyed by name and type. Entries and records are both bounded: beyond that the entry used longest
+ * ago goes. An answer of no lifetime is not kept; a failure never is.
+ *
+ * OWNERSHIP  The cache holds a reference of its own to each answer.
+ * THREAD     dns.
+ * ERRORS     None.
+ * SEE        RFC 2308 5 (negative answers); RFC 8767 4 (a TTL with its top bit set is a long one).
+ */
+#ifndef DNS_CACHE_H
+#define DNS_CACHE_H
+
+#include "dns/answer.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { CACHE_RECORDS_AN_ENTRY = 4 }; /* on average, at most */
+
+struct cache;
+
+struct cache *cache_new(size_t entries_max);
+void cache_free(struct cache **);
+
+void cache_bounds(struct cache *, int64_t maximal_ttl_ms, int64_t negative_ttl_ms);
+/* The longest that an answer, and an answer that there is nothing, is kept. Zero until set. */
+
+struct answer *cache_get(struct cache *, const char *name, enum answer_type, int64_t now_ms);
+/* A reference for the caller, or NULL. */
+
+void cache_put(struct cache *, const char *name, enum answer_type, struct answer *, int64_t now_ms);
+/* Replaces what is there. The answer must not be changed any more. */
+
+void cache_clear(struct cache *);
+size_t cache_count(const struct cache *);
+
+#endif

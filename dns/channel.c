@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: ISC */
+#include "dns/channel.h"
+
+#include "base/list.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/metrics.h"
+#include "dns/dnsname.h"
+#include "dns/query.h"
+
+#include <ares.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SERVERS_MAX = 16, SOCKET_BUFFER = 1 << 20, SETUP_AGAIN_MS = 1000 };
+
+struct channel {
+	struct loop *loop;
+	void (*worked)(void *owner);
+	void *owner;
+	ares_channel ares; /* NULL: could not be set up */
+	int64_t tried_ms;  /* when it was last tried */
+	struct list watches;
+	struct timer tick; /* while queries are under way */
+	int64_t tick_ms;
+	int under_way;
+	int timeout_ms, tries;
+	uint16_t port;
+	int nserver;
+	struct ares_addr_port_node server[SERVERS_MAX];
+};
+
+struct watch {
+	struct list link;
+	ev_io io;
+	struct channel *channel;
+};
+
+static void on_socket(struct ev_loop *ev, ev_io *w, int revents)
+{
+	(void)ev;
+	struct channel *c = ((struct watch *)w->data)->channel;
+	int fd = w->fd; /* The watch may be gone when c-ares returns. */
+	ares_process_fd(c->ares, revents & EV_READ ? fd : ARES_SOCKET_BAD,
+			revents & EV_WRITE ? fd : ARES_SOCKET_BAD);
+	c->worked(c->owner);
+}
+
+static struct watch *watch_of(struct channel *c, int fd)
+{
+	list_each (link, tmp, &c->watches) {
+		struct watch *w = list_entry(link, struct watch, link);
+		if (w->io.fd == fd)
+			return w;
+	}
+	struct watch *w = mem_zalloc(sizeof *w);
+	w->channel = c;
+	ev_io_init(&w->io, on_socket, fd, 0);
+	w->io.data = w;
+	list_append(&c->watches, &w->link);
+	return w;
+}
+
+static void on_socket_state(void *owner, ares_socket_t fd, int readable, int writable)
+{
+	struct channel *c = owner;
+	struct watch *w = watch_of(c, fd);
+	ev_io_stop(c->loop->ev, &w->io);
+	if (!readable && !writable) {
+		list_remove(&w->link);
+		free(w);
+		return;
+	}
+	ev_io_set(&w->io, fd, (readable ? EV_READ : 0) | (writable ? EV_WRITE : 0));
+	ev_io_start(c->loop->ev, &w->io);
+}
+
+/* Why a tick and not ares_timeout(): that one walks all queries under way at each call. */
+static void keep_ticking(struct channel *c)
+{
+	if (c->under_way > 0 && !timer_active(&c->tick))
+		loop_timer_in(c->loop, &c->tick, c->tick_ms);
+}
+
+static void on_tick(void *owner)
+{
+	struct channel *c = owner;
+	if (c->ares)
+		ares_process_fd(c->ares, ARES_SOCKET_BAD, ARES_SOCKET_BAD);
+	c->worked(c->owner);
+	keep_ticking(c);
+}
+
+static void read_servers(struct channel *c, const struct conf_dns *conf)
+{
+	for (int i = 0; i < conf->server.n && c->nserver < SERVERS_MAX; i++) {
+		struct ares_addr_port_node *s = &c->server[c->nserver];
+		union address address;
+		if (!dnsname_literal(conf->server.item[i], true, &address)) {
+			log_event(LOG_LEVEL_WARNING, "dns", "server", conf->server.item[i],
+				  "reason", "not an address; left out", NULL);
+			continue;
+		}
+		s->family = address.sa.sa_family;
+		if (s->family == AF_INET)
+			s->addr.addr4 = address.in.sin_addr;
+		else
+			memcpy(&s->addr.addr6, &address.in6.sin6_addr, sizeof s->addr.addr6);
+		s->udp_port = s->tcp_port = c->port;
+		if (c->nserver > 0)
+			s[-1].next = s;
+		c->nserver++;
+	}
+}
+
+/* EDNSPSZ and the flag only say how long a UDP reply may be: the OPT record is in our packets. */
+static void set_up(struct channel *c)
+{
+	struct ares_options o = {
+		.flags = ARES_FLAG_NOSEARCH | ARES_FLAG_NOALIASES | ARES_FLAG_EDNS,
+		.timeout = c->timeout_ms,
+		.tries = c->tries,
+		.udp_port = c->port,
+		.tcp_port = c->port,
+		.socket_receive_buffer_size = SOCKET_BUFFER,
+		.ednspsz = QUERY_EDNS_BYTES,
+		.sock_state_cb = on_socket_state,
+		.sock_state_cb_data = c,
+	};
+	int mask = ARES_OPT_FLAGS | ARES_OPT_TIMEOUTMS | ARES_OPT_TRIES | ARES_OPT_UDP_PORT |
+		   ARES_OPT_TCP_PORT | ARES_OPT_SOCK_RCVBUF | ARES_OPT_EDNSPSZ |
+		   ARES_OPT_SOCK_STATE_CB | ARES_OPT_NOROTATE;
+	c->tried_ms = c->loop->now_ms;
+	int rc = ares_init_options(&c->ares, &o, mask);
+	if (rc == ARES_SUCCESS && c->nserver > 0) {
+		rc = ares_set_servers_ports(c->ares, c->server);
+		if (rc != ARES_SUCCESS)
+			ares_destroy(c->ares);
+	}
+	if (rc == ARES_SUCCESS)
+		return;
+	c->ares = NULL;
+	log_event(LOG_LEVEL_ERROR, "dns", "reason", ares_strerror(rc), NULL);
+}
+
+struct channel *channel_new(struct loop *loop, const struct conf_dns *conf,
+			    void (*worked)(void *owner), void *owner)
+{
+	struct channel *c = mem_zalloc(sizeof *c);
+	c->loop = loop;
+	c->worked = worked;
+	c->owner = owner;
+	list_init(&c->watches);
+	timer_init(&c->tick, on_tick, c);
+	c->timeout_ms = (int)conf->timeout;
+	c->tries = (int)conf->tries;
+	c->port = (uint16_t)conf->port;
+	c->tick_ms = conf->timeout / 10;
+	if (c->tick_ms < 5)
+		c->tick_ms = 5;
+	if (c->tick_ms > 200)
+		c->tick_ms = 200;
+	read_servers(c, conf);
+	set_up(c);
+	return c;
+}
+
+void channel_free(struct channel **cp)
+{
+	struct channel *c = *cp;
+	if (!c)
+		return;
+	if (c->ares)
+		ares_destroy(c->ares);
+	timer_stop(&c->loop->timers, &c->tick);
+	free(c);
+	*cp = NULL;
+}
+
+/* What c-ares hands back: which channel, which query. */
+struct sent {
+	struct channel *channel;
+	struct channel_query *query;
+};
+
+static void on_reply(void *arg, int status, int timeouts, unsigned char *bytes, int len)
+{
+	struct sent *sent = arg;
+	struct channel_query *query = sent->query;
+	enum channel_event event = CHANNEL_FAILED;
+	(void)timeouts;
+	sent->channel->under_way--;
+	free(sent);
+	if (status == ARES_SUCCESS && bytes && len >= 0)
+		event = CHANNEL_REPLY;
+	else if (status == ARES_ETIMEOUT)
+		event = CHANNEL_TIMEOUT;
+	else if (status == ARES_EDESTRUCTION || status == ARES_ECANCELLED)
+		event = CHANNEL_CLOSED;
+	query->replied(query, event, bytes, event == CHANNEL_REPLY ? (size_t)len : 0);
+}
+
+void channel_send(struct channel *c, const void *bytes, size_t len, struct channel_query *query)
+{
+	if (!c->ares && c->loop->now_ms - c->tried_ms >= SETUP_AGAIN_MS)
+		set_up(c);
+	if (!c->ares) {
+		query->replied(query, CHANNEL_FAILED, NULL, 0);
+		return;
+	}
+	struct sent *sent = mem_alloc(sizeof *sent);
+	*sent = (struct sent){.channel = c, .query = query};
+	c->under_way++;
+	metrics_add(METRIC_dns_queries, 1);
+	ares_send(c->ares, bytes, (int)len, on_reply, sent);
+	keep_ticking(c);
+}

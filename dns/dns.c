@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: ISC */
+#include "dns/dns.h"
+
+#include "base/mem.h"
+#include "dns/lookup.h"
+#include "dns/question.h"
+
+#include <ares.h>
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/random.h>
+
+struct dns {
+	struct loop *loop;
+	struct questions *questions;
+	struct lookups *lookups; /* NULL at the end: what comes now is freed */
+};
+
+struct dns_conf {
+	struct note note;
+	struct conf *conf;
+};
+
+static void use_conf(struct dns *d, struct dns_conf *new)
+{
+	if (d->lookups) {
+		lookups_reload(d->lookups, new->conf);
+		questions_reload(d->questions, &new->conf->dns);
+	}
+	conf_unref(new->conf);
+	free(new);
+}
+
+static void receive(void *owner, struct note *note)
+{
+	struct dns *d = owner;
+	if (note->type == DNS_CONF) {
+		use_conf(d, (struct dns_conf *)note);
+		return;
+	}
+	assert(note->type == RESOLVE_ASK);
+	struct resolve *r = (struct resolve *)note;
+	if (d->lookups)
+		lookup_start(d->lookups, r);
+	else
+		resolve_free(&r);
+}
+
+static void received_all(void *owner)
+{
+	struct dns *d = owner;
+	questions_work(d->questions);
+}
+
+struct dns *dns_new(struct conf *conf)
+{
+	uint64_t seed = 0;
+	struct dns *d = mem_zalloc(sizeof *d);
+	if (ares_library_init(ARES_LIB_INIT_ALL) != ARES_SUCCESS ||
+	    getrandom(&seed, sizeof seed, 0) != (ssize_t)sizeof seed) {
+		fputs("sluice: the resolver library can not be used\n", stderr);
+		abort();
+	}
+	d->loop = loop_new("dns", receive, received_all, d);
+	d->questions = questions_new(d->loop, &conf->dns);
+	d->lookups = lookups_new(d->questions, conf, seed);
+	return d;
+}
+
+void dns_start(struct dns *d)
+{
+	loop_start(d->loop);
+}
+
+void dns_stop(struct dns *d)
+{
+	loop_stop(d->loop);
+}
+
+void dns_free(struct dns **dp)
+{
+	struct dns *d = *dp;
+	if (!d)
+		return;
+	lookups_free(&d->lookups);
+	questions_free(&d->questions);
+	loop_free(&d->loop);
+	ares_library_cleanup();
+	free(d);
+	*dp = NULL;
+}
+
+struct loop *dns_loop(struct dns *d)
+{
+	return d->loop;
+}
+
+void dns_reload(struct dns *d, struct conf *conf)
+{
+	struct dns_conf *new = mem_zalloc(sizeof *new);
+	new->note.type = DNS_CONF;
+	new->conf = conf_ref(conf);
+	loop_post(d->loop, &new->note);
+}

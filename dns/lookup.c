@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: ISC */
+#include "dns/lookup.h"
+
+#include "base/mem.h"
+#include "dns/dnsname.h"
+#include "dns/mx.h"
+#include "dns/ourself.h"
+
+#include <arpa/inet.h>
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct lookups {
+	struct questions *questions;
+	struct ourself *self;
+	bool lab;
+	uint64_t chance;
+	struct list all;
+	int n;
+};
+
+/* One address question of a lookup. */
+struct wanted {
+	struct asker asker;
+	struct lookup *lookup;
+	struct answer **to;
+};
+
+struct lookup {
+	struct list link;
+	struct lookups *all;
+	struct resolve *r;
+	struct mx mx;
+	struct wanted mx_wanted;
+	int waiting, nwanted;
+	struct wanted *wanted; /* A and AAAA of each target */
+};
+
+struct lookups *lookups_new(struct questions *questions, const struct conf *conf, uint64_t seed)
+{
+	struct lookups *all = mem_zalloc(sizeof *all);
+	all->questions = questions;
+	all->chance = seed;
+	list_init(&all->all);
+	lookups_reload(all, conf);
+	return all;
+}
+
+static void lookup_free(struct lookup *l)
+{
+	question_withdraw(&l->mx_wanted.asker);
+	for (int i = 0; i < l->nwanted; i++)
+		question_withdraw(&l->wanted[i].asker);
+	list_remove(&l->link);
+	l->all->n--;
+	mx_fini(&l->mx);
+	resolve_free(&l->r);
+	free(l->wanted);
+	free(l);
+}
+
+void lookups_free(struct lookups **ap)
+{
+	struct lookups *all = *ap;
+	if (!all)
+		return;
+	list_each (link, tmp, &all->all)
+		lookup_free(list_entry(link, struct lookup, link));
+	ourself_free(&all->self);
+	free(all);
+	*ap = NULL;
+}
+
+static void post_back(struct resolve *r, struct verdict *failure)
+{
+	r->failure = failure;
+	r->note.type = RESOLVE_ANSWER;
+	loop_post(r->reply_to, &r->note);
+}
+
+static void finish(struct lookup *l, struct verdict *failure)
+{
+	struct resolve *r = l->r;
+	l->r = NULL;
+	lookup_free(l);
+	post_back(r, failure);
+}
+
+static void on_address(struct asker *asker, struct answer *answer)
+{
+	struct wanted *w = (struct wanted *)asker;
+	struct lookup *l = w->lookup;
+	*w->to = answer_ref(answer);
+	assert(l->waiting > 0);
+	if (--l->waiting == 0)
+		finish(l, mx_hosts(&l->mx, l->r));
+}
+
+static struct answer *given(const union address *address)
+{
+	struct answer *a = answer_failed(NULL);
+	a->status = address ? ANSWER_RECORDS : ANSWER_NODATA;
+	if (address) {
+		a->record = mem_zalloc(sizeof *a->record);
+		a->record[a->nrecord++].address = *address;
+	}
+	return a;
+}
+
+/* RFC 6761 6.3: the name of this machine is not looked up. */
+static void give_localhost(struct mx_target *t)
+{
+	union address in, in6;
+	dnsname_literal("127.0.0.1", true, &in);
+	dnsname_literal("::1", true, &in6);
+	t->a = given(&in);
+	t->aaaa = given(&in6);
+}
+
+static void want(struct lookup *l, const char *name, enum answer_type type, struct answer **to)
+{
+	struct wanted *w = &l->wanted[l->nwanted++];
+	*w = (struct wanted){.lookup = l, .to = to, .asker.answered = on_address};
+	list_init(&w->asker.link);
+	l->waiting++;
+	question_ask(l->all->questions, name, type, &w->asker);
+}
+
+/* Both families of all targets at once. */
+static void want_addresses(struct lookup *l)
+{
+	l->wanted = mem_alloc(2 * (size_t)l->mx.ntarget * sizeof *l->wanted);
+	for (int i = 0; i < l->mx.ntarget; i++) {
+		struct mx_target *t = &l->mx.target[i];
+		if (dnsname_localhost(t->name)) {
+			give_localhost(t);
+			continue;
+		}
+		want(l, t->name, ANSWER_A, &t->a);
+		want(l, t->name, ANSWER_AAAA, &t->aaaa);
+	}
+	if (l->waiting == 0)
+		finish(l, mx_hosts(&l->mx, l->r));
+}
+
+static void on_mx(struct asker *asker, struct answer *answer)
+{
+	struct lookup *l = ((struct wanted *)asker)->lookup;
+	struct verdict *failure = mx_targets(&l->mx, answer);
+	if (failure)
+		finish(l, failure);
+	else
+		want_addresses(l);
+}
+
+static void begin_mx(struct lookup *l)
+{
+	if (dnsname_localhost(l->mx.domain)) {
+		struct answer *none = given(NULL);
+		on_mx(&l->mx_wanted.asker, none);
+		answer_unref(none);
+		return;
+	}
+	question_ask(l->all->questions, l->mx.domain, ANSWER_MX, &l->mx_wanted.asker);
+}
+
+static void begin_literal(struct lookup *l, const union address *address)
+{
+	char text[INET6_ADDRSTRLEN];
+	bool v4 = address->sa.sa_family == AF_INET;
+	inet_ntop(address->sa.sa_family,
+		  v4 ? (const void *)&address->in.sin_addr : &address->in6.sin6_addr, text,
+		  sizeof text);
+	struct verdict *failure = mx_only(&l->mx, text);
+	if (!failure) {
+		l->mx.target[0].a = given(v4 ? address : NULL);
+		l->mx.target[0].aaaa = given(v4 ? NULL : address);
+		failure = mx_hosts(&l->mx, l->r);
+	}
+	finish(l, failure);
+}
+
+static void begin_host(struct lookup *l)
+{
+	struct verdict *failure = mx_only(&l->mx, l->mx.domain);
+	if (failure)
+		finish(l, failure);
+	else
+		want_addresses(l);
+}
+
+static struct lookup *lookup_new(struct lookups *all, struct resolve *r, const char *name)
+{
+	struct lookup *l = mem_zalloc(sizeof *l);
+	l->all = all;
+	l->r = r;
+	l->mx_wanted = (struct wanted){.lookup = l, .asker.answered = on_mx};
+	list_init(&l->mx_wanted.asker.link);
+	list_init(&l->link);
+	list_append(&all->all, &l->link);
+	all->n++;
+	mx_init(&l->mx, name, all->self, &all->chance);
+	l->mx.trusted = r->trusted;
+	l->mx.lab = all->lab;
+	return l;
+}
+
+void lookup_start(struct lookups *all, struct resolve *r)
+{
+	union address address;
+	char name[DNSNAME_SIZE] = "";
+	bool literal = dnsname_literal(r->name, r->kind == RESOLVE_HOST, &address);
+	if (all->n >= LOOKUPS_MAX) {
+		post_back(r,
+			  verdict_printf(VERDICT_DEFERRED, 451, "4.4.3", NULL,
+					 "look-up of %s: too many look-ups are waiting", r->name));
+		return;
+	}
+	if (!literal && !dnsname_from_text(r->name, name)) {
+		post_back(r, verdict_printf(VERDICT_FAILED, 550, "5.1.2", NULL,
+					    "%s is not the name of a domain", r->name));
+		return;
+	}
+	struct lookup *l = lookup_new(all, r, literal ? r->name : name);
+	if (literal)
+		begin_literal(l, &address);
+	else if (r->kind == RESOLVE_HOST)
+		begin_host(l);
+	else
+		begin_mx(l);
+}
+
+void lookups_reload(struct lookups *all, const struct conf *conf)
+{
+	struct ourself *old = all->self;
+	all->self = ourself_new(conf);
+	all->lab = conf->dns.allow_loopback;
+	list_each (link, tmp, &all->all)
+		list_entry(link, struct lookup, link)->mx.self = all->self;
+	ourself_free(&old);
+}

@@ -1,0 +1,35 @@
+/* lookup.h - one struct resolve, from RESOLVE_ASK to RESOLVE_ANSWER.
+ *
+ *	RESOLVE_ASK --> name or literal? --> MX question --> A and AAAA of all targets --> mx_hosts
+ *	                   |  at once               RESOLVE_HOST begins here ^                |
+ *	                   +------------------------------------------------------------------+
+ *	                                                                                      v
+ *	                                                                         RESOLVE_ANSWER
+ *
+ * STATES     A lookup waits for `waiting` answers; at none it is finished and gone.
+ * OWNERSHIP  The lookup owns its resolve until it posts it back; lookups_free() frees both.
+ * THREAD     dns.
+ * ERRORS     As the failure in the answer; more than LOOKUPS_MAX at once get 4.4.3.
+ */
+#ifndef DNS_LOOKUP_H
+#define DNS_LOOKUP_H
+
+#include "base/conf.h"
+#include "base/resolve.h"
+#include "dns/question.h"
+
+enum { LOOKUPS_MAX = 100000 };
+
+struct lookups;
+
+struct lookups *lookups_new(struct questions *, const struct conf *, uint64_t seed);
+/* The questions are only lent, and freed later than the lookups. */
+
+void lookups_free(struct lookups **);
+
+void lookups_reload(struct lookups *, const struct conf *);
+/* Ourselves may have another name or address; lookups under way use what is new. */
+
+void lookup_start(struct lookups *, struct resolve *);
+
+#endif

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: ISC */
+#include "dns/mx.h"
+
+#include "base/mem.h"
+#include "base/verdict.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void mx_init(struct mx *m, const char *domain, const struct ourself *self, uint64_t *chance)
+{
+	*m = (struct mx){.self = self, .chance = chance};
+	strncpy(m->domain, domain, sizeof m->domain - 1);
+}
+
+static void drop_targets(struct mx *m, int from)
+{
+	for (int i = from; i < m->ntarget; i++) {
+		free(m->target[i].name);
+		answer_unref(m->target[i].a);
+		answer_unref(m->target[i].aaaa);
+	}
+	if (from < m->ntarget)
+		m->ntarget = from;
+}
+
+void mx_fini(struct mx *m)
+{
+	drop_targets(m, 0);
+	free(m->target);
+	m->target = NULL;
+}
+
+/* Weyl's sequence, mixed: small, and good enough to spread load. */
+uint64_t mx_chance(uint64_t *state)
+{
+	uint64_t x = *state += UINT64_C(0x9e3779b97f4a7c15);
+	x = (x ^ (x >> 30)) * UINT64_C(0xbf58476d1ce4e5b9);
+	x = (x ^ (x >> 27)) * UINT64_C(0x94d049bb133111eb);
+	return x ^ (x >> 31);
+}
+
+static int below(struct mx *m, int n)
+{
+	return (int)(mx_chance(m->chance) % (uint64_t)n);
+}
+
+static void shuffle_targets(struct mx *m, struct mx_target *t, int n)
+{
+	for (int i = n - 1; i > 0; i--) {
+		int j = below(m, i + 1);
+		struct mx_target swap = t[i];
+		t[i] = t[j];
+		t[j] = swap;
+	}
+}
+
+/* RFC 5321 5.1: equal preference is equal load. */
+static void shuffle_equals(struct mx *m)
+{
+	for (int first = 0, i = 1; i <= m->ntarget; i++) {
+		if (i < m->ntarget && m->target[i].preference == m->target[first].preference)
+			continue;
+		shuffle_targets(m, m->target + first, i - first);
+		first = i;
+	}
+}
+
+/* Leave out everything from this preference on: those hosts would send the mail to us. */
+static void discard_from(struct mx *m, uint16_t preference)
+{
+	int keep = 0;
+	while (keep < m->ntarget && m->target[keep].preference < preference)
+		keep++;
+	drop_targets(m, keep);
+}
+
+static struct verdict *loops_back(const struct mx *m)
+{
+	return verdict_printf(VERDICT_FAILED, 550, "5.4.6", NULL,
+			      "mail for %s loops back to myself", m->domain);
+}
+
+static bool has_target(const struct mx *m, const char *name)
+{
+	for (int i = 0; i < m->ntarget; i++)
+		if (strcmp(m->target[i].name, name) == 0)
+			return true;
+	return false;
+}
+
+static void add_target(struct mx *m, const char *name, uint16_t preference)
+{
+	m->target[m->ntarget++] =
+		(struct mx_target){.name = mem_strdup(name), .preference = preference};
+}
+
+static void discard_own_name(struct mx *m)
+{
+	for (int i = 0; i < m->ntarget && !m->trusted; i++)
+		if (ourself_named(m->self, m->target[i].name))
+			discard_from(m, m->target[i].preference);
+}
+
+static struct verdict *no_address(const struct mx *m)
+{
+	return verdict_printf(VERDICT_FAILED, 550, "5.4.4", NULL,
+			      "no mail host for %s has an address", m->domain);
+}
+
+static struct verdict *targets_from(struct mx *m, const struct answer *answer)
+{
+	m->target = mem_zalloc((size_t)answer->nrecord * sizeof *m->target);
+	for (int i = 0; i < answer->nrecord; i++) {
+		const struct answer_record *r = &answer->record[i];
+		if (r->target && r->target[0] && !has_target(m, r->target))
+			add_target(m, r->target, r->preference);
+	}
+	if (m->ntarget == 0)
+		return no_address(m);
+	shuffle_equals(m);
+	discard_own_name(m);
+	drop_targets(m, MX_TARGETS_MAX);
+	return m->ntarget == 0 ? loops_back(m) : NULL;
+}
+
+struct verdict *mx_targets(struct mx *m, const struct answer *answer)
+{
+	switch (answer->status) {
+	case ANSWER_RECORDS:
+		if (answer->nrecord == 1 && answer->record[0].target &&
+		    !answer->record[0].target[0])
+			return verdict_printf(VERDICT_FAILED, 556, "5.1.10", NULL,
+					      "%s does not accept mail (null MX)", m->domain);
+		return targets_from(m, answer);
+	case ANSWER_NODATA:
+		return mx_only(m, m->domain);
+	case ANSWER_NXDOMAIN:
+		return verdict_printf(VERDICT_FAILED, 550, "5.1.2", NULL,
+				      "the domain %s does not exist", m->domain);
+	case ANSWER_ALIAS:
+	case ANSWER_FAILED:
+		break;
+	}
+	return verdict_printf(VERDICT_DEFERRED, 451, "4.4.3", NULL,
+			      "look-up of the mail hosts for %s failed: %s", m->domain,
+			      answer->why ? answer->why : "no answer");
+}
+
+struct verdict *mx_only(struct mx *m, const char *host)
+{
+	m->target = mem_zalloc(sizeof *m->target);
+	add_target(m, host, 0);
+	discard_own_name(m);
+	return m->ntarget == 0 ? loops_back(m) : NULL;
+}
+
+/* A loopback address is not taken for ours: it is unusable as it is, which costs only that host;
+ * and in a laboratory everything is 127.0.0.something, also what is not ourselves. */
+static bool has_own_address(const struct mx *m, const struct answer *answer)
+{
+	for (int i = 0; i < answer->nrecord; i++) {
+		const union address *a = &answer->record[i].address;
+		if (ourself_reach(a) == REACH_GLOBAL && ourself_at(m->self, a))
+			return true;
+	}
+	return false;
+}
+
+static void discard_own_address(struct mx *m)
+{
+	for (int i = 0; i < m->ntarget && !m->trusted; i++)
+		if (has_own_address(m, m->target[i].a) || has_own_address(m, m->target[i].aaaa))
+			discard_from(m, m->target[i].preference);
+}
+
+static bool usable(const struct mx *m, const struct answer_record *r)
+{
+	if (m->trusted)
+		return true;
+	enum reach reach = ourself_reach(&r->address);
+	return reach == REACH_GLOBAL || (reach == REACH_LOCAL && m->lab);
+}
+
+/* The usable addresses of an answer in random order. */
+static int pick(struct mx *m, const struct answer *answer, union address *to)
+{
+	int n = 0;
+	for (int i = 0; i < answer->nrecord; i++)
+		if (usable(m, &answer->record[i]))
+			to[n++] = answer->record[i].address;
+	for (int i = n - 1; i > 0; i--) {
+		int j = below(m, i + 1);
+		union address swap = to[i];
+		to[i] = to[j];
+		to[j] = swap;
+	}
+	return n;
+}
+
+/* RFC 8305 4: the families take turns, IPv6 first. */
+static void make_host(struct mx *m, const struct mx_target *t, struct resolve_host *to)
+{
+	union address in6[ANSWER_ADDRESS_MAX], in[ANSWER_ADDRESS_MAX];
+	int n6 = pick(m, t->aaaa, in6), n4 = pick(m, t->a, in);
+	*to = (struct resolve_host){.preference = t->preference};
+	for (int i = 0; i < n6 || i < n4; i++) {
+		if (i < n6 && to->naddress < RESOLVE_ADDRESSES_MAX)
+			to->address[to->naddress++] = in6[i];
+		if (i < n4 && to->naddress < RESOLVE_ADDRESSES_MAX)
+			to->address[to->naddress++] = in[i];
+	}
+}
+
+/* No target is usable: the worst that may pass decides, else what there was instead. */
+static struct verdict *nothing_usable(const struct mx *m)
+{
+	bool local = false;
+	for (int i = 0; i < m->ntarget; i++) {
+		const struct mx_target *t = &m->target[i];
+		const struct answer *failed = t->a->status == ANSWER_FAILED ? t->a : t->aaaa;
+		if (failed->status == ANSWER_FAILED)
+			return verdict_printf(VERDICT_DEFERRED, 451, "4.4.3", NULL,
+					      "look-up of %s, a mail host for %s, failed: %s",
+					      t->name, m->domain, failed->why);
+		local |= t->a->nrecord > 0 || t->aaaa->nrecord > 0;
+	}
+	if (local)
+		return verdict_printf(VERDICT_FAILED, 550, "5.4.6", NULL,
+				      "mail for %s loops back to myself: its mail hosts have "
+				      "only local addresses",
+				      m->domain);
+	return no_address(m);
+}
+
+struct verdict *mx_hosts(struct mx *m, struct resolve *to)
+{
+	struct resolve_host host;
+	discard_own_address(m);
+	if (m->ntarget == 0)
+		return loops_back(m);
+	to->host = mem_zalloc(RESOLVE_HOSTS_MAX * sizeof *to->host);
+	for (int i = 0; i < m->ntarget && to->nhost < RESOLVE_HOSTS_MAX; i++) {
+		make_host(m, &m->target[i], &host);
+		if (host.naddress == 0)
+			continue;
+		host.name = mem_strdup(m->target[i].name);
+		to->host[to->nhost++] = host;
+	}
+	return to->nhost == 0 ? nothing_usable(m) : NULL;
+}

@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: ISC */
+#include "dns/ourself.h"
+
+#include "base/mem.h"
+#include "dns/dnsname.h"
+
+#include <arpa/inet.h>
+#include <ifaddrs.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static void add(struct ourself *me, const struct sockaddr *sa)
+{
+	size_t n = (size_t)me->naddress;
+	me->address = mem_realloc(me->address, (n + 1) * sizeof *me->address);
+	memset(&me->address[n], 0, sizeof me->address[n]);
+	if (sa->sa_family == AF_INET)
+		memcpy(&me->address[n].in, sa, sizeof me->address[n].in);
+	else
+		memcpy(&me->address[n].in6, sa, sizeof me->address[n].in6);
+	me->naddress++;
+}
+
+static void add_interfaces(struct ourself *me, bool v4, bool v6)
+{
+	struct ifaddrs *all = NULL;
+	if (getifaddrs(&all) != 0)
+		return;
+	for (struct ifaddrs *i = all; i; i = i->ifa_next)
+		if (i->ifa_addr && ((v4 && i->ifa_addr->sa_family == AF_INET) ||
+				    (v6 && i->ifa_addr->sa_family == AF_INET6)))
+			add(me, i->ifa_addr);
+	freeifaddrs(all);
+}
+
+/* The host of "192.0.2.1:25", "[::1]:25", "*:25", ":25". */
+static bool listener_address(const char *text, union address *to)
+{
+	char host[80];
+	const char *colon = strrchr(text, ':');
+	size_t len = colon ? (size_t)(colon - text) : strlen(text);
+	if (len >= sizeof host)
+		return false;
+	memcpy(host, text, len);
+	host[len] = '\0';
+	return dnsname_literal(host, true, to);
+}
+
+static void add_listener(struct ourself *me, const char *text, bool *all4, bool *all6)
+{
+	union address address;
+	if (text[0] == ':' || text[0] == '*') {
+		*all4 = *all6 = true;
+		return;
+	}
+	if (!listener_address(text, &address))
+		return;
+	if (address.sa.sa_family == AF_INET && address.in.sin_addr.s_addr == INADDR_ANY)
+		*all4 = true;
+	else if (address.sa.sa_family == AF_INET6 &&
+		 IN6_IS_ADDR_UNSPECIFIED(&address.in6.sin6_addr))
+		*all4 = *all6 = true;
+	else
+		add(me, &address.sa);
+}
+
+static char *own_name(const struct conf *conf)
+{
+	char host[256] = "", name[DNSNAME_SIZE];
+	if (!conf->hostname || !conf->hostname[0])
+		gethostname(host, sizeof host - 1);
+	const char *text = host[0] ? host : conf->hostname;
+	return mem_strdup(text && dnsname_from_text(text, name) ? name : "");
+}
+
+struct ourself *ourself_new(const struct conf *conf)
+{
+	struct ourself *me = mem_zalloc(sizeof *me);
+	bool all4 = false, all6 = false;
+	me->name = own_name(conf);
+	for (int i = 0; i < conf->nlistener; i++)
+		for (int j = 0; j < conf->listener[i].address.n; j++)
+			add_listener(me, conf->listener[i].address.item[j], &all4, &all6);
+	if (all4 || all6)
+		add_interfaces(me, all4, all6);
+	return me;
+}
+
+void ourself_free(struct ourself **mp)
+{
+	struct ourself *me = *mp;
+	if (!me)
+		return;
+	free(me->name);
+	free(me->address);
+	free(me);
+	*mp = NULL;
+}
+
+bool ourself_named(const struct ourself *me, const char *name)
+{
+	return me->name[0] && strcmp(me->name, name) == 0;
+}
+
+static const uint8_t *bytes_of(const union address *a, size_t *size)
+{
+	if (a->sa.sa_family == AF_INET) {
+		*size = 4;
+		return (const uint8_t *)&a->in.sin_addr;
+	}
+	*size = IN6_IS_ADDR_V4MAPPED(&a->in6.sin6_addr) ? 4 : 16;
+	return a->in6.sin6_addr.s6_addr + 16 - *size;
+}
+
+bool ourself_at(const struct ourself *me, const union address *there)
+{
+	size_t size, mine;
+	const uint8_t *bytes = bytes_of(there, &size);
+	for (int i = 0; i < me->naddress; i++) {
+		const uint8_t *own = bytes_of(&me->address[i], &mine);
+		if (mine == size && memcmp(own, bytes, size) == 0)
+			return true;
+	}
+	return false;
+}
+
+enum reach ourself_reach(const union address *a)
+{
+	size_t size;
+	const uint8_t *b = bytes_of(a, &size);
+	if (size == 4) {
+		if (b[0] == 127 || (b[0] == 169 && b[1] == 254))
+			return REACH_LOCAL;
+		return b[0] == 0 || b[0] >= 224 ? REACH_NONE : REACH_GLOBAL;
+	}
+	const struct in6_addr *in6 = &a->in6.sin6_addr;
+	if (IN6_IS_ADDR_LOOPBACK(in6) || IN6_IS_ADDR_LINKLOCAL(in6))
+		return REACH_LOCAL;
+	return IN6_IS_ADDR_UNSPECIFIED(in6) || IN6_IS_ADDR_MULTICAST(in6) ? REACH_NONE
+									  : REACH_GLOBAL;
+}

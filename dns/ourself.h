@@ -1,0 +1,38 @@
+/* ourself.h - the name and the addresses under which mail would come back to us.
+ *
+ * Our addresses are those that the listeners are bound to; a listener on the wildcard address
+ * stands for all addresses that the machine's interfaces have when the configuration is read.
+ *
+ * OWNERSHIP  Whoever made it frees it. A test may fill in its own.
+ * THREAD     One thread.
+ * ERRORS     What the system doesn't tell is not ours.
+ * SEE        RFC 5321 5.1.
+ */
+#ifndef DNS_OURSELF_H
+#define DNS_OURSELF_H
+
+#include "base/conf.h"
+#include "base/resolve.h"
+
+#include <stdbool.h>
+
+struct ourself {
+	char *name; /* lower case; "" when unknown */
+	int naddress;
+	union address *address;
+};
+
+struct ourself *ourself_new(const struct conf *);
+void ourself_free(struct ourself **);
+
+bool ourself_named(const struct ourself *, const char *name);
+bool ourself_at(const struct ourself *, const union address *);
+/* The port doesn't matter. An IPv4 address mapped into IPv6 is that IPv4 address. */
+
+enum reach { REACH_GLOBAL, REACH_LOCAL, REACH_NONE };
+
+enum reach ourself_reach(const union address *);
+/* How far an address means the same host: everywhere; on this machine or link only (loopback,
+ * link-local); nowhere, as nothing can be connected there (multicast, 0/8). */
+
+#endif

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: ISC */
+#include "dns/question.h"
+
+#include "base/mem.h"
+#include "base/metrics.h"
+#include "dns/cache.h"
+#include "dns/channel.h"
+#include "dns/dnsname.h"
+#include "dns/query.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <uthash.h>
+
+struct question {
+	struct channel_query query;
+	UT_hash_handle hh;
+	struct list link; /* in one of the three lists of struct questions */
+	struct questions *all;
+	struct list askers;
+	int64_t patience_ms;	   /* when waiting for a place ends */
+	enum query_edns edns;	   /* of the packet under way */
+	int64_t ttl_ms;		   /* of the CNAME records followed so far */
+	int chased;		   /* their number */
+	char asking[DNSNAME_SIZE]; /* the name asked for now: the last of the CNAME chain */
+	struct answer *answer;
+	bool known; /* from the cache */
+	enum answer_type type;
+	size_t keylen;
+	char key[2 + DNSNAME_SIZE]; /* the type in two bytes, then the name; NUL behind it */
+};
+
+struct questions {
+	enum query_edns edns; /* how each is asked at first */
+	struct loop *loop;
+	struct channel *channel;
+	struct cache *cache;
+	struct question *table; /* those that others may join: waiting or asked */
+	struct list waiting, asked, answered;
+	int under_way;
+	int64_t patience_ms;
+	bool ending;
+};
+
+static void on_worked(void *owner)
+{
+	questions_work(owner);
+}
+
+static void configure(struct questions *all, const struct conf_dns *conf)
+{
+	all->edns = conf->dnssec ? QUERY_EDNS_DO : QUERY_EDNS;
+	all->patience_ms = 2 * conf->timeout * conf->tries;
+	cache_bounds(all->cache, conf->maximal_ttl, conf->negative_ttl);
+	all->channel = channel_new(all->loop, conf, on_worked, all);
+}
+
+struct questions *questions_new(struct loop *loop, const struct conf_dns *conf)
+{
+	struct questions *all = mem_zalloc(sizeof *all);
+	all->loop = loop;
+	all->cache = cache_new(QUESTION_CACHE_MAX);
+	list_init(&all->waiting);
+	list_init(&all->asked);
+	list_init(&all->answered);
+	configure(all, conf);
+	return all;
+}
+
+static void move_to(struct list *list, struct question *q)
+{
+	list_remove(&q->link);
+	list_append(list, &q->link);
+}
+
+static void settle(struct question *q, struct answer *answer)
+{
+	assert(!q->answer);
+	q->answer = answer;
+	move_to(&q->all->answered, q);
+}
+
+/* Send the packet for q->asking. The reply may come before this returns. */
+static void send_packet(struct question *q)
+{
+	uint16_t id = 0;
+	size_t size;
+	if (getrandom(&id, sizeof id, 0) != (ssize_t)sizeof id)
+		abort(); /* Ids that can be guessed would let anybody answer. */
+	uint8_t *bytes = query_build(q->asking, q->type, q->edns, id, &size);
+	if (!bytes) {
+		settle(q, answer_failed("the question can not be asked"));
+		return;
+	}
+	move_to(&q->all->asked, q);
+	q->all->under_way++;
+	channel_send(q->all->channel, bytes, size, &q->query);
+	free(bytes);
+}
+
+static bool ask_on(struct question *q, const struct answer *a)
+{
+	q->chased += a->chased;
+	if (a->ttl_ms < q->ttl_ms)
+		q->ttl_ms = a->ttl_ms;
+	if (a->status != ANSWER_ALIAS || q->chased > ANSWER_CHASE_MAX)
+		return false;
+	strcpy(q->asking, a->alias);
+	return true;
+}
+
+static void on_bytes(struct question *q, const void *bytes, size_t len)
+{
+	struct answer *a = answer_parse(bytes, len, q->asking, q->type);
+	bool plain = a->choked && q->edns != QUERY_PLAIN;
+	if (plain)
+		q->edns = QUERY_PLAIN;
+	if (plain || ask_on(q, a)) {
+		answer_unref(a);
+		send_packet(q);
+		return;
+	}
+	if (q->chased > ANSWER_CHASE_MAX) {
+		answer_unref(a);
+		a = answer_failed("a CNAME loop, or a chain too long");
+	}
+	a->ttl_ms = q->ttl_ms;
+	settle(q, a);
+}
+
+static void on_replied(struct channel_query *query, enum channel_event event, const void *bytes,
+		       size_t len)
+{
+	struct question *q = (struct question *)query;
+	q->all->under_way--;
+	if (q->all->ending)
+		return;
+	switch (event) {
+	case CHANNEL_REPLY:
+		on_bytes(q, bytes, len);
+		return;
+	case CHANNEL_TIMEOUT:
+		settle(q, answer_failed("timed out"));
+		return;
+	case CHANNEL_CLOSED:
+		move_to(&q->all->waiting, q);
+		return;
+	case CHANNEL_FAILED:
+		break;
+	}
+	/* c-ares keeps SERVFAIL, NOTIMP and REFUSED to itself; servers that know no EDNS say any of
+	 * them. */
+	if (q->edns == QUERY_PLAIN) {
+		settle(q, answer_failed("no name server gave an answer"));
+		return;
+	}
+	q->edns = QUERY_PLAIN;
+	send_packet(q);
+}
+
+static struct question *question_new(struct questions *all, const char *name, enum answer_type type)
+{
+	struct question *q = mem_zalloc(sizeof *q);
+	q->query.replied = on_replied;
+	q->all = all;
+	q->type = type;
+	q->edns = all->edns;
+	q->ttl_ms = INT64_MAX;
+	list_init(&q->link);
+	list_init(&q->askers);
+	strcpy(q->asking, name);
+	q->key[0] = (char)((unsigned)type >> 8);
+	q->key[1] = (char)type;
+	strcpy(q->key + 2, name);
+	q->keylen = 2 + strlen(name);
+	return q;
+}
+
+/* One more packet, when there is a place for it. */
+static void send_waiting(struct questions *all)
+{
+	struct list *link;
+	while (all->under_way < QUESTION_UNDER_WAY_MAX && (link = list_first(&all->waiting)))
+		send_packet(list_entry(link, struct question, link));
+	while ((link = list_first(&all->waiting))) {
+		struct question *q = list_entry(link, struct question, link);
+		if (q->patience_ms > all->loop->now_ms)
+			return;
+		settle(q, answer_failed("timed out waiting behind other questions"));
+	}
+}
+
+void question_ask(struct questions *all, const char *name, enum answer_type type,
+		  struct asker *asker)
+{
+	struct question *q = question_new(all, name, type), *equal;
+	HASH_FIND(hh, all->table, q->key, q->keylen, equal);
+	if (equal) {
+		free(q);
+		list_append(&equal->askers, &asker->link);
+		return;
+	}
+	list_append(&q->askers, &asker->link);
+	struct answer *known = cache_get(all->cache, name, type, all->loop->now_ms);
+	if (known) {
+		metrics_add(METRIC_dns_cache_hits, 1);
+		q->known = true;
+		settle(q, known);
+		return;
+	}
+	HASH_ADD_KEYPTR(hh, all->table, q->key, q->keylen, q);
+	q->patience_ms = all->loop->now_ms + all->patience_ms;
+	move_to(&all->waiting, q);
+}
+
+void question_withdraw(struct asker *asker)
+{
+	list_remove(&asker->link);
+}
+
+static void question_free(struct question *q)
+{
+	if (!q->known)
+		HASH_DEL(q->all->table, q);
+	list_remove(&q->link);
+	while (!list_empty(&q->askers))
+		list_remove(list_first(&q->askers));
+	answer_unref(q->answer);
+	free(q);
+}
+
+/* Whoever asks the same from now on finds the cache, or asks anew. */
+static void tell(struct questions *all, struct question *q)
+{
+	struct answer *answer = q->answer;
+	struct list askers, *link;
+	list_init(&askers);
+	while ((link = list_first(&q->askers))) {
+		list_remove(link);
+		list_append(&askers, link);
+	}
+	if (!q->known)
+		cache_put(all->cache, q->key + 2, q->type, answer, all->loop->now_ms);
+	q->answer = NULL;
+	question_free(q);
+	while ((link = list_first(&askers))) {
+		struct asker *asker = list_entry(link, struct asker, link);
+		list_remove(link);
+		asker->answered(asker, answer);
+	}
+	answer_unref(answer);
+}
+
+void questions_work(struct questions *all)
+{
+	struct list *link;
+	do {
+		while ((link = list_first(&all->answered)))
+			tell(all, list_entry(link, struct question, link));
+		send_waiting(all);
+	} while (!list_empty(&all->answered));
+}
+
+void questions_reload(struct questions *all, const struct conf_dns *conf)
+{
+	struct channel *old = all->channel;
+	channel_free(&old); /* on_replied() puts all questions back */
+	cache_clear(all->cache);
+	configure(all, conf);
+	questions_work(all);
+}
+
+static void free_list(struct list *list)
+{
+	struct list *link;
+	while ((link = list_first(list)))
+		question_free(list_entry(link, struct question, link));
+}
+
+void questions_free(struct questions **ap)
+{
+	struct questions *all = *ap;
+	if (!all)
+		return;
+	all->ending = true;
+	channel_free(&all->channel);
+	free_list(&all->waiting);
+	free_list(&all->asked);
+	free_list(&all->answered);
+	cache_free(&all->cache);
+	free(all);
+	*ap = NULL;
+}

@@ -1,0 +1,55 @@
+/* question.h - who wants to know what: equal questions are asked once.
+ *
+ *	question_ask --> in the cache? --------------------------------+
+ *	                 asked already? the asker joins the others     |
+ *	                 else wait for a free place --> channel        v
+ *	                       ^--- ask on: CNAME, no EDNS <-- answer --> questions_work --> askers
+ *
+ * Replies are only recorded when they come; questions_work() then tells the askers, so that no
+ * asker is called from within its own question_ask().
+ *
+ * STATES     waiting (no free place), asked (a packet is under way), answered (until the next
+ *            questions_work()); each is a list.
+ * OWNERSHIP  An asker lies in its owner, who may withdraw it. The answer is lent for the call.
+ * THREAD     dns.
+ * ERRORS     ANSWER_FAILED. Who waits for a place longer than all attempts would have taken gets
+ *            that, so that a dead resolver costs each asker a bounded time.
+ */
+#ifndef DNS_QUESTION_H
+#define DNS_QUESTION_H
+
+#include "base/conf.h"
+#include "base/list.h"
+#include "base/loop.h"
+#include "dns/answer.h"
+
+enum {
+	QUESTION_UNDER_WAY_MAX =
+		1000, /* packets at once: more would overrun the resolver's socket */
+	QUESTION_CACHE_MAX = 50000,
+};
+
+struct asker {
+	struct list link;
+	void (*answered)(struct asker *, struct answer *);
+};
+
+struct questions;
+
+struct questions *questions_new(struct loop *, const struct conf_dns *);
+void questions_free(struct questions **);
+/* No asker is called any more. */
+
+void questions_reload(struct questions *, const struct conf_dns *);
+/* A new channel, an empty cache; what was under way is asked again. */
+
+void question_ask(struct questions *, const char *name, enum answer_type, struct asker *);
+/* name as dnsname.h has it. */
+
+void question_withdraw(struct asker *);
+/* Harmless when answered already. */
+
+void questions_work(struct questions *);
+/* Tell the askers what has come, and send what waits. */
+
+#endif

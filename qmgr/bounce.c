@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: ISC */
+#include "qmgr/bounce.h"
+
+#include "base/ident.h"
+#include "qmgr/report_text.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { RETURN_PIECE = 32 << 10 };
+
+bool bounce_wants(const struct recipient *r, enum report_kind kind)
+{
+	if (r->notify & NOTIFY_NEVER)
+		return false;
+	switch (kind) {
+	case REPORT_FAILED:
+		return r->notify == 0 || (r->notify & NOTIFY_FAILURE);
+	case REPORT_DELAYED:
+		return r->notify == 0 || (r->notify & NOTIFY_DELAY);
+	default:
+		return r->notify & NOTIFY_SUCCESS;
+	}
+}
+
+static bool owed(const struct report *r, uint32_t recipient, enum report_kind kind)
+{
+	return r->owed[recipient] == kind + 1;
+}
+
+static bool owes(const struct report *r, enum report_kind kind)
+{
+	for (uint32_t i = 0; i < r->original->nrcpt; i++)
+		if (owed(r, i, kind))
+			return true;
+	return false;
+}
+
+/* Addresses beyond ASCII need the international forms of all three parts (RFC 6533). */
+static bool international(const struct report *r)
+{
+	return r->original->smtputf8;
+}
+
+static const char *boundary(const struct report *r, char text[64])
+{
+	char id[IDENT_TEXT];
+	snprintf(text, 64, "=_%s_report", ident_text(r->id, id));
+	return text;
+}
+
+static void write_header(const struct report *r, struct buf *to)
+{
+	char id[IDENT_TEXT], date[REPORT_DATE], mark[64];
+	const char *subject = owes(r, REPORT_FAILED)	? "Undelivered mail returned to sender"
+			      : owes(r, REPORT_DELAYED) ? "Delayed mail: still being retried"
+							: "Mail relayed";
+	ident_text(r->id, id);
+	report_date(r->now_ms, date);
+	buf_printf(to, "Received: by %s id %s;\r\n\t%s\r\n", r->hostname, id, date);
+	buf_printf(to, "From: Mail Delivery System <MAILER-DAEMON@%s>\r\n", r->hostname);
+	buf_printf(to, "To: <%s>\r\nSubject: %s\r\nDate: %s\r\n", r->to, subject, date);
+	buf_printf(to, "Message-ID: <%s@%s>\r\n", id, r->hostname);
+	buf_puts(to, "Auto-Submitted: auto-replied\r\nMIME-Version: 1.0\r\n");
+	buf_printf(to,
+		   "Content-Type: multipart/report; report-type=delivery-status;\r\n"
+		   "\tboundary=\"%s\"\r\n\r\nThis is a MIME-encapsulated message.\r\n",
+		   boundary(r, mark));
+}
+
+static void start_part(const struct report *r, struct buf *to, const char *description,
+		       const char *type)
+{
+	char mark[64];
+	buf_printf(to, "\r\n--%s\r\nContent-Description: %s\r\nContent-Type: %s\r\n",
+		   boundary(r, mark), description, type);
+	buf_puts(to, "Content-Transfer-Encoding: 8bit\r\n\r\n");
+}
+
+static void write_words(const struct report *r, struct buf *to, enum report_kind kind,
+			const char *words)
+{
+	const struct envelope *e = r->original;
+	if (!owes(r, kind))
+		return;
+	buf_puts(to, words);
+	for (uint32_t i = 0; i < e->nrcpt; i++) {
+		const struct verdict *v = e->rcpt[i].last;
+		if (!owed(r, i, kind))
+			continue;
+		buf_printf(to, "\r\n<%s>:\r\n", e->rcpt[i].address);
+		if (v && v->host[0])
+			report_folded(to, "    ", "host %s said:", v->host);
+		if (v && v->code)
+			report_folded(to, "    ", "%d %s", v->code, v->text);
+		else if (v)
+			report_folded(to, "    ", "%s", v->text);
+	}
+	buf_puts(to, "\r\n");
+}
+
+static void write_notice(const struct report *r, struct buf *to)
+{
+	char date[REPORT_DATE];
+	start_part(r, to, "Notification", "text/plain; charset=utf-8");
+	buf_printf(to, "This is the mail system at host %s.\r\n\r\n", r->hostname);
+	write_words(r, to, REPORT_FAILED,
+		    "Your message could not be delivered to the following recipients.\r\n"
+		    "It will not be tried again.\r\n");
+	write_words(r, to, REPORT_DELAYED,
+		    "Your message could not be delivered yet to the following recipients.\r\n"
+		    "You need not send it again: it is kept and tried again.\r\n");
+	if (owes(r, REPORT_DELAYED))
+		buf_printf(to, "The last attempt will be made on %s.\r\n\r\n",
+			   report_date(r->expires_ms, date));
+	write_words(
+		r, to, REPORT_RELAYED,
+		"Your message has been passed on for the following recipients, to a host that\r\n"
+		"does not confirm deliveries.\r\n");
+}
+
+static void write_recipient(const struct report *r, struct buf *to, uint32_t i)
+{
+	static const char *const action[] = {[REPORT_FAILED] = "failed",
+					     [REPORT_DELAYED] = "delayed",
+					     [REPORT_RELAYED] = "relayed"};
+	const struct recipient *rcpt = &r->original->rcpt[i];
+	const struct verdict *v = rcpt->last;
+	char date[REPORT_DATE];
+	buf_puts(to, "\r\n");
+	report_orcpt(to, rcpt->orcpt);
+	buf_printf(to, "Final-Recipient: %s;%s\r\n", international(r) ? "utf-8" : "rfc822",
+		   rcpt->address);
+	buf_printf(to, "Action: %s\r\n", action[r->owed[i] - 1]);
+	buf_printf(to, "Status: %s\r\n", v ? v->dsn : "5.0.0");
+	if (!v)
+		return;
+	if (v->host[0])
+		report_folded(to, "", "Remote-MTA: dns; %.*s", (int)strcspn(v->host, "[: "),
+			      v->host);
+	if (v->code)
+		report_folded(to, "", "Diagnostic-Code: smtp; %d %s", v->code, v->text);
+	else
+		report_folded(to, "", "Diagnostic-Code: x-sluice; %s", v->text);
+	buf_printf(to, "Last-Attempt-Date: %s\r\n", report_date(v->when_ms, date));
+	if (owed(r, i, REPORT_DELAYED))
+		buf_printf(to, "Will-Retry-Until: %s\r\n", report_date(r->expires_ms, date));
+}
+
+static void write_status(const struct report *r, struct buf *to)
+{
+	const struct envelope *e = r->original;
+	char date[REPORT_DATE];
+	start_part(r, to, "Delivery report",
+		   international(r) ? "message/global-delivery-status" : "message/delivery-status");
+	report_envid(to, e->envid);
+	buf_printf(to, "Reporting-MTA: dns; %s\r\n", r->hostname);
+	buf_printf(to, "Arrival-Date: %s\r\n", report_date(e->arrived_ms, date));
+	for (uint32_t i = 0; i < e->nrcpt; i++)
+		if (r->owed[i])
+			write_recipient(r, to, i);
+}
+
+/* Where the header ends: behind the empty line, or at the end of what was read. */
+static size_t header_length(const char *text, size_t len)
+{
+	if (len >= 2 && memcmp(text, "\r\n", 2) == 0)
+		return 0;
+	const char *end = memmem(text, len, "\r\n\r\n", 4);
+	return end ? (size_t)(end - text) + 2 : len;
+}
+
+static bool append_content(const struct report *r, struct buf *to, int64_t most)
+{
+	for (uint64_t at = 0; (int64_t)at < most;) {
+		size_t want = most - (int64_t)at < RETURN_PIECE ? (size_t)(most - (int64_t)at)
+								: RETURN_PIECE;
+		ssize_t n = content_read(r->content, at, buf_reserve(to, want), want);
+		if (n <= 0)
+			return n == 0;
+		buf_commit(to, (size_t)n);
+		at += (uint64_t)n;
+	}
+	return true;
+}
+
+static void write_original(const struct report *r, struct buf *to)
+{
+	bool whole = owes(r, REPORT_FAILED) && r->original->ret != RET_HDRS &&
+		     (int64_t)r->content->size <= r->size_max;
+	if (whole)
+		start_part(r, to, "Undelivered message",
+			   international(r) ? "message/global" : "message/rfc822");
+	else
+		start_part(r, to, "Header of the message",
+			   international(r) ? "message/global-headers" : "text/rfc822-headers");
+	size_t before = buf_len(to);
+	int64_t most = r->size_max > RETURN_PIECE ? r->size_max : RETURN_PIECE;
+	if (!append_content(r, to, whole ? (int64_t)r->content->size : most)) {
+		to->tail = to->head + before;
+		buf_puts(to, "X-Sluice: the message can not be read from the queue\r\n");
+	} else if (!whole) {
+		to->tail = to->head + before +
+			   header_length(buf_data(to) + before, buf_len(to) - before);
+	}
+}
+
+void bounce_write(const struct report *r, struct buf *to)
+{
+	char mark[64];
+	write_header(r, to);
+	write_notice(r, to);
+	write_status(r, to);
+	write_original(r, to);
+	buf_printf(to, "\r\n--%s--\r\n", boundary(r, mark));
+}

@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: ISC */
+#include "qmgr/conn.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/metrics.h"
+#include "qmgr/message.h"
+#include "qmgr/pool.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+/* An entry that came back untouched so often is deferred: its next hop takes connections, and
+ * drops each before it has said a word about the message. */
+enum { RETURNS_MAX = 10, CONNECTIONS_TOGETHER = 20 };
+
+/* Connections of a site share a worker, which then wakes once for several of them; a site that has many
+ * spreads over more. */
+static int choose_worker(const struct qmgr *q, const struct site *s)
+{
+	return (int)((s->hh.hashv + (unsigned)s->connections / CONNECTIONS_TOGETHER) %
+		     (unsigned)q->edges.workers);
+}
+
+void conn_open(struct qmgr *q, struct site *s, struct host *host)
+{
+	struct conn *c = mem_zalloc(sizeof *c);
+	c->number = ++q->last_conn;
+	c->worker = choose_worker(q, s);
+	c->site = s;
+	c->host = host;
+	c->extra = s->slow > 0;
+	list_init(&c->carried);
+	list_init(&c->in_idle);
+	list_init(&c->in_host_idle);
+	list_init(&c->in_site);
+	list_append(&host->conns, &c->in_host);
+	host->refs++;
+	host->connections++;
+	host->opened_ms = scheduler_now_ms(q);
+	s->connections++;
+	s->connecting++;
+	s->transport->connections++;
+	list_append(&s->rest, &c->in_site);
+	HASH_ADD(hh, q->conns, number, sizeof c->number, c);
+
+	struct connection_open *open = connection_open_new(
+		c->number, s->transport->conf, s->transport->settings, host->name, &host->address);
+	open->owner = c;
+	open->reply_to = q->loop;
+	open->plain = host->plain_until_ms > scheduler_now_ms(q);
+	open->mode = host_mode(host, scheduler_now_ms(q));
+	q->edges.to_worker(q->edges.context, c->worker, &open->note);
+}
+
+static int places(const struct conn *c, int earned)
+{
+	int depth = earned < c->depth_most ? earned : c->depth_most;
+	return depth > c->depth ? depth : c->depth;
+}
+
+static bool has_place(const struct conn *c)
+{
+	return !c->worn && !c->alone && c->busy < places(c, c->host->depth);
+}
+
+static void leave_idle(struct conn *c)
+{
+	c->host->nidle -= !list_empty(&c->in_idle);
+	list_remove(&c->in_idle);
+	list_remove(&c->in_host_idle);
+}
+
+static void enter_idle(struct conn *c)
+{
+	list_append(&c->site->transport->idle, &c->in_idle);
+	list_append(&c->host->idle, &c->in_host_idle);
+	c->host->nidle++;
+	/* Another site may want one to this host, and there can be no more. */
+	if (!list_empty(&c->host->full))
+		site_feed_waiting_for(c->host);
+}
+
+/* A place was taken or freed: be in the list that says whether there is one. */
+static void relist(struct conn *c)
+{
+	list_remove(&c->in_site);
+	leave_idle(c);
+	if (c->ready && !c->closed && !c->ending && c->busy == 0)
+		enter_idle(c);
+	if (!c->closed)
+		list_prepend(has_place(c) ? &c->site->open : &c->site->rest, &c->in_site);
+}
+
+/* The worker closes it after so many; what it were given beyond that would only come back. */
+static void wear(struct conn *c)
+{
+	int64_t most = c->site->transport->settings->connection_max_messages;
+	c->given++;
+	if (most > 0 && c->given >= most) {
+		c->worn = true;
+		relist(c);
+	}
+}
+
+static void set_busy(struct conn *c, int busy)
+{
+	c->site->busy += (busy > 0) - (c->busy > 0);
+	bool had_place = has_place(c), was_idle = c->busy == 0;
+	c->busy = busy;
+	if (had_place != has_place(c) || was_idle != (busy == 0))
+		relist(c);
+}
+
+/* The connections of a host share what it has earned. */
+void conn_set_depth(struct host *h, int depth)
+{
+	int before = h->depth;
+	h->depth = depth;
+	list_each (link, tmp, &h->conns) {
+		struct conn *c = list_entry(link, struct conn, in_host);
+		bool had = !c->worn && !c->alone && c->busy < places(c, before);
+		if (had != has_place(c)) {
+			relist(c);
+			site_touch(c->site);
+		}
+	}
+}
+
+static bool arrived(const struct delivery *d)
+{
+	for (uint32_t i = 0; i < d->nrcpt; i++)
+		if (d->rcpt[i].verdict && d->rcpt[i].verdict->class == VERDICT_SENT)
+			return true;
+	return false;
+}
+
+static void learn_depth(const struct conn *c, const struct delivery *d)
+{
+	struct host *h = c->host;
+	int before = h->depth;
+	if (d->wasted)
+		conn_set_depth(h, 1);
+	else if (h->depth < c->depth_most && arrived(d))
+		conn_set_depth(h, h->depth + 1);
+	c->site->qmgr->learnt |= h->depth != before;
+}
+
+/* Content may go ahead of the replies to its envelope where that has gone well, and where there is
+ * not too much of it. */
+static bool may_go_ahead(const struct conn *c, const struct content *content)
+{
+	int64_t most = c->site->transport->settings->pipeline_bytes;
+	return places(c, c->host->depth) > 1 && c->host->depth > 1 &&
+	       (most == 0 || (int64_t)content->size <= most);
+}
+
+static struct delivery *delivery_of(struct qmgr *q, const struct conn *c, struct entry *e)
+{
+	struct message *m = e->peer->job->message;
+	struct envelope *env = m->envelope;
+	struct delivery *d = delivery_new(e->n);
+	d->connection = c->number;
+	d->owner = e;
+	d->reply_to = q->loop;
+	d->id = m->id;
+	d->sender = env->sender;
+	d->envid = env->envid;
+	d->ret = env->ret;
+	d->body = env->body;
+	d->smtputf8 = env->smtputf8;
+	d->content = content_ref(m->content);
+	d->ahead = may_go_ahead(c, m->content);
+	for (uint32_t i = 0; i < e->n; i++) {
+		const struct recipient *r = &env->rcpt[e->recipient[i]];
+		d->rcpt[i] = (struct delivery_recipient){
+			.address = r->address, .orcpt = r->orcpt, .notify = r->notify};
+	}
+	return d;
+}
+
+void conn_give(struct qmgr *q, struct conn *c, struct entry *e)
+{
+	assert(has_place(c));
+	e->conn = c;
+	c->alone = e->alone;
+	list_append(&c->carried, &e->in_peer);
+	metrics_add(METRIC_under_way, 1);
+	set_busy(c, c->busy + 1);
+	wear(c);
+	c->bytes += (int64_t)e->peer->job->message->content->size;
+	q->edges.to_worker(q->edges.context, c->worker, &delivery_of(q, c, e)->note);
+}
+
+void conn_end(struct qmgr *q, struct conn *c)
+{
+	struct connection_close *note = mem_zalloc(sizeof *note);
+	note->note.type = CONNECTION_CLOSE;
+	note->connection = c->number;
+	c->ending = c->worn = true;
+	c->site->transport->ending++;
+	relist(c);
+	site_touch(c->site);
+	q->edges.to_worker(q->edges.context, c->worker, &note->note);
+}
+
+static void count_slow(struct conn *c, bool slow)
+{
+	c->site->slow += slow - c->slow;
+	c->slow = slow;
+}
+
+void conn_on_slow(struct connection_slow *note)
+{
+	struct conn *c = note->owner;
+	if (!c->closed && !c->ready) {
+		host_slow(c->host, scheduler_now_ms(c->site->qmgr));
+		if (!c->extra && site_has_quicker(c->site, c->host))
+			count_slow(c, true);
+		site_touch(c->site);
+	}
+	free(note);
+}
+
+void conn_on_ready(struct connection_ready *ready)
+{
+	struct conn *c = ready->owner;
+	c->ready = true;
+	c->host->ready++;
+	c->dsn = ready->dsn;
+	c->depth = ready->depth;
+	count_slow(c, false);
+	c->depth_most = ready->depth_most;
+	c->site->connecting--;
+	struct qmgr *q = c->site->qmgr;
+	q->learnt |= c->host->failures > 0 || ready->tls_broken;
+	host_worked(c->host);
+	if (ready->tls_broken)
+		c->host->plain_until_ms = scheduler_now_ms(q) + HOST_PLAIN_MS;
+	relist(c);
+	site_touch(c->site);
+	free(ready);
+}
+
+/* The end of a connection that nothing more comes back from. */
+static void forget(struct qmgr *q, struct conn *c)
+{
+	host_unref(c->host);
+	HASH_DEL(q->conns, c);
+	free(c);
+}
+
+void conn_on_back(struct qmgr *q, struct delivery *d)
+{
+	struct entry *e = d->owner;
+	struct conn *c = e->conn;
+	struct message *m = e->peer->job->message;
+	int busy = c->site->busy;
+	c->alone = false; /* if it was, this was all */
+	metrics_add(METRIC_under_way, -1);
+	set_busy(c, c->busy - 1);
+	learn_depth(c, d);
+	c->bytes -= (int64_t)m->content->size;
+	e->peer->job->concurrency--;
+	list_remove(&e->in_peer);
+	if (d->returned) {
+		/* One that has carried mail before may have been closed while it was idle: that says
+		 * nothing of the message, and several may come to it at once. */
+		if (c->done == 0 && ++e->returns > RETURNS_MAX)
+			conn_give_up(e, c);
+	} else {
+		c->done++;
+		site_worked(c->site, busy);
+		site_delivery_ended(c->site);
+		conn_take_verdicts(q, c, e, d);
+	}
+	if (e->n > 0 && !m->cancelled) {
+		job_put_back(e);
+	} else {
+		pool_free(e->peer->job, e->n);
+		job_entry_done(e);
+	}
+	site_touch(c->site);
+	c->site->transport->unpark = true;
+	delivery_free(&d);
+	if (c->closed && c->busy == 0)
+		forget(q, c);
+	message_check(q, m);
+}
+
+void conn_on_closed(struct qmgr *q, struct connection_open *open)
+{
+	struct conn *c = open->owner;
+	struct site *s = c->site;
+	/* What was on its way to the worker meanwhile comes back after this. */
+	c->closed = true;
+	count_slow(c, false);
+	list_remove(&c->in_site);
+	leave_idle(c);
+	list_remove(&c->in_host);
+	s->connections--;
+	s->connecting -= !c->ready;
+	s->transport->connections--;
+	s->transport->ending -= c->ending;
+	s->transport->unpark = true;
+	c->host->connections--;
+	c->host->ready -= c->ready;
+	if (open->was_ready && (open->why || open->confused))
+		conn_set_depth(c->host, 1);
+	if (!open->why && !open->confused && c->done > 0)
+		host_ended_well(c->host, scheduler_now_ms(q));
+	if (open->confused) {
+		q->learnt = true;
+		host_confused(c->host, open->mode, open->why, scheduler_now_ms(q));
+	} else if (open->why) {
+		/* One that has carried mail and is then cut off tells us little about the host. */
+		bool useless = c->done == 0;
+		q->learnt |= useless;
+		if (useless)
+			host_failed(c->host, open->why, scheduler_now_ms(q),
+				    q->conf->queue.minimal_backoff_time);
+		site_connection_failed(s, c->host, open->why, useless);
+	}
+	site_feed_waiting_for(c->host);
+	site_touch(s);
+	if (c->busy == 0)
+		forget(q, c);
+	connection_open_free(&open);
+}
+
+static void conn_free(struct qmgr *q, struct conn *c)
+{
+	list_each (link, tmp, &c->carried) {
+		struct entry *e = list_entry(link, struct entry, in_peer);
+		list_remove(link);
+		pool_free(e->peer->job, e->n);
+		job_entry_done(e);
+	}
+	list_remove(&c->in_site);
+	leave_idle(c);
+	list_remove(&c->in_host);
+	c->site->connections -= !c->closed;
+	c->host->connections -= !c->closed;
+	forget(q, c);
+}
+
+void conns_free(struct qmgr *q)
+{
+	struct conn *c, *tmp;
+	HASH_ITER(hh, q->conns, c, tmp)
+	conn_free(q, c);
+}

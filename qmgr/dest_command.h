@@ -1,0 +1,80 @@
+/* dest_command.h - the operator's view of sites and hosts, and what the operator may change.
+ *
+ *	main -- DEST_COMMAND --> qmgr -- the same, with rows --> the loop named in reply_to
+ *	qmgr -- DEST_SAVE --> main, which writes it to disk
+ *
+ * OWNERSHIP  Given away by posting. A command holds copies only; dest_command_free().
+ * THREAD     Whoever holds it.
+ * ERRORS     found is 0 where nothing has the name.
+ */
+#ifndef QMGR_DEST_COMMAND_H
+#define QMGR_DEST_COMMAND_H
+
+#include "base/loop.h"
+#include "base/verdict.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum dest_note { DEST_COMMAND = 410, DEST_SAVE };
+
+enum dest_order { DEST_LIST, DEST_SUSPEND, DEST_RESUME, DEST_RESET };
+
+struct dest_host {
+	char *name, *address;
+	int port;
+	uint32_t preference;
+	const char *state; /* active, idle, closed, unused, retry, out, suspended */
+	int connections, ready, idle, failures;
+	int64_t retry_in_ms;   /* out, or left alone, for so long; 0: not */
+	int64_t opened_ago_ms; /* the last connection was begun; -1: never */
+	int64_t plain_in_ms;   /* TLS is not tried for so long */
+	struct verdict *why;   /* last failure, or NULL */
+	int depth;	       /* messages in flight that it has earned */
+	const char *mode;      /* full, no chunking, lockstep */
+};
+
+struct dest_site {
+	char *name, *transport;
+	const char *state; /* alive, dead, suspended */
+	int window, limit; /* limit 0: none */
+	int connections, connecting, busy, idle;
+	int64_t waiting;
+	int64_t rate_events, rate_per_ms, delay_ms; /* 0: none */
+	int64_t dead_in_ms;			    /* for so long */
+	struct verdict *last;			    /* last failure, or NULL */
+	int nhost;
+	struct dest_host *host;
+};
+
+struct dest_command {
+	struct note note;
+	enum dest_order op;
+	char *name; /* of sites or else of hosts; NULL: all */
+	struct loop *reply_to;
+	void *owner;
+	/* filled by qmgr: */
+	int found;  /* sites, or hosts, or names that were suspended */
+	bool hosts; /* the name is a host's */
+	int nsite;
+	struct dest_site *site;
+	int nhost; /* hosts that were meant, or that no site has now */
+	struct dest_host *host;
+	int nsuspended; /* names that are suspended, of all */
+	char **suspended;
+};
+
+struct dest_save {
+	struct note note;
+	char *text;
+};
+
+struct dest_command *dest_command_new(enum dest_order, const char *name, struct loop *reply_to,
+				      void *owner);
+void dest_command_free(struct dest_command **);
+
+struct qmgr;
+void dest_execute(struct qmgr *, struct dest_command *);
+/* Do it, and send it back. */
+
+#endif

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: ISC */
+#include "qmgr/dispatch.h"
+
+#include "qmgr/conn.h"
+#include "qmgr/router.h"
+#include "qmgr/selection.h"
+
+static bool allowed(const struct peer *p)
+{
+	const struct transport *t = p->job->transport;
+	int64_t limit = t->settings->connection_limit;
+	int64_t spare = limit > 0 ? limit - t->connections : INT32_MAX;
+	return allowed_new_worker(&t->qmgr->conf->queue, p->job->concurrency, spare);
+}
+
+/* The connection that may end for a site that wants one, or NULL. */
+static struct conn *to_end(const struct transport *t)
+{
+	if (t->ending >= (int64_t)t->sites[SITE_HUNGRY].n)
+		return NULL;
+	list_each (link, tmp, &t->idle) {
+		struct conn *c = list_entry(link, struct conn, in_idle);
+		if (c->site->state != SITE_PLACED || c->given >= DISPATCH_TURN)
+			return c;
+	}
+	return NULL;
+}
+
+static void give(struct site *s, struct conn *c, struct peer *p)
+{
+	site_count_delivery(s);
+	conn_give(s->qmgr, c, peer_take(p));
+}
+
+static void park(struct site *s, struct job *job)
+{
+	selection_set(s, SITE_QUIET);
+	list_remove(&s->in_parked);
+	list_append(&job->parked, &s->in_parked);
+	if (list_empty(&job->in_parked))
+		list_append(&job->transport->parked, &job->in_parked);
+}
+
+static void open_for(struct site *s, struct peer *p)
+{
+	struct host *host = NULL;
+	int64_t wake_ms;
+	enum destdb_choice choice = site_choose_host(s, p, &host, &wake_ms);
+	if (choice == DESTDB_HOST) {
+		peer_grant(p);
+		conn_open(s->qmgr, s, host);
+		s->transport->unpark = true; /* it may have yet another */
+	} else {
+		selection_set(s, SITE_QUIET);
+		site_stuck(s, choice, wake_ms);
+	}
+}
+
+static void grow(struct site *s, struct peer *p)
+{
+	if (!allowed(p)) {
+		struct peer *other = selection_other(s, allowed);
+		if (!other) {
+			park(s, p->job);
+			return;
+		}
+		p = other;
+	}
+	open_for(s, p);
+}
+
+bool dispatch_one(struct transport *t)
+{
+	struct conn *spare = NULL;
+	bool may_open = !transport_full(t) || (spare = to_end(t)) != NULL;
+	struct peer *p = selection_next(t, may_open);
+	if (!p)
+		return false;
+	struct site *s = p->site;
+	/* Who has just slipped past may fit where the one before was too large. */
+	struct conn *c = site_place(s, p);
+	if (c || s->state == SITE_PLACED) {
+		if (c)
+			give(s, c, p);
+		else
+			selection_set(s, SITE_QUIET); /* too large for what is left */
+		site_touch(s);
+	} else if (spare) {
+		conn_end(s->qmgr, spare);
+	} else if (s->qmgr->bind_early) {
+		s->qmgr->bind_early(s->qmgr->edges.context, p);
+	} else {
+		grow(s, p);
+	}
+	return true;
+}
+
+void dispatch_unpark(struct transport *t)
+{
+	list_each (link, tmp, &t->parked) {
+		struct job *job = list_entry(link, struct job, in_parked);
+		struct list *first = list_first(&job->parked);
+		struct site *s = first ? list_entry(first, struct site, in_parked) : NULL;
+		struct heap_item *it = s ? heap_first(&s->order) : NULL;
+		if (it && !allowed(heap_entry(it, struct peer, in_order)))
+			continue;
+		if (s) {
+			list_remove(&s->in_parked);
+			site_touch(s);
+			/* What this one makes no use of is for the next. */
+			t->unpark |= !list_empty(&job->parked);
+		}
+		if (list_empty(&job->parked))
+			list_remove(&job->in_parked);
+	}
+}

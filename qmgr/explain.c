@@ -1,0 +1,357 @@
+/* SPDX-License-Identifier: ISC */
+#include "qmgr/explain.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "qmgr/conn.h"
+#include "qmgr/message.h"
+#include "qmgr/nexthop.h"
+#include "qmgr/qmgr.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+const char *explain_constraint_name(enum explain_constraint c)
+{
+	static const char *const name[] = {
+		"reporting",
+		"cancelled",
+		"memory",
+		"lookup",
+		"dns",
+		"sending",
+		"connecting",
+		"dead",
+		"rate",
+		"rate_delay",
+		"window",
+		"share",
+		"connection_limit",
+		"host_connection_limit",
+		"host_pause",
+		"no_host",
+		"order",
+		"idle",
+	};
+	return name[c];
+}
+
+struct explain_question *explain_question_new(uint64_t id, const char *site, struct loop *reply_to,
+					      void *owner)
+{
+	struct explain_question *x = mem_zalloc(sizeof *x);
+	x->note.type = QMGR_EXPLAIN;
+	x->id = id;
+	x->site = site ? mem_strdup(site) : NULL;
+	x->reply_to = reply_to;
+	x->owner = owner;
+	return x;
+}
+
+void explain_question_free(struct explain_question **xp)
+{
+	struct explain_question *x = *xp;
+	if (!x)
+		return;
+	for (int i = 0; i < x->nrow; i++) {
+		free(x->row[i].site);
+		free(x->row[i].transport);
+		verdict_unref(x->row[i].last);
+	}
+	free(x->row);
+	free(x->site);
+	free(x);
+	*xp = NULL;
+}
+
+static struct explain_row *add_row(struct explain_question *x, enum explain_constraint c,
+				   int64_t recipients)
+{
+	x->row = mem_realloc(x->row, ((size_t)x->nrow + 1) * sizeof *x->row);
+	struct explain_row *row = &x->row[x->nrow++];
+	*row = (struct explain_row){.constraint = c, .recipients = recipients};
+	return row;
+}
+
+static struct explain_row *add_site(struct explain_question *x, const struct site *s)
+{
+	struct explain_row *row = add_row(x, EXPLAIN_IDLE, 0);
+	row->of = s;
+	row->site = mem_strdup(s->name);
+	row->transport = mem_strdup(s->transport->title);
+	row->window = s->window.concurrency;
+	row->connections = s->connections;
+	row->connecting = s->connecting;
+	row->busy = s->busy;
+	row->last = verdict_ref(s->last_failure);
+	return row;
+}
+
+static int64_t wall_ms(const struct qmgr *q, int64_t steady_ms)
+{
+	return clock_wall_ms() + steady_ms - scheduler_now_ms(q);
+}
+
+/* What the choice of a host for a new connection would come to. */
+static void explain_hosts(struct explain_row *row, const struct site *s)
+{
+	struct host *host;
+	int64_t wake_ms, limit = s->transport->settings->host_connection_limit;
+	switch (destdb_choose(s->hosts, s->nhost, limit, scheduler_now_ms(s->qmgr), 0, &host,
+			      &wake_ms)) {
+	case DESTDB_HOST:
+		row->constraint = EXPLAIN_ORDER;
+		break;
+	case DESTDB_NONE:
+		row->constraint = EXPLAIN_NO_HOST;
+		break;
+	case DESTDB_LATER:
+		row->constraint = wake_ms ? EXPLAIN_HOST_PAUSE : EXPLAIN_HOST_CONNECTION_LIMIT;
+		row->limit = wake_ms ? 0 : limit;
+		row->until_ms = wake_ms ? wall_ms(s->qmgr, wake_ms) : 0;
+	}
+}
+
+static bool explain_pace(struct explain_row *row, const struct site *s)
+{
+	const struct conf_transport *t = s->transport->settings;
+	int64_t now_ms = scheduler_now_ms(s->qmgr);
+	int64_t due_ms = pace_due_ms(&s->pace, &t->destination_rate);
+	if (due_ms > now_ms && due_ms >= s->delay_until_ms) {
+		row->constraint = EXPLAIN_RATE;
+		row->until_ms = wall_ms(s->qmgr, due_ms);
+		return true;
+	}
+	bool one_at_a_time = t->destination_rate_delay > 0;
+	if (s->delay_until_ms > now_ms || (one_at_a_time && s->busy > 0)) {
+		row->constraint = EXPLAIN_RATE_DELAY;
+		if (s->delay_until_ms > now_ms)
+			row->until_ms = wall_ms(s->qmgr, s->delay_until_ms);
+		return true;
+	}
+	return false;
+}
+
+/* In the order in which site.c and dispatch.c come to them. */
+static void explain_waiting(struct explain_row *row, const struct site *s, const struct peer *p)
+{
+	bool one_at_a_time = s->transport->settings->destination_rate_delay > 0;
+	int limit = one_at_a_time ? 1 : s->window.concurrency;
+	if (window_dead(&s->window)) {
+		row->constraint = EXPLAIN_DEAD;
+		row->until_ms = wall_ms(s->qmgr, s->dead_until_ms);
+	} else if (explain_pace(row, s)) {
+		return;
+	} else if (p->granted > 0 || s->waiting <= s->connecting) {
+		row->constraint = EXPLAIN_CONNECTING;
+	} else if (site_place(s, p)) {
+		row->constraint = EXPLAIN_ORDER;
+	} else if (s->connections >= limit) {
+		row->constraint = one_at_a_time ? EXPLAIN_RATE_DELAY : EXPLAIN_WINDOW;
+		row->limit = limit;
+	} else if (!list_empty(&s->in_parked)) {
+		row->constraint = EXPLAIN_SHARE;
+	} else if (transport_full(s->transport)) {
+		row->constraint = EXPLAIN_CONNECTION_LIMIT;
+		row->limit = s->transport->settings->connection_limit;
+	} else {
+		explain_hosts(row, s);
+	}
+}
+
+/* --- the order */
+
+static bool comes_before(const struct peer *p, const struct peer *r)
+{
+	const struct label *a = &p->job->label, *b = &r->job->label;
+	if (a->order != b->order)
+		return a->order < b->order;
+	return a->place != b->place ? a->place < b->place : p->turn < r->turn;
+}
+
+static void explain_order(struct explain_row *row, const struct site *s, const struct peer *mine)
+{
+	struct heap_item *it = heap_first(&s->order);
+	for (struct list *l = mine->job->stack.children.next; l != &mine->job->stack.children;
+	     l = l->next)
+		row->slipped++;
+	if (!it)
+		return;
+	const struct job *first = heap_entry(it, struct peer, in_order)->job;
+	if (first != mine->job) {
+		row->first = first->message->id;
+		row->first_slots = job_needed(first);
+	}
+	for (size_t i = 1; i <= s->order.n; i++) {
+		const struct peer *p = heap_entry(s->order.slot[i].item, struct peer, in_order);
+		if (p != mine && comes_before(p, mine))
+			row->ahead += peer_selectable(p);
+	}
+}
+
+/* --- a message */
+
+static struct explain_row *row_of(struct explain_question *x, const struct site *s)
+{
+	for (int i = 0; i < x->nrow; i++)
+		if (x->row[i].of == s)
+			return &x->row[i];
+	return NULL;
+}
+
+static int64_t recipients_waiting(const struct peer *p)
+{
+	int64_t n = 0;
+	for (struct list *l = p->entries.next; l != &p->entries; l = l->next)
+		n += list_entry(l, struct entry, in_peer)->n;
+	return n;
+}
+
+static void add_waiting(struct explain_question *x, const struct peer *p)
+{
+	struct explain_row *row = row_of(x, p->site);
+	if (!row) {
+		row = add_site(x, p->site);
+		explain_waiting(row, p->site, p);
+		explain_order(row, p->site, p);
+	}
+	row->recipients += recipients_waiting(p);
+}
+
+static void add_carried(struct explain_question *x, const struct message *m)
+{
+	for (const struct conn *c = m->qmgr->conns; c; c = c->hh.next) {
+		for (struct list *l = c->carried.next; l != &c->carried; l = l->next) {
+			const struct entry *e = list_entry(l, struct entry, in_peer);
+			if (e->peer->job->message != m)
+				continue;
+			struct explain_row *row = row_of(x, c->site);
+			if (!row) {
+				row = add_site(x, c->site);
+				row->constraint = EXPLAIN_SENDING;
+			}
+			row->sending += e->n;
+		}
+	}
+}
+
+static void add_looked_up(struct explain_question *x, const struct message *m)
+{
+	for (const struct nexthop *n = m->qmgr->nexthops; n; n = n->hh.next) {
+		int64_t waiting = 0;
+		for (size_t i = 0; i < n->nwaiting; i++)
+			waiting += n->waiting[i].job->message == m;
+		if (waiting == 0)
+			continue;
+		struct explain_row *row = add_row(x, EXPLAIN_DNS, waiting);
+		row->transport = mem_strdup(n->transport->title);
+		row->site = mem_strdup(strchr(n->key, ' ') + 1);
+	}
+}
+
+static void explain_message(struct explain_question *x, const struct message *m)
+{
+	const struct conf_queue *limits = &m->qmgr->conf->queue;
+	if (m->reporting)
+		add_row(x, EXPLAIN_REPORTING, envelope_open(m->envelope));
+	else if (m->cancelled)
+		add_row(x, EXPLAIN_CANCELLED, envelope_open(m->envelope));
+	for (struct list *l = m->jobs.next; l != &m->jobs; l = l->next) {
+		const struct job *job = list_entry(l, struct job, in_message);
+		for (struct list *k = job->peers.next; k != &job->peers; k = k->next)
+			if (list_entry(k, struct peer, in_job)->waiting > 0)
+				add_waiting(x, list_entry(k, struct peer, in_job));
+	}
+	add_carried(x, m);
+	add_looked_up(x, m);
+	if (m->nto_route > m->to_route_first)
+		add_row(x, EXPLAIN_LOOKUP, (int64_t)(m->nto_route - m->to_route_first))->limit =
+			limits->router_concurrency_limit;
+	if (m->unread > 0)
+		add_row(x, EXPLAIN_MEMORY, m->unread)->limit = limits->message_recipient_limit;
+}
+
+/* --- a site */
+
+static bool has_host(const struct site *s, const char *name)
+{
+	for (int i = 0; i < s->nhost; i++)
+		if (strcasecmp(s->hosts[i].host->name, name) == 0)
+			return true;
+	return false;
+}
+
+/* Is it where mail for this next hop goes? */
+static bool serves(const struct qmgr *q, const struct site *s, const char *domain)
+{
+	char *key = mem_printf("%s %s", s->transport->title, domain);
+	const struct nexthop *n;
+	HASH_FIND_STR(q->nexthops, key, n);
+	free(key);
+	return n && n->site == s;
+}
+
+/* Does the configuration send the domain's mail there? The site has the name of the relays then. */
+static bool routed(const struct route *route, const struct site *s, const char *domain)
+{
+	const char *at = s->name;
+	if (route->relay->n == 0 || strcmp(route->by->title, s->transport->title) != 0)
+		return false;
+	size_t len = strlen(domain);
+	if (strncasecmp(at, domain, len) == 0 && strncmp(at + len, " by ", 4) == 0)
+		at += len + 4;
+	for (int i = 0; i < route->relay->n; i++) {
+		len = strlen(route->relay->item[i]);
+		if (strncmp(at, route->relay->item[i], len) != 0)
+			return false;
+		at += len;
+		if (i + 1 < route->relay->n && *at++ != ',')
+			return false;
+	}
+	return *at == '\0';
+}
+
+static void explain_site(struct explain_question *x, const struct site *s)
+{
+	struct explain_row *row = add_site(x, s);
+	struct heap_item *it = heap_first(&s->order);
+	struct list *any = list_empty(&s->peers) ? NULL : s->peers.next;
+	row->recipients = s->waiting;
+	row->sending = s->busy;
+	if (it || any) {
+		const struct peer *p = it ? heap_entry(it, struct peer, in_order)
+					  : list_entry(any, struct peer, in_site);
+		explain_waiting(row, s, p);
+		row->first = p->job->message->id;
+		row->first_slots = job_needed(p->job);
+	} else if (window_dead(&s->window)) {
+		row->constraint = EXPLAIN_DEAD;
+		row->until_ms = wall_ms(s->qmgr, s->dead_until_ms);
+	} else if (s->busy > 0) {
+		row->constraint = EXPLAIN_SENDING;
+	}
+}
+
+static void explain_sites(const struct qmgr *q, struct explain_question *x)
+{
+	char *address = mem_printf("postmaster@%s", x->site);
+	const struct route *route = route_find(q->routes, "", address);
+	free(address);
+	for (const struct site *s = q->sites; s; s = s->hh.next)
+		if (strcasecmp(s->name, x->site) == 0 || strcasecmp(s->key, x->site) == 0 ||
+		    has_host(s, x->site) || serves(q, s, x->site) || routed(route, s, x->site))
+			explain_site(x, s);
+}
+
+void explain_answer(struct qmgr *q, struct explain_question *x)
+{
+	struct message *m = NULL;
+	if (x->id)
+		HASH_FIND(hh, q->messages, &x->id, sizeof x->id, m);
+	if (m)
+		explain_message(x, m);
+	if (x->site)
+		explain_sites(q, x);
+	loop_post(x->reply_to, &x->note);
+}

@@ -1,0 +1,77 @@
+/* message.h - one message that is being worked on: Postfix's active queue.
+ *
+ *	arrival -> recipients are read in batches (reader.h) and routed (router.h) -> entries ->
+ *	    verdicts -> the next batch ... -> end of the round (round.c):
+ *	    a report to the sender if one is owed, stored before what it reports is recorded;
+ *	    then back to the spool, with what is left to do or as finished.
+ *
+ * OWNERSHIP  Owns envelope and content until the end of the round.
+ * THREAD     qmgr.
+ * STATES     working (recipients unread or in memory) -> reporting (a report is being stored) -> gone.
+ */
+#ifndef QMGR_MESSAGE_H
+#define QMGR_MESSAGE_H
+
+#include "base/content.h"
+#include "base/envelope.h"
+#include "qmgr/scheduler.h"
+#include "spool/spool.h"
+
+#include <uthash.h>
+
+struct waiting_recipient {
+	struct job *job;
+	uint32_t recipient;
+};
+
+struct message {
+	uint64_t id;
+	struct qmgr *qmgr;
+	struct envelope *envelope;
+	struct content *content;
+	uint64_t order;		 /* in which messages were taken up: its age */
+	int64_t taken_ms;	 /* wall clock: when the scheduler got it */
+	int64_t taken_steady_ms; /* the same on the steady clock */
+	bool cancelled;		 /* the operator wants it: nothing more is tried */
+	bool kept;		 /* ... and back in the queue, not gone */
+	bool reporting;
+	struct list jobs;
+
+	/* reader.h */
+	uint32_t next;	/* of the envelope, to be read */
+	uint32_t nheld; /* read and put back: */
+	uint32_t *held; /* there was no room for them */
+	int64_t unread; /* recipients that a round is to work on and that are not in memory */
+	int64_t rcpt_count, rcpt_limit; /* recipients in memory; slots. See pool.h */
+	int64_t refilled_ms;		/* steady clock */
+	struct list in_starved;
+
+	/* router.h */
+	int64_t lookups; /* under way, begun for it */
+	struct waiting_recipient *to_route;
+	size_t to_route_first, nto_route, to_route_cap;
+	struct list in_router;
+
+	UT_hash_handle hh;
+	uint8_t owed[]; /* by recipient: enum report_kind + 1 of what the sender is owed, or 0 */
+};
+
+void message_arrived(struct qmgr *, struct spool_arrival *);
+void message_cancel(struct qmgr *, uint64_t id, bool keep);
+/* Let go of it as soon as nothing of it is under way; for good, or back to the queue. */
+void message_moved(struct qmgr *, struct spool_moved *); /* frees the note */
+void message_reported(struct qmgr *, struct spool_store *);
+/* The answer of the spool to a report. */
+
+void message_check(struct qmgr *, struct message *);
+/* Something about it has ended: if that was the last, end the round. May free the message. */
+
+void message_end_round(struct qmgr *, struct message *);
+/* Nothing is left to do in it. May free the message. In round.c. */
+
+void message_drop_waiting(struct message *);
+/* Forget its entries that wait; those in flight come back by themselves. */
+
+void message_free(struct qmgr *, struct message *);
+
+#endif

@@ -1,0 +1,56 @@
+/* nexthop.h - from where a route points to the hosts that serve it.
+ *
+ *	route + recipient -> key -> known and fresh: at once
+ *	                         -> else: ask dns, once for all who wait
+ *
+ * OWNERSHIP  The scheduler's table; collected when no peer refers to it and its answer is stale.
+ * THREAD     qmgr.
+ * STATES     asking (answers outstanding); known until fresh_until_ms; stale.
+ */
+#ifndef QMGR_NEXTHOP_H
+#define QMGR_NEXTHOP_H
+
+#include "qmgr/message.h"
+#include "qmgr/site.h"
+
+struct nexthop_answer {
+	struct resolve *resolve; /* NULL while it is asked for */
+	int port, weight;
+	uint32_t group; /* equal: shared by weight */
+};
+
+struct nexthop {
+	char *key;
+	char *site_name; /* given by the configuration, or NULL: from the hosts found */
+	struct transport *transport;
+	struct qmgr *qmgr;
+	int refs;   /* peers */
+	int asking; /* answers outstanding */
+	struct message *asked_by;
+	int nanswer, nown;		/* the first nown: not of fallback_relay */
+	struct nexthop_answer *answers; /* in order of preference; while asking */
+	struct site *site;		/* NULL until known */
+	int64_t fresh_until_ms;		/* steady clock */
+	struct waiting_recipient *waiting;
+	size_t nwaiting, waiting_cap;
+	UT_hash_handle hh;
+};
+
+struct nexthop *nexthop_of(struct job *, uint32_t recipient);
+/* The one that its route points to. */
+
+bool nexthop_known(const struct nexthop *); /* its site is, and fresh */
+
+void nexthop_ask(struct nexthop *, struct message *, uint32_t recipient);
+/* Begin a look-up on behalf of this message; what for is taken from the recipient's route. */
+
+void nexthop_wait(struct nexthop *, struct job *, uint32_t recipient);
+/* With the answer the recipient gets its entry, or its verdict. */
+
+void nexthop_answered(struct resolve *);
+void nexthop_drop(struct nexthop *);
+/* Forget who waits for the answer, which nobody will hear. */
+
+void nexthop_free(struct nexthop *);
+
+#endif

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: ISC */
+#include "qmgr/reader.h"
+
+#include "base/mem.h"
+#include "qmgr/message.h"
+#include "qmgr/outcome.h"
+#include "qmgr/pool.h"
+#include "qmgr/router.h"
+#include "qmgr/shelf.h"
+
+#include <stdlib.h>
+
+/* Recipients that a batch may look at in vain: their transport has no room. */
+enum { VAIN_MAX = 1000 };
+
+static bool is_open(const struct recipient *r)
+{
+	bool final =
+		r->last && (r->last->class == VERDICT_SENT || r->last->class == VERDICT_FAILED);
+	return !r->done && !final;
+}
+
+/* A recipient is put back unread. */
+static void hold(struct message *m, uint32_t recipient)
+{
+	if ((m->nheld & (m->nheld - 1)) == 0)
+		m->held = mem_realloc(m->held, (m->nheld ? m->nheld * 2 : 1) * sizeof *m->held);
+	m->held[m->nheld++] = recipient;
+}
+
+enum read { READ_TAKEN, READ_ENDED, READ_NO_ROOM };
+
+static enum read read_one(struct message *m, uint32_t recipient)
+{
+	const struct route *route = router_route(m, recipient);
+	if (route->action != ROUTE_DELIVER) {
+		m->unread--;
+		router_end(m, recipient, route);
+		return READ_ENDED;
+	}
+	struct job *job = router_job(m, route);
+	if (pool_transport_room(job->transport) <= 0)
+		return READ_NO_ROOM;
+	m->unread--;
+	job->routing++;
+	pool_take(job);
+	router_add(job, recipient);
+	return READ_TAKEN;
+}
+
+static int64_t read_held(struct message *m, int64_t n)
+{
+	uint32_t *held = m->held, nheld = m->nheld;
+	int64_t got = 0;
+	m->held = NULL;
+	m->nheld = 0;
+	for (uint32_t i = 0; i < nheld; i++) {
+		enum read result = got < n ? read_one(m, held[i]) : READ_NO_ROOM;
+		got += result == READ_TAKEN;
+		if (result == READ_NO_ROOM)
+			hold(m, held[i]);
+	}
+	free(held);
+	return got;
+}
+
+static void read_on(struct message *m, int64_t n)
+{
+	const struct envelope *e = m->envelope;
+	int vain = 0;
+	for (; n > 0 && m->next < e->nrcpt && vain < VAIN_MAX; m->next++) {
+		if (!is_open(&e->rcpt[m->next]))
+			continue;
+		enum read result = read_one(m, m->next);
+		n -= result == READ_TAKEN;
+		if (result == READ_NO_ROOM) {
+			hold(m, m->next);
+			vain++;
+		}
+	}
+}
+
+/* All is read: slots that are not used go on along the list. */
+static void finish(struct message *m)
+{
+	list_each (link, tmp, &m->jobs)
+		pool_return(list_entry(link, struct job, in_message));
+}
+
+static void read_batch(struct message *m, int64_t n)
+{
+	int64_t room = pool_room(m->qmgr);
+	m->refilled_ms = scheduler_now_ms(m->qmgr);
+	n = n < room ? n : room;
+	if (n > 0 && m->nheld > 0)
+		n -= read_held(m, n);
+	if (n > 0)
+		read_on(m, n);
+	list_each (link, tmp, &m->jobs)
+		shelf_resize(list_entry(link, struct job, in_message));
+	if (m->unread == 0)
+		finish(m);
+}
+
+static bool starved(const struct message *m)
+{
+	return m->unread > 0 && m->rcpt_count == 0 && !m->cancelled;
+}
+
+static void wait_for_room(struct message *m)
+{
+	if (starved(m) && list_empty(&m->in_starved))
+		list_append(&m->qmgr->starved, &m->in_starved);
+}
+
+void reader_begin(struct message *m)
+{
+	const struct envelope *e = m->envelope;
+	const struct conf_queue *limits = &m->qmgr->conf->queue;
+	m->rcpt_limit = limits->message_recipient_minimum;
+	for (uint32_t i = 0; i < e->nrcpt; i++) {
+		if (is_open(&e->rcpt[i]))
+			m->unread += !e->returned;
+		else if (!e->rcpt[i].done)
+			outcome_owe(m, i);
+	}
+	if (e->returned)
+		m->next = e->nrcpt;
+	int64_t n = limits->message_recipient_limit - m->qmgr->rcpt_count;
+	read_batch(m, n > m->rcpt_limit ? n : m->rcpt_limit);
+	wait_for_room(m);
+}
+
+void reader_refill(struct job *job)
+{
+	struct message *m = job->message;
+	const struct conf_transport *t = job->transport->settings;
+	int64_t room = m->rcpt_limit - m->rcpt_count;
+	if (m->unread == 0 || room <= 0)
+		return;
+	if (room >= t->refill_limit || list_empty(&job->ready) ||
+	    scheduler_now_ms(m->qmgr) - m->refilled_ms >= t->refill_delay)
+		read_batch(m, room);
+}
+
+bool reader_more(struct message *m)
+{
+	if (m->unread > 0 && list_empty(&m->in_starved)) {
+		read_batch(m, m->rcpt_limit - m->rcpt_count);
+		wait_for_room(m);
+	}
+	return m->unread > 0 || m->rcpt_count > 0;
+}
+
+void reader_feed(struct qmgr *q)
+{
+	if (!q->reader_due)
+		return;
+	q->reader_due = false;
+	list_each (link, tmp, &q->starved) {
+		struct message *m = list_entry(link, struct message, in_starved);
+		if (pool_room(q) <= 0)
+			return;
+		read_batch(m, m->rcpt_limit);
+		if (!starved(m))
+			list_remove(&m->in_starved);
+	}
+}
+
+void reader_drop(struct message *m)
+{
+	m->unread = 0;
+	m->nheld = 0;
+	free(m->held);
+	m->held = NULL;
+	list_remove(&m->in_starved);
+	finish(m);
+}

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: ISC */
+/* The end of a round of attempts: what is owed to the sender, then back to the spool. */
+#include "qmgr/message.h"
+
+#include "base/clock.h"
+#include "base/ident.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/metrics.h"
+#include "qmgr/bounce.h"
+#include "qmgr/outcome.h"
+#include "qmgr/retry.h"
+
+#include <string.h>
+#include <strings.h>
+
+static void release(struct qmgr *q, struct message *m, bool keep)
+{
+	struct spool_release *note = mem_zalloc(sizeof *note);
+	note->note.type = SPOOL_RELEASE;
+	note->id = m->id;
+	if (keep) {
+		note->envelope = m->envelope;
+		m->envelope = NULL;
+	}
+	q->edges.to_spool(q->edges.context, &note->note);
+	message_free(q, m);
+}
+
+static bool failed_now(const struct recipient *r)
+{
+	return !r->done && r->last && r->last->class == VERDICT_FAILED;
+}
+
+/* What has failed for good is final once the sender's report is safe. */
+static void record_failed(struct qmgr *q, struct message *m)
+{
+	struct envelope *e = m->envelope;
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < e->nrcpt; i++)
+		n += failed_now(&e->rcpt[i]);
+	if (n == 0)
+		return;
+	struct spool_delivered *note = mem_zalloc(sizeof *note + n * sizeof note->of[0]);
+	note->note.type = SPOOL_DELIVERED;
+	note->id = m->id;
+	for (uint32_t i = 0; i < e->nrcpt; i++) {
+		struct recipient *r = &e->rcpt[i];
+		if (!failed_now(r))
+			continue;
+		note->of[note->n].recipient = i;
+		note->of[note->n++].verdict = verdict_ref(r->last);
+		r->done = true;
+	}
+	q->edges.to_spool(q->edges.context, &note->note);
+}
+
+static void finish_round(struct qmgr *q, struct message *m)
+{
+	struct envelope *e = m->envelope;
+	int64_t now_ms = clock_wall_ms();
+	record_failed(q, m);
+	if (envelope_open(e) == 0) {
+		log_event(LOG_LEVEL_INFO, "done", "id", log_id(m->id), "age",
+			  log_seconds(now_ms - e->arrived_ms), NULL);
+		release(q, m, false);
+		return;
+	}
+	e->rounds++;
+	e->due_ms = retry_due_ms(&q->conf->queue, e, now_ms, scheduler_chance(q));
+	release(q, m, true);
+}
+
+static void give_up(struct message *m, const char *dsn, const char *why)
+{
+	struct envelope *e = m->envelope;
+	for (uint32_t i = 0; i < e->nrcpt; i++)
+		if (!e->rcpt[i].done && !failed_now(&e->rcpt[i]))
+			outcome_give_up(m, i, dsn, why);
+}
+
+static void owe_warnings(struct message *m)
+{
+	struct envelope *e = m->envelope;
+	for (uint32_t i = 0; i < e->nrcpt; i++) {
+		const struct recipient *r = &e->rcpt[i];
+		if (!r->done && !m->owed[i] && bounce_wants(r, REPORT_DELAYED))
+			m->owed[i] = REPORT_DELAYED + 1;
+	}
+	e->warned = true;
+}
+
+/* A message to the postmaster about a bounce ends there. */
+static bool is_for(const struct envelope *e, const char *address)
+{
+	for (uint32_t i = 0; i < e->nrcpt; i++)
+		if (strcasecmp(e->rcpt[i].address, address) == 0)
+			return true;
+	return false;
+}
+
+/* Who is told; NULL: nobody. A bounce is never answered with a bounce. */
+static const char *report_to(const struct qmgr *q, const struct message *m)
+{
+	const struct envelope *e = m->envelope;
+	if (e->sender[0])
+		return e->sender;
+	if (!q->conf->postmaster[0] || is_for(e, q->conf->postmaster))
+		return NULL;
+	return q->conf->postmaster;
+}
+
+static bool owes(const struct message *m, bool failures_only)
+{
+	for (uint32_t i = 0; i < m->envelope->nrcpt; i++)
+		if (m->owed[i] && (!failures_only || m->owed[i] == REPORT_FAILED + 1))
+			return true;
+	return false;
+}
+
+static bool not_ascii(const char *s)
+{
+	while (*s && (unsigned char)*s < 128)
+		s++;
+	return *s;
+}
+
+static struct spool_store *write_report(struct qmgr *q, struct message *m, const char *to)
+{
+	const struct envelope *e = m->envelope;
+	struct spool_store *store = mem_zalloc(sizeof *store);
+	struct envelope *r = store->envelope = envelope_new();
+	r->id = ident_new();
+	r->arrived_ms = clock_wall_ms();
+	r->sender = mem_strdup("");
+	r->body = BODY_8BITMIME;
+	r->smtputf8 = not_ascii(to);
+	envelope_add(r, to)->notify = NOTIFY_NEVER;
+
+	struct report report = {.original = e,
+				.content = m->content,
+				.owed = m->owed,
+				.to = to,
+				.hostname = q->conf->hostname,
+				.size_max = q->conf->queue.bounce_size_limit,
+				.expires_ms = e->arrived_ms + q->conf->queue.maximal_queue_lifetime,
+				.now_ms = r->arrived_ms,
+				.id = r->id};
+	struct buf text;
+	buf_init(&text);
+	bounce_write(&report, &text);
+	size_t len;
+	char *bytes = buf_steal(&text, &len);
+	r->size = len;
+	store->content = content_in_memory(bytes, len);
+	store->note.type = SPOOL_STORE;
+	store->reply_to = q->loop;
+	store->owner = m;
+	store->id = r->id;
+	log_event(LOG_LEVEL_INFO, "queued", "id", log_id(r->id), "from", "", "to", to, "nrcpt", "1",
+		  "size", log_number((int64_t)len), "report_of", log_id(m->id), NULL);
+	return store;
+}
+
+void message_end_round(struct qmgr *q, struct message *m)
+{
+	const struct conf_queue *limits = &q->conf->queue;
+	int64_t now_ms = clock_wall_ms();
+	if (m->cancelled && !m->kept) {
+		log_event(LOG_LEVEL_INFO, "done", "id", log_id(m->id), "age",
+			  log_seconds(now_ms - m->envelope->arrived_ms), "reason", "deleted", NULL);
+		release(q, m, false);
+		return;
+	}
+	if (m->envelope->returned)
+		give_up(m, "5.0.0", "returned by the postmaster");
+	else if (retry_expired(limits, m->envelope, now_ms))
+		give_up(m, "4.4.7", "delivery time expired");
+	else if (retry_warning_due(limits, m->envelope, now_ms))
+		owe_warnings(m);
+
+	const char *to = report_to(q, m);
+	bool null_sender = !m->envelope->sender[0];
+	if (!owes(m, null_sender)) {
+		finish_round(q, m);
+	} else if (!to) {
+		log_event(LOG_LEVEL_WARNING, "discarded", "id", log_id(m->id), "reason",
+			  "a bounce that can not be delivered is not bounced", NULL);
+		finish_round(q, m);
+	} else {
+		m->reporting = true;
+		q->edges.to_spool(q->edges.context, &write_report(q, m, to)->note);
+	}
+}
+
+void message_reported(struct qmgr *q, struct spool_store *store)
+{
+	struct message *m = store->owner;
+	bool stored = store->stored;
+	free(store);
+	m->reporting = false;
+	if (stored) {
+		metrics_add(METRIC_bounces, 1);
+		memset(m->owed, 0, m->envelope->nrcpt);
+		finish_round(q, m);
+		return;
+	}
+	/* Nothing that a report was owed for is recorded: the next round comes to it again. */
+	struct envelope *e = m->envelope;
+	for (uint32_t i = 0; i < e->nrcpt; i++)
+		if (m->owed[i] == REPORT_DELAYED + 1)
+			e->warned = false;
+	e->due_ms = retry_due_ms(&q->conf->queue, e, clock_wall_ms(), scheduler_chance(q));
+	release(q, m, true);
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: ISC */
+#include "qmgr/router.h"
+
+#include "base/mem.h"
+#include "qmgr/nexthop.h"
+#include "qmgr/outcome.h"
+#include "qmgr/pool.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+bool allowed_new_worker(const struct conf_queue *limits, int64_t concurrency, int64_t free_workers)
+{
+	if (free_workers <= 0)
+		return false;
+	return concurrency < limits->max_message_concurrency ||
+	       (double)concurrency < (double)limits->scale_max_concurrency * (double)free_workers;
+}
+
+const struct route *router_route(struct message *m, uint32_t recipient)
+{
+	return route_find(m->qmgr->routes, m->envelope->sender,
+			  m->envelope->rcpt[recipient].address);
+}
+
+struct job *router_job(struct message *m, const struct route *route)
+{
+	return job_get(m, transport_get(m->qmgr, route->by));
+}
+
+void router_end(struct message *m, uint32_t recipient, const struct route *route)
+{
+	static const struct outcome_context none;
+	struct verdict *v;
+	if (route->action == ROUTE_DISCARD)
+		v = verdict_printf(VERDICT_SENT, 0, "2.0.0", NULL, "discarded%s%s",
+				   *route->text ? ": " : "", route->text);
+	else
+		v = verdict_new(route->dsn[0] == '4' ? VERDICT_DEFERRED : VERDICT_FAILED, 0,
+				route->dsn, NULL, route->text);
+	outcome_apply(m, recipient, v, &none);
+	verdict_unref(v);
+}
+
+static bool allowed(const struct message *m)
+{
+	const struct conf_queue *limits = &m->qmgr->conf->queue;
+	return allowed_new_worker(limits, m->lookups,
+				  limits->router_concurrency_limit - m->qmgr->lookups);
+}
+
+/* False: it needs a look-up, and may not have one now. */
+static bool route(struct job *job, uint32_t recipient)
+{
+	struct message *m = job->message;
+	const struct route *way = router_route(m, recipient);
+	if (way->action != ROUTE_DELIVER) { /* since it was read, the tables have changed */
+		router_end(m, recipient, way);
+		job->routing--;
+		pool_free(job, 1);
+		return true;
+	}
+	struct nexthop *n = nexthop_of(job, recipient);
+	if (nexthop_known(n)) {
+		job_add_recipient(job, n, recipient);
+		return true;
+	}
+	if (n->asking == 0) {
+		if (!allowed(m))
+			return false;
+		m->lookups++;
+		m->qmgr->lookups++;
+		nexthop_ask(n, m, recipient);
+	}
+	nexthop_wait(n, job, recipient);
+	return true;
+}
+
+void router_add(struct job *job, uint32_t recipient)
+{
+	struct message *m = job->message;
+	if (route(job, recipient))
+		return;
+	if (m->nto_route == m->to_route_cap) {
+		m->to_route_cap = m->to_route_cap ? m->to_route_cap * 2 : 16;
+		m->to_route = mem_realloc(m->to_route, m->to_route_cap * sizeof *m->to_route);
+	}
+	m->to_route[m->nto_route++] = (struct waiting_recipient){job, recipient};
+	if (list_empty(&m->in_router))
+		list_append(&m->qmgr->to_route, &m->in_router);
+}
+
+static void forget(struct message *m)
+{
+	list_remove(&m->in_router);
+	free(m->to_route);
+	m->to_route = NULL;
+	m->to_route_first = m->nto_route = m->to_route_cap = 0;
+}
+
+static void run_message(struct message *m)
+{
+	while (m->to_route_first < m->nto_route) {
+		struct waiting_recipient *w = &m->to_route[m->to_route_first];
+		if (!route(w->job, w->recipient))
+			return;
+		m->to_route_first++;
+	}
+	forget(m);
+	message_check(m->qmgr, m);
+}
+
+void router_run(struct qmgr *q)
+{
+	if (!q->router_due)
+		return;
+	q->router_due = false;
+	list_each (link, tmp, &q->to_route) {
+		if (q->lookups >= q->conf->queue.router_concurrency_limit)
+			return;
+		run_message(list_entry(link, struct message, in_router));
+	}
+}
+
+void router_ended(struct message *m)
+{
+	assert(m->lookups > 0 && m->qmgr->lookups > 0);
+	m->lookups--;
+	m->qmgr->lookups--;
+	m->qmgr->router_due = true;
+}
+
+void router_drop(struct message *m)
+{
+	for (size_t i = m->to_route_first; i < m->nto_route; i++) {
+		struct job *job = m->to_route[i].job;
+		job->routing--;
+		pool_free(job, 1);
+	}
+	forget(m);
+}

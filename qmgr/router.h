@@ -1,0 +1,45 @@
+/* router.h - concurrent routing, shared fairly among messages.
+ *
+ * A recipient whose next hop is known gets its entry at once, and one whose next hop is being looked
+ * up waits with the others. Any other needs a look-up, of which so many are under way at once
+ * (router_concurrency_limit): FINCH's workers. Whose recipient gets the next:
+ *
+ *	next_router_job:	the first message, by age, with allowed_new_worker
+ *	allowed_new_worker:	fewer look-ups than max_message_concurrency, or than
+ *				scale_max_concurrency times those that are free
+ *
+ * So one message may have nearly all of them when nobody else wants any, and never holds up another.
+ *
+ * THREAD     qmgr.
+ * SEE        FINCH 2007.
+ */
+#ifndef QMGR_ROUTER_H
+#define QMGR_ROUTER_H
+
+#include "qmgr/job.h"
+#include "qmgr/message.h"
+
+const struct route *router_route(struct message *, uint32_t recipient);
+/* Good until the next is looked for. */
+
+struct job *router_job(struct message *, const struct route *);
+/* The job of its transport. */
+
+void router_end(struct message *, uint32_t recipient, const struct route *);
+/* Its route is its end, an error or discard: it has its verdict. */
+
+void router_add(struct job *, uint32_t recipient);
+/* Route it: it has its entry, or waits. */
+
+void router_run(struct qmgr *);
+/* Begin the look-ups that are allowed now. */
+
+void router_ended(struct message *); /* a look-up that this message began has its answer */
+
+void router_drop(struct message *);
+/* Forget recipients that wait for a look-up to begin. */
+
+bool allowed_new_worker(const struct conf_queue *, int64_t concurrency, int64_t free_workers);
+/* May a message that uses so many workers have one more? Pure. */
+
+#endif

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: ISC */
+#include "qmgr/transport.h"
+
+#include "base/mem.h"
+#include "qmgr/selection.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void take_settings(struct transport *t, struct conf *conf,
+			  const struct conf_transport *settings)
+{
+	struct conf *old = t->conf;
+	if (old)
+		t->rcpt_unused += settings->recipient_limit - t->settings->recipient_limit;
+	t->conf = conf_ref(conf);
+	t->settings = settings;
+	conf_unref(old);
+}
+
+struct transport *transport_get(struct qmgr *q, const struct conf_transport *settings)
+{
+	struct transport *t;
+	HASH_FIND_STR(q->transports, settings->title, t);
+	if (t)
+		return t;
+	t = mem_zalloc(sizeof *t);
+	t->title = mem_strdup(settings->title);
+	t->qmgr = q;
+	list_init(&t->jobs);
+	list_init(&t->idle);
+	list_init(&t->parked);
+	selection_init(t);
+	take_settings(t, q->conf, settings);
+	t->rcpt_unused = t->settings->recipient_limit;
+	HASH_ADD_KEYPTR(hh, q->transports, t->title, strlen(t->title), t);
+	return t;
+}
+
+void transports_configure(struct qmgr *q, struct conf *conf)
+{
+	for (int i = 0; i < conf->ntransport; i++) {
+		struct transport *t;
+		HASH_FIND_STR(q->transports, conf->transport[i].title, t);
+		if (t)
+			take_settings(t, conf, &conf->transport[i]);
+	}
+}
+
+bool transport_full(const struct transport *t)
+{
+	int64_t limit = t->settings->connection_limit;
+	return limit > 0 && t->connections >= limit;
+}
+
+void transports_free(struct qmgr *q)
+{
+	struct transport *t, *tmp;
+	HASH_ITER(hh, q->transports, t, tmp)
+	{
+		HASH_DEL(q->transports, t);
+		selection_fini(t);
+		conf_unref(t->conf);
+		free(t->title);
+		free(t);
+	}
+}

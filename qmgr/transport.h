@@ -1,0 +1,71 @@
+/* transport.h - a named set of limits, and the work that is under way in it.
+ *
+ * OWNERSHIP  The scheduler's table; a transport stays until the program ends, since sites and jobs
+ *            refer to it. It holds a reference on the configuration that its settings lie in.
+ * THREAD     qmgr.
+ * SEE        POSTFIX SCHEDULER_README, "The structures used by nqmgr".
+ */
+#ifndef QMGR_TRANSPORT_H
+#define QMGR_TRANSPORT_H
+
+#include "qmgr/heap.h"
+#include "qmgr/scheduler.h"
+
+#include <stdbool.h>
+#include <uthash.h>
+
+enum site_state {
+	SITE_QUIET,  /* nothing waits that can be selected, or nothing can be done about it now */
+	SITE_PLACED, /* a ready connection has a free place */
+	SITE_HUNGRY, /* would open a connection */
+	SITE_STATES
+};
+
+enum { SIZE_CLASSES = 200 };
+
+struct candidate_cache {
+	const struct job *current; /* for which was searched */
+	struct job *best;	   /* or NULL */
+	uint64_t shelved;
+	int64_t looked_ms;
+	bool may_open;
+};
+
+struct transport {
+	char *title;
+	struct conf *conf;
+	const struct conf_transport *settings;
+	struct qmgr *qmgr;
+	struct list jobs; /* struct job, oldest message first */
+	int connections;  /* of all its sites */
+	int ending;	  /* of them, told to close */
+	struct list idle; /* struct conn: ready and carrying nothing, the longest first */
+
+	/* selection.h */
+	struct heap sites[SITE_STATES];		      /* struct site */
+	struct heap sizes[SITE_STATES][SIZE_CLASSES]; /* struct shelf */
+	uint64_t turns;				      /* selections so far */
+	uint64_t shelved; /* changes of what the search for a candidate looks at */
+	struct candidate_cache candidate_cache;
+
+	/* pool.h */
+	int64_t rcpt_count;	 /* recipients in memory */
+	int64_t rcpt_unused;	 /* slots not lent; below 0: of the extra pool */
+	struct job *next_unread; /* the oldest whose message has unread recipients, or NULL */
+
+	struct list parked; /* struct job: may not have another connection now, see dispatch.h */
+	bool unpark;	    /* some of them may again */
+	UT_hash_handle hh;
+};
+
+struct transport *transport_get(struct qmgr *, const struct conf_transport *);
+/* By title; made at first use. */
+
+void transports_configure(struct qmgr *, struct conf *);
+/* Let every transport take its settings from this configuration; one that is no longer in it keeps
+ * what it had. */
+
+bool transport_full(const struct transport *);
+void transports_free(struct qmgr *);
+
+#endif

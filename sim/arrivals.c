@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: ISC */
+#include "sim/arrivals.h"
+
+#include "base/mem.h"
+#include "sim/trace.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct arrival *arrivals_add(struct arrivals *a, int64_t at_us, uint64_t size, uint32_t nrcpt)
+{
+	if (a->n == a->cap) {
+		a->cap = a->cap ? a->cap * 2 : 64;
+		a->item = mem_realloc(a->item, (size_t)a->cap * sizeof *a->item);
+	}
+	a->item[a->n] = (struct arrival){at_us, size, nrcpt, 0,
+					 mem_zalloc(nrcpt * sizeof *a->item->domain)};
+	return &a->item[a->n++];
+}
+
+const char *arrivals_keep(struct arrivals *a, char *word)
+{
+	a->word = mem_realloc(a->word, (size_t)(a->nword + 1) * sizeof *a->word);
+	return a->word[a->nword++] = word;
+}
+
+const char *arrivals_domain(struct arrivals *a, const struct spread *s, struct dice *dice,
+			    uint32_t number)
+{
+	const char *word = spread_word(s, dice), *mark = strchr(word, '#');
+	if (!mark)
+		return word;
+	return arrivals_keep(a, mem_printf("%.*s%u%s", (int)(mark - word), word, number, mark + 1));
+}
+
+/* When the next message comes; i: how many have come before it. */
+static double next_ms(const struct scenario_arrival *s, struct dice *dice, int64_t i, double last)
+{
+	double gap = s->rate.events ? (double)s->rate.per_ms / (double)s->rate.events : 0;
+	switch ((enum scenario_distribution)s->distribution) {
+	case ARRIVE_POISSON:
+		return last + dice_gap(dice, gap);
+	case ARRIVE_UNIFORM:
+		return (double)s->start + dice_part(dice) * (double)s->within;
+	case ARRIVE_BURSTS:
+		return (double)(s->start + i / s->burst * s->interval);
+	default:
+		return (double)s->start + gap * (double)i;
+	}
+}
+
+static void make_section(struct arrivals *a, const struct scenario_arrival *s, struct dice *dice)
+{
+	double at_ms = (double)s->start;
+	for (int64_t i = 0; i < s->messages; i++) {
+		at_ms = next_ms(s, dice, i, at_ms);
+		uint32_t n = (uint32_t)spread_number(&s->recipient_spread, dice);
+		uint64_t size = (uint64_t)spread_number(&s->size_spread, dice);
+		struct arrival *one = arrivals_add(a, (int64_t)(at_ms * 1000), size, n);
+		for (uint32_t r = 0; r < n; r++)
+			one->domain[r] = arrivals_domain(a, &s->domain_spread, dice, r + 1);
+	}
+}
+
+/* What came together keeps the order of the file: glibc's qsort need not be stable. */
+static int by_time(const void *a, const void *b)
+{
+	const struct arrival *x = a, *y = b;
+	if (x->at_us != y->at_us)
+		return x->at_us < y->at_us ? -1 : 1;
+	return (x->number > y->number) - (x->number < y->number);
+}
+
+static void sort(struct arrivals *a)
+{
+	for (int i = 0; i < a->n; i++)
+		a->item[i].number = i;
+	if (a->n > 0)
+		qsort(a->item, (size_t)a->n, sizeof *a->item, by_time);
+}
+
+bool arrivals_make(struct arrivals *a, const struct scenario *s, uint64_t seed, struct buf *errors)
+{
+	struct conf_faults faults = {0};
+	*a = (struct arrivals){0};
+	for (int i = 0; i < s->narrival; i++) {
+		struct dice dice;
+		dice_init(&dice, seed, s->arrival[i].title);
+		if (*s->arrival[i].trace)
+			trace_read(a, s, &s->arrival[i], &dice, &faults);
+		else
+			make_section(a, &s->arrival[i], &dice);
+	}
+	sort(a);
+	bool good = faults.n == 0;
+	conf_faults_say(&faults, errors);
+	conf_faults_fini(&faults);
+	return good;
+}
+
+void arrivals_fini(struct arrivals *a)
+{
+	for (int i = 0; i < a->n; i++)
+		free(a->item[i].domain);
+	for (int i = 0; i < a->nword; i++)
+		free(a->word[i]);
+	free(a->item);
+	free(a->word);
+	*a = (struct arrivals){0};
+}

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: ISC */
+/* Early binding, as Postfix does it: an agent takes an entry, and only then looks for a
+ * connection. An attempt that fails, after all hosts were tried, defers the entry and is negative
+ * feedback. Windows, selection and verdicts are qmgr's own. */
+#include "sim/model_host.h"
+#include "sim/watch.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "qmgr/job.h"
+#include "qmgr/message.h"
+#include "qmgr/outcome.h"
+#include "qmgr/pool.h"
+#include "qmgr/site.h"
+#include "spool/spool.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { CACHE_MS = 2000, HOSTS_TRIED = 5 };
+
+struct agent {
+	struct stage *stage;
+	struct site *site;
+	struct entry *entry;
+	struct session *session; /* what it delivers by */
+	int host, ntried;	 /* index in the site's hosts */
+	int cause;		 /* of the last failure */
+	struct timer timer;
+	struct list link;
+};
+
+/* A connection, of an agent or kept for the next. */
+struct session {
+	struct stage *stage;
+	char *site;
+	int64_t most_us; /* no reuse after this time; 0: for ever */
+	struct attempt attempt;
+	struct timer idle;
+	struct list link; /* stage->cached */
+};
+
+static void session_free(struct session *s)
+{
+	attempt_close(&s->attempt);
+	timer_stop(&s->stage->events, &s->idle);
+	list_remove(&s->link);
+	free(s->site);
+	free(s);
+}
+
+static void on_session_idle(void *owner)
+{
+	session_free(owner);
+}
+
+static struct session *take_cached(struct stage *st, const struct site *site)
+{
+	list_each (link, tmp, &st->cached) {
+		struct session *s = list_entry(link, struct session, link);
+		if (strcmp(s->site, site->key) != 0)
+			continue;
+		list_remove(&s->link);
+		timer_stop(&st->events, &s->idle);
+		return s;
+	}
+	return NULL;
+}
+
+static void record_sent(struct agent *a, const bool *sent, struct verdict **verdict)
+{
+	struct entry *e = a->entry;
+	struct qmgr *q = a->stage->q;
+	struct spool_delivered *note = mem_zalloc(sizeof *note + e->n * sizeof note->of[0]);
+	note->note.type = SPOOL_DELIVERED;
+	note->id = e->peer->job->message->id;
+	for (uint32_t i = 0; i < e->n; i++) {
+		if (!sent[i])
+			continue;
+		note->of[note->n].recipient = e->recipient[i];
+		note->of[note->n++].verdict = verdict_ref(verdict[i]);
+	}
+	if (note->n > 0)
+		q->edges.to_spool(q->edges.context, &note->note);
+	else
+		free(note);
+}
+
+static void apply(struct agent *a, struct verdict **verdict)
+{
+	struct entry *e = a->entry;
+	struct outcome_context context = {.site = a->site, .transport = a->site->transport};
+	bool *sent = mem_zalloc(e->n);
+	for (uint32_t i = 0; i < e->n; i++)
+		sent[i] = verdict[i]->class == VERDICT_SENT;
+	record_sent(a, sent, verdict);
+	for (uint32_t i = 0; i < e->n; i++) {
+		outcome_apply(e->peer->job->message, e->recipient[i], verdict[i], &context);
+		verdict_unref(verdict[i]);
+	}
+	free(sent);
+}
+
+static void forget_entry(struct entry *e)
+{
+	pool_free(e->peer->job, e->n);
+	job_entry_done(e);
+}
+
+/* The entry has its verdicts: the agent is gone. */
+static void retire(struct agent *a)
+{
+	struct stage *st = a->stage;
+	struct site *s = a->site;
+	struct job *job = a->entry->peer->job;
+	tally_window(st->tally, s->key, s->window.concurrency);
+	forget_entry(a->entry);
+	job->concurrency--;
+	s->busy--;
+	s->transport->connections--;
+	st->agents_busy--;
+	site_delivery_ended(s);
+	watch_ended(st, s->key);
+	site_touch(s);
+	list_remove(&a->link);
+	free(a);
+	message_check(st->q, job->message);
+	scheduler_settle(st->q);
+}
+
+static struct verdict **verdicts_new(const struct agent *a)
+{
+	return mem_zalloc(a->entry->n * sizeof(struct verdict *));
+}
+
+static void fail(struct agent *a)
+{
+	struct site *s = a->site;
+	struct verdict *why = cause_verdict((enum cause)a->cause, VERDICT_DEFERRED, s->name);
+	struct verdict **verdict = verdicts_new(a);
+	for (uint32_t i = 0; i < a->entry->n; i++)
+		verdict[i] = verdict_ref(why);
+	apply(a, verdict);
+	free(verdict);
+	verdict_unref(s->last_failure);
+	s->last_failure = why;
+	if (window_on_failure(&s->window, s->transport->settings))
+		s->dead_until_ms = scheduler_now_ms(a->stage->q) +
+				   a->stage->q->conf->queue.minimal_backoff_time;
+	retire(a);
+}
+
+static void keep_session(struct agent *a)
+{
+	struct session *s = a->session;
+	bool old = s->most_us > 0 && a->stage->now_us >= s->most_us;
+	if (old || !a->stage->scenario->simulation.connection_cache) {
+		session_free(s);
+		return;
+	}
+	list_prepend(&a->stage->cached, &s->link);
+	stage_after(a->stage, &s->idle, stage_us(CACHE_MS));
+}
+
+static void on_delivered(void *owner)
+{
+	struct agent *a = owner;
+	struct model_host *h = a->session->attempt.host;
+	bool broken = host_breaks(h);
+	enum verdict_class lost = dice_happens(&h->dice, 0.5) ? VERDICT_IN_DOUBT : VERDICT_DEFERRED;
+	struct verdict **verdict = verdicts_new(a);
+	for (uint32_t i = 0; i < a->entry->n; i++)
+		verdict[i] =
+			broken ? cause_verdict(CAUSE_LOST, lost, h->is->title) : host_verdict(h);
+	a->stage->tally->transactions += !broken;
+	if (broken)
+		session_free(a->session);
+	else
+		keep_session(a);
+	apply(a, verdict);
+	free(verdict);
+	window_on_success(&a->site->window, a->site->transport->settings, a->site->busy);
+	retire(a);
+}
+
+static void deliver(struct agent *a)
+{
+	uint64_t size = a->entry->peer->job->message->content->size;
+	stage_after(a->stage, &a->timer,
+		    host_transaction_us(a->session->attempt.host, a->entry->n, size, true));
+}
+
+static void connect_next(struct agent *a);
+
+static void on_attempt(void *owner, int cause)
+{
+	struct agent *a = owner;
+	if (cause == CAUSE_NONE) {
+		a->stage->tally->connected++;
+		deliver(a);
+		return;
+	}
+	a->stage->tally->useless[cause]++;
+	a->cause = cause;
+	session_free(a->session);
+	a->session = NULL;
+	connect_next(a);
+}
+
+/* In order of preference; of equals, from one at random on. */
+static struct host *next_host(struct agent *a)
+{
+	const struct site *s = a->site;
+	if (a->ntried >= HOSTS_TRIED || a->ntried >= s->nhost)
+		return NULL;
+	int first = 0, n = 0;
+	while (first + n <= a->ntried) {
+		first += n;
+		for (n = 1; first + n < s->nhost; n++)
+			if (s->hosts[first + n].preference != s->hosts[first].preference)
+				break;
+	}
+	if (a->ntried == first)
+		a->host = (int)dice_between(&a->stage->dice, 0, n - 1);
+	return s->hosts[first + (a->host + a->ntried++) % n].host;
+}
+
+static void connect_next(struct agent *a)
+{
+	struct host *host = next_host(a);
+	if (!host) {
+		fail(a);
+		return;
+	}
+	int64_t age_ms = a->site->transport->settings->connection_max_age;
+	struct session *s = a->session = mem_zalloc(sizeof *s);
+	s->stage = a->stage;
+	s->most_us = age_ms ? a->stage->now_us + stage_us(age_ms) : 0;
+	s->site = mem_strdup(a->site->key);
+	list_init(&s->link);
+	timer_init(&s->idle, on_session_idle, s);
+	s->attempt.ended = on_attempt;
+	s->attempt.owner = a;
+	a->stage->tally->connections++;
+	attempt_start(&s->attempt, model_host_at(a->stage, &host->address),
+		      a->site->transport->settings);
+}
+
+static void begin(void *owner)
+{
+	struct agent *a = owner;
+	timer_init(&a->timer, on_delivered, a);
+	a->session = take_cached(a->stage, a->site);
+	if (a->session) {
+		a->session->attempt.owner = a;
+		deliver(a);
+	} else {
+		connect_next(a);
+	}
+}
+
+/* Agents that are there already begin at once; others are started one after the other. */
+static int64_t time_to_start_us(struct stage *st)
+{
+	if (st->agents_busy <= st->agents_made)
+		return 0;
+	st->agents_made++;
+	if (st->agent_made_us < st->now_us)
+		st->agent_made_us = st->now_us;
+	st->agent_made_us += stage_us(st->scenario->simulation.agent_start);
+	return st->agent_made_us - st->now_us;
+}
+
+void model_agent_bind(void *context, struct peer *p)
+{
+	struct stage *st = context;
+	struct site *s = p->site;
+	struct agent *a = mem_zalloc(sizeof *a);
+	site_count_delivery(s);
+	watch_begun(st, s->key, s->transport->settings);
+	a->stage = st;
+	a->site = s;
+	a->entry = peer_take(p);
+	a->cause = CAUSE_OTHER;
+	timer_init(&a->timer, begin, a);
+	list_append(&st->agents, &a->link);
+	s->busy++;
+	s->transport->connections++;
+	st->agents_busy++;
+	stage_after(st, &a->timer, time_to_start_us(st));
+}
+
+void model_agent_fini(struct stage *st)
+{
+	list_each (link, tmp, &st->agents) {
+		struct agent *a = list_entry(link, struct agent, link);
+		if (a->session)
+			session_free(a->session);
+		forget_entry(a->entry);
+		free(a);
+	}
+	list_each (link, tmp, &st->cached)
+		session_free(list_entry(link, struct session, link));
+}

@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: ISC */
+#include "sim/model_host.h"
+
+#include "base/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct model_hosts {
+	int n;
+	struct model_host host[];
+};
+
+struct model_hosts *model_hosts_new(struct stage *st)
+{
+	int n = st->scenario->nhost;
+	struct model_hosts *hosts = mem_zalloc(sizeof *hosts + (size_t)n * sizeof hosts->host[0]);
+	hosts->n = n;
+	for (int i = 0; i < n; i++) {
+		struct model_host *h = &hosts->host[i];
+		h->stage = st;
+		h->is = &st->scenario->host[i];
+		dice_init(&h->dice, st->seed, h->is->title);
+		list_init(&h->waiting);
+	}
+	return hosts;
+}
+
+void model_hosts_free(struct model_hosts **hosts)
+{
+	free(*hosts);
+	*hosts = NULL;
+}
+
+struct model_host *model_host_number(struct stage *st, int i)
+{
+	return &st->hosts->host[i];
+}
+
+static bool same(const union address *a, const union address *b)
+{
+	if (a->sa.sa_family != b->sa.sa_family)
+		return false;
+	if (a->sa.sa_family == AF_INET)
+		return a->in.sin_addr.s_addr == b->in.sin_addr.s_addr;
+	return memcmp(&a->in6.sin6_addr, &b->in6.sin6_addr, sizeof a->in6.sin6_addr) == 0;
+}
+
+struct model_host *model_host_at(struct stage *st, const union address *address)
+{
+	for (int i = 0; i < st->hosts->n; i++)
+		if (same(&st->hosts->host[i].is->address, address))
+			return &st->hosts->host[i];
+	return NULL;
+}
+
+static bool out(const struct model_host *h)
+{
+	int64_t now_ms = h->stage->now_us / 1000;
+	for (int i = 0; i < h->is->nspan; i++)
+		if (now_ms >= h->is->span[i].from_ms && now_ms < h->is->span[i].to_ms)
+			return true;
+	return false;
+}
+
+static int64_t noisy_us(struct model_host *h, int64_t ms)
+{
+	return dice_noisy(&h->dice, stage_us(ms), h->is->noise_part);
+}
+
+static void wait_until(struct attempt *a, int64_t at_us)
+{
+	stage_after(a->host->stage, &a->timer, at_us - a->host->stage->now_us);
+}
+
+static void end(struct attempt *a, int cause)
+{
+	if (cause != CAUSE_NONE)
+		attempt_close(a);
+	a->ended(a->owner, cause);
+}
+
+static bool has_room(const struct model_host *h)
+{
+	int64_t limit = h->is->connection_limit;
+	return limit == 0 || h->serving < limit;
+}
+
+static void serve(struct attempt *a)
+{
+	int64_t greeting_us = noisy_us(a->host, a->host->is->greeting);
+	a->host->serving++;
+	a->state = ATTEMPT_GREETED;
+	if (greeting_us > a->greeting_timeout_us) {
+		a->fate = CAUSE_GREETING_TIMEOUT;
+		greeting_us = a->greeting_timeout_us;
+	}
+	stage_after(a->host->stage, &a->timer, greeting_us);
+}
+
+static void wait_in_backlog(struct attempt *a)
+{
+	a->state = ATTEMPT_WAITING;
+	a->host->nwaiting++;
+	list_append(&a->host->waiting, &a->in_waiting);
+	wait_until(a, a->host->stage->now_us + a->greeting_timeout_us);
+}
+
+/* Nothing answers, or nothing more: it tries again after a gap that doubles, until it is too
+ * late. */
+static void knock_later(struct attempt *a)
+{
+	int64_t again_us = a->host->stage->now_us + a->gap_us;
+	a->state = ATTEMPT_KNOCKING;
+	if (a->gap_us == 0 || again_us > a->deadline_us)
+		again_us = a->deadline_us;
+	a->gap_us *= 2;
+	wait_until(a, again_us);
+}
+
+static void beyond(struct attempt *a)
+{
+	struct model_host *h = a->host;
+	if (h->is->beyond == BEYOND_421) {
+		a->fate = CAUSE_TOO_MANY;
+		stage_after(h->stage, &a->timer, noisy_us(h, h->is->greeting));
+		return;
+	}
+	if (a->state == ATTEMPT_CONNECTING && h->is->beyond == BEYOND_MUTE)
+		a->deadline_us = h->stage->now_us + a->greeting_timeout_us;
+	knock_later(a);
+}
+
+static void arrive(struct attempt *a)
+{
+	struct model_host *h = a->host;
+	if (has_room(h) && list_empty(&h->waiting))
+		serve(a);
+	else if (h->nwaiting < h->is->backlog)
+		wait_in_backlog(a);
+	else
+		beyond(a);
+}
+
+static int too_late(const struct attempt *a)
+{
+	bool mute = a->host->is->beyond == BEYOND_MUTE && a->state == ATTEMPT_KNOCKING;
+	return mute || a->state == ATTEMPT_WAITING ? CAUSE_GREETING_TIMEOUT : CAUSE_CONNECT_TIMEOUT;
+}
+
+static void on_timer(void *owner)
+{
+	struct attempt *a = owner;
+	bool late = a->host->stage->now_us >= a->deadline_us;
+	if (a->fate != CAUSE_NONE) {
+		end(a, a->fate);
+	} else if (a->state == ATTEMPT_GREETED) {
+		a->state = ATTEMPT_READY;
+		end(a, CAUSE_NONE);
+	} else if (a->state == ATTEMPT_WAITING || (a->state == ATTEMPT_KNOCKING && late)) {
+		end(a, too_late(a));
+	} else {
+		arrive(a);
+	}
+}
+
+/* What is settled before a packet is sent. */
+static int fate_of(struct model_host *h)
+{
+	if (out(h))
+		return h->is->outage == OUTAGE_REFUSED ? CAUSE_REFUSED : CAUSE_CONNECT_TIMEOUT;
+	return dice_happens(&h->dice, h->is->refused_part) ? CAUSE_REFUSED : CAUSE_NONE;
+}
+
+void attempt_start(struct attempt *a, struct model_host *h, const struct conf_transport *t)
+{
+	int64_t connect_us = noisy_us(h, h->is->connect), most_us = stage_us(t->connect_timeout);
+	a->host = h;
+	a->state = ATTEMPT_CONNECTING;
+	a->fate = fate_of(h);
+	a->began_us = h->stage->now_us;
+	a->deadline_us = a->began_us + most_us;
+	a->gap_us = stage_us(h->is->retransmit);
+	a->greeting_timeout_us = stage_us(t->greeting_timeout);
+	timer_init(&a->timer, on_timer, a);
+	list_init(&a->in_waiting);
+	if (a->fate == CAUSE_CONNECT_TIMEOUT || connect_us > most_us) {
+		a->fate = CAUSE_CONNECT_TIMEOUT;
+		connect_us = most_us;
+	}
+	stage_after(h->stage, &a->timer, connect_us);
+}
+
+/* Who has waited longest is served. */
+static void serve_next(struct model_host *h)
+{
+	struct list *first = list_first(&h->waiting);
+	if (!first || !has_room(h))
+		return;
+	list_remove(first);
+	h->nwaiting--;
+	serve(list_entry(first, struct attempt, in_waiting));
+}
+
+void attempt_close(struct attempt *a)
+{
+	struct model_host *h = a->host;
+	if (a->state == ATTEMPT_NONE)
+		return;
+	timer_stop(&h->stage->events, &a->timer);
+	h->serving -= a->state == ATTEMPT_GREETED || a->state == ATTEMPT_READY;
+	h->nwaiting -= a->state == ATTEMPT_WAITING;
+	list_remove(&a->in_waiting);
+	a->state = ATTEMPT_NONE;
+	serve_next(h);
+}
+
+int64_t host_transaction_us(struct model_host *h, uint32_t nrcpt, uint64_t size, bool first)
+{
+	int64_t us = noisy_us(h, h->is->transaction + h->is->recipient * nrcpt);
+	if (first)
+		us += noisy_us(h, h->is->round_trip);
+	if (h->is->bandwidth > 0)
+		us += (int64_t)((double)size * 1e6 / (double)h->is->bandwidth);
+	return us;
+}
+
+bool host_breaks(struct model_host *h)
+{
+	return out(h) || dice_happens(&h->dice, h->is->broken_part);
+}
+
+struct verdict *host_verdict(struct model_host *h)
+{
+	double at = dice_part(&h->dice);
+	if (at < h->is->deferred_part)
+		return cause_verdict(CAUSE_REPLY, VERDICT_DEFERRED, h->is->title);
+	if (at < h->is->deferred_part + h->is->failed_part)
+		return verdict_new(VERDICT_FAILED, 550, "5.1.1", h->is->title, "no such user");
+	return verdict_new(VERDICT_SENT, 250, "2.0.0", h->is->title, "taken");
+}

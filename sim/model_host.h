@@ -1,0 +1,72 @@
+/* model_host.h - a host: how long it takes, how many it serves, how it fails.
+ *
+ *	attempt_start()
+ *	    +-- outage, refused ----------------------------------> CAUSE_REFUSED, _CONNECT_TIMEOUT
+ *	    v connect
+ *	  arrived -- served: connection_limit not reached -- greeting --> CAUSE_NONE: it is ready
+ *	    |          ^
+ *	    +-- waits in the backlog --------------------- too long ----> CAUSE_GREETING_TIMEOUT
+ *	    |
+ *	    +-- beyond both: 421 ---------------------------------------> CAUSE_TOO_MANY
+ *	                     drop: knocks again until --------------------> CAUSE_CONNECT_TIMEOUT
+ *	                     mute: the same; it believes itself connected > CAUSE_GREETING_TIMEOUT
+ *
+ * OWNERSHIP  An attempt lies in the object that connects. The stage owns the hosts.
+ * THREAD     main.
+ * ERRORS     None.
+ */
+#ifndef SIM_MODEL_HOST_H
+#define SIM_MODEL_HOST_H
+
+#include "sim/stage.h"
+
+enum { CAUSE_NONE = -1 };
+
+enum attempt_state {
+	ATTEMPT_NONE,
+	ATTEMPT_CONNECTING,
+	ATTEMPT_WAITING, /* in the backlog */
+	ATTEMPT_KNOCKING,
+	ATTEMPT_GREETED, /* served; on its way to being ready */
+	ATTEMPT_READY,
+};
+
+struct model_host {
+	struct stage *stage;
+	const struct scenario_host *is;
+	struct dice dice;
+	int serving;
+	int nwaiting;
+	struct list waiting; /* struct attempt */
+};
+
+struct attempt {
+	struct model_host *host;
+	enum attempt_state state;
+	int fate; /* enum cause when it has failed already and only the word of it is on its way */
+	int64_t began_us, deadline_us, gap_us, greeting_timeout_us;
+	struct timer timer;
+	struct list in_waiting;
+	void (*ended)(void *owner, int cause);
+	void *owner;
+};
+
+struct model_hosts *model_hosts_new(struct stage *);
+void model_hosts_free(struct model_hosts **);
+struct model_host *model_host_at(struct stage *, const union address *); /* any port */
+struct model_host *model_host_number(struct stage *, int i);
+
+void attempt_start(struct attempt *, struct model_host *, const struct conf_transport *);
+void attempt_close(struct attempt *);
+/* In any state: the connection, or what was to become one, is gone. */
+
+int64_t host_transaction_us(struct model_host *, uint32_t nrcpt, uint64_t size, bool first);
+/* How long it takes; first: nothing is under way before it, so that it waits for the distance. */
+
+bool host_breaks(struct model_host *);
+/* Is the connection lost in this transaction? In an outage always. */
+
+struct verdict *host_verdict(struct model_host *);
+/* On one recipient of a transaction that came to its end. */
+
+#endif

@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: ISC */
+/* The queue as the scheduler sees it: arrivals as far as there is credit, what is put off until it
+ * is due, incoming and deferred by turns. It also is the witness: no recipient may be lost, and
+ * none may come to two final verdicts. */
+#include "sim/stage.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "spool/spool.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+enum kept_state { KEPT_INCOMING, KEPT_ACTIVE, KEPT_DEFERRED, KEPT_DUE, KEPT_DONE, KEPT_FOR_EVER };
+
+struct kept {
+	struct model_spool *in;
+	uint32_t number;
+	enum kept_state state;
+	struct envelope *envelope; /* while it is not with qmgr */
+	struct list link;
+	struct timer due;
+	struct kept_recipient {
+		uint32_t tries;
+		bool final, put_off;
+	} rcpt[];
+};
+
+struct model_spool {
+	struct stage *stage;
+	int64_t credit, active, open; /* open: will be tried, now or later */
+	int next_arrival;
+	struct timer arrive;
+	struct list incoming, due;
+	bool due_turn;
+	struct kept **kept; /* by number */
+	struct content_file *blank;
+};
+
+static void hand_over(struct model_spool *s, struct kept *k)
+{
+	struct spool_arrival *a = mem_zalloc(sizeof *a);
+	a->note.type = SPOOL_ARRIVAL;
+	a->first = k->state == KEPT_INCOMING;
+	a->envelope = k->envelope;
+	a->content = content_in_file(s->blank, 0, k->envelope->size);
+	k->envelope = NULL;
+	k->state = KEPT_ACTIVE;
+	list_remove(&k->link);
+	s->credit--;
+	s->active++;
+	stage_post(s->stage, &a->note);
+}
+
+static void run(struct model_spool *s)
+{
+	while (s->credit > 0) {
+		bool due = !list_empty(&s->due), incoming = !list_empty(&s->incoming);
+		if (!due && !incoming)
+			return;
+		if (due && incoming)
+			s->due_turn = !s->due_turn;
+		struct list *from = due && (!incoming || s->due_turn) ? &s->due : &s->incoming;
+		hand_over(s, list_entry(list_first(from), struct kept, link));
+	}
+}
+
+static void on_due(void *owner)
+{
+	struct kept *k = owner;
+	k->state = KEPT_DUE;
+	list_append(&k->in->due, &k->link);
+	run(k->in);
+}
+
+static void take_in(struct model_spool *s, int number)
+{
+	const struct arrival *a = &s->stage->arrivals->item[number];
+	struct kept *k = mem_zalloc(sizeof *k + a->nrcpt * sizeof k->rcpt[0]);
+	k->in = s;
+	k->number = (uint32_t)number;
+	timer_init(&k->due, on_due, k);
+	struct envelope *e = k->envelope = envelope_new();
+	e->id = (uint64_t)number + 1;
+	e->arrived_ms = clock_wall_ms();
+	e->sender = mem_strdup("sender@sim.test");
+	e->size = a->size;
+	for (uint32_t i = 0; i < a->nrcpt; i++) {
+		char address[320];
+		snprintf(address, sizeof address, "r%u@%s", i, a->domain[i]);
+		envelope_add(e, address);
+	}
+	s->kept[number] = k;
+	s->open++;
+	list_append(&s->incoming, &k->link);
+	s->stage->tally->messages++;
+	s->stage->tally->recipients += a->nrcpt;
+}
+
+static void wait_for_next(struct model_spool *s)
+{
+	const struct arrivals *a = s->stage->arrivals;
+	if (s->next_arrival < a->n)
+		stage_after(s->stage, &s->arrive,
+			    a->item[s->next_arrival].at_us - s->stage->now_us);
+}
+
+static void on_arrive(void *owner)
+{
+	struct model_spool *s = owner;
+	const struct arrivals *a = s->stage->arrivals;
+	while (s->next_arrival < a->n && a->item[s->next_arrival].at_us <= s->stage->now_us)
+		take_in(s, s->next_arrival++);
+	wait_for_next(s);
+	run(s);
+}
+
+struct model_spool *model_spool_new(struct stage *st)
+{
+	struct model_spool *s = mem_zalloc(sizeof *s);
+	s->stage = st;
+	s->kept = mem_zalloc((size_t)(st->arrivals->n + 1) * sizeof(struct kept *));
+	s->blank = model_disk_blank();
+	list_init(&s->incoming);
+	list_init(&s->due);
+	timer_init(&s->arrive, on_arrive, s);
+	wait_for_next(s);
+	return s;
+}
+
+void model_spool_free(struct model_spool **sp)
+{
+	struct model_spool *s = *sp;
+	for (int i = 0; i < s->next_arrival; i++) {
+		envelope_free(&s->kept[i]->envelope);
+		free(s->kept[i]);
+	}
+	content_file_unref(s->blank);
+	free(s->kept);
+	free(s);
+	*sp = NULL;
+}
+
+/* The message that a note speaks of: it must be with qmgr. */
+static struct kept *active(struct model_spool *s, uint64_t id, const char *note)
+{
+	if (id >= 1 && id <= (uint64_t)s->next_arrival && s->kept[id - 1]->state == KEPT_ACTIVE)
+		return s->kept[id - 1];
+	tally_fault(s->stage->tally, "%s of message %d, which is not being worked on", note,
+		    (int)id);
+	return NULL;
+}
+
+static int64_t age_ms(const struct model_spool *s, const struct kept *k)
+{
+	return (s->stage->now_us - s->stage->arrivals->item[k->number].at_us) / 1000;
+}
+
+static void check_patience(struct model_spool *s, struct kept *k, uint32_t i)
+{
+	int64_t patience = s->stage->scenario->simulation.patience;
+	if (k->rcpt[i].tries == 0 && !k->rcpt[i].final && patience > 0 && age_ms(s, k) > patience)
+		tally_fault(s->stage->tally,
+			    "recipient %u of message %u had no verdict for %d seconds", i,
+			    k->number + 1, (int)(age_ms(s, k) / 1000));
+}
+
+static void final(struct model_spool *s, struct kept *k, uint32_t i, enum verdict_class class)
+{
+	const struct arrival *a = &s->stage->arrivals->item[k->number];
+	struct tally *t = s->stage->tally;
+	if (i >= a->nrcpt || k->rcpt[i].final ||
+	    (class != VERDICT_SENT && class != VERDICT_FAILED)) {
+		tally_fault(t, "recipient %u of message %u: a second final verdict, or none", i,
+			    k->number + 1);
+		return;
+	}
+	check_patience(s, k, i);
+	k->rcpt[i].final = true;
+	if (class == VERDICT_SENT) {
+		t->sent++;
+		tally_wait(t, a->nrcpt, a->size, age_ms(s, k));
+	} else {
+		t->failed++;
+	}
+}
+
+static void delivered(struct model_spool *s, struct spool_delivered *d)
+{
+	struct kept *k = active(s, d->id, "verdicts");
+	for (uint32_t i = 0; i < d->n; i++) {
+		/* That it is in doubt is recorded, and is not the end. */
+		if (k && d->of[i].verdict->class != VERDICT_IN_DOUBT)
+			final(s, k, d->of[i].recipient, d->of[i].verdict->class);
+		verdict_unref(d->of[i].verdict);
+	}
+	free(d);
+}
+
+/* What the last round has put off; a round tries each recipient once. */
+static void put_off(struct model_spool *s, struct kept *k, const struct envelope *e)
+{
+	struct tally *t = s->stage->tally;
+	for (uint32_t i = 0; i < e->nrcpt; i++) {
+		const struct recipient *r = &e->rcpt[i];
+		if (r->done != k->rcpt[i].final)
+			tally_fault(t, "recipient %u of message %u: its verdict was not recorded",
+				    i, k->number + 1);
+		if (r->done)
+			continue;
+		if (r->tries == k->rcpt[i].tries) {
+			tally_fault(t, "recipient %u of message %u was put off without a verdict",
+				    i, k->number + 1);
+			continue;
+		}
+		check_patience(s, k, i);
+		k->rcpt[i].tries = r->tries;
+		if (r->last->class == VERDICT_IN_DOUBT)
+			t->in_doubt++;
+		t->deferrals[cause_of(r->last)]++;
+		t->deferred += !k->rcpt[i].put_off;
+		k->rcpt[i].put_off = true;
+	}
+}
+
+static void keep(struct model_spool *s, struct kept *k, struct envelope *e)
+{
+	put_off(s, k, e);
+	k->envelope = e;
+	if (!s->stage->scenario->simulation.retries) {
+		k->state = KEPT_FOR_EVER;
+		s->open--;
+		return;
+	}
+	k->state = KEPT_DEFERRED;
+	stage_after(s->stage, &k->due, stage_us(e->due_ms - clock_wall_ms()));
+}
+
+static void finished(struct model_spool *s, struct kept *k)
+{
+	for (uint32_t i = 0; i < s->stage->arrivals->item[k->number].nrcpt; i++)
+		if (!k->rcpt[i].final)
+			tally_fault(s->stage->tally, "recipient %u of message %u is lost", i,
+				    k->number + 1);
+	k->state = KEPT_DONE;
+	s->open--;
+	s->stage->tally->done++;
+}
+
+static void release(struct model_spool *s, struct spool_release *r)
+{
+	struct kept *k = active(s, r->id, "a release");
+	if (k) {
+		s->active--;
+		s->credit++;
+		list_init(&k->link);
+		if (r->envelope)
+			keep(s, k, r->envelope);
+		else
+			finished(s, k);
+	} else {
+		envelope_free(&r->envelope);
+	}
+	free(r);
+	run(s);
+}
+
+void model_spool_note(void *context, struct note *note)
+{
+	struct model_spool *s = ((struct stage *)context)->spool;
+	switch (note->type) {
+	case SPOOL_CREDIT:
+		s->credit += ((struct spool_credit *)note)->n;
+		free(note);
+		run(s);
+		break;
+	case SPOOL_DELIVERED:
+		delivered(s, (struct spool_delivered *)note);
+		break;
+	case SPOOL_RELEASE:
+		release(s, (struct spool_release *)note);
+		break;
+	case SPOOL_STORE:
+		model_disk_store(s->stage, (struct spool_store *)note);
+		break;
+	default:
+		tally_fault(s->stage->tally, "a note of type %d to the spool", note->type);
+		free(note);
+	}
+}
+
+bool model_spool_done(const struct model_spool *s)
+{
+	return s->open == 0 && s->next_arrival == s->stage->arrivals->n;
+}
+
+int64_t model_spool_active(const struct model_spool *s)
+{
+	return s->active;
+}
+
+void model_spool_end(struct model_spool *s)
+{
+	for (int n = 0; n < s->next_arrival; n++)
+		for (uint32_t i = 0; i < s->stage->arrivals->item[n].nrcpt; i++)
+			check_patience(s, s->kept[n], i);
+}

@@ -1,0 +1,90 @@
+/* scenario.h - what a simulation is told: sections of sluice.conf, arrivals, sites, hosts, rows.
+ *
+ *	file or text --> [ libconfuse, by base/conf ] --> structs --> [ checks ] --> struct scenario
+ *
+ * OWNERSHIP  scenario_free() frees all. The configuration in it is changed between runs, by rows.
+ * THREAD     main.
+ * ERRORS     As "FILE:LINE: what is wrong", all of them, and NULL.
+ * SEE        sluice-sim(5); scenario_table.h.
+ */
+#ifndef SIM_SCENARIO_H
+#define SIM_SCENARIO_H
+
+#include "base/conf.h"
+#include "base/resolve.h"
+#include "sim/scenario_table.h"
+#include "sim/spread.h"
+
+struct scenario_simulation {
+	SCENARIO_SIMULATION(CONF_MEMBER)
+};
+
+enum scenario_binding { BINDING_LATE, BINDING_EARLY, BINDING_BOTH };
+enum scenario_distribution { ARRIVE_CONSTANT, ARRIVE_POISSON, ARRIVE_UNIFORM, ARRIVE_BURSTS };
+enum scenario_beyond { BEYOND_421, BEYOND_MUTE, BEYOND_DROP };
+enum scenario_outage { OUTAGE_REFUSED, OUTAGE_SILENT };
+
+struct scenario_arrival {
+	char *title;
+	int line;
+	SCENARIO_ARRIVAL(CONF_MEMBER)
+	struct spread recipient_spread, domain_spread, size_spread;
+};
+
+struct scenario_mx {
+	uint16_t preference;
+	int host; /* index in the scenario */
+};
+
+struct scenario_site {
+	char *title;
+	int line;
+	SCENARIO_SITE(CONF_MEMBER)
+	int nmx;
+	struct scenario_mx *to; /* by preference */
+};
+
+struct scenario_span {
+	int64_t from_ms, to_ms;
+};
+
+struct scenario_host {
+	char *title; /* lower case */
+	int line;
+	SCENARIO_HOST(CONF_MEMBER)
+	double noise_part, refused_part, deferred_part, failed_part, broken_part;
+	int nspan;
+	struct scenario_span *span; /* outages */
+	union address address;	    /* made up, unless the title is one; without a port */
+};
+
+struct scenario_row {
+	char *title;
+	int line;
+	SCENARIO_ROW(CONF_MEMBER)
+};
+
+struct scenario {
+	char *file;
+	struct conf *conf;
+	struct scenario_simulation simulation;
+	int narrival, nsite, nhost, nrow;
+	struct scenario_arrival *arrival;
+	struct scenario_site *site;
+	struct scenario_host *host;
+	struct scenario_row *row;
+};
+
+struct scenario *scenario_read(const char *file, struct buf *errors);
+struct scenario *scenario_parse(const char *text, const char *file, struct buf *errors);
+void scenario_free(struct scenario **);
+
+void scenario_take_row(struct scenario *, const struct scenario_row *);
+/* Let the transports and the simulation have the settings of this row. */
+
+const struct scenario_site *scenario_find_site(const struct scenario *, const char *domain);
+/* The domain itself, else the longest .parent, else "*", else NULL. */
+
+int scenario_find_host(const struct scenario *, const char *name); /* or address; -1: none */
+
+#endif

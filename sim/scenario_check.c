@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: ISC */
+#include "sim/scenario_rows.h"
+
+#include "base/address.h"
+#include "base/conf_units.h"
+#include "base/mem.h"
+
+#include <arpa/inet.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct check {
+	struct scenario *scenario;
+	const struct conf_lines *lines;
+	struct conf_faults *faults;
+};
+
+#define FAULT(c, place, item, without, ...)                                                        \
+	conf_fault((c)->faults, (c)->scenario->file,                                               \
+		   conf_lines_find((c)->lines, (place), (item), (without)), __VA_ARGS__)
+
+static void check_spread(struct check *c, const struct conf_list *l, enum conf_type type, int line,
+			 struct spread *to)
+{
+	static const char *const forms[] = {
+		[CONF_number] = "3, 1..10 or 1..10:5",
+		[CONF_size] = "2k, 1k..10m or 1k..10m:5",
+		[CONF_text] = "example.org or example.org:5",
+	};
+	for (int i = 0; i < l->n; i++)
+		if (!spread_add(to, type, l->item[i]))
+			FAULT(c, l, i, line, "\"%s\" is not of the form %s", l->item[i],
+			      forms[type]);
+}
+
+static void check_times(struct check *c, const struct scenario_arrival *a)
+{
+	bool rated = a->distribution == ARRIVE_CONSTANT || a->distribution == ARRIVE_POISSON;
+	if (rated && a->rate.events == 0 && a->messages > 1)
+		FAULT(c, &a->distribution, -1, a->line, "arrival \"%s\" needs a rate", a->title);
+	if (!rated && a->rate.events > 0)
+		FAULT(c, &a->rate, -1, a->line, "uniform arrivals and bursts have no rate");
+	if (a->distribution == ARRIVE_UNIFORM && a->within == 0)
+		FAULT(c, &a->distribution, -1, a->line,
+		      "arrival \"%s\" needs within: the time in which all come", a->title);
+	if (a->distribution != ARRIVE_UNIFORM && a->within > 0)
+		FAULT(c, &a->within, -1, a->line, "within is for uniform arrivals only");
+}
+
+/* A trace has times, sizes and recipients of its own. */
+static void check_trace(struct check *c, const struct scenario_arrival *a)
+{
+	const struct {
+		const void *place;
+		const char *name;
+	} others[] = {{&a->distribution, "distribution"},
+		      {&a->messages, "messages"},
+		      {&a->rate, "rate"},
+		      {&a->within, "within"},
+		      {&a->burst, "burst"},
+		      {&a->interval, "interval"},
+		      {&a->recipients, "recipients"},
+		      {&a->sizes, "sizes"}};
+	for (size_t i = 0; *a->trace && i < sizeof others / sizeof others[0]; i++)
+		if (conf_lines_find(c->lines, others[i].place, -1, 0) > 0)
+			FAULT(c, others[i].place, -1, a->line, "%s is not for a trace",
+			      others[i].name);
+}
+
+static void check_arrival(struct check *c, struct scenario_arrival *a)
+{
+	check_times(c, a);
+	check_trace(c, a);
+	check_spread(c, &a->recipients, CONF_number, a->line, &a->recipient_spread);
+	check_spread(c, &a->domains, CONF_text, a->line, &a->domain_spread);
+	check_spread(c, &a->sizes, CONF_size, a->line, &a->size_spread);
+	if (a->recipients.n == 0 || a->sizes.n == 0)
+		FAULT(c, a, -1, a->line, "arrival \"%s\" needs recipients and sizes", a->title);
+	if (a->domains.n == 0 && !*a->trace)
+		FAULT(c, a, -1, a->line, "arrival \"%s\" has no domains", a->title);
+	for (int i = 0; i < a->domain_spread.n; i++)
+		if (!scenario_find_site(c->scenario, a->domain_spread.item[i].word))
+			FAULT(c, &a->domains, i, a->line, "no site serves \"%s\"",
+			      a->domain_spread.item[i].word);
+}
+
+static int by_preference(const void *a, const void *b)
+{
+	const struct scenario_mx *x = a, *y = b;
+	return x->preference != y->preference ? x->preference - y->preference : x->host - y->host;
+}
+
+static void check_mx(struct check *c, struct scenario_site *site, int i)
+{
+	char name[256];
+	unsigned preference;
+	int end = 0;
+	const char *text = site->mx.item[i];
+	if (sscanf(text, "%5u %255s%n", &preference, name, &end) != 2 || text[end] ||
+	    preference > UINT16_MAX) {
+		FAULT(c, &site->mx, i, site->line, "\"%s\" is not of the form 10 mx.example.org",
+		      text);
+		return;
+	}
+	int host = scenario_find_host(c->scenario, name);
+	if (host < 0)
+		FAULT(c, &site->mx, i, site->line, "there is no host \"%s\"", name);
+	else
+		site->to[site->nmx++] = (struct scenario_mx){(uint16_t)preference, host};
+}
+
+static void check_site(struct check *c, struct scenario_site *site)
+{
+	if (site->domains.n == 0)
+		FAULT(c, site, -1, site->line, "site \"%s\" has no domains", site->title);
+	if (*site->failure ? site->mx.n > 0 : site->mx.n == 0)
+		FAULT(c, site, -1, site->line, "site \"%s\" needs mx, or else failure",
+		      site->title);
+	if (site->mx.n > RESOLVE_HOSTS_MAX)
+		FAULT(c, &site->mx, -1, site->line, "a site has at most %d hosts",
+		      RESOLVE_HOSTS_MAX);
+	if (*site->failure && !strchr("45", site->failure[0]))
+		FAULT(c, &site->failure, -1, site->line, "failure is a code like 4.4.3 or 5.1.2");
+	site->to = mem_zalloc((size_t)(site->mx.n + 1) * sizeof *site->to);
+	for (int i = 0; i < site->mx.n; i++)
+		check_mx(c, site, i);
+	qsort(site->to, (size_t)site->nmx, sizeof *site->to, by_preference);
+	for (const struct scenario_site *o = c->scenario->site; o < site; o++)
+		for (int i = 0; i < site->domains.n; i++)
+			for (int d = 0; d < o->domains.n; d++)
+				if (strcasecmp(site->domains.item[i], o->domains.item[d]) == 0)
+					FAULT(c, &site->domains, i, site->line,
+					      "\"%s\" is served by site \"%s\" already",
+					      site->domains.item[i], o->title);
+}
+
+static double check_part(struct check *c, char *const *text, int line, const char *name)
+{
+	char *end;
+	double part = strtod(*text, &end);
+	if (end != *text && *end == '%' && !end[1])
+		part /= 100, end++;
+	if (end == *text || *end || !(part >= 0 && part <= 1))
+		FAULT(c, text, -1, line, "%s must be 0 to 1, or 0%% to 100%%, not \"%s\"", name,
+		      *text);
+	return part;
+}
+
+static bool parse_span(const char *text, struct scenario_span *to)
+{
+	struct buf why = {0};
+	const char *dots = strstr(text, "..");
+	char *from = mem_strndup(text, dots ? (size_t)(dots - text) : 0);
+	bool good = dots && conf_amount_parse(CONF_duration, from, &to->from_ms, &why) &&
+		    conf_amount_parse(CONF_duration, dots + 2, &to->to_ms, &why) &&
+		    to->from_ms >= 0 && to->from_ms < to->to_ms;
+	free(from);
+	buf_fini(&why);
+	return good;
+}
+
+static void check_outages(struct check *c, struct scenario_host *h)
+{
+	h->span = mem_zalloc((size_t)(h->outages.n + 1) * sizeof *h->span);
+	for (int i = 0; i < h->outages.n; i++)
+		if (!parse_span(h->outages.item[i], &h->span[h->nspan++]))
+			FAULT(c, &h->outages, i, h->line, "\"%s\" is not of the form 10m..1h",
+			      h->outages.item[i]);
+}
+
+static void check_host(struct check *c, struct scenario_host *h)
+{
+	int i = (int)(h - c->scenario->host);
+	char made_up[32];
+	snprintf(made_up, sizeof made_up, "10.%d.%d.%d", i / 62500 + 1, i / 250 % 250, i % 250 + 1);
+	if (!address_parse(h->title, 0, &h->address))
+		address_parse(made_up, 0, &h->address);
+	h->noise_part = check_part(c, &h->noise, h->line, "noise");
+	h->refused_part = check_part(c, &h->refused, h->line, "refused");
+	h->deferred_part = check_part(c, &h->deferred, h->line, "deferred");
+	h->failed_part = check_part(c, &h->failed, h->line, "failed");
+	h->broken_part = check_part(c, &h->broken, h->line, "broken");
+	if (h->deferred_part + h->failed_part > 1)
+		FAULT(c, h, -1, h->line, "deferred and failed are more than all");
+	if (h->backlog > 0 && h->connection_limit == 0)
+		FAULT(c, &h->backlog, -1, h->line, "a backlog needs a connection_limit");
+	check_outages(c, h);
+}
+
+void scenario_check(struct scenario *s, const struct conf_lines *lines, struct conf_faults *faults)
+{
+	struct check c = {s, lines, faults};
+	if (s->narrival == 0)
+		conf_fault(faults, s->file, 1, "there is no arrival");
+	for (int i = 0; i < s->nhost; i++)
+		check_host(&c, &s->host[i]);
+	for (int i = 0; i < s->nsite; i++)
+		check_site(&c, &s->site[i]);
+	for (int i = 0; i < s->narrival; i++)
+		check_arrival(&c, &s->arrival[i]);
+	bool late = s->simulation.binding == BINDING_LATE;
+	if (s->simulation.connection_cache && late)
+		FAULT(&c, &s->simulation.connection_cache, -1, 1,
+		      "connection_cache is for early binding only");
+	if (s->simulation.agent_start > 0 && late)
+		FAULT(&c, &s->simulation.agent_start, -1, 1,
+		      "agent_start is for early binding only");
+}

@@ -1,0 +1,32 @@
+/* scenario_rows.h - scenario_table.h as data, and the checks behind it.
+ *
+ * OWNERSHIP  Constant.
+ * THREAD     main.
+ */
+#ifndef SIM_SCENARIO_ROWS_H
+#define SIM_SCENARIO_ROWS_H
+
+#include "base/conf_build.h"
+#include "sim/scenario.h"
+
+/* Kinds of section beyond those of sluice.conf. */
+enum scenario_kind {
+	SCENARIO_KIND_SIMULATION = CONF_KINDS,
+	SCENARIO_KIND_ARRIVAL,
+	SCENARIO_KIND_SITE,
+	SCENARIO_KIND_HOST,
+	SCENARIO_KIND_ROW,
+	SCENARIO_KINDS
+};
+
+extern const struct conf_section scenario_sections[SCENARIO_KINDS - CONF_KINDS];
+
+static inline const struct conf_section *scenario_section(int kind)
+{
+	return &scenario_sections[kind - CONF_KINDS];
+}
+
+void scenario_check(struct scenario *, const struct conf_lines *, struct conf_faults *);
+/* What no single value shows; fills in what is derived. */
+
+#endif

@@ -1,0 +1,62 @@
+/* sim.h - the front page of sim/: the scheduler of qmgr/ under a virtual clock.
+ *
+ *	scenario --> [ arrivals ] --> [ stage: qmgr and what surrounds it ] --> tally --> report
+ *	                                   ^ clock, seed                            --> JSON, picture
+ *
+ *	scenario.c        the file: sections of sluice.conf, and those of scenario_table.h
+ *	scenario_check.c  what no single value of it shows
+ *	spread.c          values with weights		dice.c	 chance from a seed
+ *	arrivals.c        the messages, by time		trace.c	 the same from a log of the relay
+ *	stage.c           the clock, and qmgr's loop turned by hand
+ *	model_spool.c     the queue; witness that nothing is lost or told twice
+ *	model_disk.c      content without bytes; reports stored after a while
+ *	model_dns.c       names
+ *	model_host.c      hosts: times, limits, failures
+ *	model_client.c    connections, as smtpc has them: late binding
+ *	model_agent.c     agents, as Postfix has them: early binding
+ *	tally.c           what is counted		watch.c	 what must always hold
+ *	sim_run.c         a scenario with all its rows and bindings
+ *	sim_report.c, sim_json.c, sim_plot.c		what is told of it
+ *	sim_random.c      a scenario from a seed
+ *
+ * Only the edges are modelled: windows, selection, destination database, retry, reports and
+ * routing are the relay's own code, and the same seed gives the same run.
+ *
+ * OWNERSHIP  sim_free() frees what sim_run() made; the scenario is the caller's.
+ * THREAD     main, and no other: the clock of the program is set.
+ * ERRORS     Faults of a scenario or trace are told as "FILE:LINE: what is wrong". What a
+ *            run finds to be wrong with the scheduler is in its tally.
+ * SEE        sluice-sim(5); tests/sim/README.md.
+ */
+#ifndef SIM_SIM_H
+#define SIM_SIM_H
+
+#include "sim/tally.h"
+
+struct sim_run {
+	const struct scenario_row *row; /* or NULL: the scenario has none */
+	bool early;
+	struct tally *tally;
+};
+
+struct sim {
+	const struct scenario *scenario;
+	uint64_t seed;
+	int n;
+	struct sim_run *run; /* early before late, row by row */
+};
+
+struct sim *sim_run(struct scenario *, uint64_t seed, const char *only_row, struct buf *errors);
+/* only_row: the title of the one row to run, or NULL. NULL: errors says why. */
+
+void sim_free(struct sim **);
+int64_t sim_faults(const struct sim *);
+
+void sim_report(struct sim *, struct buf *to);
+void sim_json(struct sim *, struct buf *to);	   /* an object a line */
+void sim_plot(const struct sim *, struct buf *to); /* SVG; of one row */
+
+void sim_random(uint64_t seed, struct buf *to);
+/* The text of a small scenario. */
+
+#endif

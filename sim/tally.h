@@ -1,0 +1,115 @@
+/* tally.h - what is counted in one run of a simulation, and what must never be.
+ *
+ * OWNERSHIP  tally_new() to tally_free().
+ * THREAD     main.
+ * ERRORS     Faults: something that may not happen has; they are gathered, not fatal.
+ */
+#ifndef SIM_TALLY_H
+#define SIM_TALLY_H
+
+#include "base/verdict.h"
+#include "sim/scenario.h"
+
+#include <uthash.h>
+
+/* Why a recipient was deferred, or a connection was of no use: CAUSE(name, code, dsn, text) */
+#define CAUSES(CAUSE)                                                                              \
+	CAUSE(CONNECT_TIMEOUT, 0, "4.4.1", "connection timed out")                                 \
+	CAUSE(REFUSED, 0, "4.4.1", "connection refused")                                           \
+	CAUSE(GREETING_TIMEOUT, 0, "4.4.2", "no greeting in time")                                 \
+	CAUSE(TOO_MANY, 421, "4.7.0", "too many connections")                                      \
+	CAUSE(REPLY, 450, "4.2.0", "try again later")                                              \
+	CAUSE(LOST, 0, "4.4.2", "connection lost")                                                 \
+	CAUSE(NAMES, 0, "4.4.3", "no hosts found")                                                 \
+	CAUSE(OTHER, 0, "4.0.0", "other")
+
+enum cause {
+#define CAUSE(name, code, dsn, text) CAUSE_##name,
+	CAUSES(CAUSE)
+#undef CAUSE
+		CAUSE_COUNT
+};
+
+const char *cause_text(enum cause);
+enum cause cause_of(const struct verdict *);
+struct verdict *cause_verdict(enum cause, enum verdict_class, const char *host);
+
+/* Numbers of which mean and quantiles are wanted. */
+struct numbers {
+	int64_t n, cap;
+	int64_t *value;
+};
+
+void numbers_add(struct numbers *, int64_t);
+double numbers_mean(const struct numbers *);
+int64_t numbers_quantile(struct numbers *, double part); /* sorts */
+
+enum { TALLY_CLASSES = 5 };
+extern const char *const tally_by_recipients[TALLY_CLASSES], *const tally_by_bytes[TALLY_CLASSES];
+
+/* One point of the time series. */
+struct sample {
+	int64_t at_ms;
+	int window, busy, connections;
+	int64_t waiting; /* entries */
+};
+
+struct tally_site {
+	char *key; /* transport and site */
+	int64_t feedbacks;
+	double window_sum, window_squares; /* at each feedback */
+	int window_least, window_most;
+	int64_t samples; /* while there was work */
+	double busy_sum;
+	int busy_most, connections_most;
+	int64_t waiting_most;
+	bool forgotten; /* as was told */
+	int64_t begun;	/* deliveries */
+	int64_t first_begun_us, last_begun_us, gap_least_us, last_ended_us;
+	int64_t nsample, cap;
+	struct sample *sample;
+	UT_hash_handle hh;
+};
+
+struct tally {
+	int64_t ended_ms;
+	int64_t messages, recipients;
+	int64_t done; /* messages of which nothing is left */
+	int64_t sent, failed, in_doubt, reports;
+	int64_t deferred;		/* recipients, at least once */
+	int64_t deferrals[CAUSE_COUNT]; /* of recipients */
+	int64_t transactions, connections, connected;
+	int64_t useless[CAUSE_COUNT]; /* connections that never became ready */
+	struct numbers by_recipients[TALLY_CLASSES], by_bytes[TALLY_CLASSES]; /* ms until sent */
+	int64_t sample_ms; /* between two samples that are kept */
+	int64_t nsample;   /* taken so far */
+	struct tally_site *sites;
+	int64_t active_most, rcpt_most; /* messages and recipients in the scheduler */
+	int64_t nfault;
+	struct buf faults; /* the first of them, a line each */
+};
+
+struct tally *tally_new(void);
+void tally_free(struct tally **);
+
+struct tally_site *tally_site(struct tally *, const char *key);
+void tally_window(struct tally *, const char *key, int window);
+/* A feedback has come, and left the window so wide. */
+
+void tally_begun(struct tally_site *, int64_t now_us); /* a delivery */
+
+void tally_sample(struct tally *, const char *key, const struct sample *);
+void tally_thin(struct tally *);
+/* Every second sample goes, and from now on every second only is kept. */
+
+void tally_wait(struct tally *, uint32_t nrcpt, uint64_t size, int64_t ms);
+void tally_fault(struct tally *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+double tally_deferred_percent(const struct tally *);
+const struct tally_site *tally_largest(const struct tally *); /* with most feedback; or NULL */
+double tally_window_mean(const struct tally_site *);
+double tally_window_deviation(const struct tally_site *);
+double tally_busy_mean(const struct tally_site *);
+double tally_rate(const struct tally_site *); /* deliveries begun in a second, first to last */
+
+#endif

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: ISC */
+#include "sim/trace.h"
+
+#include "base/conf_file.h"
+#include "base/mailaddr.h"
+#include "base/mem.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <uthash.h>
+
+struct traced {
+	char *id;
+	int arrival;
+	uint32_t known; /* recipients whose domains are known */
+	struct traced_address {
+		char *address;
+		UT_hash_handle hh;
+	} * seen;
+	UT_hash_handle hh;
+};
+
+struct reader {
+	struct arrivals *to;
+	const struct scenario *scenario;
+	const struct scenario_arrival *section;
+	struct conf_faults *faults;
+	char *file;
+	int line;
+	int64_t first_ms; /* of the first message; -1 before */
+	struct traced *messages;
+	struct buf value;
+};
+
+static const char *skip_blanks(const char *s)
+{
+	return s + strspn(s, " \t\r");
+}
+
+/* One string from its quote on; what follows its end, or NULL. \u escapes stay as they are: no
+ * field that is looked at has any. */
+static const char *read_string(const char *s, struct buf *to)
+{
+	buf_clear(to);
+	if (*s++ != '"')
+		return NULL;
+	for (; *s && *s != '"'; s++) {
+		if (*s == '\\' && s[1] && s[1] != 'u')
+			s++;
+		buf_append(to, s, 1);
+	}
+	return *s ? s + 1 : NULL;
+}
+
+static const char *read_value(const char *s, struct buf *to)
+{
+	if (*s == '"')
+		return read_string(s, to);
+	size_t len = strcspn(s, ",} \t\r");
+	buf_clear(to);
+	buf_append(to, s, len);
+	return len ? s + len : NULL;
+}
+
+bool trace_field(const char *line, const char *key, struct buf *to)
+{
+	const char *s = skip_blanks(line);
+	struct buf name = {0};
+	bool found = false;
+	if (*s == '{')
+		s++;
+	else
+		s = NULL;
+	while (s && !found) {
+		s = read_string(skip_blanks(s), &name);
+		s = s ? skip_blanks(s) : NULL;
+		if (!s || *s != ':' || !(s = read_value(skip_blanks(s + 1), to)))
+			break;
+		found = strcmp(buf_cstr(&name), key) == 0;
+		s = skip_blanks(s);
+		s = *s == ',' ? s + 1 : NULL;
+	}
+	buf_fini(&name);
+	return found;
+}
+
+bool trace_time(const char *text, int64_t *wall_ms)
+{
+	struct tm tm = {0};
+	int ms = 0, end = 0;
+	int n = sscanf(text, "%4d-%2d-%2dT%2d:%2d:%2d.%3dZ%n", &tm.tm_year, &tm.tm_mon, &tm.tm_mday,
+		       &tm.tm_hour, &tm.tm_min, &tm.tm_sec, &ms, &end);
+	if (n != 7 || end == 0)
+		return false;
+	tm.tm_year -= 1900;
+	tm.tm_mon--;
+	*wall_ms = (int64_t)timegm(&tm) * 1000 + ms;
+	return true;
+}
+
+static bool number(struct reader *r, const char *line, const char *key, int64_t *to)
+{
+	char *end;
+	if (!trace_field(line, key, &r->value))
+		return false;
+	*to = strtoll(buf_cstr(&r->value), &end, 10);
+	return *end == '\0' && *to >= 0;
+}
+
+static void queued(struct reader *r, const char *line)
+{
+	int64_t at_ms, nrcpt, size;
+	if (trace_field(line, "report_of", &r->value))
+		return;
+	bool good = number(r, line, "nrcpt", &nrcpt) && number(r, line, "size", &size) &&
+		    trace_field(line, "time", &r->value) &&
+		    trace_time(buf_cstr(&r->value), &at_ms) && nrcpt >= 1 && nrcpt < 10000000;
+	if (!good || !trace_field(line, "id", &r->value)) {
+		conf_fault(r->faults, r->file, r->line,
+			   "a queued event has time, id, nrcpt and size");
+		return;
+	}
+	if (r->first_ms < 0)
+		r->first_ms = at_ms;
+	int64_t after = at_ms > r->first_ms ? at_ms - r->first_ms : 0;
+	struct traced *t = mem_zalloc(sizeof *t);
+	t->id = mem_strdup(buf_cstr(&r->value));
+	t->arrival = r->to->n;
+	arrivals_add(r->to, (r->section->start + after) * 1000, (uint64_t)size, (uint32_t)nrcpt);
+	HASH_ADD_KEYPTR(hh, r->messages, t->id, strlen(t->id), t);
+}
+
+static const char *keep_word(struct arrivals *a, const char *word)
+{
+	for (int i = a->nword - 1; i >= 0; i--)
+		if (strcmp(a->word[i], word) == 0)
+			return a->word[i];
+	return arrivals_keep(a, mem_strdup(word));
+}
+
+static void delivered(struct reader *r, const char *line)
+{
+	struct traced *t;
+	struct traced_address *seen;
+	if (!trace_field(line, "id", &r->value))
+		return;
+	HASH_FIND_STR(r->messages, buf_cstr(&r->value), t);
+	if (!t || !trace_field(line, "to", &r->value) || !strchr(buf_cstr(&r->value), '@'))
+		return;
+	const char *address = buf_cstr(&r->value);
+	struct arrival *a = &r->to->item[t->arrival];
+	HASH_FIND_STR(t->seen, address, seen);
+	if (seen || t->known == a->nrcpt)
+		return;
+	seen = mem_zalloc(sizeof *seen);
+	seen->address = mem_strdup(address);
+	HASH_ADD_KEYPTR(hh, t->seen, seen->address, strlen(seen->address), seen);
+	a->domain[t->known++] = keep_word(r->to, mailaddr_domain(address));
+	if (!scenario_find_site(r->scenario, mailaddr_domain(address)))
+		conf_fault(r->faults, r->file, r->line, "no site serves \"%s\"",
+			   mailaddr_domain(address));
+}
+
+static void take_line(struct reader *r, const char *line)
+{
+	if (!trace_field(line, "event", &r->value)) {
+		if (*skip_blanks(line))
+			conf_fault(r->faults, r->file, r->line, "this is no event of a JSON log");
+		return;
+	}
+	const char *event = buf_cstr(&r->value);
+	if (strcmp(event, "queued") == 0)
+		queued(r, line);
+	else if (strcmp(event, "sent") == 0 || strcmp(event, "deferred") == 0 ||
+		 strcmp(event, "bounced") == 0 || strcmp(event, "in_doubt") == 0)
+		delivered(r, line);
+}
+
+/* Recipients that were never attempted, or whose deliveries the log does not reach. */
+static void complete(struct reader *r, struct dice *dice)
+{
+	struct traced *t, *tmp;
+	HASH_ITER(hh, r->messages, t, tmp)
+	{
+		struct arrival *a = &r->to->item[t->arrival];
+		if (t->known < a->nrcpt && r->section->domain_spread.n == 0) {
+			conf_fault(r->faults, r->file, 1,
+				   "the recipients of %s are not in the log: the arrival needs "
+				   "domains for such",
+				   t->id);
+			return;
+		}
+		for (uint32_t i = t->known; i < a->nrcpt; i++)
+			a->domain[i] =
+				arrivals_domain(r->to, &r->section->domain_spread, dice, i + 1);
+	}
+}
+
+static void forget(struct reader *r)
+{
+	struct traced *t, *tmp;
+	HASH_ITER(hh, r->messages, t, tmp)
+	{
+		struct traced_address *seen, *next;
+		HASH_ITER(hh, t->seen, seen, next)
+		{
+			HASH_DEL(t->seen, seen);
+			free(seen->address);
+			free(seen);
+		}
+		HASH_DEL(r->messages, t);
+		free(t->id);
+		free(t);
+	}
+	buf_fini(&r->value);
+}
+
+/* As it is named, seen from the folder of the scenario. */
+static char *path_of(const struct scenario *s, const char *name)
+{
+	const char *slash = strrchr(s->file, '/');
+	if (name[0] == '/' || !slash)
+		return mem_strdup(name);
+	return mem_printf("%.*s/%s", (int)(slash - s->file), s->file, name);
+}
+
+void trace_read(struct arrivals *to, const struct scenario *scenario,
+		const struct scenario_arrival *section, struct dice *dice,
+		struct conf_faults *faults)
+{
+	struct reader r = {.to = to,
+			   .scenario = scenario,
+			   .section = section,
+			   .faults = faults,
+			   .file = path_of(scenario, section->trace),
+			   .first_ms = -1};
+	char *text = conf_file_text(r.file, faults);
+	for (char *rest = text, *line; text && (line = strsep(&rest, "\n")) != NULL;) {
+		r.line++;
+		take_line(&r, line);
+	}
+	if (faults->n == 0)
+		complete(&r, dice);
+	free(text);
+	forget(&r);
+	/* Faults point at the name: it stays as long as the arrivals do. */
+	to->word = mem_realloc(to->word, (size_t)(to->nword + 1) * sizeof *to->word);
+	to->word[to->nword++] = r.file;
+}

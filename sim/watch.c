@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: ISC */
+#include "sim/watch.h"
+
+#include "qmgr/conn.h"
+#include "qmgr/message.h"
+#include "qmgr/nexthop.h"
+#include "qmgr/pool.h"
+#include "qmgr/selection.h"
+#include "qmgr/site.h"
+
+#include <string.h>
+
+enum {
+	REST_MS = 3 * 3600 * 1000, /* longer than any record is kept for */
+	AT_ONCE = 200,		   /* so many things are looked at in one step */
+};
+
+static void look_at_windows(struct stage *st)
+{
+	for (int i = 0; i < st->nfed; i++) {
+		struct site *s;
+		HASH_FIND_STR(st->q->sites, st->fed[i], s);
+		if (s)
+			tally_window(st->tally, st->fed[i], s->window.concurrency);
+	}
+	st->nfed = 0;
+}
+
+static void at_most(struct stage *st, const char *what, const char *whose, int64_t n, int64_t limit)
+{
+	if (n < 0 || (limit > 0 && n > limit))
+		tally_fault(st->tally, "at %lld ms %s%s%s are %lld, with a limit of %lld",
+			    (long long)(st->now_us / 1000), what, *whose ? " of " : "", whose,
+			    (long long)n, (long long)limit);
+}
+
+/* It has entries, and nothing under way that would bring it back to mind. */
+static bool forgotten(const struct stage *st, const struct site *s)
+{
+	bool used = st->early ? s->busy > 0 : s->connections > 0;
+	bool waits = timer_active(&s->wake) || !list_empty(&s->in_full) ||
+		     !list_empty(&s->in_parked) ||
+		     (s->state == SITE_HUNGRY && transport_full(s->transport));
+	return s->waiting > 0 && !used && !waits;
+}
+
+static void look_at_waiting(struct stage *st, const struct site *s)
+{
+	const struct heap_item *first = heap_first(&s->order);
+	struct tally_site *t = tally_site(st->tally, s->key);
+	if (first && site_place(s, heap_entry(first, struct peer, in_order)))
+		tally_fault(st->tally, "at %lld ms an entry waits beside a free place at %s",
+			    (long long)(st->now_us / 1000), s->key);
+	if (forgotten(st, s) && !t->forgotten)
+		tally_fault(st->tally, "at %lld ms %lld entries at %s wait for nothing",
+			    (long long)(st->now_us / 1000), (long long)s->waiting, s->key);
+	t->forgotten = forgotten(st, s);
+}
+
+static void look_at_site(struct stage *st, const struct site *s)
+{
+	const struct conf_transport *t = s->transport->settings;
+	int64_t limit = t->destination_concurrency_limit;
+	at_most(st, "the window", s->key, s->window.concurrency, limit);
+	at_most(st, "connections", s->key, s->connections, limit);
+	at_most(st, "busy connections", s->key, s->busy, limit);
+	at_most(st, "waiting entries", s->key, s->waiting, 0);
+	if (s->ngranted > s->connecting)
+		tally_fault(st->tally,
+			    "at %lld ms entries are granted that no connection is for at %s",
+			    (long long)(st->now_us / 1000), s->key);
+	look_at_waiting(st, s);
+}
+
+/* A host that several transports use has the limit of the one that allows most. */
+static int64_t host_limit(const struct qmgr *q)
+{
+	int64_t limit = 1;
+	for (const struct transport *t = q->transports; t; t = t->hh.next) {
+		if (t->settings->host_connection_limit == 0)
+			return 0;
+		if (t->settings->host_connection_limit > limit)
+			limit = t->settings->host_connection_limit;
+	}
+	return limit;
+}
+
+static void look_at_all(struct stage *st)
+{
+	struct qmgr *q = st->q;
+	int64_t n = HASH_COUNT(q->messages) + HASH_COUNT(q->sites) + HASH_COUNT(q->hosts);
+	if (++st->unwatched * AT_ONCE < n)
+		return;
+	st->unwatched = 0;
+	pool_check(q);
+	for (struct site *s = q->sites; s; s = s->hh.next)
+		look_at_site(st, s);
+	for (struct host *h = q->hosts; h; h = h->hh.next)
+		at_most(st, "connections", h->key, h->connections, host_limit(q));
+}
+
+static void note_most(int64_t *most, int64_t n)
+{
+	if (n > *most)
+		*most = n;
+}
+
+void watch_now(struct stage *st)
+{
+	struct qmgr *q = st->q;
+	int64_t messages = HASH_COUNT(q->messages);
+	look_at_windows(st);
+	note_most(&st->tally->active_most, messages);
+	note_most(&st->tally->rcpt_most, q->rcpt_count);
+	at_most(st, "messages", "", messages, q->conf->queue.message_active_limit);
+	for (struct transport *t = q->transports; t; t = t->hh.next)
+		at_most(st, "connections", t->title, t->connections, t->settings->connection_limit);
+	look_at_all(st);
+}
+
+void watch_sample(struct stage *st, int64_t at_ms)
+{
+	for (struct site *s = st->q->sites; s; s = s->hh.next) {
+		struct sample sample = {.at_ms = at_ms,
+					.window = s->window.concurrency,
+					.busy = s->busy,
+					.connections = st->early ? s->busy : s->connections,
+					.waiting = s->waiting};
+		tally_sample(st->tally, s->key, &sample);
+	}
+}
+
+/* The clock of the scheduler has milliseconds. */
+static void too_soon(struct stage *st, const char *what, const char *site, int64_t us,
+		     int64_t least_us)
+{
+	if (us + 1000 < least_us)
+		tally_fault(st->tally,
+			    "at %lld ms a delivery to %s begins %lld us after another %s, not %lld",
+			    (long long)(st->now_us / 1000), site, (long long)us, what,
+			    (long long)least_us);
+}
+
+void watch_begun(struct stage *st, const char *site, const struct conf_transport *t)
+{
+	struct tally_site *s = tally_site(st->tally, site);
+	const struct conf_rate *rate = &t->destination_rate;
+	int64_t interval_us = rate->events ? stage_us(rate->per_ms) / rate->events : 0;
+	if (s->begun > 0 && interval_us >= stage_us(PACE_GRAIN_MS))
+		too_soon(st, "began", site, st->now_us - s->last_begun_us, interval_us);
+	if (s->last_ended_us > 0)
+		too_soon(st, "ended", site, st->now_us - s->last_ended_us,
+			 stage_us(t->destination_rate_delay));
+	tally_begun(s, st->now_us);
+}
+
+void watch_ended(struct stage *st, const char *site)
+{
+	tally_site(st->tally, site)->last_ended_us = st->now_us;
+}
+
+/* A site is remembered until it might begin another delivery. */
+static int64_t longest_pause_ms(const struct qmgr *q)
+{
+	int64_t longest = 0;
+	for (const struct transport *t = q->transports; t; t = t->hh.next) {
+		const struct conf_rate *rate = &t->settings->destination_rate;
+		note_most(&longest, rate->events ? rate->per_ms / rate->events : 0);
+		note_most(&longest, t->settings->destination_rate_delay);
+	}
+	return longest;
+}
+
+static void must_be_gone(struct stage *st, const char *what, unsigned n)
+{
+	if (n > 0)
+		tally_fault(st->tally, "%u %s are left when nothing is left to do", n, what);
+}
+
+void watch_end(struct stage *st)
+{
+	struct qmgr *q = st->q;
+	if (!model_spool_done(st->spool))
+		return;
+	stage_rest(st, REST_MS + longest_pause_ms(q));
+	must_be_gone(st, "messages", HASH_COUNT(q->messages));
+	must_be_gone(st, "connections", HASH_COUNT(q->conns));
+	must_be_gone(st, "next hops", HASH_COUNT(q->nexthops));
+	must_be_gone(st, "sites", HASH_COUNT(q->sites));
+	must_be_gone(st, "hosts", HASH_COUNT(q->hosts));
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: ISC */
+#include "smtpc/capability.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+static const struct {
+	const char *keyword;
+	size_t flag; /* offset in struct capability */
+} keywords[] = {
+	{"STARTTLS", offsetof(struct capability, starttls)},
+	{"PIPELINING", offsetof(struct capability, pipelining)},
+	{"CHUNKING", offsetof(struct capability, chunking)},
+	{"BINARYMIME", offsetof(struct capability, binarymime)},
+	{"DSN", offsetof(struct capability, dsn)},
+	{"8BITMIME", offsetof(struct capability, eightbit)},
+	{"SMTPUTF8", offsetof(struct capability, smtputf8)},
+};
+
+/* SIZE may stand without a number; a number that is none takes the keyword with it. */
+static void read_size(struct capability *c, const char *value)
+{
+	while (*value == ' ')
+		value++;
+	char *end;
+	errno = 0;
+	unsigned long long n = strtoull(value, &end, 10);
+	while (*end == ' ')
+		end++;
+	if (*end != '\0' || errno != 0 || (*value && !isdigit((unsigned char)*value)))
+		return;
+	c->size = true;
+	c->size_max = n;
+}
+
+static void read_line(struct capability *c, const char *line)
+{
+	size_t len = strcspn(line, " ");
+	if (len == 4 && strncasecmp(line, "SIZE", 4) == 0)
+		read_size(c, line + 4);
+	for (size_t i = 0; i < sizeof keywords / sizeof keywords[0]; i++) {
+		const char *k = keywords[i].keyword;
+		if (strlen(k) == len && strncasecmp(line, k, len) == 0)
+			*(bool *)((char *)c + keywords[i].flag) = true;
+	}
+}
+
+struct capability capability_of(const struct reply *r)
+{
+	struct capability c = {0};
+	const char *line = reply_line(r, NULL); /* the host's name */
+	while (line && (line = reply_line(r, line)))
+		read_line(&c, line);
+	return c;
+}

@@ -1,0 +1,25 @@
+/* capability.h - what a host announced in its reply to EHLO, as far as we use it.
+ *
+ * OWNERSHIP  A plain value.
+ * THREAD     Any; no I/O.
+ * ERRORS     None: what can't be understood was not announced. The reply bounds lines and length.
+ * SEE        RFC 5321 4.1.1.1; RFC 1870 (SIZE); RFC 3207, 2920, 3030, 3461, 6152, 6531.
+ */
+#ifndef SMTPC_CAPABILITY_H
+#define SMTPC_CAPABILITY_H
+
+#include "base/reply.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct capability {
+	bool starttls, pipelining, chunking, binarymime, dsn, eightbit, smtputf8;
+	bool withheld;	   /* it announced CHUNKING, but can't do it */
+	bool size;	   /* SIZE may be given with MAIL */
+	uint64_t size_max; /* 0: no limit known */
+};
+
+struct capability capability_of(const struct reply *);
+
+#endif

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: ISC */
+#include "smtpc/connection_impl.h"
+
+#include "base/address.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/metrics.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A connection that never carried anything is left a moment for its first delivery, even where idle
+ * ones are closed at once. */
+enum { FIRST_IDLE_MS = 1000 };
+
+static void on_event(void *owner, enum stream_event);
+static void settle(struct connection *);
+
+static void on_age(void *owner)
+{
+	struct connection *c = owner;
+	engine_quit(&c->engine);
+	settle(c);
+}
+
+static const union address *source(const struct connection *c, union address from[2])
+{
+	int n = address_parse_sources(c->open->transport->source_address, from);
+	for (int i = 0; i < n; i++)
+		if (from[i].sa.sa_family == c->open->address.sa.sa_family)
+			return &from[i];
+	return NULL;
+}
+
+static void on_slow(void *owner)
+{
+	connection_post_slow(owner);
+}
+
+static void begin(struct connection *c)
+{
+	union address from[2];
+	const struct conf *conf = c->open->conf;
+	const struct conf_transport *t = c->open->transport;
+	bool named = conf && conf->hostname && conf->hostname[0];
+	c->stream =
+		stream_connect(c->worker->loop, &c->open->address, source(c, from), on_event, c);
+	struct engine_setup setup = {
+		.hostname = named ? conf->hostname : "localhost",
+		.peer = c->peer,
+		.transport = t,
+		.tls = c->plain ? TRANSPORT_TLS_NONE : (enum transport_tls)t->tls,
+		.mode = c->open->mode,
+	};
+	engine_init(&c->engine, &setup, stream_out(c->stream));
+	c->connected = c->handshaking = false;
+	c->turn = c->engine.turn;
+	stream_deadline(c->stream, t->connect_timeout);
+}
+
+void connection_start(struct worker *w, struct connection_open *open)
+{
+	char ip[64];
+	struct connection *c = mem_zalloc(sizeof *c);
+	c->worker = w;
+	c->open = open;
+	c->number = open->connection;
+	c->began_ms = clock_steady_ms();
+	c->plain = open->plain && open->transport->tls == TRANSPORT_TLS_OPPORTUNISTIC;
+	snprintf(c->peer, sizeof c->peer, "%.200s[%s]:%d", open->host,
+		 address_text(&open->address, ip), address_port(&open->address));
+	timer_init(&c->age, on_age, c);
+	timer_init(&c->slow, on_slow, c);
+	worker_add(w, c);
+	metrics_add(METRIC_client_connections, 1);
+	metrics_add(METRIC_client_connected, 1);
+	if (open->transport->connection_attempt_delay > 0)
+		loop_timer_in(w->loop, &c->slow, open->transport->connection_attempt_delay);
+	begin(c);
+}
+
+/* The last thing done with a connection. */
+static void end(struct connection *c, struct verdict *why)
+{
+	connection_post_done(c);
+	timer_stop(&c->worker->loop->timers, &c->age);
+	timer_stop(&c->worker->loop->timers, &c->slow);
+	if (c->stream && buf_len(stream_out(c->stream)) > 0)
+		stream_flush(c->stream); /* a QUIT */
+	stream_free(&c->stream);
+	worker_remove(c->worker, c);
+	connection_post_closed(c, why);
+	engine_fini(&c->engine);
+	free(c);
+}
+
+/* Once more, in the clear: TLS was only wished for. */
+static void begin_plain(struct connection *c)
+{
+	connection_log(c, "without TLS", c->engine.why ? c->engine.why->text : NULL);
+	connection_post_done(c);
+	connection_forget_session(c);
+	c->plain = true;
+	stream_free(&c->stream);
+	engine_fini(&c->engine);
+	begin(c);
+}
+
+static void become_ready(struct connection *c)
+{
+	int64_t age_ms = c->open->transport->connection_max_age;
+	c->setup_ms = (int)(clock_steady_ms() - c->began_ms);
+	if (age_ms > 0)
+		timer_start(&c->worker->loop->timers, &c->age, c->began_ms + age_ms);
+	connection_post_ready(c);
+}
+
+static void set_deadline(struct connection *c)
+{
+	int64_t ms = engine_timeout_ms(&c->engine);
+	bool idle = c->engine.state == ENGINE_READY && !expected_first(&c->engine.expected);
+	int64_t least = idle && c->given == 0 ? FIRST_IDLE_MS : 1;
+	stream_deadline(c->stream, ms > least ? ms : least);
+	c->turn = c->engine.turn;
+}
+
+/* What the engine has left: bytes to send, content to write as long as the socket takes it. */
+static void send_out(struct connection *c)
+{
+	stream_flush(c->stream);
+	while (engine_sending(&c->engine) && buf_len(stream_out(c->stream)) == 0) {
+		engine_resume(&c->engine);
+		stream_flush(c->stream);
+	}
+}
+
+/* After whatever happened to the engine. The connection may be gone afterwards. */
+static void settle(struct connection *c)
+{
+	struct engine *e = &c->engine;
+	if (e->state != ENGINE_CLOSED)
+		send_out(c);
+	if (e->state == ENGINE_CLOSED) {
+		if (e->try_plain && !c->plain)
+			begin_plain(c);
+		else
+			end(c, engine_why(e));
+		return;
+	}
+	if (e->state == ENGINE_READY && !c->announced)
+		become_ready(c);
+	if (e->state == ENGINE_HANDSHAKE && !c->handshaking)
+		connection_start_tls(c);
+	connection_post_done(c);
+	if (c->turn != e->turn)
+		set_deadline(c);
+}
+
+/* Before there is a conversation. */
+static void not_connected(struct connection *c, const char *why)
+{
+	static const char prefix[] = "connect: ";
+	if (strncmp(why, prefix, strlen(prefix)) == 0)
+		why += strlen(prefix);
+	struct verdict *v = verdict_printf(VERDICT_DEFERRED, 0, "4.4.1", NULL, "connect to %s: %s",
+					   c->peer, why);
+	engine_drop(&c->engine);
+	end(c, v);
+}
+
+static void broke(struct connection *c, const char *how)
+{
+	if (!c->connected) {
+		not_connected(c, how);
+		return;
+	}
+	engine_lost(&c->engine, how);
+	settle(c);
+}
+
+static void expired(struct connection *c)
+{
+	if (!c->connected) {
+		not_connected(c, "no answer in time");
+		return;
+	}
+	engine_expired(&c->engine);
+	settle(c);
+}
+
+static void on_event(void *owner, enum stream_event event)
+{
+	struct connection *c = owner;
+	switch (event) {
+	case STREAM_CONNECTED:
+		c->connected = true;
+		timer_stop(&c->worker->loop->timers, &c->slow);
+		set_deadline(c);
+		break;
+	case STREAM_DATA:
+		engine_input(&c->engine, stream_in(c->stream));
+		settle(c);
+		break;
+	case STREAM_DRAINED:
+		engine_resume(&c->engine);
+		set_deadline(c); /* the host takes what we send: the time begins anew */
+		settle(c);
+		break;
+	case STREAM_TLS:
+		c->handshaking = false;
+		engine_secured(&c->engine);
+		settle(c);
+		break;
+	case STREAM_EOF:
+		broke(c, "connection closed");
+		break;
+	case STREAM_ERROR:
+		broke(c, stream_error(c->stream));
+		break;
+	case STREAM_TIMEOUT:
+		expired(c);
+		break;
+	}
+}
+
+/* What the host said, or that it left, while nothing was asked may not have come to us yet. */
+static bool gone_stale(struct connection *c)
+{
+	return engine_idle(&c->engine) && !stream_quiet(c->stream);
+}
+
+void connection_give(struct connection *c, struct delivery *d)
+{
+	int64_t most = c->open->transport->connection_max_messages;
+	if (gone_stale(c))
+		engine_lost(&c->engine, "it has spoken or gone unasked");
+	if (c->given == 0)
+		d->setup_ms = c->setup_ms;
+	c->given++;
+	engine_give(&c->engine, d);
+	if (most > 0 && c->given >= most)
+		engine_quit(&c->engine);
+	settle(c);
+}
+
+void connection_close(struct connection *c)
+{
+	engine_quit(&c->engine);
+	settle(c);
+}
+
+void connection_drop(struct connection *c)
+{
+	engine_drop(&c->engine);
+	end(c, engine_why(&c->engine));
+}

@@ -1,0 +1,39 @@
+/* connection.h - one connection to one host: a stream, an engine, and the clock between them.
+ *
+ *	stream events, deadline, age -> [ connection ] -> engine -> settle: send, post,
+ *	                                                            shake hands, end
+ *
+ * A deadline runs for the whole of a reply, from the moment its group of commands went out or the
+ * reply before it came; while content is sent, for each piece that the host takes.
+ *
+ * OWNERSHIP  The worker's; it frees itself when it is over, after CONNECTION_CLOSED is posted.
+ * THREAD     The worker's.
+ * STATES     connecting, then those of the engine. Where TLS is only wished for and fails, it
+ *            starts again once, in the clear, without a word to qmgr.
+ * ERRORS     As connection_open.why.
+ * SEE        engine.h; base/delivery.h; RFC 5321 4.5.3.2; RFC 7435 (opportunistic security).
+ */
+#ifndef SMTPC_CONNECTION_H
+#define SMTPC_CONNECTION_H
+
+#include "base/delivery.h"
+
+#include <openssl/ssl.h>
+
+struct connection;
+struct worker;
+
+void connection_start(struct worker *, struct connection_open *);
+/* Takes the note; gives it back as CONNECTION_CLOSED. */
+
+void connection_give(struct connection *, struct delivery *);
+void connection_close(struct connection *);
+/* QUIT when what it carries is done. */
+
+void connection_drop(struct connection *);
+/* At once; what was under way comes back as it stands. */
+
+int connection_new_session(SSL *, SSL_SESSION *);
+/* OpenSSL's callback of the worker's context. */
+
+#endif

@@ -1,0 +1,46 @@
+/* connection_impl.h - what the files of a connection share.
+ *
+ *	connection.c		its life: events, deadlines, the end
+ *	connection_post.c	what it says to qmgr
+ *	connection_tls.c	the handshake, sessions
+ *
+ * OWNERSHIP  As connection.h.
+ * THREAD     The worker's.
+ */
+#ifndef SMTPC_CONNECTION_IMPL_H
+#define SMTPC_CONNECTION_IMPL_H
+
+#include "base/stream.h"
+#include "smtpc/connection.h"
+#include "smtpc/engine.h"
+#include "smtpc/worker.h"
+
+struct connection {
+	UT_hash_handle hh; /* in the worker's table, by number */
+	uint64_t number;
+	struct worker *worker;
+	struct connection_open *open;
+	struct stream *stream;
+	struct engine engine;
+	struct timer age;
+	struct timer slow; /* until TCP stands, see CONNECTION_SLOW */
+	char peer[VERDICT_HOST_MAX + 1];
+	uint64_t turn; /* the engine's, when the deadline was set */
+	int64_t began_ms;
+	int setup_ms, given;
+	bool connected;	  /* TCP stands */
+	bool announced;	  /* CONNECTION_READY is posted */
+	bool handshaking; /* asked for, not yet done */
+	bool plain;	  /* TLS has failed: go on without */
+};
+
+void connection_post_slow(struct connection *);
+void connection_post_ready(struct connection *);
+void connection_post_done(struct connection *); /* every delivery that is done or returned */
+void connection_post_closed(struct connection *, struct verdict *why); /* takes why */
+void connection_log(const struct connection *, const char *what, const char *reason);
+
+void connection_start_tls(struct connection *);
+void connection_forget_session(struct connection *);
+
+#endif

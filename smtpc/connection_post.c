@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: ISC */
+#include "smtpc/connection_impl.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/metrics.h"
+
+void connection_log(const struct connection *c, const char *what, const char *reason)
+{
+	log_event(LOG_LEVEL_DEBUG, "connection", "connection", log_number((int64_t)c->number),
+		  "host", c->peer, "what", what, "reason", reason, NULL);
+}
+
+void connection_post_slow(struct connection *c)
+{
+	struct connection_slow *s = mem_zalloc(sizeof *s);
+	s->note.type = CONNECTION_SLOW;
+	s->owner = c->open->owner;
+	connection_log(c, "slow", NULL);
+	loop_post(c->open->reply_to, &s->note);
+}
+
+void connection_post_ready(struct connection *c)
+{
+	const struct capability *can = &c->engine.can;
+	struct connection_ready *r = mem_zalloc(sizeof *r);
+	r->note.type = CONNECTION_READY;
+	r->connection = c->number;
+	r->owner = c->open->owner;
+	r->depth = engine_depth(&c->engine);
+	r->depth_most = engine_depth_most(&c->engine);
+	r->setup_ms = c->setup_ms;
+	r->size_max = can->size_max;
+	r->tls_broken = c->plain && !c->open->plain;
+	r->tls = c->engine.secure;
+	r->pipelining = can->pipelining;
+	r->chunking = can->chunking;
+	r->dsn = can->dsn;
+	r->eightbit = can->eightbit;
+	r->smtputf8 = can->smtputf8;
+	c->open->was_ready = true;
+	c->announced = true;
+	connection_log(c, "ready", NULL);
+	loop_post(c->open->reply_to, &r->note);
+}
+
+void connection_post_done(struct connection *c)
+{
+	struct delivery *d;
+	while ((d = engine_take(&c->engine))) {
+		d->note.type = DELIVERY_BACK;
+		loop_post(d->reply_to, &d->note);
+	}
+}
+
+void connection_post_closed(struct connection *c, struct verdict *why)
+{
+	struct connection_open *o = c->open;
+	metrics_add(METRIC_client_connections, -1);
+	if (!o->was_ready)
+		metrics_add(METRIC_client_connect_failed, 1);
+	connection_log(c, "closed", why ? why->text : NULL);
+	o->note.type = CONNECTION_CLOSED;
+	o->why = why;
+	o->confused = c->engine.confused;
+	if (o->confused)
+		o->mode = c->engine.mode;
+	c->open = NULL;
+	loop_post(o->reply_to, &o->note);
+}

@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: ISC */
+#include "smtpc/engine_impl.h"
+
+#include "base/clock.h"
+
+#include <assert.h>
+#include <string.h>
+
+static const struct {
+	const char *text;
+	void (*say)(struct engine *);
+	unsigned may_follow;
+} states[] = {
+#define X(state, text, say, may_follow) {text, engine_say_##say, may_follow},
+	ENGINE_STATES(X)
+#undef X
+};
+
+static const struct {
+	void (*handle)(struct engine *, const struct expected *);
+	size_t timeout; /* offset in struct conf_transport */
+} kinds[] = {
+#define X(kind, text, handler, timeout)                                                            \
+	{engine_on_##handler, offsetof(struct conf_transport, timeout)},
+	EXPECTED_KINDS(X)
+#undef X
+};
+
+void engine_init(struct engine *e, const struct engine_setup *setup, struct buf *out)
+{
+	memset(e, 0, sizeof *e);
+	e->setup = *setup;
+	e->out = out;
+	e->done_end = &e->done;
+	reply_init(&e->reply);
+	expected_init(&e->expected);
+	list_init(&e->transactions);
+	engine_expect(e, (struct expected){.kind = EXPECTED_GREETING});
+}
+
+void engine_fini(struct engine *e)
+{
+	assert(list_empty(&e->transactions) && !e->done);
+	reply_fini(&e->reply);
+	expected_fini(&e->expected);
+	verdict_unref(e->why);
+	e->why = NULL;
+}
+
+void engine_move(struct engine *e, enum engine_state to)
+{
+	assert(states[e->state].may_follow & 1u << to);
+	e->state = to;
+	e->turn++;
+}
+
+void engine_expect(struct engine *e, struct expected x)
+{
+	if (!expected_first(&e->expected))
+		e->turn++;
+	expected_push(&e->expected, x);
+}
+
+void engine_say(struct engine *e, const char *line, struct expected x)
+{
+	size_t before = buf_len(e->out);
+	buf_puts(e->out, line);
+	buf_puts(e->out, "\r\n");
+	e->produced += buf_len(e->out) - before;
+	engine_expect(e, x);
+}
+
+bool engine_sent(const struct engine *e, const struct transaction *t)
+{
+	return t->stage >= TRANSACTION_DOT && e->produced - buf_len(e->out) >= t->dot_end;
+}
+
+struct verdict *engine_verdict(const struct engine *e, enum verdict_class class)
+{
+	char text[REPLY_TEXT_MAX + 1], dsn[sizeof e->reply.dsn];
+	memcpy(dsn, e->reply.dsn, sizeof dsn);
+	/* A refusal for good that is only a reason to come back says so in its enhanced code. */
+	if (class == VERDICT_DEFERRED && dsn[0])
+		dsn[0] = '4';
+	return verdict_new(class, e->reply.code, dsn[0] ? dsn : NULL, e->setup.peer,
+			   reply_text(&e->reply, text));
+}
+
+static void put_done(struct engine *e, struct delivery *d)
+{
+	d->ended_us = clock_steady_us();
+	d->note.next = NULL;
+	*e->done_end = &d->note;
+	e->done_end = &d->note.next;
+}
+
+void engine_finish(struct engine *e, struct transaction *t)
+{
+	struct delivery *d = transaction_end(&t);
+	e->answered += !d->returned;
+	put_done(e, d);
+}
+
+struct delivery *engine_take(struct engine *e)
+{
+	struct note *n = e->done;
+	if (!n)
+		return NULL;
+	e->done = n->next;
+	if (!e->done)
+		e->done_end = &e->done;
+	return (struct delivery *)n;
+}
+
+/* 421 in answer to anything but QUIT and the end of data: the host closes. RFC 5321 3.8. */
+static bool goes_away(const struct engine *e, const struct expected *x)
+{
+	return e->reply.code == 421 && x->kind != EXPECTED_QUIT && x->kind != EXPECTED_DOT &&
+	       x->kind != EXPECTED_BDAT;
+}
+
+static void answered(struct engine *e, const struct buf *in)
+{
+	struct expected x = expected_pop(&e->expected);
+	e->turn++;
+	if (goes_away(e, &x))
+		engine_close(e, BREAK_TOLD, engine_verdict(e, VERDICT_DEFERRED));
+	else if (engine_misplaced(e, &x))
+		engine_unexpected(e, &x);
+	else
+		kinds[x.kind].handle(e, &x);
+	reply_reset(&e->reply);
+	if (e->state == ENGINE_CLOSED)
+		return;
+	if (buf_len(in) > 0 && !expected_first(&e->expected))
+		engine_unsolicited(e, in);
+	else
+		engine_resume(e);
+}
+
+void engine_input(struct engine *e, struct buf *in)
+{
+	while (e->state != ENGINE_CLOSED && buf_len(in) > 0) {
+		if (!expected_first(&e->expected)) {
+			engine_unsolicited(e, in);
+			break;
+		}
+		size_t used;
+		enum reply_result r = reply_feed(&e->reply, buf_data(in), buf_len(in), &used);
+		buf_consume(in, used);
+		if (r == REPLY_DONE)
+			answered(e, in);
+		else if (r == REPLY_BAD)
+			engine_garbage(e);
+	}
+}
+
+void engine_resume(struct engine *e)
+{
+	states[e->state].say(e);
+}
+
+void engine_say_nothing(struct engine *e)
+{
+	(void)e;
+}
+
+void engine_give(struct engine *e, struct delivery *d)
+{
+	d->returned = d->wasted = false;
+	if (e->quit || e->state == ENGINE_QUITTING || e->state == ENGINE_CLOSED) {
+		d->returned = true;
+		put_done(e, d);
+		return;
+	}
+	struct transaction *t = transaction_new(d);
+	list_append(&e->transactions, &t->link);
+	engine_resume(e);
+}
+
+int64_t engine_timeout_ms(const struct engine *e)
+{
+	const struct conf_transport *t = e->setup.transport;
+	const struct expected *x = expected_first(&e->expected);
+	if (e->state == ENGINE_HANDSHAKE)
+		return t->starttls_timeout;
+	if (!x)
+		return t->connection_idle_timeout;
+	if ((x->kind == EXPECTED_DOT || x->kind == EXPECTED_BDAT) &&
+	    x->transaction->stage == TRANSACTION_CONTENT)
+		return t->data_block_timeout;
+	return *(const int64_t *)((const char *)t + kinds[x->kind].timeout);
+}
+
+bool engine_idle(const struct engine *e)
+{
+	return e->state == ENGINE_READY && !expected_first(&e->expected) &&
+	       list_empty(&e->transactions);
+}
+
+const char *engine_state_name(const struct engine *e)
+{
+	return states[e->state].text;
+}

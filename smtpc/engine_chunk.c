@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: ISC */
+/*	BDAT n LAST, and n bytes		RFC 3030 2
+ *
+ * All of a message is one chunk, of a size known beforehand. What was announced has to be sent, even
+ * when a reply meanwhile refuses the envelope.
+ */
+#include "smtpc/engine_impl.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+bool engine_say_chunk(struct engine *e, struct transaction *t)
+{
+	char line[40];
+	if (!t->ahead && expected_first(&e->expected))
+		return false;
+	snprintf(line, sizeof line, "BDAT %" PRIu64 " LAST", t->delivery->content->size);
+	engine_say(e, line, (struct expected){.kind = EXPECTED_BDAT, .transaction = t});
+	content_out_init(&t->content_out, t->delivery->body == BODY_BINARYMIME ? CONTENT_OUT_BINARY
+									       : CONTENT_OUT_CHUNK);
+	t->next++;
+	t->expects_dot = true;
+	t->stage = TRANSACTION_CONTENT;
+	return true;
+}
+
+/* Another transaction has begun behind this one, with a RSET of its own. */
+static bool followed(const struct engine *e, const struct transaction *t)
+{
+	return t->link.next != &e->transactions &&
+	       list_entry(t->link.next, struct transaction, link)->stage != TRANSACTION_QUEUED;
+}
+
+static void finish(struct engine *e, struct transaction *t, bool unclear)
+{
+	e->owes_rset |= unclear && !followed(e, t);
+	engine_finish(e, t);
+}
+
+/* The envelope had nobody left: its replies count, whatever this one says. A host that took the
+ * chunk all the same has taken it for nobody. */
+static void answered_for_nobody(struct engine *e, const struct expected *x)
+{
+	struct transaction *t = x->transaction;
+	if (!engine_positive(e->reply.code) && !engine_negative(e->reply.code)) {
+		engine_unexpected(e, x);
+		return;
+	}
+	t->delivery->wasted = true;
+	finish(e, t, true);
+	if (e->reply.code == 421)
+		engine_close(e, BREAK_TOLD, engine_verdict(e, VERDICT_DEFERRED));
+}
+
+/* BDAT itself is refused, by a host that announced it. The message is as good as never sent; but
+ * what the host makes of the bytes of the chunk nobody knows, so that no more is said to it. */
+static void not_understood(struct engine *e, struct transaction *t)
+{
+	transaction_give_back(t);
+	t->delivery->wasted = true;
+	engine_finish(e, t);
+	engine_out_of_step(e, verdict_printf(VERDICT_DEFERRED, 0, "4.5.0", e->setup.peer,
+					     "%s does not understand BDAT, which it announces: %d",
+					     e->setup.peer, e->reply.code));
+}
+
+static bool as_command(int code)
+{
+	return code >= 500 && code <= 504;
+}
+
+static void concluded(struct engine *e, struct transaction *t)
+{
+	int code = t->answer->code;
+	transaction_conclude(t, t->answer);
+	if (code == 421) {
+		struct verdict *why = verdict_ref(t->answer);
+		engine_finish(e, t);
+		engine_close(e, BREAK_TOLD, why);
+	} else {
+		finish(e, t, !engine_positive(code));
+	}
+}
+
+void engine_on_bdat(struct engine *e, const struct expected *x)
+{
+	struct transaction *t = x->transaction;
+	const struct expected *next = expected_first(&e->expected);
+	int code = e->reply.code;
+	if (t->accepted > 0 && as_command(code)) {
+		not_understood(e, t);
+	} else if (!engine_sent(e, t)) {
+		engine_answered_early(e, x);
+	} else if (t->accepted == 0) {
+		answered_for_nobody(e, x);
+	} else if (!engine_positive(code) && !engine_negative(code)) {
+		engine_unexpected(e, x);
+	} else {
+		t->answer = engine_verdict(e, engine_positive(code) ? VERDICT_SENT
+								    : engine_refusal_class(code));
+		if (next && next->kind == EXPECTED_RSET && code != 421)
+			t->stage = TRANSACTION_ANSWERED;
+		else
+			concluded(e, t);
+	}
+}
+
+void engine_on_rset(struct engine *e, const struct expected *x)
+{
+	if (!engine_positive(e->reply.code)) {
+		engine_unexpected(e, x);
+		return;
+	}
+	if (list_empty(&e->transactions))
+		return;
+	struct transaction *t = list_entry(e->transactions.next, struct transaction, link);
+	if (t->stage == TRANSACTION_ANSWERED)
+		concluded(e, t);
+}

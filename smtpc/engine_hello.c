@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: ISC */
+#include "smtpc/engine_impl.h"
+
+#include <stdio.h>
+
+void engine_refused(struct engine *e, const char *dsn)
+{
+	struct verdict *why = engine_verdict(e, VERDICT_DEFERRED);
+	if (dsn && e->reply.dsn[0] == '\0') {
+		struct verdict *bare = why;
+		why = verdict_new(VERDICT_DEFERRED, bare->code, dsn, bare->host, bare->text);
+		verdict_unref(bare);
+	}
+	engine_close(e, BREAK_TOLD, why);
+	buf_puts(e->out, "QUIT\r\n"); /* polite, but nobody waits for the answer */
+}
+
+/* A greeting of 5xx speaks of this host, not of the mail: another host may take it. */
+void engine_on_greeting(struct engine *e, const struct expected *x)
+{
+	if (e->reply.code == 220)
+		engine_move(e, ENGINE_HELLO);
+	else if (engine_negative(e->reply.code))
+		engine_refused(e, "4.3.2");
+	else
+		engine_unexpected(e, x);
+}
+
+void engine_say_hello(struct engine *e)
+{
+	char line[300];
+	if (expected_first(&e->expected))
+		return;
+	snprintf(line, sizeof line, "%s %.255s", e->helo ? "HELO" : "EHLO", e->setup.hostname);
+	engine_say(e, line, (struct expected){.kind = e->helo ? EXPECTED_HELO : EXPECTED_EHLO});
+}
+
+static void without_tls(struct engine *e)
+{
+	engine_close(e, BREAK_TOLD,
+		     verdict_printf(VERDICT_DEFERRED, 0, "4.7.4", e->setup.peer,
+				    "%s does not offer STARTTLS, which is required",
+				    e->setup.peer));
+	buf_puts(e->out, "QUIT\r\n");
+}
+
+static void greeted(struct engine *e)
+{
+	if (e->secure || e->setup.tls == TRANSPORT_TLS_NONE)
+		engine_move(e, ENGINE_READY);
+	else if (e->can.starttls)
+		engine_move(e, ENGINE_STARTTLS);
+	else if (e->setup.tls == TRANSPORT_TLS_REQUIRED)
+		without_tls(e);
+	else
+		engine_move(e, ENGINE_READY);
+}
+
+/* A host that could not do what it announces is not asked for it again. */
+static void keep_to_mode(struct engine *e)
+{
+	if (e->setup.mode >= CONNECTION_NO_CHUNKING) {
+		e->can.withheld = e->can.chunking;
+		e->can.chunking = false;
+	}
+	if (e->setup.mode == CONNECTION_LOCKSTEP)
+		e->can.pipelining = false;
+}
+
+void engine_on_ehlo(struct engine *e, const struct expected *x)
+{
+	if (engine_positive(e->reply.code)) {
+		e->can = capability_of(&e->reply);
+		keep_to_mode(e);
+		greeted(e);
+	} else if (e->reply.code / 100 == 5) {
+		e->helo = true; /* RFC 5321 3.2 */
+	} else if (engine_negative(e->reply.code)) {
+		engine_refused(e, NULL);
+	} else {
+		engine_unexpected(e, x);
+	}
+}
+
+void engine_on_helo(struct engine *e, const struct expected *x)
+{
+	if (engine_positive(e->reply.code))
+		greeted(e);
+	else if (engine_negative(e->reply.code))
+		engine_refused(e, NULL);
+	else
+		engine_unexpected(e, x);
+}
+
+void engine_say_starttls(struct engine *e)
+{
+	if (!expected_first(&e->expected))
+		engine_say(e, "STARTTLS", (struct expected){.kind = EXPECTED_STARTTLS});
+}
+
+/* Anything but 220 is a failure to begin TLS. Where TLS is only wished for, the whole connection is
+ * made anew without it: after a broken STARTTLS nobody knows what the host expects next. */
+void engine_on_starttls(struct engine *e, const struct expected *x)
+{
+	(void)x;
+	if (e->reply.code == 220) {
+		engine_move(e, ENGINE_HANDSHAKE);
+		return;
+	}
+	e->try_plain = e->setup.tls != TRANSPORT_TLS_REQUIRED;
+	engine_refused(e, "4.7.4");
+}
+
+/* RFC 3207 4.2: what was said before is forgotten. */
+void engine_secured(struct engine *e)
+{
+	e->secure = true;
+	e->helo = false;
+	e->can = (struct capability){0};
+	engine_move(e, ENGINE_HELLO);
+	engine_resume(e);
+}
+
+void engine_quit(struct engine *e)
+{
+	e->quit = true;
+	if (e->state == ENGINE_READY)
+		engine_resume(e);
+	else if (e->state < ENGINE_READY)
+		engine_close(e, BREAK_TOLD, NULL);
+}
+
+void engine_on_quit(struct engine *e, const struct expected *x)
+{
+	(void)x; /* whatever it says */
+	engine_close(e, BREAK_TOLD, NULL);
+}

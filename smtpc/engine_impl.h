@@ -1,0 +1,85 @@
+/* engine_impl.h - what the files of the engine share.
+ *
+ *	engine.c		input, turns
+ *	engine_chunk.c		transactions by BDAT
+ *	engine_step.c		is the host in step?
+ *	engine_end.c		the ends: lost, too late, dropped
+ *	engine_hello.c		greeting, EHLO, STARTTLS, QUIT
+ *	engine_mail.c		transactions: what is sent
+ *	engine_replies.c	transactions: what the replies mean
+ *
+ * OWNERSHIP  As engine.h.
+ * THREAD     As engine.h.
+ */
+#ifndef SMTPC_ENGINE_IMPL_H
+#define SMTPC_ENGINE_IMPL_H
+
+#include "smtpc/engine.h"
+
+/* Handlers note what a reply means; they send nothing. */
+#define X(kind, text, handler, ...)                                                                \
+	void engine_on_##handler(struct engine *, const struct expected *);
+EXPECTED_KINDS(X)
+#undef X
+
+/* What is said in a state when nothing stands in the way. */
+void engine_say_nothing(struct engine *);
+void engine_say_hello(struct engine *);
+void engine_say_starttls(struct engine *);
+void engine_say_transactions(struct engine *);
+
+void engine_move(struct engine *, enum engine_state);
+void engine_say(struct engine *, const char *line, struct expected); /* a command without CRLF */
+void engine_expect(struct engine *, struct expected);
+
+void engine_close(struct engine *, enum transaction_break, struct verdict *why);
+/* Every transaction ends as it stands. Takes why, which may be NULL. */
+
+void engine_refused(struct engine *, const char *dsn);
+/* The host does not want to talk: QUIT, and closed with its reply as a deferral. */
+
+void engine_unexpected(struct engine *, const struct expected *);
+/* Closed: the reply does not belong there. */
+
+void engine_unsolicited(struct engine *, const struct buf *in);
+/* Closed: nothing was asked, but something came. */
+
+void engine_garbage(struct engine *); /* closed: no reply at all */
+
+void engine_out_of_step(struct engine *, struct verdict *why);
+/* Closed; where there is a simpler mode, to be tried in that. Takes why, which may be NULL. */
+
+bool engine_misplaced(const struct engine *, const struct expected *);
+/* The reply at hand is to another command. */
+
+bool engine_tls_may_fail(const struct engine *);
+
+bool engine_say_chunk(struct engine *, struct transaction *);
+/* BDAT. False: not yet. */
+
+void engine_answered_early(struct engine *, const struct expected *);
+/* The reply at hand is to content that is not all sent. */
+
+enum verdict_class engine_refusal_class(int code);
+
+void engine_finish(struct engine *, struct transaction *);
+/* It has its verdicts: to be taken. */
+
+bool engine_sent(const struct engine *, const struct transaction *);
+/* The last byte of its content has left out. */
+
+struct verdict *engine_verdict(const struct engine *, enum verdict_class);
+/* Of the reply at hand. */
+
+static inline bool engine_positive(int code)
+{
+	/* 220 and 221 are a greeting and a good-bye: in answer to anything else, out of step. */
+	return code / 100 == 2 && code != 220 && code != 221;
+}
+
+static inline bool engine_negative(int code)
+{
+	return code / 100 == 4 || code / 100 == 5;
+}
+
+#endif

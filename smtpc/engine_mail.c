@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: ISC */
+#include "smtpc/engine_impl.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "smtpc/envelope_out.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum {
+	PIECE = 32 << 10,   /* bytes of content at once */
+	OUT_MAX = 64 << 10, /* bytes in out above which no content is added */
+};
+
+static bool in_step(const struct engine *e)
+{
+	return !expected_first(&e->expected);
+}
+
+/* Does this transaction have to wait for replies before its next command? */
+static bool must_wait(const struct engine *e)
+{
+	return !e->can.pipelining && !in_step(e);
+}
+
+/* The one whose turn it is: those before it only wait for replies. */
+static struct transaction *current(const struct engine *e)
+{
+	list_each (link, tmp, &e->transactions) {
+		struct transaction *t = list_entry(link, struct transaction, link);
+		if (t->stage < TRANSACTION_DOT)
+			return t;
+	}
+	return NULL;
+}
+
+bool engine_sending(const struct engine *e)
+{
+	const struct transaction *t = current(e);
+	return t && t->stage == TRANSACTION_CONTENT;
+}
+
+int engine_depth(const struct engine *e)
+{
+	return e->can.pipelining && e->setup.transport->pipeline_depth > 1 ? 2 : 1;
+}
+
+int engine_depth_most(const struct engine *e)
+{
+	return e->can.pipelining && e->can.chunking ? (int)e->setup.transport->pipeline_depth
+						    : engine_depth(e);
+}
+
+/* Each step returns false when it has to wait for something. */
+static bool begin(struct engine *e, struct transaction *t)
+{
+	if (must_wait(e))
+		return false;
+	struct verdict *refusal = envelope_out_refusal(t->delivery, &e->can, e->setup.peer);
+	if (refusal) {
+		transaction_refuse_all(t, refusal);
+		verdict_unref(refusal);
+		engine_finish(e, t);
+		return true;
+	}
+	t->chunked = e->can.chunking;
+	t->ahead = t->delivery->ahead && e->can.pipelining;
+	t->behind = t->link.prev != &e->transactions;
+	if (e->owes_rset || (t->behind && t->chunked)) {
+		e->owes_rset = false;
+		engine_say(e, "RSET",
+			   (struct expected){.kind = EXPECTED_RSET,
+					     .transaction = t->behind ? t : NULL});
+	}
+	t->stage = TRANSACTION_ENVELOPE;
+	t->delivery->began_us = clock_steady_us();
+	return true;
+}
+
+static void say_envelope(struct engine *e, struct transaction *t)
+{
+	struct expected x = {.kind = EXPECTED_MAIL, .transaction = t};
+	size_t before = buf_len(e->out);
+	if (t->next == 0) {
+		envelope_out_mail(e->out, t->delivery, &e->can);
+	} else {
+		x.kind = EXPECTED_RCPT;
+		x.rcpt = (uint32_t)(t->next - 1);
+		envelope_out_rcpt(e->out, t->delivery, x.rcpt, &e->can);
+	}
+	t->next++;
+	e->produced += buf_len(e->out) - before;
+	engine_expect(e, x);
+}
+
+static void say_data(struct engine *e, struct transaction *t)
+{
+	t->next++;
+	content_out_init(&t->content_out, CONTENT_OUT_DATA);
+	engine_say(e, "DATA", (struct expected){.kind = EXPECTED_DATA, .transaction = t});
+}
+
+static bool go_on_with_envelope(struct engine *e, struct transaction *t)
+{
+	uint64_t data = (uint64_t)t->delivery->nrcpt + 1;
+	if (t->next > data || must_wait(e))
+		return false;
+	if (t->next < data) {
+		say_envelope(e, t);
+		return true;
+	}
+	if (in_step(e) && t->accepted == 0) {
+		e->owes_rset = t->mail_accepted; /* and nobody to send to */
+		engine_finish(e, t);
+		return true;
+	}
+	if (t->chunked)
+		return engine_say_chunk(e, t);
+	say_data(e, t);
+	return true;
+}
+
+static void content_unreadable(struct engine *e, struct transaction *t)
+{
+	struct verdict *why = verdict_printf(VERDICT_DEFERRED, 0, "4.3.0", NULL,
+					     "the message can not be read from the queue");
+	log_event(LOG_LEVEL_ERROR, "content_unreadable", "id", log_id(t->delivery->id), "reason",
+		  strerror(errno), NULL);
+	/* In the midst of the content there is no other way to say that it ends here. */
+	transaction_refuse_all(t, why);
+	verdict_unref(why);
+	engine_close(e, BREAK_LOST, NULL);
+}
+
+/* The next piece of content, or the dot. False: it can't be read, the engine is closed. */
+static bool write_piece(struct engine *e, struct transaction *t)
+{
+	static _Thread_local char piece[PIECE];
+	const struct content *c = t->delivery->content;
+	size_t before = buf_len(e->out);
+	ssize_t n = c->memory ? 0 : content_read(c, t->offset, piece, sizeof piece);
+	const char *bytes = piece;
+	if (c->memory) {
+		uint64_t left = c->size - t->offset;
+		n = left < PIECE ? (ssize_t)left : PIECE;
+		bytes = c->memory + t->offset;
+	}
+	if (n < 0 || (n == 0 && t->offset < c->size)) {
+		content_unreadable(e, t);
+		return false;
+	}
+	content_out_put(&t->content_out, bytes, (size_t)n, e->out);
+	t->offset += (uint64_t)n;
+	if (t->offset >= c->size)
+		content_out_end(&t->content_out, e->out);
+	e->produced += buf_len(e->out) - before;
+	return true;
+}
+
+static bool write_content(struct engine *e, struct transaction *t)
+{
+	if (!t->expects_dot) {
+		t->expects_dot = true;
+		engine_expect(e, (struct expected){.kind = EXPECTED_DOT, .transaction = t});
+	}
+	if (buf_len(e->out) >= OUT_MAX || !write_piece(e, t))
+		return false;
+	if (t->offset >= t->delivery->content->size) {
+		t->stage = TRANSACTION_DOT;
+		t->dot_end = e->produced;
+		e->turn++;
+	}
+	return true;
+}
+
+static bool step(struct engine *e, struct transaction *t)
+{
+	switch (t->stage) {
+	case TRANSACTION_QUEUED:
+		return begin(e, t);
+	case TRANSACTION_ENVELOPE:
+		return go_on_with_envelope(e, t);
+	case TRANSACTION_CONTENT:
+		return write_content(e, t);
+	case TRANSACTION_DOT:
+	case TRANSACTION_ANSWERED:
+		break;
+	}
+	return false;
+}
+
+void engine_say_transactions(struct engine *e)
+{
+	struct transaction *t;
+	if (e->owes_dot) {
+		e->owes_dot = false;
+		engine_say(e, ".", (struct expected){.kind = EXPECTED_EMPTY_DOT});
+	}
+	while ((t = current(e)) && step(e, t))
+		;
+	if (e->state == ENGINE_READY && e->quit && list_empty(&e->transactions) && in_step(e)) {
+		engine_move(e, ENGINE_QUITTING);
+		engine_say(e, "QUIT", (struct expected){.kind = EXPECTED_QUIT});
+	}
+}

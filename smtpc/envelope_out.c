@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: ISC */
+#include "smtpc/envelope_out.h"
+
+#include "base/log.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+enum { PROBE = 16 << 10 }; /* bytes of a content in a file that are searched for 8-bit text */
+
+static bool eightbit(const char *s, size_t len)
+{
+	unsigned char all = 0;
+	for (size_t i = 0; i < len; i++)
+		all |= (unsigned char)s[i];
+	return all & 0x80;
+}
+
+static bool has_eightbit(const char *s)
+{
+	return s && eightbit(s, strlen(s));
+}
+
+/* Between the angle brackets: no control anywhere, no blank or bracket outside quotes. */
+static bool address_safe(const char *s)
+{
+	bool quoted = false;
+	for (; *s; s++) {
+		unsigned char c = (unsigned char)*s;
+		if (c < ' ' || c == 0x7f)
+			return false;
+		if (quoted && c == '\\' && s[1])
+			s++; /* the loop has not looked at it */
+		else if (c == '"')
+			quoted = !quoted;
+		else if (!quoted && strchr(" <>", c))
+			return false;
+		if ((unsigned char)*s < ' ' || *s == 0x7f)
+			return false;
+	}
+	return !quoted;
+}
+
+/* The value of a parameter: printable ASCII without blanks. */
+static bool parameter_safe(const char *s)
+{
+	for (; s && *s; s++)
+		if (*s <= ' ' || *s >= 0x7f)
+			return false;
+	return true;
+}
+
+static bool all_safe(const struct delivery *d)
+{
+	bool safe = address_safe(d->sender) && parameter_safe(d->envid);
+	for (uint32_t i = 0; safe && i < d->nrcpt; i++)
+		safe = d->rcpt[i].address[0] && address_safe(d->rcpt[i].address) &&
+		       parameter_safe(d->rcpt[i].orcpt);
+	return safe;
+}
+
+static bool needs_smtputf8(const struct delivery *d)
+{
+	bool needs = d->smtputf8 || has_eightbit(d->sender);
+	for (uint32_t i = 0; !needs && i < d->nrcpt; i++)
+		needs = has_eightbit(d->rcpt[i].address);
+	return needs;
+}
+
+struct verdict *envelope_out_refusal(const struct delivery *d, const struct capability *can,
+				     const char *host)
+{
+	if (!all_safe(d)) {
+		log_event(LOG_LEVEL_ERROR, "unsafe_address", "id", log_id(d->id), "host", host,
+			  NULL);
+		return verdict_printf(VERDICT_FAILED, 501, "5.6.0", NULL,
+				      "an address or parameter that can not be sent in a command");
+	}
+	if (!can->smtputf8 && needs_smtputf8(d))
+		return verdict_printf(VERDICT_FAILED, 553, "5.6.7", NULL,
+				      "%s does not offer SMTPUTF8, which this message needs", host);
+	if (d->body == BODY_BINARYMIME && can->withheld)
+		return verdict_printf(VERDICT_DEFERRED, 0, "4.5.0", NULL,
+				      "%s can not do CHUNKING at present, which this message needs",
+				      host);
+	if (d->body == BODY_BINARYMIME && !(can->chunking && can->binarymime))
+		return verdict_printf(VERDICT_FAILED, 554, "5.6.3", NULL,
+				      "%s does not offer BINARYMIME, which this message needs",
+				      host);
+	if (can->size_max > 0 && d->content->size > can->size_max)
+		return verdict_printf(VERDICT_FAILED, 552, "5.3.4", NULL,
+				      "message of %" PRIu64 " bytes is above the limit of %" PRIu64
+				      " that %s announces",
+				      d->content->size, can->size_max, host);
+	return NULL;
+}
+
+/* Declared or found. A host that does not offer 8BITMIME gets 8-bit content undeclared: to convert
+ * it would break signatures, and to bounce it helps nobody. */
+static bool is_eightbit(const struct delivery *d)
+{
+	const struct content *c = d->content;
+	if (d->body != BODY_7BIT)
+		return true;
+	if (c->memory)
+		return eightbit(c->memory, c->size);
+	char probe[PROBE];
+	ssize_t n = content_read(c, 0, probe, sizeof probe);
+	return n > 0 && eightbit(probe, (size_t)n);
+}
+
+void envelope_out_mail(struct buf *to, const struct delivery *d, const struct capability *can)
+{
+	buf_printf(to, "MAIL FROM:<%s>", d->sender);
+	if (can->size)
+		buf_printf(to, " SIZE=%" PRIu64, d->content->size);
+	if (d->body == BODY_BINARYMIME)
+		buf_puts(to, " BODY=BINARYMIME");
+	else if (can->eightbit && is_eightbit(d))
+		buf_puts(to, " BODY=8BITMIME");
+	if (can->smtputf8 && needs_smtputf8(d))
+		buf_puts(to, " SMTPUTF8");
+	if (can->dsn && d->ret != RET_NONE)
+		buf_puts(to, d->ret == RET_FULL ? " RET=FULL" : " RET=HDRS");
+	if (can->dsn && d->envid)
+		buf_printf(to, " ENVID=%s", d->envid);
+	buf_puts(to, "\r\n");
+}
+
+static void put_notify(struct buf *to, unsigned notify)
+{
+	static const struct {
+		unsigned bit;
+		const char *word;
+	} words[] = {
+		{NOTIFY_SUCCESS, "SUCCESS"}, {NOTIFY_FAILURE, "FAILURE"}, {NOTIFY_DELAY, "DELAY"}};
+	if (notify == 0)
+		return;
+	if (notify & NOTIFY_NEVER) {
+		buf_puts(to, " NOTIFY=NEVER");
+		return;
+	}
+	const char *before = " NOTIFY=";
+	for (size_t i = 0; i < sizeof words / sizeof words[0]; i++) {
+		if (!(notify & words[i].bit))
+			continue;
+		buf_printf(to, "%s%s", before, words[i].word);
+		before = ",";
+	}
+}
+
+void envelope_out_rcpt(struct buf *to, const struct delivery *d, uint32_t i,
+		       const struct capability *can)
+{
+	const struct delivery_recipient *r = &d->rcpt[i];
+	buf_printf(to, "RCPT TO:<%s>", r->address);
+	if (can->dsn) {
+		put_notify(to, r->notify);
+		if (r->orcpt)
+			buf_printf(to, " ORCPT=%s", r->orcpt);
+	}
+	buf_puts(to, "\r\n");
+}

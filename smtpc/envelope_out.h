@@ -1,0 +1,23 @@
+/* envelope_out.h - the lines MAIL and RCPT of a delivery, and what can't be put into them.
+ *
+ * OWNERSHIP  Nothing is kept.
+ * THREAD     Any; no I/O but reading the content.
+ * ERRORS     envelope_out_refusal() is asked first; what it lets pass can be written.
+ * SEE        RFC 5321 4.1.1.2, 4.1.1.3; RFC 1870; RFC 3461 4; RFC 6152; RFC 6531.
+ */
+#ifndef SMTPC_ENVELOPE_OUT_H
+#define SMTPC_ENVELOPE_OUT_H
+
+#include "base/delivery.h"
+#include "smtpc/capability.h"
+
+struct verdict *envelope_out_refusal(const struct delivery *, const struct capability *,
+				     const char *host);
+/* Why this host will not be asked at all: content above its SIZE or in a form it does not take, an
+ * address that needs SMTPUTF8, or one that would not stay inside its command. NULL: go on. Otherwise a reference. */
+
+void envelope_out_mail(struct buf *to, const struct delivery *, const struct capability *);
+void envelope_out_rcpt(struct buf *to, const struct delivery *, uint32_t i,
+		       const struct capability *);
+
+#endif

@@ -1,0 +1,35 @@
+/* sessions.h - TLS sessions of hosts we have been at, to be resumed.
+ *
+ * A session belongs to the host name, port and transport that it was made with, never to an
+ * address.
+ *
+ * OWNERSHIP  Embedded in a worker; holds a reference on each session.
+ * THREAD     The worker's.
+ * ERRORS     None. At most SESSIONS_MAX are kept; the oldest goes first.
+ * SEE        RFC 8446 2.2; RFC 7672 does not apply: nobody is authenticated here.
+ */
+#ifndef SMTPC_SESSIONS_H
+#define SMTPC_SESSIONS_H
+
+#include <openssl/ssl.h>
+
+enum { SESSIONS_MAX = 2000 };
+
+struct session_entry;
+
+struct sessions {
+	struct session_entry *table;
+};
+
+void sessions_init(struct sessions *);
+void sessions_fini(struct sessions *);
+
+void sessions_put(struct sessions *, const char *key, SSL_SESSION *);
+/* Takes the reference. */
+
+SSL_SESSION *sessions_get(const struct sessions *, const char *key);
+/* Not a reference: good until the next call. NULL: none. */
+
+void sessions_drop(struct sessions *, const char *key);
+
+#endif

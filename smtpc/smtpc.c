@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: ISC */
+#include "smtpc/smtpc.h"
+
+#include "base/mem.h"
+#include "smtpc/worker.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+struct smtpc {
+	int n;
+	struct worker **worker;
+};
+
+static int number_of_workers(const struct conf *conf)
+{
+	if (conf->workers > 0)
+		return (int)conf->workers;
+	long processors = sysconf(_SC_NPROCESSORS_ONLN);
+	return processors > 0 ? (int)processors : 1;
+}
+
+struct smtpc *smtpc_new(struct conf *conf)
+{
+	struct smtpc *s = mem_zalloc(sizeof *s);
+	s->n = number_of_workers(conf);
+	s->worker = mem_zalloc((size_t)s->n * sizeof(struct worker *));
+	for (int i = 0; i < s->n; i++)
+		s->worker[i] = worker_new(i);
+	return s;
+}
+
+void smtpc_start(struct smtpc *s)
+{
+	for (int i = 0; i < s->n; i++)
+		worker_start(s->worker[i]);
+}
+
+void smtpc_stop(struct smtpc *s)
+{
+	for (int i = 0; i < s->n; i++)
+		worker_stop(s->worker[i]);
+}
+
+void smtpc_free(struct smtpc **sp)
+{
+	struct smtpc *s = *sp;
+	if (!s)
+		return;
+	for (int i = 0; i < s->n; i++)
+		worker_free(&s->worker[i]);
+	free(s->worker);
+	free(s);
+	*sp = NULL;
+}
+
+int smtpc_workers(const struct smtpc *s)
+{
+	return s->n;
+}
+
+struct loop *smtpc_worker(struct smtpc *s, int worker)
+{
+	assert(worker >= 0 && worker < s->n);
+	return s->worker[worker]->loop;
+}

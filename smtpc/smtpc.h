@@ -1,0 +1,48 @@
+/* smtpc.h - the client side of SMTP.
+ *
+ *	qmgr -- base/delivery.h --> [ connection: stream + engine ] <--> MX host
+ *
+ *	smtpc.c			the workers, from start to stop
+ *	worker.c		one thread: its mailbox, and its connections by their numbers
+ *	connection.c		one connection: stream, engine, and the clock between them
+ *	connection_post.c	what it says to qmgr
+ *	connection_tls.c	handshake; sessions.c: TLS sessions to be resumed
+ *	engine.c		the protocol without I/O: replies come in, in order, one turn each
+ *	engine_hello.c		greeting, EHLO, STARTTLS, QUIT
+ *	engine_mail.c		what is sent of a transaction, and when
+ *	engine_replies.c	what the replies to it mean
+ *	engine_chunk.c		messages by BDAT, several in flight
+ *	engine_step.c		has the host lost count?
+ *	engine_end.c		lost, too late, dropped
+ *	expected.c		the replies that are owed: a queue, and a row for each kind
+ *	transaction.c		the books of one delivery: who was accepted, who has a verdict
+ *	envelope_out.c		MAIL and RCPT as text; what can't be put into them
+ *	content_out.c		content as it goes on the wire: dots doubled or a chunk, CRLF only
+ *	capability.c		what EHLO announced
+ *
+ * n workers, each a loop of its own. A connection belongs to one worker for its life; qmgr says
+ * which, and gives it transactions only when it is ready.
+ *
+ * OWNERSHIP  Each worker owns its connections and what it was given, until that is posted back.
+ * THREAD     smtpc_new() to smtpc_free(): main. smtpc_worker(): any.
+ * ERRORS     None here; all that goes wrong is a verdict.
+ * SEE        base/delivery.h; RFC 5321 4.5.3.2, RFC 2920, RFC 3030.
+ */
+#ifndef SMTPC_SMTPC_H
+#define SMTPC_SMTPC_H
+
+#include "base/conf.h"
+#include "base/delivery.h"
+
+struct smtpc;
+
+struct smtpc *smtpc_new(struct conf *);
+void smtpc_start(struct smtpc *);
+void smtpc_stop(struct smtpc *);
+/* Connections are dropped; what was under way comes back as it stands. */
+void smtpc_free(struct smtpc **);
+
+int smtpc_workers(const struct smtpc *);
+struct loop *smtpc_worker(struct smtpc *, int worker); /* post CONNECTION_OPEN and the rest here */
+
+#endif

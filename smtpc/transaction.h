@@ -1,0 +1,77 @@
+/* transaction.h - one delivery on its way through MAIL, RCPT, DATA and the content.
+ *
+ * Keeps the books: what each recipient was told, and what that means when all is over or the
+ * connection breaks.
+ *
+ * OWNERSHIP  Holds the delivery until transaction_end().
+ * THREAD     Any; no clock, no I/O.
+ * STATES     queued -> envelope -> content -> dot (-> answered); it may end from any.
+ * ERRORS     As verdicts.
+ * SEE        base/delivery.h; RFC 5321 3.3.
+ */
+#ifndef SMTPC_TRANSACTION_H
+#define SMTPC_TRANSACTION_H
+
+#include "base/delivery.h"
+#include "base/list.h"
+#include "smtpc/content_out.h"
+
+enum transaction_stage {
+	TRANSACTION_QUEUED,   /* nothing of it was sent */
+	TRANSACTION_ENVELOPE, /* commands are being sent or wait for their replies */
+	TRANSACTION_CONTENT,  /* 354 came, or BDAT was sent: the content is being written */
+	TRANSACTION_DOT,      /* all is written; the final reply is owed */
+	TRANSACTION_ANSWERED, /* it came; the reply behind it will show whether it was that */
+};
+
+enum transaction_break {
+	BREAK_LOST,	/* the connection is gone, or the wait was too long */
+	BREAK_TOLD,	/* the host said 421, and did nothing of what was sent behind that */
+	BREAK_CONFUSED, /* host out of step, to be asked again in a simpler mode */
+	BREAK_PROTOCOL, /* the same where none is simpler: what has begun is deferred */
+};
+
+struct transaction {
+	struct list link;
+	struct delivery *delivery;
+	enum transaction_stage stage;
+	uint64_t next; /* to be sent: 0 MAIL, 1 to nrcpt RCPT, nrcpt + 1 DATA or BDAT, then none */
+	uint32_t accepted; /* recipients */
+	bool chunked;	   /* by BDAT, not DATA */
+	bool ahead;	   /* BDAT does not wait for the replies to the envelope */
+	bool behind;	   /* begun before the one in front of it was answered */
+	bool mail_accepted;
+	bool expects_dot;	/* the reply to the content is in the queue of expected ones */
+	struct verdict *answer; /* when answered: a reference */
+	uint64_t offset;	/* content written so far */
+	uint64_t dot_end;	/* where in the connection's output the content ends, dot and all */
+	struct content_out content_out;
+	uint8_t rcpt[]; /* what was said to each */
+};
+
+struct transaction *transaction_new(struct delivery *);
+
+struct delivery *transaction_end(struct transaction **);
+/* Frees all but the delivery. */
+
+void transaction_accept(struct transaction *, uint32_t i);
+void transaction_refuse(struct transaction *, uint32_t i, struct verdict *);
+
+void transaction_postpone(struct transaction *, uint32_t i);
+/* Too many recipients at once: no verdict, another transaction soon. */
+
+void transaction_refuse_all(struct transaction *, struct verdict *);
+/* Every recipient without a verdict that was not postponed. */
+
+void transaction_conclude(struct transaction *, struct verdict *);
+/* The recipients that were accepted. */
+
+void transaction_give_back(struct transaction *);
+/* Whoever has no verdict yet is tried again at once. */
+
+void transaction_broken(struct transaction *, enum transaction_break, bool sent,
+			struct verdict *why, const char *host);
+/* What becomes of each recipient when the connection ends here: see base/delivery.h. sent: all of
+ * its content has left. why may be NULL when nothing was decided yet. */
+
+#endif

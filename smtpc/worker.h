@@ -1,0 +1,36 @@
+/* worker.h - one thread of connections: a loop, the table of what is open, TLS.
+ *
+ * OWNERSHIP  Owns its connections.
+ * THREAD     worker_new(), worker_free(): main. worker_start(), worker_stop(): main. The table:
+ *            the worker's own thread, or main while it does not run.
+ * ERRORS     None.
+ */
+#ifndef SMTPC_WORKER_H
+#define SMTPC_WORKER_H
+
+#include "base/loop.h"
+#include "smtpc/sessions.h"
+
+#include <stdbool.h>
+#include <uthash.h>
+
+struct connection;
+
+struct worker {
+	char name[16];
+	struct loop *loop;
+	SSL_CTX *tls;
+	struct sessions sessions;
+	struct connection *connections; /* by their numbers */
+	bool stopped;			/* what still arrives is only freed */
+};
+
+struct worker *worker_new(int number);
+void worker_start(struct worker *);
+void worker_stop(struct worker *);
+void worker_free(struct worker **);
+
+void worker_add(struct worker *, struct connection *);
+void worker_remove(struct worker *, struct connection *);
+
+#endif

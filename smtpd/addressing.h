@@ -1,0 +1,39 @@
+/* addressing.h - what becomes of the addresses of an envelope on the way in.
+ *
+ *	sender     --> rewriting -----------------------------------------------> envelope
+ *	recipient  --> access --> rewriting --+--> alias --> each member -------> envelope
+ *	                                      +--> recipient_bcc --> alias -----> envelope
+ *	at the end --> always_bcc, sender_bcc --> alias ------------------------> envelope
+ *
+ * Access sees the address as the client gave it, and is asked of clients by SMTP only; bcc sees it
+ * rewritten. A copy is reported to nobody (NOTIFY=NEVER), and copies have no copies.
+ *
+ * OWNERSHIP  The envelope stays the caller's.
+ * THREAD     The session's worker, or the maildrop's.
+ * ERRORS     As a reply.
+ * SEE        alias.h, rewrite.h, base/access_value.h.
+ */
+#ifndef SMTPD_ADDRESSING_H
+#define SMTPD_ADDRESSING_H
+
+#include "base/access_value.h"
+#include "base/conf.h"
+#include "base/envelope.h"
+#include "base/table.h"
+#include "smtpd/response.h"
+
+enum response addressing_sender(const struct conf *, const char *address, char **rewritten);
+/* RESPONSE_OK, and *rewritten is the caller's to free. */
+
+bool addressing_access(const struct conf *, const char *recipient, struct access_value *,
+		       struct table_origin *);
+/* What recipient_access says, the caller's to fini. False: nothing. */
+
+enum response addressing_recipient(const struct conf *, struct envelope *, const char *address,
+				   uint8_t notify, const char *orcpt);
+/* Add a recipient, or those it stands for; orcpt may be NULL. */
+
+void addressing_copies(const struct conf *, struct envelope *);
+/* All recipients have come: add those who get a copy of what this sender sends, and of everything. */
+
+#endif

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: ISC */
+#include "smtpd/header_in.h"
+
+#include <string.h>
+#include <strings.h>
+
+/* The length of the field name that a line begins with; 0: it is no field. */
+static size_t field_name(const char *line, size_t len)
+{
+	size_t n = 0;
+	while (n < len && line[n] > 32 && line[n] < 127 && line[n] != ':')
+		n++;
+	size_t colon = n;
+	while (colon < len && (line[colon] == ' ' || line[colon] == '\t'))
+		colon++;
+	return colon < len && line[colon] == ':' ? n : 0;
+}
+
+static bool is(const char *name, size_t len, const char *wanted)
+{
+	return len == strlen(wanted) && strncasecmp(name, wanted, len) == 0;
+}
+
+/* Append what may be the value of Message-ID, or its continuation, without white space. */
+static void keep_id(struct header_in *h, const char *from, size_t len)
+{
+	size_t n = strlen(h->id);
+	for (size_t i = 0; i < len && n < HEADER_MESSAGE_ID_MAX; i++)
+		if (from[i] != ' ' && from[i] != '\t' && from[i] != '\r' && from[i] != '\n')
+			h->id[n++] = from[i];
+	h->id[n] = '\0';
+}
+
+static void read_field(struct header_in *h, const char *line, size_t name, size_t len)
+{
+	h->in_message_id = false;
+	if (is(line, name, "Received")) {
+		h->received++;
+	} else if (is(line, name, "Date")) {
+		h->date = true;
+	} else if (is(line, name, "From")) {
+		h->from = true;
+	} else if (is(line, name, "Message-ID") && !h->message_id) {
+		h->message_id = h->in_message_id = true;
+		const char *value = (const char *)memchr(line, ':', len) + 1;
+		keep_id(h, value, (size_t)(line + len - value));
+	}
+}
+
+static void end_header(struct header_in *h, bool blank_line)
+{
+	h->over = true;
+	if (h->missing && !(h->date && h->message_id && h->from))
+		h->missing(h->owner, blank_line);
+}
+
+/* A whole line, or the first bytes of a very long one. */
+static void read_line(struct header_in *h, const char *line, size_t len)
+{
+	size_t name = field_name(line, len);
+	if (name > 0)
+		read_field(h, line, name, len);
+	else if (line[0] != ' ' && line[0] != '\t')
+		end_header(h, line[0] != '\r');
+	else if (h->in_message_id)
+		keep_id(h, line, len);
+	h->sink(h->owner, line, len);
+}
+
+static void release(struct header_in *h)
+{
+	struct buf line = h->held;
+	buf_init(&h->held);
+	read_line(h, buf_data(&line), buf_len(&line));
+	buf_fini(&line);
+}
+
+void header_in_feed(struct header_in *h, const char *p, size_t len)
+{
+	const char *end = p + len;
+	while (p < end && !h->over) {
+		const char *lf = memchr(p, '\n', (size_t)(end - p));
+		const char *stop = lf ? lf + 1 : end;
+		size_t n = (size_t)(stop - p);
+		if (h->in_line) {
+			h->sink(h->owner, p, n);
+			h->in_line = lf == NULL;
+		} else if (lf && buf_len(&h->held) == 0) {
+			read_line(h, p, n);
+		} else {
+			buf_append(&h->held, p, n);
+			h->in_line = !lf && buf_len(&h->held) >= HEADER_HELD_MAX;
+			if (lf || h->in_line)
+				release(h);
+		}
+		p = stop;
+	}
+	if (p < end)
+		h->sink(h->owner, p, (size_t)(end - p));
+}
+
+void header_in_finish(struct header_in *h)
+{
+	if (buf_len(&h->held) > 0)
+		release(h);
+	if (!h->over)
+		end_header(h, false);
+}
+
+void header_in_fini(struct header_in *h)
+{
+	buf_fini(&h->held);
+}

@@ -1,0 +1,44 @@
+/* header_in.h - what the header of a message says, read while it passes.
+ *
+ *	content_in -- decoded runs --> header_in_feed() -- the same bytes --> sink (intake)
+ *	                                     |
+ *	                                     +-- at its end, where wanted: fields that are missing
+ *
+ * Looks at one line at a time: counts Received fields, keeps the Message-ID for the log, and notes
+ * whether there are Date, Message-ID and From. The header ends with the first line that is neither
+ * a field nor the rest of one; whatever that line is, it passes unchanged.
+ *
+ * OWNERSHIP  Embedded; header_in_fini() frees a line held back because its end has not come.
+ * THREAD     The session's. Pure: no clock, no I/O.
+ * ERRORS     None; a header of any form passes. At most HEADER_HELD_MAX bytes are held.
+ * SEE        RFC 5322 2.2, 3.6; RFC 6409 8.
+ */
+#ifndef SMTPD_HEADER_IN_H
+#define SMTPD_HEADER_IN_H
+
+#include "base/buf.h"
+
+#include <stdbool.h>
+
+enum { HEADER_HELD_MAX = 1024, HEADER_MESSAGE_ID_MAX = 250 };
+
+struct header_in {
+	void (*sink)(void *owner, const char *bytes, size_t len);
+	/* Called once, where fields may be added, if any of the three is missing; blank_line: it
+	 * has to write the end of the header too. NULL: nothing is added. */
+	void (*missing)(void *owner, bool blank_line);
+	void *owner;
+	struct buf held;    /* the beginning of a line */
+	bool over;	    /* past the header */
+	bool in_line;	    /* behind a beginning that was looked at: the rest just passes */
+	bool in_message_id; /* the latest field */
+	bool date, message_id, from;
+	int received;
+	char id[HEADER_MESSAGE_ID_MAX + 1];
+};
+
+void header_in_feed(struct header_in *, const char *bytes, size_t len);
+void header_in_finish(struct header_in *); /* there is no more */
+void header_in_fini(struct header_in *);
+
+#endif

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: ISC */
+#include "smtpd/intake.h"
+
+#include "base/clock.h"
+#include "base/ident.h"
+#include "smtpd/datetime.h"
+
+#include <assert.h>
+#include <errno.h>
+
+static void write_out(struct intake *in)
+{
+	if (!in->error)
+		in->error = spool_file_write(in->file, buf_data(&in->memory), buf_len(&in->memory));
+	buf_clear(&in->memory);
+}
+
+static void become_file(struct intake *in)
+{
+	in->file = spool_file_new(in->spool, in->id);
+	if (!in->file)
+		in->error = errno ? errno : EIO;
+}
+
+void intake_put(struct intake *in, const char *bytes, size_t len)
+{
+	if (in->error)
+		return;
+	if (!in->file && buf_len(&in->memory) + len > SPOOL_CONTENT_INLINE_MAX)
+		become_file(in);
+	if (in->file && buf_len(&in->memory) + len > INTAKE_RUN)
+		write_out(in);
+	if (in->error)
+		buf_fini(&in->memory);
+	else
+		buf_append(&in->memory, bytes, len);
+}
+
+static void put_header(void *owner, const char *bytes, size_t len)
+{
+	struct intake *in = owner;
+	header_in_feed(&in->header, bytes, len);
+}
+
+static void put_bytes(void *owner, const char *bytes, size_t len)
+{
+	intake_put(owner, bytes, len);
+}
+
+static void add_missing(void *owner, bool blank_line)
+{
+	struct intake *in = owner;
+	struct buf fields;
+	char date[DATETIME_TEXT], id[IDENT_TEXT];
+	buf_init(&fields);
+	if (!in->header.date)
+		buf_printf(&fields, "Date: %s\r\n", datetime_text(clock_wall_ms(), date));
+	if (!in->header.message_id)
+		buf_printf(&fields, "Message-ID: <%s@%s>\r\n", ident_text(in->id, id),
+			   in->hostname);
+	if (!in->header.from && in->sender[0])
+		buf_printf(&fields, "From: <%s>\r\n", in->sender);
+	if (blank_line)
+		buf_puts(&fields, "\r\n");
+	intake_put(in, buf_data(&fields), buf_len(&fields));
+	buf_fini(&fields);
+}
+
+void intake_init(struct intake *in, struct spool *spool, uint64_t id, uint64_t expected)
+{
+	*in = (struct intake){.spool = spool, .id = id};
+	in->decoder.sink = put_header;
+	in->decoder.owner = in;
+	in->header.sink = put_bytes;
+	in->header.owner = in;
+	if (expected > 0 && expected < SPOOL_CONTENT_INLINE_MAX)
+		buf_reserve(&in->memory, (size_t)expected + 1024); /* and a Received field */
+}
+
+void intake_add_missing(struct intake *in, const char *hostname, const char *sender)
+{
+	in->hostname = hostname;
+	in->sender = sender;
+	in->header.missing = add_missing;
+}
+
+void intake_fini(struct intake *in)
+{
+	if (in->file)
+		spool_file_discard(&in->file);
+	header_in_fini(&in->header);
+	buf_fini(&in->memory);
+}
+
+void intake_finish(struct intake *in)
+{
+	if (!content_in_ended(&in->decoder))
+		content_in_finish(&in->decoder);
+	header_in_finish(&in->header);
+	if (in->file)
+		write_out(in);
+}
+
+int intake_error(const struct intake *in)
+{
+	return in->error;
+}
+
+uint64_t intake_take(struct intake *in, struct content **content, struct spool_file **file)
+{
+	assert(!in->error);
+	*content = NULL;
+	*file = in->file;
+	in->file = NULL;
+	if (*file) {
+		buf_fini(&in->memory);
+		return spool_file_size(*file);
+	}
+	size_t len;
+	char *bytes = buf_steal(&in->memory, &len);
+	*content = content_in_memory(bytes, len);
+	return len;
+}
+
+enum response intake_judge(const struct content_in *c, const struct header_in *h,
+			   int64_t hopcount_limit)
+{
+	if (c->faults & CONTENT_TOO_LARGE)
+		return RESPONSE_TOO_LARGE;
+	if (content_in_refused(c))
+		return c->faults & CONTENT_NUL || !(c->faults & CONTENT_LONG_LINE)
+			       ? RESPONSE_BAD_CONTENT
+			       : RESPONSE_LONG_CONTENT_LINE;
+	return h->received >= hopcount_limit ? RESPONSE_LOOP : RESPONSE_OK;
+}

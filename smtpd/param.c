@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: ISC */
+#include "smtpd/param.h"
+
+#include "base/envelope.h"
+
+#include <ctype.h>
+#include <stddef.h>
+#include <string.h>
+#include <strings.h>
+
+void param_init(struct param *p, char *rest)
+{
+	*p = (struct param){.at = rest};
+}
+
+static bool is_key(unsigned char ch, bool first)
+{
+	return ch < 128 && (isalnum(ch) || (ch == '-' && !first));
+}
+
+static bool is_value(unsigned char ch)
+{
+	return ch > 32 && ch != '=' && ch != 127;
+}
+
+static enum param_result syntax(struct param *p)
+{
+	p->failed = true;
+	return PARAM_SYNTAX;
+}
+
+enum param_result param_next(struct param *p)
+{
+	char *at = p->at;
+	if (p->failed)
+		return PARAM_SYNTAX;
+	if (!p->begun && *at && *at != ' ')
+		return syntax(p); /* something clings to the path */
+	p->begun = true;
+	while (*at == ' ')
+		at++;
+	if (!*at)
+		return PARAM_END;
+	p->key = at;
+	p->value = NULL;
+	while (is_key((unsigned char)*at, at == p->key))
+		at++;
+	if (at == p->key)
+		return syntax(p);
+	if (*at == '=') {
+		*at++ = '\0';
+		p->value = at;
+		while (is_value((unsigned char)*at))
+			at++;
+		if (at == p->value)
+			return syntax(p);
+	}
+	if (*at && *at != ' ')
+		return syntax(p);
+	if (*at)
+		*at++ = '\0';
+	p->at = at;
+	return PARAM_NEXT;
+}
+
+bool param_is(const struct param *p, const char *key)
+{
+	return strcasecmp(p->key, key) == 0;
+}
+
+bool param_once(unsigned *seen, unsigned bit)
+{
+	bool first = !(*seen & bit);
+	*seen |= bit;
+	return first;
+}
+
+bool param_number(const char *value, uint64_t *number)
+{
+	uint64_t n = 0;
+	if (!value || !*value)
+		return false;
+	for (int i = 0; value[i]; i++) {
+		if (value[i] < '0' || value[i] > '9' || i >= 20 || n > (INT64_MAX - 9) / 10)
+			return false;
+		n = n * 10 + (uint64_t)(value[i] - '0');
+	}
+	*number = n;
+	return true;
+}
+
+static uint8_t notify_bit(const char *word, size_t len)
+{
+	static const struct {
+		const char *name;
+		uint8_t bit;
+	} words[] = {
+		{"NEVER", NOTIFY_NEVER},
+		{"SUCCESS", NOTIFY_SUCCESS},
+		{"FAILURE", NOTIFY_FAILURE},
+		{"DELAY", NOTIFY_DELAY},
+	};
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+		if (strlen(words[i].name) == len && strncasecmp(words[i].name, word, len) == 0)
+			return words[i].bit;
+	return 0;
+}
+
+bool param_notify(const char *value, uint8_t *notify)
+{
+	uint8_t all = 0;
+	while (value) {
+		size_t len = strcspn(value, ",");
+		uint8_t bit = notify_bit(value, len);
+		if (!bit)
+			return false;
+		all |= bit;
+		value = value[len] ? value + len + 1 : NULL;
+	}
+	*notify = all;
+	return all == NOTIFY_NEVER || (all && !(all & NOTIFY_NEVER));
+}

@@ -1,0 +1,42 @@
+/* param.h - the parameters behind an address in MAIL and RCPT, one after the other.
+ *
+ * The cursor cuts the line in place: "KEY=value KEY value" becomes strings.
+ *
+ * OWNERSHIP  Keys and values lie in the line.
+ * THREAD     The session's. Pure.
+ * ERRORS     Sticky: after PARAM_SYNTAX nothing more comes.
+ * SEE        RFC 5321 4.1.2 (esmtp-param), 4.1.1.11.
+ */
+#ifndef SMTPD_PARAM_H
+#define SMTPD_PARAM_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum param_result { PARAM_NEXT, PARAM_END, PARAM_SYNTAX };
+
+struct param {
+	char *at;		 /* what is left */
+	const char *key, *value; /* value is NULL when there is no '=' */
+	bool begun, failed;
+};
+
+void param_init(struct param *, char *rest);
+/* rest: what follows the path, with the blank that must part them. */
+
+enum param_result param_next(struct param *);
+
+bool param_is(const struct param *, const char *key);
+/* Case does not matter. */
+
+bool param_once(unsigned *seen, unsigned bit);
+/* Note that this parameter came; false: it is here a second time. */
+
+bool param_number(const char *value, uint64_t *number);
+/* 1 to 20 digits and nothing else, below 2^63. */
+
+bool param_notify(const char *value, uint8_t *notify);
+/* What NOTIFY says, as bits of enum dsn_notify. SEE RFC 3461 4.1. value may be NULL, which is wrong.
+ */
+
+#endif

@@ -1,0 +1,23 @@
+/* policy.h - who may send to whom.
+ *
+ * sluice is home to no domain: a client of a listed network may send to anybody, another to nobody.
+ * What an address seems to say (percent, bang, quotes, a route) plays no part: only its domain,
+ * behind the last '@', ever decides where mail goes, and here not even that.
+ *
+ * THREAD     The session's worker.
+ * ERRORS     As a reply.
+ * SEE        RFC 5321 3.6.2, 4.5.1 (postmaster).
+ */
+#ifndef SMTPD_POLICY_H
+#define SMTPD_POLICY_H
+
+#include "base/mailaddr.h"
+#include "smtpd/session.h"
+
+bool policy_leads_here(const struct mailaddr *);
+/* Is its domain an address literal of this machine, or of none? */
+
+enum response policy_recipient(const struct session *, struct mailaddr *);
+/* RESPONSE_OK, or why not. <postmaster> becomes the address that the configuration names. */
+
+#endif

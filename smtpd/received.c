@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: ISC */
+#include "smtpd/received.h"
+
+#include "base/clock.h"
+#include "base/ident.h"
+#include "smtpd/datetime.h"
+#include "smtpd/reception.h"
+
+#include <string.h>
+
+enum { FOLD_AT = 70 }; /* a recipient longer than this is left out of the line before it */
+
+const char *session_protocol(const struct session *s)
+{
+	bool utf8 = s->tx && s->tx->envelope && s->tx->envelope->smtputf8;
+	if (!s->esmtp)
+		return "SMTP";
+	if (utf8)
+		return s->tls ? "UTF8SMTPS" : "UTF8SMTP";
+	return s->tls ? "ESMTPS" : "ESMTP";
+}
+
+void received_field(const struct session *s, struct buf *to)
+{
+	const struct envelope *e = s->tx->envelope;
+	char address[64], id[IDENT_TEXT], date[DATETIME_TEXT];
+	bool six = strchr(address_text(&s->peer, address), ':') != NULL;
+	buf_printf(to, "Received: from %s%s([%s%s])\r\n\tby %s (sluice) with %s id %s", s->helo,
+		   strlen(s->helo) > FOLD_AT ? "\r\n\t" : " ", six ? "IPv6:" : "", address,
+		   s->service->hostname, session_protocol(s), ident_text(s->tx->id, id));
+	if (s->tls) {
+		const SSL *ssl = stream_ssl(s->stream);
+		buf_printf(to, "\r\n\t(using %s with cipher %s)", SSL_get_version(ssl),
+			   SSL_get_cipher_name(ssl));
+	}
+	if (e->nrcpt == 1)
+		buf_printf(to, "\r\n\tfor <%s>", e->rcpt[0].address);
+	buf_printf(to, ";\r\n\t%s\r\n", datetime_text(clock_wall_ms(), date));
+}

@@ -1,0 +1,45 @@
+/* reception.h - one message on its way in: its envelope, its content, then the spool.
+ *
+ * OWNERSHIP  The session's; envelope and content are given to the spool.
+ * THREAD     The session's worker.
+ * STATES     The session's: MAIL RCPT (DATA | CHUNK BDAT) STORE.
+ * ERRORS     reception_end() returns the reply.
+ * SEE        RFC 5321 4.4 (Received), 6.3 (loops).
+ */
+#ifndef SMTPD_RECEPTION_H
+#define SMTPD_RECEPTION_H
+
+#include "base/envelope.h"
+#include "smtpd/intake.h"
+#include "smtpd/session.h"
+
+struct reception {
+	struct spool *spool;
+	struct envelope *envelope; /* NULL while the spool has it */
+	char *sender;		   /* for the log, when the envelope is gone */
+	uint64_t announced;	   /* SIZE, or 0 */
+	uint64_t id, size;
+	int64_t began_ms; /* steady clock: of the content; 0: it has not begun */
+	uint32_t nrcpt;
+	int overshoot; /* recipients beyond the limit */
+	struct intake intake;
+};
+
+struct reception *reception_new(struct spool *, const char *sender);
+void reception_free(struct reception **);
+
+void reception_begin(struct session *, bool dots);
+/* Content comes next: by DATA (dots) or BDAT. */
+
+void reception_feed(struct session *, const char *bytes, size_t *len);
+/* *len: how many of the bytes belong to it. */
+
+enum response reception_verdict(const struct session *);
+/* Of what has come so far: RESPONSE_OK, or why the message will be refused. */
+
+enum response reception_end(struct session *);
+/* All has come: RESPONSE_OK, or why it is refused. */
+
+void reception_store(struct session *); /* hand it to the spool, after RESPONSE_OK */
+
+#endif

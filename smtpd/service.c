@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: ISC */
+#include "smtpd/service.h"
+
+#include "base/mem.h"
+#include "base/tls.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+static char *own_name(void)
+{
+	char name[256] = "localhost";
+	gethostname(name, sizeof name - 1);
+	return mem_strdup(name);
+}
+
+static bool set_tls(struct service *s, struct buf *error)
+{
+	const struct conf_listener *l = s->listener;
+	if (l->tls == LISTENER_TLS_NONE)
+		return true;
+	if (!*l->certificate) {
+		if (l->tls == LISTENER_TLS_OPTIONAL)
+			return true;
+		buf_printf(error, "listener \"%s\" wants TLS and has no certificate", l->title);
+		return false;
+	}
+	s->tls = tls_server_context(l->certificate, *l->key ? l->key : l->certificate, error);
+	return s->tls != NULL;
+}
+
+struct service *service_new(struct conf *conf, const struct conf_listener *l, struct buf *error)
+{
+	struct service *s = mem_zalloc(sizeof *s);
+	const char *bad = "";
+	atomic_init(&s->refs, 1);
+	s->conf = conf_ref(conf);
+	s->listener = l;
+	s->hostname = *conf->hostname ? mem_strdup(conf->hostname) : own_name();
+	const struct conf_list *networks = l->networks.n > 0 ? &l->networks : &conf->networks;
+	if (!netlist_init(&s->networks, networks, &bad)) {
+		buf_printf(error, "\"%s\" is no network", bad);
+		service_unref(s);
+		return NULL;
+	}
+	if (!set_tls(s, error)) {
+		service_unref(s);
+		return NULL;
+	}
+	return s;
+}
+
+struct service *service_ref(struct service *s)
+{
+	atomic_fetch_add_explicit(&s->refs, 1, memory_order_relaxed);
+	return s;
+}
+
+void service_unref(struct service *s)
+{
+	if (!s || atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) != 1)
+		return;
+	SSL_CTX_free(s->tls);
+	netlist_fini(&s->networks);
+	free(s->hostname);
+	conf_unref(s->conf);
+	free(s);
+}

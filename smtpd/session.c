@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: ISC */
+#include "smtpd/session.h"
+
+#include "base/clock.h"
+#include "base/ident.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/metrics.h"
+#include "smtpd/reception.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { OUT_MAX = 64 << 10 }; /* bytes of replies not read, beyond which no command is taken */
+
+static const unsigned may_follow[] = {
+#define S(name, text, reader, after) [SESSION_##name] = after,
+	SESSION_STATES(S)
+#undef S
+};
+
+void session_move(struct session *s, enum session_state to)
+{
+	assert(s->state == to || (may_follow[s->state] & 1U << to));
+	s->state = to;
+	s->begun_ms = 0;
+}
+
+void session_reset(struct session *s)
+{
+	reception_free(&s->tx);
+	session_move(s, s->helo ? SESSION_READY : SESSION_GREETED);
+}
+
+void session_reply(struct session *s, enum response r, ...)
+{
+	va_list args;
+	va_start(args, r);
+	response_vprint(stream_out(s->stream), r, args);
+	va_end(args);
+}
+
+static void log_reject(struct session *s, int code, const char *dsn, const char *reason,
+		       const char *to)
+{
+	char client[64];
+	metrics_add(METRIC_rejects, 1);
+	log_event(LOG_LEVEL_INFO, "reject", "session", log_id(s->number), "client",
+		  address_text(&s->peer, client), "stage", s->stage, "code", log_number(code),
+		  "dsn", dsn, "reason", reason, "from", s->tx ? s->tx->sender : NULL, "to", to,
+		  "helo", s->helo, "proto", session_protocol(s), NULL);
+}
+
+void session_log_reject(struct session *s, enum response r, const char *to)
+{
+	const struct response_row *row = response_row(r);
+	log_reject(s, row->code, row->dsn, response_reason(r), to);
+}
+
+void session_refuse_as(struct session *s, const struct access_value *v, const char *to)
+{
+	buf_printf(stream_out(s->stream), "%d %s %s\r\n", v->code, v->dsn, v->text);
+	log_reject(s, v->code, v->dsn, v->text, to);
+	s->errors++;
+}
+
+void session_refuse(struct session *s, enum response r, const char *to)
+{
+	session_reply(s, r, s->service->hostname);
+	session_log_reject(s, r, to);
+	s->errors++;
+}
+
+void session_close(struct session *s, enum response r)
+{
+	session_reply(s, r, s->service->hostname);
+	if (response_row(r)->code >= 400)
+		session_log_reject(s, r, NULL);
+	s->ending = r;
+	session_move(s, SESSION_CLOSED);
+}
+
+static void log_session(const struct session *s, const char *event, const char *reason)
+{
+	char client[64];
+	bool end = reason != NULL;
+	log_event(LOG_LEVEL_INFO, event, "session", log_id(s->number), "client",
+		  address_text(&s->peer, client), "messages", end ? log_number(s->messages) : NULL,
+		  "reason", reason, NULL);
+}
+
+static void session_free(struct session *s)
+{
+	list_remove(&s->link);
+	reception_free(&s->tx);
+	service_unref(s->service);
+	free(s->helo);
+	free(s);
+}
+
+/* The client is gone, or sent away. The object outlives it while the spool has its message. */
+static void part(struct session *s, const char *reason)
+{
+	log_session(s, "disconnect", reason);
+	metrics_add(METRIC_server_connections, -1);
+	atomic_fetch_sub_explicit(s->connections, 1, memory_order_relaxed);
+	clients_leave(s->worker->clients, &s->peer, s->listener);
+	if (s->state != SESSION_STORE)
+		session_free(s);
+}
+
+static void store_now(void *owner)
+{
+	reception_store(owner);
+}
+
+void session_hurry(struct session *s)
+{
+	if (timer_active(&s->pause)) {
+		timer_stop(&s->worker->loop->timers, &s->pause);
+		store_now(s);
+	}
+}
+
+void session_abandon(struct session *s)
+{
+	bool paused = timer_active(&s->pause);
+	if (paused) {
+		timer_stop(&s->worker->loop->timers, &s->pause);
+		session_move(s, SESSION_CLOSED);
+	}
+	if (s->stream) {
+		stream_free(&s->stream);
+		part(s, "stopped");
+	} else if (paused) {
+		session_free(s);
+	}
+}
+
+/* The one deadline of the stream: of silence, or of what has to end in time. */
+static int64_t time_left(struct session *s)
+{
+	const struct conf_listener *l = s->service->listener;
+	int64_t now = clock_steady_ms(), left = l->timeout, limit = 0, since = s->begun_ms;
+	if (s->state == SESSION_STORE)
+		return 0;
+	if (s->state == SESSION_HANDSHAKE) {
+		limit = l->tls_timeout;
+	} else if (s->tx && s->tx->began_ms) {
+		limit = l->message_timeout;
+		since = s->tx->began_ms;
+	} else if (s->state == SESSION_CHUNK) {
+		limit = l->message_timeout;
+	} else if (buf_len(stream_in(s->stream)) > 0 || s->swallowed > 0) {
+		limit = l->command_timeout;
+	} else {
+		s->begun_ms = 0;
+	}
+	if (limit > 0 && since == 0)
+		since = s->begun_ms = now;
+	if (limit > 0 && (s->state == SESSION_HANDSHAKE || since + limit - now < left))
+		left = since + limit - now;
+	return left > 0 ? left : 1;
+}
+
+static void set_deadline(struct session *s)
+{
+	bool unread = buf_len(stream_out(s->stream)) > 0;
+	/* Whoever reads no replies gets no more time by sending. */
+	if (!unread || !s->unread)
+		stream_deadline(s->stream, time_left(s));
+	s->unread = unread;
+}
+
+bool session_run(struct session *s)
+{
+	if (!s->stream)
+		return true;
+	while (s->state != SESSION_CLOSED) {
+		if (buf_len(stream_out(s->stream)) > OUT_MAX) {
+			stream_flush(s->stream);
+			if (buf_len(stream_out(s->stream)) > OUT_MAX)
+				break;
+		}
+		if (!session_step(s))
+			break;
+	}
+	bool ended = s->eof && s->state != SESSION_STORE;
+	if (s->state == SESSION_CLOSED || ended) {
+		if (ended || s->ending == RESPONSE_BYE)
+			stream_close_quietly(&s->stream);
+		else
+			stream_linger_close(&s->stream);
+		part(s, s->state == SESSION_CLOSED ? response_reason(s->ending) : "client closed");
+		return false;
+	}
+	stream_flush(s->stream);
+	set_deadline(s);
+	return true;
+}
+
+static void greet(struct session *s)
+{
+	session_move(s, SESSION_GREETED);
+	if (s->worker->closing)
+		session_close(s, RESPONSE_CLOSING);
+	else
+		session_reply(s, RESPONSE_GREETING, s->service->hostname);
+}
+
+/* After STARTTLS the client has said nothing yet; with implicit TLS it waits for the greeting. */
+static void secured(struct session *s)
+{
+	bool first = !s->helo;
+	s->tls = true;
+	s->esmtp = false;
+	free(s->helo);
+	s->helo = NULL;
+	if (!first) {
+		session_move(s, SESSION_GREETED);
+		return;
+	}
+	greet(s);
+	if (s->state != SESSION_CLOSED && SSL_has_pending(stream_ssl(s->stream)))
+		session_close(s, RESPONSE_OUT_OF_STEP);
+}
+
+static void timed_out(struct session *s)
+{
+	if (s->state == SESSION_HANDSHAKE || s->unread) {
+		stream_free(&s->stream);
+		part(s, "timed out");
+	} else {
+		session_close(s, RESPONSE_TIMED_OUT);
+		session_run(s);
+	}
+}
+
+static void lost(struct session *s)
+{
+	const char *reason = log_text("%s", stream_error(s->stream));
+	stream_free(&s->stream);
+	part(s, reason);
+}
+
+static void on_event(void *owner, enum stream_event event)
+{
+	struct session *s = owner;
+	switch (event) {
+	case STREAM_TLS:
+		secured(s);
+		session_run(s);
+		break;
+	case STREAM_EOF:
+		s->eof = true;
+		session_run(s);
+		break;
+	case STREAM_ERROR:
+		lost(s);
+		break;
+	case STREAM_TIMEOUT:
+		timed_out(s);
+		break;
+	default:
+		session_run(s);
+	}
+}
+
+void session_open(struct listener *l, int fd, const union address *peer)
+{
+	struct session *s = mem_zalloc(sizeof *s);
+	bool implicit = l->service->listener->tls == LISTENER_TLS_IMPLICIT;
+	char byte;
+	s->worker = l->worker;
+	s->service = service_ref(l->service);
+	s->connections = l->connections;
+	s->listener = l->number;
+	s->number = ident_new();
+	s->peer = *peer;
+	s->stage = "CONNECT";
+	timer_init(&s->pause, store_now, s);
+	list_append(&l->worker->sessions, &s->link);
+	metrics_add(METRIC_server_connected, 1);
+	metrics_add(METRIC_server_connections, 1);
+	log_session(s, "connect", NULL);
+	/* Who speaks before the greeting speaks no SMTP, or does not listen. */
+	bool early = !implicit && recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
+	s->stream = stream_accepted(l->worker->loop, fd, on_event, s);
+	if (implicit) {
+		stream_start_tls(s->stream, s->service->tls, true, NULL, NULL);
+	} else {
+		s->state = SESSION_GREETED;
+		if (early)
+			session_close(s, RESPONSE_OUT_OF_STEP);
+		else
+			greet(s);
+	}
+	session_run(s);
+}
+
+void session_stored(struct spool_store *answer)
+{
+	struct session *s = answer->owner;
+	bool stored = answer->stored;
+	char id[IDENT_TEXT];
+	free(answer);
+	if (stored) {
+		s->messages++;
+		s->errors = s->junk = 0;
+	} else {
+		session_log_reject(s, RESPONSE_NO_ROOM, NULL);
+		s->errors++;
+	}
+	if (!s->stream) {
+		session_free(s);
+		return;
+	}
+	session_reply(s, stored ? RESPONSE_QUEUED : RESPONSE_NO_ROOM, ident_text(s->tx->id, id));
+	session_reset(s);
+	/* Only when input waits: this offers it again, and what TLS may hold. */
+	bool more = buf_len(stream_in(s->stream)) > 0;
+	if (session_run(s) && more)
+		stream_resume(s->stream);
+}

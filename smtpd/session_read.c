@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: ISC */
+#include "smtpd/session.h"
+
+#include "base/ident.h"
+#include "base/log.h"
+#include "smtpd/addressing.h"
+#include "smtpd/command.h"
+#include "smtpd/reception.h"
+
+#include <string.h>
+#include <strings.h>
+
+enum { SWALLOW_MAX = 128 << 10 }; /* bytes of a line too long, before its sender is sent away */
+
+/* Where the first CRLF begins; NULL: it has not come. */
+static char *find_crlf(char *from, size_t len)
+{
+	char *end = from + len;
+	for (char *p = from; (p = memchr(p, '\n', (size_t)(end - p))) != NULL; p++)
+		if (p > from && p[-1] == '\r')
+			return p - 1;
+	return NULL;
+}
+
+/* The beginnings of TLS and of RDP: whoever knows no SMTP gets no second line. */
+static bool is_foreign(const char *data, size_t len)
+{
+	return len >= 2 && ((data[0] == 0x16 && data[1] == 0x03) || (data[0] == 0x03 && !data[1]));
+}
+
+/* A line without end. Its last byte stays: it may be the CR. */
+static bool swallow(struct session *s, struct buf *in)
+{
+	size_t len = buf_len(in);
+	if (s->swallowed + len < COMMAND_MAX)
+		return false;
+	s->swallowed += len - 1;
+	buf_consume(in, len - 1);
+	if (s->swallowed > SWALLOW_MAX)
+		session_close(s, RESPONSE_LINE_TOO_LONG);
+	return false;
+}
+
+void session_count_junk(struct session *s)
+{
+	int64_t limit = s->service->listener->junk_command_limit;
+	if (limit && ++s->junk > limit)
+		s->errors++;
+}
+
+/* RFC 2920 3.1 lets EHLO stand only at the end of a group. Many clients know better, and no harm
+ * comes of it; but before TLS nothing may ride along. */
+static bool must_be_last(const struct command *c, bool tls_missing)
+{
+	return (c->flags & VERB_LAST) || (tls_missing && strcmp(c->name, "EHLO") == 0);
+}
+
+static void obey(struct session *s, char *line, size_t len)
+{
+	struct command c;
+	bool tls_missing = !s->tls && s->service->listener->tls == LISTENER_TLS_REQUIRED;
+	bool chunk = strncasecmp(line, "BDAT", 4) == 0;
+	enum response why = command_split(line, len, &c);
+	s->stage = *c.name ? c.name : "COMMAND";
+	if (*c.name && must_be_last(&c, tls_missing) && buf_len(stream_in(s->stream)) > 0) {
+		session_close(s, RESPONSE_OUT_OF_STEP);
+		return;
+	}
+	if (why == RESPONSE_OK)
+		why = command_check(&c, s->state, tls_missing);
+	if (why != RESPONSE_OK) {
+		/* What follows a BDAT that can't be read would be taken for commands. */
+		if (chunk)
+			session_close(s, why);
+		else
+			session_refuse(s, why, NULL);
+		return;
+	}
+	if (c.flags & VERB_JUNK)
+		session_count_junk(s);
+	c.handler(s, c.argument);
+}
+
+static bool read_command(struct session *s)
+{
+	struct buf *in = stream_in(s->stream);
+	int64_t limit = s->service->listener->error_limit;
+	if (s->worker->closing) {
+		session_close(s, RESPONSE_CLOSING);
+		return false;
+	}
+	size_t len = buf_len(in);
+	if (len == 0)
+		return false;
+	char *line = buf_data(in);
+	if (s->swallowed == 0 && is_foreign(line, len)) {
+		session_close(s, RESPONSE_NOT_SMTP);
+		return false;
+	}
+	char *crlf = find_crlf(line, len);
+	if (!crlf)
+		return swallow(s, in);
+	len = (size_t)(crlf - line);
+	*crlf = '\0';
+	/* The bytes stay where they are until something is read, which is after all is obeyed. */
+	buf_consume(in, len + 2);
+	s->begun_ms = 0;
+	if (limit && s->errors >= limit) {
+		session_close(s, RESPONSE_TOO_MANY_ERRORS);
+	} else if (s->swallowed > 0) {
+		s->swallowed = 0;
+		s->stage = "COMMAND";
+		session_refuse(s, RESPONSE_LINE_TOO_LONG, NULL);
+	} else {
+		obey(s, line, len);
+	}
+	return true;
+}
+
+/* While the scheduler is behind, each sender waits a little before its message is stored, so that
+ * mail does not come in faster than it goes out. POSTFIX QSHAPE_README, in_flow_delay. */
+static void store(struct session *s)
+{
+	int64_t delay_ms = s->service->conf->queue.in_flow_delay;
+	session_move(s, SESSION_STORE);
+	if (delay_ms > 0 && !s->worker->closing && spool_behind(s->worker->spool))
+		loop_timer_in(s->worker->loop, &s->pause, delay_ms);
+	else
+		reception_store(s);
+}
+
+/* Every recipient was one whose mail is dropped; the client is not to know. */
+static void drop(struct session *s)
+{
+	char id[IDENT_TEXT];
+	log_event(LOG_LEVEL_INFO, "discard", "id", log_id(s->tx->id), "session", log_id(s->number),
+		  "from", s->tx->sender, "reason", "no recipient is left", NULL);
+	s->messages++;
+	session_reply(s, RESPONSE_QUEUED, ident_text(s->tx->id, id));
+	session_reset(s);
+}
+
+/* All content has come: it goes to the spool, or is refused here. */
+static void end_content(struct session *s)
+{
+	enum response why = reception_end(s);
+	if (why == RESPONSE_OK && s->tx->envelope->nrcpt == 0) {
+		drop(s);
+	} else if (why == RESPONSE_OK) {
+		addressing_copies(s->worker->conf, s->tx->envelope);
+		store(s);
+	} else {
+		session_refuse(s, why, NULL);
+		session_reset(s);
+	}
+}
+
+static bool read_content(struct session *s)
+{
+	struct buf *in = stream_in(s->stream);
+	size_t len = buf_len(in);
+	if (len == 0)
+		return false;
+	reception_feed(s, buf_data(in), &len);
+	buf_consume(in, len);
+	if (content_in_ended(&s->tx->intake.decoder))
+		end_content(s);
+	return true;
+}
+
+static void end_chunk(struct session *s)
+{
+	enum response why = s->chunk_refusal;
+	if (why == RESPONSE_OK && s->chunk_last) {
+		end_content(s);
+		return;
+	}
+	if (why == RESPONSE_OK)
+		why = reception_verdict(s);
+	if (why == RESPONSE_OK) {
+		session_reply(s, RESPONSE_CHUNK_OK);
+		session_move(s, SESSION_BDAT);
+	} else {
+		session_refuse(s, why, NULL);
+		session_reset(s);
+	}
+}
+
+static bool read_chunk(struct session *s)
+{
+	struct buf *in = stream_in(s->stream);
+	size_t len = buf_len(in);
+	if (len > s->chunk_left)
+		len = (size_t)s->chunk_left;
+	if (len > 0 && s->chunk_refusal == RESPONSE_OK)
+		reception_feed(s, buf_data(in), &len);
+	buf_consume(in, len);
+	s->chunk_left -= len;
+	if (s->chunk_left == 0)
+		end_chunk(s);
+	return len > 0 || s->state != SESSION_CHUNK;
+}
+
+static bool read_nothing(struct session *s)
+{
+	(void)s;
+	return false;
+}
+
+bool session_step(struct session *s)
+{
+	static bool (*const read_in[])(struct session *) = {
+#define S(name, text, reader, after) [SESSION_##name] = reader,
+		SESSION_STATES(S)
+#undef S
+	};
+	return read_in[s->state](s);
+}

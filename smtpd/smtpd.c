@@ -1,0 +1,290 @@
+/* SPDX-License-Identifier: ISC */
+#include "smtpd/smtpd.h"
+
+#include "base/mem.h"
+#include "smtpd/port.h"
+#include "smtpd/smtpd_worker.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct smtpd {
+	struct clients *clients;
+	struct section *sections;
+	struct port *ports;
+	int nsection, nport; /* so many there have ever been */
+	int nworker;
+	struct smtpd_worker **worker;
+};
+
+/* What a configuration asks for, before anything has changed. */
+struct plan {
+	int n;
+	struct planned {
+		struct port *port;
+		struct section *section;
+		struct service *service;
+	} * of;
+	struct port *fresh; /* those that are not among the ports yet */
+};
+
+/* One that comes again counts the connections that it still has. */
+static struct section *get_section(struct smtpd *s, const char *title)
+{
+	struct section *c = s->sections;
+	while (c && strcmp(c->title, title) != 0)
+		c = c->next;
+	if (c)
+		return c;
+	c = mem_zalloc(sizeof *c);
+	c->title = mem_strdup(title);
+	c->number = s->nsection++;
+	c->next = s->sections;
+	return s->sections = c;
+}
+
+static struct port *find_port(struct smtpd *s, const char *address)
+{
+	union address a;
+	struct port *p = s->ports;
+	if (!listener_parse(address, &a))
+		return NULL;
+	while (p && (p->wanted || memcmp(&p->address, &a, sizeof a) != 0))
+		p = p->next;
+	return p;
+}
+
+static struct port *get_port(struct smtpd *s, const char *address, struct plan *plan,
+			     struct inherited *inherited, struct buf *error)
+{
+	struct port *p = find_port(s, address);
+	if (!p) {
+		p = port_new(address, s->nworker, inherited, error);
+		if (!p)
+			return NULL;
+		p->id = s->nport++;
+		p->next = plan->fresh;
+		plan->fresh = p;
+	}
+	p->wanted = true;
+	return p;
+}
+
+static bool plan_listener(struct smtpd *s, struct plan *plan, struct conf *conf,
+			  const struct conf_listener *l, struct inherited *inherited,
+			  struct buf *error)
+{
+	struct service *service = service_new(conf, l, error);
+	bool ok = service != NULL;
+	for (int i = 0; ok && i < l->address.n; i++) {
+		struct port *p = get_port(s, l->address.item[i], plan, inherited, error);
+		ok = p != NULL;
+		if (!ok)
+			break;
+		plan->of = mem_realloc(plan->of, (size_t)(plan->n + 1) * sizeof *plan->of);
+		plan->of[plan->n++] =
+			(struct planned){p, get_section(s, l->title), service_ref(service)};
+	}
+	service_unref(service);
+	return ok;
+}
+
+static void plan_fini(struct plan *plan)
+{
+	for (int i = 0; i < plan->n; i++)
+		service_unref(plan->of[i].service);
+	free(plan->of);
+	while (plan->fresh) {
+		struct port *p = plan->fresh;
+		plan->fresh = p->next;
+		port_free(&p);
+	}
+}
+
+static struct smtpd_worker_port worker_port(const struct planned *of)
+{
+	return (struct smtpd_worker_port){of->port->id, of->section->number, of->service,
+					  &of->section->connections};
+}
+
+static void give_listeners(struct smtpd *s, int worker, const struct planned *of)
+{
+	struct smtpd_worker *w = s->worker[worker];
+	struct smtpd_worker_port port = worker_port(of);
+	int fd;
+	for (int k = 0; (fd = port_share(of->port, s->nworker, worker, k)) >= 0; k++) {
+		struct smtpd_worker_listen *note = mem_zalloc(sizeof *note);
+		note->note.type = SMTPD_WORKER_LISTEN;
+		note->listener = listener_new(w, fd, &port);
+		loop_post(w->loop, &note->note);
+	}
+}
+
+static void tell_worker(struct smtpd *s, int worker, const struct plan *plan, struct conf *conf)
+{
+	struct smtpd_worker_reload *r = mem_zalloc(sizeof *r + (size_t)plan->n * sizeof r->of[0]);
+	r->note.type = SMTPD_WORKER_RELOAD;
+	r->n = plan->n;
+	r->conf = conf_ref(conf);
+	for (int i = 0; i < plan->n; i++) {
+		r->of[i] = worker_port(&plan->of[i]);
+		service_ref(r->of[i].service);
+	}
+	loop_post(s->worker[worker]->loop, &r->note);
+}
+
+static void drop_unwanted(struct smtpd *s)
+{
+	for (struct port **link = &s->ports, *p; (p = *link);) {
+		if (p->wanted) {
+			link = &p->next;
+		} else {
+			*link = p->next;
+			port_free(&p);
+		}
+	}
+}
+
+static void carry_out(struct smtpd *s, struct plan *plan, struct conf *conf)
+{
+	for (int i = 0; i < plan->n; i++) {
+		const struct planned *of = &plan->of[i];
+		bool fresh = !of->port->section;
+		of->port->section = of->section;
+		for (int w = 0; fresh && w < s->nworker; w++)
+			give_listeners(s, w, of);
+	}
+	for (int w = 0; w < s->nworker; w++)
+		tell_worker(s, w, plan, conf);
+	while (plan->fresh) {
+		struct port *p = plan->fresh;
+		plan->fresh = p->next;
+		p->next = s->ports;
+		s->ports = p;
+	}
+	drop_unwanted(s);
+}
+
+static bool listen_as(struct smtpd *s, struct conf *conf, struct inherited *inherited,
+		      struct buf *error)
+{
+	struct plan plan = {0};
+	bool ok = true;
+	for (struct port *p = s->ports; p; p = p->next)
+		p->wanted = false;
+	for (int i = 0; ok && i < conf->nlistener; i++)
+		ok = plan_listener(s, &plan, conf, &conf->listener[i], inherited, error);
+	if (ok)
+		carry_out(s, &plan, conf);
+	plan_fini(&plan);
+	return ok;
+}
+
+static int worker_count(const struct conf *conf)
+{
+	long processors = sysconf(_SC_NPROCESSORS_ONLN);
+	int64_t n = conf->workers > 0 ? conf->workers : processors;
+	return n > 0 ? (int)n : 1;
+}
+
+struct smtpd *smtpd_new(struct conf *conf, struct spool *spool, struct buf *error)
+{
+	struct smtpd *s = mem_zalloc(sizeof *s);
+	struct inherited inherited;
+	s->clients = clients_new();
+	s->nworker = worker_count(conf);
+	s->worker = mem_zalloc((size_t)s->nworker * sizeof(struct smtpd_worker *));
+	for (int i = 0; i < s->nworker; i++)
+		s->worker[i] = smtpd_worker_new(conf, spool, s->clients);
+	inherited_init(&inherited);
+	if (!listen_as(s, conf, &inherited, error))
+		smtpd_free(&s);
+	inherited_fini(&inherited);
+	return s;
+}
+
+void smtpd_start(struct smtpd *s)
+{
+	for (int i = 0; i < s->nworker; i++)
+		loop_start(s->worker[i]->loop);
+}
+
+static void close_ports(struct smtpd *s)
+{
+	for (struct port *p = s->ports; p; p = p->next)
+		p->wanted = false;
+	drop_unwanted(s);
+}
+
+void smtpd_close(struct smtpd *s, bool keep_sockets)
+{
+	if (!keep_sockets)
+		close_ports(s);
+	for (int i = 0; i < s->nworker; i++) {
+		struct note *note = mem_zalloc(sizeof *note);
+		note->type = SMTPD_WORKER_CLOSE;
+		loop_post(s->worker[i]->loop, note);
+	}
+}
+
+void smtpd_stop(struct smtpd *s)
+{
+	for (int i = 0; i < s->nworker; i++)
+		loop_stop(s->worker[i]->loop);
+	for (int i = 0; i < s->nworker; i++)
+		smtpd_worker_end_sessions(s->worker[i]);
+}
+
+int smtpd_take_sockets(struct smtpd *s, int **fd)
+{
+	int n = 0;
+	*fd = NULL;
+	for (struct port *p = s->ports; p; p = p->next) {
+		*fd = mem_realloc(*fd, (size_t)(n + p->nfd) * sizeof **fd);
+		for (int i = 0; i < p->nfd; i++)
+			(*fd)[n++] = p->fd[i];
+		p->nfd = 0;
+	}
+	return n;
+}
+
+static void free_sections(struct smtpd *s)
+{
+	while (s->sections) {
+		struct section *c = s->sections;
+		s->sections = c->next;
+		free(c->title);
+		free(c);
+	}
+}
+
+void smtpd_free(struct smtpd **sp)
+{
+	struct smtpd *s = *sp;
+	if (!s)
+		return;
+	for (int i = 0; i < s->nworker; i++)
+		smtpd_worker_free(&s->worker[i]);
+	free(s->worker);
+	close_ports(s);
+	free_sections(s);
+	clients_free(&s->clients);
+	free(s);
+	*sp = NULL;
+}
+
+void smtpd_tables(struct smtpd *s, struct conf *conf)
+{
+	for (int i = 0; i < s->nworker; i++) {
+		struct smtpd_worker_tables *t = mem_zalloc(sizeof *t);
+		t->note.type = SMTPD_WORKER_TABLES;
+		t->conf = conf_ref(conf);
+		loop_post(s->worker[i]->loop, &t->note);
+	}
+}
+
+bool smtpd_reload(struct smtpd *s, struct conf *conf, struct buf *error)
+{
+	return listen_as(s, conf, NULL, error);
+}

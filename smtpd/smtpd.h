@@ -1,0 +1,67 @@
+/* smtpd.h - the server side of SMTP.
+ *
+ *	client --> [ listener ] --> [ session: one verb a file ] -- SPOOL_STORE --> spool
+ *	   ^                              |      ^
+ *	   +---------- replies -----------+      +------- SPOOL_STORED ------------ spool
+ *
+ * n workers, each a loop of its own with its own listening sockets (SO_REUSEPORT); a session
+ * belongs to the worker that accepted it.
+ *
+ *	smtpd.c smtpd_worker.[ch]	start and stop; one thread
+ *	listener.c clients.[ch]		accepting, and how often for one client
+ *	service.[ch]			the settings of a listener; a reload makes another
+ *	port.[ch] inherited.[ch]	the sockets of one address; those of whoever started us
+ *	session.[ch] session_table.h	one client: its states, deadlines, replies
+ *	session_read.c			input: a command, content, a chunk
+ *	command.[ch] verb_X.c param.[ch]	one line; what it does; its parameters
+ *	response.[ch] response_table.h	all that the server says
+ *	policy.[ch]			who may send to whom
+ *	addressing.[ch]			access, rewriting, aliases, copies: what becomes of addresses
+ *	alias.[ch] rewrite.[ch]		two of these steps
+ *	reception.[ch] received.[ch]	one message, from MAIL to the spool; its Received field
+ *	content_in.[ch] header_in.[ch]	its bytes: line ends, dots, limits; what its header says
+ *	intake.[ch] datetime.[ch]	where they go: memory or a file of the spool
+ *
+ * OWNERSHIP  Each worker owns its sessions. The configuration is counted. A session whose message
+ *            is with the spool waits for the answer: stop the spool between smtpd_stop() and
+ *            smtpd_free().
+ * THREAD     All calls here: main.
+ * ERRORS     smtpd_new() returns NULL and says which address could not be bound, or which
+ *            certificate not read.
+ * SEE        RFC 5321, 1870, 2920, 3030, 3207, 3461, 6152, 6531.
+ */
+#ifndef SMTPD_SMTPD_H
+#define SMTPD_SMTPD_H
+
+#include "base/conf.h"
+#include "spool/spool.h"
+
+struct smtpd;
+
+struct smtpd *smtpd_new(struct conf *, struct spool *, struct buf *error);
+/* Bind all listeners, for every worker; or take over the sockets that the program was started with. */
+
+void smtpd_start(struct smtpd *);
+
+void smtpd_close(struct smtpd *, bool keep_sockets);
+/* Take no further connection; each session gets 421 4.3.2 at its next command boundary, or when
+ * what it has under way in the spool is answered. Returns at once. keep_sockets: who connects from
+ * now on waits in the kernel, for whoever takes the sockets over. */
+
+void smtpd_stop(struct smtpd *); /* the threads end; sessions still open are closed */
+
+int smtpd_take_sockets(struct smtpd *, int **fd);
+/* The listening sockets that were kept, the caller's from now on, and free() for the array. Returns
+ * how many they are. */
+
+void smtpd_free(struct smtpd **);
+
+bool smtpd_reload(struct smtpd *, struct conf *, struct buf *error);
+/* New limits, networks and certificates for sessions to come; addresses that are new are listened
+ * on, those left out no longer, and the others without a break. False: a certificate can't be read,
+ * or an address not be listened on, and nothing has changed. */
+
+void smtpd_tables(struct smtpd *, struct conf *);
+/* The same settings with other tables, for addresses to come. Takes a reference. */
+
+#endif

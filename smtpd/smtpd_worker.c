@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: ISC */
+#include "smtpd/smtpd_worker.h"
+
+#include "base/mem.h"
+#include "smtpd/session.h"
+
+#include <assert.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static void close_all(struct smtpd_worker *w)
+{
+	w->closing = true;
+	list_each (link, tmp, &w->listeners)
+		listener_stop(list_entry(link, struct listener, link));
+	list_each (link, tmp, &w->sessions) {
+		struct session *s = list_entry(link, struct session, link);
+		session_hurry(s);
+		session_run(s);
+	}
+}
+
+static void use_conf(struct smtpd_worker *w, struct conf *conf)
+{
+	conf_unref(w->conf);
+	w->conf = conf;
+}
+
+static const struct smtpd_worker_port *find(const struct smtpd_worker_reload *r, int port)
+{
+	for (int i = 0; i < r->n; i++)
+		if (r->of[i].port == port)
+			return &r->of[i];
+	return NULL;
+}
+
+/* Sessions keep the service that they began with, also those of a listener that goes. */
+static void reload(struct smtpd_worker *w, struct smtpd_worker_reload *r)
+{
+	list_each (link, tmp, &w->listeners) {
+		struct listener *l = list_entry(link, struct listener, link);
+		const struct smtpd_worker_port *now = find(r, l->port);
+		if (!now) {
+			listener_free(&l);
+			continue;
+		}
+		service_unref(l->service);
+		l->service = service_ref(now->service);
+		l->number = now->number;
+		l->connections = now->connections;
+	}
+	for (int i = 0; i < r->n; i++)
+		service_unref(r->of[i].service);
+	use_conf(w, r->conf);
+	free(r);
+}
+
+static void listen_too(struct smtpd_worker *w, struct smtpd_worker_listen *note)
+{
+	listener_start(note->listener);
+	if (w->closing)
+		listener_stop(note->listener);
+	free(note);
+}
+
+static void receive(void *owner, struct note *note)
+{
+	struct smtpd_worker *w = owner;
+	switch (note->type) {
+	case SPOOL_STORED:
+		session_stored((struct spool_store *)note);
+		break;
+	case SMTPD_WORKER_TABLES:
+		use_conf(w, ((struct smtpd_worker_tables *)note)->conf);
+		free(note);
+		break;
+	case SMTPD_WORKER_LISTEN:
+		listen_too(w, (struct smtpd_worker_listen *)note);
+		break;
+	case SMTPD_WORKER_RELOAD:
+		reload(w, (struct smtpd_worker_reload *)note);
+		break;
+	default:
+		assert(note->type == SMTPD_WORKER_CLOSE);
+		free(note);
+		close_all(w);
+	}
+}
+
+struct smtpd_worker *smtpd_worker_new(struct conf *conf, struct spool *spool,
+				      struct clients *clients)
+{
+	struct smtpd_worker *w = mem_zalloc(sizeof *w);
+	w->conf = conf_ref(conf);
+	w->spool = spool;
+	w->clients = clients;
+	list_init(&w->sessions);
+	list_init(&w->listeners);
+	w->loop = loop_new("smtpd", receive, NULL, w);
+	w->reserve_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	return w;
+}
+
+void smtpd_worker_end_sessions(struct smtpd_worker *w)
+{
+	list_each (link, tmp, &w->sessions)
+		session_abandon(list_entry(link, struct session, link));
+}
+
+void smtpd_worker_free(struct smtpd_worker **wp)
+{
+	struct smtpd_worker *w = *wp;
+	if (!w)
+		return;
+	smtpd_worker_end_sessions(w);
+	mailbox_drain(&w->loop->mailbox);
+	list_each (link, tmp, &w->listeners) {
+		struct listener *l = list_entry(link, struct listener, link);
+		listener_free(&l);
+	}
+	loop_free(&w->loop);
+	assert(list_empty(&w->sessions)); /* the spool has answered all */
+	if (w->reserve_fd >= 0)
+		close(w->reserve_fd);
+	conf_unref(w->conf);
+	free(w);
+	*wp = NULL;
+}

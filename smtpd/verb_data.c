@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: ISC */
+/*	data = "DATA" CRLF		RFC 5321 4.1.1.4 */
+#include "smtpd/command.h"
+#include "smtpd/reception.h"
+
+void verb_data(struct session *s, char *argument)
+{
+	(void)argument;
+	if (s->state == SESSION_MAIL) {
+		session_refuse(s, RESPONSE_NO_RECIPIENTS, NULL);
+		return;
+	}
+	if (!spool_accepting(s->worker->spool)) {
+		session_refuse(s, RESPONSE_NO_ROOM, NULL);
+		session_reset(s);
+		return;
+	}
+	session_reply(s, RESPONSE_SEND_CONTENT);
+	session_move(s, SESSION_DATA);
+	reception_begin(s, true);
+}

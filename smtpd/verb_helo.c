@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: ISC */
+/*	ehlo = "EHLO" SP ( Domain / address-literal ) CRLF
+ *	helo = "HELO" SP Domain CRLF			RFC 5321 4.1.1.1
+ */
+#include "smtpd/command.h"
+#include "smtpd/session.h"
+
+#include "base/mailaddr.h"
+#include "base/mem.h"
+
+#include <stdlib.h>
+
+static bool take_name(struct session *s, const char *name, bool esmtp)
+{
+	if (!mailaddr_domain_valid(name, false)) {
+		session_refuse(s, RESPONSE_BAD_NAME, NULL);
+		return false;
+	}
+	free(s->helo);
+	s->helo = mem_strdup(name);
+	s->esmtp = esmtp;
+	session_reset(s); /* RFC 5321 4.1.4: as RSET */
+	return true;
+}
+
+void verb_helo(struct session *s, char *argument)
+{
+	if (take_name(s, argument, false))
+		session_reply(s, RESPONSE_HELLO, s->service->hostname);
+}
+
+void verb_ehlo(struct session *s, char *argument)
+{
+	const struct service *service = s->service;
+	struct buf *out = stream_out(s->stream);
+	if (!take_name(s, argument, true))
+		return;
+	buf_printf(out, "250-%s\r\n250-PIPELINING\r\n", service->hostname);
+	if (service->conf->message_size_limit)
+		buf_printf(out, "250-SIZE %lld\r\n", (long long)service->conf->message_size_limit);
+	else
+		buf_puts(out, "250-SIZE\r\n");
+	if (service->tls && !s->tls)
+		buf_puts(out, "250-STARTTLS\r\n");
+	if (service->listener->chunking)
+		buf_puts(out, "250-CHUNKING\r\n");
+	buf_puts(out, "250-8BITMIME\r\n250-ENHANCEDSTATUSCODES\r\n250-DSN\r\n250 SMTPUTF8\r\n");
+}

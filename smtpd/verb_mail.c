@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: ISC */
+/*	mail	   = "MAIL FROM:" Reverse-path [SP Mail-parameters] CRLF	RFC 5321 4.1.1.2
+ *	parameters = SIZE=digits		RFC 1870
+ *		     BODY=7BIT / 8BITMIME	RFC 6152
+ *		     SMTPUTF8			RFC 6531
+ *		     RET=FULL / HDRS, ENVID=xtext	RFC 3461
+ */
+#include "smtpd/command.h"
+#include "smtpd/reception.h"
+
+#include "base/mailaddr.h"
+#include "base/mem.h"
+#include "smtpd/addressing.h"
+#include "smtpd/param.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+enum { ENVID_MAX = 100 };
+
+enum { SEEN_SIZE = 1, SEEN_BODY = 2, SEEN_UTF8 = 4, SEEN_RET = 8, SEEN_ENVID = 16 };
+
+static bool word(const char *value, const char *wanted)
+{
+	return value && strcasecmp(value, wanted) == 0;
+}
+
+static bool take_body(struct envelope *e, const char *value)
+{
+	e->body = word(value, "8BITMIME") ? BODY_8BITMIME : BODY_7BIT;
+	return e->body == BODY_8BITMIME || word(value, "7BIT");
+}
+
+static bool take_ret(struct envelope *e, const char *value)
+{
+	e->ret = word(value, "FULL") ? RET_FULL : RET_HDRS;
+	return e->ret == RET_FULL || word(value, "HDRS");
+}
+
+static bool take_envid(struct envelope *e, const char *value)
+{
+	char decoded[ENVID_MAX + 1];
+	if (!value || e->envid || !xtext_decode(value, strlen(value), decoded, sizeof decoded))
+		return false;
+	e->envid = mem_strdup(value);
+	return true;
+}
+
+static enum response take(struct reception *t, const struct param *p, unsigned *seen)
+{
+	bool good;
+	if (param_is(p, "SIZE"))
+		good = param_once(seen, SEEN_SIZE) && param_number(p->value, &t->announced);
+	else if (param_is(p, "BODY"))
+		good = param_once(seen, SEEN_BODY) && take_body(t->envelope, p->value);
+	else if (param_is(p, "SMTPUTF8"))
+		good = param_once(seen, SEEN_UTF8) && !p->value;
+	else if (param_is(p, "RET"))
+		good = param_once(seen, SEEN_RET) && take_ret(t->envelope, p->value);
+	else if (param_is(p, "ENVID"))
+		good = param_once(seen, SEEN_ENVID) && take_envid(t->envelope, p->value);
+	else
+		return RESPONSE_UNKNOWN_PARAMETER;
+	return good ? RESPONSE_OK : RESPONSE_BAD_PARAMETER;
+}
+
+static enum response take_all(struct session *s, struct reception *t, char *rest)
+{
+	struct param p;
+	unsigned seen = 0;
+	enum param_result result;
+	param_init(&p, rest);
+	while ((result = param_next(&p)) == PARAM_NEXT) {
+		enum response why = s->esmtp ? take(t, &p, &seen) : RESPONSE_UNKNOWN_PARAMETER;
+		if (why != RESPONSE_OK)
+			return why;
+	}
+	t->envelope->smtputf8 = seen & SEEN_UTF8;
+	return result == PARAM_SYNTAX ? RESPONSE_BAD_PARAMETER : RESPONSE_OK;
+}
+
+static enum response judge(struct session *s, const struct reception *t,
+			   const struct mailaddr *from)
+{
+	uint64_t limit = (uint64_t)s->service->conf->message_size_limit;
+	if (from->utf8 && !t->envelope->smtputf8)
+		return RESPONSE_NOT_ASCII;
+	if (limit && t->announced > limit)
+		return RESPONSE_TOO_LARGE;
+	return spool_accepting(s->worker->spool) ? RESPONSE_OK : RESPONSE_NO_ROOM;
+}
+
+void verb_mail(struct session *s, char *argument)
+{
+	struct mailaddr from;
+	if (strncasecmp(argument, "FROM:", 5) != 0) {
+		session_refuse(s, RESPONSE_BAD_SENDER, NULL);
+		return;
+	}
+	const char *at = argument + 5 + strspn(argument + 5, " ");
+	enum mailaddr_result result = mailaddr_path(&at, s->esmtp, &from);
+	if (result != MAILADDR_OK || (from.text[0] && !from.text[from.at])) {
+		bool foreign = result == MAILADDR_NOT_ASCII;
+		session_refuse(s, foreign ? RESPONSE_NOT_ASCII : RESPONSE_BAD_SENDER, NULL);
+		return;
+	}
+	char *sender;
+	enum response why = addressing_sender(s->worker->conf, from.text, &sender);
+	if (why != RESPONSE_OK) {
+		session_refuse(s, why, NULL);
+		return;
+	}
+	struct reception *t = reception_new(s->worker->spool, sender);
+	free(sender);
+	why = take_all(s, t, argument + (at - argument));
+	if (why == RESPONSE_OK)
+		why = judge(s, t, &from);
+	s->tx = t;
+	if (why == RESPONSE_OK) {
+		session_reply(s, RESPONSE_SENDER_OK);
+		session_move(s, SESSION_MAIL);
+	} else {
+		session_refuse(s, why, NULL);
+		session_reset(s);
+	}
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: ISC */
+/*	rcpt	   = "RCPT TO:" ( "<Postmaster>" / Forward-path ) [SP Rcpt-parameters] CRLF
+ *							RFC 5321 4.1.1.3
+ *	parameters = NOTIFY=NEVER / ( SUCCESS / FAILURE / DELAY ) *( "," ... )
+ *		     ORCPT=addr-type ";" xtext		RFC 3461
+ */
+#include "smtpd/command.h"
+#include "smtpd/reception.h"
+
+#include "base/log.h"
+#include "smtpd/addressing.h"
+#include "smtpd/param.h"
+#include "smtpd/policy.h"
+
+#include <ctype.h>
+#include <string.h>
+#include <strings.h>
+
+enum {
+	ORCPT_MAX = 500,
+	OVERSHOOT_MAX = 1000, /* recipients beyond the limit that are no errors: they come again */
+};
+
+enum { SEEN_NOTIFY = 1, SEEN_ORCPT = 2 };
+
+struct wanted {
+	uint8_t notify;
+	const char *orcpt;
+};
+
+static bool take_orcpt(struct wanted *w, const char *value)
+{
+	char decoded[ORCPT_MAX + 1];
+	const char *semicolon = value ? strchr(value, ';') : NULL;
+	if (!semicolon || semicolon == value || strlen(value) > ORCPT_MAX)
+		return false;
+	for (const char *p = value; p < semicolon; p++)
+		if (!isalnum((unsigned char)*p) && *p != '-')
+			return false;
+	semicolon++;
+	w->orcpt = value;
+	return *semicolon && xtext_decode(semicolon, strlen(semicolon), decoded, sizeof decoded);
+}
+
+static enum response take_all(struct session *s, struct wanted *w, char *rest)
+{
+	struct param p;
+	unsigned seen = 0;
+	enum param_result result;
+	param_init(&p, rest);
+	while ((result = param_next(&p)) == PARAM_NEXT) {
+		bool good;
+		if (s->esmtp && param_is(&p, "NOTIFY"))
+			good = param_once(&seen, SEEN_NOTIFY) && param_notify(p.value, &w->notify);
+		else if (s->esmtp && param_is(&p, "ORCPT"))
+			good = param_once(&seen, SEEN_ORCPT) && take_orcpt(w, p.value);
+		else
+			return RESPONSE_UNKNOWN_PARAMETER;
+		if (!good)
+			return RESPONSE_BAD_PARAMETER;
+	}
+	return result == PARAM_SYNTAX ? RESPONSE_BAD_PARAMETER : RESPONSE_OK;
+}
+
+static enum response judge(struct session *s, struct mailaddr *to)
+{
+	int64_t limit = s->service->listener->recipient_limit;
+	if (to->utf8 && !s->tx->envelope->smtputf8)
+		return RESPONSE_NOT_ASCII;
+	enum response why = policy_recipient(s, to);
+	if (why == RESPONSE_OK && limit && s->tx->envelope->nrcpt >= limit)
+		return RESPONSE_TOO_MANY_RECIPIENTS;
+	return why;
+}
+
+static void refuse(struct session *s, enum response why, const char *to)
+{
+	bool again = why == RESPONSE_TOO_MANY_RECIPIENTS && s->tx->overshoot++ < OVERSHOOT_MAX;
+	session_refuse(s, why, to);
+	if (again)
+		s->errors--;
+}
+
+/* What the table of access says is done here; true: it goes on. */
+static bool pass(struct session *s, const struct mailaddr *to)
+{
+	struct access_value v;
+	struct table_origin origin;
+	addressing_access(s->worker->conf, to->text, &v, &origin);
+	bool goes_on = v.action == ACCESS_ACCEPT || v.action == ACCESS_HOLD;
+	if (v.action == ACCESS_HOLD) {
+		s->tx->envelope->held = true;
+	} else if (v.action == ACCESS_REFUSE) {
+		session_refuse_as(s, &v, to->text);
+	} else if (v.action == ACCESS_DISCARD) {
+		log_event(LOG_LEVEL_INFO, "discard", "session", log_id(s->number), "from",
+			  s->tx->sender, "to", to->text, "reason", "recipient_access", NULL);
+		session_reply(s, RESPONSE_RECIPIENT_OK);
+		session_move(s, SESSION_RCPT);
+	}
+	access_value_fini(&v);
+	return goes_on;
+}
+
+static void take(struct session *s, const struct mailaddr *to, const struct wanted *w)
+{
+	if (!pass(s, to))
+		return;
+	enum response why = addressing_recipient(s->worker->conf, s->tx->envelope, to->text,
+						 w->notify, w->orcpt);
+	if (why != RESPONSE_OK) {
+		refuse(s, why, to->text);
+		return;
+	}
+	session_reply(s, RESPONSE_RECIPIENT_OK);
+	session_move(s, SESSION_RCPT);
+}
+
+void verb_rcpt(struct session *s, char *argument)
+{
+	struct mailaddr to;
+	struct wanted w = {0};
+	if (strncasecmp(argument, "TO:", 3) != 0) {
+		session_refuse(s, RESPONSE_BAD_RECIPIENT, NULL);
+		return;
+	}
+	const char *at = argument + 3 + strspn(argument + 3, " ");
+	enum mailaddr_result result = mailaddr_path(&at, s->esmtp, &to);
+	if (result != MAILADDR_OK || to.text[0] == '\0') {
+		bool foreign = result == MAILADDR_NOT_ASCII;
+		session_refuse(s, foreign ? RESPONSE_NOT_ASCII : RESPONSE_BAD_RECIPIENT,
+			       argument + 3);
+		return;
+	}
+	enum response why = take_all(s, &w, argument + (at - argument));
+	if (why == RESPONSE_OK)
+		why = judge(s, &to);
+	if (why != RESPONSE_OK) {
+		refuse(s, why, to.text);
+		return;
+	}
+	take(s, &to, &w);
+}

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: ISC */
+#include "spool/checkpoint.h"
+
+#include "base/mem.h"
+#include "spool/disk.h"
+#include "spool/journal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define FIRST_LINE "sluice checkpoint 2\n"
+
+enum { CRC_LINE = 13, SIZE_MAX_BYTES = 16 << 20 };
+
+/* Nothing in it is to be read by a start: it will be garbage, or content. */
+static bool passed_over(const struct journal *j, const struct segment *s)
+{
+	return s->needed == 0 && !s->dirty && !journal_open_segment(j, s);
+}
+
+/* Whether what a passed-over segment says may concern an envelope in this one. Within the main lane a
+ * later segment holds nothing that an earlier one could speak of. */
+static bool may_concern(const struct segment *passed, const struct segment *s)
+{
+	return passed->head.lane != LANE_MAIN || s->head.lane != LANE_MAIN ||
+	       passed->head.seq > s->head.seq;
+}
+
+static bool to_be_marked(const struct journal *j, const struct segment *s)
+{
+	if (s->ndead == 0 || passed_over(j, s))
+		return false;
+	for (struct list *l = j->segments.next; l != &j->segments; l = l->next) {
+		const struct segment *other = list_entry(l, struct segment, link);
+		if (passed_over(j, other) && may_concern(other, s))
+			return true;
+	}
+	return false;
+}
+
+static bool mark(struct journal *j)
+{
+	for (struct list *l = j->segments.next; l != &j->segments; l = l->next) {
+		struct segment *s = list_entry(l, struct segment, link);
+		if (to_be_marked(j, s) && !segment_mark(s)) {
+			j->stuck =
+				true; /* a mark that was lost without a word is never made again */
+			return false;
+		}
+	}
+	return true;
+}
+
+/* What is going may still be there at the next start, and what said that its messages are dead may
+ * not. */
+static const char *word(const struct journal *j, const struct segment *s)
+{
+	if (!passed_over(j, s))
+		return "read";
+	return s->live > 0 ? "skip" : "gone";
+}
+
+static void compose(const struct journal *j, struct buf *b)
+{
+	char name[SEGMENT_NAME];
+	buf_puts(b, FIRST_LINE);
+	for (struct list *l = j->segments.next; l != &j->segments; l = l->next) {
+		const struct segment *s = list_entry(l, struct segment, link);
+		buf_printf(b, "%s %s\n", segment_name(s->head.seq, name), word(j, s));
+	}
+	buf_printf(b, "crc %08" PRIx32 "\n", record_crc(0, buf_data(b), buf_len(b)));
+}
+
+static bool replace(int folder, const struct buf *b)
+{
+	int fd = disk_open(folder, CHECKPOINT_NEW_NAME, O_RDWR | O_CREAT | O_TRUNC);
+	if (fd < 0)
+		return false;
+	struct iovec v = {.iov_base = (void *)buf_data(b), .iov_len = buf_len(b)};
+	bool ok = disk_write(fd, &v, 1, 0) == 0 && disk_datasync(fd) == 0;
+	disk_close(fd);
+	return ok && disk_rename(folder, CHECKPOINT_NEW_NAME, CHECKPOINT_NAME) == 0 &&
+	       disk_sync(folder) == 0;
+}
+
+bool checkpoint_write(struct journal *j)
+{
+	struct buf b;
+	if (j->stuck || !mark(j))
+		return false;
+	buf_init(&b);
+	compose(j, &b);
+	bool ok = replace(j->folder, &b);
+	buf_fini(&b);
+	return ok;
+}
+
+static bool right(const char *text, size_t len)
+{
+	unsigned crc;
+	return len >= strlen(FIRST_LINE) + CRC_LINE &&
+	       strncmp(text, FIRST_LINE, strlen(FIRST_LINE)) == 0 &&
+	       sscanf(text + len - CRC_LINE, "crc %8x\n", &crc) == 1 &&
+	       crc == record_crc(0, text, len - CRC_LINE);
+}
+
+static size_t parse(char *text, struct checkpoint_row **rows)
+{
+	size_t n = 0;
+	char *save;
+	for (char *line = strtok_r(text, "\n", &save); line; line = strtok_r(NULL, "\n", &save)) {
+		char *space = strchr(line, ' ');
+		struct checkpoint_row row = {.gone = space && strcmp(space, " gone") == 0};
+		row.skip = row.gone || (space && strcmp(space, " skip") == 0);
+		if (space)
+			*space = '\0';
+		if (!segment_name_parse(line, &row.seq))
+			continue;
+		*rows = mem_realloc(*rows, (n + 1) * sizeof **rows);
+		(*rows)[n++] = row;
+	}
+	return n;
+}
+
+bool checkpoint_read(int folder, struct checkpoint_row **rows, size_t *n)
+{
+	uint64_t size = 0;
+	int64_t changed_ms;
+	bool ok = false;
+	*rows = NULL;
+	*n = 0;
+	int fd = disk_open(folder, CHECKPOINT_NAME, O_RDONLY);
+	if (fd < 0)
+		return errno == ENOENT;
+	if (disk_size(fd, &size, &changed_ms) == 0 && size < SIZE_MAX_BYTES) {
+		char *text = mem_zalloc(size + 1);
+		ok = disk_read(fd, text, size, 0) == (ssize_t)size && right(text, size);
+		if (ok)
+			*n = parse(text, rows);
+		free(text);
+	}
+	disk_close(fd);
+	return ok;
+}

@@ -1,0 +1,44 @@
+/* checkpoint.h - the restart positions: which segments there are, and which of them a start must read.
+ *
+ *	sluice checkpoint 2
+ *	0000000000000007.seg skip
+ *	0000000000000008.seg gone
+ *	0000000000000009.seg read
+ *	crc 0c5d1e2f
+ *
+ * What is not named is read. What is to be skipped holds content and garbage only, and whatever it
+ * says of envelopes elsewhere they say themselves, by their garbage flag: the working suffix, and the
+ * lanes, are what is left. A name without a file is a segment that was lost, unless it was to go: then
+ * it is skipped while it is there.
+ *
+ * OWNERSHIP  checkpoint_read() gives rows, freed with free().
+ * THREAD     checkpoint_read(): main. The rest: spool.
+ * ERRORS     Without a right checkpoint everything is read: slower, not worse.
+ * SEE        FINCH 2007, log-structured queue: "restart positions", "working suffix".
+ */
+#ifndef SPOOL_CHECKPOINT_H
+#define SPOOL_CHECKPOINT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct journal;
+
+#define CHECKPOINT_NAME "checkpoint"
+#define CHECKPOINT_NEW_NAME CHECKPOINT_NAME ".new" /* while it is written */
+
+struct checkpoint_row {
+	uint64_t seq;
+	bool skip;
+	bool gone; /* no wonder if it is not there */
+};
+
+bool checkpoint_read(int folder, struct checkpoint_row **, size_t *n);
+/* None is right as well. False: it is damaged. */
+
+bool checkpoint_write(struct journal *);
+/* Mark what must be marked, and name the segments that are needed. False and errno: the old one may
+ * still be there. */
+
+#endif

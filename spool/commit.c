@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: ISC */
+#include "spool/commit.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/metrics.h"
+#include "spool/effect.h"
+#include "spool/disk.h"
+#include "spool/payload.h"
+#include "spool/spool_file.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <string.h>
+
+static struct op *op_of(struct list *link)
+{
+	return list_entry(link, struct op, link);
+}
+
+struct op *commit_add(struct spool *s, enum op_kind kind, struct stub *stub)
+{
+	struct op *op = mem_zalloc(sizeof *op);
+	op->kind = kind;
+	op->stub = stub;
+	list_append(&s->todo, &op->link);
+	return op;
+}
+
+void commit_finish(struct spool *s, struct stub *stub)
+{
+	struct op *op = commit_add(s, OP_FINISH, stub);
+	op->worked = stub->state == STUB_ACTIVE;
+	stub_enter(s, stub, STUB_GONE);
+	catalog_remove(&s->catalog, stub);
+}
+
+static bool add(struct spool *s, uint32_t lane, uint8_t type, uint64_t id, struct buf *payload,
+		struct place *at)
+{
+	struct record r = {.type = type, .id = id, .length = (uint32_t)buf_len(payload)};
+	assert(buf_len(payload) <= RECORD_PAYLOAD_MAX);
+	s->unsynced_bytes += (int64_t)buf_len(payload) + RECORD_HEAD;
+	return journal_add(&s->journal, lane, &r, buf_data(payload), false, at);
+}
+
+static bool add_start(struct spool *s, struct op *op, uint64_t id, struct buf *payload)
+{
+	buf_clear(payload);
+	payload_put_start(payload, op->generation);
+	return add(s, LANE_MAIN, RECORD_START, id, payload, &op->start_at);
+}
+
+static bool add_content(struct spool *s, struct op *op, uint64_t id, const struct content *c)
+{
+	assert(c->memory || c->size == 0);
+	assert(c->size <= RECORD_PAYLOAD_MAX);
+	struct record r = {.type = RECORD_CONTENT, .id = id, .length = (uint32_t)c->size};
+	return journal_add(&s->journal, LANE_MAIN, &r, c->memory, true, &op->content_at);
+}
+
+static void point_to(struct content_place *where, const struct place *content)
+{
+	where->own_file = !content->segment;
+	if (where->own_file)
+		return;
+	where->seq = content->segment->head.seq;
+	where->offset = content->offset;
+}
+
+static bool add_store(struct spool *s, struct op *op, struct buf *payload)
+{
+	struct spool_store *store = op->store;
+	struct content_place where = {.own_file = false};
+	uint64_t id = store->envelope->id;
+	op->generation = 1;
+	op->content_at.segment = NULL;
+	if (!store->file && !add_content(s, op, id, store->content))
+		return false;
+	point_to(&where, &op->content_at);
+	payload_put_envelope(payload, store->envelope, &where, op->generation);
+	if (!add(s, LANE_MAIN, RECORD_ENVELOPE, id, payload, &op->at))
+		return false;
+	/* Those that wait already go first, and what lies in taken/ has to go from there. */
+	op->first = s->credit > 0 && !s->more && !s->incoming.n && !store->taken &&
+		    !store->envelope->held;
+	if (!op->first)
+		return true;
+	s->credit--;
+	return add_start(s, op, id, payload);
+}
+
+/* Those that come due together lie together. What waits no longer lies with the new mail. */
+static uint32_t lane_of(const struct spool *s, const struct op *op)
+{
+	int64_t delay_ms = op->envelope->due_ms - clock_wall_ms();
+	if (op->envelope->held)
+		return LANE_HOLD;
+	if (delay_ms <= 0 || (op->kind == OP_MOVE && op->stub->state != STUB_DEFERRED))
+		return LANE_MAIN;
+	return lane_of_delay(delay_ms, s->conf->queue.minimal_backoff_time);
+}
+
+static bool add_replacement(struct spool *s, struct op *op, const struct place *content,
+			    struct buf *payload)
+{
+	struct content_place where = {.own_file = false};
+	point_to(&where, content);
+	payload_put_envelope(payload, op->envelope, &where, op->generation);
+	return add(s, lane_of(s, op), RECORD_REPLACEMENT, op->stub->id, payload, &op->at);
+}
+
+static bool add_move(struct spool *s, struct op *op, struct buf *payload)
+{
+	struct stub *stub = op->stub;
+	if (!add_replacement(s, op, op->moves_content ? &op->content_at : &stub->content, payload))
+		return false;
+	return stub->state != STUB_ACTIVE || add_start(s, op, stub->id, payload);
+}
+
+static bool add_op(struct spool *s, struct op *op, struct buf *payload)
+{
+	const bool replaces = op->kind == OP_KEEP || op->kind == OP_MOVE;
+	if (op->stub && !op->effective)
+		op->generation = op->stub->generation + replaces;
+	buf_clear(payload);
+	switch (op->kind) {
+	case OP_STORE:
+		return add_store(s, op, payload);
+	case OP_START:
+		return add_start(s, op, op->stub->id, payload);
+	case OP_DELIVERED:
+		payload_put_delivery(payload, op->delivered, op->generation);
+		return add(s, LANE_MAIN, RECORD_DELIVERY, op->stub->id, payload, &op->at);
+	case OP_KEEP:
+		return add_replacement(s, op, &op->stub->content, payload);
+	case OP_FINISH:
+		return add(s, LANE_MAIN, RECORD_FINISH, op->stub->id, payload, &op->at);
+	case OP_COPY:
+		return add_content(s, op, op->stub->id, op->content);
+	case OP_MOVE:
+		return add_move(s, op, payload);
+	}
+	return false;
+}
+
+/* Whether qmgr or a client waits for this to be on stable storage. What is replaced a second time
+ * is synced before, so that no record can be lost that another one has made needless. */
+static bool needs_sync(const struct op *op)
+{
+	return op->kind == OP_STORE || op->kind == OP_DELIVERED || op->kind == OP_COPY ||
+	       op->kind == OP_MOVE || (op->kind == OP_START && op->stub->unsettled);
+}
+
+static bool write_all(struct spool *s, bool *sync)
+{
+	struct buf payload;
+	bool ok = true;
+	buf_init(&payload);
+	list_each (link, tmp, &s->todo) {
+		struct op *op = op_of(link);
+		*sync |= needs_sync(op);
+		if (!add_op(s, op, &payload)) {
+			ok = false;
+			break;
+		}
+	}
+	buf_fini(&payload);
+	return ok && journal_write(&s->journal);
+}
+
+static bool lazy_sync_due(const struct spool *s)
+{
+	return !list_empty(&s->written) &&
+	       (s->unsynced_bytes >= SPOOL_LAZY_SYNC_BYTES ||
+		s->loop->now_ms - s->unsynced_since_ms >= SPOOL_LAZY_SYNC_MS);
+}
+
+static void settle_written(struct spool *s)
+{
+	list_each (link, tmp, &s->written) {
+		list_remove(link);
+		effect_settled(s, op_of(link));
+	}
+	s->unsynced_bytes = 0;
+	s->compact.stale = true;
+}
+
+/* One attempt at all there is to do. */
+static bool attempt(struct spool *s, bool sync)
+{
+	if (!write_all(s, &sync))
+		return false;
+	/* What a closed segment says must be settled before anybody thinks it needless. */
+	sync |= lazy_sync_due(s) || s->journal.closed;
+	if (sync && !journal_sync(&s->journal))
+		return false;
+	if (sync)
+		settle_written(s);
+	struct list done;
+	list_init(&done);
+	while (!list_empty(&s->todo)) {
+		struct list *link = list_first(&s->todo);
+		list_remove(link);
+		list_append(&done, link);
+	}
+	/* Effects may add ops of the next batch. */
+	list_each (link, tmp, &done) {
+		struct op *op = op_of(link);
+		list_remove(link);
+		if (list_empty(&s->written))
+			s->unsynced_since_ms = s->loop->now_ms;
+		list_append(&s->written, link);
+		effect_written(s, op);
+	}
+	effect_sync_taken(s);
+	if (sync)
+		settle_written(s);
+	return true;
+}
+
+static void refuse_stores(struct spool *s)
+{
+	list_each (link, tmp, &s->todo) {
+		if (op_of(link)->kind != OP_STORE)
+			continue;
+		list_remove(link);
+		effect_refused(s, op_of(link));
+	}
+}
+
+/* They make room, or try to: if that fails, nothing is lost by not moving. */
+static void forget_moves(struct spool *s)
+{
+	list_each (link, tmp, &s->todo) {
+		if (op_of(link)->kind != OP_MOVE && op_of(link)->kind != OP_COPY)
+			continue;
+		list_remove(link);
+		op_free(op_of(link));
+	}
+}
+
+/* What was written since the last sync is to be written once more, in the same order. */
+static void put_back(struct spool *s)
+{
+	for (struct list *link; (link = s->written.prev) != &s->written;) {
+		list_remove(link);
+		list_prepend(&s->todo, link);
+	}
+	s->unsynced_bytes = 0;
+}
+
+static void sync_large(struct spool *s)
+{
+	bool any = false, ok = true;
+	list_each (link, tmp, &s->todo) {
+		struct op *op = op_of(link);
+		if (op->kind != OP_STORE || !op->store->file)
+			continue;
+		any = true;
+		if (spool_file_sync(op->store->file) != 0) {
+			log_event(LOG_LEVEL_ERROR, "not_stored", "id",
+				  log_id(op->store->envelope->id), "error", strerror(errno), NULL);
+			list_remove(link);
+			effect_refused(s, op);
+		}
+	}
+	if (any)
+		ok = disk_sync(s->large) == 0;
+	list_each (link, tmp, &s->todo) {
+		struct op *op = op_of(link);
+		if (ok || op->kind != OP_STORE || !op->store->file)
+			continue;
+		list_remove(link);
+		effect_refused(s, op);
+	}
+}
+
+static void set_failing(struct spool *s, bool failing)
+{
+	if (s->failing != failing)
+		metrics_add(METRIC_disk_failing, failing ? 1 : -1);
+	if (s->failing && !failing)
+		log_event(LOG_LEVEL_INFO, "disk_works", NULL);
+	s->failing = failing;
+}
+
+static bool nothing_to_do(const struct spool *s, bool sync)
+{
+	return list_empty(&s->todo) && (list_empty(&s->written) || (!sync && !lazy_sync_due(s)));
+}
+
+static void commit(struct spool *s, bool sync)
+{
+	if (s->low || s->failing || journal_on_reserve(&s->journal))
+		refuse_stores(s);
+	if (s->failing ? s->loop->now_ms < s->retry_ms : nothing_to_do(s, sync))
+		return;
+	sync_large(s);
+	s->journal.reserve_allowed = s->failing; /* nothing new is to be stored then */
+	for (int tries = 2; tries > 0; tries--) {
+		if (journal_fresh(&s->journal) && attempt(s, sync)) {
+			set_failing(s, false);
+			return;
+		}
+		log_event(LOG_LEVEL_ERROR, "commit_failed", "error", strerror(errno), NULL);
+		journal_abandon(&s->journal);
+		refuse_stores(s);
+		put_back(s);
+		forget_moves(s);
+		s->journal.reserve_allowed = true;
+	}
+	set_failing(s, true);
+	s->retry_ms = s->loop->now_ms + SPOOL_RETRY_MS;
+}
+
+void commit_run(struct spool *s)
+{
+	commit(s, false);
+}
+
+bool commit_now(struct spool *s)
+{
+	commit(s, true);
+	return !s->failing && list_empty(&s->todo) && list_empty(&s->written);
+}

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: ISC */
+#include "spool/compact.h"
+
+#include "base/mem.h"
+#include "base/metrics.h"
+#include "spool/commit.h"
+
+#include <stdlib.h>
+
+enum { STEP_BYTES = 256 << 10, STEP_PAUSE_MS = 10, LOOK_MS = 200, AGAIN_MS = 5000 };
+
+static bool lies_at(const struct place *p, const struct segment *g, uint64_t offset)
+{
+	return p->segment == g && p->offset == offset;
+}
+
+static bool worked_in(const struct stub *stub, const struct segment *g)
+{
+	const struct work *w = stub->state == STUB_ACTIVE ? stub->work : NULL;
+	for (size_t i = 0; w && i < w->nplace; i++)
+		if (w->place[i].segment == g)
+			return true;
+	return false;
+}
+
+/* Whether what the record there says is needed of this message. */
+static bool needed(const struct stub *stub, const struct segment *g, const struct scan *scan)
+{
+	switch ((enum record_type)scan->record.type) {
+	case RECORD_CONTENT:
+		return lies_at(&stub->content, g, scan->from);
+	case RECORD_ENVELOPE:
+	case RECORD_REPLACEMENT:
+		return lies_at(&stub->envelope, g, scan->from);
+	case RECORD_START:
+	case RECORD_DELIVERY:
+		return worked_in(stub, g);
+	default:
+		return false;
+	}
+}
+
+/* Bytes that will be written for it; 0: it stays where it is. */
+static uint64_t take(struct compact *c, struct stub *stub)
+{
+	if (stub->unsettled || stub->releasing || stub->wish || stub->moving)
+		return 0;
+	if (c->n == c->cap) {
+		c->cap = c->cap ? c->cap * 2 : 64;
+		c->moving = mem_realloc(c->moving, c->cap * sizeof *c->moving);
+	}
+	c->moving[c->n++] = (struct moving){.stub = stub};
+	stub->moving = true;
+	return stub->envelope.size + (stub->content.segment == c->victim ? stub->content.size : 0);
+}
+
+/* Choose the messages of one step. True: the segment has been read to its end. */
+static bool gather(struct spool *s)
+{
+	struct compact *c = &s->compact;
+	uint64_t bytes = 0;
+	enum scan_result result = SCAN_RECORD;
+	c->n = 0;
+	while (bytes < STEP_BYTES) {
+		result = scan_next(&c->scan);
+		if (result == SCAN_DAMAGE)
+			continue;
+		if (result != SCAN_RECORD)
+			break;
+		struct stub *stub = catalog_find(&s->catalog, c->scan.record.id);
+		if (stub && needed(stub, c->victim, &c->scan))
+			bytes += take(c, stub);
+	}
+	metrics_add(METRIC_compacted_bytes, (int64_t)bytes);
+	return result != SCAN_RECORD;
+}
+
+/* The content is on stable storage before an envelope refers to it: else a crash between the two
+ * could leave a newer envelope without its content. */
+static bool copy_contents(struct spool *s)
+{
+	struct compact *c = &s->compact;
+	for (size_t i = 0; i < c->n; i++) {
+		struct stub *stub = c->moving[i].stub;
+		struct content *content =
+			stub->content.segment == c->victim ? fetch_copy(stub) : NULL;
+		if (!content)
+			continue;
+		struct op *op = commit_add(s, OP_COPY, stub);
+		op->content = content;
+		op->copied = &c->moving[i].copy;
+	}
+	return commit_now(s);
+}
+
+static bool move_envelopes(struct spool *s)
+{
+	struct compact *c = &s->compact;
+	for (size_t i = 0; i < c->n; i++) {
+		const struct moving *m = &c->moving[i];
+		/* Its content could not be read: then all of it stays. */
+		if (m->stub->content.segment == c->victim && !m->copy.segment)
+			continue;
+		struct envelope *e = fetch_envelope(m->stub);
+		if (!e)
+			continue;
+		struct op *op = commit_add(s, OP_MOVE, m->stub);
+		op->envelope = e;
+		op->content_at = m->copy;
+		op->moves_content = m->copy.segment;
+	}
+	return commit_now(s);
+}
+
+static bool step(struct spool *s)
+{
+	struct compact *c = &s->compact;
+	bool ok = copy_contents(s) && move_envelopes(s);
+	for (size_t i = 0; i < c->n; i++) {
+		const struct moving *m = &c->moving[i];
+		m->stub->moving = false;
+		if (m->copy.segment && (m->stub->content.segment != m->copy.segment ||
+					m->stub->content.offset != m->copy.offset))
+			journal_let_go(&s->journal, &m->copy, USE_CONTENT);
+	}
+	c->n = 0;
+	return ok;
+}
+
+static void begin(struct compact *c, struct segment *g)
+{
+	c->victim = g;
+	g->busy = true;
+	scan_init(&c->scan, g->file->fd, g->seed, g->end > SEGMENT_BEGIN ? g->end : g->size);
+}
+
+static void end(struct compact *c)
+{
+	if (c->victim) {
+		c->victim->busy = false;
+		scan_fini(&c->scan);
+	}
+	c->victim = NULL;
+}
+
+static bool can_go(const struct spool *s, const struct segment *g)
+{
+	return g->live > 0 && !g->dirty && s->loop->now_ms >= g->stubborn_ms &&
+	       !journal_open_segment(&s->journal, g);
+}
+
+static struct segment *emptiest(const struct spool *s)
+{
+	struct segment *best = NULL;
+	for (struct list *l = s->journal.segments.next; l != &s->journal.segments; l = l->next) {
+		struct segment *g = list_entry(l, struct segment, link);
+		if (can_go(s, g) && g->live_bytes * COMPACT_RATIO < g->size &&
+		    (!best || g->live_bytes * best->size < best->live_bytes * g->size))
+			best = g;
+	}
+	return best;
+}
+
+static void look(struct spool *s)
+{
+	struct compact *c = &s->compact;
+	uint64_t live;
+	int64_t bytes = (int64_t)journal_bytes(&s->journal, &live);
+	metrics_add(METRIC_queue_bytes, bytes - c->bytes);
+	metrics_add(METRIC_queue_live_bytes, (int64_t)live - c->live);
+	c->bytes = bytes;
+	c->live = (int64_t)live;
+	c->looked_ms = s->loop->now_ms;
+	c->stale = false;
+}
+
+static int64_t allowed(const struct spool *s)
+{
+	return COMPACT_RATIO * s->compact.live +
+	       COMPACT_SPARE * (int64_t)s->journal.lane[LANE_MAIN].segment_size;
+}
+
+static void choose(struct spool *s)
+{
+	struct compact *c = &s->compact;
+	if (c->looked_ms && s->loop->now_ms - c->looked_ms < LOOK_MS)
+		return;
+	look(s);
+	struct segment *g = c->bytes > allowed(s) ? emptiest(s) : NULL;
+	if (g)
+		begin(c, g);
+}
+
+void compact_run(struct spool *s)
+{
+	struct compact *c = &s->compact;
+	if (s->journal.stuck)
+		end(c); /* it could not go: there is nothing to come back for */
+	if (!s->recovered || s->failing || s->journal.stuck || s->loop->now_ms < c->next_ms)
+		return;
+	if (!c->victim)
+		choose(s);
+	/* Nothing may be under way that refers to where things lie. */
+	if (!c->victim || !list_empty(&s->todo) || !commit_now(s))
+		return;
+	bool ended = gather(s);
+	if (!step(s)) {
+		c->next_ms = s->loop->now_ms + AGAIN_MS;
+		end(c);
+		return;
+	}
+	if (ended || c->victim->live == 0) {
+		if (c->victim->live > 0)
+			c->victim->stubborn_ms = s->loop->now_ms + AGAIN_MS;
+		end(c);
+		c->looked_ms = 0;
+	}
+	bool behind = c->bytes > allowed(s) + c->live / 4;
+	c->next_ms = behind ? 0 : s->loop->now_ms + STEP_PAUSE_MS;
+}
+
+int64_t compact_delay_ms(const struct spool *s)
+{
+	const struct compact *c = &s->compact;
+	int64_t delay_ms = c->next_ms - s->loop->now_ms;
+	if (!c->victim) {
+		return s->recovered && (c->stale || c->bytes > allowed(s)) ? LOOK_MS : -1;
+	}
+	return delay_ms > 0 ? delay_ms : 0;
+}
+
+bool compact_segment(struct spool *s, struct segment *g)
+{
+	struct compact *c = &s->compact;
+	end(c);
+	begin(c, g);
+	bool ended = false, ok = true;
+	while (ok && !ended) {
+		ok = commit_now(s);
+		ended = ok && gather(s);
+		ok = ok && step(s);
+	}
+	end(c);
+	return ok && g->live == 0;
+}
+
+void compact_fini(struct compact *c)
+{
+	end(c);
+	metrics_add(METRIC_queue_bytes, -c->bytes);
+	metrics_add(METRIC_queue_live_bytes, -c->live);
+	free(c->moving);
+}

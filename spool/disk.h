@@ -1,0 +1,50 @@
+/* disk.h - every call that the spool makes to the disk.
+ *
+ * An edge: a test links its own disk.c to make writes and syncs fail, or to stop the machine
+ * between any two of them.
+ *
+ * OWNERSHIP  Descriptors are the caller's.
+ * THREAD     Any.
+ * ERRORS     -1 with errno, as the system calls beneath. Short writes and interrupted calls are
+ *            finished here.
+ */
+#ifndef SPOOL_DISK_H
+#define SPOOL_DISK_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <sys/uio.h>
+
+int disk_open(int folder, const char *name, int flags); /* relative to folder, AT_FDCWD allowed */
+void disk_close(int fd);				/* errno stays */
+int disk_make_folder(int folder, const char *name);	/* mode 0700; 0 when it is there already */
+int disk_lock(int fd);					/* EWOULDBLOCK: another process has it */
+int disk_allocate(int fd, uint64_t size);		/* reserve blocks and set the size */
+int disk_truncate(int fd, uint64_t size);
+int disk_unlink(int folder, const char *name);
+int disk_move(int from_folder, const char *name, int to_folder, const char *to_name);
+/* EEXIST: that name is taken, and stays what it is. */
+
+int disk_rename(int folder, const char *from, const char *to);
+
+int disk_write(int fd, struct iovec *, size_t n, uint64_t offset);
+/* All of the pieces, any number of them, one behind the other. The array is used up. */
+
+ssize_t disk_read(int fd, void *to, size_t len, uint64_t offset);
+/* Less than len only at the end of the file. */
+
+int disk_datasync(int fd);
+int disk_sync(int fd); /* metadata too: folders */
+int disk_start_writeback(int fd, uint64_t offset, uint64_t len);
+/* Begin to write these pages, without waiting. */
+
+int disk_size(int fd, uint64_t *bytes, int64_t *changed_ms);
+int64_t disk_free_bytes(int fd); /* of its file system */
+
+void disk_salt(void *to, size_t len); /* random bytes; zeros when there are none to be had */
+
+int disk_each(int folder, void (*found)(void *owner, const char *name), void *owner);
+/* Call found for each name in the folder but "." and "..". */
+
+#endif

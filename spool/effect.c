@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: ISC */
+#include "spool/effect.h"
+
+#include "base/ident.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/metrics.h"
+#include "spool/disk.h"
+#include "spool/payload.h"
+#include "spool/spool_file.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+void op_free(struct op *op)
+{
+	envelope_free(&op->envelope);
+	content_unref(op->content);
+	free(op);
+}
+
+static void post_arrival(struct spool *s, struct envelope *e, struct content *c, bool first)
+{
+	struct spool_arrival *a = mem_zalloc(sizeof *a);
+	a->note.type = SPOOL_ARRIVAL;
+	a->envelope = e;
+	a->content = c;
+	a->first = first;
+	loop_post(s->qmgr, &a->note);
+}
+
+static void answer(struct spool_store *store, bool stored)
+{
+	store->id = store->envelope ? store->envelope->id : store->id;
+	envelope_free(&store->envelope);
+	content_unref(store->content);
+	store->content = NULL;
+	log_held_free(&store->log);
+	store->stored = stored;
+	store->note.type = SPOOL_STORED;
+	loop_post(store->reply_to, &store->note);
+}
+
+/* What qmgr reads the new message from: memory, as long as there is enough of it. */
+static struct content *take_content(struct spool *s, struct op *op)
+{
+	struct spool_store *store = op->store;
+	if (store->file)
+		return spool_file_content(&store->file);
+	if (content_memory_bytes() <= s->conf->content_memory_limit)
+		return content_ref(store->content);
+	return content_in_file(op->content_at.segment->file,
+			       op->content_at.offset + (uint64_t)RECORD_HEAD, store->content->size);
+}
+
+/* The runner starts it, in a later turn. */
+static void untake(struct spool *s, uint64_t id)
+{
+	char name[IDENT_TEXT];
+	s->more = true;
+	s->untaken = true;
+	if (disk_unlink(s->taken, ident_text(id, name)) != 0 && errno != ENOENT)
+		log_event(LOG_LEVEL_ERROR, "taken_left", "id", name, "error", strerror(errno),
+			  NULL);
+}
+
+void effect_sync_taken(struct spool *s)
+{
+	if (s->untaken && disk_sync(s->taken) != 0)
+		log_event(LOG_LEVEL_ERROR, "taken_left", "error", strerror(errno), NULL);
+	s->untaken = false;
+}
+
+static void stored(struct spool *s, struct op *op)
+{
+	struct spool_store *store = op->store;
+	struct stub *stub = op->stub = stub_new(&s->stubs);
+	log_release(&store->log);
+	stub->id = store->id = store->envelope->id;
+	stub->state = STUB_GONE;
+	stub->generation = op->generation & STUB_GENERATION_MAX;
+	stub->envelope = op->at;
+	segment_hold(&op->at, USE_ENVELOPE);
+	stub->large = store->file;
+	stub->content = op->content_at;
+	segment_hold(&op->content_at, USE_CONTENT);
+	domains_set(&s->domains, stub, store->envelope);
+	catalog_add(&s->catalog, stub);
+	struct content *content = take_content(s, op);
+	if (op->first) {
+		stub->work = mem_zalloc(sizeof *stub->work);
+		work_hold(stub->work, &op->start_at);
+		stub_enter(s, stub, STUB_ACTIVE);
+		post_arrival(s, store->envelope, content, true);
+		store->envelope = NULL;
+	} else {
+		stub_enter(s, stub, store->envelope->held ? STUB_HELD : STUB_INCOMING);
+		content_unref(content);
+	}
+	if (store->taken)
+		untake(s, stub->id);
+	metrics_add(METRIC_received, 1);
+	answer(store, true);
+	op->store = NULL;
+}
+
+void commit_cancel(struct spool *s, const struct stub *stub)
+{
+	struct spool_cancel *c = mem_zalloc(sizeof *c);
+	c->note.type = SPOOL_CANCEL;
+	c->id = stub->id;
+	c->keep = stub->wish != WISH_DELETE;
+	loop_post(s->qmgr, &c->note);
+}
+
+static void started(struct spool *s, struct op *op)
+{
+	work_hold(op->work, &op->start_at);
+	if (op->effective)
+		return;
+	op->stub->work = op->work;
+	post_arrival(s, op->envelope, op->content, op->first);
+	op->envelope = NULL;
+	op->content = NULL;
+	if (op->stub->wish) /* since before qmgr knew of it */
+		commit_cancel(s, op->stub);
+}
+
+static void kept(struct spool *s, struct op *op)
+{
+	struct stub *stub = op->stub;
+	if (op->effective)
+		journal_let_go(&s->journal, &stub->envelope, USE_ENVELOPE);
+	else
+		op->was = stub->envelope;
+	stub->envelope = op->at;
+	segment_hold(&op->at, USE_ENVELOPE);
+	if (op->effective)
+		return;
+	stub->generation = op->generation & STUB_GENERATION_MAX;
+	op->work = stub->work;
+	stub->keep = op;
+	stub->unsettled = true;
+	stub->releasing = false;
+	stub->due_ms = op->envelope->due_ms;
+	domains_set(&s->domains, stub, op->envelope);
+	stub_enter(s, stub, op->envelope->held ? STUB_HELD : STUB_DEFERRED);
+}
+
+static void tell_moved(struct spool *s, const struct op *op)
+{
+	struct spool_moved *m = mem_zalloc(sizeof *m);
+	m->note.type = SPOOL_MOVED;
+	m->id = op->stub->id;
+	m->content =
+		content_in_file(op->content_at.segment->file,
+				op->content_at.offset + (uint64_t)RECORD_HEAD, op->envelope->size);
+	loop_post(s->qmgr, &m->note);
+}
+
+/* It is synced in the same batch, so that it settles at once. */
+static void moved(struct spool *s, struct op *op)
+{
+	struct stub *stub = op->stub;
+	op->was = stub->envelope;
+	stub->envelope = op->at;
+	stub->generation = op->generation & STUB_GENERATION_MAX;
+	segment_hold(&op->at, USE_ENVELOPE);
+	if (op->moves_content) {
+		op->content_was = stub->content;
+		stub->content = op->content_at;
+	}
+	if (stub->state != STUB_ACTIVE)
+		return;
+	op->work = stub->work;
+	stub->work = mem_zalloc(sizeof *stub->work);
+	work_hold(stub->work, &op->start_at);
+	if (op->moves_content)
+		tell_moved(s, op);
+}
+
+void effect_written(struct spool *s, struct op *op)
+{
+	switch (op->kind) {
+	case OP_STORE:
+		stored(s, op);
+		break;
+	case OP_START:
+		started(s, op);
+		break;
+	case OP_DELIVERED:
+		work_hold(op->stub->work, &op->at);
+		work_add(op->stub->work, op->delivered);
+		op->delivered = NULL;
+		break;
+	case OP_KEEP:
+		kept(s, op);
+		break;
+	case OP_FINISH:
+		if (!op->effective && op->worked)
+			op->work = op->stub->work;
+		break;
+	case OP_COPY:
+		*op->copied = op->content_at;
+		segment_hold(op->copied, USE_CONTENT);
+		break;
+	case OP_MOVE:
+		moved(s, op);
+		break;
+	}
+	op->effective = true;
+}
+
+static void let_go(struct spool *s, const struct place *envelope)
+{
+	segment_dead(envelope);
+	journal_let_go(&s->journal, envelope, USE_ENVELOPE);
+}
+
+static void finished(struct spool *s, struct op *op)
+{
+	struct stub *stub = op->stub;
+	char name[IDENT_TEXT];
+	let_go(s, &stub->envelope);
+	journal_let_go(&s->journal, &stub->content, USE_CONTENT);
+	if (stub->large)
+		disk_unlink(s->large, ident_text(stub->id, name)); /* else recovery does */
+	work_free(op->work, &s->journal);
+	domains_drop(&s->domains, stub);
+	stub_free(&s->stubs, stub);
+}
+
+void effect_settled(struct spool *s, struct op *op)
+{
+	if (op->kind == OP_KEEP) {
+		let_go(s, &op->was);
+		work_free(op->work, &s->journal);
+		op->stub->unsettled = false;
+		if (op->stub->keep == op)
+			op->stub->keep = NULL; /* and no work: a start may wait to be written */
+	} else if (op->kind == OP_MOVE) {
+		let_go(s, &op->was);
+		journal_let_go(&s->journal, &op->content_was, USE_CONTENT);
+		work_free(op->work, &s->journal);
+	} else if (op->kind == OP_FINISH) {
+		finished(s, op);
+	}
+	op_free(op);
+}
+
+void effect_refused(struct spool *s, struct op *op)
+{
+	assert(op->kind == OP_STORE);
+	if (op->first)
+		s->credit++; /* taken for it when the batch was put together */
+	spool_file_discard(&op->store->file);
+	answer(op->store, false);
+	op_free(op);
+}

@@ -1,0 +1,18 @@
+/* effect.h - what follows from an op once it is written, and once it is synced.
+ *
+ * OWNERSHIP  effect_settled() and effect_refused() free the op.
+ * THREAD     spool.
+ * SEE        commit.h for the life of an op.
+ */
+#ifndef SPOOL_EFFECT_H
+#define SPOOL_EFFECT_H
+
+#include "spool/commit.h"
+
+void effect_written(struct spool *, struct op *);
+void effect_settled(struct spool *, struct op *);
+void effect_sync_taken(struct spool *);
+/* At the end of a batch: what was taken from the maildrop and is stored does not come back. */
+void effect_refused(struct spool *, struct op *); /* OP_STORE: it could not be stored */
+
+#endif

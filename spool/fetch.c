@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: ISC */
+#include "base/ident.h"
+#include "base/mem.h"
+#include "spool/commit.h"
+#include "spool/disk.h"
+#include "spool/payload.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+struct envelope *fetch_envelope(const struct stub *stub)
+{
+	struct record r;
+	struct buf payload;
+	struct envelope *e = NULL;
+	buf_init(&payload);
+	if (stub->unsettled) {
+		/* Its record may be lost still, and cut off; the op has it all. */
+		const struct content_place none = {.own_file = true};
+		payload_put_envelope(&payload, stub->keep->envelope, &none, 0);
+		e = payload_get_envelope(stub->id, buf_data(&payload), buf_len(&payload));
+	} else if (segment_read(stub->envelope.segment, stub->envelope.offset, &r, &payload)) {
+		e = payload_get_envelope(r.id, buf_data(&payload), buf_len(&payload));
+		if (!e)
+			errno = EBADMSG;
+	}
+	buf_fini(&payload);
+	const struct work *w = stub->state == STUB_ACTIVE && !stub->unsettled ? stub->work : NULL;
+	for (const struct spool_delivered *d = e && w ? w->first : NULL; d;
+	     d = (const struct spool_delivered *)d->note.next)
+		delivered_apply(d, e);
+	return e;
+}
+
+struct content *fetch_copy(const struct stub *stub)
+{
+	struct record r;
+	struct buf bytes;
+	struct content *c = NULL;
+	buf_init(&bytes);
+	if (segment_read(stub->content.segment, stub->content.offset, &r, &bytes)) {
+		if (r.type == RECORD_CONTENT && r.id == stub->id) {
+			char *memory = mem_alloc(r.length ? r.length : 1);
+			if (r.length > 0)
+				memcpy(memory, buf_data(&bytes), r.length);
+			c = content_in_memory(memory, r.length);
+		} else {
+			errno = EBADMSG;
+		}
+	}
+	buf_fini(&bytes);
+	return c;
+}
+
+struct content *fetch_checked(const struct spool *s, const struct stub *stub, uint64_t size)
+{
+	if (stub->large)
+		return fetch_content(s, stub, size);
+	struct content *c = fetch_copy(stub);
+	if (c && c->size != size) {
+		content_unref(c);
+		errno = EBADMSG;
+		return NULL;
+	}
+	if (!c || content_memory_bytes() <= s->conf->content_memory_limit)
+		return c;
+	content_unref(c);
+	return fetch_content(s, stub, size);
+}
+
+struct content *fetch_content(const struct spool *s, const struct stub *stub, uint64_t size)
+{
+	if (!stub->large)
+		return content_in_file(stub->content.segment->file,
+				       stub->content.offset + (uint64_t)RECORD_HEAD, size);
+	char name[IDENT_TEXT];
+	int fd = disk_open(s->large, ident_text(stub->id, name), O_RDONLY);
+	if (fd < 0)
+		return NULL;
+	struct content_file *file = content_file_new(fd);
+	struct content *c = content_in_file(file, 0, size);
+	content_file_unref(file);
+	return c;
+}

@@ -1,0 +1,336 @@
+/* SPDX-License-Identifier: ISC */
+#include "spool/journal.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/metrics.h"
+#include "spool/checkpoint.h"
+#include "spool/disk.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+enum { LANE_SHARE = 8 }; /* segments of the other lanes are so much smaller */
+enum { COLLECT_MS = 100, CHECKPOINT_NEW_MS = 1000, CHECKPOINT_MS = 60000 };
+enum { RESERVE_MIN = 64 << 10, RESERVE_MAX = 4 << 20, RESERVE_AGAIN_MS = 1000 };
+
+static struct segment *segment_of(struct list *link)
+{
+	return list_entry(link, struct segment, link);
+}
+
+static uint64_t clamp(uint64_t n, uint64_t low, uint64_t high)
+{
+	return n < low ? low : n > high ? high : n;
+}
+
+void journal_init(struct journal *j, uint64_t segment_size)
+{
+	*j = (struct journal){.folder = -1, .next_seq = 1};
+	list_init(&j->segments);
+	list_init(&j->older);
+	for (uint32_t i = 0; i < LANES; i++)
+		lane_init(&j->lane[i], i,
+			  i == LANE_MAIN
+				  ? segment_size
+				  : clamp(segment_size / LANE_SHARE, RESERVE_MIN, segment_size));
+}
+
+void journal_fini(struct journal *j)
+{
+	journal_join(j);
+	list_each (link, tmp, &j->segments) {
+		struct segment *s = segment_of(link);
+		segment_free(&s);
+	}
+	for (uint32_t i = 0; i < LANES; i++)
+		lane_fini(&j->lane[i]);
+}
+
+static struct segment *enter(struct journal *j, struct lane *l, struct segment *s)
+{
+	j->next_seq++; /* of one that failed, something may be left */
+	if (!s)
+		return NULL;
+	list_append(&j->segments, &s->link);
+	metrics_add(METRIC_files_created, 1);
+	l->began = true;
+	j->changed = true;
+	return s;
+}
+
+static struct segment *make(struct journal *j, struct lane *l)
+{
+	return enter(j, l,
+		     segment_create(j->folder, j->next_seq, l->segment_size, l->number, !l->began));
+}
+
+static struct segment *use_reserve(struct journal *j, struct lane *l)
+{
+	if (!j->reserve || !j->reserve_allowed)
+		return NULL;
+	j->reserve = false;
+	return enter(j, l,
+		     segment_adopt(j->folder, JOURNAL_RESERVE, j->next_seq, l->number, !l->began));
+}
+
+static bool fresh(struct journal *j, struct lane *l)
+{
+	if (l->current)
+		return true;
+	l->current = l->next ? l->next : make(j, l);
+	l->next = NULL;
+	if (!l->current && l->number == LANE_MAIN)
+		l->current = use_reserve(j, l);
+	return l->current;
+}
+
+bool journal_fresh(struct journal *j)
+{
+	return fresh(j, &j->lane[LANE_MAIN]);
+}
+
+static bool make_reserve(struct journal *j)
+{
+	uint64_t size = clamp(j->lane[LANE_MAIN].segment_size / 4, RESERVE_MIN, RESERVE_MAX);
+	int fd = disk_open(j->folder, JOURNAL_RESERVE, O_RDWR | O_CREAT);
+	if (fd < 0)
+		return false;
+	bool ok = disk_allocate(fd, size) == 0 && disk_sync(fd) == 0 && disk_sync(j->folder) == 0;
+	disk_close(fd);
+	if (!ok)
+		disk_unlink(j->folder, JOURNAL_RESERVE);
+	return ok;
+}
+
+void journal_prepare(struct journal *j, int64_t now_ms)
+{
+	struct lane *l = &j->lane[LANE_MAIN];
+	if (!j->reserve && (!j->reserve_tried || now_ms - j->reserve_tried >= RESERVE_AGAIN_MS)) {
+		j->reserve_tried = now_ms;
+		j->reserve = make_reserve(j);
+	}
+	if (j->reserve && l->current && !l->next && l->current->end > l->current->size / 2)
+		l->next = make(j, l);
+}
+
+bool journal_on_reserve(const struct journal *j)
+{
+	return !j->reserve && j->reserve_tried;
+}
+
+static bool sync_lane(const struct lane *l)
+{
+	const struct segment *s = l->current;
+	return !s || !s->dirty || disk_datasync(s->file->fd) == 0;
+}
+
+static void lane_is_synced(struct lane *l)
+{
+	struct segment *s = l->current;
+	if (!s || !s->dirty)
+		return;
+	s->synced = s->end;
+	s->dirty = false;
+	metrics_add(METRIC_commits, 1);
+}
+
+/* On stable storage before the next one is written to: a reader may rely on what closed segments
+ * say. */
+static bool close_current(struct journal *j, struct lane *l)
+{
+	l->current->before = l->current->synced;
+	j->closed = true;
+	lane_add_end(l);
+	if (!lane_write(l) || !sync_lane(l))
+		return false;
+	lane_is_synced(l);
+	l->current = NULL;
+	j->emptied = true; /* it may never have been needed */
+	return true;
+}
+
+static struct lane *room(struct journal *j, uint32_t number, uint64_t bytes)
+{
+	struct lane *l = &j->lane[number];
+	if (lane_has_room(l, bytes))
+		return l;
+	if (l->current && !close_current(j, l))
+		return NULL;
+	if (fresh(j, l))
+		return l;
+	return number == LANE_MAIN ? NULL : room(j, LANE_MAIN, bytes);
+}
+
+bool journal_add(struct journal *j, uint32_t lane, const struct record *what, const void *payload,
+		 bool borrow, struct place *place)
+{
+	struct lane *l = room(j, lane, record_size(what->length));
+	if (l)
+		lane_add(l, what, payload, borrow, place);
+	return l;
+}
+
+bool journal_write(struct journal *j)
+{
+	for (uint32_t i = 0; i < LANES; i++) {
+		j->written |= j->lane[i].npiece > 0;
+		if (!lane_write(&j->lane[i]))
+			return false;
+	}
+	return true;
+}
+
+bool journal_sync(struct journal *j)
+{
+	int64_t began_us = clock_steady_us();
+	/* All of it, or none: what is written again after a failure must be cut off every lane. */
+	for (uint32_t i = 0; i < LANES; i++)
+		if (!sync_lane(&j->lane[i]))
+			return false;
+	for (uint32_t i = 0; i < LANES; i++)
+		lane_is_synced(&j->lane[i]);
+	metrics_add(METRIC_commit_us, clock_steady_us() - began_us);
+	for (struct list *s = j->segments.next; j->closed && s != &j->segments; s = s->next)
+		segment_of(s)->before = 0;
+	j->closed = false;
+	return true;
+}
+
+bool journal_say_synced(struct journal *j)
+{
+	bool any = false;
+	for (uint32_t i = 0; i < LANES; i++)
+		any |= lane_add_synced(&j->lane[i]);
+	return any && journal_write(j);
+}
+
+static void abandon(struct segment *s)
+{
+	char name[SEGMENT_NAME];
+	uint64_t end = s->before ? s->before : s->synced;
+	bool cut = segment_seal(s, end) ||
+		   (disk_truncate(s->file->fd, end) == 0 && disk_sync(s->file->fd) == 0);
+	log_event(LOG_LEVEL_ERROR, "abandoned", "segment", segment_name(s->head.seq, name),
+		  "offset", log_number((int64_t)end), "tail", cut ? "cut" : "left", NULL);
+	s->end = s->synced = end;
+	s->dirty = false;
+	s->before = 0;
+}
+
+void journal_abandon(struct journal *j)
+{
+	metrics_add(METRIC_commit_failures, 1);
+	for (uint32_t i = 0; i < LANES; i++) {
+		struct lane *l = &j->lane[i];
+		bool touched = l->current && (l->current->dirty || l->npiece > 0);
+		lane_drop(l);
+		if (!touched)
+			continue;
+		abandon(l->current);
+		l->current = NULL;
+	}
+	/* What was refused must be cut off all that the batch lies in. */
+	for (struct list *s = j->segments.next; j->closed && s != &j->segments; s = s->next)
+		if (segment_of(s)->before)
+			abandon(segment_of(s));
+	j->closed = false;
+	j->emptied = true;
+}
+
+void journal_let_go(struct journal *j, const struct place *p, enum segment_use use)
+{
+	if (segment_release(p, use))
+		j->emptied = true;
+}
+
+void journal_join(struct journal *j)
+{
+	while (!list_empty(&j->older)) {
+		struct list *link = j->older.prev;
+		list_remove(link);
+		list_prepend(&j->segments, link);
+	}
+	j->emptied = true;
+}
+
+bool journal_open_segment(const struct journal *j, const struct segment *s)
+{
+	const struct lane *l = &j->lane[s->head.lane < LANES ? s->head.lane : LANE_MAIN];
+	return s == l->current || s == l->next;
+}
+
+uint64_t journal_bytes(const struct journal *j, uint64_t *live_bytes)
+{
+	uint64_t bytes = 0;
+	*live_bytes = 0;
+	for (const struct list *l = j->segments.next; l != &j->segments; l = l->next) {
+		const struct segment *s = list_entry(l, struct segment, link);
+		if (journal_open_segment(j, s))
+			continue;
+		bytes += s->size;
+		*live_bytes += s->live_bytes;
+	}
+	return bytes;
+}
+
+static bool removable(const struct journal *j, const struct segment *s)
+{
+	return s->live == 0 && !s->dirty && !s->busy && !s->unkept && !journal_open_segment(j, s);
+}
+
+static bool any_removable(const struct journal *j)
+{
+	for (const struct list *l = j->segments.next; l != &j->segments; l = l->next)
+		if (removable(j, list_entry(l, struct segment, link)))
+			return true;
+	return false;
+}
+
+/* One that is out of date would miss what is removed now; none at all is never wrong. */
+static bool renew_checkpoint(struct journal *j, int64_t now_ms)
+{
+	j->checkpoint_ms = now_ms;
+	j->changed = j->written = false;
+	if (checkpoint_write(j))
+		return true;
+	log_event(LOG_LEVEL_ERROR, "checkpoint_failed", "error", strerror(errno), NULL);
+	return !j->stuck && (disk_unlink(j->folder, CHECKPOINT_NAME) == 0 || errno == ENOENT) &&
+	       disk_sync(j->folder) == 0;
+}
+
+/* One at a time, the older before the newer that may say that it is dead. */
+static bool remove_segments(struct journal *j, bool of_main)
+{
+	char name[SEGMENT_NAME];
+	list_each (link, tmp, &j->segments) {
+		struct segment *s = segment_of(link);
+		if (!removable(j, s) || (s->head.lane == LANE_MAIN) != of_main)
+			continue;
+		segment_name(s->head.seq, name);
+		if ((disk_unlink(j->folder, name) != 0 && errno != ENOENT) ||
+		    disk_sync(j->folder) != 0) {
+			log_event(LOG_LEVEL_ERROR, "collect_failed", "segment", name, "error",
+				  strerror(errno), NULL);
+			return false;
+		}
+		segment_free(&s);
+	}
+	return true;
+}
+
+void journal_collect(struct journal *j, int64_t now_ms)
+{
+	int64_t since_ms = now_ms - j->checkpoint_ms;
+	bool empty = j->emptied && any_removable(j);
+	bool late = (j->changed && since_ms >= CHECKPOINT_NEW_MS) ||
+		    (j->written && since_ms >= CHECKPOINT_MS);
+	if (j->stuck || !list_empty(&j->older) || since_ms < COLLECT_MS || (!empty && !late))
+		return;
+	/* What the other lanes hold was replaced by, or replaces, what the main one holds. */
+	if (renew_checkpoint(j, now_ms) && remove_segments(j, false) && remove_segments(j, true))
+		j->emptied = false; /* the current ones say so when they are closed */
+}

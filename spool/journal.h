@@ -1,0 +1,79 @@
+/* journal.h - the log: lanes of segments, each appended to at the end of its last.
+ *
+ *	journal_add() journal_add() ... journal_write()   one write a lane
+ *	journal_sync()                                    one sync a lane that was written to
+ *	journal_collect()                                 what nothing needs goes
+ *
+ * A record never lies across two segments: when one is full, it is closed (written, synced, with
+ * RECORD_END as its last record) before the next is written to.
+ *
+ * A reserve is kept allocated: when no segment can be made, it becomes one, if the caller allows it,
+ * so that what has been delivered can be recorded on a disk that is full.
+ *
+ * OWNERSHIP  Embedded in struct spool; owns the segments. What journal_add() borrows must stay
+ *            until the next journal_write().
+ * THREAD     spool.
+ * STATES     A lane has a current segment or none, also after journal_abandon().
+ * ERRORS     False with errno. The caller then calls journal_abandon(): what has not been synced is
+ *            cut off, and neither that segment nor its tail is trusted again.
+ */
+#ifndef SPOOL_JOURNAL_H
+#define SPOOL_JOURNAL_H
+
+#include "spool/lane.h"
+
+#define JOURNAL_RESERVE "reserve"
+
+struct journal {
+	int folder; /* log/ */
+	uint64_t next_seq;
+	struct list segments;
+	struct list older; /* of earlier starts: recovery's until journal_join() */
+	struct lane lane[LANES];
+	bool reserve;	       /* it is there */
+	bool reserve_allowed;  /* to be used up */
+	int64_t reserve_tried; /* steady clock: when it was last to be made again */
+	bool closed;	       /* segments have been, in the batch that is under way */
+	bool emptied;	       /* some segment may be needed by nothing */
+	bool changed;	       /* the checkpoint does not know of all segments */
+	bool written;	       /* something, since the last checkpoint */
+	bool stuck; /* marking, or the last recovery, has failed: nothing goes any more */
+	int64_t checkpoint_ms; /* steady clock: when it was last written */
+};
+
+void journal_init(struct journal *, uint64_t segment_size);
+void journal_fini(struct journal *);
+
+bool journal_fresh(struct journal *); /* have a segment for LANE_MAIN, if there is none */
+void journal_prepare(struct journal *, int64_t now_ms);
+/* Make the next one, and the reserve, if it is time. now_ms: steady clock. */
+
+bool journal_on_reserve(const struct journal *);
+/* There is no reserve, because the disk is full. */
+
+bool journal_add(struct journal *, uint32_t lane, const struct record *what, const void *payload,
+		 bool borrow, struct place *);
+/* what: type, id and length. Whoever needs it to stay calls segment_hold(). A lane for which there is
+ * no room on the disk is LANE_MAIN. */
+
+bool journal_write(struct journal *);
+bool journal_sync(struct journal *);
+void journal_abandon(struct journal *);
+bool journal_say_synced(struct journal *);
+/* Write how far each lane has been synced, if it does not say so itself. True: there was such a one. */
+
+void journal_let_go(struct journal *, const struct place *, enum segment_use);
+/* One thing less needs it. No segment is allowed. */
+
+void journal_join(struct journal *); /* what the older segments hold is known now */
+
+void journal_collect(struct journal *, int64_t now_ms);
+/* Remove the segments that nothing needs, and write the checkpoint when it is time. To be called
+ * after a sync, when what made them so is on stable storage. */
+
+bool journal_open_segment(const struct journal *, const struct segment *);
+/* It is some lane's current or next. */
+
+uint64_t journal_bytes(const struct journal *, uint64_t *live_bytes); /* of closed segments */
+
+#endif

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: ISC */
+#include "spool/layout.h"
+
+#include "base/ident.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "spool/checkpoint.h"
+#include "spool/disk.h"
+#include "spool/inventory.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FORMAT = 2, FORMAT_OLDEST = 1 };
+#define FORMAT_TEXT "sluice spool "
+
+static bool failed(const struct spool *s, const char *name, struct buf *error)
+{
+	buf_printf(error, "%s/%s: %s", s->conf->spool, name, strerror(errno));
+	return false;
+}
+
+/* Its name is in there. A folder that we may not even open is not ours: what it names was there
+ * before. */
+static bool sync_parent(const char *path, size_t len)
+{
+	char *parent = len == 0 ? mem_strdup(*path == '/' ? "/" : ".")
+				: mem_printf("%.*s/.", (int)len, path);
+	int fd = disk_open(AT_FDCWD, parent, O_RDONLY | O_DIRECTORY);
+	bool ok = fd >= 0 ? disk_sync(fd) == 0 : errno == EACCES;
+	int error = errno;
+	if (fd >= 0)
+		disk_close(fd);
+	free(parent);
+	errno = error;
+	return ok;
+}
+
+/* The queue is no safer than its own name and those of the folders above it. */
+static bool make_path(const struct spool *s)
+{
+	char *path = mem_strdup(s->conf->spool);
+	size_t len = strlen(path), parent = 0;
+	bool ok = true;
+	for (size_t i = 1; ok && i <= len; i++) {
+		if (path[i] != '/' && path[i] != '\0')
+			continue;
+		path[i] = '\0';
+		ok = disk_make_folder(AT_FDCWD, path) == 0 && sync_parent(path, parent);
+		path[i] = i < len ? '/' : '\0';
+		parent = i;
+	}
+	free(path);
+	return ok;
+}
+
+static bool open_folder(struct spool *s, const char *name, int *fd, struct buf *error)
+{
+	if (disk_make_folder(s->folder, name) != 0)
+		return failed(s, name, error);
+	*fd = disk_open(s->folder, name, O_RDONLY | O_DIRECTORY);
+	return *fd >= 0 || failed(s, name, error);
+}
+
+static bool take_lock(struct spool *s, struct buf *error)
+{
+	s->lock = disk_open(s->folder, "lock", O_RDWR | O_CREAT);
+	if (s->lock < 0)
+		return failed(s, "lock", error);
+	if (disk_lock(s->lock) == 0)
+		return true;
+	if (errno != EWOULDBLOCK)
+		return failed(s, "lock", error);
+	buf_printf(error, "%s: another process has this queue", s->conf->spool);
+	return false;
+}
+
+/* It is there as a whole or not at all: half of it would be a format that nobody knows. */
+static bool write_format(const struct spool *s)
+{
+	char text[32];
+	int n = snprintf(text, sizeof text, FORMAT_TEXT "%d\n", FORMAT);
+	struct iovec v = {.iov_base = text, .iov_len = (size_t)n};
+	int fd = disk_open(s->folder, "format.new", O_WRONLY | O_CREAT | O_TRUNC);
+	bool ok = fd >= 0 && disk_write(fd, &v, 1, 0) == 0 && disk_sync(fd) == 0 &&
+		  disk_rename(s->folder, "format.new", "format") == 0;
+	if (fd >= 0)
+		disk_close(fd);
+	return ok;
+}
+
+/* The segments of an older format are read as they are, and go as they empty; all that is written from
+ * now on is of this one, and an older program must not touch it any more. */
+static bool convert(const struct spool *s, int version, struct buf *error)
+{
+	if (!write_format(s))
+		return failed(s, "format", error);
+	log_event(LOG_LEVEL_INFO, "converted", "spool", s->conf->spool, "from", log_number(version),
+		  "to", log_number(FORMAT), NULL);
+	return true;
+}
+
+bool layout_format(int fd, const char *spool, int *version, struct buf *error)
+{
+	char text[32];
+	ssize_t n = disk_read(fd, text, sizeof text - 1, 0);
+	*version = 0;
+	if (n < 0) {
+		buf_printf(error, "%s/format: %s", spool, strerror(errno));
+		return false;
+	}
+	text[n] = '\0';
+	bool known = n == 0 || (sscanf(text, FORMAT_TEXT "%d", version) == 1 &&
+				*version >= FORMAT_OLDEST && *version <= FORMAT);
+	if (!known)
+		buf_printf(error,
+			   "%s/format: this queue is of format %d; this program knows %d to %d",
+			   spool, *version, FORMAT_OLDEST, FORMAT);
+	return known;
+}
+
+static bool check_format(struct spool *s, struct buf *error)
+{
+	int version = 0; /* none yet */
+	bool ok = true;
+	int fd = disk_open(s->folder, "format", O_RDONLY);
+	if (fd < 0 && errno != ENOENT)
+		return failed(s, "format", error);
+	if (fd >= 0) {
+		ok = layout_format(fd, s->conf->spool, &version, error);
+		disk_close(fd);
+	}
+	if (ok && version == 0)
+		return write_format(s) || failed(s, "format", error);
+	return ok && (version == FORMAT || convert(s, version, error));
+}
+
+bool layout_open(struct spool *s, struct buf *error)
+{
+	s->folder = make_path(s) ? disk_open(AT_FDCWD, s->conf->spool, O_RDONLY | O_DIRECTORY) : -1;
+	if (s->folder < 0)
+		return failed(s, "", error);
+	if (!take_lock(s, error) || !check_format(s, error) ||
+	    !open_folder(s, "log", &s->journal.folder, error) ||
+	    !open_folder(s, "large", &s->large, error) ||
+	    !open_folder(s, "quarantine", &s->quarantine, error) ||
+	    !open_folder(s, "taken", &s->taken, error))
+		return false;
+	return disk_sync(s->folder) == 0 || failed(s, "", error);
+}
+
+/* Without a head nothing in it can be told from noise. */
+static void headless(struct spool *s, const char *name)
+{
+	if (inventory_blank(s->journal.folder, name)) {
+		disk_unlink(s->journal.folder, name);
+		return;
+	}
+	s->headless = true;
+	quarantine_file(s, s->journal.folder, name,
+			"its head is damaged, and the copy of it; nothing in it is read");
+}
+
+static bool add_segment(struct spool *s, uint64_t seq, struct buf *error)
+{
+	char name[SEGMENT_NAME];
+	int64_t changed_ms;
+	segment_name(seq, name);
+	s->journal.next_seq = seq + 1;
+	struct segment *g = segment_open(s->journal.folder, seq, O_RDWR, &changed_ms);
+	if (!g && errno != EBADMSG) {
+		buf_printf(error, "%s/log/%s: %s", s->conf->spool, name, strerror(errno));
+		return false;
+	}
+	if (!g) {
+		headless(s, name);
+		return true;
+	}
+	list_append(&s->journal.older, &g->link);
+	ident_floor(g->head.created);
+	/* The clock may have been set back since. A time stamp is coarse, so a second is added. */
+	ident_floor((uint64_t)(changed_ms + 1000) * 1000 << 12);
+	return true;
+}
+
+static struct segment *find(const struct spool *s, uint64_t seq)
+{
+	for (struct list *l = s->journal.older.next; l != &s->journal.older; l = l->next)
+		if (list_entry(l, struct segment, link)->head.seq == seq)
+			return list_entry(l, struct segment, link);
+	return NULL;
+}
+
+/* What the last checkpoint says of the segments that are there, and of those that are not. */
+static void apply_checkpoint(struct spool *s, const struct inventory *all)
+{
+	struct checkpoint_row *row;
+	char name[SEGMENT_NAME];
+	size_t n;
+	if (!checkpoint_read(s->journal.folder, &row, &n))
+		quarantine_file(s, s->journal.folder, CHECKPOINT_NAME,
+				"it is damaged; all segments are read");
+	for (size_t i = 0; i < n; i++) {
+		struct segment *g = find(s, row[i].seq);
+		if (g) {
+			g->passed_over = row[i].skip;
+			g->gone = row[i].gone;
+		} else if (!row[i].gone && !inventory_has(all, row[i].seq)) {
+			log_event(LOG_LEVEL_ERROR, "damage", "segment",
+				  segment_name(row[i].seq, name), "reason",
+				  "the segment is missing", NULL);
+		}
+		if (row[i].seq >= s->journal.next_seq)
+			s->journal.next_seq = row[i].seq + 1;
+	}
+	free(row);
+}
+
+/* What lies in taken/ keeps its id. */
+static void stay_above(void *owner, const char *name)
+{
+	uint64_t id;
+	(void)owner;
+	if (ident_parse(name, &id))
+		ident_floor(id);
+}
+
+bool layout_segments(struct spool *s, struct buf *error)
+{
+	struct inventory all;
+	bool ok = inventory_read(&all, s->journal.folder) || failed(s, "log", error);
+	for (size_t i = 0; ok && i < all.n; i++)
+		ok = add_segment(s, all.seq[i], error);
+	for (size_t i = 0; i < all.nforeign; i++)
+		quarantine_file(s, s->journal.folder, all.foreign[i], "not a file of this queue");
+	if (ok)
+		apply_checkpoint(s, &all);
+	inventory_fini(&all);
+	ok = ok && (disk_each(s->taken, stay_above, NULL) == 0 || failed(s, "taken", error));
+	s->newest = ident_new();
+	return ok;
+}
+
+void layout_close(struct spool *s)
+{
+	const int fd[] = {s->journal.folder, s->large, s->quarantine, s->taken, s->lock, s->folder};
+	for (size_t i = 0; i < sizeof fd / sizeof fd[0]; i++)
+		if (fd[i] >= 0)
+			disk_close(fd[i]);
+}

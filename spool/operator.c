@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: ISC */
+#include "base/clock.h"
+#include "base/ident.h"
+#include "base/mem.h"
+#include "spool/commit.h"
+#include "spool/shape.h"
+
+#include <stdlib.h>
+
+enum { STEP = 1000 }; /* messages a turn: mail goes on meanwhile */
+
+const char *spool_queue_name(enum spool_queue q)
+{
+	static const char *const name[] = {"incoming", "active", "deferred", "hold"};
+	return name[q];
+}
+
+struct spool_command *spool_command_new(int op, struct loop *reply_to, void *owner)
+{
+	struct spool_command *c = mem_zalloc(sizeof *c);
+	c->note.type = SPOOL_COMMAND;
+	c->op = op;
+	c->reply_to = reply_to;
+	c->owner = owner;
+	return c;
+}
+
+void spool_command_free(struct spool_command **cp)
+{
+	struct spool_command *c = *cp;
+	if (!c)
+		return;
+	for (int i = 0; i < c->nrow; i++) {
+		envelope_free(&c->row[i].envelope);
+		content_unref(c->row[i].content);
+	}
+	free(c->row);
+	shape_free(&c->shape);
+	free(c);
+	*cp = NULL;
+}
+
+static const enum spool_queue queue_of[] = {
+	[STUB_INCOMING] = SPOOL_INCOMING,
+	[STUB_ACTIVE] = SPOOL_ACTIVE,
+	[STUB_DEFERRED] = SPOOL_DEFERRED,
+	[STUB_HELD] = SPOOL_HOLD,
+};
+
+static bool add_row(struct spool_command *c, const struct stub *stub)
+{
+	struct envelope *e = fetch_envelope(stub);
+	if (!e)
+		return false;
+	if (stub->state == STUB_DEFERRED)
+		e->due_ms = stub->due_ms;
+	c->row = mem_realloc(c->row, ((size_t)c->nrow + 1) * sizeof *c->row);
+	c->row[c->nrow++] = (struct spool_row){.queue = queue_of[stub->state], .envelope = e};
+	return true;
+}
+
+static void list(struct spool *s, struct spool_command *c)
+{
+	const struct stub *stub;
+	for (uint64_t id = c->after; c->nrow < c->limit && (stub = catalog_next(&s->catalog, id));
+	     id = stub->id)
+		add_row(c, stub);
+}
+
+static void show(struct spool *s, struct spool_command *c)
+{
+	const struct stub *stub = catalog_find(&s->catalog, c->id);
+	if (stub && add_row(c, stub))
+		c->row[0].content = fetch_content(s, stub, c->row[0].envelope->size);
+}
+
+static void tell_flushed(struct spool *s)
+{
+	struct note *note = mem_zalloc(sizeof *note);
+	note->type = SPOOL_FLUSHED;
+	loop_post(s->qmgr, note);
+}
+
+void operator_fulfil(enum stub_wish wish, struct envelope *e)
+{
+	if (wish == WISH_NONE)
+		return;
+	e->held = wish == WISH_HOLD;
+	e->returned |= wish == WISH_BOUNCE;
+	if (wish != WISH_HOLD)
+		e->due_ms = clock_wall_ms();
+}
+
+/* It waits: write its envelope anew, as the operator wants it. */
+static bool rewrite(struct spool *s, struct stub *stub, enum stub_wish wish)
+{
+	struct envelope *e = fetch_envelope(stub);
+	if (!e)
+		return false;
+	operator_fulfil(wish, e);
+	stub_enter(s, stub, STUB_ACTIVE); /* no runner may take it now */
+	stub->work = NULL;
+	stub->releasing = true;
+	commit_add(s, OP_KEEP, stub)->envelope = e;
+	return true;
+}
+
+static bool make_due(struct spool *s, struct stub *stub)
+{
+	if (stub->state != STUB_DEFERRED)
+		return false;
+	stub->due_ms = clock_wall_ms();
+	due_moved(&s->deferred, stub);
+	return true;
+}
+
+static bool wait_for_release(struct spool *s, struct spool_command *c, struct stub *stub,
+			     enum stub_wish wish)
+{
+	c->cancelled++;
+	stub->wish = wish;
+	if (stub->work)
+		commit_cancel(s, stub);
+	return true;
+}
+
+static bool delete_one(struct spool *s, struct stub *stub)
+{
+	commit_finish(s, stub);
+	return true;
+}
+
+/* Do what is ordered with one message. False: it is not for this one. */
+static bool order_one(struct spool *s, struct spool_command *c, struct stub *stub)
+{
+	static const enum stub_wish wish[] = {
+		[SPOOL_DELETE] = WISH_DELETE,	[SPOOL_SUSPEND] = WISH_HOLD,
+		[SPOOL_REQUEUE] = WISH_REQUEUE, [SPOOL_BOUNCE] = WISH_BOUNCE,
+		[SPOOL_RESUME] = WISH_REQUEUE,
+	};
+	const bool held = stub->state == STUB_HELD;
+	if (stub->unsettled || stub->releasing)
+		return false; /* the disk fails */
+	if (c->op == SPOOL_FLUSH)
+		return make_due(s, stub);
+	if (c->op == SPOOL_RESUME && !held)
+		return false;
+	if ((c->op == SPOOL_SUSPEND || c->op == SPOOL_REQUEUE) && held)
+		return false;
+	if (stub->state == STUB_ACTIVE)
+		return wait_for_release(s, c, stub, wish[c->op]);
+	return c->op == SPOOL_DELETE ? delete_one(s, stub) : rewrite(s, stub, wish[c->op]);
+}
+
+static void flush_all(struct spool *s, struct spool_command *c)
+{
+	c->affected = s->deferred.n;
+	due_all(&s->deferred, clock_wall_ms());
+}
+
+/* One message, or the next of all. True: there are more. */
+static bool order(struct spool *s, struct spool_command *c)
+{
+	int n = 0;
+	struct stub *stub =
+		c->id ? catalog_find(&s->catalog, c->id) : catalog_next(&s->catalog, c->after);
+	if (!c->until) /* what comes in meanwhile is none of it */
+		c->until = c->id ? c->id : catalog_last(&s->catalog);
+	for (; stub && stub->id <= c->until && n < STEP; n++) {
+		c->after = stub->id;
+		c->affected += order_one(s, c, stub);
+		stub = c->id ? NULL : catalog_next(&s->catalog, c->after);
+	}
+	/* The answer is to be true after a crash too. */
+	c->unsafe |= !commit_now(s);
+	return stub && stub->id <= c->until;
+}
+
+static void count(struct spool *s, struct shape *shape, const struct stub *stub, int64_t now_ms)
+{
+	/* Ids rise with time, and are made when the message comes. */
+	int64_t age_ms = now_ms - ident_time_ms(stub->id);
+	struct domain_count one, *of = &one;
+	if (age_ms < 0)
+		age_ms = 0;
+	if (shape->senders) {
+		shape_add(shape, domains_sender(stub), age_ms, 1);
+		return;
+	}
+	uint32_t n = domains_rcpts(&s->domains, stub, &of);
+	for (uint32_t i = 0; i < n; i++)
+		shape_add(shape, of[i].domain, age_ms, of[i].rcpts);
+}
+
+static void draw_shape(struct spool *s, struct shape *shape)
+{
+	int64_t now_ms = clock_wall_ms();
+	shape_begin(shape, &s->domains);
+	for (size_t i = 0; i < s->catalog.n; i++) {
+		const struct stub *stub = s->catalog.row[i].stub;
+		if (stub && shape->queues & 1u << queue_of[stub->state])
+			count(s, shape, stub, now_ms);
+	}
+	shape_end(shape, &s->domains);
+}
+
+/* True: it is not done yet. */
+static bool run(struct spool *s, struct spool_command *c)
+{
+	if (c->op == SPOOL_LIST)
+		list(s, c);
+	else if (c->op == SPOOL_SHOW)
+		show(s, c);
+	else if (c->op == SPOOL_SHAPE)
+		draw_shape(s, c->shape);
+	else if (c->op == SPOOL_FLUSH && !c->id)
+		flush_all(s, c);
+	else
+		return order(s, c);
+	return false;
+}
+
+bool operator_run(struct spool *s)
+{
+	struct spool_command *c = (struct spool_command *)s->commands;
+	while (c) {
+		if (c->op > SPOOL_SHAPE)
+			commit_now(s); /* no message is on the way from one state to another */
+		if (run(s, c))
+			return true;
+		/* Another attempt is of no use if qmgr still thinks the destination dead. */
+		if (c->op == SPOOL_FLUSH || c->op == SPOOL_REQUEUE || c->op == SPOOL_RESUME)
+			tell_flushed(s);
+		s->commands = c->note.next;
+		if (!s->commands)
+			s->commands_end = &s->commands;
+		loop_post(c->reply_to, &c->note);
+		c = (struct spool_command *)s->commands;
+	}
+	return false;
+}
+
+void operator_drop(struct spool *s)
+{
+	for (struct note *note; (note = s->commands);) {
+		struct spool_command *c = (struct spool_command *)note;
+		s->commands = note->next;
+		spool_command_free(&c);
+	}
+}

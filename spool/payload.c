@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: ISC */
+#include "spool/payload.h"
+
+#include "base/mem.h"
+#include "spool/bytes.h"
+#include "spool/verdicts.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	SMTPUTF8 = 1,
+	WARNED = 2,
+	OWN_FILE = 4,
+	ENVID = 8,
+	HELD = 16,
+	HISTORY = 32,
+	RETURNED = 64
+};						       /* of an envelope */
+enum { DONE = 1, ORCPT = 2, VERDICT = 4, DOUBTS = 3 }; /* of a recipient; a shift */
+enum { RECIPIENT_MIN = 10 };			       /* bytes */
+
+static void put_head(struct buf *b, const struct envelope *e, const struct content_place *c,
+		     uint32_t generation)
+{
+	uint8_t *p = (uint8_t *)buf_reserve(b, PAYLOAD_ENVELOPE_HEAD);
+	memset(p, 0, PAYLOAD_ENVELOPE_HEAD);
+	p[0] = (uint8_t)((e->smtputf8 ? SMTPUTF8 : 0) | (e->warned ? WARNED : 0) |
+			 (c->own_file ? OWN_FILE : 0) | (e->envid ? ENVID : 0) |
+			 (e->held ? HELD : 0) | (e->returned ? RETURNED : 0) |
+			 (e->nhistory > 0 ? HISTORY : 0));
+	p[1] = e->ret;
+	p[2] = e->body;
+	put_le(p + 4, e->rounds, 4);
+	put_le(p + 8, c->seq, 8);
+	put_le(p + 16, c->offset, 8);
+	put_le(p + 24, e->size, 8);
+	put_le(p + 32, (uint64_t)e->arrived_ms, 8);
+	put_le(p + 40, (uint64_t)e->due_ms, 8);
+	put_le(p + 48, e->nrcpt, 4);
+	put_le(p + 52, generation, 4);
+	buf_commit(b, PAYLOAD_ENVELOPE_HEAD);
+}
+
+static void put_recipient(struct buf *b, const struct recipient *r, uint32_t verdict)
+{
+	uint8_t *p = (uint8_t *)buf_reserve(b, 6);
+	p[0] = (uint8_t)((r->done ? DONE : 0) | (r->orcpt ? ORCPT : 0) | (r->last ? VERDICT : 0) |
+			 r->doubts << DOUBTS);
+	p[1] = r->notify;
+	put_le(p + 2, r->tries, 4);
+	buf_commit(b, 6);
+	if (r->last)
+		verdicts_put_number(b, verdict);
+	verdicts_put_text(b, r->address);
+	if (r->orcpt)
+		verdicts_put_text(b, r->orcpt);
+}
+
+static void put_history(struct buf *b, const struct envelope *e, struct verdicts *table)
+{
+	verdicts_put_number(b, e->nhistory);
+	for (uint32_t i = 0; i < e->nhistory; i++) {
+		const struct history *h = &e->history[i];
+		verdicts_put_number(b, h->round);
+		verdicts_put_number(b, h->recipient);
+		verdicts_put_number(b, h->nrcpt);
+		verdicts_put_number(b, verdicts_add(table, h->verdict));
+	}
+}
+
+void payload_put_envelope(struct buf *b, const struct envelope *e, const struct content_place *c,
+			  uint32_t generation)
+{
+	put_head(b, e, c, generation);
+	verdicts_put_text(b, e->sender);
+	if (e->envid)
+		verdicts_put_text(b, e->envid);
+	struct verdicts table;
+	verdicts_begin(&table, b);
+	for (uint32_t i = 0; i < e->nrcpt; i++)
+		if (e->rcpt[i].last)
+			verdicts_add(&table, e->rcpt[i].last);
+	for (uint32_t i = 0; i < e->nhistory; i++)
+		verdicts_add(&table, e->history[i].verdict);
+	verdicts_end(&table);
+	/* Numbers are given out in the order of the first walk, so the second finds the same. */
+	verdicts_again(&table);
+	for (uint32_t i = 0; i < e->nrcpt; i++)
+		put_recipient(b, &e->rcpt[i],
+			      e->rcpt[i].last ? verdicts_add(&table, e->rcpt[i].last) : 0);
+	if (e->nhistory > 0)
+		put_history(b, e, &table);
+}
+
+bool payload_get_envelope_head(const void *data, size_t len, struct envelope_head *h)
+{
+	const uint8_t *p = data;
+	if (len < PAYLOAD_ENVELOPE_HEAD)
+		return false;
+	h->content.own_file = p[0] & OWN_FILE;
+	h->rounds = (uint32_t)get_le(p + 4, 4);
+	h->content.seq = get_le(p + 8, 8);
+	h->content.offset = get_le(p + 16, 8);
+	h->size = get_le(p + 24, 8);
+	h->due_ms = (int64_t)get_le(p + 40, 8);
+	h->generation = (uint32_t)get_le(p + 52, 4);
+	h->held = p[0] & HELD;
+	return true;
+}
+
+static bool get_recipient(struct cursor *c, struct envelope *e, struct verdict **table, uint32_t n)
+{
+	uint8_t flags = (uint8_t)cursor_number(c, 1);
+	uint8_t notify = (uint8_t)cursor_number(c, 1);
+	uint32_t tries = (uint32_t)cursor_number(c, 4);
+	uint32_t verdict = flags & VERDICT ? (uint32_t)cursor_number(c, 4) : 0;
+	char *address = cursor_text(c);
+	if (!address)
+		return false;
+	struct recipient *r = envelope_add(e, address);
+	free(address);
+	r->notify = notify;
+	r->done = flags & DONE;
+	r->tries = tries;
+	r->doubts = flags >> DOUBTS;
+	if (flags & ORCPT)
+		r->orcpt = cursor_text(c);
+	if (flags & VERDICT && verdict >= n)
+		c->bad = true;
+	else if (flags & VERDICT)
+		r->last = verdict_ref(table[verdict]);
+	return !c->bad;
+}
+
+static bool get_history(struct cursor *c, struct envelope *e, struct verdict **table, uint32_t n)
+{
+	uint64_t entries = cursor_number(c, 4);
+	bool ok = entries <= ENVELOPE_HISTORY_MAX;
+	for (uint64_t i = 0; ok && i < entries; i++) {
+		struct history h = {.round = (uint32_t)cursor_number(c, 4),
+				    .recipient = (uint32_t)cursor_number(c, 4),
+				    .nrcpt = (uint32_t)cursor_number(c, 4)};
+		uint64_t verdict = cursor_number(c, 4);
+		ok = !c->bad && verdict < n && h.recipient < e->nrcpt;
+		if (ok) {
+			h.verdict = table[verdict];
+			envelope_add_history(e, &h);
+		}
+	}
+	return ok;
+}
+
+static struct envelope *get_head(uint64_t id, const uint8_t *p)
+{
+	struct envelope *e = envelope_new();
+	e->id = id;
+	e->smtputf8 = p[0] & SMTPUTF8;
+	e->warned = p[0] & WARNED;
+	e->held = p[0] & HELD;
+	e->returned = p[0] & RETURNED;
+	e->ret = p[1];
+	e->body = p[2];
+	e->rounds = (uint32_t)get_le(p + 4, 4);
+	e->size = get_le(p + 24, 8);
+	e->arrived_ms = (int64_t)get_le(p + 32, 8);
+	e->due_ms = (int64_t)get_le(p + 40, 8);
+	return e;
+}
+
+struct envelope *payload_get_envelope(uint64_t id, const void *data, size_t len)
+{
+	const uint8_t *p = data;
+	if (len < PAYLOAD_ENVELOPE_HEAD)
+		return NULL;
+	struct envelope *e = get_head(id, p);
+	struct cursor c = {.at = p + PAYLOAD_ENVELOPE_HEAD, .left = len - PAYLOAD_ENVELOPE_HEAD};
+	e->sender = cursor_text(&c);
+	if (p[0] & ENVID)
+		e->envid = cursor_text(&c);
+	uint32_t n;
+	struct verdict **table = verdicts_get(&c, &n);
+	uint64_t nrcpt = get_le(p + 48, 4);
+	bool ok = table && nrcpt <= c.left / RECIPIENT_MIN;
+	for (uint64_t i = 0; ok && i < nrcpt; i++)
+		ok = get_recipient(&c, e, table, n);
+	if (ok && p[0] & HISTORY)
+		ok = get_history(&c, e, table, n);
+	verdicts_free(table, n);
+	if (!ok || c.bad || c.left > 0)
+		envelope_free(&e);
+	return e;
+}
+
+void payload_put_start(struct buf *b, uint32_t generation)
+{
+	verdicts_put_number(b, generation);
+}
+
+bool payload_get_start(const void *data, size_t len, uint32_t *generation)
+{
+	if (len != PAYLOAD_START)
+		return false;
+	*generation = (uint32_t)get_le(data, 4);
+	return true;
+}
+
+bool payload_get_start_1(const void *data, size_t len, uint64_t *seq, uint64_t *offset)
+{
+	if (len != PAYLOAD_START_1)
+		return false;
+	*seq = get_le(data, 8);
+	*offset = get_le((const uint8_t *)data + 8, 8);
+	return true;
+}
+
+void payload_set_synced(uint8_t payload[PAYLOAD_SYNCED], uint64_t offset)
+{
+	put_le(payload, offset, PAYLOAD_SYNCED);
+}
+
+bool payload_get_synced(const void *data, size_t len, uint64_t *offset)
+{
+	if (len != PAYLOAD_SYNCED)
+		return false;
+	*offset = get_le(data, PAYLOAD_SYNCED);
+	return true;
+}
+
+void payload_put_delivery(struct buf *b, const struct spool_delivered *d, uint32_t generation)
+{
+	struct verdicts table;
+	verdicts_put_number(b, generation);
+	verdicts_begin(&table, b);
+	for (uint32_t i = 0; i < d->n; i++)
+		verdicts_add(&table, d->of[i].verdict);
+	verdicts_end(&table);
+	verdicts_again(&table);
+	verdicts_put_number(b, d->n);
+	for (uint32_t i = 0; i < d->n; i++) {
+		verdicts_put_number(b, d->of[i].recipient);
+		verdicts_put_number(b, verdicts_add(&table, d->of[i].verdict));
+	}
+}
+
+struct spool_delivered *payload_get_delivery(uint64_t id, const void *data, size_t len,
+					     uint32_t *generation)
+{
+	if (len < 4)
+		return NULL;
+	*generation = (uint32_t)get_le(data, 4);
+	return payload_get_delivery_1(id, (const uint8_t *)data + 4, len - 4);
+}
+
+struct spool_delivered *payload_get_delivery_1(uint64_t id, const void *data, size_t len)
+{
+	struct cursor c = {.at = data, .left = len};
+	uint32_t n;
+	struct verdict **table = verdicts_get(&c, &n);
+	uint64_t pairs = table ? cursor_number(&c, 4) : 0;
+	struct spool_delivered *d = NULL;
+	bool ok = table && !c.bad && pairs * 8 == c.left;
+	if (ok) {
+		d = mem_zalloc(sizeof *d + pairs * sizeof d->of[0]);
+		d->id = id;
+	}
+	for (; ok && d->n < pairs; d->n += ok) {
+		uint32_t recipient = (uint32_t)cursor_number(&c, 4);
+		uint32_t verdict = (uint32_t)cursor_number(&c, 4);
+		ok = verdict < n;
+		if (ok) {
+			d->of[d->n].recipient = recipient;
+			d->of[d->n].verdict = verdict_ref(table[verdict]);
+		}
+	}
+	verdicts_free(table, n);
+	if (!ok && d) {
+		delivered_free(d);
+		d = NULL;
+	}
+	return d;
+}
+
+void delivered_free(struct spool_delivered *d)
+{
+	for (uint32_t i = 0; i < d->n; i++)
+		verdict_unref(d->of[i].verdict);
+	free(d);
+}
+
+void delivered_apply(const struct spool_delivered *d, struct envelope *e)
+{
+	for (uint32_t i = 0; i < d->n; i++) {
+		if (d->of[i].recipient >= e->nrcpt)
+			continue;
+		struct recipient *r = &e->rcpt[d->of[i].recipient];
+		verdict_unref(r->last);
+		r->last = verdict_ref(d->of[i].verdict);
+		r->tries++;
+		/* A failure is recorded when its report is stored; of a delivery that the sender
+		 * wants confirmed, the confirmation may be missing. */
+		enum verdict_class class = r->last->class;
+		if (class == VERDICT_IN_DOUBT && r->doubts < RECIPIENT_DOUBTS_MAX)
+			r->doubts++;
+		r->done = class == VERDICT_FAILED ||
+			  (class == VERDICT_SENT && !(r->notify & NOTIFY_SUCCESS));
+	}
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: ISC */
+/* What is found wrong is kept here, for the operator: nothing in the program reads it. */
+#include "base/ident.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "spool/disk.h"
+#include "spool/spool_core.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { COPY = 1 << 16 /* bytes at a time */, NAMES = 1000 };
+
+static bool copy(const struct spool *s, const char *name, const struct segment *g, uint64_t from,
+		 uint64_t to)
+{
+	int fd = disk_open(s->quarantine, name, O_WRONLY | O_CREAT | O_EXCL);
+	if (fd < 0)
+		return false;
+	char *bytes = mem_alloc(COPY);
+	bool ok = true;
+	for (uint64_t at = from; ok && at < to; at += COPY) {
+		ssize_t n = disk_read(g->file->fd, bytes, to - at < COPY ? to - at : COPY, at);
+		struct iovec v = {.iov_base = bytes, .iov_len = n > 0 ? (size_t)n : 0};
+		ok = n >= 0 && disk_write(fd, &v, 1, at - from) == 0;
+	}
+	free(bytes);
+	ok = ok && disk_datasync(fd) == 0;
+	disk_close(fd);
+	if (!ok)
+		disk_unlink(s->quarantine, name);
+	return ok;
+}
+
+bool quarantine_bytes(const struct spool *s, const struct segment *g, uint64_t from, uint64_t to,
+		      uint64_t id)
+{
+	char segment[SEGMENT_NAME];
+	segment_name(g->head.seq, segment);
+	const char *name = log_text("%s.%08llx", segment, (unsigned long long)from);
+	bool kept = copy(s, name, g, from, to);
+	if (!kept && errno == EEXIST)
+		return true; /* an earlier start has said so */
+	log_event(LOG_LEVEL_ERROR, "damage", "segment", segment, "offset",
+		  log_number((int64_t)from), "bytes", log_number((int64_t)(to - from)), "id",
+		  id ? log_id(id) : NULL, "kept", kept ? name : NULL, NULL);
+	return kept;
+}
+
+/* The record there, under the message's id. False when it could not be kept. */
+static bool keep_record(const struct spool *s, const struct place *p, const char *name)
+{
+	struct record r = {.length = 0};
+	struct buf payload;
+	buf_init(&payload);
+	segment_read(p->segment, p->offset, &r, &payload); /* for its length */
+	buf_fini(&payload);
+	return copy(s, name, p->segment, p->offset, p->offset + record_size(r.length));
+}
+
+void quarantine_message(const struct spool *s, const struct stub *stub, const char *why)
+{
+	char id[IDENT_TEXT], segment[SEGMENT_NAME];
+	const struct place *p = &stub->envelope;
+	ident_text(stub->id, id);
+	bool kept = keep_record(s, p, log_text("%s.envelope", id));
+	if (stub->large)
+		disk_move(s->large, id, s->quarantine, id);
+	else if (stub->content.segment)
+		kept &= keep_record(s, &stub->content, log_text("%s.content", id));
+	log_event(LOG_LEVEL_ERROR, "quarantined", "id", id, "reason", why, "segment",
+		  segment_name(p->segment->head.seq, segment), "offset", log_number(p->offset),
+		  "copy", kept ? "kept" : "failed", NULL);
+}
+
+void quarantine_file(const struct spool *s, int folder, const char *name, const char *why)
+{
+	char *kept = mem_strdup(name);
+	uint64_t seq;
+	int result = disk_move(folder, name, s->quarantine, kept);
+	for (int n = 1; result != 0 && errno == EEXIST && n < NAMES; n++) {
+		free(kept);
+		kept = mem_printf("%s.%d", name, n);
+		result = disk_move(folder, name, s->quarantine, kept);
+	}
+	log_event(LOG_LEVEL_ERROR, "damage", segment_name_parse(name, &seq) ? "segment" : "file",
+		  name, "reason", why, "kept", result == 0 ? kept : NULL, NULL);
+	free(kept);
+}

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: ISC */
+/* Queue runners: messages whose time has come go to qmgr, as far as it has given credit. */
+#include "base/clock.h"
+#include "base/mem.h"
+#include "spool/commit.h"
+
+#include <errno.h>
+
+enum { RUNNER_STEP = 500, RUNNER_AGAIN_MS = 1000 };
+
+/* Incoming and deferred take turns, so that neither can starve the other. POSTFIX QSHAPE_README. */
+static struct stub *choose(struct spool *s)
+{
+	struct stub *in = due_first(&s->incoming);
+	struct stub *back = due_first(&s->deferred);
+	if (back && (back->due_ms > clock_wall_ms() || atomic_load(&s->draining)))
+		back = NULL;
+	if (in && back) {
+		s->deferred_turn = !s->deferred_turn;
+		return s->deferred_turn ? back : in;
+	}
+	return in ? in : back;
+}
+
+static void give_up(struct spool *s, struct stub *stub)
+{
+	if (errno == ENOENT || errno == EBADMSG) {
+		quarantine_message(s, stub, "it can't be read from the queue");
+		commit_finish(s, stub);
+		return;
+	}
+	/* No descriptors left, or the disk fails: it may pass. */
+	stub->due_ms = clock_wall_ms() + RUNNER_AGAIN_MS;
+	stub_enter(s, stub, STUB_DEFERRED);
+}
+
+static void start(struct spool *s, struct stub *stub)
+{
+	struct envelope *e = fetch_envelope(stub);
+	struct content *c = e ? fetch_checked(s, stub, e->size) : NULL;
+	if (!c) {
+		envelope_free(&e);
+		give_up(s, stub);
+		return;
+	}
+	struct op *op = commit_add(s, OP_START, stub);
+	op->envelope = e;
+	op->content = c;
+	op->work = mem_zalloc(sizeof *op->work);
+	op->first = stub->state == STUB_INCOMING;
+	stub_enter(s, stub, STUB_ACTIVE);
+	s->credit--;
+}
+
+void runner_run(struct spool *s)
+{
+	struct stub *stub = NULL;
+	int n = 0;
+	while (s->credit > 0 && n++ < RUNNER_STEP && (stub = choose(s)))
+		start(s, stub);
+	s->more = s->credit > 0 && stub;
+}
+
+int64_t runner_next_ms(const struct spool *s)
+{
+	const struct stub *back = due_first(&s->deferred);
+	return s->credit > 0 && back && !atomic_load(&s->draining) ? back->due_ms : INT64_MAX;
+}

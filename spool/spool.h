@@ -1,0 +1,227 @@
+/* spool.h - the durable queue: one log, group commit, recovery.
+ *
+ *	smtpd, qmgr (bounces) -- SPOOL_STORE -----> +-------+ -- SPOOL_STORED --> who asked
+ *	qmgr -- SPOOL_DELIVERED, SPOOL_RELEASE ---> | spool | -- SPOOL_ARRIVAL --> qmgr
+ *	qmgr -- SPOOL_CREDIT ---------------------> |       | -- SPOOL_CANCEL ---> qmgr
+ *	                                            |       | -- SPOOL_MOVED ----> qmgr
+ *	cmd  -- SPOOL_COMMAND --------------------> +-------+ -- SPOOL_COMMAND --> who asked
+ *	                                               |
+ *	                                    one write, one fdatasync a batch
+ *
+ * The thread takes all that was posted while the last sync ran, appends it with one write, syncs
+ * once if anything in it needs that, and only then answers. A message is handed to qmgr in the
+ * same batch that stores it, its start record beside its envelope, as long as qmgr has given
+ * credit for it; else it waits in the index, as do deferred messages until they are due.
+ *
+ *	spool.c	      notes in, turns	 record.c    frames, CRCs, heads of segments
+ *	commit.c      one batch		 payload.c   what records say, as bytes
+ *	effect.c      what follows	 verdicts.c  the verdicts among that
+ *	runner.c      due messages	 segment.c   one file of the log
+ *	operator.c    the operator	 journal.c   the files in a row
+ *	compact.c     make room		 lane.c	     the end of one row of them
+ *	checkpoint.c  where to start	 survey.c    what is wrong in a segment
+ *	fetch.c	      read one back	 catalog.c   the messages by id
+ *	spool_file.c  large content	 due.c	     the messages by time
+ *	layout.c      folders, lock	 stub.c	     what memory keeps of one
+ *	recover.c     its own thread	 scan.c	     read a segment, damaged or not
+ *	replay.c      records, together	 found.c     the messages that recovery finds
+ *	quarantine.c  damage kept aside	 disk.c	     every call to the disk
+ *	domains.c     who waits for whom shape.c    ... and since when, as a table
+ *	inventory.c   files in log/	 verify.c    whether a message is whole
+ *	spool_check.c read all, offline	 repair.c    make it whole, offline
+ *	check_open.c  its folders
+ *	shrink.c      memory given back
+ *
+ * OWNERSHIP  Given away by posting, both ways.
+ * THREAD     spool_new(), spool_start(), spool_stop(), spool_free(): main. spool_file_*(): whoever
+ *            holds the file. The rest is posted to spool_loop().
+ * ERRORS     A write or sync that fails: every store of that batch is answered with stored = false,
+ *            the segment is never appended to again, and a fresh one is tried. A damaged record is
+ *            logged with segment and offset, copied to quarantine/, and costs no other message.
+ * SEE        FINCH 2007, log-structured queue; spool/README.md for the format on disk.
+ */
+#ifndef SPOOL_SPOOL_H
+#define SPOOL_SPOOL_H
+
+#include "base/conf.h"
+#include "base/content.h"
+#include "base/envelope.h"
+#include "base/loop.h"
+
+enum { SPOOL_CONTENT_INLINE_MAX = 128 << 10 }; /* bytes; larger content has a file of its own */
+
+enum spool_note {
+	SPOOL_STORE = 100,
+	SPOOL_STORED,
+	SPOOL_ARRIVAL,
+	SPOOL_DELIVERED,
+	SPOOL_RELEASE,
+	SPOOL_CREDIT,
+	SPOOL_CANCEL,
+	SPOOL_MOVED,
+	SPOOL_COMMAND,
+	SPOOL_FLUSHED,
+	SPOOL_CONF,
+};
+
+struct log_held;
+struct spool;
+struct spool_file;
+
+/* A message to keep. Comes back as SPOOL_STORED with envelope, content and file taken. */
+struct spool_store {
+	struct note note;
+	struct loop *reply_to;
+	void *owner;		   /* the asker's own */
+	struct envelope *envelope; /* id and arrived_ms are set */
+	struct content *content;   /* in memory; or NULL when file is set */
+	struct spool_file *file;   /* the content of a large message; or NULL */
+	struct log_held *log; /* what is logged once it is stored, and before it is worked on */
+	bool taken;	      /* of the maildrop: see below */
+	bool stored;	      /* the answer: on stable storage */
+	uint64_t id;
+};
+
+/* A message taken from the maildrop lies in taken/ID too, until it is stored: spool_store.taken has
+ * that file removed, and the removal synced, before anybody works on the message. So whatever a
+ * start finds there, once recovery has ended, was never worked on, and is to be stored. */
+
+/* A message to work on: posted to the loop named in spool_new(). Each takes one credit.
+ *
+ * After a crash it may hold recipients that are not done and whose last verdict is final all the
+ * same: failed, or sent with NOTIFY=SUCCESS. Only what is owed to the sender is left to do for
+ * them; they are not to be attempted again. */
+struct spool_arrival {
+	struct note note;
+	struct envelope *envelope;
+	struct content *content; /* a reference; bytes in memory, or to be read */
+	bool first;		 /* from the incoming queue: never attempted before */
+};
+
+/* The final verdicts on a set of recipients of a message being worked on. Synced in its batch.
+ * NULL verdict is not allowed. Freed by the spool. */
+struct spool_delivered {
+	struct note note;
+	uint64_t id;
+	uint32_t n;
+	struct {
+		uint32_t recipient;	 /* index in the envelope */
+		struct verdict *verdict; /* a reference */
+	} of[];
+};
+
+/* Work on a message has ended for now. Posted behind its last SPOOL_DELIVERED. With an envelope:
+ * keep it until envelope->due_ms (what is in it replaces all that is known). Without: nothing is
+ * left to do. Gives the credit back. */
+struct spool_release {
+	struct note note;
+	uint64_t id;
+	struct envelope *envelope; /* or NULL */
+};
+
+/* SPOOL_FLUSHED, a bare note to qmgr: the operator has flushed messages, and what is known to be dead
+ * deserves another attempt. It comes before their arrivals. */
+
+/* qmgr can take n more messages. */
+struct spool_credit {
+	struct note note;
+	int64_t n;
+};
+
+/* The operator wants something of this message, and it is being worked on: qmgr releases it as soon as
+ * no delivery of it is under way; with its envelope, if that is to be kept. */
+struct spool_cancel {
+	struct note note;
+	uint64_t id;
+	bool keep;
+};
+
+/* The content of a message being worked on lies somewhere else now; what it was read from will take no
+ * room on the disk any more once nothing refers to it. */
+struct spool_moved {
+	struct note note;
+	uint64_t id;
+	struct content *content; /* a reference */
+};
+
+enum spool_queue { SPOOL_INCOMING, SPOOL_ACTIVE, SPOOL_DEFERRED, SPOOL_HOLD };
+const char *spool_queue_name(enum spool_queue);
+
+struct spool_row {
+	enum spool_queue queue;
+	struct envelope *envelope;
+	struct content *content; /* SHOW only */
+};
+
+enum spool_order {
+	SPOOL_LIST,
+	SPOOL_SHOW,
+	SPOOL_SHAPE,
+	SPOOL_FLUSH,   /* due now */
+	SPOOL_DELETE,  /* gone, without a word to the sender */
+	SPOOL_SUSPEND, /* held, until it is resumed */
+	SPOOL_RESUME,  /* no longer held; due now */
+	SPOOL_REQUEUE, /* let go of, and due now: routed anew */
+	SPOOL_BOUNCE,  /* returned to its sender */
+};
+
+/* A question or an order of the operator; the same object comes back, after recovery. */
+struct spool_command {
+	struct note note;
+	struct loop *reply_to;
+	void *owner;
+	enum spool_order op;
+	bool explains;	   /* the asker's own: who of its parts asked */
+	uint64_t id;	   /* SHOW; the orders: that message, or 0: all */
+	uint64_t after;	   /* LIST: messages with a larger id, in order of id */
+	uint64_t until;	   /* orders, the spool's own: not for those that come later */
+	int limit;	   /* LIST: at most so many rows */
+	int64_t affected;  /* answer: messages that an order was for */
+	int64_t cancelled; /* of them, done once what is under way has ended */
+	bool unsafe;	   /* the disk fails: a crash before it works again would undo this */
+	int nrow;
+	struct spool_row *row; /* answer of LIST, SHOW */
+	struct shape *shape;   /* SHAPE: what is asked for, and the answer */
+};
+
+struct shape;
+
+struct spool_command *spool_command_new(int op, struct loop *reply_to, void *owner);
+void spool_command_free(struct spool_command **);
+
+struct spool *spool_new(struct conf *, struct loop *qmgr, struct buf *error);
+/* Open or create the queue: folders, lock, a fresh segment. Takes mail as soon as it is started;
+ * what older segments hold is recovered beside that. NULL: error says why (another process has
+ * it, a newer format, no permission). */
+
+void spool_start(struct spool *);
+void spool_stop(struct spool *);
+/* What was posted is committed and answered first; what is posted later is freed unanswered. Loops
+ * named in notes must still be there. */
+
+void spool_free(struct spool **);
+struct loop *spool_loop(struct spool *);
+void spool_reload(struct spool *, struct conf *); /* takes a reference */
+
+struct spool_file *spool_file_new(struct spool *, uint64_t id);
+/* A file for the content of a large message; NULL and errno when it can't be made. */
+
+int spool_file_write(struct spool_file *, const void *, size_t len); /* 0, or an errno */
+uint64_t spool_file_size(const struct spool_file *);
+void spool_file_discard(struct spool_file **); /* the message did not come to be */
+
+void spool_expect(struct spool *, int n);
+/* A transaction that may bring a message has begun (1) or ended (-1). Any thread. Group commit
+ * waits a few milliseconds for company when many are under way; one alone never waits. */
+
+void spool_drain(struct spool *);
+/* Deferred messages stay, due or not, to the end of the program. Any thread. */
+
+bool spool_accepting(const struct spool *);
+/* False while new mail would be refused: the disk is full or failing. Any thread; a hint. */
+
+bool spool_behind(const struct spool *);
+/* True while messages wait that qmgr gives no credit for, until it has caught up: whoever brings
+ * more should slow down (in_flow_delay). Any thread; a hint. */
+
+#endif

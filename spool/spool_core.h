@@ -1,0 +1,122 @@
+/* spool_core.h - the state of the spool's thread, for the files of this folder only.
+ *
+ *	receive()  notes become ops in `todo`, or wait as commands
+ *	turn()     runner_run() adds ops for what is due
+ *	           commit_run()  todo -> one write, one sync -> answers
+ *	                              -> what needed no sync -> `written`
+ *	           operator_run() answers the operator
+ *	           journal_collect()
+ *
+ * OWNERSHIP  spool_new() makes it; each member belongs to it.
+ * THREAD     spool, but for what is marked.
+ * SEE        commit.h for ops.
+ */
+#ifndef SPOOL_SPOOL_CORE_H
+#define SPOOL_SPOOL_CORE_H
+
+#include "base/list.h"
+#include "spool/catalog.h"
+#include "spool/compact.h"
+#include "spool/domains.h"
+#include "spool/due.h"
+#include "spool/journal.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+enum {
+	SPOOL_LAZY_SYNC_MS = 1000,	 /* records that need no sync get one after this time, */
+	SPOOL_LAZY_SYNC_BYTES = 1 << 20, /* or when there are so many of them */
+	SPOOL_RETRY_MS = 1000,		 /* between attempts to write to a disk that fails */
+};
+
+/* Group commit waits for company when many transactions are under way: until all of them have come, at
+ * least and at most so long after the last commit. */
+enum { SPOOL_GATHER_LEAST_MS = 3, SPOOL_GATHER_MS = 10, SPOOL_GATHER_TRANSACTIONS = 10 };
+
+enum spool_internal_note { SPOOL_NOTE_RECOVERED = 150, SPOOL_NOTE_STOP };
+
+struct spool {
+	struct loop *loop;
+	struct loop *qmgr;
+	struct conf *conf;
+	int folder, lock, large, quarantine; /* descriptors; the first is conf->spool */
+	int taken;			     /* messages of the maildrop not stored yet */
+	bool untaken;			     /* some were removed there, which is not synced */
+	struct journal journal;
+	struct catalog catalog;
+	struct stub_pool stubs;
+	struct domains domains;
+	struct due incoming, deferred;
+	struct compact compact;
+	struct list todo;    /* ops not written yet */
+	struct list written; /* ops written and in effect, not synced */
+	int64_t unsynced_since_ms, unsynced_bytes;
+	int stores;			       /* ops of todo that clients wait for */
+	atomic_int expected;		       /* any thread: transactions that may bring one */
+	int64_t committed_ms;		       /* steady clock: when the last commit began */
+	struct note *commands, **commands_end; /* answered at the end of the turn */
+	int64_t credit;
+	bool deferred_turn; /* whose turn it is when both wait for credit */
+	bool failing;	    /* the last attempt to get a working segment failed */
+	int64_t retry_ms;   /* steady clock: when the next may be made */
+	bool low;	    /* the disk is nearly full */
+	bool full;	    /* ... or has no room for the reserve: mail is refused */
+	bool closing;	    /* nothing is taken any more */
+	bool recovered;	    /* the older segments are known: commands can be answered */
+	bool headless;	    /* a segment could not be read: large files may be of messages in it */
+	bool more;	    /* the runner has not come to the end */
+	int64_t looked_ms;  /* when the free space was last looked at */
+	struct timer tick;
+	struct note *stop;     /* the note of spool_stop(), answered at the end of the turn */
+	atomic_bool accepting; /* any thread */
+	atomic_bool draining;  /* any thread: no deferred message is taken up */
+	atomic_bool behind;    /* any thread */
+	atomic_bool interrupt; /* recovery is to end early */
+	size_t longest;	       /* messages there were since memory was last given back */
+	uint64_t newest;       /* ids up to this one were there before this start */
+	pthread_t recovery;
+	bool recovery_runs; /* main: there is a thread to wait for */
+};
+
+void stub_enter(struct spool *, struct stub *, enum stub_state);
+/* Move it to a state: heap and gauges follow. A new stub is STUB_GONE. */
+
+struct envelope *fetch_envelope(const struct stub *);
+/* As it is now, the verdicts since it was written counted in. NULL and errno: EBADMSG when
+ * damaged. */
+
+struct content *fetch_content(const struct spool *, const struct stub *, uint64_t size);
+/* Where it lies on disk. NULL and errno: ENOENT when it is gone. */
+
+struct content *fetch_copy(const struct stub *);
+/* What its record says, in memory; it is not large. NULL and errno: EBADMSG when damaged. */
+
+struct content *fetch_checked(const struct spool *, const struct stub *, uint64_t size);
+/* The same, if memory allows it, or where it lies; what lies in the log has been looked at: no message
+ * goes out damaged. NULL and errno, as of both. */
+
+void quarantine_message(const struct spool *, const struct stub *, const char *why);
+/* Log it and keep its envelope in quarantine/. Any thread. */
+
+bool quarantine_bytes(const struct spool *, const struct segment *, uint64_t from, uint64_t to,
+		      uint64_t id);
+/* Log a damaged region, whose it was if that is known, and keep a copy. False: there is none. Any
+ * thread. */
+
+void quarantine_file(const struct spool *, int folder, const char *name, const char *why);
+/* Log it and move the whole file there, beside what has that name already. Any thread. */
+
+void runner_run(struct spool *);
+int64_t runner_next_ms(const struct spool *);
+/* Wall clock: when something is due; INT64_MAX: never. */
+
+void spool_shrink(struct spool *); /* give memory back when the queue has become short */
+
+bool operator_run(struct spool *);
+/* True: there is more to do, in the next turn. */
+
+void operator_fulfil(enum stub_wish, struct envelope *);
+void operator_drop(struct spool *); /* those that will get no answer */
+
+#endif

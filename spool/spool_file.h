@@ -1,0 +1,15 @@
+/* spool_file.h - the content of a large message, as the spool's thread sees it.
+ *
+ * THREAD     spool, after it has been given away with SPOOL_STORE.
+ * SEE        spool.h for the part of whoever writes it.
+ */
+#ifndef SPOOL_SPOOL_FILE_H
+#define SPOOL_SPOOL_FILE_H
+
+#include "spool/spool.h"
+
+int spool_file_sync(struct spool_file *); /* its data; its name is synced with the folder */
+struct content *spool_file_content(struct spool_file **);
+/* What it holds, now that it is complete; frees the rest. */
+
+#endif

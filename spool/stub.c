@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: ISC */
+#include "spool/stub.h"
+
+#include "base/mem.h"
+#include "base/metrics.h"
+#include "spool/payload.h"
+#include "spool/spool_core.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void work_add(struct work *w, struct spool_delivered *d)
+{
+	d->note.next = NULL;
+	if (w->last)
+		w->last->note.next = &d->note;
+	else
+		w->first = d;
+	w->last = d;
+}
+
+enum { BLOCK = 1024 }; /* stubs made at once */
+
+struct stub_block {
+	struct stub_block *next;
+	struct stub stub[BLOCK];
+};
+
+/* A free stub keeps the pointer to the next where its work was. */
+static struct stub **next_free(struct stub *s)
+{
+	return (struct stub **)&s->work;
+}
+
+struct stub *stub_new(struct stub_pool *p)
+{
+	if (!p->free) {
+		struct stub_block *b = mem_alloc(sizeof *b);
+		b->next = p->block;
+		p->block = b;
+		for (int i = BLOCK; i > 0; i--)
+			stub_free(p, &b->stub[i - 1]);
+	}
+	struct stub *s = p->free;
+	p->free = *next_free(s);
+	memset(s, 0, sizeof *s);
+	return s;
+}
+
+void stub_free(struct stub_pool *p, struct stub *s)
+{
+	*next_free(s) = p->free;
+	p->free = s;
+}
+
+void stub_pool_fini(struct stub_pool *p)
+{
+	for (struct stub_block *b; (b = p->block);) {
+		p->block = b->next;
+		free(b);
+	}
+	p->free = NULL;
+}
+
+void stub_pool_join(struct stub_pool *p, struct stub_pool *from)
+{
+	struct stub_block **last = &from->block;
+	while (*last)
+		last = &(*last)->next;
+	*last = p->block;
+	p->block = from->block;
+	from->block = NULL;
+	while (from->free) {
+		struct stub *s = from->free;
+		from->free = *next_free(s);
+		stub_free(p, s);
+	}
+}
+
+void work_hold(struct work *w, const struct place *p)
+{
+	if (w->nplace > 0 && w->place[w->nplace - 1].segment == p->segment)
+		return;
+	w->place = mem_realloc(w->place, (w->nplace + 1) * sizeof *w->place);
+	w->place[w->nplace++] = *p;
+	segment_hold(p, USE_WORK);
+}
+
+void work_free(struct work *w, struct journal *j)
+{
+	if (!w)
+		return;
+	work_free(w->lower, j);
+	for (size_t i = 0; i < w->nplace; i++)
+		journal_let_go(j, &w->place[i], USE_WORK);
+	while (w->first) {
+		struct spool_delivered *d = w->first;
+		w->first = (struct spool_delivered *)d->note.next;
+		delivered_free(d);
+	}
+	free(w->place);
+	free(w);
+}
+
+static const enum metric gauge[] = {
+	[STUB_INCOMING] = METRIC_queue_incoming,
+	[STUB_DEFERRED] = METRIC_queue_deferred,
+	[STUB_HELD] = METRIC_queue_hold,
+	[STUB_ACTIVE] = METRIC_queue_active,
+};
+
+void stub_enter(struct spool *s, struct stub *stub, enum stub_state state)
+{
+	struct due *heap[] = {[STUB_INCOMING] = &s->incoming, [STUB_DEFERRED] = &s->deferred};
+	if (stub->state <= STUB_DEFERRED)
+		due_remove(heap[stub->state], stub);
+	if (stub->state != STUB_GONE)
+		metrics_add(gauge[stub->state], -1);
+	stub->state = state;
+	if (state != STUB_GONE)
+		metrics_add(gauge[state], 1);
+	if (state <= STUB_DEFERRED)
+		due_add(heap[state], stub);
+}

@@ -1,0 +1,75 @@
+/* stub.h - what memory keeps of a message in the queue: where it lies, and when it is due.
+ *
+ * A million deferred messages must fit: the envelope itself stays on disk until it is worked on. A
+ * stub takes 72 bytes, its row in the catalog 16, its place in the heap 8.
+ *
+ * OWNERSHIP  The catalog's, or, once a message is finished, that of the op that writes so. They come
+ *            out of a pool, which frees them all.
+ * THREAD     spool; before they are handed over, that of recovery.
+ * STATES     STUB_INCOMING, STUB_DEFERRED: in the due heap of that state. STUB_HELD: until the
+ *            operator releases it. STUB_ACTIVE: with qmgr, or on the way there or back. STUB_GONE:
+ *            not in the catalog.
+ */
+#ifndef SPOOL_STUB_H
+#define SPOOL_STUB_H
+
+#include "spool/segment.h"
+#include "spool/spool.h"
+
+#include <assert.h>
+
+enum stub_state { STUB_INCOMING, STUB_DEFERRED, STUB_HELD, STUB_ACTIVE, STUB_GONE };
+
+/* The operator's, for a message being worked on. */
+enum stub_wish { WISH_NONE, WISH_DELETE, WISH_HOLD, WISH_REQUEUE, WISH_BOUNCE };
+
+/* What has come of a message while it is worked on. */
+struct work {
+	struct spool_delivered *first, *last; /* verdicts since the envelope was written */
+	struct place *place; /* they and the start record lie there: one a segment */
+	size_t nplace;
+	uint32_t generation; /* of the envelope that all this is about; recovery only */
+	struct work *lower;  /* the same of a lower generation; recovery only */
+};
+
+enum { STUB_GENERATION_MAX = (1 << 20) - 1 }; /* one a round of attempts, and one a move */
+
+struct stub {
+	uint64_t id;
+	int64_t due_ms; /* wall clock */
+	struct place envelope;
+	struct place content; /* no segment: a file in large/ */
+	union {
+		struct work *work; /* while STUB_ACTIVE */
+		struct op *keep;   /* while unsettled */
+	};
+	uint32_t slot;		  /* in a due heap, from 1; 0 when in none */
+	uint32_t sender, rcpt;	  /* domains.h */
+	uint32_t generation : 20; /* of its envelope */
+	uint32_t state : 3;	  /* enum stub_state */
+	bool unsettled : 1;	  /* its envelope is written and not synced yet */
+	bool releasing : 1;	  /* active, but qmgr has let go of it */
+	uint32_t wish : 3;	  /* enum stub_wish: what is to come of it once it is released */
+	bool moving : 1;	  /* chosen by the step of compaction that is under way */
+	bool damaged : 1;	  /* its content can't be had */
+	bool large : 1;		  /* its content has a file of its own */
+	bool seen : 1;		  /* recovery: its content's record is right */
+};
+static_assert(sizeof(struct stub) == 72, "a million of them is the budget");
+
+struct stub_pool {
+	struct stub_block *block;
+	struct stub *free; /* linked by their ids' place */
+};
+
+struct stub *stub_new(struct stub_pool *); /* all zero */
+void stub_free(struct stub_pool *, struct stub *);
+void stub_pool_fini(struct stub_pool *);
+void stub_pool_join(struct stub_pool *, struct stub_pool *from); /* all of the other's */
+
+void work_add(struct work *, struct spool_delivered *);
+void work_hold(struct work *, const struct place *);
+struct journal;
+void work_free(struct work *, struct journal *); /* NULL work is allowed */
+
+#endif

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: ISC */
+#include "spool/survey.h"
+
+#include "base/mem.h"
+
+#include <stdlib.h>
+
+static void add_region(struct survey *v, const struct scan *scan)
+{
+	v->region = mem_realloc(v->region, (v->n + 1) * sizeof *v->region);
+	v->region[v->n++] =
+		(struct region){.from = scan->from, .to = scan->to, .id = scan->damaged};
+}
+
+/* Up to where all of it had been on stable storage, before whatever ended the start that wrote it. */
+static uint64_t was_synced(const struct replay *r, size_t i, const struct scan *scan)
+{
+	if (scan->sealed)
+		return UINT64_MAX;
+	if (r->segment[i]->head.version > 1)
+		return scan->synced;
+	/* Version 1 had one lane, and closed a segment by making the next. */
+	return i + 1 < r->nsegment && !r->segment[i + 1]->head.first ? UINT64_MAX : 0;
+}
+
+static void judge(struct survey *v, const struct segment *g)
+{
+	for (size_t i = 0; i < v->n; i++) {
+		struct region *w = &v->region[i];
+		w->followed = w->to <= v->end;
+		w->damage = w->from < g->said || (g->head.version == 1 && w->followed);
+	}
+}
+
+void survey_segment(struct survey *v, struct replay *r, size_t i)
+{
+	struct segment *g = r->segment[i];
+	struct scan scan;
+	enum scan_result result;
+	*v = (struct survey){.n = 0};
+	scan_init(&scan, g->file->fd, g->seed, g->size);
+	while ((result = scan_next(&scan)) == SCAN_RECORD || result == SCAN_DAMAGE) {
+		if (result == SCAN_RECORD)
+			replay_record(r, g, &scan);
+		else
+			add_region(v, &scan);
+	}
+	v->end = scan.from;
+	if (result == SCAN_TORN)
+		add_region(v, &scan);
+	v->sealed = scan.sealed;
+	v->unreadable = scan.unreadable;
+	v->cut_short = !scan.sealed && g->size < g->head.size;
+	g->said = was_synced(r, i, &scan);
+	judge(v, g);
+	scan_fini(&scan);
+}
+
+void survey_fini(struct survey *v)
+{
+	free(v->region);
+	*v = (struct survey){.n = 0};
+}

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: ISC
+"""Certificates, made anew for each run of the tests."""
+
+import os
+import ssl
+import subprocess
+import time
+
+_AUTHORITY = """\
+[ca]
+default_ca = lab
+[lab]
+database = {database}
+new_certs_dir = {folder}
+default_md = sha256
+rand_serial = yes
+policy = any
+[any]
+commonName = supplied
+"""
+
+
+def _openssl(*words):
+    subprocess.run(["openssl", *words], check=True, capture_output=True)
+
+
+class Certificates:
+    """A certificate authority and what it signs, as PEM files in a folder."""
+
+    def __init__(self, folder):
+        """Make the authority."""
+        self.folder = str(folder)
+        self.ca, self.ca_key = self._paths("ca")
+        self._make_key(self.ca_key)
+        _openssl(
+            "req", "-x509", "-new", "-key", self.ca_key, "-out", self.ca,
+            "-days", "30", "-subj", "/CN=lab authority",
+        )
+
+    def _paths(self, name):
+        return [os.path.join(self.folder, f"{name}.{kind}") for kind in ("pem", "key")]
+
+    @staticmethod
+    def _make_key(path):
+        _openssl(
+            "genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256", "-out", path
+        )
+
+    def host(self, *names, days=30):
+        """Return (certificate, key) for the host names; the same names get the same files.
+
+        With negative days the certificate expired that long ago.
+        """
+        stem = f"{names[0].replace('*', 'any')}-{len(names)}-{days}"
+        certificate, key = self._paths(stem)
+        if not os.path.exists(certificate):
+            self._sign(names, days, certificate, key)
+        return certificate, key
+
+    def _sign(self, names, days, certificate, key):
+        request, extensions = f"{certificate}.csr", f"{certificate}.ext"
+        self._make_key(key)
+        _openssl("req", "-new", "-key", key, "-out", request, "-subj", f"/CN={names[0]}")
+        with open(extensions, "w", encoding="utf-8") as stream:
+            stream.write("subjectAltName = " + ", ".join(f"DNS:{name}" for name in names))
+        if days < 0:
+            self._sign_expired(request, extensions, certificate, days)
+            return
+        _openssl(
+            "x509", "-req", "-in", request, "-CA", self.ca, "-CAkey", self.ca_key,
+            "-CAcreateserial", "-days", str(days), "-extfile", extensions, "-out", certificate,
+        )
+
+    def _sign_expired(self, request, extensions, certificate, days):
+        """Only "openssl ca" signs for times that are over, and it wants a database."""
+        config, database = f"{request}.cnf", f"{request}.db"
+        with open(config, "w", encoding="utf-8") as stream:
+            stream.write(_AUTHORITY.format(folder=self.folder, database=database))
+        with open(database, "w", encoding="utf-8"):
+            pass
+        begin, end = (
+            time.strftime("%Y%m%d%H%M%SZ", time.gmtime(time.time() + day * 86400))
+            for day in (days - 30, days)
+        )
+        _openssl(
+            "ca", "-batch", "-notext", "-config", config, "-cert", self.ca, "-keyfile",
+            self.ca_key, "-in", request, "-out", certificate, "-extfile", extensions,
+            "-startdate", begin, "-enddate", end,
+        )
+
+    def server_context(self, *names, days=30):
+        """Return the TLS context of a server that has these names."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(*self.host(*names, days=days))
+        return context
+
+    def client_context(self):
+        """Return the TLS context of a client that trusts this authority alone."""
+        return ssl.create_default_context(cafile=self.ca)
+
+    def tlsa(self, certificate, selector="1"):
+        """Return the data of a TLSA record 3 1 1 (or 3 0 1) for a certificate."""
+        with open(certificate, encoding="ascii") as stream:
+            der = ssl.PEM_cert_to_DER_cert(stream.read())
+        if selector == "1":
+            der = _public_key(certificate)
+        digest = subprocess.run(
+            ["openssl", "dgst", "-sha256", "-r"], input=der, capture_output=True, check=True
+        )
+        return f"3 {selector} 1 {digest.stdout.split()[0].decode('ascii')}"
+
+
+def _public_key(certificate):
+    pem = subprocess.run(
+        ["openssl", "x509", "-in", certificate, "-noout", "-pubkey"],
+        capture_output=True, check=True,
+    ).stdout
+    return subprocess.run(
+        ["openssl", "pkey", "-pubin", "-outform", "DER"],
+        input=pem, capture_output=True, check=True,
+    ).stdout

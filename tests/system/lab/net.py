@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: ISC
+"""Ports, folders and waiting, for everything in the lab."""
+
+import contextlib
+import itertools
+import os
+import re
+import shutil
+import socket
+import tempfile
+import time
+
+LOOPBACK = "127.0.0.1"
+
+
+# Tests run side by side: each worker has ports of its own, below those that the system gives to
+# clients, and none comes twice in a short while.
+_WORKER = int(re.sub(r"\D", "", os.environ.get("PYTEST_XDIST_WORKER", "")) or 0) % 8
+_PORTS = range(10240 + _WORKER * 2800, 10240 + (_WORKER + 1) * 2800)
+_numbers = itertools.count(os.getpid() * 37)
+
+
+def free_port(kind=socket.SOCK_STREAM, address=LOOPBACK):
+    """Return a port of the loopback address that nobody uses at the moment."""
+    while True:
+        port = _PORTS[next(_numbers) % len(_PORTS)]
+        with contextlib.suppress(OSError), socket.socket(socket.AF_INET, kind) as probe:
+            probe.bind((address, port))
+            return port
+
+
+def free_dns_port(address=LOOPBACK):
+    """Return a port that is free for UDP and for TCP."""
+    while True:
+        port = free_port(socket.SOCK_DGRAM, address)
+        with contextlib.suppress(OSError), socket.socket() as probe:
+            probe.bind((address, port))
+            return port
+
+
+def wait_until(condition, timeout=10.0, what="the condition"):
+    """Poll until condition() is true and return its value; fail after timeout seconds."""
+    deadline = time.monotonic() + timeout
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() >= deadline:
+            raise AssertionError(f"waited {timeout:g} s in vain for {what}")
+        time.sleep(0.01)
+
+
+def accepts(port, address=LOOPBACK):
+    """Say whether somebody accepts TCP connections at the port."""
+    try:
+        socket.create_connection((address, port), timeout=1).close()
+    except OSError:
+        return False
+    return True
+
+
+@contextlib.contextmanager
+def open_folder(prefix):
+    """Make a temporary folder that other users may enter, and remove it in the end."""
+    path = tempfile.mkdtemp(prefix=prefix)
+    os.chmod(path, 0o755)
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def blackhole(address=LOOPBACK):
+    """Give a port whose queue of connections is full: a SYN that comes there is not answered."""
+    with contextlib.ExitStack() as kept:
+        listener = kept.enter_context(socket.create_server((address, 0), backlog=0))
+        for _ in range(4):
+            filler = kept.enter_context(socket.socket())
+            filler.setblocking(False)
+            filler.connect_ex(listener.getsockname())
+        time.sleep(0.05)
+        yield listener.getsockname()[1]

@@ -1,0 +1,334 @@
+# SPDX-License-Identifier: ISC
+"""Whatever is damaged in the queue: it is reported, put aside, and costs no other message."""
+
+import collections
+import os
+import pathlib
+import shutil
+import struct
+
+import pytest
+
+from lab import received, spool
+from lab.check import check, repair
+from lab.config import Config
+from lab.net import wait_until
+from lab.sink import Rule
+from lab.spool import Spool, flip, identity
+
+LATER = [f"later{number}@dest.test" for number in range(1, 7)]
+LARGE = b"Subject: large\r\n\r\n" + b"a large message\r\n" * 10000
+
+
+def _config(port):
+    # No test waits for a second attempt but by a flush.
+    config = Config(queue={"minimal_backoff_time": "1h", "maximal_backoff_time": "1h"})
+    config.settings["segment_size"] = "256k"
+    return config.route_all_to(port)
+
+
+def _fill(relay):
+    relay.start()
+    for number, recipient in enumerate(LATER[:3]):
+        relay.send(recipients=[recipient, f"good{number}@dest.test"])
+    relay.send(recipients=["good3@dest.test"])
+    relay.send(recipients=["later-large@dest.test"], content=LARGE)
+    relay.wait_event("deferred", count=4)
+    relay.wait_event("sent", count=4)
+    relay.restart()
+    for recipient in LATER[3:]:
+        relay.send(recipients=[recipient])
+    relay.wait_event("deferred", count=7)
+    # The checkpoint names all segments, a while after the last was made.
+    named = pathlib.Path(relay.spool, "log", "checkpoint")
+    segments = sorted(path.name for path in pathlib.Path(relay.spool, "log").glob("*.seg"))
+    wait_until(lambda: named.exists() and all(name in named.read_text("ascii") for name in segments[:3]), 20,
+               "a checkpoint")
+    assert relay.stop() == 0
+
+
+@pytest.fixture(name="filled", scope="module")
+def _filled(module_lab):
+    """The folder of a queue of seven messages, all deferred, and of one that is done."""
+    sink = module_lab.sink(Rule("rcpt", "451 4.3.0 later", pattern="later"))
+    relay = module_lab.relay(_config(sink.port), start=False)
+    _fill(relay)
+    checked = check(relay)
+    assert checked.whole and checked.summary["messages"]["deferred"] == 7, checked.findings
+    return relay.spool
+
+
+class Case:
+    """One copy of that queue, with a relay that does not run, and a sink that takes all."""
+
+    def __init__(self, lab, filled):
+        self.sink = lab.sink()
+        self.relay = lab.relay(_config(self.sink.port), start=False)
+        self.folder = pathlib.Path(self.relay.spool)
+        shutil.copytree(filled, self.folder)
+        self.spool = Spool(self.folder)
+        self.large = next((self.folder / "large").iterdir())
+        self.all = {identity(record.id) for segment in self.spool.segments for record in segment.records
+                    if record.type == spool.REPLACEMENT}
+        assert len(self.all) == 7
+
+    def read_all(self):
+        """Have a start read all segments: without a checkpoint it passes over none."""
+        (self.folder / "log" / "checkpoint").unlink()
+
+    def deliver_all_but(self, hit, whole=True):
+        """Start the relay, and see each message arrive once, those hit at most once.
+
+        The queue is whole then; unless what is damaged had not to be read.
+        """
+        self.relay.start()
+        self.relay.wait_event("recover")
+        assert self.relay.command("queue", "flush", "--all").returncode == 0
+        wait_until(lambda: not self.relay.command("queue", "list", "--json").stdout, 20, "an empty queue")
+        assert self.relay.stop() == 0
+        counts = collections.Counter(received.identity(one.content) for one in self.sink.messages)
+        assert all(count == 1 for count in counts.values()), counts
+        assert self.all - hit <= set(counts) <= self.all | hit
+        for one in self.sink.messages:
+            if one.recipients == ["later-large@dest.test"]:
+                assert received.without(one.content) == LARGE
+        again = check(self.relay)
+        assert again.whole or not whole, again.findings
+
+    def logged(self, segment=None, **keys):
+        """See that the relay has logged the damage."""
+        if segment:
+            keys["segment"] = segment.name
+        assert self.relay.events("damage", **keys), self.relay.log_text()
+
+    def kept(self, name):
+        """Say whether something of that name was put aside."""
+        return name in self.spool.quarantine()
+
+
+@pytest.fixture(name="case")
+def _case(lab, filled):
+    return Case(lab, filled)
+
+
+@pytest.fixture(name="other")
+def _other(lab, filled):
+    """Another one, for what is repaired."""
+    return Case(lab, filled)
+
+
+def _repaired(case, fault, hit=(), at_least=None, **keys):
+    """Repair it, see that nothing is left to complain of, and that no message not hit is gone."""
+    done = repair(case.relay)
+    assert done.has(fault, left=False, **keys), done.findings
+    assert done.whole and done.summary["repaired"] > 0, done.findings
+    assert done.messages >= (len(case.all) - len(hit) if at_least is None else at_least)
+    again = check(case.relay)
+    assert again.whole and again.messages == done.messages
+    for segment in Spool(case.folder).segments:
+        assert not {spool.FILLER} & {record.type for record in segment.records}, "damage is left in the log"
+
+
+def _synced(segment, record):
+    return segment.sealed or record.end < segment.synced
+
+
+@pytest.mark.parametrize("kind", range(spool.CONTENT, spool.FINISH + 1), ids=lambda kind: spool.NAMES[kind])
+def test_a_flipped_bit_in_a_record_costs_at_most_its_message(case, other, kind):
+    for one in (case, other):
+        one.read_all()
+        segment, record = one.spool.find(kind, _synced)
+        flip(segment.path, record.end - 1 if not record.payload else record.offset + spool.RECORD_HEAD)
+        found = check(one.relay)
+        assert found.has("damaged", file=segment.name, offset=record.offset, id=_owner(record)), found.findings
+    hit = {identity(record.id)}
+    _repaired(other, "damaged", hit, offset=record.offset)
+    assert other.kept(f"{segment.name}.{record.offset:08x}")
+    case.deliver_all_but(hit)
+    case.logged(segment, offset=record.offset)
+    assert case.kept(f"{segment.name}.{record.offset:08x}")
+
+
+def _owner(record):
+    """Whose it is can be told while the head is right."""
+    return identity(record.id) if record.payload else None
+
+
+def test_damaged_content_in_a_segment_that_a_start_passes_over_is_never_delivered(case, other):
+    for one in (case, other):
+        segment, record = one.spool.find(spool.CONTENT, lambda segment, record: identity(record.id) in one.all)
+        assert f"{segment.name} skip" in (one.folder / "log" / "checkpoint").read_text("ascii")
+        flip(segment.path, record.offset + 100)
+        found = check(one.relay)
+        assert found.faults == ["damaged", "message"] and found.messages == 6
+    hit = {identity(record.id)}
+    _repaired(other, "message", hit, id=identity(record.id))
+    case.deliver_all_but(hit, whole=False)
+    assert case.relay.events("quarantined", id=identity(record.id))
+    assert case.kept(f"{identity(record.id)}.content")
+
+
+def test_a_torn_tail_is_cut_and_costs_nothing(case, other):
+    for one in (case, other):
+        one.read_all()
+        segment = next(one for one in reversed(one.spool.segments) if not one.sealed and one.records)
+        with open(segment.path, "r+b") as stream:
+            stream.seek(segment.end)
+            stream.write(b"sR\x01\0" + bytes(range(1, 100)))
+        found = check(one.relay)
+        assert found.faults == ["torn"] and found.has("torn", file=segment.name, offset=segment.end)
+    _repaired(other, "torn", file=segment.name)
+    case.deliver_all_but(set())
+    assert case.relay.events("torn", segment=segment.name, offset=segment.end)
+    assert not case.relay.events("damage") and not case.spool.quarantine()
+
+
+@pytest.mark.parametrize("kind", [spool.SYNCED, spool.END], ids=lambda kind: spool.NAMES[kind])
+def test_a_flipped_bit_in_a_mark_costs_no_message(case, other, kind):
+    for one in (case, other):
+        one.read_all()
+        segment, record = one.spool.find(kind)
+        flip(segment.path, record.offset + 9)
+        assert not check(one.relay).whole
+    _repaired(other, "short" if kind == spool.END else "damaged", file=segment.name)
+    case.deliver_all_but(set())
+    case.logged(segment)
+
+
+def test_a_segment_cut_short_costs_what_is_gone(case, other):
+    for one in (case, other):
+        one.read_all()
+        segment, record = one.spool.find(spool.CONTENT, lambda segment, record: identity(record.id) in one.all)
+        hit = segment.owners(record.end) | {identity(record.id)}
+        os.truncate(segment.path, record.end - 100)
+        found = check(one.relay)
+        assert found.has("short", file=segment.name, offset=record.end - 100), found.findings
+        assert found.has("message", id=identity(record.id))
+    _repaired(other, "short", hit, file=segment.name)
+    case.deliver_all_but(hit)
+    case.logged(segment, offset=record.end - 100, reason="the segment was cut short")
+    assert case.relay.events("quarantined", id=identity(record.id))
+    assert case.kept(f"{identity(record.id)}.envelope")
+
+
+def test_a_missing_segment_is_missed(case, other):
+    for one in (case, other):
+        segment, _ = one.spool.find(spool.CONTENT, lambda segment, record: identity(record.id) in one.all)
+        hit = segment.owners()
+        os.unlink(segment.path)
+        found = check(one.relay)
+        assert found.has("missing", file=segment.name) and found.has("message"), found.findings
+    _repaired(other, "missing", hit, file=segment.name)
+    case.deliver_all_but(hit)
+    case.logged(segment, reason="the segment is missing")
+
+
+def test_foreign_files_are_put_aside(case, other):
+    for one in (case, other):
+        for name in ("log/notes.txt", "large/notes.txt", f"large/{one.large.name.lower()}"):
+            (one.folder / name).write_text(name, encoding="ascii")
+        found = check(one.relay)
+        assert found.faults == ["foreign"] * 3
+        assert found.has("foreign", folder="log", file="notes.txt")
+        assert found.has("foreign", folder="large", file="notes.txt")
+    _repaired(other, "foreign")
+    case.deliver_all_but(set())
+    case.logged(file="notes.txt", reason="not a file of this queue")
+    for one in (case, other):
+        kept = [(one.folder / "quarantine" / name).read_text("ascii") for name in one.spool.quarantine()]
+        assert sorted(kept) == sorted(["log/notes.txt", "large/notes.txt", f"large/{one.large.name.lower()}"])
+
+
+def test_a_large_message_without_its_file_is_put_aside(case, other):
+    for one in (case, other):
+        one.large.unlink()
+        found = check(one.relay)
+        assert found.faults == ["message"] and found.messages == 6
+        assert found.has("message", id=one.large.name, reason="the file of its content is missing")
+    _repaired(other, "message", {case.large.name})
+    case.deliver_all_but({case.large.name})
+    assert case.relay.events("quarantined", id=case.large.name)
+    assert case.kept(f"{case.large.name}.envelope") and other.kept(f"{case.large.name}.envelope")
+
+
+def test_a_large_file_of_the_wrong_size_is_put_aside(case):
+    os.truncate(case.large, len(LARGE) // 2)
+    found = check(case.relay)
+    assert found.faults == ["message"]
+    assert found.has("message", id=case.large.name, reason="the file of its content is of the wrong size")
+    case.deliver_all_but({case.large.name})
+    assert case.kept(case.large.name)
+
+
+def test_a_large_file_without_a_message_is_kept_by_a_repair(case):
+    orphan = case.large.with_name("0" * 12 + "1")
+    orphan.write_text("whose?", encoding="ascii")
+    found = check(case.relay)
+    assert found.faults == ["orphan"] and found.has("orphan", file=orphan.name)
+    _repaired(case, "orphan")
+    assert case.kept(orphan.name) and not orphan.exists()
+
+
+def test_a_damaged_checkpoint_is_done_without(case, other):
+    for one in (case, other):
+        flip(one.folder / "log" / "checkpoint", 30)
+        assert check(one.relay).faults == ["checkpoint"]
+    _repaired(other, "checkpoint")
+    case.deliver_all_but(set())
+    case.logged(file="checkpoint")
+    assert case.kept("checkpoint") and other.kept("checkpoint")
+
+
+def test_one_damaged_head_is_no_loss(case):
+    segment, _ = case.spool.find(spool.CONTENT)
+    flip(segment.path, 20)
+    found = check(case.relay)
+    assert found.faults == ["head"] and found.has("head", file=segment.name) and found.messages == 7
+    _repaired(case, "head")
+    case.deliver_all_but(set())
+
+
+def test_a_segment_with_both_heads_damaged_is_put_aside(case, other):
+    for one in (case, other):
+        segment, _ = one.spool.find(spool.CONTENT, lambda segment, record: identity(record.id) in one.all)
+        hit = segment.owners()
+        for head in spool.HEADS:
+            flip(segment.path, head + 20)
+        found = check(one.relay)
+        assert found.has("head", file=segment.name) and not found.has("missing"), found.findings
+    _repaired(other, "head", hit, file=segment.name)
+    case.deliver_all_but(hit)
+    case.logged(segment, reason=lambda text: text.startswith("its head is damaged"))
+    assert not case.relay.events("damage", segment=segment.name, reason="the segment is missing")
+    assert case.kept(segment.name) and other.kept(segment.name)
+
+
+def test_a_queue_in_use_is_not_checked(case):
+    case.relay.start()
+    for words in (("queue", "check"), ("queue", "check", "--repair")):
+        done = case.relay.command(*words)
+        assert done.returncode == 1 and "a relay has this queue" in done.stderr and not done.stdout
+
+
+def test_what_the_check_says_can_be_read(case):
+    segment, record = case.spool.find(spool.CONTENT, lambda segment, record: identity(record.id) in case.all)
+    flip(segment.path, record.offset + spool.RECORD_HEAD)
+    done = case.relay.command("queue", "check")
+    lines = done.stdout.splitlines()
+    assert done.returncode == 1
+    assert lines[0] == (
+        f"log/{segment.name}:{record.offset}: damaged, {record.size} bytes, message {identity(record.id)}"
+    )
+    assert lines[1].startswith("log/") and f"message {identity(record.id)}" in lines[1]
+    assert lines[-3].startswith("6 messages: 0 incoming, 0 active, 6 deferred, 0 hold; 6 recipients left")
+    assert lines[-1] == "2 faults"
+    done = case.relay.command("queue", "check", "--repair")
+    assert done.returncode == 0 and done.stdout.splitlines()[-2:] == ["2 faults put aside in quarantine/",
+                                                                      "0 faults left"]
+    assert "damage" in done.stderr and segment.name in done.stderr
+
+
+def test_the_reader_agrees_with_the_vectors_of_rfc_3720():
+    assert spool.crc32c(b"123456789") == 0xE3069283
+    assert spool.crc32c(b"\0" * 32) == 0x8A9136AA
+    assert struct.pack("<I", spool.crc32c(b"6789", spool.crc32c(b"12345"))) == bytes.fromhex("839206e3")

@@ -1,0 +1,170 @@
+# SPDX-License-Identifier: ISC
+"""The destination database as the operator sees it, and what outlives the process."""
+
+import json
+import pathlib
+import time
+
+from lab.behaviour import Rule
+from lab.config import Config
+from lab.net import free_port
+
+SOON = {"minimal_backoff_time": "300ms", "maximal_backoff_time": "400ms"}
+
+
+def _relay(lab, port, **settings):
+    config = Config(queue=settings.pop("queue", SOON), transports={"smtp": settings})
+    return lab.relay(config.route_all_to(port))
+
+
+def _sites(relay):
+    out = relay.command("dest", "list", "--json").stdout
+    return {row["site"]: row for row in map(json.loads, out.splitlines()) if "site" in row}
+
+
+def _wait(condition, seconds=20.0):
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def test_a_site_is_listed_with_its_hosts(lab):
+    sink = lab.sink()
+    relay = _relay(lab, sink.port)
+    relay.send()
+    sink.wait_messages(1)
+    name = f"[127.0.0.1]:{sink.port}"
+    site = _sites(relay)[name]
+    assert site["state"] == "alive" and site["window"] >= 5
+    assert site["hosts"][0]["address"] == "127.0.0.1"
+    assert site["hosts"][0]["state"] in ("active", "idle", "closed")
+    line = relay.command("dest").stdout.splitlines()
+    assert line[0].startswith(name + " transport=smtp alive window=")
+    assert line[1].startswith(f"  127.0.0.1[127.0.0.1]:{sink.port} ")
+    shown = relay.command("dest", "show", name).stdout
+    assert "window:" in shown and "connections:" in shown
+    assert "host:" in relay.command("dest", "show", "127.0.0.1").stdout
+
+
+def test_what_is_not_known_is_not_found(lab):
+    relay = _relay(lab, free_port())
+    for verb in ("show", "list", "suspend", "resume", "reset"):
+        assert relay.command("dest", verb, "nobody.test").returncode == 1
+    for verb in ("suspend", "resume", "reset", "turn"):
+        assert relay.command("dest", verb).returncode == 2
+    assert relay.command("dest", "--help").returncode == 0
+    relay.stop()
+    assert relay.command("dest").returncode == 75
+
+
+def test_nothing_is_delivered_to_a_suspended_site_until_it_is_resumed(lab):
+    sink = lab.sink()
+    relay = _relay(lab, sink.port)
+    name = f"[127.0.0.1]:{sink.port}"
+    relay.send()
+    sink.wait_messages(1)
+    assert relay.command("dest", "suspend", name).returncode == 0
+    _wait(lambda: sink.connections == 0)
+    relay.send()
+    relay.wait_event("deferred", dsn="4.3.2")
+    assert "suspended" in relay.command("queue", "list").stdout
+    assert _sites(relay)[name]["state"] == "suspended"
+    relay.restart()
+    assert f"suspended: {name}" in relay.command("dest").stdout
+    relay.wait_event("deferred", count=3, dsn="4.3.2")
+    relay.kill()
+    relay.start()
+    relay.wait_event("deferred", count=5, dsn="4.3.2")
+    assert len(sink.messages) == 1
+    assert relay.command("dest", "resume", name).returncode == 0
+    sink.wait_messages(2)
+    assert "suspended" not in relay.command("dest").stdout
+
+
+def test_a_suspended_host_is_passed_over(lab):
+    port = free_port()
+    sinks = [lab.sink(address=address, port=port) for address in ("127.0.0.2", "127.0.0.3")]
+    config = Config(queue=SOON)
+    config.routes["*"] = {"relay": [f"[127.0.0.2]:{port}", f"[127.0.0.3]:{port}"]}
+    relay = lab.relay(config)
+    relay.send()
+    sinks[0].wait_messages(1)
+    assert relay.command("dest", "suspend", f"127.0.0.2:{port}").returncode == 0
+    relay.send()
+    sinks[1].wait_messages(1)
+    assert relay.command("dest", "suspend", "127.0.0.3").returncode == 0
+    relay.send()
+    relay.wait_event("deferred", dsn="4.3.2")
+    assert relay.command("dest", "resume", "127.0.0.2").returncode == 0
+    sinks[0].wait_messages(2)
+
+
+def test_a_dead_host_is_remembered_through_a_restart_and_a_reset_forgets_it(lab):
+    port = free_port()
+    relay = _relay(lab, port, queue={"minimal_backoff_time": "1h", "maximal_backoff_time": "1h"})
+    relay.send()
+    relay.wait_event("deferred")
+    relay.restart()
+    text = relay.command("dest").stdout
+    assert "out for" in text and "failures=" in text and "refused" in text
+    sink = lab.sink(port=port)
+    relay.send()
+    relay.wait_event("deferred", count=2)  # without an attempt
+    name = f"[127.0.0.1]:{port}"
+    assert relay.command("dest", "reset", name).returncode == 0
+    assert relay.command("dest", "reset", "127.0.0.1").returncode in (0, 1)
+    relay.send()
+    sink.wait_messages(1)
+    host = _sites(relay)[name]["hosts"][0]
+    assert host["failures"] == 0 and host["last_failure"] is None
+
+
+def test_a_damaged_file_is_put_aside_and_hosts_are_tried_anew(lab):
+    port = free_port()
+    relay = _relay(lab, port, queue={"minimal_backoff_time": "1h", "maximal_backoff_time": "1h"})
+    relay.send()
+    relay.wait_event("deferred")
+    relay.stop()
+    file = pathlib.Path(relay.spool) / "destdb"
+    good = file.read_bytes()
+    file.write_bytes(good.replace(b"failures=", b"failures-"))
+    sink = lab.sink(port=port)
+    relay.start()
+    relay.wait_event("destdb")
+    assert file.with_suffix(".bad").exists()
+    relay.send()
+    sink.wait_messages(1)
+
+
+def test_broken_tls_is_not_tried_again_soon(lab):
+    context = lab.certificates.server_context("sink.test")
+    sink = lab.sink(Rule("starttls", "454 4.7.0 not now"), tls=context)
+    relay = _relay(lab, sink.port, connection_idle_timeout="100ms")
+    relay.send()
+    sink.wait_messages(1)
+    relay.restart()
+    relay.send()
+    sink.wait_messages(2)
+    tried = [session for session in sink.sessions if "STARTTLS" in session.verbs()]
+    assert len(tried) == 1
+    assert "broken" in relay.command("dest", "show").stdout
+
+
+def test_the_depth_that_a_host_has_earned_outlives_a_restart_until_it_is_reset(lab):
+    sink = lab.sink()
+    relay = _relay(lab, sink.port)
+    with relay.client() as client:
+        client.greet()
+        for number in range(10):
+            client.send_mail(f"from{number}@sender.test", ["to@dest.test"])
+    sink.wait_messages(10)
+    relay.wait_event("done", count=10)
+    name = f"[127.0.0.1]:{sink.port}"
+    earned = _sites(relay)[name]["hosts"][0]["depth"]
+    assert earned > 1
+    relay.restart()
+    rows = map(json.loads, relay.command("dest", "list", "127.0.0.1", "--json").stdout.splitlines())
+    assert [row["depth"] for row in rows if "host" in row] == [earned]
+    assert relay.command("dest", "reset", "127.0.0.1").returncode == 0
+    assert "pipeline:    1 deep" in relay.command("dest", "show", "127.0.0.1").stdout

@@ -1,0 +1,110 @@
+# SPDX-License-Identifier: ISC
+"""A disk that is really full: a small file system in memory, filled by others."""
+
+import os
+import subprocess
+
+import pytest
+
+from lab.config import Config
+from lab.net import wait_until
+from lab.sink import Rule
+
+TEXT = b"Subject: a test\r\n\r\n" + b"some words to fill the disk with\r\n" * 300
+
+
+@pytest.fixture
+def small_disk(lab):
+    """Mount eight megabytes of memory as a file system, or skip the test."""
+    folder = str(lab.folder("disk"))
+    done = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=8m", "sluice-test", folder],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode != 0:
+        pytest.skip(f"no file system can be mounted here: {done.stderr.strip()}")
+    lab.callback(subprocess.run, ["umount", "--lazy", folder], check=True)
+    return folder
+
+
+def _fill(folder):
+    """Leave no room at all."""
+    path = os.path.join(folder, "filler")
+    with open(path, "wb", buffering=0) as stream:
+        size = 1 << 20
+        while size >= 1:
+            try:
+                while stream.write(b"x" * size) == size:
+                    pass
+            except OSError:
+                pass
+            size //= 2
+    return path
+
+
+def _stat(relay, name):
+    for line in relay.command("stats").stdout.splitlines():
+        if line.rpartition(" ")[0] == name:
+            return int(line.rpartition(" ")[2])
+    return 0
+
+
+def _try(client, recipient):
+    """Send one message; return the reply that ended it."""
+    for line in ("MAIL FROM:<from@sender.test>", f"RCPT TO:<{recipient}>", "DATA"):
+        client.send(line)
+        reply = client.read_reply()
+        if reply.code >= 400:
+            return reply
+    client.send(TEXT + b".\r\n")
+    return client.read_reply()
+
+
+def _send_until_refused(relay, limit=2000):
+    """Send messages one after the other; return how many were taken, and the refusal."""
+    with relay.client() as client:
+        client.greet()
+        for number in range(limit):
+            reply = _try(client, f"to{number}@dest.test")
+            if reply.code != 250:
+                return number, reply
+    raise AssertionError("the disk was never full")
+
+
+def _send_one(relay):
+    with relay.client() as client:
+        client.greet()
+        return _try(client, "to@dest.test").code == 250
+
+
+def test_a_full_disk_refuses_new_mail_and_delivers_what_there_is(lab, small_disk):
+    sink = lab.sink(Rule("rcpt", "451 4.2.1 not yet"))
+    config = Config(
+        settings={"segment_size": "256k", "queue_minfree": "0", "spool": f"{small_disk}/spool"},
+        queue={"minimal_backoff_time": "1h", "maximal_backoff_time": "1h"},
+    ).route_all_to(sink.port)
+    relay = lab.relay(config)
+    relay.send(content=TEXT)
+    relay.wait_event("deferred")
+    filler = _fill(small_disk)
+    taken, reply = _send_until_refused(relay)
+    assert reply.code == 452 and "4.3.1" in reply.text
+    assert taken > 0
+    wait_until(lambda: _stat(relay, "queue_disk_full") or _stat(relay, "queue_disk_failing"), 10,
+               "the operator to be told")
+    # What was taken is delivered, and recorded, without any room beside the reserve.
+    relay.wait_event("deferred", count=taken + 1)
+    sink.behaviour.rules.clear()
+    relay.command("queue", "flush", "--all")
+    sink.wait_messages(taken + 1, 60)
+    relay.wait_event("done", count=taken + 1)
+    os.unlink(filler)
+    wait_until(lambda: _send_one(relay), 20, "new mail to be taken again")
+    sink.wait_messages(taken + 2)
+    relay.wait_event("done", count=taken + 2)
+    relay.restart()
+    relay.wait_event("recover", count=2)
+    assert relay.command("queue", "list", "--json").stdout == ""
+    assert len(sink.messages) == taken + 2

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: ISC
+"""sluice explain: what holds a message back, asked of the running relay."""
+
+import json
+import re
+import time
+
+from lab.config import Config
+from lab.net import free_port, wait_until
+from lab.sink import Rule
+
+DONE, REFUSED, USAGE = 0, 1, 2
+PATIENT = {"minimal_backoff_time": "1h", "maximal_backoff_time": "2h", "backoff_jitter": "0"}
+SLOW = Rule("end", delay=100)
+
+
+def send(relay, *recipients):
+    """Send one message, and return its id."""
+    reply = relay.send(recipients=recipients or ("to@dest.test",))
+    return re.search(r"\b[0-9A-Z]{13}\b", reply.text).group()
+
+
+def wait_for(relay, what, *constraints):
+    """Wait until these, and no others, are what binds."""
+    def found():
+        done = relay.command("explain", "--json", what)
+        rows = [json.loads(line) for line in done.stdout.splitlines()]
+        return rows if sorted(row["constraint"] for row in rows) == sorted(constraints) else None
+    return wait_until(found, 30, f"{what} to be explained by {constraints}")
+
+
+def test_a_deferred_message_says_until_when_and_what_the_host_said(lab):
+    sink = lab.sink(Rule("rcpt", "451 4.7.1 greylisted for now"))
+    relay = lab.relay(Config(queue=PATIENT).route_all_to(sink.port))
+    one = send(relay)
+    row = wait_for(relay, one, "deferred")[0]
+    assert row["id"] == one and row["recipients"] == 1
+    assert 3500 < row["until"] - time.time() < 3700
+    assert "greylisted for now" in row["last"] and "451" in row["says"]
+    plain = relay.command("explain", one)
+    assert plain.returncode == DONE
+    assert plain.stdout.startswith(f"{one}: 1 recipient: deferred; last said: ")
+    assert plain.stdout.count("\n") == 1 and "sluice queue flush" in plain.stdout
+
+
+def test_each_reply_of_a_deferred_message_has_a_line(lab):
+    sink = lab.sink(
+        Rule("rcpt", "451 4.7.1 greylisted", pattern="one.test"),
+        Rule("rcpt", "452 4.2.2 full", pattern="two.test"),
+    )
+    relay = lab.relay(Config(queue=PATIENT).route_all_to(sink.port))
+    one = send(relay, "a@one.test", "b@two.test", "c@one.test", "d@fine.test")
+    rows = wait_for(relay, one, "deferred", "deferred")
+    assert sorted((row["recipients"], row["last"]) for row in rows) == [
+        (1, "4.2.2 full"), (2, "4.7.1 greylisted")
+    ]
+
+
+def test_a_held_message_waits_for_the_operator(lab):
+    relay = lab.relay(Config(queue=PATIENT).route_all_to(free_port()))
+    one = send(relay)
+    wait_for(relay, one, "deferred")
+    relay.command("queue", "hold", one)
+    row = wait_for(relay, one, "hold")[0]
+    assert row["until"] is None and "release" in row["relief"]
+
+
+def test_a_lost_reply_leaves_the_message_in_doubt(lab):
+    sink = lab.sink(Rule("end", "", close=True))
+    relay = lab.relay(Config(queue=PATIENT).route_all_to(sink.port))
+    one = send(relay)
+    assert wait_for(relay, one, "in_doubt")[0]["until"] > time.time() + 3000
+
+
+def test_a_message_is_being_sent_and_others_wait_for_the_window(lab):
+    sink = lab.sink(SLOW, extensions=())
+    config = Config(queue=PATIENT | {"message_active_limit": 4}).route_all_to(sink.port)
+    config.transports["smtp"] = {
+        "initial_destination_concurrency": 1, "destination_concurrency_limit": 1,
+        "pipeline_depth": 1,
+    }
+    relay = lab.relay(config)
+    ids = [send(relay) for _ in range(6)]
+    first = wait_for(relay, ids[0], "sending")[0]
+    assert first["site"] == f"[127.0.0.1]:{sink.port}" and first["transport"] == "smtp"
+    row = wait_for(relay, ids[3], "window")[0]
+    assert (row["window"], row["limit"], row["busy"], row["ahead"]) == (1, 1, 1, 2)
+    assert row["next"] == ids[1] and row["next_slots"] == 1
+    assert "destination_concurrency_limit" in row["relief"]
+    credit = wait_for(relay, ids[5], "credit")[0]
+    assert "message_active_limit" in credit["relief"]
+    site = wait_for(relay, first["site"], "window")[0]
+    assert site["waiting"] == 3 and site["next"] == ids[1]
+    plain = relay.command("explain", ids[3]).stdout
+    assert "its window of 1 connections is full; 2 deliveries come first there" in plain
+
+
+def test_two_sites_of_one_message_are_explained_each_by_itself(lab):
+    slow, mute = lab.sink(SLOW), lab.sink(Rule("connect", delay=100))
+    config = Config(queue=PATIENT).route_all_to(slow.port)
+    config.routes["mute.test"] = {"relay": [f"[127.0.0.1]:{mute.port}"]}
+    relay = lab.relay(config)
+    one = send(relay, "a@slow.test", "b@mute.test", "c@mute.test")
+    rows = wait_for(relay, one, "sending", "connecting")
+    connecting = next(row for row in rows if row["constraint"] == "connecting")
+    assert connecting["recipients"] == 2 and connecting["connecting"] == 1
+    assert connecting["site"] == f"[127.0.0.1]:{mute.port}"
+
+
+def test_a_dead_site_says_when_it_is_tried_again(lab):
+    port = free_port()
+    config = Config(queue=PATIENT).route_all_to(port)
+    config.transports["smtp"] = {"initial_destination_concurrency": 1}
+    relay = lab.relay(config)
+    wait_for(relay, send(relay), "deferred")
+    row = wait_for(relay, f"[127.0.0.1]:{port}", "dead")[0]
+    assert 3500 < row["until"] - time.time() < 3700
+    assert "refused" in row["last"] and row["window"] == 0
+
+
+def test_what_is_not_there_is_refused(lab):
+    relay = lab.relay(Config().route_all_to(lab.sink().port))
+    for what in "0123456789ABC", "nowhere.test":
+        done = relay.command("explain", what)
+        assert done.returncode == REFUSED and what in done.stderr and not done.stdout
+    for words in [], ["a", "b"], ["--no"]:
+        assert relay.command("explain", *words).returncode == USAGE

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: ISC
+"""Messages that were sent as a whole, and whose final reply never came."""
+
+import json
+
+from lab.behaviour import Rule
+from lab.config import Config
+from lab.report import Report
+
+SOON = {"minimal_backoff_time": "200ms", "maximal_backoff_time": "300ms"}
+
+
+def _relay(lab, sink, **queue):
+    config = Config(queue=SOON | queue).route_all_to(sink.port)
+    config.routes["sender.test"] = {"relay": [f"[127.0.0.1]:{lab.sender.port}"]}
+    return lab.relay(config)
+
+
+def test_a_message_in_doubt_is_returned_after_so_many_retries(lab):
+    lab.sender = lab.sink()
+    sink = lab.sink(Rule("end", close=True))
+    relay = _relay(lab, sink, in_doubt_retries=2)
+    relay.send()
+    relay.wait_event("bounced", timeout=30, dsn="5.4.2", tries="3")
+    assert len(sink.transactions) == 3
+    assert len(relay.events("in_doubt")) == 3
+    report = Report(lab.sender.wait_messages(1, timeout=20)[0].content)
+    assert "may have arrived" in report.notice
+    assert report.recipient("to@dest.test")["status"] == "5.4.2"
+    assert "in_doubt_total 3" in relay.command("stats").stdout
+
+
+def test_a_message_in_doubt_may_count_as_delivered(lab):
+    lab.sender = lab.sink()
+    sink = lab.sink(Rule("end", close=True))
+    relay = _relay(lab, sink, in_doubt_retries=1, in_doubt_action="delivered")
+    relay.send()
+    relay.wait_event("done", timeout=30)
+    assert len(sink.transactions) == 2
+    assert not relay.events("bounced")
+    assert "taken as delivered" in str(relay.events("sent")[0])
+
+
+def test_retries_in_doubt_are_counted_through_crashes(lab):
+    lab.sender = lab.sink()
+    sink = lab.sink(Rule("end", close=True))
+    relay = _relay(lab, sink, in_doubt_retries=2, minimal_backoff_time="1h",
+                   maximal_backoff_time="1h")
+    relay.send()
+    for times in (1, 2):
+        relay.wait_event("in_doubt", count=times, timeout=20)
+        line = relay.command("queue", "list").stdout
+        assert "may have arrived" in line
+        relay.kill()
+        relay.start()
+        shown = json.loads(relay.command("queue", "list", "--json").stdout)
+        assert shown["rcpts"][0]["in_doubt"] == times
+        text = relay.command("queue", "show", shown["id"], "--envelope").stdout
+        assert f"{times} in doubt" in text
+        relay.command("queue", "flush", "--all")
+    relay.wait_event("bounced", timeout=20)
+    assert len(sink.transactions) == 3

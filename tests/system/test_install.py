@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: ISC
+"""What make install leaves, and what sluice check and top say."""
+
+import os
+import re
+import shutil
+import subprocess
+
+import pytest
+
+from lab.config import Config
+from lab.net import wait_until
+from lab.relay import REPOSITORY, binary
+
+EXPOSURE_MOST = 2.0  # of systemd-analyze security, 0 to 10
+
+pytestmark = pytest.mark.plain_only
+
+
+def install(folder, *words):
+    """Run make install into a folder, and return what it said."""
+    done = subprocess.run(["make", "-s", "install", f"DESTDIR={folder}", "PREFIX=/usr", *words],
+                          cwd=REPOSITORY, capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_an_installation_is_complete_and_runs(lab):
+    top = lab.folder("installed")
+    install(top)
+    for name in ("usr/sbin/sluice", "usr/share/man/man8/sluice.8", "usr/share/man/man5/sluice.conf.5",
+                 "usr/share/bash-completion/completions/sluice", "usr/lib/sysusers.d/sluice.conf",
+                 "lib/systemd/system/sluice.socket", "etc/logrotate.d/sluice", "etc/sluice/sluice.conf"):
+        assert (top / name).is_file(), name
+    unit = (top / "lib/systemd/system/sluice.service").read_text()
+    assert "ExecStart=/usr/sbin/sluice serve" in unit and "/usr/local" not in unit
+    assert os.readlink(top / "usr/sbin/sendmail") == os.readlink(top / "usr/bin/mailq") == "/usr/sbin/sluice"
+    config = str(top / "etc/sluice/sluice.conf")
+    done = subprocess.run([top / "usr/sbin/sluice", "check", "-c", config], capture_output=True, text=True,
+                          timeout=30, check=False)
+    assert done.returncode == 0 and done.stdout == "configuration ok\n"
+
+
+def test_an_installation_keeps_what_is_another_s(lab):
+    top = lab.folder("installed")
+    for name in ("usr/sbin/sendmail", "etc/sluice/sluice.conf", "etc/logrotate.d/sluice"):
+        (top / name).parent.mkdir(parents=True, exist_ok=True)
+        (top / name).write_text("another's")
+    said = install(top)
+    assert "/usr/sbin/sendmail is another program's, and stays" in said
+    for name in ("usr/sbin/sendmail", "etc/sluice/sluice.conf", "etc/logrotate.d/sluice"):
+        assert (top / name).read_text() == "another's", name
+    install(top, "LINKS=force")
+    assert os.readlink(top / "usr/sbin/sendmail") == "/usr/sbin/sluice"
+    assert (top / "usr/sbin/sendmail.before-sluice").read_text() == "another's"
+    assert install(top, "LINKS=force") == ""
+
+
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="systemd-analyze is not installed")
+def test_the_unit_is_valid_and_well_closed(lab):
+    folder = lab.folder("units")
+    for name in ("sluice.service", "sluice.socket"):
+        text = open(os.path.join(REPOSITORY, "etc", name), encoding="utf-8").read()
+        (folder / name).write_text(text.replace("/usr/local/sbin/sluice", binary()))
+    done = subprocess.run(["systemd-analyze", "verify", "--man=no", *map(str, folder.iterdir())],
+                          capture_output=True, text=True, timeout=60, check=False)
+    said = [line for line in done.stderr.splitlines() if "sluice" in line]
+    assert not said, done.stderr
+    done = subprocess.run(["systemd-analyze", "security", "--offline=yes", "--no-pager", folder / "sluice.service"],
+                          capture_output=True, text=True, timeout=60, check=False)
+    level = re.search(r"Overall exposure level for sluice.service: ([\d.]+)", done.stdout)
+    assert level and float(level[1]) <= EXPOSURE_MOST, done.stdout + done.stderr
+
+
+def test_bash_completes_commands_and_ids(lab):
+    relay = lab.relay(Config(queue={"minimal_backoff_time": "1h"}).route_all_to(1))
+    relay.send()
+    identity = relay.wait_event("deferred")["id"]
+    script = """
+        sluice() { "$PROGRAM" "$@"; }
+        . "$COMPLETION"
+        try() { COMP_WORDS=(sluice "$@"); COMP_CWORD=$#; _sluice; echo "${COMPREPLY[*]}"; }
+        try re
+        try queue fl
+        try queue show ""
+        try stop --
+    """
+    environment = {**os.environ, "PROGRAM": binary(), "SLUICE_CONF": relay.config_path,
+                   "COMPLETION": os.path.join(REPOSITORY, "etc/completion/sluice.bash")}
+    done = subprocess.run(["bash", "-c", script], env=environment, capture_output=True, text=True,
+                          timeout=60, check=False)
+    lines = done.stdout.splitlines()
+    assert lines[0] == "reload restart" and lines[1] == "flush", done.stdout + done.stderr
+    assert identity in lines[2].split() and "--headers" in lines[2].split()
+    assert {"--drain", "--timeout"} <= set(lines[3].split())
+
+
+# --- sluice check
+
+
+def warnings_of(lab, change):
+    """Change a configuration that is good, and return what check says of it."""
+    relay = lab.relay(Config().route_all_to(9), start=False)
+    change(relay)
+    relay.write_config()
+    done = relay.command("check")
+    strict = relay.command("check", "--strict")
+    assert done.returncode == 0 and done.stdout == "configuration ok\n", done.stderr
+    assert strict.returncode == (1 if done.stderr else 0) and strict.stderr == done.stderr
+    return re.findall(r"(?m)^[^:]*(?::\d+)?: warning: (.*)$", done.stderr)
+
+
+def make_key(relay, certificates):
+    """Give the listener a key that everybody may read."""
+    certificate, private = certificates.host("relay.test")
+    key = os.path.join(relay.folder, "key.pem")
+    shutil.copy(private, key)
+    os.chmod(key, 0o644)
+    relay.config.listeners["smtp"] |= {"certificate": str(certificate), "key": key}
+
+
+@pytest.mark.parametrize("change, word", [
+    (lambda relay: None, None),
+    (lambda relay: relay.config.settings.update(networks=["0.0.0.0/0"]), "networks has 0.0.0.0/0"),
+    (lambda relay: relay.config.settings.update(networks=["10.0.0.0/8", "::/0"]), "networks has ::/0"),
+    (lambda relay: relay.config.settings.update(networks=["10.0.0.0/8", "fc00::/7", "192.0.2.0/24"]), None),
+    (lambda relay: relay.config.listeners["smtp"].update(networks=["128.0.0.0/1"]), "networks has 128.0.0.0/1"),
+    (lambda relay: relay.config.settings.update(hostname="relay"), "no dot"),
+    (lambda relay: relay.config.settings.update(queue_minfree="0"), "queue_minfree is 0"),
+    (lambda relay: relay.config.settings.update(queue_minfree="1000000m"), "less room than queue_minfree"),
+    (lambda relay: relay.config.settings.update(log="/nowhere/at/all"), "there is no folder /nowhere/at"),
+    (lambda relay: relay.config.settings.update(log="syslog:/nowhere/log"), "no syslogd at /nowhere/log"),
+    (lambda relay: relay.config.listeners["smtp"].update(address=["0.0.0.0:2525"]), "no certificate"),
+    (lambda relay: relay.config.route_all_to(relay.port), "leads to this relay itself"),
+    (lambda relay: relay.config.listeners["smtp"].update(connection_limit=1000000), "descriptors"),
+])
+def test_check_warns_of_what_is_dangerous(lab, change, word):
+    said = warnings_of(lab, change)
+    assert len(said) == (1 if word else 0) and all(word in line for line in said), said
+
+
+def test_check_warns_of_a_key_that_everybody_may_read(lab):
+    said = warnings_of(lab, lambda relay: make_key(relay, lab.certificates))
+    assert len(said) == 1 and "every user of the machine" in said[0]
+
+
+@pytest.mark.skipif(not os.path.ismount("/dev/shm"), reason="there is no file system in memory")
+def test_check_warns_of_a_queue_in_memory(lab):
+    said = warnings_of(lab, lambda relay: relay.config.settings.update(spool="/dev/shm/sluice/not/there"))
+    assert any("is in memory" in line for line in said)
+
+
+# --- sluice top
+
+
+def test_top_shows_counters_with_rates(lab):
+    sink = lab.sink()
+    relay = lab.relay(Config().route_all_to(sink.port))
+    top = subprocess.Popen([binary(), "top", "-d", "300ms", "-n", "4", "-c", relay.config_path],
+                           stdout=subprocess.PIPE, text=True)
+    with relay.client() as client:
+        client.greet()
+        wait_until(lambda: client.send_mail("a@sender.test", ["b@dest.test"]) and top.poll() is not None,
+                   60, "the end of top")
+    assert top.returncode == 0
+    looks = top.stdout.read().split("\n\n")
+    top.stdout.close()
+    rates = re.findall(r"(?m)^messages_received_total +\d+ +([\d.]+)/s$", "\n".join(looks[1:]))
+    assert len(rates) == 3 and all(float(rate) > 0 for rate in rates)
+    assert "queue_messages{queue=\"active\"}" in looks[0] and "/s" not in looks[0]
+
+
+def test_top_ends_when_the_relay_is_out_of_reach(lab):
+    assert lab.relay(start=False).command("top", "-n", "1").returncode == 75

@@ -1,0 +1,99 @@
+# SPDX-License-Identifier: ISC
+"""Hosts that take five connections and no more, each in its own way: it must cost no message anything."""
+
+import collections
+import json
+import socket
+import time
+
+import pytest
+
+from lab.behaviour import Rule
+from lab.config import Config
+from lab.net import free_port
+
+PLACES, MESSAGES = 5, 300
+
+
+def _windows_until_done(relay, count):
+    """Look at the window until so many messages are done; return what was seen, in order."""
+    seen = []
+    end = time.monotonic() + 60
+    while len(relay.events("done")) < count:
+        assert time.monotonic() < end
+        rows = map(json.loads, relay.command("dest", "list", "--json").stdout.splitlines())
+        seen += [row for row in rows if "site" in row]
+        time.sleep(0.1)
+    return seen
+
+
+@pytest.mark.parametrize("kind", ["connection_limit", "greeting_limit", "accept_limit"])
+def test_a_limit_of_connections_costs_nothing_but_the_window(lab, kind):
+    sink = lab.sink(Rule("end", delay=0.05), extensions=(), **{kind: PLACES})
+    limits = {
+        "destination_concurrency_limit": 20,
+        "host_connection_limit": 20,
+        "greeting_timeout": "1s",
+        "connect_timeout": "1s",
+        "destination_recipient_limit": 1,
+    }
+    relay = lab.relay(Config(transports={"smtp": limits}).route_all_to(sink.port))
+    with relay.client() as client:
+        client.greet()
+        for number in range(MESSAGES):
+            client.send_mail(f"from{number}@sender.test", ["to@dest.test"])
+    seen = _windows_until_done(relay, MESSAGES)
+    assert not relay.events("deferred") and not relay.events("bounced")
+    assert len(sink.messages) == MESSAGES
+    by_session = collections.Counter(one.session for one in sink.messages)
+    busiest = by_session.most_common(PLACES)
+    assert len(busiest) == PLACES and busiest[-1][1] > MESSAGES // 20, by_session
+    assert max(row["busy"] for row in seen) == PLACES
+    # It grows no further than what is in use and the initial window allow.
+    assert PLACES - 1 <= seen[-1]["window"] <= 2 * PLACES + 1, [row["window"] for row in seen]
+    assert all(row["state"] == "alive" for row in seen)
+    shown = relay.command("dest", "show").stdout
+    assert "window:" in shown and "last failure:" in shown
+
+
+def test_a_black_hole_beside_a_good_host_delays_nothing_and_is_avoided(lab):
+    port = free_port()
+    sink = lab.sink(address="127.0.0.3", port=port)
+    hole = lab.sink(address="127.0.0.2", port=port, accept_limit=0)
+    nsd = lab.nsd({"dest.test": "@ MX 10 mx\nmx A 127.0.0.2\nmx A 127.0.0.3"})
+    fill = [socket.socket() for _ in range(4)]
+    for one in fill:  # they take up the backlog
+        one.setblocking(False)
+        one.connect_ex((hole.address, port))
+    config = Config(transports={"smtp": {"port": port, "connection_idle_timeout": "50ms"}})
+    config.resolve_with(nsd)
+    config.dns |= {"allow_loopback": True}
+    relay = lab.relay(config)
+    for number in range(12):  # which is tried first is chance; both are soon
+        began = time.monotonic()
+        relay.send()
+        sink.wait_messages(number + 1)
+        assert time.monotonic() - began < 5  # the time-out is 30 seconds
+        time.sleep(0.15)
+    assert not relay.events("deferred")
+    rows = json.loads(relay.command("dest", "list", "--json").stdout.splitlines()[0])
+    state = {host["address"]: host["state"] for host in rows["hosts"]}
+    assert state["127.0.0.2"] == "slow"
+    for one in fill:
+        one.close()
+
+
+def test_each_family_has_a_source_address_of_its_own(lab):
+    sinks = [lab.sink(), lab.sink(address="::1")]
+    settings = {"source_address": "127.0.0.7, ::1"}
+    config = Config(transports={"smtp": settings})
+    for sink, name in zip(sinks, ("four.test", "six.test")):
+        config.routes[name] = {"relay": [f"[{sink.address}]:{sink.port}"]}
+    relay = lab.relay(config)
+    relay.send(recipients=["to@four.test"])
+    relay.send(recipients=["to@six.test"])
+    assert sinks[0].wait_messages(1) and sinks[1].wait_messages(1)
+    assert [sink.sessions[0].peer for sink in sinks] == ["127.0.0.7", "::1"]
+    relay.config.transports["smtp"]["source_address"] = "127.0.0.7, 127.0.0.8"
+    relay.write_config()
+    assert relay.command("check").returncode == 1

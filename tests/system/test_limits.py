@@ -1,0 +1,320 @@
+# SPDX-License-Identifier: ISC
+"""What clients may not exceed, and what becomes of the others meanwhile."""
+
+import time
+
+import pytest
+
+from lab.config import Config
+from lab.net import LOOPBACK, wait_until
+from lab.smtp import Client, Closed
+
+
+def _relay(lab, listener=None, **settings):
+    config = Config(settings=settings, listeners={"smtp": listener or {}})
+    sink = lab.sink()
+    return sink, lab.relay(config.route_all_to(sink.port))
+
+
+def _begin(client, params="", greet=True):
+    if greet:
+        client.greet()
+    client.command(f"MAIL FROM:<from@sender.test>{params}")
+    client.command("RCPT TO:<to@dest.test>")
+
+
+def test_recipients_beyond_the_limit_are_told_to_come_later(lab):
+    sink, relay = _relay(lab, {"recipient_limit": 100})
+    with relay.client() as client:
+        client.greet()
+        client.command("MAIL FROM:<from@sender.test>")
+        for number in range(100):
+            client.command(f"RCPT TO:<r{number}@dest.test>")
+        for _ in range(3):
+            assert client.command("RCPT TO:<more@dest.test>", 452).lines[0].startswith("4.5.3")
+        client.command("DATA", 354)
+        client.send(b"\r\n.\r\n")
+        client.expect(250)
+    relay.wait_event("done")
+    assert sum(len(one.recipients) for one in sink.messages) == 100
+
+
+def test_a_message_announced_as_too_large_is_refused_at_once(lab):
+    _, relay = _relay(lab, message_size_limit="100k")
+    with relay.client() as client:
+        assert f"SIZE {100 << 10}" in client.greet().lines
+        reply = client.command(f"MAIL FROM:<from@sender.test> SIZE={(100 << 10) + 1}", 552)
+        assert reply.lines[0].startswith("5.3.4")
+        client.command(f"MAIL FROM:<from@sender.test> SIZE={100 << 10}", 250)
+
+
+@pytest.mark.parametrize("over", [0, 1])
+@pytest.mark.parametrize("way", ["DATA", "BDAT"])
+def test_the_size_is_counted_to_the_byte(lab, way, over):
+    _, relay = _relay(lab, message_size_limit="300k")
+    content = (b"." * 62 + b"\r\n") * ((300 << 10) // 64) + b"."[:over]
+    content = content[:-1 - over] + b"." * over + b"\n"
+    content = content[:-2 - over] + b"." * over + b"\r\n"
+    assert len(content) == (300 << 10) + over
+    code = 552 if over else 250
+    with relay.client() as client:
+        _begin(client)
+        if way == "DATA":
+            client.command("DATA", 354)
+            client.send(content.replace(b"\r\n.", b"\r\n..").join([b".", b".\r\n"]))
+        else:
+            client.send(b"BDAT %d LAST\r\n" % len(content) + content)
+        reply = client.expect(code)
+        assert not over or reply.lines[0].startswith("5.3.4")
+        client.command("RCPT TO:<to@dest.test>", 503)
+        _begin(client, greet=False)
+
+
+def test_a_client_with_too_many_connections_is_turned_away(lab):
+    _, relay = _relay(lab, {"client_connection_limit": 3})
+    clients = [relay.client() for _ in range(3)]
+    for client in clients:
+        client.greet()
+    with relay.client() as client:
+        assert client.expect(421).lines[0].startswith("4.7.0")
+        client.wait_closed()
+    clients.pop().close()
+
+    def served():
+        with relay.client() as client:
+            return client.read_reply().code == 220
+
+    wait_until(served, what="a place to be free again")
+    for client in clients:
+        client.command("NOOP")
+        client.close()
+
+
+def test_other_addresses_are_served_while_one_has_too_many_connections(lab):
+    _, relay = _relay(lab, {"client_connection_limit": 1})
+    import socket  # pylint: disable=import-outside-toplevel
+
+    with relay.client() as first:
+        first.greet()
+        with socket.create_connection((LOOPBACK, relay.port), 5, ("127.0.0.9", 0)) as other:
+            assert other.recv(100).startswith(b"220")
+
+
+def test_a_client_that_connects_too_often_is_turned_away(lab):
+    _, relay = _relay(lab, {"client_rate_limit": "5/m"})
+    codes = []
+    for _ in range(10):
+        with relay.client() as client:
+            codes.append(client.read_reply().code)
+    assert codes[:5] == [220] * 5
+    assert codes[5:] == [421] * 5
+
+
+def test_connections_beyond_the_limit_of_a_listener_are_turned_away(lab):
+    _, relay = _relay(lab, {"connection_limit": 2, "client_connection_limit": 0})
+    clients = [relay.client() for _ in range(2)]
+    for client in clients:
+        client.greet()
+    with relay.client() as client:
+        assert client.expect(421).lines[0].startswith("4.3.2")
+    for client in clients:
+        client.close()
+
+
+@pytest.mark.parametrize("stage", ["greeting", "mail", "data", "bdat"])
+def test_a_silent_client_is_let_go(lab, stage):
+    _, relay = _relay(lab, {"timeout": "400ms"})
+    with relay.client() as client:
+        client.greet()
+        if stage in ("data", "bdat"):
+            _begin(client, greet=False)
+            client.send(b"DATA\r\n" if stage == "data" else b"BDAT 100\r\nhalf")
+            if stage == "data":
+                client.expect(354)
+                client.send(b"Subject: half\r\n")
+        began = time.monotonic()
+        assert client.expect(421).lines[0].startswith("4.4.2")
+        assert client.wait_closed() == b""
+        assert 0.2 < time.monotonic() - began < 5
+    assert not relay.events("queued")
+
+
+def test_a_command_that_comes_byte_by_byte_has_a_time_limit(lab):
+    _, relay = _relay(lab, {"timeout": "5s", "command_timeout": "500ms"})
+    with relay.client() as client:
+        client.greet()
+        began = time.monotonic()
+        with pytest.raises((AssertionError, OSError)):
+            while time.monotonic() - began < 10:
+                client.send(b"N")
+                client.socket.settimeout(0.05)
+                try:
+                    got = client.socket.recv(100)
+                    assert not got.startswith(b"421") and got
+                except TimeoutError:
+                    pass
+        assert time.monotonic() - began < 8
+
+
+def test_content_that_comes_byte_by_byte_has_a_time_limit(lab):
+    _, relay = _relay(lab, {"timeout": "5s", "message_timeout": "500ms"})
+    with relay.client() as client:
+        _begin(client)
+        client.command("DATA", 354)
+        began = time.monotonic()
+        with pytest.raises((AssertionError, OSError)):
+            while time.monotonic() - began < 10:
+                client.send(b"x\r\n")
+                client.socket.settimeout(0.05)
+                try:
+                    got = client.socket.recv(100)
+                    assert not got.startswith(b"421") and got
+                except TimeoutError:
+                    pass
+        assert time.monotonic() - began < 8
+    assert not relay.events("queued")
+
+
+def test_a_client_that_does_not_read_its_replies_is_let_go(lab):
+    _, relay = _relay(lab, {"timeout": "500ms", "error_limit": 0, "junk_command_limit": 0})
+    with relay.client() as client:
+        client.greet()
+        with pytest.raises(OSError):
+            for _ in range(2000):
+                client.socket.settimeout(5)
+                client.send(b"HELP\r\n" * 5000)
+    relay.send()
+
+
+def test_a_client_with_too_many_errors_is_turned_away(lab):
+    _, relay = _relay(lab, {"error_limit": 3})
+    with relay.client() as client:
+        client.greet()
+        codes = []
+        try:
+            for _ in range(6):
+                client.send("RUBBISH")
+                codes.append(client.read_reply().code)
+        except (Closed, OSError):
+            pass
+    assert codes in ([500, 500, 421], [500, 500, 500, 421])
+
+
+def test_a_message_that_goes_in_circles_is_refused(lab):
+    _, relay = _relay(lab)
+    field = b"Received: from a by b; Mon, 1 Jan 2024 00:00:00 +0000\r\n"
+    with relay.client() as client:
+        client.greet()
+        client.send_mail("from@sender.test", ["to@dest.test"], field * 49 + b"\r\nx\r\n")
+        reply = client.send_mail(
+            "from@sender.test", ["to@dest.test"], field * 50 + b"\r\nx\r\n", code=554
+        )
+        assert reply.lines[0].startswith("5.4.6")
+        client.send_mail("from@sender.test", ["to@dest.test"],
+                         field.upper().replace(b":", b" :", 1) + field.lower() * 49 + b"\r\nx\r\n",
+                         code=554)
+        client.send_mail("from@sender.test", ["to@dest.test"],
+                         b"Subject: x\r\n\r\n" + field * 60)
+
+
+def test_a_message_that_comes_back_to_us_is_stopped(lab):
+    """All routes lead to the relay itself: the message goes round until it has hopped enough."""
+    config = Config(settings={"hopcount_limit": 10})
+    relay = lab.relay(config, start=False)
+    relay.config.route_all_to(relay.port)
+    relay.write_config()
+    relay.start()
+    relay.send(sender="")
+    relay.wait_event("bounced", 20, dsn="5.4.6")
+    assert len(relay.events("queued")) <= 11
+
+
+def test_no_mail_is_taken_without_room_and_it_is_again_after_a_reload(lab):
+    sink, relay = _relay(lab, queue_minfree="1024g")
+    with relay.client() as client:
+        client.greet()
+        reply = client.command("MAIL FROM:<from@sender.test>", 452)
+        assert reply.lines[0].startswith("4.3.1")
+    relay.config.settings["queue_minfree"] = "1m"
+    relay.write_config()
+    assert relay.command("reload").returncode == 0
+
+    def accepted():
+        with relay.client() as client:
+            client.greet()
+            client.send("MAIL FROM:<from@sender.test>")
+            return client.read_reply().code == 250
+
+    wait_until(accepted, what="mail to be taken again")
+    relay.send()
+    sink.wait_messages(1)
+
+
+def _resident(relay):
+    with open(f"/proc/{relay.process.pid}/status", encoding="ascii") as stream:
+        for line in stream:
+            if line.startswith("VmRSS:"):
+                return int(line.split()[1]) << 10
+    raise AssertionError("no VmRSS")
+
+
+@pytest.mark.plain_only
+def test_two_thousand_idle_clients_take_little_memory_and_others_are_served(lab):
+    sink, relay = _relay(lab, {"client_connection_limit": 0})
+    relay.send()
+    sink.wait_messages(1)
+    before = _resident(relay)
+    clients = []
+    try:
+        for _ in range(2000):
+            clients.append(Client(LOOPBACK, relay.port))
+        for client in clients:
+            client.greet()
+        grown = _resident(relay) - before
+        assert grown < 2000 * (40 << 10), f"{grown >> 20} MB more"
+        began = time.monotonic()
+        relay.send()
+        assert time.monotonic() - began < 1
+        sink.wait_messages(2)
+        clients[-1].command("NOOP")
+    finally:
+        for client in clients:
+            client.close()
+    with relay.client() as client:
+        client.greet()
+
+
+@pytest.mark.plain_only
+def test_open_files_run_out_and_the_relay_goes_on(lab):
+    """With no descriptor left the relay neither spins nor dies, and serves again afterwards."""
+    import resource  # pylint: disable=import-outside-toplevel
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    sink, relay = _relay(lab, {"client_connection_limit": 0})
+    resource.prlimit(relay.process.pid, resource.RLIMIT_NOFILE, (100, hard))
+    clients = [Client(LOOPBACK, relay.port) for _ in range(150)]
+    time.sleep(0.3)
+    used = _processor_time(relay)
+    time.sleep(1)
+    assert _processor_time(relay) - used < 0.5, "the relay spins"
+    for client in clients:
+        client.close()
+
+    def served():
+        try:
+            with relay.client(timeout=1) as client:
+                client.greet()
+                return True
+        except (AssertionError, OSError, Closed):
+            return False
+
+    wait_until(served, what="the relay to serve again")
+    relay.send()
+    sink.wait_messages(1)
+
+
+def _processor_time(relay):
+    with open(f"/proc/{relay.process.pid}/stat", encoding="ascii") as stream:
+        fields = stream.read().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / 100

@@ -1,0 +1,344 @@
+# SPDX-License-Identifier: ISC
+"""The log, as those see it who read it: pflogsumm, fail2ban, logrotate, syslogd; and none of them."""
+
+import collections
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import threading
+
+import pytest
+
+from lab import peers
+from lab.behaviour import Rule
+from lab.config import Config
+from lab.net import LOOPBACK, wait_until
+from lab.relay import REPOSITORY
+
+
+class Traffic:
+    """Sends mixed traffic, and keeps a ledger of it beside the log."""
+
+    def __init__(self, relay):
+        self.relay = relay
+        self.rejected = self.accepted = self.bytes = 0
+        self.by_sender = collections.Counter()
+        self.bytes_of = {}
+        self.recipients = collections.defaultdict(list)
+
+    def send(self, client, number, recipients, body):
+        """Hand over one message, and write down which id it got."""
+        sender = f"writer{number % 7}@from{number % 3}.test"
+        content = b"Subject: %d\r\n\r\n" % number + b"x" * 60 + b"\r\n" * body
+        reply = client.send_mail(sender, recipients, content)
+        identity = re.search(r"queued as (\S+)", reply.text)[1]
+        self.accepted += 1
+        self.by_sender[sender] += 1
+        self.recipients[identity] = recipients
+
+    def refuse(self, client, line, code, reset=True):
+        """Say something that is refused."""
+        client.command(line, code)
+        self.rejected += 1
+        if reset:
+            client.command("RSET")
+
+    def size_of(self):
+        """The size of each message, as the queue has it: with its Received field."""
+        return {event["id"]: int(event["size"]) for event in self.relay.events("queued")}
+
+
+def hour_of(line, number):
+    """Move a line of the log by some minutes, so that it lies within a longer time."""
+    return re.sub(r"^(\w{3} [ \d]\d) \d\d:\d\d", lambda m: f"{m[1]} {9 + number // 60:02}:{number % 60:02}", line)
+
+
+def report_of(path):
+    """Run Debian's pflogsumm, and return its report's grand totals, and its tables by heading."""
+    done = subprocess.run(
+        [peers.program("pflogsumm"), "--syslog-name=sluice", "--verbose-msg-detail", path],
+        capture_output=True, text=True, timeout=60, check=True,
+    )
+    assert not done.stderr, done.stderr
+    totals = {name: (int(n), unit) for n, unit, name in
+              re.findall(r"^ +(\d+)([ km]) +([a-z][^\n(]*?)(?: +\(.*)?$", done.stdout.split("Per-")[0], re.M)}
+    tables = {}
+    for head, body in re.findall(r"^([A-Z][^\n]+|[a-z ]+detail)\n-+\n(.*?)(?=\n\n|\Z)", done.stdout, re.M | re.S):
+        tables[head.strip()] = body
+    return totals, tables, done.stdout
+
+
+def counted(table):
+    """Return the rows "count name" of a table."""
+    return {name: int(n) for n, name in re.findall(r"^ +(\d+)  +(\S+)$", table, re.M)}
+
+
+def mixed_traffic(lab):
+    """Return a relay with a Postfix-like log of mixed traffic, and the ledger of that."""
+    rules = (Rule("rcpt", "550 5.1.1 no such user", pattern="^gone"),
+             Rule("rcpt", "451 4.2.1 greylisted (come back)", pattern="^later", times=10))
+    sink = lab.sink(*rules)
+    config = Config(queue={"minimal_backoff_time": "1s", "maximal_backoff_time": "1s"}).route_all_to(sink.port)
+    config.settings["networks"] = [f"{LOOPBACK}/32"]
+    config.settings["message_size_limit"] = "200k"
+    config.listeners = {"smtp": {"client_connection_limit": 4}, "strict": {"networks": ["192.0.2.0/24"], "error_limit": 4}}
+    relay = lab.relay(config, log_format="postfix", start=False)
+    return relay, sink
+
+
+def ready_in(relay):
+    """Start a relay whose log the lab can't read, and wait until it takes mail."""
+    with pytest.raises(AssertionError, match="to be ready"):
+        relay.start(timeout=0.01)
+    wait_until(lambda: "ready" in relay.log_text(), 20, "the relay to be ready")
+
+
+def test_pflogsumm_adds_up_what_the_ledger_says(lab):
+    relay, sink = mixed_traffic(lab)
+    ready_in(relay)
+    traffic = Traffic(relay)
+    with relay.client() as client:
+        client.greet()
+        for number in range(60):
+            recipients = [f"reader{k}@to{(number + k) % 4}.test" for k in range(1 + number % 5)]
+            recipients += ["gone@to9.test"] if number % 10 == 3 else []
+            recipients += ["later@to8.test"] if number % 6 == 1 else []
+            traffic.send(client, number, recipients, 1 + 40 * (number % 9))
+        traffic.refuse(client, "MAIL FROM:<big@from0.test> SIZE=9999999", 552)
+        traffic.refuse(client, "MAIL FROM:<not an address>", 501)
+    with relay.client("strict") as client:
+        client.greet()
+        client.command("MAIL FROM:<spam@from5.test>")
+        for number in range(3):
+            traffic.refuse(client, f"RCPT TO:<victim{number}@to0.test>", 550, reset=False)
+    everyone = [who for to in traffic.recipients.values() for who in to]
+    good = [who for who in everyone if not who.startswith("gone")]
+    bounces = everyone.count("gone@to9.test")
+    # Each bounce that was made goes to its sender by the same next hop.
+    wait_until(lambda: sum(len(m.recipients) for m in sink.messages) == len(good) + bounces, 60, "all mail")
+    wait_until(lambda: relay.log_text().count(": removed\n") == 60 + bounces, 30, "the end of the queue")
+    relay.stop()
+    text = relay.log_text()
+    lines = [hour_of(line, number % 120) for number, line in enumerate(text.splitlines())]
+    path = os.path.join(relay.folder, "an-hour")
+    with open(path, "w", encoding="utf-8") as stream:
+        stream.write("\n".join(lines) + "\n")
+    totals, tables, whole = report_of(path)
+
+    sizes = {i: int(n) for i, n in re.findall(r"qmgr\[\d+\]: (\w+): from=<[^>]*>, size=(\d+)", text)}
+    stored = {i: sizes[i] for i in traffic.recipients}
+    assert totals["received"] == (60, " "), whole
+    assert totals["delivered"] == (len(good) + bounces, " ")
+    assert totals["deferred"] == (10, " ") and "(10  deferrals)" in whole
+    assert totals["bounced"] == (bounces, " ")
+    assert totals["rejected"] == (traffic.rejected, " ")
+    assert totals["bytes received"] == (sum(stored.values()), " ")
+    delivered = sum(stored[i] * len([w for w in to if w in good]) for i, to in traffic.recipients.items())
+    delivered += sum(n for i, n in sizes.items() if i not in stored)
+    assert totals["bytes delivered"] == ((delivered, " ") if delivered <= 512 << 10 else (delivered >> 10, "k"))
+    assert totals["senders"][0] == len(traffic.by_sender)
+    assert totals["sending hosts/domains"][0] == 3
+    reports = {sender for i, sender in ((i, f"writer{n % 7}@from{n % 3}.test") for n, i in
+               enumerate(traffic.recipients)) if "gone@to9.test" in traffic.recipients[i]}
+    assert totals["recipients"][0] == len(set(good)) + len(reports)
+    assert counted(tables["Senders by message count"]) == dict(traffic.by_sender)
+    by_recipient = counted(tables["Recipients by message count"])
+    assert {who: n for who, n in by_recipient.items() if who not in reports} == dict(collections.Counter(good))
+    by_domain = collections.Counter(who.split("@")[1] for who in good)
+    rows = {name: (int(sent), int(put_off)) for sent, put_off, name in
+            re.findall(r"^ +(\d+)  +\d+[ km]  +(\d+) .* (to\S+)$", whole, re.M)}
+    assert {name: sent for name, (sent, _) in rows.items() if sent} == dict(by_domain)
+    assert rows["to8.test"][1] == 10
+    assert "Relay access denied" in whole and "Message size exceeds fixed limit" in whole
+    assert "greylisted" in whole and "no such user" in whole
+
+
+def test_fail2ban_finds_who_is_refused(lab):
+    relay, _ = mixed_traffic(lab)
+    ready_in(relay)
+    with relay.client("strict") as client:
+        client.greet()
+        client.command("MAIL FROM:<spam@from5.test>")
+        for number in range(4):
+            client.command(f"RCPT TO:<victim{number}@to0.test>", 550)
+        client.command("RCPT TO:<more@to0.test>", 4)
+    with relay.client() as client:
+        client.greet()
+        client.send_mail("a@from.test", ["b@to.test"])
+    relay.stop()
+    rules = lab.folder("fail2ban") / "fail2ban"
+    shutil.copytree(os.path.join(peers.root(), "etc", "fail2ban"), rules)
+    shutil.copy(os.path.join(REPOSITORY, "etc", "fail2ban", "sluice.conf"), rules / "filter.d" / "sluice.conf")
+    done = subprocess.run(
+        [peers.program("fail2ban-regex"), "-c", str(rules), "--print-all-matched", relay.log_path, "sluice"],
+        capture_output=True, text=True, timeout=60, check=False,
+    )
+    section = done.stdout.partition("Matched line(s):")[2].partition("`-")[0]
+    matched = [line for line in section.splitlines() if line.startswith("|  ")]
+    assert len(matched) == 5, done.stdout + done.stderr
+    assert sum("Relay access denied" in line for line in matched) == 4
+    assert sum("too many errors after RCPT" in line for line in matched) == 1
+
+
+@pytest.mark.parametrize("form", ["text", "json"])
+def test_each_line_is_an_event(lab, form):
+    sink = lab.sink()
+    relay = lab.relay(Config().route_all_to(sink.port), log_format=form)
+    relay.send()
+    relay.wait_event("sent", dsn="2.0.0")
+    relay.stop()
+    lines = relay.log_text().splitlines()
+    names = [json.loads(line)["event"] if form == "json" else line.split()[2] for line in lines]
+    assert names[-1] == "stopped" and {"ready", "connect", "queued", "sent", "done"} <= set(names)
+
+
+def test_a_line_that_a_kill_has_torn_stays_a_line_of_its_own(lab):
+    relay = lab.relay()
+    relay.kill()
+    with open(relay.log_path, "ab") as stream:
+        stream.write(b"2026-01-01T00:00:00.000Z info connect sess")
+    relay.start()
+    assert re.search(r"connect sess\n.* info ready ", relay.log_text())
+
+
+def test_a_log_that_nobody_reads_holds_up_no_mail(lab):
+    sink = lab.sink()
+    relay = lab.relay(Config(settings={"log_level": "debug", "http": f"{LOOPBACK}:0"}).route_all_to(sink.port),
+                      start=False)
+    relay.config.settings["http"] = ""
+    os.mkfifo(relay.log_path)
+    relay.write_config()
+    reader = os.open(relay.log_path, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        start_unseen(relay)
+        with relay.client() as client:
+            client.greet()
+            for number in range(300):
+                client.send_mail("from@sender.test", [f"to{k}.{number}@dest.test" for k in range(3)])
+        wait_until(lambda: len(sink.messages) == 300, 60, "mail to go on")
+        assert relay.command("stats").returncode == 0
+    finally:
+        os.close(reader)
+    process, relay.process = relay.process, None
+    assert process.stop(20) == 0
+
+
+def start_unseen(relay):
+    """Start a relay whose log can't be read as a file, and wait until its socket answers."""
+    relay.log_text = lambda start=0: ""
+    with pytest.raises(AssertionError, match="to be ready"):
+        relay.start(timeout=0.01)
+    wait_until(lambda: relay.command("stats").returncode == 0, 20, "the relay to answer")
+
+
+def dropped(relay):
+    """Return how many lines were dropped."""
+    return int(re.search(r"^log_dropped_total (\d+)$", relay.command("stats").stdout, re.M)[1])
+
+
+def test_a_full_disk_costs_lines_that_are_counted_and_told(lab):
+    sink = lab.sink()
+    relay = lab.relay(Config().route_all_to(sink.port), start=False)
+    relay.config.settings["log"] = place = os.path.join(relay.folder, "place")
+    relay.write_config()
+    os.symlink("/dev/full", place)
+    start_unseen(relay)
+    del relay.log_text
+    relay.send()
+    sink.wait_messages(1)
+    lost = wait_until(lambda: dropped(relay) >= 5 and dropped(relay), what="lines that find no room")
+    os.remove(place)
+    os.symlink(relay.log_path, place)
+    assert relay.command("reload").returncode == 0
+    relay.send()
+    told = int(relay.wait_event("log_dropped")["lines"])
+    assert lost <= told == dropped(relay)
+
+
+def test_the_log_goes_to_syslog(lab):
+    sink = lab.sink()
+    relay = lab.relay(Config().route_all_to(sink.port), start=False)
+    place = os.path.join(relay.folder, "syslog")
+    relay.config.settings |= {"log": f"syslog:{place}", "log_format": "postfix"}
+    relay.write_config()
+    lines = []
+    first = listen(place, lines)
+    start_unseen(relay)
+    relay.send()
+    wait_until(lambda: any(": removed" in line for line in lines), what="the lines of a message")
+    assert any(re.match(r"<22>\w{3} [ \d]\d [\d:]{8} sluice/smtp\[\d+\]: \w+: to=<to@dest.test>, ", line)
+               for line in lines)
+    assert any(re.match(r"<22>.{15} sluice/master\[\d+\]: ready", line) for line in lines)
+    # A syslogd that is started anew is found again; lines meanwhile are counted.
+    os.remove(place)
+    first.shutdown(socket.SHUT_RDWR)
+    before = dropped(relay)
+    relay.send()
+    wait_until(lambda: dropped(relay) > before, what="lines that nobody takes")
+    again = []
+    second = listen(place, again)
+    wait_until(lambda: relay.send() and any("log_dropped" in line for line in again), 20, "the second syslogd")
+    second.shutdown(socket.SHUT_RDWR)
+
+
+def listen(path, lines):
+    """Take datagrams at a socket, as syslogd does, until the socket is shut down."""
+    receiver = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    receiver.bind(path)
+
+    def take():
+        while True:
+            data = receiver.recv(65536)
+            if not data:
+                receiver.close()
+                return
+            lines.append(data.decode("utf-8"))
+
+    threading.Thread(target=take, daemon=True).start()
+    return receiver
+
+
+def test_a_reload_moves_the_log_and_changes_its_form(lab):
+    sink = lab.sink()
+    relay = lab.relay(Config().route_all_to(sink.port))
+    other = os.path.join(relay.folder, "other")
+    relay.config.settings |= {"log": other, "log_format": "json"}
+    relay.write_config()
+    done = relay.command("reload")
+    assert done.returncode == 0 and "next start" not in done.stderr
+    relay.log_path = other
+    relay._log_read = 0  # pylint: disable=protected-access
+    relay.send()
+    relay.wait_event("sent")
+    relay.config.settings["log"] = "/nowhere/at/all"
+    relay.write_config()
+    done = relay.command("reload")
+    assert done.returncode == 1 and "/nowhere/at/all" in done.stderr
+    relay.send()
+    relay.wait_event("sent", count=2)
+
+
+@pytest.mark.skipif(not shutil.which("logrotate"), reason="logrotate is not installed")
+def test_logrotate_turns_the_log_as_the_file_we_install_says(lab):
+    relay = lab.relay()
+    with open(os.path.join(REPOSITORY, "etc", "sluice.logrotate"), encoding="ascii") as stream:
+        rules = stream.read()
+    rules = rules.replace("/var/log/sluice.log", relay.log_path)
+    rules = re.sub(r"(?m)^\tsu .*\n|^\tcreate .*\n", "", rules)
+    rules = re.sub(r"(?m)^\t\t.*reload.*$", f"\t\tkill -HUP {relay.process.pid}", rules)
+    path = os.path.join(relay.folder, "rules")
+    with open(path, "w", encoding="ascii") as stream:
+        stream.write(rules)
+    os.chmod(path, 0o644)
+    os.chmod(relay.folder, 0o755)
+    done = subprocess.run(["logrotate", "-f", "-s", os.path.join(relay.folder, "state"), path],
+                          capture_output=True, text=True, timeout=30, check=False)
+    assert done.returncode == 0, done.stderr
+    relay._log_read = 0  # pylint: disable=protected-access
+    relay.wait_event("reload", result="done")
+    with open(relay.log_path + ".1", encoding="utf-8") as stream:
+        old = stream.read()
+    assert " ready " in old and "reload" not in old

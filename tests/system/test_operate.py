@@ -1,0 +1,318 @@
+# SPDX-License-Identifier: ISC
+"""Starting, stopping and changing a relay that is in use; without systemd, but as systemd does it."""
+
+import os
+import pty
+import signal
+import socket
+import subprocess
+import threading
+import time
+
+import pytest
+
+from lab.behaviour import Rule
+from lab.config import Config
+from lab.load import Load
+from lab.net import LOOPBACK, accepts, free_port, wait_until
+from lab.proc import descriptors
+from lab.relay import binary
+from lab.smtp import Client, Closed
+
+REFUSED, UNREACHABLE = 1, 75
+
+
+def listening(port, family=socket.AF_INET, address=LOOPBACK, both=False):
+    """Return a socket that listens, as systemd opens one."""
+    one = socket.socket(family, socket.SOCK_STREAM)
+    one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if family == socket.AF_INET6:
+        one.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, not both)
+    one.bind((address, port))
+    one.listen(100)
+    return one
+
+
+def greet(port, address=LOOPBACK):
+    """Connect, and return the client once it was greeted."""
+    client = Client(address, port, timeout=30)
+    client.greet()
+    return client
+
+
+# --- sockets that it is given
+
+
+def test_a_socket_of_systemd_is_served_by_every_worker(lab):
+    relay = lab.relay(start=False)
+    relay.config.settings["workers"] = 3
+    relay.write_config()
+    with listening(relay.port) as held:
+        relay.sockets = [held]
+        relay.start()
+        for _ in range(20):
+            greet(relay.port).close()
+        relay.wait_event("disconnect", count=20)
+        relay.stop()
+        # While there is no relay, clients wait.
+        late = Client(LOOPBACK, relay.port, timeout=30)
+        relay.start()
+        late.greet()
+        late.close()
+
+
+def test_a_socket_that_no_listener_wants_is_said_and_closed(lab):
+    relay = lab.relay(start=False)
+    other = free_port()
+    with listening(other) as held:
+        relay.sockets = [held]
+        relay.start()
+    relay.wait_event("socket_unused", port=other)
+    assert not accepts(other)
+    greet(relay.port).close()
+
+
+def test_a_socket_of_both_families_shows_ipv4_clients_as_what_they_are(lab):
+    relay = lab.relay(start=False)
+    relay.config.listeners["smtp"]["address"] = [f"0.0.0.0:{relay.port}"]
+    relay.config.settings["networks"] = [f"{LOOPBACK}/32"]
+    relay.config.route_all_to(lab.sink().port)
+    relay.write_config()
+    with listening(relay.port, socket.AF_INET6, "::", both=True) as held:
+        relay.sockets = [held]
+        relay.start()
+        assert relay.send().code == 250
+    relay.wait_event("queued", client=LOOPBACK)
+
+
+# --- telling systemd
+
+
+def test_systemd_is_told_of_each_step(lab):
+    relay = lab.relay(start=False)
+    place = os.path.join(relay.folder, "notify")
+    told = []
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind(place)
+        manager.settimeout(20)
+        relay.environment["NOTIFY_SOCKET"] = place
+        relay.start()
+
+        def until(word):
+            while not told or word not in told[-1]:
+                told.append(manager.recv(4096).decode("utf-8"))
+
+        until("READY=1")
+        assert f"127.0.0.1:{relay.port}" in told[-1]
+        assert relay.command("reload").returncode == 0
+        until("RELOADING=1")
+        until("READY=1")
+        assert relay.command("restart").returncode == 0
+        until("restarting")
+        until("READY=1")
+        assert not any("STOPPING" in line for line in told)
+        relay.stop()
+        until("STOPPING=1")
+
+
+# --- reload
+
+
+def test_a_reload_opens_closes_and_keeps_listeners(lab):
+    sink = lab.sink()
+    config = Config(listeners={"stays": {}, "goes": {}, "renamed": {}}).route_all_to(sink.port)
+    relay = lab.relay(config)
+    staying, going = relay.client("stays"), relay.client("goes")
+    staying.greet()
+    going.greet()
+    fresh = free_port()
+    listeners = relay.config.listeners
+    gone = relay.ports["goes"]
+    del listeners["goes"]
+    listeners["another name"] = listeners.pop("renamed")
+    listeners["stays"]["address"].append(f"{LOOPBACK}:{fresh}")
+    relay.write_config()
+    done = relay.command("reload")
+    assert done.returncode == 0 and not done.stderr
+    wait_until(lambda: not accepts(gone), what="the listener to go")
+    for port in (relay.ports["stays"], relay.ports["renamed"], fresh):
+        greet(port).close()
+    # Sessions go on, also those of a listener that has gone.
+    for client in (staying, going):
+        client.send_mail("a@sender.test", ["b@dest.test"])
+        client.close()
+    sink.wait_messages(2)
+
+
+def test_a_reload_that_can_not_listen_changes_nothing(lab):
+    relay = lab.relay()
+    fresh = free_port()
+    before = descriptors(relay)
+    with listening(0) as other:
+        taken = other.getsockname()[1]
+        relay.config.listeners["smtp"]["address"] = [f"{LOOPBACK}:{fresh}", f"{LOOPBACK}:{taken}"]
+        relay.write_config()
+        done = relay.command("reload")
+    assert done.returncode == REFUSED and str(taken) in done.stderr
+    assert not accepts(fresh)
+    greet(relay.port).close()
+    wait_until(lambda: descriptors(relay) <= before, what="sockets to be closed")
+
+
+def test_listeners_come_and_go_under_load(lab):
+    sink = lab.sink()
+    relay = lab.relay(Config().route_all_to(sink.port))
+    load = Load(relay.port, messages=300, sessions=6)
+    extra = [f"{LOOPBACK}:{free_port()}" for _ in range(3)]
+    for number in range(12):
+        chosen = [address for at, address in enumerate(extra) if (number + at) % 2]
+        relay.config.listeners["smtp"]["address"] = [f"{LOOPBACK}:{relay.port}", *chosen]
+        relay.write_config()
+        assert relay.command("reload").returncode == 0
+    load.finish()
+    sink.wait_messages(300, timeout=60)
+    assert len(sink.messages) == 300 and not load.refused
+
+
+# --- restart
+
+
+def test_no_client_is_refused_while_the_relay_is_restarted(lab):
+    sink = lab.sink()
+    relay = lab.relay(Config().route_all_to(sink.port))
+    relay.config.settings["workers"] = 2
+    pid, stop, failures, served = relay.process.pid, threading.Event(), [], []
+
+    def connect():
+        while not stop.is_set():
+            try:
+                with Client(LOOPBACK, relay.port, timeout=60) as client:
+                    client.greet()
+                    served.append(client.command("QUIT", 221))
+            except Closed:
+                served.append("closed")  # a 421: it had begun before the end
+            except AssertionError as error:
+                if "421" not in str(error):
+                    failures.append(error)
+            except OSError as error:
+                failures.append(error)
+            time.sleep(0.005)
+
+    threads = [threading.Thread(target=connect, daemon=True) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for workers in (1, 3, 2):
+        relay.config.settings["workers"] = workers
+        relay.write_config()
+        before = len(served)
+        done = relay.command("restart", timeout=60)
+        assert done.returncode == 0 and not done.stderr, done.stderr
+        wait_until(lambda seen=before: len(served) > seen + 20, 60, "clients to be served")
+    stop.set()
+    for thread in threads:
+        thread.join(60)
+    assert not failures
+    assert relay.process.running() and relay.process.pid == pid
+    assert len(relay.events("ready")) == 4 and len(relay.events("restart")) == 3
+    relay.send()
+    sink.wait_messages(1)
+
+
+def test_a_restart_by_signal_loses_nothing_under_load(lab):
+    sink = lab.sink()
+    relay = lab.relay(Config().route_all_to(sink.port))
+    load = Load(relay.port, messages=400, sessions=8)
+    for count in range(2, 4):
+        relay.process.signal(signal.SIGUSR2)
+        relay.wait_event("ready", timeout=60, count=count)
+    load.finish()
+    wait_until(lambda: len(sink.messages) >= 400, 60, "all mail")
+    # Sessions under way are asked to come again; nobody is turned away at the door.
+    assert all("421 4.3.2" in str(why) for why in load.refused)
+
+
+def test_a_restart_with_a_fault_in_the_configuration_is_refused(lab):
+    relay = lab.relay()
+    with open(relay.config_path, "a", encoding="utf-8") as stream:
+        stream.write("nonsense = 1\n")
+    relay.process.signal(signal.SIGUSR2)
+    relay.wait_event("reload", result="kept the old settings")
+    assert relay.command("restart").returncode == REFUSED
+    greet(relay.port).close()
+    assert len(relay.events("ready")) == 1
+
+
+# --- the end
+
+
+def test_a_drain_delivers_what_is_at_work_and_leaves_what_is_deferred(lab):
+    sink = lab.sink(Rule("rcpt", "451 4.2.1 later", pattern="^later"), latency=0.2)
+    queue = {"minimal_backoff_time": "1s", "maximal_backoff_time": "1s"}
+    config = Config(queue=queue, transports={"smtp": {"connection_limit": 1, "pipeline_depth": 1}})
+    relay = lab.relay(config.route_all_to(sink.port))
+    relay.send(recipients=["later@dest.test"])
+    relay.wait_event("deferred")
+    with relay.client() as client:
+        client.greet()
+        for _ in range(10):
+            client.send_mail("a@sender.test", ["b@dest.test"])
+        assert relay.command("stop", "--drain").returncode == 0
+    assert relay.wait_ended() == 0
+    assert sum(len(m.recipients) for m in sink.messages) == 10
+    assert not accepts(relay.port)
+    assert relay.events("drain", result="done")
+    relay.start()
+    assert "later@dest.test" in relay.command("queue", "list").stdout
+
+
+def test_a_drain_ends_in_time_and_keeps_what_is_left(lab):
+    sink = lab.sink(Rule("end", delay=60))
+    relay = lab.relay(Config().route_all_to(sink.port))
+    relay.send()
+    wait_until(lambda: "queue_messages{queue=\"active\"} 1" in relay.command("stats").stdout, what="work")
+    done = relay.command("stop", "--drain", "--timeout", "500ms")
+    assert done.returncode == 0 and "out of time" in done.stderr
+    assert relay.wait_ended() == 0
+    assert relay.events("drain", result="out of time")
+
+
+def test_a_stop_ends_a_drain(lab):
+    sink = lab.sink(Rule("end", delay=60))
+    relay = lab.relay(Config().route_all_to(sink.port))
+    relay.send()
+    wait_until(lambda: "queue_messages{queue=\"active\"} 1" in relay.command("stats").stdout, what="work")
+    drain = threading.Thread(target=relay.command, args=("stop", "--drain"), daemon=True)
+    drain.start()
+    relay.wait_event("drain")
+    assert relay.command("stop").returncode == 0
+    assert relay.wait_ended() == 0
+    drain.join(10)
+    assert not drain.is_alive()
+
+
+def test_what_takes_long_says_on_a_terminal_how_far_it_is(lab):
+    sink = lab.sink(Rule("end", delay=60))
+    relay = lab.relay(Config().route_all_to(sink.port))
+    relay.send()
+    wait_until(lambda: "queue_messages{queue=\"active\"} 1" in relay.command("stats").stdout, what="work")
+    leader, terminal = pty.openpty()
+    command = [binary(), "stop", "--drain", "--timeout", "2500ms", "-c", relay.config_path]
+    with subprocess.Popen(command, stderr=terminal) as stop:
+        assert stop.wait(30) == 0
+    os.close(terminal)
+    said = os.read(leader, 65536).decode("utf-8")
+    os.close(leader)
+    assert "\r\x1b[K1 messages are being worked on, 0 deferred" in said
+    assert said.rstrip().endswith("\r\x1b[Ksluice: out of time, with 1 messages still being worked on; "
+                                  "they stay in the queue")
+    assert relay.wait_ended() == 0
+
+
+@pytest.mark.parametrize("words", [["--timeout", "1s"], ["--drain", "--timeout", "soon"], ["now"]])
+def test_stop_wants_its_words_right(lab, words):
+    done = lab.relay(start=False).command("stop", *words)
+    assert done.returncode == 2 and done.stderr
+
+
+def test_the_drain_of_no_relay_says_so(lab):
+    assert lab.relay(start=False).command("stop", "--drain").returncode == UNREACHABLE

@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: ISC
+"""The scheduler's settings, through the real program: order, rate, and the brake on senders."""
+
+import time
+
+from lab.behaviour import Rule
+from lab.config import Config
+
+SLOW = {"connection_limit": 1, "pipeline_depth": 1, "destination_recipient_limit": 1}
+
+
+def _relay(lab, sink, transport=None, **queue):
+    config = Config(transports={"smtp": transport or {}}, queue=queue)
+    return lab.relay(config.route_all_to(sink.port))
+
+
+def test_single_messages_slip_past_a_bulk_message(lab):
+    sink = lab.sink(Rule("end", delay=0.02))
+    relay = _relay(lab, sink, SLOW)
+    bulk = [f"r{number}@dest.test" for number in range(150)]
+    relay.send("bulk@sender.test", bulk)
+    sink.wait_messages(20, timeout=60)
+    for number in range(5):
+        relay.send(f"single{number}@sender.test")
+    relay.wait_event("done", count=6, timeout=100)
+    order = [one.sender for one in sink.messages]
+    assert len(order) == 155
+    last_single = max(i for i, sender in enumerate(order) if sender.startswith("single"))
+    assert last_single < 150
+
+
+def test_deliveries_keep_to_the_rate_of_a_destination(lab):
+    sink = lab.sink()
+    relay = _relay(lab, sink, {"destination_rate": "5/s"})
+    began = time.monotonic()
+    for number in range(6):
+        relay.send(f"from{number}@sender.test")
+    sink.wait_messages(6, timeout=60)
+    assert time.monotonic() - began >= 0.99
+
+
+def test_deliveries_keep_the_delay_of_a_destination(lab):
+    sink = lab.sink()
+    relay = _relay(lab, sink, {"destination_rate_delay": "300ms"})
+    began = time.monotonic()
+    for number in range(4):
+        relay.send(f"from{number}@sender.test")
+    sink.wait_messages(4, timeout=60)
+    assert time.monotonic() - began >= 0.89
+    assert sink.connections <= 4
+
+
+def test_senders_are_slowed_down_while_the_scheduler_is_behind(lab):
+    sink = lab.sink(Rule("end", delay=4.0, times=1))
+    relay = _relay(lab, sink, message_active_limit=1, in_flow_delay="1500ms")
+    relay.send("first@sender.test")
+    relay.send("waits@sender.test")
+    time.sleep(0.3)
+    began = time.monotonic()
+    relay.send("slowed@sender.test")
+    assert time.monotonic() - began >= 1.4
+    relay.wait_event("done", count=3, timeout=60)
+    began = time.monotonic()
+    relay.send("again@sender.test")
+    assert time.monotonic() - began < 1.4
+    sink.wait_messages(4, timeout=60)
+
+
+def test_a_sender_that_is_slowed_down_is_answered_at_the_stop(lab):
+    sink = lab.sink(Rule("end", delay=2.0, times=1))
+    relay = _relay(lab, sink, message_active_limit=1, in_flow_delay="10s")
+    relay.send("first@sender.test")
+    relay.send("waits@sender.test")
+    time.sleep(0.3)
+    with relay.client(timeout=30) as client:
+        client.greet()
+        client.command("MAIL FROM:<slowed@sender.test>")
+        client.command("RCPT TO:<to@dest.test>")
+        client.command("DATA", 354)
+        client.send(b"Subject: x\r\n\r\nx\r\n.\r\n")
+        time.sleep(0.3)
+        relay.stop()
+        client.expect(250)
+
+
+def test_the_steps_of_a_window_are_logged(lab):
+    sink = lab.sink()
+    relay = _relay(lab, sink, {"destination_concurrency_feedback_debug": True})
+    relay.send()
+    event = relay.wait_event("site", state="success")
+    assert "window" in str(event)

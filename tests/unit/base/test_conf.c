@@ -1,0 +1,438 @@
+/* SPDX-License-Identifier: ISC */
+#include "tests/unit/base/unit.h"
+
+#include "base/conf.h"
+#include "base/mem.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static char path[64];
+static struct buf errors;
+
+static int start(void **state)
+{
+	(void)state;
+	snprintf(path, sizeof path, "/tmp/test_conf.%d", (int)getpid());
+	buf_init(&errors);
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	unlink(path);
+	buf_fini(&errors);
+	return 0;
+}
+
+static void write_file(const char *name, const char *text)
+{
+	FILE *f = fopen(name, "w");
+	assert_non_null(f);
+	fputs(text, f);
+	fclose(f);
+}
+
+static struct conf *read_text(const char *text)
+{
+	write_file(path, text);
+	buf_clear(&errors);
+	return conf_read(path, &errors);
+}
+
+static struct conf *good(const char *text)
+{
+	struct conf *c = read_text(text);
+	if (!c)
+		print_error("%s", buf_cstr(&errors));
+	assert_non_null(c);
+	assert_int_equal(buf_len(&errors), 0);
+	return c;
+}
+
+/* The first fault of a text is in that line, and says that. */
+static void wrong(const char *text, int line, const char *phrase)
+{
+	struct conf *c = read_text(text);
+	assert_null(c);
+	char *said = buf_cstr(&errors), *where = mem_printf("%s:%d: ", path, line);
+	if (strncmp(said, where, strlen(where)) != 0 || !strstr(said, phrase))
+		fail_msg("expected %s... %s ...\nsaid     %s", where, phrase, said);
+	free(where);
+}
+
+static void an_empty_file_is_the_defaults(void **state)
+{
+	(void)state;
+	struct conf *c = good(""), *d = conf_defaults();
+	struct buf one = {0}, two = {0};
+	assert_true(conf_print(c, NULL, &one));
+	assert_true(conf_print(d, NULL, &two));
+	assert_string_equal(buf_cstr(&one), buf_cstr(&two));
+	assert_int_equal(c->nlistener, 1);
+	assert_string_equal(c->listener[0].title, "smtp");
+	assert_string_equal(c->listener[0].address.item[0], "127.0.0.1:2525");
+	assert_int_equal(c->ntransport, 1);
+	assert_string_equal(c->transport[0].title, "smtp");
+	assert_int_equal(c->nroute, 1);
+	assert_string_equal(c->route[0].title, "*");
+	assert_ptr_equal(c->route[0].by, &c->transport[0]);
+	assert_int_equal(c->nalias, 0);
+	assert_int_equal(c->networks.n, 2);
+	assert_int_equal(c->message_size_limit, 50 << 20);
+	assert_true(c->queue.jitter > 0.099 && c->queue.jitter < 0.101);
+	buf_fini(&one);
+	buf_fini(&two);
+	conf_unref(conf_ref(c));
+	conf_unref(c);
+	conf_unref(d);
+	conf_unref(NULL);
+}
+
+static void values_may_stand_in_quotes_or_not_and_several_in_a_line(void **state)
+{
+	(void)state;
+	struct conf *c = good("message_size_limit = 20m   workers = 3\n"
+			      "hopcount_limit=\"7\" log_level = 'debug'\r\n"
+			      "queue { minimal_backoff_time = 30s maximal_backoff_time = \"1h\" }\n"
+			      "listener in { address = 127.0.0.1:25 client_rate_limit = 100/m\n"
+			      "  chunking = off }\n");
+	assert_int_equal(c->message_size_limit, 20 << 20);
+	assert_int_equal(c->workers, 3);
+	assert_int_equal(c->hopcount_limit, 7);
+	assert_int_equal(c->log_level, 0);
+	assert_int_equal(c->queue.minimal_backoff_time, 30000);
+	assert_int_equal(c->queue.maximal_backoff_time, 3600000);
+	assert_int_equal(c->listener[0].client_rate_limit.events, 100);
+	assert_int_equal(c->listener[0].client_rate_limit.per_ms, 60000);
+	assert_int_equal(c->listener[0].address.n, 1);
+	assert_false(c->listener[0].chunking);
+	conf_unref(c);
+}
+
+static void every_unit_is_understood(void **state)
+{
+	(void)state;
+	struct conf *c = good("message_size_limit = 500 queue_minfree = 64k segment_size = 1G\n"
+			      "transport smtp { connect_timeout = 500ms helo_timeout = 2m\n"
+			      " connection_idle_timeout = 0 connection_max_age = 1d\n"
+			      " destination_concurrency_positive_feedback = 1/concurrency\n"
+			      " destination_concurrency_negative_feedback = "
+			      "\"0.5 / sqrt(concurrency)\" }\n");
+	const struct conf_transport *t = &c->transport[0];
+	assert_int_equal(c->message_size_limit, 500);
+	assert_int_equal(c->queue_minfree, 65536);
+	assert_int_equal(c->segment_size, 1 << 30);
+	assert_int_equal(t->connect_timeout, 500);
+	assert_int_equal(t->helo_timeout, 120000);
+	assert_int_equal(t->connection_idle_timeout, 0);
+	assert_int_equal(t->connection_max_age, 86400000);
+	assert_int_equal(t->destination_concurrency_positive_feedback.form, FEEDBACK_CONCURRENCY);
+	assert_int_equal(t->destination_concurrency_negative_feedback.form,
+			 FEEDBACK_SQRT_CONCURRENCY);
+	assert_true(t->destination_concurrency_negative_feedback.value > 0.49);
+	conf_unref(c);
+}
+
+static void an_empty_list_is_empty_and_more_can_be_added_to_a_default(void **state)
+{
+	(void)state;
+	struct conf *c = good("networks = {}\nlistener a { address += { \"[::1]:25\" } }\n");
+	assert_int_equal(c->networks.n, 0);
+	assert_int_equal(c->listener[0].address.n, 2);
+	assert_string_equal(c->listener[0].address.item[1], "[::1]:25");
+	conf_unref(c);
+}
+
+static void like_takes_over_all_and_what_is_said_after_it_counts(void **state)
+{
+	(void)state;
+	struct conf *c = good("transport \"slow\" { port = 2526 like = \"smtp\" }\n"
+			      "transport \"smtp\" { helo_timeout = 7s port = 2525 }\n"
+			      "transport \"slower\" { like = slow helo_timeout = 9s }\n");
+	assert_int_equal(c->ntransport, 3);
+	assert_string_equal(c->transport[0].title, "smtp");
+	assert_string_equal(c->transport[1].title, "slow");
+	assert_int_equal(c->transport[1].helo_timeout, 7000);
+	assert_int_equal(c->transport[1].port, 2526);
+	assert_int_equal(c->transport[2].helo_timeout, 9000);
+	assert_int_equal(c->transport[2].port, 2526);
+	conf_unref(c);
+}
+
+static void comments_of_all_kinds_change_no_line(void **state)
+{
+	(void)state;
+	wrong("# one \"unterminated {\n// two\n/* three\nfour } */ workers = 1 /* five */\n"
+	      "workers = x # six\n",
+	      5, "workers must be a whole number");
+	struct conf *c = good("postmaster = \"a#b//c/*d@example.org\" # end");
+	assert_string_equal(c->postmaster, "a#b//c/*d@example.org");
+	conf_unref(c);
+}
+
+static void the_environment_is_not_looked_at(void **state)
+{
+	(void)state;
+	struct conf *c = good("postmaster = \"${HOME}@example.org\"");
+	assert_string_equal(c->postmaster, "${HOME}@example.org");
+	conf_unref(c);
+	wrong("\npostmaster = ${HOME}", 2, "in quotes");
+	wrong("include(\"/etc/passwd\")\n", 1, "include");
+}
+
+static void a_bare_number_is_not_a_duration(void **state)
+{
+	(void)state;
+	wrong("transport smtp {\n connect_timeout = 30\n}\n", 2,
+	      "connect_timeout must be a duration like 500ms, 30s, 5m, 1h or 5d, not \"30\"");
+}
+
+static void wrong_values_are_said_with_their_line(void **state)
+{
+	(void)state;
+	wrong("workers = many", 1, "workers must be a whole number, not \"many\"");
+	wrong("\n\nworkers = 257", 3, "workers must be 0 to 256, not 257");
+	wrong("workers = -1", 1, "must be 0 to 256");
+	wrong("workers = 99999999999999999999", 1, "whole number");
+	wrong("message_size_limit = 10x", 1, "must be a size like");
+	wrong("message_size_limit = 9999999999g", 1, "must be a size like");
+	wrong("dns {\n timeout = 1ms }", 2, "timeout must be 10ms to 10m, not 1ms");
+	wrong("log_format = xml", 1, "must be one of text, json, postfix, not \"xml\"");
+	wrong("log = relative.log", 1, "absolute path");
+	wrong("spool = \"\"", 1, "spool must not be empty");
+	wrong("listener a {\n chunking = maybe }", 2, "must be true or false");
+	wrong("listener a {\n client_rate_limit = \"ten a minute\" }", 2, "must be a rate");
+	wrong("transport t {\n\n destination_concurrency_positive_feedback = 2 }", 3, "0 to 1");
+	wrong("queue { backoff_jitter = 0.6 }", 1, "backoff_jitter must be 0 to 0.5");
+	wrong("hostname = \"not a name\"", 1, "is not the name of a host");
+	wrong("http = localhost", 1, "is not ADDRESS:PORT");
+	wrong("postmaster = nobody", 1, "is not an address");
+}
+
+static void wrong_forms_are_said_with_their_line(void **state)
+{
+	(void)state;
+	wrong("workers = 1\nwrokers = 2\n", 2, "'wrokers'");
+	wrong("listener a {\n\n\n adress = 1 }", 4, "'adress'");
+	wrong("\nhostname = \"relay\nspool = \"/x\"\n", 2, "unterminated string");
+	wrong("workers = 1\n\nlistener \"a\" {\n timeout = 1s\n", 3, "never closed");
+	wrong("\nnetworks = { \"::1\"\n", 2, "never closed");
+	wrong("workers = 1\n/* what\n", 2, "unterminated comment");
+	wrong("workers = 1 }\n", 1, "closing brace");
+	wrong("workers 1\n", 1, "missing equal sign");
+	wrong("workers = { 1 }\n", 1, "unexpected token '{'");
+	wrong("listener {\n}\n", 1, "missing title");
+	wrong("queue \"a\" {\n}\n", 1, "missing opening brace");
+	wrong("workers { }\n", 1, "missing equal sign");
+	wrong("workers =\n\n", 3, "premature end of file");
+}
+
+static void sections_that_do_not_fit_together_are_said_with_their_line(void **state)
+{
+	(void)state;
+	wrong("listener a { }\n\nlistener a { }\n", 3, "already there, in line 1");
+	wrong("queue { }\nqueue { }\n", 2, "already there");
+	wrong("route Example.com { }\nroute example.COM { }\n", 2, "already there, in line 1");
+	wrong("route a.test { }\nroute b.test {\n transport = fast\n}\n", 3,
+	      "there is no transport \"fast\"");
+	wrong("transport a {\n like = b\n}\ntransport b { }\n", 2,
+	      "no transport of that name before this one");
+	wrong("route \"a@@\" { }\n", 1, "is not an address, a domain");
+	wrong("route \"*\" {\n relay = {\n \"[10.0.0.5\" } }\n", 3, "is not a relay");
+	wrong("route \"*\" { relay = { \"ok.test\",\n \"host:0\" } }\n", 2, "\"host:0\"");
+	wrong("queue {\n minimal_backoff_time = 2h\n}\n", 2, "is above maximal_backoff_time");
+	wrong("queue {\n\n maximal_backoff_time = 1s\n}\n", 3, "is above maximal_backoff_time");
+	wrong("transport smtp {\n initial_destination_concurrency = 21 }\n", 2,
+	      "is above destination_concurrency_limit 20");
+	struct conf *c = good("transport smtp { initial_destination_concurrency = 21\n"
+			      "destination_concurrency_limit = 0 }");
+	conf_unref(c);
+}
+
+static void addresses_and_networks_are_checked_one_by_one(void **state)
+{
+	(void)state;
+	wrong("listener a {\n address = { \"127.0.0.1:25\",\n \"127.0.0.1\" } }\n", 3,
+	      "\"127.0.0.1\" is not ADDRESS:PORT");
+	wrong("listener a {\n address = { } }\n", 1, "has no address");
+	wrong("networks = {\n \"10.0.0.0/8\",\n \"10.0.0.0/40\" }\n", 3,
+	      "\"10.0.0.0/40\" is not a network");
+	wrong("listener a {\n networks = { \"10.0.0.1/8\" } }\n", 2, "is not a network");
+	wrong("dns {\n server = { \"ns.example.org\" } }\n", 2, "is no IP address");
+	wrong("transport t {\n source_address = \"eth0\" }\n", 2, "is no IP address");
+}
+
+static void tls_needs_a_certificate_and_its_key(void **state)
+{
+	(void)state;
+	wrong("listener a {\n tls = required\n}\n", 2, "needs a certificate and a key");
+	wrong("listener a {\n\n tls = implicit\n}\n", 3, "needs a certificate and a key");
+	wrong("listener a {\n certificate = \"/x.pem\"\n}\n", 2, "a certificate but no key");
+	wrong("listener a {\n key = \"/x.pem\"\n}\n", 2, "a key but no certificate");
+	wrong("listener a {\n key = \"/x.pem\"\n certificate = \"/nowhere.pem\"\n}\n", 3,
+	      "/nowhere.pem: No such file");
+}
+
+static void a_file_that_can_t_be_read_is_said(void **state)
+{
+	(void)state;
+	buf_clear(&errors);
+	assert_null(conf_read("/nowhere/sluice.conf", &errors));
+	assert_string_equal(buf_cstr(&errors),
+			    "/nowhere/sluice.conf:1: can't be read: No such file or directory\n");
+	buf_clear(&errors);
+	assert_null(conf_read("/tmp", &errors));
+	assert_non_null(strstr(buf_cstr(&errors), "/tmp:1: can't be read"));
+}
+
+static void several_faults_are_said_in_the_order_of_their_lines(void **state)
+{
+	(void)state;
+	assert_null(read_text("listener a {\n timeout = 1\n}\nworkers = x\nlog_level = y\n"));
+	const char *text = buf_cstr(&errors);
+	const char *two = strstr(text, ":2: timeout"), *four = strstr(text, ":4: workers"),
+		   *five = strstr(text, ":5: log_level");
+	assert_true(two && four && five && two < four && four < five);
+}
+
+static void what_is_printed_can_be_read_back(void **state)
+{
+	(void)state;
+	struct conf *c = good("hostname = \"relay.example.org\" networks = { \"10.0.0.0/8\" }\n"
+			      "message_size_limit = 20m postmaster = 'o\"x\\\\y@example.org'\n"
+			      "segment_size = 3000k log_format = json\n");
+	struct buf one = {0}, two = {0}, globals = {0};
+	assert_true(conf_print(c, NULL, &one));
+	char *rest = mem_strdup(buf_cstr(&one)), *all = rest, *line;
+	while ((line = strsep(&rest, "\n")))
+		if (strcspn(line, ".") > strcspn(line, "="))
+			buf_printf(&globals, "%s\n", line);
+	free(all);
+	struct conf *d = good(buf_cstr(&globals));
+	assert_true(conf_print(d, NULL, &two));
+	assert_string_equal(buf_cstr(&one), buf_cstr(&two));
+	assert_string_equal(d->postmaster, "o\"x\\y@example.org");
+	buf_fini(&one);
+	buf_fini(&two);
+	buf_fini(&globals);
+	conf_unref(c);
+	conf_unref(d);
+}
+
+static void one_setting_or_one_section_can_be_printed(void **state)
+{
+	(void)state;
+	struct conf *c = good("route Example.com { relay = { \"[mx.test]:25\" } }\n"
+			      "listener a { client_rate_limit = \"5/10s\" }");
+	struct buf b = {0};
+	assert_true(conf_print(c, "route.example.com.relay", &b));
+	assert_string_equal(buf_cstr(&b), "route.example.com.relay = {\"[mx.test]:25\"}\n");
+	buf_clear(&b);
+	assert_true(conf_print(c, "listener.a.client_rate_limit", &b));
+	assert_string_equal(buf_cstr(&b), "listener.a.client_rate_limit = \"5/10s\"\n");
+	buf_clear(&b);
+	assert_true(conf_print(c, "dns", &b));
+	assert_non_null(strstr(buf_cstr(&b), "dns.port = 53\n"));
+	assert_null(strstr(buf_cstr(&b), "queue."));
+	assert_false(conf_print(c, "host", &b));
+	assert_false(conf_print(c, "nothing", &b));
+	buf_fini(&b);
+	conf_unref(c);
+}
+
+/* "#name = value" becomes a setting, "# a sentence" stays a comment. */
+static char *uncommented(const char *text)
+{
+	struct buf b = {0};
+	for (; *text; text++)
+		if (*text != '#' || text[1] == ' ')
+			buf_append(&b, text, 1);
+	return buf_steal(&b, NULL);
+}
+
+static void the_sample_is_the_defaults_with_and_without_its_comments(void **state)
+{
+	(void)state;
+	struct buf sample = {0}, a = {0}, b = {0}, d = {0};
+	conf_sample(&sample);
+	struct conf *c = good(buf_cstr(&sample)), *defaults = conf_defaults();
+	conf_print(c, NULL, &a);
+	conf_print(defaults, NULL, &d);
+	assert_string_equal(buf_cstr(&a), buf_cstr(&d));
+	conf_unref(c);
+	char *all = uncommented(buf_cstr(&sample));
+	c = good(all);
+	assert_int_equal(c->nalias, 1);
+	conf_print(c, "transport", &b);
+	buf_clear(&d);
+	conf_print(defaults, "transport", &d);
+	assert_string_equal(buf_cstr(&b), buf_cstr(&d));
+	free(all);
+	conf_unref(c);
+	conf_unref(defaults);
+	buf_fini(&sample);
+	buf_fini(&a);
+	buf_fini(&b);
+	buf_fini(&d);
+}
+
+static void the_manual_lists_every_setting(void **state)
+{
+	(void)state;
+	struct buf m = {0};
+	conf_manual(&m);
+#define LISTED(type, name, ...) assert_non_null(strstr(buf_cstr(&m), ".It Ic " #name " "));
+	CONF_GLOBAL(LISTED)
+	CONF_TRANSPORT(LISTED)
+	CONF_QUEUE(LISTED)
+#undef LISTED
+	buf_fini(&m);
+}
+
+static void a_difference_that_waits_for_the_next_start_is_said(void **state)
+{
+	(void)state;
+	struct conf *a = good("spool = \"/a\" hopcount_limit = 5\nlistener x { }\nlistener y { }");
+	struct conf *b = good("spool = \"/b\" hopcount_limit = 6 workers = 3\nlistener z { }\n"
+			      "listener y { address = \"127.0.0.1:26\" }");
+	struct buf to = {0};
+	conf_differences(a, a, &to);
+	assert_int_equal(buf_len(&to), 0);
+	conf_differences(a, b, &to);
+	assert_string_equal(buf_cstr(&to), "spool: \"/a\" becomes \"/b\" at the next start\n"
+					   "workers: 0 becomes 3 at the next start\n");
+	buf_fini(&to);
+	conf_unref(a);
+	conf_unref(b);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_empty_file_is_the_defaults),
+		cmocka_unit_test(values_may_stand_in_quotes_or_not_and_several_in_a_line),
+		cmocka_unit_test(every_unit_is_understood),
+		cmocka_unit_test(an_empty_list_is_empty_and_more_can_be_added_to_a_default),
+		cmocka_unit_test(like_takes_over_all_and_what_is_said_after_it_counts),
+		cmocka_unit_test(comments_of_all_kinds_change_no_line),
+		cmocka_unit_test(the_environment_is_not_looked_at),
+		cmocka_unit_test(a_bare_number_is_not_a_duration),
+		cmocka_unit_test(wrong_values_are_said_with_their_line),
+		cmocka_unit_test(wrong_forms_are_said_with_their_line),
+		cmocka_unit_test(sections_that_do_not_fit_together_are_said_with_their_line),
+		cmocka_unit_test(addresses_and_networks_are_checked_one_by_one),
+		cmocka_unit_test(tls_needs_a_certificate_and_its_key),
+		cmocka_unit_test(a_file_that_can_t_be_read_is_said),
+		cmocka_unit_test(several_faults_are_said_in_the_order_of_their_lines),
+		cmocka_unit_test(what_is_printed_can_be_read_back),
+		cmocka_unit_test(one_setting_or_one_section_can_be_printed),
+		cmocka_unit_test(the_sample_is_the_defaults_with_and_without_its_comments),
+		cmocka_unit_test(the_manual_lists_every_setting),
+		cmocka_unit_test(a_difference_that_waits_for_the_next_start_is_said),
+	};
+	return cmocka_run_group_tests(tests, start, end);
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: ISC */
+#include "tests/unit/base/unit.h"
+
+#include "base/list.h"
+
+struct thing {
+	int n;
+	struct list link;
+};
+
+static void what_is_appended_comes_last_and_what_is_prepended_first(void **state)
+{
+	(void)state;
+	struct list head;
+	struct thing one = {.n = 1}, two = {.n = 2}, three = {.n = 3};
+	list_init(&head);
+	assert_true(list_empty(&head));
+	assert_null(list_first(&head));
+	list_append(&head, &two.link);
+	list_append(&head, &three.link);
+	list_prepend(&head, &one.link);
+	int expected = 1;
+	list_each (link, tmp, &head)
+		assert_int_equal(list_entry(link, struct thing, link)->n, expected++);
+	assert_int_equal(expected, 4);
+	assert_ptr_equal(list_first(&head), &one.link);
+}
+
+static void a_link_may_be_removed_twice(void **state)
+{
+	(void)state;
+	struct list head;
+	struct thing one = {.n = 1}, two = {.n = 2};
+	list_init(&head);
+	list_append(&head, &one.link);
+	list_append(&head, &two.link);
+	list_remove(&one.link);
+	list_remove(&one.link);
+	assert_ptr_equal(list_first(&head), &two.link);
+	list_remove(&two.link);
+	assert_true(list_empty(&head));
+}
+
+static void a_walk_may_remove_what_it_stands_on(void **state)
+{
+	(void)state;
+	struct list head;
+	struct thing things[5];
+	int walked = 0;
+	list_init(&head);
+	for (int i = 0; i < 5; i++)
+		list_append(&head, &things[i].link);
+	list_each (link, tmp, &head) {
+		list_remove(link);
+		walked++;
+	}
+	assert_int_equal(walked, 5);
+	assert_true(list_empty(&head));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_appended_comes_last_and_what_is_prepended_first),
+		cmocka_unit_test(a_link_may_be_removed_twice),
+		cmocka_unit_test(a_walk_may_remove_what_it_stands_on),
+	};
+	return RUN(tests);
+}

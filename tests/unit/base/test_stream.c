@@ -1,0 +1,544 @@
+/* SPDX-License-Identifier: ISC */
+#include "tests/unit/base/unit.h"
+
+#include "base/address.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "base/stream.h"
+#include "base/tls.h"
+
+#include <openssl/pem.h>
+#include <openssl/x509.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* One side of a connection: the stream, and what has happened to it. */
+struct side {
+	struct stream *stream;
+	struct buf got;
+	int count[STREAM_TIMEOUT + 1];
+	size_t take_most; /* bytes consumed at one STREAM_DATA; 0: all */
+	bool takes_nothing;
+	bool frees_at[STREAM_TIMEOUT + 1];
+	bool lingers;
+	SSL_CTX *tls_after; /* start TLS as the server once this line has come */
+};
+
+static struct loop *l;
+static struct side server, client;
+
+static void receive(void *owner, struct note *n)
+{
+	(void)owner;
+	(void)n;
+}
+
+static void take(struct side *s)
+{
+	struct buf *in = stream_in(s->stream);
+	size_t len = buf_len(in);
+	if (s->take_most && len > s->take_most)
+		len = s->take_most;
+	buf_append(&s->got, buf_data(in), len);
+	buf_consume(in, len);
+	if (s->tls_after && strcmp(buf_cstr(&s->got), "STARTTLS\r\n") == 0) {
+		buf_puts(stream_out(s->stream), "220 go\r\n");
+		stream_start_tls(s->stream, s->tls_after, true, NULL, NULL);
+		s->tls_after = NULL;
+	}
+}
+
+static void on_event(void *owner, enum stream_event event)
+{
+	struct side *s = owner;
+	s->count[event]++;
+	if (event == STREAM_DATA && !s->takes_nothing)
+		take(s);
+	if (s->frees_at[event] && s->lingers)
+		stream_linger_close(&s->stream);
+	else if (s->frees_at[event])
+		stream_free(&s->stream);
+}
+
+static int listening(union address *at)
+{
+	int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	socklen_t len = sizeof *at;
+	assert_true(address_parse("127.0.0.1", 0, at));
+	assert_int_equal(bind(fd, &at->sa, address_size(at)), 0);
+	assert_int_equal(listen(fd, 100), 0);
+	assert_int_equal(getsockname(fd, &at->sa, &len), 0);
+	return fd;
+}
+
+static void end_wait(void *owner)
+{
+	*(bool *)owner = true;
+}
+
+/* Run the loop until that is so, for five seconds at most. */
+#define UNTIL(condition)                                                                           \
+	do {                                                                                       \
+		bool late = false;                                                                 \
+		struct timer limit;                                                                \
+		timer_init(&limit, end_wait, &late);                                               \
+		timer_start(&l->timers, &limit, clock_steady_ms() + 5000);                         \
+		while (!late && !(condition))                                                      \
+			ev_run(l->ev, EVRUN_ONCE);                                                 \
+		timer_stop(&l->timers, &limit);                                                    \
+		assert_true(condition);                                                            \
+	} while (0)
+
+static void run_for(int ms)
+{
+	bool late = false;
+	struct timer limit;
+	timer_init(&limit, end_wait, &late);
+	timer_start(&l->timers, &limit, clock_steady_ms() + ms);
+	while (!late)
+		ev_run(l->ev, EVRUN_ONCE);
+}
+
+static int start(void **state)
+{
+	(void)state;
+	l = loop_new("test", receive, NULL, NULL);
+	memset(&server, 0, sizeof server);
+	memset(&client, 0, sizeof client);
+	union address at;
+	int fd = listening(&at);
+	client.stream = stream_connect(l, &at, NULL, on_event, &client);
+	int accepted = accept(fd, NULL, NULL);
+	close(fd);
+	if (accepted < 0)
+		return -1;
+	server.stream = stream_accepted(l, accepted, on_event, &server);
+	return 0;
+}
+
+static int end(void **state)
+{
+	(void)state;
+	stream_free(&client.stream);
+	stream_free(&server.stream);
+	buf_fini(&client.got);
+	buf_fini(&server.got);
+	loop_free(&l);
+	return 0;
+}
+
+static void say(struct side *s, const char *text)
+{
+	buf_puts(stream_out(s->stream), text);
+	stream_flush(s->stream);
+}
+
+static bool has(struct side *s, const char *text)
+{
+	return strcmp(buf_cstr(&s->got), text) == 0;
+}
+
+static void bytes_come_over_both_ways(void **state)
+{
+	(void)state;
+	char a[64];
+	union address peer, local;
+	UNTIL(client.count[STREAM_CONNECTED] == 1);
+	say(&client, "EHLO a\r\n");
+	say(&server, "220 b\r\n");
+	UNTIL(has(&server, "EHLO a\r\n") && has(&client, "220 b\r\n"));
+	stream_peer(client.stream, &peer);
+	stream_local(server.stream, &local);
+	assert_string_equal(address_text(&peer, a), "127.0.0.1");
+	assert_int_equal(address_port(&peer), address_port(&local));
+	assert_int_equal(server.count[STREAM_CONNECTED], 0);
+	assert_null(stream_in(client.stream)->data); /* idle: no buffers */
+	assert_null(stream_out(client.stream)->data);
+}
+
+static void a_refused_connection_is_an_error_from_the_loop(void **state)
+{
+	(void)state;
+	struct side s = {0};
+	union address at;
+	close(listening(&at));
+	s.stream = stream_connect(l, &at, NULL, on_event, &s);
+	assert_int_equal(s.count[STREAM_ERROR], 0);
+	UNTIL(s.count[STREAM_ERROR] == 1);
+	assert_string_equal(stream_error(s.stream), "connect: Connection refused");
+	assert_true(stream_connect_refused(s.stream));
+	stream_free(&s.stream);
+}
+
+static void an_impossible_source_address_is_an_error_from_the_loop(void **state)
+{
+	(void)state;
+	struct side s = {0};
+	union address to, from;
+	assert_true(address_parse("127.0.0.1", 1, &to));
+	assert_true(address_parse("192.0.2.1", 0, &from));
+	s.stream = stream_connect(l, &to, &from, on_event, &s);
+	s.frees_at[STREAM_ERROR] = true;
+	UNTIL(s.count[STREAM_ERROR] == 1);
+	assert_null(s.stream);
+}
+
+static void a_megabyte_goes_out_in_pieces_and_the_owner_hears_when_it_has(void **state)
+{
+	(void)state;
+	enum { SIZE = 8 << 20 };
+	char *big = mem_alloc(SIZE);
+	for (int i = 0; i < SIZE; i++)
+		big[i] = (char)(i * 7);
+	buf_append(stream_out(client.stream), big, SIZE);
+	UNTIL(client.count[STREAM_CONNECTED] == 1);
+	stream_flush(client.stream);
+	UNTIL(buf_len(&server.got) == SIZE && client.count[STREAM_DRAINED] == 1);
+	assert_memory_equal(buf_data(&server.got), big, SIZE);
+	free(big);
+}
+
+static void a_peer_can_t_make_the_input_grow(void **state)
+{
+	(void)state;
+	char block[1000] = {0};
+	server.takes_nothing = true;
+	for (int i = 0; i < 200; i++)
+		buf_append(stream_out(client.stream), block, sizeof block);
+	stream_flush(client.stream);
+	UNTIL(buf_len(stream_in(server.stream)) == STREAM_IN_MAX);
+	run_for(50);
+	assert_int_equal(buf_len(stream_in(server.stream)), STREAM_IN_MAX);
+	server.takes_nothing = false;
+	stream_resume(server.stream);
+	UNTIL(buf_len(&server.got) == 200 * sizeof block);
+}
+
+static void a_paused_stream_reads_nothing_and_offers_the_rest_when_it_goes_on(void **state)
+{
+	(void)state;
+	server.take_most = 2;
+	say(&client, "abcd");
+	UNTIL(has(&server, "ab"));
+	stream_pause(server.stream);
+	say(&client, "ef");
+	run_for(50);
+	assert_int_equal(server.count[STREAM_DATA], 1);
+	server.take_most = 0;
+	stream_resume(server.stream);
+	assert_int_equal(server.count[STREAM_DATA], 1); /* from the loop, not from the call */
+	UNTIL(has(&server, "abcdef"));
+}
+
+static void the_end_is_told_once_and_after_the_last_byte(void **state)
+{
+	(void)state;
+	UNTIL(client.count[STREAM_CONNECTED] == 1);
+	say(&client, "last");
+	stream_free(&client.stream);
+	UNTIL(server.count[STREAM_EOF] == 1);
+	assert_true(has(&server, "last"));
+	run_for(30);
+	assert_int_equal(server.count[STREAM_EOF], 1);
+	assert_int_equal(server.count[STREAM_ERROR], 0);
+}
+
+static void a_reset_is_an_error(void **state)
+{
+	(void)state;
+	UNTIL(client.count[STREAM_CONNECTED] == 1);
+	stream_pause(server.stream);
+	say(&client, "never read");
+	run_for(30);
+	stream_free(&server.stream); /* unread bytes: the kernel answers with a reset */
+	UNTIL(client.count[STREAM_ERROR] == 1);
+	assert_non_null(strstr(stream_error(client.stream), "reset"));
+	assert_false(stream_connect_refused(client.stream));
+}
+
+static void the_callback_may_free_the_stream_at_any_event(void **state)
+{
+	(void)state;
+	client.frees_at[STREAM_CONNECTED] = true;
+	server.frees_at[STREAM_DATA] = true;
+	buf_puts(stream_out(client.stream), "x");
+	UNTIL(!client.stream);
+	UNTIL(server.count[STREAM_EOF] + server.count[STREAM_DATA] > 0);
+	stream_free(&server.stream);
+	loop_free(&l);
+	assert_int_equal(start(NULL), 0);
+	server.frees_at[STREAM_DATA] = true;
+	say(&client, "x");
+	UNTIL(!server.stream);
+	client.frees_at[STREAM_EOF] = client.frees_at[STREAM_ERROR] = true;
+	UNTIL(!client.stream);
+}
+
+static void a_deadline_passes_once_and_can_be_stopped(void **state)
+{
+	(void)state;
+	stream_deadline(server.stream, 20);
+	UNTIL(server.count[STREAM_TIMEOUT] == 1);
+	stream_deadline(server.stream, 20);
+	stream_deadline(server.stream, 0);
+	run_for(50);
+	assert_int_equal(server.count[STREAM_TIMEOUT], 1);
+	server.frees_at[STREAM_TIMEOUT] = true;
+	stream_deadline(server.stream, 1);
+	UNTIL(!server.stream);
+}
+
+static void the_last_reply_survives_what_the_peer_had_still_sent(void **state)
+{
+	(void)state;
+	char block[4000] = {0};
+	UNTIL(client.count[STREAM_CONNECTED] == 1);
+	stream_pause(server.stream);
+	for (int i = 0; i < 50; i++)
+		buf_append(stream_out(client.stream), block, sizeof block);
+	stream_flush(client.stream);
+	run_for(20);
+	buf_puts(stream_out(server.stream), "421 too much\r\n");
+	stream_linger_close(&server.stream);
+	assert_null(server.stream);
+	UNTIL(client.count[STREAM_EOF] == 1);
+	assert_true(has(&client, "421 too much\r\n"));
+	assert_int_equal(client.count[STREAM_ERROR], 0);
+	stream_free(&client.stream);
+	run_for(50); /* and then the lingering side is gone: the sanitizer would see it */
+}
+
+static void lingering_may_begin_within_the_callback(void **state)
+{
+	(void)state;
+	server.frees_at[STREAM_DATA] = server.lingers = true;
+	buf_puts(stream_out(server.stream), "bye");
+	say(&client, "hello");
+	UNTIL(has(&client, "bye") && client.count[STREAM_EOF] == 1);
+	assert_null(server.stream);
+	stream_free(&client.stream);
+	run_for(50);
+}
+
+static void a_reply_sent_before_the_connection_broke_is_still_read(void **state)
+{
+	(void)state;
+	UNTIL(client.count[STREAM_CONNECTED] == 1);
+	stream_pause(client.stream);
+	say(&server, "421 going down\r\n");
+	stream_free(&server.stream);
+	run_for(20);
+	say(&client, "one\r\n"); /* is answered by a reset */
+	run_for(20);
+	stream_resume(client.stream);
+	say(&client, "two\r\n");
+	UNTIL(client.count[STREAM_ERROR] + client.count[STREAM_EOF] > 0);
+	assert_true(has(&client, "421 going down\r\n"));
+}
+
+static char certificate[64], key[64];
+static SSL_CTX *server_tls, *client_tls;
+
+static int make_certificate(void **state)
+{
+	(void)state;
+	EVP_PKEY *pair = EVP_EC_gen("P-256");
+	X509 *x = X509_new();
+	X509_set_version(x, 2);
+	ASN1_INTEGER_set(X509_get_serialNumber(x), 1);
+	X509_gmtime_adj(X509_getm_notBefore(x), 0);
+	X509_gmtime_adj(X509_getm_notAfter(x), 3600);
+	X509_set_pubkey(x, pair);
+	X509_NAME *name = X509_get_subject_name(x);
+	X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC, (const unsigned char *)"test", -1, -1,
+				   0);
+	X509_set_issuer_name(x, name);
+	X509_sign(x, pair, EVP_sha256());
+	snprintf(certificate, sizeof certificate, "/tmp/test_stream.%d.pem", (int)getpid());
+	snprintf(key, sizeof key, "/tmp/test_stream.%d.key", (int)getpid());
+	FILE *f = fopen(certificate, "w");
+	PEM_write_X509(f, x);
+	fclose(f);
+	f = fopen(key, "w");
+	PEM_write_PrivateKey(f, pair, NULL, NULL, 0, NULL, NULL);
+	fclose(f);
+	X509_free(x);
+	EVP_PKEY_free(pair);
+	struct buf error = {0};
+	server_tls = tls_server_context(certificate, key, &error);
+	client_tls = tls_client_context();
+	buf_fini(&error);
+	return server_tls && client_tls ? 0 : -1;
+}
+
+static int forget_certificate(void **state)
+{
+	(void)state;
+	unlink(certificate);
+	unlink(key);
+	SSL_CTX_free(server_tls);
+	SSL_CTX_free(client_tls);
+	return 0;
+}
+
+static void shake_hands(SSL_SESSION *resume)
+{
+	server.tls_after = server_tls;
+	say(&client, "STARTTLS\r\n");
+	UNTIL(has(&client, "220 go\r\n"));
+	buf_clear(&client.got);
+	buf_clear(&server.got);
+	stream_start_tls(client.stream, client_tls, false, "mx.example.com", resume);
+	UNTIL(client.count[STREAM_TLS] == 1 && server.count[STREAM_TLS] == 1);
+}
+
+static void after_starttls_all_goes_encrypted_both_ways(void **state)
+{
+	(void)state;
+	enum { SIZE = 3 << 20 };
+	shake_hands(NULL);
+	assert_string_equal(
+		SSL_get_servername(stream_ssl(server.stream), TLSEXT_NAMETYPE_host_name),
+		"mx.example.com");
+	char *big = mem_alloc(SIZE);
+	for (int i = 0; i < SIZE; i++)
+		big[i] = (char)(i * 11);
+	buf_append(stream_out(client.stream), big, SIZE);
+	buf_append(stream_out(server.stream), big, SIZE);
+	stream_flush(client.stream);
+	stream_flush(server.stream);
+	UNTIL(buf_len(&server.got) == SIZE && buf_len(&client.got) == SIZE);
+	assert_memory_equal(buf_data(&server.got), big, SIZE);
+	assert_memory_equal(buf_data(&client.got), big, SIZE);
+	free(big);
+	stream_free(&client.stream);
+	UNTIL(server.count[STREAM_EOF] == 1);
+	assert_int_equal(server.count[STREAM_ERROR], 0);
+}
+
+static void what_openssl_holds_is_offered_when_a_paused_stream_goes_on(void **state)
+{
+	(void)state;
+	char block[10000] = {0};
+	shake_hands(NULL);
+	server.takes_nothing = true;
+	for (int i = 0; i < 10; i++)
+		buf_append(stream_out(client.stream), block, sizeof block);
+	stream_flush(client.stream);
+	UNTIL(buf_len(stream_in(server.stream)) == STREAM_IN_MAX);
+	stream_pause(server.stream);
+	run_for(30);
+	server.takes_nothing = false;
+	stream_resume(server.stream);
+	UNTIL(buf_len(&server.got) == 10 * sizeof block);
+}
+
+static void a_session_can_be_resumed(void **state)
+{
+	(void)state;
+	shake_hands(NULL);
+	say(&server, "250 a\r\n"); /* the tickets come before it */
+	UNTIL(has(&client, "250 a\r\n"));
+	SSL_SESSION *session = SSL_get1_session(stream_ssl(client.stream));
+	assert_non_null(session);
+	stream_free(&client.stream);
+	stream_free(&server.stream);
+	buf_fini(&client.got);
+	buf_fini(&server.got);
+	loop_free(&l);
+	assert_int_equal(start(NULL), 0);
+	shake_hands(session);
+	assert_true(SSL_session_reused(stream_ssl(client.stream)));
+	SSL_SESSION_free(session);
+}
+
+static void nonsense_in_place_of_a_handshake_is_an_error(void **state)
+{
+	(void)state;
+	stream_start_tls(server.stream, server_tls, true, NULL, NULL);
+	say(&client, "EHLO this is no hello of TLS\r\n");
+	UNTIL(server.count[STREAM_ERROR] == 1);
+	assert_int_equal(strncmp(stream_error(server.stream), "TLS: ", 5), 0);
+	assert_int_equal(server.count[STREAM_DATA], 0);
+}
+
+static void a_peer_that_ends_during_the_handshake_is_an_error(void **state)
+{
+	(void)state;
+	UNTIL(client.count[STREAM_CONNECTED] == 1);
+	stream_start_tls(server.stream, server_tls, true, NULL, NULL);
+	run_for(10);
+	stream_free(&client.stream);
+	UNTIL(server.count[STREAM_ERROR] == 1);
+}
+
+static void the_callback_may_free_a_stream_when_its_handshake_is_done(void **state)
+{
+	(void)state;
+	server.frees_at[STREAM_TLS] = true;
+	stream_start_tls(server.stream, server_tls, true, NULL, NULL);
+	UNTIL(client.count[STREAM_CONNECTED] == 1);
+	stream_start_tls(client.stream, client_tls, false, NULL, NULL);
+	UNTIL(!server.stream);
+	UNTIL(client.count[STREAM_EOF] + client.count[STREAM_ERROR] > 0);
+}
+
+static void a_wrong_key_is_said(void **state)
+{
+	(void)state;
+	struct buf error = {0};
+	assert_null(tls_server_context(certificate, "/nowhere.key", &error));
+	assert_non_null(strstr(buf_cstr(&error), "key /nowhere.key: No such file"));
+	buf_fini(&error);
+}
+
+static void quiet_is_who_has_said_nothing_that_is_not_known(void **state)
+{
+	(void)state;
+	say(&client, "a");
+	UNTIL(has(&server, "a"));
+	assert_true(stream_quiet(server.stream));
+	say(&client, "b"); /* the loop does not run: it lies in the socket */
+	assert_false(stream_quiet(server.stream));
+	UNTIL(has(&server, "ab"));
+	assert_true(stream_quiet(server.stream));
+	stream_free(&client.stream);
+	assert_false(stream_quiet(server.stream));
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, start, end)
+
+int main(void)
+{
+	const struct CMUnitTest plain[] = {
+		TEST(bytes_come_over_both_ways),
+		TEST(a_refused_connection_is_an_error_from_the_loop),
+		TEST(an_impossible_source_address_is_an_error_from_the_loop),
+		TEST(a_megabyte_goes_out_in_pieces_and_the_owner_hears_when_it_has),
+		TEST(a_peer_can_t_make_the_input_grow),
+		TEST(a_paused_stream_reads_nothing_and_offers_the_rest_when_it_goes_on),
+		TEST(the_end_is_told_once_and_after_the_last_byte),
+		TEST(a_reset_is_an_error),
+		TEST(the_callback_may_free_the_stream_at_any_event),
+		TEST(a_deadline_passes_once_and_can_be_stopped),
+		TEST(the_last_reply_survives_what_the_peer_had_still_sent),
+		TEST(lingering_may_begin_within_the_callback),
+		TEST(a_reply_sent_before_the_connection_broke_is_still_read),
+		TEST(quiet_is_who_has_said_nothing_that_is_not_known),
+	};
+	const struct CMUnitTest tls[] = {
+		TEST(after_starttls_all_goes_encrypted_both_ways),
+		TEST(what_openssl_holds_is_offered_when_a_paused_stream_goes_on),
+		TEST(a_session_can_be_resumed),
+		TEST(nonsense_in_place_of_a_handshake_is_an_error),
+		TEST(a_peer_that_ends_during_the_handshake_is_an_error),
+		TEST(the_callback_may_free_a_stream_when_its_handshake_is_done),
+		cmocka_unit_test(a_wrong_key_is_said),
+	};
+	signal(SIGPIPE, SIG_IGN);
+	int failed = RUN(plain);
+	return failed + cmocka_run_group_tests(tls, make_certificate, forget_certificate);
+}

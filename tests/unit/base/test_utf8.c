@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: ISC */
+#include "tests/unit/base/unit.h"
+
+#include "base/utf8.h"
+
+static void a_character_has_one_to_four_bytes(void **state)
+{
+	(void)state;
+	assert_int_equal(utf8_length("a"), 1);
+	assert_int_equal(utf8_length("\xc3\xa4"), 2);
+	assert_int_equal(utf8_length("\xe2\x82\xac"), 3);
+	assert_int_equal(utf8_length("\xf0\x9f\x93\xa7"), 4);
+	assert_int_equal(utf8_length(""), 0);
+}
+
+static void what_rfc_3629_forbids_is_no_character(void **state)
+{
+	(void)state;
+	static const char *const bad[] = {"\x80",
+					  "\xff",
+					  "\xc0\xaf",
+					  "\xc3",
+					  "\xe0\x80\xaf",
+					  "\xe2\x82",
+					  "\xed\xa0\x80",
+					  "\xf0\x80\x80\xaf",
+					  "\xf4\x90\x80\x80",
+					  "\xf5\x80\x80\x80"};
+	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++)
+		assert_int_equal(utf8_length(bad[i]), 0);
+}
+
+static void a_cleaned_text_never_ends_within_a_character(void **state)
+{
+	(void)state;
+	char to[8];
+	assert_int_equal(utf8_clean(to, "ab\xe2\x82\xac", 4), 2);
+	assert_string_equal(to, "ab");
+	assert_int_equal(utf8_clean(to, "ab\xe2\x82\xac", 5), 5);
+	assert_int_equal(utf8_clean(to, "a\tb\xc2\x9f", 7), 4);
+	assert_string_equal(to, "a?b?");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_character_has_one_to_four_bytes),
+		cmocka_unit_test(what_rfc_3629_forbids_is_no_character),
+		cmocka_unit_test(a_cleaned_text_never_ends_within_a_character),
+	};
+	return RUN(tests);
+}

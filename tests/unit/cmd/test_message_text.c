@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: ISC */
+#include "tests/unit/cmd/unit.h"
+
+#include "cmd/header_addresses.c"
+#include "cmd/message_text.c"
+
+static bool read_text(struct message_text *m, const char *text, bool dot_ends, uint64_t max)
+{
+	FILE *from = fmemopen((void *)(uintptr_t)text, strlen(text), "r");
+	assert_non_null(from);
+	message_text_init(m);
+	bool ok = message_text_read(m, from, dot_ends, max);
+	fclose(from);
+	return ok;
+}
+
+static void expect_parts(const char *text, bool dot_ends, const char *header, const char *body)
+{
+	struct message_text m;
+	assert_true(read_text(&m, text, dot_ends, 0));
+	assert_string_equal(buf_cstr(&m.header), header);
+	assert_string_equal(buf_cstr(&m.body), body);
+	message_text_fini(&m);
+}
+
+static void lines_end_with_crlf_whatever_they_ended_with(void **state)
+{
+	(void)state;
+	expect_parts("A: 1\nB: 2\r\n\nx\r\n\ny", false, "A: 1\r\nB: 2\r\n", "x\r\n\r\ny\r\n");
+}
+
+static void a_lone_dot_ends_only_when_asked(void **state)
+{
+	(void)state;
+	expect_parts("A: 1\n\nx\n.\ny\n", true, "A: 1\r\n", "x\r\n");
+	expect_parts("A: 1\n\nx\n.\ny\n", false, "A: 1\r\n", "x\r\n.\r\ny\r\n");
+	expect_parts("A: 1\n\n..\n", true, "A: 1\r\n", "..\r\n");
+}
+
+static void what_is_no_field_begins_the_body(void **state)
+{
+	(void)state;
+	expect_parts("no header here\nmore\n", false, "", "no header here\r\nmore\r\n");
+	expect_parts("A: 1\nnot a field\n", false, "A: 1\r\n", "not a field\r\n");
+	expect_parts(" folded nothing\n", false, "", " folded nothing\r\n");
+	expect_parts("\nbody\n", false, "", "body\r\n");
+}
+
+static void the_line_of_a_mailbox_file_is_left_out(void **state)
+{
+	(void)state;
+	expect_parts("From me Mon Jan 1\nA: 1\n\nx\n", false, "A: 1\r\n", "x\r\n");
+}
+
+static void more_than_the_limit_is_not_read(void **state)
+{
+	(void)state;
+	struct message_text m;
+	assert_false(read_text(&m, "A: 1\n\n0123456789\n0123456789\n", false, 20));
+	assert_true(m.too_large);
+	message_text_fini(&m);
+}
+
+static void expect_recipients(const char *text, const char *joined)
+{
+	struct message_text m;
+	struct address_list list = {0};
+	struct buf found, error;
+	buf_init(&found);
+	buf_init(&error);
+	assert_true(read_text(&m, text, false, 0));
+	assert_int_equal(message_text_recipients(&m, &list, &error), joined != NULL);
+	for (int i = 0; i < list.n; i++)
+		buf_printf(&found, "%s%s", i ? "|" : "", list.item[i]);
+	if (joined)
+		assert_string_equal(buf_cstr(&found), joined);
+	address_list_free(&list);
+	message_text_fini(&m);
+	buf_fini(&found);
+	buf_fini(&error);
+}
+
+static void recipients_are_those_of_three_fields(void **state)
+{
+	(void)state;
+	expect_recipients("to: a@t\nCC: b@t,\n c@t\nX-To: no@t\nBcc: d@t\nTo: e@t\n\nTo: no@t\n",
+			  "a@t|e@t|b@t|c@t|d@t");
+	expect_recipients("To: a@t\nResent-Cc: r@t\nBcc: d@t\n", "r@t");
+	expect_recipients("To: <a@t\n", NULL);
+}
+
+static void complete(struct message_text *m, const char *text)
+{
+	const struct message_author author = {"me@here.test", "Me \"X\"", "here.test"};
+	assert_true(read_text(m, text, false, 0));
+	message_text_complete(m, &author);
+}
+
+static void what_is_missing_is_added(void **state)
+{
+	(void)state;
+	struct message_text m;
+	complete(&m, "To: a@t\n\nx\n");
+	const char *header = buf_cstr(&m.header);
+	assert_ptr_equal(strstr(header, "To: a@t\r\n"), header);
+	assert_non_null(strstr(header, "\r\nFrom: \"Me \\\"X\\\"\" <me@here.test>\r\n"));
+	assert_non_null(strstr(header, "\r\nDate: "));
+	assert_non_null(strstr(header, "\r\nMessage-ID: <"));
+	assert_non_null(strstr(header, "@here.test>\r\n"));
+	message_text_fini(&m);
+}
+
+static void what_is_there_stays_and_blind_copies_go(void **state)
+{
+	(void)state;
+	struct message_text m;
+	complete(&m, "Bcc: a@t,\n b@t\nfrom: x@t\nDATE: then\nMessage-Id: <1@t>\nbcc: c@t\n"
+		     "Resent-Bcc: d@t\nBcc-Not: e@t\n\nBcc: body\n");
+	assert_string_equal(buf_cstr(&m.header),
+			    "from: x@t\r\nDATE: then\r\nMessage-Id: <1@t>\r\nBcc-Not: e@t\r\n");
+	assert_string_equal(buf_cstr(&m.body), "Bcc: body\r\n");
+	message_text_fini(&m);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(lines_end_with_crlf_whatever_they_ended_with),
+		cmocka_unit_test(a_lone_dot_ends_only_when_asked),
+		cmocka_unit_test(what_is_no_field_begins_the_body),
+		cmocka_unit_test(the_line_of_a_mailbox_file_is_left_out),
+		cmocka_unit_test(more_than_the_limit_is_not_read),
+		cmocka_unit_test(recipients_are_those_of_three_fields),
+		cmocka_unit_test(what_is_missing_is_added),
+		cmocka_unit_test(what_is_there_stays_and_blind_copies_go),
+	};
+	return RUN(tests);
+}

@@ -1,0 +1,17 @@
+/* unit.h - what every unit test of this folder begins with: cmocka and what it wants before it.
+ *
+ * The folder's library has the program's main in it, so a test includes the sources that it tests.
+ */
+#ifndef TESTS_UNIT_CMD_UNIT_H
+#define TESTS_UNIT_CMD_UNIT_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#define RUN(tests) cmocka_run_group_tests(tests, NULL, NULL)
+
+#endif

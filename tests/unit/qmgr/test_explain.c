@@ -1,0 +1,383 @@
+/* SPDX-License-Identifier: ISC */
+#include "tests/unit/qmgr/world.h"
+
+#include "qmgr/explain.h"
+#include "qmgr/message.h"
+#include "qmgr/nexthop.h"
+
+static const char one_host[] = "10 mx.test 192.0.2.1";
+
+static struct explain_question *x;
+static struct loop *asker;
+
+static void receive(void *owner, struct note *note)
+{
+	(void)owner;
+	assert_int_equal(note->type, QMGR_EXPLAIN);
+	assert_ptr_equal(note, x);
+}
+
+static int let_go(void **state)
+{
+	explain_question_free(&x);
+	return finish(state);
+}
+
+static void ask(uint64_t id, const char *site)
+{
+	explain_question_free(&x);
+	if (!asker)
+		asker = loop_new("asker", receive, NULL, NULL);
+	x = explain_question_new(id, site, asker, NULL);
+	post(&x->note);
+	settle();
+	mailbox_drain(&asker->mailbox);
+}
+
+/* The only row about this message. */
+static const struct explain_row *why(uint64_t id)
+{
+	ask(id, NULL);
+	assert_int_equal(x->nrow, 1);
+	return &x->row[0];
+}
+
+static const struct explain_row *why_site(const char *site)
+{
+	ask(0, site);
+	assert_int_equal(x->nrow, 1);
+	return &x->row[0];
+}
+
+static void binds(uint64_t id, enum explain_constraint c)
+{
+	const struct explain_row *row = why(id);
+	if (row->constraint != c)
+		print_error("%s, not %s\n", explain_constraint_name(row->constraint),
+			    explain_constraint_name(c));
+	assert_int_equal(row->constraint, c);
+}
+
+static void send_many(int n)
+{
+	for (int i = 1; i <= n; i++)
+		send_mail((uint64_t)i, "x@a.test");
+	answer("a.test", one_host);
+}
+
+static void send_to_two(uint64_t id, const char *a, const char *b)
+{
+	struct envelope *e = mail(id, "sender@here.test", a);
+	envelope_add(e, b);
+	arrive(e);
+}
+
+static void what_qmgr_does_not_have_is_not_explained(void **state)
+{
+	(void)state;
+	begin("");
+	ask(1, NULL);
+	assert_int_equal(x->nrow, 0);
+	ask(0, "a.test");
+	assert_int_equal(x->nrow, 0);
+}
+
+static void recipients_wait_for_dns_each_next_hop_by_itself(void **state)
+{
+	(void)state;
+	begin("");
+	send_to_two(1, "x@a.test", "x@b.test");
+	ask(1, NULL);
+	assert_int_equal(x->nrow, 2);
+	for (int i = 0; i < 2; i++) {
+		assert_int_equal(x->row[i].constraint, EXPLAIN_DNS);
+		assert_int_equal(x->row[i].recipients, 1);
+	}
+	assert_string_not_equal(x->row[0].site, x->row[1].site);
+	answer("b.test", one_host);
+	ask(1, NULL);
+	assert_int_equal(x->nrow, 2);
+	assert_int_equal(x->row[0].constraint, EXPLAIN_CONNECTING);
+	assert_int_equal(x->row[1].constraint, EXPLAIN_DNS);
+}
+
+static void a_recipient_waits_for_its_turn_to_be_looked_up(void **state)
+{
+	(void)state;
+	begin("queue { router_concurrency_limit = 1 }");
+	send_mail(1, "x@a.test");
+	send_mail(2, "x@b.test");
+	binds(1, EXPLAIN_DNS);
+	binds(2, EXPLAIN_LOOKUP);
+	assert_int_equal(x->row[0].limit, 1);
+	answer("a.test", one_host);
+	binds(2, EXPLAIN_DNS);
+}
+
+static void an_entry_waits_for_the_connection_that_is_opened_for_it(void **state)
+{
+	(void)state;
+	begin("");
+	send_many(1);
+	binds(1, EXPLAIN_CONNECTING);
+	assert_string_equal(x->row[0].site, "mx.test");
+	assert_string_equal(x->row[0].transport, "smtp");
+	assert_int_equal(x->row[0].connecting, 1);
+	ready(open_at(0), 1);
+	binds(1, EXPLAIN_SENDING);
+	assert_int_equal(x->row[0].sending, 1);
+	assert_int_equal(x->row[0].recipients, 0);
+}
+
+static void what_does_not_fit_the_window_waits_for_it_behind_the_others(void **state)
+{
+	(void)state;
+	begin("");
+	send_many(10);
+	for (int i = 0; i < 5; i++)
+		ready(open_at(i), 1);
+	binds(10, EXPLAIN_WINDOW);
+	assert_int_equal(x->row[0].limit, 5);
+	assert_int_equal(x->row[0].busy, 5);
+	assert_int_equal(x->row[0].ahead, 4);
+	assert_int_equal(x->row[0].first, 6);
+	assert_int_equal(x->row[0].first_slots, 1);
+	binds(6, EXPLAIN_WINDOW);
+	assert_int_equal(x->row[0].ahead, 0);
+	assert_int_equal(x->row[0].first, 0);
+	assert_int_equal(why_site("mx.test")->constraint, EXPLAIN_WINDOW);
+	assert_int_equal(x->row[0].recipients, 5);
+	assert_int_equal(x->row[0].first, 6);
+	done(given_at(0), VERDICT_SENT);
+	binds(6, EXPLAIN_SENDING);
+}
+
+static void a_rate_says_when_the_next_delivery_is_due(void **state)
+{
+	(void)state;
+	begin("transport smtp { destination_rate = \"1/s\" }");
+	send_many(3);
+	ready(open_at(0), 10);
+	binds(2, EXPLAIN_RATE);
+	assert_true(x->row[0].until_ms == clock_wall_ms() + 1000);
+	pass_time(400);
+	binds(2, EXPLAIN_RATE);
+	assert_true(x->row[0].until_ms == clock_wall_ms() + 600);
+	pass_time(600);
+	binds(2, EXPLAIN_SENDING);
+}
+
+static void a_delay_holds_for_the_delivery_and_the_pause_after_it(void **state)
+{
+	(void)state;
+	begin("transport smtp { destination_rate_delay = 2s }");
+	send_many(2);
+	ready(open_at(0), 10);
+	binds(2, EXPLAIN_RATE_DELAY);
+	assert_true(x->row[0].until_ms == 0);
+	done(delivery_of_mail(1), VERDICT_SENT);
+	binds(2, EXPLAIN_RATE_DELAY);
+	assert_true(x->row[0].until_ms == clock_wall_ms() + 2000);
+}
+
+static void a_transport_with_all_its_connections_opens_no_other(void **state)
+{
+	(void)state;
+	begin("transport smtp { connection_limit = 1 }");
+	send_many(1);
+	ready(open_at(0), 1);
+	send_mail(2, "x@b.test");
+	answer("b.test", "10 mx.b.test 192.0.2.2");
+	binds(2, EXPLAIN_CONNECTION_LIMIT);
+	assert_int_equal(x->row[0].limit, 1);
+	assert_string_equal(x->row[0].site, "mx.b.test");
+}
+
+static void a_host_with_all_its_connections_takes_no_other(void **state)
+{
+	(void)state;
+	begin("transport smtp { host_connection_limit = 2 }");
+	send_many(3);
+	ready(open_at(0), 1);
+	ready(open_at(1), 1);
+	binds(3, EXPLAIN_HOST_CONNECTION_LIMIT);
+	assert_int_equal(x->row[0].limit, 2);
+}
+
+static void a_host_that_turns_connections_away_is_left_alone_for_a_moment(void **state)
+{
+	(void)state;
+	begin("");
+	send_many(4);
+	ready(open_at(0), 1);
+	lose(open_at(1), "too many");
+	lose(open_at(1), "too many");
+	lose(open_at(1), "too many");
+	binds(4, EXPLAIN_HOST_PAUSE);
+	assert_true(x->row[0].until_ms > clock_wall_ms());
+	assert_string_equal(x->row[0].last->text, "too many");
+}
+
+static void a_dead_site_says_until_when(void **state)
+{
+	(void)state;
+	begin("transport smtp { initial_destination_concurrency = 1 }"
+	      "queue { minimal_backoff_time = 10m }");
+	send_many(1);
+	lose(open_at(0), "no route");
+	envelope_free(&(struct envelope *){is_kept(1)});
+	assert_int_equal(why_site("mx.test")->constraint, EXPLAIN_DEAD);
+	assert_true(x->row[0].until_ms == clock_wall_ms() + 600000);
+	assert_string_equal(x->row[0].last->text, "no route");
+	assert_int_equal(x->row[0].window, 0);
+}
+
+static void a_message_has_its_share_of_connections(void **state)
+{
+	(void)state;
+	begin("transport smtp { connection_limit = 4 destination_recipient_limit = 1 }"
+	      "queue { max_message_concurrency = 1 scale_max_concurrency = 0 }");
+	struct envelope *e = mail(1, "sender@here.test", "x@a.test");
+	for (int i = 0; i < 3; i++)
+		envelope_add(e, "x@a.test");
+	arrive(e);
+	answer("a.test", one_host);
+	assert_int_equal(opened.n, 1);
+	ready(open_at(0), 1);
+	binds(1, EXPLAIN_SHARE);
+	assert_int_equal(x->row[0].recipients, 3);
+	assert_int_equal(x->row[0].sending, 1);
+}
+
+static void recipients_without_room_in_memory_are_unread(void **state)
+{
+	(void)state;
+	begin("queue { message_recipient_limit = 2 message_recipient_minimum = 1 "
+	      "message_active_limit = 1 }"
+	      "transport smtp { recipient_limit = 1 extra_recipient_limit = 0 }");
+	struct envelope *e = mail(1, "sender@here.test", "x@a.test");
+	for (int i = 0; i < 9; i++)
+		envelope_add(e, "x@a.test");
+	arrive(e);
+	ask(1, NULL);
+	assert_int_equal(x->nrow, 2);
+	assert_int_equal(x->row[0].constraint, EXPLAIN_DNS);
+	assert_int_equal(x->row[1].constraint, EXPLAIN_MEMORY);
+	assert_int_equal(x->row[0].recipients + x->row[1].recipients, 10);
+}
+
+static void what_slipped_past_is_counted(void **state)
+{
+	(void)state;
+	begin("transport smtp { initial_destination_concurrency = 1 "
+	      "destination_concurrency_limit = 1 destination_recipient_limit = 1 "
+	      "delivery_slot_cost = 2 delivery_slot_discount = 0 delivery_slot_loan = 0 "
+	      "minimum_delivery_slots = 1 }");
+	struct envelope *e = mail(1, "sender@here.test", "x@a.test");
+	for (int i = 0; i < 19; i++)
+		envelope_add(e, "x@a.test");
+	arrive(e);
+	answer("a.test", one_host);
+	ready(open_at(0), 1);
+	send_mail(2, "x@a.test");
+	send_mail(3, "x@a.test");
+	binds(3, EXPLAIN_WINDOW);
+	assert_int_equal(x->row[0].first, 1);
+	assert_int_equal(x->row[0].ahead, 20);
+	for (int i = 0; delivery_of_mail(1) && i < 3; i++) {
+		done(given_at(0), VERDICT_SENT);
+		if (given_at(0)->id != 1)
+			break;
+	}
+	assert_true(given_at(0)->id == 2);
+	binds(3, EXPLAIN_WINDOW);
+	binds(1, EXPLAIN_WINDOW);
+	assert_int_equal(x->row[0].ahead, 0);
+}
+
+static void a_report_that_is_being_stored_is_waited_for(void **state)
+{
+	(void)state;
+	begin("");
+	send_many(1);
+	ready(open_at(0), 1);
+	done(given_at(0), VERDICT_FAILED);
+	binds(1, EXPLAIN_REPORTING);
+	stored(next_told(SPOOL_STORE), true);
+	ask(1, NULL);
+	assert_int_equal(x->nrow, 0);
+}
+
+static void the_operators_wish_waits_for_what_is_under_way(void **state)
+{
+	(void)state;
+	begin("");
+	send_many(1);
+	ready(open_at(0), 1);
+	cancel(1);
+	ask(1, NULL);
+	assert_int_equal(x->nrow, 2);
+	assert_int_equal(x->row[0].constraint, EXPLAIN_CANCELLED);
+	assert_int_equal(x->row[1].constraint, EXPLAIN_SENDING);
+}
+
+static void a_site_is_found_by_name_host_and_domain(void **state)
+{
+	(void)state;
+	begin("");
+	send_mail(1, "x@a.test");
+	answer("a.test", "10 mx1.test 192.0.2.1, 20 mx2.test 192.0.2.2");
+	static const char *const name[] = {"mx1.test;mx2.test", "smtp mx1.test;mx2.test",
+					   "MX2.test", "a.test"};
+	for (size_t i = 0; i < sizeof name / sizeof *name; i++) {
+		why_site(name[i]);
+		assert_string_equal(x->row[0].site, "mx1.test;mx2.test");
+	}
+	ready(open_at(0), 1);
+	assert_int_equal(why_site("a.test")->constraint, EXPLAIN_SENDING);
+	done(given_at(0), VERDICT_SENT);
+	assert_int_equal(why_site("a.test")->constraint, EXPLAIN_IDLE);
+}
+
+static void a_domain_with_relays_of_its_own_finds_their_site(void **state)
+{
+	(void)state;
+	begin("route \"*\" { relay = { \"[r1.test]:25\", \"[r2.test]:25\" } }"
+	      "route \"b.test\" { relay = { \"[r1.test]:25\" } }");
+	send_mail(1, "x@a.test");
+	answer("r1.test", one_host);
+	answer("r2.test", one_host);
+	send_mail(2, "x@b.test");
+	answer("r1.test", one_host);
+	assert_string_equal(why_site("a.test")->site, "[r1.test]:25,[r2.test]:25");
+	assert_string_equal(why_site("b.test")->site, "[r1.test]:25");
+}
+
+#define TEST(f) cmocka_unit_test_teardown(f, let_go)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(what_qmgr_does_not_have_is_not_explained),
+		TEST(recipients_wait_for_dns_each_next_hop_by_itself),
+		TEST(a_recipient_waits_for_its_turn_to_be_looked_up),
+		TEST(an_entry_waits_for_the_connection_that_is_opened_for_it),
+		TEST(what_does_not_fit_the_window_waits_for_it_behind_the_others),
+		TEST(a_rate_says_when_the_next_delivery_is_due),
+		TEST(a_delay_holds_for_the_delivery_and_the_pause_after_it),
+		TEST(a_transport_with_all_its_connections_opens_no_other),
+		TEST(a_host_with_all_its_connections_takes_no_other),
+		TEST(a_host_that_turns_connections_away_is_left_alone_for_a_moment),
+		TEST(a_dead_site_says_until_when),
+		TEST(a_message_has_its_share_of_connections),
+		TEST(recipients_without_room_in_memory_are_unread),
+		TEST(what_slipped_past_is_counted),
+		TEST(a_report_that_is_being_stored_is_waited_for),
+		TEST(the_operators_wish_waits_for_what_is_under_way),
+		TEST(a_site_is_found_by_name_host_and_domain),
+		TEST(a_domain_with_relays_of_its_own_finds_their_site),
+	};
+	int failed = RUN(tests);
+	loop_free(&asker);
+	return failed;
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: ISC */
+#include "tests/unit/qmgr/unit.h"
+
+#include "qmgr/retry.h"
+
+enum { SECOND = 1000, MINUTE = 60 * SECOND, HOUR = 60 * MINUTE };
+
+static const int64_t arrived = INT64_C(1700000000000);
+
+static struct conf_queue queue = {.minimal_backoff_time = 5 * MINUTE,
+				  .maximal_backoff_time = 66 * MINUTE,
+				  .maximal_queue_lifetime = 100 * HOUR,
+				  .bounce_queue_lifetime = 50 * HOUR,
+				  .jitter = 0.1};
+static struct envelope mail = {.arrived_ms = arrived, .sender = (char *)"a@sender.test"};
+static struct envelope bounce = {.arrived_ms = arrived, .sender = (char *)""};
+
+/* Chance 0.5 is the middle: neither earlier nor later. */
+static int64_t delay(const struct conf_queue *q, const struct envelope *e, int64_t age)
+{
+	return retry_due_ms(q, e, arrived + age, 0.5) - (arrived + age);
+}
+
+static void a_young_message_waits_for_the_minimal_backoff_time(void **state)
+{
+	(void)state;
+	assert_int_equal(delay(&queue, &mail, 0), 5 * MINUTE);
+	assert_int_equal(delay(&queue, &mail, 4 * MINUTE), 5 * MINUTE);
+}
+
+static void a_message_waits_for_as_long_as_it_is_old(void **state)
+{
+	(void)state;
+	assert_int_equal(delay(&queue, &mail, 17 * MINUTE), 17 * MINUTE);
+}
+
+static void an_old_message_waits_for_the_maximal_backoff_time(void **state)
+{
+	(void)state;
+	assert_int_equal(delay(&queue, &mail, 67 * MINUTE), 66 * MINUTE);
+	assert_int_equal(delay(&queue, &mail, 20 * HOUR), 66 * MINUTE);
+}
+
+static void a_message_from_the_future_is_young(void **state)
+{
+	(void)state;
+	assert_int_equal(delay(&queue, &mail, -3 * HOUR), 5 * MINUTE);
+}
+
+static void chance_brings_it_forward_or_back_by_the_jitter(void **state)
+{
+	(void)state;
+	int64_t now = arrived + 20 * MINUTE;
+	assert_int_equal(retry_due_ms(&queue, &mail, now, 0) - now, 18 * MINUTE);
+	int64_t most = retry_due_ms(&queue, &mail, now, 0.9999999) - now;
+	assert_in_range(most, 22 * MINUTE - 10, 22 * MINUTE);
+}
+
+static void the_next_attempt_is_always_later_than_now(void **state)
+{
+	(void)state;
+	struct conf_queue q = queue;
+	q.minimal_backoff_time = q.maximal_backoff_time = 1;
+	q.jitter = 0.5;
+	assert_true(retry_due_ms(&q, &mail, arrived, 0) > arrived);
+}
+
+static void it_is_not_later_than_the_end_of_the_lifetime(void **state)
+{
+	(void)state;
+	int64_t age = 100 * HOUR - MINUTE;
+	assert_int_equal(delay(&queue, &mail, age), MINUTE);
+}
+
+static void a_bounce_has_a_lifetime_of_its_own(void **state)
+{
+	(void)state;
+	assert_int_equal(delay(&queue, &bounce, 50 * HOUR - MINUTE), MINUTE);
+	assert_int_equal(delay(&queue, &mail, 50 * HOUR - MINUTE), 66 * MINUTE);
+	assert_true(retry_expired(&queue, &bounce, arrived + 50 * HOUR));
+	assert_false(retry_expired(&queue, &mail, arrived + 50 * HOUR));
+}
+
+static void a_message_expires_when_its_lifetime_is_over(void **state)
+{
+	(void)state;
+	assert_false(retry_expired(&queue, &mail, arrived + 100 * HOUR - 1));
+	assert_true(retry_expired(&queue, &mail, arrived + 100 * HOUR));
+}
+
+static void without_a_lifetime_it_expires_at_its_first_attempt(void **state)
+{
+	(void)state;
+	struct conf_queue q = queue;
+	q.maximal_queue_lifetime = 0;
+	assert_true(retry_expired(&q, &mail, arrived));
+}
+
+static void a_warning_is_due_at_its_time(void **state)
+{
+	(void)state;
+	struct conf_queue q = queue;
+	q.delay_warning_time = 30 * MINUTE;
+	assert_false(retry_warning_due(&q, &mail, arrived + 30 * MINUTE - 1));
+	assert_true(retry_warning_due(&q, &mail, arrived + 30 * MINUTE));
+	assert_int_equal(delay(&q, &mail, 29 * MINUTE), MINUTE);
+	assert_int_equal(delay(&q, &mail, 31 * MINUTE), 31 * MINUTE);
+}
+
+static void nobody_is_warned_twice(void **state)
+{
+	(void)state;
+	struct conf_queue q = queue;
+	q.delay_warning_time = 30 * MINUTE;
+	struct envelope warned = mail;
+	warned.warned = true;
+	assert_false(retry_warning_due(&q, &warned, arrived + HOUR));
+	assert_int_equal(delay(&q, &warned, 29 * MINUTE), 29 * MINUTE);
+}
+
+static void the_null_sender_is_not_warned(void **state)
+{
+	(void)state;
+	struct conf_queue q = queue;
+	q.delay_warning_time = 30 * MINUTE;
+	assert_false(retry_warning_due(&q, &bounce, arrived + HOUR));
+}
+
+static void no_warning_time_means_no_warning(void **state)
+{
+	(void)state;
+	assert_false(retry_warning_due(&queue, &mail, arrived + 99 * HOUR));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_young_message_waits_for_the_minimal_backoff_time),
+		cmocka_unit_test(a_message_waits_for_as_long_as_it_is_old),
+		cmocka_unit_test(an_old_message_waits_for_the_maximal_backoff_time),
+		cmocka_unit_test(a_message_from_the_future_is_young),
+		cmocka_unit_test(chance_brings_it_forward_or_back_by_the_jitter),
+		cmocka_unit_test(the_next_attempt_is_always_later_than_now),
+		cmocka_unit_test(it_is_not_later_than_the_end_of_the_lifetime),
+		cmocka_unit_test(a_bounce_has_a_lifetime_of_its_own),
+		cmocka_unit_test(a_message_expires_when_its_lifetime_is_over),
+		cmocka_unit_test(without_a_lifetime_it_expires_at_its_first_attempt),
+		cmocka_unit_test(a_warning_is_due_at_its_time),
+		cmocka_unit_test(nobody_is_warned_twice),
+		cmocka_unit_test(the_null_sender_is_not_warned),
+		cmocka_unit_test(no_warning_time_means_no_warning),
+	};
+	return RUN(tests);
+}

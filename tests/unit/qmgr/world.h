@@ -1,0 +1,434 @@
+/* world.h - what surrounds the scheduler in its tests: spool, dns, workers and the clock.
+ *
+ * Everything that qmgr says is kept here until a test looks at it; what its neighbours would
+ * answer, the test posts. There are no threads: settle() runs the loop until it has nothing to do,
+ * and the clock stands still until pass_time().
+ */
+#ifndef TESTS_UNIT_QMGR_WORLD_H
+#define TESTS_UNIT_QMGR_WORLD_H
+
+#include "tests/unit/qmgr/unit.h"
+
+#include "base/clock.h"
+#include "base/delivery.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "qmgr/pool.h"
+#include "qmgr/qmgr.h"
+#include "qmgr/site.h"
+#include "spool/spool.h"
+
+#include <arpa/inet.h>
+#include <ev.h>
+#include <string.h>
+
+enum { BOX_SIZE = 20000, WORKERS = 3 };
+
+/* Notes that came, oldest first. */
+struct box {
+	struct note *note[BOX_SIZE];
+	int n;
+};
+
+static struct qmgr *q;
+static struct box told, questions, given, opened, ending; /* by spool, dns, worker */
+static int64_t clock_ms;
+
+static const int64_t started_ms = INT64_C(1700000000000);
+
+int64_t clock_steady_ms(void)
+{
+	return clock_ms;
+}
+
+int64_t clock_steady_us(void)
+{
+	return clock_ms * 1000;
+}
+
+int64_t clock_wall_ms(void)
+{
+	return started_ms + clock_ms;
+}
+
+int64_t clock_wall_us(void)
+{
+	return clock_wall_ms() * 1000;
+}
+
+static inline void put(struct box *b, struct note *note)
+{
+	assert_true(b->n < BOX_SIZE);
+	b->note[b->n++] = note;
+}
+
+static inline void *take(struct box *b, int i)
+{
+	assert_true(i >= 0 && i < b->n);
+	struct note *note = b->note[i];
+	memmove(&b->note[i], &b->note[i + 1], (size_t)(b->n - i - 1) * sizeof b->note[0]);
+	b->n--;
+	return note;
+}
+
+static inline int find(const struct box *b, const void *note)
+{
+	for (int i = 0; i < b->n; i++)
+		if (b->note[i] == note)
+			return i;
+	return -1;
+}
+
+static inline void to_spool(void *context, struct note *note)
+{
+	put(context, note);
+}
+
+static inline void to_dns(void *context, struct note *note)
+{
+	(void)context;
+	put(&questions, note);
+}
+
+static inline void to_worker(void *context, int worker, struct note *note)
+{
+	(void)context;
+	assert_in_range(worker, 0, WORKERS - 1);
+	if (note->type == CONNECTION_OPEN)
+		put(&opened, note);
+	else
+		put(note->type == CONNECTION_CLOSE ? &ending : &given, note);
+}
+
+static inline void settle(void)
+{
+	for (int i = 0; i < 3; i++)
+		ev_run(qmgr_loop(q)->ev, EVRUN_NOWAIT);
+	pool_check(q);
+}
+
+static inline void pass_time(int64_t ms)
+{
+	clock_ms += ms;
+	settle();
+}
+
+static inline void post(struct note *note)
+{
+	loop_post(qmgr_loop(q), note);
+}
+
+static inline void forget(void *told_note)
+{
+	struct note *note = told_note;
+	if (note->type == SPOOL_DELIVERED) {
+		struct spool_delivered *d = told_note;
+		for (uint32_t i = 0; i < d->n; i++)
+			verdict_unref(d->of[i].verdict);
+	} else if (note->type == SPOOL_RELEASE) {
+		envelope_free(&((struct spool_release *)told_note)->envelope);
+	} else if (note->type == SPOOL_STORE) {
+		struct spool_store *s = told_note;
+		envelope_free(&s->envelope);
+		content_unref(s->content);
+	}
+	free(note);
+}
+
+/* The oldest thing that the spool was told, which must be this. */
+static inline void *next_told(enum spool_note type)
+{
+	assert_true(told.n > 0);
+	assert_int_equal(told.note[0]->type, type);
+	return take(&told, 0);
+}
+
+static inline void begin(const char *text)
+{
+	clock_ms = 1000000;
+	log_set_level(LOG_LEVEL_ERROR);
+	struct conf *conf = conf_of(text);
+	q = qmgr_new(conf);
+	conf_unref(conf);
+	struct qmgr_edges edges = {.to_spool = to_spool,
+				   .to_dns = to_dns,
+				   .to_worker = to_worker,
+				   .context = &told,
+				   .workers = WORKERS};
+	qmgr_wire(q, &edges);
+	forget(next_told(SPOOL_CREDIT));
+}
+
+/* The scheduler goes first: whatever is under way, it must come apart. */
+static inline int finish(void **state)
+{
+	(void)state;
+	qmgr_free(&q);
+	while (told.n > 0)
+		forget(take(&told, 0));
+	while (questions.n > 0) {
+		struct resolve *r = take(&questions, 0);
+		resolve_free(&r);
+	}
+	while (given.n > 0) {
+		struct delivery *d = take(&given, 0);
+		delivery_free(&d);
+	}
+	while (ending.n > 0)
+		free(take(&ending, 0));
+	while (opened.n > 0) {
+		struct connection_open *o = take(&opened, 0);
+		connection_open_free(&o);
+	}
+	return 0;
+}
+
+static inline void reload(const char *text)
+{
+	struct conf *conf = conf_of(text);
+	qmgr_reload(q, conf);
+	conf_unref(conf);
+	settle();
+}
+
+static inline struct envelope *mail(uint64_t id, const char *sender, const char *to)
+{
+	struct envelope *e = envelope_new();
+	e->id = id;
+	e->arrived_ms = clock_wall_ms();
+	e->sender = mem_strdup(sender);
+	if (to)
+		envelope_add(e, to);
+	return e;
+}
+
+static inline void arrive(struct envelope *e)
+{
+	static const char text[] = "Subject: x\r\n\r\nbody\r\n";
+	struct spool_arrival *a = mem_zalloc(sizeof *a);
+	a->note.type = SPOOL_ARRIVAL;
+	a->envelope = e;
+	a->content = content_in_memory(mem_strdup(text), sizeof text - 1);
+	a->first = e->rounds == 0;
+	post(&a->note);
+	settle();
+}
+
+static inline void send_mail(uint64_t id, const char *to)
+{
+	arrive(mail(id, "sender@here.test", to));
+}
+
+static inline void cancel(uint64_t id)
+{
+	struct spool_cancel *c = mem_zalloc(sizeof *c);
+	c->note.type = SPOOL_CANCEL;
+	c->id = id;
+	post(&c->note);
+	settle();
+}
+
+static inline struct resolve *take_question(const char *name)
+{
+	for (int i = 0; i < questions.n; i++)
+		if (strcmp(((struct resolve *)questions.note[i])->name, name) == 0)
+			return take(&questions, i);
+	print_error("dns was not asked for %s\n", name);
+	_fail(__FILE__, __LINE__);
+	return NULL;
+}
+
+/* hosts: "10 mx1.test 192.0.2.1, 20 mx2.test 192.0.2.2" */
+static inline void answer(const char *name, const char *hosts)
+{
+	struct resolve *r = take_question(name);
+	char *text = mem_strdup(hosts), *rest = text;
+	for (char *one; (one = strsep(&rest, ",")) != NULL;) {
+		char host[100], address[64];
+		int preference;
+		assert_int_equal(sscanf(one, "%d %99s %63s", &preference, host, address), 3);
+		r->host = mem_realloc(r->host, (size_t)(r->nhost + 1) * sizeof *r->host);
+		struct resolve_host *h = &r->host[r->nhost++];
+		*h = (struct resolve_host){.name = mem_strdup(host),
+					   .preference = (uint16_t)preference,
+					   .naddress = 1};
+		h->address[0].in.sin_family = AF_INET;
+		assert_int_equal(inet_pton(AF_INET, address, &h->address[0].in.sin_addr), 1);
+	}
+	free(text);
+	r->note.type = RESOLVE_ANSWER;
+	post(&r->note);
+	settle();
+}
+
+static inline void no_answer(const char *name, enum verdict_class class, const char *dsn)
+{
+	struct resolve *r = take_question(name);
+	r->failure = verdict_new(class, 0, dsn, NULL, "not found");
+	r->note.type = RESOLVE_ANSWER;
+	post(&r->note);
+	settle();
+}
+
+static inline struct connection_open *open_at(int i)
+{
+	assert_true(i < opened.n);
+	return (struct connection_open *)opened.note[i];
+}
+
+static inline int opened_to(const char *host)
+{
+	int n = 0;
+	for (int i = 0; i < opened.n; i++)
+		n += strcmp(open_at(i)->host, host) == 0;
+	return n;
+}
+
+static inline struct connection_open *open_to(const char *host)
+{
+	for (int i = 0; i < opened.n; i++)
+		if (strcmp(open_at(i)->host, host) == 0)
+			return open_at(i);
+	print_error("no connection to %s\n", host);
+	_fail(__FILE__, __LINE__);
+	return NULL;
+}
+
+static inline void ready(struct connection_open *o, int depth)
+{
+	struct connection_ready *r = mem_zalloc(sizeof *r);
+	r->note.type = CONNECTION_READY;
+	r->connection = o->connection;
+	r->owner = o->owner;
+	r->depth = depth;
+	post(&r->note);
+	settle();
+}
+
+/* The last word on it, not yet looked at. */
+static inline void post_closed(struct connection_open *o, const char *why)
+{
+	take(&opened, find(&opened, o));
+	o->note.type = CONNECTION_CLOSED;
+	if (why)
+		o->why = verdict_new(VERDICT_DEFERRED, 421, "4.4.2", o->host, why);
+	post(&o->note);
+}
+
+static inline void close_orderly(struct connection_open *o)
+{
+	post_closed(o, NULL);
+	settle();
+}
+
+static inline void lose(struct connection_open *o, const char *why)
+{
+	post_closed(o, why);
+	settle();
+}
+
+static inline struct delivery *given_at(int i)
+{
+	assert_true(i < given.n);
+	return (struct delivery *)given.note[i];
+}
+
+static inline struct delivery *delivery_of_mail(uint64_t id)
+{
+	for (int i = 0; i < given.n; i++)
+		if (given_at(i)->id == id)
+			return given_at(i);
+	print_error("message %d was not given\n", (int)id);
+	_fail(__FILE__, __LINE__);
+	return NULL;
+}
+
+static inline void set_verdict(struct delivery *d, uint32_t i, enum verdict_class class)
+{
+	static const int code[] = {[VERDICT_SENT] = 250,
+				   [VERDICT_DEFERRED] = 450,
+				   [VERDICT_FAILED] = 550,
+				   [VERDICT_IN_DOUBT] = 0};
+	d->rcpt[i].verdict = verdict_new(class, code[class], NULL, "mx.test[192.0.2.1]:25", "said");
+}
+
+static inline void post_back(struct delivery *d)
+{
+	take(&given, find(&given, d));
+	d->note.type = DELIVERY_BACK;
+	post(&d->note);
+}
+
+static inline void back(struct delivery *d)
+{
+	post_back(d);
+	settle();
+}
+
+static inline void done(struct delivery *d, enum verdict_class class)
+{
+	for (uint32_t i = 0; i < d->nrcpt; i++)
+		set_verdict(d, i, class);
+	back(d);
+}
+
+static inline void put_back(struct delivery *d)
+{
+	d->returned = true;
+	back(d);
+}
+
+/* What the spool says to a report. */
+static inline void stored(struct spool_store *s, bool well)
+{
+	envelope_free(&s->envelope);
+	content_unref(s->content);
+	s->content = NULL;
+	s->stored = well;
+	s->note.type = SPOOL_STORED;
+	post(&s->note);
+	settle();
+}
+
+static inline struct site *site_named(const char *name)
+{
+	for (struct site *s = q->sites; s; s = s->hh.next)
+		if (strcmp(s->name, name) == 0)
+			return s;
+	print_error("no site %s\n", name);
+	_fail(__FILE__, __LINE__);
+	return NULL;
+}
+
+/* Nothing is left to do for this message. */
+static inline void is_released(uint64_t id)
+{
+	struct spool_release *r = next_told(SPOOL_RELEASE);
+	assert_true(r->id == id);
+	assert_null(r->envelope);
+	forget(r);
+}
+
+/* It is kept for another attempt; the envelope is the caller's. */
+static inline struct envelope *is_kept(uint64_t id)
+{
+	struct spool_release *r = next_told(SPOOL_RELEASE);
+	assert_true(r->id == id);
+	struct envelope *e = r->envelope;
+	assert_non_null(e);
+	r->envelope = NULL;
+	forget(r);
+	return e;
+}
+
+static inline void is_delivered(uint64_t id, uint32_t n, enum verdict_class class)
+{
+	struct spool_delivered *d = next_told(SPOOL_DELIVERED);
+	assert_true(d->id == id);
+	assert_int_equal(d->n, n);
+	for (uint32_t i = 0; i < n; i++)
+		assert_int_equal(d->of[i].verdict->class, class);
+	forget(d);
+}
+
+#endif

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: ISC */
+#include "tests/unit/smtpc/script.h"
+
+static void parameters_are_given_as_announced(void **state)
+{
+	(void)state;
+	greet("250-mx\r\n250-PIPELINING\r\n250-SIZE 1000\r\n250-8bitmime\r\n250-DSN\r\n250 "
+	      "SMTPUTF8\r\n");
+	struct delivery *d = mail("caf\xc3\xa9\r\n", TO("\xc3\xbc@test"));
+	d->ret = RET_HDRS;
+	d->envid = "e+3D1";
+	d->rcpt[0].notify = NOTIFY_SUCCESS | NOTIFY_DELAY;
+	d->rcpt[0].orcpt = "rfc822;x@test";
+	give(d);
+	hears("MAIL FROM:<s@test> SIZE=7 BODY=8BITMIME SMTPUTF8 RET=HDRS ENVID=e+3D1\r\n"
+	      "RCPT TO:<\xc3\xbc@test> NOTIFY=SUCCESS,DELAY ORCPT=rfc822;x@test\r\nDATA\r\n");
+}
+
+static void parameters_not_announced_are_not_given(void **state)
+{
+	(void)state;
+	greet(PIPELINED);
+	struct delivery *d = mail("caf\xe9\r\n", TO("a@test"));
+	d->ret = RET_FULL;
+	d->envid = "e";
+	d->rcpt[0].notify = NOTIFY_NEVER;
+	d->body = BODY_8BITMIME;
+	give(d);
+	hears("MAIL FROM:<s@test>\r\nRCPT TO:<a@test>\r\nDATA\r\n");
+}
+
+static void a_message_above_the_announced_size_is_not_sent(void **state)
+{
+	(void)state;
+	greet("250-mx\r\n250 SIZE 3\r\n");
+	give(mail("xxxx\r\n", TO("a@test")));
+	hears("");
+	const struct delivery *d = back();
+	assert_verdict(d, 0, VERDICT_FAILED, 552);
+	assert_string_equal(d->rcpt[0].verdict->dsn, "5.3.4");
+	give(mail("x\r\n", TO("a@test")));
+	hears("MAIL FROM:<s@test> SIZE=3\r\n");
+}
+
+static void a_size_of_nothing_is_no_limit_and_garbage_is_ignored(void **state)
+{
+	(void)state;
+	greet("250-mx\r\n250-PIPELINING\r\n250-SIZE 0\r\n250-SIZE=9\r\n250-SIZE -1\r\n250 SIZE "
+	      "1x\r\n");
+	assert_true(engine.can.size);
+	assert_int_equal(engine.can.size_max, 0);
+}
+
+static void smtputf8_is_never_sent_to_who_does_not_offer_it(void **state)
+{
+	(void)state;
+	greet(PIPELINED);
+	struct delivery *d = mail("x\r\n", TO("a@test"));
+	d->smtputf8 = true;
+	give(d);
+	give(mail("x\r\n", TO("\xc3\xbc@test")));
+	hears("");
+	assert_string_equal(back()->rcpt[0].verdict->dsn, "5.6.7");
+	assert_verdict(taken, 0, VERDICT_FAILED, 553);
+	assert_string_equal(back()->rcpt[0].verdict->dsn, "5.6.7");
+}
+
+static void nothing_that_leaves_its_command_is_sent(void **state)
+{
+	(void)state;
+	static const char *const unsafe[] = {"a@test>\r\nDATA", "a\nb@test", "a\x01@test",
+					     "a b@test",	"a>b@test",  "\"a@test",
+					     "\"a\\\n\"@test",	""};
+	greet(PIPELINED);
+	for (size_t i = 0; i < sizeof unsafe / sizeof unsafe[0]; i++) {
+		give(mail("x\r\n", TO(unsafe[i])));
+		hears("");
+		assert_string_equal(back()->rcpt[0].verdict->dsn, "5.6.0");
+		assert_verdict(taken, 0, VERDICT_FAILED, 501);
+	}
+	struct delivery *d = mail("x\r\n", TO("a@test"));
+	d->envid = "x\r\nRSET";
+	give(d);
+	hears("");
+	back();
+	give(mail("x\r\n", TO("\"a b>\\\"\"@test")));
+	hears("MAIL FROM:<s@test>\r\nRCPT TO:<\"a b>\\\"\"@test>\r\nDATA\r\n");
+}
+
+static void too_many_recipients_go_in_another_transaction(void **state)
+{
+	(void)state;
+	greet(PIPELINED);
+	give(mail("x\r\n", TO("a@test", "b@test", "c@test")));
+	says("250 ok\r\n250 ok\r\n452 4.5.3 too many\r\n452 4.2.2 full\r\n354 go\r\n");
+	sent();
+	says("250 kept\r\n");
+	const struct delivery *d = back();
+	assert_verdict(d, 0, VERDICT_SENT, 250);
+	assert_null(d->rcpt[1].verdict);
+	assert_verdict(d, 2, VERDICT_DEFERRED, 452);
+}
+
+static void a_452_before_any_was_accepted_is_a_deferral(void **state)
+{
+	(void)state;
+	greet(PIPELINED);
+	give(mail("x\r\n", TO("a@test")));
+	says("250 ok\r\n452 too many\r\n554 none\r\n");
+	assert_verdict(back(), 0, VERDICT_DEFERRED, 452);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(parameters_are_given_as_announced),
+		T(parameters_not_announced_are_not_given),
+		T(a_message_above_the_announced_size_is_not_sent),
+		T(a_size_of_nothing_is_no_limit_and_garbage_is_ignored),
+		T(smtputf8_is_never_sent_to_who_does_not_offer_it),
+		T(nothing_that_leaves_its_command_is_sent),
+		T(too_many_recipients_go_in_another_transaction),
+		T(a_452_before_any_was_accepted_is_a_deferral),
+	};
+	return RUN_TWICE(tests);
+}

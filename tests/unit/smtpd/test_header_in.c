@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: ISC */
+#include "tests/unit/smtpd/unit.h"
+
+#include "smtpd/header_in.h"
+
+#include <string.h>
+
+static struct buf kept;
+
+static void keep(void *owner, const char *bytes, size_t len)
+{
+	(void)owner;
+	buf_append(&kept, bytes, len);
+}
+
+static void add(void *owner, bool blank_line)
+{
+	(void)owner;
+	buf_puts(&kept, blank_line ? "<blank>" : "<missing>");
+}
+
+/* Read a message in steps of so many bytes. */
+static struct header_in read_message(const char *text, size_t len, size_t step, bool adding)
+{
+	struct header_in h = {.sink = keep, .missing = adding ? add : NULL};
+	buf_clear(&kept);
+	for (size_t at = 0; at < len; at += step)
+		header_in_feed(&h, text + at, step < len - at ? step : len - at);
+	header_in_finish(&h);
+	header_in_fini(&h);
+	return h;
+}
+
+static void assert_kept(const char *text)
+{
+	assert_string_equal(buf_cstr(&kept), text);
+}
+
+static const char message[] =
+	"Received: a\r\nreceived : b\r\n\tReceived: c\r\nDATE:x\r\nFrom: y\r\n"
+	"Message-Id:\r\n <one\r\n\t@two>\r\nSubject: z\r\n\r\nReceived: no\r\n";
+
+static void a_header_is_read_at_every_split(void **state)
+{
+	(void)state;
+	for (size_t step = 1; step <= sizeof message; step++) {
+		struct header_in h = read_message(message, sizeof message - 1, step, true);
+		assert_int_equal(h.received, 2);
+		assert_true(h.date && h.from && h.message_id);
+		assert_string_equal(h.id, "<one@two>");
+		assert_kept(message);
+	}
+}
+
+static void fields_that_are_missing_are_added_where_the_header_ends(void **state)
+{
+	(void)state;
+	read_message("A: b\r\n\r\ntext\r\n", 14, 3, true);
+	assert_kept("A: b\r\n<missing>\r\ntext\r\n");
+	read_message("A: b\r\ntext\r\n", 12, 5, true);
+	assert_kept("A: b\r\n<blank>text\r\n");
+	read_message("A: b\r\n", 6, 6, true);
+	assert_kept("A: b\r\n<missing>");
+	read_message("", 0, 1, true);
+	assert_kept("<missing>");
+	read_message("A: b\r\n\r\ntext\r\n", 14, 3, false);
+	assert_kept("A: b\r\n\r\ntext\r\n");
+}
+
+static void long_lines_pass_and_are_not_held(void **state)
+{
+	(void)state;
+	static char text[100000];
+	memset(text, 'x', sizeof text);
+	memcpy(text, "Message-ID: ", 12);
+	memcpy(text + sizeof text - 20, "\r\nReceived: a\r\n\r\nab\r\n", 20);
+	for (size_t step = 700; step < sizeof text; step *= 7) {
+		struct header_in h = read_message(text, sizeof text, step, false);
+		assert_int_equal(h.received, 1);
+		assert_int_equal(strlen(h.id), HEADER_MESSAGE_ID_MAX);
+		assert_int_equal(buf_len(&kept), sizeof text);
+		assert_memory_equal(buf_data(&kept), text, sizeof text);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_header_is_read_at_every_split),
+		cmocka_unit_test(fields_that_are_missing_are_added_where_the_header_ends),
+		cmocka_unit_test(long_lines_pass_and_are_not_held),
+	};
+	int failed = RUN(tests);
+	buf_fini(&kept);
+	return failed;
+}

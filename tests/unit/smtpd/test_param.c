@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: ISC */
+#include "tests/unit/smtpd/unit.h"
+
+#include "smtpd/param.h"
+
+#include <string.h>
+
+static struct param p;
+static char line[200];
+
+static void begin(const char *text)
+{
+	strcpy(line, text);
+	param_init(&p, line);
+}
+
+static void parameters_come_one_by_one(void **state)
+{
+	(void)state;
+	begin(" SIZE=100  smtputf8 X-a=b,c;d");
+	assert_int_equal(param_next(&p), PARAM_NEXT);
+	assert_true(param_is(&p, "size"));
+	assert_string_equal(p.value, "100");
+	assert_int_equal(param_next(&p), PARAM_NEXT);
+	assert_true(param_is(&p, "SMTPUTF8"));
+	assert_null(p.value);
+	assert_int_equal(param_next(&p), PARAM_NEXT);
+	assert_string_equal(p.key, "X-a");
+	assert_string_equal(p.value, "b,c;d");
+	assert_int_equal(param_next(&p), PARAM_END);
+	begin("");
+	assert_int_equal(param_next(&p), PARAM_END);
+}
+
+static void what_is_no_parameter_ends_the_line(void **state)
+{
+	(void)state;
+	static const char *const bad[] = {
+		"SIZE=1", " =1",     " \"= \"=", " SIZE=",   " SIZE==",	 " A=b=c",
+		" -A=b",  " A\tB=c", " A:b",	 " A=b\x7f", " A=b\x01", " A=b\tc"};
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+		begin(bad[i]);
+		assert_int_equal(param_next(&p), PARAM_SYNTAX);
+		assert_int_equal(param_next(&p), PARAM_SYNTAX);
+	}
+}
+
+static void a_parameter_may_come_once(void **state)
+{
+	(void)state;
+	unsigned seen = 0;
+	assert_true(param_once(&seen, 1));
+	assert_true(param_once(&seen, 4));
+	assert_false(param_once(&seen, 1));
+}
+
+static void numbers_are_digits_that_fit(void **state)
+{
+	(void)state;
+	static const char *const bad[] = {"",
+					  "-1",
+					  "+1",
+					  "0x10",
+					  "ten",
+					  "1 ",
+					  "1.0",
+					  "9223372036854775808",
+					  "18446744073709551616",
+					  "000000000000000000001"};
+	uint64_t n;
+	assert_true(param_number("0", &n) && n == 0);
+	assert_true(param_number("00000000000000000012", &n) && n == 12);
+	assert_true(param_number("9000000000000000000", &n) && n == UINT64_C(9000000000000000000));
+	assert_false(param_number(NULL, &n));
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+		assert_false(param_number(bad[i], &n));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(parameters_come_one_by_one),
+		cmocka_unit_test(what_is_no_parameter_ends_the_line),
+		cmocka_unit_test(a_parameter_may_come_once),
+		cmocka_unit_test(numbers_are_digits_that_fit),
+	};
+	return RUN(tests);
+}

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: ISC */
+#include "tests/unit/spool/edges.h"
+
+#include "base/clock.h"
+
+#include <assert.h>
+#include <semaphore.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Ids begin anew with each history; what the spool has opened is read from the memdisk. */
+#include "base/ident.c"
+#include "tests/unit/spool/memdisk.h"
+#define pread memdisk_pread
+#define close memdisk_close
+#include "base/content.c"
+#undef pread
+#undef close
+
+enum { LOOPS = 8, THREADS = 4 };
+
+struct thread {
+	pthread_t id;
+	void *(*run)(void *);
+	void *arg;
+	sem_t go, back;
+	int calls; /* that it may make before it waits again */
+	bool made, ended;
+};
+
+int __real_pthread_create(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+int __real_pthread_join(pthread_t, void **);
+int __real_sem_wait(sem_t *);
+int __wrap_pthread_create(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+int __wrap_pthread_join(pthread_t, void **);
+int __wrap_sem_wait(sem_t *);
+
+static const int64_t started_ms = INT64_C(1700000000000);
+static int64_t clock_ms;
+static struct loop *loops[LOOPS];
+static struct thread threads[THREADS];
+static _Thread_local struct thread *self; /* NULL: the test's */
+static bool stepped;
+static void (*listener)(void *owner, const struct edges_line *);
+static void *listener_owner;
+
+int64_t clock_steady_ms(void)
+{
+	return clock_ms;
+}
+
+int64_t clock_steady_us(void)
+{
+	return clock_ms * 1000;
+}
+
+int64_t clock_wall_ms(void)
+{
+	return started_ms + clock_ms;
+}
+
+int64_t clock_wall_us(void)
+{
+	return clock_wall_ms() * 1000;
+}
+
+void edges_begin(void)
+{
+	clock_ms = 1000000;
+	atomic_store(&last, 0);
+}
+
+/* Mailboxes and loops without libev. */
+
+void mailbox_init(struct mailbox *m, struct ev_loop *loop, void (*receive)(void *, struct note *),
+		  void (*received_all)(void *), void *owner)
+{
+	(void)loop;
+	memset(m, 0, sizeof *m);
+	m->receive = receive;
+	m->received_all = received_all;
+	m->owner = owner;
+}
+
+bool mailbox_drain(struct mailbox *m)
+{
+	struct note *note = atomic_exchange(&m->top, NULL), *first = NULL;
+	bool any = note;
+	for (struct note *next; note; note = next) {
+		next = note->next;
+		note->next = first;
+		first = note;
+	}
+	for (struct note *next; first; first = next) {
+		next = first->next;
+		first->next = NULL;
+		m->receive(m->owner, first);
+	}
+	return any;
+}
+
+void mailbox_fini(struct mailbox *m)
+{
+	while (mailbox_drain(m))
+		;
+}
+
+void mailbox_post(struct mailbox *m, struct note *note)
+{
+	note->next = atomic_load(&m->top);
+	atomic_store(&m->top, note);
+}
+
+struct loop *loop_new(const char *name, void (*receive)(void *owner, struct note *),
+		      void (*received_all)(void *owner), void *owner)
+{
+	struct loop *l = mem_zalloc(sizeof *l);
+	l->name = name;
+	l->now_ms = clock_ms;
+	timers_init(&l->timers);
+	list_init(&l->lingering);
+	mailbox_init(&l->mailbox, NULL, receive, received_all, owner);
+	return l;
+}
+
+void loop_start(struct loop *l)
+{
+	int i = 0;
+	while (loops[i])
+		assert(++i < LOOPS);
+	loops[i] = l;
+	l->running = true;
+}
+
+void loop_stop(struct loop *l)
+{
+	for (int i = 0; i < LOOPS; i++)
+		if (loops[i] == l)
+			loops[i] = NULL;
+	l->running = false;
+}
+
+void loop_free(struct loop **lp)
+{
+	if (!*lp)
+		return;
+	loop_stop(*lp);
+	mailbox_fini(&(*lp)->mailbox);
+	timers_fini(&(*lp)->timers);
+	free(*lp);
+	*lp = NULL;
+}
+
+void loop_timer_in(struct loop *l, struct timer *t, int64_t delay_ms)
+{
+	timer_start(&l->timers, t, l->now_ms + delay_ms);
+}
+
+bool edges_turn(struct loop *l)
+{
+	l->now_ms = clock_ms;
+	bool due = timers_next(&l->timers) <= clock_ms;
+	timers_run(&l->timers, clock_ms);
+	bool any = mailbox_drain(&l->mailbox);
+	if (any && l->mailbox.received_all)
+		l->mailbox.received_all(l->mailbox.owner);
+	return any || due;
+}
+
+void edges_settle(void)
+{
+	for (bool any = true; any;) {
+		any = false;
+		for (int i = 0; i < LOOPS; i++)
+			any |= loops[i] && edges_turn(loops[i]);
+	}
+}
+
+void edges_pass(int64_t ms)
+{
+	int64_t end_ms = clock_ms + ms;
+	edges_settle();
+	while (clock_ms < end_ms) {
+		int64_t next_ms = end_ms;
+		for (int i = 0; i < LOOPS; i++)
+			if (loops[i] && timers_next(&loops[i]->timers) < next_ms)
+				next_ms = timers_next(&loops[i]->timers);
+		clock_ms = next_ms > clock_ms ? next_ms : clock_ms;
+		edges_settle();
+	}
+}
+
+/* Threads that take turns. */
+
+void edges_stepped(bool wanted)
+{
+	stepped = wanted;
+}
+
+static void *begin(void *arg)
+{
+	struct thread *t = self = arg;
+	__real_sem_wait(&t->go);
+	t->run(t->arg);
+	t->ended = true;
+	sem_post(&t->back);
+	return NULL;
+}
+
+static void let_run(struct thread *t, int calls)
+{
+	t->calls = calls;
+	sem_post(&t->go);
+	__real_sem_wait(&t->back);
+}
+
+void edges_disk_call(void)
+{
+	if (!self || self->calls-- > 0)
+		return;
+	struct thread *t = self;
+	sem_post(&t->back);
+	__real_sem_wait(&t->go);
+}
+
+void edges_threads(int calls)
+{
+	for (int i = 0; i < THREADS; i++)
+		if (threads[i].made && !threads[i].ended)
+			let_run(&threads[i], calls);
+}
+
+bool edges_threads_run(void)
+{
+	for (int i = 0; i < THREADS; i++)
+		if (threads[i].made && !threads[i].ended)
+			return true;
+	return false;
+}
+
+int __wrap_pthread_create(pthread_t *id, const pthread_attr_t *attr, void *(*run)(void *),
+			  void *arg)
+{
+	int i = 0;
+	while (threads[i].made)
+		assert(++i < THREADS);
+	struct thread *t = &threads[i];
+	*t = (struct thread){.run = run, .arg = arg, .made = true};
+	sem_init(&t->go, 0, 0);
+	sem_init(&t->back, 0, 0);
+	int error = __real_pthread_create(&t->id, attr, begin, t);
+	assert(error == 0);
+	*id = t->id;
+	if (!stepped)
+		let_run(t, INT32_MAX);
+	return 0;
+}
+
+int __wrap_pthread_join(pthread_t id, void **result)
+{
+	struct thread *t = threads;
+	while (!t->made || !pthread_equal(t->id, id))
+		assert(++t < threads + THREADS);
+	if (!t->ended)
+		let_run(t, INT32_MAX);
+	t->made = false;
+	sem_destroy(&t->go);
+	sem_destroy(&t->back);
+	return __real_pthread_join(id, result);
+}
+
+/* Whoever waits for another thread waits here for what that thread's loop does. */
+int __wrap_sem_wait(sem_t *s)
+{
+	while (sem_trywait(s) != 0) {
+		bool any = false;
+		for (int i = 0; i < LOOPS; i++)
+			any |= loops[i] && edges_turn(loops[i]);
+		assert(any && "waits for what never comes");
+	}
+	return 0;
+}
+
+/* The log. */
+
+void edges_listen(void (*heard)(void *owner, const struct edges_line *), void *owner)
+{
+	listener = heard;
+	listener_owner = owner;
+}
+
+const char *edges_value(const struct edges_line *l, const char *key)
+{
+	for (int i = 0; i < l->n; i++)
+		if (strcmp(l->key[i], key) == 0)
+			return l->value[i];
+	return NULL;
+}
+
+void log_event(enum log_level level, const char *event, ...)
+{
+	struct edges_line l = {.level = level, .event = event};
+	va_list args;
+	va_start(args, event);
+	for (const char *key; l.n < 16 && (key = va_arg(args, const char *));) {
+		l.key[l.n] = key;
+		l.value[l.n] = va_arg(args, const char *);
+		l.n += l.value[l.n] != NULL;
+	}
+	va_end(args);
+	if (listener)
+		listener(listener_owner, &l);
+}
+
+void log_flush(void)
+{
+}
+
+/* Nobody here makes a line for later. */
+void log_release(struct log_held **line)
+{
+	assert(!*line);
+}
+
+void log_held_free(struct log_held **line)
+{
+	assert(!*line);
+}
+
+void log_drain(void)
+{
+}
+
+void log_set_level(enum log_level level)
+{
+	(void)level;
+}

@@ -1,0 +1,90 @@
+/* SPDX-License-Identifier: ISC */
+/* The messages themselves: all of one follows from its salt. */
+#include "base/mem.h"
+#include "tests/unit/spool/book.h"
+#include "tests/unit/spool/chance.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static struct chance chance_of(const struct letter *l)
+{
+	return (struct chance){.state = l->salt};
+}
+
+size_t letter_size(const struct letter *l)
+{
+	struct chance c = chance_of(l);
+	if (letter_large(l))
+		return chance_below(&c, 20000);
+	uint32_t most = chance_percent(&c, 20) ? 9000 : 1500;
+	return chance_percent(&c, 5) ? 0 : chance_below(&c, most);
+}
+
+bool letter_large(const struct letter *l)
+{
+	return l->salt % 8 == 0;
+}
+
+struct envelope *letter_envelope(const struct letter *l)
+{
+	static const uint8_t notify[] = {0, 0, NOTIFY_NEVER, NOTIFY_SUCCESS,
+					 NOTIFY_FAILURE | NOTIFY_SUCCESS};
+	struct chance c = {.state = l->salt + 1};
+	struct envelope *e = envelope_new();
+	e->id = l->id;
+	e->arrived_ms = l->arrived_ms;
+	e->size = letter_size(l);
+	e->sender = chance_percent(&c, 20)
+			    ? mem_strdup("")
+			    : mem_printf("sender%u@example.org", chance_below(&c, 1000));
+	if (chance_percent(&c, 30))
+		e->envid = mem_printf("envid-%u", chance_below(&c, 1000));
+	e->ret = (uint8_t)chance_below(&c, 3);
+	e->body = (uint8_t)chance_below(&c, 2);
+	e->smtputf8 = chance_percent(&c, 20);
+	uint32_t n = 1 + chance_below(&c, LETTER_RCPT);
+	for (uint32_t i = 0; i < n; i++) {
+		char *address = mem_printf("rcpt%u.%u@example.com", i, chance_below(&c, 1000));
+		struct recipient *r = envelope_add(e, address);
+		r->notify = notify[chance_below(&c, sizeof notify)];
+		if (chance_percent(&c, 20))
+			r->orcpt = mem_printf("rfc822;%s", address);
+		free(address);
+	}
+	return e;
+}
+
+static char *letter_bytes(const struct letter *l, size_t size)
+{
+	char *bytes = mem_alloc(size + 8);
+	struct chance c = {.state = l->salt + 2};
+	for (size_t i = 0; i < size; i += 8) {
+		uint64_t word = chance_next(&c);
+		memcpy(bytes + i, &word, 8);
+	}
+	return bytes;
+}
+
+struct content *letter_content(const struct letter *l)
+{
+	size_t size = letter_size(l);
+	return content_in_memory(letter_bytes(l, size), size);
+}
+
+const char book_unreadable[] = "its content can't be read";
+
+const char *book_check_content(const struct letter *l, const struct content *c)
+{
+	size_t size = letter_size(l);
+	if (c->size != size)
+		return "its content has another size";
+	char *want = letter_bytes(l, size), *have = mem_alloc(size + 1);
+	ssize_t n = content_read(c, 0, have, size + 1);
+	bool same = n == (ssize_t)size && memcmp(want, have, size) == 0;
+	free(want);
+	free(have);
+	if (n < 0)
+		return book_unreadable;
+	return same ? NULL : "its content is another one";
+}

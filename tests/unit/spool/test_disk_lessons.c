@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: ISC */
+/* What power cuts and failing disks have once found wrong and a few steps can show. */
+#include "tests/unit/base/unit.h"
+
+#include "base/mem.h"
+#include "tests/unit/spool/edges.h"
+#include "tests/unit/spool/world.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+enum { CUTS = 20, CALLS = 40 };
+
+static struct world *w;
+
+static void begin(uint64_t seed)
+{
+	world_seed = seed;
+	w = mem_alloc(sizeof *w);
+	edges_begin();
+	edges_stepped(false);
+	world_init(w, memdisk_new(), seed);
+}
+
+static void end(void)
+{
+	world_fini(w);
+	free(w);
+	w = NULL;
+}
+
+static void open_again(bool after_cut)
+{
+	book_started(&w->book, after_cut);
+	world_open(w);
+	edges_settle();
+}
+
+/* What many cuts now would leave agrees with the book. */
+static void cut_now(void)
+{
+	struct book book = w->book;
+	struct memdisk *disk = w->disk;
+	world_kill(w);
+	for (int i = 0; i < CUTS; i++) {
+		w->disk = memdisk_cut(disk, &w->power);
+		w->book = book;
+		open_again(true);
+		world_audit(w, true);
+		world_kill(w);
+		memdisk_free(&w->disk);
+	}
+	w->disk = disk;
+}
+
+static void store(int n)
+{
+	for (int i = 0; i < n; i++)
+		world_store(w, true);
+}
+
+/* Hand all of them to qmgr; it keeps them for another time. */
+static void keep_all(void)
+{
+	for (int i = 0; i < 20; i++)
+		world_do(w, "credit");
+	edges_pass(100);
+	assert_true(w->nheld > 0);
+	while (w->nheld > 0)
+		world_do(w, "keep");
+}
+
+static void a_new_queue_keeps_its_own_name(void **state)
+{
+	(void)state;
+	begin(1);
+	world_open(w);
+	store(1);
+	cut_now();
+	end();
+}
+
+static void a_cut_during_the_first_start_leaves_a_format_that_is_known(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 20; seed++) {
+		begin(seed);
+		w->cut_every = 4;
+		world_open(w);
+		w->cut_every = 0;
+		world_kill(w);
+		struct memdisk *first = w->disk;
+		for (int i = 0; i < w->nimage; i++) {
+			w->disk = w->image[i]->disk;
+			open_again(true);
+			world_audit(w, true);
+			world_kill(w);
+		}
+		w->disk = first;
+		end();
+	}
+}
+
+/* errno after so many calls, of a kind that a start makes; then the machine is well again. */
+static void a_start_goes_wrong(enum memdisk_call call, int nth, int error, bool for_good)
+{
+	begin((uint64_t)nth);
+	world_open(w);
+	store(20);
+	world_kill(w);
+	w->fails = true;
+	w->book.vague = call == CALL_READ;
+	memdisk_fail(w->disk, call, nth, error, for_good);
+	book_started(&w->book, false);
+	if (world_open(w)) {
+		edges_settle();
+		world_heal(w);
+		world_kill(w);
+	}
+	memdisk_fail(w->disk, call, 0, 0, false);
+	w->fails = false;
+	open_again(false);
+	world_audit(w, true);
+	world_kill(w);
+	end();
+}
+
+static void a_start_without_descriptors_writes_nothing_off(void **state)
+{
+	(void)state;
+	for (int nth = 1; nth <= CALLS; nth++)
+		a_start_goes_wrong(CALL_OPEN, nth, EMFILE, nth % 2);
+}
+
+static void a_start_that_can_not_read_removes_nothing(void **state)
+{
+	(void)state;
+	for (int nth = 1; nth <= CALLS; nth++)
+		a_start_goes_wrong(CALL_READ, nth, EIO, nth % 2);
+}
+
+/* The replaced envelope's op was still referred to: a list, or the end, read freed memory. */
+static void a_start_that_waits_for_the_disk_has_no_stale_work(void **state)
+{
+	(void)state;
+	begin(7);
+	world_open(w);
+	store(8);
+	keep_all();
+	world_pass_long(w);
+	w->fails = true;
+	memdisk_fail(w->disk, CALL_WRITE, 1, ENOSPC, true);
+	for (int i = 0; i < 10; i++)
+		world_do(w, "credit");
+	edges_pass(2000000);
+	for (int i = 0; i < 10; i++)
+		world_do(w, "ask");
+	edges_settle();
+	world_stop(w);
+	memdisk_fail(w->disk, CALL_WRITE, 0, 0, false);
+	w->fails = false;
+	open_again(false);
+	world_audit(w, true);
+	world_kill(w);
+	end();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_new_queue_keeps_its_own_name),
+		cmocka_unit_test(a_cut_during_the_first_start_leaves_a_format_that_is_known),
+		cmocka_unit_test(a_start_without_descriptors_writes_nothing_off),
+		cmocka_unit_test(a_start_that_can_not_read_removes_nothing),
+		cmocka_unit_test(a_start_that_waits_for_the_disk_has_no_stale_work),
+	};
+	return RUN(tests);
+}

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: ISC */
+/* The disk fails: this test links a disk of its own, the real one with faults. */
+#define disk_write real_disk_write
+#define disk_datasync real_disk_datasync
+#define disk_open real_disk_open
+#include "spool/disk.c"
+#undef disk_write
+#undef disk_datasync
+#undef disk_open
+
+#include "harness.h"
+
+#include "base/metrics.h"
+
+#include <stdatomic.h>
+
+static atomic_int fail_writes, fail_syncs, fail_opens; /* how many of the next */
+
+static bool fails(atomic_int *n)
+{
+	if (atomic_load(n) <= 0)
+		return false;
+	atomic_fetch_sub(n, 1);
+	errno = EIO;
+	return true;
+}
+
+/* Of the segments: what else is written now and then is not what these tests are about. */
+static bool is_segment(int fd)
+{
+	char link[64], path[512];
+	snprintf(link, sizeof link, "/proc/self/fd/%d", fd);
+	ssize_t n = readlink(link, path, sizeof path - 1);
+	path[n > 0 ? n : 0] = '\0';
+	return strstr(path, ".seg");
+}
+
+int disk_open(int folder, const char *name, int flags);
+int disk_write(int fd, struct iovec *v, size_t n, uint64_t offset);
+int disk_datasync(int fd);
+
+int disk_open(int folder, const char *name, int flags)
+{
+	return flags & O_CREAT && strstr(name, ".seg") && fails(&fail_opens)
+		       ? -1
+		       : real_disk_open(folder, name, flags);
+}
+
+int disk_write(int fd, struct iovec *v, size_t n, uint64_t offset)
+{
+	return is_segment(fd) && fails(&fail_writes) ? -1 : real_disk_write(fd, v, n, offset);
+}
+
+int disk_datasync(int fd)
+{
+	return is_segment(fd) && fails(&fail_syncs) ? -1 : real_disk_datasync(fd);
+}
+
+static struct harness h;
+
+static int setup(void **state)
+{
+	(void)state;
+	atomic_store(&fail_writes, 0);
+	atomic_store(&fail_syncs, 0);
+	atomic_store(&fail_opens, 0);
+	harness_init(&h);
+	harness_open(&h);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	harness_fini(&h);
+	return 0;
+}
+
+/* A message whose store was refused is not there, now or after a crash; others are. */
+static void one_failure(atomic_int *which)
+{
+	harness_credit(&h, 100);
+	uint64_t before = harness_store(&h, 1, 1000);
+	harness_wait(&h, &h.nstored, 1);
+	atomic_store(which, 1);
+	uint64_t refused = harness_store(&h, 1, 1000);
+	harness_wait(&h, &h.nrefused, 1);
+	uint64_t after = harness_store(&h, 1, 1000);
+	harness_wait(&h, &h.nstored, 2);
+	assert_true(spool_accepting(h.spool));
+	assert_int_equal(harness_count(&h), 2);
+	harness_crash(&h);
+	harness_open(&h);
+	harness_recovered(&h, 2);
+	struct spool_command *c = harness_ask(&h, SPOOL_SHOW, before, 0, 0);
+	assert_int_equal(c->nrow, 1);
+	spool_command_free(&c);
+	c = harness_ask(&h, SPOOL_SHOW, refused, 0, 0);
+	assert_int_equal(c->nrow, 0);
+	spool_command_free(&c);
+	c = harness_ask(&h, SPOOL_SHOW, after, 0, 0);
+	assert_int_equal(c->nrow, 1);
+	spool_command_free(&c);
+}
+
+static void a_write_that_fails_refuses_the_batch_and_no_more(void **state)
+{
+	(void)state;
+	one_failure(&fail_writes);
+}
+
+static void a_sync_that_fails_refuses_the_batch_and_no_more(void **state)
+{
+	(void)state;
+	one_failure(&fail_syncs);
+}
+
+static void a_disk_that_fails_for_long_refuses_mail_until_it_works(void **state)
+{
+	(void)state;
+	atomic_store(&fail_syncs, 1);
+	atomic_store(&fail_opens, 2);
+	harness_store(&h, 1, 1000);
+	harness_wait(&h, &h.nrefused, 1);
+	for (int i = 0; i < 500 && !spool_accepting(h.spool); i++)
+		usleep(10000);
+	int n = h.nstored;
+	while (h.nstored == n) {
+		int answers = h.nrefused + h.nstored + 1;
+		harness_store(&h, 1, 1000);
+		while (h.nrefused + h.nstored < answers)
+			ev_run(h.loop->ev, EVRUN_NOWAIT);
+	}
+	assert_true(spool_accepting(h.spool));
+}
+
+static void verdicts_and_replacements_survive_a_failed_sync(void **state)
+{
+	(void)state;
+	harness_credit(&h, 100);
+	for (int i = 0; i < 10; i++)
+		harness_store(&h, 2, 1000);
+	harness_wait(&h, &h.narrival, 10);
+	harness_wait(&h, &h.nstored, 10);
+	int64_t failures = metrics_sum(METRIC_commit_failures);
+	int64_t deferred = metrics_sum(METRIC_queue_deferred) + 5; /* of all queues so far */
+	for (int i = 0; i < 10; i++) {
+		struct envelope *e = harness_take(&h);
+		if (i == 5) {
+			/* Their lane has its segment: the next sync is that of a commit. */
+			while (metrics_sum(METRIC_queue_deferred) < deferred - 3)
+				usleep(1000);
+			atomic_store(&fail_syncs, 1);
+			atomic_store(&fail_opens, 1);
+		}
+		harness_delivered(&h, e->id, 0, VERDICT_SENT);
+		if (i % 2) {
+			e->rcpt[0].done = true;
+			e->rounds = 1;
+			e->due_ms = clock_wall_ms() + 100000000;
+			harness_release(&h, e->id, e);
+		} else {
+			envelope_free(&e);
+		}
+		usleep(1000);
+	}
+	for (int i = 0; i < 500 && metrics_sum(METRIC_queue_deferred) < deferred; i++)
+		usleep(10000);
+	atomic_store(&fail_opens, 0);
+	assert_true(metrics_sum(METRIC_commit_failures) > failures);
+	assert_int_equal(metrics_sum(METRIC_queue_deferred), deferred);
+	harness_crash(&h);
+	harness_open(&h);
+	harness_recovered(&h, 10);
+	struct spool_command *c = harness_ask(&h, SPOOL_LIST, 0, 0, 100);
+	for (int i = 0; i < c->nrow; i++) {
+		assert_true(c->row[i].envelope->rcpt[0].done);
+		assert_false(c->row[i].envelope->rcpt[1].done);
+	}
+	spool_command_free(&c);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(a_write_that_fails_refuses_the_batch_and_no_more),
+		TEST(a_sync_that_fails_refuses_the_batch_and_no_more),
+		TEST(a_disk_that_fails_for_long_refuses_mail_until_it_works),
+		TEST(verdicts_and_replacements_survive_a_failed_sync),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: ISC */
+#include "harness.h"
+
+static struct harness h;
+
+static int setup(void **state)
+{
+	(void)state;
+	harness_init(&h);
+	harness_open(&h);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	harness_fini(&h);
+	return 0;
+}
+
+static void list_goes_through_the_queue_page_by_page(void **state)
+{
+	(void)state;
+	harness_credit(&h, 10);
+	for (int i = 0; i < 95; i++)
+		harness_store(&h, 1, 100);
+	harness_wait(&h, &h.nstored, 95);
+	uint64_t after = 0;
+	int n = 0, active = 0;
+	for (;;) {
+		struct spool_command *c = harness_ask(&h, SPOOL_LIST, 0, after, 10);
+		if (c->nrow == 0) {
+			spool_command_free(&c);
+			break;
+		}
+		for (int i = 0; i < c->nrow; i++) {
+			assert_true(c->row[i].envelope->id > after);
+			after = c->row[i].envelope->id;
+			active += c->row[i].queue == SPOOL_ACTIVE;
+		}
+		n += c->nrow;
+		spool_command_free(&c);
+	}
+	assert_int_equal(n, 95);
+	assert_int_equal(active, 10);
+}
+
+static void what_is_stored_as_held_waits_for_the_operator(void **state)
+{
+	(void)state;
+	harness_credit(&h, 5);
+	struct spool_store *store = harness_new_store(&h, 1, 100);
+	uint64_t id = store->id;
+	store->envelope->held = true;
+	loop_post(spool_loop(h.spool), &store->note);
+	harness_wait(&h, &h.nstored, 1);
+	struct spool_command *c = harness_ask(&h, SPOOL_SHOW, id, 0, 0);
+	assert_int_equal(c->nrow, 1);
+	assert_int_equal(c->row[0].queue, SPOOL_HOLD);
+	spool_command_free(&c);
+	c = harness_ask(&h, SPOOL_RESUME, id, 0, 0);
+	assert_int_equal(c->affected, 1);
+	spool_command_free(&c);
+	struct envelope *e = harness_take(&h);
+	assert_int_equal(e->id, id);
+	assert_false(e->held);
+	envelope_free(&e);
+}
+
+static void show_gives_envelope_verdicts_and_content(void **state)
+{
+	(void)state;
+	harness_credit(&h, 1);
+	uint64_t id = harness_store(&h, 2, 777);
+	struct envelope *e = harness_take(&h);
+	envelope_free(&e);
+	harness_delivered(&h, id, 1, VERDICT_SENT);
+	struct spool_command *c = harness_ask(&h, SPOOL_SHOW, id, 0, 0);
+	assert_int_equal(c->nrow, 1);
+	assert_int_equal(c->row[0].queue, SPOOL_ACTIVE);
+	assert_true(c->row[0].envelope->rcpt[1].done);
+	assert_int_equal(c->row[0].envelope->rcpt[1].last->class, VERDICT_SENT);
+	char bytes[800];
+	assert_int_equal(content_read(c->row[0].content, 0, bytes, sizeof bytes), 777);
+	spool_command_free(&c);
+	c = harness_ask(&h, SPOOL_SHOW, id + 1, 0, 0);
+	assert_int_equal(c->nrow, 0);
+	spool_command_free(&c);
+}
+
+static void defer(int64_t delay_ms)
+{
+	struct envelope *e = harness_take(&h);
+	e->due_ms = clock_wall_ms() + delay_ms;
+	e->rounds++;
+	harness_release(&h, e->id, e);
+}
+
+static void flush_makes_deferred_messages_due(void **state)
+{
+	(void)state;
+	harness_credit(&h, 10);
+	for (int i = 0; i < 5; i++)
+		harness_store(&h, 1, 100);
+	for (int i = 0; i < 5; i++)
+		defer(100000000);
+	harness_wait(&h, &h.nstored, 5);
+	struct spool_command *c = harness_ask(&h, SPOOL_FLUSH, h.stored[3], 0, 0);
+	assert_int_equal(c->affected, 1);
+	spool_command_free(&c);
+	struct envelope *e = harness_take(&h);
+	assert_int_equal(e->id, h.stored[3]);
+	envelope_free(&e);
+	c = harness_ask(&h, SPOOL_FLUSH, 0, 0, 0);
+	assert_int_equal(c->affected, 4);
+	assert_int_equal(h.nflushed, 2); /* qmgr is to try what it thinks dead */
+	spool_command_free(&c);
+	harness_wait(&h, &h.narrival, 10);
+}
+
+static void delete_takes_what_waits_and_cancels_what_is_being_worked_on(void **state)
+{
+	(void)state;
+	harness_credit(&h, 2);
+	for (int i = 0; i < 4; i++)
+		harness_store(&h, 1, 100);
+	harness_wait(&h, &h.nstored, 4);
+	struct spool_command *c = harness_ask(&h, SPOOL_DELETE, 0, 0, 0);
+	assert_int_equal(c->affected, 4);
+	assert_int_equal(c->cancelled, 2);
+	spool_command_free(&c);
+	assert_int_equal(h.ncancel, 2);
+	assert_int_equal(harness_count(&h), 2);
+	/* One comes back with an envelope all the same, as it may have been on its way. */
+	defer(1000);
+	struct envelope *e = harness_take(&h);
+	harness_release(&h, e->id, NULL);
+	envelope_free(&e);
+	harness_recovered(&h, 0);
+	harness_crash(&h);
+	harness_open(&h);
+	harness_recovered(&h, 0);
+}
+
+static void a_deleted_message_stays_deleted_after_a_crash(void **state)
+{
+	(void)state;
+	harness_store(&h, 1, 100);
+	uint64_t id = harness_store(&h, 1, 100);
+	struct spool_command *c = harness_ask(&h, SPOOL_DELETE, id, 0, 0);
+	assert_int_equal(c->affected, 1);
+	spool_command_free(&c);
+	harness_crash(&h);
+	harness_open(&h);
+	harness_recovered(&h, 1);
+}
+
+static void a_long_queue_is_deleted_in_steps_and_answered_once(void **state)
+{
+	(void)state;
+	enum { MANY = 12000 };
+	for (int i = 0; i < MANY; i++)
+		harness_store(&h, 1, 10);
+	harness_wait(&h, &h.nstored, MANY);
+	struct spool_command *c = spool_command_new(SPOOL_DELETE, h.loop, NULL);
+	loop_post(spool_loop(h.spool), &c->note);
+	harness_store(&h, 1, 10); /* before it or behind it */
+	harness_wait(&h, &h.ncommand, 1);
+	harness_wait(&h, &h.nstored, MANY + 1);
+	assert_int_equal(c->affected + harness_count(&h), MANY + 1);
+	assert_true(c->affected >= MANY);
+	spool_command_free(&c);
+	harness_crash(&h);
+	harness_open(&h);
+	assert_true(harness_count(&h) <= 1);
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(list_goes_through_the_queue_page_by_page),
+		TEST(what_is_stored_as_held_waits_for_the_operator),
+		TEST(show_gives_envelope_verdicts_and_content),
+		TEST(flush_makes_deferred_messages_due),
+		TEST(delete_takes_what_waits_and_cancels_what_is_being_worked_on),
+		TEST(a_deleted_message_stays_deleted_after_a_crash),
+		TEST(a_long_queue_is_deleted_in_steps_and_answered_once),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

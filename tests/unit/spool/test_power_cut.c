@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: ISC */
+/* The power is cut at any moment of any history: what was promised is there after the next start.
+ *
+ * CUTS=100000 for a longer run; SEED=n plays one history again, with its log. */
+#include "tests/unit/base/unit.h"
+
+#include "base/mem.h"
+#include "tests/unit/spool/edges.h"
+#include "tests/unit/spool/world.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { CUTS = 4000, LIVES = 4, STEPS = 60, NESTED = 2 };
+
+static long cuts;
+
+static void on_abort(int signal_number)
+{
+	char line[60];
+	int n = snprintf(line, sizeof line, "aborted: SEED=%llu\n", (unsigned long long)world_seed);
+	(void)!write(STDERR_FILENO, line, (size_t)n);
+	signal(signal_number, SIG_DFL);
+	raise(signal_number);
+}
+
+static void audit_images(struct world *, int depth);
+
+/* What this cut has left is started; and, while it is recovered, cut again. */
+static void audit(struct image *image, uint64_t seed, int depth)
+{
+	struct world *w = mem_alloc(sizeof *w);
+	world_init(w, image->disk, seed);
+	image->disk = NULL;
+	w->book = image->book;
+	cuts++;
+	w->cut_every = depth < NESTED ? 12 : 0;
+	edges_stepped(false);
+	book_started(&w->book, true);
+	world_open(w);
+	world_audit(w, chance_percent(&w->chance, 50));
+	world_kill(w);
+	audit_images(w, depth + 1);
+	/* It has been found once: it is found again, and is the same. */
+	struct memdisk *again = memdisk_cut(w->disk, &w->power);
+	memdisk_free(&w->disk);
+	w->disk = again;
+	w->cut_every = 0;
+	book_started(&w->book, true);
+	world_open(w);
+	world_audit(w, false);
+	world_kill(w);
+	world_fini(w);
+	free(w);
+}
+
+static void audit_images(struct world *w, int depth)
+{
+	for (int i = 0; i < w->nimage; i++) {
+		audit(w->image[i], chance_next(&w->power), depth);
+		image_free(&w->image[i]);
+	}
+	w->nimage = 0;
+}
+
+static void next_life(struct world *w)
+{
+	uint32_t how = chance_below(&w->chance, 4);
+	if (how == 0) {
+		world_stop(w);
+		book_started(&w->book, false);
+		return;
+	}
+	world_kill(w);
+	if (how == 1) {
+		book_started(&w->book, false);
+		return;
+	}
+	struct memdisk *cut = memdisk_cut(w->disk, &w->power);
+	memdisk_free(&w->disk);
+	w->disk = cut;
+	cuts++;
+	book_started(&w->book, true);
+}
+
+static void play(uint64_t seed)
+{
+	struct world *w = mem_alloc(sizeof *w);
+	world_seed = seed;
+	edges_begin();
+	world_init(w, memdisk_new(), seed << 8);
+	uint32_t lives = 1 + chance_below(&w->chance, LIVES);
+	for (uint32_t i = 0; i < lives; i++) {
+		edges_stepped(chance_percent(&w->chance, 70));
+		w->cut_every = 100;
+		world_open(w);
+		for (uint32_t n = chance_below(&w->chance, STEPS); n > 0; n--)
+			world_step(w);
+		next_life(w);
+	}
+	audit_images(w, 0);
+	world_fini(w);
+	free(w);
+}
+
+static void what_was_promised_survives_a_power_cut_at_any_moment(void **state)
+{
+	(void)state;
+	const char *seed = getenv("SEED"), *wanted = getenv("CUTS"), *from = getenv("FROM");
+	long n = wanted ? atol(wanted) : CUTS;
+	signal(SIGABRT, on_abort);
+	world_loud = seed;
+	if (seed) {
+		play(strtoull(seed, NULL, 10));
+		return;
+	}
+	for (uint64_t i = from ? strtoull(from, NULL, 10) : 1; cuts < n; i++)
+		play(i);
+	print_message("%ld cuts, %llu histories\n", cuts, (unsigned long long)world_seed);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_was_promised_survives_a_power_cut_at_any_moment),
+	};
+	return RUN(tests);
+}

@@ -1,0 +1,389 @@
+/* SPDX-License-Identifier: ISC */
+#include "tests/unit/spool/world_core.h"
+
+#include "base/clock.h"
+#include "base/ident.h"
+#include "base/mem.h"
+#include "tests/unit/spool/edges.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SEGMENT_BYTES = 24 << 10, MUCH = 1000000, LAZY_MS = 2500, FAR_MS = 4000000 };
+
+uint64_t world_seed;
+bool world_loud;
+
+void world_broken(const char *what, const struct letter *l)
+{
+	char id[IDENT_TEXT] = "";
+	if (l)
+		ident_text(l->id, id);
+	fprintf(stderr, "SEED=%llu: %s %s\n", (unsigned long long)world_seed, what, id);
+	abort();
+}
+
+void world_must(const char *wrong, const struct letter *l)
+{
+	if (wrong)
+		world_broken(wrong, l);
+}
+
+static struct letter *letter_of(struct world *w, uint64_t id)
+{
+	struct letter *l = book_find(&w->book, id);
+	if (!l)
+		world_broken("a message that nobody has brought", NULL);
+	return l;
+}
+
+static void hear_stored(struct world *w, struct spool_store *s)
+{
+	struct letter *l = letter_of(w, s->id);
+	if (s->envelope || s->content || s->file)
+		world_broken("an answer still has what was stored", l);
+	if (!s->stored && !(w->fails && memdisk_failed(w->disk)))
+		world_broken("refused without a reason", l);
+	if (s->stored)
+		book_firm_verdicts(&w->book, l->version[0].seq);
+	if (l->state == LETTER_OFFERED)
+		l->state = s->stored ? LETTER_STORED : LETTER_REFUSED;
+	free(s);
+}
+
+void world_drop_held(struct world *w, int i)
+{
+	struct held *h = &w->held[i];
+	envelope_free(&h->envelope);
+	content_unref(h->content);
+	*h = w->held[--w->nheld];
+}
+
+static void hear_arrival(struct world *w, struct spool_arrival *a)
+{
+	struct letter *l = letter_of(w, a->envelope->id);
+	for (int i = 0; i < w->nheld; i++)
+		if (w->held[i].letter == l)
+			world_broken("it came twice", l);
+	world_must(l->seen ? book_check(&w->book, l, a->envelope)
+			   : book_seen(&w->book, l, a->envelope),
+		   l);
+	const char *wrong = book_check_content(l, a->content);
+	if (!w->fails || wrong != book_unreadable)
+		world_must(wrong, l);
+	w->held[w->nheld++] =
+		(struct held){.letter = l, .envelope = a->envelope, .content = a->content};
+	free(a);
+}
+
+static void hear_list(struct world *w, const struct spool_command *c)
+{
+	uint64_t before = 0;
+	for (int i = 0; i < c->nrow; i++) {
+		const struct envelope *e = c->row[i].envelope;
+		struct letter *l = letter_of(w, e->id);
+		if (e->id <= before)
+			world_broken("listed twice, or out of order", l);
+		before = e->id;
+		world_must(l->seen ? book_check(&w->book, l, e) : book_seen(&w->book, l, e), l);
+	}
+	/* Whoever stops while the queue is still being read is answered from what is known. */
+	if (w->stopping || (w->book.vague && w->fails))
+		return;
+	for (int i = 0; !w->listed && i < w->book.n; i++)
+		if (!w->book.letter[i].seen)
+			world_must(book_absent(&w->book, &w->book.letter[i]), &w->book.letter[i]);
+	w->listed = true;
+}
+
+static void hear_show(struct world *w, const struct spool_command *c)
+{
+	if (c->nrow == 0 || w->fails)
+		return;
+	struct letter *l = letter_of(w, c->row[0].envelope->id);
+	world_must(book_check(&w->book, l, c->row[0].envelope), l);
+	if (!c->row[0].content)
+		world_broken("shown without its content", l);
+	world_must(book_check_content(l, c->row[0].content), l);
+}
+
+/* What was deleted without waiting for qmgr is gone for good. */
+static void hear_deleted(struct world *w, const struct spool_command *c)
+{
+	uint32_t before = (uint32_t)(uintptr_t)c->owner;
+	w->deleting_all -= c->id == 0;
+	if (w->fails || (w->stopping && !w->listed))
+		return;
+	book_firm_all(&w->book, before);
+	struct letter *l = c->id ? letter_of(w, c->id) : NULL;
+	if (l && c->affected == 1 && c->cancelled == 0)
+		l->finished = true;
+	for (int i = 0; c->id == 0 && c->cancelled == 0 && i < w->book.n; i++)
+		if (w->book.letter[i].version[0].seq < before)
+			w->book.letter[i].finished |= w->book.letter[i].deleting;
+}
+
+static void hear_command(struct world *w, struct spool_command *c)
+{
+	if (c->op == SPOOL_LIST)
+		hear_list(w, c);
+	else if (c->op == SPOOL_SHOW)
+		hear_show(w, c);
+	else if (c->op == SPOOL_DELETE)
+		hear_deleted(w, c);
+	w->unanswered--;
+	spool_command_free(&c);
+}
+
+static void hear_cancel(struct world *w, const struct spool_cancel *c)
+{
+	for (int i = 0; i < w->nheld; i++)
+		w->held[i].cancelled |= w->held[i].letter->id == c->id;
+}
+
+/* Its content lies somewhere else now, and is the same. */
+static void hear_moved(struct world *w, struct spool_moved *m)
+{
+	for (int i = 0; i < w->nheld; i++) {
+		if (w->held[i].letter->id != m->id)
+			continue;
+		world_must(book_check_content(w->held[i].letter, m->content), w->held[i].letter);
+		content_unref(w->held[i].content);
+		w->held[i].content = m->content;
+		return;
+	}
+	content_unref(m->content);
+}
+
+static void drop(struct note *note)
+{
+	struct spool_command *c = (struct spool_command *)note;
+	if (note->type == SPOOL_COMMAND) {
+		spool_command_free(&c);
+		return;
+	}
+	if (note->type == SPOOL_MOVED)
+		content_unref(((struct spool_moved *)note)->content);
+	if (note->type == SPOOL_ARRIVAL) {
+		envelope_free(&((struct spool_arrival *)note)->envelope);
+		content_unref(((struct spool_arrival *)note)->content);
+	}
+	free(note);
+}
+
+static void hear(void *owner, struct note *note)
+{
+	struct world *w = owner;
+	if (w->closed) {
+		drop(note);
+	} else if (note->type == SPOOL_STORED) {
+		hear_stored(w, (struct spool_store *)note);
+	} else if (note->type == SPOOL_ARRIVAL) {
+		hear_arrival(w, (struct spool_arrival *)note);
+	} else if (note->type == SPOOL_COMMAND) {
+		hear_command(w, (struct spool_command *)note);
+	} else {
+		if (note->type == SPOOL_CANCEL)
+			hear_cancel(w, (struct spool_cancel *)note);
+		else if (note->type == SPOOL_MOVED)
+			hear_moved(w, (struct spool_moved *)note);
+		free(note);
+	}
+}
+
+/* Damage that a cut alone has made must not cost a message that was promised. */
+static void hear_log(void *owner, const struct edges_line *line)
+{
+	struct world *w = owner;
+	uint64_t id;
+	const char *text = edges_value(line, "id"), *tail = edges_value(line, "tail");
+	if (world_loud && !w->closed) {
+		fprintf(stderr, "log: %s", line->event);
+		for (int i = 0; i < line->n; i++)
+			fprintf(stderr, " %s=%s", line->key[i], line->value[i]);
+		fputc('\n', stderr);
+	}
+	if (strcmp(line->event, "abandoned") == 0 && tail && strcmp(tail, "left") == 0)
+		w->book.tail_left = true;
+	if (strcmp(line->event, "recover_failed") == 0 && !w->closed)
+		w->book.vague = true;
+	if (strcmp(line->event, "quarantined") != 0 || w->closed || w->fails || !text ||
+	    !ident_parse(text, &id))
+		return;
+	struct letter *l = book_find(&w->book, id);
+	if (l && l->state == LETTER_STORED && !l->deleting && !l->finish)
+		world_broken("it was stored, and is quarantined", l);
+}
+
+static void make_image(struct world *w)
+{
+	mailbox_drain(&w->client->mailbox); /* what was said by now was said */
+	struct image *image = mem_alloc(sizeof *image);
+	image->disk = memdisk_cut(w->disk, &w->power);
+	image->book = w->book;
+	w->image[w->nimage++] = image;
+}
+
+static void before_call(void *owner, enum memdisk_call call)
+{
+	struct world *w = owner;
+	edges_disk_call();
+	if (w->closed || !w->cut_every || call == CALL_READ || call == CALL_SIZE ||
+	    call == CALL_OPEN)
+		return;
+	if (w->nimage < WORLD_IMAGES && chance_below(&w->power, (uint32_t)w->cut_every) == 0)
+		make_image(w);
+}
+
+void image_free(struct image **ip)
+{
+	memdisk_free(&(*ip)->disk);
+	free(*ip);
+	*ip = NULL;
+}
+
+void world_init(struct world *w, struct memdisk *disk, uint64_t seed)
+{
+	memset(w, 0, sizeof *w);
+	w->disk = disk;
+	w->chance.state = seed;
+	w->power.state = seed + 1;
+	memdisk_chance(disk, seed + 2);
+	w->conf = conf_defaults();
+	free(w->conf->spool);
+	w->conf->spool = mem_strdup("/var/spool/sluice");
+	w->conf->segment_size = SEGMENT_BYTES;
+	w->closed = true;
+}
+
+void world_fini(struct world *w)
+{
+	for (int i = 0; i < w->nimage; i++)
+		image_free(&w->image[i]);
+	conf_unref(w->conf);
+	memdisk_free(&w->disk);
+}
+
+void world_post(struct world *w, struct note *note)
+{
+	loop_post(spool_loop(w->spool), note);
+}
+
+void world_ask(struct world *w, int op, uint64_t id)
+{
+	struct spool_command *c =
+		spool_command_new(op, w->client, (void *)(uintptr_t)w->book.seq++);
+	c->id = id;
+	c->limit = MUCH;
+	w->unanswered++;
+	world_post(w, &c->note);
+}
+
+bool world_open(struct world *w)
+{
+	struct buf error;
+	buf_init(&error);
+	edges_listen(hear_log, w);
+	memdisk_use(w->disk, before_call, w);
+	w->client = loop_new("client", hear, NULL, w);
+	w->closed = w->listed = w->stopping = false;
+	w->unanswered = 0;
+	w->deleting_all = 0;
+	w->spool = spool_new(w->conf, w->client, &error);
+	if (!w->spool) {
+		if (!w->fails)
+			world_broken(buf_cstr(&error), NULL);
+		w->closed = true;
+		loop_free(&w->client);
+	}
+	buf_fini(&error);
+	if (!w->spool)
+		return false;
+	loop_start(w->client);
+	spool_start(w->spool);
+	world_ask(w, SPOOL_LIST, 0);
+	return true;
+}
+
+static void close_all(struct world *w)
+{
+	w->closed = true;
+	spool_free(&w->spool);
+	while (w->nheld > 0)
+		world_drop_held(w, 0);
+	loop_free(&w->client);
+	if (memdisk_descriptors() != 0)
+		world_broken("descriptors are left open", NULL);
+}
+
+void world_kill(struct world *w)
+{
+	mailbox_drain(&w->client->mailbox);
+	memdisk_freeze(w->disk, true);
+	loop_stop(spool_loop(w->spool));
+	close_all(w);
+	memdisk_freeze(w->disk, false);
+}
+
+void world_stop(struct world *w)
+{
+	uint32_t seq = w->book.seq++;
+	w->stopping = true;
+	spool_stop(w->spool);
+	mailbox_drain(&w->client->mailbox);
+	if (!w->fails)
+		book_firm_all(&w->book, seq);
+	close_all(w);
+}
+
+void world_pass_long(struct world *w)
+{
+	uint32_t seq = w->book.seq++;
+	edges_pass(LAZY_MS);
+	if (!w->fails)
+		book_firm_all(&w->book, seq);
+}
+
+static void ends(struct world *w)
+{
+	for (int i = 0; i < w->book.n; i++) {
+		struct letter *l = &w->book.letter[i];
+		bool held = false;
+		for (int k = 0; k < w->nheld; k++)
+			held |= w->held[k].letter == l;
+		if (!held && l->state == LETTER_STORED && !l->finish && !l->finished &&
+		    !l->deleting)
+			world_broken("it was not handed to qmgr", l);
+	}
+}
+
+/* Whatever has failed: the disk works again. */
+void world_heal(struct world *w)
+{
+	for (int call = 0; call < CALL_KINDS; call++)
+		memdisk_fail(w->disk, call, 0, 0, false);
+	edges_pass(LAZY_MS);
+	w->fails = false;
+	if (!spool_accepting(w->spool))
+		world_broken("mail is refused, and the disk works", NULL);
+	world_store(w, true);
+	world_pass_long(w);
+}
+
+void world_audit(struct world *w, bool everything)
+{
+	edges_threads(INT32_MAX);
+	edges_settle();
+	if (!w->listed || w->unanswered)
+		world_broken("the operator was not answered", NULL);
+	if (!everything)
+		return;
+	for (int i = 0; i < w->book.n; i++)
+		world_ask(w, SPOOL_SHOW, w->book.letter[i].id);
+	world_credit(w, MUCH);
+	edges_pass(FAR_MS);
+	if (w->unanswered)
+		world_broken("the operator was not answered", NULL);
+	ends(w);
+}

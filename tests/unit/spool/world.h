@@ -1,0 +1,80 @@
+/* world.h - a queue on a memdisk, and its neighbours: smtpd, qmgr and the operator in one.
+ *
+ *	world_open()    a start; the operator asks at once for all there is, so that the book is told
+ *	world_step()    one thing happens, by chance
+ *	world_end()     a stop, or a death
+ *	world_audit()   a start, a look at everything, all of it handed to qmgr
+ *
+ * OWNERSHIP  world_init() takes disk; world_fini() frees it.
+ * THREAD     The test's.
+ * ERRORS     Whatever does not agree with the book ends the program, with the seed in a line.
+ */
+#ifndef TESTS_UNIT_SPOOL_WORLD_H
+#define TESTS_UNIT_SPOOL_WORLD_H
+
+#include "spool/spool.h"
+#include "tests/unit/spool/book.h"
+#include "tests/unit/spool/chance.h"
+#include "tests/unit/spool/memdisk.h"
+
+enum { WORLD_IMAGES = 8 };
+
+/* A message that qmgr works on. */
+struct held {
+	struct letter *letter;
+	struct envelope *envelope;
+	struct content *content;
+	bool cancelled;
+};
+
+/* What a power cut at some moment would leave, and what had been promised by then. */
+struct image {
+	struct memdisk *disk;
+	struct book book;
+};
+
+struct world {
+	struct memdisk *disk;
+	struct book book;
+	struct chance chance; /* what is done */
+	struct chance power;  /* when and how it is cut */
+	struct conf *conf;
+	struct loop *client;
+	struct spool *spool;
+	struct held held[LETTERS];
+	int nheld;
+	bool closed;   /* what comes is not heard any more */
+	bool stopping; /* it is being asked to end */
+	bool listed;   /* the book has been told of everything */
+	bool fails;    /* faults are about: a store may be refused */
+	int deleting_all;
+	uint32_t unanswered; /* commands */
+	int cut_every;	     /* one disk call in so many makes an image; 0: none */
+	struct image *image[WORLD_IMAGES];
+	int nimage;
+};
+
+extern bool world_loud;	    /* say what happens, on standard error */
+extern uint64_t world_seed; /* of the history that runs: to be named when something is wrong */
+
+void world_broken(const char *what, const struct letter *) __attribute__((noreturn));
+
+void world_init(struct world *, struct memdisk *disk, uint64_t seed);
+void world_fini(struct world *);
+bool world_open(struct world *); /* false: the spool would not start; only while it fails */
+void world_step(struct world *);
+void world_do(struct world *, const char *act); /* one of those, by its name in world_acts.c */
+void world_pass_long(struct world *);		/* until what is lazy is synced, too */
+void world_stop(struct world *);
+void world_kill(struct world *); /* the process dies; the machine lives */
+bool world_store(struct world *, bool wait);
+/* Post one; wait: until it is answered. False: refused, or the book is full. */
+
+void world_heal(struct world *); /* nothing fails any more; mail is taken again */
+
+void world_audit(struct world *, bool everything);
+/* The world has just been opened: everything that must be there is, and comes to qmgr. */
+
+void image_free(struct image **);
+
+#endif

@@ -1,0 +1,264 @@
+/* SPDX-License-Identifier: ISC */
+/* What may happen to a queue: everything that its neighbours can ask of it, and time. */
+#include "base/clock.h"
+#include "base/ident.h"
+#include "base/mem.h"
+#include "tests/unit/spool/edges.h"
+#include "tests/unit/spool/world_core.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { GROUP_MS = 20 };
+
+void world_credit(struct world *w, int64_t n)
+{
+	struct spool_credit *c = mem_zalloc(sizeof *c);
+	c->note.type = SPOOL_CREDIT;
+	c->n = n;
+	world_post(w, &c->note);
+}
+
+/* The content of a large message comes in pieces; false: the disk would not take it. */
+static bool write_file(struct world *w, struct spool_store *s, const struct letter *l)
+{
+	struct content *c = letter_content(l);
+	s->file = spool_file_new(w->spool, l->id);
+	bool ok = s->file;
+	for (uint64_t at = 0; ok && at < c->size; at += 4000)
+		ok = spool_file_write(s->file, c->memory + at,
+				      c->size - at < 4000 ? (size_t)(c->size - at) : 4000) == 0;
+	content_unref(c);
+	if (!ok && !w->fails)
+		world_broken("a large content can't be written", l);
+	return ok;
+}
+
+bool world_store(struct world *w, bool wait)
+{
+	if (w->book.n == LETTERS)
+		return false;
+	struct letter *l =
+		book_new_letter(&w->book, ident_new(), clock_wall_ms(), chance_next(&w->chance));
+	struct spool_store *s = mem_zalloc(sizeof *s);
+	s->note.type = SPOOL_STORE;
+	s->reply_to = w->client;
+	s->id = l->id;
+	l->deleting = w->deleting_all > 0;
+	if (letter_large(l) && (!write_file(w, s, l) || chance_percent(&w->chance, 10))) {
+		l->state = LETTER_REFUSED;
+		spool_file_discard(&s->file);
+		free(s);
+		return false;
+	}
+	s->envelope = letter_envelope(l);
+	if (!s->file)
+		s->content = letter_content(l);
+	world_post(w, &s->note);
+	if (!wait)
+		return true;
+	edges_settle();
+	if (l->state == LETTER_OFFERED)
+		world_broken("it was not answered", l);
+	return l->state == LETTER_STORED;
+}
+
+static bool settled(const struct recipient *r)
+{
+	return r->done ||
+	       (r->last && (r->last->class == VERDICT_SENT || r->last->class == VERDICT_FAILED));
+}
+
+/* The replies of one transaction. */
+static void deliver(struct world *w, struct held *h)
+{
+	struct spool_delivered *d = mem_zalloc(sizeof *d + h->envelope->nrcpt * sizeof d->of[0]);
+	d->note.type = SPOOL_DELIVERED;
+	d->id = h->letter->id;
+	enum verdict_class class = chance_percent(&w->chance, 70) ? VERDICT_SENT : VERDICT_FAILED;
+	struct verdict *v = book_verdict(&w->book, class);
+	for (uint32_t i = 0; i < h->envelope->nrcpt; i++) {
+		struct recipient *r = &h->envelope->rcpt[i];
+		if (settled(r) || chance_percent(&w->chance, 30))
+			continue;
+		book_said(&w->book, h->letter, i, v);
+		d->of[d->n].recipient = i;
+		d->of[d->n++].verdict = verdict_ref(v);
+		verdict_unref(r->last);
+		r->last = verdict_ref(v);
+		r->tries++;
+		r->done = class == VERDICT_FAILED || !(r->notify & NOTIFY_SUCCESS);
+	}
+	verdict_unref(v);
+	if (d->n > 0)
+		world_post(w, &d->note);
+	else
+		free(d);
+}
+
+static void release(struct world *w, int i, bool keep)
+{
+	struct held *h = &w->held[i];
+	struct spool_release *r = mem_zalloc(sizeof *r);
+	r->note.type = SPOOL_RELEASE;
+	r->id = h->letter->id;
+	if (keep && !h->cancelled && book_kept(&w->book, h->letter, h->envelope)) {
+		r->envelope = h->envelope;
+		h->envelope = NULL;
+	} else {
+		book_finish(&w->book, h->letter);
+	}
+	world_drop_held(w, i);
+	world_post(w, &r->note);
+}
+
+/* A round ends: those that are left have been tried in vain, or not at all. */
+static void keep(struct world *w, int i)
+{
+	static const uint32_t delay_ms[] = {1, 50, 1500, 60000, 1000000};
+	struct envelope *e = w->held[i].envelope;
+	if (envelope_open(e) == 0 || !book_room(w->held[i].letter)) {
+		release(w, i, false);
+		return;
+	}
+	for (uint32_t k = 0; k < e->nrcpt; k++) {
+		struct recipient *r = &e->rcpt[k];
+		if (settled(r) || chance_percent(&w->chance, 40))
+			continue;
+		verdict_unref(r->last);
+		r->last = book_verdict(&w->book, chance_percent(&w->chance, 80) ? VERDICT_DEFERRED
+										: VERDICT_IN_DOUBT);
+		r->tries++;
+	}
+	e->rounds++;
+	e->warned |= chance_percent(&w->chance, 10);
+	e->due_ms = clock_wall_ms() + delay_ms[chance_below(&w->chance, 5)];
+	release(w, i, true);
+}
+
+static void act_store(struct world *w)
+{
+	world_store(w, false);
+}
+
+static void act_turn(struct world *w)
+{
+	edges_turn(spool_loop(w->spool));
+}
+
+static void act_settle(struct world *w)
+{
+	(void)w;
+	edges_settle();
+}
+
+/* A verdict waits for company, but not for long. */
+static void act_pass(struct world *w)
+{
+	uint32_t seq = w->book.seq++;
+	int64_t ms = 1 + chance_below(&w->chance, 40);
+	edges_pass(ms);
+	if (ms >= GROUP_MS && !w->fails)
+		book_firm_verdicts(&w->book, seq);
+}
+
+static void act_credit(struct world *w)
+{
+	world_credit(w, 1 + chance_below(&w->chance, 6));
+}
+
+static void act_deliver(struct world *w)
+{
+	if (w->nheld > 0)
+		deliver(w, &w->held[chance_below(&w->chance, (uint32_t)w->nheld)]);
+}
+
+static void act_keep(struct world *w)
+{
+	if (w->nheld > 0)
+		keep(w, (int)chance_below(&w->chance, (uint32_t)w->nheld));
+}
+
+static void act_finish(struct world *w)
+{
+	if (w->nheld > 0)
+		release(w, (int)chance_below(&w->chance, (uint32_t)w->nheld), false);
+}
+
+static void act_recover(struct world *w)
+{
+	edges_threads((int)chance_below(&w->chance, 8));
+}
+
+static void act_ask(struct world *w)
+{
+	static const int op[] = {SPOOL_LIST, SPOOL_SHOW, SPOOL_SHOW, SPOOL_FLUSH};
+	uint32_t which = chance_below(&w->chance, 4);
+	uint32_t n = (uint32_t)w->book.n;
+	world_ask(w, op[which], n && which ? w->book.letter[chance_below(&w->chance, n)].id : 0);
+}
+
+static void act_delete(struct world *w)
+{
+	if (!w->listed || w->book.n == 0)
+		return;
+	bool all = chance_percent(&w->chance, 10);
+	struct letter *one = &w->book.letter[chance_below(&w->chance, (uint32_t)w->book.n)];
+	for (int i = 0; i < w->book.n; i++)
+		w->book.letter[i].deleting |= all || &w->book.letter[i] == one;
+	w->deleting_all += all;
+	world_ask(w, SPOOL_DELETE, all ? 0 : one->id);
+}
+
+static void act_long(struct world *w)
+{
+	world_pass_long(w);
+}
+
+static void act_far(struct world *w)
+{
+	(void)w;
+	edges_pass(70000);
+}
+
+static const struct act {
+	const char *name;
+	void (*act)(struct world *);
+	uint32_t weight;
+} acts[] = {
+	{"store", act_store, 24}, {"turn", act_turn, 14},    {"settle", act_settle, 14},
+	{"pass", act_pass, 8},	  {"credit", act_credit, 6}, {"deliver", act_deliver, 12},
+	{"keep", act_keep, 8},	  {"finish", act_finish, 8}, {"recover", act_recover, 8},
+	{"ask", act_ask, 3},	  {"delete", act_delete, 2}, {"long", act_long, 2},
+	{"far", act_far, 1},
+};
+
+enum { ACTS = sizeof acts / sizeof acts[0] };
+
+static void run(struct world *w, const struct act *a)
+{
+	if (world_loud)
+		fprintf(stderr, "%s\n", a->name);
+	a->act(w);
+}
+
+void world_do(struct world *w, const char *name)
+{
+	int i = 0;
+	while (strcmp(acts[i].name, name) != 0)
+		assert(++i < ACTS);
+	run(w, &acts[i]);
+}
+
+void world_step(struct world *w)
+{
+	uint32_t all = 0;
+	int i = 0;
+	for (int k = 0; k < ACTS; k++)
+		all += acts[k].weight;
+	for (uint32_t at = chance_below(&w->chance, all); at >= acts[i].weight; i++)
+		at -= acts[i].weight;
+	run(w, &acts[i]);
+}
