@@ -304,8 +304,6 @@ def test_a_message_held_on_its_way_in_waits_for_the_operator_also_after_a_crash(
     relay.send()
     relay.send(recipients=["x@other.test"])
     assert _recipients(sink) == ["x@other.test"]
-    relay.wait_event("done")
-    time.sleep(0.2)  # its verdict is written
     relay.kill()
     relay.start()
 
@@ -313,9 +311,10 @@ def test_a_message_held_on_its_way_in_waits_for_the_operator_also_after_a_crash(
         listed = relay.command("queue", "list", "--json").stdout.splitlines()
         return [json.loads(line)["queue"] for line in listed]
 
+    # What was delivered may come again, where the crash came before its verdict was on the disk.
     wait_until(lambda: queues() == ["hold"], 10, "the message to be held")
     assert relay.command("queue", "release", "--all").returncode == 0
-    assert _recipients(sink, 2) == ["to@dest.test", "x@other.test"]
+    wait_until(lambda: set(_recipients(sink)) == {"to@dest.test", "x@other.test"}, 10, "both")
 
 
 def test_route_tells_what_would_happen_and_why(lab, tables):
