@@ -40,7 +40,7 @@
  *	outcome.c   a verdict on a recipient: log, counters, what the spool must remember
  *	retry.c     when to try again (pure)
  *	bounce.c    RFC 3464 reports (pure)
- *	report_text.c  words in them that came from elsewhere, made harmless
+ *	report_text.c  the small forms in them: dates, folded lines, xtext
  *	explain.c   why a message or a site waits; reads only
  *	explain_question.c  what is asked for that, and the answer's rows
  *
