@@ -73,6 +73,8 @@
 	  "Domains that hide the hosts in them: a sender at host.example.com is one at example.com. The first that fits counts; with ! in front it is left alone, with all in it.") \
 	P(list, masquerade_exceptions, "{}", 0, 0, RELOAD, "",                                     \
 	  "Local parts that are not masqueraded, like root.")                                      \
+	P(flag, rewrite_header, "false", 0, 0, RELOAD, "",                                         \
+	  "Canonical tables and masquerade change the addresses in the header too: From, Sender and Reply-To as senders, To, Cc and Bcc as recipients. It breaks signatures that the message has.") \
 	P(list, recipient_access, "{}", 0, 0, RELOAD, "",                                          \
 	  "Tables of what to do with a recipient: accept, reject CODE TEXT, defer TEXT, hold, discard.") \
 	P(text, always_bcc, "", 0, 320, RELOAD, "",                                                \
