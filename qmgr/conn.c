@@ -98,6 +98,15 @@ static void enter_idle(struct conn *c)
 		site_feed_waiting_for(c->host);
 }
 
+/* Newest first: the order is that in which they were begun, whatever has happened since. */
+static void enter_open(struct conn *c)
+{
+	struct list *open = &c->site->open, *at = open->next;
+	while (at != open && list_entry(at, struct conn, in_site)->number > c->number)
+		at = at->next;
+	list_insert_before(at, &c->in_site);
+}
+
 /* A place was taken or freed: be in the list that says whether there is one. */
 static void relist(struct conn *c)
 {
@@ -105,8 +114,10 @@ static void relist(struct conn *c)
 	leave_idle(c);
 	if (c->ready && !c->closed && !c->ending && c->busy == 0)
 		enter_idle(c);
-	if (!c->closed)
-		list_prepend(has_place(c) ? &c->site->open : &c->site->rest, &c->in_site);
+	if (!c->closed && has_place(c))
+		enter_open(c);
+	else if (!c->closed)
+		list_prepend(&c->site->rest, &c->in_site);
 }
 
 /* The worker closes it after so many; what it were given beyond that would only come back. */
