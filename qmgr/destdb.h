@@ -65,8 +65,9 @@ struct host {
 	struct list idle;	/* struct conn, the longest idle first */
 	struct list full;	/* struct site: would open a connection if the host took one more */
 	int64_t good_ms;	/* steady clock: a connection that was of use ended; 0: never */
-	int depth;		/* messages in flight that it has earned on one connection */
-	struct list conns;	/* struct conn, those not closed */
+	int doubts;	   /* deliveries in doubt since the record was made, for the operator */
+	int depth;	   /* messages in flight that it has earned on one connection */
+	struct list conns; /* struct conn, those not closed */
 	enum connection_mode mode;
 	int64_t mode_until_ms; /* steady clock: then all that it announces is tried again */
 	UT_hash_handle hh;
