@@ -183,6 +183,8 @@
 	  "A connection is closed after this many messages. 0: no limit.")                         \
 	P(duration, connection_attempt_delay, "250ms", 0, HOURS(1), RELOAD, "",                     \
 	  "When the TCP handshake with one address takes longer, another address of the same preference is tried beside it. 0: never.") \
+	P(duration, backup_attempt_delay, "5s", 0, HOURS(1), RELOAD, "",                           \
+	  "When no address of one preference has answered the TCP handshake after this time, the next preference is tried beside it. 0: never; only when the better one has failed.") \
 	P(duration, connect_timeout, "30s", 1, HOURS(1), RELOAD, "",                               \
 	  "Time for the TCP handshake.")                                                           \
 	P(duration, greeting_timeout, "300s", 1, HOURS(1), RELOAD, "", "Time for the greeting.")   \

@@ -30,7 +30,8 @@
  *	site_places.c where an entry can go now: places, and the pace of the site
  *	site_feedback.c what connections and deliveries tell its window
  *	window.c    how many connections a site may have: Postfix's feedback (pure)
- *	destdb.c    hosts, and the choice of one for a new connection
+ *	destdb.c    hosts, and what is learnt about them
+ *	destdb_choose.c which of them gets a new connection (pure)
  *	destdb_text.c  what of that outlives the process
  *	suspend.c   what the operator wants nothing delivered to
  *	dest_command.c  sites and hosts as the operator sees them
