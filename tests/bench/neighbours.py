@@ -46,11 +46,12 @@ def _zone():
 
 
 def start_nsd(folder):
-    """Start a name server on port 53 of a loopback address that is this process's own."""
+    """Start a name server on a loopback address that is this process's own; at port 53, for Postfix."""
     folder.mkdir()
     pid = os.getpid()
     address = f"127.{64 + (pid >> 16) % 64}.{pid >> 8 & 255}.{pid & 255}"
-    return Nsd(folder, {"bench.test": _zone()}, address, port=53).start()
+    return Nsd(folder, {"bench.test": _zone()}, address,
+               port=53 if "postfix" in senders() else None).start()
 
 
 def _pair(who, folder, nsd, size, second):
