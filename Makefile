@@ -102,6 +102,9 @@ $(GENERATOR): tests/bench/generate_queue.c $(B)/libspool.a $(B)/libbase.a
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -MMD -MP -o $@ $< $(B)/libspool.a $(B)/libbase.a $(PKG_LIBS)
 
+# A long way between two ports.
+DELAY_LINE = build/plain/tests/bench/delay_line
+
 # What is made from base/conf_table.h and kept in the tree; lint sees that it is up to date.
 generated: $(BIN)
 	./sluice config --sample > etc/sluice.conf
@@ -133,7 +136,7 @@ $(B)/tests/bench/%: tests/bench/%.c $(LINK)
 	$(CC) $(ALL_CFLAGS) -MMD -MP -o $@ $< $(LINK) $(PKG_LIBS)
 
 bench: deps
-	@$(MAKE) --no-print-directory all $(BENCH) $(GENERATOR)
+	@$(MAKE) --no-print-directory all $(BENCH) $(GENERATOR) $(DELAY_LINE)
 	@tests/peers
 	@tests/bench/run
 
@@ -161,7 +164,7 @@ install: $(BIN)
 		install -m 644 etc/sluice.conf $(DESTDIR)$(SYSCONFDIR)/sluice/sluice.conf
 	etc/install-links "$(DESTDIR)" "$(PREFIX)" "$(LINKS)"
 
--include $(patsubst %.c,$(B)/%.d,$(SRC)) $(addsuffix .d,$(UNIT) $(BENCH) $(GENERATOR)) $(MEMDISK:.o=.d) $(HARNESS:.o=.d)
+-include $(patsubst %.c,$(B)/%.d,$(SRC)) $(addsuffix .d,$(UNIT) $(BENCH) $(GENERATOR) $(DELAY_LINE)) $(MEMDISK:.o=.d) $(HARNESS:.o=.d)
 
 clean:
 	rm -rf build/plain build/address build/thread build/fuzz sluice

@@ -8,7 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BUF_START = 256 };
+enum {
+	BUF_START = 256,
+	PRINTED = 128, /* bytes that most of what is printed takes */
+};
 
 void buf_init(struct buf *b)
 {
@@ -63,13 +66,17 @@ void buf_puts(struct buf *b, const char *text)
 	buf_append(b, text, strlen(text));
 }
 
+/* What is printed mostly fits: the second pass is for what doesn't. */
 void buf_vprintf(struct buf *b, const char *fmt, va_list args)
 {
 	va_list again;
 	va_copy(again, args);
-	int len = vsnprintf(NULL, 0, fmt, args);
+	char *to = buf_reserve(b, PRINTED);
+	size_t room = b->cap - b->tail;
+	int len = vsnprintf(to, room, fmt, args);
 	assert(len >= 0);
-	vsnprintf(buf_reserve(b, (size_t)len + 1), (size_t)len + 1, fmt, again);
+	if ((size_t)len >= room)
+		vsnprintf(buf_reserve(b, (size_t)len + 1), (size_t)len + 1, fmt, again);
 	b->tail += (size_t)len;
 	va_end(again);
 }

@@ -41,7 +41,11 @@ static void append_time(struct buf *to, int64_t wall_ms)
 		strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%S", &tm);
 		of = now;
 	}
-	buf_printf(to, "%s.%03dZ", text, (int)(wall_ms % 1000));
+	int ms = (int)(wall_ms % 1000);
+	char rest[] = {'.', (char)('0' + ms / 100), (char)('0' + ms / 10 % 10),
+		       (char)('0' + ms % 10), 'Z'};
+	buf_puts(to, text);
+	buf_append(to, rest, sizeof rest);
 }
 
 /* Bytes of the character that can stand in a line as it is, or 0. */
@@ -58,8 +62,9 @@ static bool plain(const char *value)
 	if (!*value)
 		return false;
 	for (size_t len; *value; value += len) {
-		len = printable(value);
-		if (len == 0 || strchr(" \"=\\", *value))
+		char c = *value;
+		len = c > ' ' && c < 0x7f ? 1 : printable(value);
+		if (len == 0 || c == ' ' || c == '"' || c == '=' || c == '\\')
 			return false;
 	}
 	return true;

@@ -19,7 +19,8 @@
 
 enum {
 	GATHER_MS = 5,
-	FAREWELL_MS = 2000, /* at the end, for a place that takes nothing */
+	FAREWELL_MS = 2000,   /* at the end, for a place that takes nothing */
+	TOGETHER = 256 << 10, /* bytes of chunks that are written in one */
 };
 
 struct chunk {
@@ -49,16 +50,6 @@ static void drop(int count)
 	metrics_add(METRIC_log_dropped, count);
 }
 
-static void write_chunk(struct chunk *c)
-{
-	int lost = log_place_write(&w.place, c->text, c->len, c->marked, &w.give_up_ms);
-	if (lost > 0)
-		drop(lost);
-	atomic_fetch_sub(&w.backlog, c->len);
-	free(c->text);
-	free(c);
-}
-
 static void change_place(void)
 {
 	struct log_place *next = atomic_exchange(&w.next_place, NULL);
@@ -84,6 +75,28 @@ static void tell_dropped(void)
 	buf_fini(&line);
 }
 
+/* Threads hand over whenever they go to sleep, under load a line or two: what has gathered is written
+ * in one. Returns what is left. */
+static struct chunk *write_together(struct chunk *c)
+{
+	struct buf text = {0};
+	bool marked = c->marked;
+	while (c && c->marked == marked && buf_len(&text) < TOGETHER) {
+		struct chunk *next = c->next;
+		buf_append(&text, c->text, c->len);
+		free(c->text);
+		free(c);
+		c = next;
+	}
+	int lost =
+		log_place_write(&w.place, buf_data(&text), buf_len(&text), marked, &w.give_up_ms);
+	if (lost > 0)
+		drop(lost);
+	atomic_fetch_sub(&w.backlog, buf_len(&text));
+	buf_fini(&text);
+	return c;
+}
+
 static void write_taken(void)
 {
 	struct chunk *c = atomic_exchange_explicit(&w.top, NULL, memory_order_acquire);
@@ -94,11 +107,8 @@ static void write_taken(void)
 		first = c;
 		c = next;
 	}
-	while (first) {
-		struct chunk *next = first->next;
-		write_chunk(first);
-		first = next;
-	}
+	while (first)
+		first = write_together(first);
 }
 
 /* Under load each wake-up costs whoever caused it: let some more lines come first. */

@@ -5,7 +5,6 @@
 #include "base/mem.h"
 
 #include <assert.h>
-#include <netinet/tcp.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -13,9 +12,7 @@ enum { LINGER_SEND_MS = 10000 }; /* for what is still in s->out */
 
 static void set_fd(struct stream *s, int fd)
 {
-	int on = 1;
 	s->fd = fd;
-	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 	ev_io_set(&s->reader, fd, EV_READ);
 	ev_io_set(&s->writer, fd, EV_WRITE);
 }
@@ -41,7 +38,6 @@ struct stream *stream_accepted(struct loop *l, int fd, void (*event)(void *, enu
 			       void *owner)
 {
 	struct stream *s = stream_new(l, event, owner);
-	stream_set_nonblocking(fd);
 	set_fd(s, fd);
 	s->state = STREAM_PLAIN;
 	s->connected = true;
@@ -57,6 +53,7 @@ struct stream *stream_connect(struct loop *l, const union address *to, const uni
 	int fd = stream_open_socket(s, to, from);
 	if (fd < 0)
 		return s; /* the failure is on its way */
+	stream_nodelay(fd);
 	set_fd(s, fd);
 	stream_set_watchers(s);
 	return s;

@@ -50,7 +50,10 @@ struct stream;
 
 struct stream *stream_accepted(struct loop *, int fd, void (*event)(void *owner, enum stream_event),
 			       void *owner);
-/* Takes a connected socket. */
+/* Takes a connected socket that doesn't block. */
+
+void stream_nodelay(int fd);
+/* Set TCP_NODELAY on a listening socket: those that are accepted from it inherit that. */
 
 struct stream *stream_connect(struct loop *, const union address *to, const union address *from,
 			      void (*event)(void *owner, enum stream_event), void *owner);

@@ -61,7 +61,6 @@ void stream_shut(struct stream *);
 int stream_open_socket(struct stream *, const union address *to, const union address *from);
 /* A socket on its way to be connected, or -1 and stream_fail() called. */
 
-void stream_set_nonblocking(int fd);
 void stream_set_watchers(struct stream *); /* wait for what the state needs, and nothing else */
 void stream_send_out(struct stream *);	   /* as much of s->out as the socket takes */
 void stream_bury(struct stream *);	   /* give a dead one's memory back, if no callback runs */

@@ -2,7 +2,7 @@
 #include "base/stream_impl.h"
 
 #include <errno.h>
-#include <fcntl.h>
+#include <netinet/tcp.h>
 #include <openssl/err.h>
 #include <stdio.h>
 #include <string.h>
@@ -167,11 +167,10 @@ void stream_shut(struct stream *s)
 		shutdown(s->fd, SHUT_WR);
 }
 
-void stream_set_nonblocking(int fd)
+void stream_nodelay(int fd)
 {
-	int flags = fcntl(fd, F_GETFL);
-	if (flags >= 0 && !(flags & O_NONBLOCK))
-		fcntl(fd, F_SETFL, flags | O_NONBLOCK);
+	int on = 1;
+	setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 }
 
 static int give_up(struct stream *s, int fd, const char *what)

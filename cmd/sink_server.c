@@ -84,6 +84,7 @@ static bool open_socket(struct sink *k)
 	if (k->fd < 0 || setsockopt(k->fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
 	    bind(k->fd, &at->sa, address_size(at)) != 0 || listen(k->fd, 4096) != 0)
 		return failed(where);
+	stream_nodelay(k->fd);
 	if (!k->options->quiet)
 		printf("listening on %s\n", where);
 	return true;

@@ -15,6 +15,8 @@
  *	CHUNKING too		MAIL RCPT ... BDAT content, RSET MAIL RCPT ... BDAT content, and
  *				so on, for as many as are given that may go ahead: no round trip
  *				a message. One that may not waits for the replies to its envelope.
+ *				One more than may be in flight is given: it begins with the first
+ *				answer, without a word from qmgr.
  *
  * RSET goes before each MAIL behind a chunk that has no answer yet: a host that has refused all
  * recipients may hold on to the envelope, and would take the next recipients into it. Its reply also

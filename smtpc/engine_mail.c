@@ -48,14 +48,29 @@ int engine_depth(const struct engine *e)
 
 int engine_depth_most(const struct engine *e)
 {
-	return e->can.pipelining && e->can.chunking ? (int)e->setup.transport->pipeline_depth
-						    : engine_depth(e);
+	int depth = engine_depth(e);
+	return depth > 1 && e->can.chunking ? (int)e->setup.transport->pipeline_depth + 1 : depth;
+}
+
+/* As many wait for their answers as may. One that has its answer, and still waits for the reply
+ * that shows whether it was that, keeps nobody: else its place would idle for as long as the host is
+ * behind with what follows. */
+static bool pipeline_full(const struct engine *e)
+{
+	int64_t unanswered = 0;
+	list_each (link, tmp, &e->transactions) {
+		const struct transaction *t = list_entry(link, struct transaction, link);
+		if (t->stage == TRANSACTION_QUEUED)
+			break;
+		unanswered += t->stage != TRANSACTION_ANSWERED;
+	}
+	return e->can.chunking && unanswered >= e->setup.transport->pipeline_depth;
 }
 
 /* Each step returns false when it has to wait for something. */
 static bool begin(struct engine *e, struct transaction *t)
 {
-	if (must_wait(e))
+	if (must_wait(e) || pipeline_full(e))
 		return false;
 	struct verdict *refusal = envelope_out_refusal(t->delivery, &e->can, e->setup.peer);
 	if (refusal) {

@@ -8,12 +8,17 @@
 
 enum { PROBE = 16 << 10 }; /* bytes of a content in a file that are searched for 8-bit text */
 
+/* All of a content is looked at: eight bytes at once. */
 static bool eightbit(const char *s, size_t len)
 {
-	unsigned char all = 0;
-	for (size_t i = 0; i < len; i++)
-		all |= (unsigned char)s[i];
-	return all & 0x80;
+	uint64_t all = 0, word;
+	for (; len >= sizeof word; s += sizeof word, len -= sizeof word) {
+		memcpy(&word, s, sizeof word);
+		all |= word;
+	}
+	word = 0;
+	memcpy(&word, s, len);
+	return (all | word) & UINT64_C(0x8080808080808080);
 }
 
 static bool has_eightbit(const char *s)

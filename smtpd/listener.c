@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/metrics.h"
+#include "base/stream.h"
 #include "smtpd/response.h"
 #include "smtpd/session.h"
 
@@ -215,6 +216,7 @@ struct listener *listener_new(struct smtpd_worker *w, int fd, const struct smtpd
 			       .connections = p->connections,
 			       .fd = fd};
 	l->service = service_ref(p->service);
+	stream_nodelay(fd);
 	ev_io_init(&l->accept, on_accept, l->fd, EV_READ);
 	l->accept.data = l;
 	timer_init(&l->pause, on_pause_over, l);

@@ -52,12 +52,13 @@ class Postfix:
     """A Postfix with a configuration, queue and port of its own.
 
     With next_hop, a port of the loopback address, all mail goes there; without it all mail is
-    accepted and thrown away. It has so many processes that deliver by SMTP, or Postfix's default.
+    accepted and thrown away. With resolver it asks the name server at port 53 of that address, by a
+    resolv.conf that no other process sees. It has so many processes that deliver by SMTP, or Postfix's default.
     Postfix runs as root only; a test that cannot have it is skipped.
     The folder must be one that other users may enter.
     """
 
-    def __init__(self, folder, next_hop=None, settings=None, processes="-"):
+    def __init__(self, folder, next_hop=None, settings=None, processes="-", resolver=None):
         """Write the configuration; start() runs the master."""
         self.folder = str(folder)
         self.port = free_port()
@@ -65,6 +66,7 @@ class Postfix:
         self.config_folder = os.path.join(self.folder, "etc")
         self.queue_folder = os.path.join(self.folder, "queue")
         self.data_folder = os.path.join(self.folder, "data")
+        self.resolver = resolver
         self.process = None
         self._choose_users()
         self.environment = peers.environment()
@@ -130,7 +132,7 @@ class Postfix:
     def start(self):
         """Start the master process and wait until the port answers. Returns self."""
         master = os.path.join(peers.root(), "usr/lib/postfix/sbin/master")
-        command = [master, "-c", self.config_folder, "-d"]
+        command = [*self._in_front(), master, "-c", self.config_folder, "-d"]
         environment = self.environment | {"MAIL_CONFIG": self.config_folder}
         self.process = Process(command, os.path.join(self.folder, "output"), environment)
         wait_until(
@@ -138,6 +140,14 @@ class Postfix:
         )
         assert self.process.running(), self.report()
         return self
+
+    def _in_front(self):
+        if not self.resolver:
+            return []
+        path = os.path.join(self.folder, "resolv.conf")
+        with open(path, "w", encoding="utf-8") as stream:
+            stream.write(f"nameserver {self.resolver}\n")
+        return ["unshare", "--mount", "sh", "-c", 'mount --bind "$0" /etc/resolv.conf && exec "$@"', path]
 
     def stop(self):
         """Stop the master and its children, which are in its group."""

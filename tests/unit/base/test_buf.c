@@ -54,6 +54,27 @@ static void many_small_steps_keep_every_byte(void **state)
 	buf_fini(&b);
 }
 
+static void what_is_printed_is_whole_whatever_room_there_was(void **state)
+{
+	(void)state;
+	char text[900];
+	for (size_t before = 1; before < 600; before += 7) {
+		for (size_t len = 0; len < sizeof text; len += 13) {
+			struct buf b = {0};
+			memset(text, 'x', sizeof text);
+			text[len] = '\0';
+			memset(buf_reserve(&b, before), '-', before);
+			buf_commit(&b, before);
+			buf_consume(&b, before / 2);
+			buf_printf(&b, "<%s>%d", text, 17);
+			assert_int_equal(buf_len(&b), before - before / 2 + len + 4);
+			assert_memory_equal(buf_data(&b) + before - before / 2 + 1, text, len);
+			assert_string_equal(buf_cstr(&b) + buf_len(&b) - 3, ">17");
+			buf_fini(&b);
+		}
+	}
+}
+
 static void an_empty_buffer_gives_its_memory_back_and_a_full_one_keeps_it(void **state)
 {
 	(void)state;
@@ -96,6 +117,7 @@ int main(void)
 		cmocka_unit_test(what_is_appended_comes_out_in_order),
 		cmocka_unit_test(consuming_all_starts_again_at_the_beginning),
 		cmocka_unit_test(many_small_steps_keep_every_byte),
+		cmocka_unit_test(what_is_printed_is_whole_whatever_room_there_was),
 		cmocka_unit_test(an_empty_buffer_gives_its_memory_back_and_a_full_one_keeps_it),
 		cmocka_unit_test(stolen_bytes_are_a_string_and_leave_nothing),
 		cmocka_unit_test(stealing_nothing_gives_an_empty_string),

@@ -7,6 +7,7 @@
 #include "base/stream.h"
 #include "base/tls.h"
 
+#include <netinet/tcp.h>
 #include <openssl/pem.h>
 #include <openssl/x509.h>
 #include <signal.h>
@@ -111,7 +112,7 @@ static int start(void **state)
 	union address at;
 	int fd = listening(&at);
 	client.stream = stream_connect(l, &at, NULL, on_event, &client);
-	int accepted = accept(fd, NULL, NULL);
+	int accepted = accept4(fd, NULL, NULL, SOCK_NONBLOCK);
 	close(fd);
 	if (accepted < 0)
 		return -1;
@@ -139,6 +140,22 @@ static void say(struct side *s, const char *text)
 static bool has(struct side *s, const char *text)
 {
 	return strcmp(buf_cstr(&s->got), text) == 0;
+}
+
+static void who_is_accepted_does_not_gather_small_pieces_where_the_listener_does_not(void **state)
+{
+	(void)state;
+	union address at;
+	int nodelay = 0, listener = listening(&at), client_fd = socket(AF_INET, SOCK_STREAM, 0);
+	socklen_t size = sizeof nodelay;
+	stream_nodelay(listener);
+	assert_int_equal(connect(client_fd, &at.sa, address_size(&at)), 0);
+	int accepted = accept(listener, NULL, NULL);
+	assert_int_equal(getsockopt(accepted, IPPROTO_TCP, TCP_NODELAY, &nodelay, &size), 0);
+	assert_true(nodelay);
+	close(accepted);
+	close(client_fd);
+	close(listener);
 }
 
 static void bytes_come_over_both_ways(void **state)
@@ -514,6 +531,8 @@ static void quiet_is_who_has_said_nothing_that_is_not_known(void **state)
 int main(void)
 {
 	const struct CMUnitTest plain[] = {
+		cmocka_unit_test(
+			who_is_accepted_does_not_gather_small_pieces_where_the_listener_does_not),
 		TEST(bytes_come_over_both_ways),
 		TEST(a_refused_connection_is_an_error_from_the_loop),
 		TEST(an_impossible_source_address_is_an_error_from_the_loop),

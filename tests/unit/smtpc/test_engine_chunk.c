@@ -10,7 +10,7 @@ static void a_host_that_takes_chunks_may_get_as_many_as_are_configured(void **st
 	(void)state;
 	greet(CHUNKED);
 	assert_int_equal(engine_depth(&engine), 2);
-	assert_int_equal(engine_depth_most(&engine), 16);
+	assert_int_equal(engine_depth_most(&engine), 17);
 	transport.pipeline_depth = 1;
 	assert_int_equal(engine_depth(&engine), 1);
 	assert_int_equal(engine_depth_most(&engine), 1);
@@ -45,6 +45,29 @@ static void many_messages_go_before_the_first_reply(void **state)
 		assert_verdict(back(), 0, VERDICT_SENT, 250);
 	assert_false(taken->wasted);
 	hears("");
+}
+
+/* The reply behind an answer, which shows that it was one, may come much later: it is that to what was
+ * sent when the pipeline had room. */
+static void the_next_begins_with_an_answer_not_when_that_is_believed(void **state)
+{
+	(void)state;
+	transport.pipeline_depth = 2;
+	greet(CHUNKED);
+	for (int i = 0; i < 3; i++)
+		give(ahead(mail("x\r\n", TO("a@test"))));
+	hears(ONE BDAT "x\r\n" NEXT BDAT "x\r\n");
+	says("250 2.1.0 ok\r\n250 2.1.5 ok\r\n");
+	hears("");
+	says("250 2.0.0 kept\r\n");
+	assert_nothing_back();
+	hears(NEXT BDAT "x\r\n");
+	give(ahead(mail("x\r\n", TO("a@test"))));
+	says("250 2.0.0 reset\r\n");
+	assert_verdict(back(), 0, VERDICT_SENT, 250);
+	hears("");
+	says("250 2.1.0 ok\r\n250 2.1.5 ok\r\n250 2.0.0 kept\r\n");
+	hears(NEXT BDAT "x\r\n");
 }
 
 static void a_chunk_is_neither_stuffed_nor_ended_by_a_dot(void **state)
@@ -268,6 +291,7 @@ int main(void)
 		T(a_host_that_takes_chunks_may_get_as_many_as_are_configured),
 		T(chunks_are_not_for_a_host_that_lost_count),
 		T(many_messages_go_before_the_first_reply),
+		T(the_next_begins_with_an_answer_not_when_that_is_believed),
 		T(a_chunk_is_neither_stuffed_nor_ended_by_a_dot),
 		T(one_that_may_not_go_ahead_waits_for_its_envelope),
 		T(nothing_is_uploaded_for_nobody_that_need_not_be),

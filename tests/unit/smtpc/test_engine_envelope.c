@@ -29,6 +29,20 @@ static void parameters_not_announced_are_not_given(void **state)
 	hears("MAIL FROM:<s@test>\r\nRCPT TO:<a@test>\r\nDATA\r\n");
 }
 
+static void one_octet_of_8_bits_is_found_wherever_it_stands(void **state)
+{
+	for (int at = -1; at < 19; at++) {
+		char text[] = "0123456789abcdefghi\r\n";
+		greet("250-mx\r\n250 8BITMIME\r\n");
+		if (at >= 0)
+			text[at] = '\xe9';
+		give(mail(text, TO("a@test")));
+		hears(at < 0 ? "MAIL FROM:<s@test>\r\n" : "MAIL FROM:<s@test> BODY=8BITMIME\r\n");
+		tear_down(state);
+		set_up(state);
+	}
+}
+
 static void a_message_above_the_announced_size_is_not_sent(void **state)
 {
 	(void)state;
@@ -115,6 +129,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(parameters_are_given_as_announced),
 		T(parameters_not_announced_are_not_given),
+		T(one_octet_of_8_bits_is_found_wherever_it_stands),
 		T(a_message_above_the_announced_size_is_not_sent),
 		T(a_size_of_nothing_is_no_limit_and_garbage_is_ignored),
 		T(smtputf8_is_never_sent_to_who_does_not_offer_it),
