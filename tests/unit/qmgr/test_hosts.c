@@ -1,0 +1,408 @@
+/* SPDX-License-Identifier: ISC */
+#include "tests/unit/qmgr/world.h"
+
+static const char one_host[] = "10 mx.test 192.0.2.1";
+static const char two_hosts[] = "10 mx1.test 192.0.2.1, 10 mx2.test 192.0.2.2";
+
+/* So many messages to a.test, from 1, with their next hop known. */
+static void send_many(int n)
+{
+	for (int i = 1; i <= n; i++)
+		send_mail((uint64_t)i, "x@a.test");
+	answer("a.test", one_host);
+}
+
+static void a_connection_that_never_is_ready_leaves_the_mail_where_it_was(void **state)
+{
+	(void)state;
+	begin("");
+	send_mail(1, "x@a.test");
+	answer("a.test", two_hosts);
+	assert_int_equal(opened.n, 1);
+	char first[100];
+	snprintf(first, sizeof first, "%s", open_at(0)->host);
+	lose(open_at(0), "refused");
+	assert_int_equal(told.n, 0);
+	assert_int_equal(opened.n, 1);
+	assert_string_not_equal(open_at(0)->host, first);
+	ready(open_at(0), 1);
+	assert_int_equal(given_at(0)->id, 1);
+	assert_int_equal(given_at(0)->rcpt[0].verdict == NULL, 1);
+}
+
+static void with_all_hosts_out_the_mail_is_deferred_with_the_last_failure(void **state)
+{
+	(void)state;
+	begin("");
+	send_mail(1, "x@a.test");
+	answer("a.test", two_hosts);
+	lose(open_at(0), "first failure");
+	pass_time(10);
+	lose(open_at(0), "second failure");
+	struct envelope *e = is_kept(1);
+	assert_string_equal(e->rcpt[0].last->text, "second failure");
+	assert_int_equal(e->rcpt[0].last->class, VERDICT_DEFERRED);
+	assert_int_equal(e->rcpt[0].tries, 1);
+	envelope_free(&e);
+	assert_int_equal(opened.n, 0);
+}
+
+static void a_host_that_is_out_is_tried_again_at_its_time(void **state)
+{
+	(void)state;
+	begin("queue { minimal_backoff_time = 5m }");
+	send_many(1);
+	lose(open_at(0), "refused");
+	struct envelope *e = is_kept(1);
+	pass_time(299000);
+	arrive(e);
+	answer("a.test", one_host);
+	assert_int_equal(opened.n, 0); /* deferred at once */
+	e = is_kept(1);
+	pass_time(1000);
+	arrive(e);
+	assert_int_equal(opened.n, 1);
+}
+
+static void the_backup_host_is_used_only_when_the_best_are_out(void **state)
+{
+	(void)state;
+	begin("");
+	for (uint64_t id = 1; id <= 3; id++)
+		send_mail(id, "x@a.test");
+	answer("a.test", "10 mx1.test 192.0.2.1, 20 mx2.test 192.0.2.2");
+	assert_int_equal(opened_to("mx1.test"), 3);
+	while (opened_to("mx1.test") > 0)
+		lose(open_to("mx1.test"), "refused");
+	assert_int_equal(opened_to("mx2.test"), 3);
+	assert_int_equal(told.n, 0);
+}
+
+static void a_dead_host_of_two_costs_nothing_after_its_first_failure(void **state)
+{
+	(void)state;
+	begin("transport smtp { connection_limit = 0 initial_destination_concurrency = 10 }");
+	for (uint64_t id = 1; id <= 100; id++)
+		send_mail(id, "x@a.test");
+	answer("a.test", two_hosts);
+	assert_int_equal(opened_to("mx1.test"), 5);
+	assert_int_equal(opened_to("mx2.test"), 5);
+	lose(open_to("mx1.test"), "refused");
+	assert_int_equal(opened_to("mx1.test"), 4);
+	assert_int_equal(opened_to("mx2.test"), 6); /* goes to the other at once */
+	while (opened_to("mx1.test") > 0)
+		lose(open_to("mx1.test"), "refused");
+	assert_int_equal(opened_to("mx2.test"), 10);
+	assert_int_equal(site_named("mx1.test,mx2.test")->window.concurrency, 10);
+	while (opened_to("mx2.test") > 0) {
+		ready(open_to("mx2.test"), 1);
+		while (given.n > 0)
+			done(given_at(0), VERDICT_SENT);
+		close_orderly(open_to("mx2.test"));
+		assert_int_equal(opened_to("mx1.test"), 0);
+	}
+	assert_int_equal(told.n, 200); /* each recorded and released */
+}
+
+static void a_cohort_of_failures_makes_a_site_dead(void **state)
+{
+	(void)state;
+	begin("transport smtp { destination_concurrency_negative_feedback = \"0\" }\n"
+	      "queue { minimal_backoff_time = 5m }");
+	send_many(20);
+	struct site *s = site_named("mx.test");
+	for (int i = 0; i < 4; i++) {
+		lose(open_at(0), "refused");
+		assert_false(window_dead(&s->window));
+	}
+	assert_int_equal(told.n, 0); /* one is still connecting */
+	lose(open_at(0), "refused");
+	assert_true(window_dead(&s->window));
+	assert_int_equal(told.n, 20);
+	for (uint64_t id = 1; id <= 20; id++) {
+		struct envelope *e = is_kept(id);
+		assert_string_equal(e->rcpt[0].last->text, "refused");
+		envelope_free(&e);
+	}
+	send_mail(21, "x@a.test"); /* shares their fate at once */
+	struct envelope *e = is_kept(21);
+	envelope_free(&e);
+	assert_int_equal(opened.n, 0);
+}
+
+static void a_site_with_a_ready_connection_does_not_die_of_those_refused(void **state)
+{
+	(void)state;
+	begin("");
+	send_many(30);
+	ready(open_at(0), 1);
+	for (int i = 0; i < 20; i++) {
+		pass_time(60000);
+		if (opened.n > 1)
+			lose(open_at(1), "too many connections");
+	}
+	assert_int_equal(site_named("mx.test")->window.concurrency, 1);
+	for (int i = 0; i < 30; i++)
+		done(given_at(0), VERDICT_SENT);
+	assert_int_equal(told.n, 60); /* all are sent and released, none was deferred */
+	for (int i = 0; i < told.n; i++)
+		assert_true(told.note[i]->type == SPOOL_DELIVERED ||
+			    !((struct spool_release *)told.note[i])->envelope);
+}
+
+static void a_dead_site_is_tried_again_after_the_minimal_backoff_time(void **state)
+{
+	(void)state;
+	begin("queue { minimal_backoff_time = 5m }");
+	send_many(20);
+	while (opened.n > 0)
+		lose(open_at(0), "refused");
+	struct envelope *e = is_kept(1);
+	pass_time(300000);
+	arrive(e);
+	answer("a.test", one_host);
+	assert_int_equal(site_named("mx.test")->window.concurrency, 5);
+	assert_int_equal(opened.n, 1);
+	ready(open_at(0), 1);
+	assert_int_equal(given.n, 1);
+}
+
+static void a_host_that_refuses_a_sixth_connection_narrows_the_window_only(void **state)
+{
+	(void)state;
+	begin("transport smtp { initial_destination_concurrency = 6 }");
+	send_many(100);
+	assert_int_equal(opened.n, 6);
+	for (int i = 0; i < 5; i++)
+		ready(open_at(i), 1);
+	lose(open_at(5), "too many connections");
+	assert_int_equal(site_named("mx.test")->window.concurrency, 5);
+	assert_int_equal(told.n, 0);
+	done(given_at(0), VERDICT_SENT);
+	pass_time(20);
+	assert_int_equal(opened.n, 5); /* left alone for a moment */
+	pass_time(200);
+	assert_int_equal(opened.n, 6);
+}
+
+static void a_restart_of_the_server_does_not_kill_its_site(void **state)
+{
+	(void)state;
+	begin("transport smtp { destination_concurrency_limit = 5 }");
+	send_many(100);
+	for (int i = 0; i < 5; i++)
+		ready(open_at(i), 1);
+	for (int i = 0; i < 5; i++)
+		done(given_at(0), VERDICT_SENT);
+	struct site *s = site_named("mx.test");
+	while (given.n > 0) {
+		given_at(0)->returned = true;
+		post_back(given_at(0));
+	}
+	for (int i = 0; i < 5; i++)
+		post_closed(open_at(0), "shutting down");
+	settle();
+	assert_false(window_dead(&s->window));
+	assert_true(opened.n > 0);
+	ready(open_at(0), 1);
+	assert_int_equal(given_at(0)->id, 6);
+}
+
+static void a_host_has_no_more_connections_than_its_limit(void **state)
+{
+	(void)state;
+	begin("transport smtp { host_connection_limit = 2 }");
+	send_many(20);
+	assert_int_equal(opened.n, 2);
+	ready(open_at(0), 1);
+	assert_int_equal(opened.n, 2);
+	put_back(given_at(0));
+	given_at(0)->returned = true;
+	post_back(given_at(0));
+	post_closed(open_at(0), NULL);
+	settle();
+	assert_int_equal(opened.n, 2);
+}
+
+static void a_site_that_waits_for_a_full_host_is_told_when_it_has_room(void **state)
+{
+	(void)state;
+	begin("transport smtp { host_connection_limit = 1 }");
+	send_mail(1, "x@a.test");
+	answer("a.test", one_host);
+	send_mail(2, "x@b.test");
+	answer("b.test", "10 mx.test 192.0.2.1, 20 backup.test 192.0.2.9");
+	send_mail(3, "x@c.test");
+	answer("c.test", "10 mx.test 192.0.2.1, 20 spare.test 192.0.2.8");
+	assert_int_equal(opened.n, 1);
+	for (uint64_t id = 1; id <= 3; id++) {
+		ready(open_at(0), 1);
+		assert_int_equal(given_at(0)->id, id);
+		done(given_at(0), VERDICT_SENT);
+		close_orderly(open_at(0));
+	}
+	assert_int_equal(opened.n, 0);
+}
+
+static void a_transport_has_no_more_connections_than_its_limit(void **state)
+{
+	(void)state;
+	begin("transport smtp { connection_limit = 3 }");
+	send_many(20);
+	assert_int_equal(opened.n, 3);
+	send_mail(21, "x@b.test");
+	answer("b.test", "10 other.test 192.0.2.2");
+	assert_int_equal(opened.n, 3);
+}
+
+static void a_hungry_site_comes_before_the_one_that_had_the_connection(void **state)
+{
+	(void)state;
+	begin("transport smtp { connection_limit = 1 }");
+	send_many(1);
+	send_mail(2, "x@b.test");
+	answer("b.test", "10 other.test 192.0.2.2");
+	send_mail(3, "x@a.test");
+	ready(open_at(0), 1);
+	set_verdict(given_at(0), 0, VERDICT_SENT);
+	post_back(given_at(0)); /* both in one batch, so that its own site is the first to look */
+	post_closed(open_at(0), NULL);
+	settle();
+	assert_int_equal(given.n, 0);
+	assert_int_equal(opened.n, 1);
+	assert_string_equal(open_at(0)->host, "other.test");
+	ready(open_at(0), 1);
+	done(given_at(0), VERDICT_SENT);
+	close_orderly(open_at(0));
+	assert_string_equal(open_at(0)->host, "mx.test");
+}
+
+static void a_hungry_site_that_needs_it_no_more_passes_it_on(void **state)
+{
+	(void)state;
+	begin("transport smtp { connection_limit = 1 }");
+	send_mail(1, "x@a.test");
+	answer("a.test", one_host);
+	send_mail(2, "x@b.test");
+	answer("b.test", "10 b.test 192.0.2.2");
+	send_mail(3, "x@c.test");
+	answer("c.test", "10 c.test 192.0.2.3");
+	cancel(2);
+	is_released(2);
+	ready(open_at(0), 1);
+	done(given_at(0), VERDICT_SENT);
+	close_orderly(open_at(0));
+	assert_int_equal(opened.n, 1);
+	assert_string_equal(open_at(0)->host, "c.test");
+}
+
+static void a_connection_to_spare_goes_to_the_oldest_message(void **state)
+{
+	(void)state;
+	begin("transport smtp { connection_limit = 1 }");
+	for (int round = 0; round < 5; round++) {
+		for (int site = 0; site < 4; site++) {
+			char to[40], domain[32], hosts[64];
+			snprintf(domain, sizeof domain, "d%d.test", site);
+			snprintf(to, sizeof to, "x@%s", domain);
+			snprintf(hosts, sizeof hosts, "10 mx%d.test 192.0.2.%d", site, site + 1);
+			send_mail((uint64_t)(4 * round + site + 1), to);
+			if (round == 0)
+				answer(domain, hosts);
+		}
+	}
+	for (int i = 0; i < 20; i++) {
+		char expected[32];
+		snprintf(expected, sizeof expected, "mx%d.test", i % 4);
+		assert_int_equal(opened.n, 1);
+		assert_string_equal(open_at(0)->host, expected);
+		ready(open_at(0), 1);
+		assert_int_equal(given_at(0)->id, i + 1);
+		set_verdict(given_at(0), 0, VERDICT_SENT);
+		post_back(given_at(0));
+		post_closed(open_at(0), NULL);
+		settle();
+	}
+	assert_int_equal(opened.n, 0);
+}
+
+static void an_idle_connection_ends_when_another_site_wants_one(void **state)
+{
+	(void)state;
+	begin("transport smtp { connection_limit = 1 }");
+	send_many(1);
+	ready(open_at(0), 1);
+	done(given_at(0), VERDICT_SENT);
+	assert_int_equal(ending.n, 0);
+	send_mail(2, "x@b.test");
+	answer("b.test", "10 b.test 192.0.2.2");
+	assert_int_equal(ending.n, 1);
+	assert_true(((struct connection_close *)ending.note[0])->connection ==
+		    open_at(0)->connection);
+	send_mail(3, "x@a.test");
+	assert_int_equal(given.n, 0); /* it is given nothing more */
+	close_orderly(open_at(0));
+	assert_string_equal(open_at(0)->host, "b.test");
+}
+
+/* Connections are worth keeping, but not for ever while an older message waits for one. */
+static void a_busy_connection_ends_after_its_turn_when_an_older_message_wants_one(void **state)
+{
+	(void)state;
+	begin("transport smtp { connection_limit = 1 }");
+	send_many(3);
+	ready(open_at(0), 1);
+	send_mail(4, "x@b.test");
+	answer("b.test", "10 b.test 192.0.2.2");
+	for (uint64_t id = 5; id < 30; id++)
+		send_mail(id, "x@a.test");
+	int carried = 0;
+	while (ending.n == 0 && carried < 100) {
+		done(given_at(0), VERDICT_SENT);
+		carried++;
+	}
+	assert_int_equal(carried, 10);
+	close_orderly(open_at(0));
+	ready(open_at(0), 1);
+	assert_int_equal(given_at(0)->id, 4);
+}
+
+static void the_window_grows_with_good_deliveries_up_to_its_limit(void **state)
+{
+	(void)state;
+	begin("transport smtp { destination_concurrency_limit = 8 }");
+	send_many(100);
+	for (int i = 0; i < 5; i++)
+		ready(open_at(i), 1);
+	for (int i = 0; i < 20; i++)
+		done(given_at(0), VERDICT_SENT);
+	assert_int_equal(opened.n, 8);
+}
+
+#define TEST(name) cmocka_unit_test_teardown(name, finish)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_connection_that_never_is_ready_leaves_the_mail_where_it_was),
+		TEST(with_all_hosts_out_the_mail_is_deferred_with_the_last_failure),
+		TEST(a_host_that_is_out_is_tried_again_at_its_time),
+		TEST(the_backup_host_is_used_only_when_the_best_are_out),
+		TEST(a_dead_host_of_two_costs_nothing_after_its_first_failure),
+		TEST(a_cohort_of_failures_makes_a_site_dead),
+		TEST(a_site_with_a_ready_connection_does_not_die_of_those_refused),
+		TEST(a_dead_site_is_tried_again_after_the_minimal_backoff_time),
+		TEST(a_host_that_refuses_a_sixth_connection_narrows_the_window_only),
+		TEST(a_restart_of_the_server_does_not_kill_its_site),
+		TEST(a_host_has_no_more_connections_than_its_limit),
+		TEST(a_site_that_waits_for_a_full_host_is_told_when_it_has_room),
+		TEST(a_transport_has_no_more_connections_than_its_limit),
+		TEST(a_hungry_site_comes_before_the_one_that_had_the_connection),
+		TEST(a_hungry_site_that_needs_it_no_more_passes_it_on),
+		TEST(a_connection_to_spare_goes_to_the_oldest_message),
+		TEST(an_idle_connection_ends_when_another_site_wants_one),
+		TEST(a_busy_connection_ends_after_its_turn_when_an_older_message_wants_one),
+		TEST(the_window_grows_with_good_deliveries_up_to_its_limit),
+	};
+	return RUN(tests);
+}

@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: ISC */
+#include "tests/unit/qmgr/world.h"
+
+static const char one_host[] = "10 mx.test 192.0.2.1";
+
+/* So many messages to a.test, from 1, with their next hop known. */
+static void send_many(int n)
+{
+	for (int i = 1; i <= n; i++)
+		send_mail((uint64_t)i, "x@a.test");
+	answer("a.test", one_host);
+}
+
+static void what_is_sent_is_recorded_and_then_released(void **state)
+{
+	(void)state;
+	begin("");
+	send_many(1);
+	ready(open_at(0), 1);
+	done(given_at(0), VERDICT_SENT);
+	is_delivered(1, 1, VERDICT_SENT);
+	is_released(1);
+	assert_int_equal(told.n, 0);
+}
+
+static void what_is_deferred_is_kept_until_its_time(void **state)
+{
+	(void)state;
+	begin("queue { minimal_backoff_time = 10m backoff_jitter = \"0\" }");
+	send_many(1);
+	ready(open_at(0), 1);
+	done(given_at(0), VERDICT_DEFERRED);
+	struct envelope *e = is_kept(1);
+	assert_true(e->due_ms == clock_wall_ms() + 600000);
+	assert_int_equal(e->rounds, 1);
+	assert_int_equal(e->rcpt[0].tries, 1);
+	assert_int_equal(e->rcpt[0].last->code, 450);
+	assert_false(e->rcpt[0].done);
+	envelope_free(&e);
+	assert_int_equal(told.n, 0);
+}
+
+static void what_fails_is_reported_before_it_is_recorded(void **state)
+{
+	(void)state;
+	begin("");
+	send_many(1);
+	ready(open_at(0), 1);
+	done(given_at(0), VERDICT_FAILED);
+	struct spool_store *s = next_told(SPOOL_STORE);
+	assert_int_equal(told.n, 0);
+	assert_string_equal(s->envelope->sender, "");
+	assert_string_equal(s->envelope->rcpt[0].address, "sender@here.test");
+	assert_true(s->envelope->size == s->content->size);
+	stored(s, true);
+	is_delivered(1, 1, VERDICT_FAILED);
+	is_released(1);
+	assert_int_equal(told.n, 0);
+}
+
+static void when_the_report_is_refused_the_message_is_kept(void **state)
+{
+	(void)state;
+	begin("");
+	send_many(1);
+	ready(open_at(0), 1);
+	done(given_at(0), VERDICT_FAILED);
+	stored(next_told(SPOOL_STORE), false);
+	struct envelope *e = is_kept(1);
+	assert_false(e->rcpt[0].done);
+	assert_true(e->due_ms > clock_wall_ms());
+	assert_int_equal(told.n, 0);
+	arrive(e); /* the next round comes to the report again, and to nothing else */
+	stored(next_told(SPOOL_STORE), true);
+	is_delivered(1, 1, VERDICT_FAILED);
+	is_released(1);
+}
+
+static void a_refused_report_does_not_warn_the_sender_again(void **state)
+{
+	(void)state;
+	begin("queue { delay_warning_time = 1h }");
+	struct envelope *e = mail(1, "sender@here.test", "x@a.test");
+	e->warned = true;
+	arrive(e);
+	answer("a.test", one_host);
+	ready(open_at(0), 1);
+	done(given_at(0), VERDICT_FAILED);
+	stored(next_told(SPOOL_STORE), false);
+	e = is_kept(1);
+	assert_true(e->warned);
+	envelope_free(&e);
+}
+
+static void a_bounce_is_not_bounced(void **state)
+{
+	(void)state;
+	begin("");
+	arrive(mail(1, "", "x@a.test"));
+	answer("a.test", one_host);
+	ready(open_at(0), 1);
+	done(given_at(0), VERDICT_FAILED);
+	is_delivered(1, 1, VERDICT_FAILED);
+	is_released(1);
+	assert_int_equal(told.n, 0);
+}
+
+static void a_bounce_that_fails_is_reported_to_the_postmaster_and_no_further(void **state)
+{
+	(void)state;
+	begin("postmaster = \"pm@a.test\"");
+	struct envelope *e = mail(1, "", "x@a.test");
+	e->rcpt[0].notify = NOTIFY_NEVER; /* as in every report of ours */
+	arrive(e);
+	answer("a.test", one_host);
+	ready(open_at(0), 1);
+	done(given_at(0), VERDICT_FAILED);
+	struct spool_store *s = next_told(SPOOL_STORE);
+	assert_string_equal(s->envelope->rcpt[0].address, "pm@a.test");
+	assert_string_equal(s->envelope->sender, "");
+	struct envelope *double_bounce = s->envelope;
+	s->envelope = NULL;
+	stored(s, true);
+	is_delivered(1, 1, VERDICT_FAILED);
+	is_released(1);
+
+	uint64_t id = double_bounce->id;
+	arrive(double_bounce);
+	done(delivery_of_mail(id), VERDICT_FAILED);
+	is_delivered(id, 1, VERDICT_FAILED);
+	is_released(id);
+}
+
+static void who_wants_no_report_gets_none(void **state)
+{
+	(void)state;
+	begin("");
+	struct envelope *e = mail(1, "sender@here.test", "x@a.test");
+	e->rcpt[0].notify = NOTIFY_NEVER;
+	arrive(e);
+	answer("a.test", one_host);
+	ready(open_at(0), 1);
+	done(given_at(0), VERDICT_FAILED);
+	is_delivered(1, 1, VERDICT_FAILED);
+	is_released(1);
+}
+
+static void a_message_too_old_is_returned(void **state)
+{
+	(void)state;
+	begin("queue { maximal_queue_lifetime = 1h }");
+	struct envelope *e = mail(1, "sender@here.test", "x@a.test");
+	e->arrived_ms -= 3600000;
+	arrive(e);
+	answer("a.test", one_host);
+	ready(open_at(0), 1);
+	done(given_at(0), VERDICT_DEFERRED);
+	stored(next_told(SPOOL_STORE), true);
+	is_delivered(1, 1, VERDICT_FAILED);
+	is_released(1);
+}
+
+static void a_delay_is_told_once(void **state)
+{
+	(void)state;
+	begin("queue { delay_warning_time = 1h }");
+	struct envelope *e = mail(1, "sender@here.test", "x@a.test");
+	e->arrived_ms -= 3600000;
+	arrive(e);
+	answer("a.test", one_host);
+	ready(open_at(0), 1);
+	done(given_at(0), VERDICT_DEFERRED);
+	stored(next_told(SPOOL_STORE), true);
+	e = is_kept(1);
+	assert_true(e->warned);
+	arrive(e);
+	done(delivery_of_mail(1), VERDICT_DEFERRED);
+	e = is_kept(1);
+	envelope_free(&e);
+	assert_int_equal(told.n, 0);
+}
+
+static void what_comes_back_untouched_is_next(void **state)
+{
+	(void)state;
+	begin("transport smtp { destination_concurrency_limit = 1 "
+	      "initial_destination_concurrency = 1 }");
+	send_many(3);
+	ready(open_at(0), 1);
+	put_back(delivery_of_mail(1));
+	assert_int_equal(given_at(0)->id, 1);
+	assert_int_equal(told.n, 0);
+}
+
+static void what_comes_back_untouched_again_and_again_is_deferred(void **state)
+{
+	(void)state;
+	begin("");
+	send_many(1);
+	ready(open_at(0), 1);
+	int times = 0;
+	while (given.n > 0 && times < 100) {
+		put_back(given_at(0));
+		times++;
+	}
+	assert_in_range(times, 5, 20);
+	struct envelope *e = is_kept(1);
+	assert_non_null(e->rcpt[0].last);
+	envelope_free(&e);
+}
+
+static void a_recipient_without_a_verdict_is_given_again(void **state)
+{
+	(void)state;
+	begin("");
+	struct envelope *e = mail(1, "sender@here.test", "x@a.test");
+	envelope_add(e, "y@a.test");
+	envelope_add(e, "z@a.test");
+	arrive(e);
+	answer("a.test", one_host);
+	ready(open_at(0), 1);
+	struct delivery *d = given_at(0);
+	assert_int_equal(d->nrcpt, 3);
+	set_verdict(d, 0, VERDICT_SENT);
+	set_verdict(d, 2, VERDICT_SENT);
+	back(d);
+	struct spool_delivered *record = next_told(SPOOL_DELIVERED);
+	assert_int_equal(record->n, 2);
+	assert_int_equal(record->of[0].recipient, 0);
+	assert_int_equal(record->of[1].recipient, 2);
+	forget(record);
+	assert_int_equal(told.n, 0);
+	assert_int_equal(given_at(0)->nrcpt, 1);
+	assert_string_equal(given_at(0)->rcpt[0].address, "y@a.test");
+	done(given_at(0), VERDICT_SENT);
+	is_delivered(1, 1, VERDICT_SENT);
+	is_released(1);
+}
+
+static void each_recipient_has_its_own_verdict(void **state)
+{
+	(void)state;
+	begin("");
+	struct envelope *e = mail(1, "sender@here.test", "x@a.test");
+	envelope_add(e, "y@a.test");
+	envelope_add(e, "z@a.test");
+	arrive(e);
+	answer("a.test", one_host);
+	ready(open_at(0), 1);
+	set_verdict(given_at(0), 0, VERDICT_FAILED);
+	set_verdict(given_at(0), 1, VERDICT_SENT);
+	set_verdict(given_at(0), 2, VERDICT_DEFERRED);
+	back(given_at(0));
+	is_delivered(1, 1, VERDICT_SENT);
+	stored(next_told(SPOOL_STORE), true);
+	is_delivered(1, 1, VERDICT_FAILED);
+	e = is_kept(1);
+	assert_true(e->rcpt[0].done && e->rcpt[1].done && !e->rcpt[2].done);
+	arrive(e);
+	assert_int_equal(given_at(0)->nrcpt, 1);
+	assert_string_equal(given_at(0)->rcpt[0].address, "z@a.test");
+}
+
+#define TEST(name) cmocka_unit_test_teardown(name, finish)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(what_is_sent_is_recorded_and_then_released),
+		TEST(what_is_deferred_is_kept_until_its_time),
+		TEST(what_fails_is_reported_before_it_is_recorded),
+		TEST(when_the_report_is_refused_the_message_is_kept),
+		TEST(a_refused_report_does_not_warn_the_sender_again),
+		TEST(a_bounce_is_not_bounced),
+		TEST(a_bounce_that_fails_is_reported_to_the_postmaster_and_no_further),
+		TEST(who_wants_no_report_gets_none),
+		TEST(a_message_too_old_is_returned),
+		TEST(a_delay_is_told_once),
+		TEST(what_comes_back_untouched_is_next),
+		TEST(what_comes_back_untouched_again_and_again_is_deferred),
+		TEST(a_recipient_without_a_verdict_is_given_again),
+		TEST(each_recipient_has_its_own_verdict),
+	};
+	return RUN(tests);
+}
