@@ -41,6 +41,7 @@
  *	retry.c     when to try again (pure)
  *	bounce.c    RFC 3464 reports (pure)
  *	explain.c   why a message or a site waits; reads only
+ *	snapshot.c  the busiest sites at a glance; reads only
  *
  * Binding is late: an entry is given only to a connection that is ready and has a free place. A
  * connection that fails before that leaves the entries where they were.
@@ -63,6 +64,7 @@ struct peer;
 
 enum qmgr_note {
 	QMGR_EXPLAIN = 420, /* struct explain_question; the same object comes back */
+	QMGR_SNAPSHOT,	    /* struct snapshot; likewise */
 };
 
 /* Where its notes go; main wires these to the real threads, a test to itself. */

@@ -73,7 +73,6 @@ void connection_start(struct worker *w, struct connection_open *open)
 	timer_init(&c->age, on_age, c);
 	timer_init(&c->slow, on_slow, c);
 	worker_add(w, c);
-	metrics_add(METRIC_client_connections, 1);
 	metrics_add(METRIC_client_connected, 1);
 	if (open->transport->connection_attempt_delay > 0)
 		loop_timer_in(w->loop, &c->slow, open->transport->connection_attempt_delay);
