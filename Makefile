@@ -149,6 +149,8 @@ install: $(BIN)
 	install -D -m 644 etc/sluice-sim.5 $(SHARE)/man/man5/sluice-sim.5
 	install -D -m 644 etc/completion/sluice.bash $(SHARE)/bash-completion/completions/sluice
 	install -D -m 644 etc/fail2ban/sluice.conf $(SHARE)/sluice/fail2ban.conf
+	install -D -m 644 etc/grafana/sluice.json $(SHARE)/sluice/grafana/sluice.json
+	install -D -m 644 etc/prometheus/sluice.rules.yml $(SHARE)/sluice/prometheus/sluice.rules.yml
 	install -d $(UNITS) $(DESTDIR)/usr/lib/sysusers.d $(DESTDIR)$(SYSCONFDIR)/logrotate.d
 	$(PLACES) etc/sluice.service > $(UNITS)/sluice.service
 	install -m 644 etc/sluice.socket $(UNITS)/sluice.socket

@@ -205,12 +205,12 @@ function fillSite(row, site) {
     const first = cell(null, "wide");
     first.append(opener(site.site, site.site, "site=" + encodeURIComponent(site.site)),
       element("span", " " + site.transport, "dim"));
-    row.append(first, cell(null, "half short", "state"), cell(null, "n", "window"), cell(null, "n", "busy"),
+    row.append(first, cell(null, "wide short", "state"), cell(null, "n", "window"), cell(null, "n", "busy"),
       cell(null, "n", "waiting"), cell(null, "n", "rate"), cell(null, "text", "last reply"));
   }
   const cells = row.cells;
   cells[1].textContent = site.dead_in_ms > 0 ? site.state + " for " + span(site.dead_in_ms) : site.state;
-  cells[1].className = "half short " + site.state;
+  cells[1].className = "wide short " + site.state;
   cells[2].textContent = count(site.window);
   cells[3].textContent = site.busy + "/" + site.connections;
   cells[4].textContent = count(site.waiting);
@@ -333,8 +333,10 @@ async function explain(title, query) {
       text.replaceChildren(element("p", said));
       return;
     }
-    text.replaceChildren(...said.trim().split("\n").map((row) => {
-      const why = JSON.parse(row);
+    const rows = said.trim().split("\n").map((row) => JSON.parse(row));
+    // A site is also found by its hosts: where one has the name itself, it is meant.
+    const named = rows.filter((why) => why.site === title);
+    text.replaceChildren(...(named.length ? named : rows).map((why) => {
       const p = element("p");
       p.append(element("strong", [why.site, why.transport, why.constraint].filter(Boolean).join(", ")), why.says);
       return p;
