@@ -187,8 +187,7 @@ static bool move_log(const struct conf *old, const struct conf *new, struct buf 
 }
 
 /* The page at the old address goes first: the new one may be the same port. */
-static bool move_http(struct server *s, const struct conf *old, struct conf *new,
-		      struct buf *says)
+static bool move_http(struct server *s, const struct conf *old, struct conf *new, struct buf *says)
 {
 	if (strcmp(old->http, new->http) != 0)
 		return http_move(s->http, new, says);

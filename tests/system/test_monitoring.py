@@ -10,7 +10,7 @@ import pytest
 
 from lab.config import Config
 from lab.net import LOOPBACK, free_port, wait_until
-from lab.prometheus import Prometheus, check
+from lab.prometheus import check
 from lab.relay import REPOSITORY
 
 RULES = os.path.join(REPOSITORY, "etc", "prometheus", "sluice.rules.yml")
@@ -79,7 +79,7 @@ def test_every_family_of_the_contract_is_there(watched):
 
 @pytest.mark.seconds(240)
 def test_a_real_prometheus_fetches_and_answers(lab, watched):
-    prometheus = lab._keep(Prometheus(lab.folder("prometheus"), watched, RULES)).start()
+    prometheus = lab.prometheus(watched, RULES)
     wait_until(lambda: prometheus.value("sluice_messages_received_total") == 1, 60, "the counter in Prometheus")
     assert prometheus.value('sluice_deliveries_total{result="sent",transport="smtp"}') == 2
     assert prometheus.value('up{job="sluice"}') == 1
@@ -100,7 +100,7 @@ def test_a_real_prometheus_fetches_and_answers(lab, watched):
 
 @pytest.mark.seconds(240)
 def test_an_alert_goes_off_when_the_relay_is_down(lab):
-    prometheus = lab._keep(Prometheus(lab.folder("prometheus"), free_port(), RULES)).start()
+    prometheus = lab.prometheus(free_port(), RULES)
 
     def pending():
         alerts = prometheus.ask("alerts")["alerts"]

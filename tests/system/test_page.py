@@ -7,7 +7,6 @@ import threading
 import pytest
 
 from lab.behaviour import Rule
-from lab.browser import Browser
 from lab.config import Config
 from lab.net import LOOPBACK, free_port, wait_until
 
@@ -18,7 +17,7 @@ HOSTILE = "<img src=x onerror=document.title='owned'><script>document.title='own
 
 @pytest.fixture(name="browser", scope="module")
 def _browser(module_lab):
-    return module_lab._keep(Browser(module_lab.folder("browser"))).start()
+    return module_lab.browser()
 
 
 class Watched:
