@@ -36,16 +36,27 @@ def _metrics(port):
     return values
 
 
-def _events(port, seconds=30):
-    connection = http.client.HTTPConnection(LOOPBACK, port, timeout=seconds)
+def _let_in(port):
+    connection = http.client.HTTPConnection(LOOPBACK, port, timeout=60)
     connection.request("GET", "/events")
-    return connection, connection.getresponse()
+    reply = connection.getresponse()
+    if reply.status == 200:
+        return connection, reply
+    assert reply.status == 503
+    connection.close()
+    return None
+
+
+def _events(port):
+    """Listen. Those who have gone are found out within seconds, when they are told the next event."""
+    return wait_until(lambda: _let_in(port), 60, "a place among the listeners")
 
 
 def _next_event(reply):
     name = data = None
-    while line := reply.readline().decode().rstrip("\n"):
-        key, _, value = line.partition(": ")
+    while (line := reply.readline().decode()) != "\n":
+        assert line, "the connection was closed"
+        key, _, value = line.rstrip("\n").partition(": ")
         name, data = (value, data) if key == "event" else (name, value if key == "data" else data)
     return name, data and json.loads(data)
 
@@ -287,17 +298,8 @@ def test_listeners_hear_each_second(served):
 
 
 def test_listeners_are_few_and_leave_nothing_behind(served):
-    def let_in():
-        connection, reply = _events(served.http_port)
-        if reply.status == 200:
-            return connection, reply
-        assert reply.status == 503
-        connection.close()
-        return None
-
     for _ in range(3):
-        # Those of before are found out within a second or two, when they are told the next event.
-        all_of_them = [wait_until(let_in, 30, "a place") for _ in range(16)]
+        all_of_them = [_events(served.http_port) for _ in range(16)]
         assert _ask(served.http_port, "/events")[0] == 503
         for connection, reply in all_of_them:
             reply.close()
