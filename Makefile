@@ -68,6 +68,10 @@ $(B)/tests/unit/%: tests/unit/%.c $(LINK)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -Wno-missing-prototypes -MMD -MP -o $@ $< $(filter %.o,$^) $(LINK) $(PKG_LIBS) $(EDGES) -lcmocka
 
+# The spool on a real disk, with its real thread.
+HARNESS = $(B)/tests/unit/spool/harness.o
+$(patsubst %,$(B)/tests/unit/spool/test_%,check compact failure history operator record recover shape spool taken): $(HARNESS)
+
 # The spool on a disk in memory, driven by one thread: its edges are replaced.
 MEMDISK = $(patsubst %,$(B)/tests/unit/spool/%.o,blocks memdisk memdisk_cut memdisk_names memdisk_node edges book letter world world_acts)
 ON_MEMDISK = $(patsubst %,$(B)/tests/unit/spool/%,test_power_cut test_disk_faults test_disk_lessons test_weeks)
@@ -162,7 +166,7 @@ install: $(BIN)
 		install -m 644 etc/sluice.conf $(DESTDIR)$(SYSCONFDIR)/sluice/sluice.conf
 	etc/install-links "$(DESTDIR)" "$(PREFIX)" "$(LINKS)"
 
--include $(patsubst %.c,$(B)/%.d,$(SRC)) $(addsuffix .d,$(UNIT) $(BENCH) $(GENERATOR)) $(MEMDISK:.o=.d)
+-include $(patsubst %.c,$(B)/%.d,$(SRC)) $(addsuffix .d,$(UNIT) $(BENCH) $(GENERATOR)) $(MEMDISK:.o=.d) $(HARNESS:.o=.d)
 
 clean:
 	rm -rf build/plain build/address build/thread build/fuzz sluice

@@ -73,6 +73,8 @@
 	  "Domains that hide the hosts in them: a sender at host.example.com is one at example.com. The first that fits counts; with ! in front it is left alone, with all in it.") \
 	P(list, masquerade_exceptions, "{}", 0, 0, RELOAD, "",                                     \
 	  "Local parts that are not masqueraded, like root.")                                      \
+	P(flag, rewrite_header, "false", 0, 0, RELOAD, "",                                         \
+	  "Canonical tables and masquerade change the addresses in the header too: From, Sender and Reply-To as senders, To, Cc and Bcc as recipients. It breaks signatures that the message has.") \
 	P(list, recipient_access, "{}", 0, 0, RELOAD, "",                                          \
 	  "Tables of what to do with a recipient: accept, reject CODE TEXT, defer TEXT, hold, discard.") \
 	P(text, always_bcc, "", 0, 320, RELOAD, "",                                                \
@@ -181,6 +183,8 @@
 	  "A connection is closed after this many messages. 0: no limit.")                         \
 	P(duration, connection_attempt_delay, "250ms", 0, HOURS(1), RELOAD, "",                     \
 	  "When the TCP handshake with one address takes longer, another address of the same preference is tried beside it. 0: never.") \
+	P(duration, backup_attempt_delay, "5s", 0, HOURS(1), RELOAD, "",                           \
+	  "When no address of one preference has answered the TCP handshake after this time, the next preference is tried beside it. 0: never; only when the better one has failed.") \
 	P(duration, connect_timeout, "30s", 1, HOURS(1), RELOAD, "",                               \
 	  "Time for the TCP handshake.")                                                           \
 	P(duration, greeting_timeout, "300s", 1, HOURS(1), RELOAD, "", "Time for the greeting.")   \

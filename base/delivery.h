@@ -3,7 +3,8 @@
  *	qmgr                                     smtpc (the worker that owns the connection)
  *	  -- CONNECTION_OPEN ------------------------>	connect, greeting, EHLO, STARTTLS
  *	  <------------------------- CONNECTION_SLOW --	TCP does not stand after
- *	                                              	connection_attempt_delay: try another
+ *	                                              	connection_attempt_delay: try another,
+ *	                                              	or backup_attempt_delay: any other
  *	  <------------------------ CONNECTION_READY --	may carry mail: `depth` transactions at once,
  *	                                              	up to `depth_most` as the host proves good
  *	  -- DELIVERY_GIVE --------------------------->	one transaction
@@ -76,6 +77,7 @@ struct connection_open {
 struct connection_slow {
 	struct note note;
 	void *owner;
+	bool late; /* it is backup_attempt_delay that has passed */
 };
 
 struct connection_ready {

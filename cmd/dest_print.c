@@ -44,6 +44,14 @@ static void put_host_line(struct buf *to, const struct dest_host *h)
 	put_state(to, h->state, h->retry_in_ms);
 	buf_printf(to, " preference=%" PRIu32 " connections=%d idle=%d failures=%d", h->preference,
 		   h->connections, h->idle, h->failures);
+	if (h->unanswered > 0)
+		buf_printf(to, " unanswered=%d", h->unanswered);
+	if (h->depth > 1 || h->mode_in_ms > 0)
+		buf_printf(to, " depth=%d", h->depth);
+	if (h->mode_in_ms > 0)
+		buf_printf(to, " mode=\"%s\"", h->mode);
+	if (h->doubts > 0)
+		buf_printf(to, " in_doubt=%d", h->doubts);
 	if (h->why) {
 		buf_puts(to, " (");
 		put_verdict(to, h->why);
@@ -90,9 +98,19 @@ static void put_when(struct buf *to, const struct verdict *v)
 	strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S %z", localtime_r(&at, &tm));
 	buf_puts(to, text);
 	buf_puts(to, ": ");
-	if (*v->host)
+	if (*v->host && v->code > 0)
 		buf_printf(to, "%s said ", v->host);
 	put_verdict(to, v);
+	buf_puts(to, "\n");
+}
+
+/* What holds for so long, if it does. */
+static void put_spell(struct buf *to, const char *what, int64_t for_ms)
+{
+	if (for_ms == 0)
+		return;
+	buf_puts(to, what);
+	put_seconds(to, for_ms);
 	buf_puts(to, "\n");
 }
 
@@ -101,20 +119,21 @@ static void put_host_full(struct buf *to, const struct dest_host *h)
 	buf_printf(to, "host:        %s[%s]:%d, preference %" PRIu32 "\nstate:       ", h->name,
 		   h->address, h->port, h->preference);
 	put_state(to, h->state, h->retry_in_ms);
-	buf_printf(to, "\nconnections: %d: %d ready, %d idle\nfailures:    %d\nlast opened: ",
-		   h->connections, h->ready, h->idle, h->failures);
+	buf_printf(to,
+		   "\nconnections: %d: %d ready, %d idle, %d unanswered\nfailures:    %d in a row\n"
+		   "in doubt:    %d\nlast opened: ",
+		   h->connections, h->ready, h->idle, h->unanswered, h->failures, h->doubts);
 	if (h->opened_ago_ms < 0) {
 		buf_puts(to, "never");
 	} else {
 		put_seconds(to, h->opened_ago_ms);
 		buf_puts(to, " ago");
 	}
-	buf_printf(to, "\npipeline:    %d deep, %s\n", h->depth, h->mode);
-	if (h->plain_in_ms > 0) {
-		buf_puts(to, "tls:         broken, not tried for ");
-		put_seconds(to, h->plain_in_ms);
-		buf_puts(to, "\n");
-	}
+	buf_printf(to, "\npipeline:    %d deep, ", h->depth);
+	put_state(to, h->mode, h->mode_in_ms);
+	buf_puts(to, "\n");
+	put_spell(to, "slow:        to connect, comes after others for ", h->slow_in_ms);
+	put_spell(to, "tls:         broken, not tried for ", h->plain_in_ms);
 	if (h->why) {
 		buf_puts(to, "last failure: ");
 		put_when(to, h->why);
@@ -191,11 +210,14 @@ static void json_host(struct buf *to, const struct dest_host *h)
 	buf_printf(to, ",\"port\":%d,\"preference\":%" PRIu32 ",", h->port, h->preference);
 	json_text(to, "state", h->state);
 	buf_printf(to,
-		   ",\"connections\":%d,\"ready\":%d,\"idle\":%d,\"failures\":%d"
-		   ",\"depth\":%d,",
-		   h->connections, h->ready, h->idle, h->failures, h->depth);
+		   ",\"connections\":%d,\"ready\":%d,\"idle\":%d,\"unanswered\":%d"
+		   ",\"failures\":%d,\"in_doubt\":%d,\"depth\":%d,",
+		   h->connections, h->ready, h->idle, h->unanswered, h->failures, h->doubts,
+		   h->depth);
 	json_text(to, "mode", h->mode);
 	json_seconds(to, "retry_in", h->retry_in_ms);
+	json_seconds(to, "mode_for", h->mode_in_ms);
+	json_seconds(to, "slow_for", h->slow_in_ms);
 	json_seconds(to, "tls_broken_for", h->plain_in_ms);
 	if (h->opened_ago_ms >= 0)
 		json_seconds(to, "opened_ago", h->opened_ago_ms);

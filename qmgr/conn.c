@@ -31,9 +31,25 @@ static void count(const struct conn *c, int n)
 			    n);
 }
 
+/* While it is slow, no mail waits for it. */
+static void count_slow(struct conn *c, bool slow)
+{
+	c->site->slow += slow - c->slow;
+	c->host->unanswered += slow - c->slow;
+	c->slow = slow;
+}
+
+/* One that has failed is tried again beside another: no mail waits for it. */
+static bool is_probe(const struct site *s, const struct host *h, int64_t now_ms)
+{
+	return h->failures > 0 && h->unanswered == 0 && !host_serves(h, now_ms) &&
+	       site_has_other(s, h);
+}
+
 void conn_open(struct qmgr *q, struct site *s, struct host *host)
 {
 	struct conn *c = mem_zalloc(sizeof *c);
+	bool probe = is_probe(s, host, scheduler_now_ms(q));
 	c->number = ++q->last_conn;
 	c->worker = choose_worker(q, s);
 	c->site = s;
@@ -49,6 +65,7 @@ void conn_open(struct qmgr *q, struct site *s, struct host *host)
 	host->opened_ms = scheduler_now_ms(q);
 	s->connections++;
 	s->connecting++;
+	count_slow(c, probe);
 	s->transport->connections++;
 	list_append(&s->rest, &c->in_site);
 	HASH_ADD(hh, q->conns, number, sizeof c->number, c);
@@ -91,6 +108,15 @@ static void enter_idle(struct conn *c)
 		site_feed_waiting_for(c->host);
 }
 
+/* Newest first: the order is that in which they were begun, whatever has happened since. */
+static void enter_open(struct conn *c)
+{
+	struct list *open = &c->site->open, *at = open->next;
+	while (at != open && list_entry(at, struct conn, in_site)->number > c->number)
+		at = at->next;
+	list_insert_before(at, &c->in_site);
+}
+
 /* A place was taken or freed: be in the list that says whether there is one. */
 static void relist(struct conn *c)
 {
@@ -98,8 +124,10 @@ static void relist(struct conn *c)
 	leave_idle(c);
 	if (c->ready && !c->closed && !c->ending && c->busy == 0)
 		enter_idle(c);
-	if (!c->closed)
-		list_prepend(has_place(c) ? &c->site->open : &c->site->rest, &c->in_site);
+	if (!c->closed && has_place(c))
+		enter_open(c);
+	else if (!c->closed)
+		list_prepend(&c->site->rest, &c->in_site);
 }
 
 /* The worker closes it after so many; what it were given beyond that would only come back. */
@@ -211,15 +239,18 @@ void conn_end(struct qmgr *q, struct conn *c)
 	note->connection = c->number;
 	c->ending = c->worn = true;
 	c->site->transport->ending++;
+	c->site->ending++;
 	relist(c);
 	site_touch(c->site);
 	q->edges.to_worker(q->edges.context, c->worker, &note->note);
 }
 
-static void count_slow(struct conn *c, bool slow)
+/* May its entry go to another host? */
+static bool may_pass(const struct conn *c, bool late)
 {
-	c->site->slow += slow - c->slow;
-	c->slow = slow;
+	if (late)
+		return c->host->ready == 0 && site_has_other(c->site, c->host);
+	return !c->extra && site_has_quicker(c->site, c->host);
 }
 
 void conn_on_slow(struct connection_slow *note)
@@ -227,7 +258,7 @@ void conn_on_slow(struct connection_slow *note)
 	struct conn *c = note->owner;
 	if (!c->closed && !c->ready) {
 		host_slow(c->host, scheduler_now_ms(c->site->qmgr));
-		if (!c->extra && site_has_quicker(c->site, c->host))
+		if (may_pass(c, note->late))
 			count_slow(c, true);
 		site_touch(c->site);
 	}
@@ -237,6 +268,7 @@ void conn_on_slow(struct connection_slow *note)
 void conn_on_ready(struct connection_ready *ready)
 {
 	struct conn *c = ready->owner;
+	bool beside = c->slow;
 	count(c, -1);
 	c->ready = true;
 	count(c, 1);
@@ -252,6 +284,7 @@ void conn_on_ready(struct connection_ready *ready)
 	if (ready->tls_broken)
 		c->host->plain_until_ms = scheduler_now_ms(q) + HOST_PLAIN_MS;
 	relist(c);
+	site_prefer(c, beside);
 	site_touch(c->site);
 	free(ready);
 }
@@ -317,6 +350,7 @@ void conn_on_closed(struct qmgr *q, struct connection_open *open)
 	s->connecting -= !c->ready;
 	s->transport->connections--;
 	s->transport->ending -= c->ending;
+	s->ending -= c->ending;
 	s->transport->unpark = true;
 	c->host->connections--;
 	c->host->ready -= c->ready;
@@ -354,6 +388,7 @@ static void conn_free(struct qmgr *q, struct conn *c)
 	list_remove(&c->in_site);
 	leave_idle(c);
 	list_remove(&c->in_host);
+	count_slow(c, false);
 	c->site->connections -= !c->closed;
 	c->host->connections -= !c->closed;
 	forget(q, c);

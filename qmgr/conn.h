@@ -21,7 +21,8 @@ struct conn {
 	int worker;
 	bool ready;
 	bool alone;	     /* what it carries must have no company, see indoubt.h */
-	bool slow;	     /* TCP takes long, and another host may be tried beside it */
+	bool slow;	     /* unanswered, and another host may be tried beside it */
+	bool reserve;	     /* for mail in doubt on its host only: a better host serves */
 	bool extra;	     /* is that other try, which has none of its own */
 	bool worn;	     /* has been given all that a connection may carry */
 	bool closed;	     /* by the worker; deliveries that met no one are on their way back */

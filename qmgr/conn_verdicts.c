@@ -54,14 +54,17 @@ void conn_take_verdicts(struct qmgr *q, struct conn *c, struct entry *e, struct 
 					  .dsn_passed_on = c->dsn};
 	struct spool_delivered *note = new_record(m, 2 * d->nrcpt);
 	uint32_t left = 0;
+	bool doubt = false;
 	for (uint32_t i = 0; i < d->nrcpt; i++) {
 		if (!d->rcpt[i].verdict) {
 			e->recipient[left++] = e->recipient[i];
 			continue;
 		}
+		doubt |= d->rcpt[i].verdict->class == VERDICT_IN_DOUBT;
 		remember(c->site, d->rcpt[i].verdict);
 		take_verdict(m, e->recipient[i], d->rcpt[i].verdict, &context, note);
 	}
+	c->host->doubts += doubt;
 	if (note->n > 0)
 		q->edges.to_spool(q->edges.context, &note->note);
 	else

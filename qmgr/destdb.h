@@ -10,6 +10,12 @@
  *	slow	was slow to connect		last, whatever else it is
  *	out	failed; until retry_ms		not chosen; a group that is all out is passed over
  *
+ * A host with an attempt that no mail waits for any more (unanswered) comes last too, and a group of
+ * such hosts is passed over as long as another has one that is none. That is an attempt that had no
+ * answer for connection_attempt_delay while the group has a quicker host, or for
+ * backup_attempt_delay while any other has one; and the first at a host whose time to retry has
+ * come. So each failure is found out at the cost of one message's delay, and none later.
+ *
  * The record also keeps how many messages a host may be sent before it has answered the first: one,
  * and one more with each that it answers well, until a connection breaks or content turns out to
  * have been sent for nothing; and the mode in which it did not lose count of the commands, for a day.
@@ -47,6 +53,7 @@ struct host {
 	int connections;       /* connecting or ready */
 	int ready;
 	int64_t opened_ms;     /* steady clock: the last connection was begun; 0: never */
+	int unanswered;	       /* of them, connecting, and no mail waits for it */
 	int failures;	       /* connections in a row that were of no use */
 	int64_t retry_ms;      /* steady clock: out until then; 0: in service */
 	int64_t cool_ms;       /* steady clock: in service, but no further connection before then */
@@ -58,8 +65,9 @@ struct host {
 	struct list idle;	/* struct conn, the longest idle first */
 	struct list full;	/* struct site: would open a connection if the host took one more */
 	int64_t good_ms;	/* steady clock: a connection that was of use ended; 0: never */
-	int depth;		/* messages in flight that it has earned on one connection */
-	struct list conns;	/* struct conn, those not closed */
+	int doubts;	   /* deliveries in doubt since the record was made, for the operator */
+	int depth;	   /* messages in flight that it has earned on one connection */
+	struct list conns; /* struct conn, those not closed */
 	enum connection_mode mode;
 	int64_t mode_until_ms; /* steady clock: then all that it announces is tried again */
 	UT_hash_handle hh;
@@ -93,6 +101,9 @@ enum destdb_choice destdb_choose(const struct site_host *hosts, int n, int64_t h
 				 int64_t *wake_ms);
 /* Pure. chance: 0 <= chance < 1. host_limit 0: none. */
 
+int destdb_group(const struct site_host *hosts, int n, int64_t now_ms, int *end);
+/* The group that destdb_choose() looks at: from the result to *end; -1: none is in service. Pure. */
+
 void host_failed(struct host *, struct verdict *why, int64_t now_ms, int64_t backoff_ms);
 /* A connection was of no use: never ready, or lost before it carried anything. A host that serves
  * is left alone for a moment that doubles each time, where those that fail together count as one;
@@ -123,5 +134,6 @@ void host_confused(struct host *, enum connection_mode next, struct verdict *why
 /* It lost count: the next connection is to be in this mode. why may be NULL. */
 
 bool host_out(const struct host *, int64_t now_ms);
+bool host_answers(const struct host *); /* or nothing speaks against it */
 
 #endif

@@ -45,7 +45,8 @@ static struct host *first_choice(const struct site *s, const struct entry *e)
 	for (int i = 0; last && i < s->nhost; i++) {
 		struct host *h = s->hosts[i].host;
 		if (strcmp(h->peer, last->host) == 0)
-			return host_out(h, scheduler_now_ms(s->qmgr)) ? NULL : h;
+			return !host_answers(h) || host_out(h, scheduler_now_ms(s->qmgr)) ? NULL
+											  : h;
 	}
 	return NULL;
 }

@@ -30,7 +30,8 @@
  *	site_places.c where an entry can go now: places, and the pace of the site
  *	site_feedback.c what connections and deliveries tell its window
  *	window.c    how many connections a site may have: Postfix's feedback (pure)
- *	destdb.c    hosts, and the choice of one for a new connection
+ *	destdb.c    hosts, and what is learnt about them
+ *	destdb_choose.c which of them gets a new connection (pure)
  *	destdb_text.c  what of that outlives the process
  *	suspend.c   what the operator wants nothing delivered to
  *	dest_command.c  sites and hosts as the operator sees them
@@ -40,8 +41,10 @@
  *	outcome.c   a verdict on a recipient: log, counters, what the spool must remember
  *	retry.c     when to try again (pure)
  *	bounce.c    RFC 3464 reports (pure)
+ *	report_text.c  the small forms in them: dates, folded lines, xtext
  *	explain.c   why a message or a site waits; reads only
  *	snapshot.c  the busiest sites at a glance; reads only
+ *	explain_question.c  what is asked for that, and the answer's rows
  *
  * Binding is late: an entry is given only to a connection that is ready and has a free place. A
  * connection that fails before that leaves the entries where they were.

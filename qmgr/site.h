@@ -25,6 +25,7 @@
 #include "qmgr/pace.h"
 #include "qmgr/window.h"
 
+struct conn;
 struct peer;
 
 struct site {
@@ -44,6 +45,7 @@ struct site {
 	struct list rest;    /* struct conn, connecting or full */
 	int connections;     /* in both */
 	int connecting;
+	int ending;		      /* told to close */
 	int slow;		      /* of them, beside which another host may be tried */
 	int busy;		      /* connections that carry something */
 	int64_t dead_until_ms;	      /* steady clock */
@@ -93,6 +95,15 @@ void site_feed_waiting_for(struct host *);
 
 bool site_has_quicker(const struct site *, const struct host *);
 /* Another host of the same preference is in service, and not slow. */
+
+bool site_has_other(const struct site *, const struct host *);
+/* Another is in service and answers, of the same preference or, where backup_attempt_delay lets it be
+ * tried beside this one, of a lesser. */
+
+void site_prefer(struct conn *, bool tried_beside);
+/* It has become ready. Those to hosts of lesser preference end; where there is a better one, this is
+ * left for mail that must go to its host. One that was tried beside others ends when they are all
+ * that the site may have. */
 
 void site_reset(struct site *);
 /* Forget what was learnt about it and its hosts. */

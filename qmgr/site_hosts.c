@@ -16,23 +16,78 @@ enum destdb_choice site_choose_host(struct site *s, const struct peer *p, struct
 			     scheduler_now_ms(s->qmgr), scheduler_chance(s->qmgr), host, wake_ms);
 }
 
+static const struct site_host *entry_of(const struct site *s, const struct host *h)
+{
+	for (int i = 0; i < s->nhost; i++)
+		if (s->hosts[i].host == h)
+			return &s->hosts[i];
+	return NULL; /* the site has other hosts now */
+}
+
 bool site_has_quicker(const struct site *s, const struct host *slow)
 {
 	int64_t now_ms = scheduler_now_ms(s->qmgr);
-	const struct site_host *end = s->hosts + s->nhost, *mine = s->hosts;
-	while (mine < end && mine->host != slow)
-		mine++;
-	for (const struct site_host *it = s->hosts; mine < end && it < end; it++)
+	const struct site_host *mine = entry_of(s, slow);
+	for (const struct site_host *it = s->hosts; mine && it < s->hosts + s->nhost; it++)
 		if (it->preference == mine->preference && !host_out(it->host, now_ms) &&
 		    it->host->slow_until_ms <= now_ms)
 			return true;
 	return false;
 }
 
+bool site_has_other(const struct site *s, const struct host *h)
+{
+	int64_t now_ms = scheduler_now_ms(s->qmgr);
+	const struct site_host *mine = entry_of(s, h);
+	bool backups = s->transport->settings->backup_attempt_delay > 0;
+	for (const struct site_host *it = s->hosts; mine && it < s->hosts + s->nhost; it++) {
+		bool fits = it->preference == mine->preference ||
+			    (backups && it->preference > mine->preference);
+		if (it->host != h && fits && !host_out(it->host, now_ms) && host_answers(it->host))
+			return true;
+	}
+	return false;
+}
+
+static uint32_t preference_of(const struct conn *c)
+{
+	const struct site_host *it = entry_of(c->site, c->host);
+	return it ? it->preference : UINT32_MAX;
+}
+
+/* Those of lesser preference end; true: a better one is ready. */
+static bool end_lesser(const struct conn *ready, struct list *conns)
+{
+	bool better = false;
+	uint32_t mine = preference_of(ready);
+	list_each (link, tmp, conns) {
+		struct conn *c = list_entry(link, struct conn, in_site);
+		if (c->ending)
+			continue;
+		if (preference_of(c) > mine)
+			conn_end(c->site->qmgr, c);
+		else if (c->ready && preference_of(c) < mine)
+			better = true;
+	}
+	return better;
+}
+
+void site_prefer(struct conn *ready, bool tried_beside)
+{
+	struct site *s = ready->site;
+	if (s->hosts[0].preference != s->hosts[s->nhost - 1].preference) {
+		ready->reserve = end_lesser(ready, &s->open);
+		ready->reserve |= end_lesser(ready, &s->rest);
+	}
+	if (tried_beside && s->connections - s->slow - s->ending > site_limit(s))
+		conn_end(s->qmgr, ready);
+}
+
 /* All hosts of the group in service are full: the first of them will say when it has room. */
 static void wait_for_host(struct site *s)
 {
-	for (int i = 0; i < s->nhost; i++)
+	int end, i = destdb_group(s->hosts, s->nhost, scheduler_now_ms(s->qmgr), &end);
+	for (; i < end; i++)
 		if (!host_out(s->hosts[i].host, scheduler_now_ms(s->qmgr))) {
 			if (list_empty(&s->in_full))
 				list_append(&s->hosts[i].host->full, &s->in_full);

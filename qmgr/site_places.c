@@ -36,13 +36,13 @@ static struct conn *place_for(const struct site *s, const struct entry *e)
 		return indoubt_place(s, e);
 	list_each (link, tmp, &s->open) {
 		struct conn *c = list_entry(link, struct conn, in_site);
-		if (c->busy == 0)
+		if (c->busy == 0 && !c->reserve)
 			return c;
 	}
 	int64_t size = (int64_t)e->peer->job->message->content->size;
 	list_each (link, tmp, &s->open) {
 		struct conn *c = list_entry(link, struct conn, in_site);
-		if (bytes_fit(s, c->bytes + size))
+		if (!c->reserve && bytes_fit(s, c->bytes + size))
 			return c;
 	}
 	return NULL;

@@ -62,7 +62,8 @@ static void look_at_site(struct stage *st, const struct site *s)
 	const struct conf_transport *t = s->transport->settings;
 	int64_t limit = t->destination_concurrency_limit;
 	at_most(st, "the window", s->key, s->window.concurrency, limit);
-	at_most(st, "connections", s->key, s->connections, limit);
+	/* An attempt that no mail waits for comes on top; when it succeeds, something ends. */
+	at_most(st, "connections", s->key, s->connections - s->slow - s->ending, limit);
 	at_most(st, "busy connections", s->key, s->busy, limit);
 	at_most(st, "waiting entries", s->key, s->waiting, 0);
 	if (s->ngranted > s->connecting)

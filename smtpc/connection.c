@@ -35,7 +35,25 @@ static const union address *source(const struct connection *c, union address fro
 
 static void on_slow(void *owner)
 {
-	connection_post_slow(owner);
+	connection_post_slow(owner, false);
+}
+
+static void on_late(void *owner)
+{
+	connection_post_slow(owner, true);
+}
+
+static void start_timer(struct connection *c, struct timer *t, int64_t delay_ms)
+{
+	if (delay_ms > 0)
+		loop_timer_in(c->worker->loop, t, delay_ms);
+}
+
+/* TCP stands, or never will. */
+static void stop_waiting(struct connection *c)
+{
+	timer_stop(&c->worker->loop->timers, &c->slow);
+	timer_stop(&c->worker->loop->timers, &c->late);
 }
 
 static void begin(struct connection *c)
@@ -72,10 +90,11 @@ void connection_start(struct worker *w, struct connection_open *open)
 		 address_text(&open->address, ip), address_port(&open->address));
 	timer_init(&c->age, on_age, c);
 	timer_init(&c->slow, on_slow, c);
+	timer_init(&c->late, on_late, c);
 	worker_add(w, c);
 	metrics_add(METRIC_client_connected, 1);
-	if (open->transport->connection_attempt_delay > 0)
-		loop_timer_in(w->loop, &c->slow, open->transport->connection_attempt_delay);
+	start_timer(c, &c->slow, open->transport->connection_attempt_delay);
+	start_timer(c, &c->late, open->transport->backup_attempt_delay);
 	begin(c);
 }
 
@@ -84,7 +103,7 @@ static void end(struct connection *c, struct verdict *why)
 {
 	connection_post_done(c);
 	timer_stop(&c->worker->loop->timers, &c->age);
-	timer_stop(&c->worker->loop->timers, &c->slow);
+	stop_waiting(c);
 	if (c->stream && buf_len(stream_out(c->stream)) > 0)
 		stream_flush(c->stream); /* a QUIT */
 	stream_free(&c->stream);
@@ -194,7 +213,7 @@ static void on_event(void *owner, enum stream_event event)
 	switch (event) {
 	case STREAM_CONNECTED:
 		c->connected = true;
-		timer_stop(&c->worker->loop->timers, &c->slow);
+		stop_waiting(c);
 		set_deadline(c);
 		break;
 	case STREAM_DATA:

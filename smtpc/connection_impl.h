@@ -23,7 +23,7 @@ struct connection {
 	struct stream *stream;
 	struct engine engine;
 	struct timer age;
-	struct timer slow; /* until TCP stands, see CONNECTION_SLOW */
+	struct timer slow, late; /* until TCP stands, see CONNECTION_SLOW */
 	char peer[VERDICT_HOST_MAX + 1];
 	uint64_t turn; /* the engine's, when the deadline was set */
 	int64_t began_ms;
@@ -34,7 +34,7 @@ struct connection {
 	bool plain;	  /* TLS has failed: go on without */
 };
 
-void connection_post_slow(struct connection *);
+void connection_post_slow(struct connection *, bool late);
 void connection_post_ready(struct connection *);
 void connection_post_done(struct connection *); /* every delivery that is done or returned */
 void connection_post_closed(struct connection *, struct verdict *why); /* takes why */

@@ -11,12 +11,13 @@ void connection_log(const struct connection *c, const char *what, const char *re
 		  "host", c->peer, "what", what, "reason", reason, NULL);
 }
 
-void connection_post_slow(struct connection *c)
+void connection_post_slow(struct connection *c, bool late)
 {
 	struct connection_slow *s = mem_zalloc(sizeof *s);
 	s->note.type = CONNECTION_SLOW;
 	s->owner = c->open->owner;
-	connection_log(c, "slow", NULL);
+	s->late = late;
+	connection_log(c, late ? "late" : "slow", NULL);
 	loop_post(c->open->reply_to, &s->note);
 }
 

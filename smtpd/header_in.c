@@ -47,8 +47,38 @@ static void read_field(struct header_in *h, const char *line, size_t name, size_
 	}
 }
 
+/* The field that was gathered has ended. */
+static void end_field(struct header_in *h)
+{
+	struct buf out;
+	if (h->gathers == HEADER_OTHER)
+		return;
+	buf_init(&out);
+	header_rewrite(buf_data(&h->field), buf_len(&h->field), h->gathers, h->become, h->owner,
+		       &out);
+	h->sink(h->owner, buf_data(&out), buf_len(&out));
+	buf_fini(&out);
+	buf_clear(&h->field);
+	h->gathers = HEADER_OTHER;
+}
+
+static void pass(struct header_in *h, const char *bytes, size_t len)
+{
+	if (h->gathers == HEADER_OTHER) {
+		h->sink(h->owner, bytes, len);
+		return;
+	}
+	buf_append(&h->field, bytes, len);
+	if (buf_len(&h->field) <= HEADER_FIELD_MAX)
+		return;
+	h->gathers = HEADER_OTHER;
+	h->sink(h->owner, buf_data(&h->field), buf_len(&h->field));
+	buf_clear(&h->field);
+}
+
 static void end_header(struct header_in *h, bool blank_line)
 {
+	end_field(h);
 	h->over = true;
 	if (h->missing && !(h->date && h->message_id && h->from))
 		h->missing(h->owner, blank_line);
@@ -58,13 +88,16 @@ static void end_header(struct header_in *h, bool blank_line)
 static void read_line(struct header_in *h, const char *line, size_t len)
 {
 	size_t name = field_name(line, len);
-	if (name > 0)
+	if (name > 0) {
+		end_field(h);
 		read_field(h, line, name, len);
-	else if (line[0] != ' ' && line[0] != '\t')
+		h->gathers = h->become ? header_class(line, name) : HEADER_OTHER;
+	} else if (line[0] != ' ' && line[0] != '\t') {
 		end_header(h, line[0] != '\r');
-	else if (h->in_message_id)
+	} else if (h->in_message_id) {
 		keep_id(h, line, len);
-	h->sink(h->owner, line, len);
+	}
+	pass(h, line, len);
 }
 
 static void release(struct header_in *h)
@@ -83,7 +116,7 @@ void header_in_feed(struct header_in *h, const char *p, size_t len)
 		const char *stop = lf ? lf + 1 : end;
 		size_t n = (size_t)(stop - p);
 		if (h->in_line) {
-			h->sink(h->owner, p, n);
+			pass(h, p, n);
 			h->in_line = lf == NULL;
 		} else if (lf && buf_len(&h->held) == 0) {
 			read_line(h, p, n);
@@ -110,4 +143,5 @@ void header_in_finish(struct header_in *h)
 void header_in_fini(struct header_in *h)
 {
 	buf_fini(&h->held);
+	buf_fini(&h->field);
 }

@@ -3,32 +3,36 @@
  *	content_in -- decoded runs --> header_in_feed() -- the same bytes --> sink (intake)
  *	                                     |
  *	                                     +-- at its end, where wanted: fields that are missing
+ *	                                     +-- where wanted: fields of addresses, rewritten
  *
  * Looks at one line at a time: counts Received fields, keeps the Message-ID for the log, and notes
  * whether there are Date, Message-ID and From. The header ends with the first line that is neither
- * a field nor the rest of one; whatever that line is, it passes unchanged.
+ * a field nor the rest of one; whatever that line is, it passes unchanged. Fields that are to be
+ * rewritten are gathered whole, up to HEADER_FIELD_MAX bytes; longer ones pass unchanged.
  *
  * OWNERSHIP  Embedded; header_in_fini() frees a line held back because its end has not come.
  * THREAD     The session's. Pure: no clock, no I/O.
- * ERRORS     None; a header of any form passes. At most HEADER_HELD_MAX bytes are held.
+ * ERRORS     None; a header of any form passes. At most HEADER_HELD_MAX bytes of a
+ *            line are held, and HEADER_FIELD_MAX of a field.
  * SEE        RFC 5322 2.2, 3.6; RFC 6409 8.
  */
 #ifndef SMTPD_HEADER_IN_H
 #define SMTPD_HEADER_IN_H
 
-#include "base/buf.h"
+#include "smtpd/header_rewrite.h"
 
-#include <stdbool.h>
-
-enum { HEADER_HELD_MAX = 1024, HEADER_MESSAGE_ID_MAX = 250 };
+enum { HEADER_HELD_MAX = 1024, HEADER_FIELD_MAX = 64 << 10, HEADER_MESSAGE_ID_MAX = 250 };
 
 struct header_in {
 	void (*sink)(void *owner, const char *bytes, size_t len);
 	/* Called once, where fields may be added, if any of the three is missing; blank_line: it
 	 * has to write the end of the header too. NULL: nothing is added. */
 	void (*missing)(void *owner, bool blank_line);
+	header_become *become; /* of each address in fields of addresses; NULL: none is looked at */
 	void *owner;
-	struct buf held;    /* the beginning of a line */
+	struct buf held;  /* the beginning of a line */
+	struct buf field; /* one that is being gathered */
+	enum header_class gathers;
 	bool over;	    /* past the header */
 	bool in_line;	    /* behind a beginning that was looked at: the rest just passes */
 	bool in_message_id; /* the latest field */

@@ -3,7 +3,10 @@
 
 #include "base/clock.h"
 #include "base/ident.h"
+#include "base/mailaddr.h"
+#include "base/mem.h"
 #include "smtpd/datetime.h"
+#include "smtpd/rewrite.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -84,8 +87,32 @@ void intake_add_missing(struct intake *in, const char *hostname, const char *sen
 	in->header.missing = add_missing;
 }
 
+static char *become(void *owner, enum header_class class, const char *address, size_t len)
+{
+	const struct intake *in = owner;
+	struct mailaddr a;
+	struct rewrite r;
+	if (mailaddr_mailbox(address, len, true, &a) != MAILADDR_OK)
+		return NULL;
+	/* A circle of the tables is refused where the envelope comes to it; here nothing is lost. */
+	bool ok =
+		(class == HEADER_SENDER ? rewrite_sender : rewrite_recipient)(in->conf, a.text, &r);
+	char *to = ok && r.n > 0 ? mem_strdup(rewrite_result(&r, a.text)) : NULL;
+	rewrite_fini(&r);
+	return to;
+}
+
+void intake_rewrite(struct intake *in, struct conf *conf)
+{
+	if (!conf->rewrite_header)
+		return;
+	in->conf = conf_ref(conf);
+	in->header.become = become;
+}
+
 void intake_fini(struct intake *in)
 {
+	conf_unref(in->conf);
 	if (in->file)
 		spool_file_discard(&in->file);
 	header_in_fini(&in->header);

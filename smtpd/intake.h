@@ -27,6 +27,7 @@ struct intake {
 	uint64_t id;
 	const char *hostname; /* for a Message-ID and a From that are missing */
 	const char *sender;
+	struct conf *conf; /* whose tables rewrite the header; NULL: none */
 	struct buf memory; /* all of it, or what is not yet in the file */
 	struct spool_file *file;
 	int error;
@@ -38,6 +39,9 @@ void intake_init(struct intake *, struct spool *, uint64_t id, uint64_t expected
 
 void intake_add_missing(struct intake *, const char *hostname, const char *sender);
 /* Have Date, Message-ID and From added where they are missing; both strings stay the caller's. */
+
+void intake_rewrite(struct intake *, struct conf *);
+/* Have the addresses in the header rewritten, if these settings say so. */
 
 void intake_fini(struct intake *);
 

@@ -20,6 +20,7 @@
  *	alias.[ch] rewrite.[ch]		two of these steps
  *	reception.[ch] received.[ch]	one message, from MAIL to the spool; its Received field
  *	content_in.[ch] header_in.[ch]	its bytes: line ends, dots, limits; what its header says
+ *	header_rewrite.[ch]		the addresses in that, where they are to change
  *	intake.[ch] datetime.[ch]	where they go: memory or a file of the spool
  *
  * OWNERSHIP  Each worker owns its sessions. The configuration is counted. A session whose message

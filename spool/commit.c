@@ -7,10 +7,8 @@
 #include "base/metrics.h"
 #include "spool/effect.h"
 #include "spool/disk.h"
-#include "spool/payload.h"
 #include "spool/spool_file.h"
 
-#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -36,115 +34,6 @@ void commit_finish(struct spool *s, struct stub *stub)
 	catalog_remove(&s->catalog, stub);
 }
 
-static bool add(struct spool *s, uint32_t lane, uint8_t type, uint64_t id, struct buf *payload,
-		struct place *at)
-{
-	struct record r = {.type = type, .id = id, .length = (uint32_t)buf_len(payload)};
-	assert(buf_len(payload) <= RECORD_PAYLOAD_MAX);
-	s->unsynced_bytes += (int64_t)buf_len(payload) + RECORD_HEAD;
-	return journal_add(&s->journal, lane, &r, buf_data(payload), false, at);
-}
-
-static bool add_start(struct spool *s, struct op *op, uint64_t id, struct buf *payload)
-{
-	buf_clear(payload);
-	payload_put_start(payload, op->generation);
-	return add(s, LANE_MAIN, RECORD_START, id, payload, &op->start_at);
-}
-
-static bool add_content(struct spool *s, struct op *op, uint64_t id, const struct content *c)
-{
-	assert(c->memory || c->size == 0);
-	assert(c->size <= RECORD_PAYLOAD_MAX);
-	struct record r = {.type = RECORD_CONTENT, .id = id, .length = (uint32_t)c->size};
-	return journal_add(&s->journal, LANE_MAIN, &r, c->memory, true, &op->content_at);
-}
-
-static void point_to(struct content_place *where, const struct place *content)
-{
-	where->own_file = !content->segment;
-	if (where->own_file)
-		return;
-	where->seq = content->segment->head.seq;
-	where->offset = content->offset;
-}
-
-static bool add_store(struct spool *s, struct op *op, struct buf *payload)
-{
-	struct spool_store *store = op->store;
-	struct content_place where = {.own_file = false};
-	uint64_t id = store->envelope->id;
-	op->generation = 1;
-	op->content_at.segment = NULL;
-	if (!store->file && !add_content(s, op, id, store->content))
-		return false;
-	point_to(&where, &op->content_at);
-	payload_put_envelope(payload, store->envelope, &where, op->generation);
-	if (!add(s, LANE_MAIN, RECORD_ENVELOPE, id, payload, &op->at))
-		return false;
-	/* Those that wait already go first, and what lies in taken/ has to go from there. */
-	op->first = s->credit > 0 && !s->more && !s->incoming.n && !store->taken &&
-		    !store->envelope->held;
-	if (!op->first)
-		return true;
-	s->credit--;
-	return add_start(s, op, id, payload);
-}
-
-/* Those that come due together lie together. What waits no longer lies with the new mail. */
-static uint32_t lane_of(const struct spool *s, const struct op *op)
-{
-	int64_t delay_ms = op->envelope->due_ms - clock_wall_ms();
-	if (op->envelope->held)
-		return LANE_HOLD;
-	if (delay_ms <= 0 || (op->kind == OP_MOVE && op->stub->state != STUB_DEFERRED))
-		return LANE_MAIN;
-	return lane_of_delay(delay_ms, s->conf->queue.minimal_backoff_time);
-}
-
-static bool add_replacement(struct spool *s, struct op *op, const struct place *content,
-			    struct buf *payload)
-{
-	struct content_place where = {.own_file = false};
-	point_to(&where, content);
-	payload_put_envelope(payload, op->envelope, &where, op->generation);
-	return add(s, lane_of(s, op), RECORD_REPLACEMENT, op->stub->id, payload, &op->at);
-}
-
-static bool add_move(struct spool *s, struct op *op, struct buf *payload)
-{
-	struct stub *stub = op->stub;
-	if (!add_replacement(s, op, op->moves_content ? &op->content_at : &stub->content, payload))
-		return false;
-	return stub->state != STUB_ACTIVE || add_start(s, op, stub->id, payload);
-}
-
-static bool add_op(struct spool *s, struct op *op, struct buf *payload)
-{
-	const bool replaces = op->kind == OP_KEEP || op->kind == OP_MOVE;
-	if (op->stub && !op->effective)
-		op->generation = op->stub->generation + replaces;
-	buf_clear(payload);
-	switch (op->kind) {
-	case OP_STORE:
-		return add_store(s, op, payload);
-	case OP_START:
-		return add_start(s, op, op->stub->id, payload);
-	case OP_DELIVERED:
-		payload_put_delivery(payload, op->delivered, op->generation);
-		return add(s, LANE_MAIN, RECORD_DELIVERY, op->stub->id, payload, &op->at);
-	case OP_KEEP:
-		return add_replacement(s, op, &op->stub->content, payload);
-	case OP_FINISH:
-		return add(s, LANE_MAIN, RECORD_FINISH, op->stub->id, payload, &op->at);
-	case OP_COPY:
-		return add_content(s, op, op->stub->id, op->content);
-	case OP_MOVE:
-		return add_move(s, op, payload);
-	}
-	return false;
-}
-
 /* Whether qmgr or a client waits for this to be on stable storage. What is replaced a second time
  * is synced before, so that no record can be lost that another one has made needless. */
 static bool needs_sync(const struct op *op)
@@ -161,7 +50,7 @@ static bool write_all(struct spool *s, bool *sync)
 	list_each (link, tmp, &s->todo) {
 		struct op *op = op_of(link);
 		*sync |= needs_sync(op);
-		if (!add_op(s, op, &payload)) {
+		if (!commit_records(s, op, &payload)) {
 			ok = false;
 			break;
 		}

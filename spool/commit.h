@@ -51,6 +51,10 @@ bool commit_now(struct spool *);
 /* The same, and whatever is written is synced. False: the disk fails, and there is something left
  * to be written. */
 
+bool commit_records(struct spool *, struct op *, struct buf *payload);
+/* Add the records of one op to the journal, and say in it where they lie. payload: to build them in.
+ * False: there is no room. */
+
 void commit_cancel(struct spool *, const struct stub *); /* ask qmgr to let go of it */
 void op_free(struct op *);
 

@@ -3,18 +3,12 @@
 
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/mem.h"
 #include "base/metrics.h"
-#include "spool/checkpoint.h"
 #include "spool/disk.h"
 
-#include <assert.h>
-#include <errno.h>
 #include <fcntl.h>
-#include <string.h>
 
 enum { LANE_SHARE = 8 }; /* segments of the other lanes are so much smaller */
-enum { COLLECT_MS = 100, CHECKPOINT_NEW_MS = 1000, CHECKPOINT_MS = 60000 };
 enum { RESERVE_MIN = 64 << 10, RESERVE_MAX = 4 << 20, RESERVE_AGAIN_MS = 1000 };
 
 static struct segment *segment_of(struct list *link)
@@ -273,62 +267,4 @@ uint64_t journal_bytes(const struct journal *j, uint64_t *live_bytes)
 		*live_bytes += s->live_bytes;
 	}
 	return bytes;
-}
-
-static bool removable(const struct journal *j, const struct segment *s)
-{
-	return s->live == 0 && !s->dirty && !s->busy && !s->unkept && !journal_open_segment(j, s);
-}
-
-static bool any_removable(const struct journal *j)
-{
-	for (const struct list *l = j->segments.next; l != &j->segments; l = l->next)
-		if (removable(j, list_entry(l, struct segment, link)))
-			return true;
-	return false;
-}
-
-/* One that is out of date would miss what is removed now; none at all is never wrong. */
-static bool renew_checkpoint(struct journal *j, int64_t now_ms)
-{
-	j->checkpoint_ms = now_ms;
-	j->changed = j->written = false;
-	if (checkpoint_write(j))
-		return true;
-	log_event(LOG_LEVEL_ERROR, "checkpoint_failed", "error", strerror(errno), NULL);
-	return !j->stuck && (disk_unlink(j->folder, CHECKPOINT_NAME) == 0 || errno == ENOENT) &&
-	       disk_sync(j->folder) == 0;
-}
-
-/* One at a time, the older before the newer that may say that it is dead. */
-static bool remove_segments(struct journal *j, bool of_main)
-{
-	char name[SEGMENT_NAME];
-	list_each (link, tmp, &j->segments) {
-		struct segment *s = segment_of(link);
-		if (!removable(j, s) || (s->head.lane == LANE_MAIN) != of_main)
-			continue;
-		segment_name(s->head.seq, name);
-		if ((disk_unlink(j->folder, name) != 0 && errno != ENOENT) ||
-		    disk_sync(j->folder) != 0) {
-			log_event(LOG_LEVEL_ERROR, "collect_failed", "segment", name, "error",
-				  strerror(errno), NULL);
-			return false;
-		}
-		segment_free(&s);
-	}
-	return true;
-}
-
-void journal_collect(struct journal *j, int64_t now_ms)
-{
-	int64_t since_ms = now_ms - j->checkpoint_ms;
-	bool empty = j->emptied && any_removable(j);
-	bool late = (j->changed && since_ms >= CHECKPOINT_NEW_MS) ||
-		    (j->written && since_ms >= CHECKPOINT_MS);
-	if (j->stuck || !list_empty(&j->older) || since_ms < COLLECT_MS || (!empty && !late))
-		return;
-	/* What the other lanes hold was replaced by, or replaces, what the main one holds. */
-	if (renew_checkpoint(j, now_ms) && remove_segments(j, false) && remove_segments(j, true))
-		j->emptied = false; /* the current ones say so when they are closed */
 }

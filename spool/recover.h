@@ -22,6 +22,5 @@ void recover_start(struct spool *);
 void recover_here(struct spool *); /* all of it, in the caller's thread, which must be alone */
 void recover_wait(struct spool *); /* it is asked to end early */
 void recover_merge(struct spool *, struct recovered *);
-void recovered_free(struct recovered *); /* one that is not merged */
 
 #endif

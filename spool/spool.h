@@ -13,24 +13,26 @@
  * same batch that stores it, its start record beside its envelope, as long as qmgr has given
  * credit for it; else it waits in the index, as do deferred messages until they are due.
  *
- *	spool.c	      notes in, turns	 record.c    frames, CRCs, heads of segments
- *	commit.c      one batch		 payload.c   what records say, as bytes
- *	effect.c      what follows	 verdicts.c  the verdicts among that
- *	runner.c      due messages	 segment.c   one file of the log
- *	operator.c    the operator	 journal.c   the files in a row
- *	compact.c     make room		 lane.c	     the end of one row of them
- *	checkpoint.c  where to start	 survey.c    what is wrong in a segment
- *	fetch.c	      read one back	 catalog.c   the messages by id
- *	spool_file.c  large content	 due.c	     the messages by time
- *	layout.c      folders, lock	 stub.c	     what memory keeps of one
- *	recover.c     its own thread	 scan.c	     read a segment, damaged or not
- *	replay.c      records, together	 found.c     the messages that recovery finds
- *	quarantine.c  damage kept aside	 disk.c	     every call to the disk
- *	domains.c     who waits for whom shape.c    ... and since when, as a table
- *	inventory.c   files in log/	 verify.c    whether a message is whole
- *	spool_check.c read all, offline	 repair.c    make it whole, offline
- *	check_open.c  its folders
- *	shrink.c      memory given back
+ *	spool.c               made, started, stopped  record.c           frames, CRCs, heads of segments
+ *	inbox.c               notes in                payload.c          what records say, as bytes
+ *	turn.c                one turn of the loop    verdicts.c         the verdicts among that
+ *	commit.c              one batch               segment.c          one file of the log
+ *	commit_records.c      its records             journal.c          the files in a row
+ *	effect.c              what follows            journal_collect.c  those that go
+ *	runner.c              due messages            lane.c             the end of one row of them
+ *	operator.c            the operator            survey.c           what is wrong in a segment
+ *	compact.c             make room               catalog.c          the messages by id
+ *	checkpoint.c          where to start          due.c              the messages by time
+ *	fetch.c               read one back           stub.c             what memory keeps of one
+ *	spool_file.c          large content           scan.c             read a segment, damaged or not
+ *	layout.c              folders, lock           found.c            the messages that recovery finds
+ *	recover.c             its own thread          disk.c             every call to the disk
+ *	recovered_read.c      reads segments          shape.c            who waits since when, as a table
+ *	recovered_conclude.c  what they mean          domains.c          the domains in it
+ *	replay.c              records, together       inventory.c        files in log/
+ *	quarantine.c          damage kept aside       verify.c           whether a message is whole
+ *	spool_check.c         read all, offline       repair.c           make it whole, offline
+ *	check_open.c          its folders             shrink.c           memory given back
  *
  * OWNERSHIP  Given away by posting, both ways.
  * THREAD     spool_new(), spool_start(), spool_stop(), spool_free(): main. spool_file_*(): whoever

@@ -2,6 +2,7 @@
 /* The content of a message, fed whole and byte by byte: both must come to the same, and what is
  * kept of a message that is not refused must have no CR or LF that stands alone. */
 #include "base/buf.h"
+#include "base/mem.h"
 #include "smtpd/content_in.h"
 #include "smtpd/header_in.h"
 
@@ -27,11 +28,18 @@ static void read_header(void *owner, const char *bytes, size_t len)
 	header_in_feed(owner, bytes, len);
 }
 
+static char *become(void *owner, enum header_class class, const char *address, size_t len)
+{
+	(void)owner;
+	return len % 2 ? mem_printf("%d@%.*s", class, (int)len, address) : NULL;
+}
+
 static void decode(struct run *r, uint8_t how, const char *bytes, size_t len, size_t step)
 {
 	memset(r, 0, sizeof *r);
 	r->header.sink = keep;
 	r->header.owner = &r->kept;
+	r->header.become = how & 16 ? become : NULL;
 	r->decoder.sink = read_header;
 	r->decoder.owner = &r->header;
 	r->decoder.dots = how & 1;

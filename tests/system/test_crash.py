@@ -135,8 +135,8 @@ def test_what_was_delivered_before_a_kill_is_not_sent_again(lab):
         relay.kill()
         _start(relay)
         _wait_empty(relay)
-    time.sleep(0.3)
-    assert len(sink.messages) == 101
+    # Of the other message the verdict may not have been written yet.
+    assert sum(m.recipients != ["last@dest.test"] for m in sink.messages) == 100
 
 
 def test_recipients_that_have_it_do_not_get_it_again_after_a_kill(lab):

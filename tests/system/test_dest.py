@@ -7,7 +7,7 @@ import time
 
 from lab.behaviour import Rule
 from lab.config import Config
-from lab.net import free_port
+from lab.net import blackhole, free_port
 
 SOON = {"minimal_backoff_time": "300ms", "maximal_backoff_time": "400ms"}
 
@@ -149,6 +149,29 @@ def test_broken_tls_is_not_tried_again_soon(lab):
     tried = [session for session in sink.sessions if "STARTTLS" in session.verbs()]
     assert len(tried) == 1
     assert "broken" in relay.command("dest", "show").stdout
+
+
+def test_the_operator_is_told_what_is_known_of_a_host(lab):
+    refusing = free_port()
+    busy = lab.sink(Rule("connect", "421 4.3.2 too busy"))
+    doubtful = lab.sink(Rule("end", "", close=True))
+    config = Config(transports={"smtp": {"connect_timeout": "1s", "connection_attempt_delay": "50ms"}})
+    with blackhole() as hole:
+        for name, port in (("refused", refusing), ("busy", busy.port), ("doubt", doubtful.port), ("hole", hole)):
+            config.routes[f"{name}.test"] = {"relay": [f"[127.0.0.1]:{port}"]}
+        relay = lab.relay(config)
+        for name in config.routes:
+            relay.send(recipients=[f"to@{name}"])
+        relay.wait_event("deferred", count=3)
+        relay.wait_event("in_doubt")
+    show = lambda port: relay.command("dest", "show", f"[127.0.0.1]:{port}").stdout
+    host = lambda port: _sites(relay)[f"[127.0.0.1]:{port}"]["hosts"][0]
+    assert "Connection refused" in show(refusing) and "state:       out for 2" in show(refusing)
+    assert "said 421 4.3.2 too busy" in show(busy.port) and host(busy.port)["last_failure"]["code"] == 421
+    assert "no answer in time" in show(hole) and "slow:        to connect" in show(hole)
+    assert host(hole)["slow_for"] > 500 and host(hole)["retry_in"] > 250
+    assert "in doubt:    1" in show(doubtful.port) and host(doubtful.port)["in_doubt"] == 1
+    assert host(busy.port)["in_doubt"] == 0 and host(busy.port)["failures"] == 1
 
 
 def test_the_depth_that_a_host_has_earned_outlives_a_restart_until_it_is_reset(lab):

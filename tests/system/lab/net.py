@@ -71,12 +71,15 @@ def open_folder(prefix):
 
 
 @contextlib.contextmanager
-def blackhole(address=LOOPBACK):
+def blackhole(address=LOOPBACK, port=0):
     """Give a port whose queue of connections is full: a SYN that comes there is not answered."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
     with contextlib.ExitStack() as kept:
-        listener = kept.enter_context(socket.create_server((address, 0), backlog=0))
+        listener = kept.enter_context(
+            socket.create_server((address, port), family=family, backlog=0)
+        )
         for _ in range(4):
-            filler = kept.enter_context(socket.socket())
+            filler = kept.enter_context(socket.socket(family))
             filler.setblocking(False)
             filler.connect_ex(listener.getsockname())
         time.sleep(0.05)

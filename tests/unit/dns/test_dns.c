@@ -97,6 +97,8 @@ static void expect_host(const char *domain, const char *host)
 	assert_true(r->host[0].naddress > 0);
 }
 
+static int64_t timeout_ms;
+
 static void make_conf(struct conf *c, const char *hostname)
 {
 	*c = (struct conf){.hostname = (char *)hostname, .nlistener = 1, .listener = &listener};
@@ -104,15 +106,15 @@ static void make_conf(struct conf *c, const char *hostname)
 	listener.address = (struct conf_list){1, listener_item};
 	c->dns.server = (struct conf_list){1, server_item};
 	c->dns.port = server.port;
-	c->dns.timeout = 150;
+	c->dns.timeout = timeout_ms;
 	c->dns.tries = 2;
 	c->dns.maximal_ttl = 86400000;
 	c->dns.negative_ttl = 300000;
 }
 
-static int set_up(void **state)
+static int set_up_with(int64_t timeout)
 {
-	(void)state;
+	timeout_ms = timeout;
 	memset(&server, 0, sizeof server);
 	zone_awake = false;
 	if (!nameserver_start(&server, zone_answer))
@@ -124,6 +126,19 @@ static int set_up(void **state)
 	dns = dns_new(&conf);
 	dns_start(dns);
 	return 0;
+}
+
+static int set_up(void **state)
+{
+	(void)state;
+	return set_up_with(150);
+}
+
+/* For what a busy machine must not answer late. */
+static int set_up_patient(void **state)
+{
+	(void)state;
+	return set_up_with(10000);
 }
 
 static int tear_down(void **state)
@@ -343,7 +358,7 @@ static void more_questions_than_places_are_all_answered(void **state)
 	int failed = 0;
 	for (int i = 0; i < 2000; i++)
 		failed += answers[i]->failure != NULL;
-	/* On a busy machine a few datagrams may be lost more often than is tried. */
+	/* A few datagrams may be lost more often than is tried. */
 	assert_in_range(failed, 0, 200);
 }
 
@@ -379,7 +394,8 @@ int main(void)
 		TEST(a_trusted_host_may_have_a_local_address),
 		TEST(in_a_laboratory_local_addresses_are_hosts),
 		TEST(what_is_under_way_at_a_reload_is_asked_again),
-		TEST(more_questions_than_places_are_all_answered),
+		cmocka_unit_test_setup_teardown(more_questions_than_places_are_all_answered,
+						set_up_patient, tear_down),
 		TEST(what_still_waits_at_the_end_is_freed),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,11 +7,7 @@ static const char two_hosts[] = "10 black.test 192.0.2.1, 10 good.test 192.0.2.2
 
 static void is_slow(struct connection_open *o)
 {
-	struct connection_slow *s = mem_zalloc(sizeof *s);
-	s->note.type = CONNECTION_SLOW;
-	s->owner = o->owner;
-	post(&s->note);
-	settle();
+	unanswered(o, false);
 }
 
 static void beside_a_slow_connection_another_host_is_tried(void **state)
@@ -145,6 +141,46 @@ static void refusals_beside_connections_that_serve_do_not_kill_a_site(void **sta
 	assert_int_equal(told.n, 0); /* nothing deferred */
 }
 
+static void a_failed_host_is_tried_beside_its_equals_too(void **state)
+{
+	(void)state;
+	begin("");
+	send_mail(1, "x@a.test");
+	answer("a.test", "10 a.test 192.0.2.1, 10 b.test 192.0.2.2");
+	char failed[32];
+	snprintf(failed, sizeof failed, "%s", open_at(0)->host);
+	lose(open_at(0), "refused");
+	assert_string_not_equal(open_at(0)->host, failed);
+	ready(open_at(0), 1);
+	pass_time(301000);
+	send_mail(2, "x@a.test"); /* while the first keeps the connection busy */
+	answer("a.test", "10 a.test 192.0.2.1, 10 b.test 192.0.2.2");
+	assert_int_equal(opened_to(failed), 1);
+	assert_int_equal(opened.n, 3);
+	ready(open_at(2), 1);
+	assert_int_equal(delivery_of_mail(2)->connection, open_at(2)->connection);
+}
+
+static void an_attempt_beside_a_full_window_ends_when_it_succeeds(void **state)
+{
+	(void)state;
+	begin("transport smtp { destination_concurrency_limit = 1 "
+	      "initial_destination_concurrency = 1 }");
+	send_mail(1, "x@a.test");
+	answer("a.test", "10 a.test 192.0.2.1, 10 b.test 192.0.2.2");
+	struct connection_open *slow = open_at(0);
+	unanswered(slow, false);
+	struct connection_open *quick = open_at(1);
+	ready(quick, 1);
+	ready(slow, 1);
+	assert_true(was_told_to_end(slow));
+	assert_false(was_told_to_end(quick));
+	send_mail(2, "x@a.test");
+	done(given_at(0), VERDICT_SENT);
+	assert_int_equal(given_at(0)->id, 2);
+	assert_int_equal(given_at(0)->connection, quick->connection);
+}
+
 #define TEST(name) cmocka_unit_test_teardown(name, finish)
 
 int main(void)
@@ -158,6 +194,8 @@ int main(void)
 		TEST(an_idle_connection_ends_for_another_site_when_its_host_is_full),
 		TEST(what_is_queued_on_a_connection_that_closes_is_given_to_another),
 		TEST(refusals_beside_connections_that_serve_do_not_kill_a_site),
+		TEST(a_failed_host_is_tried_beside_its_equals_too),
+		TEST(an_attempt_beside_a_full_window_ends_when_it_succeeds),
 	};
 	return RUN(tests);
 }

@@ -218,6 +218,20 @@ static void a_host_that_turns_connections_away_is_left_alone_for_a_moment(void *
 	assert_string_equal(x->row[0].last->text, "too many");
 }
 
+static void with_its_host_out_a_message_may_still_go_by_what_is_being_opened(void **state)
+{
+	(void)state;
+	begin("");
+	send_many(3);
+	lose(open_at(0), "no route");
+	send_mail(4, "x@a.test");
+	assert_int_equal(opened.n, 2);
+	binds(4, EXPLAIN_NO_HOST);
+	assert_string_equal(x->row[0].last->text, "no route");
+	ready(open_at(0), 1);
+	assert_int_equal(given.n, 1);
+}
+
 static void a_dead_site_says_until_when(void **state)
 {
 	(void)state;
@@ -368,6 +382,7 @@ int main(void)
 		TEST(a_transport_with_all_its_connections_opens_no_other),
 		TEST(a_host_with_all_its_connections_takes_no_other),
 		TEST(a_host_that_turns_connections_away_is_left_alone_for_a_moment),
+		TEST(with_its_host_out_a_message_may_still_go_by_what_is_being_opened),
 		TEST(a_dead_site_says_until_when),
 		TEST(a_message_has_its_share_of_connections),
 		TEST(recipients_without_room_in_memory_are_unread),

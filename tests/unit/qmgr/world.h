@@ -305,6 +305,25 @@ static inline void ready(struct connection_open *o, int depth)
 	settle();
 }
 
+static inline bool was_told_to_end(const struct connection_open *o)
+{
+	for (int i = 0; i < ending.n; i++)
+		if (((struct connection_close *)ending.note[i])->connection == o->connection)
+			return true;
+	return false;
+}
+
+/* TCP has had no answer for connection_attempt_delay, or late: for backup_attempt_delay. */
+static inline void unanswered(struct connection_open *o, bool late)
+{
+	struct connection_slow *s = mem_zalloc(sizeof *s);
+	s->note.type = CONNECTION_SLOW;
+	s->owner = o->owner;
+	s->late = late;
+	post(&s->note);
+	settle();
+}
+
 /* The last word on it, not yet looked at. */
 static inline void post_closed(struct connection_open *o, const char *why)
 {

@@ -24,8 +24,6 @@ int disk_open(int folder, const char *name, int flags)
 	return real_disk_open(folder, name, flags);
 }
 
-static struct harness h;
-
 /* What the last check has said. */
 static struct said {
 	int n[CHECK_ORPHAN + 1], left;
@@ -34,18 +32,8 @@ static struct said {
 
 static int setup(void **state)
 {
-	(void)state;
 	quarantine_full = false;
-	harness_init(&h);
-	harness_open(&h);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	harness_fini(&h);
-	return 0;
+	return harness_setup(state);
 }
 
 static void found(void *owner, const struct check_finding *f)
@@ -258,7 +246,7 @@ static void files_put_aside_under_one_name_are_all_kept(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, harness_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(messages_are_counted_by_their_queue),
 		TEST(a_queue_in_use_is_left_alone),

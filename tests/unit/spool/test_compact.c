@@ -9,23 +9,10 @@
 
 enum { SIZE = 5000, SEGMENT = 256 << 10 };
 
-static struct harness h;
-
 static int setup(void **state)
 {
-	(void)state;
-	harness_init(&h);
-	harness_open(&h);
+	harness_setup(state);
 	harness_credit(&h, 1000);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	harness_fini(&h); /* hears the last notes */
-	content_unref(h.moved);
-	h.moved = NULL;
 	return 0;
 }
 
@@ -175,7 +162,7 @@ static void a_start_passes_over_what_holds_content_only(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, harness_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(what_is_left_of_much_traffic_takes_little_room),
 		TEST(messages_being_worked_on_move_with_their_verdicts),

@@ -56,24 +56,12 @@ int disk_datasync(int fd)
 	return is_segment(fd) && fails(&fail_syncs) ? -1 : real_disk_datasync(fd);
 }
 
-static struct harness h;
-
 static int setup(void **state)
 {
-	(void)state;
 	atomic_store(&fail_writes, 0);
 	atomic_store(&fail_syncs, 0);
 	atomic_store(&fail_opens, 0);
-	harness_init(&h);
-	harness_open(&h);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	harness_fini(&h);
-	return 0;
+	return harness_setup(state);
 }
 
 /* A message whose store was refused is not there, now or after a crash; others are. */
@@ -182,7 +170,7 @@ static void verdicts_and_replacements_survive_a_failed_sync(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, harness_teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(a_write_that_fails_refuses_the_batch_and_no_more),
 		TEST(a_sync_that_fails_refuses_the_batch_and_no_more),

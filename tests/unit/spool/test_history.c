@@ -23,7 +23,6 @@ static struct shared {
 	} fact[MESSAGES];
 } * shared;
 
-static struct harness h;
 static unsigned seed;
 
 static int chance(int of)

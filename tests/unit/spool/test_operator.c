@@ -1,23 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "harness.h"
 
-static struct harness h;
-
-static int setup(void **state)
-{
-	(void)state;
-	harness_init(&h);
-	harness_open(&h);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	harness_fini(&h);
-	return 0;
-}
-
 static void list_goes_through_the_queue_page_by_page(void **state)
 {
 	(void)state;
@@ -177,15 +160,14 @@ static void a_long_queue_is_deleted_in_steps_and_answered_once(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(list_goes_through_the_queue_page_by_page),
-		TEST(what_is_stored_as_held_waits_for_the_operator),
-		TEST(show_gives_envelope_verdicts_and_content),
-		TEST(flush_makes_deferred_messages_due),
-		TEST(delete_takes_what_waits_and_cancels_what_is_being_worked_on),
-		TEST(a_deleted_message_stays_deleted_after_a_crash),
-		TEST(a_long_queue_is_deleted_in_steps_and_answered_once),
+		HARNESS_TEST(list_goes_through_the_queue_page_by_page),
+		HARNESS_TEST(what_is_stored_as_held_waits_for_the_operator),
+		HARNESS_TEST(show_gives_envelope_verdicts_and_content),
+		HARNESS_TEST(flush_makes_deferred_messages_due),
+		HARNESS_TEST(delete_takes_what_waits_and_cancels_what_is_being_worked_on),
+		HARNESS_TEST(a_deleted_message_stays_deleted_after_a_crash),
+		HARNESS_TEST(a_long_queue_is_deleted_in_steps_and_answered_once),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

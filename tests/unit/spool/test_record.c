@@ -105,14 +105,14 @@ static void round_trip(struct envelope *e)
 	assert_non_null(again);
 	same_envelope(e, again);
 	same_history(e, again);
-	struct envelope_head h;
-	assert_true(payload_get_envelope_head(buf_data(&b), buf_len(&b), &h));
-	assert_int_equal(h.content.seq, place.seq);
-	assert_int_equal(h.content.offset, place.offset);
-	assert_int_equal(h.due_ms, e->due_ms);
-	assert_int_equal(h.size, e->size);
-	assert_int_equal(h.generation, 7);
-	assert_int_equal(h.held, e->held);
+	struct envelope_head is;
+	assert_true(payload_get_envelope_head(buf_data(&b), buf_len(&b), &is));
+	assert_int_equal(is.content.seq, place.seq);
+	assert_int_equal(is.content.offset, place.offset);
+	assert_int_equal(is.due_ms, e->due_ms);
+	assert_int_equal(is.size, e->size);
+	assert_int_equal(is.generation, 7);
+	assert_int_equal(is.held, e->held);
 	envelope_free(&again);
 	envelope_free(&e);
 	buf_fini(&b);
@@ -297,19 +297,19 @@ static void a_record_head_with_any_bit_flipped_but_its_flags_is_refused(void **s
 	}
 }
 
-static void head_comes_back(const struct segment_head *h, int bytes)
+static void head_comes_back(const struct segment_head *is, int bytes)
 {
 	struct segment_head got;
 	uint8_t head[SEGMENT_HEAD];
-	segment_head_put(head, h);
+	segment_head_put(head, is);
 	assert_true(segment_head_get(head, &got));
-	assert_int_equal(got.version, h->version);
-	assert_int_equal(got.lane, h->lane);
-	assert_int_equal(got.seq, h->seq);
-	assert_int_equal(got.created, h->created);
-	assert_int_equal(got.salt, h->salt);
-	assert_int_equal(got.first, h->first);
-	assert_int_equal(got.size, h->size);
+	assert_int_equal(got.version, is->version);
+	assert_int_equal(got.lane, is->lane);
+	assert_int_equal(got.seq, is->seq);
+	assert_int_equal(got.created, is->created);
+	assert_int_equal(got.salt, is->salt);
+	assert_int_equal(got.first, is->first);
+	assert_int_equal(got.size, is->size);
 	for (int bit = 0; bit < bytes * 8; bit++) {
 		head[bit / 8] ^= (uint8_t)(1 << bit % 8);
 		assert_false(segment_head_get(head, &got));
@@ -340,9 +340,9 @@ static void a_segment_head_of_version_1_is_read(void **state)
 static void a_segment_of_a_newer_version_is_refused(void **state)
 {
 	(void)state;
-	struct segment_head h = {.version = 3}, got;
+	struct segment_head is = {.version = 3}, got;
 	uint8_t head[SEGMENT_HEAD];
-	segment_head_put(head, &h);
+	segment_head_put(head, &is);
 	assert_false(segment_head_get(head, &got));
 }
 

@@ -7,23 +7,6 @@
 
 #include <fcntl.h>
 
-static struct harness h;
-
-static int setup(void **state)
-{
-	(void)state;
-	harness_init(&h);
-	harness_open(&h);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	harness_fini(&h);
-	return 0;
-}
-
 /* The first segment that holds records: its path, malloc'd, and where its records end. */
 static char *first_segment(uint64_t *end)
 {
@@ -379,20 +362,19 @@ static void what_a_removed_segment_declared_dead_stays_dead(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(a_tail_torn_at_any_byte_costs_only_the_last_message),
-		TEST(a_tail_torn_before_an_earlier_start_is_no_damage),
-		TEST(a_torn_batch_with_right_records_behind_it_is_no_damage),
-		TEST(a_bit_flipped_in_any_record_costs_at_most_one_message),
-		TEST(a_segment_cut_short_costs_only_what_is_gone),
-		TEST(a_foreign_file_is_put_aside),
-		TEST(damage_in_the_middle_costs_only_the_message_that_it_hits),
-		TEST(a_damaged_record_head_is_got_over),
-		TEST(a_segment_is_read_by_the_copy_of_its_head),
-		TEST(a_large_message_whose_file_is_missing_is_never_delivered),
-		TEST(mail_is_taken_while_recovery_runs),
-		TEST(what_a_removed_segment_declared_dead_stays_dead),
+		HARNESS_TEST(a_tail_torn_at_any_byte_costs_only_the_last_message),
+		HARNESS_TEST(a_tail_torn_before_an_earlier_start_is_no_damage),
+		HARNESS_TEST(a_torn_batch_with_right_records_behind_it_is_no_damage),
+		HARNESS_TEST(a_bit_flipped_in_any_record_costs_at_most_one_message),
+		HARNESS_TEST(a_segment_cut_short_costs_only_what_is_gone),
+		HARNESS_TEST(a_foreign_file_is_put_aside),
+		HARNESS_TEST(damage_in_the_middle_costs_only_the_message_that_it_hits),
+		HARNESS_TEST(a_damaged_record_head_is_got_over),
+		HARNESS_TEST(a_segment_is_read_by_the_copy_of_its_head),
+		HARNESS_TEST(a_large_message_whose_file_is_missing_is_never_delivered),
+		HARNESS_TEST(mail_is_taken_while_recovery_runs),
+		HARNESS_TEST(what_a_removed_segment_declared_dead_stays_dead),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

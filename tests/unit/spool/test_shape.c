@@ -264,8 +264,6 @@ static void buckets_begin_at_their_limits(void **state)
 
 /* --- the whole spool */
 
-static struct harness h;
-
 static void compare_with_list(uint32_t queues)
 {
 	struct shape *question = random_question();

@@ -3,23 +3,6 @@
 
 #include "base/metrics.h"
 
-static struct harness h;
-
-static int setup(void **state)
-{
-	(void)state;
-	harness_init(&h);
-	harness_open(&h);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	harness_fini(&h);
-	return 0;
-}
-
 static void a_message_is_stored_handed_over_delivered_and_gone(void **state)
 {
 	(void)state;
@@ -280,21 +263,20 @@ static void the_spool_is_behind_until_qmgr_has_caught_up(void **state)
 
 int main(void)
 {
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
-		TEST(a_message_is_stored_handed_over_delivered_and_gone),
-		TEST(without_credit_a_message_waits),
-		TEST(a_deferred_message_comes_back_when_it_is_due),
-		TEST(incoming_and_deferred_alternate),
-		TEST(a_stored_message_is_there_after_a_crash),
-		TEST(a_recorded_delivery_is_not_repeated_after_a_crash),
-		TEST(a_message_that_was_delivered_wholly_is_gone_after_a_crash),
-		TEST(segments_vanish_when_all_is_finished),
-		TEST(large_content_has_a_file_of_its_own),
-		TEST(a_second_process_is_refused),
-		TEST(a_newer_format_is_refused),
-		TEST(a_full_disk_refuses_mail_until_there_is_room),
-		TEST(the_spool_is_behind_until_qmgr_has_caught_up),
+		HARNESS_TEST(a_message_is_stored_handed_over_delivered_and_gone),
+		HARNESS_TEST(without_credit_a_message_waits),
+		HARNESS_TEST(a_deferred_message_comes_back_when_it_is_due),
+		HARNESS_TEST(incoming_and_deferred_alternate),
+		HARNESS_TEST(a_stored_message_is_there_after_a_crash),
+		HARNESS_TEST(a_recorded_delivery_is_not_repeated_after_a_crash),
+		HARNESS_TEST(a_message_that_was_delivered_wholly_is_gone_after_a_crash),
+		HARNESS_TEST(segments_vanish_when_all_is_finished),
+		HARNESS_TEST(large_content_has_a_file_of_its_own),
+		HARNESS_TEST(a_second_process_is_refused),
+		HARNESS_TEST(a_newer_format_is_refused),
+		HARNESS_TEST(a_full_disk_refuses_mail_until_there_is_room),
+		HARNESS_TEST(the_spool_is_behind_until_qmgr_has_caught_up),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,23 +3,6 @@
 
 #include <fcntl.h>
 
-static struct harness h;
-
-static int setup(void **state)
-{
-	(void)state;
-	harness_init(&h);
-	harness_open(&h);
-	return 0;
-}
-
-static int teardown(void **state)
-{
-	(void)state;
-	harness_fini(&h);
-	return 0;
-}
-
 static char *path_of(uint64_t id)
 {
 	char name[IDENT_TEXT];
@@ -115,15 +98,10 @@ static void an_id_in_taken_is_not_given_out_again(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup_teardown(what_was_taken_is_worked_on_when_its_file_is_gone,
-						setup, teardown),
-		cmocka_unit_test_setup_teardown(
-			a_start_removes_the_files_of_what_it_has_and_leaves_the_others, setup,
-			teardown),
-		cmocka_unit_test_setup_teardown(what_the_queue_has_is_not_stored_again, setup,
-						teardown),
-		cmocka_unit_test_setup_teardown(an_id_in_taken_is_not_given_out_again, setup,
-						teardown),
+		HARNESS_TEST(what_was_taken_is_worked_on_when_its_file_is_gone),
+		HARNESS_TEST(a_start_removes_the_files_of_what_it_has_and_leaves_the_others),
+		HARNESS_TEST(what_the_queue_has_is_not_stored_again),
+		HARNESS_TEST(an_id_in_taken_is_not_given_out_again),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

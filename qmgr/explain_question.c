@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: ISC */
+#include "qmgr/explain.h"
+
+#include "base/mem.h"
+#include "qmgr/qmgr.h"
+
+#include <stdlib.h>
+
+const char *explain_constraint_name(enum explain_constraint c)
+{
+	static const char *const name[] = {
+		"reporting",
+		"cancelled",
+		"memory",
+		"lookup",
+		"dns",
+		"sending",
+		"connecting",
+		"dead",
+		"rate",
+		"rate_delay",
+		"window",
+		"share",
+		"connection_limit",
+		"host_connection_limit",
+		"host_pause",
+		"no_host",
+		"order",
+		"idle",
+	};
+	return name[c];
+}
+
+struct explain_question *explain_question_new(uint64_t id, const char *site, struct loop *reply_to,
+					      void *owner)
+{
+	struct explain_question *x = mem_zalloc(sizeof *x);
+	x->note.type = QMGR_EXPLAIN;
+	x->id = id;
+	x->site = site ? mem_strdup(site) : NULL;
+	x->reply_to = reply_to;
+	x->owner = owner;
+	return x;
+}
+
+void explain_question_free(struct explain_question **xp)
+{
+	struct explain_question *x = *xp;
+	if (!x)
+		return;
+	for (int i = 0; i < x->nrow; i++) {
+		free(x->row[i].site);
+		free(x->row[i].transport);
+		verdict_unref(x->row[i].last);
+	}
+	free(x->row);
+	free(x->site);
+	free(x);
+	*xp = NULL;
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: ISC */
+#include "spool/inbox.h"
+
+#include "base/log.h"
+#include "spool/commit.h"
+#include "spool/effect.h"
+#include "spool/payload.h"
+#include "spool/recover.h"
+#include "spool/recovered.h"
+#include "spool/spool_file.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+static struct stub *active(struct spool *s, uint64_t id)
+{
+	struct stub *stub = catalog_find(&s->catalog, id);
+	assert(stub && stub->state == STUB_ACTIVE && !stub->releasing);
+	return stub;
+}
+
+static void release(struct spool *s, struct spool_release *r)
+{
+	struct stub *stub = active(s, r->id);
+	s->credit++;
+	stub->releasing = true;
+	if (r->envelope && stub->wish != WISH_DELETE) {
+		operator_fulfil((enum stub_wish)stub->wish, r->envelope);
+		stub->wish = WISH_NONE;
+		envelope_remember(r->envelope);
+		commit_add(s, OP_KEEP, stub)->envelope = r->envelope;
+		r->envelope = NULL;
+	} else {
+		commit_finish(s, stub);
+	}
+	envelope_free(&r->envelope);
+	free(r);
+}
+
+static void add_command(struct spool *s, struct note *note)
+{
+	*s->commands_end = note;
+	s->commands_end = &note->next;
+}
+
+void inbox_drop_store(struct spool_store *store)
+{
+	envelope_free(&store->envelope);
+	content_unref(store->content);
+	spool_file_discard(&store->file);
+	log_held_free(&store->log);
+	free(store);
+}
+
+static void drop_release(struct spool_release *r)
+{
+	envelope_free(&r->envelope);
+	free(r);
+}
+
+static void drop(struct note *note)
+{
+	struct spool_command *c = (struct spool_command *)note;
+	switch (note->type) {
+	case SPOOL_STORE:
+		inbox_drop_store((struct spool_store *)note);
+		break;
+	case SPOOL_DELIVERED:
+		delivered_free((struct spool_delivered *)note);
+		break;
+	case SPOOL_RELEASE:
+		drop_release((struct spool_release *)note);
+		break;
+	case SPOOL_COMMAND:
+		spool_command_free(&c);
+		break;
+	case SPOOL_CONF:
+		conf_unref(((struct spool_new_conf *)note)->conf);
+		free(note);
+		break;
+	case SPOOL_NOTE_RECOVERED:
+		recovered_free((struct recovered *)note);
+		break;
+	default:
+		free(note);
+	}
+}
+
+static void take_conf(struct spool *s, struct spool_new_conf *n)
+{
+	conf_unref(s->conf);
+	s->conf = n->conf;
+	free(n);
+}
+
+static void add_store(struct spool *s, struct spool_store *store)
+{
+	bool known = store->taken && catalog_find(&s->catalog, store->envelope->id);
+	struct op *op = commit_add(s, OP_STORE, NULL);
+	op->store = store;
+	s->stores++;
+	if (!known)
+		return;
+	/* It is in the queue, and only its file could not be removed. */
+	list_remove(&op->link);
+	effect_refused(s, op);
+}
+
+void inbox_receive(void *owner, struct note *note)
+{
+	struct spool *s = owner;
+	if (s->closing) {
+		drop(note);
+		return;
+	}
+	switch (note->type) {
+	case SPOOL_STORE:
+		add_store(s, (struct spool_store *)note);
+		break;
+	case SPOOL_DELIVERED: {
+		struct spool_delivered *d = (struct spool_delivered *)note;
+		commit_add(s, OP_DELIVERED, active(s, d->id))->delivered = d;
+		break;
+	}
+	case SPOOL_RELEASE:
+		release(s, (struct spool_release *)note);
+		break;
+	case SPOOL_CREDIT:
+		s->credit += ((struct spool_credit *)note)->n;
+		free(note);
+		break;
+	case SPOOL_COMMAND:
+		add_command(s, note);
+		break;
+	case SPOOL_CONF:
+		take_conf(s, (struct spool_new_conf *)note);
+		break;
+	case SPOOL_NOTE_RECOVERED:
+		recover_merge(s, (struct recovered *)note);
+		break;
+	case SPOOL_NOTE_STOP:
+		s->stop = note;
+		break;
+	default:
+		assert(0 && "a note that is not for the spool");
+	}
+}

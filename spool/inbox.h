@@ -1,0 +1,29 @@
+/* inbox.h - what other threads have posted to the spool's.
+ *
+ * A note becomes an op of the next commit, an order of the operator, or more credit; once the spool is
+ * closing, it is dropped with all that hangs on it.
+ *
+ * OWNERSHIP  Takes the notes.
+ * THREAD     spool, but for what is posted.
+ */
+#ifndef SPOOL_INBOX_H
+#define SPOOL_INBOX_H
+
+#include "spool/spool_core.h"
+
+#include <semaphore.h>
+
+struct spool_new_conf { /* SPOOL_CONF */
+	struct note note;
+	struct conf *conf;
+};
+
+struct spool_stop { /* SPOOL_NOTE_STOP */
+	struct note note;
+	sem_t done;
+};
+
+void inbox_receive(void *spool, struct note *);
+void inbox_drop_store(struct spool_store *); /* nobody waits for its answer any more */
+
+#endif

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: ISC */
+#include "spool/recovered.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "spool/verify.h"
+
+#include <errno.h>
+
+static bool large_damaged(const struct spool *s, const struct stub *stub)
+{
+	struct envelope *e = fetch_envelope(stub);
+	bool damaged = e && verify_large_lost(s->large, stub->id, e->size);
+	envelope_free(&e);
+	return damaged;
+}
+
+/* What was passed over is looked at before it is delivered. */
+static bool content_damaged(const struct recovered *r, const struct stub *stub)
+{
+	if (stub->damaged)
+		return true;
+	if (stub->large)
+		return large_damaged(r->spool, stub);
+	if (stub->seen || stub->content.segment->passed_over)
+		return false;
+	struct content *c = fetch_copy(stub);
+	bool damaged = !c && errno == EBADMSG;
+	content_unref(c);
+	return damaged;
+}
+
+static void write_off(struct recovered *r, struct stub *stub, const char *why)
+{
+	stub->damaged = true;
+	quarantine_message(r->spool, stub, why);
+	r->damaged++;
+}
+
+/* Read what was being worked on. False: the disk fails. */
+static bool read_working(struct recovered *r, struct stub *stub, struct envelope **envelope)
+{
+	*envelope = fetch_envelope(stub);
+	if (!*envelope && errno != EBADMSG) {
+		recovered_disk_failed(r, stub->envelope.segment);
+		return false;
+	}
+	if (!*envelope) {
+		write_off(r, stub, "its envelope can't be read");
+		return true;
+	}
+	r->working++;
+	(*envelope)->due_ms = clock_wall_ms();
+	if (envelope_open(*envelope) > 0)
+		log_event(LOG_LEVEL_WARNING, "recovered", "id", log_id(stub->id), "reason",
+			  "was being delivered when the relay stopped; recipients without a "
+			  "recorded verdict are tried again",
+			  NULL);
+	return true;
+}
+
+/* Count what needs the segments, now that it is known. False: it is not in the queue, or it waits on
+ * disk for a start at which it can be read. */
+static bool conclude(struct recovered *r, struct stub *stub, struct envelope **envelope)
+{
+	*envelope = NULL;
+	replay_end(stub);
+	if (!stub->envelope.segment)
+		return false;
+	stub->damaged = content_damaged(r, stub);
+	if (stub->damaged && !verify_promised(stub)) {
+		segment_dead(&stub->envelope);
+		return false;
+	}
+	if (stub->damaged && r->unsafe)
+		return false;
+	if (stub->damaged)
+		write_off(r, stub, "its content is damaged or missing");
+	else if (stub->state == STUB_ACTIVE && !read_working(r, stub, envelope))
+		return false;
+	segment_hold(&stub->envelope, USE_ENVELOPE);
+	segment_hold(&stub->content, USE_CONTENT);
+	return true;
+}
+
+static void forget(struct recovered *r, struct stub *stub)
+{
+	struct journal none = {.emptied = false};
+	work_free(stub->work, &none);
+	domains_drop(&r->replay.found.domains, stub);
+	stub_free(&r->replay.found.pool, stub);
+}
+
+void recovered_conclude(struct recovered *r)
+{
+	size_t n, kept = 0;
+	r->stub = found_take(&r->replay.found, &n);
+	r->envelope = mem_alloc(n * sizeof(struct envelope *));
+	for (size_t i = 0; i < n; i++) {
+		struct stub *stub = r->stub[i];
+		if (conclude(r, stub, &r->envelope[kept]))
+			r->stub[kept++] = stub;
+		else
+			forget(r, stub);
+	}
+	r->n = kept;
+}

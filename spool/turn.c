@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: ISC */
+#include "spool/turn.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/metrics.h"
+#include "spool/commit.h"
+#include "spool/disk.h"
+#include "spool/inbox.h"
+
+enum { LOOK_MS = 1000 };
+
+static void look_at_free_space(struct spool *s)
+{
+	if (s->looked_ms && s->loop->now_ms - s->looked_ms < LOOK_MS)
+		return;
+	s->looked_ms = s->loop->now_ms;
+	int64_t room = disk_free_bytes(s->folder);
+	s->low = room >= 0 && room < s->conf->queue_minfree;
+}
+
+static void tell_accepting(struct spool *s)
+{
+	/* From the first message that qmgr has no credit for until all of them have gone to it. */
+	if (s->incoming.n == 0)
+		atomic_store(&s->behind, false);
+	else if (s->credit <= 0)
+		atomic_store(&s->behind, true);
+	bool full = s->low || journal_on_reserve(&s->journal);
+	atomic_store(&s->accepting, !s->failing && !full);
+	if (full == s->full)
+		return;
+	s->full = full;
+	metrics_add(METRIC_disk_full, full ? 1 : -1);
+	log_event(full ? LOG_LEVEL_ERROR : LOG_LEVEL_INFO, full ? "disk_full" : "disk_room", "free",
+		  log_number(disk_free_bytes(s->folder)), "queue_minfree",
+		  log_number(s->conf->queue_minfree), NULL);
+}
+
+/* Milliseconds that the commit of what there is to do should wait for company; 0: none. Nobody
+ * waits for a delivery's record; clients wait only when there are many of them. A command is
+ * answered from what was posted before it, so that must be written first. */
+static int64_t gather_ms(const struct spool *s)
+{
+	int64_t since_ms = s->loop->now_ms - s->committed_ms;
+	int64_t wait_ms = SPOOL_GATHER_MS;
+	int expected = atomic_load_explicit(&s->expected, memory_order_relaxed);
+	if (list_empty(&s->todo) || s->commands || s->stop || s->failing || s->full)
+		return 0;
+	if (s->stores > 0 && expected < SPOOL_GATHER_TRANSACTIONS)
+		return 0;
+	if (s->stores > 0 && s->stores >= expected)
+		wait_ms = SPOOL_GATHER_LEAST_MS;
+	return wait_ms > since_ms ? wait_ms - since_ms : 0;
+}
+
+static void commit_some(struct spool *s)
+{
+	if (gather_ms(s) > 0)
+		return;
+	if (!list_empty(&s->todo))
+		s->committed_ms = s->loop->now_ms;
+	s->stores = 0;
+	commit_run(s);
+}
+
+static void set_timer(struct spool *s, bool at_once)
+{
+	int64_t delay_ms = s->conf->queue.queue_run_delay; /* the wall clock may be set */
+	int64_t due_ms = runner_next_ms(s);
+	if (due_ms != INT64_MAX && due_ms - clock_wall_ms() < delay_ms)
+		delay_ms = due_ms - clock_wall_ms();
+	if ((!list_empty(&s->written) || s->failing || s->full || s->journal.emptied) &&
+	    delay_ms > LOOK_MS)
+		delay_ms = LOOK_MS;
+	if (compact_delay_ms(s) >= 0 && delay_ms > compact_delay_ms(s))
+		delay_ms = compact_delay_ms(s);
+	if ((s->more || !list_empty(&s->todo)) && !s->failing)
+		delay_ms = s->more ? 0 : gather_ms(s);
+	if (s->recovered && s->commands)
+		delay_ms = 0; /* one is not done yet */
+	if (s->failing && delay_ms < SPOOL_RETRY_MS / 10)
+		delay_ms = SPOOL_RETRY_MS / 10;
+	loop_timer_in(s->loop, &s->tick, delay_ms > 0 && !at_once ? delay_ms : 0);
+}
+
+/* What has been synced is known to be whole after a crash only where the log says so. The next commit
+ * says it of the one before; of the last for now, it is said when nothing has come for a while. */
+static void say_synced(struct spool *s)
+{
+	if (s->failing || !list_empty(&s->todo) || !list_empty(&s->written) ||
+	    s->loop->now_ms - s->committed_ms < SPOOL_LAZY_SYNC_MS)
+		return;
+	journal_say_synced(&s->journal);
+}
+
+static void stop_clean(struct spool *s)
+{
+	if (commit_now(s) && journal_say_synced(&s->journal))
+		journal_sync(&s->journal);
+}
+
+void turn_run(void *owner)
+{
+	struct spool *s = owner;
+	if (s->closing)
+		return;
+	look_at_free_space(s);
+	tell_accepting(s); /* before the answers that follow from it */
+	if (!s->failing)
+		runner_run(s);
+	commit_some(s);
+	/* The operator asks for the whole queue, not for what is known of it so far. */
+	bool orders = s->recovered && operator_run(s);
+	if (s->stop)
+		stop_clean(s);
+	journal_prepare(&s->journal, s->loop->now_ms);
+	compact_run(s);
+	say_synced(s);
+	journal_collect(&s->journal, s->loop->now_ms);
+	spool_shrink(s);
+	tell_accepting(s);
+	set_timer(s, orders);
+	if (s->stop) {
+		s->closing = true;
+		timer_stop(&s->loop->timers, &s->tick);
+		sem_post(&((struct spool_stop *)s->stop)->done);
+	}
+}

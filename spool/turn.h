@@ -1,0 +1,10 @@
+/* turn.h - one turn of the spool's loop: commit, start what is due, obey orders, clean up.
+ *
+ * THREAD  spool, after each batch of notes and whenever its timer says so.
+ */
+#ifndef SPOOL_TURN_H
+#define SPOOL_TURN_H
+
+void turn_run(void *spool);
+
+#endif

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: ISC */
+/* Hosts of lesser preference: when mail may go to them, and when it may not any more. */
+#include "tests/unit/qmgr/world.h"
+
+#include "qmgr/conn.h"
+#include "qmgr/destdb.h"
+
+static const char with_backup[] = "10 far.test 192.0.2.1, 20 backup.test 192.0.2.2";
+
+static void send_some(uint64_t first, uint64_t last)
+{
+	for (uint64_t id = first; id <= last; id++)
+		send_mail(id, "x@a.test");
+	if (questions.n > 0)
+		answer("a.test", with_backup);
+}
+
+/* One message that came by the backup, after the better host had been late. */
+static void begin_with_a_late_host(const char *text)
+{
+	begin(text);
+	send_some(1, 1);
+	unanswered(open_to("far.test"), false);
+	unanswered(open_to("far.test"), true);
+	ready(open_to("backup.test"), 1);
+	done(given_at(0), VERDICT_SENT);
+	is_delivered(1, 1, VERDICT_SENT);
+	is_released(1);
+}
+
+/* The better host is known to have failed, and its time to retry has come. */
+static void begin_with_a_failed_host(const char *text)
+{
+	begin_with_a_late_host(text);
+	lose(open_to("far.test"), "no answer in time");
+	close_orderly(open_to("backup.test"));
+	assert_int_equal(opened.n, 0);
+	pass_time(301000);
+}
+
+static void a_lesser_host_is_tried_when_the_better_is_late_and_no_sooner(void **state)
+{
+	(void)state;
+	begin("");
+	send_some(1, 1);
+	unanswered(open_at(0), false);
+	assert_int_equal(opened.n, 1);
+	unanswered(open_at(0), true);
+	assert_int_equal(opened_to("backup.test"), 1);
+	ready(open_to("backup.test"), 1);
+	assert_int_equal(given_at(0)->id, 1);
+	assert_int_equal(opened_to("far.test"), 1); /* still awaited, to find out */
+}
+
+static void all_that_waited_for_the_late_host_goes_to_the_backup(void **state)
+{
+	(void)state;
+	begin("");
+	send_some(1, 5);
+	assert_int_equal(opened_to("far.test"), 5);
+	unanswered(open_to("far.test"), true);
+	assert_int_equal(opened_to("backup.test"), 1);
+	ready(open_to("backup.test"), 1);
+	for (int i = 0; i < 5; i++)
+		done(given_at(0), VERDICT_SENT);
+	assert_int_equal(told.n, 10); /* each recorded and released */
+}
+
+static void no_further_message_waits_for_a_late_host(void **state)
+{
+	(void)state;
+	begin_with_a_late_host("");
+	close_orderly(open_to("backup.test"));
+	send_some(2, 4);
+	assert_int_equal(opened_to("far.test"), 1);
+	assert_int_equal(opened_to("backup.test"), 3);
+}
+
+static void a_late_host_is_passed_over_for_other_sites_too(void **state)
+{
+	(void)state;
+	begin_with_a_late_host("");
+	send_mail(2, "x@b.test");
+	answer("b.test", "5 far.test 192.0.2.1, 10 other.test 192.0.2.7");
+	assert_int_equal(opened_to("far.test"), 1);
+	assert_int_equal(opened_to("other.test"), 1);
+}
+
+static void a_late_host_that_is_the_only_one_is_waited_for(void **state)
+{
+	(void)state;
+	begin_with_a_late_host("");
+	send_mail(2, "x@b.test");
+	answer("b.test", "10 far.test 192.0.2.1");
+	assert_int_equal(opened_to("far.test"), 2);
+	unanswered(open_at(opened.n - 1), true);
+	assert_int_equal(opened_to("far.test"), 2);
+	ready(open_at(opened.n - 1), 1);
+	assert_int_equal(given_at(0)->id, 2);
+}
+
+static void each_address_of_the_better_host_is_tried_before_the_backup(void **state)
+{
+	(void)state;
+	begin("");
+	send_mail(1, "x@a.test");
+	answer("a.test", "10 a.test 192.0.2.1, 10 b.test 192.0.2.2, 20 backup.test 192.0.2.3");
+	unanswered(open_at(0), false);
+	assert_int_equal(opened.n, 2);
+	unanswered(open_at(1), false);
+	unanswered(open_at(0), true);
+	assert_int_equal(opened.n, 2);
+	assert_int_equal(opened_to("backup.test"), 0);
+	unanswered(open_at(1), true);
+	assert_int_equal(opened.n, 3);
+	assert_int_equal(opened_to("backup.test"), 1);
+}
+
+static void a_host_that_serves_is_not_left_for_one_late_connection(void **state)
+{
+	(void)state;
+	begin("");
+	send_some(1, 2);
+	ready(open_at(0), 1);
+	unanswered(open_at(1), true);
+	assert_int_equal(opened_to("backup.test"), 0);
+	assert_int_equal(opened_to("far.test"), 2); /* nor is a third opened */
+	done(given_at(0), VERDICT_SENT);
+	assert_int_equal(given_at(0)->id, 2);
+}
+
+static void the_better_host_is_used_again_when_it_answers_after_all(void **state)
+{
+	(void)state;
+	begin_with_a_late_host("");
+	send_some(2, 2);
+	assert_int_equal(given_at(0)->id, 2); /* on the connection that the backup has */
+	ready(open_to("far.test"), 1);
+	assert_true(was_told_to_end(open_to("backup.test")));
+	done(given_at(0), VERDICT_SENT);
+	send_some(3, 3);
+	assert_int_equal(given_at(0)->connection, open_to("far.test")->connection);
+}
+
+static void a_failed_host_is_tried_again_and_no_message_waits_for_it(void **state)
+{
+	(void)state;
+	begin_with_a_failed_host("");
+	send_some(2, 2);
+	assert_int_equal(opened_to("far.test"), 1);
+	assert_int_equal(opened_to("backup.test"), 1); /* at the same time */
+	ready(open_to("backup.test"), 1);
+	assert_int_equal(given_at(0)->id, 2);
+	done(given_at(0), VERDICT_SENT);
+	int window = site_named("far.test;backup.test")->window.concurrency;
+	lose(open_to("far.test"), "no answer in time");
+	assert_int_equal(site_named("far.test;backup.test")->window.concurrency, window);
+	close_orderly(open_to("backup.test"));
+	send_some(3, 3);
+	assert_int_equal(opened_to("far.test"), 0); /* out again */
+	assert_int_equal(opened_to("backup.test"), 1);
+}
+
+static void a_failed_host_that_is_back_gets_the_mail(void **state)
+{
+	(void)state;
+	begin_with_a_failed_host("");
+	send_some(2, 2);
+	ready(open_to("far.test"), 1);
+	assert_int_equal(given_at(0)->connection, open_to("far.test")->connection);
+	assert_true(was_told_to_end(open_to("backup.test")));
+}
+
+static void a_backup_attempt_delay_of_0_keeps_the_order_strictly(void **state)
+{
+	(void)state;
+	begin("transport smtp { backup_attempt_delay = 0 }");
+	send_some(1, 1);
+	lose(open_at(0), "no answer in time");
+	ready(open_to("backup.test"), 1);
+	done(given_at(0), VERDICT_SENT);
+	close_orderly(open_to("backup.test"));
+	pass_time(301000);
+	send_some(2, 2);
+	assert_int_equal(opened_to("far.test"), 1);
+	assert_int_equal(opened_to("backup.test"), 0);
+}
+
+/* It may have arrived there, so it goes there, but nothing else does. */
+static void mail_in_doubt_goes_to_the_backup_that_may_have_it(void **state)
+{
+	(void)state;
+	begin_with_a_late_host("queue { minimal_backoff_time = 1s }");
+	send_some(2, 2);
+	struct delivery *d = delivery_of_mail(2);
+	char peer[] = "backup.test[192.0.2.2]:25";
+	d->rcpt[0].verdict = verdict_new(VERDICT_IN_DOUBT, 0, "4.4.2", peer, "lost");
+	back(d);
+	lose(open_to("backup.test"), "lost");
+	ready(open_to("far.test"), 1);
+	is_delivered(2, 1, VERDICT_IN_DOUBT);
+	struct envelope *e = is_kept(2);
+	pass_time(2000);
+	arrive(e);
+	assert_int_equal(opened_to("backup.test"), 1);
+	ready(open_to("backup.test"), 1);
+	assert_int_equal(delivery_of_mail(2)->connection, open_to("backup.test")->connection);
+	done(delivery_of_mail(2), VERDICT_SENT);
+	send_some(3, 3);
+	assert_int_equal(delivery_of_mail(3)->connection, open_to("far.test")->connection);
+}
+
+static void mail_in_doubt_does_not_wait_for_a_host_that_does_not_answer(void **state)
+{
+	(void)state;
+	begin_with_a_late_host("queue { minimal_backoff_time = 1s }");
+	send_some(2, 2);
+	struct delivery *d = delivery_of_mail(2);
+	char peer[] = "far.test[192.0.2.1]:25";
+	d->rcpt[0].verdict = verdict_new(VERDICT_IN_DOUBT, 0, "4.4.2", peer, "lost");
+	back(d);
+	is_delivered(2, 1, VERDICT_IN_DOUBT);
+	struct envelope *e = is_kept(2);
+	pass_time(2000);
+	arrive(e);
+	assert_int_equal(opened_to("far.test"), 1);
+	assert_int_equal(delivery_of_mail(2)->connection, open_to("backup.test")->connection);
+}
+
+static void one_that_waits_for_a_full_backup_is_told_when_it_has_room(void **state)
+{
+	(void)state;
+	begin_with_a_late_host("transport smtp { host_connection_limit = 1 }");
+	close_orderly(open_to("backup.test"));
+	send_mail(2, "x@b.test");
+	answer("b.test", "10 backup.test 192.0.2.2");
+	struct connection_open *other = open_to("backup.test");
+	ready(other, 1);
+	send_some(3, 3);
+	assert_int_equal(opened_to("backup.test"), 1);
+	done(delivery_of_mail(2), VERDICT_SENT);
+	close_orderly(other);
+	ready(open_to("backup.test"), 1);
+	assert_int_equal(given_at(0)->id, 3);
+}
+
+#define TEST(name) cmocka_unit_test_teardown(name, finish)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(a_lesser_host_is_tried_when_the_better_is_late_and_no_sooner),
+		TEST(all_that_waited_for_the_late_host_goes_to_the_backup),
+		TEST(no_further_message_waits_for_a_late_host),
+		TEST(a_late_host_is_passed_over_for_other_sites_too),
+		TEST(a_late_host_that_is_the_only_one_is_waited_for),
+		TEST(each_address_of_the_better_host_is_tried_before_the_backup),
+		TEST(a_host_that_serves_is_not_left_for_one_late_connection),
+		TEST(the_better_host_is_used_again_when_it_answers_after_all),
+		TEST(a_failed_host_is_tried_again_and_no_message_waits_for_it),
+		TEST(a_failed_host_that_is_back_gets_the_mail),
+		TEST(a_backup_attempt_delay_of_0_keeps_the_order_strictly),
+		TEST(mail_in_doubt_goes_to_the_backup_that_may_have_it),
+		TEST(mail_in_doubt_does_not_wait_for_a_host_that_does_not_answer),
+		TEST(one_that_waits_for_a_full_backup_is_told_when_it_has_room),
+	};
+	return RUN(tests);
+}
