@@ -55,6 +55,9 @@ $(B)/%.o: %.c
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
+# The status page's files lie in the program.
+$(B)/cmd/page_files.o: $(wildcard cmd/page/*)
+
 # Unit tests: tests/unit/FOLDER/test_X.c becomes build/plain/tests/unit/FOLDER/test_X.
 UNIT = $(patsubst %.c,$(B)/%,$(wildcard tests/unit/*/test_*.c))
 
@@ -153,6 +156,8 @@ install: $(BIN)
 	install -D -m 644 etc/sluice-sim.5 $(SHARE)/man/man5/sluice-sim.5
 	install -D -m 644 etc/completion/sluice.bash $(SHARE)/bash-completion/completions/sluice
 	install -D -m 644 etc/fail2ban/sluice.conf $(SHARE)/sluice/fail2ban.conf
+	install -D -m 644 etc/grafana/sluice.json $(SHARE)/sluice/grafana/sluice.json
+	install -D -m 644 etc/prometheus/sluice.rules.yml $(SHARE)/sluice/prometheus/sluice.rules.yml
 	install -d $(UNITS) $(DESTDIR)/usr/lib/sysusers.d $(DESTDIR)$(SYSCONFDIR)/logrotate.d
 	$(PLACES) etc/sluice.service > $(UNITS)/sluice.service
 	install -m 644 etc/sluice.socket $(UNITS)/sluice.socket

@@ -42,7 +42,7 @@
 	P(list, networks, "{\"127.0.0.0/8\", \"::1\"}", 0, 0, RELOAD, "",                          \
 	  "Clients in these networks may relay.")                                                  \
 	P(text, http, "127.0.0.1:8025", 0, 300, RELOAD, "",                                       \
-	  "Where metrics are served, at /metrics, /api/stats and /healthz. Empty: nowhere.")                         \
+	  "Where the status page and metrics are served, to all who reach it. Empty: nowhere.")                      \
 	P(size, message_size_limit, "50m", 0, MEGA(4096), RELOAD, "",                              \
 	  "The largest message accepted. 0: no limit.")                                            \
 	P(size, content_memory_limit, "128m", 0, MEGA(65536), RELOAD, "",                          \

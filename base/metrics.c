@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: ISC */
 #include "base/metrics.h"
 
-#include "base/log.h"
 #include "base/mem.h"
 
-#include <inttypes.h>
+#include <assert.h>
 #include <stdatomic.h>
 #include <string.h>
+
+struct histogram {
+	_Atomic int64_t sum, bucket[HISTOGRAM_BUCKETS];
+};
 
 struct set {
 	struct set *next; /* written before the set is listed, never after */
 	_Atomic int64_t value[METRIC_COUNT];
+	struct histogram histogram[HISTOGRAM_COUNT];
 };
 
 static _Atomic(struct set *) sets;
@@ -26,72 +30,65 @@ static struct set *make_mine(void)
 	return mine = s;
 }
 
+static struct set *first_set(void)
+{
+	return atomic_load_explicit(&sets, memory_order_acquire);
+}
+
+/* Only this thread writes here: a load and a store are enough, and cost no locked bus. */
+static void add(_Atomic int64_t *to, int64_t n)
+{
+	int64_t value = atomic_load_explicit(to, memory_order_relaxed);
+	atomic_store_explicit(to, value + n, memory_order_relaxed);
+}
+
 void metrics_add(enum metric m, int64_t n)
 {
 	struct set *s = mine ? mine : make_mine();
-	/* Only this thread writes here: a load and a store are enough, and cost no locked bus. */
-	int64_t value = atomic_load_explicit(&s->value[m], memory_order_relaxed);
-	atomic_store_explicit(&s->value[m], value + n, memory_order_relaxed);
+	add(&s->value[m], n);
 }
 
 int64_t metrics_sum(enum metric m)
 {
 	int64_t sum = 0;
-	for (struct set *s = atomic_load_explicit(&sets, memory_order_acquire); s; s = s->next)
+	for (struct set *s = first_set(); s; s = s->next)
 		sum += atomic_load_explicit(&s->value[m], memory_order_relaxed);
 	return sum;
 }
 
-static const char *const prometheus[] = {
-#define M(name, text, sentence) text,
-	METRICS(M)
-#undef M
+static const int64_t bounds[HISTOGRAM_COUNT][HISTOGRAM_BUCKETS - 1] = {
+#define H(name, family, label, unit, limits, sentence) {limits},
+	HISTOGRAMS(H)
+#undef H
 };
 
-void metrics_print(struct buf *to, bool json)
+const int64_t *metrics_bounds(enum metric_histogram h)
 {
-	if (json)
-		buf_puts(to, "{");
-	for (int m = 0; m < METRIC_COUNT; m++) {
-		int64_t sum = metrics_sum((enum metric)m);
-		if (!json) {
-			buf_printf(to, "%s %" PRId64 "\n", prometheus[m], sum);
-			continue;
-		}
-		if (m > 0)
-			buf_puts(to, ",");
-		log_json_string(to, prometheus[m]);
-		buf_printf(to, ":%" PRId64, sum);
-	}
-	if (json)
-		buf_puts(to, "}\n");
+	return bounds[h];
 }
 
-static const char *const sentences[] = {
-#define M(name, text, sentence) sentence,
-	METRICS(M)
-#undef M
-};
-
-/* Name without labels: a family of metrics. */
-static size_t family(const char *name)
+void metrics_observe(enum metric_histogram h, int64_t value)
 {
-	return strcspn(name, "{");
+	struct set *s = mine ? mine : make_mine();
+	int bucket = 0;
+	assert(value >= 0);
+	while (bucket < HISTOGRAM_BUCKETS - 1 && value > bounds[h][bucket])
+		bucket++;
+	add(&s->histogram[h].bucket[bucket], 1);
+	add(&s->histogram[h].sum, value);
 }
 
-void metrics_prometheus(struct buf *to)
+void metrics_histogram(enum metric_histogram h, struct histogram_sum *to)
 {
-	const char *before = "";
-	for (int m = 0; m < METRIC_COUNT; m++) {
-		const char *name = prometheus[m];
-		int len = (int)family(name);
-		if (family(before) != (size_t)len || strncmp(before, name, (size_t)len) != 0) {
-			bool counter = len > 6 && strncmp(name + len - 6, "_total", 6) == 0;
-			buf_printf(to, "# HELP sluice_%.*s %s.\n", len, name, sentences[m]);
-			buf_printf(to, "# TYPE sluice_%.*s %s\n", len, name,
-				   counter ? "counter" : "gauge");
-		}
-		buf_printf(to, "sluice_%s %" PRId64 "\n", name, metrics_sum((enum metric)m));
-		before = name;
+	*to = (struct histogram_sum){0};
+	for (struct set *s = first_set(); s; s = s->next) {
+		struct histogram *one = &s->histogram[h];
+		to->sum += atomic_load_explicit(&one->sum, memory_order_relaxed);
+		for (int i = 0; i < HISTOGRAM_BUCKETS; i++)
+			to->bucket[i] +=
+				atomic_load_explicit(&one->bucket[i], memory_order_relaxed);
 	}
+	/* Of the buckets, and not counted by itself: so the two agree, whenever it is read. */
+	for (int i = 0; i < HISTOGRAM_BUCKETS; i++)
+		to->count += to->bucket[i];
 }

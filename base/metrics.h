@@ -1,53 +1,66 @@
 /* metrics.h - what is counted.
  *
- * One row a counter, or a gauge. Each thread has its own set, which only it writes; a reader
- * adds them up.
+ *	metrics_add(METRIC_x, n)           a counter or gauge, one row of METRICS
+ *	metrics_observe(HISTOGRAM_x, v)    how often which size was seen, one row of HISTOGRAMS
+ *	metric_cell_add(cell, n)           a counter whose labels come up at run time: FAMILIES
  *
- * OWNERSHIP  Sets are made at first use and stay to the end of the program.
- * THREAD     metrics_add(): any, without waiting. metrics_sum(): any.
+ * Each thread has its own set of the first two, which only it writes; a reader adds them up. Cells
+ * are shared, and added to atomically; they are for what costs more than that anyway. How all of it
+ * is printed: metrics_print.h.
+ *
+ * OWNERSHIP  Sets and cells are made at first use and stay to the end of the program.
+ * THREAD     Any, without waiting.
+ * ERRORS     A family takes METRIC_CELLS_MAX cells; what comes up later counts as "other".
  */
 #ifndef BASE_METRICS_H
 #define BASE_METRICS_H
 
-#include "base/buf.h"
-
-#include <stdbool.h>
 #include <stdint.h>
 
-/* M(name, Prometheus name with labels, sentence) */
+/* M(name, Prometheus name with labels, sentence); rows of one family stand together. NULL: it is not
+ * printed. */
 #define METRICS(M)                                                                                 \
 	M(received, "messages_received_total", "Messages accepted")                                \
-	M(sent, "deliveries_total{result=\"sent\"}", "Recipients delivered")                       \
-	M(deferred, "deliveries_total{result=\"deferred\"}", "Recipients put off")                 \
-	M(failed, "deliveries_total{result=\"failed\"}", "Recipients failed for good")             \
 	M(in_doubt, "in_doubt_total", "Recipients whose final reply never came")                   \
 	M(bounces, "bounces_total", "Bounces and delay warnings written")                          \
-	M(server_connections, "connections{side=\"server\"}", "Client sessions open")              \
-	M(client_connections, "connections{side=\"client\"}", "Connections to next hops open")     \
-	M(server_connected, "connections_total{side=\"server\"}", "Client sessions begun")         \
-	M(client_connected, "connections_total{side=\"client\"}",                                  \
-	  "Connections to next hops begun")                                                        \
+	M(server_handshake, "connections{side=\"server\",state=\"handshake\"}",                    \
+	  "Connections open, of clients and to next hops")                                         \
+	M(server_idle, "connections{side=\"server\",state=\"idle\"}", "")                          \
+	M(server_transaction, "connections{side=\"server\",state=\"transaction\"}", "")            \
+	M(client_connecting, "connections{side=\"client\",state=\"connecting\"}", "")              \
+	M(client_idle, "connections{side=\"client\",state=\"idle\"}", "")                          \
+	M(client_busy, "connections{side=\"client\",state=\"busy\"}", "")                          \
+	M(server_connections, NULL, "") /* those of the server, in one number */                   \
+	M(server_connected, "connections_total{side=\"server\"}",                                  \
+	  "Connections begun, by clients and to next hops")                                        \
+	M(client_connected, "connections_total{side=\"client\"}", "")                              \
 	M(client_connect_failed, "connections_failed_total",                                       \
-	  "Connections that never became ready")                                                   \
-	M(rejects, "rejects_total", "Commands and messages refused")                               \
+	  "Connections to next hops that never became ready")                                      \
 	M(under_way, "deliveries_under_way", "Transactions that connections to next hops carry")   \
 	M(commits, "commits_total", "Syncs of the queue's log")                                    \
 	M(committed_bytes, "committed_bytes_total", "Bytes written to the queue's log")            \
-	M(commit_us, "commit_microseconds_total", "Time spent in those writes and syncs")          \
 	M(commit_failures, "commit_failures_total", "Writes or syncs of the queue that failed")    \
 	M(files_created, "files_created_total", "Files created in the queue")                      \
-	M(queue_incoming, "queue_messages{queue=\"incoming\"}", "Messages not started")            \
-	M(queue_active, "queue_messages{queue=\"active\"}", "Messages being worked on")            \
-	M(queue_deferred, "queue_messages{queue=\"deferred\"}", "Messages waiting for their time") \
-	M(queue_hold, "queue_messages{queue=\"hold\"}", "Messages held by the operator")           \
+	M(queue_incoming, "queue_messages{queue=\"incoming\"}", "Messages in each queue")          \
+	M(queue_active, "queue_messages{queue=\"active\"}", "")                                    \
+	M(queue_deferred, "queue_messages{queue=\"deferred\"}", "")                                \
+	M(queue_hold, "queue_messages{queue=\"hold\"}", "")                                        \
 	M(queue_bytes, "queue_bytes", "Size of the queue's log on disk")                           \
 	M(queue_live_bytes, "queue_live_bytes", "What of it is needed")                            \
 	M(compacted_bytes, "compacted_bytes_total", "Bytes moved so that segments could go")       \
 	M(disk_full, "queue_disk_full", "1 while new mail is refused for want of room")            \
 	M(disk_failing, "queue_disk_failing", "1 while the queue can't be written to")             \
 	M(log_dropped, "log_dropped_total", "Lines that the log had no room for")                  \
-	M(dns_queries, "dns_queries_total", "Questions sent to name servers")                      \
-	M(dns_cache_hits, "dns_cache_hits_total", "Questions answered from the cache")
+	M(dns_queries, "dns_sent_total", "Questions sent to name servers")                         \
+	M(dns_cache_hits, "dns_cache_hits_total", "Questions answered from the cache")             \
+	M(dns_noerror, "dns_queries_total{result=\"noerror\"}",                                    \
+	  "Questions to name servers that have ended, by what came of them")                       \
+	M(dns_nxdomain, "dns_queries_total{result=\"nxdomain\"}", "")                              \
+	M(dns_servfail, "dns_queries_total{result=\"servfail\"}", "")                              \
+	M(dns_refused, "dns_queries_total{result=\"refused\"}", "")                                \
+	M(dns_other, "dns_queries_total{result=\"other\"}", "")                                    \
+	M(dns_timeout, "dns_queries_total{result=\"timeout\"}", "")                                \
+	M(dns_failed, "dns_queries_total{result=\"failed\"}", "")
 
 enum metric {
 #define M(name, prometheus, sentence) METRIC_##name,
@@ -58,11 +71,79 @@ enum metric {
 
 void metrics_add(enum metric, int64_t);
 int64_t metrics_sum(enum metric);
-void metrics_print(struct buf *, bool json);
-/* "name value" lines (the Prometheus name without its prefix), or one JSON object. */
 
-void metrics_prometheus(struct buf *);
-/* Prometheus text format 0.0.4, names with the prefix sluice_. Rows of one family stand
- * together. */
+/* H(name, family, label or "", what is put in, bounds, sentence): bounds are upper limits, in the unit
+ * of what is put in; rows of one family stand together and have the same bounds. */
+#define HISTOGRAMS(H)                                                                              \
+	H(commit_seconds, "commit_seconds", "", MICROSECONDS, COMMIT_BOUNDS,                       \
+	  "Time to write and sync what the queue has gathered")                                    \
+	H(commit_messages, "commit_messages", "", NUMBERS, MESSAGE_BOUNDS,                         \
+	  "New messages that one sync made durable")                                               \
+	H(before_queue_manager, "delivery_seconds", "stage=\"before_queue_manager\"",              \
+	  MICROSECONDS, DELIVERY_BOUNDS,                                                           \
+	  "Time of a recipient's attempt that reached a next hop, by stage")                       \
+	H(in_queue, "delivery_seconds", "stage=\"in_queue\"", MICROSECONDS, DELIVERY_BOUNDS, "")   \
+	H(connection_setup, "delivery_seconds", "stage=\"connection_setup\"", MICROSECONDS,        \
+	  DELIVERY_BOUNDS, "")                                                                     \
+	H(transmission, "delivery_seconds", "stage=\"transmission\"", MICROSECONDS,                \
+	  DELIVERY_BOUNDS, "")
+
+enum { HISTOGRAM_BUCKETS = 16 }; /* the last has no bound */
+
+#define COMMIT_BOUNDS                                                                              \
+	100, 250, 500, 1000, 2500, 5000, 10000, 25000, 50000, 100000, 250000, 500000, 1000000,     \
+		2500000, 10000000
+#define MESSAGE_BOUNDS 0, 1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 100, 200, 500, 1000
+#define DELIVERY_BOUNDS                                                                            \
+	1000, 5000, 10000, 50000, 100000, 500000, 1000000, 5000000, 15000000, 60000000, 300000000, \
+		1800000000, 7200000000, 43200000000, 172800000000
+
+enum metric_histogram {
+#define H(name, ...) HISTOGRAM_##name,
+	HISTOGRAMS(H)
+#undef H
+		HISTOGRAM_COUNT
+};
+
+void metrics_observe(enum metric_histogram, int64_t value); /* microseconds, or a number; >= 0 */
+
+struct histogram_sum {
+	int64_t count, sum;
+	int64_t bucket[HISTOGRAM_BUCKETS]; /* each by itself */
+};
+
+void metrics_histogram(enum metric_histogram, struct histogram_sum *);
+const int64_t *metrics_bounds(enum metric_histogram); /* HISTOGRAM_BUCKETS - 1 of them */
+
+/* F(name, family, label, second label or NULL, sentence) */
+#define FAMILIES(F)                                                                                \
+	F(deliveries, "deliveries_total", "result", "transport",                                   \
+	  "Attempts on recipients, by what came of them")                                          \
+	F(rejects, "rejects_total", "stage", NULL, "Commands and messages refused")
+
+enum metric_family {
+#define F(name, ...) FAMILY_##name,
+	FAMILIES(F)
+#undef F
+		FAMILY_COUNT
+};
+
+enum { METRIC_CELLS_MAX = 400 };
+
+struct metric_cell;
+
+struct metric_cell *metric_cell(enum metric_family, const char *first, const char *second);
+/* The cell with these values of the labels, made at first use; second is NULL where the family has
+ * one label. */
+
+void metric_cell_add(struct metric_cell *, int64_t);
+int64_t metric_cells_sum(enum metric_family, const char *first);
+/* Of those with this value of the first label; NULL: of all. */
+
+const struct metric_cell *metric_cell_next(enum metric_family, const struct metric_cell *);
+/* All cells of a family, from the oldest; NULL begins, and ends. */
+
+const char *metric_cell_label(const struct metric_cell *, int n); /* 0 or 1 */
+int64_t metric_cell_value(const struct metric_cell *);
 
 #endif

@@ -22,6 +22,7 @@ enum verdict_class {
 	VERDICT_DEFERRED, /* try again */
 	VERDICT_FAILED,	  /* never will be */
 	VERDICT_IN_DOUBT, /* all was sent, the final reply never came */
+	VERDICT_CLASSES
 };
 
 struct verdict {

@@ -28,6 +28,9 @@
  *	route_command.c     sluice route; route_trace.c: what would happen, route_print.c: as text
  *	table_watch.c       tables read anew when their files change
  *	stats.c, top.c, reload.c, stop.c, restart.c, config.c
+ *	stats_job.c         one `sluice stats` under way in the relay; stats_print.c: its text
+ *	glance.c            the scheduler as it looks, for stats and HTTP, once a second at most
+ *	http.c              HTTP: see http.h, which names its files
  *	check.c             sluice check; check_warnings.c: what is allowed and dangerous
  *	dest.c              sluice dest; dest_args.c: its words, which both sides read
  *	dest_job.c          one such order under way in the relay

@@ -1,120 +1,240 @@
 /* SPDX-License-Identifier: ISC */
-#include "cmd/http.h"
+#include "cmd/http_core.h"
 
 #include "base/address.h"
+#include "base/clock.h"
 #include "base/mem.h"
-#include "base/metrics.h"
+#include "cmd/http_ask.h"
+#include "qmgr/dest_command.h"
+#include "qmgr/explain.h"
 
 #include <errno.h>
-#include <microhttpd.h>
+#include <semaphore.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { CONNECTIONS_MAX = 64, TIMEOUT_S = 10 };
 
-struct http {
+enum http_note { HTTP_MOVE = 600, HTTP_CLOSE, HTTP_CONF };
+
+/* From main. */
+struct http_order {
+	struct note note;
 	struct MHD_Daemon *daemon;
-	struct spool *spool;
+	struct conf *conf; /* a reference */
+	sem_t *done;	   /* or NULL */
 };
 
-/* Everything the relay counts, under the names that INTERFACE and dashboards know. */
-static void write_metrics(struct http *h, struct buf *to)
+/* --- the library in our loop */
+
+static void run(struct http *h)
 {
-	(void)h;
-	metrics_prometheus(to);
+	MHD_UNSIGNED_LONG_LONG ms;
+	if (!h->daemon)
+		return;
+	MHD_run(h->daemon);
+	if (MHD_get_timeout(h->daemon, &ms) == MHD_YES)
+		timer_start(&h->loop->timers, &h->due, clock_steady_ms() + (int64_t)ms);
+	else
+		timer_stop(&h->loop->timers, &h->due);
 }
 
-static void write_stats(struct http *h, struct buf *to)
+static void on_ready(struct ev_loop *ev, ev_io *w, int revents)
 {
-	(void)h;
-	metrics_print(to, true);
+	(void)ev;
+	(void)revents;
+	run(w->data);
 }
 
-static void write_health(struct http *h, struct buf *to)
+static void on_due(void *owner)
 {
-	buf_puts(to, spool_accepting(h->spool) ? "ok\n" : "not accepting mail\n");
+	run(owner);
 }
 
-static const struct page {
-	const char *path, *type;
-	void (*write)(struct http *, struct buf *);
-} pages[] = {
-	{"/metrics", "text/plain; version=0.0.4", write_metrics},
-	{"/api/stats", "application/json", write_stats},
-	{"/healthz", "text/plain", write_health},
-};
-
-static enum MHD_Result reply(struct MHD_Connection *c, unsigned status, const char *type,
-			     struct buf *text)
+void http_wake(struct http *h)
 {
-	size_t len;
-	char *bytes = buf_steal(text, &len);
-	struct MHD_Response *r = MHD_create_response_from_buffer(len, bytes, MHD_RESPMEM_MUST_FREE);
-	MHD_add_response_header(r, MHD_HTTP_HEADER_CONTENT_TYPE, type);
-	MHD_add_response_header(r, "X-Content-Type-Options", "nosniff");
-	enum MHD_Result result = MHD_queue_response(c, status, r);
-	MHD_destroy_response(r);
-	return result;
+	timer_start(&h->loop->timers, &h->due, clock_steady_ms());
 }
 
-static unsigned status_of(const struct http *h, const struct page *page)
+static void open_daemon(struct http *h, struct MHD_Daemon *daemon)
 {
-	bool sick = page->write == write_health && !spool_accepting(h->spool);
-	return sick ? MHD_HTTP_SERVICE_UNAVAILABLE : MHD_HTTP_OK;
+	h->daemon = daemon;
+	if (!daemon)
+		return;
+	int fd = MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
+	ev_io_set(&h->ready, fd, EV_READ);
+	ev_io_start(h->loop->ev, &h->ready);
+	page_watch_start(&h->watch);
+	http_wake(h);
 }
 
-static enum MHD_Result answer(void *owner, struct MHD_Connection *c, const char *url,
-			      const char *method, const char *version, const char *data,
-			      size_t *data_len, void **state)
+/* The library ends only when nothing is suspended. */
+static void close_daemon(struct http *h)
 {
-	(void)version;
-	(void)data;
-	(void)data_len;
-	(void)state;
+	if (!h->daemon)
+		return;
+	ev_io_stop(h->loop->ev, &h->ready);
+	page_watch_stop(&h->watch);
+	http_asks_drop(h);
+	http_events_drop(&h->events);
+	MHD_stop_daemon(h->daemon);
+	timer_stop(&h->loop->timers, &h->due);
+	h->daemon = NULL;
+}
+
+/* --- notes */
+
+static void use_conf(struct http *h, struct conf *conf)
+{
+	if (!conf)
+		return;
+	conf_unref(h->conf);
+	h->conf = conf;
+}
+
+static void obey(struct http *h, struct http_order *o)
+{
+	if (o->note.type != HTTP_CONF)
+		close_daemon(h);
+	use_conf(h, o->conf);
+	if (o->note.type == HTTP_MOVE)
+		open_daemon(h, o->daemon);
+	if (o->done)
+		sem_post(o->done);
+	free(o);
+}
+
+static void answer(void *owner, struct note *note)
+{
+	struct asker *a = owner;
+	a->answer(a, note);
+}
+
+static void receive(void *owner, struct note *note)
+{
 	struct http *h = owner;
-	struct buf text;
-	buf_init(&text);
-	if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0) {
-		buf_puts(&text, "read-only\n");
-		return reply(c, MHD_HTTP_METHOD_NOT_ALLOWED, "text/plain", &text);
+	switch (note->type) {
+	case SPOOL_COMMAND:
+		answer(((struct spool_command *)note)->owner, note);
+		break;
+	case DEST_COMMAND:
+		answer(((struct dest_command *)note)->owner, note);
+		break;
+	case QMGR_EXPLAIN:
+		answer(((struct explain_question *)note)->owner, note);
+		break;
+	case QMGR_SNAPSHOT:
+		glance_taken(&h->glance, (struct snapshot *)note);
+		break;
+	default:
+		obey(h, (struct http_order *)note);
 	}
-	for (size_t i = 0; i < sizeof pages / sizeof pages[0]; i++) {
-		if (strcmp(url, pages[i].path) != 0)
-			continue;
-		pages[i].write(h, &text);
-		return reply(c, status_of(h, &pages[i]), pages[i].type, &text);
-	}
-	buf_puts(&text, "not found\n");
-	return reply(c, MHD_HTTP_NOT_FOUND, "text/plain", &text);
 }
 
-struct http *http_start(const struct conf *conf, struct spool *spool, struct buf *error)
+/* --- main's side */
+
+static void order(struct http *h, int type, struct MHD_Daemon *daemon, struct conf *conf,
+		  sem_t *done)
+{
+	struct http_order *o = mem_zalloc(sizeof *o);
+	o->note.type = type;
+	o->daemon = daemon;
+	o->conf = conf ? conf_ref(conf) : NULL;
+	o->done = done;
+	loop_post(h->loop, &o->note);
+}
+
+/* The address is free when this is back. */
+static void close_now(struct http *h)
+{
+	sem_t done;
+	if (!h->loop->running) {
+		mailbox_drain(&h->loop->mailbox);
+		close_daemon(h);
+		return;
+	}
+	sem_init(&done, 0, 0);
+	order(h, HTTP_CLOSE, NULL, NULL, &done);
+	while (sem_wait(&done) != 0)
+		;
+	sem_destroy(&done);
+}
+
+static struct MHD_Daemon *listen_at(struct http *h, const char *where, struct buf *error)
 {
 	union address a;
-	if (!address_parse_with_port(conf->http, &a)) {
-		buf_printf(error, "http: not an address and port: %s\n", conf->http);
+	if (!address_parse_with_port(where, &a)) {
+		buf_printf(error, "http: not an address and port: %s\n", where);
 		return NULL;
 	}
-	struct http *h = mem_zalloc(sizeof *h);
-	h->spool = spool;
-	h->daemon = MHD_start_daemon(
-		MHD_USE_INTERNAL_POLLING_THREAD | (a.sa.sa_family == AF_INET6 ? MHD_USE_IPv6 : 0),
-		0, NULL, NULL, answer, h, MHD_OPTION_SOCK_ADDR, &a.sa, MHD_OPTION_CONNECTION_LIMIT,
-		(unsigned)CONNECTIONS_MAX, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)TIMEOUT_S,
-		MHD_OPTION_END);
-	if (h->daemon)
-		return h;
-	buf_printf(error, "http: can't listen on %s: %s\n", conf->http, strerror(errno));
-	free(h);
-	return NULL;
+	unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME |
+			 (a.sa.sa_family == AF_INET6 ? MHD_USE_IPv6 : 0u);
+	struct MHD_Daemon *daemon =
+		MHD_start_daemon(flags, 0, NULL, NULL, http_answer, h, MHD_OPTION_SOCK_ADDR, &a.sa,
+				 MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MAX,
+				 MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)TIMEOUT_S,
+				 MHD_OPTION_NOTIFY_COMPLETED, http_completed, h, MHD_OPTION_END);
+	if (!daemon)
+		buf_printf(error, "http: can't listen on %s: %s\n", where, strerror(errno));
+	return daemon;
 }
 
-void http_stop(struct http **hp)
+bool http_move(struct http *h, struct conf *conf, struct buf *error)
+{
+	close_now(h);
+	struct MHD_Daemon *daemon = *conf->http ? listen_at(h, conf->http, error) : NULL;
+	if (*conf->http && !daemon)
+		return false;
+	order(h, HTTP_MOVE, daemon, conf, NULL);
+	return true;
+}
+
+void http_reload(struct http *h, struct conf *conf)
+{
+	order(h, HTTP_CONF, NULL, conf, NULL);
+}
+
+struct http *http_new(struct conf *conf, struct spool *spool, struct qmgr *qmgr, int64_t started_ms)
+{
+	struct http *h = mem_zalloc(sizeof *h);
+	h->loop = loop_new("http", receive, NULL, h);
+	h->qmgr = qmgr_loop(qmgr);
+	h->spool = spool;
+	h->conf = conf_ref(conf);
+	h->started_ms = started_ms;
+	list_init(&h->asks);
+	ev_init(&h->ready, on_ready);
+	h->ready.data = h;
+	timer_init(&h->due, on_due, h);
+	glance_init(&h->glance, h->loop, h->qmgr);
+	http_events_init(&h->events, h);
+	page_watch_init(&h->watch, h);
+	return h;
+}
+
+void http_start(struct http *h)
+{
+	loop_start(h->loop);
+}
+
+void http_stop(struct http *h)
+{
+	close_now(h);
+	loop_stop(h->loop);
+}
+
+void http_free(struct http **hp)
 {
 	struct http *h = *hp;
 	if (!h)
 		return;
-	MHD_stop_daemon(h->daemon);
-	free(h);
 	*hp = NULL;
+	close_now(h); /* it may never have been started */
+	mailbox_drain(&h->loop->mailbox);
+	http_asks_free(h);
+	page_watch_fini(&h->watch);
+	glance_fini(&h->glance);
+	loop_free(&h->loop);
+	conf_unref(h->conf);
+	free(h);
 }

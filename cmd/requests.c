@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "cmd/requests.h"
 
-#include "base/clock.h"
-#include "base/metrics.h"
 #include "cmd/cmd.h"
 #include "cmd/dest_file.h"
 #include "cmd/dest_job.h"
@@ -10,41 +8,11 @@
 #include "cmd/queue_job.h"
 #include "cmd/server.h"
 #include "cmd/shape_job.h"
+#include "cmd/stats_job.h"
 
 #include <assert.h>
-#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-
-static void print_stats(const struct server *s, bool json, struct buf *to)
-{
-	bool accepting = spool_accepting(s->spool);
-	int64_t uptime = (clock_steady_ms() - s->started_ms) / 1000;
-	if (!json) {
-		buf_printf(to, "version %s\nuptime_seconds %" PRId64 "\naccepting %s\n",
-			   SLUICE_VERSION, uptime, accepting ? "yes" : "no");
-		metrics_print(to, false);
-		return;
-	}
-	struct buf counters;
-	buf_init(&counters);
-	metrics_print(&counters, true);
-	/* Its members follow ours in one object. */
-	buf_consume(&counters, 1);
-	buf_printf(to, "{\"version\":\"%s\",\"uptime_seconds\":%" PRId64 ",\"accepting\":%s,%s",
-		   SLUICE_VERSION, uptime, accepting ? "true" : "false", buf_cstr(&counters));
-	buf_fini(&counters);
-}
-
-static void stats(struct server *s, struct request *r)
-{
-	struct buf out;
-	buf_init(&out);
-	print_stats(s, r->argc > 1 && strcmp(r->argv[1], "--json") == 0, &out);
-	control_say(r, buf_data(&out), buf_len(&out));
-	buf_fini(&out);
-	control_finish(r, STATUS_DONE);
-}
 
 static void reload(struct server *s, struct request *r)
 {
@@ -113,9 +81,10 @@ void requests_handle(void *owner, struct request *r)
 	static const struct {
 		const char *word;
 		void (*handle)(struct server *, struct request *);
-	} table[] = {{"stats", stats}, {"reload", reload},   {"stop", stop},
-		     {"queue", queue}, {"restart", restart}, {"ping", ping},
-		     {"dest", dest},   {"shape", shape},     {"explain", explain}};
+	} table[] = {
+		{"stats", stats_job_start}, {"reload", reload}, {"stop", stop}, {"queue", queue},
+		{"restart", restart},	    {"ping", ping},	{"dest", dest}, {"shape", shape},
+		{"explain", explain}};
 	for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
 		if (r->argc > 0 && strcmp(r->argv[0], table[i].word) == 0) {
 			table[i].handle(owner, r);
@@ -157,6 +126,9 @@ void requests_receive(void *server, struct note *note)
 		break;
 	case QMGR_EXPLAIN:
 		explain_job_answer((struct explain_question *)note);
+		break;
+	case QMGR_SNAPSHOT:
+		glance_taken(&((struct server *)server)->glance, (struct snapshot *)note);
 		break;
 	default:
 		spool_answered(note);

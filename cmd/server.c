@@ -89,9 +89,11 @@ static bool open_parts(struct server *s, const struct privileges *p, struct buf 
 				   .context = s,
 				   .workers = smtpc_workers(s->smtpc)};
 	qmgr_wire(s->qmgr, &edges);
+	glance_init(&s->glance, s->loop, qmgr_loop(s->qmgr));
 	recall(s);
 	s->smtpd = smtpd_new(s->conf, s->spool, error);
-	return s->smtpd && (!*c->http || (s->http = http_start(c, s->spool, error)));
+	s->http = http_new(c, s->spool, s->qmgr, s->started_ms);
+	return s->smtpd && http_move(s->http, c, error);
 }
 
 static bool become_user(struct server *s, struct buf *error)
@@ -158,6 +160,7 @@ void server_start(struct server *s)
 	smtpc_start(s->smtpc);
 	qmgr_start(s->qmgr);
 	smtpd_start(s->smtpd);
+	http_start(s->http);
 	maildrop_start(s->maildrop);
 	table_watch_start(s->tables, s->conf);
 	say_ready(s);
@@ -184,19 +187,18 @@ static bool move_log(const struct conf *old, const struct conf *new, struct buf 
 }
 
 /* The page at the old address goes first: the new one may be the same port. */
-static bool move_http(struct server *s, const struct conf *old, const struct conf *new,
-		      struct buf *says)
+static bool move_http(struct server *s, const struct conf *old, struct conf *new, struct buf *says)
 {
-	if (strcmp(old->http, new->http) == 0)
-		return true;
-	http_stop(&s->http);
-	return !*new->http || (s->http = http_start(new, s->spool, says));
+	if (strcmp(old->http, new->http) != 0)
+		return http_move(s->http, new, says);
+	http_reload(s->http, new);
+	return true;
 }
 
 /* What may fail, or nothing at all. */
 static bool move_all(struct server *s, struct conf *new, struct buf *says)
 {
-	const struct conf *old = s->conf;
+	struct conf *old = s->conf;
 	struct buf unused = {0};
 	bool log = move_log(old, new, says);
 	bool http = log && move_http(s, old, new, says);
@@ -244,7 +246,7 @@ bool server_reload(struct server *s, struct buf *says)
 
 int server_stop(struct server *s, int **sockets)
 {
-	http_stop(&s->http);
+	http_stop(s->http);
 	smtpd_stop(s->smtpd);
 	maildrop_stop(s->maildrop);
 	smtpc_stop(s->smtpc);
@@ -263,7 +265,6 @@ void server_free(struct server **sp)
 	if (!s)
 		return;
 	*sp = NULL;
-	http_stop(&s->http);
 	/* First those that hold what others gave them; the loops that it comes back to are last. */
 	smtpd_free(&s->smtpd);
 	maildrop_free(&s->maildrop);
@@ -271,9 +272,11 @@ void server_free(struct server **sp)
 	dns_free(&s->dns);
 	qmgr_free(&s->qmgr);
 	spool_free(&s->spool);
+	http_free(&s->http);
 	log_close();
 	/* Who waits for the end sees it now. */
 	control_free(&s->control);
+	glance_fini(&s->glance);
 	table_watch_free(&s->tables);
 	ending_fini(s);
 	loop_free(&s->loop);

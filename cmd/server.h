@@ -17,6 +17,7 @@
 
 #include "cmd/control.h"
 #include "cmd/ending.h"
+#include "cmd/glance.h"
 #include "cmd/http.h"
 #include "cmd/maildrop.h"
 #include "cmd/table_watch.h"
@@ -37,7 +38,8 @@ struct server {
 	struct smtpd *smtpd;
 	struct maildrop *maildrop;
 	struct table_watch *tables;
-	struct http *http;  /* NULL when it is off */
+	struct http *http;
+	struct glance glance;
 	int64_t started_ms; /* steady clock */
 	struct ending ending;
 	bool stopped; /* what was learnt about hosts is written for the last time */

@@ -100,7 +100,7 @@ static bool parse_queue(struct shape_args *a, const char *name, struct buf *erro
 bool shape_args_parse(struct shape_args *a, int argc, char **argv, struct buf *error)
 {
 	*a = (struct shape_args){
-		.subdomains_min = 5, .buckets = 10, .minutes = 5, .width = WIDTH_MIN};
+		.subdomains_min = 5, .buckets = 10, .minutes = SHAPE_MINUTES, .width = WIDTH_MIN};
 	int option;
 	bool ok = true;
 	optind = 0;

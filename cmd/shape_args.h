@@ -15,6 +15,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+enum { SHAPE_MINUTES = 5 }; /* width of the first bucket, if not said */
+
 struct shape_args {
 	bool senders, parents, linear, json, color, help;
 	bool top_set;

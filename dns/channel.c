@@ -183,6 +183,21 @@ struct sent {
 	struct channel_query *query;
 };
 
+/* By the code in the head of the answer, where there is one. RFC 1035 4.1.1. */
+static void count(enum channel_event event, const unsigned char *bytes, int len)
+{
+	static const enum metric of[] = {[0] = METRIC_dns_noerror,
+					 [2] = METRIC_dns_servfail,
+					 [3] = METRIC_dns_nxdomain,
+					 [5] = METRIC_dns_refused};
+	const size_t n = sizeof of / sizeof *of;
+	size_t code = event == CHANNEL_REPLY && len > 3 ? bytes[3] & 0xfu : n;
+	if (event == CHANNEL_REPLY)
+		metrics_add(code == 0 || (code < n && of[code]) ? of[code] : METRIC_dns_other, 1);
+	else
+		metrics_add(event == CHANNEL_TIMEOUT ? METRIC_dns_timeout : METRIC_dns_failed, 1);
+}
+
 static void on_reply(void *arg, int status, int timeouts, unsigned char *bytes, int len)
 {
 	struct sent *sent = arg;
@@ -197,6 +212,7 @@ static void on_reply(void *arg, int status, int timeouts, unsigned char *bytes, 
 		event = CHANNEL_TIMEOUT;
 	else if (status == ARES_EDESTRUCTION || status == ARES_ECANCELLED)
 		event = CHANNEL_CLOSED;
+	count(event, bytes, len);
 	query->replied(query, event, bytes, event == CHANNEL_REPLY ? (size_t)len : 0);
 }
 

@@ -22,6 +22,15 @@ static int choose_worker(const struct qmgr *q, const struct site *s)
 		     (unsigned)q->edges.workers);
 }
 
+static void count(const struct conn *c, int n)
+{
+	if (!c->closed)
+		metrics_add(!c->ready	  ? METRIC_client_connecting
+			    : c->busy > 0 ? METRIC_client_busy
+					  : METRIC_client_idle,
+			    n);
+}
+
 /* While it is slow, no mail waits for it. */
 static void count_slow(struct conn *c, bool slow)
 {
@@ -60,6 +69,7 @@ void conn_open(struct qmgr *q, struct site *s, struct host *host)
 	s->transport->connections++;
 	list_append(&s->rest, &c->in_site);
 	HASH_ADD(hh, q->conns, number, sizeof c->number, c);
+	count(c, 1);
 
 	struct connection_open *open = connection_open_new(
 		c->number, s->transport->conf, s->transport->settings, host->name, &host->address);
@@ -135,7 +145,9 @@ static void set_busy(struct conn *c, int busy)
 {
 	c->site->busy += (busy > 0) - (c->busy > 0);
 	bool had_place = has_place(c), was_idle = c->busy == 0;
+	count(c, -1);
 	c->busy = busy;
+	count(c, 1);
 	if (had_place != has_place(c) || was_idle != (busy == 0))
 		relist(c);
 }
@@ -257,7 +269,9 @@ void conn_on_ready(struct connection_ready *ready)
 {
 	struct conn *c = ready->owner;
 	bool beside = c->slow;
+	count(c, -1);
 	c->ready = true;
+	count(c, 1);
 	c->host->ready++;
 	c->dsn = ready->dsn;
 	c->depth = ready->depth;
@@ -326,6 +340,7 @@ void conn_on_closed(struct qmgr *q, struct connection_open *open)
 	struct conn *c = open->owner;
 	struct site *s = c->site;
 	/* What was on its way to the worker meanwhile comes back after this. */
+	count(c, -1);
 	c->closed = true;
 	count_slow(c, false);
 	list_remove(&c->in_site);

@@ -36,6 +36,15 @@ static void take_verdict(struct message *m, uint32_t recipient, struct verdict *
 		record(note, recipient, r->last);
 }
 
+static void remember(struct site *s, struct verdict *v)
+{
+	s->verdicts++;
+	if (v == s->last_verdict)
+		return;
+	verdict_unref(s->last_verdict);
+	s->last_verdict = verdict_ref(v);
+}
+
 void conn_take_verdicts(struct qmgr *q, struct conn *c, struct entry *e, struct delivery *d)
 {
 	struct message *m = e->peer->job->message;
@@ -47,11 +56,13 @@ void conn_take_verdicts(struct qmgr *q, struct conn *c, struct entry *e, struct 
 	uint32_t left = 0;
 	bool doubt = false;
 	for (uint32_t i = 0; i < d->nrcpt; i++) {
-		doubt |= d->rcpt[i].verdict && d->rcpt[i].verdict->class == VERDICT_IN_DOUBT;
-		if (d->rcpt[i].verdict)
-			take_verdict(m, e->recipient[i], d->rcpt[i].verdict, &context, note);
-		else
+		if (!d->rcpt[i].verdict) {
 			e->recipient[left++] = e->recipient[i];
+			continue;
+		}
+		doubt |= d->rcpt[i].verdict->class == VERDICT_IN_DOUBT;
+		remember(c->site, d->rcpt[i].verdict);
+		take_verdict(m, e->recipient[i], d->rcpt[i].verdict, &context, note);
 	}
 	c->host->doubts += doubt;
 	if (note->n > 0)

@@ -8,40 +8,60 @@
 
 #include <stdio.h>
 
-static void count(enum verdict_class class)
+static void count(enum verdict_class class, const struct transport *t)
 {
-	static const enum metric of[] = {[VERDICT_SENT] = METRIC_sent,
-					 [VERDICT_DEFERRED] = METRIC_deferred,
-					 [VERDICT_FAILED] = METRIC_failed,
-					 [VERDICT_IN_DOUBT] = METRIC_in_doubt};
-	metrics_add(of[class], 1);
+	metric_cell_add(t ? t->outcome[class]
+			  : metric_cell(FAMILY_deliveries, verdict_class_name(class), "none"),
+			1);
+	if (class == VERDICT_IN_DOUBT)
+		metrics_add(METRIC_in_doubt, 1);
 }
 
 /* Before the queue manager / in the queue / connection set-up / transmission. */
-static const char *delays(const struct message *m, const struct delivery *d, int64_t now_ms)
+struct delays {
+	int64_t before_ms, queued_ms, setup_ms, transmission_us;
+};
+
+static struct delays delays_of(const struct message *m, const struct delivery *d, int64_t now_ms)
 {
-	int64_t before = m->taken_ms - m->envelope->arrived_ms;
-	int64_t setup = d ? d->setup_ms : 0;
-	int64_t transmission = d ? (d->ended_us - d->began_us) / 1000 : 0;
-	int64_t queued = now_ms - m->taken_ms - setup - transmission;
-	return log_text("%s/%s/%s/%s", log_seconds(before > 0 ? before : 0),
-			log_seconds(queued > 0 ? queued : 0), log_seconds(setup),
-			log_seconds(transmission));
+	struct delays of = {.before_ms = m->taken_ms - m->envelope->arrived_ms,
+			    .setup_ms = d ? d->setup_ms : 0,
+			    .transmission_us =
+				    d && d->ended_us > d->began_us ? d->ended_us - d->began_us : 0};
+	of.queued_ms = now_ms - m->taken_ms - of.setup_ms - of.transmission_us / 1000;
+	if (of.before_ms < 0)
+		of.before_ms = 0;
+	if (of.queued_ms < 0)
+		of.queued_ms = 0;
+	return of;
 }
 
-static void write_log(const struct message *m, const struct recipient *r, const struct verdict *v,
-		      const struct outcome_context *c)
+static void observe(const struct delays *of)
+{
+	metrics_observe(HISTOGRAM_before_queue_manager, of->before_ms * 1000);
+	metrics_observe(HISTOGRAM_in_queue, of->queued_ms * 1000);
+	metrics_observe(HISTOGRAM_connection_setup, of->setup_ms * 1000);
+	metrics_observe(HISTOGRAM_transmission, of->transmission_us);
+}
+
+/* Log it, and count how long it took. */
+static void tell(const struct message *m, const struct recipient *r, const struct verdict *v,
+		 const struct outcome_context *c)
 {
 	int64_t now_ms = clock_wall_ms();
+	struct delays of = delays_of(m, c->delivery, now_ms);
+	if (c->delivery)
+		observe(&of);
 	log_event(v->class == VERDICT_SENT ? LOG_LEVEL_INFO : LOG_LEVEL_WARNING,
 		  verdict_class_name(v->class), "id", log_id(m->id), "to", r->address, "orig_to",
 		  r->orcpt, "site", c->site ? c->site->name : "none", "relay",
 		  v->host[0] ? v->host : "none", "transport",
 		  c->transport ? c->transport->title : "none", "delay",
 		  log_seconds(now_ms - m->envelope->arrived_ms), "delays",
-		  delays(m, c->delivery, now_ms), "dsn", v->dsn, "reply",
-		  v->code ? log_text("%d %s", v->code, v->text) : v->text, "tries",
-		  log_number(r->tries), NULL);
+		  log_text("%s/%s/%s/%s", log_seconds(of.before_ms), log_seconds(of.queued_ms),
+			   log_seconds(of.setup_ms), log_seconds(of.transmission_us / 1000)),
+		  "dsn", v->dsn, "reply", v->code ? log_text("%d %s", v->code, v->text) : v->text,
+		  "tries", log_number(r->tries), NULL);
 }
 
 static void owe(struct message *m, uint32_t recipient, enum report_kind kind)
@@ -61,8 +81,8 @@ void outcome_apply(struct message *m, uint32_t recipient, struct verdict *v,
 	r->tries++;
 	verdict_unref(r->last);
 	r->last = verdict_ref(v);
-	count(v->class);
-	write_log(m, r, v, context);
+	count(v->class, context->transport);
+	tell(m, r, v, context);
 	if (v->class == VERDICT_SENT) {
 		r->done = true;
 		if (!context->dsn_passed_on)

@@ -8,6 +8,7 @@
 #include "qmgr/explain.h"
 #include "qmgr/message.h"
 #include "qmgr/nexthop.h"
+#include "qmgr/snapshot.h"
 #include "qmgr/transport.h"
 
 #include <assert.h>
@@ -95,6 +96,9 @@ static void receive(void *owner, struct note *note)
 		scheduler_settle(q); /* nothing that can be done waits */
 		explain_answer(q, (struct explain_question *)note);
 		break;
+	case QMGR_SNAPSHOT:
+		snapshot_take(q, (struct snapshot *)note);
+		break;
 	case QMGR_REST:
 		q->resting = true;
 		free(note);
@@ -119,6 +123,7 @@ struct qmgr *qmgr_new(struct conf *conf)
 	q->conf = conf_ref(conf);
 	q->loop = loop_new("qmgr", receive, received_all, q);
 	q->routes = route_table_new(conf);
+	transports_count(conf);
 	list_init(&q->dirty);
 	list_init(&q->to_route);
 	list_init(&q->starved);

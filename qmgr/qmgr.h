@@ -43,6 +43,7 @@
  *	bounce.c    RFC 3464 reports (pure)
  *	report_text.c  the small forms in them: dates, folded lines, xtext
  *	explain.c   why a message or a site waits; reads only
+ *	snapshot.c  the busiest sites at a glance; reads only
  *	explain_question.c  what is asked for that, and the answer's rows
  *
  * Binding is late: an entry is given only to a connection that is ready and has a free place. A
@@ -66,6 +67,7 @@ struct peer;
 
 enum qmgr_note {
 	QMGR_EXPLAIN = 420, /* struct explain_question; the same object comes back */
+	QMGR_SNAPSHOT,	    /* struct snapshot; likewise */
 };
 
 /* Where its notes go; main wires these to the real threads, a test to itself. */

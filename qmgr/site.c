@@ -169,6 +169,7 @@ void site_free(struct site *s)
 	HASH_DEL(s->qmgr->sites, s);
 	drop_hosts(s);
 	verdict_unref(s->last_failure);
+	verdict_unref(s->last_verdict);
 	free(s->key);
 	free(s);
 }

@@ -50,6 +50,8 @@ struct site {
 	int busy;		      /* connections that carry something */
 	int64_t dead_until_ms;	      /* steady clock */
 	struct verdict *last_failure; /* or NULL */
+	struct verdict *last_verdict; /* on a recipient, of one of its hosts; or NULL */
+	int64_t verdicts;	      /* such ones, in all */
 	bool suspended;		      /* see suspend.h */
 	struct pace pace;	      /* destination_rate */
 	int64_t delay_until_ms;	      /* destination_rate_delay */

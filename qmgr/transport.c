@@ -18,6 +18,20 @@ static void take_settings(struct transport *t, struct conf *conf,
 	conf_unref(old);
 }
 
+static struct metric_cell *counter(const char *title, int class)
+{
+	return metric_cell(FAMILY_deliveries, verdict_class_name((enum verdict_class) class),
+			   title);
+}
+
+/* What is counted from zero shows its first step. */
+void transports_count(const struct conf *conf)
+{
+	for (int i = 0; i < conf->ntransport; i++)
+		for (int class = 0; class < VERDICT_CLASSES; class ++)
+			counter(conf->transport[i].title, class);
+}
+
 struct transport *transport_get(struct qmgr *q, const struct conf_transport *settings)
 {
 	struct transport *t;
@@ -32,6 +46,8 @@ struct transport *transport_get(struct qmgr *q, const struct conf_transport *set
 	list_init(&t->parked);
 	selection_init(t);
 	take_settings(t, q->conf, settings);
+	for (int class = 0; class < VERDICT_CLASSES; class ++)
+		t->outcome[class] = counter(t->title, class);
 	t->rcpt_unused = t->settings->recipient_limit;
 	HASH_ADD_KEYPTR(hh, q->transports, t->title, strlen(t->title), t);
 	return t;
@@ -39,6 +55,7 @@ struct transport *transport_get(struct qmgr *q, const struct conf_transport *set
 
 void transports_configure(struct qmgr *q, struct conf *conf)
 {
+	transports_count(conf);
 	for (int i = 0; i < conf->ntransport; i++) {
 		struct transport *t;
 		HASH_FIND_STR(q->transports, conf->transport[i].title, t);

@@ -8,6 +8,8 @@
 #ifndef QMGR_TRANSPORT_H
 #define QMGR_TRANSPORT_H
 
+#include "base/metrics.h"
+#include "base/verdict.h"
 #include "qmgr/heap.h"
 #include "qmgr/scheduler.h"
 
@@ -40,6 +42,7 @@ struct transport {
 	int connections;  /* of all its sites */
 	int ending;	  /* of them, told to close */
 	struct list idle; /* struct conn: ready and carrying nothing, the longest first */
+	struct metric_cell *outcome[VERDICT_CLASSES]; /* how many verdicts of each class */
 
 	/* selection.h */
 	struct heap sites[SITE_STATES];		      /* struct site */
@@ -65,6 +68,7 @@ void transports_configure(struct qmgr *, struct conf *);
 /* Let every transport take its settings from this configuration; one that is no longer in it keeps
  * what it had. */
 
+void transports_count(const struct conf *); /* make the counters of each */
 bool transport_full(const struct transport *);
 void transports_free(struct qmgr *);
 

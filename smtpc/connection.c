@@ -92,7 +92,6 @@ void connection_start(struct worker *w, struct connection_open *open)
 	timer_init(&c->slow, on_slow, c);
 	timer_init(&c->late, on_late, c);
 	worker_add(w, c);
-	metrics_add(METRIC_client_connections, 1);
 	metrics_add(METRIC_client_connected, 1);
 	start_timer(c, &c->slow, open->transport->connection_attempt_delay);
 	start_timer(c, &c->late, open->transport->backup_attempt_delay);

@@ -57,7 +57,6 @@ void connection_post_done(struct connection *c)
 void connection_post_closed(struct connection *c, struct verdict *why)
 {
 	struct connection_open *o = c->open;
-	metrics_add(METRIC_client_connections, -1);
 	if (!o->was_ready)
 		metrics_add(METRIC_client_connect_failed, 1);
 	connection_log(c, "closed", why ? why->text : NULL);

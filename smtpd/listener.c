@@ -113,7 +113,7 @@ static void turn_away(int fd, enum response why, const struct listener *l,
 	}
 	buf_fini(&line);
 	close(fd);
-	metrics_add(METRIC_rejects, 1);
+	metric_cell_add(metric_cell(FAMILY_rejects, "CONNECT", NULL), 1);
 	log_event(LOG_LEVEL_INFO, "reject", "client", address_text(peer, text), "stage", "CONNECT",
 		  "code", log_number(row->code), "dsn", row->dsn, "reason", response_reason(why),
 		  NULL);

@@ -20,10 +20,25 @@ static const unsigned may_follow[] = {
 #undef S
 };
 
+static void count(const struct session *s, int n)
+{
+	bool between = s->state == SESSION_GREETED || s->state == SESSION_READY ||
+		       s->state == SESSION_CLOSED;
+	metrics_add(s->state == SESSION_HANDSHAKE ? METRIC_server_handshake
+		    : between			  ? METRIC_server_idle
+						  : METRIC_server_transaction,
+		    n);
+}
+
 void session_move(struct session *s, enum session_state to)
 {
 	assert(s->state == to || (may_follow[s->state] & 1U << to));
+	/* A client that has gone is counted no more, whatever still happens to its message. */
+	if (s->stream)
+		count(s, -1);
 	s->state = to;
+	if (s->stream)
+		count(s, 1);
 	s->begun_ms = 0;
 }
 
@@ -45,7 +60,7 @@ static void log_reject(struct session *s, int code, const char *dsn, const char 
 		       const char *to)
 {
 	char client[64];
-	metrics_add(METRIC_rejects, 1);
+	metric_cell_add(metric_cell(FAMILY_rejects, s->stage, NULL), 1);
 	log_event(LOG_LEVEL_INFO, "reject", "session", log_id(s->number), "client",
 		  address_text(&s->peer, client), "stage", s->stage, "code", log_number(code),
 		  "dsn", dsn, "reason", reason, "from", s->tx ? s->tx->sender : NULL, "to", to,
@@ -104,6 +119,7 @@ static void part(struct session *s, const char *reason)
 {
 	log_session(s, "disconnect", reason);
 	metrics_add(METRIC_server_connections, -1);
+	count(s, -1);
 	atomic_fetch_sub_explicit(s->connections, 1, memory_order_relaxed);
 	clients_leave(s->worker->clients, &s->peer, s->listener);
 	if (s->state != SESSION_STORE)
@@ -287,10 +303,11 @@ void session_open(struct listener *l, int fd, const union address *peer)
 	/* Who speaks before the greeting speaks no SMTP, or does not listen. */
 	bool early = !implicit && recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
 	s->stream = stream_accepted(l->worker->loop, fd, on_event, s);
+	count(s, 1);
 	if (implicit) {
 		stream_start_tls(s->stream, s->service->tls, true, NULL, NULL);
 	} else {
-		s->state = SESSION_GREETED;
+		session_move(s, SESSION_GREETED);
 		if (early)
 			session_close(s, RESPONSE_OUT_OF_STEP);
 		else

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "spool/commit.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/metrics.h"
@@ -75,17 +76,29 @@ static void settle_written(struct spool *s)
 	s->compact.stale = true;
 }
 
+static void count_commit(const struct spool *s, int64_t began_us)
+{
+	int64_t stored = 0;
+	list_each (link, tmp, &s->todo)
+		stored += op_of(link)->kind == OP_STORE;
+	metrics_observe(HISTOGRAM_commit_seconds, clock_steady_us() - began_us);
+	metrics_observe(HISTOGRAM_commit_messages, stored);
+}
+
 /* One attempt at all there is to do. */
 static bool attempt(struct spool *s, bool sync)
 {
+	int64_t began_us = clock_steady_us();
 	if (!write_all(s, &sync))
 		return false;
 	/* What a closed segment says must be settled before anybody thinks it needless. */
 	sync |= lazy_sync_due(s) || s->journal.closed;
 	if (sync && !journal_sync(&s->journal))
 		return false;
-	if (sync)
+	if (sync) {
+		count_commit(s, began_us);
 		settle_written(s);
+	}
 	struct list done;
 	list_init(&done);
 	while (!list_empty(&s->todo)) {

@@ -180,14 +180,12 @@ bool journal_write(struct journal *j)
 
 bool journal_sync(struct journal *j)
 {
-	int64_t began_us = clock_steady_us();
 	/* All of it, or none: what is written again after a failure must be cut off every lane. */
 	for (uint32_t i = 0; i < LANES; i++)
 		if (!sync_lane(&j->lane[i]))
 			return false;
 	for (uint32_t i = 0; i < LANES; i++)
 		lane_is_synced(&j->lane[i]);
-	metrics_add(METRIC_commit_us, clock_steady_us() - began_us);
 	for (struct list *s = j->segments.next; j->closed && s != &j->segments; s = s->next)
 		segment_of(s)->before = 0;
 	j->closed = false;

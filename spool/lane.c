@@ -121,7 +121,6 @@ bool lane_write(struct lane *l)
 	if (l->npiece == 0)
 		return true;
 	struct segment *s = l->current;
-	int64_t began_us = clock_steady_us();
 	struct iovec *v = mem_alloc(l->npiece * sizeof *v);
 	for (size_t i = 0; i < l->npiece; i++) {
 		const struct piece *p = &l->piece[i];
@@ -137,7 +136,6 @@ bool lane_write(struct lane *l)
 	if (s->size < s->end)
 		s->size = s->end;
 	metrics_add(METRIC_committed_bytes, (int64_t)l->added);
-	metrics_add(METRIC_commit_us, clock_steady_us() - began_us);
 	lane_drop(l);
 	return true;
 }

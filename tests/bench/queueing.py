@@ -167,7 +167,7 @@ def drain(relay, sink_port):
 def sent(relay):
     """Return how many recipients the relay has delivered since its start."""
     stats = json.loads(relay.command("stats", "--json").stdout)
-    return stats['deliveries_total{result="sent"}']
+    return stats['deliveries_total{result="sent",transport="smtp"}']
 
 
 def _started(relay, sink_port):

@@ -11,10 +11,12 @@ import pytest
 sys.dont_write_bytecode = True
 
 # pylint: disable=wrong-import-position
+from lab.browser import Browser  # noqa: E402
 from lab.certs import Certificates  # noqa: E402
 from lab.dns import Nsd  # noqa: E402
 from lab.net import open_folder  # noqa: E402
 from lab.postfix import Postfix  # noqa: E402
+from lab.prometheus import Prometheus  # noqa: E402
 from lab.relay import Relay  # noqa: E402
 from lab.scripted import ScriptedServer  # noqa: E402
 from lab.sink import Sink  # noqa: E402
@@ -61,6 +63,14 @@ class Lab(contextlib.ExitStack):
     def nsd(self, zones, **options):
         """Start a name server of lab.dns."""
         return self._keep(Nsd(self.folder("nsd"), zones, **options)).start()
+
+    def prometheus(self, target, rules):
+        """Start a Prometheus that fetches from this port, or skip the test."""
+        return self._keep(Prometheus(self.folder("prometheus"), target, rules)).start()
+
+    def browser(self):
+        """Start a browser, or skip the test."""
+        return self._keep(Browser(self.folder("browser"))).start()
 
     def postfix(self, next_hop=None, settings=None, **options):
         """Start a Postfix of lab.postfix, or skip the test."""

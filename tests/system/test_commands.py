@@ -304,7 +304,7 @@ def test_stats_count(lab):
     assert "messages_received_total 1" in lines and "accepting yes" in lines
     counted = json.loads(relay.command("stats", "--json").stdout)
     assert counted["messages_received_total"] == 1 and counted["accepting"] is True
-    assert counted['deliveries_total{result="sent"}'] == 1
+    assert counted['deliveries_total{result="sent",transport="smtp"}'] == 1
 
 
 # --- queue

@@ -1,52 +1,360 @@
 # SPDX-License-Identifier: ISC
-"""What the relay tells over HTTP."""
+"""What the relay tells over HTTP: metrics, the JSON of its commands, and to whom."""
 
+import contextlib
 import http.client
 import json
+import re
+import socket
 
 import pytest
 
+from lab.behaviour import Rule
 from lab.config import Config
-from lab.net import LOOPBACK, free_port
+from lab.net import LOOPBACK, accepts, free_port, wait_until
 
 
-@pytest.fixture(name="served")
-def _served(lab):
-    port = free_port()
-    sink = lab.sink()
-    relay = lab.relay(Config(settings={"http": f"{LOOPBACK}:{port}"}).route_all_to(sink.port))
-    relay.send()
-    relay.wait_event("done")
-    return port
-
-
-def _ask(port, path, method="GET"):
-    connection = http.client.HTTPConnection(LOOPBACK, port, timeout=10)
-    connection.request(method, path)
+def _ask(port, path, method="GET", headers=None):
+    connection = http.client.HTTPConnection(LOOPBACK, port, timeout=30)
+    connection.request(method, path, headers=headers or {})
     reply = connection.getresponse()
     text = reply.read().decode()
     connection.close()
     return reply.status, text
 
 
-def test_metrics_count_what_was_sent(served):
-    status, text = _ask(served, "/metrics")
-    assert status == 200
-    assert "# TYPE sluice_messages_received_total counter" in text
-    assert 'sluice_deliveries_total{result="sent"} 1\n' in text
-    families = [line.split()[2] for line in text.splitlines() if line.startswith("# TYPE")]
-    assert len(families) == len(set(families))
+def _get(port, path):
+    status, text = _ask(port, path)
+    assert status == 200, text
+    return text
 
 
-def test_stats_are_one_object(served):
-    status, text = _ask(served, "/api/stats")
-    assert status == 200 and json.loads(text)["messages_received_total"] == 1
+def _metrics(port):
+    lines = [line for line in _get(port, "/metrics").splitlines() if not line.startswith("#")]
+    values = {line.rpartition(" ")[0]: float(line.rpartition(" ")[2]) for line in lines}
+    assert len(values) == len(lines), "the same metric twice"
+    return values
+
+
+def _let_in(port):
+    connection = http.client.HTTPConnection(LOOPBACK, port, timeout=60)
+    connection.request("GET", "/events")
+    reply = connection.getresponse()
+    if reply.status == 200:
+        return connection, reply
+    assert reply.status == 503
+    connection.close()
+    return None
+
+
+def _events(port):
+    """Listen. Those who have gone are found out within seconds, when they are told the next event."""
+    return wait_until(lambda: _let_in(port), 60, "a place among the listeners")
+
+
+def _next_event(reply):
+    name = data = None
+    while (line := reply.readline().decode()) != "\n":
+        assert line, "the connection was closed"
+        key, _, value = line.rstrip("\n").partition(": ")
+        name, data = (value, data) if key == "event" else (name, value if key == "data" else data)
+    return name, data and json.loads(data)
+
+
+def _event(reply, wanted):
+    while True:
+        name, data = _next_event(reply)
+        if name == wanted:
+            return data
+
+
+@pytest.fixture(name="served", scope="module")
+def _served(module_lab):
+    """A relay with one recipient delivered, one put off, one bounced and one refused."""
+    port, refused = free_port(), free_port()
+    config = Config(settings={"http": f"{LOOPBACK}:{port}"})
+    sink = module_lab.sink(Rule("rcpt", "450 4.2.0 <b>busy</b>", pattern="later"),
+                           Rule("rcpt", "550 5.1.1 unknown", pattern="never"))
+    config.routes["sender.test"] = {"relay": [f"[{LOOPBACK}]:{refused}"]}
+    relay = module_lab.relay(config.route_all_to(sink.port))
+    relay.send(recipients=["now@dest.test"])
+    relay.send(recipients=["later@dest.test"])
+    relay.send(recipients=["never@dest.test"])
+    with relay.client() as client:
+        client.greet()
+        client.command("MAIL FROM:<a@b.test>", 250)
+        client.command("RCPT TO:<no address at all>", 5)
+    relay.wait_event("sent", to="now@dest.test")
+    relay.wait_event("deferred", to="later@dest.test")
+    relay.wait_event("deferred", to="from@sender.test")
+    relay.http_port = port
+    return relay
+
+
+def test_each_metric_counts_what_happened(served):
+    wait_until(lambda: _metrics(served.http_port)['sluice_connections{side="client",state="busy"}'] == 0, 20, "the last delivery")
+    counted = _metrics(served.http_port)
+    assert counted["sluice_messages_received_total"] == 4  # and the bounce
+    assert counted['sluice_deliveries_total{result="sent",transport="smtp"}'] == 1
+    assert counted['sluice_deliveries_total{result="deferred",transport="smtp"}'] == 2  # the bounce too
+    assert counted['sluice_deliveries_total{result="bounced",transport="smtp"}'] == 1
+    assert counted['sluice_deliveries_total{result="in_doubt",transport="smtp"}'] == 0
+    assert counted['sluice_queue_messages{queue="deferred"}'] == 2
+    assert counted['sluice_rejects_total{stage="RCPT"}'] == 1
+    assert counted["sluice_in_doubt_total"] == 0
+    assert counted["sluice_commit_seconds_count"] >= 1
+    assert 0 < counted["sluice_commit_seconds_sum"] < 60
+    assert counted["sluice_commit_messages_sum"] == 4
+    assert counted["sluice_commit_messages_count"] == counted["sluice_commit_seconds_count"]
+    for stage in ("before_queue_manager", "in_queue", "connection_setup", "transmission"):
+        assert counted[f'sluice_delivery_seconds_count{{stage="{stage}"}}'] == 3  # those that met a host
+        assert counted[f'sluice_delivery_seconds_bucket{{stage="{stage}",le="+Inf"}}'] == 3
+    windows = {name: value for name, value in counted.items() if name.startswith("sluice_destination_window{")}
+    assert len(windows) <= 2
+    assert 'sluice_dns_queries_total{result="noerror"}' in counted
+
+
+def test_connections_are_counted_by_state(lab):
+    port = free_port()
+    sink = lab.sink(latency=0)
+    relay = lab.relay(Config(settings={"http": f"{LOOPBACK}:{port}"}, transports={"smtp": {"connection_idle_timeout": "60s"}})
+                      .route_all_to(sink.port))
+
+    def counts(**wanted):
+        values = _metrics(port)
+        found = {name: values[f'sluice_connections{{side="{name.split("_")[0]}",state="{name.split("_")[1]}"}}'] for name in wanted}
+        return found == wanted
+
+    with relay.client() as client:
+        client.greet()
+        wait_until(lambda: counts(server_idle=1, server_transaction=0), what="an idle client")
+        client.command("MAIL FROM:<a@b.test>")
+        wait_until(lambda: counts(server_idle=0, server_transaction=1), what="a transaction")
+    wait_until(lambda: counts(server_idle=0, server_transaction=0, server_handshake=0), what="the client to be gone")
+    relay.send()
+    relay.wait_event("sent")
+    wait_until(lambda: counts(client_idle=1, client_busy=0, client_connecting=0), what="an idle connection")
+
+
+def test_what_name_servers_said_is_counted(lab):
+    nsd, port = lab.nsd({"dest.test": "@ MX 10 mx\nmx A 127.0.0.9"}), free_port()
+    config = Config(settings={"http": f"{LOOPBACK}:{port}"}, transports={"smtp": {"port": free_port()}}).resolve_with(nsd)
+    relay = lab.relay(config)
+    relay.send(recipients=["a@missing.dest.test"])
+    relay.wait_event("bounced")
+    values = _metrics(port)
+    assert values['sluice_dns_queries_total{result="nxdomain"}'] >= 1
+    results = sum(value for name, value in values.items() if name.startswith("sluice_dns_queries_total{"))
+    assert results <= values["sluice_dns_sent_total"]
+
+
+def test_what_is_in_doubt_is_counted(lab):
+    port = free_port()
+    sink = lab.sink(Rule("end", "", close=True, times=1))
+    config = Config(settings={"http": f"{LOOPBACK}:{port}"}).route_all_to(sink.port)
+    relay = lab.relay(config)
+    relay.send()
+    relay.wait_event("in_doubt")
+    values = _metrics(port)
+    assert values["sluice_in_doubt_total"] == 1
+    assert values['sluice_deliveries_total{result="in_doubt",transport="smtp"}'] == 1
+
+
+def test_two_hundred_sites_are_twenty_series(lab):
+    port, sites = free_port(), 200
+    config = Config(settings={"http": f"{LOOPBACK}:{port}"}, queue={"minimal_backoff_time": "1h"})
+    sink = lab.sink(Rule("end", "451 4.3.0 later"))
+    # Every address of 127/8 is ours: each is a site of its own.
+    for n in range(sites):
+        config.routes[f"d{n}.test"] = {"relay": [f"[127.0.1.{n + 1}]:{sink.port}"]}
+    relay = lab.relay(config)
+    relay.send(recipients=[f"a@d{n}.test" for n in range(sites)])
+    relay.wait_event("deferred", count=sites, timeout=60)
+    names = [name for name in _metrics(port) if name.startswith("sluice_destination_window{")]
+    assert len(names) <= 20
+    assert len(_metrics(port)) < 400
+
+
+def test_answers_are_those_of_the_commands(served):
+    port = served.http_port
+    assert _get(port, "/api/queue") == served.command("queue", "list", "--json").stdout
+    assert _get(port, "/api/shape") == served.command("shape", "--json").stdout
+
+    def sites(text):
+        # What they count down is not the same in two calls.
+        return re.sub(r'"(retry_in|opened_ago|dead_for|dead_in|tls_broken_for)":[\d.]+', "", text)
+
+    assert sites(_get(port, "/api/dest")) == sites(served.command("dest", "--json").stdout)
+
+    def counted(text):
+        moves = ("uptime", "commit", "queue_bytes", "queue_live")
+        return {name: value for name, value in json.loads(text).items() if not name.startswith(moves)}
+
+    assert counted(_get(port, "/api/stats")) == counted(served.command("stats", "--json").stdout)
+    one = json.loads(_get(port, "/api/queue").splitlines()[0])["id"]
+    when = re.compile(r"in \d+ s")
+    said = served.command("explain", "--json", one).stdout
+    assert when.sub("", _get(port, f"/api/explain?id={one}")) == when.sub("", said)
+
+
+def test_stats_print_what_metrics_say(served):
+    lines = served.command("stats").stdout.splitlines()
+    names = {line.rpartition(" ")[0] for line in lines}
+    metrics = {name.removeprefix("sluice_") for name in _metrics(served.http_port)}
+    assert metrics - names == {'build_info{version="0.1"}'} and names - metrics == {"version"}
+
+
+def test_lists_end_at_their_limit(served):
+    port = served.http_port
+    lines = _get(port, "/api/queue?limit=1").splitlines()
+    assert lines == _get(port, "/api/queue").splitlines()[:1]
+    for wrong in ("0", "-1", "x", "10001", "1x", "", "99999999999999999999"):
+        assert _ask(port, f"/api/queue?limit={wrong}")[0] == 400, wrong
+    assert _ask(port, "/api/explain")[0] == 400
+    assert _ask(port, "/api/explain?id=nonsense%21")[0] == 400
+    done = served.events("sent")[0]["id"]
+    assert _ask(port, f"/api/explain?id={done}")[0] == 404
+
+
+def test_a_long_queue_is_told_in_pages(lab):
+    port, messages = free_port(), 1030
+    relay = lab.relay(Config(settings={"http": f"{LOOPBACK}:{port}"}, queue={"minimal_backoff_time": "1h"}).route_all_to(free_port()))
+    with relay.client() as client:
+        client.greet()
+        for n in range(messages):
+            client.send_mail("a@b.test", [f"r{n}@dest.test"])
+    def list_settled():
+        stats = json.loads(relay.command("stats", "--json").stdout)
+        return stats['queue_messages{queue="deferred"}'] == messages
+    wait_until(list_settled, 60, "all to be put off")
+    listed = relay.command("queue", "list", "--json").stdout.splitlines()
+    assert len(listed) == messages
+    assert _get(port, "/api/queue").splitlines() == listed[:1000]
+    assert _get(port, "/api/queue?limit=10000").splitlines() == listed
+    assert _get(port, "/api/queue?limit=501").splitlines() == listed[:501]
 
 
 def test_health_is_good_while_mail_is_taken(served):
-    assert _ask(served, "/healthz") == (200, "ok\n")
+    assert _ask(served.http_port, "/healthz") == (200, "ok\n")
 
 
 def test_nothing_else_is_there_and_nothing_can_be_changed(served):
-    assert _ask(served, "/etc/passwd")[0] == 404
-    assert _ask(served, "/metrics", "POST")[0] == 405
+    port = served.http_port
+    for path in ("/etc/passwd", "/api", "/page.html", "/../page.js", "//", "/metrics/"):
+        assert _ask(port, path)[0] == 404, path
+    for method in ("POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE"):
+        assert _ask(port, "/metrics", method)[0] == 405, method
+    assert _ask(port, "/metrics", "HEAD") == (200, "")
+    assert _ask(port, "/api/queue", "HEAD") == (200, "")
+
+
+def test_only_our_own_names_are_answered(served):
+    port = served.http_port
+    for host in ("localhost", f"localhost:{port}", "127.0.0.1", "[::1]:8025", "relay.test", "RELAY.test:80"):
+        assert _ask(port, "/healthz", headers={"Host": host})[0] == 200, host
+    for host in ("evil.test", "evil.test:8025", "127.0.0.1.evil.test", "relay.test.evil.test", "[::1].evil.test"):
+        for path in ("/", "/metrics", "/api/queue", "/events", "/nothing"):
+            assert _ask(port, path, headers={"Host": host})[0] == 403, host
+
+
+def test_browsers_are_told_to_be_careful(served):
+    for path in ("/", "/page.js", "/page.css", "/icon.svg", "/metrics", "/api/queue", "/nothing"):
+        connection = http.client.HTTPConnection(LOOPBACK, served.http_port, timeout=30)
+        connection.request("GET", path)
+        reply = connection.getresponse()
+        reply.read()
+        assert reply.headers["X-Content-Type-Options"] == "nosniff"
+        assert reply.headers["Cache-Control"] == "no-store"
+        policy = reply.headers["Content-Security-Policy"]
+        assert "default-src 'none'" in policy and "unsafe" not in policy and "frame-ancestors 'none'" in policy
+        assert reply.headers["Access-Control-Allow-Origin"] is None
+        connection.close()
+
+
+def test_the_page_wants_nothing_from_elsewhere(served):
+    texts = [_get(served.http_port, path) for path in ("/", "/page.js", "/page.css")]
+    for text in texts:
+        addresses = re.findall(r"https?:[^\s\"')]+|url\([^)]*\)|@import", text)
+        assert set(addresses) <= {"http://www.w3.org/2000/svg"}
+    assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(", texts[1])
+    assert not re.search(r"\son\w+=|\sstyle=|<script>|<style", texts[0])
+
+
+def test_listeners_hear_each_second(served):
+    connection, reply = _events(served.http_port)
+    assert reply.headers["Content-Type"] == "text/event-stream"
+    assert _event(reply, "past")["samples"]
+    first, second = _event(reply, "now"), _event(reply, "now")
+    assert 500 < second["at_ms"] - first["at_ms"] < 20000
+    assert first["hostname"] == "relay.test" and first["sent"] == 1 and first["bounced"] == 1
+    assert first["queue"]["deferred"] == 2
+    connection.close()
+    connection, reply = _events(served.http_port)
+    assert _event(reply, "shape")["rows"][0]["total"] == 2
+    messages = _event(reply, "slow")["messages"]
+    assert [message["to"] for message in messages] == ["later@dest.test", "from@sender.test"]
+    assert "<b>busy</b>" in messages[0]["why"][0]["says"]
+    connection.close()
+
+
+def test_listeners_are_few_and_leave_nothing_behind(served):
+    for _ in range(3):
+        all_of_them = [_events(served.http_port) for _ in range(16)]
+        assert _ask(served.http_port, "/events")[0] == 503
+        for connection, reply in all_of_them:
+            reply.close()
+            connection.close()
+
+
+def test_a_listener_that_reads_nothing_holds_up_nobody(served):
+    deaf = socket.socket()
+    deaf.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1024)
+    deaf.connect((LOOPBACK, served.http_port))
+    deaf.sendall(b"GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n")
+    connection, reply = _events(served.http_port)
+    for _ in range(4):
+        _event(reply, "now")
+    assert _ask(served.http_port, "/healthz")[0] == 200
+    connection.close()
+    deaf.close()
+
+
+def test_the_end_waits_for_no_listener(lab):
+    port = free_port()
+    relay = lab.relay(Config(settings={"http": f"{LOOPBACK}:{port}"}))
+    listeners = [_events(port) for _ in range(5)]
+    for _, reply in listeners:
+        _event(reply, "now")
+    assert relay.stop() == 0
+    for connection, reply in listeners:
+        with contextlib.suppress(http.client.IncompleteRead, ConnectionResetError):
+            reply.read()  # to its end, which has come
+        connection.close()
+
+
+def test_a_reload_moves_the_address_and_the_name(lab):
+    first, second = free_port(), free_port()
+    relay = lab.relay(Config(settings={"http": f"{LOOPBACK}:{first}"}))
+    connection, reply = _events(first)
+    _event(reply, "now")
+    relay.config.settings |= {"http": f"{LOOPBACK}:{second}", "hostname": "other.test"}
+    relay.write_config()
+    assert relay.command("reload").returncode == 0
+    connection.close()
+    assert not accepts(first)
+    assert _ask(second, "/healthz", headers={"Host": "other.test"})[0] == 200
+    assert _ask(second, "/healthz", headers={"Host": "relay.test"})[0] == 403
+    # All addresses, the same port: the old socket is closed first.
+    relay.config.settings["http"] = f"0.0.0.0:{second}"
+    relay.write_config()
+    assert relay.command("reload").returncode == 0
+    assert _ask(second, "/healthz")[0] == 200
+    with socket.create_server((LOOPBACK, 0)) as taken:
+        relay.config.settings["http"] = f"{LOOPBACK}:{taken.getsockname()[1]}"
+        relay.write_config()
+        assert relay.command("reload").returncode == 1
+    assert _ask(second, "/healthz")[0] == 200
+    relay.config.settings["http"] = ""
+    relay.write_config()
+    assert relay.command("reload").returncode == 0
+    assert not accepts(second)

@@ -30,7 +30,8 @@ def test_an_installation_is_complete_and_runs(lab):
     install(top)
     for name in ("usr/sbin/sluice", "usr/share/man/man8/sluice.8", "usr/share/man/man5/sluice.conf.5",
                  "usr/share/bash-completion/completions/sluice", "usr/lib/sysusers.d/sluice.conf",
-                 "lib/systemd/system/sluice.socket", "etc/logrotate.d/sluice", "etc/sluice/sluice.conf"):
+                 "lib/systemd/system/sluice.socket", "etc/logrotate.d/sluice", "etc/sluice/sluice.conf",
+                 "usr/share/sluice/grafana/sluice.json", "usr/share/sluice/prometheus/sluice.rules.yml"):
         assert (top / name).is_file(), name
     unit = (top / "lib/systemd/system/sluice.service").read_text()
     assert "ExecStart=/usr/sbin/sluice serve" in unit and "/usr/local" not in unit

@@ -1,0 +1,56 @@
+/* page_print.h - what the status page is told, as JSON: each one object, one line.
+ *
+ * Rows in, text out. What peers said is in it, as JSON strings; the page puts them in as text.
+ *
+ * THREAD     Any.
+ * ERRORS     None.
+ */
+#ifndef CMD_PAGE_PRINT_H
+#define CMD_PAGE_PRINT_H
+
+#include "base/buf.h"
+#include "qmgr/snapshot.h"
+#include "spool/shape.h"
+#include "spool/spool.h"
+
+#include <stdbool.h>
+
+enum {
+	PAGE_SECONDS = 300, /* of the past */
+	PAGE_SHAPES = 60,
+	PAGE_DOMAINS = 12,
+	PAGE_MESSAGES = 10,
+};
+
+/* What is counted, at one time. */
+struct page_sample {
+	int64_t at_ms; /* wall clock */
+	int64_t received, sent;
+};
+
+/* The row of all of one shape, at one time. */
+struct page_ages {
+	int64_t at_ms; /* wall clock */
+	int64_t count[SHAPE_BUCKETS_MAX];
+};
+
+struct page_now {
+	struct page_sample sample;
+	const char *hostname;
+	int64_t uptime_ms;
+	bool accepting;
+	const struct snapshot *snapshot;
+};
+
+void page_sample_take(struct page_sample *, int64_t now_ms);
+void page_print_now(struct buf *, const struct page_now *);
+void page_print_past(struct buf *, const struct page_sample *, int n, int oldest);
+/* A ring of n. */
+
+void page_print_shape(struct buf *, const struct shape *, double minutes, const struct page_ages *,
+		      int n, int oldest);
+
+void page_print_message(struct buf *, const struct spool_row *, const char *why);
+/* why: the objects that explain.h prints, one a line. */
+
+#endif

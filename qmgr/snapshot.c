@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: ISC */
+#include "qmgr/snapshot.h"
+
+#include "base/mem.h"
+#include "qmgr/message.h"
+#include "qmgr/site.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool before(const struct site *a, const struct site *b)
+{
+	int64_t work_a = a->waiting + a->busy, work_b = b->waiting + b->busy;
+	if (work_a != work_b)
+		return work_a > work_b;
+	if (a->verdicts != b->verdicts)
+		return a->verdicts > b->verdicts;
+	return strcmp(a->key, b->key) < 0;
+}
+
+/* The first so many of all, in order: each is put in its place, and the last falls out. */
+static int choose(const struct qmgr *q, const struct site *chosen[SNAPSHOT_SITES_MAX],
+		  int64_t *dead)
+{
+	int n = 0;
+	for (const struct site *s = q->sites; s; s = s->hh.next) {
+		int at = n;
+		*dead += window_dead(&s->window);
+		if (n == SNAPSHOT_SITES_MAX && !before(s, chosen[n - 1]))
+			continue;
+		if (n == SNAPSHOT_SITES_MAX)
+			at--;
+		else
+			n++;
+		for (; at > 0 && before(s, chosen[at - 1]); at--)
+			chosen[at] = chosen[at - 1];
+		chosen[at] = s;
+	}
+	return n;
+}
+
+static struct verdict *newer(struct verdict *a, struct verdict *b)
+{
+	return !a || (b && b->when_ms > a->when_ms) ? b : a;
+}
+
+static void copy(struct snapshot_site *to, const struct site *s, int64_t now_ms)
+{
+	bool dead = window_dead(&s->window);
+	*to = (struct snapshot_site){
+		.name = mem_strdup(s->name),
+		.transport = mem_strdup(s->transport->title),
+		.state = s->suspended ? "suspended"
+			 : dead	      ? "dead"
+				      : "alive",
+		.window = s->window.concurrency,
+		.connections = s->connections,
+		.connecting = s->connecting,
+		.busy = s->busy,
+		.waiting = s->waiting,
+		.verdicts = s->verdicts,
+		.dead_in_ms = dead && s->dead_until_ms > now_ms ? s->dead_until_ms - now_ms : 0,
+		.last = verdict_ref(newer(s->last_verdict, s->last_failure)),
+	};
+}
+
+void snapshot_take(struct qmgr *q, struct snapshot *to)
+{
+	const struct site *chosen[SNAPSHOT_SITES_MAX];
+	to->nsite = choose(q, chosen, &to->dead);
+	for (int i = 0; i < to->nsite; i++)
+		copy(&to->site[i], chosen[i], scheduler_now_ms(q));
+	to->sites = HASH_COUNT(q->sites);
+	to->hosts = HASH_COUNT(q->hosts);
+	to->messages = HASH_COUNT(q->messages);
+	loop_post(to->reply_to, &to->note);
+}
+
+struct snapshot *snapshot_new(struct loop *reply_to, void *owner)
+{
+	struct snapshot *s = mem_zalloc(sizeof *s);
+	s->note.type = QMGR_SNAPSHOT;
+	s->reply_to = reply_to;
+	s->owner = owner;
+	return s;
+}
+
+void snapshot_free(struct snapshot **sp)
+{
+	struct snapshot *s = *sp;
+	if (!s)
+		return;
+	for (int i = 0; i < s->nsite; i++) {
+		free(s->site[i].name);
+		free(s->site[i].transport);
+		verdict_unref(s->site[i].last);
+	}
+	free(s);
+	*sp = NULL;
+}

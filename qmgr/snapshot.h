@@ -1,0 +1,50 @@
+/* snapshot.h - the scheduler at a glance: its busiest sites, and how many there are.
+ *
+ *	who looks -- QMGR_SNAPSHOT --> qmgr -- the same, filled in --> the loop named in reply_to
+ *
+ * A site is before another when more waits for it or is being carried to it; then when more has been
+ * delivered to it; then by its name. So a site stays among them as long as no other is busier.
+ * Taking it walks all sites once: whoever looks often asks once a second (cmd/glance.h).
+ *
+ * OWNERSHIP  Given away by posting. It holds copies and references only; snapshot_free().
+ * THREAD     snapshot_take(): qmgr. Else whoever holds it.
+ * ERRORS     None.
+ */
+#ifndef QMGR_SNAPSHOT_H
+#define QMGR_SNAPSHOT_H
+
+#include "base/loop.h"
+#include "base/verdict.h"
+
+#include <stdint.h>
+
+enum { SNAPSHOT_SITES_MAX = 20 };
+
+struct snapshot_site {
+	char *name, *transport;
+	const char *state; /* alive, dead, suspended */
+	int window, connections, connecting, busy;
+	int64_t waiting;      /* entries */
+	int64_t verdicts;     /* on recipients, in all; while the site is remembered */
+	int64_t dead_in_ms;   /* for so long; 0: not */
+	struct verdict *last; /* the newest reply or failure, or NULL */
+};
+
+struct snapshot {
+	struct note note;
+	struct loop *reply_to;
+	void *owner;
+	/* filled by qmgr: */
+	int64_t sites, dead, hosts, messages; /* known, of them dead; known; being worked on */
+	int nsite;
+	struct snapshot_site site[SNAPSHOT_SITES_MAX];
+};
+
+struct snapshot *snapshot_new(struct loop *reply_to, void *owner);
+void snapshot_free(struct snapshot **);
+
+struct qmgr;
+void snapshot_take(struct qmgr *, struct snapshot *);
+/* Fill it in and post it back. Reads, and changes nothing. */
+
+#endif

@@ -1,0 +1,109 @@
+# SPDX-License-Identifier: ISC
+"""The metrics as Prometheus sees them, and the dashboard and the alerts that use them."""
+
+import json
+import os
+import re
+import urllib.request
+
+import pytest
+
+from lab.config import Config
+from lab.net import LOOPBACK, free_port, wait_until
+from lab.prometheus import check
+from lab.relay import REPOSITORY
+
+RULES = os.path.join(REPOSITORY, "etc", "prometheus", "sluice.rules.yml")
+DASHBOARD = os.path.join(REPOSITORY, "etc", "grafana", "sluice.json")
+
+
+def _metrics(port):
+    with urllib.request.urlopen(f"http://{LOOPBACK}:{port}/metrics", timeout=30) as reply:
+        return reply.read().decode()
+
+
+@pytest.fixture(name="watched")
+def _watched(lab):
+    port = free_port()
+    relay = lab.relay(Config(settings={"http": f"{LOOPBACK}:{port}"}).route_all_to(lab.sink().port))
+    relay.send(recipients=["a@dest.test", "b@dest.test"])
+    relay.wait_event("done")
+    return port
+
+
+def _expressions():
+    """Return all that the dashboard and the alerts ask for."""
+    with open(DASHBOARD, encoding="utf-8") as stream:
+        dashboard = json.load(stream)
+    found = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
+    found += [variable["query"] for variable in dashboard["templating"]["list"]]
+    with open(RULES, encoding="utf-8") as stream:
+        return found + [stream.read()]
+
+
+def test_promtool_finds_no_fault(watched):
+    status, said = check("metrics", text=_metrics(watched))
+    assert status == 0 and not said.strip(), said
+    status, said = check("rules", RULES)
+    assert status == 0 and "SUCCESS: 9 rules found" in said, said
+
+
+def test_dashboard_and_alerts_name_what_there_is(watched):
+    text = _metrics(watched)
+    # A family that counts nothing yet has no series.
+    series = set(re.findall(r"^(sluice_\w+)", text, re.M)) | set(re.findall(r"^# TYPE (sluice_\w+)", text, re.M))
+    labels = dict.fromkeys(series, frozenset())
+    for name, inside in re.findall(r"^(sluice_\w+)\{(.*)\} ", text, re.M):
+        labels[name] |= set(re.findall(r'(?:^|,)(\w+)="', inside))
+    named = 0
+    for expression in _expressions():
+        for name in re.findall(r"\bsluice_\w+", expression):
+            assert name in series, f"{name} in {expression}"
+            named += 1
+        for name, inside in re.findall(r"(sluice_\w+)\{([^}]*)\}", expression):
+            used = set(re.findall(r"(\w+)[=!]~?\"", inside)) - {"instance"}
+            assert used <= labels[name] or name == "sluice_rejects_total", f"{name} has no such label: {expression}"
+    assert named > 40
+
+
+def test_every_family_of_the_contract_is_there(watched):
+    types = dict(re.findall(r"^# TYPE sluice_(\w+) (\w+)$", _metrics(watched), re.M))
+    wanted = {
+        "messages_received_total": "counter", "deliveries_total": "counter", "queue_messages": "gauge",
+        "connections": "gauge", "commit_seconds": "histogram", "commit_messages": "histogram",
+        "delivery_seconds": "histogram", "destination_window": "gauge", "rejects_total": "counter",
+        "in_doubt_total": "counter", "dns_queries_total": "counter",
+    }
+    assert {name: types.get(name) for name in wanted} == wanted
+
+
+@pytest.mark.seconds(240)
+def test_a_real_prometheus_fetches_and_answers(lab, watched):
+    prometheus = lab.prometheus(watched, RULES)
+    wait_until(lambda: prometheus.value("sluice_messages_received_total") == 1, 60, "the counter in Prometheus")
+    assert prometheus.value('sluice_deliveries_total{result="sent",transport="smtp"}') == 2
+    assert prometheus.value('up{job="sluice"}') == 1
+    assert prometheus.value('sluice_delivery_seconds_count{stage="transmission"}') == 2
+    target = prometheus.ask("targets")["activeTargets"][0]
+    assert target["health"] == "up" and target["lastError"] == ""
+    # What the dashboard asks is answered: no fault in any of its expressions.
+    for expression in _expressions()[:-1]:
+        if expression.startswith(("label_values", "prometheus")):
+            continue
+        asked = expression.replace("$__rate_interval", "1m").replace("$instance", ".*")
+        assert prometheus.ask("query", query=asked) is not None, asked
+    rules = prometheus.ask("rules")["groups"][0]["rules"]
+    wait_until(lambda: all(rule["health"] == "ok" for rule in prometheus.ask("rules")["groups"][0]["rules"]), 60,
+               "all alerts to be looked at")
+    assert len(rules) == 9
+
+
+@pytest.mark.seconds(240)
+def test_an_alert_goes_off_when_the_relay_is_down(lab):
+    prometheus = lab.prometheus(free_port(), RULES)
+
+    def pending():
+        alerts = prometheus.ask("alerts")["alerts"]
+        return [alert for alert in alerts if alert["labels"]["alertname"] == "SluiceDown"]
+
+    assert wait_until(pending, 60, "the alert")[0]["labels"]["severity"] == "critical"

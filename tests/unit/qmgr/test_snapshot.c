@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: ISC */
+#include "tests/unit/qmgr/world.h"
+
+#include "qmgr/snapshot.h"
+
+#include <stdio.h>
+
+static struct loop *asker;
+static struct snapshot *got;
+
+static void receive(void *owner, struct note *note)
+{
+	(void)owner;
+	assert_int_equal(note->type, QMGR_SNAPSHOT);
+	got = (struct snapshot *)note;
+}
+
+static int let_go(void **state)
+{
+	snapshot_free(&got);
+	return finish(state);
+}
+
+static void look(void)
+{
+	snapshot_free(&got);
+	if (!asker)
+		asker = loop_new("asker", receive, NULL, NULL);
+	post(&snapshot_new(asker, NULL)->note);
+	settle();
+	mailbox_drain(&asker->mailbox);
+	assert_non_null(got);
+}
+
+static void send_to(int domain, int messages)
+{
+	static uint64_t id = 1000;
+	char to[60], name[40], host[60];
+	snprintf(name, sizeof name, "d%03d.test", domain);
+	snprintf(to, sizeof to, "x@%s", name);
+	snprintf(host, sizeof host, "10 mx%03d.test 192.0.2.%d", domain, domain % 250 + 1);
+	for (int i = 0; i < messages; i++)
+		send_mail(++id, to);
+	answer(name, host);
+}
+
+static void what_is_not_known_is_not_shown(void **state)
+{
+	(void)state;
+	begin("");
+	look();
+	assert_int_equal(got->nsite, 0);
+	assert_int_equal(got->sites, 0);
+	assert_int_equal(got->messages, 0);
+}
+
+static void the_busiest_twenty_come_first_and_always_the_same(void **state)
+{
+	(void)state;
+	begin("");
+	for (int i = 0; i < 60; i++)
+		send_to(i, i % 30 + 1);
+	look();
+	assert_int_equal(got->sites, 60);
+	assert_int_equal(got->nsite, SNAPSHOT_SITES_MAX);
+	assert_int_equal(got->site[0].waiting, 30);
+	for (int i = 1; i < got->nsite; i++)
+		assert_true(got->site[i].waiting <= got->site[i - 1].waiting);
+	assert_int_equal(got->site[SNAPSHOT_SITES_MAX - 1].waiting, 21);
+	char *names[SNAPSHOT_SITES_MAX];
+	for (int i = 0; i < SNAPSHOT_SITES_MAX; i++)
+		names[i] = mem_strdup(got->site[i].name);
+	look();
+	for (int i = 0; i < SNAPSHOT_SITES_MAX; i++) {
+		assert_string_equal(got->site[i].name, names[i]);
+		free(names[i]);
+	}
+}
+
+static void a_site_tells_its_window_and_what_waits(void **state)
+{
+	(void)state;
+	begin("");
+	send_to(1, 3);
+	look();
+	const struct snapshot_site *s = &got->site[0];
+	assert_int_equal(got->nsite, 1);
+	assert_string_equal(s->transport, "smtp");
+	assert_string_equal(s->state, "alive");
+	assert_int_equal(s->window, 5);
+	assert_int_equal(s->waiting, 3);
+	assert_int_equal(s->connecting, opened.n);
+	assert_true(opened.n > 0);
+	assert_null(s->last);
+	assert_int_equal(got->messages, 3);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(what_is_not_known_is_not_shown, let_go),
+		cmocka_unit_test_teardown(the_busiest_twenty_come_first_and_always_the_same,
+					  let_go),
+		cmocka_unit_test_teardown(a_site_tells_its_window_and_what_waits, let_go),
+	};
+	int status = RUN(tests);
+	loop_free(&asker);
+	return status;
+}
