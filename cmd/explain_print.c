@@ -4,6 +4,7 @@
 #include "base/ident.h"
 #include "base/log.h"
 #include "base/utf8.h"
+#include "cmd/queue_print.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -63,10 +64,14 @@ static void put_time(struct buf *to, int64_t ms, int64_t now_ms)
 {
 	time_t seconds = (time_t)(ms / 1000);
 	struct tm tm;
-	char text[40];
+	char text[40], span[16];
+	int64_t left_ms = ms > now_ms ? ms - now_ms : 0;
 	gmtime_r(&seconds, &tm);
 	strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &tm);
-	buf_printf(to, "%s, in %.3g s", text, ms > now_ms ? (double)(ms - now_ms) / 1000 : 0.0);
+	if (left_ms < 100000)
+		buf_printf(to, "%s, in %.3g s", text, (double)left_ms / 1000);
+	else
+		buf_printf(to, "%s, in %s", text, queue_time_span(left_ms, span));
 }
 
 static void put_why(struct buf *to, const struct explain_row *row)

@@ -32,7 +32,7 @@ static const char *size_text(uint64_t bytes, char text[16])
 	return text;
 }
 
-static const char *time_span(int64_t ms, char text[16])
+const char *queue_time_span(int64_t ms, char text[16])
 {
 	int64_t s = ms > 0 ? ms / 1000 : 0;
 	int64_t n = s < 120 ? s : s < 7200 ? s / 60 : s < 172800 ? s / 3600 : s / 86400;
@@ -49,7 +49,7 @@ static const char *due_text(const struct spool_row *row, int64_t now_ms, char te
 		return spool_queue_name(row->queue);
 	if (due <= now_ms)
 		return "now";
-	snprintf(text, 32, "in %s", time_span(due - now_ms, span));
+	snprintf(text, 32, "in %s", queue_time_span(due - now_ms, span));
 	return text;
 }
 
@@ -97,7 +97,7 @@ void queue_print_line(struct buf *to, const struct spool_row *row, int64_t now_m
 	char id[IDENT_TEXT], size[16], age[16], due[32];
 	buf_printf(to, "%s %-8s %5s %4s from=<", ident_text(e->id, id),
 		   spool_queue_name(row->queue), size_text(e->size, size),
-		   time_span(now_ms - e->arrived_ms, age));
+		   queue_time_span(now_ms - e->arrived_ms, age));
 	put_clean(to, e->sender);
 	buf_puts(to, "> to=");
 	put_recipients(to, e);
@@ -242,7 +242,8 @@ void queue_print_envelope(struct buf *to, const struct spool_row *row, int64_t n
 		   ident_text(e->id, id), spool_queue_name(row->queue), e->size);
 	put_time(to, e->arrived_ms);
 	buf_printf(to, ", %s ago\nnext:    %s\nrounds:  %" PRIu32 "\nfrom:    <",
-		   time_span(now_ms - e->arrived_ms, age), due_text(row, now_ms, due), e->rounds);
+		   queue_time_span(now_ms - e->arrived_ms, age), due_text(row, now_ms, due),
+		   e->rounds);
 	put_clean(to, e->sender);
 	buf_puts(to, ">\n");
 	if (e->envid) {

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/metrics.h"
+#include "qmgr/conn_places.h"
 #include "qmgr/message.h"
 #include "qmgr/pool.h"
 
@@ -20,15 +21,6 @@ static int choose_worker(const struct qmgr *q, const struct site *s)
 {
 	return (int)((s->hh.hashv + (unsigned)s->connections / CONNECTIONS_TOGETHER) %
 		     (unsigned)q->edges.workers);
-}
-
-static void count(const struct conn *c, int n)
-{
-	if (!c->closed)
-		metrics_add(!c->ready	  ? METRIC_client_connecting
-			    : c->busy > 0 ? METRIC_client_busy
-					  : METRIC_client_idle,
-			    n);
 }
 
 /* While it is slow, no mail waits for it. */
@@ -69,7 +61,7 @@ void conn_open(struct qmgr *q, struct site *s, struct host *host)
 	s->transport->connections++;
 	list_append(&s->rest, &c->in_site);
 	HASH_ADD(hh, q->conns, number, sizeof c->number, c);
-	count(c, 1);
+	conn_count(c, 1);
 
 	struct connection_open *open = connection_open_new(
 		c->number, s->transport->conf, s->transport->settings, host->name, &host->address);
@@ -78,121 +70,6 @@ void conn_open(struct qmgr *q, struct site *s, struct host *host)
 	open->plain = host->plain_until_ms > scheduler_now_ms(q);
 	open->mode = host_mode(host, scheduler_now_ms(q));
 	q->edges.to_worker(q->edges.context, c->worker, &open->note);
-}
-
-static int places(const struct conn *c, int earned)
-{
-	int depth = earned < c->depth_most ? earned : c->depth_most;
-	return depth > c->depth ? depth : c->depth;
-}
-
-static bool has_place(const struct conn *c)
-{
-	return !c->worn && !c->alone && c->busy < places(c, c->host->depth);
-}
-
-static void leave_idle(struct conn *c)
-{
-	c->host->nidle -= !list_empty(&c->in_idle);
-	list_remove(&c->in_idle);
-	list_remove(&c->in_host_idle);
-}
-
-static void enter_idle(struct conn *c)
-{
-	list_append(&c->site->transport->idle, &c->in_idle);
-	list_append(&c->host->idle, &c->in_host_idle);
-	c->host->nidle++;
-	/* Another site may want one to this host, and there can be no more. */
-	if (!list_empty(&c->host->full))
-		site_feed_waiting_for(c->host);
-}
-
-/* Newest first: the order is that in which they were begun, whatever has happened since. */
-static void enter_open(struct conn *c)
-{
-	struct list *open = &c->site->open, *at = open->next;
-	while (at != open && list_entry(at, struct conn, in_site)->number > c->number)
-		at = at->next;
-	list_insert_before(at, &c->in_site);
-}
-
-/* A place was taken or freed: be in the list that says whether there is one. */
-static void relist(struct conn *c)
-{
-	list_remove(&c->in_site);
-	leave_idle(c);
-	if (c->ready && !c->closed && !c->ending && c->busy == 0)
-		enter_idle(c);
-	if (!c->closed && has_place(c))
-		enter_open(c);
-	else if (!c->closed)
-		list_prepend(&c->site->rest, &c->in_site);
-}
-
-/* The worker closes it after so many; what it were given beyond that would only come back. */
-static void wear(struct conn *c)
-{
-	int64_t most = c->site->transport->settings->connection_max_messages;
-	c->given++;
-	if (most > 0 && c->given >= most) {
-		c->worn = true;
-		relist(c);
-	}
-}
-
-static void set_busy(struct conn *c, int busy)
-{
-	c->site->busy += (busy > 0) - (c->busy > 0);
-	bool had_place = has_place(c), was_idle = c->busy == 0;
-	count(c, -1);
-	c->busy = busy;
-	count(c, 1);
-	if (had_place != has_place(c) || was_idle != (busy == 0))
-		relist(c);
-}
-
-/* The connections of a host share what it has earned. */
-void conn_set_depth(struct host *h, int depth)
-{
-	int before = h->depth;
-	h->depth = depth;
-	list_each (link, tmp, &h->conns) {
-		struct conn *c = list_entry(link, struct conn, in_host);
-		bool had = !c->worn && !c->alone && c->busy < places(c, before);
-		if (had != has_place(c)) {
-			relist(c);
-			site_touch(c->site);
-		}
-	}
-}
-
-static bool arrived(const struct delivery *d)
-{
-	for (uint32_t i = 0; i < d->nrcpt; i++)
-		if (d->rcpt[i].verdict && d->rcpt[i].verdict->class == VERDICT_SENT)
-			return true;
-	return false;
-}
-
-static void learn_depth(const struct conn *c, const struct delivery *d)
-{
-	struct host *h = c->host;
-	int before = h->depth;
-	if (d->wasted)
-		conn_set_depth(h, 1);
-	else if (h->depth < c->depth_most && arrived(d))
-		conn_set_depth(h, h->depth + 1);
-	c->site->qmgr->learnt |= h->depth != before;
-}
-
-/* Content may go ahead of the replies to its envelope where that has gone well, and where there is
- * not too much of it. */
-static bool may_go_ahead(const struct conn *c, const struct content *content)
-{
-	int64_t most = c->site->transport->settings->pipeline_bytes;
-	return places(c, c->host->depth) > 1 && c->host->depth > 1 &&
-	       (most == 0 || (int64_t)content->size <= most);
 }
 
 static struct delivery *delivery_of(struct qmgr *q, const struct conn *c, struct entry *e)
@@ -210,7 +87,7 @@ static struct delivery *delivery_of(struct qmgr *q, const struct conn *c, struct
 	d->body = env->body;
 	d->smtputf8 = env->smtputf8;
 	d->content = content_ref(m->content);
-	d->ahead = may_go_ahead(c, m->content);
+	d->ahead = conn_may_go_ahead(c, m->content);
 	for (uint32_t i = 0; i < e->n; i++) {
 		const struct recipient *r = &env->rcpt[e->recipient[i]];
 		d->rcpt[i] = (struct delivery_recipient){
@@ -221,13 +98,13 @@ static struct delivery *delivery_of(struct qmgr *q, const struct conn *c, struct
 
 void conn_give(struct qmgr *q, struct conn *c, struct entry *e)
 {
-	assert(has_place(c));
+	assert(conn_has_place(c));
 	e->conn = c;
 	c->alone = e->alone;
 	list_append(&c->carried, &e->in_peer);
 	metrics_add(METRIC_under_way, 1);
-	set_busy(c, c->busy + 1);
-	wear(c);
+	conn_set_busy(c, c->busy + 1);
+	conn_wear(c);
 	c->bytes += (int64_t)e->peer->job->message->content->size;
 	q->edges.to_worker(q->edges.context, c->worker, &delivery_of(q, c, e)->note);
 }
@@ -240,7 +117,7 @@ void conn_end(struct qmgr *q, struct conn *c)
 	c->ending = c->worn = true;
 	c->site->transport->ending++;
 	c->site->ending++;
-	relist(c);
+	conn_relist(c);
 	site_touch(c->site);
 	q->edges.to_worker(q->edges.context, c->worker, &note->note);
 }
@@ -269,9 +146,9 @@ void conn_on_ready(struct connection_ready *ready)
 {
 	struct conn *c = ready->owner;
 	bool beside = c->slow;
-	count(c, -1);
+	conn_count(c, -1);
 	c->ready = true;
-	count(c, 1);
+	conn_count(c, 1);
 	c->host->ready++;
 	c->dsn = ready->dsn;
 	c->depth = ready->depth;
@@ -283,7 +160,7 @@ void conn_on_ready(struct connection_ready *ready)
 	host_worked(c->host);
 	if (ready->tls_broken)
 		c->host->plain_until_ms = scheduler_now_ms(q) + HOST_PLAIN_MS;
-	relist(c);
+	conn_relist(c);
 	site_prefer(c, beside);
 	site_touch(c->site);
 	free(ready);
@@ -305,8 +182,8 @@ void conn_on_back(struct qmgr *q, struct delivery *d)
 	int busy = c->site->busy;
 	c->alone = false; /* if it was, this was all */
 	metrics_add(METRIC_under_way, -1);
-	set_busy(c, c->busy - 1);
-	learn_depth(c, d);
+	conn_set_busy(c, c->busy - 1);
+	conn_learn_depth(c, d);
 	c->bytes -= (int64_t)m->content->size;
 	e->peer->job->concurrency--;
 	list_remove(&e->in_peer);
@@ -340,11 +217,11 @@ void conn_on_closed(struct qmgr *q, struct connection_open *open)
 	struct conn *c = open->owner;
 	struct site *s = c->site;
 	/* What was on its way to the worker meanwhile comes back after this. */
-	count(c, -1);
+	conn_count(c, -1);
 	c->closed = true;
 	count_slow(c, false);
 	list_remove(&c->in_site);
-	leave_idle(c);
+	conn_leave_idle(c);
 	list_remove(&c->in_host);
 	s->connections--;
 	s->connecting -= !c->ready;
@@ -386,7 +263,7 @@ static void conn_free(struct qmgr *q, struct conn *c)
 		job_entry_done(e);
 	}
 	list_remove(&c->in_site);
-	leave_idle(c);
+	conn_leave_idle(c);
 	list_remove(&c->in_host);
 	count_slow(c, false);
 	c->site->connections -= !c->closed;

@@ -279,14 +279,23 @@ static void explain_site(struct explain_question *x, const struct site *s)
 	}
 }
 
+static bool explain_named(const struct qmgr *q, struct explain_question *x)
+{
+	for (const struct site *s = q->sites; s; s = s->hh.next)
+		if (strcasecmp(s->name, x->site) == 0 || strcasecmp(s->key, x->site) == 0)
+			explain_site(x, s);
+	return x->nrow > 0;
+}
+
 static void explain_sites(const struct qmgr *q, struct explain_question *x)
 {
+	if (explain_named(q, x))
+		return;
 	char *address = mem_printf("postmaster@%s", x->site);
 	const struct route *route = route_find(q->routes, "", address);
 	free(address);
 	for (const struct site *s = q->sites; s; s = s->hh.next)
-		if (strcasecmp(s->name, x->site) == 0 || strcasecmp(s->key, x->site) == 0 ||
-		    has_host(s, x->site) || serves(q, s, x->site) || routed(route, s, x->site))
+		if (has_host(s, x->site) || serves(q, s, x->site) || routed(route, s, x->site))
 			explain_site(x, s);
 }
 

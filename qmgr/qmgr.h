@@ -36,6 +36,7 @@
  *	suspend.c   what the operator wants nothing delivered to
  *	dest_command.c  sites and hosts as the operator sees them
  *	conn.c      the connections that smtpc holds for us, and what each carries
+ *	conn_places.c  how much each may carry, and the lists that say so
  *	indoubt.c   what was sent wholly and never answered: alone, and not for ever
  *	conn_verdicts.c  what came back on one, recorded and counted
  *	outcome.c   a verdict on a recipient: log, counters, what the spool must remember

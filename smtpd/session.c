@@ -48,45 +48,6 @@ void session_reset(struct session *s)
 	session_move(s, s->helo ? SESSION_READY : SESSION_GREETED);
 }
 
-void session_reply(struct session *s, enum response r, ...)
-{
-	va_list args;
-	va_start(args, r);
-	response_vprint(stream_out(s->stream), r, args);
-	va_end(args);
-}
-
-static void log_reject(struct session *s, int code, const char *dsn, const char *reason,
-		       const char *to)
-{
-	char client[64];
-	metric_cell_add(metric_cell(FAMILY_rejects, s->stage, NULL), 1);
-	log_event(LOG_LEVEL_INFO, "reject", "session", log_id(s->number), "client",
-		  address_text(&s->peer, client), "stage", s->stage, "code", log_number(code),
-		  "dsn", dsn, "reason", reason, "from", s->tx ? s->tx->sender : NULL, "to", to,
-		  "helo", s->helo, "proto", session_protocol(s), NULL);
-}
-
-void session_log_reject(struct session *s, enum response r, const char *to)
-{
-	const struct response_row *row = response_row(r);
-	log_reject(s, row->code, row->dsn, response_reason(r), to);
-}
-
-void session_refuse_as(struct session *s, const struct access_value *v, const char *to)
-{
-	buf_printf(stream_out(s->stream), "%d %s %s\r\n", v->code, v->dsn, v->text);
-	log_reject(s, v->code, v->dsn, v->text, to);
-	s->errors++;
-}
-
-void session_refuse(struct session *s, enum response r, const char *to)
-{
-	session_reply(s, r, s->service->hostname);
-	session_log_reject(s, r, to);
-	s->errors++;
-}
-
 void session_close(struct session *s, enum response r)
 {
 	session_reply(s, r, s->service->hostname);

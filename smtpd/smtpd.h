@@ -13,6 +13,7 @@
  *	port.[ch] inherited.[ch]	the sockets of one address; those of whoever started us
  *	session.[ch] session_table.h	one client: its states, deadlines, replies
  *	session_read.c			input: a command, content, a chunk
+ *	session_reply.c			replies, refusals and their log
  *	command.[ch] verb_X.c param.[ch]	one line; what it does; its parameters
  *	response.[ch] response_table.h	all that the server says
  *	policy.[ch]			who may send to whom

@@ -116,6 +116,7 @@ def test_a_dead_site_says_when_it_is_tried_again(lab):
     row = wait_for(relay, f"[127.0.0.1]:{port}", "dead")[0]
     assert 3500 < row["until"] - time.time() < 3700
     assert "refused" in row["last"] and row["window"] == 0
+    assert re.search(r"Z, in (59|60)m", relay.command("explain", f"[127.0.0.1]:{port}").stdout)
 
 
 def test_what_is_not_there_is_refused(lab):

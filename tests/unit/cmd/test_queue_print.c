@@ -67,10 +67,10 @@ static void sizes_and_times_have_a_unit(void **state)
 	assert_string_equal(size_text(999, text), "999B");
 	assert_string_equal(size_text(1536, text), "1.5K");
 	assert_string_equal(size_text(UINT64_C(52428800), text), "50M");
-	assert_string_equal(time_span(-5, text), "0s");
-	assert_string_equal(time_span(119000, text), "119s");
-	assert_string_equal(time_span(7199000, text), "119m");
-	assert_string_equal(time_span(INT64_C(86400000) * 3, text), "3d");
+	assert_string_equal(queue_time_span(-5, text), "0s");
+	assert_string_equal(queue_time_span(119000, text), "119s");
+	assert_string_equal(queue_time_span(7199000, text), "119m");
+	assert_string_equal(queue_time_span(INT64_C(86400000) * 3, text), "3d");
 }
 
 static void the_summary_counts(void **state)

@@ -353,6 +353,18 @@ static void a_site_is_found_by_name_host_and_domain(void **state)
 	assert_int_equal(why_site("a.test")->constraint, EXPLAIN_IDLE);
 }
 
+static void a_name_that_is_a_sites_own_is_not_taken_for_a_host(void **state)
+{
+	(void)state;
+	begin("");
+	send_mail(1, "x@a.test");
+	answer("a.test", "10 mx1.test 192.0.2.1, 20 mx2.test 192.0.2.2");
+	assert_string_equal(why_site("mx1.test")->site, "mx1.test;mx2.test");
+	send_mail(2, "x@b.test");
+	answer("b.test", "10 mx1.test 192.0.2.1");
+	assert_string_equal(why_site("mx1.test")->site, "mx1.test");
+}
+
 static void a_domain_with_relays_of_its_own_finds_their_site(void **state)
 {
 	(void)state;
@@ -390,6 +402,7 @@ int main(void)
 		TEST(a_report_that_is_being_stored_is_waited_for),
 		TEST(the_operators_wish_waits_for_what_is_under_way),
 		TEST(a_site_is_found_by_name_host_and_domain),
+		TEST(a_name_that_is_a_sites_own_is_not_taken_for_a_host),
 		TEST(a_domain_with_relays_of_its_own_finds_their_site),
 	};
 	int failed = RUN(tests);

@@ -1,0 +1,29 @@
+/* conn_places.h - how much a connection carries, how much more it may, and the lists that say so.
+ *
+ * A place is for one delivery. A connection has as many as it said when it became ready, and more as
+ * its host earns them: one with each message that arrives (destdb.h). It lies in its site's list
+ * of those with a free place or among the rest, and when it carries nothing in the lists of idle ones
+ * of its transport and of its host.
+ *
+ * THREAD     qmgr.
+ * SEE        conn.h, which this is a part of.
+ */
+#ifndef QMGR_CONN_PLACES_H
+#define QMGR_CONN_PLACES_H
+
+#include "qmgr/conn.h"
+
+bool conn_has_place(const struct conn *);
+void conn_set_busy(struct conn *, int busy); /* places taken */
+void conn_wear(struct conn *);		     /* it is given one more of those it may carry in all */
+void conn_learn_depth(const struct conn *, const struct delivery *); /* from what came back */
+
+bool conn_may_go_ahead(const struct conn *, const struct content *);
+/* Content may go ahead of the replies to its envelope where that has gone well, and where there is
+ * not too much of it. */
+
+void conn_relist(struct conn *); /* be in the lists that fit what it is now */
+void conn_leave_idle(struct conn *);
+void conn_count(const struct conn *, int n); /* in the metric of its state, unless it is closed */
+
+#endif
