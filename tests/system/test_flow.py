@@ -98,7 +98,7 @@ def test_one_field_is_added_and_says_where_the_message_came_from(relay, sink):
     field, _ = received.split(sink.messages[-1].content)
     assert field.startswith("Received: from client.test ")
     assert "[127.0.0.1]" in field and "by relay.test" in field and "with ESMTP" in field
-    assert received.identity(sink.messages[-1].content) == relay.events("queued")[-1]["id"]
+    relay.wait_event("queued", id=received.identity(sink.messages[-1].content))
 
 
 @pytest.mark.parametrize("extensions", [None, ("PIPELINING",)], ids=["chunks", "data"])

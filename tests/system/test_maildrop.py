@@ -483,4 +483,5 @@ def test_any_user_can_leave_mail_and_nobody_can_see_that_of_others(lab, relay_us
     relay.start()
     settle(relay, sink, 3)
     assert subjects(sink) == {"nobody": 1, "bin": 1, "root": 1}
+    relay.wait_event("queued", count=3)
     assert {event["user"] for event in relay.events("queued")} == {"nobody", "bin", "root"}

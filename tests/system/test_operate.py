@@ -213,7 +213,8 @@ def test_no_client_is_refused_while_the_relay_is_restarted(lab):
         thread.join(60)
     assert not failures
     assert relay.process.running() and relay.process.pid == pid
-    assert len(relay.events("ready")) == 4 and len(relay.events("restart")) == 3
+    relay.wait_event("ready", count=4)
+    assert len(relay.events("restart")) == 3
     relay.send()
     sink.wait_messages(1)
 

@@ -80,6 +80,7 @@ def _check_sent(relay, contents, messages):
     assert set(counts) == set(wanted) and set(counts.values()) == {1}
     for one in contents:
         assert received.without(one) == wanted[token(one)]
+    relay.wait_event("sent", count=len(wanted))
     assert not relay.events("in_doubt") and not relay.events("deferred")
     assert len(relay.events("sent")) == len(wanted)
 
