@@ -10,7 +10,7 @@ from lab.behaviour import Rule
 from lab.config import Config
 from lab.net import LOOPBACK, free_port, wait_until
 
-pytestmark = [pytest.mark.plain_only, pytest.mark.seconds(300)]
+pytestmark = [pytest.mark.plain_only, pytest.mark.seconds(300), pytest.mark.xdist_group("browser")]
 
 HOSTILE = "<img src=x onerror=document.title='owned'><script>document.title='owned'</script>"
 

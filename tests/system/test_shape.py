@@ -79,6 +79,10 @@ def backlogged(relay, count):
     )
 
 
+# One Postfix for all of them.
+WITH_QSHAPE = pytest.mark.xdist_group("qshape")
+
+
 @pytest.fixture(name="both", scope="module")
 def fixture_both(module_lab):
     """The same mail, deferred, in a Postfix and in a relay; and when each batch came."""
@@ -112,6 +116,7 @@ def same(ours, theirs):
     assert ours[1].split()[0] == "TOTAL"
 
 
+@WITH_QSHAPE
 @pytest.mark.parametrize("words", QUESTIONS)
 def test_the_table_is_that_of_qshape(both, words):
     postfix, relay, _ = both
@@ -119,6 +124,7 @@ def test_the_table_is_that_of_qshape(both, words):
     same(shape(relay, *words, "deferred"), qshape(postfix, *words))
 
 
+@WITH_QSHAPE
 @pytest.mark.parametrize("words", ["", "-s", "-p", "-l -p", "-b 3", "-b 2 -l -s"])
 def test_all_that_is_older_lies_in_the_last_bucket_as_in_qshape(both, words):
     postfix, relay, _ = both
@@ -128,6 +134,7 @@ def test_all_that_is_older_lies_in_the_last_bucket_as_in_qshape(both, words):
     assert set(ours[1].split()[2:-1]) == {"0"}
 
 
+@WITH_QSHAPE
 @pytest.mark.parametrize("words", ["", "-s", "-l", "-p -m 2"])
 def test_mail_of_two_ages_lies_in_the_same_buckets_as_in_qshape(both, words):
     postfix, relay, ((_, old), (young, _)) = both
@@ -144,6 +151,7 @@ def test_mail_of_two_ages_lies_in_the_same_buckets_as_in_qshape(both, words):
     assert all(int(count) > 0 for count in counts)
 
 
+@WITH_QSHAPE
 def test_rows_come_by_total_and_shorter_names_first(both):
     _, relay, _ = both
     rows = [line.split() for line in shape(relay, "-p", "-m", "1", "-w", "200", "deferred")[2:]]
@@ -151,6 +159,7 @@ def test_rows_come_by_total_and_shorter_names_first(both):
     assert keys == sorted(keys) and len(keys) > 10
 
 
+@WITH_QSHAPE
 def test_only_the_queues_that_are_named_are_counted(both):
     _, relay, _ = both
     count = len(EARLY) + len(LATE)
@@ -160,6 +169,7 @@ def test_only_the_queues_that_are_named_are_counted(both):
     assert table(relay, "-s", "hold")["TOTAL"][0] == 0
 
 
+@WITH_QSHAPE
 def test_json_is_one_object_a_line_with_the_same_numbers(both):
     _, relay, _ = both
     rows = [json.loads(line) for line in shape(relay, "--json", "-p", "-m", "2", "deferred")]
@@ -194,6 +204,7 @@ def on_a_terminal(relay, *words, **environment):
     return got.decode().replace("\r\n", "\n")
 
 
+@WITH_QSHAPE
 def test_a_terminal_gets_colour_and_the_first_twenty_lines(both):
     _, relay, _ = both
     plain = shape(relay, "-w", "200", "deferred")
@@ -209,6 +220,7 @@ def test_a_terminal_gets_colour_and_the_first_twenty_lines(both):
     assert "\033[1;31m" in "".join(shape(relay, "--color", "deferred"))
 
 
+@WITH_QSHAPE
 @pytest.mark.parametrize(
     "words", ["elsewhere", "-b 0", "-b 65", "-t 0", "-t x", "-m 0", "-w 79", "-n -1", "--no", "-t"]
 )

@@ -12,6 +12,8 @@ import pytest
 from lab.config import Config
 from lab.relay import binary
 
+pytestmark = pytest.mark.one_thread
+
 DONE, USAGE = 0, 2
 SCENARIOS = pathlib.Path(__file__).resolve().parent.parent / "sim"
 SMALL = """

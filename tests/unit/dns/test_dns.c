@@ -138,7 +138,7 @@ static int set_up(void **state)
 static int set_up_patient(void **state)
 {
 	(void)state;
-	return set_up_with(10000);
+	return set_up_with(2000);
 }
 
 static int tear_down(void **state)
