@@ -460,7 +460,9 @@ def test_any_user_can_leave_mail_and_nobody_can_see_that_of_others(lab, relay_us
         entry = pwd.getpwnam(user)
         command = ["setpriv", f"--reuid={entry.pw_uid}", f"--regid={entry.pw_gid}",
                    "--clear-groups", *words]
-        return subprocess.run(command, input=text, text=True, capture_output=True, check=False)
+        # A sanitizer's list of suppressions may lie where only root can read it.
+        return subprocess.run(command, input=text, text=True, capture_output=True, check=False,
+                              env={**os.environ, "TSAN_OPTIONS": ""})
 
     def leave(user):
         return as_user(user, sluice, "sendmail", "-c", relay.config_path, "you@dest.test",
