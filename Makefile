@@ -27,7 +27,8 @@ SANFLAGS_address = -fsanitize=address,undefined -fno-sanitize-recover=undefined 
 SANFLAGS_thread = -fsanitize=thread -fno-omit-frame-pointer
 SANFLAGS_fuzz = -fsanitize=fuzzer-no-link,address,undefined -fno-omit-frame-pointer
 SANFLAGS = $(SANFLAGS_$(SAN))
-CFLAGS = -O2 -g
+# With a sanitizer most of the time goes into compiling: less is optimised, lines are kept.
+CFLAGS = $(if $(SAN),-O1 -g1,-O2 -g)
 # Expanded only when something is compiled: the packages may be missing until `make deps`.
 PKG_CFLAGS = $(shell pkg-config --cflags $(PACKAGES))
 PKG_LIBS = $(shell pkg-config --libs $(PACKAGES)) -lev -lpthread -lm
