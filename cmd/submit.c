@@ -128,7 +128,7 @@ static int send_content(struct talk *t, const struct submission *s, const struct
 int submit(const struct conf *c, const struct submission *s, struct buf *error)
 {
 	struct talk t;
-	struct offers o;
+	struct offers o = {0};
 	const struct conf_listener *listener = submit_listener(c);
 	if (!listener) {
 		buf_puts(error, "no listener of the configuration takes mail without TLS");

@@ -329,11 +329,13 @@ static void a_header_without_end_is_cut(void **state)
 {
 	(void)state;
 	enum { LINE = 60, COUNT = 10000 };
-	char *header = mem_alloc(LINE * COUNT + 1);
+	struct buf header;
+	buf_init(&header);
 	for (int i = 0; i < COUNT; i++)
-		snprintf(header + LINE * i, LINE + 1, "X-%05d: %049d\r\n", i, i);
-	set_content(header);
-	free(header);
+		buf_printf(&header, "X-%05d: %049d\r\n", i, i);
+	assert_int_equal(buf_len(&header), LINE * COUNT);
+	set_content(buf_cstr(&header));
+	buf_fini(&header);
 	tell("x@a.test", REPORT_FAILED, 550, "5.1.1", "mx.a.test", "no");
 	write_report();
 	assert_true(part_has(2, "X-00000: 0000000000000000000000000000000000000000000000000"));
