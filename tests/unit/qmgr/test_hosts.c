@@ -1,16 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "tests/unit/qmgr/world.h"
 
-static const char one_host[] = "10 mx.test 192.0.2.1";
 static const char two_hosts[] = "10 mx1.test 192.0.2.1, 10 mx2.test 192.0.2.2";
-
-/* So many messages to a.test, from 1, with their next hop known. */
-static void send_many(int n)
-{
-	for (int i = 1; i <= n; i++)
-		send_mail((uint64_t)i, "x@a.test");
-	answer("a.test", one_host);
-}
 
 static void a_connection_that_never_is_ready_leaves_the_mail_where_it_was(void **state)
 {

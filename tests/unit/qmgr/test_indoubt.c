@@ -3,7 +3,6 @@
 
 #include "qmgr/destdb.h"
 
-static const char one_host[] = "10 mx.test 192.0.2.1";
 static const char two_hosts[] = "10 mx.test 192.0.2.1, 10 other.test 192.0.2.2";
 
 /* As it comes back from the queue: tried before, and in doubt so often at mx.test. */

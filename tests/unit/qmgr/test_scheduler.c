@@ -5,17 +5,8 @@
 
 #include "qmgr/nexthop.h"
 
-static const char one_host[] = "10 mx.test 192.0.2.1";
 static const char two_hosts[] = "10 mx1.test 192.0.2.1, 10 mx2.test 192.0.2.2";
 static const char relay[] = "route \"*\" { relay = { \"[relay.test]:2525\" } }\n";
-
-/* So many messages to a.test, from 1, with their next hop known. */
-static void send_many(int n)
-{
-	for (int i = 1; i <= n; i++)
-		send_mail((uint64_t)i, "x@a.test");
-	answer("a.test", one_host);
-}
 
 static void an_arrival_asks_dns_and_nobody_else(void **state)
 {

@@ -1,16 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "tests/unit/qmgr/world.h"
 
-static const char one_host[] = "10 mx.test 192.0.2.1";
-
-/* So many messages to a.test, from 1, with their next hop known. */
-static void send_many(int n)
-{
-	for (int i = 1; i <= n; i++)
-		send_mail((uint64_t)i, "x@a.test");
-	answer("a.test", one_host);
-}
-
 static void what_is_sent_is_recorded_and_then_released(void **state)
 {
 	(void)state;

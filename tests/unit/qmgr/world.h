@@ -450,4 +450,14 @@ static inline void is_delivered(uint64_t id, uint32_t n, enum verdict_class clas
 	forget(d);
 }
 
+static const char one_host[] = "10 mx.test 192.0.2.1";
+
+/* So many messages to a.test, from 1, with their next hop known. */
+static inline void send_many(int n)
+{
+	for (int i = 1; i <= n; i++)
+		send_mail((uint64_t)i, "x@a.test");
+	answer("a.test", one_host);
+}
+
 #endif
