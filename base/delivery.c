@@ -46,6 +46,7 @@ void delivery_free(struct delivery **dp)
 		return;
 	for (uint32_t i = 0; i < d->nrcpt; i++)
 		verdict_unref(d->rcpt[i].verdict);
+	verdict_unref(d->reason);
 	content_unref(d->content);
 	free(d);
 	*dp = NULL;

@@ -21,7 +21,9 @@
  * How much a host may be trusted with is qmgr's to know, over connections. It says with each
  * delivery whether its content may go ahead of the replies to its envelope; the worker says of each
  * one that comes back whether content was uploaded for nothing. A host that loses count of the
- * commands is to get the next connection in a simpler mode, and the worker says which.
+ * commands is to get the next connection in a simpler mode, and the worker says which; likewise when
+ * a command that was refused ahead of its turn is taken in its turn, or when a host that takes no more
+ * mail on one connection takes it on the next (delivery.mode, delivery.messages_most).
  *
  * OWNERSHIP  Notes are given away by posting. The strings that a delivery points at belong to
  *            qmgr's message, which stays until the delivery is back. Verdicts, contents and the
@@ -48,11 +50,13 @@ enum delivery_note {
 	CONNECTION_SLOW,
 };
 
-/* What is asked of a host, whatever it announces. */
+/* What is not asked of a host, whatever it announces: a mask, and 0 is all of it, messages in flight
+ * one behind the other. The numbers are kept on disk. */
 enum connection_mode {
-	CONNECTION_FULL,	/* all of it: BDAT of one message behind the other */
-	CONNECTION_NO_CHUNKING, /* DATA only, its replies waited for */
-	CONNECTION_LOCKSTEP,	/* one command, one reply */
+	CONNECTION_FULL = 0,
+	CONNECTION_NO_CHUNKING = 1, /* DATA only */
+	CONNECTION_LOCKSTEP = 2,    /* one command, one reply */
+	CONNECTION_APART = 4,	    /* nothing behind the end of a message before it is answered */
 };
 
 /* One connection; the same object goes to the worker with CONNECTION_OPEN, and comes back with
@@ -68,6 +72,7 @@ struct connection_open {
 	union address address;			/* with the port */
 	bool plain; /* no TLS where it is only wished for: it is known to be broken */
 	enum connection_mode mode;
+	int messages_most; /* close it after so many: the host is known to take no more; 0: unknown */
 	/* filled by the worker, for CONNECTION_CLOSED: */
 	bool was_ready;
 	bool confused;	     /* the host lost count; mode is now the one to try next */
@@ -84,11 +89,12 @@ struct connection_ready {
 	struct note note;
 	uint64_t connection;
 	void *owner;
-	int depth;	   /* transactions that may be under way at once, at least 1 */
-	int depth_most;	   /* the same on a host that has proved good; 0: depth is all */
-	int setup_ms;	   /* connect to ready */
-	uint64_t size_max; /* announced by SIZE, 0: no limit */
-	bool tls_broken;   /* it was wished for, and failed */
+	int depth;	       /* transactions that may be under way at once, at least 1 */
+	int depth_most;	       /* the same on a host that has proved good; 0: depth is all */
+	int setup_ms;	       /* connect to ready */
+	uint64_t size_max;     /* announced by SIZE, 0: no limit */
+	int64_t messages_most; /* it may be given in all: as set, announced or known; 0: no limit */
+	bool tls_broken;       /* it was wished for, and failed */
 	bool tls, pipelining, chunking, dsn, eightbit, smtputf8;
 };
 
@@ -120,6 +126,10 @@ struct delivery {
 	/* filled by the worker: */
 	bool returned; /* nothing was decided: no recipient has a verdict; put it back in front */
 	bool wasted;   /* content was uploaded ahead and reached nobody, or nobody knows */
+	enum connection_mode
+		mode;		/* what the host was found out to want; CONNECTION_FULL: nothing */
+	struct verdict *reason; /* for mode: how that was found out; a reference, or NULL */
+	int messages_most; /* so many messages were found to be all it takes on one connection; or 0 */
 	int64_t began_us, ended_us; /* steady clock: first byte of MAIL, last reply */
 	int setup_ms; /* of the connection, on the first delivery that it carries; else 0 */
 	uint32_t nrcpt;

@@ -50,6 +50,8 @@ static void put_host_line(struct buf *to, const struct dest_host *h)
 		buf_printf(to, " depth=%d", h->depth);
 	if (h->mode_in_ms > 0)
 		buf_printf(to, " mode=\"%s\"", h->mode);
+	if (h->messages_most > 0)
+		buf_printf(to, " messages=%d", h->messages_most);
 	if (h->doubts > 0)
 		buf_printf(to, " in_doubt=%d", h->doubts);
 	if (h->why) {
@@ -132,6 +134,11 @@ static void put_host_full(struct buf *to, const struct dest_host *h)
 	buf_printf(to, "\npipeline:    %d deep, ", h->depth);
 	put_state(to, h->mode, h->mode_in_ms);
 	buf_puts(to, "\n");
+	if (h->messages_most > 0) {
+		buf_printf(to, "messages:    %d on one connection, for ", h->messages_most);
+		put_seconds(to, h->messages_in_ms);
+		buf_puts(to, "\n");
+	}
 	put_spell(to, "slow:        to connect, comes after others for ", h->slow_in_ms);
 	put_spell(to, "tls:         broken, not tried for ", h->plain_in_ms);
 	if (h->why) {
@@ -217,6 +224,7 @@ static void json_host(struct buf *to, const struct dest_host *h)
 	json_text(to, "mode", h->mode);
 	json_seconds(to, "retry_in", h->retry_in_ms);
 	json_seconds(to, "mode_for", h->mode_in_ms);
+	buf_printf(to, ",\"messages_most\":%d", h->messages_most);
 	json_seconds(to, "slow_for", h->slow_in_ms);
 	json_seconds(to, "tls_broken_for", h->plain_in_ms);
 	if (h->opened_ago_ms >= 0)

@@ -47,6 +47,7 @@ void conn_open(struct qmgr *q, struct site *s, struct host *host)
 	c->site = s;
 	c->host = host;
 	c->extra = s->slow > 0;
+	c->most = s->transport->settings->connection_max_messages;
 	list_init(&c->carried);
 	list_init(&c->in_idle);
 	list_init(&c->in_host_idle);
@@ -69,6 +70,7 @@ void conn_open(struct qmgr *q, struct site *s, struct host *host)
 	open->reply_to = q->loop;
 	open->plain = host->plain_until_ms > scheduler_now_ms(q);
 	open->mode = host_mode(host, scheduler_now_ms(q));
+	open->messages_most = host_messages_most(host, scheduler_now_ms(q));
 	q->edges.to_worker(q->edges.context, c->worker, &open->note);
 }
 
@@ -154,6 +156,8 @@ void conn_on_ready(struct connection_ready *ready)
 	c->depth = ready->depth;
 	count_slow(c, false);
 	c->depth_most = ready->depth_most;
+	if (ready->messages_most > 0)
+		c->most = ready->messages_most;
 	c->site->connecting--;
 	struct qmgr *q = c->site->qmgr;
 	q->learnt |= c->host->failures > 0 || ready->tls_broken;
@@ -184,6 +188,7 @@ void conn_on_back(struct qmgr *q, struct delivery *d)
 	metrics_add(METRIC_under_way, -1);
 	conn_set_busy(c, c->busy - 1);
 	conn_learn_depth(c, d);
+	conn_learn_limits(c, d);
 	c->bytes -= (int64_t)m->content->size;
 	e->peer->job->concurrency--;
 	list_remove(&e->in_peer);

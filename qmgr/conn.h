@@ -32,6 +32,7 @@ struct conn {
 	int busy;	     /* places taken */
 	int64_t bytes;	     /* of the messages that it carries */
 	int given;	     /* deliveries in all */
+	int64_t most;	     /* of them; 0: any number */
 	int done;	     /* of them, came to a verdict */
 	struct list carried; /* struct entry, in flight */
 	struct list in_site;

@@ -66,9 +66,8 @@ void conn_relist(struct conn *c)
 /* The worker closes it after so many; what it were given beyond that would only come back. */
 void conn_wear(struct conn *c)
 {
-	int64_t most = c->site->transport->settings->connection_max_messages;
 	c->given++;
-	if (most > 0 && c->given >= most) {
+	if (c->most > 0 && c->given >= c->most) {
 		c->worn = true;
 		conn_relist(c);
 	}
@@ -117,6 +116,16 @@ void conn_learn_depth(const struct conn *c, const struct delivery *d)
 	else if (h->depth < c->depth_most && arrived(d))
 		conn_set_depth(h, h->depth + 1);
 	c->site->qmgr->learnt |= h->depth != before;
+}
+
+void conn_learn_limits(const struct conn *c, const struct delivery *d)
+{
+	struct qmgr *q = c->site->qmgr;
+	if (d->mode != CONNECTION_FULL)
+		host_confused(c->host, d->mode, d->reason, scheduler_now_ms(q));
+	if (d->messages_most > 0)
+		host_limited(c->host, d->messages_most, scheduler_now_ms(q));
+	q->learnt |= d->mode != CONNECTION_FULL || d->messages_most > 0;
 }
 
 bool conn_may_go_ahead(const struct conn *c, const struct content *content)

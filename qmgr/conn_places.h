@@ -16,7 +16,8 @@
 bool conn_has_place(const struct conn *);
 void conn_set_busy(struct conn *, int busy); /* places taken */
 void conn_wear(struct conn *);		     /* it is given one more of those it may carry in all */
-void conn_learn_depth(const struct conn *, const struct delivery *); /* from what came back */
+void conn_learn_depth(const struct conn *, const struct delivery *);  /* from what came back */
+void conn_learn_limits(const struct conn *, const struct delivery *); /* mode, messages_most */
 
 bool conn_may_go_ahead(const struct conn *, const struct content *);
 /* Content may go ahead of the replies to its envelope where that has gone well, and where there is

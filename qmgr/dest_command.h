@@ -33,9 +33,11 @@ struct dest_host {
 	int64_t plain_in_ms;   /* TLS is not tried for so long */
 	struct verdict *why;   /* last failure, or NULL */
 	int depth;	       /* messages in flight that it has earned */
-	const char *mode;      /* full, no chunking, lockstep */
+	const char *mode;      /* full, no chunking, apart, lockstep: host_mode_name() */
 	int64_t mode_in_ms;    /* all is tried again after so long */
-	int64_t slow_in_ms;    /* it comes after others for so long */
+	int messages_most;     /* on one connection; 0: not known */
+	int64_t messages_in_ms;
+	int64_t slow_in_ms; /* it comes after others for so long */
 };
 
 struct dest_site {

@@ -100,12 +100,14 @@ void host_forget(struct host *h)
 	host_worked(h);
 	h->plain_until_ms = h->slow_until_ms = 0;
 	h->mode_until_ms = h->good_ms = h->opened_ms = 0;
+	h->messages_until_ms = 0;
 }
 
 bool host_stale(const struct host *h, int64_t now_ms)
 {
 	return h->refs == 0 && h->retry_ms < now_ms && h->plain_until_ms < now_ms &&
-	       h->mode_until_ms < now_ms && h->opened_ms < now_ms - HOST_STALE_MS;
+	       h->mode_until_ms < now_ms && h->messages_until_ms < now_ms &&
+	       h->opened_ms < now_ms - HOST_STALE_MS;
 }
 
 void host_ended_well(struct host *h, int64_t now_ms)
@@ -116,10 +118,12 @@ void host_ended_well(struct host *h, int64_t now_ms)
 
 const char *host_mode_name(enum connection_mode mode)
 {
-	static const char *const names[] = {[CONNECTION_FULL] = "full",
-					    [CONNECTION_NO_CHUNKING] = "no chunking",
-					    [CONNECTION_LOCKSTEP] = "lockstep"};
-	return names[mode];
+	bool chunking = !(mode & CONNECTION_NO_CHUNKING);
+	if (mode & CONNECTION_LOCKSTEP)
+		return chunking ? "lockstep" : "lockstep, no chunking";
+	if (mode & CONNECTION_APART)
+		return chunking ? "apart" : "apart, no chunking";
+	return chunking ? "full" : "no chunking";
 }
 
 enum connection_mode host_mode(const struct host *h, int64_t now_ms)
@@ -129,9 +133,27 @@ enum connection_mode host_mode(const struct host *h, int64_t now_ms)
 
 void host_confused(struct host *h, enum connection_mode next, struct verdict *why, int64_t now_ms)
 {
-	if (next > host_mode(h, now_ms))
-		h->mode = next;
+	enum connection_mode before = host_mode(h, now_ms);
+	h->mode = before | next;
 	h->mode_until_ms = now_ms + HOST_MODE_MS;
+	if (h->mode == before)
+		return; /* other connections find the same */
 	log_event(LOG_LEVEL_WARNING, "host", "host", h->name, "mode", host_mode_name(h->mode),
 		  "reason", why ? why->text : "it gave a reply too many", NULL);
+}
+
+int host_messages_most(const struct host *h, int64_t now_ms)
+{
+	return now_ms < h->messages_until_ms ? h->messages_most : 0;
+}
+
+void host_limited(struct host *h, int messages, int64_t now_ms)
+{
+	int before = host_messages_most(h, now_ms);
+	h->messages_most = before > 0 && before < messages ? before : messages;
+	h->messages_until_ms = now_ms + HOST_MODE_MS;
+	if (h->messages_most != before)
+		log_event(LOG_LEVEL_INFO, "host", "host", h->name, "messages",
+			  log_number(h->messages_most), "reason",
+			  "it takes no more on one connection", NULL);
 }

@@ -18,7 +18,8 @@
  *
  * The record also keeps how many messages a host may be sent before it has answered the first: one,
  * and one more with each that it answers well, until a connection breaks or content turns out to
- * have been sent for nothing; and the mode in which it did not lose count of the commands, for a day.
+ * have been sent for nothing; and for a day the mode in which it did not lose count of the commands,
+ * and how many messages it takes on one connection.
  *
  * In a group with weights the host with the fewest connections for its weight is chosen, at first one
  * at random by weight: so each has its share, of the connections open at once and of those opened.
@@ -70,6 +71,8 @@ struct host {
 	struct list conns; /* struct conn, those not closed */
 	enum connection_mode mode;
 	int64_t mode_until_ms; /* steady clock: then all that it announces is tried again */
+	int messages_most;     /* on one connection, as was found out, until: */
+	int64_t messages_until_ms;
 	UT_hash_handle hh;
 };
 
@@ -131,7 +134,12 @@ void host_ended_well(struct host *, int64_t now_ms);
 const char *host_mode_name(enum connection_mode);
 enum connection_mode host_mode(const struct host *, int64_t now_ms);
 void host_confused(struct host *, enum connection_mode next, struct verdict *why, int64_t now_ms);
-/* It lost count: the next connection is to be in this mode. why may be NULL. */
+/* It lost count, or was hurried: the next connection is to be in this mode, and in that which it was
+ * in. why may be NULL. Logged when that is news. */
+
+int host_messages_most(const struct host *, int64_t now_ms); /* 0: not known */
+void host_limited(struct host *, int messages, int64_t now_ms);
+/* It takes no more on one connection. */
 
 bool host_out(const struct host *, int64_t now_ms);
 bool host_answers(const struct host *); /* or nothing speaks against it */

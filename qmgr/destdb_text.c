@@ -8,11 +8,15 @@
 #include "qmgr/suspend.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { DEPTH_MAX = 1000 };
+enum {
+	DEPTH_MAX = 1000,
+	MODE_MAX = CONNECTION_NO_CHUNKING | CONNECTION_LOCKSTEP | CONNECTION_APART,
+};
 
 /* From the steady clock to the wall clock; 0 stays 0. */
 static int64_t to_wall(int64_t steady_ms)
@@ -36,7 +40,7 @@ static void put_why(struct buf *to, const struct verdict *v)
 static bool worth_keeping(const struct host *h, int64_t now_ms)
 {
 	return h->failures > 0 || h->plain_until_ms > now_ms || h->depth > 1 ||
-	       h->mode_until_ms > now_ms;
+	       h->mode_until_ms > now_ms || h->messages_until_ms > now_ms;
 }
 
 static void put_host(struct buf *to, const struct host *h)
@@ -53,6 +57,9 @@ static void put_host(struct buf *to, const struct host *h)
 	if (h->mode_until_ms > 0)
 		buf_printf(to, "\tmode=%d", (int)h->mode);
 	put_time(to, "simple", h->mode_until_ms);
+	if (h->messages_until_ms > 0)
+		buf_printf(to, "\tmessages=%d", h->messages_most);
+	put_time(to, "limited", h->messages_until_ms);
 	put_why(to, h->why);
 	buf_puts(to, "\n");
 }
@@ -119,9 +126,18 @@ static void read_pipeline(struct host *h, const char *line, struct buf *room)
 	int64_t depth = number(line, "depth", room), mode = number(line, "mode", room);
 	if (depth > 1 && depth <= DEPTH_MAX)
 		h->depth = (int)depth;
-	if (mode >= CONNECTION_FULL && mode <= CONNECTION_LOCKSTEP) {
+	if (mode > CONNECTION_FULL && mode <= MODE_MAX) {
 		h->mode = (enum connection_mode)mode;
 		h->mode_until_ms = future(line, "simple", room, HOST_MODE_MS);
+	}
+}
+
+static void read_limit(struct host *h, const char *line, struct buf *room)
+{
+	int64_t messages = number(line, "messages", room);
+	if (messages > 0 && messages < INT_MAX) {
+		h->messages_most = (int)messages;
+		h->messages_until_ms = future(line, "limited", room, HOST_MODE_MS);
 	}
 }
 
@@ -142,6 +158,7 @@ static void read_host(struct qmgr *q, const char *line, struct buf *room)
 		h->plain_until_ms = future(line, "plain", room, HOST_PLAIN_MS);
 		h->opened_ms = clock_steady_ms(); /* used lately */
 		read_pipeline(h, line, room);
+		read_limit(h, line, room);
 		if (h->failures > 0)
 			read_why(h, line, room);
 		if (!h->why)

@@ -5,7 +5,8 @@
  *
  * Hosts about which there is something to know: failed ones, with the time at which they may be tried
  * again and why, and those whose TLS is broken,
- * how deep a pipeline each has earned, and those that want a simpler one. Times are milliseconds since 1970. A field that is
+ * how deep a pipeline each has earned, those that want a simpler one, and those that take so many
+ * messages on one connection. Times are milliseconds since 1970. A field that is
  * not known is passed over, so that an older program reads what a newer one has written.
  *
  * THREAD     qmgr, or main while that does not run.

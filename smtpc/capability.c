@@ -36,9 +36,41 @@ static void read_size(struct capability *c, const char *value)
 	c->size_max = n;
 }
 
+static const struct {
+	const char *name;
+	size_t limit; /* offset in struct capability */
+} limits[] = {
+	{"MAILMAX=", offsetof(struct capability, mail_max)},
+	{"RCPTMAX=", offsetof(struct capability, rcpt_max)},
+	{"RCPTDOMAINMAX=", offsetof(struct capability, domain_max)},
+};
+
+/* RFC 9422 4: six digits at most, and not 0. */
+static uint32_t limit_value(const char *text)
+{
+	size_t digits = strspn(text, "0123456789");
+	bool whole = text[digits] == '\0' || text[digits] == ' ';
+	return digits > 0 && digits <= 6 && whole ? (uint32_t)strtoul(text, NULL, 10) : 0;
+}
+
+static void read_limits(struct capability *c, const char *words)
+{
+	for (; *words; words += strcspn(words, " ")) {
+		words += strspn(words, " ");
+		for (size_t i = 0; i < sizeof limits / sizeof limits[0]; i++) {
+			size_t len = strlen(limits[i].name);
+			if (strncasecmp(words, limits[i].name, len) == 0)
+				*(uint32_t *)((char *)c + limits[i].limit) =
+					limit_value(words + len);
+		}
+	}
+}
+
 static void read_line(struct capability *c, const char *line)
 {
 	size_t len = strcspn(line, " ");
+	if (len == 6 && strncasecmp(line, "LIMITS", 6) == 0)
+		read_limits(c, line + 6);
 	if (len == 4 && strncasecmp(line, "SIZE", 4) == 0)
 		read_size(c, line + 4);
 	for (size_t i = 0; i < sizeof keywords / sizeof keywords[0]; i++) {

@@ -3,7 +3,8 @@
  * OWNERSHIP  A plain value.
  * THREAD     Any; no I/O.
  * ERRORS     None: what can't be understood was not announced. The reply bounds lines and length.
- * SEE        RFC 5321 4.1.1.1; RFC 1870 (SIZE); RFC 3207, 2920, 3030, 3461, 6152, 6531.
+ * SEE        RFC 5321 4.1.1.1; RFC 1870 (SIZE); RFC 3207, 2920, 3030, 3461, 6152, 6531,
+ *            9422.
  */
 #ifndef SMTPC_CAPABILITY_H
 #define SMTPC_CAPABILITY_H
@@ -18,6 +19,10 @@ struct capability {
 	bool withheld;	   /* it announced CHUNKING, but can't do it */
 	bool size;	   /* SIZE may be given with MAIL */
 	uint64_t size_max; /* 0: no limit known */
+	/* LIMITS, each 0 where there is none: */
+	uint32_t mail_max;   /* transactions in a session */
+	uint32_t rcpt_max;   /* recipients in a transaction */
+	uint32_t domain_max; /* domains of recipients in a session */
 };
 
 struct capability capability_of(const struct reply *);

@@ -91,6 +91,8 @@ void connection_start(struct worker *w, struct connection_open *open)
 	timer_init(&c->age, on_age, c);
 	timer_init(&c->slow, on_slow, c);
 	timer_init(&c->late, on_late, c);
+	connection_keep_to(c, open->transport->connection_max_messages);
+	connection_keep_to(c, open->messages_most);
 	worker_add(w, c);
 	metrics_add(METRIC_client_connected, 1);
 	start_timer(c, &c->slow, open->transport->connection_attempt_delay);
@@ -125,9 +127,64 @@ static void begin_plain(struct connection *c)
 	begin(c);
 }
 
+/* What has no verdict is kept, in its order; the rest goes back to qmgr. */
+static struct note *keep_returned(struct connection *c)
+{
+	struct delivery *d;
+	struct note *kept = NULL, **last = &kept;
+	while ((d = engine_take(&c->engine))) {
+		if (!d->returned) {
+			connection_post_back(d);
+			continue;
+		}
+		d->note.next = NULL;
+		*last = &d->note;
+		last = &d->note.next;
+	}
+	return kept;
+}
+
+/* Once more, with what it was given: the host wants no more on the connection that it was. */
+static void begin_fresh(struct connection *c)
+{
+	struct note *kept = keep_returned(c);
+	if (!kept) {
+		end(c, NULL);
+		return;
+	}
+	connection_log(c, "once more", NULL);
+	c->enough = c->engine.enough;
+	c->closing |= c->engine.quit;
+	c->open->mode |= c->engine.setup.mode;
+	c->given = 0;
+	stream_flush(c->stream); /* a QUIT */
+	stream_free(&c->stream);
+	engine_fini(&c->engine);
+	begin(c);
+	while (kept) {
+		struct note *next = kept->next;
+		c->given++;
+		engine_give(&c->engine, (struct delivery *)kept);
+		kept = next;
+	}
+}
+
+void connection_keep_to(struct connection *c, int64_t messages)
+{
+	if (messages > 0 && (c->most == 0 || messages < c->most))
+		c->most = messages;
+}
+
+/* It has been given all that it may carry, or was told to close before it began afresh. */
+static bool worn(const struct connection *c)
+{
+	return c->closing || (c->most > 0 && c->given >= c->most);
+}
+
 static void become_ready(struct connection *c)
 {
 	int64_t age_ms = c->open->transport->connection_max_age;
+	connection_keep_to(c, c->engine.can.mail_max);
 	c->setup_ms = (int)(clock_steady_ms() - c->began_ms);
 	if (age_ms > 0)
 		timer_start(&c->worker->loop->timers, &c->age, c->began_ms + age_ms);
@@ -153,21 +210,31 @@ static void send_out(struct connection *c)
 	}
 }
 
+static void closed(struct connection *c)
+{
+	struct engine *e = &c->engine;
+	if (e->try_plain && !c->plain)
+		begin_plain(c);
+	else if (e->renew)
+		begin_fresh(c);
+	else
+		end(c, engine_why(e));
+}
+
 /* After whatever happened to the engine. The connection may be gone afterwards. */
 static void settle(struct connection *c)
 {
 	struct engine *e = &c->engine;
+	if (e->state == ENGINE_READY && !c->announced)
+		become_ready(c);
+	if (e->state == ENGINE_READY && !e->quit && worn(c))
+		engine_quit(e);
 	if (e->state != ENGINE_CLOSED)
 		send_out(c);
 	if (e->state == ENGINE_CLOSED) {
-		if (e->try_plain && !c->plain)
-			begin_plain(c);
-		else
-			end(c, engine_why(e));
+		closed(c);
 		return;
 	}
-	if (e->state == ENGINE_READY && !c->announced)
-		become_ready(c);
 	if (e->state == ENGINE_HANDSHAKE && !c->handshaking)
 		connection_start_tls(c);
 	connection_post_done(c);
@@ -250,15 +317,12 @@ static bool gone_stale(struct connection *c)
 
 void connection_give(struct connection *c, struct delivery *d)
 {
-	int64_t most = c->open->transport->connection_max_messages;
 	if (gone_stale(c))
 		engine_lost(&c->engine, "it has spoken or gone unasked");
 	if (c->given == 0)
 		d->setup_ms = c->setup_ms;
 	c->given++;
 	engine_give(&c->engine, d);
-	if (most > 0 && c->given >= most)
-		engine_quit(&c->engine);
 	settle(c);
 }
 

@@ -8,8 +8,11 @@
  *
  * OWNERSHIP  The worker's; it frees itself when it is over, after CONNECTION_CLOSED is posted.
  * THREAD     The worker's.
- * STATES     connecting, then those of the engine. Where TLS is only wished for and fails, it
- *            starts again once, in the clear, without a word to qmgr.
+ * STATES     connecting, then those of the engine. Without a word to qmgr it starts again: once, in
+ *            the clear, where TLS is only wished for and fails; and with what it was given, where the
+ *            host refuses more mail on a connection that has carried some. Only what the host says
+ *            to the first MAIL of a fresh connection is about the message. Where that is taken, the
+ *            number carried before is the host's limit (delivery.messages_most).
  * ERRORS     As connection_open.why.
  * SEE        engine.h; base/delivery.h; RFC 5321 4.5.3.2; RFC 7435 (opportunistic security).
  */

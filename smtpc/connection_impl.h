@@ -28,14 +28,21 @@ struct connection {
 	uint64_t turn; /* the engine's, when the deadline was set */
 	int64_t began_ms;
 	int setup_ms, given;
+	int64_t most; /* messages it may be given until it is closed; 0: any number */
+	int enough; /* the host would take no more than so many, unless the next one is refused too */
 	bool connected;	  /* TCP stands */
 	bool announced;	  /* CONNECTION_READY is posted */
 	bool handshaking; /* asked for, not yet done */
+	bool closing;	  /* told to close before it began afresh */
 	bool plain;	  /* TLS has failed: go on without */
 };
 
+void connection_keep_to(struct connection *, int64_t messages);
+/* It is given no more than so many in all. */
+
 void connection_post_slow(struct connection *, bool late);
 void connection_post_ready(struct connection *);
+void connection_post_back(struct delivery *);
 void connection_post_done(struct connection *); /* every delivery that is done or returned */
 void connection_post_closed(struct connection *, struct verdict *why); /* takes why */
 void connection_log(const struct connection *, const char *what, const char *reason);

@@ -32,6 +32,7 @@ void connection_post_ready(struct connection *c)
 	r->depth_most = engine_depth_most(&c->engine);
 	r->setup_ms = c->setup_ms;
 	r->size_max = can->size_max;
+	r->messages_most = c->most;
 	r->tls_broken = c->plain && !c->open->plain;
 	r->tls = c->engine.secure;
 	r->pipelining = can->pipelining;
@@ -45,12 +46,29 @@ void connection_post_ready(struct connection *c)
 	loop_post(c->open->reply_to, &r->note);
 }
 
+/* The first word on a fresh connection tells why the one before it was refused more. */
+static void find_out_limit(struct connection *c, struct delivery *d)
+{
+	if (c->enough > 0 && c->engine.carried > 0) {
+		d->messages_most = c->enough;
+		connection_keep_to(c, c->enough);
+	}
+	c->enough = 0;
+}
+
+void connection_post_back(struct delivery *d)
+{
+	d->note.type = DELIVERY_BACK;
+	loop_post(d->reply_to, &d->note);
+}
+
 void connection_post_done(struct connection *c)
 {
 	struct delivery *d;
 	while ((d = engine_take(&c->engine))) {
-		d->note.type = DELIVERY_BACK;
-		loop_post(d->reply_to, &d->note);
+		if (!d->returned)
+			find_out_limit(c, d);
+		connection_post_back(d);
 	}
 }
 

@@ -56,7 +56,8 @@ void engine_move(struct engine *e, enum engine_state to)
 
 void engine_expect(struct engine *e, struct expected x)
 {
-	if (!expected_first(&e->expected))
+	x.early = expected_first(&e->expected);
+	if (!x.early)
 		e->turn++;
 	expected_push(&e->expected, x);
 }
@@ -119,16 +120,31 @@ static bool goes_away(const struct engine *e, const struct expected *x)
 	       x->kind != EXPECTED_BDAT;
 }
 
+static void handle(struct engine *e, const struct expected *x)
+{
+	engine_compare(e, x);
+	kinds[x->kind].handle(e, x);
+}
+
+/* A host that has carried mail and is asked for more goes away for the sake of its limits. */
+static void told_off(struct engine *e, const struct expected *x)
+{
+	if (x->kind == EXPECTED_MAIL && e->carried > 0)
+		engine_renew(e, e->carried);
+	else
+		engine_close(e, BREAK_TOLD, engine_verdict(e, VERDICT_DEFERRED));
+}
+
 static void answered(struct engine *e, const struct buf *in)
 {
 	struct expected x = expected_pop(&e->expected);
 	e->turn++;
 	if (goes_away(e, &x))
-		engine_close(e, BREAK_TOLD, engine_verdict(e, VERDICT_DEFERRED));
+		told_off(e, &x);
 	else if (engine_misplaced(e, &x))
 		engine_unexpected(e, &x);
 	else
-		kinds[x.kind].handle(e, &x);
+		handle(e, &x);
 	reply_reset(&e->reply);
 	if (e->state == ENGINE_CLOSED)
 		return;

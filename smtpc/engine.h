@@ -17,6 +17,9 @@
  *				a message. One that may not waits for the replies to its envelope.
  *				One more than may be in flight is given: it begins with the first
  *				answer, without a word from qmgr.
+ *	CONNECTION_APART	the same, but nothing behind the end of a message before its answer
+ *
+ * A refusal that came ahead of its turn is not believed as such: see engine_turn.c.
  *
  * RSET goes before each MAIL behind a chunk that has no answer yet: a host that has refused all
  * recipients may hold on to the envelope, and would take the next recipients into it. Its reply also
@@ -75,13 +78,17 @@ struct engine {
 	struct verdict *why;
 	uint64_t turn;	/* changes whenever the wait for something begins anew */
 	int answered;	/* deliveries that were not returned */
+	int carried;	/* transactions whose MAIL was accepted */
+	int enough;	/* closed for renewal because so many are all it takes; 0: not for that */
+	bool renew;	/* closed, to go on on a fresh connection */
+	bool apart;	/* nothing goes behind the end of a message before its answer */
 	bool secure;	/* TLS stands */
 	bool helo;	/* EHLO was refused */
 	bool quit;	/* QUIT when there is nothing left to do */
 	bool try_plain; /* closed, because TLS failed that was only wished for */
 	bool owes_rset; /* before the next MAIL */
 	bool owes_dot;	/* 354, but there is nobody to send to */
-	bool confused;	/* closed, because the host has lost count: next time ask in this mode */
+	bool confused;	/* closed, because the host has lost count: next time ask in mode, too */
 	enum connection_mode mode;
 };
 

@@ -24,17 +24,11 @@ bool engine_say_chunk(struct engine *e, struct transaction *t)
 	return true;
 }
 
-/* Another transaction has begun behind this one, with a RSET of its own. */
-static bool followed(const struct engine *e, const struct transaction *t)
-{
-	return t->link.next != &e->transactions &&
-	       list_entry(t->link.next, struct transaction, link)->stage != TRANSACTION_QUEUED;
-}
-
+/* One that has begun behind this one has a RSET of its own. */
 static void finish(struct engine *e, struct transaction *t, bool unclear)
 {
-	e->owes_rset |= unclear && !followed(e, t);
-	engine_finish(e, t);
+	e->owes_rset |= unclear && !engine_followed(e, t);
+	engine_end_transaction(e, t);
 }
 
 /* The envelope had nobody left: its replies count, whatever this one says. A host that took the
@@ -42,7 +36,9 @@ static void finish(struct engine *e, struct transaction *t, bool unclear)
 static void answered_for_nobody(struct engine *e, const struct expected *x)
 {
 	struct transaction *t = x->transaction;
-	if (!engine_positive(e->reply.code) && !engine_negative(e->reply.code)) {
+	bool positive = engine_positive(e->reply.code);
+	if ((!positive && !engine_negative(e->reply.code)) ||
+	    (positive && transaction_doubted(t))) {
 		engine_unexpected(e, x);
 		return;
 	}
@@ -64,9 +60,10 @@ static void not_understood(struct engine *e, struct transaction *t)
 					     e->setup.peer, e->reply.code));
 }
 
-static bool as_command(int code)
+/* A chunk that went ahead of its turn may be refused so for its order alone. */
+static bool as_command(const struct expected *x, int code)
 {
-	return code >= 500 && code <= 504;
+	return code >= 500 && code <= 504 && !x->early;
 }
 
 static void concluded(struct engine *e, struct transaction *t)
@@ -74,9 +71,7 @@ static void concluded(struct engine *e, struct transaction *t)
 	int code = t->answer->code;
 	transaction_conclude(t, t->answer);
 	if (code == 421) {
-		struct verdict *why = verdict_ref(t->answer);
-		engine_finish(e, t);
-		engine_close(e, BREAK_TOLD, why);
+		engine_close(e, BREAK_TOLD, verdict_ref(t->answer));
 	} else {
 		finish(e, t, !engine_positive(code));
 	}
@@ -87,7 +82,7 @@ void engine_on_bdat(struct engine *e, const struct expected *x)
 	struct transaction *t = x->transaction;
 	const struct expected *next = expected_first(&e->expected);
 	int code = e->reply.code;
-	if (t->accepted > 0 && as_command(code)) {
+	if (t->accepted > 0 && as_command(x, code)) {
 		not_understood(e, t);
 	} else if (!engine_sent(e, t)) {
 		engine_answered_early(e, x);
@@ -98,6 +93,10 @@ void engine_on_bdat(struct engine *e, const struct expected *x)
 	} else {
 		t->answer = engine_verdict(e, engine_positive(code) ? VERDICT_SENT
 								    : engine_refusal_class(code));
+		if (!engine_positive(code) && !engine_believes(e, x)) {
+			engine_suspect(e, x);
+			transaction_doubt_all(t);
+		}
 		if (next && next->kind == EXPECTED_RSET && code != 421)
 			t->stage = TRANSACTION_ANSWERED;
 		else
@@ -105,15 +104,39 @@ void engine_on_bdat(struct engine *e, const struct expected *x)
 	}
 }
 
+static struct transaction *answered_one(const struct engine *e)
+{
+	if (list_empty(&e->transactions))
+		return NULL;
+	struct transaction *t = list_entry(e->transactions.next, struct transaction, link);
+	return t->stage == TRANSACTION_ANSWERED ? t : NULL;
+}
+
+void engine_believe_answer(struct engine *e)
+{
+	struct transaction *t = answered_one(e);
+	if (t)
+		concluded(e, t);
+}
+
+/* Behind a chunk a host may refuse it for its order alone: then MAIL is refused too, and shows that
+ * the answer before this was the chunk's. */
+static void rset_refused(struct engine *e, const struct expected *x)
+{
+	struct transaction *t = answered_one(e);
+	if (t)
+		t->unsure = true;
+	engine_suspect(e, x);
+	x->transaction->suspected = EXPECTED_MAIL;
+	x->transaction->suspect = true;
+}
+
 void engine_on_rset(struct engine *e, const struct expected *x)
 {
-	if (!engine_positive(e->reply.code)) {
+	if (engine_positive(e->reply.code))
+		engine_believe_answer(e);
+	else if (engine_negative(e->reply.code) && x->transaction)
+		rset_refused(e, x);
+	else
 		engine_unexpected(e, x);
-		return;
-	}
-	if (list_empty(&e->transactions))
-		return;
-	struct transaction *t = list_entry(e->transactions.next, struct transaction, link);
-	if (t->stage == TRANSACTION_ANSWERED)
-		concluded(e, t);
 }

@@ -3,6 +3,8 @@
 
 void engine_close(struct engine *e, enum transaction_break how, struct verdict *why)
 {
+	if (how <= BREAK_TOLD)
+		engine_blame_unproved(e);
 	list_each (link, tmp, &e->transactions) {
 		struct transaction *t = list_entry(link, struct transaction, link);
 		transaction_broken(t, how, engine_sent(e, t), why, e->setup.peer);
@@ -67,6 +69,18 @@ void engine_drop(struct engine *e)
 		     verdict_new(VERDICT_DEFERRED, 0, "4.3.2", NULL, "the relay was stopped"));
 	verdict_unref(e->why);
 	e->why = NULL;
+	e->confused = false;
+}
+
+void engine_renew(struct engine *e, int carried)
+{
+	e->renew = true;
+	e->enough = carried;
+	list_each (link, tmp, &e->transactions)
+		list_entry(link, struct transaction, link)->blame =
+			CONNECTION_FULL; /* or of this */
+	engine_close(e, BREAK_TOLD, NULL);
+	buf_puts(e->out, "QUIT\r\n"); /* polite, but nobody waits for the answer */
 }
 
 struct verdict *engine_why(struct engine *e)

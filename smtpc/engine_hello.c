@@ -57,21 +57,22 @@ static void greeted(struct engine *e)
 }
 
 /* A host that could not do what it announces is not asked for it again. */
-static void keep_to_mode(struct engine *e)
+void engine_keep_to_mode(struct engine *e)
 {
-	if (e->setup.mode >= CONNECTION_NO_CHUNKING) {
-		e->can.withheld = e->can.chunking;
+	if (e->setup.mode & CONNECTION_NO_CHUNKING) {
+		e->can.withheld |= e->can.chunking;
 		e->can.chunking = false;
 	}
-	if (e->setup.mode == CONNECTION_LOCKSTEP)
+	if (e->setup.mode & CONNECTION_LOCKSTEP)
 		e->can.pipelining = false;
+	e->apart = e->setup.mode & CONNECTION_APART;
 }
 
 void engine_on_ehlo(struct engine *e, const struct expected *x)
 {
 	if (engine_positive(e->reply.code)) {
 		e->can = capability_of(&e->reply);
-		keep_to_mode(e);
+		engine_keep_to_mode(e);
 		greeted(e);
 	} else if (e->reply.code / 100 == 5) {
 		e->helo = true; /* RFC 5321 3.2 */

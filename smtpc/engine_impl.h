@@ -3,6 +3,7 @@
  *	engine.c		input, turns
  *	engine_chunk.c		transactions by BDAT
  *	engine_step.c		is the host in step?
+ *	engine_turn.c		is a refusal to be believed?
  *	engine_end.c		the ends: lost, too late, dropped
  *	engine_hello.c		greeting, EHLO, STARTTLS, QUIT
  *	engine_mail.c		transactions: what is sent
@@ -57,13 +58,42 @@ bool engine_tls_may_fail(const struct engine *);
 bool engine_say_chunk(struct engine *, struct transaction *);
 /* BDAT. False: not yet. */
 
+void engine_believe_answer(struct engine *);
+/* The reply behind the first answer has shown that it was one: conclude. */
+
 void engine_answered_early(struct engine *, const struct expected *);
 /* The reply at hand is to content that is not all sent. */
 
 enum verdict_class engine_refusal_class(int code);
 
+bool engine_believes(const struct engine *, const struct expected *);
+/* The reply at hand, a refusal, counts: it did not come ahead of its turn, or speaks of the mail. */
+
+void engine_suspect(struct engine *, const struct expected *);
+/* It does not: remember what would have spared it. The recipients concerned are the caller's to
+ * doubt. */
+
+void engine_compare(struct engine *, const struct expected *);
+/* Before each reply: is it what was refused ahead of its turn? */
+
+void engine_blame_unproved(struct engine *);
+/* Before the connection ends: what is suspected is reported as confusion. */
+
+void engine_end_transaction(struct engine *, struct transaction *);
+/* It has its replies: queued again where one is not believed, else engine_finish(). */
+
 void engine_finish(struct engine *, struct transaction *);
 /* It has its verdicts: to be taken. */
+
+void engine_renew(struct engine *, int carried);
+/* Closed in order; what is given comes back, and is to go on on a fresh connection to the same host.
+ * carried: messages that this one has carried, if it is that which ends it; or 0. */
+
+bool engine_followed(const struct engine *, const struct transaction *);
+/* Another transaction has begun behind this one. */
+
+void engine_keep_to_mode(struct engine *);
+/* What was announced, without what the mode spares the host. */
 
 bool engine_sent(const struct engine *, const struct transaction *);
 /* The last byte of its content has left out. */

@@ -19,9 +19,25 @@ static bool in_step(const struct engine *e)
 }
 
 /* Does this transaction have to wait for replies before its next command? */
-static bool must_wait(const struct engine *e)
+static bool must_wait(const struct engine *e, const struct transaction *t)
 {
-	return !e->can.pipelining && !in_step(e);
+	return (!e->can.pipelining || t->alone) && !in_step(e);
+}
+
+static struct transaction *before(const struct engine *e, const struct transaction *t)
+{
+	return t->link.prev == &e->transactions
+		       ? NULL
+		       : list_entry(t->link.prev, struct transaction, link);
+}
+
+/* Does it have to wait until all before it is over? */
+static bool must_not_ride(const struct engine *e, const struct transaction *t)
+{
+	const struct transaction *front = before(e, t);
+	if (!e->apart && !t->alone && !(front && front->alone))
+		return false;
+	return front || !in_step(e);
 }
 
 /* The one whose turn it is: those before it only wait for replies. */
@@ -43,7 +59,8 @@ bool engine_sending(const struct engine *e)
 
 int engine_depth(const struct engine *e)
 {
-	return e->can.pipelining && e->setup.transport->pipeline_depth > 1 ? 2 : 1;
+	bool rides = e->can.pipelining && !e->apart;
+	return rides && e->setup.transport->pipeline_depth > 1 ? 2 : 1;
 }
 
 int engine_depth_most(const struct engine *e)
@@ -70,7 +87,7 @@ static bool pipeline_full(const struct engine *e)
 /* Each step returns false when it has to wait for something. */
 static bool begin(struct engine *e, struct transaction *t)
 {
-	if (must_wait(e) || pipeline_full(e))
+	if (must_wait(e, t) || must_not_ride(e, t) || pipeline_full(e))
 		return false;
 	struct verdict *refusal = envelope_out_refusal(t->delivery, &e->can, e->setup.peer);
 	if (refusal) {
@@ -80,8 +97,8 @@ static bool begin(struct engine *e, struct transaction *t)
 		return true;
 	}
 	t->chunked = e->can.chunking;
-	t->ahead = t->delivery->ahead && e->can.pipelining;
-	t->behind = t->link.prev != &e->transactions;
+	t->ahead = t->delivery->ahead && e->can.pipelining && !e->apart && !t->alone;
+	t->behind = before(e, t);
 	if (e->owes_rset || (t->behind && t->chunked)) {
 		e->owes_rset = false;
 		engine_say(e, "RSET",
@@ -119,15 +136,17 @@ static void say_data(struct engine *e, struct transaction *t)
 static bool go_on_with_envelope(struct engine *e, struct transaction *t)
 {
 	uint64_t data = (uint64_t)t->delivery->nrcpt + 1;
-	if (t->next > data || must_wait(e))
+	if (t->next > data || must_wait(e, t))
 		return false;
+	while (t->next > 0 && t->next < data && !transaction_waits(t, (uint32_t)t->next - 1))
+		t->next++;
 	if (t->next < data) {
 		say_envelope(e, t);
 		return true;
 	}
 	if (in_step(e) && t->accepted == 0) {
 		e->owes_rset = t->mail_accepted; /* and nobody to send to */
-		engine_finish(e, t);
+		engine_end_transaction(e, t);
 		return true;
 	}
 	if (t->chunked)

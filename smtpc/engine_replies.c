@@ -8,29 +8,39 @@ enum verdict_class engine_refusal_class(int code)
 	return code / 100 == 5 ? VERDICT_FAILED : VERDICT_DEFERRED;
 }
 
-/* To a MAIL behind others this is no word on its sender: RSET has cleared the way. */
-static bool out_of_order(const struct transaction *t, int code)
+/* The replies to what was sent with it may still come, or not: this one counts. */
+static void mail_refused(struct engine *e, const struct expected *x)
 {
-	return t->chunked && t->behind && (code == 500 || code == 502 || code == 503);
+	struct transaction *t = x->transaction;
+	if (!engine_believes(e, x)) {
+		engine_suspect(e, x);
+		t->suspect = true;
+		transaction_doubt_all(t);
+	} else if (e->reply.code / 100 == 4 && e->carried > 0) {
+		/* The host may have had enough of this connection: another will show it. */
+		engine_renew(e, e->carried);
+		return;
+	} else {
+		struct verdict *v = engine_verdict(e, engine_refusal_class(e->reply.code));
+		transaction_refuse_all(t, v);
+		verdict_unref(v);
+	}
+	if (!e->can.pipelining || t->alone)
+		engine_end_transaction(e, t);
 }
 
 void engine_on_mail(struct engine *e, const struct expected *x)
 {
 	struct transaction *t = x->transaction;
-	if (engine_positive(e->reply.code)) {
+	if (engine_positive(e->reply.code) && !t->suspect) {
 		t->mail_accepted = true;
-		return;
-	}
-	if (!engine_negative(e->reply.code) || out_of_order(t, e->reply.code)) {
+		e->carried++;
+	} else if (engine_negative(e->reply.code)) {
+		engine_believe_answer(e);
+		mail_refused(e, x);
+	} else {
 		engine_unexpected(e, x);
-		return;
 	}
-	/* The replies to what was sent with it may still come, or not: this one counts. */
-	struct verdict *v = engine_verdict(e, engine_refusal_class(e->reply.code));
-	transaction_refuse_all(t, v);
-	verdict_unref(v);
-	if (!e->can.pipelining)
-		engine_finish(e, t);
 }
 
 /* RFC 5321 4.5.3.1.10: 452 after some were accepted asks for another transaction, not for patience;
@@ -41,45 +51,80 @@ static bool too_many(const struct engine *e, const struct transaction *t)
 	       (e->reply.dsn[0] == '\0' || strcmp(e->reply.dsn, "4.5.3") == 0);
 }
 
+static void rcpt_refused(struct engine *e, const struct expected *x)
+{
+	struct transaction *t = x->transaction;
+	if (!engine_believes(e, x)) {
+		engine_suspect(e, x);
+		transaction_doubt(t, x->rcpt);
+		return;
+	}
+	struct verdict *v = engine_verdict(e, engine_refusal_class(e->reply.code));
+	transaction_refuse(t, x->rcpt, v);
+	verdict_unref(v);
+	if (!x->early)
+		transaction_settle(t, x->rcpt);
+}
+
 void engine_on_rcpt(struct engine *e, const struct expected *x)
 {
 	struct transaction *t = x->transaction;
-	if (!engine_positive(e->reply.code) && !engine_negative(e->reply.code)) {
+	bool positive = engine_positive(e->reply.code);
+	if ((!positive && !engine_negative(e->reply.code)) || (positive && t->suspect))
 		engine_unexpected(e, x);
-	} else if (!t->mail_accepted) {
+	else if (!t->mail_accepted)
 		return;
-	} else if (engine_positive(e->reply.code)) {
+	else if (positive)
 		transaction_accept(t, x->rcpt);
-	} else if (too_many(e, t)) {
+	else if (too_many(e, t))
 		transaction_postpone(t, x->rcpt);
-	} else {
-		struct verdict *v = engine_verdict(e, engine_refusal_class(e->reply.code));
-		transaction_refuse(t, x->rcpt, v);
-		verdict_unref(v);
-	}
+	else
+		rcpt_refused(e, x);
 }
 
-static void data_refused(struct engine *e, struct transaction *t)
+static void message_taken(struct engine *e, struct transaction *t)
 {
-	struct verdict *v = engine_verdict(e, engine_refusal_class(e->reply.code));
+	struct verdict *v = engine_verdict(e, VERDICT_SENT);
 	transaction_conclude(t, v);
 	verdict_unref(v);
-	e->owes_rset = t->mail_accepted;
-	engine_finish(e, t);
 }
 
+/* The verdict of those accepted; it counts, or not. */
+static void message_refused(struct engine *e, const struct expected *x)
+{
+	if (x->transaction->accepted == 0)
+		return;
+	if (!engine_believes(e, x)) {
+		engine_suspect(e, x);
+		transaction_doubt_all(x->transaction);
+		return;
+	}
+	struct verdict *v = engine_verdict(e, engine_refusal_class(e->reply.code));
+	transaction_conclude(x->transaction, v);
+	verdict_unref(v);
+}
+
+static void data_refused(struct engine *e, const struct expected *x)
+{
+	struct transaction *t = x->transaction;
+	message_refused(e, x);
+	e->owes_rset = t->mail_accepted;
+	engine_end_transaction(e, t);
+}
+
+/* RFC 5321 4.2: the first digit decides. */
 void engine_on_data(struct engine *e, const struct expected *x)
 {
 	struct transaction *t = x->transaction;
 	if (engine_negative(e->reply.code)) {
-		data_refused(e, t);
-	} else if (e->reply.code != 354) {
+		data_refused(e, x);
+	} else if (e->reply.code / 100 != 3) {
 		engine_unexpected(e, x);
 	} else if (t->accepted > 0) {
 		t->stage = TRANSACTION_CONTENT;
 	} else {
 		e->owes_dot = true; /* RFC 2920 3.1: a lone dot, whatever comes of it */
-		engine_finish(e, t);
+		engine_end_transaction(e, t);
 	}
 }
 
@@ -95,10 +140,7 @@ void engine_answered_early(struct engine *e, const struct expected *x)
 		engine_unexpected(e, x);
 		return;
 	}
-	struct verdict *v = engine_verdict(e, engine_refusal_class(e->reply.code));
-	transaction_conclude(x->transaction, v);
-	verdict_unref(v);
-	engine_finish(e, x->transaction);
+	message_refused(e, x);
 	engine_close(e, BREAK_TOLD, NULL);
 }
 
@@ -114,13 +156,14 @@ void engine_on_dot(struct engine *e, const struct expected *x)
 		engine_unexpected(e, x);
 		return;
 	}
-	struct verdict *v = engine_verdict(e, engine_positive(code) ? VERDICT_SENT
-								    : engine_refusal_class(code));
-	transaction_conclude(t, v);
-	engine_finish(e, t);
+	if (engine_positive(code))
+		message_taken(e, t);
+	else
+		message_refused(e, x);
 	if (code == 421)
-		engine_close(e, BREAK_TOLD, verdict_ref(v));
-	verdict_unref(v);
+		engine_close(e, BREAK_TOLD, engine_verdict(e, VERDICT_DEFERRED));
+	else
+		engine_end_transaction(e, t);
 }
 
 void engine_on_empty_dot(struct engine *e, const struct expected *x)

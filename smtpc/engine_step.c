@@ -44,7 +44,7 @@ static bool simplify(struct engine *e)
 	if (e->state != ENGINE_READY || (!e->can.chunking && !e->can.pipelining))
 		return false;
 	e->confused = true;
-	e->mode = e->can.chunking ? CONNECTION_NO_CHUNKING : CONNECTION_LOCKSTEP;
+	e->mode |= e->can.chunking ? CONNECTION_NO_CHUNKING : CONNECTION_LOCKSTEP;
 	return true;
 }
 

@@ -11,6 +11,7 @@
 #ifndef SMTPC_EXPECTED_H
 #define SMTPC_EXPECTED_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -43,6 +44,7 @@ struct expected {
 	enum expected_kind kind;
 	struct transaction *transaction; /* of MAIL, RCPT, DATA, DOT, BDAT, RSET; or NULL */
 	uint32_t rcpt;			 /* of RCPT */
+	bool early;			 /* sent before all that was said earlier had its reply */
 };
 
 struct expected_queue {

@@ -13,6 +13,7 @@
  *	engine_replies.c	what the replies to it mean
  *	engine_chunk.c		messages by BDAT, several in flight
  *	engine_step.c		has the host lost count?
+ *	engine_turn.c		is a refusal to be believed, or asked again in its turn?
  *	engine_end.c		lost, too late, dropped
  *	expected.c		the replies that are owed: a queue, and a row for each kind
  *	transaction.c		the books of one delivery: who was accepted, who has a verdict

@@ -6,7 +6,14 @@
 #include <assert.h>
 #include <stdlib.h>
 
-enum { RCPT_WAITING, RCPT_ACCEPTED, RCPT_REFUSED, RCPT_POSTPONED };
+enum {
+	RCPT_WAITING,
+	RCPT_ACCEPTED,
+	RCPT_REFUSED,	/* and has its verdict */
+	RCPT_SETTLED,	/* likewise, or sent; that stands */
+	RCPT_POSTPONED, /* another time */
+	RCPT_DOUBTED,	/* refused ahead of its turn */
+};
 
 struct transaction *transaction_new(struct delivery *d)
 {
@@ -22,6 +29,7 @@ struct delivery *transaction_end(struct transaction **tp)
 	struct delivery *d = t->delivery;
 	list_remove(&t->link);
 	verdict_unref(t->answer);
+	verdict_unref(t->refusal);
 	free(t);
 	*tp = NULL;
 	return d;
@@ -41,10 +49,59 @@ static void decide(struct transaction *t, uint32_t i, struct verdict *v)
 	r->verdict = verdict_ref(v);
 }
 
+bool transaction_waits(const struct transaction *t, uint32_t i)
+{
+	return t->rcpt[i] == RCPT_WAITING;
+}
+
 void transaction_refuse(struct transaction *t, uint32_t i, struct verdict *v)
 {
 	t->rcpt[i] = RCPT_REFUSED;
 	decide(t, i, v);
+}
+
+void transaction_settle(struct transaction *t, uint32_t i)
+{
+	if (t->delivery->rcpt[i].verdict)
+		t->rcpt[i] = RCPT_SETTLED;
+}
+
+void transaction_doubt(struct transaction *t, uint32_t i)
+{
+	t->accepted -= t->rcpt[i] == RCPT_ACCEPTED;
+	t->rcpt[i] = RCPT_DOUBTED;
+}
+
+void transaction_doubt_all(struct transaction *t)
+{
+	for (uint32_t i = 0; i < t->delivery->nrcpt; i++)
+		if (t->rcpt[i] == RCPT_WAITING || t->rcpt[i] == RCPT_ACCEPTED)
+			transaction_doubt(t, i);
+}
+
+bool transaction_doubted(const struct transaction *t)
+{
+	for (uint32_t i = 0; i < t->delivery->nrcpt; i++)
+		if (t->rcpt[i] == RCPT_DOUBTED)
+			return true;
+	return false;
+}
+
+void transaction_again(struct transaction *t)
+{
+	assert(!t->alone);
+	for (uint32_t i = 0; i < t->delivery->nrcpt; i++) {
+		transaction_settle(t, i);
+		if (t->rcpt[i] == RCPT_DOUBTED)
+			t->rcpt[i] = RCPT_WAITING;
+	}
+	verdict_unref(t->answer);
+	t->answer = NULL;
+	t->alone = true;
+	t->stage = TRANSACTION_QUEUED;
+	t->next = t->offset = 0;
+	t->accepted = 0;
+	t->mail_accepted = t->suspect = t->unsure = t->expects_dot = false;
 }
 
 void transaction_postpone(struct transaction *t, uint32_t i)
@@ -63,8 +120,10 @@ void transaction_refuse_all(struct transaction *t, struct verdict *v)
 void transaction_conclude(struct transaction *t, struct verdict *v)
 {
 	for (uint32_t i = 0; i < t->delivery->nrcpt; i++)
-		if (t->rcpt[i] == RCPT_ACCEPTED)
+		if (t->rcpt[i] == RCPT_ACCEPTED) {
+			t->rcpt[i] = RCPT_SETTLED;
 			decide(t, i, v);
+		}
 }
 
 static bool any_verdict(const struct transaction *t)
@@ -80,13 +139,15 @@ void transaction_give_back(struct transaction *t)
 	t->delivery->returned = !any_verdict(t);
 }
 
-/* Of a host that has lost count nobody knows which of its replies were about whom. */
+/* Of a host that has lost count nobody knows which of its replies were about whom, but for those that
+ * it gave one by one. */
 static void distrust(struct transaction *t)
 {
 	for (uint32_t i = 0; i < t->delivery->nrcpt; i++) {
 		struct delivery_recipient *r = &t->delivery->rcpt[i];
-		if (t->rcpt[i] != RCPT_POSTPONED)
-			t->rcpt[i] = RCPT_ACCEPTED;
+		if (t->rcpt[i] == RCPT_POSTPONED || t->rcpt[i] == RCPT_SETTLED)
+			continue;
+		t->rcpt[i] = RCPT_ACCEPTED;
 		verdict_unref(r->verdict);
 		r->verdict = NULL;
 	}
@@ -110,17 +171,20 @@ static bool in_doubt(const struct transaction *t, enum transaction_break how, bo
 	return sent && (how == BREAK_LOST || (t->chunked && how != BREAK_TOLD));
 }
 
+/* Those without a verdict get none now: it is not they that this connection has failed on. */
 static bool to_return(const struct transaction *t, enum transaction_break how, bool sent)
 {
 	if (t->next == 0)
 		return true; /* nothing of it was sent */
-	return how != BREAK_PROTOCOL && !(how == BREAK_CONFUSED && sent) && !any_verdict(t);
+	if (how == BREAK_PROTOCOL || (how == BREAK_CONFUSED && sent))
+		return false;
+	return t->alone || how == BREAK_CONFUSED || !any_verdict(t);
 }
 
 void transaction_broken(struct transaction *t, enum transaction_break how, bool sent,
 			struct verdict *why, const char *host)
 {
-	if (t->stage == TRANSACTION_ANSWERED && how <= BREAK_TOLD) {
+	if (t->stage == TRANSACTION_ANSWERED && how <= BREAK_TOLD && !t->unsure) {
 		transaction_conclude(t, t->answer);
 		return;
 	}
@@ -129,8 +193,7 @@ void transaction_broken(struct transaction *t, enum transaction_break how, bool 
 		distrust(t);
 	if (in_doubt(t, how, sent))
 		leave_in_doubt(t, why, host);
-	else if (to_return(t, how, sent))
-		t->delivery->returned = true;
-	else if (why)
+	else if (why && !to_return(t, how, sent))
 		transaction_refuse_all(t, why);
+	transaction_give_back(t);
 }

@@ -5,7 +5,9 @@
  *
  * OWNERSHIP  Holds the delivery until transaction_end().
  * THREAD     Any; no clock, no I/O.
- * STATES     queued -> envelope -> content -> dot (-> answered); it may end from any.
+ * STATES     queued -> envelope -> content -> dot (-> answered); it may end from any. Once it may
+ *            begin again, for those recipients whose refusal came ahead of its turn: alone then,
+ *            with nothing in front of it or behind it (engine_turn.c).
  * ERRORS     As verdicts.
  * SEE        base/delivery.h; RFC 5321 3.3.
  */
@@ -15,6 +17,7 @@
 #include "base/delivery.h"
 #include "base/list.h"
 #include "smtpc/content_out.h"
+#include "smtpc/expected.h"
 
 enum transaction_stage {
 	TRANSACTION_QUEUED,   /* nothing of it was sent */
@@ -41,10 +44,17 @@ struct transaction {
 	bool ahead;	   /* BDAT does not wait for the replies to the envelope */
 	bool behind;	   /* begun before the one in front of it was answered */
 	bool mail_accepted;
-	bool expects_dot;	/* the reply to the content is in the queue of expected ones */
-	struct verdict *answer; /* when answered: a reference */
-	uint64_t offset;	/* content written so far */
-	uint64_t dot_end;	/* where in the connection's output the content ends, dot and all */
+	bool suspect; /* MAIL, or RSET before it, was refused ahead of its turn */
+	bool unsure;  /* answered, but the reply behind it does not fit well */
+	bool alone;   /* the second time: one command, one reply */
+	enum expected_kind
+		suspected; /* the first command that was refused ahead of its turn; with: */
+	enum connection_mode blame; /* what would have spared it, until that is found out; or 0 */
+	struct verdict *refusal;    /* and what was said: a reference */
+	bool expects_dot;	    /* the reply to the content is in the queue of expected ones */
+	struct verdict *answer;	    /* when answered: a reference */
+	uint64_t offset;	    /* content written so far */
+	uint64_t dot_end; /* where in the connection's output the content ends, dot and all */
 	struct content_out content_out;
 	uint8_t rcpt[]; /* what was said to each */
 };
@@ -55,7 +65,21 @@ struct delivery *transaction_end(struct transaction **);
 /* Frees all but the delivery. */
 
 void transaction_accept(struct transaction *, uint32_t i);
+bool transaction_waits(const struct transaction *, uint32_t i);
+/* It is to be asked about, and was not answered yet. */
+
 void transaction_refuse(struct transaction *, uint32_t i, struct verdict *);
+
+void transaction_settle(struct transaction *, uint32_t i);
+/* Its verdict, if it has one, stands whatever comes: it was got in its turn. */
+
+void transaction_doubt(struct transaction *, uint32_t i);
+void transaction_doubt_all(struct transaction *);
+/* The refusal of this one, or of all that have no verdict, is not believed. */
+
+bool transaction_doubted(const struct transaction *);
+void transaction_again(struct transaction *);
+/* Queued once more, alone, for those whose refusal is not believed. */
 
 void transaction_postpone(struct transaction *, uint32_t i);
 /* Too many recipients at once: no verdict, another transaction soon. */
@@ -67,7 +91,7 @@ void transaction_conclude(struct transaction *, struct verdict *);
 /* The recipients that were accepted. */
 
 void transaction_give_back(struct transaction *);
-/* Whoever has no verdict yet is tried again at once. */
+/* Whoever has no verdict yet is tried again at once, on another connection. */
 
 void transaction_broken(struct transaction *, enum transaction_break, bool sent,
 			struct verdict *why, const char *host);

@@ -126,7 +126,7 @@ static void depth_is_kept_for_the_next_connection(void **state)
 static void a_host_that_lost_count_gets_a_simpler_mode_and_no_blame(void **state)
 {
 	static const enum connection_mode modes[] = {CONNECTION_FULL, CONNECTION_NO_CHUNKING,
-						     CONNECTION_LOCKSTEP};
+						     CONNECTION_NO_CHUNKING | CONNECTION_LOCKSTEP};
 	(void)state;
 	begin_one_host(2, "");
 	for (size_t i = 0; i < 3; i++) {
@@ -150,11 +150,46 @@ static void a_host_that_lost_count_gets_a_simpler_mode_and_no_blame(void **state
 	assert_int_equal(open_at(0)->mode, CONNECTION_FULL);
 }
 
+static void what_a_delivery_has_shown_holds_from_the_next_connection_on(void **state)
+{
+	(void)state;
+	begin_one_host(4, "connection_max_messages = 3");
+	ready_for(open_at(0), 1, 1);
+	given_at(0)->mode = CONNECTION_APART;
+	given_at(0)->messages_most = 2;
+	for (int i = 0; i < 3; i++)
+		done(given_at(0), VERDICT_SENT);
+	close_orderly(open_at(0));
+	assert_int_equal(open_at(0)->mode, CONNECTION_APART);
+	assert_int_equal(open_at(0)->messages_most, 2);
+}
+
+static void a_connection_is_given_no_more_than_it_says(void **state)
+{
+	(void)state;
+	begin_one_host(5, "connection_max_messages = 4");
+	struct connection_ready *r = mem_zalloc(sizeof *r);
+	r->note.type = CONNECTION_READY;
+	r->owner = open_at(0)->owner;
+	r->depth = r->depth_most = 1;
+	r->messages_most = 2;
+	open_at(0)->was_ready = true;
+	post(&r->note);
+	settle();
+	done(given_at(0), VERDICT_SENT);
+	done(given_at(0), VERDICT_SENT);
+	assert_int_equal(given.n, 0);
+	close_orderly(open_at(0));
+	assert_int_equal(opened.n, 1);
+}
+
 int main(void)
 {
 #define T(test) cmocka_unit_test_teardown(test, finish)
 	const struct CMUnitTest tests[] = {
 		T(depth_grows_by_one_with_each_message_that_arrives),
+		T(what_a_delivery_has_shown_holds_from_the_next_connection_on),
+		T(a_connection_is_given_no_more_than_it_says),
 		T(nothing_goes_ahead_before_the_host_has_earned_it),
 		T(what_is_larger_than_the_pipeline_does_not_go_ahead),
 		T(refusals_of_content_leave_the_depth_as_it_is),

@@ -175,6 +175,8 @@ static void what_is_learnt_about_a_host_outlives_a_restart(void **state)
 	h->depth = 7;
 	h->plain_until_ms = clock_steady_ms() + 50000;
 	host_confused(h, CONNECTION_LOCKSTEP, NULL, clock_steady_ms());
+	host_confused(h, CONNECTION_APART, NULL, clock_steady_ms());
+	host_limited(h, 100, clock_steady_ms());
 	suspend_begin(q, "other.test", true);
 	buf_init(&text);
 	destdb_write(q, &text);
@@ -191,7 +193,8 @@ static void what_is_learnt_about_a_host_outlives_a_restart(void **state)
 	assert_int_equal(h->retry_ms, clock_steady_ms() + 290000);
 	assert_int_equal(h->plain_until_ms, clock_steady_ms() + 40000);
 	assert_int_equal(h->depth, 7);
-	assert_int_equal(host_mode(h, clock_steady_ms()), CONNECTION_LOCKSTEP);
+	assert_int_equal(host_mode(h, clock_steady_ms()), CONNECTION_LOCKSTEP | CONNECTION_APART);
+	assert_int_equal(host_messages_most(h, clock_steady_ms()), 100);
 	assert_int_equal(h->why->code, 421);
 	assert_string_equal(h->why->dsn, "4.7.0");
 	assert_string_equal(h->why->text, "not now");

@@ -167,15 +167,18 @@ static void a_host_that_does_not_understand_bdat_gets_data_next_time(void **stat
 static void bdat_not_understood_leaves_refusals_and_gives_back_the_rest(void **state)
 {
 	(void)state;
-	begin_many();
-	says("250 ok\r\n550 5.1.1 no\r\n250 ok\r\n502 what\r\n");
+	greet(CHUNKED);
+	give(mail("x\r\n", TO("a@test", "b@test")));
+	says("250 ok\r\n550 5.1.1 no\r\n250 ok\r\n");
+	sent();
+	says("502 what\r\n");
 	assert_false(back()->returned);
 	assert_int_equal(taken->rcpt[0].verdict->code, 550);
 	assert_null(taken->rcpt[1].verdict);
-	assert_doubt(back());
 	assert_simpler(CONNECTION_NO_CHUNKING);
 }
 
+/* It was sent ahead of its envelope: the next one waits, and is refused in its turn, or not. */
 static void bdat_refused_before_the_chunk_has_left(void **state)
 {
 	(void)state;
@@ -184,7 +187,7 @@ static void bdat_refused_before_the_chunk_has_left(void **state)
 	buf_consume(&out, buf_len(&out) - 1);
 	says("250 ok\r\n250 ok\r\n500 what\r\n");
 	assert_returned(back());
-	assert_simpler(CONNECTION_NO_CHUNKING);
+	assert_simpler(CONNECTION_APART);
 }
 
 static void a_refusal_in_the_midst_of_a_chunk_counts(void **state)
@@ -223,7 +226,8 @@ static void a_host_that_loses_count_leaves_doubt(void **state)
 		"ok\r\n",
 		/* in another order, or no reply to it at all */
 		"250 2.1.0 ok\r\n250 2.1.5 ok\r\n250 2.0.0 kept\r\n250 2.1.5 ok\r\n",
-		"250 2.1.0 ok\r\n250 2.1.5 ok\r\n250 2.1.5 ok\r\n250 2.0.0 ok\r\n550 5.7.1 no\r\n",
+		"250 2.1.0 ok\r\n250 2.1.5 ok\r\n250 2.1.5 ok\r\n250 2.0.0 ok\r\n550 5.7.1 no\r\n"
+		"250 2.0.0 reset\r\n",
 		"250 ok\r\n250 ok\r\n250 ok\r\n354 go\r\n",
 		"250 ok\r\n354 go\r\n",
 		"220 ok\r\n",
@@ -246,8 +250,25 @@ static void mail_out_of_order_is_no_word_on_the_sender(void **state)
 	begin_many();
 	says("250 ok\r\n250 ok\r\n250 ok\r\n250 kept\r\n250 reset\r\n503 what\r\n");
 	assert_verdict(back(), 0, VERDICT_SENT, 250);
-	assert_doubt(back());
-	assert_simpler(CONNECTION_NO_CHUNKING);
+	assert_nothing_back();
+	assert_int_equal(engine.state, ENGINE_READY);
+}
+
+/* Nobody may be taken whose sender was not: the reply was another command's. */
+static void a_chunk_taken_without_its_envelope_is_out_of_step(void **state)
+{
+	static const char *const ways[] = {"503 no\r\n250 ok\r\n",
+					   "503 no\r\n503 no\r\n503 no\r\n250 kept\r\n"};
+	for (size_t i = 0; i < sizeof ways / sizeof ways[0]; i++) {
+		begin_many();
+		says("250 ok\r\n250 ok\r\n250 ok\r\n250 kept\r\n250 reset\r\n");
+		says(ways[i]);
+		assert_verdict(back(), 0, VERDICT_SENT, 250);
+		assert_doubt(back());
+		assert_true(engine.confused);
+		tear_down(state);
+		set_up(state);
+	}
 }
 
 static void a_503_to_the_first_mail_is_a_word_on_the_sender(void **state)
@@ -332,6 +353,7 @@ int main(void)
 		T(praise_in_the_midst_of_a_chunk_is_a_lie),
 		T(a_host_that_loses_count_leaves_doubt),
 		T(mail_out_of_order_is_no_word_on_the_sender),
+		T(a_chunk_taken_without_its_envelope_is_out_of_step),
 		T(a_503_to_the_first_mail_is_a_word_on_the_sender),
 		T(a_reply_too_many_in_the_end_is_remembered),
 		T(a_421_that_comes_with_the_last_answer_is_no_miscount),

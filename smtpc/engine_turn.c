@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: ISC */
+/* Is a refusal to be believed? What was sent before all that was said earlier had its answer is ahead
+ * of its turn, and what a host says against it may be said against that: whatever it announces. Then
+ * nobody is told no. The recipients concerned are asked about once more, alone, one command after
+ * the other, and only that counts; so each transaction costs at most one more.
+ *
+ *	refused ahead of its turn			believed
+ *	MAIL behind a message that has no answer	never
+ *	DATA						never
+ *	MAIL behind RSET, RCPT, a chunk, and the end	where it speaks of the mail: code not 500 to
+ *	of a message with another behind it		504, enhanced code x.1.y (address), x.2.y
+ *							(mailbox), x.3.1, x.3.4 (room, size), x.6.y
+ *							(content) or x.7.y (policy); without one,
+ *							450, 452, 550 to 553
+ *
+ * When a command that was refused so is taken in its turn, it was the hurry: from then on, here and on
+ * the next connections, nothing goes behind a message without an answer (CONNECTION_APART); or, if
+ * nothing did, each command waits for its reply (CONNECTION_LOCKSTEP).
+ */
+#include "smtpc/engine_impl.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool engine_followed(const struct engine *e, const struct transaction *t)
+{
+	return t->link.next != &e->transactions &&
+	       list_entry(t->link.next, struct transaction, link)->stage != TRANSACTION_QUEUED;
+}
+
+static bool ends_message(const struct expected *x)
+{
+	return x->kind == EXPECTED_DOT || x->kind == EXPECTED_BDAT;
+}
+
+static bool ahead_of_turn(const struct engine *e, const struct expected *x)
+{
+	return x->early || (ends_message(x) && engine_followed(e, x->transaction));
+}
+
+static bool any_of(const char *s, const char *const *prefixes, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (strncmp(s, prefixes[i], strlen(prefixes[i])) == 0)
+			return true;
+	return false;
+}
+
+/* Of an address, a mailbox, the content: not of the order of the commands. */
+static bool speaks_of_mail(const struct reply *r)
+{
+	static const char *const details[] = {".1.", ".2.", ".3.1", ".3.4", ".6.", ".7."};
+	if (r->code >= 500 && r->code <= 504)
+		return false;
+	if (r->dsn[0])
+		return any_of(r->dsn + 1, details, sizeof details / sizeof details[0]);
+	return r->code == 450 || r->code == 452 || (r->code >= 550 && r->code <= 553);
+}
+
+bool engine_believes(const struct engine *e, const struct expected *x)
+{
+	if (!ahead_of_turn(e, x) || e->reply.code == 421)
+		return true; /* 421 ends the connection, whatever it answers */
+	if (x->kind == EXPECTED_DATA || (x->kind == EXPECTED_MAIL && x->transaction->behind))
+		return false;
+	return speaks_of_mail(&e->reply);
+}
+
+void engine_suspect(struct engine *e, const struct expected *x)
+{
+	struct transaction *t = x->transaction;
+	assert(!t->alone);
+	if (t->blame)
+		return;
+	t->suspected = x->kind;
+	t->blame = t->behind || ends_message(x) ? CONNECTION_APART : CONNECTION_LOCKSTEP;
+	t->refusal = engine_verdict(e, VERDICT_DEFERRED);
+}
+
+static bool taken(const struct engine *e, const struct expected *x)
+{
+	return engine_positive(e->reply.code) ||
+	       (x->kind == EXPECTED_DATA && e->reply.code / 100 == 3);
+}
+
+/* It was the hurry: the host is spared it, and qmgr told so with the delivery. */
+static void learn(struct engine *e, struct transaction *t)
+{
+	struct delivery *d = t->delivery;
+	d->mode = t->blame;
+	verdict_unref(d->reason);
+	d->reason = verdict_printf(
+		VERDICT_DEFERRED, t->refusal->code, t->refusal->dsn, e->setup.peer,
+		"ahead of its turn the %s was %d %s, in its turn %d", expected_text(t->suspected),
+		t->refusal->code, t->refusal->text, e->reply.code);
+	e->setup.mode |= t->blame;
+	engine_keep_to_mode(e);
+}
+
+void engine_compare(struct engine *e, const struct expected *x)
+{
+	struct transaction *t = x->transaction;
+	if (!t || !t->alone || !t->blame || x->kind != t->suspected)
+		return;
+	bool yes = taken(e, x);
+	if (yes)
+		learn(e, t);
+	if (yes || x->kind != EXPECTED_RCPT) /* another recipient may yet be taken */
+		t->blame = CONNECTION_FULL;
+}
+
+/* Behind those that have begun and those that wait for the same, before all others. */
+static void queue_again(struct engine *e, struct transaction *t)
+{
+	struct list *at = &e->transactions;
+	list_remove(&t->link);
+	list_each (link, tmp, &e->transactions) {
+		const struct transaction *other = list_entry(link, struct transaction, link);
+		if (other->stage == TRANSACTION_QUEUED && !other->alone) {
+			at = link;
+			break;
+		}
+	}
+	list_insert_before(at, &t->link);
+}
+
+void engine_end_transaction(struct engine *e, struct transaction *t)
+{
+	if (!transaction_doubted(t)) {
+		engine_finish(e, t);
+		return;
+	}
+	transaction_again(t);
+	queue_again(e, t);
+	e->owes_rset = true; /* nobody knows what the host makes of what it refused */
+}
+
+/* The connection ends before it was found out what the host dislikes. */
+void engine_blame_unproved(struct engine *e)
+{
+	list_each (link, tmp, &e->transactions) {
+		const struct transaction *t = list_entry(link, struct transaction, link);
+		e->confused |= t->blame != CONNECTION_FULL;
+		e->mode |= t->blame;
+	}
+}
