@@ -36,6 +36,7 @@
 #define SMTPC_ENGINE_H
 
 #include "smtpc/expected.h"
+#include "smtpc/session_limits.h"
 #include "smtpc/transaction.h"
 #include "smtpc/capability.h"
 
@@ -73,6 +74,7 @@ struct engine {
 	struct reply reply;
 	struct expected_queue expected;
 	struct capability can;
+	struct session_domains domains;
 	struct list transactions;
 	struct note *done, **done_end; /* deliveries, linked by their notes */
 	struct verdict *why;

@@ -96,6 +96,11 @@ static bool begin(struct engine *e, struct transaction *t)
 		engine_finish(e, t);
 		return true;
 	}
+	if (!session_limits_fit(&e->domains, &e->can, t)) {
+		if (!before(e, t) && in_step(e))
+			engine_renew(e, 0);
+		return false;
+	}
 	t->chunked = e->can.chunking;
 	t->ahead = t->delivery->ahead && e->can.pipelining && !e->apart && !t->alone;
 	t->behind = before(e, t);

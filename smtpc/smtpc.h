@@ -17,6 +17,7 @@
  *	engine_end.c		lost, too late, dropped
  *	expected.c		the replies that are owed: a queue, and a row for each kind
  *	transaction.c		the books of one delivery: who was accepted, who has a verdict
+ *	session_limits.c	which recipients fit the limits that a host announces
  *	envelope_out.c		MAIL and RCPT as text; what can't be put into them
  *	content_out.c		content as it goes on the wire: dots doubled or a chunk, CRLF only
  *	capability.c		what EHLO announced

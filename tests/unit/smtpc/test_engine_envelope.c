@@ -124,6 +124,56 @@ static void a_452_before_any_was_accepted_is_a_deferral(void **state)
 	assert_verdict(back(), 0, VERDICT_DEFERRED, 452);
 }
 
+static void limits_are_read_and_nonsense_is_none(void **state)
+{
+	(void)state;
+	greet("250-mx\r\n250 limits MAILMAX=5 X=1 rcptmax=20 RCPTDOMAINMAX=1\r\n");
+	assert_int_equal(engine.can.mail_max, 5);
+	assert_int_equal(engine.can.rcpt_max, 20);
+	assert_int_equal(engine.can.domain_max, 1);
+	tear_down(state);
+	set_up(state);
+	greet("250-mx\r\n250 LIMITS MAILMAX=0 RCPTMAX=1234567 RCPTDOMAINMAX=1x\r\n");
+	assert_int_equal(engine.can.mail_max + engine.can.rcpt_max + engine.can.domain_max, 0);
+}
+
+static void recipients_beyond_the_limit_go_in_another_transaction(void **state)
+{
+	(void)state;
+	greet("250-mx\r\n250-PIPELINING\r\n250 LIMITS RCPTMAX=2\r\n");
+	give(mail("x\r\n", TO("a@test", "b@test", "c@test")));
+	hears("MAIL FROM:<s@test>\r\nRCPT TO:<a@test>\r\nRCPT TO:<b@test>\r\nDATA\r\n");
+	says("250 ok\r\n250 ok\r\n250 ok\r\n354 go\r\n");
+	sent();
+	says("250 kept\r\n");
+	assert_verdict(back(), 1, VERDICT_SENT, 250);
+	assert_null(taken->rcpt[2].verdict);
+}
+
+static void a_domain_beyond_the_limit_goes_on_another_connection(void **state)
+{
+	(void)state;
+	greet("250-mx\r\n250-PIPELINING\r\n250 LIMITS RCPTDOMAINMAX=1\r\n");
+	give(mail("x\r\n", TO("a@one.test", "b@two.test", "c@ONE.test")));
+	give(mail("x\r\n", TO("d@one.test")));
+	give(mail("x\r\n", TO("b@two.test")));
+	hears("MAIL FROM:<s@test>\r\nRCPT TO:<a@one.test>\r\nRCPT TO:<c@ONE.test>\r\nDATA\r\n");
+	says("250 ok\r\n250 ok\r\n250 ok\r\n354 go\r\n");
+	sent();
+	says("250 kept\r\n");
+	assert_verdict(back(), 0, VERDICT_SENT, 250);
+	assert_null(taken->rcpt[1].verdict);
+	says("250 ok\r\n250 ok\r\n354 go\r\n");
+	sent();
+	says("250 kept\r\n");
+	assert_verdict(back(), 0, VERDICT_SENT, 250);
+	assert_returned(back());
+	assert_true(engine.renew);
+	assert_int_equal(engine.enough, 0);
+	assert_closed_orderly();
+	hears("QUIT\r\n");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -136,6 +186,9 @@ int main(void)
 		T(nothing_that_leaves_its_command_is_sent),
 		T(too_many_recipients_go_in_another_transaction),
 		T(a_452_before_any_was_accepted_is_a_deferral),
+		T(limits_are_read_and_nonsense_is_none),
+		T(recipients_beyond_the_limit_go_in_another_transaction),
+		T(a_domain_beyond_the_limit_goes_on_another_connection),
 	};
 	return RUN_TWICE(tests);
 }
