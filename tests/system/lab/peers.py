@@ -26,6 +26,15 @@ def program(name):
     return os.path.join(FOLDER, "bin", name)
 
 
+def why_not(name):
+    """Say why a peer that is not always to be had is not there."""
+    path = os.path.join(FOLDER, f"{name}.missing")
+    if not os.path.exists(path):
+        return "nobody knows why"
+    with open(path, encoding="utf-8", errors="backslashreplace") as stream:
+        return stream.read().strip()[-300:]
+
+
 def root():
     """Return the folder that the packages are unpacked in."""
     fetch()
