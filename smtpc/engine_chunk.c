@@ -119,8 +119,14 @@ void engine_believe_answer(struct engine *e)
 		concluded(e, t);
 }
 
-/* Behind a chunk a host may refuse it for its order alone: then MAIL is refused too, and shows that
- * the answer before this was the chunk's. */
+bool engine_only_rset_refused(const struct engine *e)
+{
+	const struct transaction *t = answered_one(e);
+	return t && t->answer->class == VERDICT_SENT && engine_speaks_of_sender(e);
+}
+
+/* Behind a chunk a host may refuse it for its order alone: then MAIL is refused too, or has a code of
+ * its own, and shows that the answer before this was the chunk's. */
 static void rset_refused(struct engine *e, const struct expected *x)
 {
 	struct transaction *t = answered_one(e);

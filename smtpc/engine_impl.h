@@ -61,6 +61,13 @@ bool engine_say_chunk(struct engine *, struct transaction *);
 void engine_believe_answer(struct engine *);
 /* The reply behind the first answer has shown that it was one: conclude. */
 
+bool engine_only_rset_refused(const struct engine *);
+/* The reply at hand, consent, is truly to the MAIL behind a RSET that was refused; and the message
+ * before that was taken, so that there was nothing to reset. */
+
+bool engine_speaks_of_sender(const struct engine *);
+/* The enhanced code of the reply at hand is one of those that only MAIL gets. */
+
 void engine_answered_early(struct engine *, const struct expected *);
 /* The reply at hand is to content that is not all sent. */
 

@@ -32,6 +32,11 @@ static void mail_refused(struct engine *e, const struct expected *x)
 void engine_on_mail(struct engine *e, const struct expected *x)
 {
 	struct transaction *t = x->transaction;
+	if (engine_positive(e->reply.code) && t->suspect && engine_only_rset_refused(e)) {
+		t->suspect = false;
+		t->blame = CONNECTION_FULL;
+		engine_believe_answer(e);
+	}
 	if (engine_positive(e->reply.code) && !t->suspect) {
 		t->mail_accepted = true;
 		e->carried++;

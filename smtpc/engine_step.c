@@ -25,6 +25,11 @@ static bool speaks_of(const char *dsn, const char *details)
 	       dsn[5] == '\0';
 }
 
+bool engine_speaks_of_sender(const struct engine *e)
+{
+	return speaks_of(e->reply.dsn, "078");
+}
+
 bool engine_misplaced(const struct engine *e, const struct expected *x)
 {
 	const struct transaction *t = x->transaction;

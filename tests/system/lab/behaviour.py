@@ -19,7 +19,8 @@ class Rule:
     from MAIL on, the recipient's at RCPT, and with LMTP at the end too.
     A reply of None means the usual one; "" means no reply at all. With "close" the connection
     is closed after the reply, with "reset" by RST. With a gate the reply waits until that is set.
-    The rule is passed over "after" times, then holds "times" times.
+    The rule is passed over "after" times, then holds "times" times. An early one holds for commands
+    only that came before the reply to what was in front of them.
     """
 
     stage: str
@@ -31,13 +32,16 @@ class Rule:
     gate: Optional[threading.Event] = None
     close: bool = False
     reset: bool = False
+    early: bool = False
 
     def __post_init__(self):
         self.seen = 0
 
-    def take(self, stage, address):
+    def take(self, stage, address, early):
         """Say whether the rule holds now, and count that it was asked."""
         if stage != self.stage or not re.search(self.pattern, address):
+            return False
+        if self.early and not early:
             return False
         self.seen += 1
         turn = self.seen - self.after
@@ -62,15 +66,16 @@ class Behaviour:
     greeting_limit: Optional[int] = None  # beyond so many at once: accepted, and never greeted
     accept_limit: Optional[int] = None  # beyond so many at once: left in a backlog of one
     messages_per_connection: Optional[int] = None
+    limit_reply: str = "421 4.7.0 enough for one connection"  # to what is beyond that
     rules: list = dataclasses.field(default_factory=list)
 
     def __post_init__(self):
         self._lock = threading.Lock()
 
-    def rule(self, stage, address=""):
+    def rule(self, stage, address="", early=False):
         """Return the first rule that holds at this stage for this address, or None."""
         with self._lock:
-            taken = [rule for rule in self.rules if rule.take(stage, address)]
+            taken = [rule for rule in self.rules if rule.take(stage, address, early)]
         return taken[0] if taken else None
 
     def keywords(self, tls_active):

@@ -4,6 +4,7 @@
 import base64
 import queue
 import re
+import select
 import socket
 import struct
 import threading
@@ -31,6 +32,8 @@ class SinkSession:
         self.tls = False
         self.user = None
         self.completed = 0
+        self.early = False  # the command came before the reply in front of it was given
+        self._more = False
         self.ended = threading.Event()
         self._replies = queue.Queue()
         self._writer = threading.Thread(target=self._write_late, daemon=True)
@@ -107,10 +110,15 @@ class SinkSession:
 
     def _write(self, text):
         data = text.encode("utf-8") + b"\r\n"
+        self._more = self._pending()
         if self.behaviour.latency:
             self._replies.put((time.monotonic() + self.behaviour.latency, data))
         else:
             self.socket.sendall(data)
+
+    def _pending(self):
+        """Say whether something has come that was not read yet."""
+        return bool(self.unread) or bool(select.select([self.socket], [], [], 0)[0])
 
     def _write_late(self):
         while (item := self._replies.get()) is not None:
@@ -123,7 +131,7 @@ class SinkSession:
 
     def _choose(self, stage, address, usual):
         """Return the reply that a rule wants, or the usual one, and the rule if there is one."""
-        rule = self.behaviour.rule(stage, address)
+        rule = self.behaviour.rule(stage, address, self.early)
         if rule is None:
             return usual, None
         if rule.reply is None:
@@ -164,6 +172,7 @@ class SinkSession:
 
     def _command(self, line):
         self.commands.append((time.monotonic(), line))
+        self.early = self._more
         verb, _, rest = line.partition(" ")
         handler = getattr(self, f"_do_{verb.lower()}", None) if verb.isalpha() else None
         if handler is None:
@@ -219,8 +228,9 @@ class SinkSession:
         if not match or self.sender is not None:
             self._write("503 5.5.1 not now" if match else "501 5.5.4 bad syntax")
         elif limit is not None and self.completed >= limit:
-            self._write("421 4.7.0 enough for one connection")
-            raise _Gone
+            self._write(self.behaviour.limit_reply)
+            if self.behaviour.limit_reply.startswith("421"):
+                raise _Gone
         elif self._answer("mail", match[1], "250 2.1.0 ok").startswith("2"):
             self.sender, self.sender_params = match[1], _params(match[2])
 
@@ -236,7 +246,7 @@ class SinkSession:
         if not self.recipients:
             self._write("554 5.5.1 no valid recipients")
             return
-        if not self._answer("data", self.sender, "354 go on").startswith("354"):
+        if not self._answer("data", self.sender, "354 go on").startswith("3"):
             return
         # The line end before the content is put in front, so that a dot may be the first line.
         self.unread[:0] = b"\r\n"

@@ -310,6 +310,18 @@ static void an_answer_is_not_believed_when_only_rset_is_refused(void **state)
 	assert_true(engine.confused);
 }
 
+/* Nor need it have been. */
+static void a_rset_that_alone_is_refused_changes_nothing(void **state)
+{
+	(void)state;
+	give_chunks();
+	says("503 what\r\n250 2.1.0 sender\r\n250 2.1.5 ok\r\n250 kept\r\n");
+	assert_verdict(back(), 0, VERDICT_SENT, 250);
+	says("250 ok\r\n");
+	assert_verdict(back(), 0, VERDICT_SENT, 250);
+	assert_int_equal(engine.state, ENGINE_READY);
+}
+
 static void a_chunk_refused_ahead_of_its_turn_is_sent_again(void **state)
 {
 	for (int i = 0; i < DOUBTFUL; i++) {
@@ -459,6 +471,7 @@ int main(void)
 		T(content_that_is_spoken_of_is_believed),
 		T(chunks_refused_behind_a_chunk_are_sent_again_one_by_one),
 		T(an_answer_is_not_believed_when_only_rset_is_refused),
+		T(a_rset_that_alone_is_refused_changes_nothing),
 		T(a_chunk_refused_ahead_of_its_turn_is_sent_again),
 		T(who_hangs_up_on_a_hurry_is_spared_it_next_time),
 		T(in_a_mode_apart_nothing_rides),
