@@ -205,6 +205,8 @@
 	P(duration, quit_timeout, "10s", 1, HOURS(1), RELOAD, "", "Time for the reply to QUIT.")   \
 	P(choice, tls, "opportunistic", 0, 0, RELOAD, "none|opportunistic|required",               \
 	  "none: never; opportunistic: when offered, whoever it is; required: no mail without.")   \
+	P(choice, greeting_5xx, "defer", 0, 0, RELOAD, "defer|bounce",                             \
+	  "A host that greets with 5xx, or answers EHLO and HELO so, is passed over. What becomes of mail when all hosts do. defer: it waits, and is returned when its lifetime ends, as with Postfix; bounce: it is returned at once, as with Exim.") \
 	P(number, port, "25", 1, 65535, RELOAD, "", "The port of a host that is not given with one.") \
 	P(text, source_address, "", 0, 128, RELOAD, "",                                            \
 	  "The address to connect from: one for IPv4, one for IPv6, or both with a comma between them. Where there is none, the system chooses.") \

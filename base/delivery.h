@@ -75,6 +75,7 @@ struct connection_open {
 	int messages_most; /* close it after so many: the host is known to take no more; 0: unknown */
 	/* filled by the worker, for CONNECTION_CLOSED: */
 	bool was_ready;
+	bool refused;	     /* the host greeted with 5xx, or answered EHLO and HELO so */
 	bool confused;	     /* the host lost count; mode is now the one to try next */
 	struct verdict *why; /* NULL: an orderly end (idle, aged, told to) */
 };

@@ -247,6 +247,7 @@ void conn_on_closed(struct qmgr *q, struct connection_open *open)
 		/* One that has carried mail and is then cut off tells us little about the host. */
 		bool useless = c->done == 0;
 		q->learnt |= useless;
+		c->host->refuses = useless && open->refused;
 		if (useless)
 			host_failed(c->host, open->why, scheduler_now_ms(q),
 				    q->conf->queue.minimal_backoff_time);

@@ -90,6 +90,7 @@ void host_slow(struct host *h, int64_t now_ms)
 void host_worked(struct host *h)
 {
 	h->failures = 0;
+	h->refuses = false;
 	h->retry_ms = h->cool_ms = 0;
 	verdict_unref(h->why);
 	h->why = NULL;

@@ -61,6 +61,7 @@ struct host {
 	int64_t slow_until_ms; /* steady clock: another was quicker, and goes before it until then */
 	int64_t plain_until_ms; /* steady clock: its TLS is broken, none is tried before then */
 	struct verdict *why;	/* the last failure, or NULL */
+	bool refuses;		/* that was a 5xx to the connection, or to EHLO and HELO */
 	bool suspended;		/* see suspend.h: out */
 	int nidle;		/* ready connections that carry nothing, in: */
 	struct list idle;	/* struct conn, the longest idle first */

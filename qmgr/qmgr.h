@@ -27,6 +27,7 @@
  *	transport.c a named set of limits, with its jobs and the number of its connections
  *	site.c      a destination (Postfix's queue): the peers that wait, connections, window
  *	site_hosts.c  its hosts: which is next, and what to do while none can
+ *	site_refusal.c what becomes of its mail when none is left, or all refuse to talk
  *	site_places.c where an entry can go now: places, and the pace of the site
  *	site_feedback.c what connections and deliveries tell its window
  *	window.c    how many connections a site may have: Postfix's feedback (pure)

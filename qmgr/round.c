@@ -162,6 +162,21 @@ static struct spool_store *write_report(struct qmgr *q, struct message *m, const
 	return store;
 }
 
+/* Who was to get a message without a sender, a bounce most often, and why that failed. */
+static void log_untold(const struct message *m)
+{
+	for (uint32_t i = 0; i < m->envelope->nrcpt; i++) {
+		const struct recipient *r = &m->envelope->rcpt[i];
+		if (m->owed[i] != REPORT_FAILED + 1)
+			continue;
+		log_event(LOG_LEVEL_WARNING, "discarded", "id", log_id(m->id), "to", r->address,
+			  "reason",
+			  log_text("it can not be delivered, and there is no sender to tell: %s",
+				   r->last->text),
+			  NULL);
+	}
+}
+
 void message_end_round(struct qmgr *q, struct message *m)
 {
 	const struct conf_queue *limits = &q->conf->queue;
@@ -184,8 +199,7 @@ void message_end_round(struct qmgr *q, struct message *m)
 	if (!owes(m, null_sender)) {
 		finish_round(q, m);
 	} else if (!to) {
-		log_event(LOG_LEVEL_WARNING, "discarded", "id", log_id(m->id), "reason",
-			  "a bounce that can not be delivered is not bounced", NULL);
+		log_untold(m);
 		finish_round(q, m);
 	} else {
 		m->reporting = true;

@@ -148,7 +148,7 @@ void site_run(struct site *s)
 	list_remove(&s->in_parked);
 	selection_set(s, assess(s));
 	if (s->waiting > 0 && window_dead(&s->window) && s->connections == 0)
-		site_defer_all(s, s->last_failure);
+		site_fail_all(s);
 }
 
 bool site_idle(const struct site *s)

@@ -81,6 +81,10 @@ void site_run(struct site *);
 void site_defer_all(struct site *, struct verdict *why);
 /* Nothing can be delivered here now: all that waits shares this fate. */
 
+void site_fail_all(struct site *);
+/* The same with the last failure; where all hosts refuse to talk, with that, or it is returned:
+ * site_refusal.c. */
+
 int site_limit(const struct site *); /* connections that it may have now */
 
 enum destdb_choice site_choose_host(struct site *, const struct peer *, struct host **,

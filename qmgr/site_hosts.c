@@ -142,7 +142,7 @@ void site_stuck(struct site *s, enum destdb_choice choice, int64_t wake_ms)
 		if (s->connections > 0)
 			return;
 		adopt_failure(s);
-		site_defer_all(s, s->last_failure);
+		site_fail_all(s);
 	} else if (wake_ms > 0) {
 		timer_start(&s->qmgr->loop->timers, &s->wake, wake_ms);
 	} else {

@@ -80,6 +80,7 @@ void connection_post_closed(struct connection *c, struct verdict *why)
 	connection_log(c, "closed", why ? why->text : NULL);
 	o->note.type = CONNECTION_CLOSED;
 	o->why = why;
+	o->refused = c->engine.refused;
 	o->confused = c->engine.confused;
 	if (o->confused)
 		o->mode = c->engine.mode;

@@ -90,7 +90,8 @@ struct engine {
 	bool try_plain; /* closed, because TLS failed that was only wished for */
 	bool owes_rset; /* before the next MAIL */
 	bool owes_dot;	/* 354, but there is nobody to send to */
-	bool confused;	/* closed, because the host has lost count: next time ask in mode, too */
+	bool refused;  /* closed, because the host greeted with 5xx, or answered EHLO and HELO so */
+	bool confused; /* closed, because the host has lost count: next time ask in mode, too */
 	enum connection_mode mode;
 };
 

@@ -15,13 +15,19 @@ void engine_refused(struct engine *e, const char *dsn)
 	buf_puts(e->out, "QUIT\r\n"); /* polite, but nobody waits for the answer */
 }
 
-/* A greeting of 5xx speaks of this host, not of the mail: another host may take it. */
+/* It does not want to talk; a 5xx speaks of this host, not of the mail: another host may take it. */
+static void turned_away(struct engine *e, const char *dsn)
+{
+	e->refused = e->reply.code / 100 == 5;
+	engine_refused(e, dsn);
+}
+
 void engine_on_greeting(struct engine *e, const struct expected *x)
 {
 	if (e->reply.code == 220)
 		engine_move(e, ENGINE_HELLO);
 	else if (engine_negative(e->reply.code))
-		engine_refused(e, "4.3.2");
+		turned_away(e, "4.3.2");
 	else
 		engine_unexpected(e, x);
 }
@@ -88,7 +94,7 @@ void engine_on_helo(struct engine *e, const struct expected *x)
 	if (engine_positive(e->reply.code))
 		greeted(e);
 	else if (engine_negative(e->reply.code))
-		engine_refused(e, NULL);
+		turned_away(e, NULL);
 	else
 		engine_unexpected(e, x);
 }

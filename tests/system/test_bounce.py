@@ -228,7 +228,9 @@ def test_a_bounce_that_can_not_be_delivered_ends_there(lab):
     office = Office(lab, REFUSED)
     office.mailbox.behaviour.rules.append(Rule("rcpt", "550 5.1.1 unknown"))
     office.send("nobody@dest.test")
-    office.relay.wait_event("discarded")
+    discarded = office.relay.wait_event("discarded")
+    assert discarded["to"] == "from@sender.test"
+    assert discarded["reason"].endswith("there is no sender to tell: 5.1.1 unknown")
     office.silence(0)
     assert len(office.relay.events("queued")) == 2
     assert not office.relay.command("queue", "list", "--json").stdout.strip()

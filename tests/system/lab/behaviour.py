@@ -14,7 +14,7 @@ EVERYTHING = ("PIPELINING", "CHUNKING", "8BITMIME", "SMTPUTF8", "DSN", "ENHANCED
 class Rule:
     """One departure from good behaviour.
 
-    The stage is connect, ehlo, starttls, auth, mail, rcpt, data, bdat, end, rset, noop or quit.
+    The stage is connect, ehlo, helo, starttls, auth, mail, rcpt, data, bdat, end, rset, noop or quit.
     The pattern is searched for in the address concerned: the client's at connect, the sender's
     from MAIL on, the recipient's at RCPT, and with LMTP at the end too.
     A reply of None means the usual one; "" means no reply at all. With "close" the connection

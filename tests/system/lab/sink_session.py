@@ -190,7 +190,7 @@ class SinkSession:
 
     def _do_helo(self, _):
         self._forget_transaction()
-        self._write("250 sink.test")
+        self._answer("helo", self.peer, "250 sink.test")
 
     def _do_starttls(self, _):
         if not self.behaviour.tls or self.tls:
