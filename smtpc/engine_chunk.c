@@ -60,10 +60,14 @@ static void not_understood(struct engine *e, struct transaction *t)
 					     e->setup.peer, e->reply.code));
 }
 
-/* A chunk that went ahead of its turn may be refused so for its order alone. */
+/* Who does not know BDAT reads the chunk as commands, and answers each of its lines: no reply behind
+ * that is what it seems. A chunk that went ahead of its turn may be refused for its order alone, but
+ * not with these two codes. */
 static bool as_command(const struct expected *x, int code)
 {
-	return code >= 500 && code <= 504 && !x->early;
+	if (code == 500 || code == 502)
+		return true;
+	return code >= 500 && code <= 504 && !x->early && x->transaction->accepted > 0;
 }
 
 static void concluded(struct engine *e, struct transaction *t)
@@ -82,7 +86,7 @@ void engine_on_bdat(struct engine *e, const struct expected *x)
 	struct transaction *t = x->transaction;
 	const struct expected *next = expected_first(&e->expected);
 	int code = e->reply.code;
-	if (t->accepted > 0 && as_command(x, code)) {
+	if (as_command(x, code)) {
 		not_understood(e, t);
 	} else if (!engine_sent(e, t)) {
 		engine_answered_early(e, x);
@@ -125,11 +129,18 @@ bool engine_only_rset_refused(const struct engine *e)
 	return t && t->answer->class == VERDICT_SENT && engine_speaks_of_sender(e);
 }
 
-/* Behind a chunk a host may refuse it for its order alone: then MAIL is refused too, or has a code of
- * its own, and shows that the answer before this was the chunk's. */
+/* Behind a chunk a host may refuse it for its order alone: then MAIL is refused likewise, or has a code
+ * of its own, and shows that the answer before this was the chunk's. Any other code may be the chunk's,
+ * and the answer before it that to RSET: a host that mixes up two replies would have us believe that
+ * a message was taken which it refused. */
 static void rset_refused(struct engine *e, const struct expected *x)
 {
 	struct transaction *t = answered_one(e);
+	bool order = e->reply.code >= 500 && e->reply.code <= 504;
+	if (!order || (t && t->answer->class != VERDICT_SENT)) {
+		engine_unexpected(e, x);
+		return;
+	}
 	if (t)
 		t->unsure = true;
 	engine_suspect(e, x);
@@ -141,7 +152,7 @@ void engine_on_rset(struct engine *e, const struct expected *x)
 {
 	if (engine_positive(e->reply.code))
 		engine_believe_answer(e);
-	else if (engine_negative(e->reply.code) && x->transaction)
+	else if (engine_negative(e->reply.code) && x->transaction && x->transaction->behind)
 		rset_refused(e, x);
 	else
 		engine_unexpected(e, x);

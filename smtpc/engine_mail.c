@@ -108,7 +108,7 @@ static bool begin(struct engine *e, struct transaction *t)
 		e->owes_rset = false;
 		engine_say(e, "RSET",
 			   (struct expected){.kind = EXPECTED_RSET,
-					     .transaction = t->behind ? t : NULL});
+					     .transaction = t->behind || t->alone ? t : NULL});
 	}
 	t->stage = TRANSACTION_ENVELOPE;
 	t->delivery->began_us = clock_steady_us();

@@ -40,7 +40,8 @@ void engine_on_mail(struct engine *e, const struct expected *x)
 	if (engine_positive(e->reply.code) && !t->suspect) {
 		t->mail_accepted = true;
 		e->carried++;
-	} else if (engine_negative(e->reply.code)) {
+	} else if (engine_negative(e->reply.code) &&
+		   (!t->suspect || e->reply.code == t->refusal->code)) {
 		engine_believe_answer(e);
 		mail_refused(e, x);
 	} else {

@@ -35,7 +35,7 @@ bool engine_misplaced(const struct engine *e, const struct expected *x)
 	const struct transaction *t = x->transaction;
 	if (!t || !t->chunked || !e->can.pipelining)
 		return false;
-	if (x->kind == EXPECTED_MAIL && !t->behind)
+	if (x->kind == EXPECTED_MAIL && !t->behind && !t->alone)
 		return false; /* nothing was before it that could have shifted */
 	for (size_t i = 0; i < sizeof foreign / sizeof foreign[0]; i++)
 		if (foreign[i].kind == x->kind &&

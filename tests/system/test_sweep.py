@@ -25,6 +25,9 @@ AHEAD = {  # what is refused when it comes ahead of its turn, and what the host 
     "MAIL behind a chunk": ("mail", EVERYTHING), "RCPT behind a chunk": ("rcpt", EVERYTHING),
     "RSET behind a chunk": ("rset", EVERYTHING), "a chunk": ("end", EVERYTHING),
 }
+DOUBT = {  # who says so to a chunk may have read it as commands; to RSET, may have meant the chunk
+    "a chunk": ("500", "502"), "RSET behind a chunk": ("450", "451", "452", "554"),
+}
 SLOW_END = Rule("end", delay=0.003)  # so that something rides behind it
 
 
@@ -67,7 +70,7 @@ def _sweep(lab, sinks, count=12, transports=None):
 def test_refusals_ahead_of_their_turn(lab, what):
     stage, extensions = AHEAD[what]
     sinks = {reply: lab.sink(Rule(stage, reply, early=True), SLOW_END, extensions=extensions)
-             for reply in REFUSALS}
+             for reply in REFUSALS if reply[:3] not in DOUBT.get(what, ())}
     relay = _sweep(lab, sinks)
     struck = sum(sink.behaviour.rules[0].seen > 0 for sink in sinks.values())
     modes = [one["mode"] for one in relay.events("host")]

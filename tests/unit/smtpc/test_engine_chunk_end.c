@@ -178,7 +178,6 @@ static void bdat_not_understood_leaves_refusals_and_gives_back_the_rest(void **s
 	assert_simpler(CONNECTION_NO_CHUNKING);
 }
 
-/* It was sent ahead of its envelope: the next one waits, and is refused in its turn, or not. */
 static void bdat_refused_before_the_chunk_has_left(void **state)
 {
 	(void)state;
@@ -187,7 +186,24 @@ static void bdat_refused_before_the_chunk_has_left(void **state)
 	buf_consume(&out, buf_len(&out) - 1);
 	says("250 ok\r\n250 ok\r\n500 what\r\n");
 	assert_returned(back());
-	assert_simpler(CONNECTION_APART);
+	assert_simpler(CONNECTION_NO_CHUNKING);
+}
+
+/* It has read the chunk as commands: what comes next is no answer to what was sent next. */
+static void who_does_not_know_bdat_is_believed_in_nothing_behind_it(void **state)
+{
+	static const char *const envelopes[] = {"250 ok\r\n250 ok\r\n250 ok\r\n",
+						"250 ok\r\n550 no\r\n550 no\r\n"};
+	for (size_t i = 0; i < sizeof envelopes / sizeof envelopes[0]; i++) {
+		begin_many();
+		says(envelopes[i]);
+		says("500 what\r\n500 what\r\n500 what\r\n");
+		back();
+		assert_doubt(back());
+		assert_simpler(CONNECTION_NO_CHUNKING);
+		tear_down(state);
+		set_up(state);
+	}
 }
 
 static void a_refusal_in_the_midst_of_a_chunk_counts(void **state)
@@ -349,6 +365,7 @@ int main(void)
 		T(a_host_that_does_not_understand_bdat_gets_data_next_time),
 		T(bdat_not_understood_leaves_refusals_and_gives_back_the_rest),
 		T(bdat_refused_before_the_chunk_has_left),
+		T(who_does_not_know_bdat_is_believed_in_nothing_behind_it),
 		T(a_refusal_in_the_midst_of_a_chunk_counts),
 		T(praise_in_the_midst_of_a_chunk_is_a_lie),
 		T(a_host_that_loses_count_leaves_doubt),
