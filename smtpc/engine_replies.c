@@ -17,9 +17,13 @@ static void mail_refused(struct engine *e, const struct expected *x)
 		t->suspect = true;
 		transaction_doubt_all(t);
 	} else if (e->reply.code / 100 == 4 && e->carried > 0) {
-		/* The host may have had enough of this connection: another will show it. */
-		engine_renew(e, e->carried);
-		return;
+		/* The host may have had enough of this connection: another will show it. But what
+		 * is in flight behind this may be taken: then it is asked again when that is over. */
+		if (!engine_followed(e, t)) {
+			engine_renew(e, e->carried);
+			return;
+		}
+		transaction_doubt_all(t);
 	} else {
 		struct verdict *v = engine_verdict(e, engine_refusal_class(e->reply.code));
 		transaction_refuse_all(t, v);

@@ -483,6 +483,32 @@ static void a_4xx_behind_a_message_is_asked_again_before_that(void **state)
 	assert_false(engine.confused);
 }
 
+/* The host may well take what was sent behind it. */
+static void a_4xx_with_others_in_flight_waits_for_those(void **state)
+{
+	(void)state;
+	greet(CHUNKED);
+	give(ahead(mail("x\r\n", TO("a@test"))));
+	sent();
+	says("250 ok\r\n250 ok\r\n250 kept\r\n");
+	assert_verdict(back(), 0, VERDICT_SENT, 250);
+	give(ahead(mail("y\r\n", TO("b@test"))));
+	give(ahead(mail("x\r\n", TO("a@test"))));
+	sent();
+	says("451 4.3.0 not now\r\n503 what\r\n503 what\r\n");
+	says("250 ok\r\n250 ok\r\n250 ok\r\n250 kept\r\n");
+	assert_verdict(back(), 0, VERDICT_SENT, 250);
+	assert_string_equal(taken->rcpt[0].address, "a@test");
+	assert_nothing_back();
+	hears("RSET\r\n");
+	says("250 ok\r\n");
+	says("451 4.3.0 not now\r\n");
+	assert_returned(back());
+	assert_true(engine.renew);
+	assert_int_equal(engine.enough, 2);
+	assert_false(engine.confused);
+}
+
 static void a_4xx_to_the_first_mail_is_a_deferral(void **state)
 {
 	(void)state;
@@ -516,6 +542,7 @@ int main(void)
 		T(a_refusal_in_its_turn_stands_when_the_step_is_lost),
 		T(a_4xx_to_mail_on_a_used_connection_wants_a_fresh_one),
 		T(a_4xx_behind_a_message_is_asked_again_before_that),
+		T(a_4xx_with_others_in_flight_waits_for_those),
 		T(a_4xx_to_the_first_mail_is_a_deferral),
 	};
 	return RUN_TWICE(tests);
