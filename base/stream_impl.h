@@ -38,6 +38,7 @@ struct stream {
 	size_t lingered;	  /* bytes read away */
 	int depth;		  /* callbacks under way */
 	bool dead;		  /* freed by the owner; the memory goes when depth is 0 */
+	bool begun_tls;		  /* the descriptor is OpenSSL's from here to the end */
 	bool connected, paused;
 	bool offer; /* s->in is offered again at the next kick */
 	bool left;  /* a flush left something: STREAM_DRAINED is owed */
