@@ -78,7 +78,7 @@ static void check_certificate(struct check *c, const struct conf_listener *l)
 	if (!certificate || !key)
 		return;
 	struct buf error = {0};
-	SSL_CTX *context = tls_server_context(l->certificate, l->key, &error);
+	SSL_CTX *context = tls_server_context(l->certificate, l->key, l->tls_cbc, &error);
 	if (!context)
 		FAULT(c, &l->certificate, -1, l->line, "%s", buf_cstr(&error));
 	SSL_CTX_free(context);

@@ -56,8 +56,7 @@
 	P(size, segment_size, "64m", MEGA(1) / 4, MEGA(1024), RESTART, "",                         \
 	  "The size of one segment file of the queue.")                                            \
 	P(text, postmaster, "", 0, 320, RELOAD, "",                                                \
-	  "Where a bounce that can not be delivered is reported. Empty: it is dropped and "        \
-	  "logged.")                                                                               \
+	  "Who gets mail to <postmaster> without a domain, which anybody may send, and reports of bounces that can not be delivered. Empty: postmaster at our hostname, and such bounces are dropped and logged.")                                                                               \
 	P(list, aliases, "{}", 0, 0, RELOAD, "",                                                   \
 	  "Files of aliases: lines \"address: address, address\", or CDB.")                         \
 	P(list, routes, "{}", 0, 0, RELOAD, "",                                                    \
@@ -93,6 +92,8 @@
 	P(text, certificate, "", 0, 4000, RELOAD, "",                                              \
 	  "PEM file with the certificate and its chain.")                                          \
 	P(text, key, "", 0, 4000, RELOAD, "", "PEM file with the private key.")                    \
+	P(flag, tls_cbc, "false", 0, 0, RELOAD, "",                                                \
+	  "Allow the suites of TLS 1.2 with CBC too, for clients that know no better ones.")       \
 	P(list, networks, "{}", 0, 0, RELOAD, "",                                                  \
 	  "Clients in these networks may relay through this listener. Empty: the global "          \
 	  "networks.")                                                                             \

@@ -21,7 +21,9 @@ struct reception {
 	uint64_t id, size;
 	int64_t began_ms; /* steady clock: of the content; 0: it has not begun */
 	uint32_t nrcpt;
-	int overshoot; /* recipients beyond the limit */
+	int overshoot;	  /* recipients beyond the limit */
+	uint32_t repeats; /* of <postmaster>, who is a recipient already */
+	bool postmaster;
 	struct intake intake;
 };
 

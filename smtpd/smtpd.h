@@ -30,7 +30,7 @@
  * THREAD     All calls here: main.
  * ERRORS     smtpd_new() returns NULL and says which address could not be bound, or which
  *            certificate not read.
- * SEE        RFC 5321, 1870, 2920, 3030, 3207, 3461, 6152, 6531.
+ * SEE        RFC 5321, 1870, 2920, 3030, 3207, 3461, 6152, 6531, 9422.
  */
 #ifndef SMTPD_SMTPD_H
 #define SMTPD_SMTPD_H

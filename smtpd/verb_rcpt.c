@@ -68,7 +68,7 @@ static enum response judge(struct session *s, struct mailaddr *to)
 	if (to->utf8 && !s->tx->envelope->smtputf8)
 		return RESPONSE_NOT_ASCII;
 	enum response why = policy_recipient(s, to);
-	if (why == RESPONSE_OK && limit && s->tx->envelope->nrcpt >= limit)
+	if (why == RESPONSE_OK && limit && s->tx->envelope->nrcpt + s->tx->repeats >= limit)
 		return RESPONSE_TOO_MANY_RECIPIENTS;
 	return why;
 }
@@ -102,18 +102,37 @@ static bool pass(struct session *s, const struct mailaddr *to)
 	return goes_on;
 }
 
-static void take(struct session *s, const struct mailaddr *to, const struct wanted *w)
+/* True: there is one recipient more. */
+static bool take(struct session *s, const struct mailaddr *to, const struct wanted *w)
 {
 	if (!pass(s, to))
-		return;
+		return false;
 	enum response why = addressing_recipient(s->worker->conf, s->tx->envelope, to->text,
 						 w->notify, w->orcpt);
 	if (why != RESPONSE_OK) {
 		refuse(s, why, to->text);
-		return;
+		return false;
 	}
 	session_reply(s, RESPONSE_RECIPIENT_OK);
 	session_move(s, SESSION_RCPT);
+	return true;
+}
+
+/* Whom anybody may write to. The sender that a stranger names may be a third party's address, which
+ * is not to be told of each success; and one copy is enough, however often they ask. */
+static void take_postmaster(struct session *s, const struct mailaddr *to, struct wanted *w)
+{
+	if (s->tx->postmaster) {
+		s->tx->repeats++;
+		session_reply(s, RESPONSE_RECIPIENT_OK);
+		return;
+	}
+	if (policy_stranger(s) && (w->notify & NOTIFY_SUCCESS)) {
+		w->notify &= (uint8_t)~NOTIFY_SUCCESS;
+		if (!w->notify)
+			w->notify = NOTIFY_NEVER;
+	}
+	s->tx->postmaster = take(s, to, w);
 }
 
 void verb_rcpt(struct session *s, char *argument)
@@ -132,12 +151,15 @@ void verb_rcpt(struct session *s, char *argument)
 			       argument + 3);
 		return;
 	}
+	bool postmaster = !to.text[to.at];
 	enum response why = take_all(s, &w, argument + (at - argument));
 	if (why == RESPONSE_OK)
 		why = judge(s, &to);
 	if (why != RESPONSE_OK) {
 		refuse(s, why, to.text);
-		return;
+	} else if (postmaster) {
+		take_postmaster(s, &to, &w);
+	} else {
+		take(s, &to, &w);
 	}
-	take(s, &to, &w);
 }
