@@ -1,4 +1,5 @@
-/* content.h - the bytes of one message, as they came: CRLF lines, not dot-stuffed.
+/* content.h - the bytes of one message, as they came: CRLF lines, the last perhaps without an end, not
+ * dot-stuffed.
  *
  * They lie in memory, or in a region of a file (a log segment, or a file of their own).
  * They never change once the content is made.

@@ -120,8 +120,10 @@ struct delivery {
 	/* filled by the worker: */
 	bool returned; /* nothing was decided: no recipient has a verdict; put it back in front */
 	bool wasted;   /* content was uploaded ahead and reached nobody, or nobody knows */
-	int64_t began_us, ended_us; /* steady clock: first byte of MAIL, last reply */
-	int setup_ms; /* of the connection, on the first delivery that it carries; else 0 */
+	int64_t began_us,
+		ended_us; /* steady clock: first byte of MAIL, 0 if nothing was said of it;
+				       last reply */
+	int setup_ms;	  /* of the connection, on the first delivery that it carries; else 0 */
 	uint32_t nrcpt;
 	struct delivery_recipient rcpt[];
 };

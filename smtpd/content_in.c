@@ -133,7 +133,5 @@ void content_in_finish(struct content_in *c)
 {
 	if (c->state == CONTENT_CR)
 		stray(c, CONTENT_BARE_CR);
-	else if (c->state == CONTENT_TEXT && c->line > 0)
-		end_line(c);
 	c->state = CONTENT_END;
 }

@@ -214,8 +214,8 @@ static void chunks_have_no_dots_and_no_end(void **state)
 	content_in_finish(&chunks);
 	assert_true(content_in_ended(&chunks));
 	assert_int_equal(chunks.faults, 0);
-	assert_int_equal(r.len, sizeof "a\r\n.\r\n..b\r\nlast\r\n" - 1);
-	assert_memory_equal(r.kept, "a\r\n.\r\n..b\r\nlast\r\n", r.len);
+	assert_int_equal(r.len, sizeof "a\r\n.\r\n..b\r\nlast" - 1);
+	assert_memory_equal(r.kept, "a\r\n.\r\n..b\r\nlast", r.len);
 }
 
 static void a_chunk_that_ends_in_cr_is_refused_at_the_last(void **state)
