@@ -75,9 +75,13 @@ static void check_certificate(struct check *c, const struct conf_listener *l)
 		FAULT(c, &l->tls, -1, l->line, "tls = required needs a certificate and a key");
 	else if (!certificate && l->tls == LISTENER_TLS_IMPLICIT)
 		FAULT(c, &l->tls, -1, l->line, "tls = implicit needs a certificate and a key");
-	if (!certificate || !key)
-		return;
+}
+
+static void check_key(struct check *c, const struct conf_listener *l)
+{
 	struct buf error = {0};
+	if (!*l->certificate || !*l->key)
+		return;
 	SSL_CTX *context = tls_server_context(l->certificate, l->key, l->tls_cbc, &error);
 	if (!context)
 		FAULT(c, &l->certificate, -1, l->line, "%s", buf_cstr(&error));
@@ -213,4 +217,11 @@ void conf_check(struct conf *f, const struct conf_lines *lines, struct conf_faul
 		check_route(&c, &f->route[i]);
 	check_queue(&c);
 	check_dns(&c);
+}
+
+void conf_check_keys(struct conf *f, const struct conf_lines *lines, struct conf_faults *faults)
+{
+	struct check c = {f, lines, faults};
+	for (int i = 0; i < f->nlistener; i++)
+		check_key(&c, &f->listener[i]);
 }

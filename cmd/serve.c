@@ -111,7 +111,7 @@ int cmd_serve(int argc, char **argv)
 {
 	struct options o = {.usage = usage, .shorts = "c:", .longs = longs};
 	options_only(&o, argc, argv);
-	struct conf *conf = options_conf(&o);
+	struct conf *conf = options_conf_with(&o, CONF_WITH_KEYS | CONF_WITH_TABLES);
 	if (!conf)
 		return STATUS_REFUSED;
 	signal(SIGPIPE, SIG_IGN);
