@@ -92,6 +92,9 @@ bool stream_connect_refused(const struct stream *); /* the error came before STR
 void stream_peer(const struct stream *, union address *);
 void stream_local(const struct stream *, union address *);
 
+void stream_when_closed(struct stream *, void (*closed)(void *owner), void *owner);
+/* Called when the socket is closed, whatever closes it: a connection that lingers goes on counting. */
+
 void stream_linger_close(struct stream **);
 /* Send what is in s->out, shut down, and read away what the peer still sends for a moment, so that
  * the last reply is not lost to a reset; then free. No further event. */

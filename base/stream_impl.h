@@ -26,6 +26,8 @@ struct stream {
 	struct loop *loop;
 	void (*event)(void *owner, enum stream_event);
 	void *owner;
+	void (*closed)(void *owner); /* or NULL */
+	void *closed_owner;
 	int fd;
 	enum stream_state state;
 	struct buf in, out;
