@@ -318,3 +318,26 @@ def _processor_time(relay):
     with open(f"/proc/{relay.process.pid}/stat", encoding="ascii") as stream:
         fields = stream.read().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / 100
+
+
+@pytest.mark.plain_only
+@pytest.mark.parametrize("bare_newline, code", [("reject", 550), ("normalise", 250)])
+@pytest.mark.parametrize("byte", [b"\r", b"\n", b"\0"], ids=["CR", "LF", "NUL"])
+def test_bytes_that_are_no_text_cost_no_more_than_ten_times_as_much(lab, bare_newline, code, byte):
+    """Where line ends are made of them, the message is twice as large."""
+    size = 50 << 20
+    config = Config(settings={"message_size_limit": "200m"}, routes={"*": {"discard": True}})
+    config.listeners["smtp"] = {"bare_newline": bare_newline, "line_limit": 1000000}
+    relay = lab.relay(config)
+
+    def seconds(content, code):
+        with relay.client(timeout=60.0) as client:
+            _begin(client)
+            client.command("DATA", 354)
+            began = time.monotonic()
+            client.send(content + b"\r\n.\r\n")
+            client.expect(code)
+            return time.monotonic() - began
+
+    text = min(seconds((b"x" * 70 + b"\r\n") * (size // 72), 250) for _ in range(2))
+    assert seconds(byte * size, 550 if byte == b"\0" else code) < 10 * text + 0.2
