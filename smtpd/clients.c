@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "smtpd/clients.h"
 
+#include "base/keyed_hash.h"
 #include "base/mem.h"
 
 #include <pthread.h>
@@ -39,11 +40,7 @@ static void make_key(struct key *k, const union address *a, int listener)
 
 static unsigned bucket_of(const struct key *k)
 {
-	uint64_t hash = 1469598103934665603U;
-	const unsigned char *byte = (const unsigned char *)k;
-	for (size_t i = 0; i < sizeof *k; i++)
-		hash = (hash ^ byte[i]) * 1099511628211U;
-	return (unsigned)(hash >> 20) % BUCKETS;
+	return (unsigned)keyed_hash(k, sizeof *k) % BUCKETS;
 }
 
 /* Find a record, and free those that stand for nothing on the way. */
