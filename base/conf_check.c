@@ -203,6 +203,7 @@ static void check_dns(struct check *c)
 	for (int i = 0; i < d->server.n; i++)
 		if (!address_parse(d->server.item[i], 0, &a))
 			FAULT(c, &d->server, i, 1, "\"%s\" is no IP address", d->server.item[i]);
+	check_networks(c, &d->allow_private, 1);
 }
 
 void conf_check(struct conf *f, const struct conf_lines *lines, struct conf_faults *faults)

@@ -277,6 +277,8 @@
 	P(flag, dnssec, "false", 0, 0, RELOAD, "",                                                 \
 	  "Ask name servers for DNSSEC records with each answer. This release does not validate "  \
 	  "them.")                                                                                 \
+	P(list, allow_private, "{}", 0, 0, RELOAD, "",                                             \
+	  "Networks of private use (RFC 1918 and the like) in which mail hosts that were found by MX may lie. Hosts in others are not connected to: anybody can have an MX record lead into your network. Next hops that are configured are not asked for this.") \
 	P(flag, allow_loopback, "false", 0, 0, RELOAD, "",                                         \
 	  "Let MX hosts have loopback and link-local addresses, as in a laboratory.")
 
