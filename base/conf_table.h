@@ -48,6 +48,8 @@
 	P(size, content_memory_limit, "128m", 0, MEGA(65536), RELOAD, "",                          \
 	  "Messages just accepted are kept in memory until their first attempt, all together up "  \
 	  "to this size; beyond it they are read from the queue again.")                           \
+	P(size, session_memory_limit, "256m", 0, MEGA(65536), RELOAD, "",                          \
+	  "What clients are just sending, recipients and content, is kept in memory, of all sessions together up to this size. Beyond it new messages and recipients get 452 4.3.1, and content goes to files of the queue at once. 0: no limit.") \
 	P(number, hopcount_limit, "50", 1, 1000, RELOAD, "",                                       \
 	  "A message with this many Received fields is in a loop and refused.")                    \
 	P(size, queue_minfree, "16m", 0, MEGA(1048576), RELOAD, "",                                \

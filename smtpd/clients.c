@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { BUCKETS = 4096, SHARES = 64 };
+enum { BUCKETS = 4096, SHARES = 64, LOOPBACK = 127 };
 
 struct key {
 	unsigned char bytes[8];
@@ -36,6 +36,8 @@ static void make_key(struct key *k, const union address *a, int listener)
 		memcpy(k->bytes, &a->in6.sin6_addr, 8);
 	else
 		memcpy(k->bytes, &a->in.sin_addr, 4);
+	if (k->family == AF_INET && k->bytes[0] == LOOPBACK)
+		memset(k->bytes + 1, 0, 3);
 }
 
 static unsigned bucket_of(const struct key *k)

@@ -23,6 +23,7 @@
  *	content_in.[ch] header_in.[ch]	its bytes: line ends, dots, limits; what its header says
  *	header_rewrite.[ch]		the addresses in that, where they are to change
  *	intake.[ch] datetime.[ch]	where they go: memory or a file of the spool
+ *	budget.[ch]			the memory of all of them together
  *
  * OWNERSHIP  Each worker owns its sessions. The configuration is counted. A session whose message
  *            is with the spool waits for the answer: stop the spool between smtpd_stop() and

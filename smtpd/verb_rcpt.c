@@ -70,12 +70,13 @@ static enum response judge(struct session *s, struct mailaddr *to)
 	enum response why = policy_recipient(s, to);
 	if (why == RESPONSE_OK && limit && s->tx->envelope->nrcpt + s->tx->repeats >= limit)
 		return RESPONSE_TOO_MANY_RECIPIENTS;
-	return why;
+	return why == RESPONSE_OK && reception_full(s) ? RESPONSE_NO_MEMORY : why;
 }
 
 static void refuse(struct session *s, enum response why, const char *to)
 {
-	bool again = why == RESPONSE_TOO_MANY_RECIPIENTS && s->tx->overshoot++ < OVERSHOOT_MAX;
+	bool come_again = why == RESPONSE_TOO_MANY_RECIPIENTS || why == RESPONSE_NO_MEMORY;
+	bool again = come_again && s->tx->overshoot++ < OVERSHOOT_MAX;
 	session_refuse(s, why, to);
 	if (again)
 		s->errors--;
@@ -107,8 +108,10 @@ static bool take(struct session *s, const struct mailaddr *to, const struct want
 {
 	if (!pass(s, to))
 		return false;
+	uint32_t before = s->tx->envelope->nrcpt;
 	enum response why = addressing_recipient(s->worker->conf, s->tx->envelope, to->text,
 						 w->notify, w->orcpt);
+	reception_added(s, before);
 	if (why != RESPONSE_OK) {
 		refuse(s, why, to->text);
 		return false;
