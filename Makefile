@@ -12,6 +12,7 @@
 #	make generated  write etc/sluice.conf and etc/sluice.conf.5 anew from base/conf_table.h
 #
 # SAN=address or SAN=thread builds with that sanitizer into a tree of its own, build/SAN.
+# CFLAGS, CPPFLAGS and LDFLAGS are whoever builds a package's; they come on top of what is needed.
 
 FOLDERS = base spool dns smtpd qmgr smtpc sim cmd
 PREFIX = /usr/local
@@ -28,11 +29,18 @@ SANFLAGS_thread = -fsanitize=thread -fno-omit-frame-pointer
 SANFLAGS_fuzz = -fsanitize=fuzzer-no-link,address,undefined -fno-omit-frame-pointer
 SANFLAGS = $(SANFLAGS_$(SAN))
 # With a sanitizer most of the time goes into compiling: less is optimised, lines are kept.
-CFLAGS = $(if $(SAN),-O1 -g1,-O2 -g)
+CFLAGS ?= $(if $(SAN),-O1 -g1,-O2 -g)
+# What makes a fault of ours harder to use. Sanitizers have their own; FORTIFY_SOURCE needs an optimiser.
+MACHINE := $(shell $(CC) -dumpmachine 2>/dev/null)
+BRANCHES = $(if $(filter x86_64%,$(MACHINE)),-fcf-protection)$(if $(filter aarch64%,$(MACHINE)),-mbranch-protection=standard)
+OPTIMISED = $(filter -O -O1 -O2 -O3 -Os -Ofast,$(CFLAGS))
+FORTIFY = $(if $(findstring _FORTIFY_SOURCE,$(CFLAGS) $(CPPFLAGS)),,$(if $(OPTIMISED),-D_FORTIFY_SOURCE=3))
+HARDEN = $(if $(SAN),,$(FORTIFY) -fstack-protector-strong -fstack-clash-protection $(BRANCHES)) -fPIE
+ALL_LDFLAGS = -pie -Wl,-z,relro,-z,now,-z,noexecstack $(LDFLAGS)
 # Expanded only when something is compiled: the packages may be missing until `make deps`.
 PKG_CFLAGS = $(shell pkg-config --cflags $(PACKAGES))
 PKG_LIBS = $(shell pkg-config --libs $(PACKAGES)) -lev -lpthread -lm
-ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -I. $(WARN) $(CFLAGS) $(SANFLAGS) $(PKG_CFLAGS)
+ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -I. $(WARN) $(HARDEN) $(CPPFLAGS) $(CFLAGS) $(SANFLAGS) $(PKG_CFLAGS)
 
 SRC = $(foreach f,$(FOLDERS),$(wildcard $(f)/*.c))
 LIBS = $(foreach f,$(FOLDERS),$(B)/lib$(f).a)
@@ -42,7 +50,7 @@ LINK = $(B)/libsim.a $(B)/libsmtpd.a $(B)/libqmgr.a $(B)/libsmtpc.a $(B)/libdns.
 all: $(BIN)
 
 $(BIN): $(B)/libcmd.a $(LINK)
-	$(CC) $(CFLAGS) $(SANFLAGS) -o $@ -Wl,--whole-archive $(B)/libcmd.a -Wl,--no-whole-archive $(LINK) $(PKG_LIBS)
+	$(CC) $(CFLAGS) $(SANFLAGS) $(ALL_LDFLAGS) -o $@ -Wl,--whole-archive $(B)/libcmd.a -Wl,--no-whole-archive $(LINK) $(PKG_LIBS)
 
 define folder
 $(B)/lib$(1).a: $(patsubst %.c,$(B)/%.o,$(wildcard $(1)/*.c))
@@ -67,7 +75,7 @@ unit: $(UNIT)
 # A test of cmd/ includes what it tests: main() is in that folder's library.
 $(B)/tests/unit/%: tests/unit/%.c $(LINK)
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -Wno-missing-prototypes -MMD -MP -o $@ $< $(filter %.o,$^) $(LINK) $(PKG_LIBS) $(EDGES) -lcmocka
+	$(CC) $(ALL_CFLAGS) -Wno-missing-prototypes $(ALL_LDFLAGS) -MMD -MP -o $@ $< $(filter %.o,$^) $(LINK) $(PKG_LIBS) $(EDGES) -lcmocka
 
 # The spool on a real disk, with its real thread.
 HARNESS = $(B)/tests/unit/spool/harness.o
@@ -92,19 +100,19 @@ fuzz: deps
 	for f in $(FUZZ); do mkdir -p $$f.corpus; $$f -max_total_time=$(FUZZ_SECONDS) $$f.corpus || exit 1; done
 
 build/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(LINK)
-	$(CC) $(filter-out -Wmissing-prototypes,$(ALL_CFLAGS)) -fsanitize=fuzzer -o $@ $< $(LINK) $(PKG_LIBS)
+	$(CC) $(filter-out -Wmissing-prototypes,$(ALL_CFLAGS)) -fsanitize=fuzzer $(ALL_LDFLAGS) -o $@ $< $(LINK) $(PKG_LIBS)
 
 # Segments for a fuzzer to begin with.
 $(B)/tests/fuzz/corpus_%: tests/fuzz/corpus_%.c $(MEMDISK) $(LINK)
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -o $@ $^ $(PKG_LIBS) $(WRAP)
+	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $^ $(PKG_LIBS) $(WRAP)
 
 # What fills a queue for the measurements.
 GENERATOR = build/plain/tests/bench/generate_queue
 
 $(GENERATOR): tests/bench/generate_queue.c $(B)/libspool.a $(B)/libbase.a
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -MMD -MP -o $@ $< $(B)/libspool.a $(B)/libbase.a $(PKG_LIBS)
+	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -MMD -MP -o $@ $< $(B)/libspool.a $(B)/libbase.a $(PKG_LIBS)
 
 # A long way between two ports.
 DELAY_LINE = build/plain/tests/bench/delay_line
@@ -137,7 +145,7 @@ BENCH = $(patsubst %.c,$(B)/%,$(wildcard tests/bench/bench_*.c))
 
 $(B)/tests/bench/%: tests/bench/%.c $(LINK)
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -MMD -MP -o $@ $< $(LINK) $(PKG_LIBS)
+	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -MMD -MP -o $@ $< $(LINK) $(PKG_LIBS)
 
 bench: deps
 	@$(MAKE) --no-print-directory all $(BENCH) $(GENERATOR) $(DELAY_LINE)

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct conf *finish(const struct conf_file *from, const char *file, struct buf *errors,
-			   struct conf_faults *faults)
+static struct conf *finish(const struct conf_file *from, const char *file, unsigned with,
+			   struct buf *errors, struct conf_faults *faults)
 {
 	struct conf_lines lines = {0};
 	bool whole = faults->n == 0;
@@ -20,7 +20,10 @@ static struct conf *finish(const struct conf_file *from, const char *file, struc
 	if (whole) {
 		conf_check(c, &lines, faults);
 		conf_aliases(c, &lines, faults);
-		c->tables = tables_read(c, faults);
+		if (with & CONF_WITH_KEYS)
+			conf_check_keys(c, &lines, faults);
+		if (with & CONF_WITH_TABLES)
+			c->tables = tables_read(c, faults);
 	}
 	conf_faults_say(faults, errors);
 	free(lines.line);
@@ -32,10 +35,15 @@ static struct conf *finish(const struct conf_file *from, const char *file, struc
 
 struct conf *conf_read(const char *file, struct buf *errors)
 {
+	return conf_read_with(file, CONF_WITH_KEYS | CONF_WITH_TABLES, errors);
+}
+
+struct conf *conf_read_with(const char *file, unsigned with, struct buf *errors)
+{
 	struct conf_faults faults = {0};
 	struct conf_file from;
 	conf_file_read(&from, file, &faults);
-	struct conf *c = finish(&from, file, errors, &faults);
+	struct conf *c = finish(&from, file, with, errors, &faults);
 	conf_file_fini(&from);
 	conf_faults_fini(&faults);
 	return c;
@@ -46,7 +54,7 @@ struct conf *conf_defaults(void)
 	struct conf_faults faults = {0};
 	struct conf_file nothing = {0};
 	struct buf errors = {0};
-	struct conf *c = finish(&nothing, "", &errors, &faults);
+	struct conf *c = finish(&nothing, "", CONF_WITH_TABLES, &errors, &faults);
 	conf_faults_fini(&faults);
 	buf_fini(&errors);
 	return c;

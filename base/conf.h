@@ -105,12 +105,19 @@ struct conf {
 	struct conf_alias *alias;	  /* of sections, sorted by title */
 	struct conf_queue queue;
 	struct conf_dns dns;
-	struct tables *tables; /* what the files say that it names */
+	struct tables *tables; /* what the files say that it names, unless they were not wanted */
 	struct conf *whole;    /* of which this is a copy with other tables; or NULL */
 };
 
+enum conf_with { CONF_WITH_KEYS = 1, CONF_WITH_TABLES = 2 };
+
 struct conf *conf_read(const char *file, struct buf *errors);
-/* Read, check and complete a configuration. On faults NULL, with one line for each in errors. */
+/* Read, check and complete a configuration, with keys and tables. On faults NULL, with one line for
+ * each in errors. */
+
+struct conf *conf_read_with(const char *file, unsigned with, struct buf *errors);
+/* The settings, and of the files that they name only those that are wanted (enum conf_with): most
+ * commands are run by users who may read neither. Without tables, tables is NULL. */
 
 struct conf *conf_defaults(void);
 /* What an empty file would give. */

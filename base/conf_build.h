@@ -40,4 +40,7 @@ void conf_check(struct conf *, const struct conf_lines *, struct conf_faults *);
 /* Everything that takes more than one value to see, or more than a range. Fills in what is
  * derived: the transport of each route, queue.jitter. */
 
+void conf_check_keys(struct conf *, const struct conf_lines *, struct conf_faults *);
+/* Can the certificates and keys that it names be used? Only who may read them can tell. */
+
 #endif

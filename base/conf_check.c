@@ -75,10 +75,14 @@ static void check_certificate(struct check *c, const struct conf_listener *l)
 		FAULT(c, &l->tls, -1, l->line, "tls = required needs a certificate and a key");
 	else if (!certificate && l->tls == LISTENER_TLS_IMPLICIT)
 		FAULT(c, &l->tls, -1, l->line, "tls = implicit needs a certificate and a key");
-	if (!certificate || !key)
-		return;
+}
+
+static void check_key(struct check *c, const struct conf_listener *l)
+{
 	struct buf error = {0};
-	SSL_CTX *context = tls_server_context(l->certificate, l->key, &error);
+	if (!*l->certificate || !*l->key)
+		return;
+	SSL_CTX *context = tls_server_context(l->certificate, l->key, l->tls_cbc, &error);
 	if (!context)
 		FAULT(c, &l->certificate, -1, l->line, "%s", buf_cstr(&error));
 	SSL_CTX_free(context);
@@ -199,6 +203,7 @@ static void check_dns(struct check *c)
 	for (int i = 0; i < d->server.n; i++)
 		if (!address_parse(d->server.item[i], 0, &a))
 			FAULT(c, &d->server, i, 1, "\"%s\" is no IP address", d->server.item[i]);
+	check_networks(c, &d->allow_private, 1);
 }
 
 void conf_check(struct conf *f, const struct conf_lines *lines, struct conf_faults *faults)
@@ -213,4 +218,11 @@ void conf_check(struct conf *f, const struct conf_lines *lines, struct conf_faul
 		check_route(&c, &f->route[i]);
 	check_queue(&c);
 	check_dns(&c);
+}
+
+void conf_check_keys(struct conf *f, const struct conf_lines *lines, struct conf_faults *faults)
+{
+	struct check c = {f, lines, faults};
+	for (int i = 0; i < f->nlistener; i++)
+		check_key(&c, &f->listener[i]);
 }

@@ -48,6 +48,8 @@
 	P(size, content_memory_limit, "128m", 0, MEGA(65536), RELOAD, "",                          \
 	  "Messages just accepted are kept in memory until their first attempt, all together up "  \
 	  "to this size; beyond it they are read from the queue again.")                           \
+	P(size, session_memory_limit, "256m", 0, MEGA(65536), RELOAD, "",                          \
+	  "What clients are just sending, recipients and content, is kept in memory, of all sessions together up to this size. Beyond it new messages and recipients get 452 4.3.1, and content goes to files of the queue at once. 0: no limit.") \
 	P(number, hopcount_limit, "50", 1, 1000, RELOAD, "",                                       \
 	  "A message with this many Received fields is in a loop and refused.")                    \
 	P(size, queue_minfree, "16m", 0, MEGA(1048576), RELOAD, "",                                \
@@ -56,8 +58,7 @@
 	P(size, segment_size, "64m", MEGA(1) / 4, MEGA(1024), RESTART, "",                         \
 	  "The size of one segment file of the queue.")                                            \
 	P(text, postmaster, "", 0, 320, RELOAD, "",                                                \
-	  "Where a bounce that can not be delivered is reported. Empty: it is dropped and "        \
-	  "logged.")                                                                               \
+	  "Who gets mail to <postmaster> without a domain, which anybody may send, and reports of bounces that can not be delivered. Empty: postmaster at our hostname, and such bounces are dropped and logged.")                                                                               \
 	P(list, aliases, "{}", 0, 0, RELOAD, "",                                                   \
 	  "Files of aliases: lines \"address: address, address\", or CDB.")                         \
 	P(list, routes, "{}", 0, 0, RELOAD, "",                                                    \
@@ -93,6 +94,8 @@
 	P(text, certificate, "", 0, 4000, RELOAD, "",                                              \
 	  "PEM file with the certificate and its chain.")                                          \
 	P(text, key, "", 0, 4000, RELOAD, "", "PEM file with the private key.")                    \
+	P(flag, tls_cbc, "false", 0, 0, RELOAD, "",                                                \
+	  "Allow the suites of TLS 1.2 with CBC too, for clients that know no better ones.")       \
 	P(list, networks, "{}", 0, 0, RELOAD, "",                                                  \
 	  "Clients in these networks may relay through this listener. Empty: the global "          \
 	  "networks.")                                                                             \
@@ -278,6 +281,8 @@
 	P(flag, dnssec, "false", 0, 0, RELOAD, "",                                                 \
 	  "Ask name servers for DNSSEC records with each answer. This release does not validate "  \
 	  "them.")                                                                                 \
+	P(list, allow_private, "{}", 0, 0, RELOAD, "",                                             \
+	  "Networks of private use (RFC 1918 and the like) in which mail hosts that were found by MX may lie. Hosts in others are not connected to: anybody can have an MX record lead into your network. Next hops that are configured are not asked for this.") \
 	P(flag, allow_loopback, "false", 0, 0, RELOAD, "",                                         \
 	  "Let MX hosts have loopback and link-local addresses, as in a laboratory.")
 

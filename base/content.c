@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "base/content.h"
 
+#include "base/crc32c.h"
 #include "base/mem.h"
 
 #include <errno.h>
@@ -14,6 +15,7 @@ struct content_file *content_file_new(int fd)
 {
 	struct content_file *f = mem_alloc(sizeof *f);
 	atomic_init(&f->refs, 1);
+	atomic_init(&f->damaged, false);
 	f->fd = fd;
 	return f;
 }
@@ -96,6 +98,19 @@ ssize_t content_read(const struct content *c, uint64_t offset, void *to, size_t 
 		done += (size_t)n;
 	}
 	return (ssize_t)done;
+}
+
+bool content_intact(const struct content *c, uint32_t *sum, uint64_t offset, const void *bytes,
+		    size_t len)
+{
+	if (!c->summed)
+		return true;
+	*sum = crc32c(*sum, bytes, len);
+	if (offset + len < c->size || *sum == c->sum)
+		return true;
+	atomic_store(&c->file->damaged, true);
+	errno = EBADMSG;
+	return false;
 }
 
 int64_t content_memory_bytes(void)

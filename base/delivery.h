@@ -131,7 +131,8 @@ struct delivery {
 		mode;		/* what the host was found out to want; CONNECTION_FULL: nothing */
 	struct verdict *reason; /* for mode: how that was found out; a reference, or NULL */
 	int messages_most; /* so many messages were found to be all it takes on one connection; or 0 */
-	int64_t began_us, ended_us; /* steady clock: first byte of MAIL, last reply */
+	int64_t began_us; /* steady clock: first byte of MAIL; 0: nothing was said of it */
+	int64_t ended_us; /* last reply */
 	int setup_ms; /* of the connection, on the first delivery that it carries; else 0 */
 	uint32_t nrcpt;
 	struct delivery_recipient rcpt[];

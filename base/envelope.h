@@ -62,6 +62,8 @@ struct envelope {
 	bool returned;	 /* the operator wants it returned to its sender */
 	uint32_t rounds; /* of attempts that have ended with recipients left */
 	uint64_t size;	 /* bytes of content */
+	bool summed;	 /* sum is known: content that has a file of its own */
+	uint32_t sum;	 /* CRC32C of the content */
 	uint32_t nrcpt;
 	struct recipient *rcpt;
 	uint32_t nhistory;

@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum {
 	FLUSH_AT = 64 << 10, /* bytes a thread gathers before it hands them over unasked */
@@ -85,6 +86,23 @@ static bool below(enum log_level level)
 	return (int)level < atomic_load_explicit(&level_least, memory_order_relaxed);
 }
 
+/* Whoever chooses a value may choose a long one: at each line a megabyte of it would soon be a full
+ * disk. The copy is the caller's. */
+static char *cut(const char *value, size_t len)
+{
+	size_t n = LOG_VALUE_MAX;
+	while (n > LOG_VALUE_MAX - 4 && ((unsigned char)value[n] & 0xc0) == 0x80)
+		n--; /* not in the middle of a character */
+	return mem_printf("%.*s...(cut, %zu bytes)", (int)n, value, len);
+}
+
+static void record_fini(struct log_record *r)
+{
+	for (int i = 0; i < r->npair; i++)
+		if (r->pair[i].cut)
+			free((char *)(size_t)r->pair[i].value);
+}
+
 static void fill(struct log_record *r, enum log_level level, const char *event, va_list args)
 {
 	*r = (struct log_record){.level = level,
@@ -94,8 +112,14 @@ static void fill(struct log_record *r, enum log_level level, const char *event, 
 	const char *key;
 	while (r->npair < LOG_PAIRS_MAX && (key = va_arg(args, const char *))) {
 		const char *value = va_arg(args, const char *);
-		if (value)
-			r->pair[r->npair++] = (struct log_pair){key, value, log_is_number(value)};
+		if (!value)
+			continue;
+		size_t len = strlen(value);
+		bool long_one = len > LOG_VALUE_MAX;
+		r->pair[r->npair++] = (struct log_pair){.key = key,
+							.value = long_one ? cut(value, len) : value,
+							.number = log_is_number(value),
+							.cut = long_one};
 	}
 }
 
@@ -120,6 +144,7 @@ void log_event(enum log_level level, const char *event, ...)
 	va_end(args);
 	struct lines *l = lines_marked(r.syslog);
 	format(l, &r);
+	record_fini(&r);
 	if (buf_len(&l->text) >= FLUSH_AT || !log_writer_running())
 		hand_over(l);
 }
@@ -136,6 +161,7 @@ struct log_held *log_hold(enum log_level level, const char *event, ...)
 	va_end(args);
 	held->lines.marked = r.syslog;
 	format(&held->lines, &r);
+	record_fini(&r);
 	return held;
 }
 
@@ -195,7 +221,7 @@ bool log_take_own(struct buf *to, const char *event, const char *key, int64_t va
 			       .wall_ms = clock_wall_ms(),
 			       .syslog = own.marked,
 			       .npair = 1,
-			       .pair = {{key, log_number(value), true}}};
+			       .pair = {{.key = key, .value = log_number(value), .number = true}}};
 	format(&own, &r);
 	buf_append(to, buf_data(&own.text), buf_len(&own.text));
 	buf_fini(&own.text);

@@ -3,7 +3,8 @@
  *	log_event(LOG_LEVEL_INFO, "queued", "id", log_id(id), "from", sender, NULL)
  *
  * Keys and values come in pairs, ended by a NULL key. A NULL value leaves its key out. Values may
- * hold whatever a peer sent: they are escaped, so that one event stays one line.
+ * hold whatever a peer sent: they are escaped, so that one event stays one line, and cut at
+ * LOG_VALUE_MAX, which is said behind what is left: "...(cut, 70000 bytes)".
  *
  *	each thread: log_event() -> a buffer of its own -- log_flush() --> [ log thread ] -> write
  *
@@ -23,7 +24,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { LOG_BACKLOG_MAX = 16 << 20 }; /* bytes */
+enum { LOG_BACKLOG_MAX = 16 << 20, LOG_VALUE_MAX = 512 }; /* bytes */
 
 enum log_level { LOG_LEVEL_DEBUG, LOG_LEVEL_INFO, LOG_LEVEL_WARNING, LOG_LEVEL_ERROR };
 

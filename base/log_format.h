@@ -17,6 +17,7 @@ enum { LOG_PAIRS_MAX = 40 };
 struct log_pair {
 	const char *key, *value;
 	bool number; /* in JSON without quotes */
+	bool cut;    /* value is a copy, to be freed */
 };
 
 struct log_record {

@@ -77,11 +77,19 @@ void stream_free(struct stream **sp)
 	SSL_free(s->ssl);
 	if (s->fd >= 0)
 		close(s->fd);
+	if (s->closed)
+		s->closed(s->closed_owner);
 	buf_fini(&s->in);
 	buf_fini(&s->out);
 	free(s->error);
 	s->dead = true;
 	stream_bury(s);
+}
+
+void stream_when_closed(struct stream *s, void (*closed)(void *), void *owner)
+{
+	s->closed = closed;
+	s->closed_owner = owner;
 }
 
 void stream_linger_close(struct stream **sp)

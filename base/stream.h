@@ -17,8 +17,11 @@
  * calls stream_resume().
  *
  * STATES     plain -> (stream_start_tls) handshake -> tls. Plain bytes that are in s->in when the
- *            handshake starts are the owner's error to deal with: it must be empty. Once TLS has
- *            ended (close_notify) nothing is read again: STREAM_EOF.
+ *            handshake starts are the owner's error to deal with: it must be empty. From the first
+ *            byte of the handshake on nothing is read or sent but by OpenSSL, whatever state that
+ *            is in: in the middle of a message that follows a handshake (KeyUpdate, a ticket) its
+ *            own handshake counts as unfinished. Once TLS has ended (close_notify) nothing is read
+ *            again: STREAM_EOF.
  * OWNERSHIP  stream_free() closes the socket. The SSL_CTX is referenced, not taken.
  * THREAD     The loop's. OpenSSL writes without MSG_NOSIGNAL: SIGPIPE must be ignored, or blocked
  *            as loop_start() does.
@@ -88,6 +91,9 @@ const char *stream_error(const struct stream *);    /* a sentence, without the p
 bool stream_connect_refused(const struct stream *); /* the error came before STREAM_CONNECTED */
 void stream_peer(const struct stream *, union address *);
 void stream_local(const struct stream *, union address *);
+
+void stream_when_closed(struct stream *, void (*closed)(void *owner), void *owner);
+/* Called when the socket is closed, whatever closes it: a connection that lingers goes on counting. */
 
 void stream_linger_close(struct stream **);
 /* Send what is in s->out, shut down, and read away what the peer still sends for a moment, so that

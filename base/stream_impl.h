@@ -26,6 +26,8 @@ struct stream {
 	struct loop *loop;
 	void (*event)(void *owner, enum stream_event);
 	void *owner;
+	void (*closed)(void *owner); /* or NULL */
+	void *closed_owner;
 	int fd;
 	enum stream_state state;
 	struct buf in, out;
@@ -38,6 +40,7 @@ struct stream {
 	size_t lingered;	  /* bytes read away */
 	int depth;		  /* callbacks under way */
 	bool dead;		  /* freed by the owner; the memory goes when depth is 0 */
+	bool begun_tls;		  /* the descriptor is OpenSSL's from here to the end */
 	bool connected, paused;
 	bool offer; /* s->in is offered again at the next kick */
 	bool left;  /* a flush left something: STREAM_DRAINED is owed */

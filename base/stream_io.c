@@ -54,15 +54,9 @@ static enum stream_io plain_outcome(struct stream *s, const char *what)
 	return STREAM_IO_FAILED;
 }
 
-/* While TLS is still to come, or after it was shaken off, ssl is there but not in use. */
-static bool secured(const struct stream *s)
-{
-	return s->ssl && SSL_is_init_finished(s->ssl);
-}
-
 enum stream_io stream_read(struct stream *s, void *to, size_t len, size_t *got)
 {
-	if (secured(s)) {
+	if (s->begun_tls) {
 		ERR_clear_error();
 		errno = 0;
 		s->read_wants_write = false;
@@ -84,7 +78,7 @@ enum stream_io stream_read(struct stream *s, void *to, size_t len, size_t *got)
 
 enum stream_io stream_write(struct stream *s, const void *from, size_t len, size_t *sent)
 {
-	if (secured(s)) {
+	if (s->begun_tls) {
 		ERR_clear_error();
 		errno = 0;
 		s->write_wants_read = false;
@@ -108,7 +102,7 @@ bool stream_quiet(struct stream *s)
 	char byte;
 	if (buf_len(&s->in) > 0 || s->eof || s->failed)
 		return false;
-	if (secured(s)) {
+	if (s->begun_tls) {
 		ERR_clear_error();
 		int ret = SSL_peek(s->ssl, &byte,
 				   1); /* tickets and the like are no word of the peer's */
@@ -123,6 +117,7 @@ bool stream_quiet(struct stream *s)
 
 enum stream_io stream_handshake(struct stream *s)
 {
+	s->begun_tls = true;
 	ERR_clear_error();
 	errno = 0;
 	s->read_wants_write = false;
@@ -159,7 +154,8 @@ bool stream_make_ssl(struct stream *s, SSL_CTX *context, bool server, const char
 
 void stream_shut(struct stream *s)
 {
-	if (secured(s) && !s->failed) {
+	/* Within a handshake there is no end of TLS that could be said. */
+	if (s->begun_tls && !s->failed && SSL_is_init_finished(s->ssl)) {
 		ERR_clear_error();
 		SSL_shutdown(s->ssl);
 	}

@@ -247,7 +247,7 @@ char *tables_find(const struct tables *t, enum table_role role, const char *addr
 	char room[MAILADDR_MAX];
 	const char *key[TABLES_KEYS_MAX];
 	char *value = NULL;
-	if (t->of[role].n == 0)
+	if (!t || t->of[role].n == 0)
 		return NULL;
 	int n = tables_keys(address, room, sizeof room, key);
 	/* The null sender is nobody's: "*" does not mean it. */

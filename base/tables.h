@@ -56,7 +56,7 @@ char *tables_get(const struct tables *, enum table_role, const char *key, struct
 char *tables_find(const struct tables *, enum table_role, const char *address,
 		  struct table_origin *);
 /* The value of the most specific key for an address as an envelope keeps it; "" is looked up as
- * "<>". NULL: none. */
+ * "<>". NULL: none, as when there are no tables. */
 
 enum { TABLES_KEYS_MAX = 140 }; /* an address has: itself, its domain, parents, the rest */
 

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define AEAD "ECDHE+AESGCM:ECDHE+CHACHA20:DHE+AESGCM"
+
 static void say(struct buf *error, const char *what, const char *file)
 {
 	unsigned long code = ERR_peek_error();
@@ -48,7 +50,7 @@ static bool load(SSL_CTX *c, const char *certificate, const char *key, struct bu
 	return true;
 }
 
-SSL_CTX *tls_server_context(const char *certificate, const char *key, struct buf *error)
+SSL_CTX *tls_server_context(const char *certificate, const char *key, bool cbc, struct buf *error)
 {
 	ERR_clear_error();
 	SSL_CTX *c = SSL_CTX_new(TLS_server_method());
@@ -58,7 +60,7 @@ SSL_CTX *tls_server_context(const char *certificate, const char *key, struct buf
 	}
 	set_common(c);
 	SSL_CTX_set_options(c, SSL_OP_CIPHER_SERVER_PREFERENCE);
-	SSL_CTX_set_cipher_list(c, "ECDHE+AESGCM:ECDHE+CHACHA20:DHE+AESGCM:ECDHE+AES:!aNULL");
+	SSL_CTX_set_cipher_list(c, cbc ? AEAD ":ECDHE+AES:!aNULL" : AEAD ":!aNULL");
 	if (!set_session_context(c) || !load(c, certificate, key, error)) {
 		if (buf_len(error) == 0)
 			say(error, "TLS", "context");

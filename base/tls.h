@@ -11,9 +11,11 @@
 #include "base/buf.h"
 
 #include <openssl/ssl.h>
+#include <stdbool.h>
 
-SSL_CTX *tls_server_context(const char *certificate, const char *key, struct buf *error);
-/* Of one listener: a session or ticket of another listener is not resumed here. */
+SSL_CTX *tls_server_context(const char *certificate, const char *key, bool cbc, struct buf *error);
+/* Of one listener: a session or ticket of another listener is not resumed here. cbc: the suites of
+ * TLS 1.2 that only know CBC are good enough, for clients that know no others. */
 
 SSL_CTX *tls_client_context(void);
 /* Opportunistic: whoever it is. Sessions are the caller's to keep: SSL_get1_session(). */

@@ -28,7 +28,7 @@ int cmd_check(int argc, char **argv)
 		strict = true;
 	if (optind < argc)
 		options_wrong(&o, "check takes no argument %s", argv[optind]);
-	struct conf *conf = options_conf(&o);
+	struct conf *conf = options_conf_with(&o, CONF_WITH_KEYS | CONF_WITH_TABLES);
 	if (!conf)
 		return STATUS_REFUSED;
 	int warnings = check_warnings(conf);

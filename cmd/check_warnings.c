@@ -2,8 +2,12 @@
 #include "cmd/check_warnings.h"
 
 #include "base/address.h"
+#include "base/conf_value.h"
 #include "base/mem.h"
 #include "base/netlist.h"
+#include "qmgr/route.h"
+#include "smtpd/alias.h"
+#include "smtpd/rewrite.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -20,6 +24,7 @@ enum {
 	IPV6_WORLD_BITS = 16,
 	DESCRIPTORS_BESIDE = 64, /* of the queue and the threads */
 	TMPFS = 0x01021994,
+	OWN_NAME_MAX = 256,
 };
 
 static const uint32_t ramfs = 0x858458f6;
@@ -65,12 +70,18 @@ static void check_networks(struct checked *c, const struct conf_list *l, int lin
 			     l->item[i]);
 }
 
+static const char *own_name(const struct conf *conf, char own[OWN_NAME_MAX])
+{
+	own[0] = own[OWN_NAME_MAX - 1] = '\0';
+	if (*conf->hostname || gethostname(own, OWN_NAME_MAX - 1) != 0)
+		return conf->hostname;
+	return own;
+}
+
 static void check_hostname(struct checked *c)
 {
-	char own[256] = "";
-	const char *name = c->conf->hostname;
-	if (!*name && gethostname(own, sizeof own - 1) == 0)
-		name = own;
+	char own[OWN_NAME_MAX];
+	const char *name = own_name(c->conf, own);
 	if (!strchr(name, '.'))
 		warn(c, 0,
 		     "hostname \"%s\" has no dot: many hosts refuse a name that is not complete",
@@ -120,6 +131,43 @@ static void check_log(struct checked *c)
 		if (stat(place, &st) != 0)
 			warn(c, 0, "log %s: there is no syslogd at %s", path, place);
 	}
+}
+
+static bool is_alias(const struct conf *conf, const char *address)
+{
+	struct conf_list to = {0};
+	struct table_origin origin;
+	bool found = alias_find(conf, address, &to, &origin);
+	conf_list_free(&to);
+	return found;
+}
+
+/* By MX, our own name leads to this relay, which keeps no mail. */
+static bool leads_to_mx(const struct conf *conf, const char *address)
+{
+	struct route_table *routes = route_table_new(conf);
+	const struct route *r = route_find(routes, "", address);
+	bool by_mx = r->action == ROUTE_DELIVER && r->relay->n == 0;
+	route_table_free(&routes);
+	return by_mx;
+}
+
+static void check_postmaster(struct checked *c)
+{
+	struct rewrite r;
+	char own[OWN_NAME_MAX];
+	if (*c->conf->postmaster || is_alias(c->conf, "postmaster"))
+		return;
+	char *address = mem_printf("postmaster@%s", own_name(c->conf, own));
+	bool good = rewrite_recipient(c->conf, address, &r);
+	const char *to = rewrite_result(&r, address);
+	if (!good || (!is_alias(c->conf, to) && leads_to_mx(c->conf, to)))
+		warn(c, 0,
+		     "nobody may read mail to <postmaster>: postmaster is not set, and %s has no "
+		     "alias and no route to a relay",
+		     to);
+	rewrite_fini(&r);
+	free(address);
 }
 
 static bool is_loopback(const char *listener)
@@ -215,6 +263,7 @@ int check_warnings(const struct conf *conf)
 	check_networks(&c, &conf->networks, 0);
 	check_spool(&c);
 	check_log(&c);
+	check_postmaster(&c);
 	for (int i = 0; i < conf->nlistener; i++)
 		check_listener(&c, &conf->listener[i]);
 	for (int i = 0; i < conf->nroute; i++)

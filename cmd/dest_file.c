@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "cmd/dest_file.h"
 
+#include "base/crc32c.h"
 #include "base/log.h"
 #include "spool/record.h"
 
@@ -38,7 +39,7 @@ static bool right(struct buf *b)
 	const char *text = buf_cstr(b);
 	return len >= first + CRC_LINE && strncmp(text, FIRST_LINE, first) == 0 &&
 	       sscanf(text + len - CRC_LINE, "crc %8x\n", &crc) == 1 &&
-	       crc == record_crc(0, text, len - CRC_LINE);
+	       crc == crc32c(0, text, len - CRC_LINE);
 }
 
 static void put_aside(int folder, const char *spool)
@@ -101,7 +102,7 @@ void dest_file_write(const char *spool, const char *text)
 	buf_init(&b);
 	buf_puts(&b, FIRST_LINE);
 	buf_puts(&b, text);
-	buf_printf(&b, "crc %08X\n", record_crc(0, buf_data(&b), buf_len(&b)));
+	buf_printf(&b, "crc %08X\n", crc32c(0, buf_data(&b), buf_len(&b)));
 	int folder = open(spool, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	if (folder < 0 || !replace(folder, &b))
 		complain(spool, strerror(errno));

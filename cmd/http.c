@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CONNECTIONS_MAX = 64, TIMEOUT_S = 10 };
+enum { SILENCE_S = 10 }; /* of one who is to read; the rest is http_clients.h */
 
 enum http_note { HTTP_MOVE = 600, HTTP_CLOSE, HTTP_CONF };
 
@@ -32,8 +32,11 @@ static void run(struct http *h)
 	MHD_UNSIGNED_LONG_LONG ms;
 	if (!h->daemon)
 		return;
+	h->closed = false;
 	MHD_run(h->daemon);
-	if (MHD_get_timeout(h->daemon, &ms) == MHD_YES)
+	if (h->closed)
+		http_wake(h);
+	else if (MHD_get_timeout(h->daemon, &ms) == MHD_YES)
 		timer_start(&h->loop->timers, &h->due, clock_steady_ms() + (int64_t)ms);
 	else
 		timer_stop(&h->loop->timers, &h->due);
@@ -54,6 +57,15 @@ static void on_due(void *owner)
 void http_wake(struct http *h)
 {
 	timer_start(&h->loop->timers, &h->due, clock_steady_ms());
+}
+
+/* At its limit the library listens no more, and begins again only when it is called once more. */
+static void on_client(void *owner, struct MHD_Connection *c, void **context,
+		      enum MHD_ConnectionNotificationCode what)
+{
+	struct http *h = owner;
+	http_clients_notify(&h->clients, c, context, what);
+	h->closed |= what == MHD_CONNECTION_NOTIFY_CLOSED;
 }
 
 static void open_daemon(struct http *h, struct MHD_Daemon *daemon)
@@ -169,11 +181,11 @@ static struct MHD_Daemon *listen_at(struct http *h, const char *where, struct bu
 	}
 	unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME |
 			 (a.sa.sa_family == AF_INET6 ? MHD_USE_IPv6 : 0u);
-	struct MHD_Daemon *daemon =
-		MHD_start_daemon(flags, 0, NULL, NULL, http_answer, h, MHD_OPTION_SOCK_ADDR, &a.sa,
-				 MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTIONS_MAX,
-				 MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)TIMEOUT_S,
-				 MHD_OPTION_NOTIFY_COMPLETED, http_completed, h, MHD_OPTION_END);
+	struct MHD_Daemon *daemon = MHD_start_daemon(
+		flags, 0, NULL, NULL, http_answer, h, MHD_OPTION_SOCK_ADDR, &a.sa,
+		MHD_OPTION_CONNECTION_LIMIT, (unsigned)HTTP_CLIENTS_MAX,
+		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)SILENCE_S, MHD_OPTION_NOTIFY_CONNECTION,
+		on_client, h, MHD_OPTION_NOTIFY_COMPLETED, http_completed, h, MHD_OPTION_END);
 	if (!daemon)
 		buf_printf(error, "http: can't listen on %s: %s\n", where, strerror(errno));
 	return daemon;
@@ -207,6 +219,7 @@ struct http *http_new(struct conf *conf, struct spool *spool, struct qmgr *qmgr,
 	h->ready.data = h;
 	timer_init(&h->due, on_due, h);
 	glance_init(&h->glance, h->loop, h->qmgr);
+	http_clients_init(&h->clients, h->loop);
 	http_events_init(&h->events, h);
 	page_watch_init(&h->watch, h);
 	return h;

@@ -9,6 +9,7 @@
  *
  *	http.c          the thread, and the library's part in its loop
  *	http_request.c  method, Host, path	http_host.c     names that are ours
+ *	http_clients.c	who is connected, and for how long
  *	http_ask.c      one question under way	http_explain.c  the one that may ask twice
  *	http_events.c   who listens		page_watch.c    what they are told, and when
  *	page_print.c    that as JSON		page_files.c    the page itself

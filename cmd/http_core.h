@@ -9,6 +9,7 @@
 #include "cmd/asker.h"
 #include "cmd/glance.h"
 #include "cmd/http.h"
+#include "cmd/http_clients.h"
 #include "cmd/http_events.h"
 #include "cmd/page_watch.h"
 
@@ -21,10 +22,12 @@ struct http {
 	int64_t started_ms;	   /* steady clock: the relay */
 	struct MHD_Daemon *daemon; /* NULL: nothing is listened on */
 	ev_io ready;		   /* the library's epoll */
+	bool closed;		   /* a connection, since the library was called */
 	struct timer due;	   /* the library wants to be called */
 	struct glance glance;
 	struct list asks;
 	int heavy; /* of them, those that may gather much */
+	struct http_clients clients;
 	struct http_events events;
 	struct page_watch watch;
 };

@@ -62,6 +62,7 @@ static enum MHD_Result send_events(struct http_ask *a)
 		return send_text(a->connection, MHD_HTTP_SERVICE_UNAVAILABLE,
 				 "too many listen already\n");
 	a->state = ASK_LISTENING;
+	http_clients_listens(a->connection, &a->http->clients);
 	return send_reply(a->connection, r, MHD_HTTP_OK, "text/event-stream");
 }
 
@@ -108,6 +109,7 @@ enum MHD_Result http_answer(void *owner, struct MHD_Connection *c, const char *u
 	struct http *h = owner;
 	struct http_ask *a = *state;
 	if (!a) {
+		http_clients_asked(c, &h->clients);
 		if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
 			return send_text(c, MHD_HTTP_METHOD_NOT_ALLOWED, "read-only\n");
 		*state = http_ask_new(h, c);
@@ -128,9 +130,9 @@ enum MHD_Result http_answer(void *owner, struct MHD_Connection *c, const char *u
 void http_completed(void *owner, struct MHD_Connection *c, void **state,
 		    enum MHD_RequestTerminationCode why)
 {
-	(void)owner;
-	(void)c;
+	struct http *h = owner;
 	(void)why;
+	http_clients_replied(c, &h->clients);
 	if (*state)
 		http_ask_closed(*state);
 	*state = NULL;

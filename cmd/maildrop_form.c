@@ -2,6 +2,7 @@
 #include "cmd/maildrop_form.h"
 
 #include "base/address.h"
+#include "base/crc32c.h"
 #include "base/mailaddr.h"
 #include "base/mem.h"
 #include "base/netlist.h"
@@ -45,8 +46,8 @@ void maildrop_form_put(struct buf *first, struct buf *head, const struct submiss
 	for (int i = 0; i < s->to->n; i++)
 		put_line(head, "to", s->to->item[i]);
 	buf_puts(head, "\n");
-	uint32_t crc = record_crc(0, buf_data(head), buf_len(head));
-	crc = record_crc(crc, buf_data(s->content), buf_len(s->content));
+	uint32_t crc = crc32c(0, buf_data(head), buf_len(head));
+	crc = crc32c(crc, buf_data(s->content), buf_len(s->content));
 	buf_printf(first, MAGIC "%08x %zu\n", crc, buf_len(head) + buf_len(s->content));
 }
 

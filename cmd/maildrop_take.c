@@ -2,6 +2,7 @@
 #include "cmd/maildrop_take.h"
 
 #include "base/clock.h"
+#include "base/crc32c.h"
 #include "base/ident.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -128,7 +129,7 @@ static enum take_result begin(struct reading *r, size_t head_len, uint64_t size)
 
 static enum take_result feed(struct reading *r, const char *bytes, size_t len, uint64_t size)
 {
-	r->crc = record_crc(r->crc, bytes, len);
+	r->crc = crc32c(r->crc, bytes, len);
 	if (r->envelope) {
 		content_in_feed(&r->intake.decoder, bytes, len);
 		return TAKE_ASKED;

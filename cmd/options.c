@@ -70,15 +70,20 @@ void options_wrong(const struct options *o, const char *fmt, ...)
 	try_help(o);
 }
 
-struct conf *options_conf(const struct options *o)
+struct conf *options_conf_with(const struct options *o, unsigned with)
 {
 	struct buf errors;
 	buf_init(&errors);
-	struct conf *conf = conf_read(o->conf_file, &errors);
+	struct conf *conf = conf_read_with(o->conf_file, with, &errors);
 	if (!conf)
 		fputs(buf_cstr(&errors), stderr);
 	buf_fini(&errors);
 	return conf;
+}
+
+struct conf *options_conf(const struct options *o)
+{
+	return options_conf_with(o, 0);
 }
 
 struct conf *options_conf_at(const char *file)

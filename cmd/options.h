@@ -45,10 +45,14 @@ _Noreturn void options_wrong(const struct options *, const char *fmt, ...)
 /* Say what is wrong, and the first line of the usage, and exit. */
 
 struct conf *options_conf(const struct options *);
-/* Read the configuration; its faults go to stderr, and NULL comes back. */
+/* Read the settings; their faults go to stderr, and NULL comes back. Keys and tables are left alone:
+ * whoever runs the command may read neither. */
 
 struct conf *options_conf_at(const char *file);
 /* The same; NULL is the default's. */
+
+struct conf *options_conf_with(const struct options *, unsigned with);
+/* With what else the command needs: enum conf_with. */
 
 bool options_said(const char *usage, bool help, bool ok, struct buf *error, int *status);
 /* For commands whose words the relay reads as well: print the usage, where help is wanted, or say what

@@ -85,6 +85,41 @@ void privileges_own_file(const struct privileges *p, const char *path)
 		close(fd);
 }
 
+/* Can only root make and rename files in it? shared: others may make some of their own, as in /tmp. */
+static bool is_roots(const char *folder, bool shared)
+{
+	struct stat st;
+	return lstat(folder, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == 0 &&
+	       (!(st.st_mode & (S_IWGRP | S_IWOTH)) || (shared && (st.st_mode & S_ISVTX)));
+}
+
+/* And who could rename a folder above it? */
+static bool all_roots(char *folder)
+{
+	bool roots = is_roots(folder, false);
+	for (char *slash; roots && (slash = strrchr(folder, '/')) && slash > folder;) {
+		*slash = '\0';
+		roots = is_roots(folder, true);
+	}
+	return roots && is_roots("/", true);
+}
+
+bool privileges_may_touch(const struct privileges *p, const char *path)
+{
+	struct stat st;
+	if (!p->change)
+		return true;
+	if (lstat(path, &st) == 0 && S_ISLNK(st.st_mode))
+		return false;
+	const char *slash = strrchr(path, '/');
+	char *named = mem_printf("%.*s", slash > path ? (int)(slash - path) : 1, path);
+	char *folder = realpath(named, NULL);
+	bool roots = folder && all_roots(folder);
+	free(folder);
+	free(named);
+	return roots;
+}
+
 bool privileges_lend(const struct privileges *p, struct buf *error)
 {
 	if (!p->change)

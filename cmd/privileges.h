@@ -32,6 +32,10 @@ bool privileges_own_folder(const struct privileges *, const char *path, struct b
 void privileges_own_file(const struct privileges *, const char *path);
 /* Give a regular file to the user; one that is not there is none of our business. */
 
+bool privileges_may_touch(const struct privileges *, const char *path);
+/* May root open or make this file for the user? Not where the path is a symbolic link, or anybody but root
+ * could put one there: then it is to be opened with the user's rights, whose it may be. */
+
 bool privileges_lend(const struct privileges *, struct buf *error);
 bool privileges_return(const struct privileges *, struct buf *error);
 bool privileges_drop(struct privileges *, struct buf *error);

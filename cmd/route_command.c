@@ -63,7 +63,7 @@ int cmd_route(int argc, char **argv)
 	}
 	if (optind == argc)
 		options_wrong(&o, "route wants an address");
-	struct conf *conf = options_conf(&o);
+	struct conf *conf = options_conf_with(&o, CONF_WITH_TABLES);
 	if (!conf)
 		return STATUS_REFUSED;
 	for (int i = optind; i < argc; i++)

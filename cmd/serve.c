@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* sluice serve: run the relay in the foreground, until SIGTERM. */
+#include "base/keyed_hash.h"
 #include "base/log.h"
 #include "cmd/cmd.h"
 #include "cmd/handover.h"
@@ -111,7 +112,8 @@ int cmd_serve(int argc, char **argv)
 {
 	struct options o = {.usage = usage, .shorts = "c:", .longs = longs};
 	options_only(&o, argc, argv);
-	struct conf *conf = options_conf(&o);
+	keyed_hash_choose();
+	struct conf *conf = options_conf_with(&o, CONF_WITH_KEYS | CONF_WITH_TABLES);
 	if (!conf)
 		return STATUS_REFUSED;
 	signal(SIGPIPE, SIG_IGN);

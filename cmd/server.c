@@ -96,15 +96,25 @@ static bool open_parts(struct server *s, const struct privileges *p, struct buf 
 	return s->smtpd && http_move(s->http, c, error);
 }
 
+static bool start_log(const struct conf *c, const struct privileges *p, struct buf *error)
+{
+	enum log_format format = (enum log_format)c->log_format;
+	enum log_level level = (enum log_level)c->log_level;
+	if (c->log[0] != '/')
+		return log_open(c->log, format, level, error);
+	if (!privileges_may_touch(p, c->log))
+		return privileges_lend(p, error) && log_open(c->log, format, level, error) &&
+		       privileges_return(p, error);
+	if (!log_open(c->log, format, level, error))
+		return false;
+	privileges_own_file(p, c->log);
+	return true;
+}
+
 static bool become_user(struct server *s, struct buf *error)
 {
 	struct privileges p;
-	const struct conf *c = s->conf;
-	bool ok = privileges_find(&p, c->user, error) &&
-		  log_open(c->log, (enum log_format)c->log_format, (enum log_level)c->log_level,
-			   error);
-	if (ok && c->log[0] == '/')
-		privileges_own_file(&p, c->log);
+	bool ok = privileges_find(&p, s->conf->user, error) && start_log(s->conf, &p, error);
 	ok = ok && open_parts(s, &p, error) && privileges_drop(&p, error);
 	privileges_fini(&p);
 	return ok;

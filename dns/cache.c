@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: ISC */
 #include "dns/cache.h"
 
+#include "base/keyed_hash.h"
 #include "base/list.h"
 #include "base/mem.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <uthash.h>
 
 struct cached {
 	UT_hash_handle hh;

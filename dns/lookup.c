@@ -2,6 +2,7 @@
 #include "dns/lookup.h"
 
 #include "base/mem.h"
+#include "base/netlist.h"
 #include "dns/dnsname.h"
 #include "dns/mx.h"
 #include "dns/ourself.h"
@@ -15,6 +16,7 @@ struct lookups {
 	struct questions *questions;
 	struct ourself *self;
 	bool lab;
+	struct netlist near;
 	uint64_t chance;
 	struct list all;
 	int n;
@@ -68,6 +70,7 @@ void lookups_free(struct lookups **ap)
 	list_each (link, tmp, &all->all)
 		lookup_free(list_entry(link, struct lookup, link));
 	ourself_free(&all->self);
+	netlist_fini(&all->near);
 	free(all);
 	*ap = NULL;
 }
@@ -203,6 +206,7 @@ static struct lookup *lookup_new(struct lookups *all, struct resolve *r, const c
 	mx_init(&l->mx, name, all->self, &all->chance);
 	l->mx.trusted = r->trusted;
 	l->mx.lab = all->lab;
+	l->mx.near = &all->near;
 	return l;
 }
 
@@ -236,6 +240,8 @@ void lookups_reload(struct lookups *all, const struct conf *conf)
 	struct ourself *old = all->self;
 	all->self = ourself_new(conf);
 	all->lab = conf->dns.allow_loopback;
+	netlist_fini(&all->near);
+	netlist_init(&all->near, &conf->dns.allow_private, NULL);
 	list_each (link, tmp, &all->all)
 		list_entry(link, struct lookup, link)->mx.self = all->self;
 	ourself_free(&old);

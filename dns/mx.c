@@ -2,6 +2,7 @@
 #include "dns/mx.h"
 
 #include "base/mem.h"
+#include "base/netlist.h"
 #include "base/verdict.h"
 
 #include <stdlib.h>
@@ -161,7 +162,8 @@ static bool has_own_address(const struct mx *m, const struct answer *answer)
 {
 	for (int i = 0; i < answer->nrecord; i++) {
 		const union address *a = &answer->record[i].address;
-		if (ourself_reach(a) == REACH_GLOBAL && ourself_at(m->self, a))
+		enum reach reach = ourself_reach(a);
+		if ((reach == REACH_GLOBAL || reach == REACH_PRIVATE) && ourself_at(m->self, a))
 			return true;
 	}
 	return false;
@@ -178,8 +180,17 @@ static bool usable(const struct mx *m, const struct answer_record *r)
 {
 	if (m->trusted)
 		return true;
-	enum reach reach = ourself_reach(&r->address);
-	return reach == REACH_GLOBAL || (reach == REACH_LOCAL && m->lab);
+	switch (ourself_reach(&r->address)) {
+	case REACH_GLOBAL:
+		return true;
+	case REACH_PRIVATE:
+		return m->near && netlist_match(m->near, &r->address);
+	case REACH_LOCAL:
+		return m->lab;
+	case REACH_NONE:
+		break;
+	}
+	return false;
 }
 
 /* The usable addresses of an answer in random order. */
@@ -212,10 +223,18 @@ static void make_host(struct mx *m, const struct mx_target *t, struct resolve_ho
 	}
 }
 
+static bool is_private(const struct answer *answer)
+{
+	for (int i = 0; i < answer->nrecord; i++)
+		if (ourself_reach(&answer->record[i].address) == REACH_PRIVATE)
+			return true;
+	return false;
+}
+
 /* No target is usable: the worst that may pass decides, else what there was instead. */
 static struct verdict *nothing_usable(const struct mx *m)
 {
-	bool local = false;
+	bool local = false, private = false;
 	for (int i = 0; i < m->ntarget; i++) {
 		const struct mx_target *t = &m->target[i];
 		const struct answer *failed = t->a->status == ANSWER_FAILED ? t->a : t->aaaa;
@@ -224,7 +243,12 @@ static struct verdict *nothing_usable(const struct mx *m)
 					      "look-up of %s, a mail host for %s, failed: %s",
 					      t->name, m->domain, failed->why);
 		local |= t->a->nrecord > 0 || t->aaaa->nrecord > 0;
+		private |= is_private(t->a) || is_private(t->aaaa);
 	}
+	if (private)
+		return verdict_printf(VERDICT_FAILED, 550, "5.4.4", NULL,
+				      "the mail hosts of %s have only private addresses",
+				      m->domain);
 	if (local)
 		return verdict_printf(VERDICT_FAILED, 550, "5.4.6", NULL,
 				      "mail for %s loops back to myself: its mail hosts have "

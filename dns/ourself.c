@@ -2,6 +2,7 @@
 #include "dns/ourself.h"
 
 #include "base/mem.h"
+#include "base/netlist.h"
 #include "dns/dnsname.h"
 
 #include <arpa/inet.h>
@@ -125,6 +126,23 @@ bool ourself_at(const struct ourself *me, const union address *there)
 	return false;
 }
 
+/* RFC 6890, where it says "Global: False", and 3849 and 9637. */
+static bool is_private(const union address *a)
+{
+	static const char *const text[] = {
+		"10.0.0.0/8",	  "100.64.0.0/10",  "172.16.0.0/12", "192.0.0.0/24",
+		"192.0.2.0/24",	  "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24",
+		"203.0.113.0/24", "64:ff9b:1::/48", "100::/64",	     "2001:2::/48",
+		"2001:db8::/32",  "3fff::/20",	    "fc00::/7",	     "fec0::/10",
+	};
+	for (size_t i = 0; i < sizeof text / sizeof text[0]; i++) {
+		struct net n;
+		if (net_parse(text[i], &n) && net_match(&n, a))
+			return true;
+	}
+	return false;
+}
+
 enum reach ourself_reach(const union address *a)
 {
 	size_t size;
@@ -132,11 +150,14 @@ enum reach ourself_reach(const union address *a)
 	if (size == 4) {
 		if (b[0] == 127 || (b[0] == 169 && b[1] == 254))
 			return REACH_LOCAL;
-		return b[0] == 0 || b[0] >= 224 ? REACH_NONE : REACH_GLOBAL;
+		if (b[0] == 0 || b[0] >= 224)
+			return REACH_NONE;
+		return is_private(a) ? REACH_PRIVATE : REACH_GLOBAL;
 	}
 	const struct in6_addr *in6 = &a->in6.sin6_addr;
 	if (IN6_IS_ADDR_LOOPBACK(in6) || IN6_IS_ADDR_LINKLOCAL(in6))
 		return REACH_LOCAL;
-	return IN6_IS_ADDR_UNSPECIFIED(in6) || IN6_IS_ADDR_MULTICAST(in6) ? REACH_NONE
-									  : REACH_GLOBAL;
+	if (IN6_IS_ADDR_UNSPECIFIED(in6) || IN6_IS_ADDR_MULTICAST(in6))
+		return REACH_NONE;
+	return is_private(a) ? REACH_PRIVATE : REACH_GLOBAL;
 }

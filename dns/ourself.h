@@ -29,10 +29,11 @@ bool ourself_named(const struct ourself *, const char *name);
 bool ourself_at(const struct ourself *, const union address *);
 /* The port doesn't matter. An IPv4 address mapped into IPv6 is that IPv4 address. */
 
-enum reach { REACH_GLOBAL, REACH_LOCAL, REACH_NONE };
+enum reach { REACH_GLOBAL, REACH_PRIVATE, REACH_LOCAL, REACH_NONE };
 
 enum reach ourself_reach(const union address *);
-/* How far an address means the same host: everywhere; on this machine or link only (loopback,
- * link-local); nowhere, as nothing can be connected there (multicast, 0/8). */
+/* How far an address means the same host: everywhere; in somebody's network only (RFC 1918, 6598, 4193,
+ * and what is set apart for tests and books); on this machine or link only (loopback, link-local);
+ * nowhere, as nothing can be connected there (multicast, 0/8). */
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "dns/question.h"
 
+#include "base/keyed_hash.h"
 #include "base/mem.h"
 #include "base/metrics.h"
 #include "dns/cache.h"
@@ -12,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
-#include <uthash.h>
 
 struct question {
 	struct channel_query query;

@@ -34,10 +34,9 @@
 #define QMGR_DESTDB_H
 
 #include "base/delivery.h"
+#include "base/keyed_hash.h"
 #include "base/resolve.h"
 #include "qmgr/transport.h"
-
-#include <uthash.h>
 
 enum {
 	HOST_PLAIN_MS = 3600000,     /* broken TLS is believed so long */

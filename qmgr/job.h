@@ -16,11 +16,10 @@
 #ifndef QMGR_JOB_H
 #define QMGR_JOB_H
 
+#include "base/keyed_hash.h"
 #include "qmgr/heap.h"
 #include "qmgr/preempt.h"
 #include "qmgr/transport.h"
-
-#include <uthash.h>
 
 /* The place in the scheduler's order: that of the message, and in front of it who slips past. */
 struct label {

@@ -14,10 +14,9 @@
 
 #include "base/content.h"
 #include "base/envelope.h"
+#include "base/keyed_hash.h"
 #include "qmgr/scheduler.h"
 #include "spool/spool.h"
-
-#include <uthash.h>
 
 struct waiting_recipient {
 	struct job *job;

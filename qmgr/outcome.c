@@ -24,10 +24,10 @@ struct delays {
 
 static struct delays delays_of(const struct message *m, const struct delivery *d, int64_t now_ms)
 {
+	bool spoken = d && d->began_us > 0 && d->ended_us > d->began_us;
 	struct delays of = {.before_ms = m->taken_ms - m->envelope->arrived_ms,
 			    .setup_ms = d ? d->setup_ms : 0,
-			    .transmission_us =
-				    d && d->ended_us > d->began_us ? d->ended_us - d->began_us : 0};
+			    .transmission_us = spoken ? d->ended_us - d->began_us : 0};
 	of.queued_ms = now_ms - m->taken_ms - of.setup_ms - of.transmission_us / 1000;
 	if (of.before_ms < 0)
 		of.before_ms = 0;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "qmgr/route.h"
 
+#include "base/keyed_hash.h"
 #include "base/mailaddr.h"
 #include "base/mem.h"
 #include "base/tables.h"
@@ -9,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <uthash.h>
 
 enum { PARSED_MAX = 10000 }; /* values of rows that are kept as routes */
 

@@ -8,13 +8,13 @@
 #ifndef QMGR_TRANSPORT_H
 #define QMGR_TRANSPORT_H
 
+#include "base/keyed_hash.h"
 #include "base/metrics.h"
 #include "base/verdict.h"
 #include "qmgr/heap.h"
 #include "qmgr/scheduler.h"
 
 #include <stdbool.h>
-#include <uthash.h>
 
 enum site_state {
 	SITE_QUIET,  /* nothing waits that can be selected, or nothing can be done about it now */

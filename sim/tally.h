@@ -7,10 +7,9 @@
 #ifndef SIM_TALLY_H
 #define SIM_TALLY_H
 
+#include "base/keyed_hash.h"
 #include "base/verdict.h"
 #include "sim/scenario.h"
-
-#include <uthash.h>
 
 /* Why a recipient was deferred, or a connection was of no use: CAUSE(name, code, dsn, text) */
 #define CAUSES(CAUSE)                                                                              \

@@ -2,6 +2,7 @@
 #include "sim/trace.h"
 
 #include "base/conf_file.h"
+#include "base/keyed_hash.h"
 #include "base/mailaddr.h"
 #include "base/mem.h"
 
@@ -10,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <uthash.h>
 
 struct traced {
 	char *id;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 #include "smtpc/sessions.h"
 
+#include "base/keyed_hash.h"
 #include "base/mem.h"
 
 #include <stdlib.h>
-#include <uthash.h>
 
 struct session_entry {
 	UT_hash_handle hh;

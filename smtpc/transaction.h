@@ -54,6 +54,7 @@ struct transaction {
 	bool expects_dot;	    /* the reply to the content is in the queue of expected ones */
 	struct verdict *answer;	    /* when answered: a reference */
 	uint64_t offset;	    /* content written so far */
+	uint32_t sum;		    /* of it */
 	uint64_t dot_end; /* where in the connection's output the content ends, dot and all */
 	struct content_out content_out;
 	uint8_t rcpt[]; /* what was said to each */

@@ -8,11 +8,11 @@
 #ifndef SMTPC_WORKER_H
 #define SMTPC_WORKER_H
 
+#include "base/keyed_hash.h"
 #include "base/loop.h"
 #include "smtpc/sessions.h"
 
 #include <stdbool.h>
-#include <uthash.h>
 
 struct connection;
 

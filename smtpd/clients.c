@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: ISC */
 #include "smtpd/clients.h"
 
+#include "base/keyed_hash.h"
 #include "base/mem.h"
 
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { BUCKETS = 4096, SHARES = 64 };
+enum { BUCKETS = 4096, SHARES = 64, LOOPBACK = 127 };
 
 struct key {
 	unsigned char bytes[8];
@@ -35,15 +36,13 @@ static void make_key(struct key *k, const union address *a, int listener)
 		memcpy(k->bytes, &a->in6.sin6_addr, 8);
 	else
 		memcpy(k->bytes, &a->in.sin_addr, 4);
+	if (k->family == AF_INET && k->bytes[0] == LOOPBACK)
+		memset(k->bytes + 1, 0, 3);
 }
 
 static unsigned bucket_of(const struct key *k)
 {
-	uint64_t hash = 1469598103934665603U;
-	const unsigned char *byte = (const unsigned char *)k;
-	for (size_t i = 0; i < sizeof *k; i++)
-		hash = (hash ^ byte[i]) * 1099511628211U;
-	return (unsigned)(hash >> 20) % BUCKETS;
+	return (unsigned)keyed_hash(k, sizeof *k) % BUCKETS;
 }
 
 /* Find a record, and free those that stand for nothing on the way. */

@@ -5,7 +5,7 @@
  * when it ends, never while mail passes.
  *
  * A client is an IPv4 address, or the first 64 bits of an IPv6 address: whoever has one of those
- * has all of them. Rates are GCRA: as many at once as the rate says, then evenly.
+ * has all of them, and whoever is on this machine has all of 127/8. Rates are GCRA: as many at once as the rate says, then evenly.
  *
  * OWNERSHIP  The table owns its records; those that say nothing any more are freed in passing.
  * THREAD     Any.

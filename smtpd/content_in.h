@@ -59,8 +59,8 @@ size_t content_in_feed(struct content_in *, const char *data, size_t len);
 /* Returns how many bytes belong to the message: len, or less when its end is among them. */
 
 void content_in_finish(struct content_in *);
-/* BDAT: there is no more. A last line without CRLF gets one, as it could not be passed on by
- * DATA. */
+/* BDAT: there is no more. A last line without CRLF stays as it is: the next host gets it so in a
+ * chunk, and with a CRLF by DATA, where it could not be said otherwise. */
 
 static inline bool content_in_ended(const struct content_in *c)
 {

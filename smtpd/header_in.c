@@ -76,11 +76,16 @@ static void pass(struct header_in *h, const char *bytes, size_t len)
 	buf_clear(&h->field);
 }
 
+static bool misses(const struct header_in *h)
+{
+	return h->missing && !(h->date && h->message_id && h->from);
+}
+
 static void end_header(struct header_in *h, bool blank_line)
 {
 	end_field(h);
 	h->over = true;
-	if (h->missing && !(h->date && h->message_id && h->from))
+	if (misses(h))
 		h->missing(h->owner, blank_line);
 }
 
@@ -132,12 +137,17 @@ void header_in_feed(struct header_in *h, const char *p, size_t len)
 		h->sink(h->owner, p, (size_t)(end - p));
 }
 
+/* What is all header may end without CRLF; where something is to follow, it gets one. */
 void header_in_finish(struct header_in *h)
 {
+	bool open = buf_len(&h->held) > 0 || h->in_line;
 	if (buf_len(&h->held) > 0)
 		release(h);
-	if (!h->over)
-		end_header(h, false);
+	if (h->over)
+		return;
+	if (open && misses(h))
+		pass(h, "\r\n", 2);
+	end_header(h, false);
 }
 
 void header_in_fini(struct header_in *h)

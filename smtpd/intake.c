@@ -29,9 +29,9 @@ void intake_put(struct intake *in, const char *bytes, size_t len)
 {
 	if (in->error)
 		return;
-	if (!in->file && buf_len(&in->memory) + len > SPOOL_CONTENT_INLINE_MAX)
+	if (!in->file && (in->spills || buf_len(&in->memory) + len > SPOOL_CONTENT_INLINE_MAX))
 		become_file(in);
-	if (in->file && buf_len(&in->memory) + len > INTAKE_RUN)
+	if (in->file && (in->spills || buf_len(&in->memory) + len > INTAKE_RUN))
 		write_out(in);
 	if (in->error)
 		buf_fini(&in->memory);

@@ -31,6 +31,7 @@ struct intake {
 	struct buf memory; /* all of it, or what is not yet in the file */
 	struct spool_file *file;
 	int error;
+	bool spills; /* memory is short: to a file at once */
 };
 
 void intake_init(struct intake *, struct spool *, uint64_t id, uint64_t expected);

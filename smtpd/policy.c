@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 #include "smtpd/policy.h"
 
+#include "base/conf_value.h"
+#include "smtpd/alias.h"
+
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <string.h>
@@ -31,17 +34,36 @@ bool policy_leads_here(const struct mailaddr *a)
 	return a->literal && literal_leads_here(a->text + a->at + 1);
 }
 
+/* An alias of this name stays as it is: it is expanded later. */
+static enum response name_postmaster(const struct session *s, struct mailaddr *a)
+{
+	char own[MAILADDR_MAX];
+	struct conf_list to;
+	struct table_origin origin;
+	const char *address = s->service->conf->postmaster;
+	if (!*address && alias_find(s->worker->conf, "postmaster", &to, &origin)) {
+		conf_list_free(&to);
+		return RESPONSE_OK;
+	}
+	if (!*address) {
+		snprintf(own, sizeof own, "postmaster@%s", s->service->hostname);
+		address = own;
+	}
+	return mailaddr_mailbox(address, strlen(address), true, a) == MAILADDR_OK
+		       ? RESPONSE_OK
+		       : RESPONSE_NO_POSTMASTER;
+}
+
+bool policy_stranger(const struct session *s)
+{
+	return !netlist_match(&s->service->networks, &s->peer);
+}
+
 enum response policy_recipient(const struct session *s, struct mailaddr *a)
 {
-	const char *postmaster = s->service->conf->postmaster;
-	if (a->text[a->at] == '\0') {
-		if (!*postmaster)
-			return RESPONSE_NO_POSTMASTER;
-		return mailaddr_mailbox(postmaster, strlen(postmaster), true, a) == MAILADDR_OK
-			       ? RESPONSE_OK
-			       : RESPONSE_NO_POSTMASTER;
-	}
-	if (!netlist_match(&s->service->networks, &s->peer))
+	if (a->text[a->at] == '\0')
+		return name_postmaster(s, a);
+	if (policy_stranger(s))
 		return RESPONSE_NO_RELAY;
 	if (policy_leads_here(a))
 		return RESPONSE_LOOPBACK;

@@ -18,6 +18,9 @@ bool policy_leads_here(const struct mailaddr *);
 /* Is its domain an address literal of this machine, or of none? */
 
 enum response policy_recipient(const struct session *, struct mailaddr *);
-/* RESPONSE_OK, or why not. <postmaster> becomes the address that the configuration names. */
+/* RESPONSE_OK, or why not. <postmaster> becomes the address that the configuration names, or that of
+ * the postmaster at our hostname; where there is an alias of that name, it stays. */
+
+bool policy_stranger(const struct session *); /* one who may write to the postmaster only */
 
 #endif

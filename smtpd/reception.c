@@ -5,9 +5,13 @@
 #include "base/ident.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "smtpd/budget.h"
 #include "smtpd/received.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+enum { ALLOCATED = 24 }; /* bytes that a small piece of memory costs besides */
 
 struct reception *reception_new(struct spool *spool, const char *sender)
 {
@@ -25,6 +29,7 @@ void reception_free(struct reception **tp)
 	struct reception *t = *tp;
 	if (!t)
 		return;
+	budget_charge(&t->charged, 0);
 	if (t->began_ms)
 		intake_fini(&t->intake);
 	envelope_free(&t->envelope);
@@ -56,9 +61,28 @@ void reception_begin(struct session *s, bool dots)
 	buf_fini(&field);
 }
 
+bool reception_full(const struct session *s)
+{
+	return budget_spent(s->service->conf);
+}
+
+void reception_added(struct session *s, uint32_t from)
+{
+	struct reception *t = s->tx;
+	for (uint32_t i = from; i < t->envelope->nrcpt; i++) {
+		const struct recipient *r = &t->envelope->rcpt[i];
+		t->recipient_bytes += sizeof *r + ALLOCATED + strlen(r->address) +
+				      (r->orcpt ? ALLOCATED + strlen(r->orcpt) : 0);
+	}
+	budget_charge(&t->charged, t->recipient_bytes);
+}
+
 void reception_feed(struct session *s, const char *bytes, size_t *len)
 {
-	*len = content_in_feed(&s->tx->intake.decoder, bytes, *len);
+	struct reception *t = s->tx;
+	t->intake.spills = reception_full(s);
+	*len = content_in_feed(&t->intake.decoder, bytes, *len);
+	budget_charge(&t->charged, t->recipient_bytes + buf_len(&t->intake.memory));
 }
 
 enum response reception_verdict(const struct session *s)
@@ -95,6 +119,7 @@ void reception_store(struct session *s)
 	ask->envelope = t->envelope;
 	ask->log = hold_log(s);
 	t->envelope = NULL;
+	budget_charge(&t->charged, 0);
 	loop_post(spool_loop(s->worker->spool), &ask->note);
 }
 

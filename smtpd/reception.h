@@ -21,7 +21,11 @@ struct reception {
 	uint64_t id, size;
 	int64_t began_ms; /* steady clock: of the content; 0: it has not begun */
 	uint32_t nrcpt;
-	int overshoot; /* recipients beyond the limit */
+	int overshoot;	  /* recipients beyond the limit */
+	uint32_t repeats; /* of <postmaster>, who is a recipient already */
+	bool postmaster;
+	size_t recipient_bytes; /* what recipients take in memory */
+	size_t charged;		/* to the budget */
 	struct intake intake;
 };
 
@@ -30,6 +34,12 @@ void reception_free(struct reception **);
 
 void reception_begin(struct session *, bool dots);
 /* Content comes next: by DATA (dots) or BDAT. */
+
+bool reception_full(const struct session *);
+/* All sessions together hold as much as they may: nothing more is begun. */
+
+void reception_added(struct session *, uint32_t from);
+/* The envelope has recipients more, from this one on. */
 
 void reception_feed(struct session *, const char *bytes, size_t *len);
 /* *len: how many of the bytes belong to it. */

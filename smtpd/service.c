@@ -25,7 +25,8 @@ static bool set_tls(struct service *s, struct buf *error)
 		buf_printf(error, "listener \"%s\" wants TLS and has no certificate", l->title);
 		return false;
 	}
-	s->tls = tls_server_context(l->certificate, *l->key ? l->key : l->certificate, error);
+	s->tls = tls_server_context(l->certificate, *l->key ? l->key : l->certificate, l->tls_cbc,
+				    error);
 	return s->tls != NULL;
 }
 

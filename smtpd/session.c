@@ -75,12 +75,21 @@ static void session_free(struct session *s)
 	free(s);
 }
 
-/* The client is gone, or sent away. The object outlives it while the spool has its message. */
+/* The client is gone, or sent away: its socket is about to be closed, at once or after lingering. */
 static void part(struct session *s, const char *reason)
 {
 	log_session(s, "disconnect", reason);
 	metrics_add(METRIC_server_connections, -1);
 	count(s, -1);
+	if (s->state != SESSION_STORE)
+		reception_free(&s->tx);
+}
+
+/* Only now is there a place for another: a client that does not close its end would have as many
+ * descriptors of ours as it likes. The object outlives the socket while the spool has its message. */
+static void closed(void *owner)
+{
+	struct session *s = owner;
 	atomic_fetch_sub_explicit(s->connections, 1, memory_order_relaxed);
 	clients_leave(s->worker->clients, &s->peer, s->listener);
 	if (s->state != SESSION_STORE)
@@ -108,8 +117,8 @@ void session_abandon(struct session *s)
 		session_move(s, SESSION_CLOSED);
 	}
 	if (s->stream) {
-		stream_free(&s->stream);
 		part(s, "stopped");
+		stream_free(&s->stream);
 	} else if (paused) {
 		session_free(s);
 	}
@@ -165,11 +174,9 @@ bool session_run(struct session *s)
 	}
 	bool ended = s->eof && s->state != SESSION_STORE;
 	if (s->state == SESSION_CLOSED || ended) {
-		if (ended || s->ending == RESPONSE_BYE)
-			stream_close_quietly(&s->stream);
-		else
-			stream_linger_close(&s->stream);
+		bool quietly = ended || s->ending == RESPONSE_BYE;
 		part(s, s->state == SESSION_CLOSED ? response_reason(s->ending) : "client closed");
+		(quietly ? stream_close_quietly : stream_linger_close)(&s->stream);
 		return false;
 	}
 	stream_flush(s->stream);
@@ -206,8 +213,8 @@ static void secured(struct session *s)
 static void timed_out(struct session *s)
 {
 	if (s->state == SESSION_HANDSHAKE || s->unread) {
-		stream_free(&s->stream);
 		part(s, "timed out");
+		stream_free(&s->stream);
 	} else {
 		session_close(s, RESPONSE_TIMED_OUT);
 		session_run(s);
@@ -217,8 +224,8 @@ static void timed_out(struct session *s)
 static void lost(struct session *s)
 {
 	const char *reason = log_text("%s", stream_error(s->stream));
-	stream_free(&s->stream);
 	part(s, reason);
+	stream_free(&s->stream);
 }
 
 static void on_event(void *owner, enum stream_event event)
@@ -264,6 +271,7 @@ void session_open(struct listener *l, int fd, const union address *peer)
 	/* Who speaks before the greeting speaks no SMTP, or does not listen. */
 	bool early = !implicit && recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
 	s->stream = stream_accepted(l->worker->loop, fd, on_event, s);
+	stream_when_closed(s->stream, closed, s);
 	count(s, 1);
 	if (implicit) {
 		stream_start_tls(s->stream, s->service->tls, true, NULL, NULL);

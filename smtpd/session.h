@@ -6,8 +6,8 @@
  * Replies gather in the stream and are sent when all input that has come is used up, so that a
  * pipelined group is answered by one write.
  *
- * OWNERSHIP  The worker's list owns sessions. While the spool has its message (STORE), a session
- *            stays even if its client has gone: stream is NULL then.
+ * OWNERSHIP  The worker's list owns sessions. While its socket lingers, or the spool has its message
+ *            (STORE), a session stays though its client has gone: stream is NULL then.
  * THREAD     Its worker's.
  * STATES     session_table.h; only session_move() changes them.
  * ERRORS     A refusal is a reply, counted; the session ends by moving to CLOSED.
@@ -29,11 +29,11 @@ struct session {
 	struct smtpd_worker *worker;
 	struct service *service;
 	atomic_long *connections; /* of the listener, shared */
-	struct stream *stream;
-	struct reception *tx; /* NULL outside of one */
-	struct timer pause;   /* STORE: the spool gets the message when it ends */
-	char *helo;	      /* NULL until the client has said its name */
-	const char *stage;    /* the verb at work, for the log */
+	struct stream *stream;	  /* NULL: the client has gone */
+	struct reception *tx;	  /* NULL outside of one */
+	struct timer pause;	  /* STORE: the spool gets the message when it ends */
+	char *helo;		  /* NULL until the client has said its name */
+	const char *stage;	  /* the verb at work, for the log */
 	uint64_t number;
 	uint64_t chunk_left; /* CHUNK: bytes to come */
 	int64_t begun_ms;    /* steady clock: of what must end in time; 0: nothing */

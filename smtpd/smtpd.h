@@ -23,6 +23,7 @@
  *	content_in.[ch] header_in.[ch]	its bytes: line ends, dots, limits; what its header says
  *	header_rewrite.[ch]		the addresses in that, where they are to change
  *	intake.[ch] datetime.[ch]	where they go: memory or a file of the spool
+ *	budget.[ch]			the memory of all of them together
  *
  * OWNERSHIP  Each worker owns its sessions. The configuration is counted. A session whose message
  *            is with the spool waits for the answer: stop the spool between smtpd_stop() and
@@ -30,7 +31,7 @@
  * THREAD     All calls here: main.
  * ERRORS     smtpd_new() returns NULL and says which address could not be bound, or which
  *            certificate not read.
- * SEE        RFC 5321, 1870, 2920, 3030, 3207, 3461, 6152, 6531.
+ * SEE        RFC 5321, 1870, 2920, 3030, 3207, 3461, 6152, 6531, 9422.
  */
 #ifndef SMTPD_SMTPD_H
 #define SMTPD_SMTPD_H

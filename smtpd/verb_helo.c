@@ -29,6 +29,15 @@ void verb_helo(struct session *s, char *argument)
 		session_reply(s, RESPONSE_HELLO, s->service->hostname);
 }
 
+/* RFC 9422 4.3 has room for six digits. */
+static void announce_limits(const struct conf_listener *l, struct buf *out)
+{
+	enum { RCPTMAX_MOST = 999999 };
+	int64_t most = l->recipient_limit < RCPTMAX_MOST ? l->recipient_limit : RCPTMAX_MOST;
+	if (most)
+		buf_printf(out, "250-LIMITS RCPTMAX=%lld\r\n", (long long)most);
+}
+
 void verb_ehlo(struct session *s, char *argument)
 {
 	const struct service *service = s->service;
@@ -44,5 +53,6 @@ void verb_ehlo(struct session *s, char *argument)
 		buf_puts(out, "250-STARTTLS\r\n");
 	if (service->listener->chunking)
 		buf_puts(out, "250-CHUNKING\r\n");
+	announce_limits(service->listener, out);
 	buf_puts(out, "250-8BITMIME\r\n250-ENHANCEDSTATUSCODES\r\n250-DSN\r\n250 SMTPUTF8\r\n");
 }

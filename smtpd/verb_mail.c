@@ -88,6 +88,8 @@ static enum response judge(struct session *s, const struct reception *t,
 		return RESPONSE_NOT_ASCII;
 	if (limit && t->announced > limit)
 		return RESPONSE_TOO_LARGE;
+	if (reception_full(s))
+		return RESPONSE_NO_MEMORY;
 	return spool_accepting(s->worker->spool) ? RESPONSE_OK : RESPONSE_NO_ROOM;
 }
 

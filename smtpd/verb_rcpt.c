@@ -68,14 +68,15 @@ static enum response judge(struct session *s, struct mailaddr *to)
 	if (to->utf8 && !s->tx->envelope->smtputf8)
 		return RESPONSE_NOT_ASCII;
 	enum response why = policy_recipient(s, to);
-	if (why == RESPONSE_OK && limit && s->tx->envelope->nrcpt >= limit)
+	if (why == RESPONSE_OK && limit && s->tx->envelope->nrcpt + s->tx->repeats >= limit)
 		return RESPONSE_TOO_MANY_RECIPIENTS;
-	return why;
+	return why == RESPONSE_OK && reception_full(s) ? RESPONSE_NO_MEMORY : why;
 }
 
 static void refuse(struct session *s, enum response why, const char *to)
 {
-	bool again = why == RESPONSE_TOO_MANY_RECIPIENTS && s->tx->overshoot++ < OVERSHOOT_MAX;
+	bool come_again = why == RESPONSE_TOO_MANY_RECIPIENTS || why == RESPONSE_NO_MEMORY;
+	bool again = come_again && s->tx->overshoot++ < OVERSHOOT_MAX;
 	session_refuse(s, why, to);
 	if (again)
 		s->errors--;
@@ -102,18 +103,39 @@ static bool pass(struct session *s, const struct mailaddr *to)
 	return goes_on;
 }
 
-static void take(struct session *s, const struct mailaddr *to, const struct wanted *w)
+/* True: there is one recipient more. */
+static bool take(struct session *s, const struct mailaddr *to, const struct wanted *w)
 {
 	if (!pass(s, to))
-		return;
+		return false;
+	uint32_t before = s->tx->envelope->nrcpt;
 	enum response why = addressing_recipient(s->worker->conf, s->tx->envelope, to->text,
 						 w->notify, w->orcpt);
+	reception_added(s, before);
 	if (why != RESPONSE_OK) {
 		refuse(s, why, to->text);
-		return;
+		return false;
 	}
 	session_reply(s, RESPONSE_RECIPIENT_OK);
 	session_move(s, SESSION_RCPT);
+	return true;
+}
+
+/* Whom anybody may write to. The sender that a stranger names may be a third party's address, which
+ * is not to be told of each success; and one copy is enough, however often they ask. */
+static void take_postmaster(struct session *s, const struct mailaddr *to, struct wanted *w)
+{
+	if (s->tx->postmaster) {
+		s->tx->repeats++;
+		session_reply(s, RESPONSE_RECIPIENT_OK);
+		return;
+	}
+	if (policy_stranger(s) && (w->notify & NOTIFY_SUCCESS)) {
+		w->notify &= (uint8_t)~NOTIFY_SUCCESS;
+		if (!w->notify)
+			w->notify = NOTIFY_NEVER;
+	}
+	s->tx->postmaster = take(s, to, w);
 }
 
 void verb_rcpt(struct session *s, char *argument)
@@ -132,12 +154,15 @@ void verb_rcpt(struct session *s, char *argument)
 			       argument + 3);
 		return;
 	}
+	bool postmaster = !to.text[to.at];
 	enum response why = take_all(s, &w, argument + (at - argument));
 	if (why == RESPONSE_OK)
 		why = judge(s, &to);
 	if (why != RESPONSE_OK) {
 		refuse(s, why, to.text);
-		return;
+	} else if (postmaster) {
+		take_postmaster(s, &to, &w);
+	} else {
+		take(s, &to, &w);
 	}
-	take(s, &to, &w);
 }

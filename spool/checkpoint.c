@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "spool/checkpoint.h"
 
+#include "base/crc32c.h"
 #include "base/mem.h"
 #include "spool/disk.h"
 #include "spool/journal.h"
@@ -72,7 +73,7 @@ static void compose(const struct journal *j, struct buf *b)
 		const struct segment *s = list_entry(l, struct segment, link);
 		buf_printf(b, "%s %s\n", segment_name(s->head.seq, name), word(j, s));
 	}
-	buf_printf(b, "crc %08" PRIx32 "\n", record_crc(0, buf_data(b), buf_len(b)));
+	buf_printf(b, "crc %08" PRIx32 "\n", crc32c(0, buf_data(b), buf_len(b)));
 }
 
 static bool replace(int folder, const struct buf *b)
@@ -105,7 +106,7 @@ static bool right(const char *text, size_t len)
 	return len >= strlen(FIRST_LINE) + CRC_LINE &&
 	       strncmp(text, FIRST_LINE, strlen(FIRST_LINE)) == 0 &&
 	       sscanf(text + len - CRC_LINE, "crc %8x\n", &crc) == 1 &&
-	       crc == record_crc(0, text, len - CRC_LINE);
+	       crc == crc32c(0, text, len - CRC_LINE);
 }
 
 static size_t parse(char *text, struct checkpoint_row **rows)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "spool/domains.h"
 
+#include "base/keyed_hash.h"
 #include "base/mailaddr.h"
 #include "base/mem.h"
 
@@ -23,10 +24,7 @@ struct domain_list {
 
 static uint32_t hash_of(const char *name)
 {
-	uint32_t h = 2166136261u;
-	for (; *name; name++)
-		h = (h ^ (uint8_t)*name) * 16777619u;
-	return h;
+	return (uint32_t)keyed_hash(name, strlen(name));
 }
 
 void domains_init(struct domains *d)

@@ -73,6 +73,12 @@ void effect_sync_taken(struct spool *s)
 	s->untaken = false;
 }
 
+static void watch_content(struct stub *stub, const struct content *c)
+{
+	if (stub->large)
+		stub->work->file = content_file_ref(c->file);
+}
+
 static void stored(struct spool *s, struct op *op)
 {
 	struct spool_store *store = op->store;
@@ -92,6 +98,7 @@ static void stored(struct spool *s, struct op *op)
 	if (op->first) {
 		stub->work = mem_zalloc(sizeof *stub->work);
 		work_hold(stub->work, &op->start_at);
+		watch_content(stub, content);
 		stub_enter(s, stub, STUB_ACTIVE);
 		post_arrival(s, store->envelope, content, true);
 		store->envelope = NULL;
@@ -121,6 +128,7 @@ static void started(struct spool *s, struct op *op)
 	if (op->effective)
 		return;
 	op->stub->work = op->work;
+	watch_content(op->stub, op->content);
 	post_arrival(s, op->envelope, op->content, op->first);
 	op->envelope = NULL;
 	op->content = NULL;
@@ -176,6 +184,7 @@ static void moved(struct spool *s, struct op *op)
 		return;
 	op->work = stub->work;
 	stub->work = mem_zalloc(sizeof *stub->work);
+	stub->work->file = op->work->file ? content_file_ref(op->work->file) : NULL;
 	work_hold(stub->work, &op->start_at);
 	if (op->moves_content)
 		tell_moved(s, op);

@@ -53,12 +53,13 @@ struct content *fetch_copy(const struct stub *stub)
 	return c;
 }
 
-struct content *fetch_checked(const struct spool *s, const struct stub *stub, uint64_t size)
+struct content *fetch_checked(const struct spool *s, const struct stub *stub,
+			      const struct envelope *e)
 {
 	if (stub->large)
-		return fetch_content(s, stub, size);
+		return fetch_content(s, stub, e);
 	struct content *c = fetch_copy(stub);
-	if (c && c->size != size) {
+	if (c && c->size != e->size) {
 		content_unref(c);
 		errno = EBADMSG;
 		return NULL;
@@ -66,20 +67,23 @@ struct content *fetch_checked(const struct spool *s, const struct stub *stub, ui
 	if (!c || content_memory_bytes() <= s->conf->content_memory_limit)
 		return c;
 	content_unref(c);
-	return fetch_content(s, stub, size);
+	return fetch_content(s, stub, e);
 }
 
-struct content *fetch_content(const struct spool *s, const struct stub *stub, uint64_t size)
+struct content *fetch_content(const struct spool *s, const struct stub *stub,
+			      const struct envelope *e)
 {
 	if (!stub->large)
 		return content_in_file(stub->content.segment->file,
-				       stub->content.offset + (uint64_t)RECORD_HEAD, size);
+				       stub->content.offset + (uint64_t)RECORD_HEAD, e->size);
 	char name[IDENT_TEXT];
 	int fd = disk_open(s->large, ident_text(stub->id, name), O_RDONLY);
 	if (fd < 0)
 		return NULL;
 	struct content_file *file = content_file_new(fd);
-	struct content *c = content_in_file(file, 0, size);
+	struct content *c = content_in_file(file, 0, e->size);
 	content_file_unref(file);
+	c->summed = e->summed;
+	c->sum = e->sum;
 	return c;
 }

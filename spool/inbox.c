@@ -19,12 +19,21 @@ static struct stub *active(struct spool *s, uint64_t id)
 	return stub;
 }
 
+/* Who was sending it has found that, and has not sent it. */
+static bool found_damaged(const struct stub *stub)
+{
+	return stub->work->file && atomic_load(&stub->work->file->damaged);
+}
+
 static void release(struct spool *s, struct spool_release *r)
 {
 	struct stub *stub = active(s, r->id);
 	s->credit++;
 	stub->releasing = true;
-	if (r->envelope && stub->wish != WISH_DELETE) {
+	if (found_damaged(stub) && stub->wish != WISH_DELETE) {
+		quarantine_message(s, stub, "its content is damaged");
+		commit_finish(s, stub);
+	} else if (r->envelope && stub->wish != WISH_DELETE) {
 		operator_fulfil((enum stub_wish)stub->wish, r->envelope);
 		stub->wish = WISH_NONE;
 		envelope_remember(r->envelope);
@@ -98,6 +107,8 @@ static void add_store(struct spool *s, struct spool_store *store)
 	bool known = store->taken && catalog_find(&s->catalog, store->envelope->id);
 	struct op *op = commit_add(s, OP_STORE, NULL);
 	op->store = store;
+	if (store->file)
+		spool_file_sum(store->file, store->envelope);
 	s->stores++;
 	if (!known)
 		return;

@@ -2,6 +2,7 @@
 #include "spool/lane.h"
 
 #include "base/clock.h"
+#include "base/crc32c.h"
 #include "base/mem.h"
 #include "base/metrics.h"
 #include "spool/disk.h"
@@ -70,7 +71,7 @@ static void append(struct lane *l, const struct record *what, const void *payloa
 {
 	uint64_t size = record_size(what->length);
 	struct record r = *what;
-	r.crc = record_crc(0, payload, what->length);
+	r.crc = crc32c(0, payload, what->length);
 	record_put((uint8_t *)buf_reserve(&l->scratch, RECORD_HEAD), l->current->seed, &r);
 	buf_commit(&l->scratch, RECORD_HEAD);
 	add_piece(l, NULL, RECORD_HEAD);

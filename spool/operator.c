@@ -71,7 +71,7 @@ static void show(struct spool *s, struct spool_command *c)
 {
 	const struct stub *stub = catalog_find(&s->catalog, c->id);
 	if (stub && add_row(c, stub))
-		c->row[0].content = fetch_content(s, stub, c->row[0].envelope->size);
+		c->row[0].content = fetch_content(s, stub, c->row[0].envelope);
 }
 
 static void tell_flushed(struct spool *s)

@@ -15,7 +15,8 @@ enum {
 	ENVID = 8,
 	HELD = 16,
 	HISTORY = 32,
-	RETURNED = 64
+	RETURNED = 64,
+	SUMMED = 128,
 };						       /* of an envelope */
 enum { DONE = 1, ORCPT = 2, VERDICT = 4, DOUBTS = 3 }; /* of a recipient; a shift */
 enum { RECIPIENT_MIN = 10 };			       /* bytes */
@@ -28,7 +29,7 @@ static void put_head(struct buf *b, const struct envelope *e, const struct conte
 	p[0] = (uint8_t)((e->smtputf8 ? SMTPUTF8 : 0) | (e->warned ? WARNED : 0) |
 			 (c->own_file ? OWN_FILE : 0) | (e->envid ? ENVID : 0) |
 			 (e->held ? HELD : 0) | (e->returned ? RETURNED : 0) |
-			 (e->nhistory > 0 ? HISTORY : 0));
+			 (e->nhistory > 0 ? HISTORY : 0) | (e->summed ? SUMMED : 0));
 	p[1] = e->ret;
 	p[2] = e->body;
 	put_le(p + 4, e->rounds, 4);
@@ -39,6 +40,7 @@ static void put_head(struct buf *b, const struct envelope *e, const struct conte
 	put_le(p + 40, (uint64_t)e->due_ms, 8);
 	put_le(p + 48, e->nrcpt, 4);
 	put_le(p + 52, generation, 4);
+	put_le(p + 56, e->sum, 4);
 	buf_commit(b, PAYLOAD_ENVELOPE_HEAD);
 }
 
@@ -165,6 +167,8 @@ static struct envelope *get_head(uint64_t id, const uint8_t *p)
 	e->size = get_le(p + 24, 8);
 	e->arrived_ms = (int64_t)get_le(p + 32, 8);
 	e->due_ms = (int64_t)get_le(p + 40, 8);
+	e->summed = p[0] & SUMMED;
+	e->sum = e->summed ? (uint32_t)get_le(p + 56, 4) : 0;
 	return e;
 }
 

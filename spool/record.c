@@ -1,33 +1,20 @@
 /* SPDX-License-Identifier: ISC */
 #include "spool/record.h"
 
+#include "base/crc32c.h"
 #include "spool/bytes.h"
 
-#include <isa-l/crc.h>
 #include <string.h>
 
 static const uint8_t record_magic[2] = {'s', 'R'};
 static const uint8_t segment_magic[8] = {'s', 'l', 'u', 'i', 'c', 'e', 'S', '\n'};
-
-uint32_t record_crc(uint32_t before, const void *data, size_t len)
-{
-	const uint8_t *p = data;
-	uint32_t crc = ~before;
-	while (len > 0) {
-		size_t n = len < (1 << 30) ? len : 1 << 30; /* the library counts in int */
-		crc = crc32_iscsi((unsigned char *)p, (int)n, crc);
-		p += n;
-		len -= n;
-	}
-	return ~crc;
-}
 
 static uint32_t head_crc(const uint8_t head[RECORD_HEAD], uint32_t seed)
 {
 	uint8_t copy[RECORD_HEAD - 4];
 	memcpy(copy, head, sizeof copy);
 	copy[RECORD_FLAGS_AT] = 0;
-	return record_crc(seed, copy, sizeof copy);
+	return crc32c(seed, copy, sizeof copy);
 }
 
 void record_put(uint8_t head[RECORD_HEAD], uint32_t seed, const struct record *r)
@@ -72,13 +59,13 @@ void segment_head_put(uint8_t head[SEGMENT_HEAD], const struct segment_head *h)
 	if (h->version > 1)
 		put_le(head + 48, h->size, 8);
 	uint32_t at = crc_at(h->version);
-	put_le(head + at, record_crc(0, head, at), 4);
+	put_le(head + at, crc32c(0, head, at), 4);
 }
 
 bool segment_head_get(const uint8_t head[SEGMENT_HEAD], struct segment_head *h)
 {
 	uint32_t at = crc_at((uint32_t)get_le(head + 8, 4));
-	if (memcmp(head, segment_magic, 8) != 0 || get_le(head + at, 4) != record_crc(0, head, at))
+	if (memcmp(head, segment_magic, 8) != 0 || get_le(head + at, 4) != crc32c(0, head, at))
 		return false;
 	h->version = (uint32_t)get_le(head + 8, 4);
 	h->lane = (uint32_t)get_le(head + 12, 4);

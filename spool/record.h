@@ -64,8 +64,6 @@ struct segment_head {
 	uint64_t size;	  /* bytes that it was made with; 0 in version 1 */
 };
 
-uint32_t record_crc(uint32_t before, const void *, size_t len); /* CRC32C; begin with 0 */
-
 static inline uint64_t record_size(uint32_t length)
 {
 	return (RECORD_HEAD + (uint64_t)length + 7) & ~(uint64_t)7;

@@ -37,7 +37,7 @@ static void give_up(struct spool *s, struct stub *stub)
 static void start(struct spool *s, struct stub *stub)
 {
 	struct envelope *e = fetch_envelope(stub);
-	struct content *c = e ? fetch_checked(s, stub, e->size) : NULL;
+	struct content *c = e ? fetch_checked(s, stub, e) : NULL;
 	if (!c) {
 		envelope_free(&e);
 		give_up(s, stub);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "spool/scan.h"
 
+#include "base/crc32c.h"
 #include "base/mem.h"
 #include "spool/disk.h"
 #include "spool/payload.h"
@@ -74,7 +75,7 @@ static bool right(struct scan *s, uint64_t at, uint64_t *size)
 		return false;
 	*size = record_size(s->record.length);
 	const uint8_t *all = view(s, at, RECORD_HEAD + (size_t)s->record.length);
-	if (!all || record_crc(0, all + RECORD_HEAD, s->record.length) != s->record.crc)
+	if (!all || crc32c(0, all + RECORD_HEAD, s->record.length) != s->record.crc)
 		return false;
 	s->payload = all + RECORD_HEAD;
 	return true;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "spool/segment.h"
 
+#include "base/crc32c.h"
 #include "base/mem.h"
 #include "base/ident.h"
 #include "spool/disk.h"
@@ -138,7 +139,7 @@ bool segment_fill(struct segment *s, uint64_t from, uint64_t to)
 			    from + RECORD_HEAD) == (ssize_t)r.length;
 	if (ok) {
 		buf_commit(&bytes, r.length);
-		r.crc = record_crc(0, buf_data(&bytes), r.length);
+		r.crc = crc32c(0, buf_data(&bytes), r.length);
 		record_put(head, s->seed, &r);
 		struct iovec v = {.iov_base = head, .iov_len = sizeof head};
 		ok = disk_write(s->file->fd, &v, 1, from) == 0;
@@ -209,7 +210,7 @@ bool segment_read(const struct segment *s, uint64_t offset, struct record *r, st
 			      offset + RECORD_HEAD);
 		if (n == (ssize_t)r->length) {
 			buf_commit(payload, r->length);
-			if (record_crc(0, buf_data(payload), r->length) == r->crc)
+			if (crc32c(0, buf_data(payload), r->length) == r->crc)
 				return true;
 		}
 	}

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: ISC */
 #include "spool/shape.h"
 
+#include "base/keyed_hash.h"
 #include "base/mem.h"
 #include "spool/domains.h"
 #include "spool/spool.h"
 
 #include <stdlib.h>
 #include <string.h>
-#include <uthash.h>
 
 /* A row while rows are found by name. */
 struct named {

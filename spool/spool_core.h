@@ -86,15 +86,16 @@ struct envelope *fetch_envelope(const struct stub *);
 /* As it is now, the verdicts since it was written counted in. NULL and errno: EBADMSG when
  * damaged. */
 
-struct content *fetch_content(const struct spool *, const struct stub *, uint64_t size);
+struct content *fetch_content(const struct spool *, const struct stub *, const struct envelope *);
 /* Where it lies on disk. NULL and errno: ENOENT when it is gone. */
 
 struct content *fetch_copy(const struct stub *);
 /* What its record says, in memory; it is not large. NULL and errno: EBADMSG when damaged. */
 
-struct content *fetch_checked(const struct spool *, const struct stub *, uint64_t size);
-/* The same, if memory allows it, or where it lies; what lies in the log has been looked at: no message
- * goes out damaged. NULL and errno, as of both. */
+struct content *fetch_checked(const struct spool *, const struct stub *, const struct envelope *);
+/* The same, if memory allows it, or where it lies; what lies in the log has been looked at, what has a
+ * file of its own is looked at by who sends it: no message goes out damaged. NULL and errno, as of
+ * both. */
 
 void quarantine_message(const struct spool *, const struct stub *, const char *why);
 /* Log it and keep its envelope in quarantine/. Any thread. */

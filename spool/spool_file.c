@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "spool/spool_file.h"
 
+#include "base/crc32c.h"
 #include "base/ident.h"
 #include "base/mem.h"
 #include "base/metrics.h"
@@ -17,6 +18,7 @@ enum { WRITEBACK = 1 << 20 }; /* bytes */
 struct spool_file {
 	int folder, fd;
 	uint64_t id, size;
+	uint32_t sum;	/* CRC32C of what was to be written */
 	uint64_t begun; /* up to here the kernel has been asked to write */
 };
 
@@ -40,6 +42,7 @@ int spool_file_write(struct spool_file *f, const void *data, size_t len)
 	if (disk_write(f->fd, &v, 1, f->size) != 0)
 		return errno;
 	f->size += len;
+	f->sum = crc32c(f->sum, data, len);
 	/* Begun early, the sync at the end has little left to wait for. */
 	if (f->size - f->begun >= WRITEBACK) {
 		disk_start_writeback(f->fd, f->begun, f->size - f->begun);
@@ -65,6 +68,12 @@ void spool_file_discard(struct spool_file **fp)
 	*fp = NULL;
 }
 
+void spool_file_sum(const struct spool_file *f, struct envelope *e)
+{
+	e->summed = true;
+	e->sum = f->sum;
+}
+
 int spool_file_sync(struct spool_file *f)
 {
 	return disk_datasync(f->fd);
@@ -76,6 +85,8 @@ struct content *spool_file_content(struct spool_file **fp)
 	struct content_file *file = content_file_new(f->fd);
 	struct content *c = content_in_file(file, 0, f->size);
 	content_file_unref(file);
+	c->summed = true;
+	c->sum = f->sum;
 	free(f);
 	*fp = NULL;
 	return c;

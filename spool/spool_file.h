@@ -8,6 +8,9 @@
 
 #include "spool/spool.h"
 
+void spool_file_sum(const struct spool_file *, struct envelope *);
+/* Say in the envelope what all that was written sums up to. */
+
 int spool_file_sync(struct spool_file *); /* its data; its name is synced with the folder */
 struct content *spool_file_content(struct spool_file **);
 /* What it holds, now that it is complete; frees the rest. */

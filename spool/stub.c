@@ -98,6 +98,7 @@ void work_free(struct work *w, struct journal *j)
 		w->first = (struct spool_delivered *)d->note.next;
 		delivered_free(d);
 	}
+	content_file_unref(w->file);
 	free(w->place);
 	free(w);
 }

@@ -28,8 +28,9 @@ struct work {
 	struct spool_delivered *first, *last; /* verdicts since the envelope was written */
 	struct place *place; /* they and the start record lie there: one a segment */
 	size_t nplace;
-	uint32_t generation; /* of the envelope that all this is about; recovery only */
-	struct work *lower;  /* the same of a lower generation; recovery only */
+	struct content_file *file; /* of large content: there it is said that it is damaged */
+	uint32_t generation;	   /* of the envelope that all this is about; recovery only */
+	struct work *lower;	   /* the same of a lower generation; recovery only */
 };
 
 enum { STUB_GENERATION_MAX = (1 << 20) - 1 }; /* one a round of attempts, and one a move */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "spool/verify.h"
 
+#include "base/crc32c.h"
 #include "base/ident.h"
 #include "base/mem.h"
 #include "spool/disk.h"
@@ -39,28 +40,35 @@ bool verify_large_lost(int large, uint64_t id, uint64_t size)
 	return bytes != size;
 }
 
-static bool readable(int fd, uint64_t size)
+static bool readable(int fd, uint64_t size, uint32_t *sum)
 {
 	char *piece = mem_alloc(PIECE);
 	uint64_t at = 0;
 	ssize_t n;
-	while (at < size && (n = disk_read(fd, piece, PIECE, at)) > 0)
+	*sum = 0;
+	while (at < size && (n = disk_read(fd, piece, PIECE, at)) > 0) {
+		*sum = crc32c(*sum, piece, (size_t)n);
 		at += (uint64_t)n;
+	}
 	free(piece);
 	return at == size;
 }
 
-/* It has no sum of its own: its size, and that the disk gives back all of it, are what can be told. */
-static const char *verify_large(int large, uint64_t id, uint64_t size)
+/* A message of an earlier program has no sum: its size, and that the disk gives back all of it, are what
+ * can be told then. */
+static const char *verify_large(int large, uint64_t id, const struct envelope *e)
 {
+	uint64_t size = e->size;
+	uint32_t sum;
 	uint64_t bytes = 0;
 	int fd = open_large(large, id, &bytes);
 	if (fd < 0)
 		return errno == ENOENT ? "the file of its content is missing"
 				       : "the file of its content can not be opened";
-	const char *wrong = bytes != size	  ? "the file of its content is of the wrong size"
-			    : !readable(fd, size) ? "the file of its content can not be read"
-						  : NULL;
+	const char *wrong = bytes != size ? "the file of its content is of the wrong size"
+			    : !readable(fd, size, &sum)	 ? "the file of its content can not be read"
+			    : e->summed && sum != e->sum ? "the file of its content is damaged"
+							 : NULL;
 	disk_close(fd);
 	return wrong;
 }
@@ -71,7 +79,7 @@ const char *verify_message(int large, const struct stub *stub, struct envelope *
 	if (!*e)
 		return "its envelope can not be read";
 	if (stub->large)
-		return verify_large(large, stub->id, (*e)->size);
+		return verify_large(large, stub->id, *e);
 	if (!stub->content.segment)
 		return "the segment of its content is missing";
 	struct content *c = fetch_copy(stub);

@@ -3,6 +3,7 @@
  *
  * An input that begins with the head of a segment is one; else it is a payload, and the pieces of
  * which build() makes a segment. corpus_spool_record.c writes both to begin with. */
+#include "base/crc32c.h"
 #include "base/envelope.h"
 #include "spool/payload.h"
 #include "spool/scan.h"
@@ -51,7 +52,7 @@ static size_t build(uint8_t *to, size_t room, uint32_t seed, const uint8_t *data
 				   .flags = data[0] >> 7,
 				   .length = (uint32_t)n,
 				   .id = data[0] >> 3 & 3,
-				   .crc = record_crc(0, data + 2, n)};
+				   .crc = crc32c(0, data + 2, n)};
 		if (data[0] & 64)
 			record_put(to + at, seed, &r);
 		memcpy(to + at + (data[0] & 64 ? RECORD_HEAD : 0), data + 2, n);

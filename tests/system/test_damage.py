@@ -260,6 +260,39 @@ def test_a_large_file_of_the_wrong_size_is_put_aside(case):
     assert case.kept(case.large.name)
 
 
+def test_a_large_file_with_one_byte_changed_is_found_and_put_aside(case, other):
+    for one in (case, other):
+        flip(one.large, len(LARGE) // 2)
+        found = check(one.relay)
+        assert found.faults == ["message"]
+        assert found.has("message", id=one.large.name, reason="the file of its content is damaged")
+    _repaired(other, "message", {case.large.name})
+    case.deliver_all_but({case.large.name})
+    assert case.kept(case.large.name) and case.kept(f"{case.large.name}.envelope")
+    assert case.relay.events("quarantined", id=case.large.name, reason="its content is damaged")
+
+
+@pytest.mark.parametrize("extensions", [None, ("PIPELINING",)], ids=["chunks", "data"])
+@pytest.mark.parametrize("place", ["first", "last"])
+def test_no_host_gets_a_large_message_that_was_damaged_meanwhile(lab, extensions, place):
+    sink = lab.sink(Rule("rcpt", "451 4.3.0 later", pattern="later"), **({"extensions": extensions} if extensions else {}))
+    relay = lab.relay(_config(sink.port))
+    relay.send(recipients=["later@dest.test", "good@dest.test"], content=LARGE)
+    relay.wait_event("sent", to="good@dest.test")
+    relay.wait_event("deferred", to="later@dest.test")
+    wait_until(lambda: relay.command("queue", "list", "--json").stdout.count("deferred"), 10, "the end of the round")
+    file = next(pathlib.Path(relay.spool, "large").iterdir())
+    flip(file, 0 if place == "first" else os.path.getsize(file) - 1)
+    sink.behaviour.rules = []
+    assert relay.command("queue", "flush", "--all").returncode == 0
+    relay.wait_event("quarantined", id=file.name)
+    assert len(sink.messages) == 1 and not file.exists()
+    assert pathlib.Path(relay.spool, "quarantine", file.name).exists()
+    relay.send(recipients=["after@dest.test"])
+    sink.wait_messages(2)
+    assert not relay.command("queue", "list", "--json").stdout
+
+
 def test_a_large_file_without_a_message_is_kept_by_a_repair(case):
     orphan = case.large.with_name("0" * 12 + "1")
     orphan.write_text("whose?", encoding="ascii")

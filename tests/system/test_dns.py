@@ -227,6 +227,17 @@ def test_an_address_of_this_machine_is_no_destination(lab, address):
     assert event["dsn"] in ("5.4.6", "5.1.2", "5.4.4")
 
 
+@pytest.mark.parametrize("address", ["A 10.0.0.1", "A 192.168.0.1", "A 203.0.113.1", "AAAA fd00::1"])
+def test_mail_hosts_in_private_networks_are_not_used(lab, address):
+    nsd = lab.nsd({"dest.test": f"@ MX 10 a\na {address}"})
+    config = Config().resolve_with(nsd)
+    config.dns["allow_private"] = ["10.9.0.0/16"]
+    relay = lab.relay(config)
+    relay.send()
+    event = relay.wait_event("bounced", dsn="5.4.4")
+    assert "private addresses" in event["reply"] and event["relay"] == "none"
+
+
 def test_mail_hosts_with_addresses_of_this_machine_are_not_used(lab):
     nsd = lab.nsd({"dest.test": "@ MX 10 a" + HOSTS})
     relay = lab.relay(Config().resolve_with(nsd))

@@ -191,6 +191,42 @@ def test_chunks_are_put_together(relay, sink, cut):
     assert received.without(sink.messages[-1].content) == text
 
 
+UNFINISHED = {
+    "a word": b"Subject: x\r\n\r\nlast",
+    "a dot": b"Subject: x\r\n\r\na\r\n.",
+    "a field": b"Subject: x",
+    "no field": b"what",
+    "a long line": b"\r\n" + b"x" * 998,
+    "many lines": b"\r\n" + b"line\r\n" * 40000 + b".",
+}
+
+
+@pytest.mark.parametrize("text", UNFINISHED.values(), ids=UNFINISHED)
+def test_chunks_without_a_last_crlf_go_on_as_they_came(lab, relay, sink, text):
+    before = len(sink.messages)
+    _send_chunks(relay, [text])
+    assert received.without(sink.wait_messages(before + 1)[-1].content) == text
+    by_data = lab.sink(extensions=("PIPELINING",))
+    _send_chunks(lab.relay(Config().route_all_to(by_data.port)), [text[:5], text[5:]])
+    assert received.without(by_data.wait_messages(1)[0].content) == text + b"\r\n"
+
+
+def test_fields_that_are_added_to_an_unfinished_header_are_lines_of_their_own(lab, sink):
+    config = Config().route_all_to(sink.port)
+    config.listeners = {"submission": {"add_missing_headers": True}}
+    before = len(sink.messages)
+    _send_chunks(lab.relay(config), [b"Subject: x"])
+    content = received.without(sink.wait_messages(before + 1)[-1].content)
+    assert content.startswith(b"Subject: x\r\nDate: ") and content.endswith(b"From: <from@sender.test>\r\n")
+
+
+def test_a_bounce_of_content_without_a_last_crlf_is_whole(lab):
+    sink = lab.sink(Rule("rcpt", "550 5.1.1 no such user", pattern="to@dest.test"))
+    _send_chunks(lab.relay(Config().route_all_to(sink.port)), [b"Subject: x\r\n\r\nlast"])
+    report = email.message_from_bytes(sink.wait_messages(1)[0].content)
+    assert report.get_payload()[2].get_payload()[0].get_payload() == "last"
+
+
 def test_a_large_message_in_chunks_arrives(relay, sink):
     text = b"Subject: large\r\n\r\n" + b".line of a large message\r\n" * 40000
     before = len(sink.messages)
@@ -258,7 +294,8 @@ def test_international_addresses_never_go_to_a_host_that_does_not_take_them(lab)
     with relay.client() as client:
         client.greet()
         client.send_mail("from@sender.test", ["用户@dest.test"], mail_params=" SMTPUTF8")
-    relay.wait_event("bounced", dsn="5.6.7")
+    bounced = relay.wait_event("bounced", dsn="5.6.7")
+    assert all(float(delay) < 60 for delay in bounced["delays"].split("/")), bounced["delays"]
     assert mailbox.wait_messages(1)[0].sender == ""
     assert not sink.transactions
     assert not any("RCPT" in session.verbs() for session in sink.sessions)

@@ -586,6 +586,23 @@ def test_too_many_connections_of_one_client_are_refused(place):
     wait_until(served_again, 10, "room for this client again")
 
 
+def test_who_does_not_close_after_the_end_has_his_connections_still(place):
+    """Sent away for what they said, the clients keep their ends open; ours waits for them a while."""
+    before = descriptors(place.relay)
+    with contextlib.ExitStack() as stack:
+        said = []
+        for _ in range(40):
+            client = stack.enter_context(place.relay.client("few"))
+            reply = client.read_reply()
+            said.append(reply.code)
+            if reply.code == 220:
+                client.send(b"GET / HTTP/1.1\r\n")
+                client.expect(521)
+        assert said.count(220) == 3 and said.count(421) == 37
+        assert descriptors(place.relay) <= before + 3
+    place.still_serves()
+
+
 def test_no_descriptors_left_is_no_spin_and_no_end(lab):
     sink = lab.sink()
     config = Config().route_all_to(sink.port)

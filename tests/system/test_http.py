@@ -6,6 +6,7 @@ import http.client
 import json
 import re
 import socket
+import time
 
 import pytest
 
@@ -358,3 +359,43 @@ def test_a_reload_moves_the_address_and_the_name(lab):
     relay.write_config()
     assert relay.command("reload").returncode == 0
     assert not accepts(second)
+
+
+# --- clients that are slow
+
+
+def _trickle(clients, data):
+    """Send each one byte, and return those that are still there."""
+    left = []
+    for client in clients:
+        try:
+            client.send(data)
+            client.setblocking(False)
+            with contextlib.suppress(BlockingIOError):
+                if not client.recv(100):
+                    continue
+            left.append(client)
+        except OSError:
+            continue
+        finally:
+            client.setblocking(True)
+    return left
+
+
+def test_slow_clients_keep_nobody_out_and_end_in_time(lab):
+    port = free_port()
+    relay = lab.relay(Config(settings={"http": f"{LOOPBACK}:{port}"}))
+    with contextlib.ExitStack() as stack:
+        slow = [stack.enter_context(socket.create_connection((LOOPBACK, port), 10)) for _ in range(64)]
+        for client in slow:
+            client.sendall(b"GET /healthz HTTP/1.1\r\nX: ")
+        began = time.monotonic()
+        for _ in range(20):
+            assert _get(port, "/healthz") == "ok\n"
+        assert time.monotonic() - began < 5
+        assert relay.running()
+        while slow and time.monotonic() - began < 20:
+            slow = _trickle(slow, b"x")
+            time.sleep(0.5)
+        assert not slow
+    assert _get(port, "/healthz") == "ok\n"

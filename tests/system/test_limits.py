@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: ISC
 """What clients may not exceed, and what becomes of the others meanwhile."""
 
+import contextlib
+import os
 import time
 
 import pytest
 
+from lab import received
 from lab.config import Config
-from lab.net import LOOPBACK, wait_until
+from lab.net import LOOPBACK, free_port, wait_until
 from lab.smtp import Client, Closed
 
 
@@ -91,13 +94,24 @@ def test_a_client_with_too_many_connections_is_turned_away(lab):
 
 
 def test_other_addresses_are_served_while_one_has_too_many_connections(lab):
+    six = free_port()
+    _, relay = _relay(lab, {"client_connection_limit": 1, "address": [f"{LOOPBACK}:{free_port()}", f"[::1]:{six}"]})
+    import socket  # pylint: disable=import-outside-toplevel
+
+    with relay.client() as first:
+        first.greet()
+        with socket.create_connection(("::1", six), 5) as other:
+            assert other.recv(100).startswith(b"220")
+
+
+def test_all_of_127_is_one_client(lab):
     _, relay = _relay(lab, {"client_connection_limit": 1})
     import socket  # pylint: disable=import-outside-toplevel
 
     with relay.client() as first:
         first.greet()
-        with socket.create_connection((LOOPBACK, relay.port), 5, ("127.0.0.9", 0)) as other:
-            assert other.recv(100).startswith(b"220")
+        with socket.create_connection((LOOPBACK, relay.port), 5, ("127.200.0.9", 0)) as other:
+            assert other.recv(100).startswith(b"421 4.7.0")
 
 
 def test_a_client_that_connects_too_often_is_turned_away(lab):
@@ -318,3 +332,65 @@ def _processor_time(relay):
     with open(f"/proc/{relay.process.pid}/stat", encoding="ascii") as stream:
         fields = stream.read().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / 100
+
+
+@pytest.mark.plain_only
+@pytest.mark.parametrize("bare_newline, code", [("reject", 550), ("normalise", 250)])
+@pytest.mark.parametrize("byte", [b"\r", b"\n", b"\0"], ids=["CR", "LF", "NUL"])
+def test_bytes_that_are_no_text_cost_no_more_than_ten_times_as_much(lab, bare_newline, code, byte):
+    """Where line ends are made of them, the message is twice as large."""
+    size = 50 << 20
+    config = Config(settings={"message_size_limit": "200m"}, routes={"*": {"discard": True}})
+    config.listeners["smtp"] = {"bare_newline": bare_newline, "line_limit": 1000000}
+    relay = lab.relay(config)
+
+    def seconds(content, code):
+        with relay.client(timeout=60.0) as client:
+            _begin(client)
+            client.command("DATA", 354)
+            began = time.monotonic()
+            client.send(content + b"\r\n.\r\n")
+            client.expect(code)
+            return time.monotonic() - began
+
+    text = min(seconds((b"x" * 70 + b"\r\n") * (size // 72), 250) for _ in range(2))
+    assert seconds(byte * size, 550 if byte == b"\0" else code) < 10 * text + 0.2
+
+
+def test_recipients_of_all_sessions_together_have_so_much_memory(lab):
+    sink, relay = _relay(lab, session_memory_limit="1m")
+    lines = b"".join(b"RCPT TO:<%s%d@dest.test>\r\n" % (b"x" * 50, number) for number in range(900))
+    with contextlib.ExitStack() as stack:
+        codes = []
+        for _ in range(20):
+            client = stack.enter_context(relay.client(timeout=60.0))
+            client.greet()
+            reply = client.command("MAIL FROM:<from@sender.test>", "2" if len(codes) < 3 else "")
+            codes.append(reply.code)
+            if reply.code == 250:
+                client.send(lines)
+                codes += [client.read_reply().code for _ in range(900)]
+        assert set(codes) == {250, 452} and 4000 < codes.count(250) < 12000
+        with relay.client() as client:
+            client.greet()
+            assert client.command("MAIL FROM:<>", 452).lines[0].startswith("4.3.1")
+    wait_until(lambda: relay.send().code == 250, 10, "memory for another message")
+    sink.wait_messages(1)
+
+
+def test_content_goes_to_files_where_there_is_no_memory_for_it(lab):
+    sink, relay = _relay(lab, session_memory_limit="500k")
+    content = b"Subject: %d\r\n\r\n" + b"not large\r\n" * 9000
+    with contextlib.ExitStack() as stack:
+        clients = [stack.enter_context(relay.client(timeout=60.0)) for _ in range(20)]
+        for client in clients:
+            _begin(client)
+            client.command("DATA", 354)
+        for number, client in enumerate(clients):
+            client.send(content % number)
+        wait_until(lambda: os.listdir(os.path.join(relay.spool, "large")), 10, "content in files")
+        for client in clients:
+            client.send(b".\r\n")
+            client.expect(250)
+    sink.wait_messages(20)
+    assert {received.without(one.content) for one in sink.messages} == {content % number for number in range(20)}

@@ -93,6 +93,27 @@ def test_old_versions_of_tls_are_refused(relay):
             client.shake_hands(context)
 
 
+def test_suites_with_cbc_are_there_for_those_who_ask_for_them(lab):
+    certificate, key = lab.certificates.host("relay.test")
+    own = {"certificate": certificate, "key": key}
+    config = Config()
+    config.listeners = {"strict": own, "lenient": own | {"tls_cbc": True}}
+    relay = lab.relay(config)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    context.maximum_version = ssl.TLSVersion.TLSv1_2
+    context.set_ciphers("ECDHE+AES:!AESGCM:!AESCCM")
+    with relay.client("lenient") as client:
+        client.greet()
+        client.starttls(context)
+        assert "GCM" not in client.socket.cipher()[0]
+    with relay.client("strict") as client:
+        client.greet()
+        client.command("STARTTLS", 220)
+        with pytest.raises((ssl.SSLError, ConnectionError)):
+            client.shake_hands(context)
+
+
 def _inject(relay, before, after=b"", tail=b""):
     """Send STARTTLS with more behind it, shake hands, and return the client; or None if closed."""
     client = relay.client("optional")

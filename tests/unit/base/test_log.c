@@ -86,6 +86,30 @@ static void what_a_peer_sent_stays_in_its_line_and_in_its_value(void **state)
 	}
 }
 
+static void a_long_value_is_cut_between_characters_and_that_is_said(void **state)
+{
+	(void)state;
+	static const enum log_format forms[] = {LOG_TEXT, LOG_JSON, LOG_POSTFIX};
+	char value[3001];
+	for (size_t i = 0; i < sizeof value - 1; i += 3)
+		memcpy(value + i, "\xe2\x82\xac",
+		       3); /* a sign of three bytes: 512 is none of its ends */
+	value[sizeof value - 1] = '\0';
+	for (int i = 0; i < 3; i++) {
+		unlink(path);
+		char *text = LOGGED(forms[i], "e", "k", value, "last", "one");
+		assert_non_null(strstr(text, "\xac...(cut, 3000 bytes)"));
+		assert_in_range(strlen(text), 500, 700);
+		assert_non_null(strstr(text, "last"));
+		free(text);
+	}
+	value[LOG_VALUE_MAX] = '\0';
+	unlink(path);
+	char *whole = LOGGED(LOG_TEXT, "e", "k", value);
+	assert_null(strstr(whole, "cut"));
+	free(whole);
+}
+
 static void json_escapes_and_keeps_numbers(void **state)
 {
 	(void)state;
@@ -248,14 +272,14 @@ static void a_log_that_stands_still_costs_lines_but_never_waits(void **state)
 {
 	(void)state;
 	struct buf error = {0};
-	char value[1000], name[64], away[65536];
+	char value[LOG_VALUE_MAX + 1], name[64], away[65536];
 	int ends[2];
 	memset(value, 'x', sizeof value - 1);
 	value[sizeof value - 1] = '\0';
 	assert_int_equal(pipe(ends), 0);
 	snprintf(name, sizeof name, "/dev/fd/%d", ends[1]);
 	assert_true(log_open(name, LOG_TEXT, LOG_LEVEL_INFO, &error));
-	for (int i = 0; i < (LOG_BACKLOG_MAX + (4 << 20)) / 1000; i++)
+	for (int i = 0; i < (LOG_BACKLOG_MAX + (4 << 20)) / LOG_VALUE_MAX; i++)
 		log_event(LOG_LEVEL_INFO, "e", "k", value, NULL);
 	log_flush();
 	assert_true(log_dropped() > 1000);
@@ -280,6 +304,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_line_is_time_level_event_and_pairs),
 		TEST(what_a_peer_sent_stays_in_its_line_and_in_its_value),
+		TEST(a_long_value_is_cut_between_characters_and_that_is_said),
 		TEST(json_escapes_and_keeps_numbers),
 		TEST(the_lines_of_a_delivery_are_those_that_pflogsumm_reads),
 		TEST(values_are_good_until_the_eighth_next),

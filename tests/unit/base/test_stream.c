@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 #include "tests/unit/base/unit.h"
 
+#include "tests/unit/base/tlsrecord.h"
+
 #include "base/address.h"
 #include "base/clock.h"
 #include "base/mem.h"
@@ -385,8 +387,9 @@ static int make_certificate(void **state)
 	X509_free(x);
 	EVP_PKEY_free(pair);
 	struct buf error = {0};
-	server_tls = tls_server_context(certificate, key, &error);
+	server_tls = tls_server_context(certificate, key, false, &error);
 	client_tls = tls_client_context();
+	SSL_CTX_set_keylog_callback(client_tls, tlsrecord_keylog);
 	buf_fini(&error);
 	return server_tls && client_tls ? 0 : -1;
 }
@@ -503,11 +506,58 @@ static void the_callback_may_free_a_stream_when_its_handshake_is_done(void **sta
 	UNTIL(client.count[STREAM_EOF] + client.count[STREAM_ERROR] > 0);
 }
 
+/* The beginning of a message that may come after the handshake, and plain text behind it; the side
+ * that gets them says something itself meanwhile. */
+static void begin_a_message_and_go_on_in_clear(struct side *from, struct side *to,
+					       const unsigned char *secret, const void *begun,
+					       size_t size)
+{
+	static const char clear[] = "MAIL FROM:<mallory@example.com>\r\n";
+	unsigned char record[TLSRECORD_MOST];
+	char heard[4096];
+	assert_string_equal(SSL_get_cipher_name(stream_ssl(from->stream)),
+			    "TLS_AES_256_GCM_SHA384");
+	int fd = SSL_get_fd(stream_ssl(from->stream));
+	size_t n = tlsrecord_make(secret, SSL3_RT_HANDSHAKE, begun, size, record);
+	stream_pause(from->stream);
+	assert_int_equal(send(fd, record, n, 0), (ssize_t)n);
+	run_for(20);
+	assert_int_equal(to->count[STREAM_ERROR], 0);
+	assert_true(stream_quiet(to->stream));
+	say(to, "250 in confidence\r\n");
+	run_for(20);
+	ssize_t got = recv(fd, heard, sizeof heard, MSG_DONTWAIT);
+	assert_null(got > 0 ? memmem(heard, (size_t)got, "in confidence", 13) : NULL);
+	assert_int_equal(send(fd, clear, sizeof clear - 1, 0), sizeof clear - 1);
+	UNTIL(to->count[STREAM_ERROR] == 1);
+	assert_int_equal(buf_len(&to->got), 0);
+}
+
+static void a_client_s_unfinished_key_update_does_not_end_tls(void **state)
+{
+	static const unsigned char key_update[] = {24, 0, 0, 1};
+	(void)state;
+	shake_hands(NULL);
+	begin_a_message_and_go_on_in_clear(&client, &server, tlsrecord_secrets.client, key_update,
+					   sizeof key_update);
+}
+
+static void a_server_s_unfinished_ticket_does_not_end_tls(void **state)
+{
+	static const unsigned char ticket[] = {4, 0, 0, 60, 0, 0};
+	(void)state;
+	SSL_CTX_set_num_tickets(server_tls, 0);
+	shake_hands(NULL);
+	SSL_CTX_set_num_tickets(server_tls, 2);
+	begin_a_message_and_go_on_in_clear(&server, &client, tlsrecord_secrets.server, ticket,
+					   sizeof ticket);
+}
+
 static void a_wrong_key_is_said(void **state)
 {
 	(void)state;
 	struct buf error = {0};
-	assert_null(tls_server_context(certificate, "/nowhere.key", &error));
+	assert_null(tls_server_context(certificate, "/nowhere.key", false, &error));
 	assert_non_null(strstr(buf_cstr(&error), "key /nowhere.key: No such file"));
 	buf_fini(&error);
 }
@@ -555,6 +605,8 @@ int main(void)
 		TEST(nonsense_in_place_of_a_handshake_is_an_error),
 		TEST(a_peer_that_ends_during_the_handshake_is_an_error),
 		TEST(the_callback_may_free_a_stream_when_its_handshake_is_done),
+		TEST(a_client_s_unfinished_key_update_does_not_end_tls),
+		TEST(a_server_s_unfinished_ticket_does_not_end_tls),
 		cmocka_unit_test(a_wrong_key_is_said),
 	};
 	signal(SIGPIPE, SIG_IGN);

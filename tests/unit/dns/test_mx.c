@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 #include "dns/mx.h"
 
+#include "base/netlist.h"
+
 #include <arpa/inet.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,13 +18,25 @@ static uint64_t chance;
 static struct mx mx;
 static struct resolve *r;
 
+/* What stands for the addresses of the world here are those of books and tests. */
+static char *books[] = {(char *)"192.0.2.0/24", (char *)"198.51.100.0/24", (char *)"203.0.113.0/24",
+			(char *)"2001:db8::/32"};
+static struct netlist near;
+
+static void begin(void)
+{
+	mx_init(&mx, "example.test", &self, &chance);
+	mx.near = &near;
+}
+
 static int set_up(void **state)
 {
 	(void)state;
 	dnsname_literal("198.51.100.9", true, &own[0]);
 	dnsname_literal("127.0.0.1", true, &own[1]);
 	chance = 7;
-	mx_init(&mx, "example.test", &self, &chance);
+	netlist_init(&near, &(struct conf_list){4, books}, NULL);
+	begin();
 	r = resolve_new(RESOLVE_MX, "example.test", NULL, NULL);
 	return 0;
 }
@@ -31,6 +45,7 @@ static int tear_down(void **state)
 {
 	(void)state;
 	mx_fini(&mx);
+	netlist_fini(&near);
 	resolve_free(&r);
 	return 0;
 }
@@ -129,7 +144,7 @@ static void equal_preferences_are_shuffled_and_others_are_not(void **state)
 		assert_string_equal(mx.target[4].name, "last.test");
 		first[mx.target[1].name[0] - '0']++;
 		mx_fini(&mx);
-		mx_init(&mx, "example.test", &self, &chance);
+		begin();
 	}
 	for (int i = 0; i < 3; i++)
 		assert_in_range(first[i], 60, 140);
@@ -311,6 +326,35 @@ static void addresses_of_nobody_are_never_used_for_an_mx(void **state)
 	}
 }
 
+static void private_addresses_are_used_only_where_they_are_named(void **state)
+{
+	static const char *const private[] = {
+		"10.0.0.1",	"10.255.255.255", "100.64.0.1",	  "172.16.0.1", "172.31.255.255",
+		"192.168.1.25", "192.0.0.8",	  "198.18.0.1",	  "fc00::1",	"fd12:3456::1",
+		"fec0::1",	"100::1",	  "64:ff9b:1::1", "3fff::25",	"::ffff:10.0.0.1",
+	};
+	static const char *const global[] = {"9.9.9.9",	   "11.0.0.1",	 "100.128.0.1",
+					     "172.32.0.1", "192.0.1.1",	 "198.20.0.1",
+					     "2620:fe::9", "2001:db9::1"};
+	char *all[] = {(char *)"0.0.0.0/0", (char *)"::/0"};
+	(void)state;
+	for (size_t i = 0; i < sizeof private / sizeof *private; i++) {
+		expect(hosts_of(private[i], false, false), VERDICT_FAILED, 550, "5.4.4");
+		expect(hosts_of(private[i], false, true), VERDICT_FAILED, 550, "5.4.4");
+		assert_null(hosts_of(private[i], true, false));
+		tear_down(NULL);
+		set_up(NULL);
+		netlist_fini(&near);
+		netlist_init(&near, &(struct conf_list){2, all}, NULL);
+		assert_null(targets(answer(ANSWER_NODATA)));
+		bool in6 = strchr(private[i], ':');
+		reach("example.test", in6 ? NULL : private[i], in6 ? private[i] : NULL);
+		assert_null(mx_hosts(&mx, r));
+	}
+	for (size_t i = 0; i < sizeof global / sizeof *global; i++)
+		assert_null(hosts_of(global[i], false, false));
+}
+
 static void a_host_with_a_local_address_does_not_hide_a_good_one(void **state)
 {
 	(void)state;
@@ -391,6 +435,7 @@ int main(void)
 		TEST(our_own_address_under_another_name_is_left_out),
 		TEST(our_own_address_as_the_best_host_is_a_loop),
 		TEST(local_addresses_are_used_only_when_allowed),
+		TEST(private_addresses_are_used_only_where_they_are_named),
 		TEST(addresses_of_nobody_are_never_used_for_an_mx),
 		TEST(a_host_with_a_local_address_does_not_hide_a_good_one),
 		TEST(what_the_configuration_names_may_be_ourselves),

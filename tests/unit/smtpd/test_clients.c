@@ -57,6 +57,10 @@ static void a_client_has_all_addresses_of_its_network(void **state)
 	assert_int_equal(enter("2001:db8::1", &limits, 0), CLIENTS_WELCOME);
 	assert_int_equal(enter("2001:db8::2", &limits, 0), CLIENTS_TOO_MANY);
 	assert_int_equal(enter("2001:db8:0:1::1", &limits, 0), CLIENTS_WELCOME);
+	assert_int_equal(enter("127.0.0.1", &limits, 0), CLIENTS_WELCOME);
+	assert_int_equal(enter("127.9.8.7", &limits, 0), CLIENTS_TOO_MANY);
+	assert_int_equal(enter("126.0.0.1", &limits, 0), CLIENTS_WELCOME);
+	assert_int_equal(enter("126.0.0.2", &limits, 0), CLIENTS_WELCOME);
 }
 
 static void connections_come_as_often_as_the_rate_says(void **state)

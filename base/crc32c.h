@@ -1,0 +1,15 @@
+/* crc32c.h - the sum by which damage is told: CRC32C, as in RFC 3720.
+ *
+ * THREAD     Any. Pure.
+ * ERRORS     None. It finds what disks and memory do to bytes, not what people do.
+ */
+#ifndef BASE_CRC32C_H
+#define BASE_CRC32C_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+uint32_t crc32c(uint32_t before, const void *, size_t len);
+/* Begin with 0, and go on with what came back. */
+
+#endif

@@ -1,0 +1,26 @@
+/* keyed_hash.h - hashes that nobody outside can make collide, and uthash with them.
+ *
+ * Whoever names domains, hosts or addresses could choose thousands of one hash, were that known,
+ * and make each look-up walk a list of them. SipHash with a random key leaves nothing to choose.
+ * Until keyed_hash_choose() has been called the key is fixed, so that tests and simulations are the
+ * same each time.
+ *
+ * THREAD     keyed_hash_choose(): main, before any table is made. The rest: any.
+ * ERRORS     A kernel without random numbers ends the program.
+ * SEE        Aumasson and Bernstein, "SipHash: a fast short-input PRF"; here SipHash-1-3.
+ */
+#ifndef BASE_KEYED_HASH_H
+#define BASE_KEYED_HASH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* All tables of uthash take their hash from here: it is included nowhere else. */
+#define HASH_FUNCTION(key, len, hash) (hash) = (unsigned)keyed_hash((key), (len))
+#include <uthash.h>
+
+void keyed_hash_choose(void); /* a key for this process */
+uint64_t keyed_hash(const void *, size_t len);
+uint64_t keyed_hash_with(const uint64_t key[2], const void *, size_t len);
+
+#endif
