@@ -33,6 +33,7 @@
  *	quarantine.c          damage kept aside       verify.c           whether a message is whole
  *	spool_check.c         read all, offline       repair.c           make it whole, offline
  *	check_open.c          its folders             shrink.c           memory given back
+ *	parked.c              messages by site
  *
  * OWNERSHIP  Given away by posting, both ways.
  * THREAD     spool_new(), spool_start(), spool_stop(), spool_free(): main. spool_file_*(): whoever
@@ -120,8 +121,8 @@ struct spool_release {
 	struct note note;
 	uint64_t id;
 	struct envelope *envelope; /* or NULL */
-	uint16_t site;		   /* whose mail it is, up to SPOOL_SITE_MAX; 0: no one's in particular */
-	bool parked;		   /* it waits for that site: see SPOOL_UNPARK */
+	uint16_t site; /* whose mail it is, up to SPOOL_SITE_MAX; 0: no one's in particular */
+	bool parked;   /* it waits for that site: see SPOOL_UNPARK */
 };
 
 enum { SPOOL_SITE_MAX = (1 << 13) - 1 };
