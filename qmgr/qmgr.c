@@ -62,10 +62,6 @@ static void receive(void *owner, struct note *note)
 	case SPOOL_STORED:
 		message_reported(q, (struct spool_store *)note);
 		break;
-	case SPOOL_FLUSHED:
-		sites_revive(q);
-		free(note);
-		break;
 	case SPOOL_CANCEL:
 		message_cancel(q, ((struct spool_cancel *)note)->id,
 			       ((struct spool_cancel *)note)->keep);

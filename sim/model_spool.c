@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "spool/spool.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -18,12 +19,20 @@ struct kept {
 	uint32_t number;
 	enum kept_state state;
 	struct envelope *envelope; /* while it is not with qmgr */
+	uint16_t site;		   /* whose mail it is while it is put off, or 0 */
+	bool parked;		   /* it waits for that site */
 	struct list link;
 	struct timer due;
 	struct kept_recipient {
 		uint32_t tries;
 		bool final, put_off;
 	} rcpt[];
+};
+
+/* Of the messages that are put off, those of one site. */
+struct kept_site {
+	uint32_t waiting, parked;
+	int first; /* all with a lower number are not parked */
 };
 
 struct model_spool {
@@ -34,11 +43,34 @@ struct model_spool {
 	struct list incoming, due;
 	bool due_turn;
 	struct kept **kept; /* by number */
+	struct kept_site site[SPOOL_SITE_MAX + 1];
 	struct content_file *blank;
 };
 
+static void park(struct model_spool *s, struct kept *k, uint16_t number, bool parked)
+{
+	struct kept_site *site = &s->site[number];
+	assert(number <= SPOOL_SITE_MAX && (number > 0 || !parked));
+	k->site = number;
+	k->parked = parked;
+	site->waiting++;
+	site->parked += parked;
+	if (parked && (int)k->number < site->first)
+		site->first = (int)k->number;
+}
+
+static void unpark(struct model_spool *s, struct kept *k)
+{
+	s->site[k->site].parked -= k->parked;
+	k->parked = false;
+}
+
 static void hand_over(struct model_spool *s, struct kept *k)
 {
+	if (k->state != KEPT_INCOMING) {
+		unpark(s, k);
+		s->site[k->site].waiting--;
+	}
 	struct spool_arrival *a = mem_zalloc(sizeof *a);
 	a->note.type = SPOOL_ARRIVAL;
 	a->first = k->state == KEPT_INCOMING;
@@ -65,11 +97,16 @@ static void run(struct model_spool *s)
 	}
 }
 
+static void make_due(struct model_spool *s, struct kept *k)
+{
+	k->state = KEPT_DUE;
+	list_append(&s->due, &k->link);
+}
+
 static void on_due(void *owner)
 {
 	struct kept *k = owner;
-	k->state = KEPT_DUE;
-	list_append(&k->in->due, &k->link);
+	make_due(k->in, k);
 	run(k->in);
 }
 
@@ -223,8 +260,10 @@ static void put_off(struct model_spool *s, struct kept *k, const struct envelope
 	}
 }
 
-static void keep(struct model_spool *s, struct kept *k, struct envelope *e)
+/* What is never tried again waits for no site either. */
+static void keep(struct model_spool *s, struct kept *k, const struct spool_release *r)
 {
+	struct envelope *e = r->envelope;
 	put_off(s, k, e);
 	k->envelope = e;
 	if (!s->stage->scenario->simulation.retries) {
@@ -233,6 +272,7 @@ static void keep(struct model_spool *s, struct kept *k, struct envelope *e)
 		return;
 	}
 	k->state = KEPT_DEFERRED;
+	park(s, k, r->site, r->parked);
 	stage_after(s->stage, &k->due, stage_us(e->due_ms - clock_wall_ms()));
 }
 
@@ -255,13 +295,37 @@ static void release(struct model_spool *s, struct spool_release *r)
 		s->credit++;
 		list_init(&k->link);
 		if (r->envelope)
-			keep(s, k, r->envelope);
+			keep(s, k, r);
 		else
 			finished(s, k);
 	} else {
 		envelope_free(&r->envelope);
 	}
 	free(r);
+	run(s);
+}
+
+/* Numbers rise with age, so that the oldest are met first. */
+static void unpark_oldest(struct model_spool *s, struct spool_unpark *u)
+{
+	struct kept_site *site = &s->site[u->site];
+	assert(u->site > 0 && u->site <= SPOOL_SITE_MAX);
+	int n = site->first;
+	for (uint32_t most = u->most; most > 0 && site->parked > 0; n++) {
+		struct kept *k = s->kept[n];
+		if (!k->parked || k->site != u->site)
+			continue;
+		unpark(s, k);
+		most--;
+		if (k->state == KEPT_DEFERRED) {
+			timer_stop(&s->stage->events, &k->due);
+			make_due(s, k);
+		}
+	}
+	site->first = site->parked > 0 ? n : s->stage->arrivals->n;
+	u->parked = site->parked;
+	u->waiting = site->waiting;
+	stage_post(s->stage, &u->note);
 	run(s);
 }
 
@@ -279,6 +343,9 @@ void model_spool_note(void *context, struct note *note)
 		break;
 	case SPOOL_RELEASE:
 		release(s, (struct spool_release *)note);
+		break;
+	case SPOOL_UNPARK:
+		unpark_oldest(s, (struct spool_unpark *)note);
 		break;
 	case SPOOL_STORE:
 		model_disk_store(s->stage, (struct spool_store *)note);

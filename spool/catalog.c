@@ -12,8 +12,7 @@ void catalog_fini(struct catalog *c)
 	free(c->row);
 }
 
-/* The first row with an id of at least this. */
-static size_t lower(const struct catalog *c, uint64_t id)
+size_t catalog_from(const struct catalog *c, uint64_t id)
 {
 	size_t low = 0, high = c->n;
 	while (low < high) {
@@ -28,7 +27,7 @@ static size_t lower(const struct catalog *c, uint64_t id)
 
 struct stub *catalog_find(const struct catalog *c, uint64_t id)
 {
-	size_t i = lower(c, id);
+	size_t i = catalog_from(c, id);
 	return i < c->n && c->row[i].id == id ? c->row[i].stub : NULL;
 }
 
@@ -36,7 +35,7 @@ struct stub *catalog_next(const struct catalog *c, uint64_t after)
 {
 	if (after == UINT64_MAX)
 		return NULL;
-	for (size_t i = lower(c, after + 1); i < c->n; i++)
+	for (size_t i = catalog_from(c, after + 1); i < c->n; i++)
 		if (c->row[i].stub)
 			return c->row[i].stub;
 	return NULL;
@@ -57,7 +56,7 @@ static void grow(struct catalog *c, size_t n)
 
 void catalog_add(struct catalog *c, struct stub *s)
 {
-	size_t i = lower(c, s->id);
+	size_t i = catalog_from(c, s->id);
 	c->live++;
 	if (i < c->n && c->row[i].id == s->id) {
 		assert(!c->row[i].stub);
@@ -100,7 +99,7 @@ void catalog_merge(struct catalog *c, struct stub **stub, size_t n)
 
 void catalog_remove(struct catalog *c, struct stub *s)
 {
-	size_t i = lower(c, s->id);
+	size_t i = catalog_from(c, s->id);
 	assert(i < c->n && c->row[i].stub == s);
 	c->row[i].stub = NULL;
 	if (--c->live < c->n / 2)

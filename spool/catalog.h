@@ -25,6 +25,9 @@ void catalog_fini(struct catalog *);
 
 struct stub *catalog_find(const struct catalog *, uint64_t id);	   /* or NULL */
 struct stub *catalog_next(const struct catalog *, uint64_t after); /* smallest larger id, or NULL */
+size_t catalog_from(const struct catalog *, uint64_t id);
+/* The first row with an id of at least this: to go through rows one by one. */
+
 uint64_t catalog_last(const struct catalog *); /* the largest id there has been; 0: none */
 void catalog_add(struct catalog *, struct stub *);
 void catalog_merge(struct catalog *, struct stub **, size_t n);

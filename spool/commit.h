@@ -27,6 +27,9 @@ struct op {
 	bool effective; /* has been in effect before; only its places change */
 	bool first;	/* OP_START: it was in the incoming queue; OP_STORE: start it at once */
 	bool worked;	/* OP_FINISH: it was being worked on */
+	bool urgent;	/* OP_START: it was; OP_KEEP: it is to be */
+	bool parked;	/* OP_KEEP: it waits for its site */
+	uint16_t site;	/* OP_KEEP: whose mail it is, or 0 */
 	struct stub *stub;
 	struct spool_store *store;
 	struct spool_delivered *delivered;

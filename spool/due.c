@@ -69,10 +69,8 @@ void due_moved(struct due *d, struct stub *s)
 	sift_down(d, s->slot, s);
 }
 
-void due_all(struct due *d, int64_t due_ms)
+void due_all_moved(struct due *d)
 {
-	for (uint32_t i = 1; i <= d->n; i++)
-		d->heap[i]->due_ms = due_ms;
 	for (uint32_t i = d->n / 2; i > 0; i--)
 		sift_down(d, i, d->heap[i]);
 }

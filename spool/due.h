@@ -19,7 +19,7 @@ void due_add(struct due *, struct stub *);
 void due_remove(struct due *, struct stub *);
 void due_moved(struct due *, struct stub *); /* its due_ms has changed */
 void due_shrink(struct due *);		     /* take no more memory than is needed */
-void due_all(struct due *, int64_t due_ms);  /* all of them are due then */
+void due_all_moved(struct due *);	     /* that of any of them may have */
 
 static inline struct stub *due_first(const struct due *d)
 {

@@ -21,13 +21,15 @@ void op_free(struct op *op)
 	free(op);
 }
 
-static void post_arrival(struct spool *s, struct envelope *e, struct content *c, bool first)
+static void post_arrival(struct spool *s, const struct op *op, struct envelope *e,
+			 struct content *c)
 {
 	struct spool_arrival *a = mem_zalloc(sizeof *a);
 	a->note.type = SPOOL_ARRIVAL;
 	a->envelope = e;
 	a->content = c;
-	a->first = first;
+	a->first = op->first;
+	a->urgent = op->urgent;
 	loop_post(s->qmgr, &a->note);
 }
 
@@ -100,7 +102,7 @@ static void stored(struct spool *s, struct op *op)
 		work_hold(stub->work, &op->start_at);
 		watch_content(stub, content);
 		stub_enter(s, stub, STUB_ACTIVE);
-		post_arrival(s, store->envelope, content, true);
+		post_arrival(s, op, store->envelope, content);
 		store->envelope = NULL;
 	} else {
 		stub_enter(s, stub, store->envelope->held ? STUB_HELD : STUB_INCOMING);
@@ -129,7 +131,7 @@ static void started(struct spool *s, struct op *op)
 		return;
 	op->stub->work = op->work;
 	watch_content(op->stub, op->content);
-	post_arrival(s, op->envelope, op->content, op->first);
+	post_arrival(s, op, op->envelope, op->content);
 	op->envelope = NULL;
 	op->content = NULL;
 	if (op->stub->wish) /* since before qmgr knew of it */
@@ -152,9 +154,13 @@ static void kept(struct spool *s, struct op *op)
 	stub->keep = op;
 	stub->unsettled = true;
 	stub->releasing = false;
-	stub->due_ms = op->envelope->due_ms;
+	stub_set_due(stub, op->envelope->due_ms);
 	domains_set(&s->domains, stub, op->envelope);
 	stub_enter(s, stub, op->envelope->held ? STUB_HELD : STUB_DEFERRED);
+	if (stub->state != STUB_DEFERRED)
+		return;
+	parked_enter(&s->parked, stub, op->site, op->parked);
+	stub->urgent = op->urgent;
 }
 
 static void tell_moved(struct spool *s, const struct op *op)

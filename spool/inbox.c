@@ -19,6 +19,20 @@ static struct stub *active(struct spool *s, uint64_t id)
 	return stub;
 }
 
+/* What the operator has ordered comes before what qmgr wants: then it waits for no site. */
+static void keep(struct spool *s, struct stub *stub, struct spool_release *r)
+{
+	const enum stub_wish wish = (enum stub_wish)stub->wish;
+	stub->wish = WISH_NONE;
+	envelope_remember(r->envelope);
+	struct op *op = operator_keep(s, stub, r->envelope, wish);
+	r->envelope = NULL;
+	if (wish != WISH_NONE)
+		return;
+	op->site = r->site;
+	op->parked = r->parked;
+}
+
 /* Who was sending it has found that, and has not sent it. */
 static bool found_damaged(const struct stub *stub)
 {
@@ -34,11 +48,7 @@ static void release(struct spool *s, struct spool_release *r)
 		quarantine_message(s, stub, "its content is damaged");
 		commit_finish(s, stub);
 	} else if (r->envelope && stub->wish != WISH_DELETE) {
-		operator_fulfil((enum stub_wish)stub->wish, r->envelope);
-		stub->wish = WISH_NONE;
-		envelope_remember(r->envelope);
-		commit_add(s, OP_KEEP, stub)->envelope = r->envelope;
-		r->envelope = NULL;
+		keep(s, stub, r);
 	} else {
 		commit_finish(s, stub);
 	}
@@ -139,6 +149,9 @@ void inbox_receive(void *owner, struct note *note)
 	case SPOOL_CREDIT:
 		s->credit += ((struct spool_credit *)note)->n;
 		free(note);
+		break;
+	case SPOOL_UNPARK:
+		parked_order(&s->parked, (struct spool_unpark *)note);
 		break;
 	case SPOOL_COMMAND:
 		add_command(s, note);

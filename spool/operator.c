@@ -74,14 +74,7 @@ static void show(struct spool *s, struct spool_command *c)
 		c->row[0].content = fetch_content(s, stub, c->row[0].envelope);
 }
 
-static void tell_flushed(struct spool *s)
-{
-	struct note *note = mem_zalloc(sizeof *note);
-	note->type = SPOOL_FLUSHED;
-	loop_post(s->qmgr, note);
-}
-
-void operator_fulfil(enum stub_wish wish, struct envelope *e)
+static void fulfil(enum stub_wish wish, struct envelope *e)
 {
 	if (wish == WISH_NONE)
 		return;
@@ -91,25 +84,41 @@ void operator_fulfil(enum stub_wish wish, struct envelope *e)
 		e->due_ms = clock_wall_ms();
 }
 
-/* It waits: write its envelope anew, as the operator wants it. */
+struct op *operator_keep(struct spool *s, struct stub *stub, struct envelope *e,
+			 enum stub_wish wish)
+{
+	fulfil(wish, e);
+	struct op *op = commit_add(s, OP_KEEP, stub);
+	op->envelope = e;
+	op->urgent = wish == WISH_REQUEUE;
+	return op;
+}
+
 static bool rewrite(struct spool *s, struct stub *stub, enum stub_wish wish)
 {
 	struct envelope *e = fetch_envelope(stub);
 	if (!e)
 		return false;
-	operator_fulfil(wish, e);
 	stub_enter(s, stub, STUB_ACTIVE); /* no runner may take it now */
 	stub->work = NULL;
 	stub->releasing = true;
-	commit_add(s, OP_KEEP, stub)->envelope = e;
+	operator_keep(s, stub, e, wish);
 	return true;
+}
+
+/* Whatever it waits for; its place in the heap is left to the caller. */
+static void urge(struct spool *s, struct stub *stub, int64_t now_ms)
+{
+	parked_end(&s->parked, stub);
+	stub_set_due(stub, now_ms);
+	stub->urgent = true;
 }
 
 static bool make_due(struct spool *s, struct stub *stub)
 {
 	if (stub->state != STUB_DEFERRED)
 		return false;
-	stub->due_ms = clock_wall_ms();
+	urge(s, stub, clock_wall_ms());
 	due_moved(&s->deferred, stub);
 	return true;
 }
@@ -154,8 +163,11 @@ static bool order_one(struct spool *s, struct spool_command *c, struct stub *stu
 
 static void flush_all(struct spool *s, struct spool_command *c)
 {
+	int64_t now_ms = clock_wall_ms();
 	c->affected = s->deferred.n;
-	due_all(&s->deferred, clock_wall_ms());
+	for (uint32_t i = 1; i <= s->deferred.n; i++)
+		urge(s, s->deferred.heap[i], now_ms);
+	due_all_moved(&s->deferred);
 }
 
 /* One message, or the next of all. True: there are more. */
@@ -228,9 +240,6 @@ bool operator_run(struct spool *s)
 			commit_now(s); /* no message is on the way from one state to another */
 		if (run(s, c))
 			return true;
-		/* Another attempt is of no use if qmgr still thinks the destination dead. */
-		if (c->op == SPOOL_FLUSH || c->op == SPOOL_REQUEUE || c->op == SPOOL_RESUME)
-			tell_flushed(s);
 		s->commands = c->note.next;
 		if (!s->commands)
 			s->commands_end = &s->commands;

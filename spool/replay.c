@@ -88,7 +88,7 @@ static void envelope(struct replay *r, struct stub *stub, const struct scan *sca
 	take_domains(r, stub, scan);
 	stub->envelope = *here;
 	stub->generation = generation & STUB_GENERATION_MAX;
-	stub->due_ms = h.due_ms;
+	stub_set_due(stub, h.due_ms);
 	stub->state = h.held			       ? STUB_HELD
 		      : h.rounds == 0 && h.due_ms == 0 ? STUB_INCOMING
 						       : STUB_DEFERRED;

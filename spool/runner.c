@@ -30,7 +30,7 @@ static void give_up(struct spool *s, struct stub *stub)
 		return;
 	}
 	/* No descriptors left, or the disk fails: it may pass. */
-	stub->due_ms = clock_wall_ms() + RUNNER_AGAIN_MS;
+	stub_set_due(stub, clock_wall_ms() + RUNNER_AGAIN_MS);
 	stub_enter(s, stub, STUB_DEFERRED);
 }
 
@@ -48,6 +48,7 @@ static void start(struct spool *s, struct stub *stub)
 	op->content = c;
 	op->work = mem_zalloc(sizeof *op->work);
 	op->first = stub->state == STUB_INCOMING;
+	op->urgent = stub->urgent;
 	stub_enter(s, stub, STUB_ACTIVE);
 	s->credit--;
 }

@@ -23,6 +23,7 @@ struct spool *spool_new(struct conf *conf, struct loop *qmgr, struct buf *error)
 	s->closing = true;
 	journal_init(&s->journal, (uint64_t)conf->segment_size);
 	domains_init(&s->domains);
+	parked_init(&s->parked);
 	list_init(&s->todo);
 	list_init(&s->written);
 	s->commands_end = &s->commands;
@@ -104,6 +105,7 @@ void spool_free(struct spool **sp)
 	compact_fini(&s->compact);
 	due_fini(&s->incoming);
 	due_fini(&s->deferred);
+	parked_fini(&s->parked);
 	journal_fini(&s->journal);
 	layout_close(s);
 	conf_unref(s->conf);

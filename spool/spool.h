@@ -2,7 +2,7 @@
  *
  *	smtpd, qmgr (bounces) -- SPOOL_STORE -----> +-------+ -- SPOOL_STORED --> who asked
  *	qmgr -- SPOOL_DELIVERED, SPOOL_RELEASE ---> | spool | -- SPOOL_ARRIVAL --> qmgr
- *	qmgr -- SPOOL_CREDIT ---------------------> |       | -- SPOOL_CANCEL ---> qmgr
+ *	qmgr -- SPOOL_CREDIT, SPOOL_UNPARK -------> |       | -- SPOOL_CANCEL ---> qmgr
  *	                                            |       | -- SPOOL_MOVED ----> qmgr
  *	cmd  -- SPOOL_COMMAND --------------------> +-------+ -- SPOOL_COMMAND --> who asked
  *	                                               |
@@ -33,6 +33,7 @@
  *	quarantine.c          damage kept aside       verify.c           whether a message is whole
  *	spool_check.c         read all, offline       repair.c           make it whole, offline
  *	check_open.c          its folders             shrink.c           memory given back
+ *	parked.c              messages by site
  *
  * OWNERSHIP  Given away by posting, both ways.
  * THREAD     spool_new(), spool_start(), spool_stop(), spool_free(): main. spool_file_*(): whoever
@@ -62,7 +63,7 @@ enum spool_note {
 	SPOOL_CANCEL,
 	SPOOL_MOVED,
 	SPOOL_COMMAND,
-	SPOOL_FLUSHED,
+	SPOOL_UNPARK,
 	SPOOL_CONF,
 };
 
@@ -98,6 +99,7 @@ struct spool_arrival {
 	struct envelope *envelope;
 	struct content *content; /* a reference; bytes in memory, or to be read */
 	bool first;		 /* from the incoming queue: never attempted before */
+	bool urgent;		 /* the operator has flushed, requeued or released it */
 };
 
 /* The final verdicts on a set of recipients of a message being worked on. Synced in its batch.
@@ -119,10 +121,23 @@ struct spool_release {
 	struct note note;
 	uint64_t id;
 	struct envelope *envelope; /* or NULL */
+	uint16_t site; /* whose mail it is, up to SPOOL_SITE_MAX; 0: no one's in particular */
+	bool parked;   /* it waits for that site: see SPOOL_UNPARK */
 };
 
-/* SPOOL_FLUSHED, a bare note to qmgr: the operator has flushed messages, and what is known to be dead
- * deserves another attempt. It comes before their arrivals. */
+enum { SPOOL_SITE_MAX = (1 << 13) - 1 };
+
+/* A destination that could not be tried takes mail again: of the messages that are parked for it
+ * make due up to `most`, oldest first. The same object comes back to qmgr with what is left. With
+ * most = 0 it is only a question. A parked message is due at its envelope's time too, whichever
+ * comes first; what a former run of the program had parked waits for that alone. */
+struct spool_unpark {
+	struct note note;
+	uint16_t site; /* not 0 */
+	uint32_t most;
+	uint32_t parked;  /* answer: that still wait for the site */
+	uint32_t waiting; /* answer: deferred messages of the site, parked ones among them */
+};
 
 /* qmgr can take n more messages. */
 struct spool_credit {

@@ -1,9 +1,10 @@
 /* spool_core.h - the state of the spool's thread, for the files of this folder only.
  *
- *	receive()  notes become ops in `todo`, or wait as commands
+ *	receive()  notes become ops in `todo`, or wait as commands and orders
  *	turn()     runner_run() adds ops for what is due
  *	           commit_run()  todo -> one write, one sync -> answers
  *	                              -> what needed no sync -> `written`
+ *	           parked_run() answers qmgr, which asks for what waits for a site
  *	           operator_run() answers the operator
  *	           journal_collect()
  *
@@ -20,6 +21,7 @@
 #include "spool/domains.h"
 #include "spool/due.h"
 #include "spool/journal.h"
+#include "spool/parked.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -48,6 +50,7 @@ struct spool {
 	struct stub_pool stubs;
 	struct domains domains;
 	struct due incoming, deferred;
+	struct parked parked;
 	struct compact compact;
 	struct list todo;    /* ops not written yet */
 	struct list written; /* ops written and in effect, not synced */
@@ -117,7 +120,9 @@ void spool_shrink(struct spool *); /* give memory back when the queue has become
 bool operator_run(struct spool *);
 /* True: there is more to do, in the next turn. */
 
-void operator_fulfil(enum stub_wish, struct envelope *);
+struct op *operator_keep(struct spool *, struct stub *, struct envelope *, enum stub_wish);
+/* Have its envelope written anew, as the operator wants it; takes the envelope. */
+
 void operator_drop(struct spool *); /* those that will get no answer */
 
 #endif

@@ -115,6 +115,10 @@ void stub_enter(struct spool *s, struct stub *stub, enum stub_state state)
 	struct due *heap[] = {[STUB_INCOMING] = &s->incoming, [STUB_DEFERRED] = &s->deferred};
 	if (stub->state <= STUB_DEFERRED)
 		due_remove(heap[stub->state], stub);
+	if (stub->state == STUB_DEFERRED && state != STUB_DEFERRED) {
+		parked_leave(&s->parked, stub);
+		stub->urgent = false;
+	}
 	if (stub->state != STUB_GONE)
 		metrics_add(gauge[stub->state], -1);
 	stub->state = state;

@@ -62,6 +62,7 @@ static void commit_some(struct spool *s)
 		s->committed_ms = s->loop->now_ms;
 	s->stores = 0;
 	commit_run(s);
+	parked_run(s);
 }
 
 static void set_timer(struct spool *s, bool at_once)

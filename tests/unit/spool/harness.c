@@ -47,8 +47,9 @@ void harness_receive(void *owner, struct note *note)
 		t->moved = m->content;
 		t->nmoved++;
 		free(m);
-	} else if (note->type == SPOOL_FLUSHED) {
-		t->nflushed++;
+	} else if (note->type == SPOOL_UNPARK) {
+		t->unpark = *(struct spool_unpark *)note;
+		t->nunpark++;
 		free(note);
 	} else {
 		assert_int_equal(note->type, SPOOL_COMMAND);
@@ -95,7 +96,8 @@ static void harness_free_arrivals(struct harness *t)
 		content_unref(t->arrival[t->taken]->content);
 		free(t->arrival[t->taken]);
 	}
-	t->taken = t->narrival = t->nstored = t->nrefused = t->ncancel = t->ncommand = 0;
+	t->taken = t->narrival = t->nstored = t->nrefused = t->ncancel = t->ncommand = t->nunpark =
+		0;
 }
 
 void harness_close(struct harness *t)
@@ -217,6 +219,30 @@ void harness_release(struct harness *t, uint64_t id, struct envelope *e)
 	loop_post(spool_loop(t->spool), &r->note);
 }
 
+void harness_park(struct harness *t, struct envelope *e, uint16_t site)
+{
+	struct spool_release *r = mem_zalloc(sizeof *r);
+	r->note.type = SPOOL_RELEASE;
+	r->id = e->id;
+	r->envelope = e;
+	r->site = site;
+	r->parked = true;
+	loop_post(spool_loop(t->spool), &r->note);
+}
+
+struct spool_unpark harness_unpark(struct harness *t, uint16_t site, uint32_t most)
+{
+	struct spool_unpark *u = mem_zalloc(sizeof *u);
+	u->note.type = SPOOL_UNPARK;
+	u->site = site;
+	u->most = most;
+	int n = t->nunpark + 1;
+	loop_post(spool_loop(t->spool), &u->note);
+	harness_wait(t, &t->nunpark, n);
+	assert_int_equal(t->unpark.site, site);
+	return t->unpark;
+}
+
 struct envelope *harness_take(struct harness *t)
 {
 	harness_wait(t, &t->narrival, t->taken + 1);
@@ -230,6 +256,7 @@ struct envelope *harness_take(struct harness *t)
 			fail_msg("content differs at %zu", i);
 	free(bytes);
 	content_unref(a->content);
+	t->urgent = a->urgent;
 	free(a);
 	return e;
 }

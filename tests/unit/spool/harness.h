@@ -28,7 +28,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { WAIT_MS = 60000 };
+enum { WAIT_MS = 60000, HARNESS_MESSAGES = 120000 };
 
 struct harness {
 	char folder[200];
@@ -36,12 +36,14 @@ struct harness {
 	struct loop *loop;
 	struct spool *spool;
 	int nstored, nrefused, narrival, ncancel, ncommand;
-	struct spool_arrival *arrival[20000]; /* taken with harness_take() */
-	int taken, nflushed, nmoved;
+	struct spool_arrival *arrival[HARNESS_MESSAGES]; /* taken with harness_take() */
+	int taken, nmoved, nunpark;
+	bool urgent; /* the arrival that was taken last */
 	struct content *moved;
-	uint64_t stored[20000];
+	uint64_t stored[HARNESS_MESSAGES];
 	uint64_t cancelled;
 	struct spool_command *command;
+	struct spool_unpark unpark; /* the last answer */
 };
 
 extern struct harness h; /* the one that the tests of a file use, one after the other */
@@ -68,6 +70,12 @@ uint64_t harness_store(struct harness *, int nrcpt, size_t size);
 void harness_credit(struct harness *, int64_t n);
 void harness_delivered(struct harness *, uint64_t id, uint32_t rcpt, enum verdict_class class);
 void harness_release(struct harness *, uint64_t id, struct envelope *e);
+void harness_park(struct harness *, struct envelope *e, uint16_t site);
+/* Release it; it waits for that site, or for its time. */
+
+struct spool_unpark harness_unpark(struct harness *, uint16_t site, uint32_t most);
+/* Order, and wait for the answer. */
+
 struct envelope *harness_take(struct harness *);
 /* The next arrival's envelope; its content is looked at and let go. */
 

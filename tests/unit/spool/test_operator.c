@@ -96,9 +96,104 @@ static void flush_makes_deferred_messages_due(void **state)
 	envelope_free(&e);
 	c = harness_ask(&h, SPOOL_FLUSH, 0, 0, 0);
 	assert_int_equal(c->affected, 4);
-	assert_int_equal(h.nflushed, 2); /* qmgr is to try what it thinks dead */
 	spool_command_free(&c);
 	harness_wait(&h, &h.narrival, 10);
+}
+
+static void order(int op, uint64_t id, int64_t affected)
+{
+	struct spool_command *c = harness_ask(&h, op, id, 0, 0);
+	assert_int_equal(c->affected, affected);
+	spool_command_free(&c);
+}
+
+/* The next one that comes is this, and is put off again. */
+static void comes(uint64_t id, bool urgent, int64_t delay_ms)
+{
+	struct envelope *e = harness_take(&h);
+	assert_int_equal(e->id, id);
+	assert_int_equal(h.urgent, urgent);
+	e->due_ms = clock_wall_ms() + delay_ms;
+	e->rounds++;
+	harness_release(&h, id, e);
+}
+
+static void what_is_flushed_is_urgent_once_and_nothing_else_is(void **state)
+{
+	(void)state;
+	harness_credit(&h, 10);
+	uint64_t one = harness_store(&h, 1, 100), other = harness_store(&h, 1, 100);
+	comes(one, false, 100000000);
+	comes(other, false, 100000000);
+	order(SPOOL_FLUSH, one, 1);
+	comes(one, true, 1);
+	comes(one, false, 100000000); /* by its own time */
+	order(SPOOL_FLUSH, 0, 2);
+	struct envelope *first = harness_take(&h);
+	assert_true(h.urgent);
+	struct envelope *second = harness_take(&h);
+	assert_true(h.urgent);
+	assert_int_equal(first->id + second->id, one + other);
+	envelope_free(&first);
+	envelope_free(&second);
+}
+
+static void what_is_requeued_or_resumed_is_urgent(void **state)
+{
+	(void)state;
+	harness_credit(&h, 10);
+	uint64_t id = harness_store(&h, 1, 100);
+	comes(id, false, 100000000);
+	order(SPOOL_REQUEUE, id, 1);
+	comes(id, true, 100000000);
+	order(SPOOL_SUSPEND, id, 1);
+	order(SPOOL_RESUME, id, 1);
+	comes(id, true, 1);
+	comes(id, false, 100000000);
+}
+
+static void what_is_held_after_a_flush_is_not_urgent_when_it_is_returned(void **state)
+{
+	(void)state;
+	harness_credit(&h, 1);
+	uint64_t id = harness_store(&h, 1, 100);
+	comes(id, false, 100000000);
+	harness_credit(&h, -1); /* what is due has to wait */
+	order(SPOOL_FLUSH, id, 1);
+	order(SPOOL_SUSPEND, id, 1);
+	order(SPOOL_BOUNCE, id, 1);
+	harness_credit(&h, 1);
+	comes(id, false, 100000000);
+}
+
+static void what_is_requeued_while_worked_on_is_urgent_afterwards(void **state)
+{
+	(void)state;
+	harness_credit(&h, 1);
+	uint64_t id = harness_store(&h, 1, 100);
+	struct envelope *e = harness_take(&h);
+	order(SPOOL_REQUEUE, id, 1);
+	assert_int_equal(h.ncancel, 1);
+	e->due_ms = clock_wall_ms() + 100000000;
+	e->rounds++;
+	harness_release(&h, id, e);
+	comes(id, true, 1);
+	comes(id, false, 100000000);
+}
+
+static void a_time_that_no_clock_reaches_is_not_taken_for_another(void **state)
+{
+	(void)state;
+	harness_credit(&h, 1);
+	uint64_t id = harness_store(&h, 1, 100);
+	struct envelope *e = harness_take(&h);
+	e->due_ms = INT64_MAX;
+	e->rounds++;
+	harness_release(&h, id, e);
+	struct spool_command *c = harness_ask(&h, SPOOL_LIST, 0, 0, 10);
+	assert_int_equal(c->row[0].queue, SPOOL_DEFERRED);
+	assert_true(c->row[0].envelope->due_ms > clock_wall_ms() + INT64_C(100000000000000));
+	spool_command_free(&c);
 }
 
 static void delete_takes_what_waits_and_cancels_what_is_being_worked_on(void **state)
@@ -165,6 +260,11 @@ int main(void)
 		HARNESS_TEST(what_is_stored_as_held_waits_for_the_operator),
 		HARNESS_TEST(show_gives_envelope_verdicts_and_content),
 		HARNESS_TEST(flush_makes_deferred_messages_due),
+		HARNESS_TEST(what_is_flushed_is_urgent_once_and_nothing_else_is),
+		HARNESS_TEST(what_is_requeued_or_resumed_is_urgent),
+		HARNESS_TEST(what_is_held_after_a_flush_is_not_urgent_when_it_is_returned),
+		HARNESS_TEST(what_is_requeued_while_worked_on_is_urgent_afterwards),
+		HARNESS_TEST(a_time_that_no_clock_reaches_is_not_taken_for_another),
 		HARNESS_TEST(delete_takes_what_waits_and_cancels_what_is_being_worked_on),
 		HARNESS_TEST(a_deleted_message_stays_deleted_after_a_crash),
 		HARNESS_TEST(a_long_queue_is_deleted_in_steps_and_answered_once),

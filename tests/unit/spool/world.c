@@ -156,6 +156,12 @@ static void hear_moved(struct world *w, struct spool_moved *m)
 	content_unref(m->content);
 }
 
+static void hear_unpark(const struct spool_unpark *u)
+{
+	if (u->parked > u->waiting || u->waiting > (u->site > 2 ? 0 : LETTERS))
+		world_broken("more wait for a site than there are", NULL);
+}
+
 static void drop(struct note *note)
 {
 	struct spool_command *c = (struct spool_command *)note;
@@ -188,6 +194,8 @@ static void hear(void *owner, struct note *note)
 			hear_cancel(w, (struct spool_cancel *)note);
 		else if (note->type == SPOOL_MOVED)
 			hear_moved(w, (struct spool_moved *)note);
+		else if (note->type == SPOOL_UNPARK)
+			hear_unpark((struct spool_unpark *)note);
 		free(note);
 	}
 }

@@ -106,6 +106,8 @@ static void release(struct world *w, int i, bool keep)
 	r->id = h->letter->id;
 	if (keep && !h->cancelled && book_kept(&w->book, h->letter, h->envelope)) {
 		r->envelope = h->envelope;
+		r->site = (uint16_t)(h->letter->salt % 3);
+		r->parked = r->site > 0 && h->envelope->rounds % 2 == 0;
 		h->envelope = NULL;
 	} else {
 		book_finish(&w->book, h->letter);
@@ -200,6 +202,15 @@ static void act_ask(struct world *w)
 	world_ask(w, op[which], n && which ? w->book.letter[chance_below(&w->chance, n)].id : 0);
 }
 
+static void act_unpark(struct world *w)
+{
+	struct spool_unpark *u = mem_zalloc(sizeof *u);
+	u->note.type = SPOOL_UNPARK;
+	u->site = (uint16_t)(1 + chance_below(&w->chance, 3)); /* there is no mail of the last */
+	u->most = chance_below(&w->chance, 4);
+	world_post(w, &u->note);
+}
+
 static void act_delete(struct world *w)
 {
 	if (!w->listed || w->book.n == 0)
@@ -232,7 +243,7 @@ static const struct act {
 	{"pass", act_pass, 8},	  {"credit", act_credit, 6}, {"deliver", act_deliver, 12},
 	{"keep", act_keep, 8},	  {"finish", act_finish, 8}, {"recover", act_recover, 8},
 	{"ask", act_ask, 3},	  {"delete", act_delete, 2}, {"long", act_long, 2},
-	{"far", act_far, 1},
+	{"far", act_far, 1},	  {"unpark", act_unpark, 3},
 };
 
 enum { ACTS = sizeof acts / sizeof acts[0] };
