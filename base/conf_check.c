@@ -118,22 +118,33 @@ static void check_relays(struct check *c, const struct conf_list *relays, int li
 	}
 }
 
-static void check_transport(struct check *c, const struct conf_transport *t)
+/* A limit given alone means what it says, whatever the default of what is allowed at first. */
+static void check_concurrency(struct check *c, struct conf_transport *t)
+{
+	int64_t limit = t->destination_concurrency_limit;
+	bool given = conf_lines_find(c->lines, &t->initial_destination_concurrency, -1, 0) > 0;
+	if (limit == 0 || t->initial_destination_concurrency <= limit)
+		return;
+	if (!given)
+		t->initial_destination_concurrency = limit;
+	else
+		FAULT(c, &t->initial_destination_concurrency, -1,
+		      conf_lines_find(c->lines, &t->destination_concurrency_limit, -1, t->line),
+		      "initial_destination_concurrency %d is above "
+		      "destination_concurrency_limit %d",
+		      (int)t->initial_destination_concurrency, (int)limit);
+}
+
+static void check_transport(struct check *c, struct conf_transport *t)
 {
 	union address source[2];
-	int64_t limit = t->destination_concurrency_limit;
 	if (t->title[0] == '\0')
 		FAULT(c, t, -1, t->line, "a transport must have a name");
 	if (strcmp(t->title, "error") == 0 || strcmp(t->title, "discard") == 0)
 		FAULT(c, t, -1, t->line, "\"%s\" means something else in a table of routes",
 		      t->title);
 	check_relays(c, &t->fallback_relay, t->line);
-	if (limit > 0 && t->initial_destination_concurrency > limit)
-		FAULT(c, &t->initial_destination_concurrency, -1,
-		      conf_lines_find(c->lines, &t->destination_concurrency_limit, -1, t->line),
-		      "initial_destination_concurrency %d is above "
-		      "destination_concurrency_limit %d",
-		      (int)t->initial_destination_concurrency, (int)limit);
+	check_concurrency(c, t);
 	if (address_parse_sources(t->source_address, source) < 0)
 		FAULT(c, &t->source_address, -1, t->line,
 		      "source_address \"%s\" is no IP address, nor one of each family",

@@ -134,7 +134,7 @@
 	P(number, destination_concurrency_limit, "20", 0, 100000, RELOAD, "",                      \
 	  "Most connections to one destination. 0: no limit.")                                     \
 	P(number, initial_destination_concurrency, "5", 1, 100000, RELOAD, "",                     \
-	  "Connections allowed to a destination at first.")                                        \
+	  "Connections allowed to a destination at first. Where only a smaller destination_concurrency_limit is given, that.") \
 	P(feedback, destination_concurrency_positive_feedback, "1", 0, 0, RELOAD, "",              \
 	  "What a good connection or delivery adds to the window.")                                \
 	P(feedback, destination_concurrency_negative_feedback, "1", 0, 0, RELOAD, "",              \
@@ -188,6 +188,10 @@
 	  "When the TCP handshake with one address takes longer, another address of the same preference is tried beside it. 0: never.") \
 	P(duration, backup_attempt_delay, "5s", 0, HOURS(1), RELOAD, "",                           \
 	  "When no address of one preference has answered the TCP handshake after this time, the next preference is tried beside it. 0: never; only when the better one has failed.") \
+	P(duration, host_backoff_max, "5m", 1, DAYS(1), RELOAD, "",                                \
+	  "A host that refuses connections, or does not answer, is tried again after 1 s, and after twice as long each time, but never after longer than this.") \
+	P(duration, site_patience, "10s", 0, HOURS(1), RELOAD, "",                                 \
+	  "When a destination has died its mail stays at hand for so long, unless half of message_active_limit is in use. What still waits then is deferred, and due when the destination lives again.") \
 	P(duration, connect_timeout, "30s", 1, HOURS(1), RELOAD, "",                               \
 	  "Time for the TCP handshake.")                                                           \
 	P(duration, greeting_timeout, "300s", 1, HOURS(1), RELOAD, "", "Time for the greeting.")   \
@@ -244,8 +248,7 @@
 	P(duration, in_flow_delay, "1s", 0, 10000, RELOAD, "",                                     \
 	  "How long a message is held up before it is stored, while message_active_limit messages are worked on and more wait. 0: not at all.") \
 	P(duration, minimal_backoff_time, "5m", 1, DAYS(30), RELOAD, "",                           \
-	  "The shortest time between attempts, and the time that a dead destination is left "      \
-	  "alone.")                                                                                \
+	  "The shortest time between attempts.")                                                   \
 	P(duration, maximal_backoff_time, "4000s", 1, DAYS(30), RELOAD, "",                        \
 	  "The longest time between attempts.")                                                    \
 	P(text, backoff_jitter, "0.1", 1, 16, RELOAD, "",                                          \

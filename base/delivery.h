@@ -80,10 +80,18 @@ struct connection_open {
 	struct verdict *why; /* NULL: an orderly end (idle, aged, told to) */
 };
 
+enum connection_slowness {
+	CONNECTION_BESIDE, /* TCP does not stand after connection_attempt_delay */
+	CONNECTION_LATE,   /* or after backup_attempt_delay */
+	CONNECTION_SILENT, /* nothing was heard of it for CONNECTION_SILENT_MS, and it is not ready */
+};
+
+enum { CONNECTION_SILENT_MS = 500 };
+
 struct connection_slow {
 	struct note note;
 	void *owner;
-	bool late; /* it is backup_attempt_delay that has passed */
+	enum connection_slowness how;
 };
 
 struct connection_ready {
@@ -93,6 +101,7 @@ struct connection_ready {
 	int depth;	       /* transactions that may be under way at once, at least 1 */
 	int depth_most;	       /* the same on a host that has proved good; 0: depth is all */
 	int setup_ms;	       /* connect to ready */
+	int64_t round_trip_us; /* of EHLO; 0: not known */
 	uint64_t size_max;     /* announced by SIZE, 0: no limit */
 	int64_t messages_most; /* it may be given in all: as set, announced or known; 0: no limit */
 	bool tls_broken;       /* it was wished for, and failed */
@@ -133,7 +142,7 @@ struct delivery {
 	int messages_most; /* so many messages were found to be all it takes on one connection; or 0 */
 	int64_t began_us; /* steady clock: first byte of MAIL; 0: nothing was said of it */
 	int64_t ended_us; /* last reply */
-	int setup_ms; /* of the connection, on the first delivery that it carries; else 0 */
+	int setup_ms;	  /* of the connection, on the first delivery that it carries; else 0 */
 	uint32_t nrcpt;
 	struct delivery_recipient rcpt[];
 };

@@ -9,17 +9,19 @@
 #include <string.h>
 
 static const char usage[] =
-	"usage: sluice dest [list|show] [SITE|HOST] [--json]\n"
-	"       sluice dest suspend|resume|reset SITE|HOST\n"
+	"usage: sluice dest [list|show] [SITE|HOST|DOMAIN] [--json]\n"
+	"       sluice dest suspend|resume|reset SITE|HOST|DOMAIN\n"
 	"list:    the sites that the relay knows, a line each, and the hosts of each.\n"
 	"show:    the same in full.\n"
 	"suspend: deliver nothing there until resume; what waits is deferred. It holds through\n"
-	"         restarts.\n"
-	"resume:  deliver there again.\n"
-	"reset:   forget what is known: failures, times to try again, broken TLS, the window.\n"
+	"         restarts, and may be said before there is any mail for it.\n"
+	"resume:  deliver there again, at first what has waited.\n"
+	"reset:   forget what is known: failures, times to try again, limits, broken TLS, the "
+	"window.\n"
 	"SITE is a name that list prints first in a line; HOST is the name of a host, its "
 	"address,\n"
-	"or ADDRESS:PORT. A name that both have is the site's.\n";
+	"or ADDRESS:PORT. A name that both have is the site's; one that neither has is a "
+	"domain's.\n";
 
 static int run(const struct dest_args *args, int argc, char **argv)
 {

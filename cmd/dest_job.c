@@ -63,7 +63,7 @@ void dest_job_answer(struct dest_command *c)
 	if (r && missing)
 		control_complain(r, "sluice: %s: %s\n", c->name,
 				 c->op == DEST_RESUME ? "not suspended"
-						      : "no such site or host is known");
+						      : "no such site, host or domain is known");
 	else if (r)
 		say_found(r, j, c);
 	if (r)

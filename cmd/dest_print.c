@@ -46,6 +46,8 @@ static void put_host_line(struct buf *to, const struct dest_host *h)
 		   h->connections, h->idle, h->failures);
 	if (h->unanswered > 0)
 		buf_printf(to, " unanswered=%d", h->unanswered);
+	if (h->limit > 0)
+		buf_printf(to, " limit=%d", h->limit);
 	if (h->depth > 1 || h->mode_in_ms > 0)
 		buf_printf(to, " depth=%d", h->depth);
 	if (h->mode_in_ms > 0)
@@ -68,6 +70,8 @@ static void put_site_line(struct buf *to, const struct dest_site *s)
 	put_state(to, s->state, s->dead_in_ms);
 	buf_printf(to, " window=%d busy=%d idle=%d connecting=%d waiting=%" PRId64, s->window,
 		   s->busy, s->idle, s->connecting, s->waiting);
+	if (s->deferred > 0)
+		buf_printf(to, " deferred=%" PRId64 " parked=%" PRId64, s->deferred, s->parked);
 	put_rate(to, s);
 	if (s->last) {
 		buf_puts(to, " (");
@@ -139,6 +143,14 @@ static void put_host_full(struct buf *to, const struct dest_host *h)
 		put_seconds(to, h->messages_in_ms);
 		buf_puts(to, "\n");
 	}
+	if (h->limit > 0) {
+		buf_printf(to, "limit:       takes %d connections", h->limit);
+		put_spell(to, ", one more is tried in ", h->limit_in_ms);
+		buf_puts(to, h->limit_in_ms > 0 ? "" : "\n");
+	}
+	if (h->round_trip_us > 0)
+		buf_printf(to, "speed:       round trip %.1f ms, %.1f ms a message\n",
+			   (double)h->round_trip_us / 1000, (double)h->service_us / 1000);
 	put_spell(to, "slow:        to connect, comes after others for ", h->slow_in_ms);
 	put_spell(to, "tls:         broken, not tried for ", h->plain_in_ms);
 	if (h->why) {
@@ -161,7 +173,8 @@ static void put_site_full(struct buf *to, const struct dest_site *s)
 		   "waiting:     %" PRId64,
 		   s->connections, s->busy, s->idle, s->connecting, s->waiting);
 	put_rate(to, s);
-	buf_puts(to, "\n");
+	buf_printf(to, "\ndeferred:    %" PRId64 ", of which %" PRId64 " until it lives again\n",
+		   s->deferred, s->parked);
 	if (s->last) {
 		buf_puts(to, "last failure: ");
 		put_when(to, s->last);
@@ -224,7 +237,11 @@ static void json_host(struct buf *to, const struct dest_host *h)
 	json_text(to, "mode", h->mode);
 	json_seconds(to, "retry_in", h->retry_in_ms);
 	json_seconds(to, "mode_for", h->mode_in_ms);
-	buf_printf(to, ",\"messages_most\":%d", h->messages_most);
+	buf_printf(to,
+		   ",\"messages_most\":%d,\"connections_most\":%d,\"round_trip\":%.6f"
+		   ",\"service\":%.6f",
+		   h->messages_most, h->limit, (double)h->round_trip_us / 1e6,
+		   (double)h->service_us / 1e6);
 	json_seconds(to, "slow_for", h->slow_in_ms);
 	json_seconds(to, "tls_broken_for", h->plain_in_ms);
 	if (h->opened_ago_ms >= 0)
@@ -245,9 +262,10 @@ static void json_site(struct buf *to, const struct dest_site *s)
 	json_text(to, "state", s->state);
 	buf_printf(to,
 		   ",\"window\":%d,\"limit\":%d,\"connections\":%d,\"connecting\":%d,"
-		   "\"busy\":%d,\"idle\":%d,\"waiting\":%" PRId64 ",\"rate_events\":%" PRId64,
+		   "\"busy\":%d,\"idle\":%d,\"waiting\":%" PRId64 ",\"deferred\":%" PRId64
+		   ",\"parked\":%" PRId64 ",\"rate_events\":%" PRId64,
 		   s->window, s->limit, s->connections, s->connecting, s->busy, s->idle, s->waiting,
-		   s->rate_events);
+		   s->deferred, s->parked, s->rate_events);
 	json_seconds(to, "rate_per", s->rate_per_ms);
 	json_seconds(to, "rate_delay", s->delay_ms);
 	json_seconds(to, "dead_for", s->dead_in_ms);

@@ -5,6 +5,7 @@
 #include "base/ident.h"
 #include "base/mem.h"
 #include "cmd/cmd.h"
+#include "cmd/explain_domain.h"
 #include "cmd/explain_print.h"
 
 #include <stdlib.h>
@@ -16,8 +17,11 @@ struct explain_job {
 	char *what;
 	uint64_t id; /* that it may be, or 0 */
 	bool json;
-	bool as_site; /* no such message: it may be a site */
+	bool as_site;	 /* no such message: it may be a site */
+	struct buf said; /* of the site, by the scheduler; what the queue has comes behind it */
 };
+
+enum { DOMAIN_ROWS = 2000 }; /* messages of a domain that are looked at */
 
 static void gone(struct request *r)
 {
@@ -27,6 +31,7 @@ static void gone(struct request *r)
 
 static void job_free(struct explain_job *j)
 {
+	buf_fini(&j->said);
 	free(j->what);
 	free(j);
 }
@@ -55,10 +60,17 @@ static void ask_qmgr(struct explain_job *j)
 	loop_post(j->qmgr, &x->note);
 }
 
+/* The message; or what the queue has for the domain. */
 static void ask_spool(struct explain_job *j)
 {
-	struct spool_command *c = spool_command_new(SPOOL_SHOW, j->loop, NULL);
-	c->id = j->id;
+	struct spool_command *c =
+		spool_command_new(j->as_site ? SPOOL_LIST : SPOOL_SHOW, j->loop, NULL);
+	if (j->as_site) {
+		c->domain = mem_strdup(j->what);
+		c->limit = DOMAIN_ROWS;
+	} else {
+		c->id = j->id;
+	}
 	c->owner = j;
 	c->explains = true;
 	loop_post(j->spool, &c->note);
@@ -72,16 +84,39 @@ void explain_job_answer(struct explain_question *x)
 	explain_print(&out, x, j->json, clock_wall_ms());
 	bool by_id = x->id != 0;
 	explain_question_free(&x);
-	if (buf_len(&out) == 0 && by_id && j->request)
+	if (j->request && !by_id) {
+		buf_append(&j->said, buf_data(&out), buf_len(&out));
+		buf_fini(&out);
 		ask_spool(j);
-	else
+	} else if (buf_len(&out) == 0 && j->request) {
+		ask_spool(j);
+	} else {
 		finish(j, &out);
+	}
+}
+
+/* What the scheduler says of a site, then what the queue has for the domain of that name. Of a domain
+ * without any mail that much is said. */
+static void finish_domain(struct explain_job *j, const struct spool_command *c)
+{
+	struct buf out;
+	buf_init(&out);
+	buf_append(&out, buf_data(&j->said), buf_len(&j->said));
+	explain_domain_print(&out, j->what, c, j->json, clock_wall_ms());
+	if (buf_len(&out) == 0 && strpbrk(j->what, ".:["))
+		explain_domain_nothing(&out, j->what, j->json);
+	finish(j, &out);
 }
 
 void explain_job_shown(struct spool_command *c)
 {
 	struct explain_job *j = c->owner;
 	struct buf out;
+	if (j->as_site) {
+		finish_domain(j, c);
+		spool_command_free(&c);
+		return;
+	}
 	buf_init(&out);
 	if (c->nrow > 0)
 		explain_print_spooled(&out, &c->row[0], j->json, clock_wall_ms());
@@ -109,6 +144,7 @@ void explain_job_start(struct request *r, struct loop *loop, struct loop *qmgr, 
 	j->spool = spool;
 	j->json = r->argc == 3;
 	j->what = mem_strdup(r->argv[r->argc - 1]);
+	buf_init(&j->said);
 	j->as_site = !ident_parse(j->what, &j->id) || j->id == 0;
 	r->job = j;
 	r->gone = gone;

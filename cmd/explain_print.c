@@ -29,8 +29,13 @@ static const struct {
 	[EXPLAIN_SENDING] = {"is being sent", "the reply of the host, or a time-out"},
 	[EXPLAIN_CONNECTING] = {"waits for a connection that is being opened",
 				"that connection, as soon as it is ready"},
+	[EXPLAIN_SUSPENDED] = {"the operator has suspended it", "sluice dest resume"},
 	[EXPLAIN_DEAD] = {"the site is dead: it has failed too often",
-			  "sluice queue flush; that time"},
+			  "the answer of one of its hosts, which are tried from time to time; "
+			  "sluice queue flush"},
+	[EXPLAIN_OUT] = {"all hosts of the site are out",
+			 "the answer of one of them, which are tried from time to time; sluice "
+			 "queue flush"},
 	[EXPLAIN_RATE] = {"destination_rate: the next delivery is not due", "that time"},
 	[EXPLAIN_RATE_DELAY] =
 		{"destination_rate_delay: one delivery at a time, and a pause after it",
@@ -41,14 +46,17 @@ static const struct {
 	[EXPLAIN_SHARE] = {"its message has its share of connections",
 			   "places on the connections of others; max_message_concurrency, "
 			   "scale_max_concurrency"},
+	[EXPLAIN_SILENT] = {"its hosts have never answered, and %s connections to them are being "
+			    "tried",
+			    "their answer, or a time-out"},
+	[EXPLAIN_UNREADY_LIMIT] = {"%s connections of the transport are being opened at once",
+				   "those that become ready, or are silent; connection_limit"},
 	[EXPLAIN_CONNECTION_LIMIT] = {"the transport has all of its %s connections",
 				      "connections that end; connection_limit"},
 	[EXPLAIN_HOST_CONNECTION_LIMIT] = {"each host in service has all of its %s connections",
 					   "connections that end; host_connection_limit"},
-	[EXPLAIN_HOST_PAUSE] = {"the host turned connections away, and is left alone for a moment",
-				"that moment; places on the connections there are"},
-	[EXPLAIN_NO_HOST] = {"no host is in service",
-			     "a place on the connections there are; when they end it is deferred"},
+	[EXPLAIN_HOST_PAUSE] = {"its hosts have as many connections as they were seen to take",
+				"places on these; that time, when one more is tried"},
 	[EXPLAIN_ORDER] = {"others come first", "their deliveries"},
 	[EXPLAIN_IDLE] = {"nothing waits", "mail for it"},
 };
@@ -114,7 +122,7 @@ static void put_last(struct buf *to, const struct verdict *v)
 
 static bool tells_failure(enum explain_constraint c)
 {
-	return c == EXPLAIN_DEAD || c == EXPLAIN_HOST_PAUSE || c == EXPLAIN_NO_HOST;
+	return c == EXPLAIN_DEAD || c == EXPLAIN_OUT || c == EXPLAIN_HOST_PAUSE;
 }
 
 static void put_when(struct buf *to, int64_t until_ms, int64_t now_ms, const char *relief)

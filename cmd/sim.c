@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /* sluice sim: the scheduler under a virtual clock. */
+#include "sim/learn.h"
 #include "sim/sim.h"
+#include "sim/sweep.h"
 
 #include "cmd/cmd.h"
 #include "cmd/options.h"
@@ -12,32 +14,43 @@
 static const char usage[] =
 	"usage: sluice sim SCENARIO | --random [--seed N] [--row TITLE] [--json] [--plot "
 	"FILE.svg]\n"
+	"       sluice sim --learn LOG\n"
+	"       sluice sim --sweep N [--seed N] [--json | --show]\n"
 	"Run the scheduler under a virtual clock, with the arrivals, hosts and failures of a\n"
 	"scenario, and tell what became of the mail. See sluice-sim(5).\n"
 	"  --seed N         of all chance, instead of the scenario's\n"
 	"  --random         a small scenario made from the seed, as the tests use them\n"
-	"  --show           print the scenario that --random makes, and do not run it\n"
+	"  --sweep N        N random destinations, with this seed and those that follow it: mean\n"
+	"                   delays, as Postfix would have them, and at best\n"
+	"  --show           print the scenario that --random or --sweep makes, and do not run it\n"
+	"  --learn LOG      print a scenario of what is in a log of the relay, in the form text\n"
+	"                   or json: its hosts, failures, limits and arrivals\n"
 	"  --row TITLE      run only this row of the scenario\n"
 	"  --json           windows, connections and queue over time, an object a line\n"
 	"  --plot FILE.svg  the same as a picture; of one row\n"
 	"Exit status: 0; 1 when the scheduler broke one of its rules, which is told; 2 when\n"
 	"there is something wrong with the scenario.\n";
 
-enum { SEED = OPTION_OWN, RANDOM, SHOW, ROW, PLOT };
+enum { SEED = OPTION_OWN, RANDOM, SHOW, LEARN, SWEEP, ROW, PLOT };
 
 static const struct option longs[] = {
 	{"seed", required_argument, NULL, SEED},
 	{"random", no_argument, NULL, RANDOM},
 	{"show", no_argument, NULL, SHOW},
+	{"learn", required_argument, NULL, LEARN},
+	{"sweep", required_argument, NULL, SWEEP},
 	{"row", required_argument, NULL, ROW},
 	{"json", no_argument, NULL, OPTION_JSON},
 	{"plot", required_argument, NULL, PLOT},
 	OPTIONS_COMMON,
 };
 
+enum { SWEEP_MOST = 1000000 };
+
 struct wanted {
-	const char *file, *row, *plot;
-	int64_t seed; /* 0: not given */
+	const char *file, *row, *plot, *learn;
+	int64_t seed;  /* 0: not given */
+	int64_t sweep; /* likewise */
 	bool random, show, json;
 };
 
@@ -52,6 +65,12 @@ static void take_option(struct options *o, struct wanted *w, int option)
 		break;
 	case SHOW:
 		w->show = true;
+		break;
+	case LEARN:
+		w->learn = optarg;
+		break;
+	case SWEEP:
+		w->sweep = options_number(o, "--sweep", optarg, 1, SWEEP_MOST);
 		break;
 	case ROW:
 		w->row = optarg;
@@ -69,12 +88,17 @@ static void parse(struct options *o, struct wanted *w, int argc, char **argv)
 	int option;
 	while ((option = options_next(o, argc, argv)) != -1)
 		take_option(o, w, option);
-	if (w->random ? optind < argc : optind + 1 != argc)
-		options_wrong(o, "sim takes a scenario, or else --random");
-	if (w->show && !w->random)
-		options_wrong(o, "--show is for --random");
-	w->file = w->random ? "random" : argv[optind];
-	if (w->random && w->seed == 0)
+	bool none = w->random || w->learn || w->sweep;
+	if (none ? optind < argc : optind + 1 != argc)
+		options_wrong(o, "sim takes a scenario, or else --random, --sweep or --learn");
+	if (w->sweep && (w->random || w->row || w->plot))
+		options_wrong(o, "--sweep has destinations of its own");
+	if (w->learn && (w->random || w->sweep || w->row || w->plot || w->json || w->seed))
+		options_wrong(o, "--learn goes alone: what it prints is what is run");
+	if (w->show && !w->random && !w->sweep)
+		options_wrong(o, "--show is for --random and --sweep");
+	w->file = none ? "random" : argv[optind];
+	if ((w->random || w->sweep) && w->seed == 0)
 		w->seed = 1;
 }
 
@@ -147,18 +171,60 @@ static int run(const struct options *o, const struct wanted *w, struct scenario 
 	return status;
 }
 
+static int show(const struct wanted *w)
+{
+	struct buf text = {0}, what = {0};
+	if (w->sweep)
+		sweep_write((uint64_t)w->seed, &text, &what);
+	else
+		sim_random((uint64_t)w->seed, &text);
+	if (w->sweep)
+		printf("# %s\n", buf_cstr(&what));
+	fputs(buf_cstr(&text), stdout);
+	buf_fini(&what);
+	buf_fini(&text);
+	return STATUS_DONE;
+}
+
+static int sweep(const struct wanted *w)
+{
+	struct sweep of;
+	struct buf text = {0};
+	sweep_run(&of, (int)w->sweep, (uint64_t)w->seed);
+	if (w->json)
+		sweep_json(&of, &text);
+	else
+		sweep_report(&of, &text);
+	fputs(buf_cstr(&text), stdout);
+	bool good = fflush(stdout) == 0 && sweep_faults(&of) == 0;
+	buf_fini(&text);
+	sweep_fini(&of);
+	return good ? STATUS_DONE : STATUS_REFUSED;
+}
+
+static int learn(const struct wanted *w)
+{
+	struct buf text = {0}, errors = {0};
+	bool good = learn_scenario(w->learn, &text, &errors);
+	fputs(good ? buf_cstr(&text) : "", stdout);
+	fputs(buf_cstr(&errors), stderr);
+	buf_fini(&text);
+	buf_fini(&errors);
+	return good && fflush(stdout) == 0 ? STATUS_DONE : STATUS_USAGE;
+}
+
 int cmd_sim(int argc, char **argv)
 {
 	struct options o = {.usage = usage, .shorts = "c:", .longs = longs};
 	struct wanted w = {0};
 	struct buf errors = {0};
 	parse(&o, &w, argc, argv);
-	if (w.show) {
-		sim_random((uint64_t)w.seed, &errors);
-		fputs(buf_cstr(&errors), stdout);
-		buf_fini(&errors);
-		return STATUS_DONE;
-	}
+	if (w.learn)
+		return learn(&w);
+	if (w.show)
+		return show(&w);
+	if (w.sweep)
+		return sweep(&w);
 	struct scenario *s = scenario_of(&w, &errors);
 	int status = s ? run(&o, &w, s, &errors) : STATUS_USAGE;
 	fputs(buf_cstr(&errors), stderr);

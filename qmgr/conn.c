@@ -15,6 +15,9 @@
  * drops each before it has said a word about the message. */
 enum { RETURNS_MAX = 10, CONNECTIONS_TOGETHER = 20 };
 
+/* A host that refuses does so soon; what takes longer is a time-out. */
+enum { IN_TIME_MS = 500 };
+
 /* Connections of a site share a worker, which then wakes once for several of them; a site that has many
  * spreads over more. */
 static int choose_worker(const struct qmgr *q, const struct site *s)
@@ -23,55 +26,49 @@ static int choose_worker(const struct qmgr *q, const struct site *s)
 		     (unsigned)q->edges.workers);
 }
 
-/* While it is slow, no mail waits for it. */
-static void count_slow(struct conn *c, bool slow)
-{
-	c->site->slow += slow - c->slow;
-	c->host->unanswered += slow - c->slow;
-	c->slow = slow;
-}
-
-/* One that has failed is tried again beside another: no mail waits for it. */
-static bool is_probe(const struct site *s, const struct host *h, int64_t now_ms)
-{
-	return h->failures > 0 && h->unanswered == 0 && !host_serves(h, now_ms) &&
-	       site_has_other(s, h);
-}
-
-void conn_open(struct qmgr *q, struct site *s, struct host *host)
+static struct conn *conn_new(struct qmgr *q, struct site *s, const struct site_host *to, bool probe)
 {
 	struct conn *c = mem_zalloc(sizeof *c);
-	bool probe = is_probe(s, host, scheduler_now_ms(q));
 	c->number = ++q->last_conn;
 	c->worker = choose_worker(q, s);
+	c->state = probe ? CONN_PROBING : CONN_CONNECTING;
 	c->site = s;
-	c->host = host;
+	c->host = to->host;
+	c->name = mem_strdup(to->name);
+	c->peer = mem_strdup(to->peer);
 	c->extra = s->slow > 0;
 	c->most = s->transport->settings->connection_max_messages;
+	c->opened_ms = scheduler_now_ms(q);
+	c->era = to->host->era;
 	list_init(&c->carried);
 	list_init(&c->in_idle);
 	list_init(&c->in_host_idle);
 	list_init(&c->in_site);
-	list_append(&host->conns, &c->in_host);
+	list_init(&c->in_silent);
+	list_init(&c->in_host);
+	return c;
+}
+
+struct conn *conn_open(struct qmgr *q, struct site *s, struct site_host *to, bool probe)
+{
+	struct host *host = to->host;
+	struct conn *c = conn_new(q, s, to, probe);
+	if (host->state == HOST_OUT)
+		host_probe(host);
 	host->refs++;
-	host->connections++;
 	host->opened_ms = scheduler_now_ms(q);
-	s->connections++;
-	s->connecting++;
-	count_slow(c, probe);
-	s->transport->connections++;
-	list_append(&s->rest, &c->in_site);
 	HASH_ADD(hh, q->conns, number, sizeof c->number, c);
-	conn_count(c, 1);
+	conn_enter(c);
 
 	struct connection_open *open = connection_open_new(
-		c->number, s->transport->conf, s->transport->settings, host->name, &host->address);
+		c->number, s->transport->conf, s->transport->settings, c->name, &host->address);
 	open->owner = c;
 	open->reply_to = q->loop;
-	open->plain = host->plain_until_ms > scheduler_now_ms(q);
+	open->plain = c->plain = host_plain(host, c->name, scheduler_now_ms(q));
 	open->mode = host_mode(host, scheduler_now_ms(q));
 	open->messages_most = host_messages_most(host, scheduler_now_ms(q));
 	q->edges.to_worker(q->edges.context, c->worker, &open->note);
+	return c;
 }
 
 static struct delivery *delivery_of(struct qmgr *q, const struct conn *c, struct entry *e)
@@ -100,13 +97,12 @@ static struct delivery *delivery_of(struct qmgr *q, const struct conn *c, struct
 
 void conn_give(struct qmgr *q, struct conn *c, struct entry *e)
 {
-	assert(conn_has_place(c));
+	struct site *s = e->peer->site;
+	if (c->site != s)
+		conn_lend(c, s);
 	e->conn = c;
-	c->alone = e->alone;
-	list_append(&c->carried, &e->in_peer);
+	conn_load(c, e);
 	metrics_add(METRIC_under_way, 1);
-	conn_set_busy(c, c->busy + 1);
-	conn_wear(c);
 	c->bytes += (int64_t)e->peer->job->message->content->size;
 	q->edges.to_worker(q->edges.context, c->worker, &delivery_of(q, c, e)->note);
 }
@@ -116,10 +112,7 @@ void conn_end(struct qmgr *q, struct conn *c)
 	struct connection_close *note = mem_zalloc(sizeof *note);
 	note->note.type = CONNECTION_CLOSE;
 	note->connection = c->number;
-	c->ending = c->worn = true;
-	c->site->transport->ending++;
-	c->site->ending++;
-	conn_relist(c);
+	conn_move(c, conn_unready(c) ? CONN_ABANDONED : CONN_ENDING);
 	site_touch(c->site);
 	q->edges.to_worker(q->edges.context, c->worker, &note->note);
 }
@@ -132,40 +125,59 @@ static bool may_pass(const struct conn *c, bool late)
 	return !c->extra && site_has_quicker(c->site, c->host);
 }
 
+static void is_slow(struct conn *c, bool late)
+{
+	host_slow(c->host, scheduler_now_ms(c->site->qmgr));
+	if (c->state == CONN_CONNECTING && may_pass(c, late))
+		conn_move(c, CONN_PROBING);
+}
+
 void conn_on_slow(struct connection_slow *note)
 {
 	struct conn *c = note->owner;
-	if (!c->closed && !c->ready) {
-		host_slow(c->host, scheduler_now_ms(c->site->qmgr));
-		if (may_pass(c, note->late))
-			count_slow(c, true);
+	if (conn_unready(c)) {
+		if (note->how != CONNECTION_SILENT)
+			is_slow(c, note->how == CONNECTION_LATE);
+		else
+			conn_is_silent(c);
 		site_touch(c->site);
 	}
 	free(note);
 }
 
+/* RFC 2920, RFC 3030: with chunks a message waits for its last reply only, behind another for none. */
+static void set_trips(struct conn *c, const struct connection_ready *ready)
+{
+	c->trips = !ready->pipelining ? 4 : 2;
+	c->behind = !ready->pipelining ? 4 : ready->chunking ? 0 : 1;
+}
+
 void conn_on_ready(struct connection_ready *ready)
 {
 	struct conn *c = ready->owner;
-	bool beside = c->slow;
-	conn_count(c, -1);
-	c->ready = true;
-	conn_count(c, 1);
-	c->host->ready++;
+	struct qmgr *q = c->site->qmgr;
+	struct host *h = c->host;
+	int64_t now_ms = scheduler_now_ms(q);
+	bool beside = c->state == CONN_PROBING;
 	c->dsn = ready->dsn;
+	c->plain |= ready->tls_broken;
 	c->depth = ready->depth;
-	count_slow(c, false);
 	c->depth_most = ready->depth_most;
 	if (ready->messages_most > 0)
 		c->most = ready->messages_most;
-	c->site->connecting--;
-	struct qmgr *q = c->site->qmgr;
-	q->learnt |= c->host->failures > 0 || ready->tls_broken;
-	host_worked(c->host);
+	set_trips(c, ready);
+	speed_round_trip(&h->speed, ready->round_trip_us);
+	speed_set_up(&h->speed, ready->setup_ms * INT64_C(1000));
+	if (conn_unready(c))
+		conn_move(c, CONN_READY);
+	q->learnt |= h->state != HOST_UP || !h->proven || ready->tls_broken;
 	if (ready->tls_broken)
-		c->host->plain_until_ms = scheduler_now_ms(q) + HOST_PLAIN_MS;
-	conn_relist(c);
-	site_prefer(c, beside);
+		host_set_plain(h, c->name, now_ms + HOST_PLAIN_MS);
+	if (host_worked(h, now_ms))
+		site_host_changed(h);
+	site_revive(c->site);
+	if (conn_ready(c))
+		site_prefer(c, beside);
 	site_touch(c->site);
 	free(ready);
 }
@@ -175,6 +187,8 @@ static void forget(struct qmgr *q, struct conn *c)
 {
 	host_unref(c->host);
 	HASH_DEL(q->conns, c);
+	free(c->name);
+	free(c->peer);
 	free(c);
 }
 
@@ -182,16 +196,14 @@ void conn_on_back(struct qmgr *q, struct delivery *d)
 {
 	struct entry *e = d->owner;
 	struct conn *c = e->conn;
+	struct site *s = c->site;
 	struct message *m = e->peer->job->message;
-	int busy = c->site->busy;
-	c->alone = false; /* if it was, this was all */
+	int busy = s->busy;
 	metrics_add(METRIC_under_way, -1);
-	conn_set_busy(c, c->busy - 1);
-	conn_learn_depth(c, d);
-	conn_learn_limits(c, d);
+	conn_unload(c, e);
+	conn_learn(c, d);
 	c->bytes -= (int64_t)m->content->size;
 	e->peer->job->concurrency--;
-	list_remove(&e->in_peer);
 	if (d->returned) {
 		/* One that has carried mail before may have been closed while it was idle: that says
 		 * nothing of the message, and several may come to it at once. */
@@ -199,8 +211,8 @@ void conn_on_back(struct qmgr *q, struct delivery *d)
 			conn_give_up(e, c);
 	} else {
 		c->done++;
-		site_worked(c->site, busy);
-		site_delivery_ended(c->site);
+		site_worked(s, busy);
+		site_delivery_ended(s);
 		conn_take_verdicts(q, c, e, d);
 	}
 	if (e->n > 0 && !m->cancelled) {
@@ -209,51 +221,69 @@ void conn_on_back(struct qmgr *q, struct delivery *d)
 		pool_free(e->peer->job, e->n);
 		job_entry_done(e);
 	}
-	site_touch(c->site);
-	c->site->transport->unpark = true;
+	site_touch(s);
+	s->transport->unpark = true;
 	delivery_free(&d);
-	if (c->closed && c->busy == 0)
+	if (c->state == CONN_CLOSED && c->busy == 0)
 		forget(q, c);
 	message_check(q, m);
+}
+
+/* It never became ready, or was lost before it carried anything. */
+static void was_useless(struct qmgr *q, struct conn *c, struct verdict *why)
+{
+	struct host *h = c->host;
+	int64_t now_ms = scheduler_now_ms(q);
+	bool in_time = why->code > 0 || now_ms < c->opened_ms + IN_TIME_MS;
+	q->learnt = true;
+	if (h->ready > 0 && (in_time || host_hung(h, c->opened_ms, now_ms)))
+		host_turned_away(h, why, c->name, now_ms);
+	else if (h->ready > 0)
+		return; /* it may have been chance: its window pays */
+	else if (host_failed(h, why, c->name, c->era, now_ms,
+			     c->site->transport->settings->host_backoff_max))
+		site_host_changed(h);
+}
+
+void conn_abandon(struct qmgr *q, struct conn *c)
+{
+	int64_t age_ms = scheduler_now_ms(q) - c->opened_ms;
+	struct verdict *why =
+		verdict_printf(VERDICT_DEFERRED, 0, "4.4.1", c->peer,
+			       "%s was not ready after %.1f s, and another destination wants "
+			       "the connection",
+			       c->peer, (double)age_ms / 1000);
+	was_useless(q, c, why);
+	site_adopt_failure(c->site, why);
+	verdict_unref(why);
+	conn_end(q, c);
 }
 
 void conn_on_closed(struct qmgr *q, struct connection_open *open)
 {
 	struct conn *c = open->owner;
 	struct site *s = c->site;
+	struct host *h = c->host;
 	/* What was on its way to the worker meanwhile comes back after this. */
-	conn_count(c, -1);
-	c->closed = true;
-	count_slow(c, false);
-	list_remove(&c->in_site);
-	conn_leave_idle(c);
-	list_remove(&c->in_host);
-	s->connections--;
-	s->connecting -= !c->ready;
-	s->transport->connections--;
-	s->transport->ending -= c->ending;
-	s->ending -= c->ending;
+	conn_move(c, CONN_CLOSED);
 	s->transport->unpark = true;
-	c->host->connections--;
-	c->host->ready -= c->ready;
 	if (open->was_ready && (open->why || open->confused))
-		conn_set_depth(c->host, 1);
+		conn_set_depth(h, 1);
 	if (!open->why && !open->confused && c->done > 0)
-		host_ended_well(c->host, scheduler_now_ms(q));
+		host_ended_well(h, scheduler_now_ms(q));
 	if (open->confused) {
 		q->learnt = true;
-		host_confused(c->host, open->mode, open->why, scheduler_now_ms(q));
+		host_confused(h, open->mode, open->why, c->name, scheduler_now_ms(q));
 	} else if (open->why) {
 		/* One that has carried mail and is then cut off tells us little about the host. */
 		bool useless = c->done == 0;
-		q->learnt |= useless;
-		c->host->refuses = useless && open->refused;
+		h->refuses = useless && open->refused;
 		if (useless)
-			host_failed(c->host, open->why, scheduler_now_ms(q),
-				    q->conf->queue.minimal_backoff_time);
-		site_connection_failed(s, c->host, open->why, useless);
+			was_useless(q, c, open->why);
+		site_connection_failed(s, h, open->why, useless);
 	}
-	site_feed_waiting_for(c->host);
+	host_probe_missed(h, scheduler_now_ms(q));
+	site_feed_waiting_for(h);
 	site_touch(s);
 	if (c->busy == 0)
 		forget(q, c);
@@ -268,12 +298,9 @@ static void conn_free(struct qmgr *q, struct conn *c)
 		pool_free(e->peer->job, e->n);
 		job_entry_done(e);
 	}
-	list_remove(&c->in_site);
-	conn_leave_idle(c);
-	list_remove(&c->in_host);
-	count_slow(c, false);
-	c->site->connections -= !c->closed;
-	c->host->connections -= !c->closed;
+	c->busy = 0;
+	if (c->state != CONN_CLOSED)
+		conn_move(c, CONN_CLOSED);
 	forget(q, c);
 }
 

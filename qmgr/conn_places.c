@@ -4,13 +4,17 @@
 #include "base/metrics.h"
 #include "qmgr/message.h"
 
+#include <assert.h>
+
 void conn_count(const struct conn *c, int n)
 {
-	if (!c->closed)
-		metrics_add(!c->ready	  ? METRIC_client_connecting
-			    : c->busy > 0 ? METRIC_client_busy
-					  : METRIC_client_idle,
-			    n);
+	if (c->state == CONN_CLOSED)
+		return;
+	bool was_ready = c->state == CONN_READY || c->state == CONN_ENDING;
+	metrics_add(!was_ready	  ? METRIC_client_connecting
+		    : c->busy > 0 ? METRIC_client_busy
+				  : METRIC_client_idle,
+		    n);
 }
 
 static int places(const struct conn *c, int earned)
@@ -19,14 +23,55 @@ static int places(const struct conn *c, int earned)
 	return depth > c->depth ? depth : c->depth;
 }
 
-bool conn_has_place(const struct conn *c)
+/* The worker closes it after so many; what it were given beyond that would only come back. */
+static bool worn(const struct conn *c)
 {
-	return !c->worn && !c->alone && c->busy < places(c, c->host->depth);
+	return c->most > 0 && c->given >= c->most;
 }
 
-void conn_leave_idle(struct conn *c)
+/* What it carries must have no company, see indoubt.h. */
+static bool alone(const struct conn *c)
 {
-	c->host->nidle -= !list_empty(&c->in_idle);
+	const struct list *first = list_first(&c->carried);
+	return first && list_entry(first, struct entry, in_peer)->alone;
+}
+
+static bool has_place(const struct conn *c, int earned)
+{
+	return c->state == CONN_READY && !worn(c) && !alone(c) && c->busy < places(c, earned);
+}
+
+bool conn_has_place(const struct conn *c)
+{
+	return has_place(c, c->host->depth);
+}
+
+bool conn_yields(const struct conn *c)
+{
+	const struct list *full = &c->host->full;
+	for (struct list *l = full->next; c->turn >= CONN_TURN && l != full; l = l->next) {
+		const struct site *s = list_entry(l, struct site_host, in_full)->site;
+		if (s->connections == 0 && s->transport == c->site->transport)
+			return true;
+	}
+	return false;
+}
+
+static int64_t now_us(const struct conn *c)
+{
+	return scheduler_now_ms(c->site->qmgr) * 1000;
+}
+
+int64_t conn_waited_us(const struct conn *c)
+{
+	return c->busy > 0 ? now_us(c) - c->head_us : 0;
+}
+
+static void leave_idle(struct conn *c)
+{
+	c->host->nidle -= !list_empty(&c->in_host_idle);
+	c->site->transport->nidle -= !list_empty(&c->in_idle);
+	assert(c->host->nidle >= 0 && c->site->transport->nidle >= 0);
 	list_remove(&c->in_idle);
 	list_remove(&c->in_host_idle);
 }
@@ -36,9 +81,12 @@ static void enter_idle(struct conn *c)
 	list_append(&c->site->transport->idle, &c->in_idle);
 	list_append(&c->host->idle, &c->in_host_idle);
 	c->host->nidle++;
-	/* Another site may want one to this host, and there can be no more. */
-	if (!list_empty(&c->host->full))
+	c->site->transport->nidle++;
+	/* Another site may want one to this host, and can have no other. */
+	if (!list_empty(&c->host->full)) {
 		site_feed_waiting_for(c->host);
+		site_touch(c->site);
+	}
 }
 
 /* Newest first: the order is that in which they were begun, whatever has happened since. */
@@ -54,33 +102,45 @@ static void enter_open(struct conn *c)
 void conn_relist(struct conn *c)
 {
 	list_remove(&c->in_site);
-	conn_leave_idle(c);
-	if (c->ready && !c->closed && !c->ending && c->busy == 0)
+	leave_idle(c);
+	if (c->state == CONN_READY && c->busy == 0)
 		enter_idle(c);
-	if (!c->closed && conn_has_place(c))
+	if (c->state != CONN_CLOSED && conn_has_place(c))
 		enter_open(c);
-	else if (!c->closed)
+	else if (c->state != CONN_CLOSED)
 		list_prepend(&c->site->rest, &c->in_site);
 }
 
-/* The worker closes it after so many; what it were given beyond that would only come back. */
-void conn_wear(struct conn *c)
+static void set_busy(struct conn *c, int busy)
 {
-	c->given++;
-	if (c->most > 0 && c->given >= c->most) {
-		c->worn = true;
-		conn_relist(c);
-	}
-}
-
-void conn_set_busy(struct conn *c, int busy)
-{
+	assert(busy >= 0);
 	c->site->busy += (busy > 0) - (c->busy > 0);
-	bool had_place = conn_has_place(c), was_idle = c->busy == 0;
+	assert(c->site->busy >= 0);
 	conn_count(c, -1);
 	c->busy = busy;
 	conn_count(c, 1);
-	if (had_place != conn_has_place(c) || was_idle != (busy == 0))
+}
+
+void conn_load(struct conn *c, struct entry *e)
+{
+	assert(conn_has_place(c));
+	bool was_idle = c->busy == 0;
+	if (was_idle)
+		c->head_us = now_us(c);
+	list_append(&c->carried, &e->in_peer);
+	set_busy(c, c->busy + 1);
+	c->given++;
+	c->turn++;
+	if (was_idle || !conn_has_place(c))
+		conn_relist(c);
+}
+
+void conn_unload(struct conn *c, struct entry *e)
+{
+	bool had_place = conn_has_place(c);
+	list_remove(&e->in_peer);
+	set_busy(c, c->busy - 1);
+	if (c->busy == 0 || had_place != conn_has_place(c))
 		conn_relist(c);
 }
 
@@ -91,8 +151,7 @@ void conn_set_depth(struct host *h, int depth)
 	h->depth = depth;
 	list_each (link, tmp, &h->conns) {
 		struct conn *c = list_entry(link, struct conn, in_host);
-		bool had = !c->worn && !c->alone && c->busy < places(c, before);
-		if (had != conn_has_place(c)) {
+		if (has_place(c, before) != conn_has_place(c)) {
 			conn_relist(c);
 			site_touch(c->site);
 		}
@@ -107,7 +166,7 @@ static bool arrived(const struct delivery *d)
 	return false;
 }
 
-void conn_learn_depth(const struct conn *c, const struct delivery *d)
+static void learn_depth(const struct conn *c, const struct delivery *d)
 {
 	struct host *h = c->host;
 	int before = h->depth;
@@ -118,14 +177,32 @@ void conn_learn_depth(const struct conn *c, const struct delivery *d)
 	c->site->qmgr->learnt |= h->depth != before;
 }
 
-void conn_learn_limits(const struct conn *c, const struct delivery *d)
+static void learn_limits(const struct conn *c, const struct delivery *d)
 {
 	struct qmgr *q = c->site->qmgr;
 	if (d->mode != CONNECTION_FULL)
-		host_confused(c->host, d->mode, d->reason, scheduler_now_ms(q));
+		host_confused(c->host, d->mode, d->reason, c->name, scheduler_now_ms(q));
 	if (d->messages_most > 0)
-		host_limited(c->host, d->messages_most, scheduler_now_ms(q));
+		host_takes_messages(c->host, d->messages_most, scheduler_now_ms(q));
 	q->learnt |= d->mode != CONNECTION_FULL || d->messages_most > 0;
+}
+
+void conn_learn(struct conn *c, const struct delivery *d)
+{
+	learn_depth(c, d);
+	learn_limits(c, d);
+	c->head_us = now_us(c);
+	if (d->returned || d->ended_us <= d->began_us || d->began_us == 0)
+		return;
+	if (arrived(d)) {
+		struct speed_sample x = {.began_us = d->began_us,
+					 .ended_us = d->ended_us,
+					 .before_us = c->ended_us,
+					 .trips = c->trips,
+					 .behind = c->behind};
+		speed_served(&c->host->speed, &x);
+	}
+	c->ended_us = d->ended_us;
 }
 
 bool conn_may_go_ahead(const struct conn *c, const struct content *content)

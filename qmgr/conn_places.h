@@ -13,18 +13,26 @@
 
 #include "qmgr/conn.h"
 
+enum { CONN_TURN = 10 };
+
 bool conn_has_place(const struct conn *);
-void conn_set_busy(struct conn *, int busy); /* places taken */
-void conn_wear(struct conn *);		     /* it is given one more of those it may carry in all */
-void conn_learn_depth(const struct conn *, const struct delivery *);  /* from what came back */
-void conn_learn_limits(const struct conn *, const struct delivery *); /* mode, messages_most */
+void conn_load(struct conn *, struct entry *); /* it takes a place */
+void conn_unload(struct conn *, struct entry *);
+void conn_learn(struct conn *,
+		const struct delivery *); /* from what came back: depth, limits, speed */
+
+bool conn_yields(const struct conn *);
+/* It has carried CONN_TURN messages for its site, and another has mail for its host and no connection
+ * at all: when it is idle it is that site's. */
+
+int64_t conn_waited_us(const struct conn *);
+/* How long the first message that it carries has been without an answer; 0: it carries none. */
 
 bool conn_may_go_ahead(const struct conn *, const struct content *);
 /* Content may go ahead of the replies to its envelope where that has gone well, and where there is
  * not too much of it. */
 
-void conn_relist(struct conn *); /* be in the lists that fit what it is now */
-void conn_leave_idle(struct conn *);
+void conn_relist(struct conn *);	     /* be in the lists that fit what it is now */
 void conn_count(const struct conn *, int n); /* in the metric of its state, unless it is closed */
 
 #endif

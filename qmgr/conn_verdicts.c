@@ -8,6 +8,7 @@
 #include "qmgr/pool.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* What was done, or may have been, is recorded before anything else happens to the message. */
 static void record(struct spool_delivered *note, uint32_t recipient, struct verdict *v)
@@ -45,6 +46,17 @@ static void remember(struct site *s, struct verdict *v)
 	s->last_verdict = verdict_ref(v);
 }
 
+/* A connection that was opened for another site calls its host as that does. */
+static void call_by_our_name(const struct conn *c, struct delivery_recipient *r)
+{
+	const struct site_host *it = site_host_of(c->site, c->host);
+	if (!it || !r->verdict || strcmp(it->name, c->name) == 0)
+		return;
+	struct verdict *v = r->verdict;
+	r->verdict = host_called(v, c->name, it->name);
+	verdict_unref(v);
+}
+
 void conn_take_verdicts(struct qmgr *q, struct conn *c, struct entry *e, struct delivery *d)
 {
 	struct message *m = e->peer->job->message;
@@ -60,6 +72,7 @@ void conn_take_verdicts(struct qmgr *q, struct conn *c, struct entry *e, struct 
 			e->recipient[left++] = e->recipient[i];
 			continue;
 		}
+		call_by_our_name(c, &d->rcpt[i]);
 		doubt |= d->rcpt[i].verdict->class == VERDICT_IN_DOUBT;
 		remember(c->site, d->rcpt[i].verdict);
 		take_verdict(m, e->recipient[i], d->rcpt[i].verdict, &context, note);
@@ -79,7 +92,7 @@ void conn_give_up(struct entry *e, const struct conn *c)
 		c->site->last_failure
 			? verdict_ref(c->site->last_failure)
 			: verdict_new(
-				  VERDICT_DEFERRED, 0, "4.4.2", c->host->name,
+				  VERDICT_DEFERRED, 0, "4.4.2", c->peer,
 				  "the host drops every connection before it takes this message");
 	struct outcome_context context = {.site = c->site, .transport = c->site->transport};
 	for (uint32_t i = 0; i < e->n; i++)

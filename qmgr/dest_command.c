@@ -4,34 +4,34 @@
 #include "base/mem.h"
 #include "base/stream.h"
 #include "qmgr/conn.h"
+#include "qmgr/nexthop.h"
 #include "qmgr/suspend.h"
 
 #include <stdlib.h>
+#include <string.h>
+#include <strings.h>
 
 static int64_t left(int64_t until_ms, int64_t now_ms)
 {
 	return until_ms > now_ms ? until_ms - now_ms : 0;
 }
 
-static void copy_host(struct dest_host *to, struct qmgr *q, const struct host *h,
-		      uint32_t preference)
+static void copy_host(struct dest_host *to, struct qmgr *q, const struct host *h)
 {
 	char ip[64];
 	int64_t now_ms = scheduler_now_ms(q);
-	int64_t until_ms = h->retry_ms > h->cool_ms ? h->retry_ms : h->cool_ms;
+	address_text(&h->address, ip);
 	*to = (struct dest_host){
-		.name = mem_strdup(h->name),
-		.address = mem_strdup(address_text(&h->address, ip)),
+		.address = mem_strdup(ip),
 		.port = address_port(&h->address),
-		.preference = preference,
-		.state = host_state(h, now_ms),
+		.state = destdb_state(h, now_ms),
 		.connections = h->connections,
 		.ready = h->ready,
 		.idle = h->nidle,
 		.failures = h->failures,
 		.unanswered = h->unanswered,
 		.doubts = h->doubts,
-		.retry_in_ms = left(until_ms, now_ms),
+		.retry_in_ms = h->state == HOST_UP ? 0 : left(h->retry_ms, now_ms),
 		.opened_ago_ms = h->opened_ms ? now_ms - h->opened_ms : -1,
 		.depth = h->depth,
 		.mode = host_mode_name(host_mode(h, now_ms)),
@@ -39,14 +39,22 @@ static void copy_host(struct dest_host *to, struct qmgr *q, const struct host *h
 		.messages_most = host_messages_most(h, now_ms),
 		.messages_in_ms = left(h->messages_until_ms, now_ms),
 		.slow_in_ms = left(h->slow_until_ms, now_ms),
-		.plain_in_ms = left(h->plain_until_ms, now_ms),
-		.why = verdict_ref(h->why),
+		.limit = h->limit.n,
+		.limit_in_ms = h->limit.n > 0 ? left(h->limit.again_ms, now_ms) : 0,
+		.round_trip_us = h->speed.r_us,
+		.service_us = h->speed.s_us,
 	};
 }
 
-static const char *site_state(const struct site *s)
+static void copy_site_host(struct dest_host *to, struct qmgr *q, const struct site_host *it)
 {
-	return s->suspended ? "suspended" : window_dead(&s->window) ? "dead" : "alive";
+	copy_host(to, q, it->host);
+	to->name = mem_strdup(it->name);
+	to->preference = it->preference & 0xffff;
+	to->plain_in_ms = left(host_plain_until_ms(it->host, it->name), scheduler_now_ms(q));
+	to->why = host_why(it->host, it->name);
+	if (it->suspended)
+		to->state = "suspended";
 }
 
 static void copy_site(struct dest_site *to, struct qmgr *q, const struct site *s)
@@ -55,7 +63,7 @@ static void copy_site(struct dest_site *to, struct qmgr *q, const struct site *s
 	*to = (struct dest_site){
 		.name = mem_strdup(s->name),
 		.transport = mem_strdup(s->transport->title),
-		.state = site_state(s),
+		.state = site_state_name(s),
 		.window = s->window.concurrency,
 		.limit = (int)t->destination_concurrency_limit,
 		.connections = s->connections,
@@ -63,10 +71,12 @@ static void copy_site(struct dest_site *to, struct qmgr *q, const struct site *s
 		.busy = s->busy,
 		.idle = s->connections - s->connecting - s->busy,
 		.waiting = s->waiting,
+		.parked = s->parked.parked,
+		.deferred = s->parked.deferred,
 		.rate_events = t->destination_rate.events,
 		.rate_per_ms = t->destination_rate.per_ms,
 		.delay_ms = t->destination_rate_delay,
-		.dead_in_ms = left(s->dead_until_ms, scheduler_now_ms(q)),
+		.dead_in_ms = left(site_down_until_ms(s), scheduler_now_ms(q)),
 		.last = verdict_ref(s->last_failure),
 		.nhost = s->nhost,
 		.host = mem_zalloc((size_t)s->nhost * sizeof *to->host + 1),
@@ -74,7 +84,7 @@ static void copy_site(struct dest_site *to, struct qmgr *q, const struct site *s
 	if (to->idle < 0)
 		to->idle = 0; /* closed ones may still wait for what they carried */
 	for (int i = 0; i < s->nhost; i++)
-		copy_host(&to->host[i], q, s->hosts[i].host, s->hosts[i].preference & 0xffff);
+		copy_site_host(&to->host[i], q, &s->hosts[i]);
 }
 
 static void add_site(struct dest_command *c, struct qmgr *q, const struct site *s)
@@ -86,7 +96,15 @@ static void add_site(struct dest_command *c, struct qmgr *q, const struct site *
 static void add_host(struct dest_command *c, struct qmgr *q, const struct host *h)
 {
 	c->host = mem_realloc(c->host, (size_t)(c->nhost + 1) * sizeof *c->host);
-	copy_host(&c->host[c->nhost++], q, h, 0);
+	struct dest_host *to = &c->host[c->nhost++];
+	const struct list *any = list_first(&h->sites);
+	if (any) {
+		copy_site_host(to, q, list_entry(any, struct site_host, in_host));
+		return;
+	}
+	copy_host(to, q, h);
+	to->name = mem_strdup("");
+	to->why = host_why(h, "");
 }
 
 /* Sites of that name, or if there are none, hosts. */
@@ -97,7 +115,7 @@ static void look_up(struct qmgr *q, struct dest_command *c)
 			add_site(c, q, s);
 	c->hosts = c->name && c->nsite == 0;
 	for (const struct host *h = q->hosts; h; h = h->hh.next)
-		if (c->name ? c->hosts && suspend_host_is(h, c->name) : h->refs == 0)
+		if (c->name ? c->hosts && suspend_means_host(h, c->name) : h->refs == 0)
 			add_host(c, q, h);
 	c->found = c->nsite + c->nhost;
 	for (const struct suspended *n = q->suspended; n && !c->name; n = n->hh.next) {
@@ -113,28 +131,48 @@ static void reset(struct qmgr *q, const char *name, bool hosts)
 		if (suspend_site_is(s, name))
 			site_reset(s);
 	for (struct host *h = q->hosts; h && hosts; h = h->hh.next)
-		if (suspend_host_is(h, name)) {
+		if (suspend_means_host(h, name)) {
 			conn_set_depth(h, 1);
 			host_forget(h);
 			site_feed_waiting_for(h);
+			site_host_changed(h);
 		}
 	for (struct site *s = q->sites; s && hosts; s = s->hh.next)
 		site_touch(s);
 	q->learnt = true;
 }
 
-static void change(struct qmgr *q, struct dest_command *c)
+/* Sites that mail for this domain goes to; a next hop by MX has its domain in its key. */
+static bool knows_domain(const struct qmgr *q, const char *domain)
 {
-	switch (c->op) {
-	case DEST_SUSPEND:
-		suspend_begin(q, c->name, c->hosts);
-		break;
-	case DEST_RESET:
-		reset(q, c->name, c->hosts);
-		break;
-	default:
-		break;
-	}
+	for (const struct nexthop *n = q->nexthops; n; n = n->hh.next)
+		if (strcasecmp(strchr(n->key, ' ') + 1, domain) == 0)
+			return true;
+	return false;
+}
+
+static void add_sites_of_domain(struct qmgr *q, struct dest_command *c)
+{
+	for (const struct nexthop *n = q->nexthops; n; n = n->hh.next)
+		if (n->site && strcasecmp(strchr(n->key, ' ') + 1, c->name) == 0)
+			add_site(c, q, n->site);
+	c->found += c->nsite;
+}
+
+static void reset_listed(struct qmgr *q, const struct dest_command *c)
+{
+	for (int i = 0; i < c->nsite; i++)
+		reset(q, c->site[i].name, false);
+}
+
+/* What is not known yet may be named in advance. */
+static void suspend(struct qmgr *q, struct dest_command *c)
+{
+	enum suspend_kind kind = c->found > 0 ? (c->hosts ? SUSPEND_HOST : SUSPEND_SITE)
+				 : knows_domain(q, c->name) ? SUSPEND_DOMAIN
+							    : SUSPEND_ANY;
+	suspend_begin(q, c->name, kind);
+	c->found = 1;
 }
 
 void dest_execute(struct qmgr *q, struct dest_command *c)
@@ -142,8 +180,14 @@ void dest_execute(struct qmgr *q, struct dest_command *c)
 	look_up(q, c);
 	if (c->op == DEST_RESUME)
 		c->found = suspend_end(q, c->name);
-	else if (c->found > 0)
-		change(q, c);
+	else if (c->op == DEST_SUSPEND)
+		suspend(q, c);
+	else if (c->found == 0 && c->name)
+		add_sites_of_domain(q, c);
+	if (c->op == DEST_RESET && c->hosts && c->nhost > 0)
+		reset(q, c->name, true);
+	else if (c->op == DEST_RESET)
+		reset_listed(q, c);
 	if (c->op != DEST_LIST)
 		scheduler_save(q); /* before the answer, so that it is on disk by then */
 	loop_post(c->reply_to, &c->note);

@@ -24,11 +24,11 @@ struct dest_host {
 	char *name, *address;
 	int port;
 	uint32_t preference;
-	const char *state; /* active, idle, closed, unused, retry, slow, out, suspended */
+	const char *state; /* active, idle, closed, unused, retry, slow, out, limited, suspended */
 	int connections, ready, idle, failures;
 	int unanswered;	       /* of the connections: no mail waits for them any more */
 	int doubts;	       /* deliveries in doubt */
-	int64_t retry_in_ms;   /* out, or left alone, for so long; 0: not */
+	int64_t retry_in_ms;   /* out for so long; 0: not */
 	int64_t opened_ago_ms; /* the last connection was begun; -1: never */
 	int64_t plain_in_ms;   /* TLS is not tried for so long */
 	struct verdict *why;   /* last failure, or NULL */
@@ -37,15 +37,19 @@ struct dest_host {
 	int64_t mode_in_ms;    /* all is tried again after so long */
 	int messages_most;     /* on one connection; 0: not known */
 	int64_t messages_in_ms;
-	int64_t slow_in_ms; /* it comes after others for so long */
+	int64_t slow_in_ms;		   /* it comes after others for so long */
+	int limit;			   /* connections that it was seen to take; 0: not known */
+	int64_t limit_in_ms;		   /* one more is tried after so long */
+	int64_t round_trip_us, service_us; /* measured; 0: not known */
 };
 
 struct dest_site {
 	char *name, *transport;
-	const char *state; /* alive, dead, suspended */
+	const char *state; /* alive, dead, out, limited, suspended */
 	int window, limit; /* limit 0: none */
 	int connections, connecting, busy, idle;
 	int64_t waiting;
+	int64_t parked, deferred; /* messages in the queue: that wait for it to live again; all */
 	int64_t rate_events, rate_per_ms, delay_ms; /* 0: none */
 	int64_t dead_in_ms;			    /* for so long */
 	struct verdict *last;			    /* last failure, or NULL */

@@ -6,16 +6,11 @@
 #include <string.h>
 
 /* What destdb_choose() prefers, best first. */
-enum rank { RANK_UNUSED, RANK_CLOSED, RANK_RETRY, RANK_ACTIVE, RANK_SLOW };
+enum rank { RANK_UNUSED, RANK_CLOSED, RANK_ACTIVE, RANK_SLOW };
 
-bool host_out(const struct host *h, int64_t now_ms)
+bool site_host_out(const struct site_host *it)
 {
-	return h->suspended || h->retry_ms > now_ms;
-}
-
-bool host_answers(const struct host *h)
-{
-	return h->unanswered == 0 || h->ready > 0;
+	return it->suspended || host_out(it->host);
 }
 
 static enum rank rank(const struct host *h, int64_t now_ms)
@@ -24,8 +19,6 @@ static enum rank rank(const struct host *h, int64_t now_ms)
 		return RANK_SLOW;
 	if (h->connections > 0)
 		return RANK_ACTIVE;
-	if (h->failures > 0)
-		return RANK_RETRY;
 	return h->opened_ms == 0 ? RANK_UNUSED : RANK_CLOSED;
 }
 
@@ -51,51 +44,53 @@ static int64_t compare_at(const struct host *a, const struct host *b, int64_t no
 	return ranks ? ranks : compare(r, a, b);
 }
 
-static bool can_take(const struct host *h, int64_t host_limit, int64_t now_ms)
+static bool can_take(const struct site_host *it, int64_t host_limit, int64_t now_ms)
 {
-	return !host_out(h, now_ms) && (host_limit == 0 || h->connections < host_limit) &&
-	       h->cool_ms <= now_ms;
+	return !site_host_out(it) && host_has_room(it->host, host_limit, now_ms);
 }
 
-/* When one that is only left alone for a moment may be asked again. */
-static int64_t first_cool(const struct site_host *hosts, int n, int64_t host_limit, int64_t now_ms)
+/* When a host that is at the limit it was seen to have may be asked for one more. */
+static int64_t first_room(const struct site_host *hosts, int n, int64_t host_limit, int64_t now_ms)
 {
 	int64_t first_ms = 0;
 	for (int i = 0; i < n; i++) {
 		const struct host *h = hosts[i].host;
-		bool waits = !host_out(h, now_ms) && h->cool_ms > now_ms &&
+		int64_t at_ms = host_room_ms(h);
+		bool waits = !site_host_out(&hosts[i]) && at_ms > now_ms &&
 			     (host_limit == 0 || h->connections < host_limit);
-		if (waits && (first_ms == 0 || h->cool_ms < first_ms))
-			first_ms = h->cool_ms;
+		if (waits && (first_ms == 0 || at_ms < first_ms))
+			first_ms = at_ms;
 	}
 	return first_ms;
 }
 
 /* Of the addresses of one name, those that are equal otherwise, IPv6 goes first (RFC 8305 4). */
-static struct host *by_family(const struct site_host *hosts, int n, struct host *best,
-			      int64_t host_limit, int64_t now_ms)
+static struct site_host *by_family(struct site_host *hosts, int n, struct site_host *best,
+				   int64_t host_limit, int64_t now_ms)
 {
-	for (int i = 0; best && best->address.sa.sa_family == AF_INET && i < n; i++) {
-		struct host *h = hosts[i].host;
-		if (h->address.sa.sa_family == AF_INET6 && strcmp(h->name, best->name) == 0 &&
-		    can_take(h, host_limit, now_ms) && compare_at(h, best, now_ms) == 0)
-			return h;
+	for (int i = 0; best && best->host->address.sa.sa_family == AF_INET && i < n; i++) {
+		struct site_host *it = &hosts[i];
+		if (it->host->address.sa.sa_family == AF_INET6 &&
+		    strcmp(it->name, best->name) == 0 && can_take(it, host_limit, now_ms) &&
+		    compare_at(it->host, best->host, now_ms) == 0)
+			return it;
 	}
 	return best;
 }
 
 /* The best of one group; NULL when none can take a connection now. */
-static struct host *best_of(const struct site_host *hosts, int n, int64_t host_limit,
-			    int64_t now_ms, double chance)
+static struct site_host *best_of(struct site_host *hosts, int n, int64_t host_limit, int64_t now_ms,
+				 double chance)
 {
-	struct host *best = NULL;
+	struct site_host *best = NULL;
 	/* Start anywhere and let only a better one replace what was found: equals fall to
 	 * chance. */
 	int start = (int)(chance * n);
 	for (int i = 0; i < n; i++) {
-		struct host *h = hosts[(start + i) % n].host;
-		if (can_take(h, host_limit, now_ms) && (!best || compare_at(h, best, now_ms) < 0))
-			best = h;
+		struct site_host *it = &hosts[(start + i) % n];
+		if (can_take(it, host_limit, now_ms) &&
+		    (!best || compare_at(it->host, best->host, now_ms) < 0))
+			best = it;
 	}
 	return by_family(hosts, n, best, host_limit, now_ms);
 }
@@ -106,13 +101,13 @@ static double load(const struct site_host *h)
 }
 
 /* The least loaded for its weight; among equals at random, by weight again. */
-static struct host *lightest_of(const struct site_host *hosts, int n, int64_t host_limit,
-				int64_t now_ms, double chance)
+static struct site_host *lightest_of(struct site_host *hosts, int n, int64_t host_limit,
+				     int64_t now_ms, double chance)
 {
-	const struct site_host *best = NULL;
+	struct site_host *best = NULL;
 	double total = 0, at = 0;
 	for (int i = 0; i < n; i++) {
-		if (!can_take(hosts[i].host, host_limit, now_ms))
+		if (!can_take(&hosts[i], host_limit, now_ms))
 			continue;
 		if (!best || load(&hosts[i]) < load(best)) {
 			best = &hosts[i];
@@ -123,13 +118,13 @@ static struct host *lightest_of(const struct site_host *hosts, int n, int64_t ho
 	}
 	double least = best ? load(best) : 0;
 	for (int i = 0; best && i < n; i++) {
-		if (load(&hosts[i]) > least || !can_take(hosts[i].host, host_limit, now_ms))
+		if (load(&hosts[i]) > least || !can_take(&hosts[i], host_limit, now_ms))
 			continue;
 		at += hosts[i].weight;
 		if (chance * total < at)
-			return hosts[i].host;
+			return &hosts[i];
 	}
-	return best ? best->host : NULL;
+	return best;
 }
 
 /* The whole group of this host. */
@@ -143,11 +138,11 @@ static int group_around(const struct site_host *hosts, int n, int at, int *end)
 	return first;
 }
 
-int destdb_group(const struct site_host *hosts, int n, int64_t now_ms, int *end)
+int destdb_group(const struct site_host *hosts, int n, int *end)
 {
 	int unanswered = -1;
 	for (int i = 0; i < n; i++) {
-		if (host_out(hosts[i].host, now_ms))
+		if (site_host_out(&hosts[i]))
 			continue;
 		if (host_answers(hosts[i].host))
 			return group_around(hosts, n, i, end);
@@ -157,32 +152,32 @@ int destdb_group(const struct site_host *hosts, int n, int64_t now_ms, int *end)
 	return unanswered < 0 ? -1 : group_around(hosts, n, unanswered, end);
 }
 
-enum destdb_choice destdb_choose(const struct site_host *hosts, int n, int64_t host_limit,
-				 int64_t now_ms, double chance, struct host **chosen,
-				 int64_t *wake_ms)
+enum destdb_choice destdb_choose(struct site_host *hosts, int n, int64_t host_limit, int64_t now_ms,
+				 double chance, struct site_host **chosen, int64_t *wake_ms)
 {
-	int end, first = destdb_group(hosts, n, now_ms, &end);
+	int end, first = destdb_group(hosts, n, &end);
 	*wake_ms = 0;
 	if (first < 0)
 		return DESTDB_NONE;
 	*chosen = (hosts[first].weight > 0 ? lightest_of : best_of)(&hosts[first], end - first,
 								    host_limit, now_ms, chance);
 	if (!*chosen)
-		*wake_ms = first_cool(&hosts[first], end - first, host_limit, now_ms);
+		*wake_ms = first_room(&hosts[first], end - first, host_limit, now_ms);
 	return *chosen ? DESTDB_HOST : DESTDB_LATER;
 }
 
-const char *host_state(const struct host *h, int64_t now_ms)
+const char *destdb_state(const struct host *h, int64_t now_ms)
 {
 	static const char *const names[] = {[RANK_UNUSED] = "unused",
 					    [RANK_CLOSED] = "closed",
-					    [RANK_RETRY] = "retry",
 					    [RANK_ACTIVE] = "active",
 					    [RANK_SLOW] = "slow"};
 	if (h->suspended)
 		return "suspended";
-	if (host_out(h, now_ms))
-		return "out";
+	if (h->state != HOST_UP)
+		return h->state == HOST_OUT && h->retry_ms > now_ms ? "out" : "retry";
+	if (h->limit.n > 0 && h->connections >= h->limit.n)
+		return "limited";
 	if (h->nidle > 0 && h->nidle == h->connections)
 		return "idle";
 	return names[rank(h, now_ms)];

@@ -1,16 +1,53 @@
 /* SPDX-License-Identifier: ISC */
 #include "qmgr/dispatch.h"
 
-#include "qmgr/conn.h"
+#include "qmgr/conn_places.h"
 #include "qmgr/router.h"
 #include "qmgr/selection.h"
 
-static bool allowed(const struct peer *p)
+/* What is idle is free for it too. */
+bool dispatch_allowed(const struct peer *p)
 {
 	const struct transport *t = p->job->transport;
 	int64_t limit = t->settings->connection_limit;
-	int64_t spare = limit > 0 ? limit - t->connections : INT32_MAX;
+	int64_t spare = limit > 0 ? limit - t->connections + t->nidle : INT32_MAX;
 	return allowed_new_worker(&t->qmgr->conf->queue, p->job->concurrency, spare);
+}
+
+bool dispatch_unready_full(const struct transport *t)
+{
+	int64_t limit = t->settings->connection_limit;
+	return limit > 1 && 2 * (int64_t)t->nsilent >= limit;
+}
+
+static int silent_of(const struct site *s)
+{
+	int n = 0;
+	list_each (link, tmp, &s->transport->silent)
+		n += list_entry(link, struct conn, in_silent)->site == s;
+	return n;
+}
+
+bool dispatch_silent(const struct site *s)
+{
+	return s->connecting > 0 && !site_proven(s) && silent_of(s) > 0 &&
+	       s->connecting >= DISPATCH_UNPROVEN;
+}
+
+void dispatch_trim(struct site *s)
+{
+	if (s->connecting <= DISPATCH_UNPROVEN || site_proven(s))
+		return;
+	struct list *all = &s->transport->silent;
+	int n = silent_of(s);
+	for (struct list *l = all->prev; l != all && n > DISPATCH_UNPROVEN;) {
+		struct conn *c = list_entry(l, struct conn, in_silent);
+		l = l->prev;
+		if (c->site != s)
+			continue;
+		conn_end(s->qmgr, c);
+		n--;
+	}
 }
 
 /* The connection that may end for a site that wants one, or NULL. */
@@ -20,7 +57,7 @@ static struct conn *to_end(const struct transport *t)
 		return NULL;
 	list_each (link, tmp, &t->idle) {
 		struct conn *c = list_entry(link, struct conn, in_idle);
-		if (c->site->state != SITE_PLACED || c->given >= DISPATCH_TURN)
+		if (c->site->state != SITE_PLACED || c->turn >= CONN_TURN)
 			return c;
 	}
 	return NULL;
@@ -43,12 +80,12 @@ static void park(struct site *s, struct job *job)
 
 static void open_for(struct site *s, struct peer *p)
 {
-	struct host *host = NULL;
+	struct site_host *host = NULL;
 	int64_t wake_ms;
 	enum destdb_choice choice = site_choose_host(s, p, &host, &wake_ms);
 	if (choice == DESTDB_HOST) {
 		peer_grant(p);
-		conn_open(s->qmgr, s, host);
+		conn_open(s->qmgr, s, host, false);
 		s->transport->unpark = true; /* it may have yet another */
 	} else {
 		selection_set(s, SITE_QUIET);
@@ -58,8 +95,12 @@ static void open_for(struct site *s, struct peer *p)
 
 static void grow(struct site *s, struct peer *p)
 {
-	if (!allowed(p)) {
-		struct peer *other = selection_other(s, allowed);
+	if (dispatch_silent(s)) {
+		selection_set(s, SITE_QUIET); /* it is looked at when one of them ends */
+		return;
+	}
+	if (!dispatch_allowed(p)) {
+		struct peer *other = selection_other(s, dispatch_allowed);
 		if (!other) {
 			park(s, p->job);
 			return;
@@ -69,10 +110,35 @@ static void grow(struct site *s, struct peer *p)
 	open_for(s, p);
 }
 
+/* There is no room: the connection that has been silent longest makes some, unless it is the site's
+ * own. */
+static void displace(struct site *s)
+{
+	struct list *first = list_first(&s->transport->silent);
+	struct conn *c = first ? list_entry(first, struct conn, in_silent) : NULL;
+	if (c && c->site != s)
+		conn_abandon(s->qmgr, c);
+	else
+		selection_set(s, SITE_QUIET);
+}
+
+static bool room(const struct transport *t)
+{
+	return !transport_full(t) && !dispatch_unready_full(t);
+}
+
+/* One that is silent may make some, unless enough of them are about to. */
+static bool may_displace(const struct transport *t)
+{
+	return !list_empty(&t->silent) &&
+	       (!transport_full(t) || t->ending < (int64_t)t->sites[SITE_HUNGRY].n);
+}
+
 bool dispatch_one(struct transport *t)
 {
 	struct conn *spare = NULL;
-	bool may_open = !transport_full(t) || (spare = to_end(t)) != NULL;
+	bool may_open =
+		room(t) || (transport_full(t) && (spare = to_end(t)) != NULL) || may_displace(t);
 	struct peer *p = selection_next(t, may_open);
 	if (!p)
 		return false;
@@ -89,6 +155,8 @@ bool dispatch_one(struct transport *t)
 		conn_end(s->qmgr, spare);
 	} else if (s->qmgr->bind_early) {
 		s->qmgr->bind_early(s->qmgr->edges.context, p);
+	} else if (!room(t)) {
+		displace(s);
 	} else {
 		grow(s, p);
 	}
@@ -102,7 +170,7 @@ void dispatch_unpark(struct transport *t)
 		struct list *first = list_first(&job->parked);
 		struct site *s = first ? list_entry(first, struct site, in_parked) : NULL;
 		struct heap_item *it = s ? heap_first(&s->order) : NULL;
-		if (it && !allowed(heap_entry(it, struct peer, in_order)))
+		if (it && !dispatch_allowed(heap_entry(it, struct peer, in_order)))
 			continue;
 		if (s) {
 			list_remove(&s->in_parked);

@@ -16,7 +16,13 @@
  *
  * When the transport has all the connections that it may have, and a site that wants one comes
  * first in the scheduler's order, one ends: the longest idle of a site where nothing waits, else of
- * the others one that has carried DISPATCH_TURN messages.
+ * the others one that has carried CONN_TURN messages (conn_places.h).
+ *
+ * Connections that are not ready, and have been silent for CONNECTION_SILENT_MS (base/delivery.h),
+ * hold at most half of the transport's: then, or when all are in use, the one that has been silent
+ * longest makes room for another site. A site whose hosts have never answered keeps at most
+ * DISPATCH_UNPROVEN of them in any case. Those that were begun only now count for nothing here: a
+ * host far away takes its time, and may have as many at once as the window allows.
  *
  * THREAD     qmgr.
  * SEE        FINCH 2007; POSTFIX SCHEDULER_README.
@@ -26,10 +32,22 @@
 
 #include "qmgr/site.h"
 
-enum { DISPATCH_TURN = 10 };
+enum { DISPATCH_UNPROVEN = 2 };
 
 bool dispatch_one(struct transport *);
 /* Use one slot. False: there is none, or nothing to use it for. */
+
+bool dispatch_silent(const struct site *);
+/* Its hosts have never answered, and have had time to. */
+
+bool dispatch_unready_full(const struct transport *);
+/* As many of its connections are silent as may be. */
+
+bool dispatch_allowed(const struct peer *);
+/* Its message may have another. */
+
+void dispatch_trim(struct site *);
+/* End what its silent hosts hold beyond that. */
 
 void dispatch_unpark(struct transport *);
 /* A message has one connection less, or the transport: let those look that may have one now. */

@@ -4,9 +4,11 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "qmgr/conn.h"
+#include "qmgr/ladder.h"
 #include "qmgr/message.h"
 #include "qmgr/nexthop.h"
 #include "qmgr/qmgr.h"
+#include "qmgr/suspend.h"
 
 #include <string.h>
 #include <strings.h>
@@ -39,71 +41,13 @@ static int64_t wall_ms(const struct qmgr *q, int64_t steady_ms)
 	return clock_wall_ms() + steady_ms - scheduler_now_ms(q);
 }
 
-/* What the choice of a host for a new connection would come to. */
-static void explain_hosts(struct explain_row *row, const struct site *s)
-{
-	struct host *host;
-	int64_t wake_ms, limit = s->transport->settings->host_connection_limit;
-	switch (destdb_choose(s->hosts, s->nhost, limit, scheduler_now_ms(s->qmgr), 0, &host,
-			      &wake_ms)) {
-	case DESTDB_HOST:
-		row->constraint = EXPLAIN_ORDER;
-		break;
-	case DESTDB_NONE:
-		row->constraint = EXPLAIN_NO_HOST;
-		break;
-	case DESTDB_LATER:
-		row->constraint = wake_ms ? EXPLAIN_HOST_PAUSE : EXPLAIN_HOST_CONNECTION_LIMIT;
-		row->limit = wake_ms ? 0 : limit;
-		row->until_ms = wake_ms ? wall_ms(s->qmgr, wake_ms) : 0;
-	}
-}
-
-static bool explain_pace(struct explain_row *row, const struct site *s)
-{
-	const struct conf_transport *t = s->transport->settings;
-	int64_t now_ms = scheduler_now_ms(s->qmgr);
-	int64_t due_ms = pace_due_ms(&s->pace, &t->destination_rate);
-	if (due_ms > now_ms && due_ms >= s->delay_until_ms) {
-		row->constraint = EXPLAIN_RATE;
-		row->until_ms = wall_ms(s->qmgr, due_ms);
-		return true;
-	}
-	bool one_at_a_time = t->destination_rate_delay > 0;
-	if (s->delay_until_ms > now_ms || (one_at_a_time && s->busy > 0)) {
-		row->constraint = EXPLAIN_RATE_DELAY;
-		if (s->delay_until_ms > now_ms)
-			row->until_ms = wall_ms(s->qmgr, s->delay_until_ms);
-		return true;
-	}
-	return false;
-}
-
-/* In the order in which site.c and dispatch.c come to them. */
 static void explain_waiting(struct explain_row *row, const struct site *s, const struct peer *p)
 {
-	bool one_at_a_time = s->transport->settings->destination_rate_delay > 0;
-	int limit = one_at_a_time ? 1 : s->window.concurrency;
-	if (window_dead(&s->window)) {
-		row->constraint = EXPLAIN_DEAD;
-		row->until_ms = wall_ms(s->qmgr, s->dead_until_ms);
-	} else if (explain_pace(row, s)) {
-		return;
-	} else if (p->granted > 0 || s->waiting <= s->connecting) {
-		row->constraint = EXPLAIN_CONNECTING;
-	} else if (site_place(s, p)) {
-		row->constraint = EXPLAIN_ORDER;
-	} else if (s->connections >= limit) {
-		row->constraint = one_at_a_time ? EXPLAIN_RATE_DELAY : EXPLAIN_WINDOW;
-		row->limit = limit;
-	} else if (!list_empty(&s->in_parked)) {
-		row->constraint = EXPLAIN_SHARE;
-	} else if (transport_full(s->transport)) {
-		row->constraint = EXPLAIN_CONNECTION_LIMIT;
-		row->limit = s->transport->settings->connection_limit;
-	} else {
-		explain_hosts(row, s);
-	}
+	struct ladder l = ladder_of(s, p);
+	row->constraint = l.constraint;
+	row->limit = l.limit;
+	row->until_ms = l.until_ms ? wall_ms(s->qmgr, l.until_ms) : 0;
+	row->parked = s->parked.parked;
 }
 
 /* --- the order */
@@ -223,7 +167,7 @@ static void explain_message(struct explain_question *x, const struct message *m)
 static bool has_host(const struct site *s, const char *name)
 {
 	for (int i = 0; i < s->nhost; i++)
-		if (strcasecmp(s->hosts[i].host->name, name) == 0)
+		if (suspend_site_host_is(&s->hosts[i], name))
 			return true;
 	return false;
 }
@@ -264,6 +208,7 @@ static void explain_site(struct explain_question *x, const struct site *s)
 	struct heap_item *it = heap_first(&s->order);
 	struct list *any = list_empty(&s->peers) ? NULL : s->peers.next;
 	row->recipients = s->waiting;
+	row->parked = s->parked.parked;
 	row->sending = s->busy;
 	if (it || any) {
 		const struct peer *p = it ? heap_entry(it, struct peer, in_order)
@@ -271,9 +216,11 @@ static void explain_site(struct explain_question *x, const struct site *s)
 		explain_waiting(row, s, p);
 		row->first = p->job->message->id;
 		row->first_slots = job_needed(p->job);
-	} else if (window_dead(&s->window)) {
-		row->constraint = EXPLAIN_DEAD;
-		row->until_ms = wall_ms(s->qmgr, s->dead_until_ms);
+	} else if (s->health != SITE_ALIVE) {
+		row->constraint = s->health == SITE_DEAD  ? EXPLAIN_DEAD
+				  : s->health == SITE_OUT ? EXPLAIN_OUT
+							  : EXPLAIN_SUSPENDED;
+		row->until_ms = site_down_until_ms(s) ? wall_ms(s->qmgr, site_down_until_ms(s)) : 0;
 	} else if (s->busy > 0) {
 		row->constraint = EXPLAIN_SENDING;
 	}

@@ -12,15 +12,18 @@
  *	dns		has asked, and waits for the answer
  *	sending		all of it is on a connection
  *	connecting	a connection is being opened for it
+ *	suspended	the operator wants nothing delivered there
  *	dead		the site has failed too often
+ *	out		no host of it is in service; one is tried again when its time comes
  *	rate		destination_rate: the next delivery is not due
  *	rate_delay	destination_rate_delay: one at a time, and a pause between
  *	window		as many connections as its window allows, all of them full
  *	share		its message has its share of connections (dispatch.h)
+ *	silent		its hosts have never answered, and are being asked
  *	connection_limit    the transport has all its connections
+ *	unready_limit   too many of them are not ready
  *	host_connection_limit   the hosts in service have all theirs
- *	host_pause	a host turned connections away, and is left alone for a moment
- *	no_host		no host is in service; what is open may still carry it
+ *	host_pause	the hosts have as many as they were seen to take
  *	order		others come first
  *	idle		of a site: nothing waits
  *
@@ -44,15 +47,18 @@ enum explain_constraint {
 	EXPLAIN_DNS,
 	EXPLAIN_SENDING,
 	EXPLAIN_CONNECTING,
+	EXPLAIN_SUSPENDED,
 	EXPLAIN_DEAD,
+	EXPLAIN_OUT,
 	EXPLAIN_RATE,
 	EXPLAIN_RATE_DELAY,
 	EXPLAIN_WINDOW,
 	EXPLAIN_SHARE,
+	EXPLAIN_SILENT,
 	EXPLAIN_CONNECTION_LIMIT,
+	EXPLAIN_UNREADY_LIMIT,
 	EXPLAIN_HOST_CONNECTION_LIMIT,
 	EXPLAIN_HOST_PAUSE,
-	EXPLAIN_NO_HOST,
 	EXPLAIN_ORDER,
 	EXPLAIN_IDLE,
 	EXPLAIN_CONSTRAINTS
@@ -64,6 +70,7 @@ struct explain_row {
 	char *site, *transport; /* or NULL */
 	int64_t recipients;	/* of the message; of a site: entries that wait */
 	int64_t sending;	/* more of them, on connections */
+	int64_t parked;		/* messages in the queue that wait for the site to live again */
 	int64_t until_ms;	/* wall clock: when it is looked at next; 0: when something ends */
 	int64_t limit;		/* connections that the constraint allows; 0: it is no number */
 	int window, connections, connecting, busy; /* of the site */

@@ -9,23 +9,16 @@
 const char *explain_constraint_name(enum explain_constraint c)
 {
 	static const char *const name[] = {
-		"reporting",
-		"cancelled",
-		"memory",
-		"lookup",
-		"dns",
-		"sending",
-		"connecting",
-		"dead",
-		"rate",
-		"rate_delay",
-		"window",
-		"share",
-		"connection_limit",
-		"host_connection_limit",
-		"host_pause",
-		"no_host",
-		"order",
+		"reporting",	 "cancelled",
+		"memory",	 "lookup",
+		"dns",		 "sending",
+		"connecting",	 "suspended",
+		"dead",		 "out",
+		"rate",		 "rate_delay",
+		"window",	 "share",
+		"silent",	 "connection_limit",
+		"unready_limit", "host_connection_limit",
+		"host_pause",	 "order",
 		"idle",
 	};
 	return name[c];

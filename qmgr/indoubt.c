@@ -38,23 +38,22 @@ bool indoubt_judge(struct message *m, uint32_t recipient, const struct outcome_c
 }
 
 /* The host of the last attempt, if it is one of the site's and in service. */
-static struct host *first_choice(const struct site *s, const struct entry *e)
+static struct site_host *first_choice(const struct site *s, const struct entry *e)
 {
 	const struct envelope *env = e->peer->job->message->envelope;
 	const struct verdict *last = env->rcpt[e->recipient[0]].last;
 	for (int i = 0; last && i < s->nhost; i++) {
-		struct host *h = s->hosts[i].host;
-		if (strcmp(h->peer, last->host) == 0)
-			return !host_answers(h) || host_out(h, scheduler_now_ms(s->qmgr)) ? NULL
-											  : h;
+		struct site_host *it = &s->hosts[i];
+		if (strcmp(it->peer, last->host) == 0)
+			return !host_answers(it->host) || site_host_out(it) ? NULL : it;
 	}
 	return NULL;
 }
 
 static bool has_room(const struct site *s, const struct host *h)
 {
-	int64_t most = s->transport->settings->host_connection_limit;
-	return (most == 0 || h->connections < most) && h->cool_ms <= scheduler_now_ms(s->qmgr);
+	return host_has_room(h, s->transport->settings->host_connection_limit,
+			     scheduler_now_ms(s->qmgr));
 }
 
 /* A connection to it is under way, or could be. */
@@ -67,22 +66,22 @@ static bool worth_waiting_for(const struct site *s, const struct host *h)
 
 struct conn *indoubt_place(const struct site *s, const struct entry *e)
 {
-	const struct host *first = first_choice(s, e);
+	const struct site_host *first = first_choice(s, e);
 	struct conn *other = NULL;
 	list_each (link, tmp, &s->open) {
 		struct conn *c = list_entry(link, struct conn, in_site);
 		if (c->busy > 0)
 			continue;
-		if (!first || c->host == first)
+		if (!first || c->host == first->host)
 			return c;
 		if (!other)
 			other = c;
 	}
-	return other && !worth_waiting_for(s, first) ? other : NULL;
+	return other && !worth_waiting_for(s, first->host) ? other : NULL;
 }
 
-struct host *indoubt_host_to_open(const struct site *s, const struct entry *e)
+struct site_host *indoubt_host_to_open(const struct site *s, const struct entry *e)
 {
-	struct host *h = e->alone ? first_choice(s, e) : NULL;
-	return h && has_room(s, h) ? h : NULL;
+	struct site_host *it = e->alone ? first_choice(s, e) : NULL;
+	return it && has_room(s, it->host) ? it : NULL;
 }

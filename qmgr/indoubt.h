@@ -28,7 +28,7 @@ bool indoubt_judge(struct message *, uint32_t recipient, const struct outcome_co
 struct conn *indoubt_place(const struct site *, const struct entry *);
 /* The idle connection for such an entry; NULL: none, or a better one can be had. */
 
-struct host *indoubt_host_to_open(const struct site *, const struct entry *);
+struct site_host *indoubt_host_to_open(const struct site *, const struct entry *);
 /* The host where it is in doubt, if a connection to that may be opened. NULL: any will do. */
 
 #endif

@@ -188,6 +188,8 @@ void job_add_recipient(struct job *job, struct nexthop *n, uint32_t recipient)
 	e->recipient[e->n++] = recipient;
 	relist(peer);
 	shelf_resize(job);
+	if (job->message->urgent)
+		site_try_now(peer->site);
 }
 
 const struct entry *peer_first(const struct peer *p)

@@ -32,6 +32,7 @@ static struct message *message_new(struct qmgr *q, struct spool_arrival *a)
 void message_arrived(struct qmgr *q, struct spool_arrival *a)
 {
 	struct message *m = message_new(q, a);
+	m->urgent = a->urgent;
 	free(a);
 	reader_begin(m);
 	message_check(q, m);
@@ -40,12 +41,43 @@ void message_arrived(struct qmgr *q, struct spool_arrival *a)
 void message_free(struct qmgr *q, struct message *m)
 {
 	assert(m->rcpt_count == 0 && m->lookups == 0);
+	message_leave_site(m, false);
 	reader_drop(m);
 	jobs_free(m);
 	HASH_DEL(q->messages, m);
 	envelope_free(&m->envelope);
 	content_unref(m->content);
 	free(m);
+}
+
+void message_deferred_at(struct message *m, struct site *s, bool untried)
+{
+	m->untried |= untried;
+	m->put_off |= !untried;
+	if (m->site)
+		return;
+	site_number(s);
+	if (s->parked.number == 0)
+		return; /* so many wait in the queue: it is found by its own time only */
+	m->site = s;
+	s->parked.leaving++;
+}
+
+void message_leave_site(struct message *m, bool in_queue)
+{
+	struct site *s = m->site;
+	if (!s)
+		return;
+	struct site_parked *p = &s->parked;
+	bool parked = in_queue && message_waits_for_site(m);
+	m->site = NULL;
+	assert(p->leaving > 0);
+	p->leaving--;
+	p->deferred += in_queue;
+	p->parked += parked;
+	p->late += in_queue;
+	p->late_parked += parked;
+	site_touch(s);
 }
 
 void message_check(struct qmgr *q, struct message *m)

@@ -34,6 +34,10 @@ struct message {
 	bool cancelled;		 /* the operator wants it: nothing more is tried */
 	bool kept;		 /* ... and back in the queue, not gone */
 	bool reporting;
+	bool urgent;	   /* the operator wants it tried, whatever its hosts did before */
+	struct site *site; /* whose mail it will be in the queue, or NULL */
+	bool untried;	   /* some of it could not be tried, for want of a host */
+	bool put_off;	   /* some of it was, and deferred for its own sake */
 	struct list jobs;
 
 	/* reader.h */
@@ -67,6 +71,18 @@ void message_check(struct qmgr *, struct message *);
 
 void message_end_round(struct qmgr *, struct message *);
 /* Nothing is left to do in it. May free the message. In round.c. */
+
+void message_deferred_at(struct message *, struct site *, bool untried);
+/* Some of it is deferred, for what the site has said or is. */
+
+static inline bool message_waits_for_site(const struct message *m)
+{
+	return m->untried && !m->put_off;
+}
+/* All that is left of it is due when its site lives again. */
+
+void message_leave_site(struct message *, bool in_queue);
+/* It goes back to the queue, and waits there for the site, or is gone. */
 
 void message_drop_waiting(struct message *);
 /* Forget its entries that wait; those in flight come back by themselves. */

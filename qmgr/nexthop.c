@@ -4,6 +4,7 @@
 #include "base/buf.h"
 #include "base/mailaddr.h"
 #include "base/mem.h"
+#include "base/stream.h"
 #include "qmgr/job.h"
 #include "qmgr/nexthop_name.h"
 #include "qmgr/outcome.h"
@@ -138,6 +139,12 @@ static void set_port(union address *a, int port)
 		a->in.sin_port = htons((uint16_t)port);
 }
 
+static char *peer_name(const char *name, const union address *address)
+{
+	char ip[64];
+	return mem_printf("%.200s[%s]:%d", name, address_text(address, ip), address_port(address));
+}
+
 static int count_addresses(const struct resolve *r)
 {
 	int n = 0;
@@ -162,8 +169,9 @@ static struct site_host *gather_hosts(struct nexthop *n, int *count)
 				union address address = r->host[h].address[a];
 				set_port(&address, from->port);
 				hosts[(*count)++] = (struct site_host){
-					.host = destdb_get(n->qmgr, n->transport, r->host[h].name,
-							   &address),
+					.host = destdb_get(n->qmgr, n->transport, &address),
+					.name = mem_strdup(r->host[h].name),
+					.peer = peer_name(r->host[h].name, &address),
 					.preference = from->group << 16 | r->host[h].preference,
 					.weight = (double)from->weight / addresses};
 			}

@@ -78,7 +78,9 @@ void outcome_apply(struct message *m, uint32_t recipient, struct verdict *v,
 		   const struct outcome_context *context)
 {
 	struct recipient *r = &m->envelope->rcpt[recipient];
-	r->tries++;
+	r->tries += !context->untried;
+	if (v->class == VERDICT_DEFERRED && context->site)
+		message_deferred_at(m, context->site, context->untried);
 	verdict_unref(r->last);
 	r->last = verdict_ref(v);
 	count(v->class, context->transport);

@@ -11,10 +11,11 @@
 
 /* Where and how long; all zero for a verdict of our own. */
 struct outcome_context {
-	const struct site *site;	   /* or NULL */
+	struct site *site;		   /* or NULL */
 	const struct transport *transport; /* or NULL */
 	const struct delivery *delivery;   /* or NULL: no transaction took place */
 	bool dsn_passed_on;		   /* the host takes part in RFC 3461 */
+	bool untried; /* its site is dead: no attempt was made, none is counted */
 };
 
 void outcome_apply(struct message *, uint32_t recipient, struct verdict *,

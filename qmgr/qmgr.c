@@ -62,6 +62,14 @@ static void receive(void *owner, struct note *note)
 	case SPOOL_STORED:
 		message_reported(q, (struct spool_store *)note);
 		break;
+	case SPOOL_COMMAND: { /* an order of our own has been done */
+		struct spool_command *c = (struct spool_command *)note;
+		spool_command_free(&c);
+		break;
+	}
+	case SPOOL_UNPARK:
+		site_called_back(q, (struct spool_unpark *)note);
+		break;
 	case SPOOL_CANCEL:
 		message_cancel(q, ((struct spool_cancel *)note)->id,
 			       ((struct spool_cancel *)note)->keep);
@@ -120,6 +128,7 @@ struct qmgr *qmgr_new(struct conf *conf)
 	q->loop = loop_new("qmgr", receive, received_all, q);
 	q->routes = route_table_new(conf);
 	transports_count(conf);
+	q->numbered = mem_zalloc((SPOOL_SITE_MAX + 1) * sizeof(struct site *));
 	list_init(&q->dirty);
 	list_init(&q->to_route);
 	list_init(&q->starved);
@@ -197,6 +206,7 @@ void qmgr_free(struct qmgr **qp)
 	loop_free(&q->loop);
 	route_table_free(&q->routes);
 	conf_unref(q->conf);
+	free(q->numbered);
 	free(q);
 	*qp = NULL;
 }

@@ -27,16 +27,23 @@
  *	transport.c a named set of limits, with its jobs and the number of its connections
  *	site.c      a destination (Postfix's queue): the peers that wait, connections, window
  *	site_hosts.c  its hosts: which is next, and what to do while none can
- *	site_refusal.c what becomes of its mail when none is left, or all refuse to talk
+ *	site_health.c is it alive; what becomes of its mail while it is not, and when it is again
+ *	site_refusal.c what it means when all its hosts refuse to talk
  *	site_places.c where an entry can go now: places, and the pace of the site
+ *	ladder.c    what keeps a site's next entry, for dispatcher and explain alike
  *	site_feedback.c what connections and deliveries tell its window
  *	window.c    how many connections a site may have: Postfix's feedback (pure)
- *	destdb.c    hosts, and what is learnt about them
+ *	remembered.c  how wide its window was, for when it is known again
+ *	host.c      one host: up, out, probed; how many connections it takes
+ *	speed.c     how far and how fast it is, and what that makes of a connection (pure)
+ *	destdb.c    the hosts
  *	destdb_choose.c which of them gets a new connection (pure)
  *	destdb_text.c  what of that outlives the process
+ *	congestion.c  warnings about an active queue that fills up
  *	suspend.c   what the operator wants nothing delivered to
  *	dest_command.c  sites and hosts as the operator sees them
  *	conn.c      the connections that smtpc holds for us, and what each carries
+ *	conn_state.c  what each is doing, and every number that follows from it
  *	conn_places.c  how much each may carry, and the lists that say so
  *	indoubt.c   what was sent wholly and never answered: alone, and not for ever
  *	conn_verdicts.c  what came back on one, recorded and counted

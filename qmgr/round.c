@@ -22,6 +22,9 @@ static void release(struct qmgr *q, struct message *m, bool keep)
 	if (keep) {
 		note->envelope = m->envelope;
 		m->envelope = NULL;
+		note->site = m->site ? m->site->parked.number : 0;
+		note->parked = m->site && message_waits_for_site(m);
+		message_leave_site(m, true);
 	}
 	q->edges.to_spool(q->edges.context, &note->note);
 	message_free(q, m);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: ISC */
 #include "qmgr/router.h"
 
+#include "base/mailaddr.h"
 #include "base/mem.h"
 #include "qmgr/nexthop.h"
 #include "qmgr/outcome.h"
 #include "qmgr/pool.h"
+#include "qmgr/suspend.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -49,6 +51,18 @@ static bool allowed(const struct message *m)
 				  limits->router_concurrency_limit - m->qmgr->lookups);
 }
 
+/* Its domain is suspended: it waits in the queue, whatever its site is doing. */
+static void put_off(struct job *job, uint32_t recipient)
+{
+	struct outcome_context context = {.transport = job->transport, .untried = true};
+	struct verdict *why = suspend_verdict("domain");
+	outcome_apply(job->message, recipient, why, &context);
+	verdict_unref(why);
+	job->message->put_off = true;
+	job->routing--;
+	pool_free(job, 1);
+}
+
 /* False: it needs a look-up, and may not have one now. */
 static bool route(struct job *job, uint32_t recipient)
 {
@@ -58,6 +72,11 @@ static bool route(struct job *job, uint32_t recipient)
 		router_end(m, recipient, way);
 		job->routing--;
 		pool_free(job, 1);
+		return true;
+	}
+	const char *address = m->envelope->rcpt[recipient].address;
+	if (m->qmgr->suspended && suspend_covers_domain(m->qmgr, mailaddr_domain(address))) {
+		put_off(job, recipient);
 		return true;
 	}
 	struct nexthop *n = nexthop_of(job, recipient);

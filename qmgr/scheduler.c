@@ -2,6 +2,7 @@
 #include "qmgr/scheduler.h"
 
 #include "base/mem.h"
+#include "qmgr/congestion.h"
 #include "qmgr/conn.h"
 #include "qmgr/dest_command.h"
 #include "qmgr/destdb_text.h"
@@ -9,6 +10,7 @@
 #include "qmgr/message.h"
 #include "qmgr/nexthop.h"
 #include "qmgr/reader.h"
+#include "qmgr/remembered.h"
 #include "qmgr/router.h"
 #include "qmgr/suspend.h"
 
@@ -60,11 +62,13 @@ void scheduler_settle(struct qmgr *q)
 {
 	if (q->resting)
 		return;
+	q->rounds++;
 	do {
 		reader_feed(q);
 		router_run(q);
 		run_dirty(q);
 	} while (run_transports(q));
+	q->rounds++; /* what comes until the next one is news */
 }
 
 void scheduler_seed(struct qmgr *q)
@@ -98,12 +102,17 @@ static void collect(void *owner)
 		nexthop_free(n);
 	struct site *s, *next_s;
 	HASH_ITER(hh, q->sites, s, next_s)
-	if (site_idle(s) && s->dead_until_ms < now_ms)
-		site_free(s);
+	{
+		if (site_idle(s) && s->dead_until_ms <= now_ms)
+			site_free(s);
+		else
+			site_ask_for_mail(s);
+	}
 	struct host *h, *next_h;
 	HASH_ITER(hh, q->hosts, h, next_h)
 	if (host_stale(h, now_ms))
 		host_free(q, h);
+	congestion_look(q);
 	scheduler_save(q);
 	loop_timer_in(q->loop, &q->collect, COLLECT_MS);
 }
@@ -142,4 +151,5 @@ void scheduler_fini(struct qmgr *q)
 	host_free(q, h);
 	transports_free(q);
 	suspend_free(q);
+	remembered_free(q);
 }

@@ -21,13 +21,16 @@ struct qmgr {
 	struct route_table *routes;
 
 	/* hash tables (uthash) */
-	struct transport *transports; /* by title */
-	struct message *messages;     /* by id */
-	struct nexthop *nexthops;     /* by key */
-	struct site *sites;	      /* by key */
-	struct host *hosts;	      /* by key */
-	struct conn *conns;	      /* by number */
-	struct suspended *suspended;  /* by name */
+	struct transport *transports;  /* by title */
+	struct message *messages;      /* by id */
+	struct nexthop *nexthops;      /* by key */
+	struct site *sites;	       /* by key */
+	struct host *hosts;	       /* by key */
+	struct conn *conns;	       /* by number */
+	struct suspended *suspended;   /* by name */
+	struct remembered *remembered; /* by the key of a site */
+	struct site **numbered;	       /* by number: sites that mail in the queue waits for */
+	unsigned last_site;	       /* number given last */
 
 	struct list dirty;    /* struct site: something has changed, scheduler_settle() looks */
 	struct list to_route; /* struct message with recipients whose look-up has not begun */
@@ -40,6 +43,8 @@ struct qmgr {
 	uint64_t last_conn;   /* number of the newest connection */
 	int64_t credit;	      /* given to the spool so far */
 	uint64_t chance;      /* state of scheduler_chance() */
+	uint64_t rounds;      /* of scheduler_settle() */
+	int64_t congested_ms; /* steady clock: the last warning of that; 0: none */
 	bool resting;	      /* nothing is given to connections any more */
 	struct timer collect; /* removes records that nobody needs, and saves the others */
 	bool learnt;	      /* something about hosts that is to outlive the process */

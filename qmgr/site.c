@@ -3,11 +3,11 @@
 
 #include "base/mem.h"
 #include "qmgr/conn.h"
-#include "qmgr/indoubt.h"
+#include "qmgr/dispatch.h"
 #include "qmgr/job.h"
+#include "qmgr/ladder.h"
 #include "qmgr/message.h"
-#include "qmgr/outcome.h"
-#include "qmgr/pool.h"
+#include "qmgr/remembered.h"
 #include "qmgr/selection.h"
 #include "qmgr/suspend.h"
 
@@ -42,28 +42,41 @@ struct site *site_get(struct qmgr *q, struct transport *t, const char *name)
 	list_init(&s->rest);
 	list_init(&s->in_dirty);
 	list_init(&s->granted);
-	list_init(&s->in_full);
 	list_init(&s->in_parked);
 	selection_init_site(s);
 	timer_init(&s->wake, on_wake, s);
 	s->suspended = suspend_covers_site(q, s);
+	remembered_recall(s);
 	HASH_ADD_KEYPTR(hh, q->sites, s->key, strlen(s->key), s);
 	return s;
 }
 
 static void drop_hosts(struct site *s)
 {
-	for (int i = 0; i < s->nhost; i++)
-		host_unref(s->hosts[i].host);
+	for (int i = 0; i < s->nhost; i++) {
+		struct site_host *it = &s->hosts[i];
+		list_remove(&it->in_full);
+		list_remove(&it->in_host);
+		host_unref(it->host);
+		free(it->name);
+		free(it->peer);
+	}
 	free(s->hosts);
 }
 
 void site_set_hosts(struct site *s, struct site_host *hosts, int n)
 {
-	drop_hosts(s);
+	drop_hosts(s); /* what it waited for may be gone */
 	s->hosts = hosts;
 	s->nhost = n;
-	list_remove(&s->in_full); /* what it waited for may be gone */
+	for (int i = 0; i < n; i++) {
+		struct site_host *it = &hosts[i];
+		it->site = s;
+		it->suspended = suspend_covers_site_host(s->qmgr, it);
+		list_init(&it->in_full);
+		list_init(&it->in_host);
+		list_append(&it->host->sites, &it->in_host);
+	}
 	site_touch(s);
 }
 
@@ -73,20 +86,10 @@ void site_touch(struct site *s)
 		list_append(&s->qmgr->dirty, &s->in_dirty);
 }
 
-void site_defer_all(struct site *s, struct verdict *why)
+void site_wake_at(struct site *s, int64_t at_ms)
 {
-	assert(why);
-	struct outcome_context context = {.site = s, .transport = s->transport};
-	for (struct list *first; (first = list_first(&s->peers)) != NULL;) {
-		struct peer *p = list_entry(first, struct peer, in_site);
-		struct job *job = p->job;
-		struct entry *e = peer_drop(p);
-		for (uint32_t i = 0; i < e->n; i++)
-			outcome_apply(job->message, e->recipient[i], why, &context);
-		pool_free(job, e->n);
-		job_entry_done(e);
-		message_check(s->qmgr, job->message);
-	}
+	if (!timer_active(&s->wake) || s->wake.due_ms > at_ms)
+		timer_start(&s->qmgr->loop->timers, &s->wake, at_ms);
 }
 
 /* Grants come first; they were selected when the connection was begun. */
@@ -110,59 +113,88 @@ int site_limit(const struct site *s)
 	return site_one_at_a_time(s) && s->window.concurrency > 1 ? 1 : s->window.concurrency;
 }
 
-static bool may_grow(const struct site *s)
+/* What is there to do about it? Where a transport, a message or a host has no connection to spare, the
+ * dispatcher sees to that when it is its turn. */
+static enum site_state state_by(const struct ladder *l)
 {
-	int used = s->qmgr->bind_early ? s->busy : s->connections - s->slow;
-	return s->waiting > s->connecting - s->slow && used < site_limit(s);
+	switch (l->constraint) {
+	case EXPLAIN_ORDER:
+		return l->place ? SITE_PLACED : SITE_HUNGRY;
+	case EXPLAIN_SHARE:
+	case EXPLAIN_CONNECTION_LIMIT:
+	case EXPLAIN_UNREADY_LIMIT:
+	case EXPLAIN_HOST_CONNECTION_LIMIT:
+	case EXPLAIN_HOST_PAUSE:
+		return SITE_HUNGRY;
+	default:
+		return SITE_QUIET;
+	}
 }
 
 static enum site_state assess(struct site *s)
 {
 	struct heap_item *first = heap_first(&s->order);
-	if (site_paused(s)) {
-		/* What is granted waits for the same time. */
-		if (s->waiting > 0 && site_paused_until_ms(s) > scheduler_now_ms(s->qmgr))
-			timer_start(&s->qmgr->loop->timers, &s->wake, site_paused_until_ms(s));
-		return SITE_QUIET;
-	}
+	/* What is granted waits for the same time. */
+	if (s->waiting > 0 && site_paused(s) && site_paused_until_ms(s) > scheduler_now_ms(s->qmgr))
+		site_wake_at(s, site_paused_until_ms(s));
 	if (!first)
 		return SITE_QUIET;
-	if (site_place(s, heap_entry(first, struct peer, in_order)))
-		return SITE_PLACED;
-	return !window_dead(&s->window) && may_grow(s) ? SITE_HUNGRY : SITE_QUIET;
+	struct ladder l = ladder_of(s, heap_entry(first, struct peer, in_order));
+	return state_by(&l);
 }
 
-static void defer_suspended(struct site *s)
+/* What has entries and no place for them may use what others do not. */
+static void wait_or_not(struct site *s)
 {
-	struct verdict *why = suspend_verdict("site");
-	site_defer_all(s, why);
-	verdict_unref(why);
+	bool has_own = s->state == SITE_PLACED && s->connections > 0;
+	bool could_use = s->health == SITE_ALIVE && !has_own && s->waiting > 0 && !site_paused(s) &&
+			 s->connections - s->slow < site_limit(s);
+	if (could_use)
+		site_wait_for_hosts(s);
+	else
+		site_wait_no_more(s);
 }
 
 void site_run(struct site *s)
 {
-	site_revive(s);
-	if (s->suspended)
-		defer_suspended(s);
+	site_see_to_health(s);
 	serve_granted(s);
 	list_remove(&s->in_parked);
+	dispatch_trim(s);
 	selection_set(s, assess(s));
-	if (s->waiting > 0 && window_dead(&s->window) && s->connections == 0)
-		site_fail_all(s);
+	wait_or_not(s);
+	site_pass_on(s);
+	site_call_back(s);
+}
+
+void site_reset(struct site *s)
+{
+	for (int i = 0; i < s->nhost; i++) {
+		struct host *h = s->hosts[i].host;
+		conn_set_depth(h, 1);
+		host_forget(h);
+		site_feed_waiting_for(h);
+		site_host_changed(h);
+	}
+	window_init(&s->window, s->transport->settings);
+	s->dead_until_ms = 0;
+	verdict_unref(s->last_failure);
+	s->last_failure = NULL;
+	site_touch(s);
 }
 
 bool site_idle(const struct site *s)
 {
 	return s->refs == 0 && s->waiting == 0 && s->connections == 0 && s->busy == 0 &&
-	       !site_paused(s);
+	       s->parked.number == 0 && !s->parked.asking && !site_paused(s);
 }
 
 void site_free(struct site *s)
 {
 	assert(list_empty(&s->peers));
 	timer_stop(&s->qmgr->loop->timers, &s->wake);
+	remembered_keep(s);
 	list_remove(&s->in_dirty);
-	list_remove(&s->in_full);
 	list_remove(&s->in_parked);
 	selection_set(s, SITE_QUIET);
 	selection_fini_site(s);

@@ -7,15 +7,17 @@
  *
  *	entries wait --> a connection is ready and has a place --> PLACED
  *	      |
- *	      +--> none has --> the window has room --> HUNGRY
+ *	      +--> none has, or another connection serves it sooner --> HUNGRY
  *	      |
- *	      +--> dead, or no host in service and none connecting --> deferred with that failure
+ *	      +--> dead or out --> they wait for site_patience --> parked: back in the queue, until
+ *	                           the site lives again
  *
  * Whose turn it is, and what becomes of it, is the transport's matter: selection.h, dispatch.h.
  *
  * STATES     For the scheduler QUIET, PLACED, HUNGRY (transport.h), assessed when something has
- *            changed. Alive; dead (its window is closed) until dead_until_ms.
- * OWNERSHIP  The scheduler's table; collected when nothing refers to it.
+ *            changed. Its health, below: site_health_move() is the one mover.
+ * OWNERSHIP  The scheduler's table; collected when nothing refers to it and no mail waits for it,
+ *            on disk either.
  * THREAD     qmgr.
  */
 #ifndef QMGR_SITE_H
@@ -27,6 +29,33 @@
 
 struct conn;
 struct peer;
+struct spool_unpark;
+
+/* X(health, text) */
+#define SITE_HEALTHS(X)                                                                            \
+	X(ALIVE, "alive")                                                                          \
+	X(DEAD, "dead") /* its window is closed: the cohort limit was reached */                   \
+	X(OUT, "out")	/* no host of any group is in service */                                   \
+	X(SUSPENDED, "suspended")
+
+enum site_health {
+#define X(health, ...) SITE_##health,
+	SITE_HEALTHS(X)
+#undef X
+};
+
+/* Mail that went back to the queue because of it: see SPOOL_UNPARK. */
+struct site_parked {
+	uint16_t number;   /* of the site; 0: no mail waits for it there */
+	uint32_t parked;   /* messages that wait for it to live again */
+	uint32_t deferred; /* messages of it, parked ones among them */
+	uint32_t slice;	   /* asked for last */
+	int64_t verdicts;  /* at that time */
+	int64_t asked_ms;  /* steady clock: likewise */
+	int leaving;	   /* messages here that will be such */
+	bool asking;	   /* the answer may be without those that went there since: */
+	uint32_t late, late_parked;
+};
 
 struct site {
 	char *key;	  /* transport and name */
@@ -36,28 +65,35 @@ struct site {
 	struct window window;
 	int nhost;
 	struct site_host *hosts;
-	int refs;	     /* next hops that lead here */
-	struct list peers;   /* struct peer with entries that wait */
-	int64_t waiting;     /* entries in them */
+	int refs;	   /* next hops that lead here, and messages that will be deferred for it */
+	struct list peers; /* struct peer with entries that wait */
+	int64_t waiting;   /* entries in them */
 	struct list granted; /* struct peer with entries that are granted */
 	int64_t ngranted;    /* such entries: never more than connections that are not ready */
 	struct list open;    /* struct conn, ready and with a free place: newest first */
 	struct list rest;    /* struct conn, connecting or full */
-	int connections;     /* in both */
+
+	/* of its connections; conn_move() keeps them */
+	int connections; /* in both */
 	int connecting;
-	int ending;		      /* told to close */
-	int slow;		      /* of them, beside which another host may be tried */
-	int busy;		      /* connections that carry something */
-	int64_t dead_until_ms;	      /* steady clock */
+	int ending; /* told to close */
+	int slow;   /* of those connecting, such that no mail waits for */
+	int busy;   /* that carry something */
+
+	enum site_health health;
+	int64_t down_ms;	      /* steady clock: since when it is not alive */
+	int64_t dead_until_ms;	      /* steady clock: where entries are bound early, see qmgr.h */
 	struct verdict *last_failure; /* or NULL */
 	struct verdict *last_verdict; /* on a recipient, of one of its hosts; or NULL */
 	int64_t verdicts;	      /* such ones, in all */
 	bool suspended;		      /* see suspend.h */
-	struct pace pace;	      /* destination_rate */
-	int64_t delay_until_ms;	      /* destination_rate_delay */
+	struct site_parked parked;
+	struct pace pace;	/* destination_rate */
+	int64_t delay_until_ms; /* destination_rate_delay */
 	struct timer wake;
 	struct list in_dirty;
-	struct list in_full;   /* a full host's: waits for it to have room */
+	uint64_t fed;	       /* round of the scheduler in which it was told of a connection, */
+	struct host *fed_by;   /* by this host, and has not looked yet; or NULL */
 	struct list in_parked; /* job->parked: its message may not have another connection */
 
 	/* selection.h */
@@ -70,16 +106,15 @@ struct site {
 
 struct site *site_get(struct qmgr *, struct transport *, const char *name);
 void site_set_hosts(struct site *, struct site_host *, int n);
-/* Takes the array and its references. */
+/* Takes the array, what hangs on it and its references. */
 
 void site_touch(struct site *);
 /* Something has changed: scheduler_settle() runs it. */
 
-void site_run(struct site *);
-/* Serve what is granted, and find its state. */
+void site_wake_at(struct site *, int64_t at_ms); /* steady clock: touch it then, or sooner */
 
-void site_defer_all(struct site *, struct verdict *why);
-/* Nothing can be delivered here now: all that waits shares this fate. */
+void site_run(struct site *);
+/* Serve what is granted, see to its health, and find its state. */
 
 void site_fail_all(struct site *);
 /* The same with the last failure; where all hosts refuse to talk, with that, or it is returned:
@@ -87,15 +122,32 @@ void site_fail_all(struct site *);
 
 int site_limit(const struct site *); /* connections that it may have now */
 
-enum destdb_choice site_choose_host(struct site *, const struct peer *, struct host **,
+void site_reset(struct site *);
+/* Forget what was learnt about it and its hosts. */
+
+bool site_idle(const struct site *); /* nothing waits, nothing is open */
+void site_free(struct site *);
+
+/* site_hosts.c */
+
+enum destdb_choice site_choose_host(struct site *, const struct peer *, struct site_host **,
 				    int64_t *wake_ms);
 /* For a new connection, begun for the first entry of this peer. */
 
 void site_stuck(struct site *, enum destdb_choice, int64_t wake_ms);
-/* It would grow, and no host takes a connection: wait for one, or give up. */
+/* It would grow, and no host takes a connection: wait for one. */
+
+void site_wait_for_hosts(struct site *);
+/* It could use a connection to any of them: host->full. */
+
+void site_wait_no_more(struct site *);
 
 void site_feed_waiting_for(struct host *);
-/* A connection to a host has ended: the first that waits for it looks; with the last one, all. */
+/* A connection to a host has ended, or is idle: the first that waits for it looks; with the last
+ * one, all. */
+
+void site_pass_on(struct site *);
+/* It has looked: what it makes no use of, and its own idle connections, are for the next. */
 
 bool site_has_quicker(const struct site *, const struct host *);
 /* Another host of the same preference is in service, and not slow. */
@@ -104,22 +156,23 @@ bool site_has_other(const struct site *, const struct host *);
 /* Another is in service and answers, of the same preference or, where backup_attempt_delay lets it be
  * tried beside this one, of a lesser. */
 
+const struct site_host *site_host_of(const struct site *, const struct host *);
+/* What the site says of it; NULL: the site has other hosts now. */
+
 void site_prefer(struct conn *, bool tried_beside);
 /* It has become ready. Those to hosts of lesser preference end; where there is a better one, this is
  * left for mail that must go to its host. One that was tried beside others ends when they are all
  * that the site may have. */
 
-void site_reset(struct site *);
-/* Forget what was learnt about it and its hosts. */
-
-bool site_idle(const struct site *); /* nothing waits, nothing is open */
-void site_free(struct site *);
+bool site_proven(const struct site *); /* one of its hosts has answered before */
 
 /* site_places.c */
 
 struct conn *site_place(const struct site *, const struct peer *);
-/* A connection with a place for the first entry of this peer, now; NULL: none. */
+/* A connection with a place for the first entry of this peer, now; NULL: none, or it is better off
+ * with another connection. */
 
+bool site_may_grow(const struct site *); /* its window allows another connection */
 bool site_paused(const struct site *);
 int64_t site_paused_until_ms(const struct site *); /* steady clock; what is past is no pause */
 bool site_one_at_a_time(const struct site *);	   /* it has a delay between deliveries */
@@ -134,9 +187,44 @@ void site_worked(struct site *, int busy);
 void site_connection_failed(struct site *, struct host *, struct verdict *why, bool fatal);
 /* Feedback: a connection was of no use. fatal: it counts towards the site's death. */
 
-void site_revive(struct site *); /* if it is dead and that time is over */
+void site_adopt_failure(struct site *, struct verdict *why);
+/* This is what was wrong last. */
 
-void sites_revive(struct qmgr *);
-/* Forget what is known to be dead: the operator wants it tried. */
+/* site_refusal.c */
+
+struct verdict *site_refusal(const struct site *, bool of_mail);
+/* A reference: all its hosts refuse to talk, which may mean, of its mail, that it is returned. NULL: some
+ * do not. */
+
+/* site_health.c */
+
+void site_see_to_health(struct site *);
+/* Find its health, open probes that are due; where it is not alive, and has not been for some time,
+ * what waits is parked. */
+
+void site_call_back(struct site *);
+/* It is alive: have parked mail come back, in slices that grow as it is delivered. */
+
+void site_called_back(struct qmgr *, struct spool_unpark *);
+/* The spool's answer. */
+
+void site_revive(struct site *);
+/* Something worked: if it was dead, it is no more. */
+
+void site_host_changed(struct host *);
+/* It is out, or back: its sites look. */
+
+void site_try_now(struct site *);
+/* The operator wants its hosts tried, whatever they did before. */
+
+int64_t site_down_until_ms(const struct site *);
+/* Steady clock: when the next host of one that is not alive is tried; 0: it is alive, or suspended. */
+
+const char *site_health_name(enum site_health);
+const char *site_state_name(const struct site *);
+/* The same, or "limited": alive, but its hosts take no more connections than it has. */
+
+void site_number(struct site *);       /* give it one, for mail that goes back to the queue */
+void site_ask_for_mail(struct site *); /* whether any is still there; the answer comes later */
 
 #endif

@@ -6,7 +6,7 @@
 #include "qmgr/site.h"
 #include "qmgr/suspend.h"
 
-enum destdb_choice site_choose_host(struct site *s, const struct peer *p, struct host **host,
+enum destdb_choice site_choose_host(struct site *s, const struct peer *p, struct site_host **host,
 				    int64_t *wake_ms)
 {
 	*host = indoubt_host_to_open(s, peer_first(p));
@@ -16,20 +16,28 @@ enum destdb_choice site_choose_host(struct site *s, const struct peer *p, struct
 			     scheduler_now_ms(s->qmgr), scheduler_chance(s->qmgr), host, wake_ms);
 }
 
-static const struct site_host *entry_of(const struct site *s, const struct host *h)
+const struct site_host *site_host_of(const struct site *s, const struct host *h)
 {
 	for (int i = 0; i < s->nhost; i++)
 		if (s->hosts[i].host == h)
 			return &s->hosts[i];
-	return NULL; /* the site has other hosts now */
+	return NULL;
+}
+
+bool site_proven(const struct site *s)
+{
+	for (int i = 0; i < s->nhost; i++)
+		if (s->hosts[i].host->proven)
+			return true;
+	return false;
 }
 
 bool site_has_quicker(const struct site *s, const struct host *slow)
 {
 	int64_t now_ms = scheduler_now_ms(s->qmgr);
-	const struct site_host *mine = entry_of(s, slow);
+	const struct site_host *mine = site_host_of(s, slow);
 	for (const struct site_host *it = s->hosts; mine && it < s->hosts + s->nhost; it++)
-		if (it->preference == mine->preference && !host_out(it->host, now_ms) &&
+		if (it->preference == mine->preference && !site_host_out(it) &&
 		    it->host->slow_until_ms <= now_ms)
 			return true;
 	return false;
@@ -37,13 +45,12 @@ bool site_has_quicker(const struct site *s, const struct host *slow)
 
 bool site_has_other(const struct site *s, const struct host *h)
 {
-	int64_t now_ms = scheduler_now_ms(s->qmgr);
-	const struct site_host *mine = entry_of(s, h);
+	const struct site_host *mine = site_host_of(s, h);
 	bool backups = s->transport->settings->backup_attempt_delay > 0;
 	for (const struct site_host *it = s->hosts; mine && it < s->hosts + s->nhost; it++) {
 		bool fits = it->preference == mine->preference ||
 			    (backups && it->preference > mine->preference);
-		if (it->host != h && fits && !host_out(it->host, now_ms) && host_answers(it->host))
+		if (it->host != h && fits && !site_host_out(it) && host_answers(it->host))
 			return true;
 	}
 	return false;
@@ -51,7 +58,7 @@ bool site_has_other(const struct site *s, const struct host *h)
 
 static uint32_t preference_of(const struct conn *c)
 {
-	const struct site_host *it = entry_of(c->site, c->host);
+	const struct site_host *it = site_host_of(c->site, c->host);
 	return it ? it->preference : UINT32_MAX;
 }
 
@@ -62,11 +69,11 @@ static bool end_lesser(const struct conn *ready, struct list *conns)
 	uint32_t mine = preference_of(ready);
 	list_each (link, tmp, conns) {
 		struct conn *c = list_entry(link, struct conn, in_site);
-		if (c->ending)
+		if (!conn_ready(c) && !conn_unready(c))
 			continue;
 		if (preference_of(c) > mine)
 			conn_end(c->site->qmgr, c);
-		else if (c->ready && preference_of(c) < mine)
+		else if (conn_ready(c) && preference_of(c) < mine)
 			better = true;
 	}
 	return better;
@@ -83,84 +90,60 @@ void site_prefer(struct conn *ready, bool tried_beside)
 		conn_end(s->qmgr, ready);
 }
 
-/* All hosts of the group in service are full: the first of them will say when it has room. */
-static void wait_for_host(struct site *s)
+/* Whichever of its hosts has a connection to spare first will say so. */
+void site_wait_for_hosts(struct site *s)
 {
-	int end, i = destdb_group(s->hosts, s->nhost, scheduler_now_ms(s->qmgr), &end);
-	for (; i < end; i++)
-		if (!host_out(s->hosts[i].host, scheduler_now_ms(s->qmgr))) {
-			if (list_empty(&s->in_full))
-				list_append(&s->hosts[i].host->full, &s->in_full);
-			return;
-		}
-}
-
-void site_feed_waiting_for(struct host *h)
-{
-	do {
-		struct list *first = list_first(&h->full);
-		if (!first)
-			return;
-		list_remove(first);
-		site_touch(list_entry(first, struct site, in_full));
-	} while (h->connections == 0);
-}
-
-/* The failure to report when no host is in service: of the host that failed last. */
-static void adopt_failure(struct site *s)
-{
-	struct verdict *suspended = NULL;
 	for (int i = 0; i < s->nhost; i++) {
-		struct host *h = s->hosts[i].host;
-		if (h->suspended && !suspended)
-			suspended = suspend_verdict("host");
-		struct verdict *why = h->suspended ? suspended : h->why;
-		if (why && (!s->last_failure || why->when_ms > s->last_failure->when_ms)) {
-			verdict_unref(s->last_failure);
-			s->last_failure = verdict_ref(why);
-		}
+		struct site_host *it = &s->hosts[i];
+		if (site_host_out(it) || !list_empty(&it->in_full))
+			continue;
+		list_append(&it->host->full, &it->in_full);
+		if (it->host->nidle > 0)
+			site_touch(s); /* one that has had its turn is free for it now */
 	}
-	verdict_unref(suspended);
 }
 
-/* All hosts are full: an idle connection that another site holds there ends for this one. */
-static void take_over(struct site *s)
+void site_wait_no_more(struct site *s)
 {
 	for (int i = 0; i < s->nhost; i++)
-		list_each (link, tmp, &s->hosts[i].host->idle) {
-			struct conn *c = list_entry(link, struct conn, in_host_idle);
-			if (c->site != s && c->site->state != SITE_PLACED) {
-				conn_end(s->qmgr, c);
-				return;
-			}
-		}
+		list_remove(&s->hosts[i].in_full);
+}
+
+/* Each is told once in a round: who makes no use of it waits behind the others. */
+void site_feed_waiting_for(struct host *h)
+{
+	list_each (link, tmp, &h->full) {
+		struct site *s = list_entry(link, struct site_host, in_full)->site;
+		if (s->fed == s->qmgr->rounds)
+			continue;
+		s->fed = s->qmgr->rounds;
+		s->fed_by = h;
+		list_remove(link);
+		list_append(&h->full, link);
+		site_touch(s);
+		if (h->connections > 0)
+			return;
+	}
+}
+
+void site_pass_on(struct site *s)
+{
+	struct host *h = s->fed_by;
+	s->fed_by = NULL;
+	if (s->state == SITE_PLACED)
+		return;
+	if (h)
+		site_feed_waiting_for(h);
+	list_each (link, tmp, &s->open) {
+		const struct conn *c = list_entry(link, struct conn, in_site);
+		if (c->busy == 0 && c->host != h)
+			site_feed_waiting_for(c->host);
+	}
 }
 
 void site_stuck(struct site *s, enum destdb_choice choice, int64_t wake_ms)
 {
-	if (choice == DESTDB_NONE) {
-		if (s->connections > 0)
-			return;
-		adopt_failure(s);
-		site_fail_all(s);
-	} else if (wake_ms > 0) {
-		timer_start(&s->qmgr->loop->timers, &s->wake, wake_ms);
-	} else {
-		wait_for_host(s);
-		take_over(s);
-	}
-}
-
-void site_reset(struct site *s)
-{
-	for (int i = 0; i < s->nhost; i++) {
-		conn_set_depth(s->hosts[i].host, 1);
-		host_forget(s->hosts[i].host);
-		site_feed_waiting_for(s->hosts[i].host);
-	}
-	window_init(&s->window, s->transport->settings);
-	s->dead_until_ms = 0;
-	verdict_unref(s->last_failure);
-	s->last_failure = NULL;
-	site_touch(s);
+	/* Where no host is in service its health says so, and what comes of it. */
+	if (choice == DESTDB_LATER && wake_ms > 0)
+		site_wake_at(s, wake_ms);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
-/* What becomes of mail whose site has no host left to try. A host that greets with 5xx, or answers
- * EHLO and HELO so, speaks of itself, not of the mail: the next one is tried. When all have, that is
- * said in so many words, and the transport may take it for a refusal of the mail (greeting_5xx). */
+/* A host that greets with 5xx, or answers EHLO and HELO so, speaks of itself, not of the mail: the next
+ * one is tried. When all have, that is said in so many words, and the transport may take it for a
+ * refusal of the mail (greeting_5xx). */
 #include "qmgr/site.h"
 
 #include <stdio.h>
@@ -9,19 +9,23 @@
 static bool all_refuse(const struct site *s)
 {
 	for (int i = 0; i < s->nhost; i++)
-		if (!s->hosts[i].host->refuses || s->hosts[i].host->suspended)
+		if (!s->hosts[i].host->refuses || s->hosts[i].host->suspended ||
+		    s->hosts[i].suspended)
 			return false;
 	return s->nhost > 0;
 }
 
-/* What the last of them said. */
-static const struct verdict *last_word(const struct site *s)
+/* What the last of them said; a reference. */
+static struct verdict *last_word(const struct site *s)
 {
-	const struct verdict *last = NULL;
+	struct verdict *last = NULL;
 	for (int i = 0; i < s->nhost; i++) {
-		const struct verdict *why = s->hosts[i].host->why;
-		if (why && (!last || why->when_ms > last->when_ms))
-			last = why;
+		struct verdict *why = host_why(s->hosts[i].host, s->hosts[i].name);
+		if (why && (!last || why->when_ms > last->when_ms)) {
+			verdict_unref(last);
+			last = verdict_ref(why);
+		}
+		verdict_unref(why);
 	}
 	return last;
 }
@@ -35,20 +39,13 @@ static struct verdict *refusal(const struct verdict *said, enum verdict_class cl
 			      said->code, said->text);
 }
 
-void site_fail_all(struct site *s)
+struct verdict *site_refusal(const struct site *s, bool of_mail)
 {
-	const struct verdict *said = all_refuse(s) ? last_word(s) : NULL;
-	if (!said) {
-		site_defer_all(s, s->last_failure);
-		return;
-	}
-	verdict_unref(s->last_failure);
-	s->last_failure = refusal(said, VERDICT_DEFERRED);
-	if (s->transport->settings->greeting_5xx == GREETING_5XX_DEFER) {
-		site_defer_all(s, s->last_failure);
-		return;
-	}
-	struct verdict *failed = refusal(said, VERDICT_FAILED);
-	site_defer_all(s, failed);
-	verdict_unref(failed);
+	bool bounces = s->transport->settings->greeting_5xx == GREETING_5XX_BOUNCE;
+	struct verdict *said = all_refuse(s) ? last_word(s) : NULL;
+	if (!said)
+		return NULL;
+	struct verdict *v = refusal(said, of_mail && bounces ? VERDICT_FAILED : VERDICT_DEFERRED);
+	verdict_unref(said);
+	return v;
 }

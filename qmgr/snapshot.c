@@ -25,7 +25,7 @@ static int choose(const struct qmgr *q, const struct site *chosen[SNAPSHOT_SITES
 	int n = 0;
 	for (const struct site *s = q->sites; s; s = s->hh.next) {
 		int at = n;
-		*dead += window_dead(&s->window);
+		*dead += s->health == SITE_DEAD || s->health == SITE_OUT;
 		if (n == SNAPSHOT_SITES_MAX && !before(s, chosen[n - 1]))
 			continue;
 		if (n == SNAPSHOT_SITES_MAX)
@@ -46,20 +46,18 @@ static struct verdict *newer(struct verdict *a, struct verdict *b)
 
 static void copy(struct snapshot_site *to, const struct site *s, int64_t now_ms)
 {
-	bool dead = window_dead(&s->window);
+	int64_t until_ms = site_down_until_ms(s);
 	*to = (struct snapshot_site){
 		.name = mem_strdup(s->name),
 		.transport = mem_strdup(s->transport->title),
-		.state = s->suspended ? "suspended"
-			 : dead	      ? "dead"
-				      : "alive",
+		.state = site_state_name(s),
 		.window = s->window.concurrency,
 		.connections = s->connections,
 		.connecting = s->connecting,
 		.busy = s->busy,
 		.waiting = s->waiting,
 		.verdicts = s->verdicts,
-		.dead_in_ms = dead && s->dead_until_ms > now_ms ? s->dead_until_ms - now_ms : 0,
+		.dead_in_ms = until_ms > now_ms ? until_ms - now_ms : 0,
 		.last = verdict_ref(newer(s->last_verdict, s->last_failure)),
 	};
 }

@@ -22,7 +22,7 @@ enum { SNAPSHOT_SITES_MAX = 20 };
 
 struct snapshot_site {
 	char *name, *transport;
-	const char *state; /* alive, dead, suspended */
+	const char *state; /* alive, dead, out, limited, suspended */
 	int window, connections, connecting, busy;
 	int64_t waiting;      /* entries */
 	int64_t verdicts;     /* on recipients, in all; while the site is remembered */

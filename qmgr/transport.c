@@ -43,6 +43,7 @@ struct transport *transport_get(struct qmgr *q, const struct conf_transport *set
 	t->qmgr = q;
 	list_init(&t->jobs);
 	list_init(&t->idle);
+	list_init(&t->silent);
 	list_init(&t->parked);
 	selection_init(t);
 	take_settings(t, q->conf, settings);

@@ -39,9 +39,15 @@ struct transport {
 	const struct conf_transport *settings;
 	struct qmgr *qmgr;
 	struct list jobs; /* struct job, oldest message first */
-	int connections;  /* of all its sites */
-	int ending;	  /* of them, told to close */
-	struct list idle; /* struct conn: ready and carrying nothing, the longest first */
+
+	/* of its connections; conn_move() keeps them */
+	int connections;    /* of all its sites */
+	int ending;	    /* of them, told to close */
+	int nidle;	    /* ready and carrying nothing, in: */
+	struct list idle;   /* struct conn, the longest first */
+	int nunready;	    /* being opened */
+	int nsilent;	    /* of them, that have not been heard of for some time, in: */
+	struct list silent; /* struct conn, the longest first */
 	struct metric_cell *outcome[VERDICT_CLASSES]; /* how many verdicts of each class */
 
 	/* selection.h */

@@ -35,18 +35,30 @@ static const union address *source(const struct connection *c, union address fro
 
 static void on_slow(void *owner)
 {
-	connection_post_slow(owner, false);
+	connection_post_slow(owner, CONNECTION_BESIDE);
 }
 
 static void on_late(void *owner)
 {
-	connection_post_slow(owner, true);
+	connection_post_slow(owner, CONNECTION_LATE);
+}
+
+static void on_silent(void *owner)
+{
+	connection_post_slow(owner, CONNECTION_SILENT);
 }
 
 static void start_timer(struct connection *c, struct timer *t, int64_t delay_ms)
 {
 	if (delay_ms > 0)
 		loop_timer_in(c->worker->loop, t, delay_ms);
+}
+
+/* The host has given a sign of life, or is about to be asked for one. */
+static void heard(struct connection *c)
+{
+	if (!c->announced)
+		loop_timer_in(c->worker->loop, &c->silent, CONNECTION_SILENT_MS);
 }
 
 /* TCP stands, or never will. */
@@ -91,12 +103,14 @@ void connection_start(struct worker *w, struct connection_open *open)
 	timer_init(&c->age, on_age, c);
 	timer_init(&c->slow, on_slow, c);
 	timer_init(&c->late, on_late, c);
+	timer_init(&c->silent, on_silent, c);
 	connection_keep_to(c, open->transport->connection_max_messages);
 	connection_keep_to(c, open->messages_most);
 	worker_add(w, c);
 	metrics_add(METRIC_client_connected, 1);
 	start_timer(c, &c->slow, open->transport->connection_attempt_delay);
 	start_timer(c, &c->late, open->transport->backup_attempt_delay);
+	heard(c);
 	begin(c);
 }
 
@@ -105,6 +119,7 @@ static void end(struct connection *c, struct verdict *why)
 {
 	connection_post_done(c);
 	timer_stop(&c->worker->loop->timers, &c->age);
+	timer_stop(&c->worker->loop->timers, &c->silent);
 	stop_waiting(c);
 	if (c->stream && buf_len(stream_out(c->stream)) > 0)
 		stream_flush(c->stream); /* a QUIT */
@@ -188,6 +203,7 @@ static void become_ready(struct connection *c)
 	c->setup_ms = (int)(clock_steady_ms() - c->began_ms);
 	if (age_ms > 0)
 		timer_start(&c->worker->loop->timers, &c->age, c->began_ms + age_ms);
+	timer_stop(&c->worker->loop->timers, &c->silent);
 	connection_post_ready(c);
 }
 
@@ -280,10 +296,12 @@ static void on_event(void *owner, enum stream_event event)
 	switch (event) {
 	case STREAM_CONNECTED:
 		c->connected = true;
+		heard(c);
 		stop_waiting(c);
 		set_deadline(c);
 		break;
 	case STREAM_DATA:
+		heard(c);
 		engine_input(&c->engine, stream_in(c->stream));
 		settle(c);
 		break;
@@ -294,6 +312,7 @@ static void on_event(void *owner, enum stream_event event)
 		break;
 	case STREAM_TLS:
 		c->handshaking = false;
+		heard(c);
 		engine_secured(&c->engine);
 		settle(c);
 		break;

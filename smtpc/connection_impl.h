@@ -24,6 +24,7 @@ struct connection {
 	struct engine engine;
 	struct timer age;
 	struct timer slow, late; /* until TCP stands, see CONNECTION_SLOW */
+	struct timer silent;	 /* until it is ready, and anew with each sign of life */
 	char peer[VERDICT_HOST_MAX + 1];
 	uint64_t turn; /* the engine's, when the deadline was set */
 	int64_t began_ms;
@@ -40,7 +41,7 @@ struct connection {
 void connection_keep_to(struct connection *, int64_t messages);
 /* It is given no more than so many in all. */
 
-void connection_post_slow(struct connection *, bool late);
+void connection_post_slow(struct connection *, enum connection_slowness);
 void connection_post_ready(struct connection *);
 void connection_post_back(struct delivery *);
 void connection_post_done(struct connection *); /* every delivery that is done or returned */

@@ -11,13 +11,16 @@ void connection_log(const struct connection *c, const char *what, const char *re
 		  "host", c->peer, "what", what, "reason", reason, NULL);
 }
 
-void connection_post_slow(struct connection *c, bool late)
+void connection_post_slow(struct connection *c, enum connection_slowness how)
 {
+	static const char *const names[] = {[CONNECTION_BESIDE] = "slow",
+					    [CONNECTION_LATE] = "late",
+					    [CONNECTION_SILENT] = "silent"};
 	struct connection_slow *s = mem_zalloc(sizeof *s);
 	s->note.type = CONNECTION_SLOW;
 	s->owner = c->open->owner;
-	s->late = late;
-	connection_log(c, late ? "late" : "slow", NULL);
+	s->how = how;
+	connection_log(c, names[how], NULL);
 	loop_post(c->open->reply_to, &s->note);
 }
 
@@ -31,6 +34,7 @@ void connection_post_ready(struct connection *c)
 	r->depth = engine_depth(&c->engine);
 	r->depth_most = engine_depth_most(&c->engine);
 	r->setup_ms = c->setup_ms;
+	r->round_trip_us = c->engine.round_trip_us;
 	r->size_max = can->size_max;
 	r->messages_most = c->most;
 	r->tls_broken = c->plain && !c->open->plain;

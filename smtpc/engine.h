@@ -93,6 +93,8 @@ struct engine {
 	bool refused;  /* closed, because the host greeted with 5xx, or answered EHLO and HELO so */
 	bool confused; /* closed, because the host has lost count: next time ask in mode, too */
 	enum connection_mode mode;
+	int64_t hello_us;      /* steady clock: EHLO was said */
+	int64_t round_trip_us; /* until it was answered; the least; 0: not yet */
 };
 
 void engine_init(struct engine *, const struct engine_setup *, struct buf *out);

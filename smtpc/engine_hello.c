@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 #include "smtpc/engine_impl.h"
 
+#include "base/clock.h"
+
 #include <stdio.h>
 
 void engine_refused(struct engine *e, const char *dsn)
@@ -38,7 +40,16 @@ void engine_say_hello(struct engine *e)
 	if (expected_first(&e->expected))
 		return;
 	snprintf(line, sizeof line, "%s %.255s", e->helo ? "HELO" : "EHLO", e->setup.hostname);
+	e->hello_us = clock_steady_us();
 	engine_say(e, line, (struct expected){.kind = e->helo ? EXPECTED_HELO : EXPECTED_EHLO});
+}
+
+/* A host may think before it answers; the least that was seen is the way there and back. */
+static void measure(struct engine *e)
+{
+	int64_t us = clock_steady_us() - e->hello_us;
+	if (e->round_trip_us == 0 || us < e->round_trip_us)
+		e->round_trip_us = us;
 }
 
 static void without_tls(struct engine *e)
@@ -76,6 +87,7 @@ void engine_keep_to_mode(struct engine *e)
 
 void engine_on_ehlo(struct engine *e, const struct expected *x)
 {
+	measure(e);
 	if (engine_positive(e->reply.code)) {
 		e->can = capability_of(&e->reply);
 		engine_keep_to_mode(e);

@@ -6,6 +6,7 @@
 #include "spool/shape.h"
 
 #include <stdlib.h>
+#include <strings.h>
 
 enum { STEP = 1000 }; /* messages a turn: mail goes on meanwhile */
 
@@ -35,6 +36,7 @@ void spool_command_free(struct spool_command **cp)
 		content_unref(c->row[i].content);
 	}
 	free(c->row);
+	free(c->domain);
 	shape_free(&c->shape);
 	free(c);
 	*cp = NULL;
@@ -59,12 +61,24 @@ static bool add_row(struct spool_command *c, const struct stub *stub)
 	return true;
 }
 
+/* Has it a recipient in the domain that is asked for, if one is? */
+static bool fits(const struct spool *s, const struct spool_command *c, const struct stub *stub)
+{
+	struct domain_count one, *of = &one;
+	uint32_t n = c->domain ? domains_rcpts(&s->domains, stub, &of) : 0;
+	for (uint32_t i = 0; i < n; i++)
+		if (strcasecmp(domains_name(&s->domains, of[i].domain), c->domain) == 0)
+			return true;
+	return !c->domain;
+}
+
 static void list(struct spool *s, struct spool_command *c)
 {
 	const struct stub *stub;
 	for (uint64_t id = c->after; c->nrow < c->limit && (stub = catalog_next(&s->catalog, id));
 	     id = stub->id)
-		add_row(c, stub);
+		if (fits(s, c, stub))
+			add_row(c, stub);
 }
 
 static void show(struct spool *s, struct spool_command *c)
@@ -180,7 +194,8 @@ static bool order(struct spool *s, struct spool_command *c)
 		c->until = c->id ? c->id : catalog_last(&s->catalog);
 	for (; stub && stub->id <= c->until && n < STEP; n++) {
 		c->after = stub->id;
-		c->affected += order_one(s, c, stub);
+		if (fits(s, c, stub))
+			c->affected += order_one(s, c, stub);
 		stub = c->id ? NULL : catalog_next(&s->catalog, c->after);
 	}
 	/* The answer is to be true after a crash too. */
@@ -225,7 +240,7 @@ static bool run(struct spool *s, struct spool_command *c)
 		show(s, c);
 	else if (c->op == SPOOL_SHAPE)
 		draw_shape(s, c->shape);
-	else if (c->op == SPOOL_FLUSH && !c->id)
+	else if (c->op == SPOOL_FLUSH && !c->id && !c->domain)
 		flush_all(s, c);
 	else
 		return order(s, c);

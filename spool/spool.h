@@ -193,6 +193,7 @@ struct spool_command {
 	uint64_t after;	   /* LIST: messages with a larger id, in order of id */
 	uint64_t until;	   /* orders, the spool's own: not for those that come later */
 	int limit;	   /* LIST: at most so many rows */
+	char *domain;	   /* LIST, the orders: with a recipient left there; NULL: all */
 	int64_t affected;  /* answer: messages that an order was for */
 	int64_t cancelled; /* of them, done once what is under way has ended */
 	bool unsafe;	   /* the disk fails: a crash before it works again would undo this */

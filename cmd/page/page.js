@@ -238,7 +238,7 @@ function showSites(now) {
   for (const key of state.sites.keys()) if (!known.has(key)) state.sites.delete(key);
   showRows(byId("sites"), rows, fillSite);
   byId("sites-none").hidden = rows.length > 0;
-  const dead = now.dead ? ", " + count(now.dead) + " dead" : "";
+  const dead = now.dead ? ", " + count(now.dead) + " dead or out" : "";
   const more = now.sites > rows.length ? "the busiest " + rows.length + " of " : "";
   put("sites-count", now.sites ? more + count(now.sites) + dead : "");
 }

@@ -149,6 +149,7 @@ static void a_rate_says_when_the_next_delivery_is_due(void **state)
 	begin("transport smtp { destination_rate = \"1/s\" }");
 	send_many(3);
 	ready(open_at(0), 10);
+	done(given_at(0), VERDICT_SENT);
 	binds(2, EXPLAIN_RATE);
 	assert_true(x->row[0].until_ms == clock_wall_ms() + 1000);
 	pass_time(400);
@@ -195,7 +196,7 @@ static void a_host_with_all_its_connections_takes_no_other(void **state)
 	assert_int_equal(x->row[0].limit, 2);
 }
 
-static void a_host_that_turns_connections_away_is_left_alone_for_a_moment(void **state)
+static void a_host_with_all_that_it_was_seen_to_take_is_asked_for_more_later(void **state)
 {
 	(void)state;
 	begin("");
@@ -205,7 +206,7 @@ static void a_host_that_turns_connections_away_is_left_alone_for_a_moment(void *
 	lose(open_at(1), "too many");
 	lose(open_at(1), "too many");
 	binds(4, EXPLAIN_HOST_PAUSE);
-	assert_true(x->row[0].until_ms > clock_wall_ms());
+	assert_true(x->row[0].until_ms == clock_wall_ms() + 1000);
 	assert_string_equal(x->row[0].last->text, "too many");
 }
 
@@ -217,24 +218,32 @@ static void with_its_host_out_a_message_may_still_go_by_what_is_being_opened(voi
 	lose(open_at(0), "no route");
 	send_mail(4, "x@a.test");
 	assert_int_equal(opened.n, 2);
-	binds(4, EXPLAIN_NO_HOST);
+	binds(4, EXPLAIN_OUT);
+	assert_true(x->row[0].until_ms == clock_wall_ms() + 1000);
 	assert_string_equal(x->row[0].last->text, "no route");
 	ready(open_at(0), 1);
 	assert_int_equal(given.n, 1);
 }
 
-static void a_dead_site_says_until_when(void **state)
+static void a_dead_site_says_when_it_is_probed_and_how_much_waits_for_it(void **state)
 {
 	(void)state;
-	begin("transport smtp { initial_destination_concurrency = 1 }"
-	      "queue { minimal_backoff_time = 10m }");
+	begin("transport smtp { initial_destination_concurrency = 1 }");
 	send_many(1);
 	lose(open_at(0), "no route");
-	envelope_free(&(struct envelope *){is_kept(1)});
+	binds(1, EXPLAIN_DEAD);
+	assert_true(x->row[0].until_ms == clock_wall_ms() + 1000);
+	for (int i = 0; i < 10; i++) {
+		pass_time(1000);
+		if (opened.n > 0)
+			lose(open_at(0), "no route");
+	}
+	envelope_free(&(struct envelope *){is_parked(1)});
 	assert_int_equal(why_site("mx.test")->constraint, EXPLAIN_DEAD);
-	assert_true(x->row[0].until_ms == clock_wall_ms() + 600000);
+	assert_true(x->row[0].until_ms == clock_wall_ms() + 5000); /* 1, 3, 7, 15 */
 	assert_string_equal(x->row[0].last->text, "no route");
 	assert_int_equal(x->row[0].window, 0);
+	assert_int_equal(x->row[0].parked, 1);
 }
 
 static void a_message_has_its_share_of_connections(void **state)
@@ -384,9 +393,9 @@ int main(void)
 		TEST(a_delay_holds_for_the_delivery_and_the_pause_after_it),
 		TEST(a_transport_with_all_its_connections_opens_no_other),
 		TEST(a_host_with_all_its_connections_takes_no_other),
-		TEST(a_host_that_turns_connections_away_is_left_alone_for_a_moment),
+		TEST(a_host_with_all_that_it_was_seen_to_take_is_asked_for_more_later),
 		TEST(with_its_host_out_a_message_may_still_go_by_what_is_being_opened),
-		TEST(a_dead_site_says_until_when),
+		TEST(a_dead_site_says_when_it_is_probed_and_how_much_waits_for_it),
 		TEST(a_message_has_its_share_of_connections),
 		TEST(recipients_without_room_in_memory_are_unread),
 		TEST(what_slipped_past_is_counted),

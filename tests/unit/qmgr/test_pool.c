@@ -217,15 +217,17 @@ static void unread_recipients_go_with_a_message_that_is_cancelled(void **state)
 	assert_int_equal(job_of(2)->rcpt_limit, 30);
 }
 
-static void a_dead_site_defers_unread_recipients_too(void **state)
+static void a_site_that_is_out_parks_unread_recipients_too(void **state)
 {
 	(void)state;
-	begin("transport smtp { " SMALL "}\n" LIMITS RELAY);
+	begin("transport smtp { " SMALL "site_patience = 0 }\n" LIMITS RELAY);
 	send_many_to(1, "a.test", 1000);
 	lose(open_at(0), "refused");
-	struct envelope *e = is_kept(1);
-	for (uint32_t i = 0; i < e->nrcpt; i++)
-		assert_int_equal(e->rcpt[i].tries, 1);
+	struct envelope *e = is_parked(1);
+	for (uint32_t i = 0; i < e->nrcpt; i++) {
+		assert_int_equal(e->rcpt[i].tries, 0);
+		assert_string_equal(e->rcpt[i].last->text, "refused");
+	}
 	envelope_free(&e);
 	assert_int_equal(q->rcpt_count, 0);
 }
@@ -243,7 +245,7 @@ int main(void)
 		TEST(a_message_that_slips_past_unread_gets_half_of_the_extra_pool),
 		TEST(sponsored_recipients_keep_to_the_bound_of_their_transport),
 		TEST(unread_recipients_go_with_a_message_that_is_cancelled),
-		TEST(a_dead_site_defers_unread_recipients_too),
+		TEST(a_site_that_is_out_parks_unread_recipients_too),
 	};
 	return RUN(tests);
 }

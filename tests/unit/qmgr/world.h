@@ -313,15 +313,26 @@ static inline bool was_told_to_end(const struct connection_open *o)
 	return false;
 }
 
-/* TCP has had no answer for connection_attempt_delay, or late: for backup_attempt_delay. */
-static inline void unanswered(struct connection_open *o, bool late)
+static inline void heard_of(struct connection_open *o, enum connection_slowness how)
 {
 	struct connection_slow *s = mem_zalloc(sizeof *s);
 	s->note.type = CONNECTION_SLOW;
 	s->owner = o->owner;
-	s->late = late;
+	s->how = how;
 	post(&s->note);
 	settle();
+}
+
+/* TCP has had no answer for connection_attempt_delay, or late: for backup_attempt_delay. */
+static inline void unanswered(struct connection_open *o, bool late)
+{
+	heard_of(o, late ? CONNECTION_LATE : CONNECTION_BESIDE);
+}
+
+/* Nothing at all for CONNECTION_SILENT_MS. */
+static inline void silent(struct connection_open *o)
+{
+	heard_of(o, CONNECTION_SILENT);
 }
 
 /* The last word on it, not yet looked at. */
@@ -448,6 +459,31 @@ static inline void is_delivered(uint64_t id, uint32_t n, enum verdict_class clas
 	for (uint32_t i = 0; i < n; i++)
 		assert_int_equal(d->of[i].verdict->class, class);
 	forget(d);
+}
+
+/* It goes back to the queue, to wait there until its site takes mail again; the envelope is the
+ * caller's. */
+static inline struct envelope *is_parked(uint64_t id)
+{
+	assert_true(told.n > 0 && told.note[0]->type == SPOOL_RELEASE);
+	struct spool_release *r = (struct spool_release *)told.note[0];
+	assert_true(r->parked);
+	assert_in_range(r->site, 1, SPOOL_SITE_MAX);
+	return is_kept(id);
+}
+
+/* A site takes mail again: what the spool is asked for, and its answer. */
+static inline struct spool_unpark *is_asked_back(void)
+{
+	return next_told(SPOOL_UNPARK);
+}
+
+static inline void asked_back(struct spool_unpark *note, uint32_t parked, uint32_t waiting)
+{
+	note->parked = parked;
+	note->waiting = waiting;
+	post(&note->note);
+	settle();
 }
 
 static const char one_host[] = "10 mx.test 192.0.2.1";

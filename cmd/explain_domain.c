@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: ISC */
+#include "cmd/explain_domain.h"
+
+#include "base/log.h"
+#include "base/mailaddr.h"
+#include "base/utf8.h"
+#include "cmd/queue_print.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <time.h>
+
+enum { REASONS_MAX = 50 };
+
+struct reason {
+	enum spool_queue queue;
+	const struct verdict *last; /* or NULL */
+	int64_t messages, recipients;
+	int64_t due_ms;			 /* the first of them */
+	const struct spool_row *counted; /* the message that was counted last */
+};
+
+struct reasons {
+	int n;
+	struct reason of[REASONS_MAX];
+};
+
+static bool same(const struct verdict *a, const struct verdict *b)
+{
+	return a == b || (a && b && a->class == b->class && a->code == b->code &&
+			  strcmp(a->text, b->text) == 0);
+}
+
+/* Too many to tell apart count with the last. */
+static struct reason *find(struct reasons *r, enum spool_queue queue, const struct verdict *last)
+{
+	for (int i = 0; i < r->n; i++)
+		if (r->of[i].queue == queue && same(r->of[i].last, last))
+			return &r->of[i];
+	if (r->n == REASONS_MAX)
+		return &r->of[REASONS_MAX - 1];
+	r->of[r->n] = (struct reason){.queue = queue, .last = last};
+	return &r->of[r->n++];
+}
+
+static void count(struct reasons *r, const struct spool_row *row, const struct recipient *to)
+{
+	struct reason *of = find(r, row->queue, to->last);
+	int64_t due_ms = row->envelope->due_ms;
+	of->recipients++;
+	of->messages += of->counted != row;
+	of->counted = row;
+	if (of->due_ms == 0 || due_ms < of->due_ms)
+		of->due_ms = due_ms;
+}
+
+static void gather(struct reasons *r, const char *domain, const struct spool_command *listed)
+{
+	for (int i = 0; i < listed->nrow; i++) {
+		const struct spool_row *row = &listed->row[i];
+		const struct envelope *e = row->envelope;
+		for (uint32_t k = 0; k < e->nrcpt && row->queue != SPOOL_ACTIVE; k++)
+			if (!e->rcpt[k].done &&
+			    strcasecmp(mailaddr_domain(e->rcpt[k].address), domain) == 0)
+				count(r, row, &e->rcpt[k]);
+	}
+}
+
+static int by_recipients(const void *a, const void *b)
+{
+	const struct reason *x = a, *y = b;
+	return (x->recipients < y->recipients) - (x->recipients > y->recipients);
+}
+
+static void put_last(struct buf *to, const struct verdict *v)
+{
+	if (!v)
+		return;
+	buf_puts(to, "; last said: ");
+	if (*v->host)
+		buf_printf(to, "%s ", v->host);
+	if (v->code > 0)
+		buf_printf(to, "%d ", v->code);
+	size_t len = strlen(v->text);
+	char *clean = buf_reserve(to, len + 1);
+	buf_commit(to, utf8_clean(clean, v->text, len));
+}
+
+static void put_due(struct buf *to, int64_t due_ms, int64_t now_ms)
+{
+	char text[40], span[16];
+	struct tm tm;
+	time_t at = (time_t)(due_ms / 1000);
+	strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&at, &tm));
+	buf_printf(to, "; the first is tried again %s, in %s", text,
+		   queue_time_span(due_ms > now_ms ? due_ms - now_ms : 0, span));
+}
+
+static void put_sentence(struct buf *to, const struct reason *of, int64_t now_ms)
+{
+	buf_printf(to, "%" PRId64 " message%s for %" PRId64 " recipient%s %s in the queue %s",
+		   of->messages, of->messages == 1 ? "" : "s", of->recipients,
+		   of->recipients == 1 ? "" : "s", of->messages == 1 ? "is" : "are",
+		   spool_queue_name(of->queue));
+	put_last(to, of->last);
+	if (of->queue == SPOOL_DEFERRED)
+		put_due(to, of->due_ms, now_ms);
+	buf_puts(to, of->queue == SPOOL_HOLD ? "; what lets it go: sluice queue release"
+					     : "; what lets it go: that time, the destination when "
+					       "it lives again, sluice queue flush");
+}
+
+static void put_object(struct buf *to, const char *domain, const struct reason *of,
+		       const char *sentence)
+{
+	buf_puts(to, "{\"id\":null,\"site\":");
+	log_json_string(to, domain);
+	buf_printf(to, ",\"transport\":null,\"constraint\":\"%s\",\"says\":",
+		   of->queue == SPOOL_HOLD ? "hold" : spool_queue_name(of->queue));
+	log_json_string(to, sentence);
+	buf_printf(to,
+		   ",\"messages\":%" PRId64 ",\"recipients\":%" PRId64 ",\"until\":%.3f,\"last\":",
+		   of->messages, of->recipients, (double)of->due_ms / 1000);
+	if (of->last)
+		log_json_string(to, of->last->text);
+	else
+		buf_puts(to, "null");
+	buf_puts(to, "}\n");
+}
+
+void explain_domain_print(struct buf *to, const char *domain, const struct spool_command *listed,
+			  bool json, int64_t now_ms)
+{
+	struct reasons r = {0};
+	struct buf sentence;
+	gather(&r, domain, listed);
+	qsort(r.of, (size_t)r.n, sizeof r.of[0], by_recipients);
+	buf_init(&sentence);
+	for (int i = 0; i < r.n; i++) {
+		buf_clear(&sentence);
+		put_sentence(&sentence, &r.of[i], now_ms);
+		if (json)
+			put_object(to, domain, &r.of[i], buf_cstr(&sentence));
+		else
+			buf_printf(to, "%s: %s\n", domain, buf_cstr(&sentence));
+	}
+	buf_fini(&sentence);
+}
+
+void explain_domain_nothing(struct buf *to, const char *domain, bool json)
+{
+	if (!json) {
+		buf_printf(to, "%s: no mail waits for it, and none is on its way there\n", domain);
+		return;
+	}
+	buf_puts(to, "{\"id\":null,\"site\":");
+	log_json_string(to, domain);
+	buf_puts(to,
+		 ",\"constraint\":\"idle\",\"says\":\"no mail waits for it\",\"recipients\":0}\n");
+}

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: ISC */
+/* Hosts that say nothing: what they may hold, and that nobody else waits for them. */
+#include "tests/unit/qmgr/world.h"
+
+#include "qmgr/conn.h"
+#include "qmgr/dispatch.h"
+
+static uint64_t last_id;
+
+/* One message to a domain with a host of its own. */
+static void send_to_site(int i)
+{
+	char to[40], domain[32], hosts[64];
+	snprintf(domain, sizeof domain, "d%d.test", i);
+	snprintf(to, sizeof to, "x@%s", domain);
+	snprintf(hosts, sizeof hosts, "10 mx%d.test 10.0.%d.%d", i, i / 200, i % 200 + 1);
+	send_mail(++last_id, to);
+	if (questions.n > 0)
+		answer(domain, hosts);
+}
+
+static void send_to_healthy(void)
+{
+	send_mail(++last_id, "x@healthy.test");
+	answer("healthy.test", "10 healthy.test 192.0.2.1");
+}
+
+/* Half a second later, nothing was heard of any of them. */
+static void all_are_silent(void)
+{
+	clock_ms += CONNECTION_SILENT_MS;
+	for (int i = 0; i < opened.n; i++)
+		silent(open_at(i));
+}
+
+/* Workers close at once what they are told to close, before it is ready. */
+static int close_as_told(void)
+{
+	int n = 0;
+	for (int i = 0; i < opened.n;)
+		if (was_told_to_end(open_at(i))) {
+			close_orderly(open_at(i));
+			i = 0;
+			n++;
+		} else {
+			i++;
+		}
+	return n;
+}
+
+static int unready_of(int i)
+{
+	char host[32];
+	snprintf(host, sizeof host, "mx%d.test", i);
+	return opened_to(host);
+}
+
+static void thirteen_messages_to_silent_hosts_hold_up_nobody(void **state)
+{
+	(void)state;
+	begin("");
+	for (int i = 0; i < 13; i++)
+		send_to_site(i);
+	assert_int_equal(opened.n, 13);
+	all_are_silent();
+	send_to_healthy();
+	assert_int_equal(opened_to("healthy.test"), 1);
+	assert_int_equal(ending.n, 0);
+	ready(open_to("healthy.test"), 1);
+	assert_int_equal(given.n, 1);
+}
+
+static void thirteen_at_one_site_keep_two_connections(void **state)
+{
+	(void)state;
+	begin("transport smtp { initial_destination_concurrency = 20 }");
+	for (int i = 0; i < 13; i++)
+		send_to_site(1);
+	assert_int_equal(opened.n, 13); /* as far as anybody knows it is only far away */
+	all_are_silent();
+	assert_int_equal(ending.n, 11);
+	assert_int_equal(close_as_told(), 11);
+	assert_int_equal(unready_of(1), DISPATCH_UNPROVEN);
+	for (int i = 0; i < 13; i++)
+		send_to_site(1);
+	assert_int_equal(unready_of(1), DISPATCH_UNPROVEN);
+	struct site *s = site_named("mx1.test");
+	assert_int_equal(s->hosts[0].host->failures, 0); /* it has not failed */
+}
+
+static void a_site_whose_host_has_answered_before_may_have_more(void **state)
+{
+	(void)state;
+	begin("transport smtp { initial_destination_concurrency = 20 }");
+	send_to_site(1);
+	ready(open_at(0), 1);
+	done(given_at(0), VERDICT_SENT);
+	close_orderly(open_at(0));
+	for (int i = 0; i < 13; i++)
+		send_to_site(1);
+	all_are_silent();
+	assert_int_equal(ending.n, 0);
+	assert_int_equal(unready_of(1), 13);
+}
+
+static void an_answer_ends_the_suspicion(void **state)
+{
+	(void)state;
+	begin("transport smtp { initial_destination_concurrency = 20 }");
+	for (int i = 0; i < 13; i++)
+		send_to_site(1);
+	all_are_silent();
+	close_as_told();
+	assert_int_equal(unready_of(1), 2);
+	ready(open_at(0), 1);
+	assert_int_equal(given.n, 1);
+	assert_true(unready_of(1) > 2); /* the ready one among them */
+}
+
+/* A hundred sites, each with a silent host, hold all connections of the transport. */
+static void begin_with_a_hundred_silent(void)
+{
+	last_id = 0;
+	begin("transport smtp { connection_limit = 100 }");
+	for (int i = 0; i < 100; i++)
+		send_to_site(i);
+	assert_int_equal(opened.n, 100);
+	all_are_silent();
+}
+
+static void a_hundred_silent_sites_delay_a_healthy_one_by_no_more_than_a_second(void **state)
+{
+	(void)state;
+	begin_with_a_hundred_silent();
+	int64_t began_ms = clock_ms;
+	send_to_healthy();
+	for (int i = 0; i < 10 && opened_to("healthy.test") == 0; i++) {
+		close_as_told();
+		pass_time(50);
+	}
+	assert_int_equal(opened_to("healthy.test"), 1);
+	ready(open_to("healthy.test"), 1);
+	assert_int_equal(given_at(0)->id, last_id);
+	assert_in_range(clock_ms - began_ms, 0, 1000);
+}
+
+static void the_one_that_was_silent_longest_ends_and_its_host_has_failed(void **state)
+{
+	(void)state;
+	begin_with_a_hundred_silent();
+	send_to_healthy();
+	assert_true(was_told_to_end(open_to("mx0.test")));
+	struct site *s = site_named("mx0.test");
+	assert_int_equal(s->hosts[0].host->state, HOST_OUT);
+	assert_int_equal(s->hosts[0].host->failures, 1);
+	assert_non_null(s->last_failure);
+	assert_false(was_told_to_end(open_to("mx99.test")));
+}
+
+/* As many as are wanted, and as make half of them free; not all. */
+static void for_one_message_no_more_end_than_make_room(void **state)
+{
+	(void)state;
+	begin_with_a_hundred_silent();
+	send_to_healthy();
+	assert_in_range(ending.n, 1, 51);
+	for (int i = 0; i < 5; i++) {
+		close_as_told();
+		pass_time(50);
+	}
+	assert_int_equal(opened_to("healthy.test"), 1);
+	assert_in_range(opened.n, 50, 100);
+}
+
+static void healthy_mail_goes_on_while_silent_hosts_get_ever_more(void **state)
+{
+	(void)state;
+	int delivered = 0;
+	begin_with_a_hundred_silent();
+	for (int i = 0; i < 200; i++) {
+		send_to_site(100 + i);
+		for (int k = 0; k < opened.n; k++)
+			if (strcmp(open_at(k)->host, "healthy.test") != 0 && i % 5 == 0)
+				silent(open_at(k));
+		if (i % 10 == 0)
+			send_mail(++last_id, "x@healthy.test");
+		if (questions.n > 0)
+			answer("healthy.test", "10 healthy.test 192.0.2.1");
+		for (int k = 0; k < opened.n; k++)
+			if (strcmp(open_at(k)->host, "healthy.test") == 0 &&
+			    !open_at(k)->was_ready) {
+				open_at(k)->was_ready = true;
+				ready(open_at(k), 1);
+			}
+		while (given.n > 0) {
+			done(given_at(0), VERDICT_SENT);
+			delivered++;
+		}
+		close_as_told();
+		pass_time(100);
+		if (i % 10 == 9)
+			assert_in_range(delivered, i / 10 + 1, i / 10 + 1);
+		while (told.n > 0)
+			forget(take(&told, 0));
+	}
+}
+
+static void silent_connections_hold_half_of_a_transports_at_most(void **state)
+{
+	(void)state;
+	last_id = 0;
+	begin("transport smtp { connection_limit = 100 }");
+	for (int i = 0; i < 50; i++)
+		send_to_site(i);
+	all_are_silent();
+	assert_int_equal(ending.n, 0);
+	for (int i = 50; i < 70; i++) {
+		send_to_site(i);
+		pass_time(1);
+	}
+	assert_int_equal(ending.n, 1); /* one for the first; those after it are not yet silent */
+	for (int i = 0; i < opened.n; i++)
+		if (!was_told_to_end(open_at(i)))
+			silent(open_at(i));
+	send_to_site(70);
+	assert_int_equal(opened_to("mx70.test"), 1);
+	close_as_told();
+	int still = 0;
+	for (int i = 0; i < 70; i++)
+		still += unready_of(i);
+	assert_in_range(still, 1, 50);
+}
+
+static void what_was_heard_of_is_not_silent(void **state)
+{
+	(void)state;
+	begin("transport smtp { connection_limit = 4 }");
+	for (int i = 0; i < 4; i++)
+		send_to_site(i);
+	for (int i = 0; i < 4; i++)
+		ready(open_at(i), 1);
+	send_to_healthy();
+	assert_int_equal(ending.n, 0); /* all carry something */
+	done(given_at(0), VERDICT_SENT);
+	assert_int_equal(ending.n, 1);
+}
+
+#define TEST(name) cmocka_unit_test_teardown(name, finish)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(thirteen_messages_to_silent_hosts_hold_up_nobody),
+		TEST(thirteen_at_one_site_keep_two_connections),
+		TEST(a_site_whose_host_has_answered_before_may_have_more),
+		TEST(an_answer_ends_the_suspicion),
+		TEST(a_hundred_silent_sites_delay_a_healthy_one_by_no_more_than_a_second),
+		TEST(the_one_that_was_silent_longest_ends_and_its_host_has_failed),
+		TEST(for_one_message_no_more_end_than_make_room),
+		TEST(healthy_mail_goes_on_while_silent_hosts_get_ever_more),
+		TEST(silent_connections_hold_half_of_a_transports_at_most),
+		TEST(what_was_heard_of_is_not_silent),
+	};
+	return RUN(tests);
+}
