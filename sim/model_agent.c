@@ -35,6 +35,7 @@ struct session {
 	struct stage *stage;
 	char *site;
 	int64_t most_us; /* no reuse after this time; 0: for ever */
+	bool lost;	 /* while it carried a delivery */
 	struct attempt attempt;
 	struct timer idle;
 	struct list link; /* stage->cached */
@@ -47,6 +48,16 @@ static void session_free(struct session *s)
 	list_remove(&s->link);
 	free(s->site);
 	free(s);
+}
+
+/* One that is kept is found to be closed before it is used again. */
+static void on_session_lost(struct attempt *a)
+{
+	struct session *s = list_entry(a, struct session, attempt);
+	if (list_empty(&s->link))
+		s->lost = true;
+	else
+		session_free(s);
 }
 
 static void on_session_idle(void *owner)
@@ -166,7 +177,7 @@ static void on_delivered(void *owner)
 {
 	struct agent *a = owner;
 	struct model_host *h = a->session->attempt.host;
-	bool broken = host_breaks(h);
+	bool broken = a->session->lost || host_breaks(h);
 	enum verdict_class lost = dice_happens(&h->dice, 0.5) ? VERDICT_IN_DOUBT : VERDICT_DEFERRED;
 	struct verdict **verdict = verdicts_new(a);
 	for (uint32_t i = 0; i < a->entry->n; i++)
@@ -187,7 +198,7 @@ static void deliver(struct agent *a)
 {
 	uint64_t size = a->entry->peer->job->message->content->size;
 	stage_after(a->stage, &a->timer,
-		    host_transaction_us(a->session->attempt.host, a->entry->n, size, true));
+		    host_transaction_us(a->session->attempt.host, a->entry->n, size, 1));
 }
 
 static void connect_next(struct agent *a);
@@ -240,6 +251,7 @@ static void connect_next(struct agent *a)
 	list_init(&s->link);
 	timer_init(&s->idle, on_session_idle, s);
 	s->attempt.ended = on_attempt;
+	s->attempt.lost = on_session_lost;
 	s->attempt.owner = a;
 	a->stage->tally->connections++;
 	attempt_start(&s->attempt, model_host_at(a->stage, &host->address),
@@ -281,6 +293,7 @@ void model_agent_bind(void *context, struct peer *p)
 	a->stage = st;
 	a->site = s;
 	a->entry = peer_take(p);
+	watch_goes_to(st, s->key, a->entry);
 	a->cause = CAUSE_OTHER;
 	timer_init(&a->timer, begin, a);
 	list_append(&st->agents, &a->link);

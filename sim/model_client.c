@@ -11,24 +11,38 @@
 
 #include <stdlib.h>
 
+enum { CHUNKING_DEPTH = 3 }; /* hosts of this depth and above take messages in chunks */
+
 struct client {
 	struct stage *stage;
 	uint64_t number;
 	struct connection_open *open;
-	const char *site; /* in the tally */
 	struct attempt attempt;
 	struct note *first; /* struct delivery: what it carries, linked by the notes */
 	struct note **last;
 	int64_t ready_us;
 	int64_t done;
 	bool closing;
+	bool greeted;	    /* it has been seen to be, and is not ready yet */
 	struct timer timer; /* of the first delivery, or idle */
+	struct timer silent, slow, late;
 	UT_hash_handle hh;
 };
 
 static int64_t age_ms(const struct client *c)
 {
 	return (c->stage->now_us - c->ready_us) / 1000;
+}
+
+/* In the tally: of the delivery, and that the connection is lent to. */
+static const char *site_of(const struct client *c, const struct delivery *d)
+{
+	return tally_site(c->stage->tally, ((struct entry *)d->owner)->peer->site->key)->key;
+}
+
+static const char *site_now(const struct client *c)
+{
+	return tally_site(c->stage->tally, ((struct conn *)c->open->owner)->site->key)->key;
 }
 
 static void give_back(struct client *c, struct delivery *d)
@@ -47,6 +61,14 @@ static struct delivery *take_first(struct client *c)
 	return d;
 }
 
+/* It is ready, or will never be. */
+static void stop_waiting(struct client *c)
+{
+	timer_stop(&c->stage->events, &c->silent);
+	timer_stop(&c->stage->events, &c->slow);
+	timer_stop(&c->stage->events, &c->late);
+}
+
 /* The last word on it. cause: CAUSE_NONE for an orderly end. */
 static void close_client(struct client *c, int cause)
 {
@@ -58,16 +80,23 @@ static void close_client(struct client *c, int cause)
 	}
 	timer_stop(&st->events, &c->timer);
 	attempt_close(&c->attempt);
+	stop_waiting(c);
 	c->open->note.type = CONNECTION_CLOSED;
 	if (cause != CAUSE_NONE) {
 		c->open->why = cause_verdict((enum cause)cause, VERDICT_DEFERRED, c->open->host);
 		if (!c->open->was_ready)
 			st->tally->useless[cause]++;
-		stage_feed(st, c->site);
+		stage_feed(st, site_now(c));
 	}
 	stage_post(st, &c->open->note);
 	HASH_DEL(st->clients, c);
 	free(c);
+}
+
+/* Content went before the envelope was answered. */
+static bool ahead(const struct client *c, const struct delivery *d)
+{
+	return d->ahead && c->attempt.host->is->depth >= CHUNKING_DEPTH;
 }
 
 /* Of what was being done when it broke: had all been sent, and only the reply not come? */
@@ -76,21 +105,29 @@ static void lose(struct client *c)
 	struct delivery *d = take_first(c);
 	d->returned = dice_happens(&c->attempt.host->dice, 0.5);
 	if (!d->returned)
-		watch_ended(c->stage, c->site);
+		watch_ended(c->stage, site_of(c, d));
 	for (uint32_t i = 0; i < d->nrcpt && !d->returned; i++)
 		d->rcpt[i].verdict = cause_verdict(CAUSE_LOST, VERDICT_IN_DOUBT, c->open->host);
+	d->wasted = !d->returned && ahead(c, d);
 	if (!d->returned)
-		stage_feed(c->stage, c->site);
+		stage_feed(c->stage, site_of(c, d));
 	give_back(c, d);
 	close_client(c, CAUSE_LOST);
 }
 
-static void work(struct client *c, bool distance)
+/* RFC 2920, RFC 3030: behind another, a message waits for one of its two round trips where it may not
+ * come in chunks, and for none where it may. */
+static double way_behind(const struct client *c)
+{
+	return c->attempt.host->is->depth >= CHUNKING_DEPTH ? 0 : 0.5;
+}
+
+static void work(struct client *c, double way)
 {
 	struct delivery *d = (struct delivery *)c->first;
 	d->began_us = clock_steady_us();
 	stage_after(c->stage, &c->timer,
-		    host_transaction_us(c->attempt.host, d->nrcpt, d->content->size, distance));
+		    host_transaction_us(c->attempt.host, d->nrcpt, d->content->size, way));
 }
 
 static void rest(struct client *c)
@@ -112,11 +149,15 @@ static void finish_first(struct client *c)
 	d->ended_us = clock_steady_us();
 	if (c->done++ == 0)
 		d->setup_ms = (int)((c->ready_us - c->attempt.began_us) / 1000);
-	for (uint32_t i = 0; i < d->nrcpt; i++)
+	d->wasted = ahead(c, d);
+	for (uint32_t i = 0; i < d->nrcpt; i++) {
 		d->rcpt[i].verdict = host_verdict(c->attempt.host);
+		if (d->rcpt[i].verdict->class == VERDICT_SENT)
+			d->wasted = false;
+	}
 	c->stage->tally->transactions++;
-	watch_ended(c->stage, c->site);
-	stage_feed(c->stage, c->site);
+	watch_ended(c->stage, site_of(c, d));
+	stage_feed(c->stage, site_of(c, d));
 	give_back(c, d);
 }
 
@@ -135,9 +176,15 @@ static void on_timer(void *owner)
 	if (worn(c))
 		close_client(c, CAUSE_NONE);
 	else if (c->first)
-		work(c, false);
+		work(c, way_behind(c));
 	else
 		rest(c);
+}
+
+/* Round trips in what a transaction takes for the distance. */
+static int trips(int64_t depth)
+{
+	return depth > 1 ? 2 : 4;
 }
 
 static void on_attempt(void *owner, int cause)
@@ -152,14 +199,72 @@ static void on_attempt(void *owner, int cause)
 	ready->note.type = CONNECTION_READY;
 	ready->connection = c->number;
 	ready->owner = c->open->owner;
-	ready->depth = (int)(depth < most ? depth : most);
-	ready->pipelining = ready->depth > 1;
+	ready->depth_most = (int)(depth < most ? depth : most);
+	ready->depth = ready->depth_most < 2 ? ready->depth_most : 2;
+	ready->pipelining = depth > 1;
+	ready->chunking = depth >= CHUNKING_DEPTH;
+	ready->round_trip_us = stage_us(c->attempt.host->is->round_trip) / trips(depth);
 	ready->setup_ms = (int)((c->stage->now_us - c->attempt.began_us) / 1000);
 	c->open->was_ready = true;
 	c->ready_us = c->stage->now_us;
+	stop_waiting(c);
 	c->stage->tally->connected++;
 	stage_post(c->stage, &ready->note);
 	rest(c);
+}
+
+static void post_slow(struct client *c, enum connection_slowness how)
+{
+	struct connection_slow *slow = mem_zalloc(sizeof *slow);
+	slow->note.type = CONNECTION_SLOW;
+	slow->owner = c->open->owner;
+	slow->how = how;
+	stage_post(c->stage, &slow->note);
+}
+
+static void on_lost(struct attempt *a)
+{
+	struct client *c = a->owner;
+	if (c->first)
+		lose(c);
+	else
+		close_client(c, CAUSE_LOST);
+}
+
+/* Nothing was heard of it; but who has been greeted was heard of lately. */
+static void on_silent(void *owner)
+{
+	struct client *c = owner;
+	if (c->attempt.state == ATTEMPT_GREETED && !c->greeted) {
+		c->greeted = true;
+		stage_after(c->stage, &c->silent, stage_us(CONNECTION_SILENT_MS));
+		return;
+	}
+	post_slow(c, CONNECTION_SILENT);
+}
+
+static void on_slow(void *owner)
+{
+	struct client *c = owner;
+	if (!attempt_stands(&c->attempt))
+		post_slow(c, CONNECTION_BESIDE);
+}
+
+static void on_late(void *owner)
+{
+	struct client *c = owner;
+	if (!attempt_stands(&c->attempt))
+		post_slow(c, CONNECTION_LATE);
+}
+
+static void wait_for_it(struct client *c)
+{
+	const struct conf_transport *t = c->open->transport;
+	stage_after(c->stage, &c->silent, stage_us(CONNECTION_SILENT_MS));
+	if (t->connection_attempt_delay > 0)
+		stage_after(c->stage, &c->slow, stage_us(t->connection_attempt_delay));
+	if (t->backup_attempt_delay > 0)
+		stage_after(c->stage, &c->late, stage_us(t->backup_attempt_delay));
 }
 
 static void open_client(struct stage *st, struct connection_open *open)
@@ -168,11 +273,15 @@ static void open_client(struct stage *st, struct connection_open *open)
 	c->stage = st;
 	c->number = open->connection;
 	c->open = open;
-	c->site = tally_site(st->tally, ((struct conn *)open->owner)->site->key)->key;
 	c->last = &c->first;
 	c->attempt.ended = on_attempt;
+	c->attempt.lost = on_lost;
 	c->attempt.owner = c;
 	timer_init(&c->timer, on_timer, c);
+	timer_init(&c->silent, on_silent, c);
+	timer_init(&c->slow, on_slow, c);
+	timer_init(&c->late, on_late, c);
+	wait_for_it(c);
 	HASH_ADD(hh, st->clients, number, sizeof c->number, c);
 	st->tally->connections++;
 	attempt_start(&c->attempt, model_host_at(st, &open->address), open->transport);
@@ -195,12 +304,13 @@ static void give(struct stage *st, struct delivery *d)
 		return;
 	}
 	bool idle = !c->first;
-	watch_begun(st, c->site, c->open->transport);
+	watch_begun(st, site_of(c, d), c->open->transport);
+	watch_goes_to(st, site_of(c, d), d->owner);
 	d->note.next = NULL;
 	*c->last = &d->note;
 	c->last = &d->note.next;
 	if (idle)
-		work(c, true);
+		work(c, 1);
 }
 
 static void close_when_done(struct stage *st, const struct connection_close *note)

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 struct question {
 	struct stage *stage;
@@ -13,13 +14,36 @@ struct question {
 	struct timer timer;
 };
 
-static void add_host(struct resolve *r, const struct scenario_host *h, uint16_t preference)
+/* Hosts of one name and preference are the addresses of one. */
+static void add_host(struct resolve *r, const char *name, const struct scenario_host *h,
+		     uint16_t preference)
 {
+	for (int i = 0; i < r->nhost; i++) {
+		struct resolve_host *to = &r->host[i];
+		if (to->preference == preference && strcmp(to->name, name) == 0 &&
+		    to->naddress < RESOLVE_ADDRESSES_MAX) {
+			to->address[to->naddress++] = h->address;
+			return;
+		}
+	}
 	r->host = mem_realloc(r->host, (size_t)(r->nhost + 1) * sizeof *r->host);
 	struct resolve_host *to = &r->host[r->nhost++];
 	*to = (struct resolve_host){
-		.name = mem_strdup(h->title), .preference = preference, .naddress = 1};
+		.name = mem_strdup(name), .preference = preference, .naddress = 1};
 	to->address[0] = h->address;
+}
+
+/* One name for each preference is made from the domain and the site where those are its own. */
+static void add_mx(struct resolve *r, const struct scenario *s, const struct scenario_site *site)
+{
+	for (int i = 0; i < site->nmx; i++) {
+		const struct scenario_mx *mx = &site->to[i];
+		const struct scenario_host *h = &s->host[mx->host];
+		char *own = mem_printf("%s.%d.%s", r->name, mx->preference, site->title);
+		const char *called = mx->name ? mx->name : h->title;
+		add_host(r, site->own_names ? own : called, h, mx->preference);
+		free(own);
+	}
 }
 
 static void fail(struct resolve *r, const char *dsn)
@@ -34,12 +58,12 @@ static void find(const struct scenario *s, struct resolve *r)
 	if (r->kind == RESOLVE_MX)
 		site = scenario_find_site(s, r->name);
 	int host = scenario_find_host(s, r->name);
-	for (int i = 0; site && i < site->nmx; i++)
-		add_host(r, &s->host[site->to[i].host], site->to[i].preference);
+	if (site)
+		add_mx(r, s, site);
 	if (site && *site->failure)
 		fail(r, site->failure);
 	else if (!site && host >= 0)
-		add_host(r, &s->host[host], 0);
+		add_host(r, s->host[host].title, &s->host[host], 0);
 	else if (!site)
 		fail(r, "5.1.2");
 }

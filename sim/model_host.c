@@ -2,6 +2,7 @@
 #include "sim/model_host.h"
 
 #include "base/mem.h"
+#include "sim/calendar.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -56,11 +57,7 @@ struct model_host *model_host_at(struct stage *st, const union address *address)
 
 static bool out(const struct model_host *h)
 {
-	int64_t now_ms = h->stage->now_us / 1000;
-	for (int i = 0; i < h->is->nspan; i++)
-		if (now_ms >= h->is->span[i].from_ms && now_ms < h->is->span[i].to_ms)
-			return true;
-	return false;
+	return calendar_out(h->is, h->stage->now_us / 1000);
 }
 
 static int64_t noisy_us(struct model_host *h, int64_t ms)
@@ -82,7 +79,7 @@ static void end(struct attempt *a, int cause)
 
 static bool has_room(const struct model_host *h)
 {
-	int64_t limit = h->is->connection_limit;
+	int64_t limit = calendar_limit(h->is, h->stage->now_us / 1000);
 	return limit == 0 || h->serving < limit;
 }
 
@@ -118,12 +115,17 @@ static void knock_later(struct attempt *a)
 	wait_until(a, again_us);
 }
 
+static void turn_away(struct attempt *a)
+{
+	a->fate = CAUSE_TOO_MANY;
+	stage_after(a->host->stage, &a->timer, noisy_us(a->host, a->host->is->greeting));
+}
+
 static void beyond(struct attempt *a)
 {
 	struct model_host *h = a->host;
 	if (h->is->beyond == BEYOND_421) {
-		a->fate = CAUSE_TOO_MANY;
-		stage_after(h->stage, &a->timer, noisy_us(h, h->is->greeting));
+		turn_away(a);
 		return;
 	}
 	if (a->state == ATTEMPT_CONNECTING && h->is->beyond == BEYOND_MUTE)
@@ -134,7 +136,9 @@ static void beyond(struct attempt *a)
 static void arrive(struct attempt *a)
 {
 	struct model_host *h = a->host;
-	if (has_room(h) && list_empty(&h->waiting))
+	if (out(h) && h->is->outage == OUTAGE_421)
+		turn_away(a);
+	else if (has_room(h) && list_empty(&h->waiting))
 		serve(a);
 	else if (h->nwaiting < h->is->backlog)
 		wait_in_backlog(a);
@@ -148,15 +152,32 @@ static int too_late(const struct attempt *a)
 	return mute || a->state == ATTEMPT_WAITING ? CAUSE_GREETING_TIMEOUT : CAUSE_CONNECT_TIMEOUT;
 }
 
+static void greeted(struct attempt *a)
+{
+	const struct model_host *h = a->host;
+	bool silent = h->is->outage == OUTAGE_SILENT;
+	int64_t next_ms = calendar_next_outage_ms(h->is, h->stage->now_us / 1000);
+	if (out(h) && !silent) {
+		end(a, CAUSE_LOST);
+		return;
+	}
+	a->state = ATTEMPT_READY;
+	if (next_ms != INT64_MAX && !silent)
+		wait_until(a, stage_us(next_ms));
+	end(a, CAUSE_NONE);
+}
+
 static void on_timer(void *owner)
 {
 	struct attempt *a = owner;
 	bool late = a->host->stage->now_us >= a->deadline_us;
 	if (a->fate != CAUSE_NONE) {
 		end(a, a->fate);
+	} else if (a->state == ATTEMPT_READY) {
+		if (a->lost)
+			a->lost(a);
 	} else if (a->state == ATTEMPT_GREETED) {
-		a->state = ATTEMPT_READY;
-		end(a, CAUSE_NONE);
+		greeted(a);
 	} else if (a->state == ATTEMPT_WAITING || (a->state == ATTEMPT_KNOCKING && late)) {
 		end(a, too_late(a));
 	} else {
@@ -167,7 +188,7 @@ static void on_timer(void *owner)
 /* What is settled before a packet is sent. */
 static int fate_of(struct model_host *h)
 {
-	if (out(h))
+	if (out(h) && h->is->outage != OUTAGE_421)
 		return h->is->outage == OUTAGE_REFUSED ? CAUSE_REFUSED : CAUSE_CONNECT_TIMEOUT;
 	return dice_happens(&h->dice, h->is->refused_part) ? CAUSE_REFUSED : CAUSE_NONE;
 }
@@ -215,11 +236,18 @@ void attempt_close(struct attempt *a)
 	serve_next(h);
 }
 
-int64_t host_transaction_us(struct model_host *h, uint32_t nrcpt, uint64_t size, bool first)
+bool attempt_stands(const struct attempt *a)
+{
+	bool mute = a->state == ATTEMPT_KNOCKING && a->host->is->beyond == BEYOND_MUTE;
+	return mute || a->state >= ATTEMPT_GREETED || a->state == ATTEMPT_WAITING ||
+	       a->fate == CAUSE_TOO_MANY;
+}
+
+int64_t host_transaction_us(struct model_host *h, uint32_t nrcpt, uint64_t size, double way)
 {
 	int64_t us = noisy_us(h, h->is->transaction + h->is->recipient * nrcpt);
-	if (first)
-		us += noisy_us(h, h->is->round_trip);
+	if (way > 0)
+		us += (int64_t)(way * (double)noisy_us(h, h->is->round_trip));
 	if (h->is->bandwidth > 0)
 		us += (int64_t)((double)size * 1e6 / (double)h->is->bandwidth);
 	return us;

@@ -2,7 +2,7 @@
  *
  *	attempt_start()
  *	    +-- outage, refused ----------------------------------> CAUSE_REFUSED, _CONNECT_TIMEOUT
- *	    v connect
+ *	    v connect			  outage of 421 ----------> CAUSE_TOO_MANY
  *	  arrived -- served: connection_limit not reached -- greeting --> CAUSE_NONE: it is ready
  *	    |          ^
  *	    +-- waits in the backlog --------------------- too long ----> CAUSE_GREETING_TIMEOUT
@@ -10,6 +10,8 @@
  *	    +-- beyond both: 421 ---------------------------------------> CAUSE_TOO_MANY
  *	                     drop: knocks again until --------------------> CAUSE_CONNECT_TIMEOUT
  *	                     mute: the same; it believes itself connected > CAUSE_GREETING_TIMEOUT
+ *
+ * When an outage begins that is not silent, connections that are ready are lost.
  *
  * OWNERSHIP  An attempt lies in the object that connects. The stage owns the hosts.
  * THREAD     main.
@@ -48,6 +50,7 @@ struct attempt {
 	struct timer timer;
 	struct list in_waiting;
 	void (*ended)(void *owner, int cause);
+	void (*lost)(struct attempt *); /* it was ready, and the host has gone; or NULL */
 	void *owner;
 };
 
@@ -60,11 +63,16 @@ void attempt_start(struct attempt *, struct model_host *, const struct conf_tran
 void attempt_close(struct attempt *);
 /* In any state: the connection, or what was to become one, is gone. */
 
-int64_t host_transaction_us(struct model_host *, uint32_t nrcpt, uint64_t size, bool first);
-/* How long it takes; first: nothing is under way before it, so that it waits for the distance. */
+bool attempt_stands(const struct attempt *);
+/* TCP does, whatever comes of it. */
+
+int64_t host_transaction_us(struct model_host *, uint32_t nrcpt, uint64_t size, double way);
+/* How long it takes; way: the part of the distance that it waits for, which is none where it follows
+ * another in a pipeline. */
 
 bool host_breaks(struct model_host *);
-/* Is the connection lost in this transaction? In an outage always. */
+/* Is the connection lost in this transaction? In a silent outage always; where others begin, all that
+ * are ready are lost at once. */
 
 struct verdict *host_verdict(struct model_host *);
 /* On one recipient of a transaction that came to its end. */

@@ -6,6 +6,8 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "qmgr/scheduler.h"
+#include "qmgr/site.h"
 #include "spool/spool.h"
 
 #include <assert.h>
@@ -24,8 +26,7 @@ struct kept {
 	struct list link;
 	struct timer due;
 	struct kept_recipient {
-		uint32_t tries;
-		bool final, put_off;
+		bool final, put_off, doubted;
 	} rcpt[];
 };
 
@@ -196,10 +197,18 @@ static int64_t age_ms(const struct model_spool *s, const struct kept *k)
 static void check_patience(struct model_spool *s, struct kept *k, uint32_t i)
 {
 	int64_t patience = s->stage->scenario->simulation.patience;
-	if (k->rcpt[i].tries == 0 && !k->rcpt[i].final && patience > 0 && age_ms(s, k) > patience)
+	if (!k->rcpt[i].put_off && !k->rcpt[i].final && patience > 0 && age_ms(s, k) > patience)
 		tally_fault(s->stage->tally,
 			    "recipient %u of message %u had no verdict for %d seconds", i,
 			    k->number + 1, (int)(age_ms(s, k) / 1000));
+}
+
+static void wait_of_site(struct model_spool *s, const struct kept *k, uint32_t i)
+{
+	const struct arrival *a = &s->stage->arrivals->item[k->number];
+	struct tally_site *site = tally_site_of(s->stage->tally, a->domain[i]);
+	if (site)
+		numbers_add(&site->waits, age_ms(s, k));
 }
 
 static void final(struct model_spool *s, struct kept *k, uint32_t i, enum verdict_class class)
@@ -217,6 +226,9 @@ static void final(struct model_spool *s, struct kept *k, uint32_t i, enum verdic
 	if (class == VERDICT_SENT) {
 		t->sent++;
 		tally_wait(t, a->nrcpt, a->size, age_ms(s, k));
+		wait_of_site(s, k, i);
+		if (!k->rcpt[i].doubted)
+			numbers_add(&t->sure, age_ms(s, k));
 	} else {
 		t->failed++;
 	}
@@ -234,8 +246,25 @@ static void delivered(struct model_spool *s, struct spool_delivered *d)
 	free(d);
 }
 
-/* What the last round has put off; a round tries each recipient once. */
-static void put_off(struct model_spool *s, struct kept *k, const struct envelope *e)
+/* What was never tried goes where the scheduler says that it waits for. */
+static void put_off_at_site(struct model_spool *s, const struct kept *k, uint32_t i,
+			    uint16_t number, enum cause cause)
+{
+	struct tally *t = s->stage->tally;
+	const struct site *waits_for = number ? s->stage->q->numbered[number] : NULL;
+	struct tally_site *site = tally_site_of(t, s->stage->arrivals->item[k->number].domain[i]);
+	if (!site && waits_for)
+		site = tally_site(t, waits_for->key);
+	if (!site)
+		return;
+	site->deferrals[cause]++;
+	site->deferred += !k->rcpt[i].put_off;
+}
+
+/* What the last round has put off: each recipient has a verdict, tried or not. number: of the site
+ * that it waits for. */
+static void put_off(struct model_spool *s, struct kept *k, const struct envelope *e,
+		    uint16_t number)
 {
 	struct tally *t = s->stage->tally;
 	for (uint32_t i = 0; i < e->nrcpt; i++) {
@@ -245,17 +274,19 @@ static void put_off(struct model_spool *s, struct kept *k, const struct envelope
 				    i, k->number + 1);
 		if (r->done)
 			continue;
-		if (r->tries == k->rcpt[i].tries) {
+		if (!r->last) {
 			tally_fault(t, "recipient %u of message %u was put off without a verdict",
 				    i, k->number + 1);
 			continue;
 		}
 		check_patience(s, k, i);
-		k->rcpt[i].tries = r->tries;
-		if (r->last->class == VERDICT_IN_DOUBT)
+		if (r->last->class == VERDICT_IN_DOUBT) {
 			t->in_doubt++;
+			k->rcpt[i].doubted = true;
+		}
 		t->deferrals[cause_of(r->last)]++;
 		t->deferred += !k->rcpt[i].put_off;
+		put_off_at_site(s, k, i, number, cause_of(r->last));
 		k->rcpt[i].put_off = true;
 	}
 }
@@ -264,7 +295,7 @@ static void put_off(struct model_spool *s, struct kept *k, const struct envelope
 static void keep(struct model_spool *s, struct kept *k, const struct spool_release *r)
 {
 	struct envelope *e = r->envelope;
-	put_off(s, k, e);
+	put_off(s, k, e, r->site);
 	k->envelope = e;
 	if (!s->stage->scenario->simulation.retries) {
 		k->state = KEPT_FOR_EVER;
@@ -368,7 +399,12 @@ int64_t model_spool_active(const struct model_spool *s)
 
 void model_spool_end(struct model_spool *s)
 {
-	for (int n = 0; n < s->next_arrival; n++)
-		for (uint32_t i = 0; i < s->stage->arrivals->item[n].nrcpt; i++)
-			check_patience(s, s->kept[n], i);
+	for (int n = 0; n < s->next_arrival; n++) {
+		struct kept *k = s->kept[n];
+		for (uint32_t i = 0; i < s->stage->arrivals->item[n].nrcpt; i++) {
+			check_patience(s, k, i);
+			if (!k->rcpt[i].final && !k->rcpt[i].doubted)
+				numbers_add(&s->stage->tally->sure, age_ms(s, k));
+		}
+	}
 }

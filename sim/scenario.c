@@ -176,10 +176,15 @@ static void free_derived(struct scenario *s)
 		spread_fini(&s->arrival[i].domain_spread);
 		spread_fini(&s->arrival[i].size_spread);
 	}
-	for (int i = 0; i < s->nsite; i++)
+	for (int i = 0; i < s->nsite; i++) {
+		for (int m = 0; m < s->site[i].nmx; m++)
+			free(s->site[i].to[m].name);
 		free(s->site[i].to);
-	for (int i = 0; i < s->nhost; i++)
+	}
+	for (int i = 0; i < s->nhost; i++) {
 		free(s->host[i].span);
+		free(s->host[i].limit);
+	}
 }
 
 void scenario_free(struct scenario **sp)

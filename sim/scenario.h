@@ -22,7 +22,7 @@ struct scenario_simulation {
 enum scenario_binding { BINDING_LATE, BINDING_EARLY, BINDING_BOTH };
 enum scenario_distribution { ARRIVE_CONSTANT, ARRIVE_POISSON, ARRIVE_UNIFORM, ARRIVE_BURSTS };
 enum scenario_beyond { BEYOND_421, BEYOND_MUTE, BEYOND_DROP };
-enum scenario_outage { OUTAGE_REFUSED, OUTAGE_SILENT };
+enum scenario_outage { OUTAGE_REFUSED, OUTAGE_SILENT, OUTAGE_421 };
 
 struct scenario_arrival {
 	char *title;
@@ -33,7 +33,8 @@ struct scenario_arrival {
 
 struct scenario_mx {
 	uint16_t preference;
-	int host; /* index in the scenario */
+	int host;   /* index in the scenario */
+	char *name; /* what the site calls it; NULL: as the scenario does */
 };
 
 struct scenario_site {
@@ -48,6 +49,11 @@ struct scenario_span {
 	int64_t from_ms, to_ms;
 };
 
+struct scenario_limit {
+	int64_t from_ms;
+	int n;
+};
+
 struct scenario_host {
 	char *title; /* lower case */
 	int line;
@@ -55,7 +61,9 @@ struct scenario_host {
 	double noise_part, refused_part, deferred_part, failed_part, broken_part;
 	int nspan;
 	struct scenario_span *span; /* outages */
-	union address address;	    /* made up, unless the title is one; without a port */
+	int nlimit;
+	struct scenario_limit *limit; /* by time */
+	union address address;	      /* made up, unless the title is one; without a port */
 };
 
 struct scenario_row {

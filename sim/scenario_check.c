@@ -93,12 +93,12 @@ static int by_preference(const void *a, const void *b)
 
 static void check_mx(struct check *c, struct scenario_site *site, int i)
 {
-	char name[256];
+	char name[256], called[256] = "";
 	unsigned preference;
-	int end = 0;
+	int end = 0, whole = 0;
 	const char *text = site->mx.item[i];
-	if (sscanf(text, "%5u %255s%n", &preference, name, &end) != 2 || text[end] ||
-	    preference > UINT16_MAX) {
+	int n = sscanf(text, "%5u %255s%n %255s%n", &preference, name, &end, called, &whole);
+	if (n < 2 || text[n == 3 ? whole : end] || preference > UINT16_MAX) {
 		FAULT(c, &site->mx, i, site->line, "\"%s\" is not of the form 10 mx.example.org",
 		      text);
 		return;
@@ -107,7 +107,8 @@ static void check_mx(struct check *c, struct scenario_site *site, int i)
 	if (host < 0)
 		FAULT(c, &site->mx, i, site->line, "there is no host \"%s\"", name);
 	else
-		site->to[site->nmx++] = (struct scenario_mx){(uint16_t)preference, host};
+		site->to[site->nmx++] = (struct scenario_mx){(uint16_t)preference, host,
+							     *called ? mem_strdup(called) : NULL};
 }
 
 static void check_site(struct check *c, struct scenario_site *site)
@@ -167,6 +168,37 @@ static void check_outages(struct check *c, struct scenario_host *h)
 		if (!parse_span(h->outages.item[i], &h->span[h->nspan++]))
 			FAULT(c, &h->outages, i, h->line, "\"%s\" is not of the form 10m..1h",
 			      h->outages.item[i]);
+	for (int i = 0; i < h->nspan && h->outage_every > 0; i++)
+		if (h->span[i].to_ms > h->outage_every)
+			FAULT(c, &h->outage_every, -1, h->line,
+			      "\"%s\" does not end before it comes again", h->outages.item[i]);
+	if (h->outage_every > 0 && h->outages.n == 0)
+		FAULT(c, &h->outage_every, -1, h->line, "outage_every needs outages");
+}
+
+static bool parse_limit(const char *text, struct scenario_limit *to)
+{
+	struct buf why = {0};
+	char from[32];
+	int end = 0;
+	bool good = sscanf(text, "%31s %9d%n", from, &to->n, &end) == 2 && !text[end] &&
+		    to->n >= 0 && conf_amount_parse(CONF_duration, from, &to->from_ms, &why) &&
+		    to->from_ms >= 0;
+	buf_fini(&why);
+	return good;
+}
+
+static void check_limits(struct check *c, struct scenario_host *h)
+{
+	h->limit = mem_zalloc((size_t)(h->limits.n + 1) * sizeof *h->limit);
+	for (int i = 0; i < h->limits.n; i++) {
+		struct scenario_limit *l = &h->limit[h->nlimit++];
+		if (!parse_limit(h->limits.item[i], l))
+			FAULT(c, &h->limits, i, h->line, "\"%s\" is not of the form \"20m 5\"",
+			      h->limits.item[i]);
+		else if (i > 0 && l->from_ms <= l[-1].from_ms)
+			FAULT(c, &h->limits, i, h->line, "limits are in the order of time");
+	}
 }
 
 static void check_host(struct check *c, struct scenario_host *h)
@@ -183,9 +215,10 @@ static void check_host(struct check *c, struct scenario_host *h)
 	h->broken_part = check_part(c, &h->broken, h->line, "broken");
 	if (h->deferred_part + h->failed_part > 1)
 		FAULT(c, h, -1, h->line, "deferred and failed are more than all");
-	if (h->backlog > 0 && h->connection_limit == 0)
+	if (h->backlog > 0 && h->connection_limit == 0 && h->limits.n == 0)
 		FAULT(c, &h->backlog, -1, h->line, "a backlog needs a connection_limit");
 	check_outages(c, h);
+	check_limits(c, h);
 }
 
 void scenario_check(struct scenario *s, const struct conf_lines *lines, struct conf_faults *faults)

@@ -36,6 +36,7 @@
 #define SCENARIO_SITE(P)                                                                           \
 	P(list, domains, "{}", 0, 0, 0, "", "Domains, .parents of domains, or * for the rest.")    \
 	P(list, mx, "{}", 0, 0, 0, "", "\"PREFERENCE HOST\" each.")                                \
+	P(flag, own_names, "false", 0, 0, 0, "", "Each domain calls the hosts by names of its own.") \
 	P(text, failure, "", 0, 12, 0, "", "The enhanced code with which the look-up fails.")
 
 #define SCENARIO_HOST(P)                                                                           \
@@ -48,6 +49,7 @@
 	P(text, noise, "0.1", 1, 16, 0, "", "Each time is longer or shorter by up to this part.")  \
 	P(number, depth, "1", 1, 1000, 0, "", "Messages that a connection takes at once.")         \
 	P(number, connection_limit, "0", 0, 1000000, 0, "", "Connections served at once. 0: no limit.") \
+	P(list, limits, "{}", 0, 0, 0, "", "\"FROM N\" each: connection_limit from that time on.")  \
 	P(number, backlog, "0", 0, 1000000, 0, "", "Connections beyond it that wait to be served.") \
 	P(choice, beyond, "421", 0, 0, 0, "421|mute|drop", "What one finds that is beyond both.")  \
 	P(duration, retransmit, "3s", 0, HOURS(1), 0, "", "mute, drop: when it knocks again; then after twice the time. 0: never.") \
@@ -56,7 +58,8 @@
 	P(text, failed, "0", 1, 16, 0, "", "The part of recipients that gets 550.")                \
 	P(text, broken, "0", 1, 16, 0, "", "The part of transactions in which the connection breaks.") \
 	P(list, outages, "{}", 0, 0, 0, "", "\"FROM..TO\" each.")                                  \
-	P(choice, outage, "refused", 0, 0, 0, "refused|silent", "What connects to it finds then.")
+	P(duration, outage_every, "0s", 0, DAYS(100), 0, "", "They come again after this time. 0: they do not.") \
+	P(choice, outage, "refused", 0, 0, 0, "refused|silent|421", "What connects to it finds then.")
 
 #define SCENARIO_ROW(P)                                                                            \
 	P(feedback, feedback, "1", 0, 0, 0, "", "Positive and negative, of every transport.")      \

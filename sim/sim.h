@@ -7,6 +7,9 @@
  *	scenario_check.c  what no single value of it shows
  *	spread.c          values with weights		dice.c	 chance from a seed
  *	arrivals.c        the messages, by time		trace.c	 the same from a log of the relay
+ *	event.c           a line of that log
+ *	learn.c           a scenario from it: sites and domains
+ *	learn_host.c      likewise, a host		learn_write.c  its text
  *	stage.c           the clock, and qmgr's loop turned by hand
  *	model_spool.c     the queue; witness that nothing is lost or told twice
  *	model_disk.c      content without bytes; reports stored after a while
@@ -15,9 +18,13 @@
  *	model_client.c    connections, as smtpc has them: late binding
  *	model_agent.c     agents, as Postfix has them: early binding
  *	tally.c           what is counted		watch.c	 what must always hold
+ *	tally_site.c      likewise, of one site
  *	sim_run.c         a scenario with all its rows and bindings
  *	sim_report.c, sim_json.c, sim_plot.c		what is told of it
  *	sim_random.c      a scenario from a seed
+ *	sweep.c           many destinations, beside Postfix and an oracle
+ *	sweep_write.c     one of them from a seed	oracle.c  hosts whose state is known
+ *	calendar.c        outages and limits of a host by time
  *
  * Only the edges are modelled: windows, selection, destination database, retry, reports and
  * routing are the relay's own code, and the same seed gives the same run.

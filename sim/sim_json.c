@@ -27,8 +27,11 @@ static void write_sample(const struct sim_run *run, const struct tally_site *s,
 	begin(run, "sample", to);
 	buf_printf(to, ",\"t\":%.3f", (double)sample->at_ms / 1000);
 	site_name(s, to);
-	buf_printf(to, ",\"window\":%d,\"busy\":%d,\"connections\":%d,\"queue\":%" PRId64 "}\n",
-		   sample->window, sample->busy, sample->connections, sample->waiting);
+	buf_printf(to,
+		   ",\"window\":%d,\"busy\":%d,\"connections\":%d,\"queue\":%" PRId64
+		   ",\"bound\":\"%s\"}\n",
+		   sample->window, sample->busy, sample->connections, sample->waiting,
+		   explain_constraint_name(sample->bound));
 }
 
 /* By time, and at one time in the order in which the sites came to be. */
@@ -50,7 +53,45 @@ static void write_series(const struct sim_run *run, struct buf *to)
 	free(next);
 }
 
-static void write_site(const struct sim_run *run, const struct tally_site *s, struct buf *to)
+static void write_causes(const char *key, const int64_t *count, struct buf *to)
+{
+	const char *before = "";
+	buf_printf(to, ",\"%s\":{", key);
+	for (int i = 0; i < CAUSE_COUNT; i++) {
+		if (count[i] == 0)
+			continue;
+		buf_printf(to, "%s\"%s\":%" PRId64, before, cause_text((enum cause)i), count[i]);
+		before = ",";
+	}
+	buf_puts(to, "}");
+}
+
+/* The share of time that each constraint held. */
+static void write_bound(const struct tally_site *s, struct buf *to)
+{
+	const char *before = "";
+	buf_puts(to, ",\"bound\":{");
+	for (int i = 0; i < EXPLAIN_CONSTRAINTS; i++) {
+		if (s->bound[i] == 0)
+			continue;
+		enum explain_constraint c = (enum explain_constraint)i;
+		buf_printf(to, "%s\"%s\":%.4f", before, explain_constraint_name(c),
+			   tally_bound_part(s, c));
+		before = ",";
+	}
+	buf_puts(to, "}");
+}
+
+static void write_waits(struct numbers *l, struct buf *to)
+{
+	buf_printf(to,
+		   ",\"delivered\":%" PRId64
+		   ",\"wait_mean\":%.3f,\"wait_p95\":%.3f,\"wait_longest\":%.3f",
+		   l->n, numbers_mean(l) / 1000, (double)numbers_quantile(l, 0.95) / 1000,
+		   (double)numbers_quantile(l, 1) / 1000);
+}
+
+static void write_site(const struct sim_run *run, struct tally_site *s, struct buf *to)
 {
 	begin(run, "site", to);
 	site_name(s, to);
@@ -59,10 +100,15 @@ static void write_site(const struct sim_run *run, const struct tally_site *s, st
 		   "\"window_most\":%d,\"feedbacks\":%" PRId64
 		   ",\"busy_mean\":%.4f,\"busy_most\":%d,\"connections_most\":%d,"
 		   "\"queue_most\":%" PRId64 ",\"begun\":%" PRId64
-		   ",\"rate\":%.4f,\"gap_least\":%.3f}\n",
+		   ",\"rate\":%.4f,\"gap_least\":%.3f",
 		   tally_window_mean(s), tally_window_deviation(s), s->window_least, s->window_most,
 		   s->feedbacks, tally_busy_mean(s), s->busy_most, s->connections_most,
 		   s->waiting_most, s->begun, tally_rate(s), (double)s->gap_least_us / 1e6);
+	write_waits(&s->waits, to);
+	buf_printf(to, ",\"deferred\":%" PRId64, s->deferred);
+	write_causes("deferrals", s->deferrals, to);
+	write_bound(s, to);
+	buf_puts(to, "}\n");
 }
 
 static void write_class(const struct sim_run *run, const char *key, const char *name,
@@ -76,19 +122,6 @@ static void write_class(const struct sim_run *run, const char *key, const char *
 		   ",\"mean\":%.3f,\"median\":%.3f,\"p95\":%.3f,\"longest\":%.3f}\n",
 		   key, name, l->n, numbers_mean(l) / 1000, (double)numbers_quantile(l, 0.5) / 1000,
 		   (double)numbers_quantile(l, 0.95) / 1000, (double)numbers_quantile(l, 1) / 1000);
-}
-
-static void write_causes(const char *key, const int64_t *count, struct buf *to)
-{
-	const char *before = "";
-	buf_printf(to, ",\"%s\":{", key);
-	for (int i = 0; i < CAUSE_COUNT; i++) {
-		if (count[i] == 0)
-			continue;
-		buf_printf(to, "%s\"%s\":%" PRId64, before, cause_text((enum cause)i), count[i]);
-		before = ",";
-	}
-	buf_puts(to, "}");
 }
 
 static void write_summary(const struct sim *sim, const struct sim_run *run, struct buf *to)
@@ -116,7 +149,7 @@ void sim_json(struct sim *sim, struct buf *to)
 		struct sim_run *run = &sim->run[i];
 		struct tally *t = run->tally;
 		write_series(run, to);
-		for (const struct tally_site *s = t->sites; s; s = s->hh.next)
+		for (struct tally_site *s = t->sites; s; s = s->hh.next)
 			write_site(run, s, to);
 		for (int c = 0; c < TALLY_CLASSES; c++)
 			write_class(run, "recipients", tally_by_recipients[c], &t->by_recipients[c],

@@ -78,9 +78,50 @@ static void report_waits(struct tally *t, struct buf *to)
 		report_class(tally_by_bytes[i], &t->by_bytes[i], to);
 }
 
+enum { SITES_TOLD = 20 };
+
+static void report_more(const struct tally *t, struct buf *to)
+{
+	if (HASH_COUNT(t->sites) > SITES_TOLD)
+		buf_printf(to, "  and %u more\n", HASH_COUNT(t->sites) - SITES_TOLD);
+}
+
+static void report_bound(const struct tally_site *s, struct buf *to)
+{
+	const char *before = "";
+	for (int i = 0; i < EXPLAIN_CONSTRAINTS; i++) {
+		enum explain_constraint c = (enum explain_constraint)i;
+		if (s->bound[i] == 0)
+			continue;
+		buf_printf(to, "%s%s %.0f %%", before, explain_constraint_name(c),
+			   100 * tally_bound_part(s, c));
+		before = ", ";
+	}
+	buf_puts(to, *before ? "" : "-");
+}
+
+/* What each site's mail had to wait, and for what. */
+static void report_site_waits(const struct tally *t, struct buf *to)
+{
+	int n = 0;
+	if (t->sites)
+		buf_puts(to,
+			 "seconds until delivered, recipients deferred, and what bound the "
+			 "first entry of those that\nwaited, in parts of the time\n"
+			 "  delivered       mean       95 %    longest  deferred  site: bound\n");
+	for (struct tally_site *s = t->sites; s && n < SITES_TOLD; s = s->hh.next, n++) {
+		buf_printf(to, "  %9" PRId64 " %10.3f %10.3f %10.3f %9" PRId64 "  %s: ", s->waits.n,
+			   numbers_mean(&s->waits) / 1000,
+			   seconds(numbers_quantile(&s->waits, 0.95)),
+			   seconds(numbers_quantile(&s->waits, 1)), s->deferred, s->key);
+		report_bound(s, to);
+		buf_puts(to, "\n");
+	}
+	report_more(t, to);
+}
+
 static void report_sites(const struct tally *t, struct buf *to)
 {
-	enum { SITES_TOLD = 20 };
 	int n = 0;
 	if (t->sites)
 		buf_puts(to, "windows at each feedback, busy connections while there was work, "
@@ -93,8 +134,7 @@ static void report_sites(const struct tally *t, struct buf *to)
 			   tally_window_mean(s), tally_window_deviation(s), s->window_least,
 			   s->window_most, tally_busy_mean(s), s->busy_most, s->connections_most,
 			   s->waiting_most, tally_rate(s), seconds(s->gap_least_us) / 1000, s->key);
-	if (HASH_COUNT(t->sites) > SITES_TOLD)
-		buf_printf(to, "  and %u more\n", HASH_COUNT(t->sites) - SITES_TOLD);
+	report_more(t, to);
 }
 
 static void report_faults(const struct tally *t, struct buf *to)
@@ -113,6 +153,7 @@ static void report_run(struct sim_run *run, struct buf *to)
 	report_deferrals(run->tally, to);
 	report_waits(run->tally, to);
 	report_sites(run->tally, to);
+	report_site_waits(run->tally, to);
 	report_faults(run->tally, to);
 }
 

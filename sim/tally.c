@@ -84,95 +84,15 @@ void tally_free(struct tally **tp)
 	struct tally *t = *tp;
 	if (!t)
 		return;
-	struct tally_site *s, *tmp;
-	HASH_ITER(hh, t->sites, s, tmp)
-	{
-		HASH_DEL(t->sites, s);
-		free(s->sample);
-		free(s->key);
-		free(s);
-	}
+	tally_sites_free(t);
 	for (int i = 0; i < TALLY_CLASSES; i++) {
 		free(t->by_recipients[i].value);
 		free(t->by_bytes[i].value);
 	}
+	free(t->sure.value);
 	buf_fini(&t->faults);
 	free(t);
 	*tp = NULL;
-}
-
-struct tally_site *tally_site(struct tally *t, const char *key)
-{
-	struct tally_site *s;
-	HASH_FIND_STR(t->sites, key, s);
-	if (s)
-		return s;
-	s = mem_zalloc(sizeof *s);
-	s->key = mem_strdup(key);
-	HASH_ADD_KEYPTR(hh, t->sites, s->key, strlen(s->key), s);
-	return s;
-}
-
-void tally_window(struct tally *t, const char *key, int window)
-{
-	struct tally_site *s = tally_site(t, key);
-	if (s->feedbacks == 0 || window < s->window_least)
-		s->window_least = window;
-	if (window > s->window_most)
-		s->window_most = window;
-	s->feedbacks++;
-	s->window_sum += window;
-	s->window_squares += (double)window * window;
-}
-
-void tally_begun(struct tally_site *s, int64_t now_us)
-{
-	int64_t gap_us = now_us - s->last_begun_us;
-	if (s->begun == 0)
-		s->first_begun_us = now_us;
-	else if (s->begun == 1 || gap_us < s->gap_least_us)
-		s->gap_least_us = gap_us;
-	s->begun++;
-	s->last_begun_us = now_us;
-}
-
-static void note_most(struct tally_site *s, const struct sample *sample)
-{
-	if (sample->busy > s->busy_most)
-		s->busy_most = sample->busy;
-	if (sample->connections > s->connections_most)
-		s->connections_most = sample->connections;
-	if (sample->waiting > s->waiting_most)
-		s->waiting_most = sample->waiting;
-	if (sample->busy > 0 || sample->waiting > 0) {
-		s->samples++;
-		s->busy_sum += sample->busy;
-	}
-}
-
-void tally_sample(struct tally *t, const char *key, const struct sample *sample)
-{
-	struct tally_site *s = tally_site(t, key);
-	note_most(s, sample);
-	if (t->sample_ms > 0 && sample->at_ms % t->sample_ms != 0)
-		return;
-	if (s->nsample == s->cap) {
-		s->cap = s->cap ? s->cap * 2 : 64;
-		s->sample = mem_realloc(s->sample, (size_t)s->cap * sizeof *s->sample);
-	}
-	s->sample[s->nsample++] = *sample;
-}
-
-void tally_thin(struct tally *t)
-{
-	t->sample_ms *= 2;
-	for (struct tally_site *s = t->sites; s; s = s->hh.next) {
-		int64_t n = 0;
-		for (int64_t i = 0; i < s->nsample; i++)
-			if (s->sample[i].at_ms % t->sample_ms == 0)
-				s->sample[n++] = s->sample[i];
-		s->nsample = n;
-	}
 }
 
 void tally_wait(struct tally *t, uint32_t nrcpt, uint64_t size, int64_t ms)
@@ -202,36 +122,4 @@ void tally_fault(struct tally *t, const char *fmt, ...)
 double tally_deferred_percent(const struct tally *t)
 {
 	return t->recipients ? 100.0 * (double)t->deferred / (double)t->recipients : 0;
-}
-
-const struct tally_site *tally_largest(const struct tally *t)
-{
-	const struct tally_site *best = NULL;
-	for (const struct tally_site *s = t->sites; s; s = s->hh.next)
-		if (!best || s->feedbacks > best->feedbacks)
-			best = s;
-	return best;
-}
-
-double tally_window_mean(const struct tally_site *s)
-{
-	return s->feedbacks ? s->window_sum / (double)s->feedbacks : 0;
-}
-
-double tally_window_deviation(const struct tally_site *s)
-{
-	double mean = tally_window_mean(s);
-	double square = s->feedbacks ? s->window_squares / (double)s->feedbacks - mean * mean : 0;
-	return square > 0 ? sqrt(square) : 0;
-}
-
-double tally_busy_mean(const struct tally_site *s)
-{
-	return s->samples ? s->busy_sum / (double)s->samples : 0;
-}
-
-double tally_rate(const struct tally_site *s)
-{
-	int64_t us = s->last_begun_us - s->first_begun_us;
-	return us > 0 ? 1e6 * (double)(s->begun - 1) / (double)us : 0;
 }

@@ -9,6 +9,7 @@
 
 #include "base/keyed_hash.h"
 #include "base/verdict.h"
+#include "qmgr/explain.h"
 #include "sim/scenario.h"
 
 /* Why a recipient was deferred, or a connection was of no use: CAUSE(name, code, dsn, text) */
@@ -19,6 +20,7 @@
 	CAUSE(TOO_MANY, 421, "4.7.0", "too many connections")                                      \
 	CAUSE(REPLY, 450, "4.2.0", "try again later")                                              \
 	CAUSE(LOST, 0, "4.4.2", "connection lost")                                                 \
+	CAUSE(ABANDONED, 0, "4.4.1", "another destination wants the connection")                   \
 	CAUSE(NAMES, 0, "4.4.3", "no hosts found")                                                 \
 	CAUSE(OTHER, 0, "4.0.0", "other")
 
@@ -50,7 +52,8 @@ extern const char *const tally_by_recipients[TALLY_CLASSES], *const tally_by_byt
 struct sample {
 	int64_t at_ms;
 	int window, busy, connections;
-	int64_t waiting; /* entries */
+	int64_t waiting;	       /* entries */
+	enum explain_constraint bound; /* why the first of them waits; EXPLAIN_IDLE: none does */
 };
 
 struct tally_site {
@@ -62,8 +65,12 @@ struct tally_site {
 	double busy_sum;
 	int busy_most, connections_most;
 	int64_t waiting_most;
-	bool forgotten; /* as was told */
-	int64_t begun;	/* deliveries */
+	bool forgotten;				    /* as was told */
+	struct numbers waits;			    /* ms until sent, of recipients */
+	int64_t deferred;			    /* recipients, at least once */
+	int64_t deferrals[CAUSE_COUNT];		    /* of them */
+	int64_t bound[EXPLAIN_CONSTRAINTS], nbound; /* samples at which entries waited */
+	int64_t begun;				    /* deliveries */
 	int64_t first_begun_us, last_begun_us, gap_least_us, last_ended_us;
 	int64_t nsample, cap;
 	struct sample *sample;
@@ -80,9 +87,12 @@ struct tally {
 	int64_t transactions, connections, connected;
 	int64_t useless[CAUSE_COUNT]; /* connections that never became ready */
 	struct numbers by_recipients[TALLY_CLASSES], by_bytes[TALLY_CLASSES]; /* ms until sent */
+	struct numbers
+		sure; /* of recipients that never were in doubt; how old they are, if not sent */
 	int64_t sample_ms; /* between two samples that are kept */
 	int64_t nsample;   /* taken so far */
 	struct tally_site *sites;
+	struct tally_domain *domains;
 	int64_t active_most, rcpt_most; /* messages and recipients in the scheduler */
 	int64_t nfault;
 	struct buf faults; /* the first of them, a line each */
@@ -92,6 +102,12 @@ struct tally *tally_new(void);
 void tally_free(struct tally **);
 
 struct tally_site *tally_site(struct tally *, const char *key);
+void tally_sites_free(struct tally *);
+
+void tally_domain(struct tally *, const char *domain, struct tally_site *);
+struct tally_site *tally_site_of(struct tally *, const char *domain);
+/* Where its mail goes, as was seen last; NULL: it has not been seen to go anywhere. */
+
 void tally_window(struct tally *, const char *key, int window);
 /* A feedback has come, and left the window so wide. */
 
@@ -109,6 +125,8 @@ const struct tally_site *tally_largest(const struct tally *); /* with most feedb
 double tally_window_mean(const struct tally_site *);
 double tally_window_deviation(const struct tally_site *);
 double tally_busy_mean(const struct tally_site *);
+double tally_bound_part(const struct tally_site *, enum explain_constraint);
+/* Of the samples at which entries waited. */
 double tally_rate(const struct tally_site *); /* deliveries begun in a second, first to last */
 
 #endif

@@ -5,12 +5,10 @@
 #include "base/keyed_hash.h"
 #include "base/mailaddr.h"
 #include "base/mem.h"
+#include "sim/event.h"
 
-#include <ctype.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 struct traced {
 	char *id;
@@ -35,76 +33,10 @@ struct reader {
 	struct buf value;
 };
 
-static const char *skip_blanks(const char *s)
-{
-	return s + strspn(s, " \t\r");
-}
-
-/* One string from its quote on; what follows its end, or NULL. \u escapes stay as they are: no
- * field that is looked at has any. */
-static const char *read_string(const char *s, struct buf *to)
-{
-	buf_clear(to);
-	if (*s++ != '"')
-		return NULL;
-	for (; *s && *s != '"'; s++) {
-		if (*s == '\\' && s[1] && s[1] != 'u')
-			s++;
-		buf_append(to, s, 1);
-	}
-	return *s ? s + 1 : NULL;
-}
-
-static const char *read_value(const char *s, struct buf *to)
-{
-	if (*s == '"')
-		return read_string(s, to);
-	size_t len = strcspn(s, ",} \t\r");
-	buf_clear(to);
-	buf_append(to, s, len);
-	return len ? s + len : NULL;
-}
-
-bool trace_field(const char *line, const char *key, struct buf *to)
-{
-	const char *s = skip_blanks(line);
-	struct buf name = {0};
-	bool found = false;
-	if (*s == '{')
-		s++;
-	else
-		s = NULL;
-	while (s && !found) {
-		s = read_string(skip_blanks(s), &name);
-		s = s ? skip_blanks(s) : NULL;
-		if (!s || *s != ':' || !(s = read_value(skip_blanks(s + 1), to)))
-			break;
-		found = strcmp(buf_cstr(&name), key) == 0;
-		s = skip_blanks(s);
-		s = *s == ',' ? s + 1 : NULL;
-	}
-	buf_fini(&name);
-	return found;
-}
-
-bool trace_time(const char *text, int64_t *wall_ms)
-{
-	struct tm tm = {0};
-	int ms = 0, end = 0;
-	int n = sscanf(text, "%4d-%2d-%2dT%2d:%2d:%2d.%3dZ%n", &tm.tm_year, &tm.tm_mon, &tm.tm_mday,
-		       &tm.tm_hour, &tm.tm_min, &tm.tm_sec, &ms, &end);
-	if (n != 7 || end == 0)
-		return false;
-	tm.tm_year -= 1900;
-	tm.tm_mon--;
-	*wall_ms = (int64_t)timegm(&tm) * 1000 + ms;
-	return true;
-}
-
 static bool number(struct reader *r, const char *line, const char *key, int64_t *to)
 {
 	char *end;
-	if (!trace_field(line, key, &r->value))
+	if (!event_field(line, key, &r->value))
 		return false;
 	*to = strtoll(buf_cstr(&r->value), &end, 10);
 	return *end == '\0' && *to >= 0;
@@ -113,12 +45,12 @@ static bool number(struct reader *r, const char *line, const char *key, int64_t 
 static void queued(struct reader *r, const char *line)
 {
 	int64_t at_ms, nrcpt, size;
-	if (trace_field(line, "report_of", &r->value))
+	if (event_field(line, "report_of", &r->value))
 		return;
 	bool good = number(r, line, "nrcpt", &nrcpt) && number(r, line, "size", &size) &&
-		    trace_field(line, "time", &r->value) &&
-		    trace_time(buf_cstr(&r->value), &at_ms) && nrcpt >= 1 && nrcpt < 10000000;
-	if (!good || !trace_field(line, "id", &r->value)) {
+		    event_field(line, "time", &r->value) &&
+		    event_time(buf_cstr(&r->value), &at_ms) && nrcpt >= 1 && nrcpt < 10000000;
+	if (!good || !event_field(line, "id", &r->value)) {
 		conf_fault(r->faults, r->file, r->line,
 			   "a queued event has time, id, nrcpt and size");
 		return;
@@ -145,10 +77,10 @@ static void delivered(struct reader *r, const char *line)
 {
 	struct traced *t;
 	struct traced_address *seen;
-	if (!trace_field(line, "id", &r->value))
+	if (!event_field(line, "id", &r->value))
 		return;
 	HASH_FIND_STR(r->messages, buf_cstr(&r->value), t);
-	if (!t || !trace_field(line, "to", &r->value) || !strchr(buf_cstr(&r->value), '@'))
+	if (!t || !event_field(line, "to", &r->value) || !strchr(buf_cstr(&r->value), '@'))
 		return;
 	const char *address = buf_cstr(&r->value);
 	struct arrival *a = &r->to->item[t->arrival];
@@ -166,9 +98,9 @@ static void delivered(struct reader *r, const char *line)
 
 static void take_line(struct reader *r, const char *line)
 {
-	if (!trace_field(line, "event", &r->value)) {
-		if (*skip_blanks(line))
-			conf_fault(r->faults, r->file, r->line, "this is no event of a JSON log");
+	if (!event_field(line, "event", &r->value)) {
+		if (line[strspn(line, " \t\r")])
+			conf_fault(r->faults, r->file, r->line, "this is no event of a log");
 		return;
 	}
 	const char *event = buf_cstr(&r->value);

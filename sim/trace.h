@@ -1,4 +1,4 @@
-/* trace.h - arrivals as they were: from the relay's log in JSON.
+/* trace.h - arrivals as they were: from the relay's log.
  *
  * A queued event gives the time, the size and the number of recipients; the events of its
  * deliveries (sent, deferred, bounced, in_doubt) the domains. Recipients without any are given
@@ -14,10 +14,5 @@
 
 void trace_read(struct arrivals *, const struct scenario *, const struct scenario_arrival *,
 		struct dice *, struct conf_faults *);
-
-bool trace_field(const char *line, const char *key, struct buf *to);
-/* The value of a key of a flat JSON object, unquoted. False: it has none, or is no such object. */
-
-bool trace_time(const char *text, int64_t *wall_ms);
 
 #endif

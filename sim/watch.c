@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 #include "sim/watch.h"
 
+#include "base/mailaddr.h"
 #include "qmgr/conn.h"
+#include "qmgr/ladder.h"
 #include "qmgr/message.h"
 #include "qmgr/nexthop.h"
 #include "qmgr/pool.h"
@@ -34,11 +36,21 @@ static void at_most(struct stage *st, const char *what, const char *whose, int64
 			    (long long)n, (long long)limit);
 }
 
+/* A host brings the sites that wait for it back to mind when one of its connections ends or is idle:
+ * one that has none never does. */
+static bool site_waits_for_host(const struct site *s)
+{
+	for (int i = 0; i < s->nhost; i++)
+		if (!list_empty(&s->hosts[i].in_full) && s->hosts[i].host->connections > 0)
+			return true;
+	return false;
+}
+
 /* It has entries, and nothing under way that would bring it back to mind. */
 static bool forgotten(const struct stage *st, const struct site *s)
 {
 	bool used = st->early ? s->busy > 0 : s->connections > 0;
-	bool waits = timer_active(&s->wake) || !list_empty(&s->in_full) ||
+	bool waits = timer_active(&s->wake) || site_waits_for_host(s) ||
 		     !list_empty(&s->in_parked) ||
 		     (s->state == SITE_HUNGRY && transport_full(s->transport));
 	return s->waiting > 0 && !used && !waits;
@@ -48,7 +60,9 @@ static void look_at_waiting(struct stage *st, const struct site *s)
 {
 	const struct heap_item *first = heap_first(&s->order);
 	struct tally_site *t = tally_site(st->tally, s->key);
-	if (first && site_place(s, heap_entry(first, struct peer, in_order)))
+	struct conn *c = first ? site_place(s, heap_entry(first, struct peer, in_order)) : NULL;
+	/* Whether a place behind others is worth taking changes with time: it comes to that itself. */
+	if (c && c->busy == 0)
 		tally_fault(st->tally, "at %lld ms an entry waits beside a free place at %s",
 			    (long long)(st->now_us / 1000), s->key);
 	if (forgotten(st, s) && !t->forgotten)
@@ -119,6 +133,16 @@ void watch_now(struct stage *st)
 	look_at_all(st);
 }
 
+static enum explain_constraint bound_of(const struct site *s)
+{
+	const struct heap_item *first = heap_first(&s->order);
+	if (s->waiting == 0)
+		return EXPLAIN_IDLE;
+	if (!first)
+		return EXPLAIN_CONNECTING;
+	return ladder_of(s, heap_entry(first, struct peer, in_order)).constraint;
+}
+
 void watch_sample(struct stage *st, int64_t at_ms)
 {
 	for (struct site *s = st->q->sites; s; s = s->hh.next) {
@@ -126,7 +150,8 @@ void watch_sample(struct stage *st, int64_t at_ms)
 					.window = s->window.concurrency,
 					.busy = s->busy,
 					.connections = st->early ? s->busy : s->connections,
-					.waiting = s->waiting};
+					.waiting = s->waiting,
+					.bound = bound_of(s)};
 		tally_sample(st->tally, s->key, &sample);
 	}
 }
@@ -153,6 +178,15 @@ void watch_begun(struct stage *st, const char *site, const struct conf_transport
 		too_soon(st, "ended", site, st->now_us - s->last_ended_us,
 			 stage_us(t->destination_rate_delay));
 	tally_begun(s, st->now_us);
+}
+
+void watch_goes_to(struct stage *st, const char *site, const struct entry *e)
+{
+	struct tally_site *s = tally_site(st->tally, site);
+	const struct envelope *envelope = e->peer->job->message->envelope;
+	for (uint32_t i = 0; i < e->n; i++)
+		tally_domain(st->tally, mailaddr_domain(envelope->rcpt[e->recipient[i]].address),
+			     s);
 }
 
 void watch_ended(struct stage *st, const char *site)

@@ -16,6 +16,8 @@
 
 #include "sim/stage.h"
 
+struct entry;
+
 void watch_now(struct stage *);			  /* after each wake-up of the scheduler */
 void watch_sample(struct stage *, int64_t at_ms); /* all sites */
 void watch_end(struct stage *);
@@ -23,5 +25,8 @@ void watch_end(struct stage *);
 void watch_begun(struct stage *, const char *site, const struct conf_transport *);
 void watch_ended(struct stage *, const char *site);
 /* A delivery to this site, by its key. */
+
+void watch_goes_to(struct stage *, const char *site, const struct entry *);
+/* The domains of its recipients are this site's. */
 
 #endif

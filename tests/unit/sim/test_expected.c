@@ -121,6 +121,124 @@ static void many_names_do_not_hold_up_one(void **state)
 	assert_true(longest_ms(again(), ALONE) > 60000);
 }
 
+/* At most so long on the average, of all that went to this site. */
+static void waits_at_most(struct tally *t, const char *key, int mean_ms)
+{
+	struct tally_site *s;
+	HASH_FIND_STR(t->sites, key, s);
+	assert_non_null(s);
+	if (numbers_mean(&s->waits) > mean_ms)
+		print_error("%s: %.0f ms\n", key, numbers_mean(&s->waits));
+	assert_true(numbers_mean(&s->waits) <= mean_ms);
+}
+
+static void all_arrives(const struct tally *t, double deferred_percent)
+{
+	assert_int_equal(t->sent, t->recipients);
+	if (tally_deferred_percent(t) > deferred_percent)
+		print_error("%.2f %% deferred\n", tally_deferred_percent(t));
+	assert_true(tally_deferred_percent(t) <= deferred_percent);
+}
+
+static void little_mail_is_not_put_off_by_a_host_that_refuses_now_and_then(void **state)
+{
+	(void)state;
+	struct tally *t = run_named("low-volume");
+	all_arrives(t, 1);
+	assert_true(t->useless[CAUSE_REFUSED] > 50);
+	waits_at_most(t, "smtp mx.dest.test", 500);
+}
+
+static void a_blink_costs_hardly_more_than_itself(void **state)
+{
+	(void)state;
+	struct tally *t = run_named("flapping");
+	all_arrives(t, 0.5);
+	assert_int_equal(t->deferred, t->in_doubt); /* what was under way when it went */
+	waits_at_most(t, "smtp mx.dest.test", 3000);
+	ran_of->conf->transport[0].site_patience = 0;
+	assert_true(again()->deferred > 200);
+}
+
+static void a_cold_host_is_asked_again_at_once(void **state)
+{
+	(void)state;
+	struct tally *t = run_named("cold-limiter");
+	all_arrives(t, 0);
+	waits_at_most(t, "smtp mx.cold.test", 1000);
+	waits_at_most(t, "smtp mx.closed.test", 1000);
+}
+
+static void one_connection_serves_all(void **state)
+{
+	(void)state;
+	struct tally *t = run_named("one-connection");
+	all_arrives(t, 0);
+	waits_at_most(t, "smtp mx.dest.test", 2000);
+	assert_true(t->useless[CAUSE_TOO_MANY] <= 8);
+}
+
+static void a_limit_that_moves_is_followed(void **state)
+{
+	(void)state;
+	not_where_it_is_slow();
+	struct tally *t = run_named("moving-limit");
+	all_arrives(t, 0);
+	assert_true(t->useless[CAUSE_TOO_MANY] <= 30);
+	assert_int_equal(site(t, "smtp mx.dest.test")->busy_most, 10);
+	assert_true(tally_bound_part(site(t, "smtp mx.dest.test"), EXPLAIN_HOST_PAUSE) > 0.9);
+}
+
+static void a_host_that_works_on_each_message_gets_connections_for_them(void **state)
+{
+	(void)state;
+	struct tally *t = run_named("slow-filter");
+	all_arrives(t, 0);
+	waits_at_most(t, "smtp mx.three.test", 1300);
+	waits_at_most(t, "smtp mx.eight.test", 2000);
+}
+
+static void a_host_far_away_gets_deep_pipelines(void **state)
+{
+	(void)state;
+	struct tally *t = run_named("far-away");
+	all_arrives(t, 0);
+	assert_true(t->ended_ms <= 1300);
+	assert_true(t->connections <= 20);
+	transport()->pipeline_depth = 1;
+	assert_true(again()->ended_ms > 5 * 1300);
+}
+
+static void domains_with_names_of_their_own_share_what_leads_to_the_same_hosts(void **state)
+{
+	(void)state;
+	struct tally *t = run_named("shared-hosts");
+	all_arrives(t, 0);
+	assert_int_equal(HASH_COUNT(t->sites), 30);
+	waits_at_most(t, "smtp d01.tenants.test.10.provider", 1000);
+	assert_true(t->connections < 100);
+}
+
+static void silent_hosts_keep_nothing_from_a_healthy_one(void **state)
+{
+	(void)state;
+	struct tally *t = run_named("silent-hosts");
+	assert_int_equal(t->sent, 120);
+	waits_at_most(t, "smtp mx.healthy.test", 200);
+	assert_int_equal(site(t, "smtp mx.healthy.test")->deferred, 0);
+}
+
+static void five_connections_are_kept_busy_and_hardly_more_are_asked_for(void **state)
+{
+	(void)state;
+	not_where_it_is_slow();
+	struct tally *t = run_named("five-connections");
+	all_arrives(t, 0);
+	assert_true(tally_busy_mean(site(t, "smtp mx.dest.test")) > 4.95);
+	assert_true(t->useless[CAUSE_TOO_MANY] <= 5 + 60);
+	assert_true(t->ended_ms < 3620000);
+}
+
 #define TEST(name) cmocka_unit_test_teardown(name, forget_run)
 
 int main(void)
@@ -131,6 +249,16 @@ int main(void)
 		TEST(rates_are_kept_and_made_use_of),
 		TEST(a_huge_message_is_read_as_there_is_room),
 		TEST(many_names_do_not_hold_up_one),
+		TEST(little_mail_is_not_put_off_by_a_host_that_refuses_now_and_then),
+		TEST(a_blink_costs_hardly_more_than_itself),
+		TEST(a_cold_host_is_asked_again_at_once),
+		TEST(one_connection_serves_all),
+		TEST(a_limit_that_moves_is_followed),
+		TEST(a_host_that_works_on_each_message_gets_connections_for_them),
+		TEST(a_host_far_away_gets_deep_pipelines),
+		TEST(domains_with_names_of_their_own_share_what_leads_to_the_same_hosts),
+		TEST(silent_hosts_keep_nothing_from_a_healthy_one),
+		TEST(five_connections_are_kept_busy_and_hardly_more_are_asked_for),
 	};
 	return RUN(tests);
 }

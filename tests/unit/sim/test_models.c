@@ -154,6 +154,66 @@ static void a_pipeline_saves_the_round_trips(void **state)
 	assert_in_range(together, 500, 2000);
 }
 
+static void a_limit_may_move(void **state)
+{
+	(void)state;
+	struct tally *t =
+		run_text("transport \"smtp\" { destination_recipient_limit = 1 }\n" ONE_HOST(
+			"limits = {\"0s 1\", \"10s 4\"}") ARRIVE("recipients = {\"200\"}"));
+	assert_int_equal(t->sent, 200);
+	assert_int_equal(t->deferred, 0);
+	assert_int_equal(tally_largest(t)->busy_most, 4);
+	assert_in_range(t->ended_ms, 55000, 120000);
+}
+
+static void an_outage_may_come_again_and_answer_421(void **state)
+{
+	(void)state;
+	struct tally *t =
+		run_text(ONE_HOST("outages = {\"0s..2s\"} outage_every = 10s "
+				  "outage = \"421\"") ARRIVE("messages = 30 rate = \"1/s\""));
+	assert_int_equal(t->sent, 30);
+	assert_int_equal(t->deferred, t->in_doubt);
+	assert_true(t->useless[CAUSE_TOO_MANY] >= 3);
+}
+
+static void connections_are_lost_when_an_outage_begins(void **state)
+{
+	(void)state;
+	struct tally *t = run_text("transport \"smtp\" { connection_idle_timeout = 1m }\n" ONE_HOST(
+		"outages = {\"5s..6s\"}") ARRIVE("messages = 2 rate = \"1/10s\""));
+	assert_int_equal(t->sent, 2);
+	assert_int_equal(t->connected, 2); /* the first was idle */
+	assert_int_equal(t->in_doubt, 0);
+}
+
+static void domains_may_call_the_same_hosts_by_names_of_their_own(void **state)
+{
+	(void)state;
+	struct tally *t =
+		run_text("host \"a\" {} host \"b\" {}\n"
+			 "site \"s\" { domains = {\".s.test\"} mx = {\"10 a\", \"10 b\"} own_names "
+			 "= true }\n"
+			 "arrival \"a\" { domains = {\"x.s.test\", \"y.s.test\"} messages = 40 "
+			 "rate = \"4/s\" }\n");
+	assert_int_equal(t->sent, 40);
+	assert_int_equal(HASH_COUNT(t->sites), 2);
+	assert_non_null(tally_site_of(t, "x.s.test"));
+	assert_string_equal(tally_site_of(t, "x.s.test")->key, "smtp x.s.test.10.s");
+	assert_true(t->connections <= 8); /* what one has idle the other may use */
+}
+
+static void what_a_site_waited_for_is_told(void **state)
+{
+	(void)state;
+	struct tally *t = run_text("transport \"smtp\" { destination_rate = \"2/s\" }\n" ONE_HOST(
+		"") ARRIVE("messages = 20 distribution = \"bursts\" burst = 20"));
+	struct tally_site *s = tally_site_of(t, "dest.test");
+	assert_int_equal(s->waits.n, 20);
+	assert_true(tally_bound_part(s, EXPLAIN_RATE) > 0.8);
+	assert_int_equal(s->deferred, 0);
+}
+
 /* The witness must speak up: a scheduler that tells it nonsense. */
 static struct stage stage;
 static struct arrivals arrivals;
@@ -225,6 +285,37 @@ static void a_message_released_with_recipients_left_is_a_fault(void **state)
 	speaks_of("recipient 1 of message 1 is lost");
 }
 
+/* Back to the queue, untried: why, or NULL. */
+static void put_off_untried(uint64_t id, const char *why)
+{
+	struct spool_release *r = mem_zalloc(sizeof *r);
+	r->note.type = SPOOL_RELEASE;
+	r->id = id;
+	r->envelope = envelope_new();
+	for (int i = 0; i < 2; i++) {
+		struct recipient *to = envelope_add(r->envelope, "r@dest.test");
+		if (why)
+			to->last = verdict_new(VERDICT_DEFERRED, 0, "4.4.1", "mx.test", why);
+	}
+	model_spool_note(&stage, &r->note);
+}
+
+static void what_was_put_off_untried_needs_a_verdict(void **state)
+{
+	(void)state;
+	put_off_untried(1, "connection refused");
+	assert_int_equal(told->nfault, 0);
+	assert_int_equal(told->deferred, 2);
+	assert_int_equal(told->deferrals[CAUSE_REFUSED], 2);
+}
+
+static void what_was_put_off_without_a_verdict_is_a_fault(void **state)
+{
+	(void)state;
+	put_off_untried(1, NULL);
+	speaks_of("recipient 0 of message 1 was put off without a verdict");
+}
+
 static void a_message_that_is_not_worked_on_is_a_fault(void **state)
 {
 	(void)state;
@@ -289,8 +380,15 @@ int main(void)
 		TEST(names_that_are_not_found_fail_or_wait),
 		TEST(a_broken_connection_puts_in_doubt_or_costs_nothing),
 		TEST(a_pipeline_saves_the_round_trips),
+		TEST(a_limit_may_move),
+		TEST(an_outage_may_come_again_and_answer_421),
+		TEST(connections_are_lost_when_an_outage_begins),
+		TEST(domains_may_call_the_same_hosts_by_names_of_their_own),
+		TEST(what_a_site_waited_for_is_told),
 		WITNESS(a_second_verdict_is_a_fault),
 		WITNESS(a_message_released_with_recipients_left_is_a_fault),
+		WITNESS(what_was_put_off_untried_needs_a_verdict),
+		WITNESS(what_was_put_off_without_a_verdict_is_a_fault),
 		WITNESS(a_message_that_is_not_worked_on_is_a_fault),
 		WITNESS(windows_and_connections_beyond_their_limits_are_faults),
 		WITNESS(a_delivery_before_its_time_is_a_fault),

@@ -25,6 +25,12 @@ static void what_is_wrong_is_said_with_its_line(void **state)
 	says("host \"h\" { broken = \"1x\" }", "test.conf:1: broken must be 0 to 1");
 	says("host \"h\" {\n\n outages = {\"2m..1m\"} }",
 	     "test.conf:3: \"2m..1m\" is not of the form 10m..1h");
+	says("host \"h\" {\n\n limits = {\"1m five\"} }",
+	     "test.conf:3: \"1m five\" is not of the form \"20m 5\"");
+	says("host \"h\" { limits = {\"1m 5\", \"1m 6\"} }", "limits are in the order of time");
+	says("host \"h\" { outage_every = 1m }", "outage_every needs outages");
+	says("host \"h\" { outage_every = 1m outages = {\"50s..70s\"} }",
+	     "\"50s..70s\" does not end before it comes again");
 	says("host \"h\" { backlog = 3 }", "test.conf:1: a backlog needs a connection_limit");
 	says("host \"h\" { deferred = \"60%\" failed = \"60%\" }", "more than all");
 	says("site \"s\" {\n domains = {\"a.test\"}\n mx = {\"10 nobody\"} }",

@@ -2,6 +2,7 @@
 #include "tests/unit/sim/unit.h"
 
 #include "sim/arrivals.h"
+#include "sim/event.h"
 #include "sim/trace.h"
 
 #include <unistd.h>
@@ -105,7 +106,7 @@ static void refuse(const char *log, const char *settings, const char *why)
 static void a_log_that_is_none_is_refused_with_its_line(void **state)
 {
 	(void)state;
-	refuse("2026-01-02 info queued id=A\n", "", ":1: this is no event of a JSON log");
+	refuse("2026-01-02 info queued id=A\n", "", ":1: this is no event of a log");
 	refuse("\n{\"event\":\"queued\",\"id\":\"A\"}\n", "", ":2: a queued event has time");
 	refuse(AT("06.000") "\"queued\",\"id\":\"A\",\"nrcpt\":1,\"size\":1}\n" AT(
 		       "06.000") "\"sent\",\"id\":\"A\",\"to\":\"x@elsewhere.test\"}\n",
@@ -129,14 +130,14 @@ static void a_field_is_found_whatever_stands_before_it(void **state)
 {
 	(void)state;
 	struct buf b = {0};
-	assert_true(trace_field("{ \"a\" : \"x,\\\"}\" , \"b\":12,\"c\":true}", "b", &b));
+	assert_true(event_field("{ \"a\" : \"x,\\\"}\" , \"b\":12,\"c\":true}", "b", &b));
 	assert_string_equal(buf_cstr(&b), "12");
-	assert_true(trace_field("{\"a\":\"x,\\\"}\"}", "a", &b));
+	assert_true(event_field("{\"a\":\"x,\\\"}\"}", "a", &b));
 	assert_string_equal(buf_cstr(&b), "x,\"}");
-	assert_false(trace_field("{\"a\":\"b\"}", "b", &b));
-	assert_false(trace_field("{\"a\":\"b", "b", &b));
-	assert_false(trace_field("{\"a\"", "a", &b));
-	assert_false(trace_field("", "a", &b));
+	assert_false(event_field("{\"a\":\"b\"}", "b", &b));
+	assert_false(event_field("{\"a\":\"b", "b", &b));
+	assert_false(event_field("{\"a\"", "a", &b));
+	assert_false(event_field("", "a", &b));
 	buf_fini(&b);
 }
 

@@ -1,0 +1,23 @@
+/* calendar.h - what a host is like at a time: its outages, and how many connections it serves.
+ *
+ * Times are milliseconds since the start.
+ *
+ * OWNERSHIP  Reads the scenario.
+ * THREAD     main.
+ * ERRORS     None.
+ */
+#ifndef SIM_CALENDAR_H
+#define SIM_CALENDAR_H
+
+#include "sim/scenario.h"
+
+bool calendar_out(const struct scenario_host *, int64_t at_ms);
+int64_t calendar_next_outage_ms(const struct scenario_host *, int64_t at_ms);
+/* When the first begins that comes later; INT64_MAX: none does. */
+
+int64_t calendar_back_ms(const struct scenario_host *, int64_t at_ms);
+/* When it is in service, from that time on; at_ms where it is. */
+
+int64_t calendar_limit(const struct scenario_host *, int64_t at_ms); /* 0: none */
+
+#endif

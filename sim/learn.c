@@ -1,0 +1,221 @@
+/* SPDX-License-Identifier: ISC */
+#include "sim/learn.h"
+
+#include "base/conf_file.h"
+#include "base/mailaddr.h"
+#include "base/mem.h"
+#include "sim/event.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Since the start of the log: what came before the first message came with it. */
+static int64_t since_start(const struct learn *l, int64_t at_ms)
+{
+	return l->first_ms >= 0 && at_ms > l->first_ms ? at_ms - l->first_ms : 0;
+}
+
+static char *field(struct learn *l, const char *line, const char *key)
+{
+	return mem_strdup(event_field(line, key, &l->value) ? buf_cstr(&l->value) : "");
+}
+
+static struct learn_site *site_get(struct learn *l, const char *transport, const char *name)
+{
+	struct learn_site *s;
+	char *key = mem_printf("%s %s", transport, name);
+	HASH_FIND_STR(l->sites, key, s);
+	if (s) {
+		free(key);
+		return s;
+	}
+	s = mem_zalloc(sizeof *s);
+	s->key = key;
+	s->name = mem_strdup(name);
+	s->transport = mem_strdup(transport);
+	HASH_ADD_KEYPTR(hh, l->sites, s->key, strlen(s->key), s);
+	return s;
+}
+
+static void add_mx(struct learn_site *s, struct learn_host *h, const char *relay)
+{
+	size_t len = strcspn(relay, "[");
+	for (const struct learn_mx *mx = s->mx; mx; mx = mx->next)
+		if (mx->host == h && strncmp(mx->name, relay, len) == 0 && !mx->name[len])
+			return;
+	struct learn_mx *mx = mem_zalloc(sizeof *mx);
+	mx->name = mem_strndup(relay, len);
+	mx->host = h;
+	mx->next = s->mx;
+	s->mx = mx;
+}
+
+/* Names that were not found say nothing of a domain that was found at another time. */
+static void goes_to(struct learn *l, const char *name, struct learn_site *s)
+{
+	struct learn_domain *d;
+	HASH_FIND_STR(l->domains, name, d);
+	if (!d) {
+		d = mem_zalloc(sizeof *d);
+		d->name = mem_strdup(name);
+		HASH_ADD_KEYPTR(hh, l->domains, d->name, strlen(d->name), d);
+	}
+	d->recipients++;
+	if (!d->site || s->mx || !d->site->mx)
+		d->site = s;
+}
+
+/* One delivery has a line for each of its recipients. */
+static bool is_same_delivery(struct learn *l, const char *id, const char *delays)
+{
+	char *both = mem_printf("%s %s", id, delays);
+	bool same = strcmp(buf_cstr(&l->last), both) == 0;
+	buf_clear(&l->last);
+	buf_puts(&l->last, both);
+	free(both);
+	return same;
+}
+
+static void host_said(struct learn_host *h, const char *event, const char *reply, int64_t at_ms)
+{
+	bool code = isdigit((unsigned char)reply[0]) && strncmp(reply, "421", 3) != 0;
+	if (strcmp(event, "sent") == 0)
+		learn_host_replied(h, LEARN_SENT, at_ms);
+	else if (strcmp(event, "in_doubt") == 0)
+		learn_host_replied(h, LEARN_IN_DOUBT, at_ms);
+	else if (code)
+		learn_host_replied(h, reply[0] == '5' ? LEARN_FAILED : LEARN_DEFERRED, at_ms);
+	else if (strcmp(event, "deferred") == 0)
+		learn_host_failed(h, reply, at_ms);
+}
+
+static void delivery(struct learn *l, const char *line, const char *event, int64_t at_ms)
+{
+	char *to = field(l, line, "to"), *site = field(l, line, "site");
+	char *relay = field(l, line, "relay"), *transport = field(l, line, "transport");
+	char *delays = field(l, line, "delays"), *reply = field(l, line, "reply");
+	char *dsn = field(l, line, "dsn"), *id = field(l, line, "id");
+	struct learn_host *h = learn_host_get(l, relay);
+	bool found = h && *site && strcmp(site, "none") != 0;
+	struct learn_site *s = site_get(l, *transport ? transport : "smtp", found ? site : dsn);
+	if (found)
+		add_mx(s, h, relay);
+	if (strchr(to, '@'))
+		goes_to(l, mailaddr_domain(to), s);
+	if (found && !is_same_delivery(l, id, delays))
+		learn_host_delays(h, delays);
+	if (found)
+		host_said(h, event, reply, at_ms);
+	char *all[] = {to, site, relay, transport, delays, reply, dsn, id};
+	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
+		free(all[i]);
+}
+
+static void host_event(struct learn *l, const char *line, int64_t at_ms)
+{
+	char *name = field(l, line, "host"), *state = field(l, line, "state");
+	char *reason = field(l, line, "reason"), *limit = field(l, line, "limit");
+	struct learn_host *h = learn_host_get(l, name);
+	if (h && strcmp(state, "out") == 0)
+		learn_host_failed(h, reason, at_ms);
+	else if (h && (strcmp(state, "back") == 0 || strcmp(state, "ready") == 0))
+		learn_host_serves(h, at_ms);
+	else if (h && strcmp(state, "limited") == 0)
+		learn_host_limited(h, atoi(limit), at_ms);
+	free(name);
+	free(state);
+	free(reason);
+	free(limit);
+}
+
+static void queued(struct learn *l, const char *line, int64_t wall_ms)
+{
+	if (event_field(line, "report_of", &l->value))
+		return;
+	if (l->first_ms < 0)
+		l->first_ms = wall_ms;
+	l->messages++;
+}
+
+static void take_line(struct learn *l, const char *line)
+{
+	int64_t wall_ms;
+	char *time = field(l, line, "time"), *event = field(l, line, "event");
+	static const char *const deliveries[] = {"sent", "deferred", "bounced", "in_doubt"};
+	if (event_time(time, &wall_ms)) {
+		l->last_ms = wall_ms;
+		if (strcmp(event, "queued") == 0)
+			queued(l, line, wall_ms);
+		else if (strcmp(event, "host") == 0)
+			host_event(l, line, since_start(l, wall_ms));
+		for (int i = 0; i < 4; i++)
+			if (strcmp(event, deliveries[i]) == 0)
+				delivery(l, line, event, since_start(l, wall_ms));
+	}
+	free(time);
+	free(event);
+}
+
+static void free_site(struct learn_site *s)
+{
+	for (struct learn_mx *mx; (mx = s->mx) != NULL;) {
+		s->mx = mx->next;
+		free(mx->name);
+		free(mx);
+	}
+	free(s->key);
+	free(s->name);
+	free(s->transport);
+	free(s);
+}
+
+static void learn_fini(struct learn *l)
+{
+	struct learn_site *s, *next_site;
+	struct learn_domain *d, *next;
+	HASH_ITER(hh, l->domains, d, next)
+	{
+		HASH_DEL(l->domains, d);
+		free(d->name);
+		free(d);
+	}
+	HASH_ITER(hh, l->sites, s, next_site)
+	{
+		HASH_DEL(l->sites, s);
+		free_site(s);
+	}
+	learn_hosts_free(l);
+	buf_fini(&l->value);
+	buf_fini(&l->last);
+	free(l->file);
+}
+
+/* Hosts that were out when the log ended. */
+static void end_of_log(struct learn *l)
+{
+	for (struct learn_host *h = l->hosts; h; h = h->hh.next)
+		learn_host_serves(h, since_start(l, l->last_ms));
+}
+
+bool learn_scenario(const char *file, struct buf *to, struct buf *errors)
+{
+	struct conf_faults faults = {0};
+	struct learn l = {.first_ms = -1, .file = realpath(file, NULL)};
+	char *text = conf_file_text(file, &faults);
+	for (char *rest = text, *line; text && (line = strsep(&rest, "\n")) != NULL;)
+		take_line(&l, line);
+	end_of_log(&l);
+	if (text && !l.domains)
+		conf_fault(&faults, file, 1, "no message that was delivered, or tried, is in it");
+	else if (text && l.messages == 0)
+		conf_fault(&faults, file, 1, "no message was queued in it");
+	bool good = faults.n == 0;
+	if (good)
+		learn_write(&l, to);
+	conf_faults_say(&faults, errors);
+	conf_faults_fini(&faults);
+	free(text);
+	learn_fini(&l);
+	return good;
+}

@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: ISC */
+/* What was learnt, as the text of a scenario. */
+#include "sim/learn.h"
+
+#include "sim/event.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* What a quoted string of a configuration takes as it is. */
+static bool is_plain(const char *text)
+{
+	for (; *text; text++)
+		if (!isalnum((unsigned char)*text) && !strchr(".-_[] ,;/", *text))
+			return false;
+	return true;
+}
+
+static void write_title(const char *text, struct buf *to)
+{
+	buf_puts(to, "\"");
+	for (; *text; text++)
+		buf_printf(to, "%c",
+			   (unsigned char)*text < ' ' || strchr("\"\\$", *text) ? '_' : *text);
+	buf_puts(to, "\"");
+}
+
+static void write_head(const struct learn *l, struct buf *to)
+{
+	char from[40];
+	struct tm tm;
+	time_t when = (time_t)(l->first_ms / 1000);
+	strftime(from, sizeof from, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&when, &tm));
+	buf_printf(to,
+		   "# What is in %s: %" PRId64 " messages from %s on, in %" PRId64 " s.\n"
+		   "# depth is not in a log: here all hosts take PIPELINING.\n",
+		   l->file, l->messages, from, (l->last_ms - l->first_ms) / 1000);
+}
+
+static bool is_written(const struct learn_domain *d)
+{
+	return d->site && is_plain(d->name);
+}
+
+static void write_arrival(const struct learn *l, struct buf *to)
+{
+	buf_puts(to, "arrival \"log\" {\n\ttrace = ");
+	write_title(l->file, to);
+	buf_puts(to, "\n");
+	for (const struct learn_domain *d = l->domains; d; d = d->hh.next)
+		if (is_written(d))
+			buf_printf(to, "\tdomains += {\"%s:%" PRId64 "\"}\n", d->name,
+				   d->recipients);
+	buf_puts(to, "}\n");
+}
+
+static void write_transports(const struct learn *l, struct buf *to)
+{
+	for (const struct learn_site *s = l->sites; s; s = s->hh.next) {
+		bool known = strcmp(s->transport, "smtp") == 0 || strcmp(s->transport, "none") == 0;
+		for (const struct learn_site *o = l->sites; o != s; o = o->hh.next)
+			known |= strcmp(o->transport, s->transport) == 0;
+		if (known)
+			continue;
+		buf_puts(to, "transport ");
+		write_title(s->transport, to);
+		buf_puts(to, " {}\n");
+	}
+}
+
+static void write_route(const struct learn_domain *d, struct buf *to)
+{
+	if (strcmp(d->site->transport, "smtp") == 0 || strcmp(d->site->transport, "none") == 0)
+		return;
+	buf_printf(to, "route \"%s\" { transport = ", d->name);
+	write_title(d->site->transport, to);
+	buf_puts(to, " }\n");
+}
+
+/* A site is called by its hosts, "mx1,mx2;backup": a semicolon stands between two preferences. */
+static int preference_of(const struct learn_site *s, const char *name)
+{
+	int group = 1;
+	size_t len = strlen(name);
+	for (const char *at = s->name; *at; at += strcspn(at, ",;")) {
+		group += *at == ';';
+		at += strspn(at, ",;");
+		if (strncmp(at, name, len) == 0 && strchr(",;", at[len]))
+			return 10 * group;
+	}
+	return 10;
+}
+
+static void write_mx(const struct learn_site *s, struct buf *to)
+{
+	for (const struct learn_mx *mx = s->mx; mx; mx = mx->next)
+		buf_printf(to, "\tmx += {\"%d %s %s\"}\n", preference_of(s, mx->name),
+			   mx->host->address, is_plain(mx->name) ? mx->name : "");
+}
+
+/* Some domain could not be written: its mail is the first site's. */
+static bool some_are_left_out(const struct learn *l)
+{
+	for (const struct learn_domain *d = l->domains; d; d = d->hh.next)
+		if (!is_written(d))
+			return true;
+	return false;
+}
+
+static bool write_site(const struct learn *l, const struct learn_site *s, bool rest, struct buf *to)
+{
+	bool any = false;
+	for (const struct learn_domain *d = l->domains; d; d = d->hh.next) {
+		if (d->site != s || !is_written(d))
+			continue;
+		if (!any) {
+			buf_puts(to, "site ");
+			write_title(s->key, to);
+			buf_puts(to, rest ? " {\n\tdomains += {\"*\"}\n" : " {\n");
+		}
+		any = true;
+		buf_printf(to, "\tdomains += {\"%s\"}\n", d->name);
+	}
+	if (!any)
+		return false;
+	write_mx(s, to);
+	if (!s->mx)
+		buf_printf(to, "\tfailure = \"%s\"\n", s->name[0] == '5' ? "5.1.2" : "4.4.3");
+	buf_puts(to, "}\n");
+	return true;
+}
+
+static void write_part(const char *name, int64_t n, int64_t of, struct buf *to)
+{
+	double part = of > 0 ? (double)n / (double)of : 0;
+	if (n > 0)
+		buf_printf(to, "\t%s = \"%.4f\"\n", name, part < 1 ? part : 1);
+}
+
+/* Of the set-up a third is TCP; the distance of a transaction is two of its three round trips, and
+ * no more than what the quickest took. */
+static void write_times(struct learn_host *h, struct buf *to)
+{
+	int64_t setup_ms = numbers_quantile(&h->setup_ms, 0.5);
+	int64_t middle_ms = numbers_quantile(&h->transmission_ms, 0.5);
+	int64_t least_ms = numbers_quantile(&h->transmission_ms, 0);
+	int64_t way_ms = numbers_quantile(&h->setup_ms, 0) * 2 / 3;
+	int64_t spread_ms = numbers_quantile(&h->transmission_ms, 0.9) -
+			    numbers_quantile(&h->transmission_ms, 0.1);
+	double noise = middle_ms > 0 ? (double)spread_ms / 2 / (double)middle_ms : 0;
+	if (h->setup_ms.n > 0)
+		buf_printf(to, "\tconnect = %" PRId64 "ms\n\tgreeting = %" PRId64 "ms\n",
+			   setup_ms / 3, setup_ms - setup_ms / 3);
+	if (h->transmission_ms.n == 0)
+		return;
+	if (h->setup_ms.n == 0 || way_ms > least_ms)
+		way_ms = least_ms;
+	buf_printf(to,
+		   "\tround_trip = %" PRId64 "ms\n\ttransaction = %" PRId64
+		   "ms\n\tnoise = \"%.2f\"\n",
+		   way_ms, middle_ms - way_ms, noise < 0.9 ? noise : 0.9);
+}
+
+static void write_limits(const struct learn_host *h, struct buf *to)
+{
+	if (h->nlimit == 1)
+		buf_printf(to, "\tconnection_limit = %d\n", h->limit[0].n);
+	for (int i = 0; i < h->nlimit && h->nlimit > 1; i++)
+		if (i == 0 || h->limit[i].at_ms > h->limit[i - 1].at_ms)
+			buf_printf(to, "\tlimits += {\"%" PRId64 "ms %d\"}\n",
+				   i == 0 ? 0 : h->limit[i].at_ms, h->limit[i].n);
+}
+
+/* How it was most of the times. */
+static const char *kind_of_outage(const struct learn_host *h)
+{
+	int failures = 0, silent = 0, busy = 0;
+	for (int i = 0; i < h->nspan; i++) {
+		if (!learn_is_outage(&h->span[i]))
+			continue;
+		failures += h->span[i].failures;
+		silent += h->span[i].silent;
+		busy += h->span[i].busy;
+	}
+	if (2 * silent > failures)
+		return "silent";
+	return 2 * busy > failures ? "421" : "refused";
+}
+
+static void write_failures(const struct learn_host *h, struct buf *to)
+{
+	int64_t refused = 0;
+	bool any = false;
+	for (int i = 0; i < h->nspan; i++) {
+		const struct learn_span *s = &h->span[i];
+		if (!learn_is_outage(s)) {
+			refused += s->failures;
+			continue;
+		}
+		any = true;
+		buf_printf(to, "\toutages += {\"%" PRId64 "ms..%" PRId64 "ms\"}\n", s->from_ms,
+			   s->to_ms > s->from_ms ? s->to_ms : s->from_ms + 1);
+	}
+	if (any)
+		buf_printf(to, "\toutage = \"%s\"\n", kind_of_outage(h));
+	write_part("refused", refused, h->connections + refused, to);
+}
+
+static void write_host(struct learn_host *h, struct buf *to)
+{
+	buf_printf(to, "host \"%s\" {\n\tdepth = 2\n", h->address);
+	write_times(h, to);
+	write_limits(h, to);
+	write_failures(h, to);
+	write_part("deferred", h->deferred, h->replies, to);
+	write_part("failed", h->failed, h->replies, to);
+	/* Half of those that break are in doubt. */
+	write_part("broken", 2 * h->in_doubt, h->replies + h->in_doubt, to);
+	buf_puts(to, "}\n");
+}
+
+void learn_write(struct learn *l, struct buf *to)
+{
+	bool rest = some_are_left_out(l);
+	write_head(l, to);
+	write_transports(l, to);
+	for (const struct learn_domain *d = l->domains; d; d = d->hh.next)
+		if (is_written(d))
+			write_route(d, to);
+	write_arrival(l, to);
+	for (const struct learn_site *s = l->sites; s; s = s->hh.next)
+		rest &= !write_site(l, s, rest, to);
+	for (struct learn_host *h = l->hosts; h; h = h->hh.next)
+		write_host(h, to);
+}

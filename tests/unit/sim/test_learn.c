@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: ISC */
+#include "tests/unit/sim/unit.h"
+
+#include "sim/event.h"
+#include "sim/learn.h"
+#include "sim/arrivals.h"
+
+static char text_log[4200], json_log[4200];
+
+static void find_file(char path[4200], const char *name)
+{
+	char self[4000];
+	ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
+	assert_true(n > 0);
+	self[n] = '\0';
+	char *build = strstr(self, "/build/");
+	assert_non_null(build);
+	snprintf(path, 4200, "%.*s/tests/unit/sim/%s", (int)(build - self), self, name);
+}
+
+static int find_files(void **state)
+{
+	(void)state;
+	find_file(text_log, "yesterday.log");
+	find_file(json_log, "yesterday.json");
+	return 0;
+}
+
+/* The scenario that is in a log, as text; the caller's to fini. */
+static struct buf learn(const char *file)
+{
+	struct buf text = {0}, errors = {0};
+	if (!learn_scenario(file, &text, &errors))
+		print_error("%s", buf_cstr(&errors));
+	assert_int_equal(buf_len(&errors), 0);
+	buf_fini(&errors);
+	return text;
+}
+
+static const struct scenario_host *host(const char *address)
+{
+	int i = scenario_find_host(ran_of, address);
+	assert_true(i >= 0);
+	return &ran_of->host[i];
+}
+
+static void learn_from(const char *file)
+{
+	struct buf text = learn(file);
+	ran_of = scenario_of(buf_cstr(&text));
+	buf_fini(&text);
+}
+
+static void times_are_those_of_the_log(void **state)
+{
+	(void)state;
+	learn_from(text_log);
+	const struct scenario_host *h = host("192.0.2.1");
+	assert_int_equal(h->connect, 20); /* a third of 60 ms */
+	assert_int_equal(h->greeting, 40);
+	assert_int_equal(h->round_trip, 40); /* two of its three round trips */
+	assert_int_equal(h->transaction, 120);
+	assert_int_equal(host("192.0.2.2")->round_trip + host("192.0.2.2")->transaction, 90);
+}
+
+static void failures_are_those_of_the_log(void **state)
+{
+	(void)state;
+	learn_from(text_log);
+	const struct scenario_host *one = host("192.0.2.1"), *two = host("192.0.2.2");
+	assert_int_equal(one->nspan, 1);
+	assert_int_equal(one->span[0].from_ms, 290000);
+	assert_int_equal(one->span[0].to_ms, 390000);
+	assert_int_equal(one->outage, OUTAGE_SILENT);
+	assert_true(one->deferred_part == 0.2 && one->failed_part == 0.2);
+	assert_int_equal(two->nspan, 0); /* once is chance */
+	assert_true(two->refused_part == 0.5);
+	assert_true(two->broken_part > 0 && one->broken_part == 0);
+}
+
+static void limits_are_those_that_were_learnt(void **state)
+{
+	(void)state;
+	learn_from(text_log);
+	const struct scenario_host *h = host("192.0.2.2");
+	assert_int_equal(h->nlimit, 2);
+	assert_int_equal(h->limit[0].from_ms, 0);
+	assert_int_equal(h->limit[0].n, 5);
+	assert_int_equal(h->limit[1].from_ms, 110000);
+	assert_int_equal(h->limit[1].n, 3);
+	assert_int_equal(host("192.0.2.1")->nlimit, 0);
+}
+
+static void sites_are_called_as_in_the_log_and_share_their_hosts(void **state)
+{
+	(void)state;
+	learn_from(text_log);
+	assert_int_equal(ran_of->nhost, 2);
+	const struct scenario_site *one = scenario_find_site(ran_of, "one.test");
+	const struct scenario_site *two = scenario_find_site(ran_of, "two.test");
+	assert_int_equal(one->nmx, 2);
+	assert_int_equal(two->nmx, 1);
+	assert_string_equal(two->to[0].name, "mx.two.test");
+	assert_string_equal(ran_of->host[two->to[0].host].title, "192.0.2.1");
+	assert_string_equal(scenario_find_site(ran_of, "nowhere.test")->failure, "4.4.3");
+}
+
+static void arrivals_are_those_of_the_log(void **state)
+{
+	(void)state;
+	struct arrivals a;
+	struct buf errors = {0};
+	learn_from(text_log);
+	assert_true(arrivals_make(&a, ran_of, 1, &errors));
+	assert_int_equal(a.n, 4); /* a report is none, nor what came before */
+	assert_int_equal(a.item[0].nrcpt, 2);
+	assert_string_equal(a.item[0].domain[1], "one.test");
+	assert_int_equal(a.item[1].at_us, 2000000);
+	assert_string_equal(a.item[2].domain[0], "nowhere.test");
+	assert_int_equal(a.item[2].size, 52000);
+	assert_int_equal(a.item[3].at_us, 20000000);
+	arrivals_fini(&a);
+	buf_fini(&errors);
+}
+
+static void what_was_learnt_runs(void **state)
+{
+	(void)state;
+	learn_from(text_log);
+	ran_of->conf->queue.maximal_queue_lifetime = 3600000;
+	ran = run(ran_of);
+	struct tally *t = ran->run[0].tally;
+	assert_int_equal(t->messages, 4);
+	assert_int_equal(t->sent + t->failed, 5);
+	assert_non_null(tally_site_of(t, "two.test"));
+	assert_string_equal(tally_site_of(t, "two.test")->key, "bulk mx.two.test");
+}
+
+/* But for its name, which is in the first line and the arrival. */
+static void both_forms_of_a_log_say_the_same(void **state)
+{
+	(void)state;
+	struct buf a = learn(text_log), b = learn(json_log);
+	const char *x = strstr(buf_cstr(&a), "\tdomains"), *y = strstr(buf_cstr(&b), "\tdomains");
+	assert_true(x && y);
+	assert_string_equal(x, y);
+	buf_fini(&a);
+	buf_fini(&b);
+}
+
+static void a_log_without_messages_is_told(void **state)
+{
+	(void)state;
+	struct buf text = {0}, errors = {0};
+	assert_false(learn_scenario("/dev/null", &text, &errors));
+	assert_non_null(strstr(buf_cstr(&errors), "/dev/null:1: no message"));
+	assert_false(learn_scenario("/nowhere/at/all", &text, &errors));
+	assert_non_null(strstr(buf_cstr(&errors), "can't be read"));
+	buf_fini(&text);
+	buf_fini(&errors);
+}
+
+static void lines_in_the_form_text_have_fields(void **state)
+{
+	(void)state;
+	struct buf b = {0};
+	static const char line[] =
+		"2026-11-21T00:00:10.000Z info sent id=1 reply=\"250 \\\"a b\\\"\" "
+		"empty= last=x=y";
+	assert_true(event_field(line, "event", &b));
+	assert_string_equal(buf_cstr(&b), "sent");
+	assert_true(event_field(line, "reply", &b));
+	assert_string_equal(buf_cstr(&b), "250 \"a b\"");
+	assert_true(event_field(line, "last", &b));
+	assert_string_equal(buf_cstr(&b), "x=y");
+	assert_true(event_field(line, "empty", &b));
+	assert_string_equal(buf_cstr(&b), "");
+	assert_false(event_field(line, "none", &b));
+	assert_false(event_field("this is no event", "event", &b));
+	assert_false(event_field("2026-11-21T00:00:10.000Z info sent a=\"b", "a", &b));
+	assert_false(event_field("2026-11-21T00:00:10.000Z info", "event", &b));
+	buf_fini(&b);
+}
+
+#define TEST(name) cmocka_unit_test_teardown(name, forget_run)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(times_are_those_of_the_log),
+		TEST(failures_are_those_of_the_log),
+		TEST(limits_are_those_that_were_learnt),
+		TEST(sites_are_called_as_in_the_log_and_share_their_hosts),
+		TEST(arrivals_are_those_of_the_log),
+		TEST(what_was_learnt_runs),
+		TEST(both_forms_of_a_log_say_the_same),
+		TEST(a_log_without_messages_is_told),
+		TEST(lines_in_the_form_text_have_fields),
+	};
+	return cmocka_run_group_tests(tests, find_files, NULL);
+}
