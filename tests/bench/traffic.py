@@ -72,9 +72,13 @@ class Line:
 
 
 def steady(times, begin=0.1, end=1.0):
-    """Return messages a second between two parts of all that came, in the order of their coming."""
+    """Return messages a second between two parts of all that came, in the order of their coming.
+
+    None, if next to nothing came."""
     times = sorted(times)
     first, last = int(len(times) * begin), int(len(times) * end) - 1
+    if last <= first:
+        return 0.0
     return (last - first) / (times[last] - times[first])
 
 

@@ -13,6 +13,7 @@ sys.dont_write_bytecode = True
 # pylint: disable=wrong-import-position
 from lab.browser import Browser  # noqa: E402
 from lab.certs import Certificates  # noqa: E402
+from lab.config import Config  # noqa: E402
 from lab.dns import Nsd  # noqa: E402
 from lab.net import open_folder  # noqa: E402
 from lab.postfix import Postfix  # noqa: E402
@@ -47,8 +48,14 @@ class Lab(contextlib.ExitStack):
         self.callback(piece.close)
         return piece
 
-    def relay(self, config=None, start=True, **options):
-        """Make a relay of lab.relay, started unless told otherwise."""
+    def relay(self, config=None, start=True, patient=False, **options):
+        """Make a relay of lab.relay, started unless told otherwise.
+
+        It is in a hurry with hosts that fail, unless it is to be as patient as by default.
+        """
+        config = config or Config()
+        if not patient:
+            config.hurried()
         relay = self._keep(Relay(self.folder("relay"), config, **options))
         return relay.start() if start else relay
 

@@ -21,7 +21,7 @@ from lab.smtp import Client
 DONE, REFUSED, USAGE, UNREACHABLE = 0, 1, 2, 75
 EX_USAGE, EX_DATAERR, EX_NOUSER, EX_CONFIG = 64, 65, 67, 78
 SUBCOMMANDS = "serve check config sendmail queue shape explain stats reload stop sink sim".split()
-LATER = Rule("end", "451 4.3.0 come again")
+LATER = Rule("end", "450 4.2.1 come again")
 
 
 def run(*words, **options):
@@ -322,14 +322,14 @@ def test_list_says_why_a_message_waits(lab):
     lines = relay.command("queue", "list").stdout.splitlines()
     assert len(lines) == 2 and lines[1].startswith("-- 1 message, ")
     assert lines[0].startswith(f"{one} deferred ")
-    for part in ("from=<from@sender.test>", "<a@dest.test>", " 2/2 ", "451 4.3.0 come again"):
+    for part in ("from=<from@sender.test>", "<a@dest.test>", " 2/2 ", "450 4.2.1 come again"):
         assert part in lines[0]
     (message,) = listed(relay)
     assert (message["queue"], message["from"]) == ("deferred", "from@sender.test")
     assert message["size"] > 0 and message["arrived"] <= time.time() < message["due"]
     first = message["rcpts"][0]
-    assert (first["to"], first["status"], first["code"]) == ("a@dest.test", "deferred", 451)
-    assert (first["dsn"], first["tries"]) == ("4.3.0", 1) and "come again" in first["reason"]
+    assert (first["to"], first["status"], first["code"]) == ("a@dest.test", "deferred", 450)
+    assert (first["dsn"], first["tries"]) == ("4.2.1", 1) and "come again" in first["reason"]
 
 
 def test_mailq_and_sendmail_are_names_of_the_program(lab, tmp_path):
@@ -413,7 +413,7 @@ def test_a_message_that_is_not_there_is_refused(lab, word, name):
 
 
 def test_flush_tries_again_at_once(lab):
-    sink, relay = deferring(lab, Rule("end", "451 4.3.0 come again", times=3))
+    sink, relay = deferring(lab, Rule("end", "450 4.2.1 come again", times=3))
     ids = put_off(relay, count=3)
     done = relay.command("queue", "flush", ids[0])
     assert (done.returncode, done.stdout) == (DONE, "1 message flushed\n")
@@ -427,7 +427,7 @@ def test_flush_tries_again_at_once(lab):
 
 
 def test_flush_all_tries_all_again(lab):
-    sink, relay = deferring(lab, Rule("end", "451 4.3.0 come again", times=3))
+    sink, relay = deferring(lab, Rule("end", "450 4.2.1 come again", times=3))
     put_off(relay, count=3)
     assert relay.command("queue", "flush", "--all").stdout == "3 messages flushed\n"
     sink.wait_messages(3)

@@ -2,6 +2,7 @@
 """The destination database as the operator sees it, and what outlives the process."""
 
 import json
+import re
 import pathlib
 import time
 
@@ -49,7 +50,7 @@ def test_a_site_is_listed_with_its_hosts(lab):
 
 def test_what_is_not_known_is_not_found(lab):
     relay = _relay(lab, free_port())
-    for verb in ("show", "list", "suspend", "resume", "reset"):
+    for verb in ("show", "list", "resume", "reset"):
         assert relay.command("dest", verb, "nobody.test").returncode == 1
     for verb in ("suspend", "resume", "reset", "turn"):
         assert relay.command("dest", verb).returncode == 2
@@ -107,16 +108,13 @@ def test_a_dead_host_is_remembered_through_a_restart_and_a_reset_forgets_it(lab)
     relay.wait_event("deferred")
     relay.restart()
     text = relay.command("dest").stdout
-    assert "out for" in text and "failures=" in text and "refused" in text
+    assert re.search("(out for|retry)", text) and "failures=1" in text and "refused" in text
+    assert relay.command("dest", "reset", f"127.0.0.1:{port}").returncode == 0
+    assert "refused" not in relay.command("dest").stdout
     sink = lab.sink(port=port)
     relay.send()
-    relay.wait_event("deferred", count=2)  # without an attempt
-    name = f"[127.0.0.1]:{port}"
-    assert relay.command("dest", "reset", name).returncode == 0
-    assert relay.command("dest", "reset", "127.0.0.1").returncode in (0, 1)
-    relay.send()
     sink.wait_messages(1)
-    host = _sites(relay)[name]["hosts"][0]
+    host = _sites(relay)[f"[127.0.0.1]:{port}"]["hosts"][0]
     assert host["failures"] == 0 and host["last_failure"] is None
 
 
@@ -164,14 +162,14 @@ def test_the_operator_is_told_what_is_known_of_a_host(lab):
             relay.send(recipients=[f"to@{name}"])
         relay.wait_event("deferred", count=3)
         relay.wait_event("in_doubt")
-    show = lambda port: relay.command("dest", "show", f"[127.0.0.1]:{port}").stdout
-    host = lambda port: _sites(relay)[f"[127.0.0.1]:{port}"]["hosts"][0]
-    assert "Connection refused" in show(refusing) and "state:       out for 2" in show(refusing)
+        show = lambda port: relay.command("dest", "show", f"[127.0.0.1]:{port}").stdout
+        host = lambda port: _sites(relay)[f"[127.0.0.1]:{port}"]["hosts"][0]
+        _wait(lambda: "no answer in time" in show(hole))
+        assert "slow:        to connect" in show(hole) and host(hole)["slow_for"] > 500
+    assert "Connection refused" in show(refusing) and re.search("state:       (out|retry)", show(refusing))
     assert "said 421 4.3.2 too busy" in show(busy.port) and host(busy.port)["last_failure"]["code"] == 421
-    assert "no answer in time" in show(hole) and "slow:        to connect" in show(hole)
-    assert host(hole)["slow_for"] > 500 and host(hole)["retry_in"] > 250
     assert "in doubt:    1" in show(doubtful.port) and host(doubtful.port)["in_doubt"] == 1
-    assert host(busy.port)["in_doubt"] == 0 and host(busy.port)["failures"] == 1
+    assert host(busy.port)["in_doubt"] == 0 and host(busy.port)["failures"] >= 1
 
 
 def test_the_depth_that_a_host_has_earned_outlives_a_restart_until_it_is_reset(lab):
@@ -191,3 +189,51 @@ def test_the_depth_that_a_host_has_earned_outlives_a_restart_until_it_is_reset(l
     assert [row["depth"] for row in rows if "host" in row] == [earned]
     assert relay.command("dest", "reset", "127.0.0.1").returncode == 0
     assert "pipeline:    1 deep" in relay.command("dest", "show", "127.0.0.1").stdout
+
+
+def test_a_domain_is_suspended_before_there_is_any_mail_and_resumed(lab):
+    sink = lab.sink()
+    relay = _relay(lab, sink.port)
+    done = relay.command("dest", "suspend", "later.test")
+    assert (done.returncode, done.stdout) == (0, "later.test suspended\n")
+    relay.send(recipients=["to@later.test"])
+    relay.send(recipients=["to@now.test"])
+    assert sink.wait_messages(1)[0].recipients == ["to@now.test"]
+    relay.wait_event("deferred")
+    held = relay.events("deferred")[0]
+    assert held["to"] == "to@later.test" and held["tries"] == "0" and "suspended by the operator" in held["reply"]
+    relay.restart()
+    relay.send(recipients=["other@later.test"])
+    relay.wait_event("deferred", count=2)
+    assert relay.command("dest", "resume", "later.test").returncode == 0
+    assert {one.recipients[0] for one in sink.wait_messages(3)} == {"to@now.test", "to@later.test", "other@later.test"}
+
+
+def test_a_site_is_known_as_long_as_mail_waits_for_it(lab):
+    port = free_port()
+    relay = _relay(lab, port, queue={"minimal_backoff_time": "1h", "maximal_backoff_time": "1h"})
+    relay.send()
+    relay.wait_event("deferred", tries="0")
+    name = f"[127.0.0.1]:{port}"
+    _wait(lambda: _sites(relay)[name]["parked"] == 1)
+    assert _sites(relay)[name]["state"] in ("out", "dead") and _sites(relay)[name]["deferred"] == 1
+    said = relay.command("explain", "dest.test").stdout
+    assert "dest.test: 1 message for 1 recipient is in the queue deferred" in said and "Connection refused" in said
+    sink = lab.sink(port=port)
+    sink.wait_messages(1)
+    _wait(lambda: _sites(relay)[name]["deferred"] == 0)
+    assert [event["state"] for event in relay.events("site")][-1] == "alive"
+
+
+def test_domains_with_names_of_their_own_on_one_address_share_its_connections(lab):
+    sink = lab.sink(address="127.0.0.2")
+    nsd = lab.nsd({name: "@ MX 10 mx\nmx A 127.0.0.2" for name in ("a.test", "b.test")})
+    config = Config(transports={"smtp": {"port": sink.port}}).resolve_with(nsd)
+    config.dns["allow_loopback"] = True
+    relay = lab.relay(config)
+    for number, name in enumerate(("a.test", "b.test", "a.test")):
+        relay.send(recipients=[f"to@{name}"])
+        relay.wait_event("sent", count=number + 1)
+    assert len({one.session for one in sink.wait_messages(3)}) == 1
+    relay.wait_event("sent", count=3)
+    assert [event["relay"].partition("[")[0] for event in relay.events("sent")] == ["mx.a.test", "mx.b.test", "mx.a.test"]

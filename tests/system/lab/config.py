@@ -56,6 +56,15 @@ class Config:
         self.dns.update({"server": [nsd.address], "port": nsd.port})
         return self
 
+    def hurried(self):
+        """Leave failing hosts alone only briefly, and have no patience with dead sites, unless that is
+        set: most tests wait for what comes of it. Returns self."""
+        for settings in [self.transports.setdefault("smtp", {}), *self.transports.values()]:
+            if "like" not in settings:
+                settings.setdefault("site_patience", "0s")
+                settings.setdefault("host_backoff_max", "200ms")
+        return self
+
     def text(self):
         """Return the configuration file."""
         parts = [_settings(self.settings, "")]

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: ISC
+"""Destinations as they are, and the relay as it comes: hosts that hiccup, are slow, serve few, say nothing.
+
+What these moods cost beside a real Postfix is measured by `make bench`.
+"""
+
+import statistics
+import threading
+import time
+
+from lab.config import Config
+from lab.moody import Moody
+from lab.net import free_port, wait_until
+
+
+def _send(relay, count, rate=0.0):
+    """Hand over messages at a rate, or at once, each with the time at which that was."""
+    began = time.monotonic()
+    for number in range(count):
+        if rate:
+            time.sleep(max(0.0, began + number / rate - time.monotonic()))
+        content = f"Subject: {number}\r\nX-Sent: {time.monotonic()}\r\n\r\nbody\r\n".encode()
+        relay.send(recipients=[f"to{number}@dest.test"], content=content)
+
+
+def _moody(lab, **mood):
+    port = free_port()
+    server = Moody(port, **mood)
+    lab.callback(server.close)
+    return server, lab.relay(Config().route_all_to(port), patient=True)
+
+
+def _all_came(server, relay, count, mean, seconds=20):
+    wait_until(lambda: len(server.delays) == count, seconds, f"{count} messages, of {len(server.delays)}")
+    assert statistics.mean(server.delays) < mean, server.delays
+    assert not relay.events("deferred")
+
+
+def test_a_host_that_turns_all_away_at_first(lab):
+    server, relay = _moody(lab, turned_away=lambda age, serving: age < 0.5)
+    server.begin()
+    _send(relay, 30, rate=20)
+    _all_came(server, relay, 30, mean=2)
+
+
+def test_a_host_that_refuses_at_first(lab):
+    server, relay = _moody(lab, listens=lambda age: age >= 0.5)
+    server.begin()
+    _send(relay, 30, rate=20)
+    _all_came(server, relay, 30, mean=2)
+
+
+def test_a_host_that_serves_one_connection(lab):
+    server, relay = _moody(lab, turned_away=lambda age, serving: serving >= 1, reply_delay=0.02)
+    server.begin()
+    _send(relay, 20)
+    _all_came(server, relay, 20, mean=3)
+
+
+def test_a_host_that_works_a_second_on_each_gets_them_side_by_side(lab):
+    server, relay = _moody(lab, work=1.0)
+    server.begin()
+    _send(relay, 12, rate=4)
+    _all_came(server, relay, 12, mean=1.5)
+
+
+def test_a_host_that_blinks(lab):
+    server, relay = _moody(lab, listens=lambda age: not 1 <= age < 2.5)
+    server.begin()
+    _send(relay, 20, rate=4)
+    _all_came(server, relay, 20, mean=3)
+
+
+def test_mail_that_waited_in_the_queue_goes_when_the_host_is_back(lab):
+    port = free_port()
+    config = Config(transports={"smtp": {"site_patience": "500ms"}}).route_all_to(port)
+    relay = lab.relay(config, patient=True)
+    _send(relay, 5)
+    relay.wait_event("deferred", count=5, tries="0")
+    server = Moody(port).begin()  # five minutes before any of them is due
+    lab.callback(server.close)
+    wait_until(lambda: len(server.delays) == 5, 15, "what was parked")
+    assert len(relay.events("deferred")) == 5
+
+
+def test_silent_hosts_hold_up_nobody(lab):
+    config = Config(transports={"smtp": {"connection_limit": 40}})
+    silent = [Moody(free_port(), silent=True).begin() for _ in range(25)]
+    good = Moody(free_port())
+    for one in [*silent, good]:
+        lab.callback(one.close)
+    for number, one in enumerate(silent):
+        config.routes[f"silent{number}.test"] = {"relay": [f"[127.0.0.1]:{one.port}"]}
+    config.routes["good.test"] = {"relay": [f"[127.0.0.1]:{good.port}"]}
+    relay = lab.relay(config, patient=True)
+    threads = [threading.Thread(target=relay.send, kwargs={"recipients": [f"{name}@silent{number}.test"]})
+               for number in range(25) for name in ("a", "b")]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    wait_until(lambda: sum(one.connections for one in silent) >= 40, what="all connections in use")
+    good.begin()
+    relay.send(recipients=["to@good.test"],
+               content=f"Subject: x\r\nX-Sent: {time.monotonic()}\r\n\r\nbody\r\n".encode())
+    wait_until(lambda: good.delays, 10, "the healthy host's mail")
+    assert good.delays[0] < 2.5
