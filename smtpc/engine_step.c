@@ -33,9 +33,12 @@ bool engine_speaks_of_sender(const struct engine *e)
 bool engine_misplaced(const struct engine *e, const struct expected *x)
 {
 	const struct transaction *t = x->transaction;
+	/* One that is owed from before, in front of no transaction that it would belong to. */
+	if (x->kind == EXPECTED_RSET && !t)
+		return e->can.chunking && e->can.pipelining && engine_speaks_of_sender(e);
 	if (!t || !t->chunked || !e->can.pipelining)
 		return false;
-	if (x->kind == EXPECTED_MAIL && !t->behind && !t->alone)
+	if (x->kind == EXPECTED_MAIL && !t->behind && !t->alone && !x->early)
 		return false; /* nothing was before it that could have shifted */
 	for (size_t i = 0; i < sizeof foreign / sizeof foreign[0]; i++)
 		if (foreign[i].kind == x->kind &&

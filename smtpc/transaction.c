@@ -90,16 +90,15 @@ bool transaction_doubted(const struct transaction *t)
 void transaction_again(struct transaction *t)
 {
 	assert(!t->alone);
-	for (uint32_t i = 0; i < t->delivery->nrcpt; i++) {
-		transaction_settle(t, i);
+	for (uint32_t i = 0; i < t->delivery->nrcpt; i++)
 		if (t->rcpt[i] == RCPT_DOUBTED)
 			t->rcpt[i] = RCPT_WAITING;
-	}
 	verdict_unref(t->answer);
 	t->answer = NULL;
 	t->alone = true;
 	t->stage = TRANSACTION_QUEUED;
 	t->next = t->offset = 0;
+	t->sum = 0;
 	t->accepted = 0;
 	t->mail_accepted = t->suspect = t->unsure = t->expects_dot = false;
 }

@@ -224,6 +224,14 @@ def test_ledgers_agree_with_hosts_that_lose_count(lab):
     assert connections > HOSTS and len(struck) > len(FAULTS) // 3 and doubts
 
 
+@pytest.mark.parametrize("seed", (7, 643255800))
+@pytest.mark.seconds(240)
+@pytest.mark.plain_only
+def test_ledgers_agree_where_they_once_did_not(lab, seed):
+    """Large content asked about again was called damaged; the reply to a RSET that was owed was missing."""
+    _play_fickle(lab, seed)
+
+
 @pytest.mark.skipif("SLUICE_FICKLE_ROUNDS" not in os.environ, reason="a long run, on demand")
 @pytest.mark.seconds(7200)
 def test_ledgers_agree_in_many_rounds(lab):
