@@ -67,6 +67,7 @@ static void drop_hosts(struct site *s)
 void site_set_hosts(struct site *s, struct site_host *hosts, int n)
 {
 	drop_hosts(s); /* what it waited for may be gone */
+	s->fed_by = NULL;
 	s->hosts = hosts;
 	s->nhost = n;
 	for (int i = 0; i < n; i++) {

@@ -8,6 +8,7 @@
 #include "spool/recover.h"
 #include "spool/recovered.h"
 #include "spool/spool_file.h"
+#include "spool/verify.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -33,10 +34,17 @@ static void keep(struct spool *s, struct stub *stub, struct spool_release *r)
 	op->parked = r->parked;
 }
 
-/* Who was sending it has found that, and has not sent it. */
-static bool found_damaged(const struct stub *stub)
+/* Who was sending it says so, and has not sent it. The file is read once more before it is put aside: a
+ * mistake there must not cost a message that is whole. */
+static bool is_damaged(const struct spool *s, const struct stub *stub)
 {
-	return stub->work->file && atomic_load(&stub->work->file->damaged);
+	struct content_file *file = stub->work->file;
+	struct envelope *e = NULL;
+	if (!file || !atomic_load(&file->damaged))
+		return false;
+	bool damaged = verify_message(s->large, stub, &e) != NULL;
+	envelope_free(&e);
+	return damaged;
 }
 
 static void release(struct spool *s, struct spool_release *r)
@@ -44,7 +52,7 @@ static void release(struct spool *s, struct spool_release *r)
 	struct stub *stub = active(s, r->id);
 	s->credit++;
 	stub->releasing = true;
-	if (found_damaged(stub) && stub->wish != WISH_DELETE) {
+	if (stub->wish != WISH_DELETE && is_damaged(s, stub)) {
 		quarantine_message(s, stub, "its content is damaged");
 		commit_finish(s, stub);
 	} else if (r->envelope && stub->wish != WISH_DELETE) {
