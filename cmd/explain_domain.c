@@ -3,7 +3,7 @@
 
 #include "base/log.h"
 #include "base/mailaddr.h"
-#include "base/utf8.h"
+#include "cmd/explain_print.h"
 #include "cmd/queue_print.h"
 
 #include <inttypes.h>
@@ -74,20 +74,6 @@ static int by_recipients(const void *a, const void *b)
 	return (x->recipients < y->recipients) - (x->recipients > y->recipients);
 }
 
-static void put_last(struct buf *to, const struct verdict *v)
-{
-	if (!v)
-		return;
-	buf_puts(to, "; last said: ");
-	if (*v->host)
-		buf_printf(to, "%s ", v->host);
-	if (v->code > 0)
-		buf_printf(to, "%d ", v->code);
-	size_t len = strlen(v->text);
-	char *clean = buf_reserve(to, len + 1);
-	buf_commit(to, utf8_clean(clean, v->text, len));
-}
-
 static void put_due(struct buf *to, int64_t due_ms, int64_t now_ms)
 {
 	char text[40], span[16];
@@ -104,7 +90,7 @@ static void put_sentence(struct buf *to, const struct reason *of, int64_t now_ms
 		   of->messages, of->messages == 1 ? "" : "s", of->recipients,
 		   of->recipients == 1 ? "" : "s", of->messages == 1 ? "is" : "are",
 		   spool_queue_name(of->queue));
-	put_last(to, of->last);
+	explain_print_last(to, of->last);
 	if (of->queue == SPOOL_DEFERRED)
 		put_due(to, of->due_ms, now_ms);
 	buf_puts(to, of->queue == SPOOL_HOLD ? "; what lets it go: sluice queue release"

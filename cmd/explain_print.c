@@ -106,7 +106,7 @@ static void put_order(struct buf *to, const struct explain_row *row)
 		buf_printf(to, "; %d with fewer recipients slipped past", row->slipped);
 }
 
-static void put_last(struct buf *to, const struct verdict *v)
+void explain_print_last(struct buf *to, const struct verdict *v)
 {
 	if (!v)
 		return;
@@ -146,7 +146,7 @@ static void put_sentence(struct buf *to, const struct explain_row *row, bool of_
 		buf_printf(to, "; %" PRId64 "%s being sent", row->sending,
 			   of_site ? " connections are" : " more are");
 	if (tells_failure(row->constraint))
-		put_last(to, row->last);
+		explain_print_last(to, row->last);
 	put_when(to, row->until_ms, now_ms, words[row->constraint].relief);
 }
 
@@ -279,7 +279,7 @@ static void put_reason(struct buf *to, const struct spool_row *row, const struct
 	struct buf sentence;
 	buf_init(&sentence);
 	buf_puts(&sentence, s.why);
-	put_last(&sentence, last);
+	explain_print_last(&sentence, last);
 	put_when(&sentence, s.until_ms, now_ms, s.relief);
 	if (json) {
 		buf_puts(to, "{");

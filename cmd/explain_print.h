@@ -17,4 +17,7 @@
 void explain_print(struct buf *to, const struct explain_question *, bool json, int64_t now_ms);
 void explain_print_spooled(struct buf *to, const struct spool_row *, bool json, int64_t now_ms);
 
+void explain_print_last(struct buf *to, const struct verdict *);
+/* "; last said: ...", or nothing for NULL. */
+
 #endif
