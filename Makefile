@@ -42,7 +42,9 @@ PKG_CFLAGS = $(shell pkg-config --cflags $(PACKAGES))
 PKG_LIBS = $(shell pkg-config --libs $(PACKAGES)) -lev -lpthread -lm
 ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -I. $(WARN) $(HARDEN) $(CPPFLAGS) $(CFLAGS) $(SANFLAGS) $(PKG_CFLAGS)
 
-SRC = $(foreach f,$(FOLDERS),$(wildcard $(f)/*.c))
+# A folder may have rooms.
+sources = $(wildcard $(1)/*.c $(1)/*/*.c)
+SRC = $(foreach f,$(FOLDERS),$(call sources,$(f)))
 LIBS = $(foreach f,$(FOLDERS),$(B)/lib$(f).a)
 # Static libraries in the order of the floors, highest first, for the linker.
 LINK = $(B)/libsim.a $(B)/libsmtpd.a $(B)/libqmgr.a $(B)/libsmtpc.a $(B)/libdns.a $(B)/libspool.a $(B)/libbase.a
@@ -53,7 +55,7 @@ $(BIN): $(B)/libcmd.a $(LINK)
 	$(CC) $(CFLAGS) $(SANFLAGS) $(ALL_LDFLAGS) -o $@ -Wl,--whole-archive $(B)/libcmd.a -Wl,--no-whole-archive $(LINK) $(PKG_LIBS)
 
 define folder
-$(B)/lib$(1).a: $(patsubst %.c,$(B)/%.o,$(wildcard $(1)/*.c))
+$(B)/lib$(1).a: $(patsubst %.c,$(B)/%.o,$(call sources,$(1)))
 	@mkdir -p $$(@D)
 	@rm -f $$@
 	@ar rcs $$@ $$^

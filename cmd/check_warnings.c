@@ -5,7 +5,7 @@
 #include "base/conf_value.h"
 #include "base/mem.h"
 #include "base/netlist.h"
-#include "qmgr/route.h"
+#include "qmgr/route/route.h"
 #include "smtpd/alias.h"
 #include "smtpd/rewrite.h"
 

@@ -15,7 +15,7 @@
 #include "base/access_value.h"
 #include "base/envelope.h"
 #include "base/resolve.h"
-#include "qmgr/route.h"
+#include "qmgr/route/route.h"
 #include "smtpd/response.h"
 #include "smtpd/rewrite.h"
 

@@ -5,11 +5,11 @@
 #include "base/mailaddr.h"
 #include "base/mem.h"
 #include "base/stream.h"
-#include "qmgr/job.h"
-#include "qmgr/nexthop_name.h"
 #include "qmgr/outcome.h"
-#include "qmgr/pool.h"
+#include "qmgr/route/nexthop_name.h"
 #include "qmgr/router.h"
+#include "qmgr/sched/job.h"
+#include "qmgr/sched/pool.h"
 
 #include <assert.h>
 #include <netinet/in.h>
@@ -27,7 +27,7 @@ static struct nexthop_answer *add_question(struct nexthop *n, enum resolve_kind 
 	int i = n->nanswer++;
 	n->answers = mem_realloc(n->answers, (size_t)n->nanswer * sizeof *n->answers);
 	struct nexthop_answer *a = &n->answers[i];
-	struct resolve *ask = resolve_new(kind, name, n->qmgr->loop, n);
+	struct resolve *ask = resolve_new(kind, name, n->qmgr->sched.loop, n);
 	ask->order = i;
 	ask->trusted = trusted;
 	*a = (struct nexthop_answer){.resolve = ask, .port = port};
@@ -82,18 +82,19 @@ static void ask(struct nexthop *n)
 	for (int i = 0; i < n->nanswer; i++) {
 		struct note *note = &n->answers[i].resolve->note;
 		n->answers[i].resolve = NULL;
-		q->edges.to_dns(q->edges.context, note);
+		q->db.edges.to_dns(q->db.edges.context, note);
 	}
 }
 
 struct nexthop *nexthop_of(struct job *job, uint32_t recipient)
 {
-	struct qmgr *q = job->message->qmgr;
-	const char *address = job->message->envelope->rcpt[recipient].address;
-	const struct route *route = router_route(job->message, recipient);
+	struct message *m = message_of_work(job->work);
+	struct qmgr *q = m->qmgr;
+	const char *address = job->work->envelope->rcpt[recipient].address;
+	const struct route *route = router_route(m, recipient);
 	struct buf key;
 	buf_init(&key);
-	nexthop_write_key(&key, job->transport, route, address);
+	nexthop_write_key(&key, route, address);
 	struct nexthop *n;
 	HASH_FIND(hh, q->nexthops, buf_cstr(&key), buf_len(&key), n);
 	if (n) {
@@ -111,12 +112,13 @@ struct nexthop *nexthop_of(struct job *job, uint32_t recipient)
 
 bool nexthop_known(const struct nexthop *n)
 {
-	return n->site && n->asking == 0 && scheduler_now_ms(n->qmgr) < n->fresh_until_ms;
+	return n->way.queue && n->asking == 0 &&
+	       scheduler_now_ms(&n->qmgr->sched) < n->fresh_until_ms;
 }
 
 void nexthop_ask(struct nexthop *n, struct message *m, uint32_t recipient)
 {
-	const char *address = m->envelope->rcpt[recipient].address;
+	const char *address = m->work.envelope->rcpt[recipient].address;
 	n->asked_by = m;
 	add_questions(n, router_route(m, recipient), address);
 	ask(n);
@@ -169,7 +171,7 @@ static struct site_host *gather_hosts(struct nexthop *n, int *count)
 				union address address = r->host[h].address[a];
 				set_port(&address, from->port);
 				hosts[(*count)++] = (struct site_host){
-					.host = destdb_get(n->qmgr, n->transport, &address),
+					.host = destdb_get(&n->qmgr->db, n->transport, &address),
 					.name = mem_strdup(r->host[h].name),
 					.peer = peer_name(r->host[h].name, &address),
 					.preference = from->group << 16 | r->host[h].preference,
@@ -220,15 +222,22 @@ static void enter_site(struct nexthop *n)
 		first++;
 	char *name = n->site_name ? mem_strdup(n->site_name)
 				  : nexthop_name_of_hosts(n->answers[first].resolve);
-	struct site *site = site_get(n->qmgr, n->transport, name);
+	struct site *site = site_get(&n->qmgr->db, n->transport, name);
 	free(name);
 	struct site_host *hosts = gather_hosts(n, &count);
 	site_set_hosts(site, hosts, count);
 	site->refs++;
-	if (n->site)
-		n->site->refs--;
-	n->site = site;
-	n->fresh_until_ms = scheduler_now_ms(n->qmgr) + FRESH_MS;
+	if (n->way.queue)
+		nexthop_site(n)->refs--;
+	n->way.queue = &site->queue;
+	n->fresh_until_ms = scheduler_now_ms(&n->qmgr->sched) + FRESH_MS;
+}
+
+void nexthop_enter(struct nexthop *n, struct job *job, uint32_t recipient)
+{
+	job_add_recipient(job, &n->way, recipient);
+	if (message_of_work(job->work)->urgent)
+		site_try_now(nexthop_site(n));
 }
 
 static void let_go(struct nexthop *n, struct verdict *failure)
@@ -240,12 +249,12 @@ static void let_go(struct nexthop *n, struct verdict *failure)
 	n->nwaiting = n->waiting_cap = 0;
 	for (size_t i = 0; i < nwaiting; i++) {
 		struct job *job = waiting[i].job;
-		struct message *m = job->message;
-		if (!failure && !m->cancelled) {
-			job_add_recipient(job, n, waiting[i].recipient);
+		struct message *m = message_of_work(job->work);
+		if (!failure && !m->work.cancelled) {
+			nexthop_enter(n, job, waiting[i].recipient);
 			continue;
 		}
-		if (failure && !m->cancelled)
+		if (failure && !m->work.cancelled)
 			outcome_apply(m, waiting[i].recipient, failure, &context);
 		job->routing--;
 		pool_free(job, 1);
@@ -292,9 +301,9 @@ void nexthop_drop(struct nexthop *n)
 
 void nexthop_free(struct nexthop *n)
 {
-	assert(n->refs == 0);
-	if (n->site)
-		n->site->refs--;
+	assert(n->way.peers == 0);
+	if (n->way.queue)
+		nexthop_site(n)->refs--;
 	HASH_DEL(n->qmgr->nexthops, n);
 	forget_answers(n);
 	free(n->waiting);

@@ -7,11 +7,11 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "qmgr/job.h"
+#include "qmgr/dest/site.h"
 #include "qmgr/message.h"
 #include "qmgr/outcome.h"
-#include "qmgr/pool.h"
-#include "qmgr/site.h"
+#include "qmgr/sched/job.h"
+#include "qmgr/sched/pool.h"
 #include "spool/spool.h"
 
 #include <stdlib.h>
@@ -84,7 +84,7 @@ static void record_sent(struct agent *a, const bool *sent, struct verdict **verd
 	struct qmgr *q = a->stage->q;
 	struct spool_delivered *note = mem_zalloc(sizeof *note + e->n * sizeof note->of[0]);
 	note->note.type = SPOOL_DELIVERED;
-	note->id = e->peer->job->message->id;
+	note->id = e->peer->job->work->id;
 	for (uint32_t i = 0; i < e->n; i++) {
 		if (!sent[i])
 			continue;
@@ -92,7 +92,7 @@ static void record_sent(struct agent *a, const bool *sent, struct verdict **verd
 		note->of[note->n++].verdict = verdict_ref(verdict[i]);
 	}
 	if (note->n > 0)
-		q->edges.to_spool(q->edges.context, &note->note);
+		q->db.edges.to_spool(q->db.edges.context, &note->note);
 	else
 		free(note);
 }
@@ -100,13 +100,14 @@ static void record_sent(struct agent *a, const bool *sent, struct verdict **verd
 static void apply(struct agent *a, struct verdict **verdict)
 {
 	struct entry *e = a->entry;
-	struct outcome_context context = {.site = a->site, .transport = a->site->transport};
+	struct outcome_context context = {.site = a->site, .transport = a->site->queue.transport};
 	bool *sent = mem_zalloc(e->n);
 	for (uint32_t i = 0; i < e->n; i++)
 		sent[i] = verdict[i]->class == VERDICT_SENT;
 	record_sent(a, sent, verdict);
 	for (uint32_t i = 0; i < e->n; i++) {
-		outcome_apply(e->peer->job->message, e->recipient[i], verdict[i], &context);
+		outcome_apply(message_of_work(e->peer->job->work), e->recipient[i], verdict[i],
+			      &context);
 		verdict_unref(verdict[i]);
 	}
 	free(sent);
@@ -128,15 +129,15 @@ static void retire(struct agent *a)
 	forget_entry(a->entry);
 	job->concurrency--;
 	s->busy--;
-	s->transport->connections--;
+	s->queue.transport->connections--;
 	st->agents_busy--;
 	site_delivery_ended(s);
 	watch_ended(st, s->key);
 	site_touch(s);
 	list_remove(&a->link);
 	free(a);
-	message_check(st->q, job->message);
-	scheduler_settle(st->q);
+	message_check(st->q, message_of_work(job->work));
+	thread_settle(st->q);
 }
 
 static struct verdict **verdicts_new(const struct agent *a)
@@ -155,9 +156,9 @@ static void fail(struct agent *a)
 	free(verdict);
 	verdict_unref(s->last_failure);
 	s->last_failure = why;
-	if (window_on_failure(&s->window, s->transport->settings))
-		s->dead_until_ms = scheduler_now_ms(a->stage->q) +
-				   a->stage->q->conf->queue.minimal_backoff_time;
+	if (window_on_failure(&s->window, s->queue.transport->settings))
+		s->dead_until_ms = scheduler_now_ms(&a->stage->q->sched) +
+				   a->stage->q->sched.conf->queue.minimal_backoff_time;
 	retire(a);
 }
 
@@ -190,13 +191,13 @@ static void on_delivered(void *owner)
 		keep_session(a);
 	apply(a, verdict);
 	free(verdict);
-	window_on_success(&a->site->window, a->site->transport->settings, a->site->busy);
+	window_on_success(&a->site->window, a->site->queue.transport->settings, a->site->busy);
 	retire(a);
 }
 
 static void deliver(struct agent *a)
 {
-	uint64_t size = a->entry->peer->job->message->content->size;
+	uint64_t size = a->entry->peer->job->work->content->size;
 	stage_after(a->stage, &a->timer,
 		    host_transaction_us(a->session->attempt.host, a->entry->n, size, 1));
 }
@@ -243,7 +244,7 @@ static void connect_next(struct agent *a)
 		fail(a);
 		return;
 	}
-	int64_t age_ms = a->site->transport->settings->connection_max_age;
+	int64_t age_ms = a->site->queue.transport->settings->connection_max_age;
 	struct session *s = a->session = mem_zalloc(sizeof *s);
 	s->stage = a->stage;
 	s->most_us = age_ms ? a->stage->now_us + stage_us(age_ms) : 0;
@@ -255,7 +256,7 @@ static void connect_next(struct agent *a)
 	s->attempt.owner = a;
 	a->stage->tally->connections++;
 	attempt_start(&s->attempt, model_host_at(a->stage, &host->address),
-		      a->site->transport->settings);
+		      a->site->queue.transport->settings);
 }
 
 static void begin(void *owner)
@@ -286,10 +287,10 @@ static int64_t time_to_start_us(struct stage *st)
 void model_agent_bind(void *context, struct peer *p)
 {
 	struct stage *st = context;
-	struct site *s = p->site;
+	struct site *s = site_of_queue(p->queue);
 	struct agent *a = mem_zalloc(sizeof *a);
 	site_count_delivery(s);
-	watch_begun(st, s->key, s->transport->settings);
+	watch_begun(st, s->key, s->queue.transport->settings);
 	a->stage = st;
 	a->site = s;
 	a->entry = peer_take(p);
@@ -298,7 +299,7 @@ void model_agent_bind(void *context, struct peer *p)
 	timer_init(&a->timer, begin, a);
 	list_append(&st->agents, &a->link);
 	s->busy++;
-	s->transport->connections++;
+	s->queue.transport->connections++;
 	st->agents_busy++;
 	stage_after(st, &a->timer, time_to_start_us(st));
 }

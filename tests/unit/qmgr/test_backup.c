@@ -2,8 +2,8 @@
 /* Hosts of lesser preference: when mail may go to them, and when it may not any more. */
 #include "tests/unit/qmgr/world.h"
 
-#include "qmgr/conn.h"
-#include "qmgr/destdb.h"
+#include "qmgr/dest/conn.h"
+#include "qmgr/dest/destdb.h"
 
 static const char with_backup[] = "10 far.test 192.0.2.1, 20 backup.test 192.0.2.2";
 

@@ -4,7 +4,8 @@
 
 #include "base/log.h"
 #include "base/verdict.h"
-#include "qmgr/destdb.h"
+#include "qmgr/dest/destdb.h"
+#include "qmgr/dest/destdb_choose.h"
 
 #include <string.h>
 

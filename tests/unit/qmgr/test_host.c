@@ -3,7 +3,7 @@
 #include "tests/unit/qmgr/unit.h"
 
 #include "base/log.h"
-#include "qmgr/host.h"
+#include "qmgr/dest/host.h"
 
 #include <string.h>
 

@@ -1,0 +1,23 @@
+/* nexthop_name.h - what next hops and sites are called, which decides who shares one.
+ *
+ * OWNERSHIP  Names that come back are the caller's to free().
+ * THREAD     qmgr.
+ * ERRORS     None.
+ */
+#ifndef QMGR_ROUTE_NEXTHOP_NAME_H
+#define QMGR_ROUTE_NEXTHOP_NAME_H
+
+#include "base/buf.h"
+#include "base/resolve.h"
+#include "qmgr/route/route.h"
+
+void nexthop_write_key(struct buf *, const struct route *, const char *address);
+/* What tells this next hop from others. */
+
+char *nexthop_site_name(const struct route *, const char *address);
+/* The site's name where it does not come from the hosts; NULL where it does. */
+
+char *nexthop_name_of_hosts(const struct resolve *);
+/* "mx1,mx2;backup": two domains share a site only if they share all of it. */
+
+#endif
