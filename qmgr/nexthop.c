@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 #include "qmgr/nexthop.h"
 
+#include "base/address.h"
 #include "base/buf.h"
 #include "base/mailaddr.h"
 #include "base/mem.h"
-#include "base/stream.h"
 #include "qmgr/outcome.h"
 #include "qmgr/route/nexthop_name.h"
 #include "qmgr/router.h"
@@ -12,7 +12,6 @@
 #include "qmgr/sched/pool.h"
 
 #include <assert.h>
-#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -133,18 +132,10 @@ void nexthop_wait(struct nexthop *n, struct job *job, uint32_t recipient)
 	n->waiting[n->nwaiting++] = (struct waiting_recipient){job, recipient};
 }
 
-static void set_port(union address *a, int port)
-{
-	if (a->sa.sa_family == AF_INET6)
-		a->in6.sin6_port = htons((uint16_t)port);
-	else
-		a->in.sin_port = htons((uint16_t)port);
-}
-
 static char *peer_name(const char *name, const union address *address)
 {
-	char ip[64];
-	return mem_printf("%.200s[%s]:%d", name, address_text(address, ip), address_port(address));
+	char text[ADDRESS_PEER_MAX];
+	return mem_strdup(address_peer(address, name, text));
 }
 
 static int count_addresses(const struct resolve *r)
@@ -169,7 +160,7 @@ static struct site_host *gather_hosts(struct nexthop *n, int *count)
 		for (int h = 0; h < r->nhost; h++)
 			for (int a = 0; a < r->host[h].naddress; a++) {
 				union address address = r->host[h].address[a];
-				set_port(&address, from->port);
+				address_set_port(&address, from->port);
 				hosts[(*count)++] = (struct site_host){
 					.host = destdb_get(&n->qmgr->db, n->transport, &address),
 					.name = mem_strdup(r->host[h].name),
