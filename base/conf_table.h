@@ -187,7 +187,7 @@
 	P(duration, connection_attempt_delay, "250ms", 0, HOURS(1), RELOAD, "",                     \
 	  "When the TCP handshake with one address takes longer, another address of the same preference is tried beside it. 0: never.") \
 	P(duration, backup_attempt_delay, "5s", 0, HOURS(1), RELOAD, "",                           \
-	  "When no address of one preference has answered the TCP handshake after this time, the next preference is tried beside it. 0: never; only when the better one has failed.") \
+	  "When no address of one preference has answered the TCP handshake after this time, the next preference is tried beside it; and what would wait longer than this for hosts that take no further connection goes to it too. 0: never; only when the better one has failed.") \
 	P(duration, host_backoff_max, "5m", 1, DAYS(1), RELOAD, "",                                \
 	  "A host that refuses connections, or does not answer, is tried again after 1 s, and after twice as long each time, but never after longer than this.") \
 	P(duration, site_patience, "10s", 0, HOURS(1), RELOAD, "",                                 \
