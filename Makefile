@@ -22,7 +22,7 @@ SAN =
 B = build/$(or $(SAN),plain)
 BIN = $(if $(SAN),$(B)/sluice,sluice)
 
-PACKAGES = libcdb openssl libcares ldns libidn2 libmicrohttpd libconfuse libisal libsystemd
+PACKAGES = libcdb openssl libcares ldns libidn2 libmicrohttpd libconfuse libisal libsystemd libseccomp
 WARN = -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Werror
 SANFLAGS_address = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 SANFLAGS_thread = -fsanitize=thread -fno-omit-frame-pointer
@@ -115,6 +115,13 @@ $(B)/tests/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(B)/tests/fuzz/drive.o $(B)/libcmd.
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -MMD -MP -o $@ $< $(filter %.o,$^) $(B)/libcmd.a $(LINK) $(PKG_LIBS) $(EDGES)
 
+# The program with orders that try its sandbox. Nothing of it is in the one that is installed.
+BREAKOUT = $(B)/tests/system/breakout
+
+$(BREAKOUT): tests/system/breakout.c $(B)/libcmd.a $(LINK)
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -Wno-missing-prototypes $(ALL_LDFLAGS) -MMD -MP -o $@ $< -Wl,--whole-archive $(B)/libcmd.a -Wl,--no-whole-archive $(LINK) $(PKG_LIBS) -Wl,--wrap=requests_handle
+
 # What fills a queue for the measurements.
 GENERATOR = build/plain/tests/bench/generate_queue
 
@@ -186,7 +193,7 @@ install: $(BIN)
 		install -m 644 etc/sluice.conf $(DESTDIR)$(SYSCONFDIR)/sluice/sluice.conf
 	etc/install-links "$(DESTDIR)" "$(PREFIX)" "$(LINKS)"
 
--include $(patsubst %.c,$(B)/%.d,$(SRC)) $(addsuffix .d,$(UNIT) $(FUZZ) $(addprefix $(B)/tests/fuzz/,$(FUZZERS)) $(BENCH) $(GENERATOR) $(DELAY_LINE)) $(MEMDISK:.o=.d) $(HARNESS:.o=.d)
+-include $(patsubst %.c,$(B)/%.d,$(SRC)) $(addsuffix .d,$(UNIT) $(FUZZ) $(addprefix $(B)/tests/fuzz/,$(FUZZERS)) $(BENCH) $(GENERATOR) $(DELAY_LINE) $(BREAKOUT)) $(MEMDISK:.o=.d) $(HARNESS:.o=.d)
 
 clean:
 	rm -rf build/plain build/address build/thread build/fuzz sluice

@@ -31,6 +31,8 @@
 	  "The folder that holds the queue and the control socket. Created when missing.")         \
 	P(text, user, "sluice", 0, 64, RESTART, "",                                                \
 	  "The user to become after the listeners are bound. Ignored when not started as root. Where there is no user of the default name, root stays root, with a warning.")   \
+	P(choice, sandbox, "auto", 0, 0, RESTART, "auto|required|off",                             \
+	  "What the kernel keeps the relay from once it runs: to open other files than its own, to execute programs, to use other system calls than it needs. auto: as much of it as the kernel offers; required: all, or the relay does not start; off: nothing, and a crash leaves a core.") \
 	P(text, log, "stderr", 1, 4000, RELOAD, "",                                                \
 	  "Where events are logged: stderr, syslog, syslog:/its/socket, or a file by its absolute path.") \
 	P(choice, log_format, "text", 0, 0, RELOAD, "text|json|postfix",                          \
