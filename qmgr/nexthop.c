@@ -91,6 +91,14 @@ static struct site_host *gather_hosts(struct nexthop *n, int *count)
 	return hosts;
 }
 
+static void leave_site(struct nexthop *n)
+{
+	struct site *s = nexthop_site(n);
+	assert(!s || s->refs > 0);
+	if (s)
+		s->refs--;
+}
+
 static void enter_site(struct nexthop *n)
 {
 	int count;
@@ -101,8 +109,7 @@ static void enter_site(struct nexthop *n)
 	struct site_host *hosts = gather_hosts(n, &count);
 	site_set_hosts(site, hosts, count);
 	site->refs++;
-	if (n->way.queue)
-		nexthop_site(n)->refs--;
+	leave_site(n);
 	n->way.queue = &site->queue;
 	n->fresh_until_ms = scheduler_now_ms(&n->qmgr->sched) + FRESH_MS;
 }
@@ -166,8 +173,7 @@ void nexthop_drop(struct nexthop *n)
 void nexthop_free(struct nexthop *n)
 {
 	assert(n->way.peers == 0);
-	if (n->way.queue)
-		nexthop_site(n)->refs--;
+	leave_site(n);
 	HASH_DEL(n->qmgr->nexthops, n);
 	nexthop_lookup_clear(&n->lookup);
 	free(n->waiting);
