@@ -22,11 +22,12 @@ SAN =
 B = build/$(or $(SAN),plain)
 BIN = $(if $(SAN),$(B)/sluice,sluice)
 
-PACKAGES = libcdb openssl libcares ldns libidn2 libmicrohttpd libconfuse libisal libsystemd
+PACKAGES = libcdb openssl libcares ldns libidn2 libmicrohttpd libconfuse libisal libsystemd libseccomp
 WARN = -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Werror
 SANFLAGS_address = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 SANFLAGS_thread = -fsanitize=thread -fno-omit-frame-pointer
-SANFLAGS_fuzz = -fsanitize=fuzzer-no-link,address,undefined -fno-omit-frame-pointer
+# Of a null pointer and nothing added to it only clang thinks ill.
+SANFLAGS_fuzz = -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize=pointer-overflow -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 SANFLAGS = $(SANFLAGS_$(SAN))
 # With a sanitizer most of the time goes into compiling: less is optimised, lines are kept.
 CFLAGS ?= $(if $(SAN),-O1 -g1,-O2 -g)
@@ -90,24 +91,36 @@ $(ON_MEMDISK): $(MEMDISK)
 WRAP = -Wl,--wrap=pthread_create,--wrap=pthread_join,--wrap=sem_wait
 $(ON_MEMDISK): EDGES = $(WRAP)
 
-# Fuzzers: tests/fuzz/fuzz_X.c becomes build/fuzz/fuzz_X, with a tree of objects of its own.
-FUZZ = $(patsubst tests/fuzz/%.c,build/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
+# Fuzzers: tests/fuzz/fuzz_X.c becomes build/fuzz/fuzz_X, with libFuzzer and a tree of objects of its own;
+# and build/plain/tests/fuzz/fuzz_X, which plays the corpus and variations of it (tests/fuzz/drive.c).
+FUZZERS = $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
+FUZZ = $(addprefix build/fuzz/,$(FUZZERS))
 FUZZ_SECONDS = 60
 
+fuzzers: $(addprefix $(B)/tests/fuzz/,$(FUZZERS))
+
+# What is found is kept in build/fuzz/TARGET.corpus, and what fails in the folder where make runs.
 fuzz: deps
 	$(MAKE) CC=clang SAN=fuzz WARN=-Wall $(FUZZ)
-	$(MAKE) build/plain/tests/fuzz/corpus_spool_record
-	mkdir -p build/fuzz/fuzz_spool_record.corpus
-	build/plain/tests/fuzz/corpus_spool_record build/fuzz/fuzz_spool_record.corpus
-	for f in $(FUZZ); do mkdir -p $$f.corpus; $$f -max_total_time=$(FUZZ_SECONDS) $$f.corpus || exit 1; done
+	for f in $(FUZZERS); do mkdir -p build/fuzz/$$f.corpus; \
+		build/fuzz/$$f -max_total_time=$(FUZZ_SECONDS) build/fuzz/$$f.corpus tests/fuzz/corpus/$${f#fuzz_} || exit 1; done
 
-build/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(LINK)
-	$(CC) $(filter-out -Wmissing-prototypes,$(ALL_CFLAGS)) -fsanitize=fuzzer $(ALL_LDFLAGS) -o $@ $< $(LINK) $(PKG_LIBS)
+build/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(B)/libcmd.a $(LINK)
+	$(CC) $(filter-out -Wmissing-prototypes,$(ALL_CFLAGS)) -fsanitize=fuzzer $(ALL_LDFLAGS) -MMD -MP -o $@ $< $(filter %.o,$^) $(B)/libcmd.a $(LINK) $(PKG_LIBS) $(EDGES)
 
-# Segments for a fuzzer to begin with.
-$(B)/tests/fuzz/corpus_%: tests/fuzz/corpus_%.c $(MEMDISK) $(LINK)
+build/fuzz/fuzz_spool_recover $(B)/tests/fuzz/fuzz_spool_recover: $(MEMDISK)
+build/fuzz/fuzz_spool_recover $(B)/tests/fuzz/fuzz_spool_recover: EDGES = $(WRAP)
+
+$(B)/tests/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(B)/tests/fuzz/drive.o $(B)/libcmd.a $(LINK)
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $^ $(PKG_LIBS) $(WRAP)
+	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -MMD -MP -o $@ $< $(filter %.o,$^) $(B)/libcmd.a $(LINK) $(PKG_LIBS) $(EDGES)
+
+# The program with orders that try its sandbox. Nothing of it is in the one that is installed.
+BREAKOUT = $(B)/tests/system/breakout
+
+$(BREAKOUT): tests/system/breakout.c $(B)/libcmd.a $(LINK)
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -Wno-missing-prototypes $(ALL_LDFLAGS) -MMD -MP -o $@ $< -Wl,--whole-archive $(B)/libcmd.a -Wl,--no-whole-archive $(LINK) $(PKG_LIBS) -Wl,--wrap=requests_handle
 
 # What fills a queue for the measurements.
 GENERATOR = build/plain/tests/bench/generate_queue
@@ -180,10 +193,10 @@ install: $(BIN)
 		install -m 644 etc/sluice.conf $(DESTDIR)$(SYSCONFDIR)/sluice/sluice.conf
 	etc/install-links "$(DESTDIR)" "$(PREFIX)" "$(LINKS)"
 
--include $(patsubst %.c,$(B)/%.d,$(SRC)) $(addsuffix .d,$(UNIT) $(BENCH) $(GENERATOR) $(DELAY_LINE)) $(MEMDISK:.o=.d) $(HARNESS:.o=.d)
+-include $(patsubst %.c,$(B)/%.d,$(SRC)) $(addsuffix .d,$(UNIT) $(FUZZ) $(addprefix $(B)/tests/fuzz/,$(FUZZERS)) $(BENCH) $(GENERATOR) $(DELAY_LINE) $(BREAKOUT)) $(MEMDISK:.o=.d) $(HARNESS:.o=.d)
 
 clean:
 	rm -rf build/plain build/address build/thread build/fuzz sluice
 
-.PHONY: all unit clean fuzz generated deps demo lint check bench install
+.PHONY: all unit clean fuzz fuzzers generated deps demo lint check bench install
 .SECONDARY:

@@ -33,6 +33,7 @@ struct conf_feedback {
 	double value; /* the constant, or the numerator: 0..1 */
 };
 
+enum sandbox_wanted { SANDBOX_AUTO, SANDBOX_REQUIRED, SANDBOX_OFF };
 enum log_format { LOG_TEXT, LOG_JSON, LOG_POSTFIX };
 enum listener_tls {
 	LISTENER_TLS_NONE,

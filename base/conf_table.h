@@ -31,6 +31,8 @@
 	  "The folder that holds the queue and the control socket. Created when missing.")         \
 	P(text, user, "sluice", 0, 64, RESTART, "",                                                \
 	  "The user to become after the listeners are bound. Ignored when not started as root. Where there is no user of the default name, root stays root, with a warning.")   \
+	P(choice, sandbox, "auto", 0, 0, RESTART, "auto|required|off",                             \
+	  "What the kernel keeps the relay from once it runs: to open other files than its own, to execute programs, to use other system calls than it needs. auto: as much of it as the kernel offers; required: all, or the relay does not start; off: nothing, and a crash leaves a core.") \
 	P(text, log, "stderr", 1, 4000, RELOAD, "",                                                \
 	  "Where events are logged: stderr, syslog, syslog:/its/socket, or a file by its absolute path.") \
 	P(choice, log_format, "text", 0, 0, RELOAD, "text|json|postfix",                          \
@@ -187,7 +189,7 @@
 	P(duration, connection_attempt_delay, "250ms", 0, HOURS(1), RELOAD, "",                     \
 	  "When the TCP handshake with one address takes longer, another address of the same preference is tried beside it. 0: never.") \
 	P(duration, backup_attempt_delay, "5s", 0, HOURS(1), RELOAD, "",                           \
-	  "When no address of one preference has answered the TCP handshake after this time, the next preference is tried beside it. 0: never; only when the better one has failed.") \
+	  "When no address of one preference has answered the TCP handshake after this time, the next preference is tried beside it; and what would wait longer than this for hosts that take no further connection goes to it too. 0: never; only when the better one has failed.") \
 	P(duration, host_backoff_max, "5m", 1, DAYS(1), RELOAD, "",                                \
 	  "A host that refuses connections, or does not answer, is tried again after 1 s, and after twice as long each time, but never after longer than this.") \
 	P(duration, site_patience, "10s", 0, HOURS(1), RELOAD, "",                                 \

@@ -213,6 +213,11 @@ bool log_open(const char *where, enum log_format format_wanted, enum log_level l
 	return true;
 }
 
+bool log_start(struct buf *error)
+{
+	return log_writer_run(error);
+}
+
 bool log_take_own(struct buf *to, const char *event, const char *key, int64_t value)
 {
 	struct lines own = {.marked = log_writer_is_syslog()};

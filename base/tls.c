@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 #include "base/tls.h"
 
+#include "base/tls_keys.h"
+
 #include <openssl/err.h>
 #include <openssl/rand.h>
 #include <stdbool.h>
@@ -38,12 +40,11 @@ static bool set_session_context(SSL_CTX *c)
 
 static bool load(SSL_CTX *c, const char *certificate, const char *key, struct buf *error)
 {
-	if (SSL_CTX_use_certificate_chain_file(c, certificate) != 1) {
+	if (!tls_keys_use_certificate(c, certificate)) {
 		say(error, "certificate", certificate);
 		return false;
 	}
-	if (SSL_CTX_use_PrivateKey_file(c, key, SSL_FILETYPE_PEM) != 1 ||
-	    SSL_CTX_check_private_key(c) != 1) {
+	if (!tls_keys_use_key(c, key)) {
 		say(error, "key", key);
 		return false;
 	}

@@ -16,6 +16,8 @@
  *	requests.c          what the relay answers to stats, reload, stop, restart, queue, dest,
  *	                    shape, explain
  *	privileges.c        becoming another user
+ *	sandbox.c           giving up what is not needed; sandbox_paths.c: which files are,
+ *	                    landlock.c: the others; syscalls.c, syscall_table.h: system calls
  *	control.c           the control socket, on the relay's side; control_wire.h: the bytes on it
  *	control_path.c      where that socket is
  *	client.c            the control socket, on the operator's side

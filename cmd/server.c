@@ -9,6 +9,7 @@
 #include "cmd/dest_file.h"
 #include "cmd/privileges.h"
 #include "cmd/requests.h"
+#include "cmd/sandbox.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -141,7 +142,7 @@ struct server *server_new(struct conf *conf, struct buf *error)
 	s->loop = loop_new("main", receive, NULL, s);
 	ending_init(s);
 	s->tables = table_watch_new(s->loop, use_tables, s);
-	if (!become_user(s, error))
+	if (!become_user(s, error) || !sandbox_enter(conf, error) || !log_start(error))
 		server_free(&s);
 	return s;
 }
@@ -239,11 +240,22 @@ static bool use_conf(struct server *s, struct conf *new, struct buf *says)
 	return true;
 }
 
+/* What can't be read from inside is told as what it is, not as a fault of the file's. */
+static struct conf *read_within_reach(const struct conf *old, struct buf *says)
+{
+	struct buf faults = {0};
+	struct conf *settings = conf_read_with(old->file, 0, &faults);
+	bool reached = !settings || sandbox_reaches(settings, false, says);
+	conf_unref(settings);
+	buf_fini(&faults);
+	return reached ? conf_read(old->file, says) : NULL;
+}
+
 bool server_reload(struct server *s, struct buf *says)
 {
 	sd_notify(0, "RELOADING=1");
 	log_reopen();
-	struct conf *new = conf_read(s->conf->file, says);
+	struct conf *new = read_within_reach(s->conf, says);
 	bool done = new &&use_conf(s, new, says);
 	conf_unref(new);
 	say_lines(done ? LOG_LEVEL_WARNING : LOG_LEVEL_ERROR, buf_cstr(says));

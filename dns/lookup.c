@@ -6,7 +6,6 @@
 #include "base/netlist.h"
 #include "dns/dnsname.h"
 #include "dns/mx.h"
-#include "dns/ourself.h"
 
 #include <arpa/inet.h>
 #include <assert.h>
@@ -40,13 +39,14 @@ struct lookup {
 	struct wanted *wanted; /* A and AAAA of each target */
 };
 
-struct lookups *lookups_new(struct questions *questions, const struct conf *conf, uint64_t seed)
+struct lookups *lookups_new(struct questions *questions, const struct conf *conf,
+			    struct ourself *self, uint64_t seed)
 {
 	struct lookups *all = mem_zalloc(sizeof *all);
 	all->questions = questions;
 	all->chance = seed;
 	list_init(&all->all);
-	lookups_reload(all, conf);
+	lookups_reload(all, conf, self);
 	return all;
 }
 
@@ -256,10 +256,10 @@ void lookup_start(struct lookups *all, struct resolve *r)
 		begin_mx(l);
 }
 
-void lookups_reload(struct lookups *all, const struct conf *conf)
+void lookups_reload(struct lookups *all, const struct conf *conf, struct ourself *self)
 {
 	struct ourself *old = all->self;
-	all->self = ourself_new(conf);
+	all->self = self;
 	all->lab = conf->dns.allow_loopback;
 	netlist_fini(&all->near);
 	netlist_init(&all->near, &conf->dns.allow_private, NULL);

@@ -12,24 +12,17 @@
 
 #include "qmgr/dest/site.h"
 #include "qmgr/message.h"
-
-struct nexthop_answer {
-	struct resolve *resolve; /* NULL while it is asked for */
-	int port, weight;
-	uint32_t group; /* equal: shared by weight */
-};
+#include "qmgr/route/nexthop_lookup.h"
 
 struct nexthop {
 	char *key;
 	char *site_name; /* given by the configuration, or NULL: from the hosts found */
 	struct transport *transport;
 	struct qmgr *qmgr;
-	struct way way; /* to the site, once that is known */
-	int asking;	/* answers outstanding */
+	struct way way;		      /* to the site, once that is known */
+	struct nexthop_lookup lookup; /* of its hosts: idle once they are known */
 	struct message *asked_by;
-	int nanswer, nown;		/* the first nown: not of fallback_relay */
-	struct nexthop_answer *answers; /* in order of preference; while asking */
-	int64_t fresh_until_ms;		/* steady clock */
+	int64_t fresh_until_ms; /* steady clock */
 	struct waiting_recipient *waiting;
 	size_t nwaiting, waiting_cap;
 	UT_hash_handle hh;

@@ -78,7 +78,7 @@ static bool route(struct job *job, uint32_t recipient)
 		nexthop_enter(n, job, recipient);
 		return true;
 	}
-	if (n->asking == 0) {
+	if (n->lookup.asking == 0) {
 		if (!allowed(m))
 			return false;
 		m->lookups++;

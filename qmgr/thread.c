@@ -75,7 +75,7 @@ static void collect(void *owner)
 	int64_t now_ms = scheduler_now_ms(&q->sched);
 	struct nexthop *n, *next;
 	HASH_ITER(hh, q->nexthops, n, next)
-	if (n->way.peers == 0 && n->asking == 0 && n->fresh_until_ms < now_ms)
+	if (n->way.peers == 0 && n->lookup.asking == 0 && n->fresh_until_ms < now_ms)
 		nexthop_free(n);
 	destdb_collect(&q->db);
 	congestion_look(&q->db);

@@ -104,7 +104,7 @@ static struct log_held *hold_log(const struct session *s)
 			*message_id ? message_id : NULL, "helo", s->helo, NULL);
 }
 
-void reception_store(struct session *s)
+void reception_store(struct session *s, uint64_t ticket)
 {
 	struct reception *t = s->tx;
 	struct spool_store *ask = mem_zalloc(sizeof *ask);
@@ -115,7 +115,7 @@ void reception_store(struct session *s)
 	t->envelope->size = t->size;
 	ask->note.type = SPOOL_STORE;
 	ask->reply_to = s->worker->loop;
-	ask->owner = s;
+	ask->ticket = ticket;
 	ask->envelope = t->envelope;
 	ask->log = hold_log(s);
 	t->envelope = NULL;

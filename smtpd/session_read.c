@@ -117,16 +117,43 @@ static bool read_command(struct session *s)
 	return true;
 }
 
-/* While the scheduler is behind, each sender waits a little before its message is stored, so that
- * mail does not come in faster than it goes out. POSTFIX QSHAPE_README, in_flow_delay. */
+static void stored(struct session *s, void *answer)
+{
+	const struct spool_store *store = answer;
+	char id[IDENT_TEXT];
+	if (store->stored) {
+		s->messages++;
+		s->errors = s->junk = 0;
+	} else {
+		session_log_reject(s, RESPONSE_NO_ROOM, NULL);
+		s->errors++;
+	}
+	if (!s->stream)
+		return;
+	session_reply(s, store->stored ? RESPONSE_QUEUED : RESPONSE_NO_ROOM,
+		      ident_text(s->tx->id, id));
+	session_reset(s);
+}
+
+/* The spool always answers, and has the message meanwhile. */
 static void store(struct session *s)
 {
+	static const struct wait_kind kind = {
+		.text = "store", .answered = stored, .outlives = true};
+	reception_store(s, wait_begin(s, &kind, 0));
+}
+
+/* While the scheduler is behind, each sender waits a little before its message is stored, so that
+ * mail does not come in faster than it goes out. POSTFIX QSHAPE_README, in_flow_delay. */
+static void store_in_time(struct session *s)
+{
+	static const struct wait_kind kind = {
+		.text = "in_flow_delay", .expired = store, .outlives = true, .pause = true};
 	int64_t delay_ms = s->service->conf->queue.in_flow_delay;
-	session_move(s, SESSION_STORE);
 	if (delay_ms > 0 && !s->worker->closing && spool_behind(s->worker->spool))
-		loop_timer_in(s->worker->loop, &s->pause, delay_ms);
+		wait_begin(s, &kind, delay_ms);
 	else
-		reception_store(s);
+		store(s);
 }
 
 /* Every recipient was one whose mail is dropped; the client is not to know. */
@@ -148,7 +175,7 @@ static void end_content(struct session *s)
 		drop(s);
 	} else if (why == RESPONSE_OK) {
 		addressing_copies(s->worker->conf, s->tx->envelope);
-		store(s);
+		store_in_time(s);
 	} else {
 		session_refuse(s, why, NULL);
 		session_reset(s);

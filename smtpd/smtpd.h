@@ -14,6 +14,7 @@
  *	session.[ch] session_table.h	one client: its states, deadlines, replies
  *	session_read.c			input: a command, content, a chunk
  *	session_reply.c			replies, refusals and their log
+ *	wait.[ch]			waiting for what does not come at once, in any verb
  *	command.[ch] verb_X.c param.[ch]	one line; what it does; its parameters
  *	response.[ch] response_table.h	all that the server says
  *	policy.[ch]			who may send to whom

@@ -14,11 +14,8 @@ static void close_all(struct smtpd_worker *w)
 	w->closing = true;
 	list_each (link, tmp, &w->listeners)
 		listener_stop(list_entry(link, struct listener, link));
-	list_each (link, tmp, &w->sessions) {
-		struct session *s = list_entry(link, struct session, link);
-		session_hurry(s);
-		session_run(s);
-	}
+	list_each (link, tmp, &w->sessions)
+		session_hurry(list_entry(link, struct session, link));
 }
 
 static void use_conf(struct smtpd_worker *w, struct conf *conf)
@@ -69,7 +66,11 @@ static void receive(void *owner, struct note *note)
 	struct smtpd_worker *w = owner;
 	switch (note->type) {
 	case SPOOL_STORED:
-		session_stored((struct spool_store *)note);
+		wait_answered(w, ((struct spool_store *)note)->ticket, note);
+		free(note);
+		break;
+	case SMTPD_WORKER_ANSWER:
+		wait_receive(w, (struct wait_answer *)note);
 		break;
 	case SMTPD_WORKER_TABLES:
 		use_conf(w, ((struct smtpd_worker_tables *)note)->conf);
@@ -121,6 +122,7 @@ void smtpd_worker_free(struct smtpd_worker **wp)
 	}
 	loop_free(&w->loop);
 	assert(list_empty(&w->sessions)); /* the spool has answered all */
+	waits_fini(&w->waits);
 	if (w->reserve_fd >= 0)
 		close(w->reserve_fd);
 	conf_unref(w->conf);

@@ -2,6 +2,7 @@
  *
  *	kernel --> [ listener ] -- accepted --> [ session ] ...
  *	main -- SMTPD_WORKER_LISTEN, _RELOAD, _TABLES, _CLOSE --> mailbox <-- SPOOL_STORED -- spool
+ *	                                                            <-- _ANSWER -- whom a session waits for
  *
  * OWNERSHIP  smtpd.c makes and frees workers; a worker owns its listeners and sessions.
  * THREAD     The loop's own, but for what is said to be shared.
@@ -14,6 +15,7 @@
 #include "base/loop.h"
 #include "smtpd/clients.h"
 #include "smtpd/service.h"
+#include "smtpd/wait.h"
 #include "spool/spool.h"
 
 enum smtpd_worker_note {
@@ -21,6 +23,7 @@ enum smtpd_worker_note {
 	SMTPD_WORKER_LISTEN,
 	SMTPD_WORKER_RELOAD,
 	SMTPD_WORKER_TABLES,
+	SMTPD_WORKER_ANSWER, /* struct wait_answer */
 };
 
 struct smtpd_worker {
@@ -30,7 +33,8 @@ struct smtpd_worker {
 	struct clients *clients; /* shared */
 	struct list sessions;
 	struct list listeners;
-	int reserve_fd; /* given up to tell a client that there are no more */
+	struct waits waits; /* of the sessions */
+	int reserve_fd;	    /* given up to tell a client that there are no more */
 	bool closing;
 };
 

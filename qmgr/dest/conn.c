@@ -219,6 +219,7 @@ void conn_on_back(struct destdb *db, struct delivery *d)
 	conn_learn(c, d);
 	c->bytes -= (int64_t)w->content->size;
 	e->peer->job->concurrency--;
+	assert(c->bytes >= 0 && e->peer->job->concurrency >= 0);
 	if (d->returned) {
 		/* One that has carried mail before may have been closed while it was idle: that says
 		 * nothing of the message, and several may come to it at once. */

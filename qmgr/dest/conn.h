@@ -55,7 +55,7 @@ struct conn {
 	char *peer; /* likewise, name[address]:port: so its verdicts call it */
 	int worker;
 	enum conn_state state;
-	bool reserve;	     /* for mail in doubt on its host only: a better host serves */
+	bool reserve; /* a better host serves: for what overflows, and for mail in doubt on its host */
 	bool extra;	     /* was opened beside one that is slow, and has none beside it itself */
 	bool dsn;	     /* the host passes RFC 3461 parameters on */
 	bool plain;	     /* TLS was wished for, and is broken under its name */

@@ -27,6 +27,7 @@
  *	ladder.c	what keeps a site's next entry, for dispatcher and explain alike
  *	constraint.c	its words
  *	congestion.c	warnings about an active queue that fills up
+ *	destdb_check.c	every number, counted again
  *	suspend.c	what the operator wants nothing delivered to
  *	edges.h		where notes go
  *
@@ -99,6 +100,10 @@ struct destdb {
 void destdb_init(struct destdb *, struct scheduler *, const struct destdb_thread *);
 void destdb_fini(struct destdb *);
 /* Forget all sites and hosts. No message is left, and no connection: conns_free(). */
+
+void destdb_check(const struct destdb *);
+/* Assert every number of connections and entries, counted again from the lists. For tests and simulations;
+ * between two wake-ups. Walks everything. */
 
 void destdb_collect(struct destdb *); /* the records of what nobody has asked for lately */
 

@@ -153,7 +153,8 @@ int destdb_group(const struct site_host *hosts, int n, int *end)
 }
 
 enum destdb_choice destdb_choose(struct site_host *hosts, int n, int64_t host_limit, int64_t now_ms,
-				 double chance, struct site_host **chosen, int64_t *wake_ms)
+				 bool overflow, double chance, struct site_host **chosen,
+				 int64_t *wake_ms)
 {
 	int end, first = destdb_group(hosts, n, &end);
 	*wake_ms = 0;
@@ -161,6 +162,10 @@ enum destdb_choice destdb_choose(struct site_host *hosts, int n, int64_t host_li
 		return DESTDB_NONE;
 	*chosen = (hosts[first].weight > 0 ? lightest_of : best_of)(&hosts[first], end - first,
 								    host_limit, now_ms, chance);
+	for (int at = end; overflow && !*chosen && at < n; at = end) {
+		group_around(hosts, n, at, &end);
+		*chosen = best_of(&hosts[at], end - at, host_limit, now_ms, chance);
+	}
 	if (!*chosen)
 		*wake_ms = first_room(&hosts[first], end - first, host_limit, now_ms);
 	return *chosen ? DESTDB_HOST : DESTDB_LATER;

@@ -15,6 +15,10 @@
  * answer for connection_attempt_delay while the group has a quicker host, or for
  * backup_attempt_delay while any other has one.
  *
+ * All hosts of a group at their limits: the mail waits for whichever is free first. What would wait for
+ * longer than backup_attempt_delay overflows to the next group, as it would where the host that turns
+ * connections away were the only one that the client knows (RFC 5321 5.1).
+ *
  * In a group with weights the host with the fewest connections for its weight is chosen, at first one
  * at random by weight: so each has its share, of the connections open at once and of those opened.
  *
@@ -50,8 +54,10 @@ enum destdb_choice {
 bool site_host_out(const struct site_host *); /* it, or its host */
 
 enum destdb_choice destdb_choose(struct site_host *hosts, int n, int64_t host_limit, int64_t now_ms,
-				 double chance, struct site_host **chosen, int64_t *wake_ms);
-/* Pure. chance: 0 <= chance < 1. host_limit 0: none. */
+				 bool overflow, double chance, struct site_host **chosen,
+				 int64_t *wake_ms);
+/* Pure. chance: 0 <= chance < 1. host_limit 0: none. overflow: where a group has no room for a
+ * connection the next may have it. */
 
 int destdb_group(const struct site_host *hosts, int n, int *end);
 /* The group that destdb_choose() looks at: from the result to *end; -1: none is in service. Pure. */

@@ -102,10 +102,9 @@ static int64_t next_wait_ms(int64_t last_ms)
 
 bool host_hung(struct host *h, int64_t opened_ms, int64_t now_ms)
 {
-	bool again = h->hung_ms > 0 && opened_ms >= h->hung_ms;
-	if (!again)
+	if (h->hung_ms == 0)
 		h->hung_ms = now_ms;
-	return again;
+	return opened_ms >= h->hung_ms;
 }
 
 bool host_turned_away(struct host *h, struct verdict *why, const char *name, int64_t now_ms)
@@ -131,6 +130,7 @@ bool host_worked(struct host *h, int64_t now_ms)
 		host_move(h, HOST_UP);
 	if (back || !h->proven)
 		tell(h, back ? "back" : "ready", NULL);
+	h->hung_ms = 0;
 	h->proven = true;
 	h->refuses = false;
 	h->failures = 0;

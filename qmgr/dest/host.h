@@ -110,7 +110,8 @@ struct host {
 	int messages_most;     /* on one connection, as was found out, until: */
 	int64_t messages_until_ms;
 	struct host_limit limit;
-	int64_t hung_ms; /* steady clock: a connection was not answered in time while others served; 0 */
+	int64_t hung_ms; /* steady clock: a connection was not answered in time while others served, and
+			  * none has become ready since; 0 */
 	struct speed speed;
 	UT_hash_handle hh;
 };

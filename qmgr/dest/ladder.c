@@ -21,8 +21,8 @@ static struct ladder by_hosts(const struct site *s)
 {
 	struct site_host *host;
 	int64_t wake_ms, limit = s->queue.transport->settings->host_connection_limit;
-	switch (destdb_choose(s->hosts, s->nhost, limit, destdb_now_ms(s->db), 0, &host,
-			      &wake_ms)) {
+	switch (destdb_choose(s->hosts, s->nhost, limit, destdb_now_ms(s->db), site_overflows(s), 0,
+			      &host, &wake_ms)) {
 	case DESTDB_NONE:
 		return bound(CONSTRAINT_OUT, site_down_until_ms(s), 0);
 	case DESTDB_LATER:

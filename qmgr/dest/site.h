@@ -150,9 +150,13 @@ bool site_has_other(const struct site *, const struct host *);
 const struct site_host *site_host_of(const struct site *, const struct host *);
 /* What the site says of it; NULL: the site has other hosts now. */
 
+bool site_overflows(const struct site *);
+/* What it has would wait for the connections to its best hosts for longer than backup_attempt_delay:
+ * hosts of lesser preference may be used beside them where those take no further connection. */
+
 void site_prefer(struct conn *, bool tried_beside);
-/* It has become ready. Those to hosts of lesser preference end; where there is a better one, this is
- * left for mail that must go to its host. One that was tried beside others ends when they are all
+/* It has become ready. Those to hosts of lesser preference end, unless the site overflows; where there
+ * is a better one, this is left for what overflows, and for mail that must go to its host. One that was tried beside others ends when they are all
  * that the site may have. */
 
 bool site_proven(const struct site *); /* one of its hosts has answered before */

@@ -14,7 +14,45 @@ enum destdb_choice site_choose_host(struct site *s, const struct peer *p, struct
 		return DESTDB_HOST;
 	return destdb_choose(s->hosts, s->nhost,
 			     s->queue.transport->settings->host_connection_limit,
-			     destdb_now_ms(s->db), scheduler_chance(s->db->sched), host, wake_ms);
+			     destdb_now_ms(s->db), site_overflows(s),
+			     scheduler_chance(s->db->sched), host, wake_ms);
+}
+
+static bool has_backups(const struct site *s)
+{
+	return s->nhost > 0 && s->hosts[0].preference != s->hosts[s->nhost - 1].preference;
+}
+
+/* Messages that the ready connections to a host take in a microsecond. */
+static double rate_of(const struct host *h)
+{
+	double rate = 0;
+	list_each (link, tmp, &h->conns) {
+		const struct conn *c = list_entry(link, struct conn, in_host);
+		int64_t us = conn_ready(c) ? speed_share_us(&h->speed, c->trips, c->depth) : 0;
+		rate += us > 0 ? 1.0 / (double)us : 0;
+	}
+	return rate;
+}
+
+/* How long the last of what the site has now would wait for the ready connections of these hosts. */
+static double wait_ms(const struct site *s, const struct site_host *group, int n)
+{
+	double rate = 0;
+	for (int i = 0; i < n; i++)
+		if (!site_host_out(&group[i]))
+			rate += rate_of(group[i].host);
+	return rate > 0 ? (double)(s->queue.waiting + s->busy) / rate / 1000 : 0;
+}
+
+bool site_overflows(const struct site *s)
+{
+	int64_t delay_ms = s->queue.transport->settings->backup_attempt_delay;
+	int end, first;
+	if (delay_ms == 0 || !has_backups(s) ||
+	    (first = destdb_group(s->hosts, s->nhost, &end)) < 0)
+		return false;
+	return wait_ms(s, &s->hosts[first], end - first) > (double)delay_ms;
 }
 
 const struct site_host *site_host_of(const struct site *s, const struct host *h)
@@ -63,16 +101,18 @@ static uint32_t preference_of(const struct conn *c)
 	return it ? it->preference : UINT32_MAX;
 }
 
-/* Those of lesser preference end; true: a better one is ready. */
+/* Those of lesser preference end, or are a reserve; true: a better one is ready. */
 static bool end_lesser(const struct conn *ready, struct list *conns)
 {
-	bool better = false;
+	bool better = false, overflows = site_overflows(ready->site);
 	uint32_t mine = preference_of(ready);
 	list_each (link, tmp, conns) {
 		struct conn *c = list_entry(link, struct conn, in_site);
 		if (!conn_ready(c) && !conn_unready(c))
 			continue;
-		if (preference_of(c) > mine)
+		if (preference_of(c) > mine && overflows)
+			c->reserve = true;
+		else if (preference_of(c) > mine)
 			conn_end(c->site->db, c);
 		else if (conn_ready(c) && preference_of(c) < mine)
 			better = true;
@@ -83,7 +123,7 @@ static bool end_lesser(const struct conn *ready, struct list *conns)
 void site_prefer(struct conn *ready, bool tried_beside)
 {
 	struct site *s = ready->site;
-	if (s->hosts[0].preference != s->hosts[s->nhost - 1].preference) {
+	if (has_backups(s)) {
 		ready->reserve = end_lesser(ready, &s->open);
 		ready->reserve |= end_lesser(ready, &s->rest);
 	}

@@ -44,7 +44,7 @@ bool site_may_grow(const struct site *s)
 
 static bool usable(const struct conn *c)
 {
-	return !c->reserve && !(c->busy == 0 && conn_yields(c));
+	return !(c->reserve && !site_overflows(c->site)) && !(c->busy == 0 && conn_yields(c));
 }
 
 static struct conn *idle_own(const struct site *s)

@@ -63,6 +63,12 @@ int speed_deep_depth(const struct speed *sp, int64_t waited_us)
 	return s_us > IDLE_PART * (sp->r_us + TURN_US) ? deserved(sp, s_us) : MESSAGES_MANY;
 }
 
+int64_t speed_share_us(const struct speed *sp, int trips, int depth)
+{
+	int64_t us = (sp->s_us + trips * sp->r_us) / (depth > 0 ? depth : 1);
+	return us > sp->s_us ? us : sp->s_us;
+}
+
 bool speed_worth_connecting(const struct speed *sp, int ahead, int64_t waited_us)
 {
 	int64_t setup_us = sp->setup_us ? sp->setup_us : SETUP_TRIPS * sp->r_us;

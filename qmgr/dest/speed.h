@@ -46,6 +46,10 @@ int speed_free_depth(const struct speed *, int64_t waited_us);
 int speed_deep_depth(const struct speed *, int64_t waited_us);
 /* So many where no further connection may be had. */
 
+int64_t speed_share_us(const struct speed *, int trips, int depth);
+/* What one of `depth` messages in a pipeline takes of its connection, where each takes so many round
+ * trips alone; 0: unknown. */
+
 bool speed_worth_connecting(const struct speed *, int ahead, int64_t waited_us);
 /* Would a new connection be ready before `ahead` messages in a pipeline are served? */
 

@@ -1,11 +1,12 @@
 /* route.h - the room of routes: which transport carries a recipient, and to what next hops.
  *
- *	address --> route --> transport, relays or the domain's MX --> name of the next hop, of the site
+ *	address --> route --> transport, next hops --> questions to dns --> hosts, or why there are none
  *
  *	route.c		recipient -> transport and next hops, most specific route first (pure)
+ *	nexthop_lookup.c  next hops -> hosts: what dns is asked, and what its answers come to
  *	nexthop_name.c	what next hops and sites are called, which decides who shares one (pure)
  *
- * It knows nobody: configuration and tables in, names out. Included by qmgr/; includes base/ alone.
+ * It knows nobody: an address in, hosts out. Included by qmgr/; includes base/ alone.
  *
  * The most specific route wins: full address, domain, parent ".domain" (the longest first), "*". Of
  * routes as specific, a section of the configuration comes before the tables, and those in the order

@@ -24,8 +24,9 @@ static void choose_1000(struct site_host *hosts, const struct host *host, int ti
 	int64_t wake_ms;
 	memset(times, 0, 4 * sizeof *times);
 	for (int i = 0; i < 1000; i++) {
-		assert_int_equal(destdb_choose(hosts, 4, 0, 1000000, i / 1000.0, &chosen, &wake_ms),
-				 DESTDB_HOST);
+		assert_int_equal(
+			destdb_choose(hosts, 4, 0, 1000000, false, i / 1000.0, &chosen, &wake_ms),
+			DESTDB_HOST);
 		times[chosen->host - host]++;
 	}
 }
