@@ -226,6 +226,13 @@ char *table_get(const struct table *t, const char *key, struct table_origin *ori
 	return value;
 }
 
+void table_each(const struct table *t,
+		void (*row)(void *context, const char *key, const char *value), void *context)
+{
+	for (int i = 0; i < t->text.n; i++)
+		row(context, t->text.row[i].key, t->text.row[i].value);
+}
+
 enum table_freshness table_fresh(const struct table *t)
 {
 	struct stamp now;

@@ -37,6 +37,15 @@ static void give(struct worker *w, struct delivery *d)
 	loop_post(d->reply_to, &d->note);
 }
 
+static void have_secret(struct worker *w, struct secret_ask *a)
+{
+	struct connection *c = find(w, a->connection);
+	if (c)
+		connection_have_secret(c, a);
+	else
+		secret_ask_free(&a);
+}
+
 static void close_one(struct worker *w, struct connection_close *note)
 {
 	struct connection *c = find(w, note->connection);
@@ -54,6 +63,9 @@ static void discard(struct note *n)
 	} else if (n->type == DELIVERY_GIVE) {
 		struct delivery *d = (struct delivery *)n;
 		delivery_free(&d);
+	} else if (n->type == SECRET_ANSWER) {
+		struct secret_ask *a = (struct secret_ask *)n;
+		secret_ask_free(&a);
 	} else {
 		free(n);
 	}
@@ -68,16 +80,20 @@ static void receive(void *owner, struct note *n)
 		connection_start(w, (struct connection_open *)n);
 	else if (n->type == DELIVERY_GIVE)
 		give(w, (struct delivery *)n);
+	else if (n->type == SECRET_ANSWER)
+		have_secret(w, (struct secret_ask *)n);
 	else
 		close_one(w, (struct connection_close *)n);
 }
 
-struct worker *worker_new(int number)
+struct worker *worker_new(int number, struct secrets *secrets)
 {
 	struct worker *w = mem_zalloc(sizeof *w);
 	snprintf(w->name, sizeof w->name, "smtpc-%d", number);
 	w->loop = loop_new(w->name, receive, NULL, w);
 	w->tls = tls_client_context();
+	w->sasl = sasl_context();
+	w->secrets = secrets;
 	SSL_CTX_sess_set_new_cb(w->tls, connection_new_session);
 	sessions_init(&w->sessions);
 	return w;
@@ -105,6 +121,7 @@ void worker_free(struct worker **wp)
 	loop_free(&w->loop);
 	sessions_fini(&w->sessions);
 	SSL_CTX_free(w->tls);
+	sasl_context_free(w->sasl);
 	free(w);
 	*wp = NULL;
 }

@@ -15,17 +15,20 @@
 #include <stdbool.h>
 
 struct connection;
+struct secrets;
 
 struct worker {
 	char name[16];
 	struct loop *loop;
 	SSL_CTX *tls;
+	struct Gsasl *sasl;
+	struct secrets *secrets; /* of all workers */
 	struct sessions sessions;
 	struct connection *connections; /* by their numbers */
 	bool stopped;			/* what still arrives is only freed */
 };
 
-struct worker *worker_new(int number);
+struct worker *worker_new(int number, struct secrets *);
 void worker_start(struct worker *);
 void worker_stop(struct worker *);
 void worker_free(struct worker **);
