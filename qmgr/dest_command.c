@@ -190,7 +190,7 @@ void dest_execute(struct qmgr *q, struct dest_command *c)
 	else if (c->op == DEST_RESET)
 		reset_listed(q, c);
 	if (c->op != DEST_LIST)
-		thread_save(q); /* before the answer, so that it is on disk by then */
+		qmgr_thread_save(q); /* before the answer, so that it is on disk by then */
 	loop_post(c->reply_to, &c->note);
 }
 

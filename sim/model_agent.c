@@ -137,7 +137,7 @@ static void retire(struct agent *a)
 	list_remove(&a->link);
 	free(a);
 	message_check(st->q, message_of_work(job->work));
-	thread_settle(st->q);
+	qmgr_thread_settle(st->q);
 }
 
 static struct verdict **verdicts_new(const struct agent *a)

@@ -92,7 +92,7 @@ struct destdb {
 	unsigned last_site;	       /* number given last */
 
 	uint64_t last_conn;   /* number of the newest connection */
-	uint64_t rounds;      /* of thread_settle() */
+	uint64_t rounds;      /* of qmgr_thread_settle() */
 	int64_t congested_ms; /* steady clock: the last warning of that; 0: none */
 	bool learnt;	      /* something about hosts that is to outlive the process */
 };
