@@ -101,6 +101,7 @@ void qmgr_thread_init(struct qmgr *q, struct conf *conf, struct loop *loop)
 	const struct destdb_thread thread = {.settle = settle,
 					     .take = delivered_take,
 					     .defer = delivered_defer,
+					     .record = delivered_record,
 					     .check = check,
 					     .context = q};
 	scheduler_init(&q->sched, conf, loop, reader_refill);

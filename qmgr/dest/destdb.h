@@ -24,6 +24,7 @@
  *	conn_places.c	how much each may carry, and the lists that say so
  *	indoubt.c	what was sent wholly and never answered: alone, on the same host first
  *	dispatch.c	the binder: places on ready connections, and new connections
+ *	early.c		the other binder, as Postfix does it: for a simulation
  *	ladder.c	what keeps a site's next entry, for dispatcher and explain alike
  *	constraint.c	its words
  *	congestion.c	warnings about an active queue that fills up
@@ -69,6 +70,9 @@ struct destdb_thread {
 	void (*defer)(struct site *, struct entry *, struct verdict *why, bool untried);
 	/* All recipients of the entry have this verdict, without a delivery; none stays in it. untried: it
 	 * counts as no attempt. */
+
+	void (*record)(struct site *, struct entry *, struct verdict *const *verdict);
+	/* The same for an entry that was bound early (early.h): one verdict for each recipient. */
 
 	void (*check)(struct work *);
 	/* Something of it has ended: if that was the last, so does the message, which may be freed. */
