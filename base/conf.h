@@ -45,6 +45,7 @@ enum bare_newline { BARE_NEWLINE_REJECT, BARE_NEWLINE_NORMALISE };
 enum in_doubt_action { IN_DOUBT_BOUNCE, IN_DOUBT_DELIVERED };
 enum destination_by { DESTINATION_BY_SITE, DESTINATION_BY_DOMAIN, DESTINATION_BY_RECIPIENT };
 enum greeting_5xx { GREETING_5XX_DEFER, GREETING_5XX_BOUNCE };
+enum transport_protocol { TRANSPORT_PROTOCOL_SMTP, TRANSPORT_PROTOCOL_LMTP };
 enum transport_tls { TRANSPORT_TLS_NONE, TRANSPORT_TLS_OPPORTUNISTIC, TRANSPORT_TLS_REQUIRED };
 
 #define CONF_TYPE_flag bool
@@ -143,8 +144,8 @@ void conf_manual(struct buf *to);
 /* The part of sluice.conf(5) that lists the settings, in mdoc. */
 
 bool conf_relay_parse(const char *, char **host, int *port, bool *bracketed);
-/* A next hop: "host", "host:port", "[host]", "[host]:port", with an IP address for host too. The
- * host comes in lower case, without brackets, the caller's to free(); NULL when false. port is 0
+/* A next hop: "host", "host:port", "[host]", "[host]:port", with an IP address for host too; or
+ * "unix:/its/path", which is its host. The host comes in lower case, without brackets, the caller's to free(); NULL when false. port is 0
  * where there is none. bracketed: no MX look-up, as for every IP address. */
 
 struct conf_relay {

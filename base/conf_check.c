@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { SMTP_PORT = 25, LMTP_PORT = 24 };
+
 struct check {
 	struct conf *conf;
 	const struct conf_lines *lines;
@@ -111,8 +113,8 @@ static void check_relays(struct check *c, const struct conf_list *relays, int li
 		struct conf_relay relay;
 		if (!conf_relay_read(relays->item[i], &relay))
 			FAULT(c, relays, i, line,
-			      "\"%s\" is not a relay: host, host:port, [host] or [host]:port, "
-			      "perhaps with =WEIGHT",
+			      "\"%s\" is not a relay: host, host:port, [host], [host]:port or "
+			      "unix:/SOCKET, perhaps with =WEIGHT",
 			      relays->item[i]);
 		free(relay.host);
 	}
@@ -135,9 +137,18 @@ static void check_concurrency(struct check *c, struct conf_transport *t)
 		      (int)t->initial_destination_concurrency, (int)limit);
 }
 
+/* The port that is registered for LMTP by custom, where none is given. */
+static void choose_port(struct check *c, struct conf_transport *t)
+{
+	bool given = conf_lines_find(c->lines, &t->port, -1, 0) > 0;
+	if (t->protocol == TRANSPORT_PROTOCOL_LMTP && t->port == SMTP_PORT && !given)
+		t->port = LMTP_PORT;
+}
+
 static void check_transport(struct check *c, struct conf_transport *t)
 {
 	union address source[2];
+	choose_port(c, t);
 	if (t->title[0] == '\0')
 		FAULT(c, t, -1, t->line, "a transport must have a name");
 	if (strcmp(t->title, "error") == 0 || strcmp(t->title, "discard") == 0)

@@ -216,7 +216,9 @@
 	  "none: never; opportunistic: when offered, whoever it is; required: no mail without.")   \
 	P(choice, greeting_5xx, "defer", 0, 0, RELOAD, "defer|bounce",                             \
 	  "A host that greets with 5xx, or answers EHLO and HELO so, is passed over. What becomes of mail when all hosts do. defer: it waits, and is returned when its lifetime ends, as with Postfix; bounce: it is returned at once, as with Exim.") \
-	P(number, port, "25", 1, 65535, RELOAD, "", "The port of a host that is not given with one.") \
+	P(choice, protocol, "smtp", 0, 0, RELOAD, "smtp|lmtp",                                      \
+	  "What is spoken. lmtp (RFC 2033): to what delivers into mailboxes; it answers for each recipient.") \
+	P(number, port, "25", 1, 65535, RELOAD, "", "The port of a host that is not given with one. With protocol = lmtp the default is 24.") \
 	P(text, source_address, "", 0, 128, RELOAD, "",                                            \
 	  "The address to connect from: one for IPv4, one for IPv6, or both with a comma between them. Where there is none, the system chooses.") \
 	P(list, fallback_relay, "{}", 0, 0, RELOAD, "",                                            \
@@ -225,7 +227,7 @@
 #define CONF_ROUTE(P)                                                                              \
 	P(text, transport, "smtp", 1, 64, RELOAD, "", "The transport that carries this mail.")     \
 	P(list, relay, "{}", 0, 0, RELOAD, "",                                                     \
-	  "Next hops in order of preference, \"host\", \"host:port\", \"[host]:port\". Brackets: no MX look-up. Those with a weight, \"host=3\", that stand together share the connections by their weights. Empty: by the recipient's domain.") \
+	  "Next hops in order of preference, \"host\", \"host:port\", \"[host]:port\", or a Unix socket, \"unix:/its/path\". Brackets: no MX look-up. Those with a weight, \"host=3\", that stand together share the connections by their weights. Empty: by the recipient's domain.") \
 	P(list, from, "{}", 0, 0, RELOAD, "",                                                      \
 	  "Only for mail from these senders: addresses, domains, .parents, <>. For others the route is not there. Empty: all.") \
 	P(text, error, "", 0, 500, RELOAD, "",                                                     \

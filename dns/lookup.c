@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "dns/lookup.h"
 
+#include "base/address.h"
 #include "base/mem.h"
 #include "base/netlist.h"
 #include "dns/dnsname.h"
@@ -210,10 +211,30 @@ static struct lookup *lookup_new(struct lookups *all, struct resolve *r, const c
 	return l;
 }
 
+/* Nobody else may have us connect to a socket of this machine. */
+static bool is_socket(const struct resolve *r, union address *address)
+{
+	return r->trusted && r->kind == RESOLVE_HOST && address_parse_unix(r->name, address);
+}
+
+static void answer_socket(struct resolve *r, const union address *address)
+{
+	r->host = mem_zalloc(sizeof *r->host);
+	r->nhost = 1;
+	r->host->name = mem_strdup(r->name);
+	r->host->naddress = 1;
+	r->host->address[0] = *address;
+	post_back(r, NULL);
+}
+
 void lookup_start(struct lookups *all, struct resolve *r)
 {
 	union address address;
 	char name[DNSNAME_SIZE] = "";
+	if (is_socket(r, &address)) {
+		answer_socket(r, &address);
+		return;
+	}
 	bool literal = dnsname_literal(r->name, r->kind == RESOLVE_HOST, &address);
 	if (all->n >= LOOKUPS_MAX) {
 		post_back(r,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 #include "qmgr/dest_command.h"
 
+#include "base/address.h"
 #include "base/mem.h"
-#include "base/stream.h"
 #include "qmgr/dest/conn.h"
 #include "qmgr/dest/suspend.h"
 #include "qmgr/nexthop.h"
@@ -18,11 +18,10 @@ static int64_t left(int64_t until_ms, int64_t now_ms)
 
 static void copy_host(struct dest_host *to, struct qmgr *q, const struct host *h)
 {
-	char ip[64];
+	char where[ADDRESS_WHERE_MAX];
 	int64_t now_ms = scheduler_now_ms(&q->sched);
-	address_text(&h->address, ip);
 	*to = (struct dest_host){
-		.address = mem_strdup(ip),
+		.address = mem_strdup(address_where(&h->address, where)),
 		.port = address_port(&h->address),
 		.state = destdb_state(h, now_ms),
 		.connections = h->connections,
@@ -50,6 +49,7 @@ static void copy_site_host(struct dest_host *to, struct qmgr *q, const struct si
 {
 	copy_host(to, q, it->host);
 	to->name = mem_strdup(it->name);
+	to->peer = mem_strdup(it->peer);
 	to->preference = it->preference & 0xffff;
 	to->plain_in_ms =
 		left(host_plain_until_ms(it->host, it->name), scheduler_now_ms(&q->sched));
@@ -105,6 +105,7 @@ static void add_host(struct dest_command *c, struct qmgr *q, const struct host *
 	}
 	copy_host(to, q, h);
 	to->name = mem_strdup("");
+	to->peer = mem_strdup(h->peer);
 	to->why = host_why(h, "");
 }
 
@@ -211,6 +212,7 @@ static void fini_hosts(struct dest_host *h, int n)
 	for (int i = 0; i < n; i++) {
 		free(h[i].name);
 		free(h[i].address);
+		free(h[i].peer);
 		verdict_unref(h[i].why);
 	}
 	free(h);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 #include "qmgr/nexthop.h"
 
+#include "base/address.h"
 #include "base/buf.h"
 #include "base/mem.h"
-#include "base/stream.h"
 #include "qmgr/outcome.h"
 #include "qmgr/route/nexthop_name.h"
 #include "qmgr/router.h"
@@ -71,8 +71,8 @@ void nexthop_wait(struct nexthop *n, struct job *job, uint32_t recipient)
 
 static char *peer_name(const char *name, const union address *address)
 {
-	char ip[64];
-	return mem_printf("%.200s[%s]:%d", name, address_text(address, ip), address_port(address));
+	char text[ADDRESS_PEER_MAX];
+	return mem_strdup(address_peer(address, name, text));
 }
 
 static struct site_host *gather_hosts(struct nexthop *n, int *count)

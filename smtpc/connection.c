@@ -68,6 +68,13 @@ static void stop_waiting(struct connection *c)
 	timer_stop(&c->worker->loop->timers, &c->late);
 }
 
+/* What goes over a Unix socket leaves no machine: there is nothing that TLS could add. */
+static enum transport_tls wanted_tls(const struct connection *c)
+{
+	bool without = c->plain || address_is_unix(&c->open->address);
+	return without ? TRANSPORT_TLS_NONE : (enum transport_tls)c->open->transport->tls;
+}
+
 static void begin(struct connection *c)
 {
 	union address from[2];
@@ -80,7 +87,7 @@ static void begin(struct connection *c)
 		.hostname = named ? conf->hostname : "localhost",
 		.peer = c->peer,
 		.transport = t,
-		.tls = c->plain ? TRANSPORT_TLS_NONE : (enum transport_tls)t->tls,
+		.tls = wanted_tls(c),
 		.mode = c->open->mode,
 	};
 	engine_init(&c->engine, &setup, stream_out(c->stream));
@@ -91,15 +98,13 @@ static void begin(struct connection *c)
 
 void connection_start(struct worker *w, struct connection_open *open)
 {
-	char ip[64];
 	struct connection *c = mem_zalloc(sizeof *c);
 	c->worker = w;
 	c->open = open;
 	c->number = open->connection;
 	c->began_ms = clock_steady_ms();
 	c->plain = open->plain && open->transport->tls == TRANSPORT_TLS_OPPORTUNISTIC;
-	snprintf(c->peer, sizeof c->peer, "%.200s[%s]:%d", open->host,
-		 address_text(&open->address, ip), address_port(&open->address));
+	address_peer(&open->address, open->host, c->peer);
 	timer_init(&c->age, on_age, c);
 	timer_init(&c->slow, on_slow, c);
 	timer_init(&c->late, on_late, c);

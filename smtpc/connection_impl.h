@@ -10,6 +10,7 @@
 #ifndef SMTPC_CONNECTION_IMPL_H
 #define SMTPC_CONNECTION_IMPL_H
 
+#include "base/address.h"
 #include "base/stream.h"
 #include "smtpc/connection.h"
 #include "smtpc/engine.h"
@@ -25,7 +26,7 @@ struct connection {
 	struct timer age;
 	struct timer slow, late; /* until TCP stands, see CONNECTION_SLOW */
 	struct timer silent;	 /* until it is ready, and anew with each sign of life */
-	char peer[VERDICT_HOST_MAX + 1];
+	char peer[ADDRESS_PEER_MAX];
 	uint64_t turn; /* the engine's, when the deadline was set */
 	int64_t began_ms;
 	int setup_ms, given;

@@ -8,6 +8,7 @@
  *	engine_hello.c		greeting, EHLO, STARTTLS, QUIT
  *	engine_mail.c		transactions: what is sent
  *	engine_replies.c	transactions: what the replies mean
+ *	engine_each.c		the replies to content in LMTP
  *
  * OWNERSHIP  As engine.h.
  * THREAD     As engine.h.
@@ -107,6 +108,20 @@ bool engine_sent(const struct engine *, const struct transaction *);
 
 struct verdict *engine_verdict(const struct engine *, enum verdict_class);
 /* Of the reply at hand. */
+
+void engine_answered_each(struct engine *, const struct expected *);
+/* LMTP: the reply at hand is to the content, about one recipient. */
+
+void engine_concluded(struct engine *, struct transaction *);
+/* All that it is owed has come, and is believed. */
+
+void engine_end_chunk(struct engine *, struct transaction *, bool unclear);
+/* Over; unclear: RSET goes before the next, since the host may hold on to the envelope. */
+
+static inline bool engine_speaks_lmtp(const struct engine *e)
+{
+	return e->setup.transport->protocol == TRANSPORT_PROTOCOL_LMTP;
+}
 
 static inline bool engine_positive(int code)
 {

@@ -12,6 +12,7 @@
  *	engine_mail.c		what is sent of a transaction, and when
  *	engine_replies.c	what the replies to it mean
  *	engine_chunk.c		messages by BDAT, several in flight
+ *	engine_each.c		LMTP: the content has a reply for each recipient
  *	engine_step.c		has the host lost count?
  *	engine_turn.c		is a refusal to be believed, or asked again in its turn?
  *	engine_end.c		lost, too late, dropped

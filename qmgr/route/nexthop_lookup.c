@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 #include "qmgr/route/nexthop_lookup.h"
 
+#include "base/address.h"
 #include "base/mailaddr.h"
 #include "base/mem.h"
 
 #include <assert.h>
-#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -123,14 +123,6 @@ const struct resolve *nexthop_lookup_best(const struct nexthop_lookup *l)
 	return l->answer[first].resolve;
 }
 
-static void set_port(union address *a, int port)
-{
-	if (a->sa.sa_family == AF_INET6)
-		a->in6.sin6_port = htons((uint16_t)port);
-	else
-		a->in.sin_port = htons((uint16_t)port);
-}
-
 static int count_addresses(const struct resolve *r)
 {
 	int n = 0;
@@ -156,7 +148,7 @@ int nexthop_lookup_hosts(const struct nexthop_lookup *l, struct nexthop_host **h
 					.address = r->host[h].address[a],
 					.preference = from->group << 16 | r->host[h].preference,
 					.weight = (double)from->weight / addresses};
-				set_port(&to->address, from->port);
+				address_set_port(&to->address, from->port);
 			}
 	}
 	return n;
