@@ -131,8 +131,9 @@ struct conf *conf_ref(struct conf *);
 void conf_unref(struct conf *); /* NULL is allowed */
 
 bool conf_print(const struct conf *, const char *name, struct buf *to);
-/* One setting as "NAME = VALUE\n"; name NULL: all, sections as transport.smtp.port. False: no such
- * name. The values can be read back. */
+/* One setting as "NAME = VALUE\n"; name NULL: all, sections as transport.smtp.port. A name that is none
+ * so is looked for in all sections: minimal_backoff_time, port. False: no such name. The values can be
+ * read back. */
 
 void conf_differences(const struct conf *old, const struct conf *new, struct buf *to);
 /* A line for each setting that differs and takes effect only at the next start. */

@@ -23,6 +23,7 @@
  *	client.c            the control socket, on the operator's side
  *	queue.c             sluice queue, mailq
  *	queue_args.c        its words, to a verb and a filter; both sides read them
+ *	queue_filter.c      which messages are meant; queue_sites.c: those that go to a site
  *	queue_job.c         one such order under way in the relay
  *	queue_show.c        the part of it that sends a whole message
  *	queue_print.c       a message as a line, as JSON, and in full
@@ -49,7 +50,8 @@
  *	submit.c            handing it to the relay by SMTP; submit_talk.c: commands and replies
  *	maildrop_leave.c    leaving it for a relay that can't be reached
  *	maildrop.c          taking what was left; maildrop_folder.c: the folders it goes through,
- *	                    maildrop_take.c: one file, maildrop_form.c: what is in it
+ *	                    maildrop_take.c: one file, maildrop_form.c: what is in it,
+ *	                    maildrop_count.c: who it is for, for shape
  *	sink.c              sluice sink; sink_options.c, sink_server.c, sink_session.c,
  *	                    sink_command.c, sink_data.c, sink_store.c
  *	sim.c               sluice sim; see sim/sim.h
