@@ -92,7 +92,7 @@ static void copy_site(struct dest_site *to, struct qmgr *q, const struct site *s
 static void copy_domains(struct dest_site *to, const struct qmgr *q, const struct site *s)
 {
 	for (const struct nexthop *n = q->nexthops; n; n = n->hh.next) {
-		if (n->site != s || n->site_name)
+		if (nexthop_site(n) != s || n->site_name)
 			continue;
 		to->domain = mem_realloc(to->domain, (size_t)(to->ndomain + 1) * sizeof(char *));
 		to->domain[to->ndomain++] = mem_strdup(strchr(n->key, ' ') + 1);
