@@ -52,6 +52,8 @@
 	  "to this size; beyond it they are read from the queue again.")                           \
 	P(size, session_memory_limit, "256m", 0, MEGA(65536), RELOAD, "",                          \
 	  "What clients are just sending, recipients and content, is kept in memory, of all sessions together up to this size. Beyond it new messages and recipients get 452 4.3.1, and content goes to files of the queue at once. 0: no limit.") \
+	P(number, descriptor_limit, "0", 0, 100000000, RELOAD, "",                                 \
+	  "Descriptors that clients, hosts, the page, commands and files of the queue share; clients and hosts get three quarters of them at most, and some are kept for the others. Beyond it connections get 421 4.3.2 or wait, and large messages 452 4.3.1. 0: as many as the system allows.") \
 	P(number, hopcount_limit, "50", 1, 1000, RELOAD, "",                                       \
 	  "A message with this many Received fields is in a loop and refused.")                    \
 	P(size, queue_minfree, "16m", 0, MEGA(1048576), RELOAD, "",                                \

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "cmd/control.h"
 
+#include "base/descriptors.h"
 #include "base/list.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -32,6 +33,7 @@ struct control {
 	struct control_path path;
 	int fd, connections;
 	ev_io acceptor;
+	struct timer pause; /* of the acceptor */
 	struct list list;
 	void (*handle)(void *owner, struct request *);
 	void *owner;
@@ -121,15 +123,37 @@ static void on_event(void *owner, enum stream_event event)
 	}
 }
 
+/* A socket that can't be accepted stays readable, and would keep the loop awake for nothing. */
+static void pause_accepting(struct control *k)
+{
+	ev_io_stop(k->loop->ev, &k->acceptor);
+	loop_timer_in(k->loop, &k->pause, DESCRIPTORS_PAUSE_MS);
+}
+
+static void on_pause_over(void *owner)
+{
+	struct control *k = owner;
+	ev_io_start(k->loop->ev, &k->acceptor);
+}
+
+static void on_closed(void *unused)
+{
+	(void)unused;
+	descriptors_give(DESCRIPTORS_CONTROL);
+}
+
 static void on_accept(struct ev_loop *ev, ev_io *w, int revents)
 {
 	(void)ev;
 	(void)revents;
 	struct control *k = w->data;
 	int fd = accept4(k->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-	if (fd < 0)
+	if (fd < 0) {
+		if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
+			pause_accepting(k);
 		return;
-	if (k->connections >= CONTROL_CONNECTIONS_MAX) {
+	}
+	if (k->connections >= CONTROL_CONNECTIONS_MAX || !descriptors_take(DESCRIPTORS_CONTROL)) {
 		close(fd);
 		return;
 	}
@@ -139,6 +163,7 @@ static void on_accept(struct ev_loop *ev, ev_io *w, int revents)
 	list_append(&k->list, &c->link);
 	k->connections++;
 	c->stream = stream_accepted(k->loop, fd, on_event, c);
+	stream_when_closed(c->stream, on_closed, NULL);
 	stream_deadline(c->stream, REQUEST_TIMEOUT_MS);
 }
 
@@ -151,6 +176,7 @@ struct control *control_new(struct loop *loop, const char *folder,
 	k->handle = handle;
 	k->owner = owner;
 	list_init(&k->list);
+	timer_init(&k->pause, on_pause_over, k);
 	k->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (!control_path_open(&k->path, folder) || k->fd < 0 ||
 	    (unlink(k->path.address.sun_path) != 0 && errno != ENOENT) ||
@@ -178,6 +204,7 @@ void control_free(struct control **kp)
 	list_each (link, tmp, &k->list)
 		connection_free(list_entry(link, struct connection, link), false);
 	ev_io_stop(k->loop->ev, &k->acceptor);
+	timer_stop(&k->loop->timers, &k->pause);
 	close(k->fd);
 	unlink(k->path.address.sun_path);
 	control_path_close(&k->path);

@@ -2,6 +2,7 @@
 #include "cmd/server.h"
 
 #include "base/clock.h"
+#include "base/descriptors.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/metrics.h"
@@ -144,6 +145,8 @@ struct server *server_new(struct conf *conf, struct buf *error)
 	s->tables = table_watch_new(s->loop, use_tables, s);
 	if (!become_user(s, error) || !sandbox_enter(conf, error) || !log_start(error))
 		server_free(&s);
+	else
+		descriptors_limit(conf->descriptor_limit);
 	return s;
 }
 
@@ -233,6 +236,7 @@ static bool use_conf(struct server *s, struct conf *new, struct buf *says)
 	spool_reload(s->spool, new);
 	maildrop_reload(s->maildrop, new);
 	log_set_level((enum log_level) new->log_level);
+	descriptors_limit(new->descriptor_limit);
 	conf_differences(s->conf, new, says);
 	table_watch_start(s->tables, new);
 	conf_unref(s->conf);

@@ -3,6 +3,7 @@
 
 #include "base/address.h"
 #include "base/clock.h"
+#include "base/descriptors.h"
 #include "base/mem.h"
 #include "base/metrics.h"
 
@@ -96,7 +97,24 @@ static void begin(struct connection *c)
 	stream_deadline(c->stream, t->connect_timeout);
 }
 
-void connection_start(struct worker *w, struct connection_open *open)
+/* It has not begun: no word of it to anybody. */
+static void take_back(struct connection *c)
+{
+	stream_free(&c->stream);
+	engine_fini(&c->engine);
+	worker_remove(c->worker, c);
+	free(c);
+}
+
+static void set_timers(struct connection *c)
+{
+	metrics_add(METRIC_client_connected, 1);
+	start_timer(c, &c->slow, c->open->transport->connection_attempt_delay);
+	start_timer(c, &c->late, c->open->transport->backup_attempt_delay);
+	heard(c);
+}
+
+bool connection_start(struct worker *w, struct connection_open *open)
 {
 	struct connection *c = mem_zalloc(sizeof *c);
 	c->worker = w;
@@ -112,11 +130,13 @@ void connection_start(struct worker *w, struct connection_open *open)
 	connection_keep_to(c, open->transport->connection_max_messages);
 	connection_keep_to(c, open->messages_most);
 	worker_add(w, c);
-	metrics_add(METRIC_client_connected, 1);
-	start_timer(c, &c->slow, open->transport->connection_attempt_delay);
-	start_timer(c, &c->late, open->transport->backup_attempt_delay);
-	heard(c);
 	begin(c);
+	if (stream_starved(c->stream)) {
+		take_back(c);
+		return false;
+	}
+	set_timers(c);
+	return true;
 }
 
 /* The last thing done with a connection. */
@@ -132,6 +152,7 @@ static void end(struct connection *c, struct verdict *why)
 	worker_remove(c->worker, c);
 	connection_post_closed(c, why);
 	engine_fini(&c->engine);
+	descriptors_give(DESCRIPTORS_HOSTS);
 	free(c);
 }
 

@@ -26,8 +26,9 @@
 struct connection;
 struct worker;
 
-void connection_start(struct worker *, struct connection_open *);
-/* Takes the note; gives it back as CONNECTION_CLOSED. */
+bool connection_start(struct worker *, struct connection_open *);
+/* Takes the note; gives it back as CONNECTION_CLOSED. False: there is no descriptor for it, and nothing
+ * has happened. */
 
 void connection_give(struct connection *, struct delivery *);
 void connection_close(struct connection *);

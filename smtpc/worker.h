@@ -22,7 +22,10 @@ struct worker {
 	SSL_CTX *tls;
 	struct sessions sessions;
 	struct connection *connections; /* by their numbers */
-	bool stopped;			/* what still arrives is only freed */
+	struct note *waiting,
+		**waiting_end; /* to be opened: there was no descriptor, oldest first */
+	struct timer again;
+	bool stopped; /* what still arrives is only freed */
 };
 
 struct worker *worker_new(int number);
