@@ -296,10 +296,12 @@
 #define CONF_AUTH(P)                                                                               \
 	P(text, file, "/etc/sluice/users", 0, 4000, RELOAD, "",                                    \
 	  "The users' file, as sluice passwd writes it. It is read anew when it has changed.")     \
+	P(text, dovecot, "", 0, 4000, RELOAD, "",                                                  \
+	  "Where a Dovecot answers for the users instead: its auth socket, by an absolute path, or inet:HOST:PORT with an IP address.") \
 	P(list, mechanisms, "{\"SCRAM-SHA-256-PLUS\", \"SCRAM-SHA-256\", \"PLAIN\", \"LOGIN\"}", 0, 0, RELOAD, "", \
-	  "What is offered of PLAIN, LOGIN, SCRAM-SHA-1, SCRAM-SHA-1-PLUS, SCRAM-SHA-256 and SCRAM-SHA-256-PLUS, as far as it is possible: -PLUS is for TLS.") \
+	  "What is offered of PLAIN, LOGIN, SCRAM-SHA-1, SCRAM-SHA-1-PLUS, SCRAM-SHA-256, SCRAM-SHA-256-PLUS, OAUTHBEARER and XOAUTH2, as far as it is possible: the users' file knows no OAUTHBEARER and XOAUTH2, Dovecot what it is set up for, and -PLUS is for TLS.") \
 	P(duration, timeout, "10s", 1, HOURS(1), RELOAD, "",                                       \
-	  "How long the hash of a password is waited for. Then the client gets 454 4.7.0.") \
+	  "How long Dovecot, or the hash of a password, is waited for. Then the client gets 454 4.7.0.") \
 	P(duration, failure_delay, "1s", 0, 60000, RELOAD, "",                                     \
 	  "How long the answer to a wrong name or password takes. It is twice as long for each that the same client or login had lately, up to 16 times.") \
 	P(number, failure_limit, "3", 0, 100, RELOAD, "",                                          \

@@ -222,6 +222,7 @@ static void secured(struct session *s)
 	free(s->helo);
 	free(s->login);
 	s->helo = s->login = NULL;
+	stream_secret(s->stream, s->service->listener->auth);
 	if (!first) {
 		session_move(s, SESSION_GREETED);
 		return;
@@ -293,6 +294,7 @@ void session_open(struct listener *l, int fd, const union address *peer)
 	bool early = !implicit && recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
 	s->stream = stream_accepted(l->worker->loop, fd, on_event, s);
 	stream_when_closed(s->stream, closed, s);
+	stream_secret(s->stream, s->service->listener->auth);
 	count(s, 1);
 	if (implicit) {
 		stream_start_tls(s->stream, s->service->tls, true, NULL, NULL);

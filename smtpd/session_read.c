@@ -151,6 +151,7 @@ static bool read_auth(struct session *s)
 	if (!crlf)
 		return swallow(s, in, COMMAND_AUTH_MAX);
 	len = (size_t)(crlf - line);
+	*crlf = '\0';
 	buf_consume(in, len + 2);
 	s->begun_ms = 0;
 	if (s->swallowed > 0 || len + 2 > COMMAND_AUTH_MAX)

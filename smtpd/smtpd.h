@@ -19,6 +19,7 @@
  *	response.[ch] response_table.h	all that the server says
  *	auth.[ch] sasl.[ch]		logging in: one AUTH command; the bytes of a mechanism
  *	auth_check.[ch] failures.[ch]	a password, held against its hash; how often that failed
+ *	dovecot.[ch] dovecot_line.[ch]	a Dovecot that knows the users; a line of its protocol
  *	policy.[ch]			who may send to whom
  *	addressing.[ch]			access, rewriting, aliases, copies: what becomes of addresses
  *	alias.[ch] rewrite.[ch]		two of these steps

@@ -33,7 +33,8 @@ struct smtpd_worker {
 	struct clients *clients;   /* shared */
 	struct failures *failures; /* shared */
 	struct thread_pool *pool;  /* shared; NULL: no password is checked here */
-	struct Gsasl *gsasl;	   /* sasl.h: made at first use */
+	struct dovecot *dovecot;
+	struct Gsasl *gsasl; /* sasl.h: made at first use */
 	struct list sessions;
 	struct list listeners;
 	struct waits waits; /* of the sessions */

@@ -529,3 +529,30 @@ def test_fail2ban_finds_who_guesses(lab, sink, users, form):
         capture_output=True, text=True, timeout=60, check=False,
     )
     assert done.stdout.split() == [LOOPBACK] * 4, done.stdout + done.stderr + relay.log_text()
+
+
+def _finds(pid, secret):
+    """Say where a process has a secret in memory that it can write to."""
+    found = []
+    with open(f"/proc/{pid}/maps", encoding="ascii") as maps, open(f"/proc/{pid}/mem", "rb", 0) as memory:
+        for line in maps:
+            place, rights, *_ = line.split()
+            begin, end = (int(number, 16) for number in place.split("-"))
+            if rights.startswith("rw"):
+                memory.seek(begin)
+                found += [line.strip()] if secret in memory.read(end - begin) else []
+    return found
+
+
+@pytest.mark.plain_only
+@pytest.mark.skipif(os.getuid() != 0, reason="only root may look into a process")
+@pytest.mark.parametrize("secure", [True, False])
+def test_no_password_stays_in_memory(open_relay, secure):
+    with (_secure if secure else _clear)(open_relay) as client:
+        assert sasl.say_plain(client, "alice", PASSWORD).code == 235
+    with (_secure if secure else _clear)(open_relay) as client:
+        assert sasl.say_login(client, "bob", CRYPTED).code == 235
+        for secret in (PASSWORD, CRYPTED):
+            assert not _finds(open_relay.process.pid, secret[8:].encode())
+            assert not _finds(open_relay.process.pid, sasl.encode(secret)[:-4].encode())
+        assert not _finds(open_relay.process.pid, sasl.plain("alice", PASSWORD)[12:].encode())
