@@ -95,6 +95,11 @@ struct conf_dns {
 	CONF_DNS(CONF_MEMBER)
 };
 
+struct conf_auth {
+	CONF_AUTH(CONF_MEMBER)
+	struct conf_list users; /* file, where it is wanted and may be read: CONF_WITH_KEYS */
+};
+
 struct conf {
 	atomic_int refs; /* first: see conf_with_tables() */
 	char *file;
@@ -107,6 +112,7 @@ struct conf {
 	struct conf_alias *alias;	  /* of sections, sorted by title */
 	struct conf_queue queue;
 	struct conf_dns dns;
+	struct conf_auth auth;
 	struct tables *tables; /* what the files say that it names, unless they were not wanted */
 	struct conf *whole;    /* of which this is a copy with other tables; or NULL */
 };

@@ -79,7 +79,7 @@ void stream_free(struct stream **sp)
 		close(s->fd);
 	if (s->closed)
 		s->closed(s->closed_owner);
-	buf_fini(&s->in);
+	(s->secret ? buf_wipe : buf_fini)(&s->in);
 	buf_fini(&s->out);
 	free(s->error);
 	s->dead = true;
@@ -141,6 +141,11 @@ void stream_flush(struct stream *s)
 	else
 		buf_release(&s->out);
 	stream_set_watchers(s);
+}
+
+void stream_secret(struct stream *s, bool secret)
+{
+	s->secret = secret;
 }
 
 void stream_pause(struct stream *s)

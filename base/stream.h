@@ -70,6 +70,10 @@ void stream_flush(struct stream *);
 /* Send what is in s->out as far as the socket takes it. Failure comes as STREAM_ERROR later, from
  * the loop. */
 
+void stream_secret(struct stream *, bool secret);
+/* While it is set, what comes may be a password: it is overwritten wherever it has passed on its way to
+ * s->in. There it is the owner's to wipe. Of TLS: with SSL_OP_CLEANSE_PLAINTEXT. */
+
 void stream_pause(struct stream *); /* read nothing more until stream_resume() */
 void stream_resume(struct stream *);
 /* Read on; what lies in s->in is offered again, from the loop. */

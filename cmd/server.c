@@ -15,6 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <systemd/sd-daemon.h>
+#include <unistd.h>
+
+enum { POOL_THREADS_MAX = 16, POOL_QUEUE = 256 };
 
 static void receive(void *owner, struct note *note)
 {
@@ -70,6 +73,14 @@ static void keep_learnt(struct server *s)
 	s->stopped = true;
 }
 
+static int pool_threads(void)
+{
+	long processors = sysconf(_SC_NPROCESSORS_ONLN);
+	return processors < 1		       ? 1
+	       : processors > POOL_THREADS_MAX ? POOL_THREADS_MAX
+					       : (int)processors;
+}
+
 /* The queue belongs to the user, ports and keys to root. */
 static bool open_parts(struct server *s, const struct privileges *p, struct buf *error)
 {
@@ -93,7 +104,8 @@ static bool open_parts(struct server *s, const struct privileges *p, struct buf 
 	qmgr_wire(s->qmgr, &edges);
 	glance_init(&s->glance, s->loop, qmgr_loop(s->qmgr));
 	recall(s);
-	s->smtpd = smtpd_new(s->conf, s->spool, error);
+	s->pool = thread_pool_new(pool_threads(), POOL_QUEUE);
+	s->smtpd = smtpd_new(s->conf, s->spool, s->pool, error);
 	s->http = http_new(c, s->spool, s->qmgr, s->started_ms);
 	return s->smtpd && http_move(s->http, c, error);
 }
@@ -173,6 +185,7 @@ void server_start(struct server *s)
 	spool_start(s->spool);
 	smtpc_start(s->smtpc);
 	qmgr_start(s->qmgr);
+	thread_pool_start(s->pool);
 	smtpd_start(s->smtpd);
 	http_start(s->http);
 	maildrop_start(s->maildrop);
@@ -274,6 +287,7 @@ int server_stop(struct server *s, int **sockets)
 {
 	http_stop(s->http);
 	smtpd_stop(s->smtpd);
+	thread_pool_stop(s->pool);
 	maildrop_stop(s->maildrop);
 	smtpc_stop(s->smtpc);
 	qmgr_stop(s->qmgr);
@@ -292,6 +306,7 @@ void server_free(struct server **sp)
 		return;
 	*sp = NULL;
 	/* First those that hold what others gave them; the loops that it comes back to are last. */
+	thread_pool_free(&s->pool);
 	smtpd_free(&s->smtpd);
 	maildrop_free(&s->maildrop);
 	smtpc_free(&s->smtpc);
