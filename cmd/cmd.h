@@ -19,6 +19,7 @@
  *	control.c           the control socket, on the relay's side; control_wire.h: the bytes on it
  *	control_path.c      where that socket is
  *	client.c            the control socket, on the operator's side
+ *	offline.c           orders on the queue of a relay that does not run
  *	queue.c             sluice queue, mailq
  *	queue_args.c        its words, to a verb and a filter; both sides read them
  *	queue_filter.c      which messages are meant; queue_sites.c: those that go to a site

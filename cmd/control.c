@@ -34,6 +34,7 @@ struct control {
 	ev_io acceptor;
 	struct list list;
 	void (*handle)(void *owner, struct request *);
+	void (*ended)(void *owner); /* or NULL */
 	void *owner;
 };
 
@@ -44,8 +45,9 @@ static struct connection *connection_of(struct request *r)
 
 static void connection_free(struct connection *c, bool linger)
 {
+	struct control *k = c->control;
 	list_remove(&c->link);
-	c->control->connections--;
+	k->connections--;
 	if (c->state == ANSWERING && c->request.gone)
 		c->request.gone(&c->request);
 	if (linger)
@@ -55,6 +57,8 @@ static void connection_free(struct connection *c, bool linger)
 	buf_fini(&c->words);
 	free(c->request.argv);
 	free(c);
+	if (k->ended)
+		k->ended(k->owner);
 }
 
 /* Complete when the bytes end with a NUL in the place of a word: two NULs, or a NUL alone. */
@@ -121,6 +125,17 @@ static void on_event(void *owner, enum stream_event event)
 	}
 }
 
+static void take(struct control *k, int fd)
+{
+	struct connection *c = mem_zalloc(sizeof *c);
+	c->control = k;
+	buf_init(&c->words);
+	list_append(&k->list, &c->link);
+	k->connections++;
+	c->stream = stream_accepted(k->loop, fd, on_event, c);
+	stream_deadline(c->stream, REQUEST_TIMEOUT_MS);
+}
+
 static void on_accept(struct ev_loop *ev, ev_io *w, int revents)
 {
 	(void)ev;
@@ -133,13 +148,21 @@ static void on_accept(struct ev_loop *ev, ev_io *w, int revents)
 		close(fd);
 		return;
 	}
-	struct connection *c = mem_zalloc(sizeof *c);
-	c->control = k;
-	buf_init(&c->words);
-	list_append(&k->list, &c->link);
-	k->connections++;
-	c->stream = stream_accepted(k->loop, fd, on_event, c);
-	stream_deadline(c->stream, REQUEST_TIMEOUT_MS);
+	take(k, fd);
+}
+
+struct control *control_new_at(struct loop *loop, int fd, void (*handle)(void *, struct request *),
+			       void (*ended)(void *), void *owner)
+{
+	struct control *k = mem_zalloc(sizeof *k);
+	k->loop = loop;
+	k->handle = handle;
+	k->ended = ended;
+	k->owner = owner;
+	k->fd = k->path.folder = -1;
+	list_init(&k->list);
+	take(k, fd);
+	return k;
 }
 
 struct control *control_new(struct loop *loop, const char *folder,
@@ -177,9 +200,11 @@ void control_free(struct control **kp)
 	*kp = NULL;
 	list_each (link, tmp, &k->list)
 		connection_free(list_entry(link, struct connection, link), false);
-	ev_io_stop(k->loop->ev, &k->acceptor);
-	close(k->fd);
-	unlink(k->path.address.sun_path);
+	if (k->fd >= 0) {
+		ev_io_stop(k->loop->ev, &k->acceptor);
+		close(k->fd);
+		unlink(k->path.address.sun_path);
+	}
 	control_path_close(&k->path);
 	free(k);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* sluice queue, mailq: the words are checked here, and done by the running relay;
- * all but `check`, which reads the queue of one that does not run. */
+ * or, where none runs, by a process of its own (offline.h). `check` reads the queue itself. */
 #include "base/mem.h"
 #include "cmd/client.h"
 #include "cmd/cmd.h"
@@ -90,7 +90,7 @@ static void words_free(struct words *w)
 	free(w->of);
 }
 
-static int ask(const struct conf *conf, const struct queue_args *args, int argc, char **argv)
+static int ask(struct conf *conf, const struct queue_args *args, int argc, char **argv)
 {
 	struct words w = {0};
 	bool reads = false;
@@ -110,7 +110,7 @@ static int ask(const struct conf *conf, const struct queue_args *args, int argc,
 		fprintf(stderr, "sluice: these are too many ids for one order: %d\n", w.nown);
 		status = STATUS_USAGE;
 	} else {
-		status = client_ask(conf->spool, w.n, w.of, false);
+		status = client_ask_queue(conf, w.n, w.of, false);
 	}
 	words_free(&w);
 	return status;
