@@ -36,6 +36,7 @@ struct control {
 	struct timer pause; /* of the acceptor */
 	struct list list;
 	void (*handle)(void *owner, struct request *);
+	void (*ended)(void *owner); /* or NULL */
 	void *owner;
 };
 
@@ -46,8 +47,9 @@ static struct connection *connection_of(struct request *r)
 
 static void connection_free(struct connection *c, bool linger)
 {
+	struct control *k = c->control;
 	list_remove(&c->link);
-	c->control->connections--;
+	k->connections--;
 	if (c->state == ANSWERING && c->request.gone)
 		c->request.gone(&c->request);
 	if (linger)
@@ -57,6 +59,8 @@ static void connection_free(struct connection *c, bool linger)
 	buf_fini(&c->words);
 	free(c->request.argv);
 	free(c);
+	if (k->ended)
+		k->ended(k->owner);
 }
 
 /* Complete when the bytes end with a NUL in the place of a word: two NULs, or a NUL alone. */
@@ -142,6 +146,18 @@ static void on_closed(void *unused)
 	descriptors_give(DESCRIPTORS_CONTROL);
 }
 
+static struct connection *take(struct control *k, int fd)
+{
+	struct connection *c = mem_zalloc(sizeof *c);
+	c->control = k;
+	buf_init(&c->words);
+	list_append(&k->list, &c->link);
+	k->connections++;
+	c->stream = stream_accepted(k->loop, fd, on_event, c);
+	stream_deadline(c->stream, REQUEST_TIMEOUT_MS);
+	return c;
+}
+
 static void on_accept(struct ev_loop *ev, ev_io *w, int revents)
 {
 	(void)ev;
@@ -157,14 +173,22 @@ static void on_accept(struct ev_loop *ev, ev_io *w, int revents)
 		close(fd);
 		return;
 	}
-	struct connection *c = mem_zalloc(sizeof *c);
-	c->control = k;
-	buf_init(&c->words);
-	list_append(&k->list, &c->link);
-	k->connections++;
-	c->stream = stream_accepted(k->loop, fd, on_event, c);
+	struct connection *c = take(k, fd);
 	stream_when_closed(c->stream, on_closed, NULL);
-	stream_deadline(c->stream, REQUEST_TIMEOUT_MS);
+}
+
+struct control *control_new_at(struct loop *loop, int fd, void (*handle)(void *, struct request *),
+			       void (*ended)(void *), void *owner)
+{
+	struct control *k = mem_zalloc(sizeof *k);
+	k->loop = loop;
+	k->handle = handle;
+	k->ended = ended;
+	k->owner = owner;
+	k->fd = k->path.folder = -1;
+	list_init(&k->list);
+	take(k, fd);
+	return k;
 }
 
 struct control *control_new(struct loop *loop, const char *folder,
@@ -203,10 +227,12 @@ void control_free(struct control **kp)
 	*kp = NULL;
 	list_each (link, tmp, &k->list)
 		connection_free(list_entry(link, struct connection, link), false);
-	ev_io_stop(k->loop->ev, &k->acceptor);
-	timer_stop(&k->loop->timers, &k->pause);
-	close(k->fd);
-	unlink(k->path.address.sun_path);
+	if (k->fd >= 0) {
+		ev_io_stop(k->loop->ev, &k->acceptor);
+		timer_stop(&k->loop->timers, &k->pause);
+		close(k->fd);
+		unlink(k->path.address.sun_path);
+	}
 	control_path_close(&k->path);
 	free(k);
 }
