@@ -107,10 +107,11 @@ $(B)/tests/fuzz/corpus_%: tests/fuzz/corpus_%.c $(MEMDISK) $(LINK)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $^ $(PKG_LIBS) $(WRAP)
 
-# The program with orders that try its sandbox. Nothing of it is in the one that is installed.
-BREAKOUT = $(B)/tests/system/breakout
+# The program with orders of a test's: to try its sandbox, to let an allocation fail, to set its clock. Nothing of them is
+# in the one that is installed.
+WITH_ORDERS = $(patsubst %,$(B)/tests/system/%,breakout failing jumping)
 
-$(BREAKOUT): tests/system/breakout.c $(B)/libcmd.a $(LINK)
+$(WITH_ORDERS): $(B)/tests/system/%: tests/system/%.c $(B)/libcmd.a $(LINK)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -Wno-missing-prototypes $(ALL_LDFLAGS) -MMD -MP -o $@ $< -Wl,--whole-archive $(B)/libcmd.a -Wl,--no-whole-archive $(LINK) $(PKG_LIBS) -Wl,--wrap=requests_handle
 
@@ -185,7 +186,7 @@ install: $(BIN)
 		install -m 644 etc/sluice.conf $(DESTDIR)$(SYSCONFDIR)/sluice/sluice.conf
 	etc/install-links "$(DESTDIR)" "$(PREFIX)" "$(LINKS)"
 
--include $(patsubst %.c,$(B)/%.d,$(SRC)) $(addsuffix .d,$(UNIT) $(BENCH) $(GENERATOR) $(DELAY_LINE) $(BREAKOUT)) $(MEMDISK:.o=.d) $(HARNESS:.o=.d)
+-include $(patsubst %.c,$(B)/%.d,$(SRC)) $(addsuffix .d,$(UNIT) $(BENCH) $(GENERATOR) $(DELAY_LINE) $(WITH_ORDERS)) $(MEMDISK:.o=.d) $(HARNESS:.o=.d)
 
 clean:
 	rm -rf build/plain build/address build/thread build/fuzz sluice
