@@ -49,6 +49,7 @@
  *	conn_verdicts.c  what came back on one, recorded and counted
  *	outcome.c   a verdict on a recipient: log, counters, what the spool must remember
  *	retry.c     when to try again (pure)
+ *	report_rate.c  how many reports in a time (pure)
  *	bounce.c    RFC 3464 reports (pure)
  *	report_text.c  the small forms in them: dates, folded lines, xtext
  *	explain.c   why a message or a site waits; reads only

@@ -7,6 +7,7 @@
 #define QMGR_SCHEDULER_H
 
 #include "base/list.h"
+#include "qmgr/report_rate.h"
 #include "qmgr/qmgr.h"
 #include "qmgr/route.h"
 
@@ -46,6 +47,7 @@ struct qmgr {
 	uint64_t rounds;      /* of scheduler_settle() */
 	int64_t congested_ms; /* steady clock: the last warning of that; 0: none */
 	bool resting;	      /* nothing is given to connections any more */
+	struct report_rate reports;
 	struct timer collect; /* removes records that nobody needs, and saves the others */
 	bool learnt;	      /* something about hosts that is to outlive the process */
 };
