@@ -115,10 +115,11 @@ $(B)/tests/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(B)/tests/fuzz/drive.o $(B)/libcmd.
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -MMD -MP -o $@ $< $(filter %.o,$^) $(B)/libcmd.a $(LINK) $(PKG_LIBS) $(EDGES)
 
-# The program with orders that try its sandbox. Nothing of it is in the one that is installed.
-BREAKOUT = $(B)/tests/system/breakout
+# The program with orders of a test's: to try its sandbox, to let an allocation fail, to set its clock. Nothing of them is
+# in the one that is installed.
+WITH_ORDERS = $(patsubst %,$(B)/tests/system/%,breakout failing jumping)
 
-$(BREAKOUT): tests/system/breakout.c $(B)/libcmd.a $(LINK)
+$(WITH_ORDERS): $(B)/tests/system/%: tests/system/%.c $(B)/libcmd.a $(LINK)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -Wno-missing-prototypes $(ALL_LDFLAGS) -MMD -MP -o $@ $< -Wl,--whole-archive $(B)/libcmd.a -Wl,--no-whole-archive $(LINK) $(PKG_LIBS) -Wl,--wrap=requests_handle
 
@@ -195,7 +196,7 @@ install: $(BIN)
 		install -m 644 etc/sluice.conf $(DESTDIR)$(SYSCONFDIR)/sluice/sluice.conf
 	etc/install-links "$(DESTDIR)" "$(PREFIX)" "$(LINKS)"
 
--include $(patsubst %.c,$(B)/%.d,$(SRC)) $(addsuffix .d,$(UNIT) $(FUZZ) $(addprefix $(B)/tests/fuzz/,$(FUZZERS)) $(BENCH) $(GENERATOR) $(DELAY_LINE) $(BREAKOUT)) $(MEMDISK:.o=.d) $(HARNESS:.o=.d)
+-include $(patsubst %.c,$(B)/%.d,$(SRC)) $(addsuffix .d,$(UNIT) $(FUZZ) $(addprefix $(B)/tests/fuzz/,$(FUZZERS)) $(BENCH) $(GENERATOR) $(DELAY_LINE) $(WITH_ORDERS)) $(MEMDISK:.o=.d) $(HARNESS:.o=.d)
 
 clean:
 	rm -rf build/plain build/address build/thread build/fuzz sluice

@@ -277,6 +277,10 @@
 	  "How often a message is tried again, alone on its connection, that was sent as a whole without an answer to its end, and may have arrived.") \
 	P(choice, in_doubt_action, "bounce", 0, 0, RELOAD, "bounce|delivered",                     \
 	  "What becomes of it then. bounce: it is returned with a text that says so; delivered: it counts as delivered.") \
+	P(rate, bounce_rate, "6000/m", 0, 0, RELOAD, "",                                           \
+	  "Reports in a time, all together. What fails beyond it stays in the queue, is tried once more, and reported later. Empty: no limit.") \
+	P(rate, bounce_address_rate, "100/m", 0, 0, RELOAD, "",                                    \
+	  "The same for reports to one address.")                                                  \
 	P(size, bounce_size_limit, "50k", 0, 100 * 1024, RELOAD, "",                               \
 	  "Bytes of the original message that are returned in a bounce; above it only its "        \
 	  "header.")

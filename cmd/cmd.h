@@ -30,6 +30,7 @@
  *	queue_print.c       a message as a line, as JSON, and in full
  *	queue_check.c       sluice queue check, which needs no relay
  *	route_command.c     sluice route; route_trace.c: what would happen, route_print.c: as text
+ *	clock_watch.c       what becomes of the queue when the clock is set: nothing
  *	table_watch.c       tables read anew when their files change
  *	stats.c, top.c, reload.c, stop.c, restart.c, config.c
  *	stats_job.c         one `sluice stats` under way in the relay; stats_print.c: its text

@@ -87,6 +87,7 @@ static bool open_parts(struct server *s, const struct privileges *p, struct buf 
 	struct conf *c = s->conf;
 	if (!privileges_own_folder(p, c->spool, error) || !privileges_lend(p, error))
 		return false;
+	s->clock = clock_watch_new(s->loop, c->spool);
 	s->dns = dns_new(s->conf);
 	s->smtpc = smtpc_new(s->conf);
 	s->qmgr = qmgr_new(s->conf);
@@ -190,6 +191,7 @@ void server_start(struct server *s)
 	http_start(s->http);
 	maildrop_start(s->maildrop);
 	table_watch_start(s->tables, s->conf);
+	clock_watch_start(s->clock);
 	say_ready(s);
 }
 
@@ -319,6 +321,7 @@ void server_free(struct server **sp)
 	control_free(&s->control);
 	glance_fini(&s->glance);
 	table_watch_free(&s->tables);
+	clock_watch_free(&s->clock);
 	ending_fini(s);
 	loop_free(&s->loop);
 	conf_unref(s->conf);
