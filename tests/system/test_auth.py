@@ -263,6 +263,28 @@ def test_odd_answers(open_relay):
         client.command("AUTH PLAIN", 503)
 
 
+def test_a_listener_that_requires_tls_takes_no_password_before(open_relay):
+    with open_relay.client("required") as client:
+        assert _offered(client.greet()) == []
+        client.command("AUTH PLAIN", 538)
+
+
+def test_as_thunderbird_says_it(relay):
+    """What it sends, word for word, and in its order."""
+    with relay.client("submission") as client:
+        client.expect(220)
+        client.command("EHLO [192.168.1.23]")
+        client.starttls()
+        assert _offered(client.command("EHLO [192.168.1.23]")) == [MECHANISMS]
+        client.command(f"AUTH PLAIN {sasl.plain('alice', PASSWORD)}", 235)
+        client.command("MAIL FROM:<alice@sender.test> BODY=8BITMIME SIZE=351")
+        client.command("RCPT TO:<to@dest.test>")
+        client.command("DATA", 354)
+        client.send(b"Message-ID: <x@sender.test>\r\nFrom: Alice <alice@sender.test>\r\n\r\n\r\n.\r\n")
+        client.expect(250)
+        client.command("QUIT", 221)
+
+
 def test_auth_has_its_place(open_relay):
     with open_relay.client("submission") as client:
         client.expect(220)
