@@ -42,7 +42,8 @@ static const struct conf_auth *settings(const struct session *s)
 
 bool auth_in_clear(const struct session *s)
 {
-	return !s->tls && settings(s)->require_tls;
+	bool required = s->service->listener->tls == LISTENER_TLS_REQUIRED;
+	return !s->tls && (required || settings(s)->require_tls);
 }
 
 static bool is_listed(const struct session *s, enum mechanism m)
