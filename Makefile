@@ -40,7 +40,7 @@ HARDEN = $(if $(SAN),,$(FORTIFY) -fstack-protector-strong -fstack-clash-protecti
 ALL_LDFLAGS = -pie -Wl,-z,relro,-z,now,-z,noexecstack $(LDFLAGS)
 # Expanded only when something is compiled: the packages may be missing until `make deps`.
 PKG_CFLAGS = $(shell pkg-config --cflags $(PACKAGES))
-PKG_LIBS = $(shell pkg-config --libs $(PACKAGES)) -lev -lpthread -lm
+PKG_LIBS = $(shell pkg-config --libs $(PACKAGES)) -lev -lcrypt -lpthread -lm
 ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -I. $(WARN) $(HARDEN) $(CPPFLAGS) $(CFLAGS) $(SANFLAGS) $(PKG_CFLAGS)
 
 # A folder may have rooms.
@@ -178,8 +178,10 @@ install: $(BIN)
 	install -D -m 644 etc/sluice.8 $(SHARE)/man/man8/sluice.8
 	install -D -m 644 etc/sluice.conf.5 $(SHARE)/man/man5/sluice.conf.5
 	install -D -m 644 etc/sluice-sim.5 $(SHARE)/man/man5/sluice-sim.5
+	install -D -m 644 etc/sluice-postfix.7 $(SHARE)/man/man7/sluice-postfix.7
 	install -D -m 644 etc/completion/sluice.bash $(SHARE)/bash-completion/completions/sluice
 	install -D -m 644 etc/fail2ban/sluice.conf $(SHARE)/sluice/fail2ban.conf
+	install -D -m 644 etc/fail2ban/sluice-auth.conf $(SHARE)/sluice/fail2ban-auth.conf
 	install -D -m 644 etc/grafana/sluice.json $(SHARE)/sluice/grafana/sluice.json
 	install -D -m 644 etc/prometheus/sluice.rules.yml $(SHARE)/sluice/prometheus/sluice.rules.yml
 	install -d $(UNITS) $(DESTDIR)/usr/lib/sysusers.d $(DESTDIR)$(SYSCONFDIR)/logrotate.d

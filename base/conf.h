@@ -97,6 +97,11 @@ struct conf_dns {
 	CONF_DNS(CONF_MEMBER)
 };
 
+struct conf_auth {
+	CONF_AUTH(CONF_MEMBER)
+	struct conf_list users; /* file, where it is wanted and may be read: CONF_WITH_KEYS */
+};
+
 struct conf {
 	atomic_int refs; /* first: see conf_with_tables() */
 	char *file;
@@ -109,6 +114,7 @@ struct conf {
 	struct conf_alias *alias;	  /* of sections, sorted by title */
 	struct conf_queue queue;
 	struct conf_dns dns;
+	struct conf_auth auth;
 	struct tables *tables; /* what the files say that it names, unless they were not wanted */
 	struct conf *whole;    /* of which this is a copy with other tables; or NULL */
 };
@@ -133,8 +139,9 @@ struct conf *conf_ref(struct conf *);
 void conf_unref(struct conf *); /* NULL is allowed */
 
 bool conf_print(const struct conf *, const char *name, struct buf *to);
-/* One setting as "NAME = VALUE\n"; name NULL: all, sections as transport.smtp.port. False: no such
- * name. The values can be read back. */
+/* One setting as "NAME = VALUE\n"; name NULL: all, sections as transport.smtp.port. A name that is none
+ * so is looked for in all sections: minimal_backoff_time, port. False: no such name. The values can be
+ * read back. */
 
 void conf_differences(const struct conf *old, const struct conf *new, struct buf *to);
 /* A line for each setting that differs and takes effect only at the next start. */

@@ -2,13 +2,16 @@
 #include "base/conf_build.h"
 
 #include "base/address.h"
+#include "base/conf_value.h"
 #include "base/mailaddr.h"
+#include "base/mechanism.h"
 #include "base/netlist.h"
 #include "base/route_value.h"
 #include "base/tls.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/un.h>
 
 enum { SMTP_PORT = 25, LMTP_PORT = 24 };
 
@@ -243,6 +246,36 @@ static void check_dns(struct check *c)
 	check_networks(c, &d->allow_private, 1);
 }
 
+static bool dovecot_good(const char *where)
+{
+	union address a;
+	if (strncmp(where, "inet:", 5) == 0)
+		return address_parse_with_port(where + 5, &a);
+	return where[0] == '/' && strlen(where) < sizeof((struct sockaddr_un *)NULL)->sun_path;
+}
+
+static void check_auth(struct check *c)
+{
+	const struct conf_auth *a = &c->conf->auth;
+	bool file_given = conf_lines_find(c->lines, &a->file, -1, 0) > 0 && *a->file;
+	if (*a->file && a->file[0] != '/')
+		FAULT(c, &a->file, -1, 1, "file \"%s\" is not an absolute path", a->file);
+	if (*a->dovecot && !dovecot_good(a->dovecot))
+		FAULT(c, &a->dovecot, -1, 1,
+		      "dovecot \"%s\" is not the absolute path of a socket, nor inet:HOST:PORT",
+		      a->dovecot);
+	if (*a->dovecot && file_given)
+		FAULT(c, &a->dovecot, -1, 1, "auth: file and dovecot exclude each other");
+	for (int i = 0; i < a->mechanisms.n; i++)
+		if (mechanism_find(a->mechanisms.item[i]) == MECHANISM_COUNT)
+			FAULT(c, &a->mechanisms, i, 1, "there is no mechanism \"%s\"",
+			      a->mechanisms.item[i]);
+	for (int i = 0; i < c->conf->nlistener; i++)
+		if (c->conf->listener[i].auth && !*a->file && !*a->dovecot)
+			FAULT(c, &c->conf->listener[i].auth, -1, c->conf->listener[i].line,
+			      "auth needs a users' file, or Dovecot: auth { file, dovecot }");
+}
+
 void conf_check(struct conf *f, const struct conf_lines *lines, struct conf_faults *faults)
 {
 	struct check c = {f, lines, faults};
@@ -255,13 +288,19 @@ void conf_check(struct conf *f, const struct conf_lines *lines, struct conf_faul
 		check_route(&c, &f->route[i]);
 	check_queue(&c);
 	check_dns(&c);
+	check_auth(&c);
 }
 
 void conf_check_keys(struct conf *f, const struct conf_lines *lines, struct conf_faults *faults)
 {
 	struct check c = {f, lines, faults};
-	for (int i = 0; i < f->nlistener; i++)
+	bool auth = false;
+	for (int i = 0; i < f->nlistener; i++) {
 		check_key(&c, &f->listener[i]);
+		auth = auth || f->listener[i].auth;
+	}
+	if (auth && !*f->auth.dovecot && *f->auth.file)
+		conf_list_add(&f->auth.users, f->auth.file);
 	for (int i = 0; i < f->ntransport; i++)
 		load_identity(&c, &f->transport[i]);
 }

@@ -21,6 +21,7 @@
 #include "base/conf_faults.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 struct table;
@@ -57,6 +58,10 @@ char *table_get(const struct table *, const char *key, struct table_origin *);
 void table_each(const struct table *,
 		void (*row)(void *context, const char *key, const char *value), void *context);
 /* Every row of a text, by key; of CDB none. */
+
+char *table_any(const struct table *, const char *except, uint64_t choice);
+/* The value of some row of a text, but not of that key; the same choice is the same row. NULL: there
+ * is none. */
 
 enum table_freshness {
 	TABLE_FRESH,   /* the file is as it was when it was read, or found faulty */

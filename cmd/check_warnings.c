@@ -228,6 +228,35 @@ static void check_transport(struct checked *c, const struct conf_transport *t)
 	free(whose);
 }
 
+static void check_auth(struct checked *c, const struct conf_listener *l)
+{
+	const struct conf_auth *a = &c->conf->auth;
+	if (!l->auth)
+		return;
+	if (a->require_tls && !*l->certificate)
+		warn(c, l->line,
+		     "listener \"%s\" has auth and no certificate: nobody can log in, since "
+		     "require_tls is true",
+		     l->title);
+	if (!a->require_tls && l->tls < LISTENER_TLS_REQUIRED)
+		warn(c, l->line,
+		     "listener \"%s\" takes passwords without TLS: whoever listens on the "
+		     "network has them",
+		     l->title);
+}
+
+static void check_users(struct checked *c)
+{
+	struct stat st;
+	const struct conf_list *users = &c->conf->auth.users;
+	for (int i = 0; i < users->n; i++)
+		if (stat(users->item[i], &st) == 0 && (st.st_mode & S_IRWXO))
+			warn(c, 0,
+			     "every user of the machine may read the users' file %s: guessing its "
+			     "passwords needs no more (chmod o= %s)",
+			     users->item[i], users->item[i]);
+}
+
 static bool here(const union address *a)
 {
 	return a->sa.sa_family == AF_INET ? ntohl(a->in.sin_addr.s_addr) >> 24 == 127
@@ -301,8 +330,11 @@ int check_warnings(const struct conf *conf)
 	check_spool(&c);
 	check_log(&c);
 	check_postmaster(&c);
-	for (int i = 0; i < conf->nlistener; i++)
+	for (int i = 0; i < conf->nlistener; i++) {
 		check_listener(&c, &conf->listener[i]);
+		check_auth(&c, &conf->listener[i]);
+	}
+	check_users(&c);
 	for (int i = 0; i < conf->ntransport; i++)
 		check_transport(&c, &conf->transport[i]);
 	for (int i = 0; i < conf->nroute; i++)

@@ -21,8 +21,10 @@
  *	control.c           the control socket, on the relay's side; control_wire.h: the bytes on it
  *	control_path.c      where that socket is
  *	client.c            the control socket, on the operator's side
+ *	offline.c           orders on the queue of a relay that does not run
  *	queue.c             sluice queue, mailq
  *	queue_args.c        its words, to a verb and a filter; both sides read them
+ *	queue_filter.c      which messages are meant; queue_sites.c: those that go to a site
  *	queue_job.c         one such order under way in the relay
  *	queue_show.c        the part of it that sends a whole message
  *	queue_print.c       a message as a line, as JSON, and in full
@@ -49,10 +51,15 @@
  *	submit.c            handing it to the relay by SMTP; submit_talk.c: commands and replies
  *	maildrop_leave.c    leaving it for a relay that can't be reached
  *	maildrop.c          taking what was left; maildrop_folder.c: the folders it goes through,
- *	                    maildrop_take.c: one file, maildrop_form.c: what is in it
+ *	                    maildrop_take.c: one file, maildrop_form.c: what is in it,
+ *	                    maildrop_count.c: who it is for, for shape
+ *	queue_habits.c      sendmail -q and its like; sendmail_session.c: sendmail -bs
+ *	import_postfix.c    sluice import-postfix; postfix_conf.c: main.cf, postfix_settings.h: what
+ *	                    of it is ours
  *	sink.c              sluice sink; sink_options.c, sink_server.c, sink_session.c,
  *	                    sink_command.c, sink_data.c, sink_store.c
  *	sim.c               sluice sim; see sim/sim.h
+ *	passwd.c            sluice passwd; users_file.c: writing that file
  *
  * THREAD     Main, which has a loop of its own in serve and in sink.
  * ERRORS     Exit statuses: done 0, refused or not found 1, usage 2, relay out of reach 75.
@@ -80,7 +87,9 @@ int cmd_top(int argc, char **argv);
 int cmd_reload(int argc, char **argv);
 int cmd_stop(int argc, char **argv);
 int cmd_restart(int argc, char **argv);
+int cmd_import_postfix(int argc, char **argv);
 int cmd_sink(int argc, char **argv);
 int cmd_sim(int argc, char **argv);
+int cmd_passwd(int argc, char **argv);
 
 #endif

@@ -2,6 +2,7 @@
 #include "cmd/server.h"
 
 #include "base/clock.h"
+#include "base/descriptors.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/metrics.h"
@@ -14,6 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <systemd/sd-daemon.h>
+#include <unistd.h>
+
+enum { POOL_THREADS_MAX = 16, POOL_QUEUE = 256 };
 
 static void receive(void *owner, struct note *note)
 {
@@ -69,6 +73,14 @@ static void keep_learnt(struct server *s)
 	s->stopped = true;
 }
 
+static int pool_threads(void)
+{
+	long processors = sysconf(_SC_NPROCESSORS_ONLN);
+	return processors < 1		       ? 1
+	       : processors > POOL_THREADS_MAX ? POOL_THREADS_MAX
+					       : (int)processors;
+}
+
 /* The queue belongs to the user, ports and keys to root. */
 static bool open_parts(struct server *s, const struct privileges *p, struct buf *error)
 {
@@ -92,7 +104,8 @@ static bool open_parts(struct server *s, const struct privileges *p, struct buf 
 	qmgr_wire(s->qmgr, &edges);
 	glance_init(&s->glance, s->loop, qmgr_loop(s->qmgr));
 	recall(s);
-	s->smtpd = smtpd_new(s->conf, s->spool, error);
+	s->pool = thread_pool_new(pool_threads(), POOL_QUEUE);
+	s->smtpd = smtpd_new(s->conf, s->spool, s->pool, error);
 	s->http = http_new(c, s->spool, s->qmgr, s->started_ms);
 	return s->smtpd && http_move(s->http, c, error);
 }
@@ -144,6 +157,8 @@ struct server *server_new(struct conf *conf, struct buf *error)
 	s->tables = table_watch_new(s->loop, use_tables, s);
 	if (!become_user(s, error) || !sandbox_enter(conf, error) || !log_start(error))
 		server_free(&s);
+	else
+		descriptors_limit(conf->descriptor_limit);
 	return s;
 }
 
@@ -170,6 +185,7 @@ void server_start(struct server *s)
 	spool_start(s->spool);
 	smtpc_start(s->smtpc);
 	qmgr_start(s->qmgr);
+	thread_pool_start(s->pool);
 	smtpd_start(s->smtpd);
 	http_start(s->http);
 	maildrop_start(s->maildrop);
@@ -233,6 +249,7 @@ static bool use_conf(struct server *s, struct conf *new, struct buf *says)
 	spool_reload(s->spool, new);
 	maildrop_reload(s->maildrop, new);
 	log_set_level((enum log_level) new->log_level);
+	descriptors_limit(new->descriptor_limit);
 	conf_differences(s->conf, new, says);
 	table_watch_start(s->tables, new);
 	conf_unref(s->conf);
@@ -270,6 +287,7 @@ int server_stop(struct server *s, int **sockets)
 {
 	http_stop(s->http);
 	smtpd_stop(s->smtpd);
+	thread_pool_stop(s->pool);
 	maildrop_stop(s->maildrop);
 	smtpc_stop(s->smtpc);
 	qmgr_stop(s->qmgr);
@@ -288,6 +306,7 @@ void server_free(struct server **sp)
 		return;
 	*sp = NULL;
 	/* First those that hold what others gave them; the loops that it comes back to are last. */
+	thread_pool_free(&s->pool);
 	smtpd_free(&s->smtpd);
 	maildrop_free(&s->maildrop);
 	smtpc_free(&s->smtpc);

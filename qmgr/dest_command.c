@@ -89,10 +89,24 @@ static void copy_site(struct dest_site *to, struct qmgr *q, const struct site *s
 		copy_site_host(&to->host[i], q, &s->hosts[i]);
 }
 
+/* A next hop by MX has its domain in its key. */
+static void copy_domains(struct dest_site *to, const struct qmgr *q, const struct site *s)
+{
+	for (const struct nexthop *n = q->nexthops; n; n = n->hh.next) {
+		if (nexthop_site(n) != s || n->site_name)
+			continue;
+		to->domain = mem_realloc(to->domain, (size_t)(to->ndomain + 1) * sizeof(char *));
+		to->domain[to->ndomain++] = mem_strdup(strchr(n->key, ' ') + 1);
+	}
+}
+
 static void add_site(struct dest_command *c, struct qmgr *q, const struct site *s)
 {
 	c->site = mem_realloc(c->site, (size_t)(c->nsite + 1) * sizeof *c->site);
-	copy_site(&c->site[c->nsite++], q, s);
+	copy_site(&c->site[c->nsite], q, s);
+	if (c->name)
+		copy_domains(&c->site[c->nsite], q, s);
+	c->nsite++;
 }
 
 static void add_host(struct dest_command *c, struct qmgr *q, const struct host *h)
@@ -192,7 +206,7 @@ void dest_execute(struct qmgr *q, struct dest_command *c)
 	else if (c->op == DEST_RESET)
 		reset_listed(q, c);
 	if (c->op != DEST_LIST)
-		thread_save(q); /* before the answer, so that it is on disk by then */
+		qmgr_thread_save(q); /* before the answer, so that it is on disk by then */
 	loop_post(c->reply_to, &c->note);
 }
 
@@ -229,6 +243,9 @@ void dest_command_free(struct dest_command **cp)
 		fini_hosts(c->site[i].host, c->site[i].nhost);
 		free(c->site[i].name);
 		free(c->site[i].transport);
+		for (int k = 0; k < c->site[i].ndomain; k++)
+			free(c->site[i].domain[k]);
+		free(c->site[i].domain);
 		verdict_unref(c->site[i].last);
 	}
 	free(c->site);

@@ -83,7 +83,7 @@ void qmgr_reload(struct qmgr *, struct conf *); /* posts; takes a reference */
 /* For a simulation, before anything arrives: */
 void qmgr_seed(struct qmgr *, uint64_t seed); /* not 0: chance as in another run */
 void qmgr_bind_early(struct qmgr *, void (*bind)(void *context, struct peer *));
-/* Where a connection would be opened for this peer, bind() takes its first entry instead, with the
- * context of the edges. It counts itself in transport->connections and site->busy. */
+/* Where a connection would be opened for this peer, bind() has an agent take its first entry instead
+ * (early.h), with the context of the edges. */
 
 #endif

@@ -3,6 +3,7 @@
 
 #include "base/address.h"
 #include "base/clock.h"
+#include "base/descriptors.h"
 #include "base/mem.h"
 #include "base/metrics.h"
 
@@ -107,14 +108,32 @@ static void begin(struct connection *c)
 	stream_deadline(c->stream, t->connect_timeout);
 }
 
-static void connect_now(struct connection *c)
+/* It has not begun: no word of it to anybody. */
+static void take_back(struct connection *c)
 {
-	start_timer(c, &c->slow, c->open->transport->connection_attempt_delay);
-	start_timer(c, &c->late, c->open->transport->backup_attempt_delay);
-	begin(c);
+	timer_stop(&c->worker->loop->timers, &c->silent);
+	stream_free(&c->stream);
+	engine_fini(&c->engine);
+	worker_remove(c->worker, c);
+	mem_free_secret(c->secret);
+	free(c);
 }
 
-void connection_start(struct worker *w, struct connection_open *open)
+/* False: there is no descriptor. */
+static bool connect_now(struct connection *c)
+{
+	begin(c);
+	if (stream_starved(c->stream)) {
+		take_back(c);
+		return false;
+	}
+	metrics_add(METRIC_client_connected, 1);
+	start_timer(c, &c->slow, c->open->transport->connection_attempt_delay);
+	start_timer(c, &c->late, c->open->transport->backup_attempt_delay);
+	return true;
+}
+
+bool connection_start(struct worker *w, struct connection_open *open)
 {
 	struct connection *c = mem_zalloc(sizeof *c);
 	c->worker = w;
@@ -131,12 +150,12 @@ void connection_start(struct worker *w, struct connection_open *open)
 	connection_keep_to(c, open->transport->connection_max_messages);
 	connection_keep_to(c, open->messages_most);
 	worker_add(w, c);
-	metrics_add(METRIC_client_connected, 1);
+	if (!open->credential && !connect_now(c))
+		return false;
 	heard(c);
 	if (open->credential)
 		secrets_ask(w->secrets, open->credential, w->loop, c->number);
-	else
-		connect_now(c);
+	return true;
 }
 
 /* The last thing done with a connection. */
@@ -154,7 +173,19 @@ static void end(struct connection *c, struct verdict *why)
 	if (c->begun)
 		engine_fini(&c->engine);
 	mem_free_secret(c->secret);
+	descriptors_give(DESCRIPTORS_HOSTS);
 	free(c);
+}
+
+/* What it has asked for is asked for again then. */
+static void connect_or_wait(struct connection *c)
+{
+	struct worker *w = c->worker;
+	struct connection_open *open = c->open;
+	if (!connect_now(c)) {
+		descriptors_give(DESCRIPTORS_HOSTS);
+		worker_open(w, open);
+	}
 }
 
 void connection_have_secret(struct connection *c, struct secret_ask *a)
@@ -170,7 +201,7 @@ void connection_have_secret(struct connection *c, struct secret_ask *a)
 						 .secret = c->secret,
 						 .token = of->kind != CREDENTIAL_PASSWORD,
 						 .clear = of->clear};
-		connect_now(c);
+		connect_or_wait(c);
 	}
 	secret_ask_free(&a);
 }

@@ -27,8 +27,9 @@
 struct connection;
 struct worker;
 
-void connection_start(struct worker *, struct connection_open *);
-/* Takes the note; gives it back as CONNECTION_CLOSED. */
+bool connection_start(struct worker *, struct connection_open *);
+/* Takes the note; gives it back as CONNECTION_CLOSED. False: there is no descriptor for it, and nothing
+ * has happened. */
 
 void connection_have_secret(struct connection *, struct secret_ask *);
 /* The answer to what connection_start() has asked. Takes it. */

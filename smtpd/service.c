@@ -27,6 +27,9 @@ static bool set_tls(struct service *s, struct buf *error)
 	}
 	s->tls = tls_server_context(l->certificate, *l->key ? l->key : l->certificate, l->tls_cbc,
 				    error);
+	/* What a session has read is wiped by OpenSSL, where there may be a password in it. */
+	if (s->tls && l->auth)
+		SSL_CTX_set_options(s->tls, SSL_OP_CLEANSE_PLAINTEXT);
 	return s->tls != NULL;
 }
 

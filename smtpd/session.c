@@ -2,10 +2,12 @@
 #include "smtpd/session.h"
 
 #include "base/clock.h"
+#include "base/descriptors.h"
 #include "base/ident.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/metrics.h"
+#include "smtpd/auth.h"
 #include "smtpd/reception.h"
 
 #include <assert.h>
@@ -81,7 +83,9 @@ static void session_free(struct session *s)
 	wait_cancel(s);
 	list_remove(&s->link);
 	reception_free(&s->tx);
+	auth_free(&s->auth);
 	service_unref(s->service);
+	free(s->login);
 	free(s->helo);
 	free(s);
 }
@@ -103,6 +107,7 @@ static void closed(void *owner)
 	struct session *s = owner;
 	atomic_fetch_sub_explicit(s->connections, 1, memory_order_relaxed);
 	clients_leave(s->worker->clients, &s->peer, s->listener);
+	descriptors_give(DESCRIPTORS_CLIENTS);
 	if (!wait_outlives(s))
 		session_free(s);
 }
@@ -217,7 +222,9 @@ static void secured(struct session *s)
 	s->tls = true;
 	s->esmtp = false;
 	free(s->helo);
-	s->helo = NULL;
+	free(s->login);
+	s->helo = s->login = NULL;
+	stream_secret(s->stream, s->service->listener->auth);
 	if (!first) {
 		session_move(s, SESSION_GREETED);
 		return;
@@ -289,6 +296,7 @@ void session_open(struct listener *l, int fd, const union address *peer)
 	bool early = !implicit && recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
 	s->stream = stream_accepted(l->worker->loop, fd, on_event, s);
 	stream_when_closed(s->stream, closed, s);
+	stream_secret(s->stream, s->service->listener->auth);
 	count(s, 1);
 	if (implicit) {
 		stream_start_tls(s->stream, s->service->tls, true, NULL, NULL);

@@ -17,6 +17,9 @@
  *	wait.[ch]			waiting for what does not come at once, in any verb
  *	command.[ch] verb_X.c param.[ch]	one line; what it does; its parameters
  *	response.[ch] response_table.h	all that the server says
+ *	auth.[ch] sasl.[ch]		logging in: one AUTH command; the bytes of a mechanism
+ *	auth_check.[ch] failures.[ch]	a password, held against its hash; how often that failed
+ *	dovecot.[ch] dovecot_line.[ch]	a Dovecot that knows the users; a line of its protocol
  *	policy.[ch]			who may send to whom
  *	addressing.[ch]			access, rewriting, aliases, copies: what becomes of addresses
  *	alias.[ch] rewrite.[ch]		two of these steps
@@ -27,22 +30,23 @@
  *	budget.[ch]			the memory of all of them together
  *
  * OWNERSHIP  Each worker owns its sessions. The configuration is counted. A session whose message
- *            is with the spool waits for the answer: stop the spool between smtpd_stop() and
- *            smtpd_free().
+ *            is with the spool waits for the answer: stop the spool, and the pool, between
+ *            smtpd_stop() and smtpd_free().
  * THREAD     All calls here: main.
  * ERRORS     smtpd_new() returns NULL and says which address could not be bound, or which
  *            certificate not read.
- * SEE        RFC 5321, 1870, 2920, 3030, 3207, 3461, 6152, 6531, 9422.
+ * SEE        RFC 5321, 1870, 2920, 3030, 3207, 3461, 4954, 6152, 6531, 9422.
  */
 #ifndef SMTPD_SMTPD_H
 #define SMTPD_SMTPD_H
 
 #include "base/conf.h"
+#include "base/thread_pool.h"
 #include "spool/spool.h"
 
 struct smtpd;
 
-struct smtpd *smtpd_new(struct conf *, struct spool *, struct buf *error);
+struct smtpd *smtpd_new(struct conf *, struct spool *, struct thread_pool *, struct buf *error);
 /* Bind all listeners, for every worker; or take over the sockets that the program was started with. */
 
 void smtpd_start(struct smtpd *);

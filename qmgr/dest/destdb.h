@@ -24,6 +24,7 @@
  *	conn_places.c	how much each may carry, and the lists that say so
  *	indoubt.c	what was sent wholly and never answered: alone, on the same host first
  *	dispatch.c	the binder: places on ready connections, and new connections
+ *	early.c		the other binder, as Postfix does it: for a simulation
  *	ladder.c	what keeps a site's next entry, for dispatcher and explain alike
  *	constraint.c	its words
  *	congestion.c	warnings about an active queue that fills up
@@ -70,6 +71,9 @@ struct destdb_thread {
 	/* All recipients of the entry have this verdict, without a delivery; none stays in it. untried: it
 	 * counts as no attempt. */
 
+	void (*record)(struct site *, struct entry *, struct verdict *const *verdict);
+	/* The same for an entry that was bound early (early.h): one verdict for each recipient. */
+
 	void (*check)(struct work *);
 	/* Something of it has ended: if that was the last, so does the message, which may be freed. */
 
@@ -92,7 +96,7 @@ struct destdb {
 	unsigned last_site;	       /* number given last */
 
 	uint64_t last_conn;   /* number of the newest connection */
-	uint64_t rounds;      /* of thread_settle() */
+	uint64_t rounds;      /* of qmgr_thread_settle() */
 	int64_t congested_ms; /* steady clock: the last warning of that; 0: none */
 	bool learnt;	      /* something about hosts that is to outlive the process */
 };

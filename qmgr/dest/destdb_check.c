@@ -104,11 +104,27 @@ static void check_transport(const struct destdb *db, const struct transport *t, 
 	assert(t->nsilent == length(&t->silent) && t->nsilent <= t->nunready);
 }
 
+/* Bound early an entry has a slot of its transport, and there are no connections. */
+static void check_early(const struct destdb *db, const struct transport *t)
+{
+	int busy = 0;
+	for (const struct site *s = db->sites; s; s = s->hh.next) {
+		if (s->queue.transport != t)
+			continue;
+		check_peers(&s->queue);
+		assert(s->connections == 0 && s->queue.ngranted == 0);
+		busy += s->busy;
+	}
+	assert(t->connections == busy);
+}
+
 void destdb_check(const struct destdb *db)
 {
 	bool any_closed = false;
+	for (const struct transport *t = db->sched->transports; t && db->bind_early; t = t->hh.next)
+		check_early(db, t);
 	if (db->bind_early)
-		return; /* there are no connections then */
+		return;
 	for (const struct conn *c = db->conns; c; c = c->hh.next) {
 		check_conn(c);
 		any_closed |= c->state == CONN_CLOSED;

@@ -16,7 +16,7 @@
 #include "qmgr/dest/site.h"
 #include "qmgr/qmgr.h"
 #include "qmgr/sched/pool.h"
-#include "qmgr/thread.h"
+#include "qmgr/qmgr_thread.h"
 #include "spool/spool.h"
 
 #include <arpa/inet.h>
