@@ -22,7 +22,7 @@ SAN =
 B = build/$(or $(SAN),plain)
 BIN = $(if $(SAN),$(B)/sluice,sluice)
 
-PACKAGES = libcdb openssl libcares ldns libgsasl libidn2 libmicrohttpd libconfuse libisal libsystemd libseccomp
+PACKAGES = libcdb openssl libcares ldns libgsasl libcurl jansson libidn2 libmicrohttpd libconfuse libisal libsystemd libseccomp
 WARN = -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Werror
 SANFLAGS_address = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 SANFLAGS_thread = -fsanitize=thread -fno-omit-frame-pointer

@@ -69,6 +69,8 @@ struct conf_transport {
 	char *title;
 	int line;
 	CONF_TRANSPORT(CONF_MEMBER)
+	struct ssl_ctx_st
+		*identity; /* an SSL_CTX with client_certificate, where keys were wanted; or NULL */
 };
 
 struct tables;

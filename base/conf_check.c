@@ -110,6 +110,18 @@ static void check_listener(struct check *c, const struct conf_listener *l)
 	check_certificate(c, l);
 }
 
+/* Loaded once, as long as we may read the key. */
+static void load_identity(struct check *c, struct conf_transport *t)
+{
+	struct buf error = {0};
+	if (!*t->client_certificate || !*t->client_key)
+		return;
+	t->identity = tls_identity(t->client_certificate, t->client_key, &error);
+	if (!t->identity)
+		FAULT(c, &t->client_certificate, -1, t->line, "%s", buf_cstr(&error));
+	buf_fini(&error);
+}
+
 static void check_relays(struct check *c, const struct conf_list *relays, int line)
 {
 	for (int i = 0; i < relays->n; i++) {
@@ -157,6 +169,9 @@ static void check_transport(struct check *c, struct conf_transport *t)
 	if (strcmp(t->title, "error") == 0 || strcmp(t->title, "discard") == 0)
 		FAULT(c, t, -1, t->line, "\"%s\" means something else in a table of routes",
 		      t->title);
+	if (!*t->client_certificate != !*t->client_key)
+		FAULT(c, *t->client_key ? &t->client_key : &t->client_certificate, -1, t->line,
+		      "client_certificate and client_key go together");
 	check_relays(c, &t->fallback_relay, t->line);
 	check_concurrency(c, t);
 	if (address_parse_sources(t->source_address, source) < 0)
@@ -286,4 +301,6 @@ void conf_check_keys(struct conf *f, const struct conf_lines *lines, struct conf
 	}
 	if (auth && !*f->auth.dovecot && *f->auth.file)
 		conf_list_add(&f->auth.users, f->auth.file);
+	for (int i = 0; i < f->ntransport; i++)
+		load_identity(&c, &f->transport[i]);
 }

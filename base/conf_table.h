@@ -87,7 +87,9 @@
 	P(list, sender_bcc, "{}", 0, 0, RELOAD, "",                                                \
 	  "Tables of senders and the address that gets a copy of what they send.")                 \
 	P(list, recipient_bcc, "{}", 0, 0, RELOAD, "",                                             \
-	  "Tables of recipients and the address that gets a copy of what they get.")
+	  "Tables of recipients and the address that gets a copy of what they get.")               \
+	P(list, credentials, "{}", 0, 0, RELOAD, "",                                               \
+	  "Tables of next hops and as whom to log in there: NEXT-HOP, perhaps a SENDER, LOGIN, and password:FILE, token:FILE or refresh:FILE. Only under TLS, unless clear stands behind it.")
 
 #define CONF_LISTENER(P)                                                                           \
 	P(list, address, "{\"127.0.0.1:2525\"}", 0, 0, RELOAD, "",                                 \
@@ -220,6 +222,9 @@
 	P(duration, quit_timeout, "10s", 1, HOURS(1), RELOAD, "", "Time for the reply to QUIT.")   \
 	P(choice, tls, "opportunistic", 0, 0, RELOAD, "none|opportunistic|required",               \
 	  "none: never; opportunistic: when offered, whoever it is; required: no mail without.")   \
+	P(text, client_certificate, "", 0, 4000, RELOAD, "",                                       \
+	  "PEM file with a certificate and its chain, shown to hosts that ask for one.")           \
+	P(text, client_key, "", 0, 4000, RELOAD, "", "PEM file with its private key.")             \
 	P(choice, greeting_5xx, "defer", 0, 0, RELOAD, "defer|bounce",                             \
 	  "A host that greets with 5xx, or answers EHLO and HELO so, is passed over. What becomes of mail when all hosts do. defer: it waits, and is returned when its lifetime ends, as with Postfix; bounce: it is returned at once, as with Exim.") \
 	P(choice, protocol, "smtp", 0, 0, RELOAD, "smtp|lmtp",                                      \

@@ -71,6 +71,28 @@ SSL_CTX *tls_server_context(const char *certificate, const char *key, bool cbc, 
 	return c;
 }
 
+SSL_CTX *tls_identity(const char *certificate, const char *key, struct buf *error)
+{
+	ERR_clear_error();
+	SSL_CTX *c = SSL_CTX_new(TLS_client_method());
+	if (!c) {
+		say(error, "TLS", "context");
+	} else if (!load(c, certificate, key, error)) {
+		SSL_CTX_free(c);
+		c = NULL;
+	}
+	return c;
+}
+
+bool tls_show_identity(SSL *ssl, SSL_CTX *identity)
+{
+	STACK_OF(X509) *chain = NULL;
+	return SSL_CTX_get0_chain_certs(identity, &chain) == 1 &&
+	       SSL_use_certificate(ssl, SSL_CTX_get0_certificate(identity)) == 1 &&
+	       SSL_use_PrivateKey(ssl, SSL_CTX_get0_privatekey(identity)) == 1 &&
+	       SSL_set1_chain(ssl, chain) == 1;
+}
+
 SSL_CTX *tls_client_context(void)
 {
 	SSL_CTX *c = SSL_CTX_new(TLS_client_method());

@@ -44,6 +44,8 @@ static void put_host_line(struct buf *to, const struct dest_host *h)
 	put_state(to, h->state, h->retry_in_ms);
 	buf_printf(to, " preference=%" PRIu32 " connections=%d idle=%d failures=%d", h->preference,
 		   h->connections, h->idle, h->failures);
+	if (h->login)
+		buf_printf(to, " login=%s", h->login);
 	if (h->unanswered > 0)
 		buf_printf(to, " unanswered=%d", h->unanswered);
 	if (h->limit > 0)
@@ -227,6 +229,8 @@ static void json_host(struct buf *to, const struct dest_host *h)
 	json_text(to, "host", h->name);
 	buf_puts(to, ",");
 	json_text(to, "address", h->address);
+	if (h->login)
+		json_text(to, "login", h->login);
 	buf_printf(to, ",\"port\":%d,\"preference\":%" PRIu32 ",", h->port, h->preference);
 	json_text(to, "state", h->state);
 	buf_printf(to,

@@ -2,6 +2,7 @@
 #include "cmd/sandbox_paths.h"
 
 #include "base/conf_rows.h"
+#include "base/credential.h"
 #include "base/mem.h"
 #include "base/tables.h"
 
@@ -47,6 +48,23 @@ static void visit_list(struct sandbox_visitor *v, const struct conf_list *files)
 		visit(v, files->item[i], LANDLOCK_READ);
 }
 
+static void visit_secret(void *visitor, const char *key, const char *value)
+{
+	struct credential *of = NULL;
+	struct buf why = {0};
+	(void)key;
+	if (!credential_parse(value, &of, &why))
+		visit(visitor, of->file, LANDLOCK_READ);
+	credential_unref(of);
+	buf_fini(&why);
+}
+
+static void visit_if(struct sandbox_visitor *v, const char *file)
+{
+	if (*file)
+		visit(v, file, LANDLOCK_READ);
+}
+
 void sandbox_paths_conf(const struct conf *c, struct sandbox_visitor *v)
 {
 	visit(v, c->spool, LANDLOCK_KEEP);
@@ -58,11 +76,15 @@ void sandbox_paths_conf(const struct conf *c, struct sandbox_visitor *v)
 #undef T
 	for (int i = 0; i < c->nlistener; i++) {
 		const struct conf_listener *l = &c->listener[i];
-		if (*l->certificate)
-			visit(v, l->certificate, LANDLOCK_READ);
-		if (*l->key)
-			visit(v, l->key, LANDLOCK_READ);
+		visit_if(v, l->certificate);
+		visit_if(v, l->key);
 	}
+	for (int i = 0; i < c->ntransport; i++) {
+		visit_if(v, c->transport[i].client_certificate);
+		visit_if(v, c->transport[i].client_key);
+	}
+	if (c->tables)
+		tables_each(c->tables, TABLE_CREDENTIALS, visit_secret, v);
 }
 
 /* The loader's own file, and the folders of libraries, where other versions of them will lie. */

@@ -39,6 +39,15 @@ static void give(struct worker *w, struct delivery *d)
 	loop_post(d->reply_to, &d->note);
 }
 
+static void have_secret(struct worker *w, struct secret_ask *a)
+{
+	struct connection *c = find(w, a->connection);
+	if (c)
+		connection_have_secret(c, a);
+	else
+		secret_ask_free(&a);
+}
+
 /* Of one that has never begun. */
 static void say_closed(struct connection_open *open)
 {
@@ -89,7 +98,7 @@ static bool start(struct worker *w, struct connection_open *open)
 }
 
 /* It is no fault of the host's: to qmgr it looks like one that is slow to answer. */
-static void open_or_wait(struct worker *w, struct connection_open *open)
+void worker_open(struct worker *w, struct connection_open *open)
 {
 	if (!w->waiting && start(w, open))
 		return;
@@ -127,6 +136,9 @@ static void discard(struct note *n)
 	} else if (n->type == DELIVERY_GIVE) {
 		struct delivery *d = (struct delivery *)n;
 		delivery_free(&d);
+	} else if (n->type == SECRET_ANSWER) {
+		struct secret_ask *a = (struct secret_ask *)n;
+		secret_ask_free(&a);
 	} else {
 		free(n);
 	}
@@ -138,19 +150,23 @@ static void receive(void *owner, struct note *n)
 	if (w->stopped)
 		discard(n);
 	else if (n->type == CONNECTION_OPEN)
-		open_or_wait(w, (struct connection_open *)n);
+		worker_open(w, (struct connection_open *)n);
 	else if (n->type == DELIVERY_GIVE)
 		give(w, (struct delivery *)n);
+	else if (n->type == SECRET_ANSWER)
+		have_secret(w, (struct secret_ask *)n);
 	else
 		close_one(w, (struct connection_close *)n);
 }
 
-struct worker *worker_new(int number)
+struct worker *worker_new(int number, struct secrets *secrets)
 {
 	struct worker *w = mem_zalloc(sizeof *w);
 	snprintf(w->name, sizeof w->name, "smtpc-%d", number);
 	w->loop = loop_new(w->name, receive, NULL, w);
 	w->tls = tls_client_context();
+	w->sasl = sasl_context();
+	w->secrets = secrets;
 	SSL_CTX_sess_set_new_cb(w->tls, connection_new_session);
 	sessions_init(&w->sessions);
 	w->waiting_end = &w->waiting;
@@ -183,6 +199,7 @@ void worker_free(struct worker **wp)
 	loop_free(&w->loop);
 	sessions_fini(&w->sessions);
 	SSL_CTX_free(w->tls);
+	sasl_context_free(w->sasl);
 	free(w);
 	*wp = NULL;
 }
