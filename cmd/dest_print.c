@@ -2,23 +2,15 @@
 #include "cmd/dest_print.h"
 
 #include "base/log.h"
+#include "cmd/moment.h"
+#include "cmd/reply_words.h"
 
 #include <inttypes.h>
 #include <string.h>
-#include <time.h>
 
 static void put_seconds(struct buf *to, int64_t ms)
 {
 	buf_printf(to, "%" PRId64 ".%" PRId64 "s", ms / 1000, ms % 1000 / 100);
-}
-
-static void put_verdict(struct buf *to, const struct verdict *v)
-{
-	if (v->code > 0)
-		buf_printf(to, "%d ", v->code);
-	if (strncmp(v->text, v->dsn, strlen(v->dsn)) != 0)
-		buf_printf(to, "%s ", v->dsn);
-	buf_puts(to, v->text);
 }
 
 static void put_state(struct buf *to, const char *state, int64_t for_ms)
@@ -60,7 +52,7 @@ static void put_host_line(struct buf *to, const struct dest_host *h)
 		buf_printf(to, " in_doubt=%d", h->doubts);
 	if (h->why) {
 		buf_puts(to, " (");
-		put_verdict(to, h->why);
+		reply_words_put(to, h->why, false);
 		buf_puts(to, ")");
 	}
 	buf_puts(to, "\n");
@@ -77,7 +69,7 @@ static void put_site_line(struct buf *to, const struct dest_site *s)
 	put_rate(to, s);
 	if (s->last) {
 		buf_puts(to, " (");
-		put_verdict(to, s->last);
+		reply_words_put(to, s->last, false);
 		buf_puts(to, ")");
 	}
 	buf_puts(to, "\n");
@@ -100,15 +92,9 @@ void dest_print_list(struct buf *to, const struct dest_command *c)
 
 static void put_when(struct buf *to, const struct verdict *v)
 {
-	char text[40];
-	struct tm tm;
-	time_t at = (time_t)(v->when_ms / 1000);
-	strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S %z", localtime_r(&at, &tm));
-	buf_puts(to, text);
+	moment_put(to, v->when_ms, false);
 	buf_puts(to, ": ");
-	if (*v->host && v->code > 0)
-		buf_printf(to, "%s said ", v->host);
-	put_verdict(to, v);
+	reply_words_put(to, v, false);
 	buf_puts(to, "\n");
 }
 

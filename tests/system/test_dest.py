@@ -218,7 +218,7 @@ def test_a_site_is_known_as_long_as_mail_waits_for_it(lab):
     _wait(lambda: _sites(relay)[name]["parked"] == 1)
     assert _sites(relay)[name]["state"] in ("out", "dead") and _sites(relay)[name]["deferred"] == 1
     said = relay.command("explain", "dest.test").stdout
-    assert "dest.test: 1 message for 1 recipient is in the queue deferred" in said and "Connection refused" in said
+    assert "dest.test: 1 message for 1 recipient is deferred: " in said and "refused the connection. " in said
     sink = lab.sink(port=port)
     sink.wait_messages(1)
     _wait(lambda: _sites(relay)[name]["deferred"] == 0)
