@@ -36,7 +36,7 @@
 #define SMTPC_ENGINE_H
 
 #include "smtpc/expected.h"
-#include "smtpc/sasl.h"
+#include "smtpc/sasl_client.h"
 #include "smtpc/session_limits.h"
 #include "smtpc/transaction.h"
 #include "smtpc/capability.h"
@@ -88,7 +88,7 @@ struct engine {
 	struct expected_queue expected;
 	struct capability can;
 	struct session_domains domains;
-	struct sasl *sasl;	      /* while it logs in */
+	struct sasl_client *sasl;     /* while it logs in */
 	struct sasl_setup sasl_setup; /* binding: the owner's, before engine_secured() */
 	enum sasl_mechanism mechanism;
 	struct buf response; /* to be sent */

@@ -29,13 +29,13 @@ static bool choose(struct engine *e)
 {
 	const struct engine_login *l = e->setup.login;
 	bool binding = e->secure && e->sasl_setup.binding.text[0];
-	enum sasl_mechanism m = sasl_choose(e->can.auth, l->token, binding);
+	enum sasl_mechanism m = sasl_client_choose(e->can.auth, l->token, binding);
 	if (is_private(e) && m != SASL_NONE) {
 		e->sasl_setup.context = l->context;
 		e->sasl_setup.login = l->login;
 		e->sasl_setup.secret = l->secret;
 		e->sasl_setup.token = l->token;
-		e->sasl = sasl_new(&e->sasl_setup, m);
+		e->sasl = sasl_client_new(&e->sasl_setup, m);
 		e->mechanism = m;
 		return true;
 	}
@@ -53,11 +53,11 @@ static bool choose(struct engine *e)
 /* What goes out next. False: the exchange has failed. */
 static bool step(struct engine *e, const char *challenge)
 {
-	if (sasl_step(e->sasl, challenge, &e->response))
+	if (sasl_client_step(e->sasl, challenge, &e->response))
 		return true;
 	not_possible(e, verdict_printf(VERDICT_DEFERRED, 0, "4.7.0", e->setup.peer,
 				       "%s: AUTH %s failed: %s", e->setup.peer,
-				       sasl_name(e->mechanism), sasl_error(e->sasl)));
+				       sasl_client_name(e->mechanism), sasl_client_error(e->sasl)));
 	return false;
 }
 
@@ -73,7 +73,7 @@ static void say_first(struct engine *e)
 	struct buf line = {0};
 	bool initial = buf_len(&e->response) > 0 && buf_len(&e->response) <= INITIAL_MAX;
 	buf_reserve(&line, INITIAL_MAX + 64);
-	buf_printf(&line, "AUTH %s", sasl_name(e->mechanism));
+	buf_printf(&line, "AUTH %s", sasl_client_name(e->mechanism));
 	if (initial) {
 		buf_puts(&line, " ");
 		buf_append(&line, buf_data(&e->response), buf_len(&e->response));
@@ -101,7 +101,7 @@ static void forget(struct engine *e)
 
 void engine_end_auth(struct engine *e)
 {
-	sasl_free(&e->sasl);
+	sasl_client_free(&e->sasl);
 	buf_wipe(&e->response);
 }
 
@@ -130,7 +130,7 @@ static void challenged(struct engine *e)
 
 static void logged_in(struct engine *e)
 {
-	if (!sasl_over(e->sasl)) {
+	if (!sasl_client_over(e->sasl)) {
 		not_possible(e, verdict_printf(VERDICT_DEFERRED, 0, "4.7.0", e->setup.peer,
 					       "%s lets us in, but has not shown that it knows the "
 					       "password",

@@ -165,7 +165,7 @@ struct worker *worker_new(int number, struct secrets *secrets)
 	snprintf(w->name, sizeof w->name, "smtpc-%d", number);
 	w->loop = loop_new(w->name, receive, NULL, w);
 	w->tls = tls_client_context();
-	w->sasl = sasl_context();
+	w->sasl = sasl_client_context();
 	w->secrets = secrets;
 	SSL_CTX_sess_set_new_cb(w->tls, connection_new_session);
 	sessions_init(&w->sessions);
@@ -199,7 +199,7 @@ void worker_free(struct worker **wp)
 	loop_free(&w->loop);
 	sessions_fini(&w->sessions);
 	SSL_CTX_free(w->tls);
-	sasl_context_free(w->sasl);
+	sasl_client_context_free(w->sasl);
 	free(w);
 	*wp = NULL;
 }

@@ -126,7 +126,7 @@ static void the_strongest_that_both_have_is_taken(void **state)
 		greet_secure(cases[i].offered);
 		play(cases[i].taken);
 		assert_int_equal(engine.state, ENGINE_READY);
-		assert_string_equal(sasl_name(engine.mechanism), cases[i].taken);
+		assert_string_equal(sasl_client_name(engine.mechanism), cases[i].taken);
 	}
 }
 
@@ -313,7 +313,7 @@ static int set_up_all(void **state)
 	known = "secret";
 	login = NULL;
 	memset(&binding, 0, sizeof binding);
-	context = sasl_context();
+	context = sasl_client_context();
 	gsasl_init(&host);
 	gsasl_callback_set(host, supply);
 	return set_up(state);
@@ -323,7 +323,7 @@ static int tear_down_all(void **state)
 {
 	int done = tear_down(state);
 	login = NULL;
-	sasl_context_free(context);
+	sasl_client_context_free(context);
 	gsasl_done(host);
 	return done;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "smtpc/sasl.h"
+#include "smtpc/sasl_client.h"
 
 #include "base/mem.h"
 
@@ -13,7 +13,7 @@
 #include <string.h>
 #include <strings.h>
 
-struct sasl {
+struct sasl_client {
 	const struct sasl_setup *setup;
 	enum sasl_mechanism mechanism;
 	Gsasl_session *session; /* NULL: a token, which needs none */
@@ -31,12 +31,12 @@ static const struct {
 #undef X
 };
 
-static bool scram(const struct sasl *s)
+static bool scram(const struct sasl_client *s)
 {
 	return s->mechanism <= SASL_SCRAM_SHA_1;
 }
 
-static const EVP_MD *digest(const struct sasl *s)
+static const EVP_MD *digest(const struct sasl_client *s)
 {
 	bool sha1 = s->mechanism == SASL_SCRAM_SHA_1 || s->mechanism == SASL_SCRAM_SHA_1_PLUS;
 	return sha1 ? EVP_sha1() : EVP_sha256();
@@ -49,7 +49,7 @@ static void hex(char *to, const unsigned char *bytes, int n)
 }
 
 /* RFC 5802 2.2, Hi(): GNU SASL's own is several times slower. */
-static bool salt_password(const struct sasl *s, Gsasl_session *session)
+static bool salt_password(const struct sasl_client *s, Gsasl_session *session)
 {
 	const char *text = gsasl_property_fast(session, GSASL_SCRAM_SALT);
 	const char *rounds = gsasl_property_fast(session, GSASL_SCRAM_ITER);
@@ -78,7 +78,7 @@ static int set(Gsasl_session *session, Gsasl_property p, const char *value)
 }
 
 /* GNU SASL wants none for a mechanism that is not bound. */
-static const char *binding(const struct sasl *s, bool exporter)
+static const char *binding(const struct sasl_client *s, bool exporter)
 {
 	const struct sasl_binding *b = &s->setup->binding;
 	return mechanisms[s->mechanism].binding && b->exporter == exporter ? b->text : "";
@@ -86,7 +86,7 @@ static const char *binding(const struct sasl *s, bool exporter)
 
 static int supply(Gsasl *context, Gsasl_session *session, Gsasl_property p)
 {
-	const struct sasl *s = gsasl_session_hook_get(session);
+	const struct sasl_client *s = gsasl_session_hook_get(session);
 	const struct sasl_setup *setup = s->setup;
 	(void)context;
 	switch (p) {
@@ -105,7 +105,7 @@ static int supply(Gsasl *context, Gsasl_session *session, Gsasl_property p)
 	}
 }
 
-struct Gsasl *sasl_context(void)
+struct Gsasl *sasl_client_context(void)
 {
 	Gsasl *context;
 	if (gsasl_init(&context) != GSASL_OK) {
@@ -116,13 +116,13 @@ struct Gsasl *sasl_context(void)
 	return context;
 }
 
-void sasl_context_free(struct Gsasl *context)
+void sasl_client_context_free(struct Gsasl *context)
 {
 	if (context)
 		gsasl_done(context);
 }
 
-unsigned sasl_offered(const char *words)
+unsigned sasl_client_offered(const char *words)
 {
 	unsigned offered = 0;
 	for (size_t len; *words; words += len) {
@@ -136,7 +136,7 @@ unsigned sasl_offered(const char *words)
 	return offered;
 }
 
-enum sasl_mechanism sasl_choose(unsigned offered, bool token, bool binding)
+enum sasl_mechanism sasl_client_choose(unsigned offered, bool token, bool binding)
 {
 	for (int i = 0; i < SASL_NONE; i++)
 		if (offered & 1u << i && mechanisms[i].token == token &&
@@ -145,15 +145,15 @@ enum sasl_mechanism sasl_choose(unsigned offered, bool token, bool binding)
 	return SASL_NONE;
 }
 
-const char *sasl_name(enum sasl_mechanism mechanism)
+const char *sasl_client_name(enum sasl_mechanism mechanism)
 {
 	assert(mechanism < SASL_NONE);
 	return mechanisms[mechanism].name;
 }
 
-struct sasl *sasl_new(const struct sasl_setup *setup, enum sasl_mechanism mechanism)
+struct sasl_client *sasl_client_new(const struct sasl_setup *setup, enum sasl_mechanism mechanism)
 {
-	struct sasl *s = mem_zalloc(sizeof *s);
+	struct sasl_client *s = mem_zalloc(sizeof *s);
 	s->setup = setup;
 	s->mechanism = mechanism;
 	if (mechanisms[mechanism].token)
@@ -177,9 +177,9 @@ static void wipe(Gsasl_session *session)
 	}
 }
 
-void sasl_free(struct sasl **sp)
+void sasl_client_free(struct sasl_client **sp)
 {
-	struct sasl *s = *sp;
+	struct sasl_client *s = *sp;
 	if (!s)
 		return;
 	if (s->session) {
@@ -209,7 +209,7 @@ static void put_gs2_name(struct buf *to, const char *name)
 	}
 }
 
-static void put_token(const struct sasl *s, struct buf *to)
+static void put_token(const struct sasl_client *s, struct buf *to)
 {
 	struct buf plain = {0};
 	const struct sasl_setup *setup = s->setup;
@@ -227,7 +227,7 @@ static void put_token(const struct sasl *s, struct buf *to)
 }
 
 /* A second challenge says in JSON what is wrong; an answer is due before the host says 535. */
-static bool step_token(struct sasl *s, struct buf *to)
+static bool step_token(struct sasl_client *s, struct buf *to)
 {
 	s->over = true;
 	if (s->steps == 0)
@@ -238,7 +238,7 @@ static bool step_token(struct sasl *s, struct buf *to)
 }
 
 /* RFC 5802 5.1: r=nonce,s=salt,i=count */
-static bool asks_too_much(const struct sasl *s, const char *challenge)
+static bool asks_too_much(const struct sasl_client *s, const char *challenge)
 {
 	char *plain = NULL;
 	size_t len = 0;
@@ -255,12 +255,12 @@ static bool asks_too_much(const struct sasl *s, const char *challenge)
 	return much;
 }
 
-static bool server_first(const struct sasl *s)
+static bool server_first(const struct sasl_client *s)
 {
 	return s->mechanism == SASL_LOGIN;
 }
 
-static bool step_session(struct sasl *s, const char *challenge, struct buf *to)
+static bool step_session(struct sasl_client *s, const char *challenge, struct buf *to)
 {
 	char *text = NULL;
 	if (!challenge && server_first(s))
@@ -279,7 +279,7 @@ static bool step_session(struct sasl *s, const char *challenge, struct buf *to)
 	return how == GSASL_OK || how == GSASL_NEEDS_MORE;
 }
 
-bool sasl_step(struct sasl *s, const char *challenge, struct buf *to)
+bool sasl_client_step(struct sasl_client *s, const char *challenge, struct buf *to)
 {
 	if (mechanisms[s->mechanism].token)
 		return step_token(s, to);
@@ -290,12 +290,12 @@ bool sasl_step(struct sasl *s, const char *challenge, struct buf *to)
 	return step_session(s, challenge, to);
 }
 
-bool sasl_over(const struct sasl *s)
+bool sasl_client_over(const struct sasl_client *s)
 {
 	return s->over;
 }
 
-const char *sasl_error(const struct sasl *s)
+const char *sasl_client_error(const struct sasl_client *s)
 {
 	return s->error ? s->error : "it asks again for what was said";
 }
