@@ -206,6 +206,11 @@ const char *stream_error(const struct stream *s)
 	return s->error ? s->error : "";
 }
 
+bool stream_starved(const struct stream *s)
+{
+	return s->starved;
+}
+
 bool stream_connect_refused(const struct stream *s)
 {
 	return s->failed && !s->connected;

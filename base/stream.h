@@ -90,8 +90,9 @@ void stream_start_tls(struct stream *, SSL_CTX *, bool server, const char *sni,
  * out completely (server: the 220) - what is left is sent first. Bytes in s->in are a bug: it
  * asserts. */
 
-SSL *stream_ssl(const struct stream *);		    /* NULL when plain */
-const char *stream_error(const struct stream *);    /* a sentence, without the peer's name */
+SSL *stream_ssl(const struct stream *);		 /* NULL when plain */
+const char *stream_error(const struct stream *); /* a sentence, without the peer's name */
+bool stream_starved(const struct stream *);	 /* the system had no socket for stream_connect() */
 bool stream_connect_refused(const struct stream *); /* the error came before STREAM_CONNECTED */
 void stream_peer(const struct stream *, union address *);
 void stream_local(const struct stream *, union address *);

@@ -46,6 +46,7 @@ struct stream {
 	bool offer;  /* s->in is offered again at the next kick */
 	bool left;   /* a flush left something: STREAM_DRAINED is owed */
 	bool eof, eof_told;
+	bool starved;
 	bool failed, write_failed, error_told;
 	bool ending;				 /* lingering: all is sent and shut down */
 	bool read_wants_write, write_wants_read; /* TLS */

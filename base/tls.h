@@ -17,6 +17,12 @@ SSL_CTX *tls_server_context(const char *certificate, const char *key, bool cbc, 
 /* Of one listener: a session or ticket of another listener is not resumed here. cbc: the suites of
  * TLS 1.2 that only know CBC are good enough, for clients that know no others. */
 
+SSL_CTX *tls_identity(const char *certificate, const char *key, struct buf *error);
+/* Of a client: only what it shows when it is asked, for tls_show_identity(). */
+
+bool tls_show_identity(SSL *, SSL_CTX *identity);
+/* Before the handshake. False: OpenSSL has no memory. */
+
 SSL_CTX *tls_client_context(void);
 /* Opportunistic: whoever it is. Sessions are the caller's to keep: SSL_get1_session(). */
 

@@ -23,6 +23,12 @@ static const char usage[] =
 	"or ADDRESS:PORT. A name that both have is the site's; one that neither has is a "
 	"domain's.\n";
 
+static const char *usage_of(const struct dest_args *args)
+{
+	static const char change[] = "usage: sluice dest suspend|resume|reset SITE|HOST|DOMAIN\n";
+	return args->order == DEST_LIST ? usage : change;
+}
+
 static int run(const struct dest_args *args, int argc, char **argv)
 {
 	struct conf *conf = options_conf_at(args->conf_file);
@@ -42,7 +48,7 @@ int cmd_dest(int argc, char **argv)
 	argv[0] = name;
 	bool ok = dest_args_parse(&args, argc, argv, &error);
 	int status;
-	if (!options_said(usage, args.help, ok, &error, &status))
+	if (!options_said(args.help ? usage : usage_of(&args), args.help, ok, &error, &status))
 		status = run(&args, argc, argv);
 	buf_fini(&error);
 	return status;

@@ -40,10 +40,12 @@ static void put_rate(struct buf *to, const struct dest_site *s)
 
 static void put_host_line(struct buf *to, const struct dest_host *h)
 {
-	buf_printf(to, "  %s[%s]:%d ", h->name, h->address, h->port);
+	buf_printf(to, "  %s ", h->peer);
 	put_state(to, h->state, h->retry_in_ms);
 	buf_printf(to, " preference=%" PRIu32 " connections=%d idle=%d failures=%d", h->preference,
 		   h->connections, h->idle, h->failures);
+	if (h->login)
+		buf_printf(to, " login=%s", h->login);
 	if (h->unanswered > 0)
 		buf_printf(to, " unanswered=%d", h->unanswered);
 	if (h->limit > 0)
@@ -122,8 +124,8 @@ static void put_spell(struct buf *to, const char *what, int64_t for_ms)
 
 static void put_host_full(struct buf *to, const struct dest_host *h)
 {
-	buf_printf(to, "host:        %s[%s]:%d, preference %" PRIu32 "\nstate:       ", h->name,
-		   h->address, h->port, h->preference);
+	buf_printf(to, "host:        %s, preference %" PRIu32 "\nstate:       ", h->peer,
+		   h->preference);
 	put_state(to, h->state, h->retry_in_ms);
 	buf_printf(to,
 		   "\nconnections: %d: %d ready, %d idle, %d unanswered\nfailures:    %d in a row\n"
@@ -227,6 +229,8 @@ static void json_host(struct buf *to, const struct dest_host *h)
 	json_text(to, "host", h->name);
 	buf_puts(to, ",");
 	json_text(to, "address", h->address);
+	if (h->login)
+		json_text(to, "login", h->login);
 	buf_printf(to, ",\"port\":%d,\"preference\":%" PRIu32 ",", h->port, h->preference);
 	json_text(to, "state", h->state);
 	buf_printf(to,

@@ -22,8 +22,10 @@ static void add_hop(struct route_way *w, const char *text, bool fallback)
 	if (conf_relay_read(text, &r)) {
 		h->port = r.port;
 		h->weight = r.weight;
+		h->bracketed = r.bracketed;
 	}
-	h->port = h->port > 0 ? h->port : (int)w->by->port;
+	if (strncmp(text, "unix:", 5) != 0 && h->port == 0)
+		h->port = (int)w->by->port;
 	free(r.host);
 }
 

@@ -49,12 +49,12 @@ static void on_worked(void *owner)
 	questions_work(owner);
 }
 
-static void configure(struct questions *all, const struct conf_dns *conf)
+static void configure(struct questions *all, const struct conf_dns *conf, struct channel *before)
 {
 	all->edns = conf->dnssec ? QUERY_EDNS_DO : QUERY_EDNS;
 	all->patience_ms = 2 * conf->timeout * conf->tries;
 	cache_bounds(all->cache, conf->maximal_ttl, conf->negative_ttl);
-	all->channel = channel_new(all->loop, conf, on_worked, all);
+	all->channel = channel_new(all->loop, conf, before, on_worked, all);
 }
 
 struct questions *questions_new(struct loop *loop, const struct conf_dns *conf)
@@ -65,7 +65,7 @@ struct questions *questions_new(struct loop *loop, const struct conf_dns *conf)
 	list_init(&all->waiting);
 	list_init(&all->asked);
 	list_init(&all->answered);
-	configure(all, conf);
+	configure(all, conf, NULL);
 	return all;
 }
 
@@ -266,9 +266,9 @@ void questions_work(struct questions *all)
 void questions_reload(struct questions *all, const struct conf_dns *conf)
 {
 	struct channel *old = all->channel;
+	configure(all, conf, old);
 	channel_free(&old); /* on_replied() puts all questions back */
 	cache_clear(all->cache);
-	configure(all, conf);
 	questions_work(all);
 }
 

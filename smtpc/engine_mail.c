@@ -104,7 +104,8 @@ static bool begin(struct engine *e, struct transaction *t)
 	t->chunked = e->can.chunking;
 	t->ahead = t->delivery->ahead && e->can.pipelining && !e->apart && !t->alone;
 	t->behind = before(e, t);
-	if (e->owes_rset || (t->behind && t->chunked)) {
+	t->each = engine_speaks_lmtp(e);
+	if (e->owes_rset || (t->behind && (t->chunked || t->each))) {
 		e->owes_rset = false;
 		engine_say(e, "RSET",
 			   (struct expected){.kind = EXPECTED_RSET,

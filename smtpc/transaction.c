@@ -9,6 +9,7 @@
 enum {
 	RCPT_WAITING,
 	RCPT_ACCEPTED,
+	RCPT_ANSWERED,	/* LMTP: and the content has a reply for it */
 	RCPT_REFUSED,	/* and has its verdict */
 	RCPT_SETTLED,	/* likewise, or sent; that stands */
 	RCPT_POSTPONED, /* another time */
@@ -100,7 +101,22 @@ void transaction_again(struct transaction *t)
 	t->next = t->offset = 0;
 	t->sum = 0;
 	t->accepted = 0;
-	t->mail_accepted = t->suspect = t->unsure = t->expects_dot = false;
+	t->mail_accepted = t->suspect = t->unsure = t->unclear = t->expects_dot = false;
+}
+
+bool transaction_owed(const struct transaction *t, uint32_t *i)
+{
+	for (*i = 0; *i < t->delivery->nrcpt; ++*i)
+		if (t->rcpt[*i] == RCPT_ACCEPTED)
+			return true;
+	return false;
+}
+
+void transaction_answer(struct transaction *t, uint32_t i, struct verdict *v)
+{
+	assert(t->rcpt[i] == RCPT_ACCEPTED);
+	t->rcpt[i] = RCPT_ANSWERED;
+	decide(t, i, v);
 }
 
 void transaction_postpone(struct transaction *t, uint32_t i)
@@ -118,11 +134,12 @@ void transaction_refuse_all(struct transaction *t, struct verdict *v)
 
 void transaction_conclude(struct transaction *t, struct verdict *v)
 {
-	for (uint32_t i = 0; i < t->delivery->nrcpt; i++)
-		if (t->rcpt[i] == RCPT_ACCEPTED) {
+	for (uint32_t i = 0; i < t->delivery->nrcpt; i++) {
+		if (t->rcpt[i] == RCPT_ACCEPTED)
+			transaction_answer(t, i, v);
+		if (t->rcpt[i] == RCPT_ANSWERED)
 			t->rcpt[i] = RCPT_SETTLED;
-			decide(t, i, v);
-		}
+	}
 }
 
 static bool any_verdict(const struct transaction *t)
@@ -163,11 +180,17 @@ static void leave_in_doubt(struct transaction *t, struct verdict *why, const cha
 	verdict_unref(doubt);
 }
 
+/* Other replies stand beside that to the content, for which they could be taken. */
+static bool several_ways(const struct transaction *t)
+{
+	return t->chunked || t->each;
+}
+
 /* After DATA a final reply that is none refuses the message: nothing else was asked. A chunk may
  * well have been taken, and the wrong reply be another command's. */
 static bool in_doubt(const struct transaction *t, enum transaction_break how, bool sent)
 {
-	return sent && (how == BREAK_LOST || (t->chunked && how != BREAK_TOLD));
+	return sent && (how == BREAK_LOST || (several_ways(t) && how != BREAK_TOLD));
 }
 
 /* Those without a verdict get none now: it is not they that this connection has failed on. */
@@ -188,7 +211,7 @@ void transaction_broken(struct transaction *t, enum transaction_break how, bool 
 		return;
 	}
 	t->delivery->wasted = t->chunked && t->stage >= TRANSACTION_CONTENT;
-	if (how == BREAK_CONFUSED && (t->chunked || !sent))
+	if (how == BREAK_CONFUSED && (several_ways(t) || !sent))
 		distrust(t);
 	if (in_doubt(t, how, sent))
 		leave_in_doubt(t, why, host);

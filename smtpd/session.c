@@ -2,6 +2,7 @@
 #include "smtpd/session.h"
 
 #include "base/clock.h"
+#include "base/descriptors.h"
 #include "base/ident.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -106,6 +107,7 @@ static void closed(void *owner)
 	struct session *s = owner;
 	atomic_fetch_sub_explicit(s->connections, 1, memory_order_relaxed);
 	clients_leave(s->worker->clients, &s->peer, s->listener);
+	descriptors_give(DESCRIPTORS_CLIENTS);
 	if (!wait_outlives(s))
 		session_free(s);
 }

@@ -123,6 +123,9 @@ bool operator_run(struct spool *);
 struct op *operator_keep(struct spool *, struct stub *, struct envelope *, enum stub_wish);
 /* Have its envelope written anew, as the operator wants it; takes the envelope. */
 
+void operator_look(struct spool *, struct spool_command *);
+/* Answer a question, which changes nothing: the index is all that is needed. */
+
 void operator_drop(struct spool *); /* those that will get no answer */
 
 #endif
