@@ -57,16 +57,14 @@ def start_postfix(folder, next_hop):
 def _rounds(options, relay, bare, postfix, ports):
     rounds = {"direct": [], "sluice": [], "sluice_ms": [], "bare": [], "bare_ms": [], "postfix": [], "postfix_ms": []}
     sink_port, postfix_sink = ports
-    for _ in range(options.rounds):
+    for number in range(options.rounds):
         seconds = drive(sink_port, sink_port, options, options.relayed)
         rounds["direct"].append(options.relayed / seconds)
-        rate, milliseconds = _measure(relay.port, relay.process.pid, options, options.relayed,
-                                      sink_port)
-        rounds["sluice"].append(rate)
-        rounds["sluice_ms"].append(milliseconds)
-        rate, milliseconds = _measure(bare.port, bare.process.pid, options, options.relayed, sink_port)
-        rounds["bare"].append(rate)
-        rounds["bare_ms"].append(milliseconds)
+        # Who comes first finds the machine in another state than who comes next.
+        for name, one in list({"sluice": relay, "bare": bare}.items())[:: -1 if number % 2 else 1]:
+            rate, milliseconds = _measure(one.port, one.process.pid, options, options.relayed, sink_port)
+            rounds[name].append(rate)
+            rounds[f"{name}_ms"].append(milliseconds)
         if postfix:
             rate, milliseconds = _measure(postfix.port, postfix.process.pid, options,
                                           options.postfix_messages, postfix_sink)

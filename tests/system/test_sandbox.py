@@ -234,3 +234,29 @@ def writable_memory(pid):
             except OSError as error:
                 assert error.errno == errno.EIO
     return b"".join(found)
+
+
+@needs_all
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can give the relay an /etc of its own")
+def test_name_servers_stay_where_resolv_conf_can_not_be_read_any_more(lab, tmp_path, monkeypatch):
+    nsd, sink = lab.nsd({"dest.test": "@ MX 10 mx\nmx A 127.0.0.1"}), lab.sink()
+    etc = tmp_path / "etc"
+    etc.mkdir()
+    for name in ("passwd", "group", "nsswitch.conf"):
+        shutil.copy(f"/etc/{name}", etc / name)
+    (etc / "resolv.conf").write_text(f"nameserver {nsd.address}\n")
+    config = Config(settings={"sandbox": "required"}, dns={"port": nsd.port, "allow_loopback": True})
+    config.transports["smtp"] = {"port": sink.port}
+    relay = lab.relay(config, start=False)
+    script = tmp_path / "with_etc"
+    script.write_text(f'#!/bin/sh\nmount --bind {etc} /etc && exec "$@"\n')
+    script.chmod(0o755)
+    with monkeypatch.context() as patch:
+        patch.setenv("SLUICE_WRAPPER", f"unshare --mount {script}")
+        relay.start()
+    (etc / "new").write_text("nameserver 127.0.0.250\n")
+    (etc / "new").rename(etc / "resolv.conf")
+    assert relay.command("reload").returncode == 0
+    assert "resolv.conf can not be read" in relay.wait_event("dns")["reason"]
+    relay.send()
+    sink.wait_messages(1)
