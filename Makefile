@@ -142,8 +142,12 @@ generated: $(BIN)
 deps:
 	@etc/install-deps
 
-demo: deps
-	@$(MAKE) --no-print-directory
+# What installing and building say would hide what the demonstration does.
+demo:
+	@mkdir -p build
+	@echo "demo: installs what is missing, and builds; what that says is in build/demo.build"
+	@{ etc/install-deps && $(MAKE) --no-print-directory; } >build/demo.build 2>&1 || \
+		{ tail -n 40 build/demo.build >&2; exit 1; }
 	@tests/demo
 
 lint: deps

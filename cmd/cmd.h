@@ -32,7 +32,8 @@
  *	route_command.c     sluice route; route_trace.c: what would happen, route_print.c: as text
  *	clock_watch.c       what becomes of the queue when the clock is set: nothing
  *	table_watch.c       tables read anew when their files change
- *	stats.c, top.c, reload.c, stop.c, restart.c, config.c
+ *	top.c               sluice top; top_look.c: what is asked for, top_screen.c: how it looks
+ *	stats.c, reload.c, stop.c, restart.c, config.c
  *	stats_job.c         one `sluice stats` under way in the relay; stats_print.c: its text
  *	glance.c            the scheduler as it looks, for stats and HTTP, once a second at most
  *	http.c              HTTP: see http.h, which names its files

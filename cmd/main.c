@@ -20,7 +20,7 @@ static const struct command {
 	 cmd_dest},
 	{"shape", "[-s] [-p] [-l] [QUEUE...]", "who waits for whom, and since when", cmd_shape},
 	{"explain", "ID|SITE [--json]", "what holds it back, and until when", cmd_explain},
-	{"stats", "[--json]", "print what was counted", cmd_stats},
+	{"stats", "[--json|--all]", "print what was counted", cmd_stats},
 	{"top", "[-d TIME] [-n COUNT]", "the same, live, with rates", cmd_top},
 	{"reload", "", "have the relay read its configuration again", cmd_reload},
 	{"restart", "", "have the relay start anew, without refusing anybody", cmd_restart},

@@ -72,7 +72,7 @@ static void put_sites(const struct metrics_print *p, const struct snapshot *s)
 
 void stats_print(struct buf *to, enum metrics_form form, const struct stats_view *v)
 {
-	struct metrics_print p = {to, form};
+	struct metrics_print p = {to, form, v->brief};
 	if (form == METRICS_JSON)
 		buf_puts(to, "{");
 	put_program(&p, v);
