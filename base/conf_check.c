@@ -193,6 +193,24 @@ static void check_route(struct check *c, struct conf_route *r)
 	check_end(c, r);
 }
 
+static void check_limit(struct check *c, const struct conf_limit *l)
+{
+	static const char *const titles[] = {[LIMIT_BY_LOGIN] = "login",
+					     [LIMIT_BY_CLIENT] = "client",
+					     [LIMIT_BY_SENDER] = "sender"};
+	int by = 0;
+	while (by < LIMIT_BY_COUNT && strcmp(titles[by], l->title) != 0)
+		by++;
+	if (by == LIMIT_BY_COUNT)
+		FAULT(c, l, -1, l->line, "a limit is called login, client or sender, not \"%s\"",
+		      l->title);
+	else if (c->conf->limit_by[by])
+		FAULT(c, l, -1, l->line, "limit \"%s\" is already there, in line %d", l->title,
+		      c->conf->limit_by[by]->line);
+	else
+		c->conf->limit_by[by] = l;
+}
+
 static void check_queue(struct check *c)
 {
 	struct conf_queue *q = &c->conf->queue;
@@ -227,6 +245,8 @@ void conf_check(struct conf *f, const struct conf_lines *lines, struct conf_faul
 		check_transport(&c, &f->transport[i]);
 	for (int i = 0; i < f->nroute; i++)
 		check_route(&c, &f->route[i]);
+	for (int i = 0; i < f->nlimit; i++)
+		check_limit(&c, &f->limit[i]);
 	check_queue(&c);
 	check_dns(&c);
 }

@@ -232,6 +232,14 @@
 
 #define CONF_ALIAS(P) P(list, to, "{}", 0, 0, RELOAD, "", "The addresses that it stands for.")
 
+#define CONF_LIMIT(P)                                                                              \
+	P(rate, messages, "", 0, 0, RELOAD, "",                                                    \
+	  "So many messages in a time, all at once or one after the other. They count when MAIL is accepted.") \
+	P(rate, recipients, "", 0, 0, RELOAD, "",                                                  \
+	  "The same for recipients, when RCPT is accepted.")                                       \
+	P(choice, action, "defer", 0, 0, RELOAD, "defer|reject|hold",                              \
+	  "What becomes of what is beyond: refused with 450 4.7.1 and the time until there is room again; refused with 550 5.7.1; or the message is taken and held.")
+
 #define CONF_QUEUE(P)                                                                              \
 	P(number, message_active_limit, "20000", 1, 10000000, RELOAD, "",                          \
 	  "Most messages that the scheduler works on at once.")                                    \

@@ -23,7 +23,8 @@ static void answer(struct glancer *g, const struct snapshot *snapshot)
 	struct request *r = j->request;
 	struct stats_view view = {.accepting = spool_accepting(j->server->spool),
 				  .uptime_ms = clock_steady_ms() - j->server->started_ms,
-				  .snapshot = snapshot};
+				  .snapshot = snapshot,
+				  .top = j->server->top};
 	struct buf out;
 	buf_init(&out);
 	stats_print(&out, j->form, &view);

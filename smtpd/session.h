@@ -70,6 +70,9 @@ void session_reply(struct session *, enum response, ...);
 void session_refuse(struct session *, enum response, const char *to);
 /* Reply, log, count. to: the recipient it is about, as the client wrote it, or NULL. */
 
+void session_refuse_with(struct session *, enum response, const char *to, ...);
+/* The same, with the arguments of the reply. */
+
 void session_refuse_as(struct session *, const struct access_value *, const char *to);
 /* The same, with a reply of the operator's. */
 

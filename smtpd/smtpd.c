@@ -188,15 +188,18 @@ static int worker_count(const struct conf *conf)
 	return n > 0 ? (int)n : 1;
 }
 
-struct smtpd *smtpd_new(struct conf *conf, struct spool *spool, struct buf *error)
+struct smtpd *smtpd_new(struct conf *conf, struct spool *spool, struct limiter *limiter,
+			struct buf *error)
 {
 	struct smtpd *s = mem_zalloc(sizeof *s);
 	struct inherited inherited;
 	s->clients = clients_new();
 	s->nworker = worker_count(conf);
 	s->worker = mem_zalloc((size_t)s->nworker * sizeof(struct smtpd_worker *));
-	for (int i = 0; i < s->nworker; i++)
+	for (int i = 0; i < s->nworker; i++) {
 		s->worker[i] = smtpd_worker_new(conf, spool, s->clients);
+		s->worker[i]->limiter = limiter;
+	}
 	inherited_init(&inherited);
 	if (!listen_as(s, conf, &inherited, error))
 		smtpd_free(&s);

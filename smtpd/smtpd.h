@@ -18,6 +18,8 @@
  *	command.[ch] verb_X.c param.[ch]	one line; what it does; its parameters
  *	response.[ch] response_table.h	all that the server says
  *	policy.[ch]			who may send to whom
+ *	limiter.[ch] limits.[ch]	the thread that owns limits; how much each has sent
+ *	limit_check.[ch]		a session asks it
  *	addressing.[ch]			access, rewriting, aliases, copies: what becomes of addresses
  *	alias.[ch] rewrite.[ch]		two of these steps
  *	reception.[ch] received.[ch]	one message, from MAIL to the spool; its Received field
@@ -41,8 +43,9 @@
 #include "spool/spool.h"
 
 struct smtpd;
+struct limiter;
 
-struct smtpd *smtpd_new(struct conf *, struct spool *, struct buf *error);
+struct smtpd *smtpd_new(struct conf *, struct spool *, struct limiter *, struct buf *error);
 /* Bind all listeners, for every worker; or take over the sockets that the program was started with. */
 
 void smtpd_start(struct smtpd *);

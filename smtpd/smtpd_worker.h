@@ -31,6 +31,7 @@ struct smtpd_worker {
 	struct conf *conf; /* for addresses: the newest, while a session keeps its service */
 	struct spool *spool;
 	struct clients *clients; /* shared */
+	struct limiter *limiter; /* shared; NULL: there are no limits */
 	struct list sessions;
 	struct list listeners;
 	struct waits waits; /* of the sessions */
