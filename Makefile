@@ -22,7 +22,7 @@ SAN =
 B = build/$(or $(SAN),plain)
 BIN = $(if $(SAN),$(B)/sluice,sluice)
 
-PACKAGES = libcdb openssl libcares ldns libidn2 libmicrohttpd libconfuse libisal libsystemd
+PACKAGES = libcdb openssl libcares ldns libgsasl libidn2 libmicrohttpd libconfuse libisal libsystemd
 WARN = -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Werror
 SANFLAGS_address = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 SANFLAGS_thread = -fsanitize=thread -fno-omit-frame-pointer
@@ -40,7 +40,7 @@ HARDEN = $(if $(SAN),,$(FORTIFY) -fstack-protector-strong -fstack-clash-protecti
 ALL_LDFLAGS = -pie -Wl,-z,relro,-z,now,-z,noexecstack $(LDFLAGS)
 # Expanded only when something is compiled: the packages may be missing until `make deps`.
 PKG_CFLAGS = $(shell pkg-config --cflags $(PACKAGES))
-PKG_LIBS = $(shell pkg-config --libs $(PACKAGES)) -lev -lpthread -lm
+PKG_LIBS = $(shell pkg-config --libs $(PACKAGES)) -lev -lcrypt -lpthread -lm
 ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -I. $(WARN) $(HARDEN) $(CPPFLAGS) $(CFLAGS) $(SANFLAGS) $(PKG_CFLAGS)
 
 # A folder may have rooms.
@@ -173,6 +173,7 @@ install: $(BIN)
 	install -D -m 644 etc/sluice-sim.5 $(SHARE)/man/man5/sluice-sim.5
 	install -D -m 644 etc/completion/sluice.bash $(SHARE)/bash-completion/completions/sluice
 	install -D -m 644 etc/fail2ban/sluice.conf $(SHARE)/sluice/fail2ban.conf
+	install -D -m 644 etc/fail2ban/sluice-auth.conf $(SHARE)/sluice/fail2ban-auth.conf
 	install -D -m 644 etc/grafana/sluice.json $(SHARE)/sluice/grafana/sluice.json
 	install -D -m 644 etc/prometheus/sluice.rules.yml $(SHARE)/sluice/prometheus/sluice.rules.yml
 	install -d $(UNITS) $(DESTDIR)/usr/lib/sysusers.d $(DESTDIR)$(SYSCONFDIR)/logrotate.d

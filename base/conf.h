@@ -101,6 +101,11 @@ struct conf_dns {
 	CONF_DNS(CONF_MEMBER)
 };
 
+struct conf_auth {
+	CONF_AUTH(CONF_MEMBER)
+	struct conf_list users; /* file, where it is wanted and may be read: CONF_WITH_KEYS */
+};
+
 struct conf {
 	atomic_int refs; /* first: see conf_with_tables() */
 	char *file;
@@ -115,6 +120,7 @@ struct conf {
 	const struct conf_limit *limit_by[LIMIT_BY_COUNT]; /* of these; NULL: none */
 	struct conf_queue queue;
 	struct conf_dns dns;
+	struct conf_auth auth;
 	struct tables *tables; /* what the files say that it names, unless they were not wanted */
 	struct conf *whole;    /* of which this is a copy with other tables; or NULL */
 };

@@ -192,6 +192,7 @@ struct conf *conf_build(const struct conf_file *from, const char *file, struct c
 	build_single(&b, CONF_KIND_GLOBAL, c);
 	build_single(&b, CONF_KIND_QUEUE, &c->queue);
 	build_single(&b, CONF_KIND_DNS, &c->dns);
+	build_single(&b, CONF_KIND_AUTH, &c->auth);
 	build_transports(&b);
 	c->listener = room(&b, CONF_KIND_LISTENER);
 	c->nlistener = build_titled(&b, CONF_KIND_LISTENER, (char *)c->listener,
@@ -219,6 +220,7 @@ static void free_settings(struct conf *c)
 				free(((struct conf_titled *)section)->title);
 		}
 	}
+	conf_list_free(&c->auth.users);
 	free(c->listener);
 	free(c->transport);
 	free(c->route);

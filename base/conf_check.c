@@ -2,7 +2,9 @@
 #include "base/conf_build.h"
 
 #include "base/address.h"
+#include "base/conf_value.h"
 #include "base/mailaddr.h"
+#include "base/mechanism.h"
 #include "base/netlist.h"
 #include "base/route_value.h"
 #include "base/tls.h"
@@ -235,6 +237,21 @@ static void check_dns(struct check *c)
 	check_networks(c, &d->allow_private, 1);
 }
 
+static void check_auth(struct check *c)
+{
+	const struct conf_auth *a = &c->conf->auth;
+	if (*a->file && a->file[0] != '/')
+		FAULT(c, &a->file, -1, 1, "file \"%s\" is not an absolute path", a->file);
+	for (int i = 0; i < a->mechanisms.n; i++)
+		if (mechanism_find(a->mechanisms.item[i]) == MECHANISM_COUNT)
+			FAULT(c, &a->mechanisms, i, 1, "there is no mechanism \"%s\"",
+			      a->mechanisms.item[i]);
+	for (int i = 0; i < c->conf->nlistener; i++)
+		if (c->conf->listener[i].auth && !*a->file)
+			FAULT(c, &c->conf->listener[i].auth, -1, c->conf->listener[i].line,
+			      "auth needs a users' file: auth { file }");
+}
+
 void conf_check(struct conf *f, const struct conf_lines *lines, struct conf_faults *faults)
 {
 	struct check c = {f, lines, faults};
@@ -249,11 +266,17 @@ void conf_check(struct conf *f, const struct conf_lines *lines, struct conf_faul
 		check_limit(&c, &f->limit[i]);
 	check_queue(&c);
 	check_dns(&c);
+	check_auth(&c);
 }
 
 void conf_check_keys(struct conf *f, const struct conf_lines *lines, struct conf_faults *faults)
 {
 	struct check c = {f, lines, faults};
-	for (int i = 0; i < f->nlistener; i++)
+	bool auth = false;
+	for (int i = 0; i < f->nlistener; i++) {
 		check_key(&c, &f->listener[i]);
+		auth = auth || f->listener[i].auth;
+	}
+	if (auth && *f->auth.file)
+		conf_list_add(&f->auth.users, f->auth.file);
 }

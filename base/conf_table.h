@@ -128,7 +128,11 @@
 	  "CRLF.")                                                                                 \
 	P(flag, chunking, "true", 0, 0, RELOAD, "", "Offer CHUNKING (BDAT).")                      \
 	P(flag, add_missing_headers, "false", 0, 0, RELOAD, "",                                    \
-	  "Add Date, Message-ID and From where a message has none, as for submission.")
+	  "Add Date, Message-ID and From where a message has none, as for submission. Messages of who has logged in get them in any case.")            \
+	P(flag, auth, "false", 0, 0, RELOAD, "",                                                   \
+	  "Offer AUTH: who has logged in may relay. See the section auth.")                        \
+	P(flag, received_login, "false", 0, 0, RELOAD, "",                                         \
+	  "Say in the Received field who has logged in. All recipients can read it.")
 
 #define CONF_TRANSPORT(P)                                                                          \
 	P(number, destination_concurrency_limit, "20", 0, 100000, RELOAD, "",                      \
@@ -296,5 +300,19 @@
 	  "Networks of private use (RFC 1918 and the like) in which mail hosts that were found by MX may lie. Hosts in others are not connected to: anybody can have an MX record lead into your network. Next hops that are configured are not asked for this.") \
 	P(flag, allow_loopback, "false", 0, 0, RELOAD, "",                                         \
 	  "Let MX hosts have loopback and link-local addresses, as in a laboratory.")
+
+#define CONF_AUTH(P)                                                                               \
+	P(text, file, "/etc/sluice/users", 0, 4000, RELOAD, "",                                    \
+	  "The users' file, as sluice passwd writes it. It is read anew when it has changed.")     \
+	P(list, mechanisms, "{\"SCRAM-SHA-256-PLUS\", \"SCRAM-SHA-256\", \"PLAIN\", \"LOGIN\"}", 0, 0, RELOAD, "", \
+	  "What is offered of PLAIN, LOGIN, SCRAM-SHA-1, SCRAM-SHA-1-PLUS, SCRAM-SHA-256 and SCRAM-SHA-256-PLUS, as far as it is possible: -PLUS is for TLS.") \
+	P(duration, timeout, "10s", 1, HOURS(1), RELOAD, "",                                       \
+	  "How long the hash of a password is waited for. Then the client gets 454 4.7.0.") \
+	P(duration, failure_delay, "1s", 0, 60000, RELOAD, "",                                     \
+	  "How long the answer to a wrong name or password takes. It is twice as long for each that the same client or login had lately, up to 16 times.") \
+	P(number, failure_limit, "3", 0, 100, RELOAD, "",                                          \
+	  "Wrong names or passwords in one session, at the last of which it is closed with 421 4.7.0. 0: no limit.") \
+	P(flag, require_tls, "true", 0, 0, RELOAD, "",                                             \
+	  "Offer AUTH under TLS only. Otherwise passwords may cross the network in clear.")
 
 #endif

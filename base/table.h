@@ -21,6 +21,7 @@
 #include "base/conf_faults.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 struct table;
@@ -50,6 +51,10 @@ void table_unref(struct table *); /* NULL is allowed */
 char *table_get(const struct table *, const char *key, struct table_origin *);
 /* The value of exactly this key, which is in lower case and has no '@' in front; the caller frees
  * it. NULL: none. A line's end inside of the value reads as a blank. */
+
+char *table_any(const struct table *, const char *except, uint64_t choice);
+/* The value of some row of a text, but not of that key; the same choice is the same row. NULL: there
+ * is none. */
 
 enum table_freshness {
 	TABLE_FRESH,   /* the file is as it was when it was read, or found faulty */

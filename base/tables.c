@@ -6,6 +6,7 @@
 #include "base/mailaddr.h"
 #include "base/mem.h"
 #include "base/route_value.h"
+#include "base/users.h"
 #include "base/words.h"
 
 #include <ctype.h>
@@ -120,6 +121,19 @@ static const char *check_access(const void *context, const char *key, const char
 	return bad;
 }
 
+static const char *check_user(const void *context, const char *key, const char *value,
+			      struct buf *why)
+{
+	struct user_value v;
+	char login[USERS_LOGIN_MAX + 1];
+	(void)context;
+	if (strcmp(key, USERS_NOBODY) != 0 && !users_login(key, login, why))
+		return value;
+	const char *bad = user_value_parse(value, &v, why);
+	user_value_fini(&v);
+	return bad;
+}
+
 static const struct table_form forms[] = {
 #define T(role, setting, colon, shape, check) [TABLE_##role] = {colon, shape, check},
 	TABLES(T)
@@ -217,6 +231,14 @@ char *tables_get(const struct tables *t, enum table_role role, const char *key,
 	char *value = NULL;
 	for (int i = 0; t && !value && i < t->of[role].n; i++)
 		value = table_get(t->of[role].table[i], key, origin);
+	return value;
+}
+
+char *tables_any(const struct tables *t, enum table_role role, const char *except, uint64_t choice)
+{
+	char *value = NULL;
+	for (int i = 0; t && !value && i < t->of[role].n; i++)
+		value = table_any(t->of[role].table[i], except, choice);
 	return value;
 }
 

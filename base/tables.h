@@ -28,7 +28,8 @@
 	T(CANONICAL, canonical, false, "address address", check_canonical)                         \
 	T(RECIPIENT_ACCESS, recipient_access, false, "address action", check_access)               \
 	T(SENDER_BCC, sender_bcc, false, "address address", check_bcc)                             \
-	T(RECIPIENT_BCC, recipient_bcc, false, "address address", check_bcc)
+	T(RECIPIENT_BCC, recipient_bcc, false, "address address", check_bcc)                       \
+	T(USERS, auth.users, false, "login HASH", check_user)
 
 enum table_role {
 #define T(role, ...) TABLE_##role,
@@ -52,6 +53,9 @@ void tables_unref(struct tables *); /* NULL is allowed */
 
 char *tables_get(const struct tables *, enum table_role, const char *key, struct table_origin *);
 /* The value of exactly this key; the caller frees it. NULL: none, as when there are no tables. */
+
+char *tables_any(const struct tables *, enum table_role, const char *except, uint64_t choice);
+/* The value of some row of its texts: table_any(). */
 
 char *tables_find(const struct tables *, enum table_role, const char *address,
 		  struct table_origin *);

@@ -203,6 +203,11 @@ static void check_listener(struct checked *c, const struct conf_listener *l)
 		     "listener \"%s\" is open to the world, and there is no limit on what a client "
 		     "or a sender may send",
 		     l->title);
+	if (public_address && l->auth && !c->conf->limit_by[LIMIT_BY_LOGIN])
+		warn(c, l->line,
+		     "listener \"%s\" takes logins from the network, and there is no limit "
+		     "\"login\": who has stolen a password may send what he likes",
+		     l->title);
 	if (*l->key && stat(l->key, &st) == 0 && (st.st_mode & S_IRWXO))
 		warn(c, l->line, "listener \"%s\": every user of the machine may use the key %s",
 		     l->title, l->key);
@@ -210,6 +215,35 @@ static void check_listener(struct checked *c, const struct conf_listener *l)
 		warn(c, l->line,
 		     "listener \"%s\" has no certificate: mail comes over the network in clear",
 		     l->title);
+}
+
+static void check_auth(struct checked *c, const struct conf_listener *l)
+{
+	const struct conf_auth *a = &c->conf->auth;
+	if (!l->auth)
+		return;
+	if (a->require_tls && !*l->certificate)
+		warn(c, l->line,
+		     "listener \"%s\" has auth and no certificate: nobody can log in, since "
+		     "require_tls is true",
+		     l->title);
+	if (!a->require_tls && l->tls < LISTENER_TLS_REQUIRED)
+		warn(c, l->line,
+		     "listener \"%s\" takes passwords without TLS: whoever listens on the "
+		     "network has them",
+		     l->title);
+}
+
+static void check_users(struct checked *c)
+{
+	struct stat st;
+	const struct conf_list *users = &c->conf->auth.users;
+	for (int i = 0; i < users->n; i++)
+		if (stat(users->item[i], &st) == 0 && (st.st_mode & S_IRWXO))
+			warn(c, 0,
+			     "every user of the machine may read the users' file %s: guessing its "
+			     "passwords needs no more (chmod o= %s)",
+			     users->item[i], users->item[i]);
 }
 
 static bool here(const union address *a)
@@ -285,8 +319,11 @@ int check_warnings(const struct conf *conf)
 	check_spool(&c);
 	check_log(&c);
 	check_postmaster(&c);
-	for (int i = 0; i < conf->nlistener; i++)
+	for (int i = 0; i < conf->nlistener; i++) {
 		check_listener(&c, &conf->listener[i]);
+		check_auth(&c, &conf->listener[i]);
+	}
+	check_users(&c);
 	for (int i = 0; i < conf->nroute; i++)
 		check_route(&c, &conf->route[i]);
 	check_descriptors(&c);

@@ -54,6 +54,7 @@
  *	sink.c              sluice sink; sink_options.c, sink_server.c, sink_session.c,
  *	                    sink_command.c, sink_data.c, sink_store.c
  *	sim.c               sluice sim; see sim/sim.h
+ *	passwd.c            sluice passwd; users_file.c: writing that file
  *
  * THREAD     Main, which has a loop of its own in serve and in sink.
  * ERRORS     Exit statuses: done 0, refused or not found 1, usage 2, relay out of reach 75.
@@ -84,5 +85,6 @@ int cmd_stop(int argc, char **argv);
 int cmd_restart(int argc, char **argv);
 int cmd_sink(int argc, char **argv);
 int cmd_sim(int argc, char **argv);
+int cmd_passwd(int argc, char **argv);
 
 #endif

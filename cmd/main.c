@@ -27,6 +27,7 @@ static const struct command {
 	{"restart", "", "have the relay start anew, without refusing anybody", cmd_restart},
 	{"stop", "[--drain] [--timeout T]", "stop the relay", cmd_stop},
 	{"sink", "[-l ADDR:PORT] [-d DIR] ...", "receive mail, for tests", cmd_sink},
+	{"passwd", "[-f FILE] [-d] LOGIN", "who may log in, and by which password", cmd_passwd},
 	{"sim", "SCENARIO [--seed N] [--json]", "run the scheduler under a virtual clock", cmd_sim},
 };
 

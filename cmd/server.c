@@ -13,6 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <systemd/sd-daemon.h>
+#include <unistd.h>
+
+enum { POOL_THREADS_MAX = 16, POOL_QUEUE = 256 };
 
 static void receive(void *owner, struct note *note)
 {
@@ -71,6 +74,14 @@ static void keep_learnt(struct server *s)
 	s->stopped = true;
 }
 
+static int pool_threads(void)
+{
+	long processors = sysconf(_SC_NPROCESSORS_ONLN);
+	return processors < 1		       ? 1
+	       : processors > POOL_THREADS_MAX ? POOL_THREADS_MAX
+					       : (int)processors;
+}
+
 /* The queue belongs to the user, ports and keys to root. */
 static bool open_parts(struct server *s, const struct privileges *p, struct buf *error)
 {
@@ -95,7 +106,9 @@ static bool open_parts(struct server *s, const struct privileges *p, struct buf 
 	glance_init(&s->glance, s->loop, qmgr_loop(s->qmgr));
 	s->limiter = limiter_new(c, s->loop);
 	recall(s);
-	s->smtpd = smtpd_new(s->conf, s->spool, s->limiter, error);
+	s->pool = thread_pool_new(pool_threads(), POOL_QUEUE);
+	struct smtpd_edges smtpd_edges = {s->spool, s->pool, s->limiter};
+	s->smtpd = smtpd_new(s->conf, &smtpd_edges, error);
 	s->http = http_new(c, s->spool, s->qmgr, s->started_ms);
 	limiter_watch(s->limiter, s->loop);
 	limiter_watch(s->limiter, http_loop(s->http));
@@ -176,6 +189,7 @@ void server_start(struct server *s)
 	smtpc_start(s->smtpc);
 	qmgr_start(s->qmgr);
 	limiter_start(s->limiter);
+	thread_pool_start(s->pool);
 	smtpd_start(s->smtpd);
 	http_start(s->http);
 	maildrop_start(s->maildrop);
@@ -267,6 +281,7 @@ int server_stop(struct server *s, int **sockets)
 	http_stop(s->http);
 	smtpd_stop(s->smtpd);
 	limiter_stop(s->limiter);
+	thread_pool_stop(s->pool);
 	maildrop_stop(s->maildrop);
 	smtpc_stop(s->smtpc);
 	qmgr_stop(s->qmgr);
@@ -286,6 +301,7 @@ void server_free(struct server **sp)
 	*sp = NULL;
 	/* First those that hold what others gave them; the loops that it comes back to are last. */
 	limiter_free(&s->limiter); /* it answers sessions */
+	thread_pool_free(&s->pool);
 	smtpd_free(&s->smtpd);
 	maildrop_free(&s->maildrop);
 	smtpc_free(&s->smtpc);

@@ -21,6 +21,7 @@
 #include "cmd/http.h"
 #include "cmd/maildrop.h"
 #include "cmd/table_watch.h"
+#include "base/thread_pool.h"
 #include "dns/dns.h"
 #include "qmgr/qmgr.h"
 #include "smtpc/smtpc.h"
@@ -36,6 +37,7 @@ struct server {
 	struct smtpc *smtpc;
 	struct qmgr *qmgr;
 	struct spool *spool;
+	struct thread_pool *pool; /* password hashes */
 	struct smtpd *smtpd;
 	struct limiter *limiter;
 	struct limiter_top *top; /* as it was told last, or NULL */

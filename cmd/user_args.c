@@ -3,8 +3,6 @@
 
 #include <string.h>
 
-enum { LOGIN_MAX = 255 };
-
 static const struct {
 	const char *word;
 	enum limiter_op op;
@@ -45,15 +43,6 @@ static bool take_option(struct user_args *a, int argc, char **argv, int *i)
 	return true;
 }
 
-/* Logins are kept in a text, one a line. */
-static bool good_login(const char *login)
-{
-	for (const char *p = login; *p; p++)
-		if ((unsigned char)*p < ' ' || *p == 0x7f)
-			return false;
-	return *login && strlen(login) <= LOGIN_MAX;
-}
-
 static bool take_word(struct user_args *a, const char *word, int *verb, struct buf *error)
 {
 	if (*verb < 0) {
@@ -62,12 +51,11 @@ static bool take_word(struct user_args *a, const char *word, int *verb, struct b
 			buf_printf(error, "user: unknown word %s", word);
 		return *verb >= 0;
 	}
-	if (a->login || !good_login(word)) {
-		buf_puts(error, a->login ? "user: one login only" : "user: that is no login");
+	if (*a->login) {
+		buf_puts(error, "user: one login only");
 		return false;
 	}
-	a->login = word;
-	return true;
+	return users_login(word, a->login, error);
 }
 
 bool user_args_parse(struct user_args *a, int argc, char **argv, struct buf *error)
@@ -88,7 +76,7 @@ bool user_args_parse(struct user_args *a, int argc, char **argv, struct buf *err
 		verb = 0;
 	a->op = verbs[verb].op;
 	a->full = verbs[verb].full;
-	if (!a->help && verbs[verb].wants_login && !a->login) {
+	if (!a->help && verbs[verb].wants_login && !*a->login) {
 		buf_printf(error, "user %s: name a login", verbs[verb].word);
 		return false;
 	}

@@ -37,7 +37,8 @@ void user_job_start(struct request *r, struct loop *loop, struct loop *limiter)
 	j->json = args.json;
 	r->job = j;
 	r->gone = gone;
-	loop_post(limiter, &limiter_order_new(args.op, args.login, loop, j)->note);
+	loop_post(limiter,
+		  &limiter_order_new(args.op, *args.login ? args.login : NULL, loop, j)->note);
 }
 
 static void say(struct request *r, const struct user_job *j, const struct limiter_order *o)

@@ -19,10 +19,10 @@ static bool limited(const struct conf_limit *l, enum limit_of of)
 bool limit_check_due(const struct session *s, enum limit_of of)
 {
 	const struct conf *c = s->worker->conf;
-	for (int by = 0; by < LIMIT_BY_COUNT; by++)
-		if (limited(c->limit_by[by], of))
-			return s->worker->limiter;
-	return false;
+	bool due = s->login && (of == LIMIT_MESSAGES || limited(c->limit_by[LIMIT_BY_LOGIN], of));
+	due = due || limited(c->limit_by[LIMIT_BY_CLIENT], of) ||
+	      limited(c->limit_by[LIMIT_BY_SENDER], of);
+	return due && s->worker->limiter;
 }
 
 /* IPv4, or the /64 that one client has of IPv6. */
@@ -49,6 +49,8 @@ void limit_check_ask(struct session *s, enum limit_of of, struct limiter_questio
 {
 	const struct conf *c = s->worker->conf;
 	q->of = of;
+	if (s->login)
+		q->name[LIMIT_BY_LOGIN] = mem_strdup(s->login);
 	if (limited(c->limit_by[LIMIT_BY_CLIENT], of))
 		q->name[LIMIT_BY_CLIENT] = client_name(&s->peer);
 	/* Of reports, which have no sender, there may be many that nobody chose to send. */
@@ -115,6 +117,14 @@ bool limit_check_pass(struct session *s, const struct limiter_question *q, const
 	else
 		s->tx->envelope->held = true;
 	return r->action == LIMIT_HOLD;
+}
+
+void limit_check_event(const struct session *s, enum limiter_note what, const char *login,
+		       uint32_t nrcpt)
+{
+	if (login && s->worker->limiter)
+		loop_post(limiter_loop(s->worker->limiter),
+			  &limiter_event_new(what, login, nrcpt)->note);
 }
 
 void limit_check_free(struct wait_answer *a)

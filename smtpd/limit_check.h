@@ -23,6 +23,10 @@ bool limit_check_pass(struct session *, const struct limiter_question *, const c
 /* The answer has come. False: it is refused, and the client told. The message is held where a limit
  * says so. to: the recipient that it was about, or NULL. */
 
+void limit_check_event(const struct session *, enum limiter_note, const char *login,
+		       uint32_t nrcpt);
+/* Tell of LIMITER_ACCEPTED or LIMITER_FAILED; nothing where login is NULL. */
+
 void limit_check_free(struct wait_answer *); /* of a question alone */
 
 #endif

@@ -56,7 +56,7 @@ static enum response name_postmaster(const struct session *s, struct mailaddr *a
 
 bool policy_stranger(const struct session *s)
 {
-	return !netlist_match(&s->service->networks, &s->peer);
+	return !s->login && !netlist_match(&s->service->networks, &s->peer);
 }
 
 enum response policy_recipient(const struct session *s, struct mailaddr *a)

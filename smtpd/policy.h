@@ -1,6 +1,7 @@
 /* policy.h - who may send to whom.
  *
- * sluice is home to no domain: a client of a listed network may send to anybody, another to nobody.
+ * sluice is home to no domain: a client of a listed network, or who has logged in, may send to
+ * anybody, another to nobody.
  * What an address seems to say (percent, bang, quotes, a route) plays no part: only its domain,
  * behind the last '@', ever decides where mail goes, and here not even that.
  *

@@ -44,6 +44,17 @@
 	R(ORDER, 503, "5.5.1", "not now")                                                          \
 	R(HELLO_FIRST, 503, "5.5.1", "EHLO first")                                                 \
 	R(NEEDS_TLS, 530, "5.7.0", "STARTTLS first")                                               \
+	/* AUTH */                                                                                 \
+	R(AUTH_OK, 235, "2.7.0", "authentication successful")                                      \
+	R(AUTH_LIMIT, 421, "4.7.0", "too many failed logins")                                      \
+	R(AUTH_UNAVAILABLE, 454, "4.7.0", "temporary authentication failure, try again later")     \
+	R(AUTH_TOO_LONG, 500, "5.5.6", "authentication line too long")                             \
+	R(AUTH_MALFORMED, 501, "5.5.2", "no base64, or not what the mechanism wants")              \
+	R(AUTH_CANCELLED, 501, "5.7.0", "authentication cancelled")                                \
+	R(AUTH_TWICE, 503, "5.5.1", "already authenticated")                                       \
+	R(AUTH_MECHANISM, 504, "5.5.4", "that mechanism is not offered")                           \
+	R(AUTH_FAILED, 535, "5.7.8", "authentication failed: wrong name or password")              \
+	R(AUTH_IN_CLEAR, 538, "5.7.11", "encryption required: STARTTLS first")                     \
 	/* MAIL and RCPT */                                                                        \
 	R(BAD_SENDER, 501, "5.1.7", "bad sender address")                                          \
 	R(BAD_RECIPIENT, 501, "5.1.3", "bad recipient address")                                    \

@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/metrics.h"
+#include "smtpd/auth.h"
 #include "smtpd/reception.h"
 
 #include <assert.h>
@@ -81,7 +82,9 @@ static void session_free(struct session *s)
 	wait_cancel(s);
 	list_remove(&s->link);
 	reception_free(&s->tx);
+	auth_free(&s->auth);
 	service_unref(s->service);
+	free(s->login);
 	free(s->helo);
 	free(s);
 }
@@ -217,7 +220,8 @@ static void secured(struct session *s)
 	s->tls = true;
 	s->esmtp = false;
 	free(s->helo);
-	s->helo = NULL;
+	free(s->login);
+	s->helo = s->login = NULL;
 	if (!first) {
 		session_move(s, SESSION_GREETED);
 		return;

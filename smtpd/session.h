@@ -25,6 +25,7 @@
 #include "smtpd/smtpd_worker.h"
 #include "smtpd/wait.h"
 
+struct auth;
 struct reception;
 
 struct session {
@@ -35,6 +36,8 @@ struct session {
 	struct stream *stream;	  /* NULL: the client has gone */
 	struct reception *tx;	  /* NULL outside of one */
 	struct wait wait;	  /* WAIT: for what */
+	struct auth *auth;	  /* NULL outside of an exchange */
+	char *login;		  /* who it is; NULL: nobody has logged in */
 	char *helo;		  /* NULL until the client has said its name */
 	const char *stage;	  /* the verb at work, for the log */
 	uint64_t number;
@@ -45,7 +48,7 @@ struct session {
 	enum session_state state;
 	enum response chunk_refusal; /* CHUNK: its answer, or RESPONSE_OK */
 	enum response ending;	     /* CLOSED: why */
-	int listener, errors, junk, messages;
+	int listener, errors, junk, messages, auth_failures;
 	bool chunk_last, esmtp, tls, eof, unread;
 };
 

@@ -2,6 +2,7 @@
 #include "smtpd/smtpd_worker.h"
 
 #include "base/mem.h"
+#include "smtpd/sasl.h"
 #include "smtpd/session.h"
 
 #include <assert.h>
@@ -123,6 +124,7 @@ void smtpd_worker_free(struct smtpd_worker **wp)
 	loop_free(&w->loop);
 	assert(list_empty(&w->sessions)); /* the spool has answered all */
 	waits_fini(&w->waits);
+	sasl_library_free(&w->gsasl);
 	if (w->reserve_fd >= 0)
 		close(w->reserve_fd);
 	conf_unref(w->conf);

@@ -30,8 +30,11 @@ struct smtpd_worker {
 	struct loop *loop;
 	struct conf *conf; /* for addresses: the newest, while a session keeps its service */
 	struct spool *spool;
-	struct clients *clients; /* shared */
-	struct limiter *limiter; /* shared; NULL: there are no limits */
+	struct clients *clients;   /* shared */
+	struct failures *failures; /* shared */
+	struct limiter *limiter;   /* shared; NULL: there are no limits */
+	struct thread_pool *pool;  /* shared; NULL: no password is checked here */
+	struct Gsasl *gsasl;	   /* sasl.h: made at first use */
 	struct list sessions;
 	struct list listeners;
 	struct waits waits; /* of the sessions */

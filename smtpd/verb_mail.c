@@ -4,6 +4,7 @@
  *		     BODY=7BIT / 8BITMIME	RFC 6152
  *		     SMTPUTF8			RFC 6531
  *		     RET=FULL / HDRS, ENVID=xtext	RFC 3461
+ *		     AUTH=<> / xtext			RFC 4954 5
  */
 #include "smtpd/command.h"
 #include "smtpd/reception.h"
@@ -20,7 +21,14 @@
 
 enum { ENVID_MAX = 100 };
 
-enum { SEEN_SIZE = 1, SEEN_BODY = 2, SEEN_UTF8 = 4, SEEN_RET = 8, SEEN_ENVID = 16 };
+enum {
+	SEEN_SIZE = 1,
+	SEEN_BODY = 2,
+	SEEN_UTF8 = 4,
+	SEEN_RET = 8,
+	SEEN_ENVID = 16,
+	SEEN_AUTH = 32,
+};
 
 static bool word(const char *value, const char *wanted)
 {
@@ -48,7 +56,21 @@ static bool take_envid(struct envelope *e, const char *value)
 	return true;
 }
 
-static enum response take(struct reception *t, const struct param *p, unsigned *seen)
+/* Who submitted it at first. It goes only to next hops that we log in to, and as <> where we do not
+ * trust the client, which amounts to leaving it out: it must be right all the same. */
+static bool good_auth(const char *value)
+{
+	char decoded[MAILADDR_MAX];
+	struct mailaddr a;
+	if (!value || !xtext_decode(value, strlen(value), decoded, sizeof decoded))
+		return false;
+	return strcmp(decoded, "<>") == 0 ||
+	       (mailaddr_mailbox(decoded, strlen(decoded), true, &a) == MAILADDR_OK &&
+		a.text[a.at]);
+}
+
+static enum response take(const struct session *s, struct reception *t, const struct param *p,
+			  unsigned *seen)
 {
 	bool good;
 	if (param_is(p, "SIZE"))
@@ -61,6 +83,8 @@ static enum response take(struct reception *t, const struct param *p, unsigned *
 		good = param_once(seen, SEEN_RET) && take_ret(t->envelope, p->value);
 	else if (param_is(p, "ENVID"))
 		good = param_once(seen, SEEN_ENVID) && take_envid(t->envelope, p->value);
+	else if (param_is(p, "AUTH") && s->service->listener->auth)
+		good = param_once(seen, SEEN_AUTH) && good_auth(p->value);
 	else
 		return RESPONSE_UNKNOWN_PARAMETER;
 	return good ? RESPONSE_OK : RESPONSE_BAD_PARAMETER;
@@ -73,7 +97,7 @@ static enum response take_all(struct session *s, struct reception *t, char *rest
 	enum param_result result;
 	param_init(&p, rest);
 	while ((result = param_next(&p)) == PARAM_NEXT) {
-		enum response why = s->esmtp ? take(t, &p, &seen) : RESPONSE_UNKNOWN_PARAMETER;
+		enum response why = s->esmtp ? take(s, t, &p, &seen) : RESPONSE_UNKNOWN_PARAMETER;
 		if (why != RESPONSE_OK)
 			return why;
 	}

@@ -3,8 +3,9 @@
 
 import pytest
 
-from lab import received
+from lab import sasl
 from lab.config import Config
+from lab.net import wait_until
 
 
 def _relay(lab, limits):
@@ -93,3 +94,60 @@ def test_faults_in_limits_are_found(lab, fault):
     found = relay.command("check")
     assert found.returncode == 1
     assert ":" in found.stderr
+
+
+@pytest.fixture(scope="module")
+def submission(module_lab):
+    """A relay with a login, and the sink behind it."""
+    users = module_lab.folder("users") / "users"
+    for login in ("ann", "bob"):
+        assert sasl.passwd(users, login, "secret").returncode == 0
+    config = Config({"networks": ["10.0.0.0/8"]}, listeners={"smtp": {"tls": "none", "auth": True}})
+    config.auth.update({"file": str(users), "require_tls": False, "mechanisms": ["PLAIN"], "failure_delay": "0s"})
+    config.extra = 'limit "login" { messages = "2/h" recipients = "10/h" }'
+    sink = module_lab.sink()
+    return sink, module_lab.relay(config.route_all_to(sink.port))
+
+
+def _login(client, login, password="secret", code=235):
+    client.greet()
+    client.command(f"AUTH PLAIN {sasl.plain(login, password)}", code)
+
+
+def test_what_a_login_sent_is_shown_and_limited(submission):
+    sink, relay = submission
+    with relay.client() as client:
+        _login(client, "ann")
+        client.send_mail("from@sender.test", ["a@dest.test", "b@dest.test"], b"To: you\r\n\r\nhello\r\n")
+        content = sink.wait_messages(1)[0].content
+        # RFC 6409 8: who has logged in gets what is missing.
+        assert b"\nDate: " in content and b"\nMessage-ID: <" in content and b"\nFrom: from@sender.test" in content
+        _mail(client)
+        client.command("RSET")
+        assert _mail(client, code=450).startswith("4.7.1 too many messages of this login: try again in")
+    with relay.client() as client:
+        _login(client, "ann", "wrong", 535)
+        _login(client, "nobody", "wrong", 535)
+        _login(client, "bob")
+        _mail(client)
+    relay.wait_event("limit", login="ann", action="defer", limit="messages 2/h")
+    line = ("ann active messages=1 recipients=2 messages_left=0 recipients_left=8 refused=1 failures=1",
+            "bob active messages=0 recipients=0 messages_left=1 recipients_left=10 refused=0 failures=0")
+    wait_until(lambda: relay.command("user").stdout.splitlines() == list(line), 10, "what was counted")
+    assert "2/h" in relay.command("user", "show", "ann").stdout
+    assert relay.command("user", "reset", "Ann").returncode == 0
+    with relay.client() as client:
+        _login(client, "ann")
+        _mail(client)
+    wait_until(lambda: "login_messages{login=\"bob\"}" not in relay.command("stats").stdout, 5, "the busiest logins")
+
+
+def test_a_suspended_login_sends_nothing_even_in_a_session_that_is_open(submission):
+    _, relay = submission
+    with relay.client() as client:
+        _login(client, "bob")
+        assert relay.command("user", "suspend", "bob").returncode == 0
+        assert _mail(client, code=550).startswith("5.7.13 this login is suspended")
+        assert relay.command("user", "resume", "bob").returncode == 0
+        assert relay.command("user", "reset", "bob").returncode == 0
+        _mail(client)
