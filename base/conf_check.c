@@ -63,6 +63,7 @@ static void check_global(struct check *c)
 			       !bcc.text[bcc.at]))
 		FAULT(c, &f->always_bcc, -1, 1, "always_bcc \"%s\" is not an address",
 		      f->always_bcc);
+	check_networks(c, &f->xclient, 1);
 	check_masquerade(c);
 }
 
@@ -75,6 +76,9 @@ static void check_certificate(struct check *c, const struct conf_listener *l)
 		FAULT(c, &l->key, -1, l->line, "there is a key but no certificate");
 	else if (!certificate && l->tls == LISTENER_TLS_REQUIRED)
 		FAULT(c, &l->tls, -1, l->line, "tls = required needs a certificate and a key");
+	else if (!certificate && *l->client_ca)
+		FAULT(c, &l->client_ca, -1, l->line,
+		      "client_ca needs TLS: a certificate and a key");
 	else if (!certificate && l->tls == LISTENER_TLS_IMPLICIT)
 		FAULT(c, &l->tls, -1, l->line, "tls = implicit needs a certificate and a key");
 }
@@ -87,8 +91,19 @@ static void check_key(struct check *c, const struct conf_listener *l)
 	SSL_CTX *context = tls_server_context(l->certificate, l->key, l->tls_cbc, &error);
 	if (!context)
 		FAULT(c, &l->certificate, -1, l->line, "%s", buf_cstr(&error));
+	else if (!tls_ask_client(context, l->client_ca, &error))
+		FAULT(c, &l->client_ca, -1, l->line, "%s", buf_cstr(&error));
 	SSL_CTX_free(context);
 	buf_fini(&error);
+}
+
+static void check_proxies(struct check *c, const struct conf_listener *l)
+{
+	const struct conf_list *p = &l->proxy_protocol;
+	bool word =
+		p->n == 1 && (strcmp(p->item[0], "true") == 0 || strcmp(p->item[0], "false") == 0);
+	if (!word)
+		check_networks(c, p, l->line);
 }
 
 static void check_listener(struct check *c, const struct conf_listener *l)
@@ -104,6 +119,7 @@ static void check_listener(struct check *c, const struct conf_listener *l)
 			      "\"%s\" is not ADDRESS:PORT, like 127.0.0.1:25 or [::1]:25",
 			      l->address.item[i]);
 	check_networks(c, &l->networks, l->line);
+	check_proxies(c, l);
 	check_certificate(c, l);
 }
 

@@ -191,6 +191,11 @@ static bool is_world_open(const struct conf *conf, const struct conf_listener *l
 	return false;
 }
 
+static bool believes_all(const struct conf_listener *l)
+{
+	return l->proxy_protocol.n == 1 && strcmp(l->proxy_protocol.item[0], "true") == 0;
+}
+
 static void check_listener(struct checked *c, const struct conf_listener *l)
 {
 	struct stat st;
@@ -207,6 +212,11 @@ static void check_listener(struct checked *c, const struct conf_listener *l)
 		warn(c, l->line,
 		     "listener \"%s\" takes logins from the network, and there is no limit "
 		     "\"login\": who has stolen a password may send what he likes",
+		     l->title);
+	if (public_address && believes_all(l))
+		warn(c, l->line,
+		     "listener \"%s\" believes whoever reaches it who the client is: give "
+		     "proxy_protocol the addresses of your proxies",
 		     l->title);
 	if (*l->key && stat(l->key, &st) == 0 && (st.st_mode & S_IRWXO))
 		warn(c, l->line, "listener \"%s\": every user of the machine may use the key %s",

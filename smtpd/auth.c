@@ -67,7 +67,7 @@ void auth_announce(const struct session *s, struct buf *to)
 {
 	const struct conf_list *l = &settings(s)->mechanisms;
 	bool any = false;
-	for (int i = 0; i < l->n; i++) {
+	for (int i = 0; !s->login && i < l->n; i++) {
 		enum mechanism m = mechanism_find(l->item[i]);
 		if (!auth_offered(s, m))
 			continue;

@@ -64,6 +64,7 @@
 	R(TOO_LARGE, 552, "5.3.4", "message too large")                                            \
 	R(NO_ROOM, 452, "4.3.1", "no room in the queue")                                           \
 	R(NO_MEMORY, 452, "4.3.1", "not enough memory at the moment")                              \
+	R(NOT_YOUR_ADDRESS, 553, "5.7.1", "your login may not use this sender")                    \
 	R(NO_RELAY, 550, "5.7.1", "relaying denied")                                               \
 	R(NO_POSTMASTER, 550, "5.1.1", "no postmaster here")                                       \
 	R(LOOPBACK, 550, "5.1.2", "mail does not go to that address")                              \

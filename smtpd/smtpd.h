@@ -9,6 +9,7 @@
  *
  *	smtpd.c smtpd_worker.[ch]	start and stop; one thread
  *	listener.c clients.[ch]		accepting, and how often for one client
+ *	proxied.[ch] proxy_header.[ch]	until a proxy has said who the client is
  *	service.[ch]			the settings of a listener; a reload makes another
  *	port.[ch] inherited.[ch]	the sockets of one address; those of whoever started us
  *	session.[ch] session_table.h	one client: its states, deadlines, replies
@@ -19,6 +20,7 @@
  *	response.[ch] response_table.h	all that the server says
  *	auth.[ch] sasl.[ch]		logging in: one AUTH command; the bytes of a mechanism
  *	auth_check.[ch] failures.[ch]	a password, held against its hash; how often that failed
+ *	client_certificate.[ch]		logging in by a certificate
  *	policy.[ch]			who may send to whom
  *	limiter.[ch] limits.[ch]	the thread that owns limits; how much each has sent
  *	limit_check.[ch]		a session asks it

@@ -14,6 +14,7 @@
 #include "smtpd/addressing.h"
 #include "smtpd/limit_check.h"
 #include "smtpd/param.h"
+#include "smtpd/policy.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -154,8 +155,10 @@ void verb_mail(struct session *s, char *argument)
 		session_refuse(s, foreign ? RESPONSE_NOT_ASCII : RESPONSE_BAD_SENDER, NULL);
 		return;
 	}
-	char *sender;
-	enum response why = addressing_sender(s->worker->conf, from.text, &sender);
+	char *sender = NULL;
+	enum response why = policy_sender(s, &from);
+	if (why == RESPONSE_OK)
+		why = addressing_sender(s->worker->conf, from.text, &sender);
 	if (why != RESPONSE_OK) {
 		session_refuse(s, why, NULL);
 		return;

@@ -121,7 +121,7 @@ def test_what_a_login_sent_is_shown_and_limited(submission):
         client.send_mail("from@sender.test", ["a@dest.test", "b@dest.test"], b"To: you\r\n\r\nhello\r\n")
         content = sink.wait_messages(1)[0].content
         # RFC 6409 8: who has logged in gets what is missing.
-        assert b"\nDate: " in content and b"\nMessage-ID: <" in content and b"\nFrom: from@sender.test" in content
+        assert b"\nDate: " in content and b"\nMessage-ID: <" in content and b"\nFrom: <from@sender.test>" in content
         _mail(client)
         client.command("RSET")
         assert _mail(client, code=450).startswith("4.7.1 too many messages of this login: try again in")
