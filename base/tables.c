@@ -158,6 +158,29 @@ static const char *check_user(const void *context, const char *key, const char *
 	return bad;
 }
 
+static const char *check_logins(const void *context, const char *key, const char *value,
+				struct buf *why)
+{
+	(void)context;
+	if (!conf_pattern_good(key) && strcmp(key, "<>") != 0) {
+		buf_puts(why, "not an address, a domain, a .parent of domains, *, or <>");
+		return key;
+	}
+	return users_listed(value, NULL, why) ? NULL : value;
+}
+
+static const char *check_certificate(const void *context, const char *key, const char *value,
+				     struct buf *why)
+{
+	char login[USERS_LOGIN_MAX + 1];
+	(void)context;
+	if (strlen(key) != 64 || strspn(key, "0123456789abcdef") != 64) {
+		buf_puts(why, "not a SHA-256 fingerprint, 64 hexadecimal digits");
+		return key;
+	}
+	return users_login(value, login, why) ? NULL : value;
+}
+
 static const struct table_form forms[] = {
 #define T(role, setting, colon, shape, check) [TABLE_##role] = {colon, shape, check, NULL},
 	TABLES(T)

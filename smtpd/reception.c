@@ -52,7 +52,7 @@ void reception_begin(struct session *s, bool dots)
 	in->decoder.normalise = service->listener->bare_newline == BARE_NEWLINE_NORMALISE;
 	in->decoder.line_limit = (uint64_t)service->listener->line_limit;
 	in->decoder.size_limit = (uint64_t)service->conf->message_size_limit;
-	if (service->listener->add_missing_headers)
+	if (service->listener->add_missing_headers || s->login)
 		intake_add_missing(in, service->hostname, t->sender);
 	intake_rewrite(in, s->worker->conf);
 	buf_init(&field);

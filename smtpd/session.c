@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/metrics.h"
 #include "smtpd/auth.h"
+#include "smtpd/client_certificate.h"
 #include "smtpd/reception.h"
 
 #include <assert.h>
@@ -85,6 +86,7 @@ static void session_free(struct session *s)
 	reception_free(&s->tx);
 	auth_free(&s->auth);
 	service_unref(s->service);
+	free(s->client_name);
 	free(s->login);
 	free(s->helo);
 	free(s);
@@ -223,7 +225,8 @@ static void secured(struct session *s)
 	s->esmtp = false;
 	free(s->helo);
 	free(s->login);
-	s->helo = s->login = NULL;
+	s->helo = NULL;
+	s->login = client_certificate_login(s);
 	stream_secret(s->stream, s->service->listener->auth);
 	if (!first) {
 		session_move(s, SESSION_GREETED);
@@ -286,6 +289,7 @@ void session_open(struct listener *l, int fd, const union address *peer)
 	s->listener = l->number;
 	s->number = ident_new();
 	s->peer = *peer;
+	s->proxy = netlist_match(&s->service->xclient, peer);
 	s->stage = "CONNECT";
 	wait_init(s);
 	list_append(&l->worker->sessions, &s->link);

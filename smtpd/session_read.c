@@ -6,6 +6,7 @@
 #include "smtpd/addressing.h"
 #include "smtpd/auth.h"
 #include "smtpd/command.h"
+#include "smtpd/limit_check.h"
 #include "smtpd/reception.h"
 
 #include <string.h>
@@ -125,6 +126,7 @@ static void stored(struct session *s, void *answer)
 	const struct spool_store *store = answer;
 	char id[IDENT_TEXT];
 	if (store->stored) {
+		limit_check_event(s, LIMITER_ACCEPTED, s->login, s->tx->nrcpt);
 		s->messages++;
 		s->errors = s->junk = 0;
 	} else {
