@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/metrics.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -92,7 +93,8 @@ static struct chunk *write_together(struct chunk *c)
 		log_place_write(&w.place, buf_data(&text), buf_len(&text), marked, &w.give_up_ms);
 	if (lost > 0)
 		drop(lost);
-	atomic_fetch_sub(&w.backlog, buf_len(&text));
+	size_t before = atomic_fetch_sub(&w.backlog, buf_len(&text));
+	assert(before >= buf_len(&text));
 	buf_fini(&text);
 	return c;
 }

@@ -3,11 +3,13 @@
 
 #include "base/list.h"
 #include "base/log.h"
+#include "base/magic.h"
 #include "base/mem.h"
 #include "base/stream.h"
 #include "cmd/control_path.h"
 #include "cmd/control_wire.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -18,11 +20,14 @@
 
 enum { REQUEST_TIMEOUT_MS = 10000 };
 
+enum { CONNECTION_MAGIC = 0xc0272011 };
+
 struct connection {
 	struct request request; /* first: requests are handed out by this address */
 	struct list link;
 	struct control *control;
 	struct stream *stream;
+	unsigned magic;
 	struct buf words;
 	enum { READING, ANSWERING, ANSWERED } state;
 };
@@ -39,12 +44,15 @@ struct control {
 
 static struct connection *connection_of(struct request *r)
 {
-	return (struct connection *)r;
+	struct connection *c = (struct connection *)r;
+	magic_check(c, CONNECTION_MAGIC);
+	return c;
 }
 
 static void connection_free(struct connection *c, bool linger)
 {
 	list_remove(&c->link);
+	assert(c->control->connections > 0);
 	c->control->connections--;
 	if (c->state == ANSWERING && c->request.gone)
 		c->request.gone(&c->request);
@@ -54,6 +62,7 @@ static void connection_free(struct connection *c, bool linger)
 		stream_free(&c->stream);
 	buf_fini(&c->words);
 	free(c->request.argv);
+	magic_clear(c);
 	free(c);
 }
 
@@ -102,6 +111,7 @@ static void gather(struct connection *c)
 static void on_event(void *owner, enum stream_event event)
 {
 	struct connection *c = owner;
+	magic_check(c, CONNECTION_MAGIC);
 	switch (event) {
 	case STREAM_DATA:
 		if (c->state == READING)
@@ -134,6 +144,7 @@ static void on_accept(struct ev_loop *ev, ev_io *w, int revents)
 		return;
 	}
 	struct connection *c = mem_zalloc(sizeof *c);
+	c->magic = CONNECTION_MAGIC;
 	c->control = k;
 	buf_init(&c->words);
 	list_append(&k->list, &c->link);
@@ -177,6 +188,7 @@ void control_free(struct control **kp)
 	*kp = NULL;
 	list_each (link, tmp, &k->list)
 		connection_free(list_entry(link, struct connection, link), false);
+	assert(list_empty(&k->list) && k->connections == 0);
 	ev_io_stop(k->loop->ev, &k->acceptor);
 	close(k->fd);
 	unlink(k->path.address.sun_path);
@@ -242,6 +254,7 @@ void control_finish_last(struct request *r, int status)
 {
 	struct connection *c = connection_of(r);
 	char byte = (char)status;
+	assert(c->state == ANSWERING);
 	append_frame(c, "", 0, false);
 	buf_append(stream_out(c->stream), &byte, 1);
 	c->state = ANSWERED;

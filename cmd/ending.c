@@ -7,6 +7,7 @@
 #include "cmd/cmd.h"
 #include "cmd/server.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <systemd/sd-daemon.h>
 
@@ -108,6 +109,7 @@ static void answer_waiter(struct ending *e)
 static void finish(struct server *s)
 {
 	struct ending *e = &s->ending;
+	assert(e->state != ENDING_CLOSED);
 	smtpd_close(s->smtpd, e->restart);
 	qmgr_rest(s->qmgr);
 	e->state = ENDING_CLOSED;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "cmd/shape_job.h"
 
+#include "base/magic.h"
 #include "base/mem.h"
 #include "cmd/cmd.h"
 #include "cmd/shape_args.h"
@@ -10,7 +11,10 @@
 
 enum { ROWS_AT_ONCE = 500 };
 
+enum { SHAPE_JOB_MAGIC = 0x5ba9e0b1 };
+
 struct shape_job {
+	unsigned magic;
 	struct request *request; /* NULL: the client has gone */
 	struct shape_args args;
 	struct spool_command *answer; /* NULL: the spool has it */
@@ -22,6 +26,7 @@ struct shape_job {
 static void job_free(struct shape_job *j)
 {
 	spool_command_free(&j->answer);
+	magic_clear(j);
 	free(j);
 }
 
@@ -94,6 +99,7 @@ static void begin_answer(struct shape_job *j)
 void shape_job_answer(struct spool_command *c)
 {
 	struct shape_job *j = c->owner;
+	magic_check(j, SHAPE_JOB_MAGIC);
 	j->answer = c;
 	if (!j->request) {
 		job_free(j);
@@ -127,6 +133,7 @@ void shape_job_start(struct request *r, struct loop *loop, struct loop *spool)
 		free(j);
 		control_finish(r, STATUS_USAGE);
 	} else {
+		j->magic = SHAPE_JOB_MAGIC;
 		j->request = r;
 		r->job = j;
 		r->resume = resume;

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/metrics.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,7 @@ static void settle(struct connection *);
 static void on_age(void *owner)
 {
 	struct connection *c = owner;
+	magic_check(c, CONNECTION_MAGIC);
 	engine_quit(&c->engine);
 	settle(c);
 }
@@ -93,6 +95,7 @@ void connection_start(struct worker *w, struct connection_open *open)
 {
 	char ip[64];
 	struct connection *c = mem_zalloc(sizeof *c);
+	c->magic = CONNECTION_MAGIC;
 	c->worker = w;
 	c->open = open;
 	c->number = open->connection;
@@ -127,6 +130,9 @@ static void end(struct connection *c, struct verdict *why)
 	worker_remove(c->worker, c);
 	connection_post_closed(c, why);
 	engine_fini(&c->engine);
+	assert(!timer_active(&c->age) && !timer_active(&c->slow) && !timer_active(&c->late) &&
+	       !timer_active(&c->silent));
+	magic_clear(c);
 	free(c);
 }
 
@@ -293,6 +299,7 @@ static void expired(struct connection *c)
 static void on_event(void *owner, enum stream_event event)
 {
 	struct connection *c = owner;
+	magic_check(c, CONNECTION_MAGIC);
 	switch (event) {
 	case STREAM_CONNECTED:
 		c->connected = true;

@@ -131,7 +131,7 @@ void engine_on_data(struct engine *e, const struct expected *x)
 	} else if (e->reply.code / 100 != 3) {
 		engine_unexpected(e, x);
 	} else if (t->accepted > 0) {
-		t->stage = TRANSACTION_CONTENT;
+		transaction_move(t, TRANSACTION_CONTENT);
 	} else {
 		e->owes_dot = true; /* RFC 2920 3.1: a lone dot, whatever comes of it */
 		engine_end_transaction(e, t);

@@ -10,6 +10,7 @@
 #include "smtpd/response.h"
 #include "smtpd/session.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -140,7 +141,8 @@ static void welcome(struct listener *l, int fd, const union address *peer)
 			break;
 		}
 	}
-	atomic_fetch_sub_explicit(l->connections, 1, memory_order_relaxed);
+	long before = atomic_fetch_sub_explicit(l->connections, 1, memory_order_relaxed);
+	assert(before > 0);
 	turn_away(fd, why, l, peer);
 }
 
@@ -243,6 +245,7 @@ void listener_free(struct listener **lp)
 {
 	struct listener *l = *lp;
 	listener_stop(l);
+	assert(!ev_is_active(&l->accept) && !timer_active(&l->pause));
 	list_remove(&l->link);
 	service_unref(l->service);
 	free(l);

@@ -68,10 +68,12 @@ static void log_session(const struct session *s, const char *event, const char *
 
 static void session_free(struct session *s)
 {
+	assert(!s->stream && !timer_active(&s->pause));
 	list_remove(&s->link);
 	reception_free(&s->tx);
 	service_unref(s->service);
 	free(s->helo);
+	magic_clear(s);
 	free(s);
 }
 
@@ -90,7 +92,9 @@ static void part(struct session *s, const char *reason)
 static void closed(void *owner)
 {
 	struct session *s = owner;
-	atomic_fetch_sub_explicit(s->connections, 1, memory_order_relaxed);
+	magic_check(s, SESSION_MAGIC);
+	long before = atomic_fetch_sub_explicit(s->connections, 1, memory_order_relaxed);
+	assert(before > 0);
 	clients_leave(s->worker->clients, &s->peer, s->listener);
 	if (s->state != SESSION_STORE)
 		session_free(s);
@@ -98,7 +102,9 @@ static void closed(void *owner)
 
 static void store_now(void *owner)
 {
-	reception_store(owner);
+	struct session *s = owner;
+	magic_check(s, SESSION_MAGIC);
+	reception_store(s);
 }
 
 void session_hurry(struct session *s)
@@ -231,6 +237,7 @@ static void lost(struct session *s)
 static void on_event(void *owner, enum stream_event event)
 {
 	struct session *s = owner;
+	magic_check(s, SESSION_MAGIC);
 	switch (event) {
 	case STREAM_TLS:
 		secured(s);
@@ -254,6 +261,7 @@ static void on_event(void *owner, enum stream_event event)
 void session_open(struct listener *l, int fd, const union address *peer)
 {
 	struct session *s = mem_zalloc(sizeof *s);
+	s->magic = SESSION_MAGIC;
 	bool implicit = l->service->listener->tls == LISTENER_TLS_IMPLICIT;
 	char byte;
 	s->worker = l->worker;
@@ -288,6 +296,8 @@ void session_open(struct listener *l, int fd, const union address *peer)
 void session_stored(struct spool_store *answer)
 {
 	struct session *s = answer->owner;
+	magic_check(s, SESSION_MAGIC);
+	assert(s->state == SESSION_STORE);
 	bool stored = answer->stored;
 	char id[IDENT_TEXT];
 	free(answer);
