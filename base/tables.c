@@ -6,6 +6,7 @@
 #include "base/credential.h"
 #include "base/mailaddr.h"
 #include "base/mem.h"
+#include "base/refs.h"
 #include "base/route_value.h"
 #include "base/users.h"
 #include "base/words.h"
@@ -263,13 +264,13 @@ struct tables *tables_renew(const struct conf *c, struct conf_faults *faults)
 
 struct tables *tables_ref(struct tables *t)
 {
-	atomic_fetch_add_explicit(&t->refs, 1, memory_order_relaxed);
+	refs_take(&t->refs);
 	return t;
 }
 
 void tables_unref(struct tables *t)
 {
-	if (!t || atomic_fetch_sub_explicit(&t->refs, 1, memory_order_acq_rel) != 1)
+	if (!t || !refs_drop(&t->refs))
 		return;
 	for (int role = 0; role < TABLE_ROLES; role++) {
 		for (int i = 0; i < t->of[role].n; i++)

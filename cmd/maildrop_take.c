@@ -38,6 +38,7 @@ struct reading {
 struct take *take_new(uint64_t id)
 {
 	struct take *t = mem_zalloc(sizeof *t);
+	t->magic = TAKE_MAGIC;
 	t->id = id;
 	return t;
 }
@@ -49,6 +50,7 @@ void take_free(struct take **tp)
 		return;
 	free(t->sender);
 	free(t->message_id);
+	magic_clear(t);
 	free(t);
 	*tp = NULL;
 }

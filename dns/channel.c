@@ -8,6 +8,7 @@
 #include "dns/dnsname.h"
 #include "dns/query.h"
 
+#include <assert.h>
 #include <ares.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -230,6 +231,7 @@ void channel_free(struct channel **cp)
 		return;
 	if (c->ares)
 		ares_destroy(c->ares);
+	assert(c->under_way == 0); /* each was told that it is closed */
 	timer_stop(&c->loop->timers, &c->tick);
 	free(c);
 	*cp = NULL;
@@ -262,6 +264,7 @@ static void on_reply(void *arg, int status, int timeouts, unsigned char *bytes, 
 	struct channel_query *query = sent->query;
 	enum channel_event event = CHANNEL_FAILED;
 	(void)timeouts;
+	assert(sent->channel->under_way > 0);
 	sent->channel->under_way--;
 	free(sent);
 	if (status == ARES_SUCCESS && bytes && len >= 0)

@@ -12,6 +12,7 @@
 #include "smtpd/proxied.h"
 #include "smtpd/session.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -149,7 +150,8 @@ void listener_welcome(struct listener *l, int fd, const union address *peer)
 			break;
 		}
 	}
-	atomic_fetch_sub_explicit(l->connections, 1, memory_order_relaxed);
+	long before = atomic_fetch_sub_explicit(l->connections, 1, memory_order_relaxed);
+	assert(before > 0);
 	turn_away(fd, why, l, peer);
 	if (room)
 		descriptors_give(DESCRIPTORS_CLIENTS);
@@ -250,6 +252,7 @@ void listener_free(struct listener **lp)
 {
 	struct listener *l = *lp;
 	listener_stop(l);
+	assert(!ev_is_active(&l->accept) && !timer_active(&l->pause));
 	list_remove(&l->link);
 	service_unref(l->service);
 	free(l);

@@ -2,6 +2,7 @@
 #include "smtpd/service.h"
 
 #include "base/mem.h"
+#include "base/refs.h"
 #include "base/tls.h"
 
 #include <stdlib.h>
@@ -74,13 +75,13 @@ struct service *service_new(struct conf *conf, const struct conf_listener *l, st
 
 struct service *service_ref(struct service *s)
 {
-	atomic_fetch_add_explicit(&s->refs, 1, memory_order_relaxed);
+	refs_take(&s->refs);
 	return s;
 }
 
 void service_unref(struct service *s)
 {
-	if (!s || atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) != 1)
+	if (!s || !refs_drop(&s->refs))
 		return;
 	SSL_CTX_free(s->tls);
 	netlist_fini(&s->networks);
