@@ -184,7 +184,9 @@ install: $(BIN)
 	install -D -m 644 etc/sluice.conf.5 $(SHARE)/man/man5/sluice.conf.5
 	install -D -m 644 etc/sluice-sim.5 $(SHARE)/man/man5/sluice-sim.5
 	install -D -m 644 etc/sluice-postfix.7 $(SHARE)/man/man7/sluice-postfix.7
+	install -D -m 644 etc/sluice-congestion.7 $(SHARE)/man/man7/sluice-congestion.7
 	install -D -m 644 etc/completion/sluice.bash $(SHARE)/bash-completion/completions/sluice
+	install -D -m 644 etc/completion/_sluice $(SHARE)/zsh/site-functions/_sluice
 	install -D -m 644 etc/fail2ban/sluice.conf $(SHARE)/sluice/fail2ban.conf
 	install -D -m 644 etc/fail2ban/sluice-auth.conf $(SHARE)/sluice/fail2ban-auth.conf
 	install -D -m 644 etc/grafana/sluice.json $(SHARE)/sluice/grafana/sluice.json
