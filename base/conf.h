@@ -42,6 +42,9 @@ enum listener_tls {
 	LISTENER_TLS_IMPLICIT
 };
 enum bare_newline { BARE_NEWLINE_REJECT, BARE_NEWLINE_NORMALISE };
+enum limit_by { LIMIT_BY_LOGIN, LIMIT_BY_CLIENT, LIMIT_BY_SENDER, LIMIT_BY_COUNT };
+enum limit_action { LIMIT_DEFER, LIMIT_REJECT, LIMIT_HOLD };
+enum sender_mismatch { MISMATCH_REJECT, MISMATCH_REWRITE, MISMATCH_ALLOW };
 enum in_doubt_action { IN_DOUBT_BOUNCE, IN_DOUBT_DELIVERED };
 enum destination_by { DESTINATION_BY_SITE, DESTINATION_BY_DOMAIN, DESTINATION_BY_RECIPIENT };
 enum greeting_5xx { GREETING_5XX_DEFER, GREETING_5XX_BOUNCE };
@@ -88,6 +91,12 @@ struct conf_alias {
 	CONF_ALIAS(CONF_MEMBER)
 };
 
+struct conf_limit {
+	char *title; /* "login", "client", "sender" */
+	int line;
+	CONF_LIMIT(CONF_MEMBER)
+};
+
 struct conf_queue {
 	CONF_QUEUE(CONF_MEMBER)
 	double jitter; /* backoff_jitter as a number */
@@ -106,12 +115,14 @@ struct conf {
 	atomic_int refs; /* first: see conf_with_tables() */
 	char *file;
 	CONF_GLOBAL(CONF_MEMBER)
-	int nlistener, ntransport, nroute, nalias;
+	int nlistener, ntransport, nroute, nalias, nlimit;
 	struct conf_listener *listener;
 	struct conf_transport *transport; /* [0] is "smtp" */
 	struct conf_route *route;	  /* there is always a "*" */
 	bool route_is_default;		  /* that one is not in the file */
 	struct conf_alias *alias;	  /* of sections, sorted by title */
+	struct conf_limit *limit;
+	const struct conf_limit *limit_by[LIMIT_BY_COUNT]; /* of these; NULL: none */
 	struct conf_queue queue;
 	struct conf_dns dns;
 	struct conf_auth auth;

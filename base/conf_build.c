@@ -205,6 +205,8 @@ struct conf *conf_build(const struct conf_file *from, const char *file, struct c
 				 c->route_is_default ? "*" : NULL);
 	c->alias = room(&b, CONF_KIND_ALIAS);
 	c->nalias = build_titled(&b, CONF_KIND_ALIAS, (char *)c->alias, NULL);
+	c->limit = room(&b, CONF_KIND_LIMIT);
+	c->nlimit = build_titled(&b, CONF_KIND_LIMIT, (char *)c->limit, NULL);
 	return c;
 }
 
@@ -227,6 +229,7 @@ static void free_settings(struct conf *c)
 	free(c->transport);
 	free(c->route);
 	free(c->alias);
+	free(c->limit);
 	free(c->file);
 }
 

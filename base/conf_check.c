@@ -66,6 +66,7 @@ static void check_global(struct check *c)
 			       !bcc.text[bcc.at]))
 		FAULT(c, &f->always_bcc, -1, 1, "always_bcc \"%s\" is not an address",
 		      f->always_bcc);
+	check_networks(c, &f->xclient, 1);
 	check_masquerade(c);
 }
 
@@ -78,6 +79,9 @@ static void check_certificate(struct check *c, const struct conf_listener *l)
 		FAULT(c, &l->key, -1, l->line, "there is a key but no certificate");
 	else if (!certificate && l->tls == LISTENER_TLS_REQUIRED)
 		FAULT(c, &l->tls, -1, l->line, "tls = required needs a certificate and a key");
+	else if (!certificate && *l->client_ca)
+		FAULT(c, &l->client_ca, -1, l->line,
+		      "client_ca needs TLS: a certificate and a key");
 	else if (!certificate && l->tls == LISTENER_TLS_IMPLICIT)
 		FAULT(c, &l->tls, -1, l->line, "tls = implicit needs a certificate and a key");
 }
@@ -90,8 +94,19 @@ static void check_key(struct check *c, const struct conf_listener *l)
 	SSL_CTX *context = tls_server_context(l->certificate, l->key, l->tls_cbc, &error);
 	if (!context)
 		FAULT(c, &l->certificate, -1, l->line, "%s", buf_cstr(&error));
+	else if (!tls_ask_client(context, l->client_ca, &error))
+		FAULT(c, &l->client_ca, -1, l->line, "%s", buf_cstr(&error));
 	SSL_CTX_free(context);
 	buf_fini(&error);
+}
+
+static void check_proxies(struct check *c, const struct conf_listener *l)
+{
+	const struct conf_list *p = &l->proxy_protocol;
+	bool word =
+		p->n == 1 && (strcmp(p->item[0], "true") == 0 || strcmp(p->item[0], "false") == 0);
+	if (!word)
+		check_networks(c, p, l->line);
 }
 
 static void check_listener(struct check *c, const struct conf_listener *l)
@@ -107,6 +122,7 @@ static void check_listener(struct check *c, const struct conf_listener *l)
 			      "\"%s\" is not ADDRESS:PORT, like 127.0.0.1:25 or [::1]:25",
 			      l->address.item[i]);
 	check_networks(c, &l->networks, l->line);
+	check_proxies(c, l);
 	check_certificate(c, l);
 }
 
@@ -222,6 +238,24 @@ static void check_route(struct check *c, struct conf_route *r)
 	check_end(c, r);
 }
 
+static void check_limit(struct check *c, const struct conf_limit *l)
+{
+	static const char *const titles[] = {[LIMIT_BY_LOGIN] = "login",
+					     [LIMIT_BY_CLIENT] = "client",
+					     [LIMIT_BY_SENDER] = "sender"};
+	int by = 0;
+	while (by < LIMIT_BY_COUNT && strcmp(titles[by], l->title) != 0)
+		by++;
+	if (by == LIMIT_BY_COUNT)
+		FAULT(c, l, -1, l->line, "a limit is called login, client or sender, not \"%s\"",
+		      l->title);
+	else if (c->conf->limit_by[by])
+		FAULT(c, l, -1, l->line, "limit \"%s\" is already there, in line %d", l->title,
+		      c->conf->limit_by[by]->line);
+	else
+		c->conf->limit_by[by] = l;
+}
+
 static void check_queue(struct check *c)
 {
 	struct conf_queue *q = &c->conf->queue;
@@ -286,6 +320,8 @@ void conf_check(struct conf *f, const struct conf_lines *lines, struct conf_faul
 		check_transport(&c, &f->transport[i]);
 	for (int i = 0; i < f->nroute; i++)
 		check_route(&c, &f->route[i]);
+	for (int i = 0; i < f->nlimit; i++)
+		check_limit(&c, &f->limit[i]);
 	check_queue(&c);
 	check_dns(&c);
 	check_auth(&c);

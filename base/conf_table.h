@@ -82,6 +82,14 @@
 	  "Canonical tables and masquerade change the addresses in the header too: From, Sender and Reply-To as senders, To, Cc and Bcc as recipients. It breaks signatures that the message has.") \
 	P(list, recipient_access, "{}", 0, 0, RELOAD, "",                                          \
 	  "Tables of what to do with a recipient: accept, reject CODE TEXT, defer TEXT, hold, discard.") \
+	P(list, xclient, "{}", 0, 0, RELOAD, "",                                                   \
+	  "Networks of proxies that may say by XCLIENT who their client is, and that he has logged in.") \
+	P(list, sender_logins, "{}", 0, 0, RELOAD, "",                                             \
+	  "Tables of senders and the logins that may use them, with commas; * is every login. Who has logged in may use no other sender then, but the null sender.") \
+	P(choice, sender_mismatch, "reject", 0, 0, RELOAD, "reject|rewrite|allow",                 \
+	  "What becomes of MAIL with another sender: 553 5.7.1, the login's own address in its place (the login, with our hostname where it has no domain), or nothing.") \
+	P(list, client_certificates, "{}", 0, 0, RELOAD, "",                                       \
+	  "Tables of SHA-256 fingerprints of certificates, in hexadecimal, and the logins of the clients that have them: on listeners with auth = true, in place of a password.") \
 	P(text, always_bcc, "", 0, 320, RELOAD, "",                                                \
 	  "An address that gets a copy of every message that comes in. Empty: none.")              \
 	P(list, sender_bcc, "{}", 0, 0, RELOAD, "",                                                \
@@ -100,11 +108,17 @@
 	P(text, certificate, "", 0, 4000, RELOAD, "",                                              \
 	  "PEM file with the certificate and its chain.")                                          \
 	P(text, key, "", 0, 4000, RELOAD, "", "PEM file with the private key.")                    \
+	P(text, client_ca, "", 0, 4000, RELOAD, "",                                                \
+	  "PEM file with the authorities for certificates of clients: who has one of theirs has logged in, by its first mail address or else its common name. Empty: none.") \
 	P(flag, tls_cbc, "false", 0, 0, RELOAD, "",                                                \
 	  "Allow the suites of TLS 1.2 with CBC too, for clients that know no better ones.")       \
 	P(list, networks, "{}", 0, 0, RELOAD, "",                                                  \
 	  "Clients in these networks may relay through this listener. Empty: the global "          \
 	  "networks.")                                                                             \
+	P(list, proxy_protocol, "{}", 0, 0, RELOAD, "",                                            \
+	  "Networks of proxies whose connections begin with a PROXY header, version 1 or 2, that says who the client is; true: all. Others are closed. Empty, or false: there are no proxies.") \
+	P(duration, proxy_timeout, "5s", 10, 600000, RELOAD, "",                                   \
+	  "The longest time until that header has come.")                                          \
 	P(number, recipient_limit, "1000", 0, 1000000, RELOAD, "",                                 \
 	  "Recipients of one message; 452 4.5.3 beyond it. 0: no limit.")                          \
 	P(number, client_connection_limit, "100", 0, 100000, RELOAD, "",                           \
@@ -134,7 +148,7 @@
 	  "CRLF.")                                                                                 \
 	P(flag, chunking, "true", 0, 0, RELOAD, "", "Offer CHUNKING (BDAT).")                      \
 	P(flag, add_missing_headers, "false", 0, 0, RELOAD, "",                                    \
-	  "Add Date, Message-ID and From where a message has none, as for submission.")            \
+	  "Add Date, Message-ID and From where a message has none, as for submission. Messages of who has logged in get them in any case.")            \
 	P(flag, auth, "false", 0, 0, RELOAD, "",                                                   \
 	  "Offer AUTH: who has logged in may relay. See the section auth.")                        \
 	P(flag, received_login, "false", 0, 0, RELOAD, "",                                         \
@@ -247,6 +261,14 @@
 
 #define CONF_ALIAS(P) P(list, to, "{}", 0, 0, RELOAD, "", "The addresses that it stands for.")
 
+#define CONF_LIMIT(P)                                                                              \
+	P(rate, messages, "", 0, 0, RELOAD, "",                                                    \
+	  "So many messages in a time, all at once or one after the other. They count when MAIL is accepted.") \
+	P(rate, recipients, "", 0, 0, RELOAD, "",                                                  \
+	  "The same for recipients, when RCPT is accepted.")                                       \
+	P(choice, action, "defer", 0, 0, RELOAD, "defer|reject|hold",                              \
+	  "What becomes of what is beyond: refused with 450 4.7.1 and the time until there is room again; refused with 550 5.7.1; or the message is taken and held.")
+
 #define CONF_QUEUE(P)                                                                              \
 	P(number, message_active_limit, "20000", 1, 10000000, RELOAD, "",                          \
 	  "Most messages that the scheduler works on at once.")                                    \
@@ -282,6 +304,10 @@
 	  "How often a message is tried again, alone on its connection, that was sent as a whole without an answer to its end, and may have arrived.") \
 	P(choice, in_doubt_action, "bounce", 0, 0, RELOAD, "bounce|delivered",                     \
 	  "What becomes of it then. bounce: it is returned with a text that says so; delivered: it counts as delivered.") \
+	P(rate, bounce_rate, "6000/m", 0, 0, RELOAD, "",                                           \
+	  "Reports in a time, all together. What fails beyond it stays in the queue, is tried once more, and reported later. Empty: no limit.") \
+	P(rate, bounce_address_rate, "100/m", 0, 0, RELOAD, "",                                    \
+	  "The same for reports to one address.")                                                  \
 	P(size, bounce_size_limit, "50k", 0, 100 * 1024, RELOAD, "",                               \
 	  "Bytes of the original message that are returned in a bounce; above it only its "        \
 	  "header.")

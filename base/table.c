@@ -3,6 +3,7 @@
 
 #include "base/conf_file.h"
 #include "base/mem.h"
+#include "base/refs.h"
 #include "base/table_text.h"
 
 #include <cdb.h>
@@ -180,13 +181,13 @@ struct table *table_read(const char *file, const struct table_form *form, const 
 
 struct table *table_ref(struct table *t)
 {
-	atomic_fetch_add_explicit(&t->refs, 1, memory_order_relaxed);
+	refs_take(&t->refs);
 	return t;
 }
 
 void table_unref(struct table *t)
 {
-	if (!t || atomic_fetch_sub_explicit(&t->refs, 1, memory_order_acq_rel) != 1)
+	if (!t || !refs_drop(&t->refs))
 		return;
 	if (t->in_cdb)
 		cdb_free(&t->cdb);

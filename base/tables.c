@@ -6,6 +6,7 @@
 #include "base/credential.h"
 #include "base/mailaddr.h"
 #include "base/mem.h"
+#include "base/refs.h"
 #include "base/route_value.h"
 #include "base/users.h"
 #include "base/words.h"
@@ -158,6 +159,29 @@ static const char *check_user(const void *context, const char *key, const char *
 	return bad;
 }
 
+static const char *check_logins(const void *context, const char *key, const char *value,
+				struct buf *why)
+{
+	(void)context;
+	if (!conf_pattern_good(key) && strcmp(key, "<>") != 0) {
+		buf_puts(why, "not an address, a domain, a .parent of domains, *, or <>");
+		return key;
+	}
+	return users_listed(value, NULL, why) ? NULL : value;
+}
+
+static const char *check_certificate(const void *context, const char *key, const char *value,
+				     struct buf *why)
+{
+	char login[USERS_LOGIN_MAX + 1];
+	(void)context;
+	if (strlen(key) != 64 || strspn(key, "0123456789abcdef") != 64) {
+		buf_puts(why, "not a SHA-256 fingerprint, 64 hexadecimal digits");
+		return key;
+	}
+	return users_login(value, login, why) ? NULL : value;
+}
+
 static const struct table_form forms[] = {
 #define T(role, setting, colon, shape, check) [TABLE_##role] = {colon, shape, check, NULL},
 	TABLES(T)
@@ -240,13 +264,13 @@ struct tables *tables_renew(const struct conf *c, struct conf_faults *faults)
 
 struct tables *tables_ref(struct tables *t)
 {
-	atomic_fetch_add_explicit(&t->refs, 1, memory_order_relaxed);
+	refs_take(&t->refs);
 	return t;
 }
 
 void tables_unref(struct tables *t)
 {
-	if (!t || atomic_fetch_sub_explicit(&t->refs, 1, memory_order_acq_rel) != 1)
+	if (!t || !refs_drop(&t->refs))
 		return;
 	for (int role = 0; role < TABLE_ROLES; role++) {
 		for (int i = 0; i < t->of[role].n; i++)

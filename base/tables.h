@@ -30,6 +30,8 @@
 	T(SENDER_BCC, sender_bcc, false, "address address", check_bcc)                             \
 	T(RECIPIENT_BCC, recipient_bcc, false, "address address", check_bcc)                       \
 	T(CREDENTIALS, credentials, false, "NEXT-HOP [SENDER] LOGIN SECRET", check_credential)     \
+	T(SENDER_LOGINS, sender_logins, false, "address logins", check_logins)                     \
+	T(CLIENT_CERTIFICATES, client_certificates, false, "fingerprint login", check_certificate) \
 	T(USERS, auth.users, false, "login HASH", check_user)
 
 enum table_role {

@@ -93,6 +93,29 @@ bool tls_show_identity(SSL *ssl, SSL_CTX *identity)
 	       SSL_set1_chain(ssl, chain) == 1;
 }
 
+static int go_on_whatever(int good, X509_STORE_CTX *chain)
+{
+	(void)good;
+	(void)chain;
+	return 1;
+}
+
+bool tls_ask_client(SSL_CTX *c, const char *ca, struct buf *error)
+{
+	ERR_clear_error();
+	SSL_CTX_set_verify(c, SSL_VERIFY_PEER, go_on_whatever);
+	if (!*ca)
+		return true;
+	STACK_OF(X509_NAME) *names = SSL_load_client_CA_file(ca);
+	if (!names || SSL_CTX_load_verify_file(c, ca) != 1) {
+		say(error, "client_ca", ca);
+		sk_X509_NAME_pop_free(names, X509_NAME_free);
+		return false;
+	}
+	SSL_CTX_set_client_CA_list(c, names);
+	return true;
+}
+
 SSL_CTX *tls_client_context(void)
 {
 	SSL_CTX *c = SSL_CTX_new(TLS_client_method());

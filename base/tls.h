@@ -23,6 +23,11 @@ SSL_CTX *tls_identity(const char *certificate, const char *key, struct buf *erro
 bool tls_show_identity(SSL *, SSL_CTX *identity);
 /* Before the handshake. False: OpenSSL has no memory. */
 
+bool tls_ask_client(SSL_CTX *, const char *ca, struct buf *error);
+/* Have the client of a server context show its certificate, if it likes. The handshake goes on whatever
+ * that is worth, which SSL_get_verify_result() tells. ca: a PEM file of authorities, "" for none.
+ * False: it can't be read. */
+
 SSL_CTX *tls_client_context(void);
 /* Opportunistic: whoever it is. Sessions are the caller's to keep: SSL_get1_session(). */
 

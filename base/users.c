@@ -9,6 +9,7 @@
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -170,4 +171,22 @@ bool users_scram(const struct tables *t, const char *login, enum user_hash h, st
 	user_value_fini(&other);
 	explicit_bzero(seed, sizeof seed);
 	return found;
+}
+
+bool users_listed(const char *logins, const char *login, struct buf *why)
+{
+	char word[USERS_LOGIN_MAX + 1], one[USERS_LOGIN_MAX + 1];
+	for (const char *at = logins + strspn(logins, ", \t"); *at; at += strspn(at, ", \t")) {
+		size_t len = strcspn(at, ", \t");
+		bool fits = len < sizeof word;
+		snprintf(word, sizeof word, "%.*s", (int)len, at);
+		bool any = strcmp(word, "*") == 0;
+		bool good = any || (fits && users_login(word, one, why));
+		if (!login && !good)
+			return false;
+		if (login && good && (any || strcmp(one, login) == 0))
+			return true;
+		at += len;
+	}
+	return !login;
 }

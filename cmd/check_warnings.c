@@ -177,6 +177,27 @@ static bool is_loopback(const char *listener)
 	return strncmp(listener, "127.", 4) == 0 || strncmp(listener, "[::1]", 5) == 0;
 }
 
+static bool has_limit(const struct conf *conf)
+{
+	return conf->limit_by[LIMIT_BY_CLIENT] || conf->limit_by[LIMIT_BY_SENDER];
+}
+
+/* May anybody send through it? */
+static bool is_world_open(const struct conf *conf, const struct conf_listener *l)
+{
+	const struct conf_list *networks = l->networks.n > 0 ? &l->networks : &conf->networks;
+	struct net n;
+	for (int i = 0; i < networks->n; i++)
+		if (net_parse(networks->item[i], &n) && is_world(&n))
+			return true;
+	return false;
+}
+
+static bool believes_all(const struct conf_listener *l)
+{
+	return l->proxy_protocol.n == 1 && strcmp(l->proxy_protocol.item[0], "true") == 0;
+}
+
 static void check_listener(struct checked *c, const struct conf_listener *l)
 {
 	struct stat st;
@@ -184,6 +205,21 @@ static void check_listener(struct checked *c, const struct conf_listener *l)
 	for (int i = 0; i < l->address.n; i++)
 		public_address = public_address || !is_loopback(l->address.item[i]);
 	check_networks(c, &l->networks, l->line);
+	if (public_address && is_world_open(c->conf, l) && !has_limit(c->conf))
+		warn(c, l->line,
+		     "listener \"%s\" is open to the world, and there is no limit on what a client "
+		     "or a sender may send",
+		     l->title);
+	if (public_address && l->auth && !c->conf->limit_by[LIMIT_BY_LOGIN])
+		warn(c, l->line,
+		     "listener \"%s\" takes logins from the network, and there is no limit "
+		     "\"login\": who has stolen a password may send what he likes",
+		     l->title);
+	if (public_address && believes_all(l))
+		warn(c, l->line,
+		     "listener \"%s\" believes whoever reaches it who the client is: give "
+		     "proxy_protocol the addresses of your proxies",
+		     l->title);
 	if (*l->key && stat(l->key, &st) == 0 && (st.st_mode & S_IRWXO))
 		warn(c, l->line, "listener \"%s\": every user of the machine may use the key %s",
 		     l->title, l->key);

@@ -14,7 +14,7 @@
  *	ending.c            how it ends: at once, drained, or for its successor; handover.c: giving
  *	                    that one the sockets
  *	requests.c          what the relay answers to stats, reload, stop, restart, queue, dest,
- *	                    shape, explain
+ *	                    shape, explain, user
  *	privileges.c        becoming another user
  *	sandbox.c           giving up what is not needed; sandbox_paths.c: which files are,
  *	                    landlock.c: the others; syscalls.c, syscall_table.h: system calls
@@ -30,8 +30,10 @@
  *	queue_print.c       a message as a line, as JSON, and in full
  *	queue_check.c       sluice queue check, which needs no relay
  *	route_command.c     sluice route; route_trace.c: what would happen, route_print.c: as text
+ *	clock_watch.c       what becomes of the queue when the clock is set: nothing
  *	table_watch.c       tables read anew when their files change
- *	stats.c, top.c, reload.c, stop.c, restart.c, config.c
+ *	top.c               sluice top; top_look.c: what is asked for, top_screen.c: how it looks
+ *	stats.c, reload.c, stop.c, restart.c, config.c
  *	stats_job.c         one `sluice stats` under way in the relay; stats_print.c: its text
  *	glance.c            the scheduler as it looks, for stats and HTTP, once a second at most
  *	http.c              HTTP: see http.h, which names its files
@@ -39,7 +41,10 @@
  *	dest.c              sluice dest; dest_args.c: its words, which both sides read
  *	dest_job.c          one such order under way in the relay
  *	dest_print.c        sites and hosts as lines, as JSON, and in full
- *	dest_file.c         what was learnt about hosts, in the folder of the queue
+ *	user.c              sluice user; user_args.c: its words, which both sides read
+ *	user_job.c          one such order under way in the relay; user_print.c: logins as text
+ *	kept_file.c         what was learnt about hosts, and suspended logins, in the folder of the
+ *	                    queue
  *	shape_client.c      sluice shape; shape_args.c: its words, which both sides read
  *	shape_job.c         one such question under way in the relay; shape_print.c: the table
  *	explain_client.c    sluice explain
@@ -80,6 +85,7 @@ int cmd_queue(int argc, char **argv);
 int cmd_mailq(int argc, char **argv);
 int cmd_route(int argc, char **argv);
 int cmd_dest(int argc, char **argv);
+int cmd_user(int argc, char **argv);
 int cmd_shape(int argc, char **argv);
 int cmd_explain(int argc, char **argv);
 int cmd_stats(int argc, char **argv);

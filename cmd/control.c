@@ -4,11 +4,13 @@
 #include "base/descriptors.h"
 #include "base/list.h"
 #include "base/log.h"
+#include "base/magic.h"
 #include "base/mem.h"
 #include "base/stream.h"
 #include "cmd/control_path.h"
 #include "cmd/control_wire.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -19,11 +21,14 @@
 
 enum { REQUEST_TIMEOUT_MS = 10000 };
 
+enum { CONNECTION_MAGIC = 0xc0272011 };
+
 struct connection {
 	struct request request; /* first: requests are handed out by this address */
 	struct list link;
 	struct control *control;
 	struct stream *stream;
+	unsigned magic;
 	struct buf words;
 	enum { READING, ANSWERING, ANSWERED } state;
 };
@@ -42,13 +47,16 @@ struct control {
 
 static struct connection *connection_of(struct request *r)
 {
-	return (struct connection *)r;
+	struct connection *c = (struct connection *)r;
+	magic_check(c, CONNECTION_MAGIC);
+	return c;
 }
 
 static void connection_free(struct connection *c, bool linger)
 {
 	struct control *k = c->control;
 	list_remove(&c->link);
+	assert(k->connections > 0);
 	k->connections--;
 	if (c->state == ANSWERING && c->request.gone)
 		c->request.gone(&c->request);
@@ -58,6 +66,7 @@ static void connection_free(struct connection *c, bool linger)
 		stream_free(&c->stream);
 	buf_fini(&c->words);
 	free(c->request.argv);
+	magic_clear(c);
 	free(c);
 	if (k->ended)
 		k->ended(k->owner);
@@ -108,6 +117,7 @@ static void gather(struct connection *c)
 static void on_event(void *owner, enum stream_event event)
 {
 	struct connection *c = owner;
+	magic_check(c, CONNECTION_MAGIC);
 	switch (event) {
 	case STREAM_DATA:
 		if (c->state == READING)
@@ -149,6 +159,7 @@ static void on_closed(void *unused)
 static struct connection *take(struct control *k, int fd)
 {
 	struct connection *c = mem_zalloc(sizeof *c);
+	c->magic = CONNECTION_MAGIC;
 	c->control = k;
 	buf_init(&c->words);
 	list_append(&k->list, &c->link);
@@ -227,6 +238,7 @@ void control_free(struct control **kp)
 	*kp = NULL;
 	list_each (link, tmp, &k->list)
 		connection_free(list_entry(link, struct connection, link), false);
+	assert(list_empty(&k->list) && k->connections == 0);
 	if (k->fd >= 0) {
 		ev_io_stop(k->loop->ev, &k->acceptor);
 		timer_stop(&k->loop->timers, &k->pause);
@@ -295,6 +307,7 @@ void control_finish_last(struct request *r, int status)
 {
 	struct connection *c = connection_of(r);
 	char byte = (char)status;
+	assert(c->state == ANSWERING);
 	append_frame(c, "", 0, false);
 	buf_append(stream_out(c->stream), &byte, 1);
 	c->state = ANSWERED;

@@ -156,6 +156,10 @@ static void receive(void *owner, struct note *note)
 	case QMGR_SNAPSHOT:
 		glance_taken(&h->glance, (struct snapshot *)note);
 		break;
+	case LIMITER_TOP:
+		limiter_top_free(&h->top);
+		h->top = (struct limiter_top *)note;
+		break;
 	default:
 		obey(h, (struct http_order *)note);
 	}
@@ -251,6 +255,11 @@ struct http *http_new(struct conf *conf, struct spool *spool, struct qmgr *qmgr,
 	return h;
 }
 
+struct loop *http_loop(struct http *h)
+{
+	return h->loop;
+}
+
 void http_start(struct http *h)
 {
 	loop_start(h->loop);
@@ -273,6 +282,7 @@ void http_free(struct http **hp)
 	http_asks_free(h);
 	page_watch_fini(&h->watch);
 	glance_fini(&h->glance);
+	limiter_top_free(&h->top);
 	loop_free(&h->loop);
 	conf_unref(h->conf);
 	free(h);

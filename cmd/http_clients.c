@@ -108,6 +108,7 @@ void http_clients_notify(struct http_clients *all, struct MHD_Connection *connec
 	list_remove(&c->link);
 	free(c);
 	*context = NULL;
+	assert(all->n > 0);
 	all->n--;
 	descriptors_give(DESCRIPTORS_HTTP);
 	set_timer(all);

@@ -126,6 +126,24 @@ static void visit_resolver(struct sandbox_visitor *v)
 	free(real);
 }
 
+/* How memory is laid out; and what the next program of this process is told to leave unsaid. */
+static void visit_for_sanitizer(struct sandbox_visitor *v)
+{
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+	const char *options = getenv("TSAN_OPTIONS");
+	const char *file = options ? strstr(options, "suppressions=") : NULL;
+	v->visit(v, "/proc", LANDLOCK_APPEND);
+	if (file) {
+		file += strlen("suppressions=");
+		char *path = mem_strndup(file, strcspn(file, ":"));
+		v->visit(v, path, LANDLOCK_READ);
+		free(path);
+	}
+#else
+	(void)v;
+#endif
+}
+
 /* Files of /etc that may be replaced, and then can't be read: the resolver keeps what it has, a user is
  * not looked for, and the loader finds its libraries without a cache. */
 void sandbox_paths_system(struct sandbox_visitor *v)
@@ -150,9 +168,7 @@ void sandbox_paths_system(struct sandbox_visitor *v)
 	visit(v, X509_get_default_cert_dir(), LANDLOCK_READ);
 	visit(v, X509_get_default_cert_file(), LANDLOCK_READ);
 	v->visit(v, "/dev/null", LANDLOCK_APPEND);
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-	v->visit(v, "/proc", LANDLOCK_APPEND); /* how memory is laid out, and names of functions */
-#endif
+	visit_for_sanitizer(v);
 	dl_iterate_phdr(visit_library, v);
 	visit_program(v);
 }

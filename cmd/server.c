@@ -7,7 +7,7 @@
 #include "base/mem.h"
 #include "base/metrics.h"
 #include "cmd/cmd.h"
-#include "cmd/dest_file.h"
+#include "cmd/kept_file.h"
 #include "cmd/privileges.h"
 #include "cmd/requests.h"
 #include "cmd/sandbox.h"
@@ -53,13 +53,16 @@ static void to_worker(void *context, int worker, struct note *note)
 	loop_post(smtpc_worker(s->smtpc, worker), note);
 }
 
-/* What was learnt about hosts before. Without it some are tried once more. */
+/* What was learnt about hosts before, without which some are tried once more; who is suspended. */
 static void recall(struct server *s)
 {
 	struct buf text;
 	buf_init(&text);
-	dest_file_read(s->conf->spool, &text);
+	kept_file_read(&kept_destdb, s->conf->spool, &text);
 	qmgr_recall(s->qmgr, buf_cstr(&text));
+	buf_clear(&text);
+	kept_file_read(&kept_suspended, s->conf->spool, &text);
+	limiter_recall(s->limiter, buf_cstr(&text));
 	buf_fini(&text);
 }
 
@@ -68,7 +71,7 @@ static void keep_learnt(struct server *s)
 	struct buf text;
 	buf_init(&text);
 	qmgr_learnt(s->qmgr, &text);
-	dest_file_write(s->conf->spool, buf_cstr(&text));
+	kept_file_write(&kept_destdb, s->conf->spool, buf_cstr(&text));
 	buf_fini(&text);
 	s->stopped = true;
 }
@@ -87,6 +90,7 @@ static bool open_parts(struct server *s, const struct privileges *p, struct buf 
 	struct conf *c = s->conf;
 	if (!privileges_own_folder(p, c->spool, error) || !privileges_lend(p, error))
 		return false;
+	s->clock = clock_watch_new(s->loop, c->spool);
 	s->dns = dns_new(s->conf);
 	s->smtpc = smtpc_new(s->conf);
 	s->qmgr = qmgr_new(s->conf);
@@ -103,10 +107,14 @@ static bool open_parts(struct server *s, const struct privileges *p, struct buf 
 				   .workers = smtpc_workers(s->smtpc)};
 	qmgr_wire(s->qmgr, &edges);
 	glance_init(&s->glance, s->loop, qmgr_loop(s->qmgr));
+	s->limiter = limiter_new(c, s->loop);
 	recall(s);
 	s->pool = thread_pool_new(pool_threads(), POOL_QUEUE);
-	s->smtpd = smtpd_new(s->conf, s->spool, s->pool, error);
+	struct smtpd_edges smtpd_edges = {s->spool, s->pool, s->limiter};
+	s->smtpd = smtpd_new(s->conf, &smtpd_edges, error);
 	s->http = http_new(c, s->spool, s->qmgr, s->started_ms);
+	limiter_watch(s->limiter, s->loop);
+	limiter_watch(s->limiter, http_loop(s->http));
 	return s->smtpd && http_move(s->http, c, error);
 }
 
@@ -185,11 +193,13 @@ void server_start(struct server *s)
 	spool_start(s->spool);
 	smtpc_start(s->smtpc);
 	qmgr_start(s->qmgr);
+	limiter_start(s->limiter);
 	thread_pool_start(s->pool);
 	smtpd_start(s->smtpd);
 	http_start(s->http);
 	maildrop_start(s->maildrop);
 	table_watch_start(s->tables, s->conf);
+	clock_watch_start(s->clock);
 	say_ready(s);
 }
 
@@ -248,6 +258,7 @@ static bool use_conf(struct server *s, struct conf *new, struct buf *says)
 	qmgr_reload(s->qmgr, new);
 	spool_reload(s->spool, new);
 	maildrop_reload(s->maildrop, new);
+	limiter_reload(s->limiter, new);
 	log_set_level((enum log_level) new->log_level);
 	descriptors_limit(new->descriptor_limit);
 	conf_differences(s->conf, new, says);
@@ -287,6 +298,7 @@ int server_stop(struct server *s, int **sockets)
 {
 	http_stop(s->http);
 	smtpd_stop(s->smtpd);
+	limiter_stop(s->limiter);
 	thread_pool_stop(s->pool);
 	maildrop_stop(s->maildrop);
 	smtpc_stop(s->smtpc);
@@ -306,6 +318,7 @@ void server_free(struct server **sp)
 		return;
 	*sp = NULL;
 	/* First those that hold what others gave them; the loops that it comes back to are last. */
+	limiter_free(&s->limiter); /* it answers sessions */
 	thread_pool_free(&s->pool);
 	smtpd_free(&s->smtpd);
 	maildrop_free(&s->maildrop);
@@ -318,7 +331,9 @@ void server_free(struct server **sp)
 	/* Who waits for the end sees it now. */
 	control_free(&s->control);
 	glance_fini(&s->glance);
+	limiter_top_free(&s->top);
 	table_watch_free(&s->tables);
+	clock_watch_free(&s->clock);
 	ending_fini(s);
 	loop_free(&s->loop);
 	conf_unref(s->conf);

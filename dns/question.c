@@ -134,6 +134,7 @@ static void on_replied(struct channel_query *query, enum channel_event event, co
 		       size_t len)
 {
 	struct question *q = (struct question *)query;
+	assert(q->all->under_way > 0);
 	q->all->under_way--;
 	if (q->all->ending)
 		return;
@@ -228,6 +229,7 @@ static void question_free(struct question *q)
 	while (!list_empty(&q->askers))
 		list_remove(list_first(&q->askers));
 	answer_unref(q->answer);
+	assert(list_empty(&q->askers) && list_empty(&q->link));
 	free(q);
 }
 
@@ -290,6 +292,7 @@ void questions_free(struct questions **ap)
 	free_list(&all->asked);
 	free_list(&all->answered);
 	cache_free(&all->cache);
+	assert(!all->table && all->under_way == 0);
 	free(all);
 	*ap = NULL;
 }

@@ -73,6 +73,7 @@ static void copy_site(struct dest_site *to, struct qmgr *q, const struct site *s
 		.busy = s->busy,
 		.idle = s->connections - s->connecting - s->busy,
 		.waiting = s->queue.waiting,
+		.verdicts = s->verdicts,
 		.parked = s->parked.parked,
 		.deferred = s->parked.deferred,
 		.rate_events = t->destination_rate.events,

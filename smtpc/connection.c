@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/metrics.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +22,7 @@ static void settle(struct connection *);
 static void on_age(void *owner)
 {
 	struct connection *c = owner;
+	magic_check(c, CONNECTION_MAGIC);
 	engine_quit(&c->engine);
 	settle(c);
 }
@@ -136,6 +138,7 @@ static bool connect_now(struct connection *c)
 bool connection_start(struct worker *w, struct connection_open *open)
 {
 	struct connection *c = mem_zalloc(sizeof *c);
+	c->magic = CONNECTION_MAGIC;
 	c->worker = w;
 	c->open = open;
 	c->number = open->connection;
@@ -174,6 +177,9 @@ static void end(struct connection *c, struct verdict *why)
 		engine_fini(&c->engine);
 	mem_free_secret(c->secret);
 	descriptors_give(DESCRIPTORS_HOSTS);
+	assert(!timer_active(&c->age) && !timer_active(&c->slow) && !timer_active(&c->late) &&
+	       !timer_active(&c->silent));
+	magic_clear(c);
 	free(c);
 }
 
@@ -369,6 +375,7 @@ static void expired(struct connection *c)
 static void on_event(void *owner, enum stream_event event)
 {
 	struct connection *c = owner;
+	magic_check(c, CONNECTION_MAGIC);
 	switch (event) {
 	case STREAM_CONNECTED:
 		c->connected = true;

@@ -13,10 +13,14 @@
 #include "base/address.h"
 #include "base/stream.h"
 #include "smtpc/connection.h"
+#include "base/magic.h"
 #include "smtpc/engine.h"
 #include "smtpc/worker.h"
 
+enum { CONNECTION_MAGIC = 0xc0223ec7 };
+
 struct connection {
+	unsigned magic;
 	UT_hash_handle hh; /* in the worker's table, by number */
 	uint64_t number;
 	struct worker *worker;

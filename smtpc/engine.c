@@ -91,6 +91,7 @@ struct verdict *engine_verdict(const struct engine *e, enum verdict_class class)
 
 static void put_done(struct engine *e, struct delivery *d)
 {
+	assert(!*e->done_end);
 	d->ended_us = clock_steady_us();
 	d->note.next = NULL;
 	*e->done_end = &d->note;

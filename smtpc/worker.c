@@ -7,24 +7,26 @@
 #include "base/tls.h"
 #include "smtpc/connection_impl.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-void worker_add(struct worker *w, struct connection *c)
-{
-	HASH_ADD(hh, w->connections, number, sizeof c->number, c);
-}
-
-void worker_remove(struct worker *w, struct connection *c)
-{
-	HASH_DEL(w->connections, c);
-}
 
 static struct connection *find(const struct worker *w, uint64_t number)
 {
 	struct connection *c;
 	HASH_FIND(hh, w->connections, &number, sizeof number, c);
 	return c;
+}
+
+void worker_add(struct worker *w, struct connection *c)
+{
+	assert(!find(w, c->number));
+	HASH_ADD(hh, w->connections, number, sizeof c->number, c);
+}
+
+void worker_remove(struct worker *w, struct connection *c)
+{
+	HASH_DEL(w->connections, c);
 }
 
 static void give(struct worker *w, struct delivery *d)
@@ -196,6 +198,7 @@ void worker_free(struct worker **wp)
 	if (!w)
 		return;
 	worker_stop(w);
+	assert(!w->connections);
 	loop_free(&w->loop);
 	sessions_fini(&w->sessions);
 	SSL_CTX_free(w->tls);

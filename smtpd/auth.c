@@ -11,6 +11,7 @@
 #include "smtpd/command.h"
 #include "smtpd/dovecot.h"
 #include "smtpd/failures.h"
+#include "smtpd/limit_check.h"
 #include "smtpd/sasl.h"
 
 #include <assert.h>
@@ -42,7 +43,8 @@ static const struct conf_auth *settings(const struct session *s)
 
 bool auth_in_clear(const struct session *s)
 {
-	return !s->tls && settings(s)->require_tls;
+	bool required = s->service->listener->tls == LISTENER_TLS_REQUIRED;
+	return !s->tls && (required || settings(s)->require_tls);
 }
 
 static bool is_listed(const struct session *s, enum mechanism m)
@@ -72,7 +74,7 @@ void auth_announce(const struct session *s, struct buf *to)
 {
 	const struct conf_list *l = &settings(s)->mechanisms;
 	bool any = false;
-	for (int i = 0; i < l->n; i++) {
+	for (int i = 0; s->service->listener->auth && !s->login && i < l->n; i++) {
 		enum mechanism m = mechanism_find(l->item[i]);
 		if (!auth_offered(s, m))
 			continue;
@@ -119,6 +121,7 @@ static void wrong(struct session *s, enum auth_outcome o, const char *login)
 	int failures = failures_note(s->worker->failures, &s->peer, login, now);
 	int64_t until = s->auth->said_ms + failures_delay(settings(s)->failure_delay, failures);
 	note(s, o, login, failures);
+	limit_check_event(s, LIMITER_FAILED, login, 0);
 	if (until > now && !s->worker->closing)
 		wait_begin(s, &kind, until - now);
 	else

@@ -51,7 +51,7 @@ bool auth_offered(const struct session *, enum mechanism);
 /* By the settings, TLS and the backend. */
 
 void auth_announce(const struct session *, struct buf *to);
-/* The line of EHLO, or none. */
+/* The line of EHLO, or none, as for one who has logged in already. */
 
 void auth_begin(struct session *, enum mechanism, const char *initial);
 /* initial: in base64, "=" for an empty one, NULL for none. */

@@ -50,7 +50,7 @@ enum {
 	V(ETRN, verb_refused, ANY_TIME, ARGUMENT_MAY, 0)                                           \
 	V(TURN, verb_refused, ANY_TIME, ARGUMENT_MAY, 0)                                           \
 	V(AUTH, verb_auth, ANY_TIME, ARGUMENT_MAY, VERB_PLAIN | VERB_SECRET)                       \
-	V(XCLIENT, verb_refused, ANY_TIME, ARGUMENT_MAY, 0)                                        \
+	V(XCLIENT, verb_xclient, ANY_TIME, ARGUMENT_MAY, VERB_PLAIN)                               \
 	V(XFORWARD, verb_refused, ANY_TIME, ARGUMENT_MAY, 0)                                       \
 	/* HTTP: whoever says so would say the rest of the request next. */                        \
 	V(GET, verb_http, ANY_TIME, ARGUMENT_MAY, VERB_PLAIN)                                      \

@@ -9,8 +9,10 @@
 #include "base/metrics.h"
 #include "base/stream.h"
 #include "smtpd/response.h"
+#include "smtpd/proxied.h"
 #include "smtpd/session.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -126,7 +128,7 @@ static void pause_accepting(struct listener *l)
 	loop_timer_in(l->worker->loop, &l->pause, DESCRIPTORS_PAUSE_MS);
 }
 
-static void welcome(struct listener *l, int fd, const union address *peer)
+void listener_welcome(struct listener *l, int fd, const union address *peer)
 {
 	const struct conf_listener *limits = l->service->listener;
 	enum response why = RESPONSE_OK;
@@ -148,7 +150,8 @@ static void welcome(struct listener *l, int fd, const union address *peer)
 			break;
 		}
 	}
-	atomic_fetch_sub_explicit(l->connections, 1, memory_order_relaxed);
+	long before = atomic_fetch_sub_explicit(l->connections, 1, memory_order_relaxed);
+	assert(before > 0);
 	turn_away(fd, why, l, peer);
 	if (room)
 		descriptors_give(DESCRIPTORS_CLIENTS);
@@ -171,15 +174,12 @@ static void no_descriptor(struct listener *l)
 	pause_accepting(l);
 }
 
-/* A socket of both families, which systemd may have given us, shows IPv4 clients in disguise; the
- * networks that may relay are to see through it. */
-static void unmask(union address *a)
+static void meet(struct listener *l, int fd, const union address *peer)
 {
-	if (a->sa.sa_family != AF_INET6 || !IN6_IS_ADDR_V4MAPPED(&a->in6.sin6_addr))
-		return;
-	struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = a->in6.sin6_port};
-	memcpy(&in.sin_addr, a->in6.sin6_addr.s6_addr + 12, 4);
-	a->in = in;
+	if (l->service->proxied)
+		proxied_begin(l, fd, peer);
+	else
+		listener_welcome(l, fd, peer);
 }
 
 static void on_accept(struct ev_loop *ev, ev_io *watcher, int revents)
@@ -192,8 +192,8 @@ static void on_accept(struct ev_loop *ev, ev_io *watcher, int revents)
 		socklen_t size = sizeof peer;
 		int fd = accept4(l->fd, &peer.sa, &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
 		if (fd >= 0) {
-			unmask(&peer);
-			welcome(l, fd, &peer);
+			address_unmask(&peer);
+			meet(l, fd, &peer);
 			if (timer_active(&l->pause))
 				return;
 		} else if (errno == EMFILE || errno == ENFILE) {
@@ -223,6 +223,7 @@ struct listener *listener_new(struct smtpd_worker *w, int fd, const struct smtpd
 			       .connections = p->connections,
 			       .fd = fd};
 	l->service = service_ref(p->service);
+	list_init(&l->proxied);
 	stream_nodelay(fd);
 	ev_io_init(&l->accept, on_accept, l->fd, EV_READ);
 	l->accept.data = l;
@@ -244,12 +245,14 @@ void listener_stop(struct listener *l)
 	timer_stop(&l->worker->loop->timers, &l->pause);
 	close(l->fd);
 	l->fd = -1;
+	proxied_end_all(l);
 }
 
 void listener_free(struct listener **lp)
 {
 	struct listener *l = *lp;
 	listener_stop(l);
+	assert(!ev_is_active(&l->accept) && !timer_active(&l->pause));
 	list_remove(&l->link);
 	service_unref(l->service);
 	free(l);

@@ -22,6 +22,9 @@ enum response policy_recipient(const struct session *, struct mailaddr *);
 /* RESPONSE_OK, or why not. <postmaster> becomes the address that the configuration names, or that of
  * the postmaster at our hostname; where there is an alias of that name, it stays. */
 
+enum response policy_sender(const struct session *, struct mailaddr *);
+/* May this login use it? RESPONSE_OK, perhaps with another in its place, or why not. */
+
 bool policy_stranger(const struct session *); /* one who may write to the postmaster only */
 
 #endif

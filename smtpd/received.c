@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "smtpd/received.h"
 
-#include "base/clock.h"
+#include "base/date.h"
 #include "base/ident.h"
 #include "smtpd/datetime.h"
 #include "smtpd/reception.h"
@@ -39,8 +39,10 @@ void received_field(const struct session *s, struct buf *to)
 	const struct envelope *e = s->tx->envelope;
 	char address[64], id[IDENT_TEXT], date[DATETIME_TEXT];
 	bool six = strchr(address_text(&s->peer, address), ':') != NULL;
-	buf_printf(to, "Received: from %s%s([%s%s])\r\n\tby %s (sluice) with %s id %s", s->helo,
-		   strlen(s->helo) > FOLD_AT ? "\r\n\t" : " ", six ? "IPv6:" : "", address,
+	const char *name = s->client_name;
+	buf_printf(to, "Received: from %s%s(%s%s[%s%s])\r\n\tby %s (sluice) with %s id %s", s->helo,
+		   strlen(s->helo) > FOLD_AT || (name && strlen(name) > FOLD_AT) ? "\r\n\t" : " ",
+		   name ? name : "", name ? " " : "", six ? "IPv6:" : "", address,
 		   s->service->hostname, session_protocol(s), ident_text(s->tx->id, id));
 	if (s->tls) {
 		const SSL *ssl = stream_ssl(s->stream);
@@ -51,5 +53,5 @@ void received_field(const struct session *s, struct buf *to)
 		put_login(s->login, to);
 	if (e->nrcpt == 1)
 		buf_printf(to, "\r\n\tfor <%s>", e->rcpt[0].address);
-	buf_printf(to, ";\r\n\t%s\r\n", datetime_text(clock_wall_ms(), date));
+	buf_printf(to, ";\r\n\t%s\r\n", datetime_text(date_ms(), date));
 }

@@ -66,12 +66,16 @@
 	R(TOO_LARGE, 552, "5.3.4", "message too large")                                            \
 	R(NO_ROOM, 452, "4.3.1", "no room in the queue")                                           \
 	R(NO_MEMORY, 452, "4.3.1", "not enough memory at the moment")                              \
+	R(NOT_YOUR_ADDRESS, 553, "5.7.1", "your login may not use this sender")                    \
 	R(NO_RELAY, 550, "5.7.1", "relaying denied")                                               \
 	R(NO_POSTMASTER, 550, "5.1.1", "no postmaster here")                                       \
 	R(LOOPBACK, 550, "5.1.2", "mail does not go to that address")                              \
 	R(ALIAS_LOOP, 550, "5.4.6", "that alias leads to itself, or to too many")                  \
 	R(REWRITE_LOOP, 451, "4.3.5", "address rewriting goes round in a circle")                  \
 	R(TOO_MANY_RECIPIENTS, 452, "4.5.3", "too many recipients")                                \
+	R(LIMIT_DEFERRED, 450, "4.7.1", "too many %s of this %s: try again in %s")                 \
+	R(LIMIT_REJECTED, 550, "5.7.1", "too many %s of this %s")                                  \
+	R(LOGIN_SUSPENDED, 550, "5.7.13", "this login is suspended: ask your postmaster")          \
 	/* content */                                                                              \
 	R(NO_RECIPIENTS, 554, "5.5.1", "no valid recipients")                                      \
 	R(BAD_CHUNK, 501, "5.5.4", "that is no chunk size")                                        \

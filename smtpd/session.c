@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/metrics.h"
 #include "smtpd/auth.h"
+#include "smtpd/client_certificate.h"
 #include "smtpd/reception.h"
 
 #include <assert.h>
@@ -81,12 +82,15 @@ static void log_session(const struct session *s, const char *event, const char *
 static void session_free(struct session *s)
 {
 	wait_cancel(s);
+	assert(!s->stream);
 	list_remove(&s->link);
 	reception_free(&s->tx);
 	auth_free(&s->auth);
 	service_unref(s->service);
+	free(s->client_name);
 	free(s->login);
 	free(s->helo);
+	magic_clear(s);
 	free(s);
 }
 
@@ -105,7 +109,9 @@ static void part(struct session *s, const char *reason)
 static void closed(void *owner)
 {
 	struct session *s = owner;
-	atomic_fetch_sub_explicit(s->connections, 1, memory_order_relaxed);
+	magic_check(s, SESSION_MAGIC);
+	long before = atomic_fetch_sub_explicit(s->connections, 1, memory_order_relaxed);
+	assert(before > 0);
 	clients_leave(s->worker->clients, &s->peer, s->listener);
 	descriptors_give(DESCRIPTORS_CLIENTS);
 	if (!wait_outlives(s))
@@ -223,7 +229,8 @@ static void secured(struct session *s)
 	s->esmtp = false;
 	free(s->helo);
 	free(s->login);
-	s->helo = s->login = NULL;
+	s->helo = NULL;
+	s->login = client_certificate_login(s);
 	stream_secret(s->stream, s->service->listener->auth);
 	if (!first) {
 		session_move(s, SESSION_GREETED);
@@ -255,6 +262,7 @@ static void lost(struct session *s)
 static void on_event(void *owner, enum stream_event event)
 {
 	struct session *s = owner;
+	magic_check(s, SESSION_MAGIC);
 	switch (event) {
 	case STREAM_TLS:
 		secured(s);
@@ -278,6 +286,7 @@ static void on_event(void *owner, enum stream_event event)
 void session_open(struct listener *l, int fd, const union address *peer)
 {
 	struct session *s = mem_zalloc(sizeof *s);
+	s->magic = SESSION_MAGIC;
 	bool implicit = l->service->listener->tls == LISTENER_TLS_IMPLICIT;
 	char byte;
 	s->worker = l->worker;
@@ -286,6 +295,7 @@ void session_open(struct listener *l, int fd, const union address *peer)
 	s->listener = l->number;
 	s->number = ident_new();
 	s->peer = *peer;
+	s->proxy = netlist_match(&s->service->xclient, peer);
 	s->stage = "CONNECT";
 	wait_init(s);
 	list_append(&l->worker->sessions, &s->link);

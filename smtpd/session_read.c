@@ -6,8 +6,10 @@
 #include "smtpd/addressing.h"
 #include "smtpd/auth.h"
 #include "smtpd/command.h"
+#include "smtpd/limit_check.h"
 #include "smtpd/reception.h"
 
+#include <assert.h>
 #include <string.h>
 #include <strings.h>
 
@@ -125,6 +127,7 @@ static void stored(struct session *s, void *answer)
 	const struct spool_store *store = answer;
 	char id[IDENT_TEXT];
 	if (store->stored) {
+		limit_check_event(s, LIMITER_ACCEPTED, s->login, s->tx->nrcpt);
 		s->messages++;
 		s->errors = s->junk = 0;
 	} else {
@@ -212,6 +215,7 @@ static void end_content(struct session *s)
 
 static bool read_content(struct session *s)
 {
+	assert(s->tx && s->tx->began_ms);
 	struct buf *in = stream_in(s->stream);
 	size_t len = buf_len(in);
 	if (len == 0)
@@ -250,6 +254,7 @@ static bool read_chunk(struct session *s)
 	if (len > 0 && s->chunk_refusal == RESPONSE_OK)
 		reception_feed(s, buf_data(in), &len);
 	buf_consume(in, len);
+	assert(len <= s->chunk_left);
 	s->chunk_left -= len;
 	if (s->chunk_left == 0)
 		end_chunk(s);

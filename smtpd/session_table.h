@@ -29,7 +29,8 @@
 #define SESSION_STATES(S)                                                                          \
 	S(HANDSHAKE, "tls", read_nothing, TO(GREETED))                                             \
 	S(GREETED, "greeted", read_command, TO(READY) | TO(HANDSHAKE) | TO(CHUNK))                 \
-	S(READY, "ready", read_command, TO(AUTH) | TO(MAIL) | TO(HANDSHAKE) | TO(CHUNK))           \
+	S(READY, "ready", read_command,                                                            \
+	  TO(GREETED) | TO(AUTH) | TO(MAIL) | TO(HANDSHAKE) | TO(CHUNK))                           \
 	S(AUTH, "auth", read_auth, TO(READY))                                                      \
 	S(MAIL, "mail", read_command, TO(READY) | TO(RCPT) | TO(CHUNK))                            \
 	S(RCPT, "rcpt", read_command, TO(READY) | TO(DATA) | TO(CHUNK))                            \

@@ -190,8 +190,7 @@ static int worker_count(const struct conf *conf)
 	return n > 0 ? (int)n : 1;
 }
 
-struct smtpd *smtpd_new(struct conf *conf, struct spool *spool, struct thread_pool *pool,
-			struct buf *error)
+struct smtpd *smtpd_new(struct conf *conf, const struct smtpd_edges *edges, struct buf *error)
 {
 	struct smtpd *s = mem_zalloc(sizeof *s);
 	struct inherited inherited;
@@ -200,9 +199,10 @@ struct smtpd *smtpd_new(struct conf *conf, struct spool *spool, struct thread_po
 	s->nworker = worker_count(conf);
 	s->worker = mem_zalloc((size_t)s->nworker * sizeof(struct smtpd_worker *));
 	for (int i = 0; i < s->nworker; i++) {
-		s->worker[i] = smtpd_worker_new(conf, spool, s->clients);
+		s->worker[i] = smtpd_worker_new(conf, edges->spool, s->clients);
 		s->worker[i]->failures = s->failures;
-		s->worker[i]->pool = pool;
+		s->worker[i]->pool = edges->pool;
+		s->worker[i]->limiter = edges->limiter;
 	}
 	inherited_init(&inherited);
 	if (!listen_as(s, conf, &inherited, error))

@@ -9,6 +9,7 @@
  *
  *	smtpd.c smtpd_worker.[ch]	start and stop; one thread
  *	listener.c clients.[ch]		accepting, and how often for one client
+ *	proxied.[ch] proxy_header.[ch]	until a proxy has said who the client is
  *	service.[ch]			the settings of a listener; a reload makes another
  *	port.[ch] inherited.[ch]	the sockets of one address; those of whoever started us
  *	session.[ch] session_table.h	one client: its states, deadlines, replies
@@ -20,7 +21,10 @@
  *	auth.[ch] sasl.[ch]		logging in: one AUTH command; the bytes of a mechanism
  *	auth_check.[ch] failures.[ch]	a password, held against its hash; how often that failed
  *	dovecot.[ch] dovecot_line.[ch]	a Dovecot that knows the users; a line of its protocol
+ *	client_certificate.[ch]		logging in by a certificate
  *	policy.[ch]			who may send to whom
+ *	limiter.[ch] limits.[ch]	the thread that owns limits; how much each has sent
+ *	limit_check.[ch]		a session asks it
  *	addressing.[ch]			access, rewriting, aliases, copies: what becomes of addresses
  *	alias.[ch] rewrite.[ch]		two of these steps
  *	reception.[ch] received.[ch]	one message, from MAIL to the spool; its Received field
@@ -45,8 +49,16 @@
 #include "spool/spool.h"
 
 struct smtpd;
+struct limiter;
 
-struct smtpd *smtpd_new(struct conf *, struct spool *, struct thread_pool *, struct buf *error);
+/* Whom sessions ask. */
+struct smtpd_edges {
+	struct spool *spool;
+	struct thread_pool *pool;
+	struct limiter *limiter;
+};
+
+struct smtpd *smtpd_new(struct conf *, const struct smtpd_edges *, struct buf *error);
 /* Bind all listeners, for every worker; or take over the sockets that the program was started with. */
 
 void smtpd_start(struct smtpd *);

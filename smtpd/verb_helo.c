@@ -53,6 +53,8 @@ void verb_ehlo(struct session *s, char *argument)
 	if (service->tls && !s->tls)
 		buf_puts(out, "250-STARTTLS\r\n");
 	auth_announce(s, out);
+	if (s->proxy)
+		buf_puts(out, "250-XCLIENT NAME ADDR PORT PROTO HELO LOGIN DESTADDR DESTPORT\r\n");
 	if (service->listener->chunking)
 		buf_puts(out, "250-CHUNKING\r\n");
 	announce_limits(service->listener, out);

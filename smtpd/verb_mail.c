@@ -12,7 +12,9 @@
 #include "base/mailaddr.h"
 #include "base/mem.h"
 #include "smtpd/addressing.h"
+#include "smtpd/limit_check.h"
 #include "smtpd/param.h"
+#include "smtpd/policy.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -117,6 +119,28 @@ static enum response judge(struct session *s, const struct reception *t,
 	return spool_accepting(s->worker->spool) ? RESPONSE_OK : RESPONSE_NO_ROOM;
 }
 
+static void welcome(struct session *s)
+{
+	session_reply(s, RESPONSE_SENDER_OK);
+	session_move(s, SESSION_MAIL);
+}
+
+static void judged(struct session *s, void *answer)
+{
+	if (limit_check_pass(s, answer, NULL))
+		welcome(s);
+	else
+		session_reset(s);
+}
+
+static void ask_limits(struct session *s)
+{
+	static const struct wait_kind kind = {.text = "limits", .answered = judged};
+	struct limiter_question *q = mem_zalloc(sizeof *q);
+	q->answer.free = limit_check_free;
+	limit_check_ask(s, LIMIT_MESSAGES, q, &kind);
+}
+
 void verb_mail(struct session *s, char *argument)
 {
 	struct mailaddr from;
@@ -131,8 +155,10 @@ void verb_mail(struct session *s, char *argument)
 		session_refuse(s, foreign ? RESPONSE_NOT_ASCII : RESPONSE_BAD_SENDER, NULL);
 		return;
 	}
-	char *sender;
-	enum response why = addressing_sender(s->worker->conf, from.text, &sender);
+	char *sender = NULL;
+	enum response why = policy_sender(s, &from);
+	if (why == RESPONSE_OK)
+		why = addressing_sender(s->worker->conf, from.text, &sender);
 	if (why != RESPONSE_OK) {
 		session_refuse(s, why, NULL);
 		return;
@@ -143,11 +169,12 @@ void verb_mail(struct session *s, char *argument)
 	if (why == RESPONSE_OK)
 		why = judge(s, t, &from);
 	s->tx = t;
-	if (why == RESPONSE_OK) {
-		session_reply(s, RESPONSE_SENDER_OK);
-		session_move(s, SESSION_MAIL);
-	} else {
+	if (why != RESPONSE_OK) {
 		session_refuse(s, why, NULL);
 		session_reset(s);
+	} else if (limit_check_due(s, LIMIT_MESSAGES)) {
+		ask_limits(s);
+	} else {
+		welcome(s);
 	}
 }

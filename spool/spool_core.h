@@ -52,6 +52,7 @@ struct spool {
 	struct due incoming, deferred;
 	struct parked parked;
 	struct compact compact;
+	int64_t large_bytes; /* of contents that have files of their own */
 	struct list todo;    /* ops not written yet */
 	struct list written; /* ops written and in effect, not synced */
 	int64_t unsynced_since_ms, unsynced_bytes;

@@ -80,10 +80,10 @@ class Lab(contextlib.ExitStack):
         """Start a browser, or skip the test."""
         return self._keep(Browser(self.folder("browser"))).start()
 
-    def dovecot(self, users):
+    def dovecot(self, users, **options):
         """Start a Dovecot of lab.dovecot, or skip the test."""
         folder = self.enter_context(open_folder("sluice-dovecot-"))
-        return self._keep(Dovecot(folder, users)).start()
+        return self._keep(Dovecot(folder, users, **options)).start()
 
     def postfix(self, next_hop=None, settings=None, **options):
         """Start a Postfix of lab.postfix, or skip the test."""

@@ -136,6 +136,16 @@ def test_it_is_found_again(lab, sink):
     assert [event["result"] for event in relay.events("auth")] == ["unavailable", "ok"]
 
 
+def test_pam_behind_dovecot_behind_the_relay(lab, sink):
+    dovecot = lab.dovecot([f"alice:{PASSWORD}:sluice"], pam=True)
+    relay = lab.relay(_config(dovecot.socket, sink.port))
+    relay.wait_event("dovecot", state="ready")
+    with _greeted(relay) as client:
+        assert "AUTH PLAIN LOGIN" in client.command("EHLO client.test").lines
+        assert sasl.say_login(client, "alice", PASSWORD).code == 235
+    assert _plain(relay, "alice", "wrong").text == WRONG
+
+
 HELLO = b"VERSION\t1\t2\nMECH\tPLAIN\tplaintext\nMECH\tLOGIN\nMECH\tXOAUTH2\nSPID\t1\nCUID\t1\nCOOKIE\t00\nDONE\n"
 ASKED = b"AUTH\t1\tPLAIN[^\n]*\n"
 
