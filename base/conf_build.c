@@ -4,6 +4,7 @@
 #include "base/conf_value.h"
 #include "base/mem.h"
 #include "base/tables.h"
+#include "base/tls_verify.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -192,6 +193,7 @@ struct conf *conf_build(const struct conf_file *from, const char *file, struct c
 	build_single(&b, CONF_KIND_GLOBAL, c);
 	build_single(&b, CONF_KIND_QUEUE, &c->queue);
 	build_single(&b, CONF_KIND_DNS, &c->dns);
+	build_single(&b, CONF_KIND_TLS, &c->tls);
 	build_transports(&b);
 	c->listener = room(&b, CONF_KIND_LISTENER);
 	c->nlistener = build_titled(&b, CONF_KIND_LISTENER, (char *)c->listener,
@@ -217,6 +219,7 @@ static void free_settings(struct conf *c)
 				free(((struct conf_titled *)section)->title);
 		}
 	}
+	tls_authorities_free(&c->authorities);
 	free(c->listener);
 	free(c->transport);
 	free(c->route);

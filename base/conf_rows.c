@@ -30,6 +30,9 @@ static const struct conf_row queue_rows[] = {CONF_QUEUE(ROW)};
 #define STRUCT struct conf_dns
 static const struct conf_row dns_rows[] = {CONF_DNS(ROW)};
 #undef STRUCT
+#define STRUCT struct conf_tls
+static const struct conf_row tls_rows[] = {CONF_TLS(ROW)};
+#undef STRUCT
 
 #define ROWS(rows) (int)(sizeof rows / sizeof rows[0]), rows
 
@@ -52,6 +55,8 @@ const struct conf_section conf_sections[CONF_KINDS] = {
 			     "How long, and how much at once."},
 	[CONF_KIND_DNS] = {"dns", false, sizeof(struct conf_dns), ROWS(dns_rows),
 			   "Where names are looked up."},
+	[CONF_KIND_TLS] = {"tls", false, sizeof(struct conf_tls), ROWS(tls_rows),
+			   "Whom to believe, of those that mail goes to."},
 };
 
 int conf_count(const struct conf *c, enum conf_kind kind)
@@ -85,6 +90,8 @@ void *conf_at(const struct conf *c, enum conf_kind kind, int i)
 		return (void *)&c->queue;
 	case CONF_KIND_DNS:
 		return (void *)&c->dns;
+	case CONF_KIND_TLS:
+		return (void *)&c->tls;
 	default:
 		return (void *)c;
 	}

@@ -46,6 +46,7 @@ enum conf_kind {
 	CONF_KIND_ALIAS,
 	CONF_KIND_QUEUE,
 	CONF_KIND_DNS,
+	CONF_KIND_TLS,
 	CONF_KINDS
 };
 

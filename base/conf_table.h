@@ -82,6 +82,8 @@
 	  "Tables of what to do with a recipient: accept, reject CODE TEXT, defer TEXT, hold, discard.") \
 	P(text, always_bcc, "", 0, 320, RELOAD, "",                                                \
 	  "An address that gets a copy of every message that comes in. Empty: none.")              \
+	P(list, tls_policy, "{}", 0, 0, RELOAD, "",                                                \
+	  "Tables of TLS policies: a DOMAIN, a .PARENT, a [NEXT-HOP] or *, and none, opportunistic, required, verify or verify:NAME,NAME.") \
 	P(list, sender_bcc, "{}", 0, 0, RELOAD, "",                                                \
 	  "Tables of senders and the address that gets a copy of what they send.")                 \
 	P(list, recipient_bcc, "{}", 0, 0, RELOAD, "",                                             \
@@ -212,8 +214,8 @@
 	  "Time for the reply to the end of the content.")                                         \
 	P(duration, rset_timeout, "20s", 1, HOURS(1), RELOAD, "", "Time for the reply to RSET.")   \
 	P(duration, quit_timeout, "10s", 1, HOURS(1), RELOAD, "", "Time for the reply to QUIT.")   \
-	P(choice, tls, "opportunistic", 0, 0, RELOAD, "none|opportunistic|required",               \
-	  "none: never; opportunistic: when offered, whoever it is; required: no mail without.")   \
+	P(text, tls, "opportunistic", 1, 4000, RELOAD, "",                                         \
+	  "none: never; opportunistic: when offered, whoever it is; required: no mail without, whoever it is; verify, or verify:NAME,NAME: no mail unless the certificate is trusted and names the next hop, or one of these. Routes and tls_policy can ask for more.") \
 	P(choice, greeting_5xx, "defer", 0, 0, RELOAD, "defer|bounce",                             \
 	  "A host that greets with 5xx, or answers EHLO and HELO so, is passed over. What becomes of mail when all hosts do. defer: it waits, and is returned when its lifetime ends, as with Postfix; bounce: it is returned at once, as with Exim.") \
 	P(choice, protocol, "smtp", 0, 0, RELOAD, "smtp|lmtp",                                      \
@@ -230,6 +232,8 @@
 	  "Next hops in order of preference, \"host\", \"host:port\", \"[host]:port\", or a Unix socket, \"unix:/its/path\". Brackets: no MX look-up. Those with a weight, \"host=3\", that stand together share the connections by their weights. Empty: by the recipient's domain.") \
 	P(list, from, "{}", 0, 0, RELOAD, "",                                                      \
 	  "Only for mail from these senders: addresses, domains, .parents, <>. For others the route is not there. Empty: all.") \
+	P(text, tls, "", 0, 4000, RELOAD, "",                                                      \
+	  "A TLS policy, as in a transport. The strictest of transport, route and tls_policy holds. Empty: none of its own.") \
 	P(text, error, "", 0, 500, RELOAD, "",                                                     \
 	  "DSN TEXT: such mail is returned with it, or deferred when it begins with 4. Empty: it is delivered.") \
 	P(flag, discard, "false", 0, 0, RELOAD, "", "Such mail is dropped, and logged as sent.")
@@ -292,5 +296,11 @@
 	  "Networks of private use (RFC 1918 and the like) in which mail hosts that were found by MX may lie. Hosts in others are not connected to: anybody can have an MX record lead into your network. Next hops that are configured are not asked for this.") \
 	P(flag, allow_loopback, "false", 0, 0, RELOAD, "",                                         \
 	  "Let MX hosts have loopback and link-local addresses, as in a laboratory.")
+
+#define CONF_TLS(P)                                                                                \
+	P(text, ca, "/etc/ssl/certs/ca-certificates.crt", 0, 4000, RELOAD, "",                     \
+	  "PEM file, or folder of such files, with the authorities that may vouch for a next hop where verify is wanted.") \
+	P(choice, minimum, "1.2", 0, 0, RELOAD, "1.2|1.3",                                         \
+	  "The least version of TLS that will do for required and verify. What is only opportunistic takes 1.2.")
 
 #endif

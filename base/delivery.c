@@ -27,6 +27,8 @@ void connection_open_free(struct connection_open **op)
 	conf_unref(o->conf);
 	verdict_unref(o->why);
 	free(o->host);
+	free(o->tls);
+	free(o->site);
 	free(o);
 	*op = NULL;
 }

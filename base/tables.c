@@ -6,6 +6,7 @@
 #include "base/mailaddr.h"
 #include "base/mem.h"
 #include "base/route_value.h"
+#include "base/tls_policy.h"
 #include "base/words.h"
 
 #include <ctype.h>
@@ -120,6 +121,22 @@ static const char *check_access(const void *context, const char *key, const char
 	return bad;
 }
 
+/* A domain, or a next hop as it is written. */
+static const char *check_tls_policy(const void *context, const char *key, const char *value,
+				    struct buf *why)
+{
+	(void)context;
+	struct conf_relay r;
+	bool hop = conf_relay_read(key, &r) && r.weight == 0;
+	free(r.host);
+	if (!hop && (!conf_pattern_good(key) || strchr(key, '@'))) {
+		buf_printf(why, "\"%s\" is not a domain, a .parent of domains, a next hop, or *",
+			   key);
+		return value;
+	}
+	return tls_policy_good(value, why) ? NULL : value;
+}
+
 static const struct table_form forms[] = {
 #define T(role, setting, colon, shape, check) [TABLE_##role] = {colon, shape, check},
 	TABLES(T)
@@ -209,6 +226,11 @@ void tables_unref(struct tables *t)
 		free(t->of[role].table);
 	}
 	free(t);
+}
+
+int tables_count(const struct tables *t, enum table_role role)
+{
+	return t->of[role].n;
 }
 
 char *tables_get(const struct tables *t, enum table_role role, const char *key,

@@ -27,6 +27,7 @@
 	T(RECIPIENT_CANONICAL, recipient_canonical, false, "address address", check_canonical)     \
 	T(CANONICAL, canonical, false, "address address", check_canonical)                         \
 	T(RECIPIENT_ACCESS, recipient_access, false, "address action", check_access)               \
+	T(TLS_POLICY, tls_policy, false, "domain policy", check_tls_policy)                        \
 	T(SENDER_BCC, sender_bcc, false, "address address", check_bcc)                             \
 	T(RECIPIENT_BCC, recipient_bcc, false, "address address", check_bcc)
 
@@ -49,6 +50,8 @@ struct tables *tables_renew(const struct conf *, struct conf_faults *);
 
 struct tables *tables_ref(struct tables *);
 void tables_unref(struct tables *); /* NULL is allowed */
+
+int tables_count(const struct tables *, enum table_role); /* its files */
 
 char *tables_get(const struct tables *, enum table_role, const char *key, struct table_origin *);
 /* The value of exactly this key; the caller frees it. NULL: none, as when there are no tables. */

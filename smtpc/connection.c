@@ -72,7 +72,7 @@ static void stop_waiting(struct connection *c)
 static enum transport_tls wanted_tls(const struct connection *c)
 {
 	bool without = c->plain || address_is_unix(&c->open->address);
-	return without ? TRANSPORT_TLS_NONE : (enum transport_tls)c->open->transport->tls;
+	return without ? TRANSPORT_TLS_NONE : tls_policy_level(c->tls);
 }
 
 static void begin(struct connection *c)
@@ -103,7 +103,8 @@ void connection_start(struct worker *w, struct connection_open *open)
 	c->open = open;
 	c->number = open->connection;
 	c->began_ms = clock_steady_ms();
-	c->plain = open->plain && open->transport->tls == TRANSPORT_TLS_OPPORTUNISTIC;
+	c->tls = open->tls ? open->tls : open->transport->tls;
+	c->plain = open->plain && tls_policy_level(c->tls) == TRANSPORT_TLS_OPPORTUNISTIC;
 	address_peer(&open->address, open->host, c->peer);
 	timer_init(&c->age, on_age, c);
 	timer_init(&c->slow, on_slow, c);
@@ -139,6 +140,8 @@ static void end(struct connection *c, struct verdict *why)
 static void begin_plain(struct connection *c)
 {
 	connection_log(c, "without TLS", c->engine.why ? c->engine.why->text : NULL);
+	metrics_add(METRIC_tls_client_broken, 1);
+	connection_log_tls(c, TLS_VERIFIED_NONE, c->engine.why ? c->engine.why->text : "broken");
 	connection_post_done(c);
 	connection_forget_session(c);
 	c->plain = true;
@@ -234,12 +237,14 @@ static void send_out(struct connection *c)
 static void closed(struct connection *c)
 {
 	struct engine *e = &c->engine;
-	if (e->try_plain && !c->plain)
+	if (e->try_plain && !c->plain) {
 		begin_plain(c);
-	else if (e->renew)
+	} else if (e->renew) {
 		begin_fresh(c);
-	else
+	} else {
+		connection_lacks_tls(c);
 		end(c, engine_why(e));
+	}
 }
 
 /* After whatever happened to the engine. The connection may be gone afterwards. */
@@ -318,7 +323,7 @@ static void on_event(void *owner, enum stream_event event)
 	case STREAM_TLS:
 		c->handshaking = false;
 		heard(c);
-		engine_secured(&c->engine);
+		connection_shaken(c);
 		settle(c);
 		break;
 	case STREAM_EOF:

@@ -1,17 +1,22 @@
 /* SPDX-License-Identifier: ISC */
 #include "smtpc/connection_impl.h"
 
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/metrics.h"
+
 #include <ctype.h>
-#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-enum { KEY_MAX = 512 };
+/* Where somebody is authenticated, weak keys and old hashes would make that worth little. */
+enum { VERIFY_SECURITY_LEVEL = 2 };
 
-static const char *session_key(const struct connection *c, char key[KEY_MAX])
+/* The caller's to free(). */
+static char *session_key(const struct connection *c)
 {
-	snprintf(key, KEY_MAX, "%s:%d/%s", c->open->host, address_port(&c->open->address),
-		 c->open->transport->title);
-	return key;
+	return mem_printf("%s:%d/%s/%s", c->open->host, address_port(&c->open->address),
+			  c->open->transport->title, c->tls);
 }
 
 /* RFC 6066 3: a name, never an address. */
@@ -24,28 +29,101 @@ static const char *server_name(const struct connection *c)
 	return name ? host : NULL;
 }
 
+static void demand(const struct connection *c, SSL *ssl)
+{
+	enum transport_tls level = tls_policy_level(c->tls);
+	const struct conf *conf = c->open->conf;
+	if (level >= TRANSPORT_TLS_REQUIRED && conf && conf->tls.minimum == TLS_MINIMUM_1_3)
+		SSL_set_min_proto_version(ssl, TLS1_3_VERSION);
+	if (level == TRANSPORT_TLS_VERIFY) {
+		SSL_set_cipher_list(ssl, "DEFAULT");
+		SSL_set_security_level(ssl, VERIFY_SECURITY_LEVEL);
+	}
+}
+
 void connection_start_tls(struct connection *c)
 {
-	char key[KEY_MAX];
-	SSL_SESSION *session = sessions_get(&c->worker->sessions, session_key(c, key));
+	char *key = session_key(c);
+	SSL_SESSION *session = sessions_get(&c->worker->sessions, key);
+	free(key);
 	c->handshaking = true;
 	stream_start_tls(c->stream, c->worker->tls, false, server_name(c), session);
-	if (stream_ssl(c->stream))
-		SSL_set_app_data(stream_ssl(c->stream), c);
+	SSL *ssl = stream_ssl(c->stream);
+	if (!ssl)
+		return;
+	SSL_set_app_data(ssl, c);
+	demand(c, ssl);
+}
+
+static const char *printable(const char *text)
+{
+	return text ? text : "none";
+}
+
+void connection_log_tls(const struct connection *c, enum tls_verified verified, const char *reason)
+{
+	const SSL *ssl = c->engine.state == ENGINE_HANDSHAKE ? stream_ssl(c->stream) : NULL;
+	bool done = ssl && SSL_is_init_finished(ssl);
+	log_event(reason ? LOG_LEVEL_WARNING : LOG_LEVEL_INFO, "tls", "site", c->open->site, "host",
+		  c->peer, "version", done ? SSL_get_version(ssl) : NULL, "cipher",
+		  done ? printable(SSL_get_cipher_name(ssl)) : NULL, "policy", c->tls, "resumed",
+		  done && SSL_session_reused(ssl) ? "yes" : NULL, "verified",
+		  tls_verified_word(verified), "reason", reason, NULL);
+}
+
+static enum tls_verified verify(const struct connection *c, struct buf *why)
+{
+	if (tls_policy_level(c->tls) != TRANSPORT_TLS_VERIFY)
+		return TLS_VERIFIED_NONE; /* nobody was asked who it is */
+	return tls_verify(stream_ssl(c->stream), c->open->conf ? c->open->conf->authorities : NULL,
+			  tls_policy_items(c->tls), why);
+}
+
+void connection_shaken(struct connection *c)
+{
+	struct buf why = {0};
+	enum tls_verified verified = verify(c, &why);
+	bool good = buf_len(&why) == 0;
+	connection_log_tls(c, verified, good ? NULL : buf_cstr(&why));
+	if (good) {
+		metrics_add(verified == TLS_VERIFIED_MATCHED ? METRIC_tls_client_matched
+							     : METRIC_tls_client_unverified,
+			    1);
+		engine_secured(&c->engine);
+	} else {
+		metrics_add(METRIC_tls_client_untrusted, 1);
+		connection_forget_session(c);
+		engine_untrusted(&c->engine, buf_cstr(&why));
+	}
+	buf_fini(&why);
+}
+
+void connection_lacks_tls(const struct connection *c)
+{
+	const struct verdict *why = c->engine.why;
+	if (!why || c->announced || tls_policy_level(c->tls) < TRANSPORT_TLS_REQUIRED)
+		return;
+	bool missing = strcmp(why->dsn, "4.7.4") == 0;
+	if (!missing && !c->handshaking)
+		return;
+	metrics_add(missing ? METRIC_tls_client_missing : METRIC_tls_client_failed, 1);
+	connection_log_tls(c, TLS_VERIFIED_NONE, why->text);
 }
 
 int connection_new_session(SSL *ssl, SSL_SESSION *session)
 {
-	char key[KEY_MAX];
 	struct connection *c = SSL_get_app_data(ssl);
 	if (!c || !c->open || !SSL_SESSION_is_resumable(session))
 		return 0;
-	sessions_put(&c->worker->sessions, session_key(c, key), session);
+	char *key = session_key(c);
+	sessions_put(&c->worker->sessions, key, session);
+	free(key);
 	return 1; /* the reference is ours */
 }
 
 void connection_forget_session(struct connection *c)
 {
-	char key[KEY_MAX];
-	sessions_drop(&c->worker->sessions, session_key(c, key));
+	char *key = session_key(c);
+	sessions_drop(&c->worker->sessions, key);
+	free(key);
 }

@@ -9,7 +9,6 @@
 #include "spool/spool.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -71,12 +70,16 @@ struct host *destdb_host(struct destdb *db, const char *key, const union address
 	return h;
 }
 
-struct host *destdb_get(struct destdb *db, const struct transport *t, const union address *address)
+struct host *destdb_get(struct destdb *db, const struct transport *t, const union address *address,
+			const char *tls)
 {
-	char where[ADDRESS_WHERE_MAX], key[512];
-	snprintf(key, sizeof key, "%s:%d/%d/%s", address_where(address, where),
-		 address_port(address), t->settings->tls, t->settings->source_address);
+	char where[ADDRESS_WHERE_MAX];
+	char *key = mem_printf("%s:%d/%s/%s", address_where(address, where), address_port(address),
+			       tls, t->settings->source_address);
 	struct host *h = destdb_host(db, key, address);
+	if (!h->tls)
+		h->tls = mem_strdup(tls);
+	free(key);
 	h->refs++;
 	return h;
 }
@@ -94,6 +97,7 @@ void host_free(struct destdb *db, struct host *h)
 	HASH_DEL(db->hosts, h);
 	host_fini(h);
 	free(h->peer);
+	free(h->tls);
 	free(h->key);
 	free(h);
 }

@@ -1,5 +1,6 @@
-/* host.h - what is known about one host: an address and port, and the source address and TLS setting
- * that connections to it have.
+/* host.h - what is known about one host: an address and port, and the source address and TLS policy
+ * that connections to it have. Who could not prove one identity may well prove another, or none, so that
+ * these are hosts of their own: they fail, and lend their connections, apart from each other.
  *
  *	       failed, and serves nobody           its time has come: one probe
  *	UP ---------------------------------> OUT ----------------------------> PROBED
@@ -76,6 +77,7 @@ struct host_plain {
 struct host {
 	char *key;
 	char *peer;	       /* [address]:port */
+	char *tls;	       /* base/tls_policy.h, of this host; NULL until a site has it */
 	union address address; /* with the port */
 	int refs;	       /* sites and connections */
 	enum host_state state;

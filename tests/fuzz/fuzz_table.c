@@ -29,6 +29,7 @@ static void name_file(struct conf *c, enum table_role role, char **item)
 					  [TABLE_RECIPIENT_CANONICAL] = &c->recipient_canonical,
 					  [TABLE_CANONICAL] = &c->canonical,
 					  [TABLE_RECIPIENT_ACCESS] = &c->recipient_access,
+					  [TABLE_TLS_POLICY] = &c->tls_policy,
 					  [TABLE_SENDER_BCC] = &c->sender_bcc,
 					  [TABLE_RECIPIENT_BCC] = &c->recipient_bcc,
 					  [TABLE_ROLES] = none};
