@@ -8,7 +8,7 @@
 #ifndef BASE_TLS_H
 #define BASE_TLS_H
 
-#include "base/buf.h"
+#include "base/conf.h"
 
 #include <openssl/ssl.h>
 #include <stdbool.h>
@@ -19,5 +19,11 @@ SSL_CTX *tls_server_context(const char *certificate, const char *key, bool cbc, 
 
 SSL_CTX *tls_client_context(void);
 /* Opportunistic: whoever it is. Sessions are the caller's to keep: SSL_get1_session(). */
+
+void tls_demand(SSL *, enum transport_tls, int minimum);
+/* Before the handshake with a next hop: what its policy wants of version and suites. minimum: enum tls_minimum. */
+
+const char *tls_server_name(const char *host);
+/* The host, where it is a name that may be told for SNI (RFC 6066 3: never an address); else NULL. */
 
 #endif

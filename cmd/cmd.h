@@ -29,6 +29,7 @@
  *	queue_print.c       a message as a line, as JSON, and in full
  *	queue_check.c       sluice queue check, which needs no relay
  *	route_command.c     sluice route; route_trace.c: what would happen, route_print.c: as text
+ *	tls_command.c       sluice tls; tls_probe.c: a handshake with one host, tls_print.c: as text
  *	table_watch.c       tables read anew when their files change
  *	stats.c, top.c, reload.c, stop.c, restart.c, config.c
  *	stats_job.c         one `sluice stats` under way in the relay; stats_print.c: its text
@@ -74,6 +75,7 @@ int cmd_sendmail(int argc, char **argv);
 int cmd_queue(int argc, char **argv);
 int cmd_mailq(int argc, char **argv);
 int cmd_route(int argc, char **argv);
+int cmd_tls(int argc, char **argv);
 int cmd_dest(int argc, char **argv);
 int cmd_shape(int argc, char **argv);
 int cmd_explain(int argc, char **argv);

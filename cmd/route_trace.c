@@ -120,6 +120,40 @@ struct route_trace *route_trace_new(struct conf *conf, const char *sender, const
 	return t;
 }
 
+static const struct conf_route *route_that_has(const struct conf *c, const char *hop)
+{
+	for (int i = 0; i < c->nroute; i++)
+		for (int k = 0; k < c->route[i].relay.n; k++)
+			if (strcmp(c->route[i].relay.item[k], hop) == 0)
+				return &c->route[i];
+	return NULL;
+}
+
+struct route_trace *route_trace_hop(struct conf *conf, const char *hop)
+{
+	struct conf_relay r;
+	if (!conf_relay_read(hop, &r))
+		return NULL;
+	free(r.host);
+	const struct conf_route *section = route_that_has(conf, hop);
+	struct route_trace *t = mem_zalloc(sizeof *t);
+	t->conf = conf_ref(conf);
+	t->refused = RESPONSE_OK;
+	t->nway = 1;
+	t->way = mem_zalloc(sizeof *t->way);
+	struct route route = {.by = section ? section->by : &conf->transport[0],
+			      .tls = section && *section->tls ? section->tls : NULL,
+			      .origin = {conf->file, section ? section->line : 0}};
+	*t->way = (struct route_way){.recipient = "",
+				     .action = ROUTE_DELIVER,
+				     .by = route.by,
+				     .setting = "route",
+				     .origin = route.origin};
+	find_demands(conf, t->way, &route);
+	add_hop(t, t->way, hop, false);
+	return t;
+}
+
 /* All that was asked, and how much of it has no answer yet. */
 struct asking {
 	struct loop *loop;

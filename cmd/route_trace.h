@@ -64,6 +64,10 @@ struct route_trace {
 };
 
 struct route_trace *route_trace_new(struct conf *, const char *sender, const char *address);
+struct route_trace *route_trace_hop(struct conf *, const char *hop);
+/* Of a next hop as it is written, with the transport and route that have it; without one, those of mail by
+ * MX. NULL: it is none. */
+
 void route_trace_ask(struct route_trace *);
 void route_trace_free(struct route_trace **);
 

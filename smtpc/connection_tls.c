@@ -4,13 +4,10 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/metrics.h"
+#include "base/tls.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* Where somebody is authenticated, weak keys and old hashes would make that worth little. */
-enum { VERIFY_SECURITY_LEVEL = 2 };
 
 /* The caller's to free(). */
 static char *session_key(const struct connection *c)
@@ -19,40 +16,19 @@ static char *session_key(const struct connection *c)
 			  c->open->transport->title, c->tls);
 }
 
-/* RFC 6066 3: a name, never an address. */
-static const char *server_name(const struct connection *c)
-{
-	const char *host = c->open->host;
-	size_t len = strlen(host);
-	bool name = len > 0 && len < 256 && !strchr(host, ':') &&
-		    !isdigit((unsigned char)host[len - 1]);
-	return name ? host : NULL;
-}
-
-static void demand(const struct connection *c, SSL *ssl)
-{
-	enum transport_tls level = tls_policy_level(c->tls);
-	const struct conf *conf = c->open->conf;
-	if (level >= TRANSPORT_TLS_REQUIRED && conf && conf->tls.minimum == TLS_MINIMUM_1_3)
-		SSL_set_min_proto_version(ssl, TLS1_3_VERSION);
-	if (level == TRANSPORT_TLS_VERIFY) {
-		SSL_set_cipher_list(ssl, "DEFAULT");
-		SSL_set_security_level(ssl, VERIFY_SECURITY_LEVEL);
-	}
-}
-
 void connection_start_tls(struct connection *c)
 {
 	char *key = session_key(c);
 	SSL_SESSION *session = sessions_get(&c->worker->sessions, key);
 	free(key);
 	c->handshaking = true;
-	stream_start_tls(c->stream, c->worker->tls, false, server_name(c), session);
+	stream_start_tls(c->stream, c->worker->tls, false, tls_server_name(c->open->host), session);
 	SSL *ssl = stream_ssl(c->stream);
 	if (!ssl)
 		return;
 	SSL_set_app_data(ssl, c);
-	demand(c, ssl);
+	tls_demand(ssl, tls_policy_level(c->tls),
+		   c->open->conf ? c->open->conf->tls.minimum : TLS_MINIMUM_1_2);
 }
 
 static const char *printable(const char *text)

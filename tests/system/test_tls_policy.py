@@ -247,3 +247,50 @@ def test_what_is_wrong_with_a_policy_is_said_with_its_line(lab, tmp_path):
     for line, words in enumerate(("dane is not built", "must be none", "is not a domain",
                                   "64 hexadecimal digits"), 1):
         assert re.search(f"policy:{line}: .*{words}", said), said
+
+
+def _told(relay, *words):
+    """Run sluice tls; return its exit status and its objects."""
+    done = relay.command("tls", "--json", *words)
+    return done.returncode, [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def test_sluice_tls_tells_policy_host_certificate_and_outcome(lab, certificates, tmp_path):
+    pair = certificates.host("mx.dest.test", "dest.test")
+    tls, clear = lab.sink(tls=certificates.context_of(*pair)), lab.sink()
+    table = tmp_path / "policy"
+    table.write_text("# one\ndest.test verify\nother.test verify\nclear.test required\n")
+    zone = "@ MX 10 mx.dest.test."
+    nsd = lab.nsd({"dest.test": f"{zone}\nmx A 127.0.0.1", "other.test": zone, "open.test": zone})
+    config = Config(settings={"tls_policy": [str(table)]}, extra=_tls(certificates),
+                    transports={"smtp": {"port": tls.port}}, dns={"allow_loopback": True})
+    config.routes["clear.test"] = {"relay": [f"[127.0.0.1]:{clear.port}"]}
+    relay = lab.relay(config.resolve_with(nsd), start=False)
+    status, (host,) = _told(relay, "dest.test")
+    assert status == 0 and host["outcome"] == "sent" and host["verified"] == "matched"
+    assert (host["policy"], host["by"], host["file"], host["line"]) == (
+        "verify:dest.test,.dest.test", "tls_policy", str(table), 2)
+    assert (host["host"], host["address"], host["port"]) == ("mx.dest.test", "127.0.0.1", tls.port)
+    assert host["version"] == "TLSv1.3" and host["starttls"] is True
+    (leaf,) = host["chain"]
+    assert leaf["sha256"] == certificates.fingerprint(pair[0]) and 28 <= leaf["days"] <= 30
+    assert "DNS:dest.test" in leaf["names"] and "lab authority" in leaf["issuer"]
+    status, (host,) = _told(relay, "somebody@other.test")
+    assert status == 1 and host["outcome"] == "deferred" and host["verified"] == "trusted"
+    assert "not for other.test" in host["reason"]
+    # Nobody is asked there, but what would come of it is told.
+    status, (host,) = _told(relay, "open.test")
+    assert status == 0 and host["policy"] == "opportunistic" and host["verified"] == "trusted"
+    status, (host,) = _told(relay, f"[127.0.0.1]:{clear.port}", )
+    assert status == 0 and host["says"] == "sent in clear: STARTTLS is not offered"
+    status, (host,) = _told(relay, "clear.test")
+    assert status == 1 and host["outcome"] == "deferred" and "4.7.4" in host["says"]
+    status, (host,) = _told(relay, "-n", "dest.test")
+    assert status == 0 and "chain" not in host
+    status, (host,) = _told(relay, "nowhere.dest.test")
+    assert status == 1 and host["failure"]
+    text = relay.command("tls", "dest.test").stdout
+    assert f"* tls_policy verify, {table}:2" in text
+    assert "a message would be sent under TLS, to whom it is meant for" in text
+    assert relay.command("tls", "not a domain").returncode == 1
+    assert relay.command("tls").returncode == 2
