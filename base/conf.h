@@ -13,6 +13,7 @@
 
 #include "base/buf.h"
 #include "base/conf_table.h"
+#include "base/trust_anchor.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -44,6 +45,7 @@ enum listener_tls {
 enum bare_newline { BARE_NEWLINE_REJECT, BARE_NEWLINE_NORMALISE };
 enum in_doubt_action { IN_DOUBT_BOUNCE, IN_DOUBT_DELIVERED };
 enum destination_by { DESTINATION_BY_SITE, DESTINATION_BY_DOMAIN, DESTINATION_BY_RECIPIENT };
+enum dnssec_mode { DNSSEC_VALIDATE, DNSSEC_TRUST, DNSSEC_OFF };
 enum greeting_5xx { GREETING_5XX_DEFER, GREETING_5XX_BOUNCE };
 enum transport_protocol { TRANSPORT_PROTOCOL_SMTP, TRANSPORT_PROTOCOL_LMTP };
 enum transport_tls { TRANSPORT_TLS_NONE, TRANSPORT_TLS_OPPORTUNISTIC, TRANSPORT_TLS_REQUIRED };
