@@ -84,14 +84,28 @@ static void post_back(struct resolve *r, struct verdict *failure)
 	loop_post(r->reply_to, &r->note);
 }
 
+static bool is_bogus(const struct answer *a)
+{
+	return a && a->security == RESOLVE_BOGUS;
+}
+
+static enum resolve_security security_of_host(const struct lookup *l, const struct resolve *r)
+{
+	const struct mx_target *t = l->mx.target;
+	if (r->nhost > 0)
+		return r->host[0].security;
+	return l->mx.ntarget > 0 && (is_bogus(t->a) || is_bogus(t->aaaa)) ? RESOLVE_BOGUS
+									  : RESOLVE_INDETERMINATE;
+}
+
 static void finish(struct lookup *l, struct verdict *failure)
 {
 	struct resolve *r = l->r;
 	l->r = NULL;
 	if (r->kind == RESOLVE_MX)
 		r->security = l->mx.security;
-	else if (r->kind == RESOLVE_HOST && r->nhost > 0)
-		r->security = r->host[0].security;
+	else if (r->kind == RESOLVE_HOST)
+		r->security = security_of_host(l, r);
 	lookup_free(l);
 	post_back(r, failure);
 }

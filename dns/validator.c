@@ -31,7 +31,8 @@ struct option {
 };
 
 /* What differs from the library's own choice. Sockets are bounded, since each question has one of its
- * own; and a server that was away for a while is tried again at the next question. */
+ * own; and how slow a server was is soon forgotten: one that was away for a minute would else be used
+ * only 15 s after it is back. */
 static const struct option options[] = {
 	{"module-config:", "validator iterator"},
 	{"do-not-query-localhost:", "no"},
@@ -39,6 +40,7 @@ static const struct option options[] = {
 	{"num-queries-per-thread:", "1024"},
 	{"outgoing-num-tcp:", "32"},
 	{"infra-keep-probing:", "yes"},
+	{"infra-host-ttl:", "5"},
 	{"trust-anchor-signaling:", "no"},
 };
 

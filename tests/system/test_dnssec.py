@@ -270,3 +270,22 @@ def test_a_resolver_that_drops_dnssec_is_found_out_once(world, drops, reason):
     of_mail = [edns for name, edns in box.questions if name]
     assert of_mail and all(edns == (drops == "DO") for edns in of_mail)
     assert _number(relay, "dns_dnssec_validating") == 0
+
+
+def test_mail_waits_for_a_validating_name_server_that_is_down(world):
+    nsd = world.lab.nsd(world.made.zones)
+    port = free_port()
+    sink = world.lab.sink(address=HOST, port=port)
+    config = world.config(port=nsd.port, timeout="300ms")
+    config.transports["smtp"] = {"port": port}
+    config.queue = {"minimal_backoff_time": "200ms", "maximal_backoff_time": "500ms"}
+    relay = world.lab.relay(config)
+    assert _send_all(relay, "secure.test")["secure.test"].name == "sent"
+    nsd.stop()
+    domains = ["nsec3.test", "plain.test", "any.wild.secure.test", "expired.test"]
+    came = _send_all(relay, *domains)
+    assert all(event.name == "deferred" and event["dsn"] == "4.4.3" for event in came.values())
+    nsd.start()
+    sink.wait_messages(4, 40)
+    # What is bogus stays where it is.
+    assert not relay.events("sent", to="to@expired.test") and not relay.events("bounced")

@@ -118,6 +118,9 @@ static void a_forged_address_is_bogus_and_no_host(void **state)
 	assert_non_null(strstr(r->failure->text, "forged.test, a mail host for evil.test"));
 	assert_non_null(strstr(r->failure->text, "bogus, says DNSSEC: "));
 	assert_int_equal(r->security, RESOLVE_SECURE); /* of the MX record */
+	r = ask(RESOLVE_HOST, "forged.test");
+	assert_non_null(r->failure);
+	assert_int_equal(r->security, RESOLVE_BOGUS);
 }
 
 static void tlsa_records_come_with_their_verdict(void **state)
