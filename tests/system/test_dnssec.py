@@ -32,6 +32,7 @@ VERDICTS = {
     "nomx.any.wild.secure.test": "secure",
     "alias.secure.test": "secure",  # CNAME to a secure name, in the zone and in another
     "across.secure.test": "secure",
+    "any.deputy.secure.test": "secure",  # DNAME
     "hop.secure.test": "insecure",  # CNAME to an insecure name
     "loose.secure.test": "insecure",  # an insecure delegation within
     "nsec3.test": "secure",
@@ -45,6 +46,7 @@ VERDICTS = {
     "back.plain.test": "insecure",  # CNAME from an insecure name to a secure one
     "nods.test": "insecure",  # signed, but the parent has no DS record
     "crowded.test": "secure",  # 100 DS records, of which one is right
+    "keytrap.test": "bogus",  # 41 keys of one tag: more work than is done for a question
     "iterated.test": "secure",  # 2,500 iterations of NSEC3, where no denial is needed
     "nomx.iterated.test": "insecure",
     "expired.test": "bogus",
@@ -68,6 +70,7 @@ nomx A {HOST}
 *.wild A {HOST}
 alias CNAME secure.test.
 across CNAME nsec3.test.
+deputy DNAME wild.nsec3.test.
 hop CNAME plain.test.
 bad CNAME expired.test.
 deep NS ns.invalid.
@@ -92,13 +95,15 @@ _25._tcp.mx TLSA 3 1 1 {"ab" * 32}
     text = made.zones["forged.test"]
     made.zones["forged.test"] = text.replace("10 mx.forged.test.", "10 evil.forged.test.").replace(
         "NS SOA MX RRSIG NSEC", "NS SOA MX TXT RRSIG NSEC")
+    key = made.key("keytrap.test")
+    trap = made.signed("keytrap.test", MAIL + made.crowd(key, 40), key=key)
     right = made.ds(crowded)
     crowd = "\n".join(right.replace(right.split()[-1], f"{n:064x}") for n in range(100))
     delegations = "".join(f"{name} NS ns.invalid.\n" for name in (
         "secure", "nsec3", "optout", "plain", "nods", "crowded", "iterated", "expired", "future",
-        "wrongkey", "stripped", "forged"))
+        "wrongkey", "stripped", "forged", "keytrap"))
     top = made.signed("test", delegations + crowd + "\n" + "\n".join(made.ds(key) for key in (
-        secure, nsec3, optout, crowded, iterated, expired, future, wrong, stripped, forged)))
+        secure, nsec3, optout, crowded, iterated, expired, future, wrong, stripped, forged, trap)))
     made.signed(".", f"test NS ns.invalid.\n{made.ds(top)}\n")
     return made
 

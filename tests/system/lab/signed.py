@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: ISC
 """Zones signed with DNSSEC, from a root of their own downwards, right and wrong."""
 
+import base64
 import os
 import re
+import struct
 import subprocess
 import time
 
@@ -23,6 +25,15 @@ DAY = 86400
 
 def _origin(zone):
     return zone if zone.endswith(".") else f"{zone}."
+
+
+def _with_tag(head, tag):
+    """A key of 64 octets that has this tag behind this head. RFC 4034 B."""
+    start = os.urandom(62)
+    total = sum(struct.unpack("!33H", head + start))
+    last = next(one for one in range(65536)
+                if (total + one + ((total + one) >> 16)) & 0xFFFF == tag)
+    return base64.b64encode(start + struct.pack("!H", last)).decode("ascii")
 
 
 def _run(folder, *command):
@@ -62,12 +73,22 @@ class SignedZones:
         """Add a zone without signatures."""
         self.zones[zone] = _HEAD.format(origin=_origin(zone)) + records
 
-    def signed(self, zone, records, *options, valid=(-DAY, 30 * DAY)):
-        """Add a zone, signed with a new key; return the key.
+    def crowd(self, key, count):
+        """Return so many DNSKEY records, each with the tag of this key, and none of them its own."""
+        with open(self._path(f"{key}.key"), encoding="utf-8") as stream:
+            fields = stream.read().split(";")[0].split()
+        flags, protocol, algorithm = (int(field) for field in fields[-4:-1])
+        tag = int(key.split("+")[-1])
+        head = struct.pack("!HBB", flags, protocol, algorithm)
+        return "".join(f"@ DNSKEY {flags} {protocol} {algorithm} {_with_tag(head, tag)}\n"
+                       for _ in range(count))
+
+    def signed(self, zone, records, *options, valid=(-DAY, 30 * DAY), key=None):
+        """Add a zone, signed with a new key or the one given; return the key.
 
         valid: from when until when, in seconds from now. Options are those of ldns-signzone.
         """
-        key = self.keys[zone] = self.key(zone)
+        key = self.keys[zone] = key or self.key(zone)
         name = f"zone-{len(self.keys)}-of-{re.sub('[^a-z0-9]', '-', zone)}"
         begin, end = (time.strftime("%Y%m%d%H%M%S", time.gmtime(time.time() + span))
                       for span in valid)
