@@ -197,6 +197,11 @@ def test_mail_for_what_is_bogus_waits_and_all_other_is_delivered(world):
     assert len(relay.events("dns", dnssec="yes")) == 1
     assert _number(relay, "dns_dnssec_validating") == 1
     assert _number(relay, 'dns_answers_total{dnssec="bogus"}') >= len(bad)
+    # And from within the sandbox once more.
+    assert relay.command("reload").returncode == 0
+    came = _send_all(relay, "crowded.test", "future.test")
+    assert [event.name for event in came.values()] == ["sent", "deferred"]
+    assert len(relay.events("dns", dnssec="yes")) == 2
 
 
 def test_without_dnssec_nothing_is_bogus(world):
