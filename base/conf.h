@@ -13,6 +13,7 @@
 
 #include "base/buf.h"
 #include "base/conf_table.h"
+#include "base/trust_anchor.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -47,6 +48,7 @@ enum limit_action { LIMIT_DEFER, LIMIT_REJECT, LIMIT_HOLD };
 enum sender_mismatch { MISMATCH_REJECT, MISMATCH_REWRITE, MISMATCH_ALLOW };
 enum in_doubt_action { IN_DOUBT_BOUNCE, IN_DOUBT_DELIVERED };
 enum destination_by { DESTINATION_BY_SITE, DESTINATION_BY_DOMAIN, DESTINATION_BY_RECIPIENT };
+enum dnssec_mode { DNSSEC_VALIDATE, DNSSEC_TRUST, DNSSEC_OFF };
 enum greeting_5xx { GREETING_5XX_DEFER, GREETING_5XX_BOUNCE };
 enum transport_protocol { TRANSPORT_PROTOCOL_SMTP, TRANSPORT_PROTOCOL_LMTP };
 enum transport_tls {

@@ -10,6 +10,7 @@
 #include "base/tls.h"
 #include "base/tls_policy.h"
 #include "base/tls_verify.h"
+#include "base/trust_anchor.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -291,6 +292,25 @@ static void check_dns(struct check *c)
 		if (!address_parse(d->server.item[i], 0, &a))
 			FAULT(c, &d->server, i, 1, "\"%s\" is no IP address", d->server.item[i]);
 	check_networks(c, &d->allow_private, 1);
+	for (int i = 0; i < d->insecure_domains.n; i++)
+		if (!conf_host_good(d->insecure_domains.item[i]))
+			FAULT(c, &d->insecure_domains, i, 1, "\"%s\" is not a domain",
+			      d->insecure_domains.item[i]);
+}
+
+/* The default file belongs to a package that need not be there. */
+static void check_trust_anchor(struct check *c)
+{
+	const struct conf_dns *d = &c->conf->dns;
+	struct trust_anchor anchor;
+	struct buf error = {0};
+	if (d->dnssec != DNSSEC_VALIDATE || strcmp(d->trust_anchor, TRUST_ANCHOR_FILE) == 0)
+		return;
+	if (trust_anchor_read(&anchor, d->trust_anchor, &error))
+		trust_anchor_fini(&anchor);
+	else
+		FAULT(c, &d->trust_anchor, -1, 1, "%s", buf_cstr(&error));
+	buf_fini(&error);
 }
 
 static bool dovecot_good(const char *where)
@@ -379,4 +399,5 @@ void conf_check_keys(struct conf *f, const struct conf_lines *lines, struct conf
 	for (int i = 0; i < f->ntransport; i++)
 		load_identity(&c, &f->transport[i]);
 	load_authorities(&c);
+	check_trust_anchor(&c);
 }

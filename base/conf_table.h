@@ -326,9 +326,12 @@
 	  "No answer is kept longer than this.")                                                   \
 	P(duration, negative_ttl, "5m", 0, DAYS(1), RELOAD, "",                                    \
 	  "No answer that there is none is kept longer than this.")                                \
-	P(flag, dnssec, "false", 0, 0, RELOAD, "",                                                 \
-	  "Ask name servers for DNSSEC records with each answer. This release does not validate "  \
-	  "them.")                                                                                 \
+	P(choice, dnssec, "validate", 0, 0, RELOAD, "validate|trust|off",                          \
+	  "validate: check the signatures of all answers here, from the keys in trust_anchor on; what is bogus is not delivered to, the mail waits. Where no name server hands on signatures, the log says so once, and nothing is validated. trust: believe the AD bit, if all name servers are on this machine (127.0.0.0/8, ::1). off: ask for nothing of it.") \
+	P(text, trust_anchor, TRUST_ANCHOR_FILE, 1, 4000, RELOAD, "",                              \
+	  "A file with the keys of the root, as DS or DNSKEY records; the default is that of Debian's package dns-root-data. Where the default file is missing nothing is validated.") \
+	P(list, insecure_domains, "{}", 0, 0, RELOAD, "",                                          \
+	  "Domains that are not validated, with all below them (RFC 7646): internal ones that the name servers of the organisation know, and the public DNS proves not to exist.") \
 	P(list, allow_private, "{}", 0, 0, RELOAD, "",                                             \
 	  "Networks of private use (RFC 1918 and the like) in which mail hosts that were found by MX may lie. Hosts in others are not connected to: anybody can have an MX record lead into your network. Next hops that are configured are not asked for this.") \
 	P(flag, allow_loopback, "false", 0, 0, RELOAD, "",                                         \

@@ -68,7 +68,13 @@
 	M(dns_refused, "dns_queries_total{result=\"refused\"}", "")                                \
 	M(dns_other, "dns_queries_total{result=\"other\"}", "")                                    \
 	M(dns_timeout, "dns_queries_total{result=\"timeout\"}", "")                                \
-	M(dns_failed, "dns_queries_total{result=\"failed\"}", "")
+	M(dns_failed, "dns_queries_total{result=\"failed\"}", "")                                  \
+	M(dnssec_secure, "dns_answers_total{dnssec=\"secure\"}",                                   \
+	  "Answers of name servers, by what DNSSEC says of them")                                  \
+	M(dnssec_insecure, "dns_answers_total{dnssec=\"insecure\"}", "")                           \
+	M(dnssec_bogus, "dns_answers_total{dnssec=\"bogus\"}", "")                                 \
+	M(dnssec_indeterminate, "dns_answers_total{dnssec=\"indeterminate\"}", "")                 \
+	M(dnssec_validating, "dns_dnssec_validating", "1 while answers are validated here")
 
 enum metric {
 #define M(name, prometheus, sentence) METRIC_##name,
