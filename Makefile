@@ -22,11 +22,12 @@ SAN =
 B = build/$(or $(SAN),plain)
 BIN = $(if $(SAN),$(B)/sluice,sluice)
 
-PACKAGES = libcdb openssl libcares ldns libidn2 libmicrohttpd libconfuse libisal libsystemd
+PACKAGES = libcdb openssl libcares ldns libgsasl libcurl jansson libidn2 libmicrohttpd libconfuse libisal libsystemd libseccomp
 WARN = -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Werror
 SANFLAGS_address = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 SANFLAGS_thread = -fsanitize=thread -fno-omit-frame-pointer
-SANFLAGS_fuzz = -fsanitize=fuzzer-no-link,address,undefined -fno-omit-frame-pointer
+# Of a null pointer and nothing added to it only clang thinks ill.
+SANFLAGS_fuzz = -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize=pointer-overflow -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 SANFLAGS = $(SANFLAGS_$(SAN))
 # With a sanitizer most of the time goes into compiling: less is optimised, lines are kept.
 CFLAGS ?= $(if $(SAN),-O1 -g1,-O2 -g)
@@ -39,10 +40,12 @@ HARDEN = $(if $(SAN),,$(FORTIFY) -fstack-protector-strong -fstack-clash-protecti
 ALL_LDFLAGS = -pie -Wl,-z,relro,-z,now,-z,noexecstack $(LDFLAGS)
 # Expanded only when something is compiled: the packages may be missing until `make deps`.
 PKG_CFLAGS = $(shell pkg-config --cflags $(PACKAGES))
-PKG_LIBS = $(shell pkg-config --libs $(PACKAGES)) -lev -lpthread -lm
+PKG_LIBS = $(shell pkg-config --libs $(PACKAGES)) -lev -lcrypt -lpthread -lm
 ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -I. $(WARN) $(HARDEN) $(CPPFLAGS) $(CFLAGS) $(SANFLAGS) $(PKG_CFLAGS)
 
-SRC = $(foreach f,$(FOLDERS),$(wildcard $(f)/*.c))
+# A folder may have rooms.
+sources = $(wildcard $(1)/*.c $(1)/*/*.c)
+SRC = $(foreach f,$(FOLDERS),$(call sources,$(f)))
 LIBS = $(foreach f,$(FOLDERS),$(B)/lib$(f).a)
 # Static libraries in the order of the floors, highest first, for the linker.
 LINK = $(B)/libsim.a $(B)/libsmtpd.a $(B)/libqmgr.a $(B)/libsmtpc.a $(B)/libdns.a $(B)/libspool.a $(B)/libbase.a
@@ -53,7 +56,7 @@ $(BIN): $(B)/libcmd.a $(LINK)
 	$(CC) $(CFLAGS) $(SANFLAGS) $(ALL_LDFLAGS) -o $@ -Wl,--whole-archive $(B)/libcmd.a -Wl,--no-whole-archive $(LINK) $(PKG_LIBS)
 
 define folder
-$(B)/lib$(1).a: $(patsubst %.c,$(B)/%.o,$(wildcard $(1)/*.c))
+$(B)/lib$(1).a: $(patsubst %.c,$(B)/%.o,$(call sources,$(1)))
 	@mkdir -p $$(@D)
 	@rm -f $$@
 	@ar rcs $$@ $$^
@@ -88,24 +91,37 @@ $(ON_MEMDISK): $(MEMDISK)
 WRAP = -Wl,--wrap=pthread_create,--wrap=pthread_join,--wrap=sem_wait
 $(ON_MEMDISK): EDGES = $(WRAP)
 
-# Fuzzers: tests/fuzz/fuzz_X.c becomes build/fuzz/fuzz_X, with a tree of objects of its own.
-FUZZ = $(patsubst tests/fuzz/%.c,build/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
+# Fuzzers: tests/fuzz/fuzz_X.c becomes build/fuzz/fuzz_X, with libFuzzer and a tree of objects of its own;
+# and build/plain/tests/fuzz/fuzz_X, which plays the corpus and variations of it (tests/fuzz/drive.c).
+FUZZERS = $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
+FUZZ = $(addprefix build/fuzz/,$(FUZZERS))
 FUZZ_SECONDS = 60
 
+fuzzers: $(addprefix $(B)/tests/fuzz/,$(FUZZERS))
+
+# What is found is kept in build/fuzz/TARGET.corpus, and what fails in the folder where make runs.
 fuzz: deps
 	$(MAKE) CC=clang SAN=fuzz WARN=-Wall $(FUZZ)
-	$(MAKE) build/plain/tests/fuzz/corpus_spool_record
-	mkdir -p build/fuzz/fuzz_spool_record.corpus
-	build/plain/tests/fuzz/corpus_spool_record build/fuzz/fuzz_spool_record.corpus
-	for f in $(FUZZ); do mkdir -p $$f.corpus; $$f -max_total_time=$(FUZZ_SECONDS) $$f.corpus || exit 1; done
+	for f in $(FUZZERS); do mkdir -p build/fuzz/$$f.corpus; \
+		build/fuzz/$$f -max_total_time=$(FUZZ_SECONDS) build/fuzz/$$f.corpus tests/fuzz/corpus/$${f#fuzz_} || exit 1; done
 
-build/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(LINK)
-	$(CC) $(filter-out -Wmissing-prototypes,$(ALL_CFLAGS)) -fsanitize=fuzzer $(ALL_LDFLAGS) -o $@ $< $(LINK) $(PKG_LIBS)
+build/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(B)/libcmd.a $(LINK)
+	$(CC) $(filter-out -Wmissing-prototypes,$(ALL_CFLAGS)) -fsanitize=fuzzer $(ALL_LDFLAGS) -MMD -MP -o $@ $< $(filter %.o,$^) $(B)/libcmd.a $(LINK) $(PKG_LIBS) $(EDGES)
 
-# Segments for a fuzzer to begin with.
-$(B)/tests/fuzz/corpus_%: tests/fuzz/corpus_%.c $(MEMDISK) $(LINK)
+build/fuzz/fuzz_spool_recover $(B)/tests/fuzz/fuzz_spool_recover: $(MEMDISK)
+build/fuzz/fuzz_spool_recover $(B)/tests/fuzz/fuzz_spool_recover: EDGES = $(WRAP)
+
+$(B)/tests/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(B)/tests/fuzz/drive.o $(B)/libcmd.a $(LINK)
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -o $@ $^ $(PKG_LIBS) $(WRAP)
+	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -MMD -MP -o $@ $< $(filter %.o,$^) $(B)/libcmd.a $(LINK) $(PKG_LIBS) $(EDGES)
+
+# The program with orders of a test's: to try its sandbox, to let an allocation fail, to set its clock. Nothing of them is
+# in the one that is installed.
+WITH_ORDERS = $(patsubst %,$(B)/tests/system/%,breakout failing jumping)
+
+$(WITH_ORDERS): $(B)/tests/system/%: tests/system/%.c $(B)/libcmd.a $(LINK)
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -Wno-missing-prototypes $(ALL_LDFLAGS) -MMD -MP -o $@ $< -Wl,--whole-archive $(B)/libcmd.a -Wl,--no-whole-archive $(LINK) $(PKG_LIBS) -Wl,--wrap=requests_handle
 
 # What fills a queue for the measurements.
 GENERATOR = build/plain/tests/bench/generate_queue
@@ -172,6 +188,7 @@ install: $(BIN)
 	install -D -m 644 etc/completion/sluice.bash $(SHARE)/bash-completion/completions/sluice
 	install -D -m 644 etc/completion/_sluice $(SHARE)/zsh/site-functions/_sluice
 	install -D -m 644 etc/fail2ban/sluice.conf $(SHARE)/sluice/fail2ban.conf
+	install -D -m 644 etc/fail2ban/sluice-auth.conf $(SHARE)/sluice/fail2ban-auth.conf
 	install -D -m 644 etc/grafana/sluice.json $(SHARE)/sluice/grafana/sluice.json
 	install -D -m 644 etc/prometheus/sluice.rules.yml $(SHARE)/sluice/prometheus/sluice.rules.yml
 	install -d $(UNITS) $(DESTDIR)/usr/lib/sysusers.d $(DESTDIR)$(SYSCONFDIR)/logrotate.d
@@ -185,10 +202,10 @@ install: $(BIN)
 		install -m 644 etc/sluice.conf $(DESTDIR)$(SYSCONFDIR)/sluice/sluice.conf
 	etc/install-links "$(DESTDIR)" "$(PREFIX)" "$(LINKS)"
 
--include $(patsubst %.c,$(B)/%.d,$(SRC)) $(addsuffix .d,$(UNIT) $(BENCH) $(GENERATOR) $(DELAY_LINE)) $(MEMDISK:.o=.d) $(HARNESS:.o=.d)
+-include $(patsubst %.c,$(B)/%.d,$(SRC)) $(addsuffix .d,$(UNIT) $(FUZZ) $(addprefix $(B)/tests/fuzz/,$(FUZZERS)) $(BENCH) $(GENERATOR) $(DELAY_LINE) $(WITH_ORDERS)) $(MEMDISK:.o=.d) $(HARNESS:.o=.d)
 
 clean:
 	rm -rf build/plain build/address build/thread build/fuzz sluice
 
-.PHONY: all unit clean fuzz generated deps demo lint check bench install
+.PHONY: all unit clean fuzz fuzzers generated deps demo lint check bench install
 .SECONDARY:

@@ -33,6 +33,7 @@ struct conf_feedback {
 	double value; /* the constant, or the numerator: 0..1 */
 };
 
+enum sandbox_wanted { SANDBOX_AUTO, SANDBOX_REQUIRED, SANDBOX_OFF };
 enum log_format { LOG_TEXT, LOG_JSON, LOG_POSTFIX };
 enum listener_tls {
 	LISTENER_TLS_NONE,
@@ -41,9 +42,13 @@ enum listener_tls {
 	LISTENER_TLS_IMPLICIT
 };
 enum bare_newline { BARE_NEWLINE_REJECT, BARE_NEWLINE_NORMALISE };
+enum limit_by { LIMIT_BY_LOGIN, LIMIT_BY_CLIENT, LIMIT_BY_SENDER, LIMIT_BY_COUNT };
+enum limit_action { LIMIT_DEFER, LIMIT_REJECT, LIMIT_HOLD };
+enum sender_mismatch { MISMATCH_REJECT, MISMATCH_REWRITE, MISMATCH_ALLOW };
 enum in_doubt_action { IN_DOUBT_BOUNCE, IN_DOUBT_DELIVERED };
 enum destination_by { DESTINATION_BY_SITE, DESTINATION_BY_DOMAIN, DESTINATION_BY_RECIPIENT };
 enum greeting_5xx { GREETING_5XX_DEFER, GREETING_5XX_BOUNCE };
+enum transport_protocol { TRANSPORT_PROTOCOL_SMTP, TRANSPORT_PROTOCOL_LMTP };
 enum transport_tls { TRANSPORT_TLS_NONE, TRANSPORT_TLS_OPPORTUNISTIC, TRANSPORT_TLS_REQUIRED };
 
 #define CONF_TYPE_flag bool
@@ -67,6 +72,8 @@ struct conf_transport {
 	char *title;
 	int line;
 	CONF_TRANSPORT(CONF_MEMBER)
+	struct ssl_ctx_st
+		*identity; /* an SSL_CTX with client_certificate, where keys were wanted; or NULL */
 };
 
 struct tables;
@@ -84,6 +91,12 @@ struct conf_alias {
 	CONF_ALIAS(CONF_MEMBER)
 };
 
+struct conf_limit {
+	char *title; /* "login", "client", "sender" */
+	int line;
+	CONF_LIMIT(CONF_MEMBER)
+};
+
 struct conf_queue {
 	CONF_QUEUE(CONF_MEMBER)
 	double jitter; /* backoff_jitter as a number */
@@ -93,18 +106,26 @@ struct conf_dns {
 	CONF_DNS(CONF_MEMBER)
 };
 
+struct conf_auth {
+	CONF_AUTH(CONF_MEMBER)
+	struct conf_list users; /* file, where it is wanted and may be read: CONF_WITH_KEYS */
+};
+
 struct conf {
 	atomic_int refs; /* first: see conf_with_tables() */
 	char *file;
 	CONF_GLOBAL(CONF_MEMBER)
-	int nlistener, ntransport, nroute, nalias;
+	int nlistener, ntransport, nroute, nalias, nlimit;
 	struct conf_listener *listener;
 	struct conf_transport *transport; /* [0] is "smtp" */
 	struct conf_route *route;	  /* there is always a "*" */
 	bool route_is_default;		  /* that one is not in the file */
 	struct conf_alias *alias;	  /* of sections, sorted by title */
+	struct conf_limit *limit;
+	const struct conf_limit *limit_by[LIMIT_BY_COUNT]; /* of these; NULL: none */
 	struct conf_queue queue;
 	struct conf_dns dns;
+	struct conf_auth auth;
 	struct tables *tables; /* what the files say that it names, unless they were not wanted */
 	struct conf *whole;    /* of which this is a copy with other tables; or NULL */
 };
@@ -143,8 +164,8 @@ void conf_manual(struct buf *to);
 /* The part of sluice.conf(5) that lists the settings, in mdoc. */
 
 bool conf_relay_parse(const char *, char **host, int *port, bool *bracketed);
-/* A next hop: "host", "host:port", "[host]", "[host]:port", with an IP address for host too. The
- * host comes in lower case, without brackets, the caller's to free(); NULL when false. port is 0
+/* A next hop: "host", "host:port", "[host]", "[host]:port", with an IP address for host too; or
+ * "unix:/its/path", which is its host. The host comes in lower case, without brackets, the caller's to free(); NULL when false. port is 0
  * where there is none. bracketed: no MX look-up, as for every IP address. */
 
 struct conf_relay {

@@ -119,7 +119,10 @@ const int64_t *metrics_bounds(enum metric_histogram); /* HISTOGRAM_BUCKETS - 1 o
 #define FAMILIES(F)                                                                                \
 	F(deliveries, "deliveries_total", "result", "transport",                                   \
 	  "Attempts on recipients, by what came of them")                                          \
-	F(rejects, "rejects_total", "stage", NULL, "Commands and messages refused")
+	F(rejects, "rejects_total", "stage", NULL, "Commands and messages refused")                \
+	F(auth, "auth_total", "result", "mechanism", "Attempts to log in, by what came of them")   \
+	F(limits, "limits_total", "by", "action",                                                  \
+	  "Messages and recipients beyond a limit, by whose it is and what became of them")
 
 enum metric_family {
 #define F(name, ...) FAMILY_##name,

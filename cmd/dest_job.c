@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "cmd/dest_job.h"
 
+#include "base/magic.h"
 #include "base/mem.h"
 #include "cmd/cmd.h"
 #include "cmd/dest_args.h"
@@ -8,7 +9,10 @@
 
 #include <stdlib.h>
 
+enum { DEST_JOB_MAGIC = 0xde570b01 };
+
 struct dest_job {
+	unsigned magic;
 	struct request *request; /* NULL: the client has gone */
 	bool full, json, tabs;
 };
@@ -31,6 +35,7 @@ void dest_job_start(struct request *r, struct loop *loop, struct loop *qmgr)
 		return;
 	}
 	struct dest_job *j = mem_zalloc(sizeof *j);
+	j->magic = DEST_JOB_MAGIC;
 	j->request = r;
 	j->full = args.full;
 	j->json = args.json;
@@ -63,6 +68,7 @@ static void say_found(struct request *r, const struct dest_job *j, struct dest_c
 void dest_job_answer(struct dest_command *c)
 {
 	struct dest_job *j = c->owner;
+	magic_check(j, DEST_JOB_MAGIC);
 	struct request *r = j->request;
 	bool missing = c->name && c->found == 0;
 	if (r && missing)
@@ -73,6 +79,7 @@ void dest_job_answer(struct dest_command *c)
 		say_found(r, j, c);
 	if (r)
 		control_finish(r, missing ? STATUS_REFUSED : STATUS_DONE);
+	magic_clear(j);
 	free(j);
 	dest_command_free(&c);
 }

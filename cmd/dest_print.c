@@ -78,7 +78,7 @@ static size_t state_length(const char *state, int64_t for_ms)
 
 static void put_host_name(struct buf *to, const struct dest_host *h)
 {
-	buf_printf(to, "%s[%s]:%d", h->name, h->address, h->port);
+	buf_puts(to, h->peer);
 }
 
 static void measure_host(struct widths *w, const struct dest_host *h)
@@ -126,6 +126,8 @@ static void put_host_line(struct buf *to, const struct dest_host *h, const struc
 	put_state_padded(to, h->state, h->retry_in_ms, w->host_state);
 	buf_printf(to, " preference=%-3" PRIu32 " connections=%-3d idle=%-3d failures=%d",
 		   h->preference, h->connections, h->idle, h->failures);
+	if (h->login)
+		buf_printf(to, " login=%s", h->login);
 	if (h->unanswered > 0)
 		buf_printf(to, " unanswered=%d", h->unanswered);
 	if (h->limit > 0)
@@ -244,8 +246,8 @@ static void put_spell(struct buf *to, const char *what, int64_t for_ms)
 
 static void put_host_full(struct buf *to, const struct dest_host *h)
 {
-	buf_printf(to, "host:        %s[%s]:%d, preference %" PRIu32 "\nstate:       ", h->name,
-		   h->address, h->port, h->preference);
+	buf_printf(to, "host:        %s, preference %" PRIu32 "\nstate:       ", h->peer,
+		   h->preference);
 	put_state(to, h->state, h->retry_in_ms);
 	buf_printf(to,
 		   "\nconnections: %d: %d ready, %d idle, %d unanswered\nfailures:    %d in a row\n"
@@ -349,6 +351,8 @@ static void json_host(struct buf *to, const struct dest_host *h)
 	json_text(to, "host", h->name);
 	buf_puts(to, ",");
 	json_text(to, "address", h->address);
+	if (h->login)
+		json_text(to, "login", h->login);
 	buf_printf(to, ",\"port\":%d,\"preference\":%" PRIu32 ",", h->port, h->preference);
 	json_text(to, "state", h->state);
 	buf_printf(to,

@@ -16,48 +16,49 @@ enum { REASONS_MAX = 50 }; /* lines of a deferred message: one a reply */
 /* What is said of each constraint; %s is its number of connections, and %a whether they are or it is. */
 static const struct {
 	const char *why, *relief;
-} words[EXPLAIN_CONSTRAINTS] = {
-	[EXPLAIN_REPORTING] = {"the report to its sender is being stored",
-			       "the disk: as soon as it is synced"},
-	[EXPLAIN_CANCELLED] = {"the operator wants it, and a delivery is under way",
-			       "the end of that delivery"},
-	[EXPLAIN_MEMORY] = {"not read into memory yet, for there is no room for more recipients",
-			    "deliveries that end; message_recipient_limit, recipient_limit"},
-	[EXPLAIN_LOOKUP] = {"waits for its turn to look up the next hop",
-			    "look-ups that end; router_concurrency_limit, max_message_concurrency"},
-	[EXPLAIN_DNS] = {"waits for the answer of DNS", "that answer, or its time-out"},
-	[EXPLAIN_SENDING] = {"is being sent", "the reply of the host, or a time-out"},
-	[EXPLAIN_CONNECTING] = {"waits for a connection that is being opened",
-				"that connection, as soon as it is ready"},
-	[EXPLAIN_SUSPENDED] = {"the operator has suspended it", "sluice dest resume"},
-	[EXPLAIN_DEAD] = {"the site is dead, for it has failed too often",
-			  "the answer of one of its hosts, which are tried from time to time; "
-			  "sluice queue flush"},
-	[EXPLAIN_OUT] = {"all hosts of the site are out",
-			 "the answer of one of them, which are tried from time to time; sluice "
-			 "queue flush"},
-	[EXPLAIN_RATE] = {"destination_rate: the next delivery is not due", "that time"},
-	[EXPLAIN_RATE_DELAY] =
+} words[CONSTRAINT_COUNT] = {
+	[CONSTRAINT_REPORTING] = {"the report to its sender is being stored",
+				  "the disk: as soon as it is synced"},
+	[CONSTRAINT_CANCELLED] = {"the operator wants it, and a delivery is under way",
+				  "the end of that delivery"},
+	[CONSTRAINT_MEMORY] = {"not read into memory yet, for there is no room for more recipients",
+			       "deliveries that end; message_recipient_limit, recipient_limit"},
+	[CONSTRAINT_LOOKUP] =
+		{"waits for its turn to look up the next hop",
+		 "look-ups that end; router_concurrency_limit, max_message_concurrency"},
+	[CONSTRAINT_DNS] = {"waits for the answer of DNS", "that answer, or its time-out"},
+	[CONSTRAINT_SENDING] = {"is being sent", "the reply of the host, or a time-out"},
+	[CONSTRAINT_CONNECTING] = {"waits for a connection that is being opened",
+				   "that connection, as soon as it is ready"},
+	[CONSTRAINT_SUSPENDED] = {"the operator has suspended it", "sluice dest resume"},
+	[CONSTRAINT_DEAD] = {"the site is dead, for it has failed too often",
+			     "the answer of one of its hosts, which are tried from time to time; "
+			     "sluice queue flush"},
+	[CONSTRAINT_OUT] = {"all hosts of the site are out",
+			    "the answer of one of them, which are tried from time to time; sluice "
+			    "queue flush"},
+	[CONSTRAINT_RATE] = {"destination_rate: the next delivery is not due", "that time"},
+	[CONSTRAINT_RATE_DELAY] =
 		{"destination_rate_delay: one delivery at a time, and a pause after it",
 		 "the end of the one before, and of the pause"},
-	[EXPLAIN_WINDOW] = {"its window of %s is full",
-			    "deliveries that end; successes, which widen the window up to "
-			    "destination_concurrency_limit"},
-	[EXPLAIN_SHARE] = {"its message has its share of connections",
-			   "places on the connections of others; max_message_concurrency, "
-			   "scale_max_concurrency"},
-	[EXPLAIN_SILENT] = {"its hosts have never answered, and %s to them %a being tried",
-			    "their answer, or a time-out"},
-	[EXPLAIN_UNREADY_LIMIT] = {"%s of the transport %a being opened at once",
-				   "those that become ready, or are silent; connection_limit"},
-	[EXPLAIN_CONNECTION_LIMIT] = {"the transport has all that it may have: %s",
-				      "connections that end; connection_limit"},
-	[EXPLAIN_HOST_CONNECTION_LIMIT] = {"each host in service has all that it may have: %s",
-					   "connections that end; host_connection_limit"},
-	[EXPLAIN_HOST_PAUSE] = {"its hosts have as many connections as they were seen to take",
-				"places on these; that time, when one more is tried"},
-	[EXPLAIN_ORDER] = {"others come first", "their deliveries"},
-	[EXPLAIN_IDLE] = {"nothing waits", "mail for it"},
+	[CONSTRAINT_WINDOW] = {"its window of %s is full",
+			       "deliveries that end; successes, which widen the window up to "
+			       "destination_concurrency_limit"},
+	[CONSTRAINT_SHARE] = {"its message has its share of connections",
+			      "places on the connections of others; max_message_concurrency, "
+			      "scale_max_concurrency"},
+	[CONSTRAINT_SILENT] = {"its hosts have never answered, and %s to them %a being tried",
+			       "their answer, or a time-out"},
+	[CONSTRAINT_UNREADY_LIMIT] = {"%s of the transport %a being opened at once",
+				      "those that become ready, or are silent; connection_limit"},
+	[CONSTRAINT_CONNECTION_LIMIT] = {"the transport has all that it may have: %s",
+					 "connections that end; connection_limit"},
+	[CONSTRAINT_HOST_CONNECTION_LIMIT] = {"each host in service has all that it may have: %s",
+					      "connections that end; host_connection_limit"},
+	[CONSTRAINT_HOST_PAUSE] = {"its hosts have as many connections as they were seen to take",
+				   "places on these; that time, when one more is tried"},
+	[CONSTRAINT_ORDER] = {"others come first", "their deliveries"},
+	[CONSTRAINT_IDLE] = {"nothing waits", "mail for it"},
 };
 
 static void put_clean(struct buf *to, const char *text)
@@ -106,9 +107,9 @@ void explain_print_last(struct buf *to, const struct verdict *v)
 	reply_words_put(to, v, true);
 }
 
-static bool tells_failure(enum explain_constraint c)
+static bool tells_failure(enum constraint c)
 {
-	return c == EXPLAIN_DEAD || c == EXPLAIN_OUT || c == EXPLAIN_HOST_PAUSE;
+	return c == CONSTRAINT_DEAD || c == CONSTRAINT_OUT || c == CONSTRAINT_HOST_PAUSE;
 }
 
 static void put_relief(struct buf *to, int64_t until_ms, int64_t now_ms, const char *relief,
@@ -126,7 +127,7 @@ static void put_sending(struct buf *to, const struct explain_row *row, bool of_s
 {
 	const char *one = of_site ? "connection is busy" : "more is being sent";
 	const char *more = of_site ? "connections are busy" : "more are being sent";
-	if (row->sending > 0 && row->constraint != EXPLAIN_SENDING)
+	if (row->sending > 0 && row->constraint != CONSTRAINT_SENDING)
 		buf_printf(to, ". %" PRId64 " %s", row->sending, row->sending == 1 ? one : more);
 }
 
@@ -207,7 +208,7 @@ static void put_object(struct buf *to, const struct explain_question *x,
 	put_id(to, "id", x->id);
 	put_string(to, "site", row->site);
 	put_string(to, "transport", row->transport);
-	put_string(to, "constraint", explain_constraint_name(row->constraint));
+	put_string(to, "constraint", constraint_name(row->constraint));
 	put_string(to, "says", buf_cstr(&sentence));
 	put_string(to, "relief", words[row->constraint].relief);
 	put_until(to, row->until_ms);

@@ -18,6 +18,7 @@ static const struct command {
 	 cmd_route},
 	{"dest", "list|show|suspend|resume|reset", "look at destinations, and change them",
 	 cmd_dest},
+	{"user", "list|show|suspend|resume|reset", "look at logins, and suspend them", cmd_user},
 	{"shape", "[-s] [-p] [-l] [QUEUE...]", "who waits for whom, and since when", cmd_shape},
 	{"explain", "ID|SITE [--json]", "what holds it back, and until when", cmd_explain},
 	{"stats", "[--json|--all]", "print what was counted", cmd_stats},
@@ -28,6 +29,7 @@ static const struct command {
 	{"import-postfix", "[MAIN.CF]", "write a configuration that does what Postfix's does",
 	 cmd_import_postfix},
 	{"sink", "[-l ADDR:PORT] [-d DIR] ...", "receive mail, for tests", cmd_sink},
+	{"passwd", "[-f FILE] [-d] LOGIN", "who may log in, and by which password", cmd_passwd},
 	{"sim", "SCENARIO [--seed N] [--json]", "run the scheduler under a virtual clock", cmd_sim},
 };
 

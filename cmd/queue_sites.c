@@ -3,7 +3,7 @@
 
 #include "base/mailaddr.h"
 #include "base/mem.h"
-#include "qmgr/nexthop_name.h"
+#include "qmgr/route/nexthop_name.h"
 
 #include <stdlib.h>
 #include <string.h>

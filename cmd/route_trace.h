@@ -15,14 +15,14 @@
 #include "base/access_value.h"
 #include "base/envelope.h"
 #include "base/resolve.h"
-#include "qmgr/route.h"
+#include "qmgr/route/route.h"
 #include "smtpd/response.h"
 #include "smtpd/rewrite.h"
 
 struct route_hop {
 	char *text; /* as the configuration has it, or the domain */
 	int port, weight;
-	bool fallback;
+	bool bracketed, fallback;
 	struct resolve *answer; /* NULL: dns was not asked, or had no time */
 };
 

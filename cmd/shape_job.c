@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "cmd/shape_job.h"
 
+#include "base/magic.h"
 #include "base/mem.h"
 #include "cmd/cmd.h"
 #include "cmd/maildrop_count.h"
@@ -14,7 +15,10 @@
 
 enum { ROWS_AT_ONCE = 500, STEP = 500 };
 
+enum { SHAPE_JOB_MAGIC = 0x5ba9e0b1 };
+
 struct shape_job {
+	unsigned magic;
 	struct request *request; /* NULL: the client has gone */
 	struct shape_args args;
 	struct loop *loop, *spool;
@@ -29,6 +33,7 @@ struct shape_job {
 static void job_free(struct shape_job *j)
 {
 	spool_command_free(&j->answer);
+	magic_clear(j);
 	free(j);
 }
 
@@ -113,6 +118,7 @@ static void begin_answer(struct shape_job *j)
 void shape_job_answer(struct spool_command *c)
 {
 	struct shape_job *j = c->owner;
+	magic_check(j, SHAPE_JOB_MAGIC);
 	j->answer = c;
 	if (!j->request) {
 		job_free(j);
@@ -200,6 +206,7 @@ void shape_job_start(struct request *r, const struct shape_job_asks *asks)
 		free(j);
 		control_finish(r, STATUS_USAGE);
 	} else {
+		j->magic = SHAPE_JOB_MAGIC;
 		j->request = r;
 		r->job = j;
 		r->resume = resume;

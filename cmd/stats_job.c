@@ -25,7 +25,8 @@ static void answer(struct glancer *g, const struct snapshot *snapshot)
 	struct stats_view view = {.brief = j->form == METRICS_LINES && !j->all,
 				  .accepting = spool_accepting(j->server->spool),
 				  .uptime_ms = clock_steady_ms() - j->server->started_ms,
-				  .snapshot = snapshot};
+				  .snapshot = snapshot,
+				  .top = j->server->top};
 	struct buf out;
 	buf_init(&out);
 	stats_print(&out, j->form, &view);

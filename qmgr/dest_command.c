@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 #include "qmgr/dest_command.h"
 
+#include "base/address.h"
 #include "base/mem.h"
-#include "base/stream.h"
-#include "qmgr/conn.h"
+#include "qmgr/dest/conn.h"
+#include "qmgr/dest/suspend.h"
 #include "qmgr/nexthop.h"
-#include "qmgr/suspend.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -18,11 +18,11 @@ static int64_t left(int64_t until_ms, int64_t now_ms)
 
 static void copy_host(struct dest_host *to, struct qmgr *q, const struct host *h)
 {
-	char ip[64];
-	int64_t now_ms = scheduler_now_ms(q);
-	address_text(&h->address, ip);
+	char where[ADDRESS_WHERE_MAX];
+	int64_t now_ms = scheduler_now_ms(&q->sched);
 	*to = (struct dest_host){
-		.address = mem_strdup(ip),
+		.login = h->credential ? mem_strdup(h->credential->login) : NULL,
+		.address = mem_strdup(address_where(&h->address, where)),
 		.port = address_port(&h->address),
 		.state = destdb_state(h, now_ms),
 		.connections = h->connections,
@@ -50,8 +50,10 @@ static void copy_site_host(struct dest_host *to, struct qmgr *q, const struct si
 {
 	copy_host(to, q, it->host);
 	to->name = mem_strdup(it->name);
+	to->peer = mem_strdup(it->peer);
 	to->preference = it->preference & 0xffff;
-	to->plain_in_ms = left(host_plain_until_ms(it->host, it->name), scheduler_now_ms(q));
+	to->plain_in_ms =
+		left(host_plain_until_ms(it->host, it->name), scheduler_now_ms(&q->sched));
 	to->why = host_why(it->host, it->name);
 	if (it->suspended)
 		to->state = "suspended";
@@ -59,10 +61,10 @@ static void copy_site_host(struct dest_host *to, struct qmgr *q, const struct si
 
 static void copy_site(struct dest_site *to, struct qmgr *q, const struct site *s)
 {
-	const struct conf_transport *t = s->transport->settings;
+	const struct conf_transport *t = s->queue.transport->settings;
 	*to = (struct dest_site){
 		.name = mem_strdup(s->name),
-		.transport = mem_strdup(s->transport->title),
+		.transport = mem_strdup(s->queue.transport->title),
 		.state = site_state_name(s),
 		.window = s->window.concurrency,
 		.limit = (int)t->destination_concurrency_limit,
@@ -70,14 +72,14 @@ static void copy_site(struct dest_site *to, struct qmgr *q, const struct site *s
 		.connecting = s->connecting,
 		.busy = s->busy,
 		.idle = s->connections - s->connecting - s->busy,
-		.waiting = s->waiting,
+		.waiting = s->queue.waiting,
 		.verdicts = s->verdicts,
 		.parked = s->parked.parked,
 		.deferred = s->parked.deferred,
 		.rate_events = t->destination_rate.events,
 		.rate_per_ms = t->destination_rate.per_ms,
 		.delay_ms = t->destination_rate_delay,
-		.dead_in_ms = left(site_down_until_ms(s), scheduler_now_ms(q)),
+		.dead_in_ms = left(site_down_until_ms(s), scheduler_now_ms(&q->sched)),
 		.last = verdict_ref(s->last_failure),
 		.nhost = s->nhost,
 		.host = mem_zalloc((size_t)s->nhost * sizeof *to->host + 1),
@@ -92,7 +94,7 @@ static void copy_site(struct dest_site *to, struct qmgr *q, const struct site *s
 static void copy_domains(struct dest_site *to, const struct qmgr *q, const struct site *s)
 {
 	for (const struct nexthop *n = q->nexthops; n; n = n->hh.next) {
-		if (n->site != s || n->site_name)
+		if (nexthop_site(n) != s || n->site_name)
 			continue;
 		to->domain = mem_realloc(to->domain, (size_t)(to->ndomain + 1) * sizeof(char *));
 		to->domain[to->ndomain++] = mem_strdup(strchr(n->key, ' ') + 1);
@@ -119,21 +121,22 @@ static void add_host(struct dest_command *c, struct qmgr *q, const struct host *
 	}
 	copy_host(to, q, h);
 	to->name = mem_strdup("");
+	to->peer = mem_strdup(h->peer);
 	to->why = host_why(h, "");
 }
 
 /* Sites of that name, or if there are none, hosts. */
 static void look_up(struct qmgr *q, struct dest_command *c)
 {
-	for (const struct site *s = q->sites; s; s = s->hh.next)
+	for (const struct site *s = q->db.sites; s; s = s->hh.next)
 		if (!c->name || suspend_site_is(s, c->name))
 			add_site(c, q, s);
 	c->hosts = c->name && c->nsite == 0;
-	for (const struct host *h = q->hosts; h; h = h->hh.next)
+	for (const struct host *h = q->db.hosts; h; h = h->hh.next)
 		if (c->name ? c->hosts && suspend_means_host(h, c->name) : h->refs == 0)
 			add_host(c, q, h);
 	c->found = c->nsite + c->nhost;
-	for (const struct suspended *n = q->suspended; n && !c->name; n = n->hh.next) {
+	for (const struct suspended *n = q->db.suspended; n && !c->name; n = n->hh.next) {
 		c->suspended = mem_realloc(c->suspended,
 					   (size_t)(c->nsuspended + 1) * sizeof *c->suspended);
 		c->suspended[c->nsuspended++] = mem_strdup(n->name);
@@ -142,19 +145,19 @@ static void look_up(struct qmgr *q, struct dest_command *c)
 
 static void reset(struct qmgr *q, const char *name, bool hosts)
 {
-	for (struct site *s = q->sites; s && !hosts; s = s->hh.next)
+	for (struct site *s = q->db.sites; s && !hosts; s = s->hh.next)
 		if (suspend_site_is(s, name))
 			site_reset(s);
-	for (struct host *h = q->hosts; h && hosts; h = h->hh.next)
+	for (struct host *h = q->db.hosts; h && hosts; h = h->hh.next)
 		if (suspend_means_host(h, name)) {
 			conn_set_depth(h, 1);
 			host_forget(h);
 			site_feed_waiting_for(h);
 			site_host_changed(h);
 		}
-	for (struct site *s = q->sites; s && hosts; s = s->hh.next)
+	for (struct site *s = q->db.sites; s && hosts; s = s->hh.next)
 		site_touch(s);
-	q->learnt = true;
+	q->db.learnt = true;
 }
 
 /* Sites that mail for this domain goes to; a next hop by MX has its domain in its key. */
@@ -169,8 +172,8 @@ static bool knows_domain(const struct qmgr *q, const char *domain)
 static void add_sites_of_domain(struct qmgr *q, struct dest_command *c)
 {
 	for (const struct nexthop *n = q->nexthops; n; n = n->hh.next)
-		if (n->site && strcasecmp(strchr(n->key, ' ') + 1, c->name) == 0)
-			add_site(c, q, n->site);
+		if (nexthop_site(n) && strcasecmp(strchr(n->key, ' ') + 1, c->name) == 0)
+			add_site(c, q, nexthop_site(n));
 	c->found += c->nsite;
 }
 
@@ -186,7 +189,7 @@ static void suspend(struct qmgr *q, struct dest_command *c)
 	enum suspend_kind kind = c->found > 0 ? (c->hosts ? SUSPEND_HOST : SUSPEND_SITE)
 				 : knows_domain(q, c->name) ? SUSPEND_DOMAIN
 							    : SUSPEND_ANY;
-	suspend_begin(q, c->name, kind);
+	suspend_begin(&q->db, c->name, kind);
 	c->found = 1;
 }
 
@@ -194,7 +197,7 @@ void dest_execute(struct qmgr *q, struct dest_command *c)
 {
 	look_up(q, c);
 	if (c->op == DEST_RESUME)
-		c->found = suspend_end(q, c->name);
+		c->found = suspend_end(&q->db, c->name);
 	else if (c->op == DEST_SUSPEND)
 		suspend(q, c);
 	else if (c->found == 0 && c->name)
@@ -204,7 +207,7 @@ void dest_execute(struct qmgr *q, struct dest_command *c)
 	else if (c->op == DEST_RESET)
 		reset_listed(q, c);
 	if (c->op != DEST_LIST)
-		scheduler_save(q); /* before the answer, so that it is on disk by then */
+		qmgr_thread_save(q); /* before the answer, so that it is on disk by then */
 	loop_post(c->reply_to, &c->note);
 }
 
@@ -225,6 +228,8 @@ static void fini_hosts(struct dest_host *h, int n)
 	for (int i = 0; i < n; i++) {
 		free(h[i].name);
 		free(h[i].address);
+		free(h[i].peer);
+		free(h[i].login);
 		verdict_unref(h[i].why);
 	}
 	free(h);

@@ -22,6 +22,8 @@ enum dest_order { DEST_LIST, DEST_SUSPEND, DEST_RESUME, DEST_RESET };
 
 struct dest_host {
 	char *name, *address;
+	char *login; /* as whom connections log in, or NULL */
+	char *peer;  /* name[address]:port, or unix:/its/path */
 	int port;
 	uint32_t preference;
 	const char *state; /* active, idle, closed, unused, retry, slow, out, limited, suspended */

@@ -3,17 +3,17 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "qmgr/conn.h"
-#include "qmgr/ladder.h"
+#include "qmgr/dest/conn.h"
+#include "qmgr/dest/ladder.h"
+#include "qmgr/dest/suspend.h"
 #include "qmgr/message.h"
 #include "qmgr/nexthop.h"
 #include "qmgr/qmgr.h"
-#include "qmgr/suspend.h"
 
 #include <string.h>
 #include <strings.h>
 
-static struct explain_row *add_row(struct explain_question *x, enum explain_constraint c,
+static struct explain_row *add_row(struct explain_question *x, enum constraint c,
 				   int64_t recipients)
 {
 	x->row = mem_realloc(x->row, ((size_t)x->nrow + 1) * sizeof *x->row);
@@ -24,10 +24,10 @@ static struct explain_row *add_row(struct explain_question *x, enum explain_cons
 
 static struct explain_row *add_site(struct explain_question *x, const struct site *s)
 {
-	struct explain_row *row = add_row(x, EXPLAIN_IDLE, 0);
+	struct explain_row *row = add_row(x, CONSTRAINT_IDLE, 0);
 	row->of = s;
 	row->site = mem_strdup(s->name);
-	row->transport = mem_strdup(s->transport->title);
+	row->transport = mem_strdup(s->queue.transport->title);
 	row->window = s->window.concurrency;
 	row->connections = s->connections;
 	row->connecting = s->connecting;
@@ -36,9 +36,9 @@ static struct explain_row *add_site(struct explain_question *x, const struct sit
 	return row;
 }
 
-static int64_t wall_ms(const struct qmgr *q, int64_t steady_ms)
+static int64_t wall_ms(const struct destdb *db, int64_t steady_ms)
 {
-	return clock_wall_ms() + steady_ms - scheduler_now_ms(q);
+	return clock_wall_ms() + steady_ms - destdb_now_ms(db);
 }
 
 static void explain_waiting(struct explain_row *row, const struct site *s, const struct peer *p)
@@ -46,7 +46,7 @@ static void explain_waiting(struct explain_row *row, const struct site *s, const
 	struct ladder l = ladder_of(s, p);
 	row->constraint = l.constraint;
 	row->limit = l.limit;
-	row->until_ms = l.until_ms ? wall_ms(s->qmgr, l.until_ms) : 0;
+	row->until_ms = l.until_ms ? wall_ms(s->db, l.until_ms) : 0;
 	row->parked = s->parked.parked;
 }
 
@@ -62,7 +62,7 @@ static bool comes_before(const struct peer *p, const struct peer *r)
 
 static void explain_order(struct explain_row *row, const struct site *s, const struct peer *mine)
 {
-	struct heap_item *it = heap_first(&s->order);
+	struct heap_item *it = heap_first(&s->queue.order);
 	for (struct list *l = mine->job->stack.children.next; l != &mine->job->stack.children;
 	     l = l->next)
 		row->slipped++;
@@ -70,11 +70,12 @@ static void explain_order(struct explain_row *row, const struct site *s, const s
 		return;
 	const struct job *first = heap_entry(it, struct peer, in_order)->job;
 	if (first != mine->job) {
-		row->first = first->message->id;
+		row->first = first->work->id;
 		row->first_slots = job_needed(first);
 	}
-	for (size_t i = 1; i <= s->order.n; i++) {
-		const struct peer *p = heap_entry(s->order.slot[i].item, struct peer, in_order);
+	for (size_t i = 1; i <= s->queue.order.n; i++) {
+		const struct peer *p =
+			heap_entry(s->queue.order.slot[i].item, struct peer, in_order);
 		if (p != mine && comes_before(p, mine))
 			row->ahead += peer_selectable(p);
 	}
@@ -100,26 +101,27 @@ static int64_t recipients_waiting(const struct peer *p)
 
 static void add_waiting(struct explain_question *x, const struct peer *p)
 {
-	struct explain_row *row = row_of(x, p->site);
+	const struct site *s = site_of_queue(p->queue);
+	struct explain_row *row = row_of(x, s);
 	if (!row) {
-		row = add_site(x, p->site);
-		explain_waiting(row, p->site, p);
-		explain_order(row, p->site, p);
+		row = add_site(x, s);
+		explain_waiting(row, s, p);
+		explain_order(row, s, p);
 	}
 	row->recipients += recipients_waiting(p);
 }
 
 static void add_carried(struct explain_question *x, const struct message *m)
 {
-	for (const struct conn *c = m->qmgr->conns; c; c = c->hh.next) {
+	for (const struct conn *c = m->qmgr->db.conns; c; c = c->hh.next) {
 		for (struct list *l = c->carried.next; l != &c->carried; l = l->next) {
 			const struct entry *e = list_entry(l, struct entry, in_peer);
-			if (e->peer->job->message != m)
+			if (e->peer->job->work != &m->work)
 				continue;
 			struct explain_row *row = row_of(x, c->site);
 			if (!row) {
 				row = add_site(x, c->site);
-				row->constraint = EXPLAIN_SENDING;
+				row->constraint = CONSTRAINT_SENDING;
 			}
 			row->sending += e->n;
 		}
@@ -131,10 +133,10 @@ static void add_looked_up(struct explain_question *x, const struct message *m)
 	for (const struct nexthop *n = m->qmgr->nexthops; n; n = n->hh.next) {
 		int64_t waiting = 0;
 		for (size_t i = 0; i < n->nwaiting; i++)
-			waiting += n->waiting[i].job->message == m;
+			waiting += n->waiting[i].job->work == &m->work;
 		if (waiting == 0)
 			continue;
-		struct explain_row *row = add_row(x, EXPLAIN_DNS, waiting);
+		struct explain_row *row = add_row(x, CONSTRAINT_DNS, waiting);
 		row->transport = mem_strdup(n->transport->title);
 		row->site = mem_strdup(strchr(n->key, ' ') + 1);
 	}
@@ -142,12 +144,12 @@ static void add_looked_up(struct explain_question *x, const struct message *m)
 
 static void explain_message(struct explain_question *x, const struct message *m)
 {
-	const struct conf_queue *limits = &m->qmgr->conf->queue;
+	const struct conf_queue *limits = &m->qmgr->sched.conf->queue;
 	if (m->reporting)
-		add_row(x, EXPLAIN_REPORTING, envelope_open(m->envelope));
-	else if (m->cancelled)
-		add_row(x, EXPLAIN_CANCELLED, envelope_open(m->envelope));
-	for (struct list *l = m->jobs.next; l != &m->jobs; l = l->next) {
+		add_row(x, CONSTRAINT_REPORTING, envelope_open(m->work.envelope));
+	else if (m->work.cancelled)
+		add_row(x, CONSTRAINT_CANCELLED, envelope_open(m->work.envelope));
+	for (struct list *l = m->work.jobs.next; l != &m->work.jobs; l = l->next) {
 		const struct job *job = list_entry(l, struct job, in_message);
 		for (struct list *k = job->peers.next; k != &job->peers; k = k->next)
 			if (list_entry(k, struct peer, in_job)->waiting > 0)
@@ -156,10 +158,11 @@ static void explain_message(struct explain_question *x, const struct message *m)
 	add_carried(x, m);
 	add_looked_up(x, m);
 	if (m->nto_route > m->to_route_first)
-		add_row(x, EXPLAIN_LOOKUP, (int64_t)(m->nto_route - m->to_route_first))->limit =
+		add_row(x, CONSTRAINT_LOOKUP, (int64_t)(m->nto_route - m->to_route_first))->limit =
 			limits->router_concurrency_limit;
-	if (m->unread > 0)
-		add_row(x, EXPLAIN_MEMORY, m->unread)->limit = limits->message_recipient_limit;
+	if (m->work.unread > 0)
+		add_row(x, CONSTRAINT_MEMORY, m->work.unread)->limit =
+			limits->message_recipient_limit;
 }
 
 /* --- a site */
@@ -175,18 +178,18 @@ static bool has_host(const struct site *s, const char *name)
 /* Is it where mail for this next hop goes? */
 static bool serves(const struct qmgr *q, const struct site *s, const char *domain)
 {
-	char *key = mem_printf("%s %s", s->transport->title, domain);
+	char *key = mem_printf("%s %s", s->queue.transport->title, domain);
 	const struct nexthop *n;
 	HASH_FIND_STR(q->nexthops, key, n);
 	free(key);
-	return n && n->site == s;
+	return n && nexthop_site(n) == s;
 }
 
 /* Does the configuration send the domain's mail there? The site has the name of the relays then. */
 static bool routed(const struct route *route, const struct site *s, const char *domain)
 {
 	const char *at = s->name;
-	if (route->relay->n == 0 || strcmp(route->by->title, s->transport->title) != 0)
+	if (route->relay->n == 0 || strcmp(route->by->title, s->queue.transport->title) != 0)
 		return false;
 	size_t len = strlen(domain);
 	if (strncasecmp(at, domain, len) == 0 && strncmp(at + len, " by ", 4) == 0)
@@ -205,30 +208,30 @@ static bool routed(const struct route *route, const struct site *s, const char *
 static void explain_site(struct explain_question *x, const struct site *s)
 {
 	struct explain_row *row = add_site(x, s);
-	struct heap_item *it = heap_first(&s->order);
-	struct list *any = list_empty(&s->peers) ? NULL : s->peers.next;
-	row->recipients = s->waiting;
+	struct heap_item *it = heap_first(&s->queue.order);
+	struct list *any = list_empty(&s->queue.peers) ? NULL : s->queue.peers.next;
+	row->recipients = s->queue.waiting;
 	row->parked = s->parked.parked;
 	row->sending = s->busy;
 	if (it || any) {
 		const struct peer *p = it ? heap_entry(it, struct peer, in_order)
-					  : list_entry(any, struct peer, in_site);
+					  : list_entry(any, struct peer, in_queue);
 		explain_waiting(row, s, p);
-		row->first = p->job->message->id;
+		row->first = p->job->work->id;
 		row->first_slots = job_needed(p->job);
 	} else if (s->health != SITE_ALIVE) {
-		row->constraint = s->health == SITE_DEAD  ? EXPLAIN_DEAD
-				  : s->health == SITE_OUT ? EXPLAIN_OUT
-							  : EXPLAIN_SUSPENDED;
-		row->until_ms = site_down_until_ms(s) ? wall_ms(s->qmgr, site_down_until_ms(s)) : 0;
+		row->constraint = s->health == SITE_DEAD  ? CONSTRAINT_DEAD
+				  : s->health == SITE_OUT ? CONSTRAINT_OUT
+							  : CONSTRAINT_SUSPENDED;
+		row->until_ms = site_down_until_ms(s) ? wall_ms(s->db, site_down_until_ms(s)) : 0;
 	} else if (s->busy > 0) {
-		row->constraint = EXPLAIN_SENDING;
+		row->constraint = CONSTRAINT_SENDING;
 	}
 }
 
 static bool explain_named(const struct qmgr *q, struct explain_question *x)
 {
-	for (const struct site *s = q->sites; s; s = s->hh.next)
+	for (const struct site *s = q->db.sites; s; s = s->hh.next)
 		if (strcasecmp(s->name, x->site) == 0 || strcasecmp(s->key, x->site) == 0)
 			explain_site(x, s);
 	return x->nrow > 0;
@@ -241,7 +244,7 @@ static void explain_sites(const struct qmgr *q, struct explain_question *x)
 	char *address = mem_printf("postmaster@%s", x->site);
 	const struct route *route = route_find(q->routes, "", address);
 	free(address);
-	for (const struct site *s = q->sites; s; s = s->hh.next)
+	for (const struct site *s = q->db.sites; s; s = s->hh.next)
 		if (has_host(s, x->site) || serves(q, s, x->site) || routed(route, s, x->site))
 			explain_site(x, s);
 }

@@ -6,24 +6,6 @@
 
 #include <stdlib.h>
 
-const char *explain_constraint_name(enum explain_constraint c)
-{
-	static const char *const name[] = {
-		"reporting",	 "cancelled",
-		"memory",	 "lookup",
-		"dns",		 "sending",
-		"connecting",	 "suspended",
-		"dead",		 "out",
-		"rate",		 "rate_delay",
-		"window",	 "share",
-		"silent",	 "connection_limit",
-		"unready_limit", "host_connection_limit",
-		"host_pause",	 "order",
-		"idle",
-	};
-	return name[c];
-}
-
 struct explain_question *explain_question_new(uint64_t id, const char *site, struct loop *reply_to,
 					      void *owner)
 {

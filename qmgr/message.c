@@ -3,11 +3,11 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "qmgr/job.h"
-#include "qmgr/pool.h"
+#include "qmgr/dest/site.h"
 #include "qmgr/reader.h"
 #include "qmgr/router.h"
-#include "qmgr/site.h"
+#include "qmgr/sched/job.h"
+#include "qmgr/sched/pool.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -15,17 +15,12 @@
 static struct message *message_new(struct qmgr *q, struct spool_arrival *a)
 {
 	struct message *m = mem_zalloc(sizeof *m + a->envelope->nrcpt * sizeof m->owed[0]);
-	m->id = a->envelope->id;
-	m->envelope = a->envelope;
-	m->content = a->content;
-	m->order = ++q->last_order;
+	work_begin(&m->work, &q->sched, a->envelope, a->content);
 	m->qmgr = q;
 	m->taken_ms = clock_wall_ms();
-	m->taken_steady_ms = scheduler_now_ms(q);
-	list_init(&m->jobs);
 	list_init(&m->in_starved);
 	list_init(&m->in_router);
-	HASH_ADD(hh, q->messages, id, sizeof m->id, m);
+	HASH_ADD(hh, q->messages, work.id, sizeof m->work.id, m);
 	return m;
 }
 
@@ -40,13 +35,13 @@ void message_arrived(struct qmgr *q, struct spool_arrival *a)
 
 void message_free(struct qmgr *q, struct message *m)
 {
-	assert(m->rcpt_count == 0 && m->lookups == 0);
+	assert(m->lookups == 0);
 	message_leave_site(m, false);
 	reader_drop(m);
-	jobs_free(m);
+	work_end(&m->work, &q->sched);
 	HASH_DEL(q->messages, m);
-	envelope_free(&m->envelope);
-	content_unref(m->content);
+	envelope_free(&m->work.envelope);
+	content_unref(m->work.content);
 	free(m);
 }
 
@@ -82,7 +77,7 @@ void message_leave_site(struct message *m, bool in_queue)
 
 void message_check(struct qmgr *q, struct message *m)
 {
-	if (m->reporting || m->rcpt_count > 0 || reader_more(m))
+	if (m->reporting || m->work.rcpt_count > 0 || reader_more(m))
 		return;
 	message_end_round(q, m);
 }
@@ -104,7 +99,7 @@ void message_drop_waiting(struct message *m)
 {
 	reader_drop(m);
 	router_drop(m);
-	list_each (link, tmp, &m->jobs)
+	list_each (link, tmp, &m->work.jobs)
 		drop_waiting(list_entry(link, struct job, in_message));
 }
 
@@ -112,10 +107,10 @@ void message_moved(struct qmgr *q, struct spool_moved *moved)
 {
 	struct message *m;
 	HASH_FIND(hh, q->messages, &moved->id, sizeof moved->id, m);
-	if (m && m->content->file) {
+	if (m && m->work.content->file) {
 		/* Deliveries under way keep what they read from. */
-		content_unref(m->content);
-		m->content = moved->content;
+		content_unref(m->work.content);
+		m->work.content = moved->content;
 		moved->content = NULL;
 	}
 	content_unref(moved->content);
@@ -128,7 +123,7 @@ void message_cancel(struct qmgr *q, uint64_t id, bool keep)
 	HASH_FIND(hh, q->messages, &id, sizeof id, m);
 	if (!m)
 		return; /* its release is on the way */
-	m->cancelled = true;
+	m->work.cancelled = true;
 	m->kept = keep;
 	message_drop_waiting(m);
 	message_check(q, m);

@@ -12,10 +12,9 @@
 #ifndef QMGR_MESSAGE_H
 #define QMGR_MESSAGE_H
 
-#include "base/content.h"
-#include "base/envelope.h"
 #include "base/keyed_hash.h"
-#include "qmgr/scheduler.h"
+#include "qmgr/sched/work.h"
+#include "qmgr/qmgr_thread.h"
 #include "spool/spool.h"
 
 struct waiting_recipient {
@@ -24,29 +23,21 @@ struct waiting_recipient {
 };
 
 struct message {
-	uint64_t id;
+	struct work work; /* what the scheduler sees of it */
 	struct qmgr *qmgr;
-	struct envelope *envelope;
-	struct content *content;
-	uint64_t order;		 /* in which messages were taken up: its age */
-	int64_t taken_ms;	 /* wall clock: when the scheduler got it */
-	int64_t taken_steady_ms; /* the same on the steady clock */
-	bool cancelled;		 /* the operator wants it: nothing more is tried */
-	bool kept;		 /* ... and back in the queue, not gone */
+	int64_t taken_ms; /* wall clock: when the scheduler got it */
+	bool kept;	  /* cancelled: back in the queue, not gone */
 	bool reporting;
 	bool urgent;	   /* the operator wants it tried, whatever its hosts did before */
 	struct site *site; /* whose mail it will be in the queue, or NULL */
 	bool untried;	   /* some of it could not be tried, for want of a host */
 	bool put_off;	   /* some of it was, and deferred for its own sake */
-	struct list jobs;
 
 	/* reader.h */
-	uint32_t next;	/* of the envelope, to be read */
-	uint32_t nheld; /* read and put back: */
-	uint32_t *held; /* there was no room for them */
-	int64_t unread; /* recipients that a round is to work on and that are not in memory */
-	int64_t rcpt_count, rcpt_limit; /* recipients in memory; slots. See pool.h */
-	int64_t refilled_ms;		/* steady clock */
+	uint32_t next;	     /* of the envelope, to be read */
+	uint32_t nheld;	     /* read and put back: */
+	uint32_t *held;	     /* there was no room for them */
+	int64_t refilled_ms; /* steady clock */
 	struct list in_starved;
 
 	/* router.h */
@@ -58,6 +49,11 @@ struct message {
 	UT_hash_handle hh;
 	uint8_t owed[]; /* by recipient: enum report_kind + 1 of what the sender is owed, or 0 */
 };
+
+static inline struct message *message_of_work(const struct work *w)
+{
+	return (struct message *)((const char *)w - offsetof(struct message, work));
+}
 
 void message_arrived(struct qmgr *, struct spool_arrival *);
 void message_cancel(struct qmgr *, uint64_t id, bool keep);

@@ -1,18 +1,16 @@
 /* SPDX-License-Identifier: ISC */
 #include "qmgr/nexthop.h"
 
+#include "base/address.h"
 #include "base/buf.h"
-#include "base/mailaddr.h"
 #include "base/mem.h"
-#include "base/stream.h"
-#include "qmgr/job.h"
-#include "qmgr/nexthop_name.h"
 #include "qmgr/outcome.h"
-#include "qmgr/pool.h"
+#include "qmgr/route/nexthop_name.h"
 #include "qmgr/router.h"
+#include "qmgr/sched/job.h"
+#include "qmgr/sched/pool.h"
 
 #include <assert.h>
-#include <netinet/in.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -20,90 +18,30 @@
  * question costs two hops between threads. */
 enum { FRESH_MS = 5000 };
 
-/* Those of one group share a preference; where there are weights they are shares of connections. */
-static struct nexthop_answer *add_question(struct nexthop *n, enum resolve_kind kind,
-					   const char *name, int port, bool trusted)
-{
-	int i = n->nanswer++;
-	n->answers = mem_realloc(n->answers, (size_t)n->nanswer * sizeof *n->answers);
-	struct nexthop_answer *a = &n->answers[i];
-	struct resolve *ask = resolve_new(kind, name, n->qmgr->loop, n);
-	ask->order = i;
-	ask->trusted = trusted;
-	*a = (struct nexthop_answer){.resolve = ask, .port = port};
-	a->group = i > 0 ? n->answers[i - 1].group + 1 : 0;
-	return a;
-}
-
-static void add_relays(struct nexthop *n, const struct conf_list *relays, int default_port)
-{
-	int weight_before = 0;
-	for (int i = 0; i < relays->n; i++) {
-		struct conf_relay r;
-		if (!conf_relay_read(relays->item[i], &r))
-			continue; /* the configuration was checked when it was read */
-		struct nexthop_answer *a =
-			add_question(n, r.bracketed ? RESOLVE_HOST : RESOLVE_MX, r.host,
-				     r.port > 0 ? r.port : default_port, true);
-		a->weight = r.weight;
-		if (r.weight > 0 && weight_before > 0)
-			a->group--;
-		weight_before = r.weight;
-		free(r.host);
-	}
-}
-
-static void add_domain(struct nexthop *n, const char *domain, int port)
-{
-	if (domain[0] == '[') {
-		char *literal = mem_strndup(domain + 1, strlen(domain) - 2);
-		add_question(n, RESOLVE_HOST, literal, port, false);
-		free(literal);
-	} else {
-		add_question(n, RESOLVE_MX, domain, port, false);
-	}
-}
-
-static void add_questions(struct nexthop *n, const struct route *route, const char *address)
-{
-	int port = (int)route->by->port;
-	if (route->relay->n > 0)
-		add_relays(n, route->relay, port);
-	else
-		add_domain(n, mailaddr_domain(address), port);
-	n->nown = n->nanswer;
-	add_relays(n, &route->by->fallback_relay, port);
-}
-
-static void ask(struct nexthop *n)
-{
-	struct qmgr *q = n->qmgr;
-	n->asking = n->nanswer;
-	for (int i = 0; i < n->nanswer; i++) {
-		struct note *note = &n->answers[i].resolve->note;
-		n->answers[i].resolve = NULL;
-		q->edges.to_dns(q->edges.context, note);
-	}
-}
-
 struct nexthop *nexthop_of(struct job *job, uint32_t recipient)
 {
-	struct qmgr *q = job->message->qmgr;
-	const char *address = job->message->envelope->rcpt[recipient].address;
-	const struct route *route = router_route(job->message, recipient);
+	struct message *m = message_of_work(job->work);
+	struct qmgr *q = m->qmgr;
+	const char *address = job->work->envelope->rcpt[recipient].address;
+	const struct route *route = router_route(m, recipient);
 	struct buf key;
 	buf_init(&key);
-	nexthop_write_key(&key, job->transport, route, address);
+	nexthop_write_key(&key, route, address);
+	char *logins =
+		nexthop_logins(q->sched.conf->tables, route, job->work->envelope->sender, address);
+	buf_puts(&key, logins ? logins : "");
 	struct nexthop *n;
 	HASH_FIND(hh, q->nexthops, buf_cstr(&key), buf_len(&key), n);
 	if (n) {
 		buf_fini(&key);
+		free(logins);
 		return n;
 	}
 	n = mem_zalloc(sizeof *n);
 	n->key = buf_steal(&key, NULL);
 	n->qmgr = q;
 	n->site_name = nexthop_site_name(route, address);
+	n->logins = logins;
 	n->transport = job->transport;
 	HASH_ADD_KEYPTR(hh, q->nexthops, n->key, strlen(n->key), n);
 	return n;
@@ -111,15 +49,22 @@ struct nexthop *nexthop_of(struct job *job, uint32_t recipient)
 
 bool nexthop_known(const struct nexthop *n)
 {
-	return n->site && n->asking == 0 && scheduler_now_ms(n->qmgr) < n->fresh_until_ms;
+	return n->way.queue && n->lookup.asking == 0 &&
+	       scheduler_now_ms(&n->qmgr->sched) < n->fresh_until_ms;
 }
 
 void nexthop_ask(struct nexthop *n, struct message *m, uint32_t recipient)
 {
-	const char *address = m->envelope->rcpt[recipient].address;
+	const char *address = m->work.envelope->rcpt[recipient].address;
+	struct qmgr *q = n->qmgr;
 	n->asked_by = m;
-	add_questions(n, router_route(m, recipient), address);
-	ask(n);
+	nexthop_lookup_begin(&n->lookup, router_route(m, recipient), address,
+			     &(struct nexthop_edge){.reply_to = q->sched.loop,
+						    .owner = n,
+						    .ask = q->db.edges.to_dns,
+						    .context = q->db.edges.context,
+						    .tables = q->sched.conf->tables,
+						    .sender = m->work.envelope->sender});
 }
 
 void nexthop_wait(struct nexthop *n, struct job *job, uint32_t recipient)
@@ -131,104 +76,60 @@ void nexthop_wait(struct nexthop *n, struct job *job, uint32_t recipient)
 	n->waiting[n->nwaiting++] = (struct waiting_recipient){job, recipient};
 }
 
-static void set_port(union address *a, int port)
-{
-	if (a->sa.sa_family == AF_INET6)
-		a->in6.sin6_port = htons((uint16_t)port);
-	else
-		a->in.sin_port = htons((uint16_t)port);
-}
-
 static char *peer_name(const char *name, const union address *address)
 {
-	char ip[64];
-	return mem_printf("%.200s[%s]:%d", name, address_text(address, ip), address_port(address));
+	char text[ADDRESS_PEER_MAX];
+	return mem_strdup(address_peer(address, name, text));
 }
 
-static int count_addresses(const struct resolve *r)
-{
-	int n = 0;
-	for (int h = 0; h < r->nhost; h++)
-		n += r->host[h].naddress;
-	return n;
-}
-
-/* All addresses of all answers, groups in order: the order of the relays, then the preference; behind
- * them those of fallback_relay. */
 static struct site_host *gather_hosts(struct nexthop *n, int *count)
 {
-	struct site_host *hosts = NULL;
-	*count = 0;
-	for (int i = 0; i < n->nanswer; i++) {
-		const struct nexthop_answer *from = &n->answers[i];
-		const struct resolve *r = from->resolve;
-		int addresses = count_addresses(r);
-		hosts = mem_realloc(hosts, (size_t)(*count + addresses + 1) * sizeof *hosts);
-		for (int h = 0; h < r->nhost; h++)
-			for (int a = 0; a < r->host[h].naddress; a++) {
-				union address address = r->host[h].address[a];
-				set_port(&address, from->port);
-				hosts[(*count)++] = (struct site_host){
-					.host = destdb_get(n->qmgr, n->transport, &address),
-					.name = mem_strdup(r->host[h].name),
-					.peer = peer_name(r->host[h].name, &address),
-					.preference = from->group << 16 | r->host[h].preference,
-					.weight = (double)from->weight / addresses};
-			}
-	}
+	struct nexthop_host *from;
+	*count = nexthop_lookup_hosts(&n->lookup, &from);
+	struct site_host *hosts = mem_zalloc((size_t)*count * sizeof *hosts);
+	for (int i = 0; i < *count; i++)
+		hosts[i] =
+			(struct site_host){.host = destdb_get(&n->qmgr->db, n->transport,
+							      &from[i].address, from[i].credential),
+					   .name = mem_strdup(from[i].name),
+					   .peer = peer_name(from[i].name, &from[i].address),
+					   .preference = from[i].preference,
+					   .weight = from[i].weight};
+	free(from);
 	return hosts;
 }
 
-static bool found(const struct nexthop *n, int from, int to)
+static void leave_site(struct nexthop *n)
 {
-	while (from < to && n->answers[from].resolve->nhost == 0)
-		from++;
-	return from < to;
-}
-
-/* Why there is no host. A relay that the operator named and that can't be found is not the sender's
- * fault: such mail waits. */
-static struct verdict *failure_of(const struct nexthop *n)
-{
-	struct verdict *v = n->answers[0].resolve->failure;
-	for (int i = 1; i < n->nown && v->class == VERDICT_FAILED; i++)
-		v = n->answers[i].resolve->failure;
-	if (n->answers[0].resolve->trusted && v->class == VERDICT_FAILED)
-		return verdict_printf(VERDICT_DEFERRED, 0, "4.4.4", NULL, "next hop unusable: %s",
-				      v->text);
-	return verdict_ref(v);
-}
-
-/* NULL: there are hosts. fallback_relay helps where the destination can't be found for now, not where
- * there is none. */
-static struct verdict *judge(const struct nexthop *n)
-{
-	if (found(n, 0, n->nown))
-		return NULL;
-	struct verdict *failure = failure_of(n);
-	if (failure->class == VERDICT_DEFERRED && found(n, n->nown, n->nanswer)) {
-		verdict_unref(failure);
-		return NULL;
-	}
-	return failure;
+	struct site *s = nexthop_site(n);
+	assert(!s || s->refs > 0);
+	if (s)
+		s->refs--;
 }
 
 static void enter_site(struct nexthop *n)
 {
-	int first = 0, count;
-	while (n->answers[first].resolve->nhost == 0)
-		first++;
-	char *name = n->site_name ? mem_strdup(n->site_name)
-				  : nexthop_name_of_hosts(n->answers[first].resolve);
-	struct site *site = site_get(n->qmgr, n->transport, name);
+	int count;
+	char *hosts_name =
+		n->site_name ? NULL : nexthop_name_of_hosts(nexthop_lookup_best(&n->lookup));
+	char *name = mem_printf("%s%s", n->site_name ? n->site_name : hosts_name,
+				n->logins ? n->logins : "");
+	struct site *site = site_get(&n->qmgr->db, n->transport, name);
+	free(hosts_name);
 	free(name);
 	struct site_host *hosts = gather_hosts(n, &count);
 	site_set_hosts(site, hosts, count);
 	site->refs++;
-	if (n->site)
-		n->site->refs--;
-	n->site = site;
-	n->fresh_until_ms = scheduler_now_ms(n->qmgr) + FRESH_MS;
+	leave_site(n);
+	n->way.queue = &site->queue;
+	n->fresh_until_ms = scheduler_now_ms(&n->qmgr->sched) + FRESH_MS;
+}
+
+void nexthop_enter(struct nexthop *n, struct job *job, uint32_t recipient)
+{
+	job_add_recipient(job, &n->way, recipient);
+	if (message_of_work(job->work)->urgent)
+		site_try_now(nexthop_site(n));
 }
 
 static void let_go(struct nexthop *n, struct verdict *failure)
@@ -240,12 +141,12 @@ static void let_go(struct nexthop *n, struct verdict *failure)
 	n->nwaiting = n->waiting_cap = 0;
 	for (size_t i = 0; i < nwaiting; i++) {
 		struct job *job = waiting[i].job;
-		struct message *m = job->message;
-		if (!failure && !m->cancelled) {
-			job_add_recipient(job, n, waiting[i].recipient);
+		struct message *m = message_of_work(job->work);
+		if (!failure && !m->work.cancelled) {
+			nexthop_enter(n, job, waiting[i].recipient);
 			continue;
 		}
-		if (failure && !m->cancelled)
+		if (failure && !m->work.cancelled)
 			outcome_apply(m, waiting[i].recipient, failure, &context);
 		job->routing--;
 		pool_free(job, 1);
@@ -254,25 +155,15 @@ static void let_go(struct nexthop *n, struct verdict *failure)
 	free(waiting);
 }
 
-static void forget_answers(struct nexthop *n)
-{
-	for (int i = 0; i < n->nanswer; i++)
-		resolve_free(&n->answers[i].resolve);
-	free(n->answers);
-	n->answers = NULL;
-	n->nanswer = 0;
-}
-
 void nexthop_answered(struct resolve *r)
 {
 	struct nexthop *n = r->owner;
-	n->answers[r->order].resolve = r;
-	if (--n->asking > 0)
+	if (!nexthop_lookup_answered(&n->lookup, r))
 		return;
-	struct verdict *failure = judge(n);
+	struct verdict *failure = nexthop_lookup_failure(&n->lookup);
 	if (!failure)
 		enter_site(n);
-	forget_answers(n);
+	nexthop_lookup_clear(&n->lookup);
 	router_ended(n->asked_by);
 	let_go(n, failure);
 	verdict_unref(failure);
@@ -286,19 +177,19 @@ void nexthop_drop(struct nexthop *n)
 		pool_free(job, 1);
 	}
 	n->nwaiting = 0;
-	if (n->asking > 0)
+	if (n->lookup.asking > 0)
 		router_ended(n->asked_by);
 }
 
 void nexthop_free(struct nexthop *n)
 {
-	assert(n->refs == 0);
-	if (n->site)
-		n->site->refs--;
+	assert(n->way.peers == 0);
+	leave_site(n);
 	HASH_DEL(n->qmgr->nexthops, n);
-	forget_answers(n);
+	nexthop_lookup_clear(&n->lookup);
 	free(n->waiting);
 	free(n->site_name);
+	free(n->logins);
 	free(n->key);
 	free(n);
 }

@@ -3,38 +3,36 @@
  *	route + recipient -> key -> known and fresh: at once
  *	                         -> else: ask dns, once for all who wait
  *
- * OWNERSHIP  The scheduler's table; collected when no peer refers to it and its answer is stale.
+ * OWNERSHIP  The thread's table; collected when no peer refers to it and its answer is stale.
  * THREAD     qmgr.
  * STATES     asking (answers outstanding); known until fresh_until_ms; stale.
  */
 #ifndef QMGR_NEXTHOP_H
 #define QMGR_NEXTHOP_H
 
+#include "qmgr/dest/site.h"
 #include "qmgr/message.h"
-#include "qmgr/site.h"
-
-struct nexthop_answer {
-	struct resolve *resolve; /* NULL while it is asked for */
-	int port, weight;
-	uint32_t group; /* equal: shared by weight */
-};
+#include "qmgr/route/nexthop_lookup.h"
 
 struct nexthop {
 	char *key;
 	char *site_name; /* given by the configuration, or NULL: from the hosts found */
+	char *logins;	 /* what stands behind either, or NULL */
 	struct transport *transport;
 	struct qmgr *qmgr;
-	int refs;   /* peers */
-	int asking; /* answers outstanding */
+	struct way way;		      /* to the site, once that is known */
+	struct nexthop_lookup lookup; /* of its hosts: idle once they are known */
 	struct message *asked_by;
-	int nanswer, nown;		/* the first nown: not of fallback_relay */
-	struct nexthop_answer *answers; /* in order of preference; while asking */
-	struct site *site;		/* NULL until known */
-	int64_t fresh_until_ms;		/* steady clock */
+	int64_t fresh_until_ms; /* steady clock */
 	struct waiting_recipient *waiting;
 	size_t nwaiting, waiting_cap;
 	UT_hash_handle hh;
 };
+
+static inline struct site *nexthop_site(const struct nexthop *n) /* NULL until known */
+{
+	return n->way.queue ? site_of_queue(n->way.queue) : NULL;
+}
 
 struct nexthop *nexthop_of(struct job *, uint32_t recipient);
 /* The one that its route points to. */
@@ -46,6 +44,9 @@ void nexthop_ask(struct nexthop *, struct message *, uint32_t recipient);
 
 void nexthop_wait(struct nexthop *, struct job *, uint32_t recipient);
 /* With the answer the recipient gets its entry, or its verdict. */
+
+void nexthop_enter(struct nexthop *, struct job *, uint32_t recipient);
+/* It is known: the recipient has its entry. */
 
 void nexthop_answered(struct resolve *);
 void nexthop_drop(struct nexthop *);

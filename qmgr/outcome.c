@@ -25,7 +25,7 @@ struct delays {
 static struct delays delays_of(const struct message *m, const struct delivery *d, int64_t now_ms)
 {
 	bool spoken = d && d->began_us > 0 && d->ended_us > d->began_us;
-	struct delays of = {.before_ms = m->taken_ms - m->envelope->arrived_ms,
+	struct delays of = {.before_ms = m->taken_ms - m->work.envelope->arrived_ms,
 			    .setup_ms = d ? d->setup_ms : 0,
 			    .transmission_us = spoken ? d->ended_us - d->began_us : 0};
 	of.queued_ms = now_ms - m->taken_ms - of.setup_ms - of.transmission_us / 1000;
@@ -53,11 +53,11 @@ static void tell(const struct message *m, const struct recipient *r, const struc
 	if (c->delivery)
 		observe(&of);
 	log_event(v->class == VERDICT_SENT ? LOG_LEVEL_INFO : LOG_LEVEL_WARNING,
-		  verdict_class_name(v->class), "id", log_id(m->id), "to", r->address, "orig_to",
-		  r->orcpt, "site", c->site ? c->site->name : "none", "relay",
+		  verdict_class_name(v->class), "id", log_id(m->work.id), "to", r->address,
+		  "orig_to", r->orcpt, "site", c->site ? c->site->name : "none", "relay",
 		  v->host[0] ? v->host : "none", "transport",
 		  c->transport ? c->transport->title : "none", "delay",
-		  log_seconds(now_ms - m->envelope->arrived_ms), "delays",
+		  log_seconds(now_ms - m->work.envelope->arrived_ms), "delays",
 		  log_text("%s/%s/%s/%s", log_seconds(of.before_ms), log_seconds(of.queued_ms),
 			   log_seconds(of.setup_ms), log_seconds(of.transmission_us / 1000)),
 		  "dsn", v->dsn, "reply", v->code ? log_text("%d %s", v->code, v->text) : v->text,
@@ -66,10 +66,10 @@ static void tell(const struct message *m, const struct recipient *r, const struc
 
 static void owe(struct message *m, uint32_t recipient, enum report_kind kind)
 {
-	const struct recipient *r = &m->envelope->rcpt[recipient];
+	const struct recipient *r = &m->work.envelope->rcpt[recipient];
 	/* What fails without a sender is the postmaster's to know: NOTIFY speaks of the sender, and
 	 * every report of ours goes out with NEVER. */
-	bool no_sender = !m->envelope->sender[0] && kind == REPORT_FAILED;
+	bool no_sender = !m->work.envelope->sender[0] && kind == REPORT_FAILED;
 	if (no_sender || bounce_wants(r, kind))
 		m->owed[recipient] = (uint8_t)(kind + 1);
 }
@@ -77,7 +77,7 @@ static void owe(struct message *m, uint32_t recipient, enum report_kind kind)
 void outcome_apply(struct message *m, uint32_t recipient, struct verdict *v,
 		   const struct outcome_context *context)
 {
-	struct recipient *r = &m->envelope->rcpt[recipient];
+	struct recipient *r = &m->work.envelope->rcpt[recipient];
 	r->tries += !context->untried;
 	if (v->class == VERDICT_DEFERRED && context->site)
 		message_deferred_at(m, context->site, context->untried);
@@ -96,7 +96,7 @@ void outcome_apply(struct message *m, uint32_t recipient, struct verdict *v,
 
 void outcome_owe(struct message *m, uint32_t recipient)
 {
-	struct recipient *r = &m->envelope->rcpt[recipient];
+	struct recipient *r = &m->work.envelope->rcpt[recipient];
 	bool sent = r->last->class == VERDICT_SENT;
 	r->done = sent;
 	owe(m, recipient, sent ? REPORT_RELAYED : REPORT_FAILED);
@@ -104,7 +104,7 @@ void outcome_owe(struct message *m, uint32_t recipient)
 
 void outcome_give_up(struct message *m, uint32_t recipient, const char *dsn, const char *why)
 {
-	struct recipient *r = &m->envelope->rcpt[recipient];
+	struct recipient *r = &m->work.envelope->rcpt[recipient];
 	const struct verdict *last = r->last;
 	char text[VERDICT_TEXT_MAX];
 	snprintf(text, sizeof text, "%s%s; last attempt: %s", why,

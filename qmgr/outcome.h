@@ -6,8 +6,8 @@
 #define QMGR_OUTCOME_H
 
 #include "base/delivery.h"
+#include "qmgr/dest/site.h"
 #include "qmgr/message.h"
-#include "qmgr/site.h"
 
 /* Where and how long; all zero for a verdict of our own. */
 struct outcome_context {

@@ -2,14 +2,14 @@
 #include "qmgr/qmgr.h"
 
 #include "base/mem.h"
-#include "qmgr/conn.h"
+#include "qmgr/dest/conn.h"
+#include "qmgr/dest/destdb_text.h"
 #include "qmgr/dest_command.h"
-#include "qmgr/destdb_text.h"
 #include "qmgr/explain.h"
 #include "qmgr/message.h"
 #include "qmgr/nexthop.h"
 #include "qmgr/snapshot.h"
-#include "qmgr/transport.h"
+#include "qmgr/qmgr_thread.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -23,31 +23,31 @@ struct conf_note {
 
 static void give_credit(struct qmgr *q)
 {
-	int64_t more = q->conf->queue.message_active_limit - q->credit;
+	int64_t more = q->sched.conf->queue.message_active_limit - q->credit;
 	if (more == 0)
 		return;
 	struct spool_credit *note = mem_zalloc(sizeof *note);
 	note->note.type = SPOOL_CREDIT;
 	note->n = more;
 	q->credit += more;
-	q->edges.to_spool(q->edges.context, &note->note);
+	q->db.edges.to_spool(q->db.edges.context, &note->note);
 }
 
 static void reconfigure(struct qmgr *q, struct conf *conf)
 {
-	struct conf *old = q->conf;
-	q->conf = conf;
+	struct conf *old = q->sched.conf;
+	q->sched.conf = conf;
 	route_table_free(&q->routes);
 	q->routes = route_table_new(conf);
-	transports_configure(q, conf);
+	transports_configure(&q->sched, conf);
 	/* Routes may lead elsewhere now: every next hop is asked for anew, under its new key. */
 	struct nexthop *n, *tmp;
 	HASH_ITER(hh, q->nexthops, n, tmp)
 	n->fresh_until_ms = 0;
 	struct site *s, *next;
-	HASH_ITER(hh, q->sites, s, next)
+	HASH_ITER(hh, q->db.sites, s, next)
 	site_touch(s); /* its limits may be wider now */
-	q->router_due = q->reader_due = true;
+	q->router_due = q->sched.reader_due = true;
 	conf_unref(old);
 	give_credit(q);
 }
@@ -68,7 +68,7 @@ static void receive(void *owner, struct note *note)
 		break;
 	}
 	case SPOOL_UNPARK:
-		site_called_back(q, (struct spool_unpark *)note);
+		site_called_back(&q->db, (struct spool_unpark *)note);
 		break;
 	case SPOOL_CANCEL:
 		message_cancel(q, ((struct spool_cancel *)note)->id,
@@ -88,16 +88,16 @@ static void receive(void *owner, struct note *note)
 		conn_on_ready((struct connection_ready *)note);
 		break;
 	case DELIVERY_BACK:
-		conn_on_back(q, (struct delivery *)note);
+		conn_on_back(&q->db, (struct delivery *)note);
 		break;
 	case CONNECTION_CLOSED:
-		conn_on_closed(q, (struct connection_open *)note);
+		conn_on_closed(&q->db, (struct connection_open *)note);
 		break;
 	case DEST_COMMAND:
 		dest_execute(q, (struct dest_command *)note);
 		break;
 	case QMGR_EXPLAIN:
-		scheduler_settle(q); /* nothing that can be done waits */
+		qmgr_thread_settle(q); /* nothing that can be done waits */
 		explain_answer(q, (struct explain_question *)note);
 		break;
 	case QMGR_SNAPSHOT:
@@ -118,74 +118,67 @@ static void receive(void *owner, struct note *note)
 
 static void received_all(void *owner)
 {
-	scheduler_settle(owner);
+	qmgr_thread_settle(owner);
 }
 
 struct qmgr *qmgr_new(struct conf *conf)
 {
 	struct qmgr *q = mem_zalloc(sizeof *q);
-	q->conf = conf_ref(conf);
-	q->loop = loop_new("qmgr", receive, received_all, q);
+	qmgr_thread_init(q, conf_ref(conf), loop_new("qmgr", receive, received_all, q));
 	q->routes = route_table_new(conf);
 	transports_count(conf);
-	q->numbered = mem_zalloc((SPOOL_SITE_MAX + 1) * sizeof(struct site *));
-	list_init(&q->dirty);
-	list_init(&q->to_route);
-	list_init(&q->starved);
-	scheduler_seed(q);
-	scheduler_start_collecting(q);
 	return q;
 }
 
 void qmgr_wire(struct qmgr *q, const struct qmgr_edges *edges)
 {
-	q->edges = *edges;
+	q->db.edges = *edges;
 	give_credit(q);
 }
 
 void qmgr_start(struct qmgr *q)
 {
-	loop_start(q->loop);
+	loop_start(q->sched.loop);
 }
 
 void qmgr_rest(struct qmgr *q)
 {
 	struct note *note = mem_zalloc(sizeof *note);
 	note->type = QMGR_REST;
-	loop_post(q->loop, note);
+	loop_post(q->sched.loop, note);
 }
 
 void qmgr_stop(struct qmgr *q)
 {
-	loop_stop(q->loop);
+	loop_stop(q->sched.loop);
 	/* Verdicts that the workers have posted meanwhile are still recorded. */
-	mailbox_drain(&q->loop->mailbox);
+	mailbox_drain(&q->sched.loop->mailbox);
 }
 
 void qmgr_recall(struct qmgr *q, const char *text)
 {
-	destdb_read(q, text);
+	destdb_read(&q->db, text);
 }
 
 void qmgr_learnt(struct qmgr *q, struct buf *to)
 {
-	destdb_write(q, to);
+	destdb_write(&q->db, to);
 }
 
 struct loop *qmgr_loop(struct qmgr *q)
 {
-	return q->loop;
+	return q->sched.loop;
 }
 
 void qmgr_seed(struct qmgr *q, uint64_t seed)
 {
 	assert(seed != 0);
-	q->chance = seed;
+	q->sched.chance = seed;
 }
 
 void qmgr_bind_early(struct qmgr *q, void (*bind)(void *context, struct peer *))
 {
-	q->bind_early = bind;
+	q->db.bind_early = bind;
 }
 
 void qmgr_reload(struct qmgr *q, struct conf *conf)
@@ -193,7 +186,7 @@ void qmgr_reload(struct qmgr *q, struct conf *conf)
 	struct conf_note *note = mem_zalloc(sizeof *note);
 	note->note.type = QMGR_CONF;
 	note->conf = conf_ref(conf);
-	loop_post(q->loop, &note->note);
+	loop_post(q->sched.loop, &note->note);
 }
 
 void qmgr_free(struct qmgr **qp)
@@ -201,12 +194,11 @@ void qmgr_free(struct qmgr **qp)
 	struct qmgr *q = *qp;
 	if (!q)
 		return;
-	mailbox_drain(&q->loop->mailbox);
-	scheduler_fini(q);
-	loop_free(&q->loop);
+	mailbox_drain(&q->sched.loop->mailbox);
+	qmgr_thread_fini(q);
+	loop_free(&q->sched.loop);
 	route_table_free(&q->routes);
-	conf_unref(q->conf);
-	free(q->numbered);
+	conf_unref(q->sched.conf);
 	free(q);
 	*qp = NULL;
 }

@@ -9,51 +9,31 @@
  *	                                        v           |
  *	spool <-- SPOOL_DELIVERED, RELEASE --- outcome <----+----- DELIVERY_BACK ------ smtpc
  *
- *	message.c   one message being worked on, from arrival to the end of its round of attempts
- *	round.c     the end of that round: reports, and back to the spool
- *	reader.c    its recipients, read in batches
- *	pool.c      how many of them may be in memory, and whose: slots, lent along the list of jobs
- *	router.c    whose next hop is looked up next
- *	route.c     recipient -> transport and next hops, most specific route first (pure)
- *	nexthop.c   next hop -> hosts, by way of dns; recipients wait here for the answer
- *	nexthop_name.c what next hops and sites are called, which decides who shares one (pure)
- *	job.c       a message's work on one transport: peers, and entries of so many recipients
- *	selection.c which entry is next: the order of jobs, blockers
- *	shelf.c     who may slip past: candidates by size and age
- *	preempt.c   what slipping past costs: slots, parents and children (pure)
- *	dispatch.c  a transport's slots: places on ready connections, and new connections
- *	heap.c      what comes first, among many whose order changes
- *	pace.c      deliveries in a time (pure)
- *	transport.c a named set of limits, with its jobs and the number of its connections
- *	site.c      a destination (Postfix's queue): the peers that wait, connections, window
- *	site_hosts.c  its hosts: which is next, and what to do while none can
- *	site_health.c is it alive; what becomes of its mail while it is not, and when it is again
- *	site_refusal.c what it means when all its hosts refuse to talk
- *	site_places.c where an entry can go now: places, and the pace of the site
- *	ladder.c    what keeps a site's next entry, for dispatcher and explain alike
- *	site_feedback.c what connections and deliveries tell its window
- *	window.c    how many connections a site may have: Postfix's feedback (pure)
- *	remembered.c  how wide its window was, for when it is known again
- *	host.c      one host: up, out, probed; how many connections it takes
- *	speed.c     how far and how fast it is, and what that makes of a connection (pure)
- *	destdb.c    the hosts
- *	destdb_choose.c which of them gets a new connection (pure)
- *	destdb_text.c  what of that outlives the process
- *	congestion.c  warnings about an active queue that fills up
- *	suspend.c   what the operator wants nothing delivered to
- *	dest_command.c  sites and hosts as the operator sees them
- *	conn.c      the connections that smtpc holds for us, and what each carries
- *	conn_state.c  what each is doing, and every number that follows from it
- *	conn_places.c  how much each may carry, and the lists that say so
- *	indoubt.c   what was sent wholly and never answered: alone, and not for ever
- *	conn_verdicts.c  what came back on one, recorded and counted
- *	outcome.c   a verdict on a recipient: log, counters, what the spool must remember
- *	retry.c     when to try again (pure)
- *	bounce.c    RFC 3464 reports (pure)
- *	report_text.c  the small forms in them: dates, folded lines, xtext
- *	explain.c   why a message or a site waits; reads only
- *	snapshot.c  the busiest sites at a glance; reads only
+ * Three rooms, and the thread around them. Each includes its own headers and those of the rooms before it:
+ *
+ *	route/		address -> transport, next hops and hosts		route.h
+ *	sched/		which entry is next, on which queue: jobs, slots	scheduler.h
+ *	dest/		sites, hosts, connections; the binder			destdb.h
+ *
+ * The thread's own files meet all of them:
+ *
+ *	qmgr.c		notes from outside, and what each begins
+ *	qmgr_thread.c	one wake-up: go through what has changed; what is collected and saved
+ *	message.c	one message being worked on, from arrival to the end of its round of attempts
+ *	round.c		the end of that round: reports, and back to the spool
+ *	reader.c	its recipients, read in batches
+ *	router.c	whose next hop is looked up next
+ *	nexthop.c	next hop -> site, by way of dns; recipients wait here for the answer
+ *	delivered.c	what came back on a connection, recorded and counted
+ *	outcome.c	a verdict on a recipient: log, counters, what the spool must remember
+ *	retry.c		when to try again (pure)
+ *	report_rate.c	how many reports in a time (pure)
+ *	bounce.c	RFC 3464 reports (pure)
+ *	report_text.c	the small forms in them: dates, folded lines, xtext
+ *	dest_command.c	sites and hosts as the operator sees them
+ *	explain.c	why a message or a site waits; reads only
  *	explain_question.c  what is asked for that, and the answer's rows
+ *	snapshot.c	the busiest sites at a glance; reads only
  *
  * Binding is late: an entry is given only to a connection that is ready and has a free place. A
  * connection that fails before that leaves the entries where they were.
@@ -68,6 +48,7 @@
 
 #include "base/conf.h"
 #include "base/loop.h"
+#include "qmgr/dest/edges.h"
 
 #include <stdint.h>
 
@@ -77,16 +58,6 @@ struct peer;
 enum qmgr_note {
 	QMGR_EXPLAIN = 420, /* struct explain_question; the same object comes back */
 	QMGR_SNAPSHOT,	    /* struct snapshot; likewise */
-};
-
-/* Where its notes go; main wires these to the real threads, a test to itself. */
-struct qmgr_edges {
-	void (*to_spool)(void *context, struct note *);
-	void (*to_dns)(void *context, struct note *);
-	void (*to_worker)(void *context, int worker, struct note *);
-	void *context;
-	int workers;				       /* at least 1 */
-	void (*to_main)(void *context, struct note *); /* DEST_SAVE; NULL: nobody saves */
 };
 
 struct qmgr *qmgr_new(struct conf *); /* takes a reference */
@@ -113,7 +84,7 @@ void qmgr_reload(struct qmgr *, struct conf *); /* posts; takes a reference */
 /* For a simulation, before anything arrives: */
 void qmgr_seed(struct qmgr *, uint64_t seed); /* not 0: chance as in another run */
 void qmgr_bind_early(struct qmgr *, void (*bind)(void *context, struct peer *));
-/* Where a connection would be opened for this peer, bind() takes its first entry instead, with the
- * context of the edges. It counts itself in transport->connections and site->busy. */
+/* Where a connection would be opened for this peer, bind() has an agent take its first entry instead
+ * (early.h), with the context of the edges. */
 
 #endif

@@ -4,9 +4,9 @@
 #include "base/mem.h"
 #include "qmgr/message.h"
 #include "qmgr/outcome.h"
-#include "qmgr/pool.h"
 #include "qmgr/router.h"
-#include "qmgr/shelf.h"
+#include "qmgr/sched/pool.h"
+#include "qmgr/sched/shelf.h"
 
 #include <stdlib.h>
 
@@ -34,14 +34,14 @@ static enum read read_one(struct message *m, uint32_t recipient)
 {
 	const struct route *route = router_route(m, recipient);
 	if (route->action != ROUTE_DELIVER) {
-		m->unread--;
+		m->work.unread--;
 		router_end(m, recipient, route);
 		return READ_ENDED;
 	}
 	struct job *job = router_job(m, route);
 	if (pool_transport_room(job->transport) <= 0)
 		return READ_NO_ROOM;
-	m->unread--;
+	m->work.unread--;
 	job->routing++;
 	pool_take(job);
 	router_add(job, recipient);
@@ -66,7 +66,7 @@ static int64_t read_held(struct message *m, int64_t n)
 
 static void read_on(struct message *m, int64_t n)
 {
-	const struct envelope *e = m->envelope;
+	const struct envelope *e = m->work.envelope;
 	int vain = 0;
 	for (; n > 0 && m->next < e->nrcpt && vain < VAIN_MAX; m->next++) {
 		if (!is_open(&e->rcpt[m->next]))
@@ -83,28 +83,28 @@ static void read_on(struct message *m, int64_t n)
 /* All is read: slots that are not used go on along the list. */
 static void finish(struct message *m)
 {
-	list_each (link, tmp, &m->jobs)
+	list_each (link, tmp, &m->work.jobs)
 		pool_return(list_entry(link, struct job, in_message));
 }
 
 static void read_batch(struct message *m, int64_t n)
 {
-	int64_t room = pool_room(m->qmgr);
-	m->refilled_ms = scheduler_now_ms(m->qmgr);
+	int64_t room = pool_room(&m->qmgr->sched);
+	m->refilled_ms = scheduler_now_ms(&m->qmgr->sched);
 	n = n < room ? n : room;
 	if (n > 0 && m->nheld > 0)
 		n -= read_held(m, n);
 	if (n > 0)
 		read_on(m, n);
-	list_each (link, tmp, &m->jobs)
+	list_each (link, tmp, &m->work.jobs)
 		shelf_resize(list_entry(link, struct job, in_message));
-	if (m->unread == 0)
+	if (m->work.unread == 0)
 		finish(m);
 }
 
 static bool starved(const struct message *m)
 {
-	return m->unread > 0 && m->rcpt_count == 0 && !m->cancelled;
+	return m->work.unread > 0 && m->work.rcpt_count == 0 && !m->work.cancelled;
 }
 
 static void wait_for_room(struct message *m)
@@ -115,53 +115,53 @@ static void wait_for_room(struct message *m)
 
 void reader_begin(struct message *m)
 {
-	const struct envelope *e = m->envelope;
-	const struct conf_queue *limits = &m->qmgr->conf->queue;
-	m->rcpt_limit = limits->message_recipient_minimum;
+	const struct envelope *e = m->work.envelope;
+	const struct conf_queue *limits = &m->qmgr->sched.conf->queue;
+	m->work.rcpt_limit = limits->message_recipient_minimum;
 	for (uint32_t i = 0; i < e->nrcpt; i++) {
 		if (is_open(&e->rcpt[i]))
-			m->unread += !e->returned;
+			m->work.unread += !e->returned;
 		else if (!e->rcpt[i].done)
 			outcome_owe(m, i);
 	}
 	if (e->returned)
 		m->next = e->nrcpt;
-	int64_t n = limits->message_recipient_limit - m->qmgr->rcpt_count;
-	read_batch(m, n > m->rcpt_limit ? n : m->rcpt_limit);
+	int64_t n = limits->message_recipient_limit - m->qmgr->sched.rcpt_count;
+	read_batch(m, n > m->work.rcpt_limit ? n : m->work.rcpt_limit);
 	wait_for_room(m);
 }
 
 void reader_refill(struct job *job)
 {
-	struct message *m = job->message;
+	struct message *m = message_of_work(job->work);
 	const struct conf_transport *t = job->transport->settings;
-	int64_t room = m->rcpt_limit - m->rcpt_count;
-	if (m->unread == 0 || room <= 0)
+	int64_t room = m->work.rcpt_limit - m->work.rcpt_count;
+	if (m->work.unread == 0 || room <= 0)
 		return;
 	if (room >= t->refill_limit || list_empty(&job->ready) ||
-	    scheduler_now_ms(m->qmgr) - m->refilled_ms >= t->refill_delay)
+	    scheduler_now_ms(&m->qmgr->sched) - m->refilled_ms >= t->refill_delay)
 		read_batch(m, room);
 }
 
 bool reader_more(struct message *m)
 {
-	if (m->unread > 0 && list_empty(&m->in_starved)) {
-		read_batch(m, m->rcpt_limit - m->rcpt_count);
+	if (m->work.unread > 0 && list_empty(&m->in_starved)) {
+		read_batch(m, m->work.rcpt_limit - m->work.rcpt_count);
 		wait_for_room(m);
 	}
-	return m->unread > 0 || m->rcpt_count > 0;
+	return m->work.unread > 0 || m->work.rcpt_count > 0;
 }
 
 void reader_feed(struct qmgr *q)
 {
-	if (!q->reader_due)
+	if (!q->sched.reader_due)
 		return;
-	q->reader_due = false;
+	q->sched.reader_due = false;
 	list_each (link, tmp, &q->starved) {
 		struct message *m = list_entry(link, struct message, in_starved);
-		if (pool_room(q) <= 0)
+		if (pool_room(&q->sched) <= 0)
 			return;
-		read_batch(m, m->rcpt_limit);
+		read_batch(m, m->work.rcpt_limit);
 		if (!starved(m))
 			list_remove(&m->in_starved);
 	}
@@ -169,7 +169,7 @@ void reader_feed(struct qmgr *q)
 
 void reader_drop(struct message *m)
 {
-	m->unread = 0;
+	m->work.unread = 0;
 	m->nheld = 0;
 	free(m->held);
 	m->held = NULL;

@@ -19,7 +19,8 @@
 #ifndef QMGR_READER_H
 #define QMGR_READER_H
 
-#include "qmgr/job.h"
+#include "qmgr/message.h"
+#include "qmgr/sched/job.h"
 
 void reader_begin(struct message *);
 /* Count the recipients, and read the first batch. What has its final verdict already is only

@@ -18,15 +18,15 @@ static void release(struct qmgr *q, struct message *m, bool keep)
 {
 	struct spool_release *note = mem_zalloc(sizeof *note);
 	note->note.type = SPOOL_RELEASE;
-	note->id = m->id;
+	note->id = m->work.id;
 	if (keep) {
-		note->envelope = m->envelope;
-		m->envelope = NULL;
+		note->envelope = m->work.envelope;
+		m->work.envelope = NULL;
 		note->site = m->site ? m->site->parked.number : 0;
 		note->parked = m->site && message_waits_for_site(m);
 		message_leave_site(m, true);
 	}
-	q->edges.to_spool(q->edges.context, &note->note);
+	q->db.edges.to_spool(q->db.edges.context, &note->note);
 	message_free(q, m);
 }
 
@@ -38,7 +38,7 @@ static bool failed_now(const struct recipient *r)
 /* What has failed for good is final once the sender's report is safe. */
 static void record_failed(struct qmgr *q, struct message *m)
 {
-	struct envelope *e = m->envelope;
+	struct envelope *e = m->work.envelope;
 	uint32_t n = 0;
 	for (uint32_t i = 0; i < e->nrcpt; i++)
 		n += failed_now(&e->rcpt[i]);
@@ -46,7 +46,7 @@ static void record_failed(struct qmgr *q, struct message *m)
 		return;
 	struct spool_delivered *note = mem_zalloc(sizeof *note + n * sizeof note->of[0]);
 	note->note.type = SPOOL_DELIVERED;
-	note->id = m->id;
+	note->id = m->work.id;
 	for (uint32_t i = 0; i < e->nrcpt; i++) {
 		struct recipient *r = &e->rcpt[i];
 		if (!failed_now(r))
@@ -55,28 +55,28 @@ static void record_failed(struct qmgr *q, struct message *m)
 		note->of[note->n++].verdict = verdict_ref(r->last);
 		r->done = true;
 	}
-	q->edges.to_spool(q->edges.context, &note->note);
+	q->db.edges.to_spool(q->db.edges.context, &note->note);
 }
 
 static void finish_round(struct qmgr *q, struct message *m)
 {
-	struct envelope *e = m->envelope;
+	struct envelope *e = m->work.envelope;
 	int64_t now_ms = clock_wall_ms();
 	record_failed(q, m);
 	if (envelope_open(e) == 0) {
-		log_event(LOG_LEVEL_INFO, "done", "id", log_id(m->id), "age",
+		log_event(LOG_LEVEL_INFO, "done", "id", log_id(m->work.id), "age",
 			  log_seconds(now_ms - e->arrived_ms), NULL);
 		release(q, m, false);
 		return;
 	}
 	e->rounds++;
-	e->due_ms = retry_due_ms(&q->conf->queue, e, now_ms, scheduler_chance(q));
+	e->due_ms = retry_due_ms(&q->sched.conf->queue, e, now_ms, scheduler_chance(&q->sched));
 	release(q, m, true);
 }
 
 static void give_up(struct message *m, const char *dsn, const char *why)
 {
-	struct envelope *e = m->envelope;
+	struct envelope *e = m->work.envelope;
 	for (uint32_t i = 0; i < e->nrcpt; i++)
 		if (!e->rcpt[i].done && !failed_now(&e->rcpt[i]))
 			outcome_give_up(m, i, dsn, why);
@@ -84,7 +84,7 @@ static void give_up(struct message *m, const char *dsn, const char *why)
 
 static void owe_warnings(struct message *m)
 {
-	struct envelope *e = m->envelope;
+	struct envelope *e = m->work.envelope;
 	for (uint32_t i = 0; i < e->nrcpt; i++) {
 		const struct recipient *r = &e->rcpt[i];
 		if (!r->done && !m->owed[i] && bounce_wants(r, REPORT_DELAYED))
@@ -105,17 +105,17 @@ static bool is_for(const struct envelope *e, const char *address)
 /* Who is told; NULL: nobody. A bounce is never answered with a bounce. */
 static const char *report_to(const struct qmgr *q, const struct message *m)
 {
-	const struct envelope *e = m->envelope;
+	const struct envelope *e = m->work.envelope;
 	if (e->sender[0])
 		return e->sender;
-	if (!q->conf->postmaster[0] || is_for(e, q->conf->postmaster))
+	if (!q->sched.conf->postmaster[0] || is_for(e, q->sched.conf->postmaster))
 		return NULL;
-	return q->conf->postmaster;
+	return q->sched.conf->postmaster;
 }
 
 static bool owes(const struct message *m, bool failures_only)
 {
-	for (uint32_t i = 0; i < m->envelope->nrcpt; i++)
+	for (uint32_t i = 0; i < m->work.envelope->nrcpt; i++)
 		if (m->owed[i] && (!failures_only || m->owed[i] == REPORT_FAILED + 1))
 			return true;
 	return false;
@@ -130,7 +130,7 @@ static bool not_ascii(const char *s)
 
 static struct spool_store *write_report(struct qmgr *q, struct message *m, const char *to)
 {
-	const struct envelope *e = m->envelope;
+	const struct envelope *e = m->work.envelope;
 	struct spool_store *store = mem_zalloc(sizeof *store);
 	struct envelope *r = store->envelope = envelope_new();
 	r->id = ident_new();
@@ -141,12 +141,13 @@ static struct spool_store *write_report(struct qmgr *q, struct message *m, const
 	envelope_add(r, to)->notify = NOTIFY_NEVER;
 
 	struct report report = {.original = e,
-				.content = m->content,
+				.content = m->work.content,
 				.owed = m->owed,
 				.to = to,
-				.hostname = q->conf->hostname,
-				.size_max = q->conf->queue.bounce_size_limit,
-				.expires_ms = e->arrived_ms + q->conf->queue.maximal_queue_lifetime,
+				.hostname = q->sched.conf->hostname,
+				.size_max = q->sched.conf->queue.bounce_size_limit,
+				.expires_ms =
+					e->arrived_ms + q->sched.conf->queue.maximal_queue_lifetime,
 				.now_ms = r->arrived_ms,
 				.id = r->id};
 	struct buf text;
@@ -157,56 +158,88 @@ static struct spool_store *write_report(struct qmgr *q, struct message *m, const
 	r->size = len;
 	store->content = content_in_memory(bytes, len);
 	store->note.type = SPOOL_STORE;
-	store->reply_to = q->loop;
+	store->reply_to = q->sched.loop;
 	store->owner = m;
 	store->id = r->id;
 	log_event(LOG_LEVEL_INFO, "queued", "id", log_id(r->id), "from", "", "to", to, "nrcpt", "1",
-		  "size", log_number((int64_t)len), "report_of", log_id(m->id), NULL);
+		  "size", log_number((int64_t)len), "report_of", log_id(m->work.id), NULL);
 	return store;
 }
 
 /* Who was to get a message without a sender, a bounce most often, and why that failed. */
 static void log_untold(const struct message *m)
 {
-	for (uint32_t i = 0; i < m->envelope->nrcpt; i++) {
-		const struct recipient *r = &m->envelope->rcpt[i];
+	for (uint32_t i = 0; i < m->work.envelope->nrcpt; i++) {
+		const struct recipient *r = &m->work.envelope->rcpt[i];
 		if (m->owed[i] != REPORT_FAILED + 1)
 			continue;
-		log_event(LOG_LEVEL_WARNING, "discarded", "id", log_id(m->id), "to", r->address,
-			  "reason",
+		log_event(LOG_LEVEL_WARNING, "discarded", "id", log_id(m->work.id), "to",
+			  r->address, "reason",
 			  log_text("it can not be delivered, and there is no sender to tell: %s",
 				   r->last->text),
 			  NULL);
 	}
 }
 
+/* Nothing that a report was owed for is recorded: the next round comes to it again. */
+static void owe_again(struct qmgr *q, struct message *m, int64_t least_ms)
+{
+	struct envelope *e = m->work.envelope;
+	int64_t now_ms = clock_wall_ms();
+	for (uint32_t i = 0; i < e->nrcpt; i++)
+		if (m->owed[i] == REPORT_DELAYED + 1)
+			e->warned = false;
+	e->due_ms = retry_due_ms(&q->sched.conf->queue, e, now_ms, scheduler_chance(&q->sched));
+	if (e->due_ms < now_ms + least_ms)
+		e->due_ms = now_ms + least_ms;
+	release(q, m, true);
+}
+
+static void report(struct qmgr *q, struct message *m, const char *to)
+{
+	int64_t now_ms = scheduler_now_ms(&q->sched);
+	int64_t wait_ms = report_rate_take(&q->reports, &q->sched.conf->queue, to, now_ms);
+	if (wait_ms == 0) {
+		m->reporting = true;
+		q->db.edges.to_spool(q->db.edges.context, &write_report(q, m, to)->note);
+		return;
+	}
+	if (report_rate_tell(&q->reports, now_ms))
+		log_event(LOG_LEVEL_WARNING, "bounces_wait", "id", log_id(m->work.id), "to", to,
+			  "reason",
+			  "so many reports were sent that bounce_rate or bounce_address_rate is "
+			  "reached; others wait in the queue, and are not named here for a minute",
+			  NULL);
+	owe_again(q, m, wait_ms);
+}
+
 void message_end_round(struct qmgr *q, struct message *m)
 {
-	const struct conf_queue *limits = &q->conf->queue;
+	const struct conf_queue *limits = &q->sched.conf->queue;
 	int64_t now_ms = clock_wall_ms();
-	if (m->cancelled && !m->kept) {
-		log_event(LOG_LEVEL_INFO, "done", "id", log_id(m->id), "age",
-			  log_seconds(now_ms - m->envelope->arrived_ms), "reason", "deleted", NULL);
+	if (m->work.cancelled && !m->kept) {
+		log_event(LOG_LEVEL_INFO, "done", "id", log_id(m->work.id), "age",
+			  log_seconds(now_ms - m->work.envelope->arrived_ms), "reason", "deleted",
+			  NULL);
 		release(q, m, false);
 		return;
 	}
-	if (m->envelope->returned)
+	if (m->work.envelope->returned)
 		give_up(m, "5.0.0", "returned by the postmaster");
-	else if (retry_expired(limits, m->envelope, now_ms))
+	else if (retry_expired(limits, m->work.envelope, now_ms))
 		give_up(m, "4.4.7", "delivery time expired");
-	else if (retry_warning_due(limits, m->envelope, now_ms))
+	else if (retry_warning_due(limits, m->work.envelope, now_ms))
 		owe_warnings(m);
 
 	const char *to = report_to(q, m);
-	bool null_sender = !m->envelope->sender[0];
+	bool null_sender = !m->work.envelope->sender[0];
 	if (!owes(m, null_sender)) {
 		finish_round(q, m);
 	} else if (!to) {
 		log_untold(m);
 		finish_round(q, m);
 	} else {
-		m->reporting = true;
-		q->edges.to_spool(q->edges.context, &write_report(q, m, to)->note);
+		report(q, m, to);
 	}
 }
 
@@ -218,15 +251,9 @@ void message_reported(struct qmgr *q, struct spool_store *store)
 	m->reporting = false;
 	if (stored) {
 		metrics_add(METRIC_bounces, 1);
-		memset(m->owed, 0, m->envelope->nrcpt);
+		memset(m->owed, 0, m->work.envelope->nrcpt);
 		finish_round(q, m);
 		return;
 	}
-	/* Nothing that a report was owed for is recorded: the next round comes to it again. */
-	struct envelope *e = m->envelope;
-	for (uint32_t i = 0; i < e->nrcpt; i++)
-		if (m->owed[i] == REPORT_DELAYED + 1)
-			e->warned = false;
-	e->due_ms = retry_due_ms(&q->conf->queue, e, clock_wall_ms(), scheduler_chance(q));
-	release(q, m, true);
+	owe_again(q, m, 0);
 }

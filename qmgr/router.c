@@ -3,31 +3,24 @@
 
 #include "base/mailaddr.h"
 #include "base/mem.h"
+#include "qmgr/dest/suspend.h"
 #include "qmgr/nexthop.h"
 #include "qmgr/outcome.h"
-#include "qmgr/pool.h"
-#include "qmgr/suspend.h"
+#include "qmgr/sched/pool.h"
+#include "qmgr/sched/share.h"
 
 #include <assert.h>
 #include <stdlib.h>
 
-bool allowed_new_worker(const struct conf_queue *limits, int64_t concurrency, int64_t free_workers)
-{
-	if (free_workers <= 0)
-		return false;
-	return concurrency < limits->max_message_concurrency ||
-	       (double)concurrency < (double)limits->scale_max_concurrency * (double)free_workers;
-}
-
 const struct route *router_route(struct message *m, uint32_t recipient)
 {
-	return route_find(m->qmgr->routes, m->envelope->sender,
-			  m->envelope->rcpt[recipient].address);
+	return route_find(m->qmgr->routes, m->work.envelope->sender,
+			  m->work.envelope->rcpt[recipient].address);
 }
 
 struct job *router_job(struct message *m, const struct route *route)
 {
-	return job_get(m, transport_get(m->qmgr, route->by));
+	return job_get(&m->work, transport_get(&m->qmgr->sched, route->by));
 }
 
 void router_end(struct message *m, uint32_t recipient, const struct route *route)
@@ -46,9 +39,9 @@ void router_end(struct message *m, uint32_t recipient, const struct route *route
 
 static bool allowed(const struct message *m)
 {
-	const struct conf_queue *limits = &m->qmgr->conf->queue;
-	return allowed_new_worker(limits, m->lookups,
-				  limits->router_concurrency_limit - m->qmgr->lookups);
+	const struct conf_queue *limits = &m->qmgr->sched.conf->queue;
+	return share_allows(limits, m->lookups,
+			    limits->router_concurrency_limit - m->qmgr->lookups);
 }
 
 /* Its domain is suspended: it waits in the queue, whatever its site is doing. */
@@ -56,9 +49,9 @@ static void put_off(struct job *job, uint32_t recipient)
 {
 	struct outcome_context context = {.transport = job->transport, .untried = true};
 	struct verdict *why = suspend_verdict("domain");
-	outcome_apply(job->message, recipient, why, &context);
+	outcome_apply(message_of_work(job->work), recipient, why, &context);
 	verdict_unref(why);
-	job->message->put_off = true;
+	message_of_work(job->work)->put_off = true;
 	job->routing--;
 	pool_free(job, 1);
 }
@@ -66,7 +59,7 @@ static void put_off(struct job *job, uint32_t recipient)
 /* False: it needs a look-up, and may not have one now. */
 static bool route(struct job *job, uint32_t recipient)
 {
-	struct message *m = job->message;
+	struct message *m = message_of_work(job->work);
 	const struct route *way = router_route(m, recipient);
 	if (way->action != ROUTE_DELIVER) { /* since it was read, the tables have changed */
 		router_end(m, recipient, way);
@@ -74,17 +67,18 @@ static bool route(struct job *job, uint32_t recipient)
 		pool_free(job, 1);
 		return true;
 	}
-	const char *address = m->envelope->rcpt[recipient].address;
-	if (m->qmgr->suspended && suspend_covers_domain(m->qmgr, mailaddr_domain(address))) {
+	const char *address = m->work.envelope->rcpt[recipient].address;
+	if (m->qmgr->db.suspended &&
+	    suspend_covers_domain(&m->qmgr->db, mailaddr_domain(address))) {
 		put_off(job, recipient);
 		return true;
 	}
 	struct nexthop *n = nexthop_of(job, recipient);
 	if (nexthop_known(n)) {
-		job_add_recipient(job, n, recipient);
+		nexthop_enter(n, job, recipient);
 		return true;
 	}
-	if (n->asking == 0) {
+	if (n->lookup.asking == 0) {
 		if (!allowed(m))
 			return false;
 		m->lookups++;
@@ -97,7 +91,7 @@ static bool route(struct job *job, uint32_t recipient)
 
 void router_add(struct job *job, uint32_t recipient)
 {
-	struct message *m = job->message;
+	struct message *m = message_of_work(job->work);
 	if (route(job, recipient))
 		return;
 	if (m->nto_route == m->to_route_cap) {
@@ -135,7 +129,7 @@ void router_run(struct qmgr *q)
 		return;
 	q->router_due = false;
 	list_each (link, tmp, &q->to_route) {
-		if (q->lookups >= q->conf->queue.router_concurrency_limit)
+		if (q->lookups >= q->sched.conf->queue.router_concurrency_limit)
 			return;
 		run_message(list_entry(link, struct message, in_router));
 	}

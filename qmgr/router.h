@@ -4,9 +4,7 @@
  * up waits with the others. Any other needs a look-up, of which so many are under way at once
  * (router_concurrency_limit): FINCH's workers. Whose recipient gets the next:
  *
- *	next_router_job:	the first message, by age, with allowed_new_worker
- *	allowed_new_worker:	fewer look-ups than max_message_concurrency, or than
- *				scale_max_concurrency times those that are free
+ *	next_router_job:	the first message, by age, that share.h allows one more
  *
  * So one message may have nearly all of them when nobody else wants any, and never holds up another.
  *
@@ -16,8 +14,8 @@
 #ifndef QMGR_ROUTER_H
 #define QMGR_ROUTER_H
 
-#include "qmgr/job.h"
 #include "qmgr/message.h"
+#include "qmgr/sched/job.h"
 
 const struct route *router_route(struct message *, uint32_t recipient);
 /* Good until the next is looked for. */
@@ -38,8 +36,5 @@ void router_ended(struct message *); /* a look-up that this message began has it
 
 void router_drop(struct message *);
 /* Forget recipients that wait for a look-up to begin. */
-
-bool allowed_new_worker(const struct conf_queue *, int64_t concurrency, int64_t free_workers);
-/* May a message that uses so many workers have one more? Pure. */
 
 #endif

@@ -2,15 +2,15 @@
 #include "qmgr/snapshot.h"
 
 #include "base/mem.h"
+#include "qmgr/dest/site.h"
 #include "qmgr/message.h"
-#include "qmgr/site.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 static bool before(const struct site *a, const struct site *b)
 {
-	int64_t work_a = a->waiting + a->busy, work_b = b->waiting + b->busy;
+	int64_t work_a = a->queue.waiting + a->busy, work_b = b->queue.waiting + b->busy;
 	if (work_a != work_b)
 		return work_a > work_b;
 	if (a->verdicts != b->verdicts)
@@ -23,7 +23,7 @@ static int choose(const struct qmgr *q, const struct site *chosen[SNAPSHOT_SITES
 		  int64_t *dead)
 {
 	int n = 0;
-	for (const struct site *s = q->sites; s; s = s->hh.next) {
+	for (const struct site *s = q->db.sites; s; s = s->hh.next) {
 		int at = n;
 		*dead += s->health == SITE_DEAD || s->health == SITE_OUT;
 		if (n == SNAPSHOT_SITES_MAX && !before(s, chosen[n - 1]))
@@ -49,13 +49,13 @@ static void copy(struct snapshot_site *to, const struct site *s, int64_t now_ms)
 	int64_t until_ms = site_down_until_ms(s);
 	*to = (struct snapshot_site){
 		.name = mem_strdup(s->name),
-		.transport = mem_strdup(s->transport->title),
+		.transport = mem_strdup(s->queue.transport->title),
 		.state = site_state_name(s),
 		.window = s->window.concurrency,
 		.connections = s->connections,
 		.connecting = s->connecting,
 		.busy = s->busy,
-		.waiting = s->waiting,
+		.waiting = s->queue.waiting,
 		.verdicts = s->verdicts,
 		.dead_in_ms = until_ms > now_ms ? until_ms - now_ms : 0,
 		.last = verdict_ref(newer(s->last_verdict, s->last_failure)),
@@ -67,9 +67,9 @@ void snapshot_take(struct qmgr *q, struct snapshot *to)
 	const struct site *chosen[SNAPSHOT_SITES_MAX];
 	to->nsite = choose(q, chosen, &to->dead);
 	for (int i = 0; i < to->nsite; i++)
-		copy(&to->site[i], chosen[i], scheduler_now_ms(q));
-	to->sites = HASH_COUNT(q->sites);
-	to->hosts = HASH_COUNT(q->hosts);
+		copy(&to->site[i], chosen[i], scheduler_now_ms(&q->sched));
+	to->sites = HASH_COUNT(q->db.sites);
+	to->hosts = HASH_COUNT(q->db.hosts);
 	to->messages = HASH_COUNT(q->messages);
 	loop_post(to->reply_to, &to->note);
 }

@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "base/delivery.h"
 #include "base/mem.h"
-#include "qmgr/conn.h"
+#include "qmgr/dest/conn.h"
 #include "sim/watch.h"
 
 #include <stdlib.h>
@@ -37,7 +37,9 @@ static int64_t age_ms(const struct client *c)
 /* In the tally: of the delivery, and that the connection is lent to. */
 static const char *site_of(const struct client *c, const struct delivery *d)
 {
-	return tally_site(c->stage->tally, ((struct entry *)d->owner)->peer->site->key)->key;
+	return tally_site(c->stage->tally,
+			  site_of_queue(((struct entry *)d->owner)->peer->queue)->key)
+		->key;
 }
 
 static const char *site_now(const struct client *c)

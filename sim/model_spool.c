@@ -6,8 +6,8 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "qmgr/scheduler.h"
-#include "qmgr/site.h"
+#include "qmgr/dest/site.h"
+#include "qmgr/qmgr_thread.h"
 #include "spool/spool.h"
 
 #include <assert.h>
@@ -251,7 +251,7 @@ static void put_off_at_site(struct model_spool *s, const struct kept *k, uint32_
 			    uint16_t number, enum cause cause)
 {
 	struct tally *t = s->stage->tally;
-	const struct site *waits_for = number ? s->stage->q->numbered[number] : NULL;
+	const struct site *waits_for = number ? s->stage->q->db.numbered[number] : NULL;
 	struct tally_site *site = tally_site_of(t, s->stage->arrivals->item[k->number].domain[i]);
 	if (!site && waits_for)
 		site = tally_site(t, waits_for->key);

@@ -31,7 +31,7 @@ static void write_sample(const struct sim_run *run, const struct tally_site *s,
 		   ",\"window\":%d,\"busy\":%d,\"connections\":%d,\"queue\":%" PRId64
 		   ",\"bound\":\"%s\"}\n",
 		   sample->window, sample->busy, sample->connections, sample->waiting,
-		   explain_constraint_name(sample->bound));
+		   constraint_name(sample->bound));
 }
 
 /* By time, and at one time in the order in which the sites came to be. */
@@ -71,12 +71,11 @@ static void write_bound(const struct tally_site *s, struct buf *to)
 {
 	const char *before = "";
 	buf_puts(to, ",\"bound\":{");
-	for (int i = 0; i < EXPLAIN_CONSTRAINTS; i++) {
+	for (int i = 0; i < CONSTRAINT_COUNT; i++) {
 		if (s->bound[i] == 0)
 			continue;
-		enum explain_constraint c = (enum explain_constraint)i;
-		buf_printf(to, "%s\"%s\":%.4f", before, explain_constraint_name(c),
-			   tally_bound_part(s, c));
+		enum constraint c = (enum constraint)i;
+		buf_printf(to, "%s\"%s\":%.4f", before, constraint_name(c), tally_bound_part(s, c));
 		before = ",";
 	}
 	buf_puts(to, "}");

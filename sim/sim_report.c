@@ -89,11 +89,11 @@ static void report_more(const struct tally *t, struct buf *to)
 static void report_bound(const struct tally_site *s, struct buf *to)
 {
 	const char *before = "";
-	for (int i = 0; i < EXPLAIN_CONSTRAINTS; i++) {
-		enum explain_constraint c = (enum explain_constraint)i;
+	for (int i = 0; i < CONSTRAINT_COUNT; i++) {
+		enum constraint c = (enum constraint)i;
 		if (s->bound[i] == 0)
 			continue;
-		buf_printf(to, "%s%s %.0f %%", before, explain_constraint_name(c),
+		buf_printf(to, "%s%s %.0f %%", before, constraint_name(c),
 			   100 * tally_bound_part(s, c));
 		before = ", ";
 	}

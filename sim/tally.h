@@ -52,8 +52,8 @@ extern const char *const tally_by_recipients[TALLY_CLASSES], *const tally_by_byt
 struct sample {
 	int64_t at_ms;
 	int window, busy, connections;
-	int64_t waiting;	       /* entries */
-	enum explain_constraint bound; /* why the first of them waits; EXPLAIN_IDLE: none does */
+	int64_t waiting;       /* entries */
+	enum constraint bound; /* why the first of them waits; CONSTRAINT_IDLE: none does */
 };
 
 struct tally_site {
@@ -65,12 +65,12 @@ struct tally_site {
 	double busy_sum;
 	int busy_most, connections_most;
 	int64_t waiting_most;
-	bool forgotten;				    /* as was told */
-	struct numbers waits;			    /* ms until sent, of recipients */
-	int64_t deferred;			    /* recipients, at least once */
-	int64_t deferrals[CAUSE_COUNT];		    /* of them */
-	int64_t bound[EXPLAIN_CONSTRAINTS], nbound; /* samples at which entries waited */
-	int64_t begun;				    /* deliveries */
+	bool forgotten;				 /* as was told */
+	struct numbers waits;			 /* ms until sent, of recipients */
+	int64_t deferred;			 /* recipients, at least once */
+	int64_t deferrals[CAUSE_COUNT];		 /* of them */
+	int64_t bound[CONSTRAINT_COUNT], nbound; /* samples at which entries waited */
+	int64_t begun;				 /* deliveries */
 	int64_t first_begun_us, last_begun_us, gap_least_us, last_ended_us;
 	int64_t nsample, cap;
 	struct sample *sample;
@@ -125,7 +125,7 @@ const struct tally_site *tally_largest(const struct tally *); /* with most feedb
 double tally_window_mean(const struct tally_site *);
 double tally_window_deviation(const struct tally_site *);
 double tally_busy_mean(const struct tally_site *);
-double tally_bound_part(const struct tally_site *, enum explain_constraint);
+double tally_bound_part(const struct tally_site *, enum constraint);
 /* Of the samples at which entries waited. */
 double tally_rate(const struct tally_site *); /* deliveries begun in a second, first to last */
 

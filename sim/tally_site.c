@@ -95,7 +95,7 @@ void tally_begun(struct tally_site *s, int64_t now_us)
 
 static void note_bound(struct tally_site *s, const struct sample *sample)
 {
-	if (sample->bound == EXPLAIN_IDLE)
+	if (sample->bound == CONSTRAINT_IDLE)
 		return;
 	s->bound[sample->bound]++;
 	s->nbound++;
@@ -173,7 +173,7 @@ double tally_rate(const struct tally_site *s)
 	return us > 0 ? 1e6 * (double)(s->begun - 1) / (double)us : 0;
 }
 
-double tally_bound_part(const struct tally_site *s, enum explain_constraint c)
+double tally_bound_part(const struct tally_site *s, enum constraint c)
 {
 	return s->nbound ? (double)s->bound[c] / (double)s->nbound : 0;
 }

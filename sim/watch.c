@@ -2,13 +2,13 @@
 #include "sim/watch.h"
 
 #include "base/mailaddr.h"
-#include "qmgr/conn.h"
-#include "qmgr/ladder.h"
+#include "qmgr/dest/conn.h"
+#include "qmgr/dest/ladder.h"
+#include "qmgr/dest/site.h"
 #include "qmgr/message.h"
 #include "qmgr/nexthop.h"
-#include "qmgr/pool.h"
-#include "qmgr/selection.h"
-#include "qmgr/site.h"
+#include "qmgr/sched/pool.h"
+#include "qmgr/sched/selection.h"
 
 #include <string.h>
 
@@ -21,7 +21,7 @@ static void look_at_windows(struct stage *st)
 {
 	for (int i = 0; i < st->nfed; i++) {
 		struct site *s;
-		HASH_FIND_STR(st->q->sites, st->fed[i], s);
+		HASH_FIND_STR(st->q->db.sites, st->fed[i], s);
 		if (s)
 			tally_window(st->tally, st->fed[i], s->window.concurrency);
 	}
@@ -51,14 +51,14 @@ static bool forgotten(const struct stage *st, const struct site *s)
 {
 	bool used = st->early ? s->busy > 0 : s->connections > 0;
 	bool waits = timer_active(&s->wake) || site_waits_for_host(s) ||
-		     !list_empty(&s->in_parked) ||
-		     (s->state == SITE_HUNGRY && transport_full(s->transport));
-	return s->waiting > 0 && !used && !waits;
+		     !list_empty(&s->queue.in_parked) ||
+		     (s->queue.state == QUEUE_HUNGRY && transport_full(s->queue.transport));
+	return s->queue.waiting > 0 && !used && !waits;
 }
 
 static void look_at_waiting(struct stage *st, const struct site *s)
 {
-	const struct heap_item *first = heap_first(&s->order);
+	const struct heap_item *first = heap_first(&s->queue.order);
 	struct tally_site *t = tally_site(st->tally, s->key);
 	struct conn *c = first ? site_place(s, heap_entry(first, struct peer, in_order)) : NULL;
 	/* Whether a place behind others is worth taking changes with time: it comes to that itself. */
@@ -67,20 +67,20 @@ static void look_at_waiting(struct stage *st, const struct site *s)
 			    (long long)(st->now_us / 1000), s->key);
 	if (forgotten(st, s) && !t->forgotten)
 		tally_fault(st->tally, "at %lld ms %lld entries at %s wait for nothing",
-			    (long long)(st->now_us / 1000), (long long)s->waiting, s->key);
+			    (long long)(st->now_us / 1000), (long long)s->queue.waiting, s->key);
 	t->forgotten = forgotten(st, s);
 }
 
 static void look_at_site(struct stage *st, const struct site *s)
 {
-	const struct conf_transport *t = s->transport->settings;
+	const struct conf_transport *t = s->queue.transport->settings;
 	int64_t limit = t->destination_concurrency_limit;
 	at_most(st, "the window", s->key, s->window.concurrency, limit);
 	/* An attempt that no mail waits for comes on top; when it succeeds, something ends. */
 	at_most(st, "connections", s->key, s->connections - s->slow - s->ending, limit);
 	at_most(st, "busy connections", s->key, s->busy, limit);
-	at_most(st, "waiting entries", s->key, s->waiting, 0);
-	if (s->ngranted > s->connecting)
+	at_most(st, "waiting entries", s->key, s->queue.waiting, 0);
+	if (s->queue.ngranted > s->connecting)
 		tally_fault(st->tally,
 			    "at %lld ms entries are granted that no connection is for at %s",
 			    (long long)(st->now_us / 1000), s->key);
@@ -91,7 +91,7 @@ static void look_at_site(struct stage *st, const struct site *s)
 static int64_t host_limit(const struct qmgr *q)
 {
 	int64_t limit = 1;
-	for (const struct transport *t = q->transports; t; t = t->hh.next) {
+	for (const struct transport *t = q->sched.transports; t; t = t->hh.next) {
 		if (t->settings->host_connection_limit == 0)
 			return 0;
 		if (t->settings->host_connection_limit > limit)
@@ -103,14 +103,15 @@ static int64_t host_limit(const struct qmgr *q)
 static void look_at_all(struct stage *st)
 {
 	struct qmgr *q = st->q;
-	int64_t n = HASH_COUNT(q->messages) + HASH_COUNT(q->sites) + HASH_COUNT(q->hosts);
+	int64_t n = HASH_COUNT(q->messages) + HASH_COUNT(q->db.sites) + HASH_COUNT(q->db.hosts);
 	if (++st->unwatched * AT_ONCE < n)
 		return;
 	st->unwatched = 0;
-	pool_check(q);
-	for (struct site *s = q->sites; s; s = s->hh.next)
+	pool_check(&q->sched);
+	destdb_check(&q->db);
+	for (struct site *s = q->db.sites; s; s = s->hh.next)
 		look_at_site(st, s);
-	for (struct host *h = q->hosts; h; h = h->hh.next)
+	for (struct host *h = q->db.hosts; h; h = h->hh.next)
 		at_most(st, "connections", h->key, h->connections, host_limit(q));
 }
 
@@ -126,31 +127,31 @@ void watch_now(struct stage *st)
 	int64_t messages = HASH_COUNT(q->messages);
 	look_at_windows(st);
 	note_most(&st->tally->active_most, messages);
-	note_most(&st->tally->rcpt_most, q->rcpt_count);
-	at_most(st, "messages", "", messages, q->conf->queue.message_active_limit);
-	for (struct transport *t = q->transports; t; t = t->hh.next)
+	note_most(&st->tally->rcpt_most, q->sched.rcpt_count);
+	at_most(st, "messages", "", messages, q->sched.conf->queue.message_active_limit);
+	for (struct transport *t = q->sched.transports; t; t = t->hh.next)
 		at_most(st, "connections", t->title, t->connections, t->settings->connection_limit);
 	look_at_all(st);
 }
 
-static enum explain_constraint bound_of(const struct site *s)
+static enum constraint bound_of(const struct site *s)
 {
-	const struct heap_item *first = heap_first(&s->order);
-	if (s->waiting == 0)
-		return EXPLAIN_IDLE;
+	const struct heap_item *first = heap_first(&s->queue.order);
+	if (s->queue.waiting == 0)
+		return CONSTRAINT_IDLE;
 	if (!first)
-		return EXPLAIN_CONNECTING;
+		return CONSTRAINT_CONNECTING;
 	return ladder_of(s, heap_entry(first, struct peer, in_order)).constraint;
 }
 
 void watch_sample(struct stage *st, int64_t at_ms)
 {
-	for (struct site *s = st->q->sites; s; s = s->hh.next) {
+	for (struct site *s = st->q->db.sites; s; s = s->hh.next) {
 		struct sample sample = {.at_ms = at_ms,
 					.window = s->window.concurrency,
 					.busy = s->busy,
 					.connections = st->early ? s->busy : s->connections,
-					.waiting = s->waiting,
+					.waiting = s->queue.waiting,
 					.bound = bound_of(s)};
 		tally_sample(st->tally, s->key, &sample);
 	}
@@ -183,7 +184,7 @@ void watch_begun(struct stage *st, const char *site, const struct conf_transport
 void watch_goes_to(struct stage *st, const char *site, const struct entry *e)
 {
 	struct tally_site *s = tally_site(st->tally, site);
-	const struct envelope *envelope = e->peer->job->message->envelope;
+	const struct envelope *envelope = e->peer->job->work->envelope;
 	for (uint32_t i = 0; i < e->n; i++)
 		tally_domain(st->tally, mailaddr_domain(envelope->rcpt[e->recipient[i]].address),
 			     s);
@@ -198,7 +199,7 @@ void watch_ended(struct stage *st, const char *site)
 static int64_t longest_pause_ms(const struct qmgr *q)
 {
 	int64_t longest = 0;
-	for (const struct transport *t = q->transports; t; t = t->hh.next) {
+	for (const struct transport *t = q->sched.transports; t; t = t->hh.next) {
 		const struct conf_rate *rate = &t->settings->destination_rate;
 		note_most(&longest, rate->events ? rate->per_ms / rate->events : 0);
 		note_most(&longest, t->settings->destination_rate_delay);
@@ -219,8 +220,8 @@ void watch_end(struct stage *st)
 		return;
 	stage_rest(st, REST_MS + longest_pause_ms(q));
 	must_be_gone(st, "messages", HASH_COUNT(q->messages));
-	must_be_gone(st, "connections", HASH_COUNT(q->conns));
+	must_be_gone(st, "connections", HASH_COUNT(q->db.conns));
 	must_be_gone(st, "next hops", HASH_COUNT(q->nexthops));
-	must_be_gone(st, "sites", HASH_COUNT(q->sites));
-	must_be_gone(st, "hosts", HASH_COUNT(q->hosts));
+	must_be_gone(st, "sites", HASH_COUNT(q->db.sites));
+	must_be_gone(st, "hosts", HASH_COUNT(q->db.hosts));
 }

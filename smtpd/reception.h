@@ -2,7 +2,7 @@
  *
  * OWNERSHIP  The session's; envelope and content are given to the spool.
  * THREAD     The session's worker.
- * STATES     The session's: MAIL RCPT (DATA | CHUNK BDAT) STORE.
+ * STATES     The session's: MAIL RCPT (DATA | CHUNK BDAT), and WAIT.
  * ERRORS     reception_end() returns the reply.
  * SEE        RFC 5321 4.4 (Received), 6.3 (loops).
  */
@@ -50,6 +50,7 @@ enum response reception_verdict(const struct session *);
 enum response reception_end(struct session *);
 /* All has come: RESPONSE_OK, or why it is refused. */
 
-void reception_store(struct session *); /* hand it to the spool, after RESPONSE_OK */
+void reception_store(struct session *, uint64_t ticket);
+/* Hand it to the spool, after RESPONSE_OK. The ticket comes with the answer. */
 
 #endif

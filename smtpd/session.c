@@ -2,10 +2,13 @@
 #include "smtpd/session.h"
 
 #include "base/clock.h"
+#include "base/descriptors.h"
 #include "base/ident.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/metrics.h"
+#include "smtpd/auth.h"
+#include "smtpd/client_certificate.h"
 #include "smtpd/reception.h"
 
 #include <assert.h>
@@ -20,19 +23,29 @@ static const unsigned may_follow[] = {
 #undef S
 };
 
+static bool is_legal(const struct session *s, enum session_state to)
+{
+	if (s->state == SESSION_WAIT)
+		return to == s->wait.from;
+	if (to == SESSION_WAIT)
+		return SESSION_MAY_WAIT & 1U << s->state;
+	return to == s->state || to == SESSION_CLOSED || (may_follow[s->state] & 1U << to);
+}
+
 static void count(const struct session *s, int n)
 {
-	bool between = s->state == SESSION_GREETED || s->state == SESSION_READY ||
-		       s->state == SESSION_CLOSED;
-	metrics_add(s->state == SESSION_HANDSHAKE ? METRIC_server_handshake
-		    : between			  ? METRIC_server_idle
-						  : METRIC_server_transaction,
+	enum session_state state = s->state == SESSION_WAIT ? s->wait.from : s->state;
+	bool between =
+		state == SESSION_GREETED || state == SESSION_READY || state == SESSION_CLOSED;
+	metrics_add(state == SESSION_HANDSHAKE ? METRIC_server_handshake
+		    : between		       ? METRIC_server_idle
+					       : METRIC_server_transaction,
 		    n);
 }
 
 void session_move(struct session *s, enum session_state to)
 {
-	assert(s->state == to || (may_follow[s->state] & 1U << to));
+	assert(is_legal(s, to));
 	/* A client that has gone is counted no more, whatever still happens to its message. */
 	if (s->stream)
 		count(s, -1);
@@ -68,10 +81,16 @@ static void log_session(const struct session *s, const char *event, const char *
 
 static void session_free(struct session *s)
 {
+	wait_cancel(s);
+	assert(!s->stream);
 	list_remove(&s->link);
 	reception_free(&s->tx);
+	auth_free(&s->auth);
 	service_unref(s->service);
+	free(s->client_name);
+	free(s->login);
 	free(s->helo);
+	magic_clear(s);
 	free(s);
 }
 
@@ -81,7 +100,7 @@ static void part(struct session *s, const char *reason)
 	log_session(s, "disconnect", reason);
 	metrics_add(METRIC_server_connections, -1);
 	count(s, -1);
-	if (s->state != SESSION_STORE)
+	if (!wait_outlives(s))
 		reception_free(&s->tx);
 }
 
@@ -90,32 +109,28 @@ static void part(struct session *s, const char *reason)
 static void closed(void *owner)
 {
 	struct session *s = owner;
-	atomic_fetch_sub_explicit(s->connections, 1, memory_order_relaxed);
+	magic_check(s, SESSION_MAGIC);
+	long before = atomic_fetch_sub_explicit(s->connections, 1, memory_order_relaxed);
+	assert(before > 0);
 	clients_leave(s->worker->clients, &s->peer, s->listener);
-	if (s->state != SESSION_STORE)
+	descriptors_give(DESCRIPTORS_CLIENTS);
+	if (!wait_outlives(s))
 		session_free(s);
-}
-
-static void store_now(void *owner)
-{
-	reception_store(owner);
 }
 
 void session_hurry(struct session *s)
 {
-	if (timer_active(&s->pause)) {
-		timer_stop(&s->worker->loop->timers, &s->pause);
-		store_now(s);
-	}
+	if (wait_hurry(s))
+		session_go_on(s);
+	else
+		session_run(s);
 }
 
 void session_abandon(struct session *s)
 {
-	bool paused = timer_active(&s->pause);
-	if (paused) {
-		timer_stop(&s->worker->loop->timers, &s->pause);
-		session_move(s, SESSION_CLOSED);
-	}
+	bool paused = s->wait.kind && s->wait.kind->pause;
+	if (paused)
+		wait_cancel(s);
 	if (s->stream) {
 		part(s, "stopped");
 		stream_free(&s->stream);
@@ -129,7 +144,7 @@ static int64_t time_left(struct session *s)
 {
 	const struct conf_listener *l = s->service->listener;
 	int64_t now = clock_steady_ms(), left = l->timeout, limit = 0, since = s->begun_ms;
-	if (s->state == SESSION_STORE)
+	if (s->state == SESSION_WAIT)
 		return 0;
 	if (s->state == SESSION_HANDSHAKE) {
 		limit = l->tls_timeout;
@@ -172,7 +187,7 @@ bool session_run(struct session *s)
 		if (!session_step(s))
 			break;
 	}
-	bool ended = s->eof && s->state != SESSION_STORE;
+	bool ended = s->eof && s->state != SESSION_WAIT;
 	if (s->state == SESSION_CLOSED || ended) {
 		bool quietly = ended || s->ending == RESPONSE_BYE;
 		part(s, s->state == SESSION_CLOSED ? response_reason(s->ending) : "client closed");
@@ -182,6 +197,19 @@ bool session_run(struct session *s)
 	stream_flush(s->stream);
 	set_deadline(s);
 	return true;
+}
+
+void session_go_on(struct session *s)
+{
+	if (!s->stream) {
+		if (!s->wait.kind)
+			session_free(s);
+		return;
+	}
+	/* Only when input waits: this offers it again, and what TLS may hold. */
+	bool more = buf_len(stream_in(s->stream)) > 0;
+	if (session_run(s) && more)
+		stream_resume(s->stream);
 }
 
 static void greet(struct session *s)
@@ -200,7 +228,10 @@ static void secured(struct session *s)
 	s->tls = true;
 	s->esmtp = false;
 	free(s->helo);
+	free(s->login);
 	s->helo = NULL;
+	s->login = client_certificate_login(s);
+	stream_secret(s->stream, s->service->listener->auth);
 	if (!first) {
 		session_move(s, SESSION_GREETED);
 		return;
@@ -231,6 +262,7 @@ static void lost(struct session *s)
 static void on_event(void *owner, enum stream_event event)
 {
 	struct session *s = owner;
+	magic_check(s, SESSION_MAGIC);
 	switch (event) {
 	case STREAM_TLS:
 		secured(s);
@@ -254,6 +286,7 @@ static void on_event(void *owner, enum stream_event event)
 void session_open(struct listener *l, int fd, const union address *peer)
 {
 	struct session *s = mem_zalloc(sizeof *s);
+	s->magic = SESSION_MAGIC;
 	bool implicit = l->service->listener->tls == LISTENER_TLS_IMPLICIT;
 	char byte;
 	s->worker = l->worker;
@@ -262,8 +295,9 @@ void session_open(struct listener *l, int fd, const union address *peer)
 	s->listener = l->number;
 	s->number = ident_new();
 	s->peer = *peer;
+	s->proxy = netlist_match(&s->service->xclient, peer);
 	s->stage = "CONNECT";
-	timer_init(&s->pause, store_now, s);
+	wait_init(s);
 	list_append(&l->worker->sessions, &s->link);
 	metrics_add(METRIC_server_connected, 1);
 	metrics_add(METRIC_server_connections, 1);
@@ -272,6 +306,7 @@ void session_open(struct listener *l, int fd, const union address *peer)
 	bool early = !implicit && recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
 	s->stream = stream_accepted(l->worker->loop, fd, on_event, s);
 	stream_when_closed(s->stream, closed, s);
+	stream_secret(s->stream, s->service->listener->auth);
 	count(s, 1);
 	if (implicit) {
 		stream_start_tls(s->stream, s->service->tls, true, NULL, NULL);
@@ -283,29 +318,4 @@ void session_open(struct listener *l, int fd, const union address *peer)
 			greet(s);
 	}
 	session_run(s);
-}
-
-void session_stored(struct spool_store *answer)
-{
-	struct session *s = answer->owner;
-	bool stored = answer->stored;
-	char id[IDENT_TEXT];
-	free(answer);
-	if (stored) {
-		s->messages++;
-		s->errors = s->junk = 0;
-	} else {
-		session_log_reject(s, RESPONSE_NO_ROOM, NULL);
-		s->errors++;
-	}
-	if (!s->stream) {
-		session_free(s);
-		return;
-	}
-	session_reply(s, stored ? RESPONSE_QUEUED : RESPONSE_NO_ROOM, ident_text(s->tx->id, id));
-	session_reset(s);
-	/* Only when input waits: this offers it again, and what TLS may hold. */
-	bool more = buf_len(stream_in(s->stream)) > 0;
-	if (session_run(s) && more)
-		stream_resume(s->stream);
 }

@@ -6,8 +6,10 @@
  * Replies gather in the stream and are sent when all input that has come is used up, so that a
  * pipelined group is answered by one write.
  *
- * OWNERSHIP  The worker's list owns sessions. While its socket lingers, or the spool has its message
- *            (STORE), a session stays though its client has gone: stream is NULL then.
+ * What a verb can't answer at once it waits for: wait.h.
+ *
+ * OWNERSHIP  The worker's list owns sessions. While its socket lingers, or the spool has its message,
+ *            a session stays though its client has gone: stream is NULL then.
  * THREAD     Its worker's.
  * STATES     session_table.h; only session_move() changes them.
  * ERRORS     A refusal is a reply, counted; the session ends by moving to CLOSED.
@@ -17,21 +19,30 @@
 #define SMTPD_SESSION_H
 
 #include "base/access_value.h"
+#include "base/magic.h"
 #include "base/stream.h"
 #include "smtpd/response.h"
 #include "smtpd/session_table.h"
 #include "smtpd/smtpd_worker.h"
+#include "smtpd/wait.h"
 
+struct auth;
 struct reception;
 
+enum { SESSION_MAGIC = 0x5e551025 };
+
 struct session {
+	unsigned magic;
 	struct list link;
 	struct smtpd_worker *worker;
 	struct service *service;
 	atomic_long *connections; /* of the listener, shared */
 	struct stream *stream;	  /* NULL: the client has gone */
 	struct reception *tx;	  /* NULL outside of one */
-	struct timer pause;	  /* STORE: the spool gets the message when it ends */
+	struct wait wait;	  /* WAIT: for what */
+	struct auth *auth;	  /* NULL outside of an exchange */
+	char *client_name;	  /* as a proxy has said, or NULL */
+	char *login;		  /* who it is; NULL: nobody has logged in */
 	char *helo;		  /* NULL until the client has said its name */
 	const char *stage;	  /* the verb at work, for the log */
 	uint64_t number;
@@ -42,7 +53,8 @@ struct session {
 	enum session_state state;
 	enum response chunk_refusal; /* CHUNK: its answer, or RESPONSE_OK */
 	enum response ending;	     /* CLOSED: why */
-	int listener, errors, junk, messages;
+	int listener, errors, junk, messages, auth_failures;
+	bool proxy; /* it may say XCLIENT */
 	bool chunk_last, esmtp, tls, eof, unread;
 };
 
@@ -52,9 +64,12 @@ void session_open(struct listener *, int fd, const union address *peer);
 bool session_run(struct session *);
 /* Use what input there is, and send the replies. False: the session is gone. */
 
-void session_stored(struct spool_store *); /* the spool's answer; takes it */
-void session_abandon(struct session *);	   /* the thread has ended: close at once */
-void session_hurry(struct session *);	   /* end the pause that in_flow_delay makes */
+void session_go_on(struct session *);
+/* It waits no more: use the input that came meanwhile. One without a client ends, unless it waits
+ * again. */
+
+void session_abandon(struct session *); /* the thread has ended: close at once */
+void session_hurry(struct session *);	/* the worker closes: end a pause, and say so */
 
 void session_move(struct session *, enum session_state);
 void session_reset(struct session *);
@@ -63,6 +78,9 @@ void session_reset(struct session *);
 void session_reply(struct session *, enum response, ...);
 void session_refuse(struct session *, enum response, const char *to);
 /* Reply, log, count. to: the recipient it is about, as the client wrote it, or NULL. */
+
+void session_refuse_with(struct session *, enum response, const char *to, ...);
+/* The same, with the arguments of the reply. */
 
 void session_refuse_as(struct session *, const struct access_value *, const char *to);
 /* The same, with a reply of the operator's. */

@@ -2,6 +2,8 @@
 #include "smtpd/smtpd_worker.h"
 
 #include "base/mem.h"
+#include "smtpd/dovecot.h"
+#include "smtpd/sasl.h"
 #include "smtpd/session.h"
 
 #include <assert.h>
@@ -14,17 +16,24 @@ static void close_all(struct smtpd_worker *w)
 	w->closing = true;
 	list_each (link, tmp, &w->listeners)
 		listener_stop(list_entry(link, struct listener, link));
-	list_each (link, tmp, &w->sessions) {
-		struct session *s = list_entry(link, struct session, link);
-		session_hurry(s);
-		session_run(s);
-	}
+	list_each (link, tmp, &w->sessions)
+		session_hurry(list_entry(link, struct session, link));
+}
+
+static void use_dovecot(struct smtpd_worker *w)
+{
+	const struct conf *c = w->conf;
+	bool wanted = false;
+	for (int i = 0; i < c->nlistener; i++)
+		wanted = wanted || c->listener[i].auth;
+	dovecot_use(w->dovecot, wanted ? c->auth.dovecot : "", c->auth.timeout);
 }
 
 static void use_conf(struct smtpd_worker *w, struct conf *conf)
 {
 	conf_unref(w->conf);
 	w->conf = conf;
+	use_dovecot(w);
 }
 
 static const struct smtpd_worker_port *find(const struct smtpd_worker_reload *r, int port)
@@ -69,7 +78,11 @@ static void receive(void *owner, struct note *note)
 	struct smtpd_worker *w = owner;
 	switch (note->type) {
 	case SPOOL_STORED:
-		session_stored((struct spool_store *)note);
+		wait_answered(w, ((struct spool_store *)note)->ticket, note);
+		free(note);
+		break;
+	case SMTPD_WORKER_ANSWER:
+		wait_receive(w, (struct wait_answer *)note);
 		break;
 	case SMTPD_WORKER_TABLES:
 		use_conf(w, ((struct smtpd_worker_tables *)note)->conf);
@@ -98,6 +111,8 @@ struct smtpd_worker *smtpd_worker_new(struct conf *conf, struct spool *spool,
 	list_init(&w->sessions);
 	list_init(&w->listeners);
 	w->loop = loop_new("smtpd", receive, NULL, w);
+	w->dovecot = dovecot_new(w->loop);
+	use_dovecot(w);
 	w->reserve_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	return w;
 }
@@ -114,6 +129,7 @@ void smtpd_worker_free(struct smtpd_worker **wp)
 	if (!w)
 		return;
 	smtpd_worker_end_sessions(w);
+	dovecot_free(&w->dovecot);
 	mailbox_drain(&w->loop->mailbox);
 	list_each (link, tmp, &w->listeners) {
 		struct listener *l = list_entry(link, struct listener, link);
@@ -121,6 +137,8 @@ void smtpd_worker_free(struct smtpd_worker **wp)
 	}
 	loop_free(&w->loop);
 	assert(list_empty(&w->sessions)); /* the spool has answered all */
+	waits_fini(&w->waits);
+	sasl_library_free(&w->gsasl);
 	if (w->reserve_fd >= 0)
 		close(w->reserve_fd);
 	conf_unref(w->conf);

@@ -2,6 +2,7 @@
  *
  *	kernel --> [ listener ] -- accepted --> [ session ] ...
  *	main -- SMTPD_WORKER_LISTEN, _RELOAD, _TABLES, _CLOSE --> mailbox <-- SPOOL_STORED -- spool
+ *	                                                            <-- _ANSWER -- whom a session waits for
  *
  * OWNERSHIP  smtpd.c makes and frees workers; a worker owns its listeners and sessions.
  * THREAD     The loop's own, but for what is said to be shared.
@@ -14,6 +15,7 @@
 #include "base/loop.h"
 #include "smtpd/clients.h"
 #include "smtpd/service.h"
+#include "smtpd/wait.h"
 #include "spool/spool.h"
 
 enum smtpd_worker_note {
@@ -21,16 +23,23 @@ enum smtpd_worker_note {
 	SMTPD_WORKER_LISTEN,
 	SMTPD_WORKER_RELOAD,
 	SMTPD_WORKER_TABLES,
+	SMTPD_WORKER_ANSWER, /* struct wait_answer */
 };
 
 struct smtpd_worker {
 	struct loop *loop;
 	struct conf *conf; /* for addresses: the newest, while a session keeps its service */
 	struct spool *spool;
-	struct clients *clients; /* shared */
+	struct clients *clients;   /* shared */
+	struct failures *failures; /* shared */
+	struct limiter *limiter;   /* shared; NULL: there are no limits */
+	struct thread_pool *pool;  /* shared; NULL: no password is checked here */
+	struct dovecot *dovecot;
+	struct Gsasl *gsasl; /* sasl.h: made at first use */
 	struct list sessions;
 	struct list listeners;
-	int reserve_fd; /* given up to tell a client that there are no more */
+	struct waits waits; /* of the sessions */
+	int reserve_fd;	    /* given up to tell a client that there are no more */
 	bool closing;
 };
 
@@ -45,6 +54,7 @@ struct listener {
 	int fd;
 	ev_io accept;
 	struct timer pause;
+	struct list proxied; /* connections whose PROXY header has not ended */
 };
 
 /* The same settings with other tables. */
@@ -83,6 +93,9 @@ struct listener *listener_new(struct smtpd_worker *, int fd, const struct smtpd_
 void listener_start(struct listener *); /* in the loop's thread, or before it runs */
 void listener_stop(struct listener *);	/* closes the descriptor; the socket may have others */
 void listener_free(struct listener **);
+
+void listener_welcome(struct listener *, int fd, const union address *peer);
+/* A session of this client, or a refusal; takes the socket. */
 
 bool listener_port_free(const union address *, struct buf *error);
 /* Does nobody listen there yet? Sockets that share a port would not notice. */

@@ -6,6 +6,7 @@
 #include "base/metrics.h"
 #include "spool/disk.h"
 
+#include <assert.h>
 #include <fcntl.h>
 
 enum { LANE_SHARE = 8 }; /* segments of the other lanes are so much smaller */
@@ -40,6 +41,7 @@ void journal_fini(struct journal *j)
 		struct segment *s = segment_of(link);
 		segment_free(&s);
 	}
+	assert(list_empty(&j->segments));
 	for (uint32_t i = 0; i < LANES; i++)
 		lane_fini(&j->lane[i]);
 }

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /* What a name server sends. The first byte chooses the question, the rest is the reply. */
+#include "tests/fuzz/fuzz.h"
+
 #include "dns/answer.h"
-
-#include <assert.h>
-#include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -1,14 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 /* Replies of any kind, cut anywhere: the parser stays within its bounds, however it is fed, and an
  * engine with two messages brings both back. The first byte is the size of the pieces. */
+#include "tests/fuzz/fuzz.h"
+
 #include "base/mem.h"
 #include "smtpc/engine.h"
-
-#include <assert.h>
-#include <stdlib.h>
-#include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 static void feed_parser(const char *bytes, size_t len, size_t piece)
 {

@@ -1,15 +1,12 @@
 /* SPDX-License-Identifier: ISC */
 /* The content of a message, fed whole and byte by byte: both must come to the same, and what is
  * kept of a message that is not refused must have no CR or LF that stands alone. */
+#include "tests/fuzz/fuzz.h"
+
 #include "base/buf.h"
 #include "base/mem.h"
 #include "smtpd/content_in.h"
 #include "smtpd/header_in.h"
-
-#include <assert.h>
-#include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 struct run {
 	struct content_in decoder;

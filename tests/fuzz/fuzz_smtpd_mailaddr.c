@@ -1,14 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /* An address as a client writes it: what is accepted is accepted again in the form that is kept,
  * and has nothing in it that could end a line. */
+#include "tests/fuzz/fuzz.h"
+
 #include "base/mailaddr.h"
-
-#include <assert.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <string.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {

@@ -2,18 +2,13 @@
 /* Whatever bytes a segment or a payload holds: read to the end, no crash, nothing wrong accepted.
  *
  * An input that begins with the head of a segment is one; else it is a payload, and the pieces of
- * which build() makes a segment. corpus_spool_record.c writes both to begin with. */
+ * which build() makes a segment. */
+#include "tests/fuzz/fuzz.h"
+
 #include "base/crc32c.h"
 #include "base/envelope.h"
 #include "spool/payload.h"
 #include "spool/scan.h"
-
-#include <assert.h>
-#include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t len);
 
 static void payloads(const uint8_t *data, size_t len)
 {

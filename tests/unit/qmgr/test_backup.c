@@ -2,8 +2,8 @@
 /* Hosts of lesser preference: when mail may go to them, and when it may not any more. */
 #include "tests/unit/qmgr/world.h"
 
-#include "qmgr/conn.h"
-#include "qmgr/destdb.h"
+#include "qmgr/dest/conn.h"
+#include "qmgr/dest/destdb.h"
 
 static const char with_backup[] = "10 far.test 192.0.2.1, 20 backup.test 192.0.2.2";
 
@@ -249,6 +249,53 @@ static void one_that_waits_for_a_full_backup_is_told_when_it_has_room(void **sta
 	assert_int_equal(given_at(0)->id, 3);
 }
 
+/* A message took the only connection that its host may have so long; others wait. */
+static void begin_with_a_full_host(const char *text, int64_t ms)
+{
+	begin(text);
+	send_some(1, 1);
+	ready(open_to("far.test"), 1);
+	given_at(0)->began_us = clock_steady_us();
+	pass_time(ms);
+	given_at(0)->ended_us = clock_steady_us();
+	done(given_at(0), VERDICT_SENT);
+	send_some(2, 11);
+	assert_int_equal(opened_to("far.test"), 1);
+}
+
+static void what_would_wait_too_long_for_a_full_host_overflows_to_the_backup(void **state)
+{
+	(void)state;
+	begin_with_a_full_host(
+		"transport smtp { host_connection_limit = 1 destination_concurrency_limit = 2 }",
+		1000);
+	assert_int_equal(opened_to("backup.test"), 1);
+	ready(open_to("backup.test"), 1);
+	for (int i = 0; i < 5; i++) /* then those that are left wait for less than 5 s */
+		done(given_at(given.n - 1), VERDICT_SENT);
+	assert_int_equal(given.n, 1);
+	assert_int_equal(given_at(0)->connection, open_to("far.test")->connection);
+	assert_false(was_told_to_end(open_to("backup.test")));
+	send_some(12, 22);
+	assert_int_equal(given.n, 2);
+	assert_int_equal(given_at(1)->connection, open_to("backup.test")->connection);
+}
+
+static void what_waits_for_a_full_host_but_not_long_goes_nowhere_else(void **state)
+{
+	(void)state;
+	begin_with_a_full_host("transport smtp { host_connection_limit = 1 }", 400);
+	assert_int_equal(opened_to("backup.test"), 0);
+}
+
+static void nothing_overflows_with_a_backup_attempt_delay_of_0(void **state)
+{
+	(void)state;
+	begin_with_a_full_host(
+		"transport smtp { host_connection_limit = 1 backup_attempt_delay = 0 }", 1000);
+	assert_int_equal(opened_to("backup.test"), 0);
+}
+
 #define TEST(name) cmocka_unit_test_teardown(name, finish)
 
 int main(void)
@@ -268,6 +315,9 @@ int main(void)
 		TEST(mail_in_doubt_goes_to_the_backup_that_may_have_it),
 		TEST(mail_in_doubt_does_not_wait_for_a_host_that_does_not_answer),
 		TEST(one_that_waits_for_a_full_backup_is_told_when_it_has_room),
+		TEST(what_would_wait_too_long_for_a_full_host_overflows_to_the_backup),
+		TEST(what_waits_for_a_full_host_but_not_long_goes_nowhere_else),
+		TEST(nothing_overflows_with_a_backup_attempt_delay_of_0),
 	};
 	return RUN(tests);
 }

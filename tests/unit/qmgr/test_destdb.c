@@ -4,7 +4,8 @@
 
 #include "base/log.h"
 #include "base/verdict.h"
-#include "qmgr/destdb.h"
+#include "qmgr/dest/destdb.h"
+#include "qmgr/dest/destdb_choose.h"
 
 #include <string.h>
 
@@ -40,7 +41,8 @@ static enum destdb_choice choose_by(double chance, int64_t host_limit)
 {
 	struct site_host *it = NULL;
 	wake = -1;
-	enum destdb_choice choice = destdb_choose(hosts, N, host_limit, NOW, chance, &it, &wake);
+	enum destdb_choice choice =
+		destdb_choose(hosts, N, host_limit, NOW, false, chance, &it, &wake);
 	assert_true((it != NULL) == (choice == DESTDB_HOST));
 	chosen = it ? it->host : NULL;
 	return choice;

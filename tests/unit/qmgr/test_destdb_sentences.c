@@ -3,7 +3,7 @@
  * test_destdb.c tests is not tested again. */
 #include "tests/unit/qmgr/world.h"
 
-#include "qmgr/destdb.h"
+#include "qmgr/dest/destdb.h"
 
 static const char three_hosts[] = "10 a.test 192.0.2.1, 10 b.test 192.0.2.2, 10 c.test 192.0.2.3";
 
@@ -24,8 +24,9 @@ static void choose_1000(struct site_host *hosts, const struct host *host, int ti
 	int64_t wake_ms;
 	memset(times, 0, 4 * sizeof *times);
 	for (int i = 0; i < 1000; i++) {
-		assert_int_equal(destdb_choose(hosts, 4, 0, 1000000, i / 1000.0, &chosen, &wake_ms),
-				 DESTDB_HOST);
+		assert_int_equal(
+			destdb_choose(hosts, 4, 0, 1000000, false, i / 1000.0, &chosen, &wake_ms),
+			DESTDB_HOST);
 		times[chosen->host - host]++;
 	}
 }
@@ -166,14 +167,14 @@ static void a_record_is_collected_when_it_is_stale_and_no_sooner(void **state)
 	close_orderly(open_to("good.test"));
 	for (int i = 0; i < 50; i++)
 		pass_time(60000);
-	assert_int_equal(HASH_COUNT(q->hosts), 2);
+	assert_int_equal(HASH_COUNT(q->db.hosts), 2);
 	for (int i = 0; i < 20; i++)
 		pass_time(60000);
-	assert_int_equal(HASH_COUNT(q->hosts), 1); /* an hour; with broken TLS: until then */
-	assert_string_equal(q->hosts->peer, "[192.0.2.1]:25");
+	assert_int_equal(HASH_COUNT(q->db.hosts), 1); /* an hour; with broken TLS: until then */
+	assert_string_equal(q->db.hosts->peer, "[192.0.2.1]:25");
 	for (int i = 0; i < 60; i++)
 		pass_time(60000);
-	assert_int_equal(HASH_COUNT(q->hosts), 0);
+	assert_int_equal(HASH_COUNT(q->db.hosts), 0);
 }
 
 #define TEST(name) cmocka_unit_test_teardown(name, finish)

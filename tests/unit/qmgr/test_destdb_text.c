@@ -3,10 +3,10 @@
 #include "tests/unit/qmgr/world.h"
 
 #include "base/address.h"
-#include "qmgr/destdb.h"
-#include "qmgr/destdb_text.h"
-#include "qmgr/remembered.h"
-#include "qmgr/suspend.h"
+#include "qmgr/dest/destdb.h"
+#include "qmgr/dest/destdb_text.h"
+#include "qmgr/dest/remembered.h"
+#include "qmgr/dest/suspend.h"
 
 #include <inttypes.h>
 
@@ -16,19 +16,19 @@ static struct host *host_of(const char *ip)
 {
 	union address address;
 	assert_true(address_parse(ip, 25, &address));
-	return destdb_host(q, ip, &address);
+	return destdb_host(&q->db, ip, &address);
 }
 
 /* It was written down, and comes up again so much later. */
 static void restart(int64_t after_ms)
 {
 	buf_init(&text);
-	destdb_write(q, &text);
+	destdb_write(&q->db, &text);
 	int64_t now_ms = clock_ms;
 	finish(NULL);
 	begin("");
 	clock_ms = now_ms + after_ms;
-	destdb_read(q, buf_cstr(&text));
+	destdb_read(&q->db, buf_cstr(&text));
 	buf_fini(&text);
 }
 
@@ -149,7 +149,7 @@ static void a_window_is_kept_for_a_day(void **state)
 		restart(late ? REMEMBERED_MS : REMEMBERED_MS - 1);
 		send_many(1);
 		assert_int_equal(site_named("mx.test")->window.concurrency, late ? 5 : 13);
-		assert_null(q->remembered); /* the site has it now */
+		assert_null(q->db.remembered); /* the site has it now */
 		finish(NULL);
 	}
 	begin("");
@@ -159,7 +159,7 @@ static void a_window_wider_than_it_may_be_now_is_forgotten(void **state)
 {
 	(void)state;
 	begin("");
-	remembered_add(q, "smtp mx.test", 21, clock_wall_ms());
+	remembered_add(&q->db, "smtp mx.test", 21, clock_wall_ms());
 	send_many(1);
 	assert_int_equal(site_named("mx.test")->window.concurrency, 5);
 }
@@ -170,11 +170,11 @@ static void a_dead_window_and_one_as_at_first_are_not_kept(void **state)
 	begin("");
 	send_many(1);
 	restart(1000);
-	assert_null(q->remembered);
+	assert_null(q->db.remembered);
 	send_many(1);
 	site_named("mx.test")->window.concurrency = 0;
 	restart(1000);
-	assert_null(q->remembered);
+	assert_null(q->db.remembered);
 }
 
 static void the_window_of_a_site_that_was_collected_is_known_to_its_successor(void **state)
@@ -188,7 +188,7 @@ static void the_window_of_a_site_that_was_collected_is_known_to_its_successor(vo
 	close_orderly(open_at(0));
 	for (int i = 0; i < 10; i++)
 		pass_time(10000);
-	assert_null(q->sites);
+	assert_null(q->db.sites);
 	send_many(1);
 	assert_int_equal(site_named("mx.test")->window.concurrency, 9);
 }
@@ -197,10 +197,10 @@ static void what_the_operator_has_suspended_stays_so(void **state)
 {
 	(void)state;
 	begin("");
-	suspend_begin(q, "a.test", SUSPEND_SITE);
-	suspend_begin(q, "192.0.2.1", SUSPEND_HOST);
+	suspend_begin(&q->db, "a.test", SUSPEND_SITE);
+	suspend_begin(&q->db, "192.0.2.1", SUSPEND_HOST);
 	restart(1000);
-	assert_int_equal(HASH_COUNT(q->suspended), 2);
+	assert_int_equal(HASH_COUNT(q->db.suspended), 2);
 	assert_true(host_of("192.0.2.1")->suspended);
 	assert_false(host_of("192.0.2.2")->suspended);
 }
@@ -211,7 +211,7 @@ static void a_host_that_nothing_is_known_of_is_not_written(void **state)
 	begin("");
 	host_of("192.0.2.1");
 	restart(1000);
-	assert_null(q->hosts);
+	assert_null(q->db.hosts);
 }
 
 static void what_is_read_is_written_again_as_it_was(void **state)
@@ -222,17 +222,17 @@ static void what_is_read_is_written_again_as_it_was(void **state)
 	goes_out(host_of("192.0.2.1"), 8);
 	host_set_plain(host_of("192.0.2.1"), "a.test", clock_steady_ms() + 50000);
 	host_of("192.0.2.2")->depth = 4;
-	remembered_add(q, "smtp a", 9, clock_wall_ms());
-	suspend_begin(q, "b.test", SUSPEND_DOMAIN);
+	remembered_add(&q->db, "smtp a", 9, clock_wall_ms());
+	suspend_begin(&q->db, "b.test", SUSPEND_DOMAIN);
 	host_of("192.0.2.2")->opened_ms = host_of("192.0.2.1")->opened_ms = clock_steady_ms();
 	buf_init(&first);
 	buf_init(&second);
-	destdb_write(q, &first);
+	destdb_write(&q->db, &first);
 	finish(NULL);
 	begin("");
-	destdb_read(q, buf_cstr(&first));
-	assert_false(q->learnt); /* all of it is on disk */
-	destdb_write(q, &second);
+	destdb_read(&q->db, buf_cstr(&first));
+	assert_false(q->db.learnt); /* all of it is on disk */
+	destdb_write(&q->db, &second);
 	assert_string_equal(buf_cstr(&first), buf_cstr(&second));
 	buf_fini(&first);
 	buf_fini(&second);
@@ -251,12 +251,12 @@ static void after_a_step_of_the_clock_nothing_lasts_longer_than_it_may(void **st
 		 "\tlimit_wait=60000\tlimit_again=%" PRId64 "\tmode=2\tsimple=%" PRId64 "\n"
 		 "plain\tkey=k\tname=a\tuntil=%" PRId64 "\n",
 		 later_ms, later_ms, later_ms, later_ms);
-	destdb_read(q, line);
+	destdb_read(&q->db, line);
 	int64_t now_ms = clock_steady_ms();
-	assert_int_equal(q->hosts->retry_ms, now_ms + HOST_BACKOFF_KEPT_MS);
-	assert_int_equal(q->hosts->limit.again_ms, now_ms + HOST_LIMIT_MOST_MS);
-	assert_int_equal(q->hosts->mode_until_ms, now_ms + HOST_MODE_MS);
-	assert_int_equal(host_plain_until_ms(q->hosts, "a"), now_ms + HOST_PLAIN_MS);
+	assert_int_equal(q->db.hosts->retry_ms, now_ms + HOST_BACKOFF_KEPT_MS);
+	assert_int_equal(q->db.hosts->limit.again_ms, now_ms + HOST_LIMIT_MOST_MS);
+	assert_int_equal(q->db.hosts->mode_until_ms, now_ms + HOST_MODE_MS);
+	assert_int_equal(host_plain_until_ms(q->db.hosts, "a"), now_ms + HOST_PLAIN_MS);
 }
 
 static void a_line_that_makes_no_sense_is_passed_over(void **state)
@@ -292,10 +292,10 @@ static void a_line_that_makes_no_sense_is_passed_over(void **state)
 	(void)state;
 	begin("");
 	for (size_t i = 0; i < sizeof lines / sizeof *lines; i++) {
-		destdb_read(q, lines[i]);
-		assert_null(q->hosts);
-		assert_null(q->remembered);
-		assert_null(q->suspended);
+		destdb_read(&q->db, lines[i]);
+		assert_null(q->db.hosts);
+		assert_null(q->db.remembered);
+		assert_null(q->db.suspended);
 	}
 }
 
@@ -312,8 +312,8 @@ static void a_value_that_makes_no_sense_is_as_good_as_none(void **state)
 		"site\tkey=smtp mx.test\twindow=7\tat=9223372036854775807\n";
 	(void)state;
 	begin("");
-	destdb_read(q, line);
-	const struct host *h = host_of("192.0.2.1"), *k = q->hosts;
+	destdb_read(&q->db, line);
+	const struct host *h = host_of("192.0.2.1"), *k = q->db.hosts;
 	assert_string_equal(k->key, "k");
 	assert_int_equal(k->failures, 0);
 	assert_int_equal(k->depth, 1);
@@ -337,13 +337,13 @@ static void a_line_that_is_there_twice_counts_once(void **state)
 				   "suspended\thost=b.test\n";
 	(void)state;
 	begin("");
-	destdb_read(q, line);
-	destdb_read(q, line);
-	assert_int_equal(HASH_COUNT(q->hosts), 1);
-	assert_int_equal(q->hosts->failures, 3);
-	assert_null(q->hosts->plain->next);
-	assert_int_equal(HASH_COUNT(q->remembered), 1);
-	assert_int_equal(HASH_COUNT(q->suspended), 1);
+	destdb_read(&q->db, line);
+	destdb_read(&q->db, line);
+	assert_int_equal(HASH_COUNT(q->db.hosts), 1);
+	assert_int_equal(q->db.hosts->failures, 3);
+	assert_null(q->db.hosts->plain->next);
+	assert_int_equal(HASH_COUNT(q->db.remembered), 1);
+	assert_int_equal(HASH_COUNT(q->db.suspended), 1);
 }
 
 /* A limit without its times is asked about again, and then believed as long as any. */
@@ -353,8 +353,8 @@ static void a_limit_without_its_times_is_believed_for_a_while_when_it_is_seen_ag
 		"host\tkey=k\taddress=192.0.2.1\tport=25\tproven=1\tlimit=5\tlimit_wait=-7\n";
 	(void)state;
 	begin("");
-	destdb_read(q, line);
-	struct host *h = q->hosts;
+	destdb_read(&q->db, line);
+	struct host *h = q->db.hosts;
 	struct verdict *why = verdict_new(VERDICT_DEFERRED, 421, "4.7.0", "mx", "too many");
 	h->ready = 5;
 	host_turned_away(h, why, "mx", clock_steady_ms());
@@ -382,7 +382,7 @@ static void a_text_of_any_bytes_is_read(void **state)
 			bad[(seed >> 40) % (sizeof sample - 1)] = (char)(1 + (seed >> 33) % 127);
 		}
 		begin("");
-		destdb_read(q, bad);
+		destdb_read(&q->db, bad);
 		finish(NULL);
 	}
 	begin("");

@@ -47,12 +47,11 @@ static const struct explain_row *why_site(const char *site)
 	return &x->row[0];
 }
 
-static void binds(uint64_t id, enum explain_constraint c)
+static void binds(uint64_t id, enum constraint c)
 {
 	const struct explain_row *row = why(id);
 	if (row->constraint != c)
-		print_error("%s, not %s\n", explain_constraint_name(row->constraint),
-			    explain_constraint_name(c));
+		print_error("%s, not %s\n", constraint_name(row->constraint), constraint_name(c));
 	assert_int_equal(row->constraint, c);
 }
 
@@ -81,15 +80,15 @@ static void recipients_wait_for_dns_each_next_hop_by_itself(void **state)
 	ask(1, NULL);
 	assert_int_equal(x->nrow, 2);
 	for (int i = 0; i < 2; i++) {
-		assert_int_equal(x->row[i].constraint, EXPLAIN_DNS);
+		assert_int_equal(x->row[i].constraint, CONSTRAINT_DNS);
 		assert_int_equal(x->row[i].recipients, 1);
 	}
 	assert_string_not_equal(x->row[0].site, x->row[1].site);
 	answer("b.test", one_host);
 	ask(1, NULL);
 	assert_int_equal(x->nrow, 2);
-	assert_int_equal(x->row[0].constraint, EXPLAIN_CONNECTING);
-	assert_int_equal(x->row[1].constraint, EXPLAIN_DNS);
+	assert_int_equal(x->row[0].constraint, CONSTRAINT_CONNECTING);
+	assert_int_equal(x->row[1].constraint, CONSTRAINT_DNS);
 }
 
 static void a_recipient_waits_for_its_turn_to_be_looked_up(void **state)
@@ -98,11 +97,11 @@ static void a_recipient_waits_for_its_turn_to_be_looked_up(void **state)
 	begin("queue { router_concurrency_limit = 1 }");
 	send_mail(1, "x@a.test");
 	send_mail(2, "x@b.test");
-	binds(1, EXPLAIN_DNS);
-	binds(2, EXPLAIN_LOOKUP);
+	binds(1, CONSTRAINT_DNS);
+	binds(2, CONSTRAINT_LOOKUP);
 	assert_int_equal(x->row[0].limit, 1);
 	answer("a.test", one_host);
-	binds(2, EXPLAIN_DNS);
+	binds(2, CONSTRAINT_DNS);
 }
 
 static void an_entry_waits_for_the_connection_that_is_opened_for_it(void **state)
@@ -110,12 +109,12 @@ static void an_entry_waits_for_the_connection_that_is_opened_for_it(void **state
 	(void)state;
 	begin("");
 	send_many(1);
-	binds(1, EXPLAIN_CONNECTING);
+	binds(1, CONSTRAINT_CONNECTING);
 	assert_string_equal(x->row[0].site, "mx.test");
 	assert_string_equal(x->row[0].transport, "smtp");
 	assert_int_equal(x->row[0].connecting, 1);
 	ready(open_at(0), 1);
-	binds(1, EXPLAIN_SENDING);
+	binds(1, CONSTRAINT_SENDING);
 	assert_int_equal(x->row[0].sending, 1);
 	assert_int_equal(x->row[0].recipients, 0);
 }
@@ -127,20 +126,20 @@ static void what_does_not_fit_the_window_waits_for_it_behind_the_others(void **s
 	send_many(10);
 	for (int i = 0; i < 5; i++)
 		ready(open_at(i), 1);
-	binds(10, EXPLAIN_WINDOW);
+	binds(10, CONSTRAINT_WINDOW);
 	assert_int_equal(x->row[0].limit, 5);
 	assert_int_equal(x->row[0].busy, 5);
 	assert_int_equal(x->row[0].ahead, 4);
 	assert_int_equal(x->row[0].first, 6);
 	assert_int_equal(x->row[0].first_slots, 1);
-	binds(6, EXPLAIN_WINDOW);
+	binds(6, CONSTRAINT_WINDOW);
 	assert_int_equal(x->row[0].ahead, 0);
 	assert_int_equal(x->row[0].first, 0);
-	assert_int_equal(why_site("mx.test")->constraint, EXPLAIN_WINDOW);
+	assert_int_equal(why_site("mx.test")->constraint, CONSTRAINT_WINDOW);
 	assert_int_equal(x->row[0].recipients, 5);
 	assert_int_equal(x->row[0].first, 6);
 	done(given_at(0), VERDICT_SENT);
-	binds(6, EXPLAIN_SENDING);
+	binds(6, CONSTRAINT_SENDING);
 }
 
 static void a_rate_says_when_the_next_delivery_is_due(void **state)
@@ -150,13 +149,13 @@ static void a_rate_says_when_the_next_delivery_is_due(void **state)
 	send_many(3);
 	ready(open_at(0), 10);
 	done(given_at(0), VERDICT_SENT);
-	binds(2, EXPLAIN_RATE);
+	binds(2, CONSTRAINT_RATE);
 	assert_true(x->row[0].until_ms == clock_wall_ms() + 1000);
 	pass_time(400);
-	binds(2, EXPLAIN_RATE);
+	binds(2, CONSTRAINT_RATE);
 	assert_true(x->row[0].until_ms == clock_wall_ms() + 600);
 	pass_time(600);
-	binds(2, EXPLAIN_SENDING);
+	binds(2, CONSTRAINT_SENDING);
 }
 
 static void a_delay_holds_for_the_delivery_and_the_pause_after_it(void **state)
@@ -165,10 +164,10 @@ static void a_delay_holds_for_the_delivery_and_the_pause_after_it(void **state)
 	begin("transport smtp { destination_rate_delay = 2s }");
 	send_many(2);
 	ready(open_at(0), 10);
-	binds(2, EXPLAIN_RATE_DELAY);
+	binds(2, CONSTRAINT_RATE_DELAY);
 	assert_true(x->row[0].until_ms == 0);
 	done(delivery_of_mail(1), VERDICT_SENT);
-	binds(2, EXPLAIN_RATE_DELAY);
+	binds(2, CONSTRAINT_RATE_DELAY);
 	assert_true(x->row[0].until_ms == clock_wall_ms() + 2000);
 }
 
@@ -180,7 +179,7 @@ static void a_transport_with_all_its_connections_opens_no_other(void **state)
 	ready(open_at(0), 1);
 	send_mail(2, "x@b.test");
 	answer("b.test", "10 mx.b.test 192.0.2.2");
-	binds(2, EXPLAIN_CONNECTION_LIMIT);
+	binds(2, CONSTRAINT_CONNECTION_LIMIT);
 	assert_int_equal(x->row[0].limit, 1);
 	assert_string_equal(x->row[0].site, "mx.b.test");
 }
@@ -192,7 +191,7 @@ static void a_host_with_all_its_connections_takes_no_other(void **state)
 	send_many(3);
 	ready(open_at(0), 1);
 	ready(open_at(1), 1);
-	binds(3, EXPLAIN_HOST_CONNECTION_LIMIT);
+	binds(3, CONSTRAINT_HOST_CONNECTION_LIMIT);
 	assert_int_equal(x->row[0].limit, 2);
 }
 
@@ -205,7 +204,7 @@ static void a_host_with_all_that_it_was_seen_to_take_is_asked_for_more_later(voi
 	lose(open_at(1), "too many");
 	lose(open_at(1), "too many");
 	lose(open_at(1), "too many");
-	binds(4, EXPLAIN_HOST_PAUSE);
+	binds(4, CONSTRAINT_HOST_PAUSE);
 	assert_true(x->row[0].until_ms == clock_wall_ms() + 1000);
 	assert_string_equal(x->row[0].last->text, "too many");
 }
@@ -218,7 +217,7 @@ static void with_its_host_out_a_message_may_still_go_by_what_is_being_opened(voi
 	lose(open_at(0), "no route");
 	send_mail(4, "x@a.test");
 	assert_int_equal(opened.n, 2);
-	binds(4, EXPLAIN_OUT);
+	binds(4, CONSTRAINT_OUT);
 	assert_true(x->row[0].until_ms == clock_wall_ms() + 1000);
 	assert_string_equal(x->row[0].last->text, "no route");
 	ready(open_at(0), 1);
@@ -231,7 +230,7 @@ static void a_dead_site_says_when_it_is_probed_and_how_much_waits_for_it(void **
 	begin("transport smtp { initial_destination_concurrency = 1 }");
 	send_many(1);
 	lose(open_at(0), "no route");
-	binds(1, EXPLAIN_DEAD);
+	binds(1, CONSTRAINT_DEAD);
 	assert_true(x->row[0].until_ms == clock_wall_ms() + 1000);
 	for (int i = 0; i < 10; i++) {
 		pass_time(1000);
@@ -239,7 +238,7 @@ static void a_dead_site_says_when_it_is_probed_and_how_much_waits_for_it(void **
 			lose(open_at(0), "no route");
 	}
 	envelope_free(&(struct envelope *){is_parked(1)});
-	assert_int_equal(why_site("mx.test")->constraint, EXPLAIN_DEAD);
+	assert_int_equal(why_site("mx.test")->constraint, CONSTRAINT_DEAD);
 	assert_true(x->row[0].until_ms == clock_wall_ms() + 5000); /* 1, 3, 7, 15 */
 	assert_string_equal(x->row[0].last->text, "no route");
 	assert_int_equal(x->row[0].window, 0);
@@ -258,7 +257,7 @@ static void a_message_has_its_share_of_connections(void **state)
 	answer("a.test", one_host);
 	assert_int_equal(opened.n, 1);
 	ready(open_at(0), 1);
-	binds(1, EXPLAIN_SHARE);
+	binds(1, CONSTRAINT_SHARE);
 	assert_int_equal(x->row[0].recipients, 3);
 	assert_int_equal(x->row[0].sending, 1);
 }
@@ -275,8 +274,8 @@ static void recipients_without_room_in_memory_are_unread(void **state)
 	arrive(e);
 	ask(1, NULL);
 	assert_int_equal(x->nrow, 2);
-	assert_int_equal(x->row[0].constraint, EXPLAIN_DNS);
-	assert_int_equal(x->row[1].constraint, EXPLAIN_MEMORY);
+	assert_int_equal(x->row[0].constraint, CONSTRAINT_DNS);
+	assert_int_equal(x->row[1].constraint, CONSTRAINT_MEMORY);
 	assert_int_equal(x->row[0].recipients + x->row[1].recipients, 10);
 }
 
@@ -295,7 +294,7 @@ static void what_slipped_past_is_counted(void **state)
 	ready(open_at(0), 1);
 	send_mail(2, "x@a.test");
 	send_mail(3, "x@a.test");
-	binds(3, EXPLAIN_WINDOW);
+	binds(3, CONSTRAINT_WINDOW);
 	assert_int_equal(x->row[0].first, 1);
 	assert_int_equal(x->row[0].ahead, 20);
 	for (int i = 0; delivery_of_mail(1) && i < 3; i++) {
@@ -304,8 +303,8 @@ static void what_slipped_past_is_counted(void **state)
 			break;
 	}
 	assert_true(given_at(0)->id == 2);
-	binds(3, EXPLAIN_WINDOW);
-	binds(1, EXPLAIN_WINDOW);
+	binds(3, CONSTRAINT_WINDOW);
+	binds(1, CONSTRAINT_WINDOW);
 	assert_int_equal(x->row[0].ahead, 0);
 }
 
@@ -316,7 +315,7 @@ static void a_report_that_is_being_stored_is_waited_for(void **state)
 	send_many(1);
 	ready(open_at(0), 1);
 	done(given_at(0), VERDICT_FAILED);
-	binds(1, EXPLAIN_REPORTING);
+	binds(1, CONSTRAINT_REPORTING);
 	stored(next_told(SPOOL_STORE), true);
 	ask(1, NULL);
 	assert_int_equal(x->nrow, 0);
@@ -331,8 +330,8 @@ static void the_operators_wish_waits_for_what_is_under_way(void **state)
 	cancel(1);
 	ask(1, NULL);
 	assert_int_equal(x->nrow, 2);
-	assert_int_equal(x->row[0].constraint, EXPLAIN_CANCELLED);
-	assert_int_equal(x->row[1].constraint, EXPLAIN_SENDING);
+	assert_int_equal(x->row[0].constraint, CONSTRAINT_CANCELLED);
+	assert_int_equal(x->row[1].constraint, CONSTRAINT_SENDING);
 }
 
 static void a_site_is_found_by_name_host_and_domain(void **state)
@@ -348,9 +347,9 @@ static void a_site_is_found_by_name_host_and_domain(void **state)
 		assert_string_equal(x->row[0].site, "mx1.test;mx2.test");
 	}
 	ready(open_at(0), 1);
-	assert_int_equal(why_site("a.test")->constraint, EXPLAIN_SENDING);
+	assert_int_equal(why_site("a.test")->constraint, CONSTRAINT_SENDING);
 	done(given_at(0), VERDICT_SENT);
-	assert_int_equal(why_site("a.test")->constraint, EXPLAIN_IDLE);
+	assert_int_equal(why_site("a.test")->constraint, CONSTRAINT_IDLE);
 }
 
 static void a_name_that_is_a_sites_own_is_not_taken_for_a_host(void **state)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "tests/unit/qmgr/unit.h"
 
-#include "qmgr/heap.h"
+#include "qmgr/sched/heap.h"
 
 enum { MANY = 500 };
 

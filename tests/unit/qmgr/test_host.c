@@ -3,7 +3,7 @@
 #include "tests/unit/qmgr/unit.h"
 
 #include "base/log.h"
-#include "qmgr/host.h"
+#include "qmgr/dest/host.h"
 
 #include <string.h>
 
@@ -222,6 +222,18 @@ static void who_did_not_answer_in_time_has_turned_away_only_when_it_happens_agai
 	assert_true(host_hung(&h, NOW + 20, NOW + 5000));
 }
 
+static void those_that_hang_one_after_the_other_are_not_each_the_first(void **state)
+{
+	(void)state;
+	int64_t hang_ms = 30000, apart_ms = 10000;
+	assert_false(host_hung(&h, NOW, NOW + hang_ms));
+	assert_false(host_hung(&h, NOW + apart_ms, NOW + apart_ms + hang_ms));
+	assert_false(host_hung(&h, NOW + 2 * apart_ms, NOW + 2 * apart_ms + hang_ms));
+	assert_true(host_hung(&h, NOW + 3 * apart_ms, NOW + 3 * apart_ms + hang_ms));
+	host_worked(&h, NOW + 100000); /* one became ready: it was no limit */
+	assert_false(host_hung(&h, NOW + 99000, NOW + 129000));
+}
+
 static void the_configured_limit_holds_beside_its_own(void **state)
 {
 	(void)state;
@@ -433,6 +445,7 @@ int main(void)
 		TEST(what_turns_connections_away_while_it_serves_some_is_not_out),
 		TEST(at_its_limit_it_has_no_room_for_a_while),
 		TEST(who_did_not_answer_in_time_has_turned_away_only_when_it_happens_again),
+		TEST(those_that_hang_one_after_the_other_are_not_each_the_first),
 		TEST(the_configured_limit_holds_beside_its_own),
 		TEST(as_long_as_the_answer_is_the_same_it_is_tried_less_often),
 		TEST(those_begun_before_the_limit_was_known_do_not_count),

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "tests/unit/qmgr/world.h"
 
-#include "qmgr/destdb.h"
+#include "qmgr/dest/destdb.h"
 
 static const char two_hosts[] = "10 mx.test 192.0.2.1, 10 other.test 192.0.2.2";
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 #include "tests/unit/qmgr/world.h"
 
-#include "qmgr/job.h"
 #include "qmgr/message.h"
+#include "qmgr/sched/job.h"
 
 #include <time.h>
 
@@ -86,7 +86,8 @@ static void count_slot(const struct delivery *d)
 /* Whatever a job has lent, it can earn until its end. */
 static void check_accounts(void)
 {
-	for (struct list *l = q->transports->jobs.next; l != &q->transports->jobs; l = l->next) {
+	for (struct list *l = q->sched.transports->jobs.next; l != &q->sched.transports->jobs;
+	     l = l->next) {
 		const struct job *job = list_entry(l, struct job, in_time);
 		assert_true(job->stack.available + job_needed(job) >= 0);
 	}

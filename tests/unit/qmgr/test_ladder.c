@@ -3,11 +3,11 @@
  * states from a seed. */
 #include "tests/unit/qmgr/world.h"
 
-#include "qmgr/conn.h"
-#include "qmgr/job.h"
-#include "qmgr/ladder.h"
+#include "qmgr/dest/conn.h"
+#include "qmgr/dest/ladder.h"
+#include "qmgr/dest/suspend.h"
 #include "qmgr/message.h"
-#include "qmgr/suspend.h"
+#include "qmgr/sched/job.h"
 
 enum { DOMAINS = 8, SEEDS = 40, STEPS = 400 };
 
@@ -133,8 +133,8 @@ static void suspend_or_resume(void)
 {
 	static const char *const names[] = {"a.test", "d.test", "192.0.2.2"};
 	int i = below(3);
-	if (!suspend_end(q, names[i]) && below(3) == 0)
-		suspend_begin(q, names[i], i == 2 ? SUSPEND_HOST : SUSPEND_SITE);
+	if (!suspend_end(&q->db, names[i]) && below(3) == 0)
+		suspend_begin(&q->db, names[i], i == 2 ? SUSPEND_HOST : SUSPEND_SITE);
 }
 
 static void anything_happens(void)
@@ -169,21 +169,21 @@ static void anything_happens(void)
 
 static struct peer *first_of(const struct site *s)
 {
-	struct heap_item *it = heap_first(&s->order);
+	struct heap_item *it = heap_first(&s->queue.order);
 	return it ? heap_entry(it, struct peer, in_order) : NULL;
 }
 
-static bool for_an_event_only(enum explain_constraint c)
+static bool for_an_event_only(enum constraint c)
 {
 	switch (c) {
-	case EXPLAIN_SUSPENDED:
-	case EXPLAIN_DEAD:
-	case EXPLAIN_OUT:
-	case EXPLAIN_RATE:
-	case EXPLAIN_RATE_DELAY:
-	case EXPLAIN_CONNECTING:
-	case EXPLAIN_WINDOW:
-	case EXPLAIN_SILENT:
+	case CONSTRAINT_SUSPENDED:
+	case CONSTRAINT_DEAD:
+	case CONSTRAINT_OUT:
+	case CONSTRAINT_RATE:
+	case CONSTRAINT_RATE_DELAY:
+	case CONSTRAINT_CONNECTING:
+	case CONSTRAINT_WINDOW:
+	case CONSTRAINT_SILENT:
 		return true;
 	default:
 		return false;
@@ -194,15 +194,15 @@ static void agree(const struct site *s, uint64_t first_seed, int step)
 {
 	const struct peer *p = first_of(s);
 	if (!p) {
-		assert_int_equal(s->state, SITE_QUIET);
+		assert_int_equal(s->queue.state, QUEUE_QUIET);
 		return;
 	}
 	struct ladder l = ladder_of(s, p);
-	bool same = (s->state == SITE_PLACED) == (l.place != NULL) &&
-		    (s->state == SITE_QUIET) == for_an_event_only(l.constraint);
+	bool same = (s->queue.state == QUEUE_PLACED) == (l.place != NULL) &&
+		    (s->queue.state == QUEUE_QUIET) == for_an_event_only(l.constraint);
 	if (!same)
 		print_error("seed %d, step %d, %s: state %d, %s, %s\n", (int)first_seed, step,
-			    s->name, (int)s->state, explain_constraint_name(l.constraint),
+			    s->name, (int)s->queue.state, constraint_name(l.constraint),
 			    l.place ? "a place" : "no place");
 	assert_true(same);
 }
@@ -213,12 +213,13 @@ static void agree(const struct site *s, uint64_t first_seed, int step)
 static bool may_go_deeper(const struct site *s)
 {
 	const struct conn *place = ladder_of(s, first_of(s)).place;
-	return place && (s->state == SITE_HUNGRY || !list_empty(&s->in_parked) || place->site != s);
+	return place && (s->queue.state == QUEUE_HUNGRY || !list_empty(&s->queue.in_parked) ||
+			 place->site != s);
 }
 
 static bool some_may_go_deeper(void)
 {
-	for (const struct site *s = q->sites; s; s = s->hh.next)
+	for (const struct site *s = q->db.sites; s; s = s->hh.next)
 		if (first_of(s) && may_go_deeper(s))
 			return true;
 	return false;
@@ -227,22 +228,22 @@ static bool some_may_go_deeper(void)
 /* Nothing is left that could be done now, and what waits for a time has its timer. */
 static void nothing_is_left_lying(const struct site *s, uint64_t first_seed, int step)
 {
-	for (struct list *l = s->peers.next; l != &s->peers; l = l->next) {
-		const struct peer *p = list_entry(l, struct peer, in_site);
+	for (struct list *l = s->queue.peers.next; l != &s->queue.peers; l = l->next) {
+		const struct peer *p = list_entry(l, struct peer, in_queue);
 		if (peer_selectable(p) == 0)
 			continue;
 		struct ladder x = ladder_of(s, p);
 		bool deeper = x.place && may_go_deeper(s);
-		bool lies =
-			x.constraint == EXPLAIN_ORDER && !deeper && (!x.place || p == first_of(s));
-		bool other = p != first_of(s) || !list_empty(&s->in_parked);
+		bool lies = x.constraint == CONSTRAINT_ORDER && !deeper &&
+			    (!x.place || p == first_of(s));
+		bool other = p != first_of(s) || !list_empty(&s->queue.in_parked);
 		bool timed = other || !x.until_ms || x.until_ms <= clock_ms ||
 			     (timer_active(&s->wake) && s->wake.due_ms <= x.until_ms) ||
-			     x.constraint == EXPLAIN_DEAD || x.constraint == EXPLAIN_OUT ||
-			     x.constraint == EXPLAIN_HOST_PAUSE; /* or its connections end */
+			     x.constraint == CONSTRAINT_DEAD || x.constraint == CONSTRAINT_OUT ||
+			     x.constraint == CONSTRAINT_HOST_PAUSE; /* or its connections end */
 		if (lies || !timed)
 			print_error("seed %d, step %d, %s: %s, %s, until %d\n", (int)first_seed,
-				    step, s->name, explain_constraint_name(x.constraint),
+				    step, s->name, constraint_name(x.constraint),
 				    x.place ? "a place" : "no place",
 				    x.until_ms ? (int)(x.until_ms - clock_ms) : 0);
 		assert_false(lies);
@@ -252,9 +253,9 @@ static void nothing_is_left_lying(const struct site *s, uint64_t first_seed, int
 
 static void all_look_again(void)
 {
-	for (struct site *s = q->sites; s; s = s->hh.next)
+	for (struct site *s = q->db.sites; s; s = s->hh.next)
 		site_touch(s);
-	scheduler_settle(q);
+	qmgr_thread_settle(q);
 }
 
 static void play(const char *text)
@@ -268,15 +269,15 @@ static void play(const char *text)
 			q->resting = true; /* the dispatcher does nothing while some happens */
 			for (int k = below(4); k >= 0; k--)
 				anything_happens();
-			for (struct site *s = q->sites; s; s = s->hh.next)
+			for (struct site *s = q->db.sites; s; s = s->hh.next)
 				site_run(s);
-			for (struct site *s = q->sites; s; s = s->hh.next) {
+			for (struct site *s = q->db.sites; s; s = s->hh.next) {
 				site_run(s);
 				agree(s, first, i);
 			}
 			q->resting = false;
-			scheduler_settle(q);
-			for (struct site *s = q->sites; s; s = s->hh.next)
+			qmgr_thread_settle(q);
+			for (struct site *s = q->db.sites; s; s = s->hh.next)
 				nothing_is_left_lying(s, first, i);
 			int before = opened.n, carried = given.n;
 			bool deeper = some_may_go_deeper();

@@ -2,7 +2,7 @@
 /* A connection belongs to its host, and is lent to any site that has it. */
 #include "tests/unit/qmgr/world.h"
 
-#include "qmgr/conn.h"
+#include "qmgr/dest/conn.h"
 
 /* Two domains with mail hosts of their own names, on one address. */
 static const char of_a[] = "10 mx.a.test 192.0.2.1", of_b[] = "10 mx.b.test 192.0.2.1";
@@ -34,12 +34,12 @@ static void two_sites_with_names_of_their_own_share_the_connections_to_one_addre
 	send_to(2, "b.test", of_b);
 	assert_int_equal(opened.n, 1);
 	assert_int_equal(given_at(0)->connection, open_at(0)->connection);
-	assert_string_equal(q->sites->name, "mx.a.test");
+	assert_string_equal(q->db.sites->name, "mx.a.test");
 	assert_int_equal(site_named("mx.a.test")->connections, 0);
 	assert_int_equal(site_named("mx.b.test")->connections, 1);
 	assert_int_equal(site_named("mx.b.test")->busy, 1);
-	assert_int_equal(HASH_COUNT(q->hosts), 1);
-	assert_int_equal(HASH_COUNT(q->sites), 2);
+	assert_int_equal(HASH_COUNT(q->db.hosts), 1);
+	assert_int_equal(HASH_COUNT(q->db.sites), 2);
 }
 
 static void the_name_for_sni_and_certificates_is_that_of_the_site_it_is_opened_for(void **state)
@@ -242,7 +242,7 @@ static void one_with_other_tls_has_other_connections(void **state)
 		   "route \"b.test\" { transport = other }");
 	send_to(2, "b.test", of_b);
 	assert_int_equal(opened.n, 2);
-	assert_int_equal(HASH_COUNT(q->hosts), 2);
+	assert_int_equal(HASH_COUNT(q->db.hosts), 2);
 }
 
 static void sites_that_overlap_share_what_they_have_in_common(void **state)

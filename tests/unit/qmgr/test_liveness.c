@@ -172,9 +172,9 @@ static void limits_hold(void)
 {
 	int in_sites = 0;
 	assert_true(opened.n <= LIMIT);
-	for (struct host *h = q->hosts; h; h = h->hh.next)
+	for (struct host *h = q->db.hosts; h; h = h->hh.next)
 		assert_in_range(h->connections, h->ready, HOST_LIMIT);
-	for (struct site *s = q->sites; s; s = s->hh.next) {
+	for (struct site *s = q->db.sites; s; s = s->hh.next) {
 		assert_in_range(s->connections - s->slow - s->ending, 0, WINDOW);
 		in_sites += s->connections;
 	}

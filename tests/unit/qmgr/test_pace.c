@@ -140,7 +140,7 @@ static void a_clone_has_a_rate_of_its_own(void **state)
 		send_mail(id, id <= 2 ? "x@slow.test" : "x@fast.test");
 	answer("slow.test", "10 mx.test 192.0.2.1");
 	answer("fast.test", "10 mx.test 192.0.2.1");
-	assert_int_equal(HASH_COUNT(q->transports), 2);
+	assert_int_equal(HASH_COUNT(q->sched.transports), 2);
 	assert_int_equal(opened.n, 3); /* one, and as many as wait */
 	while (given.n < 3 && opened.n > 0) {
 		for (int i = 0; i < opened.n; i++)

@@ -2,10 +2,10 @@
 /* What becomes of the mail of a site that is not alive, and how it comes back. */
 #include "tests/unit/qmgr/world.h"
 
-#include "qmgr/conn.h"
-#include "qmgr/job.h"
+#include "qmgr/dest/conn.h"
+#include "qmgr/dest/suspend.h"
 #include "qmgr/message.h"
-#include "qmgr/suspend.h"
+#include "qmgr/sched/job.h"
 
 /* The queue on disk, in as far as it matters here: in order of time. */
 struct kept {
@@ -332,7 +332,7 @@ static void a_site_is_known_as_long_as_mail_waits_for_it(void **state)
 	envelope_free(&kept[0].envelope);
 	nkept = 0;
 	refuse_for(30000);
-	assert_null(q->sites);
+	assert_null(q->db.sites);
 }
 
 static void its_mail_comes_back_when_it_lives_again_oldest_first(void **state)
@@ -424,8 +424,8 @@ static void mail_of_a_suspended_site_is_parked_at_once_and_comes_at_resume(void 
 	(void)state;
 	begin("");
 	send_many(3);
-	suspend_begin(q, "mx.test", SUSPEND_SITE);
-	scheduler_settle(q);
+	suspend_begin(&q->db, "mx.test", SUSPEND_SITE);
+	qmgr_thread_settle(q);
 	serve();
 	assert_int_equal(nkept, 3);
 	for (int i = 0; i < 3; i++) {
@@ -441,8 +441,8 @@ static void mail_of_a_suspended_site_is_parked_at_once_and_comes_at_resume(void 
 		serve();
 		assert_int_equal(opened.n, 0); /* nor is it probed */
 	}
-	suspend_end(q, "mx.test");
-	scheduler_settle(q);
+	suspend_end(&q->db, "mx.test");
+	qmgr_thread_settle(q);
 	serve();
 	assert_int_equal(nkept, 0);
 	assert_true(opened.n > 0);
@@ -455,8 +455,8 @@ static void mail_whose_only_host_is_suspended_is_parked_and_comes_at_resume(void
 	(void)state;
 	begin("");
 	send_many(1);
-	suspend_begin(q, "192.0.2.1", SUSPEND_HOST);
-	scheduler_settle(q);
+	suspend_begin(&q->db, "192.0.2.1", SUSPEND_HOST);
+	qmgr_thread_settle(q);
 	while (opened.n > 0)
 		close_orderly(open_at(0));
 	refuse_for(11000);
@@ -469,8 +469,8 @@ static void mail_whose_only_host_is_suspended_is_parked_and_comes_at_resume(void
 		serve();
 		assert_int_equal(opened.n, 0);
 	}
-	suspend_end(q, "192.0.2.1");
-	scheduler_settle(q);
+	suspend_end(&q->db, "192.0.2.1");
+	qmgr_thread_settle(q);
 	serve();
 	assert_int_equal(opened_to("mx.test"), 1);
 }
@@ -548,7 +548,7 @@ static void what_is_parked_while_the_queue_is_asked_is_not_forgotten(void **stat
 	serve();
 	assert_int_equal(nkept, 1);
 	assert_int_equal(s->parked.number, kept[0].site);
-	assert_ptr_equal(q->numbered[kept[0].site], s);
+	assert_ptr_equal(q->db.numbered[kept[0].site], s);
 	assert_int_equal(s->parked.parked, 1);
 }
 

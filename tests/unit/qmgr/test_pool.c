@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 #include "tests/unit/qmgr/world.h"
 
-#include "qmgr/job.h"
 #include "qmgr/message.h"
+#include "qmgr/sched/job.h"
 
 /* settle() asserts the two bounds after each step. */
 #define SMALL                                                                                      \
@@ -26,17 +26,17 @@ static void send_many_to(uint64_t id, const char *domain, int n)
 		answer("relay.test", "0 relay.test 192.0.2.1");
 }
 
-static struct message *message_of(uint64_t id)
+static struct work *work_of(uint64_t id)
 {
 	struct message *m;
 	HASH_FIND(hh, q->messages, &id, sizeof id, m);
 	assert_non_null(m);
-	return m;
+	return &m->work;
 }
 
 static struct job *job_of(uint64_t id)
 {
-	return list_entry(list_first(&message_of(id)->jobs), struct job, in_message);
+	return list_entry(list_first(&work_of(id)->jobs), struct job, in_message);
 }
 
 static void hear(void)
@@ -50,13 +50,13 @@ static void the_first_batch_is_as_large_as_the_limit_of_all(void **state)
 	(void)state;
 	begin("transport smtp { " SMALL "}\n" LIMITS RELAY);
 	send_many_to(1, "a.test", 12);
-	assert_int_equal(message_of(1)->rcpt_count, 12);
-	assert_int_equal(message_of(1)->unread, 0);
+	assert_int_equal(work_of(1)->rcpt_count, 12);
+	assert_int_equal(work_of(1)->unread, 0);
 	send_many_to(2, "a.test", 100);
-	assert_int_equal(message_of(2)->rcpt_count, 8); /* makes 20 */
+	assert_int_equal(work_of(2)->rcpt_count, 8); /* makes 20 */
 	send_many_to(3, "a.test", 100);
-	assert_int_equal(message_of(3)->rcpt_count, 3); /* the minimum */
-	assert_int_equal(message_of(3)->unread, 97);
+	assert_int_equal(work_of(3)->rcpt_count, 3); /* the minimum */
+	assert_int_equal(work_of(3)->unread, 97);
 }
 
 static void slots_are_lent_along_the_list(void **state)
@@ -83,12 +83,12 @@ static void a_message_is_read_to_its_end_in_batches(void **state)
 	begin("transport smtp { " SMALL "}\n" LIMITS RELAY);
 	send_many_to(1, "a.test", 1000);
 	/* The first batch, and after the first selection as much as there are slots. */
-	assert_int_equal(message_of(1)->rcpt_count, 33);
+	assert_int_equal(work_of(1)->rcpt_count, 33);
 	ready(open_at(0), 1);
 	bool seen[1000] = {false};
 	int most = 0;
 	for (int i = 0; i < 1000; i++) {
-		most = q->rcpt_count > most ? (int)q->rcpt_count : most;
+		most = q->sched.rcpt_count > most ? (int)q->sched.rcpt_count : most;
 		int number = atoi(given_at(0)->rcpt[0].address + 1);
 		assert_false(seen[number]);
 		seen[number] = true;
@@ -99,7 +99,7 @@ static void a_message_is_read_to_its_end_in_batches(void **state)
 	assert_in_range(most, 20, 33); /* message_recipient_minimum and all slots */
 	is_delivered(1, 1, VERDICT_SENT);
 	is_released(1);
-	assert_int_equal(q->rcpt_count, 0);
+	assert_int_equal(q->sched.rcpt_count, 0);
 }
 
 static void a_hundred_thousand_recipients_are_never_in_memory_at_once(void **state)
@@ -112,7 +112,7 @@ static void a_hundred_thousand_recipients_are_never_in_memory_at_once(void **sta
 	ready(open_at(0), 1);
 	uint32_t n = 0;
 	while (n < 100000) {
-		assert_true(q->rcpt_count <= 510);
+		assert_true(q->sched.rcpt_count <= 510);
 		n += given_at(0)->nrcpt;
 		done(given_at(0), VERDICT_SENT);
 		if (n < 100000)
@@ -127,20 +127,20 @@ static void further_recipients_are_read_when_there_is_room_for_refill_limit(void
 	begin("transport smtp { " SMALL "}\n" LIMITS RELAY);
 	send_many_to(1, "a.test", 1000);
 	ready(open_at(0), 1);
-	int64_t unread = message_of(1)->unread;
-	assert_int_equal(message_of(1)->rcpt_count, 33);
+	int64_t unread = work_of(1)->unread;
+	assert_int_equal(work_of(1)->rcpt_count, 33);
 	for (int i = 0; i < 4; i++)
 		done(given_at(0), VERDICT_SENT);
-	assert_int_equal(message_of(1)->unread, unread);
+	assert_int_equal(work_of(1)->unread, unread);
 	done(given_at(0), VERDICT_SENT);
-	assert_int_equal(message_of(1)->unread, unread - 5);
-	assert_int_equal(message_of(1)->rcpt_count, 33);
-	unread = message_of(1)->unread;
+	assert_int_equal(work_of(1)->unread, unread - 5);
+	assert_int_equal(work_of(1)->rcpt_count, 33);
+	unread = work_of(1)->unread;
 	done(given_at(0), VERDICT_SENT);
-	assert_int_equal(message_of(1)->unread, unread);
+	assert_int_equal(work_of(1)->unread, unread);
 	pass_time(3600000); /* refill_delay */
 	done(given_at(0), VERDICT_SENT);
-	assert_true(message_of(1)->unread < unread);
+	assert_true(work_of(1)->unread < unread);
 }
 
 static void a_message_that_slips_past_unread_gets_half_of_the_extra_pool(void **state)
@@ -152,7 +152,7 @@ static void a_message_that_slips_past_unread_gets_half_of_the_extra_pool(void **
 	      "message_active_limit = 10 }\n" RELAY);
 	send_many_to(1, "a.test", 1000);
 	send_many_to(2, "a.test", 5);
-	assert_int_equal(message_of(2)->unread, 2);
+	assert_int_equal(work_of(2)->unread, 2);
 	assert_int_equal(job_of(2)->rcpt_limit, 0);
 	ready(open_at(0), 1);
 	while (given_at(0)->id == 1) {
@@ -160,7 +160,7 @@ static void a_message_that_slips_past_unread_gets_half_of_the_extra_pool(void **
 		done(given_at(0), VERDICT_SENT);
 	}
 	assert_true(job_of(2)->stack.level == 1);
-	assert_int_equal(message_of(2)->rcpt_limit - 3, 4);
+	assert_int_equal(work_of(2)->rcpt_limit - 3, 4);
 	int slots = 0;
 	while (given_at(0)->id == 2) {
 		done(given_at(0), VERDICT_SENT);
@@ -229,7 +229,7 @@ static void a_site_that_is_out_parks_unread_recipients_too(void **state)
 		assert_string_equal(e->rcpt[i].last->text, "refused");
 	}
 	envelope_free(&e);
-	assert_int_equal(q->rcpt_count, 0);
+	assert_int_equal(q->sched.rcpt_count, 0);
 }
 
 #define TEST(name) cmocka_unit_test_teardown(name, finish)

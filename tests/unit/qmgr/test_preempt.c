@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 #include "tests/unit/qmgr/world.h"
 
-#include "qmgr/job.h"
 #include "qmgr/message.h"
-#include "qmgr/preempt.h"
+#include "qmgr/sched/job.h"
+#include "qmgr/sched/preempt.h"
 
 /* One connection to one host, one entry a recipient, one delivery at a time: each line of events is
  * the order in which messages get the slots. */

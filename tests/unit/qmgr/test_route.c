@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "tests/unit/qmgr/unit.h"
 
-#include "qmgr/route.h"
+#include "qmgr/route/route.h"
 
 #include <string.h>
 

@@ -3,6 +3,7 @@
 
 #include "qmgr/message.h"
 #include "qmgr/router.h"
+#include "qmgr/sched/share.h"
 
 static void send_to_domains(uint64_t id, int from, int n)
 {
@@ -36,12 +37,12 @@ static void a_message_may_have_what_is_free_by_the_scale_factor(void **state)
 	(void)state;
 	struct conf *c =
 		conf_of("queue { max_message_concurrency = 5 scale_max_concurrency = 10 }");
-	assert_true(allowed_new_worker(&c->queue, 4, 1));
-	assert_false(allowed_new_worker(&c->queue, 4, 0));
-	assert_true(allowed_new_worker(&c->queue, 9, 1));
-	assert_false(allowed_new_worker(&c->queue, 10, 1));
-	assert_true(allowed_new_worker(&c->queue, 909, 91));
-	assert_false(allowed_new_worker(&c->queue, 910, 90));
+	assert_true(share_allows(&c->queue, 4, 1));
+	assert_false(share_allows(&c->queue, 4, 0));
+	assert_true(share_allows(&c->queue, 9, 1));
+	assert_false(share_allows(&c->queue, 10, 1));
+	assert_true(share_allows(&c->queue, 909, 91));
+	assert_false(share_allows(&c->queue, 910, 90));
 	conf_unref(c);
 }
 
@@ -105,7 +106,7 @@ static void recipients_that_wait_for_a_look_up_go_with_a_message_that_is_cancell
 		answer_first();
 	is_released(1);
 	assert_null(q->messages);
-	assert_int_equal(q->rcpt_count, 0);
+	assert_int_equal(q->sched.rcpt_count, 0);
 }
 
 /* The same with connections: one message has most of them, but not the last ones. */

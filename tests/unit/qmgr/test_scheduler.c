@@ -177,7 +177,7 @@ static void two_domains_with_the_same_hosts_share_a_site_but_no_transaction(void
 	arrive(e);
 	answer("a.test", two_hosts);
 	answer("b.test", "10 mx2.test 192.0.2.2, 10 mx1.test 192.0.2.1");
-	assert_int_equal(HASH_COUNT(q->sites), 1);
+	assert_int_equal(HASH_COUNT(q->db.sites), 1);
 	ready(open_at(0), 10);
 	assert_int_equal(given.n, 2);
 	assert_int_equal(given_at(0)->nrcpt, 1);
@@ -329,8 +329,8 @@ static void records_that_nobody_needs_are_collected(void **state)
 	for (int i = 0; i < 3; i++)
 		pass_time(10000);
 	assert_int_equal(HASH_COUNT(q->nexthops), 0);
-	assert_int_equal(HASH_COUNT(q->sites), 0);
-	assert_int_equal(HASH_COUNT(q->hosts), 0);
+	assert_int_equal(HASH_COUNT(q->db.sites), 0);
+	assert_int_equal(HASH_COUNT(q->db.hosts), 0);
 }
 
 static void nothing_that_is_under_way_is_collected(void **state)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 #include "tests/unit/qmgr/world.h"
 
-#include "qmgr/job.h"
 #include "qmgr/message.h"
+#include "qmgr/sched/job.h"
 
 /* Sites a.test, b.test, ... each have one connection, one delivery at a time, one entry a
  * recipient. A site is blocked while its delivery is not answered. */
@@ -64,7 +64,7 @@ static struct job *job_of(uint64_t id)
 {
 	struct message *m;
 	HASH_FIND(hh, q->messages, &id, sizeof id, m);
-	return list_entry(list_first(&m->jobs), struct job, in_message);
+	return list_entry(list_first(&m->work.jobs), struct job, in_message);
 }
 
 static void peers_of_a_job_are_served_in_turn(void **state)

@@ -2,7 +2,7 @@
 /* How fast a host is, and what that makes of a connection to it. */
 #include "tests/unit/qmgr/unit.h"
 
-#include "qmgr/speed.h"
+#include "qmgr/dest/speed.h"
 
 enum { MS = 1000, SECOND = 1000000, WHOLE_PIPELINE = 16 };
 

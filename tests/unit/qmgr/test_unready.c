@@ -2,8 +2,8 @@
 /* Hosts that say nothing: what they may hold, and that nobody else waits for them. */
 #include "tests/unit/qmgr/world.h"
 
-#include "qmgr/conn.h"
-#include "qmgr/dispatch.h"
+#include "qmgr/dest/conn.h"
+#include "qmgr/dest/dispatch.h"
 
 static uint64_t last_id;
 

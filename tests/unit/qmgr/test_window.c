@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "tests/unit/qmgr/unit.h"
 
-#include "qmgr/window.h"
+#include "qmgr/sched/window.h"
 
 #include <math.h>
 

@@ -13,9 +13,10 @@
 #include "base/delivery.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "qmgr/pool.h"
+#include "qmgr/dest/site.h"
 #include "qmgr/qmgr.h"
-#include "qmgr/site.h"
+#include "qmgr/sched/pool.h"
+#include "qmgr/qmgr_thread.h"
 #include "spool/spool.h"
 
 #include <arpa/inet.h>
@@ -104,7 +105,8 @@ static inline void settle(void)
 {
 	for (int i = 0; i < 3; i++)
 		ev_run(qmgr_loop(q)->ev, EVRUN_NOWAIT);
-	pool_check(q);
+	pool_check(&q->sched);
+	destdb_check(&q->db);
 }
 
 static inline void pass_time(int64_t ms)
@@ -422,7 +424,7 @@ static inline void stored(struct spool_store *s, bool well)
 
 static inline struct site *site_named(const char *name)
 {
-	for (struct site *s = q->sites; s; s = s->hh.next)
+	for (struct site *s = q->db.sites; s; s = s->hh.next)
 		if (strcmp(s->name, name) == 0)
 			return s;
 	print_error("no site %s\n", name);

@@ -186,7 +186,7 @@ static void a_limit_that_moves_is_followed(void **state)
 	all_arrives(t, 0);
 	assert_true(t->useless[CAUSE_TOO_MANY] <= 30);
 	assert_int_equal(site(t, "smtp mx.dest.test")->busy_most, 10);
-	assert_true(tally_bound_part(site(t, "smtp mx.dest.test"), EXPLAIN_HOST_PAUSE) > 0.9);
+	assert_true(tally_bound_part(site(t, "smtp mx.dest.test"), CONSTRAINT_HOST_PAUSE) > 0.9);
 }
 
 static void a_host_that_works_on_each_message_gets_connections_for_them(void **state)

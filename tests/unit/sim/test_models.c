@@ -6,7 +6,9 @@
 #include "spool/spool.h"
 
 #include "base/mem.h"
-#include "qmgr/selection.h"
+#include "qmgr/dest/site.h"
+#include "qmgr/sched/selection.h"
+#include "qmgr/qmgr_thread.h"
 
 #define EARLY "simulation { binding = \"early\" retries = false }\n"
 
@@ -210,7 +212,7 @@ static void what_a_site_waited_for_is_told(void **state)
 		"") ARRIVE("messages = 20 distribution = \"bursts\" burst = 20"));
 	struct tally_site *s = tally_site_of(t, "dest.test");
 	assert_int_equal(s->waits.n, 20);
-	assert_true(tally_bound_part(s, EXPLAIN_RATE) > 0.8);
+	assert_true(tally_bound_part(s, CONSTRAINT_RATE) > 0.8);
 	assert_int_equal(s->deferred, 0);
 }
 
@@ -327,7 +329,7 @@ static void windows_and_connections_beyond_their_limits_are_faults(void **state)
 {
 	(void)state;
 	stage_rest(&stage, 50);
-	struct site *s = stage.q->sites;
+	struct site *s = stage.q->db.sites;
 	assert_non_null(s);
 	s->window.concurrency = 21;
 	stage_run(&stage);
@@ -350,7 +352,7 @@ static void a_delivery_before_its_time_is_a_fault(void **state)
 static void nobody(void *context, struct peer *p)
 {
 	(void)context;
-	selection_set(p->site, SITE_QUIET);
+	selection_set(p->queue, QUEUE_QUIET);
 }
 
 static void a_scheduler_that_forgets_its_mail_is_a_fault(void **state)

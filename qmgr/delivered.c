@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: ISC */
+#include "qmgr/delivered.h"
+
+#include "base/mem.h"
+#include "qmgr/message.h"
+#include "qmgr/outcome.h"
+#include "qmgr/sched/pool.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* What was done, or may have been, is recorded before anything else happens to the message. */
+static void record(struct spool_delivered *note, uint32_t recipient, struct verdict *v)
+{
+	if (v->class != VERDICT_SENT && v->class != VERDICT_IN_DOUBT)
+		return;
+	note->of[note->n].recipient = recipient;
+	note->of[note->n++].verdict = verdict_ref(v);
+}
+
+static struct spool_delivered *new_record(const struct message *m, uint32_t most)
+{
+	struct spool_delivered *note = mem_zalloc(sizeof *note + most * sizeof note->of[0]);
+	note->note.type = SPOOL_DELIVERED;
+	note->id = m->work.id;
+	return note;
+}
+
+static void post(struct site *s, struct spool_delivered *note)
+{
+	if (note->n > 0)
+		s->db->edges.to_spool(s->db->edges.context, &note->note);
+	else
+		free(note);
+}
+
+static struct verdict *final_verdict(const struct recipient *r, enum in_doubt_action action)
+{
+	const struct verdict *last = r->last;
+	if (action == IN_DOUBT_DELIVERED)
+		return verdict_printf(VERDICT_SENT, 0, "2.0.0", last->host,
+				      "taken as delivered: sent as a whole %d times, and never "
+				      "answered; %s",
+				      r->doubts, last->text);
+	return verdict_printf(VERDICT_FAILED, 0, "5.4.2", last->host,
+			      "the message may have arrived: it was sent as a whole %d times, and "
+			      "never answered. Last attempt: %s",
+			      r->doubts, last->text);
+}
+
+/* After a verdict in doubt was applied: count it. True: that was once too often, and the recipient has
+ * its final verdict. */
+static bool judge_doubt(struct message *m, uint32_t recipient,
+			const struct outcome_context *context)
+{
+	const struct conf_queue *limits = &m->qmgr->sched.conf->queue;
+	struct recipient *r = &m->work.envelope->rcpt[recipient];
+	if (r->doubts < RECIPIENT_DOUBTS_MAX)
+		r->doubts++;
+	if (r->doubts <= limits->in_doubt_retries)
+		return false;
+	struct outcome_context unsure = *context;
+	unsure.dsn_passed_on = false; /* nobody knows what the host will confirm */
+	struct verdict *v = final_verdict(r, (enum in_doubt_action)limits->in_doubt_action);
+	r->tries--; /* this verdict is no attempt of its own */
+	outcome_apply(m, recipient, v, &unsure);
+	verdict_unref(v);
+	return true;
+}
+
+static void take_verdict(struct message *m, uint32_t recipient, struct verdict *v,
+			 const struct outcome_context *context, struct spool_delivered *note)
+{
+	struct recipient *r = &m->work.envelope->rcpt[recipient];
+	record(note, recipient, v);
+	outcome_apply(m, recipient, v, context);
+	if (v->class == VERDICT_IN_DOUBT && judge_doubt(m, recipient, context))
+		record(note, recipient, r->last);
+}
+
+static void remember(struct site *s, struct verdict *v)
+{
+	s->verdicts++;
+	if (v == s->last_verdict)
+		return;
+	verdict_unref(s->last_verdict);
+	s->last_verdict = verdict_ref(v);
+}
+
+/* A connection that was opened for another site calls its host as that does. */
+static void call_by_our_name(const struct conn *c, struct delivery_recipient *r)
+{
+	const struct site_host *it = site_host_of(c->site, c->host);
+	if (!it || !r->verdict || strcmp(it->name, c->name) == 0)
+		return;
+	struct verdict *v = r->verdict;
+	r->verdict = host_called(v, c->name, it->name);
+	verdict_unref(v);
+}
+
+void delivered_take(struct conn *c, struct entry *e, struct delivery *d)
+{
+	struct message *m = message_of_work(e->peer->job->work);
+	struct outcome_context context = {.site = c->site,
+					  .transport = c->site->queue.transport,
+					  .delivery = d,
+					  .dsn_passed_on = c->dsn};
+	struct spool_delivered *note = new_record(m, 2 * d->nrcpt);
+	uint32_t left = 0;
+	bool doubt = false;
+	for (uint32_t i = 0; i < d->nrcpt; i++) {
+		if (!d->rcpt[i].verdict) {
+			e->recipient[left++] = e->recipient[i];
+			continue;
+		}
+		call_by_our_name(c, &d->rcpt[i]);
+		doubt |= d->rcpt[i].verdict->class == VERDICT_IN_DOUBT;
+		remember(c->site, d->rcpt[i].verdict);
+		take_verdict(m, e->recipient[i], d->rcpt[i].verdict, &context, note);
+	}
+	c->host->doubts += doubt;
+	post(c->site, note);
+	pool_free(e->peer->job, e->n - left);
+	e->n = left;
+}
+
+void delivered_defer(struct site *s, struct entry *e, struct verdict *why, bool untried)
+{
+	struct outcome_context context = {
+		.site = s, .transport = s->queue.transport, .untried = untried};
+	for (uint32_t i = 0; i < e->n; i++)
+		outcome_apply(message_of_work(e->peer->job->work), e->recipient[i], why, &context);
+	pool_free(e->peer->job, e->n);
+	e->n = 0;
+}
+
+void delivered_record(struct site *s, struct entry *e, struct verdict *const *verdict)
+{
+	struct message *m = message_of_work(e->peer->job->work);
+	struct outcome_context context = {.site = s, .transport = s->queue.transport};
+	struct spool_delivered *note = new_record(m, e->n);
+	for (uint32_t i = 0; i < e->n; i++)
+		if (verdict[i]->class == VERDICT_SENT)
+			record(note, e->recipient[i], verdict[i]);
+	post(s, note);
+	for (uint32_t i = 0; i < e->n; i++)
+		outcome_apply(m, e->recipient[i], verdict[i], &context);
+	pool_free(e->peer->job, e->n);
+	e->n = 0;
+}

@@ -1,0 +1,25 @@
+/* delivered.h - what came back from a connection, recorded and counted: what dest/ asks of the thread.
+ *
+ * A verdict in doubt (indoubt.h) is counted for its recipient, and is final once that was too often.
+ *
+ * THREAD     qmgr.
+ * ERRORS     None.
+ * SEE        destdb.h, struct destdb_thread.
+ */
+#ifndef QMGR_DELIVERED_H
+#define QMGR_DELIVERED_H
+
+#include "qmgr/dest/conn.h"
+
+void delivered_take(struct conn *, struct entry *, struct delivery *);
+/* What was done, or may have been, is on its way to the spool before anything else happens to the
+ * message. Recipients that have no verdict stay in the entry. */
+
+void delivered_defer(struct site *, struct entry *, struct verdict *why, bool untried);
+/* All of it has this verdict, without a delivery. */
+
+void delivered_record(struct site *, struct entry *, struct verdict *const *verdict);
+/* One verdict for each recipient of an entry that was bound early (early.h). In doubt is put off like any
+ * other there: Postfix doesn't count it. */
+
+#endif

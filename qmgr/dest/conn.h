@@ -1,0 +1,121 @@
+/* conn.h - a connection that a worker of smtpc holds for us.
+ *
+ *	CONNECTING ----> READY ----> ENDING ----> CLOSED, until all that it was given is back
+ *	     |    ^        ^                        ^
+ *	     v    |        |                        |   and from each of the others to CLOSED
+ *	    PROBING -------+       ABANDONED -------+
+ *	     |  and CONNECTING ------> ^
+ *	     +-------------------------+
+ *
+ *	connecting	mail waits for it
+ *	probing		being opened too, but no mail waits: a probe of a host that was out, or one that
+ *			is slow to answer, so that another was tried beside it
+ *	ready		may carry mail, when it has a place
+ *	ending		was ready, and is told to close
+ *	abandoned	was never ready, and is told to close
+ *
+ * A connection serves one site at a time, the one that it was opened for at first. Idle, it is lent
+ * to any other site of its transport that has the same host, and is then that site's.
+ *
+ * OWNERSHIP  destdb's table, until CONNECTION_CLOSED.
+ * THREAD     qmgr.
+ * STATES     As drawn; conn_move() is the one mover, and all numbers of connections follow from it.
+ * SEE        base/delivery.h
+ */
+#ifndef QMGR_DEST_CONN_H
+#define QMGR_DEST_CONN_H
+
+#include "base/delivery.h"
+#include "qmgr/dest/site.h"
+#include "qmgr/sched/job.h"
+
+#define CONN_TO(state) (1u << CONN_##state)
+#define CONN_END CONN_TO(CLOSED)
+
+/* X(state, states that may follow) */
+#define CONN_STATES(X)                                                                             \
+	X(CONNECTING, CONN_TO(PROBING) | CONN_TO(READY) | CONN_TO(ABANDONED) | CONN_END)           \
+	X(PROBING, CONN_TO(READY) | CONN_TO(ABANDONED) | CONN_END)                                 \
+	X(READY, CONN_TO(ENDING) | CONN_END)                                                       \
+	X(ENDING, CONN_END)                                                                        \
+	X(ABANDONED, CONN_END)                                                                     \
+	X(CLOSED, 0u)
+
+enum conn_state {
+#define X(state, ...) CONN_##state,
+	CONN_STATES(X)
+#undef X
+};
+
+struct conn {
+	uint64_t number;
+	struct site *site;
+	struct host *host;
+	char *name; /* what the host was called when it was opened */
+	char *peer; /* likewise, name[address]:port: so its verdicts call it */
+	int worker;
+	enum conn_state state;
+	bool reserve; /* a better host serves: for what overflows, and for mail in doubt on its host */
+	bool extra;	     /* was opened beside one that is slow, and has none beside it itself */
+	bool dsn;	     /* the host passes RFC 3461 parameters on */
+	bool plain;	     /* TLS was wished for, and is broken under its name */
+	int trips, behind;   /* round trips of a message: alone, and behind another */
+	int depth;	     /* places at least; 0 until it is ready */
+	int depth_most;	     /* places when its host has earned them */
+	int busy;	     /* places taken */
+	int64_t bytes;	     /* of the messages that it carries */
+	int64_t opened_ms;   /* steady clock */
+	unsigned era;	     /* of the host, at that time */
+	int64_t head_us;     /* steady clock: since when the first that it carries has its turn */
+	int64_t ended_us;    /* steady clock: last reply to the last delivery; 0: none yet */
+	int given;	     /* deliveries in all */
+	int64_t most;	     /* of them; 0: any number */
+	int turn;	     /* of them, since this site has it */
+	int done;	     /* of them, came to a verdict */
+	struct list carried; /* struct entry, in flight */
+	struct list in_site;
+	struct list in_host_idle; /* host->idle, when ready and carrying nothing */
+	struct list in_idle;	  /* transport->idle, likewise */
+	struct list in_silent;	  /* transport->silent, until it is ready or told to close */
+	struct list in_host;	  /* host->conns, until it is closed */
+	UT_hash_handle hh;
+};
+
+struct conn *conn_open(struct destdb *, struct site *, struct site_host *, bool probe);
+void conn_give(struct destdb *, struct conn *, struct entry *);
+
+void conn_end(struct destdb *, struct conn *);
+/* Close it when what it carries is done; it is given nothing more. */
+
+void conn_abandon(struct destdb *, struct conn *);
+/* It has not become ready, and its place is wanted: the host counts as failed. */
+
+void conn_on_slow(struct connection_slow *);
+void conn_on_ready(struct connection_ready *);
+void conn_on_back(struct destdb *, struct delivery *);
+void conn_on_closed(struct destdb *, struct connection_open *);
+
+void conn_set_depth(struct host *, int depth);
+/* What it has earned, which its connections share. */
+
+void conns_free(struct destdb *);
+/* Forget all connections, and the entries in flight on them. */
+
+/* conn_state.c */
+
+void conn_move(struct conn *, enum conn_state);
+void conn_enter(struct conn *);		      /* a new one, in its first state: counted */
+void conn_is_silent(struct conn *);	      /* being opened, and not heard of for some time */
+void conn_lend(struct conn *, struct site *); /* idle: it is this site's now */
+
+static inline bool conn_ready(const struct conn *c)
+{
+	return c->state == CONN_READY;
+}
+
+static inline bool conn_unready(const struct conn *c)
+{
+	return c->state == CONN_CONNECTING || c->state == CONN_PROBING;
+}
+
+#endif

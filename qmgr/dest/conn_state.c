@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: ISC */
+/* What a connection is doing, and every number that follows from it. */
+#include "qmgr/dest/conn.h"
+
+#include "base/metrics.h"
+#include "qmgr/dest/conn_places.h"
+
+#include <assert.h>
+
+static const unsigned may_follow[] = {
+#define X(state, follow) follow,
+	CONN_STATES(X)
+#undef X
+};
+
+static void count_in(struct conn *c, int n)
+{
+	struct site *s = c->site;
+	struct transport *t = s->queue.transport;
+	enum conn_state is = c->state;
+	bool unready = conn_unready(c), told = is == CONN_ENDING || is == CONN_ABANDONED;
+	if (is == CONN_CLOSED)
+		return;
+	s->connections += n;
+	s->connecting += unready ? n : 0;
+	s->slow += is == CONN_PROBING ? n : 0;
+	s->ending += told ? n : 0;
+	t->connections += n;
+	t->ending += told ? n : 0;
+	t->nunready += unready ? n : 0;
+	c->host->connections += n;
+	c->host->ready += is == CONN_READY || is == CONN_ENDING ? n : 0;
+	c->host->unanswered += is == CONN_PROBING ? n : 0;
+	assert(s->connections >= 0 && s->connecting >= 0 && s->slow >= 0 && s->ending >= 0);
+	assert(t->connections >= 0 && t->ending >= 0 && t->nunready >= 0);
+	assert(c->host->connections >= 0 && c->host->ready >= 0 && c->host->unanswered >= 0);
+}
+
+void conn_enter(struct conn *c)
+{
+	count_in(c, 1);
+	conn_count(c, 1);
+	list_append(&c->site->rest, &c->in_site);
+	list_append(&c->host->conns, &c->in_host);
+}
+
+static void leave_silent(struct conn *c)
+{
+	c->site->queue.transport->nsilent -= !list_empty(&c->in_silent);
+	assert(c->site->queue.transport->nsilent >= 0);
+	list_remove(&c->in_silent);
+}
+
+void conn_is_silent(struct conn *c)
+{
+	assert(conn_unready(c));
+	leave_silent(c);
+	list_append(&c->site->queue.transport->silent, &c->in_silent);
+	c->site->queue.transport->nsilent++;
+}
+
+void conn_move(struct conn *c, enum conn_state to)
+{
+	assert(may_follow[c->state] & 1u << to);
+	conn_count(c, -1);
+	count_in(c, -1);
+	c->state = to;
+	count_in(c, 1);
+	conn_count(c, 1);
+	if (!conn_unready(c))
+		leave_silent(c);
+	if (to == CONN_CLOSED)
+		list_remove(&c->in_host);
+	conn_relist(c);
+}
+
+void conn_lend(struct conn *c, struct site *to)
+{
+	assert(c->state == CONN_READY && c->busy == 0 &&
+	       c->site->queue.transport == to->queue.transport);
+	count_in(c, -1);
+	site_touch(c->site); /* it may use another */
+	c->site = to;
+	count_in(c, 1);
+	c->turn = 0;
+	c->reserve = false;
+	conn_relist(c);
+}

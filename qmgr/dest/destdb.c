@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: ISC */
+#include "qmgr/dest/destdb.h"
+
+#include "base/address.h"
+#include "base/mem.h"
+#include "qmgr/dest/remembered.h"
+#include "qmgr/dest/site.h"
+#include "qmgr/dest/suspend.h"
+#include "spool/spool.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void destdb_init(struct destdb *db, struct scheduler *sched, const struct destdb_thread *thread)
+{
+	*db = (struct destdb){.sched = sched, .thread = *thread};
+	db->numbered = mem_zalloc((SPOOL_SITE_MAX + 1) * sizeof db->numbered[0]);
+}
+
+void destdb_collect(struct destdb *db)
+{
+	int64_t now_ms = destdb_now_ms(db);
+	struct site *s, *next_s;
+	HASH_ITER(hh, db->sites, s, next_s)
+	{
+		if (site_idle(s) && s->dead_until_ms <= now_ms)
+			site_free(s);
+		else
+			site_ask_for_mail(s);
+	}
+	struct host *h, *next_h;
+	HASH_ITER(hh, db->hosts, h, next_h)
+	if (host_stale(h, now_ms))
+		host_free(db, h);
+}
+
+void destdb_fini(struct destdb *db)
+{
+	assert(!db->conns);
+	struct site *s, *next_s;
+	HASH_ITER(hh, db->sites, s, next_s)
+	site_free(s);
+	struct host *h, *next_h;
+	HASH_ITER(hh, db->hosts, h, next_h)
+	host_free(db, h);
+	suspend_free(db);
+	remembered_free(db);
+	free(db->numbered);
+}
+
+struct host *destdb_host(struct destdb *db, const char *key, const union address *address)
+{
+	char peer[ADDRESS_PEER_MAX];
+	struct host *h;
+	HASH_FIND_STR(db->hosts, key, h);
+	if (h)
+		return h;
+	h = mem_zalloc(sizeof *h);
+	h->key = mem_strdup(key);
+	h->address = *address;
+	h->peer = mem_strdup(address_peer(address, "", peer));
+	h->suspended = suspend_covers_host(db, h);
+	list_init(&h->full);
+	list_init(&h->idle);
+	list_init(&h->conns);
+	list_init(&h->sites);
+	h->depth = 1;
+	HASH_ADD_KEYPTR(hh, db->hosts, h->key, strlen(h->key), h);
+	return h;
+}
+
+struct host *destdb_get(struct destdb *db, const struct transport *t, const union address *address,
+			struct credential *credential)
+{
+	char where[ADDRESS_WHERE_MAX];
+	const struct conf_transport *set = t->settings;
+	char *key = mem_printf("%s:%d/%d/%s%s%s%s%s", address_where(address, where),
+			       address_port(address), set->tls, set->source_address,
+			       *set->client_certificate ? " with " : "", set->client_certificate,
+			       credential ? " as " : "", credential ? credential->id : "");
+	struct host *h = destdb_host(db, key, address);
+	free(key);
+	if (credential && !h->credential)
+		h->credential = credential_ref(credential);
+	h->refs++;
+	return h;
+}
+
+void host_unref(struct host *h)
+{
+	assert(h->refs > 0);
+	h->refs--; /* The record outlives its last user; destdb_collect() removes it. */
+}
+
+void host_free(struct destdb *db, struct host *h)
+{
+	assert(list_empty(&h->full) && list_empty(&h->idle) && list_empty(&h->conns));
+	assert(list_empty(&h->sites) && h->refs == 0);
+	HASH_DEL(db->hosts, h);
+	host_fini(h);
+	credential_unref(h->credential);
+	free(h->peer);
+	free(h->key);
+	free(h);
+}

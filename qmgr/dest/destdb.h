@@ -1,0 +1,129 @@
+/* destdb.h - the room of destinations: FINCH's destination database, hosts, sites and connections.
+ *
+ *	next hop --> site -- queue --> whose turn is it? (sched/)
+ *	              |  ^                      |
+ *	              |  +---- dispatch <-------+ an entry
+ *	              |           |
+ *	              +--> hosts  +--> connection, a place in it --> smtpc
+ *	                     ^                                         |
+ *	                     +--- how it went: up, out, how many ------+
+ *
+ *	site.c		a destination: its hosts, connections, window, and its queue for the scheduler
+ *	site_hosts.c	which of its hosts is next, and what to do while none can
+ *	site_health.c	is it alive; what becomes of its mail while it is not, and when it is again
+ *	site_refusal.c	what it means when all its hosts refuse to talk
+ *	site_places.c	where an entry can go now: places, and the pace of the site
+ *	site_feedback.c	what connections and deliveries tell its window
+ *	remembered.c	how wide its window was, for when it is known again
+ *	host.c		one host: up, out, probed; how many connections it takes
+ *	speed.c		how far and how fast it is, and what that makes of a connection (pure)
+ *	destdb_choose.c	which host gets a new connection (pure)
+ *	destdb_text.c	what of all that outlives the process
+ *	conn.c		the connections that smtpc holds for us, and what each carries
+ *	conn_state.c	what each is doing, and every number that follows from it
+ *	conn_places.c	how much each may carry, and the lists that say so
+ *	indoubt.c	what was sent wholly and never answered: alone, on the same host first
+ *	dispatch.c	the binder: places on ready connections, and new connections
+ *	early.c		the other binder, as Postfix does it: for a simulation
+ *	ladder.c	what keeps a site's next entry, for dispatcher and explain alike
+ *	constraint.c	its words
+ *	congestion.c	warnings about an active queue that fills up
+ *	destdb_check.c	every number, counted again
+ *	suspend.c	what the operator wants nothing delivered to
+ *	edges.h		where notes go
+ *
+ * The record of a host also keeps how many messages a host may be sent before it has answered the first: one,
+ * and one more with each that it answers well, until a connection breaks or content turns out to
+ * have been sent for nothing; and the mode in which it did not lose count of the commands, for a day.
+ *
+ * It knows entries and whose turn they are, but not what becomes of a message: that the thread around it
+ * does (struct destdb_thread). Included by qmgr/; includes sched/, spool/ and base/.
+ *
+ * OWNERSHIP  One struct destdb a queue manager, embedded in that (thread.h); it owns every object in its
+ *            tables. The record of a host is collected when no site and no connection refers to it,
+ *            and nothing is known that is worth keeping.
+ * THREAD     qmgr.
+ * ERRORS     None.
+ * SEE        FINCH 2007.
+ */
+#ifndef QMGR_DEST_DESTDB_H
+#define QMGR_DEST_DESTDB_H
+
+#include "qmgr/dest/edges.h"
+#include "qmgr/dest/host.h"
+#include "qmgr/sched/transport.h"
+
+struct conn;
+struct entry;
+struct peer;
+struct site;
+struct work;
+
+/* What it asks of the thread around it. */
+struct destdb_thread {
+	void (*settle)(void *context); /* a timer has touched sites: go through them */
+
+	void (*take)(struct conn *, struct entry *, struct delivery *);
+	/* Verdicts came back: record them. Recipients that have none stay in the entry; the others are
+	 * no longer in memory. */
+
+	void (*defer)(struct site *, struct entry *, struct verdict *why, bool untried);
+	/* All recipients of the entry have this verdict, without a delivery; none stays in it. untried: it
+	 * counts as no attempt. */
+
+	void (*record)(struct site *, struct entry *, struct verdict *const *verdict);
+	/* The same for an entry that was bound early (early.h): one verdict for each recipient. */
+
+	void (*check)(struct work *);
+	/* Something of it has ended: if that was the last, so does the message, which may be freed. */
+
+	void *context; /* of settle */
+};
+
+struct destdb {
+	struct scheduler *sched;
+	struct qmgr_edges edges;
+	struct destdb_thread thread;
+	void (*bind_early)(void *context, struct peer *); /* NULL: entries are bound late */
+
+	/* hash tables (uthash) */
+	struct site *sites;	       /* by key */
+	struct host *hosts;	       /* by key */
+	struct conn *conns;	       /* by number */
+	struct suspended *suspended;   /* by name */
+	struct remembered *remembered; /* by the key of a site */
+	struct site **numbered;	       /* by number: sites that mail in the queue waits for */
+	unsigned last_site;	       /* number given last */
+
+	uint64_t last_conn;   /* number of the newest connection */
+	uint64_t rounds;      /* of qmgr_thread_settle() */
+	int64_t congested_ms; /* steady clock: the last warning of that; 0: none */
+	bool learnt;	      /* something about hosts that is to outlive the process */
+};
+
+void destdb_init(struct destdb *, struct scheduler *, const struct destdb_thread *);
+void destdb_fini(struct destdb *);
+/* Forget all sites and hosts. No message is left, and no connection: conns_free(). */
+
+void destdb_check(const struct destdb *);
+/* Assert every number of connections and entries, counted again from the lists. For tests and simulations;
+ * between two wake-ups. Walks everything. */
+
+void destdb_collect(struct destdb *); /* the records of what nobody has asked for lately */
+
+static inline int64_t destdb_now_ms(const struct destdb *db) /* steady clock, of this wake-up */
+{
+	return scheduler_now_ms(db->sched);
+}
+
+struct host *destdb_get(struct destdb *, const struct transport *, const union address *,
+			struct credential *);
+/* The record, made when it is unknown, with a reference. */
+
+struct host *destdb_host(struct destdb *, const char *key, const union address *);
+/* The same by its key, without a reference. */
+
+void host_unref(struct host *);
+void host_free(struct destdb *, struct host *);
+
+#endif

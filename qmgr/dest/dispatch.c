@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: ISC */
+#include "qmgr/dest/dispatch.h"
+
+#include "qmgr/dest/conn_places.h"
+#include "qmgr/sched/selection.h"
+#include "qmgr/sched/share.h"
+
+/* What is idle is free for it too. */
+bool dispatch_allowed(const struct peer *p)
+{
+	const struct transport *t = p->job->transport;
+	int64_t limit = t->settings->connection_limit;
+	int64_t spare = limit > 0 ? limit - t->connections + t->nidle : INT32_MAX;
+	return share_allows(&t->scheduler->conf->queue, p->job->concurrency, spare);
+}
+
+bool dispatch_unready_full(const struct transport *t)
+{
+	int64_t limit = t->settings->connection_limit;
+	return limit > 1 && 2 * (int64_t)t->nsilent >= limit;
+}
+
+static int silent_of(const struct site *s)
+{
+	int n = 0;
+	list_each (link, tmp, &s->queue.transport->silent)
+		n += list_entry(link, struct conn, in_silent)->site == s;
+	return n;
+}
+
+bool dispatch_silent(const struct site *s)
+{
+	return s->connecting > 0 && !site_proven(s) && silent_of(s) > 0 &&
+	       s->connecting >= DISPATCH_UNPROVEN;
+}
+
+void dispatch_trim(struct site *s)
+{
+	if (s->connecting <= DISPATCH_UNPROVEN || site_proven(s))
+		return;
+	struct list *all = &s->queue.transport->silent;
+	int n = silent_of(s);
+	for (struct list *l = all->prev; l != all && n > DISPATCH_UNPROVEN;) {
+		struct conn *c = list_entry(l, struct conn, in_silent);
+		l = l->prev;
+		if (c->site != s)
+			continue;
+		conn_end(s->db, c);
+		n--;
+	}
+}
+
+/* The connection that may end for a site that wants one, or NULL. */
+static struct conn *to_end(const struct transport *t)
+{
+	if (t->ending >= (int64_t)t->queues[QUEUE_HUNGRY].n)
+		return NULL;
+	list_each (link, tmp, &t->idle) {
+		struct conn *c = list_entry(link, struct conn, in_idle);
+		if (c->site->queue.state != QUEUE_PLACED || c->turn >= CONN_TURN)
+			return c;
+	}
+	return NULL;
+}
+
+static void give(struct site *s, struct conn *c, struct peer *p)
+{
+	site_count_delivery(s);
+	conn_give(s->db, c, peer_take(p));
+}
+
+static void park(struct site *s, struct job *job)
+{
+	selection_set(&s->queue, QUEUE_QUIET);
+	list_remove(&s->queue.in_parked);
+	list_append(&job->parked, &s->queue.in_parked);
+	if (list_empty(&job->in_parked))
+		list_append(&job->transport->parked, &job->in_parked);
+}
+
+static void open_for(struct site *s, struct peer *p)
+{
+	struct site_host *host = NULL;
+	int64_t wake_ms;
+	enum destdb_choice choice = site_choose_host(s, p, &host, &wake_ms);
+	if (choice == DESTDB_HOST) {
+		peer_grant(p);
+		conn_open(s->db, s, host, false);
+		s->queue.transport->unpark = true; /* it may have yet another */
+	} else {
+		selection_set(&s->queue, QUEUE_QUIET);
+		site_stuck(s, choice, wake_ms);
+	}
+}
+
+static void grow(struct site *s, struct peer *p)
+{
+	if (dispatch_silent(s)) {
+		selection_set(&s->queue, QUEUE_QUIET); /* it is looked at when one of them ends */
+		return;
+	}
+	if (!dispatch_allowed(p)) {
+		struct peer *other = selection_other(&s->queue, dispatch_allowed);
+		if (!other) {
+			park(s, p->job);
+			return;
+		}
+		p = other;
+	}
+	open_for(s, p);
+}
+
+/* There is no room: the connection that has been silent longest makes some, unless it is the site's
+ * own. */
+static void displace(struct site *s)
+{
+	struct list *first = list_first(&s->queue.transport->silent);
+	struct conn *c = first ? list_entry(first, struct conn, in_silent) : NULL;
+	if (c && c->site != s)
+		conn_abandon(s->db, c);
+	else
+		selection_set(&s->queue, QUEUE_QUIET);
+}
+
+static bool room(const struct transport *t)
+{
+	return !transport_full(t) && !dispatch_unready_full(t);
+}
+
+/* One that is silent may make some, unless enough of them are about to. */
+static bool may_displace(const struct transport *t)
+{
+	return !list_empty(&t->silent) &&
+	       (!transport_full(t) || t->ending < (int64_t)t->queues[QUEUE_HUNGRY].n);
+}
+
+bool dispatch_one(struct transport *t)
+{
+	struct conn *spare = NULL;
+	bool may_open =
+		room(t) || (transport_full(t) && (spare = to_end(t)) != NULL) || may_displace(t);
+	struct peer *p = selection_next(t, may_open);
+	if (!p)
+		return false;
+	struct site *s = site_of_queue(p->queue);
+	/* Who has just slipped past may fit where the one before was too large. */
+	struct conn *c = site_place(s, p);
+	if (c || s->queue.state == QUEUE_PLACED) {
+		if (c)
+			give(s, c, p);
+		else
+			selection_set(&s->queue, QUEUE_QUIET); /* too large for what is left */
+		site_touch(s);
+	} else if (spare) {
+		conn_end(s->db, spare);
+	} else if (s->db->bind_early) {
+		s->db->bind_early(s->db->edges.context, p);
+	} else if (!room(t)) {
+		displace(s);
+	} else {
+		grow(s, p);
+	}
+	return true;
+}
+
+void dispatch_unpark(struct transport *t)
+{
+	list_each (link, tmp, &t->parked) {
+		struct job *job = list_entry(link, struct job, in_parked);
+		struct list *first = list_first(&job->parked);
+		struct queue *queue = first ? list_entry(first, struct queue, in_parked) : NULL;
+		struct heap_item *it = queue ? heap_first(&queue->order) : NULL;
+		if (it && !dispatch_allowed(heap_entry(it, struct peer, in_order)))
+			continue;
+		if (queue) {
+			list_remove(&queue->in_parked);
+			scheduler_touch(queue);
+			/* What this one makes no use of is for the next. */
+			t->unpark |= !list_empty(&job->parked);
+		}
+		if (list_empty(&job->parked))
+			list_remove(&job->in_parked);
+	}
+}

@@ -1,0 +1,55 @@
+/* dispatch.h - a transport's delivery slots: places on ready connections, and leave to open one.
+ *
+ *	selection_next() --> a peer whose site has a place       --> its first entry is given there
+ *	                 --> a peer whose site wants to grow
+ *	                        may its message have another connection?   no --> the site is parked
+ *	                        has the transport one to spare?  no --> one that has had its turn ends
+ *	                        which host?                      none --> site_stuck()
+ *	                        --> the entry is granted, and a connection opened
+ *
+ * An entry that is granted counts as selected, but waits: it takes the first place that its site
+ * has. When a connection fails before it is ready, the youngest grant is taken back.
+ *
+ * A message may have another connection by allowed_new_worker (share.h), with the connections that
+ * the transport has to spare for free workers. One that may not still rides on places that others
+ * have opened. FINCH's "free ride".
+ *
+ * When the transport has all the connections that it may have, and a site that wants one comes
+ * first in the scheduler's order, one ends: the longest idle of a site where nothing waits, else of
+ * the others one that has carried CONN_TURN messages (conn_places.h).
+ *
+ * Connections that are not ready, and have been silent for CONNECTION_SILENT_MS (base/delivery.h),
+ * hold at most half of the transport's: then, or when all are in use, the one that has been silent
+ * longest makes room for another site. A site whose hosts have never answered keeps at most
+ * DISPATCH_UNPROVEN of them in any case. Those that were begun only now count for nothing here: a
+ * host far away takes its time, and may have as many at once as the window allows.
+ *
+ * THREAD     qmgr.
+ * SEE        FINCH 2007; POSTFIX SCHEDULER_README.
+ */
+#ifndef QMGR_DEST_DISPATCH_H
+#define QMGR_DEST_DISPATCH_H
+
+#include "qmgr/dest/site.h"
+
+enum { DISPATCH_UNPROVEN = 2 };
+
+bool dispatch_one(struct transport *);
+/* Use one slot. False: there is none, or nothing to use it for. */
+
+bool dispatch_silent(const struct site *);
+/* Its hosts have never answered, and have had time to. */
+
+bool dispatch_unready_full(const struct transport *);
+/* As many of its connections are silent as may be. */
+
+bool dispatch_allowed(const struct peer *);
+/* Its message may have another. */
+
+void dispatch_trim(struct site *);
+/* End what its silent hosts hold beyond that. */
+
+void dispatch_unpark(struct transport *);
+/* A message has one connection less, or the transport: let those look that may have one now. */
+
+#endif

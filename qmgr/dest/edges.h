@@ -1,0 +1,21 @@
+/* edges.h - where the queue manager's notes go; main wires these to the real threads, a test or a
+ * simulation to itself.
+ *
+ * OWNERSHIP  Notes are given away.
+ * THREAD     Called in qmgr's.
+ */
+#ifndef QMGR_DEST_EDGES_H
+#define QMGR_DEST_EDGES_H
+
+#include "base/mailbox.h"
+
+struct qmgr_edges {
+	void (*to_spool)(void *context, struct note *);
+	void (*to_dns)(void *context, struct note *);
+	void (*to_worker)(void *context, int worker, struct note *);
+	void *context;
+	int workers;				       /* at least 1 */
+	void (*to_main)(void *context, struct note *); /* DEST_SAVE; NULL: nobody saves */
+};
+
+#endif

@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: ISC */
+#include "qmgr/dest/host.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { GOOD_FOR_MS = 10000, SLOW_STAYS_MS = 600000 };
+
+static const struct {
+	const char *text;
+	unsigned may_follow;
+} states[] = {
+#define X(state, text, may_follow) {text, may_follow},
+	HOST_STATES(X)
+#undef X
+};
+
+static void host_move(struct host *h, enum host_state to)
+{
+	assert(states[h->state].may_follow & 1u << to);
+	h->state = to;
+}
+
+/* Time of day of something on the steady clock. */
+static const char *at(int64_t steady_ms, int64_t now_ms)
+{
+	char text[40];
+	struct tm tm;
+	time_t when = (time_t)((clock_wall_ms() + steady_ms - now_ms) / 1000);
+	strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&when, &tm));
+	return log_text("%s", text);
+}
+
+static void tell(const struct host *h, const char *state, const char *until)
+{
+	log_event(LOG_LEVEL_INFO, "host", "host", h->peer, "state", state, "until", until, "limit",
+		  h->limit.n > 0 ? log_number(h->limit.n) : NULL, "failures",
+		  h->failures > 0 ? log_number(h->failures) : NULL, "reason",
+		  h->why ? h->why->text : NULL, NULL);
+}
+
+static void keep_why(struct host *h, struct verdict *why, const char *name)
+{
+	verdict_unref(h->why);
+	free(h->why_name);
+	h->why = verdict_ref(why);
+	h->why_name = mem_strdup(name);
+}
+
+static void forget_why(struct host *h)
+{
+	verdict_unref(h->why);
+	free(h->why_name);
+	h->why = NULL;
+	h->why_name = NULL;
+}
+
+static int64_t backoff_ms(const struct host *h, int64_t most_ms)
+{
+	int64_t ms = HOST_BACKOFF_FIRST_MS;
+	for (int i = 1; i < h->failures && ms < most_ms; i++)
+		ms *= 2;
+	return ms < most_ms ? ms : most_ms;
+}
+
+bool host_failed(struct host *h, struct verdict *why, const char *name, unsigned era,
+		 int64_t now_ms, int64_t backoff_max_ms)
+{
+	bool was_up = h->state == HOST_UP;
+	keep_why(h, why, name);
+	/* It was begun before the host was known to be out: the same failure once more. */
+	if (era != h->era)
+		return false;
+	h->era++;
+	if (h->failures < HOST_COUNT_MAX)
+		h->failures++;
+	h->failed_ms = now_ms;
+	h->retry_ms = now_ms + (h->login_refused ? backoff_max_ms : backoff_ms(h, backoff_max_ms));
+	if (h->state != HOST_OUT)
+		host_move(h, HOST_OUT);
+	tell(h, "out", at(h->retry_ms, now_ms));
+	return was_up;
+}
+
+void host_login_refused(struct host *h, bool refused, const struct verdict *why)
+{
+	if (refused && !h->login_refused)
+		log_event(LOG_LEVEL_WARNING, "login", "host", h->peer, "login",
+			  h->credential ? h->credential->login : "", "result", "refused", "dsn",
+			  why->dsn, "reply",
+			  why->code ? log_text("%d %s", why->code, why->text) : why->text, NULL);
+	h->login_refused = refused;
+}
+
+static int64_t next_wait_ms(int64_t last_ms)
+{
+	int64_t next_ms = last_ms * 2;
+	if (last_ms < HOST_LIMIT_CHANCE_MS)
+		return HOST_LIMIT_CHANCE_MS;
+	if (last_ms < HOST_LIMIT_TWICE_MS)
+		return HOST_LIMIT_TWICE_MS;
+	if (last_ms < HOST_LIMIT_FIRST_MS)
+		return HOST_LIMIT_FIRST_MS;
+	return next_ms < HOST_LIMIT_MOST_MS ? next_ms : HOST_LIMIT_MOST_MS;
+}
+
+bool host_hung(struct host *h, int64_t opened_ms, int64_t now_ms)
+{
+	if (h->hung_ms == 0)
+		h->hung_ms = now_ms;
+	return opened_ms >= h->hung_ms;
+}
+
+bool host_turned_away(struct host *h, struct verdict *why, const char *name, int64_t now_ms)
+{
+	struct host_limit *l = &h->limit;
+	bool tried_again = l->n > 0 && now_ms >= l->again_ms;
+	if (l->n > 0 && !tried_again && h->ready >= l->n)
+		return false; /* begun before the limit was known, or while it was being tried */
+	bool same = l->n == h->ready;
+	keep_why(h, why, name);
+	l->n = h->ready;
+	l->wait_ms = next_wait_ms(same && tried_again ? l->wait_ms : 0);
+	l->again_ms = now_ms + l->wait_ms;
+	if (!same)
+		tell(h, "limited", at(l->again_ms, now_ms));
+	return !same;
+}
+
+bool host_worked(struct host *h, int64_t now_ms)
+{
+	bool back = h->state != HOST_UP;
+	if (back)
+		host_move(h, HOST_UP);
+	if (back || !h->proven)
+		tell(h, back ? "back" : "ready", NULL);
+	h->hung_ms = 0;
+	h->proven = true;
+	h->refuses = h->login_refused = false;
+	h->failures = 0;
+	h->retry_ms = 0;
+	/* It takes more than it did: how much more is found out at once. */
+	if (h->limit.n > 0 && h->ready > h->limit.n) {
+		h->limit.n = h->ready;
+		h->limit.wait_ms = 0;
+		h->limit.again_ms = now_ms;
+	} else if (h->limit.n == 0) {
+		forget_why(h);
+	}
+	return back;
+}
+
+void host_probe(struct host *h)
+{
+	host_move(h, HOST_PROBED);
+}
+
+void host_probe_missed(struct host *h, int64_t now_ms)
+{
+	if (h->state != HOST_PROBED || h->connections > 0)
+		return;
+	host_move(h, HOST_OUT);
+	h->retry_ms = now_ms + HOST_BACKOFF_FIRST_MS;
+}
+
+void host_recall_out(struct host *h, int64_t retry_ms)
+{
+	if (h->state != HOST_OUT) /* its line may be there twice */
+		host_move(h, HOST_OUT);
+	h->retry_ms = retry_ms;
+}
+
+bool host_probe_due(const struct host *h, int64_t now_ms)
+{
+	return h->state == HOST_OUT && !h->suspended && now_ms >= h->retry_ms;
+}
+
+void host_probe_now(struct host *h, int64_t now_ms)
+{
+	if (h->state == HOST_OUT)
+		h->retry_ms = now_ms;
+}
+
+void host_forget(struct host *h)
+{
+	if (h->state != HOST_UP)
+		host_move(h, HOST_UP);
+	forget_why(h);
+	h->failures = 0;
+	h->proven = h->refuses = false;
+	h->era++;
+	h->retry_ms = h->slow_until_ms = 0;
+	h->mode_until_ms = h->good_ms = h->opened_ms = 0;
+	h->messages_until_ms = 0;
+	h->limit = (struct host_limit){0};
+	h->hung_ms = 0;
+	h->speed = (struct speed){0};
+	host_fini(h);
+}
+
+void host_slow(struct host *h, int64_t now_ms)
+{
+	h->slow_until_ms = now_ms + SLOW_STAYS_MS;
+}
+
+void host_ended_well(struct host *h, int64_t now_ms)
+{
+	h->good_ms = now_ms;
+}
+
+bool host_serves(const struct host *h, int64_t now_ms)
+{
+	return h->ready > 0 || (h->good_ms > 0 && now_ms < h->good_ms + GOOD_FOR_MS);
+}
+
+bool host_out(const struct host *h)
+{
+	return h->suspended || h->state != HOST_UP;
+}
+
+bool host_answers(const struct host *h)
+{
+	return h->unanswered == 0 || h->ready > 0;
+}
+
+bool host_has_room(const struct host *h, int64_t host_limit, int64_t now_ms)
+{
+	const struct host_limit *l = &h->limit;
+	if (host_limit > 0 && h->connections >= host_limit)
+		return false;
+	return l->n == 0 || h->connections < l->n ||
+	       (h->connections == l->n && now_ms >= l->again_ms);
+}
+
+int64_t host_room_ms(const struct host *h)
+{
+	return h->limit.n > 0 ? h->limit.again_ms : 0;
+}
+
+static struct host_plain *find_plain(const struct host *h, const char *name)
+{
+	struct host_plain *p = h->plain;
+	while (p && strcmp(p->name, name) != 0)
+		p = p->next;
+	return p;
+}
+
+int64_t host_plain_until_ms(const struct host *h, const char *name)
+{
+	const struct host_plain *p = find_plain(h, name);
+	return p ? p->until_ms : 0;
+}
+
+bool host_plain(const struct host *h, const char *name, int64_t now_ms)
+{
+	return host_plain_until_ms(h, name) > now_ms;
+}
+
+void host_set_plain(struct host *h, const char *name, int64_t until_ms)
+{
+	struct host_plain *p = find_plain(h, name);
+	if (!p) {
+		size_t size = strlen(name) + 1;
+		p = mem_zalloc(sizeof *p + size);
+		memcpy(p->name, name, size);
+		p->next = h->plain;
+		h->plain = p;
+	}
+	p->until_ms = until_ms;
+}
+
+void host_fini(struct host *h)
+{
+	for (struct host_plain *p; (p = h->plain) != NULL;) {
+		h->plain = p->next;
+		free(p);
+	}
+	forget_why(h);
+}
+
+bool host_stale(const struct host *h, int64_t now_ms)
+{
+	int64_t plain_ms = 0;
+	for (const struct host_plain *p = h->plain; p; p = p->next)
+		plain_ms = p->until_ms > plain_ms ? p->until_ms : plain_ms;
+	return h->refs == 0 && h->retry_ms < now_ms && plain_ms < now_ms &&
+	       h->mode_until_ms < now_ms && h->messages_until_ms < now_ms &&
+	       h->limit.again_ms < now_ms && h->opened_ms < now_ms - HOST_STALE_MS &&
+	       h->failed_ms < now_ms - HOST_STALE_MS;
+}
+
+const char *host_mode_name(enum connection_mode mode)
+{
+	bool chunking = !(mode & CONNECTION_NO_CHUNKING);
+	if (mode & CONNECTION_LOCKSTEP)
+		return chunking ? "lockstep" : "lockstep, no chunking";
+	if (mode & CONNECTION_APART)
+		return chunking ? "apart" : "apart, no chunking";
+	return chunking ? "full" : "no chunking";
+}
+
+enum connection_mode host_mode(const struct host *h, int64_t now_ms)
+{
+	return now_ms < h->mode_until_ms ? h->mode : CONNECTION_FULL;
+}
+
+void host_confused(struct host *h, enum connection_mode next, struct verdict *why, const char *name,
+		   int64_t now_ms)
+{
+	enum connection_mode before = host_mode(h, now_ms);
+	h->mode = before | next;
+	h->mode_until_ms = now_ms + HOST_MODE_MS;
+	if (h->mode == before)
+		return; /* other connections find the same */
+	struct verdict *said = why ? host_called(why, name, "") : NULL;
+	log_event(LOG_LEVEL_WARNING, "host", "host", h->peer, "mode", host_mode_name(h->mode),
+		  "reason", said ? said->text : "it gave a reply too many", NULL);
+	verdict_unref(said);
+}
+
+int host_messages_most(const struct host *h, int64_t now_ms)
+{
+	return now_ms < h->messages_until_ms ? h->messages_most : 0;
+}
+
+void host_takes_messages(struct host *h, int messages, int64_t now_ms)
+{
+	int before = host_messages_most(h, now_ms);
+	h->messages_most = before > 0 && before < messages ? before : messages;
+	h->messages_until_ms = now_ms + HOST_MODE_MS;
+	if (h->messages_most != before)
+		log_event(LOG_LEVEL_INFO, "host", "host", h->peer, "state", "limited", "messages",
+			  log_number(h->messages_most), "reason",
+			  "it takes no more on one connection", NULL);
+}
+
+struct verdict *host_why(const struct host *h, const char *name)
+{
+	return h->why ? host_called(h->why, h->why_name, name) : NULL;
+}
+
+/* The text with each "from[" replaced by "to[": so names stand before addresses. */
+static char *renamed(const char *text, const char *from, const char *to)
+{
+	struct buf out;
+	size_t len = strlen(from);
+	buf_init(&out);
+	while (*text) {
+		if (strncmp(text, from, len) == 0 && text[len] == '[') {
+			buf_puts(&out, to);
+			text += len;
+		}
+		buf_append(&out, text++, 1);
+	}
+	return buf_steal(&out, NULL);
+}
+
+struct verdict *host_called(struct verdict *v, const char *from, const char *to)
+{
+	if (!from || !*from || strcmp(from, to) == 0)
+		return verdict_ref(v);
+	char *text = renamed(v->text, from, to), *host = renamed(v->host, from, to);
+	struct verdict *other = verdict_at(v->class, v->code, v->dsn, host, text, v->when_ms);
+	free(text);
+	free(host);
+	return other;
+}

@@ -1,0 +1,199 @@
+/* host.h - what is known about one host: an address and port, and what connections to it have: source
+ * address, TLS setting, client certificate, and as whom they have logged in. Nothing else is lent between
+ * sites: so mail that goes as somebody never meets a connection of another, or of nobody.
+ *
+ *	       failed, and serves nobody           its time has come: one probe
+ *	UP ---------------------------------> OUT ----------------------------> PROBED
+ *	 ^                                     ^                                  |  |
+ *	 |                                     +--------- the probe failed -------+  |
+ *	 +------------------------------ a connection is ready ----------------------+
+ *
+ * Time out is 1 s, and twice as long after each further failure, up to host_backoff_max.
+ * Connections that were under way together fail together: that counts once.
+ *
+ * A host that turns connections away while n serve takes n: that is its limit, until one more is tried.
+ * That is 1 s later, and 2 s, since it may have been chance; then a minute, and as long as the answer is
+ * the same twice as long each time, up to an hour. One that only has not answered in time is believed
+ * to have turned a connection away when another that was begun later comes to the same.
+ *
+ * What a host is called is the site's to say (struct site_host): any domain may name any address
+ * as its mail host, so that no name may stand in a record that others share.
+ *
+ * OWNERSHIP  destdb's table. Connections and the hosts of sites refer to it.
+ * THREAD     qmgr.
+ * STATES     As drawn; host_move() is the one mover.
+ * ERRORS     None.
+ * SEE        FINCH 2007, the retry list.
+ */
+#ifndef QMGR_DEST_HOST_H
+#define QMGR_DEST_HOST_H
+
+#include "base/delivery.h"
+#include "base/keyed_hash.h"
+#include "base/list.h"
+#include "qmgr/dest/speed.h"
+
+enum {
+	HOST_BACKOFF_FIRST_MS = 1000,
+	HOST_LIMIT_CHANCE_MS = 1000,   /* it may be chance: a limit is believed so long at first, */
+	HOST_LIMIT_TWICE_MS = 2000,    /* then so long, */
+	HOST_LIMIT_FIRST_MS = 60000,   /* then so long, and twice as long each time */
+	HOST_LIMIT_MOST_MS = 3600000,  /* and at most */
+	HOST_PLAIN_MS = 3600000,       /* broken TLS is believed so long */
+	HOST_MODE_MS = 24 * 3600000,   /* and the simpler mode */
+	HOST_STALE_MS = 3600000,       /* what nobody has used for so long is forgotten */
+	HOST_BACKOFF_KEPT_MS = 300000, /* over a restart a host is out for so long at most */
+	HOST_COUNT_MAX = 1000000,      /* failures are not counted beyond that */
+};
+
+/* X(state, text, states that may follow) */
+#define HOST_STATES(X)                                                                             \
+	X(UP, "up", HOST_TO(OUT))                                                                  \
+	X(OUT, "out", HOST_TO(PROBED) | HOST_TO(UP))                                               \
+	X(PROBED, "probed", HOST_TO(OUT) | HOST_TO(UP))
+
+#define HOST_TO(state) (1u << HOST_##state)
+
+enum host_state {
+#define X(state, ...) HOST_##state,
+	HOST_STATES(X)
+#undef X
+};
+
+/* How many connections it was seen to take. */
+struct host_limit {
+	int n;		  /* 0: none is known */
+	int64_t again_ms; /* steady clock: then one more may be tried */
+	int64_t wait_ms;  /* how long that was put off */
+};
+
+/* A name under which its TLS is broken: that says nothing about another name. */
+struct host_plain {
+	struct host_plain *next;
+	int64_t until_ms; /* steady clock */
+	char name[];
+};
+
+struct host {
+	char *key;
+	char *peer;		       /* [address]:port */
+	union address address;	       /* with the port */
+	int refs;		       /* sites and connections */
+	struct credential *credential; /* a reference: as whom connections log in; or NULL */
+	enum host_state state;
+	struct list sites; /* struct site_host */
+
+	/* of its connections; conn_move() keeps them */
+	int connections; /* connecting or ready */
+	int ready;
+	int unanswered;	   /* connecting, and no mail waits for it */
+	int nidle;	   /* ready connections that carry nothing, in: */
+	struct list idle;  /* struct conn, the longest idle first */
+	struct list conns; /* struct conn, those not closed */
+	struct list full;  /* struct site_host: its site would use a connection if there were one */
+
+	int64_t opened_ms;     /* steady clock: the last connection was begun; 0: never */
+	int64_t good_ms;       /* steady clock: a connection that was of use ended; 0: never */
+	bool proven;	       /* a connection to it has been ready */
+	int failures;	       /* that counted, in a row */
+	unsigned era;	       /* changes with each of them */
+	int64_t failed_ms;     /* steady clock: the last of them */
+	int64_t retry_ms;      /* steady clock: a probe is due; while not UP */
+	struct verdict *why;   /* the last failure, or NULL */
+	char *why_name;	       /* by which name the host was called in it */
+	bool login_refused;    /* that was the login; until a connection is ready */
+	bool refuses;	       /* that was a 5xx to the connection, or to EHLO and HELO */
+	int64_t slow_until_ms; /* steady clock: another was quicker, and goes before it until then */
+	struct host_plain *plain;
+	bool suspended; /* see suspend.h: out */
+	int doubts;	/* deliveries in doubt since the record was made, for the operator */
+	int depth;	/* messages in flight that it has earned on one connection */
+	enum connection_mode mode;
+	int64_t mode_until_ms; /* steady clock: then all that it announces is tried again */
+	int messages_most;     /* on one connection, as was found out, until: */
+	int64_t messages_until_ms;
+	struct host_limit limit;
+	int64_t hung_ms; /* steady clock: a connection was not answered in time while others served, and
+			  * none has become ready since; 0 */
+	struct speed speed;
+	UT_hash_handle hh;
+};
+
+bool host_failed(struct host *, struct verdict *why, const char *name, unsigned era, int64_t now_ms,
+		 int64_t backoff_max_ms);
+/* A connection that was begun in that era was of no use: never ready, or lost before it carried
+ * anything. True: the host, which was up, is out now. */
+
+void host_login_refused(struct host *, bool refused, const struct verdict *why);
+/* Before host_failed(): was it the login? Then it is tried again only after host_backoff_max, as whoever
+ * guesses passwords is locked out. Logged once, until a connection is ready. */
+
+bool host_hung(struct host *, int64_t opened_ms, int64_t now_ms);
+/* A connection that was begun then was not answered in time while the host serves others. True: as one
+ * before it, so that it counts as turned away. */
+
+bool host_turned_away(struct host *, struct verdict *why, const char *name, int64_t now_ms);
+/* The same while it serves others: so many are its limit. True: which is news. */
+
+bool host_worked(struct host *, int64_t now_ms);
+/* A connection is ready, and counted. True: it was out, and is back. */
+
+void host_probe(struct host *); /* a probe is under way */
+void host_probe_missed(struct host *, int64_t now_ms);
+/* It has ended without an answer, and nothing else is under way: another is due soon. */
+void host_recall_out(struct host *, int64_t retry_ms);
+/* So it was when the process ended; retry_ms 0: a probe is due. */
+
+bool host_probe_due(const struct host *, int64_t now_ms);
+void host_probe_now(struct host *, int64_t now_ms); /* whatever its time */
+
+void host_forget(struct host *);
+/* All that was learnt about it, but for its depth (conn_set_depth()): as if it had never been
+ * tried. */
+
+void host_slow(struct host *, int64_t now_ms);
+/* Its TCP handshake takes long: for ten minutes it comes after all others. It may work. */
+
+void host_ended_well(struct host *, int64_t now_ms);
+/* A connection that was of use has ended in order. */
+
+bool host_serves(const struct host *, int64_t now_ms);
+/* Connections are ready; or were a moment ago, and have ended in order, as of age. */
+
+bool host_out(const struct host *);	/* it gets no connection but a probe */
+bool host_answers(const struct host *); /* or nothing speaks against it */
+
+bool host_has_room(const struct host *, int64_t host_limit, int64_t now_ms);
+/* For one more connection: host_limit is the configured one, 0 for none. */
+
+int64_t host_room_ms(const struct host *);
+/* Steady clock: when one more than its own limit may be tried; 0: it has none. */
+
+bool host_plain(const struct host *, const char *name, int64_t now_ms);
+void host_set_plain(struct host *, const char *name, int64_t until_ms);
+int64_t host_plain_until_ms(const struct host *, const char *name); /* 0: never was */
+
+enum connection_mode host_mode(const struct host *, int64_t now_ms);
+void host_confused(struct host *, enum connection_mode next, struct verdict *why, const char *name,
+		   int64_t now_ms);
+/* It lost count, or was hurried: the next connection is to be in this mode, and in that which it was
+ * in. why may be NULL. Logged when that is news. */
+
+int host_messages_most(const struct host *, int64_t now_ms); /* 0: not known */
+void host_takes_messages(struct host *, int messages, int64_t now_ms);
+/* It takes no more on one connection. */
+
+bool host_stale(const struct host *, int64_t now_ms);
+/* Nobody uses it, and nothing that is known about it is worth keeping. */
+
+struct verdict *host_why(const struct host *, const char *name);
+/* A reference to its last failure, in which it is called by this name; NULL: there is none. */
+
+struct verdict *host_called(struct verdict *, const char *from, const char *to);
+/* A reference to the verdict, or to one like it in which the host that is called `from` is called
+ * `to`. */
+
+const char *host_mode_name(enum connection_mode);
+void host_fini(struct host *);
+
+#endif

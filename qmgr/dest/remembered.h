@@ -1,0 +1,29 @@
+/* remembered.h - how wide the window of a site was, for when it is known again.
+ *
+ * A site is collected when nothing is left to do for it, and the process ends; what its window had
+ * found out holds for a day.
+ *
+ * OWNERSHIP  destdb's table, by the keys of sites.
+ * THREAD     qmgr.
+ * ERRORS     None: what is too much is forgotten.
+ */
+#ifndef QMGR_DEST_REMEMBERED_H
+#define QMGR_DEST_REMEMBERED_H
+
+#include "qmgr/dest/site.h"
+
+enum { REMEMBERED_MS = 24 * 3600000, REMEMBERED_MAX = 10000 };
+
+struct remembered {
+	char *key; /* of the site */
+	int concurrency;
+	int64_t at_ms; /* wall clock */
+	UT_hash_handle hh;
+};
+
+void remembered_keep(const struct site *); /* it goes, or is to be written down */
+void remembered_recall(struct site *);	   /* it is new: its window is as it was */
+void remembered_add(struct destdb *, const char *key, int concurrency, int64_t at_ms);
+void remembered_free(struct destdb *);
+
+#endif

@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: ISC */
+#include "qmgr/dest/site.h"
+
+#include "base/mem.h"
+#include "qmgr/dest/conn.h"
+#include "qmgr/dest/dispatch.h"
+#include "qmgr/dest/ladder.h"
+#include "qmgr/dest/remembered.h"
+#include "qmgr/dest/suspend.h"
+#include "qmgr/sched/job.h"
+#include "qmgr/sched/selection.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void on_wake(void *owner)
+{
+	struct site *s = owner;
+	site_touch(s);
+	s->db->thread.settle(s->db->thread.context);
+}
+
+struct site *site_get(struct destdb *db, struct transport *t, const char *name)
+{
+	char *key = mem_printf("%s %s", t->title, name);
+	struct site *s;
+	HASH_FIND_STR(db->sites, key, s);
+	if (s) {
+		free(key);
+		return s;
+	}
+	s = mem_zalloc(sizeof *s);
+	s->key = key;
+	s->name = key + strlen(t->title) + 1;
+	s->db = db;
+	window_init(&s->window, t->settings);
+	list_init(&s->open);
+	list_init(&s->rest);
+	selection_init_queue(&s->queue, t);
+	timer_init(&s->wake, on_wake, s);
+	s->suspended = suspend_covers_site(db, s);
+	remembered_recall(s);
+	HASH_ADD_KEYPTR(hh, db->sites, s->key, strlen(s->key), s);
+	return s;
+}
+
+static void drop_hosts(struct site *s)
+{
+	for (int i = 0; i < s->nhost; i++) {
+		struct site_host *it = &s->hosts[i];
+		list_remove(&it->in_full);
+		list_remove(&it->in_host);
+		host_unref(it->host);
+		free(it->name);
+		free(it->peer);
+	}
+	free(s->hosts);
+}
+
+void site_set_hosts(struct site *s, struct site_host *hosts, int n)
+{
+	drop_hosts(s); /* what it waited for may be gone */
+	s->fed_by = NULL;
+	s->hosts = hosts;
+	s->nhost = n;
+	for (int i = 0; i < n; i++) {
+		struct site_host *it = &hosts[i];
+		it->site = s;
+		it->suspended = suspend_covers_site_host(s->db, it);
+		list_init(&it->in_full);
+		list_init(&it->in_host);
+		list_append(&it->host->sites, &it->in_host);
+	}
+	site_touch(s);
+}
+
+void site_touch(struct site *s)
+{
+	scheduler_touch(&s->queue);
+}
+
+void site_wake_at(struct site *s, int64_t at_ms)
+{
+	if (!timer_active(&s->wake) || s->wake.due_ms > at_ms)
+		timer_start(&s->db->sched->loop->timers, &s->wake, at_ms);
+}
+
+/* Grants come first; they were selected when the connection was begun. */
+static void serve_granted(struct site *s)
+{
+	while (s->queue.ngranted > 0) {
+		struct peer *p = list_entry(list_first(&s->queue.granted), struct peer, in_granted);
+		struct conn *c = site_place(s, p);
+		if (!c)
+			break;
+		site_count_delivery(s);
+		conn_give(s->db, c, peer_take(p));
+	}
+	/* One that is slow to connect leaves its entry to another. */
+	while (s->queue.ngranted > s->connecting - s->slow)
+		peer_ungrant(list_entry(s->queue.granted.prev, struct peer, in_granted));
+}
+
+int site_limit(const struct site *s)
+{
+	return site_one_at_a_time(s) && s->window.concurrency > 1 ? 1 : s->window.concurrency;
+}
+
+/* What is there to do about it? Where a transport, a message or a host has no connection to spare, the
+ * dispatcher sees to that when it is its turn. */
+static enum queue_state state_by(const struct ladder *l)
+{
+	switch (l->constraint) {
+	case CONSTRAINT_ORDER:
+		return l->place ? QUEUE_PLACED : QUEUE_HUNGRY;
+	case CONSTRAINT_SHARE:
+	case CONSTRAINT_CONNECTION_LIMIT:
+	case CONSTRAINT_UNREADY_LIMIT:
+	case CONSTRAINT_HOST_CONNECTION_LIMIT:
+	case CONSTRAINT_HOST_PAUSE:
+		return QUEUE_HUNGRY;
+	default:
+		return QUEUE_QUIET;
+	}
+}
+
+static enum queue_state assess(struct site *s)
+{
+	struct heap_item *first = heap_first(&s->queue.order);
+	/* What is granted waits for the same time. */
+	if (s->queue.waiting > 0 && site_paused(s) &&
+	    site_paused_until_ms(s) > destdb_now_ms(s->db))
+		site_wake_at(s, site_paused_until_ms(s));
+	if (!first)
+		return QUEUE_QUIET;
+	struct ladder l = ladder_of(s, heap_entry(first, struct peer, in_order));
+	return state_by(&l);
+}
+
+/* What has entries and no place for them may use what others do not. */
+static void wait_or_not(struct site *s)
+{
+	bool has_own = s->queue.state == QUEUE_PLACED && s->connections > 0;
+	bool could_use = s->health == SITE_ALIVE && !has_own && s->queue.waiting > 0 &&
+			 !site_paused(s) && s->connections - s->slow < site_limit(s);
+	if (could_use)
+		site_wait_for_hosts(s);
+	else
+		site_wait_no_more(s);
+}
+
+void site_run(struct site *s)
+{
+	site_see_to_health(s);
+	serve_granted(s);
+	list_remove(&s->queue.in_parked);
+	dispatch_trim(s);
+	selection_set(&s->queue, assess(s));
+	wait_or_not(s);
+	site_pass_on(s);
+	site_call_back(s);
+}
+
+void site_reset(struct site *s)
+{
+	for (int i = 0; i < s->nhost; i++) {
+		struct host *h = s->hosts[i].host;
+		conn_set_depth(h, 1);
+		host_forget(h);
+		site_feed_waiting_for(h);
+		site_host_changed(h);
+	}
+	window_init(&s->window, s->queue.transport->settings);
+	s->dead_until_ms = 0;
+	verdict_unref(s->last_failure);
+	s->last_failure = NULL;
+	site_touch(s);
+}
+
+bool site_idle(const struct site *s)
+{
+	return s->refs == 0 && s->queue.waiting == 0 && s->connections == 0 && s->busy == 0 &&
+	       s->parked.number == 0 && !s->parked.asking && !site_paused(s);
+}
+
+void site_free(struct site *s)
+{
+	timer_stop(&s->db->sched->loop->timers, &s->wake);
+	remembered_keep(s);
+	selection_fini_queue(&s->queue);
+	HASH_DEL(s->db->sites, s);
+	drop_hosts(s);
+	verdict_unref(s->last_failure);
+	verdict_unref(s->last_verdict);
+	free(s->key);
+	free(s);
+}

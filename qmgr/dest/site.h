@@ -1,0 +1,225 @@
+/* site.h - a destination: Postfix's queue.
+ *
+ * The transport and the hosts, in their groups: domains served by the same hosts share a site, its
+ * window and its connections. All groups count, since a backup host of one domain refuses the mail
+ * of another. DIFFERS: Postfix's destination is the next-hop domain; a few providers serve most
+ * domains today. destination_by = "domain" gives that way back.
+ *
+ *	entries wait --> a connection is ready and has a place --> PLACED
+ *	      |
+ *	      +--> none has, or another connection serves it sooner --> HUNGRY
+ *	      |
+ *	      +--> dead or out --> they wait for site_patience --> parked: back in the queue, until
+ *	                           the site lives again
+ *
+ * Whose turn it is, and what becomes of it, is the transport's matter: selection.h, dispatch.h.
+ *
+ * STATES     For the scheduler QUIET, PLACED, HUNGRY (queue.h), assessed when something has
+ *            changed. Its health, below: site_health_move() is the one mover.
+ * OWNERSHIP  destdb's table; collected when nothing refers to it and no mail waits for it,
+ *            on disk either.
+ * THREAD     qmgr.
+ */
+#ifndef QMGR_DEST_SITE_H
+#define QMGR_DEST_SITE_H
+
+#include "qmgr/dest/destdb.h"
+#include "qmgr/dest/destdb_choose.h"
+#include "qmgr/sched/pace.h"
+#include "qmgr/sched/queue.h"
+#include "qmgr/sched/window.h"
+
+struct conn;
+struct peer;
+struct spool_unpark;
+
+/* X(health, text) */
+#define SITE_HEALTHS(X)                                                                            \
+	X(ALIVE, "alive")                                                                          \
+	X(DEAD, "dead") /* its window is closed: the cohort limit was reached */                   \
+	X(OUT, "out")	/* no host of any group is in service */                                   \
+	X(SUSPENDED, "suspended")
+
+enum site_health {
+#define X(health, ...) SITE_##health,
+	SITE_HEALTHS(X)
+#undef X
+};
+
+/* Mail that went back to the queue because of it: see SPOOL_UNPARK. */
+struct site_parked {
+	uint16_t number;   /* of the site; 0: no mail waits for it there */
+	uint32_t parked;   /* messages that wait for it to live again */
+	uint32_t deferred; /* messages of it, parked ones among them */
+	uint32_t slice;	   /* asked for last */
+	int64_t verdicts;  /* at that time */
+	int64_t asked_ms;  /* steady clock: likewise */
+	int leaving;	   /* messages here that will be such */
+	bool asking;	   /* the answer may be without those that went there since: */
+	uint32_t late, late_parked;
+};
+
+struct site {
+	char *key;	    /* transport and name */
+	const char *name;   /* in key; for log and operator */
+	struct queue queue; /* what the scheduler knows of it */
+	struct destdb *db;
+	struct window window;
+	int nhost;
+	struct site_host *hosts;
+	int refs;	  /* next hops that lead here, and messages that will be deferred for it */
+	struct list open; /* struct conn, ready and with a free place: newest first */
+	struct list rest; /* struct conn, connecting or full */
+
+	/* of its connections; conn_move() keeps them */
+	int connections; /* in both */
+	int connecting;
+	int ending; /* told to close */
+	int slow;   /* of those connecting, such that no mail waits for */
+	int busy;   /* that carry something */
+
+	enum site_health health;
+	int64_t down_ms;	      /* steady clock: since when it is not alive */
+	int64_t dead_until_ms;	      /* steady clock: where entries are bound early, see qmgr.h */
+	struct verdict *last_failure; /* or NULL */
+	struct verdict *last_verdict; /* on a recipient, of one of its hosts; or NULL */
+	int64_t verdicts;	      /* such ones, in all */
+	bool suspended;		      /* see suspend.h */
+	struct site_parked parked;
+	struct pace pace;	/* destination_rate */
+	int64_t delay_until_ms; /* destination_rate_delay */
+	struct timer wake;
+	uint64_t fed;	     /* round of the scheduler in which it was told of a connection, */
+	struct host *fed_by; /* by this host, and has not looked yet; or NULL */
+	UT_hash_handle hh;
+};
+
+static inline struct site *site_of_queue(const struct queue *queue)
+{
+	return (struct site *)((const char *)queue - offsetof(struct site, queue));
+}
+
+struct site *site_get(struct destdb *, struct transport *, const char *name);
+void site_set_hosts(struct site *, struct site_host *, int n);
+/* Takes the array, what hangs on it and its references. */
+
+void site_touch(struct site *);
+/* Something has changed: qmgr_thread_settle() runs it. */
+
+void site_wake_at(struct site *, int64_t at_ms); /* steady clock: touch it then, or sooner */
+
+void site_run(struct site *);
+/* Serve what is granted, see to its health, and find its state. */
+
+int site_limit(const struct site *); /* connections that it may have now */
+
+void site_reset(struct site *);
+/* Forget what was learnt about it and its hosts. */
+
+bool site_idle(const struct site *); /* nothing waits, nothing is open */
+void site_free(struct site *);
+
+/* site_hosts.c */
+
+enum destdb_choice site_choose_host(struct site *, const struct peer *, struct site_host **,
+				    int64_t *wake_ms);
+/* For a new connection, begun for the first entry of this peer. */
+
+void site_stuck(struct site *, enum destdb_choice, int64_t wake_ms);
+/* It would grow, and no host takes a connection: wait for one. */
+
+void site_wait_for_hosts(struct site *);
+/* It could use a connection to any of them: host->full. */
+
+void site_wait_no_more(struct site *);
+
+void site_feed_waiting_for(struct host *);
+/* A connection to a host has ended, or is idle: the first that waits for it looks; with the last
+ * one, all. */
+
+void site_pass_on(struct site *);
+/* It has looked: what it makes no use of, and its own idle connections, are for the next. */
+
+bool site_has_quicker(const struct site *, const struct host *);
+/* Another host of the same preference is in service, and not slow. */
+
+bool site_has_other(const struct site *, const struct host *);
+/* Another is in service and answers, of the same preference or, where backup_attempt_delay lets it be
+ * tried beside this one, of a lesser. */
+
+const struct site_host *site_host_of(const struct site *, const struct host *);
+/* What the site says of it; NULL: the site has other hosts now. */
+
+bool site_overflows(const struct site *);
+/* What it has would wait for the connections to its best hosts for longer than backup_attempt_delay:
+ * hosts of lesser preference may be used beside them where those take no further connection. */
+
+void site_prefer(struct conn *, bool tried_beside);
+/* It has become ready. Those to hosts of lesser preference end, unless the site overflows; where there
+ * is a better one, this is left for what overflows, and for mail that must go to its host. One that was tried beside others ends when they are all
+ * that the site may have. */
+
+bool site_proven(const struct site *); /* one of its hosts has answered before */
+
+/* site_places.c */
+
+struct conn *site_place(const struct site *, const struct peer *);
+/* A connection with a place for the first entry of this peer, now; NULL: none, or it is better off
+ * with another connection. */
+
+bool site_may_grow(const struct site *); /* its window allows another connection */
+bool site_paused(const struct site *);
+int64_t site_paused_until_ms(const struct site *); /* steady clock; what is past is no pause */
+bool site_one_at_a_time(const struct site *);	   /* it has a delay between deliveries */
+void site_count_delivery(struct site *);	   /* for its rate: one begins */
+void site_delivery_ended(struct site *);	   /* for its delay */
+
+/* site_feedback.c */
+
+void site_worked(struct site *, int busy);
+/* Feedback: a delivery that did not fail in connection or handshake, while so many were busy. */
+
+void site_connection_failed(struct site *, struct host *, struct verdict *why, bool fatal);
+/* Feedback: a connection was of no use. fatal: it counts towards the site's death. */
+
+void site_adopt_failure(struct site *, struct verdict *why);
+/* This is what was wrong last. */
+
+/* site_refusal.c */
+
+struct verdict *site_refusal(const struct site *, bool of_mail);
+/* A reference: all its hosts refuse to talk, which may mean, of its mail, that it is returned. NULL: some
+ * do not. */
+
+/* site_health.c */
+
+void site_see_to_health(struct site *);
+/* Find its health, open probes that are due; where it is not alive, and has not been for some time,
+ * what waits is parked. */
+
+void site_call_back(struct site *);
+/* It is alive: have parked mail come back, in slices that grow as it is delivered. */
+
+void site_called_back(struct destdb *, struct spool_unpark *);
+/* The spool's answer. */
+
+void site_revive(struct site *);
+/* Something worked: if it was dead, it is no more. */
+
+void site_host_changed(struct host *);
+/* It is out, or back: its sites look. */
+
+void site_try_now(struct site *);
+/* The operator wants its hosts tried, whatever they did before. */
+
+int64_t site_down_until_ms(const struct site *);
+/* Steady clock: when the next host of one that is not alive is tried; 0: it is alive, or suspended. */
+
+const char *site_health_name(enum site_health);
+const char *site_state_name(const struct site *);
+/* The same, or "limited": alive, but its hosts take no more connections than it has. */
+
+void site_number(struct site *);       /* give it one, for mail that goes back to the queue */
+void site_ask_for_mail(struct site *); /* whether any is still there; the answer comes later */
+
+#endif

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: ISC */
+/* What connections and deliveries tell the window: narrower, wider, dead. */
+#include "base/log.h"
+#include "qmgr/dest/site.h"
+
+static void log_step(const struct site *s, const char *state)
+{
+	const struct window *w = &s->window;
+	if (s->queue.transport->settings->destination_concurrency_feedback_debug)
+		log_event(LOG_LEVEL_INFO, "site", "site", s->name, "transport",
+			  s->queue.transport->title, "state", state, "window",
+			  log_number(w->concurrency), "success", log_text("%.3f", w->success),
+			  "failure", log_text("%.3f", w->failure), "fail_cohorts",
+			  log_text("%.3f", w->fail_cohorts), "busy", log_number(s->busy), NULL);
+}
+
+void site_worked(struct site *s, int busy)
+{
+	window_on_success(&s->window, s->queue.transport->settings, busy);
+	log_step(s, "success");
+}
+
+void site_adopt_failure(struct site *s, struct verdict *why)
+{
+	verdict_ref(why); /* before the other goes: it may be the same */
+	verdict_unref(s->last_failure);
+	s->last_failure = why;
+}
+
+/* One dead host of several is the destination database's business: the site goes on with the others
+ * and its window stays. A host that takes some connections and refuses more is telling us how many
+ * it wants. */
+static bool others_serve(const struct site *s, const struct host *host)
+{
+	if (host->ready > 0)
+		return false;
+	for (int i = 0; i < s->nhost; i++)
+		if (s->hosts[i].host != host && !site_host_out(&s->hosts[i]))
+			return true;
+	return false;
+}
+
+void site_connection_failed(struct site *s, struct host *host, struct verdict *why, bool fatal)
+{
+	site_adopt_failure(s, why);
+	site_touch(s);
+	if (others_serve(s, host))
+		return;
+	/* A host that serves is not dead, however many more it turns away. */
+	if (fatal && !host_serves(host, destdb_now_ms(s->db)))
+		window_on_failure(&s->window, s->queue.transport->settings);
+	else
+		window_narrow(&s->window, s->queue.transport->settings);
+	log_step(s, fatal ? "failure" : "cut off");
+}

@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: ISC */
+/* Is a site alive, and what becomes of its mail while it is not. */
+#include "base/log.h"
+#include "base/mem.h"
+#include "qmgr/dest/conn.h"
+#include "qmgr/dest/early.h"
+#include "qmgr/dest/ladder.h"
+#include "qmgr/dest/suspend.h"
+#include "qmgr/sched/job.h"
+#include "qmgr/sched/pool.h"
+#include "spool/spool.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+enum {
+	PROBES_PART = 4,
+	PROBE_AGAIN_MS = 1000,
+	SLICE_FIRST = 20, /* parked messages that come back at first, */
+	SLICE_MOST = 1000,
+	SLICE_AGAIN_MS = 1000, /* where the last ones have not come to anything */
+};
+
+const char *site_health_name(enum site_health health)
+{
+	static const char *const names[] = {
+#define X(health, text) [SITE_##health] = text,
+		SITE_HEALTHS(X)
+#undef X
+	};
+	return names[health];
+}
+
+static void site_health_move(struct site *s, enum site_health to)
+{
+	if (s->health == to)
+		return;
+	if (s->health == SITE_ALIVE)
+		s->down_ms = destdb_now_ms(s->db);
+	s->health = to;
+	s->parked.slice = 0;
+	log_event(LOG_LEVEL_INFO, "site", "site", s->name, "transport", s->queue.transport->title,
+		  "state", site_health_name(to), "window", log_number(s->window.concurrency),
+		  "reason", to != SITE_ALIVE && s->last_failure ? s->last_failure->text : NULL,
+		  NULL);
+}
+
+static bool limited(const struct site *s)
+{
+	struct heap_item *first = heap_first(&s->queue.order);
+	if (s->health != SITE_ALIVE || !first)
+		return false;
+	enum constraint c = ladder_of(s, heap_entry(first, struct peer, in_order)).constraint;
+	return c == CONSTRAINT_HOST_PAUSE || c == CONSTRAINT_HOST_CONNECTION_LIMIT;
+}
+
+const char *site_state_name(const struct site *s)
+{
+	return limited(s) ? "limited" : site_health_name(s->health);
+}
+
+/* --- hosts that are out */
+
+/* The failure to report when no host is in service: of the host that failed last. */
+static void adopt_failure(struct site *s)
+{
+	struct verdict *latest = site_refusal(s, false);
+	for (int i = 0; i < s->nhost; i++) {
+		struct site_host *it = &s->hosts[i];
+		bool suspended = it->suspended || it->host->suspended;
+		struct verdict *why =
+			suspended ? suspend_verdict("host") : host_why(it->host, it->name);
+		if (why && (!latest || why->when_ms > latest->when_ms)) {
+			verdict_unref(latest);
+			latest = verdict_ref(why);
+		}
+		verdict_unref(why);
+	}
+	if (latest)
+		site_adopt_failure(s, latest);
+	verdict_unref(latest);
+}
+
+/* Somebody wants it: what waits here, or in the queue. */
+static bool wanted(const struct site *s)
+{
+	return s->queue.waiting > 0 || s->parked.parked > 0;
+}
+
+/* Probes may hold a part of the transport's connections only: many hosts may be out at once. */
+static bool probes_allowed(const struct site *s)
+{
+	int64_t limit = s->queue.transport->settings->connection_limit;
+	int64_t most = (limit + PROBES_PART - 1) / PROBES_PART;
+	return limit == 0 ||
+	       (!transport_full(s->queue.transport) && s->queue.transport->nunready < most);
+}
+
+/* One probe of each host whose time has come; for the others, wake up when it has. */
+static void probe(struct site *s)
+{
+	int64_t now_ms = destdb_now_ms(s->db);
+	for (int i = 0; i < s->nhost; i++) {
+		struct site_host *it = &s->hosts[i];
+		struct host *h = it->host;
+		if (h->state != HOST_OUT || h->suspended || it->suspended)
+			continue;
+		if (!host_probe_due(h, now_ms))
+			site_wake_at(s, h->retry_ms);
+		else if (probes_allowed(s))
+			conn_open(s->db, s, it, true);
+		else
+			site_wake_at(s, now_ms + PROBE_AGAIN_MS);
+	}
+}
+
+int64_t site_down_until_ms(const struct site *s)
+{
+	int64_t first_ms = 0;
+	if (s->health != SITE_DEAD && s->health != SITE_OUT)
+		return 0;
+	for (int i = 0; i < s->nhost; i++) {
+		const struct host *h = s->hosts[i].host;
+		if (h->state != HOST_UP && (first_ms == 0 || h->retry_ms < first_ms))
+			first_ms = h->retry_ms;
+	}
+	return first_ms;
+}
+
+/* --- health */
+
+static enum site_health health_of(const struct site *s)
+{
+	int end;
+	if (s->suspended)
+		return SITE_SUSPENDED;
+	if (window_dead(&s->window))
+		return SITE_DEAD;
+	return s->nhost > 0 && destdb_group(s->hosts, s->nhost, &end) < 0 ? SITE_OUT : SITE_ALIVE;
+}
+
+void site_revive(struct site *s)
+{
+	if (window_dead(&s->window))
+		window_revive(&s->window, s->queue.transport->settings);
+}
+
+/* --- parking */
+
+static void park_entry(struct site *s, struct peer *p, struct verdict *why)
+{
+	bool untried = !s->db->bind_early && why->class == VERDICT_DEFERRED;
+	struct work *w = p->job->work;
+	struct entry *e = peer_drop(p);
+	s->db->thread.defer(s, e, why, untried);
+	job_entry_done(e);
+	s->db->thread.check(w);
+}
+
+static void park_all(struct site *s, struct verdict *why)
+{
+	assert(why);
+	for (struct list *first; (first = list_first(&s->queue.peers)) != NULL;)
+		park_entry(s, list_entry(first, struct peer, in_queue), why);
+}
+
+/* One destination must not fill the active queue. POSTFIX QSHAPE_README. */
+static bool crowded(const struct destdb *db)
+{
+	return 2 * (int64_t)db->sched->nactive > db->sched->conf->queue.message_active_limit;
+}
+
+static struct verdict *why_parked(struct site *s)
+{
+	struct verdict *refusal = s->health == SITE_SUSPENDED ? NULL : site_refusal(s, true);
+	if (refusal)
+		return refusal;
+	if (s->health == SITE_SUSPENDED)
+		return suspend_verdict("site");
+	if (s->health == SITE_OUT || !s->last_failure)
+		adopt_failure(s);
+	return verdict_ref(s->last_failure);
+}
+
+/* Patience begins when the site dies, and anew with each probe: it may be answered. */
+static int64_t patient_until_ms(const struct site *s)
+{
+	int64_t since_ms = s->down_ms;
+	list_each (link, tmp, &s->rest) {
+		const struct conn *c = list_entry(link, struct conn, in_site);
+		if (conn_unready(c) && c->opened_ms > since_ms)
+			since_ms = c->opened_ms;
+	}
+	return since_ms + s->queue.transport->settings->site_patience;
+}
+
+static void park_when_due(struct site *s)
+{
+	bool at_once = s->health == SITE_SUSPENDED || s->db->bind_early || crowded(s->db);
+	if (s->queue.waiting == 0 || s->health == SITE_ALIVE)
+		return;
+	int64_t until_ms = patient_until_ms(s);
+	if (!at_once && destdb_now_ms(s->db) < until_ms) {
+		site_wake_at(s, until_ms);
+		return;
+	}
+	struct verdict *why = why_parked(s);
+	park_all(s, why);
+	verdict_unref(why);
+}
+
+/* Dead, but nothing is left whose probe could bring it back: what died has gone from its hosts. */
+static bool dead_for_nothing(const struct site *s)
+{
+	for (int i = 0; i < s->nhost; i++)
+		if (s->hosts[i].host->state != HOST_UP)
+			return false;
+	return window_dead(&s->window) && !s->db->bind_early;
+}
+
+void site_see_to_health(struct site *s)
+{
+	early_see_to(s);
+	if (dead_for_nothing(s))
+		site_revive(s);
+	enum site_health is = health_of(s);
+	if (is == SITE_OUT && s->health != SITE_OUT)
+		adopt_failure(s);
+	site_health_move(s, is);
+	if (wanted(s) && is != SITE_SUSPENDED && !s->db->bind_early)
+		probe(s);
+	park_when_due(s);
+}
+
+void site_host_changed(struct host *h)
+{
+	list_each (link, tmp, &h->sites) {
+		struct site *s = list_entry(link, struct site_host, in_host)->site;
+		if (h->state == HOST_UP)
+			site_revive(s);
+		site_touch(s);
+	}
+}
+
+void site_try_now(struct site *s)
+{
+	for (int i = 0; i < s->nhost; i++)
+		host_probe_now(s->hosts[i].host, destdb_now_ms(s->db));
+	site_touch(s);
+}
+
+/* --- mail in the queue */
+
+void site_number(struct site *s)
+{
+	struct destdb *db = s->db;
+	for (unsigned n = 1; s->parked.number == 0 && n <= SPOOL_SITE_MAX; n++) {
+		db->last_site = db->last_site % SPOOL_SITE_MAX + 1;
+		if (db->numbered[db->last_site])
+			continue;
+		db->numbered[db->last_site] = s;
+		s->parked.number = (uint16_t)db->last_site;
+	}
+}
+
+static void ask(struct site *s, uint32_t most)
+{
+	struct spool_unpark *note = mem_zalloc(sizeof *note);
+	note->note.type = SPOOL_UNPARK;
+	note->site = s->parked.number;
+	note->most = most;
+	s->parked.asking = true;
+	s->parked.late = s->parked.late_parked = 0;
+	s->db->edges.to_spool(s->db->edges.context, &note->note);
+}
+
+void site_ask_for_mail(struct site *s)
+{
+	if (s->parked.number > 0 && !s->parked.asking)
+		ask(s, 0);
+}
+
+/* The last slice has come to something, or to nothing for some time. */
+static bool slice_done(const struct site *s)
+{
+	const struct site_parked *p = &s->parked;
+	return p->slice == 0 || s->verdicts - p->verdicts >= p->slice / 2 ||
+	       destdb_now_ms(s->db) >= p->asked_ms + SLICE_AGAIN_MS;
+}
+
+void site_call_back(struct site *s)
+{
+	struct site_parked *p = &s->parked;
+	if (p->parked == 0 || p->asking || s->health != SITE_ALIVE)
+		return;
+	if (!slice_done(s)) {
+		site_wake_at(s, p->asked_ms + SLICE_AGAIN_MS);
+		return;
+	}
+	if (s->queue.waiting > (int64_t)p->slice)
+		return; /* more would only lie here */
+	p->slice = p->slice ? 2 * p->slice : SLICE_FIRST;
+	if (p->slice > SLICE_MOST)
+		p->slice = SLICE_MOST;
+	p->verdicts = s->verdicts;
+	p->asked_ms = destdb_now_ms(s->db);
+	ask(s, p->slice);
+}
+
+void site_called_back(struct destdb *db, struct spool_unpark *note)
+{
+	struct site *s = db->numbered[note->site];
+	assert(s && s->parked.asking);
+	s->parked.asking = false;
+	s->parked.parked = note->parked + s->parked.late_parked;
+	s->parked.deferred = note->waiting + s->parked.late;
+	if (s->parked.deferred == 0 && s->parked.leaving == 0) {
+		db->numbered[note->site] = NULL;
+		s->parked.number = 0;
+	}
+	site_touch(s);
+	free(note);
+}

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: ISC */
+/* Where an entry can go now: places on ready connections, and the pace of the site.
+ *
+ *	an idle connection, its own or one that another site has no use for
+ *	a place in a pipeline that costs nothing	(speed.h)
+ *	another connection, if one may be opened and is ready sooner
+ *	any place in a pipeline
+ */
+#include "qmgr/dest/conn_places.h"
+#include "qmgr/dest/indoubt.h"
+#include "qmgr/dest/ladder.h"
+#include "qmgr/dest/site.h"
+
+#include <string.h>
+
+static bool bytes_fit(const struct site *s, int64_t bytes)
+{
+	int64_t limit = s->queue.transport->settings->pipeline_bytes;
+	return limit == 0 || bytes <= limit;
+}
+
+bool site_one_at_a_time(const struct site *s)
+{
+	return s->queue.transport->settings->destination_rate_delay > 0;
+}
+
+int64_t site_paused_until_ms(const struct site *s)
+{
+	int64_t due_ms = pace_due_ms(&s->pace, &s->queue.transport->settings->destination_rate);
+	return due_ms > s->delay_until_ms ? due_ms : s->delay_until_ms;
+}
+
+bool site_paused(const struct site *s)
+{
+	return site_paused_until_ms(s) > destdb_now_ms(s->db) ||
+	       (site_one_at_a_time(s) && s->busy > 0);
+}
+
+bool site_may_grow(const struct site *s)
+{
+	int used = s->db->bind_early ? s->busy : s->connections - s->slow;
+	return s->queue.waiting > s->connecting - s->slow && used < site_limit(s);
+}
+
+static bool usable(const struct conn *c)
+{
+	return !(c->reserve && !site_overflows(c->site)) && !(c->busy == 0 && conn_yields(c));
+}
+
+static struct conn *idle_own(const struct site *s)
+{
+	list_each (link, tmp, &s->open) {
+		struct conn *c = list_entry(link, struct conn, in_site);
+		if (c->busy == 0 && usable(c))
+			return c;
+	}
+	return NULL;
+}
+
+/* Its site has nothing for it now, or has had its turn. What failed in TLS under one name says nothing
+ * about another: such a connection is lent to nobody who calls the host otherwise. */
+static bool to_spare(const struct conn *c, const struct site *s, const char *name)
+{
+	return !(c->plain && strcmp(c->name, name) != 0) && c->site != s &&
+	       c->site->queue.transport == s->queue.transport &&
+	       (c->site->queue.state != QUEUE_PLACED || conn_yields(c)) && conn_has_place(c);
+}
+
+/* Of the most preferred hosts that have one ready; the newest of the first that has one to spare. */
+static struct conn *idle_of_others(const struct site *s)
+{
+	if (s->connections - s->slow >= site_limit(s))
+		return NULL;
+	for (int i = 0; i < s->nhost; i++) {
+		const struct host *h = s->hosts[i].host;
+		if (i > 0 && s->hosts[i].preference != s->hosts[i - 1].preference &&
+		    s->hosts[i - 1].host->state == HOST_UP)
+			break;
+		for (struct list *l = h->idle.prev; l != &h->idle; l = l->prev) {
+			struct conn *c = list_entry(l, struct conn, in_host_idle);
+			if (to_spare(c, s, s->hosts[i].name))
+				return c;
+		}
+	}
+	return NULL;
+}
+
+/* The newest with room for it in its pipeline, so that the older ones fall idle and close when the
+ * load drops; free: at no cost to the message. */
+static struct conn *in_pipeline(const struct site *s, int64_t size, bool free)
+{
+	list_each (link, tmp, &s->open) {
+		struct conn *c = list_entry(link, struct conn, in_site);
+		const struct speed *speed = &c->host->speed;
+		if (c->busy == 0 || !usable(c) || !bytes_fit(s, c->bytes + size))
+			continue;
+		if (conn_yields(c))
+			continue;
+		if (c->busy <
+		    (free ? speed_free_depth : speed_deep_depth)(speed, conn_waited_us(c)))
+			return c;
+	}
+	return NULL;
+}
+
+static bool another_is_sooner(const struct conn *c)
+{
+	return speed_worth_connecting(&c->host->speed, c->busy, conn_waited_us(c));
+}
+
+/* It may have another connection, or one is being opened for it that is heard of. */
+static bool may_connect(const struct site *s, const struct peer *p)
+{
+	enum constraint c = ladder_to_connect(s, p).constraint;
+	return s->health == SITE_ALIVE &&
+	       (c == CONSTRAINT_ORDER ||
+		(c == CONSTRAINT_CONNECTING && s->queue.transport->nsilent == 0));
+}
+
+static struct conn *place_for(const struct site *s, const struct peer *p)
+{
+	const struct entry *e = peer_first(p);
+	if (e->alone)
+		return indoubt_place(s, e);
+	bool another = s->busy < site_limit(s); /* it may be told to use fewer than it has */
+	struct conn *c = another ? idle_own(s) : NULL;
+	if (!c && another)
+		c = idle_of_others(s);
+	if (c)
+		return c;
+	int64_t size = (int64_t)p->job->work->content->size;
+	c = in_pipeline(s, size, true);
+	if (c)
+		return c;
+	c = in_pipeline(s, size, false);
+	return c && another_is_sooner(c) && may_connect(s, p) ? NULL : c;
+}
+
+struct conn *site_place(const struct site *s, const struct peer *p)
+{
+	return site_paused(s) ? NULL : place_for(s, p);
+}
+
+void site_count_delivery(struct site *s)
+{
+	pace_count(&s->pace, &s->queue.transport->settings->destination_rate, destdb_now_ms(s->db));
+}
+
+void site_delivery_ended(struct site *s)
+{
+	if (site_one_at_a_time(s))
+		s->delay_until_ms =
+			destdb_now_ms(s->db) + s->queue.transport->settings->destination_rate_delay;
+}

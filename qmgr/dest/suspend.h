@@ -1,0 +1,70 @@
+/* suspend.h - sites, hosts and domains to which the operator wants nothing delivered.
+ *
+ *	suspend --> connections end when what they carry is done
+ *	        --> what waits for a site, and what comes for it, is parked with that reason
+ *	        --> a host counts as out: mail goes to the others, and with none it is parked
+ *	        --> mail for a domain is deferred, and other mail of its site goes on
+ *	resume  --> what waits in the queue because of it is due
+ *
+ * A name means the sites that have it, else the hosts, else the domain if mail for it was seen. One
+ * that nothing is known of, in advance, means whatever will have it. It stays suspended until it is
+ * resumed, through restarts (destdb_text.h).
+ *
+ * OWNERSHIP  destdb's table of names; sites and hosts only carry a mark.
+ * THREAD     qmgr.
+ */
+#ifndef QMGR_DEST_SUSPEND_H
+#define QMGR_DEST_SUSPEND_H
+
+#include "qmgr/dest/site.h"
+
+/* X(kind, text) */
+#define SUSPEND_KINDS(X)                                                                           \
+	X(SITE, "site")                                                                            \
+	X(HOST, "host")                                                                            \
+	X(DOMAIN, "domain")                                                                        \
+	X(ANY, "name")
+
+enum suspend_kind {
+#define X(kind, ...) SUSPEND_##kind,
+	SUSPEND_KINDS(X)
+#undef X
+		SUSPEND_KIND_COUNT
+};
+
+struct suspended {
+	char *name; /* as the operator wrote it */
+	enum suspend_kind kind;
+	UT_hash_handle hh;
+};
+
+const char *suspend_kind_name(enum suspend_kind);
+
+bool suspend_site_is(const struct site *, const char *name);
+/* It is its name, or that behind its transport's. */
+
+bool suspend_host_is(const struct host *, const char *name);
+/* It is its address, address:port, or [address]:port. */
+
+bool suspend_site_host_is(const struct site_host *, const char *name);
+/* It is what the site calls it, with address and port or without, or its host is meant. */
+
+bool suspend_means_host(const struct host *, const char *name);
+/* The same of any site that has it. */
+
+bool suspend_begin(struct destdb *, const char *name, enum suspend_kind);
+/* False: it is suspended. */
+
+bool suspend_end(struct destdb *, const char *name);
+/* False: nothing of this name is. */
+
+bool suspend_covers_site(const struct destdb *, const struct site *);
+bool suspend_covers_domain(const struct destdb *, const char *domain);
+bool suspend_covers_site_host(const struct destdb *, const struct site_host *);
+bool suspend_covers_host(const struct destdb *, const struct host *);
+/* For what is new to the scheduler. */
+
+struct verdict *suspend_verdict(const char *what); /* "site", "host" or "domain" */
+void suspend_free(struct destdb *);
+
+#endif

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: ISC */
+#include "qmgr/qmgr_thread.h"
+
+#include "base/mem.h"
+#include "qmgr/delivered.h"
+#include "qmgr/dest/congestion.h"
+#include "qmgr/dest/destdb_text.h"
+#include "qmgr/dest/dispatch.h"
+#include "qmgr/dest_command.h"
+#include "qmgr/message.h"
+#include "qmgr/nexthop.h"
+#include "qmgr/reader.h"
+#include "qmgr/router.h"
+
+#include <stdlib.h>
+
+enum { COLLECT_MS = 10000 };
+
+static void run_dirty(struct qmgr *q)
+{
+	for (struct list *first; (first = list_first(&q->sched.dirty)) != NULL;) {
+		list_remove(first);
+		site_run(site_of_queue(list_entry(first, struct queue, in_dirty)));
+	}
+}
+
+/* One slot of each transport in turn. */
+static bool run_transports(struct qmgr *q)
+{
+	bool some = false;
+	for (struct transport *t = q->sched.transports; t; t = t->hh.next) {
+		if (t->unpark) {
+			t->unpark = false;
+			dispatch_unpark(t);
+			run_dirty(q);
+		}
+		some |= dispatch_one(t);
+		run_dirty(q);
+		some |= t->unpark;
+	}
+	return some;
+}
+
+void qmgr_thread_settle(struct qmgr *q)
+{
+	if (q->resting)
+		return;
+	q->db.rounds++;
+	do {
+		reader_feed(q);
+		router_run(q);
+		run_dirty(q);
+	} while (run_transports(q));
+	q->db.rounds++; /* what comes until the next one is news */
+}
+
+void qmgr_thread_save(struct qmgr *q)
+{
+	if (!q->db.learnt || !q->db.edges.to_main)
+		return;
+	struct dest_save *note = mem_zalloc(sizeof *note);
+	struct buf text;
+	buf_init(&text);
+	destdb_write(&q->db, &text);
+	note->note.type = DEST_SAVE;
+	note->text = buf_steal(&text, NULL);
+	q->db.edges.to_main(q->db.edges.context, &note->note);
+	q->db.learnt = false;
+}
+
+/* Records of what nobody has asked for lately. */
+static void collect(void *owner)
+{
+	struct qmgr *q = owner;
+	int64_t now_ms = scheduler_now_ms(&q->sched);
+	struct nexthop *n, *next;
+	HASH_ITER(hh, q->nexthops, n, next)
+	if (n->way.peers == 0 && n->lookup.asking == 0 && n->fresh_until_ms < now_ms)
+		nexthop_free(n);
+	destdb_collect(&q->db);
+	congestion_look(&q->db);
+	qmgr_thread_save(q);
+	loop_timer_in(q->sched.loop, &q->collect, COLLECT_MS);
+}
+
+/* What the rooms ask of the thread. */
+
+static void settle(void *context)
+{
+	qmgr_thread_settle(context);
+}
+
+static void check(struct work *w)
+{
+	struct message *m = message_of_work(w);
+	message_check(m->qmgr, m);
+}
+
+void qmgr_thread_init(struct qmgr *q, struct conf *conf, struct loop *loop)
+{
+	const struct destdb_thread thread = {.settle = settle,
+					     .take = delivered_take,
+					     .defer = delivered_defer,
+					     .record = delivered_record,
+					     .check = check,
+					     .context = q};
+	scheduler_init(&q->sched, conf, loop, reader_refill);
+	destdb_init(&q->db, &q->sched, &thread);
+	list_init(&q->to_route);
+	list_init(&q->starved);
+	timer_init(&q->collect, collect, q);
+	loop_timer_in(loop, &q->collect, COLLECT_MS);
+}
+
+static void free_messages(struct qmgr *q)
+{
+	struct message *m, *tmp;
+	HASH_ITER(hh, q->messages, m, tmp)
+	{
+		message_drop_waiting(m);
+		message_free(q, m);
+	}
+}
+
+void qmgr_thread_fini(struct qmgr *q)
+{
+	timer_stop(&q->sched.loop->timers, &q->collect);
+	conns_free(&q->db);
+	struct nexthop *n, *next;
+	HASH_ITER(hh, q->nexthops, n, next)
+	nexthop_drop(n);
+	free_messages(q);
+	HASH_ITER(hh, q->nexthops, n, next)
+	nexthop_free(n);
+	destdb_fini(&q->db);
+	scheduler_fini(&q->sched);
+}

@@ -1,0 +1,47 @@
+/* qmgr_thread.h - what all of the queue manager hangs on: its rooms, and what is the thread's own.
+ *
+ * OWNERSHIP  One struct qmgr a program; it owns every object in its tables.
+ * THREAD     qmgr.
+ */
+#ifndef QMGR_QMGR_THREAD_H
+#define QMGR_QMGR_THREAD_H
+
+#include "qmgr/dest/destdb.h"
+#include "qmgr/qmgr.h"
+#include "qmgr/report_rate.h"
+#include "qmgr/route/route.h"
+#include "qmgr/sched/scheduler.h"
+
+struct qmgr {
+	struct scheduler sched;
+	struct destdb db;
+	struct route_table *routes;
+
+	/* hash tables (uthash) */
+	struct message *messages; /* by id */
+	struct nexthop *nexthops; /* by key */
+
+	struct list to_route; /* struct message with recipients whose look-up has not begun */
+	struct list starved;  /* struct message, unread, for which there is no room in memory */
+	int64_t lookups;      /* of next hops under way */
+	bool router_due;      /* one has ended: others may begin */
+	int64_t credit;	      /* given to the spool so far */
+	bool resting;	      /* nothing is given to connections any more */
+	struct report_rate reports;
+	struct timer collect; /* removes records that nobody needs, and saves the others */
+};
+
+void qmgr_thread_init(struct qmgr *, struct conf *, struct loop *);
+/* Begins its rooms. Takes over the reference on the configuration. */
+
+void qmgr_thread_settle(struct qmgr *);
+/* Give places to entries and open connections, wherever something has changed. Called once after
+ * each batch of notes and each timer. */
+
+void qmgr_thread_save(struct qmgr *);
+/* Have what was learnt written to disk, if something was since the last time. */
+
+void qmgr_thread_fini(struct qmgr *);
+/* Forget everything: the spool has it, and what was under way is tried again at the next start. */
+
+#endif

@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: ISC */
+#include "qmgr/route/nexthop_lookup.h"
+
+#include "base/address.h"
+#include "base/mailaddr.h"
+#include "base/mem.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct nexthop_answer {
+	struct resolve *resolve; /* NULL while it is asked for */
+	int port, weight;
+	uint32_t group;		       /* equal: shared by weight */
+	struct credential *credential; /* or NULL */
+};
+
+/* Those of one group share a preference; where there are weights they are shares of connections. */
+static struct nexthop_answer *add_question(struct nexthop_lookup *l, struct resolve *ask, int port)
+{
+	int i = l->nanswer++;
+	l->answer = mem_realloc(l->answer, (size_t)l->nanswer * sizeof *l->answer);
+	struct nexthop_answer *a = &l->answer[i];
+	ask->order = i;
+	*a = (struct nexthop_answer){.resolve = ask, .port = port};
+	a->group = i > 0 ? l->answer[i - 1].group + 1 : 0;
+	return a;
+}
+
+static void add_relays(struct nexthop_lookup *l, const struct conf_list *relays, int default_port,
+		       const struct nexthop_edge *edge)
+{
+	int weight_before = 0;
+	for (int i = 0; i < relays->n; i++) {
+		struct conf_relay r;
+		if (!conf_relay_read(relays->item[i], &r))
+			continue; /* the configuration was checked when it was read */
+		struct resolve *ask = resolve_new(r.bracketed ? RESOLVE_HOST : RESOLVE_MX, r.host,
+						  edge->reply_to, edge->owner);
+		ask->trusted = true;
+		struct nexthop_answer *a = add_question(l, ask, r.port > 0 ? r.port : default_port);
+		a->weight = r.weight;
+		a->credential = credential_find(edge->tables, relays->item[i], edge->sender);
+		if (r.weight > 0 && weight_before > 0)
+			a->group--;
+		weight_before = r.weight;
+		free(r.host);
+	}
+}
+
+static void add_domain(struct nexthop_lookup *l, const char *domain, int port,
+		       const struct nexthop_edge *edge)
+{
+	bool literal = domain[0] == '[';
+	char *name = literal ? mem_strndup(domain + 1, strlen(domain) - 2) : mem_strdup(domain);
+	struct nexthop_answer *a = add_question(
+		l,
+		resolve_new(literal ? RESOLVE_HOST : RESOLVE_MX, name, edge->reply_to, edge->owner),
+		port);
+	a->credential = credential_find(edge->tables, domain, edge->sender);
+	free(name);
+}
+
+void nexthop_lookup_begin(struct nexthop_lookup *l, const struct route *route, const char *address,
+			  const struct nexthop_edge *edge)
+{
+	int port = (int)route->by->port;
+	assert(l->asking == 0 && l->nanswer == 0);
+	if (route->relay->n > 0)
+		add_relays(l, route->relay, port, edge);
+	else
+		add_domain(l, mailaddr_domain(address), port, edge);
+	l->nown = l->nanswer;
+	add_relays(l, &route->by->fallback_relay, port, edge);
+	l->asking = l->nanswer;
+	for (int i = 0; i < l->nanswer; i++) {
+		struct note *note = &l->answer[i].resolve->note;
+		l->answer[i].resolve = NULL;
+		edge->ask(edge->context, note);
+	}
+}
+
+bool nexthop_lookup_answered(struct nexthop_lookup *l, struct resolve *r)
+{
+	assert(l->asking > 0 && r->order < l->nanswer && !l->answer[r->order].resolve);
+	l->answer[r->order].resolve = r;
+	return --l->asking == 0;
+}
+
+static bool found(const struct nexthop_lookup *l, int from, int to)
+{
+	while (from < to && l->answer[from].resolve->nhost == 0)
+		from++;
+	return from < to;
+}
+
+static struct verdict *failure_of(const struct nexthop_lookup *l)
+{
+	struct verdict *v = l->answer[0].resolve->failure;
+	for (int i = 1; i < l->nown && v->class == VERDICT_FAILED; i++)
+		v = l->answer[i].resolve->failure;
+	if (l->answer[0].resolve->trusted && v->class == VERDICT_FAILED)
+		return verdict_printf(VERDICT_DEFERRED, 0, "4.4.4", NULL, "next hop unusable: %s",
+				      v->text);
+	return verdict_ref(v);
+}
+
+struct verdict *nexthop_lookup_failure(const struct nexthop_lookup *l)
+{
+	if (found(l, 0, l->nown))
+		return NULL;
+	struct verdict *failure = failure_of(l);
+	if (failure->class == VERDICT_DEFERRED && found(l, l->nown, l->nanswer)) {
+		verdict_unref(failure);
+		return NULL;
+	}
+	return failure;
+}
+
+const struct resolve *nexthop_lookup_best(const struct nexthop_lookup *l)
+{
+	int first = 0;
+	while (l->answer[first].resolve->nhost == 0)
+		first++;
+	return l->answer[first].resolve;
+}
+
+static int count_addresses(const struct resolve *r)
+{
+	int n = 0;
+	for (int h = 0; h < r->nhost; h++)
+		n += r->host[h].naddress;
+	return n;
+}
+
+int nexthop_lookup_hosts(const struct nexthop_lookup *l, struct nexthop_host **hosts)
+{
+	int n = 0;
+	*hosts = NULL;
+	for (int i = 0; i < l->nanswer; i++) {
+		const struct nexthop_answer *from = &l->answer[i];
+		const struct resolve *r = from->resolve;
+		int addresses = count_addresses(r);
+		*hosts = mem_realloc(*hosts, (size_t)(n + addresses + 1) * sizeof **hosts);
+		for (int h = 0; h < r->nhost; h++)
+			for (int a = 0; a < r->host[h].naddress; a++) {
+				struct nexthop_host *to = &(*hosts)[n++];
+				*to = (struct nexthop_host){
+					.name = r->host[h].name,
+					.address = r->host[h].address[a],
+					.preference = from->group << 16 | r->host[h].preference,
+					.weight = (double)from->weight / addresses,
+					.credential = from->credential};
+				address_set_port(&to->address, from->port);
+			}
+	}
+	return n;
+}
+
+void nexthop_lookup_clear(struct nexthop_lookup *l)
+{
+	for (int i = 0; i < l->nanswer; i++) {
+		resolve_free(&l->answer[i].resolve);
+		credential_unref(l->answer[i].credential);
+	}
+	free(l->answer);
+	*l = (struct nexthop_lookup){0};
+}

@@ -1,0 +1,67 @@
+/* nexthop_lookup.h - from a route to hosts: what dns is asked, and what its answers come to.
+ *
+ *	route --> relays, or the domain --+--> questions --> dns --> answers --> hosts, in groups
+ *	          fallback_relay ---------+                                  --> or why there are none
+ *
+ * Groups are in order: relays one after the other, those with weights side by side; in each the
+ * preferences of its MX records; behind all of them fallback_relay. That helps where the destination
+ * can't be found for now, not where there is none.
+ *
+ * OWNERSHIP  Embedded in struct nexthop. Notes that it asks with are given away; it owns the answers.
+ * THREAD     qmgr.
+ * STATES     idle; asking, as long as answers are outstanding; answered, until nexthop_lookup_clear().
+ * ERRORS     A relay of the configuration that can't be found is not the sender's fault: 4.4.4.
+ */
+#ifndef QMGR_ROUTE_NEXTHOP_LOOKUP_H
+#define QMGR_ROUTE_NEXTHOP_LOOKUP_H
+
+#include "base/credential.h"
+#include "base/resolve.h"
+#include "qmgr/route/route.h"
+
+struct nexthop_lookup {
+	int asking;	   /* answers outstanding */
+	int nanswer, nown; /* the first nown: not of fallback_relay */
+	struct nexthop_answer *answer;
+};
+
+struct nexthop_host {
+	const char *name; /* the lookup's */
+	union address address;
+	uint32_t preference;	       /* equal: one group; the lower 16 bits are the MX record's */
+	double weight;		       /* above 0: share of the group */
+	struct credential *credential; /* the lookup's: as whom to log in; or NULL */
+};
+
+/* Where the answers go, and how questions get to dns. */
+struct nexthop_edge {
+	struct loop *reply_to;
+	void *owner; /* of each struct resolve */
+	void (*ask)(void *context, struct note *);
+	void *context;
+	const struct tables *tables; /* credentials of next hops, for mail of this sender */
+	const char *sender;
+};
+
+void nexthop_lookup_begin(struct nexthop_lookup *, const struct route *, const char *address,
+			  const struct nexthop_edge *);
+/* It must be idle. */
+
+bool nexthop_lookup_answered(struct nexthop_lookup *, struct resolve *);
+/* Takes the answer. True: it was the last. */
+
+/* Once it is answered: */
+
+struct verdict *nexthop_lookup_failure(const struct nexthop_lookup *);
+/* A reference: why there is no host; NULL: there are some. */
+
+const struct resolve *nexthop_lookup_best(const struct nexthop_lookup *);
+/* The first answer that has hosts; there is one. */
+
+int nexthop_lookup_hosts(const struct nexthop_lookup *, struct nexthop_host **hosts);
+/* All of them, in an array for the caller to free. */
+
+void nexthop_lookup_clear(struct nexthop_lookup *);
+/* Idle again; what is still to come is for nobody. */
+
+#endif

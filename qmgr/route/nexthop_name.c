@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: ISC */
+#include "qmgr/route/nexthop_name.h"
+
+#include "base/credential.h"
+#include "base/mailaddr.h"
+#include "base/mem.h"
+#include "base/tables.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void append_list(struct buf *b, const struct conf_list *list)
+{
+	for (int i = 0; i < list->n; i++)
+		buf_printf(b, "%s%s", i ? "," : "", list->item[i]);
+}
+
+void nexthop_write_key(struct buf *b, const struct route *route, const char *address)
+{
+	const char *domain = mailaddr_domain(address);
+	buf_puts(b, route->by->title);
+	buf_puts(b, " ");
+	if (route->relay->n > 0)
+		append_list(b, route->relay);
+	else
+		buf_puts(b, domain);
+	if (route->by->destination_by == DESTINATION_BY_RECIPIENT)
+		buf_printf(b, " %s", address);
+	else if (route->relay->n > 0 && route->by->destination_by == DESTINATION_BY_DOMAIN)
+		buf_printf(b, " %s", domain);
+}
+
+static void add_login(struct buf *b, const struct tables *t, const char *hop, const char *sender,
+		      bool of_hosts)
+{
+	struct credential *c = credential_find(t, hop, sender);
+	if (c && (c->of_sender || of_hosts))
+		buf_printf(b, "%s%s", buf_len(b) > 0 ? "," : " as ", c->login);
+	credential_unref(c);
+}
+
+char *nexthop_logins(const struct tables *t, const struct route *route, const char *sender,
+		     const char *address)
+{
+	struct buf b = {0};
+	if (!t || tables_count(t, TABLE_CREDENTIALS) == 0)
+		return NULL;
+	if (route->relay->n == 0)
+		add_login(&b, t, mailaddr_domain(address), sender, true);
+	for (int i = 0; i < route->relay->n; i++)
+		add_login(&b, t, route->relay->item[i], sender, false);
+	for (int i = 0; i < route->by->fallback_relay.n; i++)
+		add_login(&b, t, route->by->fallback_relay.item[i], sender, route->relay->n == 0);
+	return buf_len(&b) > 0 ? buf_steal(&b, NULL) : NULL;
+}
+
+char *nexthop_site_name(const struct route *route, const char *address)
+{
+	struct buf b;
+	buf_init(&b);
+	switch (route->by->destination_by) {
+	case DESTINATION_BY_RECIPIENT:
+		return mem_strdup(address);
+	case DESTINATION_BY_DOMAIN:
+		if (route->relay->n == 0)
+			return mem_strdup(mailaddr_domain(address));
+		/* Users of one domain may have other relays: other hosts, another site. */
+		buf_printf(&b, "%s by ", mailaddr_domain(address));
+		break;
+	default:
+		if (route->relay->n == 0)
+			return NULL;
+	}
+	append_list(&b, route->relay);
+	return buf_steal(&b, NULL);
+}
+
+static int compare_names(const void *a, const void *b)
+{
+	return strcmp(*(char *const *)a, *(char *const *)b);
+}
+
+/* The names of one group of equal preference, sorted, so that all domains they serve agree. */
+static int append_group(struct buf *b, const struct resolve *r, int first)
+{
+	char *name[RESOLVE_HOSTS_MAX];
+	int n = 0;
+	while (first + n < r->nhost && n < RESOLVE_HOSTS_MAX &&
+	       r->host[first + n].preference == r->host[first].preference) {
+		name[n] = r->host[first + n].name;
+		n++;
+	}
+	qsort(name, (size_t)n, sizeof name[0], compare_names);
+	for (int i = 0; i < n; i++)
+		buf_printf(b, "%s%s", i ? "," : "", name[i]);
+	return first + n;
+}
+
+char *nexthop_name_of_hosts(const struct resolve *r)
+{
+	struct buf b;
+	buf_init(&b);
+	for (int i = 0; i < r->nhost;) {
+		buf_puts(&b, i ? ";" : "");
+		i = append_group(&b, r, i);
+	}
+	return buf_steal(&b, NULL);
+}

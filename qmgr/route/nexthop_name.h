@@ -1,0 +1,30 @@
+/* nexthop_name.h - what next hops and sites are called, which decides who shares one.
+ *
+ * OWNERSHIP  Names that come back are the caller's to free().
+ * THREAD     qmgr.
+ * ERRORS     None.
+ */
+#ifndef QMGR_ROUTE_NEXTHOP_NAME_H
+#define QMGR_ROUTE_NEXTHOP_NAME_H
+
+#include "base/buf.h"
+#include "base/resolve.h"
+#include "qmgr/route/route.h"
+
+void nexthop_write_key(struct buf *, const struct route *, const char *address);
+/* What tells this next hop from others. */
+
+char *nexthop_logins(const struct tables *, const struct route *, const char *sender,
+		     const char *address);
+/* " as LOGIN,LOGIN": what key and site are called besides, so that mail which is to go as somebody has a
+ * site of its own. Of relays only the logins of some senders count, since all other mail of the site goes
+ * as the same; a site by its hosts must not be shared with mail that goes as nobody, or as another.
+ * NULL: nothing. */
+
+char *nexthop_site_name(const struct route *, const char *address);
+/* The site's name where it does not come from the hosts; NULL where it does. */
+
+char *nexthop_name_of_hosts(const struct resolve *);
+/* "mx1,mx2;backup": two domains share a site only if they share all of it. */
+
+#endif

@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: ISC */
+#include "qmgr/route/route.h"
+
+#include "base/keyed_hash.h"
+#include "base/mailaddr.h"
+#include "base/mem.h"
+#include "base/tables.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+enum { PARSED_MAX = 10000 }; /* values of rows that are kept as routes */
+
+struct row {
+	const struct conf_route *section;
+	struct route_value value; /* its error, parsed */
+	struct route route;
+	UT_hash_handle hh; /* by title */
+};
+
+/* What a row of a table says, once for all rows that say the same. */
+struct parsed {
+	char *text;
+	struct route_value value;
+	struct route route;
+	UT_hash_handle hh; /* by text */
+};
+
+struct route_table {
+	const struct conf *conf;
+	struct row *rows; /* an array; the hash lies over it */
+	struct row *by_title;
+	struct parsed *parsed;
+	struct route rest; /* where not even "*" is for this sender */
+};
+
+static const struct conf_list no_relay;
+
+static const struct conf_transport *transport_named(const struct conf *c, const char *title)
+{
+	for (int i = 0; title && i < c->ntransport; i++)
+		if (strcmp(c->transport[i].title, title) == 0)
+			return &c->transport[i];
+	return &c->transport[0];
+}
+
+static void set_route(struct route *r, const struct route_value *v)
+{
+	r->action = v->action;
+	r->dsn = v->dsn;
+	r->text = v->text;
+}
+
+static void fill_row(const struct conf *c, struct row *row, const struct conf_route *section)
+{
+	struct buf why = {0};
+	row->section = section;
+	row->route = (struct route){.by = section->by,
+				    .relay = &section->relay,
+				    .setting = "route",
+				    .origin = {c->file, section->line}};
+	if (*section->error)
+		route_value_error(section->error, &row->value, &why);
+	if (section->discard)
+		row->value = (struct route_value){.action = ROUTE_DISCARD, .text = mem_strdup("")};
+	set_route(&row->route, &row->value);
+	buf_fini(&why);
+}
+
+struct route_table *route_table_new(const struct conf *conf)
+{
+	struct route_table *t = mem_zalloc(sizeof *t);
+	t->conf = conf;
+	t->rows = mem_zalloc((size_t)conf->nroute * sizeof *t->rows);
+	t->rest = (struct route){.by = &conf->transport[0],
+				 .relay = &no_relay,
+				 .setting = "route",
+				 .origin = {conf->file, 0}};
+	for (int i = 0; i < conf->nroute; i++) {
+		const struct conf_route *section = &conf->route[i];
+		struct row *row = &t->rows[i];
+		fill_row(conf, row, section);
+		HASH_ADD_KEYPTR(hh, t->by_title, section->title, strlen(section->title), row);
+	}
+	return t;
+}
+
+static void forget_parsed(struct route_table *t)
+{
+	struct parsed *p, *next;
+	HASH_ITER(hh, t->parsed, p, next)
+	{
+		HASH_DEL(t->parsed, p);
+		route_value_fini(&p->value);
+		free(p->text);
+		free(p);
+	}
+}
+
+void route_table_free(struct route_table **tp)
+{
+	struct route_table *t = *tp;
+	if (!t)
+		return;
+	HASH_CLEAR(hh, t->by_title);
+	forget_parsed(t);
+	for (int i = 0; i < t->conf->nroute; i++)
+		route_value_fini(&t->rows[i].value);
+	free(t->rows);
+	free(t);
+	*tp = NULL;
+}
+
+/* Takes the text. */
+static struct parsed *parse(struct route_table *t, char *text)
+{
+	struct parsed *p;
+	struct buf why = {0};
+	HASH_FIND_STR(t->parsed, text, p);
+	if (p) {
+		free(text);
+		return p;
+	}
+	if (HASH_COUNT(t->parsed) >= PARSED_MAX)
+		forget_parsed(t);
+	p = mem_zalloc(sizeof *p);
+	p->text = text;
+	const char *bad = route_value_parse(text, &p->value, &why);
+	assert(!bad); /* it was checked when the table was read */
+	(void)bad;
+	buf_fini(&why);
+	p->route.by = transport_named(t->conf, p->value.transport);
+	p->route.relay = &p->value.relay;
+	set_route(&p->route, &p->value);
+	HASH_ADD_KEYPTR(hh, t->parsed, p->text, strlen(p->text), p);
+	return p;
+}
+
+static bool pattern_fits(const char *pattern, const char *const *key, int n)
+{
+	for (int i = 0; i < n; i++)
+		if (strcasecmp(pattern, key[i]) == 0)
+			return true;
+	return false;
+}
+
+static bool is_from(const struct conf_route *section, const char *sender)
+{
+	char room[MAILADDR_MAX];
+	const char *key[TABLES_KEYS_MAX];
+	if (section->from.n == 0)
+		return true;
+	int n = *sender ? tables_keys(sender, room, sizeof room, key) : 1;
+	if (!*sender)
+		key[0] = "<>";
+	for (int i = 0; i < section->from.n; i++)
+		if (pattern_fits(section->from.item[i], key, n))
+			return true;
+	return false;
+}
+
+static const struct route *of_section(const struct route_table *t, const char *key,
+				      const char *sender)
+{
+	struct row *row;
+	HASH_FIND_STR(t->by_title, key, row);
+	return row && is_from(row->section, sender) ? &row->route : NULL;
+}
+
+static const struct route *of_value(struct route_table *t, char *value, const char *setting,
+				    const struct table_origin *origin)
+{
+	struct parsed *p = parse(t, value);
+	p->route.setting = setting;
+	p->route.origin = *origin;
+	return &p->route;
+}
+
+static const struct route *of_table(struct route_table *t, const char *key)
+{
+	struct table_origin origin;
+	char *value = tables_get(t->conf->tables, TABLE_ROUTES, key, &origin);
+	return value ? of_value(t, value, "routes", &origin) : NULL;
+}
+
+static const struct route *of_sender(struct route_table *t, const char *sender)
+{
+	struct table_origin origin;
+	char *value = tables_find(t->conf->tables, TABLE_SENDER_ROUTES, sender, &origin);
+	return value ? of_value(t, value, "sender_routes", &origin) : NULL;
+}
+
+/* The section "*" that is there because there must be one stands behind a row of a table. */
+static const struct route *last_way(struct route_table *t, const char *sender)
+{
+	const struct route *route = of_sender(t, sender);
+	const struct route *section = of_section(t, "*", sender);
+	if (!route && section && !t->conf->route_is_default)
+		route = section;
+	if (!route)
+		route = of_table(t, "*");
+	return route ? route : section ? section : &t->rest;
+}
+
+const struct route *route_find(struct route_table *t, const char *sender, const char *address)
+{
+	char room[MAILADDR_MAX];
+	const char *key[TABLES_KEYS_MAX];
+	int n = tables_keys(address, room, sizeof room, key);
+	const struct route *route = NULL;
+	for (int i = 0; !route && i < n - 1; i++) {
+		route = of_section(t, key[i], sender);
+		if (!route)
+			route = of_table(t, key[i]);
+	}
+	return route ? route : last_way(t, sender);
+}

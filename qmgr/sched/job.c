@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: ISC */
+#include "qmgr/sched/job.h"
+
+#include "base/mem.h"
+#include "qmgr/sched/pool.h"
+#include "qmgr/sched/selection.h"
+#include "qmgr/sched/shelf.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* So many peers are found by looking at each: most jobs have no more, and a hash table of their own
+ * would be the largest part of them. */
+enum { WALKED = 8 };
+
+static struct job *job_new(struct work *w, struct transport *t)
+{
+	struct job *job = mem_zalloc(sizeof *job);
+	job->work = w;
+	job->transport = t;
+	job->label = (struct label){w->order, UINT64_MAX};
+	list_init(&job->peers);
+	list_init(&job->ready);
+	list_init(&job->parked);
+	list_init(&job->in_parked);
+	stack_init(&job->stack);
+	list_append(&w->jobs, &job->in_message);
+	struct list *behind = t->jobs.prev;
+	while (behind != &t->jobs &&
+	       list_entry(behind, struct job, in_time)->work->order > w->order)
+		behind = behind->prev;
+	list_prepend(behind, &job->in_time);
+	pool_enter(job);
+	return job;
+}
+
+struct job *job_get(struct work *w, struct transport *t)
+{
+	list_each (link, tmp, &w->jobs) {
+		struct job *job = list_entry(link, struct job, in_message);
+		if (job->transport == t)
+			return job;
+	}
+	return job_new(w, t);
+}
+
+int64_t job_entries(const struct job *job)
+{
+	return job->read_entries + job->routing + job->work->unread;
+}
+
+static struct peer *peer_find(const struct job *job, const struct way *way)
+{
+	struct peer *peer;
+	int walked = 0;
+	list_each (link, tmp, &job->peers) {
+		peer = list_entry(link, struct peer, in_job);
+		if (peer->way == way)
+			return peer;
+		if (++walked == WALKED)
+			break;
+	}
+	HASH_FIND_PTR(job->by_way, &way, peer);
+	return peer;
+}
+
+static struct peer *peer_get(struct job *job, struct way *way)
+{
+	struct peer *peer = peer_find(job, way);
+	if (peer)
+		return peer;
+	peer = mem_zalloc(sizeof *peer);
+	peer->job = job;
+	peer->way = way;
+	peer->queue = way->queue;
+	way->peers++;
+	list_init(&peer->entries);
+	list_init(&peer->in_queue);
+	list_init(&peer->in_granted);
+	list_init(&peer->in_ready);
+	list_append(&job->peers, &peer->in_job);
+	if (++job->npeer > WALKED)
+		HASH_ADD_PTR(job->by_way, way, peer);
+	return peer;
+}
+
+/* Its numbers have changed: be in the lists that go by them. */
+static void relist(struct peer *p)
+{
+	if (p->waiting == 0)
+		list_remove(&p->in_queue);
+	else if (list_empty(&p->in_queue))
+		list_append(&p->queue->peers, &p->in_queue);
+	if (p->granted == 0)
+		list_remove(&p->in_granted);
+	else if (list_empty(&p->in_granted))
+		list_append(&p->queue->granted, &p->in_granted);
+	selection_update(p);
+	scheduler_touch(p->queue);
+}
+
+static void count_waiting(struct peer *p, int n)
+{
+	p->waiting += n;
+	p->queue->waiting += n;
+	assert(p->waiting >= 0 && p->queue->waiting >= p->waiting);
+}
+
+static void count_granted(struct peer *p, int n)
+{
+	p->granted += n;
+	p->queue->ngranted += n;
+	p->job->concurrency += n;
+	p->job->transport->unpark |= n < 0;
+	assert(p->granted >= 0 && p->queue->ngranted >= p->granted && p->job->concurrency >= 0);
+}
+
+static void count_selected(struct peer *p)
+{
+	p->job->selected++;
+	preempt_count(&p->job->stack);
+	selection_took_turn(p);
+}
+
+static void count_unselected(struct job *job)
+{
+	assert(job->selected > 0);
+	job->selected--;
+	preempt_uncount(&job->stack);
+}
+
+/* The next hop has moved to other hosts: what waits follows it there. */
+static void follow(struct peer *p)
+{
+	struct queue *to = p->way->queue;
+	int waiting = p->waiting;
+	if (p->queue == to)
+		return;
+	while (p->granted > 0)
+		peer_ungrant(p);
+	count_waiting(p, -waiting);
+	relist(p);
+	p->queue = to;
+	count_waiting(p, waiting);
+}
+
+static bool has_room(const struct entry *e, bool alone)
+{
+	int64_t limit = e->peer->job->transport->settings->destination_recipient_limit;
+	return e->returns == 0 && e->alone == alone && (limit == 0 || e->n < limit);
+}
+
+static struct entry *entry_new(struct peer *peer, bool alone)
+{
+	struct entry *e = mem_zalloc(sizeof *e);
+	e->peer = peer;
+	e->alone = alone;
+	list_append(&peer->entries, &e->in_peer);
+	count_waiting(peer, 1);
+	peer->job->read_entries++;
+	return e;
+}
+
+/* The array grows at the powers of two. */
+static void make_room(struct entry *e)
+{
+	if (e->n == 0)
+		e->recipient = &e->only;
+	else if (e->recipient == &e->only)
+		e->recipient = memcpy(mem_alloc(2 * sizeof e->only), &e->only, sizeof e->only);
+	else if ((e->n & (e->n - 1)) == 0)
+		e->recipient = mem_realloc(e->recipient, e->n * 2 * sizeof *e->recipient);
+}
+
+void job_add_recipient(struct job *job, struct way *way, uint32_t recipient)
+{
+	struct peer *peer = peer_get(job, way);
+	struct entry *e = NULL;
+	bool alone = job->work->envelope->rcpt[recipient].doubts > 0;
+	assert(job->routing > 0);
+	job->routing--;
+	follow(peer);
+	if (!list_empty(&peer->entries))
+		e = list_entry(peer->entries.prev, struct entry, in_peer);
+	if (!e || !has_room(e, alone))
+		e = entry_new(peer, alone);
+	make_room(e);
+	e->recipient[e->n++] = recipient;
+	relist(peer);
+	shelf_resize(job);
+}
+
+const struct entry *peer_first(const struct peer *p)
+{
+	return list_entry(list_first(&p->entries), struct entry, in_peer);
+}
+
+/* Further recipients are read when there is room; a job of which nothing is left to select leaves
+ * the stack, and comes back, if at all, at the age of its message. */
+static void after_selection(struct job *job)
+{
+	job->transport->scheduler->refill(job);
+	if (list_empty(&job->ready))
+		selection_retire(job);
+}
+
+void peer_grant(struct peer *p)
+{
+	assert(peer_selectable(p) > 0);
+	count_selected(p);
+	count_granted(p, 1);
+	relist(p);
+	after_selection(p->job);
+}
+
+void peer_ungrant(struct peer *p)
+{
+	assert(p->granted > 0);
+	count_unselected(p->job);
+	count_granted(p, -1);
+	relist(p);
+}
+
+static struct entry *take_first(struct peer *p)
+{
+	struct entry *e = list_entry(list_first(&p->entries), struct entry, in_peer);
+	list_remove(&e->in_peer);
+	count_waiting(p, -1);
+	return e;
+}
+
+struct entry *peer_take(struct peer *p)
+{
+	struct entry *e = take_first(p);
+	if (p->granted > 0)
+		count_granted(p, -1);
+	else
+		count_selected(p);
+	p->job->concurrency++;
+	relist(p);
+	after_selection(p->job);
+	return e;
+}
+
+struct entry *peer_drop(struct peer *p)
+{
+	if (p->granted > 0)
+		peer_ungrant(p);
+	struct entry *e = take_first(p);
+	p->job->selected++;
+	relist(p);
+	if (list_empty(&p->job->ready))
+		selection_retire(p->job);
+	return e;
+}
+
+void job_put_back(struct entry *e)
+{
+	e->conn = NULL;
+	list_prepend(&e->peer->entries, &e->in_peer);
+	count_unselected(e->peer->job);
+	count_waiting(e->peer, 1);
+	relist(e->peer);
+}
+
+void job_entry_done(struct entry *e)
+{
+	if (e->recipient != &e->only)
+		free(e->recipient);
+	free(e);
+}
+
+static void job_free(struct job *job)
+{
+	assert(list_empty(&job->ready));
+	HASH_CLEAR(hh, job->by_way);
+	list_each (link, next, &job->peers) {
+		struct peer *peer = list_entry(link, struct peer, in_job);
+		assert(list_empty(&peer->entries));
+		assert(peer->way->peers > 0);
+		peer->way->peers--;
+		free(peer);
+	}
+	list_each (link, next, &job->parked) {
+		list_remove(link);
+		scheduler_touch(list_entry(link, struct queue, in_parked));
+	}
+	list_remove(&job->in_parked);
+	selection_retire(job);
+	pool_leave(job);
+	list_remove(&job->in_time);
+	list_remove(&job->in_message);
+	free(job);
+}
+
+void jobs_free(struct work *w)
+{
+	list_each (link, tmp, &w->jobs)
+		job_free(list_entry(link, struct job, in_message));
+}

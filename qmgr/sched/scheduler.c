@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: ISC */
+#include "qmgr/sched/scheduler.h"
+
+#include "qmgr/sched/transport.h"
+
+#include <assert.h>
+#include <sys/random.h>
+
+void scheduler_init(struct scheduler *sched, struct conf *conf, struct loop *loop,
+		    void (*refill)(struct job *))
+{
+	*sched = (struct scheduler){.conf = conf, .loop = loop, .refill = refill};
+	list_init(&sched->active);
+	list_init(&sched->dirty);
+	while (sched->chance == 0 && getrandom(&sched->chance, sizeof sched->chance, 0) >= 0)
+		;
+}
+
+void scheduler_fini(struct scheduler *sched)
+{
+	assert(list_empty(&sched->active) && sched->nactive == 0 && sched->rcpt_count == 0);
+	transports_free(sched);
+}
+
+int64_t scheduler_now_ms(const struct scheduler *sched)
+{
+	return sched->loop->now_ms;
+}
+
+double scheduler_chance(struct scheduler *sched)
+{
+	/* xorshift64*: not for secrets, only to keep equals apart. */
+	sched->chance ^= sched->chance >> 12;
+	sched->chance ^= sched->chance << 25;
+	sched->chance ^= sched->chance >> 27;
+	return (double)((sched->chance * UINT64_C(2685821657736338717)) >> 11) / 9007199254740992.0;
+}
+
+void scheduler_touch(struct queue *queue)
+{
+	if (list_empty(&queue->in_dirty))
+		list_append(&queue->transport->scheduler->dirty, &queue->in_dirty);
+}

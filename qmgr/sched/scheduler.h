@@ -1,0 +1,70 @@
+/* scheduler.h - the room of the scheduler: which entry is next, on which queue.
+ *
+ *	work --- job (one a transport) --- peer (one a next hop) --- entry
+ *	                                    |
+ *	transport: selection <--- order --- queue --- "has a place", "would grow" <--- who has slots
+ *
+ * It knows slots, not connections: a queue is told what it could be given (queue_state), and says whose
+ * turn it is. What is done with an entry, the rooms above know: dest/, and the thread around both.
+ *
+ *	work.h		a message as the scheduler sees it: its age, its jobs, its recipients in memory
+ *	job.c		a message's work on one transport: peers, and entries of so many recipients
+ *	queue.h		a destination as the scheduler sees it: the peers that wait for it
+ *	transport.c	a named set of limits, with its jobs and its slots
+ *	selection.c	which entry is next: the order of jobs, blockers
+ *	shelf.c		who may slip past: candidates by size and age
+ *	preempt.c	what slipping past costs: slots, parents and children (pure)
+ *	pool.c		how many recipients may be in memory, and whose: slots, lent along the list of jobs
+ *	share.c		how many workers one message may have (pure)
+ *	window.c	how many connections a site may have: Postfix's feedback (pure)
+ *	pace.c		deliveries in a time (pure)
+ *	heap.c		what comes first, among many whose order changes
+ *
+ * Included by dest/ and by qmgr/; includes base/ alone.
+ *
+ * OWNERSHIP  One struct scheduler a queue manager, embedded in that (thread.h).
+ * THREAD     qmgr.
+ * SEE        POSTFIX SCHEDULER_README.
+ */
+#ifndef QMGR_SCHED_SCHEDULER_H
+#define QMGR_SCHED_SCHEDULER_H
+
+#include "base/conf.h"
+#include "base/list.h"
+#include "base/loop.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct job;
+struct queue;
+
+struct scheduler {
+	struct conf *conf;
+	struct loop *loop;
+	struct transport *transports; /* by title (uthash) */
+	struct list active;	      /* struct work, oldest first */
+	int64_t nactive;
+	struct list dirty;   /* struct queue: something has changed */
+	int64_t rcpt_count;  /* recipients in memory, see pool.h */
+	bool reader_due;     /* there may be room for more */
+	uint64_t last_order; /* of the work that was begun last */
+	uint64_t chance;     /* state of scheduler_chance() */
+
+	void (*refill)(struct job *);
+	/* One of its entries was selected: further recipients of its message may be read now, into
+	 * entries of their own. Set before the first job. */
+};
+
+void scheduler_init(struct scheduler *, struct conf *, struct loop *, void (*refill)(struct job *));
+/* The configuration and the loop stay the caller's. */
+
+void scheduler_fini(struct scheduler *); /* no work is left */
+
+int64_t scheduler_now_ms(const struct scheduler *); /* steady clock, of this wake-up */
+double scheduler_chance(struct scheduler *);	    /* 0 <= result < 1 */
+
+void scheduler_touch(struct queue *);
+/* Something has changed at it: whoever goes through the dirty ones looks. */
+
+#endif

@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: ISC */
+#include "qmgr/sched/shelf.h"
+
+#include "base/mem.h"
+
+#include <stdlib.h>
+
+/* The jobs of one class of sizes with peers at one queue. */
+struct shelf {
+	struct queue *queue;
+	struct shelf *next;
+	int size;
+	struct heap peers; /* by age */
+	struct heap_item in_sizes;
+};
+
+enum { CANDIDATE_MS = 1000 };
+
+/* 1 to 16 each by itself; above, eight classes to the octave. */
+static int size_class(int64_t entries)
+{
+	if (entries <= 16)
+		return (int)entries;
+	int octave = 63 - __builtin_clzll((unsigned long long)entries);
+	int class = 16 + (octave - 4) * 8 + (int)((entries >> (octave - 3)) & 7);
+	return class < SIZE_CLASSES ? class : SIZE_CLASSES - 1;
+}
+
+void shelf_init(struct transport *t)
+{
+	for (int state = QUEUE_PLACED; state <= QUEUE_HUNGRY; state++)
+		for (int size = 0; size < SIZE_CLASSES; size++)
+			heap_init(&t->sizes[state][size]);
+}
+
+void shelf_fini(struct transport *t)
+{
+	for (int state = QUEUE_PLACED; state <= QUEUE_HUNGRY; state++)
+		for (int size = 0; size < SIZE_CLASSES; size++)
+			heap_fini(&t->sizes[state][size]);
+}
+
+static struct heap *sizes_of(const struct shelf *shelf)
+{
+	return &shelf->queue->transport->sizes[shelf->queue->state][shelf->size];
+}
+
+static struct shelf *shelf_get(struct queue *queue, int size)
+{
+	struct shelf *shelf = queue->shelves;
+	while (shelf && shelf->size != size)
+		shelf = shelf->next;
+	if (shelf)
+		return shelf;
+	shelf = mem_zalloc(sizeof *shelf);
+	shelf->queue = queue;
+	shelf->size = size;
+	heap_init(&shelf->peers);
+	shelf->next = queue->shelves;
+	queue->shelves = shelf;
+	return shelf;
+}
+
+static void shelf_free(struct shelf *shelf)
+{
+	struct shelf **at = &shelf->queue->shelves;
+	while (*at != shelf)
+		at = &(*at)->next;
+	*at = shelf->next;
+	heap_fini(&shelf->peers);
+	free(shelf);
+}
+
+static void offer(struct shelf *shelf)
+{
+	heap_put(sizes_of(shelf), &shelf->in_sizes, heap_first_key(&shelf->peers));
+}
+
+/* Its first peer may be another now. */
+static void first_changed(struct shelf *shelf)
+{
+	bool offered = shelf->queue->state != QUEUE_QUIET;
+	if (offered && shelf->peers.n > 0)
+		offer(shelf);
+	else if (offered)
+		heap_remove(sizes_of(shelf), &shelf->in_sizes);
+}
+
+void shelf_add(struct peer *p)
+{
+	struct shelf *shelf = p->shelf = shelf_get(p->queue, p->job->size);
+	heap_put(&shelf->peers, &p->in_shelf, (struct heap_key){.first = p->job->work->order});
+	first_changed(shelf);
+	p->job->transport->shelved++;
+}
+
+void shelf_remove(struct peer *p)
+{
+	struct shelf *shelf = p->shelf;
+	p->shelf = NULL;
+	heap_remove(&shelf->peers, &p->in_shelf);
+	first_changed(shelf);
+	p->job->transport->shelved++;
+	if (shelf->peers.n == 0)
+		shelf_free(shelf);
+}
+
+void shelf_offer(struct queue *queue)
+{
+	for (struct shelf *shelf = queue->shelves; shelf; shelf = shelf->next)
+		offer(shelf);
+}
+
+void shelf_withdraw(struct queue *queue)
+{
+	for (struct shelf *shelf = queue->shelves; shelf; shelf = shelf->next)
+		heap_remove(sizes_of(shelf), &shelf->in_sizes);
+}
+
+void shelf_resize(struct job *job)
+{
+	int64_t entries = job_entries(job);
+	int size = size_class(entries > 0 ? entries : 1);
+	if (size == job->size)
+		return;
+	list_each (link, tmp, &job->ready)
+		shelf_remove(list_entry(link, struct peer, in_ready));
+	job->size = size;
+	list_each (link, tmp, &job->ready)
+		shelf_add(list_entry(link, struct peer, in_ready));
+}
+
+static bool is_candidate(const struct job *job, const struct job *current, int64_t payable)
+{
+	int64_t needed = job_needed(job);
+	return job != current && stack_leaf(&job->stack) && needed > 0 && needed <= payable;
+}
+
+static struct job *job_on(const struct heap_item *it)
+{
+	const struct shelf *shelf = heap_entry(it, struct shelf, in_sizes);
+	return heap_entry(heap_first(&shelf->peers), struct peer, in_shelf)->job;
+}
+
+/* The oldest of one class. The first may be a parent in the stack, or begun and too large still;
+ * then the others' firsts are looked at. */
+static struct job *oldest_of(const struct heap *shelves, const struct job *current, int64_t payable)
+{
+	struct job *best = NULL;
+	for (size_t i = 1; i <= shelves->n; i++) {
+		struct job *job = job_on(shelves->slot[i].item);
+		if (!is_candidate(job, current, payable))
+			continue;
+		if (i == 1)
+			return job;
+		if (!best || job->work->order < best->work->order)
+			best = job;
+	}
+	return best;
+}
+
+static struct job *find_candidate(struct transport *t, const struct job *current, bool may_open,
+				  int64_t now_ms)
+{
+	struct job *best = NULL;
+	double best_score = 0;
+	int64_t left = current->read_entries - current->selected;
+	int64_t payable = preempt_payable(&current->stack, left, t->settings);
+	for (int size = 1; payable > 0 && size < SIZE_CLASSES; size++)
+		for (int state = QUEUE_PLACED; state <= (may_open ? QUEUE_HUNGRY : QUEUE_PLACED);
+		     state++) {
+			struct job *job = oldest_of(&t->sizes[state][size], current, payable);
+			if (!job)
+				continue;
+			double score = preempt_score(now_ms - job->work->taken_steady_ms,
+						     job_entries(job));
+			if (score > best_score) {
+				best_score = score;
+				best = job;
+			}
+		}
+	return best;
+}
+
+/* The search is done again only when what it looked at has changed. Time alone changes nothing
+ * where there is no candidate. */
+struct job *shelf_candidate(struct transport *t, const struct job *current, bool may_open)
+{
+	struct candidate_cache *c = &t->candidate_cache;
+	int64_t now_ms = scheduler_now_ms(t->scheduler);
+	bool same = c->current == current && c->shelved == t->shelved && c->may_open == may_open;
+	if (same && (!c->best || now_ms - c->looked_ms < CANDIDATE_MS))
+		return c->best;
+	*c = (struct candidate_cache){.current = current,
+				      .best = find_candidate(t, current, may_open, now_ms),
+				      .shelved = t->shelved,
+				      .looked_ms = now_ms,
+				      .may_open = may_open};
+	return c->best;
+}

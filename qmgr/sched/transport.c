@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: ISC */
+#include "qmgr/sched/transport.h"
+
+#include "base/mem.h"
+#include "qmgr/sched/selection.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void take_settings(struct transport *t, struct conf *conf,
+			  const struct conf_transport *settings)
+{
+	struct conf *old = t->conf;
+	if (old)
+		t->rcpt_unused += settings->recipient_limit - t->settings->recipient_limit;
+	t->conf = conf_ref(conf);
+	t->settings = settings;
+	conf_unref(old);
+}
+
+static struct metric_cell *counter(const char *title, int class)
+{
+	return metric_cell(FAMILY_deliveries, verdict_class_name((enum verdict_class) class),
+			   title);
+}
+
+/* What is counted from zero shows its first step. */
+void transports_count(const struct conf *conf)
+{
+	for (int i = 0; i < conf->ntransport; i++)
+		for (int class = 0; class < VERDICT_CLASSES; class ++)
+			counter(conf->transport[i].title, class);
+}
+
+struct transport *transport_get(struct scheduler *sched, const struct conf_transport *settings)
+{
+	struct transport *t;
+	HASH_FIND_STR(sched->transports, settings->title, t);
+	if (t)
+		return t;
+	t = mem_zalloc(sizeof *t);
+	t->title = mem_strdup(settings->title);
+	t->scheduler = sched;
+	list_init(&t->jobs);
+	list_init(&t->idle);
+	list_init(&t->silent);
+	list_init(&t->parked);
+	selection_init(t);
+	take_settings(t, sched->conf, settings);
+	for (int class = 0; class < VERDICT_CLASSES; class ++)
+		t->outcome[class] = counter(t->title, class);
+	t->rcpt_unused = t->settings->recipient_limit;
+	HASH_ADD_KEYPTR(hh, sched->transports, t->title, strlen(t->title), t);
+	return t;
+}
+
+void transports_configure(struct scheduler *sched, struct conf *conf)
+{
+	transports_count(conf);
+	for (int i = 0; i < conf->ntransport; i++) {
+		struct transport *t;
+		HASH_FIND_STR(sched->transports, conf->transport[i].title, t);
+		if (t)
+			take_settings(t, conf, &conf->transport[i]);
+	}
+}
+
+bool transport_full(const struct transport *t)
+{
+	int64_t limit = t->settings->connection_limit;
+	return limit > 0 && t->connections >= limit;
+}
+
+void transports_free(struct scheduler *sched)
+{
+	struct transport *t, *tmp;
+	HASH_ITER(hh, sched->transports, t, tmp)
+	{
+		HASH_DEL(sched->transports, t);
+		selection_fini(t);
+		conf_unref(t->conf);
+		free(t->title);
+		free(t);
+	}
+}

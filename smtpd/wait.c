@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: ISC */
+#include "smtpd/wait.h"
+
+#include "base/mem.h"
+#include "smtpd/session.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+enum { SLOTS_AT_FIRST = 16, SLOT_BITS = 32 };
+
+static void grow(struct waits *w)
+{
+	uint32_t n = w->n ? w->n * 2 : SLOTS_AT_FIRST;
+	assert(n > w->n);
+	w->slot = mem_realloc(w->slot, n * sizeof *w->slot);
+	for (uint32_t i = w->n; i < n; i++)
+		w->slot[i] = (struct wait_slot){.next_free = i + 1};
+	w->first_free = w->n;
+	w->n = n;
+}
+
+static uint64_t take_slot(struct waits *w, struct session *s)
+{
+	if (w->first_free == w->n)
+		grow(w);
+	uint32_t i = w->first_free;
+	struct wait_slot *slot = &w->slot[i];
+	assert(!slot->session);
+	w->first_free = slot->next_free;
+	slot->session = s;
+	slot->used++;
+	return (uint64_t)slot->used << SLOT_BITS | i;
+}
+
+static struct wait_slot *find_slot(const struct waits *w, uint64_t ticket)
+{
+	uint32_t i = (uint32_t)ticket;
+	if (i >= w->n || !w->slot[i].session || w->slot[i].used != ticket >> SLOT_BITS)
+		return NULL;
+	return &w->slot[i];
+}
+
+static void free_slot(struct waits *w, uint64_t ticket)
+{
+	struct wait_slot *slot = find_slot(w, ticket);
+	assert(slot);
+	slot->session = NULL;
+	slot->next_free = w->first_free;
+	w->first_free = (uint32_t)ticket;
+}
+
+/* Back to where it waited from. */
+static const struct wait_kind *leave(struct session *s)
+{
+	const struct wait_kind *kind = s->wait.kind;
+	timer_stop(&s->worker->loop->timers, &s->wait.deadline);
+	free_slot(&s->worker->waits, s->wait.ticket);
+	session_move(s, s->wait.from);
+	s->wait.kind = NULL;
+	return kind;
+}
+
+static void expire(void *owner)
+{
+	struct session *s = owner;
+	leave(s)->expired(s);
+	session_go_on(s);
+}
+
+void wait_init(struct session *s)
+{
+	timer_init(&s->wait.deadline, expire, s);
+}
+
+uint64_t wait_begin(struct session *s, const struct wait_kind *kind, int64_t timeout_ms)
+{
+	struct wait *w = &s->wait;
+	assert(!w->kind && s->state != SESSION_WAIT);
+	assert(kind->expired ? timeout_ms > 0 : timeout_ms == 0 && kind->answered);
+	w->kind = kind;
+	w->from = s->state;
+	w->ticket = take_slot(&s->worker->waits, s);
+	session_move(s, SESSION_WAIT);
+	if (timeout_ms > 0)
+		loop_timer_in(s->worker->loop, &w->deadline, timeout_ms);
+	return w->ticket;
+}
+
+void wait_answer_post(struct wait_answer *a)
+{
+	a->note.type = SMTPD_WORKER_ANSWER;
+	loop_post(a->reply_to, &a->note);
+}
+
+void wait_answered(struct smtpd_worker *w, uint64_t ticket, void *answer)
+{
+	struct wait_slot *slot = find_slot(&w->waits, ticket);
+	if (!slot)
+		return;
+	struct session *s = slot->session;
+	assert(s->wait.ticket == ticket && s->wait.kind->answered);
+	leave(s)->answered(s, answer);
+	session_go_on(s);
+}
+
+void wait_receive(struct smtpd_worker *w, struct wait_answer *a)
+{
+	wait_answered(w, a->ticket, a);
+	if (a->free)
+		a->free(a);
+	else
+		free(a);
+}
+
+void wait_cancel(struct session *s)
+{
+	if (!s->wait.kind)
+		return;
+	const struct wait_kind *kind = leave(s);
+	if (kind->ended)
+		kind->ended(s);
+}
+
+bool wait_hurry(struct session *s)
+{
+	if (!s->wait.kind || !s->wait.kind->pause)
+		return false;
+	leave(s)->expired(s);
+	return true;
+}
+
+bool wait_outlives(const struct session *s)
+{
+	return s->wait.kind && s->wait.kind->outlives;
+}
+
+void waits_fini(struct waits *w)
+{
+	for (uint32_t i = 0; i < w->n; i++)
+		assert(!w->slot[i].session);
+	free(w->slot);
+	*w = (struct waits){0};
+}

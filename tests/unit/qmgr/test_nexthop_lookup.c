@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: ISC */
+#include "tests/unit/qmgr/unit.h"
+
+#include "base/mem.h"
+#include "qmgr/route/nexthop_lookup.h"
+
+#include <arpa/inet.h>
+#include <string.h>
+
+static struct conf *conf;
+static struct route_table *table;
+static struct nexthop_lookup lookup;
+static struct resolve *asked[10];
+static int nasked;
+
+static void ask(void *context, struct note *note)
+{
+	(void)context;
+	assert_true(nasked < 10);
+	asked[nasked++] = (struct resolve *)note;
+}
+
+static void begin(const char *text, const char *address)
+{
+	conf = conf_of(text);
+	table = route_table_new(conf);
+	nasked = 0;
+	nexthop_lookup_begin(&lookup, route_find(table, "from@sender.test", address), address,
+			     &(struct nexthop_edge){.ask = ask, .owner = &lookup});
+}
+
+static int end(void **state)
+{
+	(void)state;
+	nexthop_lookup_clear(&lookup);
+	route_table_free(&table);
+	conf_unref(conf);
+	return 0;
+}
+
+static void asks(int i, enum resolve_kind kind, const char *name, bool trusted)
+{
+	assert_true(i < nasked);
+	assert_int_equal(asked[i]->kind, kind);
+	assert_string_equal(asked[i]->name, name);
+	assert_int_equal(asked[i]->trusted, trusted);
+	assert_ptr_equal(asked[i]->owner, &lookup);
+}
+
+static void has(int i, const char *name, uint16_t preference, const char *address)
+{
+	struct resolve *r = asked[i];
+	r->host = mem_realloc(r->host, (size_t)(r->nhost + 1) * sizeof *r->host);
+	struct resolve_host *h = &r->host[r->nhost++];
+	*h = (struct resolve_host){
+		.name = mem_strdup(name), .preference = preference, .naddress = 1};
+	h->address[0].in.sin_family = AF_INET;
+	assert_int_equal(inet_pton(AF_INET, address, &h->address[0].in.sin_addr), 1);
+}
+
+static void has_none(int i, enum verdict_class class)
+{
+	asked[i]->failure = verdict_new(class, 0, NULL, NULL, "not found");
+}
+
+/* The answers come in the opposite order; true: with this one it is answered. */
+static void all_answered(void)
+{
+	for (int i = nasked - 1; i >= 0; i--)
+		assert_int_equal(nexthop_lookup_answered(&lookup, asked[i]), i == 0);
+}
+
+static void fails(enum verdict_class class, const char *dsn)
+{
+	struct verdict *v = nexthop_lookup_failure(&lookup);
+	assert_non_null(v);
+	assert_int_equal(v->class, class);
+	if (dsn)
+		assert_string_equal(v->dsn, dsn);
+	verdict_unref(v);
+}
+
+static void a_domain_is_asked_for_its_mail_hosts(void **state)
+{
+	(void)state;
+	begin("", "a@example.test");
+	assert_int_equal(nasked, 1);
+	asks(0, RESOLVE_MX, "example.test", false);
+	has(0, "mx1.test", 10, "192.0.2.1");
+	has(0, "mx2.test", 20, "192.0.2.2");
+	all_answered();
+	assert_null(nexthop_lookup_failure(&lookup));
+	struct nexthop_host *host;
+	assert_int_equal(nexthop_lookup_hosts(&lookup, &host), 2);
+	assert_string_equal(host[0].name, "mx1.test");
+	assert_int_equal(host[0].preference, 10);
+	assert_int_equal(ntohs(host[0].address.in.sin_port), 25);
+	assert_int_equal(host[1].preference, 20);
+	free(host);
+}
+
+static void an_address_literal_is_no_domain(void **state)
+{
+	(void)state;
+	begin("", "a@[192.0.2.7]");
+	assert_int_equal(nasked, 1);
+	asks(0, RESOLVE_HOST, "192.0.2.7", false);
+	has(0, "192.0.2.7", 0, "192.0.2.7");
+	all_answered();
+}
+
+static void relays_are_groups_in_their_order_each_with_its_port(void **state)
+{
+	(void)state;
+	begin("route \"*\" { relay = { \"[a.test]:2525\", \"b.test\" } }\n", "a@example.test");
+	assert_int_equal(nasked, 2);
+	asks(0, RESOLVE_HOST, "a.test", true);
+	asks(1, RESOLVE_MX, "b.test", true);
+	has(0, "a.test", 0, "192.0.2.1");
+	has(1, "mx.b.test", 5, "192.0.2.2");
+	all_answered();
+	struct nexthop_host *host;
+	assert_int_equal(nexthop_lookup_hosts(&lookup, &host), 2);
+	assert_int_equal(ntohs(host[0].address.in.sin_port), 2525);
+	assert_int_equal(ntohs(host[1].address.in.sin_port), 25);
+	assert_true(host[0].preference < host[1].preference);
+	assert_int_equal(host[1].preference & 0xffff, 5);
+	free(host);
+}
+
+static void relays_with_weights_share_a_group(void **state)
+{
+	(void)state;
+	begin("route \"*\" { relay = { \"[a.test]=3\", \"[b.test]=1\" } }\n", "a@example.test");
+	has(0, "a.test", 0, "192.0.2.1");
+	has(0, "a.test", 0, "192.0.2.3");
+	has(1, "b.test", 0, "192.0.2.2");
+	all_answered();
+	struct nexthop_host *host;
+	assert_int_equal(nexthop_lookup_hosts(&lookup, &host), 3);
+	assert_int_equal(host[0].preference, host[2].preference);
+	assert_true(host[0].weight == 1.5 && host[1].weight == 1.5 && host[2].weight == 1);
+	free(host);
+}
+
+static const char fallback[] = "transport \"smtp\" { fallback_relay = { \"[last.test]\" } }\n";
+
+static void the_fallback_comes_last(void **state)
+{
+	(void)state;
+	begin(fallback, "a@example.test");
+	assert_int_equal(nasked, 2);
+	has(0, "mx.test", 65535, "192.0.2.1");
+	has(1, "last.test", 0, "192.0.2.9");
+	all_answered();
+	assert_string_equal(nexthop_lookup_best(&lookup)->host[0].name, "mx.test");
+	struct nexthop_host *host;
+	assert_int_equal(nexthop_lookup_hosts(&lookup, &host), 2);
+	assert_true(host[0].preference < host[1].preference);
+	free(host);
+}
+
+static void the_fallback_helps_where_the_domain_can_not_be_found_for_now(void **state)
+{
+	(void)state;
+	begin(fallback, "a@example.test");
+	has_none(0, VERDICT_DEFERRED);
+	has(1, "last.test", 0, "192.0.2.9");
+	all_answered();
+	assert_null(nexthop_lookup_failure(&lookup));
+	assert_string_equal(nexthop_lookup_best(&lookup)->host[0].name, "last.test");
+}
+
+static void the_fallback_does_not_help_where_there_is_no_such_domain(void **state)
+{
+	(void)state;
+	begin(fallback, "a@example.test");
+	has_none(0, VERDICT_FAILED);
+	has(1, "last.test", 0, "192.0.2.9");
+	all_answered();
+	fails(VERDICT_FAILED, NULL);
+}
+
+static void a_relay_that_is_not_found_is_not_the_senders_fault(void **state)
+{
+	(void)state;
+	begin("route \"*\" { relay = { \"a.test\" } }\n", "a@example.test");
+	has_none(0, VERDICT_FAILED);
+	all_answered();
+	fails(VERDICT_DEFERRED, "4.4.4");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(a_domain_is_asked_for_its_mail_hosts, end),
+		cmocka_unit_test_teardown(an_address_literal_is_no_domain, end),
+		cmocka_unit_test_teardown(relays_are_groups_in_their_order_each_with_its_port, end),
+		cmocka_unit_test_teardown(relays_with_weights_share_a_group, end),
+		cmocka_unit_test_teardown(the_fallback_comes_last, end),
+		cmocka_unit_test_teardown(
+			the_fallback_helps_where_the_domain_can_not_be_found_for_now, end),
+		cmocka_unit_test_teardown(the_fallback_does_not_help_where_there_is_no_such_domain,
+					  end),
+		cmocka_unit_test_teardown(a_relay_that_is_not_found_is_not_the_senders_fault, end),
+	};
+	return RUN(tests);
+}
