@@ -10,6 +10,7 @@
 #include "qmgr/qmgr.h"
 #include "qmgr/route/route.h"
 #include "qmgr/sched/scheduler.h"
+#include "qmgr/verifier.h"
 
 struct qmgr {
 	struct scheduler sched;
@@ -22,6 +23,7 @@ struct qmgr {
 
 	struct list to_route; /* struct message with recipients whose look-up has not begun */
 	struct list starved;  /* struct message, unread, for which there is no room in memory */
+	struct verifier verifier;
 	int64_t lookups;      /* of next hops under way */
 	bool router_due;      /* one has ended: others may begin */
 	int64_t credit;	      /* given to the spool so far */

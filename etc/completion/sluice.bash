@@ -21,7 +21,7 @@ _sluice() {
 		;;
 	*)
 		if [ "$COMP_CWORD" -eq 1 ]; then
-			words="serve check config sendmail queue user stats top reload restart stop sink passwd --help --version"
+			words="serve check config sendmail queue user verify stats top reload restart stop sink passwd --help --version"
 		else
 			words=$(_sluice_words "$command" "$verb")
 		fi
@@ -38,6 +38,7 @@ _sluice_words() {
 	stats) echo "--json" ;;
 	passwd) echo "--file --delete --crypt --iterations" ;;
 	top) echo "--delay --count" ;;
+	verify) echo "--from --json" ;;
 	user) echo "list show suspend resume reset --json" ;;
 	stop) echo "--drain --timeout" ;;
 	sink) echo "--listen --dir --delay --limit --refuse --size --no-pipelining --no-chunking --count --quiet --verbose" ;;
