@@ -2,6 +2,7 @@
 #include "base/address.h"
 
 #include <arpa/inet.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -31,7 +32,53 @@ int address_port(const union address *a)
 
 socklen_t address_size(const union address *a)
 {
+	if (a->sa.sa_family == AF_UNIX)
+		return sizeof a->un;
 	return a->sa.sa_family == AF_INET6 ? sizeof a->in6 : sizeof a->in;
+}
+
+static const char unix_prefix[] = "unix:";
+
+bool address_parse_unix(const char *text, union address *a)
+{
+	size_t prefix = strlen(unix_prefix), len = strlen(text);
+	memset(a, 0, sizeof *a);
+	if (len <= prefix + 1 || len - prefix >= sizeof a->un.sun_path ||
+	    strncmp(text, unix_prefix, prefix) != 0 || text[prefix] != '/')
+		return false;
+	for (const char *c = text; *c; c++)
+		if (*c <= ' ' || *c >= 0x7f || strchr("=,;[]\"", *c))
+			return false;
+	a->un.sun_family = AF_UNIX;
+	memcpy(a->un.sun_path, text + prefix, len - prefix + 1);
+	return true;
+}
+
+const char *address_where(const union address *a, char text[ADDRESS_WHERE_MAX])
+{
+	if (!address_is_unix(a))
+		return address_text(a, text);
+	snprintf(text, ADDRESS_WHERE_MAX, "%s%s", unix_prefix, a->un.sun_path);
+	return text;
+}
+
+const char *address_peer(const union address *a, const char *name, char text[ADDRESS_PEER_MAX])
+{
+	char where[ADDRESS_WHERE_MAX];
+	address_where(a, where);
+	if (address_is_unix(a))
+		snprintf(text, ADDRESS_PEER_MAX, "%s", where);
+	else
+		snprintf(text, ADDRESS_PEER_MAX, "%.200s[%s]:%d", name, where, address_port(a));
+	return text;
+}
+
+void address_set_port(union address *a, int port)
+{
+	if (a->sa.sa_family == AF_INET6)
+		a->in6.sin6_port = htons((uint16_t)port);
+	else if (a->sa.sa_family == AF_INET)
+		a->in.sin_port = htons((uint16_t)port);
 }
 
 bool address_parse(const char *host, int port, union address *a)

@@ -1,7 +1,10 @@
-/* address.h - an Internet address and port, and its text.
+/* address.h - an Internet address and port, or a Unix socket, and its text.
  *
  * The union is declared in resolve.h; address_text(), address_port() and address_size() in
  * stream.h, where most need them.
+ *
+ * A next hop may be a Unix socket too: it has a path, no port, and is called "unix:/its/path"
+ * wherever it is named, in the configuration, the log and by the operator.
  *
  * THREAD     Any.
  * ERRORS     address_parse() returns false.
@@ -13,6 +16,28 @@
 
 bool address_parse(const char *host, int port, union address *);
 /* host is "192.0.2.1" or "2001:db8::1", without brackets. */
+
+enum {
+	ADDRESS_WHERE_MAX = 128, /* "unix:" and the longest path fit, and their NUL */
+	ADDRESS_PEER_MAX = 352,	 /* a name of 200 bytes, that, brackets and a port */
+};
+
+static inline bool address_is_unix(const union address *a)
+{
+	return a->sa.sa_family == AF_UNIX;
+}
+
+bool address_parse_unix(const char *text, union address *);
+/* "unix:/run/lmtp": an absolute path of printable ASCII, up to 107 bytes, without a blank, a bracket,
+ * a quote, and any of "=,;", which would end it in a list of next hops. */
+
+const char *address_where(const union address *, char text[ADDRESS_WHERE_MAX]);
+/* "192.0.2.1", "2001:db8::1" or "unix:/run/lmtp", without the port. */
+
+const char *address_peer(const union address *, const char *name, char text[ADDRESS_PEER_MAX]);
+/* What log and operator call it: "name[192.0.2.1]:25", or "unix:/run/lmtp", whatever its name. */
+
+void address_set_port(union address *, int port); /* a Unix socket has none */
 
 bool address_parse_with_port(const char *text, union address *);
 /* "192.0.2.1:25" or "[2001:db8::1]:25"; port 0 is allowed: any that is free. */

@@ -33,6 +33,7 @@ struct conf_feedback {
 	double value; /* the constant, or the numerator: 0..1 */
 };
 
+enum sandbox_wanted { SANDBOX_AUTO, SANDBOX_REQUIRED, SANDBOX_OFF };
 enum log_format { LOG_TEXT, LOG_JSON, LOG_POSTFIX };
 enum listener_tls {
 	LISTENER_TLS_NONE,
@@ -48,6 +49,7 @@ enum verify_unavailable { VERIFY_ACCEPT, VERIFY_DEFER };
 enum in_doubt_action { IN_DOUBT_BOUNCE, IN_DOUBT_DELIVERED };
 enum destination_by { DESTINATION_BY_SITE, DESTINATION_BY_DOMAIN, DESTINATION_BY_RECIPIENT };
 enum greeting_5xx { GREETING_5XX_DEFER, GREETING_5XX_BOUNCE };
+enum transport_protocol { TRANSPORT_PROTOCOL_SMTP, TRANSPORT_PROTOCOL_LMTP };
 enum transport_tls { TRANSPORT_TLS_NONE, TRANSPORT_TLS_OPPORTUNISTIC, TRANSPORT_TLS_REQUIRED };
 
 #define CONF_TYPE_flag bool
@@ -71,6 +73,8 @@ struct conf_transport {
 	char *title;
 	int line;
 	CONF_TRANSPORT(CONF_MEMBER)
+	struct ssl_ctx_st
+		*identity; /* an SSL_CTX with client_certificate, where keys were wanted; or NULL */
 };
 
 struct tables;
@@ -153,8 +157,9 @@ struct conf *conf_ref(struct conf *);
 void conf_unref(struct conf *); /* NULL is allowed */
 
 bool conf_print(const struct conf *, const char *name, struct buf *to);
-/* One setting as "NAME = VALUE\n"; name NULL: all, sections as transport.smtp.port. False: no such
- * name. The values can be read back. */
+/* One setting as "NAME = VALUE\n"; name NULL: all, sections as transport.smtp.port. A name that is none
+ * so is looked for in all sections: minimal_backoff_time, port. False: no such name. The values can be
+ * read back. */
 
 void conf_differences(const struct conf *old, const struct conf *new, struct buf *to);
 /* A line for each setting that differs and takes effect only at the next start. */
@@ -166,8 +171,8 @@ void conf_manual(struct buf *to);
 /* The part of sluice.conf(5) that lists the settings, in mdoc. */
 
 bool conf_relay_parse(const char *, char **host, int *port, bool *bracketed);
-/* A next hop: "host", "host:port", "[host]", "[host]:port", with an IP address for host too. The
- * host comes in lower case, without brackets, the caller's to free(); NULL when false. port is 0
+/* A next hop: "host", "host:port", "[host]", "[host]:port", with an IP address for host too; or
+ * "unix:/its/path", which is its host. The host comes in lower case, without brackets, the caller's to free(); NULL when false. port is 0
  * where there is none. bracketed: no MX look-up, as for every IP address. */
 
 struct conf_relay {

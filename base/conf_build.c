@@ -6,6 +6,7 @@
 #include "base/tables.h"
 
 #include <ctype.h>
+#include <openssl/ssl.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -99,7 +100,8 @@ static void title(struct conf_titled *t, enum conf_kind kind, const char *text, 
 }
 
 /* "like": all of another transport, as far as the file has come; or of "smtp". */
-static void clone(struct builder *b, const struct conf_block *block, struct conf_transport *t)
+static void clone_transport(struct builder *b, const struct conf_block *block,
+			    struct conf_transport *t)
 {
 	for (int i = 0; i < b->conf->ntransport; i++) {
 		const struct conf_transport *other = &b->conf->transport[i];
@@ -119,7 +121,7 @@ static void build_transport(struct builder *b, const struct conf_block *block)
 	title((struct conf_titled *)t, CONF_KIND_TRANSPORT, block ? block->title : "smtp",
 	      block ? block->line : 1);
 	if (block && block->like)
-		clone(b, block, t);
+		clone_transport(b, block, t);
 	if (block)
 		apply(b, block, t);
 }
@@ -221,6 +223,8 @@ static void free_settings(struct conf *c)
 				free(((struct conf_titled *)section)->title);
 		}
 	}
+	for (int i = 0; i < c->ntransport; i++)
+		SSL_CTX_free(c->transport[i].identity);
 	conf_list_free(&c->auth.users);
 	free(c->listener);
 	free(c->transport);

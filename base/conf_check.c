@@ -11,6 +11,9 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/un.h>
+
+enum { SMTP_PORT = 25, LMTP_PORT = 24 };
 
 struct check {
 	struct conf *conf;
@@ -123,14 +126,26 @@ static void check_listener(struct check *c, const struct conf_listener *l)
 	check_certificate(c, l);
 }
 
+/* Loaded once, as long as we may read the key. */
+static void load_identity(struct check *c, struct conf_transport *t)
+{
+	struct buf error = {0};
+	if (!*t->client_certificate || !*t->client_key)
+		return;
+	t->identity = tls_identity(t->client_certificate, t->client_key, &error);
+	if (!t->identity)
+		FAULT(c, &t->client_certificate, -1, t->line, "%s", buf_cstr(&error));
+	buf_fini(&error);
+}
+
 static void check_relays(struct check *c, const struct conf_list *relays, int line)
 {
 	for (int i = 0; i < relays->n; i++) {
 		struct conf_relay relay;
 		if (!conf_relay_read(relays->item[i], &relay))
 			FAULT(c, relays, i, line,
-			      "\"%s\" is not a relay: host, host:port, [host] or [host]:port, "
-			      "perhaps with =WEIGHT",
+			      "\"%s\" is not a relay: host, host:port, [host], [host]:port or "
+			      "unix:/SOCKET, perhaps with =WEIGHT",
 			      relays->item[i]);
 		free(relay.host);
 	}
@@ -153,14 +168,26 @@ static void check_concurrency(struct check *c, struct conf_transport *t)
 		      (int)t->initial_destination_concurrency, (int)limit);
 }
 
+/* The port that is registered for LMTP by custom, where none is given. */
+static void choose_port(struct check *c, struct conf_transport *t)
+{
+	bool given = conf_lines_find(c->lines, &t->port, -1, 0) > 0;
+	if (t->protocol == TRANSPORT_PROTOCOL_LMTP && t->port == SMTP_PORT && !given)
+		t->port = LMTP_PORT;
+}
+
 static void check_transport(struct check *c, struct conf_transport *t)
 {
 	union address source[2];
+	choose_port(c, t);
 	if (t->title[0] == '\0')
 		FAULT(c, t, -1, t->line, "a transport must have a name");
 	if (strcmp(t->title, "error") == 0 || strcmp(t->title, "discard") == 0)
 		FAULT(c, t, -1, t->line, "\"%s\" means something else in a table of routes",
 		      t->title);
+	if (!*t->client_certificate != !*t->client_key)
+		FAULT(c, *t->client_key ? &t->client_key : &t->client_certificate, -1, t->line,
+		      "client_certificate and client_key go together");
 	check_relays(c, &t->fallback_relay, t->line);
 	check_concurrency(c, t);
 	if (address_parse_sources(t->source_address, source) < 0)
@@ -262,19 +289,34 @@ static void check_dns(struct check *c)
 	check_networks(c, &d->allow_private, 1);
 }
 
+static bool dovecot_good(const char *where)
+{
+	union address a;
+	if (strncmp(where, "inet:", 5) == 0)
+		return address_parse_with_port(where + 5, &a);
+	return where[0] == '/' && strlen(where) < sizeof((struct sockaddr_un *)NULL)->sun_path;
+}
+
 static void check_auth(struct check *c)
 {
 	const struct conf_auth *a = &c->conf->auth;
+	bool file_given = conf_lines_find(c->lines, &a->file, -1, 0) > 0 && *a->file;
 	if (*a->file && a->file[0] != '/')
 		FAULT(c, &a->file, -1, 1, "file \"%s\" is not an absolute path", a->file);
+	if (*a->dovecot && !dovecot_good(a->dovecot))
+		FAULT(c, &a->dovecot, -1, 1,
+		      "dovecot \"%s\" is not the absolute path of a socket, nor inet:HOST:PORT",
+		      a->dovecot);
+	if (*a->dovecot && file_given)
+		FAULT(c, &a->dovecot, -1, 1, "auth: file and dovecot exclude each other");
 	for (int i = 0; i < a->mechanisms.n; i++)
 		if (mechanism_find(a->mechanisms.item[i]) == MECHANISM_COUNT)
 			FAULT(c, &a->mechanisms, i, 1, "there is no mechanism \"%s\"",
 			      a->mechanisms.item[i]);
 	for (int i = 0; i < c->conf->nlistener; i++)
-		if (c->conf->listener[i].auth && !*a->file)
+		if (c->conf->listener[i].auth && !*a->file && !*a->dovecot)
 			FAULT(c, &c->conf->listener[i].auth, -1, c->conf->listener[i].line,
-			      "auth needs a users' file: auth { file }");
+			      "auth needs a users' file, or Dovecot: auth { file, dovecot }");
 }
 
 void conf_check(struct conf *f, const struct conf_lines *lines, struct conf_faults *faults)
@@ -303,6 +345,8 @@ void conf_check_keys(struct conf *f, const struct conf_lines *lines, struct conf
 		check_key(&c, &f->listener[i]);
 		auth = auth || f->listener[i].auth;
 	}
-	if (auth && *f->auth.file)
+	if (auth && !*f->auth.dovecot && *f->auth.file)
 		conf_list_add(&f->auth.users, f->auth.file);
+	for (int i = 0; i < f->ntransport; i++)
+		load_identity(&c, &f->transport[i]);
 }

@@ -39,10 +39,42 @@ static int on_value(cfg_t *cfg, cfg_opt_t *opt, const char *value, void *result)
 	return 0;
 }
 
+static bool has_row(const struct conf_section *s, const char *name, size_t len)
+{
+	for (int i = 0; s && i < s->nrow; i++)
+		if (strncmp(s->row[i].name, name, len) == 0 && s->row[i].name[len] == '\0')
+			return true;
+	return false;
+}
+
+/* Of a name that is unknown where it stands, where it is a setting. */
+static void add_home(struct buf *text, const char *name, size_t len)
+{
+	const char *between = "; it belongs ";
+	if (has_row(reading.sections[CONF_KIND_GLOBAL], name, len)) {
+		buf_printf(text, "%soutside of all sections", between);
+		between = ", or ";
+	}
+	for (int kind = CONF_KIND_GLOBAL + 1; kind < reading.kinds; kind++) {
+		const struct conf_section *s = reading.sections[kind];
+		if (!has_row(s, name, len))
+			continue;
+		buf_printf(text, "%sin %s%s { }", between, s->name, s->titled ? " \"...\"" : "");
+		between = ", or ";
+	}
+}
+
 static void on_error(cfg_t *cfg, const char *fmt, va_list args)
 {
 	struct buf text = {0};
 	buf_vprintf(&text, fmt, args);
+	const char *name = strchr(buf_cstr(&text), '\'');
+	size_t len = name ? strcspn(name + 1, "'") : 0;
+	if (len > 0 && strncmp(buf_cstr(&text), "no such option", 14) == 0) {
+		char *unknown = mem_strndup(name + 1, len);
+		add_home(&text, unknown, len);
+		free(unknown);
+	}
 	conf_fault(reading.faults, reading.file, cfg->line > 0 ? cfg->line : 1, "%s",
 		   buf_cstr(&text));
 	buf_fini(&text);

@@ -10,8 +10,15 @@ static bool wanted(const char *full, const char *name)
 	return !name || (strncmp(full, name, len) == 0 && (full[len] == '\0' || full[len] == '.'));
 }
 
+/* Is it what full ends with, as the name of a setting in any section? */
+static bool last_part(const char *full, const char *name)
+{
+	const char *dot = strrchr(full, '.');
+	return dot && strcmp(dot + 1, name) == 0;
+}
+
 static bool print_section(const struct conf *c, enum conf_kind kind, int n, const char *name,
-			  struct buf *to)
+			  bool (*is)(const char *full, const char *name), struct buf *to)
 {
 	const struct conf_section *s = &conf_sections[kind];
 	const void *section = conf_at(c, kind, n);
@@ -24,7 +31,7 @@ static bool print_section(const struct conf *c, enum conf_kind kind, int n, cons
 		if (s->titled)
 			buf_printf(&full, "%s.", ((const struct conf_titled *)section)->title);
 		buf_puts(&full, s->row[i].name);
-		if (!wanted(buf_cstr(&full), name))
+		if (!is(buf_cstr(&full), name))
 			continue;
 		found = true;
 		buf_printf(to, "%s = ", buf_cstr(&full));
@@ -35,11 +42,17 @@ static bool print_section(const struct conf *c, enum conf_kind kind, int n, cons
 	return found;
 }
 
-bool conf_print(const struct conf *c, const char *name, struct buf *to)
+static bool print_all(const struct conf *c, const char *name,
+		      bool (*is)(const char *full, const char *name), struct buf *to)
 {
 	bool found = false;
 	for (int kind = 0; kind < CONF_KINDS; kind++)
 		for (int i = 0; i < conf_count(c, (enum conf_kind)kind); i++)
-			found |= print_section(c, (enum conf_kind)kind, i, name, to);
+			found |= print_section(c, (enum conf_kind)kind, i, name, is, to);
 	return found;
+}
+
+bool conf_print(const struct conf *c, const char *name, struct buf *to)
+{
+	return print_all(c, name, wanted, to) || (name && print_all(c, name, last_part, to));
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "base/conf.h"
 
+#include "base/address.h"
 #include "base/mem.h"
 
 #include <arpa/inet.h>
@@ -43,12 +44,24 @@ static bool parse_port(const char *text, int *port)
 	return len > 0 && strspn(text, "0123456789") == len && *port >= 1 && *port <= 65535;
 }
 
+/* It has no MX, and no port. */
+static bool parse_socket(const char *text, char **host, bool *bracketed)
+{
+	union address a;
+	bool good = address_parse_unix(text, &a);
+	*host = good ? mem_strdup(text) : NULL;
+	*bracketed = true;
+	return good;
+}
+
 bool conf_relay_parse(const char *text, char **host, int *port, bool *bracketed)
 {
 	size_t len = strcspn(text, ":");
 	const char *rest = text + len;
 	*host = NULL;
 	*port = 0;
+	if (strncmp(text, "unix:", 5) == 0)
+		return parse_socket(text, host, bracketed);
 	*bracketed = text[0] == '[';
 	if (*bracketed) {
 		const char *close = strchr(++text, ']');

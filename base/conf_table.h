@@ -31,6 +31,8 @@
 	  "The folder that holds the queue and the control socket. Created when missing.")         \
 	P(text, user, "sluice", 0, 64, RESTART, "",                                                \
 	  "The user to become after the listeners are bound. Ignored when not started as root. Where there is no user of the default name, root stays root, with a warning.")   \
+	P(choice, sandbox, "auto", 0, 0, RESTART, "auto|required|off",                             \
+	  "What the kernel keeps the relay from once it runs: to open other files than its own, to execute programs, to use other system calls than it needs. auto: as much of it as the kernel offers; required: all, or the relay does not start; off: nothing, and a crash leaves a core.") \
 	P(text, log, "stderr", 1, 4000, RELOAD, "",                                                \
 	  "Where events are logged: stderr, syslog, syslog:/its/socket, or a file by its absolute path.") \
 	P(choice, log_format, "text", 0, 0, RELOAD, "text|json|postfix",                          \
@@ -50,6 +52,8 @@
 	  "to this size; beyond it they are read from the queue again.")                           \
 	P(size, session_memory_limit, "256m", 0, MEGA(65536), RELOAD, "",                          \
 	  "What clients are just sending, recipients and content, is kept in memory, of all sessions together up to this size. Beyond it new messages and recipients get 452 4.3.1, and content goes to files of the queue at once. 0: no limit.") \
+	P(number, descriptor_limit, "0", 0, 100000000, RELOAD, "",                                 \
+	  "Descriptors that clients, hosts, the page, commands and files of the queue share; clients and hosts get three quarters of them at most, and some are kept for the others. Beyond it connections get 421 4.3.2 or wait, and large messages 452 4.3.1. 0: as many as the system allows.") \
 	P(number, hopcount_limit, "50", 1, 1000, RELOAD, "",                                       \
 	  "A message with this many Received fields is in a loop and refused.")                    \
 	P(size, queue_minfree, "16m", 0, MEGA(1048576), RELOAD, "",                                \
@@ -91,7 +95,9 @@
 	P(list, sender_bcc, "{}", 0, 0, RELOAD, "",                                                \
 	  "Tables of senders and the address that gets a copy of what they send.")                 \
 	P(list, recipient_bcc, "{}", 0, 0, RELOAD, "",                                             \
-	  "Tables of recipients and the address that gets a copy of what they get.")
+	  "Tables of recipients and the address that gets a copy of what they get.")               \
+	P(list, credentials, "{}", 0, 0, RELOAD, "",                                               \
+	  "Tables of next hops and as whom to log in there: NEXT-HOP, perhaps a SENDER, LOGIN, and password:FILE, token:FILE or refresh:FILE. Only under TLS, unless clear stands behind it.")
 
 #define CONF_LISTENER(P)                                                                           \
 	P(list, address, "{\"127.0.0.1:2525\"}", 0, 0, RELOAD, "",                                 \
@@ -230,9 +236,14 @@
 	P(duration, quit_timeout, "10s", 1, HOURS(1), RELOAD, "", "Time for the reply to QUIT.")   \
 	P(choice, tls, "opportunistic", 0, 0, RELOAD, "none|opportunistic|required",               \
 	  "none: never; opportunistic: when offered, whoever it is; required: no mail without.")   \
+	P(text, client_certificate, "", 0, 4000, RELOAD, "",                                       \
+	  "PEM file with a certificate and its chain, shown to hosts that ask for one.")           \
+	P(text, client_key, "", 0, 4000, RELOAD, "", "PEM file with its private key.")             \
 	P(choice, greeting_5xx, "defer", 0, 0, RELOAD, "defer|bounce",                             \
 	  "A host that greets with 5xx, or answers EHLO and HELO so, is passed over. What becomes of mail when all hosts do. defer: it waits, and is returned when its lifetime ends, as with Postfix; bounce: it is returned at once, as with Exim.") \
-	P(number, port, "25", 1, 65535, RELOAD, "", "The port of a host that is not given with one.") \
+	P(choice, protocol, "smtp", 0, 0, RELOAD, "smtp|lmtp",                                      \
+	  "What is spoken. lmtp (RFC 2033): to what delivers into mailboxes; it answers for each recipient.") \
+	P(number, port, "25", 1, 65535, RELOAD, "", "The port of a host that is not given with one. With protocol = lmtp the default is 24.") \
 	P(text, source_address, "", 0, 128, RELOAD, "",                                            \
 	  "The address to connect from: one for IPv4, one for IPv6, or both with a comma between them. Where there is none, the system chooses.") \
 	P(list, fallback_relay, "{}", 0, 0, RELOAD, "",                                            \
@@ -241,7 +252,7 @@
 #define CONF_ROUTE(P)                                                                              \
 	P(text, transport, "smtp", 1, 64, RELOAD, "", "The transport that carries this mail.")     \
 	P(list, relay, "{}", 0, 0, RELOAD, "",                                                     \
-	  "Next hops in order of preference, \"host\", \"host:port\", \"[host]:port\". Brackets: no MX look-up. Those with a weight, \"host=3\", that stand together share the connections by their weights. Empty: by the recipient's domain.") \
+	  "Next hops in order of preference, \"host\", \"host:port\", \"[host]:port\", or a Unix socket, \"unix:/its/path\". Brackets: no MX look-up. Those with a weight, \"host=3\", that stand together share the connections by their weights. Empty: by the recipient's domain.") \
 	P(list, from, "{}", 0, 0, RELOAD, "",                                                      \
 	  "Only for mail from these senders: addresses, domains, .parents, <>. For others the route is not there. Empty: all.") \
 	P(text, error, "", 0, 500, RELOAD, "",                                                     \
@@ -311,6 +322,10 @@
 	  "How often a message is tried again, alone on its connection, that was sent as a whole without an answer to its end, and may have arrived.") \
 	P(choice, in_doubt_action, "bounce", 0, 0, RELOAD, "bounce|delivered",                     \
 	  "What becomes of it then. bounce: it is returned with a text that says so; delivered: it counts as delivered.") \
+	P(rate, bounce_rate, "6000/m", 0, 0, RELOAD, "",                                           \
+	  "Reports in a time, all together. What fails beyond it stays in the queue, is tried once more, and reported later. Empty: no limit.") \
+	P(rate, bounce_address_rate, "100/m", 0, 0, RELOAD, "",                                    \
+	  "The same for reports to one address.")                                                  \
 	P(size, bounce_size_limit, "50k", 0, 100 * 1024, RELOAD, "",                               \
 	  "Bytes of the original message that are returned in a bounce; above it only its "        \
 	  "header.")
@@ -336,10 +351,12 @@
 #define CONF_AUTH(P)                                                                               \
 	P(text, file, "/etc/sluice/users", 0, 4000, RELOAD, "",                                    \
 	  "The users' file, as sluice passwd writes it. It is read anew when it has changed.")     \
+	P(text, dovecot, "", 0, 4000, RELOAD, "",                                                  \
+	  "Where a Dovecot answers for the users instead: its auth socket, by an absolute path, or inet:HOST:PORT with an IP address.") \
 	P(list, mechanisms, "{\"SCRAM-SHA-256-PLUS\", \"SCRAM-SHA-256\", \"PLAIN\", \"LOGIN\"}", 0, 0, RELOAD, "", \
-	  "What is offered of PLAIN, LOGIN, SCRAM-SHA-1, SCRAM-SHA-1-PLUS, SCRAM-SHA-256 and SCRAM-SHA-256-PLUS, as far as it is possible: -PLUS is for TLS.") \
+	  "What is offered of PLAIN, LOGIN, SCRAM-SHA-1, SCRAM-SHA-1-PLUS, SCRAM-SHA-256, SCRAM-SHA-256-PLUS, OAUTHBEARER and XOAUTH2, as far as it is possible: the users' file knows no OAUTHBEARER and XOAUTH2, Dovecot what it is set up for, and -PLUS is for TLS.") \
 	P(duration, timeout, "10s", 1, HOURS(1), RELOAD, "",                                       \
-	  "How long the hash of a password is waited for. Then the client gets 454 4.7.0.") \
+	  "How long Dovecot, or the hash of a password, is waited for. Then the client gets 454 4.7.0.") \
 	P(duration, failure_delay, "1s", 0, 60000, RELOAD, "",                                     \
 	  "How long the answer to a wrong name or password takes. It is twice as long for each that the same client or login had lately, up to 16 times.") \
 	P(number, failure_limit, "3", 0, 100, RELOAD, "",                                          \

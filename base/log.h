@@ -12,7 +12,7 @@
  * and counted, and the count is logged when there is room again.
  *
  * OWNERSHIP  Values are copied.
- * THREAD     log_event(), log_flush(), log_set_level(): any. log_open(), log_close(): main.
+ * THREAD     log_event(), log_flush(), log_set_level(): any. log_open(), log_start(), log_close(): main.
  * ERRORS     A log that can't be opened: log_open() returns false and says why in error.
  * SEE        sluice(8), "LOG".
  */
@@ -29,7 +29,10 @@ enum { LOG_BACKLOG_MAX = 16 << 20, LOG_VALUE_MAX = 512 }; /* bytes */
 enum log_level { LOG_LEVEL_DEBUG, LOG_LEVEL_INFO, LOG_LEVEL_WARNING, LOG_LEVEL_ERROR };
 
 bool log_open(const char *where, enum log_format, enum log_level, struct buf *error);
-/* Start the log thread. Before it, and after log_close(), events go straight to stderr. */
+/* Open the log. Before it, and after log_close(), events go straight to stderr. */
+
+bool log_start(struct buf *error);
+/* Start the log thread; until then events wait. */
 
 bool log_move(const char *where, enum log_format, struct buf *error);
 /* Log to another place, or to the same where that is NULL, and in that form. False: it can't be

@@ -6,11 +6,12 @@
 #include "base/log_place.h"
 #include "base/mem.h"
 #include "base/metrics.h"
+#include "base/thread.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
-#include <signal.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,6 +41,7 @@ static struct {
 	atomic_bool running, syslog, reopen, end;
 	sem_t wake;
 	pthread_t thread;
+	bool threaded;		/* main's: there is such a thread */
 	struct log_place place; /* the thread's, while it runs */
 	uint64_t told;		/* of the dropped lines, how many the log has been told */
 } w = {.place = {.fd = STDERR_FILENO, .blocks = true}};
@@ -92,7 +94,8 @@ static struct chunk *write_together(struct chunk *c)
 		log_place_write(&w.place, buf_data(&text), buf_len(&text), marked, &w.give_up_ms);
 	if (lost > 0)
 		drop(lost);
-	atomic_fetch_sub(&w.backlog, buf_len(&text));
+	size_t before = atomic_fetch_sub(&w.backlog, buf_len(&text));
+	assert(before >= buf_len(&text));
 	buf_fini(&text);
 	return c;
 }
@@ -120,7 +123,6 @@ static void gather(void)
 static void *run(void *arg)
 {
 	(void)arg;
-	pthread_setname_np(pthread_self(), "log");
 	bool end;
 	do {
 		while (sem_wait(&w.wake) != 0)
@@ -145,18 +147,17 @@ bool log_writer_start(const char *where, struct buf *error)
 	sem_init(&w.wake, 0, 0);
 	atomic_store(&w.end, false);
 	atomic_store(&w.give_up_ms, 0);
-	sigset_t all, before;
-	sigfillset(&all);
-	pthread_sigmask(SIG_BLOCK, &all, &before); /* signals are main's */
-	int failed = pthread_create(&w.thread, NULL, run, NULL);
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
-	if (failed) {
-		buf_printf(error, "no thread for the log: %s", strerror(failed));
-		log_place_close(&w.place);
-		return false;
-	}
 	atomic_store(&w.running, true);
 	return true;
+}
+
+bool log_writer_run(struct buf *error)
+{
+	int failed = thread_start(&w.thread, "log", run, NULL);
+	if (failed)
+		buf_printf(error, "no thread for the log: %s", strerror(failed));
+	w.threaded = failed == 0;
+	return w.threaded;
 }
 
 void log_writer_stop(void)
@@ -166,7 +167,9 @@ void log_writer_stop(void)
 	atomic_store(&w.give_up_ms, clock_steady_ms() + FAREWELL_MS);
 	atomic_store(&w.end, true);
 	sem_post(&w.wake);
-	pthread_join(w.thread, NULL);
+	if (w.threaded)
+		pthread_join(w.thread, NULL);
+	w.threaded = false;
 	write_taken(); /* of a thread that was about to hand over when running went false */
 	/* The semaphore stays: such a thread may be about to post it. */
 	atomic_store(&w.syslog, false);
@@ -228,7 +231,8 @@ void log_writer_take(struct buf *lines, int count, bool marked)
 
 void log_writer_wait(int most_ms)
 {
-	for (; most_ms > 0 && log_writer_running() && atomic_load(&w.backlog) > 0; most_ms--)
+	for (; most_ms > 0 && w.threaded && log_writer_running() && atomic_load(&w.backlog) > 0;
+	     most_ms--)
 		nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 }
 

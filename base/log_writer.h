@@ -4,7 +4,7 @@
  *
  * OWNERSHIP  A chunk belongs to the writer once it is taken.
  * THREAD     log_writer_take(), _running(), _is_syslog(), _dropped(), _reopen(): any, without
- *            waiting. log_writer_start(), log_writer_stop(): main.
+ *            waiting. log_writer_start(), _run(), _stop(): main.
  * ERRORS     A place that can't be opened: said in error. A write that fails: its lines are counted
  *            as dropped, and so are those that come while LOG_BACKLOG_MAX bytes wait for a
  *            place that takes nothing. The log is told of them when it takes lines again.
@@ -18,6 +18,11 @@
 #include <stdint.h>
 
 bool log_writer_start(const char *where, struct buf *error); /* as log_place.h says */
+/* Open the place, and take lines for it. */
+
+bool log_writer_run(struct buf *error);
+/* Start the thread that writes them. Until then they wait; without it log_writer_stop() writes. */
+
 void log_writer_stop(void);
 /* What was taken is written first, as far as the place takes it within two seconds. Harmless when
  * not started. */

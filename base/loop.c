@@ -5,9 +5,9 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/stream.h"
+#include "base/thread.h"
 
 #include <assert.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -79,7 +79,6 @@ struct loop *loop_new(const char *name, void (*receive)(void *owner, struct note
 static void *run(void *arg)
 {
 	struct loop *l = arg;
-	pthread_setname_np(pthread_self(), l->name);
 	ev_run(l->ev, 0);
 	log_flush();
 	return NULL;
@@ -87,14 +86,10 @@ static void *run(void *arg)
 
 void loop_start(struct loop *l)
 {
-	sigset_t all, before;
-	sigfillset(&all);
-	pthread_sigmask(SIG_BLOCK, &all, &before); /* signals are main's */
-	if (pthread_create(&l->thread, NULL, run, l) != 0) {
+	if (thread_start(&l->thread, l->name, run, l) != 0) {
 		fprintf(stderr, "sluice: no thread for %s\n", l->name);
 		abort();
 	}
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
 	l->running = true;
 }
 
@@ -115,6 +110,7 @@ void loop_free(struct loop **lp)
 	assert(!l->running);
 	mailbox_fini(&l->mailbox);
 	stream_end_lingering(l);
+	assert(list_empty(&l->lingering));
 	timers_fini(&l->timers);
 	ev_loop_destroy(l->ev);
 	free(l);

@@ -45,7 +45,7 @@
 	M(queue_active, "queue_messages{queue=\"active\"}", "")                                    \
 	M(queue_deferred, "queue_messages{queue=\"deferred\"}", "")                                \
 	M(queue_hold, "queue_messages{queue=\"hold\"}", "")                                        \
-	M(queue_bytes, "queue_bytes", "Size of the queue's log on disk")                           \
+	M(queue_bytes, "queue_bytes", "What the queue takes on disk, large messages too")          \
 	M(queue_live_bytes, "queue_live_bytes", "What of it is needed")                            \
 	M(compacted_bytes, "compacted_bytes_total", "Bytes moved so that segments could go")       \
 	M(disk_full, "queue_disk_full", "1 while new mail is refused for want of room")            \

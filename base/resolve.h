@@ -21,6 +21,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 
 enum { RESOLVE_HOSTS_MAX = 20, RESOLVE_ADDRESSES_MAX = 10 }; /* a destination; a host */
 
@@ -28,13 +29,14 @@ enum resolve_note { RESOLVE_ASK = 200, RESOLVE_ANSWER };
 
 enum resolve_kind {
 	RESOLVE_MX,   /* mail exchangers of a domain, or its own addresses when it has none */
-	RESOLVE_HOST, /* addresses of one host: a next hop in brackets */
+	RESOLVE_HOST, /* addresses of one host: a next hop in brackets, or "unix:/its/path" */
 };
 
 union address {
 	struct sockaddr sa;
 	struct sockaddr_in in;
 	struct sockaddr_in6 in6;
+	struct sockaddr_un un; /* of a next hop that the configuration names */
 };
 
 struct resolve_host {
@@ -51,8 +53,8 @@ struct resolve {
 	void *owner; /* the asker's own */
 	int order;   /* the asker's own: which of its questions */
 	enum resolve_kind kind;
-	char *name;   /* domain or host, lower case */
-	bool trusted; /* named in the configuration: loopback and ourselves are allowed */
+	char *name; /* domain or host, lower case; or a Unix socket, as written */
+	bool trusted; /* named in the configuration: loopback, ourselves and Unix sockets are allowed */
 	struct verdict *failure;
 	int nhost;
 	struct resolve_host *host; /* by preference; hosts of equal preference in random order */

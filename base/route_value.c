@@ -41,8 +41,8 @@ static const char *parse_relays(const char *text, size_t len, struct route_value
 			conf_list_add(&v->relay, item);
 		else
 			buf_printf(why,
-				   "\"%s\" is not a relay: host, host:port, [host] or [host]:port, "
-				   "perhaps with =WEIGHT",
+				   "\"%s\" is not a relay: host, host:port, [host], [host]:port or "
+				   "unix:/SOCKET, perhaps with =WEIGHT",
 				   item);
 		free(relay.host);
 		free(item);

@@ -9,6 +9,10 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+enum { NICENESS = 10 };
 
 struct thread_pool {
 	pthread_mutex_t lock; /* of all below but the threads */
@@ -42,6 +46,8 @@ static void *run(void *arg)
 	struct thread_pool *p = arg;
 	struct thread_pool_job *job;
 	pthread_setname_np(pthread_self(), "pool");
+	/* On Linux that is of the one thread. What it fails to do costs little. */
+	setpriority(PRIO_PROCESS, (id_t)gettid(), NICENESS);
 	while ((job = take(p))) {
 		job->work(job);
 		job->worked = true;

@@ -2,7 +2,8 @@
  *
  *	a loop: thread_pool_give(job) --> [ queue, bounded ] --> a thread of the pool: work(job), done(job)
  *
- * A loop that serves others must not compute for milliseconds; here it is done beside it. done()
+ * A loop that serves others must not compute for milliseconds; here it is done beside it, by threads that
+ * step back for those of the loops where there is not a processor for each. done()
  * posts the outcome to whoever asked, in a note of his. It is called for each job that was taken,
  * once, also for one that thread_pool_stop() found undone.
  *

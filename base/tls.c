@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 #include "base/tls.h"
 
+#include "base/tls_keys.h"
+
 #include <openssl/err.h>
 #include <openssl/rand.h>
 #include <stdbool.h>
@@ -38,12 +40,11 @@ static bool set_session_context(SSL_CTX *c)
 
 static bool load(SSL_CTX *c, const char *certificate, const char *key, struct buf *error)
 {
-	if (SSL_CTX_use_certificate_chain_file(c, certificate) != 1) {
+	if (!tls_keys_use_certificate(c, certificate)) {
 		say(error, "certificate", certificate);
 		return false;
 	}
-	if (SSL_CTX_use_PrivateKey_file(c, key, SSL_FILETYPE_PEM) != 1 ||
-	    SSL_CTX_check_private_key(c) != 1) {
+	if (!tls_keys_use_key(c, key)) {
 		say(error, "key", key);
 		return false;
 	}
@@ -68,6 +69,28 @@ SSL_CTX *tls_server_context(const char *certificate, const char *key, bool cbc, 
 		return NULL;
 	}
 	return c;
+}
+
+SSL_CTX *tls_identity(const char *certificate, const char *key, struct buf *error)
+{
+	ERR_clear_error();
+	SSL_CTX *c = SSL_CTX_new(TLS_client_method());
+	if (!c) {
+		say(error, "TLS", "context");
+	} else if (!load(c, certificate, key, error)) {
+		SSL_CTX_free(c);
+		c = NULL;
+	}
+	return c;
+}
+
+bool tls_show_identity(SSL *ssl, SSL_CTX *identity)
+{
+	STACK_OF(X509) *chain = NULL;
+	return SSL_CTX_get0_chain_certs(identity, &chain) == 1 &&
+	       SSL_use_certificate(ssl, SSL_CTX_get0_certificate(identity)) == 1 &&
+	       SSL_use_PrivateKey(ssl, SSL_CTX_get0_privatekey(identity)) == 1 &&
+	       SSL_set1_chain(ssl, chain) == 1;
 }
 
 static int go_on_whatever(int good, X509_STORE_CTX *chain)

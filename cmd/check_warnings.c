@@ -3,8 +3,10 @@
 
 #include "base/address.h"
 #include "base/conf_value.h"
+#include "base/credential.h"
 #include "base/mem.h"
 #include "base/netlist.h"
+#include "base/tables.h"
 #include "qmgr/route/route.h"
 #include "smtpd/alias.h"
 #include "smtpd/rewrite.h"
@@ -227,6 +229,41 @@ static void check_listener(struct checked *c, const struct conf_listener *l)
 		     l->title);
 }
 
+static void check_secret(struct checked *c, int line, const char *path, const char *whose)
+{
+	struct stat st;
+	if (*path && stat(path, &st) == 0 && (st.st_mode & S_IRWXO))
+		warn(c, line, "%s: every user of the machine may read %s (chmod o= %s)", whose,
+		     path, path);
+}
+
+static void check_credential(void *context, const char *key, const char *value)
+{
+	struct checked *c = context;
+	struct credential *of = NULL;
+	struct buf why = {0};
+	if (!credential_parse(value, &of, &why)) {
+		char *whose = mem_printf("credentials of %s", key);
+		check_secret(c, 0, of->file, whose);
+		if (of->clear && strncmp(key, "unix:", 5) != 0)
+			warn(c, 0,
+			     "%s: the %s of %s may cross the network without TLS, for whoever "
+			     "listens",
+			     whose, of->kind == CREDENTIAL_PASSWORD ? "password" : "token",
+			     of->login);
+		free(whose);
+	}
+	credential_unref(of);
+	buf_fini(&why);
+}
+
+static void check_transport(struct checked *c, const struct conf_transport *t)
+{
+	char *whose = mem_printf("transport \"%s\"", t->title);
+	check_secret(c, t->line, t->client_key, whose);
+	free(whose);
+}
+
 static void check_auth(struct checked *c, const struct conf_listener *l)
 {
 	const struct conf_auth *a = &c->conf->auth;
@@ -334,8 +371,12 @@ int check_warnings(const struct conf *conf)
 		check_auth(&c, &conf->listener[i]);
 	}
 	check_users(&c);
+	for (int i = 0; i < conf->ntransport; i++)
+		check_transport(&c, &conf->transport[i]);
 	for (int i = 0; i < conf->nroute; i++)
 		check_route(&c, &conf->route[i]);
+	if (conf->tables)
+		tables_each(conf->tables, TABLE_CREDENTIALS, check_credential, &c);
 	check_descriptors(&c);
 	return c.n;
 }

@@ -19,7 +19,7 @@
 #include <stdint.h>
 
 enum {
-	CONTROL_REQUEST_MAX = 1 << 20, /* bytes */
+	CONTROL_REQUEST_MAX = 16 << 20, /* bytes: a million ids */
 	CONTROL_FRAME_MAX = 1 << 20,
 	CONTROL_HEAD = 4,
 };

@@ -9,9 +9,14 @@
 #include <string.h>
 
 static const char usage[] =
-	"usage: sluice dest [list|show] [SITE|HOST|DOMAIN] [--json]\n"
+	"usage: sluice dest [list|show] [SITE|HOST|DOMAIN] [--json | --tabs]\n"
 	"       sluice dest suspend|resume|reset SITE|HOST|DOMAIN\n"
-	"list:    the sites that the relay knows, a line each, and the hosts of each.\n"
+	"list:    the sites that the relay knows, a line each, the worst first, and the hosts of "
+	"each;\n"
+	"         with --tabs sites only: name, transport, state, seconds until a host is tried,\n"
+	"         window, connections, busy, waiting, deferred, replies so far, and the last "
+	"failure,\n"
+	"         parted by tabs.\n"
 	"show:    the same in full.\n"
 	"suspend: deliver nothing there until resume; what waits is deferred. It holds through\n"
 	"         restarts, and may be said before there is any mail for it.\n"
@@ -22,6 +27,12 @@ static const char usage[] =
 	"address,\n"
 	"or ADDRESS:PORT. A name that both have is the site's; one that neither has is a "
 	"domain's.\n";
+
+static const char *usage_of(const struct dest_args *args)
+{
+	static const char change[] = "usage: sluice dest suspend|resume|reset SITE|HOST|DOMAIN\n";
+	return args->order == DEST_LIST ? usage : change;
+}
 
 static int run(const struct dest_args *args, int argc, char **argv)
 {
@@ -42,7 +53,7 @@ int cmd_dest(int argc, char **argv)
 	argv[0] = name;
 	bool ok = dest_args_parse(&args, argc, argv, &error);
 	int status;
-	if (!options_said(usage, args.help, ok, &error, &status))
+	if (!options_said(args.help ? usage : usage_of(&args), args.help, ok, &error, &status))
 		status = run(&args, argc, argv);
 	buf_fini(&error);
 	return status;

@@ -31,6 +31,8 @@ static bool take_option(struct dest_args *a, int argc, char **argv, int *i)
 	bool with_file = strcmp(word, "-c") == 0 || strcmp(word, "--config") == 0;
 	if (strcmp(word, "--json") == 0)
 		a->json = true;
+	else if (strcmp(word, "--tabs") == 0)
+		a->tabs = true;
 	else if (strcmp(word, "--help") == 0)
 		a->help = true;
 	else if (strncmp(word, "--config=", 9) == 0)
@@ -44,12 +46,24 @@ static bool take_option(struct dest_args *a, int argc, char **argv, int *i)
 	return true;
 }
 
+static void wrong_option(const char *word, struct buf *error)
+{
+	if (strcmp(word, "-c") == 0 || strcmp(word, "--config") == 0)
+		buf_printf(error, "%s wants a value", word);
+	else
+		buf_printf(error, "there is no option %s", word);
+}
+
 static bool take_word(struct dest_args *a, const char *word, int *verb, struct buf *error)
 {
 	if (*verb < 0) {
 		*verb = verb_of(word);
 		if (*verb < 0)
-			buf_printf(error, "dest: unknown word %s", word);
+			buf_printf(error,
+				   "dest %s: it is one of list, show, suspend, resume, reset",
+				   word);
+		else
+			a->order = verbs[*verb].order;
 		return *verb >= 0;
 	}
 	if (a->name || !*word) {
@@ -76,7 +90,7 @@ bool dest_args_parse(struct dest_args *a, int argc, char **argv, struct buf *err
 	for (int i = 1; i < argc; i++) {
 		if (argv[i][0] == '-' && argv[i][1]) {
 			if (!take_option(a, argc, argv, &i)) {
-				buf_printf(error, "dest: unknown option %s", argv[i]);
+				wrong_option(argv[i], error);
 				return false;
 			}
 		} else if (!take_word(a, argv[i], &verb, error)) {
@@ -89,6 +103,10 @@ bool dest_args_parse(struct dest_args *a, int argc, char **argv, struct buf *err
 	a->full = verbs[verb].full;
 	if (!a->help && verbs[verb].wants_name && !a->name) {
 		buf_printf(error, "dest %s: name a site or a host", verbs[verb].word);
+		return false;
+	}
+	if (!a->help && a->tabs && (a->json || a->full || verbs[verb].order != DEST_LIST)) {
+		buf_puts(error, "--tabs belongs to list, without --json");
 		return false;
 	}
 	if (a->name && !good_name(a->name)) {

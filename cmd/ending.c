@@ -5,8 +5,10 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "cmd/cmd.h"
+#include "cmd/sandbox.h"
 #include "cmd/server.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <systemd/sd-daemon.h>
 
@@ -108,6 +110,7 @@ static void answer_waiter(struct ending *e)
 static void finish(struct server *s)
 {
 	struct ending *e = &s->ending;
+	assert(e->state != ENDING_CLOSED);
 	smtpd_close(s->smtpd, e->restart);
 	qmgr_rest(s->qmgr);
 	e->state = ENDING_CLOSED;
@@ -159,6 +162,18 @@ void ending_drain(struct server *s, int64_t most_ms, struct request *waiter)
 	look_again(s, LOOK_MS);
 }
 
+static bool start_allowed(const struct conf *conf, struct buf *says)
+{
+	struct buf faults = {0};
+	bool allowed = sandbox_reaches(conf, true, &faults);
+	if (!allowed)
+		log_event(LOG_LEVEL_ERROR, "restart", "result", "refused", "reason",
+			  buf_cstr(&faults), NULL);
+	buf_append(says, buf_data(&faults), buf_len(&faults));
+	buf_fini(&faults);
+	return allowed;
+}
+
 /* What would keep the successor from starting must be found while we still serve: so the new
  * settings are put in force here first, and new addresses opened with the rights that we have. */
 bool ending_restart(struct server *s, struct buf *says)
@@ -168,6 +183,8 @@ bool ending_restart(struct server *s, struct buf *says)
 		return false;
 	}
 	if (!server_reload(s, says))
+		return false;
+	if (!start_allowed(s->conf, says))
 		return false;
 	buf_clear(says); /* what waits for the next start waits no longer */
 	s->ending.restart = true;

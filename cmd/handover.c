@@ -2,6 +2,7 @@
 #include "cmd/handover.h"
 
 #include "base/mem.h"
+#include "cmd/sandbox.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -52,6 +53,7 @@ void handover_exec(const int *fd, int n, char **argv)
 		set_number("LISTEN_PID", (int)getpid());
 		set_number("LISTEN_FDS", n);
 		unsetenv("LISTEN_FDNAMES");
+		sandbox_hand_over();
 		execv(program, words);
 	}
 	fprintf(stderr, "sluice: %s: %s\n", program, strerror(errno));

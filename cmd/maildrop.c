@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "cmd/maildrop_count.h"
 #include "cmd/maildrop_folder.h"
 
 #include <assert.h>
@@ -18,8 +19,6 @@ enum {
 	AGAIN_MS = 1000,       /* after the queue had no room */
 	TOLD_BYTES = 16 << 10, /* of changes, read at a time */
 };
-
-enum maildrop_note { MAILDROP_RELOAD = 700 };
 
 struct new_conf {
 	struct note note;
@@ -111,6 +110,7 @@ static void run(void *owner)
 static void stored(struct maildrop *m, struct spool_store *answer)
 {
 	struct take *t = answer->owner;
+	magic_check(t, TAKE_MAGIC);
 	list_remove(&t->link);
 	if (answer->stored) {
 		take_free(&t);
@@ -138,6 +138,12 @@ static void begin(struct maildrop *m, struct spool_command *answer)
 	look_in(m, 0);
 }
 
+static void answer_shape(struct maildrop *m, struct maildrop_shape *s)
+{
+	s->error = maildrop_count(m->conf->spool, s->shape) ? 0 : errno;
+	loop_post(s->reply_to, &s->note);
+}
+
 static void receive(void *owner, struct note *note)
 {
 	struct maildrop *m = owner;
@@ -147,6 +153,9 @@ static void receive(void *owner, struct note *note)
 		break;
 	case SPOOL_COMMAND:
 		begin(m, (struct spool_command *)note);
+		break;
+	case MAILDROP_SHAPE:
+		answer_shape(m, (struct maildrop_shape *)note);
 		break;
 	default:
 		assert(note->type == MAILDROP_RELOAD);
@@ -234,6 +243,16 @@ void maildrop_free(struct maildrop **mp)
 	maildrop_folder_close(&m->folder);
 	conf_unref(m->conf);
 	free(m);
+}
+
+void maildrop_ask_shape(struct maildrop *m, struct shape *shape, struct loop *reply_to, void *owner)
+{
+	struct maildrop_shape *s = mem_zalloc(sizeof *s);
+	s->note.type = MAILDROP_SHAPE;
+	s->reply_to = reply_to;
+	s->owner = owner;
+	s->shape = shape;
+	loop_post(m->loop, &s->note);
 }
 
 void maildrop_reload(struct maildrop *m, struct conf *conf)

@@ -33,6 +33,8 @@
 #include "base/conf.h"
 #include "spool/spool.h"
 
+enum maildrop_note { MAILDROP_RELOAD = 700, MAILDROP_SHAPE };
+
 struct maildrop;
 
 struct maildrop *maildrop_new(struct conf *, struct spool *, struct buf *error);
@@ -41,6 +43,17 @@ struct maildrop *maildrop_new(struct conf *, struct spool *, struct buf *error);
 void maildrop_start(struct maildrop *);
 void maildrop_stop(struct maildrop *);
 void maildrop_free(struct maildrop **);
+struct maildrop_shape {
+	struct note note; /* MAILDROP_SHAPE */
+	struct loop *reply_to;
+	void *owner;
+	struct shape *shape; /* what is asked for; the answer is added to it */
+	int error;	     /* of the answer: an errno, or 0 */
+};
+
+void maildrop_ask_shape(struct maildrop *, struct shape *, struct loop *reply_to, void *owner);
+/* What lies there is counted; the note comes back, its shape given away both ways. */
+
 void maildrop_reload(struct maildrop *, struct conf *); /* takes a reference */
 
 #endif

@@ -27,15 +27,42 @@ static _Noreturn void try_help(const struct options *o)
 	exit(STATUS_USAGE);
 }
 
+void options_fault(struct buf *error, int option, char **argv)
+{
+	const char *word = argv[optind - 1], *value = strchr(word, '=');
+	bool is_long = strncmp(word, "--", 2) == 0, is_short = optopt > 0 && optopt < 256;
+	char letter[3] = {'-', (char)optopt, '\0'};
+	if (option == ':')
+		buf_printf(error, "%s wants a value", is_long || !is_short ? word : letter);
+	else if (is_long && value && optopt > 0)
+		buf_printf(error, "%.*s takes no value", (int)(value - word), word);
+	else
+		buf_printf(error, "there is no option %s", is_short ? letter : word);
+}
+
+static void begin(struct options *o)
+{
+	o->begun = true;
+	o->conf_file = options_default_conf();
+	snprintf(o->with_colon, sizeof o->with_colon, ":%s", o->shorts);
+	optind = 0;
+	opterr = 0;
+}
+
+static _Noreturn void wrong_option(const struct options *o, int option, char **argv)
+{
+	struct buf error;
+	buf_init(&error);
+	options_fault(&error, option, argv);
+	options_wrong(o, "%s", buf_cstr(&error));
+}
+
 int options_next(struct options *o, int argc, char **argv)
 {
-	if (!o->begun) {
-		o->begun = true;
-		o->conf_file = options_default_conf();
-		optind = 0;
-	}
+	if (!o->begun)
+		begin(o);
 	for (;;) {
-		int option = getopt_long(argc, argv, o->shorts, o->longs, NULL);
+		int option = getopt_long(argc, argv, o->with_colon, o->longs, NULL);
 		switch (option) {
 		case 'c':
 			o->conf_file = optarg;
@@ -44,7 +71,7 @@ int options_next(struct options *o, int argc, char **argv)
 			help(o);
 		case '?':
 		case ':':
-			try_help(o);
+			wrong_option(o, option, argv);
 		default:
 			return option;
 		}

@@ -31,6 +31,7 @@ struct options {
 	const struct option *longs; /* ends with OPTIONS_COMMON */
 	const char *conf_file;	    /* of -c, or the default */
 	bool begun;
+	char with_colon[64]; /* shorts, behind ':' */
 };
 
 int options_next(struct options *, int argc, char **argv);
@@ -39,6 +40,10 @@ int options_next(struct options *, int argc, char **argv);
 
 void options_only(struct options *, int argc, char **argv);
 /* No option but the common ones, and no argument. */
+
+void options_fault(struct buf *error, int option, char **argv);
+/* What is wrong with the option at which getopt_long has returned ':' or '?', by its name. The string
+ * of short options began with ':'. */
 
 _Noreturn void options_wrong(const struct options *, const char *fmt, ...)
 	__attribute__((format(printf, 2, 3)));

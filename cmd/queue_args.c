@@ -1,22 +1,14 @@
 /* SPDX-License-Identifier: ISC */
 #include "cmd/queue_args.h"
 
-#include "base/conf_units.h"
-#include "base/mailaddr.h"
 #include "cmd/options.h"
 
-#include <stdio.h>
 #include <string.h>
-#include <strings.h>
 
 enum {
-	OPTION_QUEUE = OPTION_OWN,
-	OPTION_FROM,
-	OPTION_TO,
-	OPTION_DOMAIN,
-	OPTION_OLDER,
-	OPTION_REASON,
-	OPTION_ALL,
+	OPTION_FILTER = OPTION_OWN, /* and an enum queue_condition */
+	OPTION_ALL = OPTION_FILTER + QUEUE_BY_OLDER + 1,
+	OPTION_FRESH,
 	OPTION_ENVELOPE,
 	OPTION_HEADERS,
 	OPTION_BODY,
@@ -24,13 +16,15 @@ enum {
 };
 
 static const struct option longs[] = {
-	{"queue", required_argument, NULL, OPTION_QUEUE},
-	{"from", required_argument, NULL, OPTION_FROM},
-	{"to", required_argument, NULL, OPTION_TO},
-	{"domain", required_argument, NULL, OPTION_DOMAIN},
-	{"older", required_argument, NULL, OPTION_OLDER},
-	{"reason", required_argument, NULL, OPTION_REASON},
+	{"queue", required_argument, NULL, OPTION_FILTER + QUEUE_BY_QUEUE},
+	{"from", required_argument, NULL, OPTION_FILTER + QUEUE_BY_FROM},
+	{"to", required_argument, NULL, OPTION_FILTER + QUEUE_BY_TO},
+	{"domain", required_argument, NULL, OPTION_FILTER + QUEUE_BY_DOMAIN},
+	{"site", required_argument, NULL, OPTION_FILTER + QUEUE_BY_SITE},
+	{"older", required_argument, NULL, OPTION_FILTER + QUEUE_BY_OLDER},
+	{"reason", required_argument, NULL, OPTION_FILTER + QUEUE_BY_REASON},
 	{"all", no_argument, NULL, OPTION_ALL},
+	{"fresh", no_argument, NULL, OPTION_FRESH},
 	{"envelope", no_argument, NULL, OPTION_ENVELOPE},
 	{"headers", no_argument, NULL, OPTION_HEADERS},
 	{"body", no_argument, NULL, OPTION_BODY},
@@ -38,52 +32,6 @@ static const struct option longs[] = {
 	{"json", no_argument, NULL, OPTION_JSON},
 	OPTIONS_COMMON,
 };
-
-static bool parse_queue(struct queue_filter *f, const char *text, struct buf *error)
-{
-	for (int q = SPOOL_INCOMING; q <= SPOOL_HOLD; q++)
-		if (strcmp(text, spool_queue_name((enum spool_queue)q)) == 0)
-			f->queue = q;
-	if (f->queue < 0)
-		buf_printf(error, "--queue is one of incoming, active, deferred, hold; not %s",
-			   text);
-	return f->queue >= 0;
-}
-
-static bool parse_older(struct queue_filter *f, const char *text, struct buf *error)
-{
-	struct buf why;
-	buf_init(&why);
-	bool ok = conf_amount_parse(CONF_duration, text, &f->older_ms, &why) && f->older_ms >= 0;
-	if (!ok)
-		buf_printf(error, "--older %s: %s", text,
-			   buf_len(&why) ? buf_cstr(&why) : "is no time");
-	buf_fini(&why);
-	return ok;
-}
-
-static bool parse_filter(struct queue_filter *f, int option, struct buf *error)
-{
-	f->any = true;
-	switch (option) {
-	case OPTION_QUEUE:
-		return parse_queue(f, optarg, error);
-	case OPTION_FROM:
-		f->from = strcmp(optarg, "<>") == 0 ? "" : optarg;
-		return true;
-	case OPTION_TO:
-		f->to = optarg;
-		return true;
-	case OPTION_DOMAIN:
-		f->domain = optarg[0] == '@' ? optarg + 1 : optarg;
-		return true;
-	case OPTION_OLDER:
-		return parse_older(f, optarg, error);
-	default:
-		f->reason = optarg;
-		return true;
-	}
-}
 
 static bool parse_option(struct queue_args *a, int option, struct buf *error)
 {
@@ -112,22 +60,40 @@ static bool parse_option(struct queue_args *a, int option, struct buf *error)
 	case OPTION_REPAIR:
 		a->repair = true;
 		return true;
+	case OPTION_FRESH:
+		a->fresh = true;
+		return true;
 	default:
-		return parse_filter(&a->filter, option, error);
+		return queue_filter_add(&a->filter, (enum queue_condition)(option - OPTION_FILTER),
+					optarg, error);
 	}
 }
 
+#define CHOICE "ID...|-|FILTER|--all"
+#define DONE(verb) verb " " CHOICE
+
 const struct queue_verb_row queue_verbs[QUEUE_VERBS] = {
-	[QUEUE_LIST] = {"list", SPOOL_LIST, NULL},
-	[QUEUE_SHOW] = {"show", SPOOL_SHOW, NULL},
-	[QUEUE_CHECK] = {"check", SPOOL_LIST, NULL},
-	[QUEUE_FLUSH] = {"flush", SPOOL_FLUSH, "flushed"},
-	[QUEUE_DELETE] = {"delete", SPOOL_DELETE, "deleted"},
-	[QUEUE_HOLD] = {"hold", SPOOL_SUSPEND, "held"},
-	[QUEUE_RELEASE] = {"release", SPOOL_RESUME, "released"},
-	[QUEUE_REQUEUE] = {"requeue", SPOOL_REQUEUE, "requeued"},
-	[QUEUE_BOUNCE] = {"bounce", SPOOL_BOUNCE, "bounced"},
+	[QUEUE_LIST] = {"list", "list [FILTER] [--json] [ID...|-]", SPOOL_LIST, NULL},
+	[QUEUE_SHOW] = {"show", "show ID [--envelope] [--headers] [--body] [--json]", SPOOL_SHOW,
+			NULL},
+	[QUEUE_CHECK] = {"check", "check [--repair] [--json]", SPOOL_LIST, NULL},
+	[QUEUE_FLUSH] = {"flush", DONE("flush"), SPOOL_FLUSH, "flushed"},
+	[QUEUE_DELETE] = {"delete", DONE("delete"), SPOOL_DELETE, "deleted"},
+	[QUEUE_HOLD] = {"hold", DONE("hold"), SPOOL_SUSPEND, "held"},
+	[QUEUE_RELEASE] = {"release", DONE("release") " [--fresh]", SPOOL_RESUME, "released"},
+	[QUEUE_REQUEUE] = {"requeue", DONE("requeue"), SPOOL_REQUEUE, "requeued"},
+	[QUEUE_BOUNCE] = {"bounce", DONE("bounce"), SPOOL_BOUNCE, "bounced"},
 };
+
+/* The verb, wherever it stands among the options; -1: there is none. */
+static int find_verb(int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++)
+		for (int v = 0; v < QUEUE_VERBS; v++)
+			if (strcmp(argv[i], queue_verbs[v].name) == 0)
+				return v;
+	return -1;
+}
 
 static bool parse_verb(struct queue_args *a, const char *word, struct buf *error)
 {
@@ -139,8 +105,8 @@ static bool parse_verb(struct queue_args *a, const char *word, struct buf *error
 	}
 	if (word)
 		buf_printf(error,
-			   "queue %s: unknown; it is one of list, show, flush, delete, hold, "
-			   "release, requeue, bounce, check",
+			   "queue %s: it is one of list, show, flush, delete, hold, release, "
+			   "requeue, bounce, check",
 			   word);
 	else
 		buf_puts(error, "queue: say what to do: list, show, flush, delete, hold, release, "
@@ -148,52 +114,72 @@ static bool parse_verb(struct queue_args *a, const char *word, struct buf *error
 	return false;
 }
 
-/* What the options and ids of one verb must have, or must not. */
-static bool check(const struct queue_args *a, struct buf *error)
+/* The option that does not belong to this verb, if one is given. */
+static const char *misplaced(const struct queue_args *a)
 {
 	bool change = a->verb >= QUEUE_FLUSH;
-	bool parts = a->envelope || a->header || a->body;
-	const char *wrong = NULL;
-	bool chosen = a->nid > 0 || a->filter.any || a->all;
-	if (a->verb == QUEUE_CHECK && chosen)
-		wrong = "check reads the whole queue: no ids, no filter";
-	else if (a->verb != QUEUE_CHECK && a->repair)
-		wrong = "--repair belongs to check";
-	else if (a->verb == QUEUE_SHOW && (a->nid != 1 || a->filter.any || a->all))
-		wrong = "show takes one id";
-	else if (a->verb != QUEUE_SHOW && parts)
-		wrong = "--envelope, --headers and --body belong to show";
-	else if (a->verb == QUEUE_SHOW && a->json && parts)
-		wrong = "--json shows the envelope and nothing else";
-	else if (change && a->json)
-		wrong = "--json belongs to list, show and check";
-	else if ((a->nid > 0) + a->filter.any + a->all > 1)
-		wrong = "give ids, or a filter, or --all";
-	else if (change && a->nid == 0 && !a->filter.any && !a->all)
-		wrong = "say which messages: ids, a filter, or --all";
+	if (a->verb != QUEUE_CHECK && a->repair)
+		return "--repair belongs to check";
+	if (a->verb != QUEUE_RELEASE && a->fresh)
+		return "--fresh belongs to release";
+	if (a->verb != QUEUE_SHOW && a->envelope)
+		return "--envelope belongs to show";
+	if (a->verb != QUEUE_SHOW && a->header)
+		return "--headers belongs to show";
+	if (a->verb != QUEUE_SHOW && a->body)
+		return "--body belongs to show";
+	if (change && a->json)
+		return "--json belongs to list, show and check";
+	if (a->json && (a->envelope || a->header || a->body))
+		return "--json shows the envelope and nothing else";
+	return NULL;
+}
+
+/* What is wrong with the choice of messages. */
+static const char *mischosen(const struct queue_args *a)
+{
+	int choices = (a->nid > 0) + a->filter.any + a->all;
+	if (a->verb == QUEUE_CHECK && choices > 0)
+		return "check reads the whole queue: no ids, no filter";
+	if (a->verb == QUEUE_SHOW && (a->nid != 1 || choices != 1 || strcmp(a->id[0], "-") == 0))
+		return "show takes one id";
+	if (choices > 1)
+		return "give ids, or a filter, or --all";
+	if (a->verb >= QUEUE_FLUSH && choices == 0)
+		return "say which messages: ids, a filter, or --all";
+	return NULL;
+}
+
+static bool check(const struct queue_args *a, struct buf *error)
+{
+	const char *wrong = misplaced(a);
+	if (!wrong)
+		wrong = mischosen(a);
 	if (wrong)
-		buf_puts(error, wrong);
+		buf_printf(error, "queue %s: %s", queue_verbs[a->verb].name, wrong);
 	return !wrong;
+}
+
+static bool parse_options(struct queue_args *a, int argc, char **argv, struct buf *error)
+{
+	int option;
+	bool ok = true;
+	optind = 0;
+	opterr = 0;
+	while (ok && (option = getopt_long(argc, argv, ":c:", longs, NULL)) != -1) {
+		ok = option != ':' && option != '?' && parse_option(a, option, error);
+		if (option == ':' || option == '?')
+			options_fault(error, option, argv);
+	}
+	return ok;
 }
 
 bool queue_args_parse(struct queue_args *a, int argc, char **argv, struct buf *error)
 {
-	*a = (struct queue_args){.filter = {.queue = -1, .older_ms = -1}};
-	int option;
-	optind = 0;
-	opterr = 0;
-	bool ok = true;
-	while (ok && (option = getopt_long(argc, argv, ":c:", longs, NULL)) != -1) {
-		if (option == ':' || option == '?') {
-			buf_printf(error, "%s: %s", argv[optind - 1],
-				   option == ':' ? "wants a value"
-						 : "unknown option, or wrong here");
-			ok = false;
-		} else {
-			ok = parse_option(a, option, error);
-		}
-	}
-	opterr = 1;
+	int verb = find_verb(argc, argv);
+	*a = (struct queue_args){.verb = verb < 0 ? QUEUE_VERBS : (enum queue_verb)verb};
+	queue_filter_init(&a->filter);
+	bool ok = parse_options(a, argc, argv, error);
 	if (a->help)
 		return true;
 	ok = ok && parse_verb(a, argv[optind], error);
@@ -205,35 +191,7 @@ bool queue_args_parse(struct queue_args *a, int argc, char **argv, struct buf *e
 	return ok;
 }
 
-static bool reason_matches(const struct recipient *r, const char *reason)
+void queue_args_fini(struct queue_args *a)
 {
-	if (!r->last)
-		return false;
-	if (strcasestr(r->last->text, reason) || strcasestr(r->last->host, reason))
-		return true;
-	char codes[32];
-	snprintf(codes, sizeof codes, "%d %s", r->last->code, r->last->dsn);
-	return strcasestr(codes, reason);
-}
-
-static bool recipient_matches(const struct queue_filter *f, const struct recipient *r)
-{
-	return (!f->to || strcasecmp(r->address, f->to) == 0) &&
-	       (!f->domain || strcasecmp(mailaddr_domain(r->address), f->domain) == 0) &&
-	       (!f->reason || reason_matches(r, f->reason));
-}
-
-bool queue_filter_match(const struct queue_filter *f, const struct spool_row *row, int64_t now_ms)
-{
-	const struct envelope *e = row->envelope;
-	if ((f->queue >= 0 && (int)row->queue != f->queue) ||
-	    (f->from && strcasecmp(e->sender, f->from) != 0) ||
-	    (f->older_ms >= 0 && now_ms - e->arrived_ms < f->older_ms))
-		return false;
-	if (!f->to && !f->domain && !f->reason)
-		return true;
-	for (uint32_t i = 0; i < e->nrcpt; i++)
-		if (!e->rcpt[i].done && recipient_matches(f, &e->rcpt[i]))
-			return true;
-	return false;
+	queue_filter_fini(&a->filter);
 }

@@ -8,6 +8,7 @@
 #include "cmd/cmd.h"
 #include "cmd/queue_print.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -21,6 +22,8 @@ static void ask(struct queue_job *j, enum spool_order op, uint64_t id, uint64_t 
 	c->id = id;
 	c->after = after;
 	c->limit = limit;
+	c->fresh = j->args.fresh;
+	c->held_too = j->args.nid > 0 || j->args.filter.queues == 1u << SPOOL_HOLD;
 	j->in_flight++;
 	loop_post(j->spool, &c->note);
 }
@@ -30,10 +33,33 @@ static bool changes(const struct queue_job *j)
 	return j->args.verb >= QUEUE_FLUSH;
 }
 
+/* What is said of one that stayed as it was, and of how many. */
+static const char *unmoved_words(const struct queue_job *j, enum spool_unmoved why)
+{
+	static const char *const words[] = {
+		[SPOOL_NOT_HELD] = "not held",
+		[SPOOL_AT_WORK] = "being tried already",
+		[SPOOL_STUCK] = "left, for the disk of the queue fails",
+		[SPOOL_MISSING] = "not found",
+	};
+	if (why == SPOOL_HELD)
+		return j->args.verb == QUEUE_HOLD ? "held already" : "on hold, which release ends";
+	return words[why];
+}
+
+/* Of messages that a filter found, one may be gone by now; of those named, it is an error. */
+static void not_moved(struct queue_job *j, const char *id, enum spool_unmoved why)
+{
+	control_complain(j->request, "sluice: %s: %s\n", id,
+			 why == SPOOL_MISSING ? "no such message in the queue"
+					      : unmoved_words(j, why));
+	j->status = STATUS_REFUSED;
+}
+
 static void not_found(struct queue_job *j, const char *id)
 {
-	control_complain(j->request, "sluice: %s: no such message in the queue\n", id);
-	j->status = STATUS_REFUSED;
+	j->unmoved[SPOOL_MISSING]++;
+	not_moved(j, id, SPOOL_MISSING);
 }
 
 static void ask_by_id(struct queue_job *j)
@@ -65,6 +91,20 @@ static void ask_next(struct queue_job *j)
 	}
 }
 
+static void put_unmoved(struct buf *to, const struct queue_job *j)
+{
+	const char *between = "";
+	for (int why = 0; why < SPOOL_UNMOVED; why++) {
+		if (j->unmoved[why] == 0)
+			continue;
+		buf_printf(to, "%s%" PRId64 " %s", between, j->unmoved[why],
+			   unmoved_words(j, (enum spool_unmoved)why));
+		between = ", ";
+	}
+	if (*between)
+		buf_puts(to, "\n");
+}
+
 static void say_total(struct queue_job *j)
 {
 	struct buf text;
@@ -77,6 +117,8 @@ static void say_total(struct queue_job *j)
 	if (j->cancelled > 0)
 		buf_printf(&text, "%" PRId64 " of them when what is under way has ended\n",
 			   j->cancelled);
+	if (changes(j))
+		put_unmoved(&text, j);
 	control_say(j->request, buf_data(&text), buf_len(&text));
 	buf_fini(&text);
 	if (!j->unsafe)
@@ -104,8 +146,13 @@ static void tell(void *owner)
 
 static void job_free(struct queue_job *j)
 {
+	assert(j->in_flight == 0 && !j->request);
 	timer_stop(&j->loop->timers, &j->tell);
 	spool_command_free(&j->shown);
+	queue_sites_free(&j->sites);
+	queue_args_fini(&j->args);
+	conf_unref(j->conf);
+	magic_clear(j);
 	free(j);
 }
 
@@ -153,7 +200,7 @@ static void gone(struct request *r)
 static void take_row(struct queue_job *j, const struct spool_row *row, int64_t now_ms,
 		     struct buf *out)
 {
-	if (!queue_filter_match(&j->args.filter, row, now_ms))
+	if (!queue_filter_match(&j->args.filter, j->sites, row, now_ms))
 		return;
 	if (changes(j)) {
 		ask(j, queue_verbs[j->args.verb].order, row->envelope->id, 0, 0);
@@ -187,21 +234,25 @@ static void take_page(struct queue_job *j, const struct spool_command *c)
 	buf_fini(&out);
 }
 
-/* Of messages that a filter found, one may be gone by now; of those named, it is an error. */
 static void take_change(struct queue_job *j, const struct spool_command *c)
 {
 	char text[IDENT_TEXT];
 	j->messages += c->affected;
 	j->cancelled += c->cancelled;
 	j->unsafe |= c->unsafe;
-	if (j->args.nid > 0 && c->affected == 0)
-		not_found(j, ident_text(c->id, text));
+	for (int why = 0; why < SPOOL_UNMOVED; why++) {
+		j->unmoved[why] += c->unmoved[why];
+		if (j->args.nid > 0 && c->unmoved[why] > 0)
+			not_moved(j, ident_text(c->id, text), (enum spool_unmoved)why);
+	}
 }
 
 void queue_job_answer(struct spool_command *c)
 {
 	struct queue_job *j = c->owner;
+	magic_check(j, QUEUE_JOB_MAGIC);
 	char text[IDENT_TEXT];
+	assert(j->in_flight > 0);
 	j->in_flight--;
 	if (j->request && c->op == SPOOL_LIST) {
 		take_page(j, c);
@@ -219,9 +270,32 @@ void queue_job_answer(struct spool_command *c)
 	go_on(j);
 }
 
-void queue_job_start(struct request *r, struct loop *loop, struct loop *spool)
+void queue_job_sites(struct dest_command *c)
 {
-	struct queue_job *j = mem_zalloc(sizeof *j);
+	struct queue_job *j = c->owner;
+	j->in_flight--;
+	queue_sites_learn(j->sites, c);
+	dest_command_free(&c);
+	go_on(j);
+}
+
+/* Who goes there? */
+static void ask_for_sites(struct queue_job *j, struct loop *qmgr)
+{
+	const struct queue_values *v = &j->args.filter.values[QUEUE_BY_SITE];
+	if (v->n == 0)
+		return;
+	j->sites = queue_sites_new(j->conf, v->of, v->n);
+	for (int i = 0; qmgr && i < v->n; i++) {
+		struct dest_command *c = dest_command_new(DEST_LIST, v->of[i], j->loop, j);
+		c->filters = true;
+		j->in_flight++;
+		loop_post(qmgr, &c->note);
+	}
+}
+
+static bool parse(struct queue_job *j, struct request *r)
+{
 	struct buf error;
 	buf_init(&error);
 	bool ok = queue_args_parse(&j->args, r->argc, r->argv, &error) && !j->args.help;
@@ -229,21 +303,32 @@ void queue_job_start(struct request *r, struct loop *loop, struct loop *spool)
 		buf_puts(&error, "a running relay does not check its queue");
 		ok = false;
 	}
-	if (!ok) {
+	if (!ok)
 		control_complain(r, "sluice: %s\n", buf_cstr(&error));
-		buf_fini(&error);
+	buf_fini(&error);
+	return ok;
+}
+
+void queue_job_start(struct request *r, const struct queue_job_asks *asks)
+{
+	struct queue_job *j = mem_zalloc(sizeof *j);
+	if (!parse(j, r)) {
+		queue_args_fini(&j->args);
 		free(j);
 		control_finish(r, STATUS_USAGE);
 		return;
 	}
+	j->magic = QUEUE_JOB_MAGIC;
 	j->request = r;
-	j->loop = loop;
-	j->spool = spool;
+	j->loop = asks->loop;
+	j->spool = asks->spool;
+	j->conf = conf_ref(asks->conf);
 	r->job = j;
 	r->resume = resume;
 	r->gone = gone;
 	timer_init(&j->tell, tell, j);
 	if (r->progress && changes(j))
-		loop_timer_in(loop, &j->tell, TELL_MS);
+		loop_timer_in(j->loop, &j->tell, TELL_MS);
+	ask_for_sites(j, asks->qmgr);
 	go_on(j);
 }

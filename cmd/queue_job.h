@@ -4,6 +4,8 @@
  *	   ^                             | ^                          |
  *	   +------ text, a page at a time+ +----- queue_job_answer ---+
  *
+ * With --site qmgr is asked first who goes there (queue_sites.h).
+ *
  * A list is asked for in pages, the next one only when the client has read what it was sent, so
  * that a queue of a million messages takes no more memory than one of a thousand.
  *
@@ -18,21 +20,29 @@
 
 #include "cmd/control.h"
 #include "cmd/queue_args.h"
+#include "cmd/queue_sites.h"
 
+#include "base/magic.h"
 #include "base/timer.h"
 
 enum { QUEUE_PAGE = 500 };
 
+enum { QUEUE_JOB_MAGIC = 0x90e0e10b };
+
 struct queue_job {
+	unsigned magic;
 	struct request *request; /* NULL: the client has gone */
 	struct loop *loop, *spool;
 	struct queue_args args;
-	int in_flight;	/* commands that the spool has */
-	int next_id;	/* of args.id, to ask about */
-	uint64_t after; /* the last message of the page before */
-	bool complete;	/* nothing is left to ask */
+	struct conf *conf;
+	struct queue_sites *sites; /* what --site is about, or NULL */
+	int in_flight;		   /* commands that the spool or qmgr has */
+	int next_id;		   /* of args.id, to ask about */
+	uint64_t after;		   /* the last message of the page before */
+	bool complete;		   /* nothing is left to ask */
 	int64_t messages, cancelled;
-	bool unsafe; /* the spool could not write what was ordered */
+	int64_t unmoved[SPOOL_UNMOVED]; /* why others stayed as they were */
+	bool unsafe;			/* the spool could not write what was ordered */
 	uint64_t bytes;
 	int status;
 	struct timer tell;	     /* how far it has come */
@@ -42,10 +52,17 @@ struct queue_job {
 	int newlines;
 };
 
-void queue_job_start(struct request *, struct loop *, struct loop *spool);
+struct queue_job_asks {
+	struct loop *loop, *spool;
+	struct loop *qmgr; /* NULL: there is no scheduler */
+	struct conf *conf; /* it takes a reference */
+};
+
+void queue_job_start(struct request *, const struct queue_job_asks *);
 /* The words of the request are "queue", the verb, and the rest. */
 
 void queue_job_answer(struct spool_command *);
+void queue_job_sites(struct dest_command *); /* qmgr's answer */
 
 void queue_show_begin(struct queue_job *, struct spool_command *);
 /* Send the message that this command holds, which is the job's from now on. */

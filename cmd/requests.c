@@ -60,7 +60,10 @@ static void ping(struct server *s, struct request *r)
 
 static void queue(struct server *s, struct request *r)
 {
-	queue_job_start(r, s->loop, spool_loop(s->spool));
+	queue_job_start(r, &(struct queue_job_asks){.loop = s->loop,
+						    .spool = spool_loop(s->spool),
+						    .qmgr = qmgr_loop(s->qmgr),
+						    .conf = s->conf});
 }
 
 static void dest(struct server *s, struct request *r)
@@ -80,7 +83,9 @@ static void verify(struct server *s, struct request *r)
 
 static void shape(struct server *s, struct request *r)
 {
-	shape_job_start(r, s->loop, spool_loop(s->spool));
+	shape_job_start(r, &(struct shape_job_asks){.loop = s->loop,
+						    .spool = spool_loop(s->spool),
+						    .maildrop = s->maildrop});
 }
 
 static void explain(struct server *s, struct request *r)
@@ -144,7 +149,13 @@ void requests_receive(void *server, struct note *note)
 {
 	switch (note->type) {
 	case DEST_COMMAND:
-		dest_job_answer((struct dest_command *)note);
+		if (((struct dest_command *)note)->filters)
+			queue_job_sites((struct dest_command *)note);
+		else
+			dest_job_answer((struct dest_command *)note);
+		break;
+	case MAILDROP_SHAPE:
+		shape_job_maildrop((struct maildrop_shape *)note);
 		break;
 	case DEST_SAVE:
 		save(server, (struct dest_save *)note);

@@ -44,18 +44,22 @@ static void put_access(struct buf *to, const struct route_trace *t)
 
 static void put_hop(struct buf *to, const struct route_hop *h)
 {
-	char ip[64];
+	char peer[ADDRESS_PEER_MAX];
 	buf_printf(to, "  %-8s %s%s\n", h->fallback ? "fallback" : "next hop", h->text,
-		   h->text[0] == '[' || h->fallback || h->weight ? "" : ", by MX");
+		   h->bracketed || h->fallback || h->weight ? "" : ", by MX");
 	const struct resolve *r = h->answer;
 	if (!r || r->nhost == 0)
 		buf_printf(to, "    %s\n", r ? r->failure->text : "no answer in time");
 	for (int i = 0; r && i < r->nhost; i++)
-		for (int a = 0; a < r->host[i].naddress; a++)
-			buf_printf(to, "    host   %s [%s]:%d, preference %d%s\n", r->host[i].name,
-				   address_text(&r->host[i].address[a], ip), h->port,
-				   r->host[i].preference,
+		for (int a = 0; a < r->host[i].naddress; a++) {
+			union address address = r->host[i].address[a];
+			address_set_port(&address, h->port);
+			buf_printf(to, "    host   %s%s%s, preference %d%s\n",
+				   address_is_unix(&address) ? "" : r->host[i].name,
+				   address_is_unix(&address) ? "" : " ",
+				   address_peer(&address, "", peer), r->host[i].preference,
 				   h->weight ? log_text(", weight %d", h->weight) : "");
+		}
 }
 
 static void put_way(struct buf *to, const struct route_way *w)
@@ -145,7 +149,7 @@ static void json_access(struct buf *to, const struct route_trace *t)
 
 static void json_hosts(struct buf *to, const struct route_hop *h)
 {
-	char ip[64];
+	char where[ADDRESS_WHERE_MAX];
 	const struct resolve *r = h->answer;
 	bool some = false;
 	buf_puts(to, "\"hosts\":[");
@@ -154,7 +158,7 @@ static void json_hosts(struct buf *to, const struct route_hop *h)
 			buf_puts(to, some ? ",{" : "{");
 			some = true;
 			json_text(to, "name", r->host[i].name);
-			json_text(to, "address", address_text(&r->host[i].address[a], ip));
+			json_text(to, "address", address_where(&r->host[i].address[a], where));
 			buf_printf(to, "\"port\":%d,\"preference\":%d}", h->port,
 				   r->host[i].preference);
 		}

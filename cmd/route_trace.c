@@ -8,6 +8,7 @@
 #include "smtpd/addressing.h"
 #include "smtpd/alias.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,8 +23,10 @@ static void add_hop(struct route_way *w, const char *text, bool fallback)
 	if (conf_relay_read(text, &r)) {
 		h->port = r.port;
 		h->weight = r.weight;
+		h->bracketed = r.bracketed;
 	}
-	h->port = h->port > 0 ? h->port : (int)w->by->port;
+	if (strncmp(text, "unix:", 5) != 0 && h->port == 0)
+		h->port = (int)w->by->port;
 	free(r.host);
 }
 
@@ -105,6 +108,7 @@ static void answered(void *owner, struct note *note)
 	struct resolve *r = (struct resolve *)note;
 	struct route_hop *h = r->owner;
 	h->answer = r;
+	assert(a->open > 0);
 	if (--a->open == 0)
 		ev_break(a->loop->ev, EVBREAK_ALL);
 }

@@ -22,7 +22,7 @@
 struct route_hop {
 	char *text; /* as the configuration has it, or the domain */
 	int port, weight;
-	bool fallback;
+	bool bracketed, fallback;
 	struct resolve *answer; /* NULL: dns was not asked, or had no time */
 };
 

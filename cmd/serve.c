@@ -2,10 +2,12 @@
 /* sluice serve: run the relay in the foreground, until SIGTERM. */
 #include "base/keyed_hash.h"
 #include "base/log.h"
+#include "base/tls_keys.h"
 #include "cmd/cmd.h"
 #include "cmd/handover.h"
 #include "cmd/options.h"
 #include "cmd/privileges.h"
+#include "cmd/sandbox.h"
 #include "cmd/server.h"
 
 #include <signal.h>
@@ -112,6 +114,8 @@ int cmd_serve(int argc, char **argv)
 {
 	struct options o = {.usage = usage, .shorts = "c:", .longs = longs};
 	options_only(&o, argc, argv);
+	sandbox_hide_memory();
+	tls_keys_prepare();
 	keyed_hash_choose();
 	struct conf *conf = options_conf_with(&o, CONF_WITH_KEYS | CONF_WITH_TABLES);
 	if (!conf)

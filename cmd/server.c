@@ -2,6 +2,7 @@
 #include "cmd/server.h"
 
 #include "base/clock.h"
+#include "base/descriptors.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/metrics.h"
@@ -9,6 +10,7 @@
 #include "cmd/kept_file.h"
 #include "cmd/privileges.h"
 #include "cmd/requests.h"
+#include "cmd/sandbox.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -88,6 +90,7 @@ static bool open_parts(struct server *s, const struct privileges *p, struct buf 
 	struct conf *c = s->conf;
 	if (!privileges_own_folder(p, c->spool, error) || !privileges_lend(p, error))
 		return false;
+	s->clock = clock_watch_new(s->loop, c->spool);
 	s->dns = dns_new(s->conf);
 	s->smtpc = smtpc_new(s->conf);
 	s->qmgr = qmgr_new(s->conf);
@@ -160,8 +163,10 @@ struct server *server_new(struct conf *conf, struct buf *error)
 	s->loop = loop_new("main", receive, NULL, s);
 	ending_init(s);
 	s->tables = table_watch_new(s->loop, use_tables, s);
-	if (!become_user(s, error))
+	if (!become_user(s, error) || !sandbox_enter(conf, error) || !log_start(error))
 		server_free(&s);
+	else
+		descriptors_limit(conf->descriptor_limit);
 	return s;
 }
 
@@ -194,6 +199,7 @@ void server_start(struct server *s)
 	http_start(s->http);
 	maildrop_start(s->maildrop);
 	table_watch_start(s->tables, s->conf);
+	clock_watch_start(s->clock);
 	say_ready(s);
 }
 
@@ -254,6 +260,7 @@ static bool use_conf(struct server *s, struct conf *new, struct buf *says)
 	maildrop_reload(s->maildrop, new);
 	limiter_reload(s->limiter, new);
 	log_set_level((enum log_level) new->log_level);
+	descriptors_limit(new->descriptor_limit);
 	conf_differences(s->conf, new, says);
 	table_watch_start(s->tables, new);
 	conf_unref(s->conf);
@@ -261,11 +268,22 @@ static bool use_conf(struct server *s, struct conf *new, struct buf *says)
 	return true;
 }
 
+/* What can't be read from inside is told as what it is, not as a fault of the file's. */
+static struct conf *read_within_reach(const struct conf *old, struct buf *says)
+{
+	struct buf faults = {0};
+	struct conf *settings = conf_read_with(old->file, 0, &faults);
+	bool reached = !settings || sandbox_reaches(settings, false, says);
+	conf_unref(settings);
+	buf_fini(&faults);
+	return reached ? conf_read(old->file, says) : NULL;
+}
+
 bool server_reload(struct server *s, struct buf *says)
 {
 	sd_notify(0, "RELOADING=1");
 	log_reopen();
-	struct conf *new = conf_read(s->conf->file, says);
+	struct conf *new = read_within_reach(s->conf, says);
 	bool done = new &&use_conf(s, new, says);
 	conf_unref(new);
 	say_lines(done ? LOG_LEVEL_WARNING : LOG_LEVEL_ERROR, buf_cstr(says));
@@ -315,6 +333,7 @@ void server_free(struct server **sp)
 	glance_fini(&s->glance);
 	limiter_top_free(&s->top);
 	table_watch_free(&s->tables);
+	clock_watch_free(&s->clock);
 	ending_fini(s);
 	loop_free(&s->loop);
 	conf_unref(s->conf);

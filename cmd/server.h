@@ -15,6 +15,7 @@
 #ifndef CMD_SERVER_H
 #define CMD_SERVER_H
 
+#include "cmd/clock_watch.h"
 #include "cmd/control.h"
 #include "cmd/ending.h"
 #include "cmd/glance.h"
@@ -43,6 +44,7 @@ struct server {
 	struct limiter_top *top; /* as it was told last, or NULL */
 	struct maildrop *maildrop;
 	struct table_watch *tables;
+	struct clock_watch *clock;
 	struct http *http;
 	struct glance glance;
 	int64_t started_ms; /* steady clock */

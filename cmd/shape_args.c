@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { OPTION_COLOR = OPTION_OWN, WIDTH_MIN = 80, WIDTH_MAX = 10000 };
+enum { OPTION_COLOR = OPTION_OWN, OPTION_FROM, OPTION_REDRAW, WIDTH_MIN = 80, WIDTH_MAX = 10000 };
 #define MINUTES_MAX 1e6
 
 static const struct option longs[] = {
@@ -21,6 +21,9 @@ static const struct option longs[] = {
 	{"time", required_argument, NULL, 't'},
 	{"width", required_argument, NULL, 'w'},
 	{"top", required_argument, NULL, 'n'},
+	{"batch", required_argument, NULL, 'N'},
+	{"from", required_argument, NULL, OPTION_FROM},
+	{"redraw", no_argument, NULL, OPTION_REDRAW},
 	{"json", no_argument, NULL, OPTION_JSON},
 	{"color", no_argument, NULL, OPTION_COLOR},
 	OPTIONS_COMMON,
@@ -53,6 +56,16 @@ static bool minutes(double *to, struct buf *error)
 	return true;
 }
 
+static bool sender(struct shape_args *a, struct buf *error)
+{
+	if (a->nfrom == SHAPE_SENDERS_MAX) {
+		buf_printf(error, "--from %s: more than %d senders", optarg, SHAPE_SENDERS_MAX);
+		return false;
+	}
+	a->from[a->nfrom++] = optarg;
+	return true;
+}
+
 static bool parse_option(struct shape_args *a, int option, struct buf *error)
 {
 	switch (option) {
@@ -73,6 +86,12 @@ static bool parse_option(struct shape_args *a, int option, struct buf *error)
 	case 'n':
 		a->top_set = true;
 		return number("-n", 0, 1 << 30, &a->top, error);
+	case 'N':
+		return number("-N", 1, 1 << 30, &a->batch, error);
+	case OPTION_FROM:
+		return sender(a, error);
+	case OPTION_REDRAW:
+		return a->redraw = true;
 	case 'c':
 		a->conf_file = optarg;
 		return true;
@@ -93,7 +112,10 @@ static bool parse_queue(struct shape_args *a, const char *name, struct buf *erro
 			return true;
 		}
 	}
-	buf_printf(error, "a queue is one of incoming, active, deferred, hold; not %s", name);
+	if (strcmp(name, "maildrop") == 0)
+		return a->maildrop = true;
+	buf_printf(error, "a queue is one of maildrop, incoming, active, deferred, hold; not %s",
+		   name);
 	return false;
 }
 
@@ -105,11 +127,9 @@ bool shape_args_parse(struct shape_args *a, int argc, char **argv, struct buf *e
 	bool ok = true;
 	optind = 0;
 	opterr = 0;
-	while (ok && (option = getopt_long(argc, argv, ":spm:lb:t:w:n:c:h", longs, NULL)) != -1) {
+	while (ok && (option = getopt_long(argc, argv, ":spm:lb:t:w:n:N:c:h", longs, NULL)) != -1) {
 		if (option == ':' || option == '?') {
-			buf_printf(error, "%s: %s", argv[optind - 1],
-				   option == ':' ? "wants a value"
-						 : "unknown option, or wrong here");
+			options_fault(error, option, argv);
 			ok = false;
 		} else {
 			ok = parse_option(a, option, error);
@@ -118,7 +138,7 @@ bool shape_args_parse(struct shape_args *a, int argc, char **argv, struct buf *e
 	opterr = 1;
 	for (int i = optind; ok && !a->help && i < argc; i++)
 		ok = parse_queue(a, argv[i], error);
-	if (!a->queues)
+	if (!a->queues && !a->maildrop)
 		a->queues = 1u << SPOOL_INCOMING | 1u << SPOOL_ACTIVE;
 	return ok;
 }

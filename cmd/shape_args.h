@@ -16,10 +16,16 @@
 #include <stdint.h>
 
 enum { SHAPE_MINUTES = 5 }; /* width of the first bucket, if not said */
+enum { SHAPE_SENDERS_MAX = 100, SHAPE_BATCH = 1000 };
 
 struct shape_args {
 	bool senders, parents, linear, json, color, help;
 	bool top_set;
+	bool redraw;   /* after each batch */
+	bool maildrop; /* counted too */
+	int batch;     /* messages; 0: not said */
+	int nfrom;     /* patterns of senders; 0: all */
+	const char *from[SHAPE_SENDERS_MAX];
 	int subdomains_min, buckets, top, width; /* top 0: all rows */
 	double minutes;				 /* width of the first bucket */
 	uint32_t queues;			 /* bit 1 << enum spool_queue */

@@ -1,19 +1,30 @@
 /* SPDX-License-Identifier: ISC */
 #include "cmd/shape_job.h"
 
+#include "base/magic.h"
 #include "base/mem.h"
 #include "cmd/cmd.h"
+#include "cmd/maildrop_count.h"
 #include "cmd/shape_args.h"
 #include "cmd/shape_print.h"
+#include "spool/shape.h"
 
+#include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
-enum { ROWS_AT_ONCE = 500 };
+enum { ROWS_AT_ONCE = 500, STEP = 500 };
+
+enum { SHAPE_JOB_MAGIC = 0x5ba9e0b1 };
 
 struct shape_job {
+	unsigned magic;
 	struct request *request; /* NULL: the client has gone */
 	struct shape_args args;
-	struct spool_command *answer; /* NULL: the spool has it */
+	struct loop *loop, *spool;
+	struct spool_command *answer; /* NULL: the spool, or the maildrop, has it */
+	uint64_t after;		      /* the last message that was counted */
+	bool complete;		      /* all that was asked for is counted */
 	struct shape_view view;
 	size_t next; /* row */
 	int shown;   /* lines below the heading */
@@ -22,6 +33,7 @@ struct shape_job {
 static void job_free(struct shape_job *j)
 {
 	spool_command_free(&j->answer);
+	magic_clear(j);
 	free(j);
 }
 
@@ -50,12 +62,21 @@ static void put_rows(struct shape_job *j)
 	buf_fini(&out);
 }
 
+static void ask(struct shape_job *, struct shape *);
+
 static void go_on(struct shape_job *j)
 {
 	while (j->next < j->view.shape->n) {
 		if (control_full(j->request))
 			return;
 		put_rows(j);
+	}
+	if (!j->complete) {
+		struct shape *shape = j->answer->shape;
+		j->answer->shape = NULL;
+		spool_command_free(&j->answer);
+		ask(j, shape);
+		return;
 	}
 	struct request *r = j->request;
 	job_free(j);
@@ -77,12 +98,15 @@ static void gone(struct request *r)
 		job_free(j);
 }
 
-/* The row of all counts as a line, as qshape has it. */
+/* The row of all counts as a line, as qshape has it. A table that is not the last is drawn over. */
 static void begin_answer(struct shape_job *j)
 {
 	struct buf out;
 	buf_init(&out);
 	j->shown = 1;
+	j->next = 0;
+	if (j->args.redraw && j->args.batch > 0)
+		buf_puts(&out, "\033[H\033[J");
 	if (j->args.json)
 		shape_print_json(&out, &j->view, &j->view.shape->all);
 	else
@@ -94,30 +118,85 @@ static void begin_answer(struct shape_job *j)
 void shape_job_answer(struct spool_command *c)
 {
 	struct shape_job *j = c->owner;
+	magic_check(j, SHAPE_JOB_MAGIC);
 	j->answer = c;
 	if (!j->request) {
 		job_free(j);
 		return;
 	}
+	j->after = c->after;
+	j->complete = !c->more;
+	bool draws = j->complete || (j->args.redraw && j->args.batch > 0);
 	shape_view_init(&j->view, c->shape, j->args.minutes, j->args.width, j->args.color);
-	begin_answer(j);
+	if (draws)
+		begin_answer(j);
+	else
+		j->next = c->shape->n;
 	go_on(j);
 }
 
-static void ask(struct shape_job *j, struct loop *loop, struct loop *spool)
+/* A part of the queue, where parts are shown, or envelopes may have to be read; else all of it. */
+static void ask(struct shape_job *j, struct shape *shape)
 {
-	struct spool_command *c = spool_command_new(SPOOL_SHAPE, loop, j);
-	c->shape = shape_new();
-	c->shape->senders = j->args.senders;
-	c->shape->parents = j->args.parents;
-	c->shape->linear = j->args.linear;
-	c->shape->buckets = j->args.buckets;
-	c->shape->first_ms = (int64_t)(j->args.minutes * 60000 + 0.5);
-	c->shape->queues = j->args.queues;
-	loop_post(spool, &c->note);
+	struct spool_command *c = spool_command_new(SPOOL_SHAPE, j->loop, j);
+	c->shape = shape;
+	c->after = j->after;
+	c->limit = j->args.redraw ? j->args.batch : 0;
+	if (shape->nfrom > 0 && (c->limit == 0 || c->limit > STEP))
+		c->limit = STEP;
+	loop_post(j->spool, &c->note);
 }
 
-void shape_job_start(struct request *r, struct loop *loop, struct loop *spool)
+static void complain(struct shape_job *j, int error)
+{
+	control_complain(j->request, "sluice: the maildrop can not be read: %s\n", strerror(error));
+}
+
+void shape_job_maildrop(struct maildrop_shape *s)
+{
+	struct shape_job *j = s->owner;
+	struct shape *shape = s->shape;
+	int error = s->error;
+	free(s);
+	if (!j->request) {
+		shape_free(&shape);
+		job_free(j);
+		return;
+	}
+	if (error)
+		complain(j, error);
+	ask(j, shape);
+}
+
+static struct shape *wanted(const struct shape_args *a)
+{
+	struct shape *s = shape_new();
+	s->senders = a->senders;
+	s->parents = a->parents;
+	s->linear = a->linear;
+	s->buckets = a->buckets;
+	s->first_ms = (int64_t)(a->minutes * 60000 + 0.5);
+	s->queues = a->queues;
+	for (int i = 0; i < a->nfrom; i++)
+		shape_want_sender(s, a->from[i]);
+	return s;
+}
+
+static void begin(struct shape_job *j, const struct shape_job_asks *asks)
+{
+	struct shape *shape = wanted(&j->args);
+	j->loop = asks->loop;
+	j->spool = asks->spool;
+	if (j->args.maildrop && asks->maildrop) {
+		maildrop_ask_shape(asks->maildrop, shape, j->loop, j);
+		return;
+	}
+	if (j->args.maildrop && !maildrop_count(asks->folder, shape))
+		complain(j, errno);
+	ask(j, shape);
+}
+
+void shape_job_start(struct request *r, const struct shape_job_asks *asks)
 {
 	struct shape_job *j = mem_zalloc(sizeof *j);
 	struct buf error;
@@ -127,11 +206,12 @@ void shape_job_start(struct request *r, struct loop *loop, struct loop *spool)
 		free(j);
 		control_finish(r, STATUS_USAGE);
 	} else {
+		j->magic = SHAPE_JOB_MAGIC;
 		j->request = r;
 		r->job = j;
 		r->resume = resume;
 		r->gone = gone;
-		ask(j, loop, spool);
+		begin(j, asks);
 	}
 	buf_fini(&error);
 }

@@ -13,10 +13,19 @@
 #define CMD_SHAPE_JOB_H
 
 #include "cmd/control.h"
+#include "cmd/maildrop.h"
 #include "spool/spool.h"
 
-void shape_job_start(struct request *, struct loop *, struct loop *spool);
+struct shape_job_asks {
+	struct loop *loop, *spool;
+	struct maildrop *maildrop; /* NULL: it is counted here, in */
+	const char *folder;	   /* this queue */
+};
+
+void shape_job_start(struct request *, const struct shape_job_asks *);
 /* The words of the request are "shape" and the rest. */
+
+void shape_job_maildrop(struct maildrop_shape *);
 
 void shape_job_answer(struct spool_command *);
 

@@ -86,7 +86,7 @@ static void put_logins(const struct metrics_print *p, const struct limiter_top *
 
 void stats_print(struct buf *to, enum metrics_form form, const struct stats_view *v)
 {
-	struct metrics_print p = {to, form};
+	struct metrics_print p = {to, form, v->brief};
 	if (form == METRICS_JSON)
 		buf_puts(to, "{");
 	put_program(&p, v);

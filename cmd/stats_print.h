@@ -14,6 +14,7 @@
 
 struct stats_view {
 	bool accepting;
+	bool brief; /* see struct metrics_print */
 	int64_t uptime_ms;
 	const struct snapshot *snapshot;
 	const struct limiter_top *top; /* NULL: nobody has sent */

@@ -8,9 +8,13 @@
 #include "dns/dnsname.h"
 #include "dns/query.h"
 
+#include <assert.h>
 #include <ares.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { SERVERS_MAX = 16, SOCKET_BUFFER = 1 << 20, SETUP_AGAIN_MS = 1000 };
 
@@ -26,6 +30,7 @@ struct channel {
 	int under_way;
 	int timeout_ms, tries;
 	uint16_t port;
+	bool configured; /* the servers are; else they are those that resolv.conf named */
 	int nserver;
 	struct ares_addr_port_node server[SERVERS_MAX];
 };
@@ -93,6 +98,7 @@ static void on_tick(void *owner)
 
 static void read_servers(struct channel *c, const struct conf_dns *conf)
 {
+	c->configured = conf->server.n > 0;
 	for (int i = 0; i < conf->server.n && c->nserver < SERVERS_MAX; i++) {
 		struct ares_addr_port_node *s = &c->server[c->nserver];
 		union address address;
@@ -113,6 +119,50 @@ static void read_servers(struct channel *c, const struct conf_dns *conf)
 	}
 }
 
+static void add_server(struct channel *c, const struct ares_addr_port_node *from)
+{
+	struct ares_addr_port_node *s = &c->server[c->nserver++];
+	*s = *from;
+	s->next = NULL;
+	if (c->nserver > 1)
+		s[-1].next = s;
+}
+
+/* What resolv.conf has said: it may be replaced by a file that we may not read. */
+static void keep_found(struct channel *c)
+{
+	struct ares_addr_port_node *found = NULL;
+	if (ares_get_servers_ports(c->ares, &found) != ARES_SUCCESS)
+		return;
+	c->nserver = 0;
+	for (struct ares_addr_port_node *s = found; s && c->nserver < SERVERS_MAX; s = s->next)
+		add_server(c, s);
+	ares_free_data(found);
+}
+
+/* c-ares would take one that it may not read for one that is not there, and ask this machine. */
+static bool may_read_servers(void)
+{
+	int fd = open("/etc/resolv.conf", O_RDONLY | O_CLOEXEC);
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0 || errno == ENOENT;
+}
+
+/* With all of these given c-ares reads no file. */
+static int set_up_without_files(struct channel *c, struct ares_options *o, int mask)
+{
+	static char lookups[] = "b";
+	struct in_addr none = {.s_addr = htonl(INADDR_LOOPBACK)}; /* replaced at once */
+	o->lookups = lookups;
+	o->ndots = 1;
+	o->servers = &none;
+	o->nservers = 1;
+	return ares_init_options(&c->ares, o,
+				 mask | ARES_OPT_LOOKUPS | ARES_OPT_NDOTS | ARES_OPT_DOMAINS |
+					 ARES_OPT_SORTLIST | ARES_OPT_SERVERS);
+}
+
 /* EDNSPSZ and the flag only say how long a UDP reply may be: the OPT record is in our packets. */
 static void set_up(struct channel *c)
 {
@@ -131,8 +181,15 @@ static void set_up(struct channel *c)
 		   ARES_OPT_TCP_PORT | ARES_OPT_SOCK_RCVBUF | ARES_OPT_EDNSPSZ |
 		   ARES_OPT_SOCK_STATE_CB | ARES_OPT_NOROTATE;
 	c->tried_ms = c->loop->now_ms;
-	int rc = ares_init_options(&c->ares, &o, mask);
-	if (rc == ARES_SUCCESS && c->nserver > 0) {
+	bool unread = !c->configured && c->nserver > 0 && !may_read_servers();
+	if (unread)
+		log_event(LOG_LEVEL_WARNING, "dns", "reason",
+			  "resolv.conf can not be read; the servers that it named before stay",
+			  NULL);
+	int rc = unread ? set_up_without_files(c, &o, mask) : ares_init_options(&c->ares, &o, mask);
+	if (rc == ARES_SUCCESS && !c->configured && !unread)
+		keep_found(c);
+	if (rc == ARES_SUCCESS && (c->configured || unread) && c->nserver > 0) {
 		rc = ares_set_servers_ports(c->ares, c->server);
 		if (rc != ARES_SUCCESS)
 			ares_destroy(c->ares);
@@ -144,7 +201,7 @@ static void set_up(struct channel *c)
 }
 
 struct channel *channel_new(struct loop *loop, const struct conf_dns *conf,
-			    void (*worked)(void *owner), void *owner)
+			    const struct channel *before, void (*worked)(void *owner), void *owner)
 {
 	struct channel *c = mem_zalloc(sizeof *c);
 	c->loop = loop;
@@ -161,6 +218,8 @@ struct channel *channel_new(struct loop *loop, const struct conf_dns *conf,
 	if (c->tick_ms > 200)
 		c->tick_ms = 200;
 	read_servers(c, conf);
+	for (int i = 0; before && !c->configured && !before->configured && i < before->nserver; i++)
+		add_server(c, &before->server[i]);
 	set_up(c);
 	return c;
 }
@@ -172,6 +231,7 @@ void channel_free(struct channel **cp)
 		return;
 	if (c->ares)
 		ares_destroy(c->ares);
+	assert(c->under_way == 0); /* each was told that it is closed */
 	timer_stop(&c->loop->timers, &c->tick);
 	free(c);
 	*cp = NULL;
@@ -204,6 +264,7 @@ static void on_reply(void *arg, int status, int timeouts, unsigned char *bytes, 
 	struct channel_query *query = sent->query;
 	enum channel_event event = CHANNEL_FAILED;
 	(void)timeouts;
+	assert(sent->channel->under_way > 0);
 	sent->channel->under_way--;
 	free(sent);
 	if (status == ARES_SUCCESS && bytes && len >= 0)

@@ -9,7 +9,7 @@
  * OWNERSHIP  The sender owns its struct channel_query, which must live until replied() is called.
  *            channel_free() calls it for all that are under way, with CHANNEL_CLOSED.
  * THREAD     dns.
- * ERRORS     As events. replied() may be called before channel_send() returns. A channel that
+ * ERRORS     As events, and logged. replied() may be called before channel_send() returns. A channel that
  *            can't be set up answers CHANNEL_FAILED, and is set up again at the next second's
  *            query.
  * SEE        ares_send(3), ares_init_options(3).
@@ -36,9 +36,10 @@ struct channel_query {
 
 struct channel;
 
-struct channel *channel_new(struct loop *, const struct conf_dns *, void (*worked)(void *owner),
-			    void *owner);
-/* worked() is called when sockets or time-outs may have brought replies. The settings are only
+struct channel *channel_new(struct loop *, const struct conf_dns *, const struct channel *before,
+			    void (*worked)(void *owner), void *owner);
+/* before: the one that it replaces, or NULL; where resolv.conf can't be read any more, its servers
+ * stay. worked() is called when sockets or time-outs may have brought replies. The settings are only
  * lent. */
 
 void channel_free(struct channel **);

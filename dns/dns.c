@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "dns/lookup.h"
+#include "dns/ourself.h"
 #include "dns/question.h"
 
 #include <ares.h>
@@ -20,14 +21,17 @@ struct dns {
 struct dns_conf {
 	struct note note;
 	struct conf *conf;
+	struct ourself *self;
 };
 
 static void use_conf(struct dns *d, struct dns_conf *new)
 {
 	if (d->lookups) {
-		lookups_reload(d->lookups, new->conf);
+		lookups_reload(d->lookups, new->conf, new->self);
+		new->self = NULL;
 		questions_reload(d->questions, &new->conf->dns);
 	}
+	ourself_free(&new->self);
 	conf_unref(new->conf);
 	free(new);
 }
@@ -64,7 +68,7 @@ struct dns *dns_new(struct conf *conf)
 	}
 	d->loop = loop_new("dns", receive, received_all, d);
 	d->questions = questions_new(d->loop, &conf->dns);
-	d->lookups = lookups_new(d->questions, conf, seed);
+	d->lookups = lookups_new(d->questions, conf, ourself_new(conf), seed);
 	return d;
 }
 
@@ -101,5 +105,6 @@ void dns_reload(struct dns *d, struct conf *conf)
 	struct dns_conf *new = mem_zalloc(sizeof *new);
 	new->note.type = DNS_CONF;
 	new->conf = conf_ref(conf);
+	new->self = ourself_new(conf); /* asks the kernel as only main may, in the sandbox */
 	loop_post(d->loop, &new->note);
 }

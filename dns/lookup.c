@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 #include "dns/lookup.h"
 
+#include "base/address.h"
 #include "base/mem.h"
 #include "base/netlist.h"
 #include "dns/dnsname.h"
 #include "dns/mx.h"
-#include "dns/ourself.h"
 
 #include <arpa/inet.h>
 #include <assert.h>
@@ -39,13 +39,14 @@ struct lookup {
 	struct wanted *wanted; /* A and AAAA of each target */
 };
 
-struct lookups *lookups_new(struct questions *questions, const struct conf *conf, uint64_t seed)
+struct lookups *lookups_new(struct questions *questions, const struct conf *conf,
+			    struct ourself *self, uint64_t seed)
 {
 	struct lookups *all = mem_zalloc(sizeof *all);
 	all->questions = questions;
 	all->chance = seed;
 	list_init(&all->all);
-	lookups_reload(all, conf);
+	lookups_reload(all, conf, self);
 	return all;
 }
 
@@ -55,6 +56,7 @@ static void lookup_free(struct lookup *l)
 	for (int i = 0; i < l->nwanted; i++)
 		question_withdraw(&l->wanted[i].asker);
 	list_remove(&l->link);
+	assert(l->all->n > 0);
 	l->all->n--;
 	mx_fini(&l->mx);
 	resolve_free(&l->r);
@@ -69,6 +71,7 @@ void lookups_free(struct lookups **ap)
 		return;
 	list_each (link, tmp, &all->all)
 		lookup_free(list_entry(link, struct lookup, link));
+	assert(list_empty(&all->all) && all->n == 0);
 	ourself_free(&all->self);
 	netlist_fini(&all->near);
 	free(all);
@@ -210,10 +213,30 @@ static struct lookup *lookup_new(struct lookups *all, struct resolve *r, const c
 	return l;
 }
 
+/* Nobody else may have us connect to a socket of this machine. */
+static bool is_socket(const struct resolve *r, union address *address)
+{
+	return r->trusted && r->kind == RESOLVE_HOST && address_parse_unix(r->name, address);
+}
+
+static void answer_socket(struct resolve *r, const union address *address)
+{
+	r->host = mem_zalloc(sizeof *r->host);
+	r->nhost = 1;
+	r->host->name = mem_strdup(r->name);
+	r->host->naddress = 1;
+	r->host->address[0] = *address;
+	post_back(r, NULL);
+}
+
 void lookup_start(struct lookups *all, struct resolve *r)
 {
 	union address address;
 	char name[DNSNAME_SIZE] = "";
+	if (is_socket(r, &address)) {
+		answer_socket(r, &address);
+		return;
+	}
 	bool literal = dnsname_literal(r->name, r->kind == RESOLVE_HOST, &address);
 	if (all->n >= LOOKUPS_MAX) {
 		post_back(r,
@@ -235,10 +258,10 @@ void lookup_start(struct lookups *all, struct resolve *r)
 		begin_mx(l);
 }
 
-void lookups_reload(struct lookups *all, const struct conf *conf)
+void lookups_reload(struct lookups *all, const struct conf *conf, struct ourself *self)
 {
 	struct ourself *old = all->self;
-	all->self = ourself_new(conf);
+	all->self = self;
 	all->lab = conf->dns.allow_loopback;
 	netlist_fini(&all->near);
 	netlist_init(&all->near, &conf->dns.allow_private, NULL);

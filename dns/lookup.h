@@ -16,19 +16,21 @@
 
 #include "base/conf.h"
 #include "base/resolve.h"
+#include "dns/ourself.h"
 #include "dns/question.h"
 
 enum { LOOKUPS_MAX = 100000 };
 
 struct lookups;
 
-struct lookups *lookups_new(struct questions *, const struct conf *, uint64_t seed);
-/* The questions are only lent, and freed later than the lookups. */
+struct lookups *lookups_new(struct questions *, const struct conf *, struct ourself *,
+			    uint64_t seed);
+/* Takes what we are over. The questions are only lent, and freed later than the lookups. */
 
 void lookups_free(struct lookups **);
 
-void lookups_reload(struct lookups *, const struct conf *);
-/* Ourselves may have another name or address; lookups under way use what is new. */
+void lookups_reload(struct lookups *, const struct conf *, struct ourself *);
+/* The same. Ourselves may have another name or address; lookups under way use what is new. */
 
 void lookup_start(struct lookups *, struct resolve *);
 

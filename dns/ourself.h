@@ -4,7 +4,7 @@
  * stands for all addresses that the machine's interfaces have when the configuration is read.
  *
  * OWNERSHIP  Whoever made it frees it. A test may fill in its own.
- * THREAD     One thread.
+ * THREAD     ourself_new(): main, which may ask the kernel for addresses; then one thread.
  * ERRORS     What the system doesn't tell is not ours.
  * SEE        RFC 5321 5.1.
  */

@@ -49,12 +49,12 @@ static void on_worked(void *owner)
 	questions_work(owner);
 }
 
-static void configure(struct questions *all, const struct conf_dns *conf)
+static void configure(struct questions *all, const struct conf_dns *conf, struct channel *before)
 {
 	all->edns = conf->dnssec ? QUERY_EDNS_DO : QUERY_EDNS;
 	all->patience_ms = 2 * conf->timeout * conf->tries;
 	cache_bounds(all->cache, conf->maximal_ttl, conf->negative_ttl);
-	all->channel = channel_new(all->loop, conf, on_worked, all);
+	all->channel = channel_new(all->loop, conf, before, on_worked, all);
 }
 
 struct questions *questions_new(struct loop *loop, const struct conf_dns *conf)
@@ -65,7 +65,7 @@ struct questions *questions_new(struct loop *loop, const struct conf_dns *conf)
 	list_init(&all->waiting);
 	list_init(&all->asked);
 	list_init(&all->answered);
-	configure(all, conf);
+	configure(all, conf, NULL);
 	return all;
 }
 
@@ -134,6 +134,7 @@ static void on_replied(struct channel_query *query, enum channel_event event, co
 		       size_t len)
 {
 	struct question *q = (struct question *)query;
+	assert(q->all->under_way > 0);
 	q->all->under_way--;
 	if (q->all->ending)
 		return;
@@ -228,6 +229,7 @@ static void question_free(struct question *q)
 	while (!list_empty(&q->askers))
 		list_remove(list_first(&q->askers));
 	answer_unref(q->answer);
+	assert(list_empty(&q->askers) && list_empty(&q->link));
 	free(q);
 }
 
@@ -266,9 +268,9 @@ void questions_work(struct questions *all)
 void questions_reload(struct questions *all, const struct conf_dns *conf)
 {
 	struct channel *old = all->channel;
+	configure(all, conf, old);
 	channel_free(&old); /* on_replied() puts all questions back */
 	cache_clear(all->cache);
-	configure(all, conf);
 	questions_work(all);
 }
 
@@ -290,6 +292,7 @@ void questions_free(struct questions **ap)
 	free_list(&all->asked);
 	free_list(&all->answered);
 	cache_free(&all->cache);
+	assert(!all->table && all->under_way == 0);
 	free(all);
 	*ap = NULL;
 }

@@ -27,6 +27,14 @@ static struct spool_delivered *new_record(const struct message *m, uint32_t most
 	return note;
 }
 
+static void post(struct site *s, struct spool_delivered *note)
+{
+	if (note->n > 0)
+		s->db->edges.to_spool(s->db->edges.context, &note->note);
+	else
+		free(note);
+}
+
 static struct verdict *final_verdict(const struct recipient *r, enum in_doubt_action action)
 {
 	const struct verdict *last = r->last;
@@ -116,10 +124,7 @@ void delivered_take(struct conn *c, struct entry *e, struct delivery *d)
 		take_verdict(m, e->recipient[i], d->rcpt[i].verdict, &context, note);
 	}
 	c->host->doubts += doubt;
-	if (note->n > 0)
-		c->site->db->edges.to_spool(c->site->db->edges.context, &note->note);
-	else
-		free(note);
+	post(c->site, note);
 	pool_free(e->peer->job, e->n - left);
 	e->n = left;
 }
@@ -130,6 +135,21 @@ void delivered_defer(struct site *s, struct entry *e, struct verdict *why, bool 
 		.site = s, .transport = s->queue.transport, .untried = untried};
 	for (uint32_t i = 0; i < e->n; i++)
 		outcome_apply(message_of_work(e->peer->job->work), e->recipient[i], why, &context);
+	pool_free(e->peer->job, e->n);
+	e->n = 0;
+}
+
+void delivered_record(struct site *s, struct entry *e, struct verdict *const *verdict)
+{
+	struct message *m = message_of_work(e->peer->job->work);
+	struct outcome_context context = {.site = s, .transport = s->queue.transport};
+	struct spool_delivered *note = new_record(m, e->n);
+	for (uint32_t i = 0; i < e->n; i++)
+		if (verdict[i]->class == VERDICT_SENT)
+			record(note, e->recipient[i], verdict[i]);
+	post(s, note);
+	for (uint32_t i = 0; i < e->n; i++)
+		outcome_apply(m, e->recipient[i], verdict[i], &context);
 	pool_free(e->peer->job, e->n);
 	e->n = 0;
 }

@@ -18,4 +18,8 @@ void delivered_take(struct conn *, struct entry *, struct delivery *);
 void delivered_defer(struct site *, struct entry *, struct verdict *why, bool untried);
 /* All of it has this verdict, without a delivery. */
 
+void delivered_record(struct site *, struct entry *, struct verdict *const *verdict);
+/* One verdict for each recipient of an entry that was bound early (early.h). In doubt is put off like any
+ * other there: Postfix doesn't count it. */
+
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 #include "qmgr/dest_command.h"
 
+#include "base/address.h"
 #include "base/mem.h"
-#include "base/stream.h"
 #include "qmgr/dest/conn.h"
 #include "qmgr/dest/suspend.h"
 #include "qmgr/nexthop.h"
@@ -18,11 +18,11 @@ static int64_t left(int64_t until_ms, int64_t now_ms)
 
 static void copy_host(struct dest_host *to, struct qmgr *q, const struct host *h)
 {
-	char ip[64];
+	char where[ADDRESS_WHERE_MAX];
 	int64_t now_ms = scheduler_now_ms(&q->sched);
-	address_text(&h->address, ip);
 	*to = (struct dest_host){
-		.address = mem_strdup(ip),
+		.login = h->credential ? mem_strdup(h->credential->login) : NULL,
+		.address = mem_strdup(address_where(&h->address, where)),
 		.port = address_port(&h->address),
 		.state = destdb_state(h, now_ms),
 		.connections = h->connections,
@@ -50,6 +50,7 @@ static void copy_site_host(struct dest_host *to, struct qmgr *q, const struct si
 {
 	copy_host(to, q, it->host);
 	to->name = mem_strdup(it->name);
+	to->peer = mem_strdup(it->peer);
 	to->preference = it->preference & 0xffff;
 	to->plain_in_ms =
 		left(host_plain_until_ms(it->host, it->name), scheduler_now_ms(&q->sched));
@@ -72,6 +73,7 @@ static void copy_site(struct dest_site *to, struct qmgr *q, const struct site *s
 		.busy = s->busy,
 		.idle = s->connections - s->connecting - s->busy,
 		.waiting = s->queue.waiting,
+		.verdicts = s->verdicts,
 		.parked = s->parked.parked,
 		.deferred = s->parked.deferred,
 		.rate_events = t->destination_rate.events,
@@ -88,10 +90,24 @@ static void copy_site(struct dest_site *to, struct qmgr *q, const struct site *s
 		copy_site_host(&to->host[i], q, &s->hosts[i]);
 }
 
+/* A next hop by MX has its domain in its key. */
+static void copy_domains(struct dest_site *to, const struct qmgr *q, const struct site *s)
+{
+	for (const struct nexthop *n = q->nexthops; n; n = n->hh.next) {
+		if (nexthop_site(n) != s || n->site_name)
+			continue;
+		to->domain = mem_realloc(to->domain, (size_t)(to->ndomain + 1) * sizeof(char *));
+		to->domain[to->ndomain++] = mem_strdup(strchr(n->key, ' ') + 1);
+	}
+}
+
 static void add_site(struct dest_command *c, struct qmgr *q, const struct site *s)
 {
 	c->site = mem_realloc(c->site, (size_t)(c->nsite + 1) * sizeof *c->site);
-	copy_site(&c->site[c->nsite++], q, s);
+	copy_site(&c->site[c->nsite], q, s);
+	if (c->name)
+		copy_domains(&c->site[c->nsite], q, s);
+	c->nsite++;
 }
 
 static void add_host(struct dest_command *c, struct qmgr *q, const struct host *h)
@@ -105,6 +121,7 @@ static void add_host(struct dest_command *c, struct qmgr *q, const struct host *
 	}
 	copy_host(to, q, h);
 	to->name = mem_strdup("");
+	to->peer = mem_strdup(h->peer);
 	to->why = host_why(h, "");
 }
 
@@ -190,7 +207,7 @@ void dest_execute(struct qmgr *q, struct dest_command *c)
 	else if (c->op == DEST_RESET)
 		reset_listed(q, c);
 	if (c->op != DEST_LIST)
-		thread_save(q); /* before the answer, so that it is on disk by then */
+		qmgr_thread_save(q); /* before the answer, so that it is on disk by then */
 	loop_post(c->reply_to, &c->note);
 }
 
@@ -211,6 +228,8 @@ static void fini_hosts(struct dest_host *h, int n)
 	for (int i = 0; i < n; i++) {
 		free(h[i].name);
 		free(h[i].address);
+		free(h[i].peer);
+		free(h[i].login);
 		verdict_unref(h[i].why);
 	}
 	free(h);
@@ -225,6 +244,9 @@ void dest_command_free(struct dest_command **cp)
 		fini_hosts(c->site[i].host, c->site[i].nhost);
 		free(c->site[i].name);
 		free(c->site[i].transport);
+		for (int k = 0; k < c->site[i].ndomain; k++)
+			free(c->site[i].domain[k]);
+		free(c->site[i].domain);
 		verdict_unref(c->site[i].last);
 	}
 	free(c->site);

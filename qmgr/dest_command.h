@@ -22,6 +22,8 @@ enum dest_order { DEST_LIST, DEST_SUSPEND, DEST_RESUME, DEST_RESET };
 
 struct dest_host {
 	char *name, *address;
+	char *login; /* as whom connections log in, or NULL */
+	char *peer;  /* name[address]:port, or unix:/its/path */
 	int port;
 	uint32_t preference;
 	const char *state; /* active, idle, closed, unused, retry, slow, out, limited, suspended */
@@ -49,12 +51,15 @@ struct dest_site {
 	int window, limit; /* limit 0: none */
 	int connections, connecting, busy, idle;
 	int64_t waiting;
+	int64_t verdicts;	  /* on recipients, in all; while the site is remembered */
 	int64_t parked, deferred; /* messages in the queue: that wait for it to live again; all */
 	int64_t rate_events, rate_per_ms, delay_ms; /* 0: none */
 	int64_t dead_in_ms;			    /* for so long */
 	struct verdict *last;			    /* last failure, or NULL */
 	int nhost;
 	struct dest_host *host;
+	int ndomain; /* where a name was given: domains whose mail, by MX, is known to go there */
+	char **domain;
 };
 
 struct dest_command {
@@ -63,6 +68,7 @@ struct dest_command {
 	char *name; /* of sites or else of hosts; NULL: all */
 	struct loop *reply_to;
 	void *owner;
+	bool filters; /* the asker's own: which of its parts asked */
 	/* filled by qmgr: */
 	int found;  /* sites, or hosts, or names that were suspended */
 	bool hosts; /* the name is a host's */

@@ -14,7 +14,7 @@
 
 #include "base/keyed_hash.h"
 #include "qmgr/sched/work.h"
-#include "qmgr/thread.h"
+#include "qmgr/qmgr_thread.h"
 #include "spool/spool.h"
 
 struct waiting_recipient {

@@ -117,8 +117,7 @@ void outcome_give_up(struct message *m, uint32_t recipient, const char *dsn, con
 		 last ? last->text : "none");
 	struct verdict *v = verdict_new(VERDICT_FAILED, last ? last->code : 0, dsn,
 					last ? last->host : NULL, text);
-	struct outcome_context none = {0};
-	outcome_apply(m, recipient, v, &none);
-	r->tries--; /* no attempt of its own */
+	struct outcome_context no_attempt = {.untried = true};
+	outcome_apply(m, recipient, v, &no_attempt);
 	verdict_unref(v);
 }

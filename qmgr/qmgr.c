@@ -9,7 +9,7 @@
 #include "qmgr/message.h"
 #include "qmgr/nexthop.h"
 #include "qmgr/snapshot.h"
-#include "qmgr/thread.h"
+#include "qmgr/qmgr_thread.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -100,7 +100,7 @@ static void receive(void *owner, struct note *note)
 		verifier_ask(q, (struct verify *)note);
 		break;
 	case QMGR_EXPLAIN:
-		thread_settle(q); /* nothing that can be done waits */
+		qmgr_thread_settle(q); /* nothing that can be done waits */
 		explain_answer(q, (struct explain_question *)note);
 		break;
 	case QMGR_SNAPSHOT:
@@ -121,13 +121,13 @@ static void receive(void *owner, struct note *note)
 
 static void received_all(void *owner)
 {
-	thread_settle(owner);
+	qmgr_thread_settle(owner);
 }
 
 struct qmgr *qmgr_new(struct conf *conf)
 {
 	struct qmgr *q = mem_zalloc(sizeof *q);
-	thread_init(q, conf_ref(conf), loop_new("qmgr", receive, received_all, q));
+	qmgr_thread_init(q, conf_ref(conf), loop_new("qmgr", receive, received_all, q));
 	q->routes = route_table_new(conf);
 	transports_count(conf);
 	return q;
@@ -198,7 +198,7 @@ void qmgr_free(struct qmgr **qp)
 	if (!q)
 		return;
 	mailbox_drain(&q->sched.loop->mailbox);
-	thread_fini(q);
+	qmgr_thread_fini(q);
 	loop_free(&q->sched.loop);
 	route_table_free(&q->routes);
 	conf_unref(q->sched.conf);

@@ -18,7 +18,7 @@
  * The thread's own files meet all of them:
  *
  *	qmgr.c		notes from outside, and what each begins
- *	thread.c	one wake-up: go through what has changed; what is collected and saved
+ *	qmgr_thread.c	one wake-up: go through what has changed; what is collected and saved
  *	message.c	one message being worked on, from arrival to the end of its round of attempts
  *	round.c		the end of that round: reports, and back to the spool
  *	reader.c	its recipients, read in batches
@@ -28,6 +28,7 @@
  *	verifier.c	would a next hop take a recipient? One pseudo-message, and what is remembered
  *	outcome.c	a verdict on a recipient: log, counters, what the spool must remember
  *	retry.c		when to try again (pure)
+ *	report_rate.c	how many reports in a time (pure)
  *	bounce.c	RFC 3464 reports (pure)
  *	report_text.c	the small forms in them: dates, folded lines, xtext
  *	dest_command.c	sites and hosts as the operator sees them
@@ -84,7 +85,7 @@ void qmgr_reload(struct qmgr *, struct conf *); /* posts; takes a reference */
 /* For a simulation, before anything arrives: */
 void qmgr_seed(struct qmgr *, uint64_t seed); /* not 0: chance as in another run */
 void qmgr_bind_early(struct qmgr *, void (*bind)(void *context, struct peer *));
-/* Where a connection would be opened for this peer, bind() takes its first entry instead, with the
- * context of the edges. It counts itself in transport->connections and site->busy. */
+/* Where a connection would be opened for this peer, bind() has an agent take its first entry instead
+ * (early.h), with the context of the edges. */
 
 #endif

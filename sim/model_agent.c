@@ -1,18 +1,11 @@
 /* SPDX-License-Identifier: ISC */
-/* Early binding, as Postfix does it: an agent takes an entry, and only then looks for a
- * connection. An attempt that fails, after all hosts were tried, defers the entry and is negative
- * feedback. Windows, selection and verdicts are qmgr's own. */
+/* An agent, as Postfix's: it has been given an entry, and only then looks for a connection. Who gives it
+ * one, and what becomes of its verdicts, is qmgr's own (early.h). */
 #include "sim/model_host.h"
 #include "sim/watch.h"
 
-#include "base/clock.h"
 #include "base/mem.h"
-#include "qmgr/dest/site.h"
-#include "qmgr/message.h"
-#include "qmgr/outcome.h"
-#include "qmgr/sched/job.h"
-#include "qmgr/sched/pool.h"
-#include "spool/spool.h"
+#include "qmgr/dest/early.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -21,8 +14,7 @@ enum { CACHE_MS = 2000, HOSTS_TRIED = 5 };
 
 struct agent {
 	struct stage *stage;
-	struct site *site;
-	struct entry *entry;
+	struct early early;
 	struct session *session; /* what it delivers by */
 	int host, ntried;	 /* index in the site's hosts */
 	int cause;		 /* of the last failure */
@@ -78,87 +70,25 @@ static struct session *take_cached(struct stage *st, const struct site *site)
 	return NULL;
 }
 
-static void record_sent(struct agent *a, const bool *sent, struct verdict **verdict)
-{
-	struct entry *e = a->entry;
-	struct qmgr *q = a->stage->q;
-	struct spool_delivered *note = mem_zalloc(sizeof *note + e->n * sizeof note->of[0]);
-	note->note.type = SPOOL_DELIVERED;
-	note->id = e->peer->job->work->id;
-	for (uint32_t i = 0; i < e->n; i++) {
-		if (!sent[i])
-			continue;
-		note->of[note->n].recipient = e->recipient[i];
-		note->of[note->n++].verdict = verdict_ref(verdict[i]);
-	}
-	if (note->n > 0)
-		q->db.edges.to_spool(q->db.edges.context, &note->note);
-	else
-		free(note);
-}
-
-static void apply(struct agent *a, struct verdict **verdict)
-{
-	struct entry *e = a->entry;
-	struct outcome_context context = {.site = a->site, .transport = a->site->queue.transport};
-	bool *sent = mem_zalloc(e->n);
-	for (uint32_t i = 0; i < e->n; i++)
-		sent[i] = verdict[i]->class == VERDICT_SENT;
-	record_sent(a, sent, verdict);
-	for (uint32_t i = 0; i < e->n; i++) {
-		outcome_apply(message_of_work(e->peer->job->work), e->recipient[i], verdict[i],
-			      &context);
-		verdict_unref(verdict[i]);
-	}
-	free(sent);
-}
-
-static void forget_entry(struct entry *e)
-{
-	pool_free(e->peer->job, e->n);
-	job_entry_done(e);
-}
-
 /* The entry has its verdicts: the agent is gone. */
 static void retire(struct agent *a)
 {
 	struct stage *st = a->stage;
-	struct site *s = a->site;
-	struct job *job = a->entry->peer->job;
+	struct site *s = a->early.site;
 	tally_window(st->tally, s->key, s->window.concurrency);
-	forget_entry(a->entry);
-	job->concurrency--;
-	s->busy--;
-	s->queue.transport->connections--;
 	st->agents_busy--;
-	site_delivery_ended(s);
 	watch_ended(st, s->key);
-	site_touch(s);
+	early_end(&a->early);
 	list_remove(&a->link);
 	free(a);
-	message_check(st->q, message_of_work(job->work));
-	thread_settle(st->q);
-}
-
-static struct verdict **verdicts_new(const struct agent *a)
-{
-	return mem_zalloc(a->entry->n * sizeof(struct verdict *));
 }
 
 static void fail(struct agent *a)
 {
-	struct site *s = a->site;
-	struct verdict *why = cause_verdict((enum cause)a->cause, VERDICT_DEFERRED, s->name);
-	struct verdict **verdict = verdicts_new(a);
-	for (uint32_t i = 0; i < a->entry->n; i++)
-		verdict[i] = verdict_ref(why);
-	apply(a, verdict);
-	free(verdict);
-	verdict_unref(s->last_failure);
-	s->last_failure = why;
-	if (window_on_failure(&s->window, s->queue.transport->settings))
-		s->dead_until_ms = scheduler_now_ms(&a->stage->q->sched) +
-				   a->stage->q->sched.conf->queue.minimal_backoff_time;
+	struct verdict *why =
+		cause_verdict((enum cause)a->cause, VERDICT_DEFERRED, a->early.site->name);
+	early_failed(&a->early, why);
+	verdict_unref(why);
 	retire(a);
 }
 
@@ -180,8 +110,9 @@ static void on_delivered(void *owner)
 	struct model_host *h = a->session->attempt.host;
 	bool broken = a->session->lost || host_breaks(h);
 	enum verdict_class lost = dice_happens(&h->dice, 0.5) ? VERDICT_IN_DOUBT : VERDICT_DEFERRED;
-	struct verdict **verdict = verdicts_new(a);
-	for (uint32_t i = 0; i < a->entry->n; i++)
+	uint32_t n = a->early.entry->n;
+	struct verdict **verdict = mem_zalloc(n * sizeof *verdict);
+	for (uint32_t i = 0; i < n; i++)
 		verdict[i] =
 			broken ? cause_verdict(CAUSE_LOST, lost, h->is->title) : host_verdict(h);
 	a->stage->tally->transactions += !broken;
@@ -189,17 +120,18 @@ static void on_delivered(void *owner)
 		session_free(a->session);
 	else
 		keep_session(a);
-	apply(a, verdict);
+	early_delivered(&a->early, verdict);
+	for (uint32_t i = 0; i < n; i++)
+		verdict_unref(verdict[i]);
 	free(verdict);
-	window_on_success(&a->site->window, a->site->queue.transport->settings, a->site->busy);
 	retire(a);
 }
 
 static void deliver(struct agent *a)
 {
-	uint64_t size = a->entry->peer->job->work->content->size;
+	uint64_t size = a->early.entry->peer->job->work->content->size;
 	stage_after(a->stage, &a->timer,
-		    host_transaction_us(a->session->attempt.host, a->entry->n, size, 1));
+		    host_transaction_us(a->session->attempt.host, a->early.entry->n, size, 1));
 }
 
 static void connect_next(struct agent *a);
@@ -222,7 +154,7 @@ static void on_attempt(void *owner, int cause)
 /* In order of preference; of equals, from one at random on. */
 static struct host *next_host(struct agent *a)
 {
-	const struct site *s = a->site;
+	const struct site *s = a->early.site;
 	if (a->ntried >= HOSTS_TRIED || a->ntried >= s->nhost)
 		return NULL;
 	int first = 0, n = 0;
@@ -244,11 +176,11 @@ static void connect_next(struct agent *a)
 		fail(a);
 		return;
 	}
-	int64_t age_ms = a->site->queue.transport->settings->connection_max_age;
+	int64_t age_ms = a->early.site->queue.transport->settings->connection_max_age;
 	struct session *s = a->session = mem_zalloc(sizeof *s);
 	s->stage = a->stage;
 	s->most_us = age_ms ? a->stage->now_us + stage_us(age_ms) : 0;
-	s->site = mem_strdup(a->site->key);
+	s->site = mem_strdup(a->early.site->key);
 	list_init(&s->link);
 	timer_init(&s->idle, on_session_idle, s);
 	s->attempt.ended = on_attempt;
@@ -256,14 +188,14 @@ static void connect_next(struct agent *a)
 	s->attempt.owner = a;
 	a->stage->tally->connections++;
 	attempt_start(&s->attempt, model_host_at(a->stage, &host->address),
-		      a->site->queue.transport->settings);
+		      a->early.site->queue.transport->settings);
 }
 
 static void begin(void *owner)
 {
 	struct agent *a = owner;
 	timer_init(&a->timer, on_delivered, a);
-	a->session = take_cached(a->stage, a->site);
+	a->session = take_cached(a->stage, a->early.site);
 	if (a->session) {
 		a->session->attempt.owner = a;
 		deliver(a);
@@ -289,17 +221,13 @@ void model_agent_bind(void *context, struct peer *p)
 	struct stage *st = context;
 	struct site *s = site_of_queue(p->queue);
 	struct agent *a = mem_zalloc(sizeof *a);
-	site_count_delivery(s);
 	watch_begun(st, s->key, s->queue.transport->settings);
 	a->stage = st;
-	a->site = s;
-	a->entry = peer_take(p);
-	watch_goes_to(st, s->key, a->entry);
+	early_take(&a->early, p);
+	watch_goes_to(st, s->key, a->early.entry);
 	a->cause = CAUSE_OTHER;
 	timer_init(&a->timer, begin, a);
 	list_append(&st->agents, &a->link);
-	s->busy++;
-	s->queue.transport->connections++;
 	st->agents_busy++;
 	stage_after(st, &a->timer, time_to_start_us(st));
 }
@@ -310,7 +238,7 @@ void model_agent_fini(struct stage *st)
 		struct agent *a = list_entry(link, struct agent, link);
 		if (a->session)
 			session_free(a->session);
-		forget_entry(a->entry);
+		early_drop(&a->early);
 		free(a);
 	}
 	list_each (link, tmp, &st->cached)

@@ -7,7 +7,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "qmgr/dest/site.h"
-#include "qmgr/thread.h"
+#include "qmgr/qmgr_thread.h"
 #include "spool/spool.h"
 
 #include <assert.h>

@@ -108,6 +108,7 @@ static void look_at_all(struct stage *st)
 		return;
 	st->unwatched = 0;
 	pool_check(&q->sched);
+	destdb_check(&q->db);
 	for (struct site *s = q->db.sites; s; s = s->hh.next)
 		look_at_site(st, s);
 	for (struct host *h = q->db.hosts; h; h = h->hh.next)

@@ -20,12 +20,12 @@ bool engine_say_chunk(struct engine *e, struct transaction *t)
 									       : CONTENT_OUT_CHUNK);
 	t->next++;
 	t->expects_dot = true;
-	t->stage = TRANSACTION_CONTENT;
+	transaction_move(t, TRANSACTION_CONTENT);
 	return true;
 }
 
 /* One that has begun behind this one has a RSET of its own. */
-static void finish(struct engine *e, struct transaction *t, bool unclear)
+void engine_end_chunk(struct engine *e, struct transaction *t, bool unclear)
 {
 	e->owes_rset |= unclear && !engine_followed(e, t);
 	engine_end_transaction(e, t);
@@ -43,7 +43,7 @@ static void answered_for_nobody(struct engine *e, const struct expected *x)
 		return;
 	}
 	t->delivery->wasted = true;
-	finish(e, t, true);
+	engine_end_chunk(e, t, true);
 	if (e->reply.code == 421)
 		engine_close(e, BREAK_TOLD, engine_verdict(e, VERDICT_DEFERRED));
 }
@@ -70,14 +70,14 @@ static bool as_command(const struct expected *x, int code)
 	return code >= 500 && code <= 504 && !x->early && x->transaction->accepted > 0;
 }
 
-static void concluded(struct engine *e, struct transaction *t)
+void engine_concluded(struct engine *e, struct transaction *t)
 {
 	int code = t->answer->code;
 	transaction_conclude(t, t->answer);
 	if (code == 421) {
 		engine_close(e, BREAK_TOLD, verdict_ref(t->answer));
 	} else {
-		finish(e, t, !engine_positive(code));
+		engine_end_chunk(e, t, t->unclear || !engine_positive(code));
 	}
 }
 
@@ -86,12 +86,14 @@ void engine_on_bdat(struct engine *e, const struct expected *x)
 	struct transaction *t = x->transaction;
 	const struct expected *next = expected_first(&e->expected);
 	int code = e->reply.code;
-	if (as_command(x, code)) {
+	if (!t->answer && as_command(x, code)) {
 		not_understood(e, t);
 	} else if (!engine_sent(e, t)) {
 		engine_answered_early(e, x);
 	} else if (t->accepted == 0) {
 		answered_for_nobody(e, x);
+	} else if (t->each) {
+		engine_answered_each(e, x);
 	} else if (!engine_positive(code) && !engine_negative(code)) {
 		engine_unexpected(e, x);
 	} else {
@@ -102,9 +104,9 @@ void engine_on_bdat(struct engine *e, const struct expected *x)
 			transaction_doubt_all(t);
 		}
 		if (next && next->kind == EXPECTED_RSET && code != 421)
-			t->stage = TRANSACTION_ANSWERED;
+			transaction_move(t, TRANSACTION_ANSWERED);
 		else
-			concluded(e, t);
+			engine_concluded(e, t);
 	}
 }
 
@@ -120,7 +122,7 @@ void engine_believe_answer(struct engine *e)
 {
 	struct transaction *t = answered_one(e);
 	if (t)
-		concluded(e, t);
+		engine_concluded(e, t);
 }
 
 bool engine_only_rset_refused(const struct engine *e)

@@ -37,11 +37,15 @@ void engine_on_greeting(struct engine *e, const struct expected *x)
 void engine_say_hello(struct engine *e)
 {
 	char line[300];
+	const char *verb = engine_speaks_lmtp(e) ? "LHLO" : e->helo ? "HELO" : "EHLO";
+	enum expected_kind kind = engine_speaks_lmtp(e) ? EXPECTED_LHLO
+				  : e->helo		? EXPECTED_HELO
+							: EXPECTED_EHLO;
 	if (expected_first(&e->expected))
 		return;
-	snprintf(line, sizeof line, "%s %.255s", e->helo ? "HELO" : "EHLO", e->setup.hostname);
+	snprintf(line, sizeof line, "%s %.255s", verb, e->setup.hostname);
 	e->hello_us = clock_steady_us();
-	engine_say(e, line, (struct expected){.kind = e->helo ? EXPECTED_HELO : EXPECTED_EHLO});
+	engine_say(e, line, (struct expected){.kind = kind});
 }
 
 /* A host may think before it answers; the least that was seen is the way there and back. */
@@ -61,16 +65,21 @@ static void without_tls(struct engine *e)
 	buf_puts(e->out, "QUIT\r\n");
 }
 
+static void introduced(struct engine *e)
+{
+	engine_move(e, e->setup.login ? ENGINE_AUTH : ENGINE_READY);
+}
+
 static void greeted(struct engine *e)
 {
 	if (e->secure || e->setup.tls == TRANSPORT_TLS_NONE)
-		engine_move(e, ENGINE_READY);
+		introduced(e);
 	else if (e->can.starttls)
 		engine_move(e, ENGINE_STARTTLS);
 	else if (e->setup.tls == TRANSPORT_TLS_REQUIRED)
 		without_tls(e);
 	else
-		engine_move(e, ENGINE_READY);
+		introduced(e);
 }
 
 /* A host that could not do what it announces is not asked for it again. */
@@ -92,6 +101,8 @@ void engine_on_ehlo(struct engine *e, const struct expected *x)
 		e->can = capability_of(&e->reply);
 		engine_keep_to_mode(e);
 		greeted(e);
+	} else if (e->reply.code / 100 == 5 && engine_speaks_lmtp(e)) {
+		turned_away(e, NULL);
 	} else if (e->reply.code / 100 == 5) {
 		e->helo = true; /* RFC 5321 3.2 */
 	} else if (engine_negative(e->reply.code)) {

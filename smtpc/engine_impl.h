@@ -6,8 +6,10 @@
  *	engine_turn.c		is a refusal to be believed?
  *	engine_end.c		the ends: lost, too late, dropped
  *	engine_hello.c		greeting, EHLO, STARTTLS, QUIT
+ *	engine_auth.c		AUTH
  *	engine_mail.c		transactions: what is sent
  *	engine_replies.c	transactions: what the replies mean
+ *	engine_each.c		the replies to content in LMTP
  *
  * OWNERSHIP  As engine.h.
  * THREAD     As engine.h.
@@ -27,6 +29,7 @@ EXPECTED_KINDS(X)
 void engine_say_nothing(struct engine *);
 void engine_say_hello(struct engine *);
 void engine_say_starttls(struct engine *);
+void engine_say_auth(struct engine *);
 void engine_say_transactions(struct engine *);
 
 void engine_move(struct engine *, enum engine_state);
@@ -107,6 +110,23 @@ bool engine_sent(const struct engine *, const struct transaction *);
 
 struct verdict *engine_verdict(const struct engine *, enum verdict_class);
 /* Of the reply at hand. */
+
+void engine_end_auth(struct engine *);
+/* Forget what was said of the login. */
+
+void engine_answered_each(struct engine *, const struct expected *);
+/* LMTP: the reply at hand is to the content, about one recipient. */
+
+void engine_concluded(struct engine *, struct transaction *);
+/* All that it is owed has come, and is believed. */
+
+void engine_end_chunk(struct engine *, struct transaction *, bool unclear);
+/* Over; unclear: RSET goes before the next, since the host may hold on to the envelope. */
+
+static inline bool engine_speaks_lmtp(const struct engine *e)
+{
+	return e->setup.transport->protocol == TRANSPORT_PROTOCOL_LMTP;
+}
 
 static inline bool engine_positive(int code)
 {

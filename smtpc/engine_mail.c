@@ -104,13 +104,14 @@ static bool begin(struct engine *e, struct transaction *t)
 	t->chunked = e->can.chunking;
 	t->ahead = t->delivery->ahead && e->can.pipelining && !e->apart && !t->alone;
 	t->behind = before(e, t);
-	if (e->owes_rset || (t->behind && t->chunked)) {
+	t->each = engine_speaks_lmtp(e);
+	if (e->owes_rset || (t->behind && (t->chunked || t->each))) {
 		e->owes_rset = false;
 		engine_say(e, "RSET",
 			   (struct expected){.kind = EXPECTED_RSET,
 					     .transaction = t->behind || t->alone ? t : NULL});
 	}
-	t->stage = TRANSACTION_ENVELOPE;
+	transaction_move(t, TRANSACTION_ENVELOPE);
 	t->delivery->began_us = clock_steady_us();
 	return true;
 }
@@ -218,7 +219,7 @@ static bool write_content(struct engine *e, struct transaction *t)
 	if (buf_len(e->out) >= OUT_MAX || !write_piece(e, t))
 		return false;
 	if (t->offset >= t->delivery->content->size) {
-		t->stage = TRANSACTION_DOT;
+		transaction_move(t, TRANSACTION_DOT);
 		t->dot_end = e->produced;
 		e->turn++;
 	}

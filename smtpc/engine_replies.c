@@ -142,11 +142,24 @@ void engine_on_data(struct engine *e, const struct expected *x)
 	} else if (e->reply.code / 100 != 3) {
 		engine_unexpected(e, x);
 	} else if (t->accepted > 0) {
-		t->stage = TRANSACTION_CONTENT;
+		transaction_move(t, TRANSACTION_CONTENT);
+	} else if (t->each) {
+		engine_unexpected(e, x); /* RFC 2033 4.2: nobody knows what would answer the dot */
 	} else {
 		e->owes_dot = true; /* RFC 2920 3.1: a lone dot, whatever comes of it */
 		engine_end_transaction(e, t);
 	}
+}
+
+/* The refusal is of the first, and the others have heard nothing: they wait. */
+static void refused_early(struct engine *e, struct transaction *t)
+{
+	uint32_t i;
+	struct verdict *v = engine_verdict(e, engine_refusal_class(e->reply.code));
+	if (transaction_owed(t, &i))
+		transaction_answer(t, i, v);
+	verdict_unref(v);
+	engine_close(e, BREAK_TOLD, engine_verdict(e, VERDICT_DEFERRED));
 }
 
 /* The host did not wait for the end of the content. A refusal counts, but the connection is of no
@@ -161,6 +174,10 @@ void engine_answered_early(struct engine *e, const struct expected *x)
 		engine_unexpected(e, x);
 		return;
 	}
+	if (x->transaction->each) {
+		refused_early(e, x->transaction);
+		return;
+	}
 	message_refused(e, x);
 	engine_close(e, BREAK_TOLD, NULL);
 }
@@ -171,6 +188,10 @@ void engine_on_dot(struct engine *e, const struct expected *x)
 	int code = e->reply.code;
 	if (!engine_sent(e, t)) {
 		engine_answered_early(e, x);
+		return;
+	}
+	if (t->each) {
+		engine_answered_each(e, x);
 		return;
 	}
 	if (!engine_positive(code) && !engine_negative(code)) {

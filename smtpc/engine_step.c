@@ -10,13 +10,24 @@
 /* Enhanced codes x.1.y that a kind of command does not get. RFC 3463 3.2: .0, .7 and .8 are of a
  * sender where hosts use them, .1 to .6 of a recipient. A chunk may be refused for the sake of an
  * address, but it is not an address that is praised when it is taken. */
-static const struct {
+struct foreign {
 	enum expected_kind kind;
 	const char *details;
-} foreign[] = {
+};
+
+static const struct foreign foreign[] = {
 	{EXPECTED_RSET, "078"},
 	{EXPECTED_MAIL, "123456"},
 	{EXPECTED_BDAT, "012345678"},
+	{EXPECTED_QUIT, NULL},
+};
+
+/* In LMTP the content may be answered with what RCPT gets, and RSET with neither. */
+static const struct foreign foreign_in_lmtp[] = {
+	{EXPECTED_RSET, "012345678"},
+	{EXPECTED_MAIL, "123456"},
+	{EXPECTED_RCPT, "078"},
+	{EXPECTED_QUIT, NULL},
 };
 
 static bool speaks_of(const char *dsn, const char *details)
@@ -36,15 +47,16 @@ bool engine_misplaced(const struct engine *e, const struct expected *x)
 	/* One that is owed from before, in front of no transaction that it would belong to. */
 	if (x->kind == EXPECTED_RSET && !t)
 		return e->can.chunking && e->can.pipelining && engine_speaks_of_sender(e);
-	if (!t || !t->chunked || !e->can.pipelining)
+	if (!t || !(t->chunked || t->each) || !e->can.pipelining)
 		return false;
 	if (x->kind == EXPECTED_MAIL && !t->behind && !t->alone && !x->early)
 		return false; /* nothing was before it that could have shifted */
-	for (size_t i = 0; i < sizeof foreign / sizeof foreign[0]; i++)
-		if (foreign[i].kind == x->kind &&
-		    (x->kind != EXPECTED_BDAT || engine_positive(e->reply.code)))
-			return speaks_of(e->reply.dsn, foreign[i].details);
-	return false;
+	const struct foreign *f = t->each ? foreign_in_lmtp : foreign;
+	while (f->details && f->kind != x->kind)
+		f++;
+	bool whatever = x->kind != EXPECTED_BDAT && x->kind != EXPECTED_RCPT;
+	return f->details && (whatever || engine_positive(e->reply.code)) &&
+	       speaks_of(e->reply.dsn, f->details);
 }
 
 static bool simplify(struct engine *e)

@@ -106,7 +106,7 @@ void engine_compare(struct engine *e, const struct expected *x)
 	bool yes = taken(e, x);
 	if (yes)
 		learn(e, t);
-	if (yes || x->kind != EXPECTED_RCPT) /* another recipient may yet be taken */
+	if (yes || (x->kind != EXPECTED_RCPT && !t->each)) /* another recipient may yet be taken */
 		t->blame = CONNECTION_FULL;
 }
 

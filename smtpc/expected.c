@@ -61,6 +61,15 @@ struct expected expected_pop(struct expected_queue *q)
 	return x;
 }
 
+void expected_again(struct expected_queue *q, struct expected x)
+{
+	if (q->n == q->cap)
+		grow(q);
+	q->head = (q->head + q->cap - 1) & (q->cap - 1);
+	q->ring[q->head] = x;
+	q->n++;
+}
+
 void expected_clear(struct expected_queue *q)
 {
 	q->head = q->n = 0;

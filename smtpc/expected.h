@@ -20,7 +20,9 @@
 	X(GREETING, "greeting", greeting, greeting_timeout) /* .1 */                               \
 	X(EHLO, "reply to EHLO", ehlo, helo_timeout)                                               \
 	X(HELO, "reply to HELO", helo, helo_timeout)                                               \
+	X(LHLO, "reply to LHLO", ehlo, helo_timeout)                                               \
 	X(STARTTLS, "reply to STARTTLS", starttls, starttls_timeout)                               \
+	X(AUTH, "reply to AUTH", auth, helo_timeout)                                               \
 	X(MAIL, "reply to MAIL", mail, mail_timeout)		   /* .2 */                        \
 	X(RCPT, "reply to RCPT", rcpt, rcpt_timeout)		   /* .3 */                        \
 	X(DATA, "reply to DATA", data, data_init_timeout)	   /* .4 */                        \
@@ -57,6 +59,9 @@ void expected_fini(struct expected_queue *);
 void expected_push(struct expected_queue *, struct expected);
 const struct expected *expected_first(const struct expected_queue *); /* NULL: nothing is owed */
 struct expected expected_pop(struct expected_queue *);
+void expected_again(struct expected_queue *, struct expected);
+/* It is owed another reply, before all others: put back in front. */
+
 void expected_clear(struct expected_queue *);
 
 #endif

@@ -9,9 +9,12 @@
  *	connection_tls.c	handshake; sessions.c: TLS sessions to be resumed
  *	engine.c		the protocol without I/O: replies come in, in order, one turn each
  *	engine_hello.c		greeting, EHLO, STARTTLS, QUIT
+ *	engine_auth.c		AUTH; sasl_client.c: the exchange itself
+ *	secrets.c		passwords and tokens for it, by a thread of its own; token.c: OAuth's forms
  *	engine_mail.c		what is sent of a transaction, and when
  *	engine_replies.c	what the replies to it mean
  *	engine_chunk.c		messages by BDAT, several in flight
+ *	engine_each.c		LMTP: the content has a reply for each recipient
  *	engine_step.c		has the host lost count?
  *	engine_turn.c		is a refusal to be believed, or asked again in its turn?
  *	engine_end.c		lost, too late, dropped

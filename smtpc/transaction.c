@@ -9,6 +9,7 @@
 enum {
 	RCPT_WAITING,
 	RCPT_ACCEPTED,
+	RCPT_ANSWERED,	/* LMTP: and the content has a reply for it */
 	RCPT_REFUSED,	/* and has its verdict */
 	RCPT_SETTLED,	/* likewise, or sent; that stands */
 	RCPT_POSTPONED, /* another time */
@@ -24,10 +25,27 @@ struct transaction *transaction_new(struct delivery *d)
 	return t;
 }
 
+void transaction_move(struct transaction *t, enum transaction_stage to)
+{
+	assert(to > t->stage);
+	t->stage = to;
+}
+
+/* Either all of it is to be tried again, or each recipient was decided or postponed. */
+static bool is_settled(const struct transaction *t)
+{
+	const struct delivery *d = t->delivery;
+	for (uint32_t i = 0; i < d->nrcpt; i++)
+		if (d->returned && d->rcpt[i].verdict)
+			return false;
+	return true;
+}
+
 struct delivery *transaction_end(struct transaction **tp)
 {
 	struct transaction *t = *tp;
 	struct delivery *d = t->delivery;
+	assert(is_settled(t));
 	list_remove(&t->link);
 	verdict_unref(t->answer);
 	verdict_unref(t->refusal);
@@ -63,12 +81,14 @@ void transaction_refuse(struct transaction *t, uint32_t i, struct verdict *v)
 
 void transaction_settle(struct transaction *t, uint32_t i)
 {
+	assert(i < t->delivery->nrcpt);
 	if (t->delivery->rcpt[i].verdict)
 		t->rcpt[i] = RCPT_SETTLED;
 }
 
 void transaction_doubt(struct transaction *t, uint32_t i)
 {
+	assert(t->rcpt[i] != RCPT_ACCEPTED || t->accepted > 0);
 	t->accepted -= t->rcpt[i] == RCPT_ACCEPTED;
 	t->rcpt[i] = RCPT_DOUBTED;
 }
@@ -101,11 +121,27 @@ void transaction_again(struct transaction *t)
 	t->next = t->offset = 0;
 	t->sum = 0;
 	t->accepted = 0;
-	t->mail_accepted = t->suspect = t->unsure = t->expects_dot = false;
+	t->mail_accepted = t->suspect = t->unsure = t->unclear = t->expects_dot = false;
+}
+
+bool transaction_owed(const struct transaction *t, uint32_t *i)
+{
+	for (*i = 0; *i < t->delivery->nrcpt; ++*i)
+		if (t->rcpt[*i] == RCPT_ACCEPTED)
+			return true;
+	return false;
+}
+
+void transaction_answer(struct transaction *t, uint32_t i, struct verdict *v)
+{
+	assert(t->rcpt[i] == RCPT_ACCEPTED);
+	t->rcpt[i] = RCPT_ANSWERED;
+	decide(t, i, v);
 }
 
 void transaction_postpone(struct transaction *t, uint32_t i)
 {
+	assert(t->rcpt[i] == RCPT_WAITING && !t->delivery->rcpt[i].verdict);
 	t->rcpt[i] = RCPT_POSTPONED;
 }
 
@@ -119,11 +155,12 @@ void transaction_refuse_all(struct transaction *t, struct verdict *v)
 
 void transaction_conclude(struct transaction *t, struct verdict *v)
 {
-	for (uint32_t i = 0; i < t->delivery->nrcpt; i++)
-		if (t->rcpt[i] == RCPT_ACCEPTED) {
+	for (uint32_t i = 0; i < t->delivery->nrcpt; i++) {
+		if (t->rcpt[i] == RCPT_ACCEPTED)
+			transaction_answer(t, i, v);
+		if (t->rcpt[i] == RCPT_ANSWERED)
 			t->rcpt[i] = RCPT_SETTLED;
-			decide(t, i, v);
-		}
+	}
 }
 
 static bool any_verdict(const struct transaction *t)
@@ -164,11 +201,17 @@ static void leave_in_doubt(struct transaction *t, struct verdict *why, const cha
 	verdict_unref(doubt);
 }
 
+/* Other replies stand beside that to the content, for which they could be taken. */
+static bool several_ways(const struct transaction *t)
+{
+	return t->chunked || t->each;
+}
+
 /* After DATA a final reply that is none refuses the message: nothing else was asked. A chunk may
  * well have been taken, and the wrong reply be another command's. */
 static bool in_doubt(const struct transaction *t, enum transaction_break how, bool sent)
 {
-	return sent && (how == BREAK_LOST || (t->chunked && how != BREAK_TOLD));
+	return sent && (how == BREAK_LOST || (several_ways(t) && how != BREAK_TOLD));
 }
 
 /* Those without a verdict get none now: it is not they that this connection has failed on. */
@@ -189,7 +232,7 @@ void transaction_broken(struct transaction *t, enum transaction_break how, bool 
 		return;
 	}
 	t->delivery->wasted = t->chunked && t->stage >= TRANSACTION_CONTENT;
-	if (how == BREAK_CONFUSED && (t->chunked || !sent))
+	if (how == BREAK_CONFUSED && (several_ways(t) || !sent))
 		distrust(t);
 	if (in_doubt(t, how, sent))
 		leave_in_doubt(t, why, host);

@@ -44,6 +44,8 @@ struct transaction {
 	bool ahead;	   /* BDAT does not wait for the replies to the envelope */
 	bool behind;	   /* begun before the one in front of it was answered */
 	bool mail_accepted;
+	bool each;    /* LMTP: the content has a reply for each recipient */
+	bool unclear; /* one of these refused */
 	bool suspect; /* MAIL, or RSET before it, was refused ahead of its turn */
 	bool unsure;  /* answered, but the reply behind it does not fit well */
 	bool alone;   /* the second time: one command, one reply */
@@ -52,13 +54,16 @@ struct transaction {
 	enum connection_mode blame; /* what would have spared it, until that is found out; or 0 */
 	struct verdict *refusal;    /* and what was said: a reference */
 	bool expects_dot;	    /* the reply to the content is in the queue of expected ones */
-	struct verdict *answer;	    /* when answered: a reference */
+	struct verdict *answer;	    /* when answered, of several the last: a reference */
 	uint64_t offset;	    /* content written so far */
 	uint32_t sum;		    /* of it */
 	uint64_t dot_end; /* where in the connection's output the content ends, dot and all */
 	struct content_out content_out;
 	uint8_t rcpt[]; /* what was said to each */
 };
+
+void transaction_move(struct transaction *, enum transaction_stage);
+/* Forward only: transaction_again() is the one way back. */
 
 struct transaction *transaction_new(struct delivery *);
 
@@ -81,6 +86,12 @@ void transaction_doubt_all(struct transaction *);
 bool transaction_doubted(const struct transaction *);
 void transaction_again(struct transaction *);
 /* Queued once more, alone, for those whose refusal is not believed. */
+
+bool transaction_owed(const struct transaction *, uint32_t *i);
+/* LMTP: the first that was accepted and has no reply to the content yet. False: none is left. */
+
+void transaction_answer(struct transaction *, uint32_t i, struct verdict *);
+/* It has that reply, which stands when the transaction is concluded. */
 
 void transaction_postpone(struct transaction *, uint32_t i);
 /* Too many recipients at once: no verdict, another transaction soon. */

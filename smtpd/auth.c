@@ -9,6 +9,7 @@
 #include "base/metrics.h"
 #include "smtpd/auth_check.h"
 #include "smtpd/command.h"
+#include "smtpd/dovecot.h"
 #include "smtpd/failures.h"
 #include "smtpd/limit_check.h"
 #include "smtpd/sasl.h"
@@ -19,8 +20,11 @@
 
 struct auth {
 	enum mechanism mechanism;
-	struct sasl *sasl;
-	int64_t said_ms; /* steady clock: when the client said its last word */
+	int64_t said_ms;   /* steady clock: when the client said its last word */
+	struct sasl *sasl; /* of the users' file; or NULL, and then */
+	struct dovecot *dovecot;
+	uint32_t exchange; /* with it; 0: none yet */
+	char *login;	   /* as it has named him */
 };
 
 static const struct {
@@ -39,7 +43,8 @@ static const struct conf_auth *settings(const struct session *s)
 
 bool auth_in_clear(const struct session *s)
 {
-	return !s->tls && settings(s)->require_tls;
+	bool required = s->service->listener->tls == LISTENER_TLS_REQUIRED;
+	return !s->tls && (required || settings(s)->require_tls);
 }
 
 static bool is_listed(const struct session *s, enum mechanism m)
@@ -54,6 +59,8 @@ static bool is_listed(const struct session *s, enum mechanism m)
 static bool is_possible(const struct session *s, enum mechanism m)
 {
 	const struct mechanism_row *row = mechanism_row(m);
+	if (*settings(s)->dovecot)
+		return dovecot_can(s->worker->dovecot, m);
 	return !row->token && (!row->plus || s->tls);
 }
 
@@ -67,7 +74,7 @@ void auth_announce(const struct session *s, struct buf *to)
 {
 	const struct conf_list *l = &settings(s)->mechanisms;
 	bool any = false;
-	for (int i = 0; !s->login && i < l->n; i++) {
+	for (int i = 0; s->service->listener->auth && !s->login && i < l->n; i++) {
 		enum mechanism m = mechanism_find(l->item[i]);
 		if (!auth_offered(s, m))
 			continue;
@@ -106,14 +113,14 @@ static void tell_wrong(struct session *s)
 		end(s, RESPONSE_AUTH_FAILED);
 }
 
-static void wrong(struct session *s, const char *login)
+static void wrong(struct session *s, enum auth_outcome o, const char *login)
 {
 	static const struct wait_kind kind = {
 		.text = "failure_delay", .expired = tell_wrong, .pause = true};
 	int64_t now = clock_steady_ms();
 	int failures = failures_note(s->worker->failures, &s->peer, login, now);
 	int64_t until = s->auth->said_ms + failures_delay(settings(s)->failure_delay, failures);
-	note(s, AUTH_OUTCOME_WRONG, login, failures);
+	note(s, o, login, failures);
 	limit_check_event(s, LIMITER_FAILED, login, 0);
 	if (until > now && !s->worker->closing)
 		wait_begin(s, &kind, until - now);
@@ -123,9 +130,9 @@ static void wrong(struct session *s, const char *login)
 
 static void finish(struct session *s, enum auth_outcome o)
 {
-	const char *login = sasl_login(s->auth->sasl);
-	if (o == AUTH_OUTCOME_WRONG) {
-		wrong(s, login);
+	const char *login = s->auth->sasl ? sasl_login(s->auth->sasl) : s->auth->login;
+	if (o == AUTH_OUTCOME_WRONG || o == AUTH_OUTCOME_DISABLED) {
+		wrong(s, o, login);
 		return;
 	}
 	note(s, o, login, 0);
@@ -133,6 +140,7 @@ static void finish(struct session *s, enum auth_outcome o)
 		assert(!s->login);
 		s->login = mem_strdup(login);
 		s->auth_failures = 0;
+		stream_secret(s->stream, false);
 	} else {
 		s->errors++;
 	}
@@ -197,41 +205,114 @@ static void act(struct session *s, enum sasl_outcome outcome, const struct buf *
 	}
 }
 
-/* The client's words in base64. */
+static void forget(struct session *s)
+{
+	dovecot_cancel(s->auth->dovecot, s->auth->exchange);
+}
+
+static void dovecot_late(struct session *s)
+{
+	forget(s);
+	finish(s, AUTH_OUTCOME_AWAY);
+}
+
+static void dovecot_said(struct session *s, void *answer)
+{
+	static const enum auth_outcome means[] = {
+		[DOVECOT_OK] = AUTH_OUTCOME_OK,
+		[DOVECOT_WRONG] = AUTH_OUTCOME_WRONG,
+		[DOVECOT_DISABLED] = AUTH_OUTCOME_DISABLED,
+		[DOVECOT_EXPIRED] = AUTH_OUTCOME_EXPIRED,
+		[DOVECOT_AWAY] = AUTH_OUTCOME_AWAY,
+		[DOVECOT_SUSPENDED] = AUTH_OUTCOME_SUSPENDED,
+	};
+	const struct dovecot_answer *a = answer;
+	if (a->user) {
+		free(s->auth->login);
+		s->auth->login = mem_strdup(a->user);
+	}
+	if (a->outcome == DOVECOT_CONTINUE) {
+		buf_printf(stream_out(s->stream), "334 %s\r\n", a->challenge);
+		session_move(s, SESSION_AUTH);
+	} else {
+		finish(s, means[a->outcome]);
+	}
+}
+
+static bool ask_dovecot(struct session *s, uint64_t ticket, const char *text)
+{
+	union address local;
+	struct auth *a = s->auth;
+	if (a->exchange)
+		return dovecot_go_on(a->dovecot, a->exchange, ticket, text ? text : "");
+	stream_local(s->stream, &local);
+	struct dovecot_question q = {.mechanism = a->mechanism,
+				     .initial = text,
+				     .secured = s->tls,
+				     .client = &s->peer,
+				     .local = &local,
+				     .ticket = ticket};
+	a->exchange = dovecot_ask(a->dovecot, &q);
+	return a->exchange != 0;
+}
+
+static void step_dovecot(struct session *s, const char *text)
+{
+	static const struct wait_kind kind = {.text = "dovecot",
+					      .answered = dovecot_said,
+					      .expired = dovecot_late,
+					      .ended = forget};
+	uint64_t ticket = wait_begin(s, &kind, settings(s)->timeout);
+	if (!ask_dovecot(s, ticket, text)) {
+		wait_cancel(s);
+		finish(s, AUTH_OUTCOME_AWAY);
+	}
+}
+
+/* The client's words in base64; NULL: none were asked for yet. */
 static void step(struct session *s, const char *text, size_t len)
 {
 	struct buf in = {0}, out = {0};
 	buf_reserve(&in, COMMAND_AUTH_MAX);
 	s->auth->said_ms = clock_steady_ms();
-	if (base64_decode(&in, text, len))
-		act(s, sasl_step(s->auth->sasl, buf_data(&in), buf_len(&in), &out), &out);
-	else
+	if (!base64_decode(&in, text ? text : "", len))
 		finish(s, AUTH_OUTCOME_MALFORMED);
+	else if (s->auth->dovecot)
+		step_dovecot(s, text);
+	else
+		act(s, sasl_step(s->auth->sasl, buf_data(&in), buf_len(&in), &out), &out);
 	buf_wipe(&in);
 	buf_wipe(&out);
 }
 
-void auth_begin(struct session *s, enum mechanism m, const char *initial)
+/* With the first question, which is answered before it is asked, where that is LOGIN's. */
+static bool begin_sasl(struct session *s, enum mechanism m, bool answered)
 {
 	struct buf unused = {0};
 	bool plus = auth_offered(s, m == MECHANISM_SCRAM_SHA_1 ? MECHANISM_SCRAM_SHA_1_PLUS
 							       : MECHANISM_SCRAM_SHA_256_PLUS);
-	assert(!s->auth);
-	s->auth = mem_zalloc(sizeof *s->auth);
-	s->auth->mechanism = m;
 	s->auth->sasl = sasl_new(&s->worker->gsasl, m, s->worker->conf->tables,
 				 s->tls ? stream_ssl(s->stream) : NULL, plus);
-	if (!s->auth->sasl) {
+	if (s->auth->sasl && answered && m == MECHANISM_LOGIN)
+		sasl_step(s->auth->sasl, "", 0, &unused);
+	buf_fini(&unused);
+	return s->auth->sasl != NULL;
+}
+
+void auth_begin(struct session *s, enum mechanism m, const char *initial)
+{
+	assert(!s->auth);
+	if (initial && strcmp(initial, "=") == 0)
+		initial = "";
+	s->auth = mem_zalloc(sizeof *s->auth);
+	s->auth->mechanism = m;
+	if (*settings(s)->dovecot)
+		s->auth->dovecot = s->worker->dovecot;
+	else if (!begin_sasl(s, m, initial && *initial)) {
 		finish(s, AUTH_OUTCOME_AWAY);
 		return;
 	}
-	if (!initial || strcmp(initial, "=") == 0)
-		initial = "";
-	/* LOGIN's first question is answered before it is asked. */
-	if (*initial && m == MECHANISM_LOGIN)
-		sasl_step(s->auth->sasl, "", 0, &unused);
-	buf_fini(&unused);
-	step(s, initial, strlen(initial));
+	step(s, initial, initial ? strlen(initial) : 0);
 }
 
 void auth_line(struct session *s, const char *line, size_t len)
@@ -253,6 +334,9 @@ void auth_free(struct auth **ap)
 	if (!a)
 		return;
 	sasl_free(&a->sasl);
+	if (a->dovecot)
+		dovecot_cancel(a->dovecot, a->exchange);
+	free(a->login);
 	free(a);
 	*ap = NULL;
 }

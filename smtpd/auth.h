@@ -2,11 +2,15 @@
  *
  *	AUTH --> auth_begin() --> [ sasl: users' file ] --> 334, and auth_line() for what comes
  *	                              | a password: auth_check, in the pool; WAIT
+ *	                          or [ Dovecot ] --> WAIT for each answer --> 334
  *	                              +--> outcome --> 235, session->login
  *	                                           --> wrong: WAIT until failure_delay is over; 535, 421
  *
  * A wrong name and a wrong password are the same outcome: the same words, the same work, and the same
  * time, which counts from the client's last word, so that the work does not show in it.
+ *
+ * With Dovecot the mechanism is played there, and only passed on here. What of that is a wrong name, a
+ * wrong password or a login that is disabled, is the log's to tell, not the client's.
  *
  * OWNERSHIP  The session's, while an exchange is under way. What the client said is wiped.
  * THREAD     The session's worker.
@@ -24,6 +28,9 @@
 #define AUTH_OUTCOMES(O)                                                                           \
 	O(OK, "ok", AUTH_OK)                                                                       \
 	O(WRONG, "failed", AUTH_FAILED)                                                            \
+	O(DISABLED, "disabled", AUTH_FAILED)                                                       \
+	O(SUSPENDED, "suspended", AUTH_SUSPENDED)                                                  \
+	O(EXPIRED, "expired", AUTH_EXPIRED)                                                        \
 	O(AWAY, "unavailable", AUTH_UNAVAILABLE)                                                   \
 	O(BUSY, "busy", AUTH_UNAVAILABLE)                                                          \
 	O(CANCELLED, "cancelled", AUTH_CANCELLED)                                                  \
@@ -50,7 +57,7 @@ void auth_begin(struct session *, enum mechanism, const char *initial);
 /* initial: in base64, "=" for an empty one, NULL for none. */
 
 void auth_line(struct session *, const char *line, size_t len);
-/* What the client says next, without CRLF. */
+/* What the client says next: without CRLF, with a NUL behind. */
 
 void auth_too_long(struct session *); /* instead of that: more than a line may have */
 

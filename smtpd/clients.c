@@ -103,8 +103,8 @@ void clients_leave(struct clients *t, const union address *a, int listener)
 	unsigned b = bucket_of(&k);
 	pthread_mutex_lock(&t->lock[b % SHARES]);
 	struct client *c = find(&t->bucket[b], &k, 0);
-	if (c && c->connections > 0)
-		c->connections--;
+	assert(c && c->connections > 0);
+	c->connections--;
 	pthread_mutex_unlock(&t->lock[b % SHARES]);
 }
 

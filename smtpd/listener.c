@@ -3,6 +3,7 @@
 
 #include "base/address.h"
 #include "base/clock.h"
+#include "base/descriptors.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/metrics.h"
@@ -11,6 +12,7 @@
 #include "smtpd/proxied.h"
 #include "smtpd/session.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -20,7 +22,6 @@
 enum {
 	BACKLOG = 1024,
 	ACCEPT_MOST = 16, /* a wake-up: sessions that are there want their turn */
-	PAUSE_MS = 250,	  /* without accepting, when there are no more descriptors */
 };
 
 bool listener_parse(const char *text, union address *a)
@@ -120,12 +121,20 @@ static void turn_away(int fd, enum response why, const struct listener *l,
 		  NULL);
 }
 
+/* A socket that can't be accepted stays readable, and would keep the loop awake for nothing. */
+static void pause_accepting(struct listener *l)
+{
+	ev_io_stop(l->worker->loop->ev, &l->accept);
+	loop_timer_in(l->worker->loop, &l->pause, DESCRIPTORS_PAUSE_MS);
+}
+
 void listener_welcome(struct listener *l, int fd, const union address *peer)
 {
 	const struct conf_listener *limits = l->service->listener;
 	enum response why = RESPONSE_OK;
 	long others = atomic_fetch_add_explicit(l->connections, 1, memory_order_relaxed);
-	if (limits->connection_limit && others >= limits->connection_limit) {
+	bool room = descriptors_take(DESCRIPTORS_CLIENTS);
+	if (!room || (limits->connection_limit && others >= limits->connection_limit)) {
 		why = RESPONSE_OVERLOADED;
 	} else {
 		switch (clients_enter(l->worker->clients, peer, l->number, limits,
@@ -141,15 +150,13 @@ void listener_welcome(struct listener *l, int fd, const union address *peer)
 			break;
 		}
 	}
-	atomic_fetch_sub_explicit(l->connections, 1, memory_order_relaxed);
+	long before = atomic_fetch_sub_explicit(l->connections, 1, memory_order_relaxed);
+	assert(before > 0);
 	turn_away(fd, why, l, peer);
-}
-
-/* A socket that can't be accepted stays readable, and would keep the loop awake for nothing. */
-static void pause_accepting(struct listener *l)
-{
-	ev_io_stop(l->worker->loop->ev, &l->accept);
-	loop_timer_in(l->worker->loop, &l->pause, PAUSE_MS);
+	if (room)
+		descriptors_give(DESCRIPTORS_CLIENTS);
+	else
+		pause_accepting(l); /* who waits in the kernel costs nothing */
 }
 
 static void no_descriptor(struct listener *l)
@@ -187,6 +194,8 @@ static void on_accept(struct ev_loop *ev, ev_io *watcher, int revents)
 		if (fd >= 0) {
 			address_unmask(&peer);
 			meet(l, fd, &peer);
+			if (timer_active(&l->pause))
+				return;
 		} else if (errno == EMFILE || errno == ENFILE) {
 			no_descriptor(l);
 			return;
@@ -243,6 +252,7 @@ void listener_free(struct listener **lp)
 {
 	struct listener *l = *lp;
 	listener_stop(l);
+	assert(!ev_is_active(&l->accept) && !timer_active(&l->pause));
 	list_remove(&l->link);
 	service_unref(l->service);
 	free(l);

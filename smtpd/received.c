@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "smtpd/received.h"
 
-#include "base/clock.h"
+#include "base/date.h"
 #include "base/ident.h"
 #include "smtpd/datetime.h"
 #include "smtpd/reception.h"
@@ -53,5 +53,5 @@ void received_field(const struct session *s, struct buf *to)
 		put_login(s->login, to);
 	if (e->nrcpt == 1)
 		buf_printf(to, "\r\n\tfor <%s>", e->rcpt[0].address);
-	buf_printf(to, ";\r\n\t%s\r\n", datetime_text(clock_wall_ms(), date));
+	buf_printf(to, ";\r\n\t%s\r\n", datetime_text(date_ms(), date));
 }

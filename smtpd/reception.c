@@ -8,6 +8,7 @@
 #include "smtpd/budget.h"
 #include "smtpd/received.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,6 +44,7 @@ void reception_free(struct reception **tp)
 void reception_begin(struct session *s, bool dots)
 {
 	struct reception *t = s->tx;
+	assert(!t->began_ms && t->envelope);
 	struct intake *in = &t->intake;
 	const struct service *service = s->service;
 	struct buf field;
@@ -108,6 +110,7 @@ static struct log_held *hold_log(const struct session *s)
 void reception_store(struct session *s, uint64_t ticket)
 {
 	struct reception *t = s->tx;
+	assert(s->state == SESSION_WAIT && t->envelope && t->envelope->nrcpt > 0);
 	struct spool_store *ask = mem_zalloc(sizeof *ask);
 	t->size = intake_take(&t->intake, &ask->content, &ask->file);
 	t->nrcpt = t->envelope->nrcpt;

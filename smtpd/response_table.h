@@ -53,6 +53,8 @@
 	R(AUTH_CANCELLED, 501, "5.7.0", "authentication cancelled")                                \
 	R(AUTH_TWICE, 503, "5.5.1", "already authenticated")                                       \
 	R(AUTH_MECHANISM, 504, "5.5.4", "that mechanism is not offered")                           \
+	R(AUTH_SUSPENDED, 525, "5.7.13", "this account may not send mail")                         \
+	R(AUTH_EXPIRED, 535, "5.7.8", "your password has expired: change it, then try again")      \
 	R(AUTH_FAILED, 535, "5.7.8", "authentication failed: wrong name or password")              \
 	R(AUTH_IN_CLEAR, 538, "5.7.11", "encryption required: STARTTLS first")                     \
 	/* MAIL and RCPT */                                                                        \

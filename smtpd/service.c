@@ -2,6 +2,7 @@
 #include "smtpd/service.h"
 
 #include "base/mem.h"
+#include "base/refs.h"
 #include "base/tls.h"
 
 #include <stdlib.h>
@@ -43,6 +44,9 @@ static bool set_tls(struct service *s, struct buf *error)
 	}
 	s->tls = tls_server_context(l->certificate, *l->key ? l->key : l->certificate, l->tls_cbc,
 				    error);
+	/* What a session has read is wiped by OpenSSL, where there may be a password in it. */
+	if (s->tls && l->auth)
+		SSL_CTX_set_options(s->tls, SSL_OP_CLEANSE_PLAINTEXT);
 	bool asks = *l->client_ca || (l->auth && s->conf->client_certificates.n > 0);
 	return s->tls && (!asks || tls_ask_client(s->tls, l->client_ca, error));
 }
@@ -71,13 +75,13 @@ struct service *service_new(struct conf *conf, const struct conf_listener *l, st
 
 struct service *service_ref(struct service *s)
 {
-	atomic_fetch_add_explicit(&s->refs, 1, memory_order_relaxed);
+	refs_take(&s->refs);
 	return s;
 }
 
 void service_unref(struct service *s)
 {
-	if (!s || atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) != 1)
+	if (!s || !refs_drop(&s->refs))
 		return;
 	SSL_CTX_free(s->tls);
 	netlist_fini(&s->networks);

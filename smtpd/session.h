@@ -19,6 +19,7 @@
 #define SMTPD_SESSION_H
 
 #include "base/access_value.h"
+#include "base/magic.h"
 #include "base/stream.h"
 #include "smtpd/response.h"
 #include "smtpd/session_table.h"
@@ -28,7 +29,10 @@
 struct auth;
 struct reception;
 
+enum { SESSION_MAGIC = 0x5e551025 };
+
 struct session {
+	unsigned magic;
 	struct list link;
 	struct smtpd_worker *worker;
 	struct service *service;

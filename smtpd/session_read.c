@@ -9,6 +9,7 @@
 #include "smtpd/limit_check.h"
 #include "smtpd/reception.h"
 
+#include <assert.h>
 #include <string.h>
 #include <strings.h>
 
@@ -153,6 +154,7 @@ static bool read_auth(struct session *s)
 	if (!crlf)
 		return swallow(s, in, COMMAND_AUTH_MAX);
 	len = (size_t)(crlf - line);
+	*crlf = '\0';
 	buf_consume(in, len + 2);
 	s->begun_ms = 0;
 	if (s->swallowed > 0 || len + 2 > COMMAND_AUTH_MAX)
@@ -213,6 +215,7 @@ static void end_content(struct session *s)
 
 static bool read_content(struct session *s)
 {
+	assert(s->tx && s->tx->began_ms);
 	struct buf *in = stream_in(s->stream);
 	size_t len = buf_len(in);
 	if (len == 0)
@@ -251,6 +254,7 @@ static bool read_chunk(struct session *s)
 	if (len > 0 && s->chunk_refusal == RESPONSE_OK)
 		reception_feed(s, buf_data(in), &len);
 	buf_consume(in, len);
+	assert(len <= s->chunk_left);
 	s->chunk_left -= len;
 	if (s->chunk_left == 0)
 		end_chunk(s);

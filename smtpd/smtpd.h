@@ -20,6 +20,7 @@
  *	response.[ch] response_table.h	all that the server says
  *	auth.[ch] sasl.[ch]		logging in: one AUTH command; the bytes of a mechanism
  *	auth_check.[ch] failures.[ch]	a password, held against its hash; how often that failed
+ *	dovecot.[ch] dovecot_line.[ch]	a Dovecot that knows the users; a line of its protocol
  *	client_certificate.[ch]		logging in by a certificate
  *	policy.[ch]			who may send to whom
  *	limiter.[ch] limits.[ch]	the thread that owns limits; how much each has sent

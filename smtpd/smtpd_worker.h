@@ -35,7 +35,8 @@ struct smtpd_worker {
 	struct loop *qmgr;	   /* for struct verify; NULL: nobody is asked */
 	struct limiter *limiter;   /* shared; NULL: there are no limits */
 	struct thread_pool *pool;  /* shared; NULL: no password is checked here */
-	struct Gsasl *gsasl;	   /* sasl.h: made at first use */
+	struct dovecot *dovecot;
+	struct Gsasl *gsasl; /* sasl.h: made at first use */
 	struct list sessions;
 	struct list listeners;
 	struct waits waits; /* of the sessions */

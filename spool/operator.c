@@ -5,6 +5,7 @@
 #include "spool/commit.h"
 #include "spool/shape.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <strings.h>
 
@@ -108,16 +109,28 @@ struct op *operator_keep(struct spool *s, struct stub *stub, struct envelope *e,
 	return op;
 }
 
-static bool rewrite(struct spool *s, struct stub *stub, enum stub_wish wish)
+static void rejuvenate(struct envelope *e)
+{
+	e->arrived_ms = clock_wall_ms();
+	e->warned = false;
+}
+
+/* Each of these does what is ordered with one message, and says why not, where it is not for it. */
+enum { MOVED = SPOOL_UNMOVED };
+
+static int rewrite(struct spool *s, const struct spool_command *c, struct stub *stub,
+		   enum stub_wish wish)
 {
 	struct envelope *e = fetch_envelope(stub);
 	if (!e)
-		return false;
+		return SPOOL_STUCK;
+	if (c->fresh)
+		rejuvenate(e);
 	stub_enter(s, stub, STUB_ACTIVE); /* no runner may take it now */
 	stub->work = NULL;
 	stub->releasing = true;
 	operator_keep(s, stub, e, wish);
-	return true;
+	return MOVED;
 }
 
 /* Whatever it waits for; its place in the heap is left to the caller. */
@@ -128,57 +141,67 @@ static void urge(struct spool *s, struct stub *stub, int64_t now_ms)
 	stub->urgent = true;
 }
 
-static bool make_due(struct spool *s, struct stub *stub)
+static int make_due(struct spool *s, struct stub *stub)
 {
 	if (stub->state != STUB_DEFERRED)
-		return false;
+		return SPOOL_AT_WORK;
 	urge(s, stub, clock_wall_ms());
 	due_moved(&s->deferred, stub);
-	return true;
+	return MOVED;
 }
 
-static bool wait_for_release(struct spool *s, struct spool_command *c, struct stub *stub,
-			     enum stub_wish wish)
+static int wait_for_release(struct spool *s, struct spool_command *c, struct stub *stub,
+			    enum stub_wish wish)
 {
 	c->cancelled++;
 	stub->wish = wish;
 	if (stub->work)
 		commit_cancel(s, stub);
-	return true;
+	return MOVED;
 }
 
-static bool delete_one(struct spool *s, struct stub *stub)
+static int delete_one(struct spool *s, struct stub *stub)
 {
 	commit_finish(s, stub);
-	return true;
+	return MOVED;
 }
 
-/* Do what is ordered with one message. False: it is not for this one. */
-static bool order_one(struct spool *s, struct spool_command *c, struct stub *stub)
+static int order_one(struct spool *s, struct spool_command *c, struct stub *stub)
 {
 	static const enum stub_wish wish[] = {
 		[SPOOL_DELETE] = WISH_DELETE,	[SPOOL_SUSPEND] = WISH_HOLD,
 		[SPOOL_REQUEUE] = WISH_REQUEUE, [SPOOL_BOUNCE] = WISH_BOUNCE,
-		[SPOOL_RESUME] = WISH_REQUEUE,
+		[SPOOL_RESUME] = WISH_REQUEUE,	[SPOOL_FLUSH] = WISH_REQUEUE,
 	};
 	const bool held = stub->state == STUB_HELD;
 	if (stub->unsettled || stub->releasing)
-		return false; /* the disk fails */
-	if (c->op == SPOOL_FLUSH)
+		return SPOOL_STUCK;
+	if (held && (c->op == SPOOL_SUSPEND || (c->op == SPOOL_FLUSH && !c->held_too)))
+		return SPOOL_HELD;
+	if (!held && c->op == SPOOL_FLUSH)
 		return make_due(s, stub);
-	if (c->op == SPOOL_RESUME && !held)
-		return false;
-	if ((c->op == SPOOL_SUSPEND || c->op == SPOOL_REQUEUE) && held)
-		return false;
+	if (!held && c->op == SPOOL_RESUME)
+		return SPOOL_NOT_HELD;
 	if (stub->state == STUB_ACTIVE)
 		return wait_for_release(s, c, stub, wish[c->op]);
-	return c->op == SPOOL_DELETE ? delete_one(s, stub) : rewrite(s, stub, wish[c->op]);
+	return c->op == SPOOL_DELETE ? delete_one(s, stub) : rewrite(s, c, stub, wish[c->op]);
+}
+
+static void count_order(struct spool_command *c, int came_of_it)
+{
+	if (came_of_it == MOVED)
+		c->affected++;
+	else
+		c->unmoved[came_of_it]++;
 }
 
 static void flush_all(struct spool *s, struct spool_command *c)
 {
 	int64_t now_ms = clock_wall_ms();
 	c->affected = s->deferred.n;
+	for (size_t i = 0; i < s->catalog.n; i++)
+		if (s->catalog.row[i].stub && s->catalog.row[i].stub->state == STUB_HELD)
+			c->unmoved[SPOOL_HELD]++;
 	for (uint32_t i = 1; i <= s->deferred.n; i++)
 		urge(s, s->deferred.heap[i], now_ms);
 	due_all_moved(&s->deferred);
@@ -192,15 +215,28 @@ static bool order(struct spool *s, struct spool_command *c)
 		c->id ? catalog_find(&s->catalog, c->id) : catalog_next(&s->catalog, c->after);
 	if (!c->until) /* what comes in meanwhile is none of it */
 		c->until = c->id ? c->id : catalog_last(&s->catalog);
+	if (c->id && !stub)
+		c->unmoved[SPOOL_MISSING]++;
 	for (; stub && stub->id <= c->until && n < STEP; n++) {
 		c->after = stub->id;
 		if (fits(s, c, stub))
-			c->affected += order_one(s, c, stub);
+			count_order(c, order_one(s, c, stub));
 		stub = c->id ? NULL : catalog_next(&s->catalog, c->after);
 	}
 	/* The answer is to be true after a crash too. */
 	c->unsafe |= !commit_now(s);
 	return stub && stub->id <= c->until;
+}
+
+/* Its envelope is read only where the sender's domain leaves it open. */
+static bool from_wanted(const struct spool *s, const struct shape *shape, const struct stub *stub)
+{
+	enum shape_guess guess =
+		shape_guess_sender(shape, domains_name(&s->domains, domains_sender(stub)));
+	struct envelope *e = guess == SHAPE_ASK ? fetch_envelope(stub) : NULL;
+	bool wanted = guess == SHAPE_YES || (e && shape_wants_sender(shape, e->sender));
+	envelope_free(&e);
+	return wanted;
 }
 
 static void count(struct spool *s, struct shape *shape, const struct stub *stub, int64_t now_ms)
@@ -210,6 +246,8 @@ static void count(struct spool *s, struct shape *shape, const struct stub *stub,
 	struct domain_count one, *of = &one;
 	if (age_ms < 0)
 		age_ms = 0;
+	if (!from_wanted(s, shape, stub))
+		return;
 	if (shape->senders) {
 		shape_add(shape, domains_sender(stub), age_ms, 1);
 		return;
@@ -219,16 +257,26 @@ static void count(struct spool *s, struct shape *shape, const struct stub *stub,
 		shape_add(shape, of[i].domain, age_ms, of[i].rcpts);
 }
 
-static void draw_shape(struct spool *s, struct shape *shape)
+static void draw_shape(struct spool *s, struct spool_command *c)
 {
+	struct shape *shape = c->shape;
 	int64_t now_ms = clock_wall_ms();
+	int n = 0;
 	shape_begin(shape, &s->domains);
-	for (size_t i = 0; i < s->catalog.n; i++) {
+	for (size_t i = catalog_from(&s->catalog, c->after + 1); i < s->catalog.n; i++) {
 		const struct stub *stub = s->catalog.row[i].stub;
-		if (stub && shape->queues & 1u << queue_of[stub->state])
+		if (!stub)
+			continue;
+		c->more = c->limit > 0 && n == c->limit;
+		if (c->more)
+			break;
+		n++;
+		c->after = stub->id;
+		if (shape->queues & 1u << queue_of[stub->state])
 			count(s, shape, stub, now_ms);
 	}
 	shape_end(shape, &s->domains);
+	shape_rank(shape);
 }
 
 /* True: it is not done yet. */
@@ -239,7 +287,7 @@ static bool run(struct spool *s, struct spool_command *c)
 	else if (c->op == SPOOL_SHOW)
 		show(s, c);
 	else if (c->op == SPOOL_SHAPE)
-		draw_shape(s, c->shape);
+		draw_shape(s, c);
 	else if (c->op == SPOOL_FLUSH && !c->id && !c->domain)
 		flush_all(s, c);
 	else
@@ -262,6 +310,13 @@ bool operator_run(struct spool *s)
 		c = (struct spool_command *)s->commands;
 	}
 	return false;
+}
+
+void operator_look(struct spool *s, struct spool_command *c)
+{
+	assert(c->op <= SPOOL_SHAPE);
+	run(s, c);
+	loop_post(c->reply_to, &c->note);
 }
 
 void operator_drop(struct spool *s)

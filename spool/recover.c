@@ -5,6 +5,7 @@
 #include "base/ident.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/thread.h"
 #include "spool/commit.h"
 #include "spool/disk.h"
 #include "spool/inventory.h"
@@ -84,7 +85,6 @@ static bool run(struct recovered *r)
 static void *recover(void *arg)
 {
 	struct recovered *r = arg;
-	pthread_setname_np(pthread_self(), "recover");
 	if (run(r))
 		loop_post(r->spool->loop, &r->note);
 	else
@@ -109,7 +109,7 @@ static struct recovered *recovered_new(struct spool *s)
 void recover_start(struct spool *s)
 {
 	struct recovered *r = recovered_new(s);
-	int error = pthread_create(&s->recovery, NULL, recover, r);
+	int error = thread_start(&s->recovery, "recover", recover, r);
 	s->recovery_runs = error == 0;
 	s->recovered = error != 0; /* nothing more will come of it */
 	if (error != 0) {
@@ -166,6 +166,7 @@ void recover_merge(struct spool *s, struct recovered *r)
 	journal_join(&s->journal);
 	s->journal.changed = true;
 	s->journal.stuck |= r->unsafe;
+	s->large_bytes += r->large_bytes;
 	s->recovered = true;
 	log_event(LOG_LEVEL_INFO, "recover", "messages", log_number((int64_t)r->n), "working",
 		  log_number((int64_t)r->working), "segments",

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "spool/shape.h"
 
+#include "base/address_pattern.h"
 #include "base/keyed_hash.h"
 #include "base/mem.h"
 #include "spool/domains.h"
@@ -8,6 +9,13 @@
 
 #include <stdlib.h>
 #include <string.h>
+
+/* A domain, and what was counted of it. */
+struct shape_name {
+	char *name;
+	int64_t *count;
+	UT_hash_handle hh;
+};
 
 /* A row while rows are found by name. */
 struct named {
@@ -24,16 +32,34 @@ struct shape *shape_new(void)
 	return s;
 }
 
-void shape_free(struct shape **sp)
+static void free_rows(struct shape *s)
 {
-	struct shape *s = *sp;
-	if (!s)
-		return;
 	for (size_t i = 0; i < s->n; i++) {
 		free(s->row[i].name);
 		free(s->row[i].count);
 	}
 	free(s->row);
+	s->row = NULL;
+	s->n = 0;
+}
+
+void shape_free(struct shape **sp)
+{
+	struct shape *s = *sp;
+	struct shape_name *n, *tmp;
+	if (!s)
+		return;
+	HASH_ITER(hh, s->names, n, tmp)
+	{
+		HASH_DEL(s->names, n);
+		free(n->name);
+		free(n->count);
+		free(n);
+	}
+	for (int i = 0; i < s->nfrom; i++)
+		free(s->from[i]);
+	free(s->from);
+	free_rows(s);
 	free(s->all.count);
 	free(s->cell);
 	free(s);
@@ -51,19 +77,46 @@ int shape_bucket(const struct shape *s, int64_t age_ms)
 	return bucket;
 }
 
+static void count_all(struct shape *s, int bucket, int64_t n)
+{
+	if (!s->all.count)
+		s->all.count = mem_zalloc((size_t)s->buckets * sizeof *s->all.count);
+	s->all.count[bucket] += n;
+	s->all.total += n;
+}
+
 void shape_begin(struct shape *s, const struct domains *d)
 {
 	s->ncell = domains_end(d);
 	s->cell = mem_zalloc((size_t)s->ncell * (size_t)s->buckets * sizeof *s->cell);
-	s->all.count = mem_zalloc((size_t)s->buckets * sizeof *s->all.count);
+	count_all(s, 0, 0);
 }
 
 void shape_add(struct shape *s, uint32_t domain, int64_t age_ms, int64_t n)
 {
 	int bucket = shape_bucket(s, age_ms);
 	s->cell[(size_t)domain * (size_t)s->buckets + (size_t)bucket] += n;
-	s->all.count[bucket] += n;
-	s->all.total += n;
+	count_all(s, bucket, n);
+}
+
+static int64_t *counts_of(struct shape *s, const char *domain)
+{
+	struct shape_name *found;
+	HASH_FIND_STR(s->names, domain, found);
+	if (!found) {
+		found = mem_zalloc(sizeof *found);
+		found->name = mem_strdup(domain);
+		found->count = mem_zalloc((size_t)s->buckets * sizeof *found->count);
+		HASH_ADD_KEYPTR(hh, s->names, found->name, strlen(domain), found);
+	}
+	return found->count;
+}
+
+void shape_add_name(struct shape *s, const char *domain, int64_t age_ms, int64_t n)
+{
+	int bucket = shape_bucket(s, age_ms);
+	counts_of(s, domain)[bucket] += n;
+	count_all(s, bucket, n);
 }
 
 static struct named *get(struct shape *s, struct named **by_name, const char *name, bool *new)
@@ -129,12 +182,25 @@ static bool any(const struct shape *s, const int64_t *cell)
 
 void shape_end(struct shape *s, const struct domains *d)
 {
-	struct named *by_name = NULL, *n, *tmp;
 	for (uint32_t i = 0; i < s->ncell; i++) {
 		const int64_t *cell = &s->cell[(size_t)i * (size_t)s->buckets];
-		if (any(s, cell))
-			add_domain(s, &by_name, domains_name(d, i), cell);
+		if (!any(s, cell))
+			continue;
+		int64_t *count = counts_of(s, domains_name(d, i));
+		for (int b = 0; b < s->buckets; b++)
+			count[b] += cell[b];
 	}
+	free(s->cell);
+	s->cell = NULL;
+	s->ncell = 0;
+}
+
+void shape_rank(struct shape *s)
+{
+	struct named *by_name = NULL, *n, *tmp;
+	free_rows(s);
+	for (const struct shape_name *of = s->names; of; of = of->hh.next)
+		add_domain(s, &by_name, of->name, of->count);
 	s->row = mem_alloc((HASH_COUNT(by_name) + 1) * sizeof *s->row);
 	HASH_ITER(hh, by_name, n, tmp)
 	{
@@ -143,6 +209,34 @@ void shape_end(struct shape *s, const struct domains *d)
 		free(n);
 	}
 	qsort(s->row, s->n, sizeof *s->row, by_total);
-	free(s->cell);
-	s->cell = NULL;
+}
+
+void shape_want_sender(struct shape *s, const char *pattern)
+{
+	s->from = mem_realloc(s->from, ((size_t)s->nfrom + 1) * sizeof *s->from);
+	s->from[s->nfrom++] = mem_strdup(pattern);
+}
+
+bool shape_wants_sender(const struct shape *s, const char *address)
+{
+	for (int i = 0; i < s->nfrom; i++)
+		if (address_pattern_fits(s->from[i], address))
+			return true;
+	return s->nfrom == 0;
+}
+
+enum shape_guess shape_guess_sender(const struct shape *s, const char *domain)
+{
+	enum shape_guess guess = SHAPE_NO;
+	if (s->nfrom == 0 || !*domain)
+		return shape_wants_sender(s, "") ? SHAPE_YES : SHAPE_NO;
+	for (int i = 0; i < s->nfrom; i++) {
+		const char *of = address_pattern_domain(s->from[i]);
+		if (of && !address_pattern_fits_domain(of, domain))
+			continue;
+		if (of && address_pattern_of_domain(s->from[i]))
+			return SHAPE_YES;
+		guess = SHAPE_ASK;
+	}
+	return guess;
 }

@@ -1,6 +1,10 @@
 /* shape.h - how many recipients wait for whom, and since when: a table of domains and ages.
  *
- *	shape_add() for each message ... shape_end() -> rows, the longest first
+ *	shape_begin()  shape_add() for each message ...  shape_end()      what the queue's index has
+ *	shape_add_name()                                                  what lies elsewhere
+ *	shape_rank() -> rows, the longest first
+ *
+ * The first two may be gone through several times, for a part of the messages each.
  *
  * OWNERSHIP  shape_free() frees the rows.
  * THREAD     One.
@@ -31,6 +35,8 @@ struct shape {
 	int buckets;	  /* 1 to SHAPE_BUCKETS_MAX; the last takes all that is older */
 	int64_t first_ms; /* width of the first; at least 1 */
 	uint32_t queues;  /* bit 1 << enum spool_queue: those that are counted */
+	char **from;	  /* patterns: senders whose mail is counted (base/address_pattern.h) */
+	int nfrom;	  /* 0: all */
 	/* the answer: */
 	struct shape_row all;
 	struct shape_row *row; /* sorted: the largest total, then the shorter name, first */
@@ -38,6 +44,7 @@ struct shape {
 	/* while it is being made: */
 	int64_t *cell; /* by domain's number and bucket */
 	uint32_t ncell;
+	struct shape_name *names; /* what was counted of each domain */
 };
 
 struct shape *shape_new(void); /* asks for what qshape does by default: 10 buckets from 5 minutes */
@@ -47,6 +54,15 @@ struct domains;
 void shape_begin(struct shape *, const struct domains *);
 void shape_add(struct shape *, uint32_t domain, int64_t age_ms, int64_t n);
 void shape_end(struct shape *, const struct domains *);
+void shape_add_name(struct shape *, const char *domain, int64_t age_ms, int64_t n);
+void shape_rank(struct shape *);
+
+void shape_want_sender(struct shape *, const char *pattern);
+bool shape_wants_sender(const struct shape *, const char *address);
+
+enum shape_guess { SHAPE_NO, SHAPE_YES, SHAPE_ASK };
+enum shape_guess shape_guess_sender(const struct shape *, const char *domain);
+/* What the domain alone tells of it; "" is the null sender's. */
 
 int shape_bucket(const struct shape *, int64_t age_ms);
 

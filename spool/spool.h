@@ -33,7 +33,7 @@
  *	quarantine.c          damage kept aside       verify.c           whether a message is whole
  *	spool_check.c         read all, offline       repair.c           make it whole, offline
  *	check_open.c          its folders             shrink.c           memory given back
- *	parked.c              messages by site
+ *	parked.c              messages by site            spool_look.c       read it, offline
  *
  * OWNERSHIP  Given away by posting, both ways.
  * THREAD     spool_new(), spool_start(), spool_stop(), spool_free(): main. spool_file_*(): whoever
@@ -175,12 +175,22 @@ enum spool_order {
 	SPOOL_LIST,
 	SPOOL_SHOW,
 	SPOOL_SHAPE,
-	SPOOL_FLUSH,   /* due now */
+	SPOOL_FLUSH,   /* due now; what is held only with held_too */
 	SPOOL_DELETE,  /* gone, without a word to the sender */
 	SPOOL_SUSPEND, /* held, until it is resumed */
 	SPOOL_RESUME,  /* no longer held; due now */
-	SPOOL_REQUEUE, /* let go of, and due now: routed anew */
+	SPOOL_REQUEUE, /* let go of, held or not, and due now: routed anew */
 	SPOOL_BOUNCE,  /* returned to its sender */
+};
+
+/* Why an order left a message as it was. */
+enum spool_unmoved {
+	SPOOL_HELD,	/* suspend: it is already; flush: it has to be released */
+	SPOOL_NOT_HELD, /* resume */
+	SPOOL_AT_WORK,	/* flush: its attempt is under way, or nothing but room for it is missing */
+	SPOOL_STUCK,	/* the disk fails, or what is on it can't be read */
+	SPOOL_MISSING,	/* no message of that id */
+	SPOOL_UNMOVED
 };
 
 /* A question or an order of the operator; the same object comes back, after recovery. */
@@ -191,13 +201,18 @@ struct spool_command {
 	enum spool_order op;
 	bool explains;	   /* the asker's own: who of its parts asked */
 	uint64_t id;	   /* SHOW; the orders: that message, or 0: all */
-	uint64_t after;	   /* LIST: messages with a larger id, in order of id */
+	uint64_t after;	   /* LIST, SHAPE: messages with a larger id, in order of id; of SHAPE the
+			    * last one that was counted comes back */
 	uint64_t until;	   /* orders, the spool's own: not for those that come later */
-	int limit;	   /* LIST: at most so many rows */
+	int limit;	   /* LIST, SHAPE: at most so many messages; 0: SHAPE: all */
+	bool more;	   /* answer of SHAPE: there are more */
 	char *domain;	   /* LIST, the orders: with a recipient left there; NULL: all */
+	bool held_too;	   /* FLUSH: release what is held */
+	bool fresh;	   /* RESUME: as if it had come in now: its lifetime begins anew */
 	int64_t affected;  /* answer: messages that an order was for */
 	int64_t cancelled; /* of them, done once what is under way has ended */
-	bool unsafe;	   /* the disk fails: a crash before it works again would undo this */
+	int64_t unmoved[SPOOL_UNMOVED]; /* answer: the others that were chosen, and why */
+	bool unsafe; /* the disk fails: a crash before it works again would undo this */
 	int nrow;
 	struct spool_row *row; /* answer of LIST, SHOW */
 	struct shape *shape;   /* SHAPE: what is asked for, and the answer */

@@ -24,9 +24,11 @@
  *	conn_places.c	how much each may carry, and the lists that say so
  *	indoubt.c	what was sent wholly and never answered: alone, on the same host first
  *	dispatch.c	the binder: places on ready connections, and new connections
+ *	early.c		the other binder, as Postfix does it: for a simulation
  *	ladder.c	what keeps a site's next entry, for dispatcher and explain alike
  *	constraint.c	its words
  *	congestion.c	warnings about an active queue that fills up
+ *	destdb_check.c	every number, counted again
  *	suspend.c	what the operator wants nothing delivered to
  *	edges.h		where notes go
  *
@@ -69,6 +71,9 @@ struct destdb_thread {
 	/* All recipients of the entry have this verdict, without a delivery; none stays in it. untried: it
 	 * counts as no attempt. */
 
+	void (*record)(struct site *, struct entry *, struct verdict *const *verdict);
+	/* The same for an entry that was bound early (early.h): one verdict for each recipient. */
+
 	void (*check)(struct work *);
 	/* Something of it has ended: if that was the last, so does the message, which may be freed. */
 
@@ -91,7 +96,7 @@ struct destdb {
 	unsigned last_site;	       /* number given last */
 
 	uint64_t last_conn;   /* number of the newest connection */
-	uint64_t rounds;      /* of thread_settle() */
+	uint64_t rounds;      /* of qmgr_thread_settle() */
 	int64_t congested_ms; /* steady clock: the last warning of that; 0: none */
 	bool learnt;	      /* something about hosts that is to outlive the process */
 };
@@ -100,6 +105,10 @@ void destdb_init(struct destdb *, struct scheduler *, const struct destdb_thread
 void destdb_fini(struct destdb *);
 /* Forget all sites and hosts. No message is left, and no connection: conns_free(). */
 
+void destdb_check(const struct destdb *);
+/* Assert every number of connections and entries, counted again from the lists. For tests and simulations;
+ * between two wake-ups. Walks everything. */
+
 void destdb_collect(struct destdb *); /* the records of what nobody has asked for lately */
 
 static inline int64_t destdb_now_ms(const struct destdb *db) /* steady clock, of this wake-up */
@@ -107,7 +116,8 @@ static inline int64_t destdb_now_ms(const struct destdb *db) /* steady clock, of
 	return scheduler_now_ms(db->sched);
 }
 
-struct host *destdb_get(struct destdb *, const struct transport *, const union address *);
+struct host *destdb_get(struct destdb *, const struct transport *, const union address *,
+			struct credential *);
 /* The record, made when it is unknown, with a reference. */
 
 struct host *destdb_host(struct destdb *, const char *key, const union address *);

@@ -52,9 +52,9 @@ static bool worth_keeping(const struct host *h, int64_t now_ms)
 
 static void put_host(struct buf *to, const struct host *h)
 {
-	char ip[64];
-	buf_printf(to, "host\tkey=%s\taddress=%s\tport=%d", h->key, address_text(&h->address, ip),
-		   address_port(&h->address));
+	char where[ADDRESS_WHERE_MAX];
+	buf_printf(to, "host\tkey=%s\taddress=%s\tport=%d", h->key,
+		   address_where(&h->address, where), address_port(&h->address));
 	put_number(to, "failures", h->failures);
 	put_time(to, "retry", h->retry_ms);
 	put_time(to, "opened", h->opened_ms);
@@ -192,8 +192,9 @@ static void read_host(struct destdb *db, const char *line, struct buf *room)
 {
 	union address address;
 	int64_t port = number(line, "port", room);
-	const char *ip = field(line, "address", room);
-	if (!ip || port < 1 || port > 65535 || !address_parse(ip, (int)port, &address))
+	const char *where = field(line, "address", room);
+	if (!where || (!address_parse_unix(where, &address) &&
+		       (port < 1 || port > 65535 || !address_parse(where, (int)port, &address))))
 		return;
 	const char *key = field(line, "key", room);
 	if (!key)

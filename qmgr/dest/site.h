@@ -104,7 +104,7 @@ void site_set_hosts(struct site *, struct site_host *, int n);
 /* Takes the array, what hangs on it and its references. */
 
 void site_touch(struct site *);
-/* Something has changed: thread_settle() runs it. */
+/* Something has changed: qmgr_thread_settle() runs it. */
 
 void site_wake_at(struct site *, int64_t at_ms); /* steady clock: touch it then, or sooner */
 

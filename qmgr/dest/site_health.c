@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "qmgr/dest/conn.h"
+#include "qmgr/dest/early.h"
 #include "qmgr/dest/ladder.h"
 #include "qmgr/dest/suspend.h"
 #include "qmgr/sched/job.h"
@@ -138,14 +139,6 @@ static enum site_health health_of(const struct site *s)
 	return s->nhost > 0 && destdb_group(s->hosts, s->nhost, &end) < 0 ? SITE_OUT : SITE_ALIVE;
 }
 
-/* Where entries are bound early a dead site lives again when its time is over. */
-static void end_of_time(struct site *s)
-{
-	if (s->db->bind_early && window_dead(&s->window) &&
-	    destdb_now_ms(s->db) >= s->dead_until_ms)
-		window_revive(&s->window, s->queue.transport->settings);
-}
-
 void site_revive(struct site *s)
 {
 	if (window_dead(&s->window))
@@ -227,7 +220,7 @@ static bool dead_for_nothing(const struct site *s)
 
 void site_see_to_health(struct site *s)
 {
-	end_of_time(s);
+	early_see_to(s);
 	if (dead_for_nothing(s))
 		site_revive(s);
 	enum site_health is = health_of(s);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 #include "qmgr/dest/suspend.h"
 
+#include "base/address.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "base/stream.h"
 #include "qmgr/dest/conn.h"
 #include "spool/spool.h"
 
@@ -19,12 +19,14 @@ bool suspend_site_is(const struct site *s, const char *name)
 
 bool suspend_host_is(const struct host *h, const char *name)
 {
-	char ip[64], with_port[80];
-	address_text(&h->address, ip);
+	char where[ADDRESS_WHERE_MAX], with_port[ADDRESS_WHERE_MAX + 16];
+	if (address_is_unix(&h->address))
+		return strcmp(h->peer, name) == 0;
+	address_where(&h->address, where);
 	snprintf(with_port, sizeof with_port,
-		 h->address.sa.sa_family == AF_INET6 ? "[%s]:%d" : "%s:%d", ip,
+		 h->address.sa.sa_family == AF_INET6 ? "[%s]:%d" : "%s:%d", where,
 		 address_port(&h->address));
-	return strcasecmp(h->peer, name) == 0 || strcasecmp(ip, name) == 0 ||
+	return strcasecmp(h->peer, name) == 0 || strcasecmp(where, name) == 0 ||
 	       strcasecmp(with_port, name) == 0;
 }
 

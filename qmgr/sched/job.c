@@ -104,6 +104,7 @@ static void count_waiting(struct peer *p, int n)
 {
 	p->waiting += n;
 	p->queue->waiting += n;
+	assert(p->waiting >= 0 && p->queue->waiting >= p->waiting);
 }
 
 static void count_granted(struct peer *p, int n)
@@ -112,6 +113,7 @@ static void count_granted(struct peer *p, int n)
 	p->queue->ngranted += n;
 	p->job->concurrency += n;
 	p->job->transport->unpark |= n < 0;
+	assert(p->granted >= 0 && p->queue->ngranted >= p->granted && p->job->concurrency >= 0);
 }
 
 static void count_selected(struct peer *p)
@@ -123,6 +125,7 @@ static void count_selected(struct peer *p)
 
 static void count_unselected(struct job *job)
 {
+	assert(job->selected > 0);
 	job->selected--;
 	preempt_uncount(&job->stack);
 }
@@ -175,6 +178,7 @@ void job_add_recipient(struct job *job, struct way *way, uint32_t recipient)
 	struct peer *peer = peer_get(job, way);
 	struct entry *e = NULL;
 	bool alone = job->work->envelope->rcpt[recipient].doubts > 0;
+	assert(job->routing > 0);
 	job->routing--;
 	follow(peer);
 	if (!list_empty(&peer->entries))
@@ -274,6 +278,7 @@ static void job_free(struct job *job)
 	list_each (link, next, &job->peers) {
 		struct peer *peer = list_entry(link, struct peer, in_job);
 		assert(list_empty(&peer->entries));
+		assert(peer->way->peers > 0);
 		peer->way->peers--;
 		free(peer);
 	}

@@ -141,7 +141,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	bool open = hear(fd, &answer);
 	for (size_t at = 1; at < size && open; at += piece) {
 		size_t n = size - at < piece ? size - at : piece;
-		if (send(fd, data + at, n, MSG_NOSIGNAL) < 0)
+		if (send(fd, data + at, n, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
 			break;
 		open = data[0] & GOES || hear(fd, &answer);
 	}

@@ -440,7 +440,7 @@ def test_delete_removes(lab):
     assert [message["id"] for message in listed(relay)] == [ids[0], ids[2], ids[3]]
     done = relay.command("queue", "delete", ids[1], ids[2])
     assert done.returncode == REFUSED and ids[1] in done.stderr
-    assert done.stdout == "1 message deleted\n"
+    assert done.stdout == "1 message deleted\n1 not found\n"
     done = relay.command("queue", "delete", "--from", "from@sender.test", "--older", "0")
     assert done.stdout == "2 messages deleted\n"
     relay.restart()

@@ -73,29 +73,6 @@ def test_the_unit_is_valid_and_well_closed(lab):
     assert level and float(level[1]) <= EXPOSURE_MOST, done.stdout + done.stderr
 
 
-def test_bash_completes_commands_and_ids(lab):
-    relay = lab.relay(Config(queue={"minimal_backoff_time": "1h"}).route_all_to(1))
-    relay.send()
-    identity = relay.wait_event("deferred")["id"]
-    script = """
-        sluice() { "$PROGRAM" "$@"; }
-        . "$COMPLETION"
-        try() { COMP_WORDS=(sluice "$@"); COMP_CWORD=$#; _sluice; echo "${COMPREPLY[*]}"; }
-        try re
-        try queue fl
-        try queue show ""
-        try stop --
-    """
-    environment = {**os.environ, "PROGRAM": binary(), "SLUICE_CONF": relay.config_path,
-                   "COMPLETION": os.path.join(REPOSITORY, "etc/completion/sluice.bash")}
-    done = subprocess.run(["bash", "-c", script], env=environment, capture_output=True, text=True,
-                          timeout=60, check=False)
-    lines = done.stdout.splitlines()
-    assert lines[0] == "reload restart" and lines[1] == "flush", done.stdout + done.stderr
-    assert identity in lines[2].split() and "--headers" in lines[2].split()
-    assert {"--drain", "--timeout"} <= set(lines[3].split())
-
-
 # --- sluice check
 
 

@@ -60,6 +60,10 @@ class Scram:
     def _hmac(self, key, text):
         return hmac.new(key, text.encode(), self.hash_name).digest()
 
+    def salted(self, salt, iterations):
+        """Return the salted password."""
+        return hashlib.pbkdf2_hmac(self.hash_name, self.password.encode(), salt, iterations)
+
     def final(self, challenge):
         """Return the client's final message, in base64."""
         server = challenge.decode()
@@ -69,9 +73,7 @@ class Scram:
         bound = encode(f"{self.header},".encode() + self.bound)
         without_proof = f"c={bound},r={words['r']}"
         message = f"{self.bare},{server},{without_proof}"
-        salted = hashlib.pbkdf2_hmac(
-            self.hash_name, self.password.encode(), base64.b64decode(self.salt), self.iterations
-        )
+        salted = self.salted(base64.b64decode(self.salt), self.iterations)
         client_key = self._hmac(salted, "Client Key")
         signature = self._hmac(hashlib.new(self.hash_name, client_key).digest(), message)
         proof = bytes(a ^ b for a, b in zip(client_key, signature))

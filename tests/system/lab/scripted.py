@@ -27,13 +27,18 @@ class ScriptedServer:
       ("reset",)                close with RST
     """
 
-    def __init__(self, *scripts, address=LOOPBACK, timeout=10.0):
-        """Listen and play at once. The timeout is for each read."""
+    def __init__(self, *scripts, address=LOOPBACK, path=None, timeout=10.0):
+        """Listen and play at once, with a path on a Unix socket. The timeout is for each read."""
         self.scripts = scripts
         self.timeout = timeout
         self.plays = []
-        self.listener = socket.create_server((address, 0), backlog=128)
-        self.address, self.port = self.listener.getsockname()[:2]
+        if path:
+            self.listener = socket.socket(socket.AF_UNIX)
+            self.listener.bind(path)
+            self.listener.listen(128)
+        else:
+            self.listener = socket.create_server((address, 0), backlog=128)
+            self.address, self.port = self.listener.getsockname()[:2]
         threading.Thread(target=self._accept, name="script", daemon=True).start()
 
     def __enter__(self):

@@ -32,6 +32,7 @@ static void begin(enum log_format form)
 {
 	struct buf error = {0};
 	assert_true(log_open(path, form, LOG_LEVEL_INFO, &error));
+	assert_true(log_start(&error));
 	buf_fini(&error);
 }
 
@@ -279,6 +280,7 @@ static void a_log_that_stands_still_costs_lines_but_never_waits(void **state)
 	assert_int_equal(pipe(ends), 0);
 	snprintf(name, sizeof name, "/dev/fd/%d", ends[1]);
 	assert_true(log_open(name, LOG_TEXT, LOG_LEVEL_INFO, &error));
+	assert_true(log_start(&error));
 	for (int i = 0; i < (LOG_BACKLOG_MAX + (4 << 20)) / LOG_VALUE_MAX; i++)
 		log_event(LOG_LEVEL_INFO, "e", "k", value, NULL);
 	log_flush();

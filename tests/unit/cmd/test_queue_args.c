@@ -2,7 +2,12 @@
 #include "tests/unit/cmd/unit.h"
 
 #include "base/mem.h"
+#include "cmd/options.c"
 #include "cmd/queue_args.c"
+#include "cmd/queue_filter.c"
+#include "cmd/queue_sites.c"
+
+static char said[400]; /* of what is wrong */
 
 /* Words in one string; getopt changes their order, so they live until the next call. */
 static bool parse(struct queue_args *a, const char *line)
@@ -18,7 +23,10 @@ static bool parse(struct queue_args *a, const char *line)
 	argv[argc] = NULL;
 	bool ok = queue_args_parse(a, argc, argv, &error);
 	assert_int_equal(ok, buf_len(&error) == 0);
+	snprintf(said, sizeof said, "%s", ok ? "" : buf_cstr(&error));
 	buf_fini(&error);
+	if (!ok)
+		queue_args_fini(a);
 	return ok;
 }
 
@@ -98,7 +106,8 @@ static void make(struct sample *s)
 	e->arrived_ms = 1000000;
 	envelope_add(e, "done@first.test")->done = true;
 	struct recipient *r = envelope_add(e, "open@second.test");
-	r->last = verdict_new(VERDICT_DEFERRED, 451, "4.3.0", "mx.second.test", "Greylisted");
+	r->last = verdict_new(VERDICT_DEFERRED, 451, "4.3.0", "mx.second.test[192.0.2.7]:25",
+			      "Greylisted");
 	s->row = (struct spool_row){.queue = SPOOL_DEFERRED, .envelope = e};
 }
 
@@ -106,7 +115,14 @@ static bool matches(const struct sample *s, const char *line)
 {
 	struct queue_args a;
 	assert_true(parse(&a, line));
-	return queue_filter_match(&a.filter, &s->row, 1000000 + 60000);
+	struct conf *conf = conf_defaults();
+	const struct queue_values *v = &a.filter.values[QUEUE_BY_SITE];
+	struct queue_sites *sites = queue_sites_new(conf, v->of, v->n);
+	bool fits = queue_filter_match(&a.filter, sites, &s->row, 1000000 + 60000);
+	queue_sites_free(&sites);
+	conf_unref(conf);
+	queue_args_fini(&a);
+	return fits;
 }
 
 static void filters_look_at_the_message(void **state)
@@ -120,6 +136,61 @@ static void filters_look_at_the_message(void **state)
 	assert_false(matches(&s, "queue list --from <>"));
 	assert_false(matches(&s, "queue list --older 61s"));
 	envelope_free(&s.envelope);
+}
+
+static void patterns_and_several_values_choose(void **state)
+{
+	(void)state;
+	struct sample s;
+	make(&s);
+	assert_true(matches(&s, "queue list --from *@here.test"));
+	assert_true(matches(&s, "queue list --from @here.test"));
+	assert_true(matches(&s, "queue list --from me@*"));
+	assert_true(matches(&s, "queue list --from .test"));
+	assert_false(matches(&s, "queue list --from .ere.test"));
+	assert_false(matches(&s, "queue list --from ere.test"));
+	assert_true(matches(&s, "queue list --from <> --from m*@here.test"));
+	assert_true(matches(&s, "queue list --to *@second.test"));
+	assert_true(matches(&s, "queue list --domain .second.test"));
+	assert_true(matches(&s, "queue list --domain .test"));
+	assert_true(matches(&s, "queue list --domain third.test --domain sec*"));
+	assert_false(matches(&s, "queue list --domain third.test --domain first.test"));
+	assert_false(matches(&s, "queue list --domain .test --to x*"));
+	assert_true(matches(&s, "queue list --queue hold --queue deferred"));
+	assert_true(matches(&s, "queue list --reason nothing --reason 4.3."));
+	assert_true(matches(&s, "queue list --older 5m --older 10s"));
+	envelope_free(&s.envelope);
+}
+
+static void a_site_is_known_by_its_hosts(void **state)
+{
+	(void)state;
+	struct sample s;
+	make(&s);
+	assert_true(matches(&s, "queue list --site mx.second.test"));
+	assert_true(matches(&s, "queue list --site mx.first.test,MX.second.test;backup.test"));
+	assert_true(matches(&s, "queue list --site 192.0.2.7"));
+	assert_false(matches(&s, "queue list --site second.test"));
+	envelope_free(&s.envelope);
+}
+
+static void what_is_wrong_is_named(void **state)
+{
+	(void)state;
+	static const char *const wrong[][2] = {
+		{"queue hold --bogus", "there is no option --bogus"},
+		{"queue hold -xc", "there is no option -x"},
+		{"queue hold A --older", "--older wants a value"},
+		{"queue hold A -c", "-c wants a value"},
+		{"queue list --json=5", "--json takes no value"},
+		{"queue flush A --fresh", "queue flush: --fresh belongs to release"},
+		{"queue delete A --headers", "queue delete: --headers belongs to show"},
+	};
+	struct queue_args a;
+	for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+		assert_false(parse(&a, wrong[i][0]));
+		assert_string_equal(said, wrong[i][1]);
+	}
 }
 
 static void filters_look_at_recipients_still_to_be_reached(void **state)
@@ -143,6 +214,9 @@ int main(void)
 		cmocka_unit_test(show_sends_all_unless_told),
 		cmocka_unit_test(what_makes_no_sense_is_refused),
 		cmocka_unit_test(filters_look_at_the_message),
+		cmocka_unit_test(patterns_and_several_values_choose),
+		cmocka_unit_test(a_site_is_known_by_its_hosts),
+		cmocka_unit_test(what_is_wrong_is_named),
 		cmocka_unit_test(filters_look_at_recipients_still_to_be_reached),
 	};
 	return RUN(tests);

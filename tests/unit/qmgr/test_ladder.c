@@ -255,7 +255,7 @@ static void all_look_again(void)
 {
 	for (struct site *s = q->db.sites; s; s = s->hh.next)
 		site_touch(s);
-	thread_settle(q);
+	qmgr_thread_settle(q);
 }
 
 static void play(const char *text)
@@ -276,7 +276,7 @@ static void play(const char *text)
 				agree(s, first, i);
 			}
 			q->resting = false;
-			thread_settle(q);
+			qmgr_thread_settle(q);
 			for (struct site *s = q->db.sites; s; s = s->hh.next)
 				nothing_is_left_lying(s, first, i);
 			int before = opened.n, carried = given.n;

@@ -425,7 +425,7 @@ static void mail_of_a_suspended_site_is_parked_at_once_and_comes_at_resume(void 
 	begin("");
 	send_many(3);
 	suspend_begin(&q->db, "mx.test", SUSPEND_SITE);
-	thread_settle(q);
+	qmgr_thread_settle(q);
 	serve();
 	assert_int_equal(nkept, 3);
 	for (int i = 0; i < 3; i++) {
@@ -442,7 +442,7 @@ static void mail_of_a_suspended_site_is_parked_at_once_and_comes_at_resume(void 
 		assert_int_equal(opened.n, 0); /* nor is it probed */
 	}
 	suspend_end(&q->db, "mx.test");
-	thread_settle(q);
+	qmgr_thread_settle(q);
 	serve();
 	assert_int_equal(nkept, 0);
 	assert_true(opened.n > 0);
@@ -456,7 +456,7 @@ static void mail_whose_only_host_is_suspended_is_parked_and_comes_at_resume(void
 	begin("");
 	send_many(1);
 	suspend_begin(&q->db, "192.0.2.1", SUSPEND_HOST);
-	thread_settle(q);
+	qmgr_thread_settle(q);
 	while (opened.n > 0)
 		close_orderly(open_at(0));
 	refuse_for(11000);
@@ -470,7 +470,7 @@ static void mail_whose_only_host_is_suspended_is_parked_and_comes_at_resume(void
 		assert_int_equal(opened.n, 0);
 	}
 	suspend_end(&q->db, "192.0.2.1");
-	thread_settle(q);
+	qmgr_thread_settle(q);
 	serve();
 	assert_int_equal(opened_to("mx.test"), 1);
 }

@@ -16,7 +16,7 @@
 #include "qmgr/dest/site.h"
 #include "qmgr/qmgr.h"
 #include "qmgr/sched/pool.h"
-#include "qmgr/thread.h"
+#include "qmgr/qmgr_thread.h"
 #include "spool/spool.h"
 
 #include <arpa/inet.h>
@@ -106,6 +106,7 @@ static inline void settle(void)
 	for (int i = 0; i < 3; i++)
 		ev_run(qmgr_loop(q)->ev, EVRUN_NOWAIT);
 	pool_check(&q->sched);
+	destdb_check(&q->db);
 }
 
 static inline void pass_time(int64_t ms)

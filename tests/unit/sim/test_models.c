@@ -8,7 +8,7 @@
 #include "base/mem.h"
 #include "qmgr/dest/site.h"
 #include "qmgr/sched/selection.h"
-#include "qmgr/thread.h"
+#include "qmgr/qmgr_thread.h"
 
 #define EARLY "simulation { binding = \"early\" retries = false }\n"
 

@@ -191,6 +191,7 @@ static void compare(const struct domains *d)
 				recount(s, envelope[i]->rcpt[k].address, age_ms[i]);
 	}
 	shape_end(s, d);
+	shape_rank(s);
 	is_as_counted(s);
 	shape_free(&s);
 }

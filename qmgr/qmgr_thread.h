@@ -1,13 +1,14 @@
-/* thread.h - what all of the queue manager hangs on: its rooms, and what is the thread's own.
+/* qmgr_thread.h - what all of the queue manager hangs on: its rooms, and what is the thread's own.
  *
  * OWNERSHIP  One struct qmgr a program; it owns every object in its tables.
  * THREAD     qmgr.
  */
-#ifndef QMGR_THREAD_H
-#define QMGR_THREAD_H
+#ifndef QMGR_QMGR_THREAD_H
+#define QMGR_QMGR_THREAD_H
 
 #include "qmgr/dest/destdb.h"
 #include "qmgr/qmgr.h"
+#include "qmgr/report_rate.h"
 #include "qmgr/route/route.h"
 #include "qmgr/sched/scheduler.h"
 #include "qmgr/verifier.h"
@@ -24,24 +25,25 @@ struct qmgr {
 	struct list to_route; /* struct message with recipients whose look-up has not begun */
 	struct list starved;  /* struct message, unread, for which there is no room in memory */
 	struct verifier verifier;
-	int64_t lookups;      /* of next hops under way */
-	bool router_due;      /* one has ended: others may begin */
-	int64_t credit;	      /* given to the spool so far */
-	bool resting;	      /* nothing is given to connections any more */
+	int64_t lookups; /* of next hops under way */
+	bool router_due; /* one has ended: others may begin */
+	int64_t credit;	 /* given to the spool so far */
+	bool resting;	 /* nothing is given to connections any more */
+	struct report_rate reports;
 	struct timer collect; /* removes records that nobody needs, and saves the others */
 };
 
-void thread_init(struct qmgr *, struct conf *, struct loop *);
+void qmgr_thread_init(struct qmgr *, struct conf *, struct loop *);
 /* Begins its rooms. Takes over the reference on the configuration. */
 
-void thread_settle(struct qmgr *);
+void qmgr_thread_settle(struct qmgr *);
 /* Give places to entries and open connections, wherever something has changed. Called once after
  * each batch of notes and each timer. */
 
-void thread_save(struct qmgr *);
+void qmgr_thread_save(struct qmgr *);
 /* Have what was learnt written to disk, if something was since the last time. */
 
-void thread_fini(struct qmgr *);
+void qmgr_thread_fini(struct qmgr *);
 /* Forget everything: the spool has it, and what was under way is tried again at the next start. */
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "qmgr/thread.h"
+#include "qmgr/qmgr_thread.h"
 
 #include "base/mem.h"
 #include "qmgr/delivered.h"
@@ -41,7 +41,7 @@ static bool run_transports(struct qmgr *q)
 	return some;
 }
 
-void thread_settle(struct qmgr *q)
+void qmgr_thread_settle(struct qmgr *q)
 {
 	if (q->resting)
 		return;
@@ -55,7 +55,7 @@ void thread_settle(struct qmgr *q)
 	q->db.rounds++; /* what comes until the next one is news */
 }
 
-void thread_save(struct qmgr *q)
+void qmgr_thread_save(struct qmgr *q)
 {
 	if (!q->db.learnt || !q->db.edges.to_main)
 		return;
@@ -80,7 +80,7 @@ static void collect(void *owner)
 		nexthop_free(n);
 	destdb_collect(&q->db);
 	congestion_look(&q->db);
-	thread_save(q);
+	qmgr_thread_save(q);
 	loop_timer_in(q->sched.loop, &q->collect, COLLECT_MS);
 }
 
@@ -88,7 +88,7 @@ static void collect(void *owner)
 
 static void settle(void *context)
 {
-	thread_settle(context);
+	qmgr_thread_settle(context);
 }
 
 static void check(struct work *w)
@@ -97,11 +97,12 @@ static void check(struct work *w)
 	message_check(m->qmgr, m);
 }
 
-void thread_init(struct qmgr *q, struct conf *conf, struct loop *loop)
+void qmgr_thread_init(struct qmgr *q, struct conf *conf, struct loop *loop)
 {
 	const struct destdb_thread thread = {.settle = settle,
 					     .take = delivered_take,
 					     .defer = delivered_defer,
+					     .record = delivered_record,
 					     .check = check,
 					     .context = q};
 	scheduler_init(&q->sched, conf, loop, reader_refill);
@@ -123,7 +124,7 @@ static void free_messages(struct qmgr *q)
 	}
 }
 
-void thread_fini(struct qmgr *q)
+void qmgr_thread_fini(struct qmgr *q)
 {
 	timer_stop(&q->sched.loop->timers, &q->collect);
 	conns_free(&q->db);

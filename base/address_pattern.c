@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: ISC */
+#include "base/address_pattern.h"
+
+#include "base/mailaddr.h"
+
+#include <ctype.h>
+#include <string.h>
+#include <strings.h>
+
+static bool same(char a, char b)
+{
+	return tolower((unsigned char)a) == tolower((unsigned char)b);
+}
+
+/* Where a star did not take enough, the last one takes one more: no star before it could do better. */
+static bool glob(const char *pattern, const char *text)
+{
+	const char *star = NULL, *again = NULL;
+	while (*text) {
+		if (*pattern == '*') {
+			star = ++pattern;
+			again = text;
+		} else if (*pattern && same(*pattern, *text)) {
+			pattern++;
+			text++;
+		} else if (star) {
+			pattern = star;
+			text = ++again;
+		} else {
+			return false;
+		}
+	}
+	return pattern[strspn(pattern, "*")] == '\0';
+}
+
+/* Is it the domain behind the dot of the pattern, or below it? */
+static bool below(const char *pattern, const char *domain)
+{
+	size_t len = strlen(domain), tail = strlen(pattern);
+	if (len + 1 == tail)
+		return strcasecmp(pattern + 1, domain) == 0;
+	return len >= tail && strcasecmp(pattern, domain + len - tail) == 0;
+}
+
+bool address_pattern_fits_domain(const char *pattern, const char *domain)
+{
+	pattern += *pattern == '@';
+	return *pattern == '.' && !strchr(pattern, '*') ? below(pattern, domain)
+							: glob(pattern, domain);
+}
+
+static bool is_null(const char *pattern)
+{
+	return !*pattern || strcmp(pattern, "<>") == 0;
+}
+
+bool address_pattern_fits(const char *pattern, const char *address)
+{
+	if (is_null(pattern) || !*address)
+		return is_null(pattern) && !*address;
+	if (*pattern == '.' || *pattern == '@')
+		return address_pattern_fits_domain(pattern, mailaddr_domain(address));
+	return glob(pattern, address);
+}
+
+const char *address_pattern_domain(const char *pattern)
+{
+	const char *at = strrchr(pattern, '@');
+	if (is_null(pattern))
+		return NULL;
+	return *pattern == '.' ? pattern : at ? at + 1 : NULL;
+}
+
+bool address_pattern_of_domain(const char *pattern)
+{
+	return *pattern == '.' || *pattern == '@' || strncmp(pattern, "*@", 2) == 0;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: ISC */
+#include "base/thread.h"
+
+#include "base/mem.h"
+
+#include <signal.h>
+#include <stdlib.h>
+
+struct beginning {
+	const char *name;
+	void *(*run)(void *);
+	void *argument;
+};
+
+static void (*prepare_thread)(void);
+
+void thread_prepare(void (*prepare)(void))
+{
+	prepare_thread = prepare;
+}
+
+static void *begin(void *argument)
+{
+	struct beginning b = *(struct beginning *)argument;
+	free(argument);
+	pthread_setname_np(pthread_self(), b.name);
+	if (prepare_thread)
+		prepare_thread();
+	return b.run(b.argument);
+}
+
+int thread_start(pthread_t *thread, const char *name, void *(*run)(void *), void *argument)
+{
+	sigset_t all, before;
+	struct beginning *b = mem_alloc(sizeof *b);
+	*b = (struct beginning){name, run, argument};
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, &before);
+	int error = pthread_create(thread, NULL, begin, b);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (error)
+		free(b);
+	return error;
+}

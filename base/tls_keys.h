@@ -1,0 +1,24 @@
+/* tls_keys.h - certificates and private keys from files, of which no other trace stays in memory.
+ *
+ * A file is read without stdio, whose buffers nobody wipes, and wiped when its keys are made of it. So is
+ * all that OpenSSL frees meanwhile, where tls_keys_prepare() came before its first use.
+ *
+ * THREAD     tls_keys_prepare(): main, first of all that has to do with OpenSSL. The rest: any.
+ * ERRORS     False, and why in OpenSSL's queue of errors of the thread.
+ * SEE        SSL_CTX_use_certificate_chain_file(3), CRYPTO_set_mem_functions(3).
+ */
+#ifndef BASE_TLS_KEYS_H
+#define BASE_TLS_KEYS_H
+
+#include <openssl/ssl.h>
+#include <stdbool.h>
+
+void tls_keys_prepare(void);
+
+bool tls_keys_use_certificate(SSL_CTX *, const char *file);
+/* The first certificate in a PEM file, and those behind it as its chain. */
+
+bool tls_keys_use_key(SSL_CTX *, const char *file);
+/* The private key in a PEM file, which must fit the certificate. */
+
+#endif

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: ISC */
+/* Every number of connections and entries, counted again from the lists that they are in. */
+#include "qmgr/dest/conn_places.h"
+#include "qmgr/dest/destdb.h"
+
+#include <assert.h>
+
+/* What a connection counts for, by its state. */
+struct numbers {
+	int connections, connecting, slow, ending, ready, busy, idle;
+};
+
+static int length(const struct list *all)
+{
+	int n = 0;
+	for (const struct list *l = all->next; l != all; l = l->next)
+		n++;
+	return n;
+}
+
+static void check_conn(const struct conn *c)
+{
+	bool is_idle = c->state == CONN_READY && c->busy == 0;
+	assert(c->busy == length(&c->carried));
+	assert(is_idle == !list_empty(&c->in_idle) && is_idle == !list_empty(&c->in_host_idle));
+	assert(conn_unready(c) || list_empty(&c->in_silent));
+	assert((c->state == CONN_CLOSED) == list_empty(&c->in_site));
+	assert((c->state == CONN_CLOSED) == list_empty(&c->in_host));
+	assert(c->state != CONN_CLOSED || c->busy > 0); /* else it were forgotten */
+}
+
+static void add(struct numbers *n, const struct conn *c)
+{
+	n->connections++;
+	n->connecting += conn_unready(c);
+	n->slow += c->state == CONN_PROBING;
+	n->ending += c->state == CONN_ENDING || c->state == CONN_ABANDONED;
+	n->ready += c->state == CONN_READY || c->state == CONN_ENDING;
+	n->busy += c->busy > 0;
+	n->idle += c->state == CONN_READY && c->busy == 0;
+}
+
+static void check_peers(const struct queue *queue)
+{
+	int64_t waiting = 0, granted = 0;
+	for (const struct list *l = queue->peers.next; l != &queue->peers; l = l->next)
+		waiting += list_entry(l, struct peer, in_queue)->waiting;
+	for (const struct list *l = queue->granted.next; l != &queue->granted; l = l->next)
+		granted += list_entry(l, struct peer, in_granted)->granted;
+	assert(waiting == queue->waiting && granted == queue->ngranted && granted <= waiting);
+}
+
+/* Closed connections that still wait for what they carried are the site's too, in no list. */
+static void check_site(const struct site *s, int closed_busy, struct numbers *all)
+{
+	struct numbers n = {0};
+	for (const struct list *l = s->open.next; l != &s->open; l = l->next) {
+		const struct conn *c = list_entry(l, struct conn, in_site);
+		assert(c->site == s && conn_has_place(c));
+		add(&n, c);
+	}
+	for (const struct list *l = s->rest.next; l != &s->rest; l = l->next) {
+		const struct conn *c = list_entry(l, struct conn, in_site);
+		assert(c->site == s && !conn_has_place(c));
+		add(&n, c);
+	}
+	check_peers(&s->queue);
+	assert(s->connections == n.connections && s->connecting == n.connecting);
+	assert(s->slow == n.slow && s->ending == n.ending && s->busy == n.busy + closed_busy);
+	/* Grants are seen to when the site is looked at. */
+	assert(!list_empty(&s->queue.in_dirty) || s->queue.ngranted <= n.connecting - n.slow);
+	all->connections += n.connections;
+	all->connecting += n.connecting;
+	all->ending += n.ending;
+	all->idle += n.idle;
+}
+
+static void check_host(const struct host *h)
+{
+	struct numbers n = {0};
+	for (const struct list *l = h->conns.next; l != &h->conns; l = l->next)
+		add(&n, list_entry(l, struct conn, in_host));
+	assert(h->connections == n.connections && h->ready == n.ready);
+	assert(h->unanswered == n.slow && h->nidle == n.idle && n.idle == length(&h->idle));
+	assert(h->refs >= n.connections + length(&h->sites));
+}
+
+static int closed_busy(const struct destdb *db, const struct site *s)
+{
+	int n = 0;
+	for (const struct conn *c = db->conns; c; c = c->hh.next)
+		n += c->site == s && c->state == CONN_CLOSED;
+	return n;
+}
+
+static void check_transport(const struct destdb *db, const struct transport *t, bool any_closed)
+{
+	struct numbers n = {0};
+	for (const struct site *s = db->sites; s; s = s->hh.next)
+		if (s->queue.transport == t)
+			check_site(s, any_closed ? closed_busy(db, s) : 0, &n);
+	assert(t->connections == n.connections && t->nunready == n.connecting);
+	assert(t->ending == n.ending && t->nidle == n.idle && t->nidle == length(&t->idle));
+	assert(t->nsilent == length(&t->silent) && t->nsilent <= t->nunready);
+}
+
+/* Bound early an entry has a slot of its transport, and there are no connections. */
+static void check_early(const struct destdb *db, const struct transport *t)
+{
+	int busy = 0;
+	for (const struct site *s = db->sites; s; s = s->hh.next) {
+		if (s->queue.transport != t)
+			continue;
+		check_peers(&s->queue);
+		assert(s->connections == 0 && s->queue.ngranted == 0);
+		busy += s->busy;
+	}
+	assert(t->connections == busy);
+}
+
+void destdb_check(const struct destdb *db)
+{
+	bool any_closed = false;
+	for (const struct transport *t = db->sched->transports; t && db->bind_early; t = t->hh.next)
+		check_early(db, t);
+	if (db->bind_early)
+		return;
+	for (const struct conn *c = db->conns; c; c = c->hh.next) {
+		check_conn(c);
+		any_closed |= c->state == CONN_CLOSED;
+	}
+	for (const struct host *h = db->hosts; h; h = h->hh.next)
+		check_host(h);
+	for (const struct transport *t = db->sched->transports; t; t = t->hh.next)
+		check_transport(db, t, any_closed);
+}

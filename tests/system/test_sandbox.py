@@ -1,0 +1,262 @@
+# SPDX-License-Identifier: ISC
+"""What the relay can't do once it runs, tried from inside; and what a reload still must be able to do."""
+
+import contextlib
+import ctypes
+import errno
+import os
+import platform
+import re
+import shutil
+import signal
+import subprocess
+
+import pytest
+
+from lab.config import Config
+from lab.net import LOOPBACK, wait_until
+from lab.orders import order, with_orders
+from lab.relay import REPOSITORY
+
+REFUSED = 1
+SYS_LANDLOCK_CREATE_RULESET = 444
+LIBC = ctypes.CDLL(None, use_errno=True)
+
+
+def landlock():
+    """Return the version of Landlock that this kernel offers, 0 where it has none."""
+    return max(LIBC.syscall(SYS_LANDLOCK_CREATE_RULESET, None, 0, 1), 0)
+
+
+def seccomp():
+    """Say whether this kernel filters system calls."""
+    with open("/proc/self/status", encoding="ascii") as stream:
+        return "Seccomp:" in stream.read()
+
+
+WHOLE = landlock() >= 2 and seccomp()
+needs_all = pytest.mark.skipif(not WHOLE, reason=f"the kernel's Landlock is version {landlock()}, seccomp {seccomp()}")
+
+
+@pytest.fixture
+def breakout(monkeypatch):
+    """Have the lab run the program that also takes the order to break out."""
+    monkeypatch.setenv("SLUICE_BIN", with_orders("breakout"))
+
+
+def attempts(relay, outside, *only):
+    """Return what came of each attempt to break out, by thread and name."""
+    lines = (line.split(" ", 2) for line in order(relay, "breakout", str(outside), *only).splitlines())
+    return {(thread, name): result for thread, name, result in lines}
+
+
+@needs_all
+@pytest.mark.skipif(os.getuid() != 0, reason="others can't do most of it anyway")
+def test_nothing_gets_out(lab, breakout, tmp_path):
+    sink = lab.sink()
+    outside = tmp_path / "outside"
+    relay = lab.relay(Config(settings={"sandbox": "required"}).route_all_to(sink.port))
+    said = attempts(relay, outside)
+    names = {name for thread, name in said if thread == "thread"}
+    assert {"open_shadow", "execute", "packet_socket", "trace_parent"} <= names and len(names) == 12
+    done = {key for key, result in said.items() if result == "done"}
+    # Main asks the kernel for our addresses, maps libraries when it starts anew, and in a build
+    # with a sanitizer has the leak detector's process.
+    of_sanitizer = {("main", "fork"), ("main", "trace_parent")}
+    assert done - of_sanitizer == {("main", "netlink_socket"), ("main", "run_memory")}
+    assert said["main", "execute"] == "refused EACCES" and said["thread", "execute"] == "refused ENOSYS"
+    assert said["main", "open_shadow"] == said["thread", "open_shadow"] == "refused EACCES"
+    assert not outside.exists()
+    relay.send()
+    sink.wait_messages(1)
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="others can't do it anyway")
+def test_without_a_sandbox_the_attempts_succeed(lab, breakout, tmp_path):
+    relay = lab.relay(Config(settings={"sandbox": "off"}))
+    outside = tmp_path / "outside"
+    for name in ("open_shadow", "write_outside", "raw_socket", "fork", "run_memory", "dump"):
+        assert set(attempts(relay, outside, name).values()) == {"done"}, name
+    assert outside.exists()
+
+
+@needs_all
+def test_every_thread_is_in_it(lab):
+    relay = lab.relay(Config(settings={"sandbox": "required", "http": f"{LOOPBACK}:0"}))
+
+    def filters():
+        found = {}
+        for task in os.listdir(f"/proc/{relay.process.pid}/task"):
+            with contextlib.suppress(FileNotFoundError), open(f"/proc/{relay.process.pid}/task/{task}/status", encoding="ascii") as stream:
+                status = dict(line.rstrip("\n").split(":\t", 1) for line in stream if ":\t" in line)
+                found[status["Name"]] = int(status.get("Seccomp_filters", 0))
+                assert status["Seccomp"].strip() == "2" and status["NoNewPrivs"].strip() == "1"
+        return found
+
+    def all_in():
+        # Main has one filter less: it reads the configuration and starts the program anew.
+        found = filters()
+        least = min(found.values())
+        return len(found) > 5 and all(number == least + (name in ("log", "spool", "qmgr", "dns", "http", "maildrop", "limiter")
+                                                         or name.startswith("smtp")) for name, number in found.items())
+
+    wait_until(all_in, 10, "each thread to have begun")
+
+
+def _sets_of_calls():
+    """Return what systemd calls each set of system calls, by name."""
+    text = subprocess.run(["systemd-analyze", "syscall-filter"], capture_output=True, text=True, check=True).stdout
+    sets, current = {}, None
+    for line in text.splitlines():
+        if line.startswith("@"):
+            current = sets.setdefault(line.strip(), set())
+        elif line.startswith("    ") and current is not None and not line.strip().startswith("#"):
+            current.add(line.strip())
+    return sets
+
+
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="there is no systemd-analyze")
+def test_the_unit_allows_what_the_sandbox_needs():
+    sets = _sets_of_calls()
+
+    def expand(words):
+        return {call for word in words for call in (expand(sets[word]) if word.startswith("@") else {word})}
+
+    allowed = set()
+    with open(os.path.join(REPOSITORY, "etc/sluice.service"), encoding="utf-8") as unit:
+        for words in re.findall(r"^SystemCallFilter=(.*)$", unit.read(), re.M):
+            if words.startswith("~"):
+                allowed -= expand(words[1:].split())
+            else:
+                allowed |= expand(words.split())
+    with open(os.path.join(REPOSITORY, "cmd/syscall_table.h"), encoding="utf-8") as table:
+        shipped = table.read().split("#if defined(__SANITIZE")[0]
+    needed = set(re.findall(r"^\t(?:CALL|WHERE2?)\((\w+)", shipped, re.M)) & expand(["@known"])
+    needed |= {"seccomp", "landlock_create_ruleset", "landlock_add_rule", "landlock_restrict_self"}
+    assert len(needed) > 100 and needed <= allowed, needed - allowed
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the filter below knows this machine's numbers only")
+@pytest.mark.parametrize("wanted", ["auto", "required"])
+def test_a_kernel_without_landlock(lab, wanted, monkeypatch):
+    """A filter from outside that refuses landlock_create_ruleset() stands in for that kernel."""
+    relay = lab.relay(Config(settings={"sandbox": wanted}), start=False)
+    monkeypatch.setenv("SLUICE_WRAPPER", f"/usr/bin/python3 {os.path.abspath('lab/without_syscall.py')} 444")
+    if wanted == "auto":
+        relay.start()
+        event = relay.wait_event("sandbox")
+        assert event["files"] == "open" and event["system_calls"] == "restricted" and "Landlock" in event["reason"]
+        return
+    with pytest.raises(AssertionError, match="ended at once"):
+        relay.start()
+    assert "sandbox = required: no Landlock can be had here" in relay.stderr_text()
+
+
+@needs_all
+def test_reload_rotation_and_restart_work_inside(lab, tmp_path):
+    sink = lab.sink()
+    table = tmp_path / "tables" / "aliases"
+    table.parent.mkdir()
+    table.write_text("list@here.test: one@dest.test\n")
+    relay = lab.relay(Config(settings={"sandbox": "required", "aliases": [str(table)]}).route_all_to(sink.port))
+    # A table that is replaced, and a new one beside it.
+    fresh = table.with_name("fresh")
+    fresh.write_text("list@here.test: two@dest.test\n")
+    second = table.with_name("second")
+    second.write_text("more@here.test: three@dest.test\n")
+    fresh.rename(table)
+    relay.config.settings["aliases"] = [str(table), str(second)]
+    relay.write_config()
+    os.rename(relay.log_path, relay.log_path + ".1")
+    assert relay.command("reload").returncode == 0
+    relay._log_read = 0
+    relay.wait_event("reload", result="done")
+    relay.send(recipients=("list@here.test", "more@here.test"))
+    sink.wait_messages(1)
+    for restarts in range(1, 4):
+        assert relay.command("restart").returncode == 0
+        relay.wait_event("sandbox", count=restarts, inherited="true")
+        relay.send(recipients=("list@here.test",))
+        sink.wait_messages(1 + restarts)
+    assert {to for message in sink.messages for to in message.recipients} == {"two@dest.test", "three@dest.test"}
+
+
+@needs_all
+def test_what_a_reload_can_not_reach_is_said(lab, tmp_path_factory):
+    relay = lab.relay(Config(settings={"sandbox": "required"}))
+    far = tmp_path_factory.mktemp("far") / "aliases"
+    far.write_text("list@here.test: one@dest.test\n")
+    relay.config.settings["aliases"] = [str(far)]
+    relay.write_config()
+    done = relay.command("reload")
+    assert done.returncode == REFUSED
+    assert f"{far}: out of the sandbox's reach; to have it opened, stop the relay and start it" in done.stderr
+    relay.config.settings["aliases"] = []
+    relay.config.settings["spool"] = relay.spool + "2"
+    relay.write_config()
+    # The client looks for the relay where the configuration says: by signal, then.
+    relay.signal(signal.SIGUSR2)
+    event = relay.wait_event("restart", result="refused")
+    assert "the sandbox ends at the queue that there was" in event["reason"]
+    assert relay.running()
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root reads the memory of what is not dumpable")
+def test_no_key_is_left_in_buffers(lab):
+    certificate, key = lab.certificates.host("relay.test")
+    relay = lab.relay(Config(listeners={"smtp": {"certificate": certificate, "key": key}}))
+    with relay.client() as client:
+        client.greet()
+        client.starttls()
+    assert relay.command("reload").returncode == 0
+    with open(key, encoding="ascii") as stream:
+        lines = [line for line in stream.read().splitlines() if line and not line.startswith("-----")]
+    der = subprocess.run(["openssl", "pkey", "-in", key, "-outform", "DER"], capture_output=True, check=True).stdout
+    memory = writable_memory(relay.process.pid)
+    assert b"relay.test" in memory
+    # PKCS 8 of a key on P-256: the number itself begins at 36; as text, and as bytes.
+    for secret in (lines[1].encode(), der[36:68]):
+        assert secret not in memory
+
+
+def writable_memory(pid):
+    """Return all that a process may have written to."""
+    found = []
+    with open(f"/proc/{pid}/maps", encoding="ascii", errors="replace") as maps, open(f"/proc/{pid}/mem", "rb", 0) as memory:
+        for line in maps:
+            places, rights = line.split()[:2]
+            begin, end = (int(place, 16) for place in places.split("-"))
+            if not rights.startswith("rw") or end - begin > 1 << 28:
+                continue
+            try:
+                memory.seek(begin)
+                found.append(memory.read(end - begin))
+            except OSError as error:
+                assert error.errno == errno.EIO
+    return b"".join(found)
+
+
+@needs_all
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can give the relay an /etc of its own")
+def test_name_servers_stay_where_resolv_conf_can_not_be_read_any_more(lab, tmp_path, monkeypatch):
+    nsd, sink = lab.nsd({"dest.test": "@ MX 10 mx\nmx A 127.0.0.1"}), lab.sink()
+    etc = tmp_path / "etc"
+    etc.mkdir()
+    for name in ("passwd", "group", "nsswitch.conf"):
+        shutil.copy(f"/etc/{name}", etc / name)
+    (etc / "resolv.conf").write_text(f"nameserver {nsd.address}\n")
+    config = Config(settings={"sandbox": "required"}, dns={"port": nsd.port, "allow_loopback": True})
+    config.transports["smtp"] = {"port": sink.port}
+    relay = lab.relay(config, start=False)
+    script = tmp_path / "with_etc"
+    script.write_text(f'#!/bin/sh\nmount --bind {etc} /etc && exec "$@"\n')
+    script.chmod(0o755)
+    with monkeypatch.context() as patch:
+        patch.setenv("SLUICE_WRAPPER", f"unshare --mount {script}")
+        relay.start()
+    (etc / "new").write_text("nameserver 127.0.0.250\n")
+    (etc / "new").rename(etc / "resolv.conf")
+    assert relay.command("reload").returncode == 0
+    assert "resolv.conf can not be read" in relay.wait_event("dns")["reason"]
+    relay.send()
+    sink.wait_messages(1)

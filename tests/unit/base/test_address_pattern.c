@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: ISC */
+#include "base/address_pattern.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+static void an_address_fits_what_is_typed(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *pattern, *address;
+		bool fits;
+	} row[] = {
+		{"anna@shop.example", "Anna@SHOP.example", true},
+		{"anna@shop.example", "anna@shop.example.org", false},
+		{"*@shop.example", "a@shop.example", true},
+		{"*@shop.example", "a@mx.shop.example", false},
+		{"@shop.example", "a@shop.example", true},
+		{"news@*", "news@x", true},
+		{"news@*", "anews@x", false},
+		{"n*s@*.example", "news@a.b.example", true},
+		{"n*s@*.example", "news@a.b.examples", false},
+		{".example.com", "a@example.com", true},
+		{".example.com", "a@b.c.example.com", true},
+		{".example.com", "a@notexample.com", false},
+		{".example.com", "a@com", false},
+		{"<>", "", true},
+		{"", "", true},
+		{"*", "", false},
+		{"*@*", "", false},
+		{"<>", "a@b", false},
+		{"a@[192.0.2.1]", "a@[192.0.2.1]", true},
+		{"a@[192.0.2.1]", "a@1", false},
+		{"**a**@b", "xax@b", true},
+	};
+	for (size_t i = 0; i < sizeof row / sizeof *row; i++)
+		if (address_pattern_fits(row[i].pattern, row[i].address) != row[i].fits)
+			fail_msg("%s and %s", row[i].pattern, row[i].address);
+}
+
+static void a_domain_fits_without_its_local_part(void **state)
+{
+	(void)state;
+	assert_true(address_pattern_fits_domain("shop.*", "shop.example"));
+	assert_true(address_pattern_fits_domain("@shop.example", "shop.example"));
+	assert_true(address_pattern_fits_domain(".example", "shop.example"));
+	assert_true(address_pattern_fits_domain(".example", "example"));
+	assert_false(address_pattern_fits_domain("example", "shop.example"));
+	assert_false(address_pattern_fits_domain(".shop.example", ""));
+}
+
+static void some_patterns_need_the_domain_only(void **state)
+{
+	(void)state;
+	assert_true(address_pattern_of_domain("*@shop.example"));
+	assert_true(address_pattern_of_domain(".example"));
+	assert_false(address_pattern_of_domain("news@*"));
+	assert_string_equal(address_pattern_domain("news@*.example"), "*.example");
+	assert_string_equal(address_pattern_domain(".example"), ".example");
+	assert_null(address_pattern_domain("<>"));
+	assert_null(address_pattern_domain("news*"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(an_address_fits_what_is_typed),
+		cmocka_unit_test(a_domain_fits_without_its_local_part),
+		cmocka_unit_test(some_patterns_need_the_domain_only),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
