@@ -54,9 +54,10 @@ const char *access_value_parse(const char *text, struct access_value *v, struct 
 		enum access_action action;
 		int code;
 	} words[] = {
-		{"accept", ACCESS_ACCEPT, 0},	{"ok", ACCESS_ACCEPT, 0},
-		{"hold", ACCESS_HOLD, 0},	{"discard", ACCESS_DISCARD, 0},
-		{"reject", ACCESS_REFUSE, 550}, {"defer", ACCESS_REFUSE, 450},
+		{"accept", ACCESS_ACCEPT, 0},  {"ok", ACCESS_ACCEPT, 0},
+		{"hold", ACCESS_HOLD, 0},      {"discard", ACCESS_DISCARD, 0},
+		{"verify", ACCESS_VERIFY, 0},  {"reject", ACCESS_REFUSE, 550},
+		{"defer", ACCESS_REFUSE, 450},
 	};
 	size_t len;
 	const char *word = words_next(&text, &len);
@@ -70,7 +71,7 @@ const char *access_value_parse(const char *text, struct access_value *v, struct 
 		v->code = words[i].code;
 		return v->code ? parse_refusal(text, 0, v, why) : NULL;
 	}
-	buf_puts(why, "must be accept, reject, defer, hold, discard, or a code and a text");
+	buf_puts(why, "must be accept, reject, defer, hold, discard, verify, or a code and a text");
 	return word;
 }
 

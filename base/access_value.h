@@ -6,6 +6,7 @@
  *	550 [DSN] TEXT, 450 [DSN] TEXT	the same, as in POSTFIX access(5)
  *	hold				accepted, and the message is held
  *	discard				accepted, and dropped
+ *	verify				accepted if the next hop takes it
  *
  * OWNERSHIP  access_value_fini() frees the text.
  * THREAD     Any. Pure.
@@ -20,6 +21,7 @@ enum access_action {
 	ACCESS_REFUSE, /* with code, dsn, text */
 	ACCESS_HOLD,
 	ACCESS_DISCARD,
+	ACCESS_VERIFY,
 };
 
 struct access_value {

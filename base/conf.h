@@ -46,6 +46,7 @@ enum bare_newline { BARE_NEWLINE_REJECT, BARE_NEWLINE_NORMALISE };
 enum limit_by { LIMIT_BY_LOGIN, LIMIT_BY_CLIENT, LIMIT_BY_SENDER, LIMIT_BY_COUNT };
 enum limit_action { LIMIT_DEFER, LIMIT_REJECT, LIMIT_HOLD };
 enum sender_mismatch { MISMATCH_REJECT, MISMATCH_REWRITE, MISMATCH_ALLOW };
+enum verify_unavailable { VERIFY_ACCEPT, VERIFY_DEFER };
 enum in_doubt_action { IN_DOUBT_BOUNCE, IN_DOUBT_DELIVERED };
 enum destination_by { DESTINATION_BY_SITE, DESTINATION_BY_DOMAIN, DESTINATION_BY_RECIPIENT };
 enum dnssec_mode { DNSSEC_VALIDATE, DNSSEC_TRUST, DNSSEC_OFF };
@@ -114,6 +115,10 @@ struct conf_dns {
 	CONF_DNS(CONF_MEMBER)
 };
 
+struct conf_verify {
+	CONF_VERIFY(CONF_MEMBER)
+};
+
 struct conf_auth {
 	CONF_AUTH(CONF_MEMBER)
 	struct conf_list users; /* file, where it is wanted and may be read: CONF_WITH_KEYS */
@@ -142,6 +147,8 @@ struct conf {
 	struct conf_auth auth;
 	struct conf_tls tls;
 	struct tls_authorities *authorities; /* of tls.ca, where keys were wanted; or NULL */
+	struct conf_verify verify;
+	bool routes_verify;    /* some route section does */
 	struct tables *tables; /* what the files say that it names, unless they were not wanted */
 	struct conf *whole;    /* of which this is a copy with other tables; or NULL */
 };

@@ -247,6 +247,7 @@ static void check_route(struct check *c, struct conf_route *r)
 		FAULT(c, &r->transport, -1, r->line, "there is no transport \"%s\"", r->transport);
 	if (*r->tls)
 		check_policy(c, &r->tls, r->line);
+	f->routes_verify |= r->verify;
 	check_relays(c, &r->relay, r->line);
 	check_from(c, r);
 	check_end(c, r);
@@ -282,6 +283,14 @@ static void check_queue(struct check *c)
 		FAULT(c, &q->minimal_backoff_time, -1,
 		      conf_lines_find(c->lines, &q->maximal_backoff_time, -1, 1),
 		      "minimal_backoff_time is above maximal_backoff_time");
+}
+
+static void check_verify(struct check *c)
+{
+	const char *sender = c->conf->verify.sender;
+	struct mailaddr a;
+	if (*sender && (mailaddr_mailbox(sender, strlen(sender), true, &a) || !a.text[a.at]))
+		FAULT(c, &c->conf->verify.sender, -1, 1, "sender \"%s\" is not an address", sender);
 }
 
 static void check_dns(struct check *c)
@@ -357,6 +366,7 @@ void conf_check(struct conf *f, const struct conf_lines *lines, struct conf_faul
 		check_limit(&c, &f->limit[i]);
 	check_queue(&c);
 	check_dns(&c);
+	check_verify(&c);
 	check_auth(&c);
 }
 

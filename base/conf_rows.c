@@ -33,6 +33,9 @@ static const struct conf_row queue_rows[] = {CONF_QUEUE(ROW)};
 #define STRUCT struct conf_dns
 static const struct conf_row dns_rows[] = {CONF_DNS(ROW)};
 #undef STRUCT
+#define STRUCT struct conf_verify
+static const struct conf_row verify_rows[] = {CONF_VERIFY(ROW)};
+#undef STRUCT
 #define STRUCT struct conf_auth
 static const struct conf_row auth_rows[] = {CONF_AUTH(ROW)};
 #undef STRUCT
@@ -66,6 +69,9 @@ const struct conf_section conf_sections[CONF_KINDS] = {
 			     "How long, and how much at once."},
 	[CONF_KIND_DNS] = {"dns", false, sizeof(struct conf_dns), ROWS(dns_rows),
 			   "Where names are looked up."},
+	[CONF_KIND_VERIFY] = {"verify", false, sizeof(struct conf_verify), ROWS(verify_rows),
+			      "Asking next hops whether they take a recipient, where "
+			      "recipient_access or a route says verify."},
 	[CONF_KIND_AUTH] = {"auth", false, sizeof(struct conf_auth), ROWS(auth_rows),
 			    "Who may log in, on listeners with auth = true."},
 	[CONF_KIND_TLS] = {"tls", false, sizeof(struct conf_tls), ROWS(tls_rows),
@@ -107,6 +113,8 @@ void *conf_at(const struct conf *c, enum conf_kind kind, int i)
 		return (void *)&c->queue;
 	case CONF_KIND_DNS:
 		return (void *)&c->dns;
+	case CONF_KIND_VERIFY:
+		return (void *)&c->verify;
 	case CONF_KIND_AUTH:
 		return (void *)&c->auth;
 	case CONF_KIND_TLS:

@@ -61,14 +61,26 @@ static void sample_rows(const struct conf_section *s, const char *indent, struct
 	}
 }
 
+static void remark_row(const struct conf_row *row, struct buf *to)
+{
+	struct buf text = {0};
+	buf_printf(&text, "%s: %s", row->name, row->sentence);
+	remark(to, "", buf_cstr(&text));
+	buf_fini(&text);
+}
+
 void conf_sample(struct buf *to)
 {
 	static const char *const titles[CONF_KINDS] = {
-		[CONF_KIND_LISTENER] = "smtp", [CONF_KIND_TRANSPORT] = "smtp",
-		[CONF_KIND_ROUTE] = "*",       [CONF_KIND_ALIAS] = "list@example.org",
-		[CONF_KIND_LIMIT] = "login",   [CONF_KIND_QUEUE] = "",
-		[CONF_KIND_DNS] = "",	       [CONF_KIND_AUTH] = "",
-		[CONF_KIND_TLS] = "",
+		[CONF_KIND_LISTENER] = "smtp",
+		[CONF_KIND_TRANSPORT] = "smtp",
+		[CONF_KIND_ROUTE] = "*",
+	};
+	/* Of these, one that is there has a meaning already. */
+	static const char *const examples[CONF_KINDS] = {
+		[CONF_KIND_ALIAS] = "alias \"list@example.org\" { to = {\"a@example.com\"} }",
+		[CONF_KIND_LIMIT] = "limit \"login\" { messages = \"500/h\"  recipients = "
+				    "\"2000/h\"  action = defer }",
 	};
 	remark(to, "", "sluice.conf - every setting and its default; see sluice.conf(5).");
 	remark(to, "",
@@ -80,9 +92,10 @@ void conf_sample(struct buf *to)
 		const struct conf_section *s = &conf_sections[kind];
 		buf_puts(to, "\n");
 		remark(to, "", s->sentence);
-		if (kind == CONF_KIND_ALIAS) {
-			buf_printf(to, "#alias \"%s\" { to = {\"a@example.com\"} }\n",
-				   titles[kind]);
+		if (examples[kind]) {
+			for (int i = 0; s->nrow > 1 && i < s->nrow; i++)
+				remark_row(&s->row[i], to);
+			buf_printf(to, "#%s\n", examples[kind]);
 			continue;
 		}
 		buf_puts(to, s->name);

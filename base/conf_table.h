@@ -261,7 +261,25 @@
 	  "A TLS policy, as in a transport. The strictest of transport, route and tls_policy holds. Empty: none of its own.") \
 	P(text, error, "", 0, 500, RELOAD, "",                                                     \
 	  "DSN TEXT: such mail is returned with it, or deferred when it begins with 4. Empty: it is delivered.") \
-	P(flag, discard, "false", 0, 0, RELOAD, "", "Such mail is dropped, and logged as sent.")
+	P(flag, discard, "false", 0, 0, RELOAD, "", "Such mail is dropped, and logged as sent.") \
+	P(flag, verify, "false", 0, 0, RELOAD, "",                                                 \
+	  "Ask the next hop about a recipient before it is accepted. See the section verify.")
+
+#define CONF_VERIFY(P)                                                                             \
+	P(text, sender, "", 0, 320, RELOAD, "",                                                    \
+	  "Who is named as the sender. Empty: the null sender.")                                   \
+	P(duration, timeout, "10s", 1, 600000, RELOAD, "",                                         \
+	  "How long a client is kept waiting for the next hop's word.")                            \
+	P(choice, unavailable, "accept", 0, 0, RELOAD, "accept|defer",                             \
+	  "What becomes of a recipient when the next hop can not be asked, is too slow, or answers with 4xx: it is accepted, or gets 450 4.1.1.") \
+	P(number, concurrency_limit, "10", 1, 1000, RELOAD, "",                                    \
+	  "Recipients that are asked about at once, half of them of one domain.")                  \
+	P(duration, positive_time, "12h", 0, DAYS(31), RELOAD, "",                                 \
+	  "How long it is remembered that a recipient is taken. 0: not at all.")                   \
+	P(duration, negative_time, "10m", 0, DAYS(31), RELOAD, "",                                 \
+	  "How long it is remembered that one is refused. 0: not at all.")                         \
+	P(number, cache_limit, "100000", 0, 10000000, RELOAD, "",                                  \
+	  "Recipients that are remembered at most.")
 
 #define CONF_ALIAS(P) P(list, to, "{}", 0, 0, RELOAD, "", "The addresses that it stands for.")
 

@@ -136,6 +136,7 @@ struct delivery {
 	const char *envid;  /* qmgr's, or NULL */
 	uint8_t ret, body;
 	bool smtputf8;
+	bool verification; /* MAIL, RCPT and RSET only: the verdicts are what was said to RCPT */
 	bool ahead; /* where the host takes chunks, content may go before the envelope is answered */
 	struct content *content; /* a reference */
 	/* filled by the worker: */

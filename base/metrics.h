@@ -135,6 +135,8 @@ const int64_t *metrics_bounds(enum metric_histogram); /* HISTOGRAM_BUCKETS - 1 o
 	  "Attempts on recipients, by what came of them")                                          \
 	F(rejects, "rejects_total", "stage", NULL, "Commands and messages refused")                \
 	F(auth, "auth_total", "result", "mechanism", "Attempts to log in, by what came of them")   \
+	F(verifications, "verifications_total", "result", "remembered",                            \
+	  "Answers to questions about recipients")                                                 \
 	F(limits, "limits_total", "by", "action",                                                  \
 	  "Messages and recipients beyond a limit, by whose it is and what became of them")
 

@@ -14,7 +14,7 @@
  *	ending.c            how it ends: at once, drained, or for its successor; handover.c: giving
  *	                    that one the sockets
  *	requests.c          what the relay answers to stats, reload, stop, restart, queue, dest,
- *	                    shape, explain, user
+ *	                    shape, explain, user, verify
  *	privileges.c        becoming another user
  *	sandbox.c           giving up what is not needed; sandbox_paths.c: which files are,
  *	                    landlock.c: the others; syscalls.c, syscall_table.h: system calls
@@ -44,6 +44,7 @@
  *	dest_print.c        sites and hosts as lines, as JSON, and in full
  *	user.c              sluice user; user_args.c: its words, which both sides read
  *	user_job.c          one such order under way in the relay; user_print.c: logins as text
+ *	verify_client.c     sluice verify; verify_job.c: one such question under way in the relay
  *	kept_file.c         what was learnt about hosts, and suspended logins, in the folder of the
  *	                    queue
  *	shape_client.c      sluice shape; shape_args.c: its words, which both sides read
@@ -88,6 +89,7 @@ int cmd_route(int argc, char **argv);
 int cmd_tls(int argc, char **argv);
 int cmd_dest(int argc, char **argv);
 int cmd_user(int argc, char **argv);
+int cmd_verify(int argc, char **argv);
 int cmd_shape(int argc, char **argv);
 int cmd_explain(int argc, char **argv);
 int cmd_stats(int argc, char **argv);

@@ -20,6 +20,8 @@ static const struct command {
 	 cmd_tls},
 	{"dest", "list|show|suspend|resume|reset", "look at destinations, and change them",
 	 cmd_dest},
+	{"verify", "[--from A] [--json] ADDRESS", "ask the next hop whether it takes a recipient",
+	 cmd_verify},
 	{"user", "list|show|suspend|resume|reset", "look at logins, and suspend them", cmd_user},
 	{"shape", "[-s] [-p] [-l] [QUEUE...]", "who waits for whom, and since when", cmd_shape},
 	{"explain", "ID|SITE [--json]", "what holds it back, and until when", cmd_explain},

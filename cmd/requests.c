@@ -10,6 +10,7 @@
 #include "cmd/shape_job.h"
 #include "cmd/stats_job.h"
 #include "cmd/user_job.h"
+#include "cmd/verify_job.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -75,6 +76,11 @@ static void user(struct server *s, struct request *r)
 	user_job_start(r, s->loop, limiter_loop(s->limiter));
 }
 
+static void verify(struct server *s, struct request *r)
+{
+	verify_job_start(r, s->loop, qmgr_loop(s->qmgr));
+}
+
 static void shape(struct server *s, struct request *r)
 {
 	shape_job_start(r, &(struct shape_job_asks){.loop = s->loop,
@@ -93,9 +99,9 @@ void requests_handle(void *owner, struct request *r)
 		const char *word;
 		void (*handle)(struct server *, struct request *);
 	} table[] = {
-		{"stats", stats_job_start}, {"reload", reload}, {"stop", stop}, {"queue", queue},
-		{"restart", restart},	    {"ping", ping},	{"dest", dest}, {"shape", shape},
-		{"explain", explain},	    {"user", user}};
+		{"stats", stats_job_start}, {"reload", reload}, {"stop", stop},	   {"queue", queue},
+		{"restart", restart},	    {"ping", ping},	{"dest", dest},	   {"shape", shape},
+		{"explain", explain},	    {"user", user},	{"verify", verify}};
 	for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
 		if (r->argc > 0 && strcmp(r->argv[0], table[i].word) == 0) {
 			table[i].handle(owner, r);
@@ -153,6 +159,9 @@ void requests_receive(void *server, struct note *note)
 		break;
 	case DEST_SAVE:
 		save(server, (struct dest_save *)note);
+		break;
+	case VERIFY_ANSWER:
+		verify_job_answer((struct verify *)note);
 		break;
 	case LIMITER_ORDER:
 		user_job_answer((struct limiter_order *)note);

@@ -1,5 +1,6 @@
 /* requests.h - what the relay does for its operator: stats, reload, stop, restart, queue, dest, shape,
- * explain, user.
+ * explain, user,
+ * verify.
  *
  * THREAD     Main.
  * ERRORS     Said to the client; an unknown request is refused.

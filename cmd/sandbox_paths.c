@@ -82,6 +82,7 @@ void sandbox_paths_conf(const struct conf *c, struct sandbox_visitor *v)
 		const struct conf_listener *l = &c->listener[i];
 		visit_if(v, l->certificate);
 		visit_if(v, l->key);
+		visit_if(v, l->client_ca);
 	}
 	for (int i = 0; i < c->ntransport; i++) {
 		visit_if(v, c->transport[i].client_certificate);

@@ -5,6 +5,7 @@
 #include "qmgr/message.h"
 #include "qmgr/outcome.h"
 #include "qmgr/sched/pool.h"
+#include "qmgr/verifier.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -114,6 +115,10 @@ void delivered_take(struct conn *c, struct entry *e, struct delivery *d)
 			continue;
 		}
 		call_by_our_name(c, &d->rcpt[i]);
+		if (m->verifying) {
+			verifier_take(m, e->recipient[i], d->rcpt[i].verdict);
+			continue;
+		}
 		doubt |= d->rcpt[i].verdict->class == VERDICT_IN_DOUBT;
 		remember(c->site, d->rcpt[i].verdict);
 		take_verdict(m, e->recipient[i], d->rcpt[i].verdict, &context, note);

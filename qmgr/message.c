@@ -24,6 +24,20 @@ static struct message *message_new(struct qmgr *q, struct spool_arrival *a)
 	return m;
 }
 
+struct message *message_pseudo(struct qmgr *q, struct envelope *e, struct verifying *verifying)
+{
+	struct message *m = mem_zalloc(sizeof *m + e->nrcpt * sizeof m->owed[0]);
+	work_begin(&m->work, &q->sched, e, content_in_memory(mem_strdup(""), 0));
+	m->work.verification = true;
+	m->work.rcpt_limit = e->nrcpt;
+	m->next = e->nrcpt;
+	m->qmgr = q;
+	m->verifying = verifying;
+	list_init(&m->in_starved);
+	list_init(&m->in_router);
+	return m;
+}
+
 void message_arrived(struct qmgr *q, struct spool_arrival *a)
 {
 	struct message *m = message_new(q, a);
@@ -39,7 +53,8 @@ void message_free(struct qmgr *q, struct message *m)
 	message_leave_site(m, false);
 	reader_drop(m);
 	work_end(&m->work, &q->sched);
-	HASH_DEL(q->messages, m);
+	if (!m->verifying)
+		HASH_DEL(q->messages, m);
 	envelope_free(&m->work.envelope);
 	content_unref(m->work.content);
 	free(m);
@@ -77,7 +92,7 @@ void message_leave_site(struct message *m, bool in_queue)
 
 void message_check(struct qmgr *q, struct message *m)
 {
-	if (m->reporting || m->work.rcpt_count > 0 || reader_more(m))
+	if (m->verifying || m->reporting || m->work.rcpt_count > 0 || reader_more(m))
 		return;
 	message_end_round(q, m);
 }

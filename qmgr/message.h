@@ -33,6 +33,8 @@ struct message {
 	bool untried;	   /* some of it could not be tried, for want of a host */
 	bool put_off;	   /* some of it was, and deferred for its own sake */
 
+	struct verifying *verifying; /* a pseudo-message: verifier.h; or NULL */
+
 	/* reader.h */
 	uint32_t next;	     /* of the envelope, to be read */
 	uint32_t nheld;	     /* read and put back: */
@@ -56,6 +58,11 @@ static inline struct message *message_of_work(const struct work *w)
 }
 
 void message_arrived(struct qmgr *, struct spool_arrival *);
+
+struct message *message_pseudo(struct qmgr *, struct envelope *, struct verifying *);
+/* One that is never sent, and that the spool does not know: its owner adds recipients to its jobs, gets
+ * their verdicts, and frees it. Takes the envelope. */
+
 void message_cancel(struct qmgr *, uint64_t id, bool keep);
 /* Let go of it as soon as nothing of it is under way; for good, or back to the queue. */
 void message_moved(struct qmgr *, struct spool_moved *); /* frees the note */

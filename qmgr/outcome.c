@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "qmgr/bounce.h"
+#include "qmgr/verifier.h"
 
 #include <stdio.h>
 
@@ -78,6 +79,10 @@ void outcome_apply(struct message *m, uint32_t recipient, struct verdict *v,
 		   const struct outcome_context *context)
 {
 	struct recipient *r = &m->work.envelope->rcpt[recipient];
+	if (m->verifying) {
+		verifier_take(m, recipient, v);
+		return;
+	}
 	r->tries += !context->untried;
 	if (v->class == VERDICT_DEFERRED && context->site)
 		message_deferred_at(m, context->site, context->untried);

@@ -96,6 +96,9 @@ static void receive(void *owner, struct note *note)
 	case DEST_COMMAND:
 		dest_execute(q, (struct dest_command *)note);
 		break;
+	case VERIFY_ASK:
+		verifier_ask(q, (struct verify *)note);
+		break;
 	case QMGR_EXPLAIN:
 		qmgr_thread_settle(q); /* nothing that can be done waits */
 		explain_answer(q, (struct explain_question *)note);

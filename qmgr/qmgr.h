@@ -25,6 +25,7 @@
  *	router.c	whose next hop is looked up next
  *	nexthop.c	next hop -> site, by way of dns; recipients wait here for the answer
  *	delivered.c	what came back on a connection, recorded and counted
+ *	verifier.c	would a next hop take a recipient? One pseudo-message, and what is remembered
  *	outcome.c	a verdict on a recipient: log, counters, what the spool must remember
  *	retry.c		when to try again (pure)
  *	report_rate.c	how many reports in a time (pure)

@@ -47,6 +47,7 @@ void qmgr_thread_settle(struct qmgr *q)
 		return;
 	q->db.rounds++;
 	do {
+		verifier_run(q);
 		reader_feed(q);
 		router_run(q);
 		run_dirty(q);
@@ -108,6 +109,7 @@ void qmgr_thread_init(struct qmgr *q, struct conf *conf, struct loop *loop)
 	destdb_init(&q->db, &q->sched, &thread);
 	list_init(&q->to_route);
 	list_init(&q->starved);
+	verifier_init(&q->verifier);
 	timer_init(&q->collect, collect, q);
 	loop_timer_in(loop, &q->collect, COLLECT_MS);
 }
@@ -130,6 +132,8 @@ void qmgr_thread_fini(struct qmgr *q)
 	HASH_ITER(hh, q->nexthops, n, next)
 	nexthop_drop(n);
 	free_messages(q);
+	verifier_drop(q);
+	verifier_fini(q);
 	HASH_ITER(hh, q->nexthops, n, next)
 	nexthop_free(n);
 	destdb_fini(&q->db);

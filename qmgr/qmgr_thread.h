@@ -11,6 +11,7 @@
 #include "qmgr/report_rate.h"
 #include "qmgr/route/route.h"
 #include "qmgr/sched/scheduler.h"
+#include "qmgr/verifier.h"
 
 struct qmgr {
 	struct scheduler sched;
@@ -23,10 +24,11 @@ struct qmgr {
 
 	struct list to_route; /* struct message with recipients whose look-up has not begun */
 	struct list starved;  /* struct message, unread, for which there is no room in memory */
-	int64_t lookups;      /* of next hops under way */
-	bool router_due;      /* one has ended: others may begin */
-	int64_t credit;	      /* given to the spool so far */
-	bool resting;	      /* nothing is given to connections any more */
+	struct verifier verifier;
+	int64_t lookups; /* of next hops under way */
+	bool router_due; /* one has ended: others may begin */
+	int64_t credit;	 /* given to the spool so far */
+	bool resting;	 /* nothing is given to connections any more */
 	struct report_rate reports;
 	struct timer collect; /* removes records that nobody needs, and saves the others */
 };

@@ -139,6 +139,13 @@ static void say_data(struct engine *e, struct transaction *t)
 	engine_say(e, "DATA", (struct expected){.kind = EXPECTED_DATA, .transaction = t});
 }
 
+/* A host may keep a mailbox locked, or count us among those who are busy, while an envelope is open. */
+static void reset(struct engine *e)
+{
+	e->owes_rset = false;
+	engine_say(e, "RSET", (struct expected){.kind = EXPECTED_RSET});
+}
+
 static bool go_on_with_envelope(struct engine *e, struct transaction *t)
 {
 	uint64_t data = (uint64_t)t->delivery->nrcpt + 1;
@@ -151,8 +158,11 @@ static bool go_on_with_envelope(struct engine *e, struct transaction *t)
 		return true;
 	}
 	if (in_step(e) && t->accepted == 0) {
+		bool at_once = t->mail_accepted && t->delivery->verification;
 		e->owes_rset = t->mail_accepted; /* and nobody to send to */
 		engine_end_transaction(e, t);
+		if (at_once)
+			reset(e);
 		return true;
 	}
 	if (t->chunked)

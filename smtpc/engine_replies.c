@@ -76,6 +76,15 @@ static void rcpt_refused(struct engine *e, const struct expected *x)
 		transaction_settle(t, x->rcpt);
 }
 
+/* That is all that was wanted of it. */
+static void rcpt_verified(struct engine *e, const struct expected *x)
+{
+	struct verdict *v = engine_verdict(e, VERDICT_SENT);
+	transaction_refuse(x->transaction, x->rcpt, v);
+	transaction_settle(x->transaction, x->rcpt);
+	verdict_unref(v);
+}
+
 void engine_on_rcpt(struct engine *e, const struct expected *x)
 {
 	struct transaction *t = x->transaction;
@@ -84,6 +93,8 @@ void engine_on_rcpt(struct engine *e, const struct expected *x)
 		engine_unexpected(e, x);
 	else if (!t->mail_accepted)
 		return;
+	else if (positive && t->delivery->verification)
+		rcpt_verified(e, x);
 	else if (positive)
 		transaction_accept(t, x->rcpt);
 	else if (too_many(e, t))

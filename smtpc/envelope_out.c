@@ -117,7 +117,7 @@ static bool is_eightbit(const struct delivery *d)
 void envelope_out_mail(struct buf *to, const struct delivery *d, const struct capability *can)
 {
 	buf_printf(to, "MAIL FROM:<%s>", d->sender);
-	if (can->size)
+	if (can->size && !d->verification)
 		buf_printf(to, " SIZE=%" PRIu64, d->content->size);
 	if (d->body == BODY_BINARYMIME)
 		buf_puts(to, " BODY=BINARYMIME");

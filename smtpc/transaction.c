@@ -21,6 +21,7 @@ struct transaction *transaction_new(struct delivery *d)
 	struct transaction *t = mem_zalloc(sizeof *t + d->nrcpt);
 	list_init(&t->link);
 	t->delivery = d;
+	t->alone = d->verification;
 	return t;
 }
 

@@ -31,6 +31,7 @@ void reception_free(struct reception **tp)
 	if (!t)
 		return;
 	budget_charge(&t->charged, 0);
+	rcpt_pending_free(&t->pending);
 	if (t->began_ms)
 		intake_fini(&t->intake);
 	envelope_free(&t->envelope);

@@ -13,6 +13,8 @@
 #include "smtpd/intake.h"
 #include "smtpd/session.h"
 
+struct rcpt_pending;
+
 struct reception {
 	struct spool *spool;
 	struct envelope *envelope; /* NULL while the spool has it */
@@ -24,6 +26,8 @@ struct reception {
 	int overshoot;	  /* recipients beyond the limit */
 	uint32_t repeats; /* of <postmaster>, who is a recipient already */
 	bool postmaster;
+	struct rcpt_pending
+		*pending;	/* verb_rcpt.c: while the next hop is asked about it; or NULL */
 	size_t recipient_bytes; /* what recipients take in memory */
 	size_t charged;		/* to the budget */
 	struct intake intake;
@@ -31,6 +35,8 @@ struct reception {
 
 struct reception *reception_new(struct spool *, const char *sender);
 void reception_free(struct reception **);
+
+void rcpt_pending_free(struct rcpt_pending **); /* NULL is allowed */
 
 void reception_begin(struct session *, bool dots);
 /* Content comes next: by DATA (dots) or BDAT. */

@@ -73,6 +73,7 @@
 	R(ALIAS_LOOP, 550, "5.4.6", "that alias leads to itself, or to too many")                  \
 	R(REWRITE_LOOP, 451, "4.3.5", "address rewriting goes round in a circle")                  \
 	R(TOO_MANY_RECIPIENTS, 452, "4.5.3", "too many recipients")                                \
+	R(NOT_VERIFIED, 450, "4.1.1", "the next host can not be asked about this recipient now")   \
 	R(LIMIT_DEFERRED, 450, "4.7.1", "too many %s of this %s: try again in %s")                 \
 	R(LIMIT_REJECTED, 550, "5.7.1", "too many %s of this %s")                                  \
 	R(LOGIN_SUSPENDED, 550, "5.7.13", "this login is suspended: ask your postmaster")          \

@@ -203,6 +203,7 @@ struct smtpd *smtpd_new(struct conf *conf, const struct smtpd_edges *edges, stru
 		s->worker[i]->failures = s->failures;
 		s->worker[i]->pool = edges->pool;
 		s->worker[i]->limiter = edges->limiter;
+		s->worker[i]->qmgr = edges->qmgr;
 	}
 	inherited_init(&inherited);
 	if (!listen_as(s, conf, &inherited, error))

@@ -25,6 +25,7 @@
  *	policy.[ch]			who may send to whom
  *	limiter.[ch] limits.[ch]	the thread that owns limits; how much each has sent
  *	limit_check.[ch]		a session asks it
+ *	verify_check.[ch]		a session asks what the next hop would say
  *	addressing.[ch]			access, rewriting, aliases, copies: what becomes of addresses
  *	alias.[ch] rewrite.[ch]		two of these steps
  *	reception.[ch] received.[ch]	one message, from MAIL to the spool; its Received field
@@ -56,6 +57,7 @@ struct smtpd_edges {
 	struct spool *spool;
 	struct thread_pool *pool;
 	struct limiter *limiter;
+	struct loop *qmgr; /* VERIFY_ASK; NULL: nobody is asked */
 };
 
 struct smtpd *smtpd_new(struct conf *, const struct smtpd_edges *, struct buf *error);

@@ -2,6 +2,7 @@
 #include "smtpd/smtpd_worker.h"
 
 #include "base/mem.h"
+#include "base/verification.h"
 #include "smtpd/dovecot.h"
 #include "smtpd/sasl.h"
 #include "smtpd/session.h"
@@ -73,6 +74,12 @@ static void listen_too(struct smtpd_worker *w, struct smtpd_worker_listen *note)
 	free(note);
 }
 
+static void verified(struct smtpd_worker *w, struct verify *v)
+{
+	wait_answered(w, v->ticket, v);
+	verify_free(&v);
+}
+
 static void receive(void *owner, struct note *note)
 {
 	struct smtpd_worker *w = owner;
@@ -80,6 +87,9 @@ static void receive(void *owner, struct note *note)
 	case SPOOL_STORED:
 		wait_answered(w, ((struct spool_store *)note)->ticket, note);
 		free(note);
+		break;
+	case VERIFY_ANSWER:
+		verified(w, (struct verify *)note);
 		break;
 	case SMTPD_WORKER_ANSWER:
 		wait_receive(w, (struct wait_answer *)note);

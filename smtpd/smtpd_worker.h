@@ -32,6 +32,7 @@ struct smtpd_worker {
 	struct spool *spool;
 	struct clients *clients;   /* shared */
 	struct failures *failures; /* shared */
+	struct loop *qmgr;	   /* for struct verify; NULL: nobody is asked */
 	struct limiter *limiter;   /* shared; NULL: there are no limits */
 	struct thread_pool *pool;  /* shared; NULL: no password is checked here */
 	struct dovecot *dovecot;

@@ -13,6 +13,7 @@
 #include "smtpd/limit_check.h"
 #include "smtpd/param.h"
 #include "smtpd/policy.h"
+#include "smtpd/verify_check.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -91,13 +92,15 @@ static void refuse(struct session *s, enum response why, const char *to)
 		forgive(s);
 }
 
-/* What the table of access says is done here; true: it goes on. */
-static bool pass(struct session *s, const struct mailaddr *to)
+/* What the table of access says is done here; true: it goes on. verify: the next hop is to be asked. */
+static bool pass(struct session *s, const struct mailaddr *to, bool *verify)
 {
 	struct access_value v;
 	struct table_origin origin;
 	addressing_access(s->worker->conf, to->text, &v, &origin);
-	bool goes_on = v.action == ACCESS_ACCEPT || v.action == ACCESS_HOLD;
+	bool goes_on =
+		v.action == ACCESS_ACCEPT || v.action == ACCESS_HOLD || v.action == ACCESS_VERIFY;
+	*verify = v.action == ACCESS_VERIFY;
 	if (v.action == ACCESS_HOLD) {
 		s->tx->envelope->held = true;
 	} else if (v.action == ACCESS_REFUSE) {
@@ -115,8 +118,6 @@ static bool pass(struct session *s, const struct mailaddr *to)
 /* True: there is one recipient more. */
 static bool take(struct session *s, const struct mailaddr *to, const struct wanted *w)
 {
-	if (!pass(s, to))
-		return false;
 	uint32_t before = s->tx->envelope->nrcpt;
 	enum response why = addressing_recipient(s->worker->conf, s->tx->envelope, to->text,
 						 w->notify, w->orcpt);
@@ -144,30 +145,84 @@ static void take_postmaster(struct session *s, const struct mailaddr *to, struct
 		if (!w->notify)
 			w->notify = NOTIFY_NEVER;
 	}
-	s->tx->postmaster = take(s, to, w);
+	bool verify; /* who must be taken is not asked about */
+	s->tx->postmaster = pass(s, to, &verify) && take(s, to, w);
 }
 
-/* It may be one, as far as the address itself is concerned. */
-static void admit(struct session *s, const struct mailaddr *to, struct wanted *w)
-{
-	if (w->postmaster)
-		take_postmaster(s, to, w);
-	else
-		take(s, to, w);
-}
-
-/* What is known of the command while the limiter is asked. */
-struct asked {
-	struct limiter_question question; /* first */
+/* What is known of the command while somebody is asked. */
+struct rcpt_pending {
 	struct mailaddr to;
 	struct wanted wanted;
 	char *orcpt; /* wanted's */
 };
 
+void rcpt_pending_free(struct rcpt_pending **pp)
+{
+	if (*pp)
+		free((*pp)->orcpt);
+	free(*pp);
+	*pp = NULL;
+}
+
+static void rcpt_pending_init(struct rcpt_pending *p, const struct mailaddr *to,
+			      const struct wanted *w)
+{
+	p->to = *to;
+	p->wanted = *w;
+	p->orcpt = w->orcpt ? mem_strdup(w->orcpt) : NULL;
+	p->wanted.orcpt = p->orcpt;
+}
+
+static void verified(struct session *s, void *answer)
+{
+	struct rcpt_pending *p = s->tx->pending;
+	s->tx->pending = NULL;
+	if (verify_check_pass(s, answer, p->to.text))
+		take(s, &p->to, &p->wanted);
+	rcpt_pending_free(&p);
+}
+
+static void not_verified(struct session *s)
+{
+	verified(s, NULL);
+}
+
+/* False: nobody need be asked. */
+static bool ask_next_hop(struct session *s, const struct mailaddr *to, const struct wanted *w,
+			 bool wanted)
+{
+	static const struct wait_kind kind = {
+		.text = "verification", .answered = verified, .expired = not_verified};
+	char *address = verify_check_address(s, to->text, wanted);
+	if (!address)
+		return false;
+	s->tx->pending = mem_zalloc(sizeof *s->tx->pending);
+	rcpt_pending_init(s->tx->pending, to, w);
+	verify_check_ask(s, address, wanted, &kind);
+	free(address);
+	return true;
+}
+
+/* It may be one, as far as limits and the address itself are concerned. */
+static void admit(struct session *s, const struct mailaddr *to, struct wanted *w)
+{
+	bool verify;
+	if (w->postmaster)
+		take_postmaster(s, to, w);
+	else if (pass(s, to, &verify) && !ask_next_hop(s, to, w, verify))
+		take(s, to, w);
+}
+
+/* The limiter is asked. */
+struct asked {
+	struct limiter_question question; /* first */
+	struct rcpt_pending pending;
+};
+
 static void asked_free(struct wait_answer *answer)
 {
 	struct asked *a = (struct asked *)answer;
-	free(a->orcpt);
+	free(a->pending.orcpt);
 	limiter_question_fini(&a->question);
 	free(a);
 }
@@ -175,8 +230,8 @@ static void asked_free(struct wait_answer *answer)
 static void judged(struct session *s, void *answer)
 {
 	struct asked *a = answer;
-	if (limit_check_pass(s, &a->question, a->to.text))
-		admit(s, &a->to, &a->wanted);
+	if (limit_check_pass(s, &a->question, a->pending.to.text))
+		admit(s, &a->pending.to, &a->pending.wanted);
 	else
 		forgive(s);
 }
@@ -186,10 +241,7 @@ static void ask_limits(struct session *s, const struct mailaddr *to, const struc
 	static const struct wait_kind kind = {.text = "limits", .answered = judged};
 	struct asked *a = mem_zalloc(sizeof *a);
 	a->question.answer.free = asked_free;
-	a->to = *to;
-	a->wanted = *w;
-	a->orcpt = w->orcpt ? mem_strdup(w->orcpt) : NULL;
-	a->wanted.orcpt = a->orcpt;
+	rcpt_pending_init(&a->pending, to, w);
 	limit_check_ask(s, LIMIT_RECIPIENTS, &a->question, &kind);
 }
 

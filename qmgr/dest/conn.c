@@ -89,6 +89,7 @@ static struct delivery *delivery_of(struct destdb *db, const struct conn *c, str
 	d->ret = env->ret;
 	d->body = env->body;
 	d->smtputf8 = env->smtputf8;
+	d->verification = w->verification;
 	d->content = content_ref(w->content);
 	d->ahead = conn_may_go_ahead(c, w->content);
 	for (uint32_t i = 0; i < e->n; i++) {

@@ -33,6 +33,7 @@ struct route_table;
 
 struct route {
 	enum route_action action;
+	bool verify; /* recipients are asked about before they are accepted */
 	const struct conf_transport *by;
 	const char *tls;	       /* a policy; NULL: none of its own */
 	const struct conf_list *relay; /* as conf_relay_read() takes them; none: by MX */

@@ -16,6 +16,7 @@ struct work {
 	struct content *content;
 	uint64_t order;		 /* in which messages were taken up: its age */
 	int64_t taken_steady_ms; /* steady clock: when that was */
+	bool verification;	 /* nothing is sent: base/delivery.h */
 	bool cancelled;		 /* the operator wants it: nothing more is tried */
 	struct list jobs;
 	struct list in_active; /* scheduler->active */

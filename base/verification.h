@@ -1,0 +1,45 @@
+/* verification.h - the contract between who wants to know whether the next hop takes a recipient, and qmgr.
+ *
+ *	smtpd worker, main -- VERIFY_ASK --> qmgr -- VERIFY_ANSWER, the same object --> reply_to
+ *
+ * OWNERSHIP  Given away by posting; whoever holds it calls verify_free().
+ * THREAD     Whoever holds it.
+ * ERRORS     As results. At the end of the program qmgr frees what it has without an answer.
+ */
+#ifndef BASE_VERIFICATION_H
+#define BASE_VERIFICATION_H
+
+#include "base/loop.h"
+#include "base/verdict.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum verify_note { VERIFY_ASK = 430, VERIFY_ANSWER };
+
+enum verify_result {
+	VERIFY_UNWANTED, /* only_routed, and the route does not say verify */
+	VERIFY_TAKES,	 /* the next hop takes it, or there is none to ask */
+	VERIFY_REFUSES,	 /* it does not, for good */
+	VERIFY_UNKNOWN, /* it could not be asked, has put it off, or too many are being asked about */
+};
+
+struct verify {
+	struct note note;
+	struct loop *reply_to;
+	uint64_t ticket;  /* the asker's own */
+	void *owner;	  /* likewise */
+	char *address;	  /* as an envelope keeps it */
+	char *sender;	  /* for MAIL; NULL: that of the settings */
+	bool only_routed; /* only where its route says verify */
+	bool fresh;	  /* ask, whatever is remembered */
+	/* the answer: */
+	enum verify_result result;
+	bool remembered;
+	struct verdict *verdict; /* what was said, a reference; NULL: nothing was */
+};
+
+struct verify *verify_new(const char *address, const char *sender, struct loop *reply_to);
+void verify_free(struct verify **);
+
+#endif

@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: ISC */
+#include "qmgr/verifier.h"
+
+#include "base/ident.h"
+#include "base/log.h"
+#include "base/mailaddr.h"
+#include "base/mem.h"
+#include "base/metrics.h"
+#include "qmgr/message.h"
+#include "qmgr/reader.h"
+#include "qmgr/router.h"
+#include "qmgr/sched/pool.h"
+#include "qmgr/sched/shelf.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct verifier_domain {
+	char *name;
+	struct list waiting; /* struct verification, oldest first */
+	struct list in_turn;
+	int64_t underway;
+	UT_hash_handle hh;
+};
+
+struct verification {
+	char *key; /* sender, a line end, address */
+	char *sender, *address;
+	struct list link;	 /* in its domain, or among those remembered */
+	struct note *asker;	 /* struct verify, linked by their notes */
+	struct verdict *verdict; /* remembered; NULL: waits, or is under way */
+	int64_t until_ms;	 /* steady clock */
+	struct verifier_domain *domain;
+	UT_hash_handle hh;
+};
+
+static const struct conf_verify *settings(const struct qmgr *q)
+{
+	return &q->sched.conf->verify;
+}
+
+void verifier_init(struct verifier *f)
+{
+	*f = (struct verifier){0};
+	list_init(&f->remembered);
+	list_init(&f->turn);
+	list_init(&f->messages);
+}
+
+/* --- answers */
+
+static enum verify_result result_of(const struct verdict *v)
+{
+	return v->class == VERDICT_SENT	    ? VERIFY_TAKES
+	       : v->class == VERDICT_FAILED ? VERIFY_REFUSES
+					    : VERIFY_UNKNOWN;
+}
+
+static void answer(struct verify *ask, enum verify_result result, struct verdict *v,
+		   bool remembered)
+{
+	static const char *const names[] = {[VERIFY_UNWANTED] = "unwanted",
+					    [VERIFY_TAKES] = "takes",
+					    [VERIFY_REFUSES] = "refuses",
+					    [VERIFY_UNKNOWN] = "unknown"};
+	ask->note.type = VERIFY_ANSWER;
+	ask->result = result;
+	ask->verdict = verdict_ref(v);
+	ask->remembered = remembered;
+	if (result != VERIFY_UNWANTED)
+		metric_cell_add(
+			metric_cell(FAMILY_verifications, names[result], remembered ? "yes" : "no"),
+			1);
+	loop_post(ask->reply_to, &ask->note);
+}
+
+static void answer_all(struct verification *v, struct verdict *verdict)
+{
+	while (v->asker) {
+		struct note *note = v->asker;
+		v->asker = note->next;
+		answer((struct verify *)note, result_of(verdict), verdict, false);
+	}
+}
+
+/* --- what is remembered */
+
+static void forget(struct qmgr *q, struct verification *v)
+{
+	assert(!v->asker);
+	q->verifier.nremembered -= v->verdict != NULL;
+	HASH_DEL(q->verifier.by_key, v);
+	list_remove(&v->link);
+	verdict_unref(v->verdict);
+	free(v->key);
+	free(v->sender);
+	free(v->address);
+	free(v);
+}
+
+static struct verification *oldest(struct verifier *f)
+{
+	return list_entry(list_first(&f->remembered), struct verification, link);
+}
+
+static void remember(struct qmgr *q, struct verification *v, struct verdict *verdict)
+{
+	struct verifier *f = &q->verifier;
+	bool good = verdict->class == VERDICT_SENT;
+	int64_t time_ms = good ? settings(q)->positive_time : settings(q)->negative_time;
+	if (result_of(verdict) == VERIFY_UNKNOWN || time_ms == 0) {
+		forget(q, v);
+		return;
+	}
+	v->verdict = verdict_ref(verdict);
+	v->until_ms = scheduler_now_ms(&q->sched) + time_ms;
+	list_append(&f->remembered, &v->link);
+	f->nremembered++;
+	while (f->nremembered > settings(q)->cache_limit)
+		forget(q, oldest(f));
+}
+
+/* --- who waits */
+
+static struct verifier_domain *domain_of(struct verifier *f, const char *address)
+{
+	const char *name = mailaddr_domain(address);
+	struct verifier_domain *d;
+	HASH_FIND_STR(f->domains, name, d);
+	if (d)
+		return d;
+	d = mem_zalloc(sizeof *d);
+	d->name = mem_strdup(name);
+	list_init(&d->waiting);
+	list_init(&d->in_turn);
+	HASH_ADD_KEYPTR(hh, f->domains, d->name, strlen(d->name), d);
+	return d;
+}
+
+static void domain_leave(struct verifier *f, struct verifier_domain *d)
+{
+	if (d->underway > 0 || !list_empty(&d->waiting))
+		return;
+	HASH_DEL(f->domains, d);
+	list_remove(&d->in_turn);
+	free(d->name);
+	free(d);
+}
+
+static void wait_in_turn(struct verifier *f, struct verification *v)
+{
+	v->domain = domain_of(f, v->address);
+	list_append(&v->domain->waiting, &v->link);
+	if (list_empty(&v->domain->in_turn))
+		list_append(&f->turn, &v->domain->in_turn);
+	f->nwaiting++;
+	f->due = true;
+}
+
+/* One that may be asked about now, of the domain whose turn it is; NULL: none. */
+static struct verification *next(struct verifier *f, int64_t limit)
+{
+	int64_t of_domain = limit > 1 ? limit / 2 : 1;
+	list_each (link, tmp, &f->turn) {
+		struct verifier_domain *d = list_entry(link, struct verifier_domain, in_turn);
+		if (d->underway >= of_domain)
+			continue;
+		struct verification *v =
+			list_entry(list_first(&d->waiting), struct verification, link);
+		list_remove(&v->link);
+		list_remove(&d->in_turn);
+		if (!list_empty(&d->waiting))
+			list_append(&f->turn, &d->in_turn);
+		f->nwaiting--;
+		return v;
+	}
+	return NULL;
+}
+
+/* --- the pseudo-message */
+
+static bool is_utf8(const char *text)
+{
+	while (*text && (unsigned char)*text < 0x80)
+		text++;
+	return *text;
+}
+
+static struct verifying *verifying_new(struct qmgr *q, const char *sender, bool utf8, int64_t n)
+{
+	struct verifying *p = mem_zalloc(sizeof *p);
+	struct envelope *e = envelope_new();
+	e->id = ident_new();
+	e->sender = mem_strdup(sender);
+	e->smtputf8 = utf8;
+	for (int64_t i = 0; i < n; i++)
+		envelope_add(e, "");
+	p->nslot = (uint32_t)n;
+	p->slot = mem_zalloc((size_t)n * sizeof *p->slot);
+	p->message = message_pseudo(q, e, p);
+	list_append(&q->verifier.messages, &p->link);
+	return p;
+}
+
+static void verifying_free(struct qmgr *q, struct verifying *p)
+{
+	list_remove(&p->link);
+	message_free(q, p->message);
+	free(p->slot);
+	free(p);
+}
+
+/* One of this sender with a free slot. */
+static struct verifying *verifying_of(struct qmgr *q, const struct verification *v, int64_t limit)
+{
+	bool utf8 = is_utf8(v->address) || is_utf8(v->sender);
+	list_each (link, tmp, &q->verifier.messages) {
+		struct verifying *p = list_entry(link, struct verifying, link);
+		const struct envelope *e = p->message->work.envelope;
+		if (p->nused < p->nslot && e->smtputf8 == utf8 && strcmp(e->sender, v->sender) == 0)
+			return p;
+	}
+	return verifying_new(q, v->sender, utf8, limit);
+}
+
+static uint32_t take_slot(struct verifying *p, struct verification *v)
+{
+	uint32_t i = 0;
+	while (p->slot[i])
+		i++;
+	assert(i < p->nslot);
+	p->slot[i] = v;
+	p->nused++;
+	struct recipient *r = &p->message->work.envelope->rcpt[i];
+	free(r->address);
+	r->address = mem_strdup(v->address);
+	return i;
+}
+
+static void begin(struct qmgr *q, struct verification *v, int64_t limit)
+{
+	struct verifying *p = verifying_of(q, v, limit);
+	struct message *m = p->message;
+	uint32_t recipient = take_slot(p, v);
+	v->domain->underway++;
+	q->verifier.nunderway++;
+	struct job *job = router_job(m, router_route(m, recipient));
+	job->routing++;
+	pool_take(job);
+	router_add(job, recipient);
+	list_each (link, tmp, &m->work.jobs)
+		shelf_resize(list_entry(link, struct job, in_message));
+}
+
+void verifier_take(struct message *m, uint32_t recipient, struct verdict *verdict)
+{
+	struct qmgr *q = m->qmgr;
+	struct verifying *p = m->verifying;
+	struct verification *v = p->slot[recipient];
+	struct verifier_domain *d = v->domain;
+	assert(v && !v->verdict);
+	p->slot[recipient] = NULL;
+	p->nused--;
+	d->underway--;
+	q->verifier.nunderway--;
+	q->verifier.due = true;
+	v->domain = NULL;
+	domain_leave(&q->verifier, d);
+	log_event(LOG_LEVEL_DEBUG, "verified", "to", v->address, "relay",
+		  verdict->host[0] ? verdict->host : "none", "dsn", verdict->dsn, "reply",
+		  verdict->code ? log_text("%d %s", verdict->code, verdict->text) : verdict->text,
+		  NULL);
+	answer_all(v, verdict);
+	remember(q, v, verdict);
+}
+
+void verifier_run(struct qmgr *q)
+{
+	struct verifier *f = &q->verifier;
+	struct verification *v;
+	if (!f->due)
+		return;
+	f->due = false;
+	list_each (link, tmp, &f->messages) {
+		struct verifying *p = list_entry(link, struct verifying, link);
+		if (p->nused == 0 && p->message->work.rcpt_count == 0 && p->message->lookups == 0)
+			verifying_free(q, p);
+	}
+	int64_t limit = settings(q)->concurrency_limit;
+	while (f->nunderway < limit && (v = next(f, limit)))
+		begin(q, v, limit);
+}
+
+/* --- questions */
+
+/* A route that is an end needs no question to anybody. */
+static bool answer_by_route(struct verify *ask, const struct route *r)
+{
+	if (ask->only_routed && !r->verify) {
+		answer(ask, VERIFY_UNWANTED, NULL, false);
+		return true;
+	}
+	if (r->action == ROUTE_DELIVER)
+		return false;
+	bool error = r->action == ROUTE_ERROR;
+	enum verdict_class class = !error	      ? VERDICT_SENT
+				   : r->dsn[0] == '4' ? VERDICT_DEFERRED
+						      : VERDICT_FAILED;
+	struct verdict *v =
+		verdict_new(class, 0, error ? r->dsn : NULL, NULL, error ? r->text : "discarded");
+	answer(ask, result_of(v), v, false);
+	verdict_unref(v);
+	return true;
+}
+
+static struct verification *verification_new(struct verifier *f, const char *key,
+					     const char *sender, const char *address)
+{
+	struct verification *v = mem_zalloc(sizeof *v);
+	v->key = mem_strdup(key);
+	v->sender = mem_strdup(sender);
+	v->address = mem_strdup(address);
+	list_init(&v->link);
+	HASH_ADD_KEYPTR(hh, f->by_key, v->key, strlen(v->key), v);
+	return v;
+}
+
+/* True: what is remembered is the answer. */
+static bool answer_remembered(struct qmgr *q, struct verification *v, struct verify *ask)
+{
+	if (!v->verdict || ask->fresh || v->until_ms <= scheduler_now_ms(&q->sched))
+		return false;
+	list_remove(&v->link);
+	list_append(&q->verifier.remembered, &v->link);
+	answer(ask, result_of(v->verdict), v->verdict, true);
+	return true;
+}
+
+void verifier_ask(struct qmgr *q, struct verify *ask)
+{
+	struct verifier *f = &q->verifier;
+	const char *sender = ask->sender ? ask->sender : settings(q)->sender;
+	if (answer_by_route(ask, route_find(q->routes, sender, ask->address)))
+		return;
+	char *key = mem_printf("%s\n%s", sender, ask->address);
+	struct verification *v;
+	HASH_FIND_STR(f->by_key, key, v);
+	if (v && answer_remembered(q, v, ask)) {
+		free(key);
+		return;
+	}
+	if (v && v->verdict) {
+		forget(q, v);
+		v = NULL;
+	}
+	if (!v && f->nwaiting >= VERIFIER_WAITING_MAX) {
+		answer(ask, VERIFY_UNKNOWN, NULL, false);
+		free(key);
+		return;
+	}
+	if (!v) {
+		v = verification_new(f, key, sender, ask->address);
+		wait_in_turn(f, v);
+	}
+	free(key);
+	ask->note.next = v->asker;
+	v->asker = &ask->note;
+}
+
+/* --- the end */
+
+static void drop_askers(struct verification *v)
+{
+	while (v->asker) {
+		struct verify *ask = (struct verify *)v->asker;
+		v->asker = ask->note.next;
+		verify_free(&ask);
+	}
+}
+
+void verifier_drop(struct qmgr *q)
+{
+	list_each (link, tmp, &q->verifier.messages) {
+		struct verifying *p = list_entry(link, struct verifying, link);
+		message_drop_waiting(p->message);
+		verifying_free(q, p);
+	}
+}
+
+void verifier_fini(struct qmgr *q)
+{
+	struct verifier *f = &q->verifier;
+	struct verification *v, *tmp;
+	struct verifier_domain *d, *next_domain;
+	HASH_ITER(hh, f->by_key, v, tmp)
+	{
+		drop_askers(v);
+		forget(q, v);
+	}
+	HASH_ITER(hh, f->domains, d, next_domain)
+	{
+		d->underway = 0;
+		domain_leave(f, d);
+	}
+}

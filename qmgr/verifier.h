@@ -1,0 +1,64 @@
+/* verifier.h - asking next hops whether they take a recipient: MAIL, RCPT, RSET, no content.
+ *
+ *	VERIFY_ASK --> remembered? --> the answer
+ *	                 +--> waits, by domain --> [ slots of the pseudo-message ] --> router, scheduler
+ *	                                               ^            |                     |
+ *	                                               +-- freed ---+--- verdict <--------+
+ *
+ * All that are under way are recipients of one pseudo-message, as FINCH has it, which the scheduler
+ * treats like any other: routes, windows, connections that are kept. So they use what mail uses, and
+ * are held up by what holds up mail. It is small: concurrency_limit recipients in all, half of
+ * them for one domain, and the domains that wait take turns. (There is one for each sender that is
+ * asked for, of which the settings name one; and one more for addresses beyond ASCII.)
+ *
+ * The spool knows nothing of it, and it ends when nothing is under way.
+ *
+ * OWNERSHIP  Embedded in struct qmgr. Askers' notes are kept until they are answered.
+ * THREAD     qmgr.
+ * ERRORS     As results.
+ * SEE        FINCH 2007, last paragraph; base/verification.h; POSTFIX ADDRESS_VERIFICATION_README.
+ */
+#ifndef QMGR_VERIFIER_H
+#define QMGR_VERIFIER_H
+
+#include "base/keyed_hash.h"
+#include "base/list.h"
+#include "base/verification.h"
+
+struct message;
+struct qmgr;
+struct verification;
+
+enum { VERIFIER_WAITING_MAX = 10000 };
+
+/* The pseudo-message of one sender. */
+struct verifying {
+	struct list link;
+	struct message *message;
+	uint32_t nslot, nused;
+	struct verification **slot; /* by recipient; NULL: free */
+};
+
+struct verifier {
+	struct verification *by_key; /* all that is known, or being asked about */
+	struct list remembered; /* of them, those with an answer; the least lately used first */
+	int64_t nremembered, nwaiting, nunderway;
+	struct verifier_domain *domains;
+	struct list turn; /* domains in which some wait */
+	struct list messages;
+	bool due; /* a slot is free, or somebody waits */
+};
+
+void verifier_init(struct verifier *);
+void verifier_ask(struct qmgr *, struct verify *);
+
+void verifier_run(struct qmgr *);
+/* Ask about those whose turn it is, and end what has nothing left. Not while a message is being seen to. */
+
+void verifier_take(struct message *, uint32_t recipient, struct verdict *);
+/* A recipient of a pseudo-message has its verdict. */
+
+void verifier_drop(struct qmgr *); /* the end: messages, before the next hops go, */
+void verifier_fini(struct qmgr *); /* and what is remembered */
+
+#endif

@@ -1,0 +1,26 @@
+/* verify_check.h - a session asks whether the next hop takes a recipient.
+ *
+ * What is asked about is what the recipient is rewritten to. One that is an alias is not asked about:
+ * it is known here.
+ *
+ * THREAD     The session's worker.
+ * ERRORS     As a reply.
+ * SEE        base/verification.h; the section verify of the configuration.
+ */
+#ifndef SMTPD_VERIFY_CHECK_H
+#define SMTPD_VERIFY_CHECK_H
+
+#include "base/verification.h"
+#include "smtpd/session.h"
+
+char *verify_check_address(const struct session *, const char *recipient, bool wanted);
+/* Whom to ask about, the caller's to free. wanted: recipient_access says verify; else only where a
+ * route may. NULL: nobody need be asked. */
+
+void verify_check_ask(struct session *, const char *address, bool wanted, const struct wait_kind *);
+/* The session waits, for no longer than verify.timeout. The answer is a struct verify. */
+
+bool verify_check_pass(struct session *, const struct verify *, const char *to);
+/* NULL: there was none in time. False: it is refused, and the client told. */
+
+#endif
