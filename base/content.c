@@ -2,6 +2,7 @@
 #include "base/content.h"
 
 #include "base/crc32c.h"
+#include "base/descriptors.h"
 #include "base/mem.h"
 
 #include <errno.h>
@@ -17,6 +18,7 @@ struct content_file *content_file_new(int fd)
 	atomic_init(&f->refs, 1);
 	atomic_init(&f->damaged, false);
 	f->fd = fd;
+	descriptors_count(DESCRIPTORS_FILES);
 	return f;
 }
 
@@ -31,6 +33,7 @@ void content_file_unref(struct content_file *f)
 	if (!f || atomic_fetch_sub_explicit(&f->refs, 1, memory_order_acq_rel) != 1)
 		return;
 	close(f->fd);
+	descriptors_give(DESCRIPTORS_FILES);
 	free(f);
 }
 

@@ -79,7 +79,7 @@ void stream_free(struct stream **sp)
 		close(s->fd);
 	if (s->closed)
 		s->closed(s->closed_owner);
-	buf_fini(&s->in);
+	(s->secret ? buf_wipe : buf_fini)(&s->in);
 	buf_fini(&s->out);
 	free(s->error);
 	s->dead = true;
@@ -143,6 +143,11 @@ void stream_flush(struct stream *s)
 	stream_set_watchers(s);
 }
 
+void stream_secret(struct stream *s, bool secret)
+{
+	s->secret = secret;
+}
+
 void stream_pause(struct stream *s)
 {
 	s->paused = true;
@@ -199,6 +204,11 @@ SSL *stream_ssl(const struct stream *s)
 const char *stream_error(const struct stream *s)
 {
 	return s->error ? s->error : "";
+}
+
+bool stream_starved(const struct stream *s)
+{
+	return s->starved;
 }
 
 bool stream_connect_refused(const struct stream *s)

@@ -42,9 +42,11 @@ struct stream {
 	bool dead;		  /* freed by the owner; the memory goes when depth is 0 */
 	bool begun_tls;		  /* the descriptor is OpenSSL's from here to the end */
 	bool connected, paused;
-	bool offer; /* s->in is offered again at the next kick */
-	bool left;  /* a flush left something: STREAM_DRAINED is owed */
+	bool secret; /* see stream_secret() */
+	bool offer;  /* s->in is offered again at the next kick */
+	bool left;   /* a flush left something: STREAM_DRAINED is owed */
 	bool eof, eof_told;
+	bool starved;
 	bool failed, write_failed, error_told;
 	bool ending;				 /* lingering: all is sent and shut down */
 	bool read_wants_write, write_wants_read; /* TLS */

@@ -12,6 +12,7 @@ enum {
 	READ_MOST = 64 << 10,	    /* bytes a wake-up: the others of the loop want their turn */
 	LINGER_READ_MS = 2000,	    /* for the peer to end */
 	LINGER_READ_MOST = 1 << 20, /* bytes read away */
+	SECRET_ROOM = 1 << 10,
 };
 
 void stream_bury(struct stream *s)
@@ -100,7 +101,12 @@ static bool fill(struct stream *s, size_t *got)
 	size_t room = STREAM_IN_MAX - buf_len(&s->in);
 	enum stream_io io = stream_read(s, bytes, room, got);
 	if (io == STREAM_IO_DONE) {
+		/* At once as large as the line of a password is, so that none outgrows it. */
+		if (s->secret)
+			buf_reserve(&s->in, *got < SECRET_ROOM ? SECRET_ROOM : *got);
 		buf_append(&s->in, bytes, *got);
+		if (s->secret)
+			explicit_bzero(bytes, *got);
 		/* A short read has emptied a plain socket; more would wake us again. */
 		return s->ssl || *got == room;
 	}

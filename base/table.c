@@ -226,6 +226,24 @@ char *table_get(const struct table *t, const char *key, struct table_origin *ori
 	return value;
 }
 
+void table_each(const struct table *t,
+		void (*row)(void *context, const char *key, const char *value), void *context)
+{
+	for (int i = 0; i < t->text.n; i++)
+		row(context, t->text.row[i].key, t->text.row[i].value);
+}
+
+char *table_any(const struct table *t, const char *except, uint64_t choice)
+{
+	uint64_t n = (uint64_t)t->text.n;
+	for (uint64_t i = 0; i < n; i++) {
+		const struct table_row *row = &t->text.row[(choice + i) % n];
+		if (strcmp(row->key, except) != 0)
+			return mem_strdup(row->value);
+	}
+	return NULL;
+}
+
 enum table_freshness table_fresh(const struct table *t)
 {
 	struct stamp now;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "cmd/control.h"
 
+#include "base/descriptors.h"
 #include "base/list.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -32,8 +33,10 @@ struct control {
 	struct control_path path;
 	int fd, connections;
 	ev_io acceptor;
+	struct timer pause; /* of the acceptor */
 	struct list list;
 	void (*handle)(void *owner, struct request *);
+	void (*ended)(void *owner); /* or NULL */
 	void *owner;
 };
 
@@ -44,8 +47,9 @@ static struct connection *connection_of(struct request *r)
 
 static void connection_free(struct connection *c, bool linger)
 {
+	struct control *k = c->control;
 	list_remove(&c->link);
-	c->control->connections--;
+	k->connections--;
 	if (c->state == ANSWERING && c->request.gone)
 		c->request.gone(&c->request);
 	if (linger)
@@ -55,6 +59,8 @@ static void connection_free(struct connection *c, bool linger)
 	buf_fini(&c->words);
 	free(c->request.argv);
 	free(c);
+	if (k->ended)
+		k->ended(k->owner);
 }
 
 /* Complete when the bytes end with a NUL in the place of a word: two NULs, or a NUL alone. */
@@ -121,18 +127,27 @@ static void on_event(void *owner, enum stream_event event)
 	}
 }
 
-static void on_accept(struct ev_loop *ev, ev_io *w, int revents)
+/* A socket that can't be accepted stays readable, and would keep the loop awake for nothing. */
+static void pause_accepting(struct control *k)
 {
-	(void)ev;
-	(void)revents;
-	struct control *k = w->data;
-	int fd = accept4(k->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-	if (fd < 0)
-		return;
-	if (k->connections >= CONTROL_CONNECTIONS_MAX) {
-		close(fd);
-		return;
-	}
+	ev_io_stop(k->loop->ev, &k->acceptor);
+	loop_timer_in(k->loop, &k->pause, DESCRIPTORS_PAUSE_MS);
+}
+
+static void on_pause_over(void *owner)
+{
+	struct control *k = owner;
+	ev_io_start(k->loop->ev, &k->acceptor);
+}
+
+static void on_closed(void *unused)
+{
+	(void)unused;
+	descriptors_give(DESCRIPTORS_CONTROL);
+}
+
+static struct connection *take(struct control *k, int fd)
+{
 	struct connection *c = mem_zalloc(sizeof *c);
 	c->control = k;
 	buf_init(&c->words);
@@ -140,6 +155,40 @@ static void on_accept(struct ev_loop *ev, ev_io *w, int revents)
 	k->connections++;
 	c->stream = stream_accepted(k->loop, fd, on_event, c);
 	stream_deadline(c->stream, REQUEST_TIMEOUT_MS);
+	return c;
+}
+
+static void on_accept(struct ev_loop *ev, ev_io *w, int revents)
+{
+	(void)ev;
+	(void)revents;
+	struct control *k = w->data;
+	int fd = accept4(k->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	if (fd < 0) {
+		if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
+			pause_accepting(k);
+		return;
+	}
+	if (k->connections >= CONTROL_CONNECTIONS_MAX || !descriptors_take(DESCRIPTORS_CONTROL)) {
+		close(fd);
+		return;
+	}
+	struct connection *c = take(k, fd);
+	stream_when_closed(c->stream, on_closed, NULL);
+}
+
+struct control *control_new_at(struct loop *loop, int fd, void (*handle)(void *, struct request *),
+			       void (*ended)(void *), void *owner)
+{
+	struct control *k = mem_zalloc(sizeof *k);
+	k->loop = loop;
+	k->handle = handle;
+	k->ended = ended;
+	k->owner = owner;
+	k->fd = k->path.folder = -1;
+	list_init(&k->list);
+	take(k, fd);
+	return k;
 }
 
 struct control *control_new(struct loop *loop, const char *folder,
@@ -151,6 +200,7 @@ struct control *control_new(struct loop *loop, const char *folder,
 	k->handle = handle;
 	k->owner = owner;
 	list_init(&k->list);
+	timer_init(&k->pause, on_pause_over, k);
 	k->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (!control_path_open(&k->path, folder) || k->fd < 0 ||
 	    (unlink(k->path.address.sun_path) != 0 && errno != ENOENT) ||
@@ -177,9 +227,12 @@ void control_free(struct control **kp)
 	*kp = NULL;
 	list_each (link, tmp, &k->list)
 		connection_free(list_entry(link, struct connection, link), false);
-	ev_io_stop(k->loop->ev, &k->acceptor);
-	close(k->fd);
-	unlink(k->path.address.sun_path);
+	if (k->fd >= 0) {
+		ev_io_stop(k->loop->ev, &k->acceptor);
+		timer_stop(&k->loop->timers, &k->pause);
+		close(k->fd);
+		unlink(k->path.address.sun_path);
+	}
 	control_path_close(&k->path);
 	free(k);
 }

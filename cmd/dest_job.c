@@ -10,7 +10,7 @@
 
 struct dest_job {
 	struct request *request; /* NULL: the client has gone */
-	bool full, json;
+	bool full, json, tabs;
 };
 
 static void gone(struct request *r)
@@ -34,17 +34,22 @@ void dest_job_start(struct request *r, struct loop *loop, struct loop *qmgr)
 	j->request = r;
 	j->full = args.full;
 	j->json = args.json;
+	j->tabs = args.tabs;
 	r->job = j;
 	r->gone = gone;
 	loop_post(qmgr, &dest_command_new(args.order, args.name, loop, j)->note);
 }
 
-static void say_found(struct request *r, const struct dest_job *j, const struct dest_command *c)
+static void say_found(struct request *r, const struct dest_job *j, struct dest_command *c)
 {
 	struct buf out;
 	buf_init(&out);
+	if (c->op == DEST_LIST)
+		dest_print_sort(c);
 	if (c->op != DEST_LIST)
 		dest_print_done(&out, c);
+	else if (j->tabs)
+		dest_print_tabs(&out, c);
 	else if (j->json)
 		dest_print_json(&out, c);
 	else if (j->full)

@@ -105,7 +105,8 @@ static void look(struct glancer *g, const struct snapshot *snapshot)
 	struct http_ask *a = list_entry(g, struct http_ask, glancer);
 	struct stats_view view = {.accepting = spool_accepting(a->http->spool),
 				  .uptime_ms = clock_steady_ms() - a->http->started_ms,
-				  .snapshot = snapshot};
+				  .snapshot = snapshot,
+				  .top = a->http->top};
 	stats_print(&a->out, a->form, &view);
 	http_ask_done(a, MHD_HTTP_OK);
 }

@@ -2,6 +2,7 @@
 #include "cmd/maildrop_take.h"
 
 #include "base/clock.h"
+#include "base/date.h"
 #include "base/crc32c.h"
 #include "base/ident.h"
 #include "base/log.h"
@@ -107,7 +108,7 @@ static void put_received(struct reading *r)
 		   (unsigned)r->take->owner, ident_text(r->take->id, id));
 	if (e->nrcpt == 1)
 		buf_printf(&field, "\r\n\tfor <%s>", e->rcpt[0].address);
-	buf_printf(&field, ";\r\n\t%s\r\n", datetime_text(clock_wall_ms(), date));
+	buf_printf(&field, ";\r\n\t%s\r\n", datetime_text(date_ms(), date));
 	intake_put(&r->intake, buf_data(&field), buf_len(&field));
 	buf_fini(&field);
 }

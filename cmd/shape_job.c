@@ -3,10 +3,12 @@
 
 #include "base/mem.h"
 #include "cmd/cmd.h"
+#include "cmd/maildrop_count.h"
 #include "cmd/shape_args.h"
 #include "cmd/shape_print.h"
 #include "spool/shape.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -139,6 +141,11 @@ static void ask(struct shape_job *j, struct shape *shape)
 	loop_post(j->spool, &c->note);
 }
 
+static void complain(struct shape_job *j, int error)
+{
+	control_complain(j->request, "sluice: the maildrop can not be read: %s\n", strerror(error));
+}
+
 void shape_job_maildrop(struct maildrop_shape *s)
 {
 	struct shape_job *j = s->owner;
@@ -151,8 +158,7 @@ void shape_job_maildrop(struct maildrop_shape *s)
 		return;
 	}
 	if (error)
-		control_complain(j->request, "sluice: the maildrop can not be read: %s\n",
-				 strerror(error));
+		complain(j, error);
 	ask(j, shape);
 }
 
@@ -175,10 +181,13 @@ static void begin(struct shape_job *j, const struct shape_job_asks *asks)
 	struct shape *shape = wanted(&j->args);
 	j->loop = asks->loop;
 	j->spool = asks->spool;
-	if (!j->args.maildrop)
-		ask(j, shape);
-	else
+	if (j->args.maildrop && asks->maildrop) {
 		maildrop_ask_shape(asks->maildrop, shape, j->loop, j);
+		return;
+	}
+	if (j->args.maildrop && !maildrop_count(asks->folder, shape))
+		complain(j, errno);
+	ask(j, shape);
 }
 
 void shape_job_start(struct request *r, const struct shape_job_asks *asks)

@@ -28,13 +28,16 @@ struct nexthop *nexthop_of(struct job *job, uint32_t recipient)
 	struct buf key;
 	buf_init(&key);
 	nexthop_write_key(&key, route, address);
+	char *logins =
+		nexthop_logins(q->sched.conf->tables, route, job->work->envelope->sender, address);
 	char *tls = nexthop_tls(q->sched.conf->tables, route, address);
-	buf_printf(&key, " tls=%s", tls);
+	buf_printf(&key, "%s tls=%s", logins ? logins : "", tls);
 	struct nexthop *n;
 	HASH_FIND(hh, q->nexthops, buf_cstr(&key), buf_len(&key), n);
 	if (n) {
 		buf_fini(&key);
 		free(tls);
+		free(logins);
 		return n;
 	}
 	n = mem_zalloc(sizeof *n);
@@ -42,6 +45,7 @@ struct nexthop *nexthop_of(struct job *job, uint32_t recipient)
 	n->qmgr = q;
 	n->tls = tls;
 	n->site_name = nexthop_site_name(route, address);
+	n->logins = logins;
 	n->transport = job->transport;
 	HASH_ADD_KEYPTR(hh, q->nexthops, n->key, strlen(n->key), n);
 	return n;
@@ -62,7 +66,9 @@ void nexthop_ask(struct nexthop *n, struct message *m, uint32_t recipient)
 			     &(struct nexthop_edge){.reply_to = q->sched.loop,
 						    .owner = n,
 						    .ask = q->db.edges.to_dns,
-						    .context = q->db.edges.context});
+						    .context = q->db.edges.context,
+						    .tables = q->sched.conf->tables,
+						    .sender = m->work.envelope->sender});
 }
 
 void nexthop_wait(struct nexthop *n, struct job *job, uint32_t recipient)
@@ -83,7 +89,8 @@ static char *peer_name(const char *name, const union address *address)
 static struct host *host_of(struct nexthop *n, const struct nexthop_host *from, const char *of_hop)
 {
 	char *tls = tls_policy_of_host(of_hop, from->name);
-	struct host *h = destdb_get(&n->qmgr->db, n->transport, &from->address, tls);
+	struct host *h =
+		destdb_get(&n->qmgr->db, n->transport, &from->address, from->credential, tls);
 	free(tls);
 	return h;
 }
@@ -124,7 +131,7 @@ static void enter_site(struct nexthop *n)
 	struct buf full = {0};
 	char *name = n->site_name ? mem_strdup(n->site_name)
 				  : nexthop_name_of_hosts(nexthop_lookup_best(&n->lookup));
-	buf_puts(&full, name);
+	buf_printf(&full, "%s%s", name, n->logins ? n->logins : "");
 	struct site_host *hosts = gather_hosts(n, &count, &full);
 	struct site *site = site_get(&n->qmgr->db, n->transport, buf_cstr(&full));
 	buf_fini(&full);
@@ -201,6 +208,7 @@ void nexthop_free(struct nexthop *n)
 	free(n->waiting);
 	free(n->tls);
 	free(n->site_name);
+	free(n->logins);
 	free(n->key);
 	free(n);
 }

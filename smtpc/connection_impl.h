@@ -25,6 +25,8 @@ struct connection {
 	struct connection_open *open;
 	struct stream *stream;
 	struct engine engine;
+	struct engine_login login; /* the secret is ours; NULL: it has not come yet */
+	char *secret;
 	struct timer age;
 	struct timer slow, late; /* until TCP stands, see CONNECTION_SLOW */
 	struct timer silent;	 /* until it is ready, and anew with each sign of life */
@@ -34,6 +36,7 @@ struct connection {
 	int setup_ms, given;
 	int64_t most; /* messages it may be given until it is closed; 0: any number */
 	int enough; /* the host would take no more than so many, unless the next one is refused too */
+	bool begun;	  /* there is a stream and an engine; else it waits for its secret */
 	bool connected;	  /* TCP stands */
 	bool announced;	  /* CONNECTION_READY is posted */
 	bool handshaking; /* asked for, not yet done */
@@ -60,6 +63,9 @@ void connection_lacks_tls(const struct connection *);
 /* The engine is closed: if that was for want of TLS, say so. */
 
 void connection_log_tls(const struct connection *, enum tls_verified, const char *reason);
+struct sasl_binding connection_binding(const struct connection *);
+/* What TLS, which stands, can be told by. */
+
 void connection_forget_session(struct connection *);
 
 #endif

@@ -6,6 +6,9 @@
 #include "base/metrics.h"
 #include "base/tls.h"
 
+#include <gsasl.h>
+#include <openssl/evp.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -29,6 +32,41 @@ void connection_start_tls(struct connection *c)
 	SSL_set_app_data(ssl, c);
 	tls_demand(ssl, tls_policy_level(c->tls),
 		   c->open->conf ? c->open->conf->tls.minimum : TLS_MINIMUM_1_2);
+	if (c->open->transport->identity)
+		tls_show_identity(ssl, c->open->transport->identity);
+}
+
+/* RFC 9266: of TLS 1.3. */
+static size_t export_binding(SSL *ssl, unsigned char bytes[EVP_MAX_MD_SIZE])
+{
+	static const char label[] = "EXPORTER-Channel-Binding";
+	const size_t len = 32;
+	return SSL_export_keying_material(ssl, bytes, len, label, strlen(label),
+					  (const unsigned char *)"", 0, 1) == 1
+		       ? len
+		       : 0;
+}
+
+/* RFC 5929 3: the first Finished message. Without the extended master secret it proves nothing. */
+static size_t unique_binding(SSL *ssl, unsigned char bytes[EVP_MAX_MD_SIZE])
+{
+	if (SSL_get_extms_support(ssl) != 1)
+		return 0;
+	return SSL_session_reused(ssl) ? SSL_get_peer_finished(ssl, bytes, EVP_MAX_MD_SIZE)
+				       : SSL_get_finished(ssl, bytes, EVP_MAX_MD_SIZE);
+}
+
+struct sasl_binding connection_binding(const struct connection *c)
+{
+	SSL *ssl = stream_ssl(c->stream);
+	unsigned char bytes[EVP_MAX_MD_SIZE];
+	struct sasl_binding b = {.exporter = SSL_version(ssl) >= TLS1_3_VERSION};
+	size_t len = b.exporter ? export_binding(ssl, bytes) : unique_binding(ssl, bytes);
+	char *text = NULL;
+	if (len > 0 && gsasl_base64_to((char *)bytes, len, &text, NULL) == GSASL_OK)
+		snprintf(b.text, sizeof b.text, "%s", text);
+	free(text);
+	return b;
 }
 
 static const char *printable(const char *text)
@@ -65,6 +103,7 @@ void connection_shaken(struct connection *c)
 		metrics_add(verified == TLS_VERIFIED_MATCHED ? METRIC_tls_client_matched
 							     : METRIC_tls_client_unverified,
 			    1);
+		c->engine.sasl_setup.binding = connection_binding(c);
 		engine_secured(&c->engine);
 	} else {
 		metrics_add(METRIC_tls_client_untrusted, 1);
@@ -77,7 +116,7 @@ void connection_shaken(struct connection *c)
 void connection_lacks_tls(const struct connection *c)
 {
 	const struct verdict *why = c->engine.why;
-	if (!why || c->announced || tls_policy_level(c->tls) < TRANSPORT_TLS_REQUIRED)
+	if (!why || c->announced || c->engine.setup.tls < TRANSPORT_TLS_REQUIRED)
 		return;
 	bool missing = strcmp(why->dsn, "4.7.4") == 0;
 	if (!missing && !c->handshaking)

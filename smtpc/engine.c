@@ -43,6 +43,7 @@ void engine_fini(struct engine *e)
 	assert(list_empty(&e->transactions) && !e->done);
 	reply_fini(&e->reply);
 	expected_fini(&e->expected);
+	engine_end_auth(e);
 	session_domains_fini(&e->domains);
 	verdict_unref(e->why);
 	e->why = NULL;

@@ -268,3 +268,17 @@ uint64_t journal_bytes(const struct journal *j, uint64_t *live_bytes)
 	}
 	return bytes;
 }
+
+uint64_t journal_open_bytes(const struct journal *j, uint64_t *live_bytes)
+{
+	uint64_t bytes = 0;
+	*live_bytes = 0;
+	for (const struct list *l = j->segments.next; l != &j->segments; l = l->next) {
+		const struct segment *s = list_entry(l, struct segment, link);
+		if (!journal_open_segment(j, s))
+			continue;
+		bytes += s->end;
+		*live_bytes += s->live_bytes;
+	}
+	return bytes;
+}

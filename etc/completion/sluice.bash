@@ -9,7 +9,7 @@ _sluice() {
 	local command=${COMP_WORDS[1]} verb=${COMP_WORDS[2]} words=""
 	COMPREPLY=()
 	case $before in
-	-c | --config | --key | -d | --dir)
+	-c | --config | --key | -d | --dir | -f | --file)
 		mapfile -t COMPREPLY < <(compgen -f -- "$word")
 		return
 		;;
@@ -21,7 +21,7 @@ _sluice() {
 		;;
 	*)
 		if [ "$COMP_CWORD" -eq 1 ]; then
-			words="serve check config sendmail queue stats top reload restart stop sink --help --version"
+			words="serve check config sendmail queue user stats top reload restart stop sink passwd --help --version"
 		else
 			words=$(_sluice_words "$command" "$verb")
 		fi
@@ -36,7 +36,9 @@ _sluice_words() {
 	check) echo "--strict" ;;
 	config) echo "--defaults --sample --manual $(sluice config 2>/dev/null | cut -d' ' -f1)" ;;
 	stats) echo "--json" ;;
+	passwd) echo "--file --delete --crypt --iterations" ;;
 	top) echo "--delay --count" ;;
+	user) echo "list show suspend resume reset --json" ;;
 	stop) echo "--drain --timeout" ;;
 	sink) echo "--listen --dir --delay --limit --refuse --size --no-pipelining --no-chunking --count --quiet --verbose" ;;
 	queue)

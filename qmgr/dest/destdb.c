@@ -71,15 +71,20 @@ struct host *destdb_host(struct destdb *db, const char *key, const union address
 }
 
 struct host *destdb_get(struct destdb *db, const struct transport *t, const union address *address,
-			const char *tls)
+			struct credential *credential, const char *tls)
 {
 	char where[ADDRESS_WHERE_MAX];
-	char *key = mem_printf("%s:%d/%s/%s", address_where(address, where), address_port(address),
-			       tls, t->settings->source_address);
+	const struct conf_transport *set = t->settings;
+	char *key = mem_printf("%s:%d/%s/%s%s%s%s%s", address_where(address, where),
+			       address_port(address), tls, set->source_address,
+			       *set->client_certificate ? " with " : "", set->client_certificate,
+			       credential ? " as " : "", credential ? credential->id : "");
 	struct host *h = destdb_host(db, key, address);
+	free(key);
+	if (credential && !h->credential)
+		h->credential = credential_ref(credential);
 	if (!h->tls)
 		h->tls = mem_strdup(tls);
-	free(key);
 	h->refs++;
 	return h;
 }
@@ -96,6 +101,7 @@ void host_free(struct destdb *db, struct host *h)
 	assert(list_empty(&h->sites) && h->refs == 0);
 	HASH_DEL(db->hosts, h);
 	host_fini(h);
+	credential_unref(h->credential);
 	free(h->peer);
 	free(h->tls);
 	free(h->key);

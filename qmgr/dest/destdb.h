@@ -117,7 +117,7 @@ static inline int64_t destdb_now_ms(const struct destdb *db) /* steady clock, of
 }
 
 struct host *destdb_get(struct destdb *, const struct transport *, const union address *,
-			const char *tls);
+			struct credential *, const char *tls);
 /* The record, made when it is unknown, with a reference. tls: the policy that its connections meet, of this
  * host. */
 
