@@ -22,7 +22,7 @@ SAN =
 B = build/$(or $(SAN),plain)
 BIN = $(if $(SAN),$(B)/sluice,sluice)
 
-PACKAGES = libcdb openssl libcares ldns libidn2 libmicrohttpd libconfuse libisal libsystemd libseccomp
+PACKAGES = libcdb openssl libcares ldns libgsasl libcurl jansson libidn2 libmicrohttpd libconfuse libisal libsystemd libseccomp
 WARN = -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Werror
 SANFLAGS_address = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 SANFLAGS_thread = -fsanitize=thread -fno-omit-frame-pointer
@@ -40,7 +40,7 @@ HARDEN = $(if $(SAN),,$(FORTIFY) -fstack-protector-strong -fstack-clash-protecti
 ALL_LDFLAGS = -pie -Wl,-z,relro,-z,now,-z,noexecstack $(LDFLAGS)
 # Expanded only when something is compiled: the packages may be missing until `make deps`.
 PKG_CFLAGS = $(shell pkg-config --cflags $(PACKAGES))
-PKG_LIBS = $(shell pkg-config --libs $(PACKAGES)) -lunbound -lev -lpthread -lm
+PKG_LIBS = $(shell pkg-config --libs $(PACKAGES)) -lunbound -lev -lcrypt -lpthread -lm
 ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -I. $(WARN) $(HARDEN) $(CPPFLAGS) $(CFLAGS) $(SANFLAGS) $(PKG_CFLAGS)
 
 # A folder may have rooms.
@@ -115,10 +115,11 @@ $(B)/tests/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(B)/tests/fuzz/drive.o $(B)/libcmd.
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -MMD -MP -o $@ $< $(filter %.o,$^) $(B)/libcmd.a $(LINK) $(PKG_LIBS) $(EDGES)
 
-# The program with orders that try its sandbox. Nothing of it is in the one that is installed.
-BREAKOUT = $(B)/tests/system/breakout
+# The program with orders of a test's: to try its sandbox, to let an allocation fail, to set its clock. Nothing of them is
+# in the one that is installed.
+WITH_ORDERS = $(patsubst %,$(B)/tests/system/%,breakout failing jumping)
 
-$(BREAKOUT): tests/system/breakout.c $(B)/libcmd.a $(LINK)
+$(WITH_ORDERS): $(B)/tests/system/%: tests/system/%.c $(B)/libcmd.a $(LINK)
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -Wno-missing-prototypes $(ALL_LDFLAGS) -MMD -MP -o $@ $< -Wl,--whole-archive $(B)/libcmd.a -Wl,--no-whole-archive $(LINK) $(PKG_LIBS) -Wl,--wrap=requests_handle
 
@@ -141,8 +142,12 @@ generated: $(BIN)
 deps:
 	@etc/install-deps
 
-demo: deps
-	@$(MAKE) --no-print-directory
+# What installing and building say would hide what the demonstration does.
+demo:
+	@mkdir -p build
+	@echo "demo: installs what is missing, and builds; what that says is in build/demo.build"
+	@{ etc/install-deps && $(MAKE) --no-print-directory; } >build/demo.build 2>&1 || \
+		{ tail -n 40 build/demo.build >&2; exit 1; }
 	@tests/demo
 
 lint: deps
@@ -178,8 +183,12 @@ install: $(BIN)
 	install -D -m 644 etc/sluice.8 $(SHARE)/man/man8/sluice.8
 	install -D -m 644 etc/sluice.conf.5 $(SHARE)/man/man5/sluice.conf.5
 	install -D -m 644 etc/sluice-sim.5 $(SHARE)/man/man5/sluice-sim.5
+	install -D -m 644 etc/sluice-postfix.7 $(SHARE)/man/man7/sluice-postfix.7
+	install -D -m 644 etc/sluice-congestion.7 $(SHARE)/man/man7/sluice-congestion.7
 	install -D -m 644 etc/completion/sluice.bash $(SHARE)/bash-completion/completions/sluice
+	install -D -m 644 etc/completion/_sluice $(SHARE)/zsh/site-functions/_sluice
 	install -D -m 644 etc/fail2ban/sluice.conf $(SHARE)/sluice/fail2ban.conf
+	install -D -m 644 etc/fail2ban/sluice-auth.conf $(SHARE)/sluice/fail2ban-auth.conf
 	install -D -m 644 etc/grafana/sluice.json $(SHARE)/sluice/grafana/sluice.json
 	install -D -m 644 etc/prometheus/sluice.rules.yml $(SHARE)/sluice/prometheus/sluice.rules.yml
 	install -d $(UNITS) $(DESTDIR)/usr/lib/sysusers.d $(DESTDIR)$(SYSCONFDIR)/logrotate.d
@@ -193,7 +202,7 @@ install: $(BIN)
 		install -m 644 etc/sluice.conf $(DESTDIR)$(SYSCONFDIR)/sluice/sluice.conf
 	etc/install-links "$(DESTDIR)" "$(PREFIX)" "$(LINKS)"
 
--include $(patsubst %.c,$(B)/%.d,$(SRC)) $(addsuffix .d,$(UNIT) $(FUZZ) $(addprefix $(B)/tests/fuzz/,$(FUZZERS)) $(BENCH) $(GENERATOR) $(DELAY_LINE) $(BREAKOUT)) $(MEMDISK:.o=.d) $(HARNESS:.o=.d)
+-include $(patsubst %.c,$(B)/%.d,$(SRC)) $(addsuffix .d,$(UNIT) $(FUZZ) $(addprefix $(B)/tests/fuzz/,$(FUZZERS)) $(BENCH) $(GENERATOR) $(DELAY_LINE) $(WITH_ORDERS)) $(MEMDISK:.o=.d) $(HARNESS:.o=.d)
 
 clean:
 	rm -rf build/plain build/address build/thread build/fuzz sluice

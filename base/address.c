@@ -143,3 +143,12 @@ int address_parse_sources(const char *text, union address source[2])
 	}
 	return n;
 }
+
+void address_unmask(union address *a)
+{
+	if (a->sa.sa_family != AF_INET6 || !IN6_IS_ADDR_V4MAPPED(&a->in6.sin6_addr))
+		return;
+	struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = a->in6.sin6_port};
+	memcpy(&in.sin_addr, a->in6.sin6_addr.s6_addr + 12, 4);
+	a->in = in;
+}

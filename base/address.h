@@ -45,6 +45,9 @@ void address_set_port(union address *, int port); /* a Unix socket has none */
 bool address_parse_with_port(const char *text, union address *);
 /* "192.0.2.1:25" or "[2001:db8::1]:25"; port 0 is allowed: any that is free. */
 
+void address_unmask(union address *);
+/* An IPv4 address in the disguise of IPv6 (::ffff:192.0.2.1) becomes itself; others stay. */
+
 int address_parse_sources(const char *text, union address source[2]);
 /* "192.0.2.1, 2001:db8::1": how many there are, of different families; 0 for an empty text, -1 for
  * anything else. */

@@ -24,6 +24,13 @@ void buf_fini(struct buf *b)
 	buf_init(b);
 }
 
+void buf_wipe(struct buf *b)
+{
+	if (b->data)
+		explicit_bzero(b->data, b->cap);
+	buf_fini(b);
+}
+
 char *buf_reserve(struct buf *b, size_t len)
 {
 	if (b->cap - b->tail >= len)

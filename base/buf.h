@@ -52,6 +52,10 @@ void buf_clear(struct buf *);
 void buf_release(struct buf *);
 /* Give the memory back if the buf is empty (idle sessions hold none). */
 
+void buf_wipe(struct buf *);
+/* As buf_fini(), with all of its memory overwritten first: it held a secret. What it had outgrown
+ * before was not: reserve what will be needed. */
+
 char *buf_cstr(struct buf *);
 /* The bytes in use as a string: a NUL is kept behind them, not counted. */
 

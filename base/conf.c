@@ -4,6 +4,7 @@
 #include "base/conf_build.h"
 #include "base/conf_value.h"
 #include "base/mem.h"
+#include "base/refs.h"
 #include "base/tables.h"
 
 #include <stddef.h>
@@ -74,13 +75,13 @@ struct conf *conf_with_tables(struct conf *c, struct tables *tables)
 
 struct conf *conf_ref(struct conf *c)
 {
-	atomic_fetch_add_explicit(&c->refs, 1, memory_order_relaxed);
+	refs_take(&c->refs);
 	return c;
 }
 
 void conf_unref(struct conf *c)
 {
-	if (c && atomic_fetch_sub_explicit(&c->refs, 1, memory_order_acq_rel) == 1)
+	if (c && refs_drop(&c->refs))
 		conf_free(c);
 }
 

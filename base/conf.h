@@ -43,6 +43,9 @@ enum listener_tls {
 	LISTENER_TLS_IMPLICIT
 };
 enum bare_newline { BARE_NEWLINE_REJECT, BARE_NEWLINE_NORMALISE };
+enum limit_by { LIMIT_BY_LOGIN, LIMIT_BY_CLIENT, LIMIT_BY_SENDER, LIMIT_BY_COUNT };
+enum limit_action { LIMIT_DEFER, LIMIT_REJECT, LIMIT_HOLD };
+enum sender_mismatch { MISMATCH_REJECT, MISMATCH_REWRITE, MISMATCH_ALLOW };
 enum in_doubt_action { IN_DOUBT_BOUNCE, IN_DOUBT_DELIVERED };
 enum destination_by { DESTINATION_BY_SITE, DESTINATION_BY_DOMAIN, DESTINATION_BY_RECIPIENT };
 enum dnssec_mode { DNSSEC_VALIDATE, DNSSEC_TRUST, DNSSEC_OFF };
@@ -71,6 +74,8 @@ struct conf_transport {
 	char *title;
 	int line;
 	CONF_TRANSPORT(CONF_MEMBER)
+	struct ssl_ctx_st
+		*identity; /* an SSL_CTX with client_certificate, where keys were wanted; or NULL */
 };
 
 struct tables;
@@ -88,6 +93,12 @@ struct conf_alias {
 	CONF_ALIAS(CONF_MEMBER)
 };
 
+struct conf_limit {
+	char *title; /* "login", "client", "sender" */
+	int line;
+	CONF_LIMIT(CONF_MEMBER)
+};
+
 struct conf_queue {
 	CONF_QUEUE(CONF_MEMBER)
 	double jitter; /* backoff_jitter as a number */
@@ -97,18 +108,26 @@ struct conf_dns {
 	CONF_DNS(CONF_MEMBER)
 };
 
+struct conf_auth {
+	CONF_AUTH(CONF_MEMBER)
+	struct conf_list users; /* file, where it is wanted and may be read: CONF_WITH_KEYS */
+};
+
 struct conf {
 	atomic_int refs; /* first: see conf_with_tables() */
 	char *file;
 	CONF_GLOBAL(CONF_MEMBER)
-	int nlistener, ntransport, nroute, nalias;
+	int nlistener, ntransport, nroute, nalias, nlimit;
 	struct conf_listener *listener;
 	struct conf_transport *transport; /* [0] is "smtp" */
 	struct conf_route *route;	  /* there is always a "*" */
 	bool route_is_default;		  /* that one is not in the file */
 	struct conf_alias *alias;	  /* of sections, sorted by title */
+	struct conf_limit *limit;
+	const struct conf_limit *limit_by[LIMIT_BY_COUNT]; /* of these; NULL: none */
 	struct conf_queue queue;
 	struct conf_dns dns;
+	struct conf_auth auth;
 	struct tables *tables; /* what the files say that it names, unless they were not wanted */
 	struct conf *whole;    /* of which this is a copy with other tables; or NULL */
 };

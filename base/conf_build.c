@@ -6,6 +6,7 @@
 #include "base/tables.h"
 
 #include <ctype.h>
+#include <openssl/ssl.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -99,7 +100,8 @@ static void title(struct conf_titled *t, enum conf_kind kind, const char *text, 
 }
 
 /* "like": all of another transport, as far as the file has come; or of "smtp". */
-static void clone(struct builder *b, const struct conf_block *block, struct conf_transport *t)
+static void clone_transport(struct builder *b, const struct conf_block *block,
+			    struct conf_transport *t)
 {
 	for (int i = 0; i < b->conf->ntransport; i++) {
 		const struct conf_transport *other = &b->conf->transport[i];
@@ -119,7 +121,7 @@ static void build_transport(struct builder *b, const struct conf_block *block)
 	title((struct conf_titled *)t, CONF_KIND_TRANSPORT, block ? block->title : "smtp",
 	      block ? block->line : 1);
 	if (block && block->like)
-		clone(b, block, t);
+		clone_transport(b, block, t);
 	if (block)
 		apply(b, block, t);
 }
@@ -192,6 +194,7 @@ struct conf *conf_build(const struct conf_file *from, const char *file, struct c
 	build_single(&b, CONF_KIND_GLOBAL, c);
 	build_single(&b, CONF_KIND_QUEUE, &c->queue);
 	build_single(&b, CONF_KIND_DNS, &c->dns);
+	build_single(&b, CONF_KIND_AUTH, &c->auth);
 	build_transports(&b);
 	c->listener = room(&b, CONF_KIND_LISTENER);
 	c->nlistener = build_titled(&b, CONF_KIND_LISTENER, (char *)c->listener,
@@ -202,6 +205,8 @@ struct conf *conf_build(const struct conf_file *from, const char *file, struct c
 				 c->route_is_default ? "*" : NULL);
 	c->alias = room(&b, CONF_KIND_ALIAS);
 	c->nalias = build_titled(&b, CONF_KIND_ALIAS, (char *)c->alias, NULL);
+	c->limit = room(&b, CONF_KIND_LIMIT);
+	c->nlimit = build_titled(&b, CONF_KIND_LIMIT, (char *)c->limit, NULL);
 	return c;
 }
 
@@ -217,10 +222,14 @@ static void free_settings(struct conf *c)
 				free(((struct conf_titled *)section)->title);
 		}
 	}
+	for (int i = 0; i < c->ntransport; i++)
+		SSL_CTX_free(c->transport[i].identity);
+	conf_list_free(&c->auth.users);
 	free(c->listener);
 	free(c->transport);
 	free(c->route);
 	free(c->alias);
+	free(c->limit);
 	free(c->file);
 }
 

@@ -41,6 +41,7 @@ void conf_check(struct conf *, const struct conf_lines *, struct conf_faults *);
  * derived: the transport of each route, queue.jitter. */
 
 void conf_check_keys(struct conf *, const struct conf_lines *, struct conf_faults *);
-/* Can the certificates and keys that it names be used? Only who may read them can tell. */
+/* Can the certificates and keys that it names be used? Only who may read them can tell. Fills in
+ * auth.users, where somebody may log in by that file. */
 
 #endif

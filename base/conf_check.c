@@ -2,7 +2,9 @@
 #include "base/conf_build.h"
 
 #include "base/address.h"
+#include "base/conf_value.h"
 #include "base/mailaddr.h"
+#include "base/mechanism.h"
 #include "base/netlist.h"
 #include "base/route_value.h"
 #include "base/tls.h"
@@ -10,6 +12,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/un.h>
 
 enum { SMTP_PORT = 25, LMTP_PORT = 24 };
 
@@ -64,6 +67,7 @@ static void check_global(struct check *c)
 			       !bcc.text[bcc.at]))
 		FAULT(c, &f->always_bcc, -1, 1, "always_bcc \"%s\" is not an address",
 		      f->always_bcc);
+	check_networks(c, &f->xclient, 1);
 	check_masquerade(c);
 }
 
@@ -76,6 +80,9 @@ static void check_certificate(struct check *c, const struct conf_listener *l)
 		FAULT(c, &l->key, -1, l->line, "there is a key but no certificate");
 	else if (!certificate && l->tls == LISTENER_TLS_REQUIRED)
 		FAULT(c, &l->tls, -1, l->line, "tls = required needs a certificate and a key");
+	else if (!certificate && *l->client_ca)
+		FAULT(c, &l->client_ca, -1, l->line,
+		      "client_ca needs TLS: a certificate and a key");
 	else if (!certificate && l->tls == LISTENER_TLS_IMPLICIT)
 		FAULT(c, &l->tls, -1, l->line, "tls = implicit needs a certificate and a key");
 }
@@ -88,8 +95,19 @@ static void check_key(struct check *c, const struct conf_listener *l)
 	SSL_CTX *context = tls_server_context(l->certificate, l->key, l->tls_cbc, &error);
 	if (!context)
 		FAULT(c, &l->certificate, -1, l->line, "%s", buf_cstr(&error));
+	else if (!tls_ask_client(context, l->client_ca, &error))
+		FAULT(c, &l->client_ca, -1, l->line, "%s", buf_cstr(&error));
 	SSL_CTX_free(context);
 	buf_fini(&error);
+}
+
+static void check_proxies(struct check *c, const struct conf_listener *l)
+{
+	const struct conf_list *p = &l->proxy_protocol;
+	bool word =
+		p->n == 1 && (strcmp(p->item[0], "true") == 0 || strcmp(p->item[0], "false") == 0);
+	if (!word)
+		check_networks(c, p, l->line);
 }
 
 static void check_listener(struct check *c, const struct conf_listener *l)
@@ -105,7 +123,20 @@ static void check_listener(struct check *c, const struct conf_listener *l)
 			      "\"%s\" is not ADDRESS:PORT, like 127.0.0.1:25 or [::1]:25",
 			      l->address.item[i]);
 	check_networks(c, &l->networks, l->line);
+	check_proxies(c, l);
 	check_certificate(c, l);
+}
+
+/* Loaded once, as long as we may read the key. */
+static void load_identity(struct check *c, struct conf_transport *t)
+{
+	struct buf error = {0};
+	if (!*t->client_certificate || !*t->client_key)
+		return;
+	t->identity = tls_identity(t->client_certificate, t->client_key, &error);
+	if (!t->identity)
+		FAULT(c, &t->client_certificate, -1, t->line, "%s", buf_cstr(&error));
+	buf_fini(&error);
 }
 
 static void check_relays(struct check *c, const struct conf_list *relays, int line)
@@ -155,6 +186,9 @@ static void check_transport(struct check *c, struct conf_transport *t)
 	if (strcmp(t->title, "error") == 0 || strcmp(t->title, "discard") == 0)
 		FAULT(c, t, -1, t->line, "\"%s\" means something else in a table of routes",
 		      t->title);
+	if (!*t->client_certificate != !*t->client_key)
+		FAULT(c, *t->client_key ? &t->client_key : &t->client_certificate, -1, t->line,
+		      "client_certificate and client_key go together");
 	check_relays(c, &t->fallback_relay, t->line);
 	check_concurrency(c, t);
 	if (address_parse_sources(t->source_address, source) < 0)
@@ -205,6 +239,24 @@ static void check_route(struct check *c, struct conf_route *r)
 	check_end(c, r);
 }
 
+static void check_limit(struct check *c, const struct conf_limit *l)
+{
+	static const char *const titles[] = {[LIMIT_BY_LOGIN] = "login",
+					     [LIMIT_BY_CLIENT] = "client",
+					     [LIMIT_BY_SENDER] = "sender"};
+	int by = 0;
+	while (by < LIMIT_BY_COUNT && strcmp(titles[by], l->title) != 0)
+		by++;
+	if (by == LIMIT_BY_COUNT)
+		FAULT(c, l, -1, l->line, "a limit is called login, client or sender, not \"%s\"",
+		      l->title);
+	else if (c->conf->limit_by[by])
+		FAULT(c, l, -1, l->line, "limit \"%s\" is already there, in line %d", l->title,
+		      c->conf->limit_by[by]->line);
+	else
+		c->conf->limit_by[by] = l;
+}
+
 static void check_queue(struct check *c)
 {
 	struct conf_queue *q = &c->conf->queue;
@@ -248,6 +300,36 @@ static void check_trust_anchor(struct check *c)
 	buf_fini(&error);
 }
 
+static bool dovecot_good(const char *where)
+{
+	union address a;
+	if (strncmp(where, "inet:", 5) == 0)
+		return address_parse_with_port(where + 5, &a);
+	return where[0] == '/' && strlen(where) < sizeof((struct sockaddr_un *)NULL)->sun_path;
+}
+
+static void check_auth(struct check *c)
+{
+	const struct conf_auth *a = &c->conf->auth;
+	bool file_given = conf_lines_find(c->lines, &a->file, -1, 0) > 0 && *a->file;
+	if (*a->file && a->file[0] != '/')
+		FAULT(c, &a->file, -1, 1, "file \"%s\" is not an absolute path", a->file);
+	if (*a->dovecot && !dovecot_good(a->dovecot))
+		FAULT(c, &a->dovecot, -1, 1,
+		      "dovecot \"%s\" is not the absolute path of a socket, nor inet:HOST:PORT",
+		      a->dovecot);
+	if (*a->dovecot && file_given)
+		FAULT(c, &a->dovecot, -1, 1, "auth: file and dovecot exclude each other");
+	for (int i = 0; i < a->mechanisms.n; i++)
+		if (mechanism_find(a->mechanisms.item[i]) == MECHANISM_COUNT)
+			FAULT(c, &a->mechanisms, i, 1, "there is no mechanism \"%s\"",
+			      a->mechanisms.item[i]);
+	for (int i = 0; i < c->conf->nlistener; i++)
+		if (c->conf->listener[i].auth && !*a->file && !*a->dovecot)
+			FAULT(c, &c->conf->listener[i].auth, -1, c->conf->listener[i].line,
+			      "auth needs a users' file, or Dovecot: auth { file, dovecot }");
+}
+
 void conf_check(struct conf *f, const struct conf_lines *lines, struct conf_faults *faults)
 {
 	struct check c = {f, lines, faults};
@@ -258,14 +340,24 @@ void conf_check(struct conf *f, const struct conf_lines *lines, struct conf_faul
 		check_transport(&c, &f->transport[i]);
 	for (int i = 0; i < f->nroute; i++)
 		check_route(&c, &f->route[i]);
+	for (int i = 0; i < f->nlimit; i++)
+		check_limit(&c, &f->limit[i]);
 	check_queue(&c);
 	check_dns(&c);
+	check_auth(&c);
 }
 
 void conf_check_keys(struct conf *f, const struct conf_lines *lines, struct conf_faults *faults)
 {
 	struct check c = {f, lines, faults};
-	for (int i = 0; i < f->nlistener; i++)
+	bool auth = false;
+	for (int i = 0; i < f->nlistener; i++) {
 		check_key(&c, &f->listener[i]);
+		auth = auth || f->listener[i].auth;
+	}
+	if (auth && !*f->auth.dovecot && *f->auth.file)
+		conf_list_add(&f->auth.users, f->auth.file);
+	for (int i = 0; i < f->ntransport; i++)
+		load_identity(&c, &f->transport[i]);
 	check_trust_anchor(&c);
 }

@@ -24,11 +24,17 @@ static const struct conf_row route_rows[] = {CONF_ROUTE(ROW)};
 #define STRUCT struct conf_alias
 static const struct conf_row alias_rows[] = {CONF_ALIAS(ROW)};
 #undef STRUCT
+#define STRUCT struct conf_limit
+static const struct conf_row limit_rows[] = {CONF_LIMIT(ROW)};
+#undef STRUCT
 #define STRUCT struct conf_queue
 static const struct conf_row queue_rows[] = {CONF_QUEUE(ROW)};
 #undef STRUCT
 #define STRUCT struct conf_dns
 static const struct conf_row dns_rows[] = {CONF_DNS(ROW)};
+#undef STRUCT
+#define STRUCT struct conf_auth
+static const struct conf_row auth_rows[] = {CONF_AUTH(ROW)};
 #undef STRUCT
 
 #define ROWS(rows) (int)(sizeof rows / sizeof rows[0]), rows
@@ -48,10 +54,17 @@ const struct conf_section conf_sections[CONF_KINDS] = {
 			     "or * for the rest. The most specific route is taken."},
 	[CONF_KIND_ALIAS] = {"alias", true, sizeof(struct conf_alias), ROWS(alias_rows),
 			     "An address that stands for others."},
+	[CONF_KIND_LIMIT] = {"limit", true, sizeof(struct conf_limit), ROWS(limit_rows),
+			     "How much a login, a client (an IPv4 address, or a /64 of IPv6) or a "
+			     "sender's address may send: one section for each of the names login, "
+			     "client and sender. Of several limits that are reached the strictest "
+			     "action counts."},
 	[CONF_KIND_QUEUE] = {"queue", false, sizeof(struct conf_queue), ROWS(queue_rows),
 			     "How long, and how much at once."},
 	[CONF_KIND_DNS] = {"dns", false, sizeof(struct conf_dns), ROWS(dns_rows),
 			   "Where names are looked up."},
+	[CONF_KIND_AUTH] = {"auth", false, sizeof(struct conf_auth), ROWS(auth_rows),
+			    "Who may log in, on listeners with auth = true."},
 };
 
 int conf_count(const struct conf *c, enum conf_kind kind)
@@ -65,6 +78,8 @@ int conf_count(const struct conf *c, enum conf_kind kind)
 		return c->nroute;
 	case CONF_KIND_ALIAS:
 		return c->nalias;
+	case CONF_KIND_LIMIT:
+		return c->nlimit;
 	default:
 		return 1;
 	}
@@ -81,10 +96,14 @@ void *conf_at(const struct conf *c, enum conf_kind kind, int i)
 		return &c->route[i];
 	case CONF_KIND_ALIAS:
 		return &c->alias[i];
+	case CONF_KIND_LIMIT:
+		return &c->limit[i];
 	case CONF_KIND_QUEUE:
 		return (void *)&c->queue;
 	case CONF_KIND_DNS:
 		return (void *)&c->dns;
+	case CONF_KIND_AUTH:
+		return (void *)&c->auth;
 	default:
 		return (void *)c;
 	}

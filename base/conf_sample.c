@@ -66,7 +66,8 @@ void conf_sample(struct buf *to)
 	static const char *const titles[CONF_KINDS] = {
 		[CONF_KIND_LISTENER] = "smtp", [CONF_KIND_TRANSPORT] = "smtp",
 		[CONF_KIND_ROUTE] = "*",       [CONF_KIND_ALIAS] = "list@example.org",
-		[CONF_KIND_QUEUE] = "",	       [CONF_KIND_DNS] = "",
+		[CONF_KIND_LIMIT] = "login",   [CONF_KIND_QUEUE] = "",
+		[CONF_KIND_DNS] = "",	       [CONF_KIND_AUTH] = "",
 	};
 	remark(to, "", "sluice.conf - every setting and its default; see sluice.conf(5).");
 	remark(to, "",

@@ -52,6 +52,8 @@
 	  "to this size; beyond it they are read from the queue again.")                           \
 	P(size, session_memory_limit, "256m", 0, MEGA(65536), RELOAD, "",                          \
 	  "What clients are just sending, recipients and content, is kept in memory, of all sessions together up to this size. Beyond it new messages and recipients get 452 4.3.1, and content goes to files of the queue at once. 0: no limit.") \
+	P(number, descriptor_limit, "0", 0, 100000000, RELOAD, "",                                 \
+	  "Descriptors that clients, hosts, the page, commands and files of the queue share; clients and hosts get three quarters of them at most, and some are kept for the others. Beyond it connections get 421 4.3.2 or wait, and large messages 452 4.3.1. 0: as many as the system allows.") \
 	P(number, hopcount_limit, "50", 1, 1000, RELOAD, "",                                       \
 	  "A message with this many Received fields is in a loop and refused.")                    \
 	P(size, queue_minfree, "16m", 0, MEGA(1048576), RELOAD, "",                                \
@@ -80,12 +82,22 @@
 	  "Canonical tables and masquerade change the addresses in the header too: From, Sender and Reply-To as senders, To, Cc and Bcc as recipients. It breaks signatures that the message has.") \
 	P(list, recipient_access, "{}", 0, 0, RELOAD, "",                                          \
 	  "Tables of what to do with a recipient: accept, reject CODE TEXT, defer TEXT, hold, discard.") \
+	P(list, xclient, "{}", 0, 0, RELOAD, "",                                                   \
+	  "Networks of proxies that may say by XCLIENT who their client is, and that he has logged in.") \
+	P(list, sender_logins, "{}", 0, 0, RELOAD, "",                                             \
+	  "Tables of senders and the logins that may use them, with commas; * is every login. Who has logged in may use no other sender then, but the null sender.") \
+	P(choice, sender_mismatch, "reject", 0, 0, RELOAD, "reject|rewrite|allow",                 \
+	  "What becomes of MAIL with another sender: 553 5.7.1, the login's own address in its place (the login, with our hostname where it has no domain), or nothing.") \
+	P(list, client_certificates, "{}", 0, 0, RELOAD, "",                                       \
+	  "Tables of SHA-256 fingerprints of certificates, in hexadecimal, and the logins of the clients that have them: on listeners with auth = true, in place of a password.") \
 	P(text, always_bcc, "", 0, 320, RELOAD, "",                                                \
 	  "An address that gets a copy of every message that comes in. Empty: none.")              \
 	P(list, sender_bcc, "{}", 0, 0, RELOAD, "",                                                \
 	  "Tables of senders and the address that gets a copy of what they send.")                 \
 	P(list, recipient_bcc, "{}", 0, 0, RELOAD, "",                                             \
-	  "Tables of recipients and the address that gets a copy of what they get.")
+	  "Tables of recipients and the address that gets a copy of what they get.")               \
+	P(list, credentials, "{}", 0, 0, RELOAD, "",                                               \
+	  "Tables of next hops and as whom to log in there: NEXT-HOP, perhaps a SENDER, LOGIN, and password:FILE, token:FILE or refresh:FILE. Only under TLS, unless clear stands behind it.")
 
 #define CONF_LISTENER(P)                                                                           \
 	P(list, address, "{\"127.0.0.1:2525\"}", 0, 0, RELOAD, "",                                 \
@@ -96,11 +108,17 @@
 	P(text, certificate, "", 0, 4000, RELOAD, "",                                              \
 	  "PEM file with the certificate and its chain.")                                          \
 	P(text, key, "", 0, 4000, RELOAD, "", "PEM file with the private key.")                    \
+	P(text, client_ca, "", 0, 4000, RELOAD, "",                                                \
+	  "PEM file with the authorities for certificates of clients: who has one of theirs has logged in, by its first mail address or else its common name. Empty: none.") \
 	P(flag, tls_cbc, "false", 0, 0, RELOAD, "",                                                \
 	  "Allow the suites of TLS 1.2 with CBC too, for clients that know no better ones.")       \
 	P(list, networks, "{}", 0, 0, RELOAD, "",                                                  \
 	  "Clients in these networks may relay through this listener. Empty: the global "          \
 	  "networks.")                                                                             \
+	P(list, proxy_protocol, "{}", 0, 0, RELOAD, "",                                            \
+	  "Networks of proxies whose connections begin with a PROXY header, version 1 or 2, that says who the client is; true: all. Others are closed. Empty, or false: there are no proxies.") \
+	P(duration, proxy_timeout, "5s", 10, 600000, RELOAD, "",                                   \
+	  "The longest time until that header has come.")                                          \
 	P(number, recipient_limit, "1000", 0, 1000000, RELOAD, "",                                 \
 	  "Recipients of one message; 452 4.5.3 beyond it. 0: no limit.")                          \
 	P(number, client_connection_limit, "100", 0, 100000, RELOAD, "",                           \
@@ -130,7 +148,11 @@
 	  "CRLF.")                                                                                 \
 	P(flag, chunking, "true", 0, 0, RELOAD, "", "Offer CHUNKING (BDAT).")                      \
 	P(flag, add_missing_headers, "false", 0, 0, RELOAD, "",                                    \
-	  "Add Date, Message-ID and From where a message has none, as for submission.")
+	  "Add Date, Message-ID and From where a message has none, as for submission. Messages of who has logged in get them in any case.")            \
+	P(flag, auth, "false", 0, 0, RELOAD, "",                                                   \
+	  "Offer AUTH: who has logged in may relay. See the section auth.")                        \
+	P(flag, received_login, "false", 0, 0, RELOAD, "",                                         \
+	  "Say in the Received field who has logged in. All recipients can read it.")
 
 #define CONF_TRANSPORT(P)                                                                          \
 	P(number, destination_concurrency_limit, "20", 0, 100000, RELOAD, "",                      \
@@ -214,6 +236,9 @@
 	P(duration, quit_timeout, "10s", 1, HOURS(1), RELOAD, "", "Time for the reply to QUIT.")   \
 	P(choice, tls, "opportunistic", 0, 0, RELOAD, "none|opportunistic|required",               \
 	  "none: never; opportunistic: when offered, whoever it is; required: no mail without.")   \
+	P(text, client_certificate, "", 0, 4000, RELOAD, "",                                       \
+	  "PEM file with a certificate and its chain, shown to hosts that ask for one.")           \
+	P(text, client_key, "", 0, 4000, RELOAD, "", "PEM file with its private key.")             \
 	P(choice, greeting_5xx, "defer", 0, 0, RELOAD, "defer|bounce",                             \
 	  "A host that greets with 5xx, or answers EHLO and HELO so, is passed over. What becomes of mail when all hosts do. defer: it waits, and is returned when its lifetime ends, as with Postfix; bounce: it is returned at once, as with Exim.") \
 	P(choice, protocol, "smtp", 0, 0, RELOAD, "smtp|lmtp",                                      \
@@ -235,6 +260,14 @@
 	P(flag, discard, "false", 0, 0, RELOAD, "", "Such mail is dropped, and logged as sent.")
 
 #define CONF_ALIAS(P) P(list, to, "{}", 0, 0, RELOAD, "", "The addresses that it stands for.")
+
+#define CONF_LIMIT(P)                                                                              \
+	P(rate, messages, "", 0, 0, RELOAD, "",                                                    \
+	  "So many messages in a time, all at once or one after the other. They count when MAIL is accepted.") \
+	P(rate, recipients, "", 0, 0, RELOAD, "",                                                  \
+	  "The same for recipients, when RCPT is accepted.")                                       \
+	P(choice, action, "defer", 0, 0, RELOAD, "defer|reject|hold",                              \
+	  "What becomes of what is beyond: refused with 450 4.7.1 and the time until there is room again; refused with 550 5.7.1; or the message is taken and held.")
 
 #define CONF_QUEUE(P)                                                                              \
 	P(number, message_active_limit, "20000", 1, 10000000, RELOAD, "",                          \
@@ -271,6 +304,10 @@
 	  "How often a message is tried again, alone on its connection, that was sent as a whole without an answer to its end, and may have arrived.") \
 	P(choice, in_doubt_action, "bounce", 0, 0, RELOAD, "bounce|delivered",                     \
 	  "What becomes of it then. bounce: it is returned with a text that says so; delivered: it counts as delivered.") \
+	P(rate, bounce_rate, "6000/m", 0, 0, RELOAD, "",                                           \
+	  "Reports in a time, all together. What fails beyond it stays in the queue, is tried once more, and reported later. Empty: no limit.") \
+	P(rate, bounce_address_rate, "100/m", 0, 0, RELOAD, "",                                    \
+	  "The same for reports to one address.")                                                  \
 	P(size, bounce_size_limit, "50k", 0, 100 * 1024, RELOAD, "",                               \
 	  "Bytes of the original message that are returned in a bounce; above it only its "        \
 	  "header.")
@@ -295,5 +332,21 @@
 	  "Networks of private use (RFC 1918 and the like) in which mail hosts that were found by MX may lie. Hosts in others are not connected to: anybody can have an MX record lead into your network. Next hops that are configured are not asked for this.") \
 	P(flag, allow_loopback, "false", 0, 0, RELOAD, "",                                         \
 	  "Let MX hosts have loopback and link-local addresses, as in a laboratory.")
+
+#define CONF_AUTH(P)                                                                               \
+	P(text, file, "/etc/sluice/users", 0, 4000, RELOAD, "",                                    \
+	  "The users' file, as sluice passwd writes it. It is read anew when it has changed.")     \
+	P(text, dovecot, "", 0, 4000, RELOAD, "",                                                  \
+	  "Where a Dovecot answers for the users instead: its auth socket, by an absolute path, or inet:HOST:PORT with an IP address.") \
+	P(list, mechanisms, "{\"SCRAM-SHA-256-PLUS\", \"SCRAM-SHA-256\", \"PLAIN\", \"LOGIN\"}", 0, 0, RELOAD, "", \
+	  "What is offered of PLAIN, LOGIN, SCRAM-SHA-1, SCRAM-SHA-1-PLUS, SCRAM-SHA-256, SCRAM-SHA-256-PLUS, OAUTHBEARER and XOAUTH2, as far as it is possible: the users' file knows no OAUTHBEARER and XOAUTH2, Dovecot what it is set up for, and -PLUS is for TLS.") \
+	P(duration, timeout, "10s", 1, HOURS(1), RELOAD, "",                                       \
+	  "How long Dovecot, or the hash of a password, is waited for. Then the client gets 454 4.7.0.") \
+	P(duration, failure_delay, "1s", 0, 60000, RELOAD, "",                                     \
+	  "How long the answer to a wrong name or password takes. It is twice as long for each that the same client or login had lately, up to 16 times.") \
+	P(number, failure_limit, "3", 0, 100, RELOAD, "",                                          \
+	  "Wrong names or passwords in one session, at the last of which it is closed with 421 4.7.0. 0: no limit.") \
+	P(flag, require_tls, "true", 0, 0, RELOAD, "",                                             \
+	  "Offer AUTH under TLS only. Otherwise passwords may cross the network in clear.")
 
 #endif

@@ -2,8 +2,11 @@
 #include "base/content.h"
 
 #include "base/crc32c.h"
+#include "base/descriptors.h"
 #include "base/mem.h"
+#include "base/refs.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,20 +20,22 @@ struct content_file *content_file_new(int fd)
 	atomic_init(&f->refs, 1);
 	atomic_init(&f->damaged, false);
 	f->fd = fd;
+	descriptors_count(DESCRIPTORS_FILES);
 	return f;
 }
 
 struct content_file *content_file_ref(struct content_file *f)
 {
-	atomic_fetch_add_explicit(&f->refs, 1, memory_order_relaxed);
+	refs_take(&f->refs);
 	return f;
 }
 
 void content_file_unref(struct content_file *f)
 {
-	if (!f || atomic_fetch_sub_explicit(&f->refs, 1, memory_order_acq_rel) != 1)
+	if (!f || !refs_drop(&f->refs))
 		return;
 	close(f->fd);
+	descriptors_give(DESCRIPTORS_FILES);
 	free(f);
 }
 
@@ -60,16 +65,19 @@ struct content *content_in_file(struct content_file *f, uint64_t offset, uint64_
 
 struct content *content_ref(struct content *c)
 {
-	atomic_fetch_add_explicit(&c->refs, 1, memory_order_relaxed);
+	refs_take(&c->refs);
 	return c;
 }
 
 void content_unref(struct content *c)
 {
-	if (!c || atomic_fetch_sub_explicit(&c->refs, 1, memory_order_acq_rel) != 1)
+	if (!c || !refs_drop(&c->refs))
 		return;
-	if (c->memory)
-		atomic_fetch_sub_explicit(&memory_bytes, (int64_t)c->size, memory_order_relaxed);
+	if (c->memory) {
+		int64_t before = atomic_fetch_sub_explicit(&memory_bytes, (int64_t)c->size,
+							   memory_order_relaxed);
+		assert(before >= (int64_t)c->size);
+	}
 	free((char *)c->memory);
 	content_file_unref(c->file);
 	free(c);

@@ -26,6 +26,7 @@ void connection_open_free(struct connection_open **op)
 		return;
 	conf_unref(o->conf);
 	verdict_unref(o->why);
+	credential_unref(o->credential);
 	free(o->host);
 	free(o);
 	*op = NULL;

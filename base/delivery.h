@@ -36,6 +36,7 @@
 
 #include "base/conf.h"
 #include "base/content.h"
+#include "base/credential.h"
 #include "base/envelope.h"
 #include "base/loop.h"
 #include "base/resolve.h"
@@ -70,11 +71,13 @@ struct connection_open {
 	const struct conf_transport *transport; /* in conf */
 	char *host;				/* name, for SNI, certificate and log */
 	union address address;			/* with the port */
+	struct credential *credential; /* a reference: as whom to log in; NULL: as nobody */
 	bool plain; /* no TLS where it is only wished for: it is known to be broken */
 	enum connection_mode mode;
 	int messages_most; /* close it after so many: the host is known to take no more; 0: unknown */
 	/* filled by the worker, for CONNECTION_CLOSED: */
 	bool was_ready;
+	bool login_refused;  /* AUTH was answered with 5xx, or can not be done as it is set up */
 	bool refused;	     /* the host greeted with 5xx, or answered EHLO and HELO so */
 	bool confused;	     /* the host lost count; mode is now the one to try next */
 	struct verdict *why; /* NULL: an orderly end (idle, aged, told to) */

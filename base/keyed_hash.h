@@ -12,11 +12,15 @@
 #ifndef BASE_KEYED_HASH_H
 #define BASE_KEYED_HASH_H
 
+#include "base/mem.h"
+
 #include <stddef.h>
 #include <stdint.h>
 
 /* All tables of uthash take their hash from here: it is included nowhere else. */
 #define HASH_FUNCTION(key, len, hash) (hash) = (unsigned)keyed_hash((key), (len))
+/* Without memory they end as all of the program does, not by exit(3) beside running threads. */
+#define uthash_malloc(size) mem_alloc(size)
 #include <uthash.h>
 
 void keyed_hash_choose(void); /* a key for this process */

@@ -1,15 +1,17 @@
 /* list.h - doubly linked lists whose links lie inside the objects.
  *
- * A list head and a link are the same struct. A link that is in no list points at itself, so
- * list_remove() may be called on it again.
+ * A list head and a link are the same struct. A link that is in no list points at itself, or at nothing
+ * while the object around it is all zeros, so that a link that is put into a second list is found out;
+ * and list_remove() may be called on it again.
  *
  * OWNERSHIP  The list owns nothing.
  * THREAD     Any; a list belongs to one thread.
- * ERRORS     None.
+ * ERRORS     None; misuse asserts.
  */
 #ifndef BASE_LIST_H
 #define BASE_LIST_H
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -42,6 +44,7 @@ static inline struct list *list_first(const struct list *l)
 
 static inline void list_insert_before(struct list *where, struct list *link)
 {
+	assert(!link->next || link->next == link); /* it is in no list yet */
 	link->next = where;
 	link->prev = where->prev;
 	where->prev->next = link;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "base/log.h"
 
-#include "base/clock.h"
+#include "base/date.h"
 #include "base/log_format.h"
 #include "base/log_values.h"
 #include "base/log_writer.h"
@@ -107,7 +107,7 @@ static void fill(struct log_record *r, enum log_level level, const char *event, 
 {
 	*r = (struct log_record){.level = level,
 				 .event = event,
-				 .wall_ms = clock_wall_ms(),
+				 .wall_ms = date_ms(),
 				 .syslog = log_writer_is_syslog()};
 	const char *key;
 	while (r->npair < LOG_PAIRS_MAX && (key = va_arg(args, const char *))) {
@@ -223,7 +223,7 @@ bool log_take_own(struct buf *to, const char *event, const char *key, int64_t va
 	struct lines own = {.marked = log_writer_is_syslog()};
 	struct log_record r = {.level = LOG_LEVEL_WARNING,
 			       .event = event,
-			       .wall_ms = clock_wall_ms(),
+			       .wall_ms = date_ms(),
 			       .syslog = own.marked,
 			       .npair = 1,
 			       .pair = {{.key = key, .value = log_number(value), .number = true}}};

@@ -155,6 +155,10 @@ static void format_origin(struct buf *to, const struct log_record *r, const char
 		begin(to, r, "smtpd");
 		buf_printf(to, "%s: client=", id);
 		append_client(to, r);
+		if (log_value(r, "user", NULL)) {
+			buf_puts(to, ", sasl_username=");
+			append_value(to, r, "user", "");
+		}
 		buf_puts(to, "\n");
 	}
 }
@@ -176,6 +180,46 @@ static int format_queued(struct buf *to, const struct log_record *r)
 	append_value(to, r, "nrcpt", "1");
 	buf_puts(to, " (queue active)\n");
 	return 3;
+}
+
+/* pflogsumm lists each word of the master. */
+static const char *program_of(const char *event)
+{
+	static const char *const of_master[] = {"ready", "stopped", "reload", "restart", "drain"};
+	for (size_t i = 0; i < sizeof of_master / sizeof of_master[0]; i++)
+		if (strcmp(event, of_master[i]) == 0)
+			return "master";
+	return "relay";
+}
+
+static int format_other(struct buf *to, const struct log_record *r)
+{
+	begin(to, r, program_of(r->event));
+	if (r->level >= LOG_LEVEL_WARNING)
+		buf_printf(to, "%s: ", log_level_name(r->level));
+	buf_puts(to, r->event);
+	for (int i = 0; i < r->npair; i++) {
+		buf_printf(to, " %s=", r->pair[i].key);
+		append_clean(to, r->pair[i].value);
+	}
+	buf_puts(to, "\n");
+	return 1;
+}
+
+/* Postfix logs a login that failed in these words, and one that did not with the first message. */
+static int format_auth(struct buf *to, const struct log_record *r)
+{
+	if (strcmp(log_value(r, "result", ""), "failed") != 0)
+		return format_other(to, r);
+	begin(to, r, "smtpd");
+	buf_puts(to, "warning: ");
+	append_client(to, r);
+	buf_puts(to, ": SASL ");
+	append_value(to, r, "mechanism", "?");
+	buf_puts(to, " authentication failed: wrong name or password, sasl_username=");
+	append_value(to, r, "login", "(unavailable)");
+	buf_puts(to, "\n");
+	return 1;
 }
 
 static int format_delivery(struct buf *to, const struct log_record *r)
@@ -207,30 +251,6 @@ static int format_done(struct buf *to, const struct log_record *r)
 	return 1;
 }
 
-/* pflogsumm lists each word of the master. */
-static const char *program_of(const char *event)
-{
-	static const char *const of_master[] = {"ready", "stopped", "reload", "restart", "drain"};
-	for (size_t i = 0; i < sizeof of_master / sizeof of_master[0]; i++)
-		if (strcmp(event, of_master[i]) == 0)
-			return "master";
-	return "relay";
-}
-
-static int format_other(struct buf *to, const struct log_record *r)
-{
-	begin(to, r, program_of(r->event));
-	if (r->level >= LOG_LEVEL_WARNING)
-		buf_printf(to, "%s: ", log_level_name(r->level));
-	buf_puts(to, r->event);
-	for (int i = 0; i < r->npair; i++) {
-		buf_printf(to, " %s=", r->pair[i].key);
-		append_clean(to, r->pair[i].value);
-	}
-	buf_puts(to, "\n");
-	return 1;
-}
-
 int log_format_postfix(struct buf *to, const struct log_record *r)
 {
 	static const struct {
@@ -241,7 +261,7 @@ int log_format_postfix(struct buf *to, const struct log_record *r)
 		{"reject", format_reject},	{"queued", format_queued},
 		{"sent", format_delivery},	{"deferred", format_delivery},
 		{"bounced", format_delivery},	{"in_doubt", format_delivery},
-		{"done", format_done},
+		{"done", format_done},		{"auth", format_auth},
 	};
 	for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++)
 		if (strcmp(r->event, forms[i].event) == 0)

@@ -8,6 +8,7 @@
 #include "base/metrics.h"
 #include "base/thread.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -93,7 +94,8 @@ static struct chunk *write_together(struct chunk *c)
 		log_place_write(&w.place, buf_data(&text), buf_len(&text), marked, &w.give_up_ms);
 	if (lost > 0)
 		drop(lost);
-	atomic_fetch_sub(&w.backlog, buf_len(&text));
+	size_t before = atomic_fetch_sub(&w.backlog, buf_len(&text));
+	assert(before >= buf_len(&text));
 	buf_fini(&text);
 	return c;
 }

@@ -110,6 +110,7 @@ void loop_free(struct loop **lp)
 	assert(!l->running);
 	mailbox_fini(&l->mailbox);
 	stream_end_lingering(l);
+	assert(list_empty(&l->lingering));
 	timers_fini(&l->timers);
 	ev_loop_destroy(l->ev);
 	free(l);

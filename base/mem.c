@@ -49,3 +49,10 @@ char *mem_printf(const char *fmt, ...)
 	va_end(args);
 	return must(len < 0 ? NULL : s);
 }
+
+void mem_free_secret(char *s)
+{
+	if (s)
+		explicit_bzero(s, strlen(s));
+	free(s);
+}

@@ -18,4 +18,7 @@ char *mem_strdup(const char *); /* NULL stays NULL */
 char *mem_strndup(const char *, size_t len);
 char *mem_printf(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
+void mem_free_secret(char *);
+/* Overwrite a text, and free it. NULL is allowed. */
+
 #endif

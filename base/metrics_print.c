@@ -125,6 +125,8 @@ static void put_histogram(const struct metrics_print *p, enum metric_histogram h
 	char name[80], labels[160], text[NUMBER_TEXT];
 	int64_t below = 0;
 	metrics_histogram(h, &sum);
+	if (p->brief && sum.count == 0)
+		return;
 	if (*row->sentence)
 		put_head(p, row->name, (int)strlen(row->name), row->sentence, "histogram");
 	snprintf(name, sizeof name, "%s_bucket", row->name);

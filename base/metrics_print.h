@@ -18,6 +18,8 @@
 #include "base/buf.h"
 #include "base/metrics.h"
 
+#include <stdbool.h>
+
 enum metrics_form {
 	METRICS_PROMETHEUS,
 	METRICS_LINES, /* NAME VALUE */
@@ -27,6 +29,7 @@ enum metrics_form {
 struct metrics_print {
 	struct buf *to;
 	enum metrics_form form;
+	bool brief; /* without histograms that nothing was put into */
 };
 
 void metrics_print_family(const struct metrics_print *, const char *name, const char *sentence);

@@ -21,6 +21,7 @@ static struct stream *stream_new(struct loop *l, void (*event)(void *, enum stre
 				 void *owner)
 {
 	struct stream *s = mem_zalloc(sizeof *s);
+	s->magic = STREAM_MAGIC;
 	s->loop = l;
 	s->event = event;
 	s->owner = owner;
@@ -65,6 +66,7 @@ void stream_free(struct stream **sp)
 	*sp = NULL;
 	if (!s)
 		return;
+	magic_check(s, STREAM_MAGIC);
 	assert(!s->dead);
 	struct ev_loop *ev = s->loop->ev;
 	ev_io_stop(ev, &s->reader);
@@ -79,7 +81,7 @@ void stream_free(struct stream **sp)
 		close(s->fd);
 	if (s->closed)
 		s->closed(s->closed_owner);
-	buf_fini(&s->in);
+	(s->secret ? buf_wipe : buf_fini)(&s->in);
 	buf_fini(&s->out);
 	free(s->error);
 	s->dead = true;
@@ -102,7 +104,7 @@ void stream_linger_close(struct stream **sp)
 		stream_free(&s);
 		return;
 	}
-	s->state = STREAM_LINGERING;
+	stream_move(s, STREAM_LINGERING);
 	list_append(&s->loop->lingering, &s->in_lingering);
 	buf_fini(&s->in);
 	timer_start(&s->loop->timers, &s->deadline, clock_steady_ms() + LINGER_SEND_MS);
@@ -143,6 +145,11 @@ void stream_flush(struct stream *s)
 	stream_set_watchers(s);
 }
 
+void stream_secret(struct stream *s, bool secret)
+{
+	s->secret = secret;
+}
+
 void stream_pause(struct stream *s)
 {
 	s->paused = true;
@@ -175,7 +182,7 @@ void stream_start_tls(struct stream *s, SSL_CTX *context, bool server, const cha
 		stream_fail(s, "TLS", "no memory or socket for the handshake");
 		return;
 	}
-	s->state = STREAM_STARTING;
+	stream_move(s, STREAM_STARTING);
 	s->left = false;
 	ev_feed_event(s->loop->ev, &s->kick, EV_CUSTOM);
 	stream_set_watchers(s);
@@ -199,6 +206,11 @@ SSL *stream_ssl(const struct stream *s)
 const char *stream_error(const struct stream *s)
 {
 	return s->error ? s->error : "";
+}
+
+bool stream_starved(const struct stream *s)
+{
+	return s->starved;
 }
 
 bool stream_connect_refused(const struct stream *s)

@@ -70,6 +70,10 @@ void stream_flush(struct stream *);
 /* Send what is in s->out as far as the socket takes it. Failure comes as STREAM_ERROR later, from
  * the loop. */
 
+void stream_secret(struct stream *, bool secret);
+/* While it is set, what comes may be a password: it is overwritten wherever it has passed on its way to
+ * s->in. There it is the owner's to wipe. Of TLS: with SSL_OP_CLEANSE_PLAINTEXT. */
+
 void stream_pause(struct stream *); /* read nothing more until stream_resume() */
 void stream_resume(struct stream *);
 /* Read on; what lies in s->in is offered again, from the loop. */
@@ -86,8 +90,9 @@ void stream_start_tls(struct stream *, SSL_CTX *, bool server, const char *sni,
  * out completely (server: the 220) - what is left is sent first. Bytes in s->in are a bug: it
  * asserts. */
 
-SSL *stream_ssl(const struct stream *);		    /* NULL when plain */
-const char *stream_error(const struct stream *);    /* a sentence, without the peer's name */
+SSL *stream_ssl(const struct stream *);		 /* NULL when plain */
+const char *stream_error(const struct stream *); /* a sentence, without the peer's name */
+bool stream_starved(const struct stream *);	 /* the system had no socket for stream_connect() */
 bool stream_connect_refused(const struct stream *); /* the error came before STREAM_CONNECTED */
 void stream_peer(const struct stream *, union address *);
 void stream_local(const struct stream *, union address *);

@@ -11,18 +11,31 @@
 #ifndef BASE_STREAM_IMPL_H
 #define BASE_STREAM_IMPL_H
 
+#include "base/magic.h"
 #include "base/stream.h"
 
+#define STREAM_TO(state) (1U << STREAM_##state)
+
+/* S(state, states that may follow)
+ * STARTING: the last plain bytes go out, then the handshake. LINGERING: it has no owner any more. */
+#define STREAM_STATES(S)                                                                           \
+	S(CONNECTING, STREAM_TO(PLAIN))                                                            \
+	S(PLAIN, STREAM_TO(STARTING) | STREAM_TO(LINGERING))                                       \
+	S(STARTING, STREAM_TO(HANDSHAKE) | STREAM_TO(LINGERING))                                   \
+	S(HANDSHAKE, STREAM_TO(SECURE))                                                            \
+	S(SECURE, STREAM_TO(LINGERING))                                                            \
+	S(LINGERING, 0U)
+
 enum stream_state {
-	STREAM_CONNECTING,
-	STREAM_PLAIN,
-	STREAM_STARTING, /* the last plain bytes go out, then the handshake */
-	STREAM_HANDSHAKE,
-	STREAM_SECURE,
-	STREAM_LINGERING, /* has no owner any more */
+#define S(state, ...) STREAM_##state,
+	STREAM_STATES(S)
+#undef S
 };
 
+enum { STREAM_MAGIC = 0x57e3a901 };
+
 struct stream {
+	unsigned magic;
 	struct loop *loop;
 	void (*event)(void *owner, enum stream_event);
 	void *owner;
@@ -42,9 +55,11 @@ struct stream {
 	bool dead;		  /* freed by the owner; the memory goes when depth is 0 */
 	bool begun_tls;		  /* the descriptor is OpenSSL's from here to the end */
 	bool connected, paused;
-	bool offer; /* s->in is offered again at the next kick */
-	bool left;  /* a flush left something: STREAM_DRAINED is owed */
+	bool secret; /* see stream_secret() */
+	bool offer;  /* s->in is offered again at the next kick */
+	bool left;   /* a flush left something: STREAM_DRAINED is owed */
 	bool eof, eof_told;
+	bool starved;
 	bool failed, write_failed, error_told;
 	bool ending;				 /* lingering: all is sent and shut down */
 	bool read_wants_write, write_wants_read; /* TLS */
@@ -64,6 +79,7 @@ void stream_shut(struct stream *);
 int stream_open_socket(struct stream *, const union address *to, const union address *from);
 /* A socket on its way to be connected, or -1 and stream_fail() called. */
 
+void stream_move(struct stream *, enum stream_state);
 void stream_set_watchers(struct stream *); /* wait for what the state needs, and nothing else */
 void stream_send_out(struct stream *);	   /* as much of s->out as the socket takes */
 void stream_bury(struct stream *);	   /* give a dead one's memory back, if no callback runs */

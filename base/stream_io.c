@@ -181,8 +181,10 @@ int stream_open_socket(struct stream *s, const union address *to, const union ad
 {
 	int on = 1;
 	int fd = socket(to->sa.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-	if (fd < 0)
+	if (fd < 0) {
+		s->starved = true;
 		return give_up(s, fd, "socket");
+	}
 	if (from) {
 		/* Without it each connection would use up a port for all destinations. */
 		setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &on, sizeof on);

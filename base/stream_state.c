@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,18 +13,35 @@ enum {
 	READ_MOST = 64 << 10,	    /* bytes a wake-up: the others of the loop want their turn */
 	LINGER_READ_MS = 2000,	    /* for the peer to end */
 	LINGER_READ_MOST = 1 << 20, /* bytes read away */
+	SECRET_ROOM = 1 << 10,
 };
+
+static const unsigned may_follow[] = {
+#define S(state, after) [STREAM_##state] = after,
+	STREAM_STATES(S)
+#undef S
+};
+
+void stream_move(struct stream *s, enum stream_state to)
+{
+	assert(may_follow[s->state] & 1U << to);
+	s->state = to;
+}
 
 void stream_bury(struct stream *s)
 {
-	if (s->dead && s->depth == 0)
+	if (s->dead && s->depth == 0) {
+		magic_clear(s);
 		free(s);
+	}
 }
 
 bool stream_emit(struct stream *s, enum stream_event event)
 {
+	assert(!s->dead && s->state != STREAM_LINGERING);
 	s->depth++;
 	s->event(s->owner, event);
+	assert(s->depth > 0);
 	s->depth--;
 	bool ours = !s->dead && s->state != STREAM_LINGERING;
 	stream_bury(s);
@@ -100,7 +118,12 @@ static bool fill(struct stream *s, size_t *got)
 	size_t room = STREAM_IN_MAX - buf_len(&s->in);
 	enum stream_io io = stream_read(s, bytes, room, got);
 	if (io == STREAM_IO_DONE) {
+		/* At once as large as the line of a password is, so that none outgrows it. */
+		if (s->secret)
+			buf_reserve(&s->in, *got < SECRET_ROOM ? SECRET_ROOM : *got);
 		buf_append(&s->in, bytes, *got);
+		if (s->secret)
+			explicit_bzero(bytes, *got);
 		/* A short read has emptied a plain socket; more would wake us again. */
 		return s->ssl || *got == room;
 	}
@@ -161,7 +184,7 @@ static void end_connecting(struct stream *s)
 		stream_set_watchers(s);
 		return;
 	}
-	s->state = STREAM_PLAIN;
+	stream_move(s, STREAM_PLAIN);
 	s->connected = true;
 	if (stream_emit(s, STREAM_CONNECTED))
 		settle(s);
@@ -171,7 +194,7 @@ static void shake_hands(struct stream *s)
 {
 	enum stream_io io = stream_handshake(s);
 	if (io == STREAM_IO_DONE) {
-		s->state = STREAM_SECURE;
+		stream_move(s, STREAM_SECURE);
 		if (!stream_emit(s, STREAM_TLS))
 			return;
 		ev_feed_event(s->loop->ev, &s->kick, EV_CUSTOM); /* data may have come with it */
@@ -184,7 +207,7 @@ static void start_tls(struct stream *s)
 {
 	stream_send_out(s);
 	if (buf_len(&s->out) == 0 && !s->failed) {
-		s->state = STREAM_HANDSHAKE;
+		stream_move(s, STREAM_HANDSHAKE);
 		shake_hands(s);
 	} else {
 		stream_set_watchers(s);
@@ -247,6 +270,7 @@ static void transfer(struct stream *s)
 
 static void go_on(struct stream *s)
 {
+	magic_check(s, STREAM_MAGIC);
 	if (s->state == STREAM_LINGERING)
 		linger(s);
 	else if (s->failed)
@@ -273,6 +297,7 @@ void stream_on_kick(struct ev_loop *ev, ev_io *w, int revents)
 	(void)ev;
 	(void)revents;
 	struct stream *s = w->data;
+	magic_check(s, STREAM_MAGIC);
 	if (s->offer && !s->failed && !s->paused && s->state != STREAM_LINGERING) {
 		s->offer = false;
 		if (buf_len(&s->in) > 0 && !stream_emit(s, STREAM_DATA))
@@ -284,6 +309,7 @@ void stream_on_kick(struct ev_loop *ev, ev_io *w, int revents)
 void stream_on_deadline(void *owner)
 {
 	struct stream *s = owner;
+	magic_check(s, STREAM_MAGIC);
 	if (s->state == STREAM_LINGERING)
 		stream_free(&s);
 	else if (stream_emit(s, STREAM_TIMEOUT))

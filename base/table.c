@@ -3,6 +3,7 @@
 
 #include "base/conf_file.h"
 #include "base/mem.h"
+#include "base/refs.h"
 #include "base/table_text.h"
 
 #include <cdb.h>
@@ -180,13 +181,13 @@ struct table *table_read(const char *file, const struct table_form *form, const 
 
 struct table *table_ref(struct table *t)
 {
-	atomic_fetch_add_explicit(&t->refs, 1, memory_order_relaxed);
+	refs_take(&t->refs);
 	return t;
 }
 
 void table_unref(struct table *t)
 {
-	if (!t || atomic_fetch_sub_explicit(&t->refs, 1, memory_order_acq_rel) != 1)
+	if (!t || !refs_drop(&t->refs))
 		return;
 	if (t->in_cdb)
 		cdb_free(&t->cdb);
@@ -224,6 +225,24 @@ char *table_get(const struct table *t, const char *key, struct table_origin *ori
 			*c = ' ';
 	*origin = (struct table_origin){t->file, line};
 	return value;
+}
+
+void table_each(const struct table *t,
+		void (*row)(void *context, const char *key, const char *value), void *context)
+{
+	for (int i = 0; i < t->text.n; i++)
+		row(context, t->text.row[i].key, t->text.row[i].value);
+}
+
+char *table_any(const struct table *t, const char *except, uint64_t choice)
+{
+	uint64_t n = (uint64_t)t->text.n;
+	for (uint64_t i = 0; i < n; i++) {
+		const struct table_row *row = &t->text.row[(choice + i) % n];
+		if (strcmp(row->key, except) != 0)
+			return mem_strdup(row->value);
+	}
+	return NULL;
 }
 
 enum table_freshness table_fresh(const struct table *t)

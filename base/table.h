@@ -21,6 +21,7 @@
 #include "base/conf_faults.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <sys/types.h>
 
 struct table;
@@ -32,6 +33,9 @@ struct table_form {
 	const char *(*check)(const void *context, const char *key, const char *value,
 			     struct buf *why);
 	/* NULL: the row is good. Else where in the value it is not, and why says what is wrong. */
+
+	bool (*two)(const char *rest);
+	/* NULL, or: does the first word behind a key belong to it too? One blank is between them then. */
 };
 
 /* Where a value was found, for log and operator. */
@@ -50,6 +54,14 @@ void table_unref(struct table *); /* NULL is allowed */
 char *table_get(const struct table *, const char *key, struct table_origin *);
 /* The value of exactly this key, which is in lower case and has no '@' in front; the caller frees
  * it. NULL: none. A line's end inside of the value reads as a blank. */
+
+void table_each(const struct table *,
+		void (*row)(void *context, const char *key, const char *value), void *context);
+/* Every row of a text, by key; of CDB none. */
+
+char *table_any(const struct table *, const char *except, uint64_t choice);
+/* The value of some row of a text, but not of that key; the same choice is the same row. NULL: there
+ * is none. */
 
 enum table_freshness {
 	TABLE_FRESH,   /* the file is as it was when it was read, or found faulty */

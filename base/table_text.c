@@ -79,6 +79,18 @@ static void close_row(struct reader *r)
 	buf_fini(&why);
 }
 
+/* The word at *value moves up to the key that ends at stop. Returns where that ends now. */
+static char *join_word(char *stop, char **value, char *end)
+{
+	char *word = *value, *behind = end_of_key(word, false);
+	size_t len = (size_t)(behind - word);
+	*stop++ = ' ';
+	memmove(stop, word, len);
+	for (*value = behind; *value < end && blank(**value); ++*value)
+		;
+	return stop + len;
+}
+
 static void begin_row(struct reader *r, char *line, char *end)
 {
 	char *stop = end_of_key(line, r->form->colon);
@@ -89,6 +101,8 @@ static void begin_row(struct reader *r, char *line, char *end)
 	char *value = stop + 1;
 	while (value < end && blank(*value))
 		value++;
+	if (r->form->two && r->form->two(value))
+		stop = join_word(stop, &value, end);
 	*trimmed_end(line, stop) = '\0';
 	for (char *c = line; *c; c++)
 		*c = (char)tolower((unsigned char)*c);

@@ -3,9 +3,12 @@
 
 #include "base/access_value.h"
 #include "base/alias_value.h"
+#include "base/credential.h"
 #include "base/mailaddr.h"
 #include "base/mem.h"
+#include "base/refs.h"
 #include "base/route_value.h"
+#include "base/users.h"
 #include "base/words.h"
 
 #include <ctype.h>
@@ -120,11 +123,77 @@ static const char *check_access(const void *context, const char *key, const char
 	return bad;
 }
 
+static const char *check_credential(const void *context, const char *key, const char *value,
+				    struct buf *why)
+{
+	(void)context;
+	size_t hop = strcspn(key, " ");
+	char *relay = mem_strndup(key, hop);
+	struct conf_relay r;
+	bool good = conf_relay_read(relay, &r) && r.weight == 0;
+	free(r.host);
+	if (!good)
+		buf_printf(why,
+			   "\"%s\" is not a next hop: host, host:port, [host], [host]:port or "
+			   "unix:/SOCKET",
+			   relay);
+	free(relay);
+	if (!good)
+		return value;
+	const char *sender = key[hop] ? key + hop + 1 : "";
+	if (*sender && strcmp(sender, "<>") != 0 && check_key(sender, value, why))
+		return value;
+	return credential_parse(value, NULL, why);
+}
+
+static const char *check_user(const void *context, const char *key, const char *value,
+			      struct buf *why)
+{
+	struct user_value v;
+	char login[USERS_LOGIN_MAX + 1];
+	(void)context;
+	if (strcmp(key, USERS_NOBODY) != 0 && !users_login(key, login, why))
+		return value;
+	const char *bad = user_value_parse(value, &v, why);
+	user_value_fini(&v);
+	return bad;
+}
+
+static const char *check_logins(const void *context, const char *key, const char *value,
+				struct buf *why)
+{
+	(void)context;
+	if (!conf_pattern_good(key) && strcmp(key, "<>") != 0) {
+		buf_puts(why, "not an address, a domain, a .parent of domains, *, or <>");
+		return key;
+	}
+	return users_listed(value, NULL, why) ? NULL : value;
+}
+
+static const char *check_certificate(const void *context, const char *key, const char *value,
+				     struct buf *why)
+{
+	char login[USERS_LOGIN_MAX + 1];
+	(void)context;
+	if (strlen(key) != 64 || strspn(key, "0123456789abcdef") != 64) {
+		buf_puts(why, "not a SHA-256 fingerprint, 64 hexadecimal digits");
+		return key;
+	}
+	return users_login(value, login, why) ? NULL : value;
+}
+
 static const struct table_form forms[] = {
-#define T(role, setting, colon, shape, check) [TABLE_##role] = {colon, shape, check},
+#define T(role, setting, colon, shape, check) [TABLE_##role] = {colon, shape, check, NULL},
 	TABLES(T)
 #undef T
 };
+
+static const struct table_form *form_of(int role)
+{
+	static const struct table_form credentials = {false, "NEXT-HOP [SENDER] LOGIN SECRET",
+						      check_credential, credential_has_sender};
+	return role == TABLE_CREDENTIALS ? &credentials : &forms[role];
+}
 
 static const struct conf_list *files_of(const struct conf *c, enum table_role role)
 {
@@ -149,7 +218,7 @@ struct tables *tables_read(const struct conf *c, struct conf_faults *faults)
 		struct role *r = &t->of[role];
 		r->table = mem_zalloc((size_t)files->n * sizeof(struct table *));
 		for (; r->n < files->n; r->n++)
-			r->table[r->n] = table_read(files->item[r->n], &forms[role], c, faults);
+			r->table[r->n] = table_read(files->item[r->n], form_of(role), c, faults);
 	}
 	if (faults->n == before)
 		return t;
@@ -171,7 +240,7 @@ static struct table *renew(const struct conf *c, int role, int i, struct conf_fa
 	struct table *old = c->tables->of[role].table[i];
 	struct table *new = NULL;
 	if (table_fresh(old) == TABLE_STALE) {
-		new = table_read(files_of(c, (enum table_role)role)->item[i], &forms[role], c,
+		new = table_read(files_of(c, (enum table_role)role)->item[i], form_of(role), c,
 				 faults);
 		if (!new)
 			table_faulty(old);
@@ -195,13 +264,13 @@ struct tables *tables_renew(const struct conf *c, struct conf_faults *faults)
 
 struct tables *tables_ref(struct tables *t)
 {
-	atomic_fetch_add_explicit(&t->refs, 1, memory_order_relaxed);
+	refs_take(&t->refs);
 	return t;
 }
 
 void tables_unref(struct tables *t)
 {
-	if (!t || atomic_fetch_sub_explicit(&t->refs, 1, memory_order_acq_rel) != 1)
+	if (!t || !refs_drop(&t->refs))
 		return;
 	for (int role = 0; role < TABLE_ROLES; role++) {
 		for (int i = 0; i < t->of[role].n; i++)
@@ -211,12 +280,32 @@ void tables_unref(struct tables *t)
 	free(t);
 }
 
+int tables_count(const struct tables *t, enum table_role role)
+{
+	return t->of[role].n;
+}
+
+void tables_each(const struct tables *t, enum table_role role,
+		 void (*row)(void *context, const char *key, const char *value), void *context)
+{
+	for (int i = 0; i < t->of[role].n; i++)
+		table_each(t->of[role].table[i], row, context);
+}
+
 char *tables_get(const struct tables *t, enum table_role role, const char *key,
 		 struct table_origin *origin)
 {
 	char *value = NULL;
 	for (int i = 0; t && !value && i < t->of[role].n; i++)
 		value = table_get(t->of[role].table[i], key, origin);
+	return value;
+}
+
+char *tables_any(const struct tables *t, enum table_role role, const char *except, uint64_t choice)
+{
+	char *value = NULL;
+	for (int i = 0; t && !value && i < t->of[role].n; i++)
+		value = table_any(t->of[role].table[i], except, choice);
 	return value;
 }
 

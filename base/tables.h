@@ -28,7 +28,11 @@
 	T(CANONICAL, canonical, false, "address address", check_canonical)                         \
 	T(RECIPIENT_ACCESS, recipient_access, false, "address action", check_access)               \
 	T(SENDER_BCC, sender_bcc, false, "address address", check_bcc)                             \
-	T(RECIPIENT_BCC, recipient_bcc, false, "address address", check_bcc)
+	T(RECIPIENT_BCC, recipient_bcc, false, "address address", check_bcc)                       \
+	T(CREDENTIALS, credentials, false, "NEXT-HOP [SENDER] LOGIN SECRET", check_credential)     \
+	T(SENDER_LOGINS, sender_logins, false, "address logins", check_logins)                     \
+	T(CLIENT_CERTIFICATES, client_certificates, false, "fingerprint login", check_certificate) \
+	T(USERS, auth.users, false, "login HASH", check_user)
 
 enum table_role {
 #define T(role, ...) TABLE_##role,
@@ -50,8 +54,17 @@ struct tables *tables_renew(const struct conf *, struct conf_faults *);
 struct tables *tables_ref(struct tables *);
 void tables_unref(struct tables *); /* NULL is allowed */
 
+int tables_count(const struct tables *, enum table_role); /* files of it */
+
+void tables_each(const struct tables *, enum table_role,
+		 void (*row)(void *context, const char *key, const char *value), void *context);
+/* Every row of those that are text. */
+
 char *tables_get(const struct tables *, enum table_role, const char *key, struct table_origin *);
 /* The value of exactly this key; the caller frees it. NULL: none, as when there are no tables. */
+
+char *tables_any(const struct tables *, enum table_role, const char *except, uint64_t choice);
+/* The value of some row of its texts: table_any(). */
 
 char *tables_find(const struct tables *, enum table_role, const char *address,
 		  struct table_origin *);

@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 void timers_init(struct timers *h)
@@ -64,6 +65,7 @@ void timer_stop(struct timers *h, struct timer *t)
 	size_t slot = t->slot;
 	if (slot == 0)
 		return;
+	assert(slot <= h->n && h->heap[slot] == t);
 	t->slot = 0;
 	struct timer *last = h->heap[h->n--];
 	if (last == t)

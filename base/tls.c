@@ -71,6 +71,51 @@ SSL_CTX *tls_server_context(const char *certificate, const char *key, bool cbc, 
 	return c;
 }
 
+SSL_CTX *tls_identity(const char *certificate, const char *key, struct buf *error)
+{
+	ERR_clear_error();
+	SSL_CTX *c = SSL_CTX_new(TLS_client_method());
+	if (!c) {
+		say(error, "TLS", "context");
+	} else if (!load(c, certificate, key, error)) {
+		SSL_CTX_free(c);
+		c = NULL;
+	}
+	return c;
+}
+
+bool tls_show_identity(SSL *ssl, SSL_CTX *identity)
+{
+	STACK_OF(X509) *chain = NULL;
+	return SSL_CTX_get0_chain_certs(identity, &chain) == 1 &&
+	       SSL_use_certificate(ssl, SSL_CTX_get0_certificate(identity)) == 1 &&
+	       SSL_use_PrivateKey(ssl, SSL_CTX_get0_privatekey(identity)) == 1 &&
+	       SSL_set1_chain(ssl, chain) == 1;
+}
+
+static int go_on_whatever(int good, X509_STORE_CTX *chain)
+{
+	(void)good;
+	(void)chain;
+	return 1;
+}
+
+bool tls_ask_client(SSL_CTX *c, const char *ca, struct buf *error)
+{
+	ERR_clear_error();
+	SSL_CTX_set_verify(c, SSL_VERIFY_PEER, go_on_whatever);
+	if (!*ca)
+		return true;
+	STACK_OF(X509_NAME) *names = SSL_load_client_CA_file(ca);
+	if (!names || SSL_CTX_load_verify_file(c, ca) != 1) {
+		say(error, "client_ca", ca);
+		sk_X509_NAME_pop_free(names, X509_NAME_free);
+		return false;
+	}
+	SSL_CTX_set_client_CA_list(c, names);
+	return true;
+}
+
 SSL_CTX *tls_client_context(void)
 {
 	SSL_CTX *c = SSL_CTX_new(TLS_client_method());

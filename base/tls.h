@@ -17,6 +17,17 @@ SSL_CTX *tls_server_context(const char *certificate, const char *key, bool cbc, 
 /* Of one listener: a session or ticket of another listener is not resumed here. cbc: the suites of
  * TLS 1.2 that only know CBC are good enough, for clients that know no others. */
 
+SSL_CTX *tls_identity(const char *certificate, const char *key, struct buf *error);
+/* Of a client: only what it shows when it is asked, for tls_show_identity(). */
+
+bool tls_show_identity(SSL *, SSL_CTX *identity);
+/* Before the handshake. False: OpenSSL has no memory. */
+
+bool tls_ask_client(SSL_CTX *, const char *ca, struct buf *error);
+/* Have the client of a server context show its certificate, if it likes. The handshake goes on whatever
+ * that is worth, which SSL_get_verify_result() tells. ca: a PEM file of authorities, "" for none.
+ * False: it can't be read. */
+
 SSL_CTX *tls_client_context(void);
 /* Opportunistic: whoever it is. Sessions are the caller's to keep: SSL_get1_session(). */
 

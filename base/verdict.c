@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/refs.h"
 #include "base/utf8.h"
 
 #include <ctype.h>
@@ -79,13 +80,13 @@ struct verdict *verdict_printf(enum verdict_class class, int code, const char *d
 struct verdict *verdict_ref(struct verdict *v)
 {
 	if (v)
-		atomic_fetch_add_explicit(&v->refs, 1, memory_order_relaxed);
+		refs_take(&v->refs);
 	return v;
 }
 
 void verdict_unref(struct verdict *v)
 {
-	if (v && atomic_fetch_sub_explicit(&v->refs, 1, memory_order_acq_rel) == 1)
+	if (v && refs_drop(&v->refs))
 		free(v);
 }
 

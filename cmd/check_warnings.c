@@ -3,8 +3,10 @@
 
 #include "base/address.h"
 #include "base/conf_value.h"
+#include "base/credential.h"
 #include "base/mem.h"
 #include "base/netlist.h"
+#include "base/tables.h"
 #include "qmgr/route/route.h"
 #include "smtpd/alias.h"
 #include "smtpd/rewrite.h"
@@ -190,6 +192,27 @@ static bool is_loopback(const char *listener)
 	return strncmp(listener, "127.", 4) == 0 || strncmp(listener, "[::1]", 5) == 0;
 }
 
+static bool has_limit(const struct conf *conf)
+{
+	return conf->limit_by[LIMIT_BY_CLIENT] || conf->limit_by[LIMIT_BY_SENDER];
+}
+
+/* May anybody send through it? */
+static bool is_world_open(const struct conf *conf, const struct conf_listener *l)
+{
+	const struct conf_list *networks = l->networks.n > 0 ? &l->networks : &conf->networks;
+	struct net n;
+	for (int i = 0; i < networks->n; i++)
+		if (net_parse(networks->item[i], &n) && is_world(&n))
+			return true;
+	return false;
+}
+
+static bool believes_all(const struct conf_listener *l)
+{
+	return l->proxy_protocol.n == 1 && strcmp(l->proxy_protocol.item[0], "true") == 0;
+}
+
 static void check_listener(struct checked *c, const struct conf_listener *l)
 {
 	struct stat st;
@@ -197,6 +220,21 @@ static void check_listener(struct checked *c, const struct conf_listener *l)
 	for (int i = 0; i < l->address.n; i++)
 		public_address = public_address || !is_loopback(l->address.item[i]);
 	check_networks(c, &l->networks, l->line);
+	if (public_address && is_world_open(c->conf, l) && !has_limit(c->conf))
+		warn(c, l->line,
+		     "listener \"%s\" is open to the world, and there is no limit on what a client "
+		     "or a sender may send",
+		     l->title);
+	if (public_address && l->auth && !c->conf->limit_by[LIMIT_BY_LOGIN])
+		warn(c, l->line,
+		     "listener \"%s\" takes logins from the network, and there is no limit "
+		     "\"login\": who has stolen a password may send what he likes",
+		     l->title);
+	if (public_address && believes_all(l))
+		warn(c, l->line,
+		     "listener \"%s\" believes whoever reaches it who the client is: give "
+		     "proxy_protocol the addresses of your proxies",
+		     l->title);
 	if (*l->key && stat(l->key, &st) == 0 && (st.st_mode & S_IRWXO))
 		warn(c, l->line, "listener \"%s\": every user of the machine may use the key %s",
 		     l->title, l->key);
@@ -204,6 +242,70 @@ static void check_listener(struct checked *c, const struct conf_listener *l)
 		warn(c, l->line,
 		     "listener \"%s\" has no certificate: mail comes over the network in clear",
 		     l->title);
+}
+
+static void check_secret(struct checked *c, int line, const char *path, const char *whose)
+{
+	struct stat st;
+	if (*path && stat(path, &st) == 0 && (st.st_mode & S_IRWXO))
+		warn(c, line, "%s: every user of the machine may read %s (chmod o= %s)", whose,
+		     path, path);
+}
+
+static void check_credential(void *context, const char *key, const char *value)
+{
+	struct checked *c = context;
+	struct credential *of = NULL;
+	struct buf why = {0};
+	if (!credential_parse(value, &of, &why)) {
+		char *whose = mem_printf("credentials of %s", key);
+		check_secret(c, 0, of->file, whose);
+		if (of->clear && strncmp(key, "unix:", 5) != 0)
+			warn(c, 0,
+			     "%s: the %s of %s may cross the network without TLS, for whoever "
+			     "listens",
+			     whose, of->kind == CREDENTIAL_PASSWORD ? "password" : "token",
+			     of->login);
+		free(whose);
+	}
+	credential_unref(of);
+	buf_fini(&why);
+}
+
+static void check_transport(struct checked *c, const struct conf_transport *t)
+{
+	char *whose = mem_printf("transport \"%s\"", t->title);
+	check_secret(c, t->line, t->client_key, whose);
+	free(whose);
+}
+
+static void check_auth(struct checked *c, const struct conf_listener *l)
+{
+	const struct conf_auth *a = &c->conf->auth;
+	if (!l->auth)
+		return;
+	if (a->require_tls && !*l->certificate)
+		warn(c, l->line,
+		     "listener \"%s\" has auth and no certificate: nobody can log in, since "
+		     "require_tls is true",
+		     l->title);
+	if (!a->require_tls && l->tls < LISTENER_TLS_REQUIRED)
+		warn(c, l->line,
+		     "listener \"%s\" takes passwords without TLS: whoever listens on the "
+		     "network has them",
+		     l->title);
+}
+
+static void check_users(struct checked *c)
+{
+	struct stat st;
+	const struct conf_list *users = &c->conf->auth.users;
+	for (int i = 0; i < users->n; i++)
+		if (stat(users->item[i], &st) == 0 && (st.st_mode & S_IRWXO))
+			warn(c, 0,
+			     "every user of the machine may read the users' file %s: guessing its "
+			     "passwords needs no more (chmod o= %s)",
+			     users->item[i], users->item[i]);
 }
 
 static bool here(const union address *a)
@@ -280,10 +382,17 @@ int check_warnings(const struct conf *conf)
 	check_dns(&c);
 	check_log(&c);
 	check_postmaster(&c);
-	for (int i = 0; i < conf->nlistener; i++)
+	for (int i = 0; i < conf->nlistener; i++) {
 		check_listener(&c, &conf->listener[i]);
+		check_auth(&c, &conf->listener[i]);
+	}
+	check_users(&c);
+	for (int i = 0; i < conf->ntransport; i++)
+		check_transport(&c, &conf->transport[i]);
 	for (int i = 0; i < conf->nroute; i++)
 		check_route(&c, &conf->route[i]);
+	if (conf->tables)
+		tables_each(conf->tables, TABLE_CREDENTIALS, check_credential, &c);
 	check_descriptors(&c);
 	return c.n;
 }

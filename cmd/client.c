@@ -7,6 +7,7 @@
 #include "cmd/cmd.h"
 #include "cmd/control_path.h"
 #include "cmd/control_wire.h"
+#include "cmd/offline.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -133,12 +134,9 @@ static bool copy_answer(FILE *from, bool clean, int *status, struct buf *into)
 	return ok;
 }
 
-static int ask(const char *spool, int argc, char **argv, bool clean, bool until_closed,
-	       struct buf *into)
+static int ask_at(int fd, const char *spool, int argc, char **argv, bool clean, bool until_closed,
+		  struct buf *into)
 {
-	int fd = open_socket(spool);
-	if (fd < 0)
-		return out_of_reach(spool, strerror(errno));
 	FILE *from = fdopen(fd, "r");
 	if (!from || !send_words(fd, argc, argv, isatty(STDERR_FILENO))) {
 		int status = out_of_reach(spool, strerror(errno));
@@ -154,6 +152,29 @@ static int ask(const char *spool, int argc, char **argv, bool clean, bool until_
 	fclose(from);
 	if (fflush(stdout) != 0 && status == STATUS_DONE)
 		status = STATUS_REFUSED;
+	return status;
+}
+
+static int ask(const char *spool, int argc, char **argv, bool clean, bool until_closed,
+	       struct buf *into)
+{
+	int fd = open_socket(spool);
+	if (fd < 0)
+		return out_of_reach(spool, strerror(errno));
+	return ask_at(fd, spool, argc, argv, clean, until_closed, into);
+}
+
+int client_ask_queue(struct conf *conf, int argc, char **argv, bool clean)
+{
+	pid_t child = 0;
+	int fd = open_socket(conf->spool), why = errno;
+	if (fd < 0 && (why == ENOENT || why == ECONNREFUSED))
+		fd = offline_begin(conf, &child);
+	if (fd < 0)
+		return out_of_reach(conf->spool, strerror(why));
+	int status = ask_at(fd, conf->spool, argc, argv, clean, false, NULL);
+	if (child > 0)
+		offline_end(child);
 	return status;
 }
 

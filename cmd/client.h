@@ -7,13 +7,17 @@
 #ifndef CMD_CLIENT_H
 #define CMD_CLIENT_H
 
-#include "base/buf.h"
+#include "base/conf.h"
 
 #include <stdbool.h>
 
 int client_ask(const char *spool, int argc, char **argv, bool until_closed);
 /* Send the words, copy the answer to stdout and stderr, return its status. until_closed: and wait
  * until the relay has closed the connection. */
+
+int client_ask_queue(struct conf *, int argc, char **argv, bool clean);
+/* The same for orders that can be carried out without a relay (offline.h); clean: as
+ * client_ask_clean(). */
 
 int client_ask_into(const char *spool, int argc, char **argv, struct buf *to);
 /* The same, but what is for standard output is appended to the buffer. */

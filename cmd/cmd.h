@@ -14,13 +14,14 @@
  *	ending.c            how it ends: at once, drained, or for its successor; handover.c: giving
  *	                    that one the sockets
  *	requests.c          what the relay answers to stats, reload, stop, restart, queue, dest,
- *	                    shape, explain
+ *	                    shape, explain, user
  *	privileges.c        becoming another user
  *	sandbox.c           giving up what is not needed; sandbox_paths.c: which files are,
  *	                    landlock.c: the others; syscalls.c, syscall_table.h: system calls
  *	control.c           the control socket, on the relay's side; control_wire.h: the bytes on it
  *	control_path.c      where that socket is
  *	client.c            the control socket, on the operator's side
+ *	offline.c           orders on the queue of a relay that does not run
  *	queue.c             sluice queue, mailq
  *	queue_args.c        its words, to a verb and a filter; both sides read them
  *	queue_filter.c      which messages are meant; queue_sites.c: those that go to a site
@@ -29,8 +30,10 @@
  *	queue_print.c       a message as a line, as JSON, and in full
  *	queue_check.c       sluice queue check, which needs no relay
  *	route_command.c     sluice route; route_trace.c: what would happen, route_print.c: as text
+ *	clock_watch.c       what becomes of the queue when the clock is set: nothing
  *	table_watch.c       tables read anew when their files change
- *	stats.c, top.c, reload.c, stop.c, restart.c, config.c
+ *	top.c               sluice top; top_look.c: what is asked for, top_screen.c: how it looks
+ *	stats.c, reload.c, stop.c, restart.c, config.c
  *	stats_job.c         one `sluice stats` under way in the relay; stats_print.c: its text
  *	glance.c            the scheduler as it looks, for stats and HTTP, once a second at most
  *	http.c              HTTP: see http.h, which names its files
@@ -38,7 +41,10 @@
  *	dest.c              sluice dest; dest_args.c: its words, which both sides read
  *	dest_job.c          one such order under way in the relay
  *	dest_print.c        sites and hosts as lines, as JSON, and in full
- *	dest_file.c         what was learnt about hosts, in the folder of the queue
+ *	user.c              sluice user; user_args.c: its words, which both sides read
+ *	user_job.c          one such order under way in the relay; user_print.c: logins as text
+ *	kept_file.c         what was learnt about hosts, and suspended logins, in the folder of the
+ *	                    queue
  *	shape_client.c      sluice shape; shape_args.c: its words, which both sides read
  *	shape_job.c         one such question under way in the relay; shape_print.c: the table
  *	explain_client.c    sluice explain
@@ -52,9 +58,13 @@
  *	maildrop.c          taking what was left; maildrop_folder.c: the folders it goes through,
  *	                    maildrop_take.c: one file, maildrop_form.c: what is in it,
  *	                    maildrop_count.c: who it is for, for shape
+ *	queue_habits.c      sendmail -q and its like; sendmail_session.c: sendmail -bs
+ *	import_postfix.c    sluice import-postfix; postfix_conf.c: main.cf, postfix_settings.h: what
+ *	                    of it is ours
  *	sink.c              sluice sink; sink_options.c, sink_server.c, sink_session.c,
  *	                    sink_command.c, sink_data.c, sink_store.c
  *	sim.c               sluice sim; see sim/sim.h
+ *	passwd.c            sluice passwd; users_file.c: writing that file
  *
  * THREAD     Main, which has a loop of its own in serve and in sink.
  * ERRORS     Exit statuses: done 0, refused or not found 1, usage 2, relay out of reach 75.
@@ -75,6 +85,7 @@ int cmd_queue(int argc, char **argv);
 int cmd_mailq(int argc, char **argv);
 int cmd_route(int argc, char **argv);
 int cmd_dest(int argc, char **argv);
+int cmd_user(int argc, char **argv);
 int cmd_shape(int argc, char **argv);
 int cmd_explain(int argc, char **argv);
 int cmd_stats(int argc, char **argv);
@@ -82,7 +93,9 @@ int cmd_top(int argc, char **argv);
 int cmd_reload(int argc, char **argv);
 int cmd_stop(int argc, char **argv);
 int cmd_restart(int argc, char **argv);
+int cmd_import_postfix(int argc, char **argv);
 int cmd_sink(int argc, char **argv);
 int cmd_sim(int argc, char **argv);
+int cmd_passwd(int argc, char **argv);
 
 #endif

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: ISC */
 #include "cmd/control.h"
 
+#include "base/descriptors.h"
 #include "base/list.h"
 #include "base/log.h"
+#include "base/magic.h"
 #include "base/mem.h"
 #include "base/stream.h"
 #include "cmd/control_path.h"
 #include "cmd/control_wire.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>
@@ -18,11 +21,14 @@
 
 enum { REQUEST_TIMEOUT_MS = 10000 };
 
+enum { CONNECTION_MAGIC = 0xc0272011 };
+
 struct connection {
 	struct request request; /* first: requests are handed out by this address */
 	struct list link;
 	struct control *control;
 	struct stream *stream;
+	unsigned magic;
 	struct buf words;
 	enum { READING, ANSWERING, ANSWERED } state;
 };
@@ -32,20 +38,26 @@ struct control {
 	struct control_path path;
 	int fd, connections;
 	ev_io acceptor;
+	struct timer pause; /* of the acceptor */
 	struct list list;
 	void (*handle)(void *owner, struct request *);
+	void (*ended)(void *owner); /* or NULL */
 	void *owner;
 };
 
 static struct connection *connection_of(struct request *r)
 {
-	return (struct connection *)r;
+	struct connection *c = (struct connection *)r;
+	magic_check(c, CONNECTION_MAGIC);
+	return c;
 }
 
 static void connection_free(struct connection *c, bool linger)
 {
+	struct control *k = c->control;
 	list_remove(&c->link);
-	c->control->connections--;
+	assert(k->connections > 0);
+	k->connections--;
 	if (c->state == ANSWERING && c->request.gone)
 		c->request.gone(&c->request);
 	if (linger)
@@ -54,7 +66,10 @@ static void connection_free(struct connection *c, bool linger)
 		stream_free(&c->stream);
 	buf_fini(&c->words);
 	free(c->request.argv);
+	magic_clear(c);
 	free(c);
+	if (k->ended)
+		k->ended(k->owner);
 }
 
 /* Complete when the bytes end with a NUL in the place of a word: two NULs, or a NUL alone. */
@@ -102,6 +117,7 @@ static void gather(struct connection *c)
 static void on_event(void *owner, enum stream_event event)
 {
 	struct connection *c = owner;
+	magic_check(c, CONNECTION_MAGIC);
 	switch (event) {
 	case STREAM_DATA:
 		if (c->state == READING)
@@ -121,25 +137,69 @@ static void on_event(void *owner, enum stream_event event)
 	}
 }
 
-static void on_accept(struct ev_loop *ev, ev_io *w, int revents)
+/* A socket that can't be accepted stays readable, and would keep the loop awake for nothing. */
+static void pause_accepting(struct control *k)
 {
-	(void)ev;
-	(void)revents;
-	struct control *k = w->data;
-	int fd = accept4(k->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
-	if (fd < 0)
-		return;
-	if (k->connections >= CONTROL_CONNECTIONS_MAX) {
-		close(fd);
-		return;
-	}
+	ev_io_stop(k->loop->ev, &k->acceptor);
+	loop_timer_in(k->loop, &k->pause, DESCRIPTORS_PAUSE_MS);
+}
+
+static void on_pause_over(void *owner)
+{
+	struct control *k = owner;
+	ev_io_start(k->loop->ev, &k->acceptor);
+}
+
+static void on_closed(void *unused)
+{
+	(void)unused;
+	descriptors_give(DESCRIPTORS_CONTROL);
+}
+
+static struct connection *take(struct control *k, int fd)
+{
 	struct connection *c = mem_zalloc(sizeof *c);
+	c->magic = CONNECTION_MAGIC;
 	c->control = k;
 	buf_init(&c->words);
 	list_append(&k->list, &c->link);
 	k->connections++;
 	c->stream = stream_accepted(k->loop, fd, on_event, c);
 	stream_deadline(c->stream, REQUEST_TIMEOUT_MS);
+	return c;
+}
+
+static void on_accept(struct ev_loop *ev, ev_io *w, int revents)
+{
+	(void)ev;
+	(void)revents;
+	struct control *k = w->data;
+	int fd = accept4(k->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	if (fd < 0) {
+		if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
+			pause_accepting(k);
+		return;
+	}
+	if (k->connections >= CONTROL_CONNECTIONS_MAX || !descriptors_take(DESCRIPTORS_CONTROL)) {
+		close(fd);
+		return;
+	}
+	struct connection *c = take(k, fd);
+	stream_when_closed(c->stream, on_closed, NULL);
+}
+
+struct control *control_new_at(struct loop *loop, int fd, void (*handle)(void *, struct request *),
+			       void (*ended)(void *), void *owner)
+{
+	struct control *k = mem_zalloc(sizeof *k);
+	k->loop = loop;
+	k->handle = handle;
+	k->ended = ended;
+	k->owner = owner;
+	k->fd = k->path.folder = -1;
+	list_init(&k->list);
+	take(k, fd);
+	return k;
 }
 
 struct control *control_new(struct loop *loop, const char *folder,
@@ -151,6 +211,7 @@ struct control *control_new(struct loop *loop, const char *folder,
 	k->handle = handle;
 	k->owner = owner;
 	list_init(&k->list);
+	timer_init(&k->pause, on_pause_over, k);
 	k->fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (!control_path_open(&k->path, folder) || k->fd < 0 ||
 	    (unlink(k->path.address.sun_path) != 0 && errno != ENOENT) ||
@@ -177,9 +238,13 @@ void control_free(struct control **kp)
 	*kp = NULL;
 	list_each (link, tmp, &k->list)
 		connection_free(list_entry(link, struct connection, link), false);
-	ev_io_stop(k->loop->ev, &k->acceptor);
-	close(k->fd);
-	unlink(k->path.address.sun_path);
+	assert(list_empty(&k->list) && k->connections == 0);
+	if (k->fd >= 0) {
+		ev_io_stop(k->loop->ev, &k->acceptor);
+		timer_stop(&k->loop->timers, &k->pause);
+		close(k->fd);
+		unlink(k->path.address.sun_path);
+	}
 	control_path_close(&k->path);
 	free(k);
 }
@@ -242,6 +307,7 @@ void control_finish_last(struct request *r, int status)
 {
 	struct connection *c = connection_of(r);
 	char byte = (char)status;
+	assert(c->state == ANSWERING);
 	append_frame(c, "", 0, false);
 	buf_append(stream_out(c->stream), &byte, 1);
 	c->state = ANSWERED;

@@ -40,6 +40,10 @@ struct control *control_new(struct loop *, const char *folder,
 			    struct buf *error);
 /* Listen at folder/control; the folder must not be served by another relay. */
 
+struct control *control_new_at(struct loop *, int fd, void (*handle)(void *owner, struct request *),
+			       void (*ended)(void *owner), void *owner);
+/* The same for one connection that is there, which does not block; ended() when it is no more. */
+
 void control_free(struct control **);
 /* Requests under way are dropped, the socket is removed. */
 

@@ -9,9 +9,14 @@
 #include <string.h>
 
 static const char usage[] =
-	"usage: sluice dest [list|show] [SITE|HOST|DOMAIN] [--json]\n"
+	"usage: sluice dest [list|show] [SITE|HOST|DOMAIN] [--json | --tabs]\n"
 	"       sluice dest suspend|resume|reset SITE|HOST|DOMAIN\n"
-	"list:    the sites that the relay knows, a line each, and the hosts of each.\n"
+	"list:    the sites that the relay knows, a line each, the worst first, and the hosts of "
+	"each;\n"
+	"         with --tabs sites only: name, transport, state, seconds until a host is tried,\n"
+	"         window, connections, busy, waiting, deferred, replies so far, and the last "
+	"failure,\n"
+	"         parted by tabs.\n"
 	"show:    the same in full.\n"
 	"suspend: deliver nothing there until resume; what waits is deferred. It holds through\n"
 	"         restarts, and may be said before there is any mail for it.\n"

@@ -31,6 +31,8 @@ static bool take_option(struct dest_args *a, int argc, char **argv, int *i)
 	bool with_file = strcmp(word, "-c") == 0 || strcmp(word, "--config") == 0;
 	if (strcmp(word, "--json") == 0)
 		a->json = true;
+	else if (strcmp(word, "--tabs") == 0)
+		a->tabs = true;
 	else if (strcmp(word, "--help") == 0)
 		a->help = true;
 	else if (strncmp(word, "--config=", 9) == 0)
@@ -101,6 +103,10 @@ bool dest_args_parse(struct dest_args *a, int argc, char **argv, struct buf *err
 	a->full = verbs[verb].full;
 	if (!a->help && verbs[verb].wants_name && !a->name) {
 		buf_printf(error, "dest %s: name a site or a host", verbs[verb].word);
+		return false;
+	}
+	if (!a->help && a->tabs && (a->json || a->full || verbs[verb].order != DEST_LIST)) {
+		buf_puts(error, "--tabs belongs to list, without --json");
 		return false;
 	}
 	if (a->name && !good_name(a->name)) {

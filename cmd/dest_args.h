@@ -13,7 +13,7 @@
 struct dest_args {
 	enum dest_order order;
 	bool full; /* show */
-	bool json, help;
+	bool json, tabs, help;
 	const char *name;      /* or NULL: all */
 	const char *conf_file; /* of -c, or NULL */
 };

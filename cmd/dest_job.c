@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "cmd/dest_job.h"
 
+#include "base/magic.h"
 #include "base/mem.h"
 #include "cmd/cmd.h"
 #include "cmd/dest_args.h"
@@ -8,9 +9,12 @@
 
 #include <stdlib.h>
 
+enum { DEST_JOB_MAGIC = 0xde570b01 };
+
 struct dest_job {
+	unsigned magic;
 	struct request *request; /* NULL: the client has gone */
-	bool full, json;
+	bool full, json, tabs;
 };
 
 static void gone(struct request *r)
@@ -31,20 +35,26 @@ void dest_job_start(struct request *r, struct loop *loop, struct loop *qmgr)
 		return;
 	}
 	struct dest_job *j = mem_zalloc(sizeof *j);
+	j->magic = DEST_JOB_MAGIC;
 	j->request = r;
 	j->full = args.full;
 	j->json = args.json;
+	j->tabs = args.tabs;
 	r->job = j;
 	r->gone = gone;
 	loop_post(qmgr, &dest_command_new(args.order, args.name, loop, j)->note);
 }
 
-static void say_found(struct request *r, const struct dest_job *j, const struct dest_command *c)
+static void say_found(struct request *r, const struct dest_job *j, struct dest_command *c)
 {
 	struct buf out;
 	buf_init(&out);
+	if (c->op == DEST_LIST)
+		dest_print_sort(c);
 	if (c->op != DEST_LIST)
 		dest_print_done(&out, c);
+	else if (j->tabs)
+		dest_print_tabs(&out, c);
 	else if (j->json)
 		dest_print_json(&out, c);
 	else if (j->full)
@@ -58,6 +68,7 @@ static void say_found(struct request *r, const struct dest_job *j, const struct 
 void dest_job_answer(struct dest_command *c)
 {
 	struct dest_job *j = c->owner;
+	magic_check(j, DEST_JOB_MAGIC);
 	struct request *r = j->request;
 	bool missing = c->name && c->found == 0;
 	if (r && missing)
@@ -68,6 +79,7 @@ void dest_job_answer(struct dest_command *c)
 		say_found(r, j, c);
 	if (r)
 		control_finish(r, missing ? STATUS_REFUSED : STATUS_DONE);
+	magic_clear(j);
 	free(j);
 	dest_command_free(&c);
 }

@@ -1,24 +1,18 @@
 /* SPDX-License-Identifier: ISC */
 #include "cmd/dest_print.h"
 
+#include "base/conf_units.h"
 #include "base/log.h"
+#include "cmd/moment.h"
+#include "cmd/reply_words.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 static void put_seconds(struct buf *to, int64_t ms)
 {
 	buf_printf(to, "%" PRId64 ".%" PRId64 "s", ms / 1000, ms % 1000 / 100);
-}
-
-static void put_verdict(struct buf *to, const struct verdict *v)
-{
-	if (v->code > 0)
-		buf_printf(to, "%d ", v->code);
-	if (strncmp(v->text, v->dsn, strlen(v->dsn)) != 0)
-		buf_printf(to, "%s ", v->dsn);
-	buf_puts(to, v->text);
 }
 
 static void put_state(struct buf *to, const char *state, int64_t for_ms)
@@ -32,18 +26,108 @@ static void put_state(struct buf *to, const char *state, int64_t for_ms)
 
 static void put_rate(struct buf *to, const struct dest_site *s)
 {
-	if (s->rate_events > 0)
-		buf_printf(to, " rate=%" PRId64 "/%" PRId64 "ms", s->rate_events, s->rate_per_ms);
-	if (s->delay_ms > 0)
-		buf_printf(to, " delay=%" PRId64 "ms", s->delay_ms);
+	const struct conf_rate rate = {s->rate_events, s->rate_per_ms};
+	if (rate.events > 0) {
+		buf_puts(to, " rate=");
+		conf_rate_print(&rate, to);
+	}
+	if (s->delay_ms > 0) {
+		buf_puts(to, " delay=");
+		conf_amount_print(CONF_duration, s->delay_ms, to);
+	}
 }
 
-static void put_host_line(struct buf *to, const struct dest_host *h)
+/* --- a line each */
+
+enum { ALIGNED_MAX = 48 }; /* what is longer pushes its own line only */
+
+struct widths {
+	int site, state, host, host_state;
+};
+
+static void widen(int *width, size_t len)
 {
-	buf_printf(to, "  %s ", h->peer);
-	put_state(to, h->state, h->retry_in_ms);
-	buf_printf(to, " preference=%" PRIu32 " connections=%d idle=%d failures=%d", h->preference,
-		   h->connections, h->idle, h->failures);
+	if (len <= ALIGNED_MAX && (int)len > *width)
+		*width = (int)len;
+}
+
+static void put_padded(struct buf *to, const struct buf *text, int width)
+{
+	buf_printf(to, "%-*s", width, buf_cstr((struct buf *)text));
+}
+
+/* The state with how long it holds, and its length. */
+static void put_state_padded(struct buf *to, const char *state, int64_t for_ms, int width)
+{
+	struct buf text;
+	buf_init(&text);
+	put_state(&text, state, for_ms);
+	put_padded(to, &text, width);
+	buf_fini(&text);
+}
+
+static size_t state_length(const char *state, int64_t for_ms)
+{
+	struct buf text;
+	buf_init(&text);
+	put_state(&text, state, for_ms);
+	size_t len = buf_len(&text);
+	buf_fini(&text);
+	return len;
+}
+
+static void put_host_name(struct buf *to, const struct dest_host *h)
+{
+	buf_puts(to, h->peer);
+}
+
+static void measure_host(struct widths *w, const struct dest_host *h)
+{
+	struct buf name;
+	buf_init(&name);
+	put_host_name(&name, h);
+	widen(&w->host, buf_len(&name));
+	widen(&w->host_state, state_length(h->state, h->retry_in_ms));
+	buf_fini(&name);
+}
+
+static struct widths measure(const struct dest_command *c)
+{
+	struct widths w = {0};
+	for (int i = 0; i < c->nsite; i++) {
+		const struct dest_site *s = &c->site[i];
+		widen(&w.site, strlen(s->name));
+		widen(&w.state, state_length(s->state, s->dead_in_ms));
+		for (int h = 0; h < s->nhost; h++)
+			measure_host(&w, &s->host[h]);
+	}
+	for (int i = 0; i < c->nhost; i++)
+		measure_host(&w, &c->host[i]);
+	return w;
+}
+
+/* Without the blanks that the next column would have needed. */
+static void end_line(struct buf *to)
+{
+	while (buf_len(to) > 0 && buf_data(to)[buf_len(to) - 1] == ' ')
+		to->tail--;
+	buf_puts(to, "\n");
+}
+
+static void put_host_line(struct buf *to, const struct dest_host *h, const struct widths *w)
+{
+	struct buf name;
+	buf_init(&name);
+	put_host_name(&name, h);
+	buf_puts(to, "  ");
+	put_padded(to, &name, w->host);
+	buf_fini(&name);
+	buf_puts(to, " ");
+	put_state_padded(to, h->state, h->retry_in_ms, w->host_state);
+	buf_printf(to, " preference=%-3" PRIu32 " connections=%-3d idle=%-3d failures=%d",
+		   h->preference, h->connections, h->idle, h->failures);
+	if (h->login)
+		buf_printf(to, " login=%s", h->login);
 	if (h->unanswered > 0)
 		buf_printf(to, " unanswered=%d", h->unanswered);
 	if (h->limit > 0)
@@ -58,55 +142,95 @@ static void put_host_line(struct buf *to, const struct dest_host *h)
 		buf_printf(to, " in_doubt=%d", h->doubts);
 	if (h->why) {
 		buf_puts(to, " (");
-		put_verdict(to, h->why);
+		reply_words_put(to, h->why, false);
 		buf_puts(to, ")");
 	}
-	buf_puts(to, "\n");
+	end_line(to);
 }
 
-static void put_site_line(struct buf *to, const struct dest_site *s)
+static void put_site_line(struct buf *to, const struct dest_site *s, const struct widths *w)
 {
-	buf_printf(to, "%s transport=%s ", s->name, s->transport);
-	put_state(to, s->state, s->dead_in_ms);
-	buf_printf(to, " window=%d busy=%d idle=%d connecting=%d waiting=%" PRId64, s->window,
-		   s->busy, s->idle, s->connecting, s->waiting);
+	buf_printf(to, "%-*s transport=%s ", w->site, s->name, s->transport);
+	put_state_padded(to, s->state, s->dead_in_ms, w->state);
+	buf_printf(to, " window=%-3d busy=%-3d idle=%-3d connecting=%-3d waiting=%-5" PRId64,
+		   s->window, s->busy, s->idle, s->connecting, s->waiting);
 	if (s->deferred > 0)
-		buf_printf(to, " deferred=%" PRId64 " parked=%" PRId64, s->deferred, s->parked);
+		buf_printf(to, " deferred=%-5" PRId64 " parked=%-5" PRId64, s->deferred, s->parked);
 	put_rate(to, s);
 	if (s->last) {
 		buf_puts(to, " (");
-		put_verdict(to, s->last);
+		reply_words_put(to, s->last, false);
 		buf_puts(to, ")");
 	}
-	buf_puts(to, "\n");
+	end_line(to);
+}
+
+static int badness(const struct dest_site *s)
+{
+	static const char *const worst[] = {"dead", "out", "suspended", "limited"};
+	for (int i = 0; i < 4; i++)
+		if (strcmp(s->state, worst[i]) == 0)
+			return 4 - i / 2; /* the first two are alike to who waits */
+	return 0;
+}
+
+static int by_badness(const void *x, const void *y)
+{
+	const struct dest_site *a = x, *b = y;
+	int bad_a = badness(a), bad_b = badness(b);
+	int64_t wait_a = a->waiting + a->deferred, wait_b = b->waiting + b->deferred;
+	if (bad_a != bad_b)
+		return bad_b - bad_a;
+	if (wait_a != wait_b)
+		return wait_a < wait_b ? 1 : -1;
+	return strcmp(a->name, b->name);
+}
+
+void dest_print_sort(struct dest_command *c)
+{
+	if (c->nsite > 0)
+		qsort(c->site, (size_t)c->nsite, sizeof *c->site, by_badness);
 }
 
 void dest_print_list(struct buf *to, const struct dest_command *c)
 {
+	const struct widths w = measure(c);
 	for (int i = 0; i < c->nsite; i++) {
-		put_site_line(to, &c->site[i]);
+		put_site_line(to, &c->site[i], &w);
 		for (int h = 0; h < c->site[i].nhost; h++)
-			put_host_line(to, &c->site[i].host[h]);
+			put_host_line(to, &c->site[i].host[h], &w);
 	}
 	if (c->nhost > 0 && !c->hosts)
 		buf_puts(to, "hosts that no site has now\n");
 	for (int i = 0; i < c->nhost; i++)
-		put_host_line(to, &c->host[i]);
+		put_host_line(to, &c->host[i], &w);
 	for (int i = 0; i < c->nsuspended; i++)
 		buf_printf(to, "suspended: %s\n", c->suspended[i]);
 }
 
+void dest_print_tabs(struct buf *to, const struct dest_command *c)
+{
+	for (int i = 0; i < c->nsite; i++) {
+		const struct dest_site *s = &c->site[i];
+		buf_printf(to,
+			   "%s\t%s\t%s\t%" PRId64 ".%03d\t%d\t%d\t%d\t%" PRId64 "\t%" PRId64
+			   "\t%" PRId64 "\t",
+			   s->name, s->transport, s->state, s->dead_in_ms / 1000,
+			   (int)(s->dead_in_ms % 1000), s->window, s->connections, s->busy,
+			   s->waiting, s->deferred, s->verdicts);
+		if (s->last)
+			reply_words_put(to, s->last, false);
+		buf_puts(to, "\n");
+	}
+}
+
+/* --- in full */
+
 static void put_when(struct buf *to, const struct verdict *v)
 {
-	char text[40];
-	struct tm tm;
-	time_t at = (time_t)(v->when_ms / 1000);
-	strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S %z", localtime_r(&at, &tm));
-	buf_puts(to, text);
+	moment_put(to, v->when_ms, false);
 	buf_puts(to, ": ");
-	if (*v->host && v->code > 0)
-		buf_printf(to, "%s said ", v->host);
-	put_verdict(to, v);
+	reply_words_put(to, v, false);
 	buf_puts(to, "\n");
 }
 
@@ -227,6 +351,8 @@ static void json_host(struct buf *to, const struct dest_host *h)
 	json_text(to, "host", h->name);
 	buf_puts(to, ",");
 	json_text(to, "address", h->address);
+	if (h->login)
+		json_text(to, "login", h->login);
 	buf_printf(to, ",\"port\":%d,\"preference\":%" PRIu32 ",", h->port, h->preference);
 	json_text(to, "state", h->state);
 	buf_printf(to,
@@ -263,9 +389,9 @@ static void json_site(struct buf *to, const struct dest_site *s)
 	buf_printf(to,
 		   ",\"window\":%d,\"limit\":%d,\"connections\":%d,\"connecting\":%d,"
 		   "\"busy\":%d,\"idle\":%d,\"waiting\":%" PRId64 ",\"deferred\":%" PRId64
-		   ",\"parked\":%" PRId64 ",\"rate_events\":%" PRId64,
+		   ",\"parked\":%" PRId64 ",\"replies\":%" PRId64 ",\"rate_events\":%" PRId64,
 		   s->window, s->limit, s->connections, s->connecting, s->busy, s->idle, s->waiting,
-		   s->deferred, s->parked, s->rate_events);
+		   s->deferred, s->parked, s->verdicts, s->rate_events);
 	json_seconds(to, "rate_per", s->rate_per_ms);
 	json_seconds(to, "rate_delay", s->delay_ms);
 	json_seconds(to, "dead_for", s->dead_in_ms);

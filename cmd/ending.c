@@ -8,6 +8,7 @@
 #include "cmd/sandbox.h"
 #include "cmd/server.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <systemd/sd-daemon.h>
 
@@ -109,6 +110,7 @@ static void answer_waiter(struct ending *e)
 static void finish(struct server *s)
 {
 	struct ending *e = &s->ending;
+	assert(e->state != ENDING_CLOSED);
 	smtpd_close(s->smtpd, e->restart);
 	qmgr_rest(s->qmgr);
 	e->state = ENDING_CLOSED;

@@ -4,13 +4,12 @@
 #include "base/log.h"
 #include "base/mailaddr.h"
 #include "cmd/explain_print.h"
-#include "cmd/queue_print.h"
+#include "cmd/moment.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <time.h>
 
 enum { REASONS_MAX = 50 };
 
@@ -74,28 +73,22 @@ static int by_recipients(const void *a, const void *b)
 	return (x->recipients < y->recipients) - (x->recipients > y->recipients);
 }
 
-static void put_due(struct buf *to, int64_t due_ms, int64_t now_ms)
+static void put_sentence(struct buf *to, const struct reason *of, int64_t now_ms, bool utc)
 {
-	char text[40], span[16];
-	struct tm tm;
-	time_t at = (time_t)(due_ms / 1000);
-	strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&at, &tm));
-	buf_printf(to, "; the first is tried again %s, in %s", text,
-		   queue_time_span(due_ms > now_ms ? due_ms - now_ms : 0, span));
-}
-
-static void put_sentence(struct buf *to, const struct reason *of, int64_t now_ms)
-{
-	buf_printf(to, "%" PRId64 " message%s for %" PRId64 " recipient%s %s in the queue %s",
-		   of->messages, of->messages == 1 ? "" : "s", of->recipients,
-		   of->recipients == 1 ? "" : "s", of->messages == 1 ? "is" : "are",
-		   spool_queue_name(of->queue));
+	bool one = of->messages == 1;
+	buf_printf(to, "%" PRId64 " message%s for %" PRId64 " recipient%s %s %s", of->messages,
+		   one ? "" : "s", of->recipients, of->recipients == 1 ? "" : "s",
+		   one ? "is" : "are",
+		   of->queue == SPOOL_HOLD ? "on hold" : spool_queue_name(of->queue));
 	explain_print_last(to, of->last);
-	if (of->queue == SPOOL_DEFERRED)
-		put_due(to, of->due_ms, now_ms);
-	buf_puts(to, of->queue == SPOOL_HOLD ? "; what lets it go: sluice queue release"
-					     : "; what lets it go: that time, the destination when "
-					       "it lives again, sluice queue flush");
+	if (of->queue == SPOOL_DEFERRED) {
+		buf_puts(to, one ? ". It is tried again " : ". The first is tried again ");
+		moment_put_due(to, of->due_ms, now_ms, utc);
+	}
+	buf_printf(to, ". What lets %s go: %s", one ? "it" : "them",
+		   of->queue == SPOOL_HOLD ? "sluice queue release"
+					   : "that time, the destination when it lives again, "
+					     "sluice queue flush");
 }
 
 static void put_object(struct buf *to, const char *domain, const struct reason *of,
@@ -126,7 +119,7 @@ void explain_domain_print(struct buf *to, const char *domain, const struct spool
 	buf_init(&sentence);
 	for (int i = 0; i < r.n; i++) {
 		buf_clear(&sentence);
-		put_sentence(&sentence, &r.of[i], now_ms);
+		put_sentence(&sentence, &r.of[i], now_ms, json);
 		if (json)
 			put_object(to, domain, &r.of[i], buf_cstr(&sentence));
 		else

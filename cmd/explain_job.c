@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/ident.h"
+#include "base/magic.h"
 #include "base/mem.h"
 #include "cmd/cmd.h"
 #include "cmd/explain_domain.h"
@@ -11,7 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { EXPLAIN_JOB_MAGIC = 0xe8b1a10b };
+
 struct explain_job {
+	unsigned magic;
 	struct request *request; /* NULL: the client has gone */
 	struct loop *loop, *qmgr, *spool;
 	char *what;
@@ -33,6 +37,7 @@ static void job_free(struct explain_job *j)
 {
 	buf_fini(&j->said);
 	free(j->what);
+	magic_clear(j);
 	free(j);
 }
 
@@ -79,6 +84,7 @@ static void ask_spool(struct explain_job *j)
 void explain_job_answer(struct explain_question *x)
 {
 	struct explain_job *j = x->owner;
+	magic_check(j, EXPLAIN_JOB_MAGIC);
 	struct buf out;
 	buf_init(&out);
 	explain_print(&out, x, j->json, clock_wall_ms());
@@ -111,6 +117,7 @@ static void finish_domain(struct explain_job *j, const struct spool_command *c)
 void explain_job_shown(struct spool_command *c)
 {
 	struct explain_job *j = c->owner;
+	magic_check(j, EXPLAIN_JOB_MAGIC);
 	struct buf out;
 	if (j->as_site) {
 		finish_domain(j, c);
@@ -138,6 +145,7 @@ void explain_job_start(struct request *r, struct loop *loop, struct loop *qmgr, 
 		return;
 	}
 	struct explain_job *j = mem_zalloc(sizeof *j);
+	j->magic = EXPLAIN_JOB_MAGIC;
 	j->request = r;
 	j->loop = loop;
 	j->qmgr = qmgr;

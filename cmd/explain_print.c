@@ -4,16 +4,16 @@
 #include "base/ident.h"
 #include "base/log.h"
 #include "base/utf8.h"
-#include "cmd/queue_print.h"
+#include "cmd/moment.h"
+#include "cmd/reply_words.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 enum { REASONS_MAX = 50 }; /* lines of a deferred message: one a reply */
 
-/* What is said of each constraint; %s is its number of connections, or what else it is a number of. */
+/* What is said of each constraint; %s is its number of connections, and %a whether they are or it is. */
 static const struct {
 	const char *why, *relief;
 } words[CONSTRAINT_COUNT] = {
@@ -31,7 +31,7 @@ static const struct {
 	[CONSTRAINT_CONNECTING] = {"waits for a connection that is being opened",
 				   "that connection, as soon as it is ready"},
 	[CONSTRAINT_SUSPENDED] = {"the operator has suspended it", "sluice dest resume"},
-	[CONSTRAINT_DEAD] = {"the site is dead: it has failed too often",
+	[CONSTRAINT_DEAD] = {"the site is dead, for it has failed too often",
 			     "the answer of one of its hosts, which are tried from time to time; "
 			     "sluice queue flush"},
 	[CONSTRAINT_OUT] = {"all hosts of the site are out",
@@ -41,21 +41,19 @@ static const struct {
 	[CONSTRAINT_RATE_DELAY] =
 		{"destination_rate_delay: one delivery at a time, and a pause after it",
 		 "the end of the one before, and of the pause"},
-	[CONSTRAINT_WINDOW] = {"its window of %s connections is full",
+	[CONSTRAINT_WINDOW] = {"its window of %s is full",
 			       "deliveries that end; successes, which widen the window up to "
 			       "destination_concurrency_limit"},
 	[CONSTRAINT_SHARE] = {"its message has its share of connections",
 			      "places on the connections of others; max_message_concurrency, "
 			      "scale_max_concurrency"},
-	[CONSTRAINT_SILENT] =
-		{"its hosts have never answered, and %s connections to them are being "
-		 "tried",
-		 "their answer, or a time-out"},
-	[CONSTRAINT_UNREADY_LIMIT] = {"%s connections of the transport are being opened at once",
+	[CONSTRAINT_SILENT] = {"its hosts have never answered, and %s to them %a being tried",
+			       "their answer, or a time-out"},
+	[CONSTRAINT_UNREADY_LIMIT] = {"%s of the transport %a being opened at once",
 				      "those that become ready, or are silent; connection_limit"},
-	[CONSTRAINT_CONNECTION_LIMIT] = {"the transport has all of its %s connections",
+	[CONSTRAINT_CONNECTION_LIMIT] = {"the transport has all that it may have: %s",
 					 "connections that end; connection_limit"},
-	[CONSTRAINT_HOST_CONNECTION_LIMIT] = {"each host in service has all of its %s connections",
+	[CONSTRAINT_HOST_CONNECTION_LIMIT] = {"each host in service has all that it may have: %s",
 					      "connections that end; host_connection_limit"},
 	[CONSTRAINT_HOST_PAUSE] = {"its hosts have as many connections as they were seen to take",
 				   "places on these; that time, when one more is tried"},
@@ -70,56 +68,43 @@ static void put_clean(struct buf *to, const char *text)
 	buf_commit(to, utf8_clean(clean, text, len));
 }
 
-static void put_time(struct buf *to, int64_t ms, int64_t now_ms)
-{
-	time_t seconds = (time_t)(ms / 1000);
-	struct tm tm;
-	char text[40], span[16];
-	int64_t left_ms = ms > now_ms ? ms - now_ms : 0;
-	gmtime_r(&seconds, &tm);
-	strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &tm);
-	if (left_ms < 100000)
-		buf_printf(to, "%s, in %.3g s", text, (double)left_ms / 1000);
-	else
-		buf_printf(to, "%s, in %s", text, queue_time_span(left_ms, span));
-}
-
 static void put_why(struct buf *to, const struct explain_row *row)
 {
-	const char *why = words[row->constraint].why, *mark = strstr(why, "%s");
-	if (!mark) {
-		buf_puts(to, why);
-		return;
+	const char *why = words[row->constraint].why;
+	for (size_t n; *why; why += n) {
+		n = strcspn(why, "%");
+		buf_append(to, why, n);
+		if (!why[n])
+			break;
+		if (why[n + 1] == 's')
+			buf_printf(to, "%" PRId64 " connection%s", row->limit,
+				   row->limit == 1 ? "" : "s");
+		else
+			buf_puts(to, row->limit == 1 ? "is" : "are");
+		n += 2;
 	}
-	buf_append(to, why, (size_t)(mark - why));
-	buf_printf(to, "%" PRId64 "%s", row->limit, mark + 2);
 }
 
 static void put_order(struct buf *to, const struct explain_row *row)
 {
 	char id[IDENT_TEXT];
 	if (row->ahead > 0)
-		buf_printf(to, "; %" PRId64 " deliver%s come%s first there", row->ahead,
+		buf_printf(to, ". %" PRId64 " deliver%s come%s first there", row->ahead,
 			   row->ahead == 1 ? "y" : "ies", row->ahead == 1 ? "s" : "");
 	if (row->first)
-		buf_printf(to, "; next is %s, which needs %" PRId64 " slots",
-			   ident_text(row->first, id), row->first_slots);
+		buf_printf(to, ". The next is %s, which needs %" PRId64 " slot%s",
+			   ident_text(row->first, id), row->first_slots,
+			   row->first_slots == 1 ? "" : "s");
 	if (row->slipped > 0)
-		buf_printf(to, "; %d with fewer recipients slipped past", row->slipped);
+		buf_printf(to, ". %d with fewer recipients slipped past", row->slipped);
 }
 
 void explain_print_last(struct buf *to, const struct verdict *v)
 {
 	if (!v)
 		return;
-	buf_puts(to, "; last said: ");
-	if (*v->host) {
-		put_clean(to, v->host);
-		buf_puts(to, " ");
-	}
-	if (v->code > 0)
-		buf_printf(to, "%d ", v->code);
-	put_clean(to, v->text);
+	buf_puts(to, ": ");
+	reply_words_put(to, v, true);
 }
 
 static bool tells_failure(enum constraint c)
@@ -127,29 +112,40 @@ static bool tells_failure(enum constraint c)
 	return c == CONSTRAINT_DEAD || c == CONSTRAINT_OUT || c == CONSTRAINT_HOST_PAUSE;
 }
 
-static void put_when(struct buf *to, int64_t until_ms, int64_t now_ms, const char *relief)
+static void put_relief(struct buf *to, int64_t until_ms, int64_t now_ms, const char *relief,
+		       bool utc)
 {
-	buf_puts(to, "; looked at again ");
-	if (until_ms)
-		put_time(to, until_ms, now_ms);
-	else
-		buf_puts(to, "when one of these happens");
-	buf_printf(to, "; what lets it go: %s", relief);
+	if (until_ms) {
+		buf_puts(to, ". It is looked at again ");
+		moment_put_due(to, until_ms, now_ms, utc);
+	}
+	buf_printf(to, ". What lets it go: %s", relief);
+}
+
+/* How many are on connections, beside those that wait. */
+static void put_sending(struct buf *to, const struct explain_row *row, bool of_site)
+{
+	const char *one = of_site ? "connection is busy" : "more is being sent";
+	const char *more = of_site ? "connections are busy" : "more are being sent";
+	if (row->sending > 0 && row->constraint != CONSTRAINT_SENDING)
+		buf_printf(to, ". %" PRId64 " %s", row->sending, row->sending == 1 ? one : more);
 }
 
 static void put_sentence(struct buf *to, const struct explain_row *row, bool of_site,
-			 int64_t now_ms)
+			 int64_t now_ms, bool utc)
 {
 	put_why(to, row);
-	if (of_site && row->first)
-		buf_printf(to, "; %" PRId64 " deliveries wait", row->recipients);
-	put_order(to, row);
-	if (row->sending > 0 && row->constraint != CONSTRAINT_SENDING)
-		buf_printf(to, "; %" PRId64 "%s being sent", row->sending,
-			   of_site ? " connections are" : " more are");
 	if (tells_failure(row->constraint))
 		explain_print_last(to, row->last);
-	put_when(to, row->until_ms, now_ms, words[row->constraint].relief);
+	if (of_site && row->first)
+		buf_printf(to, ". %" PRId64 " deliver%s", row->recipients,
+			   row->recipients == 1 ? "y waits" : "ies wait");
+	if (of_site && row->parked > 0)
+		buf_printf(to, ". %" PRId64 " message%s wait%s in the queue until it lives again",
+			   row->parked, row->parked == 1 ? "" : "s", row->parked == 1 ? "s" : "");
+	put_order(to, row);
+	put_sending(to, row, of_site);
+	put_relief(to, row->until_ms, now_ms, words[row->constraint].relief, utc);
 }
 
 static void put_recipients(struct buf *to, int64_t n)
@@ -172,7 +168,7 @@ static void put_line(struct buf *to, const struct explain_question *x,
 	if (row->transport)
 		buf_printf(to, " (%s)", row->transport);
 	buf_puts(to, ": ");
-	put_sentence(to, row, !x->id, now_ms);
+	put_sentence(to, row, !x->id, now_ms, false);
 	buf_puts(to, "\n");
 }
 
@@ -207,7 +203,7 @@ static void put_object(struct buf *to, const struct explain_question *x,
 {
 	struct buf sentence;
 	buf_init(&sentence);
-	put_sentence(&sentence, row, !x->id, now_ms);
+	put_sentence(&sentence, row, !x->id, now_ms, true);
 	buf_puts(to, "{");
 	put_id(to, "id", x->id);
 	put_string(to, "site", row->site);
@@ -258,8 +254,8 @@ static struct spooled spooled_of(const struct spool_row *row, bool in_doubt, int
 					"nothing is needed: ask again", 0};
 	if (row->queue == SPOOL_DEFERRED && due_ms > now_ms)
 		return in_doubt ? (struct spooled){"in_doubt",
-						   "in doubt: all was sent, and no reply came; "
-						   "deferred",
+						   "deferred and in doubt, for all was sent and no "
+						   "reply came",
 						   "that time; sluice queue flush", due_ms}
 				: (struct spooled){"deferred", "deferred",
 						   "that time; sluice queue flush", due_ms};
@@ -282,7 +278,7 @@ static void put_reason(struct buf *to, const struct spool_row *row, const struct
 	buf_init(&sentence);
 	buf_puts(&sentence, s.why);
 	explain_print_last(&sentence, last);
-	put_when(&sentence, s.until_ms, now_ms, s.relief);
+	put_relief(&sentence, s.until_ms, now_ms, s.relief, json);
 	if (json) {
 		buf_puts(to, "{");
 		put_id(to, "id", row->envelope->id);

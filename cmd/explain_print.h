@@ -18,6 +18,6 @@ void explain_print(struct buf *to, const struct explain_question *, bool json, i
 void explain_print_spooled(struct buf *to, const struct spool_row *, bool json, int64_t now_ms);
 
 void explain_print_last(struct buf *to, const struct verdict *);
-/* "; last said: ...", or nothing for NULL. */
+/* ": HOST said \"...\"", or nothing for NULL. */
 
 #endif

@@ -3,6 +3,8 @@
 
 #include "base/clock.h"
 
+#include <assert.h>
+
 enum { GLANCE_MS = 1000 };
 
 void glance_init(struct glance *g, struct loop *loop, struct loop *qmgr)
@@ -41,6 +43,7 @@ void glance_taken(struct glance *g, struct snapshot *s)
 	snapshot_free(&g->last);
 	g->last = s;
 	g->taken_ms = clock_steady_ms();
+	assert(g->asked);
 	g->asked = false;
 	while ((first = list_first(&g->waiting))) {
 		struct glancer *who = list_entry(first, struct glancer, link);

@@ -3,6 +3,7 @@
 
 #include "base/address.h"
 #include "base/clock.h"
+#include "base/descriptors.h"
 #include "base/mem.h"
 #include "cmd/http_ask.h"
 #include "qmgr/dest_command.h"
@@ -42,16 +43,33 @@ static void run(struct http *h)
 		timer_stop(&h->loop->timers, &h->due);
 }
 
+/* Where it has no client and can't accept one, the library would try for ever. */
+static bool starved(const struct http *h)
+{
+	int fd = h->clients.n > 0 ? -1 : dup(h->ready.fd);
+	if (fd >= 0)
+		close(fd);
+	return h->clients.n == 0 && fd < 0;
+}
+
 static void on_ready(struct ev_loop *ev, ev_io *w, int revents)
 {
-	(void)ev;
 	(void)revents;
-	run(w->data);
+	struct http *h = w->data;
+	if (starved(h)) {
+		ev_io_stop(ev, w);
+		timer_start(&h->loop->timers, &h->due, clock_steady_ms() + DESCRIPTORS_PAUSE_MS);
+		return;
+	}
+	run(h);
 }
 
 static void on_due(void *owner)
 {
-	run(owner);
+	struct http *h = owner;
+	if (h->daemon)
+		ev_io_start(h->loop->ev, &h->ready);
+	run(h);
 }
 
 void http_wake(struct http *h)
@@ -138,6 +156,10 @@ static void receive(void *owner, struct note *note)
 	case QMGR_SNAPSHOT:
 		glance_taken(&h->glance, (struct snapshot *)note);
 		break;
+	case LIMITER_TOP:
+		limiter_top_free(&h->top);
+		h->top = (struct limiter_top *)note;
+		break;
 	default:
 		obey(h, (struct http_order *)note);
 	}
@@ -172,6 +194,14 @@ static void close_now(struct http *h)
 	sem_destroy(&done);
 }
 
+static enum MHD_Result may_connect(void *owner, const struct sockaddr *from, socklen_t size)
+{
+	(void)owner;
+	(void)from;
+	(void)size;
+	return descriptors_room(DESCRIPTORS_HTTP) ? MHD_YES : MHD_NO;
+}
+
 static struct MHD_Daemon *listen_at(struct http *h, const char *where, struct buf *error)
 {
 	union address a;
@@ -182,7 +212,7 @@ static struct MHD_Daemon *listen_at(struct http *h, const char *where, struct bu
 	unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME |
 			 (a.sa.sa_family == AF_INET6 ? MHD_USE_IPv6 : 0u);
 	struct MHD_Daemon *daemon = MHD_start_daemon(
-		flags, 0, NULL, NULL, http_answer, h, MHD_OPTION_SOCK_ADDR, &a.sa,
+		flags, 0, may_connect, NULL, http_answer, h, MHD_OPTION_SOCK_ADDR, &a.sa,
 		MHD_OPTION_CONNECTION_LIMIT, (unsigned)HTTP_CLIENTS_MAX,
 		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)SILENCE_S, MHD_OPTION_NOTIFY_CONNECTION,
 		on_client, h, MHD_OPTION_NOTIFY_COMPLETED, http_completed, h, MHD_OPTION_END);
@@ -225,6 +255,11 @@ struct http *http_new(struct conf *conf, struct spool *spool, struct qmgr *qmgr,
 	return h;
 }
 
+struct loop *http_loop(struct http *h)
+{
+	return h->loop;
+}
+
 void http_start(struct http *h)
 {
 	loop_start(h->loop);
@@ -247,6 +282,7 @@ void http_free(struct http **hp)
 	http_asks_free(h);
 	page_watch_fini(&h->watch);
 	glance_fini(&h->glance);
+	limiter_top_free(&h->top);
 	loop_free(&h->loop);
 	conf_unref(h->conf);
 	free(h);

@@ -39,6 +39,7 @@ bool http_move(struct http *, struct conf *, struct buf *error);
  * the old address are closed. False: nothing is listened on. */
 
 void http_reload(struct http *, struct conf *); /* new settings, the same address */
+struct loop *http_loop(struct http *);		/* takes LIMITER_TOP */
 void http_start(struct http *);
 void http_stop(struct http *); /* closes all at once */
 void http_free(struct http **);

@@ -31,6 +31,7 @@ struct http_ask *http_ask_new(struct http *h, struct MHD_Connection *c)
 
 static void ask_free(struct http_ask *a)
 {
+	assert(a->http->heavy >= a->heavy);
 	glance_leave(&a->glancer);
 	list_remove(&a->link);
 	a->http->heavy -= a->heavy;
@@ -64,6 +65,7 @@ void http_asks_free(struct http *h)
 
 void http_ask_wait(struct http_ask *a)
 {
+	assert(a->state == ASK_NEW || a->state == ASK_WAITING);
 	if (a->state == ASK_NEW)
 		MHD_suspend_connection(a->connection);
 	a->state = ASK_WAITING;
@@ -71,6 +73,8 @@ void http_ask_wait(struct http_ask *a)
 
 void http_ask_done(struct http_ask *a, unsigned status)
 {
+	assert(a->state == ASK_NEW || a->state == ASK_WAITING);
+	assert(a->http->heavy >= a->heavy);
 	bool waited = a->state == ASK_WAITING;
 	a->status = status;
 	a->state = ASK_ANSWERED;
@@ -92,6 +96,7 @@ void http_ask_refuse(struct http_ask *a, unsigned status, const char *why)
 
 bool http_ask_arrived(struct http_ask *a)
 {
+	assert(a->in_flight);
 	a->in_flight = false;
 	if (!a->connection)
 		ask_free(a);
@@ -105,7 +110,8 @@ static void look(struct glancer *g, const struct snapshot *snapshot)
 	struct http_ask *a = list_entry(g, struct http_ask, glancer);
 	struct stats_view view = {.accepting = spool_accepting(a->http->spool),
 				  .uptime_ms = clock_steady_ms() - a->http->started_ms,
-				  .snapshot = snapshot};
+				  .snapshot = snapshot,
+				  .top = a->http->top};
 	stats_print(&a->out, a->form, &view);
 	http_ask_done(a, MHD_HTTP_OK);
 }

@@ -2,6 +2,7 @@
 #include "cmd/http_clients.h"
 
 #include "base/clock.h"
+#include "base/descriptors.h"
 #include "base/mem.h"
 
 #include <assert.h>
@@ -99,6 +100,7 @@ void http_clients_notify(struct http_clients *all, struct MHD_Connection *connec
 				->connect_fd;
 		list_init(&c->link);
 		all->n++;
+		descriptors_count(DESCRIPTORS_HTTP);
 		make_room(all);
 		move(all, c, &all->reading);
 		return;
@@ -106,7 +108,9 @@ void http_clients_notify(struct http_clients *all, struct MHD_Connection *connec
 	list_remove(&c->link);
 	free(c);
 	*context = NULL;
+	assert(all->n > 0);
 	all->n--;
+	descriptors_give(DESCRIPTORS_HTTP);
 	set_timer(all);
 }
 

@@ -12,6 +12,7 @@
 #include "cmd/http_clients.h"
 #include "cmd/http_events.h"
 #include "cmd/page_watch.h"
+#include "smtpd/limiter.h"
 
 #include <microhttpd.h>
 
@@ -25,6 +26,7 @@ struct http {
 	bool closed;		   /* a connection, since the library was called */
 	struct timer due;	   /* the library wants to be called */
 	struct glance glance;
+	struct limiter_top *top; /* who sends most, or NULL */
 	struct list asks;
 	int heavy; /* of them, those that may gather much */
 	struct http_clients clients;

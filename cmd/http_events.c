@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "cmd/http_core.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -38,6 +39,7 @@ static void listener_free(void *owner)
 {
 	struct listener_of_events *l = owner;
 	list_remove(&l->link);
+	assert(l->events->n > 0);
 	l->events->n--;
 	buf_fini(&l->out);
 	free(l);

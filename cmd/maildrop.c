@@ -110,6 +110,7 @@ static void run(void *owner)
 static void stored(struct maildrop *m, struct spool_store *answer)
 {
 	struct take *t = answer->owner;
+	magic_check(t, TAKE_MAGIC);
 	list_remove(&t->link);
 	if (answer->stored) {
 		take_free(&t);

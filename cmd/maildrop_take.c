@@ -2,6 +2,7 @@
 #include "cmd/maildrop_take.h"
 
 #include "base/clock.h"
+#include "base/date.h"
 #include "base/crc32c.h"
 #include "base/ident.h"
 #include "base/log.h"
@@ -37,6 +38,7 @@ struct reading {
 struct take *take_new(uint64_t id)
 {
 	struct take *t = mem_zalloc(sizeof *t);
+	t->magic = TAKE_MAGIC;
 	t->id = id;
 	return t;
 }
@@ -48,6 +50,7 @@ void take_free(struct take **tp)
 		return;
 	free(t->sender);
 	free(t->message_id);
+	magic_clear(t);
 	free(t);
 	*tp = NULL;
 }
@@ -107,7 +110,7 @@ static void put_received(struct reading *r)
 		   (unsigned)r->take->owner, ident_text(r->take->id, id));
 	if (e->nrcpt == 1)
 		buf_printf(&field, "\r\n\tfor <%s>", e->rcpt[0].address);
-	buf_printf(&field, ";\r\n\t%s\r\n", datetime_text(clock_wall_ms(), date));
+	buf_printf(&field, ";\r\n\t%s\r\n", datetime_text(date_ms(), date));
 	intake_put(&r->intake, buf_data(&field), buf_len(&field));
 	buf_fini(&field);
 }

@@ -15,12 +15,16 @@
 #define CMD_MAILDROP_TAKE_H
 
 #include "base/list.h"
+#include "base/magic.h"
 #include "cmd/maildrop_form.h"
 #include "spool/spool.h"
 
 #include <sys/types.h>
 
+enum { TAKE_MAGIC = 0x7a4e0d20 };
+
 struct take {
+	unsigned magic;
 	struct list link;
 	uint64_t id; /* the name in taken/, and the message's */
 	const char *why;

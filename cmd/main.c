@@ -18,14 +18,18 @@ static const struct command {
 	 cmd_route},
 	{"dest", "list|show|suspend|resume|reset", "look at destinations, and change them",
 	 cmd_dest},
+	{"user", "list|show|suspend|resume|reset", "look at logins, and suspend them", cmd_user},
 	{"shape", "[-s] [-p] [-l] [QUEUE...]", "who waits for whom, and since when", cmd_shape},
 	{"explain", "ID|SITE [--json]", "what holds it back, and until when", cmd_explain},
-	{"stats", "[--json]", "print what was counted", cmd_stats},
+	{"stats", "[--json|--all]", "print what was counted", cmd_stats},
 	{"top", "[-d TIME] [-n COUNT]", "the same, live, with rates", cmd_top},
 	{"reload", "", "have the relay read its configuration again", cmd_reload},
 	{"restart", "", "have the relay start anew, without refusing anybody", cmd_restart},
 	{"stop", "[--drain] [--timeout T]", "stop the relay", cmd_stop},
+	{"import-postfix", "[MAIN.CF]", "write a configuration that does what Postfix's does",
+	 cmd_import_postfix},
 	{"sink", "[-l ADDR:PORT] [-d DIR] ...", "receive mail, for tests", cmd_sink},
+	{"passwd", "[-f FILE] [-d] LOGIN", "who may log in, and by which password", cmd_passwd},
 	{"sim", "SCENARIO [--seed N] [--json]", "run the scheduler under a virtual clock", cmd_sim},
 };
 
@@ -35,7 +39,7 @@ static void print_commands(FILE *to)
 {
 	fputs("usage: sluice COMMAND [ARGUMENT...]\n\n", to);
 	for (int i = 0; i < COMMANDS; i++)
-		fprintf(to, "  %-8s %-30s %s\n", commands[i].name, commands[i].arguments,
+		fprintf(to, "  %-14s %-30s %s\n", commands[i].name, commands[i].arguments,
 			commands[i].summary);
 	fputs("\nsluice COMMAND --help says more. Every command takes -c FILE, the configuration:\n"
 	      "by default $SLUICE_CONF, or else /etc/sluice/sluice.conf.\n",

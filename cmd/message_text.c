@@ -177,6 +177,8 @@ void message_text_complete(struct message_text *m, const struct message_author *
 	char id[IDENT_TEXT], date[DATETIME_TEXT];
 	remove_fields(m, "Bcc");
 	remove_fields(m, "Resent-Bcc");
+	if (!a)
+		return;
 	if (!has(m, "From"))
 		add_from(m, a);
 	if (!has(m, "Date"))

@@ -40,7 +40,7 @@ bool message_text_recipients(const struct message_text *, struct address_list *,
 /* Of To, Cc and Bcc; or, where there is any such, of Resent-To, Resent-Cc and Resent-Bcc only. */
 
 void message_text_complete(struct message_text *, const struct message_author *);
-/* Remove Bcc and Resent-Bcc; add Date, Message-ID and From where they are missing. */
+/* Remove Bcc and Resent-Bcc; add Date, Message-ID and From where they are missing. NULL: add nothing. */
 
 bool message_text_field(const struct message_text *, const char *name, const char **value,
 			size_t *len, size_t *cursor);

@@ -7,6 +7,8 @@
 #include "cmd/shape_args.h"
 #include "qmgr/explain.h"
 
+#include <assert.h>
+
 enum { TICK_MS = 1000, SELDOM_MS = 5000, SELDOM_MAX_MS = 60000, SHARE = 100 };
 
 /* How many of all are still in a ring, and where it begins. */
@@ -98,6 +100,7 @@ static void print_oldest(struct page_watch *w)
 
 static void take_why(struct page_watch *w, struct explain_question *x)
 {
+	assert(w->oldest && w->unexplained > 0);
 	for (int i = 0; i < w->oldest->nrow; i++)
 		if (w->oldest->row[i].envelope->id == x->id)
 			explain_print(&w->why[i], x, true, clock_wall_ms());

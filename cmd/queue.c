@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* sluice queue, mailq: the words are checked here, and done by the running relay;
- * all but `check`, which reads the queue of one that does not run. */
+ * or, where none runs, by a process of its own (offline.h). `check` reads the queue itself. */
 #include "base/mem.h"
 #include "cmd/client.h"
 #include "cmd/cmd.h"
@@ -8,6 +8,7 @@
 #include "cmd/options.h"
 #include "cmd/queue_args.h"
 #include "cmd/queue_check.h"
+#include "cmd/queue_habits.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -90,7 +91,7 @@ static void words_free(struct words *w)
 	free(w->of);
 }
 
-static int ask(const struct conf *conf, const struct queue_args *args, int argc, char **argv)
+static int ask(struct conf *conf, const struct queue_args *args, int argc, char **argv)
 {
 	struct words w = {0};
 	bool reads = false;
@@ -110,7 +111,7 @@ static int ask(const struct conf *conf, const struct queue_args *args, int argc,
 		fprintf(stderr, "sluice: these are too many ids for one order: %d\n", w.nown);
 		status = STATUS_USAGE;
 	} else {
-		status = client_ask(conf->spool, w.n, w.of, false);
+		status = client_ask_queue(conf, w.n, w.of, false);
 	}
 	words_free(&w);
 	return status;
@@ -157,8 +158,33 @@ int cmd_queue(int argc, char **argv)
 	return status;
 }
 
+/* As in sendmail: -q alone tries all deferred mail, -qI, -qR and -qS choose what is listed. */
+static int mailq_by_habit(const char *value, const char *conf_file)
+{
+	struct queue_habit habit;
+	int status = STATUS_USAGE;
+	if (!queue_habit_read(&habit, value))
+		fprintf(stderr,
+			"mailq: there is no option -q%s\n"
+			"usage: mailq [-q | -qIID | -qRTEXT | -qSTEXT]\n",
+			value);
+	else if (*value)
+		status = queue_habit_list(&habit, conf_file);
+	else
+		status = queue_habit_flush(&habit, conf_file);
+	queue_habit_free(&habit);
+	return status;
+}
+
 int cmd_mailq(int argc, char **argv)
 {
+	const char *conf_file = options_default_conf();
+	for (int i = 1; i + 1 < argc; i++)
+		if (strcmp(argv[i], "-c") == 0)
+			conf_file = argv[i + 1];
+	for (int i = 1; i < argc; i++)
+		if (strncmp(argv[i], "-q", 2) == 0)
+			return mailq_by_habit(argv[i] + 2, conf_file);
 	char list[] = "list", **words = mem_zalloc(((size_t)argc + 2) * sizeof *words);
 	words[0] = argv[0];
 	words[1] = list;

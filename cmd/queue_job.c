@@ -8,6 +8,7 @@
 #include "cmd/cmd.h"
 #include "cmd/queue_print.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -145,11 +146,13 @@ static void tell(void *owner)
 
 static void job_free(struct queue_job *j)
 {
+	assert(j->in_flight == 0 && !j->request);
 	timer_stop(&j->loop->timers, &j->tell);
 	spool_command_free(&j->shown);
 	queue_sites_free(&j->sites);
 	queue_args_fini(&j->args);
 	conf_unref(j->conf);
+	magic_clear(j);
 	free(j);
 }
 
@@ -247,7 +250,9 @@ static void take_change(struct queue_job *j, const struct spool_command *c)
 void queue_job_answer(struct spool_command *c)
 {
 	struct queue_job *j = c->owner;
+	magic_check(j, QUEUE_JOB_MAGIC);
 	char text[IDENT_TEXT];
+	assert(j->in_flight > 0);
 	j->in_flight--;
 	if (j->request && c->op == SPOOL_LIST) {
 		take_page(j, c);
@@ -313,6 +318,7 @@ void queue_job_start(struct request *r, const struct queue_job_asks *asks)
 		control_finish(r, STATUS_USAGE);
 		return;
 	}
+	j->magic = QUEUE_JOB_MAGIC;
 	j->request = r;
 	j->loop = asks->loop;
 	j->spool = asks->spool;

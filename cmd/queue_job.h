@@ -22,11 +22,15 @@
 #include "cmd/queue_args.h"
 #include "cmd/queue_sites.h"
 
+#include "base/magic.h"
 #include "base/timer.h"
 
 enum { QUEUE_PAGE = 500 };
 
+enum { QUEUE_JOB_MAGIC = 0x90e0e10b };
+
 struct queue_job {
+	unsigned magic;
 	struct request *request; /* NULL: the client has gone */
 	struct loop *loop, *spool;
 	struct queue_args args;

@@ -5,6 +5,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/utf8.h"
+#include "cmd/moment.h"
+#include "cmd/reply_words.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -65,19 +67,6 @@ static const struct verdict *reason_of(const struct envelope *e)
 	return latest;
 }
 
-static void put_verdict(struct buf *to, const struct verdict *v)
-{
-	if (*v->host) {
-		put_clean(to, v->host);
-		buf_puts(to, " said ");
-	}
-	if (v->code > 0)
-		buf_printf(to, "%d ", v->code);
-	if (strncmp(v->text, v->dsn, strlen(v->dsn)) != 0) /* most replies begin with it */
-		buf_printf(to, "%s ", v->dsn);
-	put_clean(to, v->text);
-}
-
 static void put_recipients(struct buf *to, const struct envelope *e)
 {
 	uint32_t shown = 0, open = envelope_open(e);
@@ -105,7 +94,7 @@ void queue_print_line(struct buf *to, const struct spool_row *row, int64_t now_m
 	const struct verdict *v = reason_of(e);
 	if (v) {
 		buf_puts(to, " (");
-		put_verdict(to, v);
+		reply_words_put(to, v, false);
 		buf_puts(to, ")");
 	}
 	buf_puts(to, "\n");
@@ -189,15 +178,6 @@ void queue_print_json(struct buf *to, const struct spool_row *row)
 	buf_puts(to, "]}\n");
 }
 
-static void put_time(struct buf *to, int64_t ms)
-{
-	char text[40];
-	time_t s = (time_t)(ms / 1000);
-	struct tm tm;
-	strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S %z", localtime_r(&s, &tm));
-	buf_puts(to, text);
-}
-
 static void put_recipient(struct buf *to, const struct recipient *r)
 {
 	buf_puts(to, "to:      <");
@@ -209,9 +189,9 @@ static void put_recipient(struct buf *to, const struct recipient *r)
 		buf_printf(to, ", %d in doubt", r->doubts);
 	if (r->last) {
 		buf_puts(to, ", ");
-		put_time(to, r->last->when_ms);
+		moment_put(to, r->last->when_ms, false);
 		buf_puts(to, ": ");
-		put_verdict(to, r->last);
+		reply_words_put(to, r->last, false);
 	}
 	buf_puts(to, "\n");
 }
@@ -221,7 +201,7 @@ static void put_history(struct buf *to, const struct envelope *e)
 	for (uint32_t i = 0; i < e->nhistory; i++) {
 		const struct history *h = &e->history[i];
 		buf_printf(to, "round %" PRIu32 ": ", h->round);
-		put_time(to, h->verdict->when_ms);
+		moment_put(to, h->verdict->when_ms, false);
 		buf_puts(to, " <");
 		put_clean(to, e->rcpt[h->recipient].address);
 		if (h->nrcpt > 1)
@@ -229,7 +209,7 @@ static void put_history(struct buf *to, const struct envelope *e)
 		else
 			buf_puts(to, ">");
 		buf_printf(to, " %s: ", verdict_class_name(h->verdict->class));
-		put_verdict(to, h->verdict);
+		reply_words_put(to, h->verdict, false);
 		buf_puts(to, "\n");
 	}
 }
@@ -237,13 +217,18 @@ static void put_history(struct buf *to, const struct envelope *e)
 void queue_print_envelope(struct buf *to, const struct spool_row *row, int64_t now_ms)
 {
 	const struct envelope *e = row->envelope;
-	char id[IDENT_TEXT], age[16], due[32];
+	char id[IDENT_TEXT], due[32];
 	buf_printf(to, "id:      %s\nqueue:   %s\nsize:    %" PRIu64 "\narrived: ",
 		   ident_text(e->id, id), spool_queue_name(row->queue), e->size);
-	put_time(to, e->arrived_ms);
-	buf_printf(to, ", %s ago\nnext:    %s\nrounds:  %" PRIu32 "\nfrom:    <",
-		   queue_time_span(now_ms - e->arrived_ms, age), due_text(row, now_ms, due),
-		   e->rounds);
+	moment_put(to, e->arrived_ms, false);
+	buf_puts(to, ", ");
+	moment_put_span(to, now_ms - e->arrived_ms);
+	buf_puts(to, " ago\nnext:    ");
+	if (row->queue == SPOOL_DEFERRED && e->due_ms > now_ms)
+		moment_put_due(to, e->due_ms, now_ms, false);
+	else
+		buf_puts(to, due_text(row, now_ms, due));
+	buf_printf(to, "\nrounds:  %" PRIu32 "\nfrom:    <", e->rounds);
 	put_clean(to, e->sender);
 	buf_puts(to, ">\n");
 	if (e->envid) {

@@ -2,13 +2,14 @@
 #include "cmd/requests.h"
 
 #include "cmd/cmd.h"
-#include "cmd/dest_file.h"
 #include "cmd/dest_job.h"
 #include "cmd/explain_job.h"
+#include "cmd/kept_file.h"
 #include "cmd/queue_job.h"
 #include "cmd/server.h"
 #include "cmd/shape_job.h"
 #include "cmd/stats_job.h"
+#include "cmd/user_job.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -69,6 +70,11 @@ static void dest(struct server *s, struct request *r)
 	dest_job_start(r, s->loop, qmgr_loop(s->qmgr));
 }
 
+static void user(struct server *s, struct request *r)
+{
+	user_job_start(r, s->loop, limiter_loop(s->limiter));
+}
+
 static void shape(struct server *s, struct request *r)
 {
 	shape_job_start(r, &(struct shape_job_asks){.loop = s->loop,
@@ -89,7 +95,7 @@ void requests_handle(void *owner, struct request *r)
 	} table[] = {
 		{"stats", stats_job_start}, {"reload", reload}, {"stop", stop}, {"queue", queue},
 		{"restart", restart},	    {"ping", ping},	{"dest", dest}, {"shape", shape},
-		{"explain", explain}};
+		{"explain", explain},	    {"user", user}};
 	for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
 		if (r->argc > 0 && strcmp(r->argv[0], table[i].word) == 0) {
 			table[i].handle(owner, r);
@@ -115,9 +121,22 @@ static void spool_answered(struct note *note)
 static void save(const struct server *s, struct dest_save *note)
 {
 	if (!s->stopped)
-		dest_file_write(s->conf->spool, note->text);
+		kept_file_write(&kept_destdb, s->conf->spool, note->text);
 	free(note->text);
 	free(note);
+}
+
+static void save_suspended(const struct server *s, struct limiter_save *note)
+{
+	kept_file_write(&kept_suspended, s->conf->spool, note->text);
+	free(note->text);
+	free(note);
+}
+
+static void keep_top(struct server *s, struct limiter_top *top)
+{
+	limiter_top_free(&s->top);
+	s->top = top;
 }
 
 void requests_receive(void *server, struct note *note)
@@ -134,6 +153,15 @@ void requests_receive(void *server, struct note *note)
 		break;
 	case DEST_SAVE:
 		save(server, (struct dest_save *)note);
+		break;
+	case LIMITER_ORDER:
+		user_job_answer((struct limiter_order *)note);
+		break;
+	case LIMITER_SAVE:
+		save_suspended(server, (struct limiter_save *)note);
+		break;
+	case LIMITER_TOP:
+		keep_top(server, (struct limiter_top *)note);
 		break;
 	case QMGR_EXPLAIN:
 		explain_job_answer((struct explain_question *)note);

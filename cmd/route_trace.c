@@ -8,6 +8,7 @@
 #include "smtpd/addressing.h"
 #include "smtpd/alias.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -107,6 +108,7 @@ static void answered(void *owner, struct note *note)
 	struct resolve *r = (struct resolve *)note;
 	struct route_hop *h = r->owner;
 	h->answer = r;
+	assert(a->open > 0);
 	if (--a->open == 0)
 		ev_break(a->loop->ev, EVBREAK_ALL);
 }

@@ -102,9 +102,9 @@ void sandbox_hand_over(void)
 static const char *lacking(void)
 {
 	if (!in_force.files && !in_force.calls)
-		return "the kernel offers neither Landlock nor seccomp";
-	return !in_force.files	 ? "the kernel offers no Landlock, or none of version 2"
-	       : !in_force.calls ? "the kernel offers no filter of system calls"
+		return "neither Landlock nor a filter of system calls can be had here";
+	return !in_force.files	 ? "no Landlock can be had here, or none of version 2"
+	       : !in_force.calls ? "no filter of system calls can be had here"
 				 : NULL;
 }
 

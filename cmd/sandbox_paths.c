@@ -2,6 +2,7 @@
 #include "cmd/sandbox_paths.h"
 
 #include "base/conf_rows.h"
+#include "base/credential.h"
 #include "base/mem.h"
 #include "base/tables.h"
 
@@ -47,6 +48,23 @@ static void visit_list(struct sandbox_visitor *v, const struct conf_list *files)
 		visit(v, files->item[i], LANDLOCK_READ);
 }
 
+static void visit_secret(void *visitor, const char *key, const char *value)
+{
+	struct credential *of = NULL;
+	struct buf why = {0};
+	(void)key;
+	if (!credential_parse(value, &of, &why))
+		visit(visitor, of->file, LANDLOCK_READ);
+	credential_unref(of);
+	buf_fini(&why);
+}
+
+static void visit_if(struct sandbox_visitor *v, const char *file)
+{
+	if (*file)
+		visit(v, file, LANDLOCK_READ);
+}
+
 void sandbox_paths_conf(const struct conf *c, struct sandbox_visitor *v)
 {
 	visit(v, c->spool, LANDLOCK_KEEP);
@@ -60,11 +78,15 @@ void sandbox_paths_conf(const struct conf *c, struct sandbox_visitor *v)
 #undef T
 	for (int i = 0; i < c->nlistener; i++) {
 		const struct conf_listener *l = &c->listener[i];
-		if (*l->certificate)
-			visit(v, l->certificate, LANDLOCK_READ);
-		if (*l->key)
-			visit(v, l->key, LANDLOCK_READ);
+		visit_if(v, l->certificate);
+		visit_if(v, l->key);
 	}
+	for (int i = 0; i < c->ntransport; i++) {
+		visit_if(v, c->transport[i].client_certificate);
+		visit_if(v, c->transport[i].client_key);
+	}
+	if (c->tables)
+		tables_each(c->tables, TABLE_CREDENTIALS, visit_secret, v);
 }
 
 /* The loader's own file, and the folders of libraries, where other versions of them will lie. */
@@ -106,6 +128,24 @@ static void visit_resolver(struct sandbox_visitor *v)
 	free(real);
 }
 
+/* How memory is laid out; and what the next program of this process is told to leave unsaid. */
+static void visit_for_sanitizer(struct sandbox_visitor *v)
+{
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+	const char *options = getenv("TSAN_OPTIONS");
+	const char *file = options ? strstr(options, "suppressions=") : NULL;
+	v->visit(v, "/proc", LANDLOCK_APPEND);
+	if (file) {
+		file += strlen("suppressions=");
+		char *path = mem_strndup(file, strcspn(file, ":"));
+		v->visit(v, path, LANDLOCK_READ);
+		free(path);
+	}
+#else
+	(void)v;
+#endif
+}
+
 /* Files of /etc that may be replaced, and then can't be read: the resolver keeps what it has, a user is
  * not looked for, and the loader finds its libraries without a cache. */
 void sandbox_paths_system(struct sandbox_visitor *v)
@@ -130,9 +170,7 @@ void sandbox_paths_system(struct sandbox_visitor *v)
 	visit(v, X509_get_default_cert_dir(), LANDLOCK_READ);
 	visit(v, X509_get_default_cert_file(), LANDLOCK_READ);
 	v->visit(v, "/dev/null", LANDLOCK_APPEND);
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-	v->visit(v, "/proc", LANDLOCK_APPEND); /* how memory is laid out, and names of functions */
-#endif
+	visit_for_sanitizer(v);
 	dl_iterate_phdr(visit_library, v);
 	visit_program(v);
 }

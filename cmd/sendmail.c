@@ -7,9 +7,11 @@
 #include "cmd/message_text.h"
 #include "cmd/options.h"
 #include "cmd/sendmail_options.h"
+#include "cmd/sendmail_session.h"
 #include "cmd/submit.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
@@ -139,6 +141,9 @@ static int submit_or_leave(struct job *j, const struct submission *s)
 	int status = submit(j->conf, s, &j->error);
 	if (status != EX_TEMPFAIL && submit_listener(j->conf))
 		return status;
+	if (s->verbose)
+		fprintf(stderr, "%s: %s; it is left in the maildrop\n", j->options.program,
+			buf_cstr(&j->error));
 	buf_puts(&j->error, "; nor can the message be left for it: ");
 	return maildrop_leave(j->conf, s, &j->error);
 }
@@ -150,7 +155,7 @@ static int hand_over(struct job *j)
 	char *self = qualified(j, login_name());
 	if (!*j->sender)
 		author.address = self ? self : "nobody@localhost";
-	message_text_complete(&j->message, &author);
+	message_text_complete(&j->message, j->options.gateway ? NULL : &author);
 	buf_puts(&j->message.header, "\r\n");
 	buf_append(&j->message.header, buf_data(&j->message.body), buf_len(&j->message.body));
 	struct submission s = {.sender = j->sender,
@@ -158,6 +163,7 @@ static int hand_over(struct job *j)
 			       .notify = j->options.notify,
 			       .ret = j->options.ret,
 			       .eightbit = j->message.eightbit,
+			       .verbose = j->options.verbose,
 			       .content = &j->message.header};
 	if (j->options.envid) {
 		xtext_encode(j->options.envid, envid, sizeof envid);
@@ -166,6 +172,20 @@ static int hand_over(struct job *j)
 	int status = submit_or_leave(j, &s);
 	free(self);
 	return status;
+}
+
+/* Those that it has made before it came here, and those that its header tells of. */
+static int check_hops(struct job *j)
+{
+	const char *value;
+	size_t len, cursor = 0;
+	int64_t hops = j->options.hops;
+	while (message_text_field(&j->message, "Received", &value, &len, &cursor))
+		hops++;
+	if (hops < j->conf->hopcount_limit)
+		return EX_OK;
+	buf_printf(&j->error, "too many hops: %" PRId64 ", the message is in a loop", hops);
+	return EX_DATAERR;
 }
 
 static int send_message(struct job *j)
@@ -180,38 +200,77 @@ static int send_message(struct job *j)
 	if (status == EX_OK)
 		status = set_recipients(j);
 	if (status == EX_OK)
+		status = check_hops(j);
+	if (status == EX_OK)
 		status = hand_over(j);
 	return status;
 }
 
-static int list_queue(const struct sendmail_options *o, char *name)
+/* What would become of mail for these addresses, by sluice route. */
+static int verify(const struct sendmail_options *o)
 {
-	char c[] = "-c", *file = mem_strdup(o->conf_file);
-	char *words[] = {name, c, file, NULL};
-	int status = cmd_mailq(3, words);
+	char route[] = "route", config[] = "-c", from[] = "--from";
+	char **words = mem_zalloc(((size_t)o->nrcpt + 6) * sizeof *words);
+	char *file = mem_strdup(o->conf_file), *sender = mem_strdup(o->from);
+	int n = 0;
+	words[n++] = route;
+	words[n++] = config;
+	words[n++] = file;
+	if (sender) {
+		words[n++] = from;
+		words[n++] = sender;
+	}
+	memcpy(words + n, o->rcpt, (size_t)o->nrcpt * sizeof *words);
+	int status = cmd_route(n + o->nrcpt, words);
 	free(file);
+	free(sender);
+	free(words);
 	return status;
+}
+
+static int submit_message(struct job *j)
+{
+	buf_init(&j->error);
+	message_text_init(&j->message);
+	int status = send_message(j);
+	if (status != EX_OK)
+		fprintf(stderr, "%s: %s\n", j->options.program, buf_cstr(&j->error));
+	message_text_fini(&j->message);
+	address_list_free(&j->to);
+	buf_fini(&j->error);
+	free(j->sender);
+	return status;
+}
+
+/* What needs the queue or the routes, and no message. False: it is something else. */
+static bool other_command(struct sendmail_options *o, int *status)
+{
+	if (o->mode == SENDMAIL_LIST)
+		*status = queue_habit_list(&o->of, o->conf_file);
+	else if (o->mode == SENDMAIL_FLUSH)
+		*status = queue_habit_flush(&o->of, o->conf_file);
+	else if (o->mode == SENDMAIL_VERIFY)
+		*status = verify(o);
+	else
+		return false;
+	return true;
 }
 
 int cmd_sendmail(int argc, char **argv)
 {
 	struct job j = {0};
+	int status;
 	sendmail_options_parse(&j.options, argc, argv);
-	if (j.options.list_queue)
-		return list_queue(&j.options, argv[0]);
+	if (other_command(&j.options, &status)) {
+		queue_habit_free(&j.options.of);
+		return status;
+	}
 	struct options o = {.conf_file = j.options.conf_file};
 	j.conf = options_conf(&o);
 	if (!j.conf)
 		return EX_CONFIG;
-	buf_init(&j.error);
-	message_text_init(&j.message);
-	int status = send_message(&j);
-	if (status != EX_OK)
-		fprintf(stderr, "sendmail: %s\n", buf_cstr(&j.error));
-	message_text_fini(&j.message);
-	address_list_free(&j.to);
-	buf_fini(&j.error);
-	free(j.sender);
+	status = j.options.mode == SENDMAIL_SESSION ? sendmail_session(j.conf) : submit_message(&j);
+	queue_habit_free(&j.options.of);
 	conf_unref(j.conf);
 	return status;
 }

@@ -12,7 +12,9 @@
 #include <sysexits.h>
 
 static const char usage[] =
-	"usage: sluice sendmail [-t] [-i] [-f FROM] [-F NAME] [-N DSN] [-c FILE] [RCPT...]\n"
+	"usage: sluice sendmail [-t] [-i] [-G] [-v] [-f FROM] [-F NAME] [-N DSN] [-c FILE] "
+	"[RCPT...]\n"
+	"       sluice sendmail -q | -qIID | -qRTEXT | -qSTEXT | -bp | -bs | -bv ADDRESS...\n"
 	"Read a message from standard input, and hand it to the relay, or leave it in the maildrop "
 	"of\n"
 	"one that is down. Exit 0 only when it is on disk; 75 when that is to be tried again "
@@ -24,16 +26,49 @@ static const char usage[] =
 	"  -N DSN    what the sender wants to be told: never, or of success, failure, delay\n"
 	"  -R WHAT   return in a bounce: full or hdrs\n"
 	"  -V ENVID  the sender's own name for this message, said in a bounce\n"
+	"  -G        add no fields to the header: mail from elsewhere\n"
+	"  -h N      it has made N hops already: too many are refused, by hopcount_limit\n"
+	"  -v        show the dialogue with the relay on standard error\n"
+	"  -L NAME   begin errors with this name\n"
 	"  -bm       submit a message, as if not given; -bp: list the queue, as mailq does\n"
+	"  -bs       speak SMTP on standard input and output\n"
+	"  -bv       send nothing: tell what would happen to mail for these addresses\n"
+	"  -q        try all deferred mail now; -qIID: that message; -qRTEXT, -qSTEXT: mail with "
+	"a\n"
+	"            recipient, or a sender, that holds TEXT. With -bp: list it\n"
 	"  -c FILE   the configuration, which says where the relay listens\n"
 	"-n, -om, -oeX, -odX, -B7BIT and -B8BITMIME, which some programs pass, change nothing.\n";
 
 static const struct option longs[] = {OPTIONS_COMMON};
 
+enum { HOPS_MAX = 100000 };
+
+static const char *program = "sendmail";
+
 static _Noreturn void wrong(const char *what, const char *value)
 {
-	fprintf(stderr, "sendmail: %s%s\n%.*s\n", what, value, (int)strcspn(usage, "\n"), usage);
+	fprintf(stderr, "%s: %s%s\n%.*s\n", program, what, value, (int)strcspn(usage, "\n"), usage);
 	exit(EX_USAGE);
+}
+
+static int parse_hops(const char *text)
+{
+	char *end;
+	long n = strtol(text, &end, 10);
+	if (end == text || *end || n < 0 || n > HOPS_MAX)
+		wrong("-h: it is a number of hops, not ", text);
+	return (int)n;
+}
+
+/* The relay runs its queue by itself. */
+static void parse_run(struct sendmail_options *o, const char *text)
+{
+	if (!queue_habit_read(&o->of, text))
+		wrong("-q is followed by nothing, IID, RTEXT or STEXT (how often the queue is run "
+		      "says queue_run_delay); not ",
+		      text);
+	if (o->mode == SENDMAIL_SUBMIT)
+		o->mode = SENDMAIL_FLUSH;
 }
 
 /* "success,delay" to "SUCCESS,DELAY"; the caller's bytes are changed. */
@@ -71,7 +106,11 @@ static const char *parse_ret(const char *text)
 static void parse_mode(struct sendmail_options *o, const char *text)
 {
 	if (strcmp(text, "p") == 0)
-		o->list_queue = true;
+		o->mode = SENDMAIL_LIST;
+	else if (strcmp(text, "s") == 0)
+		o->mode = SENDMAIL_SESSION;
+	else if (strcmp(text, "v") == 0)
+		o->mode = SENDMAIL_VERIFY;
 	else if (strcmp(text, "m") != 0)
 		wrong("unknown option -b", text);
 }
@@ -115,6 +154,21 @@ static void parse_option(struct sendmail_options *o, int option)
 	case 'V':
 		o->envid = optarg;
 		break;
+	case 'q':
+		parse_run(o, optarg ? optarg : "");
+		break;
+	case 'v':
+		o->verbose = true;
+		break;
+	case 'G':
+		o->gateway = true;
+		break;
+	case 'h':
+		o->hops = parse_hops(optarg);
+		break;
+	case 'L':
+		o->program = program = optarg;
+		break;
 	case 'b':
 		parse_mode(o, optarg);
 		break;
@@ -138,16 +192,22 @@ static void parse_option(struct sendmail_options *o, int option)
 void sendmail_options_parse(struct sendmail_options *o, int argc, char **argv)
 {
 	int option;
-	*o = (struct sendmail_options){.conf_file = options_default_conf()};
+	struct buf error;
+	buf_init(&error);
+	*o = (struct sendmail_options){.conf_file = options_default_conf(), .program = program};
 	optind = 0;
 	opterr = 0;
-	while ((option = getopt_long(argc, argv, ":tif:r:F:N:R:V:b:o:B:nc:", longs, NULL)) != -1) {
-		if (option == ':')
-			wrong("a value is missing after ", argv[optind - 1]);
-		if (option == '?')
-			wrong("unknown option ", argv[optind - 1]);
+	while ((option = getopt_long(argc, argv, ":tif:r:F:N:R:V:b:o:B:nq::vGh:L:c:", longs,
+				     NULL)) != -1) {
+		if (option == ':' || option == '?') {
+			options_fault(&error, option, argv);
+			wrong(buf_cstr(&error), "");
+		}
 		parse_option(o, option);
 	}
+	buf_fini(&error);
+	if (o->mode == SENDMAIL_FLUSH && (o->from_header || optind < argc))
+		wrong("-q sends nothing: it goes with no recipients", "");
 	o->nrcpt = argc - optind;
 	o->rcpt = argv + optind;
 }

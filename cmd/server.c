@@ -2,11 +2,12 @@
 #include "cmd/server.h"
 
 #include "base/clock.h"
+#include "base/descriptors.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/metrics.h"
 #include "cmd/cmd.h"
-#include "cmd/dest_file.h"
+#include "cmd/kept_file.h"
 #include "cmd/privileges.h"
 #include "cmd/requests.h"
 #include "cmd/sandbox.h"
@@ -14,6 +15,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <systemd/sd-daemon.h>
+#include <unistd.h>
+
+enum { POOL_THREADS_MAX = 16, POOL_QUEUE = 256 };
 
 static void receive(void *owner, struct note *note)
 {
@@ -49,13 +53,16 @@ static void to_worker(void *context, int worker, struct note *note)
 	loop_post(smtpc_worker(s->smtpc, worker), note);
 }
 
-/* What was learnt about hosts before. Without it some are tried once more. */
+/* What was learnt about hosts before, without which some are tried once more; who is suspended. */
 static void recall(struct server *s)
 {
 	struct buf text;
 	buf_init(&text);
-	dest_file_read(s->conf->spool, &text);
+	kept_file_read(&kept_destdb, s->conf->spool, &text);
 	qmgr_recall(s->qmgr, buf_cstr(&text));
+	buf_clear(&text);
+	kept_file_read(&kept_suspended, s->conf->spool, &text);
+	limiter_recall(s->limiter, buf_cstr(&text));
 	buf_fini(&text);
 }
 
@@ -64,9 +71,17 @@ static void keep_learnt(struct server *s)
 	struct buf text;
 	buf_init(&text);
 	qmgr_learnt(s->qmgr, &text);
-	dest_file_write(s->conf->spool, buf_cstr(&text));
+	kept_file_write(&kept_destdb, s->conf->spool, buf_cstr(&text));
 	buf_fini(&text);
 	s->stopped = true;
+}
+
+static int pool_threads(void)
+{
+	long processors = sysconf(_SC_NPROCESSORS_ONLN);
+	return processors < 1		       ? 1
+	       : processors > POOL_THREADS_MAX ? POOL_THREADS_MAX
+					       : (int)processors;
 }
 
 /* The queue belongs to the user, ports and keys to root. */
@@ -75,6 +90,7 @@ static bool open_parts(struct server *s, const struct privileges *p, struct buf 
 	struct conf *c = s->conf;
 	if (!privileges_own_folder(p, c->spool, error) || !privileges_lend(p, error))
 		return false;
+	s->clock = clock_watch_new(s->loop, c->spool);
 	s->dns = dns_new(s->conf);
 	s->smtpc = smtpc_new(s->conf);
 	s->qmgr = qmgr_new(s->conf);
@@ -91,9 +107,14 @@ static bool open_parts(struct server *s, const struct privileges *p, struct buf 
 				   .workers = smtpc_workers(s->smtpc)};
 	qmgr_wire(s->qmgr, &edges);
 	glance_init(&s->glance, s->loop, qmgr_loop(s->qmgr));
+	s->limiter = limiter_new(c, s->loop);
 	recall(s);
-	s->smtpd = smtpd_new(s->conf, s->spool, error);
+	s->pool = thread_pool_new(pool_threads(), POOL_QUEUE);
+	struct smtpd_edges smtpd_edges = {s->spool, s->pool, s->limiter};
+	s->smtpd = smtpd_new(s->conf, &smtpd_edges, error);
 	s->http = http_new(c, s->spool, s->qmgr, s->started_ms);
+	limiter_watch(s->limiter, s->loop);
+	limiter_watch(s->limiter, http_loop(s->http));
 	return s->smtpd && http_move(s->http, c, error);
 }
 
@@ -144,6 +165,8 @@ struct server *server_new(struct conf *conf, struct buf *error)
 	s->tables = table_watch_new(s->loop, use_tables, s);
 	if (!become_user(s, error) || !sandbox_enter(conf, error) || !log_start(error))
 		server_free(&s);
+	else
+		descriptors_limit(conf->descriptor_limit);
 	return s;
 }
 
@@ -170,10 +193,13 @@ void server_start(struct server *s)
 	spool_start(s->spool);
 	smtpc_start(s->smtpc);
 	qmgr_start(s->qmgr);
+	limiter_start(s->limiter);
+	thread_pool_start(s->pool);
 	smtpd_start(s->smtpd);
 	http_start(s->http);
 	maildrop_start(s->maildrop);
 	table_watch_start(s->tables, s->conf);
+	clock_watch_start(s->clock);
 	say_ready(s);
 }
 
@@ -232,7 +258,9 @@ static bool use_conf(struct server *s, struct conf *new, struct buf *says)
 	qmgr_reload(s->qmgr, new);
 	spool_reload(s->spool, new);
 	maildrop_reload(s->maildrop, new);
+	limiter_reload(s->limiter, new);
 	log_set_level((enum log_level) new->log_level);
+	descriptors_limit(new->descriptor_limit);
 	conf_differences(s->conf, new, says);
 	table_watch_start(s->tables, new);
 	conf_unref(s->conf);
@@ -270,6 +298,8 @@ int server_stop(struct server *s, int **sockets)
 {
 	http_stop(s->http);
 	smtpd_stop(s->smtpd);
+	limiter_stop(s->limiter);
+	thread_pool_stop(s->pool);
 	maildrop_stop(s->maildrop);
 	smtpc_stop(s->smtpc);
 	qmgr_stop(s->qmgr);
@@ -288,6 +318,8 @@ void server_free(struct server **sp)
 		return;
 	*sp = NULL;
 	/* First those that hold what others gave them; the loops that it comes back to are last. */
+	limiter_free(&s->limiter); /* it answers sessions */
+	thread_pool_free(&s->pool);
 	smtpd_free(&s->smtpd);
 	maildrop_free(&s->maildrop);
 	smtpc_free(&s->smtpc);
@@ -299,7 +331,9 @@ void server_free(struct server **sp)
 	/* Who waits for the end sees it now. */
 	control_free(&s->control);
 	glance_fini(&s->glance);
+	limiter_top_free(&s->top);
 	table_watch_free(&s->tables);
+	clock_watch_free(&s->clock);
 	ending_fini(s);
 	loop_free(&s->loop);
 	conf_unref(s->conf);

@@ -2,7 +2,7 @@
  *
  *	server_new    read rights, log, queue (as the user), ports (as root), become the user
  *	server_start  all threads; "ready"
- *	server_stop   smtpd, maildrop, smtpc, qmgr, spool, dns, in this order; "stopped"
+ *	server_stop   smtpd, limiter, maildrop, smtpc, qmgr, spool, dns, in this order; "stopped"
  *	server_free
  *
  * The connections end before the scheduler does, and the queue last, so that all that has become of
@@ -15,15 +15,18 @@
 #ifndef CMD_SERVER_H
 #define CMD_SERVER_H
 
+#include "cmd/clock_watch.h"
 #include "cmd/control.h"
 #include "cmd/ending.h"
 #include "cmd/glance.h"
 #include "cmd/http.h"
 #include "cmd/maildrop.h"
 #include "cmd/table_watch.h"
+#include "base/thread_pool.h"
 #include "dns/dns.h"
 #include "qmgr/qmgr.h"
 #include "smtpc/smtpc.h"
+#include "smtpd/limiter.h"
 #include "smtpd/smtpd.h"
 #include "spool/spool.h"
 
@@ -35,9 +38,13 @@ struct server {
 	struct smtpc *smtpc;
 	struct qmgr *qmgr;
 	struct spool *spool;
+	struct thread_pool *pool; /* password hashes */
 	struct smtpd *smtpd;
+	struct limiter *limiter;
+	struct limiter_top *top; /* as it was told last, or NULL */
 	struct maildrop *maildrop;
 	struct table_watch *tables;
+	struct clock_watch *clock;
 	struct http *http;
 	struct glance glance;
 	int64_t started_ms; /* steady clock */

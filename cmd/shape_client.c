@@ -36,7 +36,7 @@ static const char usage[] =
 	"  --redraw    with -N, as on a terminal\n";
 
 /* What a terminal gets goes in front, so that the operator's own words overrule it. */
-static int ask(const struct conf *conf, const struct shape_args *args, int argc, char **argv)
+static int ask(struct conf *conf, const struct shape_args *args, int argc, char **argv)
 {
 	static char color[] = "--color", top[] = "--top=20", redraw[] = "--redraw",
 		    name[] = "shape";
@@ -52,7 +52,7 @@ static int ask(const struct conf *conf, const struct shape_args *args, int argc,
 	if (terminal && args->batch > 0)
 		words[n++] = redraw;
 	memcpy(words + n, argv + 1, (size_t)(argc - 1) * sizeof *words);
-	int status = client_ask_clean(conf->spool, n + argc - 1, words);
+	int status = client_ask_queue(conf, n + argc - 1, words, true);
 	free(words);
 	return status;
 }

@@ -1,18 +1,24 @@
 /* SPDX-License-Identifier: ISC */
 #include "cmd/shape_job.h"
 
+#include "base/magic.h"
 #include "base/mem.h"
 #include "cmd/cmd.h"
+#include "cmd/maildrop_count.h"
 #include "cmd/shape_args.h"
 #include "cmd/shape_print.h"
 #include "spool/shape.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { ROWS_AT_ONCE = 500, STEP = 500 };
 
+enum { SHAPE_JOB_MAGIC = 0x5ba9e0b1 };
+
 struct shape_job {
+	unsigned magic;
 	struct request *request; /* NULL: the client has gone */
 	struct shape_args args;
 	struct loop *loop, *spool;
@@ -27,6 +33,7 @@ struct shape_job {
 static void job_free(struct shape_job *j)
 {
 	spool_command_free(&j->answer);
+	magic_clear(j);
 	free(j);
 }
 
@@ -111,6 +118,7 @@ static void begin_answer(struct shape_job *j)
 void shape_job_answer(struct spool_command *c)
 {
 	struct shape_job *j = c->owner;
+	magic_check(j, SHAPE_JOB_MAGIC);
 	j->answer = c;
 	if (!j->request) {
 		job_free(j);
@@ -139,6 +147,11 @@ static void ask(struct shape_job *j, struct shape *shape)
 	loop_post(j->spool, &c->note);
 }
 
+static void complain(struct shape_job *j, int error)
+{
+	control_complain(j->request, "sluice: the maildrop can not be read: %s\n", strerror(error));
+}
+
 void shape_job_maildrop(struct maildrop_shape *s)
 {
 	struct shape_job *j = s->owner;
@@ -151,8 +164,7 @@ void shape_job_maildrop(struct maildrop_shape *s)
 		return;
 	}
 	if (error)
-		control_complain(j->request, "sluice: the maildrop can not be read: %s\n",
-				 strerror(error));
+		complain(j, error);
 	ask(j, shape);
 }
 
@@ -175,10 +187,13 @@ static void begin(struct shape_job *j, const struct shape_job_asks *asks)
 	struct shape *shape = wanted(&j->args);
 	j->loop = asks->loop;
 	j->spool = asks->spool;
-	if (!j->args.maildrop)
-		ask(j, shape);
-	else
+	if (j->args.maildrop && asks->maildrop) {
 		maildrop_ask_shape(asks->maildrop, shape, j->loop, j);
+		return;
+	}
+	if (j->args.maildrop && !maildrop_count(asks->folder, shape))
+		complain(j, errno);
+	ask(j, shape);
 }
 
 void shape_job_start(struct request *r, const struct shape_job_asks *asks)
@@ -191,6 +206,7 @@ void shape_job_start(struct request *r, const struct shape_job_asks *asks)
 		free(j);
 		control_finish(r, STATUS_USAGE);
 	} else {
+		j->magic = SHAPE_JOB_MAGIC;
 		j->request = r;
 		r->job = j;
 		r->resume = resume;

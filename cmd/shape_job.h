@@ -18,7 +18,8 @@
 
 struct shape_job_asks {
 	struct loop *loop, *spool;
-	struct maildrop *maildrop;
+	struct maildrop *maildrop; /* NULL: it is counted here, in */
+	const char *folder;	   /* this queue */
 };
 
 void shape_job_start(struct request *, const struct shape_job_asks *);

@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,7 @@ struct held {
 static void held_free(struct sink_session *s, struct held *h)
 {
 	list_remove(&h->link);
+	assert(s->held_bytes >= buf_len(&h->text));
 	s->held_bytes -= buf_len(&h->text);
 	buf_fini(&h->text);
 	free(h);
@@ -45,6 +47,7 @@ static void session_free(struct sink_session *s, bool linger)
 	timer_stop(&s->sink->loop->timers, &s->hold);
 	sink_session_reset(s);
 	list_remove(&s->link);
+	assert(s->sink->open > 0 && list_empty(&s->held));
 	s->sink->open--;
 	if (linger)
 		stream_linger_close(&s->stream);

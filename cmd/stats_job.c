@@ -15,15 +15,18 @@ struct stats_job {
 	struct server *server;
 	struct request *request;
 	enum metrics_form form;
+	bool all;
 };
 
 static void answer(struct glancer *g, const struct snapshot *snapshot)
 {
 	struct stats_job *j = (struct stats_job *)g;
 	struct request *r = j->request;
-	struct stats_view view = {.accepting = spool_accepting(j->server->spool),
+	struct stats_view view = {.brief = j->form == METRICS_LINES && !j->all,
+				  .accepting = spool_accepting(j->server->spool),
 				  .uptime_ms = clock_steady_ms() - j->server->started_ms,
-				  .snapshot = snapshot};
+				  .snapshot = snapshot,
+				  .top = j->server->top};
 	struct buf out;
 	buf_init(&out);
 	stats_print(&out, j->form, &view);
@@ -44,6 +47,7 @@ void stats_job_start(struct server *s, struct request *r)
 {
 	struct stats_job *j = mem_zalloc(sizeof *j);
 	bool json = r->argc > 1 && strcmp(r->argv[1], "--json") == 0;
+	j->all = r->argc > 1 && strcmp(r->argv[1], "--all") == 0;
 	j->glancer.look = answer;
 	j->server = s;
 	j->request = r;

@@ -11,6 +11,6 @@
 struct server;
 
 void stats_job_start(struct server *, struct request *);
-/* The words of the request are "stats", and perhaps "--json". */
+/* The words of the request are "stats", and perhaps "--json" or "--all". */
 
 #endif

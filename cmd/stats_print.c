@@ -70,14 +70,30 @@ static void put_sites(const struct metrics_print *p, const struct snapshot *s)
 	}
 }
 
+static void put_logins(const struct metrics_print *p, const struct limiter_top *top)
+{
+	metrics_print_family(p, "login_messages",
+			     "Messages of one of those who sent most since the start");
+	for (int i = 0; i < top->n; i++) {
+		struct buf label;
+		buf_init(&label);
+		metrics_label(&label, "login", top->login[i].name);
+		metrics_print_number(p, "login_messages", buf_cstr(&label),
+				     (int64_t)top->login[i].messages);
+		buf_fini(&label);
+	}
+}
+
 void stats_print(struct buf *to, enum metrics_form form, const struct stats_view *v)
 {
-	struct metrics_print p = {to, form};
+	struct metrics_print p = {to, form, v->brief};
 	if (form == METRICS_JSON)
 		buf_puts(to, "{");
 	put_program(&p, v);
 	metrics_print_all(&p);
 	put_sites(&p, v->snapshot);
+	if (v->top)
+		put_logins(&p, v->top);
 	if (form == METRICS_JSON)
 		buf_puts(to, "}\n");
 }

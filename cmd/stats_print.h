@@ -8,13 +8,16 @@
 
 #include "base/metrics_print.h"
 #include "qmgr/snapshot.h"
+#include "smtpd/limiter.h"
 
 #include <stdbool.h>
 
 struct stats_view {
 	bool accepting;
+	bool brief; /* see struct metrics_print */
 	int64_t uptime_ms;
 	const struct snapshot *snapshot;
+	const struct limiter_top *top; /* NULL: nobody has sent */
 };
 
 void stats_print(struct buf *to, enum metrics_form, const struct stats_view *);

@@ -136,7 +136,9 @@ int submit(const struct conf *c, const struct submission *s, struct buf *error)
 	}
 	const char *address = listener->address.item[0];
 	int status = EX_TEMPFAIL;
-	if (!talk_open(&t, address))
+	bool open = talk_open(&t, address);
+	t.shown = s->verbose;
+	if (!open)
 		buf_printf(error, "the relay can not be reached at %s: %s", address,
 			   buf_cstr(&t.reply));
 	else

@@ -20,6 +20,7 @@ struct submission {
 	const struct address_list *to;
 	const char *notify, *ret, *envid; /* as SMTP has them, or NULL; envid in xtext */
 	bool eightbit;
+	bool verbose;	     /* the dialogue goes to stderr */
 	struct buf *content; /* CRLF lines */
 };
 

@@ -88,6 +88,8 @@ int talk_read(struct talk *t)
 		    !isdigit((unsigned char)line[1]) || !isdigit((unsigned char)line[2]))
 			break;
 		buf_printf(&t->reply, "%s%s", buf_len(&t->reply) ? "\n" : "", line);
+		if (t->shown)
+			fprintf(stderr, "<<< %s\n", line);
 		if (line[3] != '-')
 			return t->code = atoi(line);
 	}
@@ -117,6 +119,8 @@ int talk_say(struct talk *t, const char *fmt, ...)
 	va_start(args, fmt);
 	buf_vprintf(&line, fmt, args);
 	va_end(args);
+	if (t->shown)
+		fprintf(stderr, ">>> %s\n", buf_cstr(&line));
 	buf_puts(&line, "\r\n");
 	bool sent = talk_send(t, buf_data(&line), buf_len(&line));
 	buf_fini(&line);
@@ -127,6 +131,8 @@ int talk_say_chunk(struct talk *t, const char *data, size_t len)
 {
 	char head[64];
 	int n = snprintf(head, sizeof head, "BDAT %zu LAST\r\n", len);
+	if (t->shown)
+		fprintf(stderr, ">>> BDAT %zu LAST\n", len);
 	return talk_send(t, head, (size_t)n) && talk_send(t, data, len) ? talk_read(t) : 0;
 }
 

@@ -18,6 +18,7 @@ struct talk {
 	FILE *from;
 	int code;	  /* of the latest reply; 0: there was none */
 	struct buf reply; /* its lines, with LF */
+	bool shown;	  /* commands and replies go to stderr */
 };
 
 bool talk_open(struct talk *, const char *address);

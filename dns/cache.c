@@ -5,6 +5,7 @@
 #include "base/list.h"
 #include "base/mem.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,6 +42,7 @@ static void drop(struct cache *c, struct cached *e)
 {
 	HASH_DEL(c->table, e);
 	list_remove(&e->link);
+	assert(c->entries > 0 && c->records >= (size_t)e->answer->nrecord);
 	c->entries--;
 	c->records -= (size_t)e->answer->nrecord;
 	answer_unref(e->answer);
@@ -59,6 +61,7 @@ void cache_free(struct cache **cp)
 	if (!c)
 		return;
 	cache_clear(c);
+	assert(c->entries == 0 && c->records == 0 && list_empty(&c->used));
 	free(c);
 	*cp = NULL;
 }
@@ -121,7 +124,7 @@ void cache_put(struct cache *c, const char *name, enum answer_type type, struct 
 		drop(c, e);
 	if (ttl_ms <= 0 || strlen(name) > 256)
 		return;
-	e = mem_alloc(sizeof *e + 2 + strlen(name));
+	e = mem_zalloc(sizeof *e + 2 + strlen(name));
 	size_t len = make_key(e->key, name, type);
 	HASH_ADD_KEYPTR(hh, c->table, e->key, len, e);
 	list_append(&c->used, &e->link);

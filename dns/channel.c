@@ -8,9 +8,13 @@
 #include "dns/dnsname.h"
 #include "dns/query.h"
 
+#include <assert.h>
 #include <ares.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { SERVERS_MAX = 16, SOCKET_BUFFER = 1 << 20, SETUP_AGAIN_MS = 1000 };
 
@@ -142,6 +146,15 @@ static void keep_found(struct channel *c)
 	ares_free_data(found);
 }
 
+/* c-ares would take one that it may not read for one that is not there, and ask this machine. */
+static bool may_read_servers(void)
+{
+	int fd = open("/etc/resolv.conf", O_RDONLY | O_CLOEXEC);
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0 || errno == ENOENT;
+}
+
 /* With all of these given c-ares reads no file. */
 static int set_up_without_files(struct channel *c, struct ares_options *o, int mask)
 {
@@ -175,15 +188,13 @@ static void set_up(struct channel *c)
 		   ARES_OPT_TCP_PORT | ARES_OPT_SOCK_RCVBUF | ARES_OPT_EDNSPSZ |
 		   ARES_OPT_SOCK_STATE_CB | ARES_OPT_NOROTATE;
 	c->tried_ms = c->loop->now_ms;
-	int rc = ares_init_options(&c->ares, &o, mask);
-	bool unread = rc == ARES_EFILE && c->nserver > 0;
-	if (unread && !c->configured)
+	bool unread = !c->configured && c->nserver > 0 && !may_read_servers();
+	if (unread)
 		log_event(LOG_LEVEL_WARNING, "dns", "reason",
 			  "resolv.conf can not be read; the servers that it named before stay",
 			  NULL);
-	if (unread)
-		rc = set_up_without_files(c, &o, mask);
-	else if (rc == ARES_SUCCESS && !c->configured)
+	int rc = unread ? set_up_without_files(c, &o, mask) : ares_init_options(&c->ares, &o, mask);
+	if (rc == ARES_SUCCESS && !c->configured && !unread)
 		keep_found(c);
 	if (rc == ARES_SUCCESS && (c->configured || unread) && c->nserver > 0) {
 		rc = ares_set_servers_ports(c->ares, c->server);
@@ -260,6 +271,7 @@ void channel_free(struct channel **cp)
 		return;
 	if (c->ares)
 		ares_destroy(c->ares);
+	assert(c->under_way == 0); /* each was told that it is closed */
 	timer_stop(&c->loop->timers, &c->tick);
 	free(c);
 	*cp = NULL;
@@ -292,6 +304,7 @@ static void on_reply(void *arg, int status, int timeouts, unsigned char *bytes, 
 	struct channel_query *query = sent->query;
 	enum channel_event event = CHANNEL_FAILED;
 	(void)timeouts;
+	assert(sent->channel->under_way > 0);
 	sent->channel->under_way--;
 	free(sent);
 	if (status == ARES_SUCCESS && bytes && len >= 0)

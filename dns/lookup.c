@@ -57,6 +57,7 @@ static void lookup_free(struct lookup *l)
 	for (int i = 0; i < l->nwanted; i++)
 		question_withdraw(&l->wanted[i].asker);
 	list_remove(&l->link);
+	assert(l->all->n > 0);
 	l->all->n--;
 	mx_fini(&l->mx);
 	resolve_free(&l->r);
@@ -71,6 +72,7 @@ void lookups_free(struct lookups **ap)
 		return;
 	list_each (link, tmp, &all->all)
 		lookup_free(list_entry(link, struct lookup, link));
+	assert(list_empty(&all->all) && all->n == 0);
 	ourself_free(&all->self);
 	netlist_fini(&all->near);
 	free(all);

@@ -166,9 +166,10 @@ static void say(struct probed *s)
 		return;
 	s->said = s->finding;
 	if (s->finding == FINDING_DNSSEC)
-		log_event(LOG_LEVEL_INFO, "dns", "server", server, "dnssec", "yes", NULL);
+		log_event(LOG_LEVEL_INFO, "dnssec", "server", server, "validated", "yes", NULL);
 	else
-		log_event(LOG_LEVEL_WARNING, "dns", "server", server, "dnssec", "no", "reason",
+		log_event(LOG_LEVEL_WARNING, "dnssec", "server", server, "validated", "no",
+			  "reason",
 			  s->takes_edns ? "it hands on no signatures: its answers are not "
 					  "validated"
 					: "it answers no questions with EDNS: it is asked without, "

@@ -169,6 +169,7 @@ static void on_replied(struct channel_query *query, enum channel_event event, co
 		       size_t len)
 {
 	struct question *q = (struct question *)query;
+	assert(q->all->under_way > 0);
 	q->all->under_way--;
 	if (q->all->ending)
 		return;
@@ -211,6 +212,7 @@ static struct answer *bogus(const char *why)
 static void on_validated(struct validator_query *query, const struct validator_reply *r)
 {
 	struct question *q = list_entry(query, struct question, validation);
+	assert(q->all->under_way > 0);
 	q->all->under_way--;
 	if (q->all->ending)
 		return;
@@ -311,6 +313,7 @@ static void question_free(struct question *q)
 	while (!list_empty(&q->askers))
 		list_remove(list_first(&q->askers));
 	answer_unref(q->answer);
+	assert(list_empty(&q->askers) && list_empty(&q->link));
 	free(q);
 }
 
@@ -389,6 +392,7 @@ void questions_free(struct questions **ap)
 	free_list(&all->asked);
 	free_list(&all->answered);
 	cache_free(&all->cache);
+	assert(!all->table && all->under_way == 0);
 	free(all);
 	*ap = NULL;
 }

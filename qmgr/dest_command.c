@@ -21,6 +21,7 @@ static void copy_host(struct dest_host *to, struct qmgr *q, const struct host *h
 	char where[ADDRESS_WHERE_MAX];
 	int64_t now_ms = scheduler_now_ms(&q->sched);
 	*to = (struct dest_host){
+		.login = h->credential ? mem_strdup(h->credential->login) : NULL,
 		.address = mem_strdup(address_where(&h->address, where)),
 		.port = address_port(&h->address),
 		.state = destdb_state(h, now_ms),
@@ -72,6 +73,7 @@ static void copy_site(struct dest_site *to, struct qmgr *q, const struct site *s
 		.busy = s->busy,
 		.idle = s->connections - s->connecting - s->busy,
 		.waiting = s->queue.waiting,
+		.verdicts = s->verdicts,
 		.parked = s->parked.parked,
 		.deferred = s->parked.deferred,
 		.rate_events = t->destination_rate.events,
@@ -227,6 +229,7 @@ static void fini_hosts(struct dest_host *h, int n)
 		free(h[i].name);
 		free(h[i].address);
 		free(h[i].peer);
+		free(h[i].login);
 		verdict_unref(h[i].why);
 	}
 	free(h);

@@ -22,7 +22,8 @@ enum dest_order { DEST_LIST, DEST_SUSPEND, DEST_RESUME, DEST_RESET };
 
 struct dest_host {
 	char *name, *address;
-	char *peer; /* name[address]:port, or unix:/its/path */
+	char *login; /* as whom connections log in, or NULL */
+	char *peer;  /* name[address]:port, or unix:/its/path */
 	int port;
 	uint32_t preference;
 	const char *state; /* active, idle, closed, unused, retry, slow, out, limited, suspended */
@@ -50,6 +51,7 @@ struct dest_site {
 	int window, limit; /* limit 0: none */
 	int connections, connecting, busy, idle;
 	int64_t waiting;
+	int64_t verdicts;	  /* on recipients, in all; while the site is remembered */
 	int64_t parked, deferred; /* messages in the queue: that wait for it to live again; all */
 	int64_t rate_events, rate_per_ms, delay_ms; /* 0: none */
 	int64_t dead_in_ms;			    /* for so long */

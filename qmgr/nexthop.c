@@ -27,16 +27,21 @@ struct nexthop *nexthop_of(struct job *job, uint32_t recipient)
 	struct buf key;
 	buf_init(&key);
 	nexthop_write_key(&key, route, address);
+	char *logins =
+		nexthop_logins(q->sched.conf->tables, route, job->work->envelope->sender, address);
+	buf_puts(&key, logins ? logins : "");
 	struct nexthop *n;
 	HASH_FIND(hh, q->nexthops, buf_cstr(&key), buf_len(&key), n);
 	if (n) {
 		buf_fini(&key);
+		free(logins);
 		return n;
 	}
 	n = mem_zalloc(sizeof *n);
 	n->key = buf_steal(&key, NULL);
 	n->qmgr = q;
 	n->site_name = nexthop_site_name(route, address);
+	n->logins = logins;
 	n->transport = job->transport;
 	HASH_ADD_KEYPTR(hh, q->nexthops, n->key, strlen(n->key), n);
 	return n;
@@ -57,7 +62,9 @@ void nexthop_ask(struct nexthop *n, struct message *m, uint32_t recipient)
 			     &(struct nexthop_edge){.reply_to = q->sched.loop,
 						    .owner = n,
 						    .ask = q->db.edges.to_dns,
-						    .context = q->db.edges.context});
+						    .context = q->db.edges.context,
+						    .tables = q->sched.conf->tables,
+						    .sender = m->work.envelope->sender});
 }
 
 void nexthop_wait(struct nexthop *n, struct job *job, uint32_t recipient)
@@ -81,12 +88,13 @@ static struct site_host *gather_hosts(struct nexthop *n, int *count)
 	*count = nexthop_lookup_hosts(&n->lookup, &from);
 	struct site_host *hosts = mem_zalloc((size_t)*count * sizeof *hosts);
 	for (int i = 0; i < *count; i++)
-		hosts[i] = (struct site_host){
-			.host = destdb_get(&n->qmgr->db, n->transport, &from[i].address),
-			.name = mem_strdup(from[i].name),
-			.peer = peer_name(from[i].name, &from[i].address),
-			.preference = from[i].preference,
-			.weight = from[i].weight};
+		hosts[i] =
+			(struct site_host){.host = destdb_get(&n->qmgr->db, n->transport,
+							      &from[i].address, from[i].credential),
+					   .name = mem_strdup(from[i].name),
+					   .peer = peer_name(from[i].name, &from[i].address),
+					   .preference = from[i].preference,
+					   .weight = from[i].weight};
 	free(from);
 	return hosts;
 }
@@ -102,9 +110,12 @@ static void leave_site(struct nexthop *n)
 static void enter_site(struct nexthop *n)
 {
 	int count;
-	char *name = n->site_name ? mem_strdup(n->site_name)
-				  : nexthop_name_of_hosts(nexthop_lookup_best(&n->lookup));
+	char *hosts_name =
+		n->site_name ? NULL : nexthop_name_of_hosts(nexthop_lookup_best(&n->lookup));
+	char *name = mem_printf("%s%s", n->site_name ? n->site_name : hosts_name,
+				n->logins ? n->logins : "");
 	struct site *site = site_get(&n->qmgr->db, n->transport, name);
+	free(hosts_name);
 	free(name);
 	struct site_host *hosts = gather_hosts(n, &count);
 	site_set_hosts(site, hosts, count);
@@ -178,6 +189,7 @@ void nexthop_free(struct nexthop *n)
 	nexthop_lookup_clear(&n->lookup);
 	free(n->waiting);
 	free(n->site_name);
+	free(n->logins);
 	free(n->key);
 	free(n);
 }

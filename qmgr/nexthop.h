@@ -17,6 +17,7 @@
 struct nexthop {
 	char *key;
 	char *site_name; /* given by the configuration, or NULL: from the hosts found */
+	char *logins;	 /* what stands behind either, or NULL */
 	struct transport *transport;
 	struct qmgr *qmgr;
 	struct way way;		      /* to the site, once that is known */

@@ -18,7 +18,7 @@
  * The thread's own files meet all of them:
  *
  *	qmgr.c		notes from outside, and what each begins
- *	thread.c	one wake-up: go through what has changed; what is collected and saved
+ *	qmgr_thread.c	one wake-up: go through what has changed; what is collected and saved
  *	message.c	one message being worked on, from arrival to the end of its round of attempts
  *	round.c		the end of that round: reports, and back to the spool
  *	reader.c	its recipients, read in batches
@@ -27,6 +27,7 @@
  *	delivered.c	what came back on a connection, recorded and counted
  *	outcome.c	a verdict on a recipient: log, counters, what the spool must remember
  *	retry.c		when to try again (pure)
+ *	report_rate.c	how many reports in a time (pure)
  *	bounce.c	RFC 3464 reports (pure)
  *	report_text.c	the small forms in them: dates, folded lines, xtext
  *	dest_command.c	sites and hosts as the operator sees them

@@ -8,6 +8,7 @@
 
 #include "qmgr/dest/destdb.h"
 #include "qmgr/qmgr.h"
+#include "qmgr/report_rate.h"
 #include "qmgr/route/route.h"
 #include "qmgr/sched/scheduler.h"
 
@@ -26,6 +27,7 @@ struct qmgr {
 	bool router_due;      /* one has ended: others may begin */
 	int64_t credit;	      /* given to the spool so far */
 	bool resting;	      /* nothing is given to connections any more */
+	struct report_rate reports;
 	struct timer collect; /* removes records that nobody needs, and saves the others */
 };
 

@@ -181,6 +181,38 @@ static void log_untold(const struct message *m)
 	}
 }
 
+/* Nothing that a report was owed for is recorded: the next round comes to it again. */
+static void owe_again(struct qmgr *q, struct message *m, int64_t least_ms)
+{
+	struct envelope *e = m->work.envelope;
+	int64_t now_ms = clock_wall_ms();
+	for (uint32_t i = 0; i < e->nrcpt; i++)
+		if (m->owed[i] == REPORT_DELAYED + 1)
+			e->warned = false;
+	e->due_ms = retry_due_ms(&q->sched.conf->queue, e, now_ms, scheduler_chance(&q->sched));
+	if (e->due_ms < now_ms + least_ms)
+		e->due_ms = now_ms + least_ms;
+	release(q, m, true);
+}
+
+static void report(struct qmgr *q, struct message *m, const char *to)
+{
+	int64_t now_ms = scheduler_now_ms(&q->sched);
+	int64_t wait_ms = report_rate_take(&q->reports, &q->sched.conf->queue, to, now_ms);
+	if (wait_ms == 0) {
+		m->reporting = true;
+		q->db.edges.to_spool(q->db.edges.context, &write_report(q, m, to)->note);
+		return;
+	}
+	if (report_rate_tell(&q->reports, now_ms))
+		log_event(LOG_LEVEL_WARNING, "bounces_wait", "id", log_id(m->work.id), "to", to,
+			  "reason",
+			  "so many reports were sent that bounce_rate or bounce_address_rate is "
+			  "reached; others wait in the queue, and are not named here for a minute",
+			  NULL);
+	owe_again(q, m, wait_ms);
+}
+
 void message_end_round(struct qmgr *q, struct message *m)
 {
 	const struct conf_queue *limits = &q->sched.conf->queue;
@@ -207,8 +239,7 @@ void message_end_round(struct qmgr *q, struct message *m)
 		log_untold(m);
 		finish_round(q, m);
 	} else {
-		m->reporting = true;
-		q->db.edges.to_spool(q->db.edges.context, &write_report(q, m, to)->note);
+		report(q, m, to);
 	}
 }
 
@@ -224,12 +255,5 @@ void message_reported(struct qmgr *q, struct spool_store *store)
 		finish_round(q, m);
 		return;
 	}
-	/* Nothing that a report was owed for is recorded: the next round comes to it again. */
-	struct envelope *e = m->work.envelope;
-	for (uint32_t i = 0; i < e->nrcpt; i++)
-		if (m->owed[i] == REPORT_DELAYED + 1)
-			e->warned = false;
-	e->due_ms = retry_due_ms(&q->sched.conf->queue, e, clock_wall_ms(),
-				 scheduler_chance(&q->sched));
-	release(q, m, true);
+	owe_again(q, m, 0);
 }

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 #include "smtpc/capability.h"
 
+#include "smtpc/sasl_client.h"
+
 #include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
@@ -69,6 +71,8 @@ static void read_limits(struct capability *c, const char *words)
 static void read_line(struct capability *c, const char *line)
 {
 	size_t len = strcspn(line, " ");
+	if (strncasecmp(line, "AUTH", 4) == 0 && strchr(" =", line[4])) /* some say AUTH= */
+		c->auth |= sasl_client_offered(line + 4);
 	if (len == 6 && strncasecmp(line, "LIMITS", 6) == 0)
 		read_limits(c, line + 6);
 	if (len == 4 && strncasecmp(line, "SIZE", 4) == 0)

@@ -16,6 +16,7 @@
 
 struct capability {
 	bool starttls, pipelining, chunking, binarymime, dsn, eightbit, smtputf8;
+	unsigned auth;	   /* mask of mechanisms, 1u << enum sasl_mechanism */
 	bool withheld;	   /* it announced CHUNKING, but can't do it */
 	bool size;	   /* SIZE may be given with MAIL */
 	uint64_t size_max; /* 0: no limit known */

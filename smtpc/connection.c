@@ -3,9 +3,11 @@
 
 #include "base/address.h"
 #include "base/clock.h"
+#include "base/descriptors.h"
 #include "base/mem.h"
 #include "base/metrics.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +22,7 @@ static void settle(struct connection *);
 static void on_age(void *owner)
 {
 	struct connection *c = owner;
+	magic_check(c, CONNECTION_MAGIC);
 	engine_quit(&c->engine);
 	settle(c);
 }
@@ -68,11 +71,19 @@ static void stop_waiting(struct connection *c)
 	timer_stop(&c->worker->loop->timers, &c->late);
 }
 
+/* A password or token is not sent without TLS, nor is the connection made again without. */
+static bool needs_tls(const struct connection *c)
+{
+	return c->open->credential && !c->open->credential->clear;
+}
+
 /* What goes over a Unix socket leaves no machine: there is nothing that TLS could add. */
 static enum transport_tls wanted_tls(const struct connection *c)
 {
-	bool without = c->plain || address_is_unix(&c->open->address);
-	return without ? TRANSPORT_TLS_NONE : (enum transport_tls)c->open->transport->tls;
+	enum transport_tls tls = (enum transport_tls)c->open->transport->tls;
+	if (c->plain || address_is_unix(&c->open->address))
+		return TRANSPORT_TLS_NONE;
+	return tls == TRANSPORT_TLS_OPPORTUNISTIC && needs_tls(c) ? TRANSPORT_TLS_REQUIRED : tls;
 }
 
 static void begin(struct connection *c)
@@ -89,21 +100,51 @@ static void begin(struct connection *c)
 		.transport = t,
 		.tls = wanted_tls(c),
 		.mode = c->open->mode,
+		.local = address_is_unix(&c->open->address),
+		.login = c->open->credential ? &c->login : NULL,
 	};
 	engine_init(&c->engine, &setup, stream_out(c->stream));
+	c->begun = true;
 	c->connected = c->handshaking = false;
 	c->turn = c->engine.turn;
 	stream_deadline(c->stream, t->connect_timeout);
 }
 
-void connection_start(struct worker *w, struct connection_open *open)
+/* It has not begun: no word of it to anybody. */
+static void take_back(struct connection *c)
+{
+	timer_stop(&c->worker->loop->timers, &c->silent);
+	stream_free(&c->stream);
+	engine_fini(&c->engine);
+	worker_remove(c->worker, c);
+	mem_free_secret(c->secret);
+	free(c);
+}
+
+/* False: there is no descriptor. */
+static bool connect_now(struct connection *c)
+{
+	begin(c);
+	if (stream_starved(c->stream)) {
+		take_back(c);
+		return false;
+	}
+	metrics_add(METRIC_client_connected, 1);
+	start_timer(c, &c->slow, c->open->transport->connection_attempt_delay);
+	start_timer(c, &c->late, c->open->transport->backup_attempt_delay);
+	return true;
+}
+
+bool connection_start(struct worker *w, struct connection_open *open)
 {
 	struct connection *c = mem_zalloc(sizeof *c);
+	c->magic = CONNECTION_MAGIC;
 	c->worker = w;
 	c->open = open;
 	c->number = open->connection;
 	c->began_ms = clock_steady_ms();
-	c->plain = open->plain && open->transport->tls == TRANSPORT_TLS_OPPORTUNISTIC;
+	c->plain =
+		open->plain && open->transport->tls == TRANSPORT_TLS_OPPORTUNISTIC && !needs_tls(c);
 	address_peer(&open->address, open->host, c->peer);
 	timer_init(&c->age, on_age, c);
 	timer_init(&c->slow, on_slow, c);
@@ -112,11 +153,12 @@ void connection_start(struct worker *w, struct connection_open *open)
 	connection_keep_to(c, open->transport->connection_max_messages);
 	connection_keep_to(c, open->messages_most);
 	worker_add(w, c);
-	metrics_add(METRIC_client_connected, 1);
-	start_timer(c, &c->slow, open->transport->connection_attempt_delay);
-	start_timer(c, &c->late, open->transport->backup_attempt_delay);
+	if (!open->credential && !connect_now(c))
+		return false;
 	heard(c);
-	begin(c);
+	if (open->credential)
+		secrets_ask(w->secrets, open->credential, w->loop, c->number);
+	return true;
 }
 
 /* The last thing done with a connection. */
@@ -131,8 +173,43 @@ static void end(struct connection *c, struct verdict *why)
 	stream_free(&c->stream);
 	worker_remove(c->worker, c);
 	connection_post_closed(c, why);
-	engine_fini(&c->engine);
+	if (c->begun)
+		engine_fini(&c->engine);
+	mem_free_secret(c->secret);
+	descriptors_give(DESCRIPTORS_HOSTS);
+	assert(!timer_active(&c->age) && !timer_active(&c->slow) && !timer_active(&c->late) &&
+	       !timer_active(&c->silent));
+	magic_clear(c);
 	free(c);
+}
+
+/* What it has asked for is asked for again then. */
+static void connect_or_wait(struct connection *c)
+{
+	struct worker *w = c->worker;
+	struct connection_open *open = c->open;
+	if (!connect_now(c)) {
+		descriptors_give(DESCRIPTORS_HOSTS);
+		worker_open(w, open);
+	}
+}
+
+void connection_have_secret(struct connection *c, struct secret_ask *a)
+{
+	struct credential *of = c->open->credential;
+	c->secret = a->secret;
+	a->secret = NULL;
+	if (!c->secret) {
+		end(c, verdict_ref(a->failure));
+	} else {
+		c->login = (struct engine_login){.context = c->worker->sasl,
+						 .login = of->login,
+						 .secret = c->secret,
+						 .token = of->kind != CREDENTIAL_PASSWORD,
+						 .clear = of->clear};
+		connect_or_wait(c);
+	}
+	secret_ask_free(&a);
 }
 
 /* Once more, in the clear: TLS was only wished for. */
@@ -298,6 +375,7 @@ static void expired(struct connection *c)
 static void on_event(void *owner, enum stream_event event)
 {
 	struct connection *c = owner;
+	magic_check(c, CONNECTION_MAGIC);
 	switch (event) {
 	case STREAM_CONNECTED:
 		c->connected = true;
@@ -318,6 +396,7 @@ static void on_event(void *owner, enum stream_event event)
 	case STREAM_TLS:
 		c->handshaking = false;
 		heard(c);
+		c->engine.sasl_setup.binding = connection_binding(c);
 		engine_secured(&c->engine);
 		settle(c);
 		break;
@@ -352,12 +431,17 @@ void connection_give(struct connection *c, struct delivery *d)
 
 void connection_close(struct connection *c)
 {
+	if (!c->begun) {
+		end(c, NULL);
+		return;
+	}
 	engine_quit(&c->engine);
 	settle(c);
 }
 
 void connection_drop(struct connection *c)
 {
-	engine_drop(&c->engine);
-	end(c, engine_why(&c->engine));
+	if (c->begun)
+		engine_drop(&c->engine);
+	end(c, c->begun ? engine_why(&c->engine) : NULL);
 }

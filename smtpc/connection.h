@@ -8,7 +8,7 @@
  *
  * OWNERSHIP  The worker's; it frees itself when it is over, after CONNECTION_CLOSED is posted.
  * THREAD     The worker's.
- * STATES     connecting, then those of the engine. Without a word to qmgr it starts again: once, in
+ * STATES     waiting for a secret, where it is to log in; connecting, then those of the engine. Without a word to qmgr it starts again: once, in
  *            the clear, where TLS is only wished for and fails; and with what it was given, where the
  *            host refuses more mail on a connection that has carried some. Only what the host says
  *            to the first MAIL of a fresh connection is about the message. Where that is taken, the
@@ -20,14 +20,19 @@
 #define SMTPC_CONNECTION_H
 
 #include "base/delivery.h"
+#include "smtpc/secrets.h"
 
 #include <openssl/ssl.h>
 
 struct connection;
 struct worker;
 
-void connection_start(struct worker *, struct connection_open *);
-/* Takes the note; gives it back as CONNECTION_CLOSED. */
+bool connection_start(struct worker *, struct connection_open *);
+/* Takes the note; gives it back as CONNECTION_CLOSED. False: there is no descriptor for it, and nothing
+ * has happened. */
+
+void connection_have_secret(struct connection *, struct secret_ask *);
+/* The answer to what connection_start() has asked. Takes it. */
 
 void connection_give(struct connection *, struct delivery *);
 void connection_close(struct connection *);

@@ -13,16 +13,22 @@
 #include "base/address.h"
 #include "base/stream.h"
 #include "smtpc/connection.h"
+#include "base/magic.h"
 #include "smtpc/engine.h"
 #include "smtpc/worker.h"
 
+enum { CONNECTION_MAGIC = 0xc0223ec7 };
+
 struct connection {
+	unsigned magic;
 	UT_hash_handle hh; /* in the worker's table, by number */
 	uint64_t number;
 	struct worker *worker;
 	struct connection_open *open;
 	struct stream *stream;
 	struct engine engine;
+	struct engine_login login; /* the secret is ours; NULL: it has not come yet */
+	char *secret;
 	struct timer age;
 	struct timer slow, late; /* until TCP stands, see CONNECTION_SLOW */
 	struct timer silent;	 /* until it is ready, and anew with each sign of life */
@@ -32,6 +38,7 @@ struct connection {
 	int setup_ms, given;
 	int64_t most; /* messages it may be given until it is closed; 0: any number */
 	int enough; /* the host would take no more than so many, unless the next one is refused too */
+	bool begun;	  /* there is a stream and an engine; else it waits for its secret */
 	bool connected;	  /* TCP stands */
 	bool announced;	  /* CONNECTION_READY is posted */
 	bool handshaking; /* asked for, not yet done */
@@ -50,6 +57,9 @@ void connection_post_closed(struct connection *, struct verdict *why); /* takes 
 void connection_log(const struct connection *, const char *what, const char *reason);
 
 void connection_start_tls(struct connection *);
+struct sasl_binding connection_binding(const struct connection *);
+/* What TLS, which stands, can be told by. */
+
 void connection_forget_session(struct connection *);
 
 #endif

@@ -43,6 +43,7 @@ void engine_fini(struct engine *e)
 	assert(list_empty(&e->transactions) && !e->done);
 	reply_fini(&e->reply);
 	expected_fini(&e->expected);
+	engine_end_auth(e);
 	session_domains_fini(&e->domains);
 	verdict_unref(e->why);
 	e->why = NULL;
@@ -90,6 +91,7 @@ struct verdict *engine_verdict(const struct engine *e, enum verdict_class class)
 
 static void put_done(struct engine *e, struct delivery *d)
 {
+	assert(!*e->done_end);
 	d->ended_us = clock_steady_us();
 	d->note.next = NULL;
 	*e->done_end = &d->note;

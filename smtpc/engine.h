@@ -36,6 +36,7 @@
 #define SMTPC_ENGINE_H
 
 #include "smtpc/expected.h"
+#include "smtpc/sasl_client.h"
 #include "smtpc/session_limits.h"
 #include "smtpc/transaction.h"
 #include "smtpc/capability.h"
@@ -45,9 +46,11 @@
 /* X(state, text, what is said when it is our turn, states that may follow) */
 #define ENGINE_STATES(X)                                                                           \
 	X(GREETING, "greeting", nothing, ENGINE_TO(HELLO) | ENGINE_TO(CLOSED))                     \
-	X(HELLO, "hello", hello, ENGINE_TO(STARTTLS) | ENGINE_TO(READY) | ENGINE_TO(CLOSED))       \
+	X(HELLO, "hello", hello,                                                                   \
+	  ENGINE_TO(STARTTLS) | ENGINE_TO(AUTH) | ENGINE_TO(READY) | ENGINE_TO(CLOSED))            \
 	X(STARTTLS, "starttls", starttls, ENGINE_TO(HANDSHAKE) | ENGINE_TO(CLOSED))                \
 	X(HANDSHAKE, "handshake", nothing, ENGINE_TO(HELLO) | ENGINE_TO(CLOSED))                   \
+	X(AUTH, "auth", auth, ENGINE_TO(READY) | ENGINE_TO(CLOSED))                                \
 	X(READY, "ready", transactions, ENGINE_TO(QUITTING) | ENGINE_TO(CLOSED))                   \
 	X(QUITTING, "quitting", nothing, ENGINE_TO(CLOSED))                                        \
 	X(CLOSED, "closed", nothing, 0u)
@@ -58,12 +61,22 @@ enum engine_state {
 #undef X
 };
 
+/* As whom to log in. */
+struct engine_login {
+	struct Gsasl *context;
+	const char *login, *secret; /* a password, or a token */
+	bool token;
+	bool clear; /* without TLS too */
+};
+
 struct engine_setup {
 	const char *hostname; /* ours, for EHLO */
 	const char *peer;     /* "name[address]:port", for verdicts */
 	const struct conf_transport *transport;
 	enum transport_tls tls;
-	enum connection_mode mode; /* not more than this, whatever the host announces */
+	enum connection_mode mode;	  /* not more than this, whatever the host announces */
+	bool local;			  /* nobody is on the way to the host: as good as TLS */
+	const struct engine_login *login; /* or NULL: as nobody */
 };
 
 struct engine {
@@ -75,6 +88,10 @@ struct engine {
 	struct expected_queue expected;
 	struct capability can;
 	struct session_domains domains;
+	struct sasl_client *sasl;     /* while it logs in */
+	struct sasl_setup sasl_setup; /* binding: the owner's, before engine_secured() */
+	enum sasl_mechanism mechanism;
+	struct buf response; /* to be sent */
 	struct list transactions;
 	struct note *done, **done_end; /* deliveries, linked by their notes */
 	struct verdict *why;
@@ -90,6 +107,7 @@ struct engine {
 	bool try_plain; /* closed, because TLS failed that was only wished for */
 	bool owes_rset; /* before the next MAIL */
 	bool owes_dot;	/* 354, but there is nobody to send to */
+	bool login_refused; /* closed, because AUTH was answered with 5xx, or is not possible */
 	bool refused;  /* closed, because the host greeted with 5xx, or answered EHLO and HELO so */
 	bool confused; /* closed, because the host has lost count: next time ask in mode, too */
 	enum connection_mode mode;

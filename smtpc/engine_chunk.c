@@ -20,7 +20,7 @@ bool engine_say_chunk(struct engine *e, struct transaction *t)
 									       : CONTENT_OUT_CHUNK);
 	t->next++;
 	t->expects_dot = true;
-	t->stage = TRANSACTION_CONTENT;
+	transaction_move(t, TRANSACTION_CONTENT);
 	return true;
 }
 
@@ -104,7 +104,7 @@ void engine_on_bdat(struct engine *e, const struct expected *x)
 			transaction_doubt_all(t);
 		}
 		if (next && next->kind == EXPECTED_RSET && code != 421)
-			t->stage = TRANSACTION_ANSWERED;
+			transaction_move(t, TRANSACTION_ANSWERED);
 		else
 			engine_concluded(e, t);
 	}

@@ -33,7 +33,7 @@ static void took_last(struct engine *e, struct transaction *t)
 {
 	const struct expected *next = expected_first(&e->expected);
 	if (next && next->kind == EXPECTED_RSET && e->reply.code != 421)
-		t->stage = TRANSACTION_ANSWERED;
+		transaction_move(t, TRANSACTION_ANSWERED);
 	else
 		engine_concluded(e, t);
 }

@@ -65,16 +65,21 @@ static void without_tls(struct engine *e)
 	buf_puts(e->out, "QUIT\r\n");
 }
 
+static void introduced(struct engine *e)
+{
+	engine_move(e, e->setup.login ? ENGINE_AUTH : ENGINE_READY);
+}
+
 static void greeted(struct engine *e)
 {
 	if (e->secure || e->setup.tls == TRANSPORT_TLS_NONE)
-		engine_move(e, ENGINE_READY);
+		introduced(e);
 	else if (e->can.starttls)
 		engine_move(e, ENGINE_STARTTLS);
 	else if (e->setup.tls == TRANSPORT_TLS_REQUIRED)
 		without_tls(e);
 	else
-		engine_move(e, ENGINE_READY);
+		introduced(e);
 }
 
 /* A host that could not do what it announces is not asked for it again. */

@@ -6,6 +6,7 @@
  *	engine_turn.c		is a refusal to be believed?
  *	engine_end.c		the ends: lost, too late, dropped
  *	engine_hello.c		greeting, EHLO, STARTTLS, QUIT
+ *	engine_auth.c		AUTH
  *	engine_mail.c		transactions: what is sent
  *	engine_replies.c	transactions: what the replies mean
  *	engine_each.c		the replies to content in LMTP
@@ -28,6 +29,7 @@ EXPECTED_KINDS(X)
 void engine_say_nothing(struct engine *);
 void engine_say_hello(struct engine *);
 void engine_say_starttls(struct engine *);
+void engine_say_auth(struct engine *);
 void engine_say_transactions(struct engine *);
 
 void engine_move(struct engine *, enum engine_state);
@@ -108,6 +110,9 @@ bool engine_sent(const struct engine *, const struct transaction *);
 
 struct verdict *engine_verdict(const struct engine *, enum verdict_class);
 /* Of the reply at hand. */
+
+void engine_end_auth(struct engine *);
+/* Forget what was said of the login. */
 
 void engine_answered_each(struct engine *, const struct expected *);
 /* LMTP: the reply at hand is to the content, about one recipient. */

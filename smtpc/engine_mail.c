@@ -111,7 +111,7 @@ static bool begin(struct engine *e, struct transaction *t)
 			   (struct expected){.kind = EXPECTED_RSET,
 					     .transaction = t->behind || t->alone ? t : NULL});
 	}
-	t->stage = TRANSACTION_ENVELOPE;
+	transaction_move(t, TRANSACTION_ENVELOPE);
 	t->delivery->began_us = clock_steady_us();
 	return true;
 }
@@ -209,7 +209,7 @@ static bool write_content(struct engine *e, struct transaction *t)
 	if (buf_len(e->out) >= OUT_MAX || !write_piece(e, t))
 		return false;
 	if (t->offset >= t->delivery->content->size) {
-		t->stage = TRANSACTION_DOT;
+		transaction_move(t, TRANSACTION_DOT);
 		t->dot_end = e->produced;
 		e->turn++;
 	}

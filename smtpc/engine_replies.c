@@ -131,7 +131,7 @@ void engine_on_data(struct engine *e, const struct expected *x)
 	} else if (e->reply.code / 100 != 3) {
 		engine_unexpected(e, x);
 	} else if (t->accepted > 0) {
-		t->stage = TRANSACTION_CONTENT;
+		transaction_move(t, TRANSACTION_CONTENT);
 	} else if (t->each) {
 		engine_unexpected(e, x); /* RFC 2033 4.2: nobody knows what would answer the dot */
 	} else {

@@ -22,6 +22,7 @@
 	X(HELO, "reply to HELO", helo, helo_timeout)                                               \
 	X(LHLO, "reply to LHLO", ehlo, helo_timeout)                                               \
 	X(STARTTLS, "reply to STARTTLS", starttls, starttls_timeout)                               \
+	X(AUTH, "reply to AUTH", auth, helo_timeout)                                               \
 	X(MAIL, "reply to MAIL", mail, mail_timeout)		   /* .2 */                        \
 	X(RCPT, "reply to RCPT", rcpt, rcpt_timeout)		   /* .3 */                        \
 	X(DATA, "reply to DATA", data, data_init_timeout)	   /* .4 */                        \

@@ -2,6 +2,7 @@
 #include "smtpc/smtpc.h"
 
 #include "base/mem.h"
+#include "smtpc/secrets.h"
 #include "smtpc/worker.h"
 
 #include <assert.h>
@@ -11,6 +12,7 @@
 struct smtpc {
 	int n;
 	struct worker **worker;
+	struct secrets *secrets;
 };
 
 static int number_of_workers(const struct conf *conf)
@@ -25,14 +27,16 @@ struct smtpc *smtpc_new(struct conf *conf)
 {
 	struct smtpc *s = mem_zalloc(sizeof *s);
 	s->n = number_of_workers(conf);
+	s->secrets = secrets_new();
 	s->worker = mem_zalloc((size_t)s->n * sizeof(struct worker *));
 	for (int i = 0; i < s->n; i++)
-		s->worker[i] = worker_new(i);
+		s->worker[i] = worker_new(i, s->secrets);
 	return s;
 }
 
 void smtpc_start(struct smtpc *s)
 {
+	secrets_start(s->secrets);
 	for (int i = 0; i < s->n; i++)
 		worker_start(s->worker[i]);
 }
@@ -41,6 +45,7 @@ void smtpc_stop(struct smtpc *s)
 {
 	for (int i = 0; i < s->n; i++)
 		worker_stop(s->worker[i]);
+	secrets_stop(s->secrets);
 }
 
 void smtpc_free(struct smtpc **sp)
@@ -48,6 +53,8 @@ void smtpc_free(struct smtpc **sp)
 	struct smtpc *s = *sp;
 	if (!s)
 		return;
+	smtpc_stop(s);
+	secrets_free(&s->secrets); /* it posts to the workers */
 	for (int i = 0; i < s->n; i++)
 		worker_free(&s->worker[i]);
 	free(s->worker);

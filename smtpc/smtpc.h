@@ -9,6 +9,8 @@
  *	connection_tls.c	handshake; sessions.c: TLS sessions to be resumed
  *	engine.c		the protocol without I/O: replies come in, in order, one turn each
  *	engine_hello.c		greeting, EHLO, STARTTLS, QUIT
+ *	engine_auth.c		AUTH; sasl_client.c: the exchange itself
+ *	secrets.c		passwords and tokens for it, by a thread of its own; token.c: OAuth's forms
  *	engine_mail.c		what is sent of a transaction, and when
  *	engine_replies.c	what the replies to it mean
  *	engine_chunk.c		messages by BDAT, several in flight

@@ -24,10 +24,27 @@ struct transaction *transaction_new(struct delivery *d)
 	return t;
 }
 
+void transaction_move(struct transaction *t, enum transaction_stage to)
+{
+	assert(to > t->stage);
+	t->stage = to;
+}
+
+/* Either all of it is to be tried again, or each recipient was decided or postponed. */
+static bool is_settled(const struct transaction *t)
+{
+	const struct delivery *d = t->delivery;
+	for (uint32_t i = 0; i < d->nrcpt; i++)
+		if (d->returned && d->rcpt[i].verdict)
+			return false;
+	return true;
+}
+
 struct delivery *transaction_end(struct transaction **tp)
 {
 	struct transaction *t = *tp;
 	struct delivery *d = t->delivery;
+	assert(is_settled(t));
 	list_remove(&t->link);
 	verdict_unref(t->answer);
 	verdict_unref(t->refusal);
@@ -63,12 +80,14 @@ void transaction_refuse(struct transaction *t, uint32_t i, struct verdict *v)
 
 void transaction_settle(struct transaction *t, uint32_t i)
 {
+	assert(i < t->delivery->nrcpt);
 	if (t->delivery->rcpt[i].verdict)
 		t->rcpt[i] = RCPT_SETTLED;
 }
 
 void transaction_doubt(struct transaction *t, uint32_t i)
 {
+	assert(t->rcpt[i] != RCPT_ACCEPTED || t->accepted > 0);
 	t->accepted -= t->rcpt[i] == RCPT_ACCEPTED;
 	t->rcpt[i] = RCPT_DOUBTED;
 }
@@ -121,6 +140,7 @@ void transaction_answer(struct transaction *t, uint32_t i, struct verdict *v)
 
 void transaction_postpone(struct transaction *t, uint32_t i)
 {
+	assert(t->rcpt[i] == RCPT_WAITING && !t->delivery->rcpt[i].verdict);
 	t->rcpt[i] = RCPT_POSTPONED;
 }
 

@@ -62,6 +62,9 @@ struct transaction {
 	uint8_t rcpt[]; /* what was said to each */
 };
 
+void transaction_move(struct transaction *, enum transaction_stage);
+/* Forward only: transaction_again() is the one way back. */
+
 struct transaction *transaction_new(struct delivery *);
 
 struct delivery *transaction_end(struct transaction **);

@@ -1,28 +1,32 @@
 /* SPDX-License-Identifier: ISC */
 #include "smtpc/worker.h"
 
+#include "base/descriptors.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "base/tls.h"
 #include "smtpc/connection_impl.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
-
-void worker_add(struct worker *w, struct connection *c)
-{
-	HASH_ADD(hh, w->connections, number, sizeof c->number, c);
-}
-
-void worker_remove(struct worker *w, struct connection *c)
-{
-	HASH_DEL(w->connections, c);
-}
 
 static struct connection *find(const struct worker *w, uint64_t number)
 {
 	struct connection *c;
 	HASH_FIND(hh, w->connections, &number, sizeof number, c);
 	return c;
+}
+
+void worker_add(struct worker *w, struct connection *c)
+{
+	assert(!find(w, c->number));
+	HASH_ADD(hh, w->connections, number, sizeof c->number, c);
+}
+
+void worker_remove(struct worker *w, struct connection *c)
+{
+	HASH_DEL(w->connections, c);
 }
 
 static void give(struct worker *w, struct delivery *d)
@@ -37,12 +41,92 @@ static void give(struct worker *w, struct delivery *d)
 	loop_post(d->reply_to, &d->note);
 }
 
+static void have_secret(struct worker *w, struct secret_ask *a)
+{
+	struct connection *c = find(w, a->connection);
+	if (c)
+		connection_have_secret(c, a);
+	else
+		secret_ask_free(&a);
+}
+
+/* Of one that has never begun. */
+static void say_closed(struct connection_open *open)
+{
+	open->note.type = CONNECTION_CLOSED;
+	loop_post(open->reply_to, &open->note);
+}
+
+static struct connection_open *first_waiting(struct worker *w)
+{
+	struct note *n = w->waiting;
+	if (n && !(w->waiting = n->next))
+		w->waiting_end = &w->waiting;
+	return (struct connection_open *)n;
+}
+
+static void close_waiting(struct worker *w, uint64_t number)
+{
+	struct note **link = &w->waiting;
+	while (*link && ((struct connection_open *)*link)->connection != number)
+		link = &(*link)->next;
+	struct note *n = *link;
+	if (!n)
+		return;
+	*link = n->next;
+	if (!n->next)
+		w->waiting_end = link;
+	say_closed((struct connection_open *)n);
+}
+
 static void close_one(struct worker *w, struct connection_close *note)
 {
 	struct connection *c = find(w, note->connection);
 	if (c)
 		connection_close(c);
+	else
+		close_waiting(w, note->connection);
 	free(note);
+}
+
+static bool start(struct worker *w, struct connection_open *open)
+{
+	if (!descriptors_take(DESCRIPTORS_HOSTS))
+		return false;
+	if (connection_start(w, open))
+		return true;
+	descriptors_give(DESCRIPTORS_HOSTS);
+	return false;
+}
+
+/* It is no fault of the host's: to qmgr it looks like one that is slow to answer. */
+void worker_open(struct worker *w, struct connection_open *open)
+{
+	if (!w->waiting && start(w, open))
+		return;
+	open->note.next = NULL;
+	*w->waiting_end = &open->note;
+	w->waiting_end = &open->note.next;
+	if (!timer_active(&w->again)) {
+		log_event(LOG_LEVEL_WARNING, "descriptors", "reason",
+			  "no more for connections to hosts; they wait", NULL);
+		loop_timer_in(w->loop, &w->again, DESCRIPTORS_PAUSE_MS);
+	}
+}
+
+static void on_again(void *owner)
+{
+	struct worker *w = owner;
+	struct connection_open *open;
+	while ((open = first_waiting(w)) && start(w, open))
+		;
+	if (!open)
+		return;
+	open->note.next = w->waiting;
+	w->waiting = &open->note;
+	if (!open->note.next)
+		w->waiting_end = &open->note.next;
+	loop_timer_in(w->loop, &w->again, DESCRIPTORS_PAUSE_MS);
 }
 
 /* Who posted it may be gone as well. */
@@ -54,6 +138,9 @@ static void discard(struct note *n)
 	} else if (n->type == DELIVERY_GIVE) {
 		struct delivery *d = (struct delivery *)n;
 		delivery_free(&d);
+	} else if (n->type == SECRET_ANSWER) {
+		struct secret_ask *a = (struct secret_ask *)n;
+		secret_ask_free(&a);
 	} else {
 		free(n);
 	}
@@ -65,21 +152,27 @@ static void receive(void *owner, struct note *n)
 	if (w->stopped)
 		discard(n);
 	else if (n->type == CONNECTION_OPEN)
-		connection_start(w, (struct connection_open *)n);
+		worker_open(w, (struct connection_open *)n);
 	else if (n->type == DELIVERY_GIVE)
 		give(w, (struct delivery *)n);
+	else if (n->type == SECRET_ANSWER)
+		have_secret(w, (struct secret_ask *)n);
 	else
 		close_one(w, (struct connection_close *)n);
 }
 
-struct worker *worker_new(int number)
+struct worker *worker_new(int number, struct secrets *secrets)
 {
 	struct worker *w = mem_zalloc(sizeof *w);
 	snprintf(w->name, sizeof w->name, "smtpc-%d", number);
 	w->loop = loop_new(w->name, receive, NULL, w);
 	w->tls = tls_client_context();
+	w->sasl = sasl_client_context();
+	w->secrets = secrets;
 	SSL_CTX_sess_set_new_cb(w->tls, connection_new_session);
 	sessions_init(&w->sessions);
+	w->waiting_end = &w->waiting;
+	timer_init(&w->again, on_again, w);
 	return w;
 }
 
@@ -92,6 +185,9 @@ void worker_stop(struct worker *w)
 {
 	loop_stop(w->loop);
 	w->stopped = true;
+	timer_stop(&w->loop->timers, &w->again);
+	for (struct connection_open *open; (open = first_waiting(w));)
+		say_closed(open);
 	while (w->connections)
 		connection_drop(w->connections);
 }
@@ -102,9 +198,11 @@ void worker_free(struct worker **wp)
 	if (!w)
 		return;
 	worker_stop(w);
+	assert(!w->connections);
 	loop_free(&w->loop);
 	sessions_fini(&w->sessions);
 	SSL_CTX_free(w->tls);
+	sasl_client_context_free(w->sasl);
 	free(w);
 	*wp = NULL;
 }

@@ -15,20 +15,30 @@
 #include <stdbool.h>
 
 struct connection;
+struct connection_open;
+struct secrets;
 
 struct worker {
 	char name[16];
 	struct loop *loop;
 	SSL_CTX *tls;
+	struct Gsasl *sasl;
+	struct secrets *secrets; /* of all workers */
 	struct sessions sessions;
 	struct connection *connections; /* by their numbers */
-	bool stopped;			/* what still arrives is only freed */
+	struct note *waiting,
+		**waiting_end; /* to be opened: there was no descriptor, oldest first */
+	struct timer again;
+	bool stopped; /* what still arrives is only freed */
 };
 
-struct worker *worker_new(int number);
+struct worker *worker_new(int number, struct secrets *);
 void worker_start(struct worker *);
 void worker_stop(struct worker *);
 void worker_free(struct worker **);
+
+void worker_open(struct worker *, struct connection_open *);
+/* Begin it, or have it wait for a descriptor. Takes the note. */
 
 void worker_add(struct worker *, struct connection *);
 void worker_remove(struct worker *, struct connection *);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "smtpd/clients.h"
 
+#include "base/gcra.h"
 #include "base/keyed_hash.h"
 #include "base/mem.h"
 
@@ -19,7 +20,7 @@ struct client {
 	struct client *next;
 	struct key key;
 	int64_t connections;
-	int64_t next_us; /* GCRA: when the next connection would come in even steps */
+	struct gcra connects; /* steady clock */
 };
 
 struct clients {
@@ -52,7 +53,7 @@ static struct client *find(struct client **link, const struct key *k, int64_t no
 		struct client *c = *link;
 		if (memcmp(&c->key, k, sizeof *k) == 0)
 			return c;
-		if (c->connections == 0 && c->next_us <= now_us) {
+		if (c->connections == 0 && c->connects.next_us <= now_us) {
 			*link = c->next;
 			free(c);
 		} else {
@@ -68,13 +69,9 @@ static enum clients_answer judge(struct client *c, const struct conf_listener *l
 	const struct conf_rate *rate = &limits->client_rate_limit;
 	if (limits->client_connection_limit && c->connections >= limits->client_connection_limit)
 		return CLIENTS_TOO_MANY;
-	if (rate->events > 0) {
-		int64_t step = rate->per_ms * 1000 / rate->events;
-		int64_t at = c->next_us > now_us ? c->next_us : now_us;
-		if (at - now_us > rate->per_ms * 1000 - step)
-			return CLIENTS_TOO_OFTEN;
-		c->next_us = at + step;
-	}
+	if (rate->events > 0 && gcra_due_us(&c->connects, rate, gcra_burst_us(rate)) > now_us)
+		return CLIENTS_TOO_OFTEN;
+	gcra_count(&c->connects, rate, now_us);
 	return CLIENTS_WELCOME;
 }
 
@@ -106,8 +103,8 @@ void clients_leave(struct clients *t, const union address *a, int listener)
 	unsigned b = bucket_of(&k);
 	pthread_mutex_lock(&t->lock[b % SHARES]);
 	struct client *c = find(&t->bucket[b], &k, 0);
-	if (c && c->connections > 0)
-		c->connections--;
+	assert(c && c->connections > 0);
+	c->connections--;
 	pthread_mutex_unlock(&t->lock[b % SHARES]);
 }
 

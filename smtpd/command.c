@@ -19,10 +19,15 @@ static const struct command *find(const char *verb)
 	return NULL;
 }
 
+size_t command_max(const char *line, size_t len)
+{
+	return len > 5 && strncasecmp(line, "AUTH ", 5) == 0 ? COMMAND_AUTH_MAX : COMMAND_MAX;
+}
+
 enum response command_split(char *line, size_t len, struct command *c)
 {
 	*c = (struct command){.name = ""};
-	if (len + 2 > COMMAND_MAX)
+	if (len + 2 > command_max(line, len))
 		return RESPONSE_LINE_TOO_LONG;
 	if (memchr(line, '\0', len) || memchr(line, '\r', len) || memchr(line, '\n', len))
 		return RESPONSE_BAD_BYTES;

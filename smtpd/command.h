@@ -13,16 +13,18 @@
 #include "smtpd/response.h"
 #include "smtpd/session_table.h"
 
-enum { COMMAND_MAX = 4096 }; /* bytes of a line, CRLF included: long ORCPT and ENVID are legal */
+/* Bytes of a line, CRLF included: long ORCPT and ENVID are legal, and so are long tokens (RFC 4954 3). */
+enum { COMMAND_MAX = 4096, COMMAND_AUTH_MAX = 12288 };
 
 struct session;
 
 enum command_argument { ARGUMENT_NONE, ARGUMENT_MAY, ARGUMENT_MUST };
 
 enum command_flag {
-	VERB_PLAIN = 1, /* before TLS even where that is required */
-	VERB_LAST = 2,	/* nothing may follow it before it is answered */
-	VERB_JUNK = 4,	/* does nothing for a message; too many are errors */
+	VERB_PLAIN = 1,	 /* before TLS even where that is required */
+	VERB_LAST = 2,	 /* nothing may follow it before it is answered */
+	VERB_JUNK = 4,	 /* does nothing for a message; too many are errors */
+	VERB_SECRET = 8, /* its argument is wiped afterwards */
 };
 
 enum {
@@ -47,8 +49,8 @@ enum {
 	V(EXPN, verb_refused, ANY_TIME, ARGUMENT_MAY, 0)                                           \
 	V(ETRN, verb_refused, ANY_TIME, ARGUMENT_MAY, 0)                                           \
 	V(TURN, verb_refused, ANY_TIME, ARGUMENT_MAY, 0)                                           \
-	V(AUTH, verb_refused, ANY_TIME, ARGUMENT_MAY, 0)                                           \
-	V(XCLIENT, verb_refused, ANY_TIME, ARGUMENT_MAY, 0)                                        \
+	V(AUTH, verb_auth, ANY_TIME, ARGUMENT_MAY, VERB_PLAIN | VERB_SECRET)                       \
+	V(XCLIENT, verb_xclient, ANY_TIME, ARGUMENT_MAY, VERB_PLAIN)                               \
 	V(XFORWARD, verb_refused, ANY_TIME, ARGUMENT_MAY, 0)                                       \
 	/* HTTP: whoever says so would say the rest of the request next. */                        \
 	V(GET, verb_http, ANY_TIME, ARGUMENT_MAY, VERB_PLAIN)                                      \
@@ -70,6 +72,8 @@ struct command {
 	unsigned flags;
 	char *argument; /* "" when there is none */
 };
+
+size_t command_max(const char *line, size_t len); /* what this one may have, or its beginning */
 
 enum response command_split(char *line, size_t len, struct command *);
 /* line has len bytes and a NUL behind them, no CRLF. RESPONSE_OK, or what is wrong with the

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "smtpd/intake.h"
 
-#include "base/clock.h"
+#include "base/date.h"
 #include "base/ident.h"
 #include "base/mailaddr.h"
 #include "base/mem.h"
@@ -57,7 +57,7 @@ static void add_missing(void *owner, bool blank_line)
 	char date[DATETIME_TEXT], id[IDENT_TEXT];
 	buf_init(&fields);
 	if (!in->header.date)
-		buf_printf(&fields, "Date: %s\r\n", datetime_text(clock_wall_ms(), date));
+		buf_printf(&fields, "Date: %s\r\n", datetime_text(date_ms(), date));
 	if (!in->header.message_id)
 		buf_printf(&fields, "Message-ID: <%s@%s>\r\n", ident_text(in->id, id),
 			   in->hostname);

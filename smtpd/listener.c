@@ -3,13 +3,16 @@
 
 #include "base/address.h"
 #include "base/clock.h"
+#include "base/descriptors.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/metrics.h"
 #include "base/stream.h"
 #include "smtpd/response.h"
+#include "smtpd/proxied.h"
 #include "smtpd/session.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
@@ -19,7 +22,6 @@
 enum {
 	BACKLOG = 1024,
 	ACCEPT_MOST = 16, /* a wake-up: sessions that are there want their turn */
-	PAUSE_MS = 250,	  /* without accepting, when there are no more descriptors */
 };
 
 bool listener_parse(const char *text, union address *a)
@@ -119,12 +121,20 @@ static void turn_away(int fd, enum response why, const struct listener *l,
 		  NULL);
 }
 
-static void welcome(struct listener *l, int fd, const union address *peer)
+/* A socket that can't be accepted stays readable, and would keep the loop awake for nothing. */
+static void pause_accepting(struct listener *l)
+{
+	ev_io_stop(l->worker->loop->ev, &l->accept);
+	loop_timer_in(l->worker->loop, &l->pause, DESCRIPTORS_PAUSE_MS);
+}
+
+void listener_welcome(struct listener *l, int fd, const union address *peer)
 {
 	const struct conf_listener *limits = l->service->listener;
 	enum response why = RESPONSE_OK;
 	long others = atomic_fetch_add_explicit(l->connections, 1, memory_order_relaxed);
-	if (limits->connection_limit && others >= limits->connection_limit) {
+	bool room = descriptors_take(DESCRIPTORS_CLIENTS);
+	if (!room || (limits->connection_limit && others >= limits->connection_limit)) {
 		why = RESPONSE_OVERLOADED;
 	} else {
 		switch (clients_enter(l->worker->clients, peer, l->number, limits,
@@ -140,15 +150,13 @@ static void welcome(struct listener *l, int fd, const union address *peer)
 			break;
 		}
 	}
-	atomic_fetch_sub_explicit(l->connections, 1, memory_order_relaxed);
+	long before = atomic_fetch_sub_explicit(l->connections, 1, memory_order_relaxed);
+	assert(before > 0);
 	turn_away(fd, why, l, peer);
-}
-
-/* A socket that can't be accepted stays readable, and would keep the loop awake for nothing. */
-static void pause_accepting(struct listener *l)
-{
-	ev_io_stop(l->worker->loop->ev, &l->accept);
-	loop_timer_in(l->worker->loop, &l->pause, PAUSE_MS);
+	if (room)
+		descriptors_give(DESCRIPTORS_CLIENTS);
+	else
+		pause_accepting(l); /* who waits in the kernel costs nothing */
 }
 
 static void no_descriptor(struct listener *l)
@@ -166,15 +174,12 @@ static void no_descriptor(struct listener *l)
 	pause_accepting(l);
 }
 
-/* A socket of both families, which systemd may have given us, shows IPv4 clients in disguise; the
- * networks that may relay are to see through it. */
-static void unmask(union address *a)
+static void meet(struct listener *l, int fd, const union address *peer)
 {
-	if (a->sa.sa_family != AF_INET6 || !IN6_IS_ADDR_V4MAPPED(&a->in6.sin6_addr))
-		return;
-	struct sockaddr_in in = {.sin_family = AF_INET, .sin_port = a->in6.sin6_port};
-	memcpy(&in.sin_addr, a->in6.sin6_addr.s6_addr + 12, 4);
-	a->in = in;
+	if (l->service->proxied)
+		proxied_begin(l, fd, peer);
+	else
+		listener_welcome(l, fd, peer);
 }
 
 static void on_accept(struct ev_loop *ev, ev_io *watcher, int revents)
@@ -187,8 +192,10 @@ static void on_accept(struct ev_loop *ev, ev_io *watcher, int revents)
 		socklen_t size = sizeof peer;
 		int fd = accept4(l->fd, &peer.sa, &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
 		if (fd >= 0) {
-			unmask(&peer);
-			welcome(l, fd, &peer);
+			address_unmask(&peer);
+			meet(l, fd, &peer);
+			if (timer_active(&l->pause))
+				return;
 		} else if (errno == EMFILE || errno == ENFILE) {
 			no_descriptor(l);
 			return;
@@ -216,6 +223,7 @@ struct listener *listener_new(struct smtpd_worker *w, int fd, const struct smtpd
 			       .connections = p->connections,
 			       .fd = fd};
 	l->service = service_ref(p->service);
+	list_init(&l->proxied);
 	stream_nodelay(fd);
 	ev_io_init(&l->accept, on_accept, l->fd, EV_READ);
 	l->accept.data = l;
@@ -237,12 +245,14 @@ void listener_stop(struct listener *l)
 	timer_stop(&l->worker->loop->timers, &l->pause);
 	close(l->fd);
 	l->fd = -1;
+	proxied_end_all(l);
 }
 
 void listener_free(struct listener **lp)
 {
 	struct listener *l = *lp;
 	listener_stop(l);
+	assert(!ev_is_active(&l->accept) && !timer_active(&l->pause));
 	list_remove(&l->link);
 	service_unref(l->service);
 	free(l);

@@ -2,10 +2,13 @@
 #include "smtpd/policy.h"
 
 #include "base/conf_value.h"
+#include "base/tables.h"
+#include "base/users.h"
 #include "smtpd/alias.h"
 
 #include <arpa/inet.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* "[127.0.0.1]" and its like: nobody's mail host but our own, or none at all. */
@@ -56,7 +59,7 @@ static enum response name_postmaster(const struct session *s, struct mailaddr *a
 
 bool policy_stranger(const struct session *s)
 {
-	return !netlist_match(&s->service->networks, &s->peer);
+	return !s->login && !netlist_match(&s->service->networks, &s->peer);
 }
 
 enum response policy_recipient(const struct session *s, struct mailaddr *a)
@@ -68,4 +71,31 @@ enum response policy_recipient(const struct session *s, struct mailaddr *a)
 	if (policy_leads_here(a))
 		return RESPONSE_LOOPBACK;
 	return RESPONSE_OK;
+}
+
+/* The address of a login that is none itself is one at our hostname. */
+static enum response rewrite_to_login(const struct session *s, struct mailaddr *a)
+{
+	char own[MAILADDR_MAX];
+	bool whole = strchr(s->login, '@') != NULL;
+	int len = snprintf(own, sizeof own, "%s%s%s", s->login, whole ? "" : "@",
+			   whole ? "" : s->service->hostname);
+	return len < (int)sizeof own && mailaddr_mailbox(own, (size_t)len, true, a) == MAILADDR_OK
+		       ? RESPONSE_OK
+		       : RESPONSE_NOT_YOUR_ADDRESS;
+}
+
+enum response policy_sender(const struct session *s, struct mailaddr *a)
+{
+	const struct conf *c = s->worker->conf;
+	struct table_origin origin;
+	if (!s->login || c->sender_logins.n == 0 || c->sender_mismatch == MISMATCH_ALLOW)
+		return RESPONSE_OK;
+	char *logins = tables_find(c->tables, TABLE_SENDER_LOGINS, a->text, &origin);
+	bool listed = logins ? users_listed(logins, s->login, NULL) : !*a->text;
+	free(logins);
+	if (listed)
+		return RESPONSE_OK;
+	return c->sender_mismatch == MISMATCH_REWRITE ? rewrite_to_login(s, a)
+						      : RESPONSE_NOT_YOUR_ADDRESS;
 }

@@ -1,6 +1,7 @@
 /* policy.h - who may send to whom.
  *
- * sluice is home to no domain: a client of a listed network may send to anybody, another to nobody.
+ * sluice is home to no domain: a client of a listed network, or who has logged in, may send to
+ * anybody, another to nobody.
  * What an address seems to say (percent, bang, quotes, a route) plays no part: only its domain,
  * behind the last '@', ever decides where mail goes, and here not even that.
  *
@@ -20,6 +21,9 @@ bool policy_leads_here(const struct mailaddr *);
 enum response policy_recipient(const struct session *, struct mailaddr *);
 /* RESPONSE_OK, or why not. <postmaster> becomes the address that the configuration names, or that of
  * the postmaster at our hostname; where there is an alias of that name, it stays. */
+
+enum response policy_sender(const struct session *, struct mailaddr *);
+/* May this login use it? RESPONSE_OK, perhaps with another in its place, or why not. */
 
 bool policy_stranger(const struct session *); /* one who may write to the postmaster only */
 

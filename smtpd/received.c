@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "smtpd/received.h"
 
-#include "base/clock.h"
+#include "base/date.h"
 #include "base/ident.h"
 #include "smtpd/datetime.h"
 #include "smtpd/reception.h"
@@ -12,12 +12,26 @@ enum { FOLD_AT = 70 }; /* a recipient longer than this is left out of the line b
 
 const char *session_protocol(const struct session *s)
 {
+	static const char *const names[2][2][2] = {
+		{{"ESMTP", "ESMTPA"}, {"ESMTPS", "ESMTPSA"}},
+		{{"UTF8SMTP", "UTF8SMTPA"}, {"UTF8SMTPS", "UTF8SMTPSA"}},
+	};
 	bool utf8 = s->tx && s->tx->envelope && s->tx->envelope->smtputf8;
 	if (!s->esmtp)
 		return "SMTP";
-	if (utf8)
-		return s->tls ? "UTF8SMTPS" : "UTF8SMTP";
-	return s->tls ? "ESMTPS" : "ESMTP";
+	return names[utf8][s->tls][s->login != NULL];
+}
+
+/* In a comment: RFC 5322 3.2.2. Beyond ASCII it would need SMTPUTF8. */
+static void put_login(const char *login, struct buf *to)
+{
+	buf_puts(to, "\r\n\t(authenticated sender: ");
+	for (const char *c = login; *c; c++)
+		if (*c < ' ' || (unsigned char)*c > '~')
+			buf_puts(to, "?");
+		else
+			buf_printf(to, strchr("()\\", *c) ? "\\%c" : "%c", *c);
+	buf_puts(to, ")");
 }
 
 void received_field(const struct session *s, struct buf *to)
@@ -25,15 +39,19 @@ void received_field(const struct session *s, struct buf *to)
 	const struct envelope *e = s->tx->envelope;
 	char address[64], id[IDENT_TEXT], date[DATETIME_TEXT];
 	bool six = strchr(address_text(&s->peer, address), ':') != NULL;
-	buf_printf(to, "Received: from %s%s([%s%s])\r\n\tby %s (sluice) with %s id %s", s->helo,
-		   strlen(s->helo) > FOLD_AT ? "\r\n\t" : " ", six ? "IPv6:" : "", address,
+	const char *name = s->client_name;
+	buf_printf(to, "Received: from %s%s(%s%s[%s%s])\r\n\tby %s (sluice) with %s id %s", s->helo,
+		   strlen(s->helo) > FOLD_AT || (name && strlen(name) > FOLD_AT) ? "\r\n\t" : " ",
+		   name ? name : "", name ? " " : "", six ? "IPv6:" : "", address,
 		   s->service->hostname, session_protocol(s), ident_text(s->tx->id, id));
 	if (s->tls) {
 		const SSL *ssl = stream_ssl(s->stream);
 		buf_printf(to, "\r\n\t(using %s with cipher %s)", SSL_get_version(ssl),
 			   SSL_get_cipher_name(ssl));
 	}
+	if (s->login && s->service->listener->received_login)
+		put_login(s->login, to);
 	if (e->nrcpt == 1)
 		buf_printf(to, "\r\n\tfor <%s>", e->rcpt[0].address);
-	buf_printf(to, ";\r\n\t%s\r\n", datetime_text(clock_wall_ms(), date));
+	buf_printf(to, ";\r\n\t%s\r\n", datetime_text(date_ms(), date));
 }

@@ -8,6 +8,7 @@
 #include "smtpd/budget.h"
 #include "smtpd/received.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -42,6 +43,7 @@ void reception_free(struct reception **tp)
 void reception_begin(struct session *s, bool dots)
 {
 	struct reception *t = s->tx;
+	assert(!t->began_ms && t->envelope);
 	struct intake *in = &t->intake;
 	const struct service *service = s->service;
 	struct buf field;
@@ -52,7 +54,7 @@ void reception_begin(struct session *s, bool dots)
 	in->decoder.normalise = service->listener->bare_newline == BARE_NEWLINE_NORMALISE;
 	in->decoder.line_limit = (uint64_t)service->listener->line_limit;
 	in->decoder.size_limit = (uint64_t)service->conf->message_size_limit;
-	if (service->listener->add_missing_headers)
+	if (service->listener->add_missing_headers || s->login)
 		intake_add_missing(in, service->hostname, t->sender);
 	intake_rewrite(in, s->worker->conf);
 	buf_init(&field);
@@ -101,12 +103,13 @@ static struct log_held *hold_log(const struct session *s)
 	return log_hold(LOG_LEVEL_INFO, "queued", "id", log_id(t->id), "session", log_id(s->number),
 			"client", address_text(&s->peer, client), "from", t->sender, "nrcpt",
 			log_number(t->nrcpt), "size", log_number((int64_t)t->size), "message_id",
-			*message_id ? message_id : NULL, "helo", s->helo, NULL);
+			*message_id ? message_id : NULL, "helo", s->helo, "user", s->login, NULL);
 }
 
 void reception_store(struct session *s, uint64_t ticket)
 {
 	struct reception *t = s->tx;
+	assert(s->state == SESSION_WAIT && t->envelope && t->envelope->nrcpt > 0);
 	struct spool_store *ask = mem_zalloc(sizeof *ask);
 	t->size = intake_take(&t->intake, &ask->content, &ask->file);
 	t->nrcpt = t->envelope->nrcpt;

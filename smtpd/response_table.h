@@ -44,6 +44,19 @@
 	R(ORDER, 503, "5.5.1", "not now")                                                          \
 	R(HELLO_FIRST, 503, "5.5.1", "EHLO first")                                                 \
 	R(NEEDS_TLS, 530, "5.7.0", "STARTTLS first")                                               \
+	/* AUTH */                                                                                 \
+	R(AUTH_OK, 235, "2.7.0", "authentication successful")                                      \
+	R(AUTH_LIMIT, 421, "4.7.0", "too many failed logins")                                      \
+	R(AUTH_UNAVAILABLE, 454, "4.7.0", "temporary authentication failure, try again later")     \
+	R(AUTH_TOO_LONG, 500, "5.5.6", "authentication line too long")                             \
+	R(AUTH_MALFORMED, 501, "5.5.2", "no base64, or not what the mechanism wants")              \
+	R(AUTH_CANCELLED, 501, "5.7.0", "authentication cancelled")                                \
+	R(AUTH_TWICE, 503, "5.5.1", "already authenticated")                                       \
+	R(AUTH_MECHANISM, 504, "5.5.4", "that mechanism is not offered")                           \
+	R(AUTH_SUSPENDED, 525, "5.7.13", "this account may not send mail")                         \
+	R(AUTH_EXPIRED, 535, "5.7.8", "your password has expired: change it, then try again")      \
+	R(AUTH_FAILED, 535, "5.7.8", "authentication failed: wrong name or password")              \
+	R(AUTH_IN_CLEAR, 538, "5.7.11", "encryption required: STARTTLS first")                     \
 	/* MAIL and RCPT */                                                                        \
 	R(BAD_SENDER, 501, "5.1.7", "bad sender address")                                          \
 	R(BAD_RECIPIENT, 501, "5.1.3", "bad recipient address")                                    \
@@ -53,12 +66,16 @@
 	R(TOO_LARGE, 552, "5.3.4", "message too large")                                            \
 	R(NO_ROOM, 452, "4.3.1", "no room in the queue")                                           \
 	R(NO_MEMORY, 452, "4.3.1", "not enough memory at the moment")                              \
+	R(NOT_YOUR_ADDRESS, 553, "5.7.1", "your login may not use this sender")                    \
 	R(NO_RELAY, 550, "5.7.1", "relaying denied")                                               \
 	R(NO_POSTMASTER, 550, "5.1.1", "no postmaster here")                                       \
 	R(LOOPBACK, 550, "5.1.2", "mail does not go to that address")                              \
 	R(ALIAS_LOOP, 550, "5.4.6", "that alias leads to itself, or to too many")                  \
 	R(REWRITE_LOOP, 451, "4.3.5", "address rewriting goes round in a circle")                  \
 	R(TOO_MANY_RECIPIENTS, 452, "4.5.3", "too many recipients")                                \
+	R(LIMIT_DEFERRED, 450, "4.7.1", "too many %s of this %s: try again in %s")                 \
+	R(LIMIT_REJECTED, 550, "5.7.1", "too many %s of this %s")                                  \
+	R(LOGIN_SUSPENDED, 550, "5.7.13", "this login is suspended: ask your postmaster")          \
 	/* content */                                                                              \
 	R(NO_RECIPIENTS, 554, "5.5.1", "no valid recipients")                                      \
 	R(BAD_CHUNK, 501, "5.5.4", "that is no chunk size")                                        \

@@ -2,9 +2,11 @@
 #include "smtpd/service.h"
 
 #include "base/mem.h"
+#include "base/refs.h"
 #include "base/tls.h"
 
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 static char *own_name(void)
@@ -12,6 +14,21 @@ static char *own_name(void)
 	char name[256] = "localhost";
 	gethostname(name, sizeof name - 1);
 	return mem_strdup(name);
+}
+
+/* "true" is everybody, "false" nobody. */
+static bool set_proxies(struct service *s, struct buf *error)
+{
+	char four[] = "0.0.0.0/0", six[] = "::/0", *everybody[] = {four, six};
+	const struct conf_list all = {2, everybody};
+	const struct conf_list *given = &s->listener->proxy_protocol;
+	const char *bad;
+	bool word = given->n == 1 && !strchr(given->item[0], '.') && !strchr(given->item[0], ':');
+	s->proxied = given->n > 0 && !(word && strcmp(given->item[0], "false") == 0);
+	if (!s->proxied || netlist_init(&s->proxies, word ? &all : given, &bad))
+		return true;
+	buf_printf(error, "\"%s\" is no network", bad);
+	return false;
 }
 
 static bool set_tls(struct service *s, struct buf *error)
@@ -27,7 +44,11 @@ static bool set_tls(struct service *s, struct buf *error)
 	}
 	s->tls = tls_server_context(l->certificate, *l->key ? l->key : l->certificate, l->tls_cbc,
 				    error);
-	return s->tls != NULL;
+	/* What a session has read is wiped by OpenSSL, where there may be a password in it. */
+	if (s->tls && l->auth)
+		SSL_CTX_set_options(s->tls, SSL_OP_CLEANSE_PLAINTEXT);
+	bool asks = *l->client_ca || (l->auth && s->conf->client_certificates.n > 0);
+	return s->tls && (!asks || tls_ask_client(s->tls, l->client_ca, error));
 }
 
 struct service *service_new(struct conf *conf, const struct conf_listener *l, struct buf *error)
@@ -39,12 +60,13 @@ struct service *service_new(struct conf *conf, const struct conf_listener *l, st
 	s->listener = l;
 	s->hostname = *conf->hostname ? mem_strdup(conf->hostname) : own_name();
 	const struct conf_list *networks = l->networks.n > 0 ? &l->networks : &conf->networks;
-	if (!netlist_init(&s->networks, networks, &bad)) {
+	if (!netlist_init(&s->networks, networks, &bad) ||
+	    !netlist_init(&s->xclient, &conf->xclient, &bad)) {
 		buf_printf(error, "\"%s\" is no network", bad);
 		service_unref(s);
 		return NULL;
 	}
-	if (!set_tls(s, error)) {
+	if (!set_proxies(s, error) || !set_tls(s, error)) {
 		service_unref(s);
 		return NULL;
 	}
@@ -53,16 +75,18 @@ struct service *service_new(struct conf *conf, const struct conf_listener *l, st
 
 struct service *service_ref(struct service *s)
 {
-	atomic_fetch_add_explicit(&s->refs, 1, memory_order_relaxed);
+	refs_take(&s->refs);
 	return s;
 }
 
 void service_unref(struct service *s)
 {
-	if (!s || atomic_fetch_sub_explicit(&s->refs, 1, memory_order_acq_rel) != 1)
+	if (!s || !refs_drop(&s->refs))
 		return;
 	SSL_CTX_free(s->tls);
 	netlist_fini(&s->networks);
+	netlist_fini(&s->xclient);
+	netlist_fini(&s->proxies);
 	free(s->hostname);
 	conf_unref(s->conf);
 	free(s);

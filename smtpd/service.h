@@ -21,6 +21,9 @@ struct service {
 	char *hostname;
 	SSL_CTX *tls;		 /* NULL: no TLS here */
 	struct netlist networks; /* that may relay */
+	struct netlist xclient;	 /* that may say XCLIENT */
+	bool proxied;		 /* each connection begins with a PROXY header, */
+	struct netlist proxies;	 /* and comes from one of these */
 };
 
 struct service *service_new(struct conf *, const struct conf_listener *, struct buf *error);

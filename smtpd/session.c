@@ -2,10 +2,13 @@
 #include "smtpd/session.h"
 
 #include "base/clock.h"
+#include "base/descriptors.h"
 #include "base/ident.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/metrics.h"
+#include "smtpd/auth.h"
+#include "smtpd/client_certificate.h"
 #include "smtpd/reception.h"
 
 #include <assert.h>
@@ -79,10 +82,15 @@ static void log_session(const struct session *s, const char *event, const char *
 static void session_free(struct session *s)
 {
 	wait_cancel(s);
+	assert(!s->stream);
 	list_remove(&s->link);
 	reception_free(&s->tx);
+	auth_free(&s->auth);
 	service_unref(s->service);
+	free(s->client_name);
+	free(s->login);
 	free(s->helo);
+	magic_clear(s);
 	free(s);
 }
 
@@ -101,8 +109,11 @@ static void part(struct session *s, const char *reason)
 static void closed(void *owner)
 {
 	struct session *s = owner;
-	atomic_fetch_sub_explicit(s->connections, 1, memory_order_relaxed);
+	magic_check(s, SESSION_MAGIC);
+	long before = atomic_fetch_sub_explicit(s->connections, 1, memory_order_relaxed);
+	assert(before > 0);
 	clients_leave(s->worker->clients, &s->peer, s->listener);
+	descriptors_give(DESCRIPTORS_CLIENTS);
 	if (!wait_outlives(s))
 		session_free(s);
 }
@@ -217,7 +228,10 @@ static void secured(struct session *s)
 	s->tls = true;
 	s->esmtp = false;
 	free(s->helo);
+	free(s->login);
 	s->helo = NULL;
+	s->login = client_certificate_login(s);
+	stream_secret(s->stream, s->service->listener->auth);
 	if (!first) {
 		session_move(s, SESSION_GREETED);
 		return;
@@ -248,6 +262,7 @@ static void lost(struct session *s)
 static void on_event(void *owner, enum stream_event event)
 {
 	struct session *s = owner;
+	magic_check(s, SESSION_MAGIC);
 	switch (event) {
 	case STREAM_TLS:
 		secured(s);
@@ -271,6 +286,7 @@ static void on_event(void *owner, enum stream_event event)
 void session_open(struct listener *l, int fd, const union address *peer)
 {
 	struct session *s = mem_zalloc(sizeof *s);
+	s->magic = SESSION_MAGIC;
 	bool implicit = l->service->listener->tls == LISTENER_TLS_IMPLICIT;
 	char byte;
 	s->worker = l->worker;
@@ -279,6 +295,7 @@ void session_open(struct listener *l, int fd, const union address *peer)
 	s->listener = l->number;
 	s->number = ident_new();
 	s->peer = *peer;
+	s->proxy = netlist_match(&s->service->xclient, peer);
 	s->stage = "CONNECT";
 	wait_init(s);
 	list_append(&l->worker->sessions, &s->link);
@@ -289,6 +306,7 @@ void session_open(struct listener *l, int fd, const union address *peer)
 	bool early = !implicit && recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
 	s->stream = stream_accepted(l->worker->loop, fd, on_event, s);
 	stream_when_closed(s->stream, closed, s);
+	stream_secret(s->stream, s->service->listener->auth);
 	count(s, 1);
 	if (implicit) {
 		stream_start_tls(s->stream, s->service->tls, true, NULL, NULL);

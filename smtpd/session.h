@@ -19,15 +19,20 @@
 #define SMTPD_SESSION_H
 
 #include "base/access_value.h"
+#include "base/magic.h"
 #include "base/stream.h"
 #include "smtpd/response.h"
 #include "smtpd/session_table.h"
 #include "smtpd/smtpd_worker.h"
 #include "smtpd/wait.h"
 
+struct auth;
 struct reception;
 
+enum { SESSION_MAGIC = 0x5e551025 };
+
 struct session {
+	unsigned magic;
 	struct list link;
 	struct smtpd_worker *worker;
 	struct service *service;
@@ -35,6 +40,9 @@ struct session {
 	struct stream *stream;	  /* NULL: the client has gone */
 	struct reception *tx;	  /* NULL outside of one */
 	struct wait wait;	  /* WAIT: for what */
+	struct auth *auth;	  /* NULL outside of an exchange */
+	char *client_name;	  /* as a proxy has said, or NULL */
+	char *login;		  /* who it is; NULL: nobody has logged in */
 	char *helo;		  /* NULL until the client has said its name */
 	const char *stage;	  /* the verb at work, for the log */
 	uint64_t number;
@@ -45,7 +53,8 @@ struct session {
 	enum session_state state;
 	enum response chunk_refusal; /* CHUNK: its answer, or RESPONSE_OK */
 	enum response ending;	     /* CLOSED: why */
-	int listener, errors, junk, messages;
+	int listener, errors, junk, messages, auth_failures;
+	bool proxy; /* it may say XCLIENT */
 	bool chunk_last, esmtp, tls, eof, unread;
 };
 
@@ -69,6 +78,9 @@ void session_reset(struct session *);
 void session_reply(struct session *, enum response, ...);
 void session_refuse(struct session *, enum response, const char *to);
 /* Reply, log, count. to: the recipient it is about, as the client wrote it, or NULL. */
+
+void session_refuse_with(struct session *, enum response, const char *to, ...);
+/* The same, with the arguments of the reply. */
 
 void session_refuse_as(struct session *, const struct access_value *, const char *to);
 /* The same, with a reply of the operator's. */

@@ -4,9 +4,12 @@
 #include "base/ident.h"
 #include "base/log.h"
 #include "smtpd/addressing.h"
+#include "smtpd/auth.h"
 #include "smtpd/command.h"
+#include "smtpd/limit_check.h"
 #include "smtpd/reception.h"
 
+#include <assert.h>
 #include <string.h>
 #include <strings.h>
 
@@ -29,10 +32,10 @@ static bool is_foreign(const char *data, size_t len)
 }
 
 /* A line without end. Its last byte stays: it may be the CR. */
-static bool swallow(struct session *s, struct buf *in)
+static bool swallow(struct session *s, struct buf *in, size_t max)
 {
 	size_t len = buf_len(in);
-	if (s->swallowed + len < COMMAND_MAX)
+	if (s->swallowed + len < max)
 		return false;
 	s->swallowed += len - 1;
 	buf_consume(in, len - 1);
@@ -79,6 +82,8 @@ static void obey(struct session *s, char *line, size_t len)
 	if (c.flags & VERB_JUNK)
 		session_count_junk(s);
 	c.handler(s, c.argument);
+	if (c.flags & VERB_SECRET)
+		explicit_bzero(line, len);
 }
 
 static bool read_command(struct session *s)
@@ -99,7 +104,7 @@ static bool read_command(struct session *s)
 	}
 	char *crlf = find_crlf(line, len);
 	if (!crlf)
-		return swallow(s, in);
+		return swallow(s, in, command_max(line, len));
 	len = (size_t)(crlf - line);
 	*crlf = '\0';
 	/* The bytes stay where they are until something is read, which is after all is obeyed. */
@@ -122,6 +127,7 @@ static void stored(struct session *s, void *answer)
 	const struct spool_store *store = answer;
 	char id[IDENT_TEXT];
 	if (store->stored) {
+		limit_check_event(s, LIMITER_ACCEPTED, s->login, s->tx->nrcpt);
 		s->messages++;
 		s->errors = s->junk = 0;
 	} else {
@@ -133,6 +139,31 @@ static void stored(struct session *s, void *answer)
 	session_reply(s, store->stored ? RESPONSE_QUEUED : RESPONSE_NO_ROOM,
 		      ident_text(s->tx->id, id));
 	session_reset(s);
+}
+
+/* RFC 4954 4: a line of base64, or "*". */
+static bool read_auth(struct session *s)
+{
+	struct buf *in = stream_in(s->stream);
+	size_t len = buf_len(in);
+	if (s->worker->closing)
+		session_close(s, RESPONSE_CLOSING);
+	if (len == 0 || s->worker->closing)
+		return false;
+	char *line = buf_data(in), *crlf = find_crlf(line, len);
+	if (!crlf)
+		return swallow(s, in, COMMAND_AUTH_MAX);
+	len = (size_t)(crlf - line);
+	*crlf = '\0';
+	buf_consume(in, len + 2);
+	s->begun_ms = 0;
+	if (s->swallowed > 0 || len + 2 > COMMAND_AUTH_MAX)
+		auth_too_long(s);
+	else
+		auth_line(s, line, len);
+	s->swallowed = 0;
+	explicit_bzero(line, len);
+	return true;
 }
 
 /* The spool always answers, and has the message meanwhile. */
@@ -184,6 +215,7 @@ static void end_content(struct session *s)
 
 static bool read_content(struct session *s)
 {
+	assert(s->tx && s->tx->began_ms);
 	struct buf *in = stream_in(s->stream);
 	size_t len = buf_len(in);
 	if (len == 0)
@@ -222,6 +254,7 @@ static bool read_chunk(struct session *s)
 	if (len > 0 && s->chunk_refusal == RESPONSE_OK)
 		reception_feed(s, buf_data(in), &len);
 	buf_consume(in, len);
+	assert(len <= s->chunk_left);
 	s->chunk_left -= len;
 	if (s->chunk_left == 0)
 		end_chunk(s);

@@ -6,6 +6,8 @@
 #include "base/metrics.h"
 #include "smtpd/reception.h"
 
+#include <string.h>
+
 void session_reply(struct session *s, enum response r, ...)
 {
 	va_list args;
@@ -35,6 +37,22 @@ void session_refuse_as(struct session *s, const struct access_value *v, const ch
 {
 	buf_printf(stream_out(s->stream), "%d %s %s\r\n", v->code, v->dsn, v->text);
 	log_reject(s, v->code, v->dsn, v->text, to);
+	s->errors++;
+}
+
+void session_refuse_with(struct session *s, enum response r, const char *to, ...)
+{
+	const struct response_row *row = response_row(r);
+	struct buf line;
+	va_list args;
+	va_start(args, to);
+	buf_init(&line);
+	response_vprint(&line, r, args);
+	va_end(args);
+	buf_append(stream_out(s->stream), buf_data(&line), buf_len(&line));
+	const char *text = buf_cstr(&line) + strlen("450 ") + strlen(row->dsn) + strlen(" ");
+	log_reject(s, row->code, row->dsn, log_text("%.*s", (int)strcspn(text, "\r"), text), to);
+	buf_fini(&line);
 	s->errors++;
 }
 

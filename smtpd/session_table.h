@@ -5,6 +5,7 @@
  *	HANDSHAKE --> GREETED --> READY --> MAIL --> RCPT --> DATA -----------> READY
  *	                                             RCPT --> CHUNK <--> BDAT
  *	                                                      CHUNK ----------> READY
+ *	                       READY <--> AUTH
  *	any --> WAIT --> the same again (wait.h); content waits so for the spool
  *
  * Each refusal at the end of content, each EHLO and RSET lead back to READY with no transaction; a
@@ -20,15 +21,17 @@
 
 /* Those that a wait may begin in, and so leads back to. */
 #define SESSION_MAY_WAIT                                                                           \
-	(SESSION_BIT(GREETED) | SESSION_BIT(READY) | SESSION_BIT(MAIL) | SESSION_BIT(RCPT) |       \
-	 SESSION_BIT(DATA) | SESSION_BIT(BDAT) | SESSION_BIT(CHUNK))
+	(SESSION_BIT(GREETED) | SESSION_BIT(READY) | SESSION_BIT(AUTH) | SESSION_BIT(MAIL) |       \
+	 SESSION_BIT(RCPT) | SESSION_BIT(DATA) | SESSION_BIT(BDAT) | SESSION_BIT(CHUNK))
 
 #define TO(state) SESSION_BIT(state)
 
 #define SESSION_STATES(S)                                                                          \
 	S(HANDSHAKE, "tls", read_nothing, TO(GREETED))                                             \
 	S(GREETED, "greeted", read_command, TO(READY) | TO(HANDSHAKE) | TO(CHUNK))                 \
-	S(READY, "ready", read_command, TO(MAIL) | TO(HANDSHAKE) | TO(CHUNK))                      \
+	S(READY, "ready", read_command,                                                            \
+	  TO(GREETED) | TO(AUTH) | TO(MAIL) | TO(HANDSHAKE) | TO(CHUNK))                           \
+	S(AUTH, "auth", read_auth, TO(READY))                                                      \
 	S(MAIL, "mail", read_command, TO(READY) | TO(RCPT) | TO(CHUNK))                            \
 	S(RCPT, "rcpt", read_command, TO(READY) | TO(DATA) | TO(CHUNK))                            \
 	S(DATA, "data", read_content, TO(READY))                                                   \

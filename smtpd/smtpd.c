@@ -2,6 +2,7 @@
 #include "smtpd/smtpd.h"
 
 #include "base/mem.h"
+#include "smtpd/failures.h"
 #include "smtpd/port.h"
 #include "smtpd/smtpd_worker.h"
 
@@ -11,6 +12,7 @@
 
 struct smtpd {
 	struct clients *clients;
+	struct failures *failures;
 	struct section *sections;
 	struct port *ports;
 	int nsection, nport; /* so many there have ever been */
@@ -188,15 +190,20 @@ static int worker_count(const struct conf *conf)
 	return n > 0 ? (int)n : 1;
 }
 
-struct smtpd *smtpd_new(struct conf *conf, struct spool *spool, struct buf *error)
+struct smtpd *smtpd_new(struct conf *conf, const struct smtpd_edges *edges, struct buf *error)
 {
 	struct smtpd *s = mem_zalloc(sizeof *s);
 	struct inherited inherited;
 	s->clients = clients_new();
+	s->failures = failures_new();
 	s->nworker = worker_count(conf);
 	s->worker = mem_zalloc((size_t)s->nworker * sizeof(struct smtpd_worker *));
-	for (int i = 0; i < s->nworker; i++)
-		s->worker[i] = smtpd_worker_new(conf, spool, s->clients);
+	for (int i = 0; i < s->nworker; i++) {
+		s->worker[i] = smtpd_worker_new(conf, edges->spool, s->clients);
+		s->worker[i]->failures = s->failures;
+		s->worker[i]->pool = edges->pool;
+		s->worker[i]->limiter = edges->limiter;
+	}
 	inherited_init(&inherited);
 	if (!listen_as(s, conf, &inherited, error))
 		smtpd_free(&s);
@@ -270,6 +277,7 @@ void smtpd_free(struct smtpd **sp)
 	close_ports(s);
 	free_sections(s);
 	clients_free(&s->clients);
+	failures_free(&s->failures);
 	free(s);
 	*sp = NULL;
 }

@@ -9,6 +9,7 @@
  *
  *	smtpd.c smtpd_worker.[ch]	start and stop; one thread
  *	listener.c clients.[ch]		accepting, and how often for one client
+ *	proxied.[ch] proxy_header.[ch]	until a proxy has said who the client is
  *	service.[ch]			the settings of a listener; a reload makes another
  *	port.[ch] inherited.[ch]	the sockets of one address; those of whoever started us
  *	session.[ch] session_table.h	one client: its states, deadlines, replies
@@ -17,7 +18,13 @@
  *	wait.[ch]			waiting for what does not come at once, in any verb
  *	command.[ch] verb_X.c param.[ch]	one line; what it does; its parameters
  *	response.[ch] response_table.h	all that the server says
+ *	auth.[ch] sasl.[ch]		logging in: one AUTH command; the bytes of a mechanism
+ *	auth_check.[ch] failures.[ch]	a password, held against its hash; how often that failed
+ *	dovecot.[ch] dovecot_line.[ch]	a Dovecot that knows the users; a line of its protocol
+ *	client_certificate.[ch]		logging in by a certificate
  *	policy.[ch]			who may send to whom
+ *	limiter.[ch] limits.[ch]	the thread that owns limits; how much each has sent
+ *	limit_check.[ch]		a session asks it
  *	addressing.[ch]			access, rewriting, aliases, copies: what becomes of addresses
  *	alias.[ch] rewrite.[ch]		two of these steps
  *	reception.[ch] received.[ch]	one message, from MAIL to the spool; its Received field
@@ -27,22 +34,31 @@
  *	budget.[ch]			the memory of all of them together
  *
  * OWNERSHIP  Each worker owns its sessions. The configuration is counted. A session whose message
- *            is with the spool waits for the answer: stop the spool between smtpd_stop() and
- *            smtpd_free().
+ *            is with the spool waits for the answer: stop the spool, and the pool, between
+ *            smtpd_stop() and smtpd_free().
  * THREAD     All calls here: main.
  * ERRORS     smtpd_new() returns NULL and says which address could not be bound, or which
  *            certificate not read.
- * SEE        RFC 5321, 1870, 2920, 3030, 3207, 3461, 6152, 6531, 9422.
+ * SEE        RFC 5321, 1870, 2920, 3030, 3207, 3461, 4954, 6152, 6531, 9422.
  */
 #ifndef SMTPD_SMTPD_H
 #define SMTPD_SMTPD_H
 
 #include "base/conf.h"
+#include "base/thread_pool.h"
 #include "spool/spool.h"
 
 struct smtpd;
+struct limiter;
 
-struct smtpd *smtpd_new(struct conf *, struct spool *, struct buf *error);
+/* Whom sessions ask. */
+struct smtpd_edges {
+	struct spool *spool;
+	struct thread_pool *pool;
+	struct limiter *limiter;
+};
+
+struct smtpd *smtpd_new(struct conf *, const struct smtpd_edges *, struct buf *error);
 /* Bind all listeners, for every worker; or take over the sockets that the program was started with. */
 
 void smtpd_start(struct smtpd *);

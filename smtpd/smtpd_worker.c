@@ -2,6 +2,8 @@
 #include "smtpd/smtpd_worker.h"
 
 #include "base/mem.h"
+#include "smtpd/dovecot.h"
+#include "smtpd/sasl.h"
 #include "smtpd/session.h"
 
 #include <assert.h>
@@ -18,10 +20,20 @@ static void close_all(struct smtpd_worker *w)
 		session_hurry(list_entry(link, struct session, link));
 }
 
+static void use_dovecot(struct smtpd_worker *w)
+{
+	const struct conf *c = w->conf;
+	bool wanted = false;
+	for (int i = 0; i < c->nlistener; i++)
+		wanted = wanted || c->listener[i].auth;
+	dovecot_use(w->dovecot, wanted ? c->auth.dovecot : "", c->auth.timeout);
+}
+
 static void use_conf(struct smtpd_worker *w, struct conf *conf)
 {
 	conf_unref(w->conf);
 	w->conf = conf;
+	use_dovecot(w);
 }
 
 static const struct smtpd_worker_port *find(const struct smtpd_worker_reload *r, int port)
@@ -99,6 +111,8 @@ struct smtpd_worker *smtpd_worker_new(struct conf *conf, struct spool *spool,
 	list_init(&w->sessions);
 	list_init(&w->listeners);
 	w->loop = loop_new("smtpd", receive, NULL, w);
+	w->dovecot = dovecot_new(w->loop);
+	use_dovecot(w);
 	w->reserve_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	return w;
 }
@@ -115,6 +129,7 @@ void smtpd_worker_free(struct smtpd_worker **wp)
 	if (!w)
 		return;
 	smtpd_worker_end_sessions(w);
+	dovecot_free(&w->dovecot);
 	mailbox_drain(&w->loop->mailbox);
 	list_each (link, tmp, &w->listeners) {
 		struct listener *l = list_entry(link, struct listener, link);
@@ -123,6 +138,7 @@ void smtpd_worker_free(struct smtpd_worker **wp)
 	loop_free(&w->loop);
 	assert(list_empty(&w->sessions)); /* the spool has answered all */
 	waits_fini(&w->waits);
+	sasl_library_free(&w->gsasl);
 	if (w->reserve_fd >= 0)
 		close(w->reserve_fd);
 	conf_unref(w->conf);

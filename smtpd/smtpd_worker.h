@@ -30,7 +30,12 @@ struct smtpd_worker {
 	struct loop *loop;
 	struct conf *conf; /* for addresses: the newest, while a session keeps its service */
 	struct spool *spool;
-	struct clients *clients; /* shared */
+	struct clients *clients;   /* shared */
+	struct failures *failures; /* shared */
+	struct limiter *limiter;   /* shared; NULL: there are no limits */
+	struct thread_pool *pool;  /* shared; NULL: no password is checked here */
+	struct dovecot *dovecot;
+	struct Gsasl *gsasl; /* sasl.h: made at first use */
 	struct list sessions;
 	struct list listeners;
 	struct waits waits; /* of the sessions */
@@ -49,6 +54,7 @@ struct listener {
 	int fd;
 	ev_io accept;
 	struct timer pause;
+	struct list proxied; /* connections whose PROXY header has not ended */
 };
 
 /* The same settings with other tables. */
@@ -87,6 +93,9 @@ struct listener *listener_new(struct smtpd_worker *, int fd, const struct smtpd_
 void listener_start(struct listener *); /* in the loop's thread, or before it runs */
 void listener_stop(struct listener *);	/* closes the descriptor; the socket may have others */
 void listener_free(struct listener **);
+
+void listener_welcome(struct listener *, int fd, const union address *peer);
+/* A session of this client, or a refusal; takes the socket. */
 
 bool listener_port_free(const union address *, struct buf *error);
 /* Does nobody listen there yet? Sockets that share a port would not notice. */

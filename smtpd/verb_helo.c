@@ -2,6 +2,7 @@
 /*	ehlo = "EHLO" SP ( Domain / address-literal ) CRLF
  *	helo = "HELO" SP Domain CRLF			RFC 5321 4.1.1.1
  */
+#include "smtpd/auth.h"
 #include "smtpd/command.h"
 #include "smtpd/session.h"
 
@@ -51,6 +52,9 @@ void verb_ehlo(struct session *s, char *argument)
 		buf_puts(out, "250-SIZE\r\n");
 	if (service->tls && !s->tls)
 		buf_puts(out, "250-STARTTLS\r\n");
+	auth_announce(s, out);
+	if (s->proxy)
+		buf_puts(out, "250-XCLIENT NAME ADDR PORT PROTO HELO LOGIN DESTADDR DESTPORT\r\n");
 	if (service->listener->chunking)
 		buf_puts(out, "250-CHUNKING\r\n");
 	announce_limits(service->listener, out);

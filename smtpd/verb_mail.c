@@ -4,6 +4,7 @@
  *		     BODY=7BIT / 8BITMIME	RFC 6152
  *		     SMTPUTF8			RFC 6531
  *		     RET=FULL / HDRS, ENVID=xtext	RFC 3461
+ *		     AUTH=<> / xtext			RFC 4954 5
  */
 #include "smtpd/command.h"
 #include "smtpd/reception.h"
@@ -11,7 +12,9 @@
 #include "base/mailaddr.h"
 #include "base/mem.h"
 #include "smtpd/addressing.h"
+#include "smtpd/limit_check.h"
 #include "smtpd/param.h"
+#include "smtpd/policy.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +22,14 @@
 
 enum { ENVID_MAX = 100 };
 
-enum { SEEN_SIZE = 1, SEEN_BODY = 2, SEEN_UTF8 = 4, SEEN_RET = 8, SEEN_ENVID = 16 };
+enum {
+	SEEN_SIZE = 1,
+	SEEN_BODY = 2,
+	SEEN_UTF8 = 4,
+	SEEN_RET = 8,
+	SEEN_ENVID = 16,
+	SEEN_AUTH = 32,
+};
 
 static bool word(const char *value, const char *wanted)
 {
@@ -47,7 +57,21 @@ static bool take_envid(struct envelope *e, const char *value)
 	return true;
 }
 
-static enum response take(struct reception *t, const struct param *p, unsigned *seen)
+/* Who submitted it at first. It goes only to next hops that we log in to, and as <> where we do not
+ * trust the client, which amounts to leaving it out: it must be right all the same. */
+static bool good_auth(const char *value)
+{
+	char decoded[MAILADDR_MAX];
+	struct mailaddr a;
+	if (!value || !xtext_decode(value, strlen(value), decoded, sizeof decoded))
+		return false;
+	return strcmp(decoded, "<>") == 0 ||
+	       (mailaddr_mailbox(decoded, strlen(decoded), true, &a) == MAILADDR_OK &&
+		a.text[a.at]);
+}
+
+static enum response take(const struct session *s, struct reception *t, const struct param *p,
+			  unsigned *seen)
 {
 	bool good;
 	if (param_is(p, "SIZE"))
@@ -60,6 +84,8 @@ static enum response take(struct reception *t, const struct param *p, unsigned *
 		good = param_once(seen, SEEN_RET) && take_ret(t->envelope, p->value);
 	else if (param_is(p, "ENVID"))
 		good = param_once(seen, SEEN_ENVID) && take_envid(t->envelope, p->value);
+	else if (param_is(p, "AUTH") && s->service->listener->auth)
+		good = param_once(seen, SEEN_AUTH) && good_auth(p->value);
 	else
 		return RESPONSE_UNKNOWN_PARAMETER;
 	return good ? RESPONSE_OK : RESPONSE_BAD_PARAMETER;
@@ -72,7 +98,7 @@ static enum response take_all(struct session *s, struct reception *t, char *rest
 	enum param_result result;
 	param_init(&p, rest);
 	while ((result = param_next(&p)) == PARAM_NEXT) {
-		enum response why = s->esmtp ? take(t, &p, &seen) : RESPONSE_UNKNOWN_PARAMETER;
+		enum response why = s->esmtp ? take(s, t, &p, &seen) : RESPONSE_UNKNOWN_PARAMETER;
 		if (why != RESPONSE_OK)
 			return why;
 	}
@@ -93,6 +119,28 @@ static enum response judge(struct session *s, const struct reception *t,
 	return spool_accepting(s->worker->spool) ? RESPONSE_OK : RESPONSE_NO_ROOM;
 }
 
+static void welcome(struct session *s)
+{
+	session_reply(s, RESPONSE_SENDER_OK);
+	session_move(s, SESSION_MAIL);
+}
+
+static void judged(struct session *s, void *answer)
+{
+	if (limit_check_pass(s, answer, NULL))
+		welcome(s);
+	else
+		session_reset(s);
+}
+
+static void ask_limits(struct session *s)
+{
+	static const struct wait_kind kind = {.text = "limits", .answered = judged};
+	struct limiter_question *q = mem_zalloc(sizeof *q);
+	q->answer.free = limit_check_free;
+	limit_check_ask(s, LIMIT_MESSAGES, q, &kind);
+}
+
 void verb_mail(struct session *s, char *argument)
 {
 	struct mailaddr from;
@@ -107,8 +155,10 @@ void verb_mail(struct session *s, char *argument)
 		session_refuse(s, foreign ? RESPONSE_NOT_ASCII : RESPONSE_BAD_SENDER, NULL);
 		return;
 	}
-	char *sender;
-	enum response why = addressing_sender(s->worker->conf, from.text, &sender);
+	char *sender = NULL;
+	enum response why = policy_sender(s, &from);
+	if (why == RESPONSE_OK)
+		why = addressing_sender(s->worker->conf, from.text, &sender);
 	if (why != RESPONSE_OK) {
 		session_refuse(s, why, NULL);
 		return;
@@ -119,11 +169,12 @@ void verb_mail(struct session *s, char *argument)
 	if (why == RESPONSE_OK)
 		why = judge(s, t, &from);
 	s->tx = t;
-	if (why == RESPONSE_OK) {
-		session_reply(s, RESPONSE_SENDER_OK);
-		session_move(s, SESSION_MAIL);
-	} else {
+	if (why != RESPONSE_OK) {
 		session_refuse(s, why, NULL);
 		session_reset(s);
+	} else if (limit_check_due(s, LIMIT_MESSAGES)) {
+		ask_limits(s);
+	} else {
+		welcome(s);
 	}
 }

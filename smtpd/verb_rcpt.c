@@ -8,11 +8,14 @@
 #include "smtpd/reception.h"
 
 #include "base/log.h"
+#include "base/mem.h"
 #include "smtpd/addressing.h"
+#include "smtpd/limit_check.h"
 #include "smtpd/param.h"
 #include "smtpd/policy.h"
 
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -26,6 +29,7 @@ enum { SEEN_NOTIFY = 1, SEEN_ORCPT = 2 };
 struct wanted {
 	uint8_t notify;
 	const char *orcpt;
+	bool postmaster; /* <postmaster>, without a domain */
 };
 
 static bool take_orcpt(struct wanted *w, const char *value)
@@ -73,13 +77,18 @@ static enum response judge(struct session *s, struct mailaddr *to)
 	return why == RESPONSE_OK && reception_full(s) ? RESPONSE_NO_MEMORY : why;
 }
 
+/* It was refused, but whoever takes the code at its word comes again with it: no error. */
+static void forgive(struct session *s)
+{
+	if (s->tx->overshoot++ < OVERSHOOT_MAX)
+		s->errors--;
+}
+
 static void refuse(struct session *s, enum response why, const char *to)
 {
-	bool come_again = why == RESPONSE_TOO_MANY_RECIPIENTS || why == RESPONSE_NO_MEMORY;
-	bool again = come_again && s->tx->overshoot++ < OVERSHOOT_MAX;
 	session_refuse(s, why, to);
-	if (again)
-		s->errors--;
+	if (why == RESPONSE_TOO_MANY_RECIPIENTS || why == RESPONSE_NO_MEMORY)
+		forgive(s);
 }
 
 /* What the table of access says is done here; true: it goes on. */
@@ -138,6 +147,52 @@ static void take_postmaster(struct session *s, const struct mailaddr *to, struct
 	s->tx->postmaster = take(s, to, w);
 }
 
+/* It may be one, as far as the address itself is concerned. */
+static void admit(struct session *s, const struct mailaddr *to, struct wanted *w)
+{
+	if (w->postmaster)
+		take_postmaster(s, to, w);
+	else
+		take(s, to, w);
+}
+
+/* What is known of the command while the limiter is asked. */
+struct asked {
+	struct limiter_question question; /* first */
+	struct mailaddr to;
+	struct wanted wanted;
+	char *orcpt; /* wanted's */
+};
+
+static void asked_free(struct wait_answer *answer)
+{
+	struct asked *a = (struct asked *)answer;
+	free(a->orcpt);
+	limiter_question_fini(&a->question);
+	free(a);
+}
+
+static void judged(struct session *s, void *answer)
+{
+	struct asked *a = answer;
+	if (limit_check_pass(s, &a->question, a->to.text))
+		admit(s, &a->to, &a->wanted);
+	else
+		forgive(s);
+}
+
+static void ask_limits(struct session *s, const struct mailaddr *to, const struct wanted *w)
+{
+	static const struct wait_kind kind = {.text = "limits", .answered = judged};
+	struct asked *a = mem_zalloc(sizeof *a);
+	a->question.answer.free = asked_free;
+	a->to = *to;
+	a->wanted = *w;
+	a->orcpt = w->orcpt ? mem_strdup(w->orcpt) : NULL;
+	a->wanted.orcpt = a->orcpt;
+	limit_check_ask(s, LIMIT_RECIPIENTS, &a->question, &kind);
+}
+
 void verb_rcpt(struct session *s, char *argument)
 {
 	struct mailaddr to;
@@ -154,15 +209,15 @@ void verb_rcpt(struct session *s, char *argument)
 			       argument + 3);
 		return;
 	}
-	bool postmaster = !to.text[to.at];
+	w.postmaster = !to.text[to.at];
 	enum response why = take_all(s, &w, argument + (at - argument));
 	if (why == RESPONSE_OK)
 		why = judge(s, &to);
 	if (why != RESPONSE_OK) {
 		refuse(s, why, to.text);
-	} else if (postmaster) {
-		take_postmaster(s, &to, &w);
+	} else if (limit_check_due(s, LIMIT_RECIPIENTS)) {
+		ask_limits(s, &to, &w);
 	} else {
-		take(s, &to, &w);
+		admit(s, &to, &w);
 	}
 }

@@ -102,6 +102,7 @@ void catalog_remove(struct catalog *c, struct stub *s)
 	size_t i = catalog_from(c, s->id);
 	assert(i < c->n && c->row[i].stub == s);
 	c->row[i].stub = NULL;
+	assert(c->live > 0);
 	if (--c->live < c->n / 2)
 		close_gaps(c);
 }

@@ -57,6 +57,7 @@ static bool add_store(struct spool *s, struct op *op, struct buf *payload)
 		    !store->envelope->held;
 	if (!op->first)
 		return true;
+	assert(s->credit > 0);
 	s->credit--;
 	return add_start(s, op, id, payload);
 }

@@ -161,15 +161,22 @@ static struct segment *emptiest(const struct spool *s)
 	return best;
 }
 
+static void tell(struct compact *c, int64_t bytes, int64_t live)
+{
+	metrics_add(METRIC_queue_bytes, bytes - c->told_bytes);
+	metrics_add(METRIC_queue_live_bytes, live - c->told_live);
+	c->told_bytes = bytes;
+	c->told_live = live;
+}
+
 static void look(struct spool *s)
 {
 	struct compact *c = &s->compact;
-	uint64_t live;
-	int64_t bytes = (int64_t)journal_bytes(&s->journal, &live);
-	metrics_add(METRIC_queue_bytes, bytes - c->bytes);
-	metrics_add(METRIC_queue_live_bytes, (int64_t)live - c->live);
-	c->bytes = bytes;
+	uint64_t live, open_live;
+	c->bytes = (int64_t)journal_bytes(&s->journal, &live);
 	c->live = (int64_t)live;
+	int64_t open = (int64_t)journal_open_bytes(&s->journal, &open_live);
+	tell(c, c->bytes + open + s->large_bytes, c->live + (int64_t)open_live + s->large_bytes);
 	c->looked_ms = s->loop->now_ms;
 	c->stale = false;
 }
@@ -247,7 +254,6 @@ bool compact_segment(struct spool *s, struct segment *g)
 void compact_fini(struct compact *c)
 {
 	end(c);
-	metrics_add(METRIC_queue_bytes, -c->bytes);
-	metrics_add(METRIC_queue_live_bytes, -c->live);
+	tell(c, 0, 0);
 	free(c->moving);
 }

@@ -38,10 +38,11 @@ struct compact {
 	struct scan scan;
 	struct moving *moving; /* of this step */
 	size_t n, cap;
-	bool stale;	     /* something has been let go of since */
-	int64_t next_ms;     /* steady clock: when the next step may be made */
-	int64_t looked_ms;   /* when the sizes were last looked at */
-	int64_t bytes, live; /* of the log, as the metrics have them */
+	bool stale;		       /* something has been let go of since */
+	int64_t next_ms;	       /* steady clock: when the next step may be made */
+	int64_t looked_ms;	       /* when the sizes were last looked at */
+	int64_t bytes, live;	       /* of the closed segments */
+	int64_t told_bytes, told_live; /* of all, large contents too, as the metrics have them */
 };
 
 void compact_run(struct spool *);

@@ -5,6 +5,7 @@
 #include "base/mailaddr.h"
 #include "base/mem.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -90,7 +91,10 @@ static uint32_t take(struct domains *d, const char *name)
 
 static void drop(struct domains *d, uint32_t i)
 {
-	if (i == NONE || --d->row[i].refs > 0)
+	if (i == NONE)
+		return;
+	assert(i < d->n && d->row[i].refs > 0);
+	if (--d->row[i].refs > 0)
 		return;
 	uint32_t *at = find(d, d->row[i].name);
 	*at = d->row[i].next;

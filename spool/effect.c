@@ -11,6 +11,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -96,6 +97,9 @@ static void stored(struct spool *s, struct op *op)
 	segment_hold(&op->content_at, USE_CONTENT);
 	domains_set(&s->domains, stub, store->envelope);
 	catalog_add(&s->catalog, stub);
+	if (store->file)
+		s->large_bytes += (int64_t)spool_file_size(store->file);
+	s->compact.stale = true;
 	struct content *content = take_content(s, op);
 	if (op->first) {
 		stub->work = mem_zalloc(sizeof *stub->work);
@@ -234,14 +238,28 @@ static void let_go(struct spool *s, const struct place *envelope)
 	journal_let_go(&s->journal, envelope, USE_ENVELOPE);
 }
 
+static int64_t size_of(int folder, const char *name)
+{
+	uint64_t bytes = 0;
+	int64_t changed_ms;
+	int fd = disk_open(folder, name, O_RDONLY);
+	if (fd >= 0) {
+		disk_size(fd, &bytes, &changed_ms);
+		disk_close(fd);
+	}
+	return (int64_t)bytes;
+}
+
 static void finished(struct spool *s, struct op *op)
 {
 	struct stub *stub = op->stub;
 	char name[IDENT_TEXT];
 	let_go(s, &stub->envelope);
 	journal_let_go(&s->journal, &stub->content, USE_CONTENT);
-	if (stub->large)
-		disk_unlink(s->large, ident_text(stub->id, name)); /* else recovery does */
+	if (stub->large) {
+		s->large_bytes -= size_of(s->large, ident_text(stub->id, name));
+		disk_unlink(s->large, name); /* else recovery does */
+	}
 	work_free(op->work, &s->journal);
 	domains_drop(&s->domains, stub);
 	stub_free(&s->stubs, stub);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: ISC */
+#include "base/descriptors.h"
 #include "base/ident.h"
 #include "base/mem.h"
 #include "spool/commit.h"
@@ -77,6 +78,10 @@ struct content *fetch_content(const struct spool *s, const struct stub *stub,
 		return content_in_file(stub->content.segment->file,
 				       stub->content.offset + (uint64_t)RECORD_HEAD, e->size);
 	char name[IDENT_TEXT];
+	if (!descriptors_room(DESCRIPTORS_FILES)) {
+		errno = EMFILE;
+		return NULL;
+	}
 	int fd = disk_open(s->large, ident_text(stub->id, name), O_RDONLY);
 	if (fd < 0)
 		return NULL;

@@ -6,6 +6,7 @@
 #include "base/metrics.h"
 #include "spool/disk.h"
 
+#include <assert.h>
 #include <fcntl.h>
 
 enum { LANE_SHARE = 8 }; /* segments of the other lanes are so much smaller */
@@ -40,6 +41,7 @@ void journal_fini(struct journal *j)
 		struct segment *s = segment_of(link);
 		segment_free(&s);
 	}
+	assert(list_empty(&j->segments));
 	for (uint32_t i = 0; i < LANES; i++)
 		lane_fini(&j->lane[i]);
 }
@@ -264,6 +266,20 @@ uint64_t journal_bytes(const struct journal *j, uint64_t *live_bytes)
 		if (journal_open_segment(j, s))
 			continue;
 		bytes += s->size;
+		*live_bytes += s->live_bytes;
+	}
+	return bytes;
+}
+
+uint64_t journal_open_bytes(const struct journal *j, uint64_t *live_bytes)
+{
+	uint64_t bytes = 0;
+	*live_bytes = 0;
+	for (const struct list *l = j->segments.next; l != &j->segments; l = l->next) {
+		const struct segment *s = list_entry(l, struct segment, link);
+		if (!journal_open_segment(j, s))
+			continue;
+		bytes += s->end;
 		*live_bytes += s->live_bytes;
 	}
 	return bytes;

@@ -71,6 +71,9 @@ void journal_collect(struct journal *, int64_t now_ms);
 /* Remove the segments that nothing needs, and write the checkpoint when it is time. To be called
  * after a sync, when what made them so is on stable storage. */
 
+uint64_t journal_open_bytes(const struct journal *, uint64_t *live_bytes);
+/* The same of those that are written to: up to where they are filled. */
+
 bool journal_open_segment(const struct journal *, const struct segment *);
 /* It is some lane's current or next. */
 

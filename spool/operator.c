@@ -5,6 +5,7 @@
 #include "spool/commit.h"
 #include "spool/shape.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <strings.h>
 
@@ -309,6 +310,13 @@ bool operator_run(struct spool *s)
 		c = (struct spool_command *)s->commands;
 	}
 	return false;
+}
+
+void operator_look(struct spool *s, struct spool_command *c)
+{
+	assert(c->op <= SPOOL_SHAPE);
+	run(s, c);
+	loop_post(c->reply_to, &c->note);
 }
 
 void operator_drop(struct spool *s)

@@ -166,6 +166,7 @@ void recover_merge(struct spool *s, struct recovered *r)
 	journal_join(&s->journal);
 	s->journal.changed = true;
 	s->journal.stuck |= r->unsafe;
+	s->large_bytes += r->large_bytes;
 	s->recovered = true;
 	log_event(LOG_LEVEL_INFO, "recover", "messages", log_number((int64_t)r->n), "working",
 		  log_number((int64_t)r->working), "segments",

@@ -19,7 +19,8 @@ struct recovered {
 	struct stub **stub; /* sorted; the envelope beside those that were being worked on */
 	struct envelope **envelope;
 	size_t n, working, damaged;
-	size_t read; /* segments */
+	size_t read;	     /* segments */
+	int64_t large_bytes; /* of contents that have files of their own */
 	int64_t began_ms;
 	bool unsafe; /* the disk has failed: not all is known, or not all of it is stable */
 };

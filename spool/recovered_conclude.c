@@ -8,21 +8,23 @@
 
 #include <errno.h>
 
-static bool large_damaged(const struct spool *s, const struct stub *stub)
+static bool large_damaged(struct recovered *r, const struct stub *stub)
 {
 	struct envelope *e = fetch_envelope(stub);
-	bool damaged = e && verify_large_lost(s->large, stub->id, e->size);
+	bool damaged = e && verify_large_lost(r->spool->large, stub->id, e->size);
+	if (e && !damaged)
+		r->large_bytes += (int64_t)e->size;
 	envelope_free(&e);
 	return damaged;
 }
 
 /* What was passed over is looked at before it is delivered. */
-static bool content_damaged(const struct recovered *r, const struct stub *stub)
+static bool content_damaged(struct recovered *r, const struct stub *stub)
 {
 	if (stub->damaged)
 		return true;
 	if (stub->large)
-		return large_damaged(r->spool, stub);
+		return large_damaged(r, stub);
 	if (stub->seen || stub->content.segment->passed_over)
 		return false;
 	struct content *c = fetch_copy(stub);

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "spool/commit.h"
 
+#include <assert.h>
 #include <errno.h>
 
 enum { RUNNER_STEP = 500, RUNNER_AGAIN_MS = 1000 };
@@ -50,6 +51,7 @@ static void start(struct spool *s, struct stub *stub)
 	op->first = stub->state == STUB_INCOMING;
 	op->urgent = stub->urgent;
 	stub_enter(s, stub, STUB_ACTIVE);
+	assert(s->credit > 0);
 	s->credit--;
 }
 

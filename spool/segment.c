@@ -235,6 +235,7 @@ bool segment_release(const struct place *p, enum segment_use use)
 	if (!s)
 		return false;
 	assert(s->live > 0 && s->live_bytes >= p->size);
+	assert(use == USE_CONTENT || s->needed > 0);
 	s->live--;
 	s->needed -= use != USE_CONTENT;
 	s->live_bytes -= p->size;

@@ -10,6 +10,7 @@
 #include "spool/recover.h"
 #include "spool/turn.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -128,7 +129,8 @@ void spool_reload(struct spool *s, struct conf *conf)
 
 void spool_expect(struct spool *s, int n)
 {
-	atomic_fetch_add_explicit(&s->expected, n, memory_order_relaxed);
+	int before = atomic_fetch_add_explicit(&s->expected, n, memory_order_relaxed);
+	assert(before + n >= 0);
 }
 
 void spool_drain(struct spool *s)

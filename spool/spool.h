@@ -33,7 +33,7 @@
  *	quarantine.c          damage kept aside       verify.c           whether a message is whole
  *	spool_check.c         read all, offline       repair.c           make it whole, offline
  *	check_open.c          its folders             shrink.c           memory given back
- *	parked.c              messages by site
+ *	parked.c              messages by site            spool_look.c       read it, offline
  *
  * OWNERSHIP  Given away by posting, both ways.
  * THREAD     spool_new(), spool_start(), spool_stop(), spool_free(): main. spool_file_*(): whoever

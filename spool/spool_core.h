@@ -52,6 +52,7 @@ struct spool {
 	struct due incoming, deferred;
 	struct parked parked;
 	struct compact compact;
+	int64_t large_bytes; /* of contents that have files of their own */
 	struct list todo;    /* ops not written yet */
 	struct list written; /* ops written and in effect, not synced */
 	int64_t unsynced_since_ms, unsynced_bytes;
@@ -122,6 +123,9 @@ bool operator_run(struct spool *);
 
 struct op *operator_keep(struct spool *, struct stub *, struct envelope *, enum stub_wish);
 /* Have its envelope written anew, as the operator wants it; takes the envelope. */
+
+void operator_look(struct spool *, struct spool_command *);
+/* Answer a question, which changes nothing: the index is all that is needed. */
 
 void operator_drop(struct spool *); /* those that will get no answer */
 

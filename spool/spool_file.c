@@ -2,6 +2,7 @@
 #include "spool/spool_file.h"
 
 #include "base/crc32c.h"
+#include "base/descriptors.h"
 #include "base/ident.h"
 #include "base/mem.h"
 #include "base/metrics.h"
@@ -25,9 +26,15 @@ struct spool_file {
 struct spool_file *spool_file_new(struct spool *s, uint64_t id)
 {
 	char name[IDENT_TEXT];
-	int fd = disk_open(s->large, ident_text(id, name), O_RDWR | O_CREAT | O_EXCL);
-	if (fd < 0)
+	if (!descriptors_take(DESCRIPTORS_FILES)) {
+		errno = EMFILE;
 		return NULL;
+	}
+	int fd = disk_open(s->large, ident_text(id, name), O_RDWR | O_CREAT | O_EXCL);
+	if (fd < 0) {
+		descriptors_give(DESCRIPTORS_FILES);
+		return NULL;
+	}
 	metrics_add(METRIC_files_created, 1);
 	struct spool_file *f = mem_zalloc(sizeof *f);
 	f->folder = s->large;
@@ -64,6 +71,7 @@ void spool_file_discard(struct spool_file **fp)
 	char name[IDENT_TEXT];
 	disk_unlink(f->folder, ident_text(f->id, name));
 	disk_close(f->fd);
+	descriptors_give(DESCRIPTORS_FILES);
 	free(f);
 	*fp = NULL;
 }
@@ -82,7 +90,8 @@ int spool_file_sync(struct spool_file *f)
 struct content *spool_file_content(struct spool_file **fp)
 {
 	struct spool_file *f = *fp;
-	struct content_file *file = content_file_new(f->fd);
+	struct content_file *file = content_file_new(f->fd); /* counts it from now on */
+	descriptors_give(DESCRIPTORS_FILES);
 	struct content *c = content_in_file(file, 0, f->size);
 	content_file_unref(file);
 	c->summed = true;

@@ -6,6 +6,7 @@
 #include "spool/payload.h"
 #include "spool/spool_core.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -110,8 +111,21 @@ static const enum metric gauge[] = {
 	[STUB_ACTIVE] = METRIC_queue_active,
 };
 
+#define STUB_TO(state) (1U << STUB_##state)
+
+/* GONE is also what is on its way: written, but not yet what a queue shows. */
+static const unsigned may_follow[] = {
+	[STUB_INCOMING] = STUB_TO(ACTIVE) | STUB_TO(DEFERRED) | STUB_TO(GONE),
+	[STUB_DEFERRED] = STUB_TO(ACTIVE) | STUB_TO(DEFERRED) | STUB_TO(GONE),
+	[STUB_HELD] = STUB_TO(ACTIVE) | STUB_TO(GONE),
+	[STUB_ACTIVE] = STUB_TO(DEFERRED) | STUB_TO(HELD) | STUB_TO(GONE),
+	[STUB_GONE] = STUB_TO(INCOMING) | STUB_TO(DEFERRED) | STUB_TO(HELD) | STUB_TO(ACTIVE) |
+		      STUB_TO(GONE),
+};
+
 void stub_enter(struct spool *s, struct stub *stub, enum stub_state state)
 {
+	assert(may_follow[stub->state] & 1U << state);
 	struct due *heap[] = {[STUB_INCOMING] = &s->incoming, [STUB_DEFERRED] = &s->deferred};
 	if (stub->state <= STUB_DEFERRED)
 		due_remove(heap[stub->state], stub);

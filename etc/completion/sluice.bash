@@ -1,56 +1,90 @@
 # Completion for sluice in bash. Install as share/bash-completion/completions/sluice.
+#
+# Commands, their verbs and options are what --help says; sites and ids are what the relay knows.
+
+_sluice_commands() {
+	sluice --help 2>/dev/null | sed -n 's/^  \([a-z][a-z-]*\) .*/\1/p'
+}
+
+_sluice_options() {
+	sluice "$1" --help 2>/dev/null | grep -oE -- '--[a-z][a-z-]+' | sort -u
+	printf '%s\n' --config --help
+}
+
+# The words that a usage line has behind the command: "sluice queue flush|hold ...".
+_sluice_verbs() {
+	sluice "$1" --help 2>/dev/null |
+		sed -nE "s/^(usage:|      ) sluice $1 +\[?([a-z|]+)\]?( .*)?$/\2/p" | tr '|' '\n'
+}
+
+# Names that peers have chosen are not to be expanded by the shell.
+_sluice_sites() {
+	sluice dest --tabs 2>/dev/null | cut -f 1 | grep -E '^[][A-Za-z0-9.,;:_-]+$'
+}
 
 _sluice_ids() {
-	sluice queue list --json "$@" 2>/dev/null | sed -n 's/.*"id":"\([^"]*\)".*/\1/p'
+	sluice queue list --json "$@" 2>/dev/null | head -n 200 | sed -n 's/^{"id":"\([0-9A-Z]*\)".*/\1/p'
+}
+
+_sluice_values() {
+	case $1 in
+	--queue) echo "incoming active deferred hold" ;;
+	--site) _sluice_sites ;;
+	*) return 1 ;;
+	esac
+}
+
+_sluice_arguments() {
+	case $1/$2 in
+	queue/list | queue/show | queue/flush | queue/hold | queue/requeue | queue/delete | queue/bounce) _sluice_ids ;;
+	queue/release) _sluice_ids --queue hold ;;
+	queue/* | dest/) _sluice_verbs "$1" ;;
+	dest/list | dest/show | dest/suspend | dest/resume | dest/reset) _sluice_sites ;;
+	dest/*) _sluice_verbs dest ;;
+	explain/*) _sluice_sites && _sluice_ids ;;
+	shape/*) echo "maildrop incoming active deferred hold" ;;
+	config/*) sluice config 2>/dev/null | cut -d ' ' -f 1 ;;
+	*) _sluice_verbs "$1" ;;
+	esac
 }
 
 _sluice() {
-	local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD - 1]}
-	local command=${COMP_WORDS[1]} verb=${COMP_WORDS[2]} words=""
+	local word before words
+	# A site has colons in its name, at which bash parts words.
+	if declare -F _get_comp_words_by_ref >/dev/null; then
+		local cur prev cword
+		_get_comp_words_by_ref -n : cur prev words cword
+		word=$cur before=$prev
+	else
+		local cword=$COMP_CWORD
+		words=("${COMP_WORDS[@]}")
+		word=${words[cword]} before=${words[cword - 1]}
+	fi
+	local command=${words[1]} verb=${words[2]} choice=""
+	[ "$cword" -gt 2 ] || verb=""
 	COMPREPLY=()
-	case $before in
-	-c | --config | --key | -d | --dir)
+	if [ "$cword" -eq 1 ]; then
+		choice="$(_sluice_commands) --help --version"
+	elif [[ $before == -c || $before == --config || $before == --dir || $before == --plot ]]; then
 		mapfile -t COMPREPLY < <(compgen -f -- "$word")
 		return
-		;;
-	--queue)
-		words="incoming active deferred hold"
-		;;
-	--from | --to | --domain | --older | --reason | --timeout | --delay | --count)
-		return
-		;;
-	*)
-		if [ "$COMP_CWORD" -eq 1 ]; then
-			words="serve check config sendmail queue stats top reload restart stop sink --help --version"
+	elif ! choice=$(_sluice_values "$before"); then
+		if [[ $word == -* ]]; then
+			choice=$(_sluice_options "$command")
 		else
-			words=$(_sluice_words "$command" "$verb")
+			choice=$(_sluice_arguments "$command" "$verb")
 		fi
-		;;
-	esac
-	mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")
-}
-
-_sluice_words() {
-	local filter="--queue --from --to --domain --older --reason"
-	case $1 in
-	check) echo "--strict" ;;
-	config) echo "--defaults --sample --manual $(sluice config 2>/dev/null | cut -d' ' -f1)" ;;
-	stats) echo "--json" ;;
-	top) echo "--delay --count" ;;
-	stop) echo "--drain --timeout" ;;
-	sink) echo "--listen --dir --delay --limit --refuse --size --no-pipelining --no-chunking --count --quiet --verbose" ;;
-	queue)
-		case $2 in
-		list) echo "$filter --json $(_sluice_ids)" ;;
-		show) echo "--envelope --headers --body --json $(_sluice_ids)" ;;
-		check) echo "--repair --json" ;;
-		release) echo "$filter --all $(_sluice_ids --queue hold)" ;;
-		flush | hold | requeue | delete | bounce) echo "$filter --all $(_sluice_ids)" ;;
-		*) echo "list show flush hold release requeue delete bounce check" ;;
-		esac
-		;;
-	esac
-	echo "--config --help"
+	fi
+	local one
+	for one in $choice; do
+		[[ $one == "$word"* ]] && COMPREPLY+=("$one")
+	done
+	if [ ${#COMPREPLY[@]} -eq 0 ] && [ "$cword" -gt 1 ] && [[ $word != -* ]]; then
+		mapfile -t COMPREPLY < <(compgen -f -- "$word")
+	fi
+	if declare -F __ltrim_colon_completions >/dev/null; then
+		__ltrim_colon_completions "$word"
+	fi
 }
 
 complete -F _sluice sluice

@@ -67,6 +67,7 @@ struct conn *conn_open(struct destdb *db, struct site *s, struct site_host *to, 
 	open->reply_to = db->sched->loop;
 	open->plain = c->plain = host_plain(host, c->name, destdb_now_ms(db));
 	open->mode = host_mode(host, destdb_now_ms(db));
+	open->credential = credential_ref(host->credential);
 	open->messages_most = host_messages_most(host, destdb_now_ms(db));
 	db->edges.to_worker(db->edges.context, c->worker, &open->note);
 	return c;
@@ -294,6 +295,7 @@ void conn_on_closed(struct destdb *db, struct connection_open *open)
 		/* One that has carried mail and is then cut off tells us little about the host. */
 		bool useless = c->done == 0;
 		h->refuses = useless && open->refused;
+		host_login_refused(h, useless && open->login_refused, open->why);
 		if (useless)
 			was_useless(db, c, open->why);
 		site_connection_failed(s, h, open->why, useless);

@@ -71,12 +71,19 @@ struct host *destdb_host(struct destdb *db, const char *key, const union address
 	return h;
 }
 
-struct host *destdb_get(struct destdb *db, const struct transport *t, const union address *address)
+struct host *destdb_get(struct destdb *db, const struct transport *t, const union address *address,
+			struct credential *credential)
 {
-	char where[ADDRESS_WHERE_MAX], key[512];
-	snprintf(key, sizeof key, "%s:%d/%d/%s", address_where(address, where),
-		 address_port(address), t->settings->tls, t->settings->source_address);
+	char where[ADDRESS_WHERE_MAX];
+	const struct conf_transport *set = t->settings;
+	char *key = mem_printf("%s:%d/%d/%s%s%s%s%s", address_where(address, where),
+			       address_port(address), set->tls, set->source_address,
+			       *set->client_certificate ? " with " : "", set->client_certificate,
+			       credential ? " as " : "", credential ? credential->id : "");
 	struct host *h = destdb_host(db, key, address);
+	free(key);
+	if (credential && !h->credential)
+		h->credential = credential_ref(credential);
 	h->refs++;
 	return h;
 }
@@ -93,6 +100,7 @@ void host_free(struct destdb *db, struct host *h)
 	assert(list_empty(&h->sites) && h->refs == 0);
 	HASH_DEL(db->hosts, h);
 	host_fini(h);
+	credential_unref(h->credential);
 	free(h->peer);
 	free(h->key);
 	free(h);

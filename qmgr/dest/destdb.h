@@ -116,7 +116,8 @@ static inline int64_t destdb_now_ms(const struct destdb *db) /* steady clock, of
 	return scheduler_now_ms(db->sched);
 }
 
-struct host *destdb_get(struct destdb *, const struct transport *, const union address *);
+struct host *destdb_get(struct destdb *, const struct transport *, const union address *,
+			struct credential *);
 /* The record, made when it is unknown, with a reference. */
 
 struct host *destdb_host(struct destdb *, const char *key, const union address *);

@@ -81,11 +81,21 @@ bool host_failed(struct host *h, struct verdict *why, const char *name, unsigned
 	if (h->failures < HOST_COUNT_MAX)
 		h->failures++;
 	h->failed_ms = now_ms;
-	h->retry_ms = now_ms + backoff_ms(h, backoff_max_ms);
+	h->retry_ms = now_ms + (h->login_refused ? backoff_max_ms : backoff_ms(h, backoff_max_ms));
 	if (h->state != HOST_OUT)
 		host_move(h, HOST_OUT);
 	tell(h, "out", at(h->retry_ms, now_ms));
 	return was_up;
+}
+
+void host_login_refused(struct host *h, bool refused, const struct verdict *why)
+{
+	if (refused && !h->login_refused)
+		log_event(LOG_LEVEL_WARNING, "login", "host", h->peer, "login",
+			  h->credential ? h->credential->login : "", "result", "refused", "dsn",
+			  why->dsn, "reply",
+			  why->code ? log_text("%d %s", why->code, why->text) : why->text, NULL);
+	h->login_refused = refused;
 }
 
 static int64_t next_wait_ms(int64_t last_ms)
@@ -132,7 +142,7 @@ bool host_worked(struct host *h, int64_t now_ms)
 		tell(h, back ? "back" : "ready", NULL);
 	h->hung_ms = 0;
 	h->proven = true;
-	h->refuses = false;
+	h->refuses = h->login_refused = false;
 	h->failures = 0;
 	h->retry_ms = 0;
 	/* It takes more than it did: how much more is found out at once. */

@@ -1,5 +1,6 @@
-/* host.h - what is known about one host: an address and port, and the source address and TLS setting
- * that connections to it have.
+/* host.h - what is known about one host: an address and port, and what connections to it have: source
+ * address, TLS setting, client certificate, and as whom they have logged in. Nothing else is lent between
+ * sites: so mail that goes as somebody never meets a connection of another, or of nobody.
  *
  *	       failed, and serves nobody           its time has come: one probe
  *	UP ---------------------------------> OUT ----------------------------> PROBED
@@ -75,9 +76,10 @@ struct host_plain {
 
 struct host {
 	char *key;
-	char *peer;	       /* [address]:port */
-	union address address; /* with the port */
-	int refs;	       /* sites and connections */
+	char *peer;		       /* [address]:port */
+	union address address;	       /* with the port */
+	int refs;		       /* sites and connections */
+	struct credential *credential; /* a reference: as whom connections log in; or NULL */
 	enum host_state state;
 	struct list sites; /* struct site_host */
 
@@ -99,6 +101,7 @@ struct host {
 	int64_t retry_ms;      /* steady clock: a probe is due; while not UP */
 	struct verdict *why;   /* the last failure, or NULL */
 	char *why_name;	       /* by which name the host was called in it */
+	bool login_refused;    /* that was the login; until a connection is ready */
 	bool refuses;	       /* that was a 5xx to the connection, or to EHLO and HELO */
 	int64_t slow_until_ms; /* steady clock: another was quicker, and goes before it until then */
 	struct host_plain *plain;
@@ -120,6 +123,10 @@ bool host_failed(struct host *, struct verdict *why, const char *name, unsigned 
 		 int64_t backoff_max_ms);
 /* A connection that was begun in that era was of no use: never ready, or lost before it carried
  * anything. True: the host, which was up, is out now. */
+
+void host_login_refused(struct host *, bool refused, const struct verdict *why);
+/* Before host_failed(): was it the login? Then it is tried again only after host_backoff_max, as whoever
+ * guesses passwords is locked out. Logged once, until a connection is ready. */
 
 bool host_hung(struct host *, int64_t opened_ms, int64_t now_ms);
 /* A connection that was begun then was not answered in time while the host serves others. True: as one

@@ -12,7 +12,8 @@
 struct nexthop_answer {
 	struct resolve *resolve; /* NULL while it is asked for */
 	int port, weight;
-	uint32_t group; /* equal: shared by weight */
+	uint32_t group;		       /* equal: shared by weight */
+	struct credential *credential; /* or NULL */
 };
 
 /* Those of one group share a preference; where there are weights they are shares of connections. */
@@ -40,6 +41,7 @@ static void add_relays(struct nexthop_lookup *l, const struct conf_list *relays,
 		ask->trusted = true;
 		struct nexthop_answer *a = add_question(l, ask, r.port > 0 ? r.port : default_port);
 		a->weight = r.weight;
+		a->credential = credential_find(edge->tables, relays->item[i], edge->sender);
 		if (r.weight > 0 && weight_before > 0)
 			a->group--;
 		weight_before = r.weight;
@@ -52,10 +54,11 @@ static void add_domain(struct nexthop_lookup *l, const char *domain, int port,
 {
 	bool literal = domain[0] == '[';
 	char *name = literal ? mem_strndup(domain + 1, strlen(domain) - 2) : mem_strdup(domain);
-	add_question(
+	struct nexthop_answer *a = add_question(
 		l,
 		resolve_new(literal ? RESOLVE_HOST : RESOLVE_MX, name, edge->reply_to, edge->owner),
 		port);
+	a->credential = credential_find(edge->tables, domain, edge->sender);
 	free(name);
 }
 
@@ -147,7 +150,8 @@ int nexthop_lookup_hosts(const struct nexthop_lookup *l, struct nexthop_host **h
 					.name = r->host[h].name,
 					.address = r->host[h].address[a],
 					.preference = from->group << 16 | r->host[h].preference,
-					.weight = (double)from->weight / addresses};
+					.weight = (double)from->weight / addresses,
+					.credential = from->credential};
 				address_set_port(&to->address, from->port);
 			}
 	}
@@ -156,8 +160,10 @@ int nexthop_lookup_hosts(const struct nexthop_lookup *l, struct nexthop_host **h
 
 void nexthop_lookup_clear(struct nexthop_lookup *l)
 {
-	for (int i = 0; i < l->nanswer; i++)
+	for (int i = 0; i < l->nanswer; i++) {
 		resolve_free(&l->answer[i].resolve);
+		credential_unref(l->answer[i].credential);
+	}
 	free(l->answer);
 	*l = (struct nexthop_lookup){0};
 }

@@ -15,6 +15,7 @@
 #ifndef QMGR_ROUTE_NEXTHOP_LOOKUP_H
 #define QMGR_ROUTE_NEXTHOP_LOOKUP_H
 
+#include "base/credential.h"
 #include "base/resolve.h"
 #include "qmgr/route/route.h"
 
@@ -27,8 +28,9 @@ struct nexthop_lookup {
 struct nexthop_host {
 	const char *name; /* the lookup's */
 	union address address;
-	uint32_t preference; /* equal: one group; the lower 16 bits are the MX record's */
-	double weight;	     /* above 0: share of the group */
+	uint32_t preference;	       /* equal: one group; the lower 16 bits are the MX record's */
+	double weight;		       /* above 0: share of the group */
+	struct credential *credential; /* the lookup's: as whom to log in; or NULL */
 };
 
 /* Where the answers go, and how questions get to dns. */
@@ -37,6 +39,8 @@ struct nexthop_edge {
 	void *owner; /* of each struct resolve */
 	void (*ask)(void *context, struct note *);
 	void *context;
+	const struct tables *tables; /* credentials of next hops, for mail of this sender */
+	const char *sender;
 };
 
 void nexthop_lookup_begin(struct nexthop_lookup *, const struct route *, const char *address,

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 #include "qmgr/route/nexthop_name.h"
 
+#include "base/credential.h"
 #include "base/mailaddr.h"
 #include "base/mem.h"
+#include "base/tables.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +28,30 @@ void nexthop_write_key(struct buf *b, const struct route *route, const char *add
 		buf_printf(b, " %s", address);
 	else if (route->relay->n > 0 && route->by->destination_by == DESTINATION_BY_DOMAIN)
 		buf_printf(b, " %s", domain);
+}
+
+static void add_login(struct buf *b, const struct tables *t, const char *hop, const char *sender,
+		      bool of_hosts)
+{
+	struct credential *c = credential_find(t, hop, sender);
+	if (c && (c->of_sender || of_hosts))
+		buf_printf(b, "%s%s", buf_len(b) > 0 ? "," : " as ", c->login);
+	credential_unref(c);
+}
+
+char *nexthop_logins(const struct tables *t, const struct route *route, const char *sender,
+		     const char *address)
+{
+	struct buf b = {0};
+	if (!t || tables_count(t, TABLE_CREDENTIALS) == 0)
+		return NULL;
+	if (route->relay->n == 0)
+		add_login(&b, t, mailaddr_domain(address), sender, true);
+	for (int i = 0; i < route->relay->n; i++)
+		add_login(&b, t, route->relay->item[i], sender, false);
+	for (int i = 0; i < route->by->fallback_relay.n; i++)
+		add_login(&b, t, route->by->fallback_relay.item[i], sender, route->relay->n == 0);
+	return buf_len(&b) > 0 ? buf_steal(&b, NULL) : NULL;
 }
 
 char *nexthop_site_name(const struct route *route, const char *address)

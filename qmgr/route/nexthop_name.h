@@ -14,6 +14,13 @@
 void nexthop_write_key(struct buf *, const struct route *, const char *address);
 /* What tells this next hop from others. */
 
+char *nexthop_logins(const struct tables *, const struct route *, const char *sender,
+		     const char *address);
+/* " as LOGIN,LOGIN": what key and site are called besides, so that mail which is to go as somebody has a
+ * site of its own. Of relays only the logins of some senders count, since all other mail of the site goes
+ * as the same; a site by its hosts must not be shared with mail that goes as nobody, or as another.
+ * NULL: nothing. */
+
 char *nexthop_site_name(const struct route *, const char *address);
 /* The site's name where it does not come from the hosts; NULL where it does. */
 

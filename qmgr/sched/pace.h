@@ -1,8 +1,8 @@
 /* pace.h - how many deliveries in a time: destination_rate.
  *
- * GCRA: each delivery moves the time at which the next one is due by the same interval, so that they
- * are evenly spaced and a quiet time is not made up for. Intervals shorter than PACE_GRAIN_MS may be
- * made up for by so much, since timers and threads wake up late.
+ * GCRA (base/gcra.h) without a burst: deliveries are evenly spaced, and a quiet time is not made up
+ * for. Intervals shorter than PACE_GRAIN_MS may be made up for by so much, since timers and threads
+ * wake up late.
  *
  * Numbers in, numbers out.
  *
@@ -11,12 +11,12 @@
 #ifndef QMGR_SCHED_PACE_H
 #define QMGR_SCHED_PACE_H
 
-#include "base/conf.h"
+#include "base/gcra.h"
 
 enum { PACE_GRAIN_MS = 50 };
 
 struct pace {
-	int64_t next_us; /* steady clock: when the next delivery is due; 0: any time */
+	struct gcra deliveries; /* steady clock */
 };
 
 int64_t pace_due_ms(const struct pace *, const struct conf_rate *);

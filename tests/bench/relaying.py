@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""Relaying: straight, through sluice, through Postfix, in turn.
+"""Relaying: straight, through sluice with and without its sandbox, through Postfix, in turn.
 
     smtp-source -> smtp-sink            what the two ends can do by themselves
     smtp-source -> sluice  -> smtp-sink
@@ -54,16 +54,17 @@ def start_postfix(folder, next_hop):
     return Postfix(folder, next_hop=next_hop).start()
 
 
-def _rounds(options, relay, postfix, ports):
-    rounds = {"direct": [], "sluice": [], "sluice_ms": [], "postfix": [], "postfix_ms": []}
+def _rounds(options, relay, bare, postfix, ports):
+    rounds = {"direct": [], "sluice": [], "sluice_ms": [], "bare": [], "bare_ms": [], "postfix": [], "postfix_ms": []}
     sink_port, postfix_sink = ports
-    for _ in range(options.rounds):
+    for number in range(options.rounds):
         seconds = drive(sink_port, sink_port, options, options.relayed)
         rounds["direct"].append(options.relayed / seconds)
-        rate, milliseconds = _measure(relay.port, relay.process.pid, options, options.relayed,
-                                      sink_port)
-        rounds["sluice"].append(rate)
-        rounds["sluice_ms"].append(milliseconds)
+        # Who comes first finds the machine in another state than who comes next.
+        for name, one in list({"sluice": relay, "bare": bare}.items())[:: -1 if number % 2 else 1]:
+            rate, milliseconds = _measure(one.port, one.process.pid, options, options.relayed, sink_port)
+            rounds[name].append(rate)
+            rounds[f"{name}_ms"].append(milliseconds)
         if postfix:
             rate, milliseconds = _measure(postfix.port, postfix.process.pid, options,
                                           options.postfix_messages, postfix_sink)
@@ -76,10 +77,11 @@ def run(options, folder):
     """Measure everything in turn and return a list of figures for each."""
     ports = free_port(), free_port()
     relay = make_relay(folder / "sluice", ports[0]).start()
+    bare = make_relay(folder / "bare", ports[0], {"sandbox": "off"}).start()
     postfix = start_postfix(folder / "postfix", ports[1])
     fewer = options.postfix_messages
     try:
-        rounds = _rounds(options, relay, postfix, ports)
+        rounds = _rounds(options, relay, bare, postfix, ports)
         syncs, files = trace_sluice(folder, ports[0], options.relayed, lambda port: drive(
             port, ports[0], options, options.relayed))
         rounds |= {"sluice_syncs": [syncs], "sluice_files": [files]}
@@ -89,6 +91,7 @@ def run(options, folder):
             rounds |= {"postfix_syncs": [syncs], "postfix_files": [files]}
     finally:
         relay.stop()
+        bare.stop()
         if postfix:
             postfix.stop()
     return {"median": _middle(rounds), "rounds": rounds}
@@ -98,6 +101,8 @@ def _middle(rounds):
     middle = {name: statistics.median(values) for name, values in rounds.items() if values}
     middle["sluice_of_direct"] = statistics.median(
         a / b for a, b in zip(rounds["sluice"], rounds["direct"]))
+    middle["sandbox_cost"] = statistics.median(
+        a / b for a, b in zip(rounds["sluice_ms"], rounds["bare_ms"]))
     if rounds["postfix"]:
         middle["sluice_of_postfix"] = statistics.median(
             a / b for a, b in zip(rounds["sluice"], rounds["postfix"]))
@@ -110,12 +115,13 @@ def report(figures, options):
     lines = [f"relaying: {options.size} byte messages, {options.sessions} sessions, "
              f"median of {options.rounds} rounds"]
     lines.append(f"{'':10}{'messages/s':>12}{'ms cpu/msg':>12}{'syncs/msg':>12}{'files/msg':>12}")
-    for who in ("direct", "sluice", "postfix"):
+    for who in ("direct", "sluice", "bare", "postfix"):
         if who in middle:
             cells = (middle.get(f"{who}_{what}") for what in ("ms", "syncs", "files"))
             lines.append(f"{who:10}{middle[who]:12.0f}" + "".join(
                 f"{cell:12.3f}" if cell is not None else f"{'':12}" for cell in cells))
     lines.append(f"sluice / direct:  {middle['sluice_of_direct']:.2f}")
+    lines.append(f"processor time with / without the sandbox (bare): {middle['sandbox_cost']:.3f}")
     if "sluice_of_postfix" in middle:
         lines.append(f"sluice / Postfix: {middle['sluice_of_postfix']:.1f}")
     return lines

@@ -15,6 +15,7 @@
 #include "cmd/explain_job.h"
 #include "cmd/queue_job.h"
 #include "cmd/shape_job.h"
+#include "cmd/user_job.h"
 
 #include <signal.h>
 #include <sys/socket.h>
@@ -37,6 +38,8 @@ static void handle(void *owner, struct request *r)
 		queue_job_start(r, loop, neighbours);
 	else if (strcmp(word, "dest") == 0)
 		dest_job_start(r, loop, neighbours);
+	else if (strcmp(word, "user") == 0)
+		user_job_start(r, loop, neighbours);
 	else if (strcmp(word, "shape") == 0)
 		shape_job_start(r, loop, neighbours);
 	else if (strcmp(word, "explain") == 0)
@@ -50,6 +53,10 @@ static void receive(void *owner, struct note *note)
 	(void)owner;
 	if (note->type == DEST_COMMAND) {
 		dest_job_answer((struct dest_command *)note);
+		return;
+	}
+	if (note->type == LIMITER_ORDER) {
+		user_job_answer((struct limiter_order *)note);
 		return;
 	}
 	if (note->type == QMGR_EXPLAIN) {
@@ -134,7 +141,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	bool open = hear(fd, &answer);
 	for (size_t at = 1; at < size && open; at += piece) {
 		size_t n = size - at < piece ? size - at : piece;
-		if (send(fd, data + at, n, MSG_NOSIGNAL) < 0)
+		if (send(fd, data + at, n, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
 			break;
 		open = data[0] & GOES || hear(fd, &answer);
 	}

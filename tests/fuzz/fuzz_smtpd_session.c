@@ -16,6 +16,7 @@
 
 #include "base/address.h"
 #include "base/clock.h"
+#include "base/descriptors.h"
 #include "smtpd/session.h"
 
 #include <errno.h>
@@ -324,6 +325,7 @@ static void open_session(uint8_t how)
 	if (clients_enter(worker->clients, &a, 0, client.listener.service->listener, now_us) !=
 	    CLIENTS_WELCOME)
 		abort();
+	descriptors_count(DESCRIPTORS_CLIENTS);
 	session_open(&client.listener, fd[1], &a);
 	run();
 }

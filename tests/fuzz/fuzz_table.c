@@ -29,6 +29,9 @@ static void name_file(struct conf *c, enum table_role role, char **item)
 					  [TABLE_RECIPIENT_CANONICAL] = &c->recipient_canonical,
 					  [TABLE_CANONICAL] = &c->canonical,
 					  [TABLE_RECIPIENT_ACCESS] = &c->recipient_access,
+					  [TABLE_SENDER_LOGINS] = &c->sender_logins,
+					  [TABLE_CLIENT_CERTIFICATES] = &c->client_certificates,
+					  [TABLE_USERS] = &c->auth.users,
 					  [TABLE_SENDER_BCC] = &c->sender_bcc,
 					  [TABLE_RECIPIENT_BCC] = &c->recipient_bcc,
 					  [TABLE_ROLES] = none};
@@ -93,7 +96,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		c->tables = NULL;
 	}
 	static struct fuzz_file text;
-	enum table_role role = data[0] % TABLE_ROLES;
+	enum table_role role = (data[0] & 127) % TABLE_ROLES;
 	bool cdb = data[0] & 128;
 	fuzz_file_write(&text, data + 1, size - 1);
 	if (cdb) {

@@ -11,6 +11,7 @@
 #include "qmgr/explain.h"
 #include "qmgr/qmgr.h"
 #include "qmgr/snapshot.h"
+#include "smtpd/limiter.h"
 #include "spool/domains.h"
 #include "spool/shape.h"
 #include "spool/spool.h"
@@ -96,6 +97,19 @@ static void neighbours_answer_dest(struct dest_command *c)
 	loop_post(c->reply_to, &c->note);
 }
 
+static void neighbours_answer_user(struct limiter_order *o)
+{
+	o->found = !o->name || strcmp(o->name, "ann") == 0;
+	o->n = o->found;
+	o->login = mem_zalloc(sizeof *o->login);
+	if (o->found)
+		*o->login = (struct limiter_login){.name = mem_strdup("ann \"\xc3\xa9"),
+						   .messages = 3,
+						   .limit = {{5, 1000}, {0, 0}},
+						   .room = {2, 0}};
+	loop_post(o->reply_to, &o->note);
+}
+
 static void neighbours_hear(void *owner, struct note *note)
 {
 	(void)owner;
@@ -103,6 +117,8 @@ static void neighbours_hear(void *owner, struct note *note)
 		neighbours_answer_spool((struct spool_command *)note);
 	} else if (note->type == DEST_COMMAND) {
 		neighbours_answer_dest((struct dest_command *)note);
+	} else if (note->type == LIMITER_ORDER) {
+		neighbours_answer_user((struct limiter_order *)note);
 	} else if (note->type == QMGR_EXPLAIN) {
 		loop_post(((struct explain_question *)note)->reply_to, note);
 	} else {

@@ -203,8 +203,7 @@ static void model_end(struct model *m, struct buf *content, int code)
 		assert(!bad && model_is(m, content) && !(code && m->kept[0].refused));
 		model_take(m, content);
 	} else if (code == 452) {
-		assert(!bad);
-		if (model_is(m, content) && m->kept[0].refused)
+		if (!bad && model_is(m, content) && m->kept[0].refused)
 			model_take(m, content);
 	} else {
 		assert(bad || f.long_line || f.received);

@@ -53,7 +53,7 @@ static long fork_process(void)
 {
 	long child = syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0);
 	if (child == 0)
-		_exit(0);
+		syscall(SYS_exit_group, 0); /* no sanitizer is to look at the copy */
 	if (child > 0)
 		waitpid((pid_t)child, NULL, 0);
 	return child;

@@ -15,6 +15,7 @@ from lab.browser import Browser  # noqa: E402
 from lab.certs import Certificates  # noqa: E402
 from lab.config import Config  # noqa: E402
 from lab.dns import Nsd  # noqa: E402
+from lab.dovecot import Dovecot  # noqa: E402
 from lab.net import open_folder  # noqa: E402
 from lab.postfix import Postfix  # noqa: E402
 from lab.prometheus import Prometheus  # noqa: E402
@@ -78,6 +79,11 @@ class Lab(contextlib.ExitStack):
     def browser(self):
         """Start a browser, or skip the test."""
         return self._keep(Browser(self.folder("browser"))).start()
+
+    def dovecot(self, users, **options):
+        """Start a Dovecot of lab.dovecot, or skip the test."""
+        folder = self.enter_context(open_folder("sluice-dovecot-"))
+        return self._keep(Dovecot(folder, users, **options)).start()
 
     def postfix(self, next_hop=None, settings=None, **options):
         """Start a Postfix of lab.postfix, or skip the test."""

@@ -313,3 +313,28 @@ def test_an_international_recipient_is_reported_in_the_form_of_rfc_6533(lab):
     report = office.report()
     assert len(report.recipients) == 1
     assert report.recipients[0]["final-recipient"].replace(" ", "") == "utf-8;用户@dest.test"
+
+
+def test_reports_beyond_the_rate_wait_and_none_is_lost(lab):
+    sink = lab.sink(REFUSED)
+    queue = {"minimal_backoff_time": "100ms", "maximal_backoff_time": "100ms", "bounce_address_rate": "2/m"}
+    relay = lab.relay(Config(queue=queue).hurried().route_all_to(sink.port))
+    for number in range(5):
+        relay.send(sender="Victim@sender.test" if number else "victim@sender.test",
+                   recipients=[f"nobody{number}@dest.test"])
+    relay.send(sender="other@sender.test", recipients=["nobody@dest.test"])
+    event = relay.wait_event("bounces_wait")
+    assert event["to"].lower() == "victim@sender.test" and "bounce_address_rate" in event["reason"]
+    sink.wait_messages(3)
+    relay.wait_event("done", count=6)  # three reports, and what they are about
+    to = sorted(message.recipients[0].lower() for message in sink.messages)
+    assert to == ["other@sender.test", "victim@sender.test", "victim@sender.test"]
+    assert len(relay.command("queue", "list", "--json").stdout.splitlines()) == 3
+    relay.config.queue["bounce_address_rate"] = ""
+    relay.write_config()
+    assert relay.command("reload").returncode == 0
+    assert relay.command("queue", "flush", "--all").returncode == 0
+    sink.wait_messages(6)
+    relay.wait_event("done", count=12)
+    about = [Report(message.content).recipients[0]["final-recipient"] for message in sink.messages]
+    assert len(set(about)) == 6

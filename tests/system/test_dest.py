@@ -166,7 +166,7 @@ def test_the_operator_is_told_what_is_known_of_a_host(lab):
         host = lambda port: _sites(relay)[f"[127.0.0.1]:{port}"]["hosts"][0]
         _wait(lambda: "no answer in time" in show(hole))
         assert "slow:        to connect" in show(hole) and host(hole)["slow_for"] > 500
-    assert "Connection refused" in show(refusing) and re.search("state:       (out|retry)", show(refusing))
+    assert "refused the connection" in show(refusing) and re.search("state:       (out|retry)", show(refusing))
     assert "said 421 4.3.2 too busy" in show(busy.port) and host(busy.port)["last_failure"]["code"] == 421
     assert "in doubt:    1" in show(doubtful.port) and host(doubtful.port)["in_doubt"] == 1
     assert host(busy.port)["in_doubt"] == 0 and host(busy.port)["failures"] >= 1
@@ -218,7 +218,7 @@ def test_a_site_is_known_as_long_as_mail_waits_for_it(lab):
     _wait(lambda: _sites(relay)[name]["parked"] == 1)
     assert _sites(relay)[name]["state"] in ("out", "dead") and _sites(relay)[name]["deferred"] == 1
     said = relay.command("explain", "dest.test").stdout
-    assert "dest.test: 1 message for 1 recipient is in the queue deferred" in said and "Connection refused" in said
+    assert "dest.test: 1 message for 1 recipient is deferred: " in said and "refused the connection. " in said
     sink = lab.sink(port=port)
     sink.wait_messages(1)
     _wait(lambda: _sites(relay)[name]["deferred"] == 0)

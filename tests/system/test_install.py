@@ -73,29 +73,6 @@ def test_the_unit_is_valid_and_well_closed(lab):
     assert level and float(level[1]) <= EXPOSURE_MOST, done.stdout + done.stderr
 
 
-def test_bash_completes_commands_and_ids(lab):
-    relay = lab.relay(Config(queue={"minimal_backoff_time": "1h"}).route_all_to(1))
-    relay.send()
-    identity = relay.wait_event("deferred")["id"]
-    script = """
-        sluice() { "$PROGRAM" "$@"; }
-        . "$COMPLETION"
-        try() { COMP_WORDS=(sluice "$@"); COMP_CWORD=$#; _sluice; echo "${COMPREPLY[*]}"; }
-        try re
-        try queue fl
-        try queue show ""
-        try stop --
-    """
-    environment = {**os.environ, "PROGRAM": binary(), "SLUICE_CONF": relay.config_path,
-                   "COMPLETION": os.path.join(REPOSITORY, "etc/completion/sluice.bash")}
-    done = subprocess.run(["bash", "-c", script], env=environment, capture_output=True, text=True,
-                          timeout=60, check=False)
-    lines = done.stdout.splitlines()
-    assert lines[0] == "reload restart" and lines[1] == "flush", done.stdout + done.stderr
-    assert identity in lines[2].split() and "--headers" in lines[2].split()
-    assert {"--drain", "--timeout"} <= set(lines[3].split())
-
-
 # --- sluice check
 
 
@@ -132,6 +109,10 @@ def make_key(relay, certificates):
     (lambda relay: relay.config.settings.update(log="/nowhere/at/all"), "there is no folder /nowhere/at"),
     (lambda relay: relay.config.settings.update(log="syslog:/nowhere/log"), "no syslogd at /nowhere/log"),
     (lambda relay: relay.config.listeners["smtp"].update(address=["0.0.0.0:2525"]), "no certificate"),
+    (lambda relay: relay.config.listeners["smtp"].update(address=["0.0.0.0:2525"], tls="none", proxy_protocol=["true"]),
+     "believes whoever reaches it"),
+    (lambda relay: relay.config.listeners["smtp"].update(address=["0.0.0.0:2525"], tls="none", proxy_protocol=["10.0.0.1"]),
+     None),
     (lambda relay: relay.config.route_all_to(relay.port), "leads to this relay itself"),
     (lambda relay: relay.config.listeners["smtp"].update(connection_limit=1000000), "descriptors"),
     (lambda relay: relay.config.routes.clear(), "postmaster@relay.test has no alias and no route"),

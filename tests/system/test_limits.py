@@ -3,13 +3,17 @@
 
 import contextlib
 import os
+import resource
+import socket
 import time
+import urllib.request
 
 import pytest
 
 from lab import received
 from lab.config import Config
 from lab.net import LOOPBACK, free_port, wait_until
+from lab.proc import descriptors
 from lab.smtp import Client, Closed
 
 
@@ -301,8 +305,6 @@ def test_two_thousand_idle_clients_take_little_memory_and_others_are_served(lab)
 @pytest.mark.plain_only
 def test_open_files_run_out_and_the_relay_goes_on(lab):
     """With no descriptor left the relay neither spins nor dies, and serves again afterwards."""
-    import resource  # pylint: disable=import-outside-toplevel
-
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     sink, relay = _relay(lab, {"client_connection_limit": 0})
@@ -394,3 +396,83 @@ def test_content_goes_to_files_where_there_is_no_memory_for_it(lab):
             client.expect(250)
     sink.wait_messages(20)
     assert {received.without(one.content) for one in sink.messages} == {content % number for number in range(20)}
+
+
+def test_descriptors_are_shared_and_running_out_is_no_end(lab):
+    """Clients have all that they can get; hosts, commands and the page have what is kept for them."""
+    sink = lab.sink()
+    config = Config(settings={"descriptor_limit": 128, "http": f"{LOOPBACK}:{free_port()}"}).route_all_to(sink.port)
+    config.listeners["smtp"] = {"client_connection_limit": 0}
+    relay = lab.relay(config)
+    first = relay.client()
+    first.greet()
+    with contextlib.ExitStack() as stack:
+        clients = [stack.enter_context(Client(LOOPBACK, relay.port, timeout=30)) for _ in range(150)]
+        relay.wait_event("reject", stage="CONNECT", code="421", dsn="4.3.2")
+        used = _processor_time(relay)
+        time.sleep(1)
+        assert _processor_time(relay) - used < 0.5, "the relay spins"
+        assert 10 < descriptors(relay) <= 128
+        # Who is in sends, and it is delivered; a large message is told to come later.
+        assert first.send_mail("from@sender.test", ["to@dest.test"]).code == 250
+        sink.wait_messages(1)
+        assert relay.command("stats").returncode == 0
+        url = f"http://{relay.config.settings['http']}/healthz"
+        with urllib.request.urlopen(url, timeout=30) as answer:
+            assert answer.status == 200
+        for client in clients:
+            client.close()
+    first.close()
+    wait_until(lambda: descriptors(relay) < 100, what="the clients to be gone")
+    relay.send()
+    sink.wait_messages(2)
+
+
+def test_large_messages_wait_for_descriptors(lab):
+    """Each needs a file while it comes and until it is delivered; some get one."""
+    sink = lab.sink()
+    config = Config(settings={"descriptor_limit": 1}).route_all_to(sink.port)  # there are always some
+    config.listeners["smtp"] = {"client_connection_limit": 0}
+    relay = lab.relay(config)
+    large = b"Subject: large\r\n\r\n" + b"x" * 70 + b"\r\n" + (b"y" * 70 + b"\r\n") * 4000
+    with contextlib.ExitStack() as stack:
+        clients = []
+        for _ in range(18):
+            client = stack.enter_context(Client(LOOPBACK, relay.port, timeout=30))
+            client.greet()
+            clients.append(client)
+        codes = []
+        for client in clients:
+            client.command("MAIL FROM:<from@sender.test>")
+            client.command("RCPT TO:<to@dest.test>")
+            client.command("DATA", 354)
+            client.send(large)
+        for client in clients:
+            client.send(b".\r\n")
+            codes.append(client.read_reply().text[:9])
+            client.close()
+        assert "452 4.3.1" in codes and "250 2.0.0" in codes, codes
+    sink.wait_messages(codes.count("250 2.0.0"))
+    relay.send()
+    sink.wait_messages(codes.count("250 2.0.0") + 1)
+
+
+def test_what_the_system_refuses_is_waited_for(lab):
+    """No descriptor at all: orders and the page wait without a spin, and no host is blamed."""
+    sink = lab.sink()
+    relay = lab.relay(Config(settings={"http": f"{LOOPBACK}:{free_port()}"}).route_all_to(sink.port))
+    address = (LOOPBACK, int(relay.config.settings["http"].rpartition(":")[2]))
+    with relay.client(timeout=30) as client, socket.socket(socket.AF_UNIX) as control:
+        client.greet()
+        usual, most = resource.prlimit(relay.process.pid, resource.RLIMIT_NOFILE)
+        resource.prlimit(relay.process.pid, resource.RLIMIT_NOFILE, (descriptors(relay), most))
+        control.connect(os.path.join(relay.spool, "control"))
+        with socket.create_connection(address, timeout=30):
+            assert client.send_mail("from@sender.test", ["to@dest.test"]).code == 250
+            used = _processor_time(relay)
+            time.sleep(1)
+            assert _processor_time(relay) - used < 0.5, "the relay spins"
+        resource.prlimit(relay.process.pid, resource.RLIMIT_NOFILE, (usual, most))
+        sink.wait_messages(1)
+    assert not relay.events("deferred") and not relay.events("host", state="out")
+    assert relay.command("stats").returncode == 0

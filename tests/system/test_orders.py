@@ -183,3 +183,18 @@ def test_a_setting_is_told_where_it_belongs(tmp_path):
         capture_output=True, text=True, check=False, timeout=30,
     )
     assert found.stdout == "transport.smtp.port = 25\ndns.port = 53\nqueue.minimal_backoff_time = 5m\n"
+
+
+def test_queue_bytes_count_what_is_there(relay):
+    def counted(name):
+        return json.loads(relay.command("stats", "--json").stdout)[name]
+
+    relay.send(content=b"Subject: large\r\n\r\n" + b"0123456789\r\n" * 50000)
+    put_off(relay, [("a@one.test", ["to@dest.test"])])
+    wait_until(lambda: counted("queue_live_bytes") > 600000, what="the large message to be counted")
+    assert counted("queue_bytes") >= counted("queue_live_bytes")
+    relay.kill()
+    relay.start()
+    wait_until(lambda: counted("queue_live_bytes") > 600000, what="it to be counted again")
+    relay.command("queue", "delete", "--all")
+    wait_until(lambda: counted("queue_live_bytes") < 100000, what="it to be gone")

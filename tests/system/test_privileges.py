@@ -7,6 +7,7 @@ import stat
 
 import pytest
 
+from lab import sasl
 from lab.config import Config
 from lab.net import open_folder
 from lab.relay import Relay
@@ -70,3 +71,21 @@ def test_a_symbolic_link_is_followed_as_the_user(prepare):
     os.symlink(real, relay.log_path)
     relay.start()
     assert os.path.getsize(real) > 0
+
+
+def test_the_users_file_is_the_user_s_and_is_read_anew_by_him(prepare):
+    relay = prepare("root", 0o755)
+    file = os.path.join(relay.folder, "users")
+    relay.config.listeners["smtp"]["auth"] = True
+    relay.config.auth = {"file": file, "require_tls": False}
+    relay.write_config()
+    assert relay.command("passwd", "anna", stdin="one\n").returncode == 0
+    status = os.stat(file)
+    assert (status.st_uid, stat.S_IMODE(status.st_mode)) == (pwd.getpwnam("daemon").pw_uid, 0o600)
+    relay.start()
+    before = len(relay.events("tables"))
+    assert relay.command("passwd", "anna", stdin="two\n").returncode == 0
+    assert "read anew" in relay.wait_event("tables", count=before + 1)["message"]
+    with relay.client() as client:
+        client.greet()
+        assert sasl.say_plain(client, "anna", "two").code == 235

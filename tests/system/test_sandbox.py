@@ -6,16 +6,17 @@ import ctypes
 import errno
 import os
 import platform
+import re
+import shutil
 import signal
-import socket
-import struct
 import subprocess
 
 import pytest
 
 from lab.config import Config
 from lab.net import LOOPBACK, wait_until
-from lab.relay import REPOSITORY, binary
+from lab.orders import order, with_orders
+from lab.relay import REPOSITORY
 
 REFUSED = 1
 SYS_LANDLOCK_CREATE_RULESET = 444
@@ -40,34 +41,12 @@ needs_all = pytest.mark.skipif(not WHOLE, reason=f"the kernel's Landlock is vers
 @pytest.fixture
 def breakout(monkeypatch):
     """Have the lab run the program that also takes the order to break out."""
-    plain = os.path.samefile(os.path.dirname(binary()), REPOSITORY)
-    folder = os.path.join(REPOSITORY, "build/plain") if plain else os.path.dirname(binary())
-    path = os.path.join(folder, "tests/system/breakout")
-    if not os.path.exists(path):
-        pytest.skip(f"{path} was not built")
-    monkeypatch.setenv("SLUICE_BIN", path)
-
-
-def ask(relay, *words):
-    """Send an order to the control socket; return what it says."""
-    with socket.socket(socket.AF_UNIX) as control:
-        control.settimeout(30)
-        control.connect(os.path.join(relay.spool, "control"))
-        control.sendall(b"".join(b"=" + word.encode() + b"\0" for word in words) + b"\0")
-        answer = b"".join(iter(lambda: control.recv(65536), b""))
-    text = b""
-    while answer:
-        length, = struct.unpack(">I", answer[:4])
-        text += answer[4 : 4 + (length & 0x7FFFFFFF)]
-        answer = answer[4 + (length & 0x7FFFFFFF) :]
-        if length == 0:
-            break
-    return text.decode()
+    monkeypatch.setenv("SLUICE_BIN", with_orders("breakout"))
 
 
 def attempts(relay, outside, *only):
     """Return what came of each attempt to break out, by thread and name."""
-    lines = (line.split(" ", 2) for line in ask(relay, "breakout", str(outside), *only).splitlines())
+    lines = (line.split(" ", 2) for line in order(relay, "breakout", str(outside), *only).splitlines())
     return {(thread, name): result for thread, name, result in lines}
 
 
@@ -124,6 +103,39 @@ def test_every_thread_is_in_it(lab):
     wait_until(all_in, 10, "each thread to have begun")
 
 
+def _sets_of_calls():
+    """Return what systemd calls each set of system calls, by name."""
+    text = subprocess.run(["systemd-analyze", "syscall-filter"], capture_output=True, text=True, check=True).stdout
+    sets, current = {}, None
+    for line in text.splitlines():
+        if line.startswith("@"):
+            current = sets.setdefault(line.strip(), set())
+        elif line.startswith("    ") and current is not None and not line.strip().startswith("#"):
+            current.add(line.strip())
+    return sets
+
+
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="there is no systemd-analyze")
+def test_the_unit_allows_what_the_sandbox_needs():
+    sets = _sets_of_calls()
+
+    def expand(words):
+        return {call for word in words for call in (expand(sets[word]) if word.startswith("@") else {word})}
+
+    allowed = set()
+    with open(os.path.join(REPOSITORY, "etc/sluice.service"), encoding="utf-8") as unit:
+        for words in re.findall(r"^SystemCallFilter=(.*)$", unit.read(), re.M):
+            if words.startswith("~"):
+                allowed -= expand(words[1:].split())
+            else:
+                allowed |= expand(words.split())
+    with open(os.path.join(REPOSITORY, "cmd/syscall_table.h"), encoding="utf-8") as table:
+        shipped = table.read().split("#if defined(__SANITIZE")[0]
+    needed = set(re.findall(r"^\t(?:CALL|WHERE2?)\((\w+)", shipped, re.M)) & expand(["@known"])
+    needed |= {"seccomp", "landlock_create_ruleset", "landlock_add_rule", "landlock_restrict_self"}
+    assert len(needed) > 100 and needed <= allowed, needed - allowed
+
+
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="the filter below knows this machine's numbers only")
 @pytest.mark.parametrize("wanted", ["auto", "required"])
 def test_a_kernel_without_landlock(lab, wanted, monkeypatch):
@@ -137,7 +149,7 @@ def test_a_kernel_without_landlock(lab, wanted, monkeypatch):
         return
     with pytest.raises(AssertionError, match="ended at once"):
         relay.start()
-    assert "sandbox = required: the kernel offers no Landlock" in relay.stderr_text()
+    assert "sandbox = required: no Landlock can be had here" in relay.stderr_text()
 
 
 @needs_all
@@ -222,3 +234,29 @@ def writable_memory(pid):
             except OSError as error:
                 assert error.errno == errno.EIO
     return b"".join(found)
+
+
+@needs_all
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can give the relay an /etc of its own")
+def test_name_servers_stay_where_resolv_conf_can_not_be_read_any_more(lab, tmp_path, monkeypatch):
+    nsd, sink = lab.nsd({"dest.test": "@ MX 10 mx\nmx A 127.0.0.1"}), lab.sink()
+    etc = tmp_path / "etc"
+    etc.mkdir()
+    for name in ("passwd", "group", "nsswitch.conf"):
+        shutil.copy(f"/etc/{name}", etc / name)
+    (etc / "resolv.conf").write_text(f"nameserver {nsd.address}\n")
+    config = Config(settings={"sandbox": "required"}, dns={"port": nsd.port, "allow_loopback": True})
+    config.transports["smtp"] = {"port": sink.port}
+    relay = lab.relay(config, start=False)
+    script = tmp_path / "with_etc"
+    script.write_text(f'#!/bin/sh\nmount --bind {etc} /etc && exec "$@"\n')
+    script.chmod(0o755)
+    with monkeypatch.context() as patch:
+        patch.setenv("SLUICE_WRAPPER", f"unshare --mount {script}")
+        relay.start()
+    (etc / "new").write_text("nameserver 127.0.0.250\n")
+    (etc / "new").rename(etc / "resolv.conf")
+    assert relay.command("reload").returncode == 0
+    assert "resolv.conf can not be read" in relay.wait_event("dns")["reason"]
+    relay.send()
+    sink.wait_messages(1)

@@ -44,6 +44,7 @@ class Config:
     aliases: dict = dataclasses.field(default_factory=dict)
     queue: dict = dataclasses.field(default_factory=dict)
     dns: dict = dataclasses.field(default_factory=dict)
+    auth: dict = dataclasses.field(default_factory=dict)
     extra: str = ""
 
     def route_all_to(self, *ports):
@@ -74,4 +75,5 @@ class Config:
         parts += [_section("alias", name, body) for name, body in self.aliases.items()]
         parts += [_section("queue", "", self.queue)] if self.queue else []
         parts += [_section("dns", "", self.dns)] if self.dns else []
+        parts += [_section("auth", "", self.auth)] if self.auth else []
         return "\n".join(parts + [self.extra])

@@ -29,17 +29,20 @@ host_lookup =
 rfc1413_hosts =
 chunking_advertise_hosts = *
 pipelining_advertise_hosts = *
-tls_advertise_hosts =
-queue_only = false
+{tls}queue_only = false
 smtp_accept_queue_per_connection = 0
 smtp_accept_max_per_connection = 0
 log_selector = +smtp_connection +received_recipients +pid
 message_size_limit = 100M
-acl_smtp_rcpt = rcpt
+acl_smtp_rcpt = {rcpt}
 acl_smtp_data = accept
 begin acl
 rcpt:
   deny local_parts = bad
+  accept
+known:
+  deny !authenticated = *
+       message = Log in first
   accept
 begin routers
 all:
@@ -62,7 +65,7 @@ files:
   return_path_add = false
 begin retry
 * * F,1h,1m
-"""
+{authenticators}"""
 
 
 class Exim:
@@ -71,8 +74,12 @@ class Exim:
     The recipient "bad" is refused. Exim runs as root only; a test that cannot have it is skipped.
     """
 
-    def __init__(self, folder):
-        """Write the configuration; start() runs the daemon."""
+    def __init__(self, folder, certificate=None, key=None, authenticators=""):
+        """Write the configuration; start() runs the daemon.
+
+        With a certificate it offers TLS. With authenticators, as its configuration has them, only who
+        has logged in may send.
+        """
         if os.getuid() != 0:
             pytest.skip("Exim delivers as root only")
         self.folder, self.port, self.process = str(folder), free_port(), None
@@ -81,9 +88,19 @@ class Exim:
             os.makedirs(os.path.join(self.folder, name))
             shutil.chown(os.path.join(self.folder, name), "mail", "mail")
         shutil.chown(self.folder, "mail", "mail")
+        tls = "tls_advertise_hosts =\n"
+        if certificate:
+            tls = "tls_advertise_hosts = *\n" + self._own("tls_certificate", certificate) + self._own("tls_privatekey", key)
         with open(self.config, "w", encoding="utf-8") as stream:
             stream.write(_CONFIGURATION.format(
-                port=self.port, address=LOOPBACK, folder=self.folder))
+                port=self.port, address=LOOPBACK, folder=self.folder, tls=tls, authenticators=authenticators,
+                rcpt="known" if authenticators else "rcpt"))
+
+    def _own(self, setting, path):
+        """Exim reads such files as its own user, who need not get to where they lie."""
+        copy = shutil.copy(path, os.path.join(self.folder, setting))
+        shutil.chown(copy, "mail", "mail")
+        return f"{setting} = {copy}\n"
 
     def start(self):
         """Start the daemon and wait until the port answers. Returns self."""

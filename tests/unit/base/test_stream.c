@@ -518,7 +518,7 @@ static void begin_a_message_and_go_on_in_clear(struct side *from, struct side *t
 	assert_string_equal(SSL_get_cipher_name(stream_ssl(from->stream)),
 			    "TLS_AES_256_GCM_SHA384");
 	int fd = SSL_get_fd(stream_ssl(from->stream));
-	size_t n = tlsrecord_make(secret, SSL3_RT_HANDSHAKE, begun, size, record);
+	size_t n = tlsrecord_make(secret, 0, SSL3_RT_HANDSHAKE, begun, size, record);
 	stream_pause(from->stream);
 	assert_int_equal(send(fd, record, n, 0), (ssize_t)n);
 	run_for(20);
@@ -551,6 +551,28 @@ static void a_server_s_unfinished_ticket_does_not_end_tls(void **state)
 	SSL_CTX_set_num_tickets(server_tls, 2);
 	begin_a_message_and_go_on_in_clear(&server, &client, tlsrecord_secrets.server, ticket,
 					   sizeof ticket);
+}
+
+/* Records that hold nothing cost the peer little, and must cost us no more than a few of them. */
+static void empty_records_without_end_are_an_error(void **state)
+{
+	enum { MANY = 2000, FEW = 100 };
+	unsigned char record[TLSRECORD_MOST];
+	(void)state;
+	shake_hands(NULL);
+	stream_pause(client.stream);
+	int fd = SSL_get_fd(stream_ssl(client.stream));
+	uint64_t sent = 0;
+	while (sent < MANY && server.count[STREAM_ERROR] == 0) {
+		size_t n = tlsrecord_make(tlsrecord_secrets.client, sent++,
+					  SSL3_RT_APPLICATION_DATA, NULL, 0, record);
+		if (send(fd, record, n, MSG_NOSIGNAL) != (ssize_t)n)
+			break;
+		ev_run(l->ev, EVRUN_NOWAIT);
+	}
+	UNTIL(server.count[STREAM_ERROR] == 1);
+	assert_true(sent < FEW);
+	assert_int_equal(buf_len(&server.got), 0);
 }
 
 static void a_wrong_key_is_said(void **state)
@@ -607,6 +629,7 @@ int main(void)
 		TEST(the_callback_may_free_a_stream_when_its_handshake_is_done),
 		TEST(a_client_s_unfinished_key_update_does_not_end_tls),
 		TEST(a_server_s_unfinished_ticket_does_not_end_tls),
+		TEST(empty_records_without_end_are_an_error),
 		cmocka_unit_test(a_wrong_key_is_said),
 	};
 	signal(SIGPIPE, SIG_IGN);

@@ -1,7 +1,7 @@
 /* tlsrecord.h - a TLS 1.3 record with any content, which OpenSSL would never send.
  *
- * The secrets come from the key log of the context; the first record of a side under them has the
- * number 0, so the side must not have sent anything since its handshake (a server: no tickets).
+ * The secrets come from the key log of the context; records of a side are numbered from 0 after its
+ * handshake, so what the side has sent itself since then counts (a server: tickets).
  *
  * SEE  RFC 8446 5.2, 5.3, 7.1, 7.3.
  */
@@ -59,20 +59,23 @@ static void tlsrecord_derive(const unsigned char *secret, const char *label, uns
 	memcpy(to, block, size);
 }
 
-/* Content of that type as record 0 under the secret; returns the size of the record. */
-static size_t tlsrecord_make(const unsigned char *secret, unsigned char type, const void *content,
-			     size_t size, unsigned char record[TLSRECORD_MOST])
+/* Content of that type as the record of that number under the secret; returns the size of the record. */
+static size_t tlsrecord_make(const unsigned char *secret, uint64_t number, unsigned char type,
+			     const void *content, size_t size, unsigned char record[TLSRECORD_MOST])
 {
 	unsigned char key[32], iv[12], text[64 + 1];
 	int n, end;
 	assert(size < sizeof text);
-	memcpy(text, content, size);
+	if (size > 0)
+		memcpy(text, content, size);
 	text[size] = type;
 	size_t sealed = size + 1 + 16;
 	const unsigned char head[] = {0x17, 3, 3, 0, (unsigned char)sealed};
 	memcpy(record, head, sizeof head);
 	tlsrecord_derive(secret, "key", key, sizeof key);
 	tlsrecord_derive(secret, "iv", iv, sizeof iv);
+	for (int i = 0; i < 8; i++)
+		iv[11 - i] ^= (unsigned char)(number >> 8 * i);
 	EVP_CIPHER_CTX *c = EVP_CIPHER_CTX_new();
 	EVP_EncryptInit_ex(c, EVP_aes_256_gcm(), NULL, key, iv);
 	EVP_EncryptUpdate(c, NULL, &n, head, sizeof head);

@@ -20,6 +20,7 @@ static struct buf out;
 static size_t script_piece = 1 << 20;
 static struct delivery *taken;
 static enum connection_mode mode;
+static const struct engine_login *login; /* as whom; NULL: as nobody */
 
 static void open_with(enum transport_tls tls)
 {
@@ -36,7 +37,12 @@ static void open_with(enum transport_tls tls)
 	transport.data_done_timeout = 9;
 	transport.rset_timeout = 10;
 	transport.quit_timeout = 11;
-	struct engine_setup setup = {"me.test", "mx.test[192.0.2.1]:25", &transport, tls, mode};
+	struct engine_setup setup = {.hostname = "me.test",
+				     .peer = "mx.test[192.0.2.1]:25",
+				     .transport = &transport,
+				     .tls = tls,
+				     .mode = mode,
+				     .login = login};
 	buf_init(&out);
 	engine_init(&engine, &setup, &out);
 }

@@ -2,6 +2,7 @@
 /* A session that waits: answers at once, late, twice, never, and after the client has gone. */
 #include "tests/unit/smtpd/unit.h"
 
+#include "base/descriptors.h"
 #include "base/mem.h"
 #include "smtpd/session.h"
 
@@ -108,6 +109,7 @@ static int start(void **state)
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fd), 0);
 	client = fd[1];
 	answered = expired = ended = freed = 0;
+	descriptors_count(DESCRIPTORS_CLIENTS);
 	session_open(&listener, fd[0], &peer);
 	s = list_entry(w->sessions.next, struct session, link);
 	heard();
@@ -293,6 +295,7 @@ static void waits_of_many_are_told_apart(void **state)
 	(void)state;
 	for (int i = 0; i < MANY; i++) {
 		assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fd[i]), 0);
+		descriptors_count(DESCRIPTORS_CLIENTS);
 		session_open(&listener, fd[i][0], &peer);
 		other[i] = list_entry(w->sessions.prev, struct session, link);
 		ticket[i] = wait_begin(other[i], &certain, 0);

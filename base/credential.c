@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: ISC */
+#include "base/credential.h"
+
+#include "base/mailaddr.h"
+#include "base/mem.h"
+#include "base/tables.h"
+#include "base/words.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const kinds[] = {[CREDENTIAL_PASSWORD] = "password:",
+				    [CREDENTIAL_TOKEN] = "token:",
+				    [CREDENTIAL_REFRESH] = "refresh:"};
+
+enum { KINDS = sizeof kinds / sizeof kinds[0], HOP_KEYS = 3 };
+
+/* The kind of a word such as "token:/its/file"; KINDS: it is none. */
+static int kind_of(const char *word, size_t len)
+{
+	for (int kind = 0; kind < KINDS; kind++) {
+		size_t prefix = strlen(kinds[kind]);
+		if (len > prefix + 1 && strncmp(word, kinds[kind], prefix) == 0 &&
+		    word[prefix] == '/')
+			return kind;
+	}
+	return KINDS;
+}
+
+bool credential_has_sender(const char *value)
+{
+	size_t len;
+	words_next(&value, &len);
+	words_next(&value, &len);
+	const char *third = words_next(&value, &len);
+	return kind_of(third, len) < KINDS;
+}
+
+static struct credential *make(const char *login, size_t login_len, const char *secret,
+			       size_t secret_len, bool clear)
+{
+	struct credential *c = mem_zalloc(sizeof *c);
+	atomic_init(&c->refs, 1);
+	c->kind = (enum credential_kind)kind_of(secret, secret_len);
+	c->login = mem_strndup(login, login_len);
+	size_t prefix = strlen(kinds[c->kind]);
+	c->file = mem_strndup(secret + prefix, secret_len - prefix);
+	c->clear = clear;
+	c->id = mem_printf("%s %s%s%s", c->login, kinds[c->kind], c->file, clear ? " clear" : "");
+	return c;
+}
+
+const char *credential_parse(const char *value, struct credential **c, struct buf *why)
+{
+	size_t login_len, secret_len, clear_len, rest_len;
+	const char *login = words_next(&value, &login_len);
+	const char *secret = words_next(&value, &secret_len);
+	const char *clear = words_next(&value, &clear_len);
+	words_next(&value, &rest_len);
+	if (login_len == 0 || kind_of(secret, secret_len) == KINDS) {
+		buf_puts(why, "must be \"NEXT-HOP [SENDER] LOGIN SECRET [clear]\", with "
+			      "password:/FILE, token:/FILE or refresh:/FILE for the secret");
+		return secret;
+	}
+	if (rest_len > 0 || (clear_len > 0 && !words_is(clear, clear_len, "clear"))) {
+		buf_puts(why, "behind the secret there may be \"clear\" and nothing else");
+		return clear;
+	}
+	if (c)
+		*c = make(login, login_len, secret, secret_len, clear_len > 0);
+	return NULL;
+}
+
+/* Takes the value. */
+static struct credential *read_row(char *value, bool of_sender)
+{
+	struct credential *c = NULL;
+	struct buf why = {0};
+	credential_parse(value, &c, &why); /* it was checked when the table was read */
+	buf_fini(&why);
+	free(value);
+	if (c)
+		c->of_sender = of_sender;
+	return c;
+}
+
+static void lower(char *s)
+{
+	for (; *s; s++)
+		*s = (char)tolower((unsigned char)*s);
+}
+
+/* What a next hop is looked up as, most specific first; the caller's to free. */
+static int hop_keys(const char *hop, char *key[HOP_KEYS])
+{
+	struct conf_relay r;
+	int n = 0;
+	if (!conf_relay_read(hop, &r)) {
+		key[n++] = mem_strdup(hop);
+	} else {
+		bool bracketed = hop[0] == '[';
+		if (r.port > 0)
+			key[n++] = mem_printf(bracketed ? "[%s]:%d" : "%s:%d", r.host, r.port);
+		if (bracketed)
+			key[n++] = mem_printf("[%s]", r.host);
+		key[n++] = mem_strdup(r.host);
+	}
+	free(r.host);
+	for (int i = 0; i < n; i++)
+		lower(key[i]);
+	return n;
+}
+
+static struct credential *find(const struct tables *t, char *const *hop, int n, const char *sender)
+{
+	char *value = NULL;
+	struct table_origin origin;
+	for (int i = 0; !value && i < n; i++) {
+		char *key = sender ? mem_printf("%s %s", hop[i], sender) : mem_strdup(hop[i]);
+		value = tables_get(t, TABLE_CREDENTIALS, key, &origin);
+		free(key);
+	}
+	return value ? read_row(value, sender != NULL) : NULL;
+}
+
+struct credential *credential_find(const struct tables *t, const char *hop, const char *sender)
+{
+	char room[MAILADDR_MAX], *hops[HOP_KEYS];
+	const char *key[TABLES_KEYS_MAX];
+	struct credential *c = NULL;
+	if (!t || tables_count(t, TABLE_CREDENTIALS) == 0)
+		return NULL;
+	int nhop = hop_keys(hop, hops), n = tables_keys(sender, room, sizeof room, key);
+	for (int i = 0; !c && i < n - 1; i++) /* the last is "*": all senders */
+		c = find(t, hops, nhop, key[i]);
+	if (!c)
+		c = find(t, hops, nhop, NULL);
+	for (int i = 0; i < nhop; i++)
+		free(hops[i]);
+	return c;
+}
+
+struct credential *credential_ref(struct credential *c)
+{
+	if (c)
+		atomic_fetch_add_explicit(&c->refs, 1, memory_order_relaxed);
+	return c;
+}
+
+void credential_unref(struct credential *c)
+{
+	if (!c || atomic_fetch_sub_explicit(&c->refs, 1, memory_order_acq_rel) != 1)
+		return;
+	free(c->login);
+	free(c->file);
+	free(c->id);
+	free(c);
+}

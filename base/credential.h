@@ -1,0 +1,59 @@
+/* credential.h - as whom we log in at a next hop: a row of the tables that `credentials` names.
+ *
+ *	[smtp.example.net]:587                    relay@example.org  password:/etc/sluice/relay.pass
+ *	smtp.example.com    sales@example.org     sales@example.org  refresh:/etc/sluice/sales.oauth
+ *	unix:/run/lmtp                            relay              token:/run/relay.token
+ *	[10.0.0.5]                                relay              password:/etc/sluice/old.pass  clear
+ *
+ * NEXT-HOP [SENDER] LOGIN SECRET [clear]. The next hop as a route has it, with its port or without,
+ * or the bare name of a host; where there is no relay, the recipient's domain. The key of a row is its
+ * next hop, and behind a blank its sender, if it has one.
+ *
+ *	credential_find(): for the sender's address, its domain, its parents, and then for all senders:
+ *			   "[host]:port", "[host]", "host", the first of these that has a row
+ *
+ * A row names the file of its secret; the secret itself is never in here.
+ *
+ * OWNERSHIP  Counted; never changes.
+ * THREAD     Any; the count is atomic.
+ * ERRORS     credential_parse() says what is wrong.
+ * SEE        sluice.conf(5), "Logging in at next hops"; RFC 4954.
+ */
+#ifndef BASE_CREDENTIAL_H
+#define BASE_CREDENTIAL_H
+
+#include "base/buf.h"
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+struct tables;
+
+enum credential_kind {
+	CREDENTIAL_PASSWORD, /* the file's first line is a password */
+	CREDENTIAL_TOKEN,    /* an OAuth access token, which something else renews */
+	CREDENTIAL_REFRESH,  /* the file says how an access token is fetched: smtpc/token.h */
+};
+
+struct credential {
+	atomic_int refs;
+	enum credential_kind kind;
+	char *login, *file;
+	bool clear;	/* may be used without TLS */
+	bool of_sender; /* of some senders only */
+	char *id;	/* "LOGIN KIND:FILE", which tells it from others */
+};
+
+const char *credential_parse(const char *value, struct credential **, struct buf *why);
+/* What stands behind the key. NULL: good, and a reference, unless none is wanted. Else where it is not. */
+
+bool credential_has_sender(const char *value);
+/* Does the first word of what stands behind the next hop belong to the key? */
+
+struct credential *credential_find(const struct tables *, const char *hop, const char *sender);
+/* hop as conf_relay_read() takes it, or a domain. A reference; NULL: none, as when there are no tables. */
+
+struct credential *credential_ref(struct credential *);
+void credential_unref(struct credential *); /* NULL is allowed */
+
+#endif

@@ -1,0 +1,54 @@
+/* descriptors.h - how many descriptors each kind of connection may have, of those that there are.
+ *
+ *	limit  = reserve (threads, names, log, what a file needs for a moment)
+ *	       + files (segments, large contents: counted, and new ones refused last)
+ *	       + clients + hosts + control + HTTP
+ *
+ * Clients and hosts share what there is, and neither can have more than three quarters of it, so that
+ * mail goes out when clients have all they can get, and comes in when hosts have. A part is kept
+ * back: some of it for hosts, which end what holds the others', and the last for operators.
+ *
+ * Who is refused waits, or answers "later": at the system's own limit accept(2) fails, and what can't be
+ * accepted stays readable.
+ *
+ * THREAD     descriptors_limit(): main. The rest: any; numbers are atomic, and may be exceeded by what
+ *            the threads are just taking.
+ * ERRORS     False: none for this use now.
+ */
+#ifndef BASE_DESCRIPTORS_H
+#define BASE_DESCRIPTORS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* U(name, eighths of all that one use may have, sixteenths of all that it leaves to others) */
+#define DESCRIPTOR_USES(U)                                                                         \
+	U(CLIENTS, 6, 3)                                                                           \
+	U(HOSTS, 6, 1)                                                                             \
+	U(FILES, 8, 2)                                                                             \
+	U(HTTP, 4, 1)                                                                              \
+	U(CONTROL, 8, 0)
+
+enum descriptor_use {
+#define U(name, ...) DESCRIPTORS_##name,
+	DESCRIPTOR_USES(U)
+#undef U
+		DESCRIPTOR_USES_N
+};
+
+enum {
+	DESCRIPTORS_RESERVE = 32,  /* beside what is open when the limit is first set */
+	DESCRIPTORS_LEAST = 32,	   /* to share, whatever the limit says */
+	DESCRIPTORS_PAUSE_MS = 250 /* until who was refused asks again */
+};
+
+void descriptors_limit(int64_t limit);
+/* Share out so many, or as many as the system gives where limit is 0 or more than that. First called
+ * when all that stays open is open. Without a call nothing is refused. */
+
+bool descriptors_take(enum descriptor_use);
+bool descriptors_room(enum descriptor_use);  /* would it be given? */
+void descriptors_count(enum descriptor_use); /* it is there, whether there was room or not */
+void descriptors_give(enum descriptor_use);
+
+#endif

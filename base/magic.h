@@ -1,0 +1,23 @@
+/* magic.h - whether what comes back as a void pointer is what was given away.
+ *
+ *	struct thing { unsigned magic; ... };	s->magic = THING_MAGIC when it is made
+ *	magic_check(thing, THING_MAGIC)		first in each callback
+ *	magic_clear(thing)			before it is freed
+ *
+ * A callback that is called for another object, or for one that is freed, asserts before it has
+ * written anything.
+ */
+#ifndef BASE_MAGIC_H
+#define BASE_MAGIC_H
+
+#include <assert.h>
+
+#define magic_check(object, number) assert((object)->magic == (number))
+
+#define magic_clear(object)                                                                        \
+	do {                                                                                       \
+		assert((object)->magic != 0);                                                      \
+		(object)->magic = 0;                                                               \
+	} while (0)
+
+#endif

@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: ISC */
+#include "base/thread_pool.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+
+#include <assert.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+enum { NICENESS = 10 };
+
+struct thread_pool {
+	pthread_mutex_t lock; /* of all below but the threads */
+	pthread_cond_t more;
+	struct thread_pool_job *first, **last;
+	int waiting, queue_max;
+	bool stopped;
+	int threads, nthread; /* wanted; running */
+	pthread_t thread[];
+};
+
+/* The next job; NULL: there will be no more. */
+static struct thread_pool_job *take(struct thread_pool *p)
+{
+	pthread_mutex_lock(&p->lock);
+	while (!p->first && !p->stopped)
+		pthread_cond_wait(&p->more, &p->lock);
+	struct thread_pool_job *job = p->stopped ? NULL : p->first;
+	if (job) {
+		p->first = job->next;
+		if (!p->first)
+			p->last = &p->first;
+		p->waiting--;
+	}
+	pthread_mutex_unlock(&p->lock);
+	return job;
+}
+
+static void *run(void *arg)
+{
+	struct thread_pool *p = arg;
+	struct thread_pool_job *job;
+	pthread_setname_np(pthread_self(), "pool");
+	/* On Linux that is of the one thread. What it fails to do costs little. */
+	setpriority(PRIO_PROCESS, (id_t)gettid(), NICENESS);
+	while ((job = take(p))) {
+		job->work(job);
+		job->worked = true;
+		job->done(job);
+		log_flush();
+	}
+	return NULL;
+}
+
+struct thread_pool *thread_pool_new(int threads, int queue_max)
+{
+	struct thread_pool *p = mem_zalloc(sizeof *p + (size_t)threads * sizeof p->thread[0]);
+	assert(threads > 0 && queue_max > 0);
+	pthread_mutex_init(&p->lock, NULL);
+	pthread_cond_init(&p->more, NULL);
+	p->last = &p->first;
+	p->queue_max = queue_max;
+	p->threads = threads;
+	return p;
+}
+
+void thread_pool_start(struct thread_pool *p)
+{
+	sigset_t all, before;
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, &before); /* signals are main's */
+	for (; p->nthread < p->threads; p->nthread++)
+		if (pthread_create(&p->thread[p->nthread], NULL, run, p) != 0) {
+			fputs("sluice: no thread for the pool\n", stderr);
+			abort();
+		}
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+bool thread_pool_give(struct thread_pool *p, struct thread_pool_job *job)
+{
+	pthread_mutex_lock(&p->lock);
+	bool room = !p->stopped && p->waiting < p->queue_max;
+	if (room) {
+		job->next = NULL;
+		job->worked = false;
+		*p->last = job;
+		p->last = &job->next;
+		p->waiting++;
+		pthread_cond_signal(&p->more);
+	}
+	pthread_mutex_unlock(&p->lock);
+	return room;
+}
+
+void thread_pool_stop(struct thread_pool *p)
+{
+	pthread_mutex_lock(&p->lock);
+	p->stopped = true;
+	pthread_cond_broadcast(&p->more);
+	pthread_mutex_unlock(&p->lock);
+	for (; p->nthread > 0; p->nthread--)
+		pthread_join(p->thread[p->nthread - 1], NULL);
+	while (p->first) {
+		struct thread_pool_job *job = p->first;
+		p->first = job->next;
+		job->done(job);
+	}
+	p->last = &p->first;
+	p->waiting = 0;
+}
+
+void thread_pool_free(struct thread_pool **pp)
+{
+	struct thread_pool *p = *pp;
+	if (!p)
+		return;
+	thread_pool_stop(p);
+	pthread_cond_destroy(&p->more);
+	pthread_mutex_destroy(&p->lock);
+	free(p);
+	*pp = NULL;
+}

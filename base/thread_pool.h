@@ -1,0 +1,46 @@
+/* thread_pool.h - a few threads for work that keeps a processor busy: password hashes, signatures.
+ *
+ *	a loop: thread_pool_give(job) --> [ queue, bounded ] --> a thread of the pool: work(job), done(job)
+ *
+ * A loop that serves others must not compute for milliseconds; here it is done beside it, by threads that
+ * step back for those of the loops where there is not a processor for each. done()
+ * posts the outcome to whoever asked, in a note of his. It is called for each job that was taken,
+ * once, also for one that thread_pool_stop() found undone.
+ *
+ * Outside of the mail path the queue is behind a mutex, held to add or take one job.
+ *
+ * OWNERSHIP  A job that was taken is the pool's until done(), which gives it away. One that was not
+ *            taken stays the caller's.
+ * THREAD     thread_pool_give(): any. The rest: main.
+ * ERRORS     A queue that is full takes no more: thread_pool_give() returns false. Threads that can't be
+ *            made end the program.
+ */
+#ifndef BASE_THREAD_POOL_H
+#define BASE_THREAD_POOL_H
+
+#include <stdbool.h>
+
+struct thread_pool;
+
+/* The first member of what is to be done. */
+struct thread_pool_job {
+	struct thread_pool_job *next;
+	void (*work)(struct thread_pool_job *); /* in a thread of the pool: no loop, no session */
+	void (*done)(
+		struct thread_pool_job *); /* there too, or in main's when it was never worked on */
+	bool worked;
+};
+
+struct thread_pool *thread_pool_new(int threads, int queue_max);
+/* queue_max: jobs that may wait, those at work not counted. */
+
+void thread_pool_start(struct thread_pool *); /* until then jobs wait */
+
+bool thread_pool_give(struct thread_pool *, struct thread_pool_job *);
+
+void thread_pool_stop(struct thread_pool *);
+/* What is at work is finished; what waits is done() without work. Then nothing more is taken. */
+
+void thread_pool_free(struct thread_pool **); /* stops it first */
+
+#endif

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: ISC */
+#include "qmgr/report_rate.h"
+
+#include "base/keyed_hash.h"
+
+#include <ctype.h>
+#include <string.h>
+
+enum { TELL_MS = 60000, ADDRESS_MAX = 320 };
+
+static struct report_window *slot_of(struct report_rate *r, const char *to)
+{
+	char low[ADDRESS_MAX];
+	size_t len = strnlen(to, sizeof low);
+	for (size_t i = 0; i < len; i++)
+		low[i] = (char)tolower((unsigned char)to[i]);
+	return &r->to[keyed_hash(low, len) % REPORT_RATE_SLOTS];
+}
+
+/* How long until there is room; a window that has ended is begun anew. */
+static int64_t wait_ms(struct report_window *w, const struct conf_rate *rate, int64_t now_ms)
+{
+	if (rate->events == 0)
+		return 0;
+	if (now_ms >= w->ends_ms)
+		*w = (struct report_window){.ends_ms = now_ms + rate->per_ms};
+	return w->n < rate->events ? 0 : w->ends_ms - now_ms;
+}
+
+int64_t report_rate_take(struct report_rate *r, const struct conf_queue *limits, const char *to,
+			 int64_t now_ms)
+{
+	struct report_window *of = slot_of(r, to);
+	int64_t all_ms = wait_ms(&r->all, &limits->bounce_rate, now_ms);
+	int64_t of_ms = wait_ms(of, &limits->bounce_address_rate, now_ms);
+	if (all_ms == 0 && of_ms == 0) {
+		r->all.n++;
+		of->n++;
+		return 0;
+	}
+	return all_ms > of_ms ? all_ms : of_ms;
+}
+
+bool report_rate_tell(struct report_rate *r, int64_t now_ms)
+{
+	if (r->said_ms && now_ms - r->said_ms < TELL_MS)
+		return false;
+	r->said_ms = now_ms;
+	return true;
+}

@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: ISC */
+#include "smtpd/auth_check.h"
+
+#include "base/mem.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+static struct auth_check *of_job(struct thread_pool_job *job)
+{
+	return (struct auth_check *)((char *)job - offsetof(struct auth_check, job));
+}
+
+static void work(struct thread_pool_job *job)
+{
+	struct auth_check *c = of_job(job);
+	bool right = user_value_check(&c->user, c->password);
+	c->right = right && c->known;
+	c->done = true;
+}
+
+static void answer(struct thread_pool_job *job)
+{
+	wait_answer_post(&of_job(job)->answer);
+}
+
+static void free_answer(struct wait_answer *a)
+{
+	struct auth_check *c = (struct auth_check *)a;
+	auth_check_free(&c);
+}
+
+struct auth_check *auth_check_new(struct loop *reply_to)
+{
+	struct auth_check *c = mem_zalloc(sizeof *c);
+	c->answer.reply_to = reply_to;
+	c->answer.free = free_answer;
+	c->job.work = work;
+	c->job.done = answer;
+	return c;
+}
+
+bool auth_check_give(struct thread_pool *pool, struct auth_check *c)
+{
+	if (pool && thread_pool_give(pool, &c->job))
+		return true;
+	auth_check_free(&c);
+	return false;
+}
+
+void auth_check_free(struct auth_check **cp)
+{
+	struct auth_check *c = *cp;
+	if (!c)
+		return;
+	user_value_fini(&c->user);
+	mem_free_secret(c->password);
+	free(c);
+	*cp = NULL;
+}

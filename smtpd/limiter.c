@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: ISC */
+#include "smtpd/limiter.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { TOP_EVERY_MS = 1000 };
+
+struct limiter {
+	struct loop *loop, *saver;
+	struct loop *watcher[LIMITER_WATCHERS_MAX];
+	int nwatcher;
+	struct conf *conf;
+	struct limits limits;
+	struct timer top; /* runs while what watchers were told last is old */
+};
+
+struct limiter_conf {
+	struct note note;
+	struct conf *conf; /* a reference */
+};
+
+struct limiter_event *limiter_event_new(enum limiter_note type, const char *login, uint32_t nrcpt)
+{
+	size_t size = strlen(login) + 1;
+	struct limiter_event *e = mem_zalloc(sizeof *e + size);
+	e->note.type = (int)type;
+	e->nrcpt = nrcpt;
+	memcpy(e->login, login, size);
+	return e;
+}
+
+struct limiter_order *limiter_order_new(enum limiter_op op, const char *name, struct loop *reply_to,
+					void *owner)
+{
+	struct limiter_order *o = mem_zalloc(sizeof *o);
+	assert(name || op == LIMITER_LIST);
+	o->note.type = LIMITER_ORDER;
+	o->reply_to = reply_to;
+	o->owner = owner;
+	o->op = op;
+	o->name = name ? mem_strdup(name) : NULL;
+	return o;
+}
+
+void limiter_order_free(struct limiter_order **op)
+{
+	struct limiter_order *o = *op;
+	for (int i = 0; i < o->n; i++)
+		free(o->login[i].name);
+	free(o->login);
+	free(o->name);
+	free(o);
+	*op = NULL;
+}
+
+void limiter_top_free(struct limiter_top **tp)
+{
+	struct limiter_top *t = *tp;
+	for (int i = 0; t && i < t->n; i++)
+		free(t->login[i].name);
+	free(t);
+	*tp = NULL;
+}
+
+void limiter_question_fini(struct limiter_question *q)
+{
+	for (int by = 0; by < LIMIT_BY_COUNT; by++)
+		free(q->name[by]);
+}
+
+/* --- what is told */
+
+static void describe(const struct limiter *l, const struct limits_row *r, struct limiter_login *to)
+{
+	const struct conf_limit *limit = l->conf->limit_by[LIMIT_BY_LOGIN];
+	*to = (struct limiter_login){.name = mem_strdup(r->name),
+				     .suspended = r->suspended,
+				     .messages = r->messages,
+				     .recipients = r->recipients,
+				     .refused = r->refused,
+				     .failures = r->failures,
+				     .seen_ms = r->seen_ms};
+	if (!limit)
+		return;
+	to->limit[LIMIT_MESSAGES] = limit->messages;
+	to->limit[LIMIT_RECIPIENTS] = limit->recipients;
+	for (int of = 0; of < LIMIT_OF_COUNT; of++)
+		if (to->limit[of].events > 0)
+			to->room[of] = gcra_room(&r->spent[of], &to->limit[of], clock_steady_us());
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(((const struct limiter_login *)a)->name,
+		      ((const struct limiter_login *)b)->name);
+}
+
+static void list(const struct limiter *l, struct limiter_order *o)
+{
+	const struct limits_row *first = l->limits.row[LIMIT_BY_LOGIN];
+	o->login = mem_zalloc((HASH_COUNT(first) + 1) * sizeof *o->login);
+	for (const struct limits_row *r = first; r; r = r->hh.next)
+		if (!o->name || strcmp(o->name, r->name) == 0)
+			describe(l, r, &o->login[o->n++]);
+	if (o->n > 1)
+		qsort(o->login, (size_t)o->n, sizeof *o->login, by_name);
+	o->found = o->n > 0;
+}
+
+/* Insert where it belongs among those with most messages. */
+static void place(const struct limits_row *most[LIMITER_TOP_MAX], int *n,
+		  const struct limits_row *r)
+{
+	int at = *n;
+	while (at > 0 && most[at - 1]->messages < r->messages)
+		at--;
+	if (at == LIMITER_TOP_MAX)
+		return;
+	int last = *n < LIMITER_TOP_MAX ? (*n)++ : LIMITER_TOP_MAX - 1;
+	for (int i = last; i > at; i--)
+		most[i] = most[i - 1];
+	most[at] = r;
+}
+
+static void tell_top(void *owner)
+{
+	struct limiter *l = owner;
+	const struct limits_row *most[LIMITER_TOP_MAX];
+	int n = 0;
+	for (const struct limits_row *r = l->limits.row[LIMIT_BY_LOGIN]; r; r = r->hh.next)
+		if (r->messages > 0)
+			place(most, &n, r);
+	for (int w = 0; w < l->nwatcher; w++) {
+		struct limiter_top *top = mem_zalloc(sizeof *top);
+		top->note.type = LIMITER_TOP;
+		for (; top->n < n; top->n++)
+			describe(l, most[top->n], &top->login[top->n]);
+		loop_post(l->watcher[w], &top->note);
+	}
+}
+
+static void touch_top(struct limiter *l)
+{
+	if (l->nwatcher > 0 && !timer_active(&l->top))
+		loop_timer_in(l->loop, &l->top, TOP_EVERY_MS);
+}
+
+static void save(const struct limiter *l)
+{
+	struct limiter_save *s = mem_zalloc(sizeof *s);
+	struct buf text;
+	buf_init(&text);
+	for (const struct limits_row *r = l->limits.row[LIMIT_BY_LOGIN]; r; r = r->hh.next)
+		if (r->suspended)
+			buf_printf(&text, "%s\n", r->name);
+	s->note.type = LIMITER_SAVE;
+	s->text = mem_strdup(buf_cstr(&text));
+	buf_fini(&text);
+	loop_post(l->saver, &s->note);
+}
+
+/* --- what is asked */
+
+static void judge(struct limiter *l, struct limiter_question *q)
+{
+	limits_judge(&l->limits, l->conf, q->of, (const char *const *)q->name, clock_steady_us(),
+		     clock_wall_ms(), &q->ruling);
+	wait_answer_post(&q->answer);
+}
+
+static void hear(struct limiter *l, struct limiter_event *e)
+{
+	if (e->note.type == LIMITER_ACCEPTED)
+		limits_accepted(&l->limits, e->login, e->nrcpt);
+	else
+		limits_failed(&l->limits, e->login, clock_wall_ms());
+	touch_top(l);
+	free(e);
+}
+
+static void suspend(struct limiter *l, struct limiter_order *o, bool suspended)
+{
+	const struct limits_row *r = limits_find(&l->limits, LIMIT_BY_LOGIN, o->name);
+	o->found = suspended || (r && r->suspended);
+	if (o->found) {
+		limits_suspend(&l->limits, o->name, suspended);
+		save(l);
+	}
+}
+
+static void obey(struct limiter *l, struct limiter_order *o)
+{
+	switch (o->op) {
+	case LIMITER_LIST:
+		list(l, o);
+		break;
+	case LIMITER_SUSPEND:
+		suspend(l, o, true);
+		break;
+	case LIMITER_RESUME:
+		suspend(l, o, false);
+		break;
+	case LIMITER_RESET:
+		o->found = limits_reset(&l->limits, o->name);
+		touch_top(l);
+		break;
+	}
+	loop_post(o->reply_to, &o->note);
+}
+
+static void receive(void *owner, struct note *note)
+{
+	struct limiter *l = owner;
+	struct limiter_conf *c;
+	switch (note->type) {
+	case LIMITER_ASK:
+		judge(l, (struct limiter_question *)note);
+		break;
+	case LIMITER_ACCEPTED:
+	case LIMITER_FAILED:
+		hear(l, (struct limiter_event *)note);
+		break;
+	case LIMITER_ORDER:
+		obey(l, (struct limiter_order *)note);
+		break;
+	default:
+		assert(note->type == LIMITER_CONF);
+		c = (struct limiter_conf *)note;
+		conf_unref(l->conf);
+		l->conf = c->conf;
+		free(c);
+	}
+}
+
+/* --- the thread */
+
+struct limiter *limiter_new(struct conf *conf, struct loop *saver)
+{
+	struct limiter *l = mem_zalloc(sizeof *l);
+	l->conf = conf_ref(conf);
+	l->saver = saver;
+	l->loop = loop_new("limiter", receive, NULL, l);
+	limits_init(&l->limits);
+	timer_init(&l->top, tell_top, l);
+	return l;
+}
+
+void limiter_recall(struct limiter *l, const char *text)
+{
+	while (*text) {
+		size_t len = strcspn(text, "\n");
+		char *login = mem_printf("%.*s", (int)len, text);
+		if (len > 0)
+			limits_suspend(&l->limits, login, true);
+		free(login);
+		text += len + (text[len] == '\n');
+	}
+}
+
+void limiter_watch(struct limiter *l, struct loop *watcher)
+{
+	assert(l->nwatcher < LIMITER_WATCHERS_MAX);
+	l->watcher[l->nwatcher++] = watcher;
+}
+
+struct loop *limiter_loop(struct limiter *l)
+{
+	return l->loop;
+}
+
+void limiter_start(struct limiter *l)
+{
+	loop_start(l->loop);
+}
+
+void limiter_reload(struct limiter *l, struct conf *conf)
+{
+	struct limiter_conf *c = mem_zalloc(sizeof *c);
+	c->note.type = LIMITER_CONF;
+	c->conf = conf_ref(conf);
+	loop_post(l->loop, &c->note);
+}
+
+void limiter_stop(struct limiter *l)
+{
+	loop_stop(l->loop);
+	timer_stop(&l->loop->timers, &l->top);
+	l->nwatcher = 0;
+}
+
+void limiter_free(struct limiter **lp)
+{
+	struct limiter *l = *lp;
+	if (!l)
+		return;
+	loop_free(&l->loop);
+	limits_fini(&l->limits);
+	conf_unref(l->conf);
+	free(l);
+	*lp = NULL;
+}

@@ -1,0 +1,111 @@
+/* limiter.h - the thread that owns limits: one state for all workers.
+ *
+ *	smtpd worker -- LIMITER_ASK ------> [ limiter: struct limits ] --> the answer, to WAIT
+ *	             -- LIMITER_ACCEPTED -->
+ *	             -- LIMITER_FAILED ---->
+ *	operator -- LIMITER_ORDER --------> ------------------------------> LIMITER_ORDER, back
+ *	main  <-- LIMITER_SAVE: who is suspended ---+
+ *	watchers <-- LIMITER_TOP: who sends most, once a second while that changes
+ *
+ * A thread of its own, since all others make somebody wait now and then: the spool for the disk, main
+ * for a table of a million rows, a worker for its clients' content. Not a table behind mutexes as
+ * clients.h has, since one message concerns up to three rows that must be judged together, and the
+ * operator's list would hold up all workers. Where there is no limit and no login nobody asks.
+ *
+ * OWNERSHIP  Each note is the limiter's from the post on; what comes back is whose loop it comes to.
+ * THREAD     limiter_new() to limiter_free(): main. The notes: any.
+ * ERRORS     None.
+ */
+#ifndef SMTPD_LIMITER_H
+#define SMTPD_LIMITER_H
+
+#include "smtpd/limits.h"
+#include "smtpd/wait.h"
+
+enum limiter_note {
+	LIMITER_ASK = 700,
+	LIMITER_ACCEPTED,
+	LIMITER_FAILED,
+	LIMITER_ORDER,
+	LIMITER_CONF,
+	LIMITER_SAVE,
+	LIMITER_TOP,
+};
+
+struct limiter;
+
+/* May one more message or recipient of these pass? */
+struct limiter_question {
+	struct wait_answer answer; /* first; its ticket and reply_to are set */
+	enum limit_of of;
+	char *name[LIMIT_BY_COUNT]; /* NULL: of none */
+	struct limits_ruling ruling;
+};
+
+/* What became of a login: LIMITER_ACCEPTED, a message was queued; LIMITER_FAILED, a wrong password. */
+struct limiter_event {
+	struct note note;
+	uint32_t nrcpt;
+	char login[];
+};
+
+enum limiter_op { LIMITER_LIST, LIMITER_SUSPEND, LIMITER_RESUME, LIMITER_RESET };
+
+struct limiter_login {
+	char *name;
+	bool suspended;
+	uint64_t messages, recipients;
+	uint32_t refused, failures;
+	int64_t seen_ms; /* wall clock; 0: never */
+	struct conf_rate limit[LIMIT_OF_COUNT];
+	int64_t room[LIMIT_OF_COUNT]; /* so many may pass now, where there is a limit */
+};
+
+/* The operator's; the same object comes back. */
+struct limiter_order {
+	struct note note;
+	struct loop *reply_to;
+	void *owner;
+	enum limiter_op op;
+	char *name; /* NULL: all logins (LIMITER_LIST) */
+	bool found;
+	int n;
+	struct limiter_login *login; /* by name */
+};
+
+/* Who is suspended, a login in each line, before the answer to the order that changed it. */
+struct limiter_save {
+	struct note note;
+	char *text;
+};
+
+enum { LIMITER_TOP_MAX = 10, LIMITER_WATCHERS_MAX = 2 };
+
+/* Who has sent most since the start. */
+struct limiter_top {
+	struct note note;
+	int n;
+	struct limiter_login login[LIMITER_TOP_MAX];
+};
+
+struct limiter *limiter_new(struct conf *, struct loop *saver);
+/* saver: who gets LIMITER_SAVE. */
+
+void limiter_recall(struct limiter *, const char *text); /* before the start: what was saved last */
+void limiter_watch(struct limiter *, struct loop *);	 /* before the start: gets LIMITER_TOP */
+struct loop *limiter_loop(struct limiter *);
+void limiter_start(struct limiter *);
+void limiter_reload(struct limiter *, struct conf *);
+void limiter_stop(struct limiter *);
+void limiter_free(struct limiter **);
+/* Answers what is left in its mailbox: while the loops of those who have asked are there. */
+
+struct limiter_event *limiter_event_new(enum limiter_note, const char *login, uint32_t nrcpt);
+struct limiter_order *limiter_order_new(enum limiter_op, const char *name, struct loop *reply_to,
+					void *owner);
+void limiter_order_free(struct limiter_order **);
+void limiter_top_free(struct limiter_top **); /* NULL is allowed */
+
+void limiter_question_fini(struct limiter_question *); /* its names */
+
+#endif

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: ISC */
+#include "smtpd/limits.h"
+
+#include "base/mem.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DROP_AT_ONCE = 2 }; /* rows that stand for nothing, for each that is new */
+
+void limits_init(struct limits *t)
+{
+	*t = (struct limits){0};
+	for (int by = 0; by < LIMIT_BY_COUNT; by++)
+		list_init(&t->seen[by]);
+}
+
+static void drop(struct limits *t, enum limit_by by, struct limits_row *r)
+{
+	HASH_DEL(t->row[by], r);
+	list_remove(&r->link);
+	free(r);
+}
+
+void limits_fini(struct limits *t)
+{
+	struct limits_row *r, *next;
+	for (int by = 0; by < LIMIT_BY_COUNT; by++) {
+		HASH_ITER(hh, t->row[by], r, next)
+		drop(t, (enum limit_by)by, r);
+		assert(list_empty(&t->seen[by]));
+	}
+}
+
+struct limits_row *limits_find(const struct limits *t, enum limit_by by, const char *name)
+{
+	struct limits_row *r;
+	HASH_FIND(hh, t->row[by], name, strlen(name), r);
+	return r;
+}
+
+static bool stands_for_nothing(const struct limits_row *r, enum limit_by by, int64_t now_us)
+{
+	return by != LIMIT_BY_LOGIN && r->spent[LIMIT_MESSAGES].next_us <= now_us &&
+	       r->spent[LIMIT_RECIPIENTS].next_us <= now_us;
+}
+
+static void make_room(struct limits *t, enum limit_by by, int64_t now_us)
+{
+	for (int i = 0; i < DROP_AT_ONCE && !list_empty(&t->seen[by]); i++) {
+		struct limits_row *r =
+			list_entry(list_first(&t->seen[by]), struct limits_row, link);
+		if (!stands_for_nothing(r, by, now_us) && HASH_COUNT(t->row[by]) < LIMITS_ROWS_MAX)
+			return;
+		drop(t, by, r);
+	}
+}
+
+static struct limits_row *get(struct limits *t, enum limit_by by, const char *name, int64_t now_us)
+{
+	struct limits_row *r = limits_find(t, by, name);
+	if (r)
+		return r;
+	size_t len = strlen(name);
+	make_room(t, by, now_us);
+	r = mem_zalloc(sizeof *r + len + 1);
+	memcpy(r->name, name, len);
+	list_append(&t->seen[by], &r->link);
+	HASH_ADD_KEYPTR(hh, t->row[by], r->name, len, r);
+	return r;
+}
+
+static void see(struct limits *t, enum limit_by by, struct limits_row *r, int64_t wall_ms)
+{
+	r->seen_ms = wall_ms;
+	if (r->suspended)
+		return;
+	list_remove(&r->link);
+	list_append(&t->seen[by], &r->link);
+}
+
+static const struct conf_rate *rate_of(const struct conf_limit *l, enum limit_of of)
+{
+	return of == LIMIT_MESSAGES ? &l->messages : &l->recipients;
+}
+
+/* What was spent under a narrower limit, before a reload, makes nobody wait under this one. */
+static int64_t wait_us(struct gcra *g, const struct conf_rate *rate, int64_t now_us)
+{
+	if (g->next_us > now_us + rate->per_ms * 1000)
+		g->next_us = now_us;
+	return gcra_due_us(g, rate, gcra_burst_us(rate)) - now_us;
+}
+
+static bool stricter(enum limit_action a, enum limit_action b)
+{
+	static const int rank[] = {[LIMIT_HOLD] = 0, [LIMIT_DEFER] = 1, [LIMIT_REJECT] = 2};
+	return rank[a] > rank[b];
+}
+
+static void take_over(struct limits_ruling *r, enum limit_by by, const struct conf_limit *l,
+		      const struct conf_rate *rate, int64_t us)
+{
+	enum limit_action action = (enum limit_action)l->action;
+	if (r->over && !stricter(action, r->action))
+		return;
+	r->over = true;
+	r->by = by;
+	r->action = action;
+	r->rate = *rate;
+	r->wait_ms = (us + 999) / 1000;
+}
+
+/* The row of each name, and whether its own limit has room. */
+struct looked {
+	struct limits_row *row;
+	const struct conf_rate *rate; /* NULL: no limit */
+	bool room;
+};
+
+static void look(enum limit_by by, const struct conf_limit *l, enum limit_of of, int64_t now_us,
+		 struct looked *k, struct limits_ruling *ruling)
+{
+	k->rate = l && rate_of(l, of)->events > 0 ? rate_of(l, of) : NULL;
+	if (!k->rate)
+		return;
+	int64_t us = wait_us(&k->row->spent[of], k->rate, now_us);
+	k->room = us <= 0;
+	if (us > 0)
+		take_over(ruling, by, l, k->rate, us);
+}
+
+static void count(struct looked k[LIMIT_BY_COUNT], enum limit_of of, int64_t now_us,
+		  const struct limits_ruling *ruling)
+{
+	if (ruling->over && ruling->action != LIMIT_HOLD) {
+		k[ruling->by].row->refused++;
+		return;
+	}
+	for (int by = 0; by < LIMIT_BY_COUNT; by++)
+		if (k[by].room)
+			gcra_count(&k[by].row->spent[of], k[by].rate, now_us);
+}
+
+void limits_judge(struct limits *t, const struct conf *conf, enum limit_of of,
+		  const char *const name[LIMIT_BY_COUNT], int64_t now_us, int64_t wall_ms,
+		  struct limits_ruling *ruling)
+{
+	struct looked looked[LIMIT_BY_COUNT] = {0};
+	*ruling = (struct limits_ruling){0};
+	for (int i = 0; i < LIMIT_BY_COUNT; i++) {
+		enum limit_by by = (enum limit_by)i;
+		struct looked *k = &looked[by];
+		if (!name[by] || (by != LIMIT_BY_LOGIN && !conf->limit_by[by]))
+			continue;
+		k->row = get(t, by, name[by], now_us);
+		see(t, by, k->row, wall_ms);
+		ruling->suspended = k->row->suspended;
+		if (ruling->suspended) {
+			k->row->refused++;
+			return;
+		}
+		look(by, conf->limit_by[by], of, now_us, k, ruling);
+	}
+	count(looked, of, now_us, ruling);
+}
+
+void limits_accepted(struct limits *t, const char *login, uint32_t nrcpt)
+{
+	struct limits_row *r = limits_find(t, LIMIT_BY_LOGIN, login);
+	if (!r)
+		return;
+	r->messages++;
+	r->recipients += nrcpt;
+}
+
+void limits_failed(struct limits *t, const char *login, int64_t wall_ms)
+{
+	struct limits_row *r = limits_find(t, LIMIT_BY_LOGIN, login);
+	if (!r)
+		return;
+	r->failures++;
+	see(t, LIMIT_BY_LOGIN, r, wall_ms);
+}
+
+void limits_suspend(struct limits *t, const char *login, bool suspended)
+{
+	struct limits_row *r = suspended ? get(t, LIMIT_BY_LOGIN, login, 0)
+					 : limits_find(t, LIMIT_BY_LOGIN, login);
+	if (!r || r->suspended == suspended)
+		return;
+	r->suspended = suspended;
+	list_remove(&r->link);
+	if (!suspended)
+		list_append(&t->seen[LIMIT_BY_LOGIN], &r->link);
+}
+
+bool limits_reset(struct limits *t, const char *login)
+{
+	struct limits_row *r = limits_find(t, LIMIT_BY_LOGIN, login);
+	if (!r)
+		return false;
+	memset(r->spent, 0, sizeof r->spent);
+	r->messages = r->recipients = 0;
+	r->refused = r->failures = 0;
+	return true;
+}

@@ -1,0 +1,73 @@
+/* limits.h - how much each login, client and sender has sent, and what is still allowed.
+ *
+ * One table for each of the three, by name. A row of a client or a sender is dropped when it stands for
+ * nothing any more, that of a login when there are too many: then the one that was seen least lately,
+ * unless the operator has suspended it.
+ *
+ * Numbers in, numbers out: no clock, no I/O.
+ *
+ * OWNERSHIP  The table owns its rows; a pointer to one is good until the next call.
+ * THREAD     The limiter's.
+ * ERRORS     None.
+ * SEE        base/gcra.h.
+ */
+#ifndef SMTPD_LIMITS_H
+#define SMTPD_LIMITS_H
+
+#include "base/gcra.h"
+#include "base/keyed_hash.h"
+#include "base/list.h"
+
+#include <stdbool.h>
+
+enum limit_of { LIMIT_MESSAGES, LIMIT_RECIPIENTS, LIMIT_OF_COUNT };
+
+enum { LIMITS_ROWS_MAX = 200000 }; /* of each table */
+
+struct limits_row {
+	UT_hash_handle hh;
+	struct list link;		   /* by when it was seen last; none while suspended */
+	struct gcra spent[LIMIT_OF_COUNT]; /* steady clock */
+	uint64_t messages, recipients;	   /* accepted, of a login */
+	uint32_t refused, failures;	   /* by a limit; wrong passwords: of a login */
+	int64_t seen_ms;		   /* wall clock; 0: never */
+	bool suspended;
+	char name[];
+};
+
+struct limits {
+	struct limits_row *row[LIMIT_BY_COUNT]; /* the head of a hash table */
+	struct list seen[LIMIT_BY_COUNT];	/* least lately first */
+};
+
+/* What became of one message or recipient. */
+struct limits_ruling {
+	bool suspended; /* its login is: nothing else was looked at */
+	bool over;	/* of these: */
+	enum limit_by by;
+	enum limit_action action;
+	struct conf_rate rate;
+	int64_t wait_ms; /* until one conforms again */
+};
+
+void limits_init(struct limits *);
+void limits_fini(struct limits *);
+
+void limits_judge(struct limits *, const struct conf *, enum limit_of,
+		  const char *const name[LIMIT_BY_COUNT], int64_t now_us, int64_t wall_ms,
+		  struct limits_ruling *);
+/* May this one pass? A name may be NULL. What passes, or is to be held, is counted where there is room;
+ * what is refused is counted nowhere. */
+
+void limits_accepted(struct limits *, const char *login, uint32_t nrcpt); /* a message was queued */
+void limits_failed(struct limits *, const char *login, int64_t wall_ms);
+/* A wrong password. Names that were never logged in with are not counted: anybody can invent them. */
+
+void limits_suspend(struct limits *, const char *login, bool suspended); /* seen before or not */
+bool limits_reset(struct limits *, const char *login);
+/* What was counted is forgotten. False: there is none of this name. */
+
+struct limits_row *limits_find(const struct limits *, enum limit_by,
+			       const char *name); /* or NULL */
+
+#endif

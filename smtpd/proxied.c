@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: ISC */
+#include "smtpd/proxied.h"
+
+#include "base/log.h"
+#include "base/address.h"
+#include "base/mem.h"
+#include "base/metrics.h"
+#include "smtpd/proxy_header.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { PIECE = 512 };
+
+struct proxied {
+	struct list link;
+	struct listener *listener;
+	int fd;
+	union address peer;
+	struct proxy_header header;
+	ev_io ready;
+	struct timer deadline;
+};
+
+static void reject(const union address *peer, const char *reason)
+{
+	char client[64];
+	metric_cell_add(metric_cell(FAMILY_rejects, "PROXY", NULL), 1);
+	log_event(LOG_LEVEL_INFO, "reject", "client", address_text(peer, client), "stage", "PROXY",
+		  "reason", reason, NULL);
+}
+
+/* Returns the socket, the caller's. */
+static int leave(struct proxied *p)
+{
+	struct loop *loop = p->listener->worker->loop;
+	int fd = p->fd;
+	ev_io_stop(loop->ev, &p->ready);
+	timer_stop(&loop->timers, &p->deadline);
+	list_remove(&p->link);
+	atomic_fetch_sub_explicit(p->listener->connections, 1, memory_order_relaxed);
+	free(p);
+	return fd;
+}
+
+static void end(struct proxied *p, const char *reason)
+{
+	reject(&p->peer, reason);
+	close(leave(p));
+}
+
+static void on_deadline(void *owner)
+{
+	end(owner, "no PROXY header in time");
+}
+
+static void go_on(struct proxied *p)
+{
+	struct listener *l = p->listener;
+	union address peer = p->header.state == PROXY_HEADER_CLIENT ? p->header.client : p->peer;
+	listener_welcome(l, leave(p), &peer);
+}
+
+static void on_ready(struct ev_loop *ev, ev_io *w, int revents)
+{
+	(void)ev;
+	(void)revents;
+	struct proxied *p = w->data;
+	unsigned char piece[PIECE];
+	ssize_t n = recv(p->fd, piece, sizeof piece, MSG_PEEK);
+	if (n < 0 && (errno == EAGAIN || errno == EINTR))
+		return;
+	if (n <= 0) {
+		end(p, "the proxy closed before its PROXY header ended");
+		return;
+	}
+	size_t used = proxy_header_feed(&p->header, piece, (size_t)n);
+	if (recv(p->fd, piece, used, 0) != (ssize_t)used || p->header.state == PROXY_HEADER_BAD)
+		end(p, "malformed PROXY header");
+	else if (p->header.state != PROXY_HEADER_MORE)
+		go_on(p);
+}
+
+void proxied_begin(struct listener *l, int fd, const union address *peer)
+{
+	const struct conf_listener *limits = l->service->listener;
+	struct loop *loop = l->worker->loop;
+	if (!netlist_match(&l->service->proxies, peer)) {
+		reject(peer, "not one of the proxies of this listener");
+		close(fd);
+		return;
+	}
+	long others = atomic_fetch_add_explicit(l->connections, 1, memory_order_relaxed);
+	struct proxied *p = mem_zalloc(sizeof *p);
+	p->listener = l;
+	p->fd = fd;
+	p->peer = *peer;
+	list_append(&l->proxied, &p->link);
+	ev_io_init(&p->ready, on_ready, fd, EV_READ);
+	p->ready.data = p;
+	timer_init(&p->deadline, on_deadline, p);
+	if (limits->connection_limit && others >= limits->connection_limit) {
+		end(p, "too many connections");
+		return;
+	}
+	ev_io_start(loop->ev, &p->ready);
+	loop_timer_in(loop, &p->deadline, limits->proxy_timeout);
+}
+
+void proxied_end_all(struct listener *l)
+{
+	list_each (link, tmp, &l->proxied)
+		close(leave(list_entry(link, struct proxied, link)));
+}

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: ISC */
+#include "spool/spool_look.h"
+
+#include "base/mem.h"
+#include "spool/check_open.h"
+#include "spool/disk.h"
+#include "spool/inventory.h"
+#include "spool/journal.h"
+#include "spool/spool_core.h"
+#include "spool/survey.h"
+#include "spool/verify.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct spool_look {
+	struct spool spool; /* its index and its folders; the rest is not used */
+	struct check_folders at;
+	struct inventory names;
+	struct replay replay;
+};
+
+static void receive(void *owner, struct note *note)
+{
+	struct spool_look *l = owner;
+	assert(note->type == SPOOL_COMMAND);
+	operator_look(&l->spool, (struct spool_command *)note);
+}
+
+/* One without a right head tells nothing, nor does one whose name a crash has left alone. */
+static bool open_segment(struct spool_look *l, uint64_t seq, struct buf *error)
+{
+	struct replay *r = &l->replay;
+	char name[SEGMENT_NAME];
+	int64_t changed_ms;
+	struct segment *g = segment_open(l->at.log, seq, O_RDONLY, &changed_ms);
+	if (!g && errno == EBADMSG)
+		return true;
+	if (!g) {
+		buf_printf(error, "%s/log/%s: %s", l->spool.conf->spool, segment_name(seq, name),
+			   strerror(errno));
+		return false;
+	}
+	r->segment = mem_realloc(r->segment, (r->nsegment + 1) * sizeof *r->segment);
+	r->segment[r->nsegment++] = g;
+	return true;
+}
+
+static bool read_log(struct spool_look *l, struct buf *error)
+{
+	struct survey v;
+	if (!inventory_read(&l->names, l->at.log)) {
+		buf_printf(error, "%s/log: %s", l->spool.conf->spool, strerror(errno));
+		return false;
+	}
+	for (size_t i = 0; i < l->names.n; i++)
+		if (!open_segment(l, l->names.seq[i], error))
+			return false;
+	for (size_t i = 0; i < l->replay.nsegment; i++) {
+		survey_segment(&v, &l->replay, i);
+		survey_fini(&v);
+	}
+	return true;
+}
+
+static bool all_done(const struct stub *stub)
+{
+	struct envelope *e = stub->state == STUB_ACTIVE ? fetch_envelope(stub) : NULL;
+	bool done = e && envelope_open(e) == 0;
+	envelope_free(&e);
+	return done;
+}
+
+/* A start would have it in the queue. */
+static bool is_there(struct stub *stub)
+{
+	replay_end(stub);
+	if (!stub->envelope.segment || all_done(stub))
+		return false;
+	return stub->seen || stub->large || verify_promised(stub);
+}
+
+static void make_index(struct spool_look *l)
+{
+	struct journal none = {.emptied = false};
+	struct found *found = &l->replay.found;
+	size_t n, kept = 0;
+	struct stub **stub = found_take(found, &n);
+	for (size_t i = 0; i < n; i++) {
+		if (is_there(stub[i])) {
+			stub[kept++] = stub[i];
+			continue;
+		}
+		work_free(stub[i]->work, &none);
+		domains_drop(&found->domains, stub[i]);
+		stub_free(&found->pool, stub[i]);
+	}
+	stub_pool_join(&l->spool.stubs, &found->pool);
+	domains_move(&l->spool.domains, &found->domains, stub, kept);
+	catalog_merge(&l->spool.catalog, stub, kept);
+	free(stub);
+}
+
+/* From now on a relay may start. */
+static void release_lock(struct spool_look *l)
+{
+	if (l->at.lock >= 0)
+		disk_close(l->at.lock);
+	l->at.lock = -1;
+}
+
+struct spool_look *spool_look_new(struct conf *conf, struct buf *error)
+{
+	struct spool_look *l = mem_zalloc(sizeof *l);
+	int format;
+	l->spool.conf = conf_ref(conf);
+	domains_init(&l->spool.domains);
+	l->spool.loop = loop_new("look", receive, NULL, l);
+	bool ok = check_folders_open(&l->at, conf->spool, &format, error);
+	if (ok && l->at.log < 0) {
+		buf_printf(error, "%s: there is no queue", conf->spool);
+		ok = false;
+	}
+	l->spool.large = l->at.large;
+	if (!ok || !read_log(l, error)) {
+		spool_look_free(&l);
+		return NULL;
+	}
+	make_index(l);
+	release_lock(l);
+	loop_start(l->spool.loop);
+	return l;
+}
+
+void spool_look_free(struct spool_look **lp)
+{
+	struct journal none = {.emptied = false};
+	struct spool_look *l = *lp;
+	if (!l)
+		return;
+	loop_stop(l->spool.loop);
+	loop_free(&l->spool.loop);
+	for (size_t i = 0; i < l->spool.catalog.n; i++)
+		if (l->spool.catalog.row[i].stub)
+			work_free(l->spool.catalog.row[i].stub->work, &none);
+	catalog_fini(&l->spool.catalog);
+	stub_pool_fini(&l->spool.stubs);
+	domains_fini(&l->spool.domains);
+	for (size_t i = 0; i < l->replay.nsegment; i++)
+		segment_free(&l->replay.segment[i]);
+	free(l->replay.segment);
+	found_fini(&l->replay.found);
+	inventory_fini(&l->names);
+	check_folders_close(&l->at);
+	conf_unref(l->spool.conf);
+	free(l);
+	*lp = NULL;
+}
+
+struct loop *spool_look_loop(struct spool_look *l)
+{
+	return l->spool.loop;
+}

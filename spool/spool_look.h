@@ -1,0 +1,27 @@
+/* spool_look.h - read a queue that no relay has, and answer for it.
+ *
+ *	spool_look_new() -- each segment --> survey --> replay --> the index, as after a start
+ *	SPOOL_COMMAND of LIST, SHOW, SHAPE --> [ thread "look" ] --> SPOOL_COMMAND
+ *
+ * Nothing on disk is changed, so that a copy of a queue can be read too, on a disk that takes no
+ * writing. The queue's lock is held while it is read; what is sent afterwards is read from files that
+ * are open by then, but for the contents of large messages. What was being worked on when the relay
+ * ended counts as active; a message that a start would put aside as damaged is still there.
+ *
+ * OWNERSHIP  spool_look_free() stops the thread. A reference on the configuration is taken.
+ * THREAD     Main; the loop's own answers.
+ * ERRORS     NULL, and why in error: a relay has the queue, there is none, or it can't be read.
+ * SEE        spool_check.h, which says what is wrong in a queue.
+ */
+#ifndef SPOOL_SPOOL_LOOK_H
+#define SPOOL_SPOOL_LOOK_H
+
+#include "spool/spool.h"
+
+struct spool_look;
+
+struct spool_look *spool_look_new(struct conf *, struct buf *error);
+void spool_look_free(struct spool_look **);
+struct loop *spool_look_loop(struct spool_look *); /* orders that change anything assert */
+
+#endif

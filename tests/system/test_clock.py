@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: ISC
+"""Clocks that are set: nothing is too old for it, nothing due at once, and nothing sleeps for days."""
+
+import pytest
+
+from lab.behaviour import Rule
+from lab.config import Config
+from lab.orders import order, with_orders
+
+pytestmark = pytest.mark.plain_only
+DAY = 86400
+
+
+@pytest.fixture
+def late(lab, monkeypatch):
+    """Return a relay whose clock can be set, with a message that its next hop puts off."""
+    monkeypatch.setenv("SLUICE_BIN", with_orders("jumping"))
+    lab.late = lab.sink(Rule("rcpt", "451 4.2.0 later"))
+    queue = {"minimal_backoff_time": "300ms", "maximal_backoff_time": "300ms", "maximal_queue_lifetime": "1h"}
+    relay = lab.relay(Config(queue=queue).hurried().route_all_to(lab.late.port))
+    relay.send()
+    relay.wait_event("deferred")
+    return relay
+
+
+def tried_again(relay, times=4):
+    """Wait until the message has been tried some times more, and not been returned."""
+    relay.wait_event("deferred", count=len(relay.events("deferred")) + times, timeout=20)
+    assert not relay.events("bounced") and not relay.events("queued", **{"from": ""})
+
+
+@pytest.mark.parametrize("days", [3650, 2, -1 / 24, -3, -3650])
+def test_a_clock_that_is_set_neither_returns_nor_delays_mail(late, days):
+    order(late, "jump", str(int(days * DAY)))
+    event = late.wait_event("clock")
+    assert abs(float(event["ahead"]) - days * DAY) < 60
+    tried_again(late)
+    # And the log shows the date that there is.
+    assert late.command("queue", "list").stdout
+    order(late, "jump", "0")
+    late.wait_event("clock", count=2)
+    tried_again(late)
+
+
+def test_a_restart_goes_on_where_the_clock_was(late):
+    order(late, "jump", str(3650 * DAY))
+    late.wait_event("clock")
+    late.environment["SLUICE_JUMP"] = str(3650 * DAY)
+    late.restart()
+    late.wait_event("clock", count=2)
+    tried_again(late)
+    late.kill()
+    late.environment["SLUICE_JUMP"] = str(-3 * DAY)
+    late.start()
+    late.wait_event("clock", count=3)
+    tried_again(late)

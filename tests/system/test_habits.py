@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: ISC
+"""sendmail's and Postfix's habits: the same words do what people and programs expect of them."""
+
+import json
+import os
+import subprocess
+
+import pytest
+
+from lab import peers
+from lab.config import Config
+from lab.net import wait_until
+from lab.relay import binary
+from lab.sink import Rule
+
+DONE, REFUSED, EX_USAGE, EX_DATAERR, EX_TEMPFAIL = 0, 1, 64, 65, 75
+LATER = {"minimal_backoff_time": "1h", "maximal_backoff_time": "1h"}
+
+
+def listed(relay, *words):
+    """Return the queue as objects."""
+    lines = relay.command("queue", "list", "--json", *words).stdout.splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def sendmail(relay, *words, stdin=""):
+    """Run sendmail."""
+    return subprocess.run(
+        [binary(), "sendmail", "-c", relay.config_path, *words],
+        input=stdin, capture_output=True, text=True, timeout=30, check=False,
+    )
+
+
+@pytest.fixture(name="relay")
+def fixture_relay(lab):
+    """A relay whose sink puts everything off, until relay.sink.behaviour.rules is emptied."""
+    sink = lab.sink(Rule("rcpt", "451 4.2.1 Try later"))
+    relay = lab.relay(Config(queue=LATER).route_all_to(sink.port))
+    relay.sink = sink
+    return relay
+
+
+def test_minus_q_tries_what_is_meant(relay, tmp_path):
+    for sender, to in (("anna@one.test", "x@a.test"), ("bert@two.test", "y@b.test"), ("carl@two.test", "z@a.test")):
+        relay.send(sender=sender, recipients=[to])
+    wait_until(lambda: len(listed(relay, "--queue", "deferred")) == 3, what="the queue")
+    ids = [message["id"] for message in listed(relay)]
+    mailq = str(tmp_path / "mailq")
+    os.symlink(binary(), mailq)
+
+    def by_mailq(*words):
+        done = subprocess.run(
+            [mailq, *words, "-c", relay.config_path], capture_output=True, text=True, timeout=30, check=False
+        )
+        assert done.returncode == DONE, done.stderr
+        return done.stdout
+
+    assert [line.split()[0] for line in by_mailq("-qRa.test").splitlines()[:-1]] == [ids[0], ids[2]]
+    assert sendmail(relay, "-bp", "-qStwo").stdout.count("from=<") == 2
+    assert ids[1] in by_mailq("-qI" + ids[1])
+    assert sendmail(relay, "-qI" + ids[0]).stdout == "1 message flushed\n"
+    assert sendmail(relay, "-qSbert").stdout == "1 message flushed\n"
+    relay.wait_event("deferred", count=5)
+    wait_until(lambda: len(listed(relay, "--queue", "deferred")) == 3, what="them to be put off")
+    relay.sink.behaviour.rules.clear()
+    assert sendmail(relay, "-qRb.test").stdout == "1 message flushed\n"
+    relay.sink.wait_messages(1)
+    assert by_mailq("-q") == "2 messages flushed\n"
+    relay.sink.wait_messages(3)
+    wrong = sendmail(relay, "-q30m")
+    assert wrong.returncode == EX_USAGE and "queue_run_delay" in wrong.stderr
+
+
+def test_a_session_on_standard_input(relay):
+    relay.sink.behaviour.rules.clear()
+    dialogue = "EHLO here\nMAIL FROM:<a@b.test>\nRCPT TO:<c@d.test>\nDATA\nSubject: lf\n\nhello\n.\nQUIT\n"
+    for stdin in (dialogue, dialogue.replace("\n", "\r\n")):
+        done = sendmail(relay, "-bs", stdin=stdin)
+        codes = [line[:3] for line in done.stdout.splitlines() if line[3:4] == " "]
+        assert (done.returncode, codes) == (DONE, ["220", "250", "250", "250", "354", "250", "221"])
+    assert all(b"hello\r\n" in message.content for message in relay.sink.wait_messages(2))
+    relay.stop()
+    done = sendmail(relay, "-bs", stdin="QUIT\r\n")
+    assert done.returncode == EX_TEMPFAIL and done.stdout.startswith("421 4.3.2 ")
+
+
+def test_options_of_submission(relay):
+    relay.sink.behaviour.rules.clear()
+    done = sendmail(relay, "-v", "-G", "-f", "a@b.test", "c@d.test", stdin="Subject: x\nBcc: y@z.test\n\nhello\n")
+    assert done.returncode == DONE
+    assert ">>> MAIL FROM:<a@b.test>" in done.stderr and "<<< 250 2.1.5" in done.stderr
+    content = relay.sink.wait_messages(1)[0].content
+    assert b"Date:" not in content and b"Message-ID:" not in content and b"Bcc" not in content
+    done = sendmail(relay, "-h", "50", "-L", "cron", "c@d.test", stdin="Subject: x\n\n")
+    assert done.returncode == EX_DATAERR and done.stderr.startswith("cron: too many hops: 50")
+    assert sendmail(relay, "-h", "49", "c@d.test", stdin="Received: by x\n\n").returncode == EX_DATAERR
+    assert sendmail(relay, "-h", "5", "c@d.test", stdin="Subject: x\n\n").returncode == DONE
+    done = sendmail(relay, "-bv", "c@d.test")
+    assert done.returncode == DONE and "c@d.test" in done.stdout and str(relay.sink.port) in done.stdout
+    wrong = sendmail(relay, "-Z", "c@d.test")
+    assert wrong.returncode == EX_USAGE and "there is no option -Z" in wrong.stderr
+
+
+# --- import-postfix
+
+SMARTHOST = """\
+# a host that hands all its mail to another
+myhostname = web1.example.org
+mydomain = example.org
+mynetworks = 127.0.0.0/8 [::1]/128,
+    192.0.2.0/24
+inet_interfaces = loopback-only
+relayhost = [mail.$mydomain]:587
+smtp_tls_security_level = encrypt
+smtp_sasl_auth_enable = yes
+default_destination_concurrency_limit = 10
+smtp_destination_concurrency_limit = 7
+initial_destination_concurrency = 2
+maximal_queue_lifetime = 3
+delay_warning_time = 4
+minimal_backoff_time = 10m
+default_destination_concurrency_negative_feedback = 1/sqrt(concurrency)
+sender_canonical_maps = hash:/etc/postfix/sender_canonical
+recipient_canonical_maps = pcre:/etc/postfix/rewrite
+smtpd_timeout = ${stress?{10}:{300}}s
+mydestination = $myhostname, localhost
+bounce_queue_lifetime = 1w
+this line is none
+"""
+
+
+def convert(path):
+    """Run import-postfix on a file, and return what it wrote and what it left out."""
+    done = subprocess.run(
+        [binary(), "import-postfix", str(path)], capture_output=True, text=True, timeout=30, check=False
+    )
+    assert done.returncode == DONE, done.stderr
+    left = {line.split(": ")[1].split(" = ")[0]: line for line in done.stderr.splitlines()}
+    return done.stdout, left
+
+
+def settings_of(path, text):
+    """Return what the configuration comes to, and that nothing is wrong in it."""
+    path.write_text(text, encoding="utf-8")
+    words = [binary(), "check", "-c", str(path)]
+    assert subprocess.run(words, capture_output=True, check=False, timeout=30).stdout == b"configuration ok\n"
+    words = [binary(), "config", "-c", str(path)]
+    done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=30)
+    return dict(line.split(" = ", 1) for line in done.stdout.splitlines())
+
+
+def test_a_smarthosts_main_cf_becomes_a_configuration(tmp_path):
+    path = tmp_path / "main.cf"
+    path.write_text(SMARTHOST, encoding="utf-8")
+    text, left = convert(path)
+    (tmp_path / "sender_canonical").write_text("", encoding="utf-8")
+    assert '"/etc/postfix/sender_canonical"' in text
+    text = text.replace("/etc/postfix/sender_canonical", str(tmp_path / "sender_canonical"))
+    settings = settings_of(tmp_path / "sluice.conf", text)
+    for name, value in {
+        "hostname": '"web1.example.org"',
+        "networks": '{"127.0.0.0/8", "::1/128", "192.0.2.0/24"}',
+        "listener.smtp.address": '{"127.0.0.1:25", "[::1]:25"}',
+        "listener.smtp.client_connection_limit": "50",
+        "route.*.relay": '{"[mail.example.org]:587"}',
+        "transport.smtp.tls": '"required"',
+        "transport.smtp.destination_concurrency_limit": "7",
+        "transport.smtp.initial_destination_concurrency": "2",
+        "transport.smtp.destination_concurrency_negative_feedback": '"1/sqrt(concurrency)"',
+        "queue.maximal_queue_lifetime": "3d",
+        "queue.bounce_queue_lifetime": "7d",
+        "queue.delay_warning_time": "4h",
+        "queue.minimal_backoff_time": "10m",
+        "message_size_limit": "10000k",
+    }.items():
+        assert settings[name] == value
+    assert "expression" in left["smtpd_timeout"] and f"{path}:19: " in left["smtpd_timeout"]
+    assert "logins" in left["smtp_sasl_auth_enable"] and "pcre" in left["recipient_canonical_maps"]
+    assert "mailboxes" in left["mydestination"]
+    assert "another setting" in left["default_destination_concurrency_limit"]
+    assert any("1 line is not" in line for line in left.values())
+
+
+def test_postfixs_own_main_cf_becomes_a_configuration(tmp_path):
+    folder = os.path.join(peers.root(), "usr/share/postfix")
+    text, left = convert(os.path.join(folder, "main.cf.dist"))
+    settings = settings_of(tmp_path / "sluice.conf", text)
+    assert settings["networks"] == '{"127.0.0.0/8"}' and settings["listener.smtp.address"] == '{"0.0.0.0:25"}'
+    assert "daemon_directory" in left and "mynetworks" not in left
+    text, left = convert(os.path.join(folder, "main.cf.debian"))
+    settings = settings_of(tmp_path / "sluice.conf", text)
+    assert settings["listener.smtp.address"] == '{"0.0.0.0:25", "[::]:25"}' and "biff" in left
+
+
+def test_the_page_about_postfix_names_each_setting(tmp_path):
+    top = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+    with open(os.path.join(top, "etc/sluice-postfix.7"), encoding="utf-8") as page:
+        told = {line.split()[1] for line in page if line.startswith(".It ") and " Ta " in line}
+    with open(os.path.join(top, "cmd/postfix_settings.h"), encoding="utf-8") as header:
+        table = header.read().split("#define POSTFIX_LEFT_OUT")[0]
+    names = [part.split('"')[1] for part in table.split("X(")[3:]]
+    assert len(names) > 60 and set(names) <= told
+    path = tmp_path / "main.cf"
+    path.write_text("".join(f"{name} = 1\n" for name in names), encoding="utf-8")
+    _, left = convert(path)
+    assert not [name for name, line in left.items() if "no such setting" in line]

@@ -1,0 +1,153 @@
+# SPDX-License-Identifier: ISC
+"""How much a client or a sender may send, and what becomes of what is beyond."""
+
+import pytest
+
+from lab import sasl
+from lab.config import Config
+from lab.net import wait_until
+
+
+def _relay(lab, limits):
+    sink = lab.sink()
+    config = Config(extra=limits)
+    return sink, lab.relay(config.route_all_to(sink.port))
+
+
+def _mail(client, sender="from@sender.test", code=250):
+    return client.command(f"MAIL FROM:<{sender}>", code).lines[0]
+
+
+def test_messages_and_recipients_beyond_a_limit_are_put_off_with_the_time(lab):
+    sink, relay = _relay(lab, 'limit "client" { messages = "3/h" recipients = "4/h" }')
+    with relay.client() as client:
+        client.greet()
+        _mail(client)
+        for _ in range(4):
+            client.command("RCPT TO:<to@dest.test>")
+        # More than error_limit of them: a recipient that is to come again is no error.
+        for _ in range(30):
+            text = client.command("RCPT TO:<more@dest.test>", 450).lines[0]
+        assert text.startswith("4.7.1 too many recipients of this client: try again in 1")
+        assert text.endswith("minutes")
+        client.command("DATA", 354)
+        client.send(b"\r\n.\r\n")
+        client.expect(250)
+        _mail(client)
+        client.command("RSET")
+        # Pipelined behind the wait: each has its own answer, in order.
+        client.send(b"MAIL FROM:<a@sender.test>\r\nRSET\r\nMAIL FROM:<b@sender.test>\r\nRCPT TO:<to@dest.test>\r\n")
+        assert [client.expect(code).code for code in (250, 250, 450, 503)] == [250, 250, 450, 503]
+    with relay.client() as client:
+        client.greet()
+        assert _mail(client, code=450).startswith("4.7.1 too many messages of this client: try again in 2")
+    sink.wait_messages(1)
+    relay.wait_event("limit", client="127.0.0.1", action="defer", limit="recipients 4/h")
+    counted = relay.command("stats").stdout
+    assert 'limits_total{by="client",action="defer"} 32' in counted
+
+
+def test_reject_and_hold_by_sender(lab):
+    sink, relay = _relay(lab, """
+limit "sender" { messages = "1/h" action = "hold" }
+limit "client" { messages = "4/h" action = "reject" }
+""")
+    for sender in ("a@sender.test", "A@sender.test", "b@sender.test"):
+        relay.send(sender)
+    sink.wait_messages(2)
+    relay.wait_event("limit", sender="a@sender.test", action="hold")
+    assert "A@sender.test" in relay.command("queue", "list", "--queue", "hold").stdout
+    with relay.client() as client:
+        client.greet()
+        _mail(client, "")
+        client.command("RSET")
+        assert _mail(client, "c@sender.test", 550).startswith("5.7.1 too many messages of this client")
+    # A reload makes room at once.
+    relay.config.extra = 'limit "client" { messages = "1000/s" action = "reject" }'
+    relay.write_config()
+    assert relay.command("reload").returncode == 0
+    relay.send("d@sender.test")
+    sink.wait_messages(3)
+
+
+def test_suspended_logins_are_remembered(lab):
+    _, relay = _relay(lab, "")
+    assert relay.command("user").stdout == ""
+    assert relay.command("user", "show", "eve").returncode == 1
+    assert relay.command("user", "suspend", "eve").stdout == "eve suspended\n"
+    assert relay.command("user", "suspend").returncode == 2
+    relay.kill()
+    relay.start()
+    assert relay.command("user", "list").stdout == "eve suspended messages=0 recipients=0 refused=0 failures=0\n"
+    assert '"suspended":true' in relay.command("user", "list", "--json").stdout
+    assert relay.command("user", "resume", "eve").returncode == 0
+    assert relay.command("user", "resume", "eve").returncode == 1
+    relay.restart()
+    assert relay.command("user", "list").stdout == ""
+
+
+@pytest.mark.parametrize("fault", [
+    'limit "all" { messages = "1/h" }', 'limit "login" { messages = "many" }',
+    'limit "login" { }\nlimit "login" { }', 'limit "login" { action = "drop" }'])
+def test_faults_in_limits_are_found(lab, fault):
+    relay = lab.relay(Config(extra=fault), start=False)
+    found = relay.command("check")
+    assert found.returncode == 1
+    assert ":" in found.stderr
+
+
+@pytest.fixture(scope="module")
+def submission(module_lab):
+    """A relay with a login, and the sink behind it."""
+    users = module_lab.folder("users") / "users"
+    for login in ("ann", "bob"):
+        assert sasl.passwd(users, login, "secret").returncode == 0
+    config = Config({"networks": ["10.0.0.0/8"]}, listeners={"smtp": {"tls": "none", "auth": True}})
+    config.auth.update({"file": str(users), "require_tls": False, "mechanisms": ["PLAIN"], "failure_delay": "0s"})
+    config.extra = 'limit "login" { messages = "2/h" recipients = "10/h" }'
+    sink = module_lab.sink()
+    return sink, module_lab.relay(config.route_all_to(sink.port))
+
+
+def _login(client, login, password="secret", code=235):
+    client.greet()
+    client.command(f"AUTH PLAIN {sasl.plain(login, password)}", code)
+
+
+def test_what_a_login_sent_is_shown_and_limited(submission):
+    sink, relay = submission
+    with relay.client() as client:
+        _login(client, "ann")
+        client.send_mail("from@sender.test", ["a@dest.test", "b@dest.test"], b"To: you\r\n\r\nhello\r\n")
+        content = sink.wait_messages(1)[0].content
+        # RFC 6409 8: who has logged in gets what is missing.
+        assert b"\nDate: " in content and b"\nMessage-ID: <" in content and b"\nFrom: <from@sender.test>" in content
+        _mail(client)
+        client.command("RSET")
+        assert _mail(client, code=450).startswith("4.7.1 too many messages of this login: try again in")
+    with relay.client() as client:
+        _login(client, "ann", "wrong", 535)
+        _login(client, "nobody", "wrong", 535)
+        _login(client, "bob")
+        _mail(client)
+    relay.wait_event("limit", login="ann", action="defer", limit="messages 2/h")
+    line = ("ann active messages=1 recipients=2 messages_left=0 recipients_left=8 refused=1 failures=1",
+            "bob active messages=0 recipients=0 messages_left=1 recipients_left=10 refused=0 failures=0")
+    wait_until(lambda: relay.command("user").stdout.splitlines() == list(line), 10, "what was counted")
+    assert "2/h" in relay.command("user", "show", "ann").stdout
+    assert relay.command("user", "reset", "Ann").returncode == 0
+    with relay.client() as client:
+        _login(client, "ann")
+        _mail(client)
+    wait_until(lambda: "login_messages{login=\"bob\"}" not in relay.command("stats").stdout, 5, "the busiest logins")
+
+
+def test_a_suspended_login_sends_nothing_even_in_a_session_that_is_open(submission):
+    _, relay = submission
+    with relay.client() as client:
+        _login(client, "bob")
+        assert relay.command("user", "suspend", "bob").returncode == 0
+        assert _mail(client, code=550).startswith("5.7.13 this login is suspended")
+        assert relay.command("user", "resume", "bob").returncode == 0
+        assert relay.command("user", "reset", "bob").returncode == 0
+        _mail(client)

@@ -1,0 +1,234 @@
+# SPDX-License-Identifier: ISC
+"""Logging in at next hops: at a Postfix with Dovecot's users, at an Exim, with tokens; and what refuses."""
+
+import base64
+import os
+import shutil
+import ssl
+
+import pytest
+
+from lab.config import Config
+from lab.exim import Exim
+from lab.mailstore import MailStore
+from lab.net import LOOPBACK, open_folder, wait_until
+from lab.token_endpoint import TokenEndpoint
+
+SUBMISSION = {
+    "smtpd_sasl_auth_enable": "yes", "smtpd_sasl_type": "dovecot", "smtpd_tls_security_level": "may",
+    "smtpd_tls_auth_only": "yes", "mynetworks": "192.0.2.1/32",
+    "smtpd_relay_restrictions": "permit_sasl_authenticated, reject",
+}
+EXIM = """\
+begin authenticators
+plain:
+  driver = plaintext
+  public_name = {name}
+  server_prompts = {prompts}
+  server_condition = ${{if and{{{{eq{{{login}}}{{ann}}}}{{eq{{{password}}}{{secret}}}}}}}}
+  server_advertise_condition = ${{if def:tls_in_cipher}}
+"""
+
+
+def _config(folder, hops, credentials, **settings):
+    """All mail to a domain HOP.test goes to a port. The rows of the table are written with [HOP] for it."""
+    table = os.path.join(folder, "credentials")
+    for name, port in hops.items():
+        credentials = credentials.replace(f"[{name}]", f"[{LOOPBACK}]:{port}")
+    with open(table, "w", encoding="ascii") as stream:
+        stream.write(credentials)
+    config = Config(settings={"credentials": [table]} | settings)
+    for name, port in hops.items():
+        config.routes[f"{name}.test"] = {"relay": [f"[{LOOPBACK}]:{port}"]}
+    return config
+
+
+def _secret(folder, name, text):
+    path = os.path.join(folder, name)
+    with open(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "w", encoding="ascii") as stream:
+        stream.write(text)
+    return path
+
+
+def _context(lab):
+    return lab.certificates.server_context("localhost")
+
+
+def _secured(lab, auth, *after):
+    """A script: up to EHLO under TLS, which offers these mechanisms."""
+    return [("send", b"220 x\r\n"), ("expect", rb"EHLO [^\r]*\r\n"), ("send", b"250-x\r\n250 STARTTLS\r\n"),
+            ("expect", rb"STARTTLS\r\n"), ("send", b"220 go\r\n"), ("starttls", _context(lab)),
+            ("expect", rb"EHLO [^\r]*\r\n"), ("send", f"250-x\r\n250 AUTH {auth}\r\n".encode()), *after]
+
+
+def _lines(*pairs):
+    """Steps: each expected line, and the answer to it."""
+    return [step for line, answer in pairs for step in (("expect", line + rb"\r\n"), ("send", answer + b"\r\n"))]
+
+
+TAKEN = _lines((rb"MAIL [^\r]*", b"250 ok"), (rb"RCPT [^\r]*", b"250 ok"), (b"DATA", b"354 go"), (rb"\r\n\.", b"250 kept"))
+
+
+def test_postfix_with_dovecots_users(lab):
+    folder = lab.enter_context(open_folder("sluice-"))
+    store = MailStore(folder, {"ann": "", "bob": ""})
+    lab.callback(store.close)
+    store.start()
+    certificate, key = lab.certificates.host("localhost")
+    postfix = lab.postfix(settings=SUBMISSION | {
+        "smtpd_sasl_path": str(store.auth_socket), "smtpd_tls_cert_file": certificate, "smtpd_tls_key_file": key})
+    secret = _secret(folder, "secret", "secret\n")
+    config = _config(folder, {"out": postfix.port}, (
+        f"# as whom\n[out]  ann@a.test  ann  password:{secret}\n[out]  b.test  bob  password:{secret}\n"))
+    relay = lab.relay(config)
+    for sender in ("ann@a.test", "x@b.test", "nobody@c.test", "ann@a.test"):
+        relay.send(sender, ["to@out.test"])
+    relay.wait_event("sent", 20, count=3)
+    assert "Access denied" in relay.wait_event("bounced", to="to@out.test")["reply"]
+    hop = f"[{LOOPBACK}]:{postfix.port}"
+    assert {one["site"] for one in relay.events("sent")} == {f"{hop} as ann", f"{hop} as bob"}
+    log = postfix.log()
+    assert log.count("sasl_method=SCRAM-SHA-256, sasl_username=ann") == 2
+    assert log.count("sasl_method=SCRAM-SHA-256, sasl_username=bob") == 1
+    listed = relay.command("dest", "list").stdout
+    assert listed.count("login=ann") == 1 and listed.count("login=bob") == 1
+
+
+@pytest.mark.parametrize("mechanism", ("PLAIN", "LOGIN"))
+def test_exim_by_plain_and_login(lab, mechanism):
+    folder = lab.enter_context(open_folder("sluice-"))
+    certificate, key = lab.certificates.host("localhost")
+    plain = mechanism == "PLAIN"
+    exim = Exim(lab.enter_context(open_folder("sluice-exim-")), certificate, key, EXIM.format(
+        name=mechanism, prompts=":" if plain else "Username:: : Password::",
+        login="$auth2" if plain else "$auth1", password="$auth3" if plain else "$auth2"))
+    lab.callback(exim.close)
+    exim.start()
+    relay = lab.relay(_config(folder, {"out": exim.port}, f"[out] ann password:{_secret(folder, 's', 'secret')}\n"))
+    relay.send(recipients=["to@out.test"])
+    relay.wait_event("sent", 20)
+    assert "A=plain:ann" in exim.log() or "A=plain" in exim.log()
+
+
+def test_a_refused_login_keeps_the_mail_with_one_warning(lab):
+    folder = lab.enter_context(open_folder("sluice-"))
+    refusal = [("expect", rb"AUTH PLAIN [^\r]*\r\n"), ("send", b"535 5.7.8 wrong password, ask Joe\r\n"), ("drain",)]
+    welcome = [("expect", rb"AUTH PLAIN [^\r]*\r\n"), ("send", b"235 2.7.0 hello\r\n"), *TAKEN, *TAKEN, *TAKEN, ("drain",)]
+    host = lab.script(_secured(lab, "PLAIN", *refusal), _secured(lab, "PLAIN", *welcome))
+    secret = _secret(folder, "secret", "Hush-1")
+    config = _config(folder, {"out": host.port}, f"[out] ann password:{secret}\n")
+    config.transports["smtp"] = {"host_backoff_max": "1h", "site_patience": "0s", "destination_concurrency_limit": 1}
+    relay = lab.relay(config)
+    for _ in range(3):
+        relay.send(recipients=["to@out.test"])
+    deferred = relay.wait_event("deferred", 20, count=3)
+    assert deferred["dsn"] == "4.7.8" and "535 5.7.8 wrong password, ask Joe" in deferred["reply"]
+    warning, = relay.events("login")
+    assert warning["login"] == "ann" and warning["reply"] == "535 5.7.8 wrong password, ask Joe"
+    assert not relay.events("bounced") and len(host.plays) == 1
+    assert "ask Joe" in relay.command("explain", f"[{LOOPBACK}]:{host.port}").stdout
+    assert "ask Joe" in relay.command("explain", deferred["id"]).stdout
+    _secret(folder, "secret", "Hush-2")
+    relay.command("dest", "reset", LOOPBACK)
+    relay.wait_event("sent", 20, count=3)
+    said = [base64.b64decode(play.received.partition(b"AUTH PLAIN ")[2].partition(b"\r")[0]) for play in host.plays]
+    assert said[:2] == [b"\0ann\0Hush-1", b"\0ann\0Hush-2"]
+    text = relay.log_text() + relay.stderr_text()
+    assert "Hush" not in text and base64.b64encode(b"\0ann\0Hush-1").decode() not in text
+
+
+def test_what_is_not_possible_is_said(lab):
+    folder = lab.enter_context(open_folder("sluice-"))
+    secret = _secret(folder, "secret", "secret")
+    clear = lab.script([("send", b"220 x\r\n"), ("expect", rb"EHLO [^\r]*\r\n"), ("send", b"250-x\r\n250 AUTH PLAIN\r\n"), ("drain",)])
+    later = lab.script(_secured(lab, "PLAIN", ("expect", rb"AUTH [^\r]*\r\n"), ("send", b"454 4.7.0 come back\r\n"), ("drain",)))
+    insecure = lab.script([*clear.scripts[0][:3], ("expect", rb"AUTH [^\r]*\r\n"), ("send", b"235 ok\r\n"), *TAKEN, ("drain",)])
+    gone = os.path.join(folder, "gone")
+    relay = lab.relay(_config(
+        folder, {"clear": clear.port, "later": later.port, "insecure": insecure.port, "gone": 1},
+        f"[clear] ann password:{secret}\n[later] ann password:{secret}\n[insecure] ann password:{secret} clear\n"
+        f"[gone] ann password:{gone}\n"))
+    relay.send(recipients=[f"to@{name}.test" for name in ("clear", "later", "insecure", "gone")])
+    assert "STARTTLS" in relay.wait_event("deferred", to="to@clear.test")["reply"]
+    assert relay.wait_event("deferred", to="to@later.test")["reply"].endswith("454 4.7.0 come back")
+    assert f"no password for ann: {gone}: No such file" in relay.wait_event("deferred", to="to@gone.test")["reply"]
+    relay.wait_event("sent", to="to@insecure.test")
+    assert b"AUTH" not in clear.plays[0].received
+    assert len(relay.events("login", result="refused")) <= 1
+
+
+def test_tokens_from_files_and_from_an_endpoint(lab):
+    folder = lab.enter_context(open_folder("sluice-"))
+    endpoint = TokenEndpoint(*lab.certificates.host("localhost"))
+    lab.callback(endpoint.close)
+    endpoint.answers = {
+        "/good": (200, {"access_token": "first", "expires_in": 3600, "refresh_token": "turned"}),
+        "/app": (200, {"access_token": "app-token"}), "/refuses": (401, {"error": "invalid_client"}),
+        "/large": (200, b"{" * 10_000_000), "/text": (200, b"<html>"),
+    }
+    authority = shutil.copy(lab.certificates.ca, folder)
+    sources = {}
+    for name in ("good", "app", "refuses", "large", "text"):
+        refresh = "" if name == "app" else "refresh_token = a token&more\n"
+        sources[name] = _secret(folder, name, (
+            f"# how\nendpoint = {endpoint.url('/' + name)}\nclient_id = me\nclient_secret = se=cret\n{refresh}"
+            f"ca = {authority}\n"))
+    token = _secret(folder, "token", "from-a-file\n")
+
+    def host(mechanism, secret):
+        text = f"user=ann\1auth=Bearer {secret}\1\1" if mechanism == "XOAUTH2" else f"n,a=ann,\1auth=Bearer {secret}\1\1"
+        line = f"AUTH {mechanism} {base64.b64encode(text.encode()).decode()}".encode()
+        return lab.script(_secured(lab, f"PLAIN {mechanism}", *_lines((line.replace(b"+", rb"\+"), b"235 ok")), *TAKEN, ("drain",)))
+
+    hosts = {"file": host("XOAUTH2", "from-a-file"), "good": host("OAUTHBEARER", "first"), "app": host("XOAUTH2", "app-token")}
+    ports = {name: one.port for name, one in hosts.items()} | {"refuses": 2, "large": 3, "text": 4}
+    relay = lab.relay(_config(folder, ports, "".join(
+        f"[{name}] ann {'token:' + token if name == 'file' else 'refresh:' + sources[name]}\n" for name in ports)))
+    relay.send(recipients=[f"to@{name}.test" for name in ports])
+    for name in hosts:
+        relay.wait_event("sent", 20, to=f"to@{name}.test")
+    for name, why in (("refuses", "it answers 401 invalid_client"), ("large", "larger than 64k"), ("text", "no JSON")):
+        deferred = relay.wait_event("deferred", 20, to=f"to@{name}.test")
+        assert deferred["dsn"] == "4.7.0" and f"no token for ann: {endpoint.url('/' + name)}: " in deferred["reply"]
+        assert why in deferred["reply"]
+    assert endpoint.forms["/good"] == [{"grant_type": "refresh_token", "refresh_token": "a token&more",
+                                        "client_id": "me", "client_secret": "se=cret"}]
+    assert endpoint.forms["/app"][0]["grant_type"] == "client_credentials"
+    _no_storm(relay, endpoint)
+
+
+def _no_storm(relay, endpoint):
+    """Hosts are probed every 200 ms; the endpoint is not asked that often, and there is one warning."""
+    relay.send(recipients=["to@refuses.test"] * 3)
+    wait_until(lambda: len(endpoint.forms["/refuses"]) >= 2, 20, "a second try")
+    assert len(endpoint.forms["/refuses"]) <= 3
+    assert len([one for one in relay.events("login", result="no_token") if "/refuses" in one["reason"]]) == 1
+
+
+def test_a_client_certificate_is_shown(lab):
+    certificate, key = lab.certificates.host("relay.test")
+    context = _context(lab)
+    context.verify_mode = ssl.CERT_REQUIRED
+    context.load_verify_locations(lab.certificates.ca)
+    host = lab.script([("send", b"220 x\r\n"), ("expect", rb"EHLO [^\r]*\r\n"), ("send", b"250-x\r\n250 STARTTLS\r\n"),
+                       ("expect", rb"STARTTLS\r\n"), ("send", b"220 go\r\n"), ("starttls", context),
+                       ("expect", rb"EHLO [^\r]*\r\n"), ("send", b"250 x\r\n"), *TAKEN, ("drain",)])
+    config = Config().route_all_to(host.port)
+    config.transports["smtp"] = {"tls": "required", "client_certificate": certificate, "client_key": key}
+    relay = lab.relay(config)
+    relay.send()
+    relay.wait_event("sent", 20)
+    assert host.plays[0].socket.getpeercert is not None
+
+
+def test_check_warns_of_secrets_that_others_may_read(lab):
+    folder = lab.enter_context(open_folder("sluice-"))
+    secret = _secret(folder, "secret", "secret")
+    os.chmod(secret, 0o644)
+    relay = lab.relay(_config(folder, {"out": 25}, f"[out] ann password:{secret}\n"), start=False)
+    checked = relay.command("check")
+    assert checked.returncode == 0 and f"every user of the machine may read {secret}" in checked.stderr
+    with open(os.path.join(folder, "credentials"), "a", encoding="ascii") as stream:
+        stream.write("host.test ann secret\n")
+    checked = relay.command("check")
+    assert checked.returncode == 1 and "/credentials:2: must be " in checked.stderr

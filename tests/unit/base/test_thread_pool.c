@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: ISC */
+#include "tests/unit/base/unit.h"
+
+#include "base/thread_pool.h"
+
+#include <sched.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+
+enum { JOBS = 10 };
+
+struct job {
+	struct thread_pool_job job; /* first */
+	sem_t *gate;
+};
+
+static atomic_int begun, worked, done;
+static sem_t gate;
+
+static void work(struct thread_pool_job *job)
+{
+	atomic_fetch_add(&begun, 1);
+	sem_wait(((struct job *)job)->gate);
+	atomic_fetch_add(&worked, 1);
+}
+
+static void finish(struct thread_pool_job *job)
+{
+	(void)job;
+	atomic_fetch_add(&done, 1);
+}
+
+static int start(void **state)
+{
+	(void)state;
+	begun = worked = done = 0;
+	return sem_init(&gate, 0, 0);
+}
+
+static void fill(struct job job[JOBS])
+{
+	for (int i = 0; i < JOBS; i++)
+		job[i] = (struct job){.job = {.work = work, .done = finish}, .gate = &gate};
+}
+
+static void until(atomic_int *count, int n)
+{
+	while (atomic_load(count) < n)
+		sched_yield();
+}
+
+static void all_that_is_taken_is_done(void **state)
+{
+	struct job job[JOBS];
+	struct thread_pool *p = thread_pool_new(3, JOBS);
+	(void)state;
+	fill(job);
+	thread_pool_start(p);
+	for (int i = 0; i < JOBS; i++)
+		assert_true(thread_pool_give(p, &job[i].job));
+	until(&begun, 3);
+	for (int i = 0; i < JOBS; i++)
+		sem_post(&gate);
+	until(&done, JOBS);
+	thread_pool_free(&p);
+	assert_int_equal(worked, JOBS);
+}
+
+static void a_full_queue_takes_no_more(void **state)
+{
+	struct job job[JOBS];
+	struct thread_pool *p = thread_pool_new(1, 2);
+	(void)state;
+	fill(job);
+	assert_true(thread_pool_give(p, &job[0].job));
+	assert_true(thread_pool_give(p, &job[1].job));
+	assert_false(thread_pool_give(p, &job[2].job));
+	thread_pool_start(p);
+	until(&begun, 1);
+	assert_true(thread_pool_give(p, &job[2].job));
+	assert_false(thread_pool_give(p, &job[3].job));
+	for (int i = 0; i < 3; i++)
+		sem_post(&gate);
+	until(&done, 3);
+	thread_pool_free(&p);
+	assert_int_equal(done, 3);
+}
+
+static void what_waits_at_the_end_comes_back_undone(void **state)
+{
+	struct job job[JOBS];
+	struct thread_pool *p = thread_pool_new(1, JOBS);
+	(void)state;
+	fill(job);
+	for (int i = 0; i < 3; i++)
+		assert_true(thread_pool_give(p, &job[i].job));
+	thread_pool_stop(p);
+	assert_int_equal(worked, 0);
+	assert_int_equal(done, 3);
+	assert_false(job[0].job.worked);
+	assert_false(thread_pool_give(p, &job[4].job));
+	thread_pool_free(&p);
+}
+
+#define T(test) cmocka_unit_test_setup(test, start)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		T(all_that_is_taken_is_done),
+		T(a_full_queue_takes_no_more),
+		T(what_waits_at_the_end_comes_back_undone),
+	};
+	return RUN(tests);
+}

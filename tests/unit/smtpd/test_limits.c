@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: ISC */
+#include "tests/unit/smtpd/unit.h"
+
+#include "smtpd/limits.h"
+
+#include <malloc.h>
+#include <stdio.h>
+
+enum { MINUTE_US = 60000000, LOGINS = 100000, MEMORY_MAX = 30 << 20 };
+
+static struct limits limits;
+static struct conf_limit login, client, sender;
+static struct conf conf;
+static int64_t now_us;
+
+static int setup(void **state)
+{
+	(void)state;
+	login = (struct conf_limit){.messages = {2, 60000}, .recipients = {3, 60000}};
+	client = (struct conf_limit){.messages = {4, 60000}, .action = LIMIT_REJECT};
+	sender = (struct conf_limit){.messages = {1, 60000}, .action = LIMIT_HOLD};
+	conf = (struct conf){.limit_by = {&login, &client, &sender}};
+	now_us = INT64_C(1000) * MINUTE_US;
+	limits_init(&limits);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	limits_fini(&limits);
+	return 0;
+}
+
+static struct limits_ruling judge(enum limit_of of, const char *l, const char *c, const char *s)
+{
+	struct limits_ruling r;
+	const char *const name[] = {l, c, s};
+	limits_judge(&limits, &conf, of, name, now_us, 1, &r);
+	return r;
+}
+
+static void each_login_has_its_own_and_is_told_when(void **state)
+{
+	(void)state;
+	assert_false(judge(LIMIT_MESSAGES, "ann", NULL, NULL).over);
+	assert_false(judge(LIMIT_MESSAGES, "ann", NULL, NULL).over);
+	struct limits_ruling r = judge(LIMIT_MESSAGES, "ann", NULL, NULL);
+	assert_true(r.over);
+	assert_int_equal(r.by, LIMIT_BY_LOGIN);
+	assert_int_equal(r.action, LIMIT_DEFER);
+	assert_int_equal(r.wait_ms, 30000);
+	assert_false(judge(LIMIT_MESSAGES, "bob", NULL, NULL).over);
+	assert_int_equal(limits_find(&limits, LIMIT_BY_LOGIN, "ann")->refused, 1);
+	now_us += MINUTE_US / 2;
+	assert_false(judge(LIMIT_MESSAGES, "ann", NULL, NULL).over);
+	for (int i = 0; i < 3; i++)
+		assert_false(judge(LIMIT_RECIPIENTS, "ann", "192.0.2.1", "a@x").over);
+	assert_true(judge(LIMIT_RECIPIENTS, "ann", "192.0.2.1", "a@x").over);
+}
+
+static void the_strictest_of_several_counts_and_what_is_refused_costs_nobody(void **state)
+{
+	(void)state;
+	assert_false(judge(LIMIT_MESSAGES, NULL, "192.0.2.1", "a@x").over);
+	struct limits_ruling r = judge(LIMIT_MESSAGES, "ann", "192.0.2.1", "a@x");
+	assert_true(r.over);
+	assert_int_equal(r.action, LIMIT_HOLD);
+	judge(LIMIT_MESSAGES, "ann", "192.0.2.1", "b@x");
+	r = judge(LIMIT_MESSAGES, "ann", "192.0.2.1", "a@x");
+	assert_int_equal(r.by, LIMIT_BY_LOGIN);
+	judge(LIMIT_MESSAGES, NULL, "192.0.2.1", NULL);
+	r = judge(LIMIT_MESSAGES, "ann", "192.0.2.1", "a@x");
+	assert_int_equal(r.by, LIMIT_BY_CLIENT);
+	assert_int_equal(r.action, LIMIT_REJECT);
+	now_us += MINUTE_US / 4;
+	assert_false(judge(LIMIT_MESSAGES, NULL, "192.0.2.1", NULL).over);
+}
+
+static void a_limit_that_is_wider_since_a_reload_keeps_nobody_waiting(void **state)
+{
+	(void)state;
+	login.messages = (struct conf_rate){1, INT64_C(86400000)};
+	assert_false(judge(LIMIT_MESSAGES, "ann", NULL, NULL).over);
+	login.messages = (struct conf_rate){10, 1000};
+	assert_false(judge(LIMIT_MESSAGES, "ann", NULL, NULL).over);
+}
+
+static void the_suspended_stay_until_they_are_resumed(void **state)
+{
+	(void)state;
+	limits_suspend(&limits, "eve", true);
+	limits_suspend(&limits, "eve", true);
+	assert_true(judge(LIMIT_MESSAGES, "eve", "192.0.2.1", NULL).suspended);
+	assert_null(limits_find(&limits, LIMIT_BY_CLIENT, "192.0.2.1"));
+	char name[40];
+	for (int i = 0; i < LIMITS_ROWS_MAX + 10; i++) {
+		snprintf(name, sizeof name, "user%d", i);
+		judge(LIMIT_MESSAGES, name, NULL, NULL);
+	}
+	assert_true(HASH_COUNT(limits.row[LIMIT_BY_LOGIN]) <= LIMITS_ROWS_MAX);
+	assert_null(limits_find(&limits, LIMIT_BY_LOGIN, "user0"));
+	assert_true(judge(LIMIT_MESSAGES, "eve", NULL, NULL).suspended);
+	limits_suspend(&limits, "eve", false);
+	assert_false(judge(LIMIT_MESSAGES, "eve", NULL, NULL).suspended);
+	limits_suspend(&limits, "nobody", false);
+	assert_null(limits_find(&limits, LIMIT_BY_LOGIN, "nobody"));
+}
+
+static void only_logins_that_were_seen_count_failures_and_reset_forgets_them(void **state)
+{
+	(void)state;
+	limits_failed(&limits, "ghost", 1);
+	assert_null(limits_find(&limits, LIMIT_BY_LOGIN, "ghost"));
+	judge(LIMIT_MESSAGES, "ann", NULL, NULL);
+	limits_failed(&limits, "ann", 7);
+	limits_accepted(&limits, "ann", 3);
+	const struct limits_row *r = limits_find(&limits, LIMIT_BY_LOGIN, "ann");
+	assert_int_equal(r->failures, 1);
+	assert_int_equal(r->seen_ms, 7);
+	assert_int_equal(r->recipients, 3);
+	judge(LIMIT_MESSAGES, "ann", NULL, NULL);
+	assert_true(judge(LIMIT_MESSAGES, "ann", NULL, NULL).over);
+	assert_true(limits_reset(&limits, "ann"));
+	assert_int_equal(r->failures, 0);
+	assert_false(judge(LIMIT_MESSAGES, "ann", NULL, NULL).over);
+	assert_false(limits_reset(&limits, "ghost"));
+}
+
+static void clients_that_are_long_gone_are_forgotten(void **state)
+{
+	(void)state;
+	char name[40];
+	for (int i = 0; i < 100; i++) {
+		snprintf(name, sizeof name, "192.0.2.%d", i);
+		judge(LIMIT_MESSAGES, NULL, name, NULL);
+	}
+	now_us += 5 * MINUTE_US;
+	for (int i = 0; i < 60; i++)
+		judge(LIMIT_MESSAGES, NULL, i & 1 ? "198.51.100.1" : "198.51.100.2", NULL);
+	assert_true(HASH_COUNT(limits.row[LIMIT_BY_CLIENT]) < 100);
+}
+
+static void a_hundred_thousand_logins_take_30_mb_at_most(void **state)
+{
+	(void)state;
+	char name[40];
+	size_t before = mallinfo2().uordblks;
+	for (int i = 0; i < LOGINS; i++) {
+		snprintf(name, sizeof name, "somebody.%d@example.org", i);
+		judge(LIMIT_MESSAGES, name, NULL, NULL);
+		judge(LIMIT_RECIPIENTS, name, NULL, NULL);
+	}
+	size_t took = mallinfo2().uordblks - before;
+	print_message("%d logins: %zu bytes\n", LOGINS, took);
+	assert_true(took < MEMORY_MAX);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(each_login_has_its_own_and_is_told_when, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(
+			the_strictest_of_several_counts_and_what_is_refused_costs_nobody, setup,
+			teardown),
+		cmocka_unit_test_setup_teardown(
+			a_limit_that_is_wider_since_a_reload_keeps_nobody_waiting, setup, teardown),
+		cmocka_unit_test_setup_teardown(the_suspended_stay_until_they_are_resumed, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(
+			only_logins_that_were_seen_count_failures_and_reset_forgets_them, setup,
+			teardown),
+		cmocka_unit_test_setup_teardown(clients_that_are_long_gone_are_forgotten, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(a_hundred_thousand_logins_take_30_mb_at_most, setup,
+						teardown),
+	};
+	return RUN(tests);
+}
