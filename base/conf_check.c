@@ -8,6 +8,8 @@
 #include "base/netlist.h"
 #include "base/route_value.h"
 #include "base/tls.h"
+#include "base/tls_policy.h"
+#include "base/tls_verify.h"
 #include "base/trust_anchor.h"
 
 #include <stdlib.h>
@@ -177,6 +179,14 @@ static void choose_port(struct check *c, struct conf_transport *t)
 		t->port = LMTP_PORT;
 }
 
+static void check_policy(struct check *c, char *const *policy, int line)
+{
+	struct buf why = {0};
+	if (!tls_policy_good(*policy, &why))
+		FAULT(c, policy, -1, line, "tls: %s", buf_cstr(&why));
+	buf_fini(&why);
+}
+
 static void check_transport(struct check *c, struct conf_transport *t)
 {
 	union address source[2];
@@ -189,6 +199,7 @@ static void check_transport(struct check *c, struct conf_transport *t)
 	if (!*t->client_certificate != !*t->client_key)
 		FAULT(c, *t->client_key ? &t->client_key : &t->client_certificate, -1, t->line,
 		      "client_certificate and client_key go together");
+	check_policy(c, &t->tls, t->line);
 	check_relays(c, &t->fallback_relay, t->line);
 	check_concurrency(c, t);
 	if (address_parse_sources(t->source_address, source) < 0)
@@ -234,6 +245,8 @@ static void check_route(struct check *c, struct conf_route *r)
 			r->by = &f->transport[i];
 	if (!r->by)
 		FAULT(c, &r->transport, -1, r->line, "there is no transport \"%s\"", r->transport);
+	if (*r->tls)
+		check_policy(c, &r->tls, r->line);
 	check_relays(c, &r->relay, r->line);
 	check_from(c, r);
 	check_end(c, r);
@@ -347,6 +360,32 @@ void conf_check(struct conf *f, const struct conf_lines *lines, struct conf_faul
 	check_auth(&c);
 }
 
+/* Does anything that is sure to be asked need them? A row of a table may, and says so when it is asked. */
+static bool trusts(const struct conf *f)
+{
+	for (int i = 0; i < f->ntransport; i++)
+		if (tls_policy_trusts(f->transport[i].tls))
+			return true;
+	for (int i = 0; i < f->nroute; i++)
+		if (*f->route[i].tls && tls_policy_trusts(f->route[i].tls))
+			return true;
+	return false;
+}
+
+/* Loaded once, for all who verify. Where nobody does, they cost nothing. */
+static void load_authorities(struct check *c)
+{
+	struct conf *f = c->conf;
+	struct buf error = {0};
+	bool given = conf_lines_find(c->lines, &f->tls.ca, -1, 0) > 0;
+	if (!*f->tls.ca || !(given || trusts(f) || f->tls_policy.n > 0))
+		return;
+	f->authorities = tls_authorities_new(f->tls.ca, &error);
+	if (!f->authorities && (given || trusts(f)))
+		FAULT(c, &f->tls.ca, -1, 1, "ca: %s", buf_cstr(&error));
+	buf_fini(&error);
+}
+
 void conf_check_keys(struct conf *f, const struct conf_lines *lines, struct conf_faults *faults)
 {
 	struct check c = {f, lines, faults};
@@ -359,5 +398,6 @@ void conf_check_keys(struct conf *f, const struct conf_lines *lines, struct conf
 		conf_list_add(&f->auth.users, f->auth.file);
 	for (int i = 0; i < f->ntransport; i++)
 		load_identity(&c, &f->transport[i]);
+	load_authorities(&c);
 	check_trust_anchor(&c);
 }

@@ -48,6 +48,7 @@ enum conf_kind {
 	CONF_KIND_QUEUE,
 	CONF_KIND_DNS,
 	CONF_KIND_AUTH,
+	CONF_KIND_TLS,
 	CONF_KINDS
 };
 

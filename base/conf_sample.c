@@ -68,6 +68,7 @@ void conf_sample(struct buf *to)
 		[CONF_KIND_ROUTE] = "*",       [CONF_KIND_ALIAS] = "list@example.org",
 		[CONF_KIND_LIMIT] = "login",   [CONF_KIND_QUEUE] = "",
 		[CONF_KIND_DNS] = "",	       [CONF_KIND_AUTH] = "",
+		[CONF_KIND_TLS] = "",
 	};
 	remark(to, "", "sluice.conf - every setting and its default; see sluice.conf(5).");
 	remark(to, "",

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const tls_names[] = {"none", "opportunistic", "required"};
 static const char *const actions[] = {"deliver", "error", "discard"};
 
 static void put_origin(struct buf *to, const struct table_origin *at)
@@ -86,7 +85,7 @@ static void put_way(struct buf *to, const struct route_way *w)
 		buf_printf(to, "  dropped  %s\n", w->text);
 	else
 		buf_printf(to, "  by       transport %s, tls %s\n", w->by->title,
-			   tls_names[w->by->tls]);
+			   w->nhop ? w->hop[0].tls : w->by->tls);
 	for (int i = 0; i < w->nhop; i++)
 		put_hop(to, &w->hop[i]);
 }
@@ -211,7 +210,7 @@ static void json_way(struct buf *to, const struct route_way *w)
 		json_text(to, "text", w->text);
 	} else {
 		json_text(to, "transport", w->by->title);
-		json_text(to, "tls", tls_names[w->by->tls]);
+		json_text(to, "tls", w->nhop ? w->hop[0].tls : w->by->tls);
 	}
 	json_origin(to, &w->origin);
 	if (w->action == ROUTE_DELIVER)

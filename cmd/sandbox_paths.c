@@ -76,6 +76,8 @@ void sandbox_paths_conf(const struct conf *c, struct sandbox_visitor *v)
 #define T(role, setting, ...) visit_list(v, &c->setting);
 	TABLES(T)
 #undef T
+	if (*c->tls.ca)
+		visit(v, c->tls.ca, LANDLOCK_READ);
 	for (int i = 0; i < c->nlistener; i++) {
 		const struct conf_listener *l = &c->listener[i];
 		visit_if(v, l->certificate);

@@ -59,6 +59,7 @@ static void fill_row(const struct conf *c, struct row *row, const struct conf_ro
 	row->section = section;
 	row->route = (struct route){.by = section->by,
 				    .relay = &section->relay,
+				    .tls = *section->tls ? section->tls : NULL,
 				    .setting = "route",
 				    .origin = {c->file, section->line}};
 	if (*section->error)
