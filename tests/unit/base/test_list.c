@@ -48,8 +48,10 @@ static void a_walk_may_remove_what_it_stands_on(void **state)
 	struct thing things[5];
 	int walked = 0;
 	list_init(&head);
-	for (int i = 0; i < 5; i++)
+	for (int i = 0; i < 5; i++) {
+		list_init(&things[i].link);
 		list_append(&head, &things[i].link);
+	}
 	list_each (link, tmp, &head) {
 		list_remove(link);
 		walked++;
