@@ -40,7 +40,7 @@ HARDEN = $(if $(SAN),,$(FORTIFY) -fstack-protector-strong -fstack-clash-protecti
 ALL_LDFLAGS = -pie -Wl,-z,relro,-z,now,-z,noexecstack $(LDFLAGS)
 # Expanded only when something is compiled: the packages may be missing until `make deps`.
 PKG_CFLAGS = $(shell pkg-config --cflags $(PACKAGES))
-PKG_LIBS = $(shell pkg-config --libs $(PACKAGES)) -lev -lcrypt -lpthread -lm
+PKG_LIBS = $(shell pkg-config --libs $(PACKAGES)) -lunbound -lev -lcrypt -lpthread -lm
 ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -I. $(WARN) $(HARDEN) $(CPPFLAGS) $(CFLAGS) $(SANFLAGS) $(PKG_CFLAGS)
 
 # A folder may have rooms.

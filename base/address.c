@@ -73,6 +73,13 @@ const char *address_peer(const union address *a, const char *name, char text[ADD
 	return text;
 }
 
+bool address_is_loopback(const union address *a)
+{
+	if (a->sa.sa_family == AF_INET)
+		return ntohl(a->in.sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+	return a->sa.sa_family == AF_INET6 && IN6_IS_ADDR_LOOPBACK(&a->in6.sin6_addr);
+}
+
 void address_set_port(union address *a, int port)
 {
 	if (a->sa.sa_family == AF_INET6)

@@ -37,6 +37,9 @@ const char *address_where(const union address *, char text[ADDRESS_WHERE_MAX]);
 const char *address_peer(const union address *, const char *name, char text[ADDRESS_PEER_MAX]);
 /* What log and operator call it: "name[192.0.2.1]:25", or "unix:/run/lmtp", whatever its name. */
 
+bool address_is_loopback(const union address *);
+/* 127.0.0.0/8 or ::1. */
+
 void address_set_port(union address *, int port); /* a Unix socket has none */
 
 bool address_parse_with_port(const char *text, union address *);

@@ -13,6 +13,7 @@
 
 #include "base/buf.h"
 #include "base/conf_table.h"
+#include "base/trust_anchor.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -48,9 +49,16 @@ enum sender_mismatch { MISMATCH_REJECT, MISMATCH_REWRITE, MISMATCH_ALLOW };
 enum verify_unavailable { VERIFY_ACCEPT, VERIFY_DEFER };
 enum in_doubt_action { IN_DOUBT_BOUNCE, IN_DOUBT_DELIVERED };
 enum destination_by { DESTINATION_BY_SITE, DESTINATION_BY_DOMAIN, DESTINATION_BY_RECIPIENT };
+enum dnssec_mode { DNSSEC_VALIDATE, DNSSEC_TRUST, DNSSEC_OFF };
 enum greeting_5xx { GREETING_5XX_DEFER, GREETING_5XX_BOUNCE };
 enum transport_protocol { TRANSPORT_PROTOCOL_SMTP, TRANSPORT_PROTOCOL_LMTP };
-enum transport_tls { TRANSPORT_TLS_NONE, TRANSPORT_TLS_OPPORTUNISTIC, TRANSPORT_TLS_REQUIRED };
+enum transport_tls {
+	TRANSPORT_TLS_NONE,
+	TRANSPORT_TLS_OPPORTUNISTIC,
+	TRANSPORT_TLS_REQUIRED,
+	TRANSPORT_TLS_VERIFY
+};
+enum tls_minimum { TLS_MINIMUM_1_2, TLS_MINIMUM_1_3 };
 
 #define CONF_TYPE_flag bool
 #define CONF_TYPE_number int64_t
@@ -116,6 +124,12 @@ struct conf_auth {
 	struct conf_list users; /* file, where it is wanted and may be read: CONF_WITH_KEYS */
 };
 
+struct conf_tls {
+	CONF_TLS(CONF_MEMBER)
+};
+
+struct tls_authorities;
+
 struct conf {
 	atomic_int refs; /* first: see conf_with_tables() */
 	char *file;
@@ -132,7 +146,9 @@ struct conf {
 	struct conf_dns dns;
 	struct conf_auth auth;
 	struct conf_verify verify;
-	bool routes_verify;    /* some route section does */
+	bool routes_verify; /* some route section does */
+	struct conf_tls tls;
+	struct tls_authorities *authorities; /* of tls.ca, where keys were wanted; or NULL */
 	struct tables *tables; /* what the files say that it names, unless they were not wanted */
 	struct conf *whole;    /* of which this is a copy with other tables; or NULL */
 };

@@ -4,6 +4,7 @@
 #include "base/conf_value.h"
 #include "base/mem.h"
 #include "base/tables.h"
+#include "base/tls_verify.h"
 
 #include <ctype.h>
 #include <openssl/ssl.h>
@@ -196,6 +197,7 @@ struct conf *conf_build(const struct conf_file *from, const char *file, struct c
 	build_single(&b, CONF_KIND_DNS, &c->dns);
 	build_single(&b, CONF_KIND_AUTH, &c->auth);
 	build_single(&b, CONF_KIND_VERIFY, &c->verify);
+	build_single(&b, CONF_KIND_TLS, &c->tls);
 	build_transports(&b);
 	c->listener = room(&b, CONF_KIND_LISTENER);
 	c->nlistener = build_titled(&b, CONF_KIND_LISTENER, (char *)c->listener,
@@ -226,6 +228,7 @@ static void free_settings(struct conf *c)
 	for (int i = 0; i < c->ntransport; i++)
 		SSL_CTX_free(c->transport[i].identity);
 	conf_list_free(&c->auth.users);
+	tls_authorities_free(&c->authorities);
 	free(c->listener);
 	free(c->transport);
 	free(c->route);

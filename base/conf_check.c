@@ -8,6 +8,9 @@
 #include "base/netlist.h"
 #include "base/route_value.h"
 #include "base/tls.h"
+#include "base/tls_policy.h"
+#include "base/tls_verify.h"
+#include "base/trust_anchor.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -176,6 +179,14 @@ static void choose_port(struct check *c, struct conf_transport *t)
 		t->port = LMTP_PORT;
 }
 
+static void check_policy(struct check *c, char *const *policy, int line)
+{
+	struct buf why = {0};
+	if (!tls_policy_good(*policy, &why))
+		FAULT(c, policy, -1, line, "tls: %s", buf_cstr(&why));
+	buf_fini(&why);
+}
+
 static void check_transport(struct check *c, struct conf_transport *t)
 {
 	union address source[2];
@@ -188,6 +199,7 @@ static void check_transport(struct check *c, struct conf_transport *t)
 	if (!*t->client_certificate != !*t->client_key)
 		FAULT(c, *t->client_key ? &t->client_key : &t->client_certificate, -1, t->line,
 		      "client_certificate and client_key go together");
+	check_policy(c, &t->tls, t->line);
 	check_relays(c, &t->fallback_relay, t->line);
 	check_concurrency(c, t);
 	if (address_parse_sources(t->source_address, source) < 0)
@@ -234,6 +246,8 @@ static void check_route(struct check *c, struct conf_route *r)
 	if (!r->by)
 		FAULT(c, &r->transport, -1, r->line, "there is no transport \"%s\"", r->transport);
 	f->routes_verify |= r->verify;
+	if (*r->tls)
+		check_policy(c, &r->tls, r->line);
 	check_relays(c, &r->relay, r->line);
 	check_from(c, r);
 	check_end(c, r);
@@ -287,6 +301,25 @@ static void check_dns(struct check *c)
 		if (!address_parse(d->server.item[i], 0, &a))
 			FAULT(c, &d->server, i, 1, "\"%s\" is no IP address", d->server.item[i]);
 	check_networks(c, &d->allow_private, 1);
+	for (int i = 0; i < d->insecure_domains.n; i++)
+		if (!conf_host_good(d->insecure_domains.item[i]))
+			FAULT(c, &d->insecure_domains, i, 1, "\"%s\" is not a domain",
+			      d->insecure_domains.item[i]);
+}
+
+/* The default file belongs to a package that need not be there. */
+static void check_trust_anchor(struct check *c)
+{
+	const struct conf_dns *d = &c->conf->dns;
+	struct trust_anchor anchor;
+	struct buf error = {0};
+	if (d->dnssec != DNSSEC_VALIDATE || strcmp(d->trust_anchor, TRUST_ANCHOR_FILE) == 0)
+		return;
+	if (trust_anchor_read(&anchor, d->trust_anchor, &error))
+		trust_anchor_fini(&anchor);
+	else
+		FAULT(c, &d->trust_anchor, -1, 1, "%s", buf_cstr(&error));
+	buf_fini(&error);
 }
 
 static bool dovecot_good(const char *where)
@@ -337,6 +370,32 @@ void conf_check(struct conf *f, const struct conf_lines *lines, struct conf_faul
 	check_auth(&c);
 }
 
+/* Does anything that is sure to be asked need them? A row of a table may, and says so when it is asked. */
+static bool trusts(const struct conf *f)
+{
+	for (int i = 0; i < f->ntransport; i++)
+		if (tls_policy_trusts(f->transport[i].tls))
+			return true;
+	for (int i = 0; i < f->nroute; i++)
+		if (*f->route[i].tls && tls_policy_trusts(f->route[i].tls))
+			return true;
+	return false;
+}
+
+/* Loaded once, for all who verify. Where nobody does, they cost nothing. */
+static void load_authorities(struct check *c)
+{
+	struct conf *f = c->conf;
+	struct buf error = {0};
+	bool given = conf_lines_find(c->lines, &f->tls.ca, -1, 0) > 0;
+	if (!*f->tls.ca || !(given || trusts(f) || f->tls_policy.n > 0))
+		return;
+	f->authorities = tls_authorities_new(f->tls.ca, &error);
+	if (!f->authorities && (given || trusts(f)))
+		FAULT(c, &f->tls.ca, -1, 1, "ca: %s", buf_cstr(&error));
+	buf_fini(&error);
+}
+
 void conf_check_keys(struct conf *f, const struct conf_lines *lines, struct conf_faults *faults)
 {
 	struct check c = {f, lines, faults};
@@ -349,4 +408,6 @@ void conf_check_keys(struct conf *f, const struct conf_lines *lines, struct conf
 		conf_list_add(&f->auth.users, f->auth.file);
 	for (int i = 0; i < f->ntransport; i++)
 		load_identity(&c, &f->transport[i]);
+	load_authorities(&c);
+	check_trust_anchor(&c);
 }

@@ -39,6 +39,9 @@ static const struct conf_row verify_rows[] = {CONF_VERIFY(ROW)};
 #define STRUCT struct conf_auth
 static const struct conf_row auth_rows[] = {CONF_AUTH(ROW)};
 #undef STRUCT
+#define STRUCT struct conf_tls
+static const struct conf_row tls_rows[] = {CONF_TLS(ROW)};
+#undef STRUCT
 
 #define ROWS(rows) (int)(sizeof rows / sizeof rows[0]), rows
 
@@ -71,6 +74,8 @@ const struct conf_section conf_sections[CONF_KINDS] = {
 			      "recipient_access or a route says verify."},
 	[CONF_KIND_AUTH] = {"auth", false, sizeof(struct conf_auth), ROWS(auth_rows),
 			    "Who may log in, on listeners with auth = true."},
+	[CONF_KIND_TLS] = {"tls", false, sizeof(struct conf_tls), ROWS(tls_rows),
+			   "Whom to believe, of those that mail goes to."},
 };
 
 int conf_count(const struct conf *c, enum conf_kind kind)
@@ -112,6 +117,8 @@ void *conf_at(const struct conf *c, enum conf_kind kind, int i)
 		return (void *)&c->verify;
 	case CONF_KIND_AUTH:
 		return (void *)&c->auth;
+	case CONF_KIND_TLS:
+		return (void *)&c->tls;
 	default:
 		return (void *)c;
 	}

@@ -49,6 +49,7 @@ enum conf_kind {
 	CONF_KIND_DNS,
 	CONF_KIND_AUTH,
 	CONF_KIND_VERIFY,
+	CONF_KIND_TLS,
 	CONF_KINDS
 };
 

@@ -92,6 +92,8 @@
 	  "Tables of SHA-256 fingerprints of certificates, in hexadecimal, and the logins of the clients that have them: on listeners with auth = true, in place of a password.") \
 	P(text, always_bcc, "", 0, 320, RELOAD, "",                                                \
 	  "An address that gets a copy of every message that comes in. Empty: none.")              \
+	P(list, tls_policy, "{}", 0, 0, RELOAD, "",                                                \
+	  "Tables of TLS policies: a DOMAIN, a .PARENT, a [NEXT-HOP] or *, and none, opportunistic, required, verify or verify:NAME,NAME.") \
 	P(list, sender_bcc, "{}", 0, 0, RELOAD, "",                                                \
 	  "Tables of senders and the address that gets a copy of what they send.")                 \
 	P(list, recipient_bcc, "{}", 0, 0, RELOAD, "",                                             \
@@ -234,8 +236,8 @@
 	  "Time for the reply to the end of the content.")                                         \
 	P(duration, rset_timeout, "20s", 1, HOURS(1), RELOAD, "", "Time for the reply to RSET.")   \
 	P(duration, quit_timeout, "10s", 1, HOURS(1), RELOAD, "", "Time for the reply to QUIT.")   \
-	P(choice, tls, "opportunistic", 0, 0, RELOAD, "none|opportunistic|required",               \
-	  "none: never; opportunistic: when offered, whoever it is; required: no mail without.")   \
+	P(text, tls, "opportunistic", 1, 4000, RELOAD, "",                                         \
+	  "none: never; opportunistic: when offered, whoever it is; required: no mail without, whoever it is; verify, or verify:NAME,NAME: no mail unless the certificate is trusted and names the next hop, or one of these. Routes and tls_policy can ask for more.") \
 	P(text, client_certificate, "", 0, 4000, RELOAD, "",                                       \
 	  "PEM file with a certificate and its chain, shown to hosts that ask for one.")           \
 	P(text, client_key, "", 0, 4000, RELOAD, "", "PEM file with its private key.")             \
@@ -255,6 +257,8 @@
 	  "Next hops in order of preference, \"host\", \"host:port\", \"[host]:port\", or a Unix socket, \"unix:/its/path\". Brackets: no MX look-up. Those with a weight, \"host=3\", that stand together share the connections by their weights. Empty: by the recipient's domain.") \
 	P(list, from, "{}", 0, 0, RELOAD, "",                                                      \
 	  "Only for mail from these senders: addresses, domains, .parents, <>. For others the route is not there. Empty: all.") \
+	P(text, tls, "", 0, 4000, RELOAD, "",                                                      \
+	  "A TLS policy, as in a transport. The strictest of transport, route and tls_policy holds. Empty: none of its own.") \
 	P(text, error, "", 0, 500, RELOAD, "",                                                     \
 	  "DSN TEXT: such mail is returned with it, or deferred when it begins with 4. Empty: it is delivered.") \
 	P(flag, discard, "false", 0, 0, RELOAD, "", "Such mail is dropped, and logged as sent.") \
@@ -340,9 +344,12 @@
 	  "No answer is kept longer than this.")                                                   \
 	P(duration, negative_ttl, "5m", 0, DAYS(1), RELOAD, "",                                    \
 	  "No answer that there is none is kept longer than this.")                                \
-	P(flag, dnssec, "false", 0, 0, RELOAD, "",                                                 \
-	  "Ask name servers for DNSSEC records with each answer. This release does not validate "  \
-	  "them.")                                                                                 \
+	P(choice, dnssec, "validate", 0, 0, RELOAD, "validate|trust|off",                          \
+	  "validate: check the signatures of all answers here, from the keys in trust_anchor on; what is bogus is not delivered to, the mail waits. Where no name server hands on signatures, the log says so once, and nothing is validated. trust: believe the AD bit, if all name servers are on this machine (127.0.0.0/8, ::1). off: ask for nothing of it.") \
+	P(text, trust_anchor, TRUST_ANCHOR_FILE, 1, 4000, RELOAD, "",                              \
+	  "A file with the keys of the root, as DS or DNSKEY records; the default is that of Debian's package dns-root-data. Where the default file is missing nothing is validated.") \
+	P(list, insecure_domains, "{}", 0, 0, RELOAD, "",                                          \
+	  "Domains that are not validated, with all below them (RFC 7646): internal ones that the name servers of the organisation know, and the public DNS proves not to exist.") \
 	P(list, allow_private, "{}", 0, 0, RELOAD, "",                                             \
 	  "Networks of private use (RFC 1918 and the like) in which mail hosts that were found by MX may lie. Hosts in others are not connected to: anybody can have an MX record lead into your network. Next hops that are configured are not asked for this.") \
 	P(flag, allow_loopback, "false", 0, 0, RELOAD, "",                                         \
@@ -363,5 +370,11 @@
 	  "Wrong names or passwords in one session, at the last of which it is closed with 421 4.7.0. 0: no limit.") \
 	P(flag, require_tls, "true", 0, 0, RELOAD, "",                                             \
 	  "Offer AUTH under TLS only. Otherwise passwords may cross the network in clear.")
+
+#define CONF_TLS(P)                                                                                \
+	P(text, ca, "/etc/ssl/certs/ca-certificates.crt", 0, 4000, RELOAD, "",                     \
+	  "PEM file, or folder of such files, with the authorities that may vouch for a next hop where verify is wanted.") \
+	P(choice, minimum, "1.2", 0, 0, RELOAD, "1.2|1.3",                                         \
+	  "The least version of TLS that will do for required and verify. What is only opportunistic takes 1.2.")
 
 #endif

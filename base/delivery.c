@@ -28,6 +28,8 @@ void connection_open_free(struct connection_open **op)
 	verdict_unref(o->why);
 	credential_unref(o->credential);
 	free(o->host);
+	free(o->tls);
+	free(o->site);
 	free(o);
 	*op = NULL;
 }

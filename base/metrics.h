@@ -36,6 +36,14 @@
 	M(client_connected, "connections_total{side=\"client\"}", "")                              \
 	M(client_connect_failed, "connections_failed_total",                                       \
 	  "Connections to next hops that never became ready")                                      \
+	M(tls_client_matched, "tls_connections_total{side=\"client\",result=\"matched\"}",         \
+	  "Connections to next hops, by what came of TLS")                                         \
+	M(tls_client_unverified, "tls_connections_total{side=\"client\",result=\"unverified\"}",   \
+	  "")                                                                                      \
+	M(tls_client_untrusted, "tls_connections_total{side=\"client\",result=\"untrusted\"}", "") \
+	M(tls_client_failed, "tls_connections_total{side=\"client\",result=\"failed\"}", "")       \
+	M(tls_client_missing, "tls_connections_total{side=\"client\",result=\"missing\"}", "")     \
+	M(tls_client_broken, "tls_connections_total{side=\"client\",result=\"broken\"}", "")       \
 	M(under_way, "deliveries_under_way", "Transactions that connections to next hops carry")   \
 	M(commits, "commits_total", "Syncs of the queue's log")                                    \
 	M(committed_bytes, "committed_bytes_total", "Bytes written to the queue's log")            \
@@ -60,7 +68,13 @@
 	M(dns_refused, "dns_queries_total{result=\"refused\"}", "")                                \
 	M(dns_other, "dns_queries_total{result=\"other\"}", "")                                    \
 	M(dns_timeout, "dns_queries_total{result=\"timeout\"}", "")                                \
-	M(dns_failed, "dns_queries_total{result=\"failed\"}", "")
+	M(dns_failed, "dns_queries_total{result=\"failed\"}", "")                                  \
+	M(dnssec_secure, "dns_answers_total{dnssec=\"secure\"}",                                   \
+	  "Answers of name servers, by what DNSSEC says of them")                                  \
+	M(dnssec_insecure, "dns_answers_total{dnssec=\"insecure\"}", "")                           \
+	M(dnssec_bogus, "dns_answers_total{dnssec=\"bogus\"}", "")                                 \
+	M(dnssec_indeterminate, "dns_answers_total{dnssec=\"indeterminate\"}", "")                 \
+	M(dnssec_validating, "dns_dnssec_validating", "1 while answers are validated here")
 
 enum metric {
 #define M(name, prometheus, sentence) METRIC_##name,

@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 struct resolve *resolve_new(enum resolve_kind kind, const char *name, struct loop *reply_to,
@@ -17,16 +18,43 @@ struct resolve *resolve_new(enum resolve_kind kind, const char *name, struct loo
 	return r;
 }
 
+static void free_host(struct resolve_host *h)
+{
+	free(h->name);
+	free(h->canonical);
+}
+
 void resolve_free(struct resolve **rp)
 {
 	struct resolve *r = *rp;
 	if (!r)
 		return;
 	for (int i = 0; i < r->nhost; i++)
-		free(r->host[i].name);
+		free_host(&r->host[i]);
 	free(r->host);
+	for (int i = 0; i < r->ntlsa; i++)
+		free(r->tlsa[i].data);
+	free(r->tlsa);
+	free(r->alias);
 	free(r->name);
 	verdict_unref(r->failure);
 	free(r);
 	*rp = NULL;
+}
+
+enum resolve_security resolve_weaker(enum resolve_security a, enum resolve_security b)
+{
+	assert(a != RESOLVE_BOGUS && b != RESOLVE_BOGUS);
+	return a < b ? a : b;
+}
+
+const char *resolve_security_text(enum resolve_security s)
+{
+	static const char *const texts[] = {
+		[RESOLVE_INDETERMINATE] = "indeterminate",
+		[RESOLVE_INSECURE] = "insecure",
+		[RESOLVE_SECURE] = "secure",
+		[RESOLVE_BOGUS] = "bogus",
+	};
+	return texts[s];
 }

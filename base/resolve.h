@@ -8,8 +8,9 @@
  * THREAD     Whoever holds it.
  * ERRORS     The answer has either hosts, or a failure: 4.4.3 for whatever may pass (SERVFAIL,
  *            time-out, refused, bogus, CNAME loop), 5.1.2 no such domain, 5.4.4 no address,
- *            5.1.10 null MX (556), 5.4.6 mail loops back to ourselves.
- * SEE        RFC 5321 5.1; RFC 7505.
+ *            5.1.10 null MX (556), 5.4.6 mail loops back to ourselves. RESOLVE_TLSA and RESOLVE_ALIAS
+ *            fail by 4.4.3 only; that there is no record is an answer.
+ * SEE        RFC 5321 5.1; RFC 7505; RFC 4033 5 (security); RFC 7672 (TLSA).
  */
 #ifndef BASE_RESOLVE_H
 #define BASE_RESOLVE_H
@@ -28,8 +29,19 @@ enum { RESOLVE_HOSTS_MAX = 20, RESOLVE_ADDRESSES_MAX = 10 }; /* a destination; a
 enum resolve_note { RESOLVE_ASK = 200, RESOLVE_ANSWER };
 
 enum resolve_kind {
-	RESOLVE_MX,   /* mail exchangers of a domain, or its own addresses when it has none */
-	RESOLVE_HOST, /* addresses of one host: a next hop in brackets, or "unix:/its/path" */
+	RESOLVE_MX,    /* mail exchangers of a domain, or its own addresses when it has none */
+	RESOLVE_HOST,  /* addresses of one host: a next hop in brackets, or "unix:/its/path" */
+	RESOLVE_TLSA,  /* TLSA records for a host and port; there may be none (RFC 7672 2.2) */
+	RESOLVE_ALIAS, /* the CNAME record of a host, not followed; there may be none */
+};
+
+/* What DNSSEC says of an answer, and of an answer that there is nothing. Weakest first, but bogus: that
+ * is never an answer, only the reason of a failure. */
+enum resolve_security {
+	RESOLVE_INDETERMINATE, /* not known: nothing was validated */
+	RESOLVE_INSECURE,      /* proven that it lies in an unsigned zone */
+	RESOLVE_SECURE,	       /* validated from the root, all records that led to it included */
+	RESOLVE_BOGUS,	       /* ought to be signed, and is not, or falsely */
 };
 
 union address {
@@ -40,11 +52,18 @@ union address {
 };
 
 struct resolve_host {
-	char *name;	     /* lower case, no final dot */
-	uint16_t preference; /* of its MX record; 0 when there was none */
-	bool secure;	     /* the address answer was validated */
+	char *name;			/* lower case, no final dot */
+	uint16_t preference;		/* of its MX record; 0 when there was none */
+	enum resolve_security security; /* of its addresses, and the CNAME records that led there */
+	char *canonical; /* where CNAME records led, if there were any (RFC 7672 2.2.2); or NULL */
 	int naddress;
 	union address address[RESOLVE_ADDRESSES_MAX]; /* port 0 */
+};
+
+struct resolve_tlsa {
+	uint8_t usage, selector, matching; /* RFC 6698 2.1 */
+	size_t len;
+	uint8_t *data;
 };
 
 struct resolve {
@@ -55,13 +74,25 @@ struct resolve {
 	enum resolve_kind kind;
 	char *name; /* domain or host, lower case; or a Unix socket, as written */
 	bool trusted; /* named in the configuration: loopback, ourselves and Unix sockets are allowed */
+	int port;     /* RESOLVE_TLSA: TCP */
 	struct verdict *failure;
+	enum resolve_security
+		security; /* of the answer to the question itself: the MX records, or that
+					   there are none; the addresses; the TLSA or CNAME record */
 	int nhost;
 	struct resolve_host *host; /* by preference; hosts of equal preference in random order */
+	int ntlsa;
+	struct resolve_tlsa *tlsa;
+	char *alias; /* RESOLVE_ALIAS: where it leads; or NULL */
 };
 
 struct resolve *resolve_new(enum resolve_kind, const char *name, struct loop *reply_to,
 			    void *owner);
 void resolve_free(struct resolve **);
+
+enum resolve_security resolve_weaker(enum resolve_security, enum resolve_security);
+/* Of two links of a chain. Neither is bogus. */
+
+const char *resolve_security_text(enum resolve_security);
 
 #endif

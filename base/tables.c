@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/refs.h"
 #include "base/route_value.h"
+#include "base/tls_policy.h"
 #include "base/users.h"
 #include "base/words.h"
 
@@ -180,6 +181,22 @@ static const char *check_certificate(const void *context, const char *key, const
 		return key;
 	}
 	return users_login(value, login, why) ? NULL : value;
+}
+
+/* A domain, or a next hop as it is written. */
+static const char *check_tls_policy(const void *context, const char *key, const char *value,
+				    struct buf *why)
+{
+	(void)context;
+	struct conf_relay r;
+	bool hop = conf_relay_read(key, &r) && r.weight == 0;
+	free(r.host);
+	if (!hop && (!conf_pattern_good(key) || strchr(key, '@'))) {
+		buf_printf(why, "\"%s\" is not a domain, a .parent of domains, a next hop, or *",
+			   key);
+		return value;
+	}
+	return tls_policy_good(value, why) ? NULL : value;
 }
 
 static const struct table_form forms[] = {

@@ -27,6 +27,7 @@
 	T(RECIPIENT_CANONICAL, recipient_canonical, false, "address address", check_canonical)     \
 	T(CANONICAL, canonical, false, "address address", check_canonical)                         \
 	T(RECIPIENT_ACCESS, recipient_access, false, "address action", check_access)               \
+	T(TLS_POLICY, tls_policy, false, "domain policy", check_tls_policy)                        \
 	T(SENDER_BCC, sender_bcc, false, "address address", check_bcc)                             \
 	T(RECIPIENT_BCC, recipient_bcc, false, "address address", check_bcc)                       \
 	T(CREDENTIALS, credentials, false, "NEXT-HOP [SENDER] LOGIN SECRET", check_credential)     \

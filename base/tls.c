@@ -3,12 +3,16 @@
 
 #include "base/tls_keys.h"
 
+#include <ctype.h>
 #include <openssl/err.h>
 #include <openssl/rand.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* Where somebody is authenticated, weak keys and old hashes would make that worth little. */
+enum { VERIFY_SECURITY_LEVEL = 2 };
 
 #define AEAD "ECDHE+AESGCM:ECDHE+CHACHA20:DHE+AESGCM"
 
@@ -130,4 +134,22 @@ SSL_CTX *tls_client_context(void)
 	SSL_CTX_set_cipher_list(c, "DEFAULT:@SECLEVEL=1");
 	SSL_CTX_set_session_cache_mode(c, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
 	return c;
+}
+
+void tls_demand(SSL *ssl, enum transport_tls level, int minimum)
+{
+	if (level >= TRANSPORT_TLS_REQUIRED && minimum == TLS_MINIMUM_1_3)
+		SSL_set_min_proto_version(ssl, TLS1_3_VERSION);
+	if (level == TRANSPORT_TLS_VERIFY) {
+		SSL_set_cipher_list(ssl, "DEFAULT");
+		SSL_set_security_level(ssl, VERIFY_SECURITY_LEVEL);
+	}
+}
+
+const char *tls_server_name(const char *host)
+{
+	size_t len = strlen(host);
+	bool name = len > 0 && len < 256 && !strchr(host, ':') &&
+		    !isdigit((unsigned char)host[len - 1]);
+	return name ? host : NULL;
 }

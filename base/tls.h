@@ -8,7 +8,7 @@
 #ifndef BASE_TLS_H
 #define BASE_TLS_H
 
-#include "base/buf.h"
+#include "base/conf.h"
 
 #include <openssl/ssl.h>
 #include <stdbool.h>
@@ -30,5 +30,11 @@ bool tls_ask_client(SSL_CTX *, const char *ca, struct buf *error);
 
 SSL_CTX *tls_client_context(void);
 /* Opportunistic: whoever it is. Sessions are the caller's to keep: SSL_get1_session(). */
+
+void tls_demand(SSL *, enum transport_tls, int minimum);
+/* Before the handshake with a next hop: what its policy wants of version and suites. minimum: enum tls_minimum. */
+
+const char *tls_server_name(const char *host);
+/* The host, where it is a name that may be told for SNI (RFC 6066 3: never an address); else NULL. */
 
 #endif

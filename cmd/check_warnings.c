@@ -119,6 +119,21 @@ static void check_spool(struct checked *c)
 		     spool);
 }
 
+static void check_dns(struct checked *c)
+{
+	const struct conf_dns *d = &c->conf->dns;
+	union address a;
+	if (d->dnssec == DNSSEC_VALIDATE && access(d->trust_anchor, R_OK) != 0)
+		warn(c, 0, "trust_anchor %s can not be read: no answer of DNS is validated",
+		     d->trust_anchor);
+	for (int i = 0; d->dnssec == DNSSEC_TRUST && i < d->server.n; i++)
+		if (address_parse(d->server.item[i], 0, &a) && !address_is_loopback(&a))
+			warn(c, 0,
+			     "dnssec is \"trust\", but the name server %s is not on this machine: "
+			     "what it says of DNSSEC is not believed",
+			     d->server.item[i]);
+}
+
 static void check_log(struct checked *c)
 {
 	const char *path = c->conf->log, *slash = strrchr(path, '/');
@@ -364,6 +379,7 @@ int check_warnings(const struct conf *conf)
 	check_hostname(&c);
 	check_networks(&c, &conf->networks, 0);
 	check_spool(&c);
+	check_dns(&c);
 	check_log(&c);
 	check_postmaster(&c);
 	for (int i = 0; i < conf->nlistener; i++) {

@@ -31,6 +31,7 @@
  *	queue_check.c       sluice queue check, which needs no relay
  *	route_command.c     sluice route; route_trace.c: what would happen, route_print.c: as text
  *	clock_watch.c       what becomes of the queue when the clock is set: nothing
+ *	tls_command.c       sluice tls; tls_probe.c: a handshake with one host, tls_print.c: as text
  *	table_watch.c       tables read anew when their files change
  *	top.c               sluice top; top_look.c: what is asked for, top_screen.c: how it looks
  *	stats.c, reload.c, stop.c, restart.c, config.c
@@ -85,6 +86,7 @@ int cmd_sendmail(int argc, char **argv);
 int cmd_queue(int argc, char **argv);
 int cmd_mailq(int argc, char **argv);
 int cmd_route(int argc, char **argv);
+int cmd_tls(int argc, char **argv);
 int cmd_dest(int argc, char **argv);
 int cmd_user(int argc, char **argv);
 int cmd_verify(int argc, char **argv);

@@ -16,6 +16,8 @@ static const struct command {
 	{"queue", "list|show|flush|delete|check", "look at the queue, and change it", cmd_queue},
 	{"route", "[--from A] [--json] ADDRESS...", "tell what would happen to mail, and why",
 	 cmd_route},
+	{"tls", "[--json] DOMAIN|ADDRESS|HOST...", "what next hops must prove, and whether they do",
+	 cmd_tls},
 	{"dest", "list|show|suspend|resume|reset", "look at destinations, and change them",
 	 cmd_dest},
 	{"verify", "[--from A] [--json] ADDRESS", "ask the next hop whether it takes a recipient",

@@ -58,14 +58,22 @@ void queue_sites_learn(struct queue_sites *s, const struct dest_command *c)
 	}
 }
 
+/* The name without the TLS policy that may stand behind it. */
+static bool is_name(const char *name, const char *site)
+{
+	size_t len = strlen(site);
+	return strncasecmp(name, site, len) == 0 &&
+	       (name[len] == '\0' || strncmp(name + len, " tls=", 5) == 0);
+}
+
 /* A site is named as the log has it, or with its transport and a blank in front. */
 static bool names_site(const char *name, const char *transport, const char *site)
 {
 	size_t len = strlen(transport);
-	if (strcasecmp(name, site) == 0)
+	if (is_name(name, site))
 		return true;
 	return strncasecmp(name, transport, len) == 0 && name[len] == ' ' &&
-	       strcasecmp(name + len + 1, site) == 0;
+	       is_name(name + len + 1, site);
 }
 
 /* Is this host, "NAME[ADDRESS]:PORT", one of "NAME,NAME;NAME", or one of these by itself? */

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char *const tls_names[] = {"none", "opportunistic", "required"};
 static const char *const actions[] = {"deliver", "error", "discard"};
 
 static void put_origin(struct buf *to, const struct table_origin *at)
@@ -42,23 +41,34 @@ static void put_access(struct buf *to, const struct route_trace *t)
 	buf_puts(to, "\n");
 }
 
+/* Nothing where nothing was validated. */
+static void put_security(struct buf *to, enum resolve_security s)
+{
+	if (s != RESOLVE_INDETERMINATE)
+		buf_printf(to, ", DNSSEC %s", resolve_security_text(s));
+}
+
 static void put_hop(struct buf *to, const struct route_hop *h)
 {
 	char peer[ADDRESS_PEER_MAX];
-	buf_printf(to, "  %-8s %s%s\n", h->fallback ? "fallback" : "next hop", h->text,
-		   h->bracketed || h->fallback || h->weight ? "" : ", by MX");
 	const struct resolve *r = h->answer;
+	buf_printf(to, "  %-8s %s%s", h->fallback ? "fallback" : "next hop", h->text,
+		   h->bracketed || h->fallback || h->weight ? "" : ", by MX");
+	put_security(to, r ? r->security : RESOLVE_INDETERMINATE);
+	buf_puts(to, "\n");
 	if (!r || r->nhost == 0)
 		buf_printf(to, "    %s\n", r ? r->failure->text : "no answer in time");
 	for (int i = 0; r && i < r->nhost; i++)
 		for (int a = 0; a < r->host[i].naddress; a++) {
 			union address address = r->host[i].address[a];
 			address_set_port(&address, h->port);
-			buf_printf(to, "    host   %s%s%s, preference %d%s\n",
+			buf_printf(to, "    host   %s%s%s, preference %d%s",
 				   address_is_unix(&address) ? "" : r->host[i].name,
 				   address_is_unix(&address) ? "" : " ",
 				   address_peer(&address, "", peer), r->host[i].preference,
 				   h->weight ? log_text(", weight %d", h->weight) : "");
+			put_security(to, r->host[i].security);
+			buf_puts(to, "\n");
 		}
 }
 
@@ -75,7 +85,7 @@ static void put_way(struct buf *to, const struct route_way *w)
 		buf_printf(to, "  dropped  %s\n", w->text);
 	else
 		buf_printf(to, "  by       transport %s, tls %s\n", w->by->title,
-			   tls_names[w->by->tls]);
+			   w->nhop ? w->hop[0].tls : w->by->tls);
 	for (int i = 0; i < w->nhop; i++)
 		put_hop(to, &w->hop[i]);
 }
@@ -159,6 +169,7 @@ static void json_hosts(struct buf *to, const struct route_hop *h)
 			some = true;
 			json_text(to, "name", r->host[i].name);
 			json_text(to, "address", address_where(&r->host[i].address[a], where));
+			json_text(to, "dnssec", resolve_security_text(r->host[i].security));
 			buf_printf(to, "\"port\":%d,\"preference\":%d}", h->port,
 				   r->host[i].preference);
 		}
@@ -178,6 +189,9 @@ static void json_hops(struct buf *to, const struct route_way *w)
 		json_text(to, "next_hop", h->text);
 		buf_printf(to, "\"fallback\":%s,\"weight\":%d,", h->fallback ? "true" : "false",
 			   h->weight);
+		json_text(to, "dnssec",
+			  resolve_security_text(h->answer ? h->answer->security
+							  : RESOLVE_INDETERMINATE));
 		json_hosts(to, h);
 		buf_puts(to, "}");
 	}
@@ -196,7 +210,7 @@ static void json_way(struct buf *to, const struct route_way *w)
 		json_text(to, "text", w->text);
 	} else {
 		json_text(to, "transport", w->by->title);
-		json_text(to, "tls", tls_names[w->by->tls]);
+		json_text(to, "tls", w->nhop ? w->hop[0].tls : w->by->tls);
 	}
 	json_origin(to, &w->origin);
 	if (w->action == ROUTE_DELIVER)

@@ -4,6 +4,7 @@
 #include "base/conf_value.h"
 #include "base/mailaddr.h"
 #include "base/mem.h"
+#include "base/tls_policy.h"
 #include "dns/dns.h"
 #include "smtpd/addressing.h"
 #include "smtpd/alias.h"
@@ -14,7 +15,31 @@
 
 enum { ANSWER_MS = 60000 };
 
-static void add_hop(struct route_way *w, const char *text, bool fallback)
+/* As nexthop_tls() and nexthop_tls_of_hop() have it, with who said so. */
+static void find_policy(const struct tables *tables, const struct route_way *w, struct route_hop *h)
+{
+	const struct route_demand *all[] = {&w->demand[0], &w->demand[1], &w->demand[2], &h->row};
+	h->row.setting = "tls_policy";
+	h->row.policy = tls_policy_row(tables, h->name, h->bracketed, h->port, &h->row.origin);
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+		const char *held = h->held ? h->held->policy : NULL;
+		if (all[i]->policy && tls_policy_strictest(held, all[i]->policy) != held)
+			h->held = all[i];
+	}
+	h->tls = tls_policy_of_hop(h->held->policy, h->name);
+}
+
+static void find_demands(const struct conf *c, struct route_way *w, const struct route *route)
+{
+	w->demand[0] = (struct route_demand){
+		mem_strdup(route->by->tls), "transport", {c->file, route->by->line}};
+	w->demand[1] = (struct route_demand){mem_strdup(route->tls), "route", route->origin};
+	w->demand[2].setting = "tls_policy";
+	w->demand[2].policy = tls_policy_row(c->tables, mailaddr_domain(w->recipient), false,
+					     (int)route->by->port, &w->demand[2].origin);
+}
+
+static void add_hop(struct route_trace *t, struct route_way *w, const char *text, bool fallback)
 {
 	struct conf_relay r = {.port = 0};
 	w->hop = mem_realloc(w->hop, (size_t)(w->nhop + 1) * sizeof *w->hop);
@@ -27,7 +52,8 @@ static void add_hop(struct route_way *w, const char *text, bool fallback)
 	}
 	if (strncmp(text, "unix:", 5) != 0 && h->port == 0)
 		h->port = (int)w->by->port;
-	free(r.host);
+	h->name = r.host ? r.host : mem_strdup(text);
+	find_policy(t->conf->tables, w, h);
 }
 
 static void add_way(struct route_trace *t, struct route_table *routes, const struct recipient *rcpt)
@@ -45,12 +71,13 @@ static void add_way(struct route_trace *t, struct route_table *routes, const str
 				.origin = route->origin};
 	if (w->action != ROUTE_DELIVER)
 		return;
+	find_demands(t->conf, w, route);
 	if (route->relay->n == 0)
-		add_hop(w, mailaddr_domain(rcpt->address), false);
+		add_hop(t, w, mailaddr_domain(rcpt->address), false);
 	for (int i = 0; i < route->relay->n; i++)
-		add_hop(w, route->relay->item[i], false);
+		add_hop(t, w, route->relay->item[i], false);
 	for (int i = 0; i < route->by->fallback_relay.n; i++)
-		add_hop(w, route->by->fallback_relay.item[i], true);
+		add_hop(t, w, route->by->fallback_relay.item[i], true);
 }
 
 static void find_ways(struct route_trace *t)
@@ -91,6 +118,40 @@ struct route_trace *route_trace_new(struct conf *conf, const char *sender, const
 	t->accessed = addressing_access(conf, address, &t->access, &t->access_at);
 	find_recipients(t, address);
 	find_ways(t);
+	return t;
+}
+
+static const struct conf_route *route_that_has(const struct conf *c, const char *hop)
+{
+	for (int i = 0; i < c->nroute; i++)
+		for (int k = 0; k < c->route[i].relay.n; k++)
+			if (strcmp(c->route[i].relay.item[k], hop) == 0)
+				return &c->route[i];
+	return NULL;
+}
+
+struct route_trace *route_trace_hop(struct conf *conf, const char *hop)
+{
+	struct conf_relay r;
+	if (!conf_relay_read(hop, &r))
+		return NULL;
+	free(r.host);
+	const struct conf_route *section = route_that_has(conf, hop);
+	struct route_trace *t = mem_zalloc(sizeof *t);
+	t->conf = conf_ref(conf);
+	t->refused = RESPONSE_OK;
+	t->nway = 1;
+	t->way = mem_zalloc(sizeof *t->way);
+	struct route route = {.by = section ? section->by : &conf->transport[0],
+			      .tls = section && *section->tls ? section->tls : NULL,
+			      .origin = {conf->file, section ? section->line : 0}};
+	*t->way = (struct route_way){.recipient = "",
+				     .action = ROUTE_DELIVER,
+				     .by = route.by,
+				     .setting = "route",
+				     .origin = route.origin};
+	find_demands(conf, t->way, &route);
+	add_hop(t, t->way, hop, false);
 	return t;
 }
 
@@ -173,7 +234,12 @@ static void free_way(struct route_way *w)
 	for (int i = 0; i < w->nhop; i++) {
 		resolve_free(&w->hop[i].answer);
 		free(w->hop[i].text);
+		free(w->hop[i].name);
+		free(w->hop[i].tls);
+		free(w->hop[i].row.policy);
 	}
+	for (size_t i = 0; i < sizeof w->demand / sizeof *w->demand; i++)
+		free(w->demand[i].policy);
 	free(w->hop);
 	free(w->dsn);
 	free(w->text);

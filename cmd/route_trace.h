@@ -19,8 +19,18 @@
 #include "smtpd/response.h"
 #include "smtpd/rewrite.h"
 
+struct route_demand {	     /* who wants which TLS policy */
+	char *policy;	     /* NULL: nothing is said */
+	const char *setting; /* "transport", "route", "tls_policy" */
+	struct table_origin origin;
+};
+
 struct route_hop {
-	char *text; /* as the configuration has it, or the domain */
+	char *name; /* without brackets and port */
+	char *tls;  /* the policy that holds, in terms of this hop */
+	struct route_demand row;
+	const struct route_demand *held; /* who wants that */
+	char *text;			 /* as the configuration has it, or the domain */
 	int port, weight;
 	bool bracketed, fallback;
 	struct resolve *answer; /* NULL: dns was not asked, or had no time */
@@ -34,6 +44,7 @@ struct route_way { /* of one recipient */
 	char *dsn, *text;
 	const char *setting;
 	struct table_origin origin;
+	struct route_demand demand[3]; /* of transport, route, and the recipient's domain */
 	int nhop;
 	struct route_hop *hop;
 };
@@ -53,6 +64,10 @@ struct route_trace {
 };
 
 struct route_trace *route_trace_new(struct conf *, const char *sender, const char *address);
+struct route_trace *route_trace_hop(struct conf *, const char *hop);
+/* Of a next hop as it is written, with the transport and route that have it; without one, those of mail by
+ * MX. NULL: it is none. */
+
 void route_trace_ask(struct route_trace *);
 void route_trace_free(struct route_trace **);
 

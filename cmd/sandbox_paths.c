@@ -69,11 +69,15 @@ void sandbox_paths_conf(const struct conf *c, struct sandbox_visitor *v)
 {
 	visit(v, c->spool, LANDLOCK_KEEP);
 	visit(v, c->file, LANDLOCK_READ);
+	if (c->dns.dnssec == DNSSEC_VALIDATE)
+		visit(v, c->dns.trust_anchor, LANDLOCK_READ);
 	if (c->log[0] == '/')
 		visit(v, c->log, LANDLOCK_APPEND);
 #define T(role, setting, ...) visit_list(v, &c->setting);
 	TABLES(T)
 #undef T
+	if (*c->tls.ca)
+		visit(v, c->tls.ca, LANDLOCK_READ);
 	for (int i = 0; i < c->nlistener; i++) {
 		const struct conf_listener *l = &c->listener[i];
 		visit_if(v, l->certificate);

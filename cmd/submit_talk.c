@@ -45,8 +45,13 @@ static bool parse_address(const char *text, union address *to)
 
 bool talk_open(struct talk *t, const char *address)
 {
+	return talk_open_within(t, address, SILENCE_SECONDS);
+}
+
+bool talk_open_within(struct talk *t, const char *address, int seconds)
+{
 	union address to;
-	struct timeval silence = {.tv_sec = SILENCE_SECONDS};
+	struct timeval silence = {.tv_sec = seconds};
 	int on = 1;
 	*t = (struct talk){.fd = -1};
 	buf_init(&t->reply);

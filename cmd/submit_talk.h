@@ -25,6 +25,9 @@ bool talk_open(struct talk *, const char *address);
 /* address is "192.0.2.1:25" or "[2001:db8::1]:25"; the wildcard address means loopback. Does not
  * read the greeting. False: why is in reply; talk_close() is due all the same. */
 
+bool talk_open_within(struct talk *, const char *address, int seconds);
+/* The same; each connect, read and write has so long. */
+
 void talk_close(struct talk *);
 int talk_read(struct talk *);
 int talk_say(struct talk *, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

@@ -14,7 +14,7 @@ struct answer *answer_failed(const char *why)
 	struct answer *a = mem_zalloc(sizeof *a);
 	a->refs = 1;
 	a->status = ANSWER_FAILED;
-	a->why = why;
+	a->why = why ? mem_strdup(why) : NULL;
 	return a;
 }
 
@@ -25,10 +25,16 @@ struct answer *answer_ref(struct answer *a)
 	return a;
 }
 
+static void free_record(struct answer_record *r)
+{
+	free(r->target);
+	free(r->tlsa.data);
+}
+
 static void drop_records(struct answer *a, int from)
 {
 	for (int i = from; i < a->nrecord; i++)
-		free(a->record[i].target);
+		free_record(&a->record[i]);
 	if (from < a->nrecord)
 		a->nrecord = from;
 }
@@ -43,6 +49,8 @@ void answer_unref(struct answer *a)
 	drop_records(a, 0);
 	free(a->record);
 	free(a->alias);
+	free(a->canonical);
+	free(a->why);
 	free(a);
 }
 
@@ -147,10 +155,45 @@ static bool read_mx(const ldns_rr *rr, struct answer_record *to)
 	return true;
 }
 
+static bool read_octet(const ldns_rdf *rdf, uint8_t *to)
+{
+	bool good = rdf && ldns_rdf_size(rdf) == 1;
+	if (good)
+		*to = ldns_rdf_data(rdf)[0];
+	return good;
+}
+
+/* RFC 6698 2.1. */
+static bool read_tlsa(const ldns_rr *rr, struct resolve_tlsa *to)
+{
+	const ldns_rdf *data = ldns_rr_rdf(rr, 3);
+	if (!data || !read_octet(ldns_rr_rdf(rr, 0), &to->usage) ||
+	    !read_octet(ldns_rr_rdf(rr, 1), &to->selector) ||
+	    !read_octet(ldns_rr_rdf(rr, 2), &to->matching))
+		return false;
+	to->len = ldns_rdf_size(data);
+	to->data = mem_alloc(to->len ? to->len : 1);
+	memcpy(to->data, ldns_rdf_data(data), to->len);
+	return true;
+}
+
+static bool read_cname(const ldns_rr *rr, struct answer_record *to)
+{
+	char name[DNSNAME_SIZE];
+	if (name_of(ldns_rr_rdf(rr, 0), name) != DNSNAME_HOST)
+		return false;
+	to->target = mem_strdup(name);
+	return true;
+}
+
 static bool read_record(const ldns_rr *rr, enum answer_type type, struct answer_record *to)
 {
 	if (type == ANSWER_MX)
 		return ldns_rr_rd_count(rr) == 2 && read_mx(rr, to);
+	if (type == ANSWER_TLSA)
+		return ldns_rr_rd_count(rr) == 4 && read_tlsa(rr, &to->tlsa);
+	if (type == ANSWER_CNAME)
+		return ldns_rr_rd_count(rr) == 1 && read_cname(rr, to);
 	return ldns_rr_rd_count(rr) == 1 && read_address(ldns_rr_rdf(rr, 0), to) &&
 	       to->address.sa.sa_family == (type == ANSWER_A ? AF_INET : AF_INET6);
 }
@@ -226,8 +269,11 @@ static const char *read_reply(struct answer *a, const ldns_pkt *pkt, const char 
 	if (why)
 		return why;
 	a->ttl_ms = INT64_MAX;
+	a->authentic = ldns_pkt_ad(pkt);
 	strcpy(name, asked);
-	why = follow(a, ldns_pkt_answer(pkt), name);
+	why = type == ANSWER_CNAME ? NULL : follow(a, ldns_pkt_answer(pkt), name);
+	if (a->chased > 0)
+		a->canonical = mem_strdup(name);
 	if (!why)
 		why = collect(a, ldns_pkt_answer(pkt), name, type);
 	if (why || a->nrecord > 0)

@@ -8,7 +8,7 @@
  *	ANSWER_NXDOMAIN  the name (or the one that it is an alias of) does not exist
  *	ANSWER_ALIAS     the CNAME chain leaves the reply: ask on for a->alias
  *	ANSWER_FAILED    nothing is known: malformed, not our question, SERVFAIL, CNAME loop,
- *	                 time-out
+ *	                 time-out, bogus
  *
  * OWNERSHIP  Counted; answer_parse() and answer_failed() give one reference. An answer that more
  *            than one holds is not changed.
@@ -27,11 +27,17 @@
 
 enum {
 	ANSWER_MX_MAX = 100,	 /* records kept of one answer, the best preferred of them */
-	ANSWER_ADDRESS_MAX = 50, /* the same for addresses */
+	ANSWER_ADDRESS_MAX = 50, /* the same for all else */
 	ANSWER_CHASE_MAX = 10,	 /* CNAME records followed for one question */
 };
 
-enum answer_type { ANSWER_A = 1, ANSWER_MX = 15, ANSWER_AAAA = 28 };
+enum answer_type {
+	ANSWER_A = 1,
+	ANSWER_CNAME = 5, /* not followed */
+	ANSWER_MX = 15,
+	ANSWER_AAAA = 28,
+	ANSWER_TLSA = 52,
+};
 
 enum answer_status {
 	ANSWER_RECORDS,
@@ -43,18 +49,22 @@ enum answer_status {
 
 struct answer_record {
 	uint16_t preference;   /* MX */
-	char *target;	       /* MX: "" the root; NULL not a host name, never to be used */
+	char *target;	       /* MX: "" the root; NULL not a host name, never to be used. CNAME */
 	union address address; /* A, AAAA; port 0 */
+	struct resolve_tlsa tlsa; /* TLSA */
 };
 
 struct answer {
 	int refs;
 	enum answer_status status;
-	const char *why; /* ANSWER_FAILED: a constant */
+	char *why;			/* ANSWER_FAILED */
+	enum resolve_security security; /* INDETERMINATE until whoever asked knows better */
+	bool authentic;			/* the AD bit of the reply */
 	bool choked;	 /* ANSWER_FAILED: the server did not understand; try without EDNS */
 	int64_t ttl_ms;	 /* of the shortest-lived record used; 0 when nothing says how long */
 	int chased;	 /* CNAME records followed */
 	char *alias;	 /* ANSWER_ALIAS */
+	char *canonical; /* the end of the CNAME chain, if there was one; or NULL */
 	int nrecord;
 	struct answer_record *record; /* MX: by preference */
 };
@@ -63,7 +73,7 @@ struct answer *answer_parse(const void *bytes, size_t len, const char *name, enu
 /* The reply to the question for name, which is as dnsname.h has it. Never NULL. */
 
 struct answer *answer_failed(const char *why);
-/* why is a constant, such as "timed out". */
+/* why: such as "timed out"; copied. */
 
 struct answer *answer_ref(struct answer *);
 void answer_unref(struct answer *); /* NULL is allowed */

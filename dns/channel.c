@@ -30,6 +30,7 @@ struct channel {
 	int under_way;
 	int timeout_ms, tries;
 	uint16_t port;
+	bool any_reply;	 /* SERVFAIL, NOTIMP and REFUSED too */
 	bool configured; /* the servers are; else they are those that resolv.conf named */
 	int nserver;
 	struct ares_addr_port_node server[SERVERS_MAX];
@@ -96,26 +97,31 @@ static void on_tick(void *owner)
 	keep_ticking(c);
 }
 
+static void add_address(struct channel *c, const union address *a)
+{
+	struct ares_addr_port_node *s = &c->server[c->nserver];
+	s->family = a->sa.sa_family;
+	if (s->family == AF_INET)
+		s->addr.addr4 = a->in.sin_addr;
+	else
+		memcpy(&s->addr.addr6, &a->in6.sin6_addr, sizeof s->addr.addr6);
+	s->udp_port = s->tcp_port = c->port;
+	if (c->nserver > 0)
+		s[-1].next = s;
+	c->nserver++;
+}
+
 static void read_servers(struct channel *c, const struct conf_dns *conf)
 {
 	c->configured = conf->server.n > 0;
 	for (int i = 0; i < conf->server.n && c->nserver < SERVERS_MAX; i++) {
-		struct ares_addr_port_node *s = &c->server[c->nserver];
 		union address address;
 		if (!dnsname_literal(conf->server.item[i], true, &address)) {
 			log_event(LOG_LEVEL_WARNING, "dns", "server", conf->server.item[i],
 				  "reason", "not an address; left out", NULL);
 			continue;
 		}
-		s->family = address.sa.sa_family;
-		if (s->family == AF_INET)
-			s->addr.addr4 = address.in.sin_addr;
-		else
-			memcpy(&s->addr.addr6, &address.in6.sin6_addr, sizeof s->addr.addr6);
-		s->udp_port = s->tcp_port = c->port;
-		if (c->nserver > 0)
-			s[-1].next = s;
-		c->nserver++;
+		add_address(c, &address);
 	}
 }
 
@@ -167,7 +173,8 @@ static int set_up_without_files(struct channel *c, struct ares_options *o, int m
 static void set_up(struct channel *c)
 {
 	struct ares_options o = {
-		.flags = ARES_FLAG_NOSEARCH | ARES_FLAG_NOALIASES | ARES_FLAG_EDNS,
+		.flags = ARES_FLAG_NOSEARCH | ARES_FLAG_NOALIASES | ARES_FLAG_EDNS |
+			 (c->any_reply ? ARES_FLAG_NOCHECKRESP : 0),
 		.timeout = c->timeout_ms,
 		.tries = c->tries,
 		.udp_port = c->port,
@@ -200,8 +207,8 @@ static void set_up(struct channel *c)
 	log_event(LOG_LEVEL_ERROR, "dns", "reason", ares_strerror(rc), NULL);
 }
 
-struct channel *channel_new(struct loop *loop, const struct conf_dns *conf,
-			    const struct channel *before, void (*worked)(void *owner), void *owner)
+static struct channel *make(struct loop *loop, const struct conf_dns *conf,
+			    void (*worked)(void *owner), void *owner)
 {
 	struct channel *c = mem_zalloc(sizeof *c);
 	c->loop = loop;
@@ -217,11 +224,44 @@ struct channel *channel_new(struct loop *loop, const struct conf_dns *conf,
 		c->tick_ms = 5;
 	if (c->tick_ms > 200)
 		c->tick_ms = 200;
+	return c;
+}
+
+struct channel *channel_new(struct loop *loop, const struct conf_dns *conf,
+			    const struct channel *before, void (*worked)(void *owner), void *owner)
+{
+	struct channel *c = make(loop, conf, worked, owner);
 	read_servers(c, conf);
 	for (int i = 0; before && !c->configured && !before->configured && i < before->nserver; i++)
 		add_server(c, &before->server[i]);
 	set_up(c);
 	return c;
+}
+
+struct channel *channel_new_single(struct loop *loop, const struct conf_dns *conf,
+				   const union address *server, void (*worked)(void *owner),
+				   void *owner)
+{
+	struct channel *c = make(loop, conf, worked, owner);
+	c->configured = c->any_reply = true;
+	add_address(c, server);
+	set_up(c);
+	return c;
+}
+
+int channel_servers(const struct channel *c, union address *server, int max)
+{
+	int n = 0;
+	for (int i = 0; i < c->nserver && n < max; i++) {
+		const struct ares_addr_port_node *s = &c->server[i];
+		union address *a = &server[n++];
+		*a = (union address){.sa.sa_family = (sa_family_t)s->family};
+		if (s->family == AF_INET)
+			a->in.sin_addr = s->addr.addr4;
+		else
+			memcpy(&a->in6.sin6_addr, &s->addr.addr6, sizeof a->in6.sin6_addr);
+	}
+	return n;
 }
 
 void channel_free(struct channel **cp)
@@ -244,7 +284,7 @@ struct sent {
 };
 
 /* By the code in the head of the answer, where there is one. RFC 1035 4.1.1. */
-static void count(enum channel_event event, const unsigned char *bytes, int len)
+void channel_count(enum channel_event event, const unsigned char *bytes, size_t len)
 {
 	static const enum metric of[] = {[0] = METRIC_dns_noerror,
 					 [2] = METRIC_dns_servfail,
@@ -273,7 +313,7 @@ static void on_reply(void *arg, int status, int timeouts, unsigned char *bytes, 
 		event = CHANNEL_TIMEOUT;
 	else if (status == ARES_EDESTRUCTION || status == ARES_ECANCELLED)
 		event = CHANNEL_CLOSED;
-	count(event, bytes, len);
+	channel_count(event, bytes, len > 0 ? (size_t)len : 0);
 	query->replied(query, event, bytes, event == CHANNEL_REPLY ? (size_t)len : 0);
 }
 

@@ -19,6 +19,7 @@
 
 #include "base/conf.h"
 #include "base/loop.h"
+#include "base/resolve.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -42,7 +43,19 @@ struct channel *channel_new(struct loop *, const struct conf_dns *, const struct
  * stay. worked() is called when sockets or time-outs may have brought replies. The settings are only
  * lent. */
 
+struct channel *channel_new_single(struct loop *, const struct conf_dns *,
+				   const union address *server, void (*worked)(void *owner),
+				   void *owner);
+/* One server, whatever the settings name; and all that it says is a reply, also SERVFAIL, NOTIMP and
+ * REFUSED. */
+
 void channel_free(struct channel **);
+
+int channel_servers(const struct channel *, union address *server, int max);
+/* Where questions go, without the ports; the number of them. */
+
+void channel_count(enum channel_event, const unsigned char *bytes, size_t len);
+/* Count an answer, also of others than the channel, by what came of the question. */
 
 void channel_send(struct channel *, const void *bytes, size_t len, struct channel_query *);
 

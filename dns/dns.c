@@ -29,7 +29,7 @@ static void use_conf(struct dns *d, struct dns_conf *new)
 	if (d->lookups) {
 		lookups_reload(d->lookups, new->conf, new->self);
 		new->self = NULL;
-		questions_reload(d->questions, &new->conf->dns);
+		questions_reload(d->questions, new->conf);
 	}
 	ourself_free(&new->self);
 	conf_unref(new->conf);
@@ -67,7 +67,7 @@ struct dns *dns_new(struct conf *conf)
 		abort();
 	}
 	d->loop = loop_new("dns", receive, received_all, d);
-	d->questions = questions_new(d->loop, &conf->dns);
+	d->questions = questions_new(d->loop, conf);
 	d->lookups = lookups_new(d->questions, conf, ourself_new(conf), seed);
 	return d;
 }

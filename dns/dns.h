@@ -5,12 +5,17 @@
  *	RESOLVE_ASK ----> [ lookup ] -- question_ask --> [ question ] -- packet --> [ channel ] <-->
  *	                   |    ^                          |  ^    ^                    |
  *	                   |    +------ struct answer -----+  |    +---- bytes ---------+
- *	                   v                                  v              |
- *	RESOLVE_ANSWER <- [ mx ]                           [ cache ]     [ answer ]
+ *	                   v                                  |  v              |
+ *	RESOLVE_ANSWER <- [ mx ]                              | [ cache ]    [ answer ]
+ *	                                                      +---- name ----> [ validator ] <-->
  *
  *	lookup.c    one struct resolve from its question to its answer
  *	mx.c        MX and address answers to hosts or a verdict; pure
  *	question.c  equal questions asked once; CNAME followed; the cache asked first
+ *	dnssec.c    whom a question goes to, channel or validator, and what is believed of the answer
+ *	validator.c libunbound: answers validated from the root
+ *	ub_loop.c   libunbound's events on the loop
+ *	probe.c     which name servers hand on what a validator needs
  *	cache.c     answers as long as they may be believed
  *	channel.c   c-ares on the loop: servers, repeats, TCP
  *	query.c     the bytes of a question; pure

@@ -9,6 +9,7 @@
 
 #include <arpa/inet.h>
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -85,10 +86,28 @@ static void post_back(struct resolve *r, struct verdict *failure)
 	loop_post(r->reply_to, &r->note);
 }
 
+static bool is_bogus(const struct answer *a)
+{
+	return a && a->security == RESOLVE_BOGUS;
+}
+
+static enum resolve_security security_of_host(const struct lookup *l, const struct resolve *r)
+{
+	const struct mx_target *t = l->mx.target;
+	if (r->nhost > 0)
+		return r->host[0].security;
+	return l->mx.ntarget > 0 && (is_bogus(t->a) || is_bogus(t->aaaa)) ? RESOLVE_BOGUS
+									  : RESOLVE_INDETERMINATE;
+}
+
 static void finish(struct lookup *l, struct verdict *failure)
 {
 	struct resolve *r = l->r;
 	l->r = NULL;
+	if (r->kind == RESOLVE_MX)
+		r->security = l->mx.security;
+	else if (r->kind == RESOLVE_HOST)
+		r->security = security_of_host(l, r);
 	lookup_free(l);
 	post_back(r, failure);
 }
@@ -196,6 +215,43 @@ static void begin_host(struct lookup *l)
 		want_addresses(l);
 }
 
+static struct verdict *no_record(const struct lookup *l, const struct answer *a)
+{
+	return verdict_printf(VERDICT_DEFERRED, 451, "4.4.3", NULL,
+			      "look-up of the %s record of %s failed: %s",
+			      l->r->kind == RESOLVE_TLSA ? "TLSA" : "CNAME", l->mx.domain, a->why);
+}
+
+/* A copy: the answer is shared. */
+static void take_tlsa(struct resolve *r, const struct answer *a)
+{
+	r->tlsa = mem_zalloc((size_t)a->nrecord * sizeof *r->tlsa);
+	for (int i = 0; i < a->nrecord; i++) {
+		struct resolve_tlsa *to = &r->tlsa[r->ntlsa++];
+		*to = a->record[i].tlsa;
+		to->data = mem_alloc(to->len ? to->len : 1);
+		memcpy(to->data, a->record[i].tlsa.data, to->len);
+	}
+}
+
+static void on_record(struct asker *asker, struct answer *answer)
+{
+	struct lookup *l = ((struct wanted *)asker)->lookup;
+	struct resolve *r = l->r;
+	r->security = answer->security;
+	if (answer->status == ANSWER_RECORDS && r->kind == RESOLVE_TLSA)
+		take_tlsa(r, answer);
+	else if (answer->status == ANSWER_RECORDS)
+		r->alias = mem_strdup(answer->record[0].target);
+	finish(l, answer->status == ANSWER_FAILED ? no_record(l, answer) : NULL);
+}
+
+static void begin_record(struct lookup *l, enum answer_type type)
+{
+	l->mx_wanted.asker.answered = on_record;
+	question_ask(l->all->questions, l->mx.domain, type, &l->mx_wanted.asker);
+}
+
 static struct lookup *lookup_new(struct lookups *all, struct resolve *r, const char *name)
 {
 	struct lookup *l = mem_zalloc(sizeof *l);
@@ -229,6 +285,16 @@ static void answer_socket(struct resolve *r, const union address *address)
 	post_back(r, NULL);
 }
 
+/* RFC 6698 3: _25._tcp in front of the host. */
+static bool name_to_ask(const struct resolve *r, char name[DNSNAME_SIZE])
+{
+	char text[DNSNAME_SIZE + 16];
+	if (r->kind != RESOLVE_TLSA)
+		return dnsname_from_text(r->name, name);
+	int n = snprintf(text, sizeof text, "_%d._tcp.%s", r->port, r->name);
+	return n > 0 && (size_t)n < sizeof text && dnsname_from_text(text, name);
+}
+
 void lookup_start(struct lookups *all, struct resolve *r)
 {
 	union address address;
@@ -237,20 +303,25 @@ void lookup_start(struct lookups *all, struct resolve *r)
 		answer_socket(r, &address);
 		return;
 	}
-	bool literal = dnsname_literal(r->name, r->kind == RESOLVE_HOST, &address);
+	bool records = r->kind == RESOLVE_TLSA || r->kind == RESOLVE_ALIAS;
+	bool literal = !records && dnsname_literal(r->name, r->kind == RESOLVE_HOST, &address);
 	if (all->n >= LOOKUPS_MAX) {
 		post_back(r,
 			  verdict_printf(VERDICT_DEFERRED, 451, "4.4.3", NULL,
 					 "look-up of %s: too many look-ups are waiting", r->name));
 		return;
 	}
-	if (!literal && !dnsname_from_text(r->name, name)) {
+	if (!literal && !name_to_ask(r, name)) {
 		post_back(r, verdict_printf(VERDICT_FAILED, 550, "5.1.2", NULL,
 					    "%s is not the name of a domain", r->name));
 		return;
 	}
 	struct lookup *l = lookup_new(all, r, literal ? r->name : name);
-	if (literal)
+	if (r->kind == RESOLVE_TLSA)
+		begin_record(l, ANSWER_TLSA);
+	else if (r->kind == RESOLVE_ALIAS)
+		begin_record(l, ANSWER_CNAME);
+	else if (literal)
 		begin_literal(l, &address);
 	else if (r->kind == RESOLVE_HOST)
 		begin_host(l);

@@ -127,6 +127,7 @@ static struct verdict *targets_from(struct mx *m, const struct answer *answer)
 
 struct verdict *mx_targets(struct mx *m, const struct answer *answer)
 {
+	m->security = answer->security;
 	switch (answer->status) {
 	case ANSWER_RECORDS:
 		if (answer->nrecord == 1 && answer->record[0].target &&
@@ -257,6 +258,22 @@ static struct verdict *nothing_usable(const struct mx *m)
 	return no_address(m);
 }
 
+/* Of both families, where both were answered: they have the same owner. */
+static enum resolve_security security_of(const struct mx_target *t)
+{
+	if (t->a->status == ANSWER_FAILED)
+		return t->aaaa->security;
+	if (t->aaaa->status == ANSWER_FAILED)
+		return t->a->security;
+	return resolve_weaker(t->a->security, t->aaaa->security);
+}
+
+static char *canonical_of(const struct mx_target *t)
+{
+	const char *name = t->a->canonical ? t->a->canonical : t->aaaa->canonical;
+	return name ? mem_strdup(name) : NULL;
+}
+
 struct verdict *mx_hosts(struct mx *m, struct resolve *to)
 {
 	struct resolve_host host;
@@ -269,6 +286,8 @@ struct verdict *mx_hosts(struct mx *m, struct resolve *to)
 		if (host.naddress == 0)
 			continue;
 		host.name = mem_strdup(m->target[i].name);
+		host.security = security_of(&m->target[i]);
+		host.canonical = canonical_of(&m->target[i]);
 		to->host[to->nhost++] = host;
 	}
 	return to->nhost == 0 ? nothing_usable(m) : NULL;

@@ -38,7 +38,8 @@ struct mx_target {
 struct mx {
 	char domain[DNSNAME_SIZE];
 	bool trusted; /* named in the configuration: whatever address it has is meant */
-	bool lab;     /* allow_loopback: local addresses are other hosts */
+	enum resolve_security security; /* of the MX records, or of their absence */
+	bool lab;			/* allow_loopback: local addresses are other hosts */
 	const struct netlist *near; /* allow_private: networks whose addresses are meant; or NULL */
 	const struct ourself *self;
 	uint64_t *chance;

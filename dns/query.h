@@ -18,11 +18,10 @@ enum { QUERY_EDNS_BYTES = 1232 };
 enum query_edns {
 	QUERY_PLAIN,   /* no EDNS: for servers that choke on it */
 	QUERY_EDNS,    /* replies up to QUERY_EDNS_BYTES */
-	QUERY_EDNS_DO, /* the same, with signatures */
+	QUERY_EDNS_DO, /* the same, with signatures, and whether they were good (RFC 6840 5.7) */
 };
 
-uint8_t *query_build(const char *name, enum answer_type, enum query_edns, uint16_t id,
-		     size_t *size);
+uint8_t *query_build(const char *name, unsigned type, enum query_edns, uint16_t id, size_t *size);
 /* A malloc'd packet, recursion desired; its OPT record, if any, lies at its end. */
 
 #endif

@@ -7,24 +7,30 @@
 #include "dns/cache.h"
 #include "dns/channel.h"
 #include "dns/dnsname.h"
+#include "dns/dnssec.h"
 #include "dns/query.h"
 
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 
+enum { WHY_MAX = 300 };
+
 struct question {
 	struct channel_query query;
+	struct validator_query validation;
 	UT_hash_handle hh;
 	struct list link; /* in one of the three lists of struct questions */
 	struct questions *all;
 	struct list askers;
-	int64_t patience_ms;	   /* when waiting for a place ends */
-	enum query_edns edns;	   /* of the packet under way */
-	int64_t ttl_ms;		   /* of the CNAME records followed so far */
-	int chased;		   /* their number */
-	char asking[DNSNAME_SIZE]; /* the name asked for now: the last of the CNAME chain */
+	int64_t patience_ms;		/* when waiting for a place ends */
+	enum query_edns edns;		/* of the packet under way */
+	int64_t ttl_ms;			/* of the CNAME records followed so far */
+	enum resolve_security security; /* likewise */
+	int chased;			/* their number */
+	char asking[DNSNAME_SIZE];	/* the name asked for now: the last of the CNAME chain */
 	struct answer *answer;
 	bool known; /* from the cache */
 	enum answer_type type;
@@ -33,9 +39,9 @@ struct question {
 };
 
 struct questions {
-	enum query_edns edns; /* how each is asked at first */
 	struct loop *loop;
 	struct channel *channel;
+	struct dnssec *dnssec;
 	struct cache *cache;
 	struct question *table; /* those that others may join: waiting or asked */
 	struct list waiting, asked, answered;
@@ -49,15 +55,24 @@ static void on_worked(void *owner)
 	questions_work(owner);
 }
 
-static void configure(struct questions *all, const struct conf_dns *conf, struct channel *before)
+/* What was kept may not be believed any more. */
+static void on_changed(void *owner)
 {
-	all->edns = conf->dnssec ? QUERY_EDNS_DO : QUERY_EDNS;
-	all->patience_ms = 2 * conf->timeout * conf->tries;
-	cache_bounds(all->cache, conf->maximal_ttl, conf->negative_ttl);
-	all->channel = channel_new(all->loop, conf, before, on_worked, all);
+	struct questions *all = owner;
+	cache_clear(all->cache);
+	questions_work(all);
 }
 
-struct questions *questions_new(struct loop *loop, const struct conf_dns *conf)
+static void configure(struct questions *all, struct conf *conf, struct channel *before)
+{
+	const struct conf_dns *dns = &conf->dns;
+	all->patience_ms = 2 * dns->timeout * dns->tries;
+	cache_bounds(all->cache, dns->maximal_ttl, dns->negative_ttl);
+	all->channel = channel_new(all->loop, dns, before, on_worked, all);
+	all->dnssec = dnssec_new(all->loop, conf, all->channel, on_worked, on_changed, all);
+}
+
+struct questions *questions_new(struct loop *loop, struct conf *conf)
 {
 	struct questions *all = mem_zalloc(sizeof *all);
 	all->loop = loop;
@@ -83,13 +98,14 @@ static void settle(struct question *q, struct answer *answer)
 }
 
 /* Send the packet for q->asking. The reply may come before this returns. */
-static void send_packet(struct question *q)
+static void send_packet(struct question *q, enum query_edns edns)
 {
 	uint16_t id = 0;
 	size_t size;
+	q->edns = edns;
 	if (getrandom(&id, sizeof id, 0) != (ssize_t)sizeof id)
 		abort(); /* Ids that can be guessed would let anybody answer. */
-	uint8_t *bytes = query_build(q->asking, q->type, q->edns, id, &size);
+	uint8_t *bytes = query_build(q->asking, q->type, edns, id, &size);
 	if (!bytes) {
 		settle(q, answer_failed("the question can not be asked"));
 		return;
@@ -100,34 +116,53 @@ static void send_packet(struct question *q)
 	free(bytes);
 }
 
+/* Not at once: whoever brings the answer may be in the midst of its work. */
+static void ask_again(struct question *q)
+{
+	move_to(&q->all->waiting, q);
+}
+
 static bool ask_on(struct question *q, const struct answer *a)
 {
 	q->chased += a->chased;
 	if (a->ttl_ms < q->ttl_ms)
 		q->ttl_ms = a->ttl_ms;
+	q->security = resolve_weaker(q->security, a->security);
 	if (a->status != ANSWER_ALIAS || q->chased > ANSWER_CHASE_MAX)
 		return false;
 	strcpy(q->asking, a->alias);
 	return true;
 }
 
-static void on_bytes(struct question *q, const void *bytes, size_t len)
+/* The answer to q->asking: ask on, or settle. */
+static void on_answer(struct question *q, struct answer *a)
 {
-	struct answer *a = answer_parse(bytes, len, q->asking, q->type);
-	bool plain = a->choked && q->edns != QUERY_PLAIN;
-	if (plain)
-		q->edns = QUERY_PLAIN;
-	if (plain || ask_on(q, a)) {
+	if (ask_on(q, a)) {
 		answer_unref(a);
-		send_packet(q);
+		ask_again(q);
 		return;
 	}
 	if (q->chased > ANSWER_CHASE_MAX) {
 		answer_unref(a);
 		a = answer_failed("a CNAME loop, or a chain too long");
 	}
+	if (q->chased > 0 && !a->canonical)
+		a->canonical = mem_strdup(q->asking);
 	a->ttl_ms = q->ttl_ms;
+	a->security = q->security;
 	settle(q, a);
+}
+
+static void on_bytes(struct question *q, const void *bytes, size_t len)
+{
+	struct answer *a = answer_parse(bytes, len, q->asking, q->type);
+	if (a->choked && q->edns != QUERY_PLAIN) {
+		answer_unref(a);
+		send_packet(q, QUERY_PLAIN);
+		return;
+	}
+	a->security = dnssec_security(q->all->dnssec, a->authentic);
+	on_answer(q, a);
 }
 
 static void on_replied(struct channel_query *query, enum channel_event event, const void *bytes,
@@ -140,25 +175,70 @@ static void on_replied(struct channel_query *query, enum channel_event event, co
 		return;
 	switch (event) {
 	case CHANNEL_REPLY:
-		on_bytes(q, bytes, len);
+		if (dnssec_believes(q->all->dnssec))
+			on_bytes(q, bytes, len);
+		else
+			ask_again(q);
 		return;
 	case CHANNEL_TIMEOUT:
 		settle(q, answer_failed("timed out"));
 		return;
 	case CHANNEL_CLOSED:
-		move_to(&q->all->waiting, q);
+		ask_again(q);
 		return;
 	case CHANNEL_FAILED:
 		break;
 	}
 	/* c-ares keeps SERVFAIL, NOTIMP and REFUSED to itself; servers that know no EDNS say any of
 	 * them. */
-	if (q->edns == QUERY_PLAIN) {
+	if (q->edns == QUERY_PLAIN)
 		settle(q, answer_failed("no name server gave an answer"));
+	else
+		send_packet(q, QUERY_PLAIN);
+}
+
+static struct answer *bogus(const char *why)
+{
+	char text[WHY_MAX];
+	snprintf(text, sizeof text, "bogus, says DNSSEC: %s", why ? why : "a validation failure");
+	for (char *c = text; *c; c++)
+		if (*c < ' ' || *c > '~')
+			*c = '?';
+	struct answer *a = answer_failed(text);
+	a->security = RESOLVE_BOGUS;
+	return a;
+}
+
+static void on_validated(struct validator_query *query, const struct validator_reply *r)
+{
+	struct question *q = list_entry(query, struct question, validation);
+	q->all->under_way--;
+	if (q->all->ending)
+		return;
+	if (r->event == CHANNEL_CLOSED) {
+		ask_again(q);
+	} else if (r->event == CHANNEL_TIMEOUT) {
+		settle(q, answer_failed("timed out"));
+	} else if (r->event == CHANNEL_FAILED) {
+		settle(q, answer_failed("no name server gave an answer that could be validated"));
+	} else if (r->security == RESOLVE_BOGUS) {
+		settle(q, bogus(r->why));
+	} else {
+		struct answer *a = answer_parse(r->bytes, r->len, q->asking, q->type);
+		a->security = r->security;
+		on_answer(q, a);
+	}
+}
+
+static void begin(struct question *q, enum dnssec_way way)
+{
+	if (way == DNSSEC_CHANNEL) {
+		send_packet(q, dnssec_edns(q->all->dnssec));
 		return;
 	}
-	q->edns = QUERY_PLAIN;
-	send_packet(q);
+	move_to(&q->all->asked, q);
+	q->all->under_way++;
+	dnssec_ask(q->all->dnssec, q->asking, q->type, &q->validation);
 }
 
 static struct question *question_new(struct questions *all, const char *name, enum answer_type type)
@@ -167,7 +247,8 @@ static struct question *question_new(struct questions *all, const char *name, en
 	q->query.replied = on_replied;
 	q->all = all;
 	q->type = type;
-	q->edns = all->edns;
+	q->validation.validated = on_validated;
+	q->security = RESOLVE_SECURE;
 	q->ttl_ms = INT64_MAX;
 	list_init(&q->link);
 	list_init(&q->askers);
@@ -179,12 +260,14 @@ static struct question *question_new(struct questions *all, const char *name, en
 	return q;
 }
 
-/* One more packet, when there is a place for it. */
+/* One more packet, when there is a place for it, and it is known whom to ask. */
 static void send_waiting(struct questions *all)
 {
 	struct list *link;
-	while (all->under_way < QUESTION_UNDER_WAY_MAX && (link = list_first(&all->waiting)))
-		send_packet(list_entry(link, struct question, link));
+	enum dnssec_way way;
+	while (all->under_way < QUESTION_UNDER_WAY_MAX && (link = list_first(&all->waiting)) &&
+	       (way = dnssec_way(all->dnssec)) != DNSSEC_WAIT)
+		begin(list_entry(link, struct question, link), way);
 	while ((link = list_first(&all->waiting))) {
 		struct question *q = list_entry(link, struct question, link);
 		if (q->patience_ms > all->loop->now_ms)
@@ -233,6 +316,18 @@ static void question_free(struct question *q)
 	free(q);
 }
 
+static void count(const struct answer *a)
+{
+	static const enum metric of[] = {
+		[RESOLVE_INDETERMINATE] = METRIC_dnssec_indeterminate,
+		[RESOLVE_INSECURE] = METRIC_dnssec_insecure,
+		[RESOLVE_SECURE] = METRIC_dnssec_secure,
+		[RESOLVE_BOGUS] = METRIC_dnssec_bogus,
+	};
+	if (a->status != ANSWER_FAILED || a->security == RESOLVE_BOGUS)
+		metrics_add(of[a->security], 1);
+}
+
 /* Whoever asks the same from now on finds the cache, or asks anew. */
 static void tell(struct questions *all, struct question *q)
 {
@@ -243,6 +338,8 @@ static void tell(struct questions *all, struct question *q)
 		list_remove(link);
 		list_append(&askers, link);
 	}
+	if (!q->known)
+		count(answer);
 	if (!q->known)
 		cache_put(all->cache, q->key + 2, q->type, answer, all->loop->now_ms);
 	q->answer = NULL;
@@ -265,9 +362,10 @@ void questions_work(struct questions *all)
 	} while (!list_empty(&all->answered));
 }
 
-void questions_reload(struct questions *all, const struct conf_dns *conf)
+void questions_reload(struct questions *all, struct conf *conf)
 {
 	struct channel *old = all->channel;
+	dnssec_free(&all->dnssec);
 	configure(all, conf, old);
 	channel_free(&old); /* on_replied() puts all questions back */
 	cache_clear(all->cache);
@@ -287,6 +385,7 @@ void questions_free(struct questions **ap)
 	if (!all)
 		return;
 	all->ending = true;
+	dnssec_free(&all->dnssec);
 	channel_free(&all->channel);
 	free_list(&all->waiting);
 	free_list(&all->asked);

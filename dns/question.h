@@ -2,7 +2,8 @@
  *
  *	question_ask --> in the cache? --------------------------------+
  *	                 asked already? the asker joins the others     |
- *	                 else wait for a free place --> channel        v
+ *	                 else wait for a free place --> channel or     v
+ *	                                                validator
  *	                       ^--- ask on: CNAME, no EDNS <-- answer --> questions_work --> askers
  *
  * Replies are only recorded when they come; questions_work() then tells the askers, so that no
@@ -36,11 +37,13 @@ struct asker {
 
 struct questions;
 
-struct questions *questions_new(struct loop *, const struct conf_dns *);
+struct questions *questions_new(struct loop *, struct conf *);
+/* Takes a reference of its own. */
+
 void questions_free(struct questions **);
 /* No asker is called any more. */
 
-void questions_reload(struct questions *, const struct conf_dns *);
+void questions_reload(struct questions *, struct conf *);
 /* A new channel, an empty cache; what was under way is asked again. */
 
 void question_ask(struct questions *, const char *name, enum answer_type, struct asker *);

@@ -97,7 +97,8 @@ static void copy_domains(struct dest_site *to, const struct qmgr *q, const struc
 		if (nexthop_site(n) != s || n->site_name)
 			continue;
 		to->domain = mem_realloc(to->domain, (size_t)(to->ndomain + 1) * sizeof(char *));
-		to->domain[to->ndomain++] = mem_strdup(strchr(n->key, ' ') + 1);
+		const char *domain = strchr(n->key, ' ') + 1;
+		to->domain[to->ndomain++] = mem_strndup(domain, strcspn(domain, " "));
 	}
 }
 

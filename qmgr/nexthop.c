@@ -4,6 +4,7 @@
 #include "base/address.h"
 #include "base/buf.h"
 #include "base/mem.h"
+#include "base/tls_policy.h"
 #include "qmgr/outcome.h"
 #include "qmgr/route/nexthop_name.h"
 #include "qmgr/router.h"
@@ -27,6 +28,8 @@ struct nexthop *nexthop_of(struct job *job, uint32_t recipient)
 	struct buf key;
 	buf_init(&key);
 	nexthop_write_key(&key, route, address);
+	char *tls = nexthop_tls(q->sched.conf->tables, route, address);
+	buf_printf(&key, " tls=%s", tls);
 	char *logins =
 		nexthop_logins(q->sched.conf->tables, route, job->work->envelope->sender, address);
 	buf_puts(&key, logins ? logins : "");
@@ -34,12 +37,14 @@ struct nexthop *nexthop_of(struct job *job, uint32_t recipient)
 	HASH_FIND(hh, q->nexthops, buf_cstr(&key), buf_len(&key), n);
 	if (n) {
 		buf_fini(&key);
+		free(tls);
 		free(logins);
 		return n;
 	}
 	n = mem_zalloc(sizeof *n);
 	n->key = buf_steal(&key, NULL);
 	n->qmgr = q;
+	n->tls = tls;
 	n->site_name = nexthop_site_name(route, address);
 	n->logins = logins;
 	n->transport = job->transport;
@@ -82,19 +87,33 @@ static char *peer_name(const char *name, const union address *address)
 	return mem_strdup(address_peer(address, name, text));
 }
 
-static struct site_host *gather_hosts(struct nexthop *n, int *count)
+static struct host *host_of(struct nexthop *n, const struct nexthop_host *from, const char *of_hop)
+{
+	char *tls = tls_policy_of_host(of_hop, from->name);
+	struct host *h =
+		destdb_get(&n->qmgr->db, n->transport, &from->address, tls, from->credential);
+	free(tls);
+	return h;
+}
+
+/* The site is called besides as what its hosts must prove. */
+static struct site_host *gather_hosts(struct nexthop *n, int *count, struct buf *name)
 {
 	struct nexthop_host *from;
+	const struct tables *tables = n->qmgr->sched.conf->tables;
 	*count = nexthop_lookup_hosts(&n->lookup, &from);
 	struct site_host *hosts = mem_zalloc((size_t)*count * sizeof *hosts);
-	for (int i = 0; i < *count; i++)
-		hosts[i] =
-			(struct site_host){.host = destdb_get(&n->qmgr->db, n->transport,
-							      &from[i].address, from[i].credential),
-					   .name = mem_strdup(from[i].name),
-					   .peer = peer_name(from[i].name, &from[i].address),
-					   .preference = from[i].preference,
-					   .weight = from[i].weight};
+	for (int i = 0; i < *count; i++) {
+		char *of_hop = nexthop_tls_of_hop(tables, n->tls, &from[i]);
+		nexthop_add_tls(name, of_hop, n->transport->settings,
+				n->site_name ? from[i].hop : NULL);
+		hosts[i] = (struct site_host){.host = host_of(n, &from[i], of_hop),
+					      .name = mem_strdup(from[i].name),
+					      .peer = peer_name(from[i].name, &from[i].address),
+					      .preference = from[i].preference,
+					      .weight = from[i].weight};
+		free(of_hop);
+	}
 	free(from);
 	return hosts;
 }
@@ -110,14 +129,15 @@ static void leave_site(struct nexthop *n)
 static void enter_site(struct nexthop *n)
 {
 	int count;
-	char *hosts_name =
-		n->site_name ? NULL : nexthop_name_of_hosts(nexthop_lookup_best(&n->lookup));
-	char *name = mem_printf("%s%s", n->site_name ? n->site_name : hosts_name,
-				n->logins ? n->logins : "");
-	struct site *site = site_get(&n->qmgr->db, n->transport, name);
-	free(hosts_name);
+	struct buf full = {0};
+	char *name = n->site_name ? mem_strdup(n->site_name)
+				  : nexthop_name_of_hosts(nexthop_lookup_best(&n->lookup));
+	buf_puts(&full, name);
+	struct site_host *hosts = gather_hosts(n, &count, &full);
+	buf_puts(&full, n->logins ? n->logins : "");
+	struct site *site = site_get(&n->qmgr->db, n->transport, buf_cstr(&full));
+	buf_fini(&full);
 	free(name);
-	struct site_host *hosts = gather_hosts(n, &count);
 	site_set_hosts(site, hosts, count);
 	site->refs++;
 	leave_site(n);
@@ -188,6 +208,7 @@ void nexthop_free(struct nexthop *n)
 	HASH_DEL(n->qmgr->nexthops, n);
 	nexthop_lookup_clear(&n->lookup);
 	free(n->waiting);
+	free(n->tls);
 	free(n->site_name);
 	free(n->logins);
 	free(n->key);

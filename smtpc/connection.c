@@ -80,7 +80,7 @@ static bool needs_tls(const struct connection *c)
 /* What goes over a Unix socket leaves no machine: there is nothing that TLS could add. */
 static enum transport_tls wanted_tls(const struct connection *c)
 {
-	enum transport_tls tls = (enum transport_tls)c->open->transport->tls;
+	enum transport_tls tls = tls_policy_level(c->tls);
 	if (c->plain || address_is_unix(&c->open->address))
 		return TRANSPORT_TLS_NONE;
 	return tls == TRANSPORT_TLS_OPPORTUNISTIC && needs_tls(c) ? TRANSPORT_TLS_REQUIRED : tls;
@@ -143,8 +143,9 @@ bool connection_start(struct worker *w, struct connection_open *open)
 	c->open = open;
 	c->number = open->connection;
 	c->began_ms = clock_steady_ms();
-	c->plain =
-		open->plain && open->transport->tls == TRANSPORT_TLS_OPPORTUNISTIC && !needs_tls(c);
+	c->tls = open->tls ? open->tls : open->transport->tls;
+	c->plain = open->plain && tls_policy_level(c->tls) == TRANSPORT_TLS_OPPORTUNISTIC &&
+		   !needs_tls(c);
 	address_peer(&open->address, open->host, c->peer);
 	timer_init(&c->age, on_age, c);
 	timer_init(&c->slow, on_slow, c);
@@ -216,6 +217,8 @@ void connection_have_secret(struct connection *c, struct secret_ask *a)
 static void begin_plain(struct connection *c)
 {
 	connection_log(c, "without TLS", c->engine.why ? c->engine.why->text : NULL);
+	metrics_add(METRIC_tls_client_broken, 1);
+	connection_log_tls(c, TLS_VERIFIED_NONE, c->engine.why ? c->engine.why->text : "broken");
 	connection_post_done(c);
 	connection_forget_session(c);
 	c->plain = true;
@@ -311,12 +314,14 @@ static void send_out(struct connection *c)
 static void closed(struct connection *c)
 {
 	struct engine *e = &c->engine;
-	if (e->try_plain && !c->plain)
+	if (e->try_plain && !c->plain) {
 		begin_plain(c);
-	else if (e->renew)
+	} else if (e->renew) {
 		begin_fresh(c);
-	else
+	} else {
+		connection_lacks_tls(c);
 		end(c, engine_why(e));
+	}
 }
 
 /* After whatever happened to the engine. The connection may be gone afterwards. */
@@ -396,8 +401,7 @@ static void on_event(void *owner, enum stream_event event)
 	case STREAM_TLS:
 		c->handshaking = false;
 		heard(c);
-		c->engine.sasl_setup.binding = connection_binding(c);
-		engine_secured(&c->engine);
+		connection_shaken(c);
 		settle(c);
 		break;
 	case STREAM_EOF:

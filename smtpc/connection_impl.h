@@ -12,6 +12,8 @@
 
 #include "base/address.h"
 #include "base/stream.h"
+#include "base/tls_policy.h"
+#include "base/tls_verify.h"
 #include "smtpc/connection.h"
 #include "base/magic.h"
 #include "smtpc/engine.h"
@@ -44,6 +46,7 @@ struct connection {
 	bool handshaking; /* asked for, not yet done */
 	bool closing;	  /* told to close before it began afresh */
 	bool plain;	  /* TLS has failed: go on without */
+	const char *tls;  /* the policy of its host: open's, or the transport's */
 };
 
 void connection_keep_to(struct connection *, int64_t messages);
@@ -57,9 +60,13 @@ void connection_post_closed(struct connection *, struct verdict *why); /* takes 
 void connection_log(const struct connection *, const char *what, const char *reason);
 
 void connection_start_tls(struct connection *);
-struct sasl_binding connection_binding(const struct connection *);
-/* What TLS, which stands, can be told by. */
+void connection_shaken(struct connection *);
+/* The handshake is done: is it who it should be? The engine goes on, or is closed. */
 
+void connection_lacks_tls(const struct connection *);
+/* The engine is closed: if that was for want of TLS, say so. */
+
+void connection_log_tls(const struct connection *, enum tls_verified, const char *reason);
 void connection_forget_session(struct connection *);
 
 #endif

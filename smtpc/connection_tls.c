@@ -1,44 +1,39 @@
 /* SPDX-License-Identifier: ISC */
 #include "smtpc/connection_impl.h"
 
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/metrics.h"
 #include "base/tls.h"
 
-#include <ctype.h>
 #include <gsasl.h>
 #include <openssl/evp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { KEY_MAX = 512 };
-
-static const char *session_key(const struct connection *c, char key[KEY_MAX])
+/* The caller's to free(). */
+static char *session_key(const struct connection *c)
 {
-	snprintf(key, KEY_MAX, "%s:%d/%s", c->open->host, address_port(&c->open->address),
-		 c->open->transport->title);
-	return key;
-}
-
-/* RFC 6066 3: a name, never an address. */
-static const char *server_name(const struct connection *c)
-{
-	const char *host = c->open->host;
-	size_t len = strlen(host);
-	bool name = len > 0 && len < 256 && !strchr(host, ':') &&
-		    !isdigit((unsigned char)host[len - 1]);
-	return name ? host : NULL;
+	return mem_printf("%s:%d/%s/%s", c->open->host, address_port(&c->open->address),
+			  c->open->transport->title, c->tls);
 }
 
 void connection_start_tls(struct connection *c)
 {
-	char key[KEY_MAX];
-	SSL_SESSION *session = sessions_get(&c->worker->sessions, session_key(c, key));
+	char *key = session_key(c);
+	SSL_SESSION *session = sessions_get(&c->worker->sessions, key);
+	free(key);
 	c->handshaking = true;
-	stream_start_tls(c->stream, c->worker->tls, false, server_name(c), session);
-	if (stream_ssl(c->stream))
-		SSL_set_app_data(stream_ssl(c->stream), c);
-	if (stream_ssl(c->stream) && c->open->transport->identity)
-		tls_show_identity(stream_ssl(c->stream), c->open->transport->identity);
+	stream_start_tls(c->stream, c->worker->tls, false, tls_server_name(c->open->host), session);
+	SSL *ssl = stream_ssl(c->stream);
+	if (!ssl)
+		return;
+	SSL_set_app_data(ssl, c);
+	tls_demand(ssl, tls_policy_level(c->tls),
+		   c->open->conf ? c->open->conf->tls.minimum : TLS_MINIMUM_1_2);
+	if (c->open->transport->identity)
+		tls_show_identity(ssl, c->open->transport->identity);
 }
 
 /* RFC 9266: of TLS 1.3. */
@@ -61,7 +56,8 @@ static size_t unique_binding(SSL *ssl, unsigned char bytes[EVP_MAX_MD_SIZE])
 				       : SSL_get_finished(ssl, bytes, EVP_MAX_MD_SIZE);
 }
 
-struct sasl_binding connection_binding(const struct connection *c)
+/* What TLS, which stands, can be told by. */
+static struct sasl_binding connection_binding(const struct connection *c)
 {
 	SSL *ssl = stream_ssl(c->stream);
 	unsigned char bytes[EVP_MAX_MD_SIZE];
@@ -74,18 +70,76 @@ struct sasl_binding connection_binding(const struct connection *c)
 	return b;
 }
 
+static const char *printable(const char *text)
+{
+	return text ? text : "none";
+}
+
+void connection_log_tls(const struct connection *c, enum tls_verified verified, const char *reason)
+{
+	const SSL *ssl = c->engine.state == ENGINE_HANDSHAKE ? stream_ssl(c->stream) : NULL;
+	bool done = ssl && SSL_is_init_finished(ssl);
+	log_event(reason ? LOG_LEVEL_WARNING : LOG_LEVEL_INFO, "tls", "site", c->open->site, "host",
+		  c->peer, "version", done ? SSL_get_version(ssl) : NULL, "cipher",
+		  done ? printable(SSL_get_cipher_name(ssl)) : NULL, "policy", c->tls, "resumed",
+		  done && SSL_session_reused(ssl) ? "yes" : NULL, "verified",
+		  tls_verified_word(verified), "reason", reason, NULL);
+}
+
+static enum tls_verified verify(const struct connection *c, struct buf *why)
+{
+	if (tls_policy_level(c->tls) != TRANSPORT_TLS_VERIFY)
+		return TLS_VERIFIED_NONE; /* nobody was asked who it is */
+	return tls_verify(stream_ssl(c->stream), c->open->conf ? c->open->conf->authorities : NULL,
+			  tls_policy_items(c->tls), why);
+}
+
+void connection_shaken(struct connection *c)
+{
+	struct buf why = {0};
+	enum tls_verified verified = verify(c, &why);
+	bool good = buf_len(&why) == 0;
+	connection_log_tls(c, verified, good ? NULL : buf_cstr(&why));
+	if (good) {
+		metrics_add(verified == TLS_VERIFIED_MATCHED ? METRIC_tls_client_matched
+							     : METRIC_tls_client_unverified,
+			    1);
+		c->engine.sasl_setup.binding = connection_binding(c);
+		engine_secured(&c->engine);
+	} else {
+		metrics_add(METRIC_tls_client_untrusted, 1);
+		connection_forget_session(c);
+		engine_untrusted(&c->engine, buf_cstr(&why));
+	}
+	buf_fini(&why);
+}
+
+void connection_lacks_tls(const struct connection *c)
+{
+	const struct verdict *why = c->engine.why;
+	if (!why || c->announced || tls_policy_level(c->tls) < TRANSPORT_TLS_REQUIRED)
+		return;
+	bool missing = strcmp(why->dsn, "4.7.4") == 0;
+	if (!missing && !c->handshaking)
+		return;
+	metrics_add(missing ? METRIC_tls_client_missing : METRIC_tls_client_failed, 1);
+	connection_log_tls(c, TLS_VERIFIED_NONE, why->text);
+}
+
 int connection_new_session(SSL *ssl, SSL_SESSION *session)
 {
-	char key[KEY_MAX];
 	struct connection *c = SSL_get_app_data(ssl);
 	if (!c || !c->open || !SSL_SESSION_is_resumable(session))
 		return 0;
-	sessions_put(&c->worker->sessions, session_key(c, key), session);
+	char *key = session_key(c);
+	sessions_put(&c->worker->sessions, key, session);
+	free(key);
 	return 1; /* the reference is ours */
 }
 
 void connection_forget_session(struct connection *c)
 {
-	char key[KEY_MAX];
-	sessions_drop(&c->worker->sessions, session_key(c, key));
+	char *key = session_key(c);
+	sessions_drop(&c->worker->sessions, key);
+	free(key);
 }

@@ -122,6 +122,9 @@ void engine_input(struct engine *, struct buf *in);
 /* Consume what came. HANDSHAKE afterwards: shake hands, in is empty; then engine_secured(). */
 
 void engine_secured(struct engine *);
+void engine_untrusted(struct engine *, const char *why);
+/* Instead of that: it is not who it should be. Nothing goes in clear, and nothing is bounced. */
+
 void engine_resume(struct engine *); /* out has room again: more content */
 void engine_give(struct engine *, struct delivery *);
 void engine_quit(struct engine *);

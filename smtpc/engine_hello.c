@@ -76,7 +76,7 @@ static void greeted(struct engine *e)
 		introduced(e);
 	else if (e->can.starttls)
 		engine_move(e, ENGINE_STARTTLS);
-	else if (e->setup.tls == TRANSPORT_TLS_REQUIRED)
+	else if (e->setup.tls >= TRANSPORT_TLS_REQUIRED)
 		without_tls(e);
 	else
 		introduced(e);
@@ -137,7 +137,7 @@ void engine_on_starttls(struct engine *e, const struct expected *x)
 		engine_move(e, ENGINE_HANDSHAKE);
 		return;
 	}
-	e->try_plain = e->setup.tls != TRANSPORT_TLS_REQUIRED;
+	e->try_plain = e->setup.tls < TRANSPORT_TLS_REQUIRED;
 	engine_refused(e, "4.7.4");
 }
 
@@ -149,6 +149,14 @@ void engine_secured(struct engine *e)
 	e->can = (struct capability){0};
 	engine_move(e, ENGINE_HELLO);
 	engine_resume(e);
+}
+
+void engine_untrusted(struct engine *e, const char *why)
+{
+	engine_close(e, BREAK_TOLD,
+		     verdict_printf(VERDICT_DEFERRED, 0, "4.7.5", e->setup.peer, "%s: %s",
+				    e->setup.peer, why));
+	buf_puts(e->out, "QUIT\r\n");
 }
 
 void engine_quit(struct engine *e)

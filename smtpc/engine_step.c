@@ -112,7 +112,7 @@ void engine_unsolicited(struct engine *e, const struct buf *in)
 bool engine_tls_may_fail(const struct engine *e)
 {
 	return (e->state == ENGINE_STARTTLS || e->state == ENGINE_HANDSHAKE) &&
-	       e->setup.tls != TRANSPORT_TLS_REQUIRED;
+	       e->setup.tls < TRANSPORT_TLS_REQUIRED;
 }
 
 void engine_garbage(struct engine *e)

@@ -1,12 +1,12 @@
 /* sessions.h - TLS sessions of hosts we have been at, to be resumed.
  *
- * A session belongs to the host name, port and transport that it was made with, never to an
- * address.
+ * A session belongs to the host name, port, transport and policy that it was made with, never to an
+ * address. What that policy wants is asked again of the certificate that the session holds.
  *
  * OWNERSHIP  Embedded in a worker; holds a reference on each session.
  * THREAD     The worker's.
  * ERRORS     None. At most SESSIONS_MAX are kept; the oldest goes first.
- * SEE        RFC 8446 2.2; RFC 7672 does not apply: nobody is authenticated here.
+ * SEE        RFC 8446 2.2; base/tls_verify.h.
  */
 #ifndef SMTPC_SESSIONS_H
 #define SMTPC_SESSIONS_H

@@ -16,10 +16,11 @@ static const char exporter[] = "EXPORTER-Channel-Binding"; /* RFC 9266 2 */
 
 struct sasl {
 	const struct mechanism_row *mechanism;
-	Gsasl_session *session;
+	Gsasl_session *session; /* of SCRAM; else NULL */
 	struct tables *tables;
 	SSL *ssl;
 	bool plus_offered;
+	int answers;			 /* of LOGIN: how often the client was asked */
 	bool begun, ended;		 /* ended: only the client's last, empty word is missing */
 	bool foreign;			 /* it would act for another */
 	bool known;			 /* SCRAM: the keys are that login's */
@@ -60,11 +61,9 @@ static int bind_channel(struct sasl *s, Gsasl_property property)
 }
 
 /* Who it is, and whether he speaks for himself. */
-static void take_names(struct sasl *s)
+static void take_names(struct sasl *s, const char *authid, const char *authzid)
 {
 	char other[USERS_LOGIN_MAX + 1];
-	const char *authid = gsasl_property_fast(s->session, GSASL_AUTHID);
-	const char *authzid = gsasl_property_fast(s->session, GSASL_AUTHZID);
 	if (!authid || !users_login(authid, s->login, NULL))
 		s->login[0] = '\0';
 	if (authzid && *authzid)
@@ -75,24 +74,14 @@ static int find_keys(struct sasl *s)
 {
 	char iterations[NUMBER];
 	size_t bytes = user_hash_bytes((enum user_hash)s->mechanism->hash);
-	take_names(s);
+	take_names(s, gsasl_property_fast(s->session, GSASL_AUTHID),
+		   gsasl_property_fast(s->session, GSASL_AUTHZID));
 	s->known = users_scram(s->tables, s->login, (enum user_hash)s->mechanism->hash, &s->scram);
 	snprintf(iterations, sizeof iterations, "%d", s->scram.iterations);
 	gsasl_property_set(s->session, GSASL_SCRAM_ITER, iterations);
 	set_base64(s->session, GSASL_SCRAM_SALT, s->scram.salt, s->scram.salt_bytes);
 	set_base64(s->session, GSASL_SCRAM_STOREDKEY, s->scram.stored_key, bytes);
 	return set_base64(s->session, GSASL_SCRAM_SERVERKEY, s->scram.server_key, bytes);
-}
-
-/* The hash takes its time, and is looked at when this has returned. */
-static int take_password(struct sasl *s)
-{
-	const char *password = gsasl_property_fast(s->session, GSASL_PASSWORD);
-	take_names(s);
-	s->password = mem_strdup(password ? password : "");
-	if (password)
-		explicit_bzero((char *)password, strlen(password));
-	return GSASL_OK;
 }
 
 static int callback(Gsasl *library, Gsasl_session *session, Gsasl_property property)
@@ -105,15 +94,12 @@ static int callback(Gsasl *library, Gsasl_session *session, Gsasl_property prope
 		return bind_channel(s, property);
 	case GSASL_SCRAM_ITER:
 		return find_keys(s);
-	case GSASL_VALIDATE_SIMPLE:
-		return take_password(s);
 	default:
 		return GSASL_NO_CALLBACK;
 	}
 }
 
-struct sasl *sasl_new(struct Gsasl **library, enum mechanism m, struct tables *tables, SSL *ssl,
-		      bool plus_offered)
+static Gsasl_session *start(struct Gsasl **library, const char *mechanism)
 {
 	Gsasl_session *session;
 	if (!*library) {
@@ -123,15 +109,24 @@ struct sasl *sasl_new(struct Gsasl **library, enum mechanism m, struct tables *t
 		}
 		gsasl_callback_set(*library, callback);
 	}
-	if (gsasl_server_start(*library, mechanism_row(m)->name, &session) != GSASL_OK)
+	return gsasl_server_start(*library, mechanism, &session) == GSASL_OK ? session : NULL;
+}
+
+struct sasl *sasl_new(struct Gsasl **library, enum mechanism m, struct tables *tables, SSL *ssl,
+		      bool plus_offered)
+{
+	const struct mechanism_row *row = mechanism_row(m);
+	Gsasl_session *session = row->hash >= 0 ? start(library, row->name) : NULL;
+	if (row->hash >= 0 && !session)
 		return NULL;
 	struct sasl *s = mem_zalloc(sizeof *s);
-	s->mechanism = mechanism_row(m);
+	s->mechanism = row;
 	s->session = session;
 	s->tables = tables_ref(tables);
 	s->ssl = ssl;
 	s->plus_offered = plus_offered;
-	gsasl_session_hook_set(session, s);
+	if (session)
+		gsasl_session_hook_set(session, s);
 	return s;
 }
 
@@ -147,19 +142,54 @@ static enum sasl_outcome fault(int result)
 	}
 }
 
-/* The library asks for "User Name", and some clients know "Username:" only. */
-static void put_challenge(const struct sasl *s, const char *said, size_t len, struct buf *out)
+/* One that is written as none ever is, is wrong like any other. */
+static enum sasl_outcome take_password(struct sasl *s, const char *text, size_t len)
 {
-	if (s->mechanism == mechanism_row(MECHANISM_LOGIN))
-		buf_puts(out, strncmp(said, "Pass", 4) == 0 ? "Password:" : "Username:");
-	else
-		buf_append(out, said, len);
+	char *as_said = mem_strndup(text, len);
+	s->password = users_password(as_said, NULL);
+	if (!s->password) {
+		s->password = mem_strdup("");
+		s->foreign = true;
+	}
+	mem_free_secret(as_said);
+	return SASL_PASSWORD;
+}
+
+/* message = [authzid] NUL authcid NUL passwd: RFC 4616 2 */
+static enum sasl_outcome step_plain(struct sasl *s, const char *in, size_t len)
+{
+	const char *end = in + len, *first = len ? memchr(in, '\0', len) : NULL;
+	const char *second = first ? memchr(first + 1, '\0', (size_t)(end - first - 1)) : NULL;
+	if (len == 0 && s->answers++ == 0)
+		return SASL_CHALLENGE;
+	if (!second || memchr(second + 1, '\0', (size_t)(end - second - 1)))
+		return SASL_MALFORMED;
+	take_names(s, first + 1, in);
+	return take_password(s, second + 1, (size_t)(end - second - 1));
+}
+
+/* Nobody ever wrote down how; some clients know these words only. */
+static enum sasl_outcome step_login(struct sasl *s, const char *in, size_t len, struct buf *out)
+{
+	char name[USERS_LOGIN_MAX * 4 + 1];
+	if (len > 0 && memchr(in, '\0', len))
+		return SASL_MALFORMED;
+	switch (s->answers++) {
+	case 0:
+		buf_puts(out, "Username:");
+		return SASL_CHALLENGE;
+	case 1:
+		snprintf(name, sizeof name, "%.*s", (int)len, len ? in : "");
+		take_names(s, name, NULL);
+		buf_puts(out, "Password:");
+		return SASL_CHALLENGE;
+	default:
+		return take_password(s, in, len);
+	}
 }
 
 static enum sasl_outcome conclude(struct sasl *s)
 {
-	if (s->mechanism->hash < 0)
-		return SASL_PASSWORD;
 	if (!s->known || s->foreign)
 		return SASL_WRONG;
 	/* SMTP has no place for the server's proof beside its 235: RFC 4954 4. */
@@ -174,7 +204,7 @@ static bool is_misbound(const struct sasl *s, char flag)
 	return (flag == 'y' && s->plus_offered) || (flag == 'p') != s->mechanism->plus;
 }
 
-enum sasl_outcome sasl_step(struct sasl *s, const char *in, size_t len, struct buf *out)
+static enum sasl_outcome step_scram(struct sasl *s, const char *in, size_t len, struct buf *out)
 {
 	char *said = NULL;
 	size_t said_len = 0;
@@ -182,7 +212,7 @@ enum sasl_outcome sasl_step(struct sasl *s, const char *in, size_t len, struct b
 		return len == 0 ? SASL_DONE : SASL_MALFORMED;
 	if (len > 0 && !s->begun) {
 		s->begun = true;
-		if (s->mechanism->hash >= 0 && is_misbound(s, in[0]))
+		if (is_misbound(s, in[0]))
 			return SASL_WRONG;
 	}
 	int result = gsasl_step(s->session, in, len, &said, &said_len);
@@ -192,9 +222,17 @@ enum sasl_outcome sasl_step(struct sasl *s, const char *in, size_t len, struct b
 	else
 		outcome = result == GSASL_OK ? conclude(s) : fault(result);
 	if (outcome == SASL_CHALLENGE)
-		put_challenge(s, said ? said : "", said_len, out);
+		buf_append(out, said, said_len);
 	gsasl_free(said);
 	return outcome;
+}
+
+enum sasl_outcome sasl_step(struct sasl *s, const char *in, size_t len, struct buf *out)
+{
+	if (s->session)
+		return step_scram(s, in, len, out);
+	return s->mechanism == mechanism_row(MECHANISM_PLAIN) ? step_plain(s, in, len)
+							      : step_login(s, in, len, out);
 }
 
 const char *sasl_login(const struct sasl *s)
@@ -215,7 +253,8 @@ void sasl_free(struct sasl **sp)
 	struct sasl *s = *sp;
 	if (!s)
 		return;
-	gsasl_finish(s->session);
+	if (s->session)
+		gsasl_finish(s->session);
 	tables_unref(s->tables);
 	mem_free_secret(s->password);
 	explicit_bzero(s, sizeof *s);

@@ -4,9 +4,9 @@
  *	                                    PASSWORD   sasl_password() is to be checked, beside the loop
  *	                                    DONE, WRONG, MALFORMED
  *
- * GNU SASL does the mechanisms. What is added: that a client which could bind to the channel, and says
- * that it could not (RFC 5802 6), is an attack; that nobody may act for another; and the words of
- * LOGIN that clients look for.
+ * GNU SASL does SCRAM. What is added: that a client which could bind to the channel, and says that it
+ * could not (RFC 5802 6), is an attack; and that nobody may act for another. PLAIN and LOGIN are a few
+ * lines here, since the library would leave copies of passwords in memory that it gives back.
  *
  * OWNERSHIP  Heap; holds a reference on the tables, and wipes what it held.
  * THREAD     The session's worker. The library's handle is the worker's.

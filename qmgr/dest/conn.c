@@ -64,6 +64,8 @@ struct conn *conn_open(struct destdb *db, struct site *s, struct site_host *to, 
 		connection_open_new(c->number, s->queue.transport->conf,
 				    s->queue.transport->settings, c->name, &host->address);
 	open->owner = c;
+	open->tls = mem_strdup(host->tls);
+	open->site = mem_strdup(s->name);
 	open->reply_to = db->sched->loop;
 	open->plain = c->plain = host_plain(host, c->name, destdb_now_ms(db));
 	open->mode = host_mode(host, destdb_now_ms(db));

@@ -9,7 +9,6 @@
 #include "spool/spool.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -72,16 +71,18 @@ struct host *destdb_host(struct destdb *db, const char *key, const union address
 }
 
 struct host *destdb_get(struct destdb *db, const struct transport *t, const union address *address,
-			struct credential *credential)
+			const char *tls, struct credential *credential)
 {
 	char where[ADDRESS_WHERE_MAX];
 	const struct conf_transport *set = t->settings;
-	char *key = mem_printf("%s:%d/%d/%s%s%s%s%s", address_where(address, where),
-			       address_port(address), set->tls, set->source_address,
+	char *key = mem_printf("%s:%d/%s/%s%s%s%s%s", address_where(address, where),
+			       address_port(address), tls, set->source_address,
 			       *set->client_certificate ? " with " : "", set->client_certificate,
 			       credential ? " as " : "", credential ? credential->id : "");
 	struct host *h = destdb_host(db, key, address);
 	free(key);
+	if (!h->tls)
+		h->tls = mem_strdup(tls);
 	if (credential && !h->credential)
 		h->credential = credential_ref(credential);
 	h->refs++;
@@ -102,6 +103,7 @@ void host_free(struct destdb *db, struct host *h)
 	host_fini(h);
 	credential_unref(h->credential);
 	free(h->peer);
+	free(h->tls);
 	free(h->key);
 	free(h);
 }

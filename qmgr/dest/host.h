@@ -1,6 +1,7 @@
 /* host.h - what is known about one host: an address and port, and what connections to it have: source
- * address, TLS setting, client certificate, and as whom they have logged in. Nothing else is lent between
- * sites: so mail that goes as somebody never meets a connection of another, or of nobody.
+ * address, TLS policy, client certificate, and as whom they have logged in. Who could not prove one identity
+ * may well prove another, or none, so that these are hosts of their own: they fail, and lend their connections,
+ * apart from each other. So mail that goes as somebody never meets a connection of another, or of nobody.
  *
  *	       failed, and serves nobody           its time has come: one probe
  *	UP ---------------------------------> OUT ----------------------------> PROBED
@@ -76,9 +77,10 @@ struct host_plain {
 
 struct host {
 	char *key;
-	char *peer;		       /* [address]:port */
-	union address address;	       /* with the port */
-	int refs;		       /* sites and connections */
+	char *peer;	       /* [address]:port */
+	char *tls;	       /* base/tls_policy.h, of this host; NULL until a site has it */
+	union address address; /* with the port */
+	int refs;	       /* sites and connections */
 	struct credential *credential; /* a reference: as whom connections log in; or NULL */
 	enum host_state state;
 	struct list sites; /* struct site_host */

@@ -148,6 +148,8 @@ int nexthop_lookup_hosts(const struct nexthop_lookup *l, struct nexthop_host **h
 				struct nexthop_host *to = &(*hosts)[n++];
 				*to = (struct nexthop_host){
 					.name = r->host[h].name,
+					.hop = r->name,
+					.bracketed = r->kind == RESOLVE_HOST,
 					.address = r->host[h].address[a],
 					.preference = from->group << 16 | r->host[h].preference,
 					.weight = (double)from->weight / addresses,

@@ -27,6 +27,8 @@ struct nexthop_lookup {
 
 struct nexthop_host {
 	const char *name; /* the lookup's */
+	const char *hop;  /* the lookup's: the domain or relay that it is for */
+	bool bracketed;	  /* no MX records were asked for */
 	union address address;
 	uint32_t preference;	       /* equal: one group; the lower 16 bits are the MX record's */
 	double weight;		       /* above 0: share of the group */

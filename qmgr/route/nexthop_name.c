@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: ISC */
 #include "qmgr/route/nexthop_name.h"
 
+#include "base/address.h"
 #include "base/credential.h"
 #include "base/mailaddr.h"
 #include "base/mem.h"
 #include "base/tables.h"
+#include "base/tls_policy.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -105,4 +107,41 @@ char *nexthop_name_of_hosts(const struct resolve *r)
 		i = append_group(&b, r, i);
 	}
 	return buf_steal(&b, NULL);
+}
+
+static char *strictest_of(const char *said, char *row)
+{
+	char *held = mem_strdup(tls_policy_strictest(said, row));
+	free(row);
+	return held;
+}
+
+char *nexthop_tls(const struct tables *tables, const struct route *route, const char *address)
+{
+	const char *said = tls_policy_strictest(route->by->tls, route->tls);
+	return strictest_of(said, tls_policy_row(tables, mailaddr_domain(address), false,
+						 (int)route->by->port, NULL));
+}
+
+char *nexthop_tls_of_hop(const struct tables *tables, const char *tls, const struct nexthop_host *h)
+{
+	char *held = strictest_of(
+		tls, tls_policy_row(tables, h->hop, h->bracketed, address_port(&h->address), NULL));
+	char *of_hop = tls_policy_of_hop(held, h->hop);
+	free(held);
+	return of_hop;
+}
+
+void nexthop_add_tls(struct buf *name, const char *of_hop, const struct conf_transport *by,
+		     const char *hop)
+{
+	char *silent = tls_policy_of_hop(by->tls, hop);
+	char *told = mem_printf(" tls=%s", of_hop);
+	size_t len = strlen(told), had = buf_len(name);
+	bool same = strcmp(silent, of_hop) == 0;
+	bool again = had >= len && strcmp(buf_cstr(name) + had - len, told) == 0;
+	if (!same && !again)
+		buf_puts(name, told);
+	free(told);
+	free(silent);
 }

@@ -9,6 +9,7 @@
 
 #include "base/buf.h"
 #include "base/resolve.h"
+#include "qmgr/route/nexthop_lookup.h"
 #include "qmgr/route/route.h"
 
 void nexthop_write_key(struct buf *, const struct route *, const char *address);
@@ -26,5 +27,17 @@ char *nexthop_site_name(const struct route *, const char *address);
 
 char *nexthop_name_of_hosts(const struct resolve *);
 /* "mx1,mx2;backup": two domains share a site only if they share all of it. */
+
+char *nexthop_tls(const struct tables *, const struct route *, const char *address);
+/* The TLS policy (base/tls_policy.h) of transport, route, and the table's row for the recipient's domain:
+ * what the key tells besides. tables may be NULL. */
+
+char *nexthop_tls_of_hop(const struct tables *, const char *tls, const struct nexthop_host *);
+/* The same with the row for the hop of this host, and in terms of that hop. */
+
+void nexthop_add_tls(struct buf *name, const char *of_hop, const struct conf_transport *,
+		     const char *hop);
+/* What the site's name tells besides: " tls=POLICY", where it is not the transport's own. hop NULL: the name
+ * says nothing of the hop, so that a policy in terms of it is told too. */
 
 #endif

@@ -6,10 +6,11 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const enum answer_type types[] = {ANSWER_A, ANSWER_MX, ANSWER_AAAA};
+	static const enum answer_type types[] = {ANSWER_A, ANSWER_MX, ANSWER_AAAA, ANSWER_CNAME,
+						 ANSWER_TLSA};
 	if (size == 0)
 		return 0;
-	struct answer *a = answer_parse(data + 1, size - 1, "a.test", types[data[0] % 3]);
+	struct answer *a = answer_parse(data + 1, size - 1, "a.test", types[data[0] % 5]);
 	assert((a->status == ANSWER_RECORDS) == (a->nrecord > 0));
 	assert((a->status == ANSWER_FAILED) == (a->why != NULL));
 	assert((a->status == ANSWER_ALIAS) == (a->alias != NULL));

@@ -32,6 +32,7 @@ static void name_file(struct conf *c, enum table_role role, char **item)
 					  [TABLE_SENDER_LOGINS] = &c->sender_logins,
 					  [TABLE_CLIENT_CERTIFICATES] = &c->client_certificates,
 					  [TABLE_USERS] = &c->auth.users,
+					  [TABLE_TLS_POLICY] = &c->tls_policy,
 					  [TABLE_SENDER_BCC] = &c->sender_bcc,
 					  [TABLE_RECIPIENT_BCC] = &c->recipient_bcc,
 					  [TABLE_ROLES] = none};

@@ -120,6 +120,9 @@ def test_check_says_that_a_configuration_is_ok(lab):
         "queue { minimal_backoff_time = soon }\n",
         'route "*" { transport = "missing" }\n',
         'listener "a" { tls = "required" }\n',
+        'dns { dnssec = "true" }\n',
+        'dns { trust_anchor = "/nowhere/root.key" }\n',
+        'dns { insecure_domains = { "a b" } }\n',
         'listener "a" { address = { "127.0.0.1:2525" }\n',
     ],
 )

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: ISC
 """Certificates, made anew for each run of the tests."""
 
+import hashlib
 import os
 import ssl
 import subprocess
@@ -87,6 +88,48 @@ class Certificates:
             self.ca_key, "-in", request, "-out", certificate, "-extfile", extensions,
             "-startdate", begin, "-enddate", end,
         )
+
+    def odd(self, stem, common_name, alternative="", depth=0):
+        """Return (certificate with its chain, key) of a host with these words for a subjectAltName, or
+        none, signed through so many authorities between it and ours."""
+        signer, chain = (self.ca, self.ca_key), ""
+        for level in range(depth):
+            below = self._paths(f"{stem}-{level}")
+            self._sign_as(signer, f"{stem} {level}", "basicConstraints = critical,CA:TRUE", *below)
+            with open(below[0], encoding="ascii") as stream:
+                chain = stream.read() + chain
+            signer = below
+        certificate, key = self._paths(stem)
+        extension = f"subjectAltName = {alternative}" if alternative else ""
+        self._sign_as(signer, common_name, extension, certificate, key)
+        with open(certificate, "a", encoding="ascii") as stream:
+            stream.write(chain)
+        return certificate, key
+
+    def _sign_as(self, signer, common_name, extension, certificate, key):
+        request, extensions = f"{certificate}.csr", f"{certificate}.ext"
+        self._make_key(key)
+        _openssl("req", "-new", "-key", key, "-out", request, "-subj", f"/CN={common_name}")
+        with open(extensions, "w", encoding="utf-8") as stream:
+            stream.write(extension)
+        _openssl(
+            "x509", "-req", "-in", request, "-CA", signer[0], "-CAkey", signer[1],
+            "-CAcreateserial", "-days", "30", "-extfile", extensions, "-out", certificate,
+        )
+
+    @staticmethod
+    def context_of(certificate, key):
+        """Return the TLS context of a server with these files."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate, key)
+        return context
+
+    @staticmethod
+    def fingerprint(certificate, key=False):
+        """Return the SHA-256 of a certificate, or of its public key, in hexadecimal digits."""
+        with open(certificate, encoding="ascii") as stream:
+            der = ssl.PEM_cert_to_DER_cert(stream.read())
+        return hashlib.sha256(_public_key(certificate) if key else der).hexdigest()
 
     def server_context(self, *names, days=30):
         """Return the TLS context of a server that has these names."""

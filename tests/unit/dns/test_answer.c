@@ -300,6 +300,71 @@ static void a_truncated_reply_fails(void **state)
 	expect(ANSWER_FAILED, "a.test", ANSWER_MX);
 }
 
+static void tlsa(const char *name, const char *rdata, size_t len)
+{
+	wire_record(&w, WIRE_ANSWER, name, ANSWER_TLSA, 60, rdata, len);
+}
+
+static void tlsa_records_are_read(void **state)
+{
+	(void)state;
+	wire_reply(&w, 1, 0, "_25._tcp.a.test", ANSWER_TLSA);
+	tlsa("_25._tcp.a.test", "\3\1\2abc", 6);
+	tlsa("_25._tcp.b.test", "\2\0\1abc", 6);
+	w.data[3] |= 0x20;
+	struct answer *a = parse("_25._tcp.a.test", ANSWER_TLSA);
+	assert_int_equal(a->nrecord, 1);
+	assert_int_equal(a->record[0].tlsa.usage, 3);
+	assert_int_equal(a->record[0].tlsa.selector, 1);
+	assert_int_equal(a->record[0].tlsa.matching, 2);
+	assert_int_equal(a->record[0].tlsa.len, 3);
+	assert_memory_equal(a->record[0].tlsa.data, "abc", 3);
+	assert_true(a->authentic);
+	answer_unref(a);
+}
+
+static void a_torn_tlsa_record_is_refused(void **state)
+{
+	(void)state;
+	for (size_t len = 0; len < 3; len++) {
+		wire_reply(&w, 1, 0, "a.test", ANSWER_TLSA);
+		tlsa("a.test", "\3\1\2abc", 6);
+		tlsa("a.test", "\3\1", len);
+		expect(ANSWER_FAILED, "a.test", ANSWER_TLSA);
+	}
+}
+
+static void thousands_of_tlsa_records_are_cut(void **state)
+{
+	(void)state;
+	wire_reply(&w, 1, 0, "a.test", ANSWER_TLSA);
+	for (int i = 0; i < 1000; i++)
+		tlsa("a.test", "\3\1\2abc", 6);
+	struct answer *a = parse("a.test", ANSWER_TLSA);
+	assert_int_equal(a->nrecord, ANSWER_ADDRESS_MAX);
+	answer_unref(a);
+}
+
+static void an_alias_that_is_asked_for_is_not_followed(void **state)
+{
+	(void)state;
+	wire_reply(&w, 1, 0, "a.test", ANSWER_CNAME);
+	wire_cname(&w, "a.test", 60, "b.test");
+	wire_cname(&w, "b.test", 60, "c.test");
+	struct answer *a = parse("a.test", ANSWER_CNAME);
+	assert_int_equal(a->status, ANSWER_RECORDS);
+	assert_int_equal(a->chased, 0);
+	assert_null(a->canonical);
+	assert_string_equal(a->record[0].target, "b.test");
+	answer_unref(a);
+	wire_reply(&w, 1, 0, "a.test", WIRE_A);
+	wire_cname(&w, "a.test", 60, "b.test");
+	wire_address(&w, "b.test", 60, "192.0.2.1");
+	a = parse("a.test", ANSWER_A);
+	assert_string_equal(a->canonical, "b.test");
+	answer_unref(a);
+}
+
 static void a_thousand_records_are_cut_to_the_best(void **state)
 {
 	(void)state;
@@ -341,6 +406,10 @@ int main(void)
 		cmocka_unit_test(a_referral_is_not_taken_for_absence),
 		cmocka_unit_test(result_codes_of_trouble_fail),
 		cmocka_unit_test(a_truncated_reply_fails),
+		cmocka_unit_test(tlsa_records_are_read),
+		cmocka_unit_test(a_torn_tlsa_record_is_refused),
+		cmocka_unit_test(thousands_of_tlsa_records_are_cut),
+		cmocka_unit_test(an_alias_that_is_asked_for_is_not_followed),
 		cmocka_unit_test(a_thousand_records_are_cut_to_the_best),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -110,6 +110,7 @@ static void make_conf(struct conf *c, const char *hostname)
 	c->dns.server = (struct conf_list){1, server_item};
 	c->dns.allow_private = (struct conf_list){2, books};
 	c->dns.port = server.port;
+	c->dns.dnssec = DNSSEC_OFF;
 	c->dns.timeout = timeout_ms;
 	c->dns.tries = 2;
 	c->dns.maximal_ttl = 86400000;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "dns/mx.h"
 
+#include "base/mem.h"
 #include "base/netlist.h"
 
 #include <arpa/inet.h>
@@ -89,7 +90,7 @@ static void lose(const char *name)
 	for (int i = 0; i < mx.ntarget; i++)
 		if (strcmp(mx.target[i].name, name) == 0) {
 			mx.target[i].aaaa->status = ANSWER_FAILED;
-			mx.target[i].aaaa->why = "SERVFAIL";
+			mx.target[i].aaaa->why = mem_strdup("SERVFAIL");
 		}
 }
 

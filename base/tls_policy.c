@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: ISC */
+#include "base/tls_policy.h"
+
+#include "base/address.h"
+#include "base/mem.h"
+#include "base/tables.h"
+
+#include <assert.h>
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+enum { SHA256_DIGITS = 64 };
+
+static const char by_default[] = "nexthop,dot-nexthop";
+static const char fingerprint[] = "sha256=";
+
+static const char *const levels[] = {
+	[TRANSPORT_TLS_NONE] = "none",
+	[TRANSPORT_TLS_OPPORTUNISTIC] = "opportunistic",
+	[TRANSPORT_TLS_REQUIRED] = "required",
+	[TRANSPORT_TLS_VERIFY] = "verify",
+};
+
+enum { LEVELS = sizeof levels / sizeof *levels };
+
+/* The level's number; LEVELS: it is none. */
+static int level_of(const char *text)
+{
+	size_t len = strcspn(text, ":");
+	for (int i = 0; i < LEVELS; i++)
+		if (strlen(levels[i]) == len && strncmp(text, levels[i], len) == 0 &&
+		    (text[len] == '\0' || i == TRANSPORT_TLS_VERIFY))
+			return i;
+	return LEVELS;
+}
+
+static bool is_fingerprint(const char *item)
+{
+	return strncasecmp(item, fingerprint, strlen(fingerprint)) == 0;
+}
+
+static bool good_fingerprint(const char *hex)
+{
+	int digits = 0;
+	for (; *hex; hex++)
+		if (isxdigit((unsigned char)*hex))
+			digits++;
+		else if (*hex != ':')
+			return false;
+	return digits == SHA256_DIGITS;
+}
+
+static bool good_item(const char *item, struct buf *why)
+{
+	union address a;
+	if (is_fingerprint(item)) {
+		if (good_fingerprint(item + strlen(fingerprint)))
+			return true;
+		buf_printf(why, "sha256= wants %d hexadecimal digits", SHA256_DIGITS);
+		return false;
+	}
+	if (address_parse(item, 0, &a) || conf_host_good(item + (item[0] == '.')))
+		return true;
+	buf_printf(why,
+		   "\"%s\" is not a name, a .parent of names, an address, nexthop, dot-nexthop, "
+		   "hostname, or sha256=FINGERPRINT",
+		   item);
+	return false;
+}
+
+/* Calls item for each part of a list; false: it did not like one. */
+static bool each_item(const char *list, bool (*item)(const char *, struct buf *), struct buf *arg)
+{
+	for (bool more = true, good = true; more; more = *list++ != '\0') {
+		size_t len = strcspn(list, ",");
+		char *one = mem_strndup(list, len);
+		good = item(one, arg);
+		free(one);
+		if (!good)
+			return false;
+		list += len;
+	}
+	return true;
+}
+
+bool tls_policy_good(const char *text, struct buf *why)
+{
+	if (strncmp(text, "dane", 4) == 0 && (text[4] == '\0' || strcmp(text + 4, "-only") == 0)) {
+		buf_printf(why, "%s is not built into this release", text);
+		return false;
+	}
+	int level = level_of(text);
+	if (level == LEVELS)
+		buf_printf(why,
+			   "must be none, opportunistic, required, verify or verify:NAME,NAME, "
+			   "not \"%s\"",
+			   text);
+	return level < LEVELS &&
+	       (!strchr(text, ':') || each_item(strchr(text, ':') + 1, good_item, why));
+}
+
+enum transport_tls tls_policy_level(const char *text)
+{
+	int level = level_of(text);
+	assert(level < LEVELS);
+	return (enum transport_tls)level;
+}
+
+const char *tls_policy_items(const char *text)
+{
+	const char *colon = strchr(text, ':');
+	return colon ? colon + 1 : "";
+}
+
+static bool only_fingerprint(const char *item, struct buf *none)
+{
+	(void)none;
+	return is_fingerprint(item);
+}
+
+bool tls_policy_trusts(const char *text)
+{
+	return tls_policy_level(text) == TRANSPORT_TLS_VERIFY &&
+	       !each_item(tls_policy_items(text), only_fingerprint, NULL);
+}
+
+/* The levels are numbered by what they demand; the first two demand nothing. */
+static int demand(const char *text)
+{
+	enum transport_tls level = tls_policy_level(text);
+	return level == TRANSPORT_TLS_NONE ? TRANSPORT_TLS_OPPORTUNISTIC : (int)level;
+}
+
+const char *tls_policy_strictest(const char *a, const char *b)
+{
+	if (!a || !b)
+		return a ? a : b;
+	return demand(b) >= demand(a) ? b : a;
+}
+
+static void put_lower(struct buf *to, const char *text)
+{
+	for (; *text; text++)
+		buf_printf(to, "%c", tolower((unsigned char)*text));
+}
+
+static void put_item(struct buf *to, const char *item, const char *hop)
+{
+	union address a;
+	bool address = hop && address_parse(hop, 0, &a);
+	if (is_fingerprint(item)) {
+		buf_puts(to, fingerprint);
+		for (const char *c = item + strlen(fingerprint); *c; c++)
+			if (*c != ':')
+				buf_printf(to, "%c", tolower((unsigned char)*c));
+	} else if (hop && strcasecmp(item, "nexthop") == 0) {
+		put_lower(to, hop);
+	} else if (hop && strcasecmp(item, "dot-nexthop") == 0) {
+		if (address)
+			return; /* nothing is below an address */
+		buf_puts(to, ".");
+		put_lower(to, hop);
+	} else {
+		put_lower(to, item);
+	}
+	buf_puts(to, ",");
+}
+
+/* The items, with one word replaced by what it stands for. */
+static char *rewritten(const char *text, const char *hop, const char *host)
+{
+	struct buf b = {0};
+	if (tls_policy_level(text) != TRANSPORT_TLS_VERIFY)
+		return mem_strdup(text);
+	const char *items = *tls_policy_items(text) ? tls_policy_items(text) : by_default;
+	buf_puts(&b, "verify:");
+	for (bool more = true; more; more = *items++ != '\0') {
+		size_t len = strcspn(items, ",");
+		char *item = mem_strndup(items, len);
+		put_item(&b, host && strcasecmp(item, "hostname") == 0 ? host : item, hop);
+		free(item);
+		items += len;
+	}
+	char *all = buf_steal(&b, NULL);
+	size_t len = strlen(all);
+	if (all[len - 1] == ',')
+		all[len - 1] = '\0';
+	return all;
+}
+
+char *tls_policy_of_hop(const char *text, const char *hop)
+{
+	return rewritten(text, hop, NULL);
+}
+
+char *tls_policy_of_host(const char *text, const char *host)
+{
+	return rewritten(text, NULL, host);
+}
+
+static char *get(const struct tables *t, const char *key, struct table_origin *origin)
+{
+	struct table_origin unwanted;
+	return tables_get(t, TABLE_TLS_POLICY, key, origin ? origin : &unwanted);
+}
+
+static char *get_written(const struct tables *t, const char *hop, bool bracketed, int port,
+			 struct table_origin *origin)
+{
+	char *name = mem_printf(bracketed ? "[%s]" : "%s", hop);
+	char *with_port = mem_printf("%s:%d", name, port);
+	char *value = get(t, with_port, origin);
+	if (!value)
+		value = get(t, name, origin);
+	free(with_port);
+	free(name);
+	return value;
+}
+
+char *tls_policy_row(const struct tables *t, const char *hop, bool bracketed, int port,
+		     struct table_origin *origin)
+{
+	if (!t || tables_count(t, TABLE_TLS_POLICY) == 0)
+		return NULL;
+	char *value = get_written(t, hop, bracketed, port, origin);
+	if (!value && bracketed)
+		value = get_written(t, hop, false, port, origin);
+	for (const char *dot = strchr(hop, '.'); !value && dot; dot = strchr(dot + 1, '.'))
+		value = get(t, dot, origin);
+	return value ? value : get(t, "*", origin);
+}

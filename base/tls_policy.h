@@ -1,0 +1,58 @@
+/* tls_policy.h - what a next hop must prove before it gets mail.
+ *
+ *	none			never TLS
+ *	opportunistic		where it is offered, with whoever it is
+ *	required		no mail without TLS; with whoever it is: nobody is authenticated
+ *	verify[:ITEM,ITEM]	no mail unless the certificate is good, and names one of these:
+ *		mx.example.com	this name, or address
+ *		.example.com	any name below it
+ *		nexthop		the next hop: the recipient's domain, or the relay of the configuration
+ *		dot-nexthop	any name below that
+ *		hostname	the host, as MX records call it: whoever forges these chooses the name
+ *		sha256=HEX	no name: this certificate, or its public key, whoever has signed it
+ *
+ * verify alone is nexthop,dot-nexthop, as POSTFIX "secure": both come from the envelope or from the
+ * configuration, never from DNS (RFC 7817 3). A policy is a text, so that equal ones are equal texts: of
+ * transport, route and table to begin with, then of a hop (keywords of next hops replaced), then of a host
+ * (hostname too).
+ *
+ * The strictest of all that speak of a hop holds. Between none and opportunistic, which demand nothing, and
+ * among the names of several verify, the one that is said nearest to the hop does.
+ *
+ * DANE and MTA-STS come in as one more text among those, and as further items behind verify.
+ *
+ * OWNERSHIP  Texts that come back are the caller's to free().
+ * THREAD     Any. Pure.
+ * ERRORS     False, and why. Other functions take texts that were found good.
+ * SEE        RFC 7817, RFC 9525; POSTFIX TLS_README.
+ */
+#ifndef BASE_TLS_POLICY_H
+#define BASE_TLS_POLICY_H
+
+#include "base/conf.h"
+#include "base/table.h"
+
+bool tls_policy_good(const char *, struct buf *why);
+
+enum transport_tls tls_policy_level(const char *);
+const char *tls_policy_items(const char *);
+/* What stands behind "verify:"; "" where there is nothing. */
+
+bool tls_policy_trusts(const char *);
+/* Does it take authorities to meet it? Fingerprints need none. */
+
+const char *tls_policy_strictest(const char *a, const char *b);
+/* Which holds of two of which the second is said nearer to the hop; NULL: nothing is. */
+
+char *tls_policy_of_hop(const char *, const char *hop);
+/* hop: a domain, a host or an IP address, without brackets and port. NULL: its words stay. */
+
+char *tls_policy_of_host(const char *, const char *host);
+/* Of one that is of a hop already. */
+
+char *tls_policy_row(const struct tables *, const char *hop, bool bracketed, int port,
+		     struct table_origin *);
+/* What tls_policy tables say of a hop: "[hop]:port", "[hop]" where it is bracketed, "hop:port", "hop",
+ * ".parent", "*", the first that there is. NULL: nothing. origin may be NULL. */
+
+#endif

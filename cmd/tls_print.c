@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: ISC */
+#include "cmd/tls_print.h"
+
+#include "base/address.h"
+#include "base/log.h"
+#include "base/tls_policy.h"
+#include "base/utf8.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char *failure_of(const struct route_hop *h)
+{
+	return h->answer && h->answer->failure ? h->answer->failure->text : "no answer in time";
+}
+
+/* What a host says of itself goes to a terminal: clean, and not for ever. */
+static void put_clean(struct buf *to, const char *text)
+{
+	char clean[1001];
+	buf_append(to, clean, utf8_clean(clean, text, sizeof clean - 1));
+}
+
+static void put_demand(struct buf *to, const struct route_demand *d, const struct route_hop *h)
+{
+	if (!d->policy)
+		return;
+	buf_printf(to, "    %s %-10s %s", d == h->held ? "*" : " ", d->setting, d->policy);
+	if (d->origin.line > 0)
+		buf_printf(to, ", %s:%d", d->origin.file, d->origin.line);
+	buf_puts(to, "\n");
+}
+
+void tls_print_hop(struct buf *to, const struct tls_told *t)
+{
+	buf_printf(to, "%s: next hop %s, transport %s\n", t->asked, t->hop->text,
+		   t->way->by->title);
+	buf_printf(to, "  policy   %s\n", t->hop->tls);
+	for (size_t i = 0; i < sizeof t->way->demand / sizeof *t->way->demand; i++)
+		put_demand(to, &t->way->demand[i], t->hop);
+	put_demand(to, &t->hop->row, t->hop);
+	if (!t->hop->answer || t->hop->answer->nhost == 0)
+		buf_printf(to, "  no host  %s\n", failure_of(t->hop));
+}
+
+static void put_certificate(struct buf *to, int n, const struct tls_probe_certificate *c)
+{
+	buf_printf(to, "    %d ", n);
+	put_clean(to, c->subject);
+	buf_puts(to, "\n      by ");
+	put_clean(to, c->issuer);
+	buf_printf(to, "\n      %s, until %s, ", c->key, c->until);
+	buf_printf(to, c->days < 0 ? "expired\n" : "%d days\n", c->days);
+	if (*c->names) {
+		buf_puts(to, "      names ");
+		put_clean(to, c->names);
+		buf_puts(to, "\n");
+	}
+	buf_printf(to, "      sha256=%s\n", c->fingerprint);
+}
+
+static void put_handshake(struct buf *to, const struct tls_probe *p)
+{
+	struct buf reason = p->reason;
+	bool asked = tls_policy_level(p->policy) == TRANSPORT_TLS_VERIFY;
+	buf_printf(to, "    %s, %s\n    %s: %s%s", p->version, p->cipher,
+		   asked ? "verified" : "verify would say", tls_verified_word(p->verified),
+		   buf_len(&reason) ? ", " : "");
+	put_clean(to, buf_cstr(&reason));
+	buf_puts(to, "\n");
+	for (int i = 0; i < p->nchain; i++)
+		put_certificate(to, i, &p->chain[i]);
+}
+
+void tls_print_host(struct buf *to, const struct tls_told *t)
+{
+	char peer[ADDRESS_PEER_MAX];
+	struct buf says = {0};
+	const struct tls_probe *p = t->probe;
+	buf_printf(to, "  host     %s, preference %d\n",
+		   address_peer(t->address, t->host->name, peer), t->host->preference);
+	if (!p)
+		return;
+	if (p->shaken)
+		put_handshake(to, p);
+	else if (p->failure) {
+		buf_puts(to, "    ");
+		put_clean(to, p->failure);
+		buf_puts(to, "\n");
+	}
+	tls_probe_says(p, &says);
+	buf_puts(to, "    a message would be ");
+	put_clean(to, buf_cstr(&says));
+	buf_puts(to, "\n");
+	buf_fini(&says);
+}
+
+static void json_text(struct buf *to, const char *name, const char *value)
+{
+	buf_printf(to, ",\"%s\":", name);
+	if (value)
+		log_json_string(to, value);
+	else
+		buf_puts(to, "null");
+}
+
+static void json_certificates(struct buf *to, const struct tls_probe *p)
+{
+	buf_puts(to, ",\"chain\":[");
+	for (int i = 0; i < p->nchain; i++) {
+		const struct tls_probe_certificate *c = &p->chain[i];
+		buf_printf(to, "%s{\"days\":%d", i ? "," : "", c->days);
+		json_text(to, "subject", c->subject);
+		json_text(to, "issuer", c->issuer);
+		json_text(to, "names", c->names);
+		json_text(to, "key", c->key);
+		json_text(to, "until", c->until);
+		json_text(to, "sha256", c->fingerprint);
+		buf_puts(to, "}");
+	}
+	buf_puts(to, "]");
+}
+
+static void json_probe(struct buf *to, const struct tls_probe *p)
+{
+	struct buf says = {0}, reason = p->reason;
+	tls_probe_says(p, &says);
+	buf_printf(to, ",\"starttls\":%s", p->offered ? "true" : "false");
+	json_text(to, "version", p->version);
+	json_text(to, "cipher", p->cipher);
+	json_text(to, "verified", p->shaken ? tls_verified_word(p->verified) : NULL);
+	json_text(to, "reason", buf_len(&reason) ? buf_cstr(&reason) : p->failure);
+	json_text(to, "outcome", tls_probe_passes(p) ? "sent" : "deferred");
+	json_text(to, "says", buf_cstr(&says));
+	json_certificates(to, p);
+	buf_fini(&says);
+}
+
+void tls_print_json(struct buf *to, const struct tls_told *t)
+{
+	char where[ADDRESS_WHERE_MAX];
+	const struct route_demand *held = t->hop->held;
+	buf_puts(to, "{\"asked\":");
+	log_json_string(to, t->asked);
+	json_text(to, "transport", t->way->by->title);
+	json_text(to, "next_hop", t->hop->text);
+	json_text(to, "policy", t->probe ? t->probe->policy : t->hop->tls);
+	json_text(to, "by", held->setting);
+	json_text(to, "file", held->origin.file);
+	buf_printf(to, ",\"line\":%d", held->origin.line);
+	if (t->host) {
+		json_text(to, "host", t->host->name);
+		json_text(to, "address", address_where(t->address, where));
+		buf_printf(to, ",\"port\":%d,\"preference\":%d", address_port(t->address),
+			   t->host->preference);
+	} else {
+		json_text(to, "failure", failure_of(t->hop));
+	}
+	if (t->probe)
+		json_probe(to, t->probe);
+	buf_puts(to, "}\n");
+}

@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: ISC */
+#include "dns/validator.h"
+
+#include "base/address.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/metrics.h"
+#include "dns/query.h"
+#include "dns/ub_loop.h"
+
+#include <ldns/ldns.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unbound-event.h>
+#include <unbound.h>
+
+/* A chain of keys is several questions, one after the other. */
+enum { CHAIN_PATIENCE = 3 };
+
+struct validator {
+	struct loop *loop;
+	struct ub_loop *ub_loop;
+	struct ub_ctx *ub;
+	struct list asked;
+	int64_t patience_ms;
+};
+
+struct option {
+	const char *name, *value;
+};
+
+/* What differs from the library's own choice. Sockets are bounded, since each question has one of its
+ * own; and how slow a server was is soon forgotten: one that was away for a minute would else be used
+ * only 15 s after it is back. */
+static const struct option options[] = {
+	{"module-config:", "validator iterator"},
+	{"do-not-query-localhost:", "no"},
+	{"outgoing-range:", "512"},
+	{"num-queries-per-thread:", "1024"},
+	{"outgoing-num-tcp:", "32"},
+	{"infra-keep-probing:", "yes"},
+	{"infra-host-ttl:", "5"},
+	{"trust-anchor-signaling:", "no"},
+};
+
+/* Zones that the library would answer for by itself, and which the organisation's servers may have. */
+static const char *const not_local[] = {"test.", "invalid.", "home.arpa."};
+
+static bool set(struct validator *v, const char *name, const char *value)
+{
+	int rc = ub_ctx_set_option(v->ub, name, value);
+	if (rc != 0)
+		log_event(LOG_LEVEL_ERROR, "dns", "reason", ub_strerror(rc), "option", name, NULL);
+	return rc == 0;
+}
+
+static bool set_number(struct validator *v, const char *name, int64_t number)
+{
+	char text[24];
+	snprintf(text, sizeof text, "%lld", (long long)number);
+	return set(v, name, text);
+}
+
+static bool set_options(struct validator *v, const struct conf_dns *conf)
+{
+	bool good = true;
+	for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+		good = good && set(v, options[i].name, options[i].value);
+	for (int i = 0; i < conf->insecure_domains.n; i++)
+		good = good && set(v, "domain-insecure:", conf->insecure_domains.item[i]);
+	return good && set_number(v, "edns-buffer-size:", QUERY_EDNS_BYTES) &&
+	       set_number(v, "cache-max-ttl:", conf->maximal_ttl / 1000) &&
+	       set_number(v, "cache-max-negative-ttl:", conf->negative_ttl / 1000);
+}
+
+static bool add_server(struct validator *v, const union address *a, int64_t port)
+{
+	char where[ADDRESS_WHERE_MAX], text[ADDRESS_WHERE_MAX + 16];
+	snprintf(text, sizeof text, "%s@%d", address_where(a, where), (int)port);
+	return ub_ctx_set_fwd(v->ub, text) == 0;
+}
+
+/* The first that is not configuration makes the context from it. */
+static bool finish(struct validator *v)
+{
+	int rc = 0;
+	for (size_t i = 0; rc == 0 && i < sizeof not_local / sizeof *not_local; i++)
+		rc = ub_ctx_zone_remove(v->ub, not_local[i]);
+	if (rc != 0)
+		log_event(LOG_LEVEL_ERROR, "dns", "reason", ub_strerror(rc), NULL);
+	return rc == 0;
+}
+
+static bool set_up(struct validator *v, const struct conf_dns *conf,
+		   const struct trust_anchor *anchor, const union address *server, int nserver)
+{
+	bool good = true;
+	v->ub = ub_ctx_create_ub_event(ub_loop_base(v->ub_loop));
+	if (!v->ub)
+		return false;
+	ub_ctx_debugout(v->ub, NULL);
+	for (int i = 0; good && i < anchor->n; i++)
+		good = ub_ctx_add_ta(v->ub, anchor->record[i]) == 0;
+	for (int i = 0; good && i < nserver; i++)
+		good = add_server(v, &server[i], conf->port);
+	return good && set_options(v, conf) && finish(v);
+}
+
+struct validator *validator_new(struct loop *loop, const struct conf_dns *conf,
+				const struct trust_anchor *anchor, const union address *server,
+				int nserver, void (*worked)(void *owner), void *owner)
+{
+	struct validator *v = mem_zalloc(sizeof *v);
+	v->loop = loop;
+	v->ub_loop = ub_loop_new(loop, worked, owner);
+	v->patience_ms = CHAIN_PATIENCE * conf->timeout * conf->tries;
+	list_init(&v->asked);
+	if (set_up(v, conf, anchor, server, nserver))
+		return v;
+	log_event(LOG_LEVEL_ERROR, "dns", "reason", "DNSSEC validation can not be set up", NULL);
+	validator_free(&v);
+	return NULL;
+}
+
+static void reply(struct validator_query *q, const struct validator_reply *r)
+{
+	list_remove(&q->link);
+	timer_stop(&q->validator->loop->timers, &q->limit);
+	q->validated(q, r);
+}
+
+static void cancel(struct validator_query *q, enum channel_event event)
+{
+	ub_cancel(q->validator->ub, q->id);
+	reply(q, &(struct validator_reply){.event = event});
+}
+
+void validator_free(struct validator **vp)
+{
+	struct validator *v = *vp;
+	struct list *link;
+	if (!v)
+		return;
+	while ((link = list_first(&v->asked)))
+		cancel(list_entry(link, struct validator_query, link), CHANNEL_CLOSED);
+	if (v->ub)
+		ub_ctx_delete(v->ub);
+	ub_loop_free(&v->ub_loop);
+	free(v);
+	*vp = NULL;
+}
+
+static void on_limit(void *owner)
+{
+	cancel(owner, CHANNEL_TIMEOUT);
+}
+
+/* What libunbound says of an answer, in its numbers. */
+static enum resolve_security verdict_of(int secure)
+{
+	return secure == 2 ? RESOLVE_SECURE : secure == 1 ? RESOLVE_BOGUS : RESOLVE_INSECURE;
+}
+
+static void on_answer(void *arg, int rcode, void *bytes, int len, int secure, char *why,
+		      int limited)
+{
+	(void)limited;
+	struct validator_query *q = arg;
+	struct validator_reply r = {.event = CHANNEL_FAILED, .security = verdict_of(secure)};
+	if (r.security == RESOLVE_BOGUS || (rcode == LDNS_RCODE_NOERROR && bytes && len > 0)) {
+		r.event = CHANNEL_REPLY;
+		r.bytes = bytes;
+		r.len = bytes && len > 0 ? (size_t)len : 0;
+		r.why = why;
+	}
+	channel_count(r.event, bytes, r.len);
+	reply(q, &r);
+}
+
+void validator_ask(struct validator *v, const char *name, enum answer_type type,
+		   struct validator_query *q)
+{
+	q->validator = v;
+	list_init(&q->link);
+	list_append(&v->asked, &q->link);
+	timer_init(&q->limit, on_limit, q);
+	loop_timer_in(v->loop, &q->limit, v->patience_ms);
+	metrics_add(METRIC_dns_queries, 1);
+	int rc = ub_resolve_event(v->ub, *name ? name : ".", (int)type, LDNS_RR_CLASS_IN, q,
+				  on_answer, &q->id);
+	if (rc != 0)
+		reply(q, &(struct validator_reply){.event = CHANNEL_FAILED});
+}

@@ -1,0 +1,296 @@
+# SPDX-License-Identifier: ISC
+"""What next hops must prove: levels, names, chains, who else may use a connection."""
+
+import json
+import os
+import re
+import subprocess
+
+import pytest
+
+from lab import peers
+from lab.certs import Certificates
+from lab.config import Config
+from lab.net import wait_until
+
+NAME = "mx.a.test"
+
+# The words of each row: what the certificate says; what is sluice's verdict, and its reason.
+FAULTS = {
+    "good": None,
+    "any": None,
+    "other": "is for other.test, not for mx.a.test",
+    "expired": "certificate has expired",
+    "stranger": "not trusted",
+    "deep-star": r"is for \*.test, not for mx.a.test",
+    "common": "is for no name, not for mx.a.test",
+    "long": "chain too long",
+    "address": "is for no name, not for mx.a.test",
+    "part-star": r"is for m\*.a.test, not for mx.a.test",
+}
+
+
+def _certificates(certificates, folder):
+    stranger = Certificates(folder)
+    return {
+        "good": certificates.host(NAME),
+        "any": certificates.host("*.a.test"),
+        "other": certificates.host("other.test"),
+        "expired": certificates.host(NAME, days=-5),
+        "stranger": stranger.host(NAME),
+        "deep-star": certificates.host("*.test"),
+        "common": certificates.odd("common", NAME),
+        "long": certificates.odd("long", NAME, f"DNS:{NAME}", depth=11),
+        "address": certificates.odd("address", "x", "IP:127.0.0.1"),
+        "part-star": certificates.odd("part-star", "x", "DNS:m*.a.test"),
+    }
+
+
+def _tls(certificates):
+    return "tls { ca = \"%s\" }\n" % certificates.ca
+
+
+@pytest.fixture(scope="module")
+def faults(module_lab, certificates, tmp_path_factory):
+    """A sink for each certificate, and a relay that verifies each for a domain of its name."""
+    files = _certificates(certificates, tmp_path_factory.mktemp("stranger"))
+    sinks = {
+        name: module_lab.sink(tls=certificates.context_of(*pair)) for name, pair in files.items()
+    }
+    config = Config(queue={"minimal_backoff_time": "1h", "maximal_backoff_time": "1h"},
+                    extra=_tls(certificates))
+    for name, sink in sinks.items():
+        config.routes[f"{name}.test"] = {
+            "relay": [f"[127.0.0.1]:{sink.port}"], "tls": f"verify:{NAME}"}
+    return sinks, module_lab.relay(config)
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_certificate_is_believed_or_mail_waits(faults, name):
+    sinks, relay = faults
+    relay.send(recipients=[f"x@{name}.test"])
+    if FAULTS[name] is None:
+        assert sinks[name].wait_messages(1)[0].tls
+        event = relay.wait_event("tls", verified="matched",
+                                 site=re.compile(f":{sinks[name].port} tls="))
+        assert event["version"].startswith("TLSv1.") and event["cipher"]
+        return
+    event = relay.wait_event("deferred", to=f"x@{name}.test")
+    assert event["dsn"] == "4.7.5" and re.search(FAULTS[name], event["reply"])
+    assert not any("MAIL" in session.verbs() for session in sinks[name].sessions)
+    event = relay.wait_event("tls", site=re.compile(f":{sinks[name].port} tls="))
+    matched_chain = name in ("other", "deep-star", "common", "address", "part-star")
+    assert event["verified"] == ("trusted" if matched_chain else "none")
+    assert not relay.events("bounced")
+
+
+def _finger(certificates, port, folder):
+    done = subprocess.run(
+        [os.path.join(peers.root(), "usr/sbin/posttls-finger"), "-c", "-l", "secure", "-t", "10", "-L", "summary,verbose",
+         "-F", certificates.ca, f"[127.0.0.1]:{port}", NAME],
+        capture_output=True, text=True, check=False, env=peers.environment() | {"MAIL_CONFIG": str(folder)})
+    return done.stdout + done.stderr
+
+
+def test_posttls_finger_comes_to_the_same_verdict(faults, certificates, tmp_path):
+    sinks, _ = faults
+    (tmp_path / "main.cf").write_text(
+        "compatibility_level = 3.6\ninet_protocols = ipv4\nmail_owner = mail\nsetgid_group = daemon\n")
+    for name, reason in FAULTS.items():
+        said = _finger(certificates, sinks[name].port, tmp_path)
+        # Postfix falls back on the common name where no other name is there.
+        verified = reason is None or name == "common"
+        assert ("Verified TLS connection" in said) == verified, f"{name}: {said}"
+
+
+def test_the_strictest_of_transport_route_and_table_holds(lab, certificates, tmp_path):
+    good = lab.sink(tls=certificates.server_context("good.test"))
+    clear = lab.sink()
+    table = tmp_path / "policy"
+    table.write_text(
+        "# domains and next hops\n"
+        "weaker.test     none\n"
+        "needs.test      required\n"
+        f"[127.0.0.1]:{good.port}  verify:good.test\n"
+        ".below.test     required\n")
+    config = Config(settings={"tls_policy": [str(table)]}, extra=_tls(certificates),
+                    transports={"smtp": {}, "must": {"tls": "required"}})
+    config.routes["*"] = {"relay": [f"[127.0.0.1]:{clear.port}"]}
+    config.routes["weaker.test"] = {"relay": [f"[127.0.0.1]:{clear.port}"], "transport": "must"}
+    config.routes["by-route.test"] = {"relay": [f"[127.0.0.1]:{clear.port}"], "tls": "required"}
+    config.routes["good.test"] = {"relay": [f"[127.0.0.1]:{good.port}"]}
+    relay = lab.relay(config)
+    to = ["x@plain.test", "x@weaker.test", "x@needs.test", "x@by-route.test", "x@a.below.test",
+          "x@below.test", "x@good.test"]
+    relay.send(recipients=to)
+    for address in ("x@weaker.test", "x@needs.test", "x@by-route.test", "x@a.below.test"):
+        event = relay.wait_event("deferred", to=address)
+        assert event["dsn"] == "4.7.4" and "does not offer STARTTLS" in event["reply"]
+    for address in ("x@plain.test", "x@below.test", "x@good.test"):
+        relay.wait_event("sent", to=address)
+    assert good.wait_messages(1)[0].tls
+    sites = {event["site"] for event in relay.events("sent") + relay.events("deferred")}
+    assert f"[127.0.0.1]:{clear.port}" in sites
+    assert f"[127.0.0.1]:{clear.port} tls=required" in sites
+
+
+def test_required_authenticates_nobody_and_says_so(lab, certificates):
+    sink = lab.sink(tls=certificates.server_context("other.test", days=-5))
+    relay = lab.relay(Config(transports={"smtp": {"tls": "required"}}).route_all_to(sink.port))
+    relay.send()
+    sink.wait_messages(1)
+    assert relay.wait_event("tls")["verified"] == "none"
+
+
+def test_a_none_in_the_table_spares_a_host_whose_tls_is_broken(lab, certificates, tmp_path):
+    sink = lab.sink(tls=certificates.server_context("other.test"))
+    table = tmp_path / "policy"
+    table.write_text("dest.test none\n")
+    relay = lab.relay(Config(settings={"tls_policy": [str(table)]}).route_all_to(sink.port))
+    relay.send(recipients=["x@dest.test"])
+    assert not sink.wait_messages(1)[0].tls
+    assert "STARTTLS" not in sink.sessions[0].verbs()
+
+
+def test_fingerprints_of_certificate_and_key_need_no_authority(lab, certificates):
+    pair = certificates.host("pinned.test")
+    sink = lab.sink(tls=certificates.context_of(*pair))
+    config = Config(queue={"minimal_backoff_time": "1h", "maximal_backoff_time": "1h"})
+    prints = {"cert.test": certificates.fingerprint(pair[0]).upper(),
+              "key.test": certificates.fingerprint(pair[0], key=True),
+              "other.test": "00" * 32}
+    for domain, digits in prints.items():
+        config.routes[domain] = {"relay": [f"[127.0.0.1]:{sink.port}"],
+                                 "tls": f"verify:sha256={digits}"}
+    relay = lab.relay(config)
+    relay.send(recipients=[f"x@{domain}" for domain in prints])
+    relay.wait_event("sent", to="x@cert.test")
+    relay.wait_event("sent", to="x@key.test")
+    event = relay.wait_event("deferred", to="x@other.test")
+    assert event["dsn"] == "4.7.5" and certificates.fingerprint(pair[0]) in event["reply"]
+
+
+def test_a_connection_serves_only_those_whose_policy_and_name_it_meets(lab, certificates):
+    """Three domains by MX at one host, which has a certificate for one of them."""
+    sink = lab.sink(tls=certificates.server_context("mail.a.test", "a.test"))
+    zone = "@ MX 10 mx.provider.test."
+    nsd = lab.nsd({"a.test": zone, "b.test": zone, "c.test": zone,
+                   "provider.test": "mx A 127.0.0.1"})
+    config = Config(extra=_tls(certificates), dns={"allow_loopback": True},
+                    queue={"minimal_backoff_time": "1h", "maximal_backoff_time": "1h"},
+                    transports={"smtp": {"port": sink.port, "connection_idle_timeout": "1m"}})
+    config.routes["a.test"] = {"tls": "verify"}
+    config.routes["b.test"] = {"tls": "verify"}
+    relay = lab.relay(config.resolve_with(nsd))
+    relay.send(recipients=["x@c.test"])
+    relay.wait_event("sent", to="x@c.test")
+    relay.send(recipients=["x@b.test"])
+    event = relay.wait_event("deferred", to="x@b.test")
+    assert "not for b.test,.b.test" in event["reply"]
+    assert event["site"] == "mx.provider.test tls=verify:b.test,.b.test"
+    relay.send(recipients=["x@a.test"])
+    relay.wait_event("sent", to="x@a.test")
+    assert len(sink.sessions) == 3 and len(sink.messages) == 2
+    relay.send(recipients=["y@c.test"])
+    relay.wait_event("sent", to="y@c.test")
+    relay.send(recipients=["y@a.test"])
+    relay.wait_event("sent", to="y@a.test")
+    assert len(sink.sessions) == 3  # idle ones served those that they met
+    # The host serves all the same: what one identity lacks is not held against the others.
+    hosts = [json.loads(line) for line in relay.command("dest", "list", "--json").stdout.splitlines()]
+    assert any(host["site"] == "mx.provider.test" and host["state"] == "alive" for host in hosts)
+    says = relay.command("explain", "mx.provider.test tls=verify:b.test,.b.test").stdout
+    assert "not for b.test,.b.test" in says
+
+
+def test_a_resumed_session_is_verified_anew(lab, certificates):
+    sink = lab.sink(tls=certificates.server_context(NAME))
+    config = Config(extra=_tls(certificates), transports={
+        "smtp": {"tls": f"verify:{NAME}", "connection_max_messages": 1}})
+    relay = lab.relay(config.route_all_to(sink.port))
+    for count in (1, 2, 3):
+        relay.send()
+        sink.wait_messages(count)
+    wait_until(lambda: len(relay.events("tls")) >= 3, 10, "three handshakes")
+    assert all(event["verified"] == "matched" for event in relay.events("tls"))
+    assert any(event.get("resumed") == "yes" for event in relay.events("tls"))
+
+
+def test_a_real_postfix_is_verified(lab, certificates):
+    certificate, key = certificates.host("postfix.test")
+    postfix = lab.postfix(settings={
+        "smtpd_tls_security_level": "may", "smtpd_tls_cert_file": certificate,
+        "smtpd_tls_key_file": key})
+    config = Config(extra=_tls(certificates),
+                    queue={"minimal_backoff_time": "1h", "maximal_backoff_time": "1h"})
+    relay_to = {"relay": [f"[127.0.0.1]:{postfix.port}"]}
+    config.routes["good.test"] = {**relay_to, "tls": "verify:postfix.test"}
+    config.routes["bad.test"] = {**relay_to, "tls": "verify:other.test"}
+    relay = lab.relay(config)
+    relay.send(recipients=["x@good.test", "x@bad.test"])
+    relay.wait_event("sent", to="x@good.test")
+    assert relay.wait_event("deferred", to="x@bad.test")["dsn"] == "4.7.5"
+
+
+def test_what_is_wrong_with_a_policy_is_said_with_its_line(lab, tmp_path):
+    table = tmp_path / "policy"
+    table.write_text("a.test  dane\nb.test strict\nuser@c.test none\nd.test verify:sha256=12\n")
+    config = Config(settings={"tls_policy": [str(table)]},
+                    transports={"smtp": {"tls": "dane-only"}},
+                    extra='tls { ca = "/nowhere/ca.pem" minimum = "1.1" }')
+    relay = lab.relay(config, start=False)
+    said = relay.command("check").stderr
+    for words in ("dane-only is not built into this release", "nowhere/ca.pem", "minimum"):
+        assert words in said
+    config = Config(settings={"tls_policy": [str(table)]})
+    said = lab.relay(config, start=False).command("check").stderr
+    for line, words in enumerate(("dane is not built", "must be none", "is not a domain",
+                                  "64 hexadecimal digits"), 1):
+        assert re.search(f"policy:{line}: .*{words}", said), said
+
+
+def _told(relay, *words):
+    """Run sluice tls; return its exit status and its objects."""
+    done = relay.command("tls", "--json", *words)
+    return done.returncode, [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def test_sluice_tls_tells_policy_host_certificate_and_outcome(lab, certificates, tmp_path):
+    pair = certificates.host("mx.dest.test", "dest.test")
+    tls, clear = lab.sink(tls=certificates.context_of(*pair)), lab.sink()
+    table = tmp_path / "policy"
+    table.write_text("# one\ndest.test verify\nother.test verify\nclear.test required\n")
+    zone = "@ MX 10 mx.dest.test."
+    nsd = lab.nsd({"dest.test": f"{zone}\nmx A 127.0.0.1", "other.test": zone, "open.test": zone})
+    config = Config(settings={"tls_policy": [str(table)]}, extra=_tls(certificates),
+                    transports={"smtp": {"port": tls.port}}, dns={"allow_loopback": True})
+    config.routes["clear.test"] = {"relay": [f"[127.0.0.1]:{clear.port}"]}
+    relay = lab.relay(config.resolve_with(nsd), start=False)
+    status, (host,) = _told(relay, "dest.test")
+    assert status == 0 and host["outcome"] == "sent" and host["verified"] == "matched"
+    assert (host["policy"], host["by"], host["file"], host["line"]) == (
+        "verify:dest.test,.dest.test", "tls_policy", str(table), 2)
+    assert (host["host"], host["address"], host["port"]) == ("mx.dest.test", "127.0.0.1", tls.port)
+    assert host["version"] == "TLSv1.3" and host["starttls"] is True
+    (leaf,) = host["chain"]
+    assert leaf["sha256"] == certificates.fingerprint(pair[0]) and 28 <= leaf["days"] <= 30
+    assert "DNS:dest.test" in leaf["names"] and "lab authority" in leaf["issuer"]
+    status, (host,) = _told(relay, "somebody@other.test")
+    assert status == 1 and host["outcome"] == "deferred" and host["verified"] == "trusted"
+    assert "not for other.test" in host["reason"]
+    # Nobody is asked there, but what would come of it is told.
+    status, (host,) = _told(relay, "open.test")
+    assert status == 0 and host["policy"] == "opportunistic" and host["verified"] == "trusted"
+    status, (host,) = _told(relay, f"[127.0.0.1]:{clear.port}", )
+    assert status == 0 and host["says"] == "sent in clear: STARTTLS is not offered"
+    status, (host,) = _told(relay, "clear.test")
+    assert status == 1 and host["outcome"] == "deferred" and "4.7.4" in host["says"]
+    status, (host,) = _told(relay, "-n", "dest.test")
+    assert status == 0 and "chain" not in host
+    status, (host,) = _told(relay, "nowhere.dest.test")
+    assert status == 1 and host["failure"]
+    text = relay.command("tls", "dest.test").stdout
+    assert f"* tls_policy verify, {table}:2" in text
+    assert "a message would be sent under TLS, to whom it is meant for" in text
+    assert relay.command("tls", "not a domain").returncode == 1
+    assert relay.command("tls").returncode == 2

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: ISC */
+#include "base/tls_policy.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#define FINGERPRINT "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff"
+
+static void good(const char *text, bool is)
+{
+	struct buf why = {0};
+	assert_int_equal(tls_policy_good(text, &why), is);
+	assert_int_equal(buf_len(&why) == 0, is);
+	buf_fini(&why);
+}
+
+static void policies_are_words_and_items(void **state)
+{
+	(void)state;
+	good("none", true);
+	good("opportunistic", true);
+	good("required", true);
+	good("verify", true);
+	good("verify:nexthop,dot-nexthop,hostname", true);
+	good("verify:mx.a.test,.b.test,192.0.2.1,2001:db8::1", true);
+	good("verify:sha256=" FINGERPRINT, true);
+	good("", false);
+	good("Required", false);
+	good("required:a.test", false);
+	good("verify:", false);
+	good("verify:a.test,", false);
+	good("verify:a test", false);
+	good("verify:*.a.test", false);
+	good("verify:sha256=0011", false);
+	good("dane", false);
+	good("dane-only", false);
+}
+
+static void of_hop(const char *text, const char *hop, const char *expected)
+{
+	char *is = tls_policy_of_hop(text, hop);
+	assert_string_equal(is, expected);
+	free(is);
+}
+
+static void words_become_names(void **state)
+{
+	(void)state;
+	of_hop("required", "a.test", "required");
+	of_hop("verify", "a.test", "verify:a.test,.a.test");
+	of_hop("verify", "192.0.2.1", "verify:192.0.2.1");
+	of_hop("verify:NextHop,X.test", "A.test", "verify:a.test,x.test");
+	of_hop("verify:hostname", "a.test", "verify:hostname");
+	of_hop("verify:nexthop", NULL, "verify:nexthop");
+	of_hop("verify:SHA256=00:11" FINGERPRINT, "a.test", "verify:sha256=0011" FINGERPRINT);
+	char *host = tls_policy_of_host("verify:hostname,a.test", "MX.test");
+	assert_string_equal(host, "verify:mx.test,a.test");
+	free(host);
+}
+
+static void the_strictest_holds_and_else_the_nearest(void **state)
+{
+	(void)state;
+	assert_string_equal(tls_policy_strictest("opportunistic", "none"), "none");
+	assert_string_equal(tls_policy_strictest("none", "opportunistic"), "opportunistic");
+	assert_string_equal(tls_policy_strictest("required", "none"), "required");
+	assert_string_equal(tls_policy_strictest("required", "opportunistic"), "required");
+	assert_string_equal(tls_policy_strictest("verify", "required"), "verify");
+	assert_string_equal(tls_policy_strictest("none", "verify"), "verify");
+	assert_string_equal(tls_policy_strictest("verify", "verify:a.test"), "verify:a.test");
+	assert_string_equal(tls_policy_strictest(NULL, "none"), "none");
+	assert_string_equal(tls_policy_strictest("required", NULL), "required");
+	assert_null(tls_policy_strictest(NULL, NULL));
+}
+
+static void fingerprints_alone_need_no_authority(void **state)
+{
+	(void)state;
+	assert_false(tls_policy_trusts("required"));
+	assert_true(tls_policy_trusts("verify"));
+	assert_true(tls_policy_trusts("verify:a.test,sha256=" FINGERPRINT));
+	assert_false(tls_policy_trusts("verify:sha256=" FINGERPRINT));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(policies_are_words_and_items),
+		cmocka_unit_test(words_become_names),
+		cmocka_unit_test(the_strictest_holds_and_else_the_nearest),
+		cmocka_unit_test(fingerprints_alone_need_no_authority),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
