@@ -110,6 +110,8 @@ static int start(void **state)
 	client = fd[1];
 	answered = expired = ended = freed = 0;
 	descriptors_count(DESCRIPTORS_CLIENTS);
+	atomic_store(&connections, 1);
+	assert_int_equal(clients_enter(clients, &peer, 0, &conf->listener[0], 0), CLIENTS_WELCOME);
 	session_open(&listener, fd[0], &peer);
 	s = list_entry(w->sessions.next, struct session, link);
 	heard();
