@@ -145,10 +145,10 @@ struct conf {
 	struct conf_queue queue;
 	struct conf_dns dns;
 	struct conf_auth auth;
-	struct conf_verify verify;
-	bool routes_verify; /* some route section does */
 	struct conf_tls tls;
 	struct tls_authorities *authorities; /* of tls.ca, where keys were wanted; or NULL */
+	struct conf_verify verify;
+	bool routes_verify;    /* some route section does */
 	struct tables *tables; /* what the files say that it names, unless they were not wanted */
 	struct conf *whole;    /* of which this is a copy with other tables; or NULL */
 };

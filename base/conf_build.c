@@ -196,8 +196,8 @@ struct conf *conf_build(const struct conf_file *from, const char *file, struct c
 	build_single(&b, CONF_KIND_QUEUE, &c->queue);
 	build_single(&b, CONF_KIND_DNS, &c->dns);
 	build_single(&b, CONF_KIND_AUTH, &c->auth);
-	build_single(&b, CONF_KIND_VERIFY, &c->verify);
 	build_single(&b, CONF_KIND_TLS, &c->tls);
+	build_single(&b, CONF_KIND_VERIFY, &c->verify);
 	build_transports(&b);
 	c->listener = room(&b, CONF_KIND_LISTENER);
 	c->nlistener = build_titled(&b, CONF_KIND_LISTENER, (char *)c->listener,

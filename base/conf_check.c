@@ -8,6 +8,7 @@
 #include "base/netlist.h"
 #include "base/route_value.h"
 #include "base/tls.h"
+#include "base/tls_certificates.h"
 #include "base/tls_policy.h"
 #include "base/tls_verify.h"
 #include "base/trust_anchor.h"
@@ -75,11 +76,15 @@ static void check_global(struct check *c)
 
 static void check_certificate(struct check *c, const struct conf_listener *l)
 {
-	bool certificate = *l->certificate, key = *l->key;
+	bool certificate = l->certificate.n > 0, key = l->key.n > 0;
 	if (certificate && !key)
 		FAULT(c, &l->certificate, -1, l->line, "there is a certificate but no key");
 	else if (key && !certificate)
 		FAULT(c, &l->key, -1, l->line, "there is a key but no certificate");
+	else if (l->certificate.n != l->key.n)
+		FAULT(c, &l->key, -1, l->line,
+		      "there must be as many keys as certificates: %d and %d", l->key.n,
+		      l->certificate.n);
 	else if (!certificate && l->tls == LISTENER_TLS_REQUIRED)
 		FAULT(c, &l->tls, -1, l->line, "tls = required needs a certificate and a key");
 	else if (!certificate && *l->client_ca)
@@ -92,12 +97,12 @@ static void check_certificate(struct check *c, const struct conf_listener *l)
 static void check_key(struct check *c, const struct conf_listener *l)
 {
 	struct buf error = {0};
-	if (!*l->certificate || !*l->key)
+	if (l->certificate.n == 0 || l->certificate.n != l->key.n)
 		return;
-	SSL_CTX *context = tls_server_context(l->certificate, l->key, l->tls_cbc, &error);
+	SSL_CTX *context = tls_certificates_context(l, &error);
 	if (!context)
 		FAULT(c, &l->certificate, -1, l->line, "%s", buf_cstr(&error));
-	else if (!tls_ask_client(context, l->client_ca, &error))
+	else if (!tls_certificates_ask_client(context, l->client_ca, &error))
 		FAULT(c, &l->client_ca, -1, l->line, "%s", buf_cstr(&error));
 	SSL_CTX_free(context);
 	buf_fini(&error);
@@ -245,9 +250,9 @@ static void check_route(struct check *c, struct conf_route *r)
 			r->by = &f->transport[i];
 	if (!r->by)
 		FAULT(c, &r->transport, -1, r->line, "there is no transport \"%s\"", r->transport);
-	f->routes_verify |= r->verify;
 	if (*r->tls)
 		check_policy(c, &r->tls, r->line);
+	f->routes_verify |= r->verify;
 	check_relays(c, &r->relay, r->line);
 	check_from(c, r);
 	check_end(c, r);

@@ -107,9 +107,12 @@
 	P(choice, tls, "optional", 0, 0, RELOAD, "none|optional|required|implicit",                \
 	  "none: no STARTTLS; optional: offered when there is a certificate; required: no mail "   \
 	  "without; implicit: TLS from the first byte.")                                           \
-	P(text, certificate, "", 0, 4000, RELOAD, "",                                              \
-	  "PEM file with the certificate and its chain.")                                          \
-	P(text, key, "", 0, 4000, RELOAD, "", "PEM file with the private key.")                    \
+	P(list, certificate, "{}", 0, 0, RELOAD, "",                                               \
+	  "PEM files, each with a certificate and its chain. Several: by the name that the client asks for, and of equal names one for each kind of key. Files that change are read anew.") \
+	P(list, key, "{}", 0, 0, RELOAD, "",                                                       \
+	  "PEM files with the private keys, in the same order.")                                   \
+	P(flag, tls_session_tickets, "true", 0, 0, RELOAD, "",                                     \
+	  "Let clients resume a TLS session by a ticket, which spares most of the work of a handshake.") \
 	P(text, client_ca, "", 0, 4000, RELOAD, "",                                                \
 	  "PEM file with the authorities for certificates of clients: who has one of theirs has logged in, by its first mail address or else its common name. Empty: none.") \
 	P(flag, tls_cbc, "false", 0, 0, RELOAD, "",                                                \

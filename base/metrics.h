@@ -138,7 +138,9 @@ const int64_t *metrics_bounds(enum metric_histogram); /* HISTOGRAM_BUCKETS - 1 o
 	F(verifications, "verifications_total", "result", "remembered",                            \
 	  "Answers to questions about recipients")                                                 \
 	F(limits, "limits_total", "by", "action",                                                  \
-	  "Messages and recipients beyond a limit, by whose it is and what became of them")
+	  "Messages and recipients beyond a limit, by whose it is and what became of them")        \
+	F(certificate_expiry, "certificate_expiry_seconds", "certificate", NULL,                   \
+	  "Until the certificate of a listener expires")
 
 enum metric_family {
 #define F(name, ...) FAMILY_##name,
@@ -156,6 +158,11 @@ struct metric_cell *metric_cell(enum metric_family, const char *first, const cha
  * one label. */
 
 void metric_cell_add(struct metric_cell *, int64_t);
+void metric_cell_set(struct metric_cell *, int64_t);
+/* Of a gauge. METRIC_GONE: there is no such thing any more, and it is not printed. */
+
+#define METRIC_GONE INT64_MIN
+
 int64_t metric_cells_sum(enum metric_family, const char *first);
 /* Of those with this value of the first label; NULL: of all. */
 

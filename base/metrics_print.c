@@ -154,6 +154,8 @@ static void put_cells(const struct metrics_print *p, enum metric_family f)
 	};
 	metrics_print_family(p, families[f].name, families[f].sentence);
 	for (const struct metric_cell *c = NULL; (c = metric_cell_next(f, c));) {
+		if (metric_cell_value(c) == METRIC_GONE)
+			continue;
 		struct buf labels;
 		buf_init(&labels);
 		for (int i = 0; i < 2 && families[f].label[i]; i++)

@@ -2,11 +2,14 @@
 #include "cmd/check_warnings.h"
 
 #include "base/address.h"
+#include "base/clock.h"
 #include "base/conf_value.h"
 #include "base/credential.h"
 #include "base/mem.h"
 #include "base/netlist.h"
 #include "base/tables.h"
+#include "base/tls_certificates.h"
+#include "cmd/certificate_watch.h"
 #include "qmgr/route/route.h"
 #include "smtpd/alias.h"
 #include "smtpd/rewrite.h"
@@ -213,6 +216,19 @@ static bool believes_all(const struct conf_listener *l)
 	return l->proxy_protocol.n == 1 && strcmp(l->proxy_protocol.item[0], "true") == 0;
 }
 
+static void check_expiry(struct checked *c, int line, const char *certificate)
+{
+	int64_t ends_ms;
+	if (!tls_certificate_ends(certificate, &ends_ms))
+		return;
+	int64_t left_ms = ends_ms - clock_wall_ms();
+	if (left_ms < 0)
+		warn(c, line, "the certificate %s has expired", certificate);
+	else if (left_ms < EXPIRY_NEAR_MS)
+		warn(c, line, "the certificate %s expires in %d days", certificate,
+		     (int)(left_ms / DAYS(1)));
+}
+
 static void check_listener(struct checked *c, const struct conf_listener *l)
 {
 	struct stat st;
@@ -235,10 +251,14 @@ static void check_listener(struct checked *c, const struct conf_listener *l)
 		     "listener \"%s\" believes whoever reaches it who the client is: give "
 		     "proxy_protocol the addresses of your proxies",
 		     l->title);
-	if (*l->key && stat(l->key, &st) == 0 && (st.st_mode & S_IRWXO))
-		warn(c, l->line, "listener \"%s\": every user of the machine may use the key %s",
-		     l->title, l->key);
-	if (public_address && !*l->certificate && l->tls == LISTENER_TLS_OPTIONAL)
+	for (int i = 0; i < l->key.n; i++)
+		if (stat(l->key.item[i], &st) == 0 && (st.st_mode & S_IRWXO))
+			warn(c, l->line,
+			     "listener \"%s\": every user of the machine may use the key %s",
+			     l->title, l->key.item[i]);
+	for (int i = 0; i < l->certificate.n; i++)
+		check_expiry(c, l->line, l->certificate.item[i]);
+	if (public_address && l->certificate.n == 0 && l->tls == LISTENER_TLS_OPTIONAL)
 		warn(c, l->line,
 		     "listener \"%s\" has no certificate: mail comes over the network in clear",
 		     l->title);
@@ -284,7 +304,7 @@ static void check_auth(struct checked *c, const struct conf_listener *l)
 	const struct conf_auth *a = &c->conf->auth;
 	if (!l->auth)
 		return;
-	if (a->require_tls && !*l->certificate)
+	if (a->require_tls && l->certificate.n == 0)
 		warn(c, l->line,
 		     "listener \"%s\" has auth and no certificate: nobody can log in, since "
 		     "require_tls is true",

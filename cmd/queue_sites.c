@@ -58,12 +58,13 @@ void queue_sites_learn(struct queue_sites *s, const struct dest_command *c)
 	}
 }
 
-/* The name without the TLS policy that may stand behind it. */
+/* The name without the login and the TLS policy that may stand behind it. */
 static bool is_name(const char *name, const char *site)
 {
 	size_t len = strlen(site);
 	return strncasecmp(name, site, len) == 0 &&
-	       (name[len] == '\0' || strncmp(name + len, " tls=", 5) == 0);
+	       (name[len] == '\0' || strncmp(name + len, " tls=", 5) == 0 ||
+		strncmp(name + len, " as ", 4) == 0);
 }
 
 /* A site is named as the log has it, or with its transport and a blank in front. */

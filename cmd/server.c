@@ -155,6 +155,18 @@ static void use_tables(void *owner)
 	s->conf = new;
 }
 
+/* Sessions to come have them; those that are open keep what they began with. */
+static void use_certificates(void *owner)
+{
+	struct server *s = owner;
+	struct buf says = {0};
+	bool done = smtpd_reload(s->smtpd, s->conf, &says);
+	log_event(done ? LOG_LEVEL_INFO : LOG_LEVEL_ERROR, "certificate", "message",
+		  done ? "read anew" : log_text("%s; what there was before stays", buf_cstr(&says)),
+		  NULL);
+	buf_fini(&says);
+}
+
 struct server *server_new(struct conf *conf, struct buf *error)
 {
 	struct server *s = mem_zalloc(sizeof *s);
@@ -163,6 +175,7 @@ struct server *server_new(struct conf *conf, struct buf *error)
 	s->loop = loop_new("main", receive, NULL, s);
 	ending_init(s);
 	s->tables = table_watch_new(s->loop, use_tables, s);
+	s->certificates = certificate_watch_new(s->loop, use_certificates, s);
 	if (!become_user(s, error) || !sandbox_enter(conf, error) || !log_start(error))
 		server_free(&s);
 	else
@@ -199,6 +212,7 @@ void server_start(struct server *s)
 	http_start(s->http);
 	maildrop_start(s->maildrop);
 	table_watch_start(s->tables, s->conf);
+	certificate_watch_start(s->certificates, s->conf);
 	clock_watch_start(s->clock);
 	say_ready(s);
 }
@@ -263,6 +277,7 @@ static bool use_conf(struct server *s, struct conf *new, struct buf *says)
 	descriptors_limit(new->descriptor_limit);
 	conf_differences(s->conf, new, says);
 	table_watch_start(s->tables, new);
+	certificate_watch_start(s->certificates, new);
 	conf_unref(s->conf);
 	s->conf = conf_ref(new);
 	return true;
@@ -333,6 +348,7 @@ void server_free(struct server **sp)
 	glance_fini(&s->glance);
 	limiter_top_free(&s->top);
 	table_watch_free(&s->tables);
+	certificate_watch_free(&s->certificates);
 	clock_watch_free(&s->clock);
 	ending_fini(s);
 	loop_free(&s->loop);

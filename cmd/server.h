@@ -16,6 +16,7 @@
 #define CMD_SERVER_H
 
 #include "cmd/clock_watch.h"
+#include "cmd/certificate_watch.h"
 #include "cmd/control.h"
 #include "cmd/ending.h"
 #include "cmd/glance.h"
@@ -44,6 +45,7 @@ struct server {
 	struct limiter_top *top; /* as it was told last, or NULL */
 	struct maildrop *maildrop;
 	struct table_watch *tables;
+	struct certificate_watch *certificates;
 	struct clock_watch *clock;
 	struct http *http;
 	struct glance glance;

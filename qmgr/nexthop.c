@@ -132,7 +132,7 @@ static void enter_site(struct nexthop *n)
 	struct buf full = {0};
 	char *name = n->site_name ? mem_strdup(n->site_name)
 				  : nexthop_name_of_hosts(nexthop_lookup_best(&n->lookup));
-	buf_puts(&full, name);
+	buf_printf(&full, "%s%s", name, n->logins ? n->logins : "");
 	struct site_host *hosts = gather_hosts(n, &count, &full);
 	buf_puts(&full, n->logins ? n->logins : "");
 	struct site *site = site_get(&n->qmgr->db, n->transport, buf_cstr(&full));

@@ -117,7 +117,7 @@ void connection_shaken(struct connection *c)
 void connection_lacks_tls(const struct connection *c)
 {
 	const struct verdict *why = c->engine.why;
-	if (!why || c->announced || tls_policy_level(c->tls) < TRANSPORT_TLS_REQUIRED)
+	if (!why || c->announced || c->engine.setup.tls < TRANSPORT_TLS_REQUIRED)
 		return;
 	bool missing = strcmp(why->dsn, "4.7.4") == 0;
 	if (!missing && !c->handshaking)

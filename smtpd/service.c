@@ -3,7 +3,7 @@
 
 #include "base/mem.h"
 #include "base/refs.h"
-#include "base/tls.h"
+#include "base/tls_certificates.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -36,19 +36,18 @@ static bool set_tls(struct service *s, struct buf *error)
 	const struct conf_listener *l = s->listener;
 	if (l->tls == LISTENER_TLS_NONE)
 		return true;
-	if (!*l->certificate) {
+	if (l->certificate.n == 0) {
 		if (l->tls == LISTENER_TLS_OPTIONAL)
 			return true;
 		buf_printf(error, "listener \"%s\" wants TLS and has no certificate", l->title);
 		return false;
 	}
-	s->tls = tls_server_context(l->certificate, *l->key ? l->key : l->certificate, l->tls_cbc,
-				    error);
+	s->tls = tls_certificates_context(l, error);
 	/* What a session has read is wiped by OpenSSL, where there may be a password in it. */
 	if (s->tls && l->auth)
 		SSL_CTX_set_options(s->tls, SSL_OP_CLEANSE_PLAINTEXT);
 	bool asks = *l->client_ca || (l->auth && s->conf->client_certificates.n > 0);
-	return s->tls && (!asks || tls_ask_client(s->tls, l->client_ca, error));
+	return s->tls && (!asks || tls_certificates_ask_client(s->tls, l->client_ca, error));
 }
 
 struct service *service_new(struct conf *conf, const struct conf_listener *l, struct buf *error)

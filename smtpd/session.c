@@ -221,10 +221,20 @@ static void greet(struct session *s)
 		session_reply(s, RESPONSE_GREETING, s->service->hostname);
 }
 
+static bool trusted(const SSL *ssl)
+{
+	return SSL_get0_peer_certificate(ssl) && SSL_get_verify_result(ssl) == X509_V_OK;
+}
+
 /* After STARTTLS the client has said nothing yet; with implicit TLS it waits for the greeting. */
 static void secured(struct session *s)
 {
 	bool first = !s->helo;
+	SSL *ssl = stream_ssl(s->stream);
+	log_event(LOG_LEVEL_INFO, "tls", "session", log_id(s->number), "version",
+		  SSL_get_version(ssl), "cipher", SSL_get_cipher_name(ssl), "resumed",
+		  SSL_session_reused(ssl) ? "yes" : NULL, "verified",
+		  trusted(ssl) ? "trusted" : "none", NULL);
 	s->tls = true;
 	s->esmtp = false;
 	free(s->helo);

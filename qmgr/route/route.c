@@ -59,8 +59,8 @@ static void fill_row(const struct conf *c, struct row *row, const struct conf_ro
 	row->section = section;
 	row->route = (struct route){.by = section->by,
 				    .relay = &section->relay,
-				    .verify = section->verify,
 				    .tls = *section->tls ? section->tls : NULL,
+				    .verify = section->verify,
 				    .setting = "route",
 				    .origin = {c->file, section->line}};
 	if (*section->error)

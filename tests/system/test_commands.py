@@ -530,7 +530,7 @@ def test_sendmail_completes_local_names(lab):
     [
         ([], "x\n", EX_USAGE),
         (["-t"], "Subject: none\n\nx\n", EX_USAGE),
-        (["-bs"], "", EX_USAGE),
+        (["-bx"], "", EX_USAGE),
         (["-ox"], "", EX_USAGE),
         (["-N", "sometimes", "a@dest.test"], "", EX_USAGE),
         (["-Z"], "", EX_USAGE),

@@ -29,7 +29,8 @@ def test_an_installation_is_complete_and_runs(lab):
     top = lab.folder("installed")
     install(top)
     for name in ("usr/sbin/sluice", "usr/share/man/man8/sluice.8", "usr/share/man/man5/sluice.conf.5",
-                 "usr/share/bash-completion/completions/sluice", "usr/lib/sysusers.d/sluice.conf",
+                 "usr/share/bash-completion/completions/sluice", "usr/share/zsh/site-functions/_sluice",
+                 "usr/share/man/man7/sluice-postfix.7", "usr/share/man/man7/sluice-congestion.7", "usr/lib/sysusers.d/sluice.conf",
                  "lib/systemd/system/sluice.socket", "etc/logrotate.d/sluice", "etc/sluice/sluice.conf",
                  "usr/share/sluice/grafana/sluice.json", "usr/share/sluice/prometheus/sluice.rules.yml"):
         assert (top / name).is_file(), name

@@ -42,10 +42,10 @@ class Certificates:
         return [os.path.join(self.folder, f"{name}.{kind}") for kind in ("pem", "key")]
 
     @staticmethod
-    def _make_key(path):
-        _openssl(
-            "genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256", "-out", path
-        )
+    def _make_key(path, rsa=False):
+        kind = ["RSA", "-pkeyopt", "rsa_keygen_bits:2048"] if rsa else [
+            "EC", "-pkeyopt", "ec_paramgen_curve:P-256"]
+        _openssl("genpkey", "-algorithm", *kind, "-out", path)
 
     def host(self, *names, days=30):
         """Return (certificate, key) for the host names; the same names get the same files.
@@ -89,7 +89,7 @@ class Certificates:
             "-startdate", begin, "-enddate", end,
         )
 
-    def odd(self, stem, common_name, alternative="", depth=0):
+    def odd(self, stem, common_name, alternative="", depth=0, rsa=False):
         """Return (certificate with its chain, key) of a host with these words for a subjectAltName, or
         none, signed through so many authorities between it and ours."""
         signer, chain = (self.ca, self.ca_key), ""
@@ -101,14 +101,14 @@ class Certificates:
             signer = below
         certificate, key = self._paths(stem)
         extension = f"subjectAltName = {alternative}" if alternative else ""
-        self._sign_as(signer, common_name, extension, certificate, key)
+        self._sign_as(signer, common_name, extension, certificate, key, rsa)
         with open(certificate, "a", encoding="ascii") as stream:
             stream.write(chain)
         return certificate, key
 
-    def _sign_as(self, signer, common_name, extension, certificate, key):
+    def _sign_as(self, signer, common_name, extension, certificate, key, rsa=False):
         request, extensions = f"{certificate}.csr", f"{certificate}.ext"
-        self._make_key(key)
+        self._make_key(key, rsa)
         _openssl("req", "-new", "-key", key, "-out", request, "-subj", f"/CN={common_name}")
         with open(extensions, "w", encoding="utf-8") as stream:
             stream.write(extension)
@@ -116,6 +116,17 @@ class Certificates:
             "x509", "-req", "-in", request, "-CA", signer[0], "-CAkey", signer[1],
             "-CAcreateserial", "-days", "30", "-extfile", extensions, "-out", certificate,
         )
+
+    def ocsp(self, certificate, days=1):
+        """Write what an OCSP server would say of a certificate beside it, and return the path."""
+        question, answer = f"{certificate}.req", f"{certificate}.ocsp"
+        index = os.path.join(self.folder, "index")
+        with open(index, "w", encoding="ascii"):
+            pass
+        _openssl("ocsp", "-issuer", self.ca, "-cert", certificate, "-reqout", question)
+        _openssl("ocsp", "-index", index, "-CA", self.ca, "-rsigner", self.ca, "-rkey", self.ca_key,
+                 "-reqin", question, "-respout", answer, "-ndays", str(days))
+        return answer
 
     @staticmethod
     def context_of(certificate, key):

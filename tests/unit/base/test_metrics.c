@@ -102,7 +102,7 @@ static void labels_without_end_come_together_in_one(void **state)
 
 static const char *printed(struct buf *to, enum metrics_form form)
 {
-	struct metrics_print p = {to, form};
+	struct metrics_print p = {.to = to, .form = form};
 	buf_clear(to);
 	metrics_print_all(&p);
 	return buf_cstr(to);

@@ -322,6 +322,23 @@ static void a_literal_is_answered_without_a_question(void **state)
 	assert_int_equal(metrics_sum(METRIC_dns_queries), sent);
 }
 
+/* Nobody who can only choose a recipient's domain has us connect to a socket of this machine. */
+static void a_unix_socket_is_for_the_configuration_to_name(void **state)
+{
+	(void)state;
+	struct resolve *r = ask(RESOLVE_HOST, "unix:/run/Dovecot/lmtp", true);
+	assert_int_equal(r->nhost, 1);
+	assert_null(r->failure);
+	assert_string_equal(r->host[0].name, "unix:/run/Dovecot/lmtp");
+	assert_int_equal(r->host[0].address[0].sa.sa_family, AF_UNIX);
+	assert_string_equal(r->host[0].address[0].un.sun_path, "/run/Dovecot/lmtp");
+	for (int kind = RESOLVE_MX; kind <= RESOLVE_HOST; kind++) {
+		r = ask((enum resolve_kind)kind, "unix:/run/dovecot/lmtp", false);
+		assert_int_equal(r->nhost, 0);
+		assert_non_null(r->failure);
+	}
+}
+
 static void a_trusted_host_may_have_a_local_address(void **state)
 {
 	(void)state;
@@ -396,6 +413,7 @@ int main(void)
 		TEST(absence_is_remembered),
 		TEST(a_host_in_brackets_has_no_mx_question),
 		TEST(a_literal_is_answered_without_a_question),
+		TEST(a_unix_socket_is_for_the_configuration_to_name),
 		TEST(a_trusted_host_may_have_a_local_address),
 		TEST(in_a_laboratory_local_addresses_are_hosts),
 		TEST(what_is_under_way_at_a_reload_is_asked_again),
