@@ -21,21 +21,11 @@ static char *cdb_name;
 /* The setting of the role names this one file. */
 static void name_file(struct conf *c, enum table_role role, char **item)
 {
-	static struct conf_list *const none;
-	struct conf_list *const list[] = {[TABLE_ALIASES] = &c->aliases,
-					  [TABLE_ROUTES] = &c->routes,
-					  [TABLE_SENDER_ROUTES] = &c->sender_routes,
-					  [TABLE_SENDER_CANONICAL] = &c->sender_canonical,
-					  [TABLE_RECIPIENT_CANONICAL] = &c->recipient_canonical,
-					  [TABLE_CANONICAL] = &c->canonical,
-					  [TABLE_RECIPIENT_ACCESS] = &c->recipient_access,
-					  [TABLE_SENDER_LOGINS] = &c->sender_logins,
-					  [TABLE_CLIENT_CERTIFICATES] = &c->client_certificates,
-					  [TABLE_USERS] = &c->auth.users,
-					  [TABLE_TLS_POLICY] = &c->tls_policy,
-					  [TABLE_SENDER_BCC] = &c->sender_bcc,
-					  [TABLE_RECIPIENT_BCC] = &c->recipient_bcc,
-					  [TABLE_ROLES] = none};
+	struct conf_list *const list[TABLE_ROLES] = {
+#define T(name, setting, ...) [TABLE_##name] = &c->setting,
+		TABLES(T)
+#undef T
+	};
 	*list[role] = (struct conf_list){item ? 1 : 0, item};
 }
 

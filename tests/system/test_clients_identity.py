@@ -78,6 +78,24 @@ def test_a_proxy_says_who_its_client_is(relay, sink, header, address):
     assert f"{address}])" in field
 
 
+@pytest.mark.parametrize("listener, words", [
+    ("proxied", "--proxy-version 1 --proxy-family TCP4"),
+    ("proxied", "--proxy-version 2 --proxy-family AF_INET --proxy-protocol STREAM --proxy-command PROXY"),
+    ("plain", "--xclient-addr 192.0.2.7 --xclient-name host.sender.test --xclient-helo helo.test"),
+])
+def test_swaks_speaks_for_a_client(relay, sink, listener, words):
+    words = words.split()
+    if "--proxy-version" in words:
+        words += ["--proxy-source", "192.0.2.7", "--proxy-source-port", "4711",
+                  "--proxy-dest", "198.51.100.1", "--proxy-dest-port", "25"]
+    before = len(sink.messages)
+    done = subprocess.run(
+        ["swaks", "--server", "127.0.0.1", "--port", str(relay.ports[listener]), "--from", "from@sender.test",
+         "--to", "to@dest.test", *words], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "[192.0.2.7])" in received.split(sink.wait_messages(before + 1)[-1].content)[0]
+
+
 def test_what_is_not_the_headers_stays_for_tls(relay, sink):
     with _proxied(relay, b"", "proxied-tls") as client:
         for byte in V2:

@@ -95,6 +95,17 @@ static void wait_until(const int *count, int n)
 	assert_int_equal(*count, n);
 }
 
+/* What the listener counts before. */
+static void open_session(int fd, const union address *peer)
+{
+	static const struct conf_listener no_limits;
+	atomic_fetch_add(&connections, 1);
+	descriptors_count(DESCRIPTORS_CLIENTS);
+	assert_int_equal(clients_enter(clients, peer, listener.number, &no_limits, 0),
+			 CLIENTS_WELCOME);
+	session_open(&listener, fd, peer);
+}
+
 static int start(void **state)
 {
 	(void)state;
@@ -109,8 +120,7 @@ static int start(void **state)
 	assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fd), 0);
 	client = fd[1];
 	answered = expired = ended = freed = 0;
-	descriptors_count(DESCRIPTORS_CLIENTS);
-	session_open(&listener, fd[0], &peer);
+	open_session(fd[0], &peer);
 	s = list_entry(w->sessions.next, struct session, link);
 	heard();
 	say("EHLO client.example\r\n");
@@ -295,8 +305,7 @@ static void waits_of_many_are_told_apart(void **state)
 	(void)state;
 	for (int i = 0; i < MANY; i++) {
 		assert_int_equal(socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, fd[i]), 0);
-		descriptors_count(DESCRIPTORS_CLIENTS);
-		session_open(&listener, fd[i][0], &peer);
+		open_session(fd[i][0], &peer);
 		other[i] = list_entry(w->sessions.prev, struct session, link);
 		ticket[i] = wait_begin(other[i], &certain, 0);
 	}
