@@ -97,8 +97,7 @@ static void copy_domains(struct dest_site *to, const struct qmgr *q, const struc
 		if (nexthop_site(n) != s || n->site_name)
 			continue;
 		to->domain = mem_realloc(to->domain, (size_t)(to->ndomain + 1) * sizeof(char *));
-		const char *domain = strchr(n->key, ' ') + 1;
-		to->domain[to->ndomain++] = mem_strndup(domain, strcspn(domain, " "));
+		to->domain[to->ndomain++] = nexthop_target(n);
 	}
 }
 
@@ -165,7 +164,7 @@ static void reset(struct qmgr *q, const char *name, bool hosts)
 static bool knows_domain(const struct qmgr *q, const char *domain)
 {
 	for (const struct nexthop *n = q->nexthops; n; n = n->hh.next)
-		if (strcasecmp(strchr(n->key, ' ') + 1, domain) == 0)
+		if (nexthop_is_for(n, domain))
 			return true;
 	return false;
 }
@@ -173,7 +172,7 @@ static bool knows_domain(const struct qmgr *q, const char *domain)
 static void add_sites_of_domain(struct qmgr *q, struct dest_command *c)
 {
 	for (const struct nexthop *n = q->nexthops; n; n = n->hh.next)
-		if (nexthop_site(n) && strcasecmp(strchr(n->key, ' ') + 1, c->name) == 0)
+		if (nexthop_site(n) && nexthop_is_for(n, c->name))
 			add_site(c, q, nexthop_site(n));
 	c->found += c->nsite;
 }

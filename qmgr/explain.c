@@ -138,7 +138,7 @@ static void add_looked_up(struct explain_question *x, const struct message *m)
 			continue;
 		struct explain_row *row = add_row(x, CONSTRAINT_DNS, waiting);
 		row->transport = mem_strdup(n->transport->title);
-		row->site = mem_strdup(strchr(n->key, ' ') + 1);
+		row->site = nexthop_target(n);
 	}
 }
 
@@ -178,11 +178,10 @@ static bool has_host(const struct site *s, const char *name)
 /* Is it where mail for this next hop goes? */
 static bool serves(const struct qmgr *q, const struct site *s, const char *domain)
 {
-	char *key = mem_printf("%s %s", s->queue.transport->title, domain);
-	const struct nexthop *n;
-	HASH_FIND_STR(q->nexthops, key, n);
-	free(key);
-	return n && nexthop_site(n) == s;
+	for (const struct nexthop *n = q->nexthops; n; n = n->hh.next)
+		if (nexthop_site(n) == s && nexthop_is_for(n, domain))
+			return true;
+	return false;
 }
 
 /* Does the configuration send the domain's mail there? The site has the name of the relays then. */

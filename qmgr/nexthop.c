@@ -14,10 +14,33 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* Hosts once found serve this long without another question: dns has the time to live, but every
  * question costs two hops between threads. */
 enum { FRESH_MS = 5000 };
+
+/* Behind the transport, before what else tells next hops apart. */
+static const char *target(const struct nexthop *n, size_t *len)
+{
+	const char *it = strchr(n->key, ' ') + 1;
+	*len = strcspn(it, " ");
+	return it;
+}
+
+char *nexthop_target(const struct nexthop *n)
+{
+	size_t len;
+	const char *it = target(n, &len);
+	return mem_strndup(it, len);
+}
+
+bool nexthop_is_for(const struct nexthop *n, const char *domain)
+{
+	size_t len;
+	const char *it = target(n, &len);
+	return strlen(domain) == len && strncasecmp(it, domain, len) == 0;
+}
 
 struct nexthop *nexthop_of(struct job *job, uint32_t recipient)
 {

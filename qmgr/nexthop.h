@@ -35,6 +35,11 @@ static inline struct site *nexthop_site(const struct nexthop *n) /* NULL until k
 	return n->way.queue ? site_of_queue(n->way.queue) : NULL;
 }
 
+char *nexthop_target(const struct nexthop *);
+/* The domain that it is for, or its relays as they are written. The caller's to free(). */
+
+bool nexthop_is_for(const struct nexthop *, const char *domain);
+
 struct nexthop *nexthop_of(struct job *, uint32_t recipient);
 /* The one that its route points to. */
 
