@@ -32,6 +32,7 @@
  *	route_command.c     sluice route; route_trace.c: what would happen, route_print.c: as text
  *	clock_watch.c       what becomes of the queue when the clock is set: nothing
  *	tls_command.c       sluice tls; tls_probe.c: a handshake with one host, tls_print.c: as text
+ *	certificate_watch.c certificates read anew when their files change, and how old they are
  *	table_watch.c       tables read anew when their files change
  *	top.c               sluice top; top_look.c: what is asked for, top_screen.c: how it looks
  *	stats.c, reload.c, stop.c, restart.c, config.c

@@ -80,8 +80,8 @@ void sandbox_paths_conf(const struct conf *c, struct sandbox_visitor *v)
 		visit(v, c->tls.ca, LANDLOCK_READ);
 	for (int i = 0; i < c->nlistener; i++) {
 		const struct conf_listener *l = &c->listener[i];
-		visit_if(v, l->certificate);
-		visit_if(v, l->key);
+		visit_list(v, &l->certificate);
+		visit_list(v, &l->key);
 		visit_if(v, l->client_ca);
 	}
 	for (int i = 0; i < c->ntransport; i++) {

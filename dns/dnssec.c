@@ -45,8 +45,8 @@ static void begin_to_trust(struct dnssec *d, const union address *server, int n)
 	d->near = n > 0;
 	for (int i = 0; i < n && d->near; i++)
 		if (!address_is_loopback(&server[i])) {
-			log_event(LOG_LEVEL_WARNING, "dns", "server",
-				  address_where(&server[i], where), "dnssec", "no", "reason",
+			log_event(LOG_LEVEL_WARNING, "dnssec", "server",
+				  address_where(&server[i], where), "validated", "no", "reason",
 				  "it is not on this machine: its AD bit is not believed", NULL);
 			d->near = false;
 		}
@@ -58,7 +58,8 @@ static void begin_to_validate(struct dnssec *d, const union address *server, int
 	if (trust_anchor_read(&d->anchor, d->conf->dns.trust_anchor, &why))
 		d->probe = probe_new(d->loop, &d->conf->dns, server, n, on_changed, d);
 	else
-		log_event(LOG_LEVEL_WARNING, "dns", "dnssec", "no", "reason", buf_cstr(&why), NULL);
+		log_event(LOG_LEVEL_WARNING, "dnssec", "validated", "no", "reason", buf_cstr(&why),
+			  NULL);
 	buf_fini(&why);
 }
 

@@ -12,7 +12,7 @@
 #include <sys/random.h>
 
 enum {
-	AGAIN_SILENT_MS = 30 * 1000,
+	AGAIN_UNSURE_MS = 30 * 1000,
 	AGAIN_NONE_MS = 10 * 60 * 1000,
 	TRIES = 2,
 	TRIES_SHARE = 3, /* of the time for one answer: the second try takes twice as long */
@@ -44,9 +44,10 @@ struct probed {
 	union address address;
 	struct channel *channel; /* in a round */
 	enum finding finding, said;
-	bool answered;		      /* anything at all */
-	bool takes_edns;	      /* a question with EDNS was answered, and not by FORMERR */
-	bool signed_for[ASKED_COUNT]; /* with signatures */
+	bool alive;		      /* it says anything but SERVFAIL, which may pass */
+	bool replied[ASKED_COUNT];    /* at all */
+	bool understood[ASKED_COUNT]; /* what it was asked */
+	bool signed_for[ASKED_COUNT]; /* it replied with signatures */
 	struct probed_question question[ASKED_COUNT];
 };
 
@@ -91,15 +92,32 @@ static void read_reply(struct probed_question *q, const void *bytes, size_t len)
 {
 	ldns_pkt *pkt = NULL;
 	struct probed *s = q->server;
-	s->answered = true;
-	if (ldns_wire2pkt(&pkt, bytes, len) != LDNS_STATUS_OK)
+	s->replied[q->asked] = true;
+	if (ldns_wire2pkt(&pkt, bytes, len) != LDNS_STATUS_OK) {
+		s->alive = true;
 		return;
+	}
 	ldns_pkt_rcode rcode = ldns_pkt_get_rcode(pkt);
-	if (questions[q->asked].edns != QUERY_PLAIN && rcode != LDNS_RCODE_FORMERR &&
-	    rcode != LDNS_RCODE_NOTIMPL && ldns_pkt_edns_extended_rcode(pkt) == 0)
-		s->takes_edns = true;
+	s->alive = s->alive || rcode != LDNS_RCODE_SERVFAIL;
+	s->understood[q->asked] = rcode != LDNS_RCODE_FORMERR && rcode != LDNS_RCODE_NOTIMPL &&
+				  rcode != LDNS_RCODE_SERVFAIL &&
+				  ldns_pkt_edns_extended_rcode(pkt) == 0;
 	s->signed_for[q->asked] = is_signed(pkt, q->asked);
 	ldns_pkt_free(pkt);
+}
+
+static bool takes_edns(const struct probed *s)
+{
+	return s->understood[ASKED_KEYS] || s->understood[ASKED_DENIAL] ||
+	       !s->understood[ASKED_PLAIN];
+}
+
+/* Packets may have been lost, or the server is about to start. */
+static bool is_unsure(const struct probed *s)
+{
+	if (s->finding == FINDING_DNSSEC)
+		return false;
+	return !s->alive || !s->replied[ASKED_KEYS] || !s->replied[ASKED_DENIAL];
 }
 
 static void on_replied(struct channel_query *query, enum channel_event event, const void *bytes,
@@ -138,9 +156,9 @@ static void ask(struct probed *s, enum asked asked)
 static void ask_server(struct probe *p, struct probed *s)
 {
 	s->channel = channel_new_single(p->loop, &p->conf, &s->address, on_worked, p);
-	s->answered = s->takes_edns = false;
+	s->alive = false;
 	for (int i = 0; i < ASKED_COUNT; i++)
-		s->signed_for[i] = false;
+		s->replied[i] = s->understood[i] = s->signed_for[i] = false;
 	for (int i = 0; i < ASKED_COUNT; i++)
 		ask(s, (enum asked)i);
 }
@@ -166,10 +184,11 @@ static void say(struct probed *s)
 		return;
 	s->said = s->finding;
 	if (s->finding == FINDING_DNSSEC)
-		log_event(LOG_LEVEL_INFO, "dns", "server", server, "dnssec", "yes", NULL);
+		log_event(LOG_LEVEL_INFO, "dnssec", "server", server, "validated", "yes", NULL);
 	else
-		log_event(LOG_LEVEL_WARNING, "dns", "server", server, "dnssec", "no", "reason",
-			  s->takes_edns ? "it hands on no signatures: its answers are not "
+		log_event(LOG_LEVEL_WARNING, "dnssec", "server", server, "validated", "no",
+			  "reason",
+			  takes_edns(s) ? "it hands on no signatures: its answers are not "
 					  "validated"
 					: "it answers no questions with EDNS: it is asked without, "
 					  "and its answers are not validated",
@@ -183,8 +202,7 @@ static void judge(struct probed *s)
 	if (s->signed_for[ASKED_KEYS] && s->signed_for[ASKED_DENIAL])
 		s->finding = FINDING_DNSSEC;
 	else
-		s->finding =
-			s->answered || s->finding == FINDING_NONE ? FINDING_NONE : FINDING_SILENT;
+		s->finding = s->alive || s->finding == FINDING_NONE ? FINDING_NONE : FINDING_SILENT;
 	say(s);
 }
 
@@ -211,8 +229,10 @@ static void on_done(void *owner)
 		p->state = PROBE_NONE;
 	else
 		p->state = PROBE_SILENT;
-	bool silent = count(p, FINDING_SILENT) > 0;
-	p->again_ms = p->loop->now_ms + (silent ? AGAIN_SILENT_MS : AGAIN_NONE_MS);
+	bool unsure = false;
+	for (int i = 0; i < p->nserver; i++)
+		unsure = unsure || is_unsure(&p->server[i]);
+	p->again_ms = p->loop->now_ms + (unsure ? AGAIN_UNSURE_MS : AGAIN_NONE_MS);
 	if (p->state != before || count(p, FINDING_DNSSEC) != passed)
 		p->changed(p->owner);
 }
@@ -256,7 +276,7 @@ enum probe_state probe_state(const struct probe *p)
 enum query_edns probe_edns(const struct probe *p)
 {
 	for (int i = 0; i < p->nserver; i++)
-		if (p->server[i].finding == FINDING_NONE && !p->server[i].takes_edns)
+		if (p->server[i].finding == FINDING_NONE && !takes_edns(&p->server[i]))
 			return QUERY_PLAIN;
 	return QUERY_EDNS;
 }

@@ -3,9 +3,9 @@
  *	probe_new --> three questions to each server --> changed(): probe_state() is known
  *
  * A server passes when it gives the root's keys with their signatures, and a signed denial. What is
- * found is said once in the log. A server that passed is not judged again until the next reload: one that stops
- * to give signatures makes answers bogus, as it must. The others are tried again from time to time, by
- * probe_again().
+ * found is said once in the log. A server that passed is not judged again until the next reload: one
+ * that stops to give signatures makes answers bogus, as it must. The others are tried again by
+ * probe_again(), after 10 minutes, or after 30 s where a reply was missing or the server is failing.
  *
  * STATES     PROBE_ASKING until the first round is over; then one of the rest. A round that tries
  *            servers again leaves the state as it is until it is over.
@@ -23,7 +23,7 @@
 
 enum probe_state {
 	PROBE_ASKING, /* nothing is known: questions must wait */
-	PROBE_SILENT, /* no server answers */
+	PROBE_SILENT, /* no server answers anything but SERVFAIL */
 	PROBE_NONE,   /* servers answer, and none of them gives signatures */
 	PROBE_DNSSEC, /* at least one does */
 };
@@ -51,7 +51,7 @@ void probe_again(struct probe *);
 /* Begin another round if one is due. Cheap; call it with each question. */
 
 void probe_alive(struct probe *);
-/* PROBE_SILENT, and yet a reply has come to an ordinary question: begin a round, as PROBE_ASKING. A
- * server that is silent again gives no signatures then. */
+/* PROBE_SILENT, and yet a reply has come to an ordinary question: begin a round, as PROBE_ASKING. Servers
+ * that are silent again are taken for PROBE_NONE then. */
 
 #endif

@@ -212,6 +212,7 @@ static struct answer *bogus(const char *why)
 static void on_validated(struct validator_query *query, const struct validator_reply *r)
 {
 	struct question *q = list_entry(query, struct question, validation);
+	assert(q->all->under_way > 0);
 	q->all->under_way--;
 	if (q->all->ending)
 		return;

@@ -51,7 +51,8 @@ static bool set(struct validator *v, const char *name, const char *value)
 {
 	int rc = ub_ctx_set_option(v->ub, name, value);
 	if (rc != 0)
-		log_event(LOG_LEVEL_ERROR, "dns", "reason", ub_strerror(rc), "option", name, NULL);
+		log_event(LOG_LEVEL_ERROR, "dnssec", "reason", ub_strerror(rc), "option", name,
+			  NULL);
 	return rc == 0;
 }
 
@@ -88,7 +89,7 @@ static bool finish(struct validator *v)
 	for (size_t i = 0; rc == 0 && i < sizeof not_local / sizeof *not_local; i++)
 		rc = ub_ctx_zone_remove(v->ub, not_local[i]);
 	if (rc != 0)
-		log_event(LOG_LEVEL_ERROR, "dns", "reason", ub_strerror(rc), NULL);
+		log_event(LOG_LEVEL_ERROR, "dnssec", "reason", ub_strerror(rc), NULL);
 	return rc == 0;
 }
 
@@ -118,7 +119,7 @@ struct validator *validator_new(struct loop *loop, const struct conf_dns *conf,
 	list_init(&v->asked);
 	if (set_up(v, conf, anchor, server, nserver))
 		return v;
-	log_event(LOG_LEVEL_ERROR, "dns", "reason", "DNSSEC validation can not be set up", NULL);
+	log_event(LOG_LEVEL_ERROR, "dnssec", "reason", "DNSSEC validation can not be set up", NULL);
 	validator_free(&v);
 	return NULL;
 }

@@ -3,7 +3,7 @@
 
 #include "base/mem.h"
 #include "base/refs.h"
-#include "base/tls.h"
+#include "base/tls_certificates.h"
 
 #include <stdlib.h>
 #include <string.h>

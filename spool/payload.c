@@ -300,7 +300,8 @@ void delivered_apply(const struct spool_delivered *d, struct envelope *e)
 		struct recipient *r = &e->rcpt[d->of[i].recipient];
 		verdict_unref(r->last);
 		r->last = verdict_ref(d->of[i].verdict);
-		r->tries++;
+		/* One that was in doubt may be judged at once: that is the same attempt. */
+		r->tries += i == 0 || d->of[i - 1].recipient != d->of[i].recipient;
 		/* A failure is recorded when its report is stored; of a delivery that the sender
 		 * wants confirmed, the confirmation may be missing. */
 		enum verdict_class class = r->last->class;

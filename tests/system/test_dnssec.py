@@ -194,14 +194,14 @@ def test_mail_for_what_is_bogus_waits_and_all_other_is_delivered(world):
         assert came[one]["dsn"] == "4.4.3" and "bogus, says DNSSEC: " in came[one]["reply"]
     assert "expired" in came["expired.test"]["reply"]
     # Not only found out, but also said and counted.
-    assert len(relay.events("dns", dnssec="yes")) == 1
+    assert len(relay.events("dnssec", validated="yes")) == 1
     assert _number(relay, "dns_dnssec_validating") == 1
     assert _number(relay, 'dns_answers_total{dnssec="bogus"}') >= len(bad)
     # And from within the sandbox once more.
     assert relay.command("reload").returncode == 0
     came = _send_all(relay, "crowded.test", "future.test")
     assert [event.name for event in came.values()] == ["sent", "deferred"]
-    assert len(relay.events("dns", dnssec="yes")) == 2
+    assert len(relay.events("dnssec", validated="yes")) == 2
 
 
 def test_without_dnssec_nothing_is_bogus(world):
@@ -275,7 +275,7 @@ def test_a_resolver_that_drops_dnssec_is_found_out_once(world, drops, reason):
     relay = world.lab.relay(config)
     came = _send_all(relay, "plain.test", "secure.test", "loose.optout.test")
     assert all(event.name == "sent" for event in came.values())
-    said = relay.events("dns", dnssec="no")
+    said = relay.events("dnssec", validated="no")
     assert len(said) == 1 and reason in said[0]["reason"]
     of_mail = [edns for name, edns in box.questions if name]
     assert of_mail and all(edns == (drops == "DO") for edns in of_mail)

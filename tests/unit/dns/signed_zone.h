@@ -21,6 +21,8 @@ enum signed_zone {
 	SIGNED_ZONE_NO_EDNS,   /* silent to questions with EDNS */
 	SIGNED_ZONE_AUTHENTIC, /* no signatures, but the AD bit */
 	SIGNED_ZONE_SILENT,
+	SIGNED_ZONE_SERVFAIL,
+	SIGNED_ZONE_SERVFAIL_ROOT, /* for the root, and no signatures for others */
 };
 
 static _Atomic enum signed_zone signed_zone;
@@ -121,6 +123,10 @@ static inline void signed_zone_answer(const struct nameserver_question *q, struc
 	enum signed_zone how = signed_zone;
 	if (how == SIGNED_ZONE_SILENT || (how == SIGNED_ZONE_NO_EDNS && q->room)) {
 		w->len = 0;
+		return;
+	}
+	if (how == SIGNED_ZONE_SERVFAIL || (how == SIGNED_ZONE_SERVFAIL_ROOT && !q->name[0])) {
+		w->data[3] |= WIRE_SERVFAIL;
 		return;
 	}
 	ldns_rr_list *set = signed_zone_find(q);

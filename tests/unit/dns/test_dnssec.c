@@ -195,6 +195,22 @@ static void what_a_silent_server_says_later_is_validated(void **state)
 	assert_non_null(ask(RESOLVE_HOST, "forged.test")->failure);
 }
 
+static void what_a_failing_server_says_later_is_validated(void **state)
+{
+	(void)state;
+	start(DNSSEC_VALIDATE, 1, SIGNED_ZONE_SERVFAIL, 10000);
+	assert_string_equal(ask(RESOLVE_MX, "good.test")->failure->dsn, "4.4.3");
+	signed_zone = SIGNED_ZONE_GOOD;
+	check_hosts(RESOLVE_SECURE);
+}
+
+static void a_server_that_fails_for_the_root_only_is_used(void **state)
+{
+	(void)state;
+	start(DNSSEC_VALIDATE, 1, SIGNED_ZONE_SERVFAIL_ROOT, 10000);
+	check_hosts(RESOLVE_INDETERMINATE);
+}
+
 static void signatures_that_end_make_answers_bogus(void **state)
 {
 	(void)state;
@@ -252,6 +268,8 @@ int main(void)
 		TEST(a_server_without_signatures_is_found_out_once),
 		TEST(a_server_that_drops_edns_is_asked_without),
 		TEST(what_a_silent_server_says_later_is_validated),
+		TEST(what_a_failing_server_says_later_is_validated),
+		TEST(a_server_that_fails_for_the_root_only_is_used),
 		TEST(signatures_that_end_make_answers_bogus),
 		TEST(the_ad_bit_is_believed_of_this_machine),
 		TEST(the_ad_bit_is_not_believed_of_others),

@@ -235,6 +235,9 @@ static void who_wants_to_know_of_success_is_not_done_by_it(void **state)
 	assert_int_equal(e->rcpt[3].tries, 2);
 	assert_int_equal(e->rcpt[0].doubts, 2);
 	assert_int_equal(e->rcpt[3].doubts, 0);
+	d->of[0].recipient = d->of[1].recipient; /* in doubt, and judged at once: one attempt */
+	delivered_apply(d, e);
+	assert_int_equal(e->rcpt[3].tries, 3);
 	delivered_free(d);
 	envelope_free(&e);
 }
