@@ -309,7 +309,7 @@ def test_what_was_proven_to_authorities_of_yesterday_is_proven_no_more(lab, cert
     assert len(sink.sessions) == 1
     # Beside the other: the sandbox lets a reload see no further.
     other = shutil.copy(Certificates(tmp_path).ca, os.path.join(certificates.folder, "other-ca.pem"))
-    config.extra = f'tls {{ ca = "{other}" }}\n'
+    relay.config.extra = f'tls {{ ca = "{other}" }}\n'
     relay.write_config()
     assert relay.command("reload").returncode == 0
     relay.send(recipients=["x@late.test"])
