@@ -31,6 +31,12 @@ static void put_demand(struct buf *to, const struct route_demand *d, const struc
 	buf_puts(to, "\n");
 }
 
+static void put_security(struct buf *to, enum resolve_security s)
+{
+	if (s != RESOLVE_INDETERMINATE)
+		buf_printf(to, ", DNSSEC %s", resolve_security_text(s));
+}
+
 void tls_print_hop(struct buf *to, const struct tls_told *t)
 {
 	buf_printf(to, "%s: next hop %s, transport %s\n", t->asked, t->hop->text,
@@ -77,8 +83,10 @@ void tls_print_host(struct buf *to, const struct tls_told *t)
 	char peer[ADDRESS_PEER_MAX];
 	struct buf says = {0};
 	const struct tls_probe *p = t->probe;
-	buf_printf(to, "  host     %s, preference %d\n",
+	buf_printf(to, "  host     %s, preference %d",
 		   address_peer(t->address, t->host->name, peer), t->host->preference);
+	put_security(to, t->host->security);
+	buf_puts(to, "\n");
 	if (!p)
 		return;
 	if (p->shaken)
@@ -153,6 +161,7 @@ void tls_print_json(struct buf *to, const struct tls_told *t)
 		json_text(to, "address", address_where(t->address, where));
 		buf_printf(to, ",\"port\":%d,\"preference\":%d", address_port(t->address),
 			   t->host->preference);
+		json_text(to, "dnssec", resolve_security_text(t->host->security));
 	} else {
 		json_text(to, "failure", failure_of(t->hop));
 	}

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/metrics.h"
+#include "base/tls_policy.h"
 #include "qmgr/dest/conn_places.h"
 #include "qmgr/sched/pool.h"
 
@@ -309,6 +310,18 @@ void conn_on_closed(struct destdb *db, struct connection_open *open)
 	if (c->busy == 0)
 		forget(db, c);
 	connection_open_free(&open);
+}
+
+void conns_end_proven(struct destdb *db)
+{
+	struct conn *c, *tmp;
+	HASH_ITER(hh, db->conns, c, tmp)
+	{
+		const char *tls = c->host->tls;
+		bool open = conn_ready(c) || conn_unready(c);
+		if (open && tls && tls_policy_level(tls) >= TRANSPORT_TLS_REQUIRED)
+			conn_end(db, c);
+	}
 }
 
 static void conn_free(struct destdb *db, struct conn *c)

@@ -98,6 +98,9 @@ void conn_on_closed(struct destdb *, struct connection_open *);
 void conn_set_depth(struct host *, int depth);
 /* What it has earned, which its connections share. */
 
+void conns_end_proven(struct destdb *);
+/* What was demanded of hosts is demanded otherwise now: end those that have proven anything. */
+
 void conns_free(struct destdb *);
 /* Forget all connections, and the entries in flight on them. */
 

@@ -4,6 +4,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 
 import pytest
@@ -294,3 +295,22 @@ def test_sluice_tls_tells_policy_host_certificate_and_outcome(lab, certificates,
     assert "a message would be sent under TLS, to whom it is meant for" in text
     assert relay.command("tls", "not a domain").returncode == 1
     assert relay.command("tls").returncode == 2
+
+
+def test_what_was_proven_to_authorities_of_yesterday_is_proven_no_more(lab, certificates, tmp_path):
+    sink = lab.sink(tls=certificates.server_context(NAME))
+    config = Config(extra=_tls(certificates), transports={
+        "smtp": {"tls": f"verify:{NAME}", "connection_idle_timeout": "1m"}},
+        queue={"minimal_backoff_time": "1h", "maximal_backoff_time": "1h"}).route_all_to(sink.port)
+    relay = lab.relay(config)
+    for count in (1, 2):
+        relay.send()
+        sink.wait_messages(count)
+    assert len(sink.sessions) == 1
+    # Beside the other: the sandbox lets a reload see no further.
+    other = shutil.copy(Certificates(tmp_path).ca, os.path.join(certificates.folder, "other-ca.pem"))
+    relay.config.extra = f'tls {{ ca = "{other}" }}\n'
+    relay.write_config()
+    assert relay.command("reload").returncode == 0
+    relay.send(recipients=["x@late.test"])
+    assert relay.wait_event("deferred", to="x@late.test")["dsn"] == "4.7.5"
