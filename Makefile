@@ -110,6 +110,7 @@ build/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(B)/libcmd.a $(LINK)
 
 build/fuzz/fuzz_spool_recover $(B)/tests/fuzz/fuzz_spool_recover: $(MEMDISK)
 build/fuzz/fuzz_spool_recover $(B)/tests/fuzz/fuzz_spool_recover: EDGES = $(WRAP)
+build/fuzz/fuzz_http $(B)/tests/fuzz/fuzz_http: EDGES = -Wl,--wrap=qmgr_loop,--wrap=spool_loop,--wrap=spool_accepting
 
 $(B)/tests/fuzz/fuzz_%: tests/fuzz/fuzz_%.c $(B)/tests/fuzz/drive.o $(B)/libcmd.a $(LINK)
 	@mkdir -p $(@D)

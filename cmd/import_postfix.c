@@ -105,7 +105,7 @@ static const char *choice_of(const char *text)
 	return text;
 }
 
-/* What one value is to us; where it is not, conf_value_set() says so. */
+/* What one value is to us; where it is not, set() says so. */
 static void translate(const struct import *m, const char *text, struct buf *to)
 {
 	const char *choice = choice_of(text);
@@ -136,7 +136,16 @@ static void translate(const struct import *m, const char *text, struct buf *to)
 	}
 }
 
-/* One that holds no list. False: it is no value of ours, and why says so. */
+/* What Postfix has one of, we may have several of. */
+static bool set(const struct conf_row *row, void *place, const char *text, struct buf *why)
+{
+	if (row->type != CONF_list)
+		return conf_value_set(row, place, text, why);
+	conf_list_add(place, text);
+	return true;
+}
+
+/* One that is no list to Postfix. False: it is no value of ours, and why says so. */
 static bool put_value(struct job *j, const struct import *m, const char *text, struct buf *why)
 {
 	const struct conf_row *row = row_of(m);
@@ -147,7 +156,7 @@ static bool put_value(struct job *j, const struct import *m, const char *text, s
 	struct buf ours;
 	buf_init(&ours);
 	translate(m, text, &ours);
-	bool ok = conf_value_set(row, &place, buf_cstr(&ours), why);
+	bool ok = set(row, &place, buf_cstr(&ours), why);
 	if (ok) {
 		buf_printf(&j->section[m->kind], "%s = ", m->name);
 		conf_value_print(row, &place, &j->section[m->kind]);

@@ -157,7 +157,6 @@ static void enter_site(struct nexthop *n)
 				  : nexthop_name_of_hosts(nexthop_lookup_best(&n->lookup));
 	buf_printf(&full, "%s%s", name, n->logins ? n->logins : "");
 	struct site_host *hosts = gather_hosts(n, &count, &full);
-	buf_puts(&full, n->logins ? n->logins : "");
 	struct site *site = site_get(&n->qmgr->db, n->transport, buf_cstr(&full));
 	buf_fini(&full);
 	free(name);

@@ -139,8 +139,8 @@ void smtpd_worker_free(struct smtpd_worker **wp)
 	if (!w)
 		return;
 	smtpd_worker_end_sessions(w);
+	mailbox_drain(&w->loop->mailbox); /* in it, a reload uses the connection to Dovecot */
 	dovecot_free(&w->dovecot);
-	mailbox_drain(&w->loop->mailbox);
 	list_each (link, tmp, &w->listeners) {
 		struct listener *l = list_entry(link, struct listener, link);
 		listener_free(&l);

@@ -25,23 +25,27 @@ enum { GOES = 128, MINUTE_US = 60000000 };
 
 static struct loop *loop;
 static struct control *control;
+static struct conf *conf;
 static int64_t now_us = 1000000000;
 
 static void handle(void *owner, struct request *r)
 {
 	(void)owner;
+	struct queue_job_asks queue = {
+		.loop = loop, .spool = neighbours, .qmgr = neighbours, .conf = conf};
+	struct shape_job_asks shape = {.loop = loop, .spool = neighbours};
 	const char *word = r->argc > 0 ? r->argv[0] : "";
 	for (int i = 0; i < r->argc; i++)
 		assert(r->argv[i]);
 	assert(!r->argv[r->argc]);
 	if (strcmp(word, "queue") == 0)
-		queue_job_start(r, loop, neighbours);
+		queue_job_start(r, &queue);
 	else if (strcmp(word, "dest") == 0)
 		dest_job_start(r, loop, neighbours);
 	else if (strcmp(word, "user") == 0)
 		user_job_start(r, loop, neighbours);
 	else if (strcmp(word, "shape") == 0)
-		shape_job_start(r, loop, neighbours);
+		shape_job_start(r, &shape);
 	else if (strcmp(word, "explain") == 0)
 		explain_job_start(r, loop, neighbours, neighbours);
 	else
@@ -52,7 +56,11 @@ static void receive(void *owner, struct note *note)
 {
 	(void)owner;
 	if (note->type == DEST_COMMAND) {
-		dest_job_answer((struct dest_command *)note);
+		struct dest_command *c = (struct dest_command *)note;
+		if (c->filters)
+			queue_job_sites(c);
+		else
+			dest_job_answer(c);
 		return;
 	}
 	if (note->type == LIMITER_ORDER) {
@@ -83,6 +91,7 @@ static void begin(void)
 	fuzz_folder_make("control");
 	loop = loop_new("main", receive, NULL, NULL);
 	neighbours_begin();
+	conf = conf_defaults();
 	control = control_new(loop, fuzz_folder()->path, handle, NULL, &error);
 	assert(control);
 	buf_fini(&error);

@@ -7,13 +7,14 @@ from lab.net import free_port, wait_until
 from lab.proc import resident_kib, sanitized
 
 MESSAGES = 300 if sanitized() else 3000
-SIZE = 4000
+SIZE = 10000  # much more than what is kept of each in memory
 
 
 def test_a_report_for_each_and_memory_for_few(lab):
     sink = lab.sink()
     config = Config(queue={"maximal_queue_lifetime": "1s", "minimal_backoff_time": "200ms",
-                           "maximal_backoff_time": "1s", "in_flow_delay": "0s"})
+                           "maximal_backoff_time": "1s", "in_flow_delay": "0s",
+                           "bounce_address_rate": ""})
     config.routes["dead.test"] = {"relay": [f"[127.0.0.1]:{free_port()}"]}
     relay = lab.relay(config.route_all_to(sink.port))
     relay.send(recipients=["first@alive.test"])

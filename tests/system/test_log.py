@@ -201,7 +201,7 @@ def test_a_line_that_a_kill_has_torn_stays_a_line_of_its_own(lab):
     with open(relay.log_path, "ab") as stream:
         stream.write(b"2026-01-01T00:00:00.000Z info connect sess")
     relay.start()
-    assert re.search(r"connect sess\n.* info (sandbox|ready) ", relay.log_text())
+    assert re.search(r"connect sess\n\d{4}-", relay.log_text())
 
 
 def test_a_log_that_nobody_reads_holds_up_no_mail(lab):

@@ -5,7 +5,6 @@
 
 static struct conf *conf;
 static struct conf_transport *transport;
-static char required[] = "required";
 static struct smtpc *smtpc;
 static struct inbox inbox;
 static struct host *host;
@@ -256,7 +255,8 @@ static void broken_tls_is_done_without(void **state)
 static void broken_tls_is_a_deferral_where_it_is_required(void **state)
 {
 	(void)state;
-	transport->tls = required;
+	free(transport->tls);
+	transport->tls = mem_strdup("required");
 	serve_with(serve_broken_tls);
 	open_connection(1);
 	closed(false, "4.7.5");
