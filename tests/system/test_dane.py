@@ -284,6 +284,8 @@ def test_mail_goes_to_hosts_that_fit_their_records_and_to_no_others(world, relay
 def test_explain_says_what_a_host_does_not_fit(relay):
     _send_all(relay, [f"ee-wrong.{ZONE}"])
     assert "does not fit its TLSA records" in relay.command("explain", f"ee-wrong.{ZONE}").stdout
+    end = _send_all(relay, [f"silent.{ZONE}"])[f"silent.{ZONE}"]
+    assert "look-up of the TLSA record" in relay.command("explain", end["id"]).stdout
 
 
 def _finger(world, domain, resolver, folder):

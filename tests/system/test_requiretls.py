@@ -141,6 +141,16 @@ _{port}._tcp.mx.wrong TLSA 3 1 1 {"00" * 32}
     assert b"TLS-Required:  no" in by_records.messages[-1].content
 
 
+def test_what_is_left_in_the_maildrop_can_waive_it(lab, certificates):
+    relay = lab.relay(_config(certificates).route_all_to(free_port()))
+    relay.wait_event("recover")
+    relay.stop()
+    assert relay.command("sendmail", "you@dest.test", stdin=WAIVED.decode()).returncode == 0
+    relay.start()
+    event = relay.wait_event("deferred", to="you@dest.test")
+    assert "tls:     TLS-Required: No" in relay.command("queue", "show", event["id"]).stdout
+
+
 def test_what_the_operator_demands_is_not_waived_and_a_report_is(lab, certificates):
     sink, sender = lab.sink(), lab.sink()
     config = _config(certificates, minimal_backoff_time="200ms", maximal_queue_lifetime="1s", queue_run_delay="1s")
