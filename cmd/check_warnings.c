@@ -29,7 +29,6 @@ enum {
 	IPV6_WORLD_BITS = 16,
 	DESCRIPTORS_BESIDE = 64, /* of the queue and the threads */
 	TMPFS = 0x01021994,
-	OWN_NAME_MAX = 256,
 };
 
 static const uint32_t ramfs = 0x858458f6;
@@ -75,18 +74,9 @@ static void check_networks(struct checked *c, const struct conf_list *l, int lin
 			     l->item[i]);
 }
 
-static const char *own_name(const struct conf *conf, char own[OWN_NAME_MAX])
-{
-	own[0] = own[OWN_NAME_MAX - 1] = '\0';
-	if (*conf->hostname || gethostname(own, OWN_NAME_MAX - 1) != 0)
-		return conf->hostname;
-	return own;
-}
-
 static void check_hostname(struct checked *c)
 {
-	char own[OWN_NAME_MAX];
-	const char *name = own_name(c->conf, own);
+	const char *name = c->conf->own_name;
 	if (!strchr(name, '.'))
 		warn(c, 0,
 		     "hostname \"%s\" has no dot: many hosts refuse a name that is not complete",
@@ -175,10 +165,9 @@ static bool leads_to_mx(const struct conf *conf, const char *address)
 static void check_postmaster(struct checked *c)
 {
 	struct rewrite r;
-	char own[OWN_NAME_MAX];
 	if (*c->conf->postmaster || is_alias(c->conf, "postmaster"))
 		return;
-	char *address = mem_printf("postmaster@%s", own_name(c->conf, own));
+	char *address = mem_printf("postmaster@%s", c->conf->own_name);
 	bool good = rewrite_recipient(c->conf, address, &r);
 	const char *to = rewrite_result(&r, address);
 	if (!good || (!is_alias(c->conf, to) && leads_to_mx(c->conf, to)))

@@ -55,7 +55,6 @@
  *	sendmail.c          sluice sendmail
  *	sendmail_options.c  its options
  *	message_text.c      what it reads: header, body, what is missing in it
- *	header_addresses.c  the addresses in To, Cc and Bcc
  *	submit.c            handing it to the relay by SMTP; submit_talk.c: commands and replies
  *	maildrop_leave.c    leaving it for a relay that can't be reached
  *	maildrop.c          taking what was left; maildrop_folder.c: the folders it goes through,

@@ -32,7 +32,6 @@ struct reading {
 	uint32_t crc;
 	struct buf head;
 	struct envelope *envelope; /* NULL until the head is read */
-	char hostname[256];
 	struct intake intake;
 };
 
@@ -108,7 +107,7 @@ static void put_received(struct reading *r)
 	char id[IDENT_TEXT], date[DATETIME_TEXT];
 	const struct envelope *e = r->envelope;
 	buf_init(&field);
-	buf_printf(&field, "Received: by %s (sluice, from uid %u)\r\n\tid %s", r->hostname,
+	buf_printf(&field, "Received: by %s (sluice, from uid %u)\r\n\tid %s", r->conf->own_name,
 		   (unsigned)r->take->owner, ident_text(r->take->id, id));
 	if (e->nrcpt == 1)
 		buf_printf(&field, "\r\n\tfor <%s>", e->rcpt[0].address);
@@ -126,7 +125,7 @@ static enum take_result begin(struct reading *r, size_t head_len, uint64_t size)
 								  : response_reason(why));
 	intake_init(&r->intake, r->with->spool, r->take->id, size - head_len);
 	maildrop_form_limits(r->conf, &r->intake.decoder);
-	intake_add_missing(&r->intake, r->hostname, r->envelope->sender);
+	intake_add_missing(&r->intake, r->conf->own_name, r->envelope->sender);
 	intake_rewrite(&r->intake, r->conf);
 	put_received(r);
 	return TAKE_ASKED;
@@ -283,9 +282,6 @@ enum take_result take_store(struct take *t, const struct take_means *with)
 	struct conf *conf = with->conf;
 	struct reading r = {.take = t, .with = with, .conf = conf, .fd = -1};
 	struct maildrop_first first;
-	snprintf(r.hostname, sizeof r.hostname, "%s", conf->hostname);
-	if (!*conf->hostname && gethostname(r.hostname, sizeof r.hostname - 1) != 0)
-		snprintf(r.hostname, sizeof r.hostname, "localhost");
 	buf_init(&r.head);
 	enum take_result result = open_file(&r);
 	if (result == TAKE_ASKED)
