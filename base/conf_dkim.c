@@ -160,6 +160,14 @@ static const char *wrong(EVP_PKEY *key)
 	}
 }
 
+static const char *reason(void)
+{
+	unsigned long e = ERR_peek_last_error();
+	const char *text = ERR_GET_LIB(e) == ERR_LIB_SYS ? strerror(ERR_GET_REASON(e))
+							 : ERR_reason_error_string(e);
+	return text ? text : "it holds no private key";
+}
+
 void conf_dkim_load(struct conf *c, const struct conf_lines *lines, struct conf_faults *faults)
 {
 	for (int i = 0; i < c->ndkim; i++) {
@@ -167,8 +175,7 @@ void conf_dkim_load(struct conf *c, const struct conf_lines *lines, struct conf_
 		d->loaded = tls_keys_private(d->key);
 		const char *why = d->loaded ? wrong(d->loaded) : NULL;
 		if (!d->loaded)
-			FAULT(&d->key, -1, "key %s can not be read: %s", d->key,
-			      ERR_reason_error_string(ERR_peek_last_error()));
+			FAULT(&d->key, -1, "key %s can not be read: %s", d->key, reason());
 		else if (why)
 			FAULT(&d->key, -1, "the key in %s %s", d->key, why);
 		ERR_clear_error();

@@ -5,6 +5,7 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct resolve *resolve_new(enum resolve_kind kind, const char *name, struct loop *reply_to,
 			    void *owner)
@@ -35,6 +36,9 @@ void resolve_free(struct resolve **rp)
 	for (int i = 0; i < r->ntlsa; i++)
 		free(r->tlsa[i].data);
 	free(r->tlsa);
+	for (int i = 0; i < r->ntxt; i++)
+		free(r->txt[i]);
+	free(r->txt);
 	free(r->alias);
 	free(r->name);
 	verdict_unref(r->failure);

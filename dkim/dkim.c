@@ -130,8 +130,12 @@ static void cancel(struct passage *p)
 	signing_free(p->at_work);
 }
 
+/* Verifiers differ in what they make of a last line without end, and of a header that nothing follows.
+ * Content that is binary stays as it is. */
 static void insert(struct passage *p, struct signing *s)
 {
+	if (p->draft.envelope->body != BODY_BINARYMIME)
+		draft_complete(&p->draft);
 	for (int i = s->n - 1; i >= 0; i--) {
 		draft_insert(&p->draft, 0, s->field[i]);
 		s->field[i] = NULL;
