@@ -236,6 +236,8 @@ int conf_dkim_find(const struct conf *, const char *domain,
 /* The sections that sign for a domain, which is in lower case and ASCII: its own; else those of the
  * nearest parent, ".parent". Returns how many, 0 where there are none. */
 
+bool conf_dkim_selector_good(const char *); /* letters, digits, hyphens, dots between them */
+
 void conf_dkim_names(const struct conf_dkim *const found[], int n, struct buf *to);
 /* "domain:selector,domain:selector", as the log has them. */
 

@@ -16,7 +16,7 @@ enum { RSA_BITS_MIN = 1024 }; /* RFC 8301 3.2 */
 	conf_fault(faults, c->file, conf_lines_find(lines, (place), (item), d->line), __VA_ARGS__)
 
 /* RFC 6376 3.1: labels of letters, digits and hyphens, with dots between them. */
-static bool selector_good(const char *s)
+bool conf_dkim_selector_good(const char *s)
 {
 	const char *label = s;
 	for (; *s; s++) {
@@ -56,7 +56,7 @@ static void check_section(const struct conf *c, const struct conf_dkim *d,
 	if (!ascii(d->title) || !conf_host_good(d->title + (d->title[0] == '.')))
 		FAULT(d, -1, "dkim: \"%s\" is not a domain, nor one with a dot in front%s",
 		      d->title, ascii(d->title) ? "" : "; beyond ASCII it is written as xn--...");
-	if (!selector_good(d->selector))
+	if (!conf_dkim_selector_good(d->selector))
 		FAULT(&d->selector, -1, "dkim \"%s\": %s \"%s\"", d->title,
 		      *d->selector ? "that is no selector:" : "it needs a selector, not",
 		      d->selector);

@@ -6,7 +6,6 @@
 
 #include <assert.h>
 #include <stdlib.h>
-#include <string.h>
 
 struct resolve *resolve_new(enum resolve_kind kind, const char *name, struct loop *reply_to,
 			    void *owner)

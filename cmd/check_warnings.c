@@ -14,6 +14,7 @@
 #include "smtpd/alias.h"
 #include "smtpd/rewrite.h"
 
+#include <openssl/evp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,6 +30,7 @@ enum {
 	IPV6_WORLD_BITS = 16,
 	DESCRIPTORS_BESIDE = 64, /* of the queue and the threads */
 	TMPFS = 0x01021994,
+	RSA_BITS_WANTED = 2048,
 };
 
 static const uint32_t ramfs = 0x858458f6;
@@ -288,6 +290,19 @@ static void check_transport(struct checked *c, const struct conf_transport *t)
 	free(whose);
 }
 
+static void check_dkim(struct checked *c, const struct conf_dkim *d)
+{
+	char *whose = mem_printf("dkim \"%s\"", d->title);
+	check_secret(c, d->line, d->key, whose);
+	if (d->loaded && EVP_PKEY_get_base_id(d->loaded) == EVP_PKEY_RSA &&
+	    EVP_PKEY_get_bits(d->loaded) < RSA_BITS_WANTED)
+		warn(c, d->line,
+		     "%s: a key of %d bits may be broken, and some hosts take it for none: 2048 "
+		     "bits is usual",
+		     whose, EVP_PKEY_get_bits(d->loaded));
+	free(whose);
+}
+
 static void check_auth(struct checked *c, const struct conf_listener *l)
 {
 	const struct conf_auth *a = &c->conf->auth;
@@ -400,6 +415,8 @@ int check_warnings(const struct conf *conf)
 		check_transport(&c, &conf->transport[i]);
 	for (int i = 0; i < conf->nroute; i++)
 		check_route(&c, &conf->route[i]);
+	for (int i = 0; i < conf->ndkim; i++)
+		check_dkim(&c, &conf->dkim[i]);
 	if (conf->tables)
 		tables_each(conf->tables, TABLE_CREDENTIALS, check_credential, &c);
 	check_descriptors(&c);
