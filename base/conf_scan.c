@@ -15,7 +15,7 @@ struct scanner {
 	char *word[2];
 	int nword, word_line;
 	size_t word_end; /* in the clean text */
-	bool assigned; /* an '=' has been seen */
+	bool assigned;	 /* an '=' has been seen */
 	bool in_list;
 	int list_line, depth, section_line;
 };
@@ -106,9 +106,9 @@ static void add_head(struct scanner *s)
 {
 	struct conf_scan *scan = s->scan;
 	scan->head = mem_realloc(scan->head, (size_t)(scan->nhead + 1) * sizeof *scan->head);
-	scan->head[scan->nhead++] = (struct conf_head){
-		mem_strdup(s->word[0]), mem_strdup(s->nword == 2 ? s->word[1] : ""), s->word_line,
-		s->word_end};
+	scan->head[scan->nhead++] = (struct conf_head){mem_strdup(s->word[0]),
+						       mem_strdup(s->nword == 2 ? s->word[1] : ""),
+						       s->word_line, s->word_end};
 }
 
 static void open_brace(struct scanner *s)

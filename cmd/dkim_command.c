@@ -5,7 +5,7 @@
 #include "cmd/cmd.h"
 #include "cmd/dkim_look.h"
 #include "cmd/options.h"
-#include "dkim/record.h"
+#include "dkim/key_record.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -20,10 +20,12 @@ static const char usage[] =
 	"usage: sluice dkim keygen DOMAIN SELECTOR [--type rsa2048|ed25519] [-o FILE]\n"
 	"       sluice dkim check [-c FILE] [--json] [DOMAIN...]\n"
 	"keygen writes a new private key, which only its owner may read, and prints the record to\n"
-	"publish. check compares the keys of the configuration, or those of some domains, with what\n"
+	"publish. check compares the keys of the configuration, or those of some domains, with "
+	"what\n"
 	"the DNS has; the exit status is 1 where one can not be verified by that.\n"
 	"  --type TYPE  rsa2048, which everybody verifies, or ed25519\n"
-	"  -o FILE      where the key goes: by default SELECTOR.pem here; it must not be there yet\n"
+	"  -o FILE      where the key goes: by default SELECTOR.pem here; it must not be there "
+	"yet\n"
 	"  --json       an object for each key\n";
 
 enum { OPTION_TYPE = OPTION_OWN, RSA_BITS = 2048 };
@@ -61,8 +63,7 @@ static bool write_key(EVP_PKEY *key, const char *file)
 	char *text;
 	BIO *pem = BIO_new(BIO_s_secmem());
 	int fd = open(file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	bool good = fd >= 0 &&
-		    PEM_write_bio_PrivateKey(pem, key, NULL, NULL, 0, NULL, NULL) == 1 &&
+	bool good = fd >= 0 && PEM_write_bio_PrivateKey(pem, key, NULL, NULL, 0, NULL, NULL) == 1 &&
 		    write_all(fd, text, (size_t)BIO_get_mem_data(pem, &text));
 	int error = errno;
 	if (fd >= 0)
@@ -92,8 +93,8 @@ static int keygen(const struct options *o, const struct dkim_args *a, char **arg
 	EVP_PKEY *key = make_key(a->type);
 	bool done = key && write_key(key, file);
 	if (done) {
-		record_text(key, &text);
-		record_zone_line(argv[1], domain, buf_cstr(&text), &line);
+		key_record_text(key, &text);
+		key_record_line(argv[1], domain, buf_cstr(&text), &line);
 		fputs(buf_cstr(&line), stdout);
 		fprintf(stderr, "sluice: the private key is in %s\n", file);
 	}

@@ -4,7 +4,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/tls_keys.h"
-#include "dkim/record.h"
+#include "dkim/key_record.h"
 #include "dns/dns.h"
 
 #include <stdio.h>
@@ -79,7 +79,7 @@ static bool judge(const struct look *l, EVP_PKEY *key, struct buf *why)
 	} else if (r->ntxt == 0) {
 		buf_printf(why, "there is no record %s", l->name);
 	} else {
-		fits = record_fits(r->txt[0], key, why);
+		fits = key_record_fits(r->txt[0], key, why);
 		if (r->ntxt > 1)
 			buf_printf(why, "%sthere are %d records %s, and only one is looked at",
 				   buf_len(why) > 0 ? "; " : "", r->ntxt, l->name);
@@ -90,21 +90,23 @@ static bool judge(const struct look *l, EVP_PKEY *key, struct buf *why)
 
 static void print(const struct look *l, EVP_PKEY *key, bool fits, const char *why)
 {
-	const char *kind = !key						     ? "none"
+	const char *kind = !key					       ? "none"
 			   : EVP_PKEY_get_base_id(key) == EVP_PKEY_RSA ? "rsa"
-									     : "ed25519";
+								       : "ed25519";
 	printf("%s %s: %s, %s %d bits%s%s\n", l->domain, l->of->selector,
-	       fits ? "good" : "NOT GOOD", kind, key ? EVP_PKEY_get_bits(key) : 0,
-	       *why ? ": " : "", why);
+	       fits ? "good" : "NOT GOOD", kind, key ? EVP_PKEY_get_bits(key) : 0, *why ? ": " : "",
+	       why);
 }
 
 static void print_json(const struct look *l, EVP_PKEY *key, bool fits, const char *why)
 {
 	struct buf to = {0};
-	const char *kind = !key ? "" : EVP_PKEY_get_base_id(key) == EVP_PKEY_RSA ? "rsa" : "ed25519";
-	const char *const pair[][2] = {{"domain", l->domain},	{"selector", l->of->selector},
-				       {"record", l->name},	{"key", l->of->key},
-				       {"algorithm", kind},	{"result", fits ? "good" : "bad"},
+	const char *kind = !key					       ? ""
+			   : EVP_PKEY_get_base_id(key) == EVP_PKEY_RSA ? "rsa"
+								       : "ed25519";
+	const char *const pair[][2] = {{"domain", l->domain}, {"selector", l->of->selector},
+				       {"record", l->name},   {"key", l->of->key},
+				       {"algorithm", kind},   {"result", fits ? "good" : "bad"},
 				       {"reason", why}};
 	for (size_t i = 0; i < sizeof pair / sizeof *pair; i++) {
 		buf_printf(&to, "%s\"%s\": ", i ? ", " : "{", pair[i][0]);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "dkim/record.h"
+#include "dkim/key_record.h"
 
 #include "base/base64.h"
 #include "base/mem.h"
@@ -16,7 +16,7 @@ static bool is_rsa(EVP_PKEY *key)
 	return EVP_PKEY_get_base_id(key) == EVP_PKEY_RSA;
 }
 
-void record_text(EVP_PKEY *key, struct buf *to)
+void key_record_text(EVP_PKEY *key, struct buf *to)
 {
 	unsigned char raw[ED25519_BYTES], *der = raw;
 	size_t len = sizeof raw;
@@ -34,7 +34,7 @@ void record_text(EVP_PKEY *key, struct buf *to)
 		OPENSSL_free(der);
 }
 
-void record_zone_line(const char *selector, const char *domain, const char *text, struct buf *to)
+void key_record_line(const char *selector, const char *domain, const char *text, struct buf *to)
 {
 	size_t len = strlen(text);
 	buf_printf(to, "%s._domainkey.%s. IN TXT (", selector, domain);
@@ -111,7 +111,7 @@ static const char *fault(const char *text, EVP_PKEY *key, char *const of[])
 	return same ? NULL : why;
 }
 
-bool record_fits(const char *text, EVP_PKEY *key, struct buf *why)
+bool key_record_fits(const char *text, EVP_PKEY *key, struct buf *why)
 {
 	static const char *const names[] = {"v", "k", "p", "h", "s", "t"};
 	enum { TAGS = sizeof names / sizeof *names };
