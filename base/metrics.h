@@ -45,6 +45,11 @@
 	M(tls_client_failed, "tls_connections_total{side=\"client\",result=\"failed\"}", "")       \
 	M(tls_client_missing, "tls_connections_total{side=\"client\",result=\"missing\"}", "")     \
 	M(tls_client_broken, "tls_connections_total{side=\"client\",result=\"broken\"}", "")       \
+	M(dkim_rsa, "dkim_signatures_total{algorithm=\"rsa-sha256\"}",                             \
+	  "Signatures put on messages")                                                            \
+	M(dkim_ed25519, "dkim_signatures_total{algorithm=\"ed25519-sha256\"}", "")                 \
+	M(dkim_failed, "dkim_failures_total",                                                      \
+	  "Messages not taken because a signature could not be made")                              \
 	M(under_way, "deliveries_under_way", "Transactions that connections to next hops carry")   \
 	M(commits, "commits_total", "Syncs of the queue's log")                                    \
 	M(committed_bytes, "committed_bytes_total", "Bytes written to the queue's log")            \
