@@ -189,6 +189,10 @@ static void check_policy(struct check *c, char *const *policy, int line)
 	struct buf why = {0};
 	if (!tls_policy_good(*policy, &why))
 		FAULT(c, policy, -1, line, "tls: %s", buf_cstr(&why));
+	else if (c->conf->dns.dnssec == DNSSEC_OFF &&
+		 tls_policy_dane(*policy, false) != TLS_DANE_IGNORED)
+		FAULT(c, policy, -1, line, "tls: %s wants DNSSEC, and dns { dnssec } is off",
+		      *policy);
 	buf_fini(&why);
 }
 

@@ -4,7 +4,6 @@
 #include "base/address.h"
 #include "base/buf.h"
 #include "base/mem.h"
-#include "base/tls_policy.h"
 #include "qmgr/outcome.h"
 #include "qmgr/route/nexthop_name.h"
 #include "qmgr/router.h"
@@ -92,7 +91,9 @@ void nexthop_ask(struct nexthop *n, struct message *m, uint32_t recipient)
 						    .ask = q->db.edges.to_dns,
 						    .context = q->db.edges.context,
 						    .tables = q->sched.conf->tables,
-						    .sender = m->work.envelope->sender});
+						    .sender = m->work.envelope->sender,
+						    .tls = n->tls,
+						    .dane = q->sched.conf->tls.dane});
 }
 
 void nexthop_wait(struct nexthop *n, struct job *job, uint32_t recipient)
@@ -112,9 +113,9 @@ static char *peer_name(const char *name, const union address *address)
 
 static struct host *host_of(struct nexthop *n, const struct nexthop_host *from, const char *of_hop)
 {
-	char *tls = tls_policy_of_host(of_hop, from->name);
-	struct host *h =
-		destdb_get(&n->qmgr->db, n->transport, &from->address, tls, from->credential);
+	char *tls = nexthop_tls_of_host(of_hop, from);
+	struct host *h = destdb_get(&n->qmgr->db, n->transport, &from->address, tls,
+				    from->credential, from->dane);
 	free(tls);
 	return h;
 }
@@ -128,8 +129,11 @@ static struct site_host *gather_hosts(struct nexthop *n, int *count, struct buf 
 	struct site_host *hosts = mem_zalloc((size_t)*count * sizeof *hosts);
 	for (int i = 0; i < *count; i++) {
 		char *of_hop = nexthop_tls_of_hop(tables, n->tls, &from[i]);
-		nexthop_add_tls(name, of_hop, n->transport->settings,
-				n->site_name ? from[i].hop : NULL);
+		if (from[i].dane)
+			nexthop_add_dane(name, from[i].dane);
+		else
+			nexthop_add_tls(name, of_hop, n->transport->settings,
+					n->site_name ? from[i].hop : NULL);
 		hosts[i] = (struct site_host){.host = host_of(n, &from[i], of_hop),
 					      .name = mem_strdup(from[i].name),
 					      .peer = peer_name(from[i].name, &from[i].address),
