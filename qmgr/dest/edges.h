@@ -14,8 +14,9 @@ struct qmgr_edges {
 	void (*to_dns)(void *context, struct note *);
 	void (*to_worker)(void *context, int worker, struct note *);
 	void *context;
-	int workers;				       /* at least 1 */
-	void (*to_main)(void *context, struct note *); /* DEST_SAVE; NULL: nobody saves */
+	int workers;					 /* at least 1 */
+	void (*to_main)(void *context, struct note *);	 /* DEST_SAVE; NULL: nobody saves */
+	void (*to_events)(void *context, struct note *); /* EVENT_LINE; NULL: nobody is told */
 };
 
 #endif
