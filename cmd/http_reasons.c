@@ -13,8 +13,10 @@
 
 enum {
 	SHOWN = 10,
-	READ_ALL = 300, /* envelopes at most: of all mail, */
-	READ_SITE = 500,
+	READ_MOST = 1000, /* envelopes */
+	FIRST_ALL = 16,
+	DENSE_ALL = 4,
+	FIRST_SITE = 64,
 	DENSE_SITE = 8,
 	EXPLAINED = 10, /* messages that are being worked on */
 };
@@ -174,8 +176,9 @@ static void begin(struct http_look *k)
 	q->reasons = reasons_new();
 	q->sample = sample_new();
 	q->sample->apart = !q->site;
-	q->sample->dense = q->site ? DENSE_SITE : 1;
-	q->sample->most = q->site ? READ_SITE : READ_ALL;
+	q->sample->first = q->site ? FIRST_SITE : FIRST_ALL;
+	q->sample->dense = q->site ? DENSE_SITE : DENSE_ALL;
+	q->sample->most = READ_MOST;
 	if (q->site)
 		http_look_post(k, k->http->qmgr,
 			       &dest_command_new(DEST_LIST, q->site, k->http->loop, k)->note,

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: ISC */
 /* /api/search: a message by its id; or mail to or from a domain, or an address, and where it goes. The
  * index knows domains; whether an address is meant stands in the envelopes, of which the oldest are read. */
-#include "base/ident.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/mailaddr.h"
 #include "base/mem.h"
+#include "cmd/explain_print.h"
 #include "cmd/http_look.h"
 #include "cmd/page_print.h"
-#include "qmgr/dest_command.h"
+#include "qmgr/explain.h"
 #include "spool/sample.h"
 
 #include <inttypes.h>
@@ -23,12 +24,14 @@ struct search {
 	const char *domain;  /* likewise */
 	struct sample *sample;
 	uint64_t after;
+	struct buf lines;
 };
 
 static void free_search(void *own)
 {
 	struct search *q = own;
 	sample_free(&q->sample);
+	buf_fini(&q->lines);
 	free(q->words);
 	free(q);
 }
@@ -90,16 +93,23 @@ static void take_part(struct asker *asker, struct note *note)
 	spool_command_free(&c);
 }
 
+/* Where mail for the domain goes, and what holds it there. */
 static void take_sites(struct asker *asker, struct note *note)
 {
 	struct http_look *k = (struct http_look *)asker;
-	struct dest_command *c = (struct dest_command *)note;
+	struct explain_question *x = (struct explain_question *)note;
 	if (http_look_back(k)) {
 		struct search *q = k->own;
-		page_print_sites(&k->out, c, SITES);
+		struct explain_question first = *x;
+		if (first.nrow > SITES)
+			first.nrow = SITES;
+		buf_puts(&k->out, ",\"sites\":[");
+		explain_print(&q->lines, &first, true, clock_wall_ms());
+		page_print_lines(&k->out, buf_cstr(&q->lines));
+		buf_puts(&k->out, "]");
 		ask_part(k, q);
 	}
-	dest_command_free(&c);
+	explain_question_free(&x);
 }
 
 static void begin(struct http_look *k)
@@ -113,9 +123,8 @@ static void begin(struct http_look *k)
 	q->sample->senders = true;
 	q->sample->dense = 0;
 	q->sample->most = q->address ? READ_ADDRESS : READ_DOMAIN;
-	struct dest_command *c = dest_command_new(DEST_LIST, q->domain, k->http->loop, k);
-	c->most = SITES;
-	http_look_post(k, k->http->qmgr, &c->note, take_sites);
+	struct explain_question *x = explain_question_new(0, q->domain, k->http->loop, k);
+	http_look_post(k, k->http->qmgr, &x->note, take_sites);
 }
 
 void http_ask_search(struct http_ask *a)

@@ -187,18 +187,11 @@ void page_print_message(struct buf *to, const struct spool_row *row)
 	end(to, '}');
 }
 
-void page_print_sites(struct buf *to, const struct dest_command *c, int most)
+void page_print_lines(struct buf *to, const char *lines)
 {
-	buf_puts(to, ",\"sites\":[");
-	for (int i = 0; i < c->nsite && i < most; i++) {
-		buf_puts(to, "{");
-		put_text(to, "site", c->site[i].name);
-		put_text(to, "transport", c->site[i].transport);
-		put_text(to, "state", c->site[i].state);
-		put_number(to, "waiting", c->site[i].waiting);
-		put_number(to, "deferred", c->site[i].deferred);
-		end(to, '}');
-		buf_puts(to, ",");
+	for (size_t len; *lines; lines += len + (lines[len] == '\n')) {
+		len = strcspn(lines, "\n");
+		buf_append(to, lines, len);
+		buf_puts(to, lines[len] && lines[len + 1] ? "," : "");
 	}
-	end(to, ']');
 }

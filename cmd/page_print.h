@@ -9,7 +9,6 @@
 #define CMD_PAGE_PRINT_H
 
 #include "base/buf.h"
-#include "qmgr/dest_command.h"
 #include "qmgr/snapshot.h"
 #include "spool/spool.h"
 
@@ -42,7 +41,7 @@ void page_print_past(struct buf *, const struct page_sample *, int n, int oldest
 void page_print_message(struct buf *, const struct spool_row *);
 /* Its first recipient that is left, how many there are, and what one was told last. */
 
-void page_print_sites(struct buf *, const struct dest_command *, int most);
-/* ,"sites":[...] */
+void page_print_lines(struct buf *, const char *lines);
+/* Objects, one a line, as the elements of an array. */
 
 #endif

@@ -14,6 +14,8 @@
 #include <string.h>
 #include <strings.h>
 
+enum { REASONS = 200, DOMAINS = 3 };
+
 struct one_reason {
 	char *key;
 	enum spool_queue queue;
@@ -22,15 +24,14 @@ struct one_reason {
 	int64_t messages, oldest_ms, due_ms;
 	uint64_t id;			/* the oldest */
 	const struct sample_row *added; /* the message that was added last */
-	char *domain[REASONS_DOMAINS];
+	char *domain[DOMAINS];
 	int ndomain;
 	bool more_domains;
 };
 
 struct reasons {
 	int n;
-	bool full;
-	struct one_reason of[REASONS_MAX];
+	struct one_reason of[REASONS];
 };
 
 struct reasons *reasons_new(void)
@@ -84,10 +85,8 @@ static struct one_reason *find(struct reasons *r, const char *key)
 	for (int i = 0; i < r->n; i++)
 		if (strcmp(r->of[i].key, key) == 0)
 			return &r->of[i];
-	if (r->n == REASONS_MAX) {
-		r->full = true;
+	if (r->n == REASONS)
 		return NULL;
-	}
 	r->of[r->n].key = mem_strdup(key);
 	return &r->of[r->n++];
 }
@@ -97,7 +96,7 @@ static void add_domain(struct one_reason *of, const char *domain)
 	for (int i = 0; i < of->ndomain; i++)
 		if (strcasecmp(of->domain[i], domain) == 0)
 			return;
-	if (of->ndomain == REASONS_DOMAINS)
+	if (of->ndomain == DOMAINS)
 		of->more_domains = true;
 	else
 		of->domain[of->ndomain++] = mem_strdup(domain);

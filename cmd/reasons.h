@@ -6,15 +6,13 @@
  *
  * OWNERSHIP  reasons_free() frees all; verdicts are counted.
  * THREAD     One.
- * ERRORS     More than REASONS_MAX are not told apart: the others are left out, and that is said.
+ * ERRORS     More than REASONS_MAX are not told apart: what comes last is left out.
  */
 #ifndef CMD_REASONS_H
 #define CMD_REASONS_H
 
 #include "qmgr/explain.h"
 #include "spool/sample.h"
-
-enum { REASONS_MAX = 200, REASONS_DOMAINS = 3 };
 
 struct reasons;
 

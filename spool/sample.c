@@ -127,7 +127,7 @@ static struct sample_group *group_of(const struct spool *s, struct sample *of,
 static void read_one(struct sample *of, struct sample_group *g, const struct stub *stub)
 {
 	struct envelope *e = fetch_envelope(stub);
-	g->next = g->n + 1 + (of->dense ? g->n / of->dense : 0);
+	g->next = g->n + 1 + (of->dense && g->n >= of->first ? g->n / of->dense : 0);
 	if (!e)
 		return;
 	if (stub->state == STUB_DEFERRED)

@@ -4,9 +4,9 @@
  *	                                     \-> many: only now and then; the one before stands for it
  *
  * Why a message waits is on disk, in its envelope. So that a question about a million of them reads
- * some hundred, a group is read densely where it is oldest and ever more thinly behind that: the
- * first `dense` one by one, then each that is a dense'th further on than the one before. The index,
- * in memory, tells which fit and of which group they are.
+ * some hundred, a group is read wholly where it is oldest and ever more thinly behind that: the first
+ * ones one by one, then each that is a dense'th further on than the one before. The index, in memory,
+ * tells which fit and of which group they are.
  *
  * OWNERSHIP  Embedded in struct spool_command; sample_free() frees the rows.
  * THREAD     sample_step(): spool. The rest: whoever holds it.
@@ -31,7 +31,8 @@ struct sample {
 	int ndomain;   /* neither a site nor domains: all mail */
 	bool senders;  /* mail from these domains too */
 	bool apart;    /* a group is what goes to one destination; else what is in one queue */
-	int64_t dense; /* 0: every one is read */
+	int64_t first; /* read of each group before it is thinned */
+	int64_t dense; /* 0: it is not */
 	int most;      /* envelopes read, in all: there it ends */
 	/* the answer: */
 	int64_t fit; /* messages that do */

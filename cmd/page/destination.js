@@ -1,6 +1,6 @@
 // One destination: its mail by reason, its window and rate, its hosts, and the commands for it.
 
-import { aside, askObject, askRows, byId, count, element, many, put, rate, say, showCommands, showState, showTable, span, spark, word } from "/parts.js";
+import { aside, askObject, askRows, byId, count, element, many, put, rate, say, showCommands, showState, showTable, soon, span, spark, word } from "/parts.js";
 import { reasonColumns, reasonRows } from "/overview.js";
 
 const KEPT = 300;
@@ -87,7 +87,7 @@ const hostColumns = [
     aside(cell, host.address + (host.port ? " port " + host.port : "") + (host.login ? ", as " + host.login : ""));
   } },
   { title: "State", look: "half", fill: (cell, host) => {
-    say(cell, host.state + (host.retry_in > 0 ? ", tried again in " + span(host.retry_in * 1000) : ""));
+    say(cell, host.state + (host.retry_in > 0 ? ", tried again " + soon(host.retry_in * 1000) : ""));
     cell.className = DOWN.includes(host.state) ? "half failed" : "half";
   } },
   { title: "Preference", look: "n", fill: (cell, host) => say(cell, count(host.preference)) },

@@ -164,10 +164,7 @@ const siteColumns = [
     aside(cell, site.transport);
   } },
   { title: "State", look: "half", fill: showState },
-  { title: "Last reply", look: "wide text", fill: (cell, site) => {
-    say(cell, replyWords(site));
-    cell.className = site.last_class && site.last_class !== "sent" ? "wide text failed" : "wide text";
-  } },
+  { title: "Last reply", look: "wide text", fill: (cell, site) => say(cell, replyWords(site)) },
   { title: "Waiting", look: "n", fill: (cell, site) => say(cell, count(site.waiting)) },
   { title: "Deferred", look: "n", fill: (cell, site) => say(cell, count(site.deferred)) },
   { title: "Window", look: "n", fill: (cell, site) => say(cell, count(site.window)) },
@@ -196,13 +193,13 @@ export function reasonWords(reason) {
 
 export const reasonColumns = [
   { title: "Reason", look: "wide text", fill: (cell, reason) => say(cell, reasonWords(reason)) },
-  { title: "Queue", look: "half", fill: (cell, reason) => say(cell, reason.queue) },
+  { title: "Queue", look: "half short", fill: (cell, reason) => say(cell, reason.queue) },
   { title: "Messages", look: "n", fill: (cell, reason) => say(cell, (reason.thinned ? "about " : "") + count(reason.messages)) },
   { title: "Oldest", look: "n", fill: (cell, reason) => {
     const a = link(cell, span(Date.now() - reason.oldest_ms), address("message", { id: reason.id }));
     a.title = "Message " + reason.id;
   } },
-  { title: "Mail for", look: "wide", fill: (cell, reason) => {
+  { title: "Mail for", look: "wide names", fill: (cell, reason) => {
     say(cell, reason.domains.join(", ") + (reason.more_domains ? ", …" : ""));
   } },
 ];

@@ -9,7 +9,7 @@ import { message, search } from "/search.js";
 const VIEWS = { "": overview, shape, destination, search, message };
 const ID = /^[0-9A-HJKMNP-TV-Z]{13}$/i;
 
-let shown = null;    // {view, query, hash}
+let shown = null;    // {view, query}
 let hostname = "";
 let refreshing = 0;  // a number for each time that a view is opened
 
@@ -17,7 +17,7 @@ let refreshing = 0;  // a number for each time that a view is opened
 
 function wanted() {
   const [path, query] = location.hash.replace(/^#\/?/, "").split("?");
-  return { view: VIEWS[path] || overview, query: new URLSearchParams(query || ""), hash: location.hash };
+  return { view: VIEWS[path] || overview, query: new URLSearchParams(query || "") };
 }
 
 function setTitle() {
@@ -48,7 +48,8 @@ function show() {
   if (shown.view.open) shown.view.open(shown.query);
   setTitle();
   // Whoever follows a link is taken to the heading of what it leads to.
-  if (before && before.view !== shown.view || before && shown.view !== shape && before.hash !== shown.hash) {
+  const other = before && (before.view !== shown.view || (shown.view !== shape && String(before.query) !== String(shown.query)));
+  if (other) {
     byId(shown.view.id).querySelector("h1").focus({ preventScroll: true });
     scrollTo(0, 0);
   }

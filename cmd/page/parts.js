@@ -40,6 +40,8 @@ export function span(ms) {
   return Math.floor(s / 86400) + " days";
 }
 
+export const soon = (ms) => ms < 1000 ? "now" : "in " + span(ms);
+
 export function micro(us) {
   if (us < 1000) return Math.round(us) + " µs";
   if (us < 1e6) return (us / 1000).toFixed(us < 10000 ? 1 : 0) + " ms";
@@ -163,7 +165,7 @@ export function stateWords(site) {
   const ms = site.dead_in_ms;
   if (site.state === "suspended") return "suspended by the operator";
   if (site.state === "limited") return "limited: takes no more connections";
-  return ms > 0 ? site.state + ", tried again in " + span(ms) : site.state;
+  return ms > 0 ? site.state + ", tried again " + soon(ms) : site.state;
 }
 
 export function showState(cell, site) {

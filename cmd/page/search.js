@@ -1,7 +1,6 @@
 // Mail by address or domain, and one message.
 
-import { address, askObject, askRows, byId, count, element, keyed, link, many, put, say, showCommands, showState, showTable, span,
-         word } from "/parts.js";
+import { address, askObject, askRows, byId, count, element, keyed, link, many, put, say, showCommands, showTable, span, word } from "/parts.js";
 
 const RECIPIENTS = 50;
 
@@ -11,14 +10,13 @@ const siteColumns = [
   { title: "Destination", look: "wide", fill: (cell, site) => {
     link(cell, site.site, address("destination", { site: site.site, transport: site.transport }));
   } },
-  { title: "State", look: "half", fill: showState },
   { title: "Waiting", look: "n", fill: (cell, site) => say(cell, count(site.waiting)) },
-  { title: "Deferred", look: "n", fill: (cell, site) => say(cell, count(site.deferred)) },
+  { title: "What holds its mail", look: "wide text", fill: (cell, site) => say(cell, site.says) },
 ];
 
 const messageColumns = [
-  { title: "Message", look: "half", fill: (cell, message) => link(cell, message.id, address("message", { id: message.id })) },
-  { title: "Queue", look: "half", fill: (cell, message) => say(cell, message.queue) },
+  { title: "Message", look: "half short", fill: (cell, message) => link(cell, message.id, address("message", { id: message.id })) },
+  { title: "Queue", look: "half short", fill: (cell, message) => say(cell, message.queue) },
   { title: "Age", look: "n", fill: (cell, message) => say(cell, span(Date.now() - message.arrived_ms)) },
   { title: "From", look: "wide", fill: (cell, message) => say(cell, message.from || "nobody (a bounce)") },
   { title: "To", look: "wide", fill: (cell, message) => {
