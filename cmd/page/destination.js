@@ -154,4 +154,4 @@ function failed(error) {
   put("site-failed", error.status === 404 ? "It is not known: no mail waits for it." : error.message);
 }
 
-export const destination = { id: "destination", title: (query) => query.get("site"), every_ms: 2000, open, refresh, failed };
+export const destination = { id: "destination", title: (query) => query.get("site"), every_ms: 1000, open, refresh, failed };
