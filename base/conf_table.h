@@ -378,6 +378,14 @@
 	P(text, ca, "/etc/ssl/certs/ca-certificates.crt", 0, 4000, RELOAD, "",                     \
 	  "PEM file, or folder of such files, with the authorities that may vouch for a next hop where verify is wanted.") \
 	P(choice, minimum, "1.2", 0, 0, RELOAD, "1.2|1.3",                                         \
-	  "The least version of TLS that will do for required and verify. What is only opportunistic takes 1.2.")
+	  "The least version of TLS that will do for required and verify. What is only opportunistic takes 1.2.") \
+	P(flag, mta_sts, "true", 0, 0, RELOAD, "",                                                 \
+	  "Keep to the MTA-STS policies (RFC 8461) of domains that mail goes to by their MX records.") \
+	P(duration, mta_sts_timeout, "60s", 10, 60000, RELOAD, "",                                 \
+	  "How long a policy is looked for: its record, its host, the policy itself. Mail waits for that where none is known.") \
+	P(duration, mta_sts_interval, "5m", 10, DAYS(1), RELOAD, "",                               \
+	  "How long a domain's record, or that its policy could not be fetched, is believed without another look.") \
+	P(number, mta_sts_port, "443", 1, 65535, RELOAD, "",                                       \
+	  "The TCP port at which policies are fetched. Any other than 443 is for laboratories.")
 
 #endif

@@ -44,6 +44,9 @@
 	M(tls_client_failed, "tls_connections_total{side=\"client\",result=\"failed\"}", "")       \
 	M(tls_client_missing, "tls_connections_total{side=\"client\",result=\"missing\"}", "")     \
 	M(tls_client_broken, "tls_connections_total{side=\"client\",result=\"broken\"}", "")       \
+	M(sts_policies, "mta_sts_policies", "MTA-STS policies known")                              \
+	M(sts_testing_failed, "mta_sts_testing_failures_total",                                    \
+	  "Connections that an MTA-STS policy in testing mode would have refused")                 \
 	M(under_way, "deliveries_under_way", "Transactions that connections to next hops carry")   \
 	M(commits, "commits_total", "Syncs of the queue's log")                                    \
 	M(committed_bytes, "committed_bytes_total", "Bytes written to the queue's log")            \
@@ -139,6 +142,8 @@ const int64_t *metrics_bounds(enum metric_histogram); /* HISTOGRAM_BUCKETS - 1 o
 	  "Answers to questions about recipients")                                                 \
 	F(limits, "limits_total", "by", "action",                                                  \
 	  "Messages and recipients beyond a limit, by whose it is and what became of them")        \
+	F(sts_fetches, "mta_sts_fetches_total", "result", NULL,                                    \
+	  "MTA-STS policies fetched, by what came of it")                                          \
 	F(certificate_expiry, "certificate_expiry_seconds", "certificate", NULL,                   \
 	  "Until the certificate of a listener expires")
 

@@ -5,6 +5,7 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct resolve *resolve_new(enum resolve_kind kind, const char *name, struct loop *reply_to,
 			    void *owner)
@@ -24,6 +25,14 @@ static void free_host(struct resolve_host *h)
 	free(h->canonical);
 }
 
+void resolve_drop_host(struct resolve *r, int host)
+{
+	assert(host >= 0 && host < r->nhost);
+	free_host(&r->host[host]);
+	r->nhost--;
+	memmove(&r->host[host], &r->host[host + 1], (size_t)(r->nhost - host) * sizeof *r->host);
+}
+
 void resolve_free(struct resolve **rp)
 {
 	struct resolve *r = *rp;
@@ -35,6 +44,9 @@ void resolve_free(struct resolve **rp)
 	for (int i = 0; i < r->ntlsa; i++)
 		free(r->tlsa[i].data);
 	free(r->tlsa);
+	for (int i = 0; i < r->ntxt; i++)
+		free(r->txt[i]);
+	free(r->txt);
 	free(r->alias);
 	free(r->name);
 	verdict_unref(r->failure);

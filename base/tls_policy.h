@@ -19,7 +19,13 @@
  * The strictest of all that speak of a hop holds. Between none and opportunistic, which demand nothing, and
  * among the names of several verify, the one that is said nearest to the hop does.
  *
- * DANE and MTA-STS come in as one more text among those, and as further items behind verify.
+ * MTA-STS comes in as an item that nobody can write:
+ *
+ *	verify:mta-sts=mx.a.test	  the policy is enforced: this name, which the policy has
+ *	opportunistic:mta-sts=mx.a.test	  it is tested: the mail goes as without, what fails is counted
+ *	opportunistic:mta-sts=		  likewise; the host is none of those that the policy has
+ *
+ * DANE comes in as one more text among those, and as further items behind verify.
  *
  * OWNERSHIP  Texts that come back are the caller's to free().
  * THREAD     Any. Pure.
@@ -30,6 +36,7 @@
 #define BASE_TLS_POLICY_H
 
 #include "base/conf.h"
+#include "base/sts_policy.h"
 #include "base/table.h"
 
 bool tls_policy_good(const char *, struct buf *why);
@@ -48,7 +55,14 @@ char *tls_policy_of_hop(const char *, const char *hop);
 /* hop: a domain, a host or an IP address, without brackets and port. NULL: its words stay. */
 
 char *tls_policy_of_host(const char *, const char *host);
-/* Of one that is of a hop already. */
+/* Of one that is of a hop already. host "": it is none that MTA-STS would have. */
+
+char *tls_policy_add_sts(const char *of_hop, const struct sts_policy *);
+/* What MTA-STS adds, "hostname" for the host still. Of a hop whose certificate is verified already, by the
+ * configuration, nothing. NULL: the domain has no policy. */
+
+const char *tls_policy_sts(const char *of_host);
+/* The host's name for MTA-STS; "" where the policy does not have it; NULL: MTA-STS says nothing. */
 
 char *tls_policy_row(const struct tables *, const char *hop, bool bracketed, int port,
 		     struct table_origin *);

@@ -183,6 +183,8 @@ static void put_names(struct buf *to, X509 *own)
 
 enum { ITEM_MAX = 300 };
 
+static const char sts_prefix[] = "mta-sts=";
+
 /* Of all items: is one a fingerprint that fits, or a name that does; are there names at all? */
 struct match {
 	bool fingerprint, name, names;
@@ -216,6 +218,12 @@ enum tls_verified tls_verify(SSL *ssl, const struct tls_authorities *a, const ch
 		buf_puts(why, "it has no certificate");
 		return TLS_VERIFIED_NONE;
 	}
+	bool sts = strncmp(items, sts_prefix, strlen(sts_prefix)) == 0;
+	items += sts ? strlen(sts_prefix) : 0;
+	if (sts && !*items) {
+		buf_puts(why, "the domain's MTA-STS policy does not have it");
+		return TLS_VERIFIED_NONE;
+	}
 	struct match m = look_at_items(own, items);
 	if (m.fingerprint)
 		return TLS_VERIFIED_MATCHED;
@@ -233,9 +241,9 @@ enum tls_verified tls_verify(SSL *ssl, const struct tls_authorities *a, const ch
 	if (!chain_good(ssl, a, own, why))
 		return TLS_VERIFIED_NONE;
 	if (m.name)
-		return TLS_VERIFIED_MATCHED;
+		return sts ? TLS_VERIFIED_STS : TLS_VERIFIED_MATCHED;
 	buf_puts(why, "its certificate is for ");
 	put_names(why, own);
-	buf_printf(why, ", not for %s", items);
+	buf_printf(why, ", not for %s%s", items, sts ? ", as MTA-STS wants it" : "");
 	return TLS_VERIFIED_TRUSTED;
 }

@@ -28,7 +28,8 @@
 #define TLS_VERIFIED(X)                                                                            \
 	X(NONE, "none")                                                                            \
 	X(TRUSTED, "trusted")                                                                      \
-	X(MATCHED, "matched")
+	X(MATCHED, "matched")                                                                      \
+	X(STS, "mta-sts") /* matched, and what it matched is MTA-STS's */
 
 enum tls_verified {
 #define X(what, word) TLS_VERIFIED_##what,

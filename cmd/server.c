@@ -47,6 +47,16 @@ static void to_dns(void *context, struct note *note)
 		resolve_free(&question);
 }
 
+static void to_sts(void *context, struct note *note)
+{
+	struct server *s = context;
+	struct sts_ask *question = (struct sts_ask *)note;
+	if (s->sts)
+		loop_post(sts_loop(s->sts), note);
+	else
+		sts_ask_free(&question);
+}
+
 static void to_worker(void *context, int worker, struct note *note)
 {
 	struct server *s = context;
@@ -63,6 +73,9 @@ static void recall(struct server *s)
 	buf_clear(&text);
 	kept_file_read(&kept_suspended, s->conf->spool, &text);
 	limiter_recall(s->limiter, buf_cstr(&text));
+	buf_clear(&text);
+	kept_file_read(&kept_sts, s->conf->spool, &text);
+	sts_recall(s->sts, buf_cstr(&text));
 	buf_fini(&text);
 }
 
@@ -72,6 +85,9 @@ static void keep_learnt(struct server *s)
 	buf_init(&text);
 	qmgr_learnt(s->qmgr, &text);
 	kept_file_write(&kept_destdb, s->conf->spool, buf_cstr(&text));
+	buf_clear(&text);
+	sts_learnt(s->sts, &text);
+	kept_file_write(&kept_sts, s->conf->spool, buf_cstr(&text));
 	buf_fini(&text);
 	s->stopped = true;
 }
@@ -92,6 +108,8 @@ static bool open_parts(struct server *s, const struct privileges *p, struct buf 
 		return false;
 	s->clock = clock_watch_new(s->loop, c->spool);
 	s->dns = dns_new(s->conf);
+	s->sts = sts_new(s->conf,
+			 &(struct sts_edges){.to_dns = to_dns, .context = s, .main = s->loop});
 	s->smtpc = smtpc_new(s->conf);
 	s->qmgr = qmgr_new(s->conf);
 	s->spool = spool_new(s->conf, qmgr_loop(s->qmgr), error);
@@ -101,6 +119,7 @@ static bool open_parts(struct server *s, const struct privileges *p, struct buf 
 		return false;
 	struct qmgr_edges edges = {.to_spool = to_spool,
 				   .to_dns = to_dns,
+				   .to_sts = to_sts,
 				   .to_worker = to_worker,
 				   .to_main = to_main,
 				   .context = s,
@@ -203,6 +222,7 @@ static void say_ready(const struct server *s)
 void server_start(struct server *s)
 {
 	dns_start(s->dns);
+	sts_start(s->sts);
 	spool_start(s->spool);
 	smtpc_start(s->smtpc);
 	qmgr_start(s->qmgr);
@@ -269,6 +289,7 @@ static bool use_conf(struct server *s, struct conf *new, struct buf *says)
 	if (!move_all(s, new, says))
 		return false;
 	dns_reload(s->dns, new);
+	sts_reload(s->sts, new);
 	qmgr_reload(s->qmgr, new);
 	spool_reload(s->spool, new);
 	maildrop_reload(s->maildrop, new);
@@ -318,6 +339,7 @@ int server_stop(struct server *s, int **sockets)
 	maildrop_stop(s->maildrop);
 	smtpc_stop(s->smtpc);
 	qmgr_stop(s->qmgr);
+	sts_stop(s->sts);
 	keep_learnt(s);
 	spool_stop(s->spool);
 	dns_stop(s->dns);
@@ -338,6 +360,7 @@ void server_free(struct server **sp)
 	smtpd_free(&s->smtpd);
 	maildrop_free(&s->maildrop);
 	smtpc_free(&s->smtpc);
+	sts_free(&s->sts);
 	dns_free(&s->dns);
 	qmgr_free(&s->qmgr);
 	spool_free(&s->spool);

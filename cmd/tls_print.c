@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/tls_policy.h"
 #include "base/utf8.h"
+#include "cmd/sts_trace.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +38,12 @@ static void put_security(struct buf *to, enum resolve_security s)
 		buf_printf(to, ", DNSSEC %s", resolve_security_text(s));
 }
 
+bool tls_print_left_out(const struct tls_told *t)
+{
+	const struct sts_policy *p = t->sts ? t->sts->policy : NULL;
+	return p && p->mode == STS_ENFORCE && !sts_policy_has(p, t->host->name);
+}
+
 void tls_print_hop(struct buf *to, const struct tls_told *t)
 {
 	buf_printf(to, "%s: next hop %s, transport %s\n", t->asked, t->hop->text,
@@ -45,6 +52,8 @@ void tls_print_hop(struct buf *to, const struct tls_told *t)
 	for (size_t i = 0; i < sizeof t->way->demand / sizeof *t->way->demand; i++)
 		put_demand(to, &t->way->demand[i], t->hop);
 	put_demand(to, &t->hop->row, t->hop);
+	if (t->sts)
+		sts_trace_print(to, t->sts);
 	if (!t->hop->answer || t->hop->answer->nhost == 0)
 		buf_printf(to, "  no host  %s\n", failure_of(t->hop));
 }
@@ -86,7 +95,13 @@ void tls_print_host(struct buf *to, const struct tls_told *t)
 	buf_printf(to, "  host     %s, preference %d",
 		   address_peer(t->address, t->host->name, peer), t->host->preference);
 	put_security(to, t->host->security);
+	if (t->sts && t->sts->policy && t->sts->policy->mode != STS_NONE)
+		buf_puts(to, sts_policy_has(t->sts->policy, t->host->name)
+				     ? ", in the MTA-STS policy"
+				     : ", not in the MTA-STS policy");
 	buf_puts(to, "\n");
+	if (tls_print_left_out(t))
+		buf_puts(to, "    it would get no message\n");
 	if (!p)
 		return;
 	if (p->shaken)
@@ -165,6 +180,11 @@ void tls_print_json(struct buf *to, const struct tls_told *t)
 	} else {
 		json_text(to, "failure", failure_of(t->hop));
 	}
+	if (t->sts)
+		sts_trace_json(to, t->sts);
+	if (t->sts && t->sts->policy && t->host)
+		buf_printf(to, ",\"mta_sts_match\":%s",
+			   sts_policy_has(t->sts->policy, t->host->name) ? "true" : "false");
 	if (t->probe)
 		json_probe(to, t->probe);
 	buf_puts(to, "}\n");

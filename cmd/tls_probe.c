@@ -84,7 +84,7 @@ static void verify(struct tls_probe *p, SSL *ssl, const struct tls_authorities *
 		   const struct tls_probe_host *h)
 {
 	char *plain = tls_policy_of_hop("verify", h->hop);
-	bool asked = tls_policy_level(p->policy) == TRANSPORT_TLS_VERIFY;
+	bool asked = *tls_policy_items(p->policy);
 	p->verified = tls_verify(ssl, a, tls_policy_items(asked ? p->policy : plain), &p->reason);
 	free(plain);
 }
@@ -172,7 +172,7 @@ bool tls_probe_passes(const struct tls_probe *p)
 	enum transport_tls level = tls_policy_level(p->policy);
 	bool spoke = p->shaken || p->offered || !p->failure;
 	if (level == TRANSPORT_TLS_VERIFY)
-		return p->shaken && p->verified == TLS_VERIFIED_MATCHED;
+		return p->shaken && p->verified >= TLS_VERIFIED_MATCHED;
 	return level == TRANSPORT_TLS_REQUIRED ? p->shaken : spoke;
 }
 
@@ -192,7 +192,7 @@ void tls_probe_says(const struct tls_probe *p, struct buf *to)
 			   tls_probe_passes(p) ? "sent in clear, since TLS fails: %s"
 					       : "deferred, 4.7.5: TLS fails: %s",
 			   p->failure);
-	else if (level == TRANSPORT_TLS_VERIFY && p->verified == TLS_VERIFIED_MATCHED)
+	else if (level == TRANSPORT_TLS_VERIFY && p->verified >= TLS_VERIFIED_MATCHED)
 		buf_puts(to, "sent under TLS, to whom it is meant for");
 	else if (level == TRANSPORT_TLS_VERIFY)
 		buf_printf(to, "deferred, 4.7.5: %s", buf_cstr(&reason));

@@ -90,6 +90,9 @@ void nexthop_ask(struct nexthop *n, struct message *m, uint32_t recipient)
 			     &(struct nexthop_edge){.reply_to = q->sched.loop,
 						    .owner = n,
 						    .ask = q->db.edges.to_dns,
+						    .ask_sts = q->sched.conf->tls.mta_sts
+								       ? q->db.edges.to_sts
+								       : NULL,
 						    .context = q->db.edges.context,
 						    .tables = q->sched.conf->tables,
 						    .sender = m->work.envelope->sender});
@@ -112,7 +115,7 @@ static char *peer_name(const char *name, const union address *address)
 
 static struct host *host_of(struct nexthop *n, const struct nexthop_host *from, const char *of_hop)
 {
-	char *tls = tls_policy_of_host(of_hop, from->name);
+	char *tls = nexthop_tls_of_host(of_hop, from);
 	struct host *h =
 		destdb_get(&n->qmgr->db, n->transport, &from->address, tls, from->credential);
 	free(tls);
@@ -197,11 +200,9 @@ static void let_go(struct nexthop *n, struct verdict *failure)
 	free(waiting);
 }
 
-void nexthop_answered(struct resolve *r)
+/* All that was asked is known. */
+static void conclude(struct nexthop *n)
 {
-	struct nexthop *n = r->owner;
-	if (!nexthop_lookup_answered(&n->lookup, r))
-		return;
 	struct verdict *failure = nexthop_lookup_failure(&n->lookup);
 	if (!failure)
 		enter_site(n);
@@ -209,6 +210,20 @@ void nexthop_answered(struct resolve *r)
 	router_ended(n->asked_by);
 	let_go(n, failure);
 	verdict_unref(failure);
+}
+
+void nexthop_answered(struct resolve *r)
+{
+	struct nexthop *n = r->owner;
+	if (nexthop_lookup_answered(&n->lookup, r))
+		conclude(n);
+}
+
+void nexthop_sts_answered(struct sts_ask *a)
+{
+	struct nexthop *n = a->owner;
+	if (nexthop_lookup_sts_answered(&n->lookup, a))
+		conclude(n);
 }
 
 void nexthop_drop(struct nexthop *n)

@@ -55,6 +55,7 @@ void nexthop_enter(struct nexthop *, struct job *, uint32_t recipient);
 /* It is known: the recipient has its entry. */
 
 void nexthop_answered(struct resolve *);
+void nexthop_sts_answered(struct sts_ask *);
 void nexthop_drop(struct nexthop *);
 /* Forget who waits for the answer, which nobody will hear. */
 

@@ -289,6 +289,8 @@ static void become_ready(struct connection *c)
 	if (age_ms > 0)
 		timer_start(&c->worker->loop->timers, &c->age, c->began_ms + age_ms);
 	timer_stop(&c->worker->loop->timers, &c->silent);
+	if (!c->engine.secure)
+		connection_failed_test(c, "there is no TLS");
 	connection_post_ready(c);
 }
 

@@ -66,6 +66,9 @@ void connection_shaken(struct connection *);
 void connection_lacks_tls(const struct connection *);
 /* The engine is closed: if that was for want of TLS, say so. */
 
+void connection_failed_test(const struct connection *, const char *reason);
+/* Where MTA-STS is only tested, say that it would not have been content. */
+
 void connection_log_tls(const struct connection *, enum tls_verified, const char *reason);
 void connection_forget_session(struct connection *);
 

@@ -86,12 +86,28 @@ void connection_log_tls(const struct connection *c, enum tls_verified verified, 
 		  tls_verified_word(verified), "reason", reason, NULL);
 }
 
+void connection_failed_test(const struct connection *c, const char *reason)
+{
+	if (!tls_policy_sts(c->tls) || tls_policy_level(c->tls) == TRANSPORT_TLS_VERIFY)
+		return;
+	metrics_add(METRIC_sts_testing_failed, 1);
+	connection_log_tls(c, TLS_VERIFIED_NONE,
+			   log_text("MTA-STS, which is only tested: %s", reason));
+}
+
 static enum tls_verified verify(const struct connection *c, struct buf *why)
 {
-	if (tls_policy_level(c->tls) != TRANSPORT_TLS_VERIFY)
+	struct buf untold = {0};
+	bool demanded = tls_policy_level(c->tls) == TRANSPORT_TLS_VERIFY;
+	if (!demanded && !tls_policy_sts(c->tls))
 		return TLS_VERIFIED_NONE; /* nobody was asked who it is */
-	return tls_verify(stream_ssl(c->stream), c->open->conf ? c->open->conf->authorities : NULL,
-			  tls_policy_items(c->tls), why);
+	enum tls_verified verified =
+		tls_verify(stream_ssl(c->stream), c->open->conf ? c->open->conf->authorities : NULL,
+			   tls_policy_items(c->tls), demanded ? why : &untold);
+	if (buf_len(&untold) > 0)
+		connection_failed_test(c, buf_cstr(&untold));
+	buf_fini(&untold);
+	return verified;
 }
 
 void connection_shaken(struct connection *c)
@@ -101,7 +117,7 @@ void connection_shaken(struct connection *c)
 	bool good = buf_len(&why) == 0;
 	connection_log_tls(c, verified, good ? NULL : buf_cstr(&why));
 	if (good) {
-		metrics_add(verified == TLS_VERIFIED_MATCHED ? METRIC_tls_client_matched
+		metrics_add(verified >= TLS_VERIFIED_MATCHED ? METRIC_tls_client_matched
 							     : METRIC_tls_client_unverified,
 			    1);
 		c->engine.sasl_setup.binding = connection_binding(c);

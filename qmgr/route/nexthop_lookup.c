@@ -62,6 +62,13 @@ static void add_domain(struct nexthop_lookup *l, const char *domain, int port,
 	free(name);
 }
 
+/* What mail goes to by MX, and nothing that is set up by hand. */
+static bool may_have_policy(const struct route *route, const char *domain)
+{
+	return route->relay->n == 0 && domain[0] != '[' &&
+	       route->by->protocol == TRANSPORT_PROTOCOL_SMTP;
+}
+
 void nexthop_lookup_begin(struct nexthop_lookup *l, const struct route *route, const char *address,
 			  const struct nexthop_edge *edge)
 {
@@ -73,7 +80,12 @@ void nexthop_lookup_begin(struct nexthop_lookup *l, const struct route *route, c
 		add_domain(l, mailaddr_domain(address), port, edge);
 	l->nown = l->nanswer;
 	add_relays(l, &route->by->fallback_relay, port, edge);
-	l->asking = l->nanswer;
+	bool sts = edge->ask_sts && may_have_policy(route, mailaddr_domain(address));
+	l->asking = l->nanswer + sts;
+	if (sts)
+		edge->ask_sts(
+			edge->context,
+			&sts_ask_new(mailaddr_domain(address), edge->reply_to, edge->owner)->note);
 	for (int i = 0; i < l->nanswer; i++) {
 		struct note *note = &l->answer[i].resolve->note;
 		l->answer[i].resolve = NULL;
@@ -81,11 +93,46 @@ void nexthop_lookup_begin(struct nexthop_lookup *l, const struct route *route, c
 	}
 }
 
+/* RFC 8461 5.1: hosts that the policy does not have are no mail hosts. */
+static void keep_to_policy(struct nexthop_lookup *l)
+{
+	struct resolve *r = l->answer[0].resolve;
+	const struct sts_policy *p = l->sts ? l->sts->policy : NULL;
+	if (!p || p->mode != STS_ENFORCE || r->nhost == 0)
+		return;
+	char *best = mem_strdup(r->host[0].name);
+	for (int i = r->nhost - 1; i >= 0; i--)
+		if (!sts_policy_has(p, r->host[i].name))
+			resolve_drop_host(r, i);
+	if (r->nhost == 0)
+		r->failure = verdict_printf(
+			VERDICT_DEFERRED, 0, "4.7.0", NULL,
+			"the MTA-STS policy of %s has none of its mail hosts, such as %s", r->name,
+			best);
+	free(best);
+}
+
+static bool one_answered(struct nexthop_lookup *l)
+{
+	assert(l->asking > 0);
+	if (--l->asking > 0)
+		return false;
+	keep_to_policy(l);
+	return true;
+}
+
 bool nexthop_lookup_answered(struct nexthop_lookup *l, struct resolve *r)
 {
 	assert(l->asking > 0 && r->order < l->nanswer && !l->answer[r->order].resolve);
 	l->answer[r->order].resolve = r;
-	return --l->asking == 0;
+	return one_answered(l);
+}
+
+bool nexthop_lookup_sts_answered(struct nexthop_lookup *l, struct sts_ask *a)
+{
+	assert(l->asking > 0 && !l->sts);
+	l->sts = a;
+	return one_answered(l);
 }
 
 static bool found(const struct nexthop_lookup *l, int from, int to)
@@ -153,7 +200,8 @@ int nexthop_lookup_hosts(const struct nexthop_lookup *l, struct nexthop_host **h
 					.address = r->host[h].address[a],
 					.preference = from->group << 16 | r->host[h].preference,
 					.weight = (double)from->weight / addresses,
-					.credential = from->credential};
+					.credential = from->credential,
+					.sts = l->sts && i < l->nown ? l->sts->policy : NULL};
 				address_set_port(&to->address, from->port);
 			}
 	}
@@ -167,5 +215,6 @@ void nexthop_lookup_clear(struct nexthop_lookup *l)
 		credential_unref(l->answer[i].credential);
 	}
 	free(l->answer);
+	sts_ask_free(&l->sts);
 	*l = (struct nexthop_lookup){0};
 }

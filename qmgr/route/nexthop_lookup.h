@@ -1,11 +1,15 @@
-/* nexthop_lookup.h - from a route to hosts: what dns is asked, and what its answers come to.
+/* nexthop_lookup.h - from a route to hosts: what dns and sts are asked, and what their answers come to.
  *
  *	route --> relays, or the domain --+--> questions --> dns --> answers --> hosts, in groups
  *	          fallback_relay ---------+                                  --> or why there are none
+ *	      --> a domain's MTA-STS -------> question ---> sts --> policy ------^
  *
  * Groups are in order: relays one after the other, those with weights side by side; in each the
  * preferences of its MX records; behind all of them fallback_relay. That helps where the destination
  * can't be found for now, not where there is none.
+ *
+ * A domain that has its mail hosts by MX may have an MTA-STS policy. Where that is enforced, hosts that it does not
+ * have are left out (RFC 8461 5.1).
  *
  * OWNERSHIP  Embedded in struct nexthop. Notes that it asks with are given away; it owns the answers.
  * THREAD     qmgr.
@@ -17,12 +21,14 @@
 
 #include "base/credential.h"
 #include "base/resolve.h"
+#include "base/sts_ask.h"
 #include "qmgr/route/route.h"
 
 struct nexthop_lookup {
 	int asking;	   /* answers outstanding */
 	int nanswer, nown; /* the first nown: not of fallback_relay */
 	struct nexthop_answer *answer;
+	struct sts_ask *sts; /* the answer; NULL: it was not asked, or has not answered yet */
 };
 
 struct nexthop_host {
@@ -33,6 +39,7 @@ struct nexthop_host {
 	uint32_t preference;	       /* equal: one group; the lower 16 bits are the MX record's */
 	double weight;		       /* above 0: share of the group */
 	struct credential *credential; /* the lookup's: as whom to log in; or NULL */
+	const struct sts_policy *sts;  /* the lookup's: of its domain; or NULL */
 };
 
 /* Where the answers go, and how questions get to dns. */
@@ -40,6 +47,7 @@ struct nexthop_edge {
 	struct loop *reply_to;
 	void *owner; /* of each struct resolve */
 	void (*ask)(void *context, struct note *);
+	void (*ask_sts)(void *context, struct note *); /* NULL: MTA-STS is not asked for */
 	void *context;
 	const struct tables *tables; /* credentials of next hops, for mail of this sender */
 	const char *sender;
@@ -51,6 +59,9 @@ void nexthop_lookup_begin(struct nexthop_lookup *, const struct route *, const c
 
 bool nexthop_lookup_answered(struct nexthop_lookup *, struct resolve *);
 /* Takes the answer. True: it was the last. */
+
+bool nexthop_lookup_sts_answered(struct nexthop_lookup *, struct sts_ask *);
+/* The same, of the question for a policy. */
 
 /* Once it is answered: */
 

@@ -128,8 +128,16 @@ char *nexthop_tls_of_hop(const struct tables *tables, const char *tls, const str
 	char *held = strictest_of(
 		tls, tls_policy_row(tables, h->hop, h->bracketed, address_port(&h->address), NULL));
 	char *of_hop = tls_policy_of_hop(held, h->hop);
+	char *with_sts = tls_policy_add_sts(of_hop, h->sts);
+	free(of_hop);
 	free(held);
-	return of_hop;
+	return with_sts;
+}
+
+char *nexthop_tls_of_host(const char *of_hop, const struct nexthop_host *h)
+{
+	bool stranger = h->sts && !sts_policy_has(h->sts, h->name);
+	return tls_policy_of_host(of_hop, stranger ? "" : h->name);
 }
 
 void nexthop_add_tls(struct buf *name, const char *of_hop, const struct conf_transport *by,
