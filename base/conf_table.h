@@ -388,4 +388,14 @@
 	P(number, mta_sts_port, "443", 1, 65535, RELOAD, "",                                       \
 	  "The TCP port at which policies are fetched. Any other than 443 is for laboratories.")
 
+#define CONF_TLS_REPORT(P)                                                                         \
+	P(flag, enabled, "false", 0, 0, RELOAD, "",                                                \
+	  "Count how TLS to other domains does, and report it once a day to those who ask for that in their _smtp._tls record.") \
+	P(text, from, "", 0, 320, RELOAD, "",                                                      \
+	  "The address that reports come from. Mail from it is not kept back by MTA-STS, as RFC 8460 wants it. Empty: postmaster at our hostname.") \
+	P(text, organization, "", 0, 255, RELOAD, "",                                              \
+	  "Who sends the reports. Empty: our hostname.")                                           \
+	P(text, contact, "", 0, 320, RELOAD, "",                                                   \
+	  "Whom to ask about them. Empty: the same address as in from.")
+
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "base/https.h"
 
+#include "base/address.h"
 #include "base/clock.h"
 #include "base/mem.h"
 
@@ -197,6 +198,17 @@ static void set_place(struct https_request *f, const char *at)
 	f->at = curl_slist_append(NULL, entry);
 	curl_easy_setopt(f->easy, CURLOPT_RESOLVE, f->at);
 	free(entry);
+}
+
+void https_put_addresses(struct buf *to, const struct resolve *r)
+{
+	for (int i = 0, n = 0; i < r->nhost; i++)
+		for (int k = 0; k < r->host[i].naddress; k++, n++) {
+			char text[ADDRESS_WHERE_MAX];
+			const union address *a = &r->host[i].address[k];
+			buf_printf(to, a->sa.sa_family == AF_INET6 ? "%s[%s]" : "%s%s",
+				   n ? "," : "", address_where(a, text));
+		}
 }
 
 static void set_request(struct https_request *f, const struct https_order *o)

@@ -13,7 +13,7 @@
 #define BASE_HTTPS_H
 
 #include "base/buf.h"
-#include "base/loop.h"
+#include "base/resolve.h"
 
 enum { HTTPS_ANSWER_MAX = 64 << 10 };
 
@@ -45,6 +45,9 @@ struct https_request *https_begin(struct https *, const struct https_order *,
 				  void (*answered)(void *owner, const struct https_answer *),
 				  void *owner);
 /* answered() is called once, from the loop, and the request is gone then. */
+
+void https_put_addresses(struct buf *to, const struct resolve *);
+/* Of all hosts of an answer, as the end of an order's place. */
 
 void https_drop(struct https_request **); /* NULL is allowed; nothing is called */
 

@@ -144,6 +144,8 @@ const int64_t *metrics_bounds(enum metric_histogram); /* HISTOGRAM_BUCKETS - 1 o
 	  "Messages and recipients beyond a limit, by whose it is and what became of them")        \
 	F(sts_fetches, "mta_sts_fetches_total", "result", NULL,                                    \
 	  "MTA-STS policies fetched, by what came of it")                                          \
+	F(tls_reports, "tls_reports_total", "result", NULL,                                        \
+	  "Reports on TLS handed to a recipient, by what came of it")                              \
 	F(certificate_expiry, "certificate_expiry_seconds", "certificate", NULL,                   \
 	  "Until the certificate of a listener expires")
 

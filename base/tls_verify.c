@@ -112,6 +112,7 @@ static bool chain_good(SSL *ssl, const struct tls_authorities *a, X509 *own, str
 		X509_VERIFY_PARAM_set_auth_level(p, SSL_get_security_level(ssl));
 		good = X509_verify_cert(c) == 1;
 	}
+	SSL_set_verify_result(ssl, c ? X509_STORE_CTX_get_error(c) : X509_V_ERR_OUT_OF_MEM);
 	if (!good)
 		buf_printf(why, "its certificate is not trusted: %s",
 			   c ? X509_verify_cert_error_string(X509_STORE_CTX_get_error(c))

@@ -15,6 +15,8 @@ const struct kept_file kept_destdb = {"destdb", "sluice destdb 1\n", "hosts are 
 const struct kept_file kept_suspended = {"suspended", "sluice suspended 1\n",
 					 "no login is suspended"};
 const struct kept_file kept_sts = {"mta-sts", "sluice mta-sts 1\n", "policies are fetched anew"};
+const struct kept_file kept_tlsrpt = {"tlsrpt", "sluice tlsrpt 1\n",
+				      "what was to be reported on TLS is not"};
 
 enum { CRC_LINE = 13, PIECE = 64 << 10, SIZE_MAX_BYTES = 256 << 20 };
 

@@ -76,6 +76,9 @@ static void recall(struct server *s)
 	buf_clear(&text);
 	kept_file_read(&kept_sts, s->conf->spool, &text);
 	sts_recall(s->sts, buf_cstr(&text));
+	buf_clear(&text);
+	kept_file_read(&kept_tlsrpt, s->conf->spool, &text);
+	tlsrpt_recall(s->tlsrpt, buf_cstr(&text));
 	buf_fini(&text);
 }
 
@@ -88,6 +91,9 @@ static void keep_learnt(struct server *s)
 	buf_clear(&text);
 	sts_learnt(s->sts, &text);
 	kept_file_write(&kept_sts, s->conf->spool, buf_cstr(&text));
+	buf_clear(&text);
+	tlsrpt_learnt(s->tlsrpt, &text);
+	kept_file_write(&kept_tlsrpt, s->conf->spool, buf_cstr(&text));
 	buf_fini(&text);
 	s->stopped = true;
 }
@@ -108,8 +114,14 @@ static bool open_parts(struct server *s, const struct privileges *p, struct buf 
 		return false;
 	s->clock = clock_watch_new(s->loop, c->spool);
 	s->dns = dns_new(s->conf);
-	s->sts = sts_new(s->conf,
-			 &(struct sts_edges){.to_dns = to_dns, .context = s, .main = s->loop});
+	s->tlsrpt = tlsrpt_new(s->conf, &(struct tlsrpt_edges){.to_dns = to_dns,
+							       .to_spool = to_spool,
+							       .context = s,
+							       .main = s->loop});
+	s->sts = sts_new(s->conf, &(struct sts_edges){.to_dns = to_dns,
+						      .context = s,
+						      .main = s->loop,
+						      .reports = tlsrpt_loop(s->tlsrpt)});
 	s->smtpc = smtpc_new(s->conf);
 	s->qmgr = qmgr_new(s->conf);
 	s->spool = spool_new(s->conf, qmgr_loop(s->qmgr), error);
@@ -120,6 +132,7 @@ static bool open_parts(struct server *s, const struct privileges *p, struct buf 
 	struct qmgr_edges edges = {.to_spool = to_spool,
 				   .to_dns = to_dns,
 				   .to_sts = to_sts,
+				   .reports = tlsrpt_loop(s->tlsrpt),
 				   .to_worker = to_worker,
 				   .to_main = to_main,
 				   .context = s,
@@ -223,6 +236,7 @@ void server_start(struct server *s)
 {
 	dns_start(s->dns);
 	sts_start(s->sts);
+	tlsrpt_start(s->tlsrpt);
 	spool_start(s->spool);
 	smtpc_start(s->smtpc);
 	qmgr_start(s->qmgr);
@@ -290,6 +304,7 @@ static bool use_conf(struct server *s, struct conf *new, struct buf *says)
 		return false;
 	dns_reload(s->dns, new);
 	sts_reload(s->sts, new);
+	tlsrpt_reload(s->tlsrpt, new);
 	qmgr_reload(s->qmgr, new);
 	spool_reload(s->spool, new);
 	maildrop_reload(s->maildrop, new);
@@ -340,6 +355,7 @@ int server_stop(struct server *s, int **sockets)
 	smtpc_stop(s->smtpc);
 	qmgr_stop(s->qmgr);
 	sts_stop(s->sts);
+	tlsrpt_stop(s->tlsrpt);
 	keep_learnt(s);
 	spool_stop(s->spool);
 	dns_stop(s->dns);
@@ -364,6 +380,7 @@ void server_free(struct server **sp)
 	dns_free(&s->dns);
 	qmgr_free(&s->qmgr);
 	spool_free(&s->spool);
+	tlsrpt_free(&s->tlsrpt);
 	http_free(&s->http);
 	log_close();
 	/* Who waits for the end sees it now. */

@@ -2,7 +2,7 @@
  *
  *	server_new    read rights, log, queue (as the user), ports (as root), become the user
  *	server_start  all threads; "ready"
- *	server_stop   smtpd, limiter, maildrop, smtpc, qmgr, spool, sts, dns, in this order; "stopped"
+ *	server_stop   smtpd, limiter, maildrop, smtpc, qmgr, sts, tlsrpt, spool, dns, in this order; "stopped"
  *	server_free
  *
  * The connections end before the scheduler does, and the queue last, so that all that has become of
@@ -31,6 +31,7 @@
 #include "smtpd/smtpd.h"
 #include "spool/spool.h"
 #include "sts/sts.h"
+#include "tlsrpt/tlsrpt.h"
 
 struct server {
 	struct conf *conf;
@@ -38,6 +39,7 @@ struct server {
 	struct control *control;
 	struct dns *dns;
 	struct sts *sts;
+	struct tlsrpt *tlsrpt;
 	struct smtpc *smtpc;
 	struct qmgr *qmgr;
 	struct spool *spool;

@@ -4,6 +4,7 @@
 #include "base/address.h"
 #include "base/buf.h"
 #include "base/mem.h"
+#include "base/tls_result.h"
 #include "base/tls_policy.h"
 #include "qmgr/outcome.h"
 #include "qmgr/route/nexthop_name.h"
@@ -42,6 +43,16 @@ bool nexthop_is_for(const struct nexthop *n, const char *domain)
 	return strlen(domain) == len && strncasecmp(it, domain, len) == 0;
 }
 
+/* What keeps mail back must not keep the report of that. */
+static bool is_report(const struct conf *c, const char *sender)
+{
+	char hostname[256], from[TLS_REPORT_FROM_SIZE];
+	if (!c->tls_report.enabled)
+		return false;
+	tls_report_names(c, hostname, from);
+	return strcasecmp(sender, from) == 0;
+}
+
 struct nexthop *nexthop_of(struct job *job, uint32_t recipient)
 {
 	struct message *m = message_of_work(job->work);
@@ -56,6 +67,9 @@ struct nexthop *nexthop_of(struct job *job, uint32_t recipient)
 	char *logins =
 		nexthop_logins(q->sched.conf->tables, route, job->work->envelope->sender, address);
 	buf_puts(&key, logins ? logins : "");
+	bool exempt = is_report(q->sched.conf, job->work->envelope->sender);
+	if (exempt)
+		buf_puts(&key, " report");
 	struct nexthop *n;
 	HASH_FIND(hh, q->nexthops, buf_cstr(&key), buf_len(&key), n);
 	if (n) {
@@ -71,6 +85,8 @@ struct nexthop *nexthop_of(struct job *job, uint32_t recipient)
 	n->site_name = nexthop_site_name(route, address);
 	n->logins = logins;
 	n->transport = job->transport;
+	n->by_mx = nexthop_lookup_by_mx(route, address);
+	n->exempt = exempt;
 	HASH_ADD_KEYPTR(hh, q->nexthops, n->key, strlen(n->key), n);
 	return n;
 }
@@ -86,16 +102,17 @@ void nexthop_ask(struct nexthop *n, struct message *m, uint32_t recipient)
 	const char *address = m->work.envelope->rcpt[recipient].address;
 	struct qmgr *q = n->qmgr;
 	n->asked_by = m;
-	nexthop_lookup_begin(&n->lookup, router_route(m, recipient), address,
-			     &(struct nexthop_edge){.reply_to = q->sched.loop,
-						    .owner = n,
-						    .ask = q->db.edges.to_dns,
-						    .ask_sts = q->sched.conf->tls.mta_sts
-								       ? q->db.edges.to_sts
-								       : NULL,
-						    .context = q->db.edges.context,
-						    .tables = q->sched.conf->tables,
-						    .sender = m->work.envelope->sender});
+	nexthop_lookup_begin(
+		&n->lookup, router_route(m, recipient), address,
+		&(struct nexthop_edge){.reply_to = q->sched.loop,
+				       .owner = n,
+				       .ask = q->db.edges.to_dns,
+				       .ask_sts = q->sched.conf->tls.mta_sts && !n->exempt
+							  ? q->db.edges.to_sts
+							  : NULL,
+				       .context = q->db.edges.context,
+				       .tables = q->sched.conf->tables,
+				       .sender = m->work.envelope->sender});
 }
 
 void nexthop_wait(struct nexthop *n, struct job *job, uint32_t recipient)
@@ -200,10 +217,29 @@ static void let_go(struct nexthop *n, struct verdict *failure)
 	free(waiting);
 }
 
+/* For whom the connections to come are counted; and what keeps them from coming. */
+static void settle_subject(struct nexthop *n, const struct verdict *failure)
+{
+	struct qmgr *q = n->qmgr;
+	bool wanted = q->db.edges.reports && q->sched.conf->tls_report.enabled && n->by_mx;
+	tls_subject_unref(n->way.subject);
+	n->way.subject = NULL;
+	if (!wanted || n->exempt)
+		return;
+	char *domain = nexthop_target(n);
+	n->way.subject = tls_subject_new(q->db.edges.reports, domain,
+					 n->lookup.sts ? n->lookup.sts->policy : NULL);
+	free(domain);
+	if (failure && n->lookup.left_out)
+		loop_post(n->way.subject->to,
+			  &tls_result_new(n->way.subject, TLS_RESULT_FAILED, failure->text)->note);
+}
+
 /* All that was asked is known. */
 static void conclude(struct nexthop *n)
 {
 	struct verdict *failure = nexthop_lookup_failure(&n->lookup);
+	settle_subject(n, failure);
 	if (!failure)
 		enter_site(n);
 	nexthop_lookup_clear(&n->lookup);
@@ -242,6 +278,7 @@ void nexthop_free(struct nexthop *n)
 {
 	assert(n->way.peers == 0);
 	leave_site(n);
+	tls_subject_unref(n->way.subject);
 	HASH_DEL(n->qmgr->nexthops, n);
 	nexthop_lookup_clear(&n->lookup);
 	free(n->waiting);

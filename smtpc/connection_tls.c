@@ -99,11 +99,14 @@ static enum tls_verified verify(const struct connection *c, struct buf *why)
 {
 	struct buf untold = {0};
 	bool demanded = tls_policy_level(c->tls) == TRANSPORT_TLS_VERIFY;
-	if (!demanded && !tls_policy_sts(c->tls))
+	if (!demanded && !tls_policy_sts(c->tls)) {
+		connection_report_shaken(c, TLS_VERIFIED_NONE, NULL);
 		return TLS_VERIFIED_NONE; /* nobody was asked who it is */
+	}
 	enum tls_verified verified =
 		tls_verify(stream_ssl(c->stream), c->open->conf ? c->open->conf->authorities : NULL,
 			   tls_policy_items(c->tls), demanded ? why : &untold);
+	connection_report_shaken(c, verified, buf_cstr(demanded ? why : &untold));
 	if (buf_len(&untold) > 0)
 		connection_failed_test(c, buf_cstr(&untold));
 	buf_fini(&untold);
@@ -139,6 +142,7 @@ void connection_lacks_tls(const struct connection *c)
 	if (!missing && !c->handshaking)
 		return;
 	metrics_add(missing ? METRIC_tls_client_missing : METRIC_tls_client_failed, 1);
+	connection_report(c, missing ? TLS_RESULT_NO_STARTTLS : TLS_RESULT_FAILED, why->text);
 	connection_log_tls(c, TLS_VERIFIED_NONE, why->text);
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/metrics.h"
 #include "sts/sts_look.h"
 #include "sts/sts_text.h"
 
@@ -173,6 +174,15 @@ static void receive(void *owner, struct note *n)
 	}
 }
 
+/* For who watches them: they begin at zero. */
+static void count_from_zero(void)
+{
+	for (int outcome = STS_FETCHED; outcome <= STS_INVALID; outcome++)
+		metric_cell_add(metric_cell(FAMILY_sts_fetches,
+					    sts_outcome_word((enum sts_outcome)outcome), NULL),
+				0);
+}
+
 struct sts *sts_new(struct conf *conf, const struct sts_edges *edges)
 {
 	struct sts *s = mem_zalloc(sizeof *s);
@@ -180,6 +190,7 @@ struct sts *sts_new(struct conf *conf, const struct sts_edges *edges)
 	s->conf = conf_ref(conf);
 	s->edges = *edges;
 	s->https = https_new(s->loop);
+	count_from_zero();
 	sts_table_init(&s->table);
 	list_init(&s->queue);
 	timer_init(&s->save, save, s);

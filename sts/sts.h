@@ -38,7 +38,8 @@ struct sts;
 struct sts_edges {
 	void (*to_dns)(void *context, struct note *); /* struct resolve */
 	void *context;
-	struct loop *main; /* gets STS_SAVE; NULL: nobody saves */
+	struct loop *main;    /* gets STS_SAVE; NULL: nobody saves */
+	struct loop *reports; /* gets TLS_RESULT; NULL: nobody counts */
 };
 
 struct sts *sts_new(struct conf *, const struct sts_edges *); /* takes a reference */

@@ -5,8 +5,8 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/metrics.h"
+#include "base/tls_result.h"
 
-#include <arpa/inet.h>
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,11 +14,31 @@
 
 static void fetch_next(struct sts *);
 
+/* RFC 8460 4.3.2.2: with the policy that holds all the same, or none. */
+static void report(const struct sts_domain *d)
+{
+	static const enum tls_result_type types[] = {
+		[STS_FETCH_ERROR] = TLS_RESULT_STS_FETCH,
+		[STS_UNTRUSTED] = TLS_RESULT_STS_UNTRUSTED,
+		[STS_INVALID] = TLS_RESULT_STS_INVALID,
+	};
+	const struct sts *s = d->sts;
+	if (!s->edges.reports || !s->conf->tls_report.enabled)
+		return;
+	bool holds = d->policy && clock_wall_ms() < d->ends_ms;
+	struct tls_subject *of =
+		tls_subject_new(s->edges.reports, d->name, holds ? d->policy : NULL);
+	loop_post(of->to, &tls_result_new(of, types[d->outcome], d->why)->note);
+	tls_subject_unref(of);
+}
+
 static void log_outcome(const struct sts_domain *d)
 {
 	bool fetched = d->outcome == STS_FETCHED;
 	if (!fetched && d->outcome < STS_FETCH_ERROR)
 		return;
+	if (!fetched)
+		report(d);
 	metric_cell_add(metric_cell(FAMILY_sts_fetches, sts_outcome_word(d->outcome), NULL), 1);
 	log_event(fetched ? LOG_LEVEL_INFO : LOG_LEVEL_WARNING, "mta_sts", "domain", d->name,
 		  "result", sts_outcome_word(d->outcome), "id", d->record, "mode",
@@ -134,16 +154,7 @@ static char *place_of(const struct sts_domain *d, const struct resolve *r)
 {
 	struct buf b = {0};
 	buf_printf(&b, "mta-sts.%s:%d:", d->name, (int)d->sts->conf->tls.mta_sts_port);
-	for (int i = 0, n = 0; i < r->nhost; i++)
-		for (int k = 0; k < r->host[i].naddress; k++, n++) {
-			char text[INET6_ADDRSTRLEN] = "";
-			const union address *a = &r->host[i].address[k];
-			bool six = a->sa.sa_family == AF_INET6;
-			inet_ntop(a->sa.sa_family,
-				  six ? (const void *)&a->in6.sin6_addr : &a->in.sin_addr, text,
-				  sizeof text);
-			buf_printf(&b, six ? "%s[%s]" : "%s%s", n ? "," : "", text);
-		}
+	https_put_addresses(&b, r);
 	return buf_steal(&b, NULL);
 }
 

@@ -62,10 +62,9 @@ static void add_domain(struct nexthop_lookup *l, const char *domain, int port,
 	free(name);
 }
 
-/* What mail goes to by MX, and nothing that is set up by hand. */
-static bool may_have_policy(const struct route *route, const char *domain)
+bool nexthop_lookup_by_mx(const struct route *route, const char *address)
 {
-	return route->relay->n == 0 && domain[0] != '[' &&
+	return route->relay->n == 0 && mailaddr_domain(address)[0] != '[' &&
 	       route->by->protocol == TRANSPORT_PROTOCOL_SMTP;
 }
 
@@ -80,7 +79,7 @@ void nexthop_lookup_begin(struct nexthop_lookup *l, const struct route *route, c
 		add_domain(l, mailaddr_domain(address), port, edge);
 	l->nown = l->nanswer;
 	add_relays(l, &route->by->fallback_relay, port, edge);
-	bool sts = edge->ask_sts && may_have_policy(route, mailaddr_domain(address));
+	bool sts = edge->ask_sts && nexthop_lookup_by_mx(route, address);
 	l->asking = l->nanswer + sts;
 	if (sts)
 		edge->ask_sts(
@@ -104,7 +103,8 @@ static void keep_to_policy(struct nexthop_lookup *l)
 	for (int i = r->nhost - 1; i >= 0; i--)
 		if (!sts_policy_has(p, r->host[i].name))
 			resolve_drop_host(r, i);
-	if (r->nhost == 0)
+	l->left_out = r->nhost == 0;
+	if (l->left_out)
 		r->failure = verdict_printf(
 			VERDICT_DEFERRED, 0, "4.7.0", NULL,
 			"the MTA-STS policy of %s has none of its mail hosts, such as %s", r->name,

@@ -29,6 +29,7 @@ struct nexthop_lookup {
 	int nanswer, nown; /* the first nown: not of fallback_relay */
 	struct nexthop_answer *answer;
 	struct sts_ask *sts; /* the answer; NULL: it was not asked, or has not answered yet */
+	bool left_out;	     /* its policy has none of the mail hosts */
 };
 
 struct nexthop_host {
@@ -52,6 +53,10 @@ struct nexthop_edge {
 	const struct tables *tables; /* credentials of next hops, for mail of this sender */
 	const char *sender;
 };
+
+bool nexthop_lookup_by_mx(const struct route *, const char *address);
+/* Does mail to this address go by MX records, and not to what is set up by hand? Then MTA-STS may say
+ * something of it. */
 
 void nexthop_lookup_begin(struct nexthop_lookup *, const struct route *, const char *address,
 			  const struct nexthop_edge *);

@@ -17,12 +17,13 @@ class PolicyHost:
     """Serves https://mta-sts.DOMAIN/.well-known/mta-sts.txt for many domains.
 
     What each domain answers is in answers, by its name: a text; or a function, which is given the
-    request's handler. Who was asked is in asked, in order.
+    request's handler. Who was asked is in asked, in order. It takes reports, too: posted.
     """
 
     def __init__(self):
         """Listen at once; the certificate is the context's to load."""
         self.answers, self.asked = {}, []
+        self.posted, self.post_status = [], 201
         host = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -39,6 +40,14 @@ class PolicyHost:
                     answer(self) if callable(answer) else self.give(answer)
                 except OSError:
                     pass  # more than it would take
+
+            def do_POST(self):
+                """Keep what is posted: who was asked, its type and its bytes."""
+                content = self.rfile.read(int(self.headers["Content-Length"]))
+                host.posted.append((self.headers["Host"].partition(":")[0], self.headers["Content-Type"], content))
+                self.send_response(host.post_status)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
 
             def give(self, text, kind="text/plain", status=200, **headers):
                 """Answer with this text."""
