@@ -380,7 +380,7 @@
 	P(choice, minimum, "1.2", 0, 0, RELOAD, "1.2|1.3",                                         \
 	  "The least version of TLS that will do for required and verify. What is only opportunistic takes 1.2.") \
 	P(flag, mta_sts, "true", 0, 0, RELOAD, "",                                                 \
-	  "Keep to the MTA-STS policies (RFC 8461) of domains that mail goes to by their MX records.") \
+	  "Keep to the MTA-STS policies (RFC 8461) of domains that mail goes to by their MX records. Without a ca there are none.") \
 	P(duration, mta_sts_timeout, "60s", 10, 60000, RELOAD, "",                                 \
 	  "How long a policy is looked for: its record, its host, the policy itself. Mail waits for that where none is known.") \
 	P(duration, mta_sts_interval, "5m", 10, DAYS(1), RELOAD, "",                               \

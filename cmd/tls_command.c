@@ -90,7 +90,7 @@ static bool try_hop(struct asking *a, const char *asked, const struct route_way 
 {
 	bool passes = false;
 	struct sts_ask *sts = NULL;
-	if (a->conf->tls.mta_sts && route_trace_by_domain(w, h))
+	if (a->conf->tls.mta_sts && *a->conf->tls.ca && route_trace_by_domain(w, h))
 		sts = sts_trace(a->conf, h->name);
 	struct tls_told told = {.asked = asked, .way = w, .hop = h, .sts = sts};
 	const struct resolve *r = h->answer;

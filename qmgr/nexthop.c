@@ -101,18 +101,18 @@ void nexthop_ask(struct nexthop *n, struct message *m, uint32_t recipient)
 {
 	const char *address = m->work.envelope->rcpt[recipient].address;
 	struct qmgr *q = n->qmgr;
+	const struct conf_tls *tls = &q->sched.conf->tls;
+	/* Where nobody is trusted no policy could be kept to. */
+	bool sts = tls->mta_sts && *tls->ca && !n->exempt;
 	n->asked_by = m;
-	nexthop_lookup_begin(
-		&n->lookup, router_route(m, recipient), address,
-		&(struct nexthop_edge){.reply_to = q->sched.loop,
-				       .owner = n,
-				       .ask = q->db.edges.to_dns,
-				       .ask_sts = q->sched.conf->tls.mta_sts && !n->exempt
-							  ? q->db.edges.to_sts
-							  : NULL,
-				       .context = q->db.edges.context,
-				       .tables = q->sched.conf->tables,
-				       .sender = m->work.envelope->sender});
+	nexthop_lookup_begin(&n->lookup, router_route(m, recipient), address,
+			     &(struct nexthop_edge){.reply_to = q->sched.loop,
+						    .owner = n,
+						    .ask = q->db.edges.to_dns,
+						    .ask_sts = sts ? q->db.edges.to_sts : NULL,
+						    .context = q->db.edges.context,
+						    .tables = q->sched.conf->tables,
+						    .sender = m->work.envelope->sender});
 }
 
 void nexthop_wait(struct nexthop *n, struct job *job, uint32_t recipient)

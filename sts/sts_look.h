@@ -17,7 +17,7 @@
 #include "sts/sts.h"
 #include "sts/sts_table.h"
 
-enum { STS_FETCHES_MAX = 50 }; /* at once */
+enum { STS_FETCHES_MAX = 20 }; /* at once */
 
 /* The thread. */
 struct sts {

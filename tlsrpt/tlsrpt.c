@@ -14,7 +14,7 @@
 
 enum {
 	TLSRPT_CONF = 520,
-	SAVE_MS = 10000,
+	SAVE_MS = 30000,
 	TICK_MS = 1000,
 	SENDING_MAX = 20,    /* reports at once */
 	SPREAD_S = 4 * 3600, /* RFC 8460 4.1: within so long of the day's end */
