@@ -78,10 +78,15 @@ static void put_handshake(struct buf *to, const struct tls_probe *p)
 {
 	struct buf reason = p->reason;
 	bool asked = tls_policy_level(p->policy) == TRANSPORT_TLS_VERIFY;
-	buf_printf(to, "    %s, %s\n    %s: %s%s", p->version, p->cipher,
-		   asked ? "verified" : "verify would say", tls_verified_word(p->verified),
-		   buf_len(&reason) ? ", " : "");
-	put_clean(to, buf_cstr(&reason));
+	buf_printf(to, "    %s, %s\n    %s: %s", p->version, p->cipher,
+		   asked		       ? "verified"
+		   : tls_policy_sts(p->policy) ? "MTA-STS would say"
+					       : "verify would say",
+		   tls_verified_word(p->verified));
+	if (buf_len(&reason) > 0) {
+		buf_puts(to, ", ");
+		put_clean(to, buf_cstr(&reason));
+	}
 	buf_puts(to, "\n");
 	for (int i = 0; i < p->nchain; i++)
 		put_certificate(to, i, &p->chain[i]);

@@ -2,6 +2,7 @@
 """Domains with MTA-STS: their name server, policy host and mail hosts, and a relay that sends to them."""
 
 import re
+import zlib
 
 from .config import Config
 from .net import LOOPBACK, free_port
@@ -26,7 +27,7 @@ class World:
         self.nsd = lab.nsd({"test": self._zone({name: "1" for name in domains})})
         self.port = free_port()
         self.sinks = {
-            GOOD: lab.sink(address=GOOD, port=self.port, tls=lab.certificates.server_context(*names)),
+            GOOD: lab.sink(address=GOOD, port=self.port, tls=lab.certificates.server_context(f"mail-{zlib.crc32(' '.join(names).encode())}.test", *names)),
             BAD: lab.sink(address=BAD, port=self.port, tls=lab.certificates.server_context("other.test")),
             CLEAR: lab.sink(address=CLEAR, port=self.port),
         }
@@ -42,8 +43,10 @@ class World:
 
     def trust(self, foreign):
         """Give the policy host a certificate for all domains, or all but "foreign"."""
-        names = [name for name in self.records if foreign or name != "foreign"]
-        self.policies.context.load_cert_chain(*self.lab.certificates.host(*(f"mta-sts.{name}.test" for name in names)))
+        names = [f"mta-sts.{name}.test" for name in self.records if foreign or name != "foreign"]
+        # The same number of other names, behind the same first one, would get the same certificate.
+        own = f"policies-{zlib.crc32(' '.join(names).encode())}.test"
+        self.policies.context.load_cert_chain(*self.lab.certificates.host(own, *names))
 
     def _zone(self, ids):
         lines = [f"{name} {record}" for name, text in self.records.items() for record in text.replace("PORT", str(self.policies.port)).split("; ")]
