@@ -93,7 +93,7 @@
 	P(text, always_bcc, "", 0, 320, RELOAD, "",                                                \
 	  "An address that gets a copy of every message that comes in. Empty: none.")              \
 	P(list, tls_policy, "{}", 0, 0, RELOAD, "",                                                \
-	  "Tables of TLS policies: a DOMAIN, a .PARENT, a [NEXT-HOP] or *, and none, opportunistic, required, verify or verify:NAME,NAME.") \
+	  "Tables of TLS policies: a DOMAIN, a .PARENT, a [NEXT-HOP] or *, and none, opportunistic, required, verify, verify:NAME,NAME, dane or dane-only.") \
 	P(list, sender_bcc, "{}", 0, 0, RELOAD, "",                                                \
 	  "Tables of senders and the address that gets a copy of what they send.")                 \
 	P(list, recipient_bcc, "{}", 0, 0, RELOAD, "",                                             \
@@ -240,7 +240,7 @@
 	P(duration, rset_timeout, "20s", 1, HOURS(1), RELOAD, "", "Time for the reply to RSET.")   \
 	P(duration, quit_timeout, "10s", 1, HOURS(1), RELOAD, "", "Time for the reply to QUIT.")   \
 	P(text, tls, "opportunistic", 1, 4000, RELOAD, "",                                         \
-	  "none: never; opportunistic: when offered, whoever it is; required: no mail without, whoever it is; verify, or verify:NAME,NAME: no mail unless the certificate is trusted and names the next hop, or one of these. Routes and tls_policy can ask for more.") \
+	  "none: never; opportunistic: when offered, whoever it is; required: no mail without, whoever it is; verify, or verify:NAME,NAME: no mail unless the certificate is trusted and names the next hop, or one of these; dane: as opportunistic, but what has TLSA records must fit them; dane-only: no mail for what has none. Routes and tls_policy can ask for more.") \
 	P(text, client_certificate, "", 0, 4000, RELOAD, "",                                       \
 	  "PEM file with a certificate and its chain, shown to hosts that ask for one.")           \
 	P(text, client_key, "", 0, 4000, RELOAD, "", "PEM file with its private key.")             \
@@ -293,6 +293,19 @@
 	  "The same for recipients, when RCPT is accepted.")                                       \
 	P(choice, action, "defer", 0, 0, RELOAD, "defer|reject|hold",                              \
 	  "What becomes of what is beyond: refused with 450 4.7.1 and the time until there is room again; refused with 550 5.7.1; or the message is taken and held.")
+
+#define CONF_DKIM(P)                                                                               \
+	P(text, selector, "", 0, 63, RELOAD, "",                                                   \
+	  "Which of the domain's keys it is: the public one lies in the DNS at SELECTOR._domainkey.DOMAIN.") \
+	P(text, key, "", 0, 4000, RELOAD, "",                                                      \
+	  "A file with the private key, RSA of at least 1024 bits or Ed25519, in PEM: an absolute path. sluice dkim keygen writes one.") \
+	P(list, headers, "{}", 0, 0, RELOAD, "",                                                   \
+	  "The header fields that are signed, each as often as it is there, and once more, so that none can be added; with ? behind the name not once more. From always is. Empty: those that a reader sees, of MIME, of mailing lists, and those that say what is answered.") \
+	P(duration, expire, "0s", 0, DAYS(3650), RELOAD, "",                                       \
+	  "How long a signature is good. 0: for ever.")                                            \
+	P(choice, canonicalization, "relaxed/relaxed", 0, 0, RELOAD,                               \
+	  "relaxed/relaxed|relaxed/simple|simple/relaxed|simple/simple",                           \
+	  "What the header and the body may suffer on the way without breaking the signature: changes of blanks, or nothing.")
 
 #define CONF_QUEUE(P)                                                                              \
 	P(number, message_active_limit, "20000", 1, 10000000, RELOAD, "",                          \
@@ -378,7 +391,9 @@
 	P(text, ca, "/etc/ssl/certs/ca-certificates.crt", 0, 4000, RELOAD, "",                     \
 	  "PEM file, or folder of such files, with the authorities that may vouch for a next hop where verify is wanted.") \
 	P(choice, minimum, "1.2", 0, 0, RELOAD, "1.2|1.3",                                         \
-	  "The least version of TLS that will do for required and verify. What is only opportunistic takes 1.2.") \
+	  "The least version of TLS that will do where it is required. What is only opportunistic takes 1.2.") \
+	P(flag, dane, "true", 0, 0, RELOAD, "",                                                    \
+	  "Have each next hop whose names DNSSEC proves, and that has TLSA records, prove that it is who it should be, also where the policy is opportunistic or required.") \
 	P(flag, mta_sts, "true", 0, 0, RELOAD, "",                                                 \
 	  "Keep to the MTA-STS policies (RFC 8461) of domains that mail goes to by their MX records. Without a ca there are none.") \
 	P(duration, mta_sts_timeout, "60s", 10, 60000, RELOAD, "",                                 \
@@ -392,7 +407,7 @@
 	P(flag, enabled, "false", 0, 0, RELOAD, "",                                                \
 	  "Count how TLS to other domains does, and report it once a day to those who ask for that in their _smtp._tls record.") \
 	P(text, from, "", 0, 320, RELOAD, "",                                                      \
-	  "The address that reports come from. Mail from it is not kept back by MTA-STS, as RFC 8460 wants it. Empty: postmaster at our hostname.") \
+	  "The address that reports come from. Empty: postmaster at our hostname.") \
 	P(text, organization, "", 0, 255, RELOAD, "",                                              \
 	  "Who sends the reports. Empty: our hostname.")                                           \
 	P(text, contact, "", 0, 320, RELOAD, "",                                                   \

@@ -2,6 +2,7 @@
 #include "base/delivery.h"
 
 #include "base/mem.h"
+#include "base/tls_dane.h"
 
 #include <stdlib.h>
 
@@ -28,6 +29,7 @@ void connection_open_free(struct connection_open **op)
 	verdict_unref(o->why);
 	credential_unref(o->credential);
 	tls_subject_unref(o->subject);
+	tls_dane_unref(o->dane);
 	free(o->host);
 	free(o->tls);
 	free(o->site);

@@ -18,10 +18,9 @@ static const char fingerprint[] = "sha256=";
 static const char sts[] = "mta-sts=", sts_host[] = "mta-sts=hostname";
 
 static const char *const levels[] = {
-	[TRANSPORT_TLS_NONE] = "none",
-	[TRANSPORT_TLS_OPPORTUNISTIC] = "opportunistic",
-	[TRANSPORT_TLS_REQUIRED] = "required",
-	[TRANSPORT_TLS_VERIFY] = "verify",
+	[TRANSPORT_TLS_NONE] = "none",	       [TRANSPORT_TLS_OPPORTUNISTIC] = "opportunistic",
+	[TRANSPORT_TLS_REQUIRED] = "required", [TRANSPORT_TLS_VERIFY] = "verify",
+	[TRANSPORT_TLS_DANE] = "dane",	       [TRANSPORT_TLS_DANE_ONLY] = "dane-only",
 };
 
 enum { LEVELS = sizeof levels / sizeof *levels };
@@ -32,7 +31,7 @@ static int level_of(const char *text)
 	size_t len = strcspn(text, ":");
 	for (int i = 0; i < LEVELS; i++)
 		if (strlen(levels[i]) == len && strncmp(text, levels[i], len) == 0 &&
-		    (text[len] == '\0' || i == TRANSPORT_TLS_VERIFY ||
+		    (text[len] == '\0' || i == TRANSPORT_TLS_VERIFY || i == TRANSPORT_TLS_DANE ||
 		     strncmp(text + len + 1, sts, strlen(sts)) == 0))
 			return i;
 	return LEVELS;
@@ -89,18 +88,18 @@ static bool each_item(const char *list, bool (*item)(const char *, struct buf *)
 
 bool tls_policy_good(const char *text, struct buf *why)
 {
-	if (strncmp(text, "dane", 4) == 0 && (text[4] == '\0' || strcmp(text + 4, "-only") == 0)) {
-		buf_printf(why, "%s is not built into this release", text);
+	int level = level_of(text);
+	const char *items = strchr(text, ':');
+	/* What stands behind dane in the policy of a host comes from DNS. */
+	if (level == LEVELS || (items && level != TRANSPORT_TLS_VERIFY)) {
+		buf_printf(
+			why,
+			"must be none, opportunistic, required, verify, verify:NAME,NAME, dane or "
+			"dane-only, not \"%s\"",
+			text);
 		return false;
 	}
-	int level = level_of(text);
-	if (level == LEVELS)
-		buf_printf(why,
-			   "must be none, opportunistic, required, verify or verify:NAME,NAME, "
-			   "not \"%s\"",
-			   text);
-	return level < LEVELS &&
-	       (!strchr(text, ':') || each_item(strchr(text, ':') + 1, good_item, why));
+	return !items || each_item(items + 1, good_item, why);
 }
 
 enum transport_tls tls_policy_level(const char *text)
@@ -128,11 +127,32 @@ bool tls_policy_trusts(const char *text)
 	       !each_item(tls_policy_items(text), only_fingerprint, NULL);
 }
 
-/* The levels are numbered by what they demand; the first two demand nothing. */
+enum tls_policy_dane tls_policy_dane(const char *text, bool usual)
+{
+	switch (tls_policy_level(text)) {
+	case TRANSPORT_TLS_OPPORTUNISTIC:
+	case TRANSPORT_TLS_REQUIRED:
+		return usual ? TLS_DANE_WANTED : TLS_DANE_IGNORED;
+	case TRANSPORT_TLS_DANE:
+		return TLS_DANE_WANTED;
+	case TRANSPORT_TLS_DANE_ONLY:
+		return TLS_DANE_DEMANDED;
+	case TRANSPORT_TLS_NONE:
+	case TRANSPORT_TLS_VERIFY:
+		break;
+	}
+	return TLS_DANE_IGNORED;
+}
+
+/* Of a host that has no TLSA records dane demands nothing. */
 static int demand(const char *text)
 {
-	enum transport_tls level = tls_policy_level(text);
-	return level == TRANSPORT_TLS_NONE ? TRANSPORT_TLS_OPPORTUNISTIC : (int)level;
+	static const int demands[] = {
+		[TRANSPORT_TLS_NONE] = 0,   [TRANSPORT_TLS_OPPORTUNISTIC] = 0,
+		[TRANSPORT_TLS_DANE] = 1,   [TRANSPORT_TLS_REQUIRED] = 2,
+		[TRANSPORT_TLS_VERIFY] = 3, [TRANSPORT_TLS_DANE_ONLY] = 3,
+	};
+	return demands[tls_policy_level(text)];
 }
 
 const char *tls_policy_strictest(const char *a, const char *b)
@@ -205,16 +225,21 @@ char *tls_policy_of_hop(const char *text, const char *hop)
 
 char *tls_policy_of_host(const char *text, const char *host)
 {
+	if (tls_policy_level(text) == TRANSPORT_TLS_DANE)
+		return mem_strdup(levels[TRANSPORT_TLS_OPPORTUNISTIC]);
 	return rewritten(text, NULL, host);
 }
 
 char *tls_policy_add_sts(const char *of_hop, const struct sts_policy *p)
 {
 	enum transport_tls level = tls_policy_level(of_hop);
-	if (!p || p->mode == STS_NONE || level == TRANSPORT_TLS_VERIFY)
+	if (!p || p->mode == STS_NONE || level == TRANSPORT_TLS_VERIFY ||
+	    level == TRANSPORT_TLS_DANE_ONLY)
 		return mem_strdup(of_hop);
 	if (p->mode == STS_ENFORCE)
 		return mem_printf("%s:%s", levels[TRANSPORT_TLS_VERIFY], sts_host);
+	if (level == TRANSPORT_TLS_DANE) /* of a host without records */
+		level = TRANSPORT_TLS_OPPORTUNISTIC;
 	return level == TRANSPORT_TLS_NONE ? mem_strdup(of_hop)
 					   : mem_printf("%s:%s", levels[level], sts_host);
 }
@@ -223,6 +248,23 @@ const char *tls_policy_sts(const char *of_host)
 {
 	const char *items = tls_policy_items(of_host);
 	return strncmp(items, sts, strlen(sts)) == 0 ? items + strlen(sts) : NULL;
+}
+
+/* No name of a host: a certificate can't have it. */
+static const char handed_on[] = ",+requiretls";
+
+char *tls_policy_with_requiretls(const char *text, const char *host)
+{
+	enum transport_tls level = tls_policy_level(text);
+	if (level == TRANSPORT_TLS_VERIFY || level == TRANSPORT_TLS_DANE)
+		return mem_printf("%s%s", text, handed_on);
+	return mem_printf("verify:%s%s", host, handed_on);
+}
+
+bool tls_policy_has_requiretls(const char *text)
+{
+	size_t len = strlen(text), end = strlen(handed_on);
+	return len > end && strcmp(text + len - end, handed_on) == 0;
 }
 
 static char *get(const struct tables *t, const char *key, struct table_origin *origin)

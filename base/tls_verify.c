@@ -245,6 +245,9 @@ enum tls_verified tls_verify(SSL *ssl, const struct tls_authorities *a, const ch
 		return sts ? TLS_VERIFIED_STS : TLS_VERIFIED_MATCHED;
 	buf_puts(why, "its certificate is for ");
 	put_names(why, own);
-	buf_printf(why, ", not for %s%s", items, sts ? ", as MTA-STS wants it" : "");
+	/* What begins with a plus is no name, and stands last. */
+	const char *end = strstr(items, ",+");
+	buf_printf(why, ", not for %.*s%s", end ? (int)(end - items) : (int)strlen(items), items,
+		   sts ? ", as MTA-STS wants it" : "");
 	return TLS_VERIFIED_TRUSTED;
 }

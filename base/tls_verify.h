@@ -29,7 +29,8 @@
 	X(NONE, "none")                                                                            \
 	X(TRUSTED, "trusted")                                                                      \
 	X(MATCHED, "matched")                                                                      \
-	X(STS, "mta-sts") /* matched, and what it matched is MTA-STS's */
+	X(STS, "mta-sts") /* matched, and what it matched is MTA-STS's */                          \
+	X(DANE, "dane")
 
 enum tls_verified {
 #define X(what, word) TLS_VERIFIED_##what,

@@ -3,11 +3,13 @@
 #include "base/address.h"
 #include "base/mailaddr.h"
 #include "base/mem.h"
+#include "base/tls_dane.h"
 #include "base/tls_policy.h"
 #include "cmd/cmd.h"
 #include "cmd/options.h"
 #include "cmd/sts_trace.h"
 #include "cmd/tls_print.h"
+#include "qmgr/route/nexthop_lookup.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -36,9 +38,11 @@ struct asking {
 	struct buf out;
 };
 
+/* NULL: none, or the host's TLSA records take its place. */
 static const struct sts_policy *policy_of(const struct tls_told *t)
 {
-	return t->sts ? t->sts->policy : NULL;
+	bool by_records = t->host->dane && t->host->dane->nusable > 0;
+	return t->sts && !by_records ? t->sts->policy : NULL;
 }
 
 /* What the relay would ask of this host, as nexthop_tls_of_host() has it. */
@@ -68,18 +72,21 @@ static bool try_host(struct asking *a, struct tls_told *t)
 				      .address = t->address,
 				      .of_hop = demand,
 				      .hop = t->hop->name,
+				      .dane = t->host->dane,
 				      .lmtp = t->way->by->protocol == TRANSPORT_PROTOCOL_LMTP};
 	bool left_out = tls_print_left_out(t);
-	bool handshake = !a->quiet && !left_out && !address_is_unix(t->address);
+	t->barred = left_out ? NULL : nexthop_lookup_barred(t->host, t->hop->dane);
+	bool handshake = !a->quiet && !left_out && !t->barred && !address_is_unix(t->address);
 	if (handshake) {
 		tls_probe_run(&probe, a->conf, a->authorities, &host);
 		t->probe = &probe;
 	}
 	(a->json ? tls_print_json : tls_print_host)(&a->out, t);
-	bool passes = !left_out && (!handshake || tls_probe_passes(&probe));
+	bool passes = !left_out && !t->barred && (!handshake || tls_probe_passes(&probe));
 	t->probe = NULL;
 	if (handshake)
 		tls_probe_fini(&probe);
+	verdict_unref(t->barred);
 	free(demand);
 	show(a);
 	return passes;
@@ -132,7 +139,7 @@ static bool tell(struct asking *a, const char *text)
 		fprintf(stderr, "sluice: %s is no address, domain or next hop\n", text);
 		return false;
 	}
-	route_trace_ask(t);
+	route_trace_ask(t, true);
 	for (uint32_t i = 0; i < t->nway; i++)
 		for (int k = 0; k < t->way[i].nhop; k++)
 			passes |= try_hop(a, text, &t->way[i], &t->way[i].hop[k]);

@@ -5,7 +5,6 @@
 #include "base/buf.h"
 #include "base/mem.h"
 #include "base/tls_result.h"
-#include "base/tls_policy.h"
 #include "qmgr/outcome.h"
 #include "qmgr/route/nexthop_name.h"
 #include "qmgr/router.h"
@@ -20,6 +19,11 @@
 /* Hosts once found serve this long without another question: dns has the time to live, but every
  * question costs two hops between threads. */
 enum { FRESH_MS = 5000 };
+
+/* What key and site are called besides. Without the recipient's demands a site is one of those that have none. */
+static const char *const wishes[] = {[ENVELOPE_TLS_USUAL] = "",
+				     [ENVELOPE_TLS_REQUIRED] = " requiretls",
+				     [ENVELOPE_TLS_WAIVED] = " tls-required=no"};
 
 /* Behind the transport, before what else tells next hops apart. */
 static const char *target(const struct nexthop *n, size_t *len)
@@ -43,16 +47,6 @@ bool nexthop_is_for(const struct nexthop *n, const char *domain)
 	return strlen(domain) == len && strncasecmp(it, domain, len) == 0;
 }
 
-/* What keeps mail back must not keep the report of that. */
-static bool is_report(const struct conf *c, const char *sender)
-{
-	char hostname[256], from[TLS_REPORT_FROM_SIZE];
-	if (!c->tls_report.enabled)
-		return false;
-	tls_report_names(c, hostname, from);
-	return strcasecmp(sender, from) == 0;
-}
-
 struct nexthop *nexthop_of(struct job *job, uint32_t recipient)
 {
 	struct message *m = message_of_work(job->work);
@@ -63,13 +57,11 @@ struct nexthop *nexthop_of(struct job *job, uint32_t recipient)
 	buf_init(&key);
 	nexthop_write_key(&key, route, address);
 	char *tls = nexthop_tls(q->sched.conf->tables, route, address);
-	buf_printf(&key, " tls=%s", tls);
+	enum envelope_tls wish = job->work->envelope->tls;
+	buf_printf(&key, " tls=%s%s", tls, wishes[wish]);
 	char *logins =
 		nexthop_logins(q->sched.conf->tables, route, job->work->envelope->sender, address);
 	buf_puts(&key, logins ? logins : "");
-	bool exempt = is_report(q->sched.conf, job->work->envelope->sender);
-	if (exempt)
-		buf_puts(&key, " report");
 	struct nexthop *n;
 	HASH_FIND(hh, q->nexthops, buf_cstr(&key), buf_len(&key), n);
 	if (n) {
@@ -82,11 +74,11 @@ struct nexthop *nexthop_of(struct job *job, uint32_t recipient)
 	n->key = buf_steal(&key, NULL);
 	n->qmgr = q;
 	n->tls = tls;
+	n->wish = wish;
 	n->site_name = nexthop_site_name(route, address);
 	n->logins = logins;
 	n->transport = job->transport;
 	n->by_mx = nexthop_lookup_by_mx(route, address);
-	n->exempt = exempt;
 	HASH_ADD_KEYPTR(hh, q->nexthops, n->key, strlen(n->key), n);
 	return n;
 }
@@ -103,7 +95,7 @@ void nexthop_ask(struct nexthop *n, struct message *m, uint32_t recipient)
 	struct qmgr *q = n->qmgr;
 	const struct conf_tls *tls = &q->sched.conf->tls;
 	/* Where nobody is trusted no policy could be kept to. */
-	bool sts = tls->mta_sts && *tls->ca && !n->exempt;
+	bool sts = tls->mta_sts && *tls->ca && n->wish != ENVELOPE_TLS_WAIVED;
 	n->asked_by = m;
 	nexthop_lookup_begin(&n->lookup, router_route(m, recipient), address,
 			     &(struct nexthop_edge){.reply_to = q->sched.loop,
@@ -112,7 +104,10 @@ void nexthop_ask(struct nexthop *n, struct message *m, uint32_t recipient)
 						    .ask_sts = sts ? q->db.edges.to_sts : NULL,
 						    .context = q->db.edges.context,
 						    .tables = q->sched.conf->tables,
-						    .sender = m->work.envelope->sender});
+						    .sender = m->work.envelope->sender,
+						    .tls = n->tls,
+						    .wish = n->wish,
+						    .dane = q->sched.conf->tls.dane});
 }
 
 void nexthop_wait(struct nexthop *n, struct job *job, uint32_t recipient)
@@ -133,8 +128,8 @@ static char *peer_name(const char *name, const union address *address)
 static struct host *host_of(struct nexthop *n, const struct nexthop_host *from, const char *of_hop)
 {
 	char *tls = nexthop_tls_of_host(of_hop, from);
-	struct host *h =
-		destdb_get(&n->qmgr->db, n->transport, &from->address, tls, from->credential);
+	struct host *h = destdb_get(&n->qmgr->db, n->transport, &from->address, tls,
+				    from->credential, from->dane);
 	free(tls);
 	return h;
 }
@@ -148,8 +143,11 @@ static struct site_host *gather_hosts(struct nexthop *n, int *count, struct buf 
 	struct site_host *hosts = mem_zalloc((size_t)*count * sizeof *hosts);
 	for (int i = 0; i < *count; i++) {
 		char *of_hop = nexthop_tls_of_hop(tables, n->tls, &from[i]);
-		nexthop_add_tls(name, of_hop, n->transport->settings,
-				n->site_name ? from[i].hop : NULL);
+		if (from[i].dane && !from[i].sts)
+			nexthop_add_dane(name, from[i].dane);
+		else
+			nexthop_add_tls(name, of_hop, n->transport->settings,
+					n->site_name ? from[i].hop : NULL);
 		hosts[i] = (struct site_host){.host = host_of(n, &from[i], of_hop),
 					      .name = mem_strdup(from[i].name),
 					      .peer = peer_name(from[i].name, &from[i].address),
@@ -177,6 +175,8 @@ static void enter_site(struct nexthop *n)
 				  : nexthop_name_of_hosts(nexthop_lookup_best(&n->lookup));
 	buf_printf(&full, "%s%s", name, n->logins ? n->logins : "");
 	struct site_host *hosts = gather_hosts(n, &count, &full);
+	if (n->wish == ENVELOPE_TLS_REQUIRED)
+		buf_puts(&full, wishes[n->wish]);
 	struct site *site = site_get(&n->qmgr->db, n->transport, buf_cstr(&full));
 	buf_fini(&full);
 	free(name);
@@ -217,6 +217,15 @@ static void let_go(struct nexthop *n, struct verdict *failure)
 	free(waiting);
 }
 
+static void report_fault(const struct nexthop *n, const struct verdict *failure)
+{
+	enum tls_result_type fault = n->lookup.fault;
+	struct tls_result *r = tls_result_new(n->way.subject, fault, failure->text);
+	if (fault == TLS_RESULT_DNSSEC_INVALID || fault == TLS_RESULT_DANE_REQUIRED)
+		r->policy = TLS_RESULT_OF_TLSA;
+	loop_post(n->way.subject->to, &r->note);
+}
+
 /* For whom the connections to come are counted; and what keeps them from coming. */
 static void settle_subject(struct nexthop *n, const struct verdict *failure)
 {
@@ -224,15 +233,14 @@ static void settle_subject(struct nexthop *n, const struct verdict *failure)
 	bool wanted = q->db.edges.reports && q->sched.conf->tls_report.enabled && n->by_mx;
 	tls_subject_unref(n->way.subject);
 	n->way.subject = NULL;
-	if (!wanted || n->exempt)
+	if (!wanted || n->wish == ENVELOPE_TLS_WAIVED)
 		return;
 	char *domain = nexthop_target(n);
 	n->way.subject = tls_subject_new(q->db.edges.reports, domain,
 					 n->lookup.sts ? n->lookup.sts->policy : NULL);
 	free(domain);
-	if (failure && n->lookup.left_out)
-		loop_post(n->way.subject->to,
-			  &tls_result_new(n->way.subject, TLS_RESULT_FAILED, failure->text)->note);
+	if (failure && n->lookup.fault != TLS_RESULT_SUCCESS)
+		report_fault(n, failure);
 }
 
 /* All that was asked is known. */

@@ -30,11 +30,13 @@
 #include "base/conf.h"
 #include "base/tls_result.h"
 
+struct spool_store;
 struct tlsrpt;
 
 struct tlsrpt_edges {
-	void (*to_dns)(void *context, struct note *);	/* struct resolve */
-	void (*to_spool)(void *context, struct note *); /* struct spool_store */
+	void (*to_dns)(void *context, struct note *); /* struct resolve */
+	void (*store)(void *context, struct conf *,
+		      struct spool_store *); /* signed, where it can be */
 	void *context;
 	struct loop *main; /* gets TLS_RESULTS_SAVE */
 };

@@ -142,7 +142,7 @@ static void put_head(const struct tlsrpt_report *r, const struct tlsrpt_sender *
 		   r->domain, by->hostname, id);
 	buf_printf(to, "TLS-Report-Domain: %s\r\nTLS-Report-Submitter: %s\r\n", r->domain,
 		   by->hostname);
-	buf_puts(to, "Auto-Submitted: auto-generated\r\nMIME-Version: 1.0\r\n");
+	buf_puts(to, "TLS-Required: No\r\nAuto-Submitted: auto-generated\r\nMIME-Version: 1.0\r\n");
 	free(id);
 }
 

@@ -98,6 +98,7 @@ static void send_mail(struct tlsrpt_report *r, int n)
 	e->arrived_ms = clock_wall_ms();
 	e->sender = mem_strdup(t->from);
 	e->body = BODY_8BITMIME;
+	e->tls = ENVELOPE_TLS_WAIVED; /* RFC 8460 3: what keeps mail back must not keep this */
 	e->size = len;
 	envelope_add(e, r->target[n].to);
 	store->content = content_in_memory(bytes, len);
@@ -108,7 +109,7 @@ static void send_mail(struct tlsrpt_report *r, int n)
 	store->log =
 		log_hold(LOG_LEVEL_INFO, "queued", "id", log_id(e->id), "via", "tls_report", "from",
 			 t->from, "nrcpt", log_number(1), "size", log_number((int64_t)len), NULL);
-	t->edges.to_spool(t->edges.context, &store->note);
+	t->edges.store(t->edges.context, t->conf, store);
 }
 
 void tlsrpt_send_stored(struct tlsrpt *t, struct spool_store *store)

@@ -32,8 +32,6 @@ struct tlsrpt {
 	char hostname[256], from[TLS_REPORT_FROM_SIZE];
 };
 
-struct spool_store;
-
 void tlsrpt_send_begin(struct tlsrpt *, struct tlsrpt_report *);
 void tlsrpt_send_resolved(struct tlsrpt *, struct resolve *);	/* takes the answer */
 void tlsrpt_send_stored(struct tlsrpt *, struct spool_store *); /* takes the answer */

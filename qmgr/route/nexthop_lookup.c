@@ -3,7 +3,9 @@
 
 #include "base/address.h"
 #include "base/mailaddr.h"
+#include "base/log.h"
 #include "base/mem.h"
+#include "base/tls_dane.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -14,6 +16,8 @@ struct nexthop_answer {
 	int port, weight;
 	uint32_t group;		       /* equal: shared by weight */
 	struct credential *credential; /* or NULL */
+	enum transport_tls level;
+	enum tls_policy_dane dane;
 };
 
 /* Those of one group share a preference; where there are weights they are shares of connections. */
@@ -28,8 +32,27 @@ static struct nexthop_answer *add_question(struct nexthop_lookup *l, struct reso
 	return a;
 }
 
-static void add_relays(struct nexthop_lookup *l, const struct conf_list *relays, int default_port,
-		       const struct nexthop_edge *edge)
+/* A literal address has no name that there could be TLSA records of, and a Unix socket needs none. */
+static void want_dane(struct nexthop_answer *a, struct resolve *ask,
+		      const struct conf_transport *by, const struct nexthop_edge *edge)
+{
+	union address unused;
+	const char *said = edge->tls ? edge->tls : by->tls;
+	char *row =
+		tls_policy_row(edge->tables, ask->name, ask->kind == RESOLVE_HOST, a->port, NULL);
+	const char *holds = tls_policy_strictest(said, row);
+	a->level = tls_policy_level(holds);
+	a->dane = tls_policy_dane(holds, edge->dane || edge->wish == ENVELOPE_TLS_REQUIRED);
+	bool waived = edge->wish == ENVELOPE_TLS_WAIVED && a->dane == TLS_DANE_WANTED;
+	if (waived || address_parse_unix(ask->name, &unused))
+		a->dane = TLS_DANE_IGNORED;
+	ask->dane = a->dane != TLS_DANE_IGNORED;
+	ask->port = a->port;
+	free(row);
+}
+
+static void add_relays(struct nexthop_lookup *l, const struct conf_list *relays,
+		       const struct conf_transport *by, const struct nexthop_edge *edge)
 {
 	int weight_before = 0;
 	for (int i = 0; i < relays->n; i++) {
@@ -39,7 +62,9 @@ static void add_relays(struct nexthop_lookup *l, const struct conf_list *relays,
 		struct resolve *ask = resolve_new(r.bracketed ? RESOLVE_HOST : RESOLVE_MX, r.host,
 						  edge->reply_to, edge->owner);
 		ask->trusted = true;
-		struct nexthop_answer *a = add_question(l, ask, r.port > 0 ? r.port : default_port);
+		struct nexthop_answer *a =
+			add_question(l, ask, r.port > 0 ? r.port : (int)by->port);
+		want_dane(a, ask, by, edge);
 		a->weight = r.weight;
 		a->credential = credential_find(edge->tables, relays->item[i], edge->sender);
 		if (r.weight > 0 && weight_before > 0)
@@ -49,15 +74,15 @@ static void add_relays(struct nexthop_lookup *l, const struct conf_list *relays,
 	}
 }
 
-static void add_domain(struct nexthop_lookup *l, const char *domain, int port,
-		       const struct nexthop_edge *edge)
+static void add_domain(struct nexthop_lookup *l, const char *domain,
+		       const struct conf_transport *by, const struct nexthop_edge *edge)
 {
 	bool literal = domain[0] == '[';
 	char *name = literal ? mem_strndup(domain + 1, strlen(domain) - 2) : mem_strdup(domain);
-	struct nexthop_answer *a = add_question(
-		l,
-		resolve_new(literal ? RESOLVE_HOST : RESOLVE_MX, name, edge->reply_to, edge->owner),
-		port);
+	struct resolve *ask =
+		resolve_new(literal ? RESOLVE_HOST : RESOLVE_MX, name, edge->reply_to, edge->owner);
+	struct nexthop_answer *a = add_question(l, ask, (int)by->port);
+	want_dane(a, ask, by, edge);
 	a->credential = credential_find(edge->tables, domain, edge->sender);
 	free(name);
 }
@@ -71,14 +96,14 @@ bool nexthop_lookup_by_mx(const struct route *route, const char *address)
 void nexthop_lookup_begin(struct nexthop_lookup *l, const struct route *route, const char *address,
 			  const struct nexthop_edge *edge)
 {
-	int port = (int)route->by->port;
 	assert(l->asking == 0 && l->nanswer == 0);
+	l->wish = edge->wish;
 	if (route->relay->n > 0)
-		add_relays(l, route->relay, port, edge);
+		add_relays(l, route->relay, route->by, edge);
 	else
-		add_domain(l, mailaddr_domain(address), port, edge);
+		add_domain(l, mailaddr_domain(address), route->by, edge);
 	l->nown = l->nanswer;
-	add_relays(l, &route->by->fallback_relay, port, edge);
+	add_relays(l, &route->by->fallback_relay, route->by, edge);
 	bool sts = edge->ask_sts && nexthop_lookup_by_mx(route, address);
 	l->asking = l->nanswer + sts;
 	if (sts)
@@ -92,7 +117,28 @@ void nexthop_lookup_begin(struct nexthop_lookup *l, const struct route *route, c
 	}
 }
 
-/* RFC 8461 5.1: hosts that the policy does not have are no mail hosts. */
+/* What its TLSA records demand takes the place of all else. */
+static bool by_records(const struct resolve_host *h)
+{
+	return h->dane && h->dane->nusable > 0;
+}
+
+struct verdict *nexthop_lookup_barred(const struct resolve_host *h, enum tls_policy_dane dane)
+{
+	if (dane == TLS_DANE_IGNORED)
+		return NULL;
+	if (h->unsure)
+		return verdict_ref(h->unsure);
+	if (dane == TLS_DANE_WANTED || by_records(h))
+		return NULL;
+	return verdict_printf(
+		VERDICT_DEFERRED, 0, "4.7.5", NULL,
+		h->dane ? "no TLSA record of %s can be used, and dane-only holds"
+			: "%s has no TLSA records that DNSSEC proves, and dane-only holds",
+		h->name);
+}
+
+/* RFC 8461 5.1: hosts that the policy does not have are no mail hosts, unless DNSSEC says that they are (2). */
 static void keep_to_policy(struct nexthop_lookup *l)
 {
 	struct resolve *r = l->answer[0].resolve;
@@ -101,15 +147,69 @@ static void keep_to_policy(struct nexthop_lookup *l)
 		return;
 	char *best = mem_strdup(r->host[0].name);
 	for (int i = r->nhost - 1; i >= 0; i--)
-		if (!sts_policy_has(p, r->host[i].name))
+		if (!by_records(&r->host[i]) && !sts_policy_has(p, r->host[i].name))
 			resolve_drop_host(r, i);
-	l->left_out = r->nhost == 0;
-	if (l->left_out)
+	if (r->nhost == 0)
+		l->fault = TLS_RESULT_FAILED;
+	if (r->nhost == 0 && !r->failure)
 		r->failure = verdict_printf(
 			VERDICT_DEFERRED, 0, "4.7.0", NULL,
 			"the MTA-STS policy of %s has none of its mail hosts, such as %s", r->name,
 			best);
 	free(best);
+}
+
+/* Nobody could tell whether it is the host that it should be; a reference. NULL: somebody can. */
+static struct verdict *unprovable(const struct resolve *r, const struct resolve_host *h,
+				  enum transport_tls level)
+{
+	union address unused;
+	bool meant = r->kind == RESOLVE_HOST || r->security == RESOLVE_SECURE ||
+		     strcmp(h->name, r->name) == 0;
+	if (by_records(h) || level == TRANSPORT_TLS_VERIFY || meant ||
+	    address_parse_unix(h->name, &unused))
+		return NULL;
+	return verdict_printf(VERDICT_FAILED, 0, "5.7.10", NULL,
+			      "REQUIRETLS was asked for, and nothing proves that %s is a mail host "
+			      "for %s",
+			      h->name, r->name);
+}
+
+/* The first that is barred says why, should there be no other. */
+static void leave_out_barred(struct nexthop_lookup *l, const struct nexthop_answer *a)
+{
+	struct resolve *r = a->resolve;
+	bool requiretls = l->wish == ENVELOPE_TLS_REQUIRED;
+	int kept = 0;
+	for (int i = 0; i < r->nhost; i++) {
+		struct verdict *why = nexthop_lookup_barred(&r->host[i], a->dane);
+		if (!why && requiretls)
+			why = unprovable(r, &r->host[i], a->level);
+		if (!why) {
+			r->host[kept++] = r->host[i];
+			continue;
+		}
+		if (why->class == VERDICT_DEFERRED)
+			l->fault = r->host[i].unsure ? TLS_RESULT_DNSSEC_INVALID
+						     : TLS_RESULT_DANE_REQUIRED;
+		log_event(LOG_LEVEL_WARNING, "tls", "host", r->host[i].name, "policy",
+			  why->class == VERDICT_FAILED	 ? "requiretls"
+			  : a->dane == TLS_DANE_DEMANDED ? "dane-only"
+							 : "dane",
+			  "verified", "none", "reason", why->text, NULL);
+		if (!r->failure)
+			r->failure = verdict_ref(why);
+		verdict_unref(why);
+		resolve_host_fini(&r->host[i]);
+	}
+	r->nhost = kept;
+}
+
+/* Whom an enforced policy has is a mail host of the domain, as a secure MX record would tell (RFC 8689 4.2.1). */
+static enum transport_tls level_of(const struct nexthop_lookup *l, int i)
+{
+	const struct sts_policy *p = l->sts && i == 0 ? l->sts->policy : NULL;
+	return p && p->mode == STS_ENFORCE ? TRANSPORT_TLS_VERIFY : l->answer[i].level;
 }
 
 static bool one_answered(struct nexthop_lookup *l)
@@ -118,6 +218,10 @@ static bool one_answered(struct nexthop_lookup *l)
 	if (--l->asking > 0)
 		return false;
 	keep_to_policy(l);
+	for (int i = 0; i < l->nanswer; i++) {
+		l->answer[i].level = level_of(l, i);
+		leave_out_barred(l, &l->answer[i]);
+	}
 	return true;
 }
 
@@ -201,7 +305,11 @@ int nexthop_lookup_hosts(const struct nexthop_lookup *l, struct nexthop_host **h
 					.preference = from->group << 16 | r->host[h].preference,
 					.weight = (double)from->weight / addresses,
 					.credential = from->credential,
-					.sts = l->sts && i < l->nown ? l->sts->policy : NULL};
+					.sts = l->sts && i < l->nown && !by_records(&r->host[h])
+						       ? l->sts->policy
+						       : NULL,
+					.dane = r->host[h].dane,
+					.requiretls = l->wish == ENVELOPE_TLS_REQUIRED};
 				address_set_port(&to->address, from->port);
 			}
 	}

@@ -9,7 +9,15 @@
  * can't be found for now, not where there is none.
  *
  * A domain that has its mail hosts by MX may have an MTA-STS policy. Where that is enforced, hosts that it does not
- * have are left out (RFC 8461 5.1).
+ * have are left out (RFC 8461 5.1), but for those with TLSA records that can be used: to them it says nothing.
+ *
+ * Where the TLS policy of a hop asks for DANE, so is dns for TLSA records; hosts that must not get mail then, since
+ * nobody knows what they must prove, or they have none and dane-only holds, are left out of the answer.
+ *
+ * Mail with REQUIRETLS goes only to hosts that are proven. By DANE; or by the name of the host, where that is
+ * what the configuration, secure MX records or an enforced MTA-STS policy say, or the next hop itself: others are
+ * left out too. Of mail with TLS-Required: No nothing is asked that the recipient's domain demands. What the operator
+ * demands holds for it as well.
  *
  * OWNERSHIP  Embedded in struct nexthop. Notes that it asks with are given away; it owns the answers.
  * THREAD     qmgr.
@@ -20,16 +28,20 @@
 #define QMGR_ROUTE_NEXTHOP_LOOKUP_H
 
 #include "base/credential.h"
+#include "base/envelope.h"
 #include "base/resolve.h"
 #include "base/sts_ask.h"
+#include "base/tls_policy.h"
+#include "base/tls_result.h"
 #include "qmgr/route/route.h"
 
 struct nexthop_lookup {
 	int asking;	   /* answers outstanding */
 	int nanswer, nown; /* the first nown: not of fallback_relay */
 	struct nexthop_answer *answer;
+	enum envelope_tls wish;
 	struct sts_ask *sts; /* the answer; NULL: it was not asked, or has not answered yet */
-	bool left_out;	     /* its policy has none of the mail hosts */
+	enum tls_result_type fault; /* for which hosts were left out; SUCCESS: none was */
 };
 
 struct nexthop_host {
@@ -40,7 +52,9 @@ struct nexthop_host {
 	uint32_t preference;	       /* equal: one group; the lower 16 bits are the MX record's */
 	double weight;		       /* above 0: share of the group */
 	struct credential *credential; /* the lookup's: as whom to log in; or NULL */
+	struct tls_dane *dane;	       /* the lookup's: what its TLSA records demand; or NULL */
 	const struct sts_policy *sts;  /* the lookup's: of its domain; or NULL */
+	bool requiretls;	       /* it must hand it on so */
 };
 
 /* Where the answers go, and how questions get to dns. */
@@ -52,6 +66,9 @@ struct nexthop_edge {
 	void *context;
 	const struct tables *tables; /* credentials of next hops, for mail of this sender */
 	const char *sender;
+	const char *tls; /* policy of transport, route and domain; NULL: the transport's */
+	bool dane;	 /* tls { dane } */
+	enum envelope_tls wish;
 };
 
 bool nexthop_lookup_by_mx(const struct route *, const char *address);
@@ -67,6 +84,9 @@ bool nexthop_lookup_answered(struct nexthop_lookup *, struct resolve *);
 
 bool nexthop_lookup_sts_answered(struct nexthop_lookup *, struct sts_ask *);
 /* The same, of the question for a policy. */
+
+struct verdict *nexthop_lookup_barred(const struct resolve_host *, enum tls_policy_dane);
+/* A reference: why such a host must not get mail; NULL: it may. */
 
 /* Once it is answered: */
 

@@ -40,8 +40,10 @@ static void policies_are_words_and_items(void **state)
 	good("verify:mta-sts=mx.a.test", false);
 	good("opportunistic:mta-sts=mx.a.test", false);
 	good("opportunistic:a.test", false);
-	good("dane", false);
-	good("dane-only", false);
+	good("dane", true);
+	good("dane-only", true);
+	good("dane:a.test", false);
+	good("dane-only:a.test", false);
 }
 
 static void of_hop(const char *text, const char *hop, const char *expected)
@@ -76,6 +78,12 @@ static void the_strictest_holds_and_else_the_nearest(void **state)
 	assert_string_equal(tls_policy_strictest("verify", "required"), "verify");
 	assert_string_equal(tls_policy_strictest("none", "verify"), "verify");
 	assert_string_equal(tls_policy_strictest("verify", "verify:a.test"), "verify:a.test");
+	assert_string_equal(tls_policy_strictest("dane", "opportunistic"), "dane");
+	assert_string_equal(tls_policy_strictest("none", "dane"), "dane");
+	assert_string_equal(tls_policy_strictest("required", "dane"), "required");
+	assert_string_equal(tls_policy_strictest("required", "dane-only"), "dane-only");
+	assert_string_equal(tls_policy_strictest("dane-only", "verify"), "verify");
+	assert_string_equal(tls_policy_strictest("verify", "dane-only"), "dane-only");
 	assert_string_equal(tls_policy_strictest(NULL, "none"), "none");
 	assert_string_equal(tls_policy_strictest("required", NULL), "required");
 	assert_null(tls_policy_strictest(NULL, NULL));
@@ -136,6 +144,8 @@ int main(void)
 		cmocka_unit_test(words_become_names),
 		cmocka_unit_test(the_strictest_holds_and_else_the_nearest),
 		cmocka_unit_test(mta_sts_adds_what_is_not_demanded_already),
+		cmocka_unit_test(dane_is_for_those_who_did_not_say_otherwise),
+		cmocka_unit_test(requiretls_wants_a_proof_where_the_policy_wants_none),
 		cmocka_unit_test(fingerprints_alone_need_no_authority),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
