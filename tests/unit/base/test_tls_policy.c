@@ -128,6 +128,39 @@ static void mta_sts_adds_what_is_not_demanded_already(void **state)
 	free(none);
 }
 
+static void dane_is_for_those_who_did_not_say_otherwise(void **state)
+{
+	(void)state;
+	assert_int_equal(tls_policy_dane("opportunistic", true), TLS_DANE_WANTED);
+	assert_int_equal(tls_policy_dane("opportunistic", false), TLS_DANE_IGNORED);
+	assert_int_equal(tls_policy_dane("required", true), TLS_DANE_WANTED);
+	assert_int_equal(tls_policy_dane("dane", false), TLS_DANE_WANTED);
+	assert_int_equal(tls_policy_dane("dane-only", false), TLS_DANE_DEMANDED);
+	assert_int_equal(tls_policy_dane("verify", true), TLS_DANE_IGNORED);
+	assert_int_equal(tls_policy_dane("none", true), TLS_DANE_IGNORED);
+	char *host = tls_policy_of_host("dane", "mx.test");
+	assert_string_equal(host, "opportunistic");
+	free(host);
+}
+
+static void with_requiretls(const char *text, const char *expected)
+{
+	char *is = tls_policy_with_requiretls(text, "mx.test");
+	assert_string_equal(is, expected);
+	assert_true(tls_policy_has_requiretls(is));
+	assert_false(tls_policy_has_requiretls(text));
+	free(is);
+}
+
+static void requiretls_wants_a_proof_where_the_policy_wants_none(void **state)
+{
+	(void)state;
+	with_requiretls("opportunistic", "verify:mx.test,+requiretls");
+	with_requiretls("none", "verify:mx.test,+requiretls");
+	with_requiretls("verify:a.test,.a.test", "verify:a.test,.a.test,+requiretls");
+	with_requiretls("dane:mx.test,tlsa=12", "dane:mx.test,tlsa=12,+requiretls");
+}
+
 static void fingerprints_alone_need_no_authority(void **state)
 {
 	(void)state;
