@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/utf8.h"
 #include "cmd/kept_file.h"
 #include "cmd/moment.h"
 #include "dns/dns.h"
@@ -87,7 +88,12 @@ void sts_trace_print(struct buf *to, const struct sts_ask *a)
 	}
 	buf_printf(to, "\n    record %s: %s", *a->record ? a->record : "none",
 		   sentence_of(a) ? sentence_of(a) : sts_outcome_word(a->outcome));
-	buf_printf(to, "%s%s\n", a->why ? ": " : "", a->why ? a->why : "");
+	if (a->why) {
+		char clean[1001]; /* whoever was asked may have chosen the words */
+		buf_puts(to, ": ");
+		buf_append(to, clean, utf8_clean(clean, a->why, sizeof clean - 1));
+	}
+	buf_puts(to, "\n");
 	for (int i = 0; p && i < p->nmx; i++)
 		buf_printf(to, "    mx %s\n", p->mx[i]);
 }
