@@ -147,6 +147,10 @@ struct conf_events {
 	CONF_EVENTS(CONF_MEMBER)
 };
 
+struct conf_tls_report {
+	CONF_TLS_REPORT(CONF_MEMBER)
+};
+
 struct tls_authorities;
 
 struct conf {
@@ -168,6 +172,7 @@ struct conf {
 	struct conf_dns dns;
 	struct conf_auth auth;
 	struct conf_tls tls;
+	struct conf_tls_report tls_report;
 	struct tls_authorities *authorities; /* of tls.ca, where keys were wanted; or NULL */
 	struct conf_verify verify;
 	struct conf_events events;

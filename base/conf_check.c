@@ -47,6 +47,15 @@ static void check_masquerade(struct check *c)
 			FAULT(c, l, i, 1, "\"%s\" is not a domain", l->item[i]);
 }
 
+/* It goes into a header. */
+static void check_report(struct check *c, const struct conf_tls_report *r)
+{
+	struct mailaddr from;
+	if (*r->from &&
+	    (mailaddr_mailbox(r->from, strlen(r->from), false, &from) || !from.text[from.at]))
+		FAULT(c, &r->from, -1, 1, "tls_report: from \"%s\" is not an address", r->from);
+}
+
 static void check_global(struct check *c)
 {
 	struct conf *f = c->conf;
@@ -72,6 +81,7 @@ static void check_global(struct check *c)
 		      f->always_bcc);
 	check_networks(c, &f->xclient, 1);
 	check_masquerade(c);
+	check_report(c, &f->tls_report);
 }
 
 static void check_certificate(struct check *c, const struct conf_listener *l)

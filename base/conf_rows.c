@@ -48,6 +48,9 @@ static const struct conf_row tls_rows[] = {CONF_TLS(ROW)};
 #define STRUCT struct conf_events
 static const struct conf_row events_rows[] = {CONF_EVENTS(ROW)};
 #undef STRUCT
+#define STRUCT struct conf_tls_report
+static const struct conf_row tls_report_rows[] = {CONF_TLS_REPORT(ROW)};
+#undef STRUCT
 
 #define ROWS(rows) (int)(sizeof rows / sizeof rows[0]), rows
 
@@ -90,6 +93,9 @@ const struct conf_section conf_sections[CONF_KINDS] = {
 			    "Who may log in, on listeners with auth = true."},
 	[CONF_KIND_TLS] = {"tls", false, sizeof(struct conf_tls), ROWS(tls_rows),
 			   "Whom to believe, of those that mail goes to."},
+	[CONF_KIND_TLS_REPORT] = {"tls_report", false, sizeof(struct conf_tls_report),
+				  ROWS(tls_report_rows),
+				  "Reports to other domains on TLS to their hosts (RFC 8460)."},
 };
 
 int conf_count(const struct conf *c, enum conf_kind kind)
@@ -139,6 +145,8 @@ void *conf_at(const struct conf *c, enum conf_kind kind, int i)
 		return (void *)&c->auth;
 	case CONF_KIND_TLS:
 		return (void *)&c->tls;
+	case CONF_KIND_TLS_REPORT:
+		return (void *)&c->tls_report;
 	default:
 		return (void *)c;
 	}

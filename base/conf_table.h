@@ -410,6 +410,24 @@
 	P(choice, minimum, "1.2", 0, 0, RELOAD, "1.2|1.3",                                         \
 	  "The least version of TLS that will do where it is required. What is only opportunistic takes 1.2.") \
 	P(flag, dane, "true", 0, 0, RELOAD, "",                                                    \
-	  "Have each next hop whose names DNSSEC proves, and that has TLSA records, prove that it is who it should be, also where the policy is opportunistic or required.")
+	  "Have each next hop whose names DNSSEC proves, and that has TLSA records, prove that it is who it should be, also where the policy is opportunistic or required.") \
+	P(flag, mta_sts, "true", 0, 0, RELOAD, "",                                                 \
+	  "Keep to the MTA-STS policies (RFC 8461) of domains that mail goes to by their MX records. Without a ca there are none.") \
+	P(duration, mta_sts_timeout, "60s", 10, 60000, RELOAD, "",                                 \
+	  "How long a policy is looked for: its record, its host, the policy itself. Mail waits for that where none is known.") \
+	P(duration, mta_sts_interval, "5m", 10, DAYS(1), RELOAD, "",                               \
+	  "How long a domain's record, or that its policy could not be fetched, is believed without another look.") \
+	P(number, mta_sts_port, "443", 1, 65535, RELOAD, "",                                       \
+	  "The TCP port at which policies are fetched. Any other than 443 is for laboratories.")
+
+#define CONF_TLS_REPORT(P)                                                                         \
+	P(flag, enabled, "false", 0, 0, RELOAD, "",                                                \
+	  "Count how TLS to other domains does, and report it once a day to those who ask for that in their _smtp._tls record.") \
+	P(text, from, "", 0, 320, RELOAD, "",                                                      \
+	  "The address that reports come from. Empty: postmaster at our hostname.") \
+	P(text, organization, "", 0, 255, RELOAD, "",                                              \
+	  "Who sends the reports. Empty: our hostname.")                                           \
+	P(text, contact, "", 0, 320, RELOAD, "",                                                   \
+	  "Whom to ask about them. Empty: the same address as in from.")
 
 #endif

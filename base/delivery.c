@@ -28,6 +28,7 @@ void connection_open_free(struct connection_open **op)
 	conf_unref(o->conf);
 	verdict_unref(o->why);
 	credential_unref(o->credential);
+	tls_subject_unref(o->subject);
 	tls_dane_unref(o->dane);
 	free(o->host);
 	free(o->tls);

@@ -40,6 +40,7 @@
 #include "base/envelope.h"
 #include "base/loop.h"
 #include "base/resolve.h"
+#include "base/tls_result.h"
 
 enum delivery_note {
 	CONNECTION_OPEN = 300,
@@ -73,9 +74,10 @@ struct connection_open {
 	union address address;			/* with the port */
 	struct credential *credential; /* a reference: as whom to log in; NULL: as nobody */
 	char *tls;		       /* base/tls_policy.h, of this host; NULL: the transport's */
-	struct tls_dane *dane; /* a reference: the TLSA records that tls speaks of; or NULL */
-	char *site;	       /* for the log; or NULL */
-	bool plain;	       /* no TLS where it is only wished for: it is known to be broken */
+	struct tls_dane *dane;	     /* a reference: the TLSA records that tls speaks of; or NULL */
+	char *site;		     /* for the log; or NULL */
+	struct tls_subject *subject; /* a reference: for whom TLS is reported; or NULL */
+	bool plain; /* no TLS where it is only wished for: it is known to be broken */
 	enum connection_mode mode;
 	int messages_most; /* close it after so many: the host is known to take no more; 0: unknown */
 	/* filled by the worker, for CONNECTION_CLOSED: */

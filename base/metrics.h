@@ -45,6 +45,9 @@
 	M(tls_client_failed, "tls_connections_total{side=\"client\",result=\"failed\"}", "")       \
 	M(tls_client_missing, "tls_connections_total{side=\"client\",result=\"missing\"}", "")     \
 	M(tls_client_broken, "tls_connections_total{side=\"client\",result=\"broken\"}", "")       \
+	M(sts_policies, "mta_sts_policies", "MTA-STS policies known")                              \
+	M(sts_testing_failed, "mta_sts_testing_failures_total",                                    \
+	  "Connections that an MTA-STS policy in testing mode would have refused")                 \
 	M(dkim_rsa, "dkim_signatures_total{algorithm=\"rsa-sha256\"}",                             \
 	  "Signatures put on messages")                                                            \
 	M(dkim_ed25519, "dkim_signatures_total{algorithm=\"ed25519-sha256\"}", "")                 \
@@ -155,6 +158,10 @@ const int64_t *metrics_bounds(enum metric_histogram); /* HISTOGRAM_BUCKETS - 1 o
 	  "Answers to questions about recipients")                                                 \
 	F(limits, "limits_total", "by", "action",                                                  \
 	  "Messages and recipients beyond a limit, by whose it is and what became of them")        \
+	F(sts_fetches, "mta_sts_fetches_total", "result", NULL,                                    \
+	  "MTA-STS policies fetched, by what came of it")                                          \
+	F(tls_reports, "tls_reports_total", "result", NULL,                                        \
+	  "Reports on TLS handed to a recipient, by what came of it")                              \
 	F(certificate_expiry, "certificate_expiry_seconds", "certificate", NULL,                   \
 	  "Until the certificate of a listener expires")
 

@@ -6,6 +6,7 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 struct resolve *resolve_new(enum resolve_kind kind, const char *name, struct loop *reply_to,
 			    void *owner)
@@ -25,6 +26,14 @@ void resolve_host_fini(struct resolve_host *h)
 	free(h->canonical);
 	tls_dane_unref(h->dane);
 	verdict_unref(h->unsure);
+}
+
+void resolve_drop_host(struct resolve *r, int host)
+{
+	assert(host >= 0 && host < r->nhost);
+	resolve_host_fini(&r->host[host]);
+	r->nhost--;
+	memmove(&r->host[host], &r->host[host + 1], (size_t)(r->nhost - host) * sizeof *r->host);
 }
 
 void resolve_free(struct resolve **rp)

@@ -101,6 +101,9 @@ struct resolve *resolve_new(enum resolve_kind, const char *name, struct loop *re
 void resolve_free(struct resolve **);
 void resolve_host_fini(struct resolve_host *); /* of one that is to be left out */
 
+void resolve_drop_host(struct resolve *, int host);
+/* The answer goes without it. */
+
 enum resolve_security resolve_weaker(enum resolve_security, enum resolve_security);
 /* Of two links of a chain. Neither is bogus. */
 

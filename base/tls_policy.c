@@ -15,6 +15,7 @@ enum { SHA256_DIGITS = 64 };
 
 static const char by_default[] = "nexthop,dot-nexthop";
 static const char fingerprint[] = "sha256=";
+static const char sts[] = "mta-sts=", sts_host[] = "mta-sts=hostname";
 
 static const char *const levels[] = {
 	[TRANSPORT_TLS_NONE] = "none",	       [TRANSPORT_TLS_OPPORTUNISTIC] = "opportunistic",
@@ -30,7 +31,8 @@ static int level_of(const char *text)
 	size_t len = strcspn(text, ":");
 	for (int i = 0; i < LEVELS; i++)
 		if (strlen(levels[i]) == len && strncmp(text, levels[i], len) == 0 &&
-		    (text[len] == '\0' || i == TRANSPORT_TLS_VERIFY || i == TRANSPORT_TLS_DANE))
+		    (text[len] == '\0' || i == TRANSPORT_TLS_VERIFY || i == TRANSPORT_TLS_DANE ||
+		     strncmp(text + len + 1, sts, strlen(sts)) == 0))
 			return i;
 	return LEVELS;
 }
@@ -192,14 +194,20 @@ static void put_item(struct buf *to, const char *item, const char *hop)
 static char *rewritten(const char *text, const char *hop, const char *host)
 {
 	struct buf b = {0};
-	if (tls_policy_level(text) != TRANSPORT_TLS_VERIFY)
+	bool verify = tls_policy_level(text) == TRANSPORT_TLS_VERIFY;
+	if (!verify && !strchr(text, ':'))
 		return mem_strdup(text);
 	const char *items = *tls_policy_items(text) ? tls_policy_items(text) : by_default;
-	buf_puts(&b, "verify:");
+	buf_printf(&b, "%s:", levels[tls_policy_level(text)]);
 	for (bool more = true; more; more = *items++ != '\0') {
 		size_t len = strcspn(items, ",");
 		char *item = mem_strndup(items, len);
-		put_item(&b, host && strcasecmp(item, "hostname") == 0 ? host : item, hop);
+		if (host && strcmp(item, sts_host) == 0) {
+			buf_puts(&b, sts);
+			put_item(&b, host, hop);
+		} else {
+			put_item(&b, host && strcasecmp(item, "hostname") == 0 ? host : item, hop);
+		}
 		free(item);
 		items += len;
 	}
@@ -220,6 +228,26 @@ char *tls_policy_of_host(const char *text, const char *host)
 	if (tls_policy_level(text) == TRANSPORT_TLS_DANE)
 		return mem_strdup(levels[TRANSPORT_TLS_OPPORTUNISTIC]);
 	return rewritten(text, NULL, host);
+}
+
+char *tls_policy_add_sts(const char *of_hop, const struct sts_policy *p)
+{
+	enum transport_tls level = tls_policy_level(of_hop);
+	if (!p || p->mode == STS_NONE || level == TRANSPORT_TLS_VERIFY ||
+	    level == TRANSPORT_TLS_DANE_ONLY)
+		return mem_strdup(of_hop);
+	if (p->mode == STS_ENFORCE)
+		return mem_printf("%s:%s", levels[TRANSPORT_TLS_VERIFY], sts_host);
+	if (level == TRANSPORT_TLS_DANE) /* of a host without records */
+		level = TRANSPORT_TLS_OPPORTUNISTIC;
+	return level == TRANSPORT_TLS_NONE ? mem_strdup(of_hop)
+					   : mem_printf("%s:%s", levels[level], sts_host);
+}
+
+const char *tls_policy_sts(const char *of_host)
+{
+	const char *items = tls_policy_items(of_host);
+	return strncmp(items, sts, strlen(sts)) == 0 ? items + strlen(sts) : NULL;
 }
 
 /* No name of a host: a certificate can't have it. */

@@ -25,6 +25,12 @@
  * dane and dane-only, and unless tls { dane } is false with opportunistic and required: not with verify, where the
  * operator says who must be proven, and not with none, which is how he spares a host.
  *
+ * MTA-STS comes in as an item that nobody can write, of hosts that have no TLSA records which can be used:
+ *
+ *	verify:mta-sts=mx.a.test	  the policy is enforced: this name, which the policy has
+ *	opportunistic:mta-sts=mx.a.test	  it is tested: the mail goes as without, what fails is counted
+ *	opportunistic:mta-sts=		  likewise; the host is none of those that the policy has
+ *
  * OWNERSHIP  Texts that come back are the caller's to free().
  * THREAD     Any. Pure.
  * ERRORS     False, and why. Other functions take texts that were found good.
@@ -34,6 +40,7 @@
 #define BASE_TLS_POLICY_H
 
 #include "base/conf.h"
+#include "base/sts_policy.h"
 #include "base/table.h"
 
 enum tls_policy_dane {
@@ -61,7 +68,15 @@ char *tls_policy_of_hop(const char *, const char *hop);
 /* hop: a domain, a host or an IP address, without brackets and port. NULL: its words stay. */
 
 char *tls_policy_of_host(const char *, const char *host);
-/* Of one that is of a hop already, of a host without TLSA records. */
+/* Of one that is of a hop already, of a host without TLSA records. host "": it is none that MTA-STS would
+ * have. */
+
+char *tls_policy_add_sts(const char *of_hop, const struct sts_policy *);
+/* What MTA-STS adds, "hostname" for the host still. Of a hop whose certificate is verified already, by the
+ * configuration, nothing. NULL: the domain has no policy. */
+
+const char *tls_policy_sts(const char *of_host);
+/* The host's name for MTA-STS; "" where the policy does not have it; NULL: MTA-STS says nothing. */
 
 char *tls_policy_with_requiretls(const char *, const char *host);
 /* Of mail with REQUIRETLS (RFC 8689 4.2.1), from the policy of a host: it must be proven, and hand it on so. Where

@@ -112,6 +112,7 @@ static bool chain_good(SSL *ssl, const struct tls_authorities *a, X509 *own, str
 		X509_VERIFY_PARAM_set_auth_level(p, SSL_get_security_level(ssl));
 		good = X509_verify_cert(c) == 1;
 	}
+	SSL_set_verify_result(ssl, c ? X509_STORE_CTX_get_error(c) : X509_V_ERR_OUT_OF_MEM);
 	if (!good)
 		buf_printf(why, "its certificate is not trusted: %s",
 			   c ? X509_verify_cert_error_string(X509_STORE_CTX_get_error(c))
@@ -183,6 +184,8 @@ static void put_names(struct buf *to, X509 *own)
 
 enum { ITEM_MAX = 300 };
 
+static const char sts_prefix[] = "mta-sts=";
+
 /* Of all items: is one a fingerprint that fits, or a name that does; are there names at all? */
 struct match {
 	bool fingerprint, name, names;
@@ -216,6 +219,12 @@ enum tls_verified tls_verify(SSL *ssl, const struct tls_authorities *a, const ch
 		buf_puts(why, "it has no certificate");
 		return TLS_VERIFIED_NONE;
 	}
+	bool sts = strncmp(items, sts_prefix, strlen(sts_prefix)) == 0;
+	items += sts ? strlen(sts_prefix) : 0;
+	if (sts && !*items) {
+		buf_puts(why, "the domain's MTA-STS policy does not have it");
+		return TLS_VERIFIED_NONE;
+	}
 	struct match m = look_at_items(own, items);
 	if (m.fingerprint)
 		return TLS_VERIFIED_MATCHED;
@@ -233,11 +242,12 @@ enum tls_verified tls_verify(SSL *ssl, const struct tls_authorities *a, const ch
 	if (!chain_good(ssl, a, own, why))
 		return TLS_VERIFIED_NONE;
 	if (m.name)
-		return TLS_VERIFIED_MATCHED;
+		return sts ? TLS_VERIFIED_STS : TLS_VERIFIED_MATCHED;
 	buf_puts(why, "its certificate is for ");
 	put_names(why, own);
 	/* What begins with a plus is no name, and stands last. */
 	const char *end = strstr(items, ",+");
-	buf_printf(why, ", not for %.*s", end ? (int)(end - items) : (int)strlen(items), items);
+	buf_printf(why, ", not for %.*s%s", end ? (int)(end - items) : (int)strlen(items), items,
+		   sts ? ", as MTA-STS wants it" : "");
 	return TLS_VERIFIED_TRUSTED;
 }

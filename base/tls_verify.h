@@ -29,6 +29,7 @@
 	X(NONE, "none")                                                                            \
 	X(TRUSTED, "trusted")                                                                      \
 	X(MATCHED, "matched")                                                                      \
+	X(STS, "mta-sts") /* matched, and what it matched is MTA-STS's */                          \
 	X(DANE, "dane")
 
 enum tls_verified {
@@ -47,7 +48,8 @@ int tls_authorities_count(const struct tls_authorities *);
 
 enum tls_verified tls_verify(SSL *, const struct tls_authorities *, const char *items,
 			     struct buf *why);
-/* items: of a policy of a host. authorities NULL: nobody is trusted. Less than MATCHED: why says why. */
+/* items: of a policy of a host. authorities NULL: nobody is trusted. Less than MATCHED: why says why. What is wrong with
+ * the chain, SSL_get_verify_result() tells then too. */
 
 const char *tls_verified_word(enum tls_verified);
 

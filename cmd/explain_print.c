@@ -26,7 +26,8 @@ static const struct {
 	[CONSTRAINT_LOOKUP] =
 		{"waits for its turn to look up the next hop",
 		 "look-ups that end; router_concurrency_limit, max_message_concurrency"},
-	[CONSTRAINT_DNS] = {"waits for the answer of DNS", "that answer, or its time-out"},
+	[CONSTRAINT_DNS] = {"waits for the answer of DNS, or for the domain's MTA-STS policy",
+			    "that answer, or its time-out"},
 	[CONSTRAINT_SENDING] = {"is being sent", "the reply of the host, or a time-out"},
 	[CONSTRAINT_CONNECTING] = {"waits for a connection that is being opened",
 				   "that connection, as soon as it is ready"},

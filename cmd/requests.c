@@ -139,6 +139,22 @@ static void save_suspended(const struct server *s, struct limiter_save *note)
 	free(note);
 }
 
+static void save_sts(const struct server *s, struct sts_save *note)
+{
+	if (!s->stopped)
+		kept_file_write(&kept_sts, s->conf->spool, note->text);
+	free(note->text);
+	free(note);
+}
+
+static void save_tls_results(const struct server *s, struct tls_results_save *note)
+{
+	if (!s->stopped)
+		kept_file_write(&kept_tlsrpt, s->conf->spool, note->text);
+	free(note->text);
+	free(note);
+}
+
 static void keep_top(struct server *s, struct limiter_top *top)
 {
 	limiter_top_free(&s->top);
@@ -168,6 +184,12 @@ void requests_receive(void *server, struct note *note)
 		break;
 	case LIMITER_SAVE:
 		save_suspended(server, (struct limiter_save *)note);
+		break;
+	case TLS_RESULTS_SAVE:
+		save_tls_results(server, (struct tls_results_save *)note);
+		break;
+	case STS_SAVE:
+		save_sts(server, (struct sts_save *)note);
 		break;
 	case LIMITER_TOP:
 		keep_top(server, (struct limiter_top *)note);

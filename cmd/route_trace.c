@@ -216,6 +216,12 @@ static bool is_by_domain(const struct route_way *w)
 	       strcmp(w->hop[0].text, mailaddr_domain(w->recipient)) == 0;
 }
 
+bool route_trace_by_domain(const struct route_way *w, const struct route_hop *h)
+{
+	return h == w->hop && is_by_domain(w) && h->text[0] != '[' &&
+	       w->by->protocol == TRANSPORT_PROTOCOL_SMTP;
+}
+
 void route_trace_ask(struct route_trace *t, bool dane)
 {
 	struct asking a = {.dns = dns_new(t->conf), .dane = dane};

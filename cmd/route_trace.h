@@ -70,6 +70,9 @@ struct route_trace *route_trace_hop(struct conf *, const char *hop);
 /* Of a next hop as it is written, with the transport and route that have it; without one, those of mail by
  * MX. NULL: it is none. */
 
+bool route_trace_by_domain(const struct route_way *, const struct route_hop *);
+/* Is it the recipient's domain, whose mail hosts are found by MX records? */
+
 void route_trace_ask(struct route_trace *, bool dane);
 /* dane: look for TLSA records too, where they would be. */
 

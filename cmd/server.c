@@ -48,6 +48,16 @@ static void to_dns(void *context, struct note *note)
 		resolve_free(&question);
 }
 
+static void to_sts(void *context, struct note *note)
+{
+	struct server *s = context;
+	struct sts_ask *question = (struct sts_ask *)note;
+	if (s->sts)
+		loop_post(sts_loop(s->sts), note);
+	else
+		sts_ask_free(&question);
+}
+
 static void store_report(void *context, struct conf *conf, struct spool_store *store)
 {
 	struct server *s = context;
@@ -91,6 +101,12 @@ static void recall(struct server *s)
 	buf_clear(&text);
 	kept_file_read(&kept_suspended, s->conf->spool, &text);
 	limiter_recall(s->limiter, buf_cstr(&text));
+	buf_clear(&text);
+	kept_file_read(&kept_sts, s->conf->spool, &text);
+	sts_recall(s->sts, buf_cstr(&text));
+	buf_clear(&text);
+	kept_file_read(&kept_tlsrpt, s->conf->spool, &text);
+	tlsrpt_recall(s->tlsrpt, buf_cstr(&text));
 	buf_fini(&text);
 	recall_events(s);
 }
@@ -101,6 +117,12 @@ static void keep_learnt(struct server *s)
 	buf_init(&text);
 	qmgr_learnt(s->qmgr, &text);
 	kept_file_write(&kept_destdb, s->conf->spool, buf_cstr(&text));
+	buf_clear(&text);
+	sts_learnt(s->sts, &text);
+	kept_file_write(&kept_sts, s->conf->spool, buf_cstr(&text));
+	buf_clear(&text);
+	tlsrpt_learnt(s->tlsrpt, &text);
+	kept_file_write(&kept_tlsrpt, s->conf->spool, buf_cstr(&text));
 	buf_fini(&text);
 	if (*events_left(s->events))
 		kept_file_write(&kept_events, s->conf->spool, events_left(s->events));
@@ -123,6 +145,14 @@ static bool open_parts(struct server *s, const struct privileges *p, struct buf 
 		return false;
 	s->clock = clock_watch_new(s->loop, c->spool);
 	s->dns = dns_new(s->conf);
+	s->tlsrpt = tlsrpt_new(s->conf, &(struct tlsrpt_edges){.to_dns = to_dns,
+							       .store = store_report,
+							       .context = s,
+							       .main = s->loop});
+	s->sts = sts_new(s->conf, &(struct sts_edges){.to_dns = to_dns,
+						      .context = s,
+						      .main = s->loop,
+						      .reports = tlsrpt_loop(s->tlsrpt)});
 	s->smtpc = smtpc_new(s->conf);
 	s->qmgr = qmgr_new(s->conf);
 	s->spool = spool_new(s->conf, qmgr_loop(s->qmgr), error);
@@ -133,6 +163,8 @@ static bool open_parts(struct server *s, const struct privileges *p, struct buf 
 		return false;
 	struct qmgr_edges edges = {.to_spool = to_spool,
 				   .to_dns = to_dns,
+				   .to_sts = to_sts,
+				   .reports = tlsrpt_loop(s->tlsrpt),
 				   .to_worker = to_worker,
 				   .to_main = to_main,
 				   .report = store_report,
@@ -238,6 +270,8 @@ static void say_ready(const struct server *s)
 void server_start(struct server *s)
 {
 	dns_start(s->dns);
+	sts_start(s->sts);
+	tlsrpt_start(s->tlsrpt);
 	spool_start(s->spool);
 	smtpc_start(s->smtpc);
 	events_start(s->events);
@@ -305,6 +339,8 @@ static bool use_conf(struct server *s, struct conf *new, struct buf *says)
 	if (!move_all(s, new, says))
 		return false;
 	dns_reload(s->dns, new);
+	sts_reload(s->sts, new);
+	tlsrpt_reload(s->tlsrpt, new);
 	qmgr_reload(s->qmgr, new);
 	spool_reload(s->spool, new);
 	maildrop_reload(s->maildrop, new);
@@ -356,6 +392,8 @@ int server_stop(struct server *s, int **sockets)
 	smtpc_stop(s->smtpc);
 	qmgr_stop(s->qmgr);
 	events_stop(s->events);
+	sts_stop(s->sts);
+	tlsrpt_stop(s->tlsrpt);
 	keep_learnt(s);
 	spool_stop(s->spool);
 	dns_stop(s->dns);
@@ -376,10 +414,12 @@ void server_free(struct server **sp)
 	smtpd_free(&s->smtpd);
 	maildrop_free(&s->maildrop);
 	smtpc_free(&s->smtpc);
+	sts_free(&s->sts);
 	dns_free(&s->dns);
 	qmgr_free(&s->qmgr);
 	events_free(&s->events);
 	spool_free(&s->spool);
+	tlsrpt_free(&s->tlsrpt);
 	http_free(&s->http);
 	log_close();
 	/* Who waits for the end sees it now. */

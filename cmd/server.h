@@ -2,7 +2,7 @@
  *
  *	server_new    read rights, log, queue (as the user), ports (as root), become the user
  *	server_start  all threads; "ready"
- *	server_stop   smtpd, limiter, maildrop, smtpc, qmgr, events, spool, dns, in this order; "stopped"
+ *	server_stop   smtpd, limiter, maildrop, smtpc, qmgr, events, sts, tlsrpt, spool, dns, in this order; "stopped"
  *	server_free
  *
  * The connections end before the scheduler does, and the queue last, so that all that has become of
@@ -31,12 +31,16 @@
 #include "smtpd/limiter.h"
 #include "smtpd/smtpd.h"
 #include "spool/spool.h"
+#include "sts/sts.h"
+#include "tlsrpt/tlsrpt.h"
 
 struct server {
 	struct conf *conf;
 	struct loop *loop;
 	struct control *control;
 	struct dns *dns;
+	struct sts *sts;
+	struct tlsrpt *tlsrpt;
 	struct smtpc *smtpc;
 	struct qmgr *qmgr;
 	struct spool *spool;

@@ -3,8 +3,11 @@
 #include "base/address.h"
 #include "base/mailaddr.h"
 #include "base/mem.h"
+#include "base/tls_dane.h"
+#include "base/tls_policy.h"
 #include "cmd/cmd.h"
 #include "cmd/options.h"
+#include "cmd/sts_trace.h"
 #include "cmd/tls_print.h"
 #include "qmgr/route/nexthop_lookup.h"
 
@@ -35,31 +38,57 @@ struct asking {
 	struct buf out;
 };
 
+/* NULL: none, or the host's TLSA records take its place. */
+static const struct sts_policy *policy_of(const struct tls_told *t)
+{
+	bool by_records = t->host->dane && t->host->dane->nusable > 0;
+	return t->sts && !by_records ? t->sts->policy : NULL;
+}
+
+/* What the relay would ask of this host, as nexthop_tls_of_host() has it. */
+static char *demand_of(const struct tls_told *t)
+{
+	const struct sts_policy *p = policy_of(t);
+	char *of_hop = tls_policy_add_sts(t->hop->tls, p);
+	bool stranger = p && !sts_policy_has(p, t->host->name);
+	char *of_host = tls_policy_of_host(of_hop, stranger ? "" : t->host->name);
+	free(of_hop);
+	return of_host;
+}
+
+static void show(struct asking *a)
+{
+	fwrite(buf_data(&a->out), 1, buf_len(&a->out), stdout);
+	fflush(stdout);
+	buf_clear(&a->out);
+}
+
 /* True: a message would be given to it. */
 static bool try_host(struct asking *a, struct tls_told *t)
 {
 	struct tls_probe probe;
+	char *demand = demand_of(t);
 	struct tls_probe_host host = {.name = t->host->name,
 				      .address = t->address,
-				      .of_hop = t->hop->tls,
+				      .of_hop = demand,
 				      .hop = t->hop->name,
 				      .dane = t->host->dane,
 				      .lmtp = t->way->by->protocol == TRANSPORT_PROTOCOL_LMTP};
-	t->barred = nexthop_lookup_barred(t->host, t->hop->dane);
-	bool handshake = !a->quiet && !t->barred && !address_is_unix(t->address);
+	bool left_out = tls_print_left_out(t);
+	t->barred = left_out ? NULL : nexthop_lookup_barred(t->host, t->hop->dane);
+	bool handshake = !a->quiet && !left_out && !t->barred && !address_is_unix(t->address);
 	if (handshake) {
 		tls_probe_run(&probe, a->conf, a->authorities, &host);
 		t->probe = &probe;
 	}
 	(a->json ? tls_print_json : tls_print_host)(&a->out, t);
-	bool passes = !t->barred && (!handshake || tls_probe_passes(&probe));
+	bool passes = !left_out && !t->barred && (!handshake || tls_probe_passes(&probe));
+	t->probe = NULL;
 	if (handshake)
 		tls_probe_fini(&probe);
-	t->probe = NULL;
 	verdict_unref(t->barred);
-	fwrite(buf_data(&a->out), 1, buf_len(&a->out), stdout);
-	fflush(stdout);
-	buf_clear(&a->out);
+	free(demand);
+	show(a);
 	return passes;
 }
 
@@ -67,7 +96,10 @@ static bool try_hop(struct asking *a, const char *asked, const struct route_way 
 		    const struct route_hop *h)
 {
 	bool passes = false;
-	struct tls_told told = {.asked = asked, .way = w, .hop = h};
+	struct sts_ask *sts = NULL;
+	if (a->conf->tls.mta_sts && *a->conf->tls.ca && route_trace_by_domain(w, h))
+		sts = sts_trace(a->conf, h->name);
+	struct tls_told told = {.asked = asked, .way = w, .hop = h, .sts = sts};
 	const struct resolve *r = h->answer;
 	if (!a->json)
 		tls_print_hop(&a->out, &told);
@@ -81,8 +113,8 @@ static bool try_hop(struct asking *a, const char *asked, const struct route_way 
 			told.address = &address;
 			passes |= try_host(a, &told);
 		}
-	fwrite(buf_data(&a->out), 1, buf_len(&a->out), stdout);
-	buf_clear(&a->out);
+	show(a);
+	sts_ask_free(&sts);
 	return passes;
 }
 

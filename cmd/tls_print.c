@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/tls_dane.h"
 #include "base/utf8.h"
+#include "cmd/sts_trace.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -37,6 +38,13 @@ static void put_security(struct buf *to, enum resolve_security s)
 		buf_printf(to, ", DNSSEC %s", resolve_security_text(s));
 }
 
+bool tls_print_left_out(const struct tls_told *t)
+{
+	const struct sts_policy *p = t->sts ? t->sts->policy : NULL;
+	bool by_records = t->host->dane && t->host->dane->nusable > 0;
+	return p && p->mode == STS_ENFORCE && !by_records && !sts_policy_has(p, t->host->name);
+}
+
 void tls_print_hop(struct buf *to, const struct tls_told *t)
 {
 	buf_printf(to, "%s: next hop %s, transport %s\n", t->asked, t->hop->text,
@@ -45,6 +53,8 @@ void tls_print_hop(struct buf *to, const struct tls_told *t)
 	for (size_t i = 0; i < sizeof t->way->demand / sizeof *t->way->demand; i++)
 		put_demand(to, &t->way->demand[i], t->hop);
 	put_demand(to, &t->hop->row, t->hop);
+	if (t->sts)
+		sts_trace_print(to, t->sts);
 	if (!t->hop->answer || t->hop->answer->nhost == 0)
 		buf_printf(to, "  no host  %s\n", failure_of(t->hop));
 }
@@ -69,11 +79,17 @@ static void put_handshake(struct buf *to, const struct tls_probe *p)
 {
 	struct buf reason = p->reason;
 	struct buf record = p->record;
-	buf_printf(to, "    %s, %s\n    %s: %s%s%s%s", p->version, p->cipher,
-		   tls_probe_asks(p) ? "verified" : "verify would say",
-		   tls_verified_word(p->verified), buf_len(&record) ? ", by TLSA " : "",
-		   buf_cstr(&record), buf_len(&reason) ? ", " : "");
-	put_clean(to, buf_cstr(&reason));
+	buf_printf(to, "    %s, %s\n    %s: %s", p->version, p->cipher,
+		   tls_probe_asks(p)	       ? "verified"
+		   : tls_policy_sts(p->policy) ? "MTA-STS would say"
+					       : "verify would say",
+		   tls_verified_word(p->verified));
+	if (buf_len(&record) > 0)
+		buf_printf(to, ", by TLSA %s", buf_cstr(&record));
+	if (buf_len(&reason) > 0) {
+		buf_puts(to, ", ");
+		put_clean(to, buf_cstr(&reason));
+	}
 	buf_puts(to, "\n");
 	for (int i = 0; i < p->nchain; i++)
 		put_certificate(to, i, &p->chain[i]);
@@ -125,7 +141,13 @@ void tls_print_host(struct buf *to, const struct tls_told *t)
 	buf_printf(to, "  host     %s, preference %d",
 		   address_peer(t->address, t->host->name, peer), t->host->preference);
 	put_security(to, t->host->security);
+	if (t->sts && t->sts->policy && t->sts->policy->mode != STS_NONE)
+		buf_puts(to, sts_policy_has(t->sts->policy, t->host->name)
+				     ? ", in the MTA-STS policy"
+				     : ", not in the MTA-STS policy");
 	buf_puts(to, "\n");
+	if (tls_print_left_out(t))
+		buf_puts(to, "    it would get no message\n");
 	put_tlsa(to, t);
 	if (t->barred) {
 		buf_printf(to, "    a message would be deferred, %s: ", t->barred->dsn);
@@ -238,6 +260,11 @@ void tls_print_json(struct buf *to, const struct tls_told *t)
 	} else {
 		json_text(to, "failure", failure_of(t->hop));
 	}
+	if (t->sts)
+		sts_trace_json(to, t->sts);
+	if (t->sts && t->sts->policy && t->host)
+		buf_printf(to, ",\"mta_sts_match\":%s",
+			   sts_policy_has(t->sts->policy, t->host->name) ? "true" : "false");
 	if (t->barred)
 		json_barred(to, t->barred);
 	else if (t->probe)

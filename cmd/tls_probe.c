@@ -95,7 +95,7 @@ static void verify(struct tls_probe *p, SSL *ssl, const struct tls_authorities *
 		return;
 	}
 	char *plain = tls_policy_of_hop("verify", h->hop);
-	bool asked = tls_policy_level(p->policy) == TRANSPORT_TLS_VERIFY;
+	bool asked = *tls_policy_items(p->policy);
 	p->verified = tls_verify(ssl, a, tls_policy_items(asked ? p->policy : plain), &p->reason);
 	free(plain);
 }
@@ -200,7 +200,7 @@ bool tls_probe_passes(const struct tls_probe *p)
 {
 	bool spoke = p->shaken || p->offered || !p->failure;
 	if (tls_probe_asks(p))
-		return p->shaken && p->verified == demanded(p);
+		return p->shaken && (p->verified == demanded(p) || p->verified == TLS_VERIFIED_STS);
 	return tls_policy_level(p->policy) == TRANSPORT_TLS_REQUIRED ? p->shaken : spoke;
 }
 

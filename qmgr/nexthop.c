@@ -4,6 +4,7 @@
 #include "base/address.h"
 #include "base/buf.h"
 #include "base/mem.h"
+#include "base/tls_result.h"
 #include "qmgr/outcome.h"
 #include "qmgr/route/nexthop_name.h"
 #include "qmgr/router.h"
@@ -77,6 +78,7 @@ struct nexthop *nexthop_of(struct job *job, uint32_t recipient)
 	n->site_name = nexthop_site_name(route, address);
 	n->logins = logins;
 	n->transport = job->transport;
+	n->by_mx = nexthop_lookup_by_mx(route, address);
 	HASH_ADD_KEYPTR(hh, q->nexthops, n->key, strlen(n->key), n);
 	return n;
 }
@@ -91,11 +93,15 @@ void nexthop_ask(struct nexthop *n, struct message *m, uint32_t recipient)
 {
 	const char *address = m->work.envelope->rcpt[recipient].address;
 	struct qmgr *q = n->qmgr;
+	const struct conf_tls *tls = &q->sched.conf->tls;
+	/* Where nobody is trusted no policy could be kept to. */
+	bool sts = tls->mta_sts && *tls->ca && n->wish != ENVELOPE_TLS_WAIVED;
 	n->asked_by = m;
 	nexthop_lookup_begin(&n->lookup, router_route(m, recipient), address,
 			     &(struct nexthop_edge){.reply_to = q->sched.loop,
 						    .owner = n,
 						    .ask = q->db.edges.to_dns,
+						    .ask_sts = sts ? q->db.edges.to_sts : NULL,
 						    .context = q->db.edges.context,
 						    .tables = q->sched.conf->tables,
 						    .sender = m->work.envelope->sender,
@@ -137,7 +143,7 @@ static struct site_host *gather_hosts(struct nexthop *n, int *count, struct buf 
 	struct site_host *hosts = mem_zalloc((size_t)*count * sizeof *hosts);
 	for (int i = 0; i < *count; i++) {
 		char *of_hop = nexthop_tls_of_hop(tables, n->tls, &from[i]);
-		if (from[i].dane)
+		if (from[i].dane && !from[i].sts)
 			nexthop_add_dane(name, from[i].dane);
 		else
 			nexthop_add_tls(name, of_hop, n->transport->settings,
@@ -211,18 +217,57 @@ static void let_go(struct nexthop *n, struct verdict *failure)
 	free(waiting);
 }
 
-void nexthop_answered(struct resolve *r)
+static void report_fault(const struct nexthop *n, const struct verdict *failure)
 {
-	struct nexthop *n = r->owner;
-	if (!nexthop_lookup_answered(&n->lookup, r))
+	enum tls_result_type fault = n->lookup.fault;
+	struct tls_result *r = tls_result_new(n->way.subject, fault, failure->text);
+	if (fault == TLS_RESULT_DNSSEC_INVALID || fault == TLS_RESULT_DANE_REQUIRED)
+		r->policy = TLS_RESULT_OF_TLSA;
+	loop_post(n->way.subject->to, &r->note);
+}
+
+/* For whom the connections to come are counted; and what keeps them from coming. */
+static void settle_subject(struct nexthop *n, const struct verdict *failure)
+{
+	struct qmgr *q = n->qmgr;
+	bool wanted = q->db.edges.reports && q->sched.conf->tls_report.enabled && n->by_mx;
+	tls_subject_unref(n->way.subject);
+	n->way.subject = NULL;
+	if (!wanted || n->wish == ENVELOPE_TLS_WAIVED)
 		return;
+	char *domain = nexthop_target(n);
+	n->way.subject = tls_subject_new(q->db.edges.reports, domain,
+					 n->lookup.sts ? n->lookup.sts->policy : NULL);
+	free(domain);
+	if (failure && n->lookup.fault != TLS_RESULT_SUCCESS)
+		report_fault(n, failure);
+}
+
+/* All that was asked is known. */
+static void conclude(struct nexthop *n)
+{
 	struct verdict *failure = nexthop_lookup_failure(&n->lookup);
+	settle_subject(n, failure);
 	if (!failure)
 		enter_site(n);
 	nexthop_lookup_clear(&n->lookup);
 	router_ended(n->asked_by);
 	let_go(n, failure);
 	verdict_unref(failure);
+}
+
+void nexthop_answered(struct resolve *r)
+{
+	struct nexthop *n = r->owner;
+	if (nexthop_lookup_answered(&n->lookup, r))
+		conclude(n);
+}
+
+void nexthop_sts_answered(struct sts_ask *a)
+{
+	struct nexthop *n = a->owner;
+	if (nexthop_lookup_sts_answered(&n->lookup, a))
+		conclude(n);
 }
 
 void nexthop_drop(struct nexthop *n)
@@ -241,6 +286,7 @@ void nexthop_free(struct nexthop *n)
 {
 	assert(n->way.peers == 0);
 	leave_site(n);
+	tls_subject_unref(n->way.subject);
 	HASH_DEL(n->qmgr->nexthops, n);
 	nexthop_lookup_clear(&n->lookup);
 	free(n->waiting);

@@ -25,6 +25,8 @@ struct nexthop {
 	struct way way;		      /* to the site, once that is known */
 	struct nexthop_lookup lookup; /* of its hosts: idle once they are known */
 	struct message *asked_by;
+	bool by_mx;		/* MTA-STS may say something of it */
+	bool exempt;		/* but must not: for reports on TLS (RFC 8460 3) */
 	int64_t fresh_until_ms; /* steady clock */
 	struct waiting_recipient *waiting;
 	size_t nwaiting, waiting_cap;
@@ -56,6 +58,7 @@ void nexthop_enter(struct nexthop *, struct job *, uint32_t recipient);
 /* It is known: the recipient has its entry. */
 
 void nexthop_answered(struct resolve *);
+void nexthop_sts_answered(struct sts_ask *);
 void nexthop_drop(struct nexthop *);
 /* Forget who waits for the answer, which nobody will hear. */
 

@@ -84,6 +84,9 @@ static void receive(void *owner, struct note *note)
 	case RESOLVE_ANSWER:
 		nexthop_answered((struct resolve *)note);
 		break;
+	case STS_ANSWER:
+		nexthop_sts_answered((struct sts_ask *)note);
+		break;
 	case CONNECTION_SLOW:
 		conn_on_slow((struct connection_slow *)note);
 		break;

@@ -219,6 +219,7 @@ static void begin_plain(struct connection *c)
 {
 	connection_log(c, "without TLS", c->engine.why ? c->engine.why->text : NULL);
 	metrics_add(METRIC_tls_client_broken, 1);
+	connection_report(c, TLS_RESULT_FAILED, c->engine.why ? c->engine.why->text : NULL);
 	connection_log_tls(c, TLS_VERIFIED_NONE, c->engine.why ? c->engine.why->text : "broken");
 	connection_post_done(c);
 	connection_forget_session(c);
@@ -290,6 +291,11 @@ static void become_ready(struct connection *c)
 	if (age_ms > 0)
 		timer_start(&c->worker->loop->timers, &c->age, c->began_ms + age_ms);
 	timer_stop(&c->worker->loop->timers, &c->silent);
+	if (!c->engine.secure) {
+		connection_failed_test(c, "there is no TLS");
+		if (!c->plain)
+			connection_report(c, TLS_RESULT_NO_STARTTLS, NULL);
+	}
 	connection_post_ready(c);
 }
 

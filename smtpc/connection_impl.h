@@ -3,6 +3,7 @@
  *	connection.c		its life: events, deadlines, the end
  *	connection_post.c	what it says to qmgr
  *	connection_tls.c	the handshake, sessions
+ *	connection_report.c	what became of it, for reports on TLS
  *
  * OWNERSHIP  As connection.h.
  * THREAD     The worker's.
@@ -65,6 +66,15 @@ void connection_shaken(struct connection *);
 
 void connection_lacks_tls(const struct connection *);
 /* The engine is closed: if that was for want of TLS, say so. */
+
+void connection_report(const struct connection *, enum tls_result_type, const char *reason);
+/* To whom reports on TLS are made, where they are. reason may be NULL. */
+
+void connection_report_shaken(const struct connection *, enum tls_verified, const char *reason);
+/* The same, of a handshake that is done. */
+
+void connection_failed_test(const struct connection *, const char *reason);
+/* Where MTA-STS is only tested, say that it would not have been content. */
 
 void connection_log_tls(const struct connection *, enum tls_verified, const char *reason);
 void connection_forget_session(struct connection *);

@@ -103,15 +103,27 @@ void connection_log_tls(const struct connection *c, enum tls_verified verified, 
 	log_tls(c, verified, NULL, reason);
 }
 
-static enum tls_verified verify(const struct connection *c, struct buf *record, struct buf *why)
+void connection_failed_test(const struct connection *c, const char *reason)
 {
+	if (!tls_policy_sts(c->tls) || tls_policy_level(c->tls) == TRANSPORT_TLS_VERIFY)
+		return;
+	metrics_add(METRIC_sts_testing_failed, 1);
+	connection_log_tls(c, TLS_VERIFIED_NONE,
+			   log_text("MTA-STS, which is only tested: %s", reason));
+}
+
+/* Of one whose certificate is asked about. untold: why it would not have done, where nobody insists. */
+static enum tls_verified verify(const struct connection *c, struct buf *record, struct buf *why,
+				struct buf *untold)
+{
+	bool demanded = tls_policy_level(c->tls) == TRANSPORT_TLS_VERIFY;
 	if (by_dane(c))
 		return tls_dane_verify(stream_ssl(c->stream), record, why) ? TLS_VERIFIED_DANE
 									   : TLS_VERIFIED_NONE;
-	if (tls_policy_level(c->tls) != TRANSPORT_TLS_VERIFY)
+	if (!demanded && !tls_policy_sts(c->tls))
 		return TLS_VERIFIED_NONE; /* nobody was asked who it is */
 	return tls_verify(stream_ssl(c->stream), c->open->conf ? c->open->conf->authorities : NULL,
-			  tls_policy_items(c->tls), why);
+			  tls_policy_items(c->tls), demanded ? why : untold);
 }
 
 void connection_shaken(struct connection *c)
@@ -119,10 +131,15 @@ void connection_shaken(struct connection *c)
 	static const enum metric results[] = {[TLS_VERIFIED_NONE] = METRIC_tls_client_unverified,
 					      [TLS_VERIFIED_TRUSTED] = METRIC_tls_client_unverified,
 					      [TLS_VERIFIED_MATCHED] = METRIC_tls_client_matched,
+					      [TLS_VERIFIED_STS] = METRIC_tls_client_matched,
 					      [TLS_VERIFIED_DANE] = METRIC_tls_client_dane};
-	struct buf why = {0}, record = {0};
-	enum tls_verified verified = verify(c, &record, &why);
+	struct buf why = {0}, record = {0}, untold = {0};
+	enum tls_verified verified = verify(c, &record, &why, &untold);
 	bool good = buf_len(&why) == 0;
+	connection_report_shaken(c, verified, buf_cstr(good ? &untold : &why));
+	if (buf_len(&untold) > 0)
+		connection_failed_test(c, buf_cstr(&untold));
+	buf_fini(&untold);
 	log_tls(c, verified, buf_len(&record) > 0 ? buf_cstr(&record) : NULL,
 		good ? NULL : buf_cstr(&why));
 	if (good) {
@@ -148,6 +165,7 @@ void connection_lacks_tls(const struct connection *c)
 	if (!missing && !c->handshaking)
 		return;
 	metrics_add(missing ? METRIC_tls_client_missing : METRIC_tls_client_failed, 1);
+	connection_report(c, missing ? TLS_RESULT_NO_STARTTLS : TLS_RESULT_FAILED, why->text);
 	connection_log_tls(c, TLS_VERIFIED_NONE, why->text);
 }
 

@@ -2,11 +2,11 @@
 #include "smtpc/secrets.h"
 
 #include "base/clock.h"
+#include "base/https.h"
 #include "base/keyed_hash.h"
 #include "base/list.h"
 #include "base/log.h"
 #include "base/mem.h"
-#include "smtpc/fetch_token.h"
 #include "smtpc/token.h"
 
 #include <errno.h>
@@ -20,6 +20,7 @@ enum {
 	FILE_MAX = 64 << 10,
 	RETRY_FIRST_MS = 1000,
 	RETRY_MOST_MS = 300000,
+	FETCH_MS = 30000,
 };
 
 /* A token that is fetched. */
@@ -30,17 +31,17 @@ struct kept {
 	struct token_source source;
 	char *access,
 		*refresh; /* or NULL; refresh: what the endpoint gave in the place of the file's */
-	int64_t ends_ms, renew_ms; /* steady clock */
-	int64_t retry_ms;	   /* steady clock: not asked before; 0: any time */
-	int64_t wait_ms;	   /* how long that was put off */
-	struct verdict *failure;   /* of the last attempt, or NULL */
-	struct fetch_token *fetch; /* under way, or NULL */
-	struct note *waiting;	   /* struct secret_ask */
+	int64_t ends_ms, renew_ms;   /* steady clock */
+	int64_t retry_ms;	     /* steady clock: not asked before; 0: any time */
+	int64_t wait_ms;	     /* how long that was put off */
+	struct verdict *failure;     /* of the last attempt, or NULL */
+	struct https_request *fetch; /* under way, or NULL */
+	struct note *waiting;	     /* struct secret_ask */
 };
 
 struct secrets {
 	struct loop *loop;
-	struct fetch_tokens *fetches;
+	struct https *https;
 	struct kept *kept; /* by the id of the credential */
 };
 
@@ -181,16 +182,16 @@ static void succeeded(struct kept *k, struct token_answer *a)
 	k->renew_ms = k->ends_ms - a->lifetime_ms / 10;
 }
 
-static void on_fetched(void *owner, long status, const char *body, size_t len, const char *error)
+static void on_fetched(void *owner, const struct https_answer *h)
 {
 	struct kept *k = owner;
 	struct buf why = {0};
 	struct token_answer a = {0};
 	k->fetch = NULL;
 	buf_printf(&why, "%s: ", k->source.endpoint);
-	if (error)
-		buf_puts(&why, error);
-	if (!error && token_answer_read(&a, status, body, len, &why))
+	if (h->error)
+		buf_puts(&why, h->error);
+	if (!h->error && token_answer_read(&a, h->status, h->body, h->len, &why))
 		succeeded(k, &a);
 	else
 		failed(k, buf_cstr(&why));
@@ -232,8 +233,11 @@ static void fetch(struct kept *k)
 	}
 	buf_reserve(&form, 16 << 10);
 	token_source_form(&k->source, &form);
-	k->fetch = fetch_token_begin(k->secrets->fetches, k->source.endpoint, k->source.ca, &form,
-				     on_fetched, k);
+	struct https_order order = {.url = k->source.endpoint,
+				    .ca = k->source.ca,
+				    .body = &form,
+				    .timeout_ms = FETCH_MS};
+	k->fetch = https_begin(k->secrets->https, &order, on_fetched, k);
 	buf_wipe(&form);
 }
 
@@ -267,7 +271,7 @@ static void receive(void *owner, struct note *n)
 	struct secret_ask *a = (struct secret_ask *)n;
 	if (n->type == SECRET_SPOILED)
 		spoiled(s, a->credential);
-	if (n->type == SECRET_SPOILED || !s->fetches)
+	if (n->type == SECRET_SPOILED || !s->https)
 		secret_ask_free(&a);
 	else if (a->credential->kind == CREDENTIAL_REFRESH)
 		answer_from_endpoint(s, a);
@@ -279,7 +283,7 @@ struct secrets *secrets_new(void)
 {
 	struct secrets *s = mem_zalloc(sizeof *s);
 	s->loop = loop_new("secrets", receive, NULL, s);
-	s->fetches = fetch_tokens_new(s->loop);
+	s->https = https_new(s->loop);
 	return s;
 }
 
@@ -295,7 +299,7 @@ void secrets_stop(struct secrets *s)
 
 static void forget(struct kept *k)
 {
-	fetch_token_drop(&k->fetch);
+	https_drop(&k->fetch);
 	while (k->waiting) {
 		struct secret_ask *a = (struct secret_ask *)k->waiting;
 		k->waiting = a->note.next;
@@ -318,7 +322,7 @@ void secrets_free(struct secrets **sp)
 	loop_stop(s->loop);
 	while (s->kept)
 		forget(s->kept);
-	fetch_tokens_free(&s->fetches);
+	https_free(&s->https);
 	loop_free(&s->loop);
 	free(s);
 	*sp = NULL;

@@ -7,6 +7,7 @@
  *	connection.c		one connection: stream, engine, and the clock between them
  *	connection_post.c	what it says to qmgr
  *	connection_tls.c	handshake; sessions.c: TLS sessions to be resumed
+ *	connection_report.c	what became of it, for reports on TLS
  *	engine.c		the protocol without I/O: replies come in, in order, one turn each
  *	engine_hello.c		greeting, EHLO, STARTTLS, QUIT
  *	engine_auth.c		AUTH; sasl_client.c: the exchange itself

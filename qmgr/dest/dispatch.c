@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "qmgr/dest/dispatch.h"
 
+#include "base/tls_result.h"
 #include "qmgr/dest/conn_places.h"
 #include "qmgr/sched/selection.h"
 #include "qmgr/sched/share.h"
@@ -85,6 +86,8 @@ static void open_for(struct site *s, struct peer *p)
 	enum destdb_choice choice = site_choose_host(s, p, &host, &wake_ms);
 	if (choice == DESTDB_HOST) {
 		peer_grant(p);
+		tls_subject_unref(s->subject);
+		s->subject = tls_subject_ref(p->way->subject);
 		conn_open(s->db, s, host, false);
 		s->queue.transport->unpark = true; /* it may have yet another */
 	} else {

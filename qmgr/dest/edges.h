@@ -7,7 +7,7 @@
 #ifndef QMGR_DEST_EDGES_H
 #define QMGR_DEST_EDGES_H
 
-#include "base/mailbox.h"
+#include "base/loop.h"
 
 struct conf;
 struct spool_store;
@@ -16,6 +16,8 @@ struct qmgr_edges {
 	void (*to_spool)(void *context, struct note *);
 	void (*to_dns)(void *context, struct note *);
 	void (*to_worker)(void *context, int worker, struct note *);
+	void (*to_sts)(void *context, struct note *); /* NULL: MTA-STS is not asked for */
+	struct loop *reports;			      /* gets TLS_RESULT; NULL: nobody counts */
 	void *context;
 	int workers;				       /* at least 1 */
 	void (*to_main)(void *context, struct note *); /* DEST_SAVE; NULL: nobody saves */

@@ -2,6 +2,7 @@
 #include "qmgr/dest/site.h"
 
 #include "base/mem.h"
+#include "base/tls_result.h"
 #include "qmgr/dest/conn.h"
 #include "qmgr/dest/dispatch.h"
 #include "qmgr/dest/ladder.h"
@@ -212,6 +213,7 @@ void site_free(struct site *s)
 	selection_fini_queue(&s->queue);
 	HASH_DEL(s->db->sites, s);
 	drop_hosts(s);
+	tls_subject_unref(s->subject);
 	verdict_unref(s->last_failure);
 	verdict_unref(s->last_verdict);
 	free(s->key);

@@ -81,6 +81,7 @@ struct site {
 	enum site_health health;
 	int64_t down_ms;	      /* steady clock: since when it is not alive */
 	int64_t dead_until_ms;	      /* steady clock: where entries are bound early, see qmgr.h */
+	struct tls_subject *subject;  /* whose mail has last opened a connection; or NULL */
 	struct verdict *last_failure; /* or NULL */
 	struct verdict *last_verdict; /* on a recipient, of one of its hosts; or NULL */
 	int64_t verdicts;	      /* such ones, in all */

@@ -87,6 +87,12 @@ static void add_domain(struct nexthop_lookup *l, const char *domain,
 	free(name);
 }
 
+bool nexthop_lookup_by_mx(const struct route *route, const char *address)
+{
+	return route->relay->n == 0 && mailaddr_domain(address)[0] != '[' &&
+	       route->by->protocol == TRANSPORT_PROTOCOL_SMTP;
+}
+
 void nexthop_lookup_begin(struct nexthop_lookup *l, const struct route *route, const char *address,
 			  const struct nexthop_edge *edge)
 {
@@ -98,12 +104,23 @@ void nexthop_lookup_begin(struct nexthop_lookup *l, const struct route *route, c
 		add_domain(l, mailaddr_domain(address), route->by, edge);
 	l->nown = l->nanswer;
 	add_relays(l, &route->by->fallback_relay, route->by, edge);
-	l->asking = l->nanswer;
+	bool sts = edge->ask_sts && nexthop_lookup_by_mx(route, address);
+	l->asking = l->nanswer + sts;
+	if (sts)
+		edge->ask_sts(
+			edge->context,
+			&sts_ask_new(mailaddr_domain(address), edge->reply_to, edge->owner)->note);
 	for (int i = 0; i < l->nanswer; i++) {
 		struct note *note = &l->answer[i].resolve->note;
 		l->answer[i].resolve = NULL;
 		edge->ask(edge->context, note);
 	}
+}
+
+/* What its TLSA records demand takes the place of all else. */
+static bool by_records(const struct resolve_host *h)
+{
+	return h->dane && h->dane->nusable > 0;
 }
 
 struct verdict *nexthop_lookup_barred(const struct resolve_host *h, enum tls_policy_dane dane)
@@ -112,7 +129,7 @@ struct verdict *nexthop_lookup_barred(const struct resolve_host *h, enum tls_pol
 		return NULL;
 	if (h->unsure)
 		return verdict_ref(h->unsure);
-	if (dane == TLS_DANE_WANTED || (h->dane && h->dane->nusable > 0))
+	if (dane == TLS_DANE_WANTED || by_records(h))
 		return NULL;
 	return verdict_printf(
 		VERDICT_DEFERRED, 0, "4.7.5", NULL,
@@ -121,15 +138,35 @@ struct verdict *nexthop_lookup_barred(const struct resolve_host *h, enum tls_pol
 		h->name);
 }
 
+/* RFC 8461 5.1: hosts that the policy does not have are no mail hosts, unless DNSSEC says that they are (2). */
+static void keep_to_policy(struct nexthop_lookup *l)
+{
+	struct resolve *r = l->answer[0].resolve;
+	const struct sts_policy *p = l->sts ? l->sts->policy : NULL;
+	if (!p || p->mode != STS_ENFORCE || r->nhost == 0)
+		return;
+	char *best = mem_strdup(r->host[0].name);
+	for (int i = r->nhost - 1; i >= 0; i--)
+		if (!by_records(&r->host[i]) && !sts_policy_has(p, r->host[i].name))
+			resolve_drop_host(r, i);
+	if (r->nhost == 0)
+		l->fault = TLS_RESULT_FAILED;
+	if (r->nhost == 0 && !r->failure)
+		r->failure = verdict_printf(
+			VERDICT_DEFERRED, 0, "4.7.0", NULL,
+			"the MTA-STS policy of %s has none of its mail hosts, such as %s", r->name,
+			best);
+	free(best);
+}
+
 /* Nobody could tell whether it is the host that it should be; a reference. NULL: somebody can. */
 static struct verdict *unprovable(const struct resolve *r, const struct resolve_host *h,
 				  enum transport_tls level)
 {
 	union address unused;
-	bool by_records = h->dane && h->dane->nusable > 0;
 	bool meant = r->kind == RESOLVE_HOST || r->security == RESOLVE_SECURE ||
 		     strcmp(h->name, r->name) == 0;
-	if (by_records || level == TRANSPORT_TLS_VERIFY || meant ||
+	if (by_records(h) || level == TRANSPORT_TLS_VERIFY || meant ||
 	    address_parse_unix(h->name, &unused))
 		return NULL;
 	return verdict_printf(VERDICT_FAILED, 0, "5.7.10", NULL,
@@ -139,8 +176,10 @@ static struct verdict *unprovable(const struct resolve *r, const struct resolve_
 }
 
 /* The first that is barred says why, should there be no other. */
-static void leave_out_barred(struct resolve *r, const struct nexthop_answer *a, bool requiretls)
+static void leave_out_barred(struct nexthop_lookup *l, const struct nexthop_answer *a)
 {
+	struct resolve *r = a->resolve;
+	bool requiretls = l->wish == ENVELOPE_TLS_REQUIRED;
 	int kept = 0;
 	for (int i = 0; i < r->nhost; i++) {
 		struct verdict *why = nexthop_lookup_barred(&r->host[i], a->dane);
@@ -150,6 +189,9 @@ static void leave_out_barred(struct resolve *r, const struct nexthop_answer *a, 
 			r->host[kept++] = r->host[i];
 			continue;
 		}
+		if (why->class == VERDICT_DEFERRED)
+			l->fault = r->host[i].unsure ? TLS_RESULT_DNSSEC_INVALID
+						     : TLS_RESULT_DANE_REQUIRED;
 		log_event(LOG_LEVEL_WARNING, "tls", "host", r->host[i].name, "policy",
 			  why->class == VERDICT_FAILED	 ? "requiretls"
 			  : a->dane == TLS_DANE_DEMANDED ? "dane-only"
@@ -163,12 +205,38 @@ static void leave_out_barred(struct resolve *r, const struct nexthop_answer *a, 
 	r->nhost = kept;
 }
 
+/* Whom an enforced policy has is a mail host of the domain, as a secure MX record would tell (RFC 8689 4.2.1). */
+static enum transport_tls level_of(const struct nexthop_lookup *l, int i)
+{
+	const struct sts_policy *p = l->sts && i == 0 ? l->sts->policy : NULL;
+	return p && p->mode == STS_ENFORCE ? TRANSPORT_TLS_VERIFY : l->answer[i].level;
+}
+
+static bool one_answered(struct nexthop_lookup *l)
+{
+	assert(l->asking > 0);
+	if (--l->asking > 0)
+		return false;
+	keep_to_policy(l);
+	for (int i = 0; i < l->nanswer; i++) {
+		l->answer[i].level = level_of(l, i);
+		leave_out_barred(l, &l->answer[i]);
+	}
+	return true;
+}
+
 bool nexthop_lookup_answered(struct nexthop_lookup *l, struct resolve *r)
 {
 	assert(l->asking > 0 && r->order < l->nanswer && !l->answer[r->order].resolve);
 	l->answer[r->order].resolve = r;
-	leave_out_barred(r, &l->answer[r->order], l->wish == ENVELOPE_TLS_REQUIRED);
-	return --l->asking == 0;
+	return one_answered(l);
+}
+
+bool nexthop_lookup_sts_answered(struct nexthop_lookup *l, struct sts_ask *a)
+{
+	assert(l->asking > 0 && !l->sts);
+	l->sts = a;
+	return one_answered(l);
 }
 
 static bool found(const struct nexthop_lookup *l, int from, int to)
@@ -237,6 +305,9 @@ int nexthop_lookup_hosts(const struct nexthop_lookup *l, struct nexthop_host **h
 					.preference = from->group << 16 | r->host[h].preference,
 					.weight = (double)from->weight / addresses,
 					.credential = from->credential,
+					.sts = l->sts && i < l->nown && !by_records(&r->host[h])
+						       ? l->sts->policy
+						       : NULL,
 					.dane = r->host[h].dane,
 					.requiretls = l->wish == ENVELOPE_TLS_REQUIRED};
 				address_set_port(&to->address, from->port);
@@ -252,5 +323,6 @@ void nexthop_lookup_clear(struct nexthop_lookup *l)
 		credential_unref(l->answer[i].credential);
 	}
 	free(l->answer);
+	sts_ask_free(&l->sts);
 	*l = (struct nexthop_lookup){0};
 }

@@ -1,19 +1,23 @@
-/* nexthop_lookup.h - from a route to hosts: what dns is asked, and what its answers come to.
+/* nexthop_lookup.h - from a route to hosts: what dns and sts are asked, and what their answers come to.
  *
  *	route --> relays, or the domain --+--> questions --> dns --> answers --> hosts, in groups
  *	          fallback_relay ---------+                                  --> or why there are none
+ *	      --> a domain's MTA-STS -------> question ---> sts --> policy ------^
  *
  * Groups are in order: relays one after the other, those with weights side by side; in each the
  * preferences of its MX records; behind all of them fallback_relay. That helps where the destination
  * can't be found for now, not where there is none.
  *
+ * A domain that has its mail hosts by MX may have an MTA-STS policy. Where that is enforced, hosts that it does not
+ * have are left out (RFC 8461 5.1), but for those with TLSA records that can be used: to them it says nothing.
+ *
  * Where the TLS policy of a hop asks for DANE, so is dns for TLSA records; hosts that must not get mail then, since
  * nobody knows what they must prove, or they have none and dane-only holds, are left out of the answer.
  *
  * Mail with REQUIRETLS goes only to hosts that are proven. By DANE; or by the name of the host, where that is
- * what the configuration or secure MX records say, or the next hop itself: others are left out too. Of mail with
- * TLS-Required: No nothing is asked that the recipient's domain demands. What the operator demands holds for it
- * as well.
+ * what the configuration, secure MX records or an enforced MTA-STS policy say, or the next hop itself: others are
+ * left out too. Of mail with TLS-Required: No nothing is asked that the recipient's domain demands. What the operator
+ * demands holds for it as well.
  *
  * OWNERSHIP  Embedded in struct nexthop. Notes that it asks with are given away; it owns the answers.
  * THREAD     qmgr.
@@ -26,7 +30,9 @@
 #include "base/credential.h"
 #include "base/envelope.h"
 #include "base/resolve.h"
+#include "base/sts_ask.h"
 #include "base/tls_policy.h"
+#include "base/tls_result.h"
 #include "qmgr/route/route.h"
 
 struct nexthop_lookup {
@@ -34,6 +40,8 @@ struct nexthop_lookup {
 	int nanswer, nown; /* the first nown: not of fallback_relay */
 	struct nexthop_answer *answer;
 	enum envelope_tls wish;
+	struct sts_ask *sts; /* the answer; NULL: it was not asked, or has not answered yet */
+	enum tls_result_type fault; /* for which hosts were left out; SUCCESS: none was */
 };
 
 struct nexthop_host {
@@ -45,6 +53,7 @@ struct nexthop_host {
 	double weight;		       /* above 0: share of the group */
 	struct credential *credential; /* the lookup's: as whom to log in; or NULL */
 	struct tls_dane *dane;	       /* the lookup's: what its TLSA records demand; or NULL */
+	const struct sts_policy *sts;  /* the lookup's: of its domain; or NULL */
 	bool requiretls;	       /* it must hand it on so */
 };
 
@@ -53,6 +62,7 @@ struct nexthop_edge {
 	struct loop *reply_to;
 	void *owner; /* of each struct resolve */
 	void (*ask)(void *context, struct note *);
+	void (*ask_sts)(void *context, struct note *); /* NULL: MTA-STS is not asked for */
 	void *context;
 	const struct tables *tables; /* credentials of next hops, for mail of this sender */
 	const char *sender;
@@ -61,12 +71,19 @@ struct nexthop_edge {
 	enum envelope_tls wish;
 };
 
+bool nexthop_lookup_by_mx(const struct route *, const char *address);
+/* Does mail to this address go by MX records, and not to what is set up by hand? Then MTA-STS may say
+ * something of it. */
+
 void nexthop_lookup_begin(struct nexthop_lookup *, const struct route *, const char *address,
 			  const struct nexthop_edge *);
 /* It must be idle. */
 
 bool nexthop_lookup_answered(struct nexthop_lookup *, struct resolve *);
 /* Takes the answer. True: it was the last. */
+
+bool nexthop_lookup_sts_answered(struct nexthop_lookup *, struct sts_ask *);
+/* The same, of the question for a policy. */
 
 struct verdict *nexthop_lookup_barred(const struct resolve_host *, enum tls_policy_dane);
 /* A reference: why such a host must not get mail; NULL: it may. */

@@ -129,13 +129,27 @@ char *nexthop_tls_of_hop(const struct tables *tables, const char *tls, const str
 	char *held = strictest_of(
 		tls, tls_policy_row(tables, h->hop, h->bracketed, address_port(&h->address), NULL));
 	char *of_hop = tls_policy_of_hop(held, h->hop);
+	char *with_sts = tls_policy_add_sts(of_hop, h->sts);
+	free(of_hop);
 	free(held);
-	return of_hop;
+	return with_sts;
+}
+
+static char *usual_tls(const char *of_hop, const struct nexthop_host *h)
+{
+	bool stranger = h->sts && !sts_policy_has(h->sts, h->name);
+	if (h->dane && h->dane->nusable > 0)
+		return mem_strdup(h->dane->policy);
+	/* Records of which none can be used demand TLS; MTA-STS may demand more. */
+	char *demand = h->dane ? tls_policy_add_sts(h->dane->policy, h->sts) : mem_strdup(of_hop);
+	char *text = tls_policy_of_host(demand, stranger ? "" : h->name);
+	free(demand);
+	return text;
 }
 
 char *nexthop_tls_of_host(const char *of_hop, const struct nexthop_host *h)
 {
-	char *usual = h->dane ? mem_strdup(h->dane->policy) : tls_policy_of_host(of_hop, h->name);
+	char *usual = usual_tls(of_hop, h);
 	if (!h->requiretls)
 		return usual;
 	char *text = tls_policy_with_requiretls(usual, h->name);

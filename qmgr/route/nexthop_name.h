@@ -33,7 +33,7 @@ char *nexthop_tls(const struct tables *, const struct route *, const char *addre
  * what the key tells besides. tables may be NULL. */
 
 char *nexthop_tls_of_hop(const struct tables *, const char *tls, const struct nexthop_host *);
-/* The same with the row for the hop of this host, and in terms of that hop. */
+/* The same with the row for the hop of this host, in terms of that hop, and with what MTA-STS adds. */
 
 char *nexthop_tls_of_host(const char *of_hop, const struct nexthop_host *);
 /* What this host must prove: what its TLSA records demand, where they count; else what the hop does. */

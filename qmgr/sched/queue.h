@@ -37,8 +37,9 @@ struct queue {
 
 /* What leads to a queue, to another one later perhaps: a next hop. */
 struct way {
-	struct queue *queue; /* NULL until known */
-	int peers;	     /* that go by it */
+	struct queue *queue;	     /* NULL until known */
+	int peers;		     /* that go by it */
+	struct tls_subject *subject; /* for whom its TLS is reported; NULL: it is not */
 };
 
 #endif

@@ -37,6 +37,9 @@ static void policies_are_words_and_items(void **state)
 	good("verify:a test", false);
 	good("verify:*.a.test", false);
 	good("verify:sha256=0011", false);
+	good("verify:mta-sts=mx.a.test", false);
+	good("opportunistic:mta-sts=mx.a.test", false);
+	good("opportunistic:a.test", false);
 	good("dane", true);
 	good("dane-only", true);
 	good("dane:a.test", false);
@@ -84,6 +87,45 @@ static void the_strictest_holds_and_else_the_nearest(void **state)
 	assert_string_equal(tls_policy_strictest(NULL, "none"), "none");
 	assert_string_equal(tls_policy_strictest("required", NULL), "required");
 	assert_null(tls_policy_strictest(NULL, NULL));
+}
+
+static void with_sts(const char *of_hop, const char *mode, const char *host, const char *expected)
+{
+	struct buf text = {0}, why = {0};
+	buf_printf(&text, "version: STSv1\nmode: %s\nmax_age: 1\nmx: mx.a.test\n", mode);
+	struct sts_policy *p = sts_policy_parse(buf_data(&text), buf_len(&text), &why);
+	char *added = tls_policy_add_sts(of_hop, p);
+	char *of_host = tls_policy_of_host(added, host);
+	assert_string_equal(of_host, expected);
+	char *again = tls_policy_of_host(of_host, "other.test");
+	assert_string_equal(again, expected);
+	free(again);
+	free(of_host);
+	free(added);
+	sts_policy_unref(p);
+	buf_fini(&text);
+	buf_fini(&why);
+}
+
+static void mta_sts_adds_what_is_not_demanded_already(void **state)
+{
+	(void)state;
+	with_sts("opportunistic", "enforce", "mx.a.test", "verify:mta-sts=mx.a.test");
+	with_sts("none", "enforce", "mx.a.test", "verify:mta-sts=mx.a.test");
+	with_sts("required", "enforce", "MX.a.test", "verify:mta-sts=mx.a.test");
+	with_sts("verify:a.test", "enforce", "mx.a.test", "verify:a.test");
+	with_sts("opportunistic", "testing", "mx.a.test", "opportunistic:mta-sts=mx.a.test");
+	with_sts("required", "testing", "mx.a.test", "required:mta-sts=mx.a.test");
+	with_sts("opportunistic", "testing", "", "opportunistic:mta-sts=");
+	with_sts("none", "testing", "mx.a.test", "none");
+	with_sts("opportunistic", "none", "mx.a.test", "opportunistic");
+	assert_int_equal(tls_policy_level("opportunistic:mta-sts="), TRANSPORT_TLS_OPPORTUNISTIC);
+	assert_string_equal(tls_policy_sts("verify:mta-sts=mx.a.test"), "mx.a.test");
+	assert_string_equal(tls_policy_sts("required:mta-sts="), "");
+	assert_null(tls_policy_sts("verify:mx.a.test"));
+	char *none = tls_policy_add_sts("required", NULL);
+	assert_string_equal(none, "required");
+	free(none);
 }
 
 static void dane_is_for_those_who_did_not_say_otherwise(void **state)
@@ -134,6 +176,7 @@ int main(void)
 		cmocka_unit_test(policies_are_words_and_items),
 		cmocka_unit_test(words_become_names),
 		cmocka_unit_test(the_strictest_holds_and_else_the_nearest),
+		cmocka_unit_test(mta_sts_adds_what_is_not_demanded_already),
 		cmocka_unit_test(dane_is_for_those_who_did_not_say_otherwise),
 		cmocka_unit_test(requiretls_wants_a_proof_where_the_policy_wants_none),
 		cmocka_unit_test(fingerprints_alone_need_no_authority),

@@ -353,6 +353,27 @@ static void thousands_of_tlsa_records_are_cut(void **state)
 	answer_unref(a);
 }
 
+static void strings_of_a_txt_record_are_one_text(void **state)
+{
+	(void)state;
+	wire_reply(&w, 1, 0, "_x.a.test", ANSWER_TXT);
+	wire_record(&w, WIRE_ANSWER, "_x.a.test", ANSWER_TXT, 60, "\3v=S\0\4\n\xff;x", 10);
+	wire_record(&w, WIRE_ANSWER, "_x.a.test", ANSWER_TXT, 60, "\0", 1);
+	struct answer *a = parse("_x.a.test", ANSWER_TXT);
+	assert_int_equal(a->nrecord, 2);
+	assert_string_equal(a->record[0].txt, "v=S??;x");
+	assert_string_equal(a->record[1].txt, "");
+	answer_unref(a);
+}
+
+static void a_torn_txt_record_is_refused(void **state)
+{
+	(void)state;
+	wire_reply(&w, 1, 0, "a.test", ANSWER_TXT);
+	wire_record(&w, WIRE_ANSWER, "a.test", ANSWER_TXT, 60, "\1a\7b", 4);
+	expect(ANSWER_FAILED, "a.test", ANSWER_TXT);
+}
+
 static void an_alias_that_is_asked_for_is_not_followed(void **state)
 {
 	(void)state;
@@ -417,6 +438,8 @@ int main(void)
 		cmocka_unit_test(tlsa_records_are_read),
 		cmocka_unit_test(a_torn_tlsa_record_is_one_that_is_of_no_use),
 		cmocka_unit_test(thousands_of_tlsa_records_are_cut),
+		cmocka_unit_test(strings_of_a_txt_record_are_one_text),
+		cmocka_unit_test(a_torn_txt_record_is_refused),
 		cmocka_unit_test(an_alias_that_is_asked_for_is_not_followed),
 		cmocka_unit_test(a_thousand_records_are_cut_to_the_best),
 	};

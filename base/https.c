@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
-#include "smtpc/fetch_token.h"
+#include "base/https.h"
 
+#include "base/address.h"
 #include "base/clock.h"
 #include "base/mem.h"
 
@@ -8,41 +9,43 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
-enum { ANSWER_MAX = 64 << 10, TIMEOUT_MS = 30000 };
-
-struct fetch_tokens {
+struct https {
 	struct loop *loop;
 	CURLM *multi;
 	struct timer timer; /* curl's */
 };
 
-struct fetch_token {
-	struct fetch_tokens *all;
+struct https_request {
+	struct https *all;
 	CURL *easy;
-	struct buf form, answer;
+	struct curl_slist *at, *head;
+	struct buf body, answer;
 	char error[CURL_ERROR_SIZE];
 	bool too_large;
-	void (*fetched)(void *owner, long status, const char *body, size_t len, const char *error);
+	void (*answered)(void *owner, const struct https_answer *);
 	void *owner;
 };
 
 /* A socket that curl wants to be told of. */
 struct watch {
 	ev_io io;
-	struct fetch_tokens *all;
+	struct https *all;
 };
 
-static void free_fetch(struct fetch_token *f)
+static void free_request(struct https_request *f)
 {
 	curl_multi_remove_handle(f->all->multi, f->easy);
 	curl_easy_cleanup(f->easy);
-	buf_wipe(&f->form);
+	curl_slist_free_all(f->at);
+	curl_slist_free_all(f->head);
+	buf_wipe(&f->body);
 	buf_wipe(&f->answer);
 	free(f);
 }
 
-static const char *error_of(const struct fetch_token *f, CURLcode how)
+static const char *error_of(const struct https_request *f, CURLcode how)
 {
 	if (f->too_large)
 		return "its answer is larger than 64k";
@@ -53,15 +56,22 @@ static const char *error_of(const struct fetch_token *f, CURLcode how)
 
 static void ended(CURL *easy, CURLcode how)
 {
-	struct fetch_token *f;
-	long status = 0;
+	struct https_request *f;
+	struct https_answer a = {0};
+	char *type = NULL;
 	curl_easy_getinfo(easy, CURLINFO_PRIVATE, &f);
-	curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &status);
-	f->fetched(f->owner, status, buf_cstr(&f->answer), buf_len(&f->answer), error_of(f, how));
-	free_fetch(f);
+	curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &a.status);
+	curl_easy_getinfo(easy, CURLINFO_CONTENT_TYPE, &type);
+	a.content_type = type ? type : "";
+	a.body = buf_cstr(&f->answer);
+	a.len = buf_len(&f->answer);
+	a.error = error_of(f, how);
+	a.untrusted = how == CURLE_PEER_FAILED_VERIFICATION;
+	f->answered(f->owner, &a);
+	free_request(f);
 }
 
-static void act(struct fetch_tokens *all, curl_socket_t fd, int events)
+static void act(struct https *all, curl_socket_t fd, int events)
 {
 	int running, left;
 	struct CURLMsg *m;
@@ -82,7 +92,7 @@ static void on_socket(struct ev_loop *ev, ev_io *io, int revents)
 
 static int want_socket(CURL *easy, curl_socket_t fd, int what, void *owner, void *private)
 {
-	struct fetch_tokens *all = owner;
+	struct https *all = owner;
 	struct watch *w = private;
 	(void)easy;
 	if (w)
@@ -111,7 +121,7 @@ static void on_timer(void *owner)
 
 static int want_timer(CURLM *multi, long ms, void *owner)
 {
-	struct fetch_tokens *all = owner;
+	struct https *all = owner;
 	(void)multi;
 	if (ms < 0)
 		timer_stop(&all->loop->timers, &all->timer);
@@ -120,9 +130,9 @@ static int want_timer(CURLM *multi, long ms, void *owner)
 	return 0;
 }
 
-struct fetch_tokens *fetch_tokens_new(struct loop *loop)
+struct https *https_new(struct loop *loop)
 {
-	struct fetch_tokens *all = mem_zalloc(sizeof *all);
+	struct https *all = mem_zalloc(sizeof *all);
 	all->loop = loop;
 	curl_global_init(CURL_GLOBAL_DEFAULT);
 	all->multi = curl_multi_init();
@@ -138,9 +148,9 @@ struct fetch_tokens *fetch_tokens_new(struct loop *loop)
 	return all;
 }
 
-void fetch_tokens_free(struct fetch_tokens **ap)
+void https_free(struct https **ap)
 {
-	struct fetch_tokens *all = *ap;
+	struct https *all = *ap;
 	if (!all)
 		return;
 	curl_multi_cleanup(all->multi);
@@ -152,57 +162,102 @@ void fetch_tokens_free(struct fetch_tokens **ap)
 
 static size_t take(char *data, size_t size, size_t n, void *owner)
 {
-	struct fetch_token *f = owner;
-	f->too_large |= buf_len(&f->answer) + size * n > ANSWER_MAX;
+	struct https_request *f = owner;
+	f->too_large |= buf_len(&f->answer) + size * n > HTTPS_ANSWER_MAX;
 	if (f->too_large)
 		return 0; /* curl ends it */
 	buf_append(&f->answer, data, size * n);
 	return size * n;
 }
 
-static void set_request(struct fetch_token *f, const char *url, const char *ca)
+static void set_body(struct https_request *f, const struct https_order *o)
+{
+	buf_reserve(&f->body, buf_len(o->body) + 1);
+	buf_append(&f->body, buf_data(o->body), buf_len(o->body));
+	curl_easy_setopt(f->easy, CURLOPT_POSTFIELDS, buf_cstr(&f->body));
+	curl_easy_setopt(f->easy, CURLOPT_POSTFIELDSIZE, (long)buf_len(&f->body));
+	if (!o->content_type)
+		return;
+	char *line = mem_printf("Content-Type: %s", o->content_type);
+	f->head = curl_slist_append(NULL, line);
+	curl_easy_setopt(f->easy, CURLOPT_HTTPHEADER, f->head);
+	free(line);
+}
+
+static void set_ca(CURL *c, const char *ca)
+{
+	struct stat st;
+	bool folder = stat(ca, &st) == 0 && S_ISDIR(st.st_mode);
+	curl_easy_setopt(c, folder ? CURLOPT_CAPATH : CURLOPT_CAINFO, ca);
+}
+
+/* A plus: until libcurl forgets it, as an answer of the DNS. */
+static void set_place(struct https_request *f, const char *at)
+{
+	char *entry = mem_printf("+%s", at);
+	f->at = curl_slist_append(NULL, entry);
+	curl_easy_setopt(f->easy, CURLOPT_RESOLVE, f->at);
+	free(entry);
+}
+
+void https_put_addresses(struct buf *to, const struct resolve *r)
+{
+	for (int i = 0, n = 0; i < r->nhost; i++)
+		for (int k = 0; k < r->host[i].naddress; k++, n++) {
+			char text[ADDRESS_WHERE_MAX];
+			const union address *a = &r->host[i].address[k];
+			buf_printf(to, a->sa.sa_family == AF_INET6 ? "%s[%s]" : "%s%s",
+				   n ? "," : "", address_where(a, text));
+		}
+}
+
+static void set_request(struct https_request *f, const struct https_order *o)
 {
 	CURL *c = f->easy;
-	curl_easy_setopt(c, CURLOPT_URL, url);
+	curl_easy_setopt(c, CURLOPT_URL, o->url);
 	curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, "https");
 	curl_easy_setopt(c, CURLOPT_FOLLOWLOCATION, 0L);
 	curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
-	curl_easy_setopt(c, CURLOPT_TIMEOUT_MS, (long)TIMEOUT_MS);
-	curl_easy_setopt(c, CURLOPT_POSTFIELDS, buf_cstr(&f->form));
-	curl_easy_setopt(c, CURLOPT_POSTFIELDSIZE, (long)buf_len(&f->form));
+	curl_easy_setopt(c, CURLOPT_TIMEOUT_MS, (long)o->timeout_ms);
 	curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, take);
 	curl_easy_setopt(c, CURLOPT_WRITEDATA, f);
 	curl_easy_setopt(c, CURLOPT_ERRORBUFFER, f->error);
 	curl_easy_setopt(c, CURLOPT_PRIVATE, f);
 	curl_easy_setopt(c, CURLOPT_USERAGENT, "sluice");
-	if (ca && *ca)
-		curl_easy_setopt(c, CURLOPT_CAINFO, ca);
+	if (o->body)
+		set_body(f, o);
+	if (o->ca && *o->ca)
+		set_ca(c, o->ca);
+	if (o->at) {
+		set_place(f, o->at);
+		curl_easy_setopt(c, CURLOPT_PROXY, ""); /* it would look elsewhere */
+		/* Hosts that are asked once in days: nothing is kept open. */
+		curl_easy_setopt(c, CURLOPT_FORBID_REUSE, 1L);
+	}
 }
 
-struct fetch_token *
-fetch_token_begin(struct fetch_tokens *all, const char *url, const char *ca, const struct buf *form,
-		  void (*fetched)(void *, long, const char *, size_t, const char *), void *owner)
+struct https_request *https_begin(struct https *all, const struct https_order *order,
+				  void (*answered)(void *, const struct https_answer *),
+				  void *owner)
 {
-	struct fetch_token *f = mem_zalloc(sizeof *f);
+	struct https_request *f = mem_zalloc(sizeof *f);
 	f->all = all;
-	f->fetched = fetched;
+	f->answered = answered;
 	f->owner = owner;
 	f->easy = curl_easy_init();
 	if (!f->easy) {
 		fputs("sluice: libcurl has no memory\n", stderr);
 		abort();
 	}
-	buf_reserve(&f->form, buf_len(form) + 1);
-	buf_append(&f->form, buf_data(form), buf_len(form));
-	buf_reserve(&f->answer, ANSWER_MAX + 1);
-	set_request(f, url, ca);
+	buf_reserve(&f->answer, HTTPS_ANSWER_MAX + 1);
+	set_request(f, order);
 	curl_multi_add_handle(all->multi, f->easy);
 	return f;
 }
 
-void fetch_token_drop(struct fetch_token **fp)
+void https_drop(struct https_request **fp)
 {
 	if (*fp)
-		free_fetch(*fp);
+		free_request(*fp);
 	*fp = NULL;
 }

@@ -1,0 +1,66 @@
+/* sts_ask.h - the contract between who sends to a domain and who knows its MTA-STS policy.
+ *
+ *	qmgr -- STS_ASK --> [ sts ] -- STS_ANSWER --> the loop named in reply_to
+ *
+ * The same object goes there and comes back; at once where a policy is known, otherwise when it was
+ * looked for, which takes tls { mta_sts_timeout } at most.
+ *
+ * OWNERSHIP  Given away by posting; whoever holds the answer calls sts_ask_free().
+ * THREAD     Whoever holds it.
+ * ERRORS     In the answer: a domain whose policy can't be had now is like one that has none (RFC 8461
+ *            3.3), unless an older policy still holds.
+ * SEE        RFC 8461; base/sts_policy.h.
+ */
+#ifndef BASE_STS_ASK_H
+#define BASE_STS_ASK_H
+
+#include "base/loop.h"
+#include "base/sts_policy.h"
+
+enum sts_note { STS_ASK = 220, STS_ANSWER, STS_SAVE };
+
+/* X(outcome of a look, its word, sentence) */
+#define STS_OUTCOMES(X)                                                                            \
+	X(NEVER, "never", "nothing was looked for")                                                \
+	X(NO_RECORD, "no-record", "the domain has no record")                                      \
+	X(BAD_RECORD, "bad-record", "the record is faulty, or there are several")                  \
+	X(RECORD_UNKNOWN, "record-unknown", "the record can not be looked up")                     \
+	X(UNCHANGED, "unchanged", "the record is that of the policy known")                        \
+	X(FETCHED, "fetched", "")                                                                  \
+	X(FETCH_ERROR, "fetch-error", "")                                                          \
+	X(UNTRUSTED, "webpki-invalid", "")                                                         \
+	X(INVALID, "policy-invalid", "")
+
+enum sts_outcome {
+#define X(outcome, ...) STS_##outcome,
+	STS_OUTCOMES(X)
+#undef X
+};
+
+struct sts_ask {
+	struct note note;
+	struct loop *reply_to;
+	void *owner; /* the asker's own */
+	char *domain;
+	bool look; /* answer only when record and policy were looked at, whatever is known */
+	/* the answer: */
+	struct sts_policy *policy;   /* a reference; NULL: there is none */
+	char id[STS_ID_SIZE];	     /* of the record that it came with */
+	int64_t fetched_ms, ends_ms; /* wall clock */
+	char record[STS_ID_SIZE];    /* id of the record as it is; "" */
+	enum sts_outcome outcome;    /* of the last look */
+	char *why;		     /* a clause; or NULL */
+};
+
+struct sts_ask *sts_ask_new(const char *domain, struct loop *reply_to, void *owner);
+void sts_ask_free(struct sts_ask **);
+
+const char *sts_outcome_word(enum sts_outcome);
+
+/* What is to be kept over restarts, for main: text as sts/sts_text.h has it. */
+struct sts_save {
+	struct note note;
+	char *text;
+};
+
+#endif

@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: ISC
+"""MTA-STS: policies fetched from a real HTTPS host, kept, enforced, tested; and hosts that are none."""
+
+import itertools
+import json
+import re
+import socket
+import time
+
+from lab.net import wait_until
+from lab.policy_host import policy
+from lab.sts_world import BAD, CLEAR, GOOD, HOLE, TIMEOUT_MS, World
+
+def test_an_enforced_policy_says_which_hosts_and_certificates_will_do(lab):
+    world = World(lab, {
+        "good": "MX 10 mx.good", "bad": "MX 10 mx2.bad", "clear": "MX 10 mx.clear; ^mx A " + CLEAR,
+        "stray": "MX 10 mx2.stray; MX 20 mx.stray", "none": "MX 10 mx2.none", "weak": "MX 10 mx2.weak",
+        "off": "MX 10 mx2.off",
+    })
+    enforce = {name: policy("enforce", f"mx.{name}.test") for name in ("good", "clear", "stray", "none")}
+    world.policies.answers = {f"{name}.test": text for name, text in enforce.items()} | {
+        "bad.test": policy("enforce", "*.bad.test"), "weak.test": policy("testing", "mx.weak.test"),
+        "off.test": policy("none")}
+    relay = world.relay
+    world.send("good", "stray", "weak", "off", "bad", "clear", "none")
+    for name in ("good", "stray", "weak", "off"):
+        world.became("sent", name)
+    assert relay.wait_event("tls", site=re.compile("mx.good.test"))["verified"] == "mta-sts"
+    assert {one.recipients[0] for one in world.sinks[GOOD].messages} == {"to@good.test", "to@stray.test"}
+    assert {one.recipients[0] for one in world.sinks[BAD].messages} == {"to@weak.test", "to@off.test"}
+    bad = world.became("deferred", "bad")
+    assert bad["dsn"] == "4.7.5" and "for other.test, not for mx2.bad.test, as MTA-STS wants it" in bad["reply"]
+    assert world.became("deferred", "clear")["dsn"] == "4.7.4" and not world.sinks[CLEAR].messages
+    none = world.became("deferred", "none")
+    assert none["dsn"] == "4.7.0" and "the MTA-STS policy of none.test has none of its mail hosts" in none["reply"]
+    assert "MTA-STS policy of none.test" in relay.command("explain", "none.test").stdout
+    tested = relay.wait_event("tls", reason=re.compile("MTA-STS, which is only tested"))
+    assert "policy does not have it" in tested["reason"] and world.metric("mta_sts_testing_failures") >= 1
+    assert world.metric("mta_sts_policies") == 7
+    assert relay.wait_event("mta_sts", domain="good.test")["mode"] == "enforce"
+    _tell(world)
+    _keep_over_restarts(world)
+
+
+def _tell(world):
+    told = world.relay.command("tls", "stray.test")
+    assert told.returncode == 0 and re.search(r"mta-sts +enforce, id 1", told.stdout), told.stdout + told.stderr
+    assert re.search(r"fetched 20.*, ends 20.*in 24 h|23 h", told.stdout)
+    assert re.search(r"mx2.stray.test.*not in the MTA-STS policy\n +it would get no message", told.stdout)
+    assert re.search(r"mx.stray.test.*, in the MTA-STS policy(.*\n)+.*sent under TLS, to whom", told.stdout)
+    told = world.relay.command("tls", "--json", "bad.test")
+    line = json.loads(told.stdout)
+    assert told.returncode == 1 and line["mta_sts"]["mode"] == "enforce" and line["mta_sts"]["mx"] == ["*.bad.test"]
+    assert line["mta_sts_match"] and line["outcome"] == "deferred" and line["policy"] == "verify:mta-sts=mx2.bad.test"
+
+
+def _keep_over_restarts(world):
+    """Neither a restart nor a policy host that is gone lets mail go to a host with a wrong certificate."""
+    world.policies.close()
+    world.set_ids({})
+    for end in (world.relay.stop, world.relay.kill):
+        end()
+        world.relay.start()
+        world.send("good", "bad")
+        world.became("sent", "good", len(world.relay.events("sent", to="to@good.test")) + 1)
+        world.became("deferred", "bad", len(world.relay.events("deferred", to="to@bad.test")) + 1)
+        wait_until(lambda: world.metric("mta_sts_policies") == 7, 5, "the policies kept")
+    assert not [one for one in world.sinks[BAD].messages if one.recipients[0] == "to@bad.test"]
+
+
+def _never_ending(handler):
+    handler.send_response(200)
+    handler.send_header("Content-Type", "text/plain")
+    handler.end_headers()
+    handler.wfile.write(b"version: STSv1\nmode: enforce\nmax_age: 86400\nmx: nobody.test\n")
+    for _ in range(600):
+        handler.wfile.write(b"\n")
+        time.sleep(0.1)
+
+
+def _gigabyte(handler):
+    handler.send_response(200)
+    handler.send_header("Content-Type", "text/plain")
+    handler.send_header("Content-Length", str(1 << 30))
+    handler.end_headers()
+    for _ in range(1024):
+        handler.wfile.write(b"mx: a.test\n" * (1 << 17))
+
+
+HOSTILE = {
+    # domain: what its policy host does, what the log calls it
+    "gigabyte": (_gigabyte, "fetch-error", "larger than 64k"),
+    "endless": (_never_ending, "fetch-error", "timed out|no answer in time"),
+    "moved": (lambda handler: handler.give("", status=301, Location="https://policy.test/.well-known/mta-sts.txt"),
+              "fetch-error", "it answers 301"),
+    "foreign": (policy("enforce", "nobody.test"), "webpki-invalid", "subject name"),
+    "html": (lambda handler: handler.give(policy("enforce", "nobody.test"), "text/html"), "policy-invalid", "its type is text/html"),
+    "words": ("<html>", "policy-invalid", "no field"),
+    "hole": (None, "fetch-error", "timed out|no answer in time"),
+}
+
+
+def test_policy_hosts_that_are_none_delay_mail_no_longer_than_set(lab):
+    domains = {name: f"MX 10 mx2.{name}" for name in HOSTILE} | {
+        "age": "MX 10 mx.age", "restless": "MX 10 mx2.restless"}
+    domains["hole"] += "; ^mta-sts A " + HOLE
+    world = World(lab, domains)
+    silent = lab.enter_context(socket.create_server((HOLE, world.policies.port)))
+    world.policies.answers = {f"{name}.test": answer for name, (answer, _, _) in HOSTILE.items()} | {
+        "age.test": policy("enforce", "mx.age.test", max_age=10**12)}
+    began = time.monotonic()
+    world.send(*HOSTILE, "age")
+    for name, (_, result, reason) in HOSTILE.items():
+        world.became("sent", name)
+        event = world.relay.wait_event("mta_sts", domain=f"{name}.test")
+        assert event["result"] == result and re.search(reason, event["reason"]), event
+    assert time.monotonic() - began < 10 * TIMEOUT_MS / 1000
+    assert world.relay.command("config", "-d", "mta_sts_timeout").stdout.split()[-1] in ("60s", "1m")
+    silent.close()
+    world.became("sent", "age")
+    age = json.loads(world.relay.command("tls", "-n", "--json", "age.test").stdout)["mta_sts"]
+    year = time.strptime(age["ends"], "%Y-%m-%dT%H:%M:%SZ").tm_year - time.strptime(age["fetched"], "%Y-%m-%dT%H:%M:%SZ").tm_year
+    assert year == 1
+    _not_asked_each_time(world)
+
+
+def _not_asked_each_time(world):
+    """An id that is another at each look is followed once in mta_sts_interval, 200 ms here."""
+    world.policies.answers["restless.test"] = lambda handler: handler.send_error(503)
+    began, numbers = time.monotonic(), itertools.count()
+    while time.monotonic() - began < 1.5:
+        world.set_ids({"restless": f"n{next(numbers)}"})
+        world.send("restless")
+    world.became("sent", "restless", len(world.relay.events("queued")) - 1)
+    assert 1 <= world.asked("restless") <= (time.monotonic() - began) / 0.2 + 2
+
+
+def test_an_older_policy_holds_whatever_becomes_of_its_host(lab):
+    world = World(lab, {name: f"MX 10 mx2.{name}" for name in HOSTILE} | {"brief": "MX 10 mx.brief"}, foreign=True)
+    world.policies.answers = {f"{name}.test": policy("enforce", f"*.{name}.test") for name in HOSTILE} | {
+        "brief.test": policy("enforce", "mx.brief.test", max_age=2)}
+    world.send(*HOSTILE, "brief")
+    for name in HOSTILE:
+        assert "as MTA-STS wants it" in world.became("deferred", name)["reply"]
+    silent = lab.enter_context(socket.create_server((HOLE, world.policies.port)))
+    world.records["hole"] += "; ^mta-sts A " + HOLE
+    world.policies.answers |= {f"{name}.test": answer for name, (answer, _, _) in HOSTILE.items()}
+    world.trust(foreign=False)
+    world.set_ids(dict.fromkeys(HOSTILE, "2") | {"brief": "1"})
+    world.send("brief")
+    for name, (_, result, _) in HOSTILE.items():
+        event = world.relay.wait_event("mta_sts", 20, domain=f"{name}.test", id="2")
+        assert event["result"] == result and event["mode"] == "enforce"
+        world.became("deferred", name, len(world.relay.events("deferred", to=f"to@{name}.test")) + 2)
+    assert not world.sinks[BAD].messages
+    # And a new one counts as soon as it can be had.
+    silent.close()
+    world.trust(foreign=True)
+    del world.records["hole"]
+    world.records["hole"] = "MX 10 mx2.hole"
+    world.policies.answers = {f"{name}.test": policy("none") for name in HOSTILE}
+    world.set_ids(dict.fromkeys(HOSTILE, "3") | {"brief": "1"})
+    world.send("brief")
+    for name in HOSTILE:
+        world.became("sent", name)
+    # One that lasts two seconds has been fetched anew each time that mail came.
+    world.became("sent", "brief", 3)
+    assert world.asked("brief") >= 2
+
+
+def test_relays_and_those_who_have_it_off_ask_for_nothing(lab):
+    world = World(lab, {"good": "MX 10 mx2.good"}, mta_sts="false")
+    world.policies.answers["good.test"] = policy("enforce", "mx.good.test")
+    world.send("good")
+    world.became("sent", "good")
+    world.relay.stop()
+    world.config.extra = world.config.extra.replace("mta_sts = false", "mta_sts = true")
+    world.config.routes["*"] = {"relay": ["good.test"]}
+    relay = lab.relay(world.config)
+    relay.send(recipients=["to@good.test"])
+    relay.wait_event("sent")
+    assert not world.policies.asked

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: ISC
+"""Reports on TLS: what is counted, over a restart and over midnight, and who gets what."""
+
+import email
+import gzip
+import json
+import re
+import time
+
+import pytest
+
+from lab.net import wait_until
+from lab.orders import order, with_orders
+from lab.policy_host import policy
+from lab.sts_world import BAD, CLEAR, GOOD, World
+
+pytestmark = pytest.mark.plain_only
+DAY = 86400
+RESULT_TYPES = {
+    "starttls-not-supported", "certificate-host-mismatch", "certificate-expired", "certificate-not-trusted",
+    "validation-failure", "tlsa-invalid", "dnssec-invalid", "dane-required", "sts-policy-fetch-error",
+    "sts-policy-invalid", "sts-webpki-invalid"}
+TEXT = {"result-type", "sending-mta-ip", "receiving-mx-hostname", "receiving-ip", "failure-reason-code"}
+
+
+def _moment(text):
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", text)
+    return time.strptime(text, "%Y-%m-%dT%H:%M:%SZ")
+
+
+def _checked(content):
+    """Hold a report against RFC 8460 4.4, and return its policies by type."""
+    report = json.loads(gzip.decompress(content))
+    assert set(report) == {"organization-name", "date-range", "contact-info", "report-id", "policies"}
+    begin, end = (_moment(report["date-range"][f"{which}-datetime"]) for which in ("start", "end"))
+    assert begin[3:6] == (0, 0, 0) and end[3:6] == (23, 59, 59) and begin[:3] == end[:3]
+    assert report["organization-name"] == "The Lab" and report["contact-info"] == "help@lab.test"
+    for one in report["policies"]:
+        assert set(one) <= {"policy", "summary", "failure-details"}
+        assert set(one["policy"]) <= {"policy-type", "policy-string", "policy-domain", "mx-host"}
+        assert one["policy"]["policy-type"] in ("tlsa", "sts", "no-policy-found")
+        assert set(one["summary"]) == {"total-successful-session-count", "total-failure-session-count"}
+        details = one.get("failure-details", [])
+        assert one["summary"]["total-failure-session-count"] == sum(detail["failed-session-count"] for detail in details)
+        for detail in details:
+            assert detail["result-type"] in RESULT_TYPES and detail["failed-session-count"] > 0
+            assert set(detail) <= TEXT | {"failed-session-count"} and all(isinstance(detail[key], str) for key in set(detail) & TEXT)
+    return report, {one["policy"]["policy-type"]: one for one in report["policies"]}
+
+
+def _mailed(message, domain):
+    """Hold the mail against RFC 8460 5.3, and return the report in it."""
+    assert message.sender == "reports@lab.test" and message.recipients == [f"tls@{domain}"]
+    mail = email.message_from_bytes(message.content)
+    assert mail.get_content_type() == "multipart/report" and mail.get_param("report-type") == "tlsrpt"
+    assert mail["TLS-Report-Domain"] == domain and mail["TLS-Report-Submitter"] == "relay.lab.test"
+    subject = re.sub(r"\s+", " ", mail["Subject"])
+    assert re.fullmatch(rf"Report Domain: {domain} Submitter: relay\.lab\.test Report-ID: <\S+@\S+>", subject)
+    assert "reports@lab.test" in mail["From"] and mail["Date"] and mail["Message-ID"]
+    text, report = mail.get_payload()
+    assert text.get_content_type() == "text/plain" and report.get_content_type() == "application/tlsrpt+gzip"
+    assert re.fullmatch(rf"relay\.lab\.test!{domain}!\d+!\d+\.json\.gz", report.get_filename())
+    return report.get_payload(decode=True)
+
+
+@pytest.fixture(name="world")
+def _world(lab, monkeypatch):
+    monkeypatch.setenv("SLUICE_BIN", with_orders("jumping"))
+    rua = '^_smtp._tls TXT "v=TLSRPTv1;rua=mailto:tls@{0}.test{1}"'
+    domains = {
+        "good": "MX 10 mx.good; " + rua.format("good", ",https://mta-sts.good.test:PORT/report"),
+        "bad": "MX 10 mx2.bad; " + rua.format("bad", ""),
+        "clear": "MX 10 mx.clear; ^mx A " + CLEAR + "; " + rua.format("clear", ""),
+        "lost": "MX 10 mx.lost; " + rua.format("lost", ""),
+        "quiet": "MX 10 mx2.quiet",
+    }
+    world = World(lab, domains, extra='tls_report { enabled = true from = "reports@lab.test" organization = "The Lab"'
+                  ' contact = "help@lab.test" }\nhostname = "relay.lab.test"\n')
+    world.policies.answers = {"good.test": policy("enforce", "mx.good.test", "*.b.test"),
+                              "bad.test": policy("enforce", "mx2.bad.test")}
+    world.set_ids(dict.fromkeys(("good", "bad", "lost"), "1"))
+    return world
+
+
+def _set_clock(relay, ahead):
+    order(relay, "jump", str(ahead))
+    relay.environment["SLUICE_JUMP"] = str(ahead)
+    time.sleep(1.2)  # the relay looks once a second, and has nothing to say where its queue is empty
+
+
+def _reports_to(world, address, name):
+    return [one for one in world.sinks[address].messages if one.recipients == [f"tls@{name}.test"]]
+
+
+def test_a_day_is_counted_over_a_restart_and_reported_after_midnight(world):
+    relay = world.relay
+    noon = int(-time.time() % DAY) + DAY // 2
+    _set_clock(relay, noon)
+    world.send("good", "bad", "clear", "lost", "quiet")
+    for name in ("good", "clear", "lost", "quiet"):
+        world.became("sent", name)
+    world.became("deferred", "bad")
+    relay.restart()
+    world.send("good")
+    world.became("sent", "good", 2)
+    time.sleep(1.5)
+    assert not world.policies.posted and not _reports_to(world, GOOD, "good")
+    relay.command("queue", "delete", "--all")
+    # More than four hours after the day's end: now at the latest.
+    _set_clock(relay, noon + DAY // 2 + 5 * 3600)
+    wait_until(lambda: _reports_to(world, BAD, "bad") and _reports_to(world, CLEAR, "clear")
+               and _reports_to(world, GOOD, "good") and _reports_to(world, GOOD, "lost") and world.policies.posted, 20, "the reports")
+    _check_all(world)
+    # Each once, and nobody else.
+    time.sleep(1.5)
+    assert len(world.policies.posted) == 1
+    assert all(len(_reports_to(world, address, name)) == 1
+               for address, name in ((GOOD, "good"), (BAD, "bad"), (CLEAR, "clear"), (GOOD, "lost")))
+    assert not _reports_to(world, BAD, "quiet")
+    assert len(relay.events("tls_report", result="sent")) == 5 and not relay.events("tls_report", result="failed")
+
+
+def _check_all(world):
+    host, kind, content = world.policies.posted[0]
+    assert (host, kind) == ("mta-sts.good.test", "application/tlsrpt+gzip")
+    mailed = _mailed(_reports_to(world, GOOD, "good")[0], "good.test")
+    assert gzip.decompress(mailed) == gzip.decompress(content)
+    good = _checked(content)[1]["sts"]
+    assert good["policy"] == {"policy-type": "sts", "policy-domain": "good.test", "mx-host": ["mx.good.test", "*.b.test"],
+                              "policy-string": ["version: STSv1", "mode: enforce", "max_age: 86400", "mx: mx.good.test", "mx: *.b.test"]}
+    assert good["summary"] == {"total-successful-session-count": 2, "total-failure-session-count": 0}
+    bad = _checked(_mailed(_reports_to(world, BAD, "bad")[0], "bad.test"))[1]["sts"]
+    assert bad["summary"]["total-successful-session-count"] == 0
+    detail, = bad["failure-details"]
+    assert detail["result-type"] == "certificate-host-mismatch" and detail["receiving-ip"] == BAD
+    assert detail["receiving-mx-hostname"] == "mx2.bad.test" and "other.test" in detail["failure-reason-code"]
+    assert detail["sending-mta-ip"].startswith("127.")
+    clear = _checked(_mailed(_reports_to(world, CLEAR, "clear")[0], "clear.test"))[1]["no-policy-found"]
+    assert clear["failure-details"][0]["result-type"] == "starttls-not-supported"
+    lost = _checked(_mailed(_reports_to(world, GOOD, "lost")[0], "lost.test"))[1]["no-policy-found"]
+    assert lost["summary"]["total-successful-session-count"] == 1
+    assert lost["failure-details"][0]["result-type"] == "sts-policy-fetch-error"
+
+
+def test_what_can_not_be_handed_over_is_tried_again(world):
+    relay, noon = world.relay, int(-time.time() % DAY) + DAY // 2
+    world.policies.post_status = 503
+    _set_clock(relay, noon)
+    world.send("good")
+    world.became("sent", "good")
+    after = noon + DAY // 2 + 5 * 3600
+    _set_clock(relay, after)
+    failed = relay.wait_event("tls_report", 20, result="failed")
+    assert failed["reason"] == "it answers 503"
+    relay.wait_event("tls_report", 20, result="sent", to="tls@good.test")
+    world.policies.post_status = 200
+    relay.restart()
+    relay.wait_event("tls_report", 20, result="sent", to=re.compile("^https:"))
+    assert len(_reports_to(world, GOOD, "good")) == 1
+    # It is forgotten when all have it.
+    relay.restart()
+    _set_clock(relay, after + 7200)
+    time.sleep(1.5)
+    assert len(relay.events("tls_report", result="sent")) == 2

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: ISC */
+#include "tlsrpt/tlsrpt_text.h"
+
+#include "base/conf.h"
+#include "base/mem.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *dash(const char *text)
+{
+	return *text ? text : "-";
+}
+
+static void write_detail(const struct tlsrpt_detail *d, struct buf *to)
+{
+	buf_printf(to, "detail %s %lld %s %s %s %s\n", tls_result_type_word(d->type),
+		   (long long)d->count, dash(d->mx), dash(d->address), dash(d->own), d->reason);
+}
+
+static void write_policy(const struct tlsrpt_policy *p, struct buf *to)
+{
+	buf_printf(to, "policy %s %lld %lld\n", tls_result_policy_word(p->policy),
+		   (long long)p->successes, (long long)p->failures);
+	for (const char *line = p->text; *line;) {
+		size_t len = strcspn(line, "\n");
+		buf_printf(to, "text %.*s\n", (int)len, line);
+		line += len + (line[len] == '\n');
+	}
+	for (int i = 0; i < p->ndetail; i++)
+		write_detail(&p->detail[i], to);
+}
+
+void tlsrpt_text_write(const struct tlsrpt_tally *t, struct buf *to)
+{
+	for (const struct tlsrpt_report *r = t->reports; r; r = r->hh.next) {
+		buf_printf(to, "report %lld %s %u\n", (long long)r->day, r->domain, r->sent);
+		for (int i = 0; i < r->npolicy; i++)
+			write_policy(&r->policy[i], to);
+	}
+}
+
+/* What the lines before have begun. */
+struct reading {
+	struct tlsrpt_tally *tally;
+	struct tlsrpt_report *report;
+	enum tls_result_policy policy;
+	long long successes, failures;
+	struct buf text;
+	struct tlsrpt_policy *into; /* NULL until all lines of text have come */
+};
+
+/* A policy is known by its text, so it begins when that has ended. */
+static void settle(struct reading *r)
+{
+	if (r->into || !r->report || r->successes < 0)
+		return;
+	r->into = tlsrpt_report_policy(r->report, r->policy, buf_cstr(&r->text));
+	r->into->successes += r->successes;
+	r->into->failures += r->failures;
+	r->successes = -1;
+}
+
+static void read_report(struct reading *r, const char *line)
+{
+	long long day;
+	unsigned sent;
+	char domain[256];
+	settle(r);
+	r->report = NULL;
+	r->into = NULL;
+	r->successes = -1;
+	if (sscanf(line, "report %lld %255s %u", &day, domain, &sent) == 3 &&
+	    conf_host_good(domain))
+		r->report = tlsrpt_tally_get(r->tally, day, domain);
+	if (r->report)
+		r->report->sent = sent;
+}
+
+static void read_policy(struct reading *r, const char *line)
+{
+	char word[32];
+	settle(r);
+	r->into = NULL;
+	r->successes = -1;
+	buf_clear(&r->text);
+	for (int i = 0; i < TLS_RESULT_POLICY_COUNT; i++)
+		if (sscanf(line, "policy %31s", word) == 1 &&
+		    strcmp(word, tls_result_policy_word((enum tls_result_policy)i)) == 0) {
+			r->policy = (enum tls_result_policy)i;
+			if (sscanf(line, "policy %*s %lld %lld", &r->successes, &r->failures) != 2)
+				r->successes = -1;
+		}
+}
+
+static void undash(char *text)
+{
+	if (strcmp(text, "-") == 0)
+		*text = '\0';
+}
+
+static void read_detail(struct reading *r, const char *line)
+{
+	int at = 0;
+	long long count;
+	char word[32], mx[256], address[64], own[64];
+	settle(r);
+	if (!r->into || sscanf(line, "detail %31s %lld %255s %63s %63s %n", word, &count, mx,
+			       address, own, &at) != 5)
+		return;
+	undash(mx);
+	undash(address);
+	undash(own);
+	struct tlsrpt_detail as = {
+		.mx = mx, .address = address, .own = own, .reason = (char *)line + at};
+	for (int i = 0; i < TLS_RESULT_TYPE_COUNT; i++)
+		if (strcmp(word, tls_result_type_word((enum tls_result_type)i)) == 0) {
+			as.type = (enum tls_result_type)i;
+			tlsrpt_policy_detail(r->into, &as)->count += count;
+		}
+}
+
+static void read_line(struct reading *r, const char *line)
+{
+	if (strncmp(line, "report ", 7) == 0)
+		read_report(r, line);
+	else if (strncmp(line, "policy ", 7) == 0)
+		read_policy(r, line);
+	else if (strncmp(line, "text ", 5) == 0)
+		buf_printf(&r->text, "%s\n", line + 5);
+	else if (strncmp(line, "detail ", 7) == 0)
+		read_detail(r, line);
+}
+
+void tlsrpt_text_read(struct tlsrpt_tally *t, const char *text)
+{
+	struct reading r = {.tally = t, .successes = -1};
+	while (*text) {
+		size_t len = strcspn(text, "\n");
+		char *line = mem_strndup(text, len);
+		read_line(&r, line);
+		free(line);
+		text += len + (text[len] == '\n');
+	}
+	settle(&r);
+	buf_fini(&r.text);
+}
