@@ -14,7 +14,7 @@
 # SAN=address or SAN=thread builds with that sanitizer into a tree of its own, build/SAN.
 # CFLAGS, CPPFLAGS and LDFLAGS are whoever builds a package's; they come on top of what is needed.
 
-FOLDERS = base spool dns smtpd qmgr smtpc sim cmd
+FOLDERS = base spool stages dkim dns smtpd qmgr smtpc sim cmd
 PREFIX = /usr/local
 SYSCONFDIR = /etc
 
@@ -48,7 +48,7 @@ sources = $(wildcard $(1)/*.c $(1)/*/*.c)
 SRC = $(foreach f,$(FOLDERS),$(call sources,$(f)))
 LIBS = $(foreach f,$(FOLDERS),$(B)/lib$(f).a)
 # Static libraries in the order of the floors, highest first, for the linker.
-LINK = $(B)/libsim.a $(B)/libsmtpd.a $(B)/libqmgr.a $(B)/libsmtpc.a $(B)/libdns.a $(B)/libspool.a $(B)/libbase.a
+LINK = $(B)/libsim.a $(B)/libsmtpd.a $(B)/libqmgr.a $(B)/libsmtpc.a $(B)/libdns.a $(B)/libdkim.a $(B)/libstages.a $(B)/libspool.a $(B)/libbase.a
 
 all: $(BIN)
 

@@ -58,6 +58,12 @@ enum transport_tls {
 	TRANSPORT_TLS_REQUIRED,
 	TRANSPORT_TLS_VERIFY
 };
+enum dkim_canonicalization {
+	DKIM_RELAXED_RELAXED,
+	DKIM_RELAXED_SIMPLE,
+	DKIM_SIMPLE_RELAXED,
+	DKIM_SIMPLE_SIMPLE
+};
 enum tls_minimum { TLS_MINIMUM_1_2, TLS_MINIMUM_1_3 };
 
 #define CONF_TYPE_flag bool
@@ -106,6 +112,13 @@ struct conf_limit {
 	CONF_LIMIT(CONF_MEMBER)
 };
 
+struct conf_dkim {
+	char *title; /* "domain", or ".domain": those below it; lower case, in ASCII */
+	int line;
+	CONF_DKIM(CONF_MEMBER)
+	struct evp_pkey_st *loaded; /* an EVP_PKEY with the key, where keys were wanted; or NULL */
+};
+
 struct conf_queue {
 	CONF_QUEUE(CONF_MEMBER)
 	double jitter; /* backoff_jitter as a number */
@@ -134,7 +147,7 @@ struct conf {
 	atomic_int refs; /* first: see conf_with_tables() */
 	char *file;
 	CONF_GLOBAL(CONF_MEMBER)
-	int nlistener, ntransport, nroute, nalias, nlimit;
+	int nlistener, ntransport, nroute, nalias, nlimit, ndkim;
 	struct conf_listener *listener;
 	struct conf_transport *transport; /* [0] is "smtp" */
 	struct conf_route *route;	  /* there is always a "*" */
@@ -142,6 +155,7 @@ struct conf {
 	struct conf_alias *alias;	  /* of sections, sorted by title */
 	struct conf_limit *limit;
 	const struct conf_limit *limit_by[LIMIT_BY_COUNT]; /* of these; NULL: none */
+	struct conf_dkim *dkim;
 	struct conf_queue queue;
 	struct conf_dns dns;
 	struct conf_auth auth;

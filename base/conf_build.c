@@ -94,7 +94,7 @@ static char *lower(const char *text)
 
 static void title(struct conf_titled *t, enum conf_kind kind, const char *text, int line)
 {
-	bool folded = kind == CONF_KIND_ROUTE || kind == CONF_KIND_ALIAS;
+	bool folded = kind == CONF_KIND_ROUTE || kind == CONF_KIND_ALIAS || kind == CONF_KIND_DKIM;
 	t->title = folded ? lower(text) : mem_strdup(text);
 	t->line = line;
 	set_defaults(kind, t);
@@ -210,6 +210,8 @@ struct conf *conf_build(const struct conf_file *from, const char *file, struct c
 	c->nalias = build_titled(&b, CONF_KIND_ALIAS, (char *)c->alias, NULL);
 	c->limit = room(&b, CONF_KIND_LIMIT);
 	c->nlimit = build_titled(&b, CONF_KIND_LIMIT, (char *)c->limit, NULL);
+	c->dkim = room(&b, CONF_KIND_DKIM);
+	c->ndkim = build_titled(&b, CONF_KIND_DKIM, (char *)c->dkim, NULL);
 	return c;
 }
 
@@ -227,6 +229,8 @@ static void free_settings(struct conf *c)
 	}
 	for (int i = 0; i < c->ntransport; i++)
 		SSL_CTX_free(c->transport[i].identity);
+	for (int i = 0; i < c->ndkim; i++)
+		EVP_PKEY_free(c->dkim[i].loaded);
 	conf_list_free(&c->auth.users);
 	tls_authorities_free(&c->authorities);
 	free(c->listener);
@@ -234,6 +238,7 @@ static void free_settings(struct conf *c)
 	free(c->route);
 	free(c->alias);
 	free(c->limit);
+	free(c->dkim);
 	free(c->file);
 }
 

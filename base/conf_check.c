@@ -373,6 +373,7 @@ void conf_check(struct conf *f, const struct conf_lines *lines, struct conf_faul
 	check_dns(&c);
 	check_verify(&c);
 	check_auth(&c);
+	conf_dkim_check(f, lines, faults);
 }
 
 /* Does anything that is sure to be asked need them? A row of a table may, and says so when it is asked. */
@@ -414,5 +415,6 @@ void conf_check_keys(struct conf *f, const struct conf_lines *lines, struct conf
 	for (int i = 0; i < f->ntransport; i++)
 		load_identity(&c, &f->transport[i]);
 	load_authorities(&c);
+	conf_dkim_load(f, lines, faults);
 	check_trust_anchor(&c);
 }

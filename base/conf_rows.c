@@ -27,6 +27,9 @@ static const struct conf_row alias_rows[] = {CONF_ALIAS(ROW)};
 #define STRUCT struct conf_limit
 static const struct conf_row limit_rows[] = {CONF_LIMIT(ROW)};
 #undef STRUCT
+#define STRUCT struct conf_dkim
+static const struct conf_row dkim_rows[] = {CONF_DKIM(ROW)};
+#undef STRUCT
 #define STRUCT struct conf_queue
 static const struct conf_row queue_rows[] = {CONF_QUEUE(ROW)};
 #undef STRUCT
@@ -65,6 +68,11 @@ const struct conf_section conf_sections[CONF_KINDS] = {
 			     "sender's address may send: one section for each of the names login, "
 			     "client and sender. Of several limits that are reached the strictest "
 			     "action counts."},
+	[CONF_KIND_DKIM] = {"dkim", true, sizeof(struct conf_dkim), ROWS(dkim_rows),
+			    "Signing mail of a domain, that of the header From: the domain, or "
+			    ".domain for all that lie in it. Several sections of one domain make "
+			    "several signatures. A client that may not relay, and a login that may "
+			    "not send as that address, gets none."},
 	[CONF_KIND_QUEUE] = {"queue", false, sizeof(struct conf_queue), ROWS(queue_rows),
 			     "How long, and how much at once."},
 	[CONF_KIND_DNS] = {"dns", false, sizeof(struct conf_dns), ROWS(dns_rows),
@@ -91,6 +99,8 @@ int conf_count(const struct conf *c, enum conf_kind kind)
 		return c->nalias;
 	case CONF_KIND_LIMIT:
 		return c->nlimit;
+	case CONF_KIND_DKIM:
+		return c->ndkim;
 	default:
 		return 1;
 	}
@@ -109,6 +119,8 @@ void *conf_at(const struct conf *c, enum conf_kind kind, int i)
 		return &c->alias[i];
 	case CONF_KIND_LIMIT:
 		return &c->limit[i];
+	case CONF_KIND_DKIM:
+		return &c->dkim[i];
 	case CONF_KIND_QUEUE:
 		return (void *)&c->queue;
 	case CONF_KIND_DNS:

@@ -294,6 +294,19 @@
 	P(choice, action, "defer", 0, 0, RELOAD, "defer|reject|hold",                              \
 	  "What becomes of what is beyond: refused with 450 4.7.1 and the time until there is room again; refused with 550 5.7.1; or the message is taken and held.")
 
+#define CONF_DKIM(P)                                                                               \
+	P(text, selector, "", 0, 63, RELOAD, "",                                                   \
+	  "Which of the domain's keys it is: the public one lies in the DNS at SELECTOR._domainkey.DOMAIN.") \
+	P(text, key, "", 0, 4000, RELOAD, "",                                                      \
+	  "A file with the private key, RSA of at least 1024 bits or Ed25519, in PEM: an absolute path. sluice dkim keygen writes one.") \
+	P(list, headers, "{}", 0, 0, RELOAD, "",                                                   \
+	  "The header fields that are signed, each as often as it is there, and once more, so that none can be added; with ? behind the name not once more. From always is. Empty: those that a reader sees, of MIME, of mailing lists, and those that say what is answered.") \
+	P(duration, expire, "0s", 0, DAYS(3650), RELOAD, "",                                       \
+	  "How long a signature is good. 0: for ever.")                                            \
+	P(choice, canonicalization, "relaxed/relaxed", 0, 0, RELOAD,                               \
+	  "relaxed/relaxed|relaxed/simple|simple/relaxed|simple/simple",                           \
+	  "What the header and the body may suffer on the way without breaking the signature: changes of blanks, or nothing.")
+
 #define CONF_QUEUE(P)                                                                              \
 	P(number, message_active_limit, "20000", 1, 10000000, RELOAD, "",                          \
 	  "Most messages that the scheduler works on at once.")                                    \

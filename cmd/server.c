@@ -9,6 +9,7 @@
 #include "cmd/cmd.h"
 #include "cmd/kept_file.h"
 #include "cmd/privileges.h"
+#include "cmd/report_passage.h"
 #include "cmd/requests.h"
 #include "cmd/sandbox.h"
 
@@ -45,6 +46,15 @@ static void to_dns(void *context, struct note *note)
 		loop_post(dns_loop(s->dns), note);
 	else
 		resolve_free(&question);
+}
+
+static void store_report(void *context, struct conf *conf, struct spool_store *store)
+{
+	struct server *s = context;
+	if (conf->ndkim > 0)
+		report_passage(conf, s->pool, s->spool, store);
+	else
+		loop_post(spool_loop(s->spool), &store->note);
 }
 
 static void to_worker(void *context, int worker, struct note *note)
@@ -95,7 +105,8 @@ static bool open_parts(struct server *s, const struct privileges *p, struct buf 
 	s->smtpc = smtpc_new(s->conf);
 	s->qmgr = qmgr_new(s->conf);
 	s->spool = spool_new(s->conf, qmgr_loop(s->qmgr), error);
-	s->maildrop = s->spool ? maildrop_new(c, s->spool, error) : NULL;
+	s->pool = thread_pool_new(pool_threads(), POOL_QUEUE);
+	s->maildrop = s->spool ? maildrop_new(c, s->spool, s->pool, error) : NULL;
 	s->control = s->maildrop ? control_new(s->loop, c->spool, requests_handle, s, error) : NULL;
 	if (!s->control || !privileges_return(p, error))
 		return false;
@@ -103,13 +114,13 @@ static bool open_parts(struct server *s, const struct privileges *p, struct buf 
 				   .to_dns = to_dns,
 				   .to_worker = to_worker,
 				   .to_main = to_main,
+				   .report = store_report,
 				   .context = s,
 				   .workers = smtpc_workers(s->smtpc)};
 	qmgr_wire(s->qmgr, &edges);
 	glance_init(&s->glance, s->loop, qmgr_loop(s->qmgr));
 	s->limiter = limiter_new(c, s->loop);
 	recall(s);
-	s->pool = thread_pool_new(pool_threads(), POOL_QUEUE);
 	struct smtpd_edges smtpd_edges = {s->spool, s->pool, s->limiter, qmgr_loop(s->qmgr)};
 	s->smtpd = smtpd_new(s->conf, &smtpd_edges, error);
 	s->http = http_new(c, s->spool, s->qmgr, s->started_ms);

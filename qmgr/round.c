@@ -195,13 +195,22 @@ static void owe_again(struct qmgr *q, struct message *m, int64_t least_ms)
 	release(q, m, true);
 }
 
+static void store_report(struct qmgr *q, struct spool_store *store)
+{
+	const struct qmgr_edges *edges = &q->db.edges;
+	if (edges->report)
+		edges->report(edges->context, q->sched.conf, store);
+	else
+		edges->to_spool(edges->context, &store->note);
+}
+
 static void report(struct qmgr *q, struct message *m, const char *to)
 {
 	int64_t now_ms = scheduler_now_ms(&q->sched);
 	int64_t wait_ms = report_rate_take(&q->reports, &q->sched.conf->queue, to, now_ms);
 	if (wait_ms == 0) {
 		m->reporting = true;
-		q->db.edges.to_spool(q->db.edges.context, &write_report(q, m, to)->note);
+		store_report(q, write_report(q, m, to));
 		return;
 	}
 	if (report_rate_tell(&q->reports, now_ms))
