@@ -70,6 +70,8 @@ void draft_body_begin(struct draft *);
 
 void draft_body_put(struct draft *, const char *bytes, size_t len);
 
+void draft_body_drop(struct draft *); /* the one that was begun is not to be, after all */
+
 bool draft_settle(struct draft *);
 /* The changes are made, and the draft is as before draft_open(). A large message is copied: by the pool,
  * not in a loop; see draft_settles_slowly(). */

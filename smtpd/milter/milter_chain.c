@@ -23,7 +23,7 @@ enum filter_state {
 	FILTER_FAILED, /* for this message: default_action */
 };
 
-enum { FILTERS_MAX = 16, CHANGES_MAX = 10000 };
+enum { CHANGES_MAX = 10000 };
 
 struct filter {
 	struct milter_chain *chain;
@@ -52,7 +52,7 @@ struct milter_chain {
 	bool discards, holds;		/* the message */
 	struct milter_verdict verdict;
 	struct buf reply;
-	struct filter filter[FILTERS_MAX];
+	struct filter filter[CONF_MILTERS_MAX];
 };
 
 #define BIT(event) (1U << MILTER_##event)
@@ -83,9 +83,8 @@ static enum step refuse(struct filter *f, const char *reply)
 	struct milter_chain *c = f->chain;
 	buf_clear(&c->reply);
 	buf_puts(&c->reply, reply);
-	c->verdict = (struct milter_verdict){.outcome = MILTER_REFUSE,
-					     .reply = buf_cstr(&c->reply),
-					     .filter = f->conf->title};
+	c->verdict = (struct milter_verdict){
+		.outcome = MILTER_REFUSE, .reply = buf_cstr(&c->reply), .filter = f->conf->title};
 	return STEP_STOPS;
 }
 
@@ -163,12 +162,18 @@ static enum milter_event due(const struct filter *f)
 		return MILTER_MAIL;
 	if (c->event == MILTER_MAIL)
 		return MILTER_EVENT_COUNT;
+	/* Content in chunks has had no DATA. */
+	if (c->event == MILTER_END_OF_BODY && !(f->told & BIT(DATA)))
+		return MILTER_DATA;
 	return c->event == MILTER_END_OF_BODY ? milter_content_due(&f->content) : c->event;
 }
 
 static void told(struct filter *f, enum milter_event event)
 {
-	if (event == MILTER_CONNECT || event == MILTER_HELO || event == MILTER_MAIL)
+	if (event == MILTER_DATA)
+		f->done = f->chain->event == MILTER_DATA;
+	if (event == MILTER_CONNECT || event == MILTER_HELO || event == MILTER_MAIL ||
+	    event == MILTER_DATA)
 		f->told |= 1U << event;
 	else if (f->chain->event == MILTER_END_OF_BODY)
 		milter_content_told(&f->content, event);
@@ -179,8 +184,8 @@ static void told(struct filter *f, enum milter_event event)
 static const struct buf *data_of(struct filter *f, enum milter_event event)
 {
 	struct milter_chain *c = f->chain;
-	if (c->event == MILTER_END_OF_BODY && event != MILTER_CONNECT && event != MILTER_HELO &&
-	    event != MILTER_MAIL)
+	if (event == MILTER_HEADER || event == MILTER_END_OF_HEADER || event == MILTER_BODY ||
+	    event == MILTER_END_OF_BODY)
 		return milter_content_data(&f->content, event,
 					   f->link->engine.steps & MILTER_LEADING_SPACE);
 	return event == MILTER_CONNECT ? &c->connect
@@ -314,7 +319,7 @@ static void conclude(struct milter_chain *c, enum step step)
 /* A message has had its last word of this filter. */
 static void finish_message(struct filter *f)
 {
-	f->told &= ~BIT(MAIL);
+	f->told &= ~(BIT(MAIL) | BIT(DATA));
 	milter_link_works(f->link);
 	milter_content_fini(&f->content);
 }
@@ -427,8 +432,8 @@ static void answered(struct filter *f, const struct milter_answer *a)
 static bool change(struct filter *f, const struct milter_answer *a)
 {
 	struct milter_chain *c = f->chain;
-	const char *wrong = ++f->changes > CHANGES_MAX ? "it changes too much"
-						       : c->edges->change(c->owner, a);
+	const char *wrong =
+		++f->changes > CHANGES_MAX ? "it changes too much" : c->edges->change(c->owner, a);
 	if (wrong)
 		conclude(c, failed(f, wrong));
 	return !wrong;
@@ -509,7 +514,7 @@ struct milter_chain *milter_chain_new(struct milters *m, struct conf *conf,
 
 void milter_chain_add(struct milter_chain *c, const struct conf_milter *conf)
 {
-	assert(c->n < FILTERS_MAX && c->at == c->n);
+	assert(c->n < CONF_MILTERS_MAX && c->at == c->n);
 	c->filter[c->n++] = (struct filter){.chain = c, .conf = conf};
 	c->at = c->n;
 }
@@ -664,7 +669,7 @@ static void end_message(struct filter *f)
 		f->told = 0;
 	} else if (f->told & BIT(MAIL)) {
 		milter_link_abort(f->link);
-		f->told &= ~BIT(MAIL);
+		f->told &= ~(BIT(MAIL) | BIT(DATA));
 	}
 }
 

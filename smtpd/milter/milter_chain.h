@@ -32,7 +32,8 @@ enum milter_outcome {
 
 struct milter_verdict {
 	enum milter_outcome outcome;
-	const char *reply; /* REFUSE: whole lines, until the next event; closes if it begins with 421 */
+	const char *
+		reply; /* REFUSE: whole lines, until the next event; closes if it begins with 421 */
 	const char *filter; /* whose it is; of PASS: NULL */
 	int error;
 };
@@ -54,8 +55,9 @@ struct milter_chain *milter_chain_new(struct milters *, struct conf *, const str
 				      void *owner);
 /* Takes a reference on the configuration. Then milter_chain_add(). */
 
-void milter_chain_add(struct milter_chain *, const struct conf_milter *); /* of that configuration */
-void milter_chain_free(struct milter_chain **);				  /* NULL is allowed */
+void milter_chain_add(struct milter_chain *,
+		      const struct conf_milter *); /* of that configuration */
+void milter_chain_free(struct milter_chain **);	   /* NULL is allowed */
 
 const struct milter_verdict *milter_chain_verdict(const struct milter_chain *);
 bool milter_chain_holds(const struct milter_chain *);

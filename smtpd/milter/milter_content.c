@@ -43,7 +43,8 @@ static void put_value(struct buf *to, const char *value, size_t len)
 		len--;
 	while (len > 0 && buf_len(to) + 1 < MILTER_BODY_CHUNK) {
 		const char *cr = memchr(value, '\r', len);
-		size_t n = cr ? (size_t)(cr - value) : len, room = MILTER_BODY_CHUNK - 1 - buf_len(to);
+		size_t n = cr ? (size_t)(cr - value) : len,
+		       room = MILTER_BODY_CHUNK - 1 - buf_len(to);
 		buf_append(to, value, n < room ? n : room);
 		n += cr != NULL;
 		value += n;

@@ -14,7 +14,7 @@
 
 struct milter_content {
 	const struct draft *draft;
-	int hidden;	  /* the field that it is not told of; -1: none */
+	int hidden;	      /* the field that it is not told of; -1: none */
 	enum milter_event at; /* what it is to be told; MILTER_EVENT_COUNT: nothing more */
 	int field;
 	uint64_t offset; /* of the body */

@@ -33,7 +33,8 @@ static const struct change_row {
 	bool number;
 	int texts, may_lack;
 } changes[] = {
-#define C(name, command, action, number, texts, may_lack) {command, action, number, texts, may_lack},
+#define C(name, command, action, number, texts, may_lack)                                          \
+	{command, action, number, texts, may_lack},
 	MILTER_CHANGES(C)
 #undef C
 };
@@ -297,6 +298,7 @@ static enum milter_says change(struct milter_engine *e, enum milter_change_kind 
 	if (!(e->actions & row->action))
 		return fault(e, "it changes what it has not asked to change");
 	a->change = kind;
+	a->leading_space = e->steps & MILTER_LEADING_SPACE;
 	if (row->number)
 		a->index = take_number(c);
 	for (int i = 0; i < row->texts; i++)

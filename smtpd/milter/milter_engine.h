@@ -59,6 +59,7 @@ struct milter_answer {
 	enum milter_change_kind change; /* MILTER_SAYS_CHANGE */
 	uint32_t index;
 	const char *text[2]; /* name and value, address and parameters; "" where there is none */
+	bool leading_space;  /* of a value: it begins behind the colon */
 	const char *body;
 	size_t body_len;
 	const char *reply; /* MILTER_ANSWER_REPLY: whole lines as for the client, checked */

@@ -26,8 +26,8 @@ struct milter_site {
 	struct milters *milters;
 	char *name, *address;
 	union address to;
-	struct list idle; /* the latest first */
-	int nidle, nlink; /* nlink: all of them */
+	struct list idle;	   /* the latest first */
+	int nidle, nlink;	   /* nlink: all of them */
 	int64_t rest_ms, until_ms; /* steady clock */
 };
 
@@ -153,7 +153,7 @@ static void become_ready(struct milter_link *l)
 
 /* After an answer, or once it is ready, whoever has it may drop it, and all that refers to it: nothing of
  * it is touched afterwards. */
-static void listen(struct milter_link *l)
+static void hear(struct milter_link *l)
 {
 	struct milter_answer a;
 	for (;;) {
@@ -195,7 +195,7 @@ static void on_event(void *owner, enum stream_event event)
 		stream_flush(l->stream);
 		break;
 	case STREAM_DATA:
-		listen(l);
+		hear(l);
 		break;
 	case STREAM_DRAINED:
 		if (timer_active(&l->deadline))

@@ -25,9 +25,10 @@
 #include "smtpd/milter/milter_engine.h"
 
 enum {
-	MILTER_IDLE_MAX = 64,	   /* connections of a thread to one filter */
-	MILTER_IDLE_MS = 60000,	   /* that nobody used */
-	MILTER_PATIENCE_TIMES = 10 /* of its timeout, for one question, however often it says "wait" */
+	MILTER_IDLE_MAX = 64,	/* connections of a thread to one filter */
+	MILTER_IDLE_MS = 60000, /* that nobody used */
+	MILTER_PATIENCE_TIMES =
+		10 /* of its timeout, for one question, however often it says "wait" */
 };
 
 enum milter_link_event {
@@ -69,7 +70,8 @@ struct milter_link *milter_link_get(struct milters *, const struct conf_milter *
 bool milter_link_ask(struct milter_link *, enum milter_event, const void *data, size_t len);
 /* True: the answer is to come, within the filter's timeout. False: it gives none to this. */
 
-struct buf *milter_link_out(struct milter_link *); /* for macros: what is sent with the next event */
+struct buf *
+milter_link_out(struct milter_link *); /* for macros: what is sent with the next event */
 
 bool milter_link_full(struct milter_link *);
 /* It does not read: wait for DRAINED before more is sent. */

@@ -73,8 +73,7 @@ enum milter_stage {
 	  MILTER_SILENT_END_OF_HEADER)                                                             \
 	E(BODY, 'B', "body", MILTER_AT_NONE, MILTER_NO_BODY, MILTER_SILENT_BODY)                   \
 	E(END_OF_BODY, 'E', "end of body", MILTER_AT_END_OF_BODY, 0, 0)                            \
-	E(UNKNOWN, 'U', "unknown command", MILTER_AT_NONE, MILTER_NO_UNKNOWN,                      \
-	  MILTER_SILENT_UNKNOWN)
+	E(UNKNOWN, 'U', "unknown command", MILTER_AT_NONE, MILTER_NO_UNKNOWN, MILTER_SILENT_UNKNOWN)
 
 enum milter_event {
 #define E(name, ...) MILTER_##name,
