@@ -96,7 +96,7 @@ static void end(struct filter_mail *m, const struct milter_verdict *v)
 	if (v->outcome == MILTER_REFUSE)
 		refuse(p, v->reply);
 	else if (v->outcome == MILTER_DISCARD)
-		passage_discard(p, log_text("milter %s", v->filter ? v->filter : ""));
+		passage_discard(p, log_text("milter %s", v->filter));
 	else if (v->outcome == MILTER_FAIL)
 		passage_fail(p, v->error);
 	else

@@ -49,7 +49,8 @@ struct milter_chain {
 	enum milter_event event;	/* at work; END_OF_BODY stands for all content */
 	int n, at;			/* at: whom is asked; n: nobody */
 	bool settling;			/* changed() has not come to its end */
-	bool discards, holds;		/* the message */
+	bool holds;			/* the message */
+	const char *discards;		/* which filter wants the message dropped; or NULL */
 	struct milter_verdict verdict;
 	struct buf reply;
 	struct filter filter[CONF_MILTERS_MAX];
@@ -359,7 +360,7 @@ static enum step discarded(struct filter *f)
 	c->edges->tell(c->owner, f->conf->title, "discard", NULL);
 	forget_message(f);
 	finish_message(f);
-	c->discards = true;
+	c->discards = f->conf->title;
 	c->verdict = (struct milter_verdict){.outcome = MILTER_DISCARD, .filter = f->conf->title};
 	return STEP_STOPS;
 }
@@ -569,7 +570,8 @@ static bool begin(struct milter_chain *c, enum milter_event event)
 	c->event = event;
 	c->verdict = (struct milter_verdict){.outcome = MILTER_PASS};
 	if (c->discards) {
-		c->verdict.outcome = MILTER_DISCARD;
+		c->verdict =
+			(struct milter_verdict){.outcome = MILTER_DISCARD, .filter = c->discards};
 		return true;
 	}
 	c->at = 0;
@@ -683,6 +685,7 @@ void milter_chain_end(struct milter_chain *c)
 			filter_move(f, FILTER_WORKS);
 	}
 	c->at = c->n;
-	c->settling = c->discards = c->holds = false;
+	c->settling = c->holds = false;
+	c->discards = NULL;
 	buf_clear(&c->data);
 }
