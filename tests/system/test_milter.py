@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: ISC
 """Filters: what they are told, what they may change, and what becomes of mail when they are no good."""
 
+import os
 import struct
 import threading
 import time
@@ -521,3 +522,59 @@ def test_hundreds_at_once_none_lost_and_none_unfiltered(relay, sink, one, two):
     assert sorted(message.sender for message in messages) == sorted(accepted)
     for message in messages:
         assert message.content.count(b"X-Seen: one\r\nX-Seen: two\r\n") == 1
+
+
+@pytest.fixture(name="dropping")
+def _dropping(lab, one):
+    """A relay whose maildrop's mail passes the filter, and who leaves mail there; both not running."""
+    sink = lab.sink()
+    config = Config({"workers": 1}).route_all_to(sink.port)
+    config.listeners["smtp"] = {"tls": "none"}
+    config.extra = _section("one", one.address, local="true")
+    relay = lab.relay(config)
+    relay.wait_event("recover")
+    relay.stop()
+    return relay, sink
+
+
+def _leave(relay, *recipients):
+    done = relay.command("sendmail", "-f", "a@sender.test", *recipients, stdin="Subject: dropped\n\nHello.\n")
+    assert done.returncode == 0, done
+
+
+def test_mail_of_the_maildrop_passes_filters_that_are_local(dropping, one):
+    relay, sink = dropping
+    one.behave({"E": m.add_header("X-Seen", "yes") + packet(m.CONTINUE)})
+    _leave(relay, "b@dest.test", "c@dest.test")
+    relay.start()
+    message = sink.wait_messages(1)[0]
+    assert b"\r\nX-Seen: yes\r\n" in message.content
+    said = one.conversations[0]
+    assert said.letters().rstrip(b"KQ") == b"OCHMRRTLLLLNBE"
+    assert said.all(b"C")[0].startswith(b"localhost\x004") and said.all(b"H") == [b"relay.test\0"]
+    assert said.all(b"R") == [texts("<b@dest.test>"), texts("<c@dest.test>")]
+    assert said.macros[b"E"][b"i"].decode() == relay.wait_event("queued")["id"]
+
+
+@pytest.mark.parametrize("how", ["away", "never", "dropped", "nobody left"])
+def test_mail_of_the_maildrop_that_a_filter_does_not_let_through(dropping, one, how):
+    relay, sink = dropping
+    answers = {"away": {"O": _gone}, "never": {"E": packet(m.REJECT)},
+               "dropped": {"B": packet(m.DISCARD)}, "nobody left": {"E": packet(b"-", texts("b@dest.test")) + packet(m.CONTINUE)}}
+    one.behave(answers[how])
+    _leave(relay, "b@dest.test")
+    relay.start()
+    taken = f"{relay.spool}/taken"
+    if how == "away":
+        relay.wait_event("filter", milter="one", action="tempfail")
+        assert len(os.listdir(taken)) == 1
+        one.behave()
+        _leave(relay, "other@dest.test")
+        assert len(sink.wait_messages(2)) == 2
+    elif how == "never":
+        assert relay.wait_event("quarantined", reason="550 5.7.1 Command rejected")
+    else:
+        assert relay.wait_event("discard")
+    wait_until(lambda: not os.listdir(taken), 5, "the maildrop to be empty")
+    relay.stop()
+    assert len(sink.messages) == (2 if how == "away" else 0)
