@@ -71,11 +71,12 @@ const struct conf_section conf_sections[CONF_KINDS] = {
 			     "sender's address may send: one section for each of the names login, "
 			     "client and sender. Of several limits that are reached the strictest "
 			     "action counts."},
-	[CONF_KIND_MILTER] = {"milter", true, sizeof(struct conf_milter), ROWS(milter_rows),
-			      "A filter that speaks Sendmail's milter protocol, like rspamd, OpenDKIM or "
-			      "clamav-milter. Mail passes those that its listener names, in their order, "
-			      "each as the one before has left it, and is signed by us after that. "
-			      "Reports of ours pass none."},
+	[CONF_KIND_MILTER] =
+		{"milter", true, sizeof(struct conf_milter), ROWS(milter_rows),
+		 "A filter that speaks Sendmail's milter protocol, like rspamd, OpenDKIM or "
+		 "clamav-milter. Mail passes those that its listener names, in their order, "
+		 "each as the one before has left it, and is signed by us after that. "
+		 "Reports of ours pass none."},
 	[CONF_KIND_DKIM] = {"dkim", true, sizeof(struct conf_dkim), ROWS(dkim_rows),
 			    "Signing mail of a domain, that of the header From: the domain, or "
 			    ".domain for all that lie in it. Several sections of one domain make "

@@ -167,12 +167,17 @@ bool milter_engine_ask(struct milter_engine *e, enum milter_event event, const v
 
 void milter_engine_order(struct milter_engine *e, enum milter_order order, struct buf *out)
 {
-	assert(order == MILTER_QUIT || e->state == MILTER_IDLE);
-	/* An idle connection holds no memory of what was said last. */
-	buf_clear(&e->in);
-	buf_release(&e->in);
-	e->taken = 0;
+	assert(e->state == MILTER_IDLE);
 	put_packet(out, (char)order, NULL, 0);
+}
+
+void milter_engine_again(struct milter_engine *e, struct buf *out)
+{
+	milter_engine_order(e, MILTER_QUIT_NEW_CONNECTION, out);
+	/* An idle connection holds no memory of what was said last. */
+	milter_engine_fini(e);
+	milter_engine_init(e);
+	milter_engine_hello(e, out);
 }
 
 static enum milter_says fault(struct milter_engine *e, const char *what)

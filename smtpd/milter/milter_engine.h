@@ -83,7 +83,11 @@ bool milter_engine_ask(struct milter_engine *, enum milter_event, const void *da
 /* The event and what belongs to it, of the form of its packet. True: an answer is to come. */
 
 void milter_engine_order(struct milter_engine *, enum milter_order, struct buf *out);
-/* MILTER_ABORT, while no answer is awaited; MILTER_QUIT and MILTER_QUIT_NEW_CONNECTION. */
+/* MILTER_ABORT, MILTER_QUIT; while no answer is awaited. */
+
+void milter_engine_again(struct milter_engine *, struct buf *out);
+/* This client has gone: MILTER_QUIT_NEW_CONNECTION, and NEGOTIATING, for another. While no answer is
+ * awaited, and with a filter of MILTER_VERSION. */
 
 enum milter_says milter_engine_take(struct milter_engine *, struct buf *from,
 				    struct milter_answer *);

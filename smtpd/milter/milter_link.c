@@ -18,6 +18,7 @@ enum {
 	FULL = 256 << 10, /* bytes that it has not read */
 	REST_FIRST_MS = 100,
 	REST_MOST_MS = 5000,
+	NO_REUSE_MS = 600000, /* until it is tried again */
 };
 
 /* One filter, as a thread knows it. */
@@ -27,8 +28,10 @@ struct milter_site {
 	char *name, *address;
 	union address to;
 	struct list idle;	   /* the latest first */
-	int nidle, nlink;	   /* nlink: all of them */
-	int64_t rest_ms, until_ms; /* steady clock */
+	struct list parting;	   /* that negotiate again */
+	int nidle, nlink;	   /* of both; all of them */
+	int64_t rest_ms, until_ms; /* until_ms: steady clock; it is left alone */
+	int64_t no_reuse_ms;	   /* steady clock; until then a connection is for one client */
 };
 
 struct milters {
@@ -51,11 +54,19 @@ struct milters *milters_new(struct loop *loop)
 
 static void site_free(struct milter_site *s)
 {
-	assert(list_empty(&s->idle) && s->nlink == 0);
+	assert(s->nidle == 0 && s->nlink == 0);
 	list_remove(&s->link);
 	free(s->name);
 	free(s->address);
 	free(s);
+}
+
+static void drop_all(struct list *links)
+{
+	list_each (link, tmp, links) {
+		struct milter_link *l = list_entry(link, struct milter_link, link);
+		milter_link_drop(&l);
+	}
 }
 
 void milters_free(struct milters **mp)
@@ -65,10 +76,8 @@ void milters_free(struct milters **mp)
 		return;
 	list_each (link, tmp, &m->sites) {
 		struct milter_site *s = list_entry(link, struct milter_site, link);
-		list_each (idle, next, &s->idle) {
-			struct milter_link *l = list_entry(idle, struct milter_link, link);
-			milter_link_drop(&l);
-		}
+		drop_all(&s->idle);
+		drop_all(&s->parting);
 		site_free(s);
 	}
 	free(m);
@@ -89,6 +98,7 @@ static struct milter_site *find_site(struct milters *m, const struct conf_milter
 	s->to = c->to;
 	s->rest_ms = REST_FIRST_MS;
 	list_init(&s->idle);
+	list_init(&s->parting);
 	list_append(&m->sites, &s->link);
 	return s;
 }
@@ -142,9 +152,20 @@ static void fail(struct milter_link *l, const char *why)
 	l->event(l->owner, MILTER_LINK_FAILED, NULL);
 }
 
+static void become_idle(struct milter_link *l)
+{
+	list_remove(&l->link);
+	list_prepend(&l->site->idle, &l->link);
+	loop_timer_in(loop_of(l), &l->deadline, MILTER_IDLE_MS);
+}
+
 static void become_ready(struct milter_link *l)
 {
 	l->ready = true;
+	if (!l->owner) {
+		become_idle(l);
+		return;
+	}
 	l->site->rest_ms = REST_FIRST_MS;
 	l->site->until_ms = 0;
 	timer_stop(&loop_of(l)->timers, &l->deadline);
@@ -218,6 +239,8 @@ static void on_deadline(void *owner)
 {
 	struct milter_link *l = owner;
 	magic_check(l, LINK_MAGIC);
+	if (!l->ready && !l->owner)
+		l->site->no_reuse_ms = clock_steady_ms() + NO_REUSE_MS;
 	fail(l, l->ready ? "it does not answer" : "it can not be reached, or is silent");
 }
 
@@ -306,7 +329,8 @@ static bool is_of_use(struct milter_link *l)
 {
 	return l->ready && !l->why && l->engine.state == MILTER_IDLE &&
 	       l->engine.version >= MILTER_VERSION && l->site->nidle < MILTER_IDLE_MAX &&
-	       buf_len(stream_out(l->stream)) == 0 && stream_quiet(l->stream);
+	       l->site->no_reuse_ms <= clock_steady_ms() && buf_len(stream_out(l->stream)) == 0 &&
+	       stream_quiet(l->stream);
 }
 
 void milter_link_put(struct milter_link **lp)
@@ -319,12 +343,13 @@ void milter_link_put(struct milter_link **lp)
 		milter_link_drop(&l);
 		return;
 	}
-	milter_engine_order(&l->engine, MILTER_QUIT_NEW_CONNECTION, stream_out(l->stream));
+	milter_engine_again(&l->engine, stream_out(l->stream));
 	stream_flush(l->stream);
+	l->ready = false;
 	l->owner = NULL;
-	list_prepend(&l->site->idle, &l->link);
+	list_append(&l->site->parting, &l->link);
 	l->site->nidle++;
-	loop_timer_in(loop_of(l), &l->deadline, MILTER_IDLE_MS);
+	loop_timer_in(loop_of(l), &l->deadline, MILTER_AGAIN_MS);
 }
 
 void milter_link_drop(struct milter_link **lp)

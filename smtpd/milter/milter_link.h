@@ -2,11 +2,14 @@
  *
  *	milter_link_get()	an idle one, or a new one	--> event READY, perhaps at once
  *	milter_link_ask()	one event			--> CHANGE ..., ANSWER
- *	milter_link_put()	QUIT_NC, and it is idle; or QUIT
+ *	milter_link_put()	QUIT_NC, another negotiation, and it is idle; or QUIT
  *
  * A filter that can't be reached, or does not end its negotiation, is left alone for 100 ms, then twice
  * as long, up to 5 s; meanwhile there are no connections. One that breaks off in the midst is asked
  * again at once: other messages need not suffer from what one did to it.
+ *
+ * Most filters serve one client a connection, whatever they say: those made with Sendmail's library hang
+ * after QUIT_NC. So who does not negotiate again in time is not tried for a while, and gets QUIT.
  *
  * Whether a filter works is known to all threads (metric milter_up), so that an outage is logged
  * once, and its end, when a message has passed.
@@ -27,6 +30,7 @@
 enum {
 	MILTER_IDLE_MAX = 64,	/* connections of a thread to one filter */
 	MILTER_IDLE_MS = 60000, /* that nobody used */
+	MILTER_AGAIN_MS = 1000, /* for negotiating again */
 	MILTER_PATIENCE_TIMES =
 		10 /* of its timeout, for one question, however often it says "wait" */
 };
@@ -47,7 +51,7 @@ typedef bool milter_link_handler(void *owner, enum milter_link_event, const stru
 
 struct milter_link {
 	unsigned magic;
-	struct list link; /* while it is idle */
+	struct list link; /* while nobody has it */
 	struct milter_site *site;
 	struct stream *stream;
 	struct milter_engine engine;

@@ -67,8 +67,8 @@ class Conversation:
         self.skips = False
 
     def letters(self):
-        """What was said, without macros, as one word."""
-        return b"".join(letter for letter, _ in self.said)
+        """What was said, without macros and negotiations, as one word."""
+        return b"".join(letter for letter, _ in self.said if letter != b"O")
 
     def all(self, letter):
         """The data of each packet of that letter."""
