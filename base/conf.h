@@ -57,7 +57,9 @@ enum transport_tls {
 	TRANSPORT_TLS_NONE,
 	TRANSPORT_TLS_OPPORTUNISTIC,
 	TRANSPORT_TLS_REQUIRED,
-	TRANSPORT_TLS_VERIFY
+	TRANSPORT_TLS_VERIFY,
+	TRANSPORT_TLS_DANE,
+	TRANSPORT_TLS_DANE_ONLY
 };
 enum dkim_canonicalization {
 	DKIM_RELAXED_RELAXED,
@@ -165,6 +167,7 @@ struct conf {
 	atomic_int refs; /* first: see conf_with_tables() */
 	char *file;
 	CONF_GLOBAL(CONF_MEMBER)
+	char *own_name; /* hostname; or, where that is empty, the machine's */
 	int nlistener, ntransport, nroute, nalias, nlimit, ndkim, nmilter;
 	struct conf_listener *listener;
 	struct conf_transport *transport; /* [0] is "smtp" */
@@ -175,6 +178,7 @@ struct conf {
 	const struct conf_limit *limit_by[LIMIT_BY_COUNT]; /* of these; NULL: none */
 	struct conf_dkim *dkim;
 	struct conf_milter *milter;
+	const struct conf_dkim **dkim_sorted; /* by title */
 	struct conf_queue queue;
 	struct conf_dns dns;
 	struct conf_auth auth;
@@ -243,5 +247,17 @@ bool conf_host_good(const char *);
 
 const struct conf_alias *conf_alias_find(const struct conf *, const char *address);
 /* address in lower case; NULL: none of a section. */
+
+enum { CONF_DKIM_MAX = 8 }; /* signatures of one message */
+
+int conf_dkim_find(const struct conf *, const char *domain,
+		   const struct conf_dkim *found[CONF_DKIM_MAX]);
+/* The sections that sign for a domain, which is in lower case and ASCII: its own; else those of the
+ * nearest parent, ".parent". Returns how many, 0 where there are none. */
+
+bool conf_dkim_selector_good(const char *); /* letters, digits, hyphens, dots between them */
+
+void conf_dkim_names(const struct conf_dkim *const found[], int n, struct buf *to);
+/* "domain:selector,domain:selector", as the log has them. */
 
 #endif

@@ -10,6 +10,7 @@
 #include <openssl/ssl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 void conf_lines_add(struct conf_lines *l, const void *place, int item, int line)
 {
@@ -184,6 +185,14 @@ void conf_build_section(const struct conf_block *block, const struct conf_sectio
 	apply(&b, block, section);
 }
 
+static char *own_name(const struct conf *c)
+{
+	char name[256] = "localhost";
+	if (!*c->hostname)
+		gethostname(name, sizeof name - 1);
+	return mem_strdup(*c->hostname ? c->hostname : name);
+}
+
 struct conf *conf_build(const struct conf_file *from, const char *file, struct conf_lines *lines,
 			struct conf_faults *faults)
 {
@@ -193,6 +202,7 @@ struct conf *conf_build(const struct conf_file *from, const char *file, struct c
 	c->file = mem_strdup(file);
 	lines->file = c->file;
 	build_single(&b, CONF_KIND_GLOBAL, c);
+	c->own_name = own_name(c);
 	build_single(&b, CONF_KIND_QUEUE, &c->queue);
 	build_single(&b, CONF_KIND_DNS, &c->dns);
 	build_single(&b, CONF_KIND_AUTH, &c->auth);
@@ -242,6 +252,8 @@ static void free_settings(struct conf *c)
 	free(c->limit);
 	free(c->dkim);
 	free(c->milter);
+	free(c->dkim_sorted);
+	free(c->own_name);
 	free(c->file);
 }
 

@@ -38,12 +38,18 @@
 	  "Connections to next hops that never became ready")                                      \
 	M(tls_client_matched, "tls_connections_total{side=\"client\",result=\"matched\"}",         \
 	  "Connections to next hops, by what came of TLS")                                         \
+	M(tls_client_dane, "tls_connections_total{side=\"client\",result=\"dane\"}", "")           \
 	M(tls_client_unverified, "tls_connections_total{side=\"client\",result=\"unverified\"}",   \
 	  "")                                                                                      \
 	M(tls_client_untrusted, "tls_connections_total{side=\"client\",result=\"untrusted\"}", "") \
 	M(tls_client_failed, "tls_connections_total{side=\"client\",result=\"failed\"}", "")       \
 	M(tls_client_missing, "tls_connections_total{side=\"client\",result=\"missing\"}", "")     \
 	M(tls_client_broken, "tls_connections_total{side=\"client\",result=\"broken\"}", "")       \
+	M(dkim_rsa, "dkim_signatures_total{algorithm=\"rsa-sha256\"}",                             \
+	  "Signatures put on messages")                                                            \
+	M(dkim_ed25519, "dkim_signatures_total{algorithm=\"ed25519-sha256\"}", "")                 \
+	M(dkim_failed, "dkim_failures_total",                                                      \
+	  "Messages not taken because a signature could not be made")                              \
 	M(under_way, "deliveries_under_way", "Transactions that connections to next hops carry")   \
 	M(commits, "commits_total", "Syncs of the queue's log")                                    \
 	M(committed_bytes, "committed_bytes_total", "Bytes written to the queue's log")            \
@@ -74,6 +80,11 @@
 	M(dnssec_insecure, "dns_answers_total{dnssec=\"insecure\"}", "")                           \
 	M(dnssec_bogus, "dns_answers_total{dnssec=\"bogus\"}", "")                                 \
 	M(dnssec_indeterminate, "dns_answers_total{dnssec=\"indeterminate\"}", "")                 \
+	M(tlsa_usable, "dns_tlsa_total{result=\"usable\"}",                                        \
+	  "Hosts whose TLSA records were looked for, by what was found")                           \
+	M(tlsa_unusable, "dns_tlsa_total{result=\"unusable\"}", "")                                \
+	M(tlsa_none, "dns_tlsa_total{result=\"none\"}", "")                                        \
+	M(tlsa_failed, "dns_tlsa_total{result=\"failed\"}", "")                                    \
 	M(dnssec_validating, "dns_dnssec_validating", "1 while answers are validated here")
 
 enum metric {

@@ -8,8 +8,8 @@
  * THREAD     Whoever holds it.
  * ERRORS     The answer has either hosts, or a failure: 4.4.3 for whatever may pass (SERVFAIL,
  *            time-out, refused, bogus, CNAME loop), 5.1.2 no such domain, 5.4.4 no address,
- *            5.1.10 null MX (556), 5.4.6 mail loops back to ourselves. RESOLVE_TLSA and RESOLVE_ALIAS
- *            fail by 4.4.3 only; that there is no record is an answer.
+ *            5.1.10 null MX (556), 5.4.6 mail loops back to ourselves. RESOLVE_TLSA, RESOLVE_ALIAS and
+ *            RESOLVE_TXT fail by 4.4.3 only; that there is no record is an answer.
  * SEE        RFC 5321 5.1; RFC 7505; RFC 4033 5 (security); RFC 7672 (TLSA).
  */
 #ifndef BASE_RESOLVE_H
@@ -33,6 +33,7 @@ enum resolve_kind {
 	RESOLVE_HOST,  /* addresses of one host: a next hop in brackets, or "unix:/its/path" */
 	RESOLVE_TLSA,  /* TLSA records for a host and port; there may be none (RFC 7672 2.2) */
 	RESOLVE_ALIAS, /* the CNAME record of a host, not followed; there may be none */
+	RESOLVE_TXT,   /* TXT records of a name; there may be none */
 };
 
 /* What DNSSEC says of an answer, and of an answer that there is nothing. Weakest first, but bogus: that
@@ -51,6 +52,8 @@ union address {
 	struct sockaddr_un un; /* of a next hop that the configuration names */
 };
 
+struct tls_dane;
+
 struct resolve_host {
 	char *name;			/* lower case, no final dot */
 	uint16_t preference;		/* of its MX record; 0 when there was none */
@@ -58,6 +61,10 @@ struct resolve_host {
 	char *canonical; /* where CNAME records led, if there were any (RFC 7672 2.2.2); or NULL */
 	int naddress;
 	union address address[RESOLVE_ADDRESSES_MAX]; /* port 0 */
+	/* where resolve.dane is set: */
+	struct tls_dane *dane;	/* what its TLSA records demand; NULL: there are none that count */
+	struct verdict *unsure; /* whether there are any can't be found out, so that it must not get
+				   mail that asks for them; or NULL */
 };
 
 struct resolve_tlsa {
@@ -74,7 +81,8 @@ struct resolve {
 	enum resolve_kind kind;
 	char *name; /* domain or host, lower case; or a Unix socket, as written */
 	bool trusted; /* named in the configuration: loopback, ourselves and Unix sockets are allowed */
-	int port;     /* RESOLVE_TLSA: TCP */
+	bool dane; /* RESOLVE_MX, RESOLVE_HOST: look for the TLSA records of each host, too */
+	int port;  /* RESOLVE_TLSA, and dane: TCP */
 	struct verdict *failure;
 	enum resolve_security
 		security; /* of the answer to the question itself: the MX records, or that
@@ -84,11 +92,14 @@ struct resolve {
 	int ntlsa;
 	struct resolve_tlsa *tlsa;
 	char *alias; /* RESOLVE_ALIAS: where it leads; or NULL */
+	int ntxt;
+	char **txt; /* RESOLVE_TXT: the strings of each record in one, printable ASCII */
 };
 
 struct resolve *resolve_new(enum resolve_kind, const char *name, struct loop *reply_to,
 			    void *owner);
 void resolve_free(struct resolve **);
+void resolve_host_fini(struct resolve_host *); /* of one that is to be left out */
 
 enum resolve_security resolve_weaker(enum resolve_security, enum resolve_security);
 /* Of two links of a chain. Neither is bogus. */

@@ -119,7 +119,7 @@ static void put_received(struct reading *r)
 	char id[IDENT_TEXT], date[DATETIME_TEXT];
 	const struct envelope *e = r->envelope;
 	buf_init(&field);
-	buf_printf(&field, "Received: by %s (sluice, from uid %u)\r\n\tid %s", r->take->hostname,
+	buf_printf(&field, "Received: by %s (sluice, from uid %u)\r\n\tid %s", r->conf->own_name,
 		   (unsigned)r->take->owner, ident_text(r->take->id, id));
 	if (e->nrcpt == 1)
 		buf_printf(&field, "\r\n\tfor <%s>", e->rcpt[0].address);
@@ -137,7 +137,7 @@ static enum take_result begin(struct reading *r, size_t head_len, uint64_t size)
 								  : response_reason(why));
 	intake_init(&r->intake, r->with->spool, r->take->id, size - head_len);
 	maildrop_form_limits(r->conf, &r->intake.decoder);
-	intake_add_missing(&r->intake, r->take->hostname, r->envelope->sender);
+	intake_add_missing(&r->intake, r->conf->own_name, r->envelope->sender);
 	intake_rewrite(&r->intake, r->conf);
 	put_received(r);
 	return TAKE_ASKED;
@@ -304,7 +304,8 @@ static void add_filters(struct reading *r, struct passage *p)
 	struct take *t = r->take;
 	if (count_local(r->conf) == 0)
 		return;
-	const struct filter_owner owner = {.macro = macro, .owner = t, .hostname = t->hostname};
+	const struct filter_owner owner = {
+		.macro = macro, .owner = t, .hostname = r->conf->own_name};
 	t->filters = mem_zalloc(sizeof *t->filters);
 	filter_mail_init(t->filters, r->with->milters, r->conf, &owner);
 	for (int i = 0; i < r->conf->nmilter; i++)
@@ -335,6 +336,7 @@ static void ask(struct reading *r)
 	struct take *t = r->take;
 	remember(t, &r->intake.header);
 	r->envelope->id = t->id;
+	intake_mark(&r->intake, r->envelope);
 	if (r->conf->ndkim > 0 || count_local(r->conf) > 0) {
 		pass(r);
 		return;
@@ -351,9 +353,6 @@ enum take_result take_store(struct take *t, const struct take_means *with)
 	struct conf *conf = with->conf;
 	struct reading r = {.take = t, .with = with, .conf = conf, .fd = -1};
 	struct maildrop_first first;
-	snprintf(t->hostname, sizeof t->hostname, "%s", conf->hostname);
-	if (!*conf->hostname && gethostname(t->hostname, sizeof t->hostname - 1) != 0)
-		snprintf(t->hostname, sizeof t->hostname, "localhost");
 	buf_init(&r.head);
 	enum take_result result = open_file(&r);
 	if (result == TAKE_ASKED)

@@ -45,7 +45,6 @@ struct take {
 	/* for the log, once it is read */
 	uid_t owner;
 	char *message_id;
-	char hostname[256]; /* ours, in its fields */
 };
 
 enum take_result { TAKE_ASKED, TAKE_LATER, TAKE_BAD };

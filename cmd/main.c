@@ -18,6 +18,7 @@ static const struct command {
 	 cmd_route},
 	{"tls", "[--json] DOMAIN|ADDRESS|HOST...", "what next hops must prove, and whether they do",
 	 cmd_tls},
+	{"dkim", "keygen|check", "keys for signing mail, and their records in the DNS", cmd_dkim},
 	{"dest", "list|show|suspend|resume|reset", "look at destinations, and change them",
 	 cmd_dest},
 	{"verify", "[--from A] [--json] ADDRESS", "ask the next hop whether it takes a recipient",

@@ -88,6 +88,8 @@ void sandbox_paths_conf(const struct conf *c, struct sandbox_visitor *v)
 		visit_if(v, c->transport[i].client_certificate);
 		visit_if(v, c->transport[i].client_key);
 	}
+	for (int i = 0; i < c->ndkim; i++)
+		visit_if(v, c->dkim[i].key);
 	if (c->tables)
 		tables_each(c->tables, TABLE_CREDENTIALS, visit_secret, v);
 }

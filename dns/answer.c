@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "dns/answer.h"
 
+#include "base/buf.h"
 #include "base/mem.h"
 #include "dns/dnsname.h"
 
@@ -29,6 +30,7 @@ static void free_record(struct answer_record *r)
 {
 	free(r->target);
 	free(r->tlsa.data);
+	free(r->txt);
 }
 
 static void drop_records(struct answer *a, int from)
@@ -163,17 +165,19 @@ static bool read_octet(const ldns_rdf *rdf, uint8_t *to)
 	return good;
 }
 
-/* RFC 6698 2.1. */
+/* RFC 6698 2.1. One that breaks off is a record like others that nothing can be made of: what it lacks is of
+ * no use that is assigned. */
 static bool read_tlsa(const ldns_rr *rr, struct resolve_tlsa *to)
 {
+	uint8_t *const field[] = {&to->usage, &to->selector, &to->matching};
 	const ldns_rdf *data = ldns_rr_rdf(rr, 3);
-	if (!data || !read_octet(ldns_rr_rdf(rr, 0), &to->usage) ||
-	    !read_octet(ldns_rr_rdf(rr, 1), &to->selector) ||
-	    !read_octet(ldns_rr_rdf(rr, 2), &to->matching))
-		return false;
-	to->len = ldns_rdf_size(data);
+	for (size_t i = 0; i < sizeof field / sizeof *field; i++)
+		if (!read_octet(ldns_rr_rdf(rr, i), field[i]))
+			*field[i] = UINT8_MAX;
+	to->len = data ? ldns_rdf_size(data) : 0;
 	to->data = mem_alloc(to->len ? to->len : 1);
-	memcpy(to->data, ldns_rdf_data(data), to->len);
+	if (to->len > 0)
+		memcpy(to->data, ldns_rdf_data(data), to->len);
 	return true;
 }
 
@@ -186,12 +190,38 @@ static bool read_cname(const ldns_rr *rr, struct answer_record *to)
 	return true;
 }
 
+static void take_string(struct buf *to, const uint8_t *s, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		buf_append(to, s[i] >= ' ' && s[i] <= '~' ? (const char *)&s[i] : "?", 1);
+}
+
+/* RFC 1035 3.3.14: strings, each behind its length. */
+static bool read_txt(const ldns_rr *rr, struct answer_record *to)
+{
+	struct buf all = {0};
+	for (size_t i = 0; i < ldns_rr_rd_count(rr); i++) {
+		const ldns_rdf *rdf = ldns_rr_rdf(rr, i);
+		const uint8_t *s = ldns_rdf_data(rdf);
+		if (ldns_rdf_get_type(rdf) != LDNS_RDF_TYPE_STR || ldns_rdf_size(rdf) < 1 ||
+		    ldns_rdf_size(rdf) != (size_t)s[0] + 1) {
+			buf_fini(&all);
+			return false;
+		}
+		take_string(&all, s + 1, s[0]);
+	}
+	to->txt = buf_steal(&all, NULL);
+	return true;
+}
+
 static bool read_record(const ldns_rr *rr, enum answer_type type, struct answer_record *to)
 {
+	if (type == ANSWER_TXT)
+		return read_txt(rr, to);
 	if (type == ANSWER_MX)
 		return ldns_rr_rd_count(rr) == 2 && read_mx(rr, to);
 	if (type == ANSWER_TLSA)
-		return ldns_rr_rd_count(rr) == 4 && read_tlsa(rr, &to->tlsa);
+		return read_tlsa(rr, &to->tlsa);
 	if (type == ANSWER_CNAME)
 		return ldns_rr_rd_count(rr) == 1 && read_cname(rr, to);
 	return ldns_rr_rd_count(rr) == 1 && read_address(ldns_rr_rdf(rr, 0), to) &&
@@ -202,6 +232,13 @@ static int by_preference(const void *left, const void *right)
 {
 	const struct answer_record *a = left, *b = right;
 	return (int)a->preference - (int)b->preference;
+}
+
+static int most_of(enum answer_type type)
+{
+	if (type == ANSWER_MX)
+		return ANSWER_MX_MAX;
+	return type == ANSWER_TLSA ? ANSWER_TLSA_MAX : ANSWER_ADDRESS_MAX;
 }
 
 static const char *collect(struct answer *a, const ldns_rr_list *list, const char *name,
@@ -220,7 +257,7 @@ static const char *collect(struct answer *a, const ldns_rr_list *list, const cha
 	}
 	if (type == ANSWER_MX)
 		qsort(a->record, (size_t)a->nrecord, sizeof *a->record, by_preference);
-	drop_records(a, type == ANSWER_MX ? ANSWER_MX_MAX : ANSWER_ADDRESS_MAX);
+	drop_records(a, most_of(type));
 	a->record = mem_realloc(a->record, (size_t)a->nrecord * sizeof *a->record);
 	return NULL;
 }

@@ -27,6 +27,7 @@
 
 enum {
 	ANSWER_MX_MAX = 100,	 /* records kept of one answer, the best preferred of them */
+	ANSWER_TLSA_MAX = 500,	 /* whichever fits may stand anywhere: more than 10 kB of them */
 	ANSWER_ADDRESS_MAX = 50, /* the same for all else */
 	ANSWER_CHASE_MAX = 10,	 /* CNAME records followed for one question */
 };
@@ -35,6 +36,7 @@ enum answer_type {
 	ANSWER_A = 1,
 	ANSWER_CNAME = 5, /* not followed */
 	ANSWER_MX = 15,
+	ANSWER_TXT = 16,
 	ANSWER_AAAA = 28,
 	ANSWER_TLSA = 52,
 };
@@ -52,6 +54,7 @@ struct answer_record {
 	char *target;	       /* MX: "" the root; NULL not a host name, never to be used. CNAME */
 	union address address; /* A, AAAA; port 0 */
 	struct resolve_tlsa tlsa; /* TLSA */
+	char *txt; /* TXT: all its strings in one; what is not printable ASCII is "?" */
 };
 
 struct answer {

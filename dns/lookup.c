@@ -6,6 +6,7 @@
 #include "base/netlist.h"
 #include "dns/dnsname.h"
 #include "dns/mx.h"
+#include "dns/tlsa.h"
 
 #include <arpa/inet.h>
 #include <assert.h>
@@ -38,6 +39,8 @@ struct lookup {
 	struct wanted mx_wanted;
 	int waiting, nwanted;
 	struct wanted *wanted; /* A and AAAA of each target */
+	int nsearch;
+	struct tlsa_search *search; /* of each host */
 };
 
 struct lookups *lookups_new(struct questions *questions, const struct conf *conf,
@@ -56,12 +59,15 @@ static void lookup_free(struct lookup *l)
 	question_withdraw(&l->mx_wanted.asker);
 	for (int i = 0; i < l->nwanted; i++)
 		question_withdraw(&l->wanted[i].asker);
+	for (int i = 0; i < l->nsearch; i++)
+		tlsa_search_withdraw(&l->search[i]);
 	list_remove(&l->link);
 	assert(l->all->n > 0);
 	l->all->n--;
 	mx_fini(&l->mx);
 	resolve_free(&l->r);
 	free(l->wanted);
+	free(l->search);
 	free(l);
 }
 
@@ -112,6 +118,51 @@ static void finish(struct lookup *l, struct verdict *failure)
 	post_back(r, failure);
 }
 
+static void on_found(void *owner)
+{
+	struct lookup *l = owner;
+	assert(l->waiting > 0);
+	if (--l->waiting == 0)
+		finish(l, NULL);
+}
+
+/* Of all hosts at once. */
+static void search_tlsa(struct lookup *l)
+{
+	struct resolve *r = l->r;
+	l->search = mem_zalloc((size_t)r->nhost * sizeof *l->search);
+	l->waiting = 1;
+	for (int i = 0; i < r->nhost; i++) {
+		struct tlsa_search *s = &l->search[l->nsearch++];
+		*s = (struct tlsa_search){.questions = l->all->questions,
+					  .host = &r->host[i],
+					  .port = r->port,
+					  .hop = {l->mx.domain, l->mx.canonical},
+					  .found = on_found,
+					  .owner = l};
+		l->waiting++;
+		if (!tlsa_search_begin(s))
+			l->waiting--;
+	}
+	on_found(l);
+}
+
+/* Who could have forged the MX records has chosen the hosts: what these prove is worth nothing (RFC 7672
+ * 2.2.1). DIFFERS from POSTFIX, which has them prove it all the same. */
+static bool counts_tlsa(const struct lookup *l)
+{
+	return l->r->dane && (l->r->kind == RESOLVE_HOST || l->mx.security == RESOLVE_SECURE);
+}
+
+static void have_addresses(struct lookup *l)
+{
+	struct verdict *failure = mx_hosts(&l->mx, l->r);
+	if (!failure && counts_tlsa(l))
+		search_tlsa(l);
+	else
+		finish(l, failure);
+}
+
 static void on_address(struct asker *asker, struct answer *answer)
 {
 	struct wanted *w = (struct wanted *)asker;
@@ -119,7 +170,7 @@ static void on_address(struct asker *asker, struct answer *answer)
 	*w->to = answer_ref(answer);
 	assert(l->waiting > 0);
 	if (--l->waiting == 0)
-		finish(l, mx_hosts(&l->mx, l->r));
+		have_addresses(l);
 }
 
 static struct answer *given(const union address *address)
@@ -166,7 +217,7 @@ static void want_addresses(struct lookup *l)
 		want(l, t->name, ANSWER_AAAA, &t->aaaa);
 	}
 	if (l->waiting == 0)
-		finish(l, mx_hosts(&l->mx, l->r));
+		have_addresses(l);
 }
 
 static void on_mx(struct asker *asker, struct answer *answer)
@@ -215,11 +266,21 @@ static void begin_host(struct lookup *l)
 		want_addresses(l);
 }
 
+/* What is asked for, where it is records of the name itself. */
+static const struct record_kind {
+	enum answer_type type;
+	const char *word;
+} record_kinds[] = {
+	[RESOLVE_TLSA] = {ANSWER_TLSA, "TLSA"},
+	[RESOLVE_ALIAS] = {ANSWER_CNAME, "CNAME"},
+	[RESOLVE_TXT] = {ANSWER_TXT, "TXT"},
+};
+
 static struct verdict *no_record(const struct lookup *l, const struct answer *a)
 {
 	return verdict_printf(VERDICT_DEFERRED, 451, "4.4.3", NULL,
 			      "look-up of the %s record of %s failed: %s",
-			      l->r->kind == RESOLVE_TLSA ? "TLSA" : "CNAME", l->mx.domain, a->why);
+			      record_kinds[l->r->kind].word, l->mx.domain, a->why);
 }
 
 /* A copy: the answer is shared. */
@@ -234,6 +295,13 @@ static void take_tlsa(struct resolve *r, const struct answer *a)
 	}
 }
 
+static void take_txt(struct resolve *r, const struct answer *a)
+{
+	r->txt = mem_zalloc((size_t)a->nrecord * sizeof *r->txt);
+	for (int i = 0; i < a->nrecord; i++)
+		r->txt[r->ntxt++] = mem_strdup(a->record[i].txt);
+}
+
 static void on_record(struct asker *asker, struct answer *answer)
 {
 	struct lookup *l = ((struct wanted *)asker)->lookup;
@@ -241,6 +309,8 @@ static void on_record(struct asker *asker, struct answer *answer)
 	r->security = answer->security;
 	if (answer->status == ANSWER_RECORDS && r->kind == RESOLVE_TLSA)
 		take_tlsa(r, answer);
+	else if (answer->status == ANSWER_RECORDS && r->kind == RESOLVE_TXT)
+		take_txt(r, answer);
 	else if (answer->status == ANSWER_RECORDS)
 		r->alias = mem_strdup(answer->record[0].target);
 	finish(l, answer->status == ANSWER_FAILED ? no_record(l, answer) : NULL);
@@ -303,7 +373,8 @@ void lookup_start(struct lookups *all, struct resolve *r)
 		answer_socket(r, &address);
 		return;
 	}
-	bool records = r->kind == RESOLVE_TLSA || r->kind == RESOLVE_ALIAS;
+	const struct record_kind *records =
+		record_kinds[r->kind].word ? &record_kinds[r->kind] : NULL;
 	bool literal = !records && dnsname_literal(r->name, r->kind == RESOLVE_HOST, &address);
 	if (all->n >= LOOKUPS_MAX) {
 		post_back(r,
@@ -317,10 +388,8 @@ void lookup_start(struct lookups *all, struct resolve *r)
 		return;
 	}
 	struct lookup *l = lookup_new(all, r, literal ? r->name : name);
-	if (r->kind == RESOLVE_TLSA)
-		begin_record(l, ANSWER_TLSA);
-	else if (r->kind == RESOLVE_ALIAS)
-		begin_record(l, ANSWER_CNAME);
+	if (records)
+		begin_record(l, records->type);
 	else if (literal)
 		begin_literal(l, &address);
 	else if (r->kind == RESOLVE_HOST)

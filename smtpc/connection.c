@@ -91,15 +91,16 @@ static void begin(struct connection *c)
 	union address from[2];
 	const struct conf *conf = c->open->conf;
 	const struct conf_transport *t = c->open->transport;
-	bool named = conf && conf->hostname && conf->hostname[0];
 	c->stream =
 		stream_connect(c->worker->loop, &c->open->address, source(c, from), on_event, c);
 	struct engine_setup setup = {
-		.hostname = named ? conf->hostname : "localhost",
+		.hostname = conf ? conf->own_name : "localhost",
 		.peer = c->peer,
 		.transport = t,
 		.tls = wanted_tls(c),
 		.mode = c->open->mode,
+		.requiretls =
+			tls_policy_has_requiretls(c->tls) && !address_is_unix(&c->open->address),
 		.local = address_is_unix(&c->open->address),
 		.login = c->open->credential ? &c->login : NULL,
 	};

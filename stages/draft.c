@@ -25,7 +25,7 @@ static void forget_fields(struct draft *d)
 	d->field = NULL;
 	d->header = NULL;
 	d->nfield = d->cap = 0;
-	d->opened = d->changed = d->broken = false;
+	d->opened = d->changed = d->complete = d->broken = false;
 }
 
 static void forget_body(struct draft *d)
@@ -179,26 +179,48 @@ void draft_body_put(struct draft *d, const char *bytes, size_t len)
 	content_writer_put(d->body, bytes, len);
 }
 
+void draft_complete(struct draft *d)
+{
+	assert(d->opened);
+	d->complete = d->changed = true;
+}
+
 bool draft_settles_slowly(const struct draft *d)
 {
 	return d->changed && (d->file || (d->body && d->body->file));
 }
 
-static bool ends_in_crlf(const struct draft_field *f)
+static bool ends_in_crlf(const char *text, size_t len)
 {
-	return f->len >= 2 && memcmp(f->text + f->len - 2, "\r\n", 2) == 0;
+	return len >= 2 && memcmp(text + len - 2, "\r\n", 2) == 0;
 }
 
 static void write_header(const struct draft *d, struct content_writer *to)
 {
+	bool more = d->body || (d->complete && !d->broken);
 	for (int i = 0; i < d->nfield; i++) {
 		const struct draft_field *f = &d->field[i];
 		content_writer_put(to, f->text, f->len);
-		if ((i + 1 < d->nfield || d->body) && !ends_in_crlf(f))
+		if ((i + 1 < d->nfield || more) && !ends_in_crlf(f->text, f->len))
 			content_writer_put(to, "\r\n", 2);
 	}
-	if (d->empty_line || d->body)
+	if (d->empty_line || more)
 		content_writer_put(to, "\r\n", 2);
+}
+
+/* The last two bytes of the body, as pieces of it come. */
+struct tail {
+	char bytes[2];
+	size_t len;
+};
+
+static void tail_see(struct tail *t, const char *bytes, size_t len)
+{
+	for (size_t i = len > 2 ? len - 2 : 0; i < len; i++) {
+		t->bytes[0] = t->bytes[1];
+		t->bytes[1] = bytes[i];
+		t->len++;
+	}
 }
 
 /* What is written is one file at a time by that name: the others only lend what is in them. */
@@ -220,9 +242,15 @@ static int copy_body(struct draft *d, struct content_writer *to)
 			return error;
 		}
 	}
+	struct tail tail = {0};
 	ssize_t n = 0;
-	for (uint64_t at = 0; (n = draft_body(from, at, piece, BODY_PIECE)) > 0; at += (uint64_t)n)
+	for (uint64_t at = 0; (n = draft_body(from, at, piece, BODY_PIECE)) > 0;
+	     at += (uint64_t)n) {
 		content_writer_put(to, piece, (size_t)n);
+		tail_see(&tail, piece, (size_t)n);
+	}
+	if (d->complete && tail.len > 0 && !ends_in_crlf(tail.bytes, 2))
+		content_writer_put(to, "\r\n", 2);
 	int error = n < 0 ? errno : 0;
 	free(piece);
 	draft_fini(&new);

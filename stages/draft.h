@@ -37,7 +37,7 @@ struct draft {
 	struct content *content;   /* in memory; or NULL, when */
 	struct spool_file *file;   /* it is here */
 	uint64_t size;		   /* of that, in bytes */
-	bool opened, changed;
+	bool opened, changed, complete;
 	bool broken;	  /* its header ends without an empty line, and there is more */
 	char *header;	  /* what the fields of content in a file point to */
 	uint64_t body_at; /* where the body begins, the empty line in front of it left out */
@@ -71,6 +71,8 @@ void draft_body_begin(struct draft *);
 void draft_body_put(struct draft *, const char *bytes, size_t len);
 
 void draft_body_drop(struct draft *); /* the one that was begun is not to be, after all */
+void draft_complete(struct draft *);
+/* What lacks it gets an end of its last line, and an empty line behind the header, unless that is broken. */
 
 bool draft_settle(struct draft *);
 /* The changes are made, and the draft is as before draft_open(). A large message is copied: by the pool,

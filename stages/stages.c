@@ -219,7 +219,6 @@ static void work_off(struct passage *p)
 static void worked_off(struct thread_pool_job *job)
 {
 	struct passage *p = of_job(job);
-	p->given = false;
 	if (!job->worked)
 		p->end = PASSAGE_FAILED;
 	p->ended(p);
@@ -230,10 +229,8 @@ static bool run_in_pool(struct passage *p)
 	p->work = work_off;
 	p->job.work = work;
 	p->job.done = worked_off;
-	p->given = true;
 	if (thread_pool_give_always(p->pool, &p->job))
 		return false;
-	p->given = false;
 	p->end = PASSAGE_FAILED;
 	return true;
 }

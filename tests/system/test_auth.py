@@ -195,7 +195,8 @@ def test_failures_cost_time_and_end_the_session(relay):
         assert sasl.say_plain(client, "mallory", "3").text == "421 4.7.0 too many failed logins"
         client.wait_closed()
         third = time.monotonic() - begun - first - second
-    assert first >= DELAY and second >= 2 * DELAY and third >= 4 * DELAY
+    slack = 0.01  # timers count from when the loop woke up
+    assert first >= DELAY - slack and second >= 2 * DELAY - slack and third >= 4 * DELAY - slack
     counted = [int(event["failures"]) for event in relay.events("auth", login="mallory")]
     assert counted == sorted(counted) and len(set(counted)) == 3
 
@@ -425,7 +426,7 @@ def test_curl(relay, tmp_path, mechanism):
         capture_output=True, text=True, timeout=60, check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert relay.events("auth", mechanism=mechanism, result="ok")
+    relay.wait_event("auth", mechanism=mechanism, result="ok")
 
 
 @pytest.mark.parametrize("mechanism", ["plain", "login", "scram-sha-1", "scram-sha-256"])
@@ -476,7 +477,7 @@ def test_postfix_as_a_client(relay, sink, lab):
         client.greet()
         client.send_mail("a@sender.test", ["to@dest.test"])
     sink.wait_messages(before + 1)
-    assert relay.events("queued", user="alice")
+    relay.wait_event("queued", user="alice")
 
 
 def test_passwd_keeps_the_file_whole(lab):
