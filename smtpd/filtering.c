@@ -157,6 +157,8 @@ void filtering_mail(struct session *s, filtering_resume *resume)
 		buf_puts(&parameters, " BODY=8BITMIME");
 	if (e->smtputf8)
 		buf_puts(&parameters, " SMTPUTF8");
+	if (e->tls == ENVELOPE_TLS_REQUIRED)
+		buf_puts(&parameters, " REQUIRETLS");
 	if (e->ret)
 		buf_printf(&parameters, " RET=%s", e->ret == RET_FULL ? "FULL" : "HDRS");
 	if (e->envid)

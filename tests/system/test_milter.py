@@ -578,3 +578,100 @@ def test_mail_of_the_maildrop_that_a_filter_does_not_let_through(dropping, one, 
     wait_until(lambda: not os.listdir(taken), 5, "the maildrop to be empty")
     relay.stop()
     assert len(sink.messages) == (2 if how == "away" else 0)
+
+
+def test_a_filter_that_serves_one_client_a_connection(relay, sink, one):
+    """As those made with Sendmail's library: after QUIT_NC they say nothing."""
+    one.behave({"O": lambda said, _: None if said.all(b"K") else packet(b"O", struct.pack(">III", 6, m.ALL_ACTIONS, 0))})
+    begun = time.monotonic()
+    for _ in range(3):
+        _passed(relay, sink)
+    assert time.monotonic() - begun < 0.5
+    assert len(one.conversations) == 3
+    assert all(said.letters().count(b"C") == 1 for said in one.conversations)
+
+
+def test_patience_without_end_has_one(module_lab, sink, one):
+    config = Config({"workers": 1}).route_all_to(sink.port)
+    config.listeners["smtp"] = {"milters": ["one"]}
+    config.extra = _section("one", one.address, timeout="100ms")
+    relay = module_lab.relay(config)
+
+    def ask_for_patience(said, _data):
+        for _ in range(1000):
+            said.connection.sendall(packet(m.PROGRESS))
+            time.sleep(0.02)
+
+    one.behave({"E": ask_for_patience})
+    with relay.client() as client:
+        client.greet()
+        begun = time.monotonic()
+        assert client.send_mail("a@sender.test", ["b@dest.test"], CONTENT, 451).text == LATER
+        assert 0.9 < time.monotonic() - begun < 2
+    relay.stop()
+
+
+def test_a_client_that_goes_leaves_nothing_behind(relay, sink, one):
+    """At each moment, while the filter is asked: no message comes of it, but where all of it was there."""
+    before = len(sink.messages)
+    for letter, said in {"C": b"", "H": b"EHLO c.test\r\n", "M": b"EHLO c.test\r\nMAIL FROM:<a@gone.test>\r\n",
+                         "R": b"EHLO c.test\r\nMAIL FROM:<a@gone.test>\r\nRCPT TO:<b@dest.test>\r\n"}.items():
+        one.behave({letter: m.slowly(0.1, packet(m.CONTINUE))})
+        client = relay.client("tempfail")
+        if said:
+            client.expect(220)
+        client.send(said)
+        one.wait_said(letter.encode())
+        client.reset()
+    time.sleep(0.2)
+    one.behave()
+    _passed(relay, sink)
+    assert len(sink.messages) == before + 1
+    assert not [line for line in relay.log_text().splitlines() if "a@gone.test" in line and " queued " in line]
+
+
+def test_a_header_that_is_too_long_to_be_filtered(relay, one):
+    assert one
+    content = b"".join(b"X-%d: %s\r\n" % (n, b"x" * 900) for n in range(1300)) + b"\r\nbody\r\n"
+    assert _send(relay, content=content, code=552).text.startswith("552 5.3.4 ")
+
+
+BAD = [
+    ('milter "a" { address = "/run/x" }', 'milter "a": "/run/x" is not inet:ADDRESS:PORT, nor unix:/SOCKET'),
+    ('milter "a" { address = "inet:mail.test:1" }', "is not inet:ADDRESS:PORT"),
+    ('milter "a" { address = "inet:127.0.0.1:0" }', "is not inet:ADDRESS:PORT"),
+    ('milter "a" { address = "unix:run/x" }', "is not inet:ADDRESS:PORT"),
+    ('milter "a" { }', "is not inet:ADDRESS:PORT"),
+    ('milter "a" { address = "inet:[::1]:9" }\nmilter "a" { address = "inet:localhost:9" }', 'milter "a" is already there'),
+    ('listener "x" { address = { "127.0.0.1:9" }  milters = { "b" } }', 'there is no milter "b"'),
+]
+
+
+@pytest.mark.parametrize("text, says", BAD)
+def test_what_check_says(lab, text, says):
+    config = Config()
+    config.extra = text + "\n"
+    done = lab.relay(config, start=False).command("check")
+    assert done.returncode == 1 and says in done.stderr, done
+
+
+def test_check_warns_of_a_filter_that_nobody_names(lab):
+    config = Config()
+    config.extra = _section("idle", "unix:/run/idle")
+    done = lab.relay(config, start=False).command("check")
+    assert done.returncode == 0 and 'milter "idle": no mail passes it' in done.stderr
+
+
+def test_a_reload_takes_other_filters(module_lab, sink, one, two):
+    config = Config({"workers": 1}).route_all_to(sink.port)
+    config.listeners["smtp"] = {"milters": ["one"]}
+    config.extra = _section("one", one.address)
+    relay = module_lab.relay(config)
+    _passed(relay, sink, None)
+    relay.config.listeners["smtp"]["milters"] = ["two"]
+    relay.config.extra = _section("two", two.address)
+    relay.write_config()
+    assert relay.command("reload").returncode == 0
+    two.behave({"E": m.add_header("X-Seen", "two") + packet(m.CONTINUE)})
+    assert b"X-Seen: two" in _passed(relay, sink, None).content
+    relay.stop()

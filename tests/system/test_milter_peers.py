@@ -8,8 +8,10 @@ import subprocess
 
 import pytest
 
+from lab import milter as m
 from lab.config import Config
 from lab.filters import EICAR, GTUBE, RealFilter
+from lab.milter import Milter
 
 NAMES = "rspamd", "clamav", "opendkim"
 CONTENT = b"From: <a@sender.test>\r\nTo: <b@dest.test>\r\nSubject:  one\r\nDate: Sun, 22 Nov 2026 12:00:00 +0000\r\nMessage-ID: <1@sender.test>\r\n\r\nHello  there.\r\n"
@@ -91,6 +93,23 @@ def test_clamav_refuses_its_test_file(relay, sink):
     attached = CONTENT + b"\r\n" + base64.b64encode(b"x")
     assert "infected: Eicar" in _send(relay, "clamav", CONTENT + EICAR.encode() + b"\r\n", 550).text
     assert b"X-Virus-Status: Clean" in _passed(relay, sink, "clamav", attached)
+
+
+def test_our_own_signature_comes_after_all_filters(module_lab, sink, tmp_path):
+    milter = Milter()
+    milter.behave({"E": m.replace_body(b"another body\r\n") + m.add_header("Reply-To", "<r@sender.test>") + m.packet(m.CONTINUE)})
+    subprocess.run(["openssl", "genrsa", "-out", tmp_path / "key.pem", "2048"], check=True, capture_output=True)
+    config = Config({"workers": 1}).route_all_to(sink.port)
+    config.listeners["smtp"] = {"milters": ["one"]}
+    config.extra = f'milter "one" {{ address = "{milter.address}" }}\n' \
+                   f'dkim "sender.test" {{ selector = "s"  key = "{tmp_path}/key.pem" }}\n'
+    relay = module_lab.relay(config)
+    for content in CONTENT, CONTENT + b"a line of a large body \r\n" * 20000:
+        signed = _passed(relay, sink, None, content)
+        assert signed.endswith(b"\r\n\r\nanother body\r\n") and b"reply-to" in signed.lower().split(b"h=")[1].split(b";")[0]
+        assert _verify(signed, tmp_path)
+    relay.stop()
+    milter.close()
 
 
 def test_all_three_in_a_row(relay, sink, tmp_path, filters):
