@@ -5,6 +5,7 @@
 #include "base/mailaddr.h"
 #include "base/mem.h"
 #include "smtpd/addressing.h"
+#include "smtpd/budget.h"
 #include "smtpd/param.h"
 
 #include <assert.h>
@@ -186,6 +187,7 @@ static const char *add_body(struct filter_changes *f, const struct milter_answer
 {
 	if (!f->body) {
 		draft_body_begin(f->draft);
+		f->draft->body->spills = budget_spent(f->conf);
 		f->lines = (struct content_in){
 			.sink = put_body,
 			.owner = f,

@@ -33,7 +33,7 @@ struct filter {
 	unsigned told; /* bits of enum milter_event: it knows these; MAIL: a message is under way */
 	bool done;     /* with the event at work */
 	int changes;
-	char *refusal, *why; /* why: FAILED */
+	char *refusal; /* REFUSES_SESSION */
 	struct milter_content content;
 };
 
@@ -122,23 +122,24 @@ static void forget_message(struct filter *f)
 	milter_content_fini(&f->content);
 }
 
-/* At CONNECT and HELO nothing is lost yet: it is tried again when there is mail. */
+/* At CONNECT and HELO nothing is lost yet: it is tried again when there is mail. In a message it must not
+ * be asked about what it has not seen. */
 static enum step failed(struct filter *f, const char *why)
 {
 	struct milter_chain *c = f->chain;
 	char *reason = mem_strdup(why);
+	bool message = (f->told & BIT(MAIL)) != 0;
 	milter_link_broke(f->conf, reason);
 	milter_link_drop(&f->link);
 	forget_message(f);
 	f->told = 0;
 	enum step next = STEP_NEXT;
-	if (!is_session_event(c->event)) {
+	if (message || !is_session_event(c->event)) {
 		filter_move(f, FILTER_FAILED);
-		free(f->why);
-		f->why = mem_strdup(reason);
 		c->edges->tell(c->owner, f->conf->title, action_text(f), reason);
-		next = default_action(f);
 	}
+	if (!is_session_event(c->event))
+		next = default_action(f);
 	free(reason);
 	return next;
 }
@@ -445,7 +446,9 @@ static bool change(struct filter *f, const struct milter_answer *a)
 static bool may_begin_again(const struct filter *f)
 {
 	const struct milter_chain *c = f->chain;
-	return f->link->reused && (is_session_event(c->event) || c->event == MILTER_MAIL);
+	bool message = (f->told & BIT(MAIL)) != 0;
+	return f->link->reused && !message &&
+	       (is_session_event(c->event) || c->event == MILTER_MAIL);
 }
 
 static bool is_at_work(const struct filter *f)
@@ -468,7 +471,6 @@ static void lost(struct filter *f)
 	if (is_at_work(f)) {
 		conclude(c, failed(f, why));
 	} else {
-		/* In a message it must not be asked about what it has not seen. */
 		bool message = f->told & BIT(MAIL);
 		milter_link_drop(&f->link);
 		f->told = 0;
@@ -525,7 +527,6 @@ static void filter_fini(struct filter *f)
 	milter_content_fini(&f->content);
 	milter_link_put(&f->link);
 	free(f->refusal);
-	free(f->why);
 }
 
 void milter_chain_free(struct milter_chain **cp)
