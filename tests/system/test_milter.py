@@ -594,7 +594,7 @@ def test_a_filter_that_serves_one_client_a_connection(relay, sink, one):
 def test_patience_without_end_has_one(module_lab, sink, one):
     config = Config({"workers": 1}).route_all_to(sink.port)
     config.listeners["smtp"] = {"milters": ["one"]}
-    config.extra = _section("one", one.address, timeout="100ms")
+    config.extra = _section("one", one.address, timeout="200ms")
     relay = module_lab.relay(config)
 
     def ask_for_patience(said, _data):
@@ -607,7 +607,7 @@ def test_patience_without_end_has_one(module_lab, sink, one):
         client.greet()
         begun = time.monotonic()
         assert client.send_mail("a@sender.test", ["b@dest.test"], CONTENT, 451).text == LATER
-        assert 0.9 < time.monotonic() - begun < 2
+        assert 0.5 < time.monotonic() - begun < 6
     relay.stop()
 
 
