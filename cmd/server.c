@@ -146,7 +146,8 @@ static bool open_parts(struct server *s, const struct privileges *p, struct buf 
 	recall(s);
 	struct smtpd_edges smtpd_edges = {s->spool, s->pool, s->limiter, qmgr_loop(s->qmgr)};
 	s->smtpd = smtpd_new(s->conf, &smtpd_edges, error);
-	s->http = http_new(c, s->spool, s->qmgr, s->started_ms);
+	struct http_asks http_asks = {s->spool, s->qmgr, s->maildrop};
+	s->http = http_new(c, &http_asks, s->started_ms);
 	limiter_watch(s->limiter, s->loop);
 	limiter_watch(s->limiter, http_loop(s->http));
 	return s->smtpd && http_move(s->http, c, error);
