@@ -137,6 +137,9 @@ $(GENERATOR): tests/bench/generate_queue.c $(B)/libspool.a $(B)/libbase.a
 # A long way between two ports.
 DELAY_LINE = build/plain/tests/bench/delay_line
 
+# A filter that does nothing.
+NULL_MILTER = build/plain/tests/bench/null_milter
+
 # What is made from base/conf_table.h and kept in the tree; lint sees that it is up to date.
 generated: $(BIN)
 	./sluice config --sample > etc/sluice.conf
@@ -184,7 +187,7 @@ $(B)/tests/bench/%: tests/bench/%.c $(LINK)
 	$(CC) $(ALL_CFLAGS) $(ALL_LDFLAGS) -MMD -MP -o $@ $< $(LINK) $(PKG_LIBS)
 
 bench: deps
-	@$(MAKE) --no-print-directory all $(BENCH) $(GENERATOR) $(DELAY_LINE)
+	@$(MAKE) --no-print-directory all $(BENCH) $(GENERATOR) $(DELAY_LINE) $(NULL_MILTER)
 	@tests/peers
 	@tests/bench/run
 

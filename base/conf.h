@@ -13,6 +13,7 @@
 
 #include "base/buf.h"
 #include "base/conf_table.h"
+#include "base/resolve.h"
 #include "base/trust_anchor.h"
 
 #include <stdatomic.h>
@@ -68,6 +69,13 @@ enum dkim_canonicalization {
 };
 enum tls_minimum { TLS_MINIMUM_1_2, TLS_MINIMUM_1_3 };
 
+enum milter_default {
+	MILTER_DEFAULT_TEMPFAIL,
+	MILTER_DEFAULT_ACCEPT,
+	MILTER_DEFAULT_REJECT,
+	MILTER_DEFAULT_QUARANTINE
+};
+
 #define CONF_TYPE_flag bool
 #define CONF_TYPE_number int64_t
 #define CONF_TYPE_duration int64_t
@@ -79,10 +87,20 @@ enum tls_minimum { TLS_MINIMUM_1_2, TLS_MINIMUM_1_3 };
 #define CONF_TYPE_feedback struct conf_feedback
 #define CONF_MEMBER(type, name, ...) CONF_TYPE_##type name;
 
+enum { CONF_MILTERS_MAX = 16 };
+
+struct conf_milter {
+	char *title;
+	int line;
+	CONF_MILTER(CONF_MEMBER)
+	union address to; /* address, read */
+};
+
 struct conf_listener {
 	char *title;
 	int line;
 	CONF_LISTENER(CONF_MEMBER)
+	const struct conf_milter *passes[CONF_MILTERS_MAX]; /* milters, found; milters.n of them */
 };
 
 struct conf_transport {
@@ -158,7 +176,7 @@ struct conf {
 	char *file;
 	CONF_GLOBAL(CONF_MEMBER)
 	char *own_name; /* hostname; or, where that is empty, the machine's */
-	int nlistener, ntransport, nroute, nalias, nlimit, ndkim;
+	int nlistener, ntransport, nroute, nalias, nlimit, ndkim, nmilter;
 	struct conf_listener *listener;
 	struct conf_transport *transport; /* [0] is "smtp" */
 	struct conf_route *route;	  /* there is always a "*" */
@@ -167,6 +185,7 @@ struct conf {
 	struct conf_limit *limit;
 	const struct conf_limit *limit_by[LIMIT_BY_COUNT]; /* of these; NULL: none */
 	struct conf_dkim *dkim;
+	struct conf_milter *milter;
 	const struct conf_dkim **dkim_sorted; /* by title */
 	struct conf_queue queue;
 	struct conf_dns dns;

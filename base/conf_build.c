@@ -222,6 +222,8 @@ struct conf *conf_build(const struct conf_file *from, const char *file, struct c
 	c->nalias = build_titled(&b, CONF_KIND_ALIAS, (char *)c->alias, NULL);
 	c->limit = room(&b, CONF_KIND_LIMIT);
 	c->nlimit = build_titled(&b, CONF_KIND_LIMIT, (char *)c->limit, NULL);
+	c->milter = room(&b, CONF_KIND_MILTER);
+	c->nmilter = build_titled(&b, CONF_KIND_MILTER, (char *)c->milter, NULL);
 	c->dkim = room(&b, CONF_KIND_DKIM);
 	c->ndkim = build_titled(&b, CONF_KIND_DKIM, (char *)c->dkim, NULL);
 	return c;
@@ -251,6 +253,7 @@ static void free_settings(struct conf *c)
 	free(c->alias);
 	free(c->limit);
 	free(c->dkim);
+	free(c->milter);
 	free(c->dkim_sorted);
 	free(c->own_name);
 	free(c->file);

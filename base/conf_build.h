@@ -40,6 +40,9 @@ void conf_check(struct conf *, const struct conf_lines *, struct conf_faults *);
 /* Everything that takes more than one value to see, or more than a range. Fills in what is
  * derived: the transport of each route, queue.jitter. */
 
+void conf_milter_check(struct conf *, const struct conf_lines *, struct conf_faults *);
+/* Fills in where each filter is, and which a listener's mail passes. */
+
 void conf_dkim_check(struct conf *, const struct conf_lines *, struct conf_faults *);
 
 void conf_dkim_load(struct conf *, const struct conf_lines *, struct conf_faults *);

@@ -27,6 +27,9 @@ static const struct conf_row alias_rows[] = {CONF_ALIAS(ROW)};
 #define STRUCT struct conf_limit
 static const struct conf_row limit_rows[] = {CONF_LIMIT(ROW)};
 #undef STRUCT
+#define STRUCT struct conf_milter
+static const struct conf_row milter_rows[] = {CONF_MILTER(ROW)};
+#undef STRUCT
 #define STRUCT struct conf_dkim
 static const struct conf_row dkim_rows[] = {CONF_DKIM(ROW)};
 #undef STRUCT
@@ -74,6 +77,12 @@ const struct conf_section conf_sections[CONF_KINDS] = {
 			     "sender's address may send: one section for each of the names login, "
 			     "client and sender. Of several limits that are reached the strictest "
 			     "action counts."},
+	[CONF_KIND_MILTER] =
+		{"milter", true, sizeof(struct conf_milter), ROWS(milter_rows),
+		 "A filter that speaks Sendmail's milter protocol, like rspamd, OpenDKIM or "
+		 "clamav-milter. Mail passes those that its listener names, in their order, "
+		 "each as the one before has left it, and is signed by us after that. "
+		 "Reports of ours pass none."},
 	[CONF_KIND_DKIM] = {"dkim", true, sizeof(struct conf_dkim), ROWS(dkim_rows),
 			    "Signing mail of a domain, that of the header From: the domain, or "
 			    ".domain for all that lie in it. Several sections of one domain make "
@@ -111,6 +120,8 @@ int conf_count(const struct conf *c, enum conf_kind kind)
 		return c->nalias;
 	case CONF_KIND_LIMIT:
 		return c->nlimit;
+	case CONF_KIND_MILTER:
+		return c->nmilter;
 	case CONF_KIND_DKIM:
 		return c->ndkim;
 	default:
@@ -131,6 +142,8 @@ void *conf_at(const struct conf *c, enum conf_kind kind, int i)
 		return &c->alias[i];
 	case CONF_KIND_LIMIT:
 		return &c->limit[i];
+	case CONF_KIND_MILTER:
+		return &c->milter[i];
 	case CONF_KIND_DKIM:
 		return &c->dkim[i];
 	case CONF_KIND_QUEUE:

@@ -154,6 +154,8 @@
 	P(flag, chunking, "true", 0, 0, RELOAD, "", "Offer CHUNKING (BDAT).")                      \
 	P(flag, add_missing_headers, "false", 0, 0, RELOAD, "",                                    \
 	  "Add Date, Message-ID and From where a message has none, as for submission. Messages of who has logged in get them in any case.")            \
+	P(list, milters, "{}", 0, 0, RELOAD, "",                                                   \
+	  "Names of milter sections: the filters that all mail through this listener passes, in this order.") \
 	P(flag, auth, "false", 0, 0, RELOAD, "",                                                   \
 	  "Offer AUTH: who has logged in may relay. See the section auth.")                        \
 	P(flag, received_login, "false", 0, 0, RELOAD, "",                                         \
@@ -306,6 +308,16 @@
 	P(choice, canonicalization, "relaxed/relaxed", 0, 0, RELOAD,                               \
 	  "relaxed/relaxed|relaxed/simple|simple/relaxed|simple/simple",                           \
 	  "What the header and the body may suffer on the way without breaking the signature: changes of blanks, or nothing.")
+
+#define CONF_MILTER(P)                                                                             \
+	P(text, address, "", 0, 4000, RELOAD, "",                                                  \
+	  "Where it listens: inet:HOST:PORT, with an IP address or localhost, or unix:/its/socket.") \
+	P(duration, timeout, "30s", 10, HOURS(1), RELOAD, "",                                      \
+	  "How long it may take for one answer, and for a connection. For all that belongs to the content of a message, ten times as long, however often it asks for patience.") \
+	P(choice, default_action, "tempfail", 0, 0, RELOAD, "tempfail|accept|reject|quarantine",    \
+	  "What becomes of mail while it is down, too slow, or says what makes no sense: 451 4.7.1, taken as it is, 550 5.7.1, or taken and held.") \
+	P(flag, local, "false", 0, 0, RELOAD, "",                                                  \
+	  "Mail that sendmail has left in the maildrop passes it too. Where default_action is tempfail it stays there meanwhile, and is tried again.")
 
 #define CONF_QUEUE(P)                                                                              \
 	P(number, message_active_limit, "20000", 1, 10000000, RELOAD, "",                          \

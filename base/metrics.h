@@ -162,6 +162,11 @@ const int64_t *metrics_bounds(enum metric_histogram); /* HISTOGRAM_BUCKETS - 1 o
 	  "MTA-STS policies fetched, by what came of it")                                          \
 	F(tls_reports, "tls_reports_total", "result", NULL,                                        \
 	  "Reports on TLS handed to a recipient, by what came of it")                              \
+	F(milter_up, "milter_up", "milter", NULL, "1 while a filter works, 0 while it does not")   \
+	F(milter_failures, "milter_failures_total", "milter", NULL,                                \
+	  "Times that a filter was away, too slow, or made no sense")                              \
+	F(filtered, "filtered_total", "milter", "action",                                          \
+	  "What filters wanted done with messages, and was done for want of them")                 \
 	F(certificate_expiry, "certificate_expiry_seconds", "certificate", NULL,                   \
 	  "Until the certificate of a listener expires")
 
@@ -182,6 +187,7 @@ struct metric_cell *metric_cell(enum metric_family, const char *first, const cha
 
 void metric_cell_add(struct metric_cell *, int64_t);
 void metric_cell_set(struct metric_cell *, int64_t);
+int64_t metric_cell_swap(struct metric_cell *, int64_t); /* returns what it was */
 /* Of a gauge. METRIC_GONE: there is no such thing any more, and it is not printed. */
 
 #define METRIC_GONE INT64_MIN

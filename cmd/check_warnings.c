@@ -419,6 +419,17 @@ static void check_descriptors(struct checked *c)
 		     (long long)wanted, (unsigned long long)limit.rlim_max);
 }
 
+static void check_milter(struct checked *c, const struct conf_milter *m)
+{
+	bool named = m->local;
+	for (int i = 0; i < c->conf->nlistener; i++)
+		for (int k = 0; k < c->conf->listener[i].milters.n; k++)
+			named = named || c->conf->listener[i].passes[k] == m;
+	if (!named)
+		warn(c, m->line, "milter \"%s\": no mail passes it; a listener names it by milters",
+		     m->title);
+}
+
 int check_warnings(const struct conf *conf)
 {
 	struct checked c = {.conf = conf};
@@ -437,6 +448,8 @@ int check_warnings(const struct conf *conf)
 		check_transport(&c, &conf->transport[i]);
 	for (int i = 0; i < conf->nroute; i++)
 		check_route(&c, &conf->route[i]);
+	for (int i = 0; i < conf->nmilter; i++)
+		check_milter(&c, &conf->milter[i]);
 	for (int i = 0; i < conf->ndkim; i++)
 		check_dkim(&c, &conf->dkim[i]);
 	if (conf->tables)

@@ -17,6 +17,8 @@ enum {
 	LOOK_MS = 60000,       /* between looks when the kernel tells of changes, */
 	LOOK_BLIND_MS = 2000,  /* or does not */
 	AGAIN_MS = 1000,       /* after the queue had no room */
+	PUT_OFF_MS = 5000,     /* after a filter has said "later", */
+	PUT_OFF_MAX = 1000,    /* messages at most; then the others wait too */
 	TOLD_BYTES = 16 << 10, /* of changes, read at a time */
 };
 
@@ -35,9 +37,13 @@ struct maildrop {
 	ev_io changed;
 	struct timer look;
 	bool recovered;
-	bool unsynced;	   /* what was claimed may be in both folders after a crash */
-	struct list takes; /* claimed, and not with the spool */
-	struct list asked; /* with the spool, or on their way through the stages */
+	bool unsynced;	     /* what was claimed may be in both folders after a crash */
+	struct list takes;   /* claimed, and not with the spool */
+	struct list asked;   /* with the spool, or on their way through the stages */
+	struct list put_off; /* that a filter wants later: others go on meanwhile */
+	int nput_off;
+	struct timer retry; /* of those */
+	struct milters *milters;
 };
 
 static struct take *first(struct list *takes)
@@ -54,7 +60,12 @@ static void look_in(struct maildrop *m, int64_t delay_ms)
 static bool store(struct maildrop *m, struct take *t)
 {
 	list_remove(&t->link);
-	const struct take_means with = {m->conf, m->spool, m->pool, m->loop, m->folder.taken};
+	const struct take_means with = {.conf = m->conf,
+					.spool = m->spool,
+					.pool = m->pool,
+					.loop = m->loop,
+					.milters = m->milters,
+					.folder = m->folder.taken};
 	switch (take_store(t, &with)) {
 	case TAKE_ASKED:
 		list_append(&m->asked, &t->link);
@@ -95,7 +106,7 @@ static void run(void *owner)
 	struct maildrop *m = owner;
 	if (!m->recovered || !list_empty(&m->asked))
 		return;
-	if (list_empty(&m->takes)) {
+	if (list_empty(&m->takes) && m->nput_off < PUT_OFF_MAX) {
 		maildrop_folder_claim(&m->folder, &m->takes);
 		m->unsynced |= !list_empty(&m->takes);
 	}
@@ -109,16 +120,55 @@ static void run(void *owner)
 		look_in(m, m->told >= 0 ? LOOK_MS : LOOK_BLIND_MS);
 }
 
+static void put_off(struct maildrop *m, struct take *t)
+{
+	list_append(&m->put_off, &t->link);
+	m->nput_off++;
+	if (!timer_active(&m->retry))
+		loop_timer_in(m->loop, &m->retry, PUT_OFF_MS);
+}
+
+static void retry(void *owner)
+{
+	struct maildrop *m = owner;
+	while (!list_empty(&m->put_off)) {
+		struct list *link = list_first(&m->put_off);
+		list_remove(link);
+		list_append(&m->takes, link);
+	}
+	m->nput_off = 0;
+	run(m);
+}
+
+/* One that was not stored. */
+static void treat(struct maildrop *m, struct take *t)
+{
+	switch (t->end) {
+	case TAKE_AGAIN:
+		list_append(&m->takes, &t->link);
+		return;
+	case TAKE_PUT_OFF:
+		put_off(m, t);
+		return;
+	case TAKE_REFUSED:
+		maildrop_folder_put_aside(&m->folder, t);
+		break;
+	case TAKE_DISCARDED:
+		maildrop_folder_drop(&m->folder, t);
+		break;
+	}
+	take_free(&t);
+}
+
 static void stored(struct maildrop *m, struct spool_store *answer)
 {
 	struct take *t = answer->owner;
 	magic_check(t, TAKE_MAGIC);
 	list_remove(&t->link);
-	if (answer->stored) {
+	if (answer->stored)
 		take_free(&t);
-	} else {
-		list_append(&m->takes, &t->link);
-	}
+	else
+		treat(m, t);
 	free(answer);
 	if (!list_empty(&m->asked))
 		return;
@@ -207,8 +257,11 @@ struct maildrop *maildrop_new(struct conf *conf, struct spool *spool, struct thr
 	m->told = -1;
 	list_init(&m->takes);
 	list_init(&m->asked);
+	list_init(&m->put_off);
 	m->loop = loop_new("maildrop", receive, NULL, m);
 	timer_init(&m->look, run, m);
+	timer_init(&m->retry, retry, m);
+	m->milters = milters_new(m->loop);
 	if (maildrop_folder_open(&m->folder, conf->spool, error))
 		watch(m);
 	else
@@ -239,6 +292,15 @@ static void end_passages(struct maildrop *m)
 	}
 }
 
+static void free_takes(struct list *takes)
+{
+	while (!list_empty(takes)) {
+		struct take *t = first(takes);
+		list_remove(&t->link);
+		take_free(&t);
+	}
+}
+
 void maildrop_free(struct maildrop **mp)
 {
 	struct maildrop *m = *mp;
@@ -253,13 +315,12 @@ void maildrop_free(struct maildrop **mp)
 	/* Messages that the spool has answered for since are logged; all others wait in taken/. */
 	mailbox_drain(&m->loop->mailbox);
 	timer_stop(&m->loop->timers, &m->look);
+	timer_stop(&m->loop->timers, &m->retry);
+	milters_free(&m->milters);
 	loop_free(&m->loop);
 	assert(list_empty(&m->asked));
-	while (!list_empty(&m->takes)) {
-		struct take *t = first(&m->takes);
-		list_remove(&t->link);
-		take_free(&t);
-	}
+	free_takes(&m->takes);
+	free_takes(&m->put_off);
 	maildrop_folder_close(&m->folder);
 	conf_unref(m->conf);
 	free(m);

@@ -97,6 +97,13 @@ void maildrop_folder_put_aside(struct maildrop_folder *f, const struct take *t)
 	put_aside(f, f->taken, ident_text(t->id, name), t);
 }
 
+void maildrop_folder_drop(const struct maildrop_folder *f, const struct take *t)
+{
+	char name[IDENT_TEXT];
+	log_event(LOG_LEVEL_INFO, "discard", "id", log_id(t->id), "reason", t->why, NULL);
+	unlinkat(f->taken, ident_text(t->id, name), 0);
+}
+
 /* Its writer has long ended without finishing it. */
 static void remove_old(const struct maildrop_folder *f, const char *name, const struct stat *st)
 {

@@ -40,4 +40,7 @@ void maildrop_folder_left(struct maildrop_folder *, struct list *takes);
 void maildrop_folder_put_aside(struct maildrop_folder *, const struct take *);
 /* To quarantine/, with a line in the log. */
 
+void maildrop_folder_drop(const struct maildrop_folder *, const struct take *);
+/* Removed, with a line in the log: a filter wants it so. */
+
 #endif

@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "dkim/dkim.h"
 #include "smtpd/datetime.h"
+#include "smtpd/filter_mail.h"
 #include "smtpd/intake.h"
 #include "spool/disk.h"
 #include "spool/record.h"
@@ -43,12 +44,23 @@ struct take *take_new(uint64_t id)
 	return t;
 }
 
+static void end_filters(struct take *t)
+{
+	if (!t->filters)
+		return;
+	filter_mail_fini(t->filters);
+	free(t->filters);
+	t->filters = NULL;
+}
+
 void take_free(struct take **tp)
 {
 	struct take *t = *tp;
 	if (!t)
 		return;
 	passage_cancel(&t->passage);
+	end_filters(t);
+	free(t->reply);
 	free(t->message_id);
 	magic_clear(t);
 	free(t);
@@ -229,14 +241,32 @@ static void post(struct take *t, struct spool *spool, struct spool_store *ask,
 	loop_post(spool_loop(spool), &ask->note);
 }
 
-/* What has not come through is answered as what could not be stored: it is tried again. */
+static void note_end(struct take *t, const struct passage *p)
+{
+	bool no_recipient = p->end == PASSAGE_DONE;
+	free(t->reply);
+	t->reply = mem_strdup(no_recipient ? "no recipient is left" : p->reply);
+	t->why = t->reply;
+	if (p->end == PASSAGE_FAILED)
+		t->end = TAKE_AGAIN;
+	else if (p->end == PASSAGE_REFUSED)
+		t->end = t->reply[0] == '4' ? TAKE_PUT_OFF : TAKE_REFUSED;
+	else
+		t->end = TAKE_DISCARDED;
+}
+
+/* What has not come through is answered as what could not be stored. */
 static void passed(struct passage *p)
 {
 	struct take *t = p->owner;
 	struct spool_store *ask = new_store(t, p->loop);
 	magic_check(t, TAKE_MAGIC);
 	t->passage = NULL;
-	if (p->end == PASSAGE_DONE) {
+	t->end = TAKE_AGAIN;
+	if (p->end != PASSAGE_DONE || p->draft.envelope->nrcpt == 0)
+		note_end(t, p);
+	end_filters(t);
+	if (p->end == PASSAGE_DONE && t->end == TAKE_AGAIN) {
 		draft_give(&p->draft, ask);
 		post(t, p->draft.spool, ask, p->signed_by);
 	} else {
@@ -244,6 +274,44 @@ static void passed(struct passage *p)
 		loop_post(p->loop, &ask->note);
 	}
 	passage_free(&p);
+}
+
+static int count_local(const struct conf *c)
+{
+	int n = 0;
+	for (int i = 0; i < c->nmilter; i++)
+		n += c->milter[i].local;
+	return n;
+}
+
+static const char *macro(void *owner, const char *name)
+{
+	const struct take *t = owner;
+	char id[IDENT_TEXT];
+	if (strcmp(name, "i") == 0)
+		return log_text("%s", ident_text(t->id, id));
+	if (strcmp(name, "j") == 0)
+		return t->filters->owner.hostname;
+	if (strcmp(name, "_") == 0)
+		return "localhost [127.0.0.1]";
+	if (strcmp(name, "v") == 0)
+		return "sluice";
+	return strcmp(name, "{daemon_name}") == 0 ? "maildrop" : NULL;
+}
+
+static void add_filters(struct reading *r, struct passage *p)
+{
+	struct take *t = r->take;
+	if (count_local(r->conf) == 0)
+		return;
+	const struct filter_owner owner = {
+		.macro = macro, .owner = t, .hostname = r->conf->own_name};
+	t->filters = mem_zalloc(sizeof *t->filters);
+	filter_mail_init(t->filters, r->with->milters, r->conf, &owner);
+	for (int i = 0; i < r->conf->nmilter; i++)
+		if (r->conf->milter[i].local)
+			milter_chain_add(t->filters->chain, &r->conf->milter[i]);
+	filter_mail_stage(t->filters, p);
 }
 
 static void pass(struct reading *r)
@@ -255,7 +323,9 @@ static void pass(struct reading *r)
 	p->draft.envelope = r->envelope;
 	p->draft.size = intake_take(&r->intake, &p->draft.content, &p->draft.file);
 	r->envelope = NULL;
-	passage_add(p, &dkim_stage, NULL);
+	add_filters(r, p);
+	if (r->conf->ndkim > 0)
+		passage_add(p, &dkim_stage, NULL);
 	t->passage = p;
 	if (passage_run(p, passed, t))
 		passed(p);
@@ -267,7 +337,7 @@ static void ask(struct reading *r)
 	remember(t, &r->intake.header);
 	r->envelope->id = t->id;
 	intake_mark(&r->intake, r->envelope);
-	if (r->conf->ndkim > 0) {
+	if (r->conf->ndkim > 0 || count_local(r->conf) > 0) {
 		pass(r);
 		return;
 	}

@@ -8,7 +8,7 @@
  *            to it, while it passes stages, that passage.
  * THREAD     maildrop.
  * ERRORS     What is no message, or not one that may be sent: TAKE_BAD, and why. What may pass:
- *            TAKE_LATER.
+ *            TAKE_LATER. What filters say: take.end.
  * SEE        maildrop.h, maildrop_form.h.
  */
 #ifndef CMD_MAILDROP_TAKE_H
@@ -17,6 +17,7 @@
 #include "base/list.h"
 #include "base/magic.h"
 #include "cmd/maildrop_form.h"
+#include "smtpd/milter/milter_link.h"
 #include "spool/spool.h"
 #include "stages/stages.h"
 
@@ -24,11 +25,22 @@
 
 enum { TAKE_MAGIC = 0x7a4e0d20 };
 
+/* What is to become of one that was asked about, and not stored. */
+enum take_end {
+	TAKE_AGAIN,    /* at once */
+	TAKE_PUT_OFF,  /* a filter wants it later */
+	TAKE_REFUSED,  /* for good */
+	TAKE_DISCARDED /* it is dropped */
+};
+
 struct take {
 	unsigned magic;
 	struct list link;
-	uint64_t id;		 /* the name in taken/, and the message's */
-	struct passage *passage; /* under way; or NULL */
+	uint64_t id;		     /* the name in taken/, and the message's */
+	struct passage *passage;     /* under way; or NULL */
+	struct filter_mail *filters; /* local ones that it passes there; or NULL */
+	enum take_end end;	     /* of what was not stored, */
+	char *reply;		     /* and what a filter has said of it */
 	const char *why;
 	/* for the log, once it is read */
 	uid_t owner;
@@ -46,7 +58,8 @@ struct take_means {
 	struct spool *spool;
 	struct thread_pool *pool;
 	struct loop *loop; /* where answers come */
-	int folder;	   /* taken/ */
+	struct milters *milters;
+	int folder; /* taken/ */
 };
 
 enum take_result take_store(struct take *, const struct take_means *);

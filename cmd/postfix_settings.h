@@ -152,7 +152,7 @@
 	X("smtp_tls_CA*", "see what the manual says of TLS")                                       \
 	X("smtp_tls_*", "see what the manual says of TLS")                                         \
 	X("smtpd_tls_*", "see what the manual says of TLS")                                        \
-	X("*milter*", "mail is not filtered")                                                      \
+	X("*milter*", "filters are not taken over: milter sections, see sluice.conf(5)")           \
 	X("*_checks", "mail is not filtered")                                                      \
 	X("content_filter", "mail is not filtered")                                                \
 	X("*_destination_*", "write a transport section of that name")

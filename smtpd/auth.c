@@ -139,6 +139,7 @@ static void finish(struct session *s, enum auth_outcome o)
 	if (o == AUTH_OUTCOME_OK) {
 		assert(!s->login);
 		s->login = mem_strdup(login);
+		s->mechanism = mechanism_row(s->auth->mechanism)->name;
 		s->auth_failures = 0;
 		stream_secret(s->stream, false);
 	} else {

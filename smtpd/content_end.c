@@ -86,8 +86,9 @@ static void passed(struct session *s)
 	if (!s->stream)
 		return;
 	if (p->end == PASSAGE_REFUSED) {
-		session_refuse_by(s, p->reply);
-		session_reset(s);
+		session_refuse_by(s, p->reply, NULL);
+		if (s->state != SESSION_CLOSED)
+			session_reset(s);
 	} else if (p->end == PASSAGE_DISCARDED) {
 		drop(s, p->reply);
 	} else {

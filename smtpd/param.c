@@ -2,11 +2,14 @@
 #include "smtpd/param.h"
 
 #include "base/envelope.h"
+#include "base/mailaddr.h"
 
 #include <ctype.h>
 #include <stddef.h>
 #include <string.h>
 #include <strings.h>
+
+enum { ENVID_MAX = 100, ORCPT_MAX = 500 };
 
 void param_init(struct param *p, char *rest)
 {
@@ -119,4 +122,40 @@ bool param_notify(const char *value, uint8_t *notify)
 	}
 	*notify = all;
 	return all == NOTIFY_NEVER || (all && !(all & NOTIFY_NEVER));
+}
+
+static bool is_word(const char *value, const char *wanted)
+{
+	return value && strcasecmp(value, wanted) == 0;
+}
+
+bool param_body(const char *value, uint8_t *body)
+{
+	*body = is_word(value, "8BITMIME") ? BODY_8BITMIME : BODY_7BIT;
+	return *body == BODY_8BITMIME || is_word(value, "7BIT");
+}
+
+bool param_ret(const char *value, uint8_t *ret)
+{
+	*ret = is_word(value, "FULL") ? RET_FULL : RET_HDRS;
+	return *ret == RET_FULL || is_word(value, "HDRS");
+}
+
+bool param_envid(const char *value)
+{
+	char decoded[ENVID_MAX + 1];
+	return value && xtext_decode(value, strlen(value), decoded, sizeof decoded);
+}
+
+bool param_orcpt(const char *value)
+{
+	char decoded[ORCPT_MAX + 1];
+	const char *semicolon = value ? strchr(value, ';') : NULL;
+	if (!semicolon || semicolon == value || strlen(value) > ORCPT_MAX)
+		return false;
+	for (const char *p = value; p < semicolon; p++)
+		if (!isalnum((unsigned char)*p) && *p != '-')
+			return false;
+	semicolon++;
+	return *semicolon && xtext_decode(semicolon, strlen(semicolon), decoded, sizeof decoded);
 }

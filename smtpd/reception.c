@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "dkim/dkim.h"
 #include "smtpd/budget.h"
+#include "smtpd/filtering.h"
 #include "smtpd/policy.h"
 #include "smtpd/received.h"
 
@@ -44,6 +45,12 @@ void reception_free(struct reception **tp)
 	*tp = NULL;
 }
 
+void reception_name(struct reception *t)
+{
+	if (!t->id)
+		t->id = ident_new();
+}
+
 void reception_begin(struct session *s, bool dots)
 {
 	struct reception *t = s->tx;
@@ -52,7 +59,7 @@ void reception_begin(struct session *s, bool dots)
 	const struct service *service = s->service;
 	struct buf field;
 	t->began_ms = clock_steady_ms();
-	t->id = ident_new();
+	reception_name(t);
 	intake_init(in, s->worker->spool, t->id, t->announced);
 	in->decoder.dots = dots;
 	in->decoder.normalise = service->listener->bare_newline == BARE_NEWLINE_NORMALISE;
@@ -116,7 +123,7 @@ bool reception_stages(struct session *s)
 	struct reception *t = s->tx;
 	struct conf *c = s->worker->conf;
 	struct smtpd_worker *w = s->worker;
-	if (c->ndkim == 0)
+	if (c->ndkim == 0 && !s->filtering)
 		return false;
 	struct passage *p = t->passage = passage_new(c, w->loop, w->pool, w->spool, t->id);
 	p->draft.size = intake_take(&t->intake, &p->draft.content, &p->draft.file);
@@ -124,7 +131,9 @@ bool reception_stages(struct session *s)
 	p->login = mem_strdup(s->login);
 	p->stranger = policy_stranger(s);
 	t->envelope = NULL;
-	passage_add(p, &dkim_stage, NULL);
+	filtering_stage(s, p);
+	if (c->ndkim > 0)
+		passage_add(p, &dkim_stage, NULL);
 	return true;
 }
 

@@ -40,6 +40,8 @@ void reception_free(struct reception **);
 
 void rcpt_pending_free(struct rcpt_pending **); /* NULL is allowed */
 
+void reception_name(struct reception *); /* give it its id, unless it has one */
+
 void reception_begin(struct session *, bool dots);
 /* Content comes next: by DATA (dots) or BDAT. */
 

@@ -33,6 +33,7 @@
 	R(NOT_SMTP, 521, "5.5.1", "this is SMTP")                                                  \
 	R(OUT_OF_STEP, 554, "5.5.0", "SMTP protocol synchronization")                              \
 	R(UNEXPECTED_CHUNK, 521, "5.5.1", "BDAT was not offered")                                  \
+	R(FILTER_CLOSES, 421, "4.7.0", "a filter has ended the session")                           \
 	/* commands */                                                                             \
 	R(UNKNOWN, 500, "5.5.2", "what?")                                                          \
 	R(LINE_TOO_LONG, 500, "5.5.2", "line too long")                                            \

@@ -9,6 +9,7 @@
 #include "base/metrics.h"
 #include "smtpd/auth.h"
 #include "smtpd/client_certificate.h"
+#include "smtpd/filtering.h"
 #include "smtpd/reception.h"
 
 #include <assert.h>
@@ -57,6 +58,7 @@ void session_move(struct session *s, enum session_state to)
 
 void session_reset(struct session *s)
 {
+	filtering_reset(s);
 	reception_free(&s->tx);
 	session_move(s, s->helo ? SESSION_READY : SESSION_GREETED);
 }
@@ -87,6 +89,7 @@ static void session_free(struct session *s)
 	reception_free(&s->tx);
 	auth_free(&s->auth);
 	service_unref(s->service);
+	filtering_free(&s->filtering);
 	free(s->client_name);
 	free(s->login);
 	free(s->helo);
@@ -100,8 +103,10 @@ static void part(struct session *s, const char *reason)
 	log_session(s, "disconnect", reason);
 	metrics_add(METRIC_server_connections, -1);
 	count(s, -1);
-	if (!wait_outlives(s))
-		reception_free(&s->tx);
+	if (wait_outlives(s))
+		return;
+	filtering_free(&s->filtering);
+	reception_free(&s->tx);
 }
 
 /* Only now is there a place for another: a client that does not close its end would have as many
@@ -213,13 +218,30 @@ void session_go_on(struct session *s)
 		stream_resume(s->stream);
 }
 
+static void greeted(struct session *s, bool passed)
+{
+	if (!passed) {
+		s->ending = RESPONSE_FILTER_CLOSES;
+		session_move(s, SESSION_CLOSED);
+		return;
+	}
+	if (s->worker->closing)
+		session_close(s, RESPONSE_CLOSING);
+	else if (s->filtering && buf_len(stream_in(s->stream)) > 0)
+		session_close(s, RESPONSE_OUT_OF_STEP); /* it spoke while the filters were asked */
+	else
+		session_reply(s, RESPONSE_GREETING, s->service->hostname);
+}
+
+void session_greet(struct session *s)
+{
+	filtering_connect(s, greeted);
+}
+
 static void greet(struct session *s)
 {
 	session_move(s, SESSION_GREETED);
-	if (s->worker->closing)
-		session_close(s, RESPONSE_CLOSING);
-	else
-		session_reply(s, RESPONSE_GREETING, s->service->hostname);
+	session_greet(s);
 }
 
 static bool trusted(const SSL *ssl)
@@ -248,7 +270,7 @@ static void secured(struct session *s)
 		return;
 	}
 	greet(s);
-	if (s->state != SESSION_CLOSED && SSL_has_pending(stream_ssl(s->stream)))
+	if (s->state == SESSION_GREETED && SSL_has_pending(stream_ssl(s->stream)))
 		session_close(s, RESPONSE_OUT_OF_STEP);
 }
 
@@ -319,6 +341,7 @@ void session_open(struct listener *l, int fd, const union address *peer)
 	stream_when_closed(s->stream, closed, s);
 	stream_secret(s->stream, s->service->listener->auth);
 	count(s, 1);
+	filtering_open(s);
 	if (implicit) {
 		stream_start_tls(s->stream, s->service->tls, true, NULL, NULL);
 	} else {

@@ -27,6 +27,7 @@
 #include "smtpd/wait.h"
 
 struct auth;
+struct filtering;
 struct reception;
 
 enum { SESSION_MAGIC = 0x5e551025 };
@@ -36,15 +37,17 @@ struct session {
 	struct list link;
 	struct smtpd_worker *worker;
 	struct service *service;
-	atomic_long *connections; /* of the listener, shared */
-	struct stream *stream;	  /* NULL: the client has gone */
-	struct reception *tx;	  /* NULL outside of one */
-	struct wait wait;	  /* WAIT: for what */
-	struct auth *auth;	  /* NULL outside of an exchange */
-	char *client_name;	  /* as a proxy has said, or NULL */
-	char *login;		  /* who it is; NULL: nobody has logged in */
-	char *helo;		  /* NULL until the client has said its name */
-	const char *stage;	  /* the verb at work, for the log */
+	atomic_long *connections;    /* of the listener, shared */
+	struct stream *stream;	     /* NULL: the client has gone */
+	struct reception *tx;	     /* NULL outside of one */
+	struct wait wait;	     /* WAIT: for what */
+	struct auth *auth;	     /* NULL outside of an exchange */
+	char *client_name;	     /* as a proxy has said, or NULL */
+	char *login;		     /* who it is; NULL: nobody has logged in */
+	const char *mechanism;	     /* by which he has; NULL: by another way than AUTH */
+	struct filtering *filtering; /* NULL: there are no filters */
+	char *helo;		     /* NULL until the client has said its name */
+	const char *stage;	     /* the verb at work, for the log */
 	uint64_t number;
 	uint64_t chunk_left; /* CHUNK: bytes to come */
 	int64_t begun_ms;    /* steady clock: of what must end in time; 0: nothing */
@@ -72,6 +75,7 @@ void session_abandon(struct session *); /* the thread has ended: close at once *
 void session_hurry(struct session *);	/* the worker closes: end a pause, and say so */
 
 void session_move(struct session *, enum session_state);
+void session_greet(struct session *); /* 220, or what filters say to this client */
 void session_reset(struct session *);
 /* Forget the transaction, and be ready for another. */
 
@@ -85,8 +89,9 @@ void session_refuse_with(struct session *, enum response, const char *to, ...);
 void session_refuse_as(struct session *, const struct access_value *, const char *to);
 /* The same, with a reply of the operator's. */
 
-void session_refuse_by(struct session *, const char *reply);
-/* The same, with a reply that somebody else has given: "550 5.7.1 text", of one line. */
+void session_refuse_by(struct session *, const char *reply, const char *to);
+/* The same, with a reply that somebody else has given: "550 5.7.1 text", perhaps of several lines, the
+ * last without its end. The session ends with 421. */
 
 void session_close(struct session *, enum response);
 /* Reply, and end when that is sent. */

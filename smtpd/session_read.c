@@ -4,6 +4,7 @@
 #include "smtpd/auth.h"
 #include "smtpd/command.h"
 #include "smtpd/content_end.h"
+#include "smtpd/filtering.h"
 #include "smtpd/reception.h"
 
 #include <assert.h>
@@ -55,6 +56,21 @@ static bool must_be_last(const struct command *c, bool tls_missing)
 	return (c->flags & VERB_LAST) || (tls_missing && strcmp(c->name, "EHLO") == 0);
 }
 
+static void refuse_unknown(struct session *s, bool passed)
+{
+	if (passed)
+		session_refuse(s, RESPONSE_UNKNOWN, NULL);
+}
+
+/* The line has been cut behind its first word. */
+static void ask_about(struct session *s, char *line, size_t len)
+{
+	size_t word = strlen(line);
+	if (word < len)
+		line[word] = ' ';
+	filtering_unknown(s, line, refuse_unknown);
+}
+
 static void obey(struct session *s, char *line, size_t len)
 {
 	struct command c;
@@ -64,6 +80,10 @@ static void obey(struct session *s, char *line, size_t len)
 	s->stage = *c.name ? c.name : "COMMAND";
 	if (*c.name && must_be_last(&c, tls_missing) && buf_len(stream_in(s->stream)) > 0) {
 		session_close(s, RESPONSE_OUT_OF_STEP);
+		return;
+	}
+	if (why == RESPONSE_UNKNOWN && !chunk) {
+		ask_about(s, line, len);
 		return;
 	}
 	if (why == RESPONSE_OK)

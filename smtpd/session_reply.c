@@ -57,16 +57,22 @@ void session_refuse_with(struct session *s, enum response r, const char *to, ...
 	s->errors++;
 }
 
-/* "550 5.7.1 text"; a reply without such a code has that of its class. */
-void session_refuse_by(struct session *s, const char *reply)
+/* A reply without an enhanced code has that of its class; the log has its first line. */
+void session_refuse_by(struct session *s, const char *reply, const char *to)
 {
 	char dsn[16] = "";
 	int code = 0, begins = 0;
-	if (sscanf(reply, "%d %15[0-9.] %n", &code, dsn, &begins) < 2)
+	if (sscanf(reply, "%3d%*[- ]%15[0-9.] %n", &code, dsn, &begins) < 2)
 		snprintf(dsn, sizeof dsn, "%c.0.0", reply[0]);
-	buf_printf(stream_out(s->stream), "%s\r\n", reply);
-	log_reject(s, code, dsn, reply + begins, NULL);
+	const char *text = begins ? reply + begins : reply;
+	buf_puts(stream_out(s->stream), reply);
+	buf_puts(stream_out(s->stream), "\r\n");
+	log_reject(s, code, dsn, log_text("%.*s", (int)strcspn(text, "\r"), text), to);
 	s->errors++;
+	if (code == 421) {
+		s->ending = RESPONSE_FILTER_CLOSES;
+		session_move(s, SESSION_CLOSED);
+	}
 }
 
 void session_refuse(struct session *s, enum response r, const char *to)

@@ -2,6 +2,7 @@
 #include "smtpd/smtpd.h"
 
 #include "base/mem.h"
+#include "base/metrics.h"
 #include "smtpd/failures.h"
 #include "smtpd/port.h"
 #include "smtpd/smtpd_worker.h"
@@ -11,6 +12,7 @@
 #include <unistd.h>
 
 struct smtpd {
+	struct conf *conf; /* in force; NULL: none yet */
 	struct clients *clients;
 	struct failures *failures;
 	struct section *sections;
@@ -168,6 +170,27 @@ static void carry_out(struct smtpd *s, struct plan *plan, struct conf *conf)
 	drop_unwanted(s);
 }
 
+static bool has_filter(const struct conf *c, const char *name)
+{
+	for (int i = 0; c && i < c->nmilter; i++)
+		if (strcmp(c->milter[i].title, name) == 0)
+			return true;
+	return false;
+}
+
+/* A filter that is new works, until it is found not to. */
+static void tell_of_filters(const struct conf *old, const struct conf *new)
+{
+	for (int i = 0; i < new->nmilter; i++)
+		if (!has_filter(old, new->milter[i].title))
+			metric_cell_set(metric_cell(FAMILY_milter_up, new->milter[i].title, NULL),
+					1);
+	for (int i = 0; old && i < old->nmilter; i++)
+		if (!has_filter(new, old->milter[i].title))
+			metric_cell_set(metric_cell(FAMILY_milter_up, old->milter[i].title, NULL),
+					METRIC_GONE);
+}
+
 static bool listen_as(struct smtpd *s, struct conf *conf, struct inherited *inherited,
 		      struct buf *error)
 {
@@ -181,6 +204,17 @@ static bool listen_as(struct smtpd *s, struct conf *conf, struct inherited *inhe
 		carry_out(s, &plan, conf);
 	plan_fini(&plan);
 	return ok;
+}
+
+static bool adopt(struct smtpd *s, struct conf *conf, struct inherited *inherited,
+		  struct buf *error)
+{
+	if (!listen_as(s, conf, inherited, error))
+		return false;
+	tell_of_filters(s->conf, conf);
+	conf_unref(s->conf);
+	s->conf = conf_ref(conf);
+	return true;
 }
 
 static int worker_count(const struct conf *conf)
@@ -206,7 +240,7 @@ struct smtpd *smtpd_new(struct conf *conf, const struct smtpd_edges *edges, stru
 		s->worker[i]->qmgr = edges->qmgr;
 	}
 	inherited_init(&inherited);
-	if (!listen_as(s, conf, &inherited, error))
+	if (!adopt(s, conf, &inherited, error))
 		smtpd_free(&s);
 	inherited_fini(&inherited);
 	return s;
@@ -277,6 +311,7 @@ void smtpd_free(struct smtpd **sp)
 	free(s->worker);
 	close_ports(s);
 	free_sections(s);
+	conf_unref(s->conf);
 	clients_free(&s->clients);
 	failures_free(&s->failures);
 	free(s);
@@ -295,5 +330,5 @@ void smtpd_tables(struct smtpd *s, struct conf *conf)
 
 bool smtpd_reload(struct smtpd *s, struct conf *conf, struct buf *error)
 {
-	return listen_as(s, conf, NULL, error);
+	return adopt(s, conf, NULL, error);
 }

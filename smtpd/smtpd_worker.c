@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/verification.h"
 #include "smtpd/dovecot.h"
+#include "smtpd/milter/milter_link.h"
 #include "smtpd/sasl.h"
 #include "smtpd/session.h"
 #include "stages/stages.h"
@@ -126,6 +127,7 @@ struct smtpd_worker *smtpd_worker_new(struct conf *conf, struct spool *spool,
 	list_init(&w->listeners);
 	w->loop = loop_new("smtpd", receive, NULL, w);
 	w->dovecot = dovecot_new(w->loop);
+	w->milters = milters_new(w->loop);
 	use_dovecot(w);
 	w->reserve_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	return w;
@@ -145,6 +147,7 @@ void smtpd_worker_free(struct smtpd_worker **wp)
 	smtpd_worker_end_sessions(w);
 	mailbox_drain(&w->loop->mailbox); /* in it, a reload uses the connection to Dovecot */
 	dovecot_free(&w->dovecot);
+	milters_free(&w->milters);
 	list_each (link, tmp, &w->listeners) {
 		struct listener *l = list_entry(link, struct listener, link);
 		listener_free(&l);

@@ -1,7 +1,19 @@
 /* SPDX-License-Identifier: ISC */
 /*	data = "DATA" CRLF		RFC 5321 4.1.1.4 */
 #include "smtpd/command.h"
+#include "smtpd/filtering.h"
 #include "smtpd/reception.h"
+
+static void filtered(struct session *s, bool passed)
+{
+	if (passed) {
+		session_reply(s, RESPONSE_SEND_CONTENT);
+		session_move(s, SESSION_DATA);
+		reception_begin(s, true);
+	} else if (s->state != SESSION_CLOSED) {
+		session_reset(s);
+	}
+}
 
 void verb_data(struct session *s, char *argument)
 {
@@ -15,7 +27,6 @@ void verb_data(struct session *s, char *argument)
 		session_reset(s);
 		return;
 	}
-	session_reply(s, RESPONSE_SEND_CONTENT);
-	session_move(s, SESSION_DATA);
-	reception_begin(s, true);
+	reception_name(s->tx);
+	filtering_data(s, filtered);
 }

@@ -4,6 +4,7 @@
  */
 #include "smtpd/auth.h"
 #include "smtpd/command.h"
+#include "smtpd/filtering.h"
 #include "smtpd/session.h"
 
 #include "base/mailaddr.h"
@@ -24,10 +25,26 @@ static bool take_name(struct session *s, const char *name, bool esmtp)
 	return true;
 }
 
+static void forget_name(struct session *s)
+{
+	free(s->helo);
+	s->helo = NULL;
+	if (s->state != SESSION_CLOSED)
+		session_move(s, SESSION_GREETED);
+}
+
+static void answer_helo(struct session *s, bool passed)
+{
+	if (passed)
+		session_reply(s, RESPONSE_HELLO, s->service->hostname);
+	else
+		forget_name(s);
+}
+
 void verb_helo(struct session *s, char *argument)
 {
 	if (take_name(s, argument, false))
-		session_reply(s, RESPONSE_HELLO, s->service->hostname);
+		filtering_helo(s, s->helo, answer_helo);
 }
 
 /* RFC 9422 4.3 has room for six digits. */
@@ -39,12 +56,14 @@ static void announce_limits(const struct conf_listener *l, struct buf *out)
 		buf_printf(out, "250-LIMITS RCPTMAX=%lld\r\n", (long long)most);
 }
 
-void verb_ehlo(struct session *s, char *argument)
+static void answer_ehlo(struct session *s, bool passed)
 {
 	const struct service *service = s->service;
 	struct buf *out = stream_out(s->stream);
-	if (!take_name(s, argument, true))
+	if (!passed) {
+		forget_name(s);
 		return;
+	}
 	buf_printf(out, "250-%s\r\n250-PIPELINING\r\n", service->hostname);
 	if (service->conf->message_size_limit)
 		buf_printf(out, "250-SIZE %lld\r\n", (long long)service->conf->message_size_limit);
@@ -61,4 +80,10 @@ void verb_ehlo(struct session *s, char *argument)
 	if (s->tls)
 		buf_puts(out, "250-REQUIRETLS\r\n");
 	buf_puts(out, "250-8BITMIME\r\n250-ENHANCEDSTATUSCODES\r\n250-DSN\r\n250 SMTPUTF8\r\n");
+}
+
+void verb_ehlo(struct session *s, char *argument)
+{
+	if (take_name(s, argument, true))
+		filtering_helo(s, s->helo, answer_ehlo);
 }

@@ -13,6 +13,7 @@
 #include "base/mailaddr.h"
 #include "base/mem.h"
 #include "smtpd/addressing.h"
+#include "smtpd/filtering.h"
 #include "smtpd/limit_check.h"
 #include "smtpd/param.h"
 #include "smtpd/policy.h"
@@ -20,8 +21,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-
-enum { ENVID_MAX = 100 };
 
 enum {
 	SEEN_SIZE = 1,
@@ -33,27 +32,9 @@ enum {
 	SEEN_REQUIRETLS = 64,
 };
 
-static bool word(const char *value, const char *wanted)
-{
-	return value && strcasecmp(value, wanted) == 0;
-}
-
-static bool take_body(struct envelope *e, const char *value)
-{
-	e->body = word(value, "8BITMIME") ? BODY_8BITMIME : BODY_7BIT;
-	return e->body == BODY_8BITMIME || word(value, "7BIT");
-}
-
-static bool take_ret(struct envelope *e, const char *value)
-{
-	e->ret = word(value, "FULL") ? RET_FULL : RET_HDRS;
-	return e->ret == RET_FULL || word(value, "HDRS");
-}
-
 static bool take_envid(struct envelope *e, const char *value)
 {
-	char decoded[ENVID_MAX + 1];
-	if (!value || e->envid || !xtext_decode(value, strlen(value), decoded, sizeof decoded))
+	if (e->envid || !param_envid(value))
 		return false;
 	e->envid = mem_strdup(value);
 	return true;
@@ -79,11 +60,11 @@ static enum response take(const struct session *s, struct reception *t, const st
 	if (param_is(p, "SIZE"))
 		good = param_once(seen, SEEN_SIZE) && param_number(p->value, &t->announced);
 	else if (param_is(p, "BODY"))
-		good = param_once(seen, SEEN_BODY) && take_body(t->envelope, p->value);
+		good = param_once(seen, SEEN_BODY) && param_body(p->value, &t->envelope->body);
 	else if (param_is(p, "SMTPUTF8"))
 		good = param_once(seen, SEEN_UTF8) && !p->value;
 	else if (param_is(p, "RET"))
-		good = param_once(seen, SEEN_RET) && take_ret(t->envelope, p->value);
+		good = param_once(seen, SEEN_RET) && param_ret(p->value, &t->envelope->ret);
 	else if (param_is(p, "ENVID"))
 		good = param_once(seen, SEEN_ENVID) && take_envid(t->envelope, p->value);
 	else if (param_is(p, "REQUIRETLS") && s->tls)
@@ -124,10 +105,19 @@ static enum response judge(struct session *s, const struct reception *t,
 	return spool_accepting(s->worker->spool) ? RESPONSE_OK : RESPONSE_NO_ROOM;
 }
 
+static void filtered(struct session *s, bool passed)
+{
+	if (passed) {
+		session_reply(s, RESPONSE_SENDER_OK);
+		session_move(s, SESSION_MAIL);
+	} else if (s->state != SESSION_CLOSED) {
+		session_reset(s);
+	}
+}
+
 static void welcome(struct session *s)
 {
-	session_reply(s, RESPONSE_SENDER_OK);
-	session_move(s, SESSION_MAIL);
+	filtering_mail(s, filtered);
 }
 
 static void judged(struct session *s, void *answer)
@@ -168,6 +158,7 @@ void verb_mail(struct session *s, char *argument)
 		session_refuse(s, why, NULL);
 		return;
 	}
+	filtering_sender(s, from.text);
 	struct reception *t = reception_new(s->worker->spool, sender);
 	free(sender);
 	why = take_all(s, t, argument + (at - argument));

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "smtpd/addressing.h"
+#include "smtpd/filtering.h"
 #include "smtpd/limit_check.h"
 #include "smtpd/param.h"
 #include "smtpd/policy.h"
@@ -21,7 +22,6 @@
 #include <strings.h>
 
 enum {
-	ORCPT_MAX = 500,
 	OVERSHOOT_MAX = 1000, /* recipients beyond the limit that are no errors: they come again */
 };
 
@@ -35,16 +35,8 @@ struct wanted {
 
 static bool take_orcpt(struct wanted *w, const char *value)
 {
-	char decoded[ORCPT_MAX + 1];
-	const char *semicolon = value ? strchr(value, ';') : NULL;
-	if (!semicolon || semicolon == value || strlen(value) > ORCPT_MAX)
-		return false;
-	for (const char *p = value; p < semicolon; p++)
-		if (!isalnum((unsigned char)*p) && *p != '-')
-			return false;
-	semicolon++;
 	w->orcpt = value;
-	return *semicolon && xtext_decode(semicolon, strlen(semicolon), decoded, sizeof decoded);
+	return param_orcpt(value);
 }
 
 static enum response take_all(struct session *s, struct wanted *w, char *rest)
@@ -115,40 +107,6 @@ static bool pass(struct session *s, const struct mailaddr *to, bool *verify)
 	return goes_on;
 }
 
-/* True: there is one recipient more. */
-static bool take(struct session *s, const struct mailaddr *to, const struct wanted *w)
-{
-	uint32_t before = s->tx->envelope->nrcpt;
-	enum response why = addressing_recipient(s->worker->conf, s->tx->envelope, to->text,
-						 w->notify, w->orcpt);
-	reception_added(s, before);
-	if (why != RESPONSE_OK) {
-		refuse(s, why, to->text);
-		return false;
-	}
-	session_reply(s, RESPONSE_RECIPIENT_OK);
-	session_move(s, SESSION_RCPT);
-	return true;
-}
-
-/* Whom anybody may write to. The sender that a stranger names may be a third party's address, which
- * is not to be told of each success; and one copy is enough, however often they ask. */
-static void take_postmaster(struct session *s, const struct mailaddr *to, struct wanted *w)
-{
-	if (s->tx->postmaster) {
-		s->tx->repeats++;
-		session_reply(s, RESPONSE_RECIPIENT_OK);
-		return;
-	}
-	if (policy_stranger(s) && (w->notify & NOTIFY_SUCCESS)) {
-		w->notify &= (uint8_t)~NOTIFY_SUCCESS;
-		if (!w->notify)
-			w->notify = NOTIFY_NEVER;
-	}
-	bool verify; /* who must be taken is not asked about */
-	s->tx->postmaster = pass(s, to, &verify) && take(s, to, w);
-}
-
 /* What is known of the command while somebody is asked. */
 struct rcpt_pending {
 	struct mailaddr to;
@@ -171,6 +129,62 @@ static void rcpt_pending_init(struct rcpt_pending *p, const struct mailaddr *to,
 	p->wanted = *w;
 	p->orcpt = w->orcpt ? mem_strdup(w->orcpt) : NULL;
 	p->wanted.orcpt = p->orcpt;
+}
+
+static void add(struct session *s, const struct mailaddr *to, const struct wanted *w)
+{
+	uint32_t before = s->tx->envelope->nrcpt;
+	enum response why = addressing_recipient(s->worker->conf, s->tx->envelope, to->text,
+						 w->notify, w->orcpt);
+	reception_added(s, before);
+	if (why != RESPONSE_OK) {
+		refuse(s, why, to->text);
+		return;
+	}
+	filtering_added(s, to->text, before);
+	s->tx->postmaster |= w->postmaster;
+	session_reply(s, RESPONSE_RECIPIENT_OK);
+	session_move(s, SESSION_RCPT);
+}
+
+static void filtered(struct session *s, bool passed)
+{
+	struct rcpt_pending *p = s->tx->pending;
+	s->tx->pending = NULL;
+	if (passed)
+		add(s, &p->to, &p->wanted);
+	rcpt_pending_free(&p);
+}
+
+/* Nothing is against it here: what do filters say? */
+static void take(struct session *s, const struct mailaddr *to, const struct wanted *w)
+{
+	if (!s->filtering) {
+		add(s, to, w);
+		return;
+	}
+	s->tx->pending = mem_zalloc(sizeof *s->tx->pending);
+	rcpt_pending_init(s->tx->pending, to, w);
+	filtering_rcpt(s, to->text, w->notify, s->tx->pending->wanted.orcpt, filtered);
+}
+
+/* Whom anybody may write to. The sender that a stranger names may be a third party's address, which
+ * is not to be told of each success; and one copy is enough, however often they ask. */
+static void take_postmaster(struct session *s, const struct mailaddr *to, struct wanted *w)
+{
+	if (s->tx->postmaster) {
+		s->tx->repeats++;
+		session_reply(s, RESPONSE_RECIPIENT_OK);
+		return;
+	}
+	if (policy_stranger(s) && (w->notify & NOTIFY_SUCCESS)) {
+		w->notify &= (uint8_t)~NOTIFY_SUCCESS;
+		if (!w->notify)
+			w->notify = NOTIFY_NEVER;
+	}
+	bool verify; /* who must be taken is not asked about */
+	if (pass(s, to, &verify))
+		take(s, to, w);
 }
 
 static void verified(struct session *s, void *answer)

@@ -15,6 +15,7 @@
 #include "base/mem.h"
 #include "base/users.h"
 #include "smtpd/command.h"
+#include "smtpd/filtering.h"
 #include "smtpd/param.h"
 #include "smtpd/session.h"
 
@@ -165,7 +166,9 @@ static void begin_anew(struct session *s, const struct said *k)
 	s->esmtp = !k->known[PROTO] || strcasecmp(k->text[PROTO], "ESMTP") == 0;
 	session_reset(s);
 	note(s, k, &proxy);
-	session_reply(s, RESPONSE_GREETING, s->service->hostname);
+	filtering_free(&s->filtering);
+	filtering_open(s);
+	session_greet(s);
 }
 
 void verb_xclient(struct session *s, char *argument)

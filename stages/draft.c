@@ -169,6 +169,11 @@ void draft_body_begin(struct draft *d)
 	d->changed = true;
 }
 
+void draft_body_drop(struct draft *d)
+{
+	forget_body(d);
+}
+
 void draft_body_put(struct draft *d, const char *bytes, size_t len)
 {
 	content_writer_put(d->body, bytes, len);

@@ -70,6 +70,7 @@ void draft_body_begin(struct draft *);
 
 void draft_body_put(struct draft *, const char *bytes, size_t len);
 
+void draft_body_drop(struct draft *); /* the one that was begun is not to be, after all */
 void draft_complete(struct draft *);
 /* What lacks it gets an end of its last line, and an empty line behind the header, unless that is broken. */
 

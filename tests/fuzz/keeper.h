@@ -16,6 +16,7 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { KEEPER_WAITING = 16 };
 
@@ -97,6 +98,19 @@ int spool_file_write(struct spool_file *f, const void *bytes, size_t len)
 uint64_t spool_file_size(const struct spool_file *f)
 {
 	return buf_len(&f->bytes);
+}
+
+ssize_t spool_file_read(const struct spool_file *f, uint64_t offset, void *to, size_t len)
+{
+	size_t left = buf_len(&f->bytes) - (size_t)offset;
+	len = len < left ? len : left;
+	memcpy(to, buf_data(&f->bytes) + offset, len);
+	return (ssize_t)len;
+}
+
+void spool_file_unname(struct spool_file *f)
+{
+	(void)f; /* it has no name */
 }
 
 void spool_file_discard(struct spool_file **fp)

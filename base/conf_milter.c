@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: ISC */
+#include "base/conf_build.h"
+
+#include "base/address.h"
+
+#include <string.h>
+
+#define FAULT(place, item, line, ...)                                                              \
+	conf_fault(faults, c->file, conf_lines_find(lines, (place), (item), (line)), __VA_ARGS__)
+
+static bool read_address(const char *text, union address *to)
+{
+	static const char localhost[] = "localhost:";
+	char near[sizeof "127.0.0.1:65535"] = "127.0.0.1:";
+	size_t len = strlen(localhost);
+	if (strncmp(text, "unix:", 5) == 0)
+		return address_parse_unix(text, to);
+	if (strncmp(text, "inet:", 5) != 0)
+		return false;
+	text += 5;
+	if (strncmp(text, localhost, len) == 0 && strlen(text + len) <= 5)
+		text = strcat(near, text + len);
+	return address_parse_with_port(text, to) && address_port(to) > 0;
+}
+
+static void check_section(const struct conf *c, struct conf_milter *m,
+			  const struct conf_lines *lines, struct conf_faults *faults)
+{
+	if (m->title[0] == '\0')
+		FAULT(m, -1, m->line, "a milter must have a name");
+	for (const struct conf_milter *other = c->milter; other < m; other++)
+		if (strcmp(other->title, m->title) == 0)
+			FAULT(m, -1, m->line, "milter \"%s\" is already there, in line %d",
+			      m->title, other->line);
+	if (!read_address(m->address, &m->to))
+		FAULT(&m->address, -1, m->line,
+		      "milter \"%s\": \"%s\" is not inet:ADDRESS:PORT, nor unix:/SOCKET", m->title,
+		      m->address);
+}
+
+static const struct conf_milter *find(const struct conf *c, const char *title)
+{
+	for (int i = 0; i < c->nmilter; i++)
+		if (strcmp(c->milter[i].title, title) == 0)
+			return &c->milter[i];
+	return NULL;
+}
+
+static void check_listener(const struct conf *c, struct conf_listener *l,
+			   const struct conf_lines *lines, struct conf_faults *faults)
+{
+	for (int i = 0; i < l->milters.n; i++) {
+		const struct conf_milter *m = find(c, l->milters.item[i]);
+		if (i == CONF_MILTERS_MAX) {
+			FAULT(&l->milters, i, l->line, "listener \"%s\": more than %d milters",
+			      l->title, CONF_MILTERS_MAX);
+			return;
+		}
+		l->passes[i] = m;
+		if (!m)
+			FAULT(&l->milters, i, l->line, "there is no milter \"%s\"",
+			      l->milters.item[i]);
+		for (int j = 0; m && j < i; j++)
+			if (l->passes[j] == m)
+				FAULT(&l->milters, i, l->line, "milter \"%s\" is named twice",
+				      m->title);
+	}
+}
+
+static int count_local(const struct conf *c)
+{
+	int n = 0;
+	for (int i = 0; i < c->nmilter; i++)
+		n += c->milter[i].local;
+	return n;
+}
+
+void conf_milter_check(struct conf *c, const struct conf_lines *lines, struct conf_faults *faults)
+{
+	for (int i = 0; i < c->nmilter; i++)
+		check_section(c, &c->milter[i], lines, faults);
+	for (int i = 0; i < c->nlistener; i++)
+		check_listener(c, &c->listener[i], lines, faults);
+	if (count_local(c) > CONF_MILTERS_MAX)
+		FAULT(&c->milter[c->nmilter - 1], -1, c->milter[c->nmilter - 1].line,
+		      "more than %d milters are local", CONF_MILTERS_MAX);
+}

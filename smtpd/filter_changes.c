@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: ISC */
+#include "smtpd/filter_changes.h"
+
+#include "base/header_field.h"
+#include "base/mailaddr.h"
+#include "base/mem.h"
+#include "smtpd/addressing.h"
+#include "smtpd/budget.h"
+#include "smtpd/param.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+struct filter_change {
+	enum milter_change_kind kind;
+	uint32_t index;
+	char *text[2];
+	bool leading_space;
+};
+
+static void put_body(void *owner, const char *bytes, size_t len)
+{
+	struct filter_changes *f = owner;
+	draft_body_put(f->draft, bytes, len);
+}
+
+void filter_changes_reset(struct filter_changes *f)
+{
+	for (int i = 0; i < f->ngiven; i++)
+		free(f->given[i].address);
+	free(f->given);
+	f->given = NULL;
+	f->ngiven = 0;
+	f->draft = NULL;
+}
+
+static void forget_list(struct filter_changes *f)
+{
+	for (int i = 0; i < f->n; i++) {
+		free(f->change[i].text[0]);
+		free(f->change[i].text[1]);
+	}
+	free(f->change);
+	f->change = NULL;
+	f->n = f->cap = 0;
+	f->bytes = 0;
+}
+
+void filter_changes_forget(struct filter_changes *f)
+{
+	if (f->body)
+		draft_body_drop(f->draft);
+	f->body = false;
+	forget_list(f);
+}
+
+void filter_changes_fini(struct filter_changes *f)
+{
+	forget_list(f);
+	filter_changes_reset(f);
+}
+
+void filter_changes_given(struct filter_changes *f, const char *address, uint32_t from, uint32_t to)
+{
+	f->given = mem_realloc(f->given, (size_t)(f->ngiven + 1) * sizeof *f->given);
+	f->given[f->ngiven++] = (struct filter_given){mem_strdup(address), from, to};
+}
+
+void filter_changes_begin(struct filter_changes *f, struct draft *d)
+{
+	f->draft = d;
+	f->received = 0;
+}
+
+/* With angle brackets or without. */
+static bool parse_address(const char *text, struct mailaddr *a)
+{
+	char *path = text[0] == '<' ? mem_strdup(text) : mem_printf("<%s>", text);
+	const char *at = path;
+	bool good = mailaddr_path(&at, true, a) == MAILADDR_OK && *at == '\0';
+	free(path);
+	return good;
+}
+
+/* Each to the envelope; without one they are only looked at. */
+static bool take_sender_parameter(const struct param *p, struct envelope *e)
+{
+	uint8_t body, ret;
+	uint64_t size;
+	if (param_is(p, "SIZE"))
+		return param_number(p->value, &size);
+	if (param_is(p, "AUTH"))
+		return true;
+	if (param_is(p, "BODY") && param_body(p->value, &body)) {
+		if (e)
+			e->body = body;
+		return true;
+	}
+	if (param_is(p, "RET") && param_ret(p->value, &ret)) {
+		if (e)
+			e->ret = ret;
+		return true;
+	}
+	if (param_is(p, "SMTPUTF8") && !p->value) {
+		if (e)
+			e->smtputf8 = true;
+		return true;
+	}
+	if (!param_is(p, "ENVID") || !param_envid(p->value))
+		return false;
+	if (e) {
+		free(e->envid);
+		e->envid = mem_strdup(p->value);
+	}
+	return true;
+}
+
+static bool take_sender_parameters(const char *text, struct envelope *e)
+{
+	char *copy = mem_printf(" %s", text);
+	struct param p;
+	enum param_result result;
+	bool good = true;
+	param_init(&p, copy);
+	while ((result = param_next(&p)) == PARAM_NEXT)
+		good = good && take_sender_parameter(&p, e);
+	free(copy);
+	return good && result == PARAM_END;
+}
+
+/* orcpt is the caller's to free. */
+static bool take_recipient_parameters(const char *text, uint8_t *notify, char **orcpt)
+{
+	char *copy = mem_printf(" %s", text);
+	struct param p;
+	enum param_result result;
+	bool good = true;
+	*notify = 0;
+	*orcpt = NULL;
+	param_init(&p, copy);
+	while ((result = param_next(&p)) == PARAM_NEXT) {
+		if (param_is(&p, "NOTIFY")) {
+			good = good && param_notify(p.value, notify);
+		} else if (param_is(&p, "ORCPT") && !*orcpt && param_orcpt(p.value)) {
+			*orcpt = mem_strdup(p.value);
+		} else {
+			good = false;
+		}
+	}
+	free(copy);
+	return good && result == PARAM_END;
+}
+
+static bool good_recipient(const struct milter_answer *a)
+{
+	uint8_t notify;
+	char *orcpt;
+	bool good = take_recipient_parameters(a->text[1], &notify, &orcpt);
+	free(orcpt);
+	return good;
+}
+
+static const char *check(const struct filter_changes *f, const struct milter_answer *a)
+{
+	struct mailaddr address;
+	bool good;
+	switch (a->change) {
+	case MILTER_CHANGE_TO_SENDER:
+		good = parse_address(a->text[0], &address) &&
+		       (!address.text[0] || address.text[address.at]) &&
+		       take_sender_parameters(a->text[1], NULL) &&
+		       (!address.utf8 || f->draft->envelope->smtputf8);
+		return good ? NULL : "the sender it wants is none";
+	case MILTER_CHANGE_TO_RECIPIENT_ADD:
+	case MILTER_CHANGE_TO_RECIPIENT_ADD_ARGS:
+		good = parse_address(a->text[0], &address) && address.text[address.at] &&
+		       good_recipient(a) && (!address.utf8 || f->draft->envelope->smtputf8);
+		return good ? NULL : "the recipient it wants is none";
+	default:
+		return NULL;
+	}
+}
+
+static const char *add_body(struct filter_changes *f, const struct milter_answer *a)
+{
+	if (!f->body) {
+		draft_body_begin(f->draft);
+		f->draft->body->spills = budget_spent(f->conf);
+		f->lines = (struct content_in){
+			.sink = put_body,
+			.owner = f,
+			.normalise = true,
+			.size_limit = (uint64_t)f->conf->message_size_limit,
+		};
+	}
+	f->body = true;
+	content_in_feed(&f->lines, a->body, a->body_len);
+	return content_in_refused(&f->lines) ? "the body it wants is too large" : NULL;
+}
+
+const char *filter_changes_add(struct filter_changes *f, const struct milter_answer *a)
+{
+	if (a->change == MILTER_CHANGE_TO_BODY)
+		return add_body(f, a);
+	f->bytes += sizeof *f->change + strlen(a->text[0]) + strlen(a->text[1]);
+	const char *wrong = f->bytes > FILTER_CHANGES_BYTES ? "it changes too much" : check(f, a);
+	if (wrong)
+		return wrong;
+	if (f->n == f->cap) {
+		f->cap = f->cap ? f->cap * 2 : 8;
+		f->change = mem_realloc(f->change, (size_t)f->cap * sizeof *f->change);
+	}
+	f->change[f->n++] =
+		(struct filter_change){.kind = a->change,
+				       .index = a->index,
+				       .text = {mem_strdup(a->text[0]), mem_strdup(a->text[1])},
+				       .leading_space = a->leading_space};
+	return NULL;
+}
+
+/* Its lines end with LF, or with CRLF. */
+static char *field_text(const struct filter_change *c)
+{
+	struct buf text;
+	buf_init(&text);
+	buf_puts(&text, c->text[0]);
+	buf_puts(&text, c->leading_space ? ":" : ": ");
+	for (const char *at = c->text[1]; *at;) {
+		size_t len = strcspn(at, "\r\n");
+		buf_append(&text, at, len);
+		at += len;
+		at += strspn(at, "\r\n");
+		if (*at)
+			buf_puts(&text, "\r\n");
+	}
+	buf_puts(&text, "\r\n");
+	return buf_steal(&text, NULL);
+}
+
+static void insert(struct filter_changes *f, int at, const struct filter_change *c)
+{
+	draft_insert(f->draft, at, field_text(c));
+	if (at <= f->received)
+		f->received++;
+}
+
+/* The index-th of its name; nfield: there is none. */
+static int find_field(const struct filter_changes *f, const char *name, uint32_t index)
+{
+	const struct draft *d = f->draft;
+	for (int i = 0; i < d->nfield; i++) {
+		size_t len = header_field_name(d->field[i].text, d->field[i].len);
+		if (i == f->received || !header_field_is(d->field[i].text, len, name))
+			continue;
+		if (index <= 1)
+			return i;
+		index--;
+	}
+	return d->nfield;
+}
+
+static void change_field(struct filter_changes *f, const struct filter_change *c)
+{
+	int at = find_field(f, c->text[0], c->index), n = f->draft->nfield;
+	if (at < n) {
+		draft_remove(f->draft, at);
+		if (at < f->received)
+			f->received--;
+	}
+	if (*c->text[1])
+		insert(f, at, c);
+}
+
+static void change_sender(struct filter_changes *f, const struct filter_change *c)
+{
+	struct envelope *e = f->draft->envelope;
+	struct mailaddr a;
+	parse_address(c->text[0], &a);
+	free(e->sender);
+	e->sender = mem_strdup(a.text);
+	take_sender_parameters(c->text[1], e);
+}
+
+static void add_recipient(struct filter_changes *f, const struct filter_change *c)
+{
+	struct mailaddr a;
+	uint8_t notify;
+	char *orcpt;
+	struct envelope *e = f->draft->envelope;
+	uint32_t before = e->nrcpt;
+	parse_address(c->text[0], &a);
+	take_recipient_parameters(c->text[1], &notify, &orcpt);
+	if (addressing_recipient(f->conf, e, a.text, notify, orcpt) == RESPONSE_OK)
+		filter_changes_given(f, a.text, before, e->nrcpt);
+	free(orcpt);
+}
+
+static void remove_recipient(struct filter_changes *f, uint32_t at)
+{
+	struct envelope *e = f->draft->envelope;
+	free(e->rcpt[at].address);
+	free(e->rcpt[at].orcpt);
+	memmove(&e->rcpt[at], &e->rcpt[at + 1], (e->nrcpt - at - 1) * sizeof *e->rcpt);
+	e->nrcpt--;
+	for (int i = 0; i < f->ngiven; i++) {
+		f->given[i].from -= f->given[i].from > at;
+		f->given[i].to -= f->given[i].to > at;
+	}
+}
+
+static void delete_recipient(struct filter_changes *f, const struct filter_change *c)
+{
+	struct envelope *e = f->draft->envelope;
+	struct mailaddr a;
+	if (!parse_address(c->text[0], &a))
+		return;
+	for (int i = 0; i < f->ngiven; i++)
+		if (strcasecmp(f->given[i].address, a.text) == 0)
+			for (uint32_t n = f->given[i].to - f->given[i].from; n > 0; n--)
+				remove_recipient(f, f->given[i].from);
+	for (uint32_t i = e->nrcpt; i > 0; i--)
+		if (strcasecmp(e->rcpt[i - 1].address, a.text) == 0)
+			remove_recipient(f, i - 1);
+}
+
+static void make(struct filter_changes *f, const struct filter_change *c, struct buf *what)
+{
+	static const char *const texts[] = {
+		[MILTER_CHANGE_TO_HEADER_ADD] = "header",
+		[MILTER_CHANGE_TO_HEADER_INSERT] = "header",
+		[MILTER_CHANGE_TO_HEADER_CHANGE] = "header",
+		[MILTER_CHANGE_TO_BODY] = "body",
+		[MILTER_CHANGE_TO_SENDER] = "sender",
+		[MILTER_CHANGE_TO_RECIPIENT_ADD] = "recipients",
+		[MILTER_CHANGE_TO_RECIPIENT_ADD_ARGS] = "recipients",
+		[MILTER_CHANGE_TO_RECIPIENT_DELETE] = "recipients",
+		[MILTER_CHANGE_TO_QUARANTINE] = "hold",
+	};
+	int n = f->draft->nfield, at = c->index < (uint32_t)n ? (int)c->index : n;
+	if (!strstr(buf_cstr(what), texts[c->kind]))
+		buf_printf(what, "%s%s", buf_len(what) ? ", " : "", texts[c->kind]);
+	switch (c->kind) {
+	case MILTER_CHANGE_TO_HEADER_ADD:
+		insert(f, n, c);
+		break;
+	case MILTER_CHANGE_TO_HEADER_INSERT:
+		insert(f, at, c);
+		break;
+	case MILTER_CHANGE_TO_HEADER_CHANGE:
+		change_field(f, c);
+		break;
+	case MILTER_CHANGE_TO_SENDER:
+		change_sender(f, c);
+		break;
+	case MILTER_CHANGE_TO_RECIPIENT_DELETE:
+		delete_recipient(f, c);
+		break;
+	case MILTER_CHANGE_TO_QUARANTINE:
+		f->draft->envelope->held = true;
+		break;
+	default:
+		add_recipient(f, c);
+	}
+}
+
+bool filter_changes_make(struct filter_changes *f, struct buf *what)
+{
+	bool body = f->body;
+	for (int i = 0; i < f->n; i++)
+		make(f, &f->change[i], what);
+	if (body) {
+		content_in_finish(&f->lines);
+		buf_printf(what, "%sbody", buf_len(what) ? ", " : "");
+	}
+	f->body = false;
+	forget_list(f);
+	return body;
+}

@@ -1,0 +1,59 @@
+/* filter_changes.h - what a filter wants changed in a message, and making it so.
+ *
+ *	filter_changes_add()	checked and kept; a body goes to the draft at once, beside the one there is
+ *	filter_changes_make()	the filter has said its last word: all of it, in its order
+ *
+ * A header field is inserted by its place among all of them, our own Received included, and changed or
+ * deleted by its number among those of its name, our own not counted, as Sendmail and Postfix do. What
+ * is added beyond the last goes to the end.
+ *
+ * A recipient that is added is rewritten, and stands for others, as one of RCPT. One that is deleted
+ * may be named as the client did, and goes with all that it stood for; or as it was rewritten.
+ *
+ * OWNERSHIP  Embedded; filter_changes_fini().
+ * THREAD     The chain's.
+ * ERRORS     filter_changes_add() says what can not be.
+ * SEE        Sendmail's libmilter, "Modification functions"; POSTFIX cleanup_milter.c.
+ */
+#ifndef SMTPD_FILTER_CHANGES_H
+#define SMTPD_FILTER_CHANGES_H
+
+#include "smtpd/content_in.h"
+#include "smtpd/milter/milter_engine.h"
+#include "stages/draft.h"
+
+enum { FILTER_CHANGES_BYTES = 1 << 20 };
+
+struct filter_changes {
+	struct conf *conf; /* whose tables rewrite what is added; the owner's */
+	struct draft *draft;
+	int received; /* where our own Received field is; -1: it is gone */
+	int n, cap;
+	struct filter_change *change;
+	size_t bytes;
+	bool body;		 /* another is being written */
+	struct content_in lines; /* of it */
+	int ngiven;
+	struct filter_given {
+		char *address;	   /* as the client gave it */
+		uint32_t from, to; /* what became of it in the envelope */
+	} * given;
+};
+
+void filter_changes_fini(struct filter_changes *);
+
+void filter_changes_given(struct filter_changes *, const char *address, uint32_t from, uint32_t to);
+void filter_changes_reset(struct filter_changes *); /* of a message: nobody is given */
+
+void filter_changes_begin(struct filter_changes *,
+			  struct draft *); /* all of its content has come */
+
+const char *filter_changes_add(struct filter_changes *, const struct milter_answer *);
+/* NULL: it is kept. */
+
+bool filter_changes_make(struct filter_changes *, struct buf *what);
+/* what: for the log. True: the draft has another body, and is to be settled before it is read again. */
+
+void filter_changes_forget(struct filter_changes *);
+
+#endif

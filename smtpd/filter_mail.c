@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: ISC */
+#include "smtpd/filter_mail.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/metrics.h"
+#include "smtpd/response.h"
+
+#include <arpa/inet.h>
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *macro(void *owner, const char *name)
+{
+	const struct filter_mail *m = owner;
+	return m->owner.macro(m->owner.owner, name);
+}
+
+static void tell(void *owner, const char *filter, const char *action, const char *reason)
+{
+	const struct filter_mail *m = owner;
+	metric_cell_add(metric_cell(FAMILY_filtered, filter, action), 1);
+	log_event(LOG_LEVEL_INFO, "filter", "id", m->id ? log_id(m->id) : NULL, "session",
+		  m->session ? log_id(m->session) : NULL, "milter", filter, "action", action,
+		  "reason", reason, NULL);
+}
+
+static const char *change(void *owner, const struct milter_answer *a)
+{
+	struct filter_mail *m = owner;
+	const char *wrong = filter_changes_add(&m->changes, a);
+	if (!wrong && a->change == MILTER_CHANGE_TO_QUARANTINE) {
+		free(m->quarantine);
+		m->quarantine = mem_strdup(a->text[0]);
+	}
+	return wrong;
+}
+
+static void unchanged(void *owner)
+{
+	struct filter_mail *m = owner;
+	free(m->quarantine);
+	m->quarantine = NULL;
+	filter_changes_forget(&m->changes);
+}
+
+static void settle(struct passage *p)
+{
+	p->error = draft_settle(&p->draft) && draft_open(&p->draft) ? 0 : errno;
+}
+
+/* Whoever looks next is to see another body as the body. */
+static int settle_body(struct passage *p)
+{
+	if (draft_settles_slowly(&p->draft))
+		return passage_give(p, settle) ? EINPROGRESS : ECANCELED;
+	settle(p);
+	return p->error;
+}
+
+static int changed(void *owner, const char *filter)
+{
+	struct filter_mail *m = owner;
+	struct buf what;
+	buf_init(&what);
+	bool body = filter_changes_make(&m->changes, &what);
+	if (m->quarantine)
+		tell(m, filter, "quarantine", m->quarantine);
+	tell(m, filter, "change", buf_cstr(&what));
+	buf_fini(&what);
+	free(m->quarantine);
+	m->quarantine = NULL;
+	return body ? settle_body(m->passage) : 0;
+}
+
+/* Without the end of its last line. */
+static void refuse(struct passage *p, const char *reply)
+{
+	char *lines = mem_strdup(reply);
+	size_t len = strlen(lines);
+	while (len > 0 && (lines[len - 1] == '\r' || lines[len - 1] == '\n'))
+		lines[--len] = '\0';
+	passage_refuse(p, lines);
+	free(lines);
+}
+
+/* Afterwards the passage, and whoever owns all this, may be gone. */
+static void end(struct filter_mail *m, const struct milter_verdict *v)
+{
+	struct passage *p = m->passage;
+	m->passage = NULL;
+	if (milter_chain_holds(m->chain))
+		p->draft.envelope->held = true;
+	if (v->outcome == MILTER_REFUSE)
+		refuse(p, v->reply);
+	else if (v->outcome == MILTER_DISCARD)
+		passage_discard(p, log_text("milter %s", v->filter));
+	else if (v->outcome == MILTER_FAIL)
+		passage_fail(p, v->error);
+	else
+		passage_next(p);
+}
+
+/* Of its own mail, each recipient is a step, behind three. True: the verdict is there. */
+static bool next_step(struct filter_mail *m)
+{
+	const struct envelope *e = m->passage->draft.envelope;
+	union address here = {.in = {.sin_family = AF_INET}};
+	uint32_t step = m->step++;
+	char *path;
+	bool there;
+	here.in.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	if (!m->owner.hostname)
+		step = UINT32_MAX;
+	if (step == 0)
+		return milter_chain_connect(m->chain, "localhost", &here);
+	if (step == 1)
+		return milter_chain_helo(m->chain, m->owner.hostname);
+	if (step == 2) {
+		path = mem_printf("<%s>", e->sender);
+		there = milter_chain_mail(m->chain, path, "");
+	} else if (m->owner.hostname && step - 3 < e->nrcpt) {
+		path = mem_printf("<%s>", e->rcpt[step - 3].address);
+		there = milter_chain_rcpt(m->chain, path, "");
+	} else {
+		m->step = UINT32_MAX;
+		return milter_chain_content(m->chain, &m->passage->draft, &m->changes.received);
+	}
+	free(path);
+	return there;
+}
+
+/* One event has its verdict. */
+static void go_on(struct filter_mail *m)
+{
+	bool there = true;
+	while (there) {
+		const struct milter_verdict *v = milter_chain_verdict(m->chain);
+		if (v->outcome != MILTER_PASS || m->step == UINT32_MAX) {
+			end(m, v);
+			return;
+		}
+		there = next_step(m);
+	}
+}
+
+static void done(void *owner)
+{
+	struct filter_mail *m = owner;
+	if (m->passage)
+		go_on(m);
+	else
+		m->owner.done(m->owner.owner);
+}
+
+static void begin(struct passage *p)
+{
+	struct filter_mail *m = passage_context(p);
+	m->passage = p;
+	p->at_work = m;
+	if (!draft_open(&p->draft)) {
+		m->passage = NULL;
+		if (errno == EMSGSIZE)
+			passage_refuse(p, "552 5.3.4 the header of the message is too large");
+		else
+			passage_fail(p, errno);
+		return;
+	}
+	m->id = p->draft.id;
+	m->changes.conf = p->conf;
+	filter_changes_begin(&m->changes, &p->draft);
+	m->step = 0;
+	if (next_step(m))
+		go_on(m);
+}
+
+static void worked(struct passage *p)
+{
+	struct filter_mail *m = passage_context(p);
+	if (p->error) {
+		int error = p->error;
+		m->passage = NULL;
+		milter_chain_end(m->chain);
+		passage_fail(p, error);
+	} else if (milter_chain_go_on(m->chain)) {
+		go_on(m);
+	}
+}
+
+static void cancel(struct passage *p)
+{
+	struct filter_mail *m = p->at_work;
+	m->passage = NULL;
+	milter_chain_end(m->chain);
+}
+
+void filter_mail_init(struct filter_mail *m, struct milters *milters, struct conf *conf,
+		      const struct filter_owner *owner)
+{
+	static const struct milter_edges edges = {.macro = macro,
+						  .change = change,
+						  .changed = changed,
+						  .unchanged = unchanged,
+						  .tell = tell,
+						  .done = done};
+	*m = (struct filter_mail){.owner = *owner};
+	m->chain = milter_chain_new(milters, conf, &edges, m);
+}
+
+void filter_mail_reset(struct filter_mail *m)
+{
+	milter_chain_end(m->chain);
+	filter_changes_reset(&m->changes);
+	m->id = 0;
+}
+
+void filter_mail_fini(struct filter_mail *m)
+{
+	/* The pool has it, and nobody will go on with it. */
+	if (m->passage)
+		m->passage->at_work = NULL;
+	milter_chain_free(&m->chain);
+	filter_changes_fini(&m->changes);
+	free(m->quarantine);
+}
+
+void filter_mail_stage(struct filter_mail *m, struct passage *p)
+{
+	static const struct passage_stage stage = {
+		.name = "milter", .begin = begin, .worked = worked, .cancel = cancel};
+	passage_add(p, &stage, m);
+}

@@ -1,0 +1,47 @@
+/* filter_mail.h - the content of a message on its way through filters: a stage of stages/stages.h.
+ *
+ *	session: events of the dialogue --> chain       content --> stage --> chain
+ *	maildrop:                                       envelope and content --> stage --> chain
+ *
+ * A message that did not come by SMTP is told to the filters as one of this machine's, from localhost.
+ *
+ * OWNERSHIP  Embedded, in a session's struct filtering or in a take of the maildrop's. It may go while
+ *            the pool has the passage.
+ * THREAD     The chain's.
+ * ERRORS     As the end of the passage. A header that is too long to be looked at: 552 5.3.4.
+ */
+#ifndef SMTPD_FILTER_MAIL_H
+#define SMTPD_FILTER_MAIL_H
+
+#include "smtpd/filter_changes.h"
+#include "smtpd/milter/milter_chain.h"
+#include "stages/stages.h"
+
+/* Whose mail it is. */
+struct filter_owner {
+	const char *(*macro)(void *owner, const char *name);
+	void (*done)(void *owner); /* an event of the dialogue; NULL: there is none */
+	void *owner;
+	const char *hostname; /* of a relay whose own mail it is; else NULL */
+};
+
+struct filter_mail {
+	struct milter_chain *chain;
+	struct filter_changes changes;
+	struct filter_owner owner;
+	uint64_t id, session;	 /* for the log; 0: none */
+	struct passage *passage; /* at work on content; NULL: on something else */
+	uint32_t step;		 /* of its own mail: what it has been told */
+	char *quarantine;	 /* why it is to be held */
+};
+
+void filter_mail_init(struct filter_mail *, struct milters *, struct conf *,
+		      const struct filter_owner *);
+/* Then milter_chain_add(). */
+
+void filter_mail_fini(struct filter_mail *);
+
+void filter_mail_stage(struct filter_mail *, struct passage *); /* let it pass there */
+void filter_mail_reset(struct filter_mail *);			/* the message is over */
+
+#endif
