@@ -64,9 +64,28 @@ static bool all_safe(const struct delivery *d)
 	return safe;
 }
 
+/* The header alone. What lies in a file and has a long one is taken for it. */
+static bool header_is_eightbit(const struct content *c)
+{
+	char probe[PROBE];
+	size_t len = (size_t)c->size;
+	const char *text = c->memory;
+	if (!text) {
+		ssize_t n = content_read(c, 0, probe, sizeof probe);
+		text = probe;
+		len = n > 0 ? (size_t)n : 0;
+	}
+	const char *end = memmem(text, len, "\r\n\r\n", 4);
+	bool whole = end || len == c->size;
+	return !whole || eightbit(text, end ? (size_t)(end - text) : len);
+}
+
+/* SMTPUTF8 that the sender has declared and made no use of is not asked of the next host (RFC 6531 3.6:
+ * what makes a message international is addresses and fields beyond ASCII). */
 static bool needs_smtputf8(const struct delivery *d)
 {
-	bool needs = d->smtputf8 || has_eightbit(d->sender);
+	bool needs = has_eightbit(d->sender) ||
+		     (d->smtputf8 && !d->verification && header_is_eightbit(d->content));
 	for (uint32_t i = 0; !needs && i < d->nrcpt; i++)
 		needs = has_eightbit(d->rcpt[i].address);
 	return needs;
