@@ -2,6 +2,7 @@
 #include "smtpc/envelope_out.h"
 
 #include "base/log.h"
+#include "smtpc/seven_bit.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -119,8 +120,8 @@ struct verdict *envelope_out_refusal(const struct delivery *d, const struct capa
 	return NULL;
 }
 
-/* Declared or found. A host that does not offer 8BITMIME gets 8-bit content undeclared: to convert
- * it would break signatures, and to bounce it helps nobody. */
+/* Declared or found. A host that does not offer 8BITMIME gets 8-bit content undeclared, where it can't be
+ * converted: to bounce it helps nobody. */
 static bool is_eightbit(const struct delivery *d)
 {
 	const struct content *c = d->content;
@@ -133,10 +134,19 @@ static bool is_eightbit(const struct delivery *d)
 	return n > 0 && eightbit(probe, (size_t)n);
 }
 
-void envelope_out_mail(struct buf *to, const struct delivery *d, const struct capability *can)
+bool envelope_out_converts(const struct delivery *d, const struct capability *can)
+{
+	const struct content *c = d->content;
+	bool found = !can->eightbit && d->body != BODY_BINARYMIME && !d->verification &&
+		     (c->memory ? eightbit(c->memory, c->size) : is_eightbit(d));
+	return found && seven_bit_may(c);
+}
+
+void envelope_out_mail(struct buf *to, const struct delivery *d, const struct capability *can,
+		       bool converted)
 {
 	buf_printf(to, "MAIL FROM:<%s>", d->sender);
-	if (can->size && !d->verification)
+	if (can->size && !d->verification && !converted)
 		buf_printf(to, " SIZE=%" PRIu64, d->content->size);
 	if (d->body == BODY_BINARYMIME)
 		buf_puts(to, " BODY=BINARYMIME");
