@@ -361,6 +361,32 @@ static void check_auth(struct check *c)
 			      "auth needs a users' file, or Dovecot: auth { file, dovecot }");
 }
 
+static bool receiver_good(const char *to)
+{
+	const size_t socket = strlen("unix:"), most = sizeof((struct sockaddr_un *)NULL)->sun_path;
+	return !*to || *to == '/' || strncmp(to, "http://", 7) == 0 ||
+	       strncmp(to, "https://", 8) == 0 ||
+	       (strncmp(to, "unix:/", 6) == 0 && strlen(to) - socket < most);
+}
+
+static void check_events(struct check *c)
+{
+	const struct conf_events *e = &c->conf->events;
+	if (!receiver_good(e->to))
+		FAULT(c, &e->to, -1, 1,
+		      "to \"%s\" is not an absolute path, unix:/its/path, nor an http:// or "
+		      "https:// "
+		      "URL",
+		      e->to);
+	if (*e->token && e->token[0] != '/')
+		FAULT(c, &e->token, -1, 1, "token \"%s\" is not an absolute path", e->token);
+	for (int i = 0; i < e->only.n; i++)
+		if (!verdict_class_is_name(e->only.item[i]))
+			FAULT(c, &e->only, i, 1,
+			      "\"%s\" is none of sent, deferred, bounced and in_doubt",
+			      e->only.item[i]);
+}
+
 void conf_check(struct conf *f, const struct conf_lines *lines, struct conf_faults *faults)
 {
 	struct check c = {f, lines, faults};
@@ -378,6 +404,7 @@ void conf_check(struct conf *f, const struct conf_lines *lines, struct conf_faul
 	check_verify(&c);
 	check_auth(&c);
 	conf_dkim_check(f, lines, faults);
+	check_events(&c);
 }
 
 /* Does anything that is sure to be asked need them? A row of a table may, and says so when it is asked. */
@@ -392,13 +419,22 @@ static bool trusts(const struct conf *f)
 	return false;
 }
 
+/* Clients may ask for REQUIRETLS there, which takes hosts that are proven. */
+static bool takes_requiretls(const struct conf *f)
+{
+	for (int i = 0; i < f->nlistener; i++)
+		if (f->listener[i].certificate.n > 0)
+			return true;
+	return false;
+}
+
 /* Loaded once, for all who verify. Where nobody does, they cost nothing. */
 static void load_authorities(struct check *c)
 {
 	struct conf *f = c->conf;
 	struct buf error = {0};
 	bool given = conf_lines_find(c->lines, &f->tls.ca, -1, 0) > 0;
-	if (!*f->tls.ca || !(given || trusts(f) || f->tls_policy.n > 0))
+	if (!*f->tls.ca || !(given || trusts(f) || f->tls_policy.n > 0 || takes_requiretls(f)))
 		return;
 	f->authorities = tls_authorities_new(f->tls.ca, &error);
 	if (!f->authorities && (given || trusts(f)))

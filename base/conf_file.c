@@ -14,7 +14,7 @@
 /* The default of every list: what is still there afterwards was not given in the file. */
 #define NOT_GIVEN "\001"
 
-enum { ROWS_MAX = 100, KINDS_MAX = 24 };
+enum { ROWS_MAX = 100, KINDS_MAX = 32 };
 
 struct seen {
 	const cfg_opt_t *opt;

@@ -82,6 +82,7 @@ struct connection_open {
 	bool was_ready;
 	bool login_refused;  /* AUTH was answered with 5xx, or can not be done as it is set up */
 	bool refused;	     /* the host greeted with 5xx, or answered EHLO and HELO so */
+	bool unfit;	     /* it can't carry mail with REQUIRETLS, which this was opened for */
 	bool confused;	     /* the host lost count; mode is now the one to try next */
 	struct verdict *why; /* NULL: an orderly end (idle, aged, told to) */
 };
@@ -137,6 +138,7 @@ struct delivery {
 	const char *envid;  /* qmgr's, or NULL */
 	uint8_t ret, body;
 	bool smtputf8;
+	bool requiretls;
 	bool verification; /* MAIL, RCPT and RSET only: the verdicts are what was said to RCPT */
 	bool ahead; /* where the host takes chunks, content may go before the envelope is answered */
 	struct content *content; /* a reference */

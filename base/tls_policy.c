@@ -222,6 +222,23 @@ char *tls_policy_of_host(const char *text, const char *host)
 	return rewritten(text, NULL, host);
 }
 
+/* No name of a host: a certificate can't have it. */
+static const char handed_on[] = ",+requiretls";
+
+char *tls_policy_with_requiretls(const char *text, const char *host)
+{
+	enum transport_tls level = tls_policy_level(text);
+	if (level == TRANSPORT_TLS_VERIFY || level == TRANSPORT_TLS_DANE)
+		return mem_printf("%s%s", text, handed_on);
+	return mem_printf("verify:%s%s", host, handed_on);
+}
+
+bool tls_policy_has_requiretls(const char *text)
+{
+	size_t len = strlen(text), end = strlen(handed_on);
+	return len > end && strcmp(text + len - end, handed_on) == 0;
+}
+
 static char *get(const struct tables *t, const char *key, struct table_origin *origin)
 {
 	struct table_origin unwanted;

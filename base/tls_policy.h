@@ -63,6 +63,12 @@ char *tls_policy_of_hop(const char *, const char *hop);
 char *tls_policy_of_host(const char *, const char *host);
 /* Of one that is of a hop already, of a host without TLSA records. */
 
+char *tls_policy_with_requiretls(const char *, const char *host);
+/* Of mail with REQUIRETLS (RFC 8689 4.2.1), from the policy of a host: it must be proven, and hand it on so. Where
+ * the policy asks for no proof, as the host that it is called. */
+
+bool tls_policy_has_requiretls(const char *);
+
 char *tls_policy_row(const struct tables *, const char *hop, bool bracketed, int port,
 		     struct table_origin *);
 /* What tls_policy tables say of a hop: "[hop]:port", "[hop]" where it is bracketed, "hop:port", "hop",

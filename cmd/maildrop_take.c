@@ -266,6 +266,7 @@ static void ask(struct reading *r)
 	struct take *t = r->take;
 	remember(t, &r->intake.header);
 	r->envelope->id = t->id;
+	intake_mark(&r->intake, r->envelope);
 	if (r->conf->ndkim > 0) {
 		pass(r);
 		return;

@@ -19,6 +19,11 @@
  * question costs two hops between threads. */
 enum { FRESH_MS = 5000 };
 
+/* What key and site are called besides. Without the recipient's demands a site is one of those that have none. */
+static const char *const wishes[] = {[ENVELOPE_TLS_USUAL] = "",
+				     [ENVELOPE_TLS_REQUIRED] = " requiretls",
+				     [ENVELOPE_TLS_WAIVED] = " tls-required=no"};
+
 /* Behind the transport, before what else tells next hops apart. */
 static const char *target(const struct nexthop *n, size_t *len)
 {
@@ -51,7 +56,8 @@ struct nexthop *nexthop_of(struct job *job, uint32_t recipient)
 	buf_init(&key);
 	nexthop_write_key(&key, route, address);
 	char *tls = nexthop_tls(q->sched.conf->tables, route, address);
-	buf_printf(&key, " tls=%s", tls);
+	enum envelope_tls wish = job->work->envelope->tls;
+	buf_printf(&key, " tls=%s%s", tls, wishes[wish]);
 	char *logins =
 		nexthop_logins(q->sched.conf->tables, route, job->work->envelope->sender, address);
 	buf_puts(&key, logins ? logins : "");
@@ -67,6 +73,7 @@ struct nexthop *nexthop_of(struct job *job, uint32_t recipient)
 	n->key = buf_steal(&key, NULL);
 	n->qmgr = q;
 	n->tls = tls;
+	n->wish = wish;
 	n->site_name = nexthop_site_name(route, address);
 	n->logins = logins;
 	n->transport = job->transport;
@@ -93,6 +100,7 @@ void nexthop_ask(struct nexthop *n, struct message *m, uint32_t recipient)
 						    .tables = q->sched.conf->tables,
 						    .sender = m->work.envelope->sender,
 						    .tls = n->tls,
+						    .wish = n->wish,
 						    .dane = q->sched.conf->tls.dane});
 }
 
@@ -161,6 +169,8 @@ static void enter_site(struct nexthop *n)
 				  : nexthop_name_of_hosts(nexthop_lookup_best(&n->lookup));
 	buf_printf(&full, "%s%s", name, n->logins ? n->logins : "");
 	struct site_host *hosts = gather_hosts(n, &count, &full);
+	if (n->wish == ENVELOPE_TLS_REQUIRED)
+		buf_puts(&full, wishes[n->wish]);
 	struct site *site = site_get(&n->qmgr->db, n->transport, buf_cstr(&full));
 	buf_fini(&full);
 	free(name);

@@ -143,7 +143,8 @@ void connection_lacks_tls(const struct connection *c)
 	const struct verdict *why = c->engine.why;
 	if (!why || c->announced || c->engine.setup.tls < TRANSPORT_TLS_REQUIRED)
 		return;
-	bool missing = strcmp(why->dsn, "4.7.4") == 0;
+	bool missing =
+		strcmp(why->dsn, "4.7.4") == 0 || (c->engine.unfit && !stream_ssl(c->stream));
 	if (!missing && !c->handshaking)
 		return;
 	metrics_add(missing ? METRIC_tls_client_missing : METRIC_tls_client_failed, 1);

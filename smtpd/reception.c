@@ -169,5 +169,6 @@ void reception_store(struct session *s, uint64_t ticket)
 enum response reception_end(struct session *s)
 {
 	intake_finish(&s->tx->intake);
+	intake_mark(&s->tx->intake, s->tx->envelope);
 	return reception_verdict(s);
 }

@@ -92,6 +92,7 @@ static struct delivery *delivery_of(struct destdb *db, const struct conn *c, str
 	d->ret = env->ret;
 	d->body = env->body;
 	d->smtputf8 = env->smtputf8;
+	d->requiretls = env->tls == ENVELOPE_TLS_REQUIRED;
 	d->verification = w->verification;
 	d->content = content_ref(w->content);
 	d->ahead = conn_may_go_ahead(c, w->content);
@@ -300,7 +301,8 @@ void conn_on_closed(struct destdb *db, struct connection_open *open)
 	} else if (open->why) {
 		/* One that has carried mail and is then cut off tells us little about the host. */
 		bool useless = c->done == 0;
-		h->refuses = useless && open->refused;
+		h->unfit = useless && open->unfit;
+		h->refuses = useless && (open->refused || open->unfit);
 		host_login_refused(h, useless && open->login_refused, open->why);
 		if (useless)
 			was_useless(db, c, open->why);

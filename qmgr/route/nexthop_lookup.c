@@ -16,6 +16,7 @@ struct nexthop_answer {
 	int port, weight;
 	uint32_t group;		       /* equal: shared by weight */
 	struct credential *credential; /* or NULL */
+	enum transport_tls level;
 	enum tls_policy_dane dane;
 };
 
@@ -39,8 +40,11 @@ static void want_dane(struct nexthop_answer *a, struct resolve *ask,
 	const char *said = edge->tls ? edge->tls : by->tls;
 	char *row =
 		tls_policy_row(edge->tables, ask->name, ask->kind == RESOLVE_HOST, a->port, NULL);
-	a->dane = tls_policy_dane(tls_policy_strictest(said, row), edge->dane);
-	if (address_parse_unix(ask->name, &unused))
+	const char *holds = tls_policy_strictest(said, row);
+	a->level = tls_policy_level(holds);
+	a->dane = tls_policy_dane(holds, edge->dane || edge->wish == ENVELOPE_TLS_REQUIRED);
+	bool waived = edge->wish == ENVELOPE_TLS_WAIVED && a->dane == TLS_DANE_WANTED;
+	if (waived || address_parse_unix(ask->name, &unused))
 		a->dane = TLS_DANE_IGNORED;
 	ask->dane = a->dane != TLS_DANE_IGNORED;
 	ask->port = a->port;
@@ -87,6 +91,7 @@ void nexthop_lookup_begin(struct nexthop_lookup *l, const struct route *route, c
 			  const struct nexthop_edge *edge)
 {
 	assert(l->asking == 0 && l->nanswer == 0);
+	l->wish = edge->wish;
 	if (route->relay->n > 0)
 		add_relays(l, route->relay, route->by, edge);
 	else
@@ -116,19 +121,40 @@ struct verdict *nexthop_lookup_barred(const struct resolve_host *h, enum tls_pol
 		h->name);
 }
 
+/* Nobody could tell whether it is the host that it should be; a reference. NULL: somebody can. */
+static struct verdict *unprovable(const struct resolve *r, const struct resolve_host *h,
+				  enum transport_tls level)
+{
+	union address unused;
+	bool by_records = h->dane && h->dane->nusable > 0;
+	bool meant = r->kind == RESOLVE_HOST || r->security == RESOLVE_SECURE ||
+		     strcmp(h->name, r->name) == 0;
+	if (by_records || level == TRANSPORT_TLS_VERIFY || meant ||
+	    address_parse_unix(h->name, &unused))
+		return NULL;
+	return verdict_printf(VERDICT_FAILED, 0, "5.7.10", NULL,
+			      "REQUIRETLS was asked for, and nothing proves that %s is a mail host "
+			      "for %s",
+			      h->name, r->name);
+}
+
 /* The first that is barred says why, should there be no other. */
-static void leave_out_barred(struct resolve *r, enum tls_policy_dane dane)
+static void leave_out_barred(struct resolve *r, const struct nexthop_answer *a, bool requiretls)
 {
 	int kept = 0;
 	for (int i = 0; i < r->nhost; i++) {
-		struct verdict *why = nexthop_lookup_barred(&r->host[i], dane);
+		struct verdict *why = nexthop_lookup_barred(&r->host[i], a->dane);
+		if (!why && requiretls)
+			why = unprovable(r, &r->host[i], a->level);
 		if (!why) {
 			r->host[kept++] = r->host[i];
 			continue;
 		}
 		log_event(LOG_LEVEL_WARNING, "tls", "host", r->host[i].name, "policy",
-			  dane == TLS_DANE_DEMANDED ? "dane-only" : "dane", "verified", "none",
-			  "reason", why->text, NULL);
+			  why->class == VERDICT_FAILED	 ? "requiretls"
+			  : a->dane == TLS_DANE_DEMANDED ? "dane-only"
+							 : "dane",
+			  "verified", "none", "reason", why->text, NULL);
 		if (!r->failure)
 			r->failure = verdict_ref(why);
 		verdict_unref(why);
@@ -141,7 +167,7 @@ bool nexthop_lookup_answered(struct nexthop_lookup *l, struct resolve *r)
 {
 	assert(l->asking > 0 && r->order < l->nanswer && !l->answer[r->order].resolve);
 	l->answer[r->order].resolve = r;
-	leave_out_barred(r, l->answer[r->order].dane);
+	leave_out_barred(r, &l->answer[r->order], l->wish == ENVELOPE_TLS_REQUIRED);
 	return --l->asking == 0;
 }
 
@@ -211,7 +237,8 @@ int nexthop_lookup_hosts(const struct nexthop_lookup *l, struct nexthop_host **h
 					.preference = from->group << 16 | r->host[h].preference,
 					.weight = (double)from->weight / addresses,
 					.credential = from->credential,
-					.dane = r->host[h].dane};
+					.dane = r->host[h].dane,
+					.requiretls = l->wish == ENVELOPE_TLS_REQUIRED};
 				address_set_port(&to->address, from->port);
 			}
 	}

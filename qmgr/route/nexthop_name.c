@@ -135,7 +135,12 @@ char *nexthop_tls_of_hop(const struct tables *tables, const char *tls, const str
 
 char *nexthop_tls_of_host(const char *of_hop, const struct nexthop_host *h)
 {
-	return h->dane ? mem_strdup(h->dane->policy) : tls_policy_of_host(of_hop, h->name);
+	char *usual = h->dane ? mem_strdup(h->dane->policy) : tls_policy_of_host(of_hop, h->name);
+	if (!h->requiretls)
+		return usual;
+	char *text = tls_policy_with_requiretls(usual, h->name);
+	free(usual);
+	return text;
 }
 
 /* Once is enough for hosts that stand side by side. */

@@ -248,6 +248,10 @@ def test_what_is_wrong_with_a_policy_is_said_with_its_line(lab, tmp_path):
     for line, words in enumerate(("must be none", "must be none", "is not a domain",
                                   "64 hexadecimal digits"), 1):
         assert re.search(f"policy:{line}: .*{words}", said), said
+    table.write_text("a.test  dane\n")
+    config = Config(settings={"tls_policy": [str(table)]}, dns={"dnssec": "off"})
+    done = lab.relay(config, start=False).command("check")
+    assert done.returncode == 0 and "tls_policy of a.test: dane wants DNSSEC" in done.stderr + done.stdout
 
 
 def _told(relay, *words):

@@ -101,6 +101,24 @@ static void dane_is_for_those_who_did_not_say_otherwise(void **state)
 	free(host);
 }
 
+static void with_requiretls(const char *text, const char *expected)
+{
+	char *is = tls_policy_with_requiretls(text, "mx.test");
+	assert_string_equal(is, expected);
+	assert_true(tls_policy_has_requiretls(is));
+	assert_false(tls_policy_has_requiretls(text));
+	free(is);
+}
+
+static void requiretls_wants_a_proof_where_the_policy_wants_none(void **state)
+{
+	(void)state;
+	with_requiretls("opportunistic", "verify:mx.test,+requiretls");
+	with_requiretls("none", "verify:mx.test,+requiretls");
+	with_requiretls("verify:a.test,.a.test", "verify:a.test,.a.test,+requiretls");
+	with_requiretls("dane:mx.test,tlsa=12", "dane:mx.test,tlsa=12,+requiretls");
+}
+
 static void fingerprints_alone_need_no_authority(void **state)
 {
 	(void)state;
@@ -117,6 +135,7 @@ int main(void)
 		cmocka_unit_test(words_become_names),
 		cmocka_unit_test(the_strictest_holds_and_else_the_nearest),
 		cmocka_unit_test(dane_is_for_those_who_did_not_say_otherwise),
+		cmocka_unit_test(requiretls_wants_a_proof_where_the_policy_wants_none),
 		cmocka_unit_test(fingerprints_alone_need_no_authority),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
