@@ -246,6 +246,8 @@
 	P(text, client_certificate, "", 0, 4000, RELOAD, "",                                       \
 	  "PEM file with a certificate and its chain, shown to hosts that ask for one.")           \
 	P(text, client_key, "", 0, 4000, RELOAD, "", "PEM file with its private key.")             \
+	P(flag, convert_8bit, "true", 0, 0, RELOAD, "",                                            \
+	  "8-bit content for a host that does not offer 8BITMIME is converted, part by part, to quoted-printable or base64, where no signature in its header would break by that. Otherwise it is sent as it is.") \
 	P(choice, greeting_5xx, "defer", 0, 0, RELOAD, "defer|bounce",                             \
 	  "A host that greets with 5xx, or answers EHLO and HELO so, is passed over. What becomes of mail when all hosts do. defer: it waits, and is returned when its lifetime ends, as with Postfix; bounce: it is returned at once, as with Exim.") \
 	P(choice, protocol, "smtp", 0, 0, RELOAD, "smtp|lmtp",                                      \

@@ -106,7 +106,10 @@ static bool begin(struct engine *e, struct transaction *t)
 			engine_renew(e, 0);
 		return false;
 	}
-	t->chunked = e->can.chunking;
+	seven_bit_free(&t->seven_bit);
+	if (e->setup.transport->convert_8bit && envelope_out_converts(t->delivery, &e->can))
+		t->seven_bit = seven_bit_new();
+	t->chunked = e->can.chunking && !t->seven_bit;
 	t->ahead = t->delivery->ahead && e->can.pipelining && !e->apart && !keeps_apart(t);
 	t->behind = before(e, t);
 	t->each = engine_speaks_lmtp(e);
@@ -126,7 +129,7 @@ static void say_envelope(struct engine *e, struct transaction *t)
 	struct expected x = {.kind = EXPECTED_MAIL, .transaction = t};
 	size_t before = buf_len(e->out);
 	if (t->next == 0) {
-		envelope_out_mail(e->out, t->delivery, &e->can);
+		envelope_out_mail(e->out, t->delivery, &e->can, t->seven_bit);
 	} else {
 		x.kind = EXPECTED_RCPT;
 		x.rcpt = (uint32_t)(t->next - 1);
@@ -190,6 +193,20 @@ static void content_unreadable(struct engine *e, struct transaction *t)
 	engine_close(e, BREAK_LOST, NULL);
 }
 
+static void put_content(struct engine *e, struct transaction *t, const char *bytes, size_t len)
+{
+	struct buf converted = {0};
+	if (!t->seven_bit) {
+		content_out_put(&t->content_out, bytes, len, e->out);
+		return;
+	}
+	seven_bit_put(t->seven_bit, bytes, len, &converted);
+	if (t->offset >= t->delivery->content->size)
+		seven_bit_end(t->seven_bit, &converted);
+	content_out_put(&t->content_out, buf_data(&converted), buf_len(&converted), e->out);
+	buf_fini(&converted);
+}
+
 /* The next piece of content, or the dot. False: it can't be read, the engine is closed. */
 static bool write_piece(struct engine *e, struct transaction *t)
 {
@@ -209,8 +226,8 @@ static bool write_piece(struct engine *e, struct transaction *t)
 		content_unreadable(e, t);
 		return false;
 	}
-	content_out_put(&t->content_out, bytes, (size_t)n, e->out);
 	t->offset += (uint64_t)n;
+	put_content(e, t, bytes, (size_t)n);
 	if (t->offset >= c->size)
 		content_out_end(&t->content_out, e->out);
 	e->produced += buf_len(e->out) - before;

@@ -2,6 +2,7 @@
 #include "smtpc/envelope_out.h"
 
 #include "base/log.h"
+#include "smtpc/seven_bit.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -64,9 +65,28 @@ static bool all_safe(const struct delivery *d)
 	return safe;
 }
 
+/* The header alone. What lies in a file and has a long one is taken for it. */
+static bool header_is_eightbit(const struct content *c)
+{
+	char probe[PROBE];
+	size_t len = (size_t)c->size;
+	const char *text = c->memory;
+	if (!text) {
+		ssize_t n = content_read(c, 0, probe, sizeof probe);
+		text = probe;
+		len = n > 0 ? (size_t)n : 0;
+	}
+	const char *end = memmem(text, len, "\r\n\r\n", 4);
+	bool whole = end || len == c->size;
+	return !whole || eightbit(text, end ? (size_t)(end - text) : len);
+}
+
+/* SMTPUTF8 that the sender has declared and made no use of is not asked of the next host (RFC 6531 3.6:
+ * what makes a message international is addresses and fields beyond ASCII). */
 static bool needs_smtputf8(const struct delivery *d)
 {
-	bool needs = d->smtputf8 || has_eightbit(d->sender);
+	bool needs = has_eightbit(d->sender) ||
+		     (d->smtputf8 && !d->verification && header_is_eightbit(d->content));
 	for (uint32_t i = 0; !needs && i < d->nrcpt; i++)
 		needs = has_eightbit(d->rcpt[i].address);
 	return needs;
@@ -100,8 +120,8 @@ struct verdict *envelope_out_refusal(const struct delivery *d, const struct capa
 	return NULL;
 }
 
-/* Declared or found. A host that does not offer 8BITMIME gets 8-bit content undeclared: to convert
- * it would break signatures, and to bounce it helps nobody. */
+/* Declared or found. A host that does not offer 8BITMIME gets 8-bit content undeclared, where it can't be
+ * converted: to bounce it helps nobody. */
 static bool is_eightbit(const struct delivery *d)
 {
 	const struct content *c = d->content;
@@ -114,10 +134,19 @@ static bool is_eightbit(const struct delivery *d)
 	return n > 0 && eightbit(probe, (size_t)n);
 }
 
-void envelope_out_mail(struct buf *to, const struct delivery *d, const struct capability *can)
+bool envelope_out_converts(const struct delivery *d, const struct capability *can)
+{
+	const struct content *c = d->content;
+	bool found = !can->eightbit && d->body != BODY_BINARYMIME && !d->verification &&
+		     (c->memory ? eightbit(c->memory, c->size) : is_eightbit(d));
+	return found && seven_bit_may(c);
+}
+
+void envelope_out_mail(struct buf *to, const struct delivery *d, const struct capability *can,
+		       bool converted)
 {
 	buf_printf(to, "MAIL FROM:<%s>", d->sender);
-	if (can->size && !d->verification)
+	if (can->size && !d->verification && !converted)
 		buf_printf(to, " SIZE=%" PRIu64, d->content->size);
 	if (d->body == BODY_BINARYMIME)
 		buf_puts(to, " BODY=BINARYMIME");

@@ -16,7 +16,11 @@ struct verdict *envelope_out_refusal(const struct delivery *, const struct capab
 /* Why this host will not be asked at all: content above its SIZE or in a form it does not take, an
  * address that needs SMTPUTF8, or one that would not stay inside its command. NULL: go on. Otherwise a reference. */
 
-void envelope_out_mail(struct buf *to, const struct delivery *, const struct capability *);
+bool envelope_out_converts(const struct delivery *, const struct capability *);
+/* Is its content to be made fit for this host, and can it be? */
+
+void envelope_out_mail(struct buf *to, const struct delivery *, const struct capability *,
+		       bool converted);
 void envelope_out_rcpt(struct buf *to, const struct delivery *, uint32_t i,
 		       const struct capability *);
 

@@ -24,6 +24,7 @@
  *	session_limits.c	which recipients fit the limits that a host announces
  *	envelope_out.c		MAIL and RCPT as text; what can't be put into them
  *	content_out.c		content as it goes on the wire: dots doubled or a chunk, CRLF only
+ *	seven_bit.c		8-bit content for a host that takes none; mime_type.c: a part's header
  *	capability.c		what EHLO announced
  *
  * n workers, each a loop of its own. A connection belongs to one worker for its life; qmgr says

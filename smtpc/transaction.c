@@ -49,6 +49,7 @@ struct delivery *transaction_end(struct transaction **tp)
 	list_remove(&t->link);
 	verdict_unref(t->answer);
 	verdict_unref(t->refusal);
+	seven_bit_free(&t->seven_bit);
 	free(t);
 	*tp = NULL;
 	return d;

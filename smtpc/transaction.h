@@ -18,6 +18,7 @@
 #include "base/list.h"
 #include "smtpc/content_out.h"
 #include "smtpc/expected.h"
+#include "smtpc/seven_bit.h"
 
 enum transaction_stage {
 	TRANSACTION_QUEUED,   /* nothing of it was sent */
@@ -60,7 +61,8 @@ struct transaction {
 	uint32_t sum;		    /* of it */
 	uint64_t dot_end; /* where in the connection's output the content ends, dot and all */
 	struct content_out content_out;
-	uint8_t rcpt[]; /* what was said to each */
+	struct seven_bit *seven_bit; /* converts the content first; NULL: it goes as it is */
+	uint8_t rcpt[];		     /* what was said to each */
 };
 
 void transaction_move(struct transaction *, enum transaction_stage);

@@ -190,18 +190,13 @@ bool draft_settles_slowly(const struct draft *d)
 	return d->changed && (d->file || (d->body && d->body->file));
 }
 
-static bool ends_in_crlf(const char *text, size_t len)
-{
-	return len >= 2 && memcmp(text + len - 2, "\r\n", 2) == 0;
-}
-
 static void write_header(const struct draft *d, struct content_writer *to)
 {
 	bool more = d->body || (d->complete && !d->broken);
 	for (int i = 0; i < d->nfield; i++) {
 		const struct draft_field *f = &d->field[i];
 		content_writer_put(to, f->text, f->len);
-		if ((i + 1 < d->nfield || more) && !ends_in_crlf(f->text, f->len))
+		if ((i + 1 < d->nfield || more) && f->text[f->len - 1] != '\n')
 			content_writer_put(to, "\r\n", 2);
 	}
 	if (d->empty_line || more)
@@ -249,7 +244,7 @@ static int copy_body(struct draft *d, struct content_writer *to)
 		content_writer_put(to, piece, (size_t)n);
 		tail_see(&tail, piece, (size_t)n);
 	}
-	if (d->complete && tail.len > 0 && !ends_in_crlf(tail.bytes, 2))
+	if (d->complete && tail.len > 0 && memcmp(tail.bytes, "\r\n", 2) != 0)
 		content_writer_put(to, "\r\n", 2);
 	int error = n < 0 ? errno : 0;
 	free(piece);

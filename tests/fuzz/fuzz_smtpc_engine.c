@@ -417,8 +417,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	host.counts = true;
 	enum transport_tls tls = data[0] % 3;
 	host.needs_tls = tls == TRANSPORT_TLS_REQUIRED;
-	struct engine_setup setup = {
-		"me.test", "mx.test[192.0.2.1]:25", &transport, tls, CONNECTION_FULL, false, NULL};
+	struct engine_setup setup = {.hostname = "me.test",
+				     .peer = "mx.test[192.0.2.1]:25",
+				     .transport = &transport,
+				     .tls = tls,
+				     .mode = CONNECTION_FULL};
 	write_texts(data[0]);
 	for (int i = 0; i < MESSAGES; i++)
 		waiting[i] = message(i, data[0]);

@@ -301,6 +301,19 @@ def test_international_addresses_never_go_to_a_host_that_does_not_take_them(lab)
     assert not any("RCPT" in session.verbs() for session in sink.sessions)
 
 
+def test_mail_without_anything_international_needs_no_host_that_takes_it(lab):
+    sink = lab.sink(extensions=("PIPELINING", "8BITMIME"))
+    relay = lab.relay(Config().route_all_to(sink.port))
+    bodies = {"body": "Subject: plain\r\n\r\nGrüße\r\n", "large": "Subject: plain\r\n\r\n" + "Grüße\r\n" * 40000,
+              "header": "Subject: Grüße\r\n\r\nplain\r\n"}
+    with relay.client() as client:
+        client.greet()
+        for name, content in bodies.items():
+            client.send_mail("", [f"{name}@dest.test"], content.encode("utf-8"), mail_params=" SMTPUTF8 BODY=8BITMIME")
+    assert relay.wait_event("bounced", dsn="5.6.7")["to"] == "header@dest.test"
+    assert sorted(one.recipients[0] for one in sink.wait_messages(2)) == ["body@dest.test", "large@dest.test"]
+
+
 def test_small_messages_get_no_files(lab):
     sink = lab.sink(Rule("rcpt", "451 4.3.0 later"))
     relay = lab.relay(Config().route_all_to(sink.port))

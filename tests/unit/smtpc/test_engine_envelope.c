@@ -69,7 +69,7 @@ static void smtputf8_is_never_sent_to_who_does_not_offer_it(void **state)
 {
 	(void)state;
 	greet(PIPELINED);
-	struct delivery *d = mail("x\r\n", TO("a@test"));
+	struct delivery *d = mail("Subject: \xc3\xbc\r\n\r\nx\r\n", TO("a@test"));
 	d->smtputf8 = true;
 	give(d);
 	give(mail("x\r\n", TO("\xc3\xbc@test")));

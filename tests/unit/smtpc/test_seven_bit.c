@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: ISC */
+#include "tests/unit/base/unit.h"
+
+#include "base/mem.h"
+#include "base/mem.h"
+#include "smtpc/seven_bit.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define U "\xc3\xbc"
+
+static void expect_pieces(const char *content, const char *wanted, size_t piece)
+{
+	struct buf got = {0};
+	struct seven_bit *s = seven_bit_new();
+	size_t len = strlen(content);
+	for (size_t at = 0; at < len; at += piece)
+		seven_bit_put(s, content + at, len - at < piece ? len - at : piece, &got);
+	seven_bit_end(s, &got);
+	assert_string_equal(buf_cstr(&got), wanted);
+	seven_bit_free(&s);
+	buf_fini(&got);
+}
+
+static void expect(const char *content, const char *wanted)
+{
+	expect_pieces(content, wanted, strlen(content) + 1);
+	expect_pieces(content, wanted, 1);
+	expect_pieces(content, wanted, 7);
+}
+
+static void text_becomes_quoted_printable(void **state)
+{
+	(void)state;
+	expect("Content-Type: text/plain; charset=utf-8\r\ncontent-transfer-encoding : "
+	       "8BIT\r\n\r\n" U "=x \r\n\tend\t\r\n.\r\nno end",
+	       "Content-Type: text/plain; charset=utf-8\r\nContent-Transfer-Encoding: "
+	       "quoted-printable\r\n\r\n=C3=BC=3Dx=20\r\n\tend=09\r\n.\r\nno end");
+	/* 76 characters a line at most, and none of them cut in two. */
+	expect("Content-Transfer-Encoding: 8bit\r\n\r\n"
+	       "0123456789012345678901234567890123456789012345678901234567890123456789" U U "\r\n",
+	       "Content-Transfer-Encoding: quoted-printable\r\n\r\n"
+	       "0123456789012345678901234567890123456789012345678901234567890123456789=C3=\r\n"
+	       "=BC=C3=BC\r\n");
+}
+
+static void other_parts_become_base64_without_the_end_that_is_the_boundarys(void **state)
+{
+	(void)state;
+	expect("Content-Type: (a) multipart/mixed ; x=y; BOUNDARY=\"a \\b\"\r\n"
+	       "Content-Transfer-Encoding: 8bit\r\n\r\n" U "\r\n--a b\r\n"
+	       "Content-Type: application/x\r\nContent-Transfer-Encoding: binary\r\n\r\nab" U
+	       "\r\nc\r\n--a b \r\n\r\n" U "\r\n--a bc\r\n--a b--\r\n" U,
+	       "Content-Type: (a) multipart/mixed ; x=y; BOUNDARY=\"a \\b\"\r\n"
+	       "Content-Transfer-Encoding: 7bit\r\n\r\n" U "\r\n--a b\r\n"
+	       "Content-Type: application/x\r\nContent-Transfer-Encoding: base64\r\n\r\n"
+	       "YWLDvA0KYw==\r\n--a b \r\n\r\n" U "\r\n--a bc\r\n--a b--\r\n" U);
+}
+
+static void messages_within_are_gone_into_and_what_is_signed_is_not(void **state)
+{
+	(void)state;
+	expect("Content-Type: multipart/mixed; boundary=o\r\n\r\n--o\r\n"
+	       "Content-Type: message/rfc822\r\nContent-Transfer-Encoding: 8bit\r\n\r\n"
+	       "Subject: in\r\nContent-Transfer-Encoding: 8bit\r\n\r\n" U "\r\n--o\r\n"
+	       "Content-Type: multipart/signed; boundary=s\r\nContent-Transfer-Encoding: "
+	       "8bit\r\n\r\n"
+	       "--s\r\nContent-Transfer-Encoding: 8bit\r\n\r\n" U "\r\n--s--\r\n--o\r\n"
+	       "Content-Type: message/delivery-status\r\nContent-Transfer-Encoding: 8bit\r\n\r\n"
+	       "A: b\r\n--o\r\nContent-Transfer-Encoding: 8bit\r\n\r\n" U "\r\n--o--\r\n",
+	       "Content-Type: multipart/mixed; boundary=o\r\n\r\n--o\r\n"
+	       "Content-Type: message/rfc822\r\nContent-Transfer-Encoding: 7bit\r\n\r\n"
+	       "Subject: in\r\nContent-Transfer-Encoding: quoted-printable\r\n\r\n=C3=BC\r\n--o\r\n"
+	       "Content-Type: multipart/signed; boundary=s\r\nContent-Transfer-Encoding: "
+	       "8bit\r\n\r\n"
+	       "--s\r\nContent-Transfer-Encoding: 8bit\r\n\r\n" U "\r\n--s--\r\n--o\r\n"
+	       "Content-Type: message/delivery-status\r\nContent-Transfer-Encoding: 7bit\r\n\r\n"
+	       "A: b\r\n--o\r\nContent-Transfer-Encoding: "
+	       "quoted-printable\r\n\r\n=C3=BC\r\n--o--\r\n");
+}
+
+static void what_can_not_be_made_out_stays(void **state)
+{
+	(void)state;
+	static const char *const same[] = {
+		"Content-Transfer-Encoding: 8bit\r\n" U,
+		"Content-Transfer-Encoding: 7bit\r\n\r\n" U "\r\n",
+		"Subject: x\r\n\r\n" U,
+		"",
+		"\r\n" U "\r\n",
+		"Content-Type: text/plain\r\nContent-Transfer-Encoding: "
+		"quoted-printable\r\n\r\n=41\r\n",
+	};
+	for (size_t i = 0; i < sizeof same / sizeof *same; i++)
+		expect(same[i], same[i]);
+}
+
+static bool may(const char *content)
+{
+	struct content *c = content_in_memory(mem_strdup(content), strlen(content));
+	bool is = seven_bit_may(c);
+	content_unref(c);
+	return is;
+}
+
+static void a_signature_or_no_mime_forbids_it(void **state)
+{
+	(void)state;
+	assert_true(may("mime-version: 1.0\r\nSubject: x\r\n\r\n" U));
+	assert_false(may("Subject: x\r\n\r\n" U));
+	assert_false(may("MIME-Version: 1.0\r\nDKIM-Signature: x\r\n\r\n" U));
+	assert_false(may("MIME-Version: 1.0\r\nARC-Message-Signature: x\r\n\r\n" U));
+	assert_false(may("MIME-Version: 1.0\r\nno field\r\n\r\n" U));
+	assert_false(may("MIME-Version: 1.0\r\n"));
+	assert_false(
+		may("MIME-Version: 1.0\r\nContent-Type:\r\n multipart/Signed; boundary=x\r\n\r\n"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(text_becomes_quoted_printable),
+		cmocka_unit_test(other_parts_become_base64_without_the_end_that_is_the_boundarys),
+		cmocka_unit_test(messages_within_are_gone_into_and_what_is_signed_is_not),
+		cmocka_unit_test(what_can_not_be_made_out_stays),
+		cmocka_unit_test(a_signature_or_no_mime_forbids_it),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
