@@ -149,6 +149,7 @@ static void learn_site(struct reasons_question *q, const struct dest_site *s)
 		add_name(&q->filter.domain, &q->filter.ndomain, s->domain[i]);
 		sample_want_domain(q->sample, s->domain[i]);
 	}
+	reasons_filter_sort(&q->filter);
 }
 
 static void take_site(struct asker *asker, struct note *note)

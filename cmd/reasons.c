@@ -14,7 +14,7 @@
 #include <string.h>
 #include <strings.h>
 
-enum { REASONS = 200, DOMAINS = 3 };
+enum { REASONS = 200, DOMAINS = 3, RECIPIENTS = 100 /* of a message */ };
 
 struct one_reason {
 	char *key;
@@ -139,12 +139,22 @@ static void add_recipient(struct reasons *r, const struct sample_row *row,
 
 /* --- whose they are */
 
+static int by_name(const void *a, const void *b)
+{
+	return strcasecmp(*(char *const *)a, *(char *const *)b);
+}
+
+void reasons_filter_sort(struct reasons_filter *f)
+{
+	if (f->npeer > 0)
+		qsort(f->peer, (size_t)f->npeer, sizeof *f->peer, by_name);
+	if (f->ndomain > 0)
+		qsort(f->domain, (size_t)f->ndomain, sizeof *f->domain, by_name);
+}
+
 static bool one_of(char *const *names, int n, const char *name)
 {
-	for (int i = 0; i < n; i++)
-		if (strcasecmp(names[i], name) == 0)
-			return true;
-	return false;
+	return n > 0 && bsearch(&name, names, (size_t)n, sizeof *names, by_name);
 }
 
 /* Who was told by one of its hosts goes there; of the others the domain decides, if that is known. */
@@ -160,9 +170,12 @@ static bool wanted(const struct reasons_filter *f, const struct recipient *r)
 void reasons_add(struct reasons *r, const struct sample_row *row, const struct reasons_filter *f)
 {
 	const struct envelope *e = row->envelope;
-	for (uint32_t i = 0; i < e->nrcpt; i++)
-		if (!e->rcpt[i].done && wanted(f, &e->rcpt[i]))
+	int n = 0;
+	for (uint32_t i = 0; i < e->nrcpt && n < RECIPIENTS; i++)
+		if (!e->rcpt[i].done && wanted(f, &e->rcpt[i])) {
 			add_recipient(r, row, &e->rcpt[i]);
+			n++;
+		}
 }
 
 void reasons_add_active(struct reasons *r, const struct sample_row *row,
@@ -184,7 +197,7 @@ void reasons_add_active(struct reasons *r, const struct sample_row *row,
 		free(of->why);
 		of->why = mem_strndup(buf_data(&why), buf_len(&why) - 1); /* its newline */
 		buf_fini(&why);
-		for (uint32_t k = 0; k < row->envelope->nrcpt; k++)
+		for (uint32_t k = 0; k < row->envelope->nrcpt && !of->more_domains; k++)
 			if (!row->envelope->rcpt[k].done)
 				add_domain(of, mailaddr_domain(row->envelope->rcpt[k].address));
 	}

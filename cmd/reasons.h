@@ -6,7 +6,8 @@
  *
  * OWNERSHIP  reasons_free() frees all; verdicts are counted.
  * THREAD     One.
- * ERRORS     More than REASONS_MAX are not told apart: what comes last is left out.
+ * ERRORS     Of more than 200 reasons, and of more than 100 recipients of one message, the others are left
+ *            out.
  */
 #ifndef CMD_REASONS_H
 #define CMD_REASONS_H
@@ -23,6 +24,8 @@ struct reasons_filter {
 	char **domain; /* whose mail goes there; none: it is not known */
 	int ndomain;
 };
+
+void reasons_filter_sort(struct reasons_filter *); /* due before it is used */
 
 struct reasons *reasons_new(void);
 void reasons_free(struct reasons **);

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STEP_MESSAGES = 20000, STEP_READS = 32 };
+enum { STEP_MESSAGES = 20000, STEP_READS = 32, STEP_RCPTS = 5000, RCPTS_MAX = 200000 };
 
 /* What its messages have in common, and how many there were. */
 struct sample_group {
@@ -132,6 +132,7 @@ static void read_one(struct sample *of, struct sample_group *g, const struct stu
 		return;
 	if (stub->state == STUB_DEFERRED)
 		e->due_ms = stub->due_ms;
+	of->rcpts += e->nrcpt;
 	of->row = mem_realloc(of->row, ((size_t)of->n + 1) * sizeof *of->row);
 	of->row[of->n] = (struct sample_row){.queue = stub_queue(stub), .envelope = e};
 	g->last = of->n++;
@@ -151,22 +152,30 @@ static bool take(const struct spool *s, struct sample *of, const struct stub *st
 	return reads;
 }
 
+/* Envelopes of tens of thousands of recipients take memory, too. */
+static bool is_full(const struct sample *of)
+{
+	return of->n >= of->most || of->rcpts >= RCPTS_MAX;
+}
+
 void sample_step(struct spool *s, struct spool_command *c)
 {
 	struct sample *of = c->sample;
 	unsigned char *wanted = wanted_domains(s, of);
 	size_t i = catalog_from(&s->catalog, c->after + 1), end = s->catalog.n;
+	int64_t rcpts = of->rcpts;
 	int reads = 0;
 	c->more = end - i > STEP_MESSAGES;
 	if (c->more)
 		end = i + STEP_MESSAGES;
-	for (; i < end && reads < STEP_READS && of->n < of->most; i++) {
+	for (; i < end && reads < STEP_READS && of->rcpts - rcpts < STEP_RCPTS && !is_full(of);
+	     i++) {
 		const struct stub *stub = s->catalog.row[i].stub;
 		c->after = s->catalog.row[i].id;
 		if (stub && fits(s, of, wanted, stub))
 			reads += take(s, of, stub);
 	}
-	of->cut = of->n >= of->most && (i < end || c->more);
+	of->cut = is_full(of) && (i < end || c->more);
 	c->more = !of->cut && (c->more || i < end);
 	free(wanted);
 }

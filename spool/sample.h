@@ -36,10 +36,11 @@ struct sample {
 	int most;      /* envelopes read, in all: there it ends */
 	/* the answer: */
 	int64_t fit; /* messages that do */
-	bool cut;    /* it has ended at `most`: there may be more */
+	bool cut;    /* it has ended at `most`, or at 200,000 recipients: there may be more */
 	struct sample_row *row;
 	int n;
 	/* while it is being made: */
+	int64_t rcpts; /* of the rows */
 	struct sample_group *groups;
 };
 

@@ -121,7 +121,7 @@ function commands(site) {
 async function showHolds(query) {
   const { rows } = await askRows("/api/explain?site=" + encodeURIComponent(query.get("site")));
   const mine = rows.filter((why) => why.site === query.get("site") && why.transport === query.get("transport"));
-  put("site-holds", mine.map((why) => why.says + ".").join(" "));
+  put("site-holds", mine.map((why) => why.says[0].toUpperCase() + why.says.slice(1) + ".").join(" "));
 }
 
 async function showReasons(query) {

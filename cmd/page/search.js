@@ -18,8 +18,8 @@ const messageColumns = [
   { title: "Message", look: "half short", fill: (cell, message) => link(cell, message.id, address("message", { id: message.id })) },
   { title: "Queue", look: "half short", fill: (cell, message) => say(cell, message.queue) },
   { title: "Age", look: "n", fill: (cell, message) => say(cell, span(Date.now() - message.arrived_ms)) },
-  { title: "From", look: "wide", fill: (cell, message) => say(cell, message.from || "nobody (a bounce)") },
-  { title: "To", look: "wide", fill: (cell, message) => {
+  { title: "From", look: "wide names", fill: (cell, message) => say(cell, message.from || "nobody (a bounce)") },
+  { title: "To", look: "wide names", fill: (cell, message) => {
     const more = message.recipients > 1 ? " and " + count(message.recipients - 1) + " more" : "";
     say(cell, (message.to || "nobody") + more);
   } },

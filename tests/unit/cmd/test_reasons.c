@@ -103,9 +103,10 @@ static void only_those_of_a_destination_are_wanted(void **state)
 {
 	(void)state;
 	struct buf out = {0};
-	char host[] = "h[192.0.2.1]:25", domain[] = "A.test";
-	char *hosts[] = {host}, *domains[] = {domain};
-	const struct reasons_filter f = {hosts, 1, domains, 1};
+	char host[] = "h[192.0.2.1]:25", domain[] = "A.test", more[] = "z.test", other[] = "0.test";
+	char *hosts[] = {host}, *domains[] = {more, domain, other};
+	struct reasons_filter f = {hosts, 1, domains, 3};
+	reasons_filter_sort(&f);
 	struct reasons *r = reasons_new();
 	reasons_add(r, message(1, "x@b.test", said(450, "H[192.0.2.1]:25", "its host"), 1), &f);
 	reasons_add(r, message(2, "x@a.test", said(450, "o[192.0.2.9]:25", "another"), 1), &f);

@@ -128,6 +128,21 @@ static void the_mail_of_a_site_is_found_by_its_number(void **state)
 	sample_free(&s);
 }
 
+static void long_envelopes_end_it_sooner(void **state)
+{
+	(void)state;
+	enum { RCPTS = 45000 };
+	for (int i = 0; i < 7; i++)
+		harness_store(&h, RCPTS, 1);
+	struct sample *s = sample_new();
+	s->dense = 0;
+	s->most = 1000;
+	assert_int_equal(ask(s), 5); /* one a part */
+	assert_int_equal(s->n, 5);
+	assert_true(s->cut);
+	sample_free(&s);
+}
+
 static void an_empty_queue_has_nothing(void **state)
 {
 	(void)state;
@@ -145,6 +160,7 @@ int main(void)
 		HARNESS_TEST(a_long_queue_is_read_thinly_and_all_of_it_stood_for),
 		HARNESS_TEST(what_does_not_fit_is_not_read),
 		HARNESS_TEST(the_mail_of_a_site_is_found_by_its_number),
+		HARNESS_TEST(long_envelopes_end_it_sooner),
 		HARNESS_TEST(an_empty_queue_has_nothing),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
