@@ -147,6 +147,10 @@ struct conf_tls_report {
 	CONF_TLS_REPORT(CONF_MEMBER)
 };
 
+struct conf_events {
+	CONF_EVENTS(CONF_MEMBER)
+};
+
 struct tls_authorities;
 
 struct conf {
@@ -171,6 +175,7 @@ struct conf {
 	struct conf_tls_report tls_report;
 	struct tls_authorities *authorities; /* of tls.ca, where keys were wanted; or NULL */
 	struct conf_verify verify;
+	struct conf_events events;
 	bool routes_verify;    /* some route section does */
 	struct tables *tables; /* what the files say that it names, unless they were not wanted */
 	struct conf *whole;    /* of which this is a copy with other tables; or NULL */

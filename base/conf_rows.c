@@ -48,6 +48,9 @@ static const struct conf_row tls_rows[] = {CONF_TLS(ROW)};
 #define STRUCT struct conf_tls_report
 static const struct conf_row tls_report_rows[] = {CONF_TLS_REPORT(ROW)};
 #undef STRUCT
+#define STRUCT struct conf_events
+static const struct conf_row events_rows[] = {CONF_EVENTS(ROW)};
+#undef STRUCT
 
 #define ROWS(rows) (int)(sizeof rows / sizeof rows[0]), rows
 
@@ -83,6 +86,9 @@ const struct conf_section conf_sections[CONF_KINDS] = {
 	[CONF_KIND_VERIFY] = {"verify", false, sizeof(struct conf_verify), ROWS(verify_rows),
 			      "Asking next hops whether they take a recipient, where "
 			      "recipient_access or a route says verify."},
+	[CONF_KIND_EVENTS] = {"events", false, sizeof(struct conf_events), ROWS(events_rows),
+			      "Who is told, in JSON, what became of each attempt on a recipient; "
+			      "see EVENTS in sluice(8)."},
 	[CONF_KIND_AUTH] = {"auth", false, sizeof(struct conf_auth), ROWS(auth_rows),
 			    "Who may log in, on listeners with auth = true."},
 	[CONF_KIND_TLS] = {"tls", false, sizeof(struct conf_tls), ROWS(tls_rows),
@@ -133,6 +139,8 @@ void *conf_at(const struct conf *c, enum conf_kind kind, int i)
 		return (void *)&c->dns;
 	case CONF_KIND_VERIFY:
 		return (void *)&c->verify;
+	case CONF_KIND_EVENTS:
+		return (void *)&c->events;
 	case CONF_KIND_AUTH:
 		return (void *)&c->auth;
 	case CONF_KIND_TLS:

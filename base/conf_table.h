@@ -387,6 +387,23 @@
 	P(flag, require_tls, "true", 0, 0, RELOAD, "",                                             \
 	  "Offer AUTH under TLS only. Otherwise passwords may cross the network in clear.")
 
+#define CONF_EVENTS(P)                                                                             \
+	P(text, to, "", 0, 4000, RELOAD, "",                                                       \
+	  "A file by its absolute path, unix:/its/path of a Unix socket, or an http:// or https:// URL to which they are posted. Empty: nobody is told.") \
+	P(list, only, "{}", 0, 0, RELOAD, "",                                                      \
+	  "Of sent, deferred, bounced and in_doubt, those that are told. Empty: all.")             \
+	P(text, token, "", 0, 4000, RELOAD, "",                                                    \
+	  "A file whose first line goes with each request, as Authorization: Bearer. It is read at each, by the relay's user.") \
+	P(number, batch, "500", 1, 100000, RELOAD, "", "Events in one request at most.")           \
+	P(duration, delay, "1s", 1, 60000, RELOAD, "",                                             \
+	  "How long one waits for others, so that they go together.")                              \
+	P(duration, timeout, "10s", 10, 600000, RELOAD, "",                                        \
+	  "How long a request, or a socket that takes nothing, is waited for.")                    \
+	P(duration, backoff_max, "1m", 1, HOURS(1), RELOAD, "",                                    \
+	  "A receiver that fails is tried again after 1 s, and twice as long each time, up to this.") \
+	P(size, buffer, "16m", 4096, MEGA(128), RELOAD, "",                                        \
+	  "Memory for events that the receiver has not taken yet. What comes beyond it is lost, and counted; mail does not wait.")
+
 #define CONF_TLS(P)                                                                                \
 	P(text, ca, "/etc/ssl/certs/ca-certificates.crt", 0, 4000, RELOAD, "",                     \
 	  "PEM file, or folder of such files, with the authorities that may vouch for a next hop where verify is wanted.") \

@@ -67,6 +67,11 @@
 	M(compacted_bytes, "compacted_bytes_total", "Bytes moved so that segments could go")       \
 	M(disk_full, "queue_disk_full", "1 while new mail is refused for want of room")            \
 	M(disk_failing, "queue_disk_failing", "1 while the queue can't be written to")             \
+	M(events_taken, "events_total{result=\"taken\"}",                                          \
+	  "Events for the receiver of events, by what became of them")                             \
+	M(events_refused, "events_total{result=\"refused\"}", "")                                  \
+	M(events_lost, "events_total{result=\"lost\"}", "")                                        \
+	M(events_waiting, "events_waiting", "Events that the receiver has not taken yet")          \
 	M(log_dropped, "log_dropped_total", "Lines that the log had no room for")                  \
 	M(dns_queries, "dns_sent_total", "Questions sent to name servers")                         \
 	M(dns_cache_hits, "dns_cache_hits_total", "Questions answered from the cache")             \

@@ -7,7 +7,7 @@
  *	             v  | requests            SPOOL/control
  *	          [ control ] <--------------------------- [ client ] <-- queue stats reload stop
  *
- *	main.c              the table; the names sendmail and mailq
+ *	main.c              the table; the names sendmail, mailq and newaliases
  *	options.c           options that every subcommand has; how they say what is wrong
  *	serve.c             sluice serve: signals and the main loop
  *	server.c            the parts of the relay, in the order in which they start and stop
@@ -85,6 +85,7 @@ int cmd_serve(int argc, char **argv);
 int cmd_check(int argc, char **argv);
 int cmd_config(int argc, char **argv);
 int cmd_sendmail(int argc, char **argv);
+int cmd_newaliases(int argc, char **argv);
 int cmd_queue(int argc, char **argv);
 int cmd_mailq(int argc, char **argv);
 int cmd_route(int argc, char **argv);

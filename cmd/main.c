@@ -64,6 +64,8 @@ int main(int argc, char **argv)
 		return cmd_sendmail(argc, argv);
 	if (strcmp(called, "mailq") == 0)
 		return cmd_mailq(argc, argv);
+	if (strcmp(called, "newaliases") == 0)
+		return cmd_newaliases(argc, argv);
 	if (argc < 2) {
 		print_commands(stderr);
 		return STATUS_USAGE;

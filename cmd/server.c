@@ -73,6 +73,24 @@ static void to_worker(void *context, int worker, struct note *note)
 	loop_post(smtpc_worker(s->smtpc, worker), note);
 }
 
+static void to_events(void *context, struct note *note)
+{
+	struct server *s = context;
+	loop_post(events_loop(s->events), note);
+}
+
+/* It is theirs now: a crash would have them told again, and the next one too. */
+static void recall_events(struct server *s)
+{
+	struct buf text = {0};
+	kept_file_read(&kept_events, s->conf->spool, &text);
+	if (buf_len(&text) > 0) {
+		events_recall(s->events, buf_cstr(&text));
+		kept_file_write(&kept_events, s->conf->spool, "");
+	}
+	buf_fini(&text);
+}
+
 /* What was learnt about hosts before, without which some are tried once more; who is suspended. */
 static void recall(struct server *s)
 {
@@ -90,6 +108,7 @@ static void recall(struct server *s)
 	kept_file_read(&kept_tlsrpt, s->conf->spool, &text);
 	tlsrpt_recall(s->tlsrpt, buf_cstr(&text));
 	buf_fini(&text);
+	recall_events(s);
 }
 
 static void keep_learnt(struct server *s)
@@ -105,6 +124,8 @@ static void keep_learnt(struct server *s)
 	tlsrpt_learnt(s->tlsrpt, &text);
 	kept_file_write(&kept_tlsrpt, s->conf->spool, buf_cstr(&text));
 	buf_fini(&text);
+	if (*events_left(s->events))
+		kept_file_write(&kept_events, s->conf->spool, events_left(s->events));
 	s->stopped = true;
 }
 
@@ -147,11 +168,13 @@ static bool open_parts(struct server *s, const struct privileges *p, struct buf 
 				   .to_worker = to_worker,
 				   .to_main = to_main,
 				   .report = store_report,
+				   .to_events = to_events,
 				   .context = s,
 				   .workers = smtpc_workers(s->smtpc)};
 	qmgr_wire(s->qmgr, &edges);
 	glance_init(&s->glance, s->loop, qmgr_loop(s->qmgr));
 	s->limiter = limiter_new(c, s->loop);
+	s->events = events_new(c);
 	recall(s);
 	struct smtpd_edges smtpd_edges = {s->spool, s->pool, s->limiter, qmgr_loop(s->qmgr)};
 	s->smtpd = smtpd_new(s->conf, &smtpd_edges, error);
@@ -250,6 +273,7 @@ void server_start(struct server *s)
 	tlsrpt_start(s->tlsrpt);
 	spool_start(s->spool);
 	smtpc_start(s->smtpc);
+	events_start(s->events);
 	qmgr_start(s->qmgr);
 	limiter_start(s->limiter);
 	thread_pool_start(s->pool);
@@ -320,6 +344,7 @@ static bool use_conf(struct server *s, struct conf *new, struct buf *says)
 	spool_reload(s->spool, new);
 	maildrop_reload(s->maildrop, new);
 	limiter_reload(s->limiter, new);
+	events_reload(s->events, new);
 	log_set_level((enum log_level) new->log_level);
 	descriptors_limit(new->descriptor_limit);
 	conf_differences(s->conf, new, says);
@@ -367,6 +392,7 @@ int server_stop(struct server *s, int **sockets)
 	qmgr_stop(s->qmgr);
 	sts_stop(s->sts);
 	tlsrpt_stop(s->tlsrpt);
+	events_stop(s->events);
 	keep_learnt(s);
 	spool_stop(s->spool);
 	dns_stop(s->dns);
@@ -390,6 +416,7 @@ void server_free(struct server **sp)
 	sts_free(&s->sts);
 	dns_free(&s->dns);
 	qmgr_free(&s->qmgr);
+	events_free(&s->events);
 	spool_free(&s->spool);
 	tlsrpt_free(&s->tlsrpt);
 	http_free(&s->http);
