@@ -143,12 +143,12 @@ struct conf_tls {
 	CONF_TLS(CONF_MEMBER)
 };
 
-struct conf_tls_report {
-	CONF_TLS_REPORT(CONF_MEMBER)
-};
-
 struct conf_events {
 	CONF_EVENTS(CONF_MEMBER)
+};
+
+struct conf_tls_report {
+	CONF_TLS_REPORT(CONF_MEMBER)
 };
 
 struct tls_authorities;

@@ -45,11 +45,11 @@ static const struct conf_row auth_rows[] = {CONF_AUTH(ROW)};
 #define STRUCT struct conf_tls
 static const struct conf_row tls_rows[] = {CONF_TLS(ROW)};
 #undef STRUCT
-#define STRUCT struct conf_tls_report
-static const struct conf_row tls_report_rows[] = {CONF_TLS_REPORT(ROW)};
-#undef STRUCT
 #define STRUCT struct conf_events
 static const struct conf_row events_rows[] = {CONF_EVENTS(ROW)};
+#undef STRUCT
+#define STRUCT struct conf_tls_report
+static const struct conf_row tls_report_rows[] = {CONF_TLS_REPORT(ROW)};
 #undef STRUCT
 
 #define ROWS(rows) (int)(sizeof rows / sizeof rows[0]), rows

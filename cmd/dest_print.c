@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "cmd/moment.h"
 #include "cmd/reply_words.h"
+#include "qmgr/dest/site.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -165,19 +166,10 @@ static void put_site_line(struct buf *to, const struct dest_site *s, const struc
 	end_line(to);
 }
 
-static int badness(const struct dest_site *s)
-{
-	static const char *const worst[] = {"dead", "out", "suspended", "limited"};
-	for (int i = 0; i < 4; i++)
-		if (strcmp(s->state, worst[i]) == 0)
-			return 4 - i / 2; /* the first two are alike to who waits */
-	return 0;
-}
-
 static int by_badness(const void *x, const void *y)
 {
 	const struct dest_site *a = x, *b = y;
-	int bad_a = badness(a), bad_b = badness(b);
+	int bad_a = site_badness(a->state), bad_b = site_badness(b->state);
 	int64_t wait_a = a->waiting + a->deferred, wait_b = b->waiting + b->deferred;
 	if (bad_a != bad_b)
 		return bad_b - bad_a;

@@ -5,7 +5,8 @@
 #include "base/clock.h"
 #include "base/descriptors.h"
 #include "base/mem.h"
-#include "cmd/http_ask.h"
+#include "cmd/http_look.h"
+#include "cmd/maildrop.h"
 #include "qmgr/dest_command.h"
 #include "qmgr/explain.h"
 
@@ -153,6 +154,9 @@ static void receive(void *owner, struct note *note)
 	case QMGR_EXPLAIN:
 		answer(((struct explain_question *)note)->owner, note);
 		break;
+	case MAILDROP_SHAPE:
+		answer(((struct maildrop_shape *)note)->owner, note);
+		break;
 	case QMGR_SNAPSHOT:
 		glance_taken(&h->glance, (struct snapshot *)note);
 		break;
@@ -236,15 +240,17 @@ void http_reload(struct http *h, struct conf *conf)
 	order(h, HTTP_CONF, NULL, conf, NULL);
 }
 
-struct http *http_new(struct conf *conf, struct spool *spool, struct qmgr *qmgr, int64_t started_ms)
+struct http *http_new(struct conf *conf, const struct http_asks *asks, int64_t started_ms)
 {
 	struct http *h = mem_zalloc(sizeof *h);
 	h->loop = loop_new("http", receive, NULL, h);
-	h->qmgr = qmgr_loop(qmgr);
-	h->spool = spool;
+	h->qmgr = qmgr_loop(asks->qmgr);
+	h->spool = asks->spool;
+	h->maildrop = asks->maildrop;
 	h->conf = conf_ref(conf);
 	h->started_ms = started_ms;
 	list_init(&h->asks);
+	list_init(&h->looks);
 	ev_init(&h->ready, on_ready);
 	h->ready.data = h;
 	timer_init(&h->due, on_due, h);
@@ -280,6 +286,7 @@ void http_free(struct http **hp)
 	close_now(h); /* it may never have been started */
 	mailbox_drain(&h->loop->mailbox);
 	http_asks_free(h);
+	http_looks_free(h);
 	page_watch_fini(&h->watch);
 	glance_fini(&h->glance);
 	limiter_top_free(&h->top);

@@ -11,6 +11,8 @@
  *	http_request.c  method, Host, path	http_host.c     names that are ours
  *	http_clients.c	who is connected, and for how long
  *	http_ask.c      one question under way	http_explain.c  the one that may ask twice
+ *	http_look.c     one that costs something, made once for all who want it:
+ *	http_shape.c, http_reasons.c, http_search.c; reasons.c: messages by reason
  *	http_events.c   who listens		page_watch.c    what they are told, and when
  *	page_print.c    that as JSON		page_files.c    the page itself
  *
@@ -31,8 +33,16 @@
 #include "spool/spool.h"
 
 struct http;
+struct maildrop;
 
-struct http *http_new(struct conf *, struct spool *, struct qmgr *, int64_t started_ms);
+/* Who is asked. */
+struct http_asks {
+	struct spool *spool;
+	struct qmgr *qmgr;
+	struct maildrop *maildrop;
+};
+
+struct http *http_new(struct conf *, const struct http_asks *, int64_t started_ms);
 
 bool http_move(struct http *, struct conf *, struct buf *error);
 /* Listen where conf->http says, or nowhere, from now on, and use these settings. All connections to

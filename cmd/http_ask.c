@@ -2,14 +2,12 @@
 #include "cmd/http_ask.h"
 
 #include "base/clock.h"
+#include "base/ident.h"
 #include "base/mem.h"
 #include "cmd/dest_print.h"
 #include "cmd/queue_print.h"
-#include "cmd/shape_args.h"
-#include "cmd/shape_print.h"
 #include "cmd/stats_print.h"
 #include "qmgr/dest_command.h"
-#include "spool/shape.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -25,6 +23,7 @@ struct http_ask *http_ask_new(struct http *h, struct MHD_Connection *c)
 	a->status = MHD_HTTP_OK;
 	a->type = "application/x-ndjson";
 	list_init(&a->glancer.link);
+	list_init(&a->in_look);
 	list_append(&h->asks, &a->link);
 	return a;
 }
@@ -33,6 +32,7 @@ static void ask_free(struct http_ask *a)
 {
 	assert(a->http->heavy >= a->heavy);
 	glance_leave(&a->glancer);
+	list_remove(&a->in_look);
 	list_remove(&a->link);
 	a->http->heavy -= a->heavy;
 	buf_fini(&a->out);
@@ -52,6 +52,7 @@ void http_asks_drop(struct http *h)
 	list_each (link, tmp, &h->asks) {
 		struct http_ask *a = list_entry(link, struct http_ask, link);
 		glance_leave(&a->glancer);
+		list_remove(&a->in_look);
 		if (a->connection && a->state == ASK_WAITING)
 			MHD_resume_connection(a->connection);
 	}
@@ -138,18 +139,31 @@ void http_ask_stats(struct http_ask *a)
 
 /* --- lists */
 
-/* How many rows; false: it is refused. */
-static bool begin_list(struct http_ask *a, void (*answer)(struct asker *, struct note *))
+const char *http_ask_value(const struct http_ask *a, const char *name)
+{
+	const char *value = MHD_lookup_connection_value(a->connection, MHD_GET_ARGUMENT_KIND, name);
+	return value ? value : "";
+}
+
+bool http_ask_limit(struct http_ask *a, int64_t *rows)
 {
 	const char *limit =
 		MHD_lookup_connection_value(a->connection, MHD_GET_ARGUMENT_KIND, "limit");
 	char *end = NULL;
 	errno = 0;
-	a->left = limit ? strtol(limit, &end, 10) : ASK_ROWS;
-	if (limit && (errno || end == limit || *end || a->left < 1 || a->left > ASK_ROWS_MAX)) {
+	*rows = limit ? strtol(limit, &end, 10) : ASK_ROWS;
+	if (limit && (errno || end == limit || *end || *rows < 1 || *rows > ASK_ROWS_MAX)) {
 		http_ask_refuse(a, MHD_HTTP_BAD_REQUEST, "limit: a number from 1 to 10000");
 		return false;
 	}
+	return true;
+}
+
+/* False: it is refused. */
+static bool begin_list(struct http_ask *a, void (*answer)(struct asker *, struct note *))
+{
+	if (!http_ask_limit(a, &a->left))
+		return false;
 	if (a->http->heavy >= ASKS_HEAVY_MAX) {
 		http_ask_refuse(a, MHD_HTTP_SERVICE_UNAVAILABLE, "too many such questions at once");
 		return false;
@@ -197,57 +211,66 @@ static void take_page(struct asker *asker, struct note *note)
 		ask_page(a);
 }
 
-void http_ask_queue(struct http_ask *a)
-{
-	if (begin_list(a, take_page))
-		ask_page(a);
-}
-
-static void take_shape(struct asker *asker, struct note *note)
+/* Of one message only: the page that would begin with it. */
+static void take_one(struct asker *asker, struct note *note)
 {
 	struct http_ask *a = (struct http_ask *)asker;
 	struct spool_command *c = (struct spool_command *)note;
-	const struct shape *s = c->shape;
-	struct shape_view view;
 	if (http_ask_arrived(a)) {
-		shape_view_init(&view, s, SHAPE_MINUTES, 0, false);
-		shape_print_json(&a->out, &view, &s->all);
-		for (size_t i = 0; i < s->n && (int64_t)i < a->left; i++)
-			shape_print_json(&a->out, &view, &s->row[i]);
-		http_ask_done(a, MHD_HTTP_OK);
+		bool found = c->nrow > 0 && c->row[0].envelope->id == a->id;
+		if (found)
+			queue_print_json(&a->out, &c->row[0]);
+		if (found)
+			http_ask_done(a, MHD_HTTP_OK);
+		else
+			http_ask_refuse(a, MHD_HTTP_NOT_FOUND, "no such message in the queue");
 	}
 	spool_command_free(&c);
 }
 
-void http_ask_shape(struct http_ask *a)
+static void ask_one(struct http_ask *a, const char *id)
 {
-	if (!begin_list(a, take_shape))
+	if (!ident_parse(id, &a->id) || a->id == 0) {
+		http_ask_refuse(a, MHD_HTTP_BAD_REQUEST, "id: that is none");
 		return;
-	struct spool_command *c = spool_command_new(SPOOL_SHAPE, a->http->loop, &a->asker);
-	c->shape = shape_new();
-	send_note(a, spool_loop(a->http->spool), &c->note);
+	}
+	a->after = a->id - 1;
+	a->left = 1;
+	a->asker.answer = take_one;
+	ask_page(a);
 }
 
-/* The first rows only: a look at them, not the command itself, which keeps all. */
+void http_ask_queue(struct http_ask *a)
+{
+	const char *id = http_ask_value(a, "id");
+	if (*id)
+		ask_one(a, id);
+	else if (begin_list(a, take_page))
+		ask_page(a);
+}
+
 static void take_dest(struct asker *asker, struct note *note)
 {
 	struct http_ask *a = (struct http_ask *)asker;
 	struct dest_command *c = (struct dest_command *)note;
 	if (http_ask_arrived(a)) {
-		struct dest_command first = *c;
-		if (first.nsite > a->left)
-			first.nsite = (int)a->left;
-		if (first.nhost > a->left)
-			first.nhost = (int)a->left;
-		dest_print_json(&a->out, &first);
-		http_ask_done(a, MHD_HTTP_OK);
+		dest_print_json(&a->out, c);
+		if (c->name && c->found == 0)
+			http_ask_refuse(a, MHD_HTTP_NOT_FOUND,
+					"no such site, host or domain is known");
+		else
+			http_ask_done(a, MHD_HTTP_OK);
 	}
 	dest_command_free(&c);
 }
 
 void http_ask_dest(struct http_ask *a)
 {
-	if (begin_list(a, take_dest))
-		send_note(a, a->http->qmgr,
-			  &dest_command_new(DEST_LIST, NULL, a->http->loop, &a->asker)->note);
+	const char *name = http_ask_value(a, "name");
+	if (!begin_list(a, take_dest))
+		return;
+	struct dest_command *c =
+		dest_command_new(DEST_LIST, *name ? name : NULL, a->http->loop, &a->asker);
+	c->most = (int)a->left;
+	send_note(a, a->http->qmgr, &c->note);
 }

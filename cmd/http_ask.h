@@ -26,6 +26,7 @@ struct http_ask {
 	struct asker asker; /* first */
 	struct glancer glancer;
 	struct list link;
+	struct list in_look; /* http_look.waiting */
 	struct http *http;
 	struct MHD_Connection *connection; /* NULL: closed */
 	enum { ASK_NEW, ASK_WAITING, ASK_ANSWERED, ASK_LISTENING } state;
@@ -33,6 +34,7 @@ struct http_ask {
 	enum metrics_form form;
 	unsigned status;
 	const char *type;
+	int64_t age_s; /* of what is in out */
 	struct buf out;
 	uint64_t after; /* queue: the last message of the page before */
 	int64_t left;	/* rows that are still wanted */
@@ -50,9 +52,15 @@ void http_asks_free(struct http *);
 void http_ask_metrics(struct http_ask *);
 void http_ask_stats(struct http_ask *);
 void http_ask_queue(struct http_ask *);
-void http_ask_shape(struct http_ask *);
 void http_ask_dest(struct http_ask *);
+void http_ask_shape(struct http_ask *);	  /* http_shape.c */
+void http_ask_reasons(struct http_ask *); /* http_reasons.c */
+void http_ask_search(struct http_ask *);  /* http_search.c */
 void http_ask_explain(struct http_ask *); /* http_explain.c */
+
+const char *http_ask_value(const struct http_ask *, const char *name); /* "" where it is not said */
+bool http_ask_limit(struct http_ask *, int64_t *rows);
+/* How many rows are wanted; false: it is refused. */
 
 void http_ask_wait(struct http_ask *);
 /* Suspend: a note is under way. */

@@ -16,9 +16,12 @@
 
 #include <microhttpd.h>
 
+struct maildrop;
+
 struct http {
 	struct loop *loop, *qmgr;
 	struct spool *spool;
+	struct maildrop *maildrop; /* or NULL */
 	struct conf *conf;
 	int64_t started_ms;	   /* steady clock: the relay */
 	struct MHD_Daemon *daemon; /* NULL: nothing is listened on */
@@ -28,7 +31,8 @@ struct http {
 	struct glance glance;
 	struct limiter_top *top; /* who sends most, or NULL */
 	struct list asks;
-	int heavy; /* of them, those that may gather much */
+	struct list looks; /* http_look.h */
+	int heavy;	   /* of asks and looks, those under way that may gather much */
 	struct http_clients clients;
 	struct http_events events;
 	struct page_watch watch;

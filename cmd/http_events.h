@@ -34,7 +34,7 @@ struct http_event {
 	unsigned number;	/* 0: there is none yet */
 };
 
-enum { EVENTS_KINDS = 4 };
+enum { EVENTS_KINDS = 2 };
 
 void http_events_init(struct http_events *, struct http *);
 

@@ -4,6 +4,8 @@
 #include "cmd/http_host.h"
 #include "cmd/page_files.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 /* Nothing from elsewhere, nothing in the page itself, and nobody's frame. */
@@ -45,6 +47,10 @@ static enum MHD_Result send_answer(struct http_ask *a)
 	size_t len;
 	char *bytes = buf_steal(&a->out, &len);
 	struct MHD_Response *r = MHD_create_response_from_buffer(len, bytes, MHD_RESPMEM_MUST_FREE);
+	char age[24];
+	snprintf(age, sizeof age, "%" PRId64, a->age_s);
+	if (a->age_s > 0)
+		MHD_add_response_header(r, MHD_HTTP_HEADER_AGE, age);
 	return send_reply(a->connection, r, a->status, a->type);
 }
 
@@ -73,10 +79,11 @@ static enum MHD_Result begin(struct http_ask *a, const char *path)
 		void (*ask)(struct http_ask *);
 		enum MHD_Result (*send)(struct http_ask *);
 	} table[] = {
-		{"/metrics", http_ask_metrics, NULL}, {"/api/stats", http_ask_stats, NULL},
-		{"/api/queue", http_ask_queue, NULL}, {"/api/shape", http_ask_shape, NULL},
-		{"/api/dest", http_ask_dest, NULL},   {"/api/explain", http_ask_explain, NULL},
-		{"/healthz", NULL, send_health},      {"/events", NULL, send_events},
+		{"/metrics", http_ask_metrics, NULL},	  {"/api/stats", http_ask_stats, NULL},
+		{"/api/queue", http_ask_queue, NULL},	  {"/api/shape", http_ask_shape, NULL},
+		{"/api/dest", http_ask_dest, NULL},	  {"/api/explain", http_ask_explain, NULL},
+		{"/api/reasons", http_ask_reasons, NULL}, {"/api/search", http_ask_search, NULL},
+		{"/healthz", NULL, send_health},	  {"/events", NULL, send_events},
 	};
 	const struct page_file *file = page_file(path);
 	if (file)

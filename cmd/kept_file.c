@@ -14,11 +14,11 @@
 const struct kept_file kept_destdb = {"destdb", "sluice destdb 1\n", "hosts are tried anew"};
 const struct kept_file kept_suspended = {"suspended", "sluice suspended 1\n",
 					 "no login is suspended"};
+const struct kept_file kept_events = {"events", "sluice events 1\n",
+				      "what was in it nobody will be told"};
 const struct kept_file kept_sts = {"mta-sts", "sluice mta-sts 1\n", "policies are fetched anew"};
 const struct kept_file kept_tlsrpt = {"tlsrpt", "sluice tlsrpt 1\n",
 				      "what was to be reported on TLS is not"};
-const struct kept_file kept_events = {"events", "sluice events 1\n",
-				      "what was in it nobody will be told"};
 
 enum { CRC_LINE = 13, PIECE = 64 << 10, SIZE_MAX_BYTES = 256 << 20 };
 

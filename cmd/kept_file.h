@@ -6,15 +6,15 @@
  *
  *	sluice suspended 1	logins that are suspended, one a line
  *
+ *	sluice events 1		events that their receiver has not taken, one a line
+ *
  *	sluice mta-sts 1	MTA-STS policies known, as in sts/sts_text.h
  *
  *	sluice tlsrpt 1		what is to be reported on TLS, as in tlsrpt/tlsrpt_text.h
  *
- *	sluice events 1		events that their receiver has not taken, one a line
- *
  * Written to NAME.new, synced, renamed, and the folder synced: destdb every ten seconds at most, when
- * something was learnt, and at the stop; mta-sts and tlsrpt likewise; suspended at each order of the operator,
- * before it is answered; events at the stop.
+ * something was learnt, and at the stop; mta-sts and tlsrpt likewise; suspended at each order of the
+ * operator, before it is answered; events at the stop.
  *
  * THREAD     Main.
  * ERRORS     Logged. One that is missing is like an empty one, and a damaged one is moved to NAME.bad.
@@ -29,7 +29,7 @@ struct kept_file {
 	const char *damaged; /* what is lost with it, for the log */
 };
 
-extern const struct kept_file kept_destdb, kept_suspended, kept_sts, kept_tlsrpt, kept_events;
+extern const struct kept_file kept_destdb, kept_suspended, kept_events, kept_sts, kept_tlsrpt;
 
 void kept_file_read(const struct kept_file *, const char *spool, struct buf *to);
 void kept_file_write(const struct kept_file *, const char *spool, const char *text);

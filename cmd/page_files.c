@@ -14,13 +14,28 @@
 EMBED(page_html, "page.html");
 EMBED(page_css, "page.css");
 EMBED(page_js, "page.js");
+EMBED(page_parts, "parts.js");
+EMBED(page_overview, "overview.js");
+EMBED(page_shape, "shape.js");
+EMBED(page_destination, "destination.js");
+EMBED(page_search, "search.js");
 EMBED(page_icon, "icon.svg");
+
+#define SCRIPT(name, symbol)                                                                       \
+	{                                                                                          \
+		name, "text/javascript; charset=utf-8", symbol##_begin, symbol##_end               \
+	}
 
 static const struct page_file files[] = {
 	{"/", "text/html; charset=utf-8", page_html_begin, page_html_end},
 	{"/page.css", "text/css; charset=utf-8", page_css_begin, page_css_end},
-	{"/page.js", "text/javascript; charset=utf-8", page_js_begin, page_js_end},
 	{"/icon.svg", "image/svg+xml", page_icon_begin, page_icon_end},
+	SCRIPT("/page.js", page_js),
+	SCRIPT("/parts.js", page_parts),
+	SCRIPT("/overview.js", page_overview),
+	SCRIPT("/shape.js", page_shape),
+	SCRIPT("/destination.js", page_destination),
+	SCRIPT("/search.js", page_search),
 };
 
 const struct page_file *page_file(const char *path)

@@ -5,7 +5,7 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "cmd/cmd.h"
-#include "cmd/shape_print.h"
+#include "cmd/reply_words.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -89,6 +89,7 @@ static void put_site(struct buf *to, const struct snapshot_site *s)
 	put_number(to, "connecting", s->connecting);
 	put_number(to, "busy", s->busy);
 	put_number(to, "waiting", s->waiting);
+	put_number(to, "deferred", s->deferred);
 	put_number(to, "verdicts", s->verdicts);
 	put_number(to, "dead_in_ms", s->dead_in_ms);
 	put_text(to, "last_class", s->last ? verdict_class_name(s->last->class) : NULL);
@@ -104,9 +105,9 @@ static void put_sites(struct buf *to, const struct snapshot *s)
 {
 	put_number(to, "sites", s->sites);
 	put_number(to, "dead", s->dead);
-	buf_puts(to, "\"top\":[");
+	buf_puts(to, "\"worst\":[");
 	for (int i = 0; i < s->nsite; i++)
-		put_site(to, &s->site[i]);
+		put_site(to, &s->worst[i]);
 	end(to, ']');
 }
 
@@ -118,6 +119,7 @@ void page_print_now(struct buf *to, const struct page_now *now)
 	put_text(to, "version", SLUICE_VERSION);
 	put_number(to, "uptime_ms", now->uptime_ms);
 	buf_printf(to, "\"accepting\":%s,", now->accepting ? "true" : "false");
+	put_number(to, "active_limit", now->active_limit);
 	put_number(to, "received", now->sample.received);
 	put_number(to, "sent", now->sample.sent);
 	put_number(to, "deferred", metric_cells_sum(FAMILY_deliveries, "deferred"));
@@ -142,37 +144,29 @@ void page_print_past(struct buf *to, const struct page_sample *ring, int n, int 
 	buf_puts(to, "}");
 }
 
-/* The object that shape_print_json() makes a line of. */
-static void put_row(struct buf *to, const struct shape_view *view, const struct shape_row *row)
+/* What was said last of a recipient that is left. */
+static const struct verdict *latest(const struct envelope *e)
 {
-	shape_print_json(to, view, row);
-	buf_data(to)[buf_len(to) - 1] = ','; /* its newline */
-}
-
-void page_print_shape(struct buf *to, const struct shape *shape, double minutes,
-		      const struct page_ages *ring, int n, int oldest)
-{
-	struct shape_view view;
-	shape_view_init(&view, shape, minutes, 0, false);
-	buf_puts(to, "{\"rows\":[");
-	put_row(to, &view, &shape->all);
-	for (size_t i = 0; i < shape->n && i < PAGE_DOMAINS; i++)
-		put_row(to, &view, &shape->row[i]);
-	end(to, ']');
-	buf_printf(to, ",\"domains\":%zu,\"past\":[", shape->n);
-	for (int i = 0; i < n; i++) {
-		const struct page_ages *ages = &ring[(oldest + i) % n];
-		buf_printf(to, "[%" PRId64 ",", ages->at_ms);
-		for (int k = 0; k < shape->buckets; k++)
-			buf_printf(to, "%" PRId64 ",", ages->count[k]);
-		end(to, ']');
-		buf_puts(to, ",");
+	const struct verdict *found = NULL;
+	for (uint32_t i = 0; i < e->nrcpt; i++) {
+		const struct verdict *v = e->rcpt[i].done ? NULL : e->rcpt[i].last;
+		if (v && (!found || v->when_ms > found->when_ms))
+			found = v;
 	}
-	end(to, ']');
-	buf_puts(to, "}");
+	return found;
 }
 
-void page_print_message(struct buf *to, const struct spool_row *row, const char *why)
+static void put_words(struct buf *to, const char *name, const struct verdict *v)
+{
+	struct buf words;
+	buf_init(&words);
+	if (v)
+		reply_words_put(&words, v, false);
+	put_text(to, name, v ? buf_cstr(&words) : NULL);
+	buf_fini(&words);
+}
+
+void page_print_message(struct buf *to, const struct spool_row *row)
 {
 	const struct envelope *e = row->envelope;
 	const char *first = NULL;
@@ -187,13 +181,17 @@ void page_print_message(struct buf *to, const struct spool_row *row, const char 
 	put_text(to, "to", first);
 	put_number(to, "recipients", envelope_open(e));
 	put_number(to, "arrived_ms", e->arrived_ms);
+	put_number(to, "due_ms", row->queue == SPOOL_DEFERRED ? e->due_ms : 0);
 	put_number(to, "tries", e->rounds);
-	buf_puts(to, "\"why\":[");
-	for (size_t len; *why; why += len + (why[len] == '\n')) {
-		len = strcspn(why, "\n");
-		buf_append(to, why, len);
-		buf_puts(to, ",");
+	put_words(to, "says", latest(e));
+	end(to, '}');
+}
+
+void page_print_lines(struct buf *to, const char *lines)
+{
+	for (size_t len; *lines; lines += len + (lines[len] == '\n')) {
+		len = strcspn(lines, "\n");
+		buf_append(to, lines, len);
+		buf_puts(to, lines[len] && lines[len + 1] ? "," : "");
 	}
-	end(to, ']');
-	buf_puts(to, "}");
 }

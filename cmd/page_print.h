@@ -10,16 +10,12 @@
 
 #include "base/buf.h"
 #include "qmgr/snapshot.h"
-#include "spool/shape.h"
 #include "spool/spool.h"
 
 #include <stdbool.h>
 
 enum {
 	PAGE_SECONDS = 300, /* of the past */
-	PAGE_SHAPES = 60,
-	PAGE_DOMAINS = 12,
-	PAGE_MESSAGES = 10,
 };
 
 /* What is counted, at one time. */
@@ -28,17 +24,12 @@ struct page_sample {
 	int64_t received, sent;
 };
 
-/* The row of all of one shape, at one time. */
-struct page_ages {
-	int64_t at_ms; /* wall clock */
-	int64_t count[SHAPE_BUCKETS_MAX];
-};
-
 struct page_now {
 	struct page_sample sample;
 	const char *hostname;
 	int64_t uptime_ms;
 	bool accepting;
+	int64_t active_limit; /* messages; 0: none */
 	const struct snapshot *snapshot;
 };
 
@@ -47,10 +38,10 @@ void page_print_now(struct buf *, const struct page_now *);
 void page_print_past(struct buf *, const struct page_sample *, int n, int oldest);
 /* A ring of n. */
 
-void page_print_shape(struct buf *, const struct shape *, double minutes, const struct page_ages *,
-		      int n, int oldest);
+void page_print_message(struct buf *, const struct spool_row *);
+/* Its first recipient that is left, how many there are, and what one was told last. */
 
-void page_print_message(struct buf *, const struct spool_row *, const char *why);
-/* why: the objects that explain.h prints, one a line. */
+void page_print_lines(struct buf *, const char *lines);
+/* Objects, one a line, as the elements of an array. */
 
 #endif

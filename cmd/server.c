@@ -178,7 +178,8 @@ static bool open_parts(struct server *s, const struct privileges *p, struct buf 
 	recall(s);
 	struct smtpd_edges smtpd_edges = {s->spool, s->pool, s->limiter, qmgr_loop(s->qmgr)};
 	s->smtpd = smtpd_new(s->conf, &smtpd_edges, error);
-	s->http = http_new(c, s->spool, s->qmgr, s->started_ms);
+	struct http_asks http_asks = {s->spool, s->qmgr, s->maildrop};
+	s->http = http_new(c, &http_asks, s->started_ms);
 	limiter_watch(s->limiter, s->loop);
 	limiter_watch(s->limiter, http_loop(s->http));
 	return s->smtpd && http_move(s->http, c, error);
@@ -390,9 +391,9 @@ int server_stop(struct server *s, int **sockets)
 	maildrop_stop(s->maildrop);
 	smtpc_stop(s->smtpc);
 	qmgr_stop(s->qmgr);
+	events_stop(s->events);
 	sts_stop(s->sts);
 	tlsrpt_stop(s->tlsrpt);
-	events_stop(s->events);
 	keep_learnt(s);
 	spool_stop(s->spool);
 	dns_stop(s->dns);

@@ -2,8 +2,7 @@
  *
  *	server_new    read rights, log, queue (as the user), ports (as root), become the user
  *	server_start  all threads; "ready"
- *	server_stop   smtpd, limiter, maildrop, smtpc, qmgr, sts, tlsrpt, events, spool, dns, in this order;
- *		      "stopped"
+ *	server_stop   smtpd, limiter, maildrop, smtpc, qmgr, events, sts, tlsrpt, spool, dns, in this order; "stopped"
  *	server_free
  *
  * The connections end before the scheduler does, and the queue last, so that all that has become of

@@ -76,6 +76,7 @@ static void copy_site(struct dest_site *to, struct qmgr *q, const struct site *s
 		.verdicts = s->verdicts,
 		.parked = s->parked.parked,
 		.deferred = s->parked.deferred,
+		.number = s->parked.number,
 		.rate_events = t->destination_rate.events,
 		.rate_per_ms = t->destination_rate.per_ms,
 		.delay_ms = t->destination_rate_delay,
@@ -99,6 +100,11 @@ static void copy_domains(struct dest_site *to, const struct qmgr *q, const struc
 		to->domain = mem_realloc(to->domain, (size_t)(to->ndomain + 1) * sizeof(char *));
 		to->domain[to->ndomain++] = nexthop_target(n);
 	}
+}
+
+static bool has_all(const struct dest_command *c, int n)
+{
+	return c->most > 0 && n >= c->most;
 }
 
 static void add_site(struct dest_command *c, struct qmgr *q, const struct site *s)
@@ -128,11 +134,11 @@ static void add_host(struct dest_command *c, struct qmgr *q, const struct host *
 /* Sites of that name, or if there are none, hosts. */
 static void look_up(struct qmgr *q, struct dest_command *c)
 {
-	for (const struct site *s = q->db.sites; s; s = s->hh.next)
+	for (const struct site *s = q->db.sites; s && !has_all(c, c->nsite); s = s->hh.next)
 		if (!c->name || suspend_site_is(s, c->name))
 			add_site(c, q, s);
 	c->hosts = c->name && c->nsite == 0;
-	for (const struct host *h = q->db.hosts; h; h = h->hh.next)
+	for (const struct host *h = q->db.hosts; h && !has_all(c, c->nhost); h = h->hh.next)
 		if (c->name ? c->hosts && suspend_means_host(h, c->name) : h->refs == 0)
 			add_host(c, q, h);
 	c->found = c->nsite + c->nhost;

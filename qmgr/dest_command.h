@@ -53,6 +53,7 @@ struct dest_site {
 	int64_t waiting;
 	int64_t verdicts;	  /* on recipients, in all; while the site is remembered */
 	int64_t parked, deferred; /* messages in the queue: that wait for it to live again; all */
+	uint16_t number;	  /* of the site, as the spool has it; 0: none */
 	int64_t rate_events, rate_per_ms, delay_ms; /* 0: none */
 	int64_t dead_in_ms;			    /* for so long */
 	struct verdict *last;			    /* last failure, or NULL */
@@ -69,6 +70,7 @@ struct dest_command {
 	struct loop *reply_to;
 	void *owner;
 	bool filters; /* the asker's own: which of its parts asked */
+	int most;     /* LIST: copy no more sites and hosts than so many; 0: all */
 	/* filled by qmgr: */
 	int found;  /* sites, or hosts, or names that were suspended */
 	bool hosts; /* the name is a host's */

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool before(const struct site *a, const struct site *b)
+static bool busier(const struct site *a, const struct site *b)
 {
 	int64_t work_a = a->queue.waiting + a->busy, work_b = b->queue.waiting + b->busy;
 	if (work_a != work_b)
@@ -18,14 +18,23 @@ static bool before(const struct site *a, const struct site *b)
 	return strcmp(a->key, b->key) < 0;
 }
 
+static bool worse(const struct site *a, const struct site *b)
+{
+	int bad_a = site_badness(site_state_name(a)), bad_b = site_badness(site_state_name(b));
+	int64_t wait_a = a->queue.waiting + a->parked.deferred;
+	int64_t wait_b = b->queue.waiting + b->parked.deferred;
+	if (bad_a != bad_b)
+		return bad_a > bad_b;
+	return wait_a != wait_b ? wait_a > wait_b : busier(a, b);
+}
+
 /* The first so many of all, in order: each is put in its place, and the last falls out. */
 static int choose(const struct qmgr *q, const struct site *chosen[SNAPSHOT_SITES_MAX],
-		  int64_t *dead)
+		  bool (*before)(const struct site *, const struct site *))
 {
 	int n = 0;
 	for (const struct site *s = q->db.sites; s; s = s->hh.next) {
 		int at = n;
-		*dead += s->health == SITE_DEAD || s->health == SITE_OUT;
 		if (n == SNAPSHOT_SITES_MAX && !before(s, chosen[n - 1]))
 			continue;
 		if (n == SNAPSHOT_SITES_MAX)
@@ -36,6 +45,14 @@ static int choose(const struct qmgr *q, const struct site *chosen[SNAPSHOT_SITES
 			chosen[at] = chosen[at - 1];
 		chosen[at] = s;
 	}
+	return n;
+}
+
+static int64_t count_down(const struct qmgr *q)
+{
+	int64_t n = 0;
+	for (const struct site *s = q->db.sites; s; s = s->hh.next)
+		n += s->health == SITE_DEAD || s->health == SITE_OUT;
 	return n;
 }
 
@@ -56,6 +73,7 @@ static void copy(struct snapshot_site *to, const struct site *s, int64_t now_ms)
 		.connecting = s->connecting,
 		.busy = s->busy,
 		.waiting = s->queue.waiting,
+		.deferred = s->parked.deferred,
 		.verdicts = s->verdicts,
 		.dead_in_ms = until_ms > now_ms ? until_ms - now_ms : 0,
 		.last = verdict_ref(newer(s->last_verdict, s->last_failure)),
@@ -65,9 +83,13 @@ static void copy(struct snapshot_site *to, const struct site *s, int64_t now_ms)
 void snapshot_take(struct qmgr *q, struct snapshot *to)
 {
 	const struct site *chosen[SNAPSHOT_SITES_MAX];
-	to->nsite = choose(q, chosen, &to->dead);
+	to->nsite = choose(q, chosen, busier);
 	for (int i = 0; i < to->nsite; i++)
 		copy(&to->site[i], chosen[i], scheduler_now_ms(&q->sched));
+	choose(q, chosen, worse);
+	for (int i = 0; i < to->nsite; i++)
+		copy(&to->worst[i], chosen[i], scheduler_now_ms(&q->sched));
+	to->dead = count_down(q);
 	to->sites = HASH_COUNT(q->db.sites);
 	to->hosts = HASH_COUNT(q->db.hosts);
 	to->messages = HASH_COUNT(q->messages);
@@ -83,15 +105,21 @@ struct snapshot *snapshot_new(struct loop *reply_to, void *owner)
 	return s;
 }
 
+static void fini(struct snapshot_site *s)
+{
+	free(s->name);
+	free(s->transport);
+	verdict_unref(s->last);
+}
+
 void snapshot_free(struct snapshot **sp)
 {
 	struct snapshot *s = *sp;
 	if (!s)
 		return;
 	for (int i = 0; i < s->nsite; i++) {
-		free(s->site[i].name);
-		free(s->site[i].transport);
-		verdict_unref(s->site[i].last);
+		fini(&s->site[i]);
+		fini(&s->worst[i]);
 	}
 	free(s);
 	*sp = NULL;

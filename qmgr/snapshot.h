@@ -1,9 +1,11 @@
-/* snapshot.h - the scheduler at a glance: its busiest sites, and how many there are.
+/* snapshot.h - the scheduler at a glance: its busiest sites, its worst, and how many there are.
  *
  *	who looks -- QMGR_SNAPSHOT --> qmgr -- the same, filled in --> the loop named in reply_to
  *
- * A site is before another when more waits for it or is being carried to it; then when more has been
- * delivered to it; then by its name. So a site stays among them as long as no other is busier.
+ * A site is busier than another when more waits for it or is being carried to it; then when more has
+ * been delivered to it; then by its name. So a site stays among them as long as no other is busier.
+ * It is worse when it takes no mail, or no more (site_badness()); then when more waits for it, here and
+ * in the queue; else the busier one comes first.
  * Taking it walks all sites once: whoever looks often asks once a second (cmd/glance.h).
  *
  * OWNERSHIP  Given away by posting. It holds copies and references only; snapshot_free().
@@ -18,13 +20,14 @@
 
 #include <stdint.h>
 
-enum { SNAPSHOT_SITES_MAX = 20 };
+enum { SNAPSHOT_SITES_MAX = 20 }; /* of each kind */
 
 struct snapshot_site {
 	char *name, *transport;
 	const char *state; /* alive, dead, out, limited, suspended */
 	int window, connections, connecting, busy;
 	int64_t waiting;      /* entries */
+	int64_t deferred;     /* messages in the queue */
 	int64_t verdicts;     /* on recipients, in all; while the site is remembered */
 	int64_t dead_in_ms;   /* for so long; 0: not */
 	struct verdict *last; /* the newest reply or failure, or NULL */
@@ -36,8 +39,9 @@ struct snapshot {
 	void *owner;
 	/* filled by qmgr: */
 	int64_t sites, dead, hosts, messages; /* known, of them dead; known; being worked on */
-	int nsite;
-	struct snapshot_site site[SNAPSHOT_SITES_MAX];
+	int nsite;			      /* in each of the two: */
+	struct snapshot_site site[SNAPSHOT_SITES_MAX];	/* the busiest first */
+	struct snapshot_site worst[SNAPSHOT_SITES_MAX]; /* the worst first */
 };
 
 struct snapshot *snapshot_new(struct loop *reply_to, void *owner);

@@ -71,6 +71,11 @@ static uint32_t *find(const struct domains *d, const char *name)
 	return at;
 }
 
+uint32_t domains_find(const struct domains *d, const char *name)
+{
+	return d->cap && *name ? *find(d, name) : NONE;
+}
+
 static uint32_t take(struct domains *d, const char *name)
 {
 	if (!*name)

@@ -43,6 +43,7 @@ uint32_t domains_rcpts(const struct domains *, const struct stub *, struct domai
 /* How many domains its recipients have; the array stays the table's. A single one is put where the
  * pointer points already. */
 
+uint32_t domains_find(const struct domains *, const char *name); /* its number; 0: no mail has it */
 const char *domains_name(const struct domains *, uint32_t number); /* "" is the null sender */
 uint32_t domains_end(const struct domains *);			   /* all numbers are below it */
 

@@ -3,6 +3,7 @@
 #include "base/ident.h"
 #include "base/mem.h"
 #include "spool/commit.h"
+#include "spool/sample.h"
 #include "spool/shape.h"
 
 #include <assert.h>
@@ -39,16 +40,21 @@ void spool_command_free(struct spool_command **cp)
 	free(c->row);
 	free(c->domain);
 	shape_free(&c->shape);
+	sample_free(&c->sample);
 	free(c);
 	*cp = NULL;
 }
 
-static const enum spool_queue queue_of[] = {
-	[STUB_INCOMING] = SPOOL_INCOMING,
-	[STUB_ACTIVE] = SPOOL_ACTIVE,
-	[STUB_DEFERRED] = SPOOL_DEFERRED,
-	[STUB_HELD] = SPOOL_HOLD,
-};
+enum spool_queue stub_queue(const struct stub *stub)
+{
+	static const enum spool_queue queue_of[] = {
+		[STUB_INCOMING] = SPOOL_INCOMING,
+		[STUB_ACTIVE] = SPOOL_ACTIVE,
+		[STUB_DEFERRED] = SPOOL_DEFERRED,
+		[STUB_HELD] = SPOOL_HOLD,
+	};
+	return queue_of[stub->state];
+}
 
 static bool add_row(struct spool_command *c, const struct stub *stub)
 {
@@ -58,7 +64,7 @@ static bool add_row(struct spool_command *c, const struct stub *stub)
 	if (stub->state == STUB_DEFERRED)
 		e->due_ms = stub->due_ms;
 	c->row = mem_realloc(c->row, ((size_t)c->nrow + 1) * sizeof *c->row);
-	c->row[c->nrow++] = (struct spool_row){.queue = queue_of[stub->state], .envelope = e};
+	c->row[c->nrow++] = (struct spool_row){.queue = stub_queue(stub), .envelope = e};
 	return true;
 }
 
@@ -239,7 +245,18 @@ static bool from_wanted(const struct spool *s, const struct shape *shape, const 
 	return wanted;
 }
 
-static void count(struct spool *s, struct shape *shape, const struct stub *stub, int64_t now_ms)
+/* A row of cells for each domain that the index knows is too much for a part of few messages. */
+static void add(struct shape *shape, const struct spool *s, bool by_name, uint32_t domain,
+		int64_t age_ms, int64_t n)
+{
+	if (by_name)
+		shape_add_name(shape, domains_name(&s->domains, domain), age_ms, n);
+	else
+		shape_add(shape, domain, age_ms, n);
+}
+
+static void count(struct spool *s, struct shape *shape, const struct stub *stub, bool by_name,
+		  int64_t now_ms)
 {
 	/* Ids rise with time, and are made when the message comes. */
 	int64_t age_ms = now_ms - ident_time_ms(stub->id);
@@ -249,12 +266,12 @@ static void count(struct spool *s, struct shape *shape, const struct stub *stub,
 	if (!from_wanted(s, shape, stub))
 		return;
 	if (shape->senders) {
-		shape_add(shape, domains_sender(stub), age_ms, 1);
+		add(shape, s, by_name, domains_sender(stub), age_ms, 1);
 		return;
 	}
 	uint32_t n = domains_rcpts(&s->domains, stub, &of);
 	for (uint32_t i = 0; i < n; i++)
-		shape_add(shape, of[i].domain, age_ms, of[i].rcpts);
+		add(shape, s, by_name, of[i].domain, age_ms, of[i].rcpts);
 }
 
 static void draw_shape(struct spool *s, struct spool_command *c)
@@ -262,7 +279,9 @@ static void draw_shape(struct spool *s, struct spool_command *c)
 	struct shape *shape = c->shape;
 	int64_t now_ms = clock_wall_ms();
 	int n = 0;
-	shape_begin(shape, &s->domains);
+	bool by_name = c->limit > 0 && (uint32_t)c->limit < domains_end(&s->domains);
+	if (!by_name)
+		shape_begin(shape, &s->domains);
 	for (size_t i = catalog_from(&s->catalog, c->after + 1); i < s->catalog.n; i++) {
 		const struct stub *stub = s->catalog.row[i].stub;
 		if (!stub)
@@ -272,11 +291,13 @@ static void draw_shape(struct spool *s, struct spool_command *c)
 			break;
 		n++;
 		c->after = stub->id;
-		if (shape->queues & 1u << queue_of[stub->state])
-			count(s, shape, stub, now_ms);
+		if (shape->queues & 1u << stub_queue(stub))
+			count(s, shape, stub, by_name, now_ms);
 	}
-	shape_end(shape, &s->domains);
-	shape_rank(shape);
+	if (!by_name)
+		shape_end(shape, &s->domains);
+	if (!c->unranked)
+		shape_rank(shape);
 }
 
 /* True: it is not done yet. */
@@ -286,6 +307,8 @@ static bool run(struct spool *s, struct spool_command *c)
 		list(s, c);
 	else if (c->op == SPOOL_SHOW)
 		show(s, c);
+	else if (c->op == SPOOL_SAMPLE)
+		sample_step(s, c);
 	else if (c->op == SPOOL_SHAPE)
 		draw_shape(s, c);
 	else if (c->op == SPOOL_FLUSH && !c->id && !c->domain)

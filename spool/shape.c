@@ -89,7 +89,6 @@ void shape_begin(struct shape *s, const struct domains *d)
 {
 	s->ncell = domains_end(d);
 	s->cell = mem_zalloc((size_t)s->ncell * (size_t)s->buckets * sizeof *s->cell);
-	count_all(s, 0, 0);
 }
 
 void shape_add(struct shape *s, uint32_t domain, int64_t age_ms, int64_t n)
@@ -199,6 +198,7 @@ void shape_rank(struct shape *s)
 {
 	struct named *by_name = NULL, *n, *tmp;
 	free_rows(s);
+	count_all(s, 0, 0); /* it may have counted nothing */
 	for (const struct shape_name *of = s->names; of; of = of->hh.next)
 		add_domain(s, &by_name, of->name, of->count);
 	s->row = mem_alloc((HASH_COUNT(by_name) + 1) * sizeof *s->row);

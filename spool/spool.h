@@ -35,6 +35,7 @@
  *	spool_check.c         read all, offline       repair.c           make it whole, offline
  *	check_open.c          its folders             shrink.c           memory given back
  *	parked.c              messages by site            spool_look.c       read it, offline
+ *	sample.c              some of those that fit
  *
  * OWNERSHIP  Given away by posting, both ways.
  * THREAD     spool_new(), spool_start(), spool_stop(), spool_free(): main. spool_file_*(): whoever
@@ -175,7 +176,8 @@ struct spool_row {
 enum spool_order {
 	SPOOL_LIST,
 	SPOOL_SHOW,
-	SPOOL_SHAPE,
+	SPOOL_SAMPLE,
+	SPOOL_SHAPE,   /* the last that changes nothing */
 	SPOOL_FLUSH,   /* due now; what is held only with held_too */
 	SPOOL_DELETE,  /* gone, without a word to the sender */
 	SPOOL_SUSPEND, /* held, until it is resumed */
@@ -202,11 +204,12 @@ struct spool_command {
 	enum spool_order op;
 	bool explains;	   /* the asker's own: who of its parts asked */
 	uint64_t id;	   /* SHOW; the orders: that message, or 0: all */
-	uint64_t after;	   /* LIST, SHAPE: messages with a larger id, in order of id; of SHAPE the
-			    * last one that was counted comes back */
+	uint64_t after;	   /* LIST, SHAPE, SAMPLE: messages with a larger id, in order of id; of
+			    * the latter two the last one that was counted comes back */
 	uint64_t until;	   /* orders, the spool's own: not for those that come later */
 	int limit;	   /* LIST, SHAPE: at most so many messages; 0: SHAPE: all */
-	bool more;	   /* answer of SHAPE: there are more */
+	bool more;	   /* answer of SHAPE, SAMPLE: there are more */
+	bool unranked;	   /* SHAPE: shape_rank() is left to the asker */
 	char *domain;	   /* LIST, the orders: with a recipient left there; NULL: all */
 	bool held_too;	   /* FLUSH: release what is held */
 	bool fresh;	   /* RESUME: as if it had come in now: its lifetime begins anew */
@@ -217,8 +220,10 @@ struct spool_command {
 	int nrow;
 	struct spool_row *row; /* answer of LIST, SHOW */
 	struct shape *shape;   /* SHAPE: what is asked for, and the answer */
+	struct sample *sample; /* SAMPLE: likewise */
 };
 
+struct sample;
 struct shape;
 
 struct spool_command *spool_command_new(int op, struct loop *reply_to, void *owner);

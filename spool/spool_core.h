@@ -87,6 +87,7 @@ void stub_enter(struct spool *, struct stub *, enum stub_state);
 /* Move it to a state: heap and gauges follow. A new stub is STUB_GONE. */
 
 struct envelope *fetch_envelope(const struct stub *);
+enum spool_queue stub_queue(const struct stub *);
 /* As it is now, the verdicts since it was written counted in. NULL and errno: EBADMSG when
  * damaged. */
 

@@ -221,6 +221,9 @@ const char *site_health_name(enum site_health);
 const char *site_state_name(const struct site *);
 /* The same, or "limited": alive, but its hosts take no more connections than it has. */
 
+int site_badness(const char *state);
+/* Of that name, for who waits: 0 is alive; dead and out are alike. */
+
 void site_number(struct site *);       /* give it one, for mail that goes back to the queue */
 void site_ask_for_mail(struct site *); /* whether any is still there; the answer comes later */
 

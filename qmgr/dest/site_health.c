@@ -59,6 +59,15 @@ const char *site_state_name(const struct site *s)
 	return limited(s) ? "limited" : site_health_name(s->health);
 }
 
+int site_badness(const char *state)
+{
+	static const char *const worst[] = {"dead", "out", "suspended", "limited"};
+	for (int i = 0; i < 4; i++)
+		if (strcmp(state, worst[i]) == 0)
+			return 4 - i / 2; /* the first two are alike to who waits */
+	return 0;
+}
+
 /* --- hosts that are out */
 
 /* The failure to report when no host is in service: of the host that failed last. */

@@ -62,7 +62,7 @@ static void begin(void)
 	free(conf->hostname);
 	conf->hostname = mem_strdup("relay.test");
 	neighbours_begin();
-	http = http_new(conf, NULL, NULL, 0);
+	http = http_new(conf, &(struct http_asks){0}, 0);
 	bool listens = http_move(http, conf, &error);
 	if (!listens)
 		fprintf(stderr, "%s", buf_cstr(&error));

@@ -13,6 +13,7 @@
 #include "qmgr/snapshot.h"
 #include "smtpd/limiter.h"
 #include "spool/domains.h"
+#include "spool/sample.h"
 #include "spool/shape.h"
 #include "spool/spool.h"
 #include "spool/stub.h"
@@ -67,12 +68,25 @@ static void neighbours_draw(struct shape *s)
 	content_unref(row.content);
 }
 
+static void neighbours_sample(struct sample *s)
+{
+	s->row = mem_zalloc(NEIGHBOURS_MESSAGES * sizeof *s->row);
+	for (; s->n < NEIGHBOURS_MESSAGES; s->n++) {
+		struct spool_row row = neighbours_row(NEIGHBOURS_FIRST_ID + (uint64_t)s->n);
+		s->row[s->n] = (struct sample_row){row.queue, row.envelope, 1000};
+		content_unref(row.content);
+		s->fit += 1000;
+	}
+}
+
 static void neighbours_answer_spool(struct spool_command *c)
 {
 	if (c->op == SPOOL_LIST || c->op == SPOOL_SHOW)
 		neighbours_fill(c);
 	else if (c->op == SPOOL_SHAPE)
 		neighbours_draw(c->shape);
+	else if (c->op == SPOOL_SAMPLE)
+		neighbours_sample(c->sample);
 	else
 		c->affected = c->id ? c->id % 2 : NEIGHBOURS_MESSAGES;
 	loop_post(c->reply_to, &c->note);
@@ -88,6 +102,7 @@ static void neighbours_answer_dest(struct dest_command *c)
 				   .transport = mem_strdup("smtp"),
 				   .state = "alive",
 				   .window = 5,
+				   .number = 3,
 				   .last = verdict_new(VERDICT_DEFERRED, 0, NULL, "", "\"x\" <")};
 	if (!c->found) {
 		free(c->site->name);

@@ -222,6 +222,49 @@ def test_lists_end_at_their_limit(served):
     assert _ask(port, f"/api/explain?id={done}")[0] == 404
 
 
+def _object(port, path):
+    return json.loads(_get(port, path))
+
+
+def test_reasons_are_told_once_and_kept_for_a_while(served):
+    told = _object(served.http_port, "/api/reasons")
+    assert told["messages"] == told["read"] == 2 and not told["cut"]
+    (reason,) = told["reasons"]
+    assert reason["messages"] == 2 and reason["code"] == 450 and "<b>busy</b>" in reason["says"]
+    assert reason["domains"] == ["dest.test", "sender.test"] and reason["queue"] == "deferred"
+    oldest = _object(served.http_port, f"/api/queue?id={reason['id']}")
+    assert oldest["rcpts"][0]["to"] == "later@dest.test"
+    # Who asks again at once, and however many, gets the same.
+    assert {_object(served.http_port, "/api/reasons")["at_ms"] for _ in range(20)} == {told["at_ms"]}
+    (site,) = [json.loads(line) for line in _get(served.http_port, "/api/dest").splitlines()]
+    mine = _object(served.http_port, f"/api/reasons?transport=smtp&site={site['site']}")
+    assert mine["messages"] == 2 and mine["reasons"][0]["text"] == reason["text"]
+    assert json.loads(_get(served.http_port, f"/api/dest?name={site['site']}"))["hosts"][0]["address"] == LOOPBACK
+    for nobody in ("reasons?site=x.test", "dest?name=x.test", "queue?id=00000000000G0"):
+        assert _ask(served.http_port, f"/api/{nobody}")[0] == 404, nobody
+
+
+def test_search_finds_senders_and_recipients(served):
+    port = served.http_port
+    for words, found in (("later@dest.test", 1), ("LATER@dest.test", 1), ("from@sender.test", 2), ("sender.test", 2), ("dest.test", 1), ("x@dest.test", 0)):
+        told = _object(port, f"/api/search?q={words}")
+        assert told["found"] == len(told["messages"]) == found and told["words"] == words, told
+    assert told["read"] == 1 and not told["cut"]
+    assert _object(port, "/api/search?q=dest.test")["sites"][0]["transport"] == "smtp"
+    for wrong in ("", "?q=", "?q=x@"):
+        assert _ask(port, f"/api/search{wrong}")[0] == 400, wrong
+
+
+def test_the_shape_of_any_queue_and_of_its_senders(served):
+    port = served.http_port
+    for query, words in (("queue=deferred", ["deferred"]), ("queue=deferred&by=sender", ["-s", "deferred"]),
+                         ("queue=incoming,active,hold,maildrop&by=recipient", ["incoming", "active", "hold", "maildrop"])):
+        assert _get(port, f"/api/shape?{query}") == served.command("shape", "--json", *words).stdout
+    assert len(_get(port, "/api/shape?queue=deferred&limit=1").splitlines()) == 2
+    for wrong in ("queue=x", "queue=defer", "queue=,", "queue=deferred,x", "by=x", "limit=0"):
+        assert _ask(port, f"/api/shape?{wrong}")[0] == 400, wrong
+
+
 def test_a_long_queue_is_told_in_pages(lab):
     port, messages = free_port(), 1030
     relay = lab.relay(Config(settings={"http": f"{LOOPBACK}:{port}"}, queue={"minimal_backoff_time": "1h"}).route_all_to(free_port()))
@@ -278,11 +321,13 @@ def test_browsers_are_told_to_be_careful(served):
 
 
 def test_the_page_wants_nothing_from_elsewhere(served):
-    texts = [_get(served.http_port, path) for path in ("/", "/page.js", "/page.css")]
+    scripts = re.findall(r'"(/\w+\.js)"', _get(served.http_port, "/") + _get(served.http_port, "/page.js"))
+    assert len(set(scripts)) == 6
+    texts = [_get(served.http_port, path) for path in ("/", "/page.css", *scripts)]
     for text in texts:
         addresses = re.findall(r"https?:[^\s\"')]+|url\([^)]*\)|@import", text)
         assert set(addresses) <= {"http://www.w3.org/2000/svg"}
-    assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(", texts[1])
+    assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(", "".join(texts[2:]))
     assert not re.search(r"\son\w+=|\sstyle=|<script>|<style", texts[0])
 
 
@@ -293,14 +338,10 @@ def test_listeners_hear_each_second(served):
     first, second = _event(reply, "now"), _event(reply, "now")
     assert 500 < second["at_ms"] - first["at_ms"] < 20000
     assert first["hostname"] == "relay.test" and first["sent"] == 1 and first["bounced"] == 1
-    assert first["queue"]["deferred"] == 2
+    assert first["queue"]["deferred"] == 2 and first["active_limit"] == 20000
     connection.close()
-    connection, reply = _events(served.http_port)
-    assert _event(reply, "shape")["rows"][0]["total"] == 2
-    messages = _event(reply, "slow")["messages"]
-    assert [message["to"] for message in messages] == ["later@dest.test", "from@sender.test"]
-    assert "<b>busy</b>" in messages[0]["why"][0]["says"]
-    connection.close()
+    (site,) = [site for site in first["worst"] if site["last"] is not None]
+    assert site["state"] == "alive" and site["deferred"] == 2 and site["waiting"] == 0
 
 
 def test_listeners_are_few_and_leave_nothing_behind(served):

@@ -18,6 +18,9 @@ _ARGUMENTS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "
               "--disable-dev-shm-usage", "--hide-scrollbars")
 
 
+TAB, ENTER = "\ue004", "\ue007"
+
+
 class Browser:
     """One window."""
 
@@ -60,6 +63,15 @@ class Browser:
     def run(self, script, *arguments):
         """Run the body of a function in the page, and return what it returns."""
         return self._call("POST", "/execute/sync", {"script": script, "args": list(arguments)})
+
+    def run_async(self, script, *arguments):
+        """The same of one that calls its last argument with what is to be returned."""
+        return self._call("POST", "/execute/async", {"script": script, "args": list(arguments)})
+
+    def press(self, *keys):
+        """Press keys one after the other, wherever the focus is; TAB, ENTER and the like are below."""
+        actions = [{"type": kind, "value": key} for key in keys for kind in ("keyDown", "keyUp")]
+        self._call("POST", "/actions", {"actions": [{"type": "key", "id": "keyboard", "actions": actions}]})
 
     def text(self, selector):
         """Return the text of the first element that the selector finds, or None."""

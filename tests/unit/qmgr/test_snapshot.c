@@ -95,6 +95,30 @@ static void a_site_tells_its_window_and_what_waits(void **state)
 	assert_int_equal(got->messages, 3);
 }
 
+static void the_worst_come_first_also_those_that_take_no_mail(void **state)
+{
+	(void)state;
+	begin("");
+	for (int i = 1; i < 30; i++)
+		send_to(i, i);
+	look();
+	assert_int_equal(got->nsite, SNAPSHOT_SITES_MAX);
+	assert_int_equal(got->worst[0].waiting, 29); /* all alive: the most mail */
+	for (struct site *s = q->db.sites; s; s = s->hh.next)
+		if (s->queue.waiting == 3)
+			s->health = SITE_OUT;
+		else if (s->queue.waiting == 2)
+			s->health = SITE_SUSPENDED;
+	look();
+	assert_int_equal(got->dead, 1);
+	assert_string_equal(got->worst[0].state, "out");
+	assert_int_equal(got->worst[0].waiting, 3);
+	assert_string_equal(got->worst[1].state, "suspended");
+	assert_string_equal(got->worst[2].state, "alive");
+	assert_int_equal(got->worst[2].waiting, 29);
+	assert_int_equal(got->site[0].waiting, 29); /* the busiest are as they were */
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -102,6 +126,8 @@ int main(void)
 		cmocka_unit_test_teardown(the_busiest_twenty_come_first_and_always_the_same,
 					  let_go),
 		cmocka_unit_test_teardown(a_site_tells_its_window_and_what_waits, let_go),
+		cmocka_unit_test_teardown(the_worst_come_first_also_those_that_take_no_mail,
+					  let_go),
 	};
 	int status = RUN(tests);
 	loop_free(&asker);

@@ -1,0 +1,110 @@
+// Mail by address or domain, and one message.
+
+import { address, askObject, askRows, byId, count, element, keyed, link, many, put, say, showCommands, showTable, span, word } from "/parts.js";
+
+const RECIPIENTS = 50;
+
+// --- results
+
+const siteColumns = [
+  { title: "Destination", look: "wide", fill: (cell, site) => {
+    link(cell, site.site, address("destination", { site: site.site, transport: site.transport }));
+  } },
+  { title: "Waiting", look: "n", fill: (cell, site) => say(cell, count(site.waiting)) },
+  { title: "What holds its mail", look: "wide text", fill: (cell, site) => say(cell, site.says) },
+];
+
+const messageColumns = [
+  { title: "Message", look: "half short", fill: (cell, message) => link(cell, message.id, address("message", { id: message.id })) },
+  { title: "Queue", look: "half short", fill: (cell, message) => say(cell, message.queue) },
+  { title: "Age", look: "n", fill: (cell, message) => say(cell, span(Date.now() - message.arrived_ms)) },
+  { title: "From", look: "wide", fill: (cell, message) => say(cell, message.from || "nobody (a bounce)") },
+  { title: "To", look: "wide", fill: (cell, message) => {
+    const more = message.recipients > 1 ? " and " + count(message.recipients - 1) + " more" : "";
+    say(cell, (message.to || "nobody") + more);
+  } },
+  { title: "Last reply", look: "wide text", fill: (cell, message) => say(cell, message.says || "none yet") },
+];
+
+function openSearch(query) {
+  const words = query.get("q") || "";
+  byId("words").value = words;
+  put("search-title", "Search: " + words);
+  put("search-said", "…");
+  for (const id of ["found", "found-sites"]) byId(id).tBodies[0]?.replaceChildren();
+  const is = words.includes("@") ? ["--to", "--from"] : ["--domain"];
+  showCommands("search-commands", is.map((option) => [option === "--from" ? "from it" : "to it", "sluice queue list " + option, word(words)]));
+}
+
+async function refreshSearch(query) {
+  const words = query.get("q") || "";
+  const told = await askObject("/api/search?q=" + encodeURIComponent(words.trim()));
+  showTable("found-sites", siteColumns, told.sites.map((site) => ({ ...site, key: site.transport + " " + site.site })));
+  byId("found-sites-card").hidden = told.sites.length === 0;
+  showTable("found", messageColumns, told.messages.map((message) => ({ ...message, key: message.id })));
+  const shown = told.messages.length;
+  const more = told.cut || told.found > shown;
+  const found = more ? "The oldest " + many(shown, "message") : many(shown, "message");
+  put("search-said", found + " to or from it." + (told.kind === "address" && told.cut
+    ? " Only the oldest " + count(told.read) + " of its domain were read: the command below reads all." : ""));
+}
+
+function failedSearch(error) {
+  put("search-said", error.message);
+}
+
+export const search = { id: "search-view", title: (query) => "Search: " + query.get("q"), every_ms: 5000, open: openSearch, refresh: refreshSearch,
+                        failed: failedSearch };
+
+// --- one message
+
+const recipientColumns = [
+  { title: "Recipient", look: "wide", fill: (cell, to) => say(cell, to.to) },
+  { title: "State", look: "half", fill: (cell, to) => say(cell, to.done ? "done: " + to.status : to.status) },
+  { title: "Tries", look: "n", fill: (cell, to) => say(cell, count(to.tries)) },
+  { title: "Last reply", look: "wide text", fill: (cell, to) => {
+    say(cell, to.reason === null ? "none yet" : (to.code ? to.code + " " : "") + to.reason);
+  } },
+];
+
+function openMessage(query) {
+  const id = query.get("id") || "", typed = word(id);
+  put("message-title", "Message " + id);
+  put("message-said", "…");
+  put("recipients-count", "");
+  byId("message-why").replaceChildren();
+  byId("recipients").tBodies[0]?.replaceChildren();
+  showCommands("message-commands", [
+    ["read it", "sluice queue show", typed],
+    ["try it now", "sluice queue flush", typed],
+    ["keep it aside, untried", "sluice queue hold", typed],
+    ["let it go again", "sluice queue release", typed],
+    ["return it to its sender", "sluice queue bounce", typed],
+    ["remove it without a word", "sluice queue delete", typed],
+  ]);
+}
+
+async function showWhy(id) {
+  const { rows } = await askRows("/api/explain?id=" + encodeURIComponent(id));
+  keyed(byId("message-why"), rows.map((why, i) => ({ key: String(i), text: (why.site ? why.site + ": " : "") + why.says })),
+    () => element("li"), (li, row) => say(li, row.text));
+}
+
+async function refreshMessage(query) {
+  const id = query.get("id") || "";
+  const { rows: [message] } = await askRows("/api/queue?id=" + encodeURIComponent(id));
+  const open = message.rcpts.filter((to) => !to.done).length;
+  put("message-said", "From " + (message.from || "nobody (a bounce)") + ", " + span(Date.now() - message.arrived * 1000) + " old, " + many(message.size, "byte") + ", in "
+    + message.queue + ", after " + many(message.tries, "try", "tries") + ".");
+  put("recipients-count", open + " of " + message.rcpts.length + " left" + (message.rcpts.length > RECIPIENTS ? "; the first " + RECIPIENTS + " are shown" : "") + ".");
+  showTable("recipients", recipientColumns, message.rcpts.slice(0, RECIPIENTS).map((to, i) => ({ ...to, key: String(i) })));
+  await showWhy(id);
+}
+
+function failedMessage(error) {
+  put("message-said", error.status === 404 ? "It is not in the queue (any more)." : error.message);
+  byId("message-why").replaceChildren();
+}
+
+export const message = { id: "message", title: (query) => "Message " + query.get("id"), every_ms: 5000, open: openMessage, refresh: refreshMessage,
+                         failed: failedMessage };
