@@ -33,7 +33,7 @@ static void to_main(void *context, struct note *note)
 static void to_spool(void *context, struct note *note)
 {
 	struct server *s = context;
-	loop_post(spool_loop(s->spool), note);
+	spool_post(s->spool, note);
 }
 
 static void to_dns(void *context, struct note *note)

@@ -76,12 +76,13 @@ static void settle_written(struct spool *s)
 	s->compact.stale = true;
 }
 
-static void count_commit(const struct spool *s, int64_t began_us)
+static void count_commit(struct spool *s, int64_t began_us)
 {
-	int64_t stored = 0;
+	int64_t stored = 0, took_us = clock_steady_us() - began_us;
 	list_each (link, tmp, &s->todo)
 		stored += op_of(link)->kind == OP_STORE;
-	metrics_observe(HISTOGRAM_commit_seconds, clock_steady_us() - began_us);
+	gather_synced(&s->gather, began_us + took_us, took_us);
+	metrics_observe(HISTOGRAM_commit_seconds, took_us);
 	metrics_observe(HISTOGRAM_commit_messages, stored);
 }
 

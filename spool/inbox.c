@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "spool/inbox.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "spool/commit.h"
 #include "spool/effect.h"
@@ -127,7 +128,7 @@ static void add_store(struct spool *s, struct spool_store *store)
 	op->store = store;
 	if (store->file)
 		spool_file_sum(store->file, store->envelope);
-	s->stores++;
+	gather_came(&s->gather, clock_steady_us(), store->posted_us, store->answered_us);
 	if (!known)
 		return;
 	/* It is in the queue, and only its file could not be removed. */

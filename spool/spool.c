@@ -29,7 +29,9 @@ struct spool *spool_new(struct conf *conf, struct loop *qmgr, struct buf *error)
 	list_init(&s->written);
 	s->commands_end = &s->commands;
 	s->loop = loop_new("spool", inbox_receive, turn_run, s);
-	timer_init(&s->tick, turn_run, s);
+	timer_init(&s->tick, turn_gathered, s);
+	fine_timer_init(&s->gathered, s->loop, turn_gathered, s);
+	gather_init(&s->gather, clock_steady_us());
 	bool ok = layout_open(s, error) && layout_segments(s, error);
 	if (ok)
 		journal_prepare(&s->journal, clock_steady_ms());
@@ -91,6 +93,7 @@ void spool_free(struct spool **sp)
 		return;
 	s->closing = true;
 	recover_wait(s);
+	fine_timer_fini(&s->gathered);
 	loop_free(&s->loop);
 	free_ops(s, &s->todo);
 	free_ops(s, &s->written);
@@ -117,6 +120,16 @@ void spool_free(struct spool **sp)
 struct loop *spool_loop(struct spool *s)
 {
 	return s->loop;
+}
+
+void spool_post(struct spool *s, struct note *note)
+{
+	if (note->type == SPOOL_STORE)
+		mailbox_post_awaited(&s->loop->mailbox, note);
+	else if (note->type == SPOOL_DELIVERED || note->type == SPOOL_RELEASE)
+		mailbox_post_idly(&s->loop->mailbox, note);
+	else
+		mailbox_post(&s->loop->mailbox, note);
 }
 
 void spool_reload(struct spool *s, struct conf *conf)

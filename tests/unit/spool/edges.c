@@ -2,6 +2,7 @@
 #include "tests/unit/spool/edges.h"
 
 #include "base/clock.h"
+#include "base/fine_timer.h"
 
 #include <assert.h>
 #include <semaphore.h>
@@ -112,6 +113,23 @@ void mailbox_post(struct mailbox *m, struct note *note)
 	atomic_store(&m->top, note);
 }
 
+/* Loops are looked at whenever there is something for them: nobody has to be woken. */
+void mailbox_post_awaited(struct mailbox *m, struct note *note)
+{
+	mailbox_post(m, note);
+}
+
+void mailbox_post_idly(struct mailbox *m, struct note *note)
+{
+	mailbox_post(m, note);
+}
+
+void mailbox_rest(struct mailbox *m, int awaited)
+{
+	(void)m;
+	assert(awaited > 0);
+}
+
 struct loop *loop_new(const char *name, void (*receive)(void *owner, struct note *),
 		      void (*received_all)(void *owner), void *owner)
 {
@@ -157,6 +175,29 @@ void loop_timer_in(struct loop *l, struct timer *t, int64_t delay_ms)
 	timer_start(&l->timers, t, l->now_ms + delay_ms);
 }
 
+/* Here the clock goes in milliseconds. */
+void fine_timer_init(struct fine_timer *t, struct loop *l, void (*expired)(void *owner),
+		     void *owner)
+{
+	*t = (struct fine_timer){.loop = l};
+	timer_init(&t->coarse, expired, owner);
+}
+
+void fine_timer_fini(struct fine_timer *t)
+{
+	fine_timer_stop(t);
+}
+
+void fine_timer_start(struct fine_timer *t, int64_t delay_us)
+{
+	loop_timer_in(t->loop, &t->coarse, (delay_us + 999) / 1000);
+}
+
+void fine_timer_stop(struct fine_timer *t)
+{
+	timer_stop(&t->loop->timers, &t->coarse);
+}
+
 bool edges_turn(struct loop *l)
 {
 	l->now_ms = clock_ms;
@@ -189,6 +230,11 @@ void edges_pass(int64_t ms)
 		clock_ms = next_ms > clock_ms ? next_ms : clock_ms;
 		edges_settle();
 	}
+}
+
+void edges_took(int64_t ms)
+{
+	clock_ms += ms;
 }
 
 /* Threads that take turns. */

@@ -10,7 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SEGMENT_BYTES = 24 << 10, MUCH = 1000000, LAZY_MS = 2500, FAR_MS = 4000000 };
+enum {
+	SEGMENT_BYTES = 24 << 10,
+	MUCH = 1000000,
+	SLOW_PERCENT = 50,
+	LAZY_MS = 2500,
+	FAR_MS = 4000000
+};
 
 uint64_t world_seed;
 bool world_loud;
@@ -237,6 +243,9 @@ static void before_call(void *owner, enum memdisk_call call)
 {
 	struct world *w = owner;
 	edges_disk_call();
+	/* So that commits wait for company. */
+	if (!w->closed && call == CALL_DATASYNC && chance_percent(&w->power, SLOW_PERCENT))
+		edges_took(1);
 	if (w->closed || !w->cut_every || call == CALL_READ || call == CALL_SIZE ||
 	    call == CALL_OPEN)
 		return;
