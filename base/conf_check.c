@@ -189,6 +189,10 @@ static void check_policy(struct check *c, char *const *policy, int line)
 	struct buf why = {0};
 	if (!tls_policy_good(*policy, &why))
 		FAULT(c, policy, -1, line, "tls: %s", buf_cstr(&why));
+	else if (c->conf->dns.dnssec == DNSSEC_OFF &&
+		 tls_policy_dane(*policy, false) != TLS_DANE_IGNORED)
+		FAULT(c, policy, -1, line, "tls: %s wants DNSSEC, and dns { dnssec } is off",
+		      *policy);
 	buf_fini(&why);
 }
 
@@ -387,13 +391,22 @@ static bool trusts(const struct conf *f)
 	return false;
 }
 
+/* Clients may ask for REQUIRETLS there, which takes hosts that are proven. */
+static bool takes_requiretls(const struct conf *f)
+{
+	for (int i = 0; i < f->nlistener; i++)
+		if (f->listener[i].certificate.n > 0)
+			return true;
+	return false;
+}
+
 /* Loaded once, for all who verify. Where nobody does, they cost nothing. */
 static void load_authorities(struct check *c)
 {
 	struct conf *f = c->conf;
 	struct buf error = {0};
 	bool given = conf_lines_find(c->lines, &f->tls.ca, -1, 0) > 0;
-	if (!*f->tls.ca || !(given || trusts(f) || f->tls_policy.n > 0))
+	if (!*f->tls.ca || !(given || trusts(f) || f->tls_policy.n > 0 || takes_requiretls(f)))
 		return;
 	f->authorities = tls_authorities_new(f->tls.ca, &error);
 	if (!f->authorities && (given || trusts(f)))

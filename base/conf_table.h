@@ -93,7 +93,7 @@
 	P(text, always_bcc, "", 0, 320, RELOAD, "",                                                \
 	  "An address that gets a copy of every message that comes in. Empty: none.")              \
 	P(list, tls_policy, "{}", 0, 0, RELOAD, "",                                                \
-	  "Tables of TLS policies: a DOMAIN, a .PARENT, a [NEXT-HOP] or *, and none, opportunistic, required, verify or verify:NAME,NAME.") \
+	  "Tables of TLS policies: a DOMAIN, a .PARENT, a [NEXT-HOP] or *, and none, opportunistic, required, verify, verify:NAME,NAME, dane or dane-only.") \
 	P(list, sender_bcc, "{}", 0, 0, RELOAD, "",                                                \
 	  "Tables of senders and the address that gets a copy of what they send.")                 \
 	P(list, recipient_bcc, "{}", 0, 0, RELOAD, "",                                             \
@@ -240,7 +240,7 @@
 	P(duration, rset_timeout, "20s", 1, HOURS(1), RELOAD, "", "Time for the reply to RSET.")   \
 	P(duration, quit_timeout, "10s", 1, HOURS(1), RELOAD, "", "Time for the reply to QUIT.")   \
 	P(text, tls, "opportunistic", 1, 4000, RELOAD, "",                                         \
-	  "none: never; opportunistic: when offered, whoever it is; required: no mail without, whoever it is; verify, or verify:NAME,NAME: no mail unless the certificate is trusted and names the next hop, or one of these. Routes and tls_policy can ask for more.") \
+	  "none: never; opportunistic: when offered, whoever it is; required: no mail without, whoever it is; verify, or verify:NAME,NAME: no mail unless the certificate is trusted and names the next hop, or one of these; dane: as opportunistic, but what has TLSA records must fit them; dane-only: no mail for what has none. Routes and tls_policy can ask for more.") \
 	P(text, client_certificate, "", 0, 4000, RELOAD, "",                                       \
 	  "PEM file with a certificate and its chain, shown to hosts that ask for one.")           \
 	P(text, client_key, "", 0, 4000, RELOAD, "", "PEM file with its private key.")             \
@@ -378,6 +378,8 @@
 	P(text, ca, "/etc/ssl/certs/ca-certificates.crt", 0, 4000, RELOAD, "",                     \
 	  "PEM file, or folder of such files, with the authorities that may vouch for a next hop where verify is wanted.") \
 	P(choice, minimum, "1.2", 0, 0, RELOAD, "1.2|1.3",                                         \
-	  "The least version of TLS that will do for required and verify. What is only opportunistic takes 1.2.")
+	  "The least version of TLS that will do where it is required. What is only opportunistic takes 1.2.") \
+	P(flag, dane, "true", 0, 0, RELOAD, "",                                                    \
+	  "Have each next hop whose names DNSSEC proves, and that has TLSA records, prove that it is who it should be, also where the policy is opportunistic or required.")
 
 #endif

@@ -2,6 +2,7 @@
 #include "base/delivery.h"
 
 #include "base/mem.h"
+#include "base/tls_dane.h"
 
 #include <stdlib.h>
 
@@ -27,6 +28,7 @@ void connection_open_free(struct connection_open **op)
 	conf_unref(o->conf);
 	verdict_unref(o->why);
 	credential_unref(o->credential);
+	tls_dane_unref(o->dane);
 	free(o->host);
 	free(o->tls);
 	free(o->site);

@@ -73,14 +73,16 @@ struct connection_open {
 	union address address;			/* with the port */
 	struct credential *credential; /* a reference: as whom to log in; NULL: as nobody */
 	char *tls;		       /* base/tls_policy.h, of this host; NULL: the transport's */
-	char *site;		       /* for the log; or NULL */
-	bool plain; /* no TLS where it is only wished for: it is known to be broken */
+	struct tls_dane *dane; /* a reference: the TLSA records that tls speaks of; or NULL */
+	char *site;	       /* for the log; or NULL */
+	bool plain;	       /* no TLS where it is only wished for: it is known to be broken */
 	enum connection_mode mode;
 	int messages_most; /* close it after so many: the host is known to take no more; 0: unknown */
 	/* filled by the worker, for CONNECTION_CLOSED: */
 	bool was_ready;
 	bool login_refused;  /* AUTH was answered with 5xx, or can not be done as it is set up */
 	bool refused;	     /* the host greeted with 5xx, or answered EHLO and HELO so */
+	bool unfit;	     /* it can't carry mail with REQUIRETLS, which this was opened for */
 	bool confused;	     /* the host lost count; mode is now the one to try next */
 	struct verdict *why; /* NULL: an orderly end (idle, aged, told to) */
 };
@@ -136,6 +138,7 @@ struct delivery {
 	const char *envid;  /* qmgr's, or NULL */
 	uint8_t ret, body;
 	bool smtputf8;
+	bool requiretls;
 	bool verification; /* MAIL, RCPT and RSET only: the verdicts are what was said to RCPT */
 	bool ahead; /* where the host takes chunks, content may go before the envelope is answered */
 	struct content *content; /* a reference */

@@ -25,6 +25,13 @@ enum dsn_notify { /* bits; none set: the default of RFC 3461 4.1, failure and de
 };
 
 enum dsn_ret { RET_NONE, RET_FULL, RET_HDRS };
+/* What the sender wants of TLS, RFC 8689. The numbers are kept on disk. */
+enum envelope_tls {
+	ENVELOPE_TLS_USUAL,
+	ENVELOPE_TLS_REQUIRED, /* REQUIRETLS: only to hosts that are proven and that hand it on so */
+	ENVELOPE_TLS_WAIVED,   /* TLS-Required: No: whatever the recipient's domain demands */
+};
+
 enum body_type { BODY_7BIT, BODY_8BITMIME, BODY_BINARYMIME };
 
 struct recipient {
@@ -56,6 +63,7 @@ struct envelope {
 	char *envid;	    /* in xtext as it came, or NULL */
 	uint8_t ret;	    /* enum dsn_ret */
 	uint8_t body;	    /* enum body_type */
+	uint8_t tls;	    /* enum envelope_tls */
 	bool smtputf8;
 	bool warned;	 /* the sender has been told of the delay */
 	bool held;	 /* stays until the operator releases it */

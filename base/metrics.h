@@ -38,6 +38,7 @@
 	  "Connections to next hops that never became ready")                                      \
 	M(tls_client_matched, "tls_connections_total{side=\"client\",result=\"matched\"}",         \
 	  "Connections to next hops, by what came of TLS")                                         \
+	M(tls_client_dane, "tls_connections_total{side=\"client\",result=\"dane\"}", "")           \
 	M(tls_client_unverified, "tls_connections_total{side=\"client\",result=\"unverified\"}",   \
 	  "")                                                                                      \
 	M(tls_client_untrusted, "tls_connections_total{side=\"client\",result=\"untrusted\"}", "") \
@@ -74,6 +75,11 @@
 	M(dnssec_insecure, "dns_answers_total{dnssec=\"insecure\"}", "")                           \
 	M(dnssec_bogus, "dns_answers_total{dnssec=\"bogus\"}", "")                                 \
 	M(dnssec_indeterminate, "dns_answers_total{dnssec=\"indeterminate\"}", "")                 \
+	M(tlsa_usable, "dns_tlsa_total{result=\"usable\"}",                                        \
+	  "Hosts whose TLSA records were looked for, by what was found")                           \
+	M(tlsa_unusable, "dns_tlsa_total{result=\"unusable\"}", "")                                \
+	M(tlsa_none, "dns_tlsa_total{result=\"none\"}", "")                                        \
+	M(tlsa_failed, "dns_tlsa_total{result=\"failed\"}", "")                                    \
 	M(dnssec_validating, "dns_dnssec_validating", "1 while answers are validated here")
 
 enum metric {

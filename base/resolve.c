@@ -2,6 +2,7 @@
 #include "base/resolve.h"
 
 #include "base/mem.h"
+#include "base/tls_dane.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -18,10 +19,12 @@ struct resolve *resolve_new(enum resolve_kind kind, const char *name, struct loo
 	return r;
 }
 
-static void free_host(struct resolve_host *h)
+void resolve_host_fini(struct resolve_host *h)
 {
 	free(h->name);
 	free(h->canonical);
+	tls_dane_unref(h->dane);
+	verdict_unref(h->unsure);
 }
 
 void resolve_free(struct resolve **rp)
@@ -30,7 +33,7 @@ void resolve_free(struct resolve **rp)
 	if (!r)
 		return;
 	for (int i = 0; i < r->nhost; i++)
-		free_host(&r->host[i]);
+		resolve_host_fini(&r->host[i]);
 	free(r->host);
 	for (int i = 0; i < r->ntlsa; i++)
 		free(r->tlsa[i].data);

@@ -51,6 +51,8 @@ union address {
 	struct sockaddr_un un; /* of a next hop that the configuration names */
 };
 
+struct tls_dane;
+
 struct resolve_host {
 	char *name;			/* lower case, no final dot */
 	uint16_t preference;		/* of its MX record; 0 when there was none */
@@ -58,6 +60,10 @@ struct resolve_host {
 	char *canonical; /* where CNAME records led, if there were any (RFC 7672 2.2.2); or NULL */
 	int naddress;
 	union address address[RESOLVE_ADDRESSES_MAX]; /* port 0 */
+	/* where resolve.dane is set: */
+	struct tls_dane *dane;	/* what its TLSA records demand; NULL: there are none that count */
+	struct verdict *unsure; /* whether there are any can't be found out, so that it must not get
+				   mail that asks for them; or NULL */
 };
 
 struct resolve_tlsa {
@@ -74,7 +80,8 @@ struct resolve {
 	enum resolve_kind kind;
 	char *name; /* domain or host, lower case; or a Unix socket, as written */
 	bool trusted; /* named in the configuration: loopback, ourselves and Unix sockets are allowed */
-	int port;     /* RESOLVE_TLSA: TCP */
+	bool dane; /* RESOLVE_MX, RESOLVE_HOST: look for the TLSA records of each host, too */
+	int port;  /* RESOLVE_TLSA, and dane: TCP */
 	struct verdict *failure;
 	enum resolve_security
 		security; /* of the answer to the question itself: the MX records, or that
@@ -89,6 +96,7 @@ struct resolve {
 struct resolve *resolve_new(enum resolve_kind, const char *name, struct loop *reply_to,
 			    void *owner);
 void resolve_free(struct resolve **);
+void resolve_host_fini(struct resolve_host *); /* of one that is to be left out */
 
 enum resolve_security resolve_weaker(enum resolve_security, enum resolve_security);
 /* Of two links of a chain. Neither is bogus. */

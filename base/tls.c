@@ -132,6 +132,10 @@ SSL_CTX *tls_client_context(void)
 	/* Nobody is authenticated, and the other choice is no encryption at all: weak keys will
 	 * do. */
 	SSL_CTX_set_cipher_list(c, "DEFAULT:@SECLEVEL=1");
+	if (SSL_CTX_dane_enable(c) <= 0) {
+		fputs("sluice: OpenSSL can't do DANE\n", stderr);
+		abort();
+	}
 	SSL_CTX_set_session_cache_mode(c, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);
 	return c;
 }

@@ -29,7 +29,7 @@ bool tls_ask_client(SSL_CTX *, const char *ca, struct buf *error);
  * False: it can't be read. */
 
 SSL_CTX *tls_client_context(void);
-/* Opportunistic: whoever it is. Sessions are the caller's to keep: SSL_get1_session(). */
+/* Opportunistic: whoever it is; ready for tls_dane_prepare(). Sessions are the caller's to keep: SSL_get1_session(). */
 
 void tls_demand(SSL *, enum transport_tls, int minimum);
 /* Before the handshake with a next hop: what its policy wants of version and suites. minimum: enum tls_minimum. */

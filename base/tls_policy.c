@@ -17,10 +17,9 @@ static const char by_default[] = "nexthop,dot-nexthop";
 static const char fingerprint[] = "sha256=";
 
 static const char *const levels[] = {
-	[TRANSPORT_TLS_NONE] = "none",
-	[TRANSPORT_TLS_OPPORTUNISTIC] = "opportunistic",
-	[TRANSPORT_TLS_REQUIRED] = "required",
-	[TRANSPORT_TLS_VERIFY] = "verify",
+	[TRANSPORT_TLS_NONE] = "none",	       [TRANSPORT_TLS_OPPORTUNISTIC] = "opportunistic",
+	[TRANSPORT_TLS_REQUIRED] = "required", [TRANSPORT_TLS_VERIFY] = "verify",
+	[TRANSPORT_TLS_DANE] = "dane",	       [TRANSPORT_TLS_DANE_ONLY] = "dane-only",
 };
 
 enum { LEVELS = sizeof levels / sizeof *levels };
@@ -31,7 +30,7 @@ static int level_of(const char *text)
 	size_t len = strcspn(text, ":");
 	for (int i = 0; i < LEVELS; i++)
 		if (strlen(levels[i]) == len && strncmp(text, levels[i], len) == 0 &&
-		    (text[len] == '\0' || i == TRANSPORT_TLS_VERIFY))
+		    (text[len] == '\0' || i == TRANSPORT_TLS_VERIFY || i == TRANSPORT_TLS_DANE))
 			return i;
 	return LEVELS;
 }
@@ -87,18 +86,18 @@ static bool each_item(const char *list, bool (*item)(const char *, struct buf *)
 
 bool tls_policy_good(const char *text, struct buf *why)
 {
-	if (strncmp(text, "dane", 4) == 0 && (text[4] == '\0' || strcmp(text + 4, "-only") == 0)) {
-		buf_printf(why, "%s is not built into this release", text);
+	int level = level_of(text);
+	const char *items = strchr(text, ':');
+	/* What stands behind dane in the policy of a host comes from DNS. */
+	if (level == LEVELS || (items && level != TRANSPORT_TLS_VERIFY)) {
+		buf_printf(
+			why,
+			"must be none, opportunistic, required, verify, verify:NAME,NAME, dane or "
+			"dane-only, not \"%s\"",
+			text);
 		return false;
 	}
-	int level = level_of(text);
-	if (level == LEVELS)
-		buf_printf(why,
-			   "must be none, opportunistic, required, verify or verify:NAME,NAME, "
-			   "not \"%s\"",
-			   text);
-	return level < LEVELS &&
-	       (!strchr(text, ':') || each_item(strchr(text, ':') + 1, good_item, why));
+	return !items || each_item(items + 1, good_item, why);
 }
 
 enum transport_tls tls_policy_level(const char *text)
@@ -126,11 +125,32 @@ bool tls_policy_trusts(const char *text)
 	       !each_item(tls_policy_items(text), only_fingerprint, NULL);
 }
 
-/* The levels are numbered by what they demand; the first two demand nothing. */
+enum tls_policy_dane tls_policy_dane(const char *text, bool usual)
+{
+	switch (tls_policy_level(text)) {
+	case TRANSPORT_TLS_OPPORTUNISTIC:
+	case TRANSPORT_TLS_REQUIRED:
+		return usual ? TLS_DANE_WANTED : TLS_DANE_IGNORED;
+	case TRANSPORT_TLS_DANE:
+		return TLS_DANE_WANTED;
+	case TRANSPORT_TLS_DANE_ONLY:
+		return TLS_DANE_DEMANDED;
+	case TRANSPORT_TLS_NONE:
+	case TRANSPORT_TLS_VERIFY:
+		break;
+	}
+	return TLS_DANE_IGNORED;
+}
+
+/* Of a host that has no TLSA records dane demands nothing. */
 static int demand(const char *text)
 {
-	enum transport_tls level = tls_policy_level(text);
-	return level == TRANSPORT_TLS_NONE ? TRANSPORT_TLS_OPPORTUNISTIC : (int)level;
+	static const int demands[] = {
+		[TRANSPORT_TLS_NONE] = 0,   [TRANSPORT_TLS_OPPORTUNISTIC] = 0,
+		[TRANSPORT_TLS_DANE] = 1,   [TRANSPORT_TLS_REQUIRED] = 2,
+		[TRANSPORT_TLS_VERIFY] = 3, [TRANSPORT_TLS_DANE_ONLY] = 3,
+	};
+	return demands[tls_policy_level(text)];
 }
 
 const char *tls_policy_strictest(const char *a, const char *b)
@@ -197,7 +217,26 @@ char *tls_policy_of_hop(const char *text, const char *hop)
 
 char *tls_policy_of_host(const char *text, const char *host)
 {
+	if (tls_policy_level(text) == TRANSPORT_TLS_DANE)
+		return mem_strdup(levels[TRANSPORT_TLS_OPPORTUNISTIC]);
 	return rewritten(text, NULL, host);
+}
+
+/* No name of a host: a certificate can't have it. */
+static const char handed_on[] = ",+requiretls";
+
+char *tls_policy_with_requiretls(const char *text, const char *host)
+{
+	enum transport_tls level = tls_policy_level(text);
+	if (level == TRANSPORT_TLS_VERIFY || level == TRANSPORT_TLS_DANE)
+		return mem_printf("%s%s", text, handed_on);
+	return mem_printf("verify:%s%s", host, handed_on);
+}
+
+bool tls_policy_has_requiretls(const char *text)
+{
+	size_t len = strlen(text), end = strlen(handed_on);
+	return len > end && strcmp(text + len - end, handed_on) == 0;
 }
 
 static char *get(const struct tables *t, const char *key, struct table_origin *origin)

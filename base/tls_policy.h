@@ -10,6 +10,8 @@
  *		dot-nexthop	any name below that
  *		hostname	the host, as MX records call it: whoever forges these chooses the name
  *		sha256=HEX	no name: this certificate, or its public key, whoever has signed it
+ *	dane			as opportunistic, but a host that has TLSA records must fit them
+ *	dane-only		no mail for a host that has none that it fits
  *
  * verify alone is nexthop,dot-nexthop, as POSTFIX "secure": both come from the envelope or from the
  * configuration, never from DNS (RFC 7817 3). A policy is a text, so that equal ones are equal texts: of
@@ -17,9 +19,11 @@
  * (hostname too).
  *
  * The strictest of all that speak of a hop holds. Between none and opportunistic, which demand nothing, and
- * among the names of several verify, the one that is said nearest to the hop does.
+ * among the names of several verify and dane-only, the one that is said nearest to the hop does.
  *
- * DANE and MTA-STS come in as one more text among those, and as further items behind verify.
+ * Where DANE is wanted, what a host's TLSA records demand takes the place of all that (tls_dane.h). That is with
+ * dane and dane-only, and unless tls { dane } is false with opportunistic and required: not with verify, where the
+ * operator says who must be proven, and not with none, which is how he spares a host.
  *
  * OWNERSHIP  Texts that come back are the caller's to free().
  * THREAD     Any. Pure.
@@ -31,6 +35,15 @@
 
 #include "base/conf.h"
 #include "base/table.h"
+
+enum tls_policy_dane {
+	TLS_DANE_IGNORED,
+	TLS_DANE_WANTED,   /* TLSA records hold where there are some */
+	TLS_DANE_DEMANDED, /* and a host without them gets no mail */
+};
+
+enum tls_policy_dane tls_policy_dane(const char *, bool usual);
+/* usual: what tls { dane } says. */
 
 bool tls_policy_good(const char *, struct buf *why);
 
@@ -48,7 +61,13 @@ char *tls_policy_of_hop(const char *, const char *hop);
 /* hop: a domain, a host or an IP address, without brackets and port. NULL: its words stay. */
 
 char *tls_policy_of_host(const char *, const char *host);
-/* Of one that is of a hop already. */
+/* Of one that is of a hop already, of a host without TLSA records. */
+
+char *tls_policy_with_requiretls(const char *, const char *host);
+/* Of mail with REQUIRETLS (RFC 8689 4.2.1), from the policy of a host: it must be proven, and hand it on so. Where
+ * the policy asks for no proof, as the host that it is called. */
+
+bool tls_policy_has_requiretls(const char *);
 
 char *tls_policy_row(const struct tables *, const char *hop, bool bracketed, int port,
 		     struct table_origin *);

@@ -236,6 +236,8 @@ enum tls_verified tls_verify(SSL *ssl, const struct tls_authorities *a, const ch
 		return TLS_VERIFIED_MATCHED;
 	buf_puts(why, "its certificate is for ");
 	put_names(why, own);
-	buf_printf(why, ", not for %s", items);
+	/* What begins with a plus is no name, and stands last. */
+	const char *end = strstr(items, ",+");
+	buf_printf(why, ", not for %.*s", end ? (int)(end - items) : (int)strlen(items), items);
 	return TLS_VERIFIED_TRUSTED;
 }

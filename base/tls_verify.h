@@ -28,7 +28,8 @@
 #define TLS_VERIFIED(X)                                                                            \
 	X(NONE, "none")                                                                            \
 	X(TRUSTED, "trusted")                                                                      \
-	X(MATCHED, "matched")
+	X(MATCHED, "matched")                                                                      \
+	X(DANE, "dane")
 
 enum tls_verified {
 #define X(what, word) TLS_VERIFIED_##what,

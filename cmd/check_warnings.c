@@ -9,6 +9,7 @@
 #include "base/netlist.h"
 #include "base/tables.h"
 #include "base/tls_certificates.h"
+#include "base/tls_policy.h"
 #include "cmd/certificate_watch.h"
 #include "qmgr/route/route.h"
 #include "smtpd/alias.h"
@@ -292,6 +293,27 @@ static void check_credential(void *context, const char *key, const char *value)
 	buf_fini(&why);
 }
 
+/* The tables do not know of dnssec. */
+static void check_tls_policy(void *context, const char *key, const char *value)
+{
+	struct checked *c = context;
+	if (c->conf->dns.dnssec == DNSSEC_OFF && tls_policy_dane(value, false) != TLS_DANE_IGNORED)
+		warn(c, 0, "tls_policy of %s: %s wants DNSSEC, and dns { dnssec } is off", key,
+		     value);
+}
+
+static void check_authorities(struct checked *c)
+{
+	bool announced = false;
+	for (int i = 0; i < c->conf->nlistener; i++)
+		announced |= c->conf->listener[i].certificate.n > 0;
+	if (announced && !c->conf->authorities)
+		warn(c, 0,
+		     "tls { ca } has no authorities: mail with REQUIRETLS goes only to hosts with "
+		     "TLSA "
+		     "records, and else is returned");
+}
+
 static void check_transport(struct checked *c, const struct conf_transport *t)
 {
 	char *whose = mem_printf("transport \"%s\"", t->title);
@@ -413,6 +435,9 @@ int check_warnings(const struct conf *conf)
 		check_route(&c, &conf->route[i]);
 	if (conf->tables)
 		tables_each(conf->tables, TABLE_CREDENTIALS, check_credential, &c);
+	if (conf->tables)
+		tables_each(conf->tables, TABLE_TLS_POLICY, check_tls_policy, &c);
+	check_authorities(&c);
 	check_descriptors(&c);
 	return c.n;
 }

@@ -221,6 +221,7 @@ static void ask(struct reading *r, struct loop *reply_to)
 	r->envelope->id = ask->id = t->id;
 	r->envelope->arrived_ms = clock_wall_ms();
 	r->envelope->size = t->size;
+	intake_mark(&r->intake, r->envelope);
 	ask->note.type = SPOOL_STORE;
 	ask->reply_to = reply_to;
 	ask->owner = t;

@@ -156,6 +156,12 @@ static void put_history_json(struct buf *to, const struct envelope *e, const str
 	buf_puts(to, "}");
 }
 
+/* In the words of RFC 8689. */
+static const char *tls_wish(const struct envelope *e)
+{
+	return e->tls == ENVELOPE_TLS_REQUIRED ? "REQUIRETLS" : "TLS-Required: No";
+}
+
 void queue_print_json(struct buf *to, const struct spool_row *row)
 {
 	const struct envelope *e = row->envelope;
@@ -167,6 +173,8 @@ void queue_print_json(struct buf *to, const struct spool_row *row)
 	put_time_json(to, e->arrived_ms);
 	buf_puts(to, ",\"due\":");
 	put_time_json(to, e->due_ms);
+	if (e->tls != ENVELOPE_TLS_USUAL)
+		buf_printf(to, ",\"tls\":\"%s\"", tls_wish(e));
 	buf_printf(to, ",\"tries\":%" PRIu32 ",\"rcpts\":[", e->rounds);
 	for (uint32_t i = 0; i < e->nrcpt; i++) {
 		buf_puts(to, i > 0 ? "," : "");
@@ -236,6 +244,8 @@ void queue_print_envelope(struct buf *to, const struct spool_row *row, int64_t n
 		put_clean(to, e->envid);
 		buf_puts(to, "\n");
 	}
+	if (e->tls != ENVELOPE_TLS_USUAL)
+		buf_printf(to, "tls:     %s\n", tls_wish(e));
 	for (uint32_t i = 0; i < e->nrcpt; i++)
 		put_recipient(to, &e->rcpt[i]);
 	put_history(to, e);

@@ -40,7 +40,7 @@ static bool tell(struct conf *conf, const char *from, const char *address, bool 
 	if (!is_address(address, &to))
 		return false;
 	struct route_trace *t = route_trace_new(conf, from, to.text);
-	route_trace_ask(t);
+	route_trace_ask(t, false);
 	bool delivered = t->nway > 0;
 	(json ? route_print_json : route_print_text)(&out, t, from, to.text);
 	fwrite(buf_data(&out), 1, buf_len(&out), stdout);

@@ -4,7 +4,6 @@
 #include "base/conf_value.h"
 #include "base/mailaddr.h"
 #include "base/mem.h"
-#include "base/tls_policy.h"
 #include "dns/dns.h"
 #include "smtpd/addressing.h"
 #include "smtpd/alias.h"
@@ -16,17 +15,19 @@
 enum { ANSWER_MS = 60000 };
 
 /* As nexthop_tls() and nexthop_tls_of_hop() have it, with who said so. */
-static void find_policy(const struct tables *tables, const struct route_way *w, struct route_hop *h)
+static void find_policy(const struct conf *c, const struct route_way *w, struct route_hop *h)
 {
 	const struct route_demand *all[] = {&w->demand[0], &w->demand[1], &w->demand[2], &h->row};
 	h->row.setting = "tls_policy";
-	h->row.policy = tls_policy_row(tables, h->name, h->bracketed, h->port, &h->row.origin);
+	h->row.policy = tls_policy_row(c->tables, h->name, h->bracketed, h->port, &h->row.origin);
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
 		const char *held = h->held ? h->held->policy : NULL;
 		if (all[i]->policy && tls_policy_strictest(held, all[i]->policy) != held)
 			h->held = all[i];
 	}
 	h->tls = tls_policy_of_hop(h->held->policy, h->name);
+	h->dane = strncmp(h->text, "unix:", 5) == 0 ? TLS_DANE_IGNORED
+						    : tls_policy_dane(h->held->policy, c->tls.dane);
 }
 
 static void find_demands(const struct conf *c, struct route_way *w, const struct route *route)
@@ -53,7 +54,7 @@ static void add_hop(struct route_trace *t, struct route_way *w, const char *text
 	if (strncmp(text, "unix:", 5) != 0 && h->port == 0)
 		h->port = (int)w->by->port;
 	h->name = r.host ? r.host : mem_strdup(text);
-	find_policy(t->conf->tables, w, h);
+	find_policy(t->conf, w, h);
 }
 
 static void add_way(struct route_trace *t, struct route_table *routes, const struct recipient *rcpt)
@@ -161,6 +162,7 @@ struct asking {
 	struct dns *dns;
 	struct timer limit;
 	int open;
+	bool dane;
 };
 
 static void answered(void *owner, struct note *note)
@@ -195,6 +197,8 @@ static void ask(struct asking *a, struct route_hop *h, bool by_domain)
 	}
 	free(r.host);
 	q->trusted = !by_domain;
+	q->dane = a->dane && h->dane != TLS_DANE_IGNORED;
+	q->port = h->port;
 	a->open++;
 	loop_post(dns_loop(a->dns), &q->note);
 }
@@ -212,9 +216,9 @@ static bool is_by_domain(const struct route_way *w)
 	       strcmp(w->hop[0].text, mailaddr_domain(w->recipient)) == 0;
 }
 
-void route_trace_ask(struct route_trace *t)
+void route_trace_ask(struct route_trace *t, bool dane)
 {
-	struct asking a = {.dns = dns_new(t->conf)};
+	struct asking a = {.dns = dns_new(t->conf), .dane = dane};
 	a.loop = loop_new("route", answered, NULL, &a);
 	dns_start(a.dns);
 	for (uint32_t i = 0; i < t->nway; i++)

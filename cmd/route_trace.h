@@ -15,6 +15,7 @@
 #include "base/access_value.h"
 #include "base/envelope.h"
 #include "base/resolve.h"
+#include "base/tls_policy.h"
 #include "qmgr/route/route.h"
 #include "smtpd/response.h"
 #include "smtpd/rewrite.h"
@@ -33,6 +34,7 @@ struct route_hop {
 	char *text;			 /* as the configuration has it, or the domain */
 	int port, weight;
 	bool bracketed, fallback;
+	enum tls_policy_dane dane;
 	struct resolve *answer; /* NULL: dns was not asked, or had no time */
 };
 
@@ -68,7 +70,9 @@ struct route_trace *route_trace_hop(struct conf *, const char *hop);
 /* Of a next hop as it is written, with the transport and route that have it; without one, those of mail by
  * MX. NULL: it is none. */
 
-void route_trace_ask(struct route_trace *);
+void route_trace_ask(struct route_trace *, bool dane);
+/* dane: look for TLSA records too, where they would be. */
+
 void route_trace_free(struct route_trace **);
 
 #endif

@@ -6,6 +6,7 @@
 #include "cmd/cmd.h"
 #include "cmd/options.h"
 #include "cmd/tls_print.h"
+#include "qmgr/route/nexthop_lookup.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -42,16 +43,20 @@ static bool try_host(struct asking *a, struct tls_told *t)
 				      .address = t->address,
 				      .of_hop = t->hop->tls,
 				      .hop = t->hop->name,
+				      .dane = t->host->dane,
 				      .lmtp = t->way->by->protocol == TRANSPORT_PROTOCOL_LMTP};
-	bool handshake = !a->quiet && !address_is_unix(t->address);
+	t->barred = nexthop_lookup_barred(t->host, t->hop->dane);
+	bool handshake = !a->quiet && !t->barred && !address_is_unix(t->address);
 	if (handshake) {
 		tls_probe_run(&probe, a->conf, a->authorities, &host);
 		t->probe = &probe;
 	}
 	(a->json ? tls_print_json : tls_print_host)(&a->out, t);
-	bool passes = !handshake || tls_probe_passes(&probe);
+	bool passes = !t->barred && (!handshake || tls_probe_passes(&probe));
 	if (handshake)
 		tls_probe_fini(&probe);
+	t->probe = NULL;
+	verdict_unref(t->barred);
 	fwrite(buf_data(&a->out), 1, buf_len(&a->out), stdout);
 	fflush(stdout);
 	buf_clear(&a->out);
@@ -102,7 +107,7 @@ static bool tell(struct asking *a, const char *text)
 		fprintf(stderr, "sluice: %s is no address, domain or next hop\n", text);
 		return false;
 	}
-	route_trace_ask(t);
+	route_trace_ask(t, true);
 	for (uint32_t i = 0; i < t->nway; i++)
 		for (int k = 0; k < t->way[i].nhop; k++)
 			passes |= try_hop(a, text, &t->way[i], &t->way[i].hop[k]);

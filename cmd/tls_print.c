@@ -3,7 +3,7 @@
 
 #include "base/address.h"
 #include "base/log.h"
-#include "base/tls_policy.h"
+#include "base/tls_dane.h"
 #include "base/utf8.h"
 
 #include <stdlib.h>
@@ -68,14 +68,53 @@ static void put_certificate(struct buf *to, int n, const struct tls_probe_certif
 static void put_handshake(struct buf *to, const struct tls_probe *p)
 {
 	struct buf reason = p->reason;
-	bool asked = tls_policy_level(p->policy) == TRANSPORT_TLS_VERIFY;
-	buf_printf(to, "    %s, %s\n    %s: %s%s", p->version, p->cipher,
-		   asked ? "verified" : "verify would say", tls_verified_word(p->verified),
-		   buf_len(&reason) ? ", " : "");
+	struct buf record = p->record;
+	buf_printf(to, "    %s, %s\n    %s: %s%s%s%s", p->version, p->cipher,
+		   tls_probe_asks(p) ? "verified" : "verify would say",
+		   tls_verified_word(p->verified), buf_len(&record) ? ", by TLSA " : "",
+		   buf_cstr(&record), buf_len(&reason) ? ", " : "");
 	put_clean(to, buf_cstr(&reason));
 	buf_puts(to, "\n");
 	for (int i = 0; i < p->nchain; i++)
 		put_certificate(to, i, &p->chain[i]);
+}
+
+/* RFC 7218's words are for those who know them already. */
+static const char *use_of(const struct resolve_tlsa *t)
+{
+	bool key = t->selector == 1;
+	if (!tls_dane_usable(t))
+		return t->usage < 2 ? "not for mail" : "can not be used";
+	if (t->usage == 3)
+		return key ? "its key" : "its certificate";
+	return key ? "a chain to this key" : "a chain to this certificate";
+}
+
+/* What was asked for, and what that comes to. */
+static void put_tlsa(struct buf *to, const struct tls_told *t)
+{
+	const struct tls_dane *d = t->host->dane;
+	if (t->hop->dane == TLS_DANE_IGNORED)
+		return;
+	if (t->host->unsure) {
+		buf_puts(to, "    TLSA     not known, ");
+		put_clean(to, t->host->unsure->text);
+		buf_puts(to, "\n");
+	} else if (!d) {
+		bool forged = !t->hop->bracketed && t->hop->answer->security != RESOLVE_SECURE;
+		buf_printf(to, "    TLSA     none that counts%s\n",
+			   forged				 ? ": the MX records are not secure"
+			   : t->host->security != RESOLVE_SECURE ? ": its addresses are not secure"
+								 : "");
+	}
+	for (int i = 0; d && i < d->nrecord; i++) {
+		buf_puts(to, i == 0 ? "    TLSA     " : "             ");
+		tls_dane_put(to, &d->record[i]);
+		buf_printf(to, ", %s\n", use_of(&d->record[i]));
+	}
+	if (d)
+		buf_printf(to, "      of _%d._tcp.%s, DNSSEC secure%s\n", t->hop->port, d->base,
+			   d->nusable > 0 ? "" : ", none usable: TLS with whoever it is");
 }
 
 void tls_print_host(struct buf *to, const struct tls_told *t)
@@ -87,6 +126,12 @@ void tls_print_host(struct buf *to, const struct tls_told *t)
 		   address_peer(t->address, t->host->name, peer), t->host->preference);
 	put_security(to, t->host->security);
 	buf_puts(to, "\n");
+	put_tlsa(to, t);
+	if (t->barred) {
+		buf_printf(to, "    a message would be deferred, %s: ", t->barred->dsn);
+		put_clean(to, t->barred->text);
+		buf_puts(to, "\n");
+	}
 	if (!p)
 		return;
 	if (p->shaken)
@@ -129,6 +174,31 @@ static void json_certificates(struct buf *to, const struct tls_probe *p)
 	buf_puts(to, "]");
 }
 
+static void json_tlsa(struct buf *to, const struct resolve_host *h)
+{
+	const struct tls_dane *d = h->dane;
+	json_text(to, "tlsa_base", d ? d->base : NULL);
+	json_text(to, "tlsa_failure", h->unsure ? h->unsure->text : NULL);
+	buf_puts(to, ",\"tlsa\":[");
+	for (int i = 0; d && i < d->nrecord; i++) {
+		struct buf text = {0};
+		tls_dane_put(&text, &d->record[i]);
+		buf_printf(to, "%s{\"usable\":%s", i ? "," : "",
+			   tls_dane_usable(&d->record[i]) ? "true" : "false");
+		json_text(to, "record", buf_cstr(&text));
+		json_text(to, "use", use_of(&d->record[i]));
+		buf_puts(to, "}");
+		buf_fini(&text);
+	}
+	buf_puts(to, "]");
+}
+
+static void json_barred(struct buf *to, const struct verdict *why)
+{
+	json_text(to, "outcome", "deferred");
+	json_text(to, "reason", why->text);
+}
+
 static void json_probe(struct buf *to, const struct tls_probe *p)
 {
 	struct buf says = {0}, reason = p->reason;
@@ -136,6 +206,8 @@ static void json_probe(struct buf *to, const struct tls_probe *p)
 	buf_printf(to, ",\"starttls\":%s", p->offered ? "true" : "false");
 	json_text(to, "version", p->version);
 	json_text(to, "cipher", p->cipher);
+	struct buf record = p->record;
+	json_text(to, "fits", buf_len(&record) ? buf_cstr(&record) : NULL);
 	json_text(to, "verified", p->shaken ? tls_verified_word(p->verified) : NULL);
 	json_text(to, "reason", buf_len(&reason) ? buf_cstr(&reason) : p->failure);
 	json_text(to, "outcome", tls_probe_passes(p) ? "sent" : "deferred");
@@ -162,10 +234,13 @@ void tls_print_json(struct buf *to, const struct tls_told *t)
 		buf_printf(to, ",\"port\":%d,\"preference\":%d", address_port(t->address),
 			   t->host->preference);
 		json_text(to, "dnssec", resolve_security_text(t->host->security));
+		json_tlsa(to, t->host);
 	} else {
 		json_text(to, "failure", failure_of(t->hop));
 	}
-	if (t->probe)
+	if (t->barred)
+		json_barred(to, t->barred);
+	else if (t->probe)
 		json_probe(to, t->probe);
 	buf_puts(to, "}\n");
 }

@@ -14,6 +14,7 @@ struct tls_told {	   /* of one host, or of a hop that has none */
 	const struct route_hop *hop;
 	const struct resolve_host *host; /* NULL: it has none */
 	const union address *address;
+	struct verdict *barred;	       /* why it must not get mail, whatever it says; or NULL */
 	const struct tls_probe *probe; /* NULL: it was not tried */
 };
 

@@ -4,6 +4,7 @@
 #include "base/address.h"
 #include "base/mem.h"
 #include "base/tls.h"
+#include "base/tls_dane.h"
 #include "base/tls_policy.h"
 #include "cmd/submit_talk.h"
 
@@ -80,9 +81,19 @@ static void describe_all(struct tls_probe *p, SSL *ssl)
 		describe(&p->chain[p->nchain++], sk_X509_value(chain, i));
 }
 
+static bool by_dane(const struct tls_probe *p)
+{
+	return tls_policy_level(p->policy) == TRANSPORT_TLS_DANE;
+}
+
 static void verify(struct tls_probe *p, SSL *ssl, const struct tls_authorities *a,
 		   const struct tls_probe_host *h)
 {
+	if (by_dane(p)) {
+		bool fits = tls_dane_verify(ssl, &p->record, &p->reason);
+		p->verified = fits ? TLS_VERIFIED_DANE : TLS_VERIFIED_NONE;
+		return;
+	}
 	char *plain = tls_policy_of_hop("verify", h->hop);
 	bool asked = tls_policy_level(p->policy) == TRANSPORT_TLS_VERIFY;
 	p->verified = tls_verify(ssl, a, tls_policy_items(asked ? p->policy : plain), &p->reason);
@@ -94,11 +105,13 @@ static void handshake(struct tls_probe *p, int fd, const struct conf *conf,
 {
 	SSL_CTX *context = tls_client_context();
 	SSL *ssl = SSL_new(context);
-	const char *name = tls_server_name(h->name);
+	const char *name = tls_server_name(by_dane(p) ? h->dane->base : h->name);
 	SSL_set_fd(ssl, fd);
 	tls_demand(ssl, tls_policy_level(p->policy), conf->tls.minimum);
 	if (name)
 		SSL_set_tlsext_host_name(ssl, name);
+	if (by_dane(p))
+		tls_dane_prepare(ssl, h->dane); /* or nothing fits */
 	ERR_clear_error();
 	p->shaken = SSL_connect(ssl) == 1;
 	if (p->shaken) {
@@ -142,7 +155,8 @@ void tls_probe_run(struct tls_probe *p, const struct conf *conf, const struct tl
 {
 	struct talk t;
 	char where[ADDRESS_WHERE_MAX];
-	*p = (struct tls_probe){.policy = tls_policy_of_host(h->of_hop, h->name)};
+	*p = (struct tls_probe){.policy = h->dane ? mem_strdup(h->dane->policy)
+						  : tls_policy_of_host(h->of_hop, h->name)};
 	bool six = h->address->sa.sa_family == AF_INET6;
 	char *to = mem_printf(six ? "[%s]:%d" : "%s:%d", address_where(h->address, where),
 			      address_port(h->address));
@@ -162,40 +176,54 @@ void tls_probe_fini(struct tls_probe *p)
 		free(p->chain[i].names);
 		free(p->chain[i].key);
 	}
+	buf_fini(&p->record);
 	buf_fini(&p->reason);
 	free(p->failure);
 	free(p->policy);
 }
 
+/* NONE: nobody is asked who it is. */
+static enum tls_verified demanded(const struct tls_probe *p)
+{
+	if (by_dane(p))
+		return TLS_VERIFIED_DANE;
+	return tls_policy_level(p->policy) == TRANSPORT_TLS_VERIFY ? TLS_VERIFIED_MATCHED
+								   : TLS_VERIFIED_NONE;
+}
+
+bool tls_probe_asks(const struct tls_probe *p)
+{
+	return demanded(p) != TLS_VERIFIED_NONE;
+}
+
 bool tls_probe_passes(const struct tls_probe *p)
 {
-	enum transport_tls level = tls_policy_level(p->policy);
 	bool spoke = p->shaken || p->offered || !p->failure;
-	if (level == TRANSPORT_TLS_VERIFY)
-		return p->shaken && p->verified == TLS_VERIFIED_MATCHED;
-	return level == TRANSPORT_TLS_REQUIRED ? p->shaken : spoke;
+	if (tls_probe_asks(p))
+		return p->shaken && p->verified == demanded(p);
+	return tls_policy_level(p->policy) == TRANSPORT_TLS_REQUIRED ? p->shaken : spoke;
 }
 
 void tls_probe_says(const struct tls_probe *p, struct buf *to)
 {
-	enum transport_tls level = tls_policy_level(p->policy);
 	struct buf reason = p->reason;
+	bool passes = tls_probe_passes(p);
 	if (!p->shaken && !p->offered && p->failure)
 		buf_puts(to, "deferred: it can not be talked to");
-	else if (level == TRANSPORT_TLS_NONE)
+	else if (tls_policy_level(p->policy) == TRANSPORT_TLS_NONE)
 		buf_puts(to, "sent in clear, as the policy says");
 	else if (!p->offered)
-		buf_puts(to, tls_probe_passes(p) ? "sent in clear: STARTTLS is not offered"
-						 : "deferred, 4.7.4: STARTTLS is not offered");
+		buf_puts(to, passes ? "sent in clear: STARTTLS is not offered"
+				    : "deferred, 4.7.4: STARTTLS is not offered");
 	else if (!p->shaken)
 		buf_printf(to,
-			   tls_probe_passes(p) ? "sent in clear, since TLS fails: %s"
-					       : "deferred, 4.7.5: TLS fails: %s",
+			   passes ? "sent in clear, since TLS fails: %s"
+				  : "deferred, 4.7.5: TLS fails: %s",
 			   p->failure);
-	else if (level == TRANSPORT_TLS_VERIFY && p->verified == TLS_VERIFIED_MATCHED)
-		buf_puts(to, "sent under TLS, to whom it is meant for");
-	else if (level == TRANSPORT_TLS_VERIFY)
-		buf_printf(to, "deferred, 4.7.5: %s", buf_cstr(&reason));
-	else
+	else if (!tls_probe_asks(p))
 		buf_puts(to, "sent under TLS, with whoever it is");
+	else if (passes)
+		buf_puts(to, "sent under TLS, to whom it is meant for");
+	else
+		buf_printf(to, "deferred, 4.7.5: %s", buf_cstr(&reason));
 }

@@ -31,6 +31,7 @@ struct tls_probe {
 	char *failure; /* or NULL */
 	const char *version, *cipher;
 	enum tls_verified verified;
+	struct buf record; /* of TLSA, that fits */
 	struct buf reason; /* why not matched */
 	int nchain;
 	struct tls_probe_certificate chain[PROBE_CHAIN_MAX];
@@ -41,6 +42,7 @@ struct tls_probe_host {
 	const union address *address; /* with the port */
 	const char *of_hop;	      /* the policy, in terms of the hop */
 	const char *hop;
+	const struct tls_dane *dane; /* what its TLSA records demand; or NULL */
 	bool lmtp;
 };
 
@@ -49,6 +51,9 @@ void tls_probe_run(struct tls_probe *, const struct conf *, const struct tls_aut
 /* Where the policy does not ask who it is, verified is what plain "verify" would come to. */
 
 void tls_probe_fini(struct tls_probe *);
+
+bool tls_probe_asks(const struct tls_probe *);
+/* Does the policy ask who it is? */
 
 bool tls_probe_passes(const struct tls_probe *);
 /* Would a message be given to it? */

@@ -163,17 +163,19 @@ static bool read_octet(const ldns_rdf *rdf, uint8_t *to)
 	return good;
 }
 
-/* RFC 6698 2.1. */
+/* RFC 6698 2.1. One that breaks off is a record like others that nothing can be made of: what it lacks is of
+ * no use that is assigned. */
 static bool read_tlsa(const ldns_rr *rr, struct resolve_tlsa *to)
 {
+	uint8_t *const field[] = {&to->usage, &to->selector, &to->matching};
 	const ldns_rdf *data = ldns_rr_rdf(rr, 3);
-	if (!data || !read_octet(ldns_rr_rdf(rr, 0), &to->usage) ||
-	    !read_octet(ldns_rr_rdf(rr, 1), &to->selector) ||
-	    !read_octet(ldns_rr_rdf(rr, 2), &to->matching))
-		return false;
-	to->len = ldns_rdf_size(data);
+	for (size_t i = 0; i < sizeof field / sizeof *field; i++)
+		if (!read_octet(ldns_rr_rdf(rr, i), field[i]))
+			*field[i] = UINT8_MAX;
+	to->len = data ? ldns_rdf_size(data) : 0;
 	to->data = mem_alloc(to->len ? to->len : 1);
-	memcpy(to->data, ldns_rdf_data(data), to->len);
+	if (to->len > 0)
+		memcpy(to->data, ldns_rdf_data(data), to->len);
 	return true;
 }
 
@@ -191,7 +193,7 @@ static bool read_record(const ldns_rr *rr, enum answer_type type, struct answer_
 	if (type == ANSWER_MX)
 		return ldns_rr_rd_count(rr) == 2 && read_mx(rr, to);
 	if (type == ANSWER_TLSA)
-		return ldns_rr_rd_count(rr) == 4 && read_tlsa(rr, &to->tlsa);
+		return read_tlsa(rr, &to->tlsa);
 	if (type == ANSWER_CNAME)
 		return ldns_rr_rd_count(rr) == 1 && read_cname(rr, to);
 	return ldns_rr_rd_count(rr) == 1 && read_address(ldns_rr_rdf(rr, 0), to) &&
@@ -202,6 +204,13 @@ static int by_preference(const void *left, const void *right)
 {
 	const struct answer_record *a = left, *b = right;
 	return (int)a->preference - (int)b->preference;
+}
+
+static int most_of(enum answer_type type)
+{
+	if (type == ANSWER_MX)
+		return ANSWER_MX_MAX;
+	return type == ANSWER_TLSA ? ANSWER_TLSA_MAX : ANSWER_ADDRESS_MAX;
 }
 
 static const char *collect(struct answer *a, const ldns_rr_list *list, const char *name,
@@ -220,7 +229,7 @@ static const char *collect(struct answer *a, const ldns_rr_list *list, const cha
 	}
 	if (type == ANSWER_MX)
 		qsort(a->record, (size_t)a->nrecord, sizeof *a->record, by_preference);
-	drop_records(a, type == ANSWER_MX ? ANSWER_MX_MAX : ANSWER_ADDRESS_MAX);
+	drop_records(a, most_of(type));
 	a->record = mem_realloc(a->record, (size_t)a->nrecord * sizeof *a->record);
 	return NULL;
 }

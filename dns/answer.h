@@ -27,6 +27,7 @@
 
 enum {
 	ANSWER_MX_MAX = 100,	 /* records kept of one answer, the best preferred of them */
+	ANSWER_TLSA_MAX = 500,	 /* whichever fits may stand anywhere: more than 10 kB of them */
 	ANSWER_ADDRESS_MAX = 50, /* the same for all else */
 	ANSWER_CHASE_MAX = 10,	 /* CNAME records followed for one question */
 };

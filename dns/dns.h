@@ -11,6 +11,7 @@
  *
  *	lookup.c    one struct resolve from its question to its answer
  *	mx.c        MX and address answers to hosts or a verdict; pure
+ *	tlsa.c      which TLSA records count for a host
  *	question.c  equal questions asked once; CNAME followed; the cache asked first
  *	dnssec.c    whom a question goes to, channel or validator, and what is believed of the answer
  *	validator.c libunbound: answers validated from the root

@@ -6,6 +6,7 @@
 #include "base/netlist.h"
 #include "dns/dnsname.h"
 #include "dns/mx.h"
+#include "dns/tlsa.h"
 
 #include <arpa/inet.h>
 #include <assert.h>
@@ -38,6 +39,8 @@ struct lookup {
 	struct wanted mx_wanted;
 	int waiting, nwanted;
 	struct wanted *wanted; /* A and AAAA of each target */
+	int nsearch;
+	struct tlsa_search *search; /* of each host */
 };
 
 struct lookups *lookups_new(struct questions *questions, const struct conf *conf,
@@ -56,12 +59,15 @@ static void lookup_free(struct lookup *l)
 	question_withdraw(&l->mx_wanted.asker);
 	for (int i = 0; i < l->nwanted; i++)
 		question_withdraw(&l->wanted[i].asker);
+	for (int i = 0; i < l->nsearch; i++)
+		tlsa_search_withdraw(&l->search[i]);
 	list_remove(&l->link);
 	assert(l->all->n > 0);
 	l->all->n--;
 	mx_fini(&l->mx);
 	resolve_free(&l->r);
 	free(l->wanted);
+	free(l->search);
 	free(l);
 }
 
@@ -112,6 +118,51 @@ static void finish(struct lookup *l, struct verdict *failure)
 	post_back(r, failure);
 }
 
+static void on_found(void *owner)
+{
+	struct lookup *l = owner;
+	assert(l->waiting > 0);
+	if (--l->waiting == 0)
+		finish(l, NULL);
+}
+
+/* Of all hosts at once. */
+static void search_tlsa(struct lookup *l)
+{
+	struct resolve *r = l->r;
+	l->search = mem_zalloc((size_t)r->nhost * sizeof *l->search);
+	l->waiting = 1;
+	for (int i = 0; i < r->nhost; i++) {
+		struct tlsa_search *s = &l->search[l->nsearch++];
+		*s = (struct tlsa_search){.questions = l->all->questions,
+					  .host = &r->host[i],
+					  .port = r->port,
+					  .hop = {l->mx.domain, l->mx.canonical},
+					  .found = on_found,
+					  .owner = l};
+		l->waiting++;
+		if (!tlsa_search_begin(s))
+			l->waiting--;
+	}
+	on_found(l);
+}
+
+/* Who could have forged the MX records has chosen the hosts: what these prove is worth nothing (RFC 7672
+ * 2.2.1). DIFFERS from POSTFIX, which has them prove it all the same. */
+static bool counts_tlsa(const struct lookup *l)
+{
+	return l->r->dane && (l->r->kind == RESOLVE_HOST || l->mx.security == RESOLVE_SECURE);
+}
+
+static void have_addresses(struct lookup *l)
+{
+	struct verdict *failure = mx_hosts(&l->mx, l->r);
+	if (!failure && counts_tlsa(l))
+		search_tlsa(l);
+	else
+		finish(l, failure);
+}
+
 static void on_address(struct asker *asker, struct answer *answer)
 {
 	struct wanted *w = (struct wanted *)asker;
@@ -119,7 +170,7 @@ static void on_address(struct asker *asker, struct answer *answer)
 	*w->to = answer_ref(answer);
 	assert(l->waiting > 0);
 	if (--l->waiting == 0)
-		finish(l, mx_hosts(&l->mx, l->r));
+		have_addresses(l);
 }
 
 static struct answer *given(const union address *address)
@@ -166,7 +217,7 @@ static void want_addresses(struct lookup *l)
 		want(l, t->name, ANSWER_AAAA, &t->aaaa);
 	}
 	if (l->waiting == 0)
-		finish(l, mx_hosts(&l->mx, l->r));
+		have_addresses(l);
 }
 
 static void on_mx(struct asker *asker, struct answer *answer)

@@ -4,9 +4,9 @@
  *	                   |
  *	                name or literal? --> MX question --> A and AAAA of all targets --> mx_hosts
  *	                   |  at once               RESOLVE_HOST begins here ^                |
- *	                   +------------------------------------------------------------------+
- *	                                                                                      v
- *	                                                                         RESOLVE_ANSWER
+ *	                   +-----------------------------------------------+      TLSA records of each host,
+ *	                                                                   v      where they are wanted and count
+ *	                                                        RESOLVE_ANSWER <--------------+
  *
  * STATES     A lookup waits for `waiting` answers; at none it is finished and gone.
  * OWNERSHIP  The lookup owns its resolve until it posts it back; lookups_free() frees both.

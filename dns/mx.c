@@ -29,7 +29,9 @@ void mx_fini(struct mx *m)
 {
 	drop_targets(m, 0);
 	free(m->target);
+	free(m->canonical);
 	m->target = NULL;
+	m->canonical = NULL;
 }
 
 /* Weyl's sequence, mixed: small, and good enough to spread load. */
@@ -128,6 +130,7 @@ static struct verdict *targets_from(struct mx *m, const struct answer *answer)
 struct verdict *mx_targets(struct mx *m, const struct answer *answer)
 {
 	m->security = answer->security;
+	m->canonical = answer->canonical ? mem_strdup(answer->canonical) : NULL;
 	switch (answer->status) {
 	case ANSWER_RECORDS:
 		if (answer->nrecord == 1 && answer->record[0].target &&

@@ -39,7 +39,8 @@ struct mx {
 	char domain[DNSNAME_SIZE];
 	bool trusted; /* named in the configuration: whatever address it has is meant */
 	enum resolve_security security; /* of the MX records, or of their absence */
-	bool lab;			/* allow_loopback: local addresses are other hosts */
+	char *canonical; /* where CNAME records led from the domain, if there were any; or NULL */
+	bool lab;	 /* allow_loopback: local addresses are other hosts */
 	const struct netlist *near; /* allow_private: networks whose addresses are meant; or NULL */
 	const struct ourself *self;
 	uint64_t *chance;

@@ -61,6 +61,8 @@ static void write_header(const struct report *r, struct buf *to)
 	buf_printf(to, "From: Mail Delivery System <MAILER-DAEMON@%s>\r\n", r->hostname);
 	buf_printf(to, "To: <%s>\r\nSubject: %s\r\nDate: %s\r\n", r->to, subject, date);
 	buf_printf(to, "Message-ID: <%s@%s>\r\n", id, r->hostname);
+	if (r->original->tls == ENVELOPE_TLS_WAIVED)
+		buf_puts(to, "TLS-Required: No\r\n");
 	buf_puts(to, "Auto-Submitted: auto-replied\r\nMIME-Version: 1.0\r\n");
 	buf_printf(to,
 		   "Content-Type: multipart/report; report-type=delivery-status;\r\n"
@@ -184,9 +186,15 @@ static bool append_content(const struct report *r, struct buf *to, int64_t most)
 	return true;
 }
 
+/* RFC 8689 5: with REQUIRETLS as with RET=HDRS. */
+static bool may_return_all(const struct envelope *e)
+{
+	return e->ret != RET_HDRS && e->tls != ENVELOPE_TLS_REQUIRED;
+}
+
 static void write_original(const struct report *r, struct buf *to)
 {
-	bool whole = owes(r, REPORT_FAILED) && r->original->ret != RET_HDRS &&
+	bool whole = owes(r, REPORT_FAILED) && may_return_all(r->original) &&
 		     (int64_t)r->content->size <= r->size_max;
 	if (whole)
 		start_part(r, to, "Undelivered message",

@@ -4,7 +4,6 @@
 #include "base/address.h"
 #include "base/buf.h"
 #include "base/mem.h"
-#include "base/tls_policy.h"
 #include "qmgr/outcome.h"
 #include "qmgr/route/nexthop_name.h"
 #include "qmgr/router.h"
@@ -19,6 +18,11 @@
 /* Hosts once found serve this long without another question: dns has the time to live, but every
  * question costs two hops between threads. */
 enum { FRESH_MS = 5000 };
+
+/* What key and site are called besides. Without the recipient's demands a site is one of those that have none. */
+static const char *const wishes[] = {[ENVELOPE_TLS_USUAL] = "",
+				     [ENVELOPE_TLS_REQUIRED] = " requiretls",
+				     [ENVELOPE_TLS_WAIVED] = " tls-required=no"};
 
 /* Behind the transport, before what else tells next hops apart. */
 static const char *target(const struct nexthop *n, size_t *len)
@@ -52,7 +56,8 @@ struct nexthop *nexthop_of(struct job *job, uint32_t recipient)
 	buf_init(&key);
 	nexthop_write_key(&key, route, address);
 	char *tls = nexthop_tls(q->sched.conf->tables, route, address);
-	buf_printf(&key, " tls=%s", tls);
+	enum envelope_tls wish = job->work->envelope->tls;
+	buf_printf(&key, " tls=%s%s", tls, wishes[wish]);
 	char *logins =
 		nexthop_logins(q->sched.conf->tables, route, job->work->envelope->sender, address);
 	buf_puts(&key, logins ? logins : "");
@@ -68,6 +73,7 @@ struct nexthop *nexthop_of(struct job *job, uint32_t recipient)
 	n->key = buf_steal(&key, NULL);
 	n->qmgr = q;
 	n->tls = tls;
+	n->wish = wish;
 	n->site_name = nexthop_site_name(route, address);
 	n->logins = logins;
 	n->transport = job->transport;
@@ -92,7 +98,10 @@ void nexthop_ask(struct nexthop *n, struct message *m, uint32_t recipient)
 						    .ask = q->db.edges.to_dns,
 						    .context = q->db.edges.context,
 						    .tables = q->sched.conf->tables,
-						    .sender = m->work.envelope->sender});
+						    .sender = m->work.envelope->sender,
+						    .tls = n->tls,
+						    .wish = n->wish,
+						    .dane = q->sched.conf->tls.dane});
 }
 
 void nexthop_wait(struct nexthop *n, struct job *job, uint32_t recipient)
@@ -112,9 +121,9 @@ static char *peer_name(const char *name, const union address *address)
 
 static struct host *host_of(struct nexthop *n, const struct nexthop_host *from, const char *of_hop)
 {
-	char *tls = tls_policy_of_host(of_hop, from->name);
-	struct host *h =
-		destdb_get(&n->qmgr->db, n->transport, &from->address, tls, from->credential);
+	char *tls = nexthop_tls_of_host(of_hop, from);
+	struct host *h = destdb_get(&n->qmgr->db, n->transport, &from->address, tls,
+				    from->credential, from->dane);
 	free(tls);
 	return h;
 }
@@ -128,8 +137,11 @@ static struct site_host *gather_hosts(struct nexthop *n, int *count, struct buf 
 	struct site_host *hosts = mem_zalloc((size_t)*count * sizeof *hosts);
 	for (int i = 0; i < *count; i++) {
 		char *of_hop = nexthop_tls_of_hop(tables, n->tls, &from[i]);
-		nexthop_add_tls(name, of_hop, n->transport->settings,
-				n->site_name ? from[i].hop : NULL);
+		if (from[i].dane)
+			nexthop_add_dane(name, from[i].dane);
+		else
+			nexthop_add_tls(name, of_hop, n->transport->settings,
+					n->site_name ? from[i].hop : NULL);
 		hosts[i] = (struct site_host){.host = host_of(n, &from[i], of_hop),
 					      .name = mem_strdup(from[i].name),
 					      .peer = peer_name(from[i].name, &from[i].address),
@@ -157,6 +169,8 @@ static void enter_site(struct nexthop *n)
 				  : nexthop_name_of_hosts(nexthop_lookup_best(&n->lookup));
 	buf_printf(&full, "%s%s", name, n->logins ? n->logins : "");
 	struct site_host *hosts = gather_hosts(n, &count, &full);
+	if (n->wish == ENVELOPE_TLS_REQUIRED)
+		buf_puts(&full, wishes[n->wish]);
 	struct site *site = site_get(&n->qmgr->db, n->transport, buf_cstr(&full));
 	buf_fini(&full);
 	free(name);

@@ -18,7 +18,8 @@ struct nexthop {
 	char *key;
 	char *tls;	 /* policy of transport, route and the recipient's domain */
 	char *site_name; /* given by the configuration, or NULL: from the hosts found */
-	char *logins;	 /* what stands behind either, or NULL */
+	enum envelope_tls wish;
+	char *logins; /* what stands behind either, or NULL */
 	struct transport *transport;
 	struct qmgr *qmgr;
 	struct way way;		      /* to the site, once that is known */

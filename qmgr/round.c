@@ -138,6 +138,7 @@ static struct spool_store *write_report(struct qmgr *q, struct message *m, const
 	r->sender = mem_strdup("");
 	r->body = BODY_8BITMIME;
 	r->smtputf8 = not_ascii(to);
+	r->tls = e->tls; /* RFC 8689 5: it tells of the message what that hides */
 	envelope_add(r, to)->notify = NOTIFY_NEVER;
 
 	struct report report = {.original = e,

@@ -20,6 +20,7 @@ static const struct {
 	{"DSN", offsetof(struct capability, dsn)},
 	{"8BITMIME", offsetof(struct capability, eightbit)},
 	{"SMTPUTF8", offsetof(struct capability, smtputf8)},
+	{"REQUIRETLS", offsetof(struct capability, requiretls)},
 };
 
 /* SIZE may stand without a number; a number that is none takes the keyword with it. */

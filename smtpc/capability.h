@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 struct capability {
-	bool starttls, pipelining, chunking, binarymime, dsn, eightbit, smtputf8;
+	bool starttls, pipelining, chunking, binarymime, dsn, eightbit, smtputf8, requiretls;
 	unsigned auth;	   /* mask of mechanisms, 1u << enum sasl_mechanism */
 	bool withheld;	   /* it announced CHUNKING, but can't do it */
 	bool size;	   /* SIZE may be given with MAIL */

@@ -100,6 +100,8 @@ static void begin(struct connection *c)
 		.transport = t,
 		.tls = wanted_tls(c),
 		.mode = c->open->mode,
+		.requiretls =
+			tls_policy_has_requiretls(c->tls) && !address_is_unix(&c->open->address),
 		.local = address_is_unix(&c->open->address),
 		.login = c->open->credential ? &c->login : NULL,
 	};

@@ -85,6 +85,7 @@ void connection_post_closed(struct connection *c, struct verdict *why)
 	o->note.type = CONNECTION_CLOSED;
 	o->why = why;
 	o->refused = c->engine.refused;
+	o->unfit = c->engine.unfit;
 	o->login_refused = c->engine.login_refused;
 	if (o->login_refused && o->credential->kind == CREDENTIAL_REFRESH)
 		secrets_spoiled(c->worker->secrets, o->credential);

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/metrics.h"
 #include "base/tls.h"
+#include "base/tls_dane.h"
 
 #include <gsasl.h>
 #include <openssl/evp.h>
@@ -19,19 +20,27 @@ static char *session_key(const struct connection *c)
 			  c->open->transport->title, c->tls);
 }
 
+static bool by_dane(const struct connection *c)
+{
+	return tls_policy_level(c->tls) == TRANSPORT_TLS_DANE;
+}
+
 void connection_start_tls(struct connection *c)
 {
 	char *key = session_key(c);
 	SSL_SESSION *session = sessions_get(&c->worker->sessions, key);
+	const char *name = by_dane(c) ? c->open->dane->base : c->open->host; /* RFC 7672 8.1 */
 	free(key);
 	c->handshaking = true;
-	stream_start_tls(c->stream, c->worker->tls, false, tls_server_name(c->open->host), session);
+	stream_start_tls(c->stream, c->worker->tls, false, tls_server_name(name), session);
 	SSL *ssl = stream_ssl(c->stream);
 	if (!ssl)
 		return;
 	SSL_set_app_data(ssl, c);
 	tls_demand(ssl, tls_policy_level(c->tls),
 		   c->open->conf ? c->open->conf->tls.minimum : TLS_MINIMUM_1_2);
+	if (by_dane(c))
+		tls_dane_prepare(ssl, c->open->dane); /* or nothing fits */
 	if (c->open->transport->identity)
 		tls_show_identity(ssl, c->open->transport->identity);
 }
@@ -75,19 +84,30 @@ static const char *printable(const char *text)
 	return text ? text : "none";
 }
 
-void connection_log_tls(const struct connection *c, enum tls_verified verified, const char *reason)
+/* Of one that stands. The names and records that a policy of DANE has are the domain's, and long. */
+static void log_tls(const struct connection *c, enum tls_verified verified, const char *record,
+		    const char *reason)
 {
 	const SSL *ssl = c->engine.state == ENGINE_HANDSHAKE ? stream_ssl(c->stream) : NULL;
 	bool done = ssl && SSL_is_init_finished(ssl);
 	log_event(reason ? LOG_LEVEL_WARNING : LOG_LEVEL_INFO, "tls", "site", c->open->site, "host",
 		  c->peer, "version", done ? SSL_get_version(ssl) : NULL, "cipher",
-		  done ? printable(SSL_get_cipher_name(ssl)) : NULL, "policy", c->tls, "resumed",
+		  done ? printable(SSL_get_cipher_name(ssl)) : NULL, "policy",
+		  by_dane(c) ? "dane" : c->tls, "resumed",
 		  done && SSL_session_reused(ssl) ? "yes" : NULL, "verified",
-		  tls_verified_word(verified), "reason", reason, NULL);
+		  tls_verified_word(verified), "tlsa", record, "reason", reason, NULL);
 }
 
-static enum tls_verified verify(const struct connection *c, struct buf *why)
+void connection_log_tls(const struct connection *c, enum tls_verified verified, const char *reason)
 {
+	log_tls(c, verified, NULL, reason);
+}
+
+static enum tls_verified verify(const struct connection *c, struct buf *record, struct buf *why)
+{
+	if (by_dane(c))
+		return tls_dane_verify(stream_ssl(c->stream), record, why) ? TLS_VERIFIED_DANE
+									   : TLS_VERIFIED_NONE;
 	if (tls_policy_level(c->tls) != TRANSPORT_TLS_VERIFY)
 		return TLS_VERIFIED_NONE; /* nobody was asked who it is */
 	return tls_verify(stream_ssl(c->stream), c->open->conf ? c->open->conf->authorities : NULL,
@@ -96,14 +116,17 @@ static enum tls_verified verify(const struct connection *c, struct buf *why)
 
 void connection_shaken(struct connection *c)
 {
-	struct buf why = {0};
-	enum tls_verified verified = verify(c, &why);
+	static const enum metric results[] = {[TLS_VERIFIED_NONE] = METRIC_tls_client_unverified,
+					      [TLS_VERIFIED_TRUSTED] = METRIC_tls_client_unverified,
+					      [TLS_VERIFIED_MATCHED] = METRIC_tls_client_matched,
+					      [TLS_VERIFIED_DANE] = METRIC_tls_client_dane};
+	struct buf why = {0}, record = {0};
+	enum tls_verified verified = verify(c, &record, &why);
 	bool good = buf_len(&why) == 0;
-	connection_log_tls(c, verified, good ? NULL : buf_cstr(&why));
+	log_tls(c, verified, buf_len(&record) > 0 ? buf_cstr(&record) : NULL,
+		good ? NULL : buf_cstr(&why));
 	if (good) {
-		metrics_add(verified == TLS_VERIFIED_MATCHED ? METRIC_tls_client_matched
-							     : METRIC_tls_client_unverified,
-			    1);
+		metrics_add(results[verified], 1);
 		c->engine.sasl_setup.binding = connection_binding(c);
 		engine_secured(&c->engine);
 	} else {
@@ -111,6 +134,7 @@ void connection_shaken(struct connection *c)
 		connection_forget_session(c);
 		engine_untrusted(&c->engine, buf_cstr(&why));
 	}
+	buf_fini(&record);
 	buf_fini(&why);
 }
 
@@ -119,7 +143,8 @@ void connection_lacks_tls(const struct connection *c)
 	const struct verdict *why = c->engine.why;
 	if (!why || c->announced || c->engine.setup.tls < TRANSPORT_TLS_REQUIRED)
 		return;
-	bool missing = strcmp(why->dsn, "4.7.4") == 0;
+	bool missing =
+		strcmp(why->dsn, "4.7.4") == 0 || (c->engine.unfit && !stream_ssl(c->stream));
 	if (!missing && !c->handshaking)
 		return;
 	metrics_add(missing ? METRIC_tls_client_missing : METRIC_tls_client_failed, 1);

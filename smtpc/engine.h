@@ -74,8 +74,9 @@ struct engine_setup {
 	const char *peer;     /* "name[address]:port", for verdicts */
 	const struct conf_transport *transport;
 	enum transport_tls tls;
-	enum connection_mode mode;	  /* not more than this, whatever the host announces */
-	bool local;			  /* nobody is on the way to the host: as good as TLS */
+	enum connection_mode mode; /* not more than this, whatever the host announces */
+	bool requiretls;	   /* it must hand mail on as RFC 8689 has it; not where local */
+	bool local;		   /* nobody is on the way to the host: as good as TLS */
 	const struct engine_login *login; /* or NULL: as nobody */
 };
 
@@ -108,6 +109,7 @@ struct engine {
 	bool owes_rset; /* before the next MAIL */
 	bool owes_dot;	/* 354, but there is nobody to send to */
 	bool login_refused; /* closed, because AUTH was answered with 5xx, or is not possible */
+	bool unfit;	    /* closed, because it can't do what setup.requiretls wants */
 	bool refused;  /* closed, because the host greeted with 5xx, or answered EHLO and HELO so */
 	bool confused; /* closed, because the host has lost count: next time ask in mode, too */
 	enum connection_mode mode;

@@ -56,8 +56,23 @@ static void measure(struct engine *e)
 		e->round_trip_us = us;
 }
 
+/* RFC 8689 4.2.1: 7.10 where TLS is what lacks, 7.30 where that is all. A handshake that breaks off may be
+ * chance: it is tried again. */
+static void unfit(struct engine *e, const char *dsn, const char *lacks)
+{
+	e->unfit = true;
+	engine_close(e, BREAK_TOLD,
+		     verdict_printf(VERDICT_DEFERRED, 0, dsn, e->setup.peer,
+				    "REQUIRETLS was asked for, and %s %s", e->setup.peer, lacks));
+	buf_puts(e->out, "QUIT\r\n");
+}
+
 static void without_tls(struct engine *e)
 {
+	if (e->setup.requiretls) {
+		unfit(e, "4.7.10", "does not offer STARTTLS");
+		return;
+	}
 	engine_close(e, BREAK_TOLD,
 		     verdict_printf(VERDICT_DEFERRED, 0, "4.7.4", e->setup.peer,
 				    "%s does not offer STARTTLS, which is required",
@@ -72,7 +87,9 @@ static void introduced(struct engine *e)
 
 static void greeted(struct engine *e)
 {
-	if (e->secure || e->setup.tls == TRANSPORT_TLS_NONE)
+	if (e->secure && e->setup.requiretls && !e->can.requiretls)
+		unfit(e, "4.7.30", "does not offer it");
+	else if (e->secure || e->setup.tls == TRANSPORT_TLS_NONE)
 		introduced(e);
 	else if (e->can.starttls)
 		engine_move(e, ENGINE_STARTTLS);
@@ -153,6 +170,10 @@ void engine_secured(struct engine *e)
 
 void engine_untrusted(struct engine *e, const char *why)
 {
+	if (e->setup.requiretls) {
+		unfit(e, "4.7.10", why);
+		return;
+	}
 	engine_close(e, BREAK_TOLD,
 		     verdict_printf(VERDICT_DEFERRED, 0, "4.7.5", e->setup.peer, "%s: %s",
 				    e->setup.peer, why));

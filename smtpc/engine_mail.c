@@ -31,11 +31,16 @@ static struct transaction *before(const struct engine *e, const struct transacti
 		       : list_entry(t->link.prev, struct transaction, link);
 }
 
+static bool keeps_apart(const struct transaction *t)
+{
+	return t && (t->apart || t->alone);
+}
+
 /* Does it have to wait until all before it is over? */
 static bool must_not_ride(const struct engine *e, const struct transaction *t)
 {
 	const struct transaction *front = before(e, t);
-	if (!e->apart && !t->alone && !(front && front->alone))
+	if (!e->apart && !keeps_apart(t) && !keeps_apart(front))
 		return false;
 	return front || !in_step(e);
 }
@@ -102,7 +107,7 @@ static bool begin(struct engine *e, struct transaction *t)
 		return false;
 	}
 	t->chunked = e->can.chunking;
-	t->ahead = t->delivery->ahead && e->can.pipelining && !e->apart && !t->alone;
+	t->ahead = t->delivery->ahead && e->can.pipelining && !e->apart && !keeps_apart(t);
 	t->behind = before(e, t);
 	t->each = engine_speaks_lmtp(e);
 	if (e->owes_rset || (t->behind && (t->chunked || t->each))) {
@@ -165,6 +170,8 @@ static bool go_on_with_envelope(struct engine *e, struct transaction *t)
 			reset(e);
 		return true;
 	}
+	if (t->apart)
+		return false;
 	if (t->chunked)
 		return engine_say_chunk(e, t);
 	say_data(e, t);

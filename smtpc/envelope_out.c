@@ -125,6 +125,8 @@ void envelope_out_mail(struct buf *to, const struct delivery *d, const struct ca
 		buf_puts(to, " BODY=8BITMIME");
 	if (can->smtputf8 && needs_smtputf8(d))
 		buf_puts(to, " SMTPUTF8");
+	if (d->requiretls && can->requiretls)
+		buf_puts(to, " REQUIRETLS");
 	if (can->dsn && d->ret != RET_NONE)
 		buf_puts(to, d->ret == RET_FULL ? " RET=FULL" : " RET=HDRS");
 	if (can->dsn && d->envid)

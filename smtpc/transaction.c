@@ -21,7 +21,7 @@ struct transaction *transaction_new(struct delivery *d)
 	struct transaction *t = mem_zalloc(sizeof *t + d->nrcpt);
 	list_init(&t->link);
 	t->delivery = d;
-	t->alone = d->verification;
+	t->apart = d->verification;
 	return t;
 }
 
@@ -221,7 +221,7 @@ static bool to_return(const struct transaction *t, enum transaction_break how, b
 		return true; /* nothing of it was sent */
 	if (how == BREAK_PROTOCOL || (how == BREAK_CONFUSED && sent))
 		return false;
-	return t->alone || how == BREAK_CONFUSED || !any_verdict(t);
+	return t->apart || t->alone || how == BREAK_CONFUSED || !any_verdict(t);
 }
 
 void transaction_broken(struct transaction *t, enum transaction_break how, bool sent,

@@ -48,6 +48,7 @@ struct transaction {
 	bool unclear; /* one of these refused */
 	bool suspect; /* MAIL, or RSET before it, was refused ahead of its turn */
 	bool unsure;  /* answered, but the reply behind it does not fit well */
+	bool apart;   /* it asks only: nothing rides with it */
 	bool alone;   /* the second time: one command, one reply */
 	enum expected_kind
 		suspected; /* the first command that was refused ahead of its turn; with: */

@@ -31,6 +31,18 @@ static void keep_id(struct header_in *h, const char *from, size_t len)
 	h->id[n] = '\0';
 }
 
+/* RFC 8689 3: the one value that it has. */
+static bool says_no(const char *value, size_t len)
+{
+	while (len > 0 && strchr(" \t\r\n", value[len - 1]))
+		len--;
+	while (len > 0 && strchr(" \t", *value)) {
+		value++;
+		len--;
+	}
+	return is(value, len, "No");
+}
+
 static void read_field(struct header_in *h, const char *line, size_t name, size_t len)
 {
 	h->in_message_id = false;
@@ -40,6 +52,9 @@ static void read_field(struct header_in *h, const char *line, size_t name, size_
 		h->date = true;
 	} else if (is(line, name, "From")) {
 		h->from = true;
+	} else if (is(line, name, "TLS-Required")) {
+		const char *value = (const char *)memchr(line, ':', len) + 1;
+		h->tls_waived |= says_no(value, (size_t)(line + len - value));
 	} else if (is(line, name, "Message-ID") && !h->message_id) {
 		h->message_id = h->in_message_id = true;
 		const char *value = (const char *)memchr(line, ':', len) + 1;

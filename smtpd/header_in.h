@@ -6,7 +6,7 @@
  *	                                     +-- where wanted: fields of addresses, rewritten
  *
  * Looks at one line at a time: counts Received fields, keeps the Message-ID for the log, and notes
- * whether there are Date, Message-ID and From. The header ends with the first line that is neither
+ * whether there are Date, Message-ID and From, and whether TLS-Required says No. The header ends with the first line that is neither
  * a field nor the rest of one; whatever that line is, it passes unchanged. Fields that are to be
  * rewritten are gathered whole, up to HEADER_FIELD_MAX bytes; longer ones pass unchanged.
  *
@@ -14,7 +14,7 @@
  * THREAD     The session's. Pure: no clock, no I/O.
  * ERRORS     None; a header of any form passes. At most HEADER_HELD_MAX bytes of a
  *            line are held, and HEADER_FIELD_MAX of a field.
- * SEE        RFC 5322 2.2, 3.6; RFC 6409 8.
+ * SEE        RFC 5322 2.2, 3.6; RFC 6409 8; RFC 8689 3.
  */
 #ifndef SMTPD_HEADER_IN_H
 #define SMTPD_HEADER_IN_H
@@ -37,6 +37,7 @@ struct header_in {
 	bool in_line;	    /* behind a beginning that was looked at: the rest just passes */
 	bool in_message_id; /* the latest field */
 	bool date, message_id, from;
+	bool tls_waived; /* TLS-Required: No */
 	int received;
 	char id[HEADER_MESSAGE_ID_MAX + 1];
 };

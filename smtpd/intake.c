@@ -128,6 +128,13 @@ void intake_finish(struct intake *in)
 		write_out(in);
 }
 
+/* RFC 8689 4.1: REQUIRETLS goes before what the header says. */
+void intake_mark(const struct intake *in, struct envelope *e)
+{
+	if (in->header.tls_waived && e->tls == ENVELOPE_TLS_USUAL)
+		e->tls = ENVELOPE_TLS_WAIVED;
+}
+
 int intake_error(const struct intake *in)
 {
 	return in->error;

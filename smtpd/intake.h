@@ -52,6 +52,9 @@ void intake_put(struct intake *, const char *bytes, size_t len);
 void intake_finish(struct intake *); /* all has been fed */
 int intake_error(const struct intake *);
 
+void intake_mark(const struct intake *, struct envelope *);
+/* What the header says that the envelope keeps. Once it is finished. */
+
 enum response intake_judge(const struct content_in *, const struct header_in *,
 			   int64_t hopcount_limit);
 /* Of content that has passed both: RESPONSE_OK, or why it is refused. */

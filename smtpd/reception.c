@@ -117,6 +117,7 @@ void reception_store(struct session *s, uint64_t ticket)
 	t->envelope->id = ask->id = t->id;
 	t->envelope->arrived_ms = clock_wall_ms();
 	t->envelope->size = t->size;
+	intake_mark(&t->intake, t->envelope);
 	ask->note.type = SPOOL_STORE;
 	ask->posted_us = clock_steady_us();
 	ask->answered_us = s->answered_us;

@@ -58,5 +58,7 @@ void verb_ehlo(struct session *s, char *argument)
 	if (service->listener->chunking)
 		buf_puts(out, "250-CHUNKING\r\n");
 	announce_limits(service->listener, out);
+	if (s->tls)
+		buf_puts(out, "250-REQUIRETLS\r\n");
 	buf_puts(out, "250-8BITMIME\r\n250-ENHANCEDSTATUSCODES\r\n250-DSN\r\n250 SMTPUTF8\r\n");
 }

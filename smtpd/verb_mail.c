@@ -5,6 +5,7 @@
  *		     SMTPUTF8			RFC 6531
  *		     RET=FULL / HDRS, ENVID=xtext	RFC 3461
  *		     AUTH=<> / xtext			RFC 4954 5
+ *		     REQUIRETLS			RFC 8689 2
  */
 #include "smtpd/command.h"
 #include "smtpd/reception.h"
@@ -29,6 +30,7 @@ enum {
 	SEEN_RET = 8,
 	SEEN_ENVID = 16,
 	SEEN_AUTH = 32,
+	SEEN_REQUIRETLS = 64,
 };
 
 static bool word(const char *value, const char *wanted)
@@ -84,6 +86,8 @@ static enum response take(const struct session *s, struct reception *t, const st
 		good = param_once(seen, SEEN_RET) && take_ret(t->envelope, p->value);
 	else if (param_is(p, "ENVID"))
 		good = param_once(seen, SEEN_ENVID) && take_envid(t->envelope, p->value);
+	else if (param_is(p, "REQUIRETLS") && s->tls)
+		good = param_once(seen, SEEN_REQUIRETLS) && !p->value;
 	else if (param_is(p, "AUTH") && s->service->listener->auth)
 		good = param_once(seen, SEEN_AUTH) && good_auth(p->value);
 	else
@@ -103,6 +107,7 @@ static enum response take_all(struct session *s, struct reception *t, char *rest
 			return why;
 	}
 	t->envelope->smtputf8 = seen & SEEN_UTF8;
+	t->envelope->tls = seen & SEEN_REQUIRETLS ? ENVELOPE_TLS_REQUIRED : ENVELOPE_TLS_USUAL;
 	return result == PARAM_SYNTAX ? RESPONSE_BAD_PARAMETER : RESPONSE_OK;
 }
 

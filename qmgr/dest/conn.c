@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/metrics.h"
+#include "base/tls_dane.h"
 #include "base/tls_policy.h"
 #include "qmgr/dest/conn_places.h"
 #include "qmgr/sched/pool.h"
@@ -71,6 +72,7 @@ struct conn *conn_open(struct destdb *db, struct site *s, struct site_host *to, 
 	open->plain = c->plain = host_plain(host, c->name, destdb_now_ms(db));
 	open->mode = host_mode(host, destdb_now_ms(db));
 	open->credential = credential_ref(host->credential);
+	open->dane = tls_dane_ref(host->dane);
 	open->messages_most = host_messages_most(host, destdb_now_ms(db));
 	db->edges.to_worker(db->edges.context, c->worker, &open->note);
 	return c;
@@ -90,6 +92,7 @@ static struct delivery *delivery_of(struct destdb *db, const struct conn *c, str
 	d->ret = env->ret;
 	d->body = env->body;
 	d->smtputf8 = env->smtputf8;
+	d->requiretls = env->tls == ENVELOPE_TLS_REQUIRED;
 	d->verification = w->verification;
 	d->content = content_ref(w->content);
 	d->ahead = conn_may_go_ahead(c, w->content);
@@ -298,7 +301,8 @@ void conn_on_closed(struct destdb *db, struct connection_open *open)
 	} else if (open->why) {
 		/* One that has carried mail and is then cut off tells us little about the host. */
 		bool useless = c->done == 0;
-		h->refuses = useless && open->refused;
+		h->unfit = useless && open->unfit;
+		h->refuses = useless && (open->refused || open->unfit);
 		host_login_refused(h, useless && open->login_refused, open->why);
 		if (useless)
 			was_useless(db, c, open->why);

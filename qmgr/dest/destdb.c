@@ -3,6 +3,7 @@
 
 #include "base/address.h"
 #include "base/mem.h"
+#include "base/tls_dane.h"
 #include "qmgr/dest/remembered.h"
 #include "qmgr/dest/site.h"
 #include "qmgr/dest/suspend.h"
@@ -71,7 +72,7 @@ struct host *destdb_host(struct destdb *db, const char *key, const union address
 }
 
 struct host *destdb_get(struct destdb *db, const struct transport *t, const union address *address,
-			const char *tls, struct credential *credential)
+			const char *tls, struct credential *credential, struct tls_dane *dane)
 {
 	char where[ADDRESS_WHERE_MAX];
 	const struct conf_transport *set = t->settings;
@@ -85,6 +86,8 @@ struct host *destdb_get(struct destdb *db, const struct transport *t, const unio
 		h->tls = mem_strdup(tls);
 	if (credential && !h->credential)
 		h->credential = credential_ref(credential);
+	if (dane && !h->dane)
+		h->dane = tls_dane_ref(dane);
 	h->refs++;
 	return h;
 }
@@ -102,6 +105,7 @@ void host_free(struct destdb *db, struct host *h)
 	HASH_DEL(db->hosts, h);
 	host_fini(h);
 	credential_unref(h->credential);
+	tls_dane_unref(h->dane);
 	free(h->peer);
 	free(h->tls);
 	free(h->key);

@@ -117,9 +117,9 @@ static inline int64_t destdb_now_ms(const struct destdb *db) /* steady clock, of
 }
 
 struct host *destdb_get(struct destdb *, const struct transport *, const union address *,
-			const char *tls, struct credential *);
+			const char *tls, struct credential *, struct tls_dane *);
 /* The record, made when it is unknown, with a reference. tls: the policy that its connections meet, of this
- * host. */
+ * host; what it takes of TLSA records to meet it goes with it. */
 
 struct host *destdb_host(struct destdb *, const char *key, const union address *);
 /* The same by its key, without a reference. */

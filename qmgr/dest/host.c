@@ -142,7 +142,7 @@ bool host_worked(struct host *h, int64_t now_ms)
 		tell(h, back ? "back" : "ready", NULL);
 	h->hung_ms = 0;
 	h->proven = true;
-	h->refuses = h->login_refused = false;
+	h->refuses = h->unfit = h->login_refused = false;
 	h->failures = 0;
 	h->retry_ms = 0;
 	/* It takes more than it did: how much more is found out at once. */
@@ -193,7 +193,7 @@ void host_forget(struct host *h)
 		host_move(h, HOST_UP);
 	forget_why(h);
 	h->failures = 0;
-	h->proven = h->refuses = false;
+	h->proven = h->refuses = h->unfit = false;
 	h->era++;
 	h->retry_ms = h->slow_until_ms = 0;
 	h->mode_until_ms = h->good_ms = h->opened_ms = 0;

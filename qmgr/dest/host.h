@@ -79,6 +79,7 @@ struct host {
 	char *key;
 	char *peer;	       /* [address]:port */
 	char *tls;	       /* base/tls_policy.h, of this host; NULL until a site has it */
+	struct tls_dane *dane; /* a reference: the TLSA records that tls speaks of; or NULL */
 	union address address; /* with the port */
 	int refs;	       /* sites and connections */
 	struct credential *credential; /* a reference: as whom connections log in; or NULL */
@@ -94,17 +95,18 @@ struct host {
 	struct list conns; /* struct conn, those not closed */
 	struct list full;  /* struct site_host: its site would use a connection if there were one */
 
-	int64_t opened_ms;     /* steady clock: the last connection was begun; 0: never */
-	int64_t good_ms;       /* steady clock: a connection that was of use ended; 0: never */
-	bool proven;	       /* a connection to it has been ready */
-	int failures;	       /* that counted, in a row */
-	unsigned era;	       /* changes with each of them */
-	int64_t failed_ms;     /* steady clock: the last of them */
-	int64_t retry_ms;      /* steady clock: a probe is due; while not UP */
-	struct verdict *why;   /* the last failure, or NULL */
-	char *why_name;	       /* by which name the host was called in it */
-	bool login_refused;    /* that was the login; until a connection is ready */
-	bool refuses;	       /* that was a 5xx to the connection, or to EHLO and HELO */
+	int64_t opened_ms;   /* steady clock: the last connection was begun; 0: never */
+	int64_t good_ms;     /* steady clock: a connection that was of use ended; 0: never */
+	bool proven;	     /* a connection to it has been ready */
+	int failures;	     /* that counted, in a row */
+	unsigned era;	     /* changes with each of them */
+	int64_t failed_ms;   /* steady clock: the last of them */
+	int64_t retry_ms;    /* steady clock: a probe is due; while not UP */
+	struct verdict *why; /* the last failure, or NULL */
+	char *why_name;	     /* by which name the host was called in it */
+	bool login_refused;  /* that was the login; until a connection is ready */
+	bool refuses;	     /* that was a 5xx to the connection, or to EHLO and HELO */
+	bool unfit; /* or, of one for mail with REQUIRETLS, that it can't do that: mail is returned when all refuse */
 	int64_t slow_until_ms; /* steady clock: another was quicker, and goes before it until then */
 	struct host_plain *plain;
 	bool suspended; /* see suspend.h: out */

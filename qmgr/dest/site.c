@@ -58,6 +58,25 @@ static void drop_hosts(struct site *s)
 	free(s->hosts);
 }
 
+/* Where it leads another host has come, which must prove something else. */
+static bool is_overtaken(const struct site *s, const struct host *h)
+{
+	for (const struct site_host *it = s->hosts; it < s->hosts + s->nhost; it++)
+		if (it->host != h && strcmp(it->host->peer, h->peer) == 0)
+			return !site_host_of(s, h);
+	return false;
+}
+
+/* What it has proven, to TLSA records of before, is not what is asked for now. */
+static void end_overtaken(struct site *s, struct list *conns)
+{
+	list_each (link, tmp, conns) {
+		struct conn *c = list_entry(link, struct conn, in_site);
+		if ((conn_ready(c) || conn_unready(c)) && is_overtaken(s, c->host))
+			conn_end(s->db, c);
+	}
+}
+
 void site_set_hosts(struct site *s, struct site_host *hosts, int n)
 {
 	drop_hosts(s); /* what it waited for may be gone */
@@ -72,6 +91,8 @@ void site_set_hosts(struct site *s, struct site_host *hosts, int n)
 		list_init(&it->in_host);
 		list_append(&it->host->sites, &it->in_host);
 	}
+	end_overtaken(s, &s->open);
+	end_overtaken(s, &s->rest);
 	site_touch(s);
 }
 

@@ -101,7 +101,8 @@ static inline struct site *site_of_queue(const struct queue *queue)
 
 struct site *site_get(struct destdb *, struct transport *, const char *name);
 void site_set_hosts(struct site *, struct site_host *, int n);
-/* Takes the array, what hangs on it and its references. */
+/* Takes the array, what hangs on it and its references. Connections to an address that must prove something
+ * else now end. */
 
 void site_touch(struct site *);
 /* Something has changed: qmgr_thread_settle() runs it. */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /* A host that greets with 5xx, or answers EHLO and HELO so, speaks of itself, not of the mail: the next
  * one is tried. When all have, that is said in so many words, and the transport may take it for a
- * refusal of the mail (greeting_5xx). */
+ * refusal of the mail (greeting_5xx). One that can't carry mail with REQUIRETLS counts as one that refuses; where
+ * there is one the mail is returned, as RFC 8689 4.2.1 wants. */
 #include "qmgr/dest/site.h"
 
 #include <stdio.h>
@@ -35,13 +36,24 @@ static struct verdict *refusal(const struct verdict *said, enum verdict_class cl
 	char dsn[sizeof said->dsn];
 	snprintf(dsn, sizeof dsn, "%s", said->dsn);
 	dsn[0] = class == VERDICT_FAILED ? '5' : '4';
+	if (said->code == 0)
+		return verdict_new(class, 0, dsn, said->host, said->text);
 	return verdict_printf(class, 0, dsn, said->host, "all hosts refuse to talk: %d %s",
 			      said->code, said->text);
 }
 
+static bool any_unfit(const struct site *s)
+{
+	for (int i = 0; i < s->nhost; i++)
+		if (s->hosts[i].host->unfit)
+			return true;
+	return false;
+}
+
 struct verdict *site_refusal(const struct site *s, bool of_mail)
 {
-	bool bounces = s->queue.transport->settings->greeting_5xx == GREETING_5XX_BOUNCE;
+	bool bounces =
+		s->queue.transport->settings->greeting_5xx == GREETING_5XX_BOUNCE || any_unfit(s);
 	struct verdict *said = all_refuse(s) ? last_word(s) : NULL;
 	if (!said)
 		return NULL;

@@ -3,7 +3,9 @@
 
 #include "base/address.h"
 #include "base/mailaddr.h"
+#include "base/log.h"
 #include "base/mem.h"
+#include "base/tls_dane.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -14,6 +16,8 @@ struct nexthop_answer {
 	int port, weight;
 	uint32_t group;		       /* equal: shared by weight */
 	struct credential *credential; /* or NULL */
+	enum transport_tls level;
+	enum tls_policy_dane dane;
 };
 
 /* Those of one group share a preference; where there are weights they are shares of connections. */
@@ -28,8 +32,27 @@ static struct nexthop_answer *add_question(struct nexthop_lookup *l, struct reso
 	return a;
 }
 
-static void add_relays(struct nexthop_lookup *l, const struct conf_list *relays, int default_port,
-		       const struct nexthop_edge *edge)
+/* A literal address has no name that there could be TLSA records of, and a Unix socket needs none. */
+static void want_dane(struct nexthop_answer *a, struct resolve *ask,
+		      const struct conf_transport *by, const struct nexthop_edge *edge)
+{
+	union address unused;
+	const char *said = edge->tls ? edge->tls : by->tls;
+	char *row =
+		tls_policy_row(edge->tables, ask->name, ask->kind == RESOLVE_HOST, a->port, NULL);
+	const char *holds = tls_policy_strictest(said, row);
+	a->level = tls_policy_level(holds);
+	a->dane = tls_policy_dane(holds, edge->dane || edge->wish == ENVELOPE_TLS_REQUIRED);
+	bool waived = edge->wish == ENVELOPE_TLS_WAIVED && a->dane == TLS_DANE_WANTED;
+	if (waived || address_parse_unix(ask->name, &unused))
+		a->dane = TLS_DANE_IGNORED;
+	ask->dane = a->dane != TLS_DANE_IGNORED;
+	ask->port = a->port;
+	free(row);
+}
+
+static void add_relays(struct nexthop_lookup *l, const struct conf_list *relays,
+		       const struct conf_transport *by, const struct nexthop_edge *edge)
 {
 	int weight_before = 0;
 	for (int i = 0; i < relays->n; i++) {
@@ -39,7 +62,9 @@ static void add_relays(struct nexthop_lookup *l, const struct conf_list *relays,
 		struct resolve *ask = resolve_new(r.bracketed ? RESOLVE_HOST : RESOLVE_MX, r.host,
 						  edge->reply_to, edge->owner);
 		ask->trusted = true;
-		struct nexthop_answer *a = add_question(l, ask, r.port > 0 ? r.port : default_port);
+		struct nexthop_answer *a =
+			add_question(l, ask, r.port > 0 ? r.port : (int)by->port);
+		want_dane(a, ask, by, edge);
 		a->weight = r.weight;
 		a->credential = credential_find(edge->tables, relays->item[i], edge->sender);
 		if (r.weight > 0 && weight_before > 0)
@@ -49,15 +74,15 @@ static void add_relays(struct nexthop_lookup *l, const struct conf_list *relays,
 	}
 }
 
-static void add_domain(struct nexthop_lookup *l, const char *domain, int port,
-		       const struct nexthop_edge *edge)
+static void add_domain(struct nexthop_lookup *l, const char *domain,
+		       const struct conf_transport *by, const struct nexthop_edge *edge)
 {
 	bool literal = domain[0] == '[';
 	char *name = literal ? mem_strndup(domain + 1, strlen(domain) - 2) : mem_strdup(domain);
-	struct nexthop_answer *a = add_question(
-		l,
-		resolve_new(literal ? RESOLVE_HOST : RESOLVE_MX, name, edge->reply_to, edge->owner),
-		port);
+	struct resolve *ask =
+		resolve_new(literal ? RESOLVE_HOST : RESOLVE_MX, name, edge->reply_to, edge->owner);
+	struct nexthop_answer *a = add_question(l, ask, (int)by->port);
+	want_dane(a, ask, by, edge);
 	a->credential = credential_find(edge->tables, domain, edge->sender);
 	free(name);
 }
@@ -65,14 +90,14 @@ static void add_domain(struct nexthop_lookup *l, const char *domain, int port,
 void nexthop_lookup_begin(struct nexthop_lookup *l, const struct route *route, const char *address,
 			  const struct nexthop_edge *edge)
 {
-	int port = (int)route->by->port;
 	assert(l->asking == 0 && l->nanswer == 0);
+	l->wish = edge->wish;
 	if (route->relay->n > 0)
-		add_relays(l, route->relay, port, edge);
+		add_relays(l, route->relay, route->by, edge);
 	else
-		add_domain(l, mailaddr_domain(address), port, edge);
+		add_domain(l, mailaddr_domain(address), route->by, edge);
 	l->nown = l->nanswer;
-	add_relays(l, &route->by->fallback_relay, port, edge);
+	add_relays(l, &route->by->fallback_relay, route->by, edge);
 	l->asking = l->nanswer;
 	for (int i = 0; i < l->nanswer; i++) {
 		struct note *note = &l->answer[i].resolve->note;
@@ -81,10 +106,68 @@ void nexthop_lookup_begin(struct nexthop_lookup *l, const struct route *route, c
 	}
 }
 
+struct verdict *nexthop_lookup_barred(const struct resolve_host *h, enum tls_policy_dane dane)
+{
+	if (dane == TLS_DANE_IGNORED)
+		return NULL;
+	if (h->unsure)
+		return verdict_ref(h->unsure);
+	if (dane == TLS_DANE_WANTED || (h->dane && h->dane->nusable > 0))
+		return NULL;
+	return verdict_printf(
+		VERDICT_DEFERRED, 0, "4.7.5", NULL,
+		h->dane ? "no TLSA record of %s can be used, and dane-only holds"
+			: "%s has no TLSA records that DNSSEC proves, and dane-only holds",
+		h->name);
+}
+
+/* Nobody could tell whether it is the host that it should be; a reference. NULL: somebody can. */
+static struct verdict *unprovable(const struct resolve *r, const struct resolve_host *h,
+				  enum transport_tls level)
+{
+	union address unused;
+	bool by_records = h->dane && h->dane->nusable > 0;
+	bool meant = r->kind == RESOLVE_HOST || r->security == RESOLVE_SECURE ||
+		     strcmp(h->name, r->name) == 0;
+	if (by_records || level == TRANSPORT_TLS_VERIFY || meant ||
+	    address_parse_unix(h->name, &unused))
+		return NULL;
+	return verdict_printf(VERDICT_FAILED, 0, "5.7.10", NULL,
+			      "REQUIRETLS was asked for, and nothing proves that %s is a mail host "
+			      "for %s",
+			      h->name, r->name);
+}
+
+/* The first that is barred says why, should there be no other. */
+static void leave_out_barred(struct resolve *r, const struct nexthop_answer *a, bool requiretls)
+{
+	int kept = 0;
+	for (int i = 0; i < r->nhost; i++) {
+		struct verdict *why = nexthop_lookup_barred(&r->host[i], a->dane);
+		if (!why && requiretls)
+			why = unprovable(r, &r->host[i], a->level);
+		if (!why) {
+			r->host[kept++] = r->host[i];
+			continue;
+		}
+		log_event(LOG_LEVEL_WARNING, "tls", "host", r->host[i].name, "policy",
+			  why->class == VERDICT_FAILED	 ? "requiretls"
+			  : a->dane == TLS_DANE_DEMANDED ? "dane-only"
+							 : "dane",
+			  "verified", "none", "reason", why->text, NULL);
+		if (!r->failure)
+			r->failure = verdict_ref(why);
+		verdict_unref(why);
+		resolve_host_fini(&r->host[i]);
+	}
+	r->nhost = kept;
+}
+
 bool nexthop_lookup_answered(struct nexthop_lookup *l, struct resolve *r)
 {
 	assert(l->asking > 0 && r->order < l->nanswer && !l->answer[r->order].resolve);
 	l->answer[r->order].resolve = r;
+	leave_out_barred(r, &l->answer[r->order], l->wish == ENVELOPE_TLS_REQUIRED);
 	return --l->asking == 0;
 }
 
@@ -153,7 +236,9 @@ int nexthop_lookup_hosts(const struct nexthop_lookup *l, struct nexthop_host **h
 					.address = r->host[h].address[a],
 					.preference = from->group << 16 | r->host[h].preference,
 					.weight = (double)from->weight / addresses,
-					.credential = from->credential};
+					.credential = from->credential,
+					.dane = r->host[h].dane,
+					.requiretls = l->wish == ENVELOPE_TLS_REQUIRED};
 				address_set_port(&to->address, from->port);
 			}
 	}

@@ -7,6 +7,14 @@
  * preferences of its MX records; behind all of them fallback_relay. That helps where the destination
  * can't be found for now, not where there is none.
  *
+ * Where the TLS policy of a hop asks for DANE, so is dns for TLSA records; hosts that must not get mail then, since
+ * nobody knows what they must prove, or they have none and dane-only holds, are left out of the answer.
+ *
+ * Mail with REQUIRETLS goes only to hosts that are proven. By DANE; or by the name of the host, where that is
+ * what the configuration or secure MX records say, or the next hop itself: others are left out too. Of mail with
+ * TLS-Required: No nothing is asked that the recipient's domain demands. What the operator demands holds for it
+ * as well.
+ *
  * OWNERSHIP  Embedded in struct nexthop. Notes that it asks with are given away; it owns the answers.
  * THREAD     qmgr.
  * STATES     idle; asking, as long as answers are outstanding; answered, until nexthop_lookup_clear().
@@ -16,13 +24,16 @@
 #define QMGR_ROUTE_NEXTHOP_LOOKUP_H
 
 #include "base/credential.h"
+#include "base/envelope.h"
 #include "base/resolve.h"
+#include "base/tls_policy.h"
 #include "qmgr/route/route.h"
 
 struct nexthop_lookup {
 	int asking;	   /* answers outstanding */
 	int nanswer, nown; /* the first nown: not of fallback_relay */
 	struct nexthop_answer *answer;
+	enum envelope_tls wish;
 };
 
 struct nexthop_host {
@@ -33,6 +44,8 @@ struct nexthop_host {
 	uint32_t preference;	       /* equal: one group; the lower 16 bits are the MX record's */
 	double weight;		       /* above 0: share of the group */
 	struct credential *credential; /* the lookup's: as whom to log in; or NULL */
+	struct tls_dane *dane;	       /* the lookup's: what its TLSA records demand; or NULL */
+	bool requiretls;	       /* it must hand it on so */
 };
 
 /* Where the answers go, and how questions get to dns. */
@@ -43,6 +56,9 @@ struct nexthop_edge {
 	void *context;
 	const struct tables *tables; /* credentials of next hops, for mail of this sender */
 	const char *sender;
+	const char *tls; /* policy of transport, route and domain; NULL: the transport's */
+	bool dane;	 /* tls { dane } */
+	enum envelope_tls wish;
 };
 
 void nexthop_lookup_begin(struct nexthop_lookup *, const struct route *, const char *address,
@@ -51,6 +67,9 @@ void nexthop_lookup_begin(struct nexthop_lookup *, const struct route *, const c
 
 bool nexthop_lookup_answered(struct nexthop_lookup *, struct resolve *);
 /* Takes the answer. True: it was the last. */
+
+struct verdict *nexthop_lookup_barred(const struct resolve_host *, enum tls_policy_dane);
+/* A reference: why such a host must not get mail; NULL: it may. */
 
 /* Once it is answered: */
 

@@ -6,6 +6,7 @@
 #include "base/mailaddr.h"
 #include "base/mem.h"
 #include "base/tables.h"
+#include "base/tls_dane.h"
 #include "base/tls_policy.h"
 
 #include <stdlib.h>
@@ -132,16 +133,46 @@ char *nexthop_tls_of_hop(const struct tables *tables, const char *tls, const str
 	return of_hop;
 }
 
+char *nexthop_tls_of_host(const char *of_hop, const struct nexthop_host *h)
+{
+	char *usual = h->dane ? mem_strdup(h->dane->policy) : tls_policy_of_host(of_hop, h->name);
+	if (!h->requiretls)
+		return usual;
+	char *text = tls_policy_with_requiretls(usual, h->name);
+	free(usual);
+	return text;
+}
+
+/* Once is enough for hosts that stand side by side. */
+static void tell(struct buf *name, const char *policy)
+{
+	char *told = mem_printf(" tls=%s", policy);
+	size_t len = strlen(told), had = buf_len(name);
+	if (had < len || strcmp(buf_cstr(name) + had - len, told) != 0)
+		buf_puts(name, told);
+	free(told);
+}
+
+/* In terms of the hop, of a host without TLSA records: nothing is told of dane where there are none, since
+ * domains whose hosts have some must not share a site with it. */
+static char *as_told(const char *policy, const char *hop)
+{
+	const char *bare =
+		tls_policy_level(policy) == TRANSPORT_TLS_DANE ? "opportunistic" : policy;
+	return tls_policy_of_hop(bare, hop);
+}
+
 void nexthop_add_tls(struct buf *name, const char *of_hop, const struct conf_transport *by,
 		     const char *hop)
 {
-	char *silent = tls_policy_of_hop(by->tls, hop);
-	char *told = mem_printf(" tls=%s", of_hop);
-	size_t len = strlen(told), had = buf_len(name);
-	bool same = strcmp(silent, of_hop) == 0;
-	bool again = had >= len && strcmp(buf_cstr(name) + had - len, told) == 0;
-	if (!same && !again)
-		buf_puts(name, told);
+	char *silent = as_told(by->tls, hop), *told = as_told(of_hop, NULL);
+	if (strcmp(silent, told) != 0)
+		tell(name, told);
 	free(told);
 	free(silent);
+}
+
+void nexthop_add_dane(struct buf *name, const struct tls_dane *dane)
+{
+	tell(name, dane->nusable > 0 ? dane->title : dane->policy);
 }

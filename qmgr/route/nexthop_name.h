@@ -35,9 +35,16 @@ char *nexthop_tls(const struct tables *, const struct route *, const char *addre
 char *nexthop_tls_of_hop(const struct tables *, const char *tls, const struct nexthop_host *);
 /* The same with the row for the hop of this host, and in terms of that hop. */
 
+char *nexthop_tls_of_host(const char *of_hop, const struct nexthop_host *);
+/* What this host must prove: what its TLSA records demand, where they count; else what the hop does. */
+
 void nexthop_add_tls(struct buf *name, const char *of_hop, const struct conf_transport *,
 		     const char *hop);
 /* What the site's name tells besides: " tls=POLICY", where it is not the transport's own. hop NULL: the name
  * says nothing of the hop, so that a policy in terms of it is told too. */
+
+void nexthop_add_dane(struct buf *name, const struct tls_dane *);
+/* The same for a host whose TLSA records count, whatever the transport's own is: another domain may come to
+ * the same host by MX records that prove nothing. */
 
 #endif

@@ -235,19 +235,23 @@ def test_a_real_postfix_is_verified(lab, certificates):
 
 def test_what_is_wrong_with_a_policy_is_said_with_its_line(lab, tmp_path):
     table = tmp_path / "policy"
-    table.write_text("a.test  dane\nb.test strict\nuser@c.test none\nd.test verify:sha256=12\n")
+    table.write_text("a.test  dane:b.test\nb.test strict\nuser@c.test none\nd.test verify:sha256=12\n")
     config = Config(settings={"tls_policy": [str(table)]},
-                    transports={"smtp": {"tls": "dane-only"}},
+                    dns={"dnssec": "off"}, transports={"smtp": {"tls": "dane-only"}},
                     extra='tls { ca = "/nowhere/ca.pem" minimum = "1.1" }')
     relay = lab.relay(config, start=False)
     said = relay.command("check").stderr
-    for words in ("dane-only is not built into this release", "nowhere/ca.pem", "minimum"):
+    for words in ("dane-only wants DNSSEC", "nowhere/ca.pem", "minimum"):
         assert words in said
     config = Config(settings={"tls_policy": [str(table)]})
     said = lab.relay(config, start=False).command("check").stderr
-    for line, words in enumerate(("dane is not built", "must be none", "is not a domain",
+    for line, words in enumerate(("must be none", "must be none", "is not a domain",
                                   "64 hexadecimal digits"), 1):
         assert re.search(f"policy:{line}: .*{words}", said), said
+    table.write_text("a.test  dane\n")
+    config = Config(settings={"tls_policy": [str(table)]}, dns={"dnssec": "off"})
+    done = lab.relay(config, start=False).command("check")
+    assert done.returncode == 0 and "tls_policy of a.test: dane wants DNSSEC" in done.stderr + done.stdout
 
 
 def _told(relay, *words):

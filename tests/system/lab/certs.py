@@ -140,7 +140,7 @@ class Certificates:
         """Return the SHA-256 of a certificate, or of its public key, in hexadecimal digits."""
         with open(certificate, encoding="ascii") as stream:
             der = ssl.PEM_cert_to_DER_cert(stream.read())
-        return hashlib.sha256(_public_key(certificate) if key else der).hexdigest()
+        return hashlib.sha256(public_key(certificate) if key else der).hexdigest()
 
     def server_context(self, *names, days=30):
         """Return the TLS context of a server that has these names."""
@@ -157,14 +157,15 @@ class Certificates:
         with open(certificate, encoding="ascii") as stream:
             der = ssl.PEM_cert_to_DER_cert(stream.read())
         if selector == "1":
-            der = _public_key(certificate)
+            der = public_key(certificate)
         digest = subprocess.run(
             ["openssl", "dgst", "-sha256", "-r"], input=der, capture_output=True, check=True
         )
         return f"3 {selector} 1 {digest.stdout.split()[0].decode('ascii')}"
 
 
-def _public_key(certificate):
+def public_key(certificate):
+    """Return the public key of a certificate, as DER."""
     pem = subprocess.run(
         ["openssl", "x509", "-in", certificate, "-noout", "-pubkey"],
         capture_output=True, check=True,

@@ -16,7 +16,7 @@ from .process import Process
 _HEAD = """\
 $ORIGIN {origin}
 $TTL 60
-@ SOA ns.invalid. hostmaster.invalid. 1 3600 600 86400 60
+@ SOA ns.invalid. hostmaster.invalid. {serial} 3600 600 86400 60
 @ NS ns.invalid.
 """
 
@@ -71,7 +71,7 @@ class SignedZones:
 
     def unsigned(self, zone, records):
         """Add a zone without signatures."""
-        self.zones[zone] = _HEAD.format(origin=_origin(zone)) + records
+        self.zones[zone] = _HEAD.format(origin=_origin(zone), serial=1) + records
 
     def crowd(self, key, count):
         """Return so many DNSKEY records, each with the tag of this key, and none of them its own."""
@@ -83,7 +83,7 @@ class SignedZones:
         return "".join(f"@ DNSKEY {flags} {protocol} {algorithm} {_with_tag(head, tag)}\n"
                        for _ in range(count))
 
-    def signed(self, zone, records, *options, valid=(-DAY, 30 * DAY), key=None):
+    def signed(self, zone, records, *options, valid=(-DAY, 30 * DAY), key=None, serial=1):
         """Add a zone, signed with a new key or the one given; return the key.
 
         valid: from when until when, in seconds from now. Options are those of ldns-signzone.
@@ -93,7 +93,7 @@ class SignedZones:
         begin, end = (time.strftime("%Y%m%d%H%M%S", time.gmtime(time.time() + span))
                       for span in valid)
         with open(self._path(name), "w", encoding="utf-8") as stream:
-            stream.write(_HEAD.format(origin=_origin(zone)) + records + "\n")
+            stream.write(_HEAD.format(origin=_origin(zone), serial=serial) + records + "\n")
         _run(self.folder, "ldns-signzone", "-i", begin, "-e", end, *options, "-o", _origin(zone),
              name, key)
         with open(self._path(f"{name}.signed"), encoding="utf-8") as stream:
@@ -136,10 +136,10 @@ remote-control:
 class Unbound:
     """A validating resolver of other people, in front of an Nsd."""
 
-    def __init__(self, folder, nsd, anchor, ask):
+    def __init__(self, folder, nsd, anchor, ask, address=LOOPBACK, port=None):
         """ask: lab.dns.ask, with which it is seen to be up."""
-        self.address = LOOPBACK
-        self.port = free_dns_port(LOOPBACK)
+        self.address = address
+        self.port = port or free_dns_port(address)
         path = os.path.join(str(folder), "unbound.conf")
         with open(path, "w", encoding="utf-8") as stream:
             stream.write(_UNBOUND.format(address=self.address, port=self.port, folder=folder,

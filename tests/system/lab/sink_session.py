@@ -120,6 +120,13 @@ class SinkSession:
         """Say whether something has come that was not read yet."""
         return bool(self.unread) or bool(select.select([self.socket], [], [], 0)[0])
 
+    def _hear_out(self):
+        """Read what is still under way: a close with that unread would take our replies from the client."""
+        self.socket.shutdown(socket.SHUT_WR)
+        self.socket.settimeout(1.0)
+        while self.socket.recv(262144):
+            pass
+
     def _write_late(self):
         while (item := self._replies.get()) is not None:
             due, data = item
@@ -230,6 +237,7 @@ class SinkSession:
         elif limit is not None and self.completed >= limit:
             self._write(self.behaviour.limit_reply)
             if self.behaviour.limit_reply.startswith("421"):
+                self._hear_out()
                 raise _Gone
         elif self._answer("mail", match[1], "250 2.1.0 ok").startswith("2"):
             self.sender, self.sender_params = match[1], _params(match[2])

@@ -37,8 +37,10 @@ static void policies_are_words_and_items(void **state)
 	good("verify:a test", false);
 	good("verify:*.a.test", false);
 	good("verify:sha256=0011", false);
-	good("dane", false);
-	good("dane-only", false);
+	good("dane", true);
+	good("dane-only", true);
+	good("dane:a.test", false);
+	good("dane-only:a.test", false);
 }
 
 static void of_hop(const char *text, const char *hop, const char *expected)
@@ -73,9 +75,48 @@ static void the_strictest_holds_and_else_the_nearest(void **state)
 	assert_string_equal(tls_policy_strictest("verify", "required"), "verify");
 	assert_string_equal(tls_policy_strictest("none", "verify"), "verify");
 	assert_string_equal(tls_policy_strictest("verify", "verify:a.test"), "verify:a.test");
+	assert_string_equal(tls_policy_strictest("dane", "opportunistic"), "dane");
+	assert_string_equal(tls_policy_strictest("none", "dane"), "dane");
+	assert_string_equal(tls_policy_strictest("required", "dane"), "required");
+	assert_string_equal(tls_policy_strictest("required", "dane-only"), "dane-only");
+	assert_string_equal(tls_policy_strictest("dane-only", "verify"), "verify");
+	assert_string_equal(tls_policy_strictest("verify", "dane-only"), "dane-only");
 	assert_string_equal(tls_policy_strictest(NULL, "none"), "none");
 	assert_string_equal(tls_policy_strictest("required", NULL), "required");
 	assert_null(tls_policy_strictest(NULL, NULL));
+}
+
+static void dane_is_for_those_who_did_not_say_otherwise(void **state)
+{
+	(void)state;
+	assert_int_equal(tls_policy_dane("opportunistic", true), TLS_DANE_WANTED);
+	assert_int_equal(tls_policy_dane("opportunistic", false), TLS_DANE_IGNORED);
+	assert_int_equal(tls_policy_dane("required", true), TLS_DANE_WANTED);
+	assert_int_equal(tls_policy_dane("dane", false), TLS_DANE_WANTED);
+	assert_int_equal(tls_policy_dane("dane-only", false), TLS_DANE_DEMANDED);
+	assert_int_equal(tls_policy_dane("verify", true), TLS_DANE_IGNORED);
+	assert_int_equal(tls_policy_dane("none", true), TLS_DANE_IGNORED);
+	char *host = tls_policy_of_host("dane", "mx.test");
+	assert_string_equal(host, "opportunistic");
+	free(host);
+}
+
+static void with_requiretls(const char *text, const char *expected)
+{
+	char *is = tls_policy_with_requiretls(text, "mx.test");
+	assert_string_equal(is, expected);
+	assert_true(tls_policy_has_requiretls(is));
+	assert_false(tls_policy_has_requiretls(text));
+	free(is);
+}
+
+static void requiretls_wants_a_proof_where_the_policy_wants_none(void **state)
+{
+	(void)state;
+	with_requiretls("opportunistic", "verify:mx.test,+requiretls");
+	with_requiretls("none", "verify:mx.test,+requiretls");
+	with_requiretls("verify:a.test,.a.test", "verify:a.test,.a.test,+requiretls");
+	with_requiretls("dane:mx.test,tlsa=12", "dane:mx.test,tlsa=12,+requiretls");
 }
 
 static void fingerprints_alone_need_no_authority(void **state)
@@ -93,6 +134,8 @@ int main(void)
 		cmocka_unit_test(policies_are_words_and_items),
 		cmocka_unit_test(words_become_names),
 		cmocka_unit_test(the_strictest_holds_and_else_the_nearest),
+		cmocka_unit_test(dane_is_for_those_who_did_not_say_otherwise),
+		cmocka_unit_test(requiretls_wants_a_proof_where_the_policy_wants_none),
 		cmocka_unit_test(fingerprints_alone_need_no_authority),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -296,6 +296,18 @@ static void who_asks_for_the_header_gets_the_header(void **state)
 	assert_false(part_has(2, "body"));
 }
 
+/* RFC 8689 5. */
+static void who_wants_it_hidden_gets_the_header_whatever_he_asked_for(void **state)
+{
+	(void)state;
+	envelope->ret = RET_FULL;
+	envelope->tls = ENVELOPE_TLS_REQUIRED;
+	tell("x@a.test", REPORT_FAILED, 550, "5.1.1", "mx.a.test", "no");
+	write_report();
+	assert_true(part_has(2, "Subject: original"));
+	assert_false(part_has(2, "body"));
+}
+
 static void a_delay_returns_the_header_whatever_was_asked(void **state)
 {
 	(void)state;
@@ -487,6 +499,7 @@ int main(void)
 		TEST(only_those_are_reported_of_whom_it_is_owed),
 		TEST(a_failure_returns_the_message),
 		TEST(who_asks_for_the_header_gets_the_header),
+		TEST(who_wants_it_hidden_gets_the_header_whatever_he_asked_for),
 		TEST(a_delay_returns_the_header_whatever_was_asked),
 		TEST(a_message_over_the_limit_comes_back_as_its_header),
 		TEST(a_header_without_end_is_cut),

@@ -20,6 +20,7 @@ static struct buf out;
 static size_t script_piece = 1 << 20;
 static struct delivery *taken;
 static enum connection_mode mode;
+static bool requiretls;
 static const struct engine_login *login; /* as whom; NULL: as nobody */
 
 static void open_with(enum transport_tls tls)
@@ -42,6 +43,7 @@ static void open_with(enum transport_tls tls)
 				     .transport = &transport,
 				     .tls = tls,
 				     .mode = mode,
+				     .requiretls = requiretls,
 				     .login = login};
 	buf_init(&out);
 	engine_init(&engine, &setup, &out);

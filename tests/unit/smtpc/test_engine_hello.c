@@ -15,6 +15,69 @@ static int set_up_must(void **state)
 	return 0;
 }
 
+static int set_up_proven(void **state)
+{
+	(void)state;
+	requiretls = true;
+	open_with(TRANSPORT_TLS_VERIFY);
+	requiretls = false;
+	return 0;
+}
+
+static void says_hello(const char *ehlo)
+{
+	says("220 mx.test\r\n");
+	hears("EHLO me.test\r\n");
+	says(ehlo);
+}
+
+static void mail_that_must_be_handed_on_under_tls_needs_tls(void **state)
+{
+	(void)state;
+	says_hello("250-mx\r\n250 REQUIRETLS\r\n");
+	assert_closed(0, "4.7.10");
+	assert_true(engine.unfit);
+}
+
+static void greet_and_begin_tls(void)
+{
+	says_hello("250-mx\r\n250-REQUIRETLS\r\n250 STARTTLS\r\n");
+	hears("STARTTLS\r\n");
+	says("220 go\r\n");
+}
+
+static void mail_that_must_be_handed_on_under_tls_needs_a_host_that_is_proven(void **state)
+{
+	(void)state;
+	greet_and_begin_tls();
+	engine_untrusted(&engine, "is somebody else");
+	assert_closed(0, "4.7.10");
+	assert_true(engine.unfit);
+}
+
+/* What it said before TLS does not count. */
+static void mail_that_must_be_handed_on_under_tls_needs_a_host_that_does_so(void **state)
+{
+	(void)state;
+	greet_and_begin_tls();
+	engine_secured(&engine);
+	hears("EHLO me.test\r\n");
+	says("250-mx\r\n250 SIZE\r\n");
+	assert_closed(0, "4.7.30");
+	assert_true(engine.unfit);
+}
+
+static void a_host_that_hands_it_on_gets_it(void **state)
+{
+	(void)state;
+	greet_and_begin_tls();
+	engine_secured(&engine);
+	hears("EHLO me.test\r\n");
+	says("250-mx\r\n250 REQUIRETLS\r\n");
+	assert_int_equal(engine.state, ENGINE_READY);
+	assert_false(engine.unfit);
+}
+
 static void a_refused_greeting_is_a_deferral_of_the_host(void **state)
 {
 	(void)state;
@@ -209,6 +272,7 @@ static void a_greeting_that_never_comes_is_a_deferral(void **state)
 	assert_closed(0, "4.4.2");
 }
 
+#define T_PROVEN(name) cmocka_unit_test_setup_teardown(name, set_up_proven, tear_down)
 #define T_MAY(test) cmocka_unit_test_setup_teardown(test, set_up_may, tear_down)
 #define T_MUST(test) cmocka_unit_test_setup_teardown(test, set_up_must, tear_down)
 
@@ -224,6 +288,10 @@ int main(void)
 		T(an_ehlo_of_4xx_is_a_deferral),
 		T(keywords_are_bounded),
 		T(early_replies_are_not_taken_for_answers),
+		T_PROVEN(mail_that_must_be_handed_on_under_tls_needs_tls),
+		T_PROVEN(mail_that_must_be_handed_on_under_tls_needs_a_host_that_is_proven),
+		T_PROVEN(mail_that_must_be_handed_on_under_tls_needs_a_host_that_does_so),
+		T_PROVEN(a_host_that_hands_it_on_gets_it),
 		T_MAY(tls_is_begun_when_offered),
 		T_MAY(tls_is_not_needed_where_it_is_only_wished_for),
 		T_MAY(replies_injected_before_tls_close),

@@ -67,6 +67,26 @@ static void fields_that_are_missing_are_added_where_the_header_ends(void **state
 	assert_kept("A: b\r\n\r\ntext\r\n");
 }
 
+static bool waives(const char *header)
+{
+	size_t len = strlen(header);
+	bool first = read_message(header, len, len, false).tls_waived;
+	assert_int_equal(read_message(header, len, 1, false).tls_waived, first);
+	return first;
+}
+
+static void tls_required_says_no_or_nothing(void **state)
+{
+	(void)state;
+	assert_true(waives("TLS-Required: No\r\n\r\n"));
+	assert_true(waives("A: b\r\ntls-required :no \t\r\nC: d\r\n\r\n"));
+	assert_false(waives("TLS-Required: Yes\r\n\r\n"));
+	assert_false(waives("TLS-Required: No way\r\n\r\n"));
+	assert_false(waives("TLS-Required:\r\n\r\n"));
+	assert_false(waives("X-TLS-Required: No\r\n\r\n"));
+	assert_false(waives("A: b\r\n\r\nTLS-Required: No\r\n"));
+}
+
 static void long_lines_pass_and_are_not_held(void **state)
 {
 	(void)state;
@@ -88,6 +108,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_header_is_read_at_every_split),
 		cmocka_unit_test(fields_that_are_missing_are_added_where_the_header_ends),
+		cmocka_unit_test(tls_required_says_no_or_nothing),
 		cmocka_unit_test(long_lines_pass_and_are_not_held),
 	};
 	int failed = RUN(tests);

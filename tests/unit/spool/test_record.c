@@ -22,6 +22,7 @@ static struct envelope *full_envelope(uint32_t nrcpt)
 	e->rounds = 7;
 	e->size = UINT64_C(5000000000);
 	e->summed = true;
+	e->tls = ENVELOPE_TLS_REQUIRED;
 	e->sum = 0xfedcba98;
 	struct verdict *v = NULL;
 	for (uint32_t i = 0; i < nrcpt; i++) {
@@ -85,6 +86,7 @@ static void same_envelope(const struct envelope *a, const struct envelope *b)
 	assert_int_equal(a->rounds, b->rounds);
 	assert_int_equal(a->size, b->size);
 	assert_int_equal(a->summed, b->summed);
+	assert_int_equal(a->tls, b->tls);
 	assert_int_equal(a->sum, b->sum);
 	assert_int_equal(a->nrcpt, b->nrcpt);
 	for (uint32_t i = 0; i < a->nrcpt; i++)
@@ -147,6 +149,26 @@ static void an_envelope_comes_back_with_its_history(void **state)
 	assert_int_equal(e->history[0].round, 1);
 	assert_int_equal(e->history[e->nhistory - 1].round, ENVELOPE_HISTORY_MAX + 5);
 	round_trip(e);
+}
+
+/* What a release wrote that knew no such wish, and what one may write that knows others. */
+static void a_wish_that_is_not_known_is_none(void **state)
+{
+	(void)state;
+	struct buf b = {0};
+	struct envelope *e = envelope_new();
+	e->sender = mem_strdup("a@b.test");
+	payload_put_envelope(&b, e, &(struct content_place){0}, 1);
+	assert_int_equal(buf_data(&b)[3], 0);
+	envelope_free(&e);
+	for (int wish = 0; wish < 256; wish++) {
+		buf_data(&b)[3] = (char)wish;
+		e = payload_get_envelope(1, buf_data(&b), buf_len(&b));
+		assert_non_null(e);
+		assert_int_equal(e->tls, wish <= ENVELOPE_TLS_WAIVED ? wish : ENVELOPE_TLS_USUAL);
+		envelope_free(&e);
+	}
+	buf_fini(&b);
 }
 
 static void an_envelope_of_ten_thousand_recipients_comes_back(void **state)
@@ -367,6 +389,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_envelope_comes_back_with_all_its_fields),
 		cmocka_unit_test(an_envelope_comes_back_with_its_history),
+		cmocka_unit_test(a_wish_that_is_not_known_is_none),
 		cmocka_unit_test(an_envelope_of_ten_thousand_recipients_comes_back),
 		cmocka_unit_test(a_null_sender_without_recipients_comes_back),
 		cmocka_unit_test(recipients_of_one_transaction_share_their_verdict_on_disk),
