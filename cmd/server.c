@@ -109,7 +109,7 @@ static bool open_parts(struct server *s, const struct privileges *p, struct buf 
 	glance_init(&s->glance, s->loop, qmgr_loop(s->qmgr));
 	s->limiter = limiter_new(c, s->loop);
 	recall(s);
-	s->pool = thread_pool_new(pool_threads(), POOL_QUEUE);
+	s->pool = thread_pool_new("pool", pool_threads(), POOL_QUEUE);
 	struct smtpd_edges smtpd_edges = {s->spool, s->pool, s->limiter, qmgr_loop(s->qmgr)};
 	s->smtpd = smtpd_new(s->conf, &smtpd_edges, error);
 	s->http = http_new(c, s->spool, s->qmgr, s->started_ms);

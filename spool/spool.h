@@ -34,6 +34,7 @@
  *	spool_check.c         read all, offline       repair.c           make it whole, offline
  *	check_open.c          its folders             shrink.c           memory given back
  *	parked.c              messages by site            spool_look.c       read it, offline
+ *	gather.c              how long a batch waits  large_sync.c       large content, beside it
  *
  * OWNERSHIP  Given away by posting, both ways.
  * THREAD     spool_new(), spool_start(), spool_stop(), spool_free(): main. spool_file_*(): whoever
@@ -195,7 +196,8 @@ enum spool_unmoved {
 	SPOOL_UNMOVED
 };
 
-/* A question or an order of the operator; the same object comes back, after recovery. */
+/* A question or an order of the operator; the same object comes back, after recovery. It is about what was
+ * posted before it, but for large messages that had no answer yet: they are not in the queue. */
 struct spool_command {
 	struct note note;
 	struct loop *reply_to;

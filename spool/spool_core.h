@@ -34,7 +34,9 @@ enum {
 	SPOOL_RETRY_MS = 1000,		 /* between attempts to write to a disk that fails */
 };
 
-enum spool_internal_note { SPOOL_NOTE_RECOVERED = 150, SPOOL_NOTE_STOP };
+enum spool_internal_note { SPOOL_NOTE_RECOVERED = 150, SPOOL_NOTE_STOP, SPOOL_NOTE_LARGE_SYNCED };
+
+struct thread_pool;
 
 struct spool {
 	struct loop *loop;
@@ -54,6 +56,8 @@ struct spool {
 	struct list todo;    /* ops not written yet */
 	struct list written; /* ops written and in effect, not synced */
 	int64_t unsynced_since_ms, unsynced_bytes;
+	struct thread_pool *syncers; /* of large contents */
+	int syncing;		     /* large contents, there */
 	struct gather gather;
 	struct fine_timer gathered; /* todo has waited long enough */
 	atomic_int expected;	    /* any thread: transactions that may bring a message */

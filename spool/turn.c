@@ -140,7 +140,8 @@ void turn_run(void *owner)
 	commit_some(s);
 	/* The operator asks for the whole queue, not for what is known of it so far. */
 	bool orders = s->recovered && operator_run(s);
-	if (s->stop)
+	bool ends = s->stop && s->syncing == 0; /* what was posted before is answered first */
+	if (ends)
 		stop_clean(s);
 	journal_prepare(&s->journal, s->loop->now_ms);
 	compact_run(s);
@@ -149,7 +150,7 @@ void turn_run(void *owner)
 	spool_shrink(s);
 	tell_accepting(s);
 	set_timer(s, orders);
-	if (s->stop) {
+	if (ends) {
 		s->closing = true;
 		timer_stop(&s->loop->timers, &s->tick);
 		sem_post(&((struct spool_stop *)s->stop)->done);
