@@ -26,34 +26,43 @@ void gather_init(struct gather *g, int64_t now_us)
 
 void gather_came(struct gather *g, int64_t now_us, int64_t posted_us, int64_t answered_us)
 {
-	if (g->stores++ == 0)
+	if (g->stores++ == 0) {
 		g->began_us = now_us;
+		/* Nothing was in its way but other threads. */
+		if (posted_us > g->answered_us)
+			smooth(&g->waking_us, least(now_us - posted_us, PAUSE_MOST * g->commit_us));
+	}
 	if (!answered_us)
 		return;
-	smooth(&g->back_us, least(posted_us - answered_us, PAUSE_MOST * g->cost_us));
+	smooth(&g->back_us, least(posted_us - answered_us, PAUSE_MOST * g->commit_us));
 	g->absent -= g->absent > 0 && posted_us >= g->answered_us;
+}
+
+static int64_t cost_of(const struct gather *g)
+{
+	return g->commit_us + g->waking_us;
 }
 
 /* A client alone brings its next message when the commit of the last has ended: so at that pace, or
  * nearly, nobody else comes. */
 static int64_t wait_for_pace(const struct gather *g, int under_way)
 {
-	return under_way > 0 && g->gap_us < g->cost_us - g->cost_us / 4 ? under_way * g->gap_us : 0;
+	return under_way > 0 && g->gap_us < cost_of(g) - cost_of(g) / 4 ? under_way * g->gap_us : 0;
 }
 
 static int64_t wait_for_return(const struct gather *g)
 {
 	int64_t until_us = g->answered_us + 2 * g->back_us;
-	return g->absent > 0 && 2 * g->back_us < g->cost_us ? until_us - g->began_us : 0;
+	return g->absent > 0 && 2 * g->back_us < cost_of(g) ? until_us - g->began_us : 0;
 }
 
 int64_t gather_wait_us(const struct gather *g, int64_t now_us, int under_way)
 {
-	int64_t until_us = g->committed_us + least(IDLE_SHARE * g->cost_us, IDLE_MOST_US);
+	int64_t until_us = g->committed_us + least(IDLE_SHARE * g->commit_us, IDLE_MOST_US);
 	if (g->stores > 0) {
 		int64_t pace_us = wait_for_pace(g, under_way), return_us = wait_for_return(g);
 		until_us = g->began_us + least(pace_us > return_us ? pace_us : return_us,
-					       COMMITS_MOST * g->cost_us);
+					       COMMITS_MOST * cost_of(g));
 	}
 	return until_us > now_us ? until_us - now_us : 0;
 }
@@ -69,17 +78,17 @@ void gather_commit(struct gather *g, int64_t now_us)
 	g->committed_us = now_us;
 	if (g->stores == 0)
 		return;
-	smooth(&g->gap_us, least((now_us - g->counted_us) / g->stores, PAUSE_MOST * g->cost_us));
+	smooth(&g->gap_us, least((now_us - g->counted_us) / g->stores, PAUSE_MOST * g->commit_us));
 	g->counted_us = now_us;
 	g->absent = g->stores;
 	g->stores = 0;
 }
 
-void gather_synced(struct gather *g, int64_t now_us, int64_t cost_us)
+void gather_synced(struct gather *g, int64_t now_us, int64_t took_us)
 {
-	if (g->cost_us == 0)
-		g->cost_us = cost_us;
-	smooth(&g->cost_us, cost_us);
+	if (g->commit_us == 0)
+		g->commit_us = took_us;
+	smooth(&g->commit_us, took_us);
 	if (g->counted_us == g->committed_us)
 		g->answered_us = now_us;
 }

@@ -1,7 +1,7 @@
 /* gather.h - how long a commit waits for company.
  *
  * What one commit costs is paid once for all that it takes along: the sync, and the wake-ups of every
- * thread. Who has come and waits pays with his time for whoever is still to come. So no message waits
+ * thread, which cost the more the busier the processors are. Who has come and waits pays with his time for whoever is still to come. So no message waits
  * longer than a few commits take, as measured of late, and only for those who come sooner than that:
  *
  *	clients that are in the middle of a message, at the pace at which messages come
@@ -22,7 +22,8 @@
 #include <stdint.h>
 
 struct gather {
-	int64_t cost_us;      /* a commit, of late */
+	int64_t commit_us; /* what one takes, of late */
+	int64_t waking_us; /* from a message's coming until this thread sees it: long on a busy machine */
 	int64_t gap_us;	      /* between two messages, of late */
 	int64_t back_us;      /* from a client's answer to its next message, of late */
 	int64_t committed_us; /* when the last commit began, */
@@ -47,6 +48,6 @@ int gather_awaited(const struct gather *, int under_way);
 /* For how many messages, at least 1. */
 
 void gather_commit(struct gather *, int64_t now_us);		      /* one begins now */
-void gather_synced(struct gather *, int64_t now_us, int64_t cost_us); /* it took so long */
+void gather_synced(struct gather *, int64_t now_us, int64_t took_us); /* it took so long */
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
-/* sessions - clients that keep their connection, and how long each message took.
+/* bench_sessions - clients that keep their connection, and how long each message took.
  *
- *	sessions PORT SESSIONS SECONDS BYTES [RECIPIENTS [DOMAINS]]
+ *	bench_sessions PORT SESSIONS SECONDS BYTES [RECIPIENTS [DOMAINS]]
  *
  * Each of the sessions sends one message after the other to a server of the loopback address, for so
  * long: MAIL, RCPT and DATA in one piece, and after 354 the content. A message takes from the first of
@@ -55,7 +55,7 @@ static size_t nmessage, most;
 
 static void fail(const char *what, const char *why)
 {
-	fprintf(stderr, "sessions: %s: %s\n", what, why);
+	fprintf(stderr, "bench_sessions: %s: %s\n", what, why);
 	exit(1);
 }
 
@@ -212,7 +212,7 @@ static uint32_t quantile(double part)
 int main(int argc, char **argv)
 {
 	if (argc < 5) {
-		fputs("usage: sessions PORT SESSIONS SECONDS BYTES [RECIPIENTS [DOMAINS]]\n",
+		fputs("usage: bench_sessions PORT SESSIONS SECONDS BYTES [RECIPIENTS [DOMAINS]]\n",
 		      stderr);
 		return 2;
 	}
