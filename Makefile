@@ -6,15 +6,18 @@
 #	make lint       floors, format, warnings of a second compiler
 #	make bench      speed, side by side with others in one run
 #	make fuzz       the parsers, under libFuzzer, for a minute each
-#	make install    DESTDIR= PREFIX=/usr/local SYSCONFDIR=/etc; LINKS=force: sendmail and mailq too
+#	make install    DESTDIR= PREFIX=/usr/local SYSCONFDIR=/etc; LINKS=force: sendmail, mailq and newaliases too
 #			where another program has these names
+#	make deb        a Debian package, in build/deb
+#	make image      the image of a container, in build/image.tar; no daemon is asked
+#	make check-deb  install, use, upgrade and purge the package in a bare Debian
 #
 #	make generated  write etc/sluice.conf and etc/sluice.conf.5 anew from base/conf_table.h
 #
 # SAN=address or SAN=thread builds with that sanitizer into a tree of its own, build/SAN.
 # CFLAGS, CPPFLAGS and LDFLAGS are whoever builds a package's; they come on top of what is needed.
 
-FOLDERS = base spool dns smtpd qmgr smtpc sim cmd
+FOLDERS = base spool stages dkim dns smtpd qmgr smtpc events sim cmd
 PREFIX = /usr/local
 SYSCONFDIR = /etc
 
@@ -48,7 +51,7 @@ sources = $(wildcard $(1)/*.c $(1)/*/*.c)
 SRC = $(foreach f,$(FOLDERS),$(call sources,$(f)))
 LIBS = $(foreach f,$(FOLDERS),$(B)/lib$(f).a)
 # Static libraries in the order of the floors, highest first, for the linker.
-LINK = $(B)/libsim.a $(B)/libsmtpd.a $(B)/libqmgr.a $(B)/libsmtpc.a $(B)/libdns.a $(B)/libspool.a $(B)/libbase.a
+LINK = $(B)/libsim.a $(B)/libsmtpd.a $(B)/libqmgr.a $(B)/libsmtpc.a $(B)/libevents.a $(B)/libdns.a $(B)/libdkim.a $(B)/libstages.a $(B)/libspool.a $(B)/libbase.a
 
 all: $(BIN)
 
@@ -161,6 +164,18 @@ check: deps
 	@tests/peers
 	@tests/run
 
+deb:
+	@etc/install-deps
+	@etc/install-deps package
+	@etc/make-deb
+
+check-deb: deb
+	@/usr/bin/python3 -m pytest -q -p no:cacheprovider tests/package
+
+image: deps
+	@$(MAKE) --no-print-directory
+	@etc/make-image build/image.tar
+
 # Measurements of one part: tests/bench/bench_X.c becomes build/plain/tests/bench/bench_X.
 BENCH = $(patsubst %.c,$(B)/%,$(wildcard tests/bench/bench_*.c))
 
@@ -192,10 +207,11 @@ install: $(BIN)
 	install -D -m 644 etc/fail2ban/sluice-auth.conf $(SHARE)/sluice/fail2ban-auth.conf
 	install -D -m 644 etc/grafana/sluice.json $(SHARE)/sluice/grafana/sluice.json
 	install -D -m 644 etc/prometheus/sluice.rules.yml $(SHARE)/sluice/prometheus/sluice.rules.yml
-	install -d $(UNITS) $(DESTDIR)/usr/lib/sysusers.d $(DESTDIR)$(SYSCONFDIR)/logrotate.d
+	install -d $(UNITS) $(DESTDIR)/usr/lib/sysusers.d $(DESTDIR)/usr/lib/tmpfiles.d $(DESTDIR)$(SYSCONFDIR)/logrotate.d
 	$(PLACES) etc/sluice.service > $(UNITS)/sluice.service
 	install -m 644 etc/sluice.socket $(UNITS)/sluice.socket
 	install -m 644 etc/sluice.sysusers $(DESTDIR)/usr/lib/sysusers.d/sluice.conf
+	install -m 644 etc/sluice.tmpfiles $(DESTDIR)/usr/lib/tmpfiles.d/sluice.conf
 	test -e $(DESTDIR)$(SYSCONFDIR)/logrotate.d/sluice || \
 		$(PLACES) etc/sluice.logrotate > $(DESTDIR)$(SYSCONFDIR)/logrotate.d/sluice
 	install -d $(DESTDIR)$(SYSCONFDIR)/sluice
@@ -208,5 +224,5 @@ install: $(BIN)
 clean:
 	rm -rf build/plain build/address build/thread build/fuzz sluice
 
-.PHONY: all unit clean fuzz fuzzers generated deps demo lint check bench install
+.PHONY: all unit clean fuzz fuzzers generated deps demo lint check bench install deb check-deb image
 .SECONDARY:

@@ -60,6 +60,12 @@ enum transport_tls {
 	TRANSPORT_TLS_DANE,
 	TRANSPORT_TLS_DANE_ONLY
 };
+enum dkim_canonicalization {
+	DKIM_RELAXED_RELAXED,
+	DKIM_RELAXED_SIMPLE,
+	DKIM_SIMPLE_RELAXED,
+	DKIM_SIMPLE_SIMPLE
+};
 enum tls_minimum { TLS_MINIMUM_1_2, TLS_MINIMUM_1_3 };
 
 #define CONF_TYPE_flag bool
@@ -108,6 +114,13 @@ struct conf_limit {
 	CONF_LIMIT(CONF_MEMBER)
 };
 
+struct conf_dkim {
+	char *title; /* "domain", or ".domain": those below it; lower case, in ASCII */
+	int line;
+	CONF_DKIM(CONF_MEMBER)
+	struct evp_pkey_st *loaded; /* an EVP_PKEY with the key, where keys were wanted; or NULL */
+};
+
 struct conf_queue {
 	CONF_QUEUE(CONF_MEMBER)
 	double jitter; /* backoff_jitter as a number */
@@ -130,13 +143,18 @@ struct conf_tls {
 	CONF_TLS(CONF_MEMBER)
 };
 
+struct conf_events {
+	CONF_EVENTS(CONF_MEMBER)
+};
+
 struct tls_authorities;
 
 struct conf {
 	atomic_int refs; /* first: see conf_with_tables() */
 	char *file;
 	CONF_GLOBAL(CONF_MEMBER)
-	int nlistener, ntransport, nroute, nalias, nlimit;
+	char *own_name; /* hostname; or, where that is empty, the machine's */
+	int nlistener, ntransport, nroute, nalias, nlimit, ndkim;
 	struct conf_listener *listener;
 	struct conf_transport *transport; /* [0] is "smtp" */
 	struct conf_route *route;	  /* there is always a "*" */
@@ -144,12 +162,15 @@ struct conf {
 	struct conf_alias *alias;	  /* of sections, sorted by title */
 	struct conf_limit *limit;
 	const struct conf_limit *limit_by[LIMIT_BY_COUNT]; /* of these; NULL: none */
+	struct conf_dkim *dkim;
+	const struct conf_dkim **dkim_sorted; /* by title */
 	struct conf_queue queue;
 	struct conf_dns dns;
 	struct conf_auth auth;
 	struct conf_tls tls;
 	struct tls_authorities *authorities; /* of tls.ca, where keys were wanted; or NULL */
 	struct conf_verify verify;
+	struct conf_events events;
 	bool routes_verify;    /* some route section does */
 	struct tables *tables; /* what the files say that it names, unless they were not wanted */
 	struct conf *whole;    /* of which this is a copy with other tables; or NULL */
@@ -212,5 +233,17 @@ bool conf_host_good(const char *);
 
 const struct conf_alias *conf_alias_find(const struct conf *, const char *address);
 /* address in lower case; NULL: none of a section. */
+
+enum { CONF_DKIM_MAX = 8 }; /* signatures of one message */
+
+int conf_dkim_find(const struct conf *, const char *domain,
+		   const struct conf_dkim *found[CONF_DKIM_MAX]);
+/* The sections that sign for a domain, which is in lower case and ASCII: its own; else those of the
+ * nearest parent, ".parent". Returns how many, 0 where there are none. */
+
+bool conf_dkim_selector_good(const char *); /* letters, digits, hyphens, dots between them */
+
+void conf_dkim_names(const struct conf_dkim *const found[], int n, struct buf *to);
+/* "domain:selector,domain:selector", as the log has them. */
 
 #endif

@@ -10,6 +10,7 @@
 #include <openssl/ssl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 void conf_lines_add(struct conf_lines *l, const void *place, int item, int line)
 {
@@ -94,7 +95,7 @@ static char *lower(const char *text)
 
 static void title(struct conf_titled *t, enum conf_kind kind, const char *text, int line)
 {
-	bool folded = kind == CONF_KIND_ROUTE || kind == CONF_KIND_ALIAS;
+	bool folded = kind == CONF_KIND_ROUTE || kind == CONF_KIND_ALIAS || kind == CONF_KIND_DKIM;
 	t->title = folded ? lower(text) : mem_strdup(text);
 	t->line = line;
 	set_defaults(kind, t);
@@ -184,6 +185,14 @@ void conf_build_section(const struct conf_block *block, const struct conf_sectio
 	apply(&b, block, section);
 }
 
+static char *own_name(const struct conf *c)
+{
+	char name[256] = "localhost";
+	if (!*c->hostname)
+		gethostname(name, sizeof name - 1);
+	return mem_strdup(*c->hostname ? c->hostname : name);
+}
+
 struct conf *conf_build(const struct conf_file *from, const char *file, struct conf_lines *lines,
 			struct conf_faults *faults)
 {
@@ -193,11 +202,13 @@ struct conf *conf_build(const struct conf_file *from, const char *file, struct c
 	c->file = mem_strdup(file);
 	lines->file = c->file;
 	build_single(&b, CONF_KIND_GLOBAL, c);
+	c->own_name = own_name(c);
 	build_single(&b, CONF_KIND_QUEUE, &c->queue);
 	build_single(&b, CONF_KIND_DNS, &c->dns);
 	build_single(&b, CONF_KIND_AUTH, &c->auth);
 	build_single(&b, CONF_KIND_TLS, &c->tls);
 	build_single(&b, CONF_KIND_VERIFY, &c->verify);
+	build_single(&b, CONF_KIND_EVENTS, &c->events);
 	build_transports(&b);
 	c->listener = room(&b, CONF_KIND_LISTENER);
 	c->nlistener = build_titled(&b, CONF_KIND_LISTENER, (char *)c->listener,
@@ -210,6 +221,8 @@ struct conf *conf_build(const struct conf_file *from, const char *file, struct c
 	c->nalias = build_titled(&b, CONF_KIND_ALIAS, (char *)c->alias, NULL);
 	c->limit = room(&b, CONF_KIND_LIMIT);
 	c->nlimit = build_titled(&b, CONF_KIND_LIMIT, (char *)c->limit, NULL);
+	c->dkim = room(&b, CONF_KIND_DKIM);
+	c->ndkim = build_titled(&b, CONF_KIND_DKIM, (char *)c->dkim, NULL);
 	return c;
 }
 
@@ -227,6 +240,8 @@ static void free_settings(struct conf *c)
 	}
 	for (int i = 0; i < c->ntransport; i++)
 		SSL_CTX_free(c->transport[i].identity);
+	for (int i = 0; i < c->ndkim; i++)
+		EVP_PKEY_free(c->dkim[i].loaded);
 	conf_list_free(&c->auth.users);
 	tls_authorities_free(&c->authorities);
 	free(c->listener);
@@ -234,6 +249,9 @@ static void free_settings(struct conf *c)
 	free(c->route);
 	free(c->alias);
 	free(c->limit);
+	free(c->dkim);
+	free(c->dkim_sorted);
+	free(c->own_name);
 	free(c->file);
 }
 

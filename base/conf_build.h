@@ -40,6 +40,11 @@ void conf_check(struct conf *, const struct conf_lines *, struct conf_faults *);
 /* Everything that takes more than one value to see, or more than a range. Fills in what is
  * derived: the transport of each route, queue.jitter. */
 
+void conf_dkim_check(struct conf *, const struct conf_lines *, struct conf_faults *);
+
+void conf_dkim_load(struct conf *, const struct conf_lines *, struct conf_faults *);
+/* The keys that sign; only who may read them can. */
+
 void conf_check_keys(struct conf *, const struct conf_lines *, struct conf_faults *);
 /* Can the certificates and keys that it names be used? Only who may read them can tell. Fills in
  * auth.users, where somebody may log in by that file. */

@@ -361,6 +361,32 @@ static void check_auth(struct check *c)
 			      "auth needs a users' file, or Dovecot: auth { file, dovecot }");
 }
 
+static bool receiver_good(const char *to)
+{
+	const size_t socket = strlen("unix:"), most = sizeof((struct sockaddr_un *)NULL)->sun_path;
+	return !*to || *to == '/' || strncmp(to, "http://", 7) == 0 ||
+	       strncmp(to, "https://", 8) == 0 ||
+	       (strncmp(to, "unix:/", 6) == 0 && strlen(to) - socket < most);
+}
+
+static void check_events(struct check *c)
+{
+	const struct conf_events *e = &c->conf->events;
+	if (!receiver_good(e->to))
+		FAULT(c, &e->to, -1, 1,
+		      "to \"%s\" is not an absolute path, unix:/its/path, nor an http:// or "
+		      "https:// "
+		      "URL",
+		      e->to);
+	if (*e->token && e->token[0] != '/')
+		FAULT(c, &e->token, -1, 1, "token \"%s\" is not an absolute path", e->token);
+	for (int i = 0; i < e->only.n; i++)
+		if (!verdict_class_is_name(e->only.item[i]))
+			FAULT(c, &e->only, i, 1,
+			      "\"%s\" is none of sent, deferred, bounced and in_doubt",
+			      e->only.item[i]);
+}
+
 void conf_check(struct conf *f, const struct conf_lines *lines, struct conf_faults *faults)
 {
 	struct check c = {f, lines, faults};
@@ -377,6 +403,8 @@ void conf_check(struct conf *f, const struct conf_lines *lines, struct conf_faul
 	check_dns(&c);
 	check_verify(&c);
 	check_auth(&c);
+	conf_dkim_check(f, lines, faults);
+	check_events(&c);
 }
 
 /* Does anything that is sure to be asked need them? A row of a table may, and says so when it is asked. */
@@ -427,5 +455,6 @@ void conf_check_keys(struct conf *f, const struct conf_lines *lines, struct conf
 	for (int i = 0; i < f->ntransport; i++)
 		load_identity(&c, &f->transport[i]);
 	load_authorities(&c);
+	conf_dkim_load(f, lines, faults);
 	check_trust_anchor(&c);
 }

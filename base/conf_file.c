@@ -14,7 +14,7 @@
 /* The default of every list: what is still there afterwards was not given in the file. */
 #define NOT_GIVEN "\001"
 
-enum { ROWS_MAX = 100, KINDS_MAX = 16 };
+enum { ROWS_MAX = 100, KINDS_MAX = 32 };
 
 struct seen {
 	const cfg_opt_t *opt;
@@ -154,6 +154,7 @@ static void take_block(struct conf_file *f, cfg_t *cfg, int kind, int line)
 	const struct conf_section *s = reading.sections[kind];
 	struct conf_block b = {.kind = kind, .line = line};
 	b.title = mem_strdup(s->titled ? cfg_title(cfg) : "");
+	b.title[strcspn(b.title, (char[]){CONF_SCAN_MARK, '\0'})] = '\0';
 	for (int i = 0; i < s->nrow; i++)
 		take_setting(&b, cfg, &s->row[i]);
 	if (kind == CONF_KIND_TRANSPORT) {
@@ -173,10 +174,16 @@ static void take_all(struct conf_file *f, cfg_t *cfg, const struct conf_scan *sc
 		for (unsigned i = 0; s && i < cfg_size(cfg, s->name); i++) {
 			cfg_t *section = cfg_getnsec(cfg, s->name, i);
 			const char *title = s->titled ? cfg_title(section) : "";
-			take_block(f, section, kind, conf_scan_line(scan, s->name, title));
+			const char *mark = strchr(title, CONF_SCAN_MARK);
+			int line = mark ? scan->head[atoi(mark + 1)].line
+					: conf_scan_line(scan, s->name, title);
+			take_block(f, section, kind, line);
 		}
 	}
 }
+
+/* The kind of section of which several may have one title. */
+#define REPEATED "dkim"
 
 /* Two sections of one name would silently become one. */
 static void check_heads(const struct conf_scan *scan)
@@ -184,7 +191,7 @@ static void check_heads(const struct conf_scan *scan)
 	for (int i = 0; i < scan->nhead; i++) {
 		const struct conf_head *h = &scan->head[i];
 		int before = conf_scan_line(scan, h->name, h->title);
-		if (before < h->line)
+		if (before < h->line && strcmp(h->name, REPEATED) != 0)
 			conf_fault(reading.faults, reading.file, h->line,
 				   "%s \"%s\" is already there, in line %d", h->name, h->title,
 				   before);
@@ -203,6 +210,7 @@ void conf_file_parse(struct conf_file *f, const char *text, const char *file,
 	reading.sections = sections;
 	reading.kinds = kinds;
 	check_heads(&scan);
+	conf_scan_tell_apart(&scan, REPEATED);
 	if (faults->n == 0) {
 		cfg_t *cfg = make_parser();
 		if (cfg_parse_buf(cfg, buf_cstr(&scan.clean)) == CFG_SUCCESS || faults->n > 0)

@@ -27,6 +27,9 @@ static const struct conf_row alias_rows[] = {CONF_ALIAS(ROW)};
 #define STRUCT struct conf_limit
 static const struct conf_row limit_rows[] = {CONF_LIMIT(ROW)};
 #undef STRUCT
+#define STRUCT struct conf_dkim
+static const struct conf_row dkim_rows[] = {CONF_DKIM(ROW)};
+#undef STRUCT
 #define STRUCT struct conf_queue
 static const struct conf_row queue_rows[] = {CONF_QUEUE(ROW)};
 #undef STRUCT
@@ -41,6 +44,9 @@ static const struct conf_row auth_rows[] = {CONF_AUTH(ROW)};
 #undef STRUCT
 #define STRUCT struct conf_tls
 static const struct conf_row tls_rows[] = {CONF_TLS(ROW)};
+#undef STRUCT
+#define STRUCT struct conf_events
+static const struct conf_row events_rows[] = {CONF_EVENTS(ROW)};
 #undef STRUCT
 
 #define ROWS(rows) (int)(sizeof rows / sizeof rows[0]), rows
@@ -65,6 +71,11 @@ const struct conf_section conf_sections[CONF_KINDS] = {
 			     "sender's address may send: one section for each of the names login, "
 			     "client and sender. Of several limits that are reached the strictest "
 			     "action counts."},
+	[CONF_KIND_DKIM] = {"dkim", true, sizeof(struct conf_dkim), ROWS(dkim_rows),
+			    "Signing mail of a domain, that of the header From: the domain, or "
+			    ".domain for all that lie in it. Several sections of one domain make "
+			    "several signatures. A client that may not relay, and a login that may "
+			    "not send as that address, gets none."},
 	[CONF_KIND_QUEUE] = {"queue", false, sizeof(struct conf_queue), ROWS(queue_rows),
 			     "How long, and how much at once."},
 	[CONF_KIND_DNS] = {"dns", false, sizeof(struct conf_dns), ROWS(dns_rows),
@@ -72,6 +83,9 @@ const struct conf_section conf_sections[CONF_KINDS] = {
 	[CONF_KIND_VERIFY] = {"verify", false, sizeof(struct conf_verify), ROWS(verify_rows),
 			      "Asking next hops whether they take a recipient, where "
 			      "recipient_access or a route says verify."},
+	[CONF_KIND_EVENTS] = {"events", false, sizeof(struct conf_events), ROWS(events_rows),
+			      "Who is told, in JSON, what became of each attempt on a recipient; "
+			      "see EVENTS in sluice(8)."},
 	[CONF_KIND_AUTH] = {"auth", false, sizeof(struct conf_auth), ROWS(auth_rows),
 			    "Who may log in, on listeners with auth = true."},
 	[CONF_KIND_TLS] = {"tls", false, sizeof(struct conf_tls), ROWS(tls_rows),
@@ -91,6 +105,8 @@ int conf_count(const struct conf *c, enum conf_kind kind)
 		return c->nalias;
 	case CONF_KIND_LIMIT:
 		return c->nlimit;
+	case CONF_KIND_DKIM:
+		return c->ndkim;
 	default:
 		return 1;
 	}
@@ -109,12 +125,16 @@ void *conf_at(const struct conf *c, enum conf_kind kind, int i)
 		return &c->alias[i];
 	case CONF_KIND_LIMIT:
 		return &c->limit[i];
+	case CONF_KIND_DKIM:
+		return &c->dkim[i];
 	case CONF_KIND_QUEUE:
 		return (void *)&c->queue;
 	case CONF_KIND_DNS:
 		return (void *)&c->dns;
 	case CONF_KIND_VERIFY:
 		return (void *)&c->verify;
+	case CONF_KIND_EVENTS:
+		return (void *)&c->events;
 	case CONF_KIND_AUTH:
 		return (void *)&c->auth;
 	case CONF_KIND_TLS:

@@ -6,6 +6,7 @@
  *	  conf_build()	  conf_build.c	  texts to values (conf_value.c), defaults, "like"
  *	  conf_aliases()  conf_aliases.c  aliases of sections
  *	  conf_check()	  conf_check.c	  what no single value shows
+ *	  conf_dkim_check() conf_dkim.c	  signing
  *	  tables_read()	  tables.c	  the files that are named
  *
  * OWNERSHIP  Constant.
@@ -45,11 +46,13 @@ enum conf_kind {
 	CONF_KIND_ROUTE,
 	CONF_KIND_ALIAS,
 	CONF_KIND_LIMIT,
+	CONF_KIND_DKIM,
 	CONF_KIND_QUEUE,
 	CONF_KIND_DNS,
 	CONF_KIND_AUTH,
 	CONF_KIND_TLS,
 	CONF_KIND_VERIFY,
+	CONF_KIND_EVENTS,
 	CONF_KINDS
 };
 

@@ -81,6 +81,8 @@ void conf_sample(struct buf *to)
 		[CONF_KIND_ALIAS] = "alias \"list@example.org\" { to = {\"a@example.com\"} }",
 		[CONF_KIND_LIMIT] = "limit \"login\" { messages = \"500/h\"  recipients = "
 				    "\"2000/h\"  action = defer }",
+		[CONF_KIND_DKIM] = "dkim \"example.org\" { selector = \"s1\"  key = "
+				   "\"/etc/sluice/dkim/s1.pem\" }",
 	};
 	remark(to, "", "sluice.conf - every setting and its default; see sluice.conf(5).");
 	remark(to, "",

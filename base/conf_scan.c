@@ -14,7 +14,8 @@ struct scanner {
 	/* the statement so far */
 	char *word[2];
 	int nword, word_line;
-	bool assigned; /* an '=' has been seen */
+	size_t word_end; /* in the clean text */
+	bool assigned;	 /* an '=' has been seen */
 	bool in_list;
 	int list_line, depth, section_line;
 };
@@ -81,6 +82,7 @@ static bool quoted(struct scanner *s)
 		else
 			copy(s, 1);
 	}
+	s->word_end = buf_len(&s->scan->clean);
 	copy(s, 1);
 	return true;
 }
@@ -97,14 +99,16 @@ static void unquoted(struct scanner *s)
 	}
 	add_word(s, s->at, len);
 	copy(s, len);
+	s->word_end = buf_len(&s->scan->clean);
 }
 
 static void add_head(struct scanner *s)
 {
 	struct conf_scan *scan = s->scan;
 	scan->head = mem_realloc(scan->head, (size_t)(scan->nhead + 1) * sizeof *scan->head);
-	scan->head[scan->nhead++] = (struct conf_head){
-		mem_strdup(s->word[0]), mem_strdup(s->nword == 2 ? s->word[1] : ""), s->word_line};
+	scan->head[scan->nhead++] = (struct conf_head){mem_strdup(s->word[0]),
+						       mem_strdup(s->nword == 2 ? s->word[1] : ""),
+						       s->word_line, s->word_end};
 }
 
 static void open_brace(struct scanner *s)
@@ -205,6 +209,24 @@ void conf_scan_fini(struct conf_scan *scan)
 	}
 	free(scan->head);
 	buf_fini(&scan->clean);
+}
+
+void conf_scan_tell_apart(struct conf_scan *scan, const char *name)
+{
+	struct buf with = {0};
+	const char *clean = buf_cstr(&scan->clean);
+	size_t done = 0;
+	for (int i = 0; i < scan->nhead; i++) {
+		const struct conf_head *h = &scan->head[i];
+		if (strcmp(h->name, name) != 0 || !*h->title)
+			continue;
+		buf_append(&with, clean + done, h->title_end - done);
+		buf_printf(&with, "%c%d", CONF_SCAN_MARK, i);
+		done = h->title_end;
+	}
+	buf_puts(&with, clean + done);
+	buf_fini(&scan->clean);
+	scan->clean = with;
 }
 
 int conf_scan_line(const struct conf_scan *scan, const char *name, const char *title)

@@ -19,6 +19,7 @@
 struct conf_head {
 	char *name, *title; /* title "" where there is none */
 	int line;
+	size_t title_end; /* where in the clean text its title ends */
 };
 
 struct conf_scan {
@@ -29,6 +30,12 @@ struct conf_scan {
 
 void conf_scan(struct conf_scan *, const char *text, const char *file, struct conf_faults *);
 void conf_scan_fini(struct conf_scan *);
+
+void conf_scan_tell_apart(struct conf_scan *, const char *name);
+/* Sections of this name may have the same title, which libconfuse would make one: behind each title
+ * comes CONF_SCAN_MARK and the number of the head. */
+
+#define CONF_SCAN_MARK '\x1f'
 
 int conf_scan_line(const struct conf_scan *, const char *name, const char *title);
 /* Where that section begins; 1 when it is not there. */

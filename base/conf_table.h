@@ -294,6 +294,19 @@
 	P(choice, action, "defer", 0, 0, RELOAD, "defer|reject|hold",                              \
 	  "What becomes of what is beyond: refused with 450 4.7.1 and the time until there is room again; refused with 550 5.7.1; or the message is taken and held.")
 
+#define CONF_DKIM(P)                                                                               \
+	P(text, selector, "", 0, 63, RELOAD, "",                                                   \
+	  "Which of the domain's keys it is: the public one lies in the DNS at SELECTOR._domainkey.DOMAIN.") \
+	P(text, key, "", 0, 4000, RELOAD, "",                                                      \
+	  "A file with the private key, RSA of at least 1024 bits or Ed25519, in PEM: an absolute path. sluice dkim keygen writes one.") \
+	P(list, headers, "{}", 0, 0, RELOAD, "",                                                   \
+	  "The header fields that are signed, each as often as it is there, and once more, so that none can be added; with ? behind the name not once more. From always is. Empty: those that a reader sees, of MIME, of mailing lists, and those that say what is answered.") \
+	P(duration, expire, "0s", 0, DAYS(3650), RELOAD, "",                                       \
+	  "How long a signature is good. 0: for ever.")                                            \
+	P(choice, canonicalization, "relaxed/relaxed", 0, 0, RELOAD,                               \
+	  "relaxed/relaxed|relaxed/simple|simple/relaxed|simple/simple",                           \
+	  "What the header and the body may suffer on the way without breaking the signature: changes of blanks, or nothing.")
+
 #define CONF_QUEUE(P)                                                                              \
 	P(number, message_active_limit, "20000", 1, 10000000, RELOAD, "",                          \
 	  "Most messages that the scheduler works on at once.")                                    \
@@ -373,6 +386,23 @@
 	  "Wrong names or passwords in one session, at the last of which it is closed with 421 4.7.0. 0: no limit.") \
 	P(flag, require_tls, "true", 0, 0, RELOAD, "",                                             \
 	  "Offer AUTH under TLS only. Otherwise passwords may cross the network in clear.")
+
+#define CONF_EVENTS(P)                                                                             \
+	P(text, to, "", 0, 4000, RELOAD, "",                                                       \
+	  "A file by its absolute path, unix:/its/path of a Unix socket, or an http:// or https:// URL to which they are posted. Empty: nobody is told.") \
+	P(list, only, "{}", 0, 0, RELOAD, "",                                                      \
+	  "Of sent, deferred, bounced and in_doubt, those that are told. Empty: all.")             \
+	P(text, token, "", 0, 4000, RELOAD, "",                                                    \
+	  "A file whose first line goes with each request, as Authorization: Bearer. It is read at each, by the relay's user.") \
+	P(number, batch, "500", 1, 100000, RELOAD, "", "Events in one request at most.")           \
+	P(duration, delay, "1s", 1, 60000, RELOAD, "",                                             \
+	  "How long one waits for others, so that they go together.")                              \
+	P(duration, timeout, "10s", 10, 600000, RELOAD, "",                                        \
+	  "How long a request, or a socket that takes nothing, is waited for.")                    \
+	P(duration, backoff_max, "1m", 1, HOURS(1), RELOAD, "",                                    \
+	  "A receiver that fails is tried again after 1 s, and twice as long each time, up to this.") \
+	P(size, buffer, "16m", 4096, MEGA(128), RELOAD, "",                                        \
+	  "Memory for events that the receiver has not taken yet. What comes beyond it is lost, and counted; mail does not wait.")
 
 #define CONF_TLS(P)                                                                                \
 	P(text, ca, "/etc/ssl/certs/ca-certificates.crt", 0, 4000, RELOAD, "",                     \

@@ -45,6 +45,11 @@
 	M(tls_client_failed, "tls_connections_total{side=\"client\",result=\"failed\"}", "")       \
 	M(tls_client_missing, "tls_connections_total{side=\"client\",result=\"missing\"}", "")     \
 	M(tls_client_broken, "tls_connections_total{side=\"client\",result=\"broken\"}", "")       \
+	M(dkim_rsa, "dkim_signatures_total{algorithm=\"rsa-sha256\"}",                             \
+	  "Signatures put on messages")                                                            \
+	M(dkim_ed25519, "dkim_signatures_total{algorithm=\"ed25519-sha256\"}", "")                 \
+	M(dkim_failed, "dkim_failures_total",                                                      \
+	  "Messages not taken because a signature could not be made")                              \
 	M(under_way, "deliveries_under_way", "Transactions that connections to next hops carry")   \
 	M(commits, "commits_total", "Syncs of the queue's log")                                    \
 	M(committed_bytes, "committed_bytes_total", "Bytes written to the queue's log")            \
@@ -59,6 +64,11 @@
 	M(compacted_bytes, "compacted_bytes_total", "Bytes moved so that segments could go")       \
 	M(disk_full, "queue_disk_full", "1 while new mail is refused for want of room")            \
 	M(disk_failing, "queue_disk_failing", "1 while the queue can't be written to")             \
+	M(events_taken, "events_total{result=\"taken\"}",                                          \
+	  "Events for the receiver of events, by what became of them")                             \
+	M(events_refused, "events_total{result=\"refused\"}", "")                                  \
+	M(events_lost, "events_total{result=\"lost\"}", "")                                        \
+	M(events_waiting, "events_waiting", "Events that the receiver has not taken yet")          \
 	M(log_dropped, "log_dropped_total", "Lines that the log had no room for")                  \
 	M(dns_queries, "dns_sent_total", "Questions sent to name servers")                         \
 	M(dns_cache_hits, "dns_cache_hits_total", "Questions answered from the cache")             \

@@ -38,6 +38,9 @@ void resolve_free(struct resolve **rp)
 	for (int i = 0; i < r->ntlsa; i++)
 		free(r->tlsa[i].data);
 	free(r->tlsa);
+	for (int i = 0; i < r->ntxt; i++)
+		free(r->txt[i]);
+	free(r->txt);
 	free(r->alias);
 	free(r->name);
 	verdict_unref(r->failure);

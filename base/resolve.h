@@ -8,8 +8,8 @@
  * THREAD     Whoever holds it.
  * ERRORS     The answer has either hosts, or a failure: 4.4.3 for whatever may pass (SERVFAIL,
  *            time-out, refused, bogus, CNAME loop), 5.1.2 no such domain, 5.4.4 no address,
- *            5.1.10 null MX (556), 5.4.6 mail loops back to ourselves. RESOLVE_TLSA and RESOLVE_ALIAS
- *            fail by 4.4.3 only; that there is no record is an answer.
+ *            5.1.10 null MX (556), 5.4.6 mail loops back to ourselves. RESOLVE_TLSA, RESOLVE_ALIAS and
+ *            RESOLVE_TXT fail by 4.4.3 only; that there is no record is an answer.
  * SEE        RFC 5321 5.1; RFC 7505; RFC 4033 5 (security); RFC 7672 (TLSA).
  */
 #ifndef BASE_RESOLVE_H
@@ -33,6 +33,7 @@ enum resolve_kind {
 	RESOLVE_HOST,  /* addresses of one host: a next hop in brackets, or "unix:/its/path" */
 	RESOLVE_TLSA,  /* TLSA records for a host and port; there may be none (RFC 7672 2.2) */
 	RESOLVE_ALIAS, /* the CNAME record of a host, not followed; there may be none */
+	RESOLVE_TXT,   /* TXT records of a name; there may be none */
 };
 
 /* What DNSSEC says of an answer, and of an answer that there is nothing. Weakest first, but bogus: that
@@ -91,6 +92,8 @@ struct resolve {
 	int ntlsa;
 	struct resolve_tlsa *tlsa;
 	char *alias; /* RESOLVE_ALIAS: where it leads; or NULL */
+	int ntxt;
+	char **txt; /* RESOLVE_TXT: the strings of each record in one, printable ASCII */
 };
 
 struct resolve *resolve_new(enum resolve_kind, const char *name, struct loop *reply_to,

@@ -36,7 +36,7 @@ static struct thread_pool_job *take(struct thread_pool *p)
 		p->first = job->next;
 		if (!p->first)
 			p->last = &p->first;
-		p->waiting--;
+		p->waiting -= job->counts;
 	}
 	pthread_mutex_unlock(&p->lock);
 	return job;
@@ -79,20 +79,31 @@ void thread_pool_start(struct thread_pool *p)
 		}
 }
 
-bool thread_pool_give(struct thread_pool *p, struct thread_pool_job *job)
+static bool give(struct thread_pool *p, struct thread_pool_job *job, bool counts)
 {
 	pthread_mutex_lock(&p->lock);
-	bool room = !p->stopped && p->waiting < p->queue_max;
+	bool room = !p->stopped && (!counts || p->waiting < p->queue_max);
 	if (room) {
 		job->next = NULL;
 		job->worked = false;
+		job->counts = counts;
 		*p->last = job;
 		p->last = &job->next;
-		p->waiting++;
+		p->waiting += counts;
 		pthread_cond_signal(&p->more);
 	}
 	pthread_mutex_unlock(&p->lock);
 	return room;
+}
+
+bool thread_pool_give(struct thread_pool *p, struct thread_pool_job *job)
+{
+	return give(p, job, true);
+}
+
+bool thread_pool_give_always(struct thread_pool *p, struct thread_pool_job *job)
+{
+	return give(p, job, false);
 }
 
 void thread_pool_stop(struct thread_pool *p)

@@ -30,7 +30,7 @@ struct thread_pool_job {
 	void (*work)(struct thread_pool_job *); /* in a thread of the pool: no loop, no session */
 	void (*done)(
 		struct thread_pool_job *); /* there too, or in main's when it was never worked on */
-	bool worked;
+	bool worked, counts;
 };
 
 struct thread_pool *thread_pool_new(const char *name, int threads, int queue_max);
@@ -40,6 +40,10 @@ struct thread_pool *thread_pool_new(const char *name, int threads, int queue_max
 void thread_pool_start(struct thread_pool *); /* until then jobs wait */
 
 bool thread_pool_give(struct thread_pool *, struct thread_pool_job *);
+
+bool thread_pool_give_always(struct thread_pool *, struct thread_pool_job *);
+/* Also when the queue is full: for jobs whose number is bounded by who waits for them. They don't count
+ * there. False: the pool has stopped. */
 
 void thread_pool_stop(struct thread_pool *);
 /* What is at work is finished; what waits is done() without work. Then nothing more is taken. */

@@ -129,6 +129,26 @@ bool tls_keys_use_certificate(SSL_CTX *c, const char *file)
 	return ok;
 }
 
+/* A callback that knows no password: else one is asked for at the terminal. */
+static int no_password(char *buf, int size, int rwflag, void *owner)
+{
+	(void)buf;
+	(void)size;
+	(void)rwflag;
+	(void)owner;
+	return -1;
+}
+
+EVP_PKEY *tls_keys_private(const char *file)
+{
+	struct pem pem;
+	EVP_PKEY *key = pem_init(&pem, file)
+				? PEM_read_bio_PrivateKey(pem.bio, NULL, no_password, NULL)
+				: NULL;
+	pem_fini(&pem);
+	return key;
+}
+
 bool tls_keys_use_key(SSL_CTX *c, const char *file)
 {
 	struct pem pem;

@@ -21,4 +21,7 @@ bool tls_keys_use_certificate(SSL_CTX *, const char *file);
 bool tls_keys_use_key(SSL_CTX *, const char *file);
 /* The private key in a PEM file, which must fit the certificate. */
 
+EVP_PKEY *tls_keys_private(const char *file);
+/* The private key in a PEM file, the caller's. NULL on an error. */
+
 #endif

@@ -94,3 +94,11 @@ const char *verdict_class_name(enum verdict_class class)
 {
 	return classes[class].name;
 }
+
+bool verdict_class_is_name(const char *name)
+{
+	for (int i = 0; i < VERDICT_CLASSES; i++)
+		if (strcmp(classes[i].name, name) == 0)
+			return true;
+	return false;
+}

@@ -13,6 +13,7 @@
 #define BASE_VERDICT_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 enum { VERDICT_TEXT_MAX = 1024, VERDICT_HOST_MAX = 300 };
@@ -50,5 +51,7 @@ struct verdict *verdict_ref(struct verdict *); /* NULL stays NULL */
 void verdict_unref(struct verdict *);	       /* NULL is allowed */
 const char *verdict_class_name(enum verdict_class);
 /* "sent", "deferred", "bounced", "in_doubt": the log's events. */
+
+bool verdict_class_is_name(const char *);
 
 #endif

@@ -15,6 +15,7 @@
 #include "smtpd/alias.h"
 #include "smtpd/rewrite.h"
 
+#include <openssl/evp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +31,7 @@ enum {
 	IPV6_WORLD_BITS = 16,
 	DESCRIPTORS_BESIDE = 64, /* of the queue and the threads */
 	TMPFS = 0x01021994,
-	OWN_NAME_MAX = 256,
+	RSA_BITS_WANTED = 2048,
 };
 
 static const uint32_t ramfs = 0x858458f6;
@@ -76,18 +77,9 @@ static void check_networks(struct checked *c, const struct conf_list *l, int lin
 			     l->item[i]);
 }
 
-static const char *own_name(const struct conf *conf, char own[OWN_NAME_MAX])
-{
-	own[0] = own[OWN_NAME_MAX - 1] = '\0';
-	if (*conf->hostname || gethostname(own, OWN_NAME_MAX - 1) != 0)
-		return conf->hostname;
-	return own;
-}
-
 static void check_hostname(struct checked *c)
 {
-	char own[OWN_NAME_MAX];
-	const char *name = own_name(c->conf, own);
+	const char *name = c->conf->own_name;
 	if (!strchr(name, '.'))
 		warn(c, 0,
 		     "hostname \"%s\" has no dot: many hosts refuse a name that is not complete",
@@ -176,10 +168,9 @@ static bool leads_to_mx(const struct conf *conf, const char *address)
 static void check_postmaster(struct checked *c)
 {
 	struct rewrite r;
-	char own[OWN_NAME_MAX];
 	if (*c->conf->postmaster || is_alias(c->conf, "postmaster"))
 		return;
-	char *address = mem_printf("postmaster@%s", own_name(c->conf, own));
+	char *address = mem_printf("postmaster@%s", c->conf->own_name);
 	bool good = rewrite_recipient(c->conf, address, &r);
 	const char *to = rewrite_result(&r, address);
 	if (!good || (!is_alias(c->conf, to) && leads_to_mx(c->conf, to)))
@@ -321,6 +312,19 @@ static void check_transport(struct checked *c, const struct conf_transport *t)
 	free(whose);
 }
 
+static void check_dkim(struct checked *c, const struct conf_dkim *d)
+{
+	char *whose = mem_printf("dkim \"%s\"", d->title);
+	check_secret(c, d->line, d->key, whose);
+	if (d->loaded && EVP_PKEY_get_base_id(d->loaded) == EVP_PKEY_RSA &&
+	    EVP_PKEY_get_bits(d->loaded) < RSA_BITS_WANTED)
+		warn(c, d->line,
+		     "%s: a key of %d bits may be broken, and some hosts take it for none: 2048 "
+		     "bits is usual",
+		     whose, EVP_PKEY_get_bits(d->loaded));
+	free(whose);
+}
+
 static void check_auth(struct checked *c, const struct conf_listener *l)
 {
 	const struct conf_auth *a = &c->conf->auth;
@@ -433,6 +437,8 @@ int check_warnings(const struct conf *conf)
 		check_transport(&c, &conf->transport[i]);
 	for (int i = 0; i < conf->nroute; i++)
 		check_route(&c, &conf->route[i]);
+	for (int i = 0; i < conf->ndkim; i++)
+		check_dkim(&c, &conf->dkim[i]);
 	if (conf->tables)
 		tables_each(conf->tables, TABLE_CREDENTIALS, check_credential, &c);
 	if (conf->tables)

@@ -7,7 +7,7 @@
  *	             v  | requests            SPOOL/control
  *	          [ control ] <--------------------------- [ client ] <-- queue stats reload stop
  *
- *	main.c              the table; the names sendmail and mailq
+ *	main.c              the table; the names sendmail, mailq and newaliases
  *	options.c           options that every subcommand has; how they say what is wrong
  *	serve.c             sluice serve: signals and the main loop
  *	server.c            the parts of the relay, in the order in which they start and stop
@@ -52,10 +52,11 @@
  *	shape_job.c         one such question under way in the relay; shape_print.c: the table
  *	explain_client.c    sluice explain
  *	explain_job.c       one such question under way; explain_print.c: as sentence and JSON
+ *	dkim_command.c      sluice dkim; dkim_look.c: its check
+ *	report_passage.c    reports on their way to the spool, signed
  *	sendmail.c          sluice sendmail
  *	sendmail_options.c  its options
  *	message_text.c      what it reads: header, body, what is missing in it
- *	header_addresses.c  the addresses in To, Cc and Bcc
  *	submit.c            handing it to the relay by SMTP; submit_talk.c: commands and replies
  *	maildrop_leave.c    leaving it for a relay that can't be reached
  *	maildrop.c          taking what was left; maildrop_folder.c: the folders it goes through,
@@ -84,10 +85,12 @@ int cmd_serve(int argc, char **argv);
 int cmd_check(int argc, char **argv);
 int cmd_config(int argc, char **argv);
 int cmd_sendmail(int argc, char **argv);
+int cmd_newaliases(int argc, char **argv);
 int cmd_queue(int argc, char **argv);
 int cmd_mailq(int argc, char **argv);
 int cmd_route(int argc, char **argv);
 int cmd_tls(int argc, char **argv);
+int cmd_dkim(int argc, char **argv);
 int cmd_dest(int argc, char **argv);
 int cmd_user(int argc, char **argv);
 int cmd_verify(int argc, char **argv);

@@ -14,6 +14,8 @@
 const struct kept_file kept_destdb = {"destdb", "sluice destdb 1\n", "hosts are tried anew"};
 const struct kept_file kept_suspended = {"suspended", "sluice suspended 1\n",
 					 "no login is suspended"};
+const struct kept_file kept_events = {"events", "sluice events 1\n",
+				      "what was in it nobody will be told"};
 
 enum { CRC_LINE = 13, PIECE = 64 << 10, SIZE_MAX_BYTES = 256 << 20 };
 

@@ -6,8 +6,11 @@
  *
  *	sluice suspended 1	logins that are suspended, one a line
  *
+ *	sluice events 1		events that their receiver has not taken, one a line
+ *
  * Written to NAME.new, synced, renamed, and the folder synced: destdb every ten seconds at most, when
- * something was learnt, and at the stop; suspended at each order of the operator, before it is answered.
+ * something was learnt, and at the stop; suspended at each order of the operator, before it is answered;
+ * events at the stop.
  *
  * THREAD     Main.
  * ERRORS     Logged. One that is missing is like an empty one, and a damaged one is moved to NAME.bad.
@@ -22,7 +25,7 @@ struct kept_file {
 	const char *damaged; /* what is lost with it, for the log */
 };
 
-extern const struct kept_file kept_destdb, kept_suspended;
+extern const struct kept_file kept_destdb, kept_suspended, kept_events;
 
 void kept_file_read(const struct kept_file *, const char *spool, struct buf *to);
 void kept_file_write(const struct kept_file *, const char *spool, const char *text);

@@ -28,6 +28,7 @@ struct new_conf {
 struct maildrop {
 	struct loop *loop;
 	struct spool *spool;
+	struct thread_pool *pool;
 	struct conf *conf;
 	struct maildrop_folder folder;
 	int told; /* inotify's descriptor; -1: none */
@@ -36,7 +37,7 @@ struct maildrop {
 	bool recovered;
 	bool unsynced;	   /* what was claimed may be in both folders after a crash */
 	struct list takes; /* claimed, and not with the spool */
-	struct list asked; /* with the spool */
+	struct list asked; /* with the spool, or on their way through the stages */
 };
 
 static struct take *first(struct list *takes)
@@ -53,7 +54,8 @@ static void look_in(struct maildrop *m, int64_t delay_ms)
 static bool store(struct maildrop *m, struct take *t)
 {
 	list_remove(&t->link);
-	switch (take_store(t, m->conf, m->spool, m->folder.taken, m->loop)) {
+	const struct take_means with = {m->conf, m->spool, m->pool, m->loop, m->folder.taken};
+	switch (take_store(t, &with)) {
 	case TAKE_ASKED:
 		list_append(&m->asked, &t->link);
 		return false;
@@ -157,6 +159,9 @@ static void receive(void *owner, struct note *note)
 	case MAILDROP_SHAPE:
 		answer_shape(m, (struct maildrop_shape *)note);
 		break;
+	case PASSAGE_RESUME:
+		passage_resume((struct passage *)note);
+		break;
 	default:
 		assert(note->type == MAILDROP_RELOAD);
 		conf_unref(m->conf);
@@ -192,11 +197,13 @@ static void watch(struct maildrop *m)
 	ev_io_start(m->loop->ev, &m->changed);
 }
 
-struct maildrop *maildrop_new(struct conf *conf, struct spool *spool, struct buf *error)
+struct maildrop *maildrop_new(struct conf *conf, struct spool *spool, struct thread_pool *pool,
+			      struct buf *error)
 {
 	struct maildrop *m = mem_zalloc(sizeof *m);
 	m->conf = conf_ref(conf);
 	m->spool = spool;
+	m->pool = pool;
 	m->told = -1;
 	list_init(&m->takes);
 	list_init(&m->asked);
@@ -220,6 +227,18 @@ void maildrop_stop(struct maildrop *m)
 	loop_stop(m->loop);
 }
 
+/* Those on their way to the spool wait in taken/ for the next start. */
+static void end_passages(struct maildrop *m)
+{
+	list_each (link, tmp, &m->asked) {
+		struct take *t = list_entry(link, struct take, link);
+		if (!t->passage)
+			continue;
+		list_remove(&t->link);
+		take_free(&t);
+	}
+}
+
 void maildrop_free(struct maildrop **mp)
 {
 	struct maildrop *m = *mp;
@@ -230,6 +249,7 @@ void maildrop_free(struct maildrop **mp)
 		ev_io_stop(m->loop->ev, &m->changed);
 		close(m->told);
 	}
+	end_passages(m);
 	/* Messages that the spool has answered for since are logged; all others wait in taken/. */
 	mailbox_drain(&m->loop->mailbox);
 	timer_stop(&m->loop->timers, &m->look);

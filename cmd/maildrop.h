@@ -19,7 +19,7 @@
  * and holds up nothing. A name that begins with a dot is a file being written.
  *
  * OWNERSHIP  The maildrop owns its loop and its takes. A take whose message is with the spool
- *            waits for the answer: stop the spool between maildrop_stop() and maildrop_free().
+ *            waits for the answer: stop the spool between maildrop_stop() and maildrop_free(), and the pool before.
  * THREAD     All calls here: main. The thread "maildrop" reads files and blocks while the disk does.
  * STATES     waiting for recovery; looking: at each change of the folder, and now and then; taking
  *            one batch.
@@ -31,13 +31,15 @@
 #define CMD_MAILDROP_H
 
 #include "base/conf.h"
+#include "base/thread_pool.h"
 #include "spool/spool.h"
 
 enum maildrop_note { MAILDROP_RELOAD = 700, MAILDROP_SHAPE };
 
 struct maildrop;
 
-struct maildrop *maildrop_new(struct conf *, struct spool *, struct buf *error);
+struct maildrop *maildrop_new(struct conf *, struct spool *, struct thread_pool *,
+			      struct buf *error);
 /* Make and open the folder; the spool has made the others. */
 
 void maildrop_start(struct maildrop *);

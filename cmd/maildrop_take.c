@@ -7,6 +7,7 @@
 #include "base/ident.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "dkim/dkim.h"
 #include "smtpd/datetime.h"
 #include "smtpd/intake.h"
 #include "spool/disk.h"
@@ -25,13 +26,12 @@ enum { PIECE = 64 << 10, USER_MAX = 64, PASSWD_MAX = 16 << 10 };
 
 struct reading {
 	struct take *take;
+	const struct take_means *with;
 	struct conf *conf;
-	struct spool *spool;
 	int fd;
 	uint32_t crc;
 	struct buf head;
 	struct envelope *envelope; /* NULL until the head is read */
-	char hostname[256];
 	struct intake intake;
 };
 
@@ -48,7 +48,7 @@ void take_free(struct take **tp)
 	struct take *t = *tp;
 	if (!t)
 		return;
-	free(t->sender);
+	passage_cancel(&t->passage);
 	free(t->message_id);
 	magic_clear(t);
 	free(t);
@@ -61,10 +61,11 @@ static enum take_result bad(struct take *t, const char *why)
 	return TAKE_BAD;
 }
 
-static enum take_result open_file(struct reading *r, int folder)
+static enum take_result open_file(struct reading *r)
 {
 	char name[IDENT_TEXT];
-	r->fd = disk_open(folder, ident_text(r->take->id, name), O_RDONLY | O_NONBLOCK | O_NOCTTY);
+	r->fd = disk_open(r->with->folder, ident_text(r->take->id, name),
+			  O_RDONLY | O_NONBLOCK | O_NOCTTY);
 	if (r->fd >= 0)
 		return TAKE_ASKED;
 	if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == EIO)
@@ -106,7 +107,7 @@ static void put_received(struct reading *r)
 	char id[IDENT_TEXT], date[DATETIME_TEXT];
 	const struct envelope *e = r->envelope;
 	buf_init(&field);
-	buf_printf(&field, "Received: by %s (sluice, from uid %u)\r\n\tid %s", r->hostname,
+	buf_printf(&field, "Received: by %s (sluice, from uid %u)\r\n\tid %s", r->conf->own_name,
 		   (unsigned)r->take->owner, ident_text(r->take->id, id));
 	if (e->nrcpt == 1)
 		buf_printf(&field, "\r\n\tfor <%s>", e->rcpt[0].address);
@@ -122,9 +123,9 @@ static enum take_result begin(struct reading *r, size_t head_len, uint64_t size)
 	if (why != RESPONSE_OK)
 		return bad(r->take, why == RESPONSE_BAD_PARAMETER ? "its envelope is faulty"
 								  : response_reason(why));
-	intake_init(&r->intake, r->spool, r->take->id, size - head_len);
+	intake_init(&r->intake, r->with->spool, r->take->id, size - head_len);
 	maildrop_form_limits(r->conf, &r->intake.decoder);
-	intake_add_missing(&r->intake, r->hostname, r->envelope->sender);
+	intake_add_missing(&r->intake, r->conf->own_name, r->envelope->sender);
 	intake_rewrite(&r->intake, r->conf);
 	put_received(r);
 	return TAKE_ASKED;
@@ -182,14 +183,10 @@ static enum take_result judge(struct reading *r)
 	return intake_error(in) ? TAKE_LATER : TAKE_ASKED;
 }
 
-static void remember(struct take *t, const struct reading *r)
+static void remember(struct take *t, const struct header_in *header)
 {
-	const char *message_id = r->intake.header.id;
-	free(t->sender);
 	free(t->message_id);
-	t->sender = mem_strdup(r->envelope->sender);
-	t->message_id = *message_id ? mem_strdup(message_id) : NULL;
-	t->nrcpt = r->envelope->nrcpt;
+	t->message_id = *header->id ? mem_strdup(header->id) : NULL;
 }
 
 const char *take_owner(const struct take *t, char name[USER_MAX])
@@ -203,45 +200,91 @@ const char *take_owner(const struct take *t, char name[USER_MAX])
 	return name;
 }
 
-static struct log_held *hold_log(const struct take *t)
+static struct log_held *hold_log(const struct take *t, const struct envelope *e,
+				 const char *signed_by)
 {
 	char user[USER_MAX];
 	return log_hold(LOG_LEVEL_INFO, "queued", "id", log_id(t->id), "via", "maildrop", "user",
-			take_owner(t, user), "uid", log_number(t->owner), "from", t->sender,
-			"nrcpt", log_number(t->nrcpt), "size", log_number((int64_t)t->size),
-			"message_id", t->message_id, NULL);
+			take_owner(t, user), "uid", log_number(t->owner), "from", e->sender,
+			"nrcpt", log_number(e->nrcpt), "size", log_number((int64_t)e->size),
+			"message_id", t->message_id, "signed", signed_by, NULL);
 }
 
-static void ask(struct reading *r, struct loop *reply_to)
+static struct spool_store *new_store(struct take *t, struct loop *reply_to)
 {
-	struct take *t = r->take;
 	struct spool_store *ask = mem_zalloc(sizeof *ask);
-	remember(t, r);
-	t->size = intake_take(&r->intake, &ask->content, &ask->file);
-	r->envelope->id = ask->id = t->id;
-	r->envelope->arrived_ms = clock_wall_ms();
-	r->envelope->size = t->size;
-	intake_mark(&r->intake, r->envelope);
 	ask->note.type = SPOOL_STORE;
 	ask->reply_to = reply_to;
 	ask->owner = t;
 	ask->taken = true;
-	ask->envelope = r->envelope;
-	ask->log = hold_log(t);
-	r->envelope = NULL;
-	loop_post(spool_loop(r->spool), &ask->note);
+	ask->id = t->id;
+	return ask;
 }
 
-enum take_result take_store(struct take *t, struct conf *conf, struct spool *spool, int folder,
-			    struct loop *reply_to)
+static void post(struct take *t, struct spool *spool, struct spool_store *ask,
+		 const char *signed_by)
 {
-	struct reading r = {.take = t, .conf = conf, .spool = spool, .fd = -1};
+	ask->envelope->arrived_ms = clock_wall_ms();
+	ask->log = hold_log(t, ask->envelope, signed_by);
+	loop_post(spool_loop(spool), &ask->note);
+}
+
+/* What has not come through is answered as what could not be stored: it is tried again. */
+static void passed(struct passage *p)
+{
+	struct take *t = p->owner;
+	struct spool_store *ask = new_store(t, p->loop);
+	magic_check(t, TAKE_MAGIC);
+	t->passage = NULL;
+	if (p->end == PASSAGE_DONE) {
+		draft_give(&p->draft, ask);
+		post(t, p->draft.spool, ask, p->signed_by);
+	} else {
+		ask->note.type = SPOOL_STORED;
+		loop_post(p->loop, &ask->note);
+	}
+	passage_free(&p);
+}
+
+static void pass(struct reading *r)
+{
+	const struct take_means *with = r->with;
+	struct take *t = r->take;
+	struct passage *p =
+		passage_new(r->conf, with->loop, with->pool, with->spool, r->envelope->id);
+	p->draft.envelope = r->envelope;
+	p->draft.size = intake_take(&r->intake, &p->draft.content, &p->draft.file);
+	r->envelope = NULL;
+	passage_add(p, &dkim_stage, NULL);
+	t->passage = p;
+	if (passage_run(p, passed, t))
+		passed(p);
+}
+
+static void ask(struct reading *r)
+{
+	struct take *t = r->take;
+	remember(t, &r->intake.header);
+	r->envelope->id = t->id;
+	intake_mark(&r->intake, r->envelope);
+	if (r->conf->ndkim > 0) {
+		pass(r);
+		return;
+	}
+	struct spool_store *ask = new_store(t, r->with->loop);
+	r->envelope->size = intake_take(&r->intake, &ask->content, &ask->file);
+	ask->envelope = r->envelope;
+	r->envelope = NULL;
+	post(t, r->with->spool, ask, NULL);
+}
+
+enum take_result take_store(struct take *t, const struct take_means *with)
+{
+	struct conf *conf = with->conf;
+	struct reading r = {.take = t, .with = with, .conf = conf, .fd = -1};
 	struct maildrop_first first;
-	snprintf(r.hostname, sizeof r.hostname, "%s", conf->hostname);
-	if (!*conf->hostname && gethostname(r.hostname, sizeof r.hostname - 1) != 0)
-		snprintf(r.hostname, sizeof r.hostname, "localhost");
 	buf_init(&r.head);
-	enum take_result result = open_file(&r, folder);
+	enum take_result result = open_file(&r);
 	if (result == TAKE_ASKED)
 		result = look(&r, &first);
 	if (result == TAKE_ASKED)
@@ -249,7 +292,7 @@ enum take_result take_store(struct take *t, struct conf *conf, struct spool *spo
 	if (result == TAKE_ASKED)
 		result = judge(&r);
 	if (result == TAKE_ASKED)
-		ask(&r, reply_to);
+		ask(&r);
 	if (r.fd >= 0)
 		close(r.fd);
 	envelope_free(&r.envelope);

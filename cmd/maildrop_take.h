@@ -1,11 +1,11 @@
 /* maildrop_take.h - one file that was taken from the maildrop, on its way into the queue.
  *
  *	taken/ID --> head --> envelope      --\
- *	         --> content --> intake     ---+--> SPOOL_STORE
+ *	         --> content --> intake     ---+--> [ stages ] --> SPOOL_STORE
  *	                                    --/
  *
  * OWNERSHIP  A take is the maildrop's; while the spool has its message, the spool's note refers
- *            to it.
+ *            to it, while it passes stages, that passage.
  * THREAD     maildrop.
  * ERRORS     What is no message, or not one that may be sent: TAKE_BAD, and why. What may pass:
  *            TAKE_LATER.
@@ -18,6 +18,7 @@
 #include "base/magic.h"
 #include "cmd/maildrop_form.h"
 #include "spool/spool.h"
+#include "stages/stages.h"
 
 #include <sys/types.h>
 
@@ -26,13 +27,12 @@ enum { TAKE_MAGIC = 0x7a4e0d20 };
 struct take {
 	unsigned magic;
 	struct list link;
-	uint64_t id; /* the name in taken/, and the message's */
+	uint64_t id;		 /* the name in taken/, and the message's */
+	struct passage *passage; /* under way; or NULL */
 	const char *why;
 	/* for the log, once it is read */
 	uid_t owner;
-	char *sender, *message_id;
-	uint32_t nrcpt;
-	uint64_t size;
+	char *message_id;
 };
 
 enum take_result { TAKE_ASKED, TAKE_LATER, TAKE_BAD };
@@ -40,9 +40,17 @@ enum take_result { TAKE_ASKED, TAKE_LATER, TAKE_BAD };
 struct take *take_new(uint64_t id);
 void take_free(struct take **);
 
-enum take_result take_store(struct take *, struct conf *, struct spool *, int folder,
-			    struct loop *reply_to);
-/* TAKE_ASKED: the answer comes to reply_to, its owner the take. */
+/* What a take is made with. */
+struct take_means {
+	struct conf *conf;
+	struct spool *spool;
+	struct thread_pool *pool;
+	struct loop *loop; /* where answers come */
+	int folder;	   /* taken/ */
+};
+
+enum take_result take_store(struct take *, const struct take_means *);
+/* TAKE_ASKED: SPOOL_STORED comes to the loop, its owner the take. */
 
 const char *take_owner(const struct take *, char name[64]);
 /* The name of the user whose file it is, or the number. */

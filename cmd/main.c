@@ -18,6 +18,7 @@ static const struct command {
 	 cmd_route},
 	{"tls", "[--json] DOMAIN|ADDRESS|HOST...", "what next hops must prove, and whether they do",
 	 cmd_tls},
+	{"dkim", "keygen|check", "keys for signing mail, and their records in the DNS", cmd_dkim},
 	{"dest", "list|show|suspend|resume|reset", "look at destinations, and change them",
 	 cmd_dest},
 	{"verify", "[--from A] [--json] ADDRESS", "ask the next hop whether it takes a recipient",
@@ -63,6 +64,8 @@ int main(int argc, char **argv)
 		return cmd_sendmail(argc, argv);
 	if (strcmp(called, "mailq") == 0)
 		return cmd_mailq(argc, argv);
+	if (strcmp(called, "newaliases") == 0)
+		return cmd_newaliases(argc, argv);
 	if (argc < 2) {
 		print_commands(stderr);
 		return STATUS_USAGE;

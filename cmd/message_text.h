@@ -11,7 +11,7 @@
 #ifndef CMD_MESSAGE_TEXT_H
 #define CMD_MESSAGE_TEXT_H
 
-#include "cmd/header_addresses.h"
+#include "base/header_addresses.h"
 
 #include <stdint.h>
 #include <stdio.h>

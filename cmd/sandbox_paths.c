@@ -78,6 +78,9 @@ void sandbox_paths_conf(const struct conf *c, struct sandbox_visitor *v)
 #undef T
 	if (*c->tls.ca)
 		visit(v, c->tls.ca, LANDLOCK_READ);
+	if (c->events.to[0] == '/')
+		visit(v, c->events.to, LANDLOCK_APPEND);
+	visit_if(v, c->events.token);
 	for (int i = 0; i < c->nlistener; i++) {
 		const struct conf_listener *l = &c->listener[i];
 		visit_list(v, &l->certificate);
@@ -88,6 +91,8 @@ void sandbox_paths_conf(const struct conf *c, struct sandbox_visitor *v)
 		visit_if(v, c->transport[i].client_certificate);
 		visit_if(v, c->transport[i].client_key);
 	}
+	for (int i = 0; i < c->ndkim; i++)
+		visit_if(v, c->dkim[i].key);
 	if (c->tables)
 		tables_each(c->tables, TABLE_CREDENTIALS, visit_secret, v);
 }

@@ -14,7 +14,8 @@
 static const char usage[] =
 	"usage: sluice sendmail [-t] [-i] [-G] [-v] [-f FROM] [-F NAME] [-N DSN] [-c FILE] "
 	"[RCPT...]\n"
-	"       sluice sendmail -q | -qIID | -qRTEXT | -qSTEXT | -bp | -bs | -bv ADDRESS...\n"
+	"       sluice sendmail -q | -qIID | -qRTEXT | -qSTEXT | -bp | -bs | -bi | -bv "
+	"ADDRESS...\n"
 	"Read a message from standard input, and hand it to the relay, or leave it in the maildrop "
 	"of\n"
 	"one that is down. Exit 0 only when it is on disk; 75 when that is to be tried again "
@@ -33,6 +34,8 @@ static const char usage[] =
 	"  -bm       submit a message, as if not given; -bp: list the queue, as mailq does\n"
 	"  -bs       speak SMTP on standard input and output\n"
 	"  -bv       send nothing: tell what would happen to mail for these addresses\n"
+	"  -bi       as newaliases does: say what is wrong with the tables of aliases, which the\n"
+	"            relay reads by itself when they change\n"
 	"  -q        try all deferred mail now; -qIID: that message; -qRTEXT, -qSTEXT: mail with "
 	"a\n"
 	"            recipient, or a sender, that holds TEXT. With -bp: list it\n"
@@ -111,6 +114,8 @@ static void parse_mode(struct sendmail_options *o, const char *text)
 		o->mode = SENDMAIL_SESSION;
 	else if (strcmp(text, "v") == 0)
 		o->mode = SENDMAIL_VERIFY;
+	else if (strcmp(text, "i") == 0)
+		o->mode = SENDMAIL_ALIASES;
 	else if (strcmp(text, "m") != 0)
 		wrong("unknown option -b", text);
 }

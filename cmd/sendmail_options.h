@@ -19,6 +19,7 @@ enum sendmail_mode {
 	SENDMAIL_FLUSH,	  /* -q */
 	SENDMAIL_SESSION, /* -bs */
 	SENDMAIL_VERIFY,  /* -bv */
+	SENDMAIL_ALIASES, /* -bi */
 };
 
 struct sendmail_options {

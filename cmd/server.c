@@ -9,6 +9,7 @@
 #include "cmd/cmd.h"
 #include "cmd/kept_file.h"
 #include "cmd/privileges.h"
+#include "cmd/report_passage.h"
 #include "cmd/requests.h"
 #include "cmd/sandbox.h"
 
@@ -47,10 +48,37 @@ static void to_dns(void *context, struct note *note)
 		resolve_free(&question);
 }
 
+static void store_report(void *context, struct conf *conf, struct spool_store *store)
+{
+	struct server *s = context;
+	if (conf->ndkim > 0)
+		report_passage(conf, s->pool, s->spool, store);
+	else
+		loop_post(spool_loop(s->spool), &store->note);
+}
+
 static void to_worker(void *context, int worker, struct note *note)
 {
 	struct server *s = context;
 	loop_post(smtpc_worker(s->smtpc, worker), note);
+}
+
+static void to_events(void *context, struct note *note)
+{
+	struct server *s = context;
+	loop_post(events_loop(s->events), note);
+}
+
+/* It is theirs now: a crash would have them told again, and the next one too. */
+static void recall_events(struct server *s)
+{
+	struct buf text = {0};
+	kept_file_read(&kept_events, s->conf->spool, &text);
+	if (buf_len(&text) > 0) {
+		events_recall(s->events, buf_cstr(&text));
+		kept_file_write(&kept_events, s->conf->spool, "");
+	}
+	buf_fini(&text);
 }
 
 /* What was learnt about hosts before, without which some are tried once more; who is suspended. */
@@ -64,6 +92,7 @@ static void recall(struct server *s)
 	kept_file_read(&kept_suspended, s->conf->spool, &text);
 	limiter_recall(s->limiter, buf_cstr(&text));
 	buf_fini(&text);
+	recall_events(s);
 }
 
 static void keep_learnt(struct server *s)
@@ -73,6 +102,8 @@ static void keep_learnt(struct server *s)
 	qmgr_learnt(s->qmgr, &text);
 	kept_file_write(&kept_destdb, s->conf->spool, buf_cstr(&text));
 	buf_fini(&text);
+	if (*events_left(s->events))
+		kept_file_write(&kept_events, s->conf->spool, events_left(s->events));
 	s->stopped = true;
 }
 
@@ -95,7 +126,8 @@ static bool open_parts(struct server *s, const struct privileges *p, struct buf 
 	s->smtpc = smtpc_new(s->conf);
 	s->qmgr = qmgr_new(s->conf);
 	s->spool = spool_new(s->conf, qmgr_loop(s->qmgr), error);
-	s->maildrop = s->spool ? maildrop_new(c, s->spool, error) : NULL;
+	s->pool = thread_pool_new("pool", pool_threads(), POOL_QUEUE);
+	s->maildrop = s->spool ? maildrop_new(c, s->spool, s->pool, error) : NULL;
 	s->control = s->maildrop ? control_new(s->loop, c->spool, requests_handle, s, error) : NULL;
 	if (!s->control || !privileges_return(p, error))
 		return false;
@@ -103,13 +135,15 @@ static bool open_parts(struct server *s, const struct privileges *p, struct buf 
 				   .to_dns = to_dns,
 				   .to_worker = to_worker,
 				   .to_main = to_main,
+				   .report = store_report,
+				   .to_events = to_events,
 				   .context = s,
 				   .workers = smtpc_workers(s->smtpc)};
 	qmgr_wire(s->qmgr, &edges);
 	glance_init(&s->glance, s->loop, qmgr_loop(s->qmgr));
 	s->limiter = limiter_new(c, s->loop);
+	s->events = events_new(c);
 	recall(s);
-	s->pool = thread_pool_new("pool", pool_threads(), POOL_QUEUE);
 	struct smtpd_edges smtpd_edges = {s->spool, s->pool, s->limiter, qmgr_loop(s->qmgr)};
 	s->smtpd = smtpd_new(s->conf, &smtpd_edges, error);
 	s->http = http_new(c, s->spool, s->qmgr, s->started_ms);
@@ -205,6 +239,7 @@ void server_start(struct server *s)
 	dns_start(s->dns);
 	spool_start(s->spool);
 	smtpc_start(s->smtpc);
+	events_start(s->events);
 	qmgr_start(s->qmgr);
 	limiter_start(s->limiter);
 	thread_pool_start(s->pool);
@@ -273,6 +308,7 @@ static bool use_conf(struct server *s, struct conf *new, struct buf *says)
 	spool_reload(s->spool, new);
 	maildrop_reload(s->maildrop, new);
 	limiter_reload(s->limiter, new);
+	events_reload(s->events, new);
 	log_set_level((enum log_level) new->log_level);
 	descriptors_limit(new->descriptor_limit);
 	conf_differences(s->conf, new, says);
@@ -318,6 +354,7 @@ int server_stop(struct server *s, int **sockets)
 	maildrop_stop(s->maildrop);
 	smtpc_stop(s->smtpc);
 	qmgr_stop(s->qmgr);
+	events_stop(s->events);
 	keep_learnt(s);
 	spool_stop(s->spool);
 	dns_stop(s->dns);
@@ -340,6 +377,7 @@ void server_free(struct server **sp)
 	smtpc_free(&s->smtpc);
 	dns_free(&s->dns);
 	qmgr_free(&s->qmgr);
+	events_free(&s->events);
 	spool_free(&s->spool);
 	http_free(&s->http);
 	log_close();

@@ -2,7 +2,7 @@
  *
  *	server_new    read rights, log, queue (as the user), ports (as root), become the user
  *	server_start  all threads; "ready"
- *	server_stop   smtpd, limiter, maildrop, smtpc, qmgr, spool, dns, in this order; "stopped"
+ *	server_stop   smtpd, limiter, maildrop, smtpc, qmgr, events, spool, dns, in this order; "stopped"
  *	server_free
  *
  * The connections end before the scheduler does, and the queue last, so that all that has become of
@@ -25,6 +25,7 @@
 #include "cmd/table_watch.h"
 #include "base/thread_pool.h"
 #include "dns/dns.h"
+#include "events/events.h"
 #include "qmgr/qmgr.h"
 #include "smtpc/smtpc.h"
 #include "smtpd/limiter.h"
@@ -43,6 +44,7 @@ struct server {
 	struct smtpd *smtpd;
 	struct limiter *limiter;
 	struct limiter_top *top; /* as it was told last, or NULL */
+	struct events *events;
 	struct maildrop *maildrop;
 	struct table_watch *tables;
 	struct certificate_watch *certificates;

@@ -13,7 +13,7 @@
 #define CMD_SUBMIT_H
 
 #include "base/conf.h"
-#include "cmd/header_addresses.h"
+#include "base/header_addresses.h"
 
 struct submission {
 	const char *sender; /* "" is the null sender */

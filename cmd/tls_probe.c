@@ -137,7 +137,7 @@ static void fail(struct tls_probe *p, const char *when, struct talk *t)
 static void converse(struct tls_probe *p, struct talk *t, const struct conf *conf,
 		     const struct tls_authorities *a, const struct tls_probe_host *h)
 {
-	const char *own = *conf->hostname ? conf->hostname : "localhost";
+	const char *own = conf->own_name;
 	if (talk_read(t) != 220)
 		fail(p, "greeting", t);
 	else if (talk_say(t, "%s %s", h->lmtp ? "LHLO" : "EHLO", own) / 100 != 2)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "dns/answer.h"
 
+#include "base/buf.h"
 #include "base/mem.h"
 #include "dns/dnsname.h"
 
@@ -29,6 +30,7 @@ static void free_record(struct answer_record *r)
 {
 	free(r->target);
 	free(r->tlsa.data);
+	free(r->txt);
 }
 
 static void drop_records(struct answer *a, int from)
@@ -188,8 +190,34 @@ static bool read_cname(const ldns_rr *rr, struct answer_record *to)
 	return true;
 }
 
+static void take_string(struct buf *to, const uint8_t *s, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		buf_append(to, s[i] >= ' ' && s[i] <= '~' ? (const char *)&s[i] : "?", 1);
+}
+
+/* RFC 1035 3.3.14: strings, each behind its length. */
+static bool read_txt(const ldns_rr *rr, struct answer_record *to)
+{
+	struct buf all = {0};
+	for (size_t i = 0; i < ldns_rr_rd_count(rr); i++) {
+		const ldns_rdf *rdf = ldns_rr_rdf(rr, i);
+		const uint8_t *s = ldns_rdf_data(rdf);
+		if (ldns_rdf_get_type(rdf) != LDNS_RDF_TYPE_STR || ldns_rdf_size(rdf) < 1 ||
+		    ldns_rdf_size(rdf) != (size_t)s[0] + 1) {
+			buf_fini(&all);
+			return false;
+		}
+		take_string(&all, s + 1, s[0]);
+	}
+	to->txt = buf_steal(&all, NULL);
+	return true;
+}
+
 static bool read_record(const ldns_rr *rr, enum answer_type type, struct answer_record *to)
 {
+	if (type == ANSWER_TXT)
+		return read_txt(rr, to);
 	if (type == ANSWER_MX)
 		return ldns_rr_rd_count(rr) == 2 && read_mx(rr, to);
 	if (type == ANSWER_TLSA)

@@ -36,6 +36,7 @@ enum answer_type {
 	ANSWER_A = 1,
 	ANSWER_CNAME = 5, /* not followed */
 	ANSWER_MX = 15,
+	ANSWER_TXT = 16,
 	ANSWER_AAAA = 28,
 	ANSWER_TLSA = 52,
 };
@@ -53,6 +54,7 @@ struct answer_record {
 	char *target;	       /* MX: "" the root; NULL not a host name, never to be used. CNAME */
 	union address address; /* A, AAAA; port 0 */
 	struct resolve_tlsa tlsa; /* TLSA */
+	char *txt; /* TXT: all its strings in one; what is not printable ASCII is "?" */
 };
 
 struct answer {

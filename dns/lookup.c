@@ -266,11 +266,21 @@ static void begin_host(struct lookup *l)
 		want_addresses(l);
 }
 
+/* What is asked for, where it is records of the name itself. */
+static const struct record_kind {
+	enum answer_type type;
+	const char *word;
+} record_kinds[] = {
+	[RESOLVE_TLSA] = {ANSWER_TLSA, "TLSA"},
+	[RESOLVE_ALIAS] = {ANSWER_CNAME, "CNAME"},
+	[RESOLVE_TXT] = {ANSWER_TXT, "TXT"},
+};
+
 static struct verdict *no_record(const struct lookup *l, const struct answer *a)
 {
 	return verdict_printf(VERDICT_DEFERRED, 451, "4.4.3", NULL,
 			      "look-up of the %s record of %s failed: %s",
-			      l->r->kind == RESOLVE_TLSA ? "TLSA" : "CNAME", l->mx.domain, a->why);
+			      record_kinds[l->r->kind].word, l->mx.domain, a->why);
 }
 
 /* A copy: the answer is shared. */
@@ -285,6 +295,13 @@ static void take_tlsa(struct resolve *r, const struct answer *a)
 	}
 }
 
+static void take_txt(struct resolve *r, const struct answer *a)
+{
+	r->txt = mem_zalloc((size_t)a->nrecord * sizeof *r->txt);
+	for (int i = 0; i < a->nrecord; i++)
+		r->txt[r->ntxt++] = mem_strdup(a->record[i].txt);
+}
+
 static void on_record(struct asker *asker, struct answer *answer)
 {
 	struct lookup *l = ((struct wanted *)asker)->lookup;
@@ -292,6 +309,8 @@ static void on_record(struct asker *asker, struct answer *answer)
 	r->security = answer->security;
 	if (answer->status == ANSWER_RECORDS && r->kind == RESOLVE_TLSA)
 		take_tlsa(r, answer);
+	else if (answer->status == ANSWER_RECORDS && r->kind == RESOLVE_TXT)
+		take_txt(r, answer);
 	else if (answer->status == ANSWER_RECORDS)
 		r->alias = mem_strdup(answer->record[0].target);
 	finish(l, answer->status == ANSWER_FAILED ? no_record(l, answer) : NULL);
@@ -354,7 +373,8 @@ void lookup_start(struct lookups *all, struct resolve *r)
 		answer_socket(r, &address);
 		return;
 	}
-	bool records = r->kind == RESOLVE_TLSA || r->kind == RESOLVE_ALIAS;
+	const struct record_kind *records =
+		record_kinds[r->kind].word ? &record_kinds[r->kind] : NULL;
 	bool literal = !records && dnsname_literal(r->name, r->kind == RESOLVE_HOST, &address);
 	if (all->n >= LOOKUPS_MAX) {
 		post_back(r,
@@ -368,10 +388,8 @@ void lookup_start(struct lookups *all, struct resolve *r)
 		return;
 	}
 	struct lookup *l = lookup_new(all, r, literal ? r->name : name);
-	if (r->kind == RESOLVE_TLSA)
-		begin_record(l, ANSWER_TLSA);
-	else if (r->kind == RESOLVE_ALIAS)
-		begin_record(l, ANSWER_CNAME);
+	if (records)
+		begin_record(l, records->type);
 	else if (literal)
 		begin_literal(l, &address);
 	else if (r->kind == RESOLVE_HOST)

@@ -1,6 +1,6 @@
 /* lookup.h - one struct resolve, from RESOLVE_ASK to RESOLVE_ANSWER.
  *
- *	RESOLVE_ASK --> TLSA or alias? --> one question ---------------------> RESOLVE_ANSWER
+ *	RESOLVE_ASK --> TLSA, alias, TXT? -> one question --------------------> RESOLVE_ANSWER
  *	                   |
  *	                name or literal? --> MX question --> A and AAAA of all targets --> mx_hosts
  *	                   |  at once               RESOLVE_HOST begins here ^                |

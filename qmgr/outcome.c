@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "qmgr/bounce.h"
+#include "qmgr/delivery_event.h"
 #include "qmgr/verifier.h"
 
 #include <stdio.h>
@@ -45,7 +46,25 @@ static void observe(const struct delays *of)
 	metrics_observe(HISTOGRAM_transmission, of->transmission_us);
 }
 
-/* Log it, and count how long it took. */
+static void tell_others(const struct message *m, const struct recipient *r, const struct verdict *v,
+			const struct outcome_context *c, const struct delays *of, int64_t now_ms)
+{
+	struct delivery_event event = {.message = m,
+				       .recipient = r,
+				       .verdict = v,
+				       .cause = c->cause,
+				       .site = c->site ? c->site->name : NULL,
+				       .transport = c->transport ? c->transport->title : NULL,
+				       .tried = !c->untried,
+				       .now_ms = now_ms,
+				       .before_ms = of->before_ms,
+				       .queued_ms = of->queued_ms,
+				       .setup_ms = of->setup_ms,
+				       .transmission_ms = of->transmission_us / 1000};
+	delivery_event_tell(m->qmgr, &event);
+}
+
+/* Log it, tell whoever wants to know, and count how long it took. */
 static void tell(const struct message *m, const struct recipient *r, const struct verdict *v,
 		 const struct outcome_context *c)
 {
@@ -63,6 +82,7 @@ static void tell(const struct message *m, const struct recipient *r, const struc
 			   log_seconds(of.setup_ms), log_seconds(of.transmission_us / 1000)),
 		  "dsn", v->dsn, "reply", v->code ? log_text("%d %s", v->code, v->text) : v->text,
 		  "tries", log_number(r->tries), NULL);
+	tell_others(m, r, v, c, &of, now_ms);
 }
 
 static void owe(struct message *m, uint32_t recipient, enum report_kind kind)
@@ -117,7 +137,7 @@ void outcome_give_up(struct message *m, uint32_t recipient, const char *dsn, con
 		 last ? last->text : "none");
 	struct verdict *v = verdict_new(VERDICT_FAILED, last ? last->code : 0, dsn,
 					last ? last->host : NULL, text);
-	struct outcome_context no_attempt = {.untried = true};
+	struct outcome_context no_attempt = {.untried = true, .cause = last};
 	outcome_apply(m, recipient, v, &no_attempt);
 	verdict_unref(v);
 }

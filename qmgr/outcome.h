@@ -15,7 +15,8 @@ struct outcome_context {
 	const struct transport *transport; /* or NULL */
 	const struct delivery *delivery;   /* or NULL: no transaction took place */
 	bool dsn_passed_on;		   /* the host takes part in RFC 3461 */
-	bool untried; /* its site is dead: no attempt was made, none is counted */
+	const struct verdict *cause; /* of a verdict of our own, the last attempt's; or NULL */
+	bool untried;		     /* its site is dead: no attempt was made, none is counted */
 };
 
 void outcome_apply(struct message *, uint32_t recipient, struct verdict *,

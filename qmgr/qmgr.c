@@ -2,6 +2,7 @@
 #include "qmgr/qmgr.h"
 
 #include "base/mem.h"
+#include "qmgr/delivery_event.h"
 #include "qmgr/dest/conn.h"
 #include "qmgr/dest/destdb_text.h"
 #include "qmgr/dest_command.h"
@@ -158,6 +159,7 @@ void qmgr_stop(struct qmgr *q)
 	loop_stop(q->sched.loop);
 	/* Verdicts that the workers have posted meanwhile are still recorded. */
 	mailbox_drain(&q->sched.loop->mailbox);
+	delivery_event_say_lost(q);
 }
 
 void qmgr_recall(struct qmgr *q, const char *text)

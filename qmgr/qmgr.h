@@ -27,6 +27,7 @@
  *	delivered.c	what came back on a connection, recorded and counted
  *	verifier.c	would a next hop take a recipient? One pseudo-message, and what is remembered
  *	outcome.c	a verdict on a recipient: log, counters, what the spool must remember
+ *	delivery_event.c  the same as a line of JSON, for whoever wants to know
  *	retry.c		when to try again (pure)
  *	report_rate.c	how many reports in a time (pure)
  *	bounce.c	RFC 3464 reports (pure)

@@ -30,6 +30,11 @@ struct qmgr {
 	int64_t credit;	 /* given to the spool so far */
 	bool resting;	 /* nothing is given to connections any more */
 	struct report_rate reports;
+	struct {
+		uint64_t id;		  /* of the latest; 0: none yet */
+		int64_t unmarked, untold; /* lost, and not told yet in a line, in the log */
+		int64_t told_ms;	  /* steady clock; 0: never */
+	} events;			  /* delivery_event.h */
 	struct timer collect; /* removes records that nobody needs, and saves the others */
 };
 

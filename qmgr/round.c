@@ -11,6 +11,8 @@
 #include "qmgr/outcome.h"
 #include "qmgr/retry.h"
 
+#include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -128,6 +130,32 @@ static bool not_ascii(const char *s)
 	return *s;
 }
 
+/* From names our own host. */
+static char *signed_by(const struct conf *c)
+{
+	const struct conf_dkim *by[CONF_DKIM_MAX];
+	struct buf text = {0};
+	char *domain = mem_strdup(c->own_name);
+	for (char *p = domain; *p; p++)
+		*p = (char)tolower((unsigned char)*p);
+	int n = conf_dkim_find(c, domain, by);
+	conf_dkim_names(by, n, &text);
+	free(domain);
+	return n > 0 ? buf_steal(&text, NULL) : NULL;
+}
+
+static struct log_held *hold_log(const struct qmgr *q, const struct message *m,
+				 const struct envelope *r)
+{
+	char *names = signed_by(q->sched.conf);
+	struct log_held *held =
+		log_hold(LOG_LEVEL_INFO, "queued", "id", log_id(r->id), "from", "", "to",
+			 r->rcpt[0].address, "nrcpt", "1", "size", log_number((int64_t)r->size),
+			 "report_of", log_id(m->work.id), "signed", names, NULL);
+	free(names);
+	return held;
+}
+
 static struct spool_store *write_report(struct qmgr *q, struct message *m, const char *to)
 {
 	const struct envelope *e = m->work.envelope;
@@ -145,7 +173,7 @@ static struct spool_store *write_report(struct qmgr *q, struct message *m, const
 				.content = m->work.content,
 				.owed = m->owed,
 				.to = to,
-				.hostname = q->sched.conf->hostname,
+				.hostname = q->sched.conf->own_name,
 				.size_max = q->sched.conf->queue.bounce_size_limit,
 				.expires_ms =
 					e->arrived_ms + q->sched.conf->queue.maximal_queue_lifetime,
@@ -162,8 +190,7 @@ static struct spool_store *write_report(struct qmgr *q, struct message *m, const
 	store->reply_to = q->sched.loop;
 	store->owner = m;
 	store->id = r->id;
-	log_event(LOG_LEVEL_INFO, "queued", "id", log_id(r->id), "from", "", "to", to, "nrcpt", "1",
-		  "size", log_number((int64_t)len), "report_of", log_id(m->work.id), NULL);
+	store->log = hold_log(q, m, r);
 	return store;
 }
 
@@ -196,13 +223,22 @@ static void owe_again(struct qmgr *q, struct message *m, int64_t least_ms)
 	release(q, m, true);
 }
 
+static void store_report(struct qmgr *q, struct spool_store *store)
+{
+	const struct qmgr_edges *edges = &q->db.edges;
+	if (edges->report)
+		edges->report(edges->context, q->sched.conf, store);
+	else
+		edges->to_spool(edges->context, &store->note);
+}
+
 static void report(struct qmgr *q, struct message *m, const char *to)
 {
 	int64_t now_ms = scheduler_now_ms(&q->sched);
 	int64_t wait_ms = report_rate_take(&q->reports, &q->sched.conf->queue, to, now_ms);
 	if (wait_ms == 0) {
 		m->reporting = true;
-		q->db.edges.to_spool(q->db.edges.context, &write_report(q, m, to)->note);
+		store_report(q, write_report(q, m, to));
 		return;
 	}
 	if (report_rate_tell(&q->reports, now_ms))

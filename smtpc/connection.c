@@ -91,11 +91,10 @@ static void begin(struct connection *c)
 	union address from[2];
 	const struct conf *conf = c->open->conf;
 	const struct conf_transport *t = c->open->transport;
-	bool named = conf && conf->hostname && conf->hostname[0];
 	c->stream =
 		stream_connect(c->worker->loop, &c->open->address, source(c, from), on_event, c);
 	struct engine_setup setup = {
-		.hostname = named ? conf->hostname : "localhost",
+		.hostname = conf ? conf->own_name : "localhost",
 		.peer = c->peer,
 		.transport = t,
 		.tls = wanted_tls(c),

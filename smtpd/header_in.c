@@ -1,25 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 #include "smtpd/header_in.h"
 
+#include "base/header_field.h"
+
 #include <string.h>
-#include <strings.h>
-
-/* The length of the field name that a line begins with; 0: it is no field. */
-static size_t field_name(const char *line, size_t len)
-{
-	size_t n = 0;
-	while (n < len && line[n] > 32 && line[n] < 127 && line[n] != ':')
-		n++;
-	size_t colon = n;
-	while (colon < len && (line[colon] == ' ' || line[colon] == '\t'))
-		colon++;
-	return colon < len && line[colon] == ':' ? n : 0;
-}
-
-static bool is(const char *name, size_t len, const char *wanted)
-{
-	return len == strlen(wanted) && strncasecmp(name, wanted, len) == 0;
-}
 
 /* Append what may be the value of Message-ID, or its continuation, without white space. */
 static void keep_id(struct header_in *h, const char *from, size_t len)
@@ -40,22 +24,22 @@ static bool says_no(const char *value, size_t len)
 		value++;
 		len--;
 	}
-	return is(value, len, "No");
+	return header_field_is(value, len, "No");
 }
 
 static void read_field(struct header_in *h, const char *line, size_t name, size_t len)
 {
 	h->in_message_id = false;
-	if (is(line, name, "Received")) {
+	if (header_field_is(line, name, "Received")) {
 		h->received++;
-	} else if (is(line, name, "Date")) {
+	} else if (header_field_is(line, name, "Date")) {
 		h->date = true;
-	} else if (is(line, name, "From")) {
+	} else if (header_field_is(line, name, "From")) {
 		h->from = true;
-	} else if (is(line, name, "TLS-Required")) {
+	} else if (header_field_is(line, name, "TLS-Required")) {
 		const char *value = (const char *)memchr(line, ':', len) + 1;
 		h->tls_waived |= says_no(value, (size_t)(line + len - value));
-	} else if (is(line, name, "Message-ID") && !h->message_id) {
+	} else if (header_field_is(line, name, "Message-ID") && !h->message_id) {
 		h->message_id = h->in_message_id = true;
 		const char *value = (const char *)memchr(line, ':', len) + 1;
 		keep_id(h, value, (size_t)(line + len - value));
@@ -107,7 +91,7 @@ static void end_header(struct header_in *h, bool blank_line)
 /* A whole line, or the first bytes of a very long one. */
 static void read_line(struct header_in *h, const char *line, size_t len)
 {
-	size_t name = field_name(line, len);
+	size_t name = header_field_name(line, len);
 	if (name > 0) {
 		end_field(h);
 		read_field(h, line, name, len);

@@ -8,35 +8,9 @@
 #include "smtpd/datetime.h"
 #include "smtpd/rewrite.h"
 
-#include <assert.h>
-#include <errno.h>
-
-static void write_out(struct intake *in)
-{
-	if (!in->error)
-		in->error = spool_file_write(in->file, buf_data(&in->memory), buf_len(&in->memory));
-	buf_clear(&in->memory);
-}
-
-static void become_file(struct intake *in)
-{
-	in->file = spool_file_new(in->spool, in->id);
-	if (!in->file)
-		in->error = errno ? errno : EIO;
-}
-
 void intake_put(struct intake *in, const char *bytes, size_t len)
 {
-	if (in->error)
-		return;
-	if (!in->file && (in->spills || buf_len(&in->memory) + len > SPOOL_CONTENT_INLINE_MAX))
-		become_file(in);
-	if (in->file && (in->spills || buf_len(&in->memory) + len > INTAKE_RUN))
-		write_out(in);
-	if (in->error)
-		buf_fini(&in->memory);
-	else
-		buf_append(&in->memory, bytes, len);
+	content_writer_put(&in->out, bytes, len);
 }
 
 static void put_header(void *owner, const char *bytes, size_t len)
@@ -59,7 +33,7 @@ static void add_missing(void *owner, bool blank_line)
 	if (!in->header.date)
 		buf_printf(&fields, "Date: %s\r\n", datetime_text(date_ms(), date));
 	if (!in->header.message_id)
-		buf_printf(&fields, "Message-ID: <%s@%s>\r\n", ident_text(in->id, id),
+		buf_printf(&fields, "Message-ID: <%s@%s>\r\n", ident_text(in->out.id, id),
 			   in->hostname);
 	if (!in->header.from && in->sender[0])
 		buf_printf(&fields, "From: <%s>\r\n", in->sender);
@@ -71,13 +45,14 @@ static void add_missing(void *owner, bool blank_line)
 
 void intake_init(struct intake *in, struct spool *spool, uint64_t id, uint64_t expected)
 {
-	*in = (struct intake){.spool = spool, .id = id};
+	*in = (struct intake){0};
+	content_writer_init(&in->out, spool, id);
 	in->decoder.sink = put_header;
 	in->decoder.owner = in;
 	in->header.sink = put_bytes;
 	in->header.owner = in;
 	if (expected > 0 && expected < SPOOL_CONTENT_INLINE_MAX)
-		buf_reserve(&in->memory, (size_t)expected + 1024); /* and a Received field */
+		buf_reserve(&in->out.memory, (size_t)expected + 1024); /* and a Received field */
 }
 
 void intake_add_missing(struct intake *in, const char *hostname, const char *sender)
@@ -113,10 +88,8 @@ void intake_rewrite(struct intake *in, struct conf *conf)
 void intake_fini(struct intake *in)
 {
 	conf_unref(in->conf);
-	if (in->file)
-		spool_file_discard(&in->file);
 	header_in_fini(&in->header);
-	buf_fini(&in->memory);
+	content_writer_fini(&in->out);
 }
 
 void intake_finish(struct intake *in)
@@ -124,8 +97,7 @@ void intake_finish(struct intake *in)
 	if (!content_in_ended(&in->decoder))
 		content_in_finish(&in->decoder);
 	header_in_finish(&in->header);
-	if (in->file)
-		write_out(in);
+	content_writer_finish(&in->out);
 }
 
 /* RFC 8689 4.1: REQUIRETLS goes before what the header says. */
@@ -137,23 +109,12 @@ void intake_mark(const struct intake *in, struct envelope *e)
 
 int intake_error(const struct intake *in)
 {
-	return in->error;
+	return in->out.error;
 }
 
 uint64_t intake_take(struct intake *in, struct content **content, struct spool_file **file)
 {
-	assert(!in->error);
-	*content = NULL;
-	*file = in->file;
-	in->file = NULL;
-	if (*file) {
-		buf_fini(&in->memory);
-		return spool_file_size(*file);
-	}
-	size_t len;
-	char *bytes = buf_steal(&in->memory, &len);
-	*content = content_in_memory(bytes, len);
-	return len;
+	return content_writer_take(&in->out, content, file);
 }
 
 enum response intake_judge(const struct content_in *c, const struct header_in *h,

@@ -1,7 +1,6 @@
 /* intake.h - where the content of one message goes while it comes in.
  *
- *	content_in --> header_in --> intake: memory, up to SPOOL_CONTENT_INLINE_MAX bytes
- *	                                     then a spool_file, written in runs of INTAKE_RUN bytes
+ *	content_in --> header_in --> content_writer: memory, or a file of the queue
  *
  * OWNERSHIP  Embedded in struct reception; intake_fini() discards what was not handed over.
  * THREAD     The session's. The writes to a spool_file block for as long as the page cache does.
@@ -16,22 +15,15 @@
 #include "smtpd/content_in.h"
 #include "smtpd/header_in.h"
 #include "smtpd/response.h"
-#include "spool/spool.h"
-
-enum { INTAKE_RUN = 64 << 10 };
+#include "spool/content_writer.h"
 
 struct intake {
 	struct content_in decoder;
 	struct header_in header;
-	struct spool *spool;
-	uint64_t id;
+	struct content_writer out;
 	const char *hostname; /* for a Message-ID and a From that are missing */
 	const char *sender;
 	struct conf *conf; /* whose tables rewrite the header; NULL: none */
-	struct buf memory; /* all of it, or what is not yet in the file */
-	struct spool_file *file;
-	int error;
-	bool spills; /* memory is short: to a file at once */
 };
 
 void intake_init(struct intake *, struct spool *, uint64_t id, uint64_t expected);

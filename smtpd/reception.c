@@ -5,7 +5,9 @@
 #include "base/ident.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "dkim/dkim.h"
 #include "smtpd/budget.h"
+#include "smtpd/policy.h"
 #include "smtpd/received.h"
 
 #include <assert.h>
@@ -32,6 +34,7 @@ void reception_free(struct reception **tp)
 		return;
 	budget_charge(&t->charged, 0);
 	rcpt_pending_free(&t->pending);
+	passage_free(&t->passage);
 	if (t->began_ms)
 		intake_fini(&t->intake);
 	envelope_free(&t->envelope);
@@ -83,9 +86,9 @@ void reception_added(struct session *s, uint32_t from)
 void reception_feed(struct session *s, const char *bytes, size_t *len)
 {
 	struct reception *t = s->tx;
-	t->intake.spills = reception_full(s);
+	t->intake.out.spills = reception_full(s);
 	*len = content_in_feed(&t->intake.decoder, bytes, *len);
-	budget_charge(&t->charged, t->recipient_bytes + buf_len(&t->intake.memory));
+	budget_charge(&t->charged, t->recipient_bytes + buf_len(&t->intake.out.memory));
 }
 
 enum response reception_verdict(const struct session *s)
@@ -104,28 +107,63 @@ static struct log_held *hold_log(const struct session *s)
 	return log_hold(LOG_LEVEL_INFO, "queued", "id", log_id(t->id), "session", log_id(s->number),
 			"client", address_text(&s->peer, client), "from", t->sender, "nrcpt",
 			log_number(t->nrcpt), "size", log_number((int64_t)t->size), "message_id",
-			*message_id ? message_id : NULL, "helo", s->helo, "user", s->login, NULL);
+			*message_id ? message_id : NULL, "helo", s->helo, "user", s->login,
+			"signed", t->passage ? t->passage->signed_by : NULL, NULL);
+}
+
+bool reception_stages(struct session *s)
+{
+	struct reception *t = s->tx;
+	struct conf *c = s->worker->conf;
+	struct smtpd_worker *w = s->worker;
+	if (c->ndkim == 0)
+		return false;
+	struct passage *p = t->passage = passage_new(c, w->loop, w->pool, w->spool, t->id);
+	p->draft.size = intake_take(&t->intake, &p->draft.content, &p->draft.file);
+	p->draft.envelope = t->envelope;
+	p->login = mem_strdup(s->login);
+	p->stranger = policy_stranger(s);
+	t->envelope = NULL;
+	passage_add(p, &dkim_stage, NULL);
+	return true;
+}
+
+struct envelope *reception_envelope(const struct session *s)
+{
+	const struct reception *t = s->tx;
+	return t->passage ? t->passage->draft.envelope : t->envelope;
+}
+
+/* Where stages have changed it, the sender too. */
+static void take_content(struct reception *t, struct spool_store *ask)
+{
+	if (t->passage) {
+		draft_give(&t->passage->draft, ask);
+		free(t->sender);
+		t->sender = mem_strdup(ask->envelope->sender);
+		return;
+	}
+	ask->envelope = t->envelope;
+	ask->envelope->size = intake_take(&t->intake, &ask->content, &ask->file);
+	ask->envelope->id = ask->id = t->id;
+	t->envelope = NULL;
 }
 
 void reception_store(struct session *s, uint64_t ticket)
 {
 	struct reception *t = s->tx;
-	assert(s->state == SESSION_WAIT && t->envelope && t->envelope->nrcpt > 0);
+	assert(s->state == SESSION_WAIT && reception_envelope(s)->nrcpt > 0);
 	struct spool_store *ask = mem_zalloc(sizeof *ask);
-	t->size = intake_take(&t->intake, &ask->content, &ask->file);
-	t->nrcpt = t->envelope->nrcpt;
-	t->envelope->id = ask->id = t->id;
-	t->envelope->arrived_ms = clock_wall_ms();
-	t->envelope->size = t->size;
-	intake_mark(&t->intake, t->envelope);
+	take_content(t, ask);
+	t->size = ask->envelope->size;
+	t->nrcpt = ask->envelope->nrcpt;
+	ask->envelope->arrived_ms = clock_wall_ms();
 	ask->note.type = SPOOL_STORE;
 	ask->posted_us = clock_steady_us();
 	ask->answered_us = s->answered_us;
 	ask->reply_to = s->worker->loop;
 	ask->ticket = ticket;
-	ask->envelope = t->envelope;
 	ask->log = hold_log(s);
-	t->envelope = NULL;
 	budget_charge(&t->charged, 0);
 	spool_post(s->worker->spool, &ask->note);
 }
@@ -133,5 +171,6 @@ void reception_store(struct session *s, uint64_t ticket)
 enum response reception_end(struct session *s)
 {
 	intake_finish(&s->tx->intake);
+	intake_mark(&s->tx->intake, s->tx->envelope);
 	return reception_verdict(s);
 }

@@ -12,12 +12,14 @@
 #include "base/envelope.h"
 #include "smtpd/intake.h"
 #include "smtpd/session.h"
+#include "stages/stages.h"
 
 struct rcpt_pending;
 
 struct reception {
 	struct spool *spool;
-	struct envelope *envelope; /* NULL while the spool has it */
+	struct envelope *envelope; /* NULL while the spool has it, or the passage */
+	struct passage *passage;   /* its way through the stages; NULL: none */
 	char *sender;		   /* for the log, when the envelope is gone */
 	uint64_t announced;	   /* SIZE, or 0 */
 	uint64_t id, size;
@@ -56,7 +58,12 @@ enum response reception_verdict(const struct session *);
 enum response reception_end(struct session *);
 /* All has come: RESPONSE_OK, or why it is refused. */
 
+bool reception_stages(struct session *);
+/* It is to pass stages before it is stored: there is a passage, to be run. After RESPONSE_OK. */
+
+struct envelope *reception_envelope(const struct session *); /* wherever it is */
+
 void reception_store(struct session *, uint64_t ticket);
-/* Hand it to the spool, after RESPONSE_OK. The ticket comes with the answer. */
+/* Hand it to the spool, after RESPONSE_OK and its passage. The ticket comes with the answer. */
 
 #endif

@@ -71,6 +71,7 @@
 	R(NO_POSTMASTER, 550, "5.1.1", "no postmaster here")                                       \
 	R(LOOPBACK, 550, "5.1.2", "mail does not go to that address")                              \
 	R(ALIAS_LOOP, 550, "5.4.6", "that alias leads to itself, or to too many")                  \
+	R(NOT_PROCESSED, 451, "4.3.0", "the message could not be processed, try again later")      \
 	R(REWRITE_LOOP, 451, "4.3.5", "address rewriting goes round in a circle")                  \
 	R(TOO_MANY_RECIPIENTS, 452, "4.5.3", "too many recipients")                                \
 	R(NOT_VERIFIED, 450, "4.1.1", "the next host can not be asked about this recipient now")   \

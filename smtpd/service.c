@@ -7,14 +7,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
-
-static char *own_name(void)
-{
-	char name[256] = "localhost";
-	gethostname(name, sizeof name - 1);
-	return mem_strdup(name);
-}
 
 /* "true" is everybody, "false" nobody. */
 static bool set_proxies(struct service *s, struct buf *error)
@@ -57,7 +49,7 @@ struct service *service_new(struct conf *conf, const struct conf_listener *l, st
 	atomic_init(&s->refs, 1);
 	s->conf = conf_ref(conf);
 	s->listener = l;
-	s->hostname = *conf->hostname ? mem_strdup(conf->hostname) : own_name();
+	s->hostname = conf->own_name;
 	const struct conf_list *networks = l->networks.n > 0 ? &l->networks : &conf->networks;
 	if (!netlist_init(&s->networks, networks, &bad) ||
 	    !netlist_init(&s->xclient, &conf->xclient, &bad)) {
@@ -86,7 +78,6 @@ void service_unref(struct service *s)
 	netlist_fini(&s->networks);
 	netlist_fini(&s->xclient);
 	netlist_fini(&s->proxies);
-	free(s->hostname);
 	conf_unref(s->conf);
 	free(s);
 }

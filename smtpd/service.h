@@ -18,12 +18,12 @@ struct service {
 	atomic_int refs;
 	struct conf *conf;
 	const struct conf_listener *listener; /* in conf */
-	char *hostname;
-	SSL_CTX *tls;		 /* NULL: no TLS here */
-	struct netlist networks; /* that may relay */
-	struct netlist xclient;	 /* that may say XCLIENT */
-	bool proxied;		 /* each connection begins with a PROXY header, */
-	struct netlist proxies;	 /* and comes from one of these */
+	const char *hostname;		      /* in conf */
+	SSL_CTX *tls;			      /* NULL: no TLS here */
+	struct netlist networks;	      /* that may relay */
+	struct netlist xclient;		      /* that may say XCLIENT */
+	bool proxied;			      /* each connection begins with a PROXY header, */
+	struct netlist proxies;		      /* and comes from one of these */
 };
 
 struct service *service_new(struct conf *, const struct conf_listener *, struct buf *error);

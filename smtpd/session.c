@@ -128,13 +128,14 @@ void session_hurry(struct session *s)
 
 void session_abandon(struct session *s)
 {
-	bool paused = s->wait.kind && s->wait.kind->pause;
-	if (paused)
+	/* What the spool has it answers; nothing else is waited for. */
+	bool over = s->wait.kind && (s->wait.kind->pause || s->wait.kind->ended);
+	if (over)
 		wait_cancel(s);
 	if (s->stream) {
 		part(s, "stopped");
 		stream_free(&s->stream);
-	} else if (paused) {
+	} else if (over) {
 		session_free(s);
 	}
 }

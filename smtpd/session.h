@@ -86,6 +86,9 @@ void session_refuse_with(struct session *, enum response, const char *to, ...);
 void session_refuse_as(struct session *, const struct access_value *, const char *to);
 /* The same, with a reply of the operator's. */
 
+void session_refuse_by(struct session *, const char *reply);
+/* The same, with a reply that somebody else has given: "550 5.7.1 text", of one line. */
+
 void session_close(struct session *, enum response);
 /* Reply, and end when that is sent. */
 

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 #include "smtpd/session.h"
 
-#include "base/ident.h"
-#include "base/log.h"
-#include "smtpd/addressing.h"
 #include "smtpd/auth.h"
 #include "smtpd/command.h"
-#include "smtpd/limit_check.h"
+#include "smtpd/content_end.h"
 #include "smtpd/reception.h"
 
 #include <assert.h>
@@ -122,26 +119,6 @@ static bool read_command(struct session *s)
 	return true;
 }
 
-static void stored(struct session *s, void *answer)
-{
-	const struct spool_store *store = answer;
-	char id[IDENT_TEXT];
-	s->answered_us = store->answered_us;
-	if (store->stored) {
-		limit_check_event(s, LIMITER_ACCEPTED, s->login, s->tx->nrcpt);
-		s->messages++;
-		s->errors = s->junk = 0;
-	} else {
-		session_log_reject(s, RESPONSE_NO_ROOM, NULL);
-		s->errors++;
-	}
-	if (!s->stream)
-		return;
-	session_reply(s, store->stored ? RESPONSE_QUEUED : RESPONSE_NO_ROOM,
-		      ident_text(s->tx->id, id));
-	session_reset(s);
-}
-
 /* RFC 4954 4: a line of base64, or "*". */
 static bool read_auth(struct session *s)
 {
@@ -167,53 +144,6 @@ static bool read_auth(struct session *s)
 	return true;
 }
 
-/* The spool always answers, and has the message meanwhile. */
-static void store(struct session *s)
-{
-	static const struct wait_kind kind = {
-		.text = "store", .answered = stored, .outlives = true};
-	reception_store(s, wait_begin(s, &kind, 0));
-}
-
-/* While the scheduler is behind, each sender waits a little before its message is stored, so that
- * mail does not come in faster than it goes out. POSTFIX QSHAPE_README, in_flow_delay. */
-static void store_in_time(struct session *s)
-{
-	static const struct wait_kind kind = {
-		.text = "in_flow_delay", .expired = store, .outlives = true, .pause = true};
-	int64_t delay_ms = s->service->conf->queue.in_flow_delay;
-	if (delay_ms > 0 && !s->worker->closing && spool_behind(s->worker->spool))
-		wait_begin(s, &kind, delay_ms);
-	else
-		store(s);
-}
-
-/* Every recipient was one whose mail is dropped; the client is not to know. */
-static void drop(struct session *s)
-{
-	char id[IDENT_TEXT];
-	log_event(LOG_LEVEL_INFO, "discard", "id", log_id(s->tx->id), "session", log_id(s->number),
-		  "from", s->tx->sender, "reason", "no recipient is left", NULL);
-	s->messages++;
-	session_reply(s, RESPONSE_QUEUED, ident_text(s->tx->id, id));
-	session_reset(s);
-}
-
-/* All content has come: it goes to the spool, or is refused here. */
-static void end_content(struct session *s)
-{
-	enum response why = reception_end(s);
-	if (why == RESPONSE_OK && s->tx->envelope->nrcpt == 0) {
-		drop(s);
-	} else if (why == RESPONSE_OK) {
-		addressing_copies(s->worker->conf, s->tx->envelope);
-		store_in_time(s);
-	} else {
-		session_refuse(s, why, NULL);
-		session_reset(s);
-	}
-}
-
 static bool read_content(struct session *s)
 {
 	assert(s->tx && s->tx->began_ms);
@@ -224,7 +154,7 @@ static bool read_content(struct session *s)
 	reception_feed(s, buf_data(in), &len);
 	buf_consume(in, len);
 	if (content_in_ended(&s->tx->intake.decoder))
-		end_content(s);
+		content_end(s);
 	return true;
 }
 
@@ -232,7 +162,7 @@ static void end_chunk(struct session *s)
 {
 	enum response why = s->chunk_refusal;
 	if (why == RESPONSE_OK && s->chunk_last) {
-		end_content(s);
+		content_end(s);
 		return;
 	}
 	if (why == RESPONSE_OK)

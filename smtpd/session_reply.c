@@ -6,6 +6,7 @@
 #include "base/metrics.h"
 #include "smtpd/reception.h"
 
+#include <stdio.h>
 #include <string.h>
 
 void session_reply(struct session *s, enum response r, ...)
@@ -53,6 +54,18 @@ void session_refuse_with(struct session *s, enum response r, const char *to, ...
 	const char *text = buf_cstr(&line) + strlen("450 ") + strlen(row->dsn) + strlen(" ");
 	log_reject(s, row->code, row->dsn, log_text("%.*s", (int)strcspn(text, "\r"), text), to);
 	buf_fini(&line);
+	s->errors++;
+}
+
+/* "550 5.7.1 text"; a reply without such a code has that of its class. */
+void session_refuse_by(struct session *s, const char *reply)
+{
+	char dsn[16] = "";
+	int code = 0, begins = 0;
+	if (sscanf(reply, "%d %15[0-9.] %n", &code, dsn, &begins) < 2)
+		snprintf(dsn, sizeof dsn, "%c.0.0", reply[0]);
+	buf_printf(stream_out(s->stream), "%s\r\n", reply);
+	log_reject(s, code, dsn, reply + begins, NULL);
 	s->errors++;
 }
 

@@ -30,6 +30,7 @@
  *	alias.[ch] rewrite.[ch]		two of these steps
  *	reception.[ch] received.[ch]	one message, from MAIL to the spool; its Received field
  *	content_in.[ch] header_in.[ch]	its bytes: line ends, dots, limits; what its header says
+ *	content_end.[ch]		all of them have come: stages, then the spool
  *	header_rewrite.[ch]		the addresses in that, where they are to change
  *	intake.[ch] datetime.[ch]	where they go: memory or a file of the spool
  *	budget.[ch]			the memory of all of them together

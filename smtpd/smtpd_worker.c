@@ -6,6 +6,7 @@
 #include "smtpd/dovecot.h"
 #include "smtpd/sasl.h"
 #include "smtpd/session.h"
+#include "stages/stages.h"
 
 #include <assert.h>
 #include <fcntl.h>
@@ -90,6 +91,9 @@ static void receive(void *owner, struct note *note)
 		break;
 	case VERIFY_ANSWER:
 		verified(w, (struct verify *)note);
+		break;
+	case PASSAGE_RESUME:
+		passage_resume((struct passage *)note);
 		break;
 	case SMTPD_WORKER_ANSWER:
 		wait_receive(w, (struct wait_answer *)note);

@@ -25,6 +25,7 @@
  *	checkpoint.c          where to start          due.c              the messages by time
  *	fetch.c               read one back           stub.c             what memory keeps of one
  *	spool_file.c          large content           scan.c             read a segment, damaged or not
+ *	content_writer.c      content as it is made
  *	layout.c              folders, lock           found.c            the messages that recovery finds
  *	recover.c             its own thread          disk.c             every call to the disk
  *	recovered_read.c      reads segments          shape.c            who waits since when, as a table
@@ -252,6 +253,13 @@ struct spool_file *spool_file_new(struct spool *, uint64_t id);
 
 int spool_file_write(struct spool_file *, const void *, size_t len); /* 0, or an errno */
 uint64_t spool_file_size(const struct spool_file *);
+
+ssize_t spool_file_read(const struct spool_file *, uint64_t offset, void *to, size_t len);
+/* What was written, while whoever writes it has it; as content_read(). */
+
+void spool_file_unname(struct spool_file *);
+/* It makes room for another file of the same message, and can still be read; it is not to be stored. */
+
 void spool_file_discard(struct spool_file **); /* the message did not come to be */
 
 void spool_expect(struct spool *, int n);

@@ -21,6 +21,7 @@ struct spool_file {
 	uint64_t id, size;
 	uint32_t sum;	/* CRC32C of what was to be written */
 	uint64_t begun; /* up to here the kernel has been asked to write */
+	bool unnamed;	/* another has its name */
 };
 
 struct spool_file *spool_file_new(struct spool *s, uint64_t id)
@@ -63,13 +64,25 @@ uint64_t spool_file_size(const struct spool_file *f)
 	return f->size;
 }
 
+ssize_t spool_file_read(const struct spool_file *f, uint64_t offset, void *to, size_t len)
+{
+	return disk_read(f->fd, to, len, offset);
+}
+
+void spool_file_unname(struct spool_file *f)
+{
+	char name[IDENT_TEXT];
+	if (!f->unnamed)
+		disk_unlink(f->folder, ident_text(f->id, name));
+	f->unnamed = true;
+}
+
 void spool_file_discard(struct spool_file **fp)
 {
 	struct spool_file *f = *fp;
 	if (!f)
 		return;
-	char name[IDENT_TEXT];
-	disk_unlink(f->folder, ident_text(f->id, name));
+	spool_file_unname(f);
 	disk_close(f->fd);
 	descriptors_give(DESCRIPTORS_FILES);
 	free(f);

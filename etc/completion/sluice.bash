@@ -30,6 +30,7 @@ _sluice_values() {
 	case $1 in
 	--queue) echo "incoming active deferred hold" ;;
 	--site) _sluice_sites ;;
+	--type) echo "rsa2048 ed25519" ;;
 	*) return 1 ;;
 	esac
 }
@@ -65,7 +66,8 @@ _sluice() {
 	COMPREPLY=()
 	if [ "$cword" -eq 1 ]; then
 		choice="$(_sluice_commands) --help --version"
-	elif [[ $before == -c || $before == --config || $before == --dir || $before == --plot ]]; then
+	elif [[ $before == -c || $before == --config || $before == --dir || $before == --plot ||
+		$command/$before == dkim/-o || $before == --output ]]; then
 		mapfile -t COMPREPLY < <(compgen -f -- "$word")
 		return
 	elif ! choice=$(_sluice_values "$before"); then

@@ -9,6 +9,9 @@
 
 #include "base/mailbox.h"
 
+struct conf;
+struct spool_store;
+
 struct qmgr_edges {
 	void (*to_spool)(void *context, struct note *);
 	void (*to_dns)(void *context, struct note *);
@@ -16,6 +19,9 @@ struct qmgr_edges {
 	void *context;
 	int workers;				       /* at least 1 */
 	void (*to_main)(void *context, struct note *); /* DEST_SAVE; NULL: nobody saves */
+	void (*report)(void *context, struct conf *, struct spool_store *);
+	/* A report of ours, to be signed and stored; NULL: it goes to the spool at once. */
+	void (*to_events)(void *context, struct note *); /* EVENT_LINE; NULL: nobody is told */
 };
 
 #endif

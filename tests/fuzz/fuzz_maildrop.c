@@ -79,7 +79,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	buf_init(&file);
 	write_file(data, size, &file);
 	struct take *t = take_new(ID);
-	enum take_result result = take_store(t, conf, keeper, folder, asker);
+	const struct take_means with = {conf, keeper, NULL, asker, folder};
+	enum take_result result = take_store(t, &with);
 	mailbox_drain(&keeper->loop->mailbox);
 	assert((result == TAKE_ASKED) == (keeper->nwaiting == 1));
 	assert((result == TAKE_BAD) == (t->why != NULL));

@@ -76,6 +76,8 @@ LED = {
     "alias": "dane",  # the host is an alias, with records at its end
     "alias-first": "dane",  # with records at its own name only
     "alias-out": "dane",  # to an insecure name; its own is secure
+    "no-mx": "dane",  # the domain is its own host
+    "hop-alias": "dane",  # the domain is an alias, and the certificate names where it leads
     "record-led": "dane",  # the record is an alias, to another zone
     "record-out": "opportunistic",  # to an insecure one
     "loose-host": "opportunistic",  # the host is insecure, whatever records it has
@@ -181,6 +183,9 @@ end.alias-first A {odd}
 alias-out MX 10 mx.alias-out
 mx.alias-out CNAME host.plain.test.
 {self.records("mx.alias-out", right)}
+no-mx A {odd}
+{self.records("no-mx", right)}
+hop-alias CNAME ta-hop
 record-led MX 10 mx.record-led
 mx.record-led A {odd}
 _{self.port}._tcp.mx.record-led CNAME right.secure.test.
@@ -304,9 +309,10 @@ def _oracle(said):
     return "tls" if " TLS connection established" in said else "none"
 
 
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can put a file in front of resolv.conf")
 def test_posttls_finger_comes_to_the_same_verdicts(world, tmp_path):
     unbound = world.lab._keep(Unbound(world.lab.folder("unbound"), world.nsd, world.anchor, ask,
-                                      address="127.0.0.53", port=53))
+                                      address="127.0.0.88", port=53))
     (tmp_path / "main.cf").write_text(
         "compatibility_level = 3.6\ninet_protocols = ipv4\nmail_owner = mail\nsetgid_group = daemon\n")
     (tmp_path / "resolv.conf").write_text(f"nameserver {unbound.address}\noptions trust-ad edns0\n")
@@ -329,6 +335,9 @@ def test_dane_only_wants_records_and_none_and_verify_do_without(world, tmp_path)
     config = world.config()
     config.settings["tls_policy"] = [str(table)]
     config.routes["literal.test"] = {"relay": [f"[{ADDRESS['odd']}]"]}
+    config.routes["right.test"] = {"relay": [f"[mx.ee-key.{ZONE}]"], "tls": "dane-only"}
+    config.routes["wrong.test"] = {"relay": [f"[mx.ee-of-two.{ZONE}]", f"[mx.ee-wrong.{ZONE}]"]}
+    config.routes["also-wrong.test"] = {"relay": [f"[mx.ee-wrong.{ZONE}]"]}
     relay = world.lab.relay(config)
     ends = _send_all(relay, [f"{name}.{ZONE}" for name in (
         "ee-key", "none-tls", "web", "expired", "stripped", "ee-wrong")] + ["literal.test"])
@@ -336,6 +345,10 @@ def test_dane_only_wants_records_and_none_and_verify_do_without(world, tmp_path)
     for name, words in (("none-tls", "has no TLSA records"), ("web", "no TLSA record of .* can be used")):
         assert _agrees(_came_to(world, ends[f"{name}.{ZONE}"]), ("4.7.5", words))
     assert _agrees(_came_to(world, ends["literal.test"]), ("4.7.5", "has no TLSA records"))
+    # Relays of the configuration have records as well.
+    ends |= _send_all(relay, ["right.test", "wrong.test", "also-wrong.test"])
+    assert _came_to(world, ends["right.test"]) == _came_to(world, ends["wrong.test"]) == "dane"
+    assert _agrees(_came_to(world, ends["also-wrong.test"]), NO_FIT)
     # The operator can spare a host, and say who else must be proven.
     assert ends[f"expired.{ZONE}"].name == ends[f"stripped.{ZONE}"].name == "sent"
     assert _agrees(_came_to(world, ends[f"ee-wrong.{ZONE}"]), ("4.7.5", "not trusted"))
@@ -360,6 +373,16 @@ def test_without_dnssec_there_is_no_dane(world):
     relay = world.lab.relay(config)
     ends = _send_all(relay, [f"stripped.{ZONE}", f"expired.{ZONE}"])
     assert [_came_to(world, end) for end in ends.values()] == ["clear", "opportunistic"]
+
+
+def test_a_trusted_resolver_says_what_is_secure(world):
+    unbound = world.lab._keep(Unbound(world.lab.folder("trusted"), world.nsd, world.anchor, ask))
+    config = world.config()
+    config.dns |= {"dnssec": "trust", "server": [unbound.address], "port": unbound.port}
+    relay = world.lab.relay(config)
+    names = ("ee-key", "ee-wrong", "none", "expired", "loose-host")
+    ends = _send_all(relay, [f"{name}.{ZONE}" for name in names])
+    assert all(_agrees(_came_to(world, ends[f"{name}.{ZONE}"]), OUTCOMES[f"{name}.{ZONE}"]) for name in names)
 
 
 def test_the_host_is_asked_for_its_tlsa_base_domain(world, relay):

@@ -13,7 +13,7 @@ from lab.net import wait_until
 from lab.relay import binary
 from lab.sink import Rule
 
-DONE, REFUSED, EX_USAGE, EX_DATAERR, EX_TEMPFAIL = 0, 1, 64, 65, 75
+DONE, REFUSED, EX_USAGE, EX_DATAERR, EX_TEMPFAIL, EX_CONFIG = 0, 1, 64, 65, 75, 78
 LATER = {"minimal_backoff_time": "1h", "maximal_backoff_time": "1h"}
 
 
@@ -97,8 +97,22 @@ def test_options_of_submission(relay):
     assert sendmail(relay, "-h", "5", "c@d.test", stdin="Subject: x\n\n").returncode == DONE
     done = sendmail(relay, "-bv", "c@d.test")
     assert done.returncode == DONE and "c@d.test" in done.stdout and str(relay.sink.port) in done.stdout
+    assert sendmail(relay, "-bi").returncode == DONE
     wrong = sendmail(relay, "-Z", "c@d.test")
     assert wrong.returncode == EX_USAGE and "there is no option -Z" in wrong.stderr
+
+
+def test_newaliases_says_what_is_wrong_with_the_tables(lab, tmp_path):
+    table = tmp_path / "aliases"
+    relay = lab.relay(Config({"aliases": [str(table)]}), start=False)
+    newaliases = tmp_path / "newaliases"
+    newaliases.symlink_to(binary())
+    for text, status in (("root@dest.test: ann@dest.test\n", DONE), ("root@dest.test: not an address\n", EX_CONFIG)):
+        table.write_text(text)
+        done = subprocess.run([newaliases, "-q"], capture_output=True, text=True, timeout=30, check=False,
+                              env=os.environ | {"SLUICE_CONF": relay.config_path})
+        assert done.returncode == status and not done.stdout
+        assert (str(table) in done.stderr) == (status == EX_CONFIG)
 
 
 # --- import-postfix

@@ -31,12 +31,14 @@ def test_an_installation_is_complete_and_runs(lab):
     for name in ("usr/sbin/sluice", "usr/share/man/man8/sluice.8", "usr/share/man/man5/sluice.conf.5",
                  "usr/share/bash-completion/completions/sluice", "usr/share/zsh/site-functions/_sluice",
                  "usr/share/man/man7/sluice-postfix.7", "usr/share/man/man7/sluice-congestion.7", "usr/lib/sysusers.d/sluice.conf",
+                 "usr/lib/tmpfiles.d/sluice.conf",
                  "lib/systemd/system/sluice.socket", "etc/logrotate.d/sluice", "etc/sluice/sluice.conf",
                  "usr/share/sluice/grafana/sluice.json", "usr/share/sluice/prometheus/sluice.rules.yml"):
         assert (top / name).is_file(), name
     unit = (top / "lib/systemd/system/sluice.service").read_text()
     assert "ExecStart=/usr/sbin/sluice serve" in unit and "/usr/local" not in unit
     assert os.readlink(top / "usr/sbin/sendmail") == os.readlink(top / "usr/bin/mailq") == "/usr/sbin/sluice"
+    assert os.readlink(top / "usr/bin/newaliases") == "/usr/sbin/sluice"
     config = str(top / "etc/sluice/sluice.conf")
     done = subprocess.run([top / "usr/sbin/sluice", "check", "-c", config], capture_output=True, text=True,
                           timeout=30, check=False)

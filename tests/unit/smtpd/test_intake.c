@@ -112,7 +112,7 @@ static void large_content_goes_to_a_file_in_long_runs(void **state)
 	assert_null(content);
 	assert_int_equal(file->sum, sum);
 	assert_true(writes <= 8);
-	assert_true(in.memory.cap == 0);
+	assert_true(in.out.memory.cap == 0);
 }
 
 static void content_exactly_as_large_as_memory_may_hold_has_no_file(void **state)
@@ -120,9 +120,9 @@ static void content_exactly_as_large_as_memory_may_hold_has_no_file(void **state
 	(void)state;
 	char bytes[1024];
 	memset(bytes, 'x', sizeof bytes);
-	while (buf_len(&in.memory) + sizeof bytes <= SPOOL_CONTENT_INLINE_MAX)
+	while (buf_len(&in.out.memory) + sizeof bytes <= SPOOL_CONTENT_INLINE_MAX)
 		intake_put(&in, bytes, sizeof bytes);
-	intake_put(&in, bytes, SPOOL_CONTENT_INLINE_MAX - buf_len(&in.memory));
+	intake_put(&in, bytes, SPOOL_CONTENT_INLINE_MAX - buf_len(&in.out.memory));
 	assert_int_equal(files, 0);
 	intake_put(&in, bytes, 1);
 	assert_int_equal(files, 1);
@@ -136,7 +136,7 @@ static void a_disk_that_fails_is_remembered_and_costs_no_memory(void **state)
 		feed("Subject: 7\r\n");
 	intake_finish(&in);
 	assert_int_equal(intake_error(&in), ENOSPC);
-	assert_true(in.memory.cap == 0);
+	assert_true(in.out.memory.cap == 0);
 }
 
 static void a_refused_message_leaves_no_file(void **state)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "cmd/header_addresses.h"
+#include "base/header_addresses.h"
 
 #include "base/mem.h"
 

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: ISC */
-#include "tests/unit/cmd/unit.h"
+#include "tests/unit/base/unit.h"
 
-#include "cmd/header_addresses.c"
+#include "base/header_addresses.h"
+
+#include <string.h>
 
 static void expect(const char *field, const char *joined)
 {

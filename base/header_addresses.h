@@ -9,8 +9,8 @@
  *            in the list.
  * SEE        RFC 5322 3.4, 3.2.2 (comments), 4.4.
  */
-#ifndef CMD_HEADER_ADDRESSES_H
-#define CMD_HEADER_ADDRESSES_H
+#ifndef BASE_HEADER_ADDRESSES_H
+#define BASE_HEADER_ADDRESSES_H
 
 #include "base/buf.h"
 

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: ISC */
+#include "dkim/author.h"
+
+#include "base/header_addresses.h"
+#include "base/header_field.h"
+#include "base/mailaddr.h"
+#include "base/tables.h"
+#include "base/users.h"
+
+#include <idn2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_from(const struct draft_field *f)
+{
+	return header_field_is(f->text, header_field_name(f->text, f->len), "From");
+}
+
+/* False: some From can't be read. */
+static bool read_from(const struct draft *d, struct address_list *to, struct buf *why)
+{
+	bool ok = true;
+	for (int i = 0; ok && i < d->nfield; i++) {
+		const struct draft_field *f = &d->field[i];
+		if (!is_from(f))
+			continue;
+		const char *value = (const char *)memchr(f->text, ':', f->len) + 1;
+		ok = header_addresses(value, (size_t)(f->text + f->len - value), to, why);
+	}
+	return ok;
+}
+
+static void in_ascii(const char *domain, char to[MAILADDR_DOMAIN_MAX + 1])
+{
+	char *ascii = NULL;
+	int flags = IDN2_NFC_INPUT | IDN2_NONTRANSITIONAL;
+	bool converted = idn2_to_ascii_8z(domain, &ascii, flags) == IDN2_OK;
+	snprintf(to, MAILADDR_DOMAIN_MAX + 1, "%s", converted ? ascii : domain);
+	idn2_free(ascii);
+}
+
+/* May this login send as that address? As of senders in the envelope. */
+static bool may(const struct passage *p, const char *address)
+{
+	const struct conf *c = p->conf;
+	struct table_origin origin;
+	if (!p->login || c->sender_logins.n == 0 || c->sender_mismatch == MISMATCH_ALLOW)
+		return true;
+	char *logins = tables_find(c->tables, TABLE_SENDER_LOGINS, address, &origin);
+	bool listed = logins && users_listed(logins, p->login, NULL);
+	free(logins);
+	return listed;
+}
+
+struct authors {
+	const struct passage *passage;
+	char domain[MAILADDR_DOMAIN_MAX + 1];
+	const struct conf_dkim **by;
+	int n;
+	bool several, ours;
+	const char *denied;
+};
+
+static void look_at(struct authors *a, const struct mailaddr *address, const char *text)
+{
+	char domain[MAILADDR_DOMAIN_MAX + 1];
+	const struct conf_dkim *by[CONF_DKIM_MAX];
+	in_ascii(address->text + address->at + 1, domain);
+	int n = conf_dkim_find(a->passage->conf, domain, by);
+	a->ours = a->ours || n > 0;
+	if (*a->domain && strcmp(a->domain, domain) != 0)
+		a->several = true;
+	snprintf(a->domain, sizeof a->domain, "%s", domain);
+	memcpy(a->by, by, (size_t)n * sizeof *by);
+	a->n = n;
+	if (!may(a->passage, address->text))
+		a->denied = text;
+}
+
+bool author_signs(const struct passage *p, const struct conf_dkim *by[CONF_DKIM_MAX], int *n,
+		  struct buf *why)
+{
+	struct authors a = {.passage = p, .by = by};
+	struct address_list from = {0};
+	struct mailaddr address;
+	bool read = read_from(&p->draft, &from, why);
+	for (int i = 0; i < from.n; i++)
+		if (mailaddr_mailbox(from.item[i], strlen(from.item[i]), true, &address) ==
+			    MAILADDR_OK &&
+		    address.text[address.at])
+			look_at(&a, &address, from.item[i]);
+		else
+			a.several = true;
+	if (!a.ours)
+		buf_clear(why);
+	else if (!read)
+		buf_puts(why, ": From can not be read");
+	else if (a.several)
+		buf_puts(why, "From names others than authors of one domain");
+	else if (p->draft.broken)
+		buf_puts(why, "a line of the header is no field");
+	else if (p->stranger)
+		buf_puts(why, "the client may not relay");
+	else if (a.denied)
+		buf_printf(why, "the login %s may not send as %s", p->login, a.denied);
+	*n = a.n;
+	address_list_free(&from);
+	return a.ours && buf_len(why) == 0;
+}

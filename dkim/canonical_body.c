@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: ISC */
+#include "dkim/canonical_body.h"
+
+#include <string.h>
+
+void canonical_body_init(struct canonical_body *b, bool relaxed,
+			 void (*sink)(void *owner, const char *bytes, size_t len), void *owner)
+{
+	b->relaxed = relaxed;
+	b->sink = sink;
+	b->owner = owner;
+	b->ends = b->len = 0;
+	b->text = b->cr = b->blank = false;
+}
+
+static void flush(struct canonical_body *b)
+{
+	if (b->len > 0)
+		b->sink(b->owner, b->piece, b->len);
+	b->len = 0;
+}
+
+static void pass(struct canonical_body *b, const char *bytes, size_t len)
+{
+	if (b->len + len > sizeof b->piece)
+		flush(b);
+	if (len > sizeof b->piece) {
+		b->sink(b->owner, bytes, len);
+		return;
+	}
+	memcpy(b->piece + b->len, bytes, len);
+	b->len += len;
+}
+
+/* Bytes of a line that are neither its end nor, where they count, blanks. */
+static void put_text(struct canonical_body *b, const char *bytes, size_t len)
+{
+	for (; b->ends > 0; b->ends--)
+		pass(b, "\r\n", 2);
+	if (b->blank)
+		pass(b, " ", 1);
+	b->blank = false;
+	b->text = true;
+	pass(b, bytes, len);
+}
+
+static bool is_blank(char c)
+{
+	return c == ' ' || c == '\t';
+}
+
+static size_t text_length(const struct canonical_body *b, const char *p, size_t len)
+{
+	const char *cr = memchr(p, '\r', len);
+	size_t n = 0;
+	if (cr)
+		len = (size_t)(cr - p);
+	if (!b->relaxed)
+		return len;
+	while (n < len && !is_blank(p[n]))
+		n++;
+	return n;
+}
+
+/* What follows a CR. Returns whether the byte is used up. */
+static bool follow(struct canonical_body *b, char byte)
+{
+	b->cr = false;
+	if (byte != '\n') {
+		put_text(b, "\r", 1);
+		return false;
+	}
+	b->blank = false;
+	b->ends++;
+	return true;
+}
+
+void canonical_body_put(struct canonical_body *b, const char *bytes, size_t len)
+{
+	const char *p = bytes, *end = bytes + len;
+	while (p < end) {
+		if (b->cr && follow(b, *p)) {
+			p++;
+		} else if (*p == '\r') {
+			b->cr = true;
+			p++;
+		} else if (b->relaxed && is_blank(*p)) {
+			b->blank = true;
+			p++;
+		} else {
+			size_t n = text_length(b, p, (size_t)(end - p));
+			put_text(b, p, n);
+			p += n;
+		}
+	}
+}
+
+void canonical_body_end(struct canonical_body *b)
+{
+	if (b->cr)
+		put_text(b, "\r", 1);
+	if (b->text || !b->relaxed)
+		pass(b, "\r\n", 2);
+	flush(b);
+}

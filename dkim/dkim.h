@@ -1,0 +1,18 @@
+/* dkim.h - signing mail: the last stage of its way to the queue.
+ *
+ *	stages.h --> [ which sections sign? ] -- pool: hashes, signatures --> fields in front of it
+ *
+ * OWNERSHIP  Nothing of its own; what it works with lies in the passage.
+ * THREAD     The passage's, and a thread of the pool.
+ * ERRORS     A signature that can't be made fails the passage: the message is tried again, never sent
+ *            without.
+ * SEE        RFC 6376, 8301, 8463.
+ */
+#ifndef DKIM_DKIM_H
+#define DKIM_DKIM_H
+
+#include "stages/stages.h"
+
+extern const struct passage_stage dkim_stage;
+
+#endif

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: ISC */
+/* A file: appended to; one that was moved away or removed is made anew. */
+#include "events/receiver_impl.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static void close_file(struct receiver *r)
+{
+	if (r->fd >= 0)
+		close(r->fd);
+	r->fd = -1;
+}
+
+static bool is_there(const struct receiver *r)
+{
+	struct stat open_one, named;
+	return r->fd >= 0 && fstat(r->fd, &open_one) == 0 && stat(r->where, &named) == 0 &&
+	       open_one.st_ino == named.st_ino && open_one.st_dev == named.st_dev;
+}
+
+static enum receiver_answer away(const struct receiver *r, struct buf *why)
+{
+	buf_printf(why, "%s: %s", r->where, strerror(errno));
+	return RECEIVER_AWAY;
+}
+
+/* A line that was written in part is taken back: the file has whole ones, whoever reads it. */
+static enum receiver_answer give_up(struct receiver *r, off_t before, const char *lines,
+				    size_t written, size_t *taken, struct buf *why)
+{
+	enum receiver_answer answer = away(r, why);
+	*taken = receiver_whole(lines, written);
+	if (*taken < written && ftruncate(r->fd, before + (off_t)*taken) != 0)
+		buf_puts(why, ", in the middle of a line");
+	return answer;
+}
+
+static enum receiver_answer give(struct receiver *r, const char *lines, size_t len, size_t *taken,
+				 struct buf *why)
+{
+	struct stat st;
+	if (!is_there(r)) {
+		close_file(r);
+		r->fd = open(r->where,
+			     O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK,
+			     0640);
+	}
+	if (r->fd < 0 || fstat(r->fd, &st) != 0)
+		return away(r, why);
+	size_t written = 0;
+	while (written < len) {
+		ssize_t n = write(r->fd, lines + written, len - written);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return give_up(r, st.st_size, lines, written, taken, why);
+		written += (size_t)n;
+	}
+	*taken = len;
+	return RECEIVER_TOOK;
+}
+
+const struct receiver_kind receiver_file = {give, close_file};

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: ISC */
+/* An HTTP server, to which batches of lines are posted. 2xx takes them; 400, 413 and 422 say that it will
+ * never take these; all else, also a redirection, says later. */
+#include "base/clock.h"
+#include "base/mem.h"
+#include "events/receiver_impl.h"
+
+#include <curl/curl.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { ANSWER_MAX = 64 << 10, TOKEN_MAX = 8 << 10, SECONDS_MAX = 3600 };
+
+struct post {
+	struct receiver *receiver;
+	int64_t began_ms;
+	size_t answered; /* bytes of what it says, which nobody reads */
+};
+
+static void close_connection(struct receiver *r)
+{
+	if (r->curl)
+		curl_easy_cleanup(r->curl);
+	r->curl = NULL;
+}
+
+static size_t ignore(char *data, size_t size, size_t n, void *context)
+{
+	struct post *p = context;
+	(void)data;
+	p->answered += size * n;
+	return p->answered > ANSWER_MAX ? 0 : size * n;
+}
+
+static int may_go_on(void *context, curl_off_t a, curl_off_t b, curl_off_t c, curl_off_t d)
+{
+	struct post *p = context;
+	(void)a, (void)b, (void)c, (void)d;
+	return !receiver_in_time(p->receiver, p->began_ms);
+}
+
+/* The first line of the file; false: why. */
+static bool read_token(const char *path, char *token, struct buf *why)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	ssize_t n = fd >= 0 ? read(fd, token, TOKEN_MAX) : -1;
+	if (n < 0)
+		buf_printf(why, "%s: %s", path, strerror(errno));
+	if (fd >= 0)
+		close(fd);
+	if (n < 0)
+		return false;
+	token[n] = '\0';
+	token[strcspn(token, "\r\n")] = '\0';
+	if (!*token)
+		buf_printf(why, "%s is empty", path);
+	return *token;
+}
+
+/* NULL: why. */
+static struct curl_slist *make_header(const struct receiver *r, struct buf *why)
+{
+	static const char bearer[] = "Authorization: Bearer ";
+	struct curl_slist *header = curl_slist_append(NULL, "Content-Type: application/x-ndjson");
+	char line[sizeof bearer + TOKEN_MAX];
+	header = curl_slist_append(header, "Expect:");
+	if (!*r->conf->events.token)
+		return header;
+	memcpy(line, bearer, sizeof bearer);
+	if (read_token(r->conf->events.token, line + sizeof bearer - 1, why)) {
+		header = curl_slist_append(header, line);
+	} else {
+		curl_slist_free_all(header);
+		header = NULL;
+	}
+	explicit_bzero(line, sizeof line);
+	return header;
+}
+
+static void forget_header(struct curl_slist *header)
+{
+	for (struct curl_slist *h = header; h; h = h->next)
+		explicit_bzero(h->data, strlen(h->data));
+	curl_slist_free_all(header);
+}
+
+static void set_authorities(CURL *c, const char *ca)
+{
+	struct stat st;
+	if (*ca)
+		curl_easy_setopt(c,
+				 stat(ca, &st) == 0 && S_ISDIR(st.st_mode) ? CURLOPT_CAPATH
+									   : CURLOPT_CAINFO,
+				 ca);
+}
+
+static bool prepare(struct receiver *r)
+{
+	if (r->curl)
+		return true;
+	CURL *c = r->curl = curl_easy_init();
+	if (!c)
+		return false;
+	curl_easy_setopt(c, CURLOPT_URL, r->where);
+	curl_easy_setopt(c, CURLOPT_PROTOCOLS_STR, "http,https");
+	curl_easy_setopt(c, CURLOPT_FOLLOWLOCATION, 0L);
+	curl_easy_setopt(c, CURLOPT_PROXY, "");
+	curl_easy_setopt(c, CURLOPT_NOSIGNAL, 1L);
+	curl_easy_setopt(c, CURLOPT_NOPROGRESS, 0L);
+	curl_easy_setopt(c, CURLOPT_XFERINFOFUNCTION, may_go_on);
+	curl_easy_setopt(c, CURLOPT_WRITEFUNCTION, ignore);
+	curl_easy_setopt(c, CURLOPT_USERAGENT, "sluice");
+	set_authorities(c, r->conf->tls.ca);
+	return true;
+}
+
+/* So many lines, and the bytes that they take. */
+static size_t batch_of(const struct receiver *r, const char *lines, size_t len)
+{
+	const char *at = lines, *end = lines + len;
+	for (int64_t n = 0; n < r->conf->events.batch && at < end; n++)
+		at = (const char *)memchr(at, '\n', (size_t)(end - at)) + 1;
+	return (size_t)(at - lines);
+}
+
+static enum receiver_answer judge(struct receiver *r, CURLcode how, const char *error,
+				  struct buf *why)
+{
+	long status = 0;
+	curl_off_t seconds = 0;
+	if (how != CURLE_OK) {
+		buf_printf(why, "%s: %s", r->where, *error ? error : curl_easy_strerror(how));
+		return RECEIVER_AWAY;
+	}
+	curl_easy_getinfo(r->curl, CURLINFO_RESPONSE_CODE, &status);
+	curl_easy_getinfo(r->curl, CURLINFO_RETRY_AFTER, &seconds);
+	if (status / 100 == 2)
+		return RECEIVER_TOOK;
+	buf_printf(why, "%s answers %ld", r->where, status);
+	if (status == 400 || status == 413 || status == 422)
+		return RECEIVER_REFUSES;
+	r->retry_ms = 1000 * (int64_t)(seconds < SECONDS_MAX ? seconds : SECONDS_MAX);
+	return RECEIVER_AWAY;
+}
+
+static enum receiver_answer post(struct receiver *r, const char *lines, size_t len,
+				 struct curl_slist *header, struct buf *why)
+{
+	struct post p = {.receiver = r, .began_ms = clock_steady_ms()};
+	char error[CURL_ERROR_SIZE] = "";
+	CURL *c = r->curl;
+	curl_easy_setopt(c, CURLOPT_TIMEOUT_MS, (long)r->conf->events.timeout);
+	curl_easy_setopt(c, CURLOPT_HTTPHEADER, header);
+	curl_easy_setopt(c, CURLOPT_POSTFIELDSIZE, (long)len);
+	curl_easy_setopt(c, CURLOPT_POSTFIELDS, lines);
+	curl_easy_setopt(c, CURLOPT_WRITEDATA, &p);
+	curl_easy_setopt(c, CURLOPT_XFERINFODATA, &p);
+	curl_easy_setopt(c, CURLOPT_ERRORBUFFER, error);
+	CURLcode how = curl_easy_perform(c);
+	enum receiver_answer answer = judge(r, how, error, why);
+	curl_easy_setopt(c, CURLOPT_ERRORBUFFER, NULL);
+	curl_easy_setopt(c, CURLOPT_HTTPHEADER, NULL);
+	return answer;
+}
+
+static enum receiver_answer give(struct receiver *r, const char *lines, size_t len, size_t *taken,
+				 struct buf *why)
+{
+	size_t batch = batch_of(r, lines, len);
+	struct curl_slist *header = make_header(r, why);
+	if (!header)
+		return RECEIVER_AWAY;
+	enum receiver_answer answer = RECEIVER_AWAY;
+	if (prepare(r))
+		answer = post(r, lines, batch, header, why);
+	else
+		buf_puts(why, "libcurl can not be used");
+	forget_header(header);
+	if (answer != RECEIVER_AWAY)
+		*taken = batch;
+	return answer;
+}
+
+const struct receiver_kind receiver_http = {give, close_connection};

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: ISC */
+#include "smtpd/content_end.h"
+
+#include "base/ident.h"
+#include "base/log.h"
+#include "smtpd/addressing.h"
+#include "smtpd/limit_check.h"
+#include "smtpd/reception.h"
+
+static void stored(struct session *s, void *answer)
+{
+	const struct spool_store *store = answer;
+	char id[IDENT_TEXT];
+	s->answered_us = store->answered_us;
+	if (store->stored) {
+		limit_check_event(s, LIMITER_ACCEPTED, s->login, s->tx->nrcpt);
+		s->messages++;
+		s->errors = s->junk = 0;
+	} else {
+		session_log_reject(s, RESPONSE_NO_ROOM, NULL);
+		s->errors++;
+	}
+	if (!s->stream)
+		return;
+	session_reply(s, store->stored ? RESPONSE_QUEUED : RESPONSE_NO_ROOM,
+		      ident_text(s->tx->id, id));
+	session_reset(s);
+}
+
+/* The spool always answers, and has the message meanwhile. */
+static void store(struct session *s)
+{
+	static const struct wait_kind kind = {
+		.text = "store", .answered = stored, .outlives = true};
+	reception_store(s, wait_begin(s, &kind, 0));
+}
+
+/* While the scheduler is behind, each sender waits a little before its message is stored, so that
+ * mail does not come in faster than it goes out. POSTFIX QSHAPE_README, in_flow_delay. */
+static void store_in_time(struct session *s)
+{
+	static const struct wait_kind kind = {
+		.text = "in_flow_delay", .expired = store, .outlives = true, .pause = true};
+	int64_t delay_ms = s->service->conf->queue.in_flow_delay;
+	if (delay_ms > 0 && !s->worker->closing && spool_behind(s->worker->spool))
+		wait_begin(s, &kind, delay_ms);
+	else
+		store(s);
+}
+
+/* The client is not to know. */
+static void drop(struct session *s, const char *why)
+{
+	char id[IDENT_TEXT];
+	log_event(LOG_LEVEL_INFO, "discard", "id", log_id(s->tx->id), "session", log_id(s->number),
+		  "from", s->tx->sender, "reason", why, NULL);
+	s->messages++;
+	session_reply(s, RESPONSE_QUEUED, ident_text(s->tx->id, id));
+	session_reset(s);
+}
+
+static void refuse(struct session *s, enum response why)
+{
+	session_refuse(s, why, NULL);
+	session_reset(s);
+}
+
+/* Nothing stands in the way any more. */
+static void take(struct session *s)
+{
+	struct envelope *e = reception_envelope(s);
+	if (e->nrcpt == 0) {
+		drop(s, "no recipient is left");
+		return;
+	}
+	addressing_copies(s->worker->conf, e);
+	store_in_time(s);
+}
+
+static void passed(struct session *s)
+{
+	const struct passage *p = s->tx->passage;
+	if (p->end == PASSAGE_DONE) {
+		take(s);
+		return;
+	}
+	if (!s->stream)
+		return;
+	if (p->end == PASSAGE_REFUSED) {
+		session_refuse_by(s, p->reply);
+		session_reset(s);
+	} else if (p->end == PASSAGE_DISCARDED) {
+		drop(s, p->reply);
+	} else {
+		refuse(s, RESPONSE_NOT_PROCESSED);
+	}
+}
+
+static void waited(struct session *s, void *answer)
+{
+	(void)answer;
+	passed(s);
+}
+
+static void ended(struct passage *p)
+{
+	struct session *s = p->owner;
+	wait_answered(s->worker, s->wait.ticket, p);
+}
+
+static void give_up(struct session *s)
+{
+	passage_cancel(&s->tx->passage);
+}
+
+void content_end(struct session *s)
+{
+	static const struct wait_kind kind = {
+		.text = "stages", .answered = waited, .ended = give_up, .outlives = true};
+	enum response why = reception_end(s);
+	if (why != RESPONSE_OK)
+		refuse(s, why);
+	else if (s->tx->envelope->nrcpt == 0 || !reception_stages(s))
+		take(s);
+	else if (passage_run(s->tx->passage, ended, s))
+		passed(s);
+	else
+		wait_begin(s, &kind, 0);
+}
