@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: ISC */
 #include "base/mailbox.h"
 
+#include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
 
 /* Take everything, oldest first. */
 static struct note *take(struct mailbox *m)
 {
-	struct note *note = atomic_exchange_explicit(&m->top, NULL, memory_order_acquire);
+	struct note *note = atomic_exchange_explicit(&m->top, NULL, memory_order_acq_rel);
 	struct note *first = NULL;
 	while (note) {
 		struct note *next = note->next;
@@ -20,6 +21,7 @@ static struct note *take(struct mailbox *m)
 
 bool mailbox_drain(struct mailbox *m)
 {
+	atomic_store_explicit(&m->awaited, 0, memory_order_relaxed);
 	struct note *note = take(m);
 	if (!note)
 		return false;
@@ -46,6 +48,7 @@ void mailbox_init(struct mailbox *m, struct ev_loop *loop,
 		  void *owner)
 {
 	atomic_init(&m->top, NULL);
+	atomic_init(&m->awaited, 0);
 	m->loop = loop;
 	m->receive = receive;
 	m->received_all = received_all;
@@ -62,14 +65,45 @@ void mailbox_fini(struct mailbox *m)
 	ev_async_stop(m->loop, &m->wake);
 }
 
-void mailbox_post(struct mailbox *m, struct note *note)
+/* True: nothing was there before. */
+static bool push(struct mailbox *m, struct note *note)
 {
 	struct note *top = atomic_load_explicit(&m->top, memory_order_relaxed);
 	do
 		note->next = top;
-	while (!atomic_compare_exchange_weak_explicit(&m->top, &top, note, memory_order_release,
+	while (!atomic_compare_exchange_weak_explicit(&m->top, &top, note, memory_order_acq_rel,
 						      memory_order_relaxed));
-	/* Whoever finds the stack empty wakes the owner; the others ride along. */
-	if (!top)
+	return !top;
+}
+
+/* Whoever finds the stack empty wakes the owner; the others ride along. While the owner rests it may
+ * have been filled by notes that woke nobody. */
+void mailbox_post(struct mailbox *m, struct note *note)
+{
+	if (push(m, note) || atomic_load(&m->awaited) > 0)
 		ev_async_send(m->loop, &m->wake);
+}
+
+/* What is read of `awaited` behind the push is at least as new as what the owner has set before it took
+ * what lay below: so a note that lies there unseen wakes it, or a timer will. */
+void mailbox_post_awaited(struct mailbox *m, struct note *note)
+{
+	bool first = push(m, note);
+	int awaited = atomic_load(&m->awaited);
+	while (awaited > 0 && !atomic_compare_exchange_weak(&m->awaited, &awaited, awaited - 1))
+		;
+	if (awaited > 0 ? awaited == 1 : first)
+		ev_async_send(m->loop, &m->wake);
+}
+
+void mailbox_post_idly(struct mailbox *m, struct note *note)
+{
+	if (push(m, note) && atomic_load(&m->awaited) == 0)
+		ev_async_send(m->loop, &m->wake);
+}
+
+void mailbox_rest(struct mailbox *m, int awaited)
+{
+	assert(awaited > 0);
+	atomic_store(&m->awaited, awaited);
 }

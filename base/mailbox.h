@@ -5,6 +5,10 @@
  * A note is the first member of what is sent. Posting gives the object away: the sender must not
  * look at it again. Notes of one sender arrive in the order in which they were posted.
  *
+ * An owner that will look at a given time, and wants nothing before, may rest until then: notes that
+ * were posted to await something wake it only when so many of them have come. Each wake-up costs
+ * whoever causes it as much as the work that most notes bring.
+ *
  * OWNERSHIP  The receiver owns each note that it is given. Notes still in a mailbox when it is
  *            closed are passed to receive() by mailbox_fini().
  * THREAD     mailbox_post(): any. All else: the thread of the loop.
@@ -24,6 +28,7 @@ struct note {
 
 struct mailbox {
 	_Atomic(struct note *) top; /* a stack of what was posted, newest first */
+	atomic_int awaited;	    /* while the owner rests: notes that are to come; else 0 */
 	struct ev_loop *loop;
 	ev_async wake;
 	void (*receive)(void *owner, struct note *);
@@ -36,9 +41,19 @@ void mailbox_init(struct mailbox *, struct ev_loop *, void (*receive)(void *owne
 void mailbox_fini(struct mailbox *);
 
 bool mailbox_drain(struct mailbox *);
-/* Pass what has been posted so far to receive(), once the owner's thread has ended. False: nothing
- * was there. */
+/* Pass what has been posted so far to receive(): once the owner's thread has ended, or in it, when its
+ * rest is over. False: nothing was there. */
 
 void mailbox_post(struct mailbox *, struct note *);
+void mailbox_post_awaited(struct mailbox *, struct note *);
+/* One of those that wake an owner who rests only together. */
+
+void mailbox_post_idly(struct mailbox *, struct note *);
+/* One that never wakes an owner who rests. */
+
+void mailbox_rest(struct mailbox *, int awaited);
+/* The owner: it has set a timer, and will call mailbox_drain() when that expires. Before, it wants to
+ * be woken by other notes, or when `awaited` of the awaited ones have come (at least 1). It rests until
+ * the next mailbox_drain(). */
 
 #endif

@@ -3,10 +3,10 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/thread.h"
 
 #include <assert.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -15,6 +15,7 @@
 enum { NICENESS = 10 };
 
 struct thread_pool {
+	const char *name;
 	pthread_mutex_t lock; /* of all below but the threads */
 	pthread_cond_t more;
 	struct thread_pool_job *first, **last;
@@ -45,7 +46,6 @@ static void *run(void *arg)
 {
 	struct thread_pool *p = arg;
 	struct thread_pool_job *job;
-	pthread_setname_np(pthread_self(), "pool");
 	/* On Linux that is of the one thread. What it fails to do costs little. */
 	setpriority(PRIO_PROCESS, (id_t)gettid(), NICENESS);
 	while ((job = take(p))) {
@@ -57,12 +57,13 @@ static void *run(void *arg)
 	return NULL;
 }
 
-struct thread_pool *thread_pool_new(int threads, int queue_max)
+struct thread_pool *thread_pool_new(const char *name, int threads, int queue_max)
 {
 	struct thread_pool *p = mem_zalloc(sizeof *p + (size_t)threads * sizeof p->thread[0]);
 	assert(threads > 0 && queue_max > 0);
 	pthread_mutex_init(&p->lock, NULL);
 	pthread_cond_init(&p->more, NULL);
+	p->name = name;
 	p->last = &p->first;
 	p->queue_max = queue_max;
 	p->threads = threads;
@@ -71,15 +72,11 @@ struct thread_pool *thread_pool_new(int threads, int queue_max)
 
 void thread_pool_start(struct thread_pool *p)
 {
-	sigset_t all, before;
-	sigfillset(&all);
-	pthread_sigmask(SIG_BLOCK, &all, &before); /* signals are main's */
 	for (; p->nthread < p->threads; p->nthread++)
-		if (pthread_create(&p->thread[p->nthread], NULL, run, p) != 0) {
-			fputs("sluice: no thread for the pool\n", stderr);
+		if (thread_start(&p->thread[p->nthread], p->name, run, p) != 0) {
+			fprintf(stderr, "sluice: no thread for %s\n", p->name);
 			abort();
 		}
-	pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
 static bool give(struct thread_pool *p, struct thread_pool_job *job, bool counts)

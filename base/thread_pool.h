@@ -2,6 +2,8 @@
  *
  *	a loop: thread_pool_give(job) --> [ queue, bounded ] --> a thread of the pool: work(job), done(job)
  *
+ * Or for calls that block: what syncs large files.
+ *
  * A loop that serves others must not compute for milliseconds; here it is done beside it, by threads that
  * step back for those of the loops where there is not a processor for each. done()
  * posts the outcome to whoever asked, in a note of his. It is called for each job that was taken,
@@ -31,8 +33,9 @@ struct thread_pool_job {
 	bool worked, counts;
 };
 
-struct thread_pool *thread_pool_new(int threads, int queue_max);
-/* queue_max: jobs that may wait, those at work not counted. */
+struct thread_pool *thread_pool_new(const char *name, int threads, int queue_max);
+/* name: of its threads, at most 15 characters, and must stay. queue_max: jobs that may wait, those at work
+ * not counted. */
 
 void thread_pool_start(struct thread_pool *); /* until then jobs wait */
 

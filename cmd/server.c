@@ -34,7 +34,7 @@ static void to_main(void *context, struct note *note)
 static void to_spool(void *context, struct note *note)
 {
 	struct server *s = context;
-	loop_post(spool_loop(s->spool), note);
+	spool_post(s->spool, note);
 }
 
 static void to_dns(void *context, struct note *note)
@@ -156,7 +156,7 @@ static bool open_parts(struct server *s, const struct privileges *p, struct buf 
 	s->smtpc = smtpc_new(s->conf);
 	s->qmgr = qmgr_new(s->conf);
 	s->spool = spool_new(s->conf, qmgr_loop(s->qmgr), error);
-	s->pool = thread_pool_new(pool_threads(), POOL_QUEUE);
+	s->pool = thread_pool_new("pool", pool_threads(), POOL_QUEUE);
 	s->maildrop = s->spool ? maildrop_new(c, s->spool, s->pool, error) : NULL;
 	s->control = s->maildrop ? control_new(s->loop, c->spool, requests_handle, s, error) : NULL;
 	if (!s->control || !privileges_return(p, error))

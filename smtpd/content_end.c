@@ -11,6 +11,7 @@ static void stored(struct session *s, void *answer)
 {
 	const struct spool_store *store = answer;
 	char id[IDENT_TEXT];
+	s->answered_us = store->answered_us;
 	if (store->stored) {
 		limit_check_event(s, LIMITER_ACCEPTED, s->login, s->tx->nrcpt);
 		s->messages++;

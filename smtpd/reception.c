@@ -168,11 +168,13 @@ void reception_store(struct session *s, uint64_t ticket)
 	t->nrcpt = ask->envelope->nrcpt;
 	ask->envelope->arrived_ms = clock_wall_ms();
 	ask->note.type = SPOOL_STORE;
+	ask->posted_us = clock_steady_us();
+	ask->answered_us = s->answered_us;
 	ask->reply_to = s->worker->loop;
 	ask->ticket = ticket;
 	ask->log = hold_log(s);
 	budget_charge(&t->charged, 0);
-	loop_post(spool_loop(s->worker->spool), &ask->note);
+	spool_post(s->worker->spool, &ask->note);
 }
 
 enum response reception_end(struct session *s)

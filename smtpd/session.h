@@ -51,6 +51,7 @@ struct session {
 	uint64_t number;
 	uint64_t chunk_left; /* CHUNK: bytes to come */
 	int64_t begun_ms;    /* steady clock: of what must end in time; 0: nothing */
+	int64_t answered_us; /* steady clock: its last message, or 0 */
 	size_t swallowed;    /* bytes of a line too long, read away */
 	union address peer;
 	enum session_state state;

@@ -6,8 +6,6 @@
 #include "base/mem.h"
 #include "base/metrics.h"
 #include "spool/effect.h"
-#include "spool/disk.h"
-#include "spool/spool_file.h"
 
 #include <errno.h>
 #include <string.h>
@@ -76,12 +74,13 @@ static void settle_written(struct spool *s)
 	s->compact.stale = true;
 }
 
-static void count_commit(const struct spool *s, int64_t began_us)
+static void count_commit(struct spool *s, int64_t began_us)
 {
-	int64_t stored = 0;
+	int64_t stored = 0, took_us = clock_steady_us() - began_us;
 	list_each (link, tmp, &s->todo)
 		stored += op_of(link)->kind == OP_STORE;
-	metrics_observe(HISTOGRAM_commit_seconds, clock_steady_us() - began_us);
+	gather_synced(&s->gather, began_us + took_us, took_us);
+	metrics_observe(HISTOGRAM_commit_seconds, took_us);
 	metrics_observe(HISTOGRAM_commit_messages, stored);
 }
 
@@ -152,32 +151,6 @@ static void put_back(struct spool *s)
 	s->unsynced_bytes = 0;
 }
 
-static void sync_large(struct spool *s)
-{
-	bool any = false, ok = true;
-	list_each (link, tmp, &s->todo) {
-		struct op *op = op_of(link);
-		if (op->kind != OP_STORE || !op->store->file)
-			continue;
-		any = true;
-		if (spool_file_sync(op->store->file) != 0) {
-			log_event(LOG_LEVEL_ERROR, "not_stored", "id",
-				  log_id(op->store->envelope->id), "error", strerror(errno), NULL);
-			list_remove(link);
-			effect_refused(s, op);
-		}
-	}
-	if (any)
-		ok = disk_sync(s->large) == 0;
-	list_each (link, tmp, &s->todo) {
-		struct op *op = op_of(link);
-		if (ok || op->kind != OP_STORE || !op->store->file)
-			continue;
-		list_remove(link);
-		effect_refused(s, op);
-	}
-}
-
 static void set_failing(struct spool *s, bool failing)
 {
 	if (s->failing != failing)
@@ -198,7 +171,6 @@ static void commit(struct spool *s, bool sync)
 		refuse_stores(s);
 	if (s->failing ? s->loop->now_ms < s->retry_ms : nothing_to_do(s, sync))
 		return;
-	sync_large(s);
 	s->journal.reserve_allowed = s->failing; /* nothing new is to be stored then */
 	for (int tries = 2; tries > 0; tries--) {
 		if (journal_fresh(&s->journal) && attempt(s, sync)) {

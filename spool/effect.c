@@ -34,7 +34,7 @@ static void post_arrival(struct spool *s, const struct op *op, struct envelope *
 	loop_post(s->qmgr, &a->note);
 }
 
-static void answer(struct spool_store *store, bool stored)
+static void answer(const struct spool *s, struct spool_store *store, bool stored)
 {
 	store->id = store->envelope ? store->envelope->id : store->id;
 	envelope_free(&store->envelope);
@@ -42,6 +42,7 @@ static void answer(struct spool_store *store, bool stored)
 	store->content = NULL;
 	log_held_free(&store->log);
 	store->stored = stored;
+	store->answered_us = s->gather.answered_us;
 	store->note.type = SPOOL_STORED;
 	loop_post(store->reply_to, &store->note);
 }
@@ -115,7 +116,7 @@ static void stored(struct spool *s, struct op *op)
 	if (store->taken)
 		untake(s, stub->id);
 	metrics_add(METRIC_received, 1);
-	answer(store, true);
+	answer(s, store, true);
 	op->store = NULL;
 }
 
@@ -289,6 +290,6 @@ void effect_refused(struct spool *s, struct op *op)
 	if (op->first)
 		s->credit++; /* taken for it when the batch was put together */
 	spool_file_discard(&op->store->file);
-	answer(op->store, false);
+	answer(s, op->store, false);
 	op_free(op);
 }

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 #include "spool/inbox.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "spool/commit.h"
 #include "spool/effect.h"
+#include "spool/large_sync.h"
 #include "spool/payload.h"
 #include "spool/recover.h"
 #include "spool/recovered.h"
@@ -12,6 +14,7 @@
 
 #include <assert.h>
 #include <stdlib.h>
+#include <string.h>
 
 static struct stub *active(struct spool *s, uint64_t id)
 {
@@ -85,12 +88,16 @@ static void drop_release(struct spool_release *r)
 	free(r);
 }
 
-static void drop(struct note *note)
+static void drop(struct spool *s, struct note *note)
 {
 	struct spool_command *c = (struct spool_command *)note;
+	int error;
 	switch (note->type) {
 	case SPOOL_STORE:
 		inbox_drop_store((struct spool_store *)note);
+		break;
+	case SPOOL_NOTE_LARGE_SYNCED:
+		inbox_drop_store(large_sync_take(s, note, &error));
 		break;
 	case SPOOL_DELIVERED:
 		delivered_free((struct spool_delivered *)note);
@@ -120,14 +127,23 @@ static void take_conf(struct spool *s, struct spool_new_conf *n)
 	free(n);
 }
 
+static void refuse_unsynced(struct spool *s, struct spool_store *store, int error)
+{
+	log_event(LOG_LEVEL_ERROR, "not_stored", "id", log_id(store->envelope->id), "error",
+		  strerror(error), NULL);
+	struct op *op = commit_add(s, OP_STORE, NULL);
+	op->store = store;
+	list_remove(&op->link);
+	effect_refused(s, op);
+}
+
+/* If it has a file of its own, that is on stable storage now. */
 static void add_store(struct spool *s, struct spool_store *store)
 {
 	bool known = store->taken && catalog_find(&s->catalog, store->envelope->id);
 	struct op *op = commit_add(s, OP_STORE, NULL);
 	op->store = store;
-	if (store->file)
-		spool_file_sum(store->file, store->envelope);
-	s->stores++;
+	gather_came(&s->gather, clock_steady_us(), store->posted_us, store->answered_us);
 	if (!known)
 		return;
 	/* It is in the queue, and only its file could not be removed. */
@@ -135,16 +151,39 @@ static void add_store(struct spool *s, struct spool_store *store)
 	effect_refused(s, op);
 }
 
+static void take_store(struct spool *s, struct spool_store *store)
+{
+	if (!store->file) {
+		add_store(s, store);
+		return;
+	}
+	spool_file_sum(store->file, store->envelope);
+	large_sync_give(s, store);
+}
+
+static void large_synced(struct spool *s, struct note *note)
+{
+	int error;
+	struct spool_store *store = large_sync_take(s, note, &error);
+	if (error)
+		refuse_unsynced(s, store, error);
+	else
+		add_store(s, store);
+}
+
 void inbox_receive(void *owner, struct note *note)
 {
 	struct spool *s = owner;
 	if (s->closing) {
-		drop(note);
+		drop(s, note);
 		return;
 	}
 	switch (note->type) {
 	case SPOOL_STORE:
-		add_store(s, (struct spool_store *)note);
+		take_store(s, (struct spool_store *)note);
+		break;
+	case SPOOL_NOTE_LARGE_SYNCED:
+		large_synced(s, note);
 		break;
 	case SPOOL_DELIVERED: {
 		struct spool_delivered *d = (struct spool_delivered *)note;

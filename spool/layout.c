@@ -145,7 +145,7 @@ bool layout_open(struct spool *s, struct buf *error)
 		return failed(s, "", error);
 	if (!take_lock(s, error) || !check_format(s, error) ||
 	    !open_folder(s, "log", &s->journal.folder, error) ||
-	    !open_folder(s, "large", &s->large, error) ||
+	    !open_folder(s, LAYOUT_LARGE, &s->large, error) ||
 	    !open_folder(s, "quarantine", &s->quarantine, error) ||
 	    !open_folder(s, "taken", &s->taken, error))
 		return false;

@@ -15,6 +15,8 @@
 
 #include "spool/spool_core.h"
 
+#define LAYOUT_LARGE "large"
+
 bool layout_format(int fd, const char *spool, int *version, struct buf *error);
 /* What the file says; 0: it is empty. False when this program does not know it. */
 

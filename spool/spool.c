@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "spool/commit.h"
 #include "spool/inbox.h"
+#include "spool/large_sync.h"
 #include "spool/layout.h"
 #include "spool/payload.h"
 #include "spool/recover.h"
@@ -28,8 +29,11 @@ struct spool *spool_new(struct conf *conf, struct loop *qmgr, struct buf *error)
 	list_init(&s->todo);
 	list_init(&s->written);
 	s->commands_end = &s->commands;
+	large_sync_init(s);
 	s->loop = loop_new("spool", inbox_receive, turn_run, s);
-	timer_init(&s->tick, turn_run, s);
+	timer_init(&s->tick, turn_gathered, s);
+	fine_timer_init(&s->gathered, s->loop, turn_gathered, s);
+	gather_init(&s->gather, clock_steady_us());
 	bool ok = layout_open(s, error) && layout_segments(s, error);
 	if (ok)
 		journal_prepare(&s->journal, clock_steady_ms());
@@ -50,6 +54,7 @@ struct spool *spool_new(struct conf *conf, struct loop *qmgr, struct buf *error)
 void spool_start(struct spool *s)
 {
 	recover_start(s);
+	large_sync_start(s);
 	loop_start(s->loop);
 }
 
@@ -65,6 +70,7 @@ void spool_stop(struct spool *s)
 		;
 	sem_destroy(&stop.done);
 	loop_stop(s->loop);
+	large_sync_stop(s);
 }
 
 /* What hangs on ops that were never settled: the disk has failed to the end. */
@@ -91,6 +97,8 @@ void spool_free(struct spool **sp)
 		return;
 	s->closing = true;
 	recover_wait(s);
+	large_sync_fini(s);
+	fine_timer_fini(&s->gathered);
 	loop_free(&s->loop);
 	free_ops(s, &s->todo);
 	free_ops(s, &s->written);
@@ -117,6 +125,16 @@ void spool_free(struct spool **sp)
 struct loop *spool_loop(struct spool *s)
 {
 	return s->loop;
+}
+
+void spool_post(struct spool *s, struct note *note)
+{
+	if (note->type == SPOOL_STORE)
+		mailbox_post_awaited(&s->loop->mailbox, note);
+	else if (note->type == SPOOL_DELIVERED || note->type == SPOOL_RELEASE)
+		mailbox_post_idly(&s->loop->mailbox, note);
+	else
+		mailbox_post(&s->loop->mailbox, note);
 }
 
 void spool_reload(struct spool *s, struct conf *conf)

@@ -35,7 +35,8 @@
  *	spool_check.c         read all, offline       repair.c           make it whole, offline
  *	check_open.c          its folders             shrink.c           memory given back
  *	parked.c              messages by site            spool_look.c       read it, offline
- *	sample.c              some of those that fit
+ *	sample.c              some of those that fit    large_sync.c       large content, beside it
+ *	gather.c              how long a batch waits
  *
  * OWNERSHIP  Given away by posting, both ways.
  * THREAD     spool_new(), spool_start(), spool_stop(), spool_free(): main. spool_file_*(): whoever
@@ -84,7 +85,9 @@ struct spool_store {
 	struct spool_file *file;   /* the content of a large message; or NULL */
 	struct log_held *log; /* what is logged once it is stored, and before it is worked on */
 	bool taken;	      /* of the maildrop: see below */
-	bool stored;	      /* the answer: on stable storage */
+	int64_t posted_us;    /* steady clock: now; or 0 */
+	int64_t answered_us; /* the same of when this client's message before was; the answer: now */
+	bool stored;	     /* the answer: on stable storage */
 	uint64_t id;
 };
 
@@ -196,7 +199,8 @@ enum spool_unmoved {
 	SPOOL_UNMOVED
 };
 
-/* A question or an order of the operator; the same object comes back, after recovery. */
+/* A question or an order of the operator; the same object comes back, after recovery. It is about what was
+ * posted before it, but for large messages that had no answer yet: they are not in the queue. */
 struct spool_command {
 	struct note note;
 	struct loop *reply_to;
@@ -241,6 +245,12 @@ void spool_stop(struct spool *);
 
 void spool_free(struct spool **);
 struct loop *spool_loop(struct spool *);
+
+void spool_post(struct spool *, struct note *);
+/* The same as to post it to the loop, but that it wakes the spool only if need be: while a commit
+ * waits for company, messages do when all that are under way have come, records of deliveries never.
+ * Any thread. */
+
 void spool_reload(struct spool *, struct conf *); /* takes a reference */
 
 struct spool_file *spool_file_new(struct spool *, uint64_t id);
@@ -259,7 +269,7 @@ void spool_file_discard(struct spool_file **); /* the message did not come to be
 
 void spool_expect(struct spool *, int n);
 /* A transaction that may bring a message has begun (1) or ended (-1). Any thread. Group commit
- * waits a few milliseconds for company when many are under way; one alone never waits. */
+ * waits for them, as long as that is worth it: gather.h. One alone never waits. */
 
 void spool_drain(struct spool *);
 /* Deferred messages stay, due or not, to the end of the program. Any thread. */

@@ -15,11 +15,13 @@
 #ifndef SPOOL_SPOOL_CORE_H
 #define SPOOL_SPOOL_CORE_H
 
+#include "base/fine_timer.h"
 #include "base/list.h"
 #include "spool/catalog.h"
 #include "spool/compact.h"
 #include "spool/domains.h"
 #include "spool/due.h"
+#include "spool/gather.h"
 #include "spool/journal.h"
 #include "spool/parked.h"
 
@@ -32,11 +34,9 @@ enum {
 	SPOOL_RETRY_MS = 1000,		 /* between attempts to write to a disk that fails */
 };
 
-/* Group commit waits for company when many transactions are under way: until all of them have come, at
- * least and at most so long after the last commit. */
-enum { SPOOL_GATHER_LEAST_MS = 3, SPOOL_GATHER_MS = 10, SPOOL_GATHER_TRANSACTIONS = 10 };
+enum spool_internal_note { SPOOL_NOTE_RECOVERED = 150, SPOOL_NOTE_STOP, SPOOL_NOTE_LARGE_SYNCED };
 
-enum spool_internal_note { SPOOL_NOTE_RECOVERED = 150, SPOOL_NOTE_STOP };
+struct thread_pool;
 
 struct spool {
 	struct loop *loop;
@@ -56,9 +56,12 @@ struct spool {
 	struct list todo;    /* ops not written yet */
 	struct list written; /* ops written and in effect, not synced */
 	int64_t unsynced_since_ms, unsynced_bytes;
-	int stores;			       /* ops of todo that clients wait for */
-	atomic_int expected;		       /* any thread: transactions that may bring one */
-	int64_t committed_ms;		       /* steady clock: when the last commit began */
+	struct thread_pool *syncers; /* of large contents */
+	int syncing;		     /* large contents, there */
+	struct gather gather;
+	struct fine_timer gathered; /* todo has waited long enough */
+	atomic_int expected;	    /* any thread: transactions that may bring a message */
+	int64_t committed_ms;	    /* steady clock: when the last commit began */
 	struct note *commands, **commands_end; /* answered at the end of the turn */
 	int64_t credit;
 	bool deferred_turn; /* whose turn it is when both wait for credit */

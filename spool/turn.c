@@ -37,35 +37,42 @@ static void tell_accepting(struct spool *s)
 		  log_number(s->conf->queue_minfree), NULL);
 }
 
-/* Milliseconds that the commit of what there is to do should wait for company; 0: none. Nobody
- * waits for a delivery's record; clients wait only when there are many of them. A command is
- * answered from what was posted before it, so that must be written first. */
-static int64_t gather_ms(const struct spool *s)
+/* Transactions that may still bring a message; those that have are counted until they are answered. */
+static int under_way(const struct spool *s)
 {
-	int64_t since_ms = s->loop->now_ms - s->committed_ms;
-	int64_t wait_ms = SPOOL_GATHER_MS;
-	int expected = atomic_load_explicit(&s->expected, memory_order_relaxed);
-	if (list_empty(&s->todo) || s->commands || s->stop || s->failing || s->full)
+	return atomic_load_explicit(&s->expected, memory_order_relaxed) - s->gather.stores;
+}
+
+/* Microseconds that the commit of what there is to do should wait for company; 0: none. A command is
+ * answered from what was posted before it, so that must be written first. */
+static int64_t gather_us(const struct spool *s)
+{
+	if (s->commands || s->stop || s->failing || s->full)
 		return 0;
-	if (s->stores > 0 && expected < SPOOL_GATHER_TRANSACTIONS)
-		return 0;
-	if (s->stores > 0 && s->stores >= expected)
-		wait_ms = SPOOL_GATHER_LEAST_MS;
-	return wait_ms > since_ms ? wait_ms - since_ms : 0;
+	return gather_wait_us(&s->gather, clock_steady_us(), under_way(s));
 }
 
 static void commit_some(struct spool *s)
 {
-	if (gather_ms(s) > 0)
-		return;
-	if (!list_empty(&s->todo))
+	if (!list_empty(&s->todo)) {
+		if (gather_us(s) > 0)
+			return;
 		s->committed_ms = s->loop->now_ms;
-	s->stores = 0;
+		gather_commit(&s->gather, clock_steady_us());
+	}
 	commit_run(s);
 	parked_run(s);
 }
 
-static void set_timer(struct spool *s, bool at_once)
+/* Until then only those who are awaited, all of them, or who is in a hurry wake this thread. */
+static void gather(struct spool *s, int64_t wait_us)
+{
+	fine_timer_start(&s->gathered, wait_us);
+	mailbox_rest(&s->loop->mailbox, gather_awaited(&s->gather, under_way(s)));
+}
+
+/* Milliseconds until there is something to do by the clock. */
+static int64_t idle_ms(struct spool *s)
 {
 	int64_t delay_ms = s->conf->queue.queue_run_delay; /* the wall clock may be set */
 	int64_t due_ms = runner_next_ms(s);
@@ -76,8 +83,20 @@ static void set_timer(struct spool *s, bool at_once)
 		delay_ms = LOOK_MS;
 	if (compact_delay_ms(s) >= 0 && delay_ms > compact_delay_ms(s))
 		delay_ms = compact_delay_ms(s);
-	if ((s->more || !list_empty(&s->todo)) && !s->failing)
-		delay_ms = s->more ? 0 : gather_ms(s);
+	return delay_ms;
+}
+
+static void set_timer(struct spool *s, bool at_once)
+{
+	int64_t delay_ms = idle_ms(s);
+	int64_t wait_us = list_empty(&s->todo) || s->failing ? 0 : gather_us(s);
+	if (wait_us > 0 && !s->more) {
+		gather(s, wait_us);
+		if (delay_ms <= wait_us / 1000)
+			delay_ms = wait_us / 1000 + 1; /* all else comes after that commit */
+	} else if ((s->more || !list_empty(&s->todo)) && !s->failing) {
+		delay_ms = 0;
+	}
 	if (s->recovered && s->commands)
 		delay_ms = 0; /* one is not done yet */
 	if (s->failing && delay_ms < SPOOL_RETRY_MS / 10)
@@ -101,11 +120,19 @@ static void stop_clean(struct spool *s)
 		journal_sync(&s->journal);
 }
 
+void turn_gathered(void *owner)
+{
+	struct spool *s = owner;
+	mailbox_drain(&s->loop->mailbox);
+	turn_run(s);
+}
+
 void turn_run(void *owner)
 {
 	struct spool *s = owner;
 	if (s->closing)
 		return;
+	fine_timer_stop(&s->gathered);
 	look_at_free_space(s);
 	tell_accepting(s); /* before the answers that follow from it */
 	if (!s->failing)
@@ -113,7 +140,8 @@ void turn_run(void *owner)
 	commit_some(s);
 	/* The operator asks for the whole queue, not for what is known of it so far. */
 	bool orders = s->recovered && operator_run(s);
-	if (s->stop)
+	bool ends = s->stop && s->syncing == 0; /* what was posted before is answered first */
+	if (ends)
 		stop_clean(s);
 	journal_prepare(&s->journal, s->loop->now_ms);
 	compact_run(s);
@@ -122,7 +150,7 @@ void turn_run(void *owner)
 	spool_shrink(s);
 	tell_accepting(s);
 	set_timer(s, orders);
-	if (s->stop) {
+	if (ends) {
 		s->closing = true;
 		timer_stop(&s->loop->timers, &s->tick);
 		sem_post(&((struct spool_stop *)s->stop)->done);

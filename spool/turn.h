@@ -5,6 +5,7 @@
 #ifndef SPOOL_TURN_H
 #define SPOOL_TURN_H
 
-void turn_run(void *spool);
+void turn_run(void *spool);	 /* notes have been received */
+void turn_gathered(void *spool); /* receive those that have come, and the same */
 
 #endif

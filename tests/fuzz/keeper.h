@@ -121,6 +121,11 @@ void spool_file_discard(struct spool_file **fp)
 	*fp = NULL;
 }
 
+void spool_post(struct spool *s, struct note *note)
+{
+	loop_post(spool_loop(s), note);
+}
+
 void spool_expect(struct spool *s, int n)
 {
 	s->expected += n;

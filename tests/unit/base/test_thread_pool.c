@@ -52,7 +52,7 @@ static void until(atomic_int *count, int n)
 static void all_that_is_taken_is_done(void **state)
 {
 	struct job job[JOBS];
-	struct thread_pool *p = thread_pool_new(3, JOBS);
+	struct thread_pool *p = thread_pool_new("pool", 3, JOBS);
 	(void)state;
 	fill(job);
 	thread_pool_start(p);
@@ -69,7 +69,7 @@ static void all_that_is_taken_is_done(void **state)
 static void a_full_queue_takes_no_more(void **state)
 {
 	struct job job[JOBS];
-	struct thread_pool *p = thread_pool_new(1, 2);
+	struct thread_pool *p = thread_pool_new("pool", 1, 2);
 	(void)state;
 	fill(job);
 	assert_true(thread_pool_give(p, &job[0].job));
@@ -89,7 +89,7 @@ static void a_full_queue_takes_no_more(void **state)
 static void what_waits_at_the_end_comes_back_undone(void **state)
 {
 	struct job job[JOBS];
-	struct thread_pool *p = thread_pool_new(1, JOBS);
+	struct thread_pool *p = thread_pool_new("pool", 1, JOBS);
 	(void)state;
 	fill(job);
 	for (int i = 0; i < 3; i++)

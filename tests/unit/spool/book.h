@@ -47,11 +47,12 @@ struct letter {
 	uint64_t salt; /* all of envelope and content follows from it */
 	int64_t arrived_ms;
 	enum { LETTER_OFFERED, LETTER_STORED, LETTER_REFUSED, LETTER_GONE } state;
-	bool seen;	 /* since the last start */
-	uint32_t since;	 /* seq of that */
-	bool deleting;	 /* by the operator: it may be gone from now on */
-	uint32_t finish; /* seq of its end, 0: none was posted */
-	bool finished;	 /* firmly */
+	bool seen;	   /* since the last start */
+	uint32_t since;	   /* seq of that */
+	bool deleting;	   /* by the operator: it may be gone from now on */
+	uint32_t answered; /* when it was heard that it is stored; 0: not yet */
+	uint32_t finish;   /* seq of its end, 0: none was posted */
+	bool finished;	   /* firmly */
 	struct version version[LETTER_VERSIONS];
 	int nversion, firm;
 	struct said said[LETTER_SAID];

@@ -2,6 +2,8 @@
 #include "tests/unit/spool/edges.h"
 
 #include "base/clock.h"
+#include "base/fine_timer.h"
+#include "base/thread_pool.h"
 
 #include <assert.h>
 #include <semaphore.h>
@@ -41,6 +43,12 @@ static int64_t clock_ms;
 static struct loop *loops[LOOPS];
 static struct thread threads[THREADS];
 static _Thread_local struct thread *self; /* NULL: the test's */
+
+static struct thread_pool {
+	struct thread_pool_job *first, **last;
+	bool runs;
+	struct thread_pool *next;
+} * pools;
 static bool stepped;
 static void (*listener)(void *owner, const struct edges_line *);
 static void *listener_owner;
@@ -112,6 +120,23 @@ void mailbox_post(struct mailbox *m, struct note *note)
 	atomic_store(&m->top, note);
 }
 
+/* Loops are looked at whenever there is something for them: nobody has to be woken. */
+void mailbox_post_awaited(struct mailbox *m, struct note *note)
+{
+	mailbox_post(m, note);
+}
+
+void mailbox_post_idly(struct mailbox *m, struct note *note)
+{
+	mailbox_post(m, note);
+}
+
+void mailbox_rest(struct mailbox *m, int awaited)
+{
+	(void)m;
+	assert(awaited > 0);
+}
+
 struct loop *loop_new(const char *name, void (*receive)(void *owner, struct note *),
 		      void (*received_all)(void *owner), void *owner)
 {
@@ -157,6 +182,94 @@ void loop_timer_in(struct loop *l, struct timer *t, int64_t delay_ms)
 	timer_start(&l->timers, t, l->now_ms + delay_ms);
 }
 
+/* What a pool is given is worked on when the loops have nothing to do: one job, then they again. */
+
+void thread_pool_start(struct thread_pool *p)
+{
+	p->runs = true;
+}
+
+struct thread_pool *thread_pool_new(const char *name, int count, int queue_max)
+{
+	(void)name;
+	assert(count > 0 && queue_max > 0);
+	struct thread_pool *p = mem_zalloc(sizeof *p);
+	p->last = &p->first;
+	p->next = pools;
+	pools = p;
+	return p;
+}
+
+bool thread_pool_give(struct thread_pool *p, struct thread_pool_job *job)
+{
+	job->next = NULL;
+	*p->last = job;
+	p->last = &job->next;
+	return true;
+}
+
+static bool work_on_one(void)
+{
+	struct thread_pool *p = pools;
+	while (p && !(p->runs && p->first))
+		p = p->next;
+	if (!p)
+		return false;
+	struct thread_pool_job *job = p->first;
+	p->first = job->next;
+	if (!p->first)
+		p->last = &p->first;
+	job->work(job);
+	job->done(job);
+	return true;
+}
+
+void thread_pool_stop(struct thread_pool *p)
+{
+	for (struct thread_pool_job *job; (job = p->first);) {
+		p->first = job->next;
+		job->done(job);
+	}
+	p->last = &p->first;
+	p->runs = false;
+}
+
+void thread_pool_free(struct thread_pool **pp)
+{
+	if (!*pp)
+		return;
+	thread_pool_stop(*pp);
+	struct thread_pool **link = &pools;
+	while (*link != *pp)
+		link = &(*link)->next;
+	*link = (*pp)->next;
+	free(*pp);
+	*pp = NULL;
+}
+
+/* Here the clock goes in milliseconds. */
+void fine_timer_init(struct fine_timer *t, struct loop *l, void (*expired)(void *owner),
+		     void *owner)
+{
+	*t = (struct fine_timer){.loop = l};
+	timer_init(&t->coarse, expired, owner);
+}
+
+void fine_timer_fini(struct fine_timer *t)
+{
+	fine_timer_stop(t);
+}
+
+void fine_timer_start(struct fine_timer *t, int64_t delay_us)
+{
+	loop_timer_in(t->loop, &t->coarse, (delay_us + 999) / 1000);
+}
+
+void fine_timer_stop(struct fine_timer *t)
+{
+	timer_stop(&t->loop->timers, &t->coarse);
+}
+
 bool edges_turn(struct loop *l)
 {
 	l->now_ms = clock_ms;
@@ -174,6 +287,7 @@ void edges_settle(void)
 		any = false;
 		for (int i = 0; i < LOOPS; i++)
 			any |= loops[i] && edges_turn(loops[i]);
+		any = any || work_on_one();
 	}
 }
 
@@ -189,6 +303,11 @@ void edges_pass(int64_t ms)
 		clock_ms = next_ms > clock_ms ? next_ms : clock_ms;
 		edges_settle();
 	}
+}
+
+void edges_took(int64_t ms)
+{
+	clock_ms += ms;
 }
 
 /* Threads that take turns. */
@@ -277,6 +396,7 @@ int __wrap_sem_wait(sem_t *s)
 		bool any = false;
 		for (int i = 0; i < LOOPS; i++)
 			any |= loops[i] && edges_turn(loops[i]);
+		any = any || work_on_one();
 		assert(any && "waits for what never comes");
 	}
 	return 0;

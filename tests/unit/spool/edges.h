@@ -27,6 +27,7 @@ void edges_stepped(
 bool edges_turn(struct loop *);
 void edges_settle(void);
 void edges_pass(int64_t ms);
+void edges_took(int64_t ms); /* a call to the disk that is under way takes so long */
 void edges_threads(int calls);
 bool edges_threads_run(void); /* some thread has not come to its end */
 void edges_disk_call(void);   /* memdisk calls it: a place where threads may change */

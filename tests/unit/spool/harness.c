@@ -186,7 +186,7 @@ uint64_t harness_store(struct harness *t, int nrcpt, size_t size)
 {
 	struct spool_store *s = harness_new_store(t, nrcpt, size);
 	uint64_t id = s->id;
-	loop_post(spool_loop(t->spool), &s->note);
+	spool_post(t->spool, &s->note);
 	return id;
 }
 
@@ -195,7 +195,7 @@ void harness_credit(struct harness *t, int64_t n)
 	struct spool_credit *c = mem_zalloc(sizeof *c);
 	c->note.type = SPOOL_CREDIT;
 	c->n = n;
-	loop_post(spool_loop(t->spool), &c->note);
+	spool_post(t->spool, &c->note);
 }
 
 void harness_delivered(struct harness *t, uint64_t id, uint32_t rcpt, enum verdict_class class)
@@ -207,7 +207,7 @@ void harness_delivered(struct harness *t, uint64_t id, uint32_t rcpt, enum verdi
 	d->of[0].recipient = rcpt;
 	d->of[0].verdict =
 		verdict_new(class, class == VERDICT_SENT ? 250 : 450, NULL, "mx", "said");
-	loop_post(spool_loop(t->spool), &d->note);
+	spool_post(t->spool, &d->note);
 }
 
 void harness_release(struct harness *t, uint64_t id, struct envelope *e)
@@ -216,7 +216,7 @@ void harness_release(struct harness *t, uint64_t id, struct envelope *e)
 	r->note.type = SPOOL_RELEASE;
 	r->id = id;
 	r->envelope = e;
-	loop_post(spool_loop(t->spool), &r->note);
+	spool_post(t->spool, &r->note);
 }
 
 void harness_park(struct harness *t, struct envelope *e, uint16_t site)
@@ -227,7 +227,7 @@ void harness_park(struct harness *t, struct envelope *e, uint16_t site)
 	r->envelope = e;
 	r->site = site;
 	r->parked = true;
-	loop_post(spool_loop(t->spool), &r->note);
+	spool_post(t->spool, &r->note);
 }
 
 struct spool_unpark harness_unpark(struct harness *t, uint16_t site, uint32_t most)
@@ -237,7 +237,7 @@ struct spool_unpark harness_unpark(struct harness *t, uint16_t site, uint32_t mo
 	u->site = site;
 	u->most = most;
 	int n = t->nunpark + 1;
-	loop_post(spool_loop(t->spool), &u->note);
+	spool_post(t->spool, &u->note);
 	harness_wait(t, &t->nunpark, n);
 	assert_int_equal(t->unpark.site, site);
 	return t->unpark;
@@ -268,7 +268,7 @@ struct spool_command *harness_ask(struct harness *t, int op, uint64_t id, uint64
 	c->after = after;
 	c->limit = limit;
 	int n = t->ncommand + 1;
-	loop_post(spool_loop(t->spool), &c->note);
+	spool_post(t->spool, &c->note);
 	harness_wait(t, &t->ncommand, n);
 	assert_ptr_equal(t->command, c);
 	return c;

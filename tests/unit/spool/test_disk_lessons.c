@@ -165,6 +165,65 @@ static void a_start_that_waits_for_the_disk_has_no_stale_work(void **state)
 	end();
 }
 
+/* Of the letters, the first that is large, or not. */
+static struct letter *first_letter(bool large)
+{
+	for (int i = 0; i < w->book.n; i++)
+		if (letter_large(&w->book.letter[i]) == large)
+			return &w->book.letter[i];
+	return NULL;
+}
+
+static void a_large_message_keeps_nobody_waiting_and_is_safe_before_its_answer(void **state)
+{
+	(void)state;
+	begin(11);
+	world_open(w);
+	edges_settle();
+	while (!first_letter(true))
+		world_store(w, false);
+	if (first_letter(true)->state != LETTER_OFFERED)
+		fail_msg("another seed: the client has broken this one off");
+	while (w->book.n == 1)
+		world_store(w, false);
+	/* The threads that sync have not had their turn yet. */
+	edges_turn(spool_loop(w->spool));
+	edges_turn(w->client);
+	assert_int_equal(first_letter(true)->state, LETTER_OFFERED);
+	assert_int_equal(first_letter(false)->state, LETTER_STORED);
+	cut_now();
+	end();
+	begin(11);
+	world_open(w);
+	edges_settle();
+	while (!first_letter(true))
+		world_store(w, false);
+	int syncs = memdisk_count(w->disk, CALL_SYNC);
+	edges_settle();
+	assert_int_equal(first_letter(true)->state, LETTER_STORED);
+	assert_true(memdisk_count(w->disk, CALL_SYNC) > syncs); /* its name */
+	cut_now();
+	end();
+}
+
+/* Whoever stops has answered all that was posted before. */
+static void a_large_message_is_answered_before_the_end(void **state)
+{
+	(void)state;
+	begin(11);
+	world_open(w);
+	edges_settle();
+	while (!first_letter(true))
+		world_store(w, false);
+	assert_int_equal(first_letter(true)->state, LETTER_OFFERED);
+	world_stop(w);
+	assert_int_equal(first_letter(true)->state, LETTER_STORED);
+	open_again(false);
+	world_audit(w, true);
+	world_kill(w);
+	end();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -173,6 +232,9 @@ int main(void)
 		cmocka_unit_test(a_start_without_descriptors_writes_nothing_off),
 		cmocka_unit_test(a_start_that_can_not_read_removes_nothing),
 		cmocka_unit_test(a_start_that_waits_for_the_disk_has_no_stale_work),
+		cmocka_unit_test(
+			a_large_message_keeps_nobody_waiting_and_is_safe_before_its_answer),
+		cmocka_unit_test(a_large_message_is_answered_before_the_end),
 	};
 	return RUN(tests);
 }

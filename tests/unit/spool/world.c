@@ -10,7 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SEGMENT_BYTES = 24 << 10, MUCH = 1000000, LAZY_MS = 2500, FAR_MS = 4000000 };
+enum {
+	SEGMENT_BYTES = 24 << 10,
+	MUCH = 1000000,
+	SLOW_PERCENT = 50,
+	LAZY_MS = 2500,
+	FAR_MS = 4000000
+};
 
 uint64_t world_seed;
 bool world_loud;
@@ -47,6 +53,8 @@ static void hear_stored(struct world *w, struct spool_store *s)
 		world_broken("refused without a reason", l);
 	if (s->stored)
 		book_firm_verdicts(&w->book, l->version[0].seq);
+	if (s->stored)
+		l->answered = w->book.seq++;
 	if (l->state == LETTER_OFFERED)
 		l->state = s->stored ? LETTER_STORED : LETTER_REFUSED;
 	free(s);
@@ -119,9 +127,13 @@ static void hear_deleted(struct world *w, const struct spool_command *c)
 	struct letter *l = c->id ? letter_of(w, c->id) : NULL;
 	if (l && c->affected == 1 && c->cancelled == 0)
 		l->finished = true;
-	for (int i = 0; c->id == 0 && c->cancelled == 0 && i < w->book.n; i++)
-		if (w->book.letter[i].version[0].seq < before)
-			w->book.letter[i].finished |= w->book.letter[i].deleting;
+	for (int i = 0; c->id == 0 && c->cancelled == 0 && i < w->book.n; i++) {
+		l = &w->book.letter[i];
+		/* A large one may still be synced beside the queue, and is not in it then. */
+		uint32_t there = letter_large(l) ? l->answered : l->version[0].seq;
+		if (there < before && (there || !letter_large(l)))
+			l->finished |= l->deleting;
+	}
 }
 
 static void hear_command(struct world *w, struct spool_command *c)
@@ -237,6 +249,9 @@ static void before_call(void *owner, enum memdisk_call call)
 {
 	struct world *w = owner;
 	edges_disk_call();
+	/* So that commits wait for company. */
+	if (!w->closed && call == CALL_DATASYNC && chance_percent(&w->power, SLOW_PERCENT))
+		edges_took(1);
 	if (w->closed || !w->cut_every || call == CALL_READ || call == CALL_SIZE ||
 	    call == CALL_OPEN)
 		return;

@@ -94,7 +94,7 @@ static int begin(void **state)
 	memset(unnamed, 0, sizeof unnamed);
 	conf = conf_defaults();
 	loop = loop_new("test", resume, NULL, NULL);
-	pool = thread_pool_new(1, 1);
+	pool = thread_pool_new("pool", 1, 1);
 	return 0;
 }
 

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: ISC */
+#include "base/fine_timer.h"
+
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+enum { A_SECOND_US = 1000000, A_MILLISECOND_US = 1000 };
+
+static void set(const struct fine_timer *t, int64_t us)
+{
+	struct itimerspec in = {
+		.it_value = {.tv_sec = us / A_SECOND_US, .tv_nsec = us % A_SECOND_US * 1000}};
+	timerfd_settime(t->fd, 0, &in, NULL);
+}
+
+static void on_time(struct ev_loop *ev, ev_io *w, int revents)
+{
+	(void)ev;
+	(void)revents;
+	struct fine_timer *t = w->data;
+	fine_timer_stop(t);
+	t->expired(t->owner);
+}
+
+void fine_timer_init(struct fine_timer *t, struct loop *l, void (*expired)(void *owner),
+		     void *owner)
+{
+	*t = (struct fine_timer){.loop = l, .expired = expired, .owner = owner};
+	timer_init(&t->coarse, expired, owner);
+	t->fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+	ev_io_init(&t->watcher, on_time, t->fd, EV_READ);
+	t->watcher.data = t;
+	if (t->fd >= 0)
+		ev_io_start(l->ev, &t->watcher);
+}
+
+void fine_timer_fini(struct fine_timer *t)
+{
+	fine_timer_stop(t);
+	ev_io_stop(t->loop->ev, &t->watcher);
+	if (t->fd >= 0)
+		close(t->fd);
+	t->fd = -1;
+}
+
+void fine_timer_start(struct fine_timer *t, int64_t delay_us)
+{
+	t->started = true;
+	if (t->fd < 0)
+		loop_timer_in(t->loop, &t->coarse,
+			      (delay_us + A_MILLISECOND_US - 1) / A_MILLISECOND_US);
+	else
+		set(t, delay_us > 0 ? delay_us : 1);
+}
+
+void fine_timer_stop(struct fine_timer *t)
+{
+	if (!t->started)
+		return;
+	t->started = false;
+	timer_stop(&t->loop->timers, &t->coarse);
+	ev_clear_pending(t->loop->ev, &t->watcher);
+	if (t->fd >= 0)
+		set(t, 0);
+}

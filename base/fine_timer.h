@@ -1,0 +1,31 @@
+/* fine_timer.h - one deadline in microseconds.
+ *
+ * The timers of a loop (timer.h) are many, and expire within milliseconds of their time, which is what the
+ * kernel's wait for descriptors offers. One of these is a descriptor of its own.
+ *
+ * OWNERSHIP  Embedded in its owner; fine_timer_fini() before that or the loop is freed.
+ * THREAD     The loop's.
+ * ERRORS     Where no such descriptor can be had it is as coarse as the others.
+ */
+#ifndef BASE_FINE_TIMER_H
+#define BASE_FINE_TIMER_H
+
+#include "base/loop.h"
+
+struct fine_timer {
+	struct loop *loop;
+	ev_io watcher;
+	int fd;
+	bool started;
+	struct timer coarse; /* without a descriptor */
+	void (*expired)(void *owner);
+	void *owner;
+};
+
+void fine_timer_init(struct fine_timer *, struct loop *, void (*expired)(void *owner), void *owner);
+void fine_timer_fini(struct fine_timer *);
+
+void fine_timer_start(struct fine_timer *, int64_t delay_us); /* again, if it is started */
+void fine_timer_stop(struct fine_timer *);
+
+#endif

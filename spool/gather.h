@@ -1,0 +1,53 @@
+/* gather.h - how long a commit waits for company.
+ *
+ * What one commit costs is paid once for all that it takes along: the sync, and the wake-ups of every
+ * thread, which cost the more the busier the processors are. Who has come and waits pays with his time for whoever is still to come. So no message waits
+ * longer than a few commits take, as measured of late, and only for those who come sooner than that:
+ *
+ *	clients that are in the middle of a message, at the pace at which messages come
+ *	clients of the last commit, which have their answer, if they are wont to come back sooner
+ *	than a commit takes: else those of every other commit would for ever wait for each other's
+ *
+ * A record that nobody waits for is in no hurry: alone it waits so long that the disk has little to do.
+ *
+ * Numbers in, numbers out: no clock, no I/O. Microseconds of the steady clock.
+ *
+ * OWNERSHIP  Embedded in struct spool.
+ * THREAD     spool.
+ * ERRORS     None.
+ */
+#ifndef SPOOL_GATHER_H
+#define SPOOL_GATHER_H
+
+#include <stdint.h>
+
+struct gather {
+	int64_t commit_us; /* what one takes, of late */
+	int64_t waking_us; /* from a message's coming until this thread sees it: long on a busy machine */
+	int64_t gap_us;	      /* between two messages, of late */
+	int64_t back_us;      /* from a client's answer to its next message, of late */
+	int64_t committed_us; /* when the last commit began, */
+	int64_t counted_us;   /* and the last with messages, */
+	int64_t answered_us;  /* and when that one was answered */
+	int64_t began_us;     /* when the first message was taken that waits now */
+	int stores;	      /* messages that wait, and clients with them */
+	int absent;	      /* clients of the last commit that have not come back */
+};
+
+void gather_init(struct gather *, int64_t now_us);
+
+void gather_came(struct gather *, int64_t now_us, int64_t posted_us, int64_t answered_us);
+/* A message. posted_us: when its client had brought it; answered_us: when that client's message
+ * before was answered, or 0. */
+
+int64_t gather_wait_us(const struct gather *, int64_t now_us, int under_way);
+/* How long to wait from now, of what has come at least one thing; 0: not at all. under_way: messages
+ * that clients are in the middle of. */
+
+int gather_awaited(const struct gather *, int under_way);
+/* For how many messages, at least 1. */
+
+void gather_commit(struct gather *, int64_t now_us);		      /* one begins now */
+void gather_synced(struct gather *, int64_t now_us, int64_t took_us); /* it took so long */
+
+#endif

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: ISC */
+#include "spool/large_sync.h"
+
+#include "base/mem.h"
+#include "spool/disk.h"
+#include "spool/layout.h"
+#include "spool/spool_file.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stddef.h>
+#include <stdlib.h>
+
+/* More at once would only queue up in the disk. */
+enum { THREADS = 8, QUEUE = 1 << 20 };
+
+static struct large_sync *of_job(struct thread_pool_job *job)
+{
+	return (struct large_sync *)((char *)job - offsetof(struct large_sync, job));
+}
+
+static struct large_sync *of_note(struct note *note)
+{
+	return (struct large_sync *)((char *)note - offsetof(struct large_sync, note));
+}
+
+static int sync_both(const struct large_sync *l)
+{
+	int folder = disk_open(l->spool->folder, LAYOUT_LARGE, O_RDONLY | O_DIRECTORY);
+	if (folder < 0)
+		return errno;
+	int error = spool_file_sync(l->store->file) == 0 && disk_sync(folder) == 0 ? 0 : errno;
+	disk_close(folder);
+	return error;
+}
+
+static void work(struct thread_pool_job *job)
+{
+	struct large_sync *l = of_job(job);
+	l->error = sync_both(l);
+}
+
+static void done(struct thread_pool_job *job)
+{
+	struct large_sync *l = of_job(job);
+	loop_post(l->spool->loop, &l->note);
+}
+
+void large_sync_init(struct spool *s)
+{
+	s->syncers = thread_pool_new("sync", THREADS, QUEUE);
+}
+
+void large_sync_start(struct spool *s)
+{
+	thread_pool_start(s->syncers);
+}
+
+void large_sync_stop(struct spool *s)
+{
+	thread_pool_stop(s->syncers);
+}
+
+void large_sync_fini(struct spool *s)
+{
+	thread_pool_free(&s->syncers);
+}
+
+void large_sync_give(struct spool *s, struct spool_store *store)
+{
+	struct large_sync *l = mem_zalloc(sizeof *l);
+	l->spool = s;
+	l->store = store;
+	l->error = ECANCELED; /* until it was worked on */
+	l->note.type = SPOOL_NOTE_LARGE_SYNCED;
+	l->job.work = work;
+	l->job.done = done;
+	s->syncing++;
+	if (!thread_pool_give(s->syncers, &l->job))
+		done(&l->job);
+}
+
+struct spool_store *large_sync_take(struct spool *s, struct note *note, int *error)
+{
+	struct large_sync *l = of_note(note);
+	struct spool_store *store = l->store;
+	assert(s->syncing > 0);
+	s->syncing--;
+	*error = l->error;
+	free(l);
+	return store;
+}

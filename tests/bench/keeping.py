@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: ISC
+"""Clients that keep their connection: messages a second, and how long each message takes.
+
+    bench_sessions -> sluice  -> smtp-sink
+    bench_sessions -> Postfix -> smtp-sink      where Postfix can run (as root)
+
+In turn, for different numbers of sessions; then large messages, and what they cost the small ones
+beside them. A message takes from its MAIL to the 250 behind its content.
+"""
+
+import contextlib
+import json
+import statistics
+import subprocess
+import time
+
+from ends import Sink, TOP, make_relay
+from lab.net import free_port
+from relaying import start_postfix
+
+SESSIONS = TOP / "build" / "plain" / "tests" / "bench" / "bench_sessions"
+AT_ONCE = (1, 10, 50, 200)
+POSTFIX_AT_ONCE = (1, 10, 50)  # it serves a hundred at most, as it comes
+SIZES = (100_000, 200_000, 2_000_000)
+FEW, LARGE, LARGE_AT_ONCE, PAUSE_S = 10, 2_000_000, 4, 0.5
+
+
+def _start(port, sessions, seconds, size):
+    return subprocess.Popen([SESSIONS, str(port), str(sessions), str(seconds), str(size)],
+                            stdout=subprocess.PIPE)
+
+
+def _finish(process):
+    said = json.loads(process.communicate(timeout=600)[0])
+    assert process.returncode == 0 and said["messages"] > 0
+    return {"rate": said["messages"] / said["seconds"], "p50": said["p50"] / 1000, "p99": said["p99"] / 1000}
+
+
+def _measure(port, sessions, seconds, size):
+    found = _finish(_start(port, sessions, seconds, size))
+    time.sleep(PAUSE_S)  # for what is still on its way out
+    return found
+
+
+def _beside_large(port, seconds, size):
+    large = _start(port, LARGE_AT_ONCE, seconds + 2 * PAUSE_S, LARGE)
+    try:
+        time.sleep(PAUSE_S)
+        return _measure(port, FEW, seconds, size)
+    finally:
+        _finish(large)
+
+
+def _round(port, options, at_once, everything):
+    found = {f"{n}": _measure(port, n, options.seconds, options.size) for n in at_once}
+    if everything:
+        found |= {f"of {size}": _measure(port, FEW, options.seconds, size) for size in SIZES}
+        found["beside large"] = _beside_large(port, options.seconds, options.size)
+    return found
+
+
+def run(options, folder):
+    """Measure in turn and return the medians for each."""
+    sink_port = free_port()
+    with contextlib.ExitStack() as ends:
+        sink = Sink(sink_port)
+        ends.callback(sink.close)
+        relay = make_relay(folder / "sluice", sink_port, {"segment_size": "64m"}).start()
+        ends.callback(relay.stop)
+        postfix = start_postfix(folder / "postfix", sink_port)
+        if postfix:
+            ends.callback(postfix.stop)
+        rounds = {"sluice": [], "postfix": []}
+        for _ in range(options.rounds):
+            rounds["sluice"].append(_round(relay.port, options, AT_ONCE, True))
+            if postfix:
+                rounds["postfix"].append(_round(postfix.port, options, POSTFIX_AT_ONCE, False))
+    return {"median": {who: _middle(found) for who, found in rounds.items() if found}, "rounds": rounds}
+
+
+def _middle(rounds):
+    return {case: {what: statistics.median(one[case][what] for one in rounds) for what in values}
+            for case, values in rounds[0].items()}
+
+
+def report(figures, options):
+    """Return the lines of the table."""
+    middle = figures["median"]
+    lines = [f"kept connections: {options.size} byte messages, median of {options.rounds} rounds",
+             f"{'sessions':14}{'messages/s':>12}{'p50 ms':>9}{'p99 ms':>9}{'Postfix':>12}{'p50 ms':>9}{'p99 ms':>9}"]
+    for n in map(str, AT_ONCE):
+        lines.append(f"{n:14}" + "".join(_cells(middle[who].get(n)) for who in ("sluice", "postfix") if who in middle))
+    lines += ["", f"{'large, 10':14}{'messages/s':>12}{'p50 ms':>9}{'p99 ms':>9}{'MB/s':>12}"]
+    for size in SIZES:
+        found = middle["sluice"][f"of {size}"]
+        lines.append(f"{size:<14}{_cells(found)}{found['rate'] * size / 1e6:12.0f}")
+    lines.append(f"{options.size} bytes, beside {LARGE_AT_ONCE} sessions of {LARGE}:")
+    lines.append(f"{FEW:<14}{_cells(middle['sluice']['beside large'])}")
+    return lines
+
+
+def _cells(found):
+    return f"{found['rate']:12.0f}{found['p50']:9.2f}{found['p99']:9.2f}" if found else ""
