@@ -70,9 +70,11 @@ static bool run(struct recovered *r)
 		return false;
 	ident_floor(r->replay.newest);
 	recovered_conclude(r);
-	seal_segments(r);
-	if (!r->unsafe)
+	/* On a disk that fails, what makes a record dead may not stay. */
+	if (!r->unsafe) {
+		seal_segments(r);
 		disk_each(s->large, remove_orphan, r);
+	}
 	disk_each(s->taken, remove_taken, r);
 	if (disk_sync(s->taken) != 0)
 		log_event(LOG_LEVEL_ERROR, "taken_left", "error", strerror(errno), NULL);

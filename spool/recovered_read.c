@@ -2,11 +2,15 @@
 #include "spool/recovered.h"
 
 #include "base/log.h"
+#include "base/mem.h"
 #include "spool/disk.h"
 #include "spool/survey.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
+
+enum { PIECE = 64 << 10 };
 
 static void report_torn(const struct segment *g, const struct region *w)
 {
@@ -51,15 +55,30 @@ void recovered_disk_failed(struct recovered *r, const struct segment *g)
 		  "error", strerror(errno), NULL);
 }
 
+/* A process that was killed leaves in the kernel what it had not synced. It is read like the rest, and
+ * must be as safe before anything is removed because of it. When a sync had failed, the kernel may take it
+ * for written all the same, and the next sync succeeds: so it is written once more before. */
+static bool make_stable(const struct segment *g, uint64_t end)
+{
+	char *piece = mem_alloc(PIECE);
+	bool good = true;
+	for (uint64_t at = g->said; good && at < end; at += PIECE) {
+		struct iovec v = {.iov_base = piece,
+				  .iov_len = end - at < PIECE ? (size_t)(end - at) : PIECE};
+		ssize_t n = disk_read(g->file->fd, piece, v.iov_len, at);
+		good = n == (ssize_t)v.iov_len && disk_write(g->file->fd, &v, 1, at) == 0;
+	}
+	free(piece);
+	return good && disk_datasync(g->file->fd) == 0;
+}
+
 void recovered_read(struct recovered *r, size_t i)
 {
 	struct segment *g = r->replay.segment[i];
 	struct survey v;
-	/* A process that was killed leaves in the kernel what it had not synced. It is read like the
-	 * rest, and must be as safe before anything is removed because of it. */
-	if (disk_datasync(g->file->fd) != 0)
-		recovered_disk_failed(r, g);
 	survey_segment(&v, &r->replay, i);
+	if (!make_stable(g, v.end))
+		recovered_disk_failed(r, g);
 	if (v.cut_short)
 		report_short(r, g);
 	report_regions(r, g, &v);

@@ -39,9 +39,11 @@ static struct delivery *message(const char *to)
 static void feed_engine(const char *bytes, size_t len, size_t piece)
 {
 	static struct conf_transport transport = {.pipeline_depth = 2};
-	struct engine_setup setup = {
-		"me.test",	 "mx.test", &transport, TRANSPORT_TLS_OPPORTUNISTIC,
-		CONNECTION_FULL, false,	    NULL};
+	struct engine_setup setup = {.hostname = "me.test",
+				     .peer = "mx.test",
+				     .transport = &transport,
+				     .tls = TRANSPORT_TLS_OPPORTUNISTIC,
+				     .mode = CONNECTION_FULL};
 	struct engine e;
 	struct buf in, out;
 	int given = 0, back = 0;
