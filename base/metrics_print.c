@@ -39,18 +39,24 @@ static void put_value(const struct metrics_print *p, const char *name, const cha
 	buf_fini(&full);
 }
 
+static bool is_counter(const char *name, size_t len)
+{
+	return len > 6 && strncmp(name + len - 6, "_total", 6) == 0;
+}
+
 void metrics_print_number(const struct metrics_print *p, const char *name, const char *labels,
 			  int64_t n)
 {
 	char text[NUMBER_TEXT];
+	if (p->brief && n == 0 && *labels && is_counter(name, strlen(name)))
+		return;
 	snprintf(text, sizeof text, "%" PRId64, n);
 	put_value(p, name, labels, text);
 }
 
 static const char *type_of(const char *name, size_t len)
 {
-	bool counter = len > 6 && strncmp(name + len - 6, "_total", 6) == 0;
-	return counter ? "counter" : "gauge";
+	return is_counter(name, len) ? "counter" : "gauge";
 }
 
 void metrics_print_family(const struct metrics_print *p, const char *name, const char *sentence)

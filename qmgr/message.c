@@ -20,6 +20,7 @@ static struct message *message_new(struct qmgr *q, struct spool_arrival *a)
 	m->taken_ms = clock_wall_ms();
 	list_init(&m->in_starved);
 	list_init(&m->in_router);
+	list_init(&m->in_reports);
 	HASH_ADD(hh, q->messages, work.id, sizeof m->work.id, m);
 	return m;
 }
@@ -35,6 +36,7 @@ struct message *message_pseudo(struct qmgr *q, struct envelope *e, struct verify
 	m->verifying = verifying;
 	list_init(&m->in_starved);
 	list_init(&m->in_router);
+	list_init(&m->in_reports);
 	return m;
 }
 
@@ -52,6 +54,7 @@ void message_free(struct qmgr *q, struct message *m)
 	assert(m->lookups == 0);
 	message_leave_site(m, false);
 	reader_drop(m);
+	list_remove(&m->in_reports);
 	work_end(&m->work, &q->sched);
 	if (!m->verifying)
 		HASH_DEL(q->messages, m);

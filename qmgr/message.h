@@ -25,9 +25,9 @@ struct waiting_recipient {
 struct message {
 	struct work work; /* what the scheduler sees of it */
 	struct qmgr *qmgr;
-	int64_t taken_ms; /* wall clock: when the scheduler got it */
-	bool kept;	  /* cancelled: back in the queue, not gone */
-	bool reporting;
+	int64_t taken_ms;  /* wall clock: when the scheduler got it */
+	bool kept;	   /* cancelled: back in the queue, not gone */
+	bool reporting;	   /* a report is being stored, or waits for its turn */
 	bool urgent;	   /* the operator wants it tried, whatever its hosts did before */
 	struct site *site; /* whose mail it will be in the queue, or NULL */
 	bool untried;	   /* some of it could not be tried, for want of a host */
@@ -47,6 +47,8 @@ struct message {
 	struct waiting_recipient *to_route;
 	size_t to_route_first, nto_route, to_route_cap;
 	struct list in_router;
+
+	struct list in_reports; /* round.c: its report waits */
 
 	UT_hash_handle hh;
 	uint8_t owed[]; /* by recipient: enum report_kind + 1 of what the sender is owed, or 0 */

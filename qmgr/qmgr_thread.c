@@ -109,6 +109,7 @@ void qmgr_thread_init(struct qmgr *q, struct conf *conf, struct loop *loop)
 	destdb_init(&q->db, &q->sched, &thread);
 	list_init(&q->to_route);
 	list_init(&q->starved);
+	list_init(&q->unreported);
 	verifier_init(&q->verifier);
 	timer_init(&q->collect, collect, q);
 	loop_timer_in(loop, &q->collect, COLLECT_MS);

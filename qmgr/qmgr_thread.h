@@ -30,6 +30,8 @@ struct qmgr {
 	int64_t credit;	 /* given to the spool so far */
 	bool resting;	 /* nothing is given to connections any more */
 	struct report_rate reports;
+	struct list unreported; /* struct message whose report waits until others are stored */
+	int storing;		/* reports under way to the spool */
 	struct {
 		uint64_t id;		  /* of the latest; 0: none yet */
 		int64_t unmarked, untold; /* lost, and not told yet in a line, in the log */

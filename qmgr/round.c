@@ -16,6 +16,8 @@
 #include <string.h>
 #include <strings.h>
 
+enum { REPORTS_STORING_MAX = 100 };
+
 static void release(struct qmgr *q, struct message *m, bool keep)
 {
 	struct spool_release *note = mem_zalloc(sizeof *note);
@@ -232,13 +234,38 @@ static void store_report(struct qmgr *q, struct spool_store *store)
 		edges->to_spool(edges->context, &store->note);
 }
 
+static void untold(struct qmgr *q, struct message *m)
+{
+	log_untold(m);
+	finish_round(q, m);
+}
+
+/* Each holds what it returns in memory until it is stored: so few are under way at once. */
+static void report_in_turn(struct qmgr *q)
+{
+	while (q->storing < REPORTS_STORING_MAX && !list_empty(&q->unreported)) {
+		struct message *m =
+			list_entry(list_first(&q->unreported), struct message, in_reports);
+		const char *to = report_to(q, m);
+		list_remove(&m->in_reports);
+		if (to) {
+			q->storing++;
+			store_report(q, write_report(q, m, to));
+			continue;
+		}
+		m->reporting = false; /* another configuration names nobody */
+		untold(q, m);
+	}
+}
+
 static void report(struct qmgr *q, struct message *m, const char *to)
 {
 	int64_t now_ms = scheduler_now_ms(&q->sched);
 	int64_t wait_ms = report_rate_take(&q->reports, &q->sched.conf->queue, to, now_ms);
 	if (wait_ms == 0) {
 		m->reporting = true;
-		store_report(q, write_report(q, m, to));
+		list_append(&q->unreported, &m->in_reports);
+		report_in_turn(q);
 		return;
 	}
 	if (report_rate_tell(&q->reports, now_ms))
@@ -273,8 +300,7 @@ void message_end_round(struct qmgr *q, struct message *m)
 	if (!owes(m, null_sender)) {
 		finish_round(q, m);
 	} else if (!to) {
-		log_untold(m);
-		finish_round(q, m);
+		untold(q, m);
 	} else {
 		report(q, m, to);
 	}
@@ -286,11 +312,13 @@ void message_reported(struct qmgr *q, struct spool_store *store)
 	bool stored = store->stored;
 	free(store);
 	m->reporting = false;
+	q->storing--;
 	if (stored) {
 		metrics_add(METRIC_bounces, 1);
 		memset(m->owed, 0, m->work.envelope->nrcpt);
 		finish_round(q, m);
-		return;
+	} else {
+		owe_again(q, m, 0);
 	}
-	owe_again(q, m, 0);
+	report_in_turn(q);
 }

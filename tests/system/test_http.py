@@ -204,7 +204,7 @@ def test_answers_are_those_of_the_commands(served):
 
 
 def test_stats_print_what_metrics_say(served):
-    lines = served.command("stats").stdout.splitlines()
+    lines = served.command("stats", "--all").stdout.splitlines()
     names = {line.rpartition(" ")[0] for line in lines}
     metrics = {name.removeprefix("sluice_") for name in _metrics(served.http_port)}
     assert metrics - names == {'build_info{version="0.1"}'} and names - metrics == {"version"}
