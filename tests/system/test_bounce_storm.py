@@ -12,7 +12,8 @@ SIZE = 10000  # much more than what is kept of each in memory
 
 def test_a_report_for_each_and_memory_for_few(lab):
     sink = lab.sink()
-    config = Config(queue={"maximal_queue_lifetime": "1s", "minimal_backoff_time": "200ms",
+    config = Config(settings={"content_memory_limit": "1m"},
+                    queue={"maximal_queue_lifetime": "1s", "minimal_backoff_time": "200ms",
                            "maximal_backoff_time": "1s", "in_flow_delay": "0s",
                            "bounce_address_rate": ""})
     config.routes["dead.test"] = {"relay": [f"[127.0.0.1]:{free_port()}"]}
