@@ -133,6 +133,7 @@ def test_a_black_holed_host_costs_one_message_the_backup_delay(lab):
         assert _hosts(relay)["127.0.0.2"]["connections"] == 1
 
 
+@pytest.mark.plain_only
 def test_a_dead_host_of_two_costs_nothing_after_its_first_failure_and_is_used_when_it_is_back(lab):
     port = free_port()
     queue = {"minimal_backoff_time": "500ms"}

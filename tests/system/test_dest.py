@@ -6,6 +6,8 @@ import re
 import pathlib
 import time
 
+import pytest
+
 from lab.behaviour import Rule
 from lab.config import Config
 from lab.net import blackhole, free_port
@@ -209,6 +211,7 @@ def test_a_domain_is_suspended_before_there_is_any_mail_and_resumed(lab):
     assert {one.recipients[0] for one in sink.wait_messages(3)} == {"to@now.test", "to@later.test", "other@later.test"}
 
 
+@pytest.mark.plain_only
 def test_a_site_is_known_as_long_as_mail_waits_for_it(lab):
     port = free_port()
     relay = _relay(lab, port, queue={"minimal_backoff_time": "1h", "maximal_backoff_time": "1h"})

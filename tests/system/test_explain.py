@@ -5,6 +5,8 @@ import json
 import re
 import time
 
+import pytest
+
 from lab.config import Config
 from lab.net import free_port, wait_until
 from lab.sink import Rule
@@ -107,6 +109,7 @@ def test_two_sites_of_one_message_are_explained_each_by_itself(lab):
     assert connecting["site"] == f"[127.0.0.1]:{mute.port}"
 
 
+@pytest.mark.plain_only
 def test_a_dead_site_says_when_it_is_tried_again(lab):
     port = free_port()
     config = Config(queue=PATIENT).route_all_to(port)

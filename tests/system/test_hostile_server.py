@@ -14,6 +14,8 @@ from lab.config import Config
 from lab.net import blackhole, free_port, wait_until
 from lab.sink import Rule
 
+pytestmark = pytest.mark.one_thread  # one connection, one thread: who talks is the host
+
 STOP, LEAVE = object(), object()
 OUTCOMES = ("sent", "deferred", "bounced", "in_doubt")
 LINES = tuple(f"{name}_timeout" for name in (

@@ -428,6 +428,7 @@ def _trickle(clients, data):
     return left
 
 
+@pytest.mark.plain_only
 def test_slow_clients_keep_nobody_out_and_end_in_time(lab):
     port = free_port()
     relay = lab.relay(Config(settings={"http": f"{LOOPBACK}:{port}"}))

@@ -35,6 +35,7 @@ def _average_busy(seen):
 
 
 # Fewer places than the window has at first, as many, and so many that it must grow to use them.
+@pytest.mark.plain_only
 @pytest.mark.parametrize(
     "kind, places",
     [("connection_limit", 3), ("connection_limit", 5), ("connection_limit", 12), ("greeting_limit", 5), ("accept_limit", 5)],

@@ -7,6 +7,8 @@ import re
 import socket
 import time
 
+import pytest
+
 from lab.net import wait_until
 from lab.policy_host import policy
 from lab.sts_world import BAD, CLEAR, GOOD, HOLE, TIMEOUT_MS, World
@@ -135,6 +137,7 @@ def _not_asked_each_time(world):
     assert 1 <= world.asked("restless") <= (time.monotonic() - began) / 0.2 + 2
 
 
+@pytest.mark.plain_only
 def test_an_older_policy_holds_whatever_becomes_of_its_host(lab):
     world = World(lab, {name: f"MX 10 mx2.{name}" for name in HOSTILE} | {"brief": "MX 10 mx.brief"}, foreign=True)
     world.policies.answers = {f"{name}.test": policy("enforce", f"*.{name}.test") for name in HOSTILE} | {

@@ -49,6 +49,7 @@ def test_haraka_as_next_hop(lab, way):
     assert not hosts or "apart" in shown
 
 
+@pytest.mark.plain_only
 @pytest.mark.parametrize("way", (FORWARD, OUTBOUND))
 @pytest.mark.seconds(240)
 def test_haraka_as_client(lab, way):

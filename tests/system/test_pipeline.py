@@ -85,6 +85,7 @@ def _check_sent(relay, contents, messages):
     assert len(relay.events("sent")) == len(wanted)
 
 
+@pytest.mark.plain_only
 @pytest.mark.seconds(240)
 def test_postfix_takes_many_in_flight_on_one_connection(lab):
     sink = lab.sink()

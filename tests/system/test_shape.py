@@ -117,6 +117,7 @@ def same(ours, theirs):
 
 
 @WITH_QSHAPE
+@pytest.mark.plain_only
 @pytest.mark.parametrize("words", QUESTIONS)
 def test_the_table_is_that_of_qshape(both, words):
     postfix, relay, _ = both
@@ -279,6 +280,7 @@ def test_bounces_of_a_dictionary_attack_fill_the_deferred_queue_and_no_other(lab
     }
 
 
+@pytest.mark.plain_only
 def test_congestion_fills_the_active_queue_and_then_the_incoming_one(lab):
     sink, stuck = lab.sink(), lab.sink(Rule("end", delay=100))
     config = Config(queue=PATIENT | {"message_active_limit": 20}).route_all_to(sink.port)
