@@ -8,6 +8,8 @@ import contextlib
 import http.client
 import os
 
+import pytest
+
 from lab.behaviour import Rule
 from lab.config import Config
 from lab.net import LOOPBACK, free_port, wait_until
@@ -55,6 +57,7 @@ def _is_empty(relay):
     return relay.command("queue", "list", "--json").stdout == ""
 
 
+@pytest.mark.seconds(60 + 2 * DAYS)
 def test_nothing_grows(lab):
     port = free_port()
     sink = lab.sink(Rule("rcpt", "550 5.1.1 unknown", pattern="never"),
