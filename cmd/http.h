@@ -12,7 +12,8 @@
  *	http_clients.c	who is connected, and for how long
  *	http_ask.c      one question under way	http_explain.c  the one that may ask twice
  *	http_look.c     one that costs something, made once for all who want it:
- *	http_shape.c, http_reasons.c, http_search.c; reasons.c: messages by reason
+ *	http_shape.c, http_reasons.c, http_search.c; reasons.c: messages by reason;
+ *	http_sampling.c: some of the queue, part by part
  *	http_events.c   who listens		page_watch.c    what they are told, and when
  *	page_print.c    that as JSON		page_files.c    the page itself
  *

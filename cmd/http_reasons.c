@@ -3,7 +3,7 @@
  * part by part; then qmgr for what it is working on. */
 #include "base/clock.h"
 #include "base/mem.h"
-#include "cmd/http_look.h"
+#include "cmd/http_sampling.h"
 #include "cmd/reasons.h"
 #include "qmgr/dest_command.h"
 
@@ -22,10 +22,9 @@ enum {
 };
 
 struct reasons_question {
-	char *site, *transport; /* or NULL: of all */
+	struct http_sampling sampling; /* first */
+	char *site, *transport;	       /* or NULL: of all */
 	struct reasons_filter filter;
-	struct sample *sample;
-	uint64_t after;
 	struct reasons *reasons;
 	int next, explained; /* row */
 };
@@ -44,7 +43,7 @@ static void free_question(void *own)
 	free(q->transport);
 	free_names(q->filter.peer, q->filter.npeer);
 	free_names(q->filter.domain, q->filter.ndomain);
-	sample_free(&q->sample);
+	http_sampling_fini(&q->sampling);
 	reasons_free(&q->reasons);
 	free(q);
 }
@@ -54,8 +53,8 @@ static void print(struct http_look *k, struct reasons_question *q)
 	buf_printf(&k->out,
 		   "{\"at_ms\":%" PRId64 ",\"messages\":%" PRId64
 		   ",\"read\":%d,\"cut\":%s,\"reasons\":",
-		   clock_wall_ms(), q->sample->fit, q->sample->n,
-		   q->sample->cut ? "true" : "false");
+		   clock_wall_ms(), q->sampling.sample->fit, q->sampling.sample->n,
+		   q->sampling.sample->cut ? "true" : "false");
 	reasons_print(&k->out, q->reasons, q->site ? REASONS_MOST : REASONS_OLDEST, SHOWN);
 	buf_puts(&k->out, "}\n");
 	http_look_done(k, MHD_HTTP_OK);
@@ -63,7 +62,7 @@ static void print(struct http_look *k, struct reasons_question *q)
 
 /* --- the messages that were read */
 
-static void add_rows(struct http_look *, struct reasons_question *);
+static void add_rows(struct http_look *);
 
 static void take_why(struct asker *asker, struct note *note)
 {
@@ -71,16 +70,18 @@ static void take_why(struct asker *asker, struct note *note)
 	struct explain_question *x = (struct explain_question *)note;
 	if (http_look_back(k)) {
 		struct reasons_question *q = k->own;
-		reasons_add_active(q->reasons, &q->sample->row[q->next++], x, clock_wall_ms());
-		add_rows(k, q);
+		reasons_add_active(q->reasons, &q->sampling.sample->row[q->next++], x,
+				   clock_wall_ms());
+		add_rows(k);
 	}
 	explain_question_free(&x);
 }
 
-static void add_rows(struct http_look *k, struct reasons_question *q)
+static void add_rows(struct http_look *k)
 {
-	for (; q->next < q->sample->n; q->next++) {
-		const struct sample_row *row = &q->sample->row[q->next];
+	struct reasons_question *q = k->own;
+	for (; q->next < q->sampling.sample->n; q->next++) {
+		const struct sample_row *row = &q->sampling.sample->row[q->next];
 		if (row->queue == SPOOL_ACTIVE && !q->site && q->explained < EXPLAINED) {
 			q->explained++;
 			http_look_post(
@@ -93,34 +94,6 @@ static void add_rows(struct http_look *k, struct reasons_question *q)
 		reasons_add(q->reasons, row, q->site ? &q->filter : NULL);
 	}
 	print(k, q);
-}
-
-static void take_part(struct asker *asker, struct note *note);
-
-static void ask_part(struct http_look *k, struct reasons_question *q)
-{
-	struct spool_command *c = spool_command_new(SPOOL_SAMPLE, k->http->loop, k);
-	c->sample = q->sample;
-	q->sample = NULL;
-	c->after = q->after;
-	http_look_post(k, spool_loop(k->http->spool), &c->note, take_part);
-}
-
-static void take_part(struct asker *asker, struct note *note)
-{
-	struct http_look *k = (struct http_look *)asker;
-	struct spool_command *c = (struct spool_command *)note;
-	if (http_look_back(k)) {
-		struct reasons_question *q = k->own;
-		q->sample = c->sample;
-		c->sample = NULL;
-		q->after = c->after;
-		if (c->more)
-			ask_part(k, q);
-		else
-			add_rows(k, q);
-	}
-	spool_command_free(&c);
 }
 
 /* --- the destination */
@@ -142,12 +115,12 @@ static const struct dest_site *site_of(const struct dest_command *c, const char 
 
 static void learn_site(struct reasons_question *q, const struct dest_site *s)
 {
-	q->sample->site = s->number;
+	q->sampling.sample->site = s->number;
 	for (int i = 0; i < s->nhost; i++)
 		add_name(&q->filter.peer, &q->filter.npeer, s->host[i].peer);
 	for (int i = 0; i < s->ndomain; i++) {
 		add_name(&q->filter.domain, &q->filter.ndomain, s->domain[i]);
-		sample_want_domain(q->sample, s->domain[i]);
+		sample_want_domain(q->sampling.sample, s->domain[i]);
 	}
 	reasons_filter_sort(&q->filter);
 }
@@ -164,9 +137,9 @@ static void take_site(struct asker *asker, struct note *note)
 		if (!s)
 			http_look_fail(k, MHD_HTTP_NOT_FOUND, "no such site is known");
 		else if (s->number == 0 && s->ndomain == 0)
-			add_rows(k, q); /* the queue knows of no mail for it */
+			add_rows(k); /* the queue knows of no mail for it */
 		else
-			ask_part(k, q);
+			http_sampling_ask(k);
 	}
 	dest_command_free(&c);
 }
@@ -175,17 +148,17 @@ static void begin(struct http_look *k)
 {
 	struct reasons_question *q = k->own;
 	q->reasons = reasons_new();
-	q->sample = sample_new();
-	q->sample->apart = !q->site;
-	q->sample->first = q->site ? FIRST_SITE : FIRST_ALL;
-	q->sample->dense = q->site ? DENSE_SITE : DENSE_ALL;
-	q->sample->most = READ_MOST;
+	q->sampling = (struct http_sampling){.sample = sample_new(), .sampled = add_rows};
+	q->sampling.sample->apart = !q->site;
+	q->sampling.sample->first = q->site ? FIRST_SITE : FIRST_ALL;
+	q->sampling.sample->dense = q->site ? DENSE_SITE : DENSE_ALL;
+	q->sampling.sample->most = READ_MOST;
 	if (q->site)
 		http_look_post(k, k->http->qmgr,
 			       &dest_command_new(DEST_LIST, q->site, k->http->loop, k)->note,
 			       take_site);
 	else
-		ask_part(k, q);
+		http_sampling_ask(k);
 }
 
 void http_ask_reasons(struct http_ask *a)

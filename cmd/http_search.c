@@ -6,10 +6,9 @@
 #include "base/mailaddr.h"
 #include "base/mem.h"
 #include "cmd/explain_print.h"
-#include "cmd/http_look.h"
+#include "cmd/http_sampling.h"
 #include "cmd/page_print.h"
 #include "qmgr/explain.h"
-#include "spool/sample.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -19,18 +18,17 @@
 enum { SHOWN = 50, SITES = 20, READ_DOMAIN = 50, READ_ADDRESS = 2000 };
 
 struct search {
+	struct http_sampling sampling; /* first */
 	char *words;
 	const char *address; /* in words, or NULL */
 	const char *domain;  /* likewise */
-	struct sample *sample;
-	uint64_t after;
 	struct buf lines;
 };
 
 static void free_search(void *own)
 {
 	struct search *q = own;
-	sample_free(&q->sample);
+	http_sampling_fini(&q->sampling);
 	buf_fini(&q->lines);
 	free(q->words);
 	free(q);
@@ -46,9 +44,10 @@ static bool concerns(const struct search *q, const struct envelope *e)
 	return false;
 }
 
-static void print(struct http_look *k, const struct search *q)
+static void print(struct http_look *k)
 {
-	const struct sample *s = q->sample;
+	const struct search *q = k->own;
+	const struct sample *s = q->sampling.sample;
 	int found = 0;
 	buf_puts(&k->out, ",\"messages\":[");
 	for (int i = 0; i < s->n; i++) {
@@ -65,34 +64,6 @@ static void print(struct http_look *k, const struct search *q)
 	http_look_done(k, MHD_HTTP_OK);
 }
 
-static void take_part(struct asker *asker, struct note *note);
-
-static void ask_part(struct http_look *k, struct search *q)
-{
-	struct spool_command *c = spool_command_new(SPOOL_SAMPLE, k->http->loop, k);
-	c->sample = q->sample;
-	q->sample = NULL;
-	c->after = q->after;
-	http_look_post(k, spool_loop(k->http->spool), &c->note, take_part);
-}
-
-static void take_part(struct asker *asker, struct note *note)
-{
-	struct http_look *k = (struct http_look *)asker;
-	struct spool_command *c = (struct spool_command *)note;
-	if (http_look_back(k)) {
-		struct search *q = k->own;
-		q->sample = c->sample;
-		c->sample = NULL;
-		q->after = c->after;
-		if (c->more)
-			ask_part(k, q);
-		else
-			print(k, q);
-	}
-	spool_command_free(&c);
-}
-
 /* Where mail for the domain goes, and what holds it there. */
 static void take_sites(struct asker *asker, struct note *note)
 {
@@ -107,7 +78,7 @@ static void take_sites(struct asker *asker, struct note *note)
 		explain_print(&q->lines, &first, true, clock_wall_ms());
 		page_print_lines(&k->out, buf_cstr(&q->lines));
 		buf_puts(&k->out, "]");
-		ask_part(k, q);
+		http_sampling_ask(k);
 	}
 	explain_question_free(&x);
 }
@@ -118,11 +89,11 @@ static void begin(struct http_look *k)
 	buf_puts(&k->out, "{\"words\":");
 	log_json_string(&k->out, q->words);
 	buf_printf(&k->out, ",\"kind\":\"%s\"", q->address ? "address" : "domain");
-	q->sample = sample_new();
-	sample_want_domain(q->sample, q->domain);
-	q->sample->senders = true;
-	q->sample->dense = 0;
-	q->sample->most = q->address ? READ_ADDRESS : READ_DOMAIN;
+	q->sampling = (struct http_sampling){.sample = sample_new(), .sampled = print};
+	sample_want_domain(q->sampling.sample, q->domain);
+	q->sampling.sample->senders = true;
+	q->sampling.sample->dense = 0;
+	q->sampling.sample->most = q->address ? READ_ADDRESS : READ_DOMAIN;
 	struct explain_question *x = explain_question_new(0, q->domain, k->http->loop, k);
 	http_look_post(k, k->http->qmgr, &x->note, take_sites);
 }
