@@ -37,8 +37,7 @@ def told(events):
 
 def wait_all(relay, receiver):
     """Wait until the receiver knows what the log says, and nothing twice or else."""
-    wait_until(lambda: len(told(receiver.events)) >= len(in_log(relay)), 20, "all events")
-    assert told(receiver.events) == in_log(relay)
+    wait_until(lambda: (log := in_log(relay)) and told(receiver.events) == log, 20, "all events, each once")
 
 
 @pytest.fixture(name="receiver")
