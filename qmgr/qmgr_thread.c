@@ -12,6 +12,7 @@
 #include "qmgr/reader.h"
 #include "qmgr/router.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 enum { COLLECT_MS = 10000 };
@@ -134,6 +135,7 @@ void qmgr_thread_fini(struct qmgr *q)
 	nexthop_drop(n);
 	free_messages(q);
 	verifier_drop(q);
+	assert(list_empty(&q->unreported) && list_empty(&q->starved) && list_empty(&q->to_route));
 	verifier_fini(q);
 	HASH_ITER(hh, q->nexthops, n, next)
 	nexthop_free(n);

@@ -11,6 +11,7 @@
 #include "qmgr/outcome.h"
 #include "qmgr/retry.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -234,12 +235,6 @@ static void store_report(struct qmgr *q, struct spool_store *store)
 		edges->to_spool(edges->context, &store->note);
 }
 
-static void untold(struct qmgr *q, struct message *m)
-{
-	log_untold(m);
-	finish_round(q, m);
-}
-
 /* Each holds what it returns in memory until it is stored: so few are under way at once. */
 static void report_in_turn(struct qmgr *q)
 {
@@ -248,13 +243,14 @@ static void report_in_turn(struct qmgr *q)
 			list_entry(list_first(&q->unreported), struct message, in_reports);
 		const char *to = report_to(q, m);
 		list_remove(&m->in_reports);
-		if (to) {
+		if (to && (m->kept || !m->work.cancelled)) {
 			q->storing++;
 			store_report(q, write_report(q, m, to));
 			continue;
 		}
-		m->reporting = false; /* another configuration names nobody */
-		untold(q, m);
+		/* Deleted meanwhile, or the configuration names nobody any more. */
+		m->reporting = false;
+		message_end_round(q, m);
 	}
 }
 
@@ -300,7 +296,8 @@ void message_end_round(struct qmgr *q, struct message *m)
 	if (!owes(m, null_sender)) {
 		finish_round(q, m);
 	} else if (!to) {
-		untold(q, m);
+		log_untold(m);
+		finish_round(q, m);
 	} else {
 		report(q, m, to);
 	}
@@ -311,6 +308,7 @@ void message_reported(struct qmgr *q, struct spool_store *store)
 	struct message *m = store->owner;
 	bool stored = store->stored;
 	free(store);
+	assert(m->reporting && q->storing > 0);
 	m->reporting = false;
 	q->storing--;
 	if (stored) {
