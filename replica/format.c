@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: ISC */
+#include "replica/format.h"
+
+#include "base/crc32c.h"
+#include "base/ident.h"
+#include "base/mem.h"
+#include "spool/bytes.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const uint8_t magic[4] = {'s', 'R', 'P', '1'};
+
+void replica_head_put(uint8_t head[REPLICA_HEAD], const struct replica_head *h)
+{
+	memset(head, 0, REPLICA_HEAD);
+	memcpy(head, magic, sizeof magic);
+	head[4] = (uint8_t)h->type;
+	put_le(head + 8, h->epoch, 8);
+	put_le(head + 16, h->number, 8);
+	put_le(head + 24, h->of, 8);
+	put_le(head + 32, h->offset, 8);
+	put_le(head + 40, h->size, 8);
+	put_le(head + 48, h->length, 4);
+	put_le(head + 52, h->crc, 4);
+	put_le(head + REPLICA_HEAD - 4, crc32c(0, head, REPLICA_HEAD - 4), 4);
+}
+
+bool replica_message_get(const void *message, size_t len, struct replica_head *h,
+			 const uint8_t **payload)
+{
+	const uint8_t *head = message;
+	if (len < REPLICA_HEAD || memcmp(head, magic, sizeof magic) != 0 ||
+	    get_le(head + REPLICA_HEAD - 4, 4) != crc32c(0, head, REPLICA_HEAD - 4))
+		return false;
+	h->type = (enum replica_type)head[4];
+	h->epoch = get_le(head + 8, 8);
+	h->number = get_le(head + 16, 8);
+	h->of = get_le(head + 24, 8);
+	h->offset = get_le(head + 32, 8);
+	h->size = get_le(head + 40, 8);
+	h->length = (uint32_t)get_le(head + 48, 4);
+	h->crc = (uint32_t)get_le(head + 52, 4);
+	*payload = head + REPLICA_HEAD;
+	return h->type >= REPLICA_BEGIN && h->type <= REPLICA_COMPLETE &&
+	       h->length == len - REPLICA_HEAD && crc32c(0, *payload, h->length) == h->crc;
+}
+
+static bool plain(unsigned char c)
+{
+	return isalnum(c) || c == '-' || c == '_';
+}
+
+const char *replica_token(const char *node, char token[REPLICA_TOKEN])
+{
+	char *to = token;
+	for (size_t i = 0; node[i] && i < REPLICA_NODE_MAX; i++) {
+		unsigned char c = (unsigned char)node[i];
+		if (plain(c))
+			*to++ = (char)c;
+		else
+			to += sprintf(to, "=%02X", c);
+	}
+	*to = '\0';
+	return token;
+}
+
+bool replica_token_parse(const char *token, char node[REPLICA_NODE_MAX + 1])
+{
+	char again[REPLICA_TOKEN];
+	size_t n = 0;
+	for (const char *p = token; *p; n++) {
+		unsigned c = (unsigned char)*p;
+		if (n == REPLICA_NODE_MAX || (*p == '=' && sscanf(p + 1, "%2X", &c) != 1))
+			return false;
+		p += *p == '=' ? strnlen(p, 3) : 1;
+		node[n] = (char)c;
+	}
+	node[n] = '\0';
+	return n > 0 && strcmp(replica_token(node, again), token) == 0;
+}
+
+char *replica_stream(const char *node)
+{
+	char token[REPLICA_TOKEN];
+	return mem_printf("sluice-%s", replica_token(node, token));
+}
+
+char *replica_subjects(const char *node, uint64_t epoch)
+{
+	char token[REPLICA_TOKEN];
+	return mem_printf("sluice.%s.%" PRIu64 ".>", replica_token(node, token), epoch);
+}
+
+char *replica_subject(const char *node, uint64_t epoch, enum replica_type type, uint64_t of)
+{
+	char token[REPLICA_TOKEN], name[IDENT_TEXT];
+	replica_token(node, token);
+	switch (type) {
+	case REPLICA_LOG:
+	case REPLICA_MARKS:
+		return mem_printf("sluice.%s.%" PRIu64 ".log.%016" PRIx64, token, epoch, of);
+	case REPLICA_LARGE:
+	case REPLICA_LARGE_END:
+		return mem_printf("sluice.%s.%" PRIu64 ".large.%s", token, epoch,
+				  ident_text(of, name));
+	case REPLICA_BEGIN:
+	case REPLICA_COMPLETE:
+		break;
+	}
+	return mem_printf("sluice.%s.%" PRIu64 ".state", token, epoch);
+}
+
+static const char *const state_names[REPLICA_STATES] = {
+	[REPLICA_UP] = "up",
+	[REPLICA_ADOPTED] = "adopted",
+	[REPLICA_DRAINED] = "drained",
+	[REPLICA_RETIRED] = "retired",
+};
+
+const char *replica_state_name(enum replica_state state)
+{
+	return state_names[state];
+}
+
+void replica_epoch_put(struct buf *b, const struct replica_epoch *e)
+{
+	json_t *o = json_pack("{s:I, s:s, s:s, s:I}", "epoch", (json_int_t)e->epoch, "state",
+			      replica_state_name(e->state), "by", e->by, "seen_ms",
+			      (json_int_t)e->seen_ms);
+	char *text = json_dumps(o, JSON_COMPACT);
+	buf_puts(b, text);
+	free(text);
+	json_decref(o);
+}
+
+static bool state_of(const char *name, enum replica_state *state)
+{
+	for (int i = 0; i < REPLICA_STATES; i++) {
+		*state = (enum replica_state)i;
+		if (strcmp(state_names[i], name) == 0)
+			return true;
+	}
+	return false;
+}
+
+bool replica_epoch_get(const char *json, size_t len, struct replica_epoch *e)
+{
+	const char *state, *by;
+	json_int_t epoch, seen_ms;
+	json_t *o = json_loadb(json, len, 0, NULL);
+	bool ok = o &&
+		  json_unpack(o, "{s:I, s:s, s:s, s:I}", "epoch", &epoch, "state", &state, "by",
+			      &by, "seen_ms", &seen_ms) == 0 &&
+		  epoch >= 0 && strlen(by) <= REPLICA_NODE_MAX && state_of(state, &e->state);
+	if (ok) {
+		e->epoch = (uint64_t)epoch;
+		e->seen_ms = seen_ms;
+		strcpy(e->by, by);
+	}
+	json_decref(o);
+	return ok;
+}

@@ -1,0 +1,116 @@
+/* format.h - what of a node's queue lies in the engine (NATS JetStream), and how it is called there.
+ *
+ * A node has a stream of its own. Each message in it says "these bytes lie there", in a segment of the log
+ * or in a file of large content; whoever writes all of them, in the order of the stream, into files of the
+ * same names has the folder of that queue as recovery wants it, without a checkpoint. A message that
+ * comes twice changes nothing.
+ *
+ *	stream   sluice-NODE
+ *	subject  sluice.NODE.EPOCH.log.SEQ     REPLICA_LOG, REPLICA_MARKS; SEQ: 16 hexadecimal digits
+ *	         sluice.NODE.EPOCH.large.ID    REPLICA_LARGE, REPLICA_LARGE_END; ID as in large/
+ *	         sluice.NODE.EPOCH.state       REPLICA_BEGIN, REPLICA_COMPLETE
+ *	bucket   sluice-nodes                  key NODE: struct replica_epoch
+ *
+ *	message: head (64 bytes) | payload
+ *
+ * What is needed no more is purged by its subject: a segment or large file without messages is not there.
+ * So the stream is as large as the queue on disk, whatever waits there for days.
+ *
+ * **Epochs.** Each start of a node takes a new epoch, in the bucket, and sets the subjects of its stream to
+ * those of that epoch alone: whoever writes with an older one is told that nobody listens. A node that
+ * adopts the stream does both. What the stream holds of older epochs stays until it is purged.
+ *
+ * **Complete.** A start sends all that its log holds once more, with what it has mended, beside new mail:
+ * BEGIN says that it has begun, COMPLETE that all of it is there, and names it. From then on nothing
+ * counts that lies before the BEGIN of that epoch, and it is purged. Without COMPLETE all of it counts, older
+ * epochs first. A file of large content without LARGE_END is not whole.
+ *
+ * **Order.** The bytes of one segment come in order, but more than one message is under way: after a
+ * failure a later one may be there and an earlier one not, until it is sent again. Nobody was told then that
+ * the mail in it is safe.
+ *
+ * OWNERSHIP  The caller's.
+ * THREAD     Any. Bytes in, numbers out.
+ * ERRORS     Decoders return false for what is not whole and right.
+ * SEE        spool/README.md for what the bytes say.
+ */
+#ifndef REPLICA_FORMAT_H
+#define REPLICA_FORMAT_H
+
+#include "base/buf.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#define REPLICA_BUCKET "sluice-nodes"
+
+enum {
+	REPLICA_HEAD = 64, /* bytes */
+	REPLICA_MESSAGE_MAX =
+		1 << 20, /* bytes: the limit of the stream, and of an engine by default */
+	REPLICA_PIECE = (1 << 20) - 4096, /* bytes of payload at most */
+	REPLICA_NODE_MAX = 64,		  /* bytes of a node's name */
+	REPLICA_TOKEN = 3 * REPLICA_NODE_MAX + 1,
+	REPLICA_SUBJECT = REPLICA_TOKEN + 64,
+};
+
+enum replica_type {
+	REPLICA_BEGIN = 1,
+	REPLICA_LOG,   /* payload: bytes of segment `of` at `offset`, its head among them */
+	REPLICA_MARKS, /* payload: offsets (4) of records in segment `of` that get RECORD_GARBAGE */
+	REPLICA_LARGE, /* payload: bytes of large/`of` at `offset` */
+	REPLICA_LARGE_END, /* all of large/`of`, `size` bytes, has been sent */
+	REPLICA_COMPLETE, /* payload: number of segments (4), of large files (4); sequence number (8) and
+			    * end (8) of each segment; id (8) of each file */
+};
+
+/* little-endian:  0 magic (4)  4 type (1)  5 zeros (3)  8 epoch (8)  16 number (8)  24 of (8)
+ * 32 offset (8)  40 size (8)  48 length (4)  52 CRC32C of the payload (4)  56 zeros (4)
+ * 60 CRC32C of the 60 bytes before (4) */
+struct replica_head {
+	enum replica_type type;
+	uint64_t epoch;
+	uint64_t number; /* of this message in its epoch, in the order in which they were sent */
+	uint64_t of;	 /* sequence number of a segment, or id of a large file */
+	uint64_t offset;
+	uint64_t
+		size; /* LOG: bytes that the segment's file has; LARGE, LARGE_END: of the whole content */
+	uint32_t length; /* of the payload */
+	uint32_t crc;	 /* of the payload */
+};
+
+void replica_head_put(uint8_t head[REPLICA_HEAD], const struct replica_head *);
+
+bool replica_message_get(const void *message, size_t len, struct replica_head *,
+			 const uint8_t **payload);
+/* payload points into the message. False: it is not of this format, or damaged. */
+
+/* Names. A node's token is its name with each byte but letters, digits, "-" and "_" as "=" and two
+ * hexadecimal digits. The name has at most REPLICA_NODE_MAX bytes. */
+const char *replica_token(const char *node, char token[REPLICA_TOKEN]);
+bool replica_token_parse(const char *token, char node[REPLICA_NODE_MAX + 1]);
+char *replica_stream(const char *node);
+char *replica_subjects(const char *node, uint64_t epoch); /* all of that epoch */
+char *replica_subject(const char *node, uint64_t epoch, enum replica_type, uint64_t of);
+
+/* What the bucket says of a node; JSON: {"epoch":7,"state":"up","by":"NODE","seen_ms":1700000000000} */
+enum replica_state {
+	REPLICA_UP,
+	REPLICA_ADOPTED, /* `by` took this epoch, and has the queue */
+	REPLICA_DRAINED, /* the node has handed over its queue and ended */
+	REPLICA_RETIRED,
+	REPLICA_STATES
+};
+const char *replica_state_name(enum replica_state);
+
+struct replica_epoch {
+	uint64_t epoch;
+	enum replica_state state;
+	char by[REPLICA_NODE_MAX + 1]; /* who wrote this */
+	int64_t seen_ms;	       /* wall clock of whoever wrote it */
+};
+
+void replica_epoch_put(struct buf *, const struct replica_epoch *);
+bool replica_epoch_get(const char *json, size_t len, struct replica_epoch *);
+
+#endif
