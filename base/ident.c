@@ -3,21 +3,42 @@
 
 #include "base/clock.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <stdatomic.h>
 #include <string.h>
 
 static const char digits[] = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 static _Atomic uint64_t last;
+static atomic_uint node;
+
+void ident_set_node(unsigned number)
+{
+	assert(number < IDENT_NODES);
+	atomic_store(&node, number);
+}
+
+unsigned ident_node(uint64_t id)
+{
+	return (unsigned)(id % IDENT_NODES);
+}
+
+/* The least id of this node that is above another one. */
+static uint64_t above(uint64_t id, unsigned number)
+{
+	uint64_t mine = id - id % IDENT_NODES + number;
+	return mine > id ? mine : mine + IDENT_NODES;
+}
 
 uint64_t ident_new(void)
 {
 	uint64_t before = atomic_load(&last);
+	unsigned number = atomic_load(&node);
 	uint64_t id;
 	do {
-		id = (uint64_t)clock_wall_us() << 12;
+		id = ((uint64_t)clock_wall_us() << 12) + number;
 		if (id <= before)
-			id = before + 1;
+			id = above(before, number);
 	} while (!atomic_compare_exchange_weak(&last, &before, id));
 	return id;
 }

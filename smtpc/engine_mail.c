@@ -2,6 +2,7 @@
 #include "smtpc/engine_impl.h"
 
 #include "base/clock.h"
+#include "base/fence.h"
 #include "base/log.h"
 #include "smtpc/envelope_out.h"
 
@@ -181,16 +182,20 @@ static bool go_on_with_envelope(struct engine *e, struct transaction *t)
 	return true;
 }
 
-static void content_unreadable(struct engine *e, struct transaction *t)
+/* In the midst of the content there is no other way to say that it ends here. */
+static void break_off(struct engine *e, struct transaction *t, const char *words)
 {
-	struct verdict *why = verdict_printf(VERDICT_DEFERRED, 0, "4.3.0", NULL,
-					     "the message can not be read from the queue");
-	log_event(LOG_LEVEL_ERROR, "content_unreadable", "id", log_id(t->delivery->id), "reason",
-		  strerror(errno), NULL);
-	/* In the midst of the content there is no other way to say that it ends here. */
+	struct verdict *why = verdict_printf(VERDICT_DEFERRED, 0, "4.3.0", NULL, "%s", words);
 	transaction_refuse_all(t, why);
 	verdict_unref(why);
 	engine_close(e, BREAK_LOST, NULL);
+}
+
+static void content_unreadable(struct engine *e, struct transaction *t)
+{
+	log_event(LOG_LEVEL_ERROR, "content_unreadable", "id", log_id(t->delivery->id), "reason",
+		  strerror(errno), NULL);
+	break_off(e, t, "the message can not be read from the queue");
 }
 
 static void put_content(struct engine *e, struct transaction *t, const char *bytes, size_t len)
@@ -224,6 +229,10 @@ static bool write_piece(struct engine *e, struct transaction *t)
 	if (n < 0 || (n == 0 && t->offset < c->size) ||
 	    !content_intact(c, &t->sum, t->offset, bytes, (size_t)n)) {
 		content_unreadable(e, t);
+		return false;
+	}
+	if (!fence_open()) { /* another node may have taken it up */
+		break_off(e, t, "this node can not prove its place in the cluster");
 		return false;
 	}
 	t->offset += (uint64_t)n;

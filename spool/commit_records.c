@@ -2,6 +2,7 @@
 #include "spool/commit.h"
 
 #include "base/clock.h"
+#include "base/fence.h"
 #include "spool/payload.h"
 
 #include <assert.h>
@@ -54,7 +55,7 @@ static bool add_store(struct spool *s, struct op *op, struct buf *payload)
 		return false;
 	/* Those that wait already go first, and what lies in taken/ has to go from there. */
 	op->first = s->credit > 0 && !s->more && !s->incoming.n && !store->taken &&
-		    !store->envelope->held;
+		    !store->adopted && !store->envelope->held && fence_open();
 	if (!op->first)
 		return true;
 	assert(s->credit > 0);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "spool/effect.h"
 
+#include "base/fence.h"
 #include "base/ident.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -83,11 +84,36 @@ static void watch_content(struct stub *stub, const struct content *c)
 		stub->work->file = content_file_ref(c->file);
 }
 
+/* Where one that waits is to wait. One of another node keeps what its envelope says until it is released. */
+static void wait_for_turn(struct spool *s, struct stub *stub, const struct spool_store *store)
+{
+	if (store->adopted) {
+		stub_set_due(stub, store->envelope->due_ms);
+		stub->held = store->envelope->held;
+		stub_enter(s, stub, STUB_ADOPTED);
+	} else {
+		stub_enter(s, stub, store->envelope->held ? STUB_HELD : STUB_INCOMING);
+	}
+}
+
+/* While it was written another node may have become the one to answer for it: its client is told to
+ * try again, wherever. */
+static void disown(struct spool *s, struct op *op)
+{
+	op->store->taken = false; /* of the maildrop: tried again here */
+	if (op->first)
+		s->credit++;
+	stub_enter(s, op->stub, STUB_INCOMING);
+	commit_finish(s, op->stub);
+}
+
 static void stored(struct spool *s, struct op *op)
 {
 	struct spool_store *store = op->store;
 	struct stub *stub = op->stub = stub_new(&s->stubs);
-	log_release(&store->log);
+	const bool ours = fence_open();
+	if (ours)
+		log_release(&store->log);
 	stub->id = store->id = store->envelope->id;
 	stub->state = STUB_GONE;
 	stub->generation = op->generation & STUB_GENERATION_MAX;
@@ -102,7 +128,10 @@ static void stored(struct spool *s, struct op *op)
 		s->large_bytes += (int64_t)spool_file_size(store->file);
 	s->compact.stale = true;
 	struct content *content = take_content(s, op);
-	if (op->first) {
+	if (!ours) {
+		content_unref(content);
+		disown(s, op);
+	} else if (op->first) {
 		stub->work = mem_zalloc(sizeof *stub->work);
 		work_hold(stub->work, &op->start_at);
 		watch_content(stub, content);
@@ -110,13 +139,13 @@ static void stored(struct spool *s, struct op *op)
 		post_arrival(s, op, store->envelope, content);
 		store->envelope = NULL;
 	} else {
-		stub_enter(s, stub, store->envelope->held ? STUB_HELD : STUB_INCOMING);
+		wait_for_turn(s, stub, store);
 		content_unref(content);
 	}
 	if (store->taken)
 		untake(s, stub->id);
-	metrics_add(METRIC_received, 1);
-	answer(s, store, true);
+	metrics_add(METRIC_received, ours && !store->adopted);
+	answer(s, store, ours);
 	op->store = NULL;
 }
 

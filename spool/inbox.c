@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "spool/adoption.h"
 #include "spool/commit.h"
 #include "spool/effect.h"
 #include "spool/large_sync.h"
@@ -140,7 +141,7 @@ static void refuse_unsynced(struct spool *s, struct spool_store *store, int erro
 /* If it has a file of its own, that is on stable storage now. */
 static void add_store(struct spool *s, struct spool_store *store)
 {
-	bool known = store->taken && catalog_find(&s->catalog, store->envelope->id);
+	bool known = (store->taken || store->adopted) && catalog_find(&s->catalog, store->envelope->id);
 	struct op *op = commit_add(s, OP_STORE, NULL);
 	op->store = store;
 	gather_came(&s->gather, clock_steady_us(), store->posted_us, store->answered_us);
@@ -195,6 +196,10 @@ void inbox_receive(void *owner, struct note *note)
 		break;
 	case SPOOL_CREDIT:
 		s->credit += ((struct spool_credit *)note)->n;
+		free(note);
+		break;
+	case SPOOL_ADOPTED:
+		adoption_release(s);
 		free(note);
 		break;
 	case SPOOL_UNPARK:

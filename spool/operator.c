@@ -48,10 +48,9 @@ void spool_command_free(struct spool_command **cp)
 enum spool_queue stub_queue(const struct stub *stub)
 {
 	static const enum spool_queue queue_of[] = {
-		[STUB_INCOMING] = SPOOL_INCOMING,
-		[STUB_ACTIVE] = SPOOL_ACTIVE,
-		[STUB_DEFERRED] = SPOOL_DEFERRED,
-		[STUB_HELD] = SPOOL_HOLD,
+		[STUB_INCOMING] = SPOOL_INCOMING, [STUB_ACTIVE] = SPOOL_ACTIVE,
+		[STUB_DEFERRED] = SPOOL_DEFERRED, [STUB_HELD] = SPOOL_HOLD,
+		[STUB_ADOPTED] = SPOOL_HOLD,
 	};
 	return queue_of[stub->state];
 }
@@ -180,6 +179,8 @@ static int order_one(struct spool *s, struct spool_command *c, struct stub *stub
 		[SPOOL_RESUME] = WISH_REQUEUE,	[SPOOL_FLUSH] = WISH_REQUEUE,
 	};
 	const bool held = stub->state == STUB_HELD;
+	if (stub->state == STUB_ADOPTED)
+		return SPOOL_ADOPTING;
 	if (stub->unsettled || stub->releasing)
 		return SPOOL_STUCK;
 	if (held && (c->op == SPOOL_SUSPEND || (c->op == SPOOL_FLUSH && !c->held_too)))

@@ -69,6 +69,8 @@ static bool run(struct recovered *r)
 	if (atomic_load(&s->interrupt))
 		return false;
 	ident_floor(r->replay.newest);
+	if (!adoption_read(&r->adoption, s->folder))
+		log_event(LOG_LEVEL_ERROR, "adopting_unread", "error", strerror(errno), NULL);
 	recovered_conclude(r);
 	/* On a disk that fails, what makes a record dead may not stay. */
 	if (!r->unsafe) {
@@ -150,6 +152,16 @@ static void resume(struct spool *s, struct stub *stub, struct envelope *e)
 	commit_add(s, OP_KEEP, stub)->envelope = e;
 }
 
+/* One of another node that nobody has worked on, and nobody may yet. */
+static enum stub_state state_of(const struct recovered *r, size_t i)
+{
+	struct stub *stub = r->stub[i];
+	if (r->envelope[i] || !adoption_has(&r->adoption, stub->id))
+		return (enum stub_state)stub->state;
+	stub->held = stub->state == STUB_HELD;
+	return STUB_ADOPTED;
+}
+
 void recover_merge(struct spool *s, struct recovered *r)
 {
 	stub_pool_join(&s->stubs, &r->replay.found.pool);
@@ -157,7 +169,7 @@ void recover_merge(struct spool *s, struct recovered *r)
 	catalog_merge(&s->catalog, r->stub, r->n);
 	for (size_t i = 0; i < r->n; i++) {
 		struct stub *stub = r->stub[i];
-		enum stub_state state = (enum stub_state)stub->state;
+		enum stub_state state = state_of(r, i);
 		stub->state = STUB_GONE;
 		stub_enter(s, stub, state);
 		if (stub->damaged)
@@ -197,6 +209,7 @@ void recovered_free(struct recovered *r)
 	free(r->stub);
 	free(r->envelope);
 	free(r->replay.segment);
+	adoption_fini(&r->adoption);
 	found_fini(&r->replay.found);
 	free(r);
 }

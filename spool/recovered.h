@@ -9,6 +9,7 @@
 #ifndef SPOOL_RECOVERED_H
 #define SPOOL_RECOVERED_H
 
+#include "spool/adoption.h"
 #include "spool/replay.h"
 #include "spool/spool_core.h"
 
@@ -21,6 +22,7 @@ struct recovered {
 	size_t n, working, damaged;
 	size_t read;	     /* segments */
 	int64_t large_bytes; /* of contents that have files of their own */
+	struct adoption adoption; /* of what is another node's until it is said to be ours */
 	int64_t began_ms;
 	bool unsafe; /* the disk has failed: not all is known, or not all of it is stable */
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* Queue runners: messages whose time has come go to qmgr, as far as it has given credit. */
 #include "base/clock.h"
+#include "base/fence.h"
 #include "base/mem.h"
 #include "spool/commit.h"
 
@@ -59,7 +60,7 @@ void runner_run(struct spool *s)
 {
 	struct stub *stub = NULL;
 	int n = 0;
-	while (s->credit > 0 && n++ < RUNNER_STEP && (stub = choose(s)))
+	while (s->credit > 0 && fence_open() && n++ < RUNNER_STEP && (stub = choose(s)))
 		start(s, stub);
 	s->more = s->credit > 0 && stub;
 }

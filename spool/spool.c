@@ -2,6 +2,7 @@
 #include "spool/spool.h"
 
 #include "base/clock.h"
+#include "base/fence.h"
 #include "base/mem.h"
 #include "spool/commit.h"
 #include "spool/inbox.h"
@@ -158,7 +159,7 @@ void spool_drain(struct spool *s)
 
 bool spool_accepting(const struct spool *s)
 {
-	return atomic_load_explicit(&s->accepting, memory_order_relaxed);
+	return atomic_load_explicit(&s->accepting, memory_order_relaxed) && fence_open();
 }
 
 bool spool_behind(const struct spool *s)

@@ -36,7 +36,7 @@
  *	check_open.c          its folders             shrink.c           memory given back
  *	parked.c              messages by site            spool_look.c       read it, offline
  *	sample.c              some of those that fit    large_sync.c       large content, beside it
- *	gather.c              how long a batch waits
+ *	gather.c              how long a batch waits    adoption.c         messages of another node
  *
  * OWNERSHIP  Given away by posting, both ways.
  * THREAD     spool_new(), spool_start(), spool_stop(), spool_free(): main. spool_file_*(): whoever
@@ -67,6 +67,7 @@ enum spool_note {
 	SPOOL_MOVED,
 	SPOOL_COMMAND,
 	SPOOL_UNPARK,
+	SPOOL_ADOPTED, /* what was stored as adopted is this node's from now on */
 	SPOOL_CONF,
 };
 
@@ -85,6 +86,7 @@ struct spool_store {
 	struct spool_file *file;   /* the content of a large message; or NULL */
 	struct log_held *log; /* what is logged once it is stored, and before it is worked on */
 	bool taken;	      /* of the maildrop: see below */
+	bool adopted;	      /* of another node: not worked on before SPOOL_ADOPTED; see adoption.h */
 	int64_t posted_us;    /* steady clock: now; or 0 */
 	int64_t answered_us; /* the same of when this client's message before was; the answer: now */
 	bool stored;	     /* the answer: on stable storage */
@@ -196,6 +198,7 @@ enum spool_unmoved {
 	SPOOL_AT_WORK,	/* flush: its attempt is under way, or nothing but room for it is missing */
 	SPOOL_STUCK,	/* the disk fails, or what is on it can't be read */
 	SPOOL_MISSING,	/* no message of that id */
+	SPOOL_ADOPTING, /* it is being taken from another node */
 	SPOOL_UNMOVED
 };
 
@@ -275,7 +278,8 @@ void spool_drain(struct spool *);
 /* Deferred messages stay, due or not, to the end of the program. Any thread. */
 
 bool spool_accepting(const struct spool *);
-/* False while new mail would be refused: the disk is full or failing. Any thread; a hint. */
+/* False while new mail would be refused: the disk is full or failing, or the fence is closed. Any thread; a
+ * hint. */
 
 bool spool_behind(const struct spool *);
 /* True while messages wait that qmgr gives no credit for, until it has caught up: whoever brings

@@ -105,10 +105,9 @@ void work_free(struct work *w, struct journal *j)
 }
 
 static const enum metric gauge[] = {
-	[STUB_INCOMING] = METRIC_queue_incoming,
-	[STUB_DEFERRED] = METRIC_queue_deferred,
-	[STUB_HELD] = METRIC_queue_hold,
-	[STUB_ACTIVE] = METRIC_queue_active,
+	[STUB_INCOMING] = METRIC_queue_incoming, [STUB_DEFERRED] = METRIC_queue_deferred,
+	[STUB_HELD] = METRIC_queue_hold,	 [STUB_ACTIVE] = METRIC_queue_active,
+	[STUB_ADOPTED] = METRIC_queue_hold,
 };
 
 #define STUB_TO(state) (1U << STUB_##state)
@@ -119,8 +118,9 @@ static const unsigned may_follow[] = {
 	[STUB_DEFERRED] = STUB_TO(ACTIVE) | STUB_TO(DEFERRED) | STUB_TO(GONE),
 	[STUB_HELD] = STUB_TO(ACTIVE) | STUB_TO(GONE),
 	[STUB_ACTIVE] = STUB_TO(DEFERRED) | STUB_TO(HELD) | STUB_TO(GONE),
-	[STUB_GONE] = STUB_TO(INCOMING) | STUB_TO(DEFERRED) | STUB_TO(HELD) | STUB_TO(ACTIVE) |
-		      STUB_TO(GONE),
+	[STUB_ADOPTED] = STUB_TO(INCOMING) | STUB_TO(DEFERRED) | STUB_TO(HELD) | STUB_TO(GONE),
+	[STUB_GONE] = STUB_TO(ADOPTED) | STUB_TO(INCOMING) | STUB_TO(DEFERRED) | STUB_TO(HELD) |
+		      STUB_TO(ACTIVE) | STUB_TO(GONE),
 };
 
 void stub_enter(struct spool *s, struct stub *stub, enum stub_state state)

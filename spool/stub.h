@@ -8,8 +8,9 @@
  *            out of a pool, which frees them all.
  * THREAD     spool; before they are handed over, that of recovery.
  * STATES     STUB_INCOMING, STUB_DEFERRED: in the due heap of that state. STUB_HELD: until the
- *            operator releases it. STUB_ACTIVE: with qmgr, or on the way there or back. STUB_GONE:
- *            not in the catalog. Site, parked and urgent are said of STUB_DEFERRED only.
+ *            operator releases it. STUB_ACTIVE: with qmgr, or on the way there or back. STUB_ADOPTED:
+ *            taken from another node, and not this one's yet (adoption.h). STUB_GONE: not in the catalog.
+ *            Site, parked and urgent are said of STUB_DEFERRED only, held of STUB_ADOPTED.
  */
 #ifndef SPOOL_STUB_H
 #define SPOOL_STUB_H
@@ -19,7 +20,7 @@
 
 #include <assert.h>
 
-enum stub_state { STUB_INCOMING, STUB_DEFERRED, STUB_HELD, STUB_ACTIVE, STUB_GONE };
+enum stub_state { STUB_INCOMING, STUB_DEFERRED, STUB_HELD, STUB_ACTIVE, STUB_ADOPTED, STUB_GONE };
 
 /* The operator's, for a message being worked on. */
 enum stub_wish { WISH_NONE, WISH_DELETE, WISH_HOLD, WISH_REQUEUE, WISH_BOUNCE };
@@ -42,6 +43,7 @@ struct stub {
 	uint64_t site : 13;  /* whose mail it is; 0: no one's in particular */
 	bool parked : 1;     /* it waits for that site, or for due_ms */
 	bool urgent : 1;     /* the operator has made it due */
+	bool held : 1;	     /* its envelope says so */
 	struct place envelope;
 	struct place content; /* no segment: a file in large/ */
 	union {

@@ -40,6 +40,7 @@ static const char *unmoved_words(const struct queue_job *j, enum spool_unmoved w
 		[SPOOL_NOT_HELD] = "not held",
 		[SPOOL_AT_WORK] = "being tried already",
 		[SPOOL_STUCK] = "left, for the disk of the queue fails",
+		[SPOOL_ADOPTING] = "being taken from another node",
 		[SPOOL_MISSING] = "not found",
 	};
 	if (why == SPOOL_HELD)

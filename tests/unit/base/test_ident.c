@@ -18,6 +18,23 @@ static void ids_grow_whatever_the_clock_does(void **state)
 	}
 }
 
+static void ids_of_two_nodes_are_never_the_same(void **state)
+{
+	(void)state;
+	uint64_t floor = ident_new() + ((uint64_t)1 << 32);
+	for (unsigned n = 0; n < IDENT_NODES; n += 341) {
+		ident_set_node(n);
+		ident_floor(floor += 7);
+		for (int i = 0; i < 10000; i++) {
+			uint64_t id = ident_new();
+			assert_true(id > floor);
+			assert_int_equal(ident_node(id), n);
+			floor = id;
+		}
+	}
+	ident_set_node(0);
+}
+
 static void the_text_says_the_same_and_sorts_the_same(void **state)
 {
 	(void)state;
@@ -74,6 +91,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(ids_grow_whatever_the_clock_does),
+		cmocka_unit_test(ids_of_two_nodes_are_never_the_same),
 		cmocka_unit_test(the_text_says_the_same_and_sorts_the_same),
 		cmocka_unit_test(what_is_no_id_is_refused),
 		cmocka_unit_test(an_id_tells_when_it_was_made),

@@ -1,0 +1,109 @@
+/* SPDX-License-Identifier: ISC */
+#include "spool/adoption.h"
+
+#include "base/buf.h"
+#include "base/ident.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "spool/disk.h"
+#include "spool/spool_core.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ADOPTION_FILE "adopting"
+
+enum { LINE = IDENT_TEXT }; /* an id, and "\n" where its text has a NUL */
+
+/* What a crash has left of the last line is written over. */
+static bool append(int fd, const struct buf *lines)
+{
+	uint64_t size;
+	int64_t changed_ms;
+	struct iovec v = {.iov_base = (void *)buf_data(lines), .iov_len = buf_len(lines)};
+	return disk_size(fd, &size, &changed_ms) == 0 &&
+	       disk_write(fd, &v, 1, size - size % LINE) == 0 && disk_datasync(fd) == 0;
+}
+
+bool adoption_note(int folder, const uint64_t *id, size_t n)
+{
+	struct buf lines = {0};
+	char text[IDENT_TEXT];
+	for (size_t i = 0; i < n; i++)
+		buf_printf(&lines, "%s\n", ident_text(id[i], text));
+	int fd = disk_open(folder, ADOPTION_FILE, O_RDWR | O_CREAT);
+	bool ok = fd >= 0 && append(fd, &lines) && disk_sync(folder) == 0;
+	if (fd >= 0)
+		disk_close(fd);
+	buf_fini(&lines);
+	return ok;
+}
+
+static int compare(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+	return (x > y) - (x < y);
+}
+
+static bool read_lines(struct adoption *a, int fd)
+{
+	char line[LINE];
+	ssize_t n;
+	for (uint64_t at = 0; (n = disk_read(fd, line, sizeof line, at)) == LINE; at += LINE) {
+		a->id = mem_realloc(a->id, (a->n + 1) * sizeof *a->id);
+		line[LINE - 1] = '\0';
+		a->n += ident_parse(line, &a->id[a->n]);
+	}
+	if (a->n > 0)
+		qsort(a->id, a->n, sizeof *a->id, compare);
+	return n >= 0;
+}
+
+bool adoption_read(struct adoption *a, int folder)
+{
+	*a = (struct adoption){.n = 0};
+	int fd = disk_open(folder, ADOPTION_FILE, O_RDONLY);
+	a->all = fd < 0 && errno != ENOENT;
+	if (fd < 0)
+		return !a->all;
+	a->all = !read_lines(a, fd);
+	disk_close(fd);
+	return !a->all;
+}
+
+bool adoption_has(const struct adoption *a, uint64_t id)
+{
+	return a->all || (a->n > 0 && bsearch(&id, a->id, a->n, sizeof *a->id, compare));
+}
+
+void adoption_fini(struct adoption *a)
+{
+	free(a->id);
+	*a = (struct adoption){.n = 0};
+}
+
+int adoption_end(int folder)
+{
+	if (disk_unlink(folder, ADOPTION_FILE) != 0 && errno != ENOENT)
+		return errno;
+	return disk_sync(folder) == 0 ? 0 : errno;
+}
+
+void adoption_release(struct spool *s)
+{
+	int error = adoption_end(s->folder);
+	if (error)
+		log_event(LOG_LEVEL_ERROR, "adopting_left", "error", strerror(error), NULL);
+	for (size_t i = 0; i < s->catalog.n; i++) {
+		struct stub *stub = s->catalog.row[i].stub;
+		if (!stub || stub->state != STUB_ADOPTED)
+			continue;
+		stub_enter(s, stub,
+			   stub->held	       ? STUB_HELD
+			   : stub->due_ms == 0 ? STUB_INCOMING
+					       : STUB_DEFERRED);
+	}
+	s->more = true;
+}

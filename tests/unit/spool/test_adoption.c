@@ -1,0 +1,172 @@
+/* SPDX-License-Identifier: ISC */
+#include "harness.h"
+
+#include "base/fence.h"
+#include "spool/adoption.h"
+
+#include <fcntl.h>
+
+static void note(const uint64_t *id, size_t n)
+{
+	int folder = open(h.conf->spool, O_RDONLY | O_DIRECTORY);
+	assert_true(folder >= 0);
+	assert_true(adoption_note(folder, id, n));
+	close(folder);
+}
+
+/* One of another node, as its envelope was there. */
+static uint64_t adopt(uint32_t rounds, int64_t due_ms, bool held)
+{
+	struct spool_store *s = harness_new_store(&h, 1, 100);
+	int before = h.nstored;
+	uint64_t id = s->envelope->id;
+	s->envelope->rounds = rounds;
+	s->envelope->due_ms = due_ms;
+	s->envelope->held = held;
+	s->adopted = true;
+	note(&id, 1);
+	loop_post(spool_loop(h.spool), &s->note);
+	harness_wait(&h, &h.nstored, before + 1);
+	return id;
+}
+
+static void release_all(void)
+{
+	struct note *n = mem_zalloc(sizeof *n);
+	n->type = SPOOL_ADOPTED;
+	loop_post(spool_loop(h.spool), n);
+}
+
+static enum spool_queue queue_of(uint64_t id)
+{
+	struct spool_command *c = harness_ask(&h, SPOOL_SHOW, id, 0, 0);
+	assert_int_equal(c->nrow, 1);
+	enum spool_queue q = c->row[0].queue;
+	spool_command_free(&c);
+	return q;
+}
+
+static bool file_there(void)
+{
+	char *path = mem_printf("%s/adopting", h.conf->spool);
+	bool there = access(path, F_OK) == 0;
+	free(path);
+	return there;
+}
+
+static void what_is_adopted_waits_until_it_is_released(void **state)
+{
+	(void)state;
+	harness_credit(&h, 10);
+	uint64_t id = adopt(0, 0, false);
+	uint64_t own = harness_store(&h, 1, 100);
+	harness_wait(&h, &h.narrival, 1);
+	assert_int_equal(h.arrival[0]->envelope->id, own);
+	assert_int_equal(queue_of(id), SPOOL_HOLD);
+	assert_int_equal(h.narrival, 1);
+	release_all();
+	harness_wait(&h, &h.narrival, 2);
+	assert_int_equal(h.arrival[1]->envelope->id, id);
+	assert_false(file_there());
+}
+
+static void after_a_start_it_still_waits(void **state)
+{
+	(void)state;
+	uint64_t id = adopt(0, 0, false), deferred = adopt(3, clock_wall_ms() + 3600000, false);
+	uint64_t held = adopt(1, 0, true);
+	harness_crash(&h);
+	harness_open(&h);
+	harness_credit(&h, 10);
+	uint64_t own = harness_store(&h, 1, 100);
+	harness_wait(&h, &h.narrival, 1);
+	assert_int_equal(h.arrival[0]->envelope->id, own);
+	harness_recovered(&h, 4);
+	assert_int_equal(queue_of(id), SPOOL_HOLD);
+	assert_int_equal(queue_of(deferred), SPOOL_HOLD);
+	release_all();
+	harness_wait(&h, &h.narrival, 2);
+	assert_int_equal(h.arrival[1]->envelope->id, id);
+	assert_int_equal(queue_of(deferred), SPOOL_DEFERRED);
+	assert_int_equal(queue_of(held), SPOOL_HOLD);
+	assert_int_equal(h.narrival, 2);
+	struct spool_command *c = harness_ask(&h, SPOOL_RESUME, held, 0, 0);
+	assert_int_equal(c->affected, 1);
+	spool_command_free(&c);
+}
+
+static void what_the_queue_has_is_not_adopted_again(void **state)
+{
+	(void)state;
+	uint64_t id = adopt(0, 0, false);
+	struct spool_store *s = harness_new_store(&h, 1, 100);
+	s->envelope->id = s->id = id;
+	s->adopted = true;
+	loop_post(spool_loop(h.spool), &s->note);
+	harness_wait(&h, &h.nrefused, 1);
+	assert_int_equal(harness_count(&h), 1);
+}
+
+static void an_operator_has_to_wait(void **state)
+{
+	(void)state;
+	uint64_t id = adopt(0, 0, false);
+	struct spool_command *c = harness_ask(&h, SPOOL_DELETE, id, 0, 0);
+	assert_int_equal(c->affected, 0);
+	assert_int_equal(c->unmoved[SPOOL_ADOPTING], 1);
+	spool_command_free(&c);
+}
+
+static void a_torn_line_of_the_file_is_written_over(void **state)
+{
+	(void)state;
+	struct adoption a;
+	uint64_t id[2] = {ident_new(), ident_new()};
+	char *path = mem_printf("%s/adopting", h.conf->spool);
+	note(&id[1], 1);
+	FILE *f = fopen(path, "a");
+	fputs("06ABC", f);
+	fclose(f);
+	note(id, 1);
+	int folder = open(h.conf->spool, O_RDONLY | O_DIRECTORY);
+	assert_true(adoption_read(&a, folder));
+	close(folder);
+	assert_int_equal(a.n, 2);
+	assert_true(adoption_has(&a, id[0]) && adoption_has(&a, id[1]));
+	assert_false(adoption_has(&a, id[1] + 1));
+	adoption_fini(&a);
+	free(path);
+}
+
+static void behind_a_closed_fence_nothing_is_stored_or_begun(void **state)
+{
+	(void)state;
+	harness_credit(&h, 10);
+	fence_set(0);
+	assert_false(spool_accepting(h.spool));
+	struct spool_store *s = harness_new_store(&h, 1, 100);
+	loop_post(spool_loop(h.spool), &s->note);
+	harness_wait(&h, &h.nrefused, 1);
+	assert_int_equal(harness_count(&h), 0);
+	fence_set(clock_up_ms() + 3600000);
+	uint64_t id = harness_store(&h, 1, 100);
+	harness_wait(&h, &h.narrival, 1);
+	assert_int_equal(h.arrival[0]->envelope->id, id);
+	assert_true(spool_accepting(h.spool));
+	fence_set(clock_up_ms() - 1);
+	assert_false(spool_accepting(h.spool));
+	fence_set(FENCE_NEVER);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		HARNESS_TEST(what_is_adopted_waits_until_it_is_released),
+		HARNESS_TEST(after_a_start_it_still_waits),
+		HARNESS_TEST(what_the_queue_has_is_not_adopted_again),
+		HARNESS_TEST(an_operator_has_to_wait),
+		HARNESS_TEST(a_torn_line_of_the_file_is_written_over),
+		HARNESS_TEST(behind_a_closed_fence_nothing_is_stored_or_begun),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
