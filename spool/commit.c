@@ -109,21 +109,27 @@ static bool attempt(struct spool *s, bool sync)
 	list_each (link, tmp, &done) {
 		struct op *op = op_of(link);
 		list_remove(link);
+		if (replicate_must_wait(s, op)) {
+			replicate_await(s, op);
+			continue;
+		}
 		if (list_empty(&s->written))
 			s->unsynced_since_ms = s->loop->now_ms;
 		list_append(&s->written, link);
 		effect_written(s, op);
 	}
+	replicate_ask(s);
 	effect_sync_taken(s);
 	if (sync)
 		settle_written(s);
 	return true;
 }
 
-static void refuse_stores(struct spool *s)
+static void refuse_stores(struct spool *s, bool all)
 {
 	list_each (link, tmp, &s->todo) {
-		if (op_of(link)->kind != OP_STORE)
+		const struct op *op = op_of(link);
+		if (op->kind != OP_STORE || (!all && !op->store->promised))
 			continue;
 		list_remove(link);
 		effect_refused(s, op_of(link));
@@ -168,7 +174,9 @@ static bool nothing_to_do(const struct spool *s, bool sync)
 static void commit(struct spool *s, bool sync)
 {
 	if (s->low || s->failing || journal_on_reserve(&s->journal))
-		refuse_stores(s);
+		refuse_stores(s, true);
+	else if (replicate_refuses(s))
+		refuse_stores(s, false);
 	if (s->failing ? s->loop->now_ms < s->retry_ms : nothing_to_do(s, sync))
 		return;
 	s->journal.reserve_allowed = s->failing; /* nothing new is to be stored then */
@@ -179,7 +187,7 @@ static void commit(struct spool *s, bool sync)
 		}
 		log_event(LOG_LEVEL_ERROR, "commit_failed", "error", strerror(errno), NULL);
 		journal_abandon(&s->journal);
-		refuse_stores(s);
+		refuse_stores(s, true);
 		put_back(s);
 		forget_moves(s);
 		s->journal.reserve_allowed = true;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "spool/effect.h"
 
+#include "base/clock.h"
 #include "base/ident.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -42,7 +43,7 @@ static void answer(const struct spool *s, struct spool_store *store, bool stored
 	store->content = NULL;
 	log_held_free(&store->log);
 	store->stored = stored;
-	store->answered_us = s->gather.answered_us;
+	store->answered_us = s->replication.waits ? clock_steady_us() : s->gather.answered_us;
 	store->note.type = SPOOL_STORED;
 	loop_post(store->reply_to, &store->note);
 }
@@ -83,12 +84,11 @@ static void watch_content(struct stub *stub, const struct content *c)
 		stub->work->file = content_file_ref(c->file);
 }
 
-static void stored(struct spool *s, struct op *op)
+static struct stub *stub_of(struct spool *s, const struct op *op)
 {
-	struct spool_store *store = op->store;
-	struct stub *stub = op->stub = stub_new(&s->stubs);
-	log_release(&store->log);
-	stub->id = store->id = store->envelope->id;
+	const struct spool_store *store = op->store;
+	struct stub *stub = stub_new(&s->stubs);
+	stub->id = store->envelope->id;
 	stub->state = STUB_GONE;
 	stub->generation = op->generation & STUB_GENERATION_MAX;
 	stub->envelope = op->at;
@@ -97,9 +97,18 @@ static void stored(struct spool *s, struct op *op)
 	stub->content = op->content_at;
 	segment_hold(&op->content_at, USE_CONTENT);
 	domains_set(&s->domains, stub, store->envelope);
-	catalog_add(&s->catalog, stub);
 	if (store->file)
 		s->large_bytes += (int64_t)spool_file_size(store->file);
+	return stub;
+}
+
+static void stored(struct spool *s, struct op *op)
+{
+	struct spool_store *store = op->store;
+	struct stub *stub = op->stub = stub_of(s, op);
+	log_release(&store->log);
+	store->id = stub->id;
+	catalog_add(&s->catalog, stub);
 	s->compact.stale = true;
 	struct content *content = take_content(s, op);
 	if (op->first) {
@@ -260,6 +269,7 @@ static void finished(struct spool *s, struct op *op)
 	if (stub->large) {
 		s->large_bytes -= size_of(s->large, ident_text(stub->id, name));
 		disk_unlink(s->large, name); /* else recovery does */
+		replicate_large_gone(s->replication.keeper, stub->id);
 	}
 	work_free(op->work, &s->journal);
 	domains_drop(&s->domains, stub);
@@ -289,7 +299,23 @@ void effect_refused(struct spool *s, struct op *op)
 	assert(op->kind == OP_STORE);
 	if (op->first)
 		s->credit++; /* taken for it when the batch was put together */
+	if (op->store->file)
+		replicate_large_gone(s->replication.keeper, op->store->envelope->id);
 	spool_file_discard(&op->store->file);
+	answer(s, op->store, false);
+	op_free(op);
+}
+
+void effect_withdraw(struct spool *s, struct op *op)
+{
+	assert(op->kind == OP_STORE && !op->effective);
+	struct op *finish = commit_add(s, OP_FINISH, stub_of(s, op));
+	assert(!finish->worked);
+	if (op->first)
+		s->credit++;
+	/* The file stays until that record is synced. */
+	if (op->store->file)
+		content_unref(spool_file_content(&op->store->file));
 	answer(s, op->store, false);
 	op_free(op);
 }

@@ -143,6 +143,9 @@ static void add_store(struct spool *s, struct spool_store *store)
 	bool known = store->taken && catalog_find(&s->catalog, store->envelope->id);
 	struct op *op = commit_add(s, OP_STORE, NULL);
 	op->store = store;
+	if (store->file)
+		replicate_large(s->replication.keeper, store->envelope->id,
+				spool_file_size(store->file), false);
 	gather_came(&s->gather, clock_steady_us(), store->posted_us, store->answered_us);
 	if (!known)
 		return;
@@ -208,6 +211,10 @@ void inbox_receive(void *owner, struct note *note)
 		break;
 	case SPOOL_NOTE_RECOVERED:
 		recover_merge(s, (struct recovered *)note);
+		break;
+	case SPOOL_REPLICATED:
+	case SPOOL_REPLICA_AWAY:
+		replicate_receive(s, note);
 		break;
 	case SPOOL_NOTE_STOP:
 		s->stop = note;
