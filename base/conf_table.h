@@ -418,6 +418,29 @@
 	P(size, buffer, "16m", 4096, MEGA(128), RELOAD, "",                                        \
 	  "Memory for events that the receiver has not taken yet. What comes beyond it is lost, and counted; mail does not wait.")
 
+#define CONF_CLUSTER(P)                                                                            \
+	P(text, name, "", 0, 64, RESTART, "",                                                      \
+	  "What this node is called among the others. Empty: its hostname.")                       \
+	P(text, nats, "", 0, 1000, RESTART, "",                                                    \
+	  "Where NATS servers with JetStream are, to which the queue is replicated, and by which another node can adopt it: HOST:PORT or ADDRESS:PORT of one or several of them, separated by commas. Empty: the queue lies here alone.") \
+	P(choice, replicate, "off", 0, 0, RESTART, "off|async|sync",                               \
+	  "off: nothing is replicated. async: all that is written to the queue is sent to NATS as well; clients do not wait for that. sync: a client has its 250 when its message is on stable storage here and NATS has it.") \
+	P(duration, replicate_timeout, "5s", 10, 600000, RESTART, "",                              \
+	  "NATS that has not taken something for so long is away. With sync new mail gets 452 4.3.1 then, until all that it has missed is made up; deliveries go on.") \
+	P(flag, degrade, "false", 0, 0, RESTART, "",                                               \
+	  "With sync: while NATS is away, take mail all the same, on stable storage here alone, as with async.") \
+	P(number, nats_replicas, "3", 1, 5, RESTART, "",                                           \
+	  "How many servers keep each message; so many there must be.")                            \
+	P(flag, nats_tls, "false", 0, 0, RESTART, "",                                              \
+	  "Speak TLS with them. Their certificates must name the HOST or ADDRESS in nats, and be vouched for by nats_ca.") \
+	P(text, nats_ca, "/etc/ssl/certs/ca-certificates.crt", 0, 4000, RESTART, "",               \
+	  "PEM file with the authorities that may vouch for them. It is read at each start.")      \
+	P(text, nats_certificate, "", 0, 4000, RESTART, "",                                        \
+	  "PEM file with the certificate that we show to them. Empty: none.")                      \
+	P(text, nats_key, "", 0, 4000, RESTART, "", "PEM file with its private key.")              \
+	P(text, nats_credentials, "", 0, 4000, RESTART, "",                                        \
+	  "A credentials file of NATS, as `nsc` writes it, by which we log in. It is read at each connection, by the relay's user. Empty: we do not log in.")
+
 #define CONF_TLS(P)                                                                                \
 	P(text, ca, "/etc/ssl/certs/ca-certificates.crt", 0, 4000, RELOAD, "",                     \
 	  "PEM file, or folder of such files, with the authorities that may vouch for a next hop where verify is wanted.") \

@@ -66,6 +66,12 @@
 	M(queue_live_bytes, "queue_live_bytes", "What of it is needed")                            \
 	M(compacted_bytes, "compacted_bytes_total", "Bytes moved so that segments could go")       \
 	M(disk_full, "queue_disk_full", "1 while new mail is refused for want of room")            \
+	M(replica_away, "replica_away", "1 while the copy of the queue is not kept up")            \
+	M(replica_lag_bytes, "replica_lag_bytes", "Bytes of the queue that its copy has not")      \
+	M(replica_bytes, "replica_bytes_total", "Bytes that the copy of the queue has taken")      \
+	M(replica_messages, "replica_messages_total", "Messages in which it took them")            \
+	M(replica_failures, "replica_failures_total",                                              \
+	  "Times that what was under way to the copy had to be sent again")                        \
 	M(disk_failing, "queue_disk_failing", "1 while the queue can't be written to")             \
 	M(events_taken, "events_total{result=\"taken\"}",                                          \
 	  "Events for the receiver of events, by what became of them")                             \
@@ -112,6 +118,8 @@ int64_t metrics_sum(enum metric);
 	  "Time to write and sync what the queue has gathered")                                    \
 	H(commit_messages, "commit_messages", "", NUMBERS, MESSAGE_BOUNDS,                         \
 	  "New messages that one sync made durable")                                               \
+	H(replicate_seconds, "replicate_seconds", "", MICROSECONDS, COMMIT_BOUNDS,                 \
+	  "Time that a message of a client waited for the copy of the queue, once it was synced")  \
 	H(before_queue_manager, "delivery_seconds", "stage=\"before_queue_manager\"",              \
 	  MICROSECONDS, DELIVERY_BOUNDS,                                                           \
 	  "Time of a recipient's attempt that reached a next hop, by stage")                       \

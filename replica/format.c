@@ -46,7 +46,7 @@ bool replica_message_get(const void *message, size_t len, struct replica_head *h
 	h->length = (uint32_t)get_le(head + 48, 4);
 	h->crc = (uint32_t)get_le(head + 52, 4);
 	*payload = head + REPLICA_HEAD;
-	return h->type >= REPLICA_BEGIN && h->type <= REPLICA_COMPLETE &&
+	return h->type >= REPLICA_BEGIN && h->type <= REPLICA_CHECKPOINT &&
 	       h->length == len - REPLICA_HEAD && crc32c(0, *payload, h->length) == h->crc;
 }
 
@@ -110,6 +110,7 @@ char *replica_subject(const char *node, uint64_t epoch, enum replica_type type, 
 				  ident_text(of, name));
 	case REPLICA_BEGIN:
 	case REPLICA_COMPLETE:
+	case REPLICA_CHECKPOINT:
 		break;
 	}
 	return mem_printf("sluice.%s.%" PRIu64 ".state", token, epoch);

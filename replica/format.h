@@ -1,14 +1,14 @@
 /* format.h - what of a node's queue lies in the engine (NATS JetStream), and how it is called there.
  *
- * A node has a stream of its own. Each message in it says "these bytes lie there", in a segment of the log
- * or in a file of large content; whoever writes all of them, in the order of the stream, into files of the
- * same names has the folder of that queue as recovery wants it, without a checkpoint. A message that
- * comes twice changes nothing.
+ * A node has a stream of its own. Most messages in it say "these bytes lie there", in a segment of the log
+ * or in a file of large content; whoever writes all that count, in the order of the stream, into files of
+ * the same names, and the last checkpoint that counts into log/checkpoint, has the folder of that queue as
+ * recovery wants it. A message that comes twice changes nothing.
  *
  *	stream   sluice-NODE
  *	subject  sluice.NODE.EPOCH.log.SEQ     REPLICA_LOG, REPLICA_MARKS; SEQ: 16 hexadecimal digits
  *	         sluice.NODE.EPOCH.large.ID    REPLICA_LARGE, REPLICA_LARGE_END; ID as in large/
- *	         sluice.NODE.EPOCH.state       REPLICA_BEGIN, REPLICA_COMPLETE
+ *	         sluice.NODE.EPOCH.state       REPLICA_BEGIN, REPLICA_COMPLETE, REPLICA_CHECKPOINT
  *	bucket   sluice-nodes                  key NODE: struct replica_epoch
  *
  *	message: head (64 bytes) | payload
@@ -20,14 +20,19 @@
  * those of that epoch alone: whoever writes with an older one is told that nobody listens. A node that
  * adopts the stream does both. What the stream holds of older epochs stays until it is purged.
  *
- * **Complete.** A start sends all that its log holds once more, with what it has mended, beside new mail:
- * BEGIN says that it has begun, COMPLETE that all of it is there, and names it. From then on nothing
- * counts that lies before the BEGIN of that epoch, and it is purged. Without COMPLETE all of it counts, older
- * epochs first. A file of large content without LARGE_END is not whole.
+ * **What counts.** A start sends all that its log holds once more, with what it has mended, beside new mail:
+ * BEGIN says that it has begun, COMPLETE that all of it is there. Of the last epoch with a COMPLETE
+ * everything counts, and nothing of older ones, which are purged then. Of each later one, which has a BEGIN
+ * only, these count: segments with the number that BEGIN names, and higher ones, which are new; and files
+ * of large content that older ones have not. What it sends of older segments may say that something is
+ * dead whose successor is not there yet. Where no epoch has a COMPLETE, the first ended before its queue
+ * was there: the same holds.
  *
  * **Order.** The bytes of one segment come in order, but more than one message is under way: after a
  * failure a later one may be there and an earlier one not, until it is sent again. Nobody was told then that
- * the mail in it is safe.
+ * the mail in it is safe. MARKS and CHECKPOINT are sent, and purges asked for, when all is there that was written
+ * before: so what they say is dead has left its successor, or is done. A large file is sent before the
+ * envelope that names it; without LARGE_END it is not whole.
  *
  * OWNERSHIP  The caller's.
  * THREAD     Any. Bytes in, numbers out.
@@ -55,13 +60,13 @@ enum {
 };
 
 enum replica_type {
-	REPLICA_BEGIN = 1,
-	REPLICA_LOG,   /* payload: bytes of segment `of` at `offset`, its head among them */
+	REPLICA_BEGIN = 1, /* of: the first segment of this start */
+	REPLICA_LOG,	   /* payload: bytes of segment `of` at `offset`, its head among them */
 	REPLICA_MARKS, /* payload: offsets (4) of records in segment `of` that get RECORD_GARBAGE */
 	REPLICA_LARGE, /* payload: bytes of large/`of` at `offset` */
 	REPLICA_LARGE_END, /* all of large/`of`, `size` bytes, has been sent */
-	REPLICA_COMPLETE, /* payload: number of segments (4), of large files (4); sequence number (8) and
-			    * end (8) of each segment; id (8) of each file */
+	REPLICA_COMPLETE,  /* payload: log/checkpoint; empty: there is none */
+	REPLICA_CHECKPOINT /* the same, a newer one */
 };
 
 /* little-endian:  0 magic (4)  4 type (1)  5 zeros (3)  8 epoch (8)  16 number (8)  24 of (8)

@@ -168,6 +168,7 @@ void reception_store(struct session *s, uint64_t ticket)
 	t->nrcpt = ask->envelope->nrcpt;
 	ask->envelope->arrived_ms = clock_wall_ms();
 	ask->note.type = SPOOL_STORE;
+	ask->promised = true;
 	ask->posted_us = clock_steady_us();
 	ask->answered_us = s->answered_us;
 	ask->reply_to = s->worker->loop;

@@ -47,7 +47,10 @@ static bool mark(struct journal *j)
 {
 	for (struct list *l = j->segments.next; l != &j->segments; l = l->next) {
 		struct segment *s = list_entry(l, struct segment, link);
-		if (to_be_marked(j, s) && !segment_mark(s)) {
+		if (!to_be_marked(j, s))
+			continue;
+		replicate_marked(j->keeper, s);
+		if (!segment_mark(s)) {
 			j->stuck =
 				true; /* a mark that was lost without a word is never made again */
 			return false;
@@ -96,6 +99,8 @@ bool checkpoint_write(struct journal *j)
 	buf_init(&b);
 	compose(j, &b);
 	bool ok = replace(j->folder, &b);
+	if (ok)
+		replicate_checkpoint(j->keeper, &b);
 	buf_fini(&b);
 	return ok;
 }
@@ -127,23 +132,32 @@ static size_t parse(char *text, struct checkpoint_row **rows)
 	return n;
 }
 
-bool checkpoint_read(int folder, struct checkpoint_row **rows, size_t *n)
+bool checkpoint_text(int folder, struct buf *text)
 {
 	uint64_t size = 0;
 	int64_t changed_ms;
-	bool ok = false;
-	*rows = NULL;
-	*n = 0;
 	int fd = disk_open(folder, CHECKPOINT_NAME, O_RDONLY);
 	if (fd < 0)
 		return errno == ENOENT;
-	if (disk_size(fd, &size, &changed_ms) == 0 && size < SIZE_MAX_BYTES) {
-		char *text = mem_zalloc(size + 1);
-		ok = disk_read(fd, text, size, 0) == (ssize_t)size && right(text, size);
-		if (ok)
-			*n = parse(text, rows);
-		free(text);
-	}
+	bool ok = disk_size(fd, &size, &changed_ms) == 0 && size > 0 && size < SIZE_MAX_BYTES &&
+		  disk_read(fd, buf_reserve(text, size), size, 0) == (ssize_t)size;
 	disk_close(fd);
+	if (ok)
+		buf_commit(text, size);
+	return ok;
+}
+
+bool checkpoint_read(int folder, struct checkpoint_row **rows, size_t *n)
+{
+	struct buf text = {0};
+	*rows = NULL;
+	*n = 0;
+	bool ok = checkpoint_text(folder, &text);
+	if (ok && buf_len(&text) > 0) {
+		ok = right(buf_data(&text), buf_len(&text));
+		if (ok)
+			*n = parse(buf_cstr(&text), rows);
+	}
+	buf_fini(&text);
 	return ok;
 }

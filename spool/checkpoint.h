@@ -23,6 +23,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+struct buf;
 struct journal;
 
 #define CHECKPOINT_NAME "checkpoint"
@@ -36,6 +37,9 @@ struct checkpoint_row {
 
 bool checkpoint_read(int folder, struct checkpoint_row **, size_t *n);
 /* None is right as well. False: it is damaged. */
+
+bool checkpoint_text(int folder, struct buf *);
+/* What is in the file, right or not; none: nothing, and true. */
 
 bool checkpoint_write(struct journal *);
 /* Mark what must be marked, and name the segments that are needed. False and errno: the old one may

@@ -2,6 +2,7 @@
 #include "spool/commit.h"
 
 #include "base/clock.h"
+#include "base/fence.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/metrics.h"
@@ -47,7 +48,7 @@ static bool write_all(struct spool *s, bool *sync)
 	buf_init(&payload);
 	list_each (link, tmp, &s->todo) {
 		struct op *op = op_of(link);
-		*sync |= needs_sync(op);
+		*sync |= needs_sync(op) || replicate_must_wait(s, op);
 		if (!commit_records(s, op, &payload)) {
 			ok = false;
 			break;
@@ -109,21 +110,32 @@ static bool attempt(struct spool *s, bool sync)
 	list_each (link, tmp, &done) {
 		struct op *op = op_of(link);
 		list_remove(link);
+		if (replicate_must_wait(s, op)) {
+			replicate_await(s, op);
+			continue;
+		}
+		/* While it was synced another node may have become the one to answer for it. */
+		if (op->kind == OP_STORE && op->store->promised && !fence_open()) {
+			effect_withdraw(s, op);
+			continue;
+		}
 		if (list_empty(&s->written))
 			s->unsynced_since_ms = s->loop->now_ms;
 		list_append(&s->written, link);
 		effect_written(s, op);
 	}
+	replicate_ask(s);
 	effect_sync_taken(s);
 	if (sync)
 		settle_written(s);
 	return true;
 }
 
-static void refuse_stores(struct spool *s)
+static void refuse_stores(struct spool *s, bool all)
 {
 	list_each (link, tmp, &s->todo) {
-		if (op_of(link)->kind != OP_STORE)
+		const struct op *op = op_of(link);
+		if (op->kind != OP_STORE || (!all && !op->store->promised))
 			continue;
 		list_remove(link);
 		effect_refused(s, op_of(link));
@@ -167,8 +179,10 @@ static bool nothing_to_do(const struct spool *s, bool sync)
 
 static void commit(struct spool *s, bool sync)
 {
-	if (s->low || s->failing || journal_on_reserve(&s->journal))
-		refuse_stores(s);
+	if (s->low || s->failing || journal_on_reserve(&s->journal) || !fence_open())
+		refuse_stores(s, true);
+	else if (replicate_refuses(s))
+		refuse_stores(s, false);
 	if (s->failing ? s->loop->now_ms < s->retry_ms : nothing_to_do(s, sync))
 		return;
 	s->journal.reserve_allowed = s->failing; /* nothing new is to be stored then */
@@ -179,7 +193,7 @@ static void commit(struct spool *s, bool sync)
 		}
 		log_event(LOG_LEVEL_ERROR, "commit_failed", "error", strerror(errno), NULL);
 		journal_abandon(&s->journal);
-		refuse_stores(s);
+		refuse_stores(s, true);
 		put_back(s);
 		forget_moves(s);
 		s->journal.reserve_allowed = true;

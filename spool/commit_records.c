@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/fence.h"
 #include "spool/payload.h"
+#include "spool/replicate.h"
 
 #include <assert.h>
 
@@ -55,7 +56,8 @@ static bool add_store(struct spool *s, struct op *op, struct buf *payload)
 		return false;
 	/* Those that wait already go first, and what lies in taken/ has to go from there. */
 	op->first = s->credit > 0 && !s->more && !s->incoming.n && !store->taken &&
-		    !store->adopted && !store->envelope->held && fence_open();
+		    !store->adopted && !store->envelope->held && fence_open() &&
+		    replicate_may_start(s, store);
 	if (!op->first)
 		return true;
 	assert(s->credit > 0);

@@ -43,7 +43,9 @@ static bool needed(const struct stub *stub, const struct segment *g, const struc
 /* Bytes that will be written for it; 0: it stays where it is. */
 static uint64_t take(struct compact *c, struct stub *stub)
 {
-	if (stub->unsettled || stub->releasing || stub->wish || stub->moving)
+	/* One whose start the copy of the queue has not yet has no work. */
+	bool starting = stub->state == STUB_ACTIVE && !stub->work;
+	if (stub->unsettled || stub->releasing || stub->wish || stub->moving || starting)
 		return 0;
 	if (c->n == c->cap) {
 		c->cap = c->cap ? c->cap * 2 : 64;

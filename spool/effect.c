@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "spool/effect.h"
 
-#include "base/fence.h"
+#include "base/clock.h"
 #include "base/ident.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -43,7 +43,7 @@ static void answer(const struct spool *s, struct spool_store *store, bool stored
 	store->content = NULL;
 	log_held_free(&store->log);
 	store->stored = stored;
-	store->answered_us = s->gather.answered_us;
+	store->answered_us = s->replication.waits ? clock_steady_us() : s->gather.answered_us;
 	store->note.type = SPOOL_STORED;
 	loop_post(store->reply_to, &store->note);
 }
@@ -96,25 +96,11 @@ static void wait_for_turn(struct spool *s, struct stub *stub, const struct spool
 	}
 }
 
-/* While it was written another node may have become the one to answer for it: its client is told to
- * try again, wherever. */
-static void disown(struct spool *s, struct op *op)
+static struct stub *stub_of(struct spool *s, const struct op *op)
 {
-	op->store->taken = false; /* of the maildrop: tried again here */
-	if (op->first)
-		s->credit++;
-	stub_enter(s, op->stub, STUB_INCOMING);
-	commit_finish(s, op->stub);
-}
-
-static void stored(struct spool *s, struct op *op)
-{
-	struct spool_store *store = op->store;
-	struct stub *stub = op->stub = stub_new(&s->stubs);
-	const bool ours = fence_open();
-	if (ours)
-		log_release(&store->log);
-	stub->id = store->id = store->envelope->id;
+	const struct spool_store *store = op->store;
+	struct stub *stub = stub_new(&s->stubs);
+	stub->id = store->envelope->id;
 	stub->state = STUB_GONE;
 	stub->generation = op->generation & STUB_GENERATION_MAX;
 	stub->envelope = op->at;
@@ -123,15 +109,21 @@ static void stored(struct spool *s, struct op *op)
 	stub->content = op->content_at;
 	segment_hold(&op->content_at, USE_CONTENT);
 	domains_set(&s->domains, stub, store->envelope);
-	catalog_add(&s->catalog, stub);
 	if (store->file)
 		s->large_bytes += (int64_t)spool_file_size(store->file);
+	return stub;
+}
+
+static void stored(struct spool *s, struct op *op)
+{
+	struct spool_store *store = op->store;
+	struct stub *stub = op->stub = stub_of(s, op);
+	log_release(&store->log);
+	store->id = stub->id;
+	catalog_add(&s->catalog, stub);
 	s->compact.stale = true;
 	struct content *content = take_content(s, op);
-	if (!ours) {
-		content_unref(content);
-		disown(s, op);
-	} else if (op->first) {
+	if (op->first) {
 		stub->work = mem_zalloc(sizeof *stub->work);
 		work_hold(stub->work, &op->start_at);
 		watch_content(stub, content);
@@ -144,8 +136,8 @@ static void stored(struct spool *s, struct op *op)
 	}
 	if (store->taken)
 		untake(s, stub->id);
-	metrics_add(METRIC_received, ours && !store->adopted);
-	answer(s, store, ours);
+	metrics_add(METRIC_received, !store->adopted);
+	answer(s, store, true);
 	op->store = NULL;
 }
 
@@ -289,6 +281,7 @@ static void finished(struct spool *s, struct op *op)
 	if (stub->large) {
 		s->large_bytes -= size_of(s->large, ident_text(stub->id, name));
 		disk_unlink(s->large, name); /* else recovery does */
+		replicate_large_gone(s->replication.keeper, stub->id);
 	}
 	work_free(op->work, &s->journal);
 	domains_drop(&s->domains, stub);
@@ -318,7 +311,23 @@ void effect_refused(struct spool *s, struct op *op)
 	assert(op->kind == OP_STORE);
 	if (op->first)
 		s->credit++; /* taken for it when the batch was put together */
+	if (op->store->file)
+		replicate_large_gone(s->replication.keeper, op->store->envelope->id);
 	spool_file_discard(&op->store->file);
+	answer(s, op->store, false);
+	op_free(op);
+}
+
+void effect_withdraw(struct spool *s, struct op *op)
+{
+	assert(op->kind == OP_STORE && !op->effective);
+	struct op *finish = commit_add(s, OP_FINISH, stub_of(s, op));
+	assert(!finish->worked);
+	if (op->first)
+		s->credit++;
+	/* The file stays until that record is synced. */
+	if (op->store->file)
+		content_unref(spool_file_content(&op->store->file));
 	answer(s, op->store, false);
 	op_free(op);
 }

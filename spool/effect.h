@@ -14,5 +14,8 @@ void effect_settled(struct spool *, struct op *);
 void effect_sync_taken(struct spool *);
 /* At the end of a batch: what was taken from the maildrop and is stored does not come back. */
 void effect_refused(struct spool *, struct op *); /* OP_STORE: it could not be stored */
+void effect_withdraw(struct spool *, struct op *);
+/* OP_STORE: it is synced, and to be refused all the same: it has a finish record in the next batch. Frees
+ * the op. */
 
 #endif

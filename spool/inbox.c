@@ -141,9 +141,13 @@ static void refuse_unsynced(struct spool *s, struct spool_store *store, int erro
 /* If it has a file of its own, that is on stable storage now. */
 static void add_store(struct spool *s, struct spool_store *store)
 {
-	bool known = (store->taken || store->adopted) && catalog_find(&s->catalog, store->envelope->id);
+	bool known =
+		(store->taken || store->adopted) && catalog_find(&s->catalog, store->envelope->id);
 	struct op *op = commit_add(s, OP_STORE, NULL);
 	op->store = store;
+	if (store->file)
+		replicate_large(s->replication.keeper, store->envelope->id,
+				spool_file_size(store->file), false);
 	gather_came(&s->gather, clock_steady_us(), store->posted_us, store->answered_us);
 	if (!known)
 		return;
@@ -213,6 +217,10 @@ void inbox_receive(void *owner, struct note *note)
 		break;
 	case SPOOL_NOTE_RECOVERED:
 		recover_merge(s, (struct recovered *)note);
+		break;
+	case SPOOL_REPLICATED:
+	case SPOOL_REPLICA_AWAY:
+		replicate_receive(s, note);
 		break;
 	case SPOOL_NOTE_STOP:
 		s->stop = note;

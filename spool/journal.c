@@ -55,6 +55,7 @@ static struct segment *enter(struct journal *j, struct lane *l, struct segment *
 	metrics_add(METRIC_files_created, 1);
 	l->began = true;
 	j->changed = true;
+	replicate_segment(j->keeper, s, false);
 	return s;
 }
 
@@ -134,6 +135,16 @@ static void lane_is_synced(struct lane *l)
 	metrics_add(METRIC_commits, 1);
 }
 
+static bool write_lane(struct journal *j, struct lane *l)
+{
+	bool any = l->npiece > 0;
+	if (!lane_write(l))
+		return false;
+	if (any)
+		replicate_written(j->keeper, l->current);
+	return true;
+}
+
 /* On stable storage before the next one is written to: a reader may rely on what closed segments
  * say. */
 static bool close_current(struct journal *j, struct lane *l)
@@ -141,7 +152,7 @@ static bool close_current(struct journal *j, struct lane *l)
 	l->current->before = l->current->synced;
 	j->closed = true;
 	lane_add_end(l);
-	if (!lane_write(l) || !sync_lane(l))
+	if (!write_lane(j, l) || !sync_lane(l))
 		return false;
 	lane_is_synced(l);
 	l->current = NULL;
@@ -174,7 +185,7 @@ bool journal_write(struct journal *j)
 {
 	for (uint32_t i = 0; i < LANES; i++) {
 		j->written |= j->lane[i].npiece > 0;
-		if (!lane_write(&j->lane[i]))
+		if (!write_lane(j, &j->lane[i]))
 			return false;
 	}
 	return true;
@@ -202,7 +213,7 @@ bool journal_say_synced(struct journal *j)
 	return any && journal_write(j);
 }
 
-static void abandon(struct segment *s)
+static void abandon(struct journal *j, struct segment *s)
 {
 	char name[SEGMENT_NAME];
 	uint64_t end = s->before ? s->before : s->synced;
@@ -213,6 +224,7 @@ static void abandon(struct segment *s)
 	s->end = s->synced = end;
 	s->dirty = false;
 	s->before = 0;
+	replicate_cut(j->keeper, s, end);
 }
 
 void journal_abandon(struct journal *j)
@@ -224,13 +236,13 @@ void journal_abandon(struct journal *j)
 		lane_drop(l);
 		if (!touched)
 			continue;
-		abandon(l->current);
+		abandon(j, l->current);
 		l->current = NULL;
 	}
 	/* What was refused must be cut off all that the batch lies in. */
 	for (struct list *s = j->segments.next; j->closed && s != &j->segments; s = s->next)
 		if (segment_of(s)->before)
-			abandon(segment_of(s));
+			abandon(j, segment_of(s));
 	j->closed = false;
 	j->emptied = true;
 }

@@ -21,6 +21,7 @@
 #define SPOOL_JOURNAL_H
 
 #include "spool/lane.h"
+#include "spool/replicate.h"
 
 #define JOURNAL_RESERVE "reserve"
 
@@ -39,6 +40,7 @@ struct journal {
 	bool written;	       /* something, since the last checkpoint */
 	bool stuck; /* marking, or the last recovery, has failed: nothing goes any more */
 	int64_t checkpoint_ms; /* steady clock: when it was last written */
+	struct loop *keeper;   /* of a copy elsewhere: replicate.h; or NULL */
 };
 
 void journal_init(struct journal *, uint64_t segment_size);

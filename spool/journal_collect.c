@@ -50,6 +50,7 @@ static bool remove_segments(struct journal *j, bool of_main)
 				  strerror(errno), NULL);
 			return false;
 		}
+		replicate_gone(j->keeper, s->head.seq);
 		segment_free(&s);
 	}
 	return true;

@@ -29,6 +29,7 @@ struct spool *spool_new(struct conf *conf, struct loop *qmgr, struct buf *error)
 	parked_init(&s->parked);
 	list_init(&s->todo);
 	list_init(&s->written);
+	list_init(&s->replication.awaiting);
 	s->commands_end = &s->commands;
 	large_sync_init(s);
 	s->loop = loop_new("spool", inbox_receive, turn_run, s);
@@ -50,6 +51,11 @@ struct spool *spool_new(struct conf *conf, struct loop *qmgr, struct buf *error)
 	atomic_init(&s->accepting, true);
 	atomic_init(&s->behind, false);
 	return s;
+}
+
+void spool_replicate(struct spool *s, struct loop *keeper, bool waits, bool degrade)
+{
+	replicate_to(s, keeper, waits, degrade);
 }
 
 void spool_start(struct spool *s)
@@ -101,6 +107,7 @@ void spool_free(struct spool **sp)
 	large_sync_fini(s);
 	fine_timer_fini(&s->gathered);
 	loop_free(&s->loop);
+	replicate_drop(s);
 	free_ops(s, &s->todo);
 	free_ops(s, &s->written);
 	operator_drop(s);

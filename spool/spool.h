@@ -36,7 +36,8 @@
  *	check_open.c          its folders             shrink.c           memory given back
  *	parked.c              messages by site            spool_look.c       read it, offline
  *	sample.c              some of those that fit    large_sync.c       large content, beside it
- *	gather.c              how long a batch waits    adoption.c         messages of another node
+ *	gather.c              how long a batch waits    replicate.c        a copy elsewhere
+ *	adoption.c            messages of another node
  *
  * OWNERSHIP  Given away by posting, both ways.
  * THREAD     spool_new(), spool_start(), spool_stop(), spool_free(): main. spool_file_*(): whoever
@@ -86,8 +87,9 @@ struct spool_store {
 	struct spool_file *file;   /* the content of a large message; or NULL */
 	struct log_held *log; /* what is logged once it is stored, and before it is worked on */
 	bool taken;	      /* of the maildrop: see below */
-	bool adopted;	      /* of another node: not worked on before SPOOL_ADOPTED; see adoption.h */
-	int64_t posted_us;    /* steady clock: now; or 0 */
+	bool adopted; /* of another node: not worked on before SPOOL_ADOPTED; see adoption.h */
+	bool promised; /* a client waits for the answer: it is to be where the queue is replicated to */
+	int64_t posted_us;   /* steady clock: now; or 0 */
 	int64_t answered_us; /* the same of when this client's message before was; the answer: now */
 	bool stored;	     /* the answer: on stable storage */
 	uint64_t id;
@@ -240,6 +242,10 @@ struct spool *spool_new(struct conf *, struct loop *qmgr, struct buf *error);
 /* Open or create the queue: folders, lock, a fresh segment. Takes mail as soon as it is started;
  * what older segments hold is recovered beside that. NULL: error says why (another process has
  * it, a newer format, no permission). */
+
+void spool_replicate(struct spool *, struct loop *keeper, bool waits, bool degrade);
+/* Before spool_start(): tell this loop what becomes of the queue's files. waits: clients are answered when it
+ * has a copy; degrade: but not while it is away. See replicate.h. */
 
 void spool_start(struct spool *);
 void spool_stop(struct spool *);

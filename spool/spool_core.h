@@ -24,6 +24,7 @@
 #include "spool/gather.h"
 #include "spool/journal.h"
 #include "spool/parked.h"
+#include "spool/replicate.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -58,6 +59,7 @@ struct spool {
 	int64_t unsynced_since_ms, unsynced_bytes;
 	struct thread_pool *syncers; /* of large contents */
 	int syncing;		     /* large contents, there */
+	struct replication replication;
 	struct gather gather;
 	struct fine_timer gathered; /* todo has waited long enough */
 	atomic_int expected;	    /* any thread: transactions that may bring a message */

@@ -27,7 +27,7 @@ static void tell_accepting(struct spool *s)
 	else if (s->credit <= 0)
 		atomic_store(&s->behind, true);
 	bool full = s->low || journal_on_reserve(&s->journal);
-	atomic_store(&s->accepting, !s->failing && !full);
+	atomic_store(&s->accepting, !s->failing && !full && !replicate_refuses(s));
 	if (full == s->full)
 		return;
 	s->full = full;
@@ -40,7 +40,8 @@ static void tell_accepting(struct spool *s)
 /* Transactions that may still bring a message; those that have are counted until they are answered. */
 static int under_way(const struct spool *s)
 {
-	return atomic_load_explicit(&s->expected, memory_order_relaxed) - s->gather.stores;
+	return atomic_load_explicit(&s->expected, memory_order_relaxed) - s->gather.stores -
+	       s->replication.nawaiting;
 }
 
 /* Microseconds that the commit of what there is to do should wait for company; 0: none. A command is
@@ -140,7 +141,8 @@ void turn_run(void *owner)
 	commit_some(s);
 	/* The operator asks for the whole queue, not for what is known of it so far. */
 	bool orders = s->recovered && operator_run(s);
-	bool ends = s->stop && s->syncing == 0; /* what was posted before is answered first */
+	/* What was posted before is answered first. */
+	bool ends = s->stop && s->syncing == 0 && list_empty(&s->replication.awaiting);
 	if (ends)
 		stop_clean(s);
 	journal_prepare(&s->journal, s->loop->now_ms);

@@ -1,0 +1,114 @@
+/* replicate.h - says to whoever keeps a copy of the queue elsewhere what becomes of its files.
+ *
+ *	spool -- REPLICATE_SEGMENT, _WRITTEN, _CUT, _MARKED, _CHECKPOINT, _GONE, _LARGE,
+ *	      _LARGE_GONE ------------------------------------------------------------> keeper
+ *	      -- REPLICATE_KNOWN: all that was there before this start has been named ----->
+ *	      -- REPLICATE_ASK: a ticket -------------------------------------------------->
+ *	      <- SPOOL_REPLICATED: all that was said before that ticket is there -----------
+ *	      <- SPOOL_REPLICA_AWAY: it is not, and was not for too long; or is again ------
+ *
+ * The keeper reads the bytes from the files, so that nothing is copied here, and what could not be sent for
+ * hours takes no memory. Without a keeper nothing is said, and nothing costs anything.
+ *
+ * Where clients wait for the copy, a message of theirs that is synced here waits until its ticket comes
+ * back: nobody works on it before. If that takes too long it is refused, with a finish record, or taken all
+ * the same where the settings say so. What no client waits for, reports and mail of the maildrop, is never
+ * refused for want of a copy.
+ *
+ * Where another node may adopt the queue, no message is begun before the copy says so: what this one was sending
+ * is in doubt for the other then, and nothing else was sent. So while the copy is away those that are being worked on
+ * go on, and no further ones begin. Where nobody adopts the queue unasked, deliveries go on as ever.
+ *
+ * OWNERSHIP  A note is given away, with the reference to the file in it.
+ * THREAD     spool. replicate_to(): main, before the spool's thread runs.
+ * ERRORS     None here: the keeper catches up when it can.
+ */
+#ifndef SPOOL_REPLICATE_H
+#define SPOOL_REPLICATE_H
+
+#include "base/buf.h"
+#include "base/content.h"
+#include "base/list.h"
+#include "base/loop.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum replicate_note {
+	REPLICATE_SEGMENT = 160,
+	REPLICATE_WRITTEN,
+	REPLICATE_CUT,
+	REPLICATE_MARKED,
+	REPLICATE_CHECKPOINT,
+	REPLICATE_GONE,
+	REPLICATE_LARGE,
+	REPLICATE_LARGE_GONE,
+	REPLICATE_KNOWN,
+	REPLICATE_ASK,
+	SPOOL_REPLICATED,
+	SPOOL_REPLICA_AWAY,
+};
+
+struct replicate {
+	struct note note;
+	uint64_t of;		   /* segment, id of a large file, or ticket */
+	struct content_file *file; /* SEGMENT: a reference */
+	uint64_t end;		   /* SEGMENT, WRITTEN, CUT: where it ends; LARGE: its size */
+	uint64_t from;		   /* CUT: from here on it is no longer what it was */
+	bool older;		   /* SEGMENT, LARGE: of a former start; it is in no hurry */
+	bool away;		   /* SPOOL_REPLICA_AWAY */
+	uint32_t n;
+	uint8_t bytes
+		[]; /* n of them. MARKED: offsets (4) of records that got RECORD_GARBAGE; KNOWN,
+			  * CHECKPOINT: what is in log/checkpoint */
+};
+
+struct segment;
+struct spool;
+struct op;
+
+/* Of struct spool. */
+struct replication {
+	struct loop *keeper;  /* NULL: there is none */
+	bool waits;	      /* clients wait for it */
+	bool degrade;	      /* ... but not while it is away */
+	bool starts_wait;     /* so do messages that are to be worked on */
+	bool away;	      /* it was not there for too long */
+	uint64_t ticket;      /* the last that was given out */
+	struct list awaiting; /* ops, in order of their tickets */
+	int nawaiting;
+};
+
+void replicate_to(struct spool *, struct loop *keeper, bool waits, bool degrade);
+void replicate_starts(struct spool *,
+		      bool wait); /* main, likewise: what is said above of adoption */
+
+/* keeper: NULL is allowed, and means that nobody listens. */
+void replicate_segment(struct loop *keeper, const struct segment *, bool older);
+void replicate_written(struct loop *keeper, const struct segment *);
+void replicate_cut(struct loop *keeper, const struct segment *, uint64_t from);
+void replicate_marked(struct loop *keeper, const struct segment *); /* all that are named now */
+void replicate_checkpoint(struct loop *keeper,
+			  const struct buf *); /* before any _gone() that relies on it */
+void replicate_gone(struct loop *keeper, uint64_t seq);
+void replicate_large(struct loop *keeper, uint64_t id, uint64_t size, bool older);
+void replicate_large_gone(struct loop *keeper, uint64_t id);
+void replicate_known(struct spool *); /* recovery has ended */
+
+bool replicate_refuses(const struct spool *);
+/* Mail of clients is refused, for the copy of it would not be there in time. */
+
+struct spool_store;
+bool replicate_may_start(const struct spool *, const struct spool_store *);
+/* The record of its start may be written with it. */
+
+bool replicate_must_wait(const struct spool *, const struct op *);
+
+void replicate_await(struct spool *, struct op *);
+/* It is synced, and waits now. */
+
+void replicate_ask(struct spool *); /* at the end of a batch in which some began to wait */
+void replicate_receive(struct spool *, struct note *);
+void replicate_drop(struct spool *); /* those that wait: the program ends */
+
+#endif
