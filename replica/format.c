@@ -117,9 +117,8 @@ char *replica_subject(const char *node, uint64_t epoch, enum replica_type type, 
 }
 
 static const char *const state_names[REPLICA_STATES] = {
-	[REPLICA_UP] = "up",
-	[REPLICA_ADOPTED] = "adopted",
-	[REPLICA_DRAINED] = "drained",
+	[REPLICA_UP] = "up",	       [REPLICA_ADOPTING] = "adopting",
+	[REPLICA_ADOPTED] = "adopted", [REPLICA_DRAINED] = "drained",
 	[REPLICA_RETIRED] = "retired",
 };
 
@@ -130,9 +129,12 @@ const char *replica_state_name(enum replica_state state)
 
 void replica_epoch_put(struct buf *b, const struct replica_epoch *e)
 {
-	json_t *o = json_pack("{s:I, s:s, s:s, s:I}", "epoch", (json_int_t)e->epoch, "state",
-			      replica_state_name(e->state), "by", e->by, "seen_ms",
-			      (json_int_t)e->seen_ms);
+	char life[17];
+	snprintf(life, sizeof life, "%016" PRIx64, e->life);
+	json_t *o = json_pack("{s:I, s:s, s:s, s:I, s:I, s:s, s:I}", "epoch", (json_int_t)e->epoch,
+			      "state", replica_state_name(e->state), "by", e->by, "seen_ms",
+			      (json_int_t)e->seen_ms, "lease_ms", (json_int_t)e->lease_ms, "life",
+			      life, "number", (json_int_t)e->number);
 	char *text = json_dumps(o, JSON_COMPACT);
 	buf_puts(b, text);
 	free(text);
@@ -151,16 +153,21 @@ static bool state_of(const char *name, enum replica_state *state)
 
 bool replica_epoch_get(const char *json, size_t len, struct replica_epoch *e)
 {
-	const char *state, *by;
-	json_int_t epoch, seen_ms;
+	const char *state, *by, *life;
+	json_int_t epoch, seen_ms, lease_ms, number;
 	json_t *o = json_loadb(json, len, 0, NULL);
 	bool ok = o &&
-		  json_unpack(o, "{s:I, s:s, s:s, s:I}", "epoch", &epoch, "state", &state, "by",
-			      &by, "seen_ms", &seen_ms) == 0 &&
-		  epoch >= 0 && strlen(by) <= REPLICA_NODE_MAX && state_of(state, &e->state);
+		  json_unpack(o, "{s:I, s:s, s:s, s:I, s:I, s:s, s:I}", "epoch", &epoch, "state",
+			      &state, "by", &by, "seen_ms", &seen_ms, "lease_ms", &lease_ms, "life",
+			      &life, "number", &number) == 0 &&
+		  epoch >= 0 && lease_ms >= 0 && number >= 0 && number < IDENT_NODES &&
+		  strlen(by) <= REPLICA_NODE_MAX && state_of(state, &e->state) &&
+		  sscanf(life, "%16" SCNx64, &e->life) == 1;
 	if (ok) {
 		e->epoch = (uint64_t)epoch;
 		e->seen_ms = seen_ms;
+		e->lease_ms = lease_ms;
+		e->number = (unsigned)number;
 		strcpy(e->by, by);
 	}
 	json_decref(o);

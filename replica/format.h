@@ -98,11 +98,14 @@ char *replica_stream(const char *node);
 char *replica_subjects(const char *node, uint64_t epoch); /* all of that epoch */
 char *replica_subject(const char *node, uint64_t epoch, enum replica_type, uint64_t of);
 
-/* What the bucket says of a node; JSON: {"epoch":7,"state":"up","by":"NODE","seen_ms":1700000000000} */
+/* What the bucket says of a node; JSON: {"epoch":7,"state":"up","by":"NODE","seen_ms":1700000000000,
+ * "lease_ms":30000,"life":"0123456789abcdef","number":3}. A key "number.N" holds the token of the node whose
+ * ids end in that number (base/ident.h); it stays for ever. */
 enum replica_state {
 	REPLICA_UP,
-	REPLICA_ADOPTED, /* `by` took this epoch, and has the queue */
-	REPLICA_DRAINED, /* the node has handed over its queue and ended */
+	REPLICA_ADOPTING, /* `by` took this epoch, and is taking the queue */
+	REPLICA_ADOPTED,  /* `by` took this epoch, and has the queue */
+	REPLICA_DRAINED,  /* the node has handed over its queue and ended */
 	REPLICA_RETIRED,
 	REPLICA_STATES
 };
@@ -113,6 +116,9 @@ struct replica_epoch {
 	enum replica_state state;
 	char by[REPLICA_NODE_MAX + 1]; /* who wrote this */
 	int64_t seen_ms;	       /* wall clock of whoever wrote it */
+	int64_t lease_ms; /* how long the node believes in this; 0: nobody adopts it unasked */
+	uint64_t life;	  /* which folder of a queue has that epoch, a random number */
+	unsigned number;  /* of the node, in its ids */
 };
 
 void replica_epoch_put(struct buf *, const struct replica_epoch *);

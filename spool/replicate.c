@@ -152,7 +152,9 @@ bool replicate_must_wait(const struct spool *s, const struct op *op)
 	const struct replication *p = &s->replication;
 	if (op->kind == OP_START)
 		return p->starts_wait && !op->effective;
-	return op->kind == OP_STORE && p->waits && !p->away && op->store->promised;
+	if (op->kind != OP_STORE)
+		return false;
+	return op->store->adopted ? p->keeper != NULL : p->waits && !p->away && op->store->promised;
 }
 
 bool replicate_may_start(const struct spool *s, const struct spool_store *store)
@@ -215,7 +217,8 @@ static void conclude(struct spool *s, struct op *op, bool stored)
 	metrics_observe(HISTOGRAM_replicate_seconds, clock_steady_us() - op->awaits_since_us);
 	take(s, op);
 	/* Meanwhile another node may have become the one to answer for it. */
-	if (stored && (op->kind != OP_STORE || fence_open())) {
+	bool client = op->kind == OP_STORE && op->store->promised;
+	if (stored && (!client || fence_open())) {
 		struct op held = *op;
 		effect_written(s, op);
 		let_go(s, &held);
@@ -242,7 +245,7 @@ static void turn_away(struct spool *s, bool away)
 	p->away = away;
 	list_each (link, tmp, &p->awaiting) {
 		struct op *op = list_entry(link, struct op, link);
-		if (away && op->kind == OP_STORE)
+		if (away && op->kind == OP_STORE && !op->store->adopted)
 			conclude(s, op, p->degrade);
 	}
 }

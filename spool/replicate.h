@@ -15,6 +15,8 @@
  * the same where the settings say so. What no client waits for, reports and mail of the maildrop, is never
  * refused for want of a copy.
  *
+ * What was taken from another node waits as long as it takes: nothing else has it afterwards.
+ *
  * Where another node may adopt the queue, no message is begun before the copy says so: what this one was sending
  * is in doubt for the other then, and nothing else was sent. So while the copy is away those that are being worked on
  * go on, and no further ones begin. Where nobody adopts the queue unasked, deliveries go on as ever.

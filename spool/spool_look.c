@@ -18,6 +18,7 @@
 
 struct spool_look {
 	struct spool spool; /* its index and its folders; the rest is not used */
+	char *folder;
 	struct check_folders at;
 	struct inventory names;
 	struct replay replay;
@@ -40,7 +41,7 @@ static bool open_segment(struct spool_look *l, uint64_t seq, struct buf *error)
 	if (!g && errno == EBADMSG)
 		return true;
 	if (!g) {
-		buf_printf(error, "%s/log/%s: %s", l->spool.conf->spool, segment_name(seq, name),
+		buf_printf(error, "%s/log/%s: %s", l->folder, segment_name(seq, name),
 			   strerror(errno));
 		return false;
 	}
@@ -53,7 +54,7 @@ static bool read_log(struct spool_look *l, struct buf *error)
 {
 	struct survey v;
 	if (!inventory_read(&l->names, l->at.log)) {
-		buf_printf(error, "%s/log: %s", l->spool.conf->spool, strerror(errno));
+		buf_printf(error, "%s/log: %s", l->folder, strerror(errno));
 		return false;
 	}
 	for (size_t i = 0; i < l->names.n; i++)
@@ -112,16 +113,17 @@ static void release_lock(struct spool_look *l)
 	l->at.lock = -1;
 }
 
-struct spool_look *spool_look_new(struct conf *conf, struct buf *error)
+struct spool_look *spool_look_new(struct conf *conf, const char *folder, struct buf *error)
 {
 	struct spool_look *l = mem_zalloc(sizeof *l);
 	int format;
 	l->spool.conf = conf_ref(conf);
+	l->folder = mem_strdup(folder);
 	domains_init(&l->spool.domains);
 	l->spool.loop = loop_new("look", receive, NULL, l);
-	bool ok = check_folders_open(&l->at, conf->spool, &format, error);
+	bool ok = check_folders_open(&l->at, folder, &format, error);
 	if (ok && l->at.log < 0) {
-		buf_printf(error, "%s: there is no queue", conf->spool);
+		buf_printf(error, "%s: there is no queue", folder);
 		ok = false;
 	}
 	l->spool.large = l->at.large;
@@ -156,6 +158,7 @@ void spool_look_free(struct spool_look **lp)
 	inventory_fini(&l->names);
 	check_folders_close(&l->at);
 	conf_unref(l->spool.conf);
+	free(l->folder);
 	free(l);
 	*lp = NULL;
 }

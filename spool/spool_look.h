@@ -20,7 +20,7 @@
 
 struct spool_look;
 
-struct spool_look *spool_look_new(struct conf *, struct buf *error);
+struct spool_look *spool_look_new(struct conf *, const char *folder, struct buf *error);
 void spool_look_free(struct spool_look **);
 struct loop *spool_look_loop(struct spool_look *); /* orders that change anything assert */
 

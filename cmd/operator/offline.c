@@ -47,7 +47,7 @@ static bool open_to_change(struct offline *o, struct buf *error)
 
 static bool open_to_look(struct offline *o, struct buf *error)
 {
-	o->look = spool_look_new(o->conf, error);
+	o->look = spool_look_new(o->conf, o->conf->spool, error);
 	return o->look;
 }
 

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: ISC */
+#include "tests/unit/base/unit.h"
+
+#include "base/fence.h"
+#include "replica/epoch.h"
+
+#include <string.h>
+
+static struct replica_epoch row(enum replica_state state)
+{
+	return (struct replica_epoch){
+		.epoch = 7, .state = state, .lease_ms = 1000, .life = 42, .number = 3};
+}
+
+static enum epoch_start start(enum replica_state state, uint64_t life, uint64_t epoch)
+{
+	const struct replica_epoch r = row(state);
+	return epoch_start(&r, &(struct epoch_own){.life = life, .epoch = epoch});
+}
+
+static void a_node_that_was_not_adopted_goes_on(void **state)
+{
+	(void)state;
+	const struct epoch_own own = {.life = 42, .epoch = 7};
+	assert_int_equal(epoch_start(NULL, &own), EPOCH_TAKE);
+	assert_int_equal(start(REPLICA_UP, 42, 7), EPOCH_TAKE);
+	assert_int_equal(start(REPLICA_UP, 42, 6), EPOCH_TAKE); /* killed before it noted it */
+	assert_int_equal(start(REPLICA_DRAINED, 42, 7), EPOCH_TAKE);
+}
+
+static void one_that_was_puts_its_segments_aside(void **state)
+{
+	(void)state;
+	assert_int_equal(start(REPLICA_ADOPTING, 42, 7), EPOCH_PAST);
+	assert_int_equal(start(REPLICA_ADOPTED, 42, 7), EPOCH_PAST);
+	assert_int_equal(start(REPLICA_UP, 43, 5), EPOCH_PAST); /* an old disk */
+}
+
+static void an_empty_one_waits_until_its_old_queue_was_taken(void **state)
+{
+	(void)state;
+	assert_int_equal(start(REPLICA_UP, 43, 0), EPOCH_WAIT);
+	assert_int_equal(start(REPLICA_DRAINED, 43, 0), EPOCH_WAIT);
+	assert_int_equal(start(REPLICA_ADOPTING, 43, 0), EPOCH_WAIT);
+	assert_int_equal(start(REPLICA_ADOPTED, 43, 0), EPOCH_TAKE);
+}
+
+static void a_retired_name_never_comes_back(void **state)
+{
+	(void)state;
+	assert_int_equal(start(REPLICA_RETIRED, 42, 7), EPOCH_NEVER);
+	assert_int_equal(start(REPLICA_RETIRED, 43, 0), EPOCH_NEVER);
+}
+
+static void who_is_silent_for_two_leases_is_adopted(void **state)
+{
+	(void)state;
+	const struct replica_epoch r = row(REPLICA_UP);
+	struct sighting s = {.revision = 0};
+	assert_int_equal(epoch_adopt(&r, &s, false, 1000000), EPOCH_NOT_YET);
+	sighting_note(&s, 5, 1000);
+	sighting_note(&s, 5, 2500);
+	assert_int_equal(epoch_adopt(&r, &s, false, 2999), EPOCH_NOT_YET);
+	assert_int_equal(epoch_adopt(&r, &s, false, 3000), EPOCH_MAY);
+	sighting_note(&s, 6, 3000);
+	assert_int_equal(epoch_adopt(&r, &s, false, 3001), EPOCH_NOT_YET);
+}
+
+static void an_order_does_not_wait_for_the_second_lease_but_for_the_first(void **state)
+{
+	(void)state;
+	struct replica_epoch r = row(REPLICA_UP);
+	struct sighting s = {.revision = 5, .since_ms = 1000};
+	assert_int_equal(epoch_adopt(&r, &s, true, 2000), EPOCH_NOT_YET);
+	assert_int_equal(epoch_adopt(&r, &s, true, 2200), EPOCH_MAY);
+	r.lease_ms = 0;
+	assert_int_equal(epoch_adopt(&r, &s, false, 1000000), EPOCH_NOT);
+	assert_int_equal(epoch_adopt(&r, &s, true, 1000), EPOCH_MAY);
+}
+
+static void who_was_drained_is_adopted_at_once_and_nobody_twice(void **state)
+{
+	(void)state;
+	const struct sighting s = {.revision = 5, .since_ms = 1000};
+	for (int i = 0; i < REPLICA_STATES; i++) {
+		const struct replica_epoch r = row((enum replica_state)i);
+		if (i != REPLICA_UP)
+			assert_int_equal(epoch_adopt(&r, &s, true, 1000000),
+					 i == REPLICA_DRAINED ? EPOCH_MAY : EPOCH_NOT);
+	}
+}
+
+/* Whatever is renewed and seen when: the fence has been closed for a lease when another begins. */
+static void a_fence_is_closed_a_lease_before_another_begins(void **state)
+{
+	(void)state;
+	for (int64_t delay = 0; delay < 900; delay += 7) {
+		const struct replica_epoch r = row(REPLICA_UP);
+		struct sighting s = {.revision = 0};
+		int64_t fence = 0, asked = 0, t = 1;
+		for (; epoch_adopt(&r, &s, false, t) != EPOCH_MAY; t++) {
+			bool renews = t < 5000 && t % epoch_renew_ms(r.lease_ms) == 0;
+			asked = renews ? t : asked;
+			if (t == asked + delay)
+				fence = epoch_fence_ms(asked, r.lease_ms);
+			sighting_note(&s, 1 + (uint64_t)asked, t);
+		}
+		assert_true(fence + r.lease_ms <= t);
+		assert_true(t < 5000 + 3 * r.lease_ms);
+	}
+	assert_int_equal(epoch_lease_ms(60000), 30000);
+	assert_true(epoch_fence_ms(5, 0) == FENCE_NEVER);
+}
+
+static void a_row_says_the_same_when_it_is_read_back(void **state)
+{
+	(void)state;
+	struct replica_epoch a = row(REPLICA_ADOPTING), b;
+	struct buf text = {0};
+	strcpy(a.by, "n\"2");
+	a.life = UINT64_MAX;
+	a.seen_ms = 1700000000000;
+	replica_epoch_put(&text, &a);
+	assert_true(replica_epoch_get(buf_data(&text), buf_len(&text), &b));
+	assert_int_equal(b.state, a.state);
+	assert_string_equal(b.by, a.by);
+	assert_true(b.life == a.life && b.epoch == a.epoch && b.seen_ms == a.seen_ms);
+	assert_true(b.lease_ms == a.lease_ms && b.number == a.number);
+	assert_false(replica_epoch_get("{}", 2, &b));
+	buf_fini(&text);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_node_that_was_not_adopted_goes_on),
+		cmocka_unit_test(one_that_was_puts_its_segments_aside),
+		cmocka_unit_test(an_empty_one_waits_until_its_old_queue_was_taken),
+		cmocka_unit_test(a_retired_name_never_comes_back),
+		cmocka_unit_test(who_is_silent_for_two_leases_is_adopted),
+		cmocka_unit_test(an_order_does_not_wait_for_the_second_lease_but_for_the_first),
+		cmocka_unit_test(who_was_drained_is_adopted_at_once_and_nobody_twice),
+		cmocka_unit_test(a_fence_is_closed_a_lease_before_another_begins),
+		cmocka_unit_test(a_row_says_the_same_when_it_is_read_back),
+	};
+	return RUN(tests);
+}
