@@ -156,6 +156,7 @@ static bool open_parts(struct server *s, const struct privileges *p, struct buf 
 	s->smtpc = smtpc_new(s->conf);
 	s->qmgr = qmgr_new(s->conf);
 	s->spool = spool_new(s->conf, qmgr_loop(s->qmgr), error);
+	s->replica = s->spool ? replica_new(s->conf, s->spool) : NULL;
 	s->pool = thread_pool_new("pool", pool_threads(), POOL_QUEUE);
 	s->maildrop = s->spool ? maildrop_new(c, s->spool, s->pool, error) : NULL;
 	s->control = s->maildrop ? control_new(s->loop, c->spool, requests_handle, s, error) : NULL;
@@ -272,6 +273,7 @@ void server_start(struct server *s)
 	dns_start(s->dns);
 	sts_start(s->sts);
 	tlsrpt_start(s->tlsrpt);
+	replica_start(s->replica);
 	spool_start(s->spool);
 	smtpc_start(s->smtpc);
 	events_start(s->events);
@@ -396,6 +398,7 @@ int server_stop(struct server *s, int **sockets)
 	tlsrpt_stop(s->tlsrpt);
 	keep_learnt(s);
 	spool_stop(s->spool);
+	replica_stop(s->replica);
 	dns_stop(s->dns);
 	log_event(LOG_LEVEL_INFO, "stopped", NULL);
 	log_flush();
@@ -418,6 +421,7 @@ void server_free(struct server **sp)
 	dns_free(&s->dns);
 	qmgr_free(&s->qmgr);
 	events_free(&s->events);
+	replica_free(&s->replica);
 	spool_free(&s->spool);
 	tlsrpt_free(&s->tlsrpt);
 	http_free(&s->http);
