@@ -427,6 +427,8 @@
 	  "off: nothing is replicated. async: all that is written to the queue is sent to NATS as well; clients do not wait for that. sync: a client has its 250 when its message is on stable storage here and NATS has it.") \
 	P(duration, replicate_timeout, "5s", 10, 600000, RESTART, "",                              \
 	  "NATS that has not taken something for so long is away. With sync new mail gets 452 4.3.1 then, until all that it has missed is made up; deliveries go on.") \
+	P(duration, adopt_after, "60s", 0, 86400000, RESTART, "",                                  \
+	  "A node that has not been heard of for so long is adopted by another one, which works on its queue. It stops taking and delivering mail itself when it could not reach NATS for half of that. 0s: never unasked; then it goes on, however long NATS is away, and may be adopted by order (sluice node adopt) only when it is known to be dead.") \
 	P(flag, degrade, "false", 0, 0, RESTART, "",                                               \
 	  "With sync: while NATS is away, take mail all the same, on stable storage here alone, as with async.") \
 	P(number, nats_replicas, "3", 1, 5, RESTART, "",                                           \

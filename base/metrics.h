@@ -67,6 +67,13 @@
 	M(compacted_bytes, "compacted_bytes_total", "Bytes moved so that segments could go")       \
 	M(disk_full, "queue_disk_full", "1 while new mail is refused for want of room")            \
 	M(replica_away, "replica_away", "1 while the copy of the queue is not kept up")            \
+	M(node_up, "node_up", "1 while this node has its epoch: it takes mail and delivers it")    \
+	M(node_renewals_failed, "node_renewals_failed_total",                                      \
+	  "Times that its epoch could not be renewed")                                             \
+	M(node_adopted, "node_adopted_messages_total",                                             \
+	  "Messages taken from the queues of other nodes")                                         \
+	M(node_adopted_in_doubt, "node_adopted_in_doubt_total",                                    \
+	  "Of them, those that were being delivered there")                                        \
 	M(replica_lag_bytes, "replica_lag_bytes", "Bytes of the queue that its copy has not")      \
 	M(replica_bytes, "replica_bytes_total", "Bytes that the copy of the queue has taken")      \
 	M(replica_messages, "replica_messages_total", "Messages in which it took them")            \

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "smtpd/reception.h"
 
+#include "base/fence.h"
 #include "base/clock.h"
 #include "base/ident.h"
 #include "base/log.h"
@@ -77,6 +78,13 @@ void reception_begin(struct session *s, bool dots)
 bool reception_full(const struct session *s)
 {
 	return budget_spent(s->service->conf);
+}
+
+enum response reception_room(const struct session *s)
+{
+	if (!fence_open())
+		return RESPONSE_FENCED;
+	return spool_accepting(s->worker->spool) ? RESPONSE_OK : RESPONSE_NO_ROOM;
 }
 
 void reception_added(struct session *s, uint32_t from)

@@ -48,6 +48,9 @@ void reception_begin(struct session *, bool dots);
 bool reception_full(const struct session *);
 /* All sessions together hold as much as they may: nothing more is begun. */
 
+enum response reception_room(const struct session *);
+/* RESPONSE_OK, or why the queue takes nothing now. */
+
 void reception_added(struct session *, uint32_t from);
 /* The envelope has recipients more, from this one on. */
 

@@ -65,6 +65,7 @@
 	R(BAD_PARAMETER, 501, "5.5.4", "bad parameter")                                            \
 	R(UNKNOWN_PARAMETER, 555, "5.5.4", "unknown parameter")                                    \
 	R(TOO_LARGE, 552, "5.3.4", "message too large")                                            \
+	R(FENCED, 452, "4.3.2", "this node has no place in its cluster now")                       \
 	R(NO_ROOM, 452, "4.3.1", "no room in the queue")                                           \
 	R(NO_MEMORY, 452, "4.3.1", "not enough memory at the moment")                              \
 	R(NOT_YOUR_ADDRESS, 553, "5.7.1", "your login may not use this sender")                    \

@@ -33,7 +33,7 @@ static enum response judge(const struct session *s)
 	case SESSION_MAIL:
 		return RESPONSE_NO_RECIPIENTS;
 	case SESSION_RCPT:
-		return spool_accepting(s->worker->spool) ? RESPONSE_OK : RESPONSE_NO_ROOM;
+		return reception_room(s);
 	case SESSION_BDAT:
 		return RESPONSE_OK;
 	default:

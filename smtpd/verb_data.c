@@ -22,8 +22,9 @@ void verb_data(struct session *s, char *argument)
 		session_refuse(s, RESPONSE_NO_RECIPIENTS, NULL);
 		return;
 	}
-	if (!spool_accepting(s->worker->spool)) {
-		session_refuse(s, RESPONSE_NO_ROOM, NULL);
+	const enum response room = reception_room(s);
+	if (room != RESPONSE_OK) {
+		session_refuse(s, room, NULL);
 		session_reset(s);
 		return;
 	}

@@ -102,7 +102,7 @@ static enum response judge(struct session *s, const struct reception *t,
 		return RESPONSE_TOO_LARGE;
 	if (reception_full(s))
 		return RESPONSE_NO_MEMORY;
-	return spool_accepting(s->worker->spool) ? RESPONSE_OK : RESPONSE_NO_ROOM;
+	return reception_room(s);
 }
 
 static void filtered(struct session *s, bool passed)

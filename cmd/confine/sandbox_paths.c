@@ -65,6 +65,15 @@ static void visit_if(struct sandbox_visitor *v, const char *file)
 		visit(v, file, LANDLOCK_READ);
 }
 
+static void visit_nats(struct sandbox_visitor *v, const struct conf_cluster *k)
+{
+	if (k->nats_tls)
+		visit(v, k->nats_ca, LANDLOCK_READ);
+	visit_if(v, k->nats_certificate);
+	visit_if(v, k->nats_key);
+	visit_if(v, k->nats_credentials);
+}
+
 void sandbox_paths_conf(const struct conf *c, struct sandbox_visitor *v)
 {
 	visit(v, c->spool, LANDLOCK_KEEP);
@@ -81,6 +90,8 @@ void sandbox_paths_conf(const struct conf *c, struct sandbox_visitor *v)
 	if (c->events.to[0] == '/')
 		visit(v, c->events.to, LANDLOCK_APPEND);
 	visit_if(v, c->events.token);
+	if (c->cluster.replicate != REPLICATE_OFF)
+		visit_nats(v, &c->cluster);
 	for (int i = 0; i < c->nlistener; i++) {
 		const struct conf_listener *l = &c->listener[i];
 		visit_list(v, &l->certificate);

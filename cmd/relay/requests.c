@@ -6,6 +6,7 @@
 #include "cmd/control/explain_job.h"
 #include "cmd/watch/kept_file.h"
 #include "cmd/control/queue_job.h"
+#include "cmd/relay/node_job.h"
 #include "cmd/relay/server.h"
 #include "cmd/control/shape_job.h"
 #include "cmd/relay/stats_job.h"
@@ -98,10 +99,18 @@ void requests_handle(void *owner, struct request *r)
 	static const struct {
 		const char *word;
 		void (*handle)(struct server *, struct request *);
-	} table[] = {
-		{"stats", stats_job_start}, {"reload", reload}, {"stop", stop},	   {"queue", queue},
-		{"restart", restart},	    {"ping", ping},	{"dest", dest},	   {"shape", shape},
-		{"explain", explain},	    {"user", user},	{"verify", verify}};
+	} table[] = {{"stats", stats_job_start},
+		     {"reload", reload},
+		     {"stop", stop},
+		     {"queue", queue},
+		     {"restart", restart},
+		     {"ping", ping},
+		     {"dest", dest},
+		     {"shape", shape},
+		     {"explain", explain},
+		     {"user", user},
+		     {"verify", verify},
+		     {"node", node_job_start}};
 	for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
 		if (r->argc > 0 && strcmp(r->argv[0], table[i].word) == 0) {
 			table[i].handle(owner, r);
@@ -190,6 +199,13 @@ void requests_receive(void *server, struct note *note)
 		break;
 	case STS_SAVE:
 		save_sts(server, (struct sts_save *)note);
+		break;
+	case NODE_ORDER:
+		node_job_answer(server, (struct node_order *)note);
+		break;
+	case NODE_LOST:
+		free(note);
+		node_job_lost(server);
 		break;
 	case LIMITER_TOP:
 		keep_top(server, (struct limiter_top *)note);

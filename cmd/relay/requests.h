@@ -1,6 +1,5 @@
 /* requests.h - what the relay does for its operator: stats, reload, stop, restart, queue, dest, shape,
- * explain, user,
- * verify.
+ * explain, user, verify, node.
  *
  * THREAD     Main.
  * ERRORS     Said to the client; an unknown request is refused.

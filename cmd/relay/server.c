@@ -143,6 +143,8 @@ static bool open_parts(struct server *s, const struct privileges *p, struct buf 
 	struct conf *c = s->conf;
 	if (!privileges_own_folder(p, c->spool, error) || !privileges_lend(p, error))
 		return false;
+	if (!life_put_aside(c->spool, error))
+		return false;
 	s->clock = clock_watch_new(s->loop, c->spool);
 	s->dns = dns_new(s->conf);
 	s->tlsrpt = tlsrpt_new(s->conf, &(struct tlsrpt_edges){.to_dns = to_dns,
@@ -156,6 +158,10 @@ static bool open_parts(struct server *s, const struct privileges *p, struct buf 
 	s->smtpc = smtpc_new(s->conf);
 	s->qmgr = qmgr_new(s->conf);
 	s->spool = spool_new(s->conf, qmgr_loop(s->qmgr), error);
+	s->replica = s->spool ? replica_new(s->conf, s->spool) : NULL;
+	s->node = node_new(s->conf, s->spool, s->replica, s->loop, error);
+	if (s->replica && !s->node)
+		return false;
 	s->pool = thread_pool_new("pool", pool_threads(), POOL_QUEUE);
 	s->maildrop = s->spool ? maildrop_new(c, s->spool, s->pool, error) : NULL;
 	s->control = s->maildrop ? control_new(s->loop, c->spool, requests_handle, s, error) : NULL;
@@ -272,6 +278,8 @@ void server_start(struct server *s)
 	dns_start(s->dns);
 	sts_start(s->sts);
 	tlsrpt_start(s->tlsrpt);
+	replica_start(s->replica);
+	node_start(s->node);
 	spool_start(s->spool);
 	smtpc_start(s->smtpc);
 	events_start(s->events);
@@ -396,6 +404,8 @@ int server_stop(struct server *s, int **sockets)
 	tlsrpt_stop(s->tlsrpt);
 	keep_learnt(s);
 	spool_stop(s->spool);
+	replica_stop(s->replica);
+	node_stop(s->node);
 	dns_stop(s->dns);
 	log_event(LOG_LEVEL_INFO, "stopped", NULL);
 	log_flush();
@@ -418,6 +428,8 @@ void server_free(struct server **sp)
 	dns_free(&s->dns);
 	qmgr_free(&s->qmgr);
 	events_free(&s->events);
+	node_free(&s->node);
+	replica_free(&s->replica);
 	spool_free(&s->spool);
 	tlsrpt_free(&s->tlsrpt);
 	http_free(&s->http);

@@ -2,7 +2,7 @@
  *
  *	server_new    read rights, log, queue (as the user), ports (as root), become the user
  *	server_start  all threads; "ready"
- *	server_stop   smtpd, limiter, maildrop, smtpc, qmgr, events, sts, tlsrpt, spool, dns, in this order; "stopped"
+ *	server_stop   smtpd, limiter, maildrop, smtpc, qmgr, events, sts, tlsrpt, spool, replica, node, dns, in this order; "stopped"
  *	server_free
  *
  * The connections end before the scheduler does, and the queue last, so that all that has become of
@@ -30,6 +30,9 @@
 #include "smtpc/smtpc.h"
 #include "smtpd/limiter.h"
 #include "smtpd/smtpd.h"
+#include "replica/life.h"
+#include "replica/node.h"
+#include "replica/replica.h"
 #include "spool/spool.h"
 #include "sts/sts.h"
 #include "tlsrpt/tlsrpt.h"
@@ -44,6 +47,8 @@ struct server {
 	struct smtpc *smtpc;
 	struct qmgr *qmgr;
 	struct spool *spool;
+	struct replica *replica;  /* or NULL */
+	struct node *node;	  /* the same */
 	struct thread_pool *pool; /* password hashes */
 	struct smtpd *smtpd;
 	struct limiter *limiter;

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: ISC */
+/* sluice node: the machines of a cluster, by the running relay. */
+#include "cmd/operator/client.h"
+#include "cmd/cmd.h"
+#include "cmd/options.h"
+
+#include <stddef.h>
+#include <string.h>
+
+static const char usage[] =
+	"usage: sluice node list\n"
+	"       sluice node drain\n"
+	"       sluice node adopt NAME\n"
+	"       sluice node retire NAME\n"
+	"list:   the nodes that share an engine, whether they live, and who has whose queue.\n"
+	"drain:  stop this relay, and have another node take its queue at once.\n"
+	"adopt:  take the queue of a node that is dead, without waiting for adopt_after; of one\n"
+	"        that may still be at work it is refused, unless its adopt_after is 0s.\n"
+	"retire: this name never comes back; its queue must have been adopted.\n";
+
+static const struct option longs[] = {OPTIONS_COMMON};
+
+static void check_words(const struct options *o, int argc, char **argv)
+{
+	int n = argc - optind;
+	const char *verb = n > 0 ? argv[optind] : "";
+	bool named = strcmp(verb, "adopt") == 0 || strcmp(verb, "retire") == 0;
+	if (!named && strcmp(verb, "list") != 0 && strcmp(verb, "drain") != 0)
+		options_wrong(o, "node needs list, drain, adopt or retire");
+	if (named && n != 2)
+		options_wrong(o, "node %s needs the name of one node", verb);
+	if (!named && n != 1)
+		options_wrong(o, "node %s takes no argument %s", verb, argv[optind + 1]);
+}
+
+int cmd_node(int argc, char **argv)
+{
+	struct options o = {.usage = usage, .shorts = "c:", .longs = longs};
+	while (options_next(&o, argc, argv) != -1)
+		;
+	check_words(&o, argc, argv);
+	struct conf *conf = options_conf(&o);
+	if (!conf)
+		return STATUS_REFUSED;
+	char *words[4] = {"node"};
+	int n = 1;
+	while (optind < argc)
+		words[n++] = argv[optind++];
+	bool drain = strcmp(words[1], "drain") == 0;
+	int status = client_ask(conf->spool, n, words, drain);
+	conf_unref(conf);
+	return status;
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: ISC */
+#include "cmd/relay/node_job.h"
+
+#include "cmd/cmd.h"
+#include "cmd/relay/server.h"
+
+#include <string.h>
+
+static const struct {
+	const char *word;
+	enum node_op op;
+	bool named;
+} verbs[] = {{"list", NODE_LIST, false},
+	     {"adopt", NODE_ADOPT, true},
+	     {"retire", NODE_RETIRE, true},
+	     {"drain", NODE_MAY_DRAIN, false}};
+
+/* What it ordered is done without it. */
+static void gone(struct request *r)
+{
+	struct node_order *o = r->job;
+	o->owner = NULL;
+}
+
+static void refuse(struct request *r, const char *why)
+{
+	control_complain(r, "sluice: node: %s\n", why);
+	control_finish(r, STATUS_REFUSED);
+}
+
+void node_job_start(struct server *s, struct request *r)
+{
+	if (!s->node) {
+		refuse(r, "this relay keeps no copy of its queue: cluster { replicate } is off");
+		return;
+	}
+	for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++) {
+		if (r->argc != 2 + verbs[i].named || strcmp(r->argv[1], verbs[i].word) != 0)
+			continue;
+		struct node_order *o =
+			node_order_new(verbs[i].op, verbs[i].named ? r->argv[2] : NULL, s->loop, r);
+		r->job = o;
+		r->gone = gone;
+		node_post(s->node, o);
+		return;
+	}
+	refuse(r, "that is no order");
+}
+
+static void answer(struct request *r, const struct node_order *o, bool ends)
+{
+	r->gone = NULL;
+	if (o->done)
+		control_say(r, buf_data(&o->says), buf_len(&o->says));
+	else
+		control_complain(r, "sluice: node: %s", buf_cstr(&o->says));
+	if (ends)
+		control_finish_last(r, STATUS_DONE);
+	else
+		control_finish(r, o->done ? STATUS_DONE : STATUS_REFUSED);
+}
+
+void node_job_answer(struct server *s, struct node_order *o)
+{
+	bool drain = o->op == NODE_MAY_DRAIN && o->done && o->owner;
+	if (drain) {
+		node_drain(s->node);
+		ending_now(s);
+	}
+	if (o->owner)
+		answer(o->owner, o, drain);
+	node_order_free(&o);
+}
+
+/* What keeps it from starting again is logged; then whoever watches over it starts it. */
+void node_job_lost(struct server *s)
+{
+	struct buf says = {0};
+	if (s->ending.state == ENDING_NONE && !ending_restart(s, &says))
+		ending_now(s);
+	buf_fini(&says);
+}

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: ISC */
+#include "replica/copy.h"
+
+#include "base/metrics.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+void copies_init(struct copies *c)
+{
+	c->table = NULL;
+	for (int i = 0; i < COPY_CLASSES; i++) {
+		list_init(&c->behind[i]);
+		list_init(&c->missing[i]);
+		c->lag[i] = 0;
+	}
+}
+
+void copies_fini(struct copies *c)
+{
+	struct copy *f, *tmp;
+	HASH_ITER(hh, c->table, f, tmp)
+	copies_remove(c, f);
+}
+
+struct copy *copies_add(struct copies *c, struct copy_key key, enum copy_class class)
+{
+	struct copy *f = mem_zalloc(sizeof *f);
+	f->key = key;
+	f->class = class;
+	f->fd = -1;
+	list_init(&f->behind);
+	list_init(&f->missing);
+	HASH_ADD(hh, c->table, key, sizeof f->key, f);
+	return f;
+}
+
+struct copy *copies_find(struct copies *c, uint64_t of, bool large)
+{
+	struct copy_key key = {.of = of, .large = large};
+	struct copy *f;
+	HASH_FIND(hh, c->table, &key, sizeof key, f);
+	return f;
+}
+
+static void close_file(struct copy *f)
+{
+	if (f->fd >= 0)
+		close(f->fd);
+	f->fd = -1;
+}
+
+void copies_remove(struct copies *c, struct copy *f)
+{
+	copy_is(c, f, 0, 0, 0);
+	HASH_DELETE(hh, c->table, f);
+	content_file_unref(f->file);
+	close_file(f);
+	free(f);
+}
+
+/* In the list at its end, or not in it. */
+static void place(struct list *link, struct list *in, bool belongs)
+{
+	if (belongs == !list_empty(link))
+		return;
+	list_remove(link);
+	if (belongs)
+		list_append(in, link);
+}
+
+void copy_is(struct copies *c, struct copy *f, uint64_t end, uint64_t sent, uint64_t acked)
+{
+	assert(acked <= sent && sent <= end);
+	int64_t more = (int64_t)(end - acked) - (int64_t)(f->end - f->acked);
+	c->lag[f->class] += more;
+	if (more)
+		metrics_add(METRIC_replica_lag_bytes, more);
+	f->end = end;
+	f->sent = sent;
+	f->acked = acked;
+	place(&f->behind, &c->behind[f->class], acked < end);
+	place(&f->missing, &c->missing[f->class], sent < end);
+	if (acked == end)
+		close_file(f);
+}
+
+void copy_gone(struct copies *c, struct copy *f)
+{
+	f->gone = true;
+	copy_is(c, f, 0, 0, 0);
+}
+
+void copies_again(struct copies *c, bool all)
+{
+	struct copy *f, *tmp;
+	HASH_ITER(hh, c->table, f, tmp)
+	{
+		uint64_t acked = all ? 0 : f->acked;
+		copy_is(c, f, f->end, acked, acked);
+		f->under_way = 0;
+	}
+}
+
+struct copy *copies_missing(struct copies *c, bool older)
+{
+	for (int i = 0; i < (older ? COPY_CLASSES : COPY_OLDER); i++)
+		if (!list_empty(&c->missing[i]))
+			return list_entry(list_first(&c->missing[i]), struct copy, missing);
+	return NULL;
+}
+
+int64_t copies_lag(const struct copies *c)
+{
+	return c->lag[COPY_LARGE] + c->lag[COPY_LOG] + c->lag[COPY_OLDER];
+}
+
+void goals_set(struct goals *g, const struct copies *c, bool older)
+{
+	size_t cap = 0;
+	g->of = NULL;
+	g->n = 0;
+	for (int i = 0; i < (older ? COPY_CLASSES : COPY_OLDER); i++) {
+		for (struct list *l = c->behind[i].next; l != &c->behind[i]; l = l->next) {
+			const struct copy *f = list_entry(l, struct copy, behind);
+			if (g->n == cap) {
+				cap = cap ? cap * 2 : 4;
+				g->of = mem_realloc(g->of, cap * sizeof *g->of);
+			}
+			g->of[g->n++] = (struct goal){.key = f->key, .end = f->end};
+		}
+	}
+}
+
+bool goals_reached(struct goals *g, struct copies *c)
+{
+	for (; g->n > 0; g->n--) {
+		const struct goal *goal = &g->of[g->n - 1];
+		const struct copy *f = copies_find(c, goal->key.of, goal->key.large);
+		/* It may have been cut since. */
+		if (f && !f->gone && f->acked < goal->end && f->acked < f->end)
+			return false;
+	}
+	return true;
+}
+
+void goals_fini(struct goals *g)
+{
+	free(g->of);
+	g->of = NULL;
+	g->n = 0;
+}

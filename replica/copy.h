@@ -1,0 +1,82 @@
+/* copy.h - a file of the queue, and how much of it the stream has.
+ *
+ *	0 ..... acked ..... sent ..... end
+ *	       | under way | missing  |
+ *
+ * A segment's end moves on. A large file has one unit more than it has bytes: the message that says that
+ * this is all.
+ *
+ * OWNERSHIP  Those of one struct copies are its own.
+ * THREAD     replica.
+ * STATES     behind while acked < end, and missing while sent < end: lists, in which new mail's large files
+ *            stand before segments, and both before what was there at the start.
+ * ERRORS     None.
+ */
+#ifndef REPLICA_COPY_H
+#define REPLICA_COPY_H
+
+#include "base/content.h"
+#include "base/keyed_hash.h"
+#include "base/list.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct copy_key {
+	uint64_t of;
+	uint64_t large; /* 1 or 0 */
+};
+
+enum copy_class { COPY_LARGE, COPY_LOG, COPY_OLDER, COPY_CLASSES };
+
+struct copy {
+	UT_hash_handle hh;
+	struct copy_key key;
+	struct list behind, missing;
+	enum copy_class class;
+	struct content_file *file; /* of a segment */
+	int fd;			   /* of a large file being read; or -1 */
+	uint64_t end, sent, acked;
+	int under_way; /* messages */
+	bool gone;     /* it is to be purged */
+	bool there;    /* something of it was sent */
+};
+
+struct copies {
+	struct copy *table;
+	struct list behind[COPY_CLASSES], missing[COPY_CLASSES];
+	int64_t lag[COPY_CLASSES]; /* bytes */
+};
+
+void copies_init(struct copies *);
+void copies_fini(struct copies *);
+
+struct copy *copies_add(struct copies *, struct copy_key, enum copy_class);
+struct copy *copies_find(struct copies *, uint64_t of, bool large); /* or NULL */
+void copies_remove(struct copies *, struct copy *);
+
+void copy_is(struct copies *, struct copy *, uint64_t end, uint64_t sent, uint64_t acked);
+/* The one function that moves it. */
+
+void copy_gone(struct copies *, struct copy *); /* nothing of it is missing any more */
+
+void copies_again(struct copies *, bool all);
+/* What is under way is missing; all: what has been acknowledged, too. */
+
+struct copy *copies_missing(struct copies *, bool older); /* what is to be sent next, or NULL */
+int64_t copies_lag(const struct copies *);
+
+/* How far all files had got at some time: reached when the stream has all of that. */
+struct goals {
+	struct goal {
+		struct copy_key key;
+		uint64_t end;
+	} * of;
+	size_t n;
+};
+
+void goals_set(struct goals *, const struct copies *, bool older);
+bool goals_reached(struct goals *, struct copies *);
+void goals_fini(struct goals *);
+
+#endif

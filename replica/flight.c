@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: ISC */
+#include "replica/flight.h"
+
+#include "base/mem.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+static struct flown *of(struct list *link)
+{
+	return list_entry(link, struct flown, link);
+}
+
+void flight_init(struct flight *f)
+{
+	*f = (struct flight){.n = 0};
+	list_init(&f->sent);
+}
+
+static void drop_first(struct flight *f)
+{
+	struct flown *m = of(list_first(&f->sent));
+	assert(f->n > 0 && f->bytes >= m->bytes);
+	f->n--;
+	f->bytes -= m->bytes;
+	list_remove(&m->link);
+	free(m);
+}
+
+void flight_drop(struct flight *f)
+{
+	while (f->n > 0)
+		drop_first(f);
+}
+
+void flight_add(struct flight *f, const struct flown *m)
+{
+	struct flown *copy = mem_alloc(sizeof *copy);
+	*copy = *m;
+	copy->link = (struct list){NULL, NULL};
+	copy->sequence = 0;
+	list_append(&f->sent, &copy->link);
+	f->n++;
+	f->bytes += m->bytes;
+}
+
+void flight_acknowledged(struct flight *f, uint64_t number, uint64_t sequence)
+{
+	for (struct list *l = f->sent.next; l != &f->sent && of(l)->number <= number; l = l->next)
+		if (of(l)->number == number)
+			of(l)->sequence = sequence;
+}
+
+bool flight_take(struct flight *f, struct flown *m)
+{
+	struct list *first = list_first(&f->sent);
+	if (!first || of(first)->sequence == 0)
+		return false;
+	*m = *of(first);
+	drop_first(f);
+	return true;
+}
+
+int64_t flight_since_ms(const struct flight *f)
+{
+	return f->n > 0 ? of(f->sent.next)->sent_ms : INT64_MAX;
+}

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: ISC */
+#include "replica/life.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "spool/disk.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define NODE_FILE "node"
+#define PAST_FILE "node.past"
+#define ASIDE "adopted"
+
+static int open_spool(const char *spool)
+{
+	return disk_open(AT_FDCWD, spool, O_RDONLY | O_DIRECTORY);
+}
+
+static bool read_node(int folder, struct epoch_own *own)
+{
+	char text[80];
+	*own = (struct epoch_own){.life = 0};
+	int fd = disk_open(folder, NODE_FILE, O_RDONLY);
+	if (fd < 0)
+		return errno == ENOENT;
+	ssize_t n = disk_read(fd, text, sizeof text - 1, 0);
+	disk_close(fd);
+	text[n > 0 ? n : 0] = '\0';
+	if (n >= 0 &&
+	    sscanf(text, "life=%16" SCNx64 " epoch=%" SCNu64, &own->life, &own->epoch) == 2)
+		return true;
+	errno = n < 0 ? errno : EBADMSG;
+	return false;
+}
+
+bool life_read(const char *spool, struct epoch_own *own)
+{
+	int folder = open_spool(spool);
+	bool ok = folder >= 0 && read_node(folder, own);
+	int error = errno;
+	if (folder >= 0)
+		disk_close(folder);
+	while (ok && own->life == 0)
+		disk_salt(&own->life, sizeof own->life);
+	errno = error;
+	return ok;
+}
+
+static bool write_file(const char *spool, const char *name, const char *text)
+{
+	char *new = mem_printf("%s.new", name);
+	struct iovec v = {.iov_base = (void *)text, .iov_len = strlen(text)};
+	int folder = open_spool(spool);
+	int fd = folder >= 0 ? disk_open(folder, new, O_WRONLY | O_CREAT | O_TRUNC) : -1;
+	bool ok = fd >= 0 && disk_write(fd, &v, 1, 0) == 0 && disk_sync(fd) == 0 &&
+		  disk_rename(folder, new, name) == 0 && disk_sync(folder) == 0;
+	int error = errno;
+	if (fd >= 0)
+		disk_close(fd);
+	if (folder >= 0)
+		disk_close(folder);
+	free(new);
+	errno = error;
+	return ok;
+}
+
+bool life_write(const char *spool, const struct epoch_own *own)
+{
+	char text[80];
+	snprintf(text, sizeof text, "life=%016" PRIx64 " epoch=%" PRIu64 "\n", own->life,
+		 own->epoch);
+	return write_file(spool, NODE_FILE, text);
+}
+
+bool life_end(const char *spool)
+{
+	return write_file(spool, PAST_FILE, "");
+}
+
+/* What is not there was moved before, or never was. */
+static bool move(int from, int to, const char *name)
+{
+	return disk_move(from, name, to, name) == 0 || errno == ENOENT;
+}
+
+struct adopted_from {
+	int from, to;
+	bool ok;
+};
+
+static void move_adopted(void *owner, const char *name)
+{
+	struct adopted_from *a = owner;
+	if (strncmp(name, "adopted-from-", strlen("adopted-from-")) == 0)
+		a->ok &= move(a->from, a->to, name);
+}
+
+/* The file that says so goes when all else has gone. */
+static bool move_all(int folder, int to)
+{
+	static const char *const names[] = {"log", "large", "adopting", "format"};
+	struct adopted_from a = {.from = folder, .to = to, .ok = true};
+	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
+		if (!move(folder, to, names[i]))
+			return false;
+	return disk_each(folder, move_adopted, &a) == 0 && a.ok && disk_sync(to) == 0 &&
+	       move(folder, to, NODE_FILE) && disk_sync(to) == 0 && disk_sync(folder) == 0 &&
+	       disk_unlink(folder, PAST_FILE) == 0 && disk_sync(folder) == 0;
+}
+
+static bool put_aside(int folder, char *name, size_t size)
+{
+	struct epoch_own own;
+	if (!read_node(folder, &own) || disk_make_folder(folder, ASIDE) != 0)
+		return false;
+	snprintf(name, size, ASIDE "/%" PRIu64 "-%016" PRIx64, own.epoch, own.life);
+	if (disk_make_folder(folder, name) != 0)
+		return false;
+	int to = disk_open(folder, name, O_RDONLY | O_DIRECTORY);
+	bool ok = to >= 0 && move_all(folder, to);
+	int error = errno;
+	if (to >= 0)
+		disk_close(to);
+	errno = error;
+	return ok;
+}
+
+bool life_put_aside(const char *spool, struct buf *error)
+{
+	char name[80];
+	int folder = open_spool(spool);
+	int past = folder >= 0 ? disk_open(folder, PAST_FILE, O_RDONLY) : -1;
+	bool ok = true;
+	if (past >= 0) {
+		int lock = disk_open(folder, "lock", O_RDWR | O_CREAT);
+		ok = lock >= 0 && disk_lock(lock) == 0 && put_aside(folder, name, sizeof name);
+		if (!ok)
+			buf_printf(error,
+				   "%s: the queue that another node has adopted can't be "
+				   "put aside: %s",
+				   spool, strerror(errno));
+		else
+			log_event(LOG_LEVEL_WARNING, "node", "state", "put aside", "folder", name,
+				  "reason", "another node has adopted this queue", NULL);
+		if (lock >= 0)
+			disk_close(lock);
+		disk_close(past);
+	}
+	if (folder >= 0)
+		disk_close(folder);
+	return ok;
+}
+
+struct removing {
+	int folder;
+};
+
+static void remove_name(void *owner, const char *name)
+{
+	struct removing *r = owner;
+	if (disk_unlink(r->folder, name) == 0)
+		return;
+	struct removing below = {.folder = disk_open(r->folder, name, O_RDONLY | O_DIRECTORY)};
+	if (below.folder < 0)
+		return;
+	disk_each(below.folder, remove_name, &below);
+	disk_close(below.folder);
+	unlinkat(r->folder, name, AT_REMOVEDIR);
+}
+
+void life_remove(const char *spool, const char *name)
+{
+	struct removing r = {.folder = open_spool(spool)};
+	if (r.folder < 0)
+		return;
+	remove_name(&r, name);
+	disk_sync(r.folder);
+	disk_close(r.folder);
+}

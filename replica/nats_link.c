@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: ISC */
+#include "replica/nats_link.h"
+
+#include "base/mem.h"
+#include "base/thread_pool.h"
+#include "replica/format.h"
+#include "replica/nats_setup.h"
+
+#include <inttypes.h>
+#include <jansson.h>
+#include <nats/nats.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { JOBS = 4 };
+
+struct nats_link {
+	struct loop *to;
+	struct thread_pool *pool;
+	struct nats_setup
+		setup; /* the pool's thread; after a set-up that went well the receiver's too */
+	natsSubscription *acks;
+	natsInbox *inbox;
+	bool subscribed;
+};
+
+/* Work for the pool's thread; the note comes back. */
+struct job {
+	struct thread_pool_job job;
+	struct nats_link *link;
+	struct nats_link_note *note;
+	char *subject;
+	uint64_t before;
+};
+
+static struct nats_link_note *note_new(enum nats_link_note_type type)
+{
+	struct nats_link_note *n = mem_zalloc(sizeof *n);
+	n->note.type = (int)type;
+	return n;
+}
+
+static void post(struct nats_link *l, enum nats_link_note_type type)
+{
+	loop_post(l->to, &note_new(type)->note);
+}
+
+static void disconnected(natsConnection *nc, void *closure)
+{
+	(void)nc;
+	post(closure, NATS_LINK_DOWN);
+}
+
+static void reconnected(natsConnection *nc, void *closure)
+{
+	(void)nc;
+	post(closure, NATS_LINK_BACK);
+}
+
+static void read_answer(natsMsg *msg, struct nats_link_note *n)
+{
+	json_int_t sequence = 0;
+	const char *error = NULL;
+	json_t *o = json_loadb(natsMsg_GetData(msg), (size_t)natsMsg_GetDataLength(msg), 0, NULL);
+	if (natsMsg_IsNoResponders(msg)) {
+		snprintf(n->error, sizeof n->error, "no stream takes it");
+	} else if (!o) {
+		snprintf(n->error, sizeof n->error, "an answer that makes no sense");
+	} else if (json_unpack(o, "{s:{s:s}}", "error", "description", &error) == 0) {
+		snprintf(n->error, sizeof n->error, "%s", error);
+	} else if (json_unpack(o, "{s:I}", "seq", &sequence) != 0 || sequence <= 0) {
+		snprintf(n->error, sizeof n->error, "an answer without a number");
+	}
+	n->sequence = (uint64_t)sequence;
+	json_decref(o);
+}
+
+static void answered(natsConnection *nc, natsSubscription *sub, natsMsg *msg, void *closure)
+{
+	struct nats_link *l = closure;
+	struct nats_link_note *n = note_new(NATS_LINK_ACK);
+	const char *subject = natsMsg_GetSubject(msg), *dot = strrchr(subject, '.');
+	(void)nc;
+	(void)sub;
+	n->number = dot ? strtoull(dot + 1, NULL, 10) : 0;
+	read_answer(msg, n);
+	natsMsg_Destroy(msg);
+	loop_post(l->to, &n->note);
+}
+
+static natsStatus subscribe(struct nats_link *l)
+{
+	if (l->subscribed)
+		return NATS_OK;
+	char *all = mem_printf("%s.*", l->inbox);
+	natsStatus s = natsConnection_Subscribe(&l->acks, l->setup.connection, all, answered, l);
+	if (s == NATS_OK)
+		s = natsSubscription_SetPendingLimits(l->acks, -1, -1);
+	free(all);
+	l->subscribed = s == NATS_OK;
+	return s;
+}
+
+static void say(struct nats_link_note *n, const char *what, natsStatus s)
+{
+	natsStatus last;
+	const char *detail = nats_GetLastError(&last);
+	snprintf(n->error, sizeof n->error, "%s: %s%s%s", what, natsStatus_GetText(s),
+		 detail && *detail ? ": " : "", detail ? detail : "");
+}
+
+static void set_up(struct thread_pool_job *tj)
+{
+	struct job *j = (struct job *)tj;
+	struct nats_link *l = j->link;
+	struct nats_link_note *n = j->note;
+	natsStatus s = nats_setup_connect(&l->setup, disconnected, reconnected, l);
+	if (s == NATS_OK && !l->inbox)
+		s = natsInbox_Create(&l->inbox);
+	if (s == NATS_OK)
+		s = subscribe(l);
+	if (s != NATS_OK) {
+		say(n, "connection", s);
+		return;
+	}
+	s = nats_setup_stream(&l->setup, n->epoch, &n->fresh);
+	n->fenced = s == NATS_ILLEGAL_STATE;
+	if (s != NATS_OK)
+		say(n, "stream", s);
+}
+
+static void purge(struct thread_pool_job *tj)
+{
+	struct job *j = (struct job *)tj;
+	natsStatus s = nats_setup_purge(&j->link->setup, j->subject, j->before);
+	if (s != NATS_OK)
+		say(j->note, "purge", s);
+}
+
+static void done(struct thread_pool_job *tj)
+{
+	struct job *j = (struct job *)tj;
+	if (!tj->worked)
+		snprintf(j->note->error, sizeof j->note->error, "the relay ends");
+	loop_post(j->link->to, &j->note->note);
+	free(j->subject);
+	free(j);
+}
+
+static void give(struct nats_link *l, struct nats_link_note *n,
+		 void (*work)(struct thread_pool_job *), const char *subject, uint64_t before)
+{
+	struct job *j = mem_zalloc(sizeof *j);
+	j->link = l;
+	j->note = n;
+	j->subject = mem_strdup(subject);
+	j->before = before;
+	j->job.work = work;
+	j->job.done = done;
+	if (!thread_pool_give(l->pool, &j->job))
+		done(&j->job);
+}
+
+struct nats_link *nats_link_new(const struct conf *c, const char *node, struct loop *to)
+{
+	struct nats_link *l = mem_zalloc(sizeof *l);
+	l->to = to;
+	nats_setup_init(&l->setup, c, node);
+	l->pool = thread_pool_new("replica-nats", 1, JOBS);
+	return l;
+}
+
+void nats_link_start(struct nats_link *l)
+{
+	thread_pool_start(l->pool);
+}
+
+void nats_link_stop(struct nats_link *l)
+{
+	thread_pool_stop(l->pool);
+	natsSubscription_Destroy(l->acks);
+	l->acks = NULL;
+	nats_setup_close(&l->setup);
+}
+
+void nats_link_free(struct nats_link **lp)
+{
+	struct nats_link *l = *lp;
+	if (!l)
+		return;
+	thread_pool_free(&l->pool);
+	natsInbox_Destroy(l->inbox);
+	nats_setup_fini(&l->setup);
+	free(l);
+	*lp = NULL;
+}
+
+void nats_link_set_up(struct nats_link *l, uint64_t epoch)
+{
+	struct nats_link_note *n = note_new(NATS_LINK_SET_UP);
+	n->epoch = epoch;
+	give(l, n, set_up, "", 0);
+}
+
+bool nats_link_publish(struct nats_link *l, const char *subject, uint64_t number,
+		       const void *message, size_t len)
+{
+	char reply[128];
+	snprintf(reply, sizeof reply, "%s.%" PRIu64, l->inbox, number);
+	return natsConnection_PublishRequest(l->setup.connection, subject, reply, message,
+					     (int)len) == NATS_OK;
+}
+
+void nats_link_purge(struct nats_link *l, const char *subject, uint64_t before)
+{
+	give(l, note_new(NATS_LINK_PURGED), purge, subject, before);
+}

@@ -1,0 +1,68 @@
+/* nats_link.h - our connection to NATS with JetStream: set up, write and have it acknowledged, purge.
+ *
+ *	nats_link_set_up() --> a thread of its own: connect, stream ---------> NATS_LINK_SET_UP
+ *	nats_link_publish() -> the library's threads ----------------------> NATS_LINK_ACK
+ *	nats_link_purge() ---> a thread of its own ------------------------> NATS_LINK_PURGED
+ *	                       the connection is lost, or is there again --> NATS_LINK_DOWN, NATS_LINK_BACK
+ *
+ * The library calls back in threads of its own; what it says comes as a note. It connects again by itself;
+ * what was not acknowledged by then may have been lost, and whether the stream is still ours is to be
+ * asked by another nats_link_set_up().
+ *
+ * OWNERSHIP  Notes are the receiver's.
+ * THREAD     nats_link_new(), _start(), _stop(), _free(): main. The rest: the receiver's.
+ * ERRORS     In the notes; a text that is empty says that it went well.
+ * SEE        format.h for what an epoch and a stream are.
+ */
+#ifndef REPLICA_NATS_LINK_H
+#define REPLICA_NATS_LINK_H
+
+#include "base/conf.h"
+#include "base/loop.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum nats_link_note_type {
+	NATS_LINK_SET_UP = 200,
+	NATS_LINK_DOWN,
+	NATS_LINK_BACK,
+	NATS_LINK_ACK,
+	NATS_LINK_PURGED,
+};
+
+enum { NATS_LINK_ERROR = 160 };
+
+struct nats_link_note {
+	struct note note;
+	char error[NATS_LINK_ERROR];
+	bool fenced;	   /* SET_UP: the stream takes what is of a later epoch of ours */
+	bool fresh;	   /* SET_UP: there was no such stream: nothing is in it */
+	uint64_t epoch;	   /* SET_UP */
+	uint64_t number;   /* ACK: of nats_link_publish() */
+	uint64_t sequence; /* ACK: of the message in the stream */
+};
+
+struct nats_link;
+
+struct nats_link *nats_link_new(const struct conf *, const char *node, struct loop *to);
+void nats_link_start(struct nats_link *);
+void nats_link_stop(struct nats_link *);
+void nats_link_free(struct nats_link **);
+
+void nats_link_set_up(struct nats_link *, uint64_t epoch);
+/* Connect, if need be, and have the stream take what is of that epoch. One at a time. */
+
+bool nats_link_publish(struct nats_link *, const char *subject, uint64_t number,
+		       const void *message, size_t len);
+/* After a set-up that went well. False: it can't be sent now. It may block for as long as a server that does
+ * not read is waited for: NATS_LINK_WRITE_MS. */
+
+enum { NATS_LINK_WRITE_MS = 2000 };
+
+void nats_link_purge(struct nats_link *, const char *subject, uint64_t before);
+/* What has this subject, which may be empty for all, and lies before that sequence number, which may be 0 for
+ * all. One at a time. */
+
+#endif

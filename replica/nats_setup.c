@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: ISC */
+#include "replica/nats_setup.h"
+
+#include "base/mem.h"
+#include "replica/format.h"
+#include "replica/nats_link.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	SERVERS = 32,
+	CONNECT_MS = 2000,
+	API_MS = 5000,
+	PING_MS = 2000,
+	PINGS = 2,
+	AGAIN_MS = 250,
+	CLOSE_MS = 3000
+};
+
+void nats_setup_init(struct nats_setup *n, const struct conf *c, const char *node)
+{
+	*n = (struct nats_setup){.conf = &c->cluster, .node = mem_strdup(node), .wait_ms = API_MS};
+}
+
+void nats_setup_close(struct nats_setup *n)
+{
+	jsCtx_Destroy(n->js);
+	natsConnection_Destroy(n->connection);
+	n->js = NULL;
+	n->connection = NULL;
+}
+
+void nats_setup_fini(struct nats_setup *n)
+{
+	free(n->node);
+}
+
+static natsStatus set_servers(const struct nats_setup *n, natsOptions *o)
+{
+	char *urls[SERVERS], *save = NULL, *text = mem_strdup(n->conf->nats);
+	int count = 0;
+	for (char *s = strtok_r(text, ", ", &save); s && count < SERVERS;
+	     s = strtok_r(NULL, ", ", &save))
+		urls[count++] = mem_printf("%s://%s", n->conf->nats_tls ? "tls" : "nats", s);
+	natsStatus s = natsOptions_SetServers(o, (const char **)urls, count);
+	for (int i = 0; i < count; i++)
+		free(urls[i]);
+	free(text);
+	return s;
+}
+
+static natsStatus set_secrets(const struct nats_setup *n, natsOptions *o)
+{
+	const struct conf_cluster *c = n->conf;
+	natsStatus s = NATS_OK;
+	if (c->nats_tls)
+		s = natsOptions_SetSecure(o, true);
+	if (s == NATS_OK && c->nats_tls)
+		s = natsOptions_LoadCATrustedCertificates(o, c->nats_ca);
+	if (s == NATS_OK && *c->nats_certificate)
+		s = natsOptions_LoadCertificatesChain(o, c->nats_certificate, c->nats_key);
+	if (s == NATS_OK && *c->nats_credentials)
+		s = natsOptions_SetUserCredentialsFromFiles(o, c->nats_credentials, NULL);
+	return s;
+}
+
+/* A server that says nothing is left soon: the others have what is there. */
+static natsStatus set_times(natsOptions *o)
+{
+	natsStatus s = natsOptions_SetTimeout(o, CONNECT_MS);
+	if (s == NATS_OK)
+		s = natsOptions_SetWriteDeadline(o, NATS_LINK_WRITE_MS);
+	if (s == NATS_OK)
+		s = natsOptions_SetPingInterval(o, PING_MS);
+	if (s == NATS_OK)
+		s = natsOptions_SetMaxPingsOut(o, PINGS);
+	if (s == NATS_OK)
+		s = natsOptions_SetReconnectWait(o, AGAIN_MS);
+	if (s == NATS_OK)
+		s = natsOptions_SetMaxReconnect(o, -1);
+	return s == NATS_OK ? natsOptions_SetSendAsap(o, true) : s;
+}
+
+natsStatus nats_setup_connect(struct nats_setup *n, natsConnectionHandler disconnected,
+			      natsConnectionHandler reconnected, void *closure)
+{
+	natsOptions *o = NULL;
+	if (n->connection)
+		return NATS_OK;
+	natsStatus s = natsOptions_Create(&o);
+	if (s == NATS_OK)
+		s = set_servers(n, o);
+	if (s == NATS_OK)
+		s = set_secrets(n, o);
+	if (s == NATS_OK)
+		s = set_times(o);
+	if (s == NATS_OK)
+		s = natsOptions_SetName(o, n->node);
+	if (s == NATS_OK)
+		s = natsOptions_SetDisconnectedCB(o, disconnected, closure);
+	if (s == NATS_OK)
+		s = natsOptions_SetReconnectedCB(o, reconnected, closure);
+	if (s == NATS_OK)
+		s = natsConnection_Connect(&n->connection, o);
+	jsOptions js;
+	jsOptions_Init(&js);
+	js.Wait = n->wait_ms;
+	if (s == NATS_OK)
+		s = natsConnection_JetStream(&n->js, n->connection, &js);
+	if (s != NATS_OK)
+		nats_setup_close(n);
+	natsOptions_Destroy(o);
+	return s;
+}
+
+static bool takes_only(const jsStreamConfig *c, const char *subjects)
+{
+	return c->SubjectsLen == 1 && strcmp(c->Subjects[0], subjects) == 0;
+}
+
+static natsStatus make_stream(struct nats_setup *n, const char *name, const char *subjects)
+{
+	jsStreamConfig c;
+	jsStreamConfig_Init(&c);
+	c.Name = name;
+	c.Subjects = &subjects;
+	c.SubjectsLen = 1;
+	c.Storage = js_FileStorage;
+	c.Replicas = n->conf->nats_replicas;
+	c.MaxMsgSize = REPLICA_MESSAGE_MAX;
+	return js_AddStream(NULL, n->js, &c, NULL, NULL);
+}
+
+static bool takes_later(const jsStreamConfig *c, uint64_t epoch)
+{
+	for (int i = 0; i < c->SubjectsLen; i++) {
+		const char *node = strchr(c->Subjects[i], '.');
+		const char *of = node ? strchr(node + 1, '.') : NULL;
+		if (of && strtoull(of + 1, NULL, 10) > epoch)
+			return true;
+	}
+	return false;
+}
+
+void nats_setup_end(void)
+{
+	nats_CloseAndWait(CLOSE_MS);
+}
+
+natsStatus nats_setup_stream(struct nats_setup *n, uint64_t epoch, bool *fresh)
+{
+	jsStreamInfo *info = NULL;
+	char *name = replica_stream(n->node);
+	char *subjects = replica_subjects(n->node, epoch);
+	natsStatus s = js_GetStreamInfo(&info, n->js, name, NULL, NULL);
+	*fresh = s == NATS_NOT_FOUND;
+	if (*fresh) {
+		s = make_stream(n, name, subjects);
+	} else if (s == NATS_OK && takes_later(info->Config, epoch)) {
+		s = NATS_ILLEGAL_STATE;
+	} else if (s == NATS_OK && !takes_only(info->Config, subjects)) {
+		const char **before = info->Config->Subjects;
+		int count = info->Config->SubjectsLen;
+		info->Config->Subjects = (const char **)&subjects;
+		info->Config->SubjectsLen = 1;
+		s = js_UpdateStream(NULL, n->js, info->Config, NULL, NULL);
+		info->Config->Subjects = before;
+		info->Config->SubjectsLen = count;
+	}
+	jsStreamInfo_Destroy(info);
+	free(subjects);
+	free(name);
+	return s;
+}
+
+natsStatus nats_setup_purge(struct nats_setup *n, const char *subject, uint64_t before)
+{
+	char *name = replica_stream(n->node);
+	jsOptions o;
+	jsOptions_Init(&o);
+	o.Wait = API_MS;
+	if (*subject)
+		o.Stream.Purge.Subject = subject;
+	o.Stream.Purge.Sequence = before;
+	natsStatus s = js_PurgeStream(n->js, name, &o, NULL);
+	free(name);
+	return s;
+}

@@ -1,0 +1,45 @@
+/* nats_setup.h - what must be there before anything is replicated: a connection, and the node's stream.
+ *
+ * Calls that block: for a thread that nobody waits for.
+ *
+ * OWNERSHIP  Embedded; nats_setup_close() ends what was opened.
+ * THREAD     One at a time, but that a connection may be written to by another one meanwhile.
+ * ERRORS     The library's status; nats_GetLastError() has more.
+ */
+#ifndef REPLICA_NATS_SETUP_H
+#define REPLICA_NATS_SETUP_H
+
+#include "base/conf.h"
+
+#include <nats/nats.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+struct nats_setup {
+	const struct conf_cluster *conf;
+	char *node;
+	int64_t wait_ms;	    /* for an answer */
+	natsConnection *connection; /* NULL until the first one has come to be */
+	jsCtx *js;
+};
+
+void nats_setup_init(struct nats_setup *, const struct conf *, const char *node);
+/* The configuration must stay. */
+void nats_setup_close(struct nats_setup *);
+void nats_setup_fini(struct nats_setup *);
+
+natsStatus nats_setup_connect(struct nats_setup *, natsConnectionHandler disconnected,
+			      natsConnectionHandler reconnected, void *closure);
+/* If there is no connection yet. Afterwards the library keeps it up. */
+
+natsStatus nats_setup_stream(struct nats_setup *, uint64_t epoch, bool *fresh);
+/* Have the stream of this node, which takes what is of that epoch and nothing else. fresh: it was made.
+ * NATS_ILLEGAL_STATE: it takes what is of a later one. */
+
+void nats_setup_end(void);
+/* The library's threads may be in our functions until then: when all connections have been closed. */
+
+natsStatus nats_setup_purge(struct nats_setup *, const char *subject, uint64_t before);
+/* See nats_link_purge(). */
+
+#endif

@@ -1,0 +1,430 @@
+/* SPDX-License-Identifier: ISC */
+#include "replica/node_core.h"
+
+#include "base/clock.h"
+#include "base/fence.h"
+#include "base/ident.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/metrics.h"
+#include "replica/replica.h"
+#include "spool/spool.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { DRAIN_TRIES = 3, WAIT_LEAST_MS = 250, WAIT_MOST_MS = 5000 };
+
+void node_say(const char *of, const char *state, uint64_t epoch, const char *reason)
+{
+	log_event(LOG_LEVEL_INFO, "node", "node", of, "state", state, "epoch",
+		  log_number((int64_t)epoch), "reason", reason, NULL);
+}
+
+struct node_order *node_order_new(enum node_op op, const char *name, struct loop *reply_to,
+				  void *owner)
+{
+	struct node_order *o = mem_zalloc(sizeof *o);
+	o->note.type = NODE_ORDER;
+	o->op = op;
+	o->name = mem_strdup(name);
+	o->reply_to = reply_to;
+	o->owner = owner;
+	return o;
+}
+
+void node_order_free(struct node_order **op)
+{
+	struct node_order *o = *op;
+	if (!o)
+		return;
+	buf_fini(&o->says);
+	free(o->name);
+	free(o);
+	*op = NULL;
+}
+
+/* Once for each reason, since it is asked again and again. */
+static void wait_for(struct node *n, const char *reason)
+{
+	if (n->reason && strcmp(n->reason, reason) == 0)
+		return;
+	free(n->reason);
+	n->reason = mem_strdup(reason);
+	log_event(LOG_LEVEL_WARNING, "node", "node", n->name, "state",
+		  n->state == NODE_UP ? "up" : "waiting", "epoch",
+		  log_number((int64_t)n->row.epoch), "reason", reason, NULL);
+}
+
+static void lose(struct node *n, const char *reason)
+{
+	struct note *note = mem_zalloc(sizeof *note);
+	fence_set(0);
+	if (n->state == NODE_UP)
+		metrics_add(METRIC_node_up, -1);
+	n->state = NODE_GONE;
+	log_event(LOG_LEVEL_ERROR, "node", "node", n->name, "state", "fenced", "epoch",
+		  log_number((int64_t)n->row.epoch), "reason", reason, NULL);
+	note->type = NODE_LOST;
+	loop_post(n->main, note);
+}
+
+static struct replica_epoch row_for(const struct node *n, const struct roster_row *before)
+{
+	struct replica_epoch e = {.state = REPLICA_UP,
+				  .epoch = before ? before->is.epoch + 1 : n->own.epoch + 1,
+				  .seen_ms = clock_wall_ms(),
+				  .lease_ms = epoch_lease_ms(n->conf->cluster.adopt_after),
+				  .life = n->own.life,
+				  .number = before ? before->is.number : 0};
+	memcpy(e.by, n->name, strlen(n->name));
+	return e;
+}
+
+/* The spool looks at the fence when it looks at anything. */
+static void wake_spool(struct node *n)
+{
+	struct spool_credit *c = mem_zalloc(sizeof *c);
+	c->note.type = SPOOL_CREDIT;
+	spool_post(n->spool, &c->note);
+}
+
+static void begin(struct node *n, const struct replica_epoch *row, uint64_t revision,
+		  int64_t asked_ms)
+{
+	struct epoch_own own = {.life = row->life, .epoch = row->epoch};
+	if (!life_write(n->conf->spool, &own)) {
+		wait_for(n, strerror(errno));
+		return;
+	}
+	n->own = own;
+	n->row = *row;
+	n->revision = revision;
+	n->state = NODE_UP;
+	free(n->reason);
+	n->reason = NULL;
+	ident_set_node(row->number);
+	metrics_add(METRIC_node_up, 1);
+	fence_set(epoch_fence_ms(asked_ms, row->lease_ms));
+	replica_begin(n->replica, row->epoch);
+	wake_spool(n);
+	node_say(n->name, "up", row->epoch, "it has taken this epoch");
+}
+
+static void take(struct node *n, const struct roster_row *before)
+{
+	struct replica_epoch row = row_for(n, before);
+	int64_t asked_ms = clock_up_ms();
+	uint64_t revision;
+	natsStatus s = before ? NATS_OK : roster_number(&n->roster, n->name, &row.number);
+	if (s == NATS_OK)
+		s = roster_write(&n->roster, n->name, &row, before ? before->seen.revision : 0,
+				 &revision);
+	if (s == NATS_OK)
+		begin(n, &row, revision, asked_ms);
+	else
+		wait_for(n, natsStatus_GetText(s));
+}
+
+static void past(struct node *n)
+{
+	if (life_end(n->conf->spool))
+		lose(n, "another node has adopted its queue");
+	else
+		wait_for(n, strerror(errno));
+}
+
+static void try_to_start(struct node *n)
+{
+	struct roster_row *row = roster_find(&n->roster, n->name);
+	switch (epoch_start(row ? &row->is : NULL, &n->own)) {
+	case EPOCH_TAKE:
+		take(n, row);
+		break;
+	case EPOCH_WAIT:
+		wait_for(n, "the queue that this name had is not adopted yet");
+		break;
+	case EPOCH_PAST:
+		past(n);
+		break;
+	case EPOCH_NEVER:
+		wait_for(n, "this name is retired");
+		break;
+	}
+}
+
+bool node_holds(const struct node *n)
+{
+	const struct roster_row *row = roster_find(&n->roster, n->name);
+	return row && row->is.epoch == n->row.epoch && row->is.life == n->own.life &&
+	       row->is.state == REPLICA_UP;
+}
+
+/* The row as it is in the bucket says whether an unanswered write of ours was done. */
+static void judge_own_row(struct node *n)
+{
+	const struct roster_row *row = roster_find(&n->roster, n->name);
+	if (!row)
+		wait_for(n, "the bucket has no row of this node");
+	else if (node_holds(n))
+		n->revision = row->seen.revision;
+	else
+		past(n);
+}
+
+static void renew(struct node *n)
+{
+	int64_t asked_ms = clock_up_ms();
+	n->row.seen_ms = clock_wall_ms();
+	natsStatus s = roster_write(&n->roster, n->name, &n->row, n->revision, &n->revision);
+	if (s == NATS_OK)
+		fence_set(epoch_fence_ms(asked_ms, n->row.lease_ms));
+	else
+		metrics_add(METRIC_node_renewals_failed, 1);
+}
+
+static natsStatus look(struct node *n)
+{
+	natsStatus s = nats_setup_connect(&n->nats, NULL, NULL, NULL);
+	if (s == NATS_OK && n->state == NODE_UP)
+		renew(n);
+	if (s == NATS_OK)
+		s = roster_read(&n->roster, clock_up_ms());
+	return s;
+}
+
+static void run(struct node *n)
+{
+	natsStatus s = look(n);
+	if (n->state == NODE_UP && !fence_open()) {
+		lose(n, "its epoch could not be renewed in time");
+	} else if (s != NATS_OK) {
+		wait_for(n, natsStatus_GetText(s));
+	} else if (n->state == NODE_WAITING) {
+		try_to_start(n);
+	} else {
+		judge_own_row(n);
+		if (n->state == NODE_UP)
+			node_look_at_others(n);
+	}
+}
+
+static void tick(void *owner)
+{
+	struct node *n = owner;
+	if (n->state == NODE_GONE)
+		return;
+	run(n);
+	loop_timer_in(n->loop, &n->tick,
+		      epoch_renew_ms(epoch_lease_ms(n->conf->cluster.adopt_after)));
+}
+
+static void list(struct node *n, struct node_order *o)
+{
+	buf_printf(&o->says, "%-24s %-9s %8s %9s  %s\n", "NODE", "STATE", "EPOCH", "SEEN", "BY");
+	for (int i = 0; i < n->roster.n; i++) {
+		const struct roster_row *r = &n->roster.row[i];
+		if (!r->there)
+			continue;
+		buf_printf(&o->says, "%-24s %-9s %8" PRIu64 " %8.1fs  %s\n", r->node,
+			   replica_state_name(r->is.state), r->is.epoch,
+			   (double)(clock_up_ms() - r->seen.since_ms) / 1000, r->is.by);
+	}
+	o->done = true;
+}
+
+static void adopt(struct node *n, struct node_order *o, const struct roster_row *row)
+{
+	if (n->state != NODE_UP) {
+		buf_printf(&o->says, "this node has no epoch itself\n");
+		return;
+	}
+	switch (epoch_adopt(&row->is, &row->seen, true, clock_up_ms())) {
+	case EPOCH_MAY:
+		o->done = node_claim(n, row);
+		buf_printf(&o->says,
+			   o->done ? "its queue is being adopted\n" : "another node was first\n");
+		break;
+	case EPOCH_NOT_YET:
+		buf_printf(&o->says, "it may still be at work: not silent for long enough\n");
+		break;
+	case EPOCH_NOT:
+		buf_printf(&o->says, "it is %s: there is nothing to adopt\n",
+			   replica_state_name(row->is.state));
+		break;
+	}
+}
+
+static void retire(struct node *n, struct node_order *o, const struct roster_row *row)
+{
+	struct replica_epoch is = row->is;
+	if (is.state != REPLICA_ADOPTED) {
+		buf_printf(&o->says, "it is %s: drain it, or have it adopted, before\n",
+			   replica_state_name(is.state));
+		return;
+	}
+	is.state = REPLICA_RETIRED;
+	is.epoch++;
+	is.seen_ms = clock_wall_ms();
+	o->done = roster_write(&n->roster, row->node, &is, row->seen.revision, NULL) == NATS_OK;
+	buf_printf(&o->says,
+		   o->done ? "this name never comes back\n" : "it has changed just now\n");
+	if (o->done)
+		node_say(row->node, "retired", is.epoch, "by order");
+}
+
+/* Somebody must be there to take the queue. */
+static void may_drain(struct node *n, struct node_order *o)
+{
+	for (int i = 0; i < n->roster.n && !o->done; i++) {
+		const struct roster_row *r = &n->roster.row[i];
+		int64_t silent_ms = clock_up_ms() - r->seen.since_ms;
+		o->done = r->there && strcmp(r->node, n->name) != 0 && r->is.state == REPLICA_UP &&
+			  (r->is.lease_ms == 0 || silent_ms < r->is.lease_ms);
+	}
+	o->done &= n->state == NODE_UP;
+	buf_printf(&o->says, o->done ? "" : "there is no other node that could take its queue\n");
+}
+
+static void obey(struct node *n, struct node_order *o)
+{
+	natsStatus s = nats_setup_connect(&n->nats, NULL, NULL, NULL);
+	if (s == NATS_OK)
+		s = roster_read(&n->roster, clock_up_ms());
+	const struct roster_row *row = o->name ? roster_find(&n->roster, o->name) : NULL;
+	if (s != NATS_OK)
+		buf_printf(&o->says, "the other nodes are out of reach: %s\n",
+			   natsStatus_GetText(s));
+	else if (o->op == NODE_LIST)
+		list(n, o);
+	else if (o->op == NODE_MAY_DRAIN)
+		may_drain(n, o);
+	else if (!row)
+		buf_printf(&o->says, "there is no node %s\n", o->name);
+	else if (o->op == NODE_ADOPT)
+		adopt(n, o, row);
+	else
+		retire(n, o, row);
+	loop_post(o->reply_to, &o->note);
+}
+
+static void receive(void *owner, struct note *note)
+{
+	struct node *n = owner;
+	struct node_order *o = (struct node_order *)note;
+	if (note->type == NODE_TAKEN) {
+		free(note);
+		node_taken(n);
+	} else if (atomic_load(&n->interrupt)) {
+		node_order_free(&o);
+	} else {
+		obey(n, o);
+	}
+}
+
+/* An answer that comes after the lease helps nobody. */
+static int64_t answer_ms(int64_t lease_ms)
+{
+	if (lease_ms == 0 || lease_ms > WAIT_MOST_MS)
+		return WAIT_MOST_MS;
+	return lease_ms > WAIT_LEAST_MS ? lease_ms : WAIT_LEAST_MS;
+}
+
+static bool prepare(struct node *n, struct buf *error)
+{
+	if (life_read(n->conf->spool, &n->own) && life_write(n->conf->spool, &n->own))
+		return true;
+	buf_printf(error, "%s/node: %s", n->conf->spool, strerror(errno));
+	return false;
+}
+
+struct node *node_new(struct conf *conf, struct spool *spool, struct replica *replica,
+		      struct loop *main, struct buf *error)
+{
+	const char *name = *conf->cluster.name ? conf->cluster.name : conf->own_name;
+	if (!replica)
+		return NULL;
+	struct node *n = mem_zalloc(sizeof *n);
+	fence_set(0);
+	n->conf = conf_ref(conf);
+	n->spool = spool;
+	n->replica = replica;
+	n->main = main;
+	n->name = mem_strndup(name, REPLICA_NODE_MAX);
+	n->loop = loop_new("node", receive, NULL, n);
+	timer_init(&n->tick, tick, n);
+	nats_setup_init(&n->nats, n->conf, n->name);
+	n->nats.wait_ms = answer_ms(epoch_lease_ms(conf->cluster.adopt_after));
+	roster_init(&n->roster, &n->nats);
+	if (!prepare(n, error))
+		node_free(&n);
+	return n;
+}
+
+void node_start(struct node *n)
+{
+	if (!n)
+		return;
+	loop_timer_in(n->loop, &n->tick, 0);
+	loop_start(n->loop);
+}
+
+void node_post(struct node *n, struct node_order *o)
+{
+	loop_post(n->loop, &o->note);
+}
+
+void node_drain(struct node *n)
+{
+	atomic_store(&n->draining, true);
+}
+
+/* The others need not wait: nothing is done here any more. */
+static void hand_over(struct node *n)
+{
+	bool done = false;
+	n->row.state = REPLICA_DRAINED;
+	for (int i = 0; i < DRAIN_TRIES && !done; i++)
+		done = roster_write(&n->roster, n->name, &n->row, n->revision, NULL) == NATS_OK;
+	log_event(done ? LOG_LEVEL_INFO : LOG_LEVEL_ERROR, "node", "node", n->name, "state",
+		  done ? "drained" : "up", "epoch", log_number((int64_t)n->row.epoch), "reason",
+		  done ? "by order; its queue is to be adopted" : "the others could not be told",
+		  NULL);
+}
+
+void node_stop(struct node *n)
+{
+	if (!n || !n->loop->running)
+		return;
+	atomic_store(&n->interrupt, true);
+	loop_stop(n->loop);
+	if (n->taking.runs)
+		pthread_join(n->taking.thread, NULL);
+	n->taking.runs = false;
+	if (atomic_load(&n->draining) && n->state == NODE_UP)
+		hand_over(n);
+	fence_set(0);
+	roster_fini(&n->roster);
+	nats_setup_close(&n->nats);
+	nats_setup_end();
+}
+
+void node_free(struct node **np)
+{
+	struct node *n = *np;
+	if (!n)
+		return;
+	atomic_store(&n->interrupt, true);
+	loop_free(&n->loop);
+	roster_fini(&n->roster);
+	nats_setup_fini(&n->nats);
+	conf_unref(n->conf);
+	free(n->taking.unit);
+	free(n->reason);
+	free(n->name);
+	free(n);
+	*np = NULL;
+}

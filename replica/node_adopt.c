@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: ISC */
+#include "replica/node_core.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/metrics.h"
+#include "base/thread.h"
+#include "replica/harvest.h"
+#include "replica/transfer.h"
+#include "spool/spool.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { AGAIN_MS = 1000, LOOK_MS = 50 };
+
+static char *folder_of(const char *node)
+{
+	char token[REPLICA_TOKEN];
+	return mem_printf("adopted-from-%s", replica_token(node, token));
+}
+
+static bool take_one(struct node *n, const struct node_unit *u, struct buf *error)
+{
+	char *folder = folder_of(u->node);
+	char *path = mem_printf("%s/%s", n->conf->spool, folder);
+	struct harvest h = {.conf = n->conf,
+			    .node = u->node,
+			    .epoch = u->epoch,
+			    .folder = folder,
+			    .interrupt = &n->interrupt};
+	struct transfer t = {.conf = n->conf,
+			     .spool = n->spool,
+			     .folder = path,
+			     .node = u->node,
+			     .interrupt = &n->interrupt};
+	bool ok = harvest_run(&h, error) && transfer_run(&t, error);
+	n->taking.messages += t.messages;
+	n->taking.doubtful += t.doubtful;
+	n->taking.damaged += t.damaged;
+	free(path);
+	free(folder);
+	return ok;
+}
+
+/* What is in our queue, and in the copy of that, need not be in theirs. */
+static bool discard_one(struct node *n, const struct node_unit *u, struct buf *error)
+{
+	struct harvest h = {.conf = n->conf, .node = u->node, .interrupt = &n->interrupt};
+	return harvest_discard(&h, error);
+}
+
+static bool all(struct node *n, bool (*what)(struct node *, const struct node_unit *, struct buf *))
+{
+	for (int i = 0; i < n->taking.n; i++) {
+		struct buf error = {0};
+		bool ok = !atomic_load(&n->interrupt) && what(n, &n->taking.unit[i], &error);
+		if (!ok && buf_len(&error) > 0)
+			log_event(LOG_LEVEL_ERROR, "node", "node", n->taking.unit[i].node, "state",
+				  "adopting", "epoch", log_number((int64_t)n->taking.unit[i].epoch),
+				  "reason", buf_cstr(&error), NULL);
+		buf_fini(&error);
+		if (!ok)
+			return false;
+	}
+	return true;
+}
+
+static void *adopt(void *argument)
+{
+	struct node *n = argument;
+	struct note *note = mem_zalloc(sizeof *note);
+	n->taking.done = all(n, take_one) && all(n, discard_one);
+	for (int ms = 0; !n->taking.done && ms < AGAIN_MS && !atomic_load(&n->interrupt);
+	     ms += LOOK_MS)
+		usleep(LOOK_MS * 1000);
+	note->type = NODE_TAKEN;
+	loop_post(n->loop, note);
+	return NULL;
+}
+
+static bool in_unit(const struct node_taking *t, const char *node)
+{
+	for (int i = 0; i < t->n; i++)
+		if (strcmp(t->unit[i].node, node) == 0)
+			return true;
+	return false;
+}
+
+/* Ours, or of one whose queue we are taking. */
+static bool belongs(const struct node *n, const struct roster_row *r)
+{
+	return r->there && r->is.state == REPLICA_ADOPTING &&
+	       (strcmp(r->is.by, n->name) == 0 || in_unit(&n->taking, r->is.by)) &&
+	       !in_unit(&n->taking, r->node);
+}
+
+bool node_claim(struct node *n, const struct roster_row *r)
+{
+	struct replica_epoch is = r->is;
+	is.epoch++;
+	is.state = REPLICA_ADOPTING;
+	is.seen_ms = clock_wall_ms();
+	memset(is.by, 0, sizeof is.by);
+	memcpy(is.by, n->name, strlen(n->name));
+	if (roster_write(&n->roster, r->node, &is, r->seen.revision, NULL) != NATS_OK)
+		return false;
+	node_say(r->node, "adopting", is.epoch,
+		 r->is.state == REPLICA_DRAINED ? "it was drained" : "it does not answer");
+	return true;
+}
+
+static bool enter(struct node *n, const struct roster_row *r)
+{
+	struct node_taking *t = &n->taking;
+	if (strcmp(r->is.by, n->name) != 0)
+		return node_claim(n, r);
+	t->unit = mem_realloc(t->unit, ((size_t)t->n + 1) * sizeof *t->unit);
+	struct node_unit *u = &t->unit[t->n++];
+	memcpy(u->node, r->node, sizeof u->node);
+	u->epoch = r->is.epoch;
+	return true;
+}
+
+/* All that belongs together, by rows that name us: what did not is ours at the next look. True: there is
+ * something to take. */
+static bool gather(struct node *n)
+{
+	bool whole = true;
+	n->taking.n = 0;
+	for (int i = 0; i < n->roster.n;) {
+		const struct roster_row *r = &n->roster.row[i++];
+		if (!belongs(n, r))
+			continue;
+		if (strcmp(r->is.by, n->name) != 0)
+			whole = false;
+		if (!enter(n, r))
+			return false;
+		if (whole)
+			i = 0; /* another may have been taking it */
+	}
+	return whole && n->taking.n > 0;
+}
+
+static void start(struct node *n)
+{
+	struct node_taking *t = &n->taking;
+	t->done = false;
+	t->messages = t->doubtful = t->damaged = 0;
+	t->runs = thread_start(&t->thread, "adopt", adopt, n) == 0;
+}
+
+static void release(struct node *n)
+{
+	struct note *note = mem_zalloc(sizeof *note);
+	note->type = SPOOL_ADOPTED;
+	spool_post(n->spool, note);
+	n->released = true;
+}
+
+/* Whoever was taking it has lost its own queue, before it was known that it would take this one. */
+static bool orphaned(const struct node *n, const struct roster_row *r)
+{
+	const struct roster_row *by = roster_find(&n->roster, r->is.by);
+	return r->is.state == REPLICA_ADOPTING &&
+	       (!by || by->is.state == REPLICA_ADOPTED || by->is.state == REPLICA_RETIRED);
+}
+
+static void choose(struct node *n)
+{
+	for (int i = 0; i < n->roster.n; i++) {
+		const struct roster_row *r = &n->roster.row[i];
+		if (!r->there || strcmp(r->node, n->name) == 0 ||
+		    (epoch_adopt(&r->is, &r->seen, false, clock_up_ms()) != EPOCH_MAY &&
+		     !orphaned(n, r)))
+			continue;
+		node_claim(n, r);
+		return; /* what follows from it is seen next time */
+	}
+}
+
+void node_look_at_others(struct node *n)
+{
+	if (n->taking.runs)
+		return;
+	bool whole = gather(n);
+	if (whole)
+		start(n);
+	else if (n->taking.n == 0 && !n->released)
+		release(n); /* of a former start: the rows say that it is ours */
+	else if (n->taking.n == 0)
+		choose(n);
+}
+
+/* False: it is not said yet. */
+static bool conclude(struct node *n, const struct node_unit *u)
+{
+	const struct roster_row *r = roster_find(&n->roster, u->node);
+	/* Nobody but us can have said so, as long as our own epoch holds. */
+	if (!r || r->is.state != REPLICA_ADOPTING)
+		return r;
+	if (strcmp(r->is.by, n->name) != 0)
+		return false;
+	struct replica_epoch is = r->is;
+	is.state = REPLICA_ADOPTED;
+	is.seen_ms = clock_wall_ms();
+	return roster_write(&n->roster, u->node, &is, r->seen.revision, NULL) == NATS_OK;
+}
+
+static void tidy(struct node *n)
+{
+	for (int i = 0; i < n->taking.n; i++) {
+		char *folder = folder_of(n->taking.unit[i].node);
+		if (n->taking.damaged == 0)
+			life_remove(n->conf->spool, folder);
+		free(folder);
+	}
+}
+
+void node_taken(struct node *n)
+{
+	struct node_taking *t = &n->taking;
+	bool done = t->done;
+	if (!t->runs)
+		return;
+	pthread_join(t->thread, NULL);
+	t->runs = false;
+	if (!done || n->state != NODE_UP || roster_read(&n->roster, clock_up_ms()) != NATS_OK ||
+	    !node_holds(n))
+		return; /* the rows still say what is to be done */
+	for (int i = 0; i < t->n; i++)
+		done &= conclude(n, &t->unit[i]);
+	if (!done)
+		return;
+	metrics_add(METRIC_node_adopted, (int64_t)t->messages);
+	metrics_add(METRIC_node_adopted_in_doubt, (int64_t)t->doubtful);
+	for (int i = 0; i < t->n; i++)
+		log_event(LOG_LEVEL_INFO, "node", "node", t->unit[i].node, "state", "adopted",
+			  "epoch", log_number((int64_t)t->unit[i].epoch), "reason",
+			  "its messages are in this node's queue", "messages",
+			  log_number((int64_t)t->messages), "in_doubt",
+			  log_number((int64_t)t->doubtful), "damaged",
+			  log_number((int64_t)t->damaged), NULL);
+	release(n);
+	tidy(n);
+	t->n = 0;
+}

@@ -1,0 +1,66 @@
+/* node_core.h - the state of the thread "node", for its own files only.
+ *
+ *	node.c        the thread: its epoch, its orders
+ *	node_adopt.c  the others' queues
+ *
+ * THREAD     node, but for what is marked.
+ */
+#ifndef REPLICA_NODE_CORE_H
+#define REPLICA_NODE_CORE_H
+
+#include "replica/life.h"
+#include "replica/node.h"
+#include "replica/roster.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+enum node_state { NODE_WAITING, NODE_UP, NODE_GONE };
+
+/* One of those whose queues are taken together. */
+struct node_unit {
+	char node[REPLICA_NODE_MAX + 1];
+	uint64_t epoch;
+};
+
+/* The thread "adopt", while it runs. */
+struct node_taking {
+	bool runs;
+	pthread_t thread;
+	struct node_unit *unit;
+	int n;
+	bool done; /* all of it is in our queue, and in the copy of that */
+	uint64_t messages, doubtful, damaged;
+};
+
+struct node {
+	struct conf *conf;
+	struct spool *spool;
+	struct replica *replica;
+	struct loop *loop, *main;
+	char *name;
+	struct nats_setup nats;
+	struct roster roster;
+	struct epoch_own own;
+	struct replica_epoch row; /* ours, as we wrote it last */
+	uint64_t revision;	  /* of that */
+	enum node_state state;
+	char *reason;  /* that was logged last */
+	bool released; /* what a former start had taken was released, or is being taken again */
+	atomic_bool draining;  /* any thread */
+	atomic_bool interrupt; /* the relay ends */
+	struct timer tick;
+	struct node_taking taking;
+};
+
+void node_say(const char *of, const char *state, uint64_t epoch, const char *reason);
+/* The event `node`. */
+
+bool node_holds(const struct node *); /* our row, as it was read last, is the one that we wrote */
+
+void node_look_at_others(struct node *);
+void node_taken(struct node *); /* the thread has ended */
+bool node_claim(struct node *, const struct roster_row *);
+/* Take over the queue of that one, if nobody was before us. */
+
+#endif

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: ISC */
+#include "replica/replica_core.h"
+
+#include "base/clock.h"
+#include "base/crc32c.h"
+#include "base/ident.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/metrics.h"
+#include "spool/disk.h"
+#include "spool/replicate.h"
+
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Under way at once. What was there at the start takes a part of it, so that new mail need not wait for
+ * megabytes of that. */
+enum { FLIGHT_BYTES = 8 << 20, FLIGHT_BYTES_OLDER = 3 << 20, FLIGHT_MESSAGES = 512 };
+
+static char *payload_of(struct replica *r)
+{
+	return r->message + REPLICA_HEAD;
+}
+
+/* Its payload stands in r->message. */
+static bool send_message(struct replica *r, struct replica_head *h, const struct flown *what)
+{
+	struct flown m = *what;
+	char *subject = replica_subject(r->node, r->epoch, h->type, h->of);
+	size_t len = REPLICA_HEAD + h->length;
+	h->epoch = r->epoch;
+	h->number = m.number = ++r->flight.number;
+	h->crc = crc32c(0, payload_of(r), h->length);
+	replica_head_put((uint8_t *)r->message, h);
+	m.type = h->type;
+	m.bytes = len;
+	m.sent_ms = clock_steady_ms();
+	bool sent = nats_link_publish(r->link, subject, m.number, r->message, len);
+	free(subject);
+	if (!sent) {
+		replica_failed(r, "can't be written to");
+		return false;
+	}
+	flight_add(&r->flight, &m);
+	metrics_add(METRIC_replica_messages, 1);
+	metrics_add(METRIC_replica_bytes, (int64_t)len);
+	return true;
+}
+
+static bool send_state(struct replica *r, enum replica_type type, uint64_t of,
+		       const struct buf *bytes)
+{
+	struct replica_head h = {.type = type, .of = of};
+	if (bytes && buf_len(bytes) > 0) {
+		h.length = (uint32_t)buf_len(bytes);
+		memcpy(payload_of(r), buf_data(bytes), h.length);
+	}
+	return send_message(r, &h, &(struct flown){.to = 0});
+}
+
+static int large_of(struct replica *r, struct copy *f)
+{
+	char name[IDENT_TEXT];
+	if (f->fd < 0)
+		f->fd = disk_open(r->large, ident_text(f->key.of, name), O_RDONLY);
+	return f->fd;
+}
+
+/* The next of what is missing. False: there is nothing to send of it now. */
+static bool send_piece(struct replica *r, struct copy *f)
+{
+	const bool large = f->key.large;
+	uint64_t size = f->end - large; /* of large content the last unit is that it has ended */
+	uint64_t len = size - f->sent < REPLICA_PIECE ? size - f->sent : REPLICA_PIECE;
+	struct replica_head h = {.type = REPLICA_LOG, .of = f->key.of, .offset = f->sent};
+	int64_t changed_ms;
+	int fd = large ? large_of(r, f) : f->file->fd;
+	bool read = fd >= 0 && disk_size(fd, &h.size, &changed_ms) == 0 &&
+		    disk_read(fd, payload_of(r), len, f->sent) == (ssize_t)len;
+	/* Large content that has gone is named as such soon; a segment that is shorter was cut. */
+	if (!read) {
+		copy_is(&r->copies, f, f->sent, f->sent, f->acked);
+		return false;
+	}
+	if (large)
+		h.type = len > 0 ? REPLICA_LARGE : REPLICA_LARGE_END;
+	if (large)
+		h.size = size;
+	h.length = (uint32_t)len;
+	uint64_t to = f->sent + len + (h.type == REPLICA_LARGE_END);
+	if (!send_message(r, &h, &(struct flown){.key = f->key, .to = to}))
+		return false;
+	f->under_way++;
+	f->there = true;
+	copy_is(&r->copies, f, f->end, to, f->acked);
+	return true;
+}
+
+static bool has_room(const struct replica *r, uint64_t bytes)
+{
+	return r->phase == PHASE_RUNNING && r->flight.n < FLIGHT_MESSAGES &&
+	       r->flight.bytes < bytes;
+}
+
+static bool send_order(struct replica *r, const struct order *o)
+{
+	struct replica_head h = {.type = REPLICA_MARKS, .of = o->key.of};
+	if (o->kind != ORDER_MARKS)
+		return send_state(r,
+				  o->kind == ORDER_COMPLETE ? REPLICA_COMPLETE : REPLICA_CHECKPOINT,
+				  0, &o->bytes);
+	h.length = (uint32_t)buf_len(&o->bytes);
+	memcpy(payload_of(r), buf_data(&o->bytes), h.length);
+	return send_message(r, &h, &(struct flown){.to = 0});
+}
+
+static void forget_gone(struct replica *r)
+{
+	struct order *o = orders_first(&r->orders);
+	struct copy *f = copies_find(&r->copies, o->key.of, o->key.large);
+	if (f)
+		copies_remove(&r->copies, f);
+	orders_done(&r->orders);
+}
+
+static void purge_file(struct replica *r, struct order *o)
+{
+	const struct copy *f = copies_find(&r->copies, o->key.of, o->key.large);
+	if (!f || !f->there) {
+		forget_gone(r);
+		return;
+	}
+	if (f->under_way > 0)
+		return; /* it would come after the purge */
+	char *subject = replica_subject(r->node, r->epoch,
+					o->key.large ? REPLICA_LARGE : REPLICA_LOG, o->key.of);
+	o->under_way = true;
+	nats_link_purge(r->link, subject, 0);
+	free(subject);
+}
+
+static void purge_before(struct replica *r, struct order *o)
+{
+	char *state = replica_subject(r->node, r->epoch, REPLICA_COMPLETE, 0);
+	o->under_way = true;
+	nats_link_purge(r->link, o->kind == ORDER_NEWEST ? state : "", o->before);
+	free(state);
+}
+
+static void run_orders(struct replica *r)
+{
+	struct order *o;
+	while (r->phase == PHASE_RUNNING && (o = orders_first(&r->orders)) && !o->under_way &&
+	       (r->complete || o->kind == ORDER_COMPLETE) && goals_reached(&o->goals, &r->copies)) {
+		int before = r->orders.n;
+		if (o->kind == ORDER_GONE)
+			purge_file(r, o);
+		else if (order_is_purge(o->kind))
+			purge_before(r, o);
+		else
+			o->under_way = send_order(r, o);
+		if (r->orders.n == before)
+			break;
+	}
+}
+
+void pump(struct replica *r)
+{
+	struct copy *f;
+	if (r->phase == PHASE_RUNNING && !r->begun && r->flight.n == 0 &&
+	    !send_state(r, REPLICA_BEGIN, r->first, NULL))
+		return;
+	while (has_room(r, FLIGHT_BYTES) && (f = copies_missing(&r->copies, false)))
+		send_piece(r, f);
+	while (has_room(r, FLIGHT_BYTES_OLDER) && (f = copies_missing(&r->copies, true)))
+		send_piece(r, f);
+	run_orders(r);
+}
+
+/* The head of the queue of orders is there. */
+static void order_sent(struct replica *r, const struct flown *m)
+{
+	const struct order *o = orders_first(&r->orders);
+	if (m->type == REPLICA_COMPLETE) {
+		r->complete = true;
+		log_event(LOG_LEVEL_INFO, "replica", "state", "complete", "epoch",
+			  log_number((int64_t)r->epoch), NULL);
+		orders_next(&r->orders, ORDER_SINCE, r->begun);
+	} else if (m->type == REPLICA_CHECKPOINT) {
+		orders_next(&r->orders, ORDER_NEWEST, m->sequence);
+	}
+	assert(o && o->under_way && !order_is_purge(o->kind));
+	orders_done(&r->orders);
+}
+
+static void arrived(struct replica *r, const struct flown *m)
+{
+	struct copy *f = copies_find(&r->copies, m->key.of, m->key.large);
+	switch (m->type) {
+	case REPLICA_BEGIN:
+		r->begun = m->sequence;
+		break;
+	case REPLICA_LOG:
+	case REPLICA_LARGE:
+	case REPLICA_LARGE_END:
+		if (!f)
+			break;
+		f->under_way--;
+		if (!f->gone)
+			copy_is(&r->copies, f, f->end, f->sent, m->to);
+		break;
+	case REPLICA_MARKS:
+	case REPLICA_COMPLETE:
+	case REPLICA_CHECKPOINT:
+		order_sent(r, m);
+		break;
+	}
+}
+
+static void answer_tickets(struct replica *r)
+{
+	uint64_t reached = 0;
+	list_each (link, tmp, &r->tickets) {
+		struct ticket *t = list_entry(link, struct ticket, link);
+		if (!goals_reached(&t->goals, &r->copies))
+			break;
+		reached = t->number;
+		list_remove(link);
+		goals_fini(&t->goals);
+		free(t);
+	}
+	if (!reached)
+		return;
+	struct replicate *answer = mem_zalloc(sizeof *answer);
+	answer->note.type = SPOOL_REPLICATED;
+	answer->of = reached;
+	loop_post(spool_loop(r->spool), &answer->note);
+}
+
+void pump_acknowledged(struct replica *r)
+{
+	struct flown m;
+	bool any = false;
+	while (flight_take(&r->flight, &m)) {
+		arrived(r, &m);
+		any = true;
+	}
+	if (any)
+		r->progress_ms = r->loop->now_ms;
+	answer_tickets(r);
+}

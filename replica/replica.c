@@ -1,0 +1,243 @@
+/* SPDX-License-Identifier: ISC */
+#include "replica/replica.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/metrics.h"
+#include "replica/replica_core.h"
+#include "spool/disk.h"
+#include "spool/replicate.h"
+
+#include <assert.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	TICK_MS = 50,
+	PATIENCE_MS = 2000,
+	PATIENCE_MOST_MS = 30000,
+	AGAIN_MS = 100,
+	AGAIN_MOST_MS = 2000,
+	NEARLY_BYTES = 1 << 20, /* so much may be missing when it is said to be back */
+};
+
+static int64_t lag_of_new(const struct replica *r)
+{
+	return r->copies.lag[COPY_LARGE] + r->copies.lag[COPY_LOG];
+}
+
+static void set_up(void *owner)
+{
+	struct replica *r = owner;
+	assert(r->phase == PHASE_WAITING);
+	r->phase = PHASE_SETTING_UP;
+	nats_link_set_up(r->link, r->epoch);
+}
+
+void replica_resend(struct replica *r)
+{
+	struct order *o = orders_first(&r->orders);
+	flight_drop(&r->flight);
+	copies_again(&r->copies, false);
+	if (o && !order_is_purge(o->kind)) /* a purge has an answer all the same */
+		o->under_way = false;
+}
+
+static void log_failure(struct replica *r, const char *why)
+{
+	if (!*why || (r->error && strcmp(r->error, why) == 0))
+		return;
+	free(r->error);
+	r->error = mem_strdup(why);
+	log_event(LOG_LEVEL_WARNING, "replica", "state", "failed", "reason", why, "missing",
+		  log_number(copies_lag(&r->copies)), NULL);
+}
+
+void replica_failed(struct replica *r, const char *why)
+{
+	if (r->phase == PHASE_FENCED)
+		return;
+	log_failure(r, why);
+	if (r->flight.n > 0)
+		metrics_add(METRIC_replica_failures, 1);
+	replica_resend(r);
+	if (r->phase == PHASE_WAITING)
+		return;
+	r->phase = PHASE_WAITING;
+	loop_timer_in(r->loop, &r->again, r->again_ms);
+	r->again_ms = r->again_ms ? r->again_ms * 2 : AGAIN_MS;
+	if (r->again_ms > AGAIN_MOST_MS)
+		r->again_ms = AGAIN_MOST_MS;
+}
+
+void replica_drop_tickets(struct replica *r)
+{
+	list_each (link, tmp, &r->tickets) {
+		struct ticket *t = list_entry(link, struct ticket, link);
+		list_remove(link);
+		goals_fini(&t->goals);
+		free(t);
+	}
+}
+
+static void turn_away(struct replica *r, bool away)
+{
+	r->away = away;
+	metrics_add(METRIC_replica_away, away ? 1 : -1);
+	log_event(away ? LOG_LEVEL_ERROR : LOG_LEVEL_INFO, "replica", "state",
+		  away ? "away" : "back", "missing", log_number(copies_lag(&r->copies)), NULL);
+	if (away) {
+		goals_fini(&r->missed);
+		goals_set(&r->missed, &r->copies, false);
+		replica_drop_tickets(r); /* nobody waits for them now */
+	}
+	struct replicate *n = mem_zalloc(sizeof *n);
+	n->note.type = SPOOL_REPLICA_AWAY;
+	n->away = away;
+	loop_post(spool_loop(r->spool), &n->note);
+}
+
+static bool too_late(const struct replica *r)
+{
+	int64_t longest_ms = r->conf->cluster.replicate_timeout;
+	const struct list *first = list_first(&r->tickets);
+	if (first &&
+	    r->loop->now_ms - list_entry(first, struct ticket, link)->since_ms >= longest_ms)
+		return true;
+	return r->loop->now_ms - r->progress_ms >= longest_ms;
+}
+
+static void judge(struct replica *r)
+{
+	if (lag_of_new(r) == 0)
+		r->progress_ms = r->loop->now_ms;
+	if (!r->away && (r->phase == PHASE_FENCED || too_late(r)))
+		turn_away(r, true);
+	else if (r->away && r->phase == PHASE_RUNNING && lag_of_new(r) <= NEARLY_BYTES &&
+		 goals_reached(&r->missed, &r->copies))
+		turn_away(r, false);
+}
+
+/* Whoever waits for the end need not wait for what can't be had. */
+static void judge_end(struct replica *r)
+{
+	bool all = r->phase == PHASE_RUNNING && lag_of_new(r) == 0 &&
+		   (r->orders.n == 0 || !r->complete);
+	if (!r->stop ||
+	    (!all && r->phase == PHASE_RUNNING && !r->away && r->loop->now_ms < r->stop_ms))
+		return;
+	r->closing = true;
+	sem_post(r->stop);
+	r->stop = NULL;
+}
+
+static void tick(void *owner)
+{
+	struct replica *r = owner;
+	if (r->closing)
+		return;
+	if (r->flight.n == 0) {
+		r->patience_ms = PATIENCE_MS;
+	} else if (r->loop->now_ms - flight_since_ms(&r->flight) > r->patience_ms) {
+		r->patience_ms *= r->patience_ms < PATIENCE_MOST_MS ? 2 : 1;
+		replica_failed(r, "what was sent is not acknowledged");
+	}
+	judge(r);
+	judge_end(r);
+	loop_timer_in(r->loop, &r->tick, TICK_MS);
+}
+
+static void received_all(void *owner)
+{
+	struct replica *r = owner;
+	if (r->closing)
+		return;
+	pump_acknowledged(r);
+	pump(r);
+	judge_end(r);
+}
+
+struct replica *replica_new(struct conf *conf, struct spool *spool)
+{
+	const struct conf_cluster *c = &conf->cluster;
+	if (c->replicate == REPLICATE_OFF)
+		return NULL;
+	struct replica *r = mem_zalloc(sizeof *r);
+	r->conf = conf_ref(conf);
+	r->spool = spool;
+	r->node = mem_strndup(*c->name ? c->name : conf->own_name, REPLICA_NODE_MAX);
+	r->phase = PHASE_WAITING;
+	r->patience_ms = PATIENCE_MS;
+	r->message = mem_alloc(REPLICA_MESSAGE_MAX);
+	copies_init(&r->copies);
+	flight_init(&r->flight);
+	orders_init(&r->orders);
+	list_init(&r->tickets);
+	char *large = mem_printf("%s/large", conf->spool);
+	r->large = disk_open(AT_FDCWD, large, O_RDONLY | O_DIRECTORY);
+	free(large);
+	r->loop = loop_new("replica", replica_notes_receive, received_all, r);
+	timer_init(&r->tick, tick, r);
+	timer_init(&r->again, set_up, r);
+	r->link = nats_link_new(conf, r->node, r->loop);
+	spool_replicate(spool, r->loop, c->replicate == REPLICATE_SYNC, c->degrade);
+	replicate_starts(spool, c->adopt_after > 0);
+	return r;
+}
+
+void replica_start(struct replica *r)
+{
+	if (!r)
+		return;
+	nats_link_start(r->link);
+	r->progress_ms = r->loop->now_ms;
+	loop_timer_in(r->loop, &r->tick, TICK_MS);
+	loop_start(r->loop);
+}
+
+void replica_begin(struct replica *r, uint64_t epoch)
+{
+	struct replica_begin *n = mem_zalloc(sizeof *n);
+	n->note.type = REPLICA_NOTE_EPOCH;
+	n->epoch = epoch;
+	loop_post(r->loop, &n->note);
+}
+
+void replica_stop(struct replica *r)
+{
+	if (!r || !r->loop->running)
+		return;
+	sem_t done;
+	struct replica_stop stop = {.note.type = REPLICA_NOTE_STOP, .done = &done};
+	sem_init(&done, 0, 0);
+	loop_post(r->loop, &stop.note);
+	while (sem_wait(&done) != 0)
+		;
+	sem_destroy(&done);
+	loop_stop(r->loop);
+	nats_link_stop(r->link);
+}
+
+void replica_free(struct replica **rp)
+{
+	struct replica *r = *rp;
+	if (!r)
+		return;
+	r->closing = true;
+	nats_link_free(&r->link);
+	loop_free(&r->loop);
+	replica_drop_tickets(r);
+	orders_fini(&r->orders);
+	flight_drop(&r->flight);
+	copies_fini(&r->copies);
+	goals_fini(&r->missed);
+	buf_fini(&r->checkpoint);
+	disk_close(r->large);
+	conf_unref(r->conf);
+	free(r->message);
+	free(r->error);
+	free(r->node);
+	free(r);
+	*rp = NULL;
+}

@@ -1,0 +1,95 @@
+/* replica_core.h - the state of the thread that keeps the copy, for the files of this folder only.
+ *
+ *	notes of the spool   copies, tickets, orders             replica_notes.c
+ *	pump()               files -> messages, while there is room   pump.c
+ *	notes of the link    acknowledgements -> copies -> tickets, orders
+ *
+ * OWNERSHIP  replica_new() makes it.
+ * THREAD     replica.
+ * SEE        copy.h for how far each file is.
+ */
+#ifndef REPLICA_REPLICA_CORE_H
+#define REPLICA_REPLICA_CORE_H
+
+#include "base/buf.h"
+#include "base/loop.h"
+#include "replica/copy.h"
+#include "replica/flight.h"
+#include "replica/nats_link.h"
+#include "replica/orders.h"
+#include "replica/replica.h"
+
+#include "spool/spool.h"
+
+#include <semaphore.h>
+
+enum replica_phase {
+	PHASE_SETTING_UP, /* a set-up is under way */
+	PHASE_WAITING,	  /* for the next one, or for the connection */
+	PHASE_RUNNING,
+	PHASE_FENCED, /* another node has the queue: nothing is sent any more */
+};
+
+/* Some client waits for all that was written until then. */
+struct ticket {
+	struct list link;
+	uint64_t number;
+	int64_t since_ms;
+	struct goals goals;
+};
+
+struct replica {
+	struct conf *conf;
+	struct spool *spool;
+	struct loop *loop;
+	struct nats_link *link;
+	char *node;
+	int large; /* descriptor of the folder */
+	enum replica_phase phase;
+	uint64_t epoch; /* 0: none yet */
+	uint64_t first; /* segment of this start */
+	uint64_t begun; /* where BEGIN lies in the stream; 0: it is not there */
+	bool complete;	/* COMPLETE is there */
+	bool known;	/* what was there before this start has been named */
+	bool away;	/* and the spool was told so */
+	char *error;	/* the last that was logged, until it works again */
+	struct copies copies;
+	struct flight flight;
+	struct orders orders;
+	struct list tickets;
+	struct buf checkpoint; /* the last one */
+	char *message;	       /* to build one in */
+	int64_t progress_ms; /* steady clock: when something was acknowledged, or there was nothing to */
+	int64_t patience_ms; /* for an acknowledgement */
+	int64_t again_ms;    /* until the next set-up */
+	struct timer tick, again;
+	struct goals missed; /* while it is away: what must be there before it is back */
+	sem_t *stop;	     /* who waits for the end, or NULL */
+	int64_t stop_ms;     /* steady clock: when that one has waited enough */
+	bool closing;	     /* nothing is done any more */
+};
+
+enum { REPLICA_NOTE_STOP = 190, REPLICA_NOTE_EPOCH };
+
+struct replica_begin { /* REPLICA_NOTE_EPOCH */
+	struct note note;
+	uint64_t epoch;
+};
+
+struct replica_stop {
+	struct note note;
+	sem_t *done;
+};
+
+void pump(struct replica *);		  /* send what there is room for */
+void pump_acknowledged(struct replica *); /* see what has come to be there */
+
+void replica_notes_receive(void *replica, struct note *);
+void replica_drop_tickets(struct replica *);
+
+void replica_resend(struct replica *); /* what is under way */
+
+void replica_failed(struct replica *, const char *why);
+/* Send that again after another set-up. Logged, unless why is empty. */
+
+#endif

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: ISC */
+#include "replica/replica_core.h"
+
+#include "base/ident.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "spool/disk.h"
+#include "spool/replicate.h"
+
+#include <assert.h>
+#include <fcntl.h>
+#include <stdlib.h>
+
+enum { STOP_MS = 5000 }; /* a stop waits no longer for what is missing */
+
+static void add_segment(struct replica *r, struct replicate *n)
+{
+	struct copy_key key = {.of = n->of};
+	struct copy *f = copies_add(&r->copies, key, n->older ? COPY_OLDER : COPY_LOG);
+	f->file = n->file;
+	n->file = NULL;
+	if (!n->older && (r->first == 0 || n->of < r->first))
+		r->first = n->of;
+	copy_is(&r->copies, f, n->end, 0, 0);
+}
+
+static void segment_grew(struct replica *r, const struct replicate *n)
+{
+	struct copy *f = copies_find(&r->copies, n->of, false);
+	assert(f);
+	copy_is(&r->copies, f, n->end > f->end ? n->end : f->end, f->sent, f->acked);
+}
+
+/* What is under way of it is no longer what is there, and comes before what is. */
+static void segment_cut(struct replica *r, const struct replicate *n)
+{
+	struct copy *f = copies_find(&r->copies, n->of, false);
+	assert(f);
+	uint64_t acked = f->acked < n->from ? f->acked : n->from;
+	replica_resend(r);
+	copy_is(&r->copies, f, n->end, acked, acked);
+}
+
+static bool large_size(const struct replica *r, uint64_t id, uint64_t *size)
+{
+	char name[IDENT_TEXT];
+	int64_t changed_ms;
+	int fd = disk_open(r->large, ident_text(id, name), O_RDONLY);
+	bool there = fd >= 0 && disk_size(fd, size, &changed_ms) == 0;
+	if (fd >= 0)
+		disk_close(fd);
+	return there;
+}
+
+static void add_large(struct replica *r, const struct replicate *n)
+{
+	struct copy_key key = {.of = n->of, .large = 1};
+	uint64_t size;
+	if (!large_size(r, n->of, &size))
+		return; /* it has gone by now */
+	struct copy *f = copies_add(&r->copies, key, n->older ? COPY_OLDER : COPY_LARGE);
+	copy_is(&r->copies, f, size + 1, 0, 0);
+}
+
+static struct order *add_order(struct replica *r, enum order_kind kind, struct copy_key key,
+			       const struct replicate *n)
+{
+	struct order *o = orders_add(&r->orders, kind, key, n->bytes, n->n);
+	goals_set(&o->goals, &r->copies, true);
+	return o;
+}
+
+static void gone(struct replica *r, const struct replicate *n, bool large)
+{
+	struct copy_key key = {.of = n->of, .large = large};
+	struct copy *f = copies_find(&r->copies, n->of, large);
+	if (!f)
+		return;
+	copy_gone(&r->copies, f);
+	add_order(r, ORDER_GONE, key, n);
+}
+
+static void ask(struct replica *r, uint64_t number)
+{
+	struct ticket *t = mem_zalloc(sizeof *t);
+	t->number = number;
+	t->since_ms = r->loop->now_ms;
+	goals_set(&t->goals, &r->copies, false);
+	list_append(&r->tickets, &t->link);
+}
+
+static void keep_checkpoint(struct replica *r, const struct replicate *n, enum order_kind kind)
+{
+	struct copy_key none = {.of = 0};
+	buf_clear(&r->checkpoint);
+	buf_append(&r->checkpoint, n->bytes, n->n);
+	if (n->n > REPLICA_PIECE)
+		log_event(LOG_LEVEL_ERROR, "replica", "state", "behind", "reason",
+			  "the checkpoint is larger than a message may be", NULL);
+	else
+		add_order(r, kind, none, n);
+}
+
+static void take(struct replica *r, struct replicate *n)
+{
+	switch ((enum replicate_note)n->note.type) {
+	case REPLICATE_SEGMENT:
+		add_segment(r, n);
+		break;
+	case REPLICATE_WRITTEN:
+		segment_grew(r, n);
+		break;
+	case REPLICATE_CUT:
+		segment_cut(r, n);
+		break;
+	case REPLICATE_MARKED:
+		add_order(r, ORDER_MARKS, (struct copy_key){.of = n->of}, n);
+		break;
+	case REPLICATE_CHECKPOINT:
+		keep_checkpoint(r, n, ORDER_CHECKPOINT);
+		break;
+	case REPLICATE_GONE:
+		gone(r, n, false);
+		break;
+	case REPLICATE_LARGE:
+		add_large(r, n);
+		break;
+	case REPLICATE_LARGE_GONE:
+		gone(r, n, true);
+		break;
+	case REPLICATE_KNOWN:
+		r->known = true;
+		keep_checkpoint(r, n, ORDER_COMPLETE);
+		break;
+	case REPLICATE_ASK:
+		ask(r, n->of);
+		break;
+	default:
+		assert(0 && "a note that is not for the copy");
+	}
+}
+
+static void from_spool(struct replica *r, struct replicate *n)
+{
+	if (!r->closing)
+		take(r, n);
+	content_file_unref(n->file);
+	free(n);
+}
+
+/* What is to be said before all else. A purge that is under way comes to its end. */
+static void complete_first(struct replica *r)
+{
+	const struct order *first = orders_first(&r->orders);
+	if (first && first->kind == ORDER_COMPLETE)
+		return;
+	struct order *o = first && first->under_way ? orders_next(&r->orders, ORDER_COMPLETE, 0)
+						    : orders_at_once(&r->orders, ORDER_COMPLETE);
+	buf_append(&o->bytes, buf_data(&r->checkpoint), buf_len(&r->checkpoint));
+	goals_set(&o->goals, &r->copies, true);
+}
+
+static void replica_up(struct replica *r, const struct nats_link_note *n)
+{
+	r->phase = PHASE_RUNNING;
+	r->epoch = n->epoch;
+	r->again_ms = 0;
+	r->progress_ms = r->loop->now_ms;
+	if (n->fresh && r->begun) {
+		/* Nothing is there any more of what was. */
+		copies_again(&r->copies, true);
+		r->begun = 0;
+		r->complete = false;
+	}
+	if (r->known && !r->complete)
+		complete_first(r);
+	log_event(LOG_LEVEL_INFO, "replica", "state", "up", "epoch", log_number((int64_t)r->epoch),
+		  "missing", log_number(copies_lag(&r->copies)), NULL);
+	free(r->error);
+	r->error = NULL;
+}
+
+static void set_up(struct replica *r, const struct nats_link_note *n)
+{
+	if (r->phase != PHASE_SETTING_UP)
+		return;
+	if (n->fenced) {
+		r->phase = PHASE_FENCED;
+		log_event(LOG_LEVEL_ERROR, "replica", "state", "fenced", "epoch",
+			  log_number((int64_t)r->epoch), "reason",
+			  "another node has taken this one's queue", NULL);
+	} else if (*n->error) {
+		replica_failed(r, n->error);
+	} else {
+		replica_up(r, n);
+	}
+}
+
+static void purged(struct replica *r, const struct nats_link_note *n)
+{
+	struct order *o = orders_first(&r->orders);
+	if (!o || !o->under_way)
+		return; /* asked for before a failure: it is asked for again */
+	o->under_way = false;
+	if (*n->error) {
+		replica_failed(r, n->error);
+		return;
+	}
+	struct copy *f =
+		o->kind == ORDER_GONE ? copies_find(&r->copies, o->key.of, o->key.large) : NULL;
+	if (f)
+		copies_remove(&r->copies, f);
+	orders_done(&r->orders);
+}
+
+static void hear(struct replica *r, struct nats_link_note *n)
+{
+	switch ((enum nats_link_note_type)n->note.type) {
+	case NATS_LINK_SET_UP:
+		set_up(r, n);
+		break;
+	case NATS_LINK_DOWN:
+		if (r->phase == PHASE_RUNNING)
+			replica_failed(r, "the connection was lost");
+		break;
+	case NATS_LINK_BACK:
+		if (r->phase == PHASE_RUNNING)
+			replica_failed(r, "");
+		break;
+	case NATS_LINK_ACK:
+		if (*n->error)
+			replica_failed(r, n->error);
+		else
+			flight_acknowledged(&r->flight, n->number, n->sequence);
+		break;
+	case NATS_LINK_PURGED:
+		purged(r, n);
+		break;
+	}
+}
+
+static void from_link(struct replica *r, struct nats_link_note *n)
+{
+	if (!r->closing)
+		hear(r, n);
+	free(n);
+}
+
+static int64_t stop_patience_ms(const struct replica *r)
+{
+	int64_t most_ms = r->conf->cluster.replicate_timeout;
+	return most_ms < STOP_MS ? most_ms : STOP_MS;
+}
+
+void replica_notes_receive(void *owner, struct note *note)
+{
+	struct replica *r = owner;
+	if (note->type == REPLICA_NOTE_STOP) {
+		r->stop = ((struct replica_stop *)note)->done;
+		r->stop_ms = r->loop->now_ms + stop_patience_ms(r);
+	} else if (note->type == REPLICA_NOTE_EPOCH) {
+		r->epoch = ((struct replica_begin *)note)->epoch;
+		loop_timer_in(r->loop, &r->again, 0);
+		free(note);
+	} else if (note->type >= NATS_LINK_SET_UP)
+		from_link(r, (struct nats_link_note *)note);
+	else
+		from_spool(r, (struct replicate *)note);
+}

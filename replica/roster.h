@@ -1,0 +1,42 @@
+/* roster.h - the bucket that all nodes share: a row for each, read whole, written by compare-and-set.
+ *
+ * OWNERSHIP  Embedded; roster_fini() ends it. Rows are valid until the next roster_read().
+ * THREAD     One; the calls block.
+ * ERRORS     The library's status. A write that was not answered may have been done all the same: the next
+ *            roster_read() says what holds.
+ * SEE        format.h, struct replica_epoch; epoch.h for what follows from it.
+ */
+#ifndef REPLICA_ROSTER_H
+#define REPLICA_ROSTER_H
+
+#include "replica/epoch.h"
+#include "replica/nats_setup.h"
+
+struct roster_row {
+	char node[REPLICA_NODE_MAX + 1];
+	struct replica_epoch is;
+	struct sighting seen;
+	bool there; /* in this reading */
+};
+
+struct roster {
+	struct nats_setup *nats;
+	kvStore *kv;
+	struct roster_row *row;
+	int n;
+};
+
+void roster_init(struct roster *, struct nats_setup *);
+void roster_fini(struct roster *);
+natsStatus roster_read(struct roster *, int64_t now_ms);
+struct roster_row *roster_find(const struct roster *, const char *node); /* NULL: none */
+
+natsStatus roster_write(struct roster *, const char *node, const struct replica_epoch *,
+			uint64_t revision, uint64_t *written);
+/* revision: of the row that it replaces; 0: there is none. NATS_OK: it was that one, and no other has
+ * written meanwhile. written: the revision of ours; may be NULL. */
+
+natsStatus roster_number(struct roster *, const char *node, unsigned *number);
+/* The number of this node in its ids, taken for ever. NATS_ILLEGAL_STATE: there are too many. */
+
+#endif
