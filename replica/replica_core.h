@@ -69,7 +69,7 @@ struct replica {
 	bool closing;	     /* nothing is done any more */
 };
 
-enum { REPLICA_NOTE_STOP = 190 };
+enum { REPLICA_NOTE_STOP = NOTES_FROM(NOTES_OF_REPLICA) };
 
 struct replica_stop {
 	struct note note;

@@ -45,7 +45,7 @@ struct server {
 	struct smtpc *smtpc;
 	struct qmgr *qmgr;
 	struct spool *spool;
-	struct replica *replica; /* or NULL */
+	struct replica *replica;  /* or NULL */
 	struct thread_pool *pool; /* password hashes */
 	struct smtpd *smtpd;
 	struct limiter *limiter;
