@@ -46,6 +46,8 @@ void conf_milter_check(struct conf *, const struct conf_lines *, struct conf_fau
 void conf_nats_check(const struct conf *, const struct conf_lines *, struct conf_faults *);
 /* What the cluster section says of NATS. */
 
+void conf_cluster_check(const struct conf *, const struct conf_lines *, struct conf_faults *);
+
 void conf_dkim_check(struct conf *, const struct conf_lines *, struct conf_faults *);
 
 void conf_dkim_load(struct conf *, const struct conf_lines *, struct conf_faults *);

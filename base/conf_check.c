@@ -416,6 +416,7 @@ void conf_check(struct conf *f, const struct conf_lines *lines, struct conf_faul
 	conf_milter_check(f, lines, faults);
 	conf_dkim_check(f, lines, faults);
 	check_events(&c);
+	conf_cluster_check(f, lines, faults);
 	conf_nats_check(f, lines, faults);
 }
 

@@ -25,7 +25,7 @@
 #include <stdint.h>
 
 enum nats_link_note_type {
-	NATS_LINK_SET_UP = 200,
+	NATS_LINK_SET_UP = NOTES_FROM(NOTES_OF_NATS_LINK),
 	NATS_LINK_DOWN,
 	NATS_LINK_BACK,
 	NATS_LINK_ACK,

@@ -32,7 +32,7 @@ struct node;
 struct replica;
 struct spool;
 
-enum node_note_type { NODE_ORDER = 740, NODE_LOST, NODE_TAKEN };
+enum node_note_type { NODE_ORDER = NOTES_FROM(NOTES_OF_NODE), NODE_LOST, NODE_TAKEN };
 
 enum node_op { NODE_LIST, NODE_ADOPT, NODE_RETIRE, NODE_MAY_DRAIN };
 

@@ -142,6 +142,11 @@ static void purge_file(struct replica *r, struct order *o)
 
 static void purge_before(struct replica *r, struct order *o)
 {
+	/* Nothing lies before the first; and a purge up to it, the server takes for one of all there is. */
+	if (o->before <= 1) {
+		orders_done(&r->orders);
+		return;
+	}
 	char *state = replica_subject(r->node, r->epoch, REPLICA_COMPLETE, 0);
 	o->under_way = true;
 	nats_link_purge(r->link, o->kind == ORDER_NEWEST ? state : "", o->before);
@@ -184,6 +189,7 @@ static void order_sent(struct replica *r, const struct flown *m)
 	const struct order *o = orders_first(&r->orders);
 	if (m->type == REPLICA_COMPLETE) {
 		r->complete = true;
+		r->completing = false;
 		log_event(LOG_LEVEL_INFO, "replica", "state", "complete", "epoch",
 			  log_number((int64_t)r->epoch), NULL);
 		orders_next(&r->orders, ORDER_SINCE, r->begun);

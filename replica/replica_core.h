@@ -46,13 +46,14 @@ struct replica {
 	char *node;
 	int large; /* descriptor of the folder */
 	enum replica_phase phase;
-	uint64_t epoch; /* 0: none yet */
-	uint64_t first; /* segment of this start */
-	uint64_t begun; /* where BEGIN lies in the stream; 0: it is not there */
-	bool complete;	/* COMPLETE is there */
-	bool known;	/* what was there before this start has been named */
-	bool away;	/* and the spool was told so */
-	char *error;	/* the last that was logged, until it works again */
+	uint64_t epoch;	 /* 0: none yet */
+	uint64_t first;	 /* segment of this start */
+	uint64_t begun;	 /* where BEGIN lies in the stream; 0: it is not there */
+	bool complete;	 /* COMPLETE is there */
+	bool completing; /* it is among the orders */
+	bool known;	 /* what was there before this start has been named */
+	bool away;	 /* and the spool was told so */
+	char *error;	 /* the last that was logged, until it works again */
 	struct copies copies;
 	struct flight flight;
 	struct orders orders;
@@ -69,7 +70,7 @@ struct replica {
 	bool closing;	     /* nothing is done any more */
 };
 
-enum { REPLICA_NOTE_STOP = 190, REPLICA_NOTE_EPOCH };
+enum { REPLICA_NOTE_STOP = NOTES_FROM(NOTES_OF_REPLICA), REPLICA_NOTE_EPOCH };
 
 struct replica_begin { /* REPLICA_NOTE_EPOCH */
 	struct note note;

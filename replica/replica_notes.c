@@ -62,12 +62,19 @@ static void add_large(struct replica *r, const struct replicate *n)
 	copy_is(&r->copies, f, size + 1, 0, 0);
 }
 
-static struct order *add_order(struct replica *r, enum order_kind kind, struct copy_key key,
-			       const struct replicate *n)
+static void add_order(struct replica *r, enum order_kind kind, struct copy_key key,
+		      const uint8_t *bytes, size_t len)
 {
-	struct order *o = orders_add(&r->orders, kind, key, n->bytes, n->n);
+	struct order *o = orders_add(&r->orders, kind, key, bytes, len);
 	goals_set(&o->goals, &r->copies, true);
-	return o;
+}
+
+static void marked(struct replica *r, const struct replicate *n)
+{
+	struct copy_key key = {.of = n->of};
+	for (uint32_t at = 0; at < n->n; at += REPLICA_PIECE)
+		add_order(r, ORDER_MARKS, key, n->bytes + at,
+			  n->n - at < REPLICA_PIECE ? n->n - at : REPLICA_PIECE);
 }
 
 static void gone(struct replica *r, const struct replicate *n, bool large)
@@ -77,7 +84,7 @@ static void gone(struct replica *r, const struct replicate *n, bool large)
 	if (!f)
 		return;
 	copy_gone(&r->copies, f);
-	add_order(r, ORDER_GONE, key, n);
+	add_order(r, ORDER_GONE, key, NULL, 0);
 }
 
 static void ask(struct replica *r, uint64_t number)
@@ -89,16 +96,23 @@ static void ask(struct replica *r, uint64_t number)
 	list_append(&r->tickets, &t->link);
 }
 
-static void keep_checkpoint(struct replica *r, const struct replicate *n, enum order_kind kind)
+/* It is to be said before all else, but that a purge that is under way comes to its end. */
+static void complete_first(struct replica *r)
 {
-	struct copy_key none = {.of = 0};
+	struct order *first = orders_first(&r->orders);
+	struct order *o = first && first->under_way ? orders_next(&r->orders, ORDER_COMPLETE, 0)
+						    : orders_at_once(&r->orders, ORDER_COMPLETE);
+	buf_append(&o->bytes, buf_data(&r->checkpoint), buf_len(&r->checkpoint));
+	goals_set(&o->goals, &r->copies, true);
+	r->completing = true;
+}
+
+/* One of a queue of hundreds of gigabytes does not fit, and without one all segments are read. */
+static void keep_checkpoint(struct replica *r, const struct replicate *n)
+{
 	buf_clear(&r->checkpoint);
-	buf_append(&r->checkpoint, n->bytes, n->n);
-	if (n->n > REPLICA_PIECE)
-		log_event(LOG_LEVEL_ERROR, "replica", "state", "behind", "reason",
-			  "the checkpoint is larger than a message may be", NULL);
-	else
-		add_order(r, kind, none, n);
+	if (n->n <= REPLICA_PIECE)
+		buf_append(&r->checkpoint, n->bytes, n->n);
 }
 
 static void take(struct replica *r, struct replicate *n)
@@ -114,10 +128,12 @@ static void take(struct replica *r, struct replicate *n)
 		segment_cut(r, n);
 		break;
 	case REPLICATE_MARKED:
-		add_order(r, ORDER_MARKS, (struct copy_key){.of = n->of}, n);
+		marked(r, n);
 		break;
 	case REPLICATE_CHECKPOINT:
-		keep_checkpoint(r, n, ORDER_CHECKPOINT);
+		keep_checkpoint(r, n);
+		add_order(r, ORDER_CHECKPOINT, (struct copy_key){.of = 0}, n->bytes,
+			  n->n <= REPLICA_PIECE ? n->n : 0);
 		break;
 	case REPLICATE_GONE:
 		gone(r, n, false);
@@ -130,7 +146,8 @@ static void take(struct replica *r, struct replicate *n)
 		break;
 	case REPLICATE_KNOWN:
 		r->known = true;
-		keep_checkpoint(r, n, ORDER_COMPLETE);
+		keep_checkpoint(r, n);
+		complete_first(r);
 		break;
 	case REPLICATE_ASK:
 		ask(r, n->of);
@@ -148,18 +165,6 @@ static void from_spool(struct replica *r, struct replicate *n)
 	free(n);
 }
 
-/* What is to be said before all else. A purge that is under way comes to its end. */
-static void complete_first(struct replica *r)
-{
-	const struct order *first = orders_first(&r->orders);
-	if (first && first->kind == ORDER_COMPLETE)
-		return;
-	struct order *o = first && first->under_way ? orders_next(&r->orders, ORDER_COMPLETE, 0)
-						    : orders_at_once(&r->orders, ORDER_COMPLETE);
-	buf_append(&o->bytes, buf_data(&r->checkpoint), buf_len(&r->checkpoint));
-	goals_set(&o->goals, &r->copies, true);
-}
-
 static void replica_up(struct replica *r, const struct nats_link_note *n)
 {
 	r->phase = PHASE_RUNNING;
@@ -170,9 +175,9 @@ static void replica_up(struct replica *r, const struct nats_link_note *n)
 		/* Nothing is there any more of what was. */
 		copies_again(&r->copies, true);
 		r->begun = 0;
-		r->complete = false;
+		r->complete = false; /* unless it is still to be said: then it need not be twice */
 	}
-	if (r->known && !r->complete)
+	if (r->known && !r->complete && !r->completing)
 		complete_first(r);
 	log_event(LOG_LEVEL_INFO, "replica", "state", "up", "epoch", log_number((int64_t)r->epoch),
 		  "missing", log_number(copies_lag(&r->copies)), NULL);

@@ -47,7 +47,7 @@ void node_job_start(struct server *s, struct request *r)
 	refuse(r, "that is no order");
 }
 
-static void answer(struct request *r, const struct node_order *o, bool ends)
+static void answer(struct request *r, struct node_order *o, bool ends)
 {
 	r->gone = NULL;
 	if (o->done)
