@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SERVERS = 32, CONNECT_MS = 2000, API_MS = 5000, PING_MS = 2000, PINGS = 2, AGAIN_MS = 250 };
+enum { SERVERS = 32, CONNECT_MS = 2000, API_MS = 2000, PING_MS = 2000, PINGS = 2, AGAIN_MS = 250 };
 
 void nats_setup_init(struct nats_setup *n, const struct conf *c, const char *node)
 {
