@@ -11,7 +11,7 @@
 enum {
 	SERVERS = 32,
 	CONNECT_MS = 2000,
-	API_MS = 5000,
+	API_MS = 2000,
 	PING_MS = 2000,
 	PINGS = 2,
 	AGAIN_MS = 250,

@@ -45,7 +45,7 @@ def test_promtool_finds_no_fault(watched):
     status, said = check("metrics", text=_metrics(watched))
     assert status == 0 and not said.strip(), said
     status, said = check("rules", RULES)
-    assert status == 0 and "SUCCESS: 15 rules found" in said, said
+    assert status == 0 and "SUCCESS: 16 rules found" in said, said
 
 
 def test_dashboard_and_alerts_name_what_there_is(watched):

@@ -2,6 +2,7 @@
 """cluster { replicate }: what three real NATS servers have of a queue; and what becomes of mail while they are away."""
 
 import json
+import os
 import signal
 import time
 
@@ -10,8 +11,7 @@ import pytest
 from lab.config import Config
 from lab.load import Load
 from lab.nats import Nats
-from lab.net import wait_until
-from lab.relay import Relay
+from lab.net import LOOPBACK, free_port, wait_until
 from lab.sink import Rule
 from lab.smtp import Client
 
@@ -46,12 +46,18 @@ def ids_of(relay):
 
 
 def replicated(lab, nats, name=NODE):
-    """Return a relay that does not run, whose queue is what the stream says."""
-    relay = Relay(lab.folder("rebuilt"))
+    """Start a relay whose queue is what the stream says, and return its ids: nothing of it is damaged."""
+    relay = lab.relay(Config(queue=LATER).route_all_to(free_port()), start=False)
     nats.rebuild(name, relay.spool)
     with open(f"{relay.spool}/format", "w", encoding="ascii") as stream:
         stream.write("sluice spool 2\n")
-    return relay
+    relay.start()
+    relay.wait_event("recover")
+    ids = ids_of(relay)
+    relay.stop()
+    assert not relay.events("damage")
+    assert relay.command("queue", "check").returncode == 0
+    return ids
 
 
 def test_each_250_is_in_the_stream(lab, nats):
@@ -61,7 +67,175 @@ def test_each_250_is_in_the_stream(lab, nats):
     load.wait_acknowledged(200)
     relay.kill()
     load.close()
-    rebuilt = replicated(lab, nats, "each")
-    assert set(load.acknowledged.values()) <= ids_of(rebuilt)
-    done = rebuilt.command("queue", "check")
-    assert done.returncode == 0, done.stdout
+    assert set(load.acknowledged.values()) <= replicated(lab, nats, "each")
+
+
+def test_async_clients_wait_for_nothing(lab, nats):
+    sink = lab.sink(Rule("rcpt", "451 4.2.1 Try later"))
+    relay = lab.relay(config_of(nats, sink, "async", "behind"))
+    for server in nats.servers:
+        server.signal(signal.SIGSTOP)
+    try:
+        for number in range(20):
+            began = time.monotonic()
+            relay.send(recipients=[f"to{number}@dest.test"])
+            assert time.monotonic() - began < 0.9
+        relay.wait_event("replica", state="away")
+        assert metric(relay, "replica_lag_bytes") > 5000
+        assert metric(relay, "replica_away") == 1
+    finally:
+        for server in nats.servers:
+            server.signal(signal.SIGCONT)
+    relay.wait_event("replica", state="back", timeout=30)
+    wait_until(lambda: metric(relay, "replica_lag_bytes") == 0, 20, "what was missed to be made up")
+    before = ids_of(relay)
+    relay.kill()
+    assert replicated(lab, nats, "behind") == before
+
+
+def reply_of(relay):
+    """Return the reply to MAIL, where that is refused, or to the end of the data."""
+    with Client(LOOPBACK, relay.port, 10) as client:
+        client.greet()
+        client.send(b"MAIL FROM:<a@sender.test>\r\n")
+        reply = client.read_reply()
+        if reply.code == 250:
+            client.command("RCPT TO:<b@dest.test>")
+            client.command("DATA", 354)
+            client.send(b"Subject: x\r\n\r\nx\r\n.\r\n")
+            reply = client.read_reply()
+        return reply
+
+
+def wait_taken(relay):
+    """Wait until a message is taken, and so the stream is there."""
+    wait_until(lambda: reply_of(relay).code == 250, 20, "a message to be taken")
+
+
+def test_sync_mail_is_refused_while_it_is_away_and_deliveries_go_on(lab, nats):
+    rule = Rule("rcpt", "451 4.2.1 Try later")
+    sink = lab.sink(rule)
+    relay = lab.relay(config_of(nats, sink, name="refusing"))
+    wait_taken(relay)
+    relay.wait_event("deferred")
+    before, backs = ids_of(relay), len(relay.events("replica", state="back"))
+    for server in nats.servers:
+        server.signal(signal.SIGSTOP)
+    try:
+        began = time.monotonic()
+        reply = reply_of(relay)
+        assert reply.code == 452 and "4.3.1" in reply.text
+        assert 0.9 < time.monotonic() - began < 3
+        began = time.monotonic()
+        assert reply_of(relay).code == 452
+        assert time.monotonic() - began < 0.5
+        assert ids_of(relay) == before
+        sink.behaviour.rules.clear()
+        relay.command("queue", "flush", "--all")
+        relay.wait_event("sent", timeout=20)
+    finally:
+        for server in nats.servers:
+            server.signal(signal.SIGCONT)
+    relay.wait_event("replica", state="back", timeout=30, count=backs + 1)
+    assert reply_of(relay).code == 250
+    wait_until(lambda: not ids_of(relay), 10, "the queue to be empty")
+    relay.stop()
+    assert replicated(lab, nats, "refusing") == set()
+
+
+def test_degraded_mail_is_taken_while_it_is_away_and_made_up_after(lab):
+    nats = Nats(lab.folder("nats"), servers=1)
+    lab.callback(nats.close)
+    nats.start()
+    sink = lab.sink(Rule("rcpt", "451 4.2.1 Try later"))
+    relay = lab.relay(config_of(nats, sink, degrade=True, nats_replicas=1))
+    relay.send()
+    nats.servers[0].kill()
+    began = time.monotonic()
+    relay.send()
+    assert time.monotonic() - began > 0.9
+    for _ in range(20):
+        began = time.monotonic()
+        relay.send()
+        assert time.monotonic() - began < 0.9
+    nats.servers[0].start()
+    relay.wait_event("replica", state="back", timeout=30)
+    wait_until(lambda: metric(relay, "replica_lag_bytes") == 0, 20, "what was missed to be made up")
+    before = ids_of(relay)
+    relay.kill()
+    assert replicated(lab, nats) == before
+    assert len(before) == 22
+
+
+def test_a_stream_that_was_lost_is_made_again(lab):
+    nats = Nats(lab.folder("nats"), servers=1)
+    lab.callback(nats.close)
+    nats.start()
+    sink = lab.sink(Rule("rcpt", "451 4.2.1 Try later"))
+    relay = lab.relay(config_of(nats, sink, nats_replicas=1))
+    for _ in range(5):
+        relay.send(content=b"Subject: large\r\n\r\n" + b"0123456789\r\n" * 20000)
+    relay.restart()
+    relay.send()
+    relay.wait_event("replica", state="complete", count=2)
+    nats.wipe()
+    nats.start()
+    relay.wait_event("replica", state="complete", count=3, timeout=30)
+    relay.send()
+    before = ids_of(relay)
+    relay.kill()
+    assert replicated(lab, nats) == before and len(before) == 7
+
+
+def test_the_stream_is_about_as_large_as_the_queue(lab, nats):
+    sink = lab.sink(Rule("rcpt", "451 4.2.1 Try later", pattern="later"))
+    config = config_of(nats, sink, name="small")
+    config.settings["segment_size"] = "1m"
+    relay = lab.relay(config)
+    wait_taken(relay)
+    relay.send(recipients=["later@dest.test"])
+    load = Load(relay.port, 2000, sessions=10, size=8000)
+    load.finish()
+    relay.wait_event("sent", count=2000, timeout=30)
+    wait_until(lambda: metric(relay, "queue_messages{queue=\"active\"}") == 0, 20, "the queue to be empty")
+    assert metric(relay, "replica_bytes_total") > 16_000_000
+    wait_until(lambda: nats.state("small")["bytes"] < 3_500_000, 20, "the stream to shrink")
+    before = ids_of(relay)
+    relay.kill()
+    assert replicated(lab, nats, "small") == before and len(before) == 1
+
+
+def test_a_restart_sends_what_is_there_and_forgets_what_was(lab, nats):
+    sink = lab.sink(Rule("rcpt", "451 4.2.1 Try later"))
+    relay = lab.relay(config_of(nats, sink, name="again"))
+    wait_taken(relay)
+    for _ in range(3):
+        relay.send(content=b"Subject: large\r\n\r\n" + b"0123456789\r\n" * 20000)
+        relay.kill()
+        relay.start()
+        before = len(relay.events("replica", state="complete"))
+        relay.wait_event("replica", state="complete", count=before, timeout=20)
+    wait_until(lambda: {epoch for _, epoch, *_ in nats.messages("again")} == {4}, 20, "older epochs to go")
+    before = ids_of(relay)
+    relay.kill()
+    assert replicated(lab, nats, "again") == before and len(before) == 4
+
+
+@pytest.mark.parametrize("leads", [False, pytest.param(True, marks=pytest.mark.skipif(
+    not os.environ.get("SLUICE_REPLICA_LEADER"), reason="NATS takes ten seconds to choose another leader; SLUICE_REPLICA_LEADER has it tried"))])
+def test_one_server_of_three_dies_under_load(lab, nats, leads):
+    sink = lab.sink(Rule("rcpt", "451 4.2.1 Try later"))
+    name = f"bereft-{leads}"
+    relay = lab.relay(config_of(nats, sink, name=name, replicate_timeout="30s"))
+    load = Load(relay.port, 1500, sessions=10, size=2000)
+    load.wait_acknowledged(300)
+    leader = nats.ask(f"$JS.API.STREAM.INFO.sluice-{name}")["cluster"]["leader"]
+    dead = next(server for server in nats.servers if (server.name == leader) == leads)
+    dead.kill()
+    load.finish(60)
+    assert not load.refused
+    before = ids_of(relay)
+    relay.kill()
+    load.close()
+    assert set(load.acknowledged.values()) <= replicated(lab, nats, name) <= before
+    dead.start()

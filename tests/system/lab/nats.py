@@ -40,7 +40,7 @@ class Server:
             {self.cluster.extra}
         """
         if len(self.cluster.servers) > 1:
-            text += f'cluster {{ name: lab, listen: "{LOOPBACK}:{self.inner}", routes: [ {routes} ] }}\n'
+            text += f'cluster {{ name: lab, no_advertise: true, listen: "{LOOPBACK}:{self.inner}", routes: [ {routes} ] }}\n'
         with open(os.path.join(self.folder, "conf"), "w", encoding="utf-8") as stream:
             stream.write(text)
 

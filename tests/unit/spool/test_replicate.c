@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: ISC */
+#include "harness.h"
+
+#include "base/list.h"
+#include "base/loop.h"
+#include "spool/replicate.h"
+
+#include <stdatomic.h>
+
+/* Somebody who keeps a copy, and has it when the test says so. */
+static struct {
+	struct loop *loop;
+	atomic_int segments, written, asked, known, large, gone;
+	_Atomic uint64_t ticket;
+} keeper;
+
+static void hear(void *owner, struct note *note)
+{
+	struct replicate *r = (struct replicate *)note;
+	(void)owner;
+	if (note->type == REPLICATE_ASK)
+		atomic_store(&keeper.ticket, r->of);
+	atomic_fetch_add(note->type == REPLICATE_SEGMENT ? &keeper.segments
+			 : note->type == REPLICATE_ASK	 ? &keeper.asked
+			 : note->type == REPLICATE_KNOWN ? &keeper.known
+			 : note->type == REPLICATE_LARGE ? &keeper.large
+			 : note->type == REPLICATE_GONE	 ? &keeper.gone
+							 : &keeper.written,
+			 1);
+	content_file_unref(r->file);
+	free(r);
+}
+
+static void open_with_keeper(bool degrade)
+{
+	struct buf error = {0};
+	if (h.spool)
+		harness_close(&h);
+	memset(&keeper, 0, sizeof keeper);
+	keeper.loop = loop_new("keeper", hear, NULL, NULL);
+	h.spool = spool_new(h.conf, h.loop, &error);
+	assert_non_null(h.spool);
+	spool_replicate(h.spool, keeper.loop, true, degrade);
+	loop_start(keeper.loop);
+	spool_start(h.spool);
+	buf_fini(&error);
+}
+
+static void close_both(void)
+{
+	harness_close(&h);
+	loop_stop(keeper.loop);
+	loop_free(&keeper.loop);
+}
+
+static void post(enum replicate_note type, uint64_t ticket, bool away)
+{
+	struct replicate *r = mem_zalloc(sizeof *r);
+	r->note.type = (int)type;
+	r->of = ticket;
+	r->away = away;
+	loop_post(spool_loop(h.spool), &r->note);
+}
+
+static void store(bool promised)
+{
+	struct spool_store *s = harness_new_store(&h, 1, 100);
+	s->promised = promised;
+	loop_post(spool_loop(h.spool), &s->note);
+}
+
+static void wait_for(atomic_int *count, int n)
+{
+	for (int i = 0; i < WAIT_MS && atomic_load(count) < n; i++)
+		usleep(1000);
+	assert_true(atomic_load(count) >= n);
+}
+
+static void a_message_waits_until_the_copy_is_there(void **state)
+{
+	(void)state;
+	open_with_keeper(false);
+	harness_credit(&h, 10);
+	store(true);
+	wait_for(&keeper.asked, 1);
+	store(false);
+	harness_wait(&h, &h.nstored, 1); /* whom nobody promised anything waits for nothing */
+	harness_wait(&h, &h.narrival, 1);
+	assert_int_equal(harness_count(&h), 1);
+	post(SPOOL_REPLICATED, atomic_load(&keeper.ticket), false);
+	harness_wait(&h, &h.nstored, 2);
+	harness_wait(&h, &h.narrival, 2);
+	assert_int_equal(harness_count(&h), 2);
+	assert_int_equal(h.nrefused, 0);
+	close_both();
+	harness_open(&h);
+	harness_recovered(&h, 2);
+}
+
+static void what_waits_is_refused_while_it_is_away(void **state)
+{
+	(void)state;
+	open_with_keeper(false);
+	harness_credit(&h, 10);
+	store(true);
+	wait_for(&keeper.asked, 1);
+	assert_true(spool_accepting(h.spool));
+	post(SPOOL_REPLICA_AWAY, 0, true);
+	harness_wait(&h, &h.nrefused, 1);
+	store(true);
+	harness_wait(&h, &h.nrefused, 2);
+	assert_false(spool_accepting(h.spool));
+	store(false);
+	harness_wait(&h, &h.nstored, 1);
+	post(SPOOL_REPLICA_AWAY, 0, false);
+	store(true);
+	wait_for(&keeper.asked, 2);
+	post(SPOOL_REPLICATED, atomic_load(&keeper.ticket), false);
+	harness_wait(&h, &h.nstored, 2);
+	assert_true(spool_accepting(h.spool));
+	harness_wait(&h, &h.narrival, 2); /* nobody has worked on what was refused */
+	assert_int_equal(harness_count(&h), 2);
+	close_both();
+	harness_open(&h);
+	harness_recovered(&h, 2);
+}
+
+static void degraded_it_is_taken_while_it_is_away(void **state)
+{
+	(void)state;
+	open_with_keeper(true);
+	harness_credit(&h, 10);
+	store(true);
+	wait_for(&keeper.asked, 1);
+	post(SPOOL_REPLICA_AWAY, 0, true);
+	harness_wait(&h, &h.nstored, 1);
+	store(true);
+	harness_wait(&h, &h.nstored, 2);
+	assert_true(spool_accepting(h.spool));
+	assert_int_equal(atomic_load(&keeper.asked), 1);
+	close_both();
+}
+
+static void a_copy_that_never_comes_costs_no_room(void **state)
+{
+	(void)state;
+	open_with_keeper(false);
+	for (int i = 0; i < 50; i++)
+		store(true);
+	wait_for(&keeper.asked, 1);
+	post(SPOOL_REPLICA_AWAY, 0, true);
+	harness_wait(&h, &h.nrefused, 50);
+	close_both();
+	open_with_keeper(false);
+	wait_for(&keeper.known, 1);
+	wait_for(&keeper.gone, 1);
+	harness_recovered(&h, 0);
+	close_both();
+}
+
+static void what_was_there_is_named(void **state)
+{
+	(void)state;
+	harness_store(&h, 1, 100);
+	harness_wait(&h, &h.nstored, 1);
+	open_with_keeper(false);
+	wait_for(&keeper.known, 1);
+	assert_true(atomic_load(&keeper.segments) >= 2);
+	close_both();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		HARNESS_TEST(a_message_waits_until_the_copy_is_there),
+		HARNESS_TEST(what_waits_is_refused_while_it_is_away),
+		HARNESS_TEST(degraded_it_is_taken_while_it_is_away),
+		HARNESS_TEST(a_copy_that_never_comes_costs_no_room),
+		HARNESS_TEST(what_was_there_is_named),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
