@@ -31,24 +31,12 @@ static bool failed_here(struct buf *error, const char *what)
 	return false;
 }
 
-/* The end of the stream: how much there is after this message. */
-static uint64_t pending(natsMsg *msg)
-{
-	jsMsgMetaData *meta = NULL;
-	uint64_t n = 0;
-	if (natsMsg_GetMetaData(&meta, msg) == NATS_OK)
-		n = meta->NumPending;
-	jsMsgMetaData_Destroy(meta);
-	return n;
-}
-
-static bool keep(natsMsgList *list, int file, uint64_t *at, uint64_t *left)
+static bool keep(natsMsgList *list, int file, uint64_t *at)
 {
 	bool ok = true;
 	for (int i = 0; ok && i < list->Count; i++) {
 		natsMsg *m = list->Msgs[i];
 		ok = rebuild_keep(file, at, natsMsg_GetData(m), (size_t)natsMsg_GetDataLength(m));
-		*left = pending(m);
 		if (ok && i == list->Count - 1)
 			natsMsg_Ack(m, NULL);
 	}
@@ -56,17 +44,19 @@ static bool keep(natsMsgList *list, int file, uint64_t *at, uint64_t *left)
 	return ok;
 }
 
+/* Whoever hands them out may be behind whoever has told how many there are. */
 static bool fetch_all(struct harvest *h, natsSubscription *sub, int file, uint64_t *at,
 		      struct buf *error)
 {
-	for (uint64_t left = 1; left > 0;) {
+	for (uint64_t n = 0; n < h->messages;) {
 		natsMsgList list = {0};
 		if (atomic_load(h->interrupt))
 			return false;
 		natsStatus s = natsSubscription_Fetch(&list, sub, BATCH, FETCH_MS, NULL);
 		if (s != NATS_OK)
 			return failed(error, "fetch", s);
-		if (!keep(&list, file, at, &left))
+		n += (uint64_t)list.Count;
+		if (!keep(&list, file, at))
 			return failed_here(error, KEPT);
 	}
 	return true;
@@ -93,47 +83,41 @@ static natsStatus subscribe(struct nats_setup *n, const char *stream, natsSubscr
 	return s;
 }
 
-static bool is_empty(struct nats_setup *n, const char *stream)
+/* As its leader knows it. */
+static natsStatus find_end(struct harvest *h, struct nats_setup *n, const char *stream)
 {
 	jsStreamInfo *info = NULL;
-	bool empty = js_GetStreamInfo(&info, n->js, stream, NULL, NULL) == NATS_OK &&
-		     info->State.Msgs == 0;
+	natsStatus s = js_GetStreamInfo(&info, n->js, stream, NULL, NULL);
+	h->end = s == NATS_OK ? info->State.LastSeq : 0;
+	h->messages = s == NATS_OK ? info->State.Msgs : 0;
 	jsStreamInfo_Destroy(info);
-	return empty;
+	return s;
 }
 
-static bool read_stream(struct harvest *h, struct nats_setup *n, int file, uint64_t *at,
-			struct buf *error)
+static bool read_stream(struct harvest *h, struct nats_setup *n, const char *stream, int file,
+			uint64_t *at, struct buf *error)
 {
 	natsSubscription *sub = NULL;
-	bool fresh, ok = false;
-	char *stream = replica_stream(h->node);
-	natsStatus s = nats_setup_stream(n, h->epoch, &fresh);
-	if (s != NATS_OK) {
-		failed(error, "stream", s);
-	} else if (fresh || is_empty(n, stream)) {
-		ok = true;
-	} else if ((s = subscribe(n, stream, &sub)) != NATS_OK) {
-		failed(error, "reader", s);
-	} else {
-		ok = fetch_all(h, sub, file, at, error);
-	}
+	natsStatus s = subscribe(n, stream, &sub);
+	bool ok = s == NATS_OK ? fetch_all(h, sub, file, at, error) : failed(error, "reader", s);
 	natsSubscription_Destroy(sub);
-	free(stream);
+	js_DeleteConsumer(n->js, stream, READER, NULL, NULL);
 	return ok;
 }
 
 static bool read_into(struct harvest *h, struct nats_setup *n, int folder, struct buf *error)
 {
-	uint64_t end = 0;
+	uint64_t size = 0;
 	int file = disk_open(folder, KEPT, O_RDWR | O_CREAT | O_TRUNC);
 	if (file < 0)
 		return failed_here(error, KEPT);
-	bool ok = read_stream(h, n, file, &end, error);
-	if (ok && !rebuild_run(folder, file, end))
+	char *stream = replica_stream(h->node);
+	bool ok = h->messages == 0 || read_stream(h, n, stream, file, &size, error);
+	if (ok && !rebuild_run(folder, file, size))
 		ok = failed_here(error, "making it again");
 	disk_close(file);
 	disk_unlink(folder, KEPT);
+	free(stream);
 	return ok;
 }
 
@@ -160,33 +144,46 @@ static bool make_and_read(struct harvest *h, struct nats_setup *n, struct buf *e
 	return ok;
 }
 
+/* From the first of these calls on nothing of the old epoch comes in. */
+static bool read_all(struct harvest *h, struct nats_setup *n, struct buf *error)
+{
+	bool fresh;
+	char *stream = replica_stream(h->node);
+	natsStatus s = nats_setup_connect(n, NULL, NULL, NULL);
+	if (s == NATS_OK)
+		s = nats_setup_stream(n, h->epoch, &fresh);
+	if (s == NATS_OK)
+		s = find_end(h, n, stream);
+	free(stream);
+	if (s != NATS_OK)
+		return failed(error, "stream", s);
+	return is_whole(h) || make_and_read(h, n, error);
+}
+
 /* With a connection of its own, so that what is large does not delay what renews our epoch. */
-static bool with_connection(struct harvest *h, struct buf *error,
-			    bool (*what)(struct harvest *, struct nats_setup *, struct buf *))
+bool harvest_run(struct harvest *h, struct buf *error)
 {
 	struct nats_setup n;
 	nats_setup_init(&n, h->conf, h->node);
-	natsStatus s = nats_setup_connect(&n, NULL, NULL, NULL);
-	bool ok = s == NATS_OK ? what(h, &n, error) : failed(error, "connection", s);
+	bool ok = read_all(h, &n, error);
 	nats_setup_close(&n);
 	nats_setup_fini(&n);
 	return ok;
 }
 
-bool harvest_run(struct harvest *h, struct buf *error)
+void harvest_discard(struct nats_setup *n, const char *node, uint64_t end)
 {
-	return is_whole(h) || with_connection(h, error, make_and_read);
-}
-
-static bool discard(struct harvest *h, struct nats_setup *n, struct buf *error)
-{
-	char *stream = replica_stream(h->node);
-	natsStatus s = js_DeleteStream(n->js, stream, NULL, NULL);
+	char *stream = replica_stream(node);
+	jsOptions o;
+	jsOptions_Init(&o);
+	o.Stream.Purge.Sequence = end + 1;
+	js_PurgeStream(n->js, stream, &o, NULL);
 	free(stream);
-	return s == NATS_OK || s == NATS_NOT_FOUND || failed(error, "stream", s);
 }
 
-bool harvest_discard(struct harvest *h, struct buf *error)
+void harvest_remove(struct nats_setup *n, const char *node)
 {
-	return with_connection(h, error, discard);
+	char *stream = replica_stream(node);
+	js_DeleteStream(n->js, stream, NULL, NULL);
+	free(stream);
 }

@@ -19,13 +19,19 @@ struct buf;
 struct harvest {
 	const struct conf *conf;
 	const char *node;
-	uint64_t epoch;	    /* the one by which its queue is taken */
-	const char *folder; /* to be made; where it is whole already, nothing is read */
+	uint64_t epoch;		/* the one by which its queue is taken */
+	uint64_t end, messages; /* of the stream: the last sequence number, how many there are */
+	const char *folder;	/* to be made; where it is whole already, nothing is read */
 	atomic_bool *interrupt;
 };
 
 bool harvest_run(struct harvest *, struct buf *error);
-bool harvest_discard(struct harvest *, struct buf *error);
-/* The stream goes. */
+struct nats_setup;
+void harvest_discard(struct nats_setup *, const char *node, uint64_t end);
+/* What was read is needed no more. The node may have begun anew: what lies behind the end stays. Where that
+ * fails, it is purged when the node has begun anew, or goes with the stream. */
+
+void harvest_remove(struct nats_setup *,
+		    const char *node); /* the stream, of a name that is retired */
 
 #endif

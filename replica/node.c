@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/metrics.h"
+#include "replica/harvest.h"
 #include "replica/replica.h"
 #include "spool/spool.h"
 
@@ -272,8 +273,10 @@ static void retire(struct node *n, struct node_order *o, const struct roster_row
 	o->done = roster_write(&n->roster, row->node, &is, row->seen.revision, NULL) == NATS_OK;
 	buf_printf(&o->says,
 		   o->done ? "this name never comes back\n" : "it has changed just now\n");
-	if (o->done)
-		node_say(row->node, "retired", is.epoch, "by order");
+	if (!o->done)
+		return;
+	harvest_remove(&n->nats, row->node);
+	node_say(row->node, "retired", is.epoch, "by order");
 }
 
 /* Somebody must be there to take the queue. */

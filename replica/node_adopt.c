@@ -23,7 +23,7 @@ static char *folder_of(const char *node)
 	return mem_printf("adopted-from-%s", replica_token(node, token));
 }
 
-static bool take_one(struct node *n, const struct node_unit *u, struct buf *error)
+static bool take_one(struct node *n, struct node_unit *u, struct buf *error)
 {
 	char *folder = folder_of(u->node);
 	char *path = mem_printf("%s/%s", n->conf->spool, folder);
@@ -38,6 +38,7 @@ static bool take_one(struct node *n, const struct node_unit *u, struct buf *erro
 			     .node = u->node,
 			     .interrupt = &n->interrupt};
 	bool ok = harvest_run(&h, error) && transfer_run(&t, error);
+	u->end = h.end;
 	n->taking.messages += t.messages;
 	n->taking.doubtful += t.doubtful;
 	n->taking.damaged += t.damaged;
@@ -46,22 +47,16 @@ static bool take_one(struct node *n, const struct node_unit *u, struct buf *erro
 	return ok;
 }
 
-/* What is in our queue, and in the copy of that, need not be in theirs. */
-static bool discard_one(struct node *n, const struct node_unit *u, struct buf *error)
-{
-	struct harvest h = {.conf = n->conf, .node = u->node, .interrupt = &n->interrupt};
-	return harvest_discard(&h, error);
-}
-
-static bool all(struct node *n, bool (*what)(struct node *, const struct node_unit *, struct buf *))
+static bool take_all(struct node *n)
 {
 	for (int i = 0; i < n->taking.n; i++) {
 		struct buf error = {0};
-		bool ok = !atomic_load(&n->interrupt) && what(n, &n->taking.unit[i], &error);
+		struct node_unit *u = &n->taking.unit[i];
+		bool ok = !atomic_load(&n->interrupt) && take_one(n, u, &error);
 		if (!ok && buf_len(&error) > 0)
-			log_event(LOG_LEVEL_ERROR, "node", "node", n->taking.unit[i].node, "state",
-				  "adopting", "epoch", log_number((int64_t)n->taking.unit[i].epoch),
-				  "reason", buf_cstr(&error), NULL);
+			log_event(LOG_LEVEL_ERROR, "node", "node", u->node, "state", "adopting",
+				  "epoch", log_number((int64_t)u->epoch), "reason",
+				  buf_cstr(&error), NULL);
 		buf_fini(&error);
 		if (!ok)
 			return false;
@@ -73,7 +68,7 @@ static void *adopt(void *argument)
 {
 	struct node *n = argument;
 	struct note *note = mem_zalloc(sizeof *note);
-	n->taking.done = all(n, take_one) && all(n, discard_one);
+	n->taking.done = take_all(n);
 	for (int ms = 0; !n->taking.done && ms < AGAIN_MS && !atomic_load(&n->interrupt);
 	     ms += LOOK_MS)
 		usleep(LOOK_MS * 1000);
@@ -165,8 +160,8 @@ static void release(struct node *n)
 static bool orphaned(const struct node *n, const struct roster_row *r)
 {
 	const struct roster_row *by = roster_find(&n->roster, r->is.by);
-	return r->is.state == REPLICA_ADOPTING &&
-	       (!by || by->is.state == REPLICA_ADOPTED || by->is.state == REPLICA_RETIRED);
+	return r->is.state == REPLICA_ADOPTING && by &&
+	       (by->is.state == REPLICA_ADOPTED || by->is.state == REPLICA_RETIRED);
 }
 
 static void choose(struct node *n)
@@ -213,7 +208,9 @@ static bool conclude(struct node *n, const struct node_unit *u)
 static void tidy(struct node *n)
 {
 	for (int i = 0; i < n->taking.n; i++) {
-		char *folder = folder_of(n->taking.unit[i].node);
+		const struct node_unit *u = &n->taking.unit[i];
+		char *folder = folder_of(u->node);
+		harvest_discard(&n->nats, u->node, u->end);
 		if (n->taking.damaged == 0)
 			life_remove(n->conf->spool, folder);
 		free(folder);

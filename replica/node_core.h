@@ -21,6 +21,7 @@ enum node_state { NODE_WAITING, NODE_UP, NODE_GONE };
 struct node_unit {
 	char node[REPLICA_NODE_MAX + 1];
 	uint64_t epoch;
+	uint64_t end; /* of its stream: nothing behind that is of the queue that is taken */
 };
 
 /* The thread "adopt", while it runs. */

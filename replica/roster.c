@@ -80,7 +80,7 @@ static natsStatus read_row(struct roster *r, const char *token, const char *node
 natsStatus roster_read(struct roster *r, int64_t now_ms)
 {
 	kvKeysList keys = {0};
-	char node[REPLICA_NODE_MAX + 1];
+	char node[REPLICA_NODE_MAX + 1], token[REPLICA_TOKEN];
 	natsStatus s = open_bucket(r);
 	if (s == NATS_OK)
 		s = kvStore_Keys(&keys, r->kv, NULL);
@@ -91,6 +91,11 @@ natsStatus roster_read(struct roster *r, int64_t now_ms)
 	for (int i = 0; s == NATS_OK && i < keys.Count; i++)
 		if (replica_token_parse(keys.Keys[i], node))
 			s = read_row(r, keys.Keys[i], node, now_ms);
+	/* One that is written meanwhile may be missing among the keys. */
+	for (int i = 0; s == NATS_OK && i < r->n; i++)
+		if (!r->row[i].there)
+			s = read_row(r, replica_token(r->row[i].node, token), r->row[i].node,
+				     now_ms);
 	kvKeysList_Destroy(&keys);
 	return s;
 }

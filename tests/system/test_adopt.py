@@ -105,13 +105,31 @@ def test_a_node_that_dies_under_load_is_adopted_by_one_other(lab, nats):
                     size=lambda number: 200000 if number % 40 == 9 else 500)
         load.wait_acknowledged(150)
         lose_disk(nodes[name])
+        from lab.relay import Relay
+        import time as T
+        t0=T.time()
+        rebuilt = Relay(lab.folder("rebuilt")); nats.rebuild(name, rebuilt.spool)
+        open(f"{rebuilt.spool}/format", "w").write("sluice spool 2\n")
+        print("HIS", T.time()-t0, rebuilt.command("queue", "list").stdout)
         load.close()
         seen = len(nodes.events("adopting", name))
         nodes.wait_adopted(name, sum(1 for one in range(number + 1) if names[one % 3] == name))
         assert len(nodes.events("adopting", name)) == seen + 1 or seen == 1
         wanted = {f"to{one[1:]}@d{number}.test" for one in load.acknowledged}
         came = lambda: Counter(rcpt for one in sink.messages for rcpt in one.recipients)
-        wait_until(lambda: wanted <= came().keys(), 60, "all that was answered 250 to arrive")
+        try:
+            wait_until(lambda: wanted <= came().keys(), 20, "all that was answered 250 to arrive")
+        except AssertionError:
+            lost = wanted - came().keys()
+            ids = {one: load.acknowledged["t" + one[2:one.index("@")]] for one in lost}
+            print("LOST", ids, nats.state(name))
+            import subprocess
+            subprocess.run(["cp", "-a", nodes["a1"].folder, "/var/tmp/adopt-lost"])
+            for one in ids.values():
+                for relay in nodes.of.values():
+                    for line in relay.log_text().splitlines():
+                        if one in line: print(line)
+            raise
         twice = {rcpt for rcpt in wanted if came()[rcpt] > 1}
         ids = {f"to{one[1:]}@d{number}.test": ident for one, ident in load.acknowledged.items()}
         assert {ids[rcpt] for rcpt in twice} <= nodes.doubtful()
