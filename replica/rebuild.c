@@ -174,7 +174,8 @@ static bool apply(struct rebuild *r, const struct replica_head *h, const uint8_t
 static bool find_complete(struct rebuild *r, const struct replica_head *h, const uint8_t *payload)
 {
 	(void)payload;
-	if (h->type == REPLICA_COMPLETE && h->epoch > r->complete)
+	bool says = h->type == REPLICA_COMPLETE || h->type == REPLICA_CHECKPOINT;
+	if (says && h->epoch > r->complete)
 		r->complete = h->epoch;
 	return true;
 }
