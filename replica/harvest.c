@@ -176,6 +176,7 @@ void harvest_discard(struct nats_setup *n, const char *node, uint64_t end)
 	char *stream = replica_stream(node);
 	jsOptions o;
 	jsOptions_Init(&o);
+	o.Wait = n->wait_ms;
 	o.Stream.Purge.Sequence = end + 1;
 	js_PurgeStream(n->js, stream, &o, NULL);
 	free(stream);

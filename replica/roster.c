@@ -81,10 +81,14 @@ natsStatus roster_read(struct roster *r, int64_t now_ms)
 {
 	kvKeysList keys = {0};
 	char node[REPLICA_NODE_MAX + 1], token[REPLICA_TOKEN];
+	kvWatchOptions o;
+	kvWatchOptions_Init(&o);
+	o.Timeout = r->nats->wait_ms; /* without one it may wait for ever */
 	natsStatus s = open_bucket(r);
 	if (s == NATS_OK)
-		s = kvStore_Keys(&keys, r->kv, NULL);
-	if (s == NATS_NOT_FOUND)
+		s = kvStore_Keys(&keys, r->kv, &o);
+	/* Those that are known are asked for one by one all the same. */
+	if (s == NATS_NOT_FOUND || (s == NATS_TIMEOUT && r->n > 0))
 		s = NATS_OK;
 	for (int i = 0; s == NATS_OK && i < r->n; i++)
 		r->row[i].there = false;
