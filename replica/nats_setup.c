@@ -74,8 +74,15 @@ static natsStatus set_times(natsOptions *o)
 	return s == NATS_OK ? natsOptions_SetSendAsap(o, true) : s;
 }
 
-natsStatus nats_setup_connect(struct nats_setup *n, natsConnectionHandler disconnected,
-			      natsConnectionHandler reconnected, void *closure)
+static natsStatus set_callbacks(natsOptions *o, const struct nats_callbacks *b, void *closure)
+{
+	natsStatus s = natsOptions_SetDisconnectedCB(o, b->disconnected, closure);
+	if (s == NATS_OK)
+		s = natsOptions_SetReconnectedCB(o, b->reconnected, closure);
+	return s == NATS_OK ? natsOptions_SetClosedCB(o, b->closed, closure) : s;
+}
+
+natsStatus nats_setup_connect(struct nats_setup *n, const struct nats_callbacks *b, void *closure)
 {
 	natsOptions *o = NULL;
 	if (n->connection)
@@ -90,9 +97,7 @@ natsStatus nats_setup_connect(struct nats_setup *n, natsConnectionHandler discon
 	if (s == NATS_OK)
 		s = natsOptions_SetName(o, n->node);
 	if (s == NATS_OK)
-		s = natsOptions_SetDisconnectedCB(o, disconnected, closure);
-	if (s == NATS_OK)
-		s = natsOptions_SetReconnectedCB(o, reconnected, closure);
+		s = set_callbacks(o, b, closure);
 	if (s == NATS_OK)
 		s = natsConnection_Connect(&n->connection, o);
 	jsOptions js;

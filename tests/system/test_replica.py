@@ -11,6 +11,7 @@ import pytest
 from lab.config import Config
 from lab.load import Load
 from lab.nats import Nats
+from lab.nats_keys import Realm
 from lab.net import LOOPBACK, free_port, wait_until
 from lab.sink import Rule
 from lab.smtp import Client
@@ -27,9 +28,9 @@ def fixture_nats(module_lab):
     return nats.start()
 
 
-def config_of(nats, sink, replicate="sync", name=NODE, **settings):
+def config_of(servers, sink, replicate="sync", name=NODE, **settings):
     """Return the configuration of a node."""
-    lines = {"name": name, "nats": nats.addresses, "replicate": replicate, "replicate_timeout": "1s"} | settings
+    lines = {"name": name, "nats": servers.addresses, "replicate": replicate, "replicate_timeout": "1s"} | settings
     text = "".join(f"    {key} = {json.dumps(value)}\n" for key, value in lines.items())
     return Config(queue=LATER, extra=f"cluster {{\n{text}}}\n").route_all_to(sink.port)
 
@@ -239,3 +240,27 @@ def test_one_server_of_three_dies_under_load(lab, nats, leads):
     load.close()
     assert set(load.acknowledged.values()) <= replicated(lab, nats, name) <= before
     dead.start()
+
+
+def test_tls_and_credentials(lab):
+    certificate, key = lab.certificates.host("localhost")
+    realm = Realm(lab.folder("realm"))
+    tls = f'tls {{ cert_file: "{certificate}", key_file: "{key}", ca_file: "{lab.certificates.ca}", verify: true }}\n'
+    nats = Nats(lab.folder("nats"), servers=1, extra=realm.extra + tls)
+    lab.callback(nats.close)
+    nats.servers[0].start()
+    sink = lab.sink()
+    known = {"nats": f"localhost:{nats.servers[0].port}", "nats_replicas": 1, "nats_tls": True, "nats_ca": lab.certificates.ca,
+             "nats_certificate": certificate, "nats_key": key, "nats_credentials": realm.credentials}
+    relay = lab.relay(config_of(nats, sink, **known))
+    wait_taken(relay)
+    relay.wait_event("replica", state="complete")
+    for lacks in ("nats_credentials", "nats_tls"):
+        settings = {name: value for name, value in known.items() if name != lacks}
+        other = lab.relay(config_of(nats, sink, name="other", **settings))
+        other.wait_event("replica", state="failed")
+        assert reply_of(other).code == 452
+        other.stop()
+    other = lab.relay(config_of(nats, sink, name="other", **known | {"nats": f"127.0.0.1:{nats.servers[0].port}"}))
+    other.wait_event("replica", state="failed")
+    assert not other.events("replica", state="up")
