@@ -6,14 +6,18 @@
 #include "replica/format.h"
 #include "replica/nats_setup.h"
 
+#include <assert.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <nats/nats.h>
+#include <semaphore.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
-enum { JOBS = 4 };
+enum { JOBS = 4, CLOSE_SECONDS = 30 };
 
 struct nats_link {
 	struct loop *to;
@@ -23,6 +27,7 @@ struct nats_link {
 	natsSubscription *acks;
 	natsInbox *inbox;
 	bool subscribed;
+	sem_t ended; /* posted by each of the library's threads that has called us for the last time */
 };
 
 /* Work for the pool's thread; the note comes back. */
@@ -56,6 +61,19 @@ static void reconnected(natsConnection *nc, void *closure)
 {
 	(void)nc;
 	post(closure, NATS_LINK_BACK);
+}
+
+static void closed(natsConnection *nc, void *closure)
+{
+	struct nats_link *l = closure;
+	(void)nc;
+	sem_post(&l->ended);
+}
+
+static void all_answered(void *closure)
+{
+	struct nats_link *l = closure;
+	sem_post(&l->ended);
 }
 
 static void read_answer(natsMsg *msg, struct nats_link_note *n)
@@ -97,6 +115,8 @@ static natsStatus subscribe(struct nats_link *l)
 	natsStatus s = natsConnection_Subscribe(&l->acks, l->setup.connection, all, answered, l);
 	if (s == NATS_OK)
 		s = natsSubscription_SetPendingLimits(l->acks, -1, -1);
+	if (s == NATS_OK)
+		s = natsSubscription_SetOnCompleteCB(l->acks, all_answered, l);
 	free(all);
 	l->subscribed = s == NATS_OK;
 	return s;
@@ -110,12 +130,14 @@ static void say(struct nats_link_note *n, const char *what, natsStatus s)
 		 detail && *detail ? ": " : "", detail ? detail : "");
 }
 
+static const struct nats_callbacks callbacks = {disconnected, reconnected, closed};
+
 static void set_up(struct thread_pool_job *tj)
 {
 	struct job *j = (struct job *)tj;
 	struct nats_link *l = j->link;
 	struct nats_link_note *n = j->note;
-	natsStatus s = nats_setup_connect(&l->setup, disconnected, reconnected, l);
+	natsStatus s = nats_setup_connect(&l->setup, &callbacks, l);
 	if (s == NATS_OK && !l->inbox)
 		s = natsInbox_Create(&l->inbox);
 	if (s == NATS_OK)
@@ -166,6 +188,7 @@ struct nats_link *nats_link_new(const struct conf *c, const char *node, struct l
 {
 	struct nats_link *l = mem_zalloc(sizeof *l);
 	l->to = to;
+	sem_init(&l->ended, 0, 0);
 	nats_setup_init(&l->setup, c, node);
 	l->pool = thread_pool_new("replica-nats", 1, JOBS);
 	return l;
@@ -176,12 +199,27 @@ void nats_link_start(struct nats_link *l)
 	thread_pool_start(l->pool);
 }
 
+/* The library calls us in threads of its own: each has said its last word then. It is not closed as a whole,
+ * for then it frees what it thinks it alone has of OpenSSL. */
+static void wait_ended(struct nats_link *l)
+{
+	struct timespec until;
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += CLOSE_SECONDS;
+	while (sem_timedwait(&l->ended, &until) != 0)
+		assert(errno == EINTR && "a thread of NATS does not end");
+}
+
 void nats_link_stop(struct nats_link *l)
 {
 	thread_pool_stop(l->pool);
+	bool connected = l->setup.connection;
 	natsSubscription_Destroy(l->acks);
-	l->acks = NULL;
 	nats_setup_close(&l->setup);
+	if (connected)
+		wait_ended(l);
+	if (l->subscribed)
+		wait_ended(l);
 }
 
 void nats_link_free(struct nats_link **lp)
@@ -192,6 +230,7 @@ void nats_link_free(struct nats_link **lp)
 	thread_pool_free(&l->pool);
 	natsInbox_Destroy(l->inbox);
 	nats_setup_fini(&l->setup);
+	sem_destroy(&l->ended);
 	free(l);
 	*lp = NULL;
 }

@@ -8,15 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-	SERVERS = 32,
-	CONNECT_MS = 2000,
-	API_MS = 2000,
-	PING_MS = 2000,
-	PINGS = 2,
-	AGAIN_MS = 250,
-	CLOSE_MS = 3000
-};
+enum { SERVERS = 32, CONNECT_MS = 2000, API_MS = 2000, PING_MS = 2000, PINGS = 2, AGAIN_MS = 250 };
 
 void nats_setup_init(struct nats_setup *n, const struct conf *c, const char *node)
 {
@@ -82,8 +74,15 @@ static natsStatus set_times(natsOptions *o)
 	return s == NATS_OK ? natsOptions_SetSendAsap(o, true) : s;
 }
 
-natsStatus nats_setup_connect(struct nats_setup *n, natsConnectionHandler disconnected,
-			      natsConnectionHandler reconnected, void *closure)
+static natsStatus set_callbacks(natsOptions *o, const struct nats_callbacks *b, void *closure)
+{
+	natsStatus s = natsOptions_SetDisconnectedCB(o, b->disconnected, closure);
+	if (s == NATS_OK)
+		s = natsOptions_SetReconnectedCB(o, b->reconnected, closure);
+	return s == NATS_OK ? natsOptions_SetClosedCB(o, b->closed, closure) : s;
+}
+
+natsStatus nats_setup_connect(struct nats_setup *n, const struct nats_callbacks *b, void *closure)
 {
 	natsOptions *o = NULL;
 	if (n->connection)
@@ -98,9 +97,7 @@ natsStatus nats_setup_connect(struct nats_setup *n, natsConnectionHandler discon
 	if (s == NATS_OK)
 		s = natsOptions_SetName(o, n->node);
 	if (s == NATS_OK)
-		s = natsOptions_SetDisconnectedCB(o, disconnected, closure);
-	if (s == NATS_OK)
-		s = natsOptions_SetReconnectedCB(o, reconnected, closure);
+		s = set_callbacks(o, b, closure);
 	if (s == NATS_OK)
 		s = natsConnection_Connect(&n->connection, o);
 	jsOptions js;
@@ -141,11 +138,6 @@ static bool takes_later(const jsStreamConfig *c, uint64_t epoch)
 			return true;
 	}
 	return false;
-}
-
-void nats_setup_end(void)
-{
-	nats_CloseAndWait(CLOSE_MS);
 }
 
 natsStatus nats_setup_stream(struct nats_setup *n, uint64_t epoch, bool *fresh)

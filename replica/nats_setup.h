@@ -28,16 +28,17 @@ void nats_setup_init(struct nats_setup *, const struct conf *, const char *node)
 void nats_setup_close(struct nats_setup *);
 void nats_setup_fini(struct nats_setup *);
 
-natsStatus nats_setup_connect(struct nats_setup *, natsConnectionHandler disconnected,
-			      natsConnectionHandler reconnected, void *closure);
-/* If there is no connection yet. Afterwards the library keeps it up. */
+struct nats_callbacks {
+	natsConnectionHandler disconnected, reconnected, closed;
+};
+
+natsStatus nats_setup_connect(struct nats_setup *, const struct nats_callbacks *, void *closure);
+/* If there is no connection yet. Afterwards the library keeps it up. closed() is the last that is called, after
+ * nats_setup_close(). */
 
 natsStatus nats_setup_stream(struct nats_setup *, uint64_t epoch, bool *fresh);
 /* Have the stream of this node, which takes what is of that epoch and nothing else. fresh: it was made.
  * NATS_ILLEGAL_STATE: it takes what is of a later one. */
-
-void nats_setup_end(void);
-/* The library's threads may be in our functions until then: when all connections have been closed. */
 
 natsStatus nats_setup_purge(struct nats_setup *, const char *subject, uint64_t before);
 /* See nats_link_purge(). */

@@ -412,7 +412,6 @@ void node_stop(struct node *n)
 	fence_set(0);
 	roster_fini(&n->roster);
 	nats_setup_close(&n->nats);
-	nats_setup_end();
 }
 
 void node_free(struct node **np)

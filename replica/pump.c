@@ -252,7 +252,9 @@ void pump_acknowledged(struct replica *r)
 		arrived(r, &m);
 		any = true;
 	}
-	if (any)
+	if (any) {
 		r->progress_ms = r->loop->now_ms;
+		r->again_ms = 0;
+	}
 	answer_tickets(r);
 }

@@ -62,8 +62,12 @@ void replica_failed(struct replica *r, const char *why)
 	if (r->flight.n > 0)
 		metrics_add(METRIC_replica_failures, 1);
 	replica_resend(r);
-	if (r->phase == PHASE_WAITING)
-		return;
+	if (r->phase == PHASE_RUNNING)
+		replica_again(r);
+}
+
+void replica_again(struct replica *r)
+{
 	r->phase = PHASE_WAITING;
 	loop_timer_in(r->loop, &r->again, r->again_ms);
 	r->again_ms = r->again_ms ? r->again_ms * 2 : AGAIN_MS;

@@ -91,6 +91,8 @@ void replica_drop_tickets(struct replica *);
 void replica_resend(struct replica *); /* what is under way */
 
 void replica_failed(struct replica *, const char *why);
-/* Send that again after another set-up. Logged, unless why is empty. */
+/* Send that again after another set-up, or after the one that is under way. Logged, unless why is empty. */
+
+void replica_again(struct replica *); /* set up, in a while */
 
 #endif

@@ -169,7 +169,6 @@ static void replica_up(struct replica *r, const struct nats_link_note *n)
 {
 	r->phase = PHASE_RUNNING;
 	r->epoch = n->epoch;
-	r->again_ms = 0;
 	r->progress_ms = r->loop->now_ms;
 	if (n->fresh && r->begun) {
 		/* Nothing is there any more of what was. */
@@ -187,8 +186,7 @@ static void replica_up(struct replica *r, const struct nats_link_note *n)
 
 static void set_up(struct replica *r, const struct nats_link_note *n)
 {
-	if (r->phase != PHASE_SETTING_UP)
-		return;
+	assert(r->phase == PHASE_SETTING_UP);
 	if (n->fenced) {
 		r->phase = PHASE_FENCED;
 		log_event(LOG_LEVEL_ERROR, "replica", "state", "fenced", "epoch",
@@ -196,6 +194,7 @@ static void set_up(struct replica *r, const struct nats_link_note *n)
 			  "another node has taken this one's queue", NULL);
 	} else if (*n->error) {
 		replica_failed(r, n->error);
+		replica_again(r);
 	} else {
 		replica_up(r, n);
 	}

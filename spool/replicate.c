@@ -55,7 +55,7 @@ void replicate_segment(struct loop *keeper, const struct segment *g, bool older)
 		return;
 	struct replicate *r = note_new(REPLICATE_SEGMENT, g->head.seq, 0);
 	r->file = content_file_ref(g->file);
-	r->end = g->end;
+	r->end = g->passed_over ? g->size : g->end; /* nobody has read where it ends */
 	r->older = older;
 	loop_post(keeper, &r->note);
 }

@@ -22,15 +22,15 @@ class Load:
     A session that loses its connection, or is told 421 or 4xx, connects again.
     """
 
-    def __init__(self, port, messages, sessions=10, size=200, domains=("dest.test",)):
-        """Start at once. The size is one for all, or a function of a message's number."""
+    def __init__(self, port, messages, sessions=10, size=200, domains=("dest.test",), first=0):
+        """Start at once. The size is one for all, or a function of a message's number, which begins with the first."""
         self.port = port
         self.messages = messages
         self.domains = domains
         self.size = size if callable(size) else lambda _: size
         self.acknowledged = {}
         self.refused = []
-        self._tried = 0
+        self._tried = self._first = first
         self._stopped = False
         self._lock = threading.Lock()
         self._threads = [
@@ -85,7 +85,7 @@ class Load:
     def attempts(self):
         """The tokens of all that was tried so far, taken on or not."""
         with self._lock:
-            return {f"t{number}" for number in range(self._tried)}
+            return {f"t{number}" for number in range(self._first, self._tried)}
 
     def content(self, number):
         """Return the message of that number, as it is meant."""
