@@ -101,11 +101,9 @@ bool checkpoint_write(struct journal *j)
 	return ok;
 }
 
-bool checkpoint_drop(struct journal *j)
+bool checkpoint_leave(struct journal *j)
 {
-	return !j->stuck && mark(j, true) &&
-	       (disk_unlink(j->folder, CHECKPOINT_NAME) == 0 || errno == ENOENT) &&
-	       disk_sync(j->folder) == 0;
+	return !j->stuck && mark(j, true);
 }
 
 static bool right(const char *text, size_t len)

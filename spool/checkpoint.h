@@ -42,7 +42,8 @@ bool checkpoint_write(struct journal *);
 /* Mark what must be marked, and name the segments that are needed. False and errno: the old one may
  * still be there. */
 
-bool checkpoint_drop(struct journal *);
-/* Where it can't be written: mark what it would have passed over as well, and do without. */
+bool checkpoint_leave(struct journal *);
+/* Where it can't be written the old one stays, and is right but for what is missing. Mark what a start will
+ * read, and a new one would have passed over. */
 
 #endif

@@ -23,7 +23,6 @@ static bool any_removable(const struct journal *j)
 	return false;
 }
 
-/* One that is out of date would miss what is removed now. */
 static bool renew_checkpoint(struct journal *j, int64_t now_ms)
 {
 	j->checkpoint_ms = now_ms;
@@ -31,7 +30,7 @@ static bool renew_checkpoint(struct journal *j, int64_t now_ms)
 	if (checkpoint_write(j))
 		return true;
 	log_event(LOG_LEVEL_ERROR, "checkpoint_failed", "error", strerror(errno), NULL);
-	return checkpoint_drop(j);
+	return checkpoint_leave(j);
 }
 
 /* One at a time, the older before the newer that may say that it is dead. */

@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-enum { CUTS = 20, CALLS = 40, SEEDS = 50, STEPS = 80 };
+enum { CUTS = 20, CALLS = 40, SEEDS = 100, STEPS = 80 };
 
 static struct world *w;
 
