@@ -149,7 +149,7 @@ static bool read_all(struct harvest *h, struct nats_setup *n, struct buf *error)
 {
 	bool fresh;
 	char *stream = replica_stream(h->node);
-	natsStatus s = nats_setup_connect(n, NULL, NULL, NULL);
+	natsStatus s = nats_setup_connect(n, &(struct nats_callbacks){.closed = NULL}, NULL);
 	if (s == NATS_OK)
 		s = nats_setup_stream(n, h->epoch, &fresh);
 	if (s == NATS_OK)

@@ -189,7 +189,7 @@ static void renew(struct node *n)
 
 static natsStatus look(struct node *n)
 {
-	natsStatus s = nats_setup_connect(&n->nats, NULL, NULL, NULL);
+	natsStatus s = nats_setup_connect(&n->nats, &(struct nats_callbacks){.closed = NULL}, NULL);
 	if (s == NATS_OK && n->state == NODE_UP)
 		renew(n);
 	if (s == NATS_OK)
@@ -294,7 +294,7 @@ static void may_drain(struct node *n, struct node_order *o)
 
 static void obey(struct node *n, struct node_order *o)
 {
-	natsStatus s = nats_setup_connect(&n->nats, NULL, NULL, NULL);
+	natsStatus s = nats_setup_connect(&n->nats, &(struct nats_callbacks){.closed = NULL}, NULL);
 	if (s == NATS_OK)
 		s = roster_read(&n->roster, clock_up_ms());
 	const struct roster_row *row = o->name ? roster_find(&n->roster, o->name) : NULL;
