@@ -223,17 +223,31 @@ static void tick(void *owner)
 		      epoch_renew_ms(epoch_lease_ms(n->conf->cluster.adopt_after)));
 }
 
+static void put_json(struct buf *to, const struct roster_row *r)
+{
+	buf_puts(to, "{\"node\":");
+	log_json_string(to, r->node);
+	buf_printf(to, ",\"state\":\"%s\",\"epoch\":%" PRIu64 ",\"silent_ms\":%" PRId64 ",\"by\":",
+		   replica_state_name(r->is.state), r->is.epoch, clock_up_ms() - r->seen.since_ms);
+	log_json_string(to, r->is.by);
+	buf_printf(to, ",\"number\":%u}\n", r->is.number);
+}
+
+static void put_row(struct buf *to, const struct roster_row *r)
+{
+	buf_printf(to, "%-24s %-9s %8" PRIu64 " %8.1fs  %s\n", r->node,
+		   replica_state_name(r->is.state), r->is.epoch,
+		   (double)(clock_up_ms() - r->seen.since_ms) / 1000, r->is.by);
+}
+
 static void list(struct node *n, struct node_order *o)
 {
-	buf_printf(&o->says, "%-24s %-9s %8s %9s  %s\n", "NODE", "STATE", "EPOCH", "SEEN", "BY");
-	for (int i = 0; i < n->roster.n; i++) {
-		const struct roster_row *r = &n->roster.row[i];
-		if (!r->there)
-			continue;
-		buf_printf(&o->says, "%-24s %-9s %8" PRIu64 " %8.1fs  %s\n", r->node,
-			   replica_state_name(r->is.state), r->is.epoch,
-			   (double)(clock_up_ms() - r->seen.since_ms) / 1000, r->is.by);
-	}
+	if (!o->json)
+		buf_printf(&o->says, "%-24s %-9s %8s %9s  %s\n", "NODE", "STATE", "EPOCH", "SEEN",
+			   "BY");
+	for (int i = 0; i < n->roster.n; i++)
+		if (n->roster.row[i].there)
+			(o->json ? put_json : put_row)(&o->says, &n->roster.row[i]);
 	o->done = true;
 }
 

@@ -40,6 +40,7 @@ struct node_order {
 	struct note note; /* NODE_ORDER, both ways */
 	enum node_op op;
 	char *name; /* of a node, or NULL */
+	bool json;  /* LIST: an object a line */
 	struct loop *reply_to;
 	void *owner;
 	struct buf says; /* the answer: a table, or a sentence */

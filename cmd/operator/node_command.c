@@ -8,7 +8,7 @@
 #include <string.h>
 
 static const char usage[] =
-	"usage: sluice node list\n"
+	"usage: sluice node list [--json]\n"
 	"       sluice node drain\n"
 	"       sluice node adopt NAME\n"
 	"       sluice node retire NAME\n"
@@ -18,15 +18,17 @@ static const char usage[] =
 	"        that may still be at work it is refused, unless its adopt_after is 0s.\n"
 	"retire: this name never comes back; its queue must have been adopted.\n";
 
-static const struct option longs[] = {OPTIONS_COMMON};
+static const struct option longs[] = {{"json", no_argument, NULL, OPTION_JSON}, OPTIONS_COMMON};
 
-static void check_words(const struct options *o, int argc, char **argv)
+static void check_words(const struct options *o, bool json, int argc, char **argv)
 {
 	int n = argc - optind;
 	const char *verb = n > 0 ? argv[optind] : "";
 	bool named = strcmp(verb, "adopt") == 0 || strcmp(verb, "retire") == 0;
 	if (!named && strcmp(verb, "list") != 0 && strcmp(verb, "drain") != 0)
 		options_wrong(o, "node needs list, drain, adopt or retire");
+	if (json && strcmp(verb, "list") != 0)
+		options_wrong(o, "--json goes with list");
 	if (named && n != 2)
 		options_wrong(o, "node %s needs the name of one node", verb);
 	if (!named && n != 1)
@@ -36,16 +38,19 @@ static void check_words(const struct options *o, int argc, char **argv)
 int cmd_node(int argc, char **argv)
 {
 	struct options o = {.usage = usage, .shorts = "c:", .longs = longs};
+	bool json = false;
 	while (options_next(&o, argc, argv) != -1)
-		;
-	check_words(&o, argc, argv);
+		json = true; /* it is the only one of its own */
+	check_words(&o, json, argc, argv);
 	struct conf *conf = options_conf(&o);
 	if (!conf)
 		return STATUS_REFUSED;
-	char *words[4] = {"node"};
+	char *words[5] = {"node"};
 	int n = 1;
 	while (optind < argc)
 		words[n++] = argv[optind++];
+	if (json)
+		words[n++] = "--json";
 	bool drain = strcmp(words[1], "drain") == 0;
 	int status = client_ask(conf->spool, n, words, drain);
 	conf_unref(conf);

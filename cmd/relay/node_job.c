@@ -35,10 +35,14 @@ void node_job_start(struct server *s, struct request *r)
 		return;
 	}
 	for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++) {
-		if (r->argc != 2 + verbs[i].named || strcmp(r->argv[1], verbs[i].word) != 0)
+		bool json = verbs[i].op == NODE_LIST && r->argc == 3 &&
+			    strcmp(r->argv[2], "--json") == 0;
+		if (r->argc != 2 + (verbs[i].named || json) ||
+		    strcmp(r->argv[1], verbs[i].word) != 0)
 			continue;
 		struct node_order *o =
 			node_order_new(verbs[i].op, verbs[i].named ? r->argv[2] : NULL, s->loop, r);
+		o->json = json;
 		r->job = o;
 		r->gone = gone;
 		node_post(s->node, o);
