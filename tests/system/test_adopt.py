@@ -53,6 +53,11 @@ class Nodes:
         """Wait until a node's queue has another owner."""
         wait_until(lambda: len(self.events("adopted", node)) >= count, timeout, f"{node} to be adopted")
 
+    def story(self, node):
+        """All that the nodes have said of one."""
+        said = ((one.time, who, one.keys) for who, relay in self.of.items() for one in relay.events("node", node=node))
+        return "\n".join(map(str, sorted(said, key=lambda one: one[0])))
+
     def doubtful(self):
         """The ids of what was being sent by a node that was adopted, or was killed."""
         return {one["id"] for relay in self.of.values() for one in relay.events("recovered")}
@@ -113,7 +118,7 @@ def test_a_node_that_dies_under_load_is_adopted_by_one_other(lab, nats):
         load.close()
         times = number // 3 + 1
         nodes.wait_adopted(name, times)
-        assert len(nodes.events("adopting", name)) == times
+        assert len(nodes.events("adopting", name)) == times, nodes.story(name)
         all_once_but_in_doubt(load, domain, nodes, sink)
         nodes[name].start()
         nodes[name].wait_event("node", 30, count=times + 1, state="up")

@@ -95,7 +95,7 @@ def test_a_real_prometheus_fetches_and_answers(lab, watched):
     rules = prometheus.ask("rules")["groups"][0]["rules"]
     wait_until(lambda: all(rule["health"] == "ok" for rule in prometheus.ask("rules")["groups"][0]["rules"]), 60,
                "all alerts to be looked at")
-    assert len(rules) == 17
+    assert len(rules) == 18
 
 
 @pytest.mark.seconds(240)
