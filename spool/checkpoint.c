@@ -33,7 +33,7 @@ static bool may_concern(const struct segment *passed, const struct segment *s)
 
 static bool to_be_marked(const struct journal *j, const struct segment *s)
 {
-	if (s->ndead == 0 || passed_over(j, s))
+	if (s->ndead == 0)
 		return false;
 	for (struct list *l = j->segments.next; l != &j->segments; l = l->next) {
 		const struct segment *other = list_entry(l, struct segment, link);
@@ -43,11 +43,12 @@ static bool to_be_marked(const struct journal *j, const struct segment *s)
 	return false;
 }
 
-static bool mark(struct journal *j)
+/* What a checkpoint passes over need not be marked as long as there is one that says so. */
+static bool mark(struct journal *j, bool all)
 {
 	for (struct list *l = j->segments.next; l != &j->segments; l = l->next) {
 		struct segment *s = list_entry(l, struct segment, link);
-		if (!to_be_marked(j, s))
+		if ((passed_over(j, s) && !all) || !to_be_marked(j, s))
 			continue;
 		replicate_marked(j->keeper, s);
 		if (!segment_mark(s)) {
@@ -94,7 +95,7 @@ static bool replace(int folder, const struct buf *b)
 bool checkpoint_write(struct journal *j)
 {
 	struct buf b;
-	if (j->stuck || !mark(j))
+	if (j->stuck || !mark(j, false))
 		return false;
 	buf_init(&b);
 	compose(j, &b);
@@ -103,6 +104,11 @@ bool checkpoint_write(struct journal *j)
 		replicate_checkpoint(j->keeper, &b);
 	buf_fini(&b);
 	return ok;
+}
+
+bool checkpoint_leave(struct journal *j)
+{
+	return !j->stuck && mark(j, true);
 }
 
 static bool right(const char *text, size_t len)
