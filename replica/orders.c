@@ -6,71 +6,106 @@
 #include <assert.h>
 #include <stdlib.h>
 
+static struct order *of(struct list *link)
+{
+	return list_entry(link, struct order, link);
+}
+
 void orders_init(struct orders *o)
 {
+	*o = (struct orders){.n = 0};
 	list_init(&o->queue);
-	o->n = 0;
+}
+
+static void drop(struct orders *o, struct order *one)
+{
+	assert(o->n > 0);
+	list_remove(&one->link);
+	o->n--;
+	buf_fini(&one->bytes);
+	free(one);
 }
 
 void orders_fini(struct orders *o)
 {
 	while (o->n > 0)
-		orders_done(o);
+		drop(o, orders_first(o));
+	goals_fini(&o->goals);
 }
 
-static struct order *order_new(struct orders *o, enum order_kind kind)
+/* Before this one belongs what is of that kind. */
+static struct list *place_of(struct orders *o, enum order_kind kind)
 {
+	struct list *l = o->queue.next;
+	while (l != &o->queue && (of(l)->under_way || of(l)->kind <= kind))
+		l = l->next;
+	return l;
+}
+
+struct order *orders_add(struct orders *o, enum order_kind kind, struct copy_key key)
+{
+	struct list *place = place_of(o, kind);
+	struct order *before = place->prev == &o->queue ? NULL : of(place->prev);
+	if (place != &o->queue || kind != ORDER_GONE)
+		o->covered = 0;
+	if (kind == ORDER_CHECKPOINT && before && before->kind == kind && !before->under_way) {
+		buf_clear(&before->bytes);
+		return before;
+	}
 	struct order *new = mem_zalloc(sizeof *new);
 	new->kind = kind;
+	new->key = key;
+	list_insert_before(place, &new->link);
 	o->n++;
 	return new;
 }
 
-struct order *orders_add(struct orders *o, enum order_kind kind, struct copy_key key,
-			 const void *bytes, size_t len)
+void orders_forget_marks(struct orders *o, struct copy_key key)
 {
-	struct order *new = order_new(o, kind);
-	new->key = key;
-	if (len > 0)
-		buf_append(&new->bytes, bytes, len);
-	list_append(&o->queue, &new->link);
-	return new;
+	list_each (link, tmp, &o->queue) {
+		struct order *one = of(link);
+		if (one->kind != ORDER_MARKS || one->under_way || one->key.of != key.of)
+			continue;
+		o->covered = 0;
+		drop(o, one);
+	}
 }
 
-struct order *orders_next(struct orders *o, enum order_kind kind, uint64_t before)
+void orders_forget_numbers(struct orders *o)
 {
-	struct order *new = order_new(o, kind);
-	new->before = before;
-	list_insert_before(o->queue.next == &o->queue ? &o->queue : o->queue.next->next,
-			   &new->link);
-	return new;
-}
-
-struct order *orders_at_once(struct orders *o, enum order_kind kind)
-{
-	struct order *new = order_new(o, kind);
-	list_prepend(&o->queue, &new->link);
-	return new;
-}
-
-bool order_is_purge(enum order_kind kind)
-{
-	return kind == ORDER_GONE || kind == ORDER_SINCE || kind == ORDER_NEWEST;
+	list_each (link, tmp, &o->queue) {
+		struct order *one = of(link);
+		if (one->kind != ORDER_SINCE && one->kind != ORDER_NEWEST)
+			continue;
+		assert(!one->under_way);
+		o->covered = 0;
+		drop(o, one);
+	}
 }
 
 struct order *orders_first(const struct orders *o)
 {
 	struct list *first = list_first(&o->queue);
-	return first ? list_entry(first, struct order, link) : NULL;
+	return first ? of(first) : NULL;
+}
+
+bool orders_may(struct orders *o, struct copies *copies)
+{
+	if (o->covered == 0) {
+		goals_fini(&o->goals);
+		goals_set(&o->goals, copies, true);
+		o->covered = o->n;
+	}
+	return goals_reached(&o->goals, copies);
 }
 
 void orders_done(struct orders *o)
 {
-	struct order *first = orders_first(o);
-	assert(first && o->n > 0);
-	list_remove(&first->link);
-	o->n--;
-	goals_fini(&first->goals);
-	buf_fini(&first->bytes);
-	free(first);
+	drop(o, orders_first(o));
+	o->covered -= o->covered > 0;
+}
+
+bool order_is_purge(enum order_kind kind)
+{
+	return kind == ORDER_GONE || kind == ORDER_SINCE || kind == ORDER_NEWEST;
 }

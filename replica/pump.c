@@ -106,10 +106,10 @@ static bool has_room(const struct replica *r, uint64_t bytes)
 static bool send_order(struct replica *r, const struct order *o)
 {
 	struct replica_head h = {.type = REPLICA_MARKS, .of = o->key.of};
-	if (o->kind != ORDER_MARKS)
-		return send_state(r,
-				  o->kind == ORDER_COMPLETE ? REPLICA_COMPLETE : REPLICA_CHECKPOINT,
-				  0, &o->bytes);
+	if (o->kind == ORDER_COMPLETE)
+		return send_state(r, REPLICA_COMPLETE, 0, &r->checkpoint);
+	if (o->kind == ORDER_CHECKPOINT)
+		return send_state(r, REPLICA_CHECKPOINT, 0, &o->bytes);
 	h.length = (uint32_t)buf_len(&o->bytes);
 	memcpy(payload_of(r), buf_data(&o->bytes), h.length);
 	return send_message(r, &h, &(struct flown){.to = 0});
@@ -157,7 +157,7 @@ static void run_orders(struct replica *r)
 {
 	struct order *o;
 	while (r->phase == PHASE_RUNNING && (o = orders_first(&r->orders)) && !o->under_way &&
-	       (r->complete || o->kind == ORDER_COMPLETE) && goals_reached(&o->goals, &r->copies)) {
+	       (r->complete || o->kind <= ORDER_COMPLETE) && orders_may(&r->orders, &r->copies)) {
 		int before = r->orders.n;
 		if (o->kind == ORDER_GONE)
 			purge_file(r, o);
@@ -183,6 +183,11 @@ void pump(struct replica *r)
 	run_orders(r);
 }
 
+static void purge_later(struct replica *r, enum order_kind kind, uint64_t before)
+{
+	orders_add(&r->orders, kind, (struct copy_key){.of = 0})->before = before;
+}
+
 /* The head of the queue of orders is there. */
 static void order_sent(struct replica *r, const struct flown *m)
 {
@@ -192,9 +197,9 @@ static void order_sent(struct replica *r, const struct flown *m)
 		r->completing = false;
 		log_event(LOG_LEVEL_INFO, "replica", "state", "complete", "epoch",
 			  log_number((int64_t)r->epoch), NULL);
-		orders_next(&r->orders, ORDER_SINCE, r->begun);
+		purge_later(r, ORDER_SINCE, r->begun);
 	} else if (m->type == REPLICA_CHECKPOINT) {
-		orders_next(&r->orders, ORDER_NEWEST, m->sequence);
+		purge_later(r, ORDER_NEWEST, m->sequence);
 	}
 	assert(o && o->under_way && !order_is_purge(o->kind));
 	orders_done(&r->orders);

@@ -63,10 +63,10 @@ static void add_large(struct replica *r, const struct replicate *n)
 }
 
 static void add_order(struct replica *r, enum order_kind kind, struct copy_key key,
-		      const uint8_t *bytes, size_t len)
+		      const void *bytes, size_t len)
 {
-	struct order *o = orders_add(&r->orders, kind, key, bytes, len);
-	goals_set(&o->goals, &r->copies, true);
+	struct order *o = orders_add(&r->orders, kind, key);
+	buf_append(&o->bytes, bytes, len);
 }
 
 static void marked(struct replica *r, const struct replicate *n)
@@ -83,8 +83,14 @@ static void gone(struct replica *r, const struct replicate *n, bool large)
 	struct copy *f = copies_find(&r->copies, n->of, large);
 	if (!f)
 		return;
-	copy_gone(&r->copies, f);
-	add_order(r, ORDER_GONE, key, NULL, 0);
+	if (!large)
+		orders_forget_marks(&r->orders, key);
+	if (f->there) {
+		copy_gone(&r->copies, f);
+		add_order(r, ORDER_GONE, key, NULL, 0);
+	} else {
+		copies_remove(&r->copies, f);
+	}
 }
 
 static void ask(struct replica *r, uint64_t number)
@@ -96,14 +102,9 @@ static void ask(struct replica *r, uint64_t number)
 	list_append(&r->tickets, &t->link);
 }
 
-/* It is to be said before all else, but that a purge that is under way comes to its end. */
-static void complete_first(struct replica *r)
+static void complete_later(struct replica *r)
 {
-	struct order *first = orders_first(&r->orders);
-	struct order *o = first && first->under_way ? orders_next(&r->orders, ORDER_COMPLETE, 0)
-						    : orders_at_once(&r->orders, ORDER_COMPLETE);
-	buf_append(&o->bytes, buf_data(&r->checkpoint), buf_len(&r->checkpoint));
-	goals_set(&o->goals, &r->copies, true);
+	orders_add(&r->orders, ORDER_COMPLETE, (struct copy_key){.of = 0});
 	r->completing = true;
 }
 
@@ -147,7 +148,7 @@ static void take(struct replica *r, struct replicate *n)
 	case REPLICATE_KNOWN:
 		r->known = true;
 		keep_checkpoint(r, n);
-		complete_first(r);
+		complete_later(r);
 		break;
 	case REPLICATE_ASK:
 		ask(r, n->of);
@@ -173,11 +174,12 @@ static void replica_up(struct replica *r, const struct nats_link_note *n)
 	if (n->fresh && r->begun) {
 		/* Nothing is there any more of what was. */
 		copies_again(&r->copies, true);
+		orders_forget_numbers(&r->orders);
 		r->begun = 0;
 		r->complete = false; /* unless it is still to be said: then it need not be twice */
 	}
 	if (r->known && !r->complete && !r->completing)
-		complete_first(r);
+		complete_later(r);
 	log_event(LOG_LEVEL_INFO, "replica", "state", "up", "epoch", log_number((int64_t)r->epoch),
 		  "missing", log_number(copies_lag(&r->copies)), NULL);
 	free(r->error);

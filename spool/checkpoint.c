@@ -48,7 +48,7 @@ static bool mark(struct journal *j, bool all)
 {
 	for (struct list *l = j->segments.next; l != &j->segments; l = l->next) {
 		struct segment *s = list_entry(l, struct segment, link);
-		if ((!all && passed_over(j, s)) || !to_be_marked(j, s))
+		if ((passed_over(j, s) && !all) || !to_be_marked(j, s))
 			continue;
 		replicate_marked(j->keeper, s);
 		if (!segment_mark(s)) {

@@ -182,7 +182,7 @@ def test_a_stream_that_was_lost_is_made_again(lab):
     nats.wipe()
     nats.start()
     relay.wait_event("replica", state="complete", count=3, timeout=30)
-    relay.send()
+    wait_taken(relay)
     before = ids_of(relay)
     relay.kill()
     assert replicated(lab, nats) == before and len(before) == 7
