@@ -7,6 +7,7 @@
  *	          first, and an owner who was slow fails when it writes the next time
  *
  * So between the end of what the owner may do and the beginning of what another does there is at least one lease:
+ * (and another one before what was adopted is worked on: node_adopt.c)
  * the margin for what is on its way to a next hop, and for clocks that do not go alike. The lease is half of the
  * owner's adopt_after, and stands in its row, so that nodes with other settings do no harm. All times are
  * the reader's own, since its boot, time asleep included; no wall clock is compared.

@@ -101,11 +101,9 @@ bool node_claim(struct node *n, const struct roster_row *r)
 	is.seen_ms = clock_wall_ms();
 	memset(is.by, 0, sizeof is.by);
 	memcpy(is.by, n->name, strlen(n->name));
-	if (roster_write(&n->roster, r->node, &is, r->seen.revision, NULL) != NATS_OK)
-		return false;
-	node_say(r->node, "adopting", is.epoch,
-		 r->is.state == REPLICA_DRAINED ? "it was drained" : "it does not answer");
-	return true;
+	if (r->is.state == REPLICA_DRAINED)
+		is.lease_ms = 0; /* it has ended */
+	return roster_write(&n->roster, r->node, &is, r->seen.revision, NULL) == NATS_OK;
 }
 
 static bool enter(struct node *n, const struct roster_row *r)
@@ -113,16 +111,25 @@ static bool enter(struct node *n, const struct roster_row *r)
 	struct node_taking *t = &n->taking;
 	if (strcmp(r->is.by, n->name) != 0)
 		return node_claim(n, r);
+	/* Another may have been granted the same revision: the later one's name stays. */
+	if (clock_up_ms() - r->seen.since_ms < epoch_renew_ms(n->row.lease_ms))
+		return false;
 	t->unit = mem_realloc(t->unit, ((size_t)t->n + 1) * sizeof *t->unit);
 	struct node_unit *u = &t->unit[t->n++];
+	if (r->seen.revision > n->said)
+		node_say(r->node, "adopting", r->is.epoch, "it does not answer, or was drained");
+	n->said = r->seen.revision > n->said ? r->seen.revision : n->said;
 	memcpy(u->node, r->node, sizeof u->node);
 	u->epoch = r->is.epoch;
+	u->named = false;
 	return true;
 }
 
-/* All that belongs together, by rows that name us: what did not is ours at the next look. True: there is
- * something to take. */
-static bool gather(struct node *n)
+/* All that belongs together, by rows that name us: what did not is ours at the next look, so that SOME has to
+ * wait for that. */
+enum gathered { GATHERED_NOTHING, GATHERED_SOME, GATHERED_ALL };
+
+static enum gathered gather(struct node *n)
 {
 	bool whole = true;
 	n->taking.n = 0;
@@ -133,11 +140,11 @@ static bool gather(struct node *n)
 		if (strcmp(r->is.by, n->name) != 0)
 			whole = false;
 		if (!enter(n, r))
-			return false;
+			return GATHERED_SOME;
 		if (whole)
 			i = 0; /* another may have been taking it */
 	}
-	return whole && n->taking.n > 0;
+	return n->taking.n == 0 ? GATHERED_NOTHING : whole ? GATHERED_ALL : GATHERED_SOME;
 }
 
 static void start(struct node *n)
@@ -177,28 +184,21 @@ static void choose(struct node *n)
 	}
 }
 
-void node_look_at_others(struct node *n)
-{
-	if (n->taking.runs)
-		return;
-	bool whole = gather(n);
-	if (whole)
-		start(n);
-	else if (n->taking.n == 0 && !n->released)
-		release(n); /* of a former start: the rows say that it is ours */
-	else if (n->taking.n == 0)
-		choose(n);
-}
-
 /* False: it is not said yet. */
-static bool conclude(struct node *n, const struct node_unit *u)
+static bool conclude(struct node *n, struct node_unit *u)
 {
 	const struct roster_row *r = roster_find(&n->roster, u->node);
-	/* Nobody but us can have said so, as long as our own epoch holds. */
+	/* What it had asked for when we wrote our name may have been done in the same moment: an engine was seen
+	 * to grant two writes by one revision. Then it believes in its lease once more. */
+	if (r && r->is.state == REPLICA_ADOPTING &&
+	    clock_up_ms() - r->seen.since_ms < r->is.lease_ms)
+		return false;
+	/* Of a row that names us nobody but us says so, as long as our own epoch holds. */
 	if (!r || r->is.state != REPLICA_ADOPTING)
-		return r;
+		return r && u->named;
 	if (strcmp(r->is.by, n->name) != 0)
 		return false;
+	u->named = true;
 	struct replica_epoch is = r->is;
 	is.state = REPLICA_ADOPTED;
 	is.seen_ms = clock_wall_ms();
@@ -217,21 +217,15 @@ static void tidy(struct node *n)
 	}
 }
 
-void node_taken(struct node *n)
+static void finish(struct node *n)
 {
 	struct node_taking *t = &n->taking;
-	bool done = t->done;
-	if (!t->runs)
-		return;
-	pthread_join(t->thread, NULL);
-	t->runs = false;
-	if (!done || n->state != NODE_UP || roster_read(&n->roster, clock_up_ms()) != NATS_OK ||
-	    !node_holds(n))
-		return; /* the rows still say what is to be done */
+	bool done = true;
 	for (int i = 0; i < t->n; i++)
 		done &= conclude(n, &t->unit[i]);
 	if (!done)
-		return;
+		return; /* once more at the next look */
+	t->done = false;
 	metrics_add(METRIC_node_adopted, (int64_t)t->messages);
 	metrics_add(METRIC_node_adopted_in_doubt, (int64_t)t->doubtful);
 	for (int i = 0; i < t->n; i++)
@@ -244,4 +238,35 @@ void node_taken(struct node *n)
 	release(n);
 	tidy(n);
 	t->n = 0;
+}
+
+void node_taken(struct node *n)
+{
+	if (!n->taking.runs)
+		return;
+	pthread_join(n->taking.thread, NULL);
+	n->taking.runs = false;
+}
+
+void node_look_at_others(struct node *n)
+{
+	if (n->taking.runs)
+		return;
+	if (n->taking.done) {
+		finish(n);
+		return;
+	}
+	switch (gather(n)) {
+	case GATHERED_ALL:
+		start(n);
+		break;
+	case GATHERED_SOME:
+		break;
+	case GATHERED_NOTHING:
+		if (n->released)
+			choose(n);
+		else
+			release(n); /* of a former start: the rows say that it is ours */
+		break;
+	}
 }

@@ -21,6 +21,7 @@ enum node_state { NODE_WAITING, NODE_UP, NODE_GONE };
 struct node_unit {
 	char node[REPLICA_NODE_MAX + 1];
 	uint64_t epoch;
+	bool named;   /* its row has named us when all was taken */
 	uint64_t end; /* of its stream: nothing behind that is of the queue that is taken */
 };
 
@@ -47,6 +48,7 @@ struct node {
 	uint64_t revision;	  /* of that */
 	enum node_state state;
 	char *reason;  /* that was logged last */
+	uint64_t said; /* the latest revision of a row by which we adopt that was logged */
 	bool released; /* what a former start had taken was released, or is being taken again */
 	atomic_bool draining;  /* any thread */
 	atomic_bool interrupt; /* the relay ends */

@@ -129,9 +129,9 @@ def test_a_node_that_dies_under_load_is_adopted_by_one_other(lab, nats):
 def test_an_adopter_that_dies_in_the_middle_is_adopted_with_what_it_was_taking(lab, nats):
     sink = lab.sink(Rule("rcpt", "451 4.2.1 Try later"))
     nodes = Nodes(lab, nats, sink, ["b1", "b2", "b3"])
-    load = Load(nodes["b1"].port, 600, sessions=10, domains=["b.test"])
+    load = Load(nodes["b1"].port, 300, sessions=10, domains=["b.test"])
     load.finish()
-    wait_until(lambda: len(nodes["b1"].events("deferred")) >= 600, 60, "all to be tried")
+    wait_until(lambda: len(nodes["b1"].events("deferred")) >= 300, 60, "all to be tried")
     lose_disk(nodes["b1"])
     wait_until(lambda: any(one.events("adopted") for one in nodes.others("b1")), 60, "the adoption to begin")
     first = next(name for name in ("b2", "b3") if nodes[name].events("adopted"))
@@ -140,7 +140,23 @@ def test_an_adopter_that_dies_in_the_middle_is_adopted_with_what_it_was_taking(l
     nodes.wait_adopted("b1")
     sink.behaviour.rules.clear()
     all_once_but_in_doubt(load, "b.test", nodes, sink)
-    assert len(sink.messages) <= 600 + len(nodes.doubtful())
+    assert len(sink.messages) <= 300 + len(nodes.doubtful())
+
+
+def test_an_adopter_that_is_killed_goes_on_where_it_was(lab, nats):
+    sink = lab.sink(Rule("rcpt", "451 4.2.1 Try later"))
+    nodes = Nodes(lab, nats, sink, ["e1", "e2"])
+    load = Load(nodes["e1"].port, 300, sessions=10, domains=["e.test"])
+    load.finish()
+    wait_until(lambda: len(nodes["e1"].events("deferred")) >= 300, 60, "all to be tried")
+    lose_disk(nodes["e1"])
+    nodes["e2"].wait_event("adopted", 60)
+    nodes["e2"].kill()
+    sink.behaviour.rules.clear()
+    nodes["e2"].start()
+    nodes.wait_adopted("e1")
+    all_once_but_in_doubt(load, "e.test", nodes, sink)
+    assert len(sink.messages) <= 300 + len(nodes.doubtful())
 
 
 def test_a_node_that_was_cut_off_sends_nothing_that_another_sends(lab, nats):
