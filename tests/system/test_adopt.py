@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: ISC
 """Nodes that die, are cut off, drained and retired: their mail is another's then, and is sent once, but for what is in doubt.
 
-SLUICE_ADOPT_ROUNDS says how often a node is killed under load, 2 times unless told otherwise.
+SLUICE_ADOPT_ROUNDS says how often a node is killed under load: once unless told otherwise. With more an adopter dies in the
+middle, too.
 """
 
 import json
@@ -20,7 +21,7 @@ from lab.net import wait_until
 from lab.sink import Rule
 
 pytestmark = [pytest.mark.plain_only, pytest.mark.seconds(600)]
-ROUNDS = int(os.environ.get("SLUICE_ADOPT_ROUNDS", "2"))
+ROUNDS = int(os.environ.get("SLUICE_ADOPT_ROUNDS", "1"))
 ADOPT_AFTER = "3s"
 LATER = {"minimal_backoff_time": "2s", "maximal_backoff_time": "2s", "queue_run_delay": "1s"}
 
@@ -126,6 +127,7 @@ def test_a_node_that_dies_under_load_is_adopted_by_one_other(lab, nats):
     assert "a1" in nodes["a2"].command("node", "list").stdout
 
 
+@pytest.mark.skipif(ROUNDS < 2, reason="it takes a quarter of a minute")
 def test_an_adopter_that_dies_in_the_middle_is_adopted_with_what_it_was_taking(lab, nats):
     sink = lab.sink(Rule("rcpt", "451 4.2.1 Try later"))
     nodes = Nodes(lab, nats, sink, ["b1", "b2", "b3"])
