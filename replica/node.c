@@ -16,8 +16,15 @@
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-enum { DRAIN_TRIES = 3, WAIT_LEAST_MS = 250, WAIT_MOST_MS = 5000 };
+enum {
+	DRAIN_TRIES = 3,
+	WAIT_LEAST_MS = 250,
+	WAIT_MOST_MS = 5000,
+	START_MS = 3000,
+	START_LOOK_MS = 10
+};
 
 void node_say(const char *of, const char *state, uint64_t epoch, const char *reason)
 {
@@ -387,6 +394,12 @@ void node_start(struct node *n)
 		return;
 	loop_timer_in(n->loop, &n->tick, 0);
 	loop_start(n->loop);
+}
+
+void node_wait(const struct node *n)
+{
+	for (int ms = 0; n && !fence_open() && ms < START_MS; ms += START_LOOK_MS)
+		usleep(START_LOOK_MS * 1000);
 }
 
 void node_post(struct node *n, struct node_order *o)

@@ -57,6 +57,10 @@ struct node *node_new(struct conf *, struct spool *, struct replica *, struct lo
  * from then on. NODE_LOST is posted to main: the relay is to start again. */
 
 void node_start(struct node *); /* NULL is allowed, here and below */
+
+void node_wait(const struct node *);
+/* A moment, for the epoch, so that clients wait rather than be refused. */
+
 void node_post(struct node *, struct node_order *);
 void node_drain(struct node *); /* at its end, say that the queue is to be adopted at once */
 void node_stop(struct node *);

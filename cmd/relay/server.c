@@ -286,6 +286,7 @@ void server_start(struct server *s)
 	qmgr_start(s->qmgr);
 	limiter_start(s->limiter);
 	thread_pool_start(s->pool);
+	node_wait(s->node);
 	smtpd_start(s->smtpd);
 	http_start(s->http);
 	maildrop_start(s->maildrop);
