@@ -116,7 +116,7 @@ def wait_taken(relay):
 def test_sync_mail_is_refused_while_it_is_away_and_deliveries_go_on(lab, nats):
     rule = Rule("rcpt", "451 4.2.1 Try later")
     sink = lab.sink(rule)
-    relay = lab.relay(config_of(nats, sink, name="refusing"))
+    relay = lab.relay(config_of(nats, sink, adopt_after="0s", name="refusing"))
     wait_taken(relay)
     relay.wait_event("deferred")
     before, backs = ids_of(relay), len(relay.events("replica", state="back"))
@@ -264,11 +264,11 @@ def test_tls_and_credentials(lab):
     for lacks in ("nats_credentials", "nats_tls"):
         settings = {name: value for name, value in known.items() if name != lacks}
         other = lab.relay(config_of(nats, sink, name="other", **settings))
-        other.wait_event("replica", state="failed")
+        other.wait_event("node", state="waiting")
         assert reply_of(other).code == 452
         other.stop()
     other = lab.relay(config_of(nats, sink, name="other", **known | {"nats": f"127.0.0.1:{nats.servers[0].port}"}))
-    other.wait_event("replica", state="failed")
+    other.wait_event("node", state="waiting")
     assert not other.events("replica", state="up")
 
 
