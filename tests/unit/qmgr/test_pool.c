@@ -102,6 +102,32 @@ static void a_message_is_read_to_its_end_in_batches(void **state)
 	assert_int_equal(q->sched.rcpt_count, 0);
 }
 
+static void a_list_in_no_order_is_read_by_domain(void **state)
+{
+	(void)state;
+	enum { DOMAINS = 40, EACH = 25 };
+	begin("transport smtp { " SMALL "}\n" LIMITS RELAY);
+	struct envelope *e = mail(1, "", NULL);
+	for (int i = 0; i < DOMAINS * EACH; i++) {
+		char to[64];
+		snprintf(to, sizeof to, "x%d@d%d.test", i, i % DOMAINS);
+		envelope_add(e, to);
+	}
+	arrive(e);
+	answer("relay.test", "0 relay.test 192.0.2.1");
+	ready(open_at(0), 1);
+	for (int i = 0; i < DOMAINS * EACH; i++) {
+		char domain[16];
+		snprintf(domain, sizeof domain, "@d%d.test", i / EACH);
+		assert_string_equal(strchr(given_at(0)->rcpt[0].address, '@'), domain);
+		done(given_at(0), VERDICT_SENT);
+		if (i < DOMAINS * EACH - 1)
+			hear();
+	}
+	is_delivered(1, 1, VERDICT_SENT);
+	is_released(1);
+}
+
 static void a_hundred_thousand_recipients_are_never_in_memory_at_once(void **state)
 {
 	(void)state;
@@ -240,6 +266,7 @@ int main(void)
 		TEST(the_first_batch_is_as_large_as_the_limit_of_all),
 		TEST(slots_are_lent_along_the_list),
 		TEST(a_message_is_read_to_its_end_in_batches),
+		TEST(a_list_in_no_order_is_read_by_domain),
 		TEST(a_hundred_thousand_recipients_are_never_in_memory_at_once),
 		TEST(further_recipients_are_read_when_there_is_room_for_refill_limit),
 		TEST(a_message_that_slips_past_unread_gets_half_of_the_extra_pool),
