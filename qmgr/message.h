@@ -37,7 +37,7 @@ struct message {
 
 	/* reader.h */
 	uint32_t next;	     /* to be read: of the envelope, or of */
-	uint32_t *order;     /* what is read in batches, by domain; or NULL */
+	uint32_t *order;     /* of what is read in batches: reading_order.h; or NULL */
 	uint32_t nheld;	     /* read and put back: */
 	uint32_t *held;	     /* there was no room for them */
 	int64_t refilled_ms; /* steady clock */

@@ -22,7 +22,7 @@
  *	message.c	one message being worked on, from arrival to the end of its round of attempts
  *	round.c		the end of that round: reports, and back to the spool
  *	reader.c	its recipients, read in batches
- *	reading_order.c	of a large message by domain (pure)
+ *	reading_order.c	of a large message: by transaction (pure)
  *	router.c	whose next hop is looked up next
  *	nexthop.c	next hop -> site, by way of dns; recipients wait here for the answer
  *	delivered.c	what came back on a connection, recorded and counted

@@ -115,6 +115,14 @@ static void wait_for_room(struct message *m)
 		list_append(&m->qmgr->starved, &m->in_starved);
 }
 
+/* So many may be one transaction, by the transport that the first of them has. */
+static uint32_t recipients_together(struct message *m)
+{
+	const struct conf_transport *t = router_route(m, 0)->by;
+	return t && t->destination_recipient_limit > 0 ? (uint32_t)t->destination_recipient_limit
+						       : UINT32_MAX;
+}
+
 void reader_begin(struct message *m)
 {
 	const struct envelope *e = m->work.envelope;
@@ -131,7 +139,7 @@ void reader_begin(struct message *m)
 	int64_t n = limits->message_recipient_limit - m->qmgr->sched.rcpt_count;
 	n = n > m->work.rcpt_limit ? n : m->work.rcpt_limit;
 	if (m->work.unread > n)
-		m->order = reading_order(e);
+		m->order = reading_order(e, recipients_together(m));
 	read_batch(m, n);
 	wait_for_room(m);
 }

@@ -1,8 +1,9 @@
 /* reading_order.h - in which order the recipients of a large message are read.
  *
- * What is read in batches should come by domain: recipients of one domain that lie in different batches are
- * sent in transactions of their own, of a list in no order nearly one each. Domains come in the order of
- * their first recipients, and the recipients of one domain in theirs.
+ * What is read in batches should come by transaction: recipients of one domain that lie in different batches
+ * are sent in transactions of their own, of a list in no order nearly one each. But a batch should not be of
+ * one domain only, while others have nothing to do. So as many recipients of a domain come together as fit
+ * into one transaction, where the first of them stands: of each domain as many in a batch as its part is.
  *
  * OWNERSHIP  The caller frees what it gets.
  * THREAD     Any.
@@ -14,7 +15,7 @@
 
 #include "base/envelope.h"
 
-uint32_t *reading_order(const struct envelope *);
-/* The numbers of all its recipients. */
+uint32_t *reading_order(const struct envelope *, uint32_t most);
+/* The numbers of all its recipients; at most so many of a domain together, at least 1. */
 
 #endif
