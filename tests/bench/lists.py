@@ -136,8 +136,9 @@ def report(figures, options):
     for who in LIST:
         if who in figures:
             one = figures[who]
+            more = f"{one['megabytes']:.0f}" if "megabytes" in one else "-"
             lines.append(f"{who:10}{LIST[who][0]:12}{LIST[who][1]:10}{one['taking']:12.2f}{one['last']:12.2f}"
-                         f"{one['rate']:10.0f}{one['transactions']:14}{one.get('megabytes', float('nan')):9.0f}"
+                         f"{one['rate']:10.0f}{one['transactions']:14}{more:>9}"
                          f"{one['beside']:10.3f}{one['alone']:8.3f}")
     hops = figures["hops"]
     return lines + ["", f"one message to one recipient at each of {HOPS} next hops, deliveries a second",
