@@ -208,6 +208,7 @@ struct conf *conf_build(const struct conf_file *from, const char *file, struct c
 	build_single(&b, CONF_KIND_AUTH, &c->auth);
 	build_single(&b, CONF_KIND_TLS, &c->tls);
 	build_single(&b, CONF_KIND_TLS_REPORT, &c->tls_report);
+	build_single(&b, CONF_KIND_ARCHIVE, &c->archive);
 	build_single(&b, CONF_KIND_VERIFY, &c->verify);
 	build_single(&b, CONF_KIND_EVENTS, &c->events);
 	build_transports(&b);

@@ -112,6 +112,15 @@ static const char *check_bcc(const void *context, const char *key, const char *v
 	return bad ? bad : check_mailbox(value, value, why);
 }
 
+static const char *check_archived(const void *context, const char *key, const char *value,
+				  struct buf *why)
+{
+	(void)context;
+	bool special = strcmp(key, "<>") == 0 || strncmp(key, "login:", 6) == 0;
+	const char *bad = special ? NULL : check_key(key, value, why);
+	return bad ? bad : check_mailbox(value, value, why);
+}
+
 static const char *check_access(const void *context, const char *key, const char *value,
 				struct buf *why)
 {

@@ -83,10 +83,10 @@ struct spool_store {
 	struct envelope *envelope; /* id and arrived_ms are set */
 	struct content *content;   /* in memory; or NULL when file is set */
 	struct spool_file *file;   /* the content of a large message; or NULL */
-	struct log_held *log; /* what is logged once it is stored, and before it is worked on */
-	bool taken;	      /* of the maildrop: see below */
+	struct log_held *log;	  /* what is logged once it is stored, and before it is worked on */
+	bool taken;		  /* of the maildrop: see below */
 	struct spool_store *with; /* another message, see below; or NULL */
-	int64_t posted_us;    /* steady clock: now; or 0 */
+	int64_t posted_us;	  /* steady clock: now; or 0 */
 	int64_t answered_us; /* the same of when this client's message before was; the answer: now */
 	bool stored;	     /* the answer: on stable storage */
 	uint64_t id;

@@ -27,6 +27,7 @@ static void destroy(struct passage *p)
 	draft_fini(&p->draft);
 	conf_unref(p->conf);
 	free(p->login);
+	free(p->client);
 	free(p->signed_by);
 	free(p->reply);
 	magic_clear(p);
@@ -247,6 +248,14 @@ bool passage_run(struct passage *p, void (*ended)(struct passage *), void *owner
 	bool over = advance(p);
 	p->running = false;
 	return over;
+}
+
+enum passage_end passage_run_here(struct passage *p)
+{
+	assert(!p->loop && !p->ended && !p->running);
+	p->ready = true;
+	work_off(p);
+	return p->end;
 }
 
 void passage_cancel(struct passage **pp)
