@@ -66,7 +66,7 @@
 	P(list, aliases, "{}", 0, 0, RELOAD, "",                                                   \
 	  "Files of aliases: lines \"address: address, address\", or CDB.")                         \
 	P(list, routes, "{}", 0, 0, RELOAD, "",                                                    \
-	  "Tables of routes: an address, a domain, a .parent or *, and a transport, relay=HOST,HOST, error DSN TEXT or discard. A route section of the same name comes first.") \
+	  "Tables of routes: an address, a domain, a .parent or *, and a transport, relay=HOST,HOST, verify, error DSN TEXT or discard. A route section of the same name comes first.") \
 	P(list, sender_routes, "{}", 0, 0, RELOAD, "",                                             \
 	  "The same, by the sender: for recipients that only the route * would match. <> is the null sender.") \
 	P(list, sender_canonical, "{}", 0, 0, RELOAD, "",                                          \
