@@ -138,6 +138,7 @@ struct conf_dkim {
 	int line;
 	CONF_DKIM(CONF_MEMBER)
 	struct evp_pkey_st *loaded; /* an EVP_PKEY with the key, where keys were wanted; or NULL */
+	struct evp_md_ctx_st *signing; /* of that: copied for each signature */
 };
 
 struct conf_queue {

@@ -244,8 +244,10 @@ static void free_settings(struct conf *c)
 	}
 	for (int i = 0; i < c->ntransport; i++)
 		SSL_CTX_free(c->transport[i].identity);
-	for (int i = 0; i < c->ndkim; i++)
+	for (int i = 0; i < c->ndkim; i++) {
+		EVP_MD_CTX_free(c->dkim[i].signing);
 		EVP_PKEY_free(c->dkim[i].loaded);
+	}
 	conf_list_free(&c->auth.users);
 	tls_authorities_free(&c->authorities);
 	free(c->listener);

@@ -192,6 +192,7 @@ bool passage_give(struct passage *p, void (*what)(struct passage *))
 	p->work = what;
 	p->job.work = work;
 	p->job.done = work_done;
+	p->job.brief = !p->draft.file;
 	p->given = p->pool && thread_pool_give_always(p->pool, &p->job);
 	return p->given;
 }
