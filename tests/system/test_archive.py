@@ -210,3 +210,16 @@ def test_a_crash_leaves_no_message_without_its_copy(lab, world):
     originals = {one.content for one in sink.messages if ARCHIVE not in one.recipients}
     copied = {opened(one)[1] for one in sink.messages if ARCHIVE in one.recipients}
     assert len(originals) >= answered and originals <= copied
+
+
+@pytest.mark.parametrize("settings, says", [
+    ({"to": '{ "nobody" }'}, 'archive: to "nobody" is not an address'),
+    ({"sender": '"grüße@own.test"'}, "is not an address"),
+    ({"tables": '{ "TABLE" }'}, "table:2: \"nowhere\" is not an address"),
+])
+def test_what_check_says(lab, tmp_path, settings, says):
+    table = tmp_path / "table"
+    table.write_text(f"login:anna {ARCHIVE}\nx@own.test nowhere\n")
+    section = archive(**settings).replace("TABLE", str(table))
+    said = lab.relay(Config(extra=section), start=False).command("check")
+    assert said.returncode == 1 and says in said.stdout + said.stderr, said
