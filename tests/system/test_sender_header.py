@@ -131,7 +131,7 @@ def test_a_login_is_the_author_it_names_or_is_refused(world, send):
     for one in got:
         for author in email.message_from_bytes(one.content, policy=email.policy.default).get_all("From", []):
             assert {str(address.addr_spec).lower() for address in author.addresses} <= {ME, ALSO}
-    told = relay.events("reject")
+    told = relay.wait_event("reject", count=len(BAD) + 2) and relay.events("reject")
     assert len(told) == len(BAD) + 2 and "The login anna may not send as boss@own.test, which is in From" in told[0]["reason"]
 
 
