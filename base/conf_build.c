@@ -208,6 +208,7 @@ struct conf *conf_build(const struct conf_file *from, const char *file, struct c
 	build_single(&b, CONF_KIND_AUTH, &c->auth);
 	build_single(&b, CONF_KIND_TLS, &c->tls);
 	build_single(&b, CONF_KIND_TLS_REPORT, &c->tls_report);
+	build_single(&b, CONF_KIND_ARCHIVE, &c->archive);
 	build_single(&b, CONF_KIND_VERIFY, &c->verify);
 	build_single(&b, CONF_KIND_EVENTS, &c->events);
 	build_transports(&b);
@@ -243,8 +244,10 @@ static void free_settings(struct conf *c)
 	}
 	for (int i = 0; i < c->ntransport; i++)
 		SSL_CTX_free(c->transport[i].identity);
-	for (int i = 0; i < c->ndkim; i++)
+	for (int i = 0; i < c->ndkim; i++) {
+		EVP_MD_CTX_free(c->dkim[i].signing);
 		EVP_PKEY_free(c->dkim[i].loaded);
+	}
 	conf_list_free(&c->auth.users);
 	tls_authorities_free(&c->authorities);
 	free(c->listener);

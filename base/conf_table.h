@@ -66,7 +66,7 @@
 	P(list, aliases, "{}", 0, 0, RELOAD, "",                                                   \
 	  "Files of aliases: lines \"address: address, address\", or CDB.")                         \
 	P(list, routes, "{}", 0, 0, RELOAD, "",                                                    \
-	  "Tables of routes: an address, a domain, a .parent or *, and a transport, relay=HOST,HOST, error DSN TEXT or discard. A route section of the same name comes first.") \
+	  "Tables of routes: an address, a domain, a .parent or *, and a transport, relay=HOST,HOST, verify, error DSN TEXT or discard. A route section of the same name comes first.") \
 	P(list, sender_routes, "{}", 0, 0, RELOAD, "",                                             \
 	  "The same, by the sender: for recipients that only the route * would match. <> is the null sender.") \
 	P(list, sender_canonical, "{}", 0, 0, RELOAD, "",                                          \
@@ -88,6 +88,8 @@
 	  "Tables of senders and the logins that may use them, with commas; * is every login. Who has logged in may use no other sender then, but the null sender.") \
 	P(choice, sender_mismatch, "reject", 0, 0, RELOAD, "reject|rewrite|allow",                 \
 	  "What becomes of MAIL with another sender: 553 5.7.1, the login's own address in its place (the login, with our hostname where it has no domain), or nothing.") \
+	P(choice, sender_header, "allow", 0, 0, RELOAD, "allow|reject",                            \
+	  "What becomes of mail of who has logged in whose header names others as its author: reject: 550 5.7.1, unless sender_logins lets the login use every address in From, and in Sender where that is there.") \
 	P(list, client_certificates, "{}", 0, 0, RELOAD, "",                                       \
 	  "Tables of SHA-256 fingerprints of certificates, in hexadecimal, and the logins of the clients that have them: on listeners with auth = true, in place of a password.") \
 	P(text, always_bcc, "", 0, 320, RELOAD, "",                                                \
@@ -310,6 +312,14 @@
 	P(choice, canonicalization, "relaxed/relaxed", 0, 0, RELOAD,                               \
 	  "relaxed/relaxed|relaxed/simple|simple/relaxed|simple/simple",                           \
 	  "What the header and the body may suffer on the way without breaking the signature: changes of blanks, or nothing.")
+
+#define CONF_ARCHIVE(P)                                                                            \
+	P(list, to, "{}", 0, 0, RELOAD, "",                                                        \
+	  "Addresses that get a copy of every message that comes in. Empty: none.")                \
+	P(list, tables, "{}", 0, 0, RELOAD, "",                                                    \
+	  "Tables of whose mail is copied, and to which address: a sender or recipient, a domain, a .parent or *, <> for the null sender, or login:NAME.") \
+	P(text, sender, "", 0, 320, RELOAD, "",                                                    \
+	  "The sender of copies, in the envelope and in From. Empty: the null sender, and MAILER-DAEMON at our hostname.")
 
 #define CONF_MILTER(P)                                                                             \
 	P(text, address, "", 0, 4000, RELOAD, "",                                                  \

@@ -53,6 +53,10 @@
 	M(dkim_ed25519, "dkim_signatures_total{algorithm=\"ed25519-sha256\"}", "")                 \
 	M(dkim_failed, "dkim_failures_total",                                                      \
 	  "Messages not taken because a signature could not be made")                              \
+	M(archive_copies, "archive_copies_total", "Copies made for an archive")                    \
+	M(archive_failures, "archive_failures_total",                                              \
+	  "Attempts at such a copy that it was not taken in")                                      \
+	M(archive_held, "archive_held_total", "Such copies put on hold, as too old")               \
 	M(under_way, "deliveries_under_way", "Transactions that connections to next hops carry")   \
 	M(commits, "commits_total", "Syncs of the queue's log")                                    \
 	M(committed_bytes, "committed_bytes_total", "Bytes written to the queue's log")            \

@@ -30,6 +30,7 @@
 	T(TLS_POLICY, tls_policy, false, "domain policy", check_tls_policy)                        \
 	T(SENDER_BCC, sender_bcc, false, "address address", check_bcc)                             \
 	T(RECIPIENT_BCC, recipient_bcc, false, "address address", check_bcc)                       \
+	T(ARCHIVE, archive.tables, false, "address address", check_archived)                       \
 	T(CREDENTIALS, credentials, false, "NEXT-HOP [SENDER] LOGIN SECRET", check_credential)     \
 	T(SENDER_LOGINS, sender_logins, false, "address logins", check_logins)                     \
 	T(CLIENT_CERTIFICATES, client_certificates, false, "fingerprint login", check_certificate) \

@@ -31,6 +31,7 @@ struct thread_pool_job {
 	void (*done)(
 		struct thread_pool_job *); /* there too, or in main's when it was never worked on */
 	bool worked, counts;
+	bool brief; /* takes a few milliseconds at most: its done() may wait for a few others like it */
 };
 
 struct thread_pool *thread_pool_new(const char *name, int threads, int queue_max);

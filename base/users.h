@@ -27,6 +27,9 @@ bool users_listed(const char *logins, const char *login, struct buf *why);
 /* Is it one of these, parted by commas and blanks, or is * among them? login NULL: is each of them one?
  * A fault is said in why, which may be NULL. */
 
+bool users_may_send(const struct conf *, const char *login, const char *address);
+/* Does sender_logins let the login use that address, which is as an envelope keeps it? */
+
 char *users_password(const char *text, struct buf *why);
 /* As it is hashed; the caller frees with mem_free_secret(). NULL: no password is written so. */
 

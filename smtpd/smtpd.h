@@ -31,13 +31,13 @@
  *	reception.[ch] received.[ch]	one message, from MAIL to the spool; its Received field
  *	content_in.[ch] header_in.[ch]	its bytes: line ends, dots, limits; what its header says
  *	content_end.[ch]		all of them have come: stages, then the spool
+ *	header_check.[ch]		whether its header may name these authors: a stage
  *	filtering.[ch] filter_macros.[ch]	a session and the filters that its mail passes
  *	filter_mail.[ch]		content on its way through them: a stage of stages/stages.h
  *	filter_changes.[ch]		what a filter wants changed
  *	milter/				the protocol: an engine, connections, chains of filters
  *	header_rewrite.[ch]		the addresses in that, where they are to change
- *	intake.[ch] datetime.[ch]	where they go: memory or a file of the spool
- *	budget.[ch]			the memory of all of them together
+ *	intake.[ch]			where they go: memory or a file of the spool
  *
  * OWNERSHIP  Each worker owns its sessions. The configuration is counted. A session whose message
  *            is with the spool waits for the answer: stop the spool, and the pool, between

@@ -41,6 +41,10 @@ static void answer(const struct spool *s, struct spool_store *store, bool stored
 	content_unref(store->content);
 	store->content = NULL;
 	log_held_free(&store->log);
+	if (!store->reply_to) {
+		free(store);
+		return;
+	}
 	store->stored = stored;
 	store->answered_us = s->gather.answered_us;
 	store->note.type = SPOOL_STORED;
@@ -289,6 +293,7 @@ void effect_refused(struct spool *s, struct op *op)
 	assert(op->kind == OP_STORE);
 	if (op->first)
 		s->credit++; /* taken for it when the batch was put together */
+	spool_store_free(&op->store->with);
 	spool_file_discard(&op->store->file);
 	answer(s, op->store, false);
 	op_free(op);

@@ -24,6 +24,5 @@ struct spool_stop { /* SPOOL_NOTE_STOP */
 };
 
 void inbox_receive(void *spool, struct note *);
-void inbox_drop_store(struct spool_store *); /* nobody waits for its answer any more */
 
 #endif

@@ -83,9 +83,10 @@ struct spool_store {
 	struct envelope *envelope; /* id and arrived_ms are set */
 	struct content *content;   /* in memory; or NULL when file is set */
 	struct spool_file *file;   /* the content of a large message; or NULL */
-	struct log_held *log; /* what is logged once it is stored, and before it is worked on */
-	bool taken;	      /* of the maildrop: see below */
-	int64_t posted_us;    /* steady clock: now; or 0 */
+	struct log_held *log;	  /* what is logged once it is stored, and before it is worked on */
+	bool taken;		  /* of the maildrop: see below */
+	struct spool_store *with; /* another message, see below; or NULL */
+	int64_t posted_us;	  /* steady clock: now; or 0 */
 	int64_t answered_us; /* the same of when this client's message before was; the answer: now */
 	bool stored;	     /* the answer: on stable storage */
 	uint64_t id;
@@ -94,6 +95,11 @@ struct spool_store {
 /* A message taken from the maildrop lies in taken/ID too, until it is stored: spool_store.taken has
  * that file removed, and the removal synced, before anybody works on the message. So whatever a
  * start finds there, once recovery has ended, was never worked on, and is to be stored. */
+
+/* spool_store.with is stored in the same batch, or neither of them is: a crash may leave that one
+ * without this one, never this one without that. Nobody has its answer, reply_to is NULL. */
+
+void spool_store_free(struct spool_store **); /* one that was never posted; NULL is allowed */
 
 /* A message to work on: posted to the loop named in spool_new(). Each takes one credit.
  *

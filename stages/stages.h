@@ -8,8 +8,11 @@
  * recipients, whether it is held; or refuse or discard it. Filters come first; what signs comes last, since it must
  * see the bytes that the receiver will get.
  *
- *	stages.[ch]	a passage: one message on its way
- *	draft.[ch]	the message, as long as it may be changed
+ *	stages.[ch]		a passage: one message on its way
+ *	draft.[ch]		the message, as long as it may be changed
+ *	archive.[ch]		the stage that makes a copy for the archive
+ *	archive_report.[ch]	what that says
+ *	budget.[ch]		the memory that all of this takes, with what clients are just sending
  *
  * A stage that takes time keeps the passage, and goes on with it later: in the passage's loop, or, for
  * work of the pool's, by passage_give(). A session waits meanwhile, by wait.h, with one wait for all
@@ -65,6 +68,7 @@ struct passage {
 	struct conf *conf; /* a reference */
 	struct draft draft;
 	char *login;	 /* of the client; NULL: none */
+	char *client;	 /* who has brought it, in words; NULL: ourselves */
 	bool stranger;	 /* a client that may not relay */
 	char *signed_by; /* for the log: what signatures it has got; or NULL */
 
@@ -99,6 +103,9 @@ void passage_add(struct passage *, const struct passage_stage *, void *context);
 bool passage_run(struct passage *, void (*ended)(struct passage *), void *owner);
 /* All stages, and settle the draft. True: it has ended already, and ended() is not called. False: it
  * will be, once, in the passage's thread. */
+
+enum passage_end passage_run_here(struct passage *);
+/* The same in this thread, one of the pool's: for a message that is made beside another. It has no loop. */
 
 void passage_cancel(struct passage **); /* ended() will not be called; NULL is allowed */
 

@@ -135,6 +135,7 @@ static struct parsed *parse(struct route_table *t, char *text)
 	buf_fini(&why);
 	p->route.by = transport_named(t->conf, p->value.transport);
 	p->route.relay = &p->value.relay;
+	p->route.verify = p->value.verify;
 	set_route(&p->route, &p->value);
 	HASH_ADD_KEYPTR(hh, t->parsed, p->text, strlen(p->text), p);
 	return p;
