@@ -370,7 +370,10 @@ static void broke(struct connection *c, const char *how)
 		not_connected(c, how);
 		return;
 	}
-	engine_lost(&c->engine, how);
+	if (c->handshaking && stream_tls_impossible(c->stream))
+		engine_unshaken(&c->engine, how);
+	else
+		engine_lost(&c->engine, how);
 	settle(c);
 }
 
