@@ -71,7 +71,7 @@ $(B)/%.o: %.c
 	$(CC) $(ALL_CFLAGS) -MMD -MP -c -o $@ $<
 
 # The status page's files lie in the program.
-$(B)/cmd/page_files.o: $(wildcard cmd/page/*)
+$(B)/cmd/http/page_files.o: $(wildcard cmd/http/page/*)
 
 # Unit tests: tests/unit/FOLDER/test_X.c becomes build/plain/tests/unit/FOLDER/test_X.
 UNIT = $(patsubst %.c,$(B)/%,$(wildcard tests/unit/*/test_*.c))

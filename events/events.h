@@ -13,7 +13,7 @@
  * The thread does nothing else, so a disk, a peer or a server may keep it waiting. Mail never waits
  * for it: base/event_line.h bounds what it has not handed over. Each event is handed over at
  * least once; twice where a receiver took it and did not live to say so. What nobody has taken at the
- * stop is kept in the folder of the queue (cmd/kept_file.h), and given at the next start.
+ * stop is kept in the folder of the queue (cmd/watch/kept_file.h), and given at the next start.
  *
  * OWNERSHIP  Owns what it was sent until a receiver has it.
  * THREAD     events_new() to events_free(): main. All else: its own.

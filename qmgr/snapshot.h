@@ -6,7 +6,7 @@
  * been delivered to it; then by its name. So a site stays among them as long as no other is busier.
  * It is worse when it takes no mail, or no more (site_badness()); then when more waits for it, here and
  * in the queue; else the busier one comes first.
- * Taking it walks all sites once: whoever looks often asks once a second (cmd/glance.h).
+ * Taking it walks all sites once: whoever looks often asks once a second (cmd/control/glance.h).
  *
  * OWNERSHIP  Given away by posting. It holds copies and references only; snapshot_free().
  * THREAD     snapshot_take(): qmgr. Else whoever holds it.

@@ -9,13 +9,13 @@
 
 #include "base/clock.h"
 #include "cmd/cmd.h"
-#include "cmd/control.h"
-#include "cmd/control_wire.h"
-#include "cmd/dest_job.h"
-#include "cmd/explain_job.h"
-#include "cmd/queue_job.h"
-#include "cmd/shape_job.h"
-#include "cmd/user_job.h"
+#include "cmd/control/control.h"
+#include "cmd/control/control_wire.h"
+#include "cmd/control/dest_job.h"
+#include "cmd/control/explain_job.h"
+#include "cmd/control/queue_job.h"
+#include "cmd/control/shape_job.h"
+#include "cmd/control/user_job.h"
 
 #include <signal.h>
 #include <sys/socket.h>

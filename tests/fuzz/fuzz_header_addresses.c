@@ -3,7 +3,7 @@
  * it has lines with CRLF only and no Bcc; an address that was found is one, and the same again. */
 #include "tests/fuzz/fuzz.h"
 
-#include "cmd/message_text.h"
+#include "cmd/maildrop/message_text.h"
 
 static void check_address(const char *address)
 {

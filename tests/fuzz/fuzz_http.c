@@ -8,7 +8,7 @@
 
 #include "base/address.h"
 #include "base/clock.h"
-#include "cmd/http_core.h"
+#include "cmd/http/http_core.h"
 
 #include <signal.h>
 #include <sys/socket.h>

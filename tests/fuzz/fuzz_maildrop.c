@@ -9,7 +9,7 @@
 
 #include "base/crc32c.h"
 #include "base/ident.h"
-#include "cmd/maildrop_take.h"
+#include "cmd/maildrop/maildrop_take.h"
 #include "spool/disk.h"
 
 #include <fcntl.h>

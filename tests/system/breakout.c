@@ -3,8 +3,8 @@
  * those of peers, what a sandbox must refuse. Each line of the answer: thread, attempt, result; 0 or
  * more is a success, and else the number of the error. */
 #include "base/thread.h"
-#include "cmd/control.h"
-#include "cmd/requests.h"
+#include "cmd/control/control.h"
+#include "cmd/relay/requests.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,8 +2,8 @@
 /* The relay with an allocation that fails: "fail N" on its control socket lets the N-th from then on
  * return NULL, whoever asks for it, the program or a library; "fail 0" none. The answer says how many there were
  * since the order before. */
-#include "cmd/control.h"
-#include "cmd/requests.h"
+#include "cmd/control/control.h"
+#include "cmd/relay/requests.h"
 
 #include <errno.h>
 #include <stdatomic.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /* The relay on a machine whose clock somebody sets: "jump SECONDS" on its control socket, from what the
  * clock was at its start. Before that, by the environment: SLUICE_JUMP. */
-#include "cmd/control.h"
-#include "cmd/requests.h"
+#include "cmd/control/control.h"
+#include "cmd/relay/requests.h"
 
 #include <stdatomic.h>
 #include <stdlib.h>

@@ -210,7 +210,7 @@ def test_the_page_about_postfix_names_each_setting(tmp_path):
     top = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     with open(os.path.join(top, "etc/sluice-postfix.7"), encoding="utf-8") as page:
         told = {line.split()[1] for line in page if line.startswith(".It ") and " Ta " in line}
-    with open(os.path.join(top, "cmd/postfix_settings.h"), encoding="utf-8") as header:
+    with open(os.path.join(top, "cmd/local/postfix_settings.h"), encoding="utf-8") as header:
         table = header.read().split("#define POSTFIX_LEFT_OUT")[0]
     names = [part.split('"')[1] for part in table.split("X(")[3:]]
     assert len(names) > 60 and set(names) <= told

@@ -129,7 +129,7 @@ def test_the_unit_allows_what_the_sandbox_needs():
                 allowed -= expand(words[1:].split())
             else:
                 allowed |= expand(words.split())
-    with open(os.path.join(REPOSITORY, "cmd/syscall_table.h"), encoding="utf-8") as table:
+    with open(os.path.join(REPOSITORY, "cmd/confine/syscall_table.h"), encoding="utf-8") as table:
         shipped = table.read().split("#if defined(__SANITIZE")[0]
     needed = set(re.findall(r"^\t(?:CALL|WHERE2?)\((\w+)", shipped, re.M)) & expand(["@known"])
     needed |= {"seccomp", "landlock_create_ruleset", "landlock_add_rule", "landlock_restrict_self"}

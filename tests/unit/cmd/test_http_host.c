@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "tests/unit/cmd/unit.h"
 
-#include "cmd/http_host.c"
+#include "cmd/http/http_host.c"
 
 static void names_that_nobody_else_can_give_are_ours(void **state)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 #include "tests/unit/cmd/unit.h"
 
-#include "cmd/maildrop_form.c"
-#include "cmd/submit.c"
+#include "cmd/maildrop/maildrop_form.c"
+#include "cmd/maildrop/submit.c"
 #undef fail /* of cmocka */
-#include "cmd/submit_talk.c"
+#include "cmd/maildrop/submit_talk.c"
 
 static struct conf *conf;
 static struct buf first, head, content;

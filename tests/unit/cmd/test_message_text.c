@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "tests/unit/cmd/unit.h"
 
-#include "cmd/message_text.c"
+#include "cmd/maildrop/message_text.c"
 
 static bool read_text(struct message_text *m, const char *text, bool dot_ends, uint64_t max)
 {

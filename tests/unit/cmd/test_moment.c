@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 #include "tests/unit/cmd/unit.h"
 
-#include "cmd/moment.c"
-#include "cmd/reply_words.c"
+#include "cmd/text/moment.c"
+#include "cmd/text/reply_words.c"
 
 #include <stdlib.h>
 

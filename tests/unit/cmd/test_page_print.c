@@ -2,8 +2,8 @@
 #include "tests/unit/cmd/unit.h"
 
 #include "base/mem.h"
-#include "cmd/page_print.c"
-#include "cmd/reply_words.c"
+#include "cmd/http/page_print.c"
+#include "cmd/text/reply_words.c"
 
 static const char hostile[] = "<script>\"\\</script>";
 

@@ -3,9 +3,9 @@
 
 #include "base/mem.h"
 #include "cmd/options.c"
-#include "cmd/queue_args.c"
-#include "cmd/queue_filter.c"
-#include "cmd/queue_sites.c"
+#include "cmd/text/queue_args.c"
+#include "cmd/text/queue_filter.c"
+#include "cmd/text/queue_sites.c"
 
 static char said[400]; /* of what is wrong */
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 #include "tests/unit/cmd/unit.h"
 
-#include "cmd/moment.c"
-#include "cmd/queue_print.c"
-#include "cmd/reply_words.c"
+#include "cmd/text/moment.c"
+#include "cmd/text/queue_print.c"
+#include "cmd/text/reply_words.c"
 
 static struct spool_row sample(void)
 {

@@ -2,9 +2,9 @@
 #include "tests/unit/cmd/unit.h"
 
 #include "base/mem.h"
-#include "cmd/explain_print.h"
-#include "cmd/reasons.c"
-#include "cmd/reply_words.c"
+#include "cmd/text/explain_print.h"
+#include "cmd/text/reasons.c"
+#include "cmd/text/reply_words.c"
 
 /* Nothing here is explained by the scheduler. */
 void explain_print(struct buf *to, const struct explain_question *x, bool json, int64_t now_ms)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "tests/unit/cmd/unit.h"
 
-#include "cmd/shape_print.c"
+#include "cmd/text/shape_print.c"
 
 #include "base/mem.h"
 

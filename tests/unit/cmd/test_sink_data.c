@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "tests/unit/cmd/unit.h"
 
-#include "cmd/sink_data.c"
+#include "cmd/sink/sink_data.c"
 
 /* The wire in pieces of every size must give the same. rest: what follows the end, or NULL: no
  * end. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "tests/unit/cmd/unit.h"
 
-#include "cmd/stats_print.c"
+#include "cmd/text/stats_print.c"
 
 static char first[] = "mx.test", second[] = "a\"b.test", transport[] = "smtp", other[] = "slow";
 

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: ISC */
+#include "cmd/confine/privileges.h"
+
+#include "base/conf.h"
+#include "base/log.h"
+#include "base/mem.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <pwd.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Who only tries it out has not made that user yet, and is told. Who names another one means it. */
+static bool is_default(const char *user)
+{
+	struct conf *defaults = conf_defaults();
+	bool same = strcmp(user, defaults->user) == 0;
+	conf_unref(defaults);
+	return same;
+}
+
+bool privileges_find(struct privileges *p, const char *user, struct buf *error)
+{
+	*p = (struct privileges){0};
+	if (geteuid() != 0 || !*user || strcmp(user, "root") == 0)
+		return true;
+	errno = 0;
+	const struct passwd *pw = getpwnam(user);
+	if (!pw && is_default(user)) {
+		log_event(LOG_LEVEL_WARNING, "running_as_root", "reason",
+			  log_text("there is no user \"%s\"", user), NULL);
+		return true;
+	}
+	if (!pw) {
+		buf_printf(error,
+			   "user = \"%s\": %s; make it, as with \"useradd --system %s\", "
+			   "or set user = \"root\"",
+			   user, errno ? strerror(errno) : "there is no such user", user);
+		return false;
+	}
+	p->change = pw->pw_uid != 0;
+	p->name = mem_strdup(user);
+	p->uid = pw->pw_uid;
+	p->gid = pw->pw_gid;
+	return true;
+}
+
+static bool failed(struct buf *error, const char *what, const char *of)
+{
+	buf_printf(error, "%s %s: %s", what, of, strerror(errno));
+	return false;
+}
+
+bool privileges_own_folder(const struct privileges *p, const char *path, struct buf *error)
+{
+	if (!p->change)
+		return true;
+	if (mkdir(path, 0750) != 0 && errno != EEXIST)
+		return failed(error, "can not make", path);
+	int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return failed(error, "can not open", path);
+	bool ok = fchown(fd, p->uid, p->gid) == 0 || failed(error, "can not give away", path);
+	close(fd);
+	return ok;
+}
+
+void privileges_own_file(const struct privileges *p, const char *path)
+{
+	if (!p->change)
+		return;
+	int fd = open(path, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+	struct stat st;
+	/* If it can't be given away it can still be written through the descriptor there is. */
+	if (fd >= 0 && fstat(fd, &st) == 0 && S_ISREG(st.st_mode) && st.st_uid != p->uid &&
+	    fchown(fd, p->uid, p->gid) != 0)
+		errno = 0;
+	if (fd >= 0)
+		close(fd);
+}
+
+/* Can only root make and rename files in it? shared: others may make some of their own, as in /tmp. */
+static bool is_roots(const char *folder, bool shared)
+{
+	struct stat st;
+	return lstat(folder, &st) == 0 && S_ISDIR(st.st_mode) && st.st_uid == 0 &&
+	       (!(st.st_mode & (S_IWGRP | S_IWOTH)) || (shared && (st.st_mode & S_ISVTX)));
+}
+
+/* And who could rename a folder above it? */
+static bool all_roots(char *folder)
+{
+	bool roots = is_roots(folder, false);
+	for (char *slash; roots && (slash = strrchr(folder, '/')) && slash > folder;) {
+		*slash = '\0';
+		roots = is_roots(folder, true);
+	}
+	return roots && is_roots("/", true);
+}
+
+bool privileges_may_touch(const struct privileges *p, const char *path)
+{
+	struct stat st;
+	if (!p->change)
+		return true;
+	if (lstat(path, &st) == 0 && S_ISLNK(st.st_mode))
+		return false;
+	const char *slash = strrchr(path, '/');
+	char *named = mem_printf("%.*s", slash > path ? (int)(slash - path) : 1, path);
+	char *folder = realpath(named, NULL);
+	bool roots = folder && all_roots(folder);
+	free(folder);
+	free(named);
+	return roots;
+}
+
+bool privileges_lend(const struct privileges *p, struct buf *error)
+{
+	if (!p->change)
+		return true;
+	if (setgroups(0, NULL) != 0 || setegid(p->gid) != 0 || seteuid(p->uid) != 0)
+		return failed(error, "can not become user", p->name);
+	return true;
+}
+
+bool privileges_return(const struct privileges *p, struct buf *error)
+{
+	if (!p->change)
+		return true;
+	if (seteuid(0) != 0 || setegid(0) != 0)
+		return failed(error, "can not become", "root again");
+	return true;
+}
+
+bool privileges_drop(struct privileges *p, struct buf *error)
+{
+	if (!p->change)
+		return true;
+	if (initgroups(p->name, p->gid) != 0 || setresgid(p->gid, p->gid, p->gid) != 0 ||
+	    setresuid(p->uid, p->uid, p->uid) != 0 || setuid(0) == 0)
+		return failed(error, "can not become user", p->name);
+	return true;
+}
+
+void privileges_fini(struct privileges *p)
+{
+	free(p->name);
+	p->name = NULL;
+}
+
+void privileges_raise_limits(void)
+{
+	struct rlimit limit;
+	if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= limit.rlim_max)
+		return;
+	limit.rlim_cur = limit.rlim_max;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}

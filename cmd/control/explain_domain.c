@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: ISC */
+#include "cmd/control/explain_domain.h"
+
+#include "base/log.h"
+#include "base/mailaddr.h"
+#include "cmd/text/explain_print.h"
+#include "cmd/text/moment.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+enum { REASONS_MAX = 50 };
+
+struct reason {
+	enum spool_queue queue;
+	const struct verdict *last; /* or NULL */
+	int64_t messages, recipients;
+	int64_t due_ms;			 /* the first of them */
+	const struct spool_row *counted; /* the message that was counted last */
+};
+
+struct reasons {
+	int n;
+	struct reason of[REASONS_MAX];
+};
+
+static bool same(const struct verdict *a, const struct verdict *b)
+{
+	return a == b || (a && b && a->class == b->class && a->code == b->code &&
+			  strcmp(a->text, b->text) == 0);
+}
+
+/* Too many to tell apart count with the last. */
+static struct reason *find(struct reasons *r, enum spool_queue queue, const struct verdict *last)
+{
+	for (int i = 0; i < r->n; i++)
+		if (r->of[i].queue == queue && same(r->of[i].last, last))
+			return &r->of[i];
+	if (r->n == REASONS_MAX)
+		return &r->of[REASONS_MAX - 1];
+	r->of[r->n] = (struct reason){.queue = queue, .last = last};
+	return &r->of[r->n++];
+}
+
+static void count(struct reasons *r, const struct spool_row *row, const struct recipient *to)
+{
+	struct reason *of = find(r, row->queue, to->last);
+	int64_t due_ms = row->envelope->due_ms;
+	of->recipients++;
+	of->messages += of->counted != row;
+	of->counted = row;
+	if (of->due_ms == 0 || due_ms < of->due_ms)
+		of->due_ms = due_ms;
+}
+
+static void gather(struct reasons *r, const char *domain, const struct spool_command *listed)
+{
+	for (int i = 0; i < listed->nrow; i++) {
+		const struct spool_row *row = &listed->row[i];
+		const struct envelope *e = row->envelope;
+		for (uint32_t k = 0; k < e->nrcpt && row->queue != SPOOL_ACTIVE; k++)
+			if (!e->rcpt[k].done &&
+			    strcasecmp(mailaddr_domain(e->rcpt[k].address), domain) == 0)
+				count(r, row, &e->rcpt[k]);
+	}
+}
+
+static int by_recipients(const void *a, const void *b)
+{
+	const struct reason *x = a, *y = b;
+	return (x->recipients < y->recipients) - (x->recipients > y->recipients);
+}
+
+static void put_sentence(struct buf *to, const struct reason *of, int64_t now_ms, bool utc)
+{
+	bool one = of->messages == 1;
+	buf_printf(to, "%" PRId64 " message%s for %" PRId64 " recipient%s %s %s", of->messages,
+		   one ? "" : "s", of->recipients, of->recipients == 1 ? "" : "s",
+		   one ? "is" : "are",
+		   of->queue == SPOOL_HOLD ? "on hold" : spool_queue_name(of->queue));
+	explain_print_last(to, of->last);
+	if (of->queue == SPOOL_DEFERRED) {
+		buf_puts(to, one ? ". It is tried again " : ". The first is tried again ");
+		moment_put_due(to, of->due_ms, now_ms, utc);
+	}
+	buf_printf(to, ". What lets %s go: %s", one ? "it" : "them",
+		   of->queue == SPOOL_HOLD ? "sluice queue release"
+					   : "that time, the destination when it lives again, "
+					     "sluice queue flush");
+}
+
+static void put_object(struct buf *to, const char *domain, const struct reason *of,
+		       const char *sentence)
+{
+	buf_puts(to, "{\"id\":null,\"site\":");
+	log_json_string(to, domain);
+	buf_printf(to, ",\"transport\":null,\"constraint\":\"%s\",\"says\":",
+		   of->queue == SPOOL_HOLD ? "hold" : spool_queue_name(of->queue));
+	log_json_string(to, sentence);
+	buf_printf(to,
+		   ",\"messages\":%" PRId64 ",\"recipients\":%" PRId64 ",\"until\":%.3f,\"last\":",
+		   of->messages, of->recipients, (double)of->due_ms / 1000);
+	if (of->last)
+		log_json_string(to, of->last->text);
+	else
+		buf_puts(to, "null");
+	buf_puts(to, "}\n");
+}
+
+void explain_domain_print(struct buf *to, const char *domain, const struct spool_command *listed,
+			  bool json, int64_t now_ms)
+{
+	struct reasons r = {0};
+	struct buf sentence;
+	gather(&r, domain, listed);
+	qsort(r.of, (size_t)r.n, sizeof r.of[0], by_recipients);
+	buf_init(&sentence);
+	for (int i = 0; i < r.n; i++) {
+		buf_clear(&sentence);
+		put_sentence(&sentence, &r.of[i], now_ms, json);
+		if (json)
+			put_object(to, domain, &r.of[i], buf_cstr(&sentence));
+		else
+			buf_printf(to, "%s: %s\n", domain, buf_cstr(&sentence));
+	}
+	buf_fini(&sentence);
+}
+
+void explain_domain_nothing(struct buf *to, const char *domain, bool json)
+{
+	if (!json) {
+		buf_printf(to, "%s: no mail waits for it, and none is on its way there\n", domain);
+		return;
+	}
+	buf_puts(to, "{\"id\":null,\"site\":");
+	log_json_string(to, domain);
+	buf_puts(to,
+		 ",\"constraint\":\"idle\",\"says\":\"no mail waits for it\",\"recipients\":0}\n");
+}

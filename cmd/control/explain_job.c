@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: ISC */
+#include "cmd/control/explain_job.h"
+
+#include "base/clock.h"
+#include "base/ident.h"
+#include "base/magic.h"
+#include "base/mem.h"
+#include "cmd/cmd.h"
+#include "cmd/control/explain_domain.h"
+#include "cmd/text/explain_print.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { EXPLAIN_JOB_MAGIC = 0xe8b1a10b };
+
+struct explain_job {
+	unsigned magic;
+	struct request *request; /* NULL: the client has gone */
+	struct loop *loop, *qmgr, *spool;
+	char *what;
+	uint64_t id; /* that it may be, or 0 */
+	bool json;
+	bool as_site;	 /* no such message: it may be a site */
+	struct buf said; /* of the site, by the scheduler; what the queue has comes behind it */
+};
+
+enum { DOMAIN_ROWS = 2000 }; /* messages of a domain that are looked at */
+
+static void gone(struct request *r)
+{
+	struct explain_job *j = r->job;
+	j->request = NULL;
+}
+
+static void job_free(struct explain_job *j)
+{
+	buf_fini(&j->said);
+	free(j->what);
+	magic_clear(j);
+	free(j);
+}
+
+static void finish(struct explain_job *j, struct buf *out)
+{
+	struct request *r = j->request;
+	if (r && buf_len(out) > 0) {
+		control_say(r, buf_data(out), buf_len(out));
+		control_finish(r, STATUS_DONE);
+	} else if (r) {
+		control_complain(r,
+				 "sluice: %s: no such message in the queue, and no site that mail "
+				 "is being worked on for\n",
+				 j->what);
+		control_finish(r, STATUS_REFUSED);
+	}
+	job_free(j);
+	buf_fini(out);
+}
+
+static void ask_qmgr(struct explain_job *j)
+{
+	struct explain_question *x = explain_question_new(j->as_site ? 0 : j->id,
+							  j->as_site ? j->what : NULL, j->loop, j);
+	loop_post(j->qmgr, &x->note);
+}
+
+/* The message; or what the queue has for the domain. */
+static void ask_spool(struct explain_job *j)
+{
+	struct spool_command *c =
+		spool_command_new(j->as_site ? SPOOL_LIST : SPOOL_SHOW, j->loop, NULL);
+	if (j->as_site) {
+		c->domain = mem_strdup(j->what);
+		c->limit = DOMAIN_ROWS;
+	} else {
+		c->id = j->id;
+	}
+	c->owner = j;
+	c->explains = true;
+	loop_post(j->spool, &c->note);
+}
+
+void explain_job_answer(struct explain_question *x)
+{
+	struct explain_job *j = x->owner;
+	magic_check(j, EXPLAIN_JOB_MAGIC);
+	struct buf out;
+	buf_init(&out);
+	explain_print(&out, x, j->json, clock_wall_ms());
+	bool by_id = x->id != 0;
+	explain_question_free(&x);
+	if (j->request && !by_id) {
+		buf_append(&j->said, buf_data(&out), buf_len(&out));
+		buf_fini(&out);
+		ask_spool(j);
+	} else if (buf_len(&out) == 0 && j->request) {
+		ask_spool(j);
+	} else {
+		finish(j, &out);
+	}
+}
+
+/* What the scheduler says of a site, then what the queue has for the domain of that name. Of a domain
+ * without any mail that much is said. */
+static void finish_domain(struct explain_job *j, const struct spool_command *c)
+{
+	struct buf out;
+	buf_init(&out);
+	buf_append(&out, buf_data(&j->said), buf_len(&j->said));
+	explain_domain_print(&out, j->what, c, j->json, clock_wall_ms());
+	if (buf_len(&out) == 0 && strpbrk(j->what, ".:["))
+		explain_domain_nothing(&out, j->what, j->json);
+	finish(j, &out);
+}
+
+void explain_job_shown(struct spool_command *c)
+{
+	struct explain_job *j = c->owner;
+	magic_check(j, EXPLAIN_JOB_MAGIC);
+	struct buf out;
+	if (j->as_site) {
+		finish_domain(j, c);
+		spool_command_free(&c);
+		return;
+	}
+	buf_init(&out);
+	if (c->nrow > 0)
+		explain_print_spooled(&out, &c->row[0], j->json, clock_wall_ms());
+	bool found = c->nrow > 0;
+	spool_command_free(&c);
+	if (!found && j->request) {
+		j->as_site = true;
+		ask_qmgr(j);
+	} else {
+		finish(j, &out);
+	}
+}
+
+void explain_job_start(struct request *r, struct loop *loop, struct loop *qmgr, struct loop *spool)
+{
+	if (r->argc < 2 || r->argc > 3 || (r->argc == 3 && strcmp(r->argv[1], "--json") != 0)) {
+		control_complain(r, "sluice: explain wants one id or site\n");
+		control_finish(r, STATUS_USAGE);
+		return;
+	}
+	struct explain_job *j = mem_zalloc(sizeof *j);
+	j->magic = EXPLAIN_JOB_MAGIC;
+	j->request = r;
+	j->loop = loop;
+	j->qmgr = qmgr;
+	j->spool = spool;
+	j->json = r->argc == 3;
+	j->what = mem_strdup(r->argv[r->argc - 1]);
+	buf_init(&j->said);
+	j->as_site = !ident_parse(j->what, &j->id) || j->id == 0;
+	r->job = j;
+	r->gone = gone;
+	ask_qmgr(j);
+}

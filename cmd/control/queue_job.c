@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: ISC */
+#include "cmd/control/queue_job.h"
+
+#include "base/clock.h"
+#include "base/ident.h"
+#include "base/mem.h"
+#include "base/metrics.h"
+#include "cmd/cmd.h"
+#include "cmd/text/queue_print.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdlib.h>
+
+enum { TELL_MS = 1000 };
+
+static void go_on(struct queue_job *);
+
+static void ask(struct queue_job *j, enum spool_order op, uint64_t id, uint64_t after, int limit)
+{
+	struct spool_command *c = spool_command_new(op, j->loop, j);
+	c->id = id;
+	c->after = after;
+	c->limit = limit;
+	c->fresh = j->args.fresh;
+	c->held_too = j->args.nid > 0 || j->args.filter.queues == 1u << SPOOL_HOLD;
+	j->in_flight++;
+	loop_post(j->spool, &c->note);
+}
+
+static bool changes(const struct queue_job *j)
+{
+	return j->args.verb >= QUEUE_FLUSH;
+}
+
+/* What is said of one that stayed as it was, and of how many. */
+static const char *unmoved_words(const struct queue_job *j, enum spool_unmoved why)
+{
+	static const char *const words[] = {
+		[SPOOL_NOT_HELD] = "not held",
+		[SPOOL_AT_WORK] = "being tried already",
+		[SPOOL_STUCK] = "left, for the disk of the queue fails",
+		[SPOOL_MISSING] = "not found",
+	};
+	if (why == SPOOL_HELD)
+		return j->args.verb == QUEUE_HOLD ? "held already" : "on hold, which release ends";
+	return words[why];
+}
+
+/* Of messages that a filter found, one may be gone by now; of those named, it is an error. */
+static void not_moved(struct queue_job *j, const char *id, enum spool_unmoved why)
+{
+	control_complain(j->request, "sluice: %s: %s\n", id,
+			 why == SPOOL_MISSING ? "no such message in the queue"
+					      : unmoved_words(j, why));
+	j->status = STATUS_REFUSED;
+}
+
+static void not_found(struct queue_job *j, const char *id)
+{
+	j->unmoved[SPOOL_MISSING]++;
+	not_moved(j, id, SPOOL_MISSING);
+}
+
+static void ask_by_id(struct queue_job *j)
+{
+	while (j->next_id < j->args.nid && j->in_flight < QUEUE_PAGE) {
+		const char *text = j->args.id[j->next_id++];
+		uint64_t id;
+		if (!ident_parse(text, &id) || id == 0)
+			not_found(j, text);
+		else if (changes(j))
+			ask(j, queue_verbs[j->args.verb].order, id, 0, 0);
+		else if (j->args.verb == QUEUE_SHOW)
+			ask(j, SPOOL_SHOW, id, 0, 0);
+		else
+			ask(j, SPOOL_LIST, id, id - 1, 1);
+	}
+	j->complete = j->next_id == j->args.nid;
+}
+
+static void ask_next(struct queue_job *j)
+{
+	if (j->args.nid > 0) {
+		ask_by_id(j);
+	} else if (j->args.all && changes(j)) {
+		ask(j, queue_verbs[j->args.verb].order, 0, 0, 0);
+		j->complete = true;
+	} else {
+		ask(j, SPOOL_LIST, 0, j->after, QUEUE_PAGE);
+	}
+}
+
+static void put_unmoved(struct buf *to, const struct queue_job *j)
+{
+	const char *between = "";
+	for (int why = 0; why < SPOOL_UNMOVED; why++) {
+		if (j->unmoved[why] == 0)
+			continue;
+		buf_printf(to, "%s%" PRId64 " %s", between, j->unmoved[why],
+			   unmoved_words(j, (enum spool_unmoved)why));
+		between = ", ";
+	}
+	if (*between)
+		buf_puts(to, "\n");
+}
+
+static void say_total(struct queue_job *j)
+{
+	struct buf text;
+	buf_init(&text);
+	if (j->args.verb == QUEUE_LIST && !j->args.json)
+		queue_print_summary(&text, j->messages, j->bytes);
+	else if (changes(j))
+		buf_printf(&text, "%" PRId64 " message%s %s\n", j->messages,
+			   j->messages == 1 ? "" : "s", queue_verbs[j->args.verb].done);
+	if (j->cancelled > 0)
+		buf_printf(&text, "%" PRId64 " of them when what is under way has ended\n",
+			   j->cancelled);
+	if (changes(j))
+		put_unmoved(&text, j);
+	control_say(j->request, buf_data(&text), buf_len(&text));
+	buf_fini(&text);
+	if (!j->unsafe)
+		return;
+	control_complain(j->request,
+			 "sluice: the disk of the queue fails: a crash now would undo this\n");
+	j->status = STATUS_REFUSED;
+}
+
+/* An order on all messages is one step of the spool, which says only in the end how many they were. */
+static void tell(void *owner)
+{
+	struct queue_job *j = owner;
+	int64_t in_queue = metrics_sum(METRIC_queue_incoming) + metrics_sum(METRIC_queue_active) +
+			   metrics_sum(METRIC_queue_deferred) + metrics_sum(METRIC_queue_hold);
+	if (!j->request)
+		return;
+	if (j->args.all)
+		control_progress(j->request, "%" PRId64 " messages in the queue", in_queue);
+	else
+		control_progress(j->request, "%" PRId64 " messages %s, of %" PRId64, j->messages,
+				 queue_verbs[j->args.verb].done, in_queue);
+	loop_timer_in(j->loop, &j->tell, TELL_MS);
+}
+
+static void job_free(struct queue_job *j)
+{
+	assert(j->in_flight == 0 && !j->request);
+	timer_stop(&j->loop->timers, &j->tell);
+	spool_command_free(&j->shown);
+	queue_sites_free(&j->sites);
+	queue_args_fini(&j->args);
+	conf_unref(j->conf);
+	magic_clear(j);
+	free(j);
+}
+
+static void finish(struct queue_job *j)
+{
+	struct request *r = j->request;
+	j->request = NULL;
+	control_finish(r, j->status);
+	job_free(j);
+}
+
+/* The one place that decides what comes next. */
+static void go_on(struct queue_job *j)
+{
+	if (j->in_flight > 0)
+		return;
+	if (!j->request) {
+		job_free(j);
+		return;
+	}
+	if (j->shown && !queue_show_more(j))
+		return;
+	if (!j->complete && control_full(j->request))
+		return;
+	if (!j->complete)
+		ask_next(j);
+	if (j->in_flight == 0 && j->complete) {
+		say_total(j);
+		finish(j);
+	}
+}
+
+static void resume(struct request *r)
+{
+	go_on(r->job);
+}
+
+static void gone(struct request *r)
+{
+	struct queue_job *j = r->job;
+	j->request = NULL;
+	go_on(j);
+}
+
+static void take_row(struct queue_job *j, const struct spool_row *row, int64_t now_ms,
+		     struct buf *out)
+{
+	if (!queue_filter_match(&j->args.filter, j->sites, row, now_ms))
+		return;
+	if (changes(j)) {
+		ask(j, queue_verbs[j->args.verb].order, row->envelope->id, 0, 0);
+		return;
+	}
+	j->messages++;
+	j->bytes += row->envelope->size;
+	if (j->args.json)
+		queue_print_json(out, row);
+	else
+		queue_print_line(out, row, now_ms);
+}
+
+static void take_page(struct queue_job *j, const struct spool_command *c)
+{
+	struct buf out;
+	int64_t now_ms = clock_wall_ms();
+	buf_init(&out);
+	for (int i = 0; i < c->nrow; i++) {
+		uint64_t id = c->row[i].envelope->id;
+		j->after = id > j->after ? id : j->after;
+		if (c->id == 0 || c->id == id)
+			take_row(j, &c->row[i], now_ms, &out);
+	}
+	char text[IDENT_TEXT];
+	if (c->id != 0 && (c->nrow == 0 || c->row[0].envelope->id != c->id))
+		not_found(j, ident_text(c->id, text));
+	if (c->id == 0 && c->nrow == 0)
+		j->complete = true;
+	control_say(j->request, buf_data(&out), buf_len(&out));
+	buf_fini(&out);
+}
+
+static void take_change(struct queue_job *j, const struct spool_command *c)
+{
+	char text[IDENT_TEXT];
+	j->messages += c->affected;
+	j->cancelled += c->cancelled;
+	j->unsafe |= c->unsafe;
+	for (int why = 0; why < SPOOL_UNMOVED; why++) {
+		j->unmoved[why] += c->unmoved[why];
+		if (j->args.nid > 0 && c->unmoved[why] > 0)
+			not_moved(j, ident_text(c->id, text), (enum spool_unmoved)why);
+	}
+}
+
+void queue_job_answer(struct spool_command *c)
+{
+	struct queue_job *j = c->owner;
+	magic_check(j, QUEUE_JOB_MAGIC);
+	char text[IDENT_TEXT];
+	assert(j->in_flight > 0);
+	j->in_flight--;
+	if (j->request && c->op == SPOOL_LIST) {
+		take_page(j, c);
+	} else if (j->request && c->op == SPOOL_SHOW) {
+		if (c->nrow > 0) {
+			queue_show_begin(j, c);
+			c = NULL;
+		} else {
+			not_found(j, ident_text(c->id, text));
+		}
+	} else if (j->request) {
+		take_change(j, c);
+	}
+	spool_command_free(&c);
+	go_on(j);
+}
+
+void queue_job_sites(struct dest_command *c)
+{
+	struct queue_job *j = c->owner;
+	j->in_flight--;
+	queue_sites_learn(j->sites, c);
+	dest_command_free(&c);
+	go_on(j);
+}
+
+/* Who goes there? */
+static void ask_for_sites(struct queue_job *j, struct loop *qmgr)
+{
+	const struct queue_values *v = &j->args.filter.values[QUEUE_BY_SITE];
+	if (v->n == 0)
+		return;
+	j->sites = queue_sites_new(j->conf, v->of, v->n);
+	for (int i = 0; qmgr && i < v->n; i++) {
+		struct dest_command *c = dest_command_new(DEST_LIST, v->of[i], j->loop, j);
+		c->filters = true;
+		j->in_flight++;
+		loop_post(qmgr, &c->note);
+	}
+}
+
+static bool parse(struct queue_job *j, struct request *r)
+{
+	struct buf error;
+	buf_init(&error);
+	bool ok = queue_args_parse(&j->args, r->argc, r->argv, &error) && !j->args.help;
+	if (ok && j->args.verb == QUEUE_CHECK) {
+		buf_puts(&error, "a running relay does not check its queue");
+		ok = false;
+	}
+	if (!ok)
+		control_complain(r, "sluice: %s\n", buf_cstr(&error));
+	buf_fini(&error);
+	return ok;
+}
+
+void queue_job_start(struct request *r, const struct queue_job_asks *asks)
+{
+	struct queue_job *j = mem_zalloc(sizeof *j);
+	if (!parse(j, r)) {
+		queue_args_fini(&j->args);
+		free(j);
+		control_finish(r, STATUS_USAGE);
+		return;
+	}
+	j->magic = QUEUE_JOB_MAGIC;
+	j->request = r;
+	j->loop = asks->loop;
+	j->spool = asks->spool;
+	j->conf = conf_ref(asks->conf);
+	r->job = j;
+	r->resume = resume;
+	r->gone = gone;
+	timer_init(&j->tell, tell, j);
+	if (r->progress && changes(j))
+		loop_timer_in(j->loop, &j->tell, TELL_MS);
+	ask_for_sites(j, asks->qmgr);
+	go_on(j);
+}

@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: ISC */
+#include "cmd/control/shape_job.h"
+
+#include "base/magic.h"
+#include "base/mem.h"
+#include "cmd/cmd.h"
+#include "cmd/maildrop/maildrop_count.h"
+#include "cmd/text/shape_args.h"
+#include "cmd/text/shape_print.h"
+#include "spool/shape.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROWS_AT_ONCE = 500, STEP = 500 };
+
+enum { SHAPE_JOB_MAGIC = 0x5ba9e0b1 };
+
+struct shape_job {
+	unsigned magic;
+	struct request *request; /* NULL: the client has gone */
+	struct shape_args args;
+	struct loop *loop, *spool;
+	struct spool_command *answer; /* NULL: the spool, or the maildrop, has it */
+	uint64_t after;		      /* the last message that was counted */
+	bool complete;		      /* all that was asked for is counted */
+	struct shape_view view;
+	size_t next; /* row */
+	int shown;   /* lines below the heading */
+};
+
+static void job_free(struct shape_job *j)
+{
+	spool_command_free(&j->answer);
+	magic_clear(j);
+	free(j);
+}
+
+static void put_row(struct shape_job *j, const struct shape_row *row, struct buf *out)
+{
+	if (j->args.top > 0 && j->shown >= j->args.top)
+		return;
+	if (row != &j->view.shape->all && shape_row_is_parent(row) &&
+	    row->subdomains < j->args.subdomains_min)
+		return;
+	j->shown++;
+	if (j->args.json)
+		shape_print_json(out, &j->view, row);
+	else
+		shape_print_row(out, &j->view, row);
+}
+
+static void put_rows(struct shape_job *j)
+{
+	const struct shape *s = j->view.shape;
+	struct buf out;
+	buf_init(&out);
+	for (int n = 0; n < ROWS_AT_ONCE && j->next < s->n; n++)
+		put_row(j, &s->row[j->next++], &out);
+	control_say(j->request, buf_data(&out), buf_len(&out));
+	buf_fini(&out);
+}
+
+static void ask(struct shape_job *, struct shape *);
+
+static void go_on(struct shape_job *j)
+{
+	while (j->next < j->view.shape->n) {
+		if (control_full(j->request))
+			return;
+		put_rows(j);
+	}
+	if (!j->complete) {
+		struct shape *shape = j->answer->shape;
+		j->answer->shape = NULL;
+		spool_command_free(&j->answer);
+		ask(j, shape);
+		return;
+	}
+	struct request *r = j->request;
+	job_free(j);
+	control_finish(r, STATUS_DONE);
+}
+
+static void resume(struct request *r)
+{
+	struct shape_job *j = r->job;
+	if (j->answer)
+		go_on(j);
+}
+
+static void gone(struct request *r)
+{
+	struct shape_job *j = r->job;
+	j->request = NULL;
+	if (j->answer)
+		job_free(j);
+}
+
+/* The row of all counts as a line, as qshape has it. A table that is not the last is drawn over. */
+static void begin_answer(struct shape_job *j)
+{
+	struct buf out;
+	buf_init(&out);
+	j->shown = 1;
+	j->next = 0;
+	if (j->args.redraw && j->args.batch > 0)
+		buf_puts(&out, "\033[H\033[J");
+	if (j->args.json)
+		shape_print_json(&out, &j->view, &j->view.shape->all);
+	else
+		shape_print_heading(&out, &j->view);
+	control_say(j->request, buf_data(&out), buf_len(&out));
+	buf_fini(&out);
+}
+
+void shape_job_answer(struct spool_command *c)
+{
+	struct shape_job *j = c->owner;
+	magic_check(j, SHAPE_JOB_MAGIC);
+	j->answer = c;
+	if (!j->request) {
+		job_free(j);
+		return;
+	}
+	j->after = c->after;
+	j->complete = !c->more;
+	bool draws = j->complete || (j->args.redraw && j->args.batch > 0);
+	shape_view_init(&j->view, c->shape, j->args.minutes, j->args.width, j->args.color);
+	if (draws)
+		begin_answer(j);
+	else
+		j->next = c->shape->n;
+	go_on(j);
+}
+
+/* A part of the queue, where parts are shown, or envelopes may have to be read; else all of it. */
+static void ask(struct shape_job *j, struct shape *shape)
+{
+	struct spool_command *c = spool_command_new(SPOOL_SHAPE, j->loop, j);
+	c->shape = shape;
+	c->after = j->after;
+	c->limit = j->args.redraw ? j->args.batch : 0;
+	if (shape->nfrom > 0 && (c->limit == 0 || c->limit > STEP))
+		c->limit = STEP;
+	loop_post(j->spool, &c->note);
+}
+
+static void complain(struct shape_job *j, int error)
+{
+	control_complain(j->request, "sluice: the maildrop can not be read: %s\n", strerror(error));
+}
+
+void shape_job_maildrop(struct maildrop_shape *s)
+{
+	struct shape_job *j = s->owner;
+	struct shape *shape = s->shape;
+	int error = s->error;
+	free(s);
+	if (!j->request) {
+		shape_free(&shape);
+		job_free(j);
+		return;
+	}
+	if (error)
+		complain(j, error);
+	ask(j, shape);
+}
+
+static struct shape *wanted(const struct shape_args *a)
+{
+	struct shape *s = shape_new();
+	s->senders = a->senders;
+	s->parents = a->parents;
+	s->linear = a->linear;
+	s->buckets = a->buckets;
+	s->first_ms = (int64_t)(a->minutes * 60000 + 0.5);
+	s->queues = a->queues;
+	for (int i = 0; i < a->nfrom; i++)
+		shape_want_sender(s, a->from[i]);
+	return s;
+}
+
+static void begin(struct shape_job *j, const struct shape_job_asks *asks)
+{
+	struct shape *shape = wanted(&j->args);
+	j->loop = asks->loop;
+	j->spool = asks->spool;
+	if (j->args.maildrop && asks->maildrop) {
+		maildrop_ask_shape(asks->maildrop, shape, j->loop, j);
+		return;
+	}
+	if (j->args.maildrop && !maildrop_count(asks->folder, shape))
+		complain(j, errno);
+	ask(j, shape);
+}
+
+void shape_job_start(struct request *r, const struct shape_job_asks *asks)
+{
+	struct shape_job *j = mem_zalloc(sizeof *j);
+	struct buf error;
+	buf_init(&error);
+	if (!shape_args_parse(&j->args, r->argc, r->argv, &error) || j->args.help) {
+		control_complain(r, "sluice: %s\n", buf_cstr(&error));
+		free(j);
+		control_finish(r, STATUS_USAGE);
+	} else {
+		j->magic = SHAPE_JOB_MAGIC;
+		j->request = r;
+		r->job = j;
+		r->resume = resume;
+		r->gone = gone;
+		begin(j, asks);
+	}
+	buf_fini(&error);
+}

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: ISC */
+#include "cmd/control/verify_job.h"
+
+#include "base/log.h"
+#include "base/mailaddr.h"
+#include "base/mem.h"
+#include "cmd/cmd.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const struct {
+	const char *word, *sentence;
+	int status;
+} results[] = {
+	[VERIFY_TAKES] = {"taken", "the next hop takes it", STATUS_DONE},
+	[VERIFY_REFUSES] = {"refused", "the next hop does not take it", STATUS_REFUSED},
+	[VERIFY_UNKNOWN] = {"unknown", "that can not be said now", STATUS_UNREACHABLE},
+};
+
+static void put_reply(struct buf *to, const struct verdict *v)
+{
+	if (!v)
+		buf_puts(to, "too many recipients are being asked about");
+	else if (v->code)
+		buf_printf(to, "%d %s", v->code, v->text);
+	else
+		buf_puts(to, v->text);
+}
+
+static void put_line(struct buf *to, const struct verify *v)
+{
+	const struct verdict *said = v->verdict;
+	buf_printf(to, "%s: %s: ", v->address, results[v->result].sentence);
+	if (said && said->code && *said->host)
+		buf_printf(to, "%s said ", said->host);
+	put_reply(to, said);
+	buf_puts(to, "\n");
+}
+
+static void put_json(struct buf *to, const struct verify *v)
+{
+	const struct verdict *said = v->verdict;
+	struct buf reply;
+	buf_init(&reply);
+	put_reply(&reply, said);
+	buf_puts(to, "{\"address\":");
+	log_json_string(to, v->address);
+	buf_printf(to, ",\"result\":\"%s\",\"host\":", results[v->result].word);
+	log_json_string(to, said ? said->host : "");
+	buf_printf(to, ",\"code\":%d,\"dsn\":", said ? said->code : 0);
+	log_json_string(to, said ? said->dsn : "");
+	buf_puts(to, ",\"reply\":");
+	log_json_string(to, buf_cstr(&reply));
+	buf_puts(to, "}\n");
+	buf_fini(&reply);
+}
+
+/* The question goes on without whoever asked. */
+static void gone(struct request *r)
+{
+	struct verify *v = r->job;
+	v->owner = NULL;
+}
+
+static bool parse(const char *text, struct mailaddr *a, bool empty)
+{
+	if (!*text)
+		return empty;
+	return mailaddr_mailbox(text, strlen(text), true, a) == MAILADDR_OK && a->text[a->at];
+}
+
+void verify_job_start(struct request *r, struct loop *loop, struct loop *qmgr)
+{
+	struct mailaddr to = {0}, from = {0};
+	bool json = r->argc == 5 && strcmp(r->argv[4], "--json") == 0;
+	bool null = r->argc > 3 && strcmp(r->argv[3], "<>") == 0;
+	if (r->argc < 4 || (r->argc > 4 && !json) || !parse(r->argv[1], &to, false) ||
+	    (!null && !parse(r->argv[3], &from, true))) {
+		control_complain(r, "sluice: verify: that is no address\n");
+		control_finish(r, STATUS_USAGE);
+		return;
+	}
+	const char *sender = null ? "" : *r->argv[3] ? from.text : NULL;
+	struct verify *v = verify_new(to.text, sender, loop);
+	v->fresh = true;
+	v->owner = r;
+	v->ticket = json;
+	r->job = v;
+	r->gone = gone;
+	loop_post(qmgr, &v->note);
+}
+
+void verify_job_answer(struct verify *v)
+{
+	struct request *r = v->owner;
+	struct buf out;
+	buf_init(&out);
+	if (r) {
+		(v->ticket ? put_json : put_line)(&out, v);
+		control_say(r, buf_data(&out), buf_len(&out));
+		control_finish(r, results[v->result].status);
+	}
+	buf_fini(&out);
+	verify_free(&v);
+}

@@ -1,0 +1,20 @@
+/* verify_job.h - one `sluice verify`, under way in the relay.
+ *
+ *	request -- verify_job_start --> VERIFY_ASK --> qmgr --> verify_job_answer --> text
+ *
+ * OWNERSHIP  The request has a word for its question, which outlives it.
+ * THREAD     Main.
+ * ERRORS     Said to the client.
+ */
+#ifndef CMD_CONTROL_VERIFY_JOB_H
+#define CMD_CONTROL_VERIFY_JOB_H
+
+#include "base/verification.h"
+#include "cmd/control/control.h"
+
+void verify_job_start(struct request *, struct loop *, struct loop *qmgr);
+/* The words of the request are "verify", the address, "--from", the sender or "", and perhaps "--json". */
+
+void verify_job_answer(struct verify *);
+
+#endif

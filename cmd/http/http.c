@@ -1,0 +1,296 @@
+/* SPDX-License-Identifier: ISC */
+#include "cmd/http/http_core.h"
+
+#include "base/address.h"
+#include "base/clock.h"
+#include "base/descriptors.h"
+#include "base/mem.h"
+#include "cmd/http/http_look.h"
+#include "cmd/maildrop/maildrop.h"
+#include "qmgr/dest_command.h"
+#include "qmgr/explain.h"
+
+#include <errno.h>
+#include <semaphore.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SILENCE_S = 10 }; /* of one who is to read; the rest is http_clients.h */
+
+enum http_note { HTTP_MOVE = 600, HTTP_CLOSE, HTTP_CONF };
+
+/* From main. */
+struct http_order {
+	struct note note;
+	struct MHD_Daemon *daemon;
+	struct conf *conf; /* a reference */
+	sem_t *done;	   /* or NULL */
+};
+
+/* --- the library in our loop */
+
+static void run(struct http *h)
+{
+	MHD_UNSIGNED_LONG_LONG ms;
+	if (!h->daemon)
+		return;
+	h->closed = false;
+	MHD_run(h->daemon);
+	if (h->closed)
+		http_wake(h);
+	else if (MHD_get_timeout(h->daemon, &ms) == MHD_YES)
+		timer_start(&h->loop->timers, &h->due, clock_steady_ms() + (int64_t)ms);
+	else
+		timer_stop(&h->loop->timers, &h->due);
+}
+
+/* Where it has no client and can't accept one, the library would try for ever. */
+static bool starved(const struct http *h)
+{
+	int fd = h->clients.n > 0 ? -1 : dup(h->ready.fd);
+	if (fd >= 0)
+		close(fd);
+	return h->clients.n == 0 && fd < 0;
+}
+
+static void on_ready(struct ev_loop *ev, ev_io *w, int revents)
+{
+	(void)revents;
+	struct http *h = w->data;
+	if (starved(h)) {
+		ev_io_stop(ev, w);
+		timer_start(&h->loop->timers, &h->due, clock_steady_ms() + DESCRIPTORS_PAUSE_MS);
+		return;
+	}
+	run(h);
+}
+
+static void on_due(void *owner)
+{
+	struct http *h = owner;
+	if (h->daemon)
+		ev_io_start(h->loop->ev, &h->ready);
+	run(h);
+}
+
+void http_wake(struct http *h)
+{
+	timer_start(&h->loop->timers, &h->due, clock_steady_ms());
+}
+
+/* At its limit the library listens no more, and begins again only when it is called once more. */
+static void on_client(void *owner, struct MHD_Connection *c, void **context,
+		      enum MHD_ConnectionNotificationCode what)
+{
+	struct http *h = owner;
+	http_clients_notify(&h->clients, c, context, what);
+	h->closed |= what == MHD_CONNECTION_NOTIFY_CLOSED;
+}
+
+static void open_daemon(struct http *h, struct MHD_Daemon *daemon)
+{
+	h->daemon = daemon;
+	if (!daemon)
+		return;
+	int fd = MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
+	ev_io_set(&h->ready, fd, EV_READ);
+	ev_io_start(h->loop->ev, &h->ready);
+	page_watch_start(&h->watch);
+	http_wake(h);
+}
+
+/* The library ends only when nothing is suspended. */
+static void close_daemon(struct http *h)
+{
+	if (!h->daemon)
+		return;
+	ev_io_stop(h->loop->ev, &h->ready);
+	page_watch_stop(&h->watch);
+	http_asks_drop(h);
+	http_events_drop(&h->events);
+	MHD_stop_daemon(h->daemon);
+	timer_stop(&h->loop->timers, &h->due);
+	h->daemon = NULL;
+}
+
+/* --- notes */
+
+static void use_conf(struct http *h, struct conf *conf)
+{
+	if (!conf)
+		return;
+	conf_unref(h->conf);
+	h->conf = conf;
+}
+
+static void obey(struct http *h, struct http_order *o)
+{
+	if (o->note.type != HTTP_CONF)
+		close_daemon(h);
+	use_conf(h, o->conf);
+	if (o->note.type == HTTP_MOVE)
+		open_daemon(h, o->daemon);
+	if (o->done)
+		sem_post(o->done);
+	free(o);
+}
+
+static void answer(void *owner, struct note *note)
+{
+	struct asker *a = owner;
+	a->answer(a, note);
+}
+
+static void receive(void *owner, struct note *note)
+{
+	struct http *h = owner;
+	switch (note->type) {
+	case SPOOL_COMMAND:
+		answer(((struct spool_command *)note)->owner, note);
+		break;
+	case DEST_COMMAND:
+		answer(((struct dest_command *)note)->owner, note);
+		break;
+	case QMGR_EXPLAIN:
+		answer(((struct explain_question *)note)->owner, note);
+		break;
+	case MAILDROP_SHAPE:
+		answer(((struct maildrop_shape *)note)->owner, note);
+		break;
+	case QMGR_SNAPSHOT:
+		glance_taken(&h->glance, (struct snapshot *)note);
+		break;
+	case LIMITER_TOP:
+		limiter_top_free(&h->top);
+		h->top = (struct limiter_top *)note;
+		break;
+	default:
+		obey(h, (struct http_order *)note);
+	}
+}
+
+/* --- main's side */
+
+static void order(struct http *h, int type, struct MHD_Daemon *daemon, struct conf *conf,
+		  sem_t *done)
+{
+	struct http_order *o = mem_zalloc(sizeof *o);
+	o->note.type = type;
+	o->daemon = daemon;
+	o->conf = conf ? conf_ref(conf) : NULL;
+	o->done = done;
+	loop_post(h->loop, &o->note);
+}
+
+/* The address is free when this is back. */
+static void close_now(struct http *h)
+{
+	sem_t done;
+	if (!h->loop->running) {
+		mailbox_drain(&h->loop->mailbox);
+		close_daemon(h);
+		return;
+	}
+	sem_init(&done, 0, 0);
+	order(h, HTTP_CLOSE, NULL, NULL, &done);
+	while (sem_wait(&done) != 0)
+		;
+	sem_destroy(&done);
+}
+
+static enum MHD_Result may_connect(void *owner, const struct sockaddr *from, socklen_t size)
+{
+	(void)owner;
+	(void)from;
+	(void)size;
+	return descriptors_room(DESCRIPTORS_HTTP) ? MHD_YES : MHD_NO;
+}
+
+static struct MHD_Daemon *listen_at(struct http *h, const char *where, struct buf *error)
+{
+	union address a;
+	if (!address_parse_with_port(where, &a)) {
+		buf_printf(error, "http: not an address and port: %s\n", where);
+		return NULL;
+	}
+	unsigned flags = MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME |
+			 (a.sa.sa_family == AF_INET6 ? MHD_USE_IPv6 : 0u);
+	struct MHD_Daemon *daemon = MHD_start_daemon(
+		flags, 0, may_connect, NULL, http_answer, h, MHD_OPTION_SOCK_ADDR, &a.sa,
+		MHD_OPTION_CONNECTION_LIMIT, (unsigned)HTTP_CLIENTS_MAX,
+		MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)SILENCE_S, MHD_OPTION_NOTIFY_CONNECTION,
+		on_client, h, MHD_OPTION_NOTIFY_COMPLETED, http_completed, h, MHD_OPTION_END);
+	if (!daemon)
+		buf_printf(error, "http: can't listen on %s: %s\n", where, strerror(errno));
+	return daemon;
+}
+
+bool http_move(struct http *h, struct conf *conf, struct buf *error)
+{
+	close_now(h);
+	struct MHD_Daemon *daemon = *conf->http ? listen_at(h, conf->http, error) : NULL;
+	if (*conf->http && !daemon)
+		return false;
+	order(h, HTTP_MOVE, daemon, conf, NULL);
+	return true;
+}
+
+void http_reload(struct http *h, struct conf *conf)
+{
+	order(h, HTTP_CONF, NULL, conf, NULL);
+}
+
+struct http *http_new(struct conf *conf, const struct http_asks *asks, int64_t started_ms)
+{
+	struct http *h = mem_zalloc(sizeof *h);
+	h->loop = loop_new("http", receive, NULL, h);
+	h->qmgr = qmgr_loop(asks->qmgr);
+	h->spool = asks->spool;
+	h->maildrop = asks->maildrop;
+	h->conf = conf_ref(conf);
+	h->started_ms = started_ms;
+	list_init(&h->asks);
+	list_init(&h->looks);
+	ev_init(&h->ready, on_ready);
+	h->ready.data = h;
+	timer_init(&h->due, on_due, h);
+	glance_init(&h->glance, h->loop, h->qmgr);
+	http_clients_init(&h->clients, h->loop);
+	http_events_init(&h->events, h);
+	page_watch_init(&h->watch, h);
+	return h;
+}
+
+struct loop *http_loop(struct http *h)
+{
+	return h->loop;
+}
+
+void http_start(struct http *h)
+{
+	loop_start(h->loop);
+}
+
+void http_stop(struct http *h)
+{
+	close_now(h);
+	loop_stop(h->loop);
+}
+
+void http_free(struct http **hp)
+{
+	struct http *h = *hp;
+	if (!h)
+		return;
+	*hp = NULL;
+	close_now(h); /* it may never have been started */
+	mailbox_drain(&h->loop->mailbox);
+	http_asks_free(h);
+	http_looks_free(h);
+	page_watch_fini(&h->watch);
+	glance_fini(&h->glance);
+	limiter_top_free(&h->top);
+	loop_free(&h->loop);
+	conf_unref(h->conf);
+	free(h);
+}

@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: ISC */
+/* /api/explain: the scheduler is asked first, and the queue about a message that it does not have. */
+#include "base/clock.h"
+#include "base/ident.h"
+#include "base/mem.h"
+#include "cmd/text/explain_print.h"
+#include "cmd/http/http_ask.h"
+
+static void explained(struct asker *asker, struct note *note);
+
+static void finish(struct http_ask *a)
+{
+	if (buf_len(&a->out) > 0)
+		http_ask_done(a, MHD_HTTP_OK);
+	else
+		http_ask_refuse(a, MHD_HTTP_NOT_FOUND,
+				"no such message in the queue, and no site that mail is being "
+				"worked on for");
+}
+
+static void shown(struct asker *asker, struct note *note)
+{
+	struct http_ask *a = (struct http_ask *)asker;
+	struct spool_command *c = (struct spool_command *)note;
+	if (http_ask_arrived(a)) {
+		if (c->nrow > 0)
+			explain_print_spooled(&a->out, &c->row[0], true, clock_wall_ms());
+		finish(a);
+	}
+	spool_command_free(&c);
+}
+
+static void ask_spool(struct http_ask *a)
+{
+	struct spool_command *c = spool_command_new(SPOOL_SHOW, a->http->loop, &a->asker);
+	c->id = a->id;
+	a->asker.answer = shown;
+	a->in_flight = true;
+	http_ask_wait(a);
+	loop_post(spool_loop(a->http->spool), &c->note);
+}
+
+static void explained(struct asker *asker, struct note *note)
+{
+	struct http_ask *a = (struct http_ask *)asker;
+	struct explain_question *x = (struct explain_question *)note;
+	if (http_ask_arrived(a)) {
+		explain_print(&a->out, x, true, clock_wall_ms());
+		if (buf_len(&a->out) == 0 && a->id)
+			ask_spool(a);
+		else
+			finish(a);
+	}
+	explain_question_free(&x);
+}
+
+void http_ask_explain(struct http_ask *a)
+{
+	const char *id = MHD_lookup_connection_value(a->connection, MHD_GET_ARGUMENT_KIND, "id");
+	const char *site =
+		MHD_lookup_connection_value(a->connection, MHD_GET_ARGUMENT_KIND, "site");
+	if (!id == !site || (id && (!ident_parse(id, &a->id) || a->id == 0))) {
+		http_ask_refuse(a, MHD_HTTP_BAD_REQUEST, "one id or site is wanted");
+		return;
+	}
+	struct explain_question *x = explain_question_new(a->id, site, a->http->loop, &a->asker);
+	a->asker.answer = explained;
+	a->in_flight = true;
+	http_ask_wait(a);
+	loop_post(a->http->qmgr, &x->note);
+}

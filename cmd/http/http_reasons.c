@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: ISC */
+/* /api/reasons: of a destination qmgr is asked first which it is; then the queue for some of its mail,
+ * part by part; then qmgr for what it is working on. */
+#include "base/clock.h"
+#include "base/mem.h"
+#include "cmd/http/http_sampling.h"
+#include "cmd/text/reasons.h"
+#include "qmgr/dest_command.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	SHOWN = 10,
+	READ_MOST = 1000, /* envelopes */
+	FIRST_ALL = 16,
+	DENSE_ALL = 4,
+	FIRST_SITE = 64,
+	DENSE_SITE = 8,
+	EXPLAINED = 10, /* messages that are being worked on */
+};
+
+struct reasons_question {
+	struct http_sampling sampling; /* first */
+	char *site, *transport;	       /* or NULL: of all */
+	struct reasons_filter filter;
+	struct reasons *reasons;
+	int next, explained; /* row */
+};
+
+static void free_names(char **name, int n)
+{
+	for (int i = 0; i < n; i++)
+		free(name[i]);
+	free(name);
+}
+
+static void free_question(void *own)
+{
+	struct reasons_question *q = own;
+	free(q->site);
+	free(q->transport);
+	free_names(q->filter.peer, q->filter.npeer);
+	free_names(q->filter.domain, q->filter.ndomain);
+	http_sampling_fini(&q->sampling);
+	reasons_free(&q->reasons);
+	free(q);
+}
+
+static void print(struct http_look *k, struct reasons_question *q)
+{
+	buf_printf(&k->out,
+		   "{\"at_ms\":%" PRId64 ",\"messages\":%" PRId64
+		   ",\"read\":%d,\"cut\":%s,\"reasons\":",
+		   clock_wall_ms(), q->sampling.sample->fit, q->sampling.sample->n,
+		   q->sampling.sample->cut ? "true" : "false");
+	reasons_print(&k->out, q->reasons, q->site ? REASONS_MOST : REASONS_OLDEST, SHOWN);
+	buf_puts(&k->out, "}\n");
+	http_look_done(k, MHD_HTTP_OK);
+}
+
+/* --- the messages that were read */
+
+static void add_rows(struct http_look *);
+
+static void take_why(struct asker *asker, struct note *note)
+{
+	struct http_look *k = (struct http_look *)asker;
+	struct explain_question *x = (struct explain_question *)note;
+	if (http_look_back(k)) {
+		struct reasons_question *q = k->own;
+		reasons_add_active(q->reasons, &q->sampling.sample->row[q->next++], x,
+				   clock_wall_ms());
+		add_rows(k);
+	}
+	explain_question_free(&x);
+}
+
+static void add_rows(struct http_look *k)
+{
+	struct reasons_question *q = k->own;
+	for (; q->next < q->sampling.sample->n; q->next++) {
+		const struct sample_row *row = &q->sampling.sample->row[q->next];
+		if (row->queue == SPOOL_ACTIVE && !q->site && q->explained < EXPLAINED) {
+			q->explained++;
+			http_look_post(
+				k, k->http->qmgr,
+				&explain_question_new(row->envelope->id, NULL, k->http->loop, k)
+					 ->note,
+				take_why);
+			return;
+		}
+		reasons_add(q->reasons, row, q->site ? &q->filter : NULL);
+	}
+	print(k, q);
+}
+
+/* --- the destination */
+
+static void add_name(char ***to, int *n, const char *name)
+{
+	*to = mem_realloc(*to, ((size_t)*n + 1) * sizeof **to);
+	(*to)[(*n)++] = mem_strdup(name);
+}
+
+static const struct dest_site *site_of(const struct dest_command *c, const char *transport)
+{
+	for (int i = 0; i < c->nsite; i++)
+		if (strcmp(c->site[i].name, c->name) == 0 &&
+		    (!*transport || strcmp(c->site[i].transport, transport) == 0))
+			return &c->site[i];
+	return NULL;
+}
+
+static void learn_site(struct reasons_question *q, const struct dest_site *s)
+{
+	q->sampling.sample->site = s->number;
+	for (int i = 0; i < s->nhost; i++)
+		add_name(&q->filter.peer, &q->filter.npeer, s->host[i].peer);
+	for (int i = 0; i < s->ndomain; i++) {
+		add_name(&q->filter.domain, &q->filter.ndomain, s->domain[i]);
+		sample_want_domain(q->sampling.sample, s->domain[i]);
+	}
+	reasons_filter_sort(&q->filter);
+}
+
+static void take_site(struct asker *asker, struct note *note)
+{
+	struct http_look *k = (struct http_look *)asker;
+	struct dest_command *c = (struct dest_command *)note;
+	if (http_look_back(k)) {
+		struct reasons_question *q = k->own;
+		const struct dest_site *s = site_of(c, q->transport);
+		if (s)
+			learn_site(q, s);
+		if (!s)
+			http_look_fail(k, MHD_HTTP_NOT_FOUND, "no such site is known");
+		else if (s->number == 0 && s->ndomain == 0)
+			add_rows(k); /* the queue knows of no mail for it */
+		else
+			http_sampling_ask(k);
+	}
+	dest_command_free(&c);
+}
+
+static void begin(struct http_look *k)
+{
+	struct reasons_question *q = k->own;
+	q->reasons = reasons_new();
+	q->sampling = (struct http_sampling){.sample = sample_new(), .sampled = add_rows};
+	q->sampling.sample->apart = !q->site;
+	q->sampling.sample->first = q->site ? FIRST_SITE : FIRST_ALL;
+	q->sampling.sample->dense = q->site ? DENSE_SITE : DENSE_ALL;
+	q->sampling.sample->most = READ_MOST;
+	if (q->site)
+		http_look_post(k, k->http->qmgr,
+			       &dest_command_new(DEST_LIST, q->site, k->http->loop, k)->note,
+			       take_site);
+	else
+		http_sampling_ask(k);
+}
+
+void http_ask_reasons(struct http_ask *a)
+{
+	static const struct look_kind kind = {begin, free_question};
+	const char *site = http_ask_value(a, "site"), *transport = http_ask_value(a, "transport");
+	struct reasons_question *q = mem_zalloc(sizeof *q);
+	char *key = mem_printf("reasons %s\n%s", site, transport);
+	q->site = *site ? mem_strdup(site) : NULL;
+	q->transport = mem_strdup(transport);
+	http_look_want(a, key, &kind, q);
+	free(key);
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: ISC */
+/* A request: who asks, what for, and the head of what is replied. */
+#include "cmd/http/http_ask.h"
+#include "cmd/http/http_host.h"
+#include "cmd/http/page_files.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Nothing from elsewhere, nothing in the page itself, and nobody's frame. */
+static const char policy[] =
+	"default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+	"img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+static enum MHD_Result send_reply(struct MHD_Connection *c, struct MHD_Response *r, unsigned status,
+				  const char *type)
+{
+	MHD_add_response_header(r, MHD_HTTP_HEADER_CONTENT_TYPE, type);
+	MHD_add_response_header(r, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
+	MHD_add_response_header(r, "X-Content-Type-Options", "nosniff");
+	MHD_add_response_header(r, "Content-Security-Policy", policy);
+	MHD_add_response_header(r, "Referrer-Policy", "no-referrer");
+	if (status == MHD_HTTP_METHOD_NOT_ALLOWED)
+		MHD_add_response_header(r, MHD_HTTP_HEADER_ALLOW, "GET, HEAD");
+	enum MHD_Result result = MHD_queue_response(c, status, r);
+	MHD_destroy_response(r);
+	return result;
+}
+
+static enum MHD_Result send_text(struct MHD_Connection *c, unsigned status, const char *text)
+{
+	struct MHD_Response *r =
+		MHD_create_response_from_buffer(strlen(text), (char *)text, MHD_RESPMEM_PERSISTENT);
+	return send_reply(c, r, status, "text/plain; charset=utf-8");
+}
+
+static enum MHD_Result send_file(struct MHD_Connection *c, const struct page_file *f)
+{
+	struct MHD_Response *r = MHD_create_response_from_buffer(
+		(size_t)(f->end - f->begin), (char *)f->begin, MHD_RESPMEM_PERSISTENT);
+	return send_reply(c, r, MHD_HTTP_OK, f->type);
+}
+
+static enum MHD_Result send_answer(struct http_ask *a)
+{
+	size_t len;
+	char *bytes = buf_steal(&a->out, &len);
+	struct MHD_Response *r = MHD_create_response_from_buffer(len, bytes, MHD_RESPMEM_MUST_FREE);
+	char age[24];
+	snprintf(age, sizeof age, "%" PRId64, a->age_s);
+	if (a->age_s > 0)
+		MHD_add_response_header(r, MHD_HTTP_HEADER_AGE, age);
+	return send_reply(a->connection, r, a->status, a->type);
+}
+
+static enum MHD_Result send_health(struct http_ask *a)
+{
+	bool well = spool_accepting(a->http->spool);
+	return send_text(a->connection, well ? MHD_HTTP_OK : MHD_HTTP_SERVICE_UNAVAILABLE,
+			 well ? "ok\n" : "not accepting mail\n");
+}
+
+static enum MHD_Result send_events(struct http_ask *a)
+{
+	struct MHD_Response *r = http_events_listen(&a->http->events, a->connection);
+	if (!r)
+		return send_text(a->connection, MHD_HTTP_SERVICE_UNAVAILABLE,
+				 "too many listen already\n");
+	a->state = ASK_LISTENING;
+	http_clients_listens(a->connection, &a->http->clients);
+	return send_reply(a->connection, r, MHD_HTTP_OK, "text/event-stream");
+}
+
+static enum MHD_Result begin(struct http_ask *a, const char *path)
+{
+	static const struct {
+		const char *path;
+		void (*ask)(struct http_ask *);
+		enum MHD_Result (*send)(struct http_ask *);
+	} table[] = {
+		{"/metrics", http_ask_metrics, NULL},	  {"/api/stats", http_ask_stats, NULL},
+		{"/api/queue", http_ask_queue, NULL},	  {"/api/shape", http_ask_shape, NULL},
+		{"/api/dest", http_ask_dest, NULL},	  {"/api/explain", http_ask_explain, NULL},
+		{"/api/reasons", http_ask_reasons, NULL}, {"/api/search", http_ask_search, NULL},
+		{"/healthz", NULL, send_health},	  {"/events", NULL, send_events},
+	};
+	const struct page_file *file = page_file(path);
+	if (file)
+		return send_file(a->connection, file);
+	for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+		if (strcmp(path, table[i].path) != 0)
+			continue;
+		if (table[i].send)
+			return table[i].send(a);
+		table[i].ask(a);
+		return a->state == ASK_ANSWERED ? send_answer(a) : MHD_YES;
+	}
+	return send_text(a->connection, MHD_HTTP_NOT_FOUND, "not found\n");
+}
+
+/* A request of HTTP/1.0 may have no Host; no browser sends one without. */
+static bool is_for_us(const struct http *h, struct MHD_Connection *c)
+{
+	const char *host = MHD_lookup_connection_value(c, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST);
+	return !host || http_host_is_ours(host, h->conf->hostname);
+}
+
+/* The library calls at the head, at the end, and when a suspended connection is resumed. */
+enum MHD_Result http_answer(void *owner, struct MHD_Connection *c, const char *url,
+			    const char *method, const char *version, const char *data,
+			    size_t *data_len, void **state)
+{
+	(void)version;
+	(void)data;
+	struct http *h = owner;
+	struct http_ask *a = *state;
+	if (!a) {
+		http_clients_asked(c, &h->clients);
+		if (strcmp(method, "GET") != 0 && strcmp(method, "HEAD") != 0)
+			return send_text(c, MHD_HTTP_METHOD_NOT_ALLOWED, "read-only\n");
+		*state = http_ask_new(h, c);
+		return MHD_YES;
+	}
+	if (*data_len > 0) {
+		*data_len = 0;
+		return MHD_YES;
+	}
+	if (a->state == ASK_ANSWERED)
+		return send_answer(a);
+	if (a->state == ASK_WAITING)
+		return MHD_NO; /* dropped */
+	return is_for_us(h, c) ? begin(a, url)
+			       : send_text(c, MHD_HTTP_FORBIDDEN, "this is not my name\n");
+}
+
+void http_completed(void *owner, struct MHD_Connection *c, void **state,
+		    enum MHD_RequestTerminationCode why)
+{
+	struct http *h = owner;
+	(void)why;
+	http_clients_replied(c, &h->clients);
+	if (*state)
+		http_ask_closed(*state);
+	*state = NULL;
+}

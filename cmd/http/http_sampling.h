@@ -1,0 +1,26 @@
+/* http_sampling.h - some messages of the queue, read part by part for a look.
+ *
+ *	http_sampling_ask() -- SPOOL_SAMPLE --> spool
+ *	   ^                                      |
+ *	   +---- there is more -------------------+---- all parts are there --> sampled()
+ *
+ * OWNERSHIP  The first member of what a kind of look keeps of its own; http_sampling_fini() frees the sample.
+ * THREAD     http.
+ * ERRORS     None: a look whose server is closed is gone, and sampled() not called.
+ */
+#ifndef CMD_HTTP_HTTP_SAMPLING_H
+#define CMD_HTTP_HTTP_SAMPLING_H
+
+#include "cmd/http/http_look.h"
+#include "spool/sample.h"
+
+struct http_sampling {
+	struct sample *sample; /* NULL: the spool has it */
+	uint64_t after;	       /* the last message of the part before */
+	void (*sampled)(struct http_look *);
+};
+
+void http_sampling_ask(struct http_look *);
+void http_sampling_fini(struct http_sampling *);
+
+#endif

@@ -1,0 +1,18 @@
+/* page_files.h - the status page's files, cmd/http/page/, as they lie in the program.
+ *
+ * THREAD     Any; they never change.
+ */
+#ifndef CMD_HTTP_PAGE_FILES_H
+#define CMD_HTTP_PAGE_FILES_H
+
+#include <stddef.h>
+
+struct page_file {
+	const char *path; /* "/page.js" */
+	const char *type;
+	const char *begin, *end;
+};
+
+const struct page_file *page_file(const char *path); /* or NULL */
+
+#endif

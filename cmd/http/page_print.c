@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: ISC */
+#include "cmd/http/page_print.h"
+
+#include "base/ident.h"
+#include "base/log.h"
+#include "base/metrics.h"
+#include "cmd/cmd.h"
+#include "cmd/text/reply_words.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static void put_number(struct buf *to, const char *name, int64_t n)
+{
+	buf_printf(to, "\"%s\":%" PRId64 ",", name, n);
+}
+
+static void put_text(struct buf *to, const char *name, const char *text)
+{
+	buf_printf(to, "\"%s\":", name);
+	if (text)
+		log_json_string(to, text);
+	else
+		buf_puts(to, "null");
+	buf_puts(to, ",");
+}
+
+/* The last member was followed by a comma. */
+static void end(struct buf *to, char bracket)
+{
+	if (buf_data(to)[buf_len(to) - 1] == ',')
+		buf_data(to)[buf_len(to) - 1] = bracket;
+	else
+		buf_append(to, &bracket, 1);
+}
+
+void page_sample_take(struct page_sample *s, int64_t now_ms)
+{
+	s->at_ms = now_ms;
+	s->received = metrics_sum(METRIC_received);
+	s->sent = metric_cells_sum(FAMILY_deliveries, "sent");
+}
+
+static void put_gauges(struct buf *to)
+{
+	buf_puts(to, "\"queue\":{");
+	put_number(to, "incoming", metrics_sum(METRIC_queue_incoming));
+	put_number(to, "active", metrics_sum(METRIC_queue_active));
+	put_number(to, "deferred", metrics_sum(METRIC_queue_deferred));
+	put_number(to, "hold", metrics_sum(METRIC_queue_hold));
+	end(to, '}');
+	buf_puts(to, ",\"connections\":{");
+	put_number(to, "clients", metrics_sum(METRIC_server_connections));
+	put_number(to, "connecting", metrics_sum(METRIC_client_connecting));
+	put_number(to, "idle", metrics_sum(METRIC_client_idle));
+	put_number(to, "busy", metrics_sum(METRIC_client_busy));
+	end(to, '}');
+	buf_puts(to, ",");
+}
+
+static void put_commits(struct buf *to)
+{
+	struct histogram_sum seconds, messages;
+	metrics_histogram(HISTOGRAM_commit_seconds, &seconds);
+	metrics_histogram(HISTOGRAM_commit_messages, &messages);
+	buf_puts(to, "\"commit\":{");
+	put_number(to, "count", seconds.count);
+	put_number(to, "sum_us", seconds.sum);
+	put_number(to, "messages", messages.sum);
+	buf_puts(to, "\"buckets\":[");
+	for (int i = 0; i < HISTOGRAM_BUCKETS; i++)
+		buf_printf(to, "%" PRId64 ",", seconds.bucket[i]);
+	end(to, ']');
+	buf_puts(to, ",\"bounds_us\":[");
+	for (int i = 0; i < HISTOGRAM_BUCKETS - 1; i++)
+		buf_printf(to, "%" PRId64 ",", metrics_bounds(HISTOGRAM_commit_seconds)[i]);
+	end(to, ']');
+	buf_puts(to, "},");
+}
+
+static void put_site(struct buf *to, const struct snapshot_site *s)
+{
+	buf_puts(to, "{");
+	put_text(to, "site", s->name);
+	put_text(to, "transport", s->transport);
+	put_text(to, "state", s->state);
+	put_number(to, "window", s->window);
+	put_number(to, "connections", s->connections);
+	put_number(to, "connecting", s->connecting);
+	put_number(to, "busy", s->busy);
+	put_number(to, "waiting", s->waiting);
+	put_number(to, "deferred", s->deferred);
+	put_number(to, "verdicts", s->verdicts);
+	put_number(to, "dead_in_ms", s->dead_in_ms);
+	put_text(to, "last_class", s->last ? verdict_class_name(s->last->class) : NULL);
+	put_number(to, "last_code", s->last ? s->last->code : 0);
+	put_number(to, "last_ms", s->last ? s->last->when_ms : 0);
+	put_text(to, "last_host", s->last ? s->last->host : NULL);
+	put_text(to, "last", s->last ? s->last->text : NULL);
+	end(to, '}');
+	buf_puts(to, ",");
+}
+
+static void put_sites(struct buf *to, const struct snapshot *s)
+{
+	put_number(to, "sites", s->sites);
+	put_number(to, "dead", s->dead);
+	buf_puts(to, "\"worst\":[");
+	for (int i = 0; i < s->nsite; i++)
+		put_site(to, &s->worst[i]);
+	end(to, ']');
+}
+
+void page_print_now(struct buf *to, const struct page_now *now)
+{
+	buf_puts(to, "{");
+	put_number(to, "at_ms", now->sample.at_ms);
+	put_text(to, "hostname", now->hostname);
+	put_text(to, "version", SLUICE_VERSION);
+	put_number(to, "uptime_ms", now->uptime_ms);
+	buf_printf(to, "\"accepting\":%s,", now->accepting ? "true" : "false");
+	put_number(to, "active_limit", now->active_limit);
+	put_number(to, "received", now->sample.received);
+	put_number(to, "sent", now->sample.sent);
+	put_number(to, "deferred", metric_cells_sum(FAMILY_deliveries, "deferred"));
+	put_number(to, "bounced", metric_cells_sum(FAMILY_deliveries, "bounced"));
+	put_number(to, "in_doubt", metrics_sum(METRIC_in_doubt));
+	put_number(to, "rejected", metric_cells_sum(FAMILY_rejects, NULL));
+	put_gauges(to);
+	put_commits(to);
+	put_sites(to, now->snapshot);
+	buf_puts(to, "}");
+}
+
+void page_print_past(struct buf *to, const struct page_sample *ring, int n, int oldest)
+{
+	buf_puts(to, "{\"samples\":[");
+	for (int i = 0; i < n; i++) {
+		const struct page_sample *s = &ring[(oldest + i) % n];
+		buf_printf(to, "[%" PRId64 ",%" PRId64 ",%" PRId64 "],", s->at_ms, s->received,
+			   s->sent);
+	}
+	end(to, ']');
+	buf_puts(to, "}");
+}
+
+/* What was said last of a recipient that is left. */
+static const struct verdict *latest(const struct envelope *e)
+{
+	const struct verdict *found = NULL;
+	for (uint32_t i = 0; i < e->nrcpt; i++) {
+		const struct verdict *v = e->rcpt[i].done ? NULL : e->rcpt[i].last;
+		if (v && (!found || v->when_ms > found->when_ms))
+			found = v;
+	}
+	return found;
+}
+
+static void put_words(struct buf *to, const char *name, const struct verdict *v)
+{
+	struct buf words;
+	buf_init(&words);
+	if (v)
+		reply_words_put(&words, v, false);
+	put_text(to, name, v ? buf_cstr(&words) : NULL);
+	buf_fini(&words);
+}
+
+void page_print_message(struct buf *to, const struct spool_row *row)
+{
+	const struct envelope *e = row->envelope;
+	const char *first = NULL;
+	char id[IDENT_TEXT];
+	for (uint32_t i = 0; i < e->nrcpt && !first; i++)
+		if (!e->rcpt[i].done)
+			first = e->rcpt[i].address;
+	buf_puts(to, "{");
+	put_text(to, "id", ident_text(e->id, id));
+	put_text(to, "queue", spool_queue_name(row->queue));
+	put_text(to, "from", e->sender);
+	put_text(to, "to", first);
+	put_number(to, "recipients", envelope_open(e));
+	put_number(to, "arrived_ms", e->arrived_ms);
+	put_number(to, "due_ms", row->queue == SPOOL_DEFERRED ? e->due_ms : 0);
+	put_number(to, "tries", e->rounds);
+	put_words(to, "says", latest(e));
+	end(to, '}');
+}
+
+void page_print_lines(struct buf *to, const char *lines)
+{
+	for (size_t len; *lines; lines += len + (lines[len] == '\n')) {
+		len = strcspn(lines, "\n");
+		buf_append(to, lines, len);
+		buf_puts(to, lines[len] && lines[len + 1] ? "," : "");
+	}
+}

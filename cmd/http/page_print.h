@@ -1,0 +1,47 @@
+/* page_print.h - what the status page is told, as JSON: each one object, one line.
+ *
+ * Rows in, text out. What peers said is in it, as JSON strings; the page puts them in as text.
+ *
+ * THREAD     Any.
+ * ERRORS     None.
+ */
+#ifndef CMD_HTTP_PAGE_PRINT_H
+#define CMD_HTTP_PAGE_PRINT_H
+
+#include "base/buf.h"
+#include "qmgr/snapshot.h"
+#include "spool/spool.h"
+
+#include <stdbool.h>
+
+enum {
+	PAGE_SECONDS = 300, /* of the past */
+};
+
+/* What is counted, at one time. */
+struct page_sample {
+	int64_t at_ms; /* wall clock */
+	int64_t received, sent;
+};
+
+struct page_now {
+	struct page_sample sample;
+	const char *hostname;
+	int64_t uptime_ms;
+	bool accepting;
+	int64_t active_limit; /* messages; 0: none */
+	const struct snapshot *snapshot;
+};
+
+void page_sample_take(struct page_sample *, int64_t now_ms);
+void page_print_now(struct buf *, const struct page_now *);
+void page_print_past(struct buf *, const struct page_sample *, int n, int oldest);
+/* A ring of n. */
+
+void page_print_message(struct buf *, const struct spool_row *);
+/* Its first recipient that is left, how many there are, and what one was told last. */
+
+void page_print_lines(struct buf *, const char *lines);
+/* Objects, one a line, as the elements of an array. */
+
+#endif

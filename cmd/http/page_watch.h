@@ -1,0 +1,35 @@
+/* page_watch.h - what the status page shows live, gathered while somebody listens.
+ *
+ *	each second: counters --> ring; a glance at the scheduler --> "now"
+ *
+ * All that costs more is asked for by the page itself (http_look.h).
+ *
+ * OWNERSHIP  Embedded in struct http.
+ * THREAD     http.
+ * ERRORS     None.
+ */
+#ifndef CMD_HTTP_PAGE_WATCH_H
+#define CMD_HTTP_PAGE_WATCH_H
+
+#include "base/timer.h"
+#include "cmd/control/glance.h"
+#include "cmd/http/page_print.h"
+
+struct http;
+
+struct page_watch {
+	struct http *http;
+	struct timer tick;
+	struct glancer glancer;
+	struct buf now, past;
+	unsigned ticks;
+	struct page_sample sample[PAGE_SECONDS];
+	unsigned nsample; /* in all */
+};
+
+void page_watch_init(struct page_watch *, struct http *);
+void page_watch_fini(struct page_watch *);
+void page_watch_start(struct page_watch *);
+void page_watch_stop(struct page_watch *);
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: ISC */
+/* sluice check: say whether a configuration can be used, without touching a running relay. */
+#include "cmd/local/check_warnings.h"
+#include "cmd/cmd.h"
+#include "cmd/options.h"
+
+#include <stdio.h>
+
+static const char usage[] =
+	"usage: sluice check [-c FILE] [--strict]\n"
+	"Read the configuration, and print what is wrong with it as FILE:LINE: what is wrong;\n"
+	"exit 1. Or print \"configuration ok\", and exit 0. What is allowed and hardly meant is\n"
+	"printed as a warning on standard error.\n"
+	"  --strict  exit 1 when there is a warning\n";
+
+enum { OPTION_STRICT = OPTION_OWN };
+
+static const struct option longs[] = {
+	{"strict", no_argument, NULL, OPTION_STRICT},
+	OPTIONS_COMMON,
+};
+
+int cmd_check(int argc, char **argv)
+{
+	struct options o = {.usage = usage, .shorts = "c:", .longs = longs};
+	bool strict = false;
+	while (options_next(&o, argc, argv) != -1)
+		strict = true;
+	if (optind < argc)
+		options_wrong(&o, "check takes no argument %s", argv[optind]);
+	struct conf *conf = options_conf_with(&o, CONF_WITH_KEYS | CONF_WITH_TABLES);
+	if (!conf)
+		return STATUS_REFUSED;
+	int warnings = check_warnings(conf);
+	conf_unref(conf);
+	if (warnings > 0 && strict)
+		return STATUS_REFUSED;
+	puts("configuration ok");
+	return STATUS_DONE;
+}

@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: ISC */
+#include "cmd/local/check_warnings.h"
+
+#include "base/address.h"
+#include "base/clock.h"
+#include "base/conf_value.h"
+#include "base/credential.h"
+#include "base/mem.h"
+#include "base/netlist.h"
+#include "base/tables.h"
+#include "base/tls_certificates.h"
+#include "base/tls_policy.h"
+#include "cmd/watch/certificate_watch.h"
+#include "qmgr/route/route.h"
+#include "smtpd/alias.h"
+#include "smtpd/rewrite.h"
+
+#include <openssl/evp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+
+enum {
+	IPV4_WORLD_BITS = 8,
+	IPV6_WORLD_BITS = 16,
+	DESCRIPTORS_BESIDE = 64, /* of the queue and the threads */
+	TMPFS = 0x01021994,
+	RSA_BITS_WANTED = 2048,
+};
+
+static const uint32_t ramfs = 0x858458f6;
+
+struct checked {
+	const struct conf *conf;
+	int n;
+};
+
+static void warn(struct checked *c, int line, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+static void warn(struct checked *c, int line, const char *fmt, ...)
+{
+	va_list args;
+	if (line > 0)
+		fprintf(stderr, "%s:%d: warning: ", c->conf->file, line);
+	else
+		fprintf(stderr, "%s: warning: ", c->conf->file);
+	va_start(args, fmt);
+	vfprintf(stderr, fmt, args);
+	va_end(args);
+	fputs("\n", stderr);
+	c->n++;
+}
+
+/* More than any organisation has: a /8 or larger that is not set apart for private use. */
+static bool is_world(const struct net *n)
+{
+	static const unsigned char mapped[12] = {[10] = 0xff, [11] = 0xff};
+	if (n->bits < 96 || memcmp(n->bytes, mapped, sizeof mapped) != 0)
+		return n->bits <= IPV6_WORLD_BITS && (n->bytes[0] & 0xfe) != 0xfc;
+	return n->bits <= 96 + IPV4_WORLD_BITS && n->bytes[12] != 10 && n->bytes[12] != 127;
+}
+
+static void check_networks(struct checked *c, const struct conf_list *l, int line)
+{
+	struct net n;
+	for (int i = 0; i < l->n; i++)
+		if (net_parse(l->item[i], &n) && is_world(&n))
+			warn(c, line,
+			     "networks has %s: whoever is there may send mail through here",
+			     l->item[i]);
+}
+
+static void check_hostname(struct checked *c)
+{
+	const char *name = c->conf->own_name;
+	if (!strchr(name, '.'))
+		warn(c, 0,
+		     "hostname \"%s\" has no dot: many hosts refuse a name that is not complete",
+		     name);
+}
+
+/* The folder, or the nearest one above it that is there. */
+static bool find_folder(const char *path, struct statfs *fs)
+{
+	char *folder = mem_strdup(path), *slash;
+	bool found;
+	while (!(found = statfs(folder, fs) == 0) && (slash = strrchr(folder, '/')) &&
+	       slash > folder)
+		*slash = '\0';
+	free(folder);
+	return found;
+}
+
+static void check_spool(struct checked *c)
+{
+	struct statfs fs;
+	const char *spool = c->conf->spool;
+	if (find_folder(spool, &fs) &&
+	    ((uint32_t)fs.f_type == TMPFS || (uint32_t)fs.f_type == ramfs))
+		warn(c, 0, "spool %s is in memory: the queue is gone when the machine stops",
+		     spool);
+	if (c->conf->queue_minfree == 0)
+		warn(c, 0,
+		     "queue_minfree is 0: mail is taken until the disk is full to the last byte");
+	else if (find_folder(spool, &fs) &&
+		 (int64_t)fs.f_bavail * fs.f_bsize < c->conf->queue_minfree)
+		warn(c, 0, "the disk of spool %s has less room than queue_minfree: mail is refused",
+		     spool);
+}
+
+static void check_dns(struct checked *c)
+{
+	const struct conf_dns *d = &c->conf->dns;
+	union address a;
+	if (d->dnssec == DNSSEC_VALIDATE && access(d->trust_anchor, R_OK) != 0)
+		warn(c, 0, "trust_anchor %s can not be read: no answer of DNS is validated",
+		     d->trust_anchor);
+	for (int i = 0; d->dnssec == DNSSEC_TRUST && i < d->server.n; i++)
+		if (address_parse(d->server.item[i], 0, &a) && !address_is_loopback(&a))
+			warn(c, 0,
+			     "dnssec is \"trust\", but the name server %s is not on this machine: "
+			     "what it says of DNSSEC is not believed",
+			     d->server.item[i]);
+}
+
+static void check_log(struct checked *c)
+{
+	const char *path = c->conf->log, *slash = strrchr(path, '/');
+	struct stat st;
+	if (path[0] == '/' && slash > path) {
+		char *folder = mem_printf("%.*s", (int)(slash - path), path);
+		if (stat(folder, &st) != 0 || !S_ISDIR(st.st_mode))
+			warn(c, 0, "log %s: there is no folder %s", path, folder);
+		free(folder);
+	} else if (strncmp(path, "syslog", 6) == 0) {
+		const char *place = path[6] ? path + 7 : "/dev/log";
+		if (stat(place, &st) != 0)
+			warn(c, 0, "log %s: there is no syslogd at %s", path, place);
+	}
+}
+
+static bool is_alias(const struct conf *conf, const char *address)
+{
+	struct conf_list to = {0};
+	struct table_origin origin;
+	bool found = alias_find(conf, address, &to, &origin);
+	conf_list_free(&to);
+	return found;
+}
+
+/* By MX, our own name leads to this relay, which keeps no mail. */
+static bool leads_to_mx(const struct conf *conf, const char *address)
+{
+	struct route_table *routes = route_table_new(conf);
+	const struct route *r = route_find(routes, "", address);
+	bool by_mx = r->action == ROUTE_DELIVER && r->relay->n == 0;
+	route_table_free(&routes);
+	return by_mx;
+}
+
+static void check_postmaster(struct checked *c)
+{
+	struct rewrite r;
+	if (*c->conf->postmaster || is_alias(c->conf, "postmaster"))
+		return;
+	char *address = mem_printf("postmaster@%s", c->conf->own_name);
+	bool good = rewrite_recipient(c->conf, address, &r);
+	const char *to = rewrite_result(&r, address);
+	if (!good || (!is_alias(c->conf, to) && leads_to_mx(c->conf, to)))
+		warn(c, 0,
+		     "nobody may read mail to <postmaster>: postmaster is not set, and %s has no "
+		     "alias and no route to a relay",
+		     to);
+	rewrite_fini(&r);
+	free(address);
+}
+
+static bool is_loopback(const char *listener)
+{
+	return strncmp(listener, "127.", 4) == 0 || strncmp(listener, "[::1]", 5) == 0;
+}
+
+static bool has_limit(const struct conf *conf)
+{
+	return conf->limit_by[LIMIT_BY_CLIENT] || conf->limit_by[LIMIT_BY_SENDER];
+}
+
+/* May anybody send through it? */
+static bool is_world_open(const struct conf *conf, const struct conf_listener *l)
+{
+	const struct conf_list *networks = l->networks.n > 0 ? &l->networks : &conf->networks;
+	struct net n;
+	for (int i = 0; i < networks->n; i++)
+		if (net_parse(networks->item[i], &n) && is_world(&n))
+			return true;
+	return false;
+}
+
+static bool believes_all(const struct conf_listener *l)
+{
+	return l->proxy_protocol.n == 1 && strcmp(l->proxy_protocol.item[0], "true") == 0;
+}
+
+static void check_expiry(struct checked *c, int line, const char *certificate)
+{
+	int64_t ends_ms;
+	if (!tls_certificate_ends(certificate, &ends_ms))
+		return;
+	int64_t left_ms = ends_ms - clock_wall_ms();
+	if (left_ms < 0)
+		warn(c, line, "the certificate %s has expired", certificate);
+	else if (left_ms < EXPIRY_NEAR_MS)
+		warn(c, line, "the certificate %s expires in %d days", certificate,
+		     (int)(left_ms / DAYS(1)));
+}
+
+static void check_listener(struct checked *c, const struct conf_listener *l)
+{
+	struct stat st;
+	bool public_address = false;
+	for (int i = 0; i < l->address.n; i++)
+		public_address = public_address || !is_loopback(l->address.item[i]);
+	check_networks(c, &l->networks, l->line);
+	if (public_address && is_world_open(c->conf, l) && !has_limit(c->conf))
+		warn(c, l->line,
+		     "listener \"%s\" is open to the world, and there is no limit on what a client "
+		     "or a sender may send",
+		     l->title);
+	if (public_address && l->auth && !c->conf->limit_by[LIMIT_BY_LOGIN])
+		warn(c, l->line,
+		     "listener \"%s\" takes logins from the network, and there is no limit "
+		     "\"login\": who has stolen a password may send what he likes",
+		     l->title);
+	if (public_address && believes_all(l))
+		warn(c, l->line,
+		     "listener \"%s\" believes whoever reaches it who the client is: give "
+		     "proxy_protocol the addresses of your proxies",
+		     l->title);
+	for (int i = 0; i < l->key.n; i++)
+		if (stat(l->key.item[i], &st) == 0 && (st.st_mode & S_IRWXO))
+			warn(c, l->line,
+			     "listener \"%s\": every user of the machine may use the key %s",
+			     l->title, l->key.item[i]);
+	for (int i = 0; i < l->certificate.n; i++)
+		check_expiry(c, l->line, l->certificate.item[i]);
+	if (public_address && l->certificate.n == 0 && l->tls == LISTENER_TLS_OPTIONAL)
+		warn(c, l->line,
+		     "listener \"%s\" has no certificate: mail comes over the network in clear",
+		     l->title);
+}
+
+static void check_secret(struct checked *c, int line, const char *path, const char *whose)
+{
+	struct stat st;
+	if (*path && stat(path, &st) == 0 && (st.st_mode & S_IRWXO))
+		warn(c, line, "%s: every user of the machine may read %s (chmod o= %s)", whose,
+		     path, path);
+}
+
+static void check_credential(void *context, const char *key, const char *value)
+{
+	struct checked *c = context;
+	struct credential *of = NULL;
+	struct buf why = {0};
+	if (!credential_parse(value, &of, &why)) {
+		char *whose = mem_printf("credentials of %s", key);
+		check_secret(c, 0, of->file, whose);
+		if (of->clear && strncmp(key, "unix:", 5) != 0)
+			warn(c, 0,
+			     "%s: the %s of %s may cross the network without TLS, for whoever "
+			     "listens",
+			     whose, of->kind == CREDENTIAL_PASSWORD ? "password" : "token",
+			     of->login);
+		free(whose);
+	}
+	credential_unref(of);
+	buf_fini(&why);
+}
+
+/* The tables do not know of dnssec. */
+static void check_tls_policy(void *context, const char *key, const char *value)
+{
+	struct checked *c = context;
+	if (c->conf->dns.dnssec == DNSSEC_OFF && tls_policy_dane(value, false) != TLS_DANE_IGNORED)
+		warn(c, 0, "tls_policy of %s: %s wants DNSSEC, and dns { dnssec } is off", key,
+		     value);
+}
+
+static void check_authorities(struct checked *c)
+{
+	bool announced = false;
+	for (int i = 0; i < c->conf->nlistener; i++)
+		announced |= c->conf->listener[i].certificate.n > 0;
+	if (announced && !c->conf->authorities)
+		warn(c, 0,
+		     "tls { ca } has no authorities: mail with REQUIRETLS goes only to hosts with "
+		     "TLSA "
+		     "records, and else is returned");
+}
+
+static void check_transport(struct checked *c, const struct conf_transport *t)
+{
+	char *whose = mem_printf("transport \"%s\"", t->title);
+	check_secret(c, t->line, t->client_key, whose);
+	free(whose);
+}
+
+static void check_dkim(struct checked *c, const struct conf_dkim *d)
+{
+	char *whose = mem_printf("dkim \"%s\"", d->title);
+	check_secret(c, d->line, d->key, whose);
+	if (d->loaded && EVP_PKEY_get_base_id(d->loaded) == EVP_PKEY_RSA &&
+	    EVP_PKEY_get_bits(d->loaded) < RSA_BITS_WANTED)
+		warn(c, d->line,
+		     "%s: a key of %d bits may be broken, and some hosts take it for none: 2048 "
+		     "bits is usual",
+		     whose, EVP_PKEY_get_bits(d->loaded));
+	free(whose);
+}
+
+static void check_auth(struct checked *c, const struct conf_listener *l)
+{
+	const struct conf_auth *a = &c->conf->auth;
+	if (!l->auth)
+		return;
+	if (a->require_tls && l->certificate.n == 0)
+		warn(c, l->line,
+		     "listener \"%s\" has auth and no certificate: nobody can log in, since "
+		     "require_tls is true",
+		     l->title);
+	if (!a->require_tls && l->tls < LISTENER_TLS_REQUIRED)
+		warn(c, l->line,
+		     "listener \"%s\" takes passwords without TLS: whoever listens on the "
+		     "network has them",
+		     l->title);
+}
+
+static void check_users(struct checked *c)
+{
+	struct stat st;
+	const struct conf_list *users = &c->conf->auth.users;
+	for (int i = 0; i < users->n; i++)
+		if (stat(users->item[i], &st) == 0 && (st.st_mode & S_IRWXO))
+			warn(c, 0,
+			     "every user of the machine may read the users' file %s: guessing its "
+			     "passwords needs no more (chmod o= %s)",
+			     users->item[i], users->item[i]);
+}
+
+static bool here(const union address *a)
+{
+	return a->sa.sa_family == AF_INET ? ntohl(a->in.sin_addr.s_addr) >> 24 == 127
+					  : IN6_IS_ADDR_LOOPBACK(&a->in6.sin6_addr);
+}
+
+static bool any(const union address *a)
+{
+	return a->sa.sa_family == AF_INET ? a->in.sin_addr.s_addr == 0
+					  : IN6_IS_ADDR_UNSPECIFIED(&a->in6.sin6_addr);
+}
+
+/* Does this next hop lead to one of our own listeners? */
+static bool is_own(const struct conf *conf, const char *host, int port)
+{
+	union address hop, own;
+	bool named = !address_parse(host, port, &hop);
+	for (int i = 0; i < conf->nlistener; i++) {
+		const struct conf_list *l = &conf->listener[i].address;
+		for (int k = 0; k < l->n; k++) {
+			if (!address_parse_with_port(l->item[k], &own) ||
+			    address_port(&own) != port)
+				continue;
+			if (named ? strcasecmp(host, conf->hostname) == 0
+				  : memcmp(&own, &hop, sizeof own) == 0 ||
+					    (here(&hop) && any(&own)))
+				return true;
+		}
+	}
+	return false;
+}
+
+static void check_route(struct checked *c, const struct conf_route *r)
+{
+	for (int i = 0; i < r->relay.n; i++) {
+		char *host;
+		int port;
+		bool bracketed;
+		if (!conf_relay_parse(r->relay.item[i], &host, &port, &bracketed))
+			continue;
+		if (is_own(c->conf, host, port ? port : (int)r->by->port))
+			warn(c, r->line, "route \"%s\" leads to this relay itself: %s", r->title,
+			     r->relay.item[i]);
+		free(host);
+	}
+}
+
+/* As many connections as the listeners and transports allow need as many descriptors. */
+static void check_descriptors(struct checked *c)
+{
+	struct rlimit limit;
+	int64_t wanted = DESCRIPTORS_BESIDE;
+	for (int i = 0; i < c->conf->nlistener; i++)
+		wanted += c->conf->listener[i].connection_limit;
+	for (int i = 0; i < c->conf->ntransport; i++)
+		wanted += c->conf->transport[i].connection_limit;
+	if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_max != RLIM_INFINITY &&
+	    (int64_t)limit.rlim_max < wanted)
+		warn(c, 0,
+		     "%lld connections are allowed, but this process may have only %llu "
+		     "descriptors "
+		     "(ulimit -Hn, LimitNOFILE)",
+		     (long long)wanted, (unsigned long long)limit.rlim_max);
+}
+
+static void check_milter(struct checked *c, const struct conf_milter *m)
+{
+	bool named = m->local;
+	for (int i = 0; i < c->conf->nlistener; i++)
+		for (int k = 0; k < c->conf->listener[i].milters.n; k++)
+			named = named || c->conf->listener[i].passes[k] == m;
+	if (!named)
+		warn(c, m->line, "milter \"%s\": no mail passes it; a listener names it by milters",
+		     m->title);
+}
+
+int check_warnings(const struct conf *conf)
+{
+	struct checked c = {.conf = conf};
+	check_hostname(&c);
+	check_networks(&c, &conf->networks, 0);
+	check_spool(&c);
+	check_dns(&c);
+	check_log(&c);
+	check_postmaster(&c);
+	for (int i = 0; i < conf->nlistener; i++) {
+		check_listener(&c, &conf->listener[i]);
+		check_auth(&c, &conf->listener[i]);
+	}
+	check_users(&c);
+	for (int i = 0; i < conf->ntransport; i++)
+		check_transport(&c, &conf->transport[i]);
+	for (int i = 0; i < conf->nroute; i++)
+		check_route(&c, &conf->route[i]);
+	for (int i = 0; i < conf->nmilter; i++)
+		check_milter(&c, &conf->milter[i]);
+	for (int i = 0; i < conf->ndkim; i++)
+		check_dkim(&c, &conf->dkim[i]);
+	if (conf->tables)
+		tables_each(conf->tables, TABLE_CREDENTIALS, check_credential, &c);
+	if (conf->tables)
+		tables_each(conf->tables, TABLE_TLS_POLICY, check_tls_policy, &c);
+	check_authorities(&c);
+	check_descriptors(&c);
+	return c.n;
+}

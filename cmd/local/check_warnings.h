@@ -1,0 +1,14 @@
+/* check_warnings.h - what can be done with a configuration, and hardly be meant.
+ *
+ * THREAD     Main.
+ * ERRORS     None: what can't be looked at is not warned of.
+ */
+#ifndef CMD_LOCAL_CHECK_WARNINGS_H
+#define CMD_LOCAL_CHECK_WARNINGS_H
+
+#include "base/conf.h"
+
+int check_warnings(const struct conf *);
+/* Each on stderr, as "FILE: warning: what". Returns how many. */
+
+#endif

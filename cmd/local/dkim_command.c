@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: ISC */
+/* sluice dkim: keys for signing, and whether the DNS has them. Needs no relay. */
+#include "base/mem.h"
+#include "base/tls_keys.h"
+#include "cmd/cmd.h"
+#include "cmd/local/dkim_look.h"
+#include "cmd/options.h"
+#include "dkim/key_record.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <openssl/pem.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char usage[] =
+	"usage: sluice dkim keygen DOMAIN SELECTOR [--type rsa2048|ed25519] [-o FILE]\n"
+	"       sluice dkim check [-c FILE] [--json] [DOMAIN...]\n"
+	"keygen writes a new private key, which only its owner may read, and prints the record to\n"
+	"publish. check compares the keys of the configuration, or those of some domains, with "
+	"what\n"
+	"the DNS has; the exit status is 1 where one can not be verified by that.\n"
+	"  --type TYPE  rsa2048, which everybody verifies, or ed25519\n"
+	"  -o FILE      where the key goes: by default SELECTOR.pem here; it must not be there "
+	"yet\n"
+	"  --json       an object for each key\n";
+
+enum { OPTION_TYPE = OPTION_OWN, RSA_BITS = 2048 };
+
+static const struct option longs[] = {
+	{"type", required_argument, NULL, OPTION_TYPE},
+	{"output", required_argument, NULL, 'o'},
+	{"json", no_argument, NULL, OPTION_JSON},
+	OPTIONS_COMMON,
+};
+
+struct dkim_args {
+	const char *type, *file;
+	bool json;
+};
+
+static EVP_PKEY *make_key(const char *type)
+{
+	return strcmp(type, "ed25519") == 0
+		       ? EVP_PKEY_Q_keygen(NULL, NULL, "ED25519")
+		       : EVP_PKEY_Q_keygen(NULL, NULL, "RSA", (size_t)RSA_BITS);
+}
+
+static bool write_all(int fd, const char *text, size_t len)
+{
+	ssize_t n = 0;
+	for (size_t at = 0; at < len; at += (size_t)n)
+		if ((n = write(fd, text + at, len - at)) < 0)
+			return false;
+	return fsync(fd) == 0;
+}
+
+static bool write_key(EVP_PKEY *key, const char *file)
+{
+	char *text;
+	BIO *pem = BIO_new(BIO_s_secmem());
+	int fd = open(file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+	bool good = fd >= 0 && PEM_write_bio_PrivateKey(pem, key, NULL, NULL, 0, NULL, NULL) == 1 &&
+		    write_all(fd, text, (size_t)BIO_get_mem_data(pem, &text));
+	int error = errno;
+	if (fd >= 0)
+		close(fd);
+	if (fd >= 0 && !good)
+		unlink(file);
+	BIO_free(pem);
+	if (!good)
+		fprintf(stderr, "sluice: %s: %s\n", file, strerror(error));
+	return good;
+}
+
+static int keygen(const struct options *o, const struct dkim_args *a, char **argv)
+{
+	char *domain = mem_strdup(argv[0]);
+	for (char *p = domain; *p; p++)
+		*p = (char)tolower((unsigned char)*p);
+	if (!conf_host_good(domain))
+		options_wrong(o, "\"%s\" is not a domain", domain);
+	if (!conf_dkim_selector_good(argv[1]))
+		options_wrong(o, "\"%s\" is not a selector: letters, digits, hyphens, dots",
+			      argv[1]);
+	if (strcmp(a->type, "rsa2048") != 0 && strcmp(a->type, "ed25519") != 0)
+		options_wrong(o, "--type is rsa2048 or ed25519, not \"%s\"", a->type);
+	char *file = a->file ? mem_strdup(a->file) : mem_printf("%s.pem", argv[1]);
+	struct buf text = {0}, line = {0};
+	EVP_PKEY *key = make_key(a->type);
+	bool done = key && write_key(key, file);
+	if (done) {
+		key_record_text(key, &text);
+		key_record_line(argv[1], domain, buf_cstr(&text), &line);
+		fputs(buf_cstr(&line), stdout);
+		fprintf(stderr, "sluice: the private key is in %s\n", file);
+	}
+	EVP_PKEY_free(key);
+	buf_fini(&text);
+	buf_fini(&line);
+	free(file);
+	free(domain);
+	return done && fflush(stdout) == 0 ? STATUS_DONE : STATUS_REFUSED;
+}
+
+static int check(const struct options *o, const struct dkim_args *a, int n, char **domain)
+{
+	struct conf *conf = options_conf(o);
+	if (!conf)
+		return STATUS_REFUSED;
+	bool good = dkim_look(conf, n, domain, a->json);
+	conf_unref(conf);
+	return good && fflush(stdout) == 0 ? STATUS_DONE : STATUS_REFUSED;
+}
+
+int cmd_dkim(int argc, char **argv)
+{
+	struct options o = {.usage = usage, .shorts = "c:o:", .longs = longs};
+	struct dkim_args a = {.type = "rsa2048"};
+	int option;
+	tls_keys_prepare();
+	while ((option = options_next(&o, argc, argv)) != -1) {
+		if (option == OPTION_TYPE)
+			a.type = optarg;
+		else if (option == 'o')
+			a.file = optarg;
+		else
+			a.json = true;
+	}
+	char **word = argv + optind;
+	int n = argc - optind;
+	if (n > 0 && strcmp(word[0], "check") == 0)
+		return check(&o, &a, n - 1, word + 1);
+	if (n != 3 || strcmp(word[0], "keygen") != 0)
+		options_wrong(&o, "dkim wants keygen DOMAIN SELECTOR, or check");
+	return keygen(&o, &a, word + 1);
+}

@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: ISC */
+/* sluice import-postfix: a configuration from Postfix's main.cf, and what was left out of it. */
+#include "base/address_pattern.h"
+#include "base/conf_units.h"
+#include "base/conf_value.h"
+#include "base/mem.h"
+#include "base/netlist.h"
+#include "cmd/cmd.h"
+#include "cmd/options.h"
+#include "cmd/local/postfix_conf.h"
+#include "cmd/local/postfix_settings.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char usage[] =
+	"usage: sluice import-postfix [MAIN.CF]\n"
+	"Write a configuration that does what this main.cf says to standard output, and what was\n"
+	"left out of it, and why, to standard error. Without MAIN.CF: /etc/postfix/main.cf.\n"
+	"Nothing is read but that file; look at master.cf and at tables yourself.\n";
+
+static const struct option longs[] = {OPTIONS_COMMON};
+
+enum form {
+	FORM_text,
+	FORM_number,
+	FORM_flag,
+	FORM_choice,
+	FORM_rate,
+	FORM_feedback,
+	FORM_size,
+	FORM_seconds,
+	FORM_hours,
+	FORM_days,
+	FORM_list,
+	FORM_networks,
+	FORM_tables,
+	FORM_relay,
+	FORM_listener,
+};
+
+struct import {
+	const char *postfix, *name;
+	enum conf_kind kind;
+	enum form form;
+	const char *unset; /* Postfix's default, or NULL: it is ours */
+};
+
+static const struct import imports[] = {
+#define X(postfix, kind, name, form, unset) {postfix, name, CONF_KIND_##kind, FORM_##form, unset},
+	POSTFIX_IMPORT(X)
+#undef X
+};
+
+enum { IMPORTS = sizeof imports / sizeof *imports };
+
+struct job {
+	const char *file;
+	struct postfix_conf *from;
+	struct buf section[CONF_KINDS];
+	bool done[IMPORTS];
+};
+
+static void leave_out(const struct job *j, const struct postfix_setting *s, const char *why)
+{
+	fprintf(stderr, "%s:%d: %s = %s: left out: %s\n", j->file, s->line, s->name, s->value, why);
+}
+
+static const struct conf_row *row_of(const struct import *m)
+{
+	const struct conf_section *s = &conf_sections[m->kind];
+	for (int i = 0; i < s->nrow; i++)
+		if (strcmp(s->row[i].name, m->name) == 0)
+			return &s->row[i];
+	return NULL;
+}
+
+/* --- values */
+
+/* "4h", or "5" in the unit that Postfix takes it in; weeks are days to us. */
+static void put_time(struct buf *to, const char *text, char unit)
+{
+	char *end;
+	long long n = strtoll(text, &end, 10);
+	if (*end == 'w')
+		buf_printf(to, "%lldd", n * 7);
+	else if (end > text && *end == '\0' && n > 0)
+		buf_printf(to, "%lld%c", n, unit);
+	else
+		buf_puts(to, text);
+}
+
+static const char *choice_of(const char *text)
+{
+	static const char *const words[][2] = {{"", "none"},
+					       {"may", "opportunistic"},
+					       {"encrypt", "required"},
+					       {"secure", "verify"}};
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+		if (strcmp(text, words[i][0]) == 0)
+			return words[i][1];
+	return text;
+}
+
+/* What one value is to us; where it is not, set() says so. */
+static void translate(const struct import *m, const char *text, struct buf *to)
+{
+	const char *choice = choice_of(text);
+	switch (m->form) {
+	case FORM_seconds:
+		put_time(to, text, 's');
+		break;
+	case FORM_hours:
+		put_time(to, text, 'h');
+		break;
+	case FORM_days:
+		put_time(to, text, 'd');
+		break;
+	case FORM_flag:
+		buf_puts(to, strcmp(text, "yes") == 0 ? "true" : "false");
+		break;
+	case FORM_choice:
+		if (m->kind == CONF_KIND_LISTENER && strcmp(choice, "opportunistic") == 0)
+			choice = "optional";
+		buf_puts(to, choice);
+		break;
+	case FORM_rate:
+		if (strcmp(text, "0") != 0)
+			buf_printf(to, "%s/m", text);
+		break;
+	default:
+		buf_puts(to, text);
+	}
+}
+
+/* What Postfix has one of, we may have several of. */
+static bool set(const struct conf_row *row, void *place, const char *text, struct buf *why)
+{
+	if (row->type != CONF_list)
+		return conf_value_set(row, place, text, why);
+	conf_list_add(place, text);
+	return true;
+}
+
+/* One that is no list to Postfix. False: it is no value of ours, and why says so. */
+static bool put_value(struct job *j, const struct import *m, const char *text, struct buf *why)
+{
+	const struct conf_row *row = row_of(m);
+	union {
+		int64_t align;
+		char bytes[64];
+	} place = {0};
+	struct buf ours;
+	buf_init(&ours);
+	translate(m, text, &ours);
+	bool ok = set(row, &place, buf_cstr(&ours), why);
+	if (ok) {
+		buf_printf(&j->section[m->kind], "%s = ", m->name);
+		conf_value_print(row, &place, &j->section[m->kind]);
+		buf_puts(&j->section[m->kind], "\n");
+	}
+	conf_value_free(row, &place);
+	buf_fini(&ours);
+	return ok;
+}
+
+/* --- lists */
+
+static char *next_word(char **at)
+{
+	char *word = *at + strspn(*at, " \t,");
+	size_t len = strcspn(word, " \t,");
+	*at = word + len + (word[len] != '\0');
+	word[len] = '\0';
+	return *word ? word : NULL;
+}
+
+/* A network without the brackets that Postfix puts around IPv6. */
+static bool network(char *word, struct conf_list *to, struct buf *why)
+{
+	struct net n;
+	char *w = word;
+	for (char *c = word; *c; c++)
+		if (*c != '[' && *c != ']')
+			*w++ = *c;
+	*w = '\0';
+	if (net_parse(word, &n)) {
+		conf_list_add(to, word);
+		return true;
+	}
+	buf_printf(why, "%s is not a network", word);
+	return false;
+}
+
+/* The source of an indexed file, as postmap reads it, is a table to us; so is a CDB. */
+static bool table(const char *word, struct conf_list *to, struct buf *why)
+{
+	static const char *const types[] = {"hash", "btree", "lmdb", "dbm", "sdbm", "texthash"};
+	const char *colon = strchr(word, ':');
+	if (*word == '/')
+		colon = word - 1;
+	for (size_t i = 0; colon && i < sizeof types / sizeof *types; i++) {
+		if (*word == '/' || ((size_t)(colon - word) == strlen(types[i]) &&
+				     strncmp(word, types[i], strlen(types[i])) == 0)) {
+			conf_list_add(to, colon + 1);
+			return true;
+		}
+	}
+	if (strncmp(word, "cdb:", 4) == 0) {
+		char *path = mem_printf("%s.cdb", word + 4);
+		conf_list_add(to, path);
+		free(path);
+		return true;
+	}
+	buf_printf(why, "%s is a kind of table that sluice can not read", word);
+	return false;
+}
+
+static bool has_protocol(const struct job *j, const char *name)
+{
+	const struct postfix_setting *s = postfix_conf_find(j->from, "inet_protocols");
+	return !s || strstr(s->value, "all") || strstr(s->value, name);
+}
+
+static void add_port(struct conf_list *to, const char *address)
+{
+	char *with_port =
+		mem_printf(strchr(address, ':') && *address != '[' ? "[%s]:25" : "%s:25", address);
+	conf_list_add(to, with_port);
+	free(with_port);
+}
+
+static bool interface(const struct job *j, const char *word, struct conf_list *to, struct buf *why)
+{
+	bool all = strcmp(word, "all") == 0,
+	     loopback = strcmp(word, "loopback-only") == 0 || strcmp(word, "localhost") == 0;
+	if (!all && !loopback) {
+		if (!strpbrk(word, "0123456789") ||
+		    strspn(word, "0123456789abcdef.:[]") != strlen(word)) {
+			buf_printf(why, "%s is a name: give its addresses", word);
+			return false;
+		}
+		add_port(to, word);
+		return true;
+	}
+	if (has_protocol(j, "ipv4"))
+		add_port(to, all ? "0.0.0.0" : "127.0.0.1");
+	if (has_protocol(j, "ipv6"))
+		add_port(to, all ? "[::]" : "[::1]");
+	return true;
+}
+
+static bool next_hop(const char *word, struct conf_list *to, struct buf *why)
+{
+	struct conf_relay r;
+	bool ok = conf_relay_read(word, &r);
+	free(r.host);
+	if (ok)
+		conf_list_add(to, word);
+	else
+		buf_printf(why, "%s is no next hop of ours: a host, [host] or [host]:port", word);
+	return ok;
+}
+
+static bool take_word(const struct job *j, const struct import *m, char *word, struct conf_list *to,
+		      struct buf *why)
+{
+	switch (m->form) {
+	case FORM_networks:
+		return network(word, to, why);
+	case FORM_tables:
+		return table(word, to, why);
+	case FORM_listener:
+		return interface(j, word, to, why);
+	case FORM_relay:
+		return next_hop(word, to, why);
+	default:
+		conf_list_add(to, word);
+		return true;
+	}
+}
+
+static bool put_list(struct job *j, const struct import *m, const char *text, struct buf *why)
+{
+	struct conf_list list = {0};
+	char *copy = mem_strdup(text), *at = copy;
+	bool ok = true;
+	for (char *word; ok && (word = next_word(&at));)
+		ok = take_word(j, m, word, &list, why);
+	if (ok && list.n > 0) {
+		buf_printf(&j->section[m->kind], "%s = ", m->name);
+		conf_value_print(row_of(m), &list, &j->section[m->kind]);
+		buf_puts(&j->section[m->kind], "\n");
+	}
+	conf_list_free(&list);
+	free(copy);
+	return ok;
+}
+
+/* --- all of it */
+
+static bool done_before(const struct job *j, int i)
+{
+	for (int k = 0; k < i; k++)
+		if (j->done[k] && imports[k].kind == imports[i].kind &&
+		    strcmp(imports[k].name, imports[i].name) == 0)
+			return true;
+	return false;
+}
+
+static bool put(struct job *j, const struct import *m, const char *text, struct buf *why)
+{
+	return m->form >= FORM_list ? put_list(j, m, text, why) : put_value(j, m, text, why);
+}
+
+static void import_one(struct job *j, int i)
+{
+	const struct import *m = &imports[i];
+	struct postfix_setting *s = postfix_conf_find(j->from, m->postfix);
+	struct buf value, why;
+	buf_init(&value);
+	buf_init(&why);
+	if (s && done_before(j, i)) {
+		leave_out(j, s, "another setting says the same for mail by SMTP");
+	} else if (s && !postfix_conf_expand(j->from, s->value, &value)) {
+		leave_out(j, s, "it is an expression: write its value");
+	} else if (s && put(j, m, buf_cstr(&value), &why)) {
+		j->done[i] = true;
+	} else if (s) {
+		leave_out(j, s, buf_cstr(&why));
+	} else if (m->unset && !done_before(j, i)) {
+		put(j, m, m->unset, &why);
+	}
+	if (s)
+		s->taken = true;
+	buf_fini(&value);
+	buf_fini(&why);
+}
+
+static void leave_out_rest(struct job *j)
+{
+	static const char *const reasons[][2] = {
+#define X(pattern, why) {pattern, why},
+		POSTFIX_LEFT_OUT(X)
+#undef X
+	};
+	for (int i = 0; i < j->from->n; i++) {
+		const struct postfix_setting *s = &j->from->of[i];
+		const char *why = "sluice has no such setting";
+		for (size_t k = 0; k < sizeof reasons / sizeof *reasons; k++) {
+			if (address_pattern_fits_domain(reasons[k][0], s->name)) {
+				why = reasons[k][1];
+				break;
+			}
+		}
+		if (!s->taken)
+			leave_out(j, s, why);
+	}
+	if (j->from->bad > 0)
+		fprintf(stderr, "%s: %d line%s not of the form name = value\n", j->file,
+			j->from->bad, j->from->bad == 1 ? " is" : "s are");
+}
+
+static void print_indented(const struct buf *b)
+{
+	const char *line = buf_cstr((struct buf *)b);
+	for (size_t n; *line; line += n + 1) {
+		n = strcspn(line, "\n");
+		printf("    %.*s\n", (int)n, line);
+	}
+}
+
+static void print_all(const struct job *j)
+{
+	static const char *const heads[CONF_KINDS] = {
+		[CONF_KIND_LISTENER] = "listener \"smtp\"",
+		[CONF_KIND_TRANSPORT] = "transport \"smtp\"",
+		[CONF_KIND_ROUTE] = "route \"*\"",
+		[CONF_KIND_QUEUE] = "queue",
+	};
+	printf("# Made from %s by sluice import-postfix. See sluice.conf(5).\n", j->file);
+	fputs(buf_cstr((struct buf *)&j->section[CONF_KIND_GLOBAL]), stdout);
+	for (int kind = CONF_KIND_GLOBAL + 1; kind < CONF_KINDS; kind++) {
+		if (buf_len(&j->section[kind]) == 0)
+			continue;
+		printf("\n%s {\n", heads[kind]);
+		print_indented(&j->section[kind]);
+		puts("}");
+	}
+}
+
+int cmd_import_postfix(int argc, char **argv)
+{
+	struct options o = {.usage = usage, .shorts = "c:", .longs = longs};
+	struct job j = {.file = "/etc/postfix/main.cf"};
+	while (options_next(&o, argc, argv) != -1)
+		;
+	if (optind + 1 < argc)
+		options_wrong(&o, "import-postfix reads one file");
+	if (optind < argc)
+		j.file = argv[optind];
+	j.from = postfix_conf_read(j.file);
+	if (!j.from) {
+		fprintf(stderr, "sluice: %s: %s\n", j.file, strerror(errno));
+		return STATUS_REFUSED;
+	}
+	for (int i = 0; i < IMPORTS; i++)
+		import_one(&j, i);
+	print_all(&j);
+	leave_out_rest(&j);
+	for (int kind = 0; kind < CONF_KINDS; kind++)
+		buf_fini(&j.section[kind]);
+	postfix_conf_free(&j.from);
+	return fflush(stdout) == 0 ? STATUS_DONE : STATUS_REFUSED;
+}

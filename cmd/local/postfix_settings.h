@@ -1,0 +1,160 @@
+/* postfix_settings.h - which of Postfix's settings are ours, and why the others are none.
+ *
+ * One row for each that is taken over: its name in main.cf, where it belongs in sluice.conf(5), its
+ * name there, and what has to be done to its value. A name that has several rows is tried in their
+ * order. Of the rest, what is said of it.
+ *
+ *	POSTFIX_IMPORT(X)	X(postfix name, section, our name, form, default)
+ *		form	text, number, flag, choice, rate, feedback: the value as it stands;
+ *			size: bytes; seconds, hours, days: a time, and its unit where none is given;
+ *			list: words; networks, tables, relay, listener: see import_postfix.c
+ *		default	what Postfix has where main.cf says nothing, if it is not our default
+ *
+ * SEE        POSTFIX postconf(5).
+ */
+#ifndef CMD_LOCAL_POSTFIX_SETTINGS_H
+#define CMD_LOCAL_POSTFIX_SETTINGS_H
+
+#define POSTFIX_IMPORT(X)                                                                          \
+	X("myhostname", GLOBAL, "hostname", text, NULL)                                            \
+	X("mynetworks", GLOBAL, "networks", networks, NULL)                                        \
+	X("message_size_limit", GLOBAL, "message_size_limit", size, "10240000")                    \
+	X("hopcount_limit", GLOBAL, "hopcount_limit", number, NULL)                                \
+	X("queue_minfree", GLOBAL, "queue_minfree", size, NULL)                                    \
+	X("always_bcc", GLOBAL, "always_bcc", text, NULL)                                          \
+	X("canonical_maps", GLOBAL, "canonical", tables, NULL)                                     \
+	X("sender_canonical_maps", GLOBAL, "sender_canonical", tables, NULL)                       \
+	X("recipient_canonical_maps", GLOBAL, "recipient_canonical", tables, NULL)                 \
+	X("sender_bcc_maps", GLOBAL, "sender_bcc", tables, NULL)                                   \
+	X("recipient_bcc_maps", GLOBAL, "recipient_bcc", tables, NULL)                             \
+	X("masquerade_domains", GLOBAL, "masquerade", list, NULL)                                  \
+	X("masquerade_exceptions", GLOBAL, "masquerade_exceptions", list, NULL)                    \
+	X("maillog_file", GLOBAL, "log", text, "syslog")                                           \
+	X("inet_interfaces", LISTENER, "address", listener, "all")                                 \
+	X("smtpd_tls_security_level", LISTENER, "tls", choice, "none")                             \
+	X("smtpd_tls_cert_file", LISTENER, "certificate", text, NULL)                              \
+	X("smtpd_tls_key_file", LISTENER, "key", text, NULL)                                       \
+	X("smtpd_recipient_limit", LISTENER, "recipient_limit", number, NULL)                      \
+	X("smtpd_client_connection_count_limit", LISTENER, "client_connection_limit", number,      \
+	  "50")                                                                                    \
+	X("smtpd_client_connection_rate_limit", LISTENER, "client_rate_limit", rate, NULL)         \
+	X("smtpd_hard_error_limit", LISTENER, "error_limit", number, NULL)                         \
+	X("smtpd_junk_command_limit", LISTENER, "junk_command_limit", number, NULL)                \
+	X("smtpd_timeout", LISTENER, "timeout", seconds, NULL)                                     \
+	X("smtp_destination_concurrency_limit", TRANSPORT, "destination_concurrency_limit",        \
+	  number, NULL)                                                                            \
+	X("default_destination_concurrency_limit", TRANSPORT, "destination_concurrency_limit",     \
+	  number, NULL)                                                                            \
+	X("smtp_initial_destination_concurrency", TRANSPORT, "initial_destination_concurrency",    \
+	  number, NULL)                                                                            \
+	X("initial_destination_concurrency", TRANSPORT, "initial_destination_concurrency", number, \
+	  NULL)                                                                                    \
+	X("smtp_destination_concurrency_positive_feedback", TRANSPORT,                             \
+	  "destination_concurrency_positive_feedback", feedback, NULL)                             \
+	X("default_destination_concurrency_positive_feedback", TRANSPORT,                          \
+	  "destination_concurrency_positive_feedback", feedback, NULL)                             \
+	X("smtp_destination_concurrency_negative_feedback", TRANSPORT,                             \
+	  "destination_concurrency_negative_feedback", feedback, NULL)                             \
+	X("default_destination_concurrency_negative_feedback", TRANSPORT,                          \
+	  "destination_concurrency_negative_feedback", feedback, NULL)                             \
+	X("smtp_destination_concurrency_failed_cohort_limit", TRANSPORT,                           \
+	  "destination_concurrency_failed_cohort_limit", number, NULL)                             \
+	X("default_destination_concurrency_failed_cohort_limit", TRANSPORT,                        \
+	  "destination_concurrency_failed_cohort_limit", number, NULL)                             \
+	X("destination_concurrency_feedback_debug", TRANSPORT,                                     \
+	  "destination_concurrency_feedback_debug", flag, NULL)                                    \
+	X("smtp_destination_recipient_limit", TRANSPORT, "destination_recipient_limit", number,    \
+	  NULL)                                                                                    \
+	X("default_destination_recipient_limit", TRANSPORT, "destination_recipient_limit", number, \
+	  NULL)                                                                                    \
+	X("smtp_destination_rate_delay", TRANSPORT, "destination_rate_delay", seconds, NULL)       \
+	X("default_destination_rate_delay", TRANSPORT, "destination_rate_delay", seconds, NULL)    \
+	X("smtp_delivery_slot_cost", TRANSPORT, "delivery_slot_cost", number, NULL)                \
+	X("default_delivery_slot_cost", TRANSPORT, "delivery_slot_cost", number, NULL)             \
+	X("default_delivery_slot_discount", TRANSPORT, "delivery_slot_discount", number, NULL)     \
+	X("default_delivery_slot_loan", TRANSPORT, "delivery_slot_loan", number, NULL)             \
+	X("default_minimum_delivery_slots", TRANSPORT, "minimum_delivery_slots", number, NULL)     \
+	X("default_recipient_limit", TRANSPORT, "recipient_limit", number, NULL)                   \
+	X("default_extra_recipient_limit", TRANSPORT, "extra_recipient_limit", number, NULL)       \
+	X("default_recipient_refill_limit", TRANSPORT, "refill_limit", number, NULL)               \
+	X("default_recipient_refill_delay", TRANSPORT, "refill_delay", seconds, NULL)              \
+	X("default_process_limit", TRANSPORT, "connection_limit", number, NULL)                    \
+	X("smtp_connect_timeout", TRANSPORT, "connect_timeout", seconds, NULL)                     \
+	X("smtp_helo_timeout", TRANSPORT, "helo_timeout", seconds, NULL)                           \
+	X("smtp_starttls_timeout", TRANSPORT, "starttls_timeout", seconds, NULL)                   \
+	X("smtp_mail_timeout", TRANSPORT, "mail_timeout", seconds, NULL)                           \
+	X("smtp_rcpt_timeout", TRANSPORT, "rcpt_timeout", seconds, NULL)                           \
+	X("smtp_data_init_timeout", TRANSPORT, "data_init_timeout", seconds, NULL)                 \
+	X("smtp_data_xfer_timeout", TRANSPORT, "data_block_timeout", seconds, NULL)                \
+	X("smtp_data_done_timeout", TRANSPORT, "data_done_timeout", seconds, NULL)                 \
+	X("smtp_rset_timeout", TRANSPORT, "rset_timeout", seconds, NULL)                           \
+	X("smtp_quit_timeout", TRANSPORT, "quit_timeout", seconds, NULL)                           \
+	X("smtp_connection_reuse_time_limit", TRANSPORT, "connection_max_age", seconds, NULL)      \
+	X("smtp_tls_security_level", TRANSPORT, "tls", choice, "none")                             \
+	X("smtp_bind_address", TRANSPORT, "source_address", text, NULL)                            \
+	X("smtp_fallback_relay", TRANSPORT, "fallback_relay", list, NULL)                          \
+	X("relayhost", ROUTE, "relay", relay, NULL)                                                \
+	X("qmgr_message_active_limit", QUEUE, "message_active_limit", number, NULL)                \
+	X("qmgr_message_recipient_limit", QUEUE, "message_recipient_limit", number, NULL)          \
+	X("qmgr_message_recipient_minimum", QUEUE, "message_recipient_minimum", number, NULL)      \
+	X("in_flow_delay", QUEUE, "in_flow_delay", seconds, NULL)                                  \
+	X("minimal_backoff_time", QUEUE, "minimal_backoff_time", seconds, NULL)                    \
+	X("maximal_backoff_time", QUEUE, "maximal_backoff_time", seconds, NULL)                    \
+	X("queue_run_delay", QUEUE, "queue_run_delay", seconds, NULL)                              \
+	X("maximal_queue_lifetime", QUEUE, "maximal_queue_lifetime", days, NULL)                   \
+	X("bounce_queue_lifetime", QUEUE, "bounce_queue_lifetime", days, NULL)                     \
+	X("delay_warning_time", QUEUE, "delay_warning_time", hours, NULL)                          \
+	X("bounce_size_limit", QUEUE, "bounce_size_limit", size, NULL)
+
+/* Patterns of names, in this order, and why they are left out. */
+#define POSTFIX_LEFT_OUT(X)                                                                        \
+	X("*_directory", "it says where Postfix is installed")                                     \
+	X("*_path", "it says where Postfix is installed")                                          \
+	X("setgid_group", "no program here is setgid: see maildrop in sluice(8)")                  \
+	X("mail_owner", "see the setting user")                                                    \
+	X("compatibility_level", "it is Postfix's own")                                            \
+	X("default_database_type", "tables are text or CDB, by their names")                       \
+	X("debugger_command", "it is Postfix's own")                                               \
+	X("smtpd_banner", "the greeting is always hostname and ESMTP")                             \
+	X("mail_name", "the greeting is always hostname and ESMTP")                                \
+	X("biff", "sluice delivers to no mailboxes")                                               \
+	X("mydestination", "sluice delivers to no mailboxes: mail for these names goes where DNS " \
+			   "or a route sends it")                                                  \
+	X("mailbox*", "sluice delivers to no mailboxes")                                           \
+	X("home_mailbox", "sluice delivers to no mailboxes")                                       \
+	X("local_*", "sluice delivers to no mailboxes")                                            \
+	X("virtual_mailbox*", "sluice delivers to no mailboxes")                                   \
+	X("virtual_transport", "sluice delivers to no mailboxes")                                  \
+	X("recipient_delimiter", "sluice delivers to no mailboxes")                                \
+	X("unknown_local_recipient_reject_code", "sluice delivers to no mailboxes")                \
+	X("alias_database", "aliases need no newaliases")                                          \
+	X("alias_maps", "see the setting aliases: there both sides are whole addresses")           \
+	X("virtual_alias_*", "see the setting aliases: lines have a colon behind the address")     \
+	X("transport_maps", "see the settings route and routes, whose values are written "         \
+			    "otherwise")                                                           \
+	X("sender_dependent_relayhost_maps", "see sender_routes, whose values are written "        \
+					     "otherwise")                                          \
+	X("sender_dependent_*", "see sender_routes")                                               \
+	X("relay_domains", "who may relay is said by networks")                                    \
+	X("relay_*", "write a transport section of that name")                                     \
+	X("smtpd_relay_restrictions", "who may relay is said by networks")                         \
+	X("smtpd_*_restrictions", "there are no restriction lists: see networks and "              \
+				  "recipient_access")                                              \
+	X("mynetworks_style", "see networks")                                                      \
+	X("myorigin", "addresses without a domain get hostname")                                   \
+	X("mydomain", "nothing is made of it but what was written here")                           \
+	X("append_dot_mydomain", "addresses are not completed")                                    \
+	X("inet_protocols", "used for inet_interfaces")                                            \
+	X("smtp_use_tls", "see tls in the section transport")                                      \
+	X("smtpd_use_tls", "see tls in the section listener")                                      \
+	X("smtp_sasl_*", "sluice does not take over logins at next hops")                          \
+	X("smtpd_sasl_*", "sluice does not take over how clients log in")                          \
+	X("smtp_tls_CA*", "see what the manual says of TLS")                                       \
+	X("smtp_tls_*", "see what the manual says of TLS")                                         \
+	X("smtpd_tls_*", "see what the manual says of TLS")                                        \
+	X("*milter*", "filters are not taken over: milter sections, see sluice.conf(5)")           \
+	X("*_checks", "mail is not filtered")                                                      \
+	X("content_filter", "mail is not filtered")                                                \
+	X("*_destination_*", "write a transport section of that name")
+
+#endif

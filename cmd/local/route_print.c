@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: ISC */
+#include "cmd/local/route_print.h"
+
+#include "base/address.h"
+#include "base/log.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char *const actions[] = {"deliver", "error", "discard"};
+
+static void put_origin(struct buf *to, const struct table_origin *at)
+{
+	if (at->line > 0)
+		buf_printf(to, "%s:%d", at->file, at->line);
+	else
+		buf_puts(to, *at->file ? at->file : "the defaults");
+}
+
+static void put_steps(struct buf *to, const char *what, const char *address,
+		      const struct rewrite *r)
+{
+	buf_printf(to, "%-10s <%s>\n", what, address);
+	for (int i = 0; i < r->n; i++) {
+		buf_printf(to, "  becomes  <%s>, by %s, ", r->step[i].to, r->step[i].by);
+		put_origin(to, &r->step[i].origin);
+		buf_puts(to, "\n");
+	}
+}
+
+static void put_access(struct buf *to, const struct route_trace *t)
+{
+	static const char *const names[] = {"accept", "refuse", "hold", "discard"};
+	if (!t->accessed)
+		return;
+	buf_printf(to, "%-10s %s", "access", names[t->access.action]);
+	if (t->access.action == ACCESS_REFUSE)
+		buf_printf(to, " %d %s %s", t->access.code, t->access.dsn, t->access.text);
+	buf_puts(to, ", by recipient_access, ");
+	put_origin(to, &t->access_at);
+	buf_puts(to, "\n");
+}
+
+/* Nothing where nothing was validated. */
+static void put_security(struct buf *to, enum resolve_security s)
+{
+	if (s != RESOLVE_INDETERMINATE)
+		buf_printf(to, ", DNSSEC %s", resolve_security_text(s));
+}
+
+static void put_hop(struct buf *to, const struct route_hop *h)
+{
+	char peer[ADDRESS_PEER_MAX];
+	const struct resolve *r = h->answer;
+	buf_printf(to, "  %-8s %s%s", h->fallback ? "fallback" : "next hop", h->text,
+		   h->bracketed || h->fallback || h->weight ? "" : ", by MX");
+	put_security(to, r ? r->security : RESOLVE_INDETERMINATE);
+	buf_puts(to, "\n");
+	if (!r || r->nhost == 0)
+		buf_printf(to, "    %s\n", r ? r->failure->text : "no answer in time");
+	for (int i = 0; r && i < r->nhost; i++)
+		for (int a = 0; a < r->host[i].naddress; a++) {
+			union address address = r->host[i].address[a];
+			address_set_port(&address, h->port);
+			buf_printf(to, "    host   %s%s%s, preference %d%s",
+				   address_is_unix(&address) ? "" : r->host[i].name,
+				   address_is_unix(&address) ? "" : " ",
+				   address_peer(&address, "", peer), r->host[i].preference,
+				   h->weight ? log_text(", weight %d", h->weight) : "");
+			put_security(to, r->host[i].security);
+			buf_puts(to, "\n");
+		}
+}
+
+static void put_way(struct buf *to, const struct route_way *w)
+{
+	buf_printf(to, "%-10s <%s>\n", w->copy ? "copy" : "recipient", w->recipient);
+	buf_printf(to, "  route    %s, ", w->setting);
+	put_origin(to, &w->origin);
+	buf_puts(to, "\n");
+	if (w->action == ROUTE_ERROR)
+		buf_printf(to, "  %-8s %s %s\n", w->dsn[0] == '4' ? "deferred" : "returned", w->dsn,
+			   w->text);
+	else if (w->action == ROUTE_DISCARD)
+		buf_printf(to, "  dropped  %s\n", w->text);
+	else
+		buf_printf(to, "  by       transport %s, tls %s\n", w->by->title,
+			   w->nhop ? w->hop[0].tls : w->by->tls);
+	for (int i = 0; i < w->nhop; i++)
+		put_hop(to, &w->hop[i]);
+}
+
+static bool is_dropped(const struct route_trace *t)
+{
+	return t->access.action == ACCESS_REFUSE || t->access.action == ACCESS_DISCARD;
+}
+
+void route_print_text(struct buf *to, const struct route_trace *t, const char *sender,
+		      const char *address)
+{
+	put_steps(to, "from", sender, &t->sender);
+	put_access(to, t);
+	if (is_dropped(t))
+		return;
+	put_steps(to, "to", address, &t->recipient);
+	if (t->aliased) {
+		buf_printf(to, "%-10s stands for others, by ", "alias");
+		put_origin(to, &t->alias_at);
+		buf_puts(to, "\n");
+	}
+	if (t->refused != RESPONSE_OK)
+		buf_printf(to, "%-10s %d %s %s\n", "refused", response_row(t->refused)->code,
+			   response_row(t->refused)->dsn, response_reason(t->refused));
+	for (uint32_t i = 0; i < t->nway; i++)
+		put_way(to, &t->way[i]);
+}
+
+static void json_text(struct buf *to, const char *name, const char *value)
+{
+	buf_printf(to, "\"%s\":", name);
+	log_json_string(to, value);
+	buf_puts(to, ",");
+}
+
+static void json_origin(struct buf *to, const struct table_origin *at)
+{
+	json_text(to, "file", at->file);
+	buf_printf(to, "\"line\":%d", at->line);
+}
+
+static void json_steps(struct buf *to, const char *name, const struct rewrite *r)
+{
+	buf_printf(to, "\"%s\":[", name);
+	for (int i = 0; i < r->n; i++) {
+		buf_puts(to, i ? ",{" : "{");
+		json_text(to, "by", r->step[i].by);
+		json_text(to, "to", r->step[i].to);
+		json_origin(to, &r->step[i].origin);
+		buf_puts(to, "}");
+	}
+	buf_puts(to, "],");
+}
+
+static void json_access(struct buf *to, const struct route_trace *t)
+{
+	static const char *const names[] = {"accept", "refuse", "hold", "discard"};
+	if (!t->accessed)
+		return;
+	buf_puts(to, "\"access\":{");
+	json_text(to, "action", names[t->access.action]);
+	if (t->access.action == ACCESS_REFUSE) {
+		buf_printf(to, "\"code\":%d,", t->access.code);
+		json_text(to, "dsn", t->access.dsn);
+		json_text(to, "text", t->access.text);
+	}
+	json_origin(to, &t->access_at);
+	buf_puts(to, "},");
+}
+
+static void json_hosts(struct buf *to, const struct route_hop *h)
+{
+	char where[ADDRESS_WHERE_MAX];
+	const struct resolve *r = h->answer;
+	bool some = false;
+	buf_puts(to, "\"hosts\":[");
+	for (int i = 0; r && i < r->nhost; i++)
+		for (int a = 0; a < r->host[i].naddress; a++) {
+			buf_puts(to, some ? ",{" : "{");
+			some = true;
+			json_text(to, "name", r->host[i].name);
+			json_text(to, "address", address_where(&r->host[i].address[a], where));
+			json_text(to, "dnssec", resolve_security_text(r->host[i].security));
+			buf_printf(to, "\"port\":%d,\"preference\":%d}", h->port,
+				   r->host[i].preference);
+		}
+	buf_puts(to, "]");
+	if (!r || r->nhost == 0) {
+		buf_puts(to, ",\"failure\":");
+		log_json_string(to, r ? r->failure->text : "no answer in time");
+	}
+}
+
+static void json_hops(struct buf *to, const struct route_way *w)
+{
+	buf_puts(to, ",\"next_hops\":[");
+	for (int i = 0; i < w->nhop; i++) {
+		const struct route_hop *h = &w->hop[i];
+		buf_puts(to, i ? ",{" : "{");
+		json_text(to, "next_hop", h->text);
+		buf_printf(to, "\"fallback\":%s,\"weight\":%d,", h->fallback ? "true" : "false",
+			   h->weight);
+		json_text(to, "dnssec",
+			  resolve_security_text(h->answer ? h->answer->security
+							  : RESOLVE_INDETERMINATE));
+		json_hosts(to, h);
+		buf_puts(to, "}");
+	}
+	buf_puts(to, "]");
+}
+
+static void json_way(struct buf *to, const struct route_way *w)
+{
+	json_text(to, "recipient", w->recipient);
+	buf_printf(to, "\"copy\":%s,", w->copy ? "true" : "false");
+	json_text(to, "action", actions[w->action]);
+	json_text(to, "setting", w->setting);
+	if (w->action == ROUTE_ERROR)
+		json_text(to, "dsn", w->dsn);
+	if (w->action != ROUTE_DELIVER) {
+		json_text(to, "text", w->text);
+	} else {
+		json_text(to, "transport", w->by->title);
+		json_text(to, "tls", w->nhop ? w->hop[0].tls : w->by->tls);
+	}
+	json_origin(to, &w->origin);
+	if (w->action == ROUTE_DELIVER)
+		json_hops(to, w);
+}
+
+static void json_head(struct buf *to, const struct route_trace *t, const char *sender,
+		      const char *address)
+{
+	buf_puts(to, "{");
+	json_text(to, "from", sender);
+	json_text(to, "address", address);
+	json_steps(to, "sender_rewriting", &t->sender);
+	json_steps(to, "recipient_rewriting", &t->recipient);
+	json_access(to, t);
+	if (t->aliased) {
+		buf_puts(to, "\"alias\":{");
+		json_origin(to, &t->alias_at);
+		buf_puts(to, "},");
+	}
+}
+
+void route_print_json(struct buf *to, const struct route_trace *t, const char *sender,
+		      const char *address)
+{
+	for (uint32_t i = 0; i < t->nway; i++) {
+		json_head(to, t, sender, address);
+		json_way(to, &t->way[i]);
+		buf_puts(to, "}\n");
+	}
+	if (t->nway > 0)
+		return;
+	json_head(to, t, sender, address);
+	bool dropped = t->access.action == ACCESS_DISCARD;
+	buf_printf(to, "\"recipient\":null,\"action\":\"%s\"", dropped ? "discard" : "refuse");
+	if (t->refused != RESPONSE_OK) {
+		buf_puts(to, ",\"text\":");
+		log_json_string(to, response_reason(t->refused));
+	}
+	buf_puts(to, "}\n");
+}

@@ -1,0 +1,15 @@
+/* route_print.h - a trace as text, or as JSON: one object a recipient.
+ *
+ * THREAD     Main.
+ */
+#ifndef CMD_LOCAL_ROUTE_PRINT_H
+#define CMD_LOCAL_ROUTE_PRINT_H
+
+#include "cmd/local/route_trace.h"
+
+void route_print_text(struct buf *, const struct route_trace *, const char *sender,
+		      const char *address);
+void route_print_json(struct buf *, const struct route_trace *, const char *sender,
+		      const char *address);
+
+#endif

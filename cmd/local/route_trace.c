@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: ISC */
+#include "cmd/local/route_trace.h"
+
+#include "base/conf_value.h"
+#include "base/mailaddr.h"
+#include "base/mem.h"
+#include "dns/dns.h"
+#include "smtpd/addressing.h"
+#include "smtpd/alias.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ANSWER_MS = 60000 };
+
+/* As nexthop_tls() and nexthop_tls_of_hop() have it, with who said so. */
+static void find_policy(const struct conf *c, const struct route_way *w, struct route_hop *h)
+{
+	const struct route_demand *all[] = {&w->demand[0], &w->demand[1], &w->demand[2], &h->row};
+	h->row.setting = "tls_policy";
+	h->row.policy = tls_policy_row(c->tables, h->name, h->bracketed, h->port, &h->row.origin);
+	for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+		const char *held = h->held ? h->held->policy : NULL;
+		if (all[i]->policy && tls_policy_strictest(held, all[i]->policy) != held)
+			h->held = all[i];
+	}
+	h->tls = tls_policy_of_hop(h->held->policy, h->name);
+	h->dane = strncmp(h->text, "unix:", 5) == 0 ? TLS_DANE_IGNORED
+						    : tls_policy_dane(h->held->policy, c->tls.dane);
+}
+
+static void find_demands(const struct conf *c, struct route_way *w, const struct route *route)
+{
+	w->demand[0] = (struct route_demand){
+		mem_strdup(route->by->tls), "transport", {c->file, route->by->line}};
+	w->demand[1] = (struct route_demand){mem_strdup(route->tls), "route", route->origin};
+	w->demand[2].setting = "tls_policy";
+	w->demand[2].policy = tls_policy_row(c->tables, mailaddr_domain(w->recipient), false,
+					     (int)route->by->port, &w->demand[2].origin);
+}
+
+static void add_hop(struct route_trace *t, struct route_way *w, const char *text, bool fallback)
+{
+	struct conf_relay r = {.port = 0};
+	w->hop = mem_realloc(w->hop, (size_t)(w->nhop + 1) * sizeof *w->hop);
+	struct route_hop *h = &w->hop[w->nhop++];
+	*h = (struct route_hop){.text = mem_strdup(text), .fallback = fallback};
+	if (conf_relay_read(text, &r)) {
+		h->port = r.port;
+		h->weight = r.weight;
+		h->bracketed = r.bracketed;
+	}
+	if (strncmp(text, "unix:", 5) != 0 && h->port == 0)
+		h->port = (int)w->by->port;
+	h->name = r.host ? r.host : mem_strdup(text);
+	find_policy(t->conf, w, h);
+}
+
+static void add_way(struct route_trace *t, struct route_table *routes, const struct recipient *rcpt)
+{
+	const char *sender = t->envelope->sender;
+	const struct route *route = route_find(routes, sender, rcpt->address);
+	struct route_way *w = &t->way[t->nway++];
+	*w = (struct route_way){.recipient = rcpt->address,
+				.copy = rcpt->notify == NOTIFY_NEVER,
+				.action = route->action,
+				.by = route->by,
+				.dsn = mem_strdup(route->dsn),
+				.text = mem_strdup(route->text),
+				.setting = route->setting,
+				.origin = route->origin};
+	if (w->action != ROUTE_DELIVER)
+		return;
+	find_demands(t->conf, w, route);
+	if (route->relay->n == 0)
+		add_hop(t, w, mailaddr_domain(rcpt->address), false);
+	for (int i = 0; i < route->relay->n; i++)
+		add_hop(t, w, route->relay->item[i], false);
+	for (int i = 0; i < route->by->fallback_relay.n; i++)
+		add_hop(t, w, route->by->fallback_relay.item[i], true);
+}
+
+static void find_ways(struct route_trace *t)
+{
+	struct envelope *e = t->envelope;
+	struct route_table *routes = route_table_new(t->conf);
+	t->way = mem_zalloc((e->nrcpt + 1) * sizeof *t->way);
+	for (uint32_t i = 0; i < e->nrcpt; i++)
+		add_way(t, routes, &e->rcpt[i]);
+	route_table_free(&routes);
+}
+
+static void find_recipients(struct route_trace *t, const char *address)
+{
+	struct conf_list members = {0};
+	bool dropped = t->access.action == ACCESS_REFUSE || t->access.action == ACCESS_DISCARD;
+	if (t->refused != RESPONSE_OK || dropped)
+		return;
+	t->aliased =
+		alias_find(t->conf, rewrite_result(&t->recipient, address), &members, &t->alias_at);
+	conf_list_free(&members);
+	t->refused = addressing_recipient(t->conf, t->envelope, address, 0, NULL);
+	if (t->refused == RESPONSE_OK)
+		addressing_copies(t->conf, t->envelope);
+}
+
+struct route_trace *route_trace_new(struct conf *conf, const char *sender, const char *address)
+{
+	struct route_trace *t = mem_zalloc(sizeof *t);
+	t->conf = conf_ref(conf);
+	t->envelope = envelope_new();
+	if (!rewrite_sender(conf, sender, &t->sender) ||
+	    !rewrite_recipient(conf, address, &t->recipient))
+		t->refused = RESPONSE_REWRITE_LOOP;
+	else
+		t->refused = RESPONSE_OK;
+	t->envelope->sender = mem_strdup(rewrite_result(&t->sender, sender));
+	t->accessed = addressing_access(conf, address, &t->access, &t->access_at);
+	find_recipients(t, address);
+	find_ways(t);
+	return t;
+}
+
+static const struct conf_route *route_that_has(const struct conf *c, const char *hop)
+{
+	for (int i = 0; i < c->nroute; i++)
+		for (int k = 0; k < c->route[i].relay.n; k++)
+			if (strcmp(c->route[i].relay.item[k], hop) == 0)
+				return &c->route[i];
+	return NULL;
+}
+
+struct route_trace *route_trace_hop(struct conf *conf, const char *hop)
+{
+	struct conf_relay r;
+	if (!conf_relay_read(hop, &r))
+		return NULL;
+	free(r.host);
+	const struct conf_route *section = route_that_has(conf, hop);
+	struct route_trace *t = mem_zalloc(sizeof *t);
+	t->conf = conf_ref(conf);
+	t->refused = RESPONSE_OK;
+	t->nway = 1;
+	t->way = mem_zalloc(sizeof *t->way);
+	struct route route = {.by = section ? section->by : &conf->transport[0],
+			      .tls = section && *section->tls ? section->tls : NULL,
+			      .origin = {conf->file, section ? section->line : 0}};
+	*t->way = (struct route_way){.recipient = "",
+				     .action = ROUTE_DELIVER,
+				     .by = route.by,
+				     .setting = "route",
+				     .origin = route.origin};
+	find_demands(conf, t->way, &route);
+	add_hop(t, t->way, hop, false);
+	return t;
+}
+
+/* All that was asked, and how much of it has no answer yet. */
+struct asking {
+	struct loop *loop;
+	struct dns *dns;
+	struct timer limit;
+	int open;
+	bool dane;
+};
+
+static void answered(void *owner, struct note *note)
+{
+	struct asking *a = owner;
+	struct resolve *r = (struct resolve *)note;
+	struct route_hop *h = r->owner;
+	h->answer = r;
+	assert(a->open > 0);
+	if (--a->open == 0)
+		ev_break(a->loop->ev, EVBREAK_ALL);
+}
+
+static void too_long(void *owner)
+{
+	struct asking *a = owner;
+	ev_break(a->loop->ev, EVBREAK_ALL);
+}
+
+static void ask(struct asking *a, struct route_hop *h, bool by_domain)
+{
+	struct conf_relay r = {.port = 0};
+	struct resolve *q;
+	if (by_domain && h->text[0] == '[') {
+		char *literal = mem_strndup(h->text + 1, strcspn(h->text + 1, "]"));
+		q = resolve_new(RESOLVE_HOST, literal, a->loop, h);
+		free(literal);
+	} else if (by_domain || !conf_relay_read(h->text, &r)) {
+		q = resolve_new(RESOLVE_MX, h->text, a->loop, h);
+	} else {
+		q = resolve_new(r.bracketed ? RESOLVE_HOST : RESOLVE_MX, r.host, a->loop, h);
+	}
+	free(r.host);
+	q->trusted = !by_domain;
+	q->dane = a->dane && h->dane != TLS_DANE_IGNORED;
+	q->port = h->port;
+	a->open++;
+	loop_post(dns_loop(a->dns), &q->note);
+}
+
+static void ask_way(struct asking *a, struct route_way *w, bool by_domain)
+{
+	for (int i = 0; i < w->nhop; i++)
+		ask(a, &w->hop[i], by_domain && i == 0);
+}
+
+/* Is the next hop the recipient's domain? */
+static bool is_by_domain(const struct route_way *w)
+{
+	return w->nhop > 0 && !w->hop[0].fallback &&
+	       strcmp(w->hop[0].text, mailaddr_domain(w->recipient)) == 0;
+}
+
+bool route_trace_by_domain(const struct route_way *w, const struct route_hop *h)
+{
+	return h == w->hop && is_by_domain(w) && h->text[0] != '[' &&
+	       w->by->protocol == TRANSPORT_PROTOCOL_SMTP;
+}
+
+void route_trace_ask(struct route_trace *t, bool dane)
+{
+	struct asking a = {.dns = dns_new(t->conf), .dane = dane};
+	a.loop = loop_new("route", answered, NULL, &a);
+	dns_start(a.dns);
+	for (uint32_t i = 0; i < t->nway; i++)
+		ask_way(&a, &t->way[i], is_by_domain(&t->way[i]));
+	timer_init(&a.limit, too_long, &a);
+	loop_timer_in(a.loop, &a.limit, ANSWER_MS);
+	if (a.open > 0)
+		ev_run(a.loop->ev, 0);
+	timer_stop(&a.loop->timers, &a.limit);
+	dns_stop(a.dns);
+	dns_free(&a.dns);
+	loop_free(&a.loop);
+}
+
+static void free_way(struct route_way *w)
+{
+	for (int i = 0; i < w->nhop; i++) {
+		resolve_free(&w->hop[i].answer);
+		free(w->hop[i].text);
+		free(w->hop[i].name);
+		free(w->hop[i].tls);
+		free(w->hop[i].row.policy);
+	}
+	for (size_t i = 0; i < sizeof w->demand / sizeof *w->demand; i++)
+		free(w->demand[i].policy);
+	free(w->hop);
+	free(w->dsn);
+	free(w->text);
+}
+
+void route_trace_free(struct route_trace **tp)
+{
+	struct route_trace *t = *tp;
+	if (!t)
+		return;
+	for (uint32_t i = 0; i < t->nway; i++)
+		free_way(&t->way[i]);
+	free(t->way);
+	rewrite_fini(&t->sender);
+	rewrite_fini(&t->recipient);
+	access_value_fini(&t->access);
+	envelope_free(&t->envelope);
+	conf_unref(t->conf);
+	free(t);
+	*tp = NULL;
+}

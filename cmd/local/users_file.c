@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: ISC */
+#include "cmd/local/users_file.h"
+
+#include "base/mem.h"
+#include "base/users.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define FIRST_LINES                                                                                \
+	"# Who may log in, and how their passwords are known. Written by sluice passwd.\n"
+
+enum { PIECE = 64 << 10, SIZE_MAX_BYTES = 1 << 30, MODE_NEW = 0600, MODE_KEPT = 0640 };
+
+/* Where the file lies, and how it was. */
+struct place {
+	char *path, *name; /* without symbolic links; name is its end */
+	int folder;	   /* locked */
+	bool there;
+	struct stat before;
+};
+
+static bool failed(struct buf *error, const char *path)
+{
+	buf_printf(error, "%s: %s", path, strerror(errno));
+	return false;
+}
+
+static bool find_place(struct place *p, const char *file, struct buf *error)
+{
+	char *real = realpath(file, NULL);
+	*p = (struct place){.path = real ? real : mem_strdup(file), .folder = -1};
+	char *slash = strrchr(p->path, '/');
+	char *folder =
+		slash ? mem_strndup(p->path, (size_t)(slash - p->path) + 1) : mem_strdup("./");
+	p->name = slash ? slash + 1 : p->path;
+	p->folder = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	bool found = p->folder >= 0 && flock(p->folder, LOCK_EX) == 0;
+	if (!found)
+		failed(error, folder);
+	free(folder);
+	return found;
+}
+
+static bool read_all(int fd, struct buf *to)
+{
+	ssize_t n;
+	while ((n = read(fd, buf_reserve(to, PIECE), PIECE)) > 0) {
+		buf_commit(to, (size_t)n);
+		if (buf_len(to) > SIZE_MAX_BYTES) {
+			errno = EFBIG;
+			return false;
+		}
+	}
+	return n == 0;
+}
+
+static bool read_old(struct place *p, struct buf *to, struct buf *error)
+{
+	int fd = openat(p->folder, p->name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0 && errno == ENOENT)
+		return true;
+	bool read = fd >= 0 && fstat(fd, &p->before) == 0 && read_all(fd, to);
+	if (!read)
+		failed(error, p->path);
+	else if (!S_ISREG(p->before.st_mode))
+		buf_printf(error, "%s: is no regular file", p->path);
+	if (fd >= 0)
+		close(fd);
+	p->there = read;
+	return read && S_ISREG(p->before.st_mode);
+}
+
+static bool is_row_of(const char *line, const char *login)
+{
+	size_t len = strcspn(line, " \t\r\n");
+	return len == strlen(login) && strncasecmp(line, login, len) == 0;
+}
+
+static bool goes_on(const char *line)
+{
+	return (*line == ' ' || *line == '\t') && line[strspn(line, " \t\r")] != '\n';
+}
+
+static void put_row(struct buf *to, const char *login, const char *value)
+{
+	if (value)
+		buf_printf(to, "%s %s\n", login, value);
+}
+
+/* All lines but those of the login, which becomes one where it was. True: it was there. */
+static bool edit(const char *old, const char *login, const char *value, struct buf *to)
+{
+	bool found = false, dropping = false;
+	for (const char *line = old; *line;) {
+		size_t len = strcspn(line, "\n");
+		if (!goes_on(line))
+			dropping = is_row_of(line, login);
+		if (dropping && !found)
+			put_row(to, login, value);
+		found = found || dropping;
+		if (!dropping) {
+			buf_append(to, line, len);
+			buf_puts(to, "\n");
+		}
+		line += len + (line[len] == '\n');
+	}
+	return found;
+}
+
+/* Whoever is not there gets answers by this key. */
+static void add_key(const char *old, struct buf *to)
+{
+	struct user_value v = {.has_key = false};
+	for (const char *line = old; line; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		if (is_row_of(line, USERS_NOBODY))
+			return;
+	}
+	if (!user_value_make_key(&v))
+		abort();
+	buf_puts(to, USERS_NOBODY " ");
+	user_value_print(&v, to);
+	buf_puts(to, "\n");
+	user_value_fini(&v);
+}
+
+static bool write_all(int fd, const char *text, size_t len)
+{
+	while (len > 0) {
+		ssize_t n = write(fd, text, len);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return false;
+		text += n;
+		len -= (size_t)n;
+	}
+	return fsync(fd) == 0;
+}
+
+static bool give(const struct place *p, int fd, const char *user)
+{
+	if (p->there)
+		return (p->before.st_uid == geteuid() && p->before.st_gid == getegid()) ||
+		       fchown(fd, p->before.st_uid, p->before.st_gid) == 0;
+	const struct passwd *pw = geteuid() == 0 && *user ? getpwnam(user) : NULL;
+	return !pw || fchown(fd, pw->pw_uid, pw->pw_gid) == 0;
+}
+
+static bool write_new(const struct place *p, const struct buf *text, const char *user,
+		      struct buf *error)
+{
+	char *name = mem_printf("%s.new", p->name);
+	mode_t mode = p->there ? p->before.st_mode & MODE_KEPT : MODE_NEW;
+	unlinkat(p->folder, name, 0);
+	int fd = openat(p->folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
+			MODE_NEW);
+	bool done = fd >= 0 && write_all(fd, buf_data(text), buf_len(text)) && give(p, fd, user) &&
+		    fchmod(fd, mode) == 0 && renameat(p->folder, name, p->folder, p->name) == 0 &&
+		    fsync(p->folder) == 0;
+	if (!done) {
+		failed(error, p->path);
+		unlinkat(p->folder, name, 0);
+	}
+	if (fd >= 0)
+		close(fd);
+	free(name);
+	return done;
+}
+
+static enum users_file_outcome change(struct place *p, const char *login, const char *value,
+				      const char *user, struct buf *error)
+{
+	struct buf old = {0}, new = {0};
+	enum users_file_outcome outcome = USERS_FILE_FAILED;
+	if (read_old(p, &old, error)) {
+		if (!p->there)
+			buf_puts(&new, FIRST_LINES);
+		bool found = edit(buf_cstr(&old), login, value, &new);
+		add_key(buf_cstr(&old), &new);
+		if (!found)
+			put_row(&new, login, value);
+		if (!found && !value)
+			outcome = USERS_FILE_NONE;
+		else if (write_new(p, &new, user, error))
+			outcome = found ? USERS_FILE_CHANGED : USERS_FILE_ADDED;
+	}
+	buf_wipe(&old);
+	buf_wipe(&new);
+	return outcome;
+}
+
+enum users_file_outcome users_file_set(const char *file, const char *login, const char *value,
+				       const char *user, struct buf *error)
+{
+	struct place p;
+	enum users_file_outcome outcome = USERS_FILE_FAILED;
+	if (find_place(&p, file, error))
+		outcome = change(&p, login, value, user, error);
+	if (p.folder >= 0)
+		close(p.folder);
+	free(p.path);
+	return outcome;
+}

@@ -1,0 +1,372 @@
+/* SPDX-License-Identifier: ISC */
+#include "cmd/maildrop/maildrop_take.h"
+
+#include "base/clock.h"
+#include "base/date.h"
+#include "base/crc32c.h"
+#include "base/ident.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "dkim/dkim.h"
+#include "smtpd/datetime.h"
+#include "smtpd/filter_mail.h"
+#include "smtpd/intake.h"
+#include "spool/disk.h"
+#include "spool/record.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { PIECE = 64 << 10, USER_MAX = 64, PASSWD_MAX = 16 << 10 };
+
+struct reading {
+	struct take *take;
+	const struct take_means *with;
+	struct conf *conf;
+	int fd;
+	uint32_t crc;
+	struct buf head;
+	struct envelope *envelope; /* NULL until the head is read */
+	struct intake intake;
+};
+
+struct take *take_new(uint64_t id)
+{
+	struct take *t = mem_zalloc(sizeof *t);
+	t->magic = TAKE_MAGIC;
+	t->id = id;
+	return t;
+}
+
+static void end_filters(struct take *t)
+{
+	if (!t->filters)
+		return;
+	filter_mail_fini(t->filters);
+	free(t->filters);
+	t->filters = NULL;
+}
+
+void take_free(struct take **tp)
+{
+	struct take *t = *tp;
+	if (!t)
+		return;
+	passage_cancel(&t->passage);
+	end_filters(t);
+	free(t->reply);
+	free(t->message_id);
+	magic_clear(t);
+	free(t);
+	*tp = NULL;
+}
+
+static enum take_result bad(struct take *t, const char *why)
+{
+	t->why = why;
+	return TAKE_BAD;
+}
+
+static enum take_result open_file(struct reading *r)
+{
+	char name[IDENT_TEXT];
+	r->fd = disk_open(r->with->folder, ident_text(r->take->id, name),
+			  O_RDONLY | O_NONBLOCK | O_NOCTTY);
+	if (r->fd >= 0)
+		return TAKE_ASKED;
+	if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == EIO)
+		return TAKE_LATER;
+	return bad(r->take, errno == ELOOP    ? "a symbolic link"
+			    : errno == EACCES ? "the relay may not read it"
+					      : "it can not be opened");
+}
+
+/* What kind of file it is, and whose; then its first line. */
+static enum take_result look(struct reading *r, struct maildrop_first *first)
+{
+	struct stat st;
+	char line[MAILDROP_FIRST_MAX];
+	uint64_t limit = (uint64_t)r->conf->message_size_limit;
+	if (fstat(r->fd, &st) != 0)
+		return TAKE_LATER;
+	r->take->owner = st.st_uid;
+	if (!S_ISREG(st.st_mode))
+		return bad(r->take, "not a regular file");
+	if (st.st_nlink != 1)
+		return bad(r->take, "it has another name elsewhere");
+	ssize_t n = disk_read(r->fd, line, sizeof line, 0);
+	if (n < 0)
+		return TAKE_LATER;
+	if (!maildrop_form_first(line, (size_t)n, first))
+		return bad(r->take, "it does not begin as a message in the maildrop does");
+	if (first->size != (uint64_t)st.st_size - first->length)
+		return bad(r->take, "it is not complete");
+	if (limit && first->size > limit + MAILDROP_HEAD_MAX)
+		return bad(r->take, response_reason(RESPONSE_TOO_LARGE));
+	return TAKE_ASKED;
+}
+
+/* RFC 5321 4.4 leaves "from" to those who came by SMTP. */
+static void put_received(struct reading *r)
+{
+	struct buf field;
+	char id[IDENT_TEXT], date[DATETIME_TEXT];
+	const struct envelope *e = r->envelope;
+	buf_init(&field);
+	buf_printf(&field, "Received: by %s (sluice, from uid %u)\r\n\tid %s", r->conf->own_name,
+		   (unsigned)r->take->owner, ident_text(r->take->id, id));
+	if (e->nrcpt == 1)
+		buf_printf(&field, "\r\n\tfor <%s>", e->rcpt[0].address);
+	buf_printf(&field, ";\r\n\t%s\r\n", datetime_text(date_ms(), date));
+	intake_put(&r->intake, buf_data(&field), buf_len(&field));
+	buf_fini(&field);
+}
+
+static enum take_result begin(struct reading *r, size_t head_len, uint64_t size)
+{
+	r->envelope = envelope_new();
+	enum response why = maildrop_form_read(r->conf, buf_data(&r->head), head_len, r->envelope);
+	if (why != RESPONSE_OK)
+		return bad(r->take, why == RESPONSE_BAD_PARAMETER ? "its envelope is faulty"
+								  : response_reason(why));
+	intake_init(&r->intake, r->with->spool, r->take->id, size - head_len);
+	maildrop_form_limits(r->conf, &r->intake.decoder);
+	intake_add_missing(&r->intake, r->conf->own_name, r->envelope->sender);
+	intake_rewrite(&r->intake, r->conf);
+	put_received(r);
+	return TAKE_ASKED;
+}
+
+static enum take_result feed(struct reading *r, const char *bytes, size_t len, uint64_t size)
+{
+	r->crc = crc32c(r->crc, bytes, len);
+	if (r->envelope) {
+		content_in_feed(&r->intake.decoder, bytes, len);
+		return TAKE_ASKED;
+	}
+	size_t before = buf_len(&r->head);
+	buf_append(&r->head, bytes, len);
+	size_t end = maildrop_form_head_end(buf_data(&r->head), buf_len(&r->head), before);
+	if (end == 0)
+		return buf_len(&r->head) <= MAILDROP_HEAD_MAX
+			       ? TAKE_ASKED
+			       : bad(r->take, "its envelope is too long");
+	enum take_result result = begin(r, end, size);
+	if (result == TAKE_ASKED)
+		content_in_feed(&r->intake.decoder, buf_data(&r->head) + end,
+				buf_len(&r->head) - end);
+	return result;
+}
+
+static enum take_result read_file(struct reading *r, const struct maildrop_first *first)
+{
+	char *piece = mem_alloc(PIECE);
+	enum take_result result = TAKE_ASKED;
+	for (uint64_t at = 0; result == TAKE_ASKED && at < first->size;) {
+		size_t want = first->size - at < PIECE ? (size_t)(first->size - at) : PIECE;
+		ssize_t n = disk_read(r->fd, piece, want, first->length + at);
+		if (n < 0)
+			result = TAKE_LATER;
+		else if ((size_t)n < want)
+			result = bad(r->take, "it is not complete");
+		else
+			result = feed(r, piece, want, first->size);
+		at += want;
+	}
+	free(piece);
+	if (result == TAKE_ASKED && (!r->envelope || r->crc != first->crc))
+		result = bad(r->take, "it is damaged");
+	return result;
+}
+
+static enum take_result judge(struct reading *r)
+{
+	const struct intake *in = &r->intake;
+	intake_finish(&r->intake);
+	enum response why = intake_judge(&in->decoder, &in->header, r->conf->hopcount_limit);
+	if (why != RESPONSE_OK)
+		return bad(r->take, response_reason(why));
+	return intake_error(in) ? TAKE_LATER : TAKE_ASKED;
+}
+
+static void remember(struct take *t, const struct header_in *header)
+{
+	free(t->message_id);
+	t->message_id = *header->id ? mem_strdup(header->id) : NULL;
+}
+
+const char *take_owner(const struct take *t, char name[USER_MAX])
+{
+	char room[PASSWD_MAX];
+	struct passwd pw, *found = NULL;
+	if (getpwuid_r(t->owner, &pw, room, sizeof room, &found) == 0 && found)
+		snprintf(name, USER_MAX, "%s", found->pw_name);
+	else
+		snprintf(name, USER_MAX, "%u", (unsigned)t->owner);
+	return name;
+}
+
+static struct log_held *hold_log(const struct take *t, const struct envelope *e,
+				 const char *signed_by)
+{
+	char user[USER_MAX];
+	return log_hold(LOG_LEVEL_INFO, "queued", "id", log_id(t->id), "via", "maildrop", "user",
+			take_owner(t, user), "uid", log_number(t->owner), "from", e->sender,
+			"nrcpt", log_number(e->nrcpt), "size", log_number((int64_t)e->size),
+			"message_id", t->message_id, "signed", signed_by, NULL);
+}
+
+static struct spool_store *new_store(struct take *t, struct loop *reply_to)
+{
+	struct spool_store *ask = mem_zalloc(sizeof *ask);
+	ask->note.type = SPOOL_STORE;
+	ask->reply_to = reply_to;
+	ask->owner = t;
+	ask->taken = true;
+	ask->id = t->id;
+	return ask;
+}
+
+static void post(struct take *t, struct spool *spool, struct spool_store *ask,
+		 const char *signed_by)
+{
+	ask->envelope->arrived_ms = clock_wall_ms();
+	ask->log = hold_log(t, ask->envelope, signed_by);
+	loop_post(spool_loop(spool), &ask->note);
+}
+
+static void note_end(struct take *t, const struct passage *p)
+{
+	bool no_recipient = p->end == PASSAGE_DONE;
+	free(t->reply);
+	t->reply = mem_strdup(no_recipient ? "no recipient is left" : p->reply);
+	t->why = t->reply;
+	if (p->end == PASSAGE_FAILED)
+		t->end = TAKE_AGAIN;
+	else if (p->end == PASSAGE_REFUSED)
+		t->end = t->reply[0] == '4' ? TAKE_PUT_OFF : TAKE_REFUSED;
+	else
+		t->end = TAKE_DISCARDED;
+}
+
+/* What has not come through is answered as what could not be stored. */
+static void passed(struct passage *p)
+{
+	struct take *t = p->owner;
+	struct spool_store *ask = new_store(t, p->loop);
+	magic_check(t, TAKE_MAGIC);
+	t->passage = NULL;
+	t->end = TAKE_AGAIN;
+	if (p->end != PASSAGE_DONE || p->draft.envelope->nrcpt == 0)
+		note_end(t, p);
+	end_filters(t);
+	if (p->end == PASSAGE_DONE && t->end == TAKE_AGAIN) {
+		draft_give(&p->draft, ask);
+		post(t, p->draft.spool, ask, p->signed_by);
+	} else {
+		ask->note.type = SPOOL_STORED;
+		loop_post(p->loop, &ask->note);
+	}
+	passage_free(&p);
+}
+
+static int count_local(const struct conf *c)
+{
+	int n = 0;
+	for (int i = 0; i < c->nmilter; i++)
+		n += c->milter[i].local;
+	return n;
+}
+
+static const char *macro(void *owner, const char *name)
+{
+	const struct take *t = owner;
+	char id[IDENT_TEXT];
+	if (strcmp(name, "i") == 0)
+		return log_text("%s", ident_text(t->id, id));
+	if (strcmp(name, "j") == 0)
+		return t->filters->owner.hostname;
+	if (strcmp(name, "_") == 0)
+		return "localhost [127.0.0.1]";
+	if (strcmp(name, "v") == 0)
+		return "sluice";
+	return strcmp(name, "{daemon_name}") == 0 ? "maildrop" : NULL;
+}
+
+static void add_filters(struct reading *r, struct passage *p)
+{
+	struct take *t = r->take;
+	if (count_local(r->conf) == 0)
+		return;
+	const struct filter_owner owner = {
+		.macro = macro, .owner = t, .hostname = r->conf->own_name};
+	t->filters = mem_zalloc(sizeof *t->filters);
+	filter_mail_init(t->filters, r->with->milters, r->conf, &owner);
+	for (int i = 0; i < r->conf->nmilter; i++)
+		if (r->conf->milter[i].local)
+			milter_chain_add(t->filters->chain, &r->conf->milter[i]);
+	filter_mail_stage(t->filters, p);
+}
+
+static void pass(struct reading *r)
+{
+	const struct take_means *with = r->with;
+	struct take *t = r->take;
+	struct passage *p =
+		passage_new(r->conf, with->loop, with->pool, with->spool, r->envelope->id);
+	p->draft.envelope = r->envelope;
+	p->draft.size = intake_take(&r->intake, &p->draft.content, &p->draft.file);
+	r->envelope = NULL;
+	add_filters(r, p);
+	if (r->conf->ndkim > 0)
+		passage_add(p, &dkim_stage, NULL);
+	t->passage = p;
+	if (passage_run(p, passed, t))
+		passed(p);
+}
+
+static void ask(struct reading *r)
+{
+	struct take *t = r->take;
+	remember(t, &r->intake.header);
+	r->envelope->id = t->id;
+	intake_mark(&r->intake, r->envelope);
+	if (r->conf->ndkim > 0 || count_local(r->conf) > 0) {
+		pass(r);
+		return;
+	}
+	struct spool_store *ask = new_store(t, r->with->loop);
+	r->envelope->size = intake_take(&r->intake, &ask->content, &ask->file);
+	ask->envelope = r->envelope;
+	r->envelope = NULL;
+	post(t, r->with->spool, ask, NULL);
+}
+
+enum take_result take_store(struct take *t, const struct take_means *with)
+{
+	struct conf *conf = with->conf;
+	struct reading r = {.take = t, .with = with, .conf = conf, .fd = -1};
+	struct maildrop_first first;
+	buf_init(&r.head);
+	enum take_result result = open_file(&r);
+	if (result == TAKE_ASKED)
+		result = look(&r, &first);
+	if (result == TAKE_ASKED)
+		result = read_file(&r, &first);
+	if (result == TAKE_ASKED)
+		result = judge(&r);
+	if (result == TAKE_ASKED)
+		ask(&r);
+	if (r.fd >= 0)
+		close(r.fd);
+	envelope_free(&r.envelope);
+	intake_fini(&r.intake);
+	buf_fini(&r.head);
+	return result;
+}

@@ -1,0 +1,71 @@
+/* maildrop_take.h - one file that was taken from the maildrop, on its way into the queue.
+ *
+ *	taken/ID --> head --> envelope      --\
+ *	         --> content --> intake     ---+--> [ stages ] --> SPOOL_STORE
+ *	                                    --/
+ *
+ * OWNERSHIP  A take is the maildrop's; while the spool has its message, the spool's note refers
+ *            to it, while it passes stages, that passage.
+ * THREAD     maildrop.
+ * ERRORS     What is no message, or not one that may be sent: TAKE_BAD, and why. What may pass:
+ *            TAKE_LATER. What filters say: take.end.
+ * SEE        maildrop.h, maildrop_form.h.
+ */
+#ifndef CMD_MAILDROP_MAILDROP_TAKE_H
+#define CMD_MAILDROP_MAILDROP_TAKE_H
+
+#include "base/list.h"
+#include "base/magic.h"
+#include "cmd/maildrop/maildrop_form.h"
+#include "smtpd/milter/milter_link.h"
+#include "spool/spool.h"
+#include "stages/stages.h"
+
+#include <sys/types.h>
+
+enum { TAKE_MAGIC = 0x7a4e0d20 };
+
+/* What is to become of one that was asked about, and not stored. */
+enum take_end {
+	TAKE_AGAIN,    /* at once */
+	TAKE_PUT_OFF,  /* a filter wants it later */
+	TAKE_REFUSED,  /* for good */
+	TAKE_DISCARDED /* it is dropped */
+};
+
+struct take {
+	unsigned magic;
+	struct list link;
+	uint64_t id;		     /* the name in taken/, and the message's */
+	struct passage *passage;     /* under way; or NULL */
+	struct filter_mail *filters; /* local ones that it passes there; or NULL */
+	enum take_end end;	     /* of what was not stored, */
+	char *reply;		     /* and what a filter has said of it */
+	const char *why;
+	/* for the log, once it is read */
+	uid_t owner;
+	char *message_id;
+};
+
+enum take_result { TAKE_ASKED, TAKE_LATER, TAKE_BAD };
+
+struct take *take_new(uint64_t id);
+void take_free(struct take **);
+
+/* What a take is made with. */
+struct take_means {
+	struct conf *conf;
+	struct spool *spool;
+	struct thread_pool *pool;
+	struct loop *loop; /* where answers come */
+	struct milters *milters;
+	int folder; /* taken/ */
+};
+
+enum take_result take_store(struct take *, const struct take_means *);
+/* TAKE_ASKED: SPOOL_STORED comes to the loop, its owner the take. */
+
+const char *take_owner(const struct take *, char name[64]);
+/* The name of the user whose file it is, or the number. */
+
+#endif

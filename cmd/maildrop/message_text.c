@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: ISC */
+#include "cmd/maildrop/message_text.h"
+
+#include "base/clock.h"
+#include "base/ident.h"
+#include "smtpd/datetime.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+
+void message_text_init(struct message_text *m)
+{
+	*m = (struct message_text){0};
+	buf_init(&m->header);
+	buf_init(&m->body);
+}
+
+void message_text_fini(struct message_text *m)
+{
+	buf_fini(&m->header);
+	buf_fini(&m->body);
+}
+
+/* The length of a field's name, or 0 when the line begins no field. */
+static size_t name_length(const char *line, size_t len)
+{
+	size_t n = 0;
+	while (n < len && line[n] > ' ' && line[n] < 0x7f && line[n] != ':')
+		n++;
+	size_t name = n;
+	while (n < len && (line[n] == ' ' || line[n] == '\t'))
+		n++;
+	return n < len && line[n] == ':' ? name : 0;
+}
+
+static bool is_folded(const struct message_text *m, const char *line)
+{
+	return (*line == ' ' || *line == '\t') && buf_len(&m->header) > 0;
+}
+
+/* One line, its end taken off, into header or body. */
+static void take_line(struct message_text *m, const char *line, size_t len, bool *in_body)
+{
+	struct buf *to = &m->body;
+	for (size_t i = 0; i < len; i++)
+		m->eightbit = m->eightbit || (unsigned char)line[i] > 0x7f;
+	if (!*in_body) {
+		if (len > 0 && (is_folded(m, line) || name_length(line, len) > 0)) {
+			to = &m->header;
+		} else {
+			*in_body = true;
+			if (len == 0)
+				return;
+		}
+	}
+	buf_append(to, line, len);
+	buf_puts(to, "\r\n");
+}
+
+bool message_text_read(struct message_text *m, FILE *from, bool dot_ends, uint64_t size_max)
+{
+	char *line = NULL;
+	size_t room = 0;
+	ssize_t n;
+	bool in_body = false, first = true;
+	while ((n = getline(&line, &room, from)) > 0) {
+		size_t len = (size_t)n;
+		if (line[len - 1] == '\n')
+			len -= len > 1 && line[len - 2] == '\r' ? 2 : 1;
+		if (dot_ends && len == 1 && line[0] == '.')
+			break;
+		if (!first || len < 5 || memcmp(line, "From ", 5) != 0)
+			take_line(m, line, len, &in_body);
+		first = false;
+		if (size_max > 0 && buf_len(&m->header) + buf_len(&m->body) > size_max) {
+			m->too_large = true;
+			break;
+		}
+	}
+	free(line);
+	return !m->too_large && !ferror(from);
+}
+
+/* Where the field at that place ends: before the next line that is not folded. */
+static size_t field_end(const struct buf *header, size_t at)
+{
+	const char *data = buf_data(header);
+	size_t len = buf_len(header);
+	do {
+		const char *lf = memchr(data + at, '\n', len - at);
+		at = lf ? (size_t)(lf - data) + 1 : len;
+	} while (at < len && (data[at] == ' ' || data[at] == '\t'));
+	return at;
+}
+
+bool message_text_field(const struct message_text *m, const char *name, const char **value,
+			size_t *len, size_t *cursor)
+{
+	const char *data = buf_data(&m->header);
+	size_t want = strlen(name);
+	while (*cursor < buf_len(&m->header)) {
+		size_t begin = *cursor, end = field_end(&m->header, begin);
+		*cursor = end;
+		if (name_length(data + begin, end - begin) == want &&
+		    strncasecmp(data + begin, name, want) == 0) {
+			const char *colon = memchr(data + begin, ':', end - begin);
+			*value = colon + 1;
+			*len = end - (size_t)(colon + 1 - data);
+			return true;
+		}
+	}
+	return false;
+}
+
+static bool has(const struct message_text *m, const char *name)
+{
+	const char *value;
+	size_t len, cursor = 0;
+	return message_text_field(m, name, &value, &len, &cursor);
+}
+
+bool message_text_recipients(const struct message_text *m, struct address_list *to,
+			     struct buf *error)
+{
+	static const char *const plain[] = {"To", "Cc", "Bcc"};
+	static const char *const resent[] = {"Resent-To", "Resent-Cc", "Resent-Bcc"};
+	bool again = has(m, resent[0]) || has(m, resent[1]) || has(m, resent[2]);
+	for (int i = 0; i < 3; i++) {
+		const char *name = again ? resent[i] : plain[i], *value;
+		size_t len, cursor = 0;
+		while (message_text_field(m, name, &value, &len, &cursor)) {
+			if (!header_addresses(value, len, to, error)) {
+				buf_printf(error, ", in %s:%.*s", name,
+					   (int)(len < 200 ? len : 200), value);
+				return false;
+			}
+		}
+	}
+	return true;
+}
+
+static void remove_fields(struct message_text *m, const char *name)
+{
+	struct buf kept;
+	size_t want = strlen(name), at = 0;
+	buf_init(&kept);
+	while (at < buf_len(&m->header)) {
+		const char *field = buf_data(&m->header) + at;
+		size_t end = field_end(&m->header, at), len = end - at;
+		if (name_length(field, len) != want || strncasecmp(field, name, want) != 0)
+			buf_append(&kept, field, len);
+		at = end;
+	}
+	buf_fini(&m->header);
+	m->header = kept;
+}
+
+static void add_from(struct message_text *m, const struct message_author *a)
+{
+	buf_puts(&m->header, "From: ");
+	if (a->name && *a->name) {
+		buf_puts(&m->header, "\"");
+		for (const char *p = a->name; *p; p++) {
+			if (*p == '"' || *p == '\\')
+				buf_puts(&m->header, "\\");
+			buf_append(&m->header, (unsigned char)*p < ' ' ? " " : p, 1);
+		}
+		buf_puts(&m->header, "\" ");
+	}
+	buf_printf(&m->header, "<%s>\r\n", a->address);
+}
+
+void message_text_complete(struct message_text *m, const struct message_author *a)
+{
+	char id[IDENT_TEXT], date[DATETIME_TEXT];
+	remove_fields(m, "Bcc");
+	remove_fields(m, "Resent-Bcc");
+	if (!a)
+		return;
+	if (!has(m, "From"))
+		add_from(m, a);
+	if (!has(m, "Date"))
+		buf_printf(&m->header, "Date: %s\r\n", datetime_text(clock_wall_ms(), date));
+	if (!has(m, "Message-ID"))
+		buf_printf(&m->header, "Message-ID: <%s.%d@%s>\r\n", ident_text(ident_new(), id),
+			   (int)getpid(), a->host);
+}

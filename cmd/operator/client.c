@@ -1,0 +1,211 @@
+/* SPDX-License-Identifier: ISC */
+#include "cmd/operator/client.h"
+
+#include "base/buf.h"
+#include "base/clock.h"
+#include "base/mem.h"
+#include "cmd/cmd.h"
+#include "cmd/control/control_path.h"
+#include "cmd/control/control_wire.h"
+#include "cmd/operator/offline.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { PING_MS = 20 };
+
+static int out_of_reach(const char *spool, const char *why)
+{
+	fprintf(stderr, "sluice: the relay can not be reached at %s/control: %s\n", spool, why);
+	return STATUS_UNREACHABLE;
+}
+
+static int open_socket(const char *spool)
+{
+	struct control_path path;
+	int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+	if (control_path_open(&path, spool) && fd >= 0 &&
+	    connect(fd, (struct sockaddr *)&path.address, sizeof path.address) == 0) {
+		control_path_close(&path);
+		return fd;
+	}
+	int saved = errno;
+	if (fd >= 0)
+		close(fd);
+	control_path_close(&path);
+	errno = saved;
+	return -1;
+}
+
+static bool send_all(int fd, const char *data, size_t len)
+{
+	while (len > 0) {
+		ssize_t n = send(fd, data, len, MSG_NOSIGNAL);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return false;
+		data += n;
+		len -= (size_t)n;
+	}
+	return true;
+}
+
+static bool send_words(int fd, int argc, char **argv, bool progress)
+{
+	struct buf words;
+	buf_init(&words);
+	if (progress)
+		buf_append(&words, "=" CONTROL_WANTS_PROGRESS, sizeof CONTROL_WANTS_PROGRESS + 1);
+	for (int i = 0; i < argc; i++) {
+		buf_puts(&words, "=");
+		buf_append(&words, argv[i], strlen(argv[i]) + 1);
+	}
+	buf_append(&words, "", 1);
+	bool sent = send_all(fd, buf_data(&words), buf_len(&words));
+	buf_fini(&words);
+	return sent;
+}
+
+static bool receive(FILE *from, void *to, size_t len)
+{
+	return fread(to, 1, len, from) == len;
+}
+
+/* A message may hold bytes that a terminal obeys. */
+static void tame(char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (((unsigned char)text[i] < ' ' && text[i] != '\n' && text[i] != '\t') ||
+		    text[i] == 0x7f)
+			text[i] = '?';
+}
+
+/* One line, written over and over, and wiped out before anything else is written. */
+static void show_progress(char *text, size_t len)
+{
+	static bool shown;
+	bool is = len > 0 && text[0] == CONTROL_PROGRESS[0];
+	if (is)
+		tame(text + 1, len - 1);
+	if (shown || is)
+		fputs("\r\033[K", stderr);
+	if (is)
+		fwrite(text + 1, 1, len - 1, stderr);
+	shown = is;
+}
+
+/* Copy frames until the last; those for standard output into the buffer, where there is one. False:
+ * the connection broke off. */
+static bool copy_answer(FILE *from, bool clean, int *status, struct buf *into)
+{
+	unsigned char head[CONTROL_HEAD], byte;
+	bool ok = false;
+	char *text = mem_alloc(CONTROL_FRAME_MAX);
+	while (receive(from, head, sizeof head)) {
+		uint32_t n = control_head_read(head);
+		FILE *to = n & CONTROL_ERROR_BIT ? stderr : stdout;
+		n &= ~CONTROL_ERROR_BIT;
+		if (n == 0) {
+			show_progress(text, 0);
+			ok = receive(from, &byte, 1);
+			*status = ok ? byte : STATUS_UNREACHABLE;
+			break;
+		}
+		if (n > CONTROL_FRAME_MAX || !receive(from, text, n))
+			break;
+		show_progress(text, to == stderr ? n : 0);
+		if (to == stderr && text[0] == CONTROL_PROGRESS[0])
+			continue;
+		if (into && to == stdout) {
+			buf_append(into, text, n);
+			continue;
+		}
+		if (!clean && isatty(fileno(to)))
+			tame(text, n);
+		fwrite(text, 1, n, to);
+	}
+	free(text);
+	return ok;
+}
+
+static int ask_at(int fd, const char *spool, int argc, char **argv, bool clean, bool until_closed,
+		  struct buf *into)
+{
+	FILE *from = fdopen(fd, "r");
+	if (!from || !send_words(fd, argc, argv, isatty(STDERR_FILENO))) {
+		int status = out_of_reach(spool, strerror(errno));
+		if (from)
+			fclose(from);
+		return status;
+	}
+	int status = STATUS_UNREACHABLE;
+	if (!copy_answer(from, clean, &status, into))
+		out_of_reach(spool, "it broke off its answer");
+	while (until_closed && getc(from) != EOF)
+		;
+	fclose(from);
+	if (fflush(stdout) != 0 && status == STATUS_DONE)
+		status = STATUS_REFUSED;
+	return status;
+}
+
+static int ask(const char *spool, int argc, char **argv, bool clean, bool until_closed,
+	       struct buf *into)
+{
+	int fd = open_socket(spool);
+	if (fd < 0)
+		return out_of_reach(spool, strerror(errno));
+	return ask_at(fd, spool, argc, argv, clean, until_closed, into);
+}
+
+int client_ask_queue(struct conf *conf, int argc, char **argv, bool clean)
+{
+	pid_t child = 0;
+	int fd = open_socket(conf->spool), why = errno;
+	if (fd < 0 && (why == ENOENT || why == ECONNREFUSED))
+		fd = offline_begin(conf, &child);
+	if (fd < 0)
+		return out_of_reach(conf->spool, strerror(why));
+	int status = ask_at(fd, conf->spool, argc, argv, clean, false, NULL);
+	if (child > 0)
+		offline_end(child);
+	return status;
+}
+
+int client_ask(const char *spool, int argc, char **argv, bool until_closed)
+{
+	return ask(spool, argc, argv, false, until_closed, NULL);
+}
+
+int client_ask_into(const char *spool, int argc, char **argv, struct buf *to)
+{
+	return ask(spool, argc, argv, false, false, to);
+}
+
+bool client_wait(const char *spool, int most_ms)
+{
+	static const char ping[] = "=ping\0";
+	for (int64_t until_ms = clock_steady_ms() + most_ms; clock_steady_ms() < until_ms;) {
+		int fd = open_socket(spool);
+		unsigned char head[CONTROL_HEAD];
+		bool answered = fd >= 0 && send_all(fd, ping, sizeof ping) &&
+				read(fd, head, sizeof head) > 0;
+		if (fd >= 0)
+			close(fd);
+		if (answered)
+			return true;
+		nanosleep(&(struct timespec){.tv_nsec = PING_MS * 1000000L}, NULL);
+	}
+	return false;
+}
+
+int client_ask_clean(const char *spool, int argc, char **argv)
+{
+	return ask(spool, argc, argv, true, false, NULL);
+}

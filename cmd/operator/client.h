@@ -1,0 +1,32 @@
+/* client.h - ask the running relay, by its control socket.
+ *
+ * THREAD     Main; it blocks.
+ * ERRORS     Told on stderr. Out of reach: STATUS_UNREACHABLE. An answer that breaks off, because
+ *            the relay was stopped or killed: STATUS_UNREACHABLE too.
+ */
+#ifndef CMD_OPERATOR_CLIENT_H
+#define CMD_OPERATOR_CLIENT_H
+
+#include "base/conf.h"
+
+#include <stdbool.h>
+
+int client_ask(const char *spool, int argc, char **argv, bool until_closed);
+/* Send the words, copy the answer to stdout and stderr, return its status. until_closed: and wait
+ * until the relay has closed the connection. */
+
+int client_ask_queue(struct conf *, int argc, char **argv, bool clean);
+/* The same for orders that can be carried out without a relay (offline.h); clean: as
+ * client_ask_clean(). */
+
+int client_ask_into(const char *spool, int argc, char **argv, struct buf *to);
+/* The same, but what is for standard output is appended to the buffer. */
+
+bool client_wait(const char *spool, int most_ms);
+/* Until a relay answers there. False: none did in that time. */
+
+int client_ask_clean(const char *spool, int argc, char **argv);
+/* The relay's own answer, in which nothing a peer said is left as it was: its colours reach the
+ * terminal. */
+
+#endif

@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: ISC */
+#include "cmd/operator/offline.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "cmd/cmd.h"
+#include "cmd/control/control.h"
+#include "cmd/confine/privileges.h"
+#include "cmd/control/queue_job.h"
+#include "cmd/control/shape_job.h"
+#include "spool/spool_look.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+struct offline {
+	struct conf *conf;
+	struct loop *loop;
+	struct control *control;
+	struct spool_look *look; /* or else */
+	struct spool *spool;
+	bool ended;
+};
+
+static bool become_user(const struct conf *conf, struct buf *error)
+{
+	struct privileges p;
+	bool ok = privileges_find(&p, conf->user, error) && privileges_drop(&p, error);
+	privileges_fini(&p);
+	return ok;
+}
+
+static bool open_to_change(struct offline *o, struct buf *error)
+{
+	if (become_user(o->conf, error))
+		o->spool = spool_new(o->conf, o->loop, error);
+	if (o->spool)
+		spool_start(o->spool);
+	return o->spool;
+}
+
+static bool open_to_look(struct offline *o, struct buf *error)
+{
+	o->look = spool_look_new(o->conf, error);
+	return o->look;
+}
+
+static struct loop *queue_loop(const struct offline *o)
+{
+	return o->spool ? spool_loop(o->spool) : spool_look_loop(o->look);
+}
+
+/* What the words want to be done; of words that are wrong the job says so. */
+static enum queue_verb verb_of(const struct request *r)
+{
+	struct queue_args args;
+	struct buf unused;
+	char **words = mem_zalloc(((size_t)r->argc + 1) * sizeof *words);
+	memcpy(words, r->argv, (size_t)r->argc * sizeof *words);
+	buf_init(&unused);
+	bool ok = queue_args_parse(&args, r->argc, words, &unused);
+	queue_args_fini(&args);
+	buf_fini(&unused);
+	free(words);
+	return ok ? args.verb : QUEUE_LIST;
+}
+
+/* Tables say who goes to a site, too; whoever may read the queue may read them, or does without. */
+static struct conf *with_tables(struct conf *conf)
+{
+	struct buf unused;
+	buf_init(&unused);
+	struct conf *full = conf_read_with(conf->file, CONF_WITH_TABLES, &unused);
+	buf_fini(&unused);
+	return full ? full : conf_ref(conf);
+}
+
+static void refuse(struct request *r, const char *why)
+{
+	control_complain(r, "sluice: the relay can not be reached, and %s\n", why);
+	control_finish(r, STATUS_UNREACHABLE);
+}
+
+static void handle(void *owner, struct request *r)
+{
+	struct offline *o = owner;
+	bool shape = strcmp(r->argv[0], "shape") == 0;
+	enum queue_verb verb = shape ? QUEUE_LIST : verb_of(r);
+	struct buf error;
+	buf_init(&error);
+	if (verb == QUEUE_FLUSH) {
+		refuse(r, "nothing can be tried without it");
+	} else if (!(verb > QUEUE_FLUSH ? open_to_change : open_to_look)(o, &error)) {
+		refuse(r, buf_cstr(&error));
+	} else {
+		control_complain(r, "sluice: the relay does not run; this is its queue on disk\n");
+		if (shape)
+			shape_job_start(r, &(struct shape_job_asks){.loop = o->loop,
+								    .spool = queue_loop(o),
+								    .folder = o->conf->spool});
+		else
+			queue_job_start(r, &(struct queue_job_asks){.loop = o->loop,
+								    .spool = queue_loop(o),
+								    .conf = o->conf});
+	}
+	buf_fini(&error);
+}
+
+static void receive(void *owner, struct note *note)
+{
+	struct spool_command *c = (struct spool_command *)note;
+	(void)owner;
+	assert(note->type == SPOOL_COMMAND);
+	if (c->op == SPOOL_SHAPE)
+		shape_job_answer(c);
+	else
+		queue_job_answer(c);
+}
+
+static void ended(void *owner)
+{
+	struct offline *o = owner;
+	o->ended = true;
+}
+
+/* Until the client has read all of the answer, or has gone. */
+static void serve(struct conf *conf, int fd)
+{
+	struct offline o = {.conf = with_tables(conf)};
+	log_set_level(LOG_LEVEL_WARNING);
+	privileges_raise_limits();
+	o.loop = loop_new("offline", receive, NULL, &o);
+	o.control = control_new_at(o.loop, fd, handle, ended, &o);
+	while (!o.ended || !list_empty(&o.loop->lingering))
+		ev_run(o.loop->ev, EVRUN_ONCE);
+	if (o.spool)
+		spool_stop(o.spool);
+	log_flush();
+	control_free(&o.control);
+	spool_free(&o.spool);
+	spool_look_free(&o.look);
+	loop_free(&o.loop);
+	conf_unref(o.conf);
+}
+
+static bool may_be_queue(const struct conf *conf)
+{
+	char *format = mem_printf("%s/format", conf->spool);
+	bool there = access(format, F_OK) == 0;
+	free(format);
+	return there;
+}
+
+int offline_begin(struct conf *conf, pid_t *child)
+{
+	int pair[2];
+	if (!may_be_queue(conf) || socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair) != 0)
+		return -1;
+	*child = fork();
+	if (*child == 0) {
+		close(pair[0]);
+		fcntl(pair[1], F_SETFL, O_NONBLOCK);
+		serve(conf, pair[1]);
+		_exit(0);
+	}
+	close(pair[1]);
+	if (*child < 0) {
+		close(pair[0]);
+		return -1;
+	}
+	return pair[0];
+}
+
+void offline_end(pid_t child)
+{
+	int status;
+	while (waitpid(child, &status, 0) < 0 && errno == EINTR)
+		;
+}

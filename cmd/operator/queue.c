@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: ISC */
+/* sluice queue, mailq: the words are checked here, and done by the running relay;
+ * or, where none runs, by a process of its own (offline.h). `check` reads the queue itself. */
+#include "base/mem.h"
+#include "cmd/operator/client.h"
+#include "cmd/cmd.h"
+#include "cmd/control/control_wire.h"
+#include "cmd/options.h"
+#include "cmd/text/queue_args.h"
+#include "cmd/operator/queue_check.h"
+#include "cmd/maildrop/queue_habits.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char usage[] =
+	"usage: sluice queue list   [FILTER] [--json] [ID...|-]\n"
+	"       sluice queue show   ID [--envelope] [--headers] [--body] [--json]\n"
+	"       sluice queue flush|hold|requeue|delete|bounce  ID...|-|FILTER|--all\n"
+	"       sluice queue release  ID...|-|FILTER|--all [--fresh]\n"
+	"       sluice queue check  [--repair] [--json]\n"
+	"list:   one line a message; with --json one object a line.\n"
+	"show:   the envelope with the state of each recipient, then headers and body.\n"
+	"flush:  try again now; what is held only where it is named by its id, or by --queue "
+	"hold.\n"
+	"hold:   keep, untried, until it is released.\n"
+	"release: of what is held: try now; with --fresh its lifetime begins anew.\n"
+	"requeue: let go of it, held or not, and try now, by the routes that hold now.\n"
+	"delete: remove, without telling the sender.\n"
+	"bounce: return to the sender, as undeliverable.\n"
+	"What is being sent at this moment is sent; the order holds for what is left then.\n"
+	"check:  read the whole queue while no relay has it, and say what is wrong in it; with\n"
+	"        --repair put that aside in quarantine/, and make the queue whole.\n"
+	"- in the place of ids: the first word of each line of standard input.\n"
+	"FILTER is any of these; a message must meet all that are given, and of one that is given\n"
+	"several times any:\n"
+	"  --queue Q      it is in incoming, active, deferred or hold\n"
+	"  --from ADDR    its sender is ADDR, or <> for none\n"
+	"  --to ADDR      a recipient still to be reached is ADDR\n"
+	"  --domain D     a recipient still to be reached is at D\n"
+	"  --site S       such a recipient's mail goes to this site, as sluice dest has it\n"
+	"  --older T      it came longer ago than T: 30s, 5m, 1h, 2d\n"
+	"  --reason TEXT  the last reply for such a recipient holds TEXT\n"
+	"In ADDR and D a star is any text: '*@shop.example', 'news@*'; .example.com is that "
+	"domain\n"
+	"and all below it.\n";
+
+enum { ID_MAX = 64 }; /* what is longer is none, and told so */
+
+/* The words of a request, with what standard input has in the place of "-". */
+struct words {
+	char **of;
+	int n;
+	size_t bytes;
+	char **own; /* what was read */
+	int nown;
+};
+
+static void add(struct words *w, char *word)
+{
+	w->of = mem_realloc(w->of, ((size_t)w->n + 2) * sizeof *w->of);
+	w->of[w->n++] = word;
+	w->of[w->n] = NULL;
+	w->bytes += strlen(word) + 2;
+}
+
+/* The first word of each line; so what `queue list` prints can be given back, without its last line. */
+static void read_ids(struct words *w)
+{
+	char *line = NULL;
+	size_t cap = 0;
+	while (getline(&line, &cap, stdin) >= 0) {
+		char *word = line + strspn(line, " \t");
+		size_t len = strcspn(word, " \t\r\n");
+		if (len == 0 || strncmp(word, "--", 2) == 0)
+			continue;
+		char *id = mem_strndup(word, len < ID_MAX ? len : ID_MAX);
+		w->own = mem_realloc(w->own, ((size_t)w->nown + 1) * sizeof *w->own);
+		w->own[w->nown++] = id;
+		add(w, id);
+	}
+	free(line);
+}
+
+static void words_free(struct words *w)
+{
+	for (int i = 0; i < w->nown; i++)
+		free(w->own[i]);
+	free(w->own);
+	free(w->of);
+}
+
+static int ask(struct conf *conf, const struct queue_args *args, int argc, char **argv)
+{
+	struct words w = {0};
+	bool reads = false;
+	int status;
+	for (int i = 0; i < argc; i++) {
+		if (strcmp(argv[i], "-") == 0 && !reads) {
+			reads = true;
+			read_ids(&w);
+		} else {
+			add(&w, argv[i]);
+		}
+	}
+	if (reads && w.nown == 0 && args->nid == 1) {
+		fputs("sluice: standard input has no ids\n", stderr);
+		status = STATUS_REFUSED;
+	} else if (w.bytes > CONTROL_REQUEST_MAX) {
+		fprintf(stderr, "sluice: these are too many ids for one order: %d\n", w.nown);
+		status = STATUS_USAGE;
+	} else {
+		status = client_ask_queue(conf, w.n, w.of, false);
+	}
+	words_free(&w);
+	return status;
+}
+
+static int run(const struct queue_args *args, int argc, char **argv)
+{
+	struct conf *conf = options_conf_at(args->conf_file);
+	if (!conf)
+		return STATUS_REFUSED;
+	int status =
+		args->verb == QUEUE_CHECK ? queue_check(conf, args) : ask(conf, args, argc, argv);
+	conf_unref(conf);
+	return status;
+}
+
+/* What is wrong, and how that verb is used. */
+static int wrong(const struct queue_args *args, struct buf *error)
+{
+	fprintf(stderr, "sluice: %s\n", buf_cstr(error));
+	if (args->verb == QUEUE_VERBS)
+		fprintf(stderr, "usage: sluice queue "
+				"list|show|flush|hold|release|requeue|delete|bounce|check ...\n");
+	else
+		fprintf(stderr, "usage: sluice queue %s\n", queue_verbs[args->verb].usage);
+	return STATUS_USAGE;
+}
+
+int cmd_queue(int argc, char **argv)
+{
+	char name[] = "queue"; /* the relay's word for it */
+	struct queue_args args;
+	struct buf error;
+	buf_init(&error);
+	argv[0] = name;
+	bool ok = queue_args_parse(&args, argc, argv, &error);
+	int status = STATUS_DONE;
+	if (args.help)
+		fputs(usage, stdout);
+	else
+		status = ok ? run(&args, argc, argv) : wrong(&args, &error);
+	queue_args_fini(&args);
+	buf_fini(&error);
+	return status;
+}
+
+/* As in sendmail: -q alone tries all deferred mail, -qI, -qR and -qS choose what is listed. */
+static int mailq_by_habit(const char *value, const char *conf_file)
+{
+	struct queue_habit habit;
+	int status = STATUS_USAGE;
+	if (!queue_habit_read(&habit, value))
+		fprintf(stderr,
+			"mailq: there is no option -q%s\n"
+			"usage: mailq [-q | -qIID | -qRTEXT | -qSTEXT]\n",
+			value);
+	else if (*value)
+		status = queue_habit_list(&habit, conf_file);
+	else
+		status = queue_habit_flush(&habit, conf_file);
+	queue_habit_free(&habit);
+	return status;
+}
+
+int cmd_mailq(int argc, char **argv)
+{
+	const char *conf_file = options_default_conf();
+	for (int i = 1; i + 1 < argc; i++)
+		if (strcmp(argv[i], "-c") == 0)
+			conf_file = argv[i + 1];
+	for (int i = 1; i < argc; i++)
+		if (strncmp(argv[i], "-q", 2) == 0)
+			return mailq_by_habit(argv[i] + 2, conf_file);
+	char list[] = "list", **words = mem_zalloc(((size_t)argc + 2) * sizeof *words);
+	words[0] = argv[0];
+	words[1] = list;
+	memcpy(words + 2, argv + 1, (size_t)(argc - 1) * sizeof *words);
+	int status = cmd_queue(argc + 1, words);
+	free(words);
+	return status;
+}

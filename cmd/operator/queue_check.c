@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: ISC */
+#include "cmd/operator/queue_check.h"
+
+#include "base/ident.h"
+#include "base/log.h"
+#include "base/utf8.h"
+#include "cmd/cmd.h"
+#include "cmd/confine/privileges.h"
+#include "spool/repair.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+static void put_clean(struct buf *to, const char *text)
+{
+	size_t len = strlen(text);
+	char *clean = buf_reserve(to, len + 1);
+	buf_commit(to, utf8_clean(clean, text, len));
+}
+
+static void print(const struct buf *b)
+{
+	fwrite(buf_data(b), 1, buf_len(b), stdout);
+}
+
+static void print_finding(void *owner, const struct check_finding *f)
+{
+	char id[IDENT_TEXT];
+	struct buf b;
+	(void)owner;
+	buf_init(&b);
+	buf_printf(&b, "%s%s/", f->left ? "left: " : "", f->folder);
+	put_clean(&b, f->file);
+	if (f->bytes > 0)
+		buf_printf(&b, ":%" PRIu64, f->offset);
+	buf_printf(&b, ": %s", f->reason);
+	if (f->bytes > 0)
+		buf_printf(&b, ", %" PRIu64 " bytes", f->bytes);
+	if (f->id)
+		buf_printf(&b, ", message %s", ident_text(f->id, id));
+	buf_puts(&b, "\n");
+	print(&b);
+	buf_fini(&b);
+}
+
+static void print_finding_json(void *owner, const struct check_finding *f)
+{
+	char id[IDENT_TEXT];
+	struct buf b;
+	(void)owner;
+	buf_init(&b);
+	buf_printf(&b, "{\"fault\":\"%s\",\"folder\":\"%s\",\"file\":", check_fault_name(f->fault),
+		   f->folder);
+	log_json_string(&b, f->file);
+	if (f->bytes > 0)
+		buf_printf(&b, ",\"offset\":%" PRIu64 ",\"bytes\":%" PRIu64, f->offset, f->bytes);
+	else
+		buf_puts(&b, ",\"offset\":null,\"bytes\":null");
+	if (f->id)
+		buf_printf(&b, ",\"id\":\"%s\"", ident_text(f->id, id));
+	else
+		buf_puts(&b, ",\"id\":null");
+	buf_printf(&b, ",\"reason\":\"%s\",\"left\":%s}\n", f->reason, f->left ? "true" : "false");
+	print(&b);
+	buf_fini(&b);
+}
+
+static const char *plural(uint64_t n)
+{
+	return n == 1 ? "" : "s";
+}
+
+static void print_oldest(const struct check_summary *s)
+{
+	char id[IDENT_TEXT], text[40];
+	time_t at = (time_t)(s->oldest_ms / 1000);
+	struct tm tm;
+	if (!s->oldest)
+		return;
+	strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S %z", localtime_r(&at, &tm));
+	printf("oldest: %s, came %s\n", ident_text(s->oldest, id), text);
+}
+
+static void print_summary(const struct check_summary *s)
+{
+	uint64_t all = 0;
+	for (int q = 0; q <= SPOOL_HOLD; q++)
+		all += s->messages[q];
+	printf("format %d, %" PRIu64 " segment%s, %" PRIu64 " bytes, %" PRIu64 " needed\n",
+	       s->format, s->segments, plural(s->segments), s->bytes, s->needed);
+	printf("%" PRIu64 " message%s:", all, plural(all));
+	for (int q = 0; q <= SPOOL_HOLD; q++)
+		printf("%s %" PRIu64 " %s", q ? "," : "", s->messages[q],
+		       spool_queue_name((enum spool_queue)q));
+	printf("; %" PRIu64 " recipient%s left\n", s->recipients, plural(s->recipients));
+	print_oldest(s);
+	if (s->repaired)
+		printf("%" PRIu64 " fault%s put aside in quarantine/\n", s->repaired,
+		       plural(s->repaired));
+	printf("%" PRIu64 " fault%s%s\n", s->faults, plural(s->faults), s->repaired ? " left" : "");
+}
+
+static void print_summary_json(const struct check_summary *s)
+{
+	char id[IDENT_TEXT];
+	printf("{\"format\":%d,\"segments\":%" PRIu64 ",\"bytes\":%" PRIu64 ",\"needed\":%" PRIu64
+	       ",\"messages\":{",
+	       s->format, s->segments, s->bytes, s->needed);
+	for (int q = 0; q <= SPOOL_HOLD; q++)
+		printf("%s\"%s\":%" PRIu64, q ? "," : "", spool_queue_name((enum spool_queue)q),
+		       s->messages[q]);
+	printf("},\"recipients\":%" PRIu64, s->recipients);
+	if (s->oldest)
+		printf(",\"oldest\":{\"id\":\"%s\",\"arrived\":%" PRId64 ".%03d}",
+		       ident_text(s->oldest, id), s->oldest_ms / 1000, (int)(s->oldest_ms % 1000));
+	else
+		printf(",\"oldest\":null");
+	printf(",\"repaired\":%" PRIu64 ",\"faults\":%" PRIu64 "}\n", s->repaired, s->faults);
+}
+
+/* What a repair writes must be the relay's own. */
+static bool become_user(const struct conf *conf, struct buf *error)
+{
+	struct privileges p;
+	bool ok = privileges_find(&p, conf->user, error) && privileges_drop(&p, error);
+	privileges_fini(&p);
+	return ok;
+}
+
+int queue_check(struct conf *conf, const struct queue_args *args)
+{
+	struct check check = {.found = args->json ? print_finding_json : print_finding};
+	struct buf error;
+	buf_init(&error);
+	privileges_raise_limits();
+	bool ok = args->repair ? become_user(conf, &error) && spool_repair(conf, &check, &error)
+			       : spool_check(conf, &check, &error);
+	if (!ok)
+		fprintf(stderr, "sluice: %s\n", buf_cstr(&error));
+	else if (args->json)
+		print_summary_json(&check.summary);
+	else
+		print_summary(&check.summary);
+	log_flush();
+	buf_fini(&error);
+	return ok && check.summary.faults == 0 ? STATUS_DONE : STATUS_REFUSED;
+}

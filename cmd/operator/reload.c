@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: ISC */
+/* sluice reload: have the relay read its configuration again. */
+#include "cmd/operator/client.h"
+#include "cmd/cmd.h"
+#include "cmd/options.h"
+
+#include <stddef.h>
+
+static const char usage[] = "usage: sluice reload [-c FILE]\n"
+			    "Have the relay read its configuration again, and open its log anew. "
+			    "When there is a fault\n"
+			    "in it, it is printed, the relay keeps what it has, and the status is "
+			    "1. Settings that take\n"
+			    "effect at the next start only are named.\n";
+
+static const struct option longs[] = {OPTIONS_COMMON};
+
+int cmd_reload(int argc, char **argv)
+{
+	struct options o = {.usage = usage, .shorts = "c:", .longs = longs};
+	options_only(&o, argc, argv);
+	/* It says where the relay is. A fault in it is told here, and the relay not even asked. */
+	struct conf *conf = options_conf_with(&o, CONF_WITH_KEYS | CONF_WITH_TABLES);
+	if (!conf)
+		return STATUS_REFUSED;
+	char *words[] = {"reload", NULL};
+	int status = client_ask(conf->spool, 1, words, false);
+	conf_unref(conf);
+	return status;
+}

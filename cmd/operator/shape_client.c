@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: ISC */
+/* sluice shape: Postfix's qshape. The words are checked here, and done by the running relay. */
+#include "base/mem.h"
+#include "cmd/operator/client.h"
+#include "cmd/cmd.h"
+#include "cmd/options.h"
+#include "cmd/text/shape_args.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const char usage[] =
+	"usage: sluice shape [-s] [-p] [-m MIN] [-l] [-b N] [-t MINUTES] [-n TOP] [-N COUNT] [-w "
+	"WIDTH]"
+	" [--from ADDR] [--json] [--color] [--redraw] [-c FILE] [QUEUE...]\n"
+	"How many recipients wait, by their domain and by the age of the message.\n"
+	"QUEUE is any of maildrop, incoming, active, deferred, hold; by default incoming and "
+	"active.\n"
+	"  -s          messages by the domain of their sender; MAILER-DAEMON has none\n"
+	"  -p          domains above those too, with a dot in front, if they have enough below\n"
+	"  -m MIN      ... that is, MIN subdomains (5)\n"
+	"  -l          each bucket of ages as wide as the first; else twice as wide as the last\n"
+	"  -b N        so many buckets (10)\n"
+	"  -t MINUTES  width of the first one (5)\n"
+	"  -n TOP      so many lines, the total among them (20 on a terminal, else all: 0)\n"
+	"  -N COUNT    on a terminal, draw the table anew after so many messages, until all are\n"
+	"              counted; mail goes on between\n"
+	"  -w WIDTH    columns of a line (80)\n"
+	"  --from ADDR mail of this sender, or of senders like '*@shop.example' or .example.com; "
+	"may\n"
+	"              be repeated\n"
+	"  --json      one object a line\n"
+	"  --color     by weight, as on a terminal where NO_COLOR is not set\n"
+	"  --redraw    with -N, as on a terminal\n";
+
+/* What a terminal gets goes in front, so that the operator's own words overrule it. */
+static int ask(struct conf *conf, const struct shape_args *args, int argc, char **argv)
+{
+	static char color[] = "--color", top[] = "--top=20", redraw[] = "--redraw",
+		    name[] = "shape";
+	const char *no_color = getenv("NO_COLOR");
+	bool terminal = isatty(STDOUT_FILENO) && !args->json;
+	char **words = mem_zalloc(((size_t)argc + 4) * sizeof *words);
+	int n = 0;
+	words[n++] = name;
+	if (terminal && !(no_color && *no_color))
+		words[n++] = color;
+	if (terminal && !args->top_set)
+		words[n++] = top;
+	if (terminal && args->batch > 0)
+		words[n++] = redraw;
+	memcpy(words + n, argv + 1, (size_t)(argc - 1) * sizeof *words);
+	int status = client_ask_queue(conf, n + argc - 1, words, true);
+	free(words);
+	return status;
+}
+
+static int run(const struct shape_args *args, int argc, char **argv)
+{
+	struct conf *conf = options_conf_at(args->conf_file);
+	if (!conf)
+		return STATUS_REFUSED;
+	int status = ask(conf, args, argc, argv);
+	conf_unref(conf);
+	return status;
+}
+
+int cmd_shape(int argc, char **argv)
+{
+	struct shape_args args;
+	struct buf error;
+	buf_init(&error);
+	bool ok = shape_args_parse(&args, argc, argv, &error);
+	int status;
+	if (!options_said(usage, args.help, ok, &error, &status))
+		status = run(&args, argc, argv);
+	buf_fini(&error);
+	return status;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: ISC */
+/* sluice user: the words are checked here, and done by the running relay. */
+#include "cmd/operator/client.h"
+#include "cmd/cmd.h"
+#include "cmd/options.h"
+#include "cmd/text/user_args.h"
+
+static const char usage[] =
+	"usage: sluice user [list|show] [LOGIN] [--json]\n"
+	"       sluice user suspend|resume|reset LOGIN\n"
+	"list:    the logins that were seen since the start, a line each: what they sent, what\n"
+	"         limits still allow, what was refused, wrong passwords.\n"
+	"show:    the same in full.\n"
+	"suspend: take nothing from this login until resume, also in sessions that are open. It\n"
+	"         holds through restarts, and may be said before the login was seen.\n"
+	"resume:  take its mail again.\n"
+	"reset:   forget what was counted: its limits begin anew.\n";
+
+static int run(const struct user_args *args, int argc, char **argv)
+{
+	struct conf *conf = options_conf_at(args->conf_file);
+	if (!conf)
+		return STATUS_REFUSED;
+	int status = client_ask(conf->spool, argc, argv, false);
+	conf_unref(conf);
+	return status;
+}
+
+int cmd_user(int argc, char **argv)
+{
+	char name[] = "user"; /* the relay's word for it */
+	struct user_args args;
+	struct buf error;
+	buf_init(&error);
+	argv[0] = name;
+	bool ok = user_args_parse(&args, argc, argv, &error);
+	int status;
+	if (!options_said(usage, args.help, ok, &error, &status))
+		status = run(&args, argc, argv);
+	buf_fini(&error);
+	return status;
+}

@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: ISC */
+/* sluice verify: would the next hop take it? */
+#include "cmd/operator/client.h"
+#include "cmd/cmd.h"
+#include "cmd/options.h"
+
+static const char usage[] =
+	"usage: sluice verify [-c FILE] [--from SENDER] [--json] ADDRESS\n"
+	"Ask the next hop of ADDRESS whether it takes the recipient, by MAIL, RCPT and RSET, now,\n"
+	"whatever is remembered of it. Nothing is sent.\n"
+	"  --from SENDER  the sender to name; <> is the null sender\n"
+	"  --json         an object\n"
+	"The status is 0 when it is taken, 1 when it is refused, 75 when that can't be said now.\n";
+
+enum { OPTION_FROM = OPTION_OWN };
+
+static const struct option longs[] = {
+	{"from", required_argument, NULL, OPTION_FROM},
+	{"json", no_argument, NULL, OPTION_JSON},
+	OPTIONS_COMMON,
+};
+
+int cmd_verify(int argc, char **argv)
+{
+	static char name[] = "verify", as_json[] = "--json", nobody[] = "", from_word[] = "--from";
+	struct options o = {.usage = usage, .shorts = "c:", .longs = longs};
+	char *from = nobody;
+	bool json = false;
+	int c;
+	while ((c = options_next(&o, argc, argv)) != -1) {
+		if (c == OPTION_FROM)
+			from = optarg;
+		else
+			json = true;
+	}
+	if (optind + 1 != argc)
+		options_wrong(&o, "verify wants one address");
+	struct conf *conf = options_conf(&o);
+	if (!conf)
+		return STATUS_REFUSED;
+	char *words[] = {name, argv[optind], from_word, from, as_json, NULL};
+	words[4] = json ? as_json : NULL;
+	int status = client_ask(conf->spool, json ? 5 : 4, words, false);
+	conf_unref(conf);
+	return status;
+}

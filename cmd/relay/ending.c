@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: ISC */
+#include "cmd/relay/ending.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/metrics.h"
+#include "cmd/cmd.h"
+#include "cmd/confine/sandbox.h"
+#include "cmd/relay/server.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <systemd/sd-daemon.h>
+
+enum {
+	FAREWELL_MS = 500, /* for sessions and deliveries under way, once asked to stop */
+	LOOK_MS = 10,
+	DRAIN_LOOK_MS = 100,
+	QUIET_LOOKS = 3, /* a message may be between two threads at one of them */
+	TELL_MS = 1000,
+};
+
+static int64_t at_work(void)
+{
+	return metrics_sum(METRIC_queue_incoming) + metrics_sum(METRIC_queue_active);
+}
+
+static void look_again(struct server *s, int64_t in_ms)
+{
+	timer_start(&s->loop->timers, &s->ending.look, clock_steady_ms() + in_ms);
+}
+
+/* A transaction that is cut off when all of it has been sent is in doubt, and waits for another day. */
+static void look_at_farewells(struct server *s)
+{
+	if ((metrics_sum(METRIC_server_connections) <= 0 && metrics_sum(METRIC_under_way) <= 0) ||
+	    clock_steady_ms() - s->ending.closed_ms >= FAREWELL_MS)
+		ev_break(s->loop->ev, EVBREAK_ALL);
+	else
+		look_again(s, LOOK_MS);
+}
+
+static void tell_waiter(struct ending *e, int64_t now_ms)
+{
+	if (!e->waiter || now_ms - e->told_ms < TELL_MS)
+		return;
+	e->told_ms = now_ms;
+	control_progress(e->waiter,
+			 "%" PRId64 " messages are being worked on, %" PRId64 " deferred",
+			 at_work(), metrics_sum(METRIC_queue_deferred));
+}
+
+static void end_drain(struct server *s, bool late)
+{
+	struct ending *e = &s->ending;
+	log_event(late ? LOG_LEVEL_WARNING : LOG_LEVEL_INFO, "drain", "result",
+		  late ? "out of time" : "done", "working", log_number(at_work()), "deferred",
+		  log_number(metrics_sum(METRIC_queue_deferred)), NULL);
+	if (e->waiter && late)
+		control_complain(e->waiter,
+				 "sluice: out of time, with %" PRId64 " messages still being "
+				 "worked on; they stay in the queue\n",
+				 at_work());
+	ending_now(s);
+}
+
+static void look_at_work(struct server *s)
+{
+	struct ending *e = &s->ending;
+	int64_t now_ms = clock_steady_ms();
+	bool busy = at_work() > 0 || metrics_sum(METRIC_server_connections) > 0;
+	bool late = e->until_ms && now_ms >= e->until_ms;
+	e->quiet = busy ? 0 : e->quiet + 1;
+	tell_waiter(e, now_ms);
+	if (late || e->quiet >= QUIET_LOOKS)
+		end_drain(s, late);
+	else
+		look_again(s, DRAIN_LOOK_MS);
+}
+
+static void look(void *owner)
+{
+	struct server *s = owner;
+	if (s->ending.state == ENDING_DRAIN)
+		look_at_work(s);
+	else
+		look_at_farewells(s);
+}
+
+void ending_init(struct server *s)
+{
+	timer_init(&s->ending.look, look, s);
+}
+
+void ending_fini(struct server *s)
+{
+	timer_stop(&s->loop->timers, &s->ending.look);
+}
+
+static void answer_waiter(struct ending *e)
+{
+	struct request *r = e->waiter;
+	e->waiter = NULL;
+	if (!r)
+		return;
+	r->gone = NULL;
+	control_finish_last(r, STATUS_DONE);
+}
+
+static void finish(struct server *s)
+{
+	struct ending *e = &s->ending;
+	assert(e->state != ENDING_CLOSED);
+	smtpd_close(s->smtpd, e->restart);
+	qmgr_rest(s->qmgr);
+	e->state = ENDING_CLOSED;
+	e->closed_ms = clock_steady_ms();
+	answer_waiter(e);
+	/* Not at once: the order may have come by the control socket, which is to be answered. */
+	look_again(s, LOOK_MS);
+}
+
+void ending_now(struct server *s)
+{
+	if (s->ending.state == ENDING_CLOSED)
+		return;
+	sd_notify(0, "STOPPING=1");
+	finish(s);
+}
+
+static void waiter_gone(struct request *r)
+{
+	struct server *s = r->job;
+	s->ending.waiter = NULL;
+}
+
+void ending_drain(struct server *s, int64_t most_ms, struct request *waiter)
+{
+	struct ending *e = &s->ending;
+	if (e->state == ENDING_NONE) {
+		e->state = ENDING_DRAIN;
+		sd_notify(0, "STOPPING=1\nSTATUS=draining");
+		smtpd_close(s->smtpd, false);
+		maildrop_stop(s->maildrop);
+		spool_drain(s->spool);
+		log_event(LOG_LEVEL_INFO, "drain", "working", log_number(at_work()), NULL);
+		log_flush();
+	}
+	e->until_ms = most_ms ? clock_steady_ms() + most_ms : 0;
+	answer_waiter(e);
+	if (e->state == ENDING_CLOSED) {
+		if (waiter)
+			control_finish_last(waiter, STATUS_DONE);
+		return;
+	}
+	e->waiter = waiter;
+	e->told_ms = clock_steady_ms();
+	if (waiter) {
+		waiter->job = s;
+		waiter->gone = waiter_gone;
+	}
+	look_again(s, LOOK_MS);
+}
+
+static bool start_allowed(const struct conf *conf, struct buf *says)
+{
+	struct buf faults = {0};
+	bool allowed = sandbox_reaches(conf, true, &faults);
+	if (!allowed)
+		log_event(LOG_LEVEL_ERROR, "restart", "result", "refused", "reason",
+			  buf_cstr(&faults), NULL);
+	buf_append(says, buf_data(&faults), buf_len(&faults));
+	buf_fini(&faults);
+	return allowed;
+}
+
+/* What would keep the successor from starting must be found while we still serve: so the new
+ * settings are put in force here first, and new addresses opened with the rights that we have. */
+bool ending_restart(struct server *s, struct buf *says)
+{
+	if (s->ending.state != ENDING_NONE) {
+		buf_puts(says, "sluice: the relay is stopping\n");
+		return false;
+	}
+	if (!server_reload(s, says))
+		return false;
+	if (!start_allowed(s->conf, says))
+		return false;
+	buf_clear(says); /* what waits for the next start waits no longer */
+	s->ending.restart = true;
+	sd_notify(0, "RELOADING=1\nSTATUS=restarting");
+	log_event(LOG_LEVEL_INFO, "restart", NULL);
+	finish(s);
+	return true;
+}

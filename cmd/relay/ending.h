@@ -1,0 +1,44 @@
+/* ending.h - how the relay ends: now, when it has nothing left to do, or for its successor.
+ *
+ *	ending_now()	  no further mail; sessions, and deliveries under way, have half a second
+ *	ending_drain()	  no further mail; what is incoming or active is worked on until it is
+ *			  delivered or put off; then ending_now()
+ *	ending_restart()  the configuration is read as at a reload; the listening sockets are kept,
+ *			  and after all else has ended the program is started again with them
+ *
+ * OWNERSHIP  Embedded in struct server.
+ * STATES     serving, draining, closed; each may be passed over, none comes again.
+ * THREAD     Main.
+ * ERRORS     ending_restart(): false, says why, and the relay goes on as before.
+ */
+#ifndef CMD_RELAY_ENDING_H
+#define CMD_RELAY_ENDING_H
+
+#include "base/buf.h"
+#include "base/timer.h"
+
+#include <stdbool.h>
+
+struct server;
+struct request;
+
+struct ending {
+	enum { ENDING_NONE, ENDING_DRAIN, ENDING_CLOSED } state;
+	bool restart;
+	struct timer look;
+	int64_t closed_ms, until_ms; /* steady clock; until_ms 0: however long it takes */
+	int64_t told_ms;
+	int quiet;		/* looks in a row at which nothing was being worked on */
+	struct request *waiter; /* who asked for the drain, and is told how it goes; or NULL */
+};
+
+void ending_init(struct server *);
+void ending_fini(struct server *);
+
+void ending_now(struct server *);
+void ending_drain(struct server *, int64_t most_ms, struct request *waiter);
+/* most_ms 0: however long it takes. */
+
+bool ending_restart(struct server *, struct buf *says);
+
+#endif

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: ISC */
+#include "cmd/relay/requests.h"
+
+#include "cmd/cmd.h"
+#include "cmd/control/dest_job.h"
+#include "cmd/control/explain_job.h"
+#include "cmd/watch/kept_file.h"
+#include "cmd/control/queue_job.h"
+#include "cmd/relay/server.h"
+#include "cmd/control/shape_job.h"
+#include "cmd/relay/stats_job.h"
+#include "cmd/control/user_job.h"
+#include "cmd/control/verify_job.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void reload(struct server *s, struct request *r)
+{
+	struct buf says;
+	buf_init(&says);
+	bool done = server_reload(s, &says);
+	if (buf_len(&says) > 0)
+		control_complain(r, "%s", buf_cstr(&says));
+	buf_fini(&says);
+	control_finish(r, done ? STATUS_DONE : STATUS_REFUSED);
+}
+
+/* stop [--drain MILLISECONDS] */
+static void stop(struct server *s, struct request *r)
+{
+	if (r->argc > 2 && strcmp(r->argv[1], "--drain") == 0) {
+		ending_drain(s, strtoll(r->argv[2], NULL, 10), r);
+		return;
+	}
+	ending_now(s);
+	control_finish_last(r, STATUS_DONE);
+}
+
+static void restart(struct server *s, struct request *r)
+{
+	struct buf says;
+	buf_init(&says);
+	bool done = ending_restart(s, &says);
+	if (buf_len(&says) > 0)
+		control_complain(r, "%s", buf_cstr(&says));
+	buf_fini(&says);
+	if (done)
+		control_finish_last(r, STATUS_DONE);
+	else
+		control_finish(r, STATUS_REFUSED);
+}
+
+static void ping(struct server *s, struct request *r)
+{
+	(void)s;
+	control_finish(r, STATUS_DONE);
+}
+
+static void queue(struct server *s, struct request *r)
+{
+	queue_job_start(r, &(struct queue_job_asks){.loop = s->loop,
+						    .spool = spool_loop(s->spool),
+						    .qmgr = qmgr_loop(s->qmgr),
+						    .conf = s->conf});
+}
+
+static void dest(struct server *s, struct request *r)
+{
+	dest_job_start(r, s->loop, qmgr_loop(s->qmgr));
+}
+
+static void user(struct server *s, struct request *r)
+{
+	user_job_start(r, s->loop, limiter_loop(s->limiter));
+}
+
+static void verify(struct server *s, struct request *r)
+{
+	verify_job_start(r, s->loop, qmgr_loop(s->qmgr));
+}
+
+static void shape(struct server *s, struct request *r)
+{
+	shape_job_start(r, &(struct shape_job_asks){.loop = s->loop,
+						    .spool = spool_loop(s->spool),
+						    .maildrop = s->maildrop});
+}
+
+static void explain(struct server *s, struct request *r)
+{
+	explain_job_start(r, s->loop, qmgr_loop(s->qmgr), spool_loop(s->spool));
+}
+
+void requests_handle(void *owner, struct request *r)
+{
+	static const struct {
+		const char *word;
+		void (*handle)(struct server *, struct request *);
+	} table[] = {
+		{"stats", stats_job_start}, {"reload", reload}, {"stop", stop},	   {"queue", queue},
+		{"restart", restart},	    {"ping", ping},	{"dest", dest},	   {"shape", shape},
+		{"explain", explain},	    {"user", user},	{"verify", verify}};
+	for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+		if (r->argc > 0 && strcmp(r->argv[0], table[i].word) == 0) {
+			table[i].handle(owner, r);
+			return;
+		}
+	}
+	control_complain(r, "sluice: the running relay does not know this command\n");
+	control_finish(r, STATUS_REFUSED);
+}
+
+static void spool_answered(struct note *note)
+{
+	assert(note->type == SPOOL_COMMAND);
+	struct spool_command *c = (struct spool_command *)note;
+	if (c->op == SPOOL_SHAPE)
+		shape_job_answer(c);
+	else if (c->explains)
+		explain_job_shown(c);
+	else
+		queue_job_answer(c);
+}
+
+static void save(const struct server *s, struct dest_save *note)
+{
+	if (!s->stopped)
+		kept_file_write(&kept_destdb, s->conf->spool, note->text);
+	free(note->text);
+	free(note);
+}
+
+static void save_suspended(const struct server *s, struct limiter_save *note)
+{
+	kept_file_write(&kept_suspended, s->conf->spool, note->text);
+	free(note->text);
+	free(note);
+}
+
+static void save_sts(const struct server *s, struct sts_save *note)
+{
+	if (!s->stopped)
+		kept_file_write(&kept_sts, s->conf->spool, note->text);
+	free(note->text);
+	free(note);
+}
+
+static void save_tls_results(const struct server *s, struct tls_results_save *note)
+{
+	if (!s->stopped)
+		kept_file_write(&kept_tlsrpt, s->conf->spool, note->text);
+	free(note->text);
+	free(note);
+}
+
+static void keep_top(struct server *s, struct limiter_top *top)
+{
+	limiter_top_free(&s->top);
+	s->top = top;
+}
+
+void requests_receive(void *server, struct note *note)
+{
+	switch (note->type) {
+	case DEST_COMMAND:
+		if (((struct dest_command *)note)->filters)
+			queue_job_sites((struct dest_command *)note);
+		else
+			dest_job_answer((struct dest_command *)note);
+		break;
+	case MAILDROP_SHAPE:
+		shape_job_maildrop((struct maildrop_shape *)note);
+		break;
+	case DEST_SAVE:
+		save(server, (struct dest_save *)note);
+		break;
+	case VERIFY_ANSWER:
+		verify_job_answer((struct verify *)note);
+		break;
+	case LIMITER_ORDER:
+		user_job_answer((struct limiter_order *)note);
+		break;
+	case LIMITER_SAVE:
+		save_suspended(server, (struct limiter_save *)note);
+		break;
+	case TLS_RESULTS_SAVE:
+		save_tls_results(server, (struct tls_results_save *)note);
+		break;
+	case STS_SAVE:
+		save_sts(server, (struct sts_save *)note);
+		break;
+	case LIMITER_TOP:
+		keep_top(server, (struct limiter_top *)note);
+		break;
+	case QMGR_EXPLAIN:
+		explain_job_answer((struct explain_question *)note);
+		break;
+	case QMGR_SNAPSHOT:
+		glance_taken(&((struct server *)server)->glance, (struct snapshot *)note);
+		break;
+	default:
+		spool_answered(note);
+	}
+}

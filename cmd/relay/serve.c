@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: ISC */
+/* sluice serve: run the relay in the foreground, until SIGTERM. */
+#include "base/keyed_hash.h"
+#include "base/log.h"
+#include "base/tls_keys.h"
+#include "cmd/cmd.h"
+#include "cmd/relay/handover.h"
+#include "cmd/options.h"
+#include "cmd/confine/privileges.h"
+#include "cmd/confine/sandbox.h"
+#include "cmd/relay/server.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+
+static const char usage[] =
+	"usage: sluice serve [-c FILE]\n"
+	"Run the relay in the foreground. It takes mail once it has logged \"ready\".\n"
+	"SIGTERM and SIGINT stop it; SIGHUP has it read its configuration again and open its log\n"
+	"anew; SIGUSR2 has it end and start again, as sluice restart does.\n";
+
+static const struct option longs[] = {OPTIONS_COMMON};
+
+struct signals {
+	ev_signal term, interrupt, hangup, restart;
+};
+
+static void on_end(struct ev_loop *ev, ev_signal *w, int revents)
+{
+	(void)ev;
+	(void)revents;
+	ending_now(w->data);
+}
+
+static void on_hangup(struct ev_loop *ev, ev_signal *w, int revents)
+{
+	(void)ev;
+	(void)revents;
+	struct buf says;
+	buf_init(&says);
+	server_reload(w->data, &says); /* it has logged what it says */
+	buf_fini(&says);
+}
+
+static void on_restart(struct ev_loop *ev, ev_signal *w, int revents)
+{
+	(void)ev;
+	(void)revents;
+	struct buf says;
+	buf_init(&says);
+	ending_restart(w->data, &says);
+	buf_fini(&says);
+}
+
+/* Those that would kill the program while nobody watches for them; they wait. */
+static void hold_signals(int how)
+{
+	sigset_t held;
+	sigemptyset(&held);
+	sigaddset(&held, SIGHUP);
+	sigaddset(&held, SIGUSR2);
+	pthread_sigmask(how, &held, NULL);
+}
+
+static void watch(struct server *s, ev_signal *w, int number,
+		  void (*react)(struct ev_loop *, ev_signal *, int))
+{
+	ev_signal_init(w, react, number);
+	w->data = s;
+	ev_signal_start(s->loop->ev, w);
+}
+
+static void unwatch(struct server *s, struct signals *w)
+{
+	ev_signal_stop(s->loop->ev, &w->term);
+	ev_signal_stop(s->loop->ev, &w->interrupt);
+	ev_signal_stop(s->loop->ev, &w->hangup);
+	ev_signal_stop(s->loop->ev, &w->restart);
+}
+
+static int serve(struct conf *conf, char **argv)
+{
+	struct buf error;
+	struct signals signals;
+	buf_init(&error);
+	struct server *s = server_new(conf, &error);
+	if (!s) {
+		fprintf(stderr, "sluice: %s\n", buf_cstr(&error));
+		buf_fini(&error);
+		return STATUS_REFUSED;
+	}
+	buf_fini(&error);
+	watch(s, &signals.term, SIGTERM, on_end);
+	watch(s, &signals.interrupt, SIGINT, on_end);
+	watch(s, &signals.hangup, SIGHUP, on_hangup);
+	watch(s, &signals.restart, SIGUSR2, on_restart);
+	server_start(s);
+	hold_signals(SIG_UNBLOCK);
+	server_run(s);
+	hold_signals(SIG_BLOCK);
+	int *sockets, n = server_stop(s, &sockets);
+	bool restart = s->ending.restart;
+	unwatch(s, &signals);
+	server_free(&s);
+	if (restart)
+		handover_exec(sockets, n, argv);
+	free(sockets);
+	return restart ? STATUS_REFUSED : STATUS_DONE;
+}
+
+int cmd_serve(int argc, char **argv)
+{
+	struct options o = {.usage = usage, .shorts = "c:", .longs = longs};
+	options_only(&o, argc, argv);
+	sandbox_hide_memory();
+	tls_keys_prepare();
+	keyed_hash_choose();
+	struct conf *conf = options_conf_with(&o, CONF_WITH_KEYS | CONF_WITH_TABLES);
+	if (!conf)
+		return STATUS_REFUSED;
+	signal(SIGPIPE, SIG_IGN);
+	hold_signals(SIG_BLOCK);
+	handover_prepare();
+	umask(027);
+	privileges_raise_limits();
+	int status = serve(conf, argv);
+	conf_unref(conf);
+	return status;
+}

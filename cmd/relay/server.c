@@ -1,0 +1,436 @@
+/* SPDX-License-Identifier: ISC */
+#include "cmd/relay/server.h"
+
+#include "base/clock.h"
+#include "base/descriptors.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/metrics.h"
+#include "cmd/cmd.h"
+#include "cmd/watch/kept_file.h"
+#include "cmd/confine/privileges.h"
+#include "cmd/relay/report_passage.h"
+#include "cmd/relay/requests.h"
+#include "cmd/confine/sandbox.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <systemd/sd-daemon.h>
+#include <unistd.h>
+
+enum { POOL_THREADS_MAX = 16, POOL_QUEUE = 256 };
+
+static void receive(void *owner, struct note *note)
+{
+	requests_receive(owner, note);
+}
+
+static void to_main(void *context, struct note *note)
+{
+	struct server *s = context;
+	loop_post(s->loop, note);
+}
+
+static void to_spool(void *context, struct note *note)
+{
+	struct server *s = context;
+	spool_post(s->spool, note);
+}
+
+static void to_dns(void *context, struct note *note)
+{
+	struct server *s = context;
+	struct resolve *question = (struct resolve *)note;
+	/* At the end the queue may still hand over messages that waited: nobody asks for them now. */
+	if (s->dns)
+		loop_post(dns_loop(s->dns), note);
+	else
+		resolve_free(&question);
+}
+
+static void to_sts(void *context, struct note *note)
+{
+	struct server *s = context;
+	struct sts_ask *question = (struct sts_ask *)note;
+	if (s->sts)
+		loop_post(sts_loop(s->sts), note);
+	else
+		sts_ask_free(&question);
+}
+
+static void store_report(void *context, struct conf *conf, struct spool_store *store)
+{
+	struct server *s = context;
+	if (conf->ndkim > 0)
+		report_passage(conf, s->pool, s->spool, store);
+	else
+		loop_post(spool_loop(s->spool), &store->note);
+}
+
+static void to_worker(void *context, int worker, struct note *note)
+{
+	struct server *s = context;
+	loop_post(smtpc_worker(s->smtpc, worker), note);
+}
+
+static void to_events(void *context, struct note *note)
+{
+	struct server *s = context;
+	loop_post(events_loop(s->events), note);
+}
+
+/* It is theirs now: a crash would have them told again, and the next one too. */
+static void recall_events(struct server *s)
+{
+	struct buf text = {0};
+	kept_file_read(&kept_events, s->conf->spool, &text);
+	if (buf_len(&text) > 0) {
+		events_recall(s->events, buf_cstr(&text));
+		kept_file_write(&kept_events, s->conf->spool, "");
+	}
+	buf_fini(&text);
+}
+
+/* What was learnt about hosts before, without which some are tried once more; who is suspended. */
+static void recall(struct server *s)
+{
+	struct buf text;
+	buf_init(&text);
+	kept_file_read(&kept_destdb, s->conf->spool, &text);
+	qmgr_recall(s->qmgr, buf_cstr(&text));
+	buf_clear(&text);
+	kept_file_read(&kept_suspended, s->conf->spool, &text);
+	limiter_recall(s->limiter, buf_cstr(&text));
+	buf_clear(&text);
+	kept_file_read(&kept_sts, s->conf->spool, &text);
+	sts_recall(s->sts, buf_cstr(&text));
+	buf_clear(&text);
+	kept_file_read(&kept_tlsrpt, s->conf->spool, &text);
+	tlsrpt_recall(s->tlsrpt, buf_cstr(&text));
+	buf_fini(&text);
+	recall_events(s);
+}
+
+static void keep_learnt(struct server *s)
+{
+	struct buf text;
+	buf_init(&text);
+	qmgr_learnt(s->qmgr, &text);
+	kept_file_write(&kept_destdb, s->conf->spool, buf_cstr(&text));
+	buf_clear(&text);
+	sts_learnt(s->sts, &text);
+	kept_file_write(&kept_sts, s->conf->spool, buf_cstr(&text));
+	buf_clear(&text);
+	tlsrpt_learnt(s->tlsrpt, &text);
+	kept_file_write(&kept_tlsrpt, s->conf->spool, buf_cstr(&text));
+	buf_fini(&text);
+	if (*events_left(s->events))
+		kept_file_write(&kept_events, s->conf->spool, events_left(s->events));
+	s->stopped = true;
+}
+
+static int pool_threads(void)
+{
+	long processors = sysconf(_SC_NPROCESSORS_ONLN);
+	return processors < 1		       ? 1
+	       : processors > POOL_THREADS_MAX ? POOL_THREADS_MAX
+					       : (int)processors;
+}
+
+/* The queue belongs to the user, ports and keys to root. */
+static bool open_parts(struct server *s, const struct privileges *p, struct buf *error)
+{
+	struct conf *c = s->conf;
+	if (!privileges_own_folder(p, c->spool, error) || !privileges_lend(p, error))
+		return false;
+	s->clock = clock_watch_new(s->loop, c->spool);
+	s->dns = dns_new(s->conf);
+	s->tlsrpt = tlsrpt_new(s->conf, &(struct tlsrpt_edges){.to_dns = to_dns,
+							       .store = store_report,
+							       .context = s,
+							       .main = s->loop});
+	s->sts = sts_new(s->conf, &(struct sts_edges){.to_dns = to_dns,
+						      .context = s,
+						      .main = s->loop,
+						      .reports = tlsrpt_loop(s->tlsrpt)});
+	s->smtpc = smtpc_new(s->conf);
+	s->qmgr = qmgr_new(s->conf);
+	s->spool = spool_new(s->conf, qmgr_loop(s->qmgr), error);
+	s->pool = thread_pool_new("pool", pool_threads(), POOL_QUEUE);
+	s->maildrop = s->spool ? maildrop_new(c, s->spool, s->pool, error) : NULL;
+	s->control = s->maildrop ? control_new(s->loop, c->spool, requests_handle, s, error) : NULL;
+	if (!s->control || !privileges_return(p, error))
+		return false;
+	struct qmgr_edges edges = {.to_spool = to_spool,
+				   .to_dns = to_dns,
+				   .to_sts = to_sts,
+				   .reports = tlsrpt_loop(s->tlsrpt),
+				   .to_worker = to_worker,
+				   .to_main = to_main,
+				   .report = store_report,
+				   .to_events = to_events,
+				   .context = s,
+				   .workers = smtpc_workers(s->smtpc)};
+	qmgr_wire(s->qmgr, &edges);
+	glance_init(&s->glance, s->loop, qmgr_loop(s->qmgr));
+	s->limiter = limiter_new(c, s->loop);
+	s->events = events_new(c);
+	recall(s);
+	struct smtpd_edges smtpd_edges = {s->spool, s->pool, s->limiter, qmgr_loop(s->qmgr)};
+	s->smtpd = smtpd_new(s->conf, &smtpd_edges, error);
+	struct http_asks http_asks = {s->spool, s->qmgr, s->maildrop};
+	s->http = http_new(c, &http_asks, s->started_ms);
+	limiter_watch(s->limiter, s->loop);
+	limiter_watch(s->limiter, http_loop(s->http));
+	return s->smtpd && http_move(s->http, c, error);
+}
+
+static bool start_log(const struct conf *c, const struct privileges *p, struct buf *error)
+{
+	enum log_format format = (enum log_format)c->log_format;
+	enum log_level level = (enum log_level)c->log_level;
+	if (c->log[0] != '/')
+		return log_open(c->log, format, level, error);
+	if (!privileges_may_touch(p, c->log))
+		return privileges_lend(p, error) && log_open(c->log, format, level, error) &&
+		       privileges_return(p, error);
+	if (!log_open(c->log, format, level, error))
+		return false;
+	privileges_own_file(p, c->log);
+	return true;
+}
+
+static bool become_user(struct server *s, struct buf *error)
+{
+	struct privileges p;
+	bool ok = privileges_find(&p, s->conf->user, error) && start_log(s->conf, &p, error);
+	ok = ok && open_parts(s, &p, error) && privileges_drop(&p, error);
+	privileges_fini(&p);
+	return ok;
+}
+
+/* What a file says has changed: the same settings go round with it. */
+static void use_tables(void *owner)
+{
+	struct server *s = owner;
+	struct conf *new = table_watch_renew(s->conf);
+	smtpd_tables(s->smtpd, new);
+	maildrop_reload(s->maildrop, new);
+	qmgr_reload(s->qmgr, new);
+	table_watch_start(s->tables, new);
+	conf_unref(s->conf);
+	s->conf = new;
+}
+
+/* Sessions to come have them; those that are open keep what they began with. */
+static void use_certificates(void *owner)
+{
+	struct server *s = owner;
+	struct buf says = {0};
+	bool done = smtpd_reload(s->smtpd, s->conf, &says);
+	log_event(done ? LOG_LEVEL_INFO : LOG_LEVEL_ERROR, "certificate", "message",
+		  done ? "read anew" : log_text("%s; what there was before stays", buf_cstr(&says)),
+		  NULL);
+	buf_fini(&says);
+}
+
+struct server *server_new(struct conf *conf, struct buf *error)
+{
+	struct server *s = mem_zalloc(sizeof *s);
+	s->conf = conf_ref(conf);
+	s->started_ms = clock_steady_ms();
+	s->loop = loop_new("main", receive, NULL, s);
+	ending_init(s);
+	s->tables = table_watch_new(s->loop, use_tables, s);
+	s->certificates = certificate_watch_new(s->loop, use_certificates, s);
+	if (!become_user(s, error) || !sandbox_enter(conf, error) || !log_start(error))
+		server_free(&s);
+	else
+		descriptors_limit(conf->descriptor_limit);
+	return s;
+}
+
+static void say_ready(const struct server *s)
+{
+	struct buf listeners;
+	buf_init(&listeners);
+	for (int i = 0; i < s->conf->nlistener; i++) {
+		const struct conf_list *address = &s->conf->listener[i].address;
+		for (int j = 0; j < address->n; j++)
+			buf_printf(&listeners, "%s%s", buf_len(&listeners) ? "," : "",
+				   address->item[j]);
+	}
+	log_event(LOG_LEVEL_INFO, "ready", "version", SLUICE_VERSION, "listeners",
+		  buf_cstr(&listeners), NULL);
+	log_flush();
+	sd_notifyf(0, "READY=1\nSTATUS=listening on %s", buf_cstr(&listeners));
+	buf_fini(&listeners);
+}
+
+void server_start(struct server *s)
+{
+	dns_start(s->dns);
+	sts_start(s->sts);
+	tlsrpt_start(s->tlsrpt);
+	spool_start(s->spool);
+	smtpc_start(s->smtpc);
+	events_start(s->events);
+	qmgr_start(s->qmgr);
+	limiter_start(s->limiter);
+	thread_pool_start(s->pool);
+	smtpd_start(s->smtpd);
+	http_start(s->http);
+	maildrop_start(s->maildrop);
+	table_watch_start(s->tables, s->conf);
+	certificate_watch_start(s->certificates, s->conf);
+	clock_watch_start(s->clock);
+	say_ready(s);
+}
+
+void server_run(struct server *s)
+{
+	ev_run(s->loop->ev, 0);
+}
+
+static void say_lines(enum log_level level, const char *text)
+{
+	while (*text) {
+		size_t len = strcspn(text, "\n");
+		log_event(level, "reload", "message", log_text("%.*s", (int)len, text), NULL);
+		text += len + (text[len] == '\n');
+	}
+}
+
+static bool move_log(const struct conf *old, const struct conf *new, struct buf *says)
+{
+	const char *where = strcmp(old->log, new->log) == 0 ? NULL : new->log;
+	return log_move(where, (enum log_format) new->log_format, says);
+}
+
+/* The page at the old address goes first: the new one may be the same port. */
+static bool move_http(struct server *s, const struct conf *old, struct conf *new, struct buf *says)
+{
+	if (strcmp(old->http, new->http) != 0)
+		return http_move(s->http, new, says);
+	http_reload(s->http, new);
+	return true;
+}
+
+/* What may fail, or nothing at all. */
+static bool move_all(struct server *s, struct conf *new, struct buf *says)
+{
+	struct conf *old = s->conf;
+	struct buf unused = {0};
+	bool log = move_log(old, new, says);
+	bool http = log && move_http(s, old, new, says);
+	bool done = http && smtpd_reload(s->smtpd, new, says);
+	if (log && !done)
+		move_http(s, new, old, &unused);
+	if (log && !done)
+		move_log(new, old, &unused);
+	buf_fini(&unused);
+	if (!done && buf_len(says) > 0 && buf_cstr(says)[buf_len(says) - 1] != '\n')
+		buf_puts(says, "\n");
+	return done;
+}
+
+static bool use_conf(struct server *s, struct conf *new, struct buf *says)
+{
+	if (!move_all(s, new, says))
+		return false;
+	dns_reload(s->dns, new);
+	sts_reload(s->sts, new);
+	tlsrpt_reload(s->tlsrpt, new);
+	qmgr_reload(s->qmgr, new);
+	spool_reload(s->spool, new);
+	maildrop_reload(s->maildrop, new);
+	limiter_reload(s->limiter, new);
+	events_reload(s->events, new);
+	log_set_level((enum log_level) new->log_level);
+	descriptors_limit(new->descriptor_limit);
+	conf_differences(s->conf, new, says);
+	table_watch_start(s->tables, new);
+	certificate_watch_start(s->certificates, new);
+	conf_unref(s->conf);
+	s->conf = conf_ref(new);
+	return true;
+}
+
+/* What can't be read from inside is told as what it is, not as a fault of the file's. */
+static struct conf *read_within_reach(const struct conf *old, struct buf *says)
+{
+	struct buf faults = {0};
+	struct conf *settings = conf_read_with(old->file, 0, &faults);
+	bool reached = !settings || sandbox_reaches(settings, false, says);
+	conf_unref(settings);
+	buf_fini(&faults);
+	return reached ? conf_read(old->file, says) : NULL;
+}
+
+bool server_reload(struct server *s, struct buf *says)
+{
+	sd_notify(0, "RELOADING=1");
+	log_reopen();
+	struct conf *new = read_within_reach(s->conf, says);
+	bool done = new &&use_conf(s, new, says);
+	conf_unref(new);
+	say_lines(done ? LOG_LEVEL_WARNING : LOG_LEVEL_ERROR, buf_cstr(says));
+	log_event(done ? LOG_LEVEL_INFO : LOG_LEVEL_ERROR, "reload", "result",
+		  done ? "done" : "kept the old settings", NULL);
+	log_flush();
+	sd_notify(0, "READY=1");
+	return done;
+}
+
+int server_stop(struct server *s, int **sockets)
+{
+	http_stop(s->http);
+	smtpd_stop(s->smtpd);
+	limiter_stop(s->limiter);
+	thread_pool_stop(s->pool);
+	maildrop_stop(s->maildrop);
+	smtpc_stop(s->smtpc);
+	qmgr_stop(s->qmgr);
+	events_stop(s->events);
+	sts_stop(s->sts);
+	tlsrpt_stop(s->tlsrpt);
+	keep_learnt(s);
+	spool_stop(s->spool);
+	dns_stop(s->dns);
+	log_event(LOG_LEVEL_INFO, "stopped", NULL);
+	log_flush();
+	return smtpd_take_sockets(s->smtpd, sockets);
+}
+
+void server_free(struct server **sp)
+{
+	struct server *s = *sp;
+	if (!s)
+		return;
+	*sp = NULL;
+	/* First those that hold what others gave them; the loops that it comes back to are last. */
+	limiter_free(&s->limiter); /* it answers sessions */
+	thread_pool_free(&s->pool);
+	smtpd_free(&s->smtpd);
+	maildrop_free(&s->maildrop);
+	smtpc_free(&s->smtpc);
+	sts_free(&s->sts);
+	dns_free(&s->dns);
+	qmgr_free(&s->qmgr);
+	events_free(&s->events);
+	spool_free(&s->spool);
+	tlsrpt_free(&s->tlsrpt);
+	http_free(&s->http);
+	log_close();
+	/* Who waits for the end sees it now. */
+	control_free(&s->control);
+	glance_fini(&s->glance);
+	limiter_top_free(&s->top);
+	table_watch_free(&s->tables);
+	certificate_watch_free(&s->certificates);
+	clock_watch_free(&s->clock);
+	ending_fini(s);
+	loop_free(&s->loop);
+	conf_unref(s->conf);
+	free(s);
+}

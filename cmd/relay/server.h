@@ -1,0 +1,80 @@
+/* server.h - the parts of the relay, made, started, reloaded and stopped together.
+ *
+ *	server_new    read rights, log, queue (as the user), ports (as root), become the user
+ *	server_start  all threads; "ready"
+ *	server_stop   smtpd, limiter, maildrop, smtpc, qmgr, events, sts, tlsrpt, spool, dns, in this order; "stopped"
+ *	server_free
+ *
+ * The connections end before the scheduler does, and the queue last, so that all that has become of
+ * a message is known to the scheduler, and all that it decides is on disk.
+ *
+ * OWNERSHIP  The server owns its parts, and a reference on the configuration in force.
+ * THREAD     Main, whose loop is server->loop; it runs in server_run().
+ * ERRORS     server_new() returns NULL, and says why in error.
+ */
+#ifndef CMD_RELAY_SERVER_H
+#define CMD_RELAY_SERVER_H
+
+#include "cmd/watch/clock_watch.h"
+#include "cmd/watch/certificate_watch.h"
+#include "cmd/control/control.h"
+#include "cmd/relay/ending.h"
+#include "cmd/control/glance.h"
+#include "cmd/http/http.h"
+#include "cmd/maildrop/maildrop.h"
+#include "cmd/watch/table_watch.h"
+#include "base/thread_pool.h"
+#include "dns/dns.h"
+#include "events/events.h"
+#include "qmgr/qmgr.h"
+#include "smtpc/smtpc.h"
+#include "smtpd/limiter.h"
+#include "smtpd/smtpd.h"
+#include "spool/spool.h"
+#include "sts/sts.h"
+#include "tlsrpt/tlsrpt.h"
+
+struct server {
+	struct conf *conf;
+	struct loop *loop;
+	struct control *control;
+	struct dns *dns;
+	struct sts *sts;
+	struct tlsrpt *tlsrpt;
+	struct smtpc *smtpc;
+	struct qmgr *qmgr;
+	struct spool *spool;
+	struct thread_pool *pool; /* password hashes */
+	struct smtpd *smtpd;
+	struct limiter *limiter;
+	struct limiter_top *top; /* as it was told last, or NULL */
+	struct events *events;
+	struct maildrop *maildrop;
+	struct table_watch *tables;
+	struct certificate_watch *certificates;
+	struct clock_watch *clock;
+	struct http *http;
+	struct glance glance;
+	int64_t started_ms; /* steady clock */
+	struct ending ending;
+	bool stopped; /* what was learnt about hosts is written for the last time */
+};
+
+struct server *server_new(struct conf *, struct buf *error);
+/* Takes a reference of its own. */
+
+void server_start(struct server *);
+void server_run(struct server *);
+/* Serve until one of ending.h's ways has come to its end. */
+
+bool server_reload(struct server *, struct buf *says);
+/* Read the configuration again; false: there is a fault in it, or a certificate can't be read, and
+ * all stays as it is. says: the faults, or what takes effect at the next start only. */
+
+int server_stop(struct server *, int **sockets);
+/* Returns how many listening sockets are left for a successor; they and the array are the
+ * caller's. */
+
+void server_free(struct server **);
+
+#endif

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: ISC */
+/* sink_command - the verbs of `sluice sink`. */
+#include "base/mem.h"
+#include "base/utf8.h"
+#include "cmd/sink/sink_session.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fnmatch.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+/* The address in "<address> parameters", with a tab between the two; NULL: there is none. */
+static char *take_path(const char *text)
+{
+	while (*text == ' ')
+		text++;
+	if (*text++ != '<')
+		return NULL;
+	const char *end = text;
+	for (bool quoted = false; *end && (quoted || *end != '>'); end++) {
+		if (*end == '\\' && end[1])
+			end++;
+		else if (*end == '"')
+			quoted = !quoted;
+	}
+	if (!*end)
+		return NULL;
+	const char *rest = end + 1 + strspn(end + 1, " ");
+	size_t len = strlen(text) + 2;
+	char *path = mem_printf("%.*s%s%s", (int)(end - text), text, *rest ? "\t" : "", rest);
+	char *clean = mem_alloc(len);
+	/* Only the tab between the two stays a control. */
+	size_t address = utf8_clean(clean, path, (size_t)(end - text));
+	if (path[end - text] == '\t') {
+		clean[address] = '\t';
+		utf8_clean(clean + address + 1, path + (end - text) + 1, strlen(rest));
+	}
+	free(path);
+	return clean;
+}
+
+static int refusal(const struct sink_session *s, enum sink_stage stage, const char *path)
+{
+	const struct sink_options *o = s->sink->options;
+	char *address = mem_strndup(path, strcspn(path, "\t"));
+	int code = 0;
+	for (int i = 0; i < o->nrefusal && !code; i++)
+		if (o->refusal[i].stage == stage &&
+		    fnmatch(o->refusal[i].pattern, address, FNM_CASEFOLD) == 0)
+			code = o->refusal[i].code;
+	free(address);
+	return code;
+}
+
+static void refuse(struct sink_session *s, int code)
+{
+	s->sink->refused++;
+	sink_session_reply(s, "%d %d.0.0 Refused, as told", code, code / 100);
+}
+
+static void verb_ehlo(struct sink_session *s, char *rest)
+{
+	(void)rest;
+	const struct sink_options *o = s->sink->options;
+	sink_session_reset(s);
+	s->greeted = true;
+	sink_session_reply(s, "250-sink.invalid");
+	if (o->pipelining)
+		sink_session_reply(s, "250-PIPELINING");
+	if (o->chunking)
+		sink_session_reply(s, "250-CHUNKING");
+	sink_session_reply(s, "250-8BITMIME\r\n250-SMTPUTF8\r\n250-DSN\r\n250-ENHANCEDSTATUSCODES");
+	sink_session_reply(s, "250 SIZE %" PRId64, o->size_max);
+}
+
+static void verb_helo(struct sink_session *s, char *rest)
+{
+	(void)rest;
+	sink_session_reset(s);
+	s->greeted = true;
+	sink_session_reply(s, "250 sink.invalid");
+}
+
+static void verb_mail(struct sink_session *s, char *rest)
+{
+	char *path = strncasecmp(rest, "FROM:", 5) == 0 ? take_path(rest + 5) : NULL;
+	int code = path ? refusal(s, SINK_MAIL, path) : 0;
+	if (!s->greeted || s->from)
+		sink_session_reply(s, "503 5.5.1 Not now");
+	else if (!path)
+		sink_session_reply(s, "501 5.5.4 It is MAIL FROM:<address>");
+	else if (code)
+		refuse(s, code);
+	else
+		sink_session_reply(s, "250 2.1.0 Ok");
+	if (path && !code && s->greeted && !s->from)
+		s->from = path;
+	else
+		free(path);
+}
+
+static void verb_rcpt(struct sink_session *s, char *rest)
+{
+	char *path = strncasecmp(rest, "TO:", 3) == 0 ? take_path(rest + 3) : NULL;
+	int code = path ? refusal(s, SINK_RCPT, path) : 0;
+	if (!s->from) {
+		sink_session_reply(s, "503 5.5.1 MAIL first");
+	} else if (!path || !*path) {
+		sink_session_reply(s, "501 5.5.4 It is RCPT TO:<address>");
+	} else if (code) {
+		refuse(s, code);
+	} else if (s->nto >= SINK_RECIPIENTS_MAX) {
+		sink_session_reply(s, "452 4.5.3 Too many recipients");
+	} else {
+		if ((s->nto & (s->nto - 1)) == 0) /* full at each power of two */
+			s->to = mem_realloc(s->to,
+					    (size_t)(s->nto ? 2 * s->nto : 1) * sizeof *s->to);
+		s->to[s->nto++] = path;
+		path = NULL;
+		sink_session_reply(s, "250 2.1.5 Ok");
+	}
+	free(path);
+}
+
+static void verb_data(struct sink_session *s, char *rest)
+{
+	(void)rest;
+	if (!s->from || s->size > 0) {
+		sink_session_reply(s, "503 5.5.1 Not now");
+	} else if (s->nto == 0) {
+		sink_session_reply(s, "554 5.5.1 No recipients");
+	} else {
+		s->state = SINK_DATA;
+		sink_session_reply(s, "354 Go on, end with CRLF.CRLF");
+	}
+}
+
+static void verb_bdat(struct sink_session *s, char *rest)
+{
+	char *end;
+	errno = 0;
+	uint64_t n = strtoull(rest, &end, 10);
+	bool last = strcasecmp(end, " LAST") == 0;
+	if (!isdigit((unsigned char)*rest) || errno != 0 || (*end && !last)) {
+		/* How much would follow is not known, so what follows can not be told from
+		 * commands. */
+		sink_session_reply(s, "501 5.5.4 It is BDAT size [LAST]");
+		s->state = SINK_CLOSING;
+		return;
+	}
+	s->chunk_left = n;
+	s->chunk_last = last;
+	s->chunk_void = !s->from || s->nto == 0 || !s->sink->options->chunking;
+	s->state = SINK_BDAT;
+	if (s->chunk_void)
+		sink_session_reply(s, s->from ? "554 5.5.1 No recipients" : "503 5.5.1 Not now");
+}
+
+static void verb_rset(struct sink_session *s, char *rest)
+{
+	(void)rest;
+	sink_session_reset(s);
+	sink_session_reply(s, "250 2.0.0 Ok");
+}
+
+static void verb_noop(struct sink_session *s, char *rest)
+{
+	(void)rest;
+	sink_session_reply(s, "250 2.0.0 Ok");
+}
+
+static void verb_vrfy(struct sink_session *s, char *rest)
+{
+	(void)rest;
+	sink_session_reply(s, "252 2.0.0 Perhaps");
+}
+
+static void verb_quit(struct sink_session *s, char *rest)
+{
+	(void)rest;
+	sink_session_reply(s, "221 2.0.0 Bye");
+	s->state = SINK_CLOSING;
+}
+
+void sink_command(struct sink_session *s, char *line)
+{
+	static const struct {
+		const char *verb;
+		void (*take)(struct sink_session *, char *rest);
+	} table[] = {{"EHLO", verb_ehlo}, {"HELO", verb_helo}, {"MAIL", verb_mail},
+		     {"RCPT", verb_rcpt}, {"DATA", verb_data}, {"BDAT", verb_bdat},
+		     {"RSET", verb_rset}, {"NOOP", verb_noop}, {"VRFY", verb_vrfy},
+		     {"QUIT", verb_quit}};
+	size_t len = strcspn(line, " ");
+	char *rest = line + len + strspn(line + len, " ");
+	if (s->sink->options->verbose) {
+		char *clean = mem_alloc(strlen(line) + 1);
+		utf8_clean(clean, line, strlen(line));
+		printf("command %s\n", clean);
+		free(clean);
+	}
+	for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+		if (len == 4 && strncasecmp(line, table[i].verb, 4) == 0) {
+			table[i].take(s, rest);
+			return;
+		}
+	}
+	sink_session_reply(s, "500 5.5.2 What?");
+}
+
+static void tell(const struct sink_session *s, uint64_t number)
+{
+	printf("message %" PRIu64 " from=<%.*s> to=", number, (int)strcspn(s->from, "\t"), s->from);
+	for (int i = 0; i < s->nto; i++)
+		printf("%s<%.*s>", i ? "," : "", (int)strcspn(s->to[i], "\t"), s->to[i]);
+	printf(" size=%" PRIu64 "\n", s->size);
+}
+
+void sink_content_end(struct sink_session *s)
+{
+	struct sink *k = s->sink;
+	uint64_t number = (uint64_t)k->messages + 1;
+	int code = 0;
+	for (int i = 0; i < s->nto && !code; i++)
+		code = refusal(s, SINK_END, s->to[i]);
+	if (s->size > (uint64_t)k->options->size_max) {
+		sink_session_reply(s, "552 5.3.4 Message too large");
+	} else if (code) {
+		refuse(s, code);
+	} else if (k->folder >= 0 && !sink_store(s, &number)) {
+		sink_session_reply(s, "452 4.3.1 It can not be stored");
+	} else {
+		k->messages++;
+		k->recipients += s->nto;
+		k->bytes += (int64_t)s->size;
+		if (!k->options->quiet)
+			tell(s, number);
+		sink_session_reply(s, "250 2.0.0 Ok: message %" PRIu64, number);
+		sink_counted(k);
+	}
+	sink_session_reset(s);
+}

@@ -1,0 +1,147 @@
+/* SPDX-License-Identifier: ISC */
+#include "cmd/sink/sink_options.h"
+
+#include "base/address.h"
+#include "base/conf_units.h"
+#include "base/mem.h"
+#include "cmd/options.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char usage[] =
+	"usage: sluice sink [-l ADDR:PORT] [-d DIR] [OPTION...]\n"
+	"Receive mail by SMTP, for tests. Each message is told on standard output; at the end, by\n"
+	"SIGTERM or SIGINT, how many there were.\n"
+	"  -l, --listen ADDR:PORT  127.0.0.1:2526 if not given; [ADDR]:PORT for IPv6\n"
+	"  -d, --dir DIR           store each message, byte for byte, as DIR/N.eml, and sender "
+	"and\n"
+	"                          recipients as lines \"from\" and \"to\" in DIR/N.env\n"
+	"  --delay MS              hold each reply back so long, as a long line does\n"
+	"  --limit N               connections at once; each further one gets 421\n"
+	"  --refuse [STAGE:]PATTERN=CODE\n"
+	"                          refuse addresses like PATTERN, in which * and ? stand for\n"
+	"                          others; STAGE is mail, rcpt (if not given) or end (of the\n"
+	"                          content, for its recipients); CODE is 400 to 599; repeatable\n"
+	"  --size SIZE             the largest message: 100m if not given\n"
+	"  --no-pipelining         do not announce PIPELINING\n"
+	"  --no-chunking           do not announce CHUNKING\n"
+	"  --count N               end after so many messages\n"
+	"  -q, --quiet             tell the total only\n"
+	"  -v, --verbose           tell each command too\n";
+
+enum { DELAY = OPTION_OWN, LIMIT, REFUSE, SIZE, NO_PIPELINING, NO_CHUNKING, COUNT };
+
+static const struct option longs[] = {
+	{"listen", required_argument, NULL, 'l'},
+	{"dir", required_argument, NULL, 'd'},
+	{"delay", required_argument, NULL, DELAY},
+	{"limit", required_argument, NULL, LIMIT},
+	{"refuse", required_argument, NULL, REFUSE},
+	{"size", required_argument, NULL, SIZE},
+	{"no-pipelining", no_argument, NULL, NO_PIPELINING},
+	{"no-chunking", no_argument, NULL, NO_CHUNKING},
+	{"count", required_argument, NULL, COUNT},
+	{"quiet", no_argument, NULL, 'q'},
+	{"verbose", no_argument, NULL, 'v'},
+	OPTIONS_COMMON,
+};
+
+static void parse_listen(const struct options *o, const char *text, union address *to)
+{
+	const char *colon = strrchr(text, ':');
+	if (!colon)
+		options_wrong(o, "--listen %s: there is no port", text);
+	size_t len = (size_t)(colon - text);
+	int port = (int)options_number(o, "--listen", colon + 1, 1, 65535);
+	if (len >= 2 && text[0] == '[' && text[len - 1] == ']') {
+		text++;
+		len -= 2;
+	}
+	char *host = mem_strndup(text, len);
+	if (!address_parse(*host ? host : "127.0.0.1", port, to))
+		options_wrong(o, "--listen: %s is no address", host);
+	free(host);
+}
+
+static void parse_refuse(const struct options *o, char *text, struct sink_options *to)
+{
+	static const struct {
+		const char *name;
+		enum sink_stage stage;
+	} stages[] = {{"mail:", SINK_MAIL}, {"rcpt:", SINK_RCPT}, {"end:", SINK_END}};
+	struct sink_refusal r = {.stage = SINK_RCPT, .pattern = text};
+	for (int i = 0; i < 3; i++) {
+		size_t len = strlen(stages[i].name);
+		if (strncmp(text, stages[i].name, len) == 0) {
+			r.stage = stages[i].stage;
+			r.pattern = text + len;
+		}
+	}
+	char *equals = strrchr(text, '=');
+	if (!equals || equals == r.pattern)
+		options_wrong(o, "--refuse %s: it is PATTERN=CODE", text);
+	r.code = (int)options_number(o, "--refuse", equals + 1, 400, 599);
+	*equals = '\0';
+	to->refusal = mem_realloc(to->refusal, (size_t)(to->nrefusal + 1) * sizeof *to->refusal);
+	to->refusal[to->nrefusal++] = r;
+}
+
+static void parse_size(const struct options *o, const char *text, int64_t *to)
+{
+	struct buf why;
+	buf_init(&why);
+	if (!conf_amount_parse(CONF_size, text, to, &why) || *to < 1 || *to > INT64_C(4) << 30)
+		options_wrong(o, "--size %s: %s", text,
+			      buf_len(&why) ? buf_cstr(&why) : "it is 1 to 4g");
+	buf_fini(&why);
+}
+
+static void parse_number_or_flag(const struct options *o, int option, struct sink_options *to)
+{
+	switch (option) {
+	case DELAY:
+		to->delay_ms = options_number(o, "--delay", optarg, 0, 3600000);
+		break;
+	case LIMIT:
+		to->limit = options_number(o, "--limit", optarg, 0, 1000000);
+		break;
+	case COUNT:
+		to->count = options_number(o, "--count", optarg, 1, INT64_MAX);
+		break;
+	case NO_PIPELINING:
+		to->pipelining = false;
+		break;
+	case NO_CHUNKING:
+		to->chunking = false;
+		break;
+	case 'q':
+		to->quiet = true;
+		break;
+	default:
+		to->verbose = true;
+	}
+}
+
+void sink_options_parse(struct sink_options *to, int argc, char **argv)
+{
+	struct options o = {.usage = usage, .shorts = "c:l:d:qv", .longs = longs};
+	*to = (struct sink_options){
+		.size_max = INT64_C(100) << 20, .pipelining = true, .chunking = true};
+	address_parse("127.0.0.1", 2526, &to->listen);
+	int option;
+	while ((option = options_next(&o, argc, argv)) != -1) {
+		if (option == 'l')
+			parse_listen(&o, optarg, &to->listen);
+		else if (option == 'd')
+			to->dir = optarg;
+		else if (option == REFUSE)
+			parse_refuse(&o, optarg, to);
+		else if (option == SIZE)
+			parse_size(&o, optarg, &to->size_max);
+		else
+			parse_number_or_flag(&o, option, to);
+	}
+	if (optind < argc)
+		options_wrong(&o, "sink takes no argument %s", argv[optind]);
+}

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: ISC */
+#include "cmd/sink/sink_server.h"
+
+#include "base/stream.h"
+#include "cmd/sink/sink_session.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { ENDING_MS = 100 }; /* for the last replies to go out */
+
+static void receive(void *owner, struct note *note)
+{
+	(void)owner;
+	(void)note;
+}
+
+static void on_accept(struct ev_loop *ev, ev_io *w, int revents)
+{
+	(void)ev;
+	(void)revents;
+	struct sink *k = w->data;
+	for (int i = 0; i < 100; i++) {
+		int fd = accept4(k->fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+		if (fd < 0)
+			return;
+		k->connections++;
+		sink_session_new(k, fd);
+	}
+}
+
+static void on_signal(struct ev_loop *ev, ev_signal *w, int revents)
+{
+	(void)w;
+	(void)revents;
+	ev_break(ev, EVBREAK_ALL);
+}
+
+static void on_ending(void *owner)
+{
+	struct sink *k = owner;
+	ev_break(k->loop->ev, EVBREAK_ALL);
+}
+
+/* What was told is written when nothing else is to do, not a line at a time. */
+static void on_sleep(struct ev_loop *ev, ev_prepare *w, int revents)
+{
+	(void)ev;
+	(void)w;
+	(void)revents;
+	fflush(stdout);
+}
+
+static bool failed(const char *what)
+{
+	fprintf(stderr, "sluice: %s: %s\n", what, strerror(errno));
+	return false;
+}
+
+static bool open_folder(struct sink *k)
+{
+	const char *dir = k->options->dir;
+	if (!dir)
+		return true;
+	if (mkdir(dir, 0777) != 0 && errno != EEXIST)
+		return failed(dir);
+	k->folder = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	return k->folder >= 0 || failed(dir);
+}
+
+static bool open_socket(struct sink *k)
+{
+	const union address *at = &k->options->listen;
+	char text[64], where[80];
+	int on = 1;
+	snprintf(where, sizeof where, "%s:%d", address_text(at, text), address_port(at));
+	k->fd = socket(at->sa.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+	if (k->fd < 0 || setsockopt(k->fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
+	    bind(k->fd, &at->sa, address_size(at)) != 0 || listen(k->fd, 4096) != 0)
+		return failed(where);
+	stream_nodelay(k->fd);
+	if (!k->options->quiet)
+		printf("listening on %s\n", where);
+	return true;
+}
+
+static void watch(struct sink *k)
+{
+	ev_io_init(&k->acceptor, on_accept, k->fd, EV_READ);
+	ev_signal_init(&k->term, on_signal, SIGTERM);
+	ev_signal_init(&k->interrupt, on_signal, SIGINT);
+	ev_prepare_init(&k->writer, on_sleep);
+	k->acceptor.data = k;
+	ev_io_start(k->loop->ev, &k->acceptor);
+	ev_signal_start(k->loop->ev, &k->term);
+	ev_signal_start(k->loop->ev, &k->interrupt);
+	ev_prepare_start(k->loop->ev, &k->writer);
+}
+
+bool sink_open(struct sink *k, const struct sink_options *options)
+{
+	*k = (struct sink){.options = options, .fd = -1, .folder = -1, .next_file = 1};
+	list_init(&k->sessions);
+	timer_init(&k->ending, on_ending, k);
+	if (!open_folder(k) || !open_socket(k))
+		return false;
+	k->loop = loop_new("sink", receive, NULL, k);
+	watch(k);
+	return true;
+}
+
+void sink_run(struct sink *k)
+{
+	ev_run(k->loop->ev, 0);
+}
+
+void sink_counted(struct sink *k)
+{
+	if (k->options->count > 0 && k->messages >= k->options->count && !timer_active(&k->ending))
+		loop_timer_in(k->loop, &k->ending, ENDING_MS + k->options->delay_ms);
+}
+
+void sink_close(struct sink *k)
+{
+	list_each (link, tmp, &k->sessions)
+		sink_session_drop(link);
+	if (k->loop) {
+		ev_io_stop(k->loop->ev, &k->acceptor);
+		ev_signal_stop(k->loop->ev, &k->term);
+		ev_signal_stop(k->loop->ev, &k->interrupt);
+		ev_prepare_stop(k->loop->ev, &k->writer);
+		timer_stop(&k->loop->timers, &k->ending);
+		loop_free(&k->loop);
+		printf("-- %" PRId64 " messages, %" PRId64 " recipients, %" PRId64
+		       " bytes, %" PRId64 " connections (at most %" PRId64 " at once, %" PRId64
+		       " turned away), %" PRId64 " refusals\n",
+		       k->messages, k->recipients, k->bytes, k->connections, k->most,
+		       k->turned_away, k->refused);
+	}
+	if (k->fd >= 0)
+		close(k->fd);
+	if (k->folder >= 0)
+		close(k->folder);
+}

@@ -1,0 +1,419 @@
+/* SPDX-License-Identifier: ISC */
+#include "cmd/text/dest_print.h"
+
+#include "base/conf_units.h"
+#include "base/log.h"
+#include "cmd/text/moment.h"
+#include "cmd/text/reply_words.h"
+#include "qmgr/dest/site.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void put_seconds(struct buf *to, int64_t ms)
+{
+	buf_printf(to, "%" PRId64 ".%" PRId64 "s", ms / 1000, ms % 1000 / 100);
+}
+
+static void put_state(struct buf *to, const char *state, int64_t for_ms)
+{
+	buf_puts(to, state);
+	if (for_ms > 0) {
+		buf_puts(to, " for ");
+		put_seconds(to, for_ms);
+	}
+}
+
+static void put_rate(struct buf *to, const struct dest_site *s)
+{
+	const struct conf_rate rate = {s->rate_events, s->rate_per_ms};
+	if (rate.events > 0) {
+		buf_puts(to, " rate=");
+		conf_rate_print(&rate, to);
+	}
+	if (s->delay_ms > 0) {
+		buf_puts(to, " delay=");
+		conf_amount_print(CONF_duration, s->delay_ms, to);
+	}
+}
+
+/* --- a line each */
+
+enum { ALIGNED_MAX = 48 }; /* what is longer pushes its own line only */
+
+struct widths {
+	int site, state, host, host_state;
+};
+
+static void widen(int *width, size_t len)
+{
+	if (len <= ALIGNED_MAX && (int)len > *width)
+		*width = (int)len;
+}
+
+static void put_padded(struct buf *to, const struct buf *text, int width)
+{
+	buf_printf(to, "%-*s", width, buf_cstr((struct buf *)text));
+}
+
+/* The state with how long it holds, and its length. */
+static void put_state_padded(struct buf *to, const char *state, int64_t for_ms, int width)
+{
+	struct buf text;
+	buf_init(&text);
+	put_state(&text, state, for_ms);
+	put_padded(to, &text, width);
+	buf_fini(&text);
+}
+
+static size_t state_length(const char *state, int64_t for_ms)
+{
+	struct buf text;
+	buf_init(&text);
+	put_state(&text, state, for_ms);
+	size_t len = buf_len(&text);
+	buf_fini(&text);
+	return len;
+}
+
+static void put_host_name(struct buf *to, const struct dest_host *h)
+{
+	buf_puts(to, h->peer);
+}
+
+static void measure_host(struct widths *w, const struct dest_host *h)
+{
+	struct buf name;
+	buf_init(&name);
+	put_host_name(&name, h);
+	widen(&w->host, buf_len(&name));
+	widen(&w->host_state, state_length(h->state, h->retry_in_ms));
+	buf_fini(&name);
+}
+
+static struct widths measure(const struct dest_command *c)
+{
+	struct widths w = {0};
+	for (int i = 0; i < c->nsite; i++) {
+		const struct dest_site *s = &c->site[i];
+		widen(&w.site, strlen(s->name));
+		widen(&w.state, state_length(s->state, s->dead_in_ms));
+		for (int h = 0; h < s->nhost; h++)
+			measure_host(&w, &s->host[h]);
+	}
+	for (int i = 0; i < c->nhost; i++)
+		measure_host(&w, &c->host[i]);
+	return w;
+}
+
+/* Without the blanks that the next column would have needed. */
+static void end_line(struct buf *to)
+{
+	while (buf_len(to) > 0 && buf_data(to)[buf_len(to) - 1] == ' ')
+		to->tail--;
+	buf_puts(to, "\n");
+}
+
+static void put_host_line(struct buf *to, const struct dest_host *h, const struct widths *w)
+{
+	struct buf name;
+	buf_init(&name);
+	put_host_name(&name, h);
+	buf_puts(to, "  ");
+	put_padded(to, &name, w->host);
+	buf_fini(&name);
+	buf_puts(to, " ");
+	put_state_padded(to, h->state, h->retry_in_ms, w->host_state);
+	buf_printf(to, " preference=%-3" PRIu32 " connections=%-3d idle=%-3d failures=%d",
+		   h->preference, h->connections, h->idle, h->failures);
+	if (h->login)
+		buf_printf(to, " login=%s", h->login);
+	if (h->unanswered > 0)
+		buf_printf(to, " unanswered=%d", h->unanswered);
+	if (h->limit > 0)
+		buf_printf(to, " limit=%d", h->limit);
+	if (h->depth > 1 || h->mode_in_ms > 0)
+		buf_printf(to, " depth=%d", h->depth);
+	if (h->mode_in_ms > 0)
+		buf_printf(to, " mode=\"%s\"", h->mode);
+	if (h->messages_most > 0)
+		buf_printf(to, " messages=%d", h->messages_most);
+	if (h->doubts > 0)
+		buf_printf(to, " in_doubt=%d", h->doubts);
+	if (h->why) {
+		buf_puts(to, " (");
+		reply_words_put(to, h->why, false);
+		buf_puts(to, ")");
+	}
+	end_line(to);
+}
+
+static void put_site_line(struct buf *to, const struct dest_site *s, const struct widths *w)
+{
+	buf_printf(to, "%-*s transport=%s ", w->site, s->name, s->transport);
+	put_state_padded(to, s->state, s->dead_in_ms, w->state);
+	buf_printf(to, " window=%-3d busy=%-3d idle=%-3d connecting=%-3d waiting=%-5" PRId64,
+		   s->window, s->busy, s->idle, s->connecting, s->waiting);
+	if (s->deferred > 0)
+		buf_printf(to, " deferred=%-5" PRId64 " parked=%-5" PRId64, s->deferred, s->parked);
+	put_rate(to, s);
+	if (s->last) {
+		buf_puts(to, " (");
+		reply_words_put(to, s->last, false);
+		buf_puts(to, ")");
+	}
+	end_line(to);
+}
+
+static int by_badness(const void *x, const void *y)
+{
+	const struct dest_site *a = x, *b = y;
+	int bad_a = site_badness(a->state), bad_b = site_badness(b->state);
+	int64_t wait_a = a->waiting + a->deferred, wait_b = b->waiting + b->deferred;
+	if (bad_a != bad_b)
+		return bad_b - bad_a;
+	if (wait_a != wait_b)
+		return wait_a < wait_b ? 1 : -1;
+	return strcmp(a->name, b->name);
+}
+
+void dest_print_sort(struct dest_command *c)
+{
+	if (c->nsite > 0)
+		qsort(c->site, (size_t)c->nsite, sizeof *c->site, by_badness);
+}
+
+void dest_print_list(struct buf *to, const struct dest_command *c)
+{
+	const struct widths w = measure(c);
+	for (int i = 0; i < c->nsite; i++) {
+		put_site_line(to, &c->site[i], &w);
+		for (int h = 0; h < c->site[i].nhost; h++)
+			put_host_line(to, &c->site[i].host[h], &w);
+	}
+	if (c->nhost > 0 && !c->hosts)
+		buf_puts(to, "hosts that no site has now\n");
+	for (int i = 0; i < c->nhost; i++)
+		put_host_line(to, &c->host[i], &w);
+	for (int i = 0; i < c->nsuspended; i++)
+		buf_printf(to, "suspended: %s\n", c->suspended[i]);
+}
+
+void dest_print_tabs(struct buf *to, const struct dest_command *c)
+{
+	for (int i = 0; i < c->nsite; i++) {
+		const struct dest_site *s = &c->site[i];
+		buf_printf(to,
+			   "%s\t%s\t%s\t%" PRId64 ".%03d\t%d\t%d\t%d\t%" PRId64 "\t%" PRId64
+			   "\t%" PRId64 "\t",
+			   s->name, s->transport, s->state, s->dead_in_ms / 1000,
+			   (int)(s->dead_in_ms % 1000), s->window, s->connections, s->busy,
+			   s->waiting, s->deferred, s->verdicts);
+		if (s->last)
+			reply_words_put(to, s->last, false);
+		buf_puts(to, "\n");
+	}
+}
+
+/* --- in full */
+
+static void put_when(struct buf *to, const struct verdict *v)
+{
+	moment_put(to, v->when_ms, false);
+	buf_puts(to, ": ");
+	reply_words_put(to, v, false);
+	buf_puts(to, "\n");
+}
+
+/* What holds for so long, if it does. */
+static void put_spell(struct buf *to, const char *what, int64_t for_ms)
+{
+	if (for_ms == 0)
+		return;
+	buf_puts(to, what);
+	put_seconds(to, for_ms);
+	buf_puts(to, "\n");
+}
+
+static void put_host_full(struct buf *to, const struct dest_host *h)
+{
+	buf_printf(to, "host:        %s, preference %" PRIu32 "\nstate:       ", h->peer,
+		   h->preference);
+	put_state(to, h->state, h->retry_in_ms);
+	buf_printf(to,
+		   "\nconnections: %d: %d ready, %d idle, %d unanswered\nfailures:    %d in a row\n"
+		   "in doubt:    %d\nlast opened: ",
+		   h->connections, h->ready, h->idle, h->unanswered, h->failures, h->doubts);
+	if (h->opened_ago_ms < 0) {
+		buf_puts(to, "never");
+	} else {
+		put_seconds(to, h->opened_ago_ms);
+		buf_puts(to, " ago");
+	}
+	buf_printf(to, "\npipeline:    %d deep, ", h->depth);
+	put_state(to, h->mode, h->mode_in_ms);
+	buf_puts(to, "\n");
+	if (h->messages_most > 0) {
+		buf_printf(to, "messages:    %d on one connection, for ", h->messages_most);
+		put_seconds(to, h->messages_in_ms);
+		buf_puts(to, "\n");
+	}
+	if (h->limit > 0) {
+		buf_printf(to, "limit:       takes %d connections", h->limit);
+		put_spell(to, ", one more is tried in ", h->limit_in_ms);
+		buf_puts(to, h->limit_in_ms > 0 ? "" : "\n");
+	}
+	if (h->round_trip_us > 0)
+		buf_printf(to, "speed:       round trip %.1f ms, %.1f ms a message\n",
+			   (double)h->round_trip_us / 1000, (double)h->service_us / 1000);
+	put_spell(to, "slow:        to connect, comes after others for ", h->slow_in_ms);
+	put_spell(to, "tls:         broken, not tried for ", h->plain_in_ms);
+	if (h->why) {
+		buf_puts(to, "last failure: ");
+		put_when(to, h->why);
+	}
+}
+
+static void put_site_full(struct buf *to, const struct dest_site *s)
+{
+	buf_printf(to, "site:        %s\ntransport:   %s\nstate:       ", s->name, s->transport);
+	put_state(to, s->state, s->dead_in_ms);
+	buf_printf(to, "\nwindow:      %d of ", s->window);
+	if (s->limit > 0)
+		buf_printf(to, "%d", s->limit);
+	else
+		buf_puts(to, "any number");
+	buf_printf(to,
+		   "\nconnections: %d: %d busy, %d idle, %d connecting\n"
+		   "waiting:     %" PRId64,
+		   s->connections, s->busy, s->idle, s->connecting, s->waiting);
+	put_rate(to, s);
+	buf_printf(to, "\ndeferred:    %" PRId64 ", of which %" PRId64 " until it lives again\n",
+		   s->deferred, s->parked);
+	if (s->last) {
+		buf_puts(to, "last failure: ");
+		put_when(to, s->last);
+	}
+	for (int i = 0; i < s->nhost; i++)
+		put_host_full(to, &s->host[i]);
+}
+
+void dest_print_full(struct buf *to, const struct dest_command *c)
+{
+	for (int i = 0; i < c->nsite; i++) {
+		put_site_full(to, &c->site[i]);
+		buf_puts(to, i + 1 < c->nsite ? "\n" : "");
+	}
+	for (int i = 0; i < c->nhost; i++)
+		put_host_full(to, &c->host[i]);
+}
+
+static void json_text(struct buf *to, const char *name, const char *text)
+{
+	buf_printf(to, "\"%s\":", name);
+	log_json_string(to, text);
+}
+
+static void json_verdict(struct buf *to, const struct verdict *v)
+{
+	buf_puts(to, ",\"last_failure\":");
+	if (!v) {
+		buf_puts(to, "null");
+		return;
+	}
+	buf_printf(to, "{\"when\":%" PRId64 ".%03d,\"code\":%d,", v->when_ms / 1000,
+		   (int)(v->when_ms % 1000), v->code);
+	json_text(to, "dsn", v->dsn);
+	buf_puts(to, ",");
+	json_text(to, "host", v->host);
+	buf_puts(to, ",");
+	json_text(to, "reason", v->text);
+	buf_puts(to, "}");
+}
+
+static void json_seconds(struct buf *to, const char *name, int64_t ms)
+{
+	buf_printf(to, ",\"%s\":%" PRId64 ".%03d", name, ms / 1000, (int)(ms % 1000));
+}
+
+static void json_host(struct buf *to, const struct dest_host *h)
+{
+	buf_puts(to, "{");
+	json_text(to, "host", h->name);
+	buf_puts(to, ",");
+	json_text(to, "address", h->address);
+	if (h->login)
+		json_text(to, "login", h->login);
+	buf_printf(to, ",\"port\":%d,\"preference\":%" PRIu32 ",", h->port, h->preference);
+	json_text(to, "state", h->state);
+	buf_printf(to,
+		   ",\"connections\":%d,\"ready\":%d,\"idle\":%d,\"unanswered\":%d"
+		   ",\"failures\":%d,\"in_doubt\":%d,\"depth\":%d,",
+		   h->connections, h->ready, h->idle, h->unanswered, h->failures, h->doubts,
+		   h->depth);
+	json_text(to, "mode", h->mode);
+	json_seconds(to, "retry_in", h->retry_in_ms);
+	json_seconds(to, "mode_for", h->mode_in_ms);
+	buf_printf(to,
+		   ",\"messages_most\":%d,\"connections_most\":%d,\"round_trip\":%.6f"
+		   ",\"service\":%.6f",
+		   h->messages_most, h->limit, (double)h->round_trip_us / 1e6,
+		   (double)h->service_us / 1e6);
+	json_seconds(to, "slow_for", h->slow_in_ms);
+	json_seconds(to, "tls_broken_for", h->plain_in_ms);
+	if (h->opened_ago_ms >= 0)
+		json_seconds(to, "opened_ago", h->opened_ago_ms);
+	else
+		buf_puts(to, ",\"opened_ago\":null");
+	json_verdict(to, h->why);
+	buf_puts(to, "}");
+}
+
+static void json_site(struct buf *to, const struct dest_site *s)
+{
+	buf_puts(to, "{");
+	json_text(to, "site", s->name);
+	buf_puts(to, ",");
+	json_text(to, "transport", s->transport);
+	buf_puts(to, ",");
+	json_text(to, "state", s->state);
+	buf_printf(to,
+		   ",\"window\":%d,\"limit\":%d,\"connections\":%d,\"connecting\":%d,"
+		   "\"busy\":%d,\"idle\":%d,\"waiting\":%" PRId64 ",\"deferred\":%" PRId64
+		   ",\"parked\":%" PRId64 ",\"replies\":%" PRId64 ",\"rate_events\":%" PRId64,
+		   s->window, s->limit, s->connections, s->connecting, s->busy, s->idle, s->waiting,
+		   s->deferred, s->parked, s->verdicts, s->rate_events);
+	json_seconds(to, "rate_per", s->rate_per_ms);
+	json_seconds(to, "rate_delay", s->delay_ms);
+	json_seconds(to, "dead_for", s->dead_in_ms);
+	json_verdict(to, s->last);
+	buf_puts(to, ",\"hosts\":[");
+	for (int i = 0; i < s->nhost; i++) {
+		buf_puts(to, i > 0 ? "," : "");
+		json_host(to, &s->host[i]);
+	}
+	buf_puts(to, "]}\n");
+}
+
+void dest_print_json(struct buf *to, const struct dest_command *c)
+{
+	for (int i = 0; i < c->nsite; i++)
+		json_site(to, &c->site[i]);
+	for (int i = 0; i < c->nhost; i++) {
+		json_host(to, &c->host[i]);
+		buf_puts(to, "\n");
+	}
+	for (int i = 0; i < c->nsuspended; i++) {
+		buf_puts(to, "{");
+		json_text(to, "suspended", c->suspended[i]);
+		buf_puts(to, "}\n");
+	}
+}
+
+void dest_print_done(struct buf *to, const struct dest_command *c)
+{
+	static const char *const done[] = {
+		[DEST_SUSPEND] = "suspended", [DEST_RESUME] = "resumed", [DEST_RESET] = "reset"};
+	buf_printf(to, "%s %s\n", c->name, done[c->op]);
+}

@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: ISC */
+#include "cmd/text/explain_print.h"
+
+#include "base/ident.h"
+#include "base/log.h"
+#include "base/utf8.h"
+#include "cmd/text/moment.h"
+#include "cmd/text/reply_words.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { REASONS_MAX = 50 }; /* lines of a deferred message: one a reply */
+
+/* What is said of each constraint; %s is its number of connections, and %a whether they are or it is. */
+static const struct {
+	const char *why, *relief;
+} words[CONSTRAINT_COUNT] = {
+	[CONSTRAINT_REPORTING] = {"the report to its sender is being stored",
+				  "the disk: as soon as it is synced"},
+	[CONSTRAINT_CANCELLED] = {"the operator wants it, and a delivery is under way",
+				  "the end of that delivery"},
+	[CONSTRAINT_MEMORY] = {"not read into memory yet, for there is no room for more recipients",
+			       "deliveries that end; message_recipient_limit, recipient_limit"},
+	[CONSTRAINT_LOOKUP] =
+		{"waits for its turn to look up the next hop",
+		 "look-ups that end; router_concurrency_limit, max_message_concurrency"},
+	[CONSTRAINT_DNS] = {"waits for the answer of DNS, or for the domain's MTA-STS policy",
+			    "that answer, or its time-out"},
+	[CONSTRAINT_SENDING] = {"is being sent", "the reply of the host, or a time-out"},
+	[CONSTRAINT_CONNECTING] = {"waits for a connection that is being opened",
+				   "that connection, as soon as it is ready"},
+	[CONSTRAINT_SUSPENDED] = {"the operator has suspended it", "sluice dest resume"},
+	[CONSTRAINT_DEAD] = {"the site is dead, for it has failed too often",
+			     "the answer of one of its hosts, which are tried from time to time; "
+			     "sluice queue flush"},
+	[CONSTRAINT_OUT] = {"all hosts of the site are out",
+			    "the answer of one of them, which are tried from time to time; sluice "
+			    "queue flush"},
+	[CONSTRAINT_RATE] = {"destination_rate: the next delivery is not due", "that time"},
+	[CONSTRAINT_RATE_DELAY] =
+		{"destination_rate_delay: one delivery at a time, and a pause after it",
+		 "the end of the one before, and of the pause"},
+	[CONSTRAINT_WINDOW] = {"its window of %s is full",
+			       "deliveries that end; successes, which widen the window up to "
+			       "destination_concurrency_limit"},
+	[CONSTRAINT_SHARE] = {"its message has its share of connections",
+			      "places on the connections of others; max_message_concurrency, "
+			      "scale_max_concurrency"},
+	[CONSTRAINT_SILENT] = {"its hosts have never answered, and %s to them %a being tried",
+			       "their answer, or a time-out"},
+	[CONSTRAINT_UNREADY_LIMIT] = {"%s of the transport %a being opened at once",
+				      "those that become ready, or are silent; connection_limit"},
+	[CONSTRAINT_CONNECTION_LIMIT] = {"the transport has all that it may have: %s",
+					 "connections that end; connection_limit"},
+	[CONSTRAINT_HOST_CONNECTION_LIMIT] = {"each host in service has all that it may have: %s",
+					      "connections that end; host_connection_limit"},
+	[CONSTRAINT_HOST_PAUSE] = {"its hosts have as many connections as they were seen to take",
+				   "places on these; that time, when one more is tried"},
+	[CONSTRAINT_ORDER] = {"others come first", "their deliveries"},
+	[CONSTRAINT_IDLE] = {"nothing waits", "mail for it"},
+};
+
+static void put_clean(struct buf *to, const char *text)
+{
+	size_t len = strlen(text);
+	char *clean = buf_reserve(to, len + 1);
+	buf_commit(to, utf8_clean(clean, text, len));
+}
+
+static void put_why(struct buf *to, const struct explain_row *row)
+{
+	const char *why = words[row->constraint].why;
+	for (size_t n; *why; why += n) {
+		n = strcspn(why, "%");
+		buf_append(to, why, n);
+		if (!why[n])
+			break;
+		if (why[n + 1] == 's')
+			buf_printf(to, "%" PRId64 " connection%s", row->limit,
+				   row->limit == 1 ? "" : "s");
+		else
+			buf_puts(to, row->limit == 1 ? "is" : "are");
+		n += 2;
+	}
+}
+
+static void put_order(struct buf *to, const struct explain_row *row)
+{
+	char id[IDENT_TEXT];
+	if (row->ahead > 0)
+		buf_printf(to, ". %" PRId64 " deliver%s come%s first there", row->ahead,
+			   row->ahead == 1 ? "y" : "ies", row->ahead == 1 ? "s" : "");
+	if (row->first)
+		buf_printf(to, ". The next is %s, which needs %" PRId64 " slot%s",
+			   ident_text(row->first, id), row->first_slots,
+			   row->first_slots == 1 ? "" : "s");
+	if (row->slipped > 0)
+		buf_printf(to, ". %d with fewer recipients slipped past", row->slipped);
+}
+
+void explain_print_last(struct buf *to, const struct verdict *v)
+{
+	if (!v)
+		return;
+	buf_puts(to, ": ");
+	reply_words_put(to, v, true);
+}
+
+static bool tells_failure(enum constraint c)
+{
+	return c == CONSTRAINT_DEAD || c == CONSTRAINT_OUT || c == CONSTRAINT_HOST_PAUSE;
+}
+
+static void put_relief(struct buf *to, int64_t until_ms, int64_t now_ms, const char *relief,
+		       bool utc)
+{
+	if (until_ms) {
+		buf_puts(to, ". It is looked at again ");
+		moment_put_due(to, until_ms, now_ms, utc);
+	}
+	buf_printf(to, ". What lets it go: %s", relief);
+}
+
+/* How many are on connections, beside those that wait. */
+static void put_sending(struct buf *to, const struct explain_row *row, bool of_site)
+{
+	const char *one = of_site ? "connection is busy" : "more is being sent";
+	const char *more = of_site ? "connections are busy" : "more are being sent";
+	if (row->sending > 0 && row->constraint != CONSTRAINT_SENDING)
+		buf_printf(to, ". %" PRId64 " %s", row->sending, row->sending == 1 ? one : more);
+}
+
+static void put_sentence(struct buf *to, const struct explain_row *row, bool of_site,
+			 int64_t now_ms, bool utc)
+{
+	put_why(to, row);
+	if (tells_failure(row->constraint))
+		explain_print_last(to, row->last);
+	if (of_site && row->first)
+		buf_printf(to, ". %" PRId64 " deliver%s", row->recipients,
+			   row->recipients == 1 ? "y waits" : "ies wait");
+	if (of_site && row->parked > 0)
+		buf_printf(to, ". %" PRId64 " message%s wait%s in the queue until it lives again",
+			   row->parked, row->parked == 1 ? "" : "s", row->parked == 1 ? "s" : "");
+	put_order(to, row);
+	put_sending(to, row, of_site);
+	put_relief(to, row->until_ms, now_ms, words[row->constraint].relief, utc);
+}
+
+static void put_recipients(struct buf *to, int64_t n)
+{
+	buf_printf(to, "%" PRId64 " recipient%s", n, n == 1 ? "" : "s");
+}
+
+static void put_line(struct buf *to, const struct explain_question *x,
+		     const struct explain_row *row, int64_t now_ms)
+{
+	char id[IDENT_TEXT];
+	if (x->id) {
+		buf_printf(to, "%s: ", ident_text(x->id, id));
+		put_recipients(to, row->recipients ? row->recipients : row->sending);
+		if (row->site)
+			buf_puts(to, " for ");
+	}
+	if (row->site)
+		put_clean(to, row->site);
+	if (row->transport)
+		buf_printf(to, " (%s)", row->transport);
+	buf_puts(to, ": ");
+	put_sentence(to, row, !x->id, now_ms, false);
+	buf_puts(to, "\n");
+}
+
+static void put_string(struct buf *to, const char *name, const char *value)
+{
+	buf_printf(to, ",\"%s\":", name);
+	if (value)
+		log_json_string(to, value);
+	else
+		buf_puts(to, "null");
+}
+
+static void put_until(struct buf *to, int64_t until_ms)
+{
+	if (until_ms)
+		buf_printf(to, ",\"until\":%.3f", (double)until_ms / 1000);
+	else
+		buf_puts(to, ",\"until\":null");
+}
+
+static void put_id(struct buf *to, const char *name, uint64_t id)
+{
+	char text[IDENT_TEXT];
+	if (id)
+		buf_printf(to, "\"%s\":\"%s\"", name, ident_text(id, text));
+	else
+		buf_printf(to, "\"%s\":null", name);
+}
+
+static void put_object(struct buf *to, const struct explain_question *x,
+		       const struct explain_row *row, int64_t now_ms)
+{
+	struct buf sentence;
+	buf_init(&sentence);
+	put_sentence(&sentence, row, !x->id, now_ms, true);
+	buf_puts(to, "{");
+	put_id(to, "id", x->id);
+	put_string(to, "site", row->site);
+	put_string(to, "transport", row->transport);
+	put_string(to, "constraint", constraint_name(row->constraint));
+	put_string(to, "says", buf_cstr(&sentence));
+	put_string(to, "relief", words[row->constraint].relief);
+	put_until(to, row->until_ms);
+	buf_printf(
+		to,
+		",\"%s\":%" PRId64 ",\"sending\":%" PRId64 ",\"limit\":%" PRId64
+		",\"window\":%d,\"connections\":%d,\"connecting\":%d,\"busy\":%d,\"ahead\":%" PRId64
+		",",
+		x->id ? "recipients" : "waiting", row->recipients, row->sending, row->limit,
+		row->window, row->connections, row->connecting, row->busy, row->ahead);
+	put_id(to, "next", row->first);
+	buf_printf(to, ",\"next_slots\":%" PRId64 ",\"slipped\":%d", row->first_slots,
+		   row->slipped);
+	put_string(to, "last", row->last ? row->last->text : NULL);
+	buf_puts(to, "}\n");
+	buf_fini(&sentence);
+}
+
+void explain_print(struct buf *to, const struct explain_question *x, bool json, int64_t now_ms)
+{
+	for (int i = 0; i < x->nrow; i++) {
+		if (json)
+			put_object(to, x, &x->row[i], now_ms);
+		else
+			put_line(to, x, &x->row[i], now_ms);
+	}
+}
+
+/* --- what the scheduler does not have */
+
+struct spooled {
+	const char *constraint, *why, *relief;
+	int64_t until_ms;
+};
+
+static struct spooled spooled_of(const struct spool_row *row, bool in_doubt, int64_t now_ms)
+{
+	int64_t due_ms = row->envelope->due_ms;
+	if (row->queue == SPOOL_HOLD)
+		return (struct spooled){"hold", "on hold", "sluice queue release", 0};
+	if (row->queue == SPOOL_ACTIVE)
+		return (struct spooled){"handover", "on its way between queue and scheduler",
+					"nothing is needed: ask again", 0};
+	if (row->queue == SPOOL_DEFERRED && due_ms > now_ms)
+		return in_doubt ? (struct spooled){"in_doubt",
+						   "deferred and in doubt, for all was sent and no "
+						   "reply came",
+						   "that time; sluice queue flush", due_ms}
+				: (struct spooled){"deferred", "deferred",
+						   "that time; sluice queue flush", due_ms};
+	return (struct spooled){"credit", "the scheduler has all the messages it may have",
+				"messages that are done; message_active_limit", 0};
+}
+
+static bool same(const struct verdict *a, const struct verdict *b)
+{
+	return a == b || (a && b && a->class == b->class && strcmp(a->host, b->host) == 0 &&
+			  strcmp(a->text, b->text) == 0);
+}
+
+static void put_reason(struct buf *to, const struct spool_row *row, const struct verdict *last,
+		       int64_t n, bool json, int64_t now_ms)
+{
+	struct spooled s = spooled_of(row, last && last->class == VERDICT_IN_DOUBT, now_ms);
+	char id[IDENT_TEXT];
+	struct buf sentence;
+	buf_init(&sentence);
+	buf_puts(&sentence, s.why);
+	explain_print_last(&sentence, last);
+	put_relief(&sentence, s.until_ms, now_ms, s.relief, json);
+	if (json) {
+		buf_puts(to, "{");
+		put_id(to, "id", row->envelope->id);
+		buf_puts(to, ",\"site\":null,\"transport\":null");
+		put_string(to, "constraint", s.constraint);
+		put_string(to, "says", buf_cstr(&sentence));
+		put_string(to, "relief", s.relief);
+		put_until(to, s.until_ms);
+		buf_printf(to, ",\"recipients\":%" PRId64, n);
+		put_string(to, "last", last ? last->text : NULL);
+		buf_puts(to, "}\n");
+	} else {
+		buf_printf(to, "%s: ", ident_text(row->envelope->id, id));
+		put_recipients(to, n);
+		buf_printf(to, ": %s\n", buf_cstr(&sentence));
+	}
+	buf_fini(&sentence);
+}
+
+void explain_print_spooled(struct buf *to, const struct spool_row *row, bool json, int64_t now_ms)
+{
+	const struct envelope *e = row->envelope;
+	const struct verdict *last[REASONS_MAX];
+	int64_t n[REASONS_MAX] = {0};
+	int nreason = 0;
+	for (uint32_t i = 0; i < e->nrcpt; i++) {
+		int k = 0;
+		if (e->rcpt[i].done)
+			continue;
+		while (k < nreason && !same(last[k], e->rcpt[i].last))
+			k++;
+		if (k == REASONS_MAX)
+			k--; /* too many to tell apart: they count with the last */
+		else if (k == nreason)
+			last[nreason++] = e->rcpt[i].last;
+		n[k]++;
+	}
+	for (int k = 0; k < nreason; k++)
+		put_reason(to, row, last[k], n[k], json, now_ms);
+}

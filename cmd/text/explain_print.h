@@ -1,0 +1,23 @@
+/* explain_print.h - why a message or a site waits, in a sentence and as JSON.
+ *
+ *	what of it, and where  the constraint           when it is looked at next, and what would let it go
+ *	"2 recipients for mx.test (smtp): its window of 5 connections is full; 7 deliveries come first; ..."
+ *
+ * Rows of the scheduler (qmgr/explain.h), or, for a message that it does not have, the row of the spool.
+ *
+ * THREAD     Any.
+ * ERRORS     None.
+ */
+#ifndef CMD_TEXT_EXPLAIN_PRINT_H
+#define CMD_TEXT_EXPLAIN_PRINT_H
+
+#include "qmgr/explain.h"
+#include "spool/spool.h"
+
+void explain_print(struct buf *to, const struct explain_question *, bool json, int64_t now_ms);
+void explain_print_spooled(struct buf *to, const struct spool_row *, bool json, int64_t now_ms);
+
+void explain_print_last(struct buf *to, const struct verdict *);
+/* ": HOST said \"...\"", or nothing for NULL. */
+
+#endif

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: ISC */
+#include "cmd/text/queue_args.h"
+
+#include "cmd/options.h"
+
+#include <string.h>
+
+enum {
+	OPTION_FILTER = OPTION_OWN, /* and an enum queue_condition */
+	OPTION_ALL = OPTION_FILTER + QUEUE_BY_OLDER + 1,
+	OPTION_FRESH,
+	OPTION_ENVELOPE,
+	OPTION_HEADERS,
+	OPTION_BODY,
+	OPTION_REPAIR,
+};
+
+static const struct option longs[] = {
+	{"queue", required_argument, NULL, OPTION_FILTER + QUEUE_BY_QUEUE},
+	{"from", required_argument, NULL, OPTION_FILTER + QUEUE_BY_FROM},
+	{"to", required_argument, NULL, OPTION_FILTER + QUEUE_BY_TO},
+	{"domain", required_argument, NULL, OPTION_FILTER + QUEUE_BY_DOMAIN},
+	{"site", required_argument, NULL, OPTION_FILTER + QUEUE_BY_SITE},
+	{"older", required_argument, NULL, OPTION_FILTER + QUEUE_BY_OLDER},
+	{"reason", required_argument, NULL, OPTION_FILTER + QUEUE_BY_REASON},
+	{"all", no_argument, NULL, OPTION_ALL},
+	{"fresh", no_argument, NULL, OPTION_FRESH},
+	{"envelope", no_argument, NULL, OPTION_ENVELOPE},
+	{"headers", no_argument, NULL, OPTION_HEADERS},
+	{"body", no_argument, NULL, OPTION_BODY},
+	{"repair", no_argument, NULL, OPTION_REPAIR},
+	{"json", no_argument, NULL, OPTION_JSON},
+	OPTIONS_COMMON,
+};
+
+static bool parse_option(struct queue_args *a, int option, struct buf *error)
+{
+	switch (option) {
+	case 'c':
+		a->conf_file = optarg;
+		return true;
+	case OPTION_HELP:
+		a->help = true;
+		return true;
+	case OPTION_JSON:
+		a->json = true;
+		return true;
+	case OPTION_ALL:
+		a->all = true;
+		return true;
+	case OPTION_ENVELOPE:
+		a->envelope = true;
+		return true;
+	case OPTION_HEADERS:
+		a->header = true;
+		return true;
+	case OPTION_BODY:
+		a->body = true;
+		return true;
+	case OPTION_REPAIR:
+		a->repair = true;
+		return true;
+	case OPTION_FRESH:
+		a->fresh = true;
+		return true;
+	default:
+		return queue_filter_add(&a->filter, (enum queue_condition)(option - OPTION_FILTER),
+					optarg, error);
+	}
+}
+
+#define CHOICE "ID...|-|FILTER|--all"
+#define DONE(verb) verb " " CHOICE
+
+const struct queue_verb_row queue_verbs[QUEUE_VERBS] = {
+	[QUEUE_LIST] = {"list", "list [FILTER] [--json] [ID...|-]", SPOOL_LIST, NULL},
+	[QUEUE_SHOW] = {"show", "show ID [--envelope] [--headers] [--body] [--json]", SPOOL_SHOW,
+			NULL},
+	[QUEUE_CHECK] = {"check", "check [--repair] [--json]", SPOOL_LIST, NULL},
+	[QUEUE_FLUSH] = {"flush", DONE("flush"), SPOOL_FLUSH, "flushed"},
+	[QUEUE_DELETE] = {"delete", DONE("delete"), SPOOL_DELETE, "deleted"},
+	[QUEUE_HOLD] = {"hold", DONE("hold"), SPOOL_SUSPEND, "held"},
+	[QUEUE_RELEASE] = {"release", DONE("release") " [--fresh]", SPOOL_RESUME, "released"},
+	[QUEUE_REQUEUE] = {"requeue", DONE("requeue"), SPOOL_REQUEUE, "requeued"},
+	[QUEUE_BOUNCE] = {"bounce", DONE("bounce"), SPOOL_BOUNCE, "bounced"},
+};
+
+/* The verb, wherever it stands among the options; -1: there is none. */
+static int find_verb(int argc, char **argv)
+{
+	for (int i = 1; i < argc; i++)
+		for (int v = 0; v < QUEUE_VERBS; v++)
+			if (strcmp(argv[i], queue_verbs[v].name) == 0)
+				return v;
+	return -1;
+}
+
+static bool parse_verb(struct queue_args *a, const char *word, struct buf *error)
+{
+	for (int i = 0; i < QUEUE_VERBS; i++) {
+		if (word && strcmp(word, queue_verbs[i].name) == 0) {
+			a->verb = (enum queue_verb)i;
+			return true;
+		}
+	}
+	if (word)
+		buf_printf(error,
+			   "queue %s: it is one of list, show, flush, delete, hold, release, "
+			   "requeue, bounce, check",
+			   word);
+	else
+		buf_puts(error, "queue: say what to do: list, show, flush, delete, hold, release, "
+				"requeue, bounce or check");
+	return false;
+}
+
+/* The option that does not belong to this verb, if one is given. */
+static const char *misplaced(const struct queue_args *a)
+{
+	bool change = a->verb >= QUEUE_FLUSH;
+	if (a->verb != QUEUE_CHECK && a->repair)
+		return "--repair belongs to check";
+	if (a->verb != QUEUE_RELEASE && a->fresh)
+		return "--fresh belongs to release";
+	if (a->verb != QUEUE_SHOW && a->envelope)
+		return "--envelope belongs to show";
+	if (a->verb != QUEUE_SHOW && a->header)
+		return "--headers belongs to show";
+	if (a->verb != QUEUE_SHOW && a->body)
+		return "--body belongs to show";
+	if (change && a->json)
+		return "--json belongs to list, show and check";
+	if (a->json && (a->envelope || a->header || a->body))
+		return "--json shows the envelope and nothing else";
+	return NULL;
+}
+
+/* What is wrong with the choice of messages. */
+static const char *mischosen(const struct queue_args *a)
+{
+	int choices = (a->nid > 0) + a->filter.any + a->all;
+	if (a->verb == QUEUE_CHECK && choices > 0)
+		return "check reads the whole queue: no ids, no filter";
+	if (a->verb == QUEUE_SHOW && (a->nid != 1 || choices != 1 || strcmp(a->id[0], "-") == 0))
+		return "show takes one id";
+	if (choices > 1)
+		return "give ids, or a filter, or --all";
+	if (a->verb >= QUEUE_FLUSH && choices == 0)
+		return "say which messages: ids, a filter, or --all";
+	return NULL;
+}
+
+static bool check(const struct queue_args *a, struct buf *error)
+{
+	const char *wrong = misplaced(a);
+	if (!wrong)
+		wrong = mischosen(a);
+	if (wrong)
+		buf_printf(error, "queue %s: %s", queue_verbs[a->verb].name, wrong);
+	return !wrong;
+}
+
+static bool parse_options(struct queue_args *a, int argc, char **argv, struct buf *error)
+{
+	int option;
+	bool ok = true;
+	optind = 0;
+	opterr = 0;
+	while (ok && (option = getopt_long(argc, argv, ":c:", longs, NULL)) != -1) {
+		ok = option != ':' && option != '?' && parse_option(a, option, error);
+		if (option == ':' || option == '?')
+			options_fault(error, option, argv);
+	}
+	return ok;
+}
+
+bool queue_args_parse(struct queue_args *a, int argc, char **argv, struct buf *error)
+{
+	int verb = find_verb(argc, argv);
+	*a = (struct queue_args){.verb = verb < 0 ? QUEUE_VERBS : (enum queue_verb)verb};
+	queue_filter_init(&a->filter);
+	bool ok = parse_options(a, argc, argv, error);
+	if (a->help)
+		return true;
+	ok = ok && parse_verb(a, argv[optind], error);
+	a->nid = ok ? argc - optind - 1 : 0;
+	a->id = argv + optind + 1;
+	ok = ok && check(a, error);
+	if (!a->envelope && !a->header && !a->body)
+		a->envelope = a->header = a->body = true;
+	return ok;
+}
+
+void queue_args_fini(struct queue_args *a)
+{
+	queue_filter_fini(&a->filter);
+}

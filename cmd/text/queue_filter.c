@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: ISC */
+#include "cmd/text/queue_filter.h"
+
+#include "base/address_pattern.h"
+#include "base/conf_units.h"
+#include "base/mailaddr.h"
+#include "base/mem.h"
+#include "cmd/text/queue_sites.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void queue_filter_init(struct queue_filter *f)
+{
+	*f = (struct queue_filter){.older_ms = -1};
+}
+
+void queue_filter_fini(struct queue_filter *f)
+{
+	for (int i = 0; i < QUEUE_BY_VALUES; i++)
+		free(f->values[i].of);
+	queue_filter_init(f);
+}
+
+static bool add_queue(struct queue_filter *f, const char *text, struct buf *error)
+{
+	for (int q = SPOOL_INCOMING; q <= SPOOL_HOLD; q++) {
+		if (strcmp(text, spool_queue_name((enum spool_queue)q)) == 0) {
+			f->queues |= 1u << q;
+			return true;
+		}
+	}
+	buf_printf(error, "--queue is one of incoming, active, deferred, hold; not %s", text);
+	return false;
+}
+
+/* Of several ages the youngest takes the others in. */
+static bool add_older(struct queue_filter *f, const char *text, struct buf *error)
+{
+	struct buf why;
+	int64_t ms;
+	buf_init(&why);
+	bool ok = conf_amount_parse(CONF_duration, text, &ms, &why) && ms >= 0;
+	if (!ok)
+		buf_printf(error, "--older %s: %s", text,
+			   buf_len(&why) ? buf_cstr(&why) : "is no time");
+	else if (f->older_ms < 0 || ms < f->older_ms)
+		f->older_ms = ms;
+	buf_fini(&why);
+	return ok;
+}
+
+bool queue_filter_add(struct queue_filter *f, enum queue_condition by, const char *value,
+		      struct buf *error)
+{
+	f->any = true;
+	if (by == QUEUE_BY_QUEUE)
+		return add_queue(f, value, error);
+	if (by == QUEUE_BY_OLDER)
+		return add_older(f, value, error);
+	struct queue_values *v = &f->values[by];
+	v->of = mem_realloc(v->of, ((size_t)v->n + 1) * sizeof *v->of);
+	v->of[v->n++] = value;
+	return true;
+}
+
+static bool one_is_in(const struct verdict *v, const char *text)
+{
+	char codes[32];
+	snprintf(codes, sizeof codes, "%d %s", v->code, v->dsn);
+	return strcasestr(v->text, text) || strcasestr(v->host, text) || strcasestr(codes, text);
+}
+
+static bool value_fits(enum queue_condition by, const char *value, const struct recipient *r)
+{
+	if (by == QUEUE_BY_TO)
+		return address_pattern_fits(value, r->address);
+	if (by == QUEUE_BY_DOMAIN)
+		return address_pattern_fits_domain(value, mailaddr_domain(r->address));
+	return r->last && one_is_in(r->last, value);
+}
+
+static bool condition_met(const struct queue_filter *f, enum queue_condition by,
+			  const struct recipient *r)
+{
+	for (int i = 0; i < f->values[by].n; i++)
+		if (value_fits(by, f->values[by].of[i], r))
+			return true;
+	return f->values[by].n == 0;
+}
+
+static bool sender_fits(const struct queue_values *v, const char *sender)
+{
+	for (int i = 0; i < v->n; i++)
+		if (address_pattern_fits(v->of[i], sender))
+			return true;
+	return v->n == 0;
+}
+
+bool queue_filter_match(const struct queue_filter *f, struct queue_sites *sites,
+			const struct spool_row *row, int64_t now_ms)
+{
+	const struct envelope *e = row->envelope;
+	if ((f->queues && !(f->queues & 1u << row->queue)) ||
+	    (f->older_ms >= 0 && now_ms - e->arrived_ms < f->older_ms) ||
+	    !sender_fits(&f->values[QUEUE_BY_FROM], e->sender))
+		return false;
+	bool asks_recipients = f->values[QUEUE_BY_TO].n + f->values[QUEUE_BY_DOMAIN].n +
+				       f->values[QUEUE_BY_SITE].n + f->values[QUEUE_BY_REASON].n >
+			       0;
+	for (uint32_t i = 0; i < e->nrcpt && asks_recipients; i++) {
+		const struct recipient *r = &e->rcpt[i];
+		if (!r->done && condition_met(f, QUEUE_BY_TO, r) &&
+		    condition_met(f, QUEUE_BY_DOMAIN, r) && condition_met(f, QUEUE_BY_REASON, r) &&
+		    (f->values[QUEUE_BY_SITE].n == 0 || queue_sites_lead(sites, e->sender, r)))
+			return true;
+	}
+	return !asks_recipients;
+}

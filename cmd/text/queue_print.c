@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: ISC */
+#include "cmd/text/queue_print.h"
+
+#include "base/ident.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/utf8.h"
+#include "cmd/text/moment.h"
+#include "cmd/text/reply_words.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { RECIPIENTS_A_LINE = 3 };
+
+static void put_clean(struct buf *to, const char *text)
+{
+	size_t len = strlen(text);
+	char *clean = buf_reserve(to, len + 1);
+	buf_commit(to, utf8_clean(clean, text, len));
+}
+
+static const char *size_text(uint64_t bytes, char text[16])
+{
+	static const char units[] = "BKMGT";
+	double n = (double)bytes;
+	int unit = 0;
+	for (; n >= 1000 && unit < 4; unit++)
+		n /= 1024;
+	snprintf(text, 16, n < 10 && unit > 0 ? "%.1f%c" : "%.0f%c", n, units[unit]);
+	return text;
+}
+
+const char *queue_time_span(int64_t ms, char text[16])
+{
+	int64_t s = ms > 0 ? ms / 1000 : 0;
+	int64_t n = s < 120 ? s : s < 7200 ? s / 60 : s < 172800 ? s / 3600 : s / 86400;
+	char unit = s < 120 ? 's' : s < 7200 ? 'm' : s < 172800 ? 'h' : 'd';
+	snprintf(text, 16, "%" PRId64 "%c", n, unit);
+	return text;
+}
+
+static const char *due_text(const struct spool_row *row, int64_t now_ms, char text[32])
+{
+	char span[16];
+	int64_t due = row->envelope->due_ms;
+	if (row->queue == SPOOL_ACTIVE || row->queue == SPOOL_HOLD)
+		return spool_queue_name(row->queue);
+	if (due <= now_ms)
+		return "now";
+	snprintf(text, 32, "in %s", queue_time_span(due - now_ms, span));
+	return text;
+}
+
+/* The verdict that tells most: the latest on a recipient that is not done. */
+static const struct verdict *reason_of(const struct envelope *e)
+{
+	const struct verdict *latest = NULL;
+	for (uint32_t i = 0; i < e->nrcpt; i++) {
+		const struct verdict *v = e->rcpt[i].done ? NULL : e->rcpt[i].last;
+		if (v && (!latest || v->when_ms > latest->when_ms))
+			latest = v;
+	}
+	return latest;
+}
+
+static void put_recipients(struct buf *to, const struct envelope *e)
+{
+	uint32_t shown = 0, open = envelope_open(e);
+	for (uint32_t i = 0; i < e->nrcpt && shown < RECIPIENTS_A_LINE; i++) {
+		if (e->rcpt[i].done)
+			continue;
+		buf_puts(to, shown++ ? ",<" : "<");
+		put_clean(to, e->rcpt[i].address);
+		buf_puts(to, ">");
+	}
+	buf_printf(to, "%s %" PRIu32 "/%" PRIu32, open > shown ? ",..." : "", open, e->nrcpt);
+}
+
+void queue_print_line(struct buf *to, const struct spool_row *row, int64_t now_ms)
+{
+	const struct envelope *e = row->envelope;
+	char id[IDENT_TEXT], size[16], age[16], due[32];
+	buf_printf(to, "%s %-8s %5s %4s from=<", ident_text(e->id, id),
+		   spool_queue_name(row->queue), size_text(e->size, size),
+		   queue_time_span(now_ms - e->arrived_ms, age));
+	put_clean(to, e->sender);
+	buf_puts(to, "> to=");
+	put_recipients(to, e);
+	buf_printf(to, " next=%s", due_text(row, now_ms, due));
+	const struct verdict *v = reason_of(e);
+	if (v) {
+		buf_puts(to, " (");
+		reply_words_put(to, v, false);
+		buf_puts(to, ")");
+	}
+	buf_puts(to, "\n");
+}
+
+static const char *status_of(const struct recipient *r)
+{
+	if (r->last)
+		return verdict_class_name(r->last->class);
+	return r->done ? "done" : "waiting";
+}
+
+static void put_time_json(struct buf *to, int64_t ms)
+{
+	if (ms > 0)
+		buf_printf(to, "%" PRId64 ".%03d", ms / 1000, (int)(ms % 1000));
+	else
+		buf_puts(to, "null");
+}
+
+static void put_recipient_json(struct buf *to, const struct recipient *r)
+{
+	buf_puts(to, "{\"to\":");
+	log_json_string(to, r->address);
+	buf_printf(to, ",\"status\":\"%s\",\"code\":", status_of(r));
+	if (r->last && r->last->code > 0)
+		buf_printf(to, "%d", r->last->code);
+	else
+		buf_puts(to, "null");
+	buf_puts(to, ",\"dsn\":");
+	if (r->last)
+		log_json_string(to, r->last->dsn);
+	else
+		buf_puts(to, "null");
+	buf_puts(to, ",\"reason\":");
+	if (r->last)
+		log_json_string(to, r->last->text);
+	else
+		buf_puts(to, "null");
+	buf_printf(to, ",\"tries\":%" PRIu32 ",\"in_doubt\":%d,\"done\":%s}", r->tries, r->doubts,
+		   r->done ? "true" : "false");
+}
+
+static void put_history_json(struct buf *to, const struct envelope *e, const struct history *h,
+			     bool more)
+{
+	const struct verdict *v = h->verdict;
+	buf_printf(to, "%s{\"round\":%" PRIu32 ",\"when\":", more ? "," : "", h->round);
+	put_time_json(to, v->when_ms);
+	buf_puts(to, ",\"to\":");
+	log_json_string(to, e->rcpt[h->recipient].address);
+	buf_printf(to, ",\"rcpts\":%" PRIu32 ",\"status\":\"%s\",\"code\":%d,\"dsn\":", h->nrcpt,
+		   verdict_class_name(v->class), v->code);
+	log_json_string(to, v->dsn);
+	buf_puts(to, ",\"host\":");
+	log_json_string(to, v->host);
+	buf_puts(to, ",\"reason\":");
+	log_json_string(to, v->text);
+	buf_puts(to, "}");
+}
+
+/* In the words of RFC 8689. */
+static const char *tls_wish(const struct envelope *e)
+{
+	return e->tls == ENVELOPE_TLS_REQUIRED ? "REQUIRETLS" : "TLS-Required: No";
+}
+
+void queue_print_json(struct buf *to, const struct spool_row *row)
+{
+	const struct envelope *e = row->envelope;
+	char id[IDENT_TEXT];
+	buf_printf(to, "{\"id\":\"%s\",\"queue\":\"%s\",\"from\":", ident_text(e->id, id),
+		   spool_queue_name(row->queue));
+	log_json_string(to, e->sender);
+	buf_printf(to, ",\"size\":%" PRIu64 ",\"arrived\":", e->size);
+	put_time_json(to, e->arrived_ms);
+	buf_puts(to, ",\"due\":");
+	put_time_json(to, e->due_ms);
+	if (e->tls != ENVELOPE_TLS_USUAL)
+		buf_printf(to, ",\"tls\":\"%s\"", tls_wish(e));
+	buf_printf(to, ",\"tries\":%" PRIu32 ",\"rcpts\":[", e->rounds);
+	for (uint32_t i = 0; i < e->nrcpt; i++) {
+		buf_puts(to, i > 0 ? "," : "");
+		put_recipient_json(to, &e->rcpt[i]);
+	}
+	buf_puts(to, "],\"history\":[");
+	for (uint32_t i = 0; i < e->nhistory; i++)
+		put_history_json(to, e, &e->history[i], i > 0);
+	buf_puts(to, "]}\n");
+}
+
+static void put_recipient(struct buf *to, const struct recipient *r)
+{
+	buf_puts(to, "to:      <");
+	put_clean(to, r->address);
+	buf_printf(to, "> %s", status_of(r));
+	if (r->tries > 0)
+		buf_printf(to, ", %" PRIu32 " %s", r->tries, r->tries == 1 ? "try" : "tries");
+	if (r->doubts > 0)
+		buf_printf(to, ", %d in doubt", r->doubts);
+	if (r->last) {
+		buf_puts(to, ", ");
+		moment_put(to, r->last->when_ms, false);
+		buf_puts(to, ": ");
+		reply_words_put(to, r->last, false);
+	}
+	buf_puts(to, "\n");
+}
+
+static void put_history(struct buf *to, const struct envelope *e)
+{
+	for (uint32_t i = 0; i < e->nhistory; i++) {
+		const struct history *h = &e->history[i];
+		buf_printf(to, "round %" PRIu32 ": ", h->round);
+		moment_put(to, h->verdict->when_ms, false);
+		buf_puts(to, " <");
+		put_clean(to, e->rcpt[h->recipient].address);
+		if (h->nrcpt > 1)
+			buf_printf(to, "> and %" PRIu32 " more", h->nrcpt - 1);
+		else
+			buf_puts(to, ">");
+		buf_printf(to, " %s: ", verdict_class_name(h->verdict->class));
+		reply_words_put(to, h->verdict, false);
+		buf_puts(to, "\n");
+	}
+}
+
+void queue_print_envelope(struct buf *to, const struct spool_row *row, int64_t now_ms)
+{
+	const struct envelope *e = row->envelope;
+	char id[IDENT_TEXT], due[32];
+	buf_printf(to, "id:      %s\nqueue:   %s\nsize:    %" PRIu64 "\narrived: ",
+		   ident_text(e->id, id), spool_queue_name(row->queue), e->size);
+	moment_put(to, e->arrived_ms, false);
+	buf_puts(to, ", ");
+	moment_put_span(to, now_ms - e->arrived_ms);
+	buf_puts(to, " ago\nnext:    ");
+	if (row->queue == SPOOL_DEFERRED && e->due_ms > now_ms)
+		moment_put_due(to, e->due_ms, now_ms, false);
+	else
+		buf_puts(to, due_text(row, now_ms, due));
+	buf_printf(to, "\nrounds:  %" PRIu32 "\nfrom:    <", e->rounds);
+	put_clean(to, e->sender);
+	buf_puts(to, ">\n");
+	if (e->envid) {
+		buf_puts(to, "envid:   ");
+		put_clean(to, e->envid);
+		buf_puts(to, "\n");
+	}
+	if (e->tls != ENVELOPE_TLS_USUAL)
+		buf_printf(to, "tls:     %s\n", tls_wish(e));
+	for (uint32_t i = 0; i < e->nrcpt; i++)
+		put_recipient(to, &e->rcpt[i]);
+	put_history(to, e);
+}
+
+void queue_print_summary(struct buf *to, int64_t messages, uint64_t bytes)
+{
+	buf_printf(to, "-- %" PRId64 " message%s, %" PRIu64 " KB\n", messages,
+		   messages == 1 ? "" : "s", (bytes + 1023) / 1024);
+}

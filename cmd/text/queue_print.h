@@ -1,0 +1,21 @@
+/* queue_print.h - a message of the queue as a line, as JSON, and in full.
+ *
+ * Rows in, text out. What a peer said is cleaned of controls, so that a message stays one line.
+ *
+ * THREAD     Any.
+ * ERRORS     None.
+ * SEE        sluice(8), "QUEUE".
+ */
+#ifndef CMD_TEXT_QUEUE_PRINT_H
+#define CMD_TEXT_QUEUE_PRINT_H
+
+#include "spool/spool.h"
+
+void queue_print_line(struct buf *to, const struct spool_row *, int64_t now_ms);
+void queue_print_json(struct buf *to, const struct spool_row *);
+void queue_print_envelope(struct buf *to, const struct spool_row *, int64_t now_ms);
+void queue_print_summary(struct buf *to, int64_t messages, uint64_t bytes);
+
+const char *queue_time_span(int64_t ms, char text[16]); /* "90s", "3h"; returns text */
+
+#endif

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: ISC */
+#include "cmd/text/shape_args.h"
+
+#include "cmd/options.h"
+#include "spool/shape.h"
+#include "spool/spool.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { OPTION_COLOR = OPTION_OWN, OPTION_FROM, OPTION_REDRAW, WIDTH_MIN = 80, WIDTH_MAX = 10000 };
+#define MINUTES_MAX 1e6
+
+static const struct option longs[] = {
+	{"senders", no_argument, NULL, 's'},
+	{"parents", no_argument, NULL, 'p'},
+	{"min-subdomains", required_argument, NULL, 'm'},
+	{"linear", no_argument, NULL, 'l'},
+	{"buckets", required_argument, NULL, 'b'},
+	{"time", required_argument, NULL, 't'},
+	{"width", required_argument, NULL, 'w'},
+	{"top", required_argument, NULL, 'n'},
+	{"batch", required_argument, NULL, 'N'},
+	{"from", required_argument, NULL, OPTION_FROM},
+	{"redraw", no_argument, NULL, OPTION_REDRAW},
+	{"json", no_argument, NULL, OPTION_JSON},
+	{"color", no_argument, NULL, OPTION_COLOR},
+	OPTIONS_COMMON,
+};
+
+static bool number(const char *name, int low, int high, int *to, struct buf *error)
+{
+	char *end;
+	errno = 0;
+	long n = strtol(optarg, &end, 10);
+	if (errno != 0 || end == optarg || *end || n < low || n > high) {
+		buf_printf(error, "%s %s: a number from %d to %d is wanted", name, optarg, low,
+			   high);
+		return false;
+	}
+	*to = (int)n;
+	return true;
+}
+
+/* A part of a minute is a time too. */
+static bool minutes(double *to, struct buf *error)
+{
+	char *end;
+	double n = strtod(optarg, &end);
+	if (end == optarg || *end || !(n * 60000 >= 1 && n <= MINUTES_MAX)) {
+		buf_printf(error, "-t %s: minutes are wanted, more than 0", optarg);
+		return false;
+	}
+	*to = n;
+	return true;
+}
+
+static bool sender(struct shape_args *a, struct buf *error)
+{
+	if (a->nfrom == SHAPE_SENDERS_MAX) {
+		buf_printf(error, "--from %s: more than %d senders", optarg, SHAPE_SENDERS_MAX);
+		return false;
+	}
+	a->from[a->nfrom++] = optarg;
+	return true;
+}
+
+static bool parse_option(struct shape_args *a, int option, struct buf *error)
+{
+	switch (option) {
+	case 's':
+		return a->senders = true;
+	case 'p':
+		return a->parents = true;
+	case 'l':
+		return a->linear = true;
+	case 'm':
+		return number("-m", 1, 1 << 30, &a->subdomains_min, error);
+	case 'b':
+		return number("-b", 1, SHAPE_BUCKETS_MAX, &a->buckets, error);
+	case 't':
+		return minutes(&a->minutes, error);
+	case 'w':
+		return number("-w", WIDTH_MIN, WIDTH_MAX, &a->width, error);
+	case 'n':
+		a->top_set = true;
+		return number("-n", 0, 1 << 30, &a->top, error);
+	case 'N':
+		return number("-N", 1, 1 << 30, &a->batch, error);
+	case OPTION_FROM:
+		return sender(a, error);
+	case OPTION_REDRAW:
+		return a->redraw = true;
+	case 'c':
+		a->conf_file = optarg;
+		return true;
+	case OPTION_JSON:
+		return a->json = true;
+	case OPTION_COLOR:
+		return a->color = true;
+	default:
+		return a->help = true;
+	}
+}
+
+static bool parse_queue(struct shape_args *a, const char *name, struct buf *error)
+{
+	for (int q = SPOOL_INCOMING; q <= SPOOL_HOLD; q++) {
+		if (strcmp(name, spool_queue_name((enum spool_queue)q)) == 0) {
+			a->queues |= 1u << q;
+			return true;
+		}
+	}
+	if (strcmp(name, "maildrop") == 0)
+		return a->maildrop = true;
+	buf_printf(error, "a queue is one of maildrop, incoming, active, deferred, hold; not %s",
+		   name);
+	return false;
+}
+
+bool shape_args_parse(struct shape_args *a, int argc, char **argv, struct buf *error)
+{
+	*a = (struct shape_args){
+		.subdomains_min = 5, .buckets = 10, .minutes = SHAPE_MINUTES, .width = WIDTH_MIN};
+	int option;
+	bool ok = true;
+	optind = 0;
+	opterr = 0;
+	while (ok && (option = getopt_long(argc, argv, ":spm:lb:t:w:n:N:c:h", longs, NULL)) != -1) {
+		if (option == ':' || option == '?') {
+			options_fault(error, option, argv);
+			ok = false;
+		} else {
+			ok = parse_option(a, option, error);
+		}
+	}
+	opterr = 1;
+	for (int i = optind; ok && !a->help && i < argc; i++)
+		ok = parse_queue(a, argv[i], error);
+	if (!a->queues && !a->maildrop)
+		a->queues = 1u << SPOOL_INCOMING | 1u << SPOOL_ACTIVE;
+	return ok;
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: ISC */
+#include "cmd/text/stats_print.h"
+
+#include "cmd/cmd.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+static void put_program(const struct metrics_print *p, const struct stats_view *v)
+{
+	int64_t uptime = v->uptime_ms / 1000;
+	struct buf version;
+	switch (p->form) {
+	case METRICS_LINES:
+		buf_printf(p->to, "version %s\nuptime_seconds %" PRId64 "\naccepting %s\n",
+			   SLUICE_VERSION, uptime, v->accepting ? "yes" : "no");
+		break;
+	case METRICS_JSON:
+		buf_printf(p->to,
+			   "\"version\":\"%s\",\"uptime_seconds\":%" PRId64 ",\"accepting\":%s",
+			   SLUICE_VERSION, uptime, v->accepting ? "true" : "false");
+		break;
+	case METRICS_PROMETHEUS:
+		buf_init(&version);
+		metrics_label(&version, "version", SLUICE_VERSION);
+		metrics_print_family(p, "build_info", "The program");
+		metrics_print_number(p, "build_info", buf_cstr(&version), 1);
+		buf_fini(&version);
+		metrics_print_family(p, "uptime_seconds", "Since the relay was started");
+		metrics_print_number(p, "uptime_seconds", "", uptime);
+		metrics_print_family(p, "accepting", "1 while new mail is accepted");
+		metrics_print_number(p, "accepting", "", v->accepting);
+	}
+}
+
+/* Two transports may have sites of the same name: what is allowed to it is the sum. */
+static int64_t window_of(const struct snapshot *s, int i)
+{
+	int64_t window = 0;
+	for (int k = i; k < s->nsite; k++)
+		if (strcmp(s->site[k].name, s->site[i].name) == 0)
+			window += s->site[k].window;
+	return window;
+}
+
+static bool seen_before(const struct snapshot *s, int i)
+{
+	for (int k = 0; k < i; k++)
+		if (strcmp(s->site[k].name, s->site[i].name) == 0)
+			return true;
+	return false;
+}
+
+static void put_sites(const struct metrics_print *p, const struct snapshot *s)
+{
+	metrics_print_family(p, "destinations", "Sites known");
+	metrics_print_number(p, "destinations", "", s->sites);
+	metrics_print_family(p, "destinations_dead", "Sites left alone for a while");
+	metrics_print_number(p, "destinations_dead", "", s->dead);
+	metrics_print_family(p, "destination_window",
+			     "Connections that one of the busiest sites may have");
+	for (int i = 0; i < s->nsite; i++) {
+		struct buf label;
+		if (seen_before(s, i))
+			continue;
+		buf_init(&label);
+		metrics_label(&label, "site", s->site[i].name);
+		metrics_print_number(p, "destination_window", buf_cstr(&label), window_of(s, i));
+		buf_fini(&label);
+	}
+}
+
+static void put_logins(const struct metrics_print *p, const struct limiter_top *top)
+{
+	metrics_print_family(p, "login_messages",
+			     "Messages of one of those who sent most since the start");
+	for (int i = 0; i < top->n; i++) {
+		struct buf label;
+		buf_init(&label);
+		metrics_label(&label, "login", top->login[i].name);
+		metrics_print_number(p, "login_messages", buf_cstr(&label),
+				     (int64_t)top->login[i].messages);
+		buf_fini(&label);
+	}
+}
+
+void stats_print(struct buf *to, enum metrics_form form, const struct stats_view *v)
+{
+	struct metrics_print p = {to, form, v->brief};
+	if (form == METRICS_JSON)
+		buf_puts(to, "{");
+	put_program(&p, v);
+	metrics_print_all(&p);
+	put_sites(&p, v->snapshot);
+	if (v->top)
+		put_logins(&p, v->top);
+	if (form == METRICS_JSON)
+		buf_puts(to, "}\n");
+}

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: ISC */
+#include "cmd/watch/certificate_watch.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/mem.h"
+#include "base/metrics.h"
+#include "base/tls_certificates.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { LOOK_MS = 1000 };
+
+/* All files together, as they look; 64-bit FNV-1a. */
+#define MIX_START UINT64_C(0xcbf29ce484222325)
+#define MIX_PRIME UINT64_C(0x100000001b3)
+
+struct certificate_watch {
+	struct loop *loop;
+	struct timer look;
+	struct conf *conf;   /* a reference, or NULL */
+	uint64_t used, seen; /* how the files looked: those in use, and at the last look */
+	int64_t told_ms;     /* wall clock: the last warnings; 0: never */
+	void (*changed)(void *owner);
+	void *owner;
+};
+
+static void mix(uint64_t *into, const void *bytes, size_t len)
+{
+	for (const unsigned char *b = bytes; len > 0; len--, b++)
+		*into = (*into ^ *b) * MIX_PRIME;
+}
+
+static void mix_file(uint64_t *into, const char *file)
+{
+	struct stat st = {.st_size = -1};
+	if (stat(file, &st) != 0)
+		st = (struct stat){.st_size = -1};
+	mix(into, &st.st_dev, sizeof st.st_dev);
+	mix(into, &st.st_ino, sizeof st.st_ino);
+	mix(into, &st.st_size, sizeof st.st_size);
+	mix(into, &st.st_mtim, sizeof st.st_mtim);
+}
+
+static uint64_t looks(const struct conf *c)
+{
+	uint64_t mixed = MIX_START;
+	for (int i = 0; i < c->nlistener; i++) {
+		const struct conf_listener *l = &c->listener[i];
+		for (int k = 0; k < l->certificate.n; k++) {
+			char *ocsp = tls_certificate_ocsp(l->certificate.item[k]);
+			mix_file(&mixed, l->certificate.item[k]);
+			mix_file(&mixed, l->key.item[k]);
+			mix_file(&mixed, ocsp);
+			free(ocsp);
+		}
+	}
+	return mixed;
+}
+
+static void watch_age(const char *file, bool tell)
+{
+	int64_t ends_ms;
+	if (!tls_certificate_ends(file, &ends_ms))
+		return;
+	int64_t left_ms = ends_ms - clock_wall_ms();
+	metric_cell_set(metric_cell(FAMILY_certificate_expiry, file, NULL), left_ms / 1000);
+	if (tell && left_ms < EXPIRY_NEAR_MS)
+		log_event(LOG_LEVEL_WARNING, "certificate", "file", file, "reason",
+			  left_ms < 0 ? "it has expired" : "it expires soon", "days",
+			  log_number(left_ms / DAYS(1)), NULL);
+}
+
+static void watch_ages(struct certificate_watch *w)
+{
+	int64_t now_ms = clock_wall_ms();
+	bool tell = w->told_ms == 0 || now_ms >= w->told_ms + DAYS(1) || now_ms < w->told_ms;
+	if (tell)
+		w->told_ms = now_ms;
+	for (int i = 0; i < w->conf->nlistener; i++) {
+		const struct conf_list *l = &w->conf->listener[i].certificate;
+		for (int k = 0; k < l->n; k++)
+			watch_age(l->item[k], tell);
+	}
+}
+
+/* Those that the last configuration had, and this one may not have. */
+static void forget_ages(const struct conf *c)
+{
+	for (int i = 0; c && i < c->nlistener; i++)
+		for (int k = 0; k < c->listener[i].certificate.n; k++)
+			metric_cell_set(metric_cell(FAMILY_certificate_expiry,
+						    c->listener[i].certificate.item[k], NULL),
+					METRIC_GONE);
+}
+
+static void look(void *owner)
+{
+	struct certificate_watch *w = owner;
+	uint64_t before = w->seen;
+	loop_timer_in(w->loop, &w->look, LOOK_MS);
+	w->seen = looks(w->conf);
+	if (w->seen != w->used && w->seen == before) {
+		w->used = w->seen;
+		w->changed(w->owner);
+	}
+	watch_ages(w);
+}
+
+struct certificate_watch *certificate_watch_new(struct loop *loop, void (*changed)(void *owner),
+						void *owner)
+{
+	struct certificate_watch *w = mem_zalloc(sizeof *w);
+	w->loop = loop;
+	w->changed = changed;
+	w->owner = owner;
+	timer_init(&w->look, look, w);
+	return w;
+}
+
+void certificate_watch_free(struct certificate_watch **wp)
+{
+	struct certificate_watch *w = *wp;
+	if (!w)
+		return;
+	timer_stop(&w->loop->timers, &w->look);
+	conf_unref(w->conf);
+	free(w);
+	*wp = NULL;
+}
+
+void certificate_watch_start(struct certificate_watch *w, struct conf *conf)
+{
+	forget_ages(w->conf);
+	conf_unref(w->conf);
+	w->conf = conf_ref(conf);
+	w->used = w->seen = looks(conf);
+	watch_ages(w);
+	if (!timer_active(&w->look))
+		loop_timer_in(w->loop, &w->look, LOOK_MS);
+}

@@ -1,0 +1,33 @@
+/* clock_watch.h - what the queue does when somebody sets the system's clock: nothing.
+ *
+ *	once a second: system's clock - queue's clock
+ *	    a minute at most	the queue's follows: time servers put clocks right by that much
+ *	    more		it goes on by the time that has passed, machine asleep or not, until the
+ *				system's comes back to it or the queue is empty; logged
+ *
+ * So a wrong date makes no message too old, none due at once, and none sleep for days; nor does a
+ * right one after a wrong one.
+ *
+ *	SPOOL/clock	"TIME UP BOOT": the queue's clock, milliseconds since the boot, and which
+ *
+ * A start in the same boot goes on from there; after another boot the system's clock counts, unless it has
+ * gone back. Written once a minute, and at the stop.
+ *
+ * OWNERSHIP  The server's.
+ * THREAD     Main.
+ * ERRORS     A file that can't be read or written: the system's clock counts at a start.
+ */
+#ifndef CMD_WATCH_CLOCK_WATCH_H
+#define CMD_WATCH_CLOCK_WATCH_H
+
+#include "base/loop.h"
+
+struct clock_watch;
+
+struct clock_watch *clock_watch_new(struct loop *, const char *spool);
+/* From now on clock_wall_ms() is the queue's. Before anything is read from the queue. */
+
+void clock_watch_start(struct clock_watch *);
+void clock_watch_free(struct clock_watch **); /* writes the file */
+
+#endif

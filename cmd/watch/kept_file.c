@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: ISC */
+#include "cmd/watch/kept_file.h"
+
+#include "base/crc32c.h"
+#include "base/log.h"
+#include "spool/record.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+const struct kept_file kept_destdb = {"destdb", "sluice destdb 1\n", "hosts are tried anew"};
+const struct kept_file kept_suspended = {"suspended", "sluice suspended 1\n",
+					 "no login is suspended"};
+const struct kept_file kept_events = {"events", "sluice events 1\n",
+				      "what was in it nobody will be told"};
+const struct kept_file kept_sts = {"mta-sts", "sluice mta-sts 1\n", "policies are fetched anew"};
+const struct kept_file kept_tlsrpt = {"tlsrpt", "sluice tlsrpt 1\n",
+				      "what was to be reported on TLS is not"};
+
+enum { CRC_LINE = 13, PIECE = 64 << 10, SIZE_MAX_BYTES = 256 << 20 };
+
+static void complain(const struct kept_file *f, const char *spool, const char *what)
+{
+	log_event(LOG_LEVEL_ERROR, f->name, "spool", spool, "reason", what, NULL);
+}
+
+static bool read_all(int fd, struct buf *to)
+{
+	ssize_t n;
+	while ((n = read(fd, buf_reserve(to, PIECE), PIECE)) > 0) {
+		buf_commit(to, (size_t)n);
+		if (buf_len(to) > SIZE_MAX_BYTES)
+			return false;
+	}
+	return n == 0;
+}
+
+static bool right(const struct kept_file *f, struct buf *b)
+{
+	unsigned crc;
+	size_t len = buf_len(b), first = strlen(f->first_line);
+	const char *text = buf_cstr(b);
+	return len >= first + CRC_LINE && strncmp(text, f->first_line, first) == 0 &&
+	       sscanf(text + len - CRC_LINE, "crc %8x\n", &crc) == 1 &&
+	       crc == crc32c(0, text, len - CRC_LINE);
+}
+
+static void put_aside(const struct kept_file *f, int folder, const char *spool)
+{
+	const char *bad = log_text("%s.bad", f->name);
+	if (renameat(folder, f->name, folder, bad) == 0)
+		complain(f, spool,
+			 log_text("it is damaged, and now %s.bad; %s", f->name, f->damaged));
+	else
+		complain(f, spool, strerror(errno));
+}
+
+void kept_file_read(const struct kept_file *f, const char *spool, struct buf *to)
+{
+	int folder = open(spool, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	int fd = folder < 0 ? -1 : openat(folder, f->name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0) {
+		if (errno != ENOENT)
+			complain(f, spool, strerror(errno));
+	} else if (read_all(fd, to) && right(f, to)) {
+		buf_consume(to, strlen(f->first_line));
+		to->tail -= CRC_LINE;
+	} else {
+		buf_clear(to);
+		put_aside(f, folder, spool);
+	}
+	if (fd >= 0)
+		close(fd);
+	if (folder >= 0)
+		close(folder);
+}
+
+static bool write_all(int fd, const char *text, size_t len)
+{
+	while (len > 0) {
+		ssize_t n = write(fd, text, len);
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0)
+			return false;
+		text += n;
+		len -= (size_t)n;
+	}
+	return fsync(fd) == 0;
+}
+
+static bool replace(const struct kept_file *f, int folder, const struct buf *b)
+{
+	const char *fresh = log_text("%s.new", f->name);
+	int fd = openat(folder, fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+	if (fd < 0)
+		return false;
+	bool ok = write_all(fd, buf_data(b), buf_len(b));
+	ok = close(fd) == 0 && ok;
+	return ok && renameat(folder, fresh, folder, f->name) == 0 && fsync(folder) == 0;
+}
+
+void kept_file_write(const struct kept_file *f, const char *spool, const char *text)
+{
+	struct buf b;
+	buf_init(&b);
+	buf_puts(&b, f->first_line);
+	buf_puts(&b, text);
+	buf_printf(&b, "crc %08X\n", crc32c(0, buf_data(&b), buf_len(&b)));
+	int folder = open(spool, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (folder < 0 || !replace(f, folder, &b))
+		complain(f, spool, strerror(errno));
+	if (folder >= 0)
+		close(folder);
+	buf_fini(&b);
+}

@@ -1,0 +1,37 @@
+/* kept_file.h - small texts in the folder of the queue that outlive the relay.
+ *
+ *	sluice destdb 1		what the relay has learnt about hosts, and what is suspended of them: lines
+ *	...			as in qmgr/dest/destdb_text.h
+ *	crc 89ABCDEF		CRC32C of all before
+ *
+ *	sluice suspended 1	logins that are suspended, one a line
+ *
+ *	sluice events 1		events that their receiver has not taken, one a line
+ *
+ *	sluice mta-sts 1	MTA-STS policies known, as in sts/sts_text.h
+ *
+ *	sluice tlsrpt 1		what is to be reported on TLS, as in tlsrpt/tlsrpt_text.h
+ *
+ * Written to NAME.new, synced, renamed, and the folder synced: destdb every ten seconds at most, when
+ * something was learnt, and at the stop; mta-sts and tlsrpt likewise; suspended at each order of the
+ * operator, before it is answered; events at the stop.
+ *
+ * THREAD     Main.
+ * ERRORS     Logged. One that is missing is like an empty one, and a damaged one is moved to NAME.bad.
+ */
+#ifndef CMD_WATCH_KEPT_FILE_H
+#define CMD_WATCH_KEPT_FILE_H
+
+#include "base/buf.h"
+
+struct kept_file {
+	const char *name, *first_line;
+	const char *damaged; /* what is lost with it, for the log */
+};
+
+extern const struct kept_file kept_destdb, kept_suspended, kept_events, kept_sts, kept_tlsrpt;
+
+void kept_file_read(const struct kept_file *, const char *spool, struct buf *to);
+void kept_file_write(const struct kept_file *, const char *spool, const char *text);
+
+#endif
