@@ -309,7 +309,7 @@ def test_what_was_proven_to_authorities_of_yesterday_is_proven_no_more(lab, cert
     relay = lab.relay(config)
     for count in (1, 2):
         relay.send()
-        sink.wait_messages(count)
+        relay.wait_event("sent", count=count)  # when the sink has it the connection is not idle yet
     assert len(sink.sessions) == 1
     # Beside the other: the sandbox lets a reload see no further.
     other = shutil.copy(Certificates(tmp_path).ca, os.path.join(certificates.folder, "other-ca.pem"))
