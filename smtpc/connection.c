@@ -292,6 +292,7 @@ static void become_ready(struct connection *c)
 		timer_start(&c->worker->loop->timers, &c->age, c->began_ms + age_ms);
 	timer_stop(&c->worker->loop->timers, &c->silent);
 	if (!c->engine.secure) {
+		metrics_add(METRIC_tls_client_clear, 1);
 		connection_failed_test(c, "there is no TLS");
 		if (!c->plain)
 			connection_report(c, TLS_RESULT_NO_STARTTLS, NULL);

@@ -132,7 +132,7 @@ void connection_shaken(struct connection *c)
 	static const enum metric results[] = {[TLS_VERIFIED_NONE] = METRIC_tls_client_unverified,
 					      [TLS_VERIFIED_TRUSTED] = METRIC_tls_client_unverified,
 					      [TLS_VERIFIED_MATCHED] = METRIC_tls_client_matched,
-					      [TLS_VERIFIED_STS] = METRIC_tls_client_matched,
+					      [TLS_VERIFIED_STS] = METRIC_tls_client_sts,
 					      [TLS_VERIFIED_DANE] = METRIC_tls_client_dane};
 	struct buf why = {0}, record = {0}, untold = {0};
 	enum tls_verified verified = verify(c, &record, &why, &untold);
