@@ -261,6 +261,8 @@ def test_who_does_not_prove_what_the_policy_wants_and_what_expires(wary, browser
     assert set(rows) == {f"{wary.sites[name]} smtp" for name in ("other", "clear")}
     assert "does not offer STARTTLS" in rows[f"{wary.sites['clear']} smtp"][1] and rows[f"{wary.sites['clear']} smtp"][3] == "1"
     assert _rows(browser, "#certificates") == [[wary.certificate, "in 4 days"]]
+    browser.run("document.querySelector('#tls-title').scrollIntoView()")
+    _keep_picture(browser, "tls")
     browser.run(_axe())
     assert browser.run_async(_FINDINGS, {"resultTypes": ["violations"]}) == []
     _quiet(browser)
