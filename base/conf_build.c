@@ -121,7 +121,7 @@ static void build_transport(struct builder *b, const struct conf_block *block)
 {
 	struct conf_transport *t = &b->conf->transport[b->conf->ntransport++];
 	title((struct conf_titled *)t, CONF_KIND_TRANSPORT, block ? block->title : "smtp",
-	      block ? block->line : 1);
+	      block ? block->line : 0);
 	if (block && block->like)
 		clone_transport(b, block, t);
 	if (block)
@@ -159,7 +159,7 @@ static int build_titled(struct builder *b, enum conf_kind kind, char *sections, 
 		apply(b, block, section);
 	}
 	if (always)
-		title((void *)(sections + (size_t)n++ * size), kind, always, 1);
+		title((void *)(sections + (size_t)n++ * size), kind, always, 0);
 	return n;
 }
 

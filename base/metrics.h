@@ -39,12 +39,14 @@
 	M(tls_client_matched, "tls_connections_total{side=\"client\",result=\"matched\"}",         \
 	  "Connections to next hops, by what came of TLS")                                         \
 	M(tls_client_dane, "tls_connections_total{side=\"client\",result=\"dane\"}", "")           \
+	M(tls_client_sts, "tls_connections_total{side=\"client\",result=\"mta-sts\"}", "")         \
 	M(tls_client_unverified, "tls_connections_total{side=\"client\",result=\"unverified\"}",   \
 	  "")                                                                                      \
 	M(tls_client_untrusted, "tls_connections_total{side=\"client\",result=\"untrusted\"}", "") \
 	M(tls_client_failed, "tls_connections_total{side=\"client\",result=\"failed\"}", "")       \
 	M(tls_client_missing, "tls_connections_total{side=\"client\",result=\"missing\"}", "")     \
 	M(tls_client_broken, "tls_connections_total{side=\"client\",result=\"broken\"}", "")       \
+	M(tls_client_clear, "tls_connections_total{side=\"client\",result=\"clear\"}", "")         \
 	M(sts_policies, "mta_sts_policies", "MTA-STS policies known")                              \
 	M(sts_testing_failed, "mta_sts_testing_failures_total",                                    \
 	  "Connections that an MTA-STS policy in testing mode would have refused")                 \

@@ -54,7 +54,7 @@ bool tls_dane_prepare(SSL *, const struct tls_dane *);
 
 bool tls_dane_verify(SSL *, struct buf *record, struct buf *why);
 /* Once the handshake is done, of one that was prepared. Asked anew when a session was resumed. True: one
- * record fits, "3 1 1"; else why none does. */
+ * record fits, "3 1 1"; else why none does, for which SSL_get_verify_result() has the code. */
 
 void tls_dane_put(struct buf *, const struct resolve_tlsa *);
 /* "3 1 1 HEX", cut where it is long. */

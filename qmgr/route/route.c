@@ -62,7 +62,7 @@ static void fill_row(const struct conf *c, struct row *row, const struct conf_ro
 				    .tls = *section->tls ? section->tls : NULL,
 				    .verify = section->verify,
 				    .setting = "route",
-				    .origin = {c->file, section->line}};
+				    .origin = {section->line > 0 ? c->file : "", section->line}};
 	if (*section->error)
 		route_value_error(section->error, &row->value, &why);
 	if (section->discard)
