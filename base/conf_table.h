@@ -62,7 +62,7 @@
 	P(size, segment_size, "64m", MEGA(1) / 4, MEGA(1024), RESTART, "",                         \
 	  "The size of one segment file of the queue.")                                            \
 	P(text, postmaster, "", 0, 320, RELOAD, "",                                                \
-	  "Who gets mail to <postmaster> without a domain, which anybody may send, and reports of bounces that can not be delivered. Empty: postmaster at our hostname, and such bounces are dropped and logged.")                                                                               \
+	  "Who gets mail to <postmaster> without a domain, which anybody may send, and reports of bounces that cannot be delivered. Empty: postmaster at our hostname, and such bounces are dropped and logged.")                                                                               \
 	P(list, aliases, "{}", 0, 0, RELOAD, "",                                                   \
 	  "Files of aliases: lines \"address: address, address\", or CDB.")                         \
 	P(list, routes, "{}", 0, 0, RELOAD, "",                                                    \
@@ -256,7 +256,7 @@
 	P(text, source_address, "", 0, 128, RELOAD, "",                                            \
 	  "The address to connect from: one for IPv4, one for IPv6, or both with a comma between them. Where there is none, the system chooses.") \
 	P(list, fallback_relay, "{}", 0, 0, RELOAD, "",                                            \
-	  "Next hops, written as in a route, for mail whose destination can not be found for now, or has no host that can be reached.")
+	  "Next hops, written as in a route, for mail whose destination cannot be found for now, or has no host that can be reached.")
 
 #define CONF_ROUTE(P)                                                                              \
 	P(text, transport, "smtp", 1, 64, RELOAD, "", "The transport that carries this mail.")     \
@@ -278,7 +278,7 @@
 	P(duration, timeout, "10s", 1, 600000, RELOAD, "",                                         \
 	  "How long a client is kept waiting for the next hop's word.")                            \
 	P(choice, unavailable, "accept", 0, 0, RELOAD, "accept|defer",                             \
-	  "What becomes of a recipient when the next hop can not be asked, is too slow, or answers with 4xx: it is accepted, or gets 450 4.1.1.") \
+	  "What becomes of a recipient when the next hop cannot be asked, is too slow, or answers with 4xx: it is accepted, or gets 450 4.1.1.") \
 	P(number, concurrency_limit, "10", 1, 1000, RELOAD, "",                                    \
 	  "Recipients that are asked about at once, half of them of one domain.")                  \
 	P(duration, positive_time, "12h", 0, DAYS(31), RELOAD, "",                                 \

@@ -37,10 +37,10 @@
 	R(RELAYING_DENIED, "relaying-denied", "the host does not take mail for that domain")       \
 	R(LOGIN, "login", "logging in at the next hop failed, or is asked for")                    \
 	R(TLS, "tls", "TLS failed, is missing, or proves less than is wanted")                     \
-	R(DNS, "dns", "the domain or its hosts can not be looked up, for now")                     \
+	R(DNS, "dns", "the domain or its hosts cannot be looked up, for now")                      \
 	R(CONNECTION, "connection", "no host answers, or the connection ended")                    \
 	R(SYSTEM, "system", "the host has a trouble of its own")                                   \
-	R(CONTENT, "content", "the form of the message is refused, or can not be sent there")      \
+	R(CONTENT, "content", "the form of the message is refused, or cannot be sent there")       \
 	R(PROTOCOL, "protocol", "a command was refused, or the host loses count")                  \
 	R(LOOP, "loop", "the message goes round")                                                  \
 	R(EXPIRED, "expired", "it was tried until its lifetime ended")                             \

@@ -24,7 +24,7 @@ enum sts_note { STS_ASK = 220, STS_ANSWER, STS_SAVE };
 	X(NEVER, "never", "nothing was looked for")                                                \
 	X(NO_RECORD, "no-record", "the domain has no record")                                      \
 	X(BAD_RECORD, "bad-record", "the record is faulty, or there are several")                  \
-	X(RECORD_UNKNOWN, "record-unknown", "the record can not be looked up")                     \
+	X(RECORD_UNKNOWN, "record-unknown", "the record cannot be looked up")                      \
 	X(UNCHANGED, "unchanged", "the record is that of the policy known")                        \
 	X(FETCHED, "fetched", "")                                                                  \
 	X(FETCH_ERROR, "fetch-error", "")                                                          \

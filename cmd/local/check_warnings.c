@@ -120,7 +120,7 @@ static void check_dns(struct checked *c)
 	const struct conf_dns *d = &c->conf->dns;
 	union address a;
 	if (d->dnssec == DNSSEC_VALIDATE && access(d->trust_anchor, R_OK) != 0)
-		warn(c, 0, "trust_anchor %s can not be read: no answer of DNS is validated",
+		warn(c, 0, "trust_anchor %s cannot be read: no answer of DNS is validated",
 		     d->trust_anchor);
 	for (int i = 0; d->dnssec == DNSSEC_TRUST && i < d->server.n; i++)
 		if (address_parse(d->server.item[i], 0, &a) && !address_is_loopback(&a))

@@ -22,7 +22,7 @@ static const char usage[] =
 	"keygen writes a new private key, which only its owner may read, and prints the record to\n"
 	"publish. check compares the keys of the configuration, or those of some domains, with "
 	"what\n"
-	"the DNS has; the exit status is 1 where one can not be verified by that.\n"
+	"the DNS has; the exit status is 1 where one cannot be verified by that.\n"
 	"  --type TYPE  rsa2048, which everybody verifies, or ed25519\n"
 	"  -o FILE      where the key goes: by default SELECTOR.pem here; it must not be there "
 	"yet\n"

@@ -215,7 +215,7 @@ static bool table(const char *word, struct conf_list *to, struct buf *why)
 		free(path);
 		return true;
 	}
-	buf_printf(why, "%s is a kind of table that sluice can not read", word);
+	buf_printf(why, "%s is a kind of table that sluice cannot read", word);
 	return false;
 }
 
