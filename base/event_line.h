@@ -18,7 +18,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { EVENT_LINE = 460 };
+enum { EVENT_LINE = NOTES_FROM(NOTES_OF_EVENT_LINE) };
 
 struct event_line {
 	struct note note;

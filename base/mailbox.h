@@ -21,9 +21,35 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
+/* Who names types of notes. A row here gives an enumeration numbers that no other has. */
+enum note_family {
+	NOTES_OF_SPOOL,
+	NOTES_OF_SPOOL_ITSELF,
+	NOTES_OF_RESOLVE,
+	NOTES_OF_STS_ASK,
+	NOTES_OF_TLS_RESULT,
+	NOTES_OF_DELIVERY,
+	NOTES_OF_DNS,
+	NOTES_OF_SECRETS,
+	NOTES_OF_QMGR_ITSELF,
+	NOTES_OF_QMGR,
+	NOTES_OF_DEST,
+	NOTES_OF_VERIFICATION,
+	NOTES_OF_EVENT_LINE,
+	NOTES_OF_EVENTS,
+	NOTES_OF_STS,
+	NOTES_OF_TLSRPT,
+	NOTES_OF_SMTPD_WORKER,
+	NOTES_OF_LIMITER,
+	NOTES_OF_HTTP,
+	NOTES_OF_MAILDROP,
+	NOTES_OF_PASSAGE,
+};
+#define NOTES_FROM(family) (1 + ((int)(family) << 8)) /* the family's first type */
+
 struct note {
 	struct note *next;
-	int type; /* the receiver's enumeration: what the note is the first member of */
+	int type; /* what the note is the first member of: one of some family's enumeration */
 };
 
 struct mailbox {

@@ -26,7 +26,7 @@
 
 enum { RESOLVE_HOSTS_MAX = 20, RESOLVE_ADDRESSES_MAX = 10 }; /* a destination; a host */
 
-enum resolve_note { RESOLVE_ASK = 200, RESOLVE_ANSWER };
+enum resolve_note { RESOLVE_ASK = NOTES_FROM(NOTES_OF_RESOLVE), RESOLVE_ANSWER };
 
 enum resolve_kind {
 	RESOLVE_MX,    /* mail exchangers of a domain, or its own addresses when it has none */

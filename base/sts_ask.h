@@ -17,7 +17,7 @@
 #include "base/loop.h"
 #include "base/sts_policy.h"
 
-enum sts_note { STS_ASK = 220, STS_ANSWER, STS_SAVE };
+enum sts_note { STS_ASK = NOTES_FROM(NOTES_OF_STS_ASK), STS_ANSWER, STS_SAVE };
 
 /* X(outcome of a look, its word, sentence) */
 #define STS_OUTCOMES(X)                                                                            \

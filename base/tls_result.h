@@ -18,7 +18,7 @@
 
 enum { TLS_REPORT_FROM_SIZE = 340 };
 
-enum tls_result_note { TLS_RESULT = 240, TLS_RESULTS_SAVE };
+enum tls_result_note { TLS_RESULT = NOTES_FROM(NOTES_OF_TLS_RESULT), TLS_RESULTS_SAVE };
 
 /* X(type, its word) */
 #define TLS_RESULT_TYPES(X)                                                                        \

@@ -15,7 +15,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum verify_note { VERIFY_ASK = 430, VERIFY_ANSWER };
+enum verify_note { VERIFY_ASK = NOTES_FROM(NOTES_OF_VERIFICATION), VERIFY_ANSWER };
 
 enum verify_result {
 	VERIFY_UNWANTED, /* only_routed, and the route does not say verify */

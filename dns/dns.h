@@ -36,7 +36,7 @@
 #include "base/conf.h"
 #include "base/resolve.h"
 
-enum dns_note { DNS_CONF = 300 };
+enum dns_note { DNS_CONF = NOTES_FROM(NOTES_OF_DNS) };
 
 struct dns;
 

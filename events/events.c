@@ -15,7 +15,7 @@
 #include <string.h>
 
 enum {
-	EVENTS_CONF = 465,
+	EVENTS_CONF = NOTES_FROM(NOTES_OF_EVENTS),
 	RETRY_FIRST_MS = 1000,
 	FAREWELL_MS = 1000,
 };

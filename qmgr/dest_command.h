@@ -16,7 +16,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum dest_note { DEST_COMMAND = 410, DEST_SAVE };
+enum dest_note { DEST_COMMAND = NOTES_FROM(NOTES_OF_DEST), DEST_SAVE };
 
 enum dest_order { DEST_LIST, DEST_SUSPEND, DEST_RESUME, DEST_RESET };
 

@@ -15,7 +15,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-enum { QMGR_CONF = 400, QMGR_REST };
+enum { QMGR_CONF = NOTES_FROM(NOTES_OF_QMGR_ITSELF), QMGR_REST };
 
 struct conf_note {
 	struct note note;

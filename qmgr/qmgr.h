@@ -57,10 +57,8 @@
 struct qmgr;
 struct peer;
 
-enum qmgr_note {
-	QMGR_EXPLAIN = 420, /* struct explain_question; the same object comes back */
-	QMGR_SNAPSHOT,	    /* struct snapshot; likewise */
-};
+/* The same object comes back: a struct explain_question, a struct snapshot. */
+enum qmgr_note { QMGR_EXPLAIN = NOTES_FROM(NOTES_OF_QMGR), QMGR_SNAPSHOT };
 
 struct qmgr *qmgr_new(struct conf *); /* takes a reference */
 void qmgr_wire(struct qmgr *, const struct qmgr_edges *);

@@ -26,7 +26,7 @@
 
 struct secrets;
 
-enum secrets_note { SECRET_ASK = 340, SECRET_ANSWER, SECRET_SPOILED };
+enum secrets_note { SECRET_ASK = NOTES_FROM(NOTES_OF_SECRETS), SECRET_ANSWER, SECRET_SPOILED };
 
 /* The same object goes there and comes back. */
 struct secret_ask {

@@ -23,7 +23,7 @@
 #include "smtpd/wait.h"
 
 enum limiter_note {
-	LIMITER_ASK = 700,
+	LIMITER_ASK = NOTES_FROM(NOTES_OF_LIMITER),
 	LIMITER_ACCEPTED,
 	LIMITER_FAILED,
 	LIMITER_ORDER,

@@ -57,7 +57,7 @@
 enum { SPOOL_CONTENT_INLINE_MAX = 128 << 10 }; /* bytes; larger content has a file of its own */
 
 enum spool_note {
-	SPOOL_STORE = 100,
+	SPOOL_STORE = NOTES_FROM(NOTES_OF_SPOOL),
 	SPOOL_STORED,
 	SPOOL_ARRIVAL,
 	SPOOL_DELIVERED,

@@ -34,7 +34,11 @@ enum {
 	SPOOL_RETRY_MS = 1000,		 /* between attempts to write to a disk that fails */
 };
 
-enum spool_internal_note { SPOOL_NOTE_RECOVERED = 150, SPOOL_NOTE_STOP, SPOOL_NOTE_LARGE_SYNCED };
+enum spool_internal_note {
+	SPOOL_NOTE_RECOVERED = NOTES_FROM(NOTES_OF_SPOOL_ITSELF),
+	SPOOL_NOTE_STOP,
+	SPOOL_NOTE_LARGE_SYNCED
+};
 
 struct thread_pool;
 

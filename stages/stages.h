@@ -31,7 +31,8 @@
 #include "stages/draft.h"
 
 enum { PASSAGE_MAGIC = 0x9a55a6e0, PASSAGE_STAGES_MAX = 16 };
-enum { PASSAGE_RESUME = 900 }; /* a note of the passage's loop: for passage_resume() */
+/* A note of the passage's loop: for passage_resume(). */
+enum { PASSAGE_RESUME = NOTES_FROM(NOTES_OF_PASSAGE) };
 
 struct passage;
 

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { STS_CONF = 500, SAVE_MS = 10000, TICK_MS = 60000 };
+enum { STS_CONF = NOTES_FROM(NOTES_OF_STS), SAVE_MS = 10000, TICK_MS = 60000 };
 
 struct conf_note {
 	struct note note;

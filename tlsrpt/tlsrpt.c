@@ -13,7 +13,7 @@
 #include <string.h>
 
 enum {
-	TLSRPT_CONF = 520,
+	TLSRPT_CONF = NOTES_FROM(NOTES_OF_TLSRPT),
 	SAVE_MS = 30000,
 	TICK_MS = 1000,
 	SENDING_MAX = 20,    /* reports at once */

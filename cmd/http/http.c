@@ -17,7 +17,7 @@
 
 enum { SILENCE_S = 10 }; /* of one who is to read; the rest is http_clients.h */
 
-enum http_note { HTTP_MOVE = 600, HTTP_CLOSE, HTTP_CONF };
+enum http_note { HTTP_MOVE = NOTES_FROM(NOTES_OF_HTTP), HTTP_CLOSE, HTTP_CONF };
 
 /* From main. */
 struct http_order {

@@ -34,7 +34,7 @@
 #include "base/thread_pool.h"
 #include "spool/spool.h"
 
-enum maildrop_note { MAILDROP_RELOAD = 700, MAILDROP_SHAPE };
+enum maildrop_note { MAILDROP_RELOAD = NOTES_FROM(NOTES_OF_MAILDROP), MAILDROP_SHAPE };
 
 struct maildrop;
 
