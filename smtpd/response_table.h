@@ -1,4 +1,4 @@
-/* response_table.h - everything that the server says, one row each.
+/* response_table.h - all replies of the server, one row each.
  *
  *	R(name, code, enhanced code, text)
  *

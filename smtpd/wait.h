@@ -1,4 +1,4 @@
-/* wait.h - how a session waits for what does not come at once: one way, for every verb.
+/* wait.h - how a session waits for anything: one way, for every verb.
  *
  *	verb_x():  ticket = wait_begin(s, &kind, timeout_ms)		any state --> WAIT
  *		   ask->answer.ticket = ticket, and post the question	return
