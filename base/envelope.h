@@ -1,4 +1,4 @@
-/* envelope.h - who a message is from, who it is for, and how far that has come.
+/* envelope.h - the sender of a message, its recipients, and the state of each.
  *
  * What smtpd gathers, the spool keeps, qmgr works on and the bounce reports.
  *

@@ -1,8 +1,8 @@
 /* users.h - the logins of the users' file.
  *
- * Nothing may tell whether there is a login of some name. So for one that there is none of, values
- * come back that have the form, and cost the time, of some row of the file, and for SCRAM the same
- * salt each time, derived from the name by a key that lies in the file.
+ * No answer may show whether a login exists. So for an unknown login the values have the form of
+ * some row of the file, and take as long to check; for SCRAM the salt is always the same, derived
+ * from the name by a key in the file.
  *
  * Logins are compared as SASLprep leaves them, and without regard to the case of ASCII letters.
  *

@@ -79,7 +79,7 @@ bool author_signs(const struct passage *p, const struct conf_dkim *by[CONF_DKIM_
 	if (!a.ours)
 		buf_clear(why);
 	else if (!read)
-		buf_puts(why, ": From can not be read");
+		buf_puts(why, ": From cannot be read");
 	else if (a.several)
 		buf_puts(why, "From names others than authors of one domain");
 	else if (p->draft.broken)

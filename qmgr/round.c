@@ -226,7 +226,7 @@ static void log_untold(const struct message *m)
 			continue;
 		log_event(LOG_LEVEL_WARNING, "discarded", "id", log_id(m->work.id), "to",
 			  r->address, "reason",
-			  log_text("it can not be delivered, and there is no sender to tell: %s",
+			  log_text("it cannot be delivered, and there is no sender to tell: %s",
 				   r->last->text),
 			  NULL);
 	}

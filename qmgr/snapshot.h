@@ -1,4 +1,4 @@
-/* snapshot.h - the scheduler at a glance: its busiest sites, its worst, and how many there are.
+/* snapshot.h - a summary of the scheduler: its busiest sites, its worst, and how many there are.
  *
  *	who looks -- QMGR_SNAPSHOT --> qmgr -- the same, filled in --> the loop named in reply_to
  *

@@ -184,7 +184,7 @@ static bool go_on_with_envelope(struct engine *e, struct transaction *t)
 static void content_unreadable(struct engine *e, struct transaction *t)
 {
 	struct verdict *why = verdict_printf(VERDICT_DEFERRED, 0, "4.3.0", NULL,
-					     "the message can not be read from the queue");
+					     "the message cannot be read from the queue");
 	log_event(LOG_LEVEL_ERROR, "content_unreadable", "id", log_id(t->delivery->id), "reason",
 		  strerror(errno), NULL);
 	/* In the midst of the content there is no other way to say that it ends here. */

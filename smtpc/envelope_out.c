@@ -106,14 +106,14 @@ struct verdict *envelope_out_refusal(const struct delivery *d, const struct capa
 		log_event(LOG_LEVEL_ERROR, "unsafe_address", "id", log_id(d->id), "host", host,
 			  NULL);
 		return verdict_printf(VERDICT_FAILED, 501, "5.6.0", NULL,
-				      "an address or parameter that can not be sent in a command");
+				      "an address or parameter that cannot be sent in a command");
 	}
 	if (!can->smtputf8 && needs_smtputf8(d))
 		return verdict_printf(VERDICT_FAILED, 553, "5.6.7", NULL,
 				      "%s does not offer SMTPUTF8, which this message needs", host);
 	if (d->body == BODY_BINARYMIME && can->withheld)
 		return verdict_printf(VERDICT_DEFERRED, 0, "4.5.0", NULL,
-				      "%s can not do CHUNKING at present, which this message needs",
+				      "%s cannot do CHUNKING at present, which this message needs",
 				      host);
 	if (d->body == BODY_BINARYMIME && !(can->chunking && can->binarymime))
 		return verdict_printf(VERDICT_FAILED, 554, "5.6.3", NULL,

@@ -1,4 +1,4 @@
-/* sessions.h - TLS sessions of hosts we have been at, to be resumed.
+/* sessions.h - TLS sessions with hosts, kept to be resumed.
  *
  * A session belongs to the host name, port, transport and policy that it was made with, never to an
  * address. What that policy wants is asked again of the certificate that the session holds.

@@ -1,4 +1,4 @@
-/* inbox.h - what other threads have posted to the spool's.
+/* inbox.h - the notes that other threads have posted to the spool.
  *
  * A note becomes an op of the next commit, an order of the operator, or more credit; once the spool is
  * closing, it is dropped with all that hangs on it.

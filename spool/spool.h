@@ -18,9 +18,9 @@
  *	turn.c                one turn of the loop    verdicts.c         the verdicts among that
  *	commit.c              one batch               segment.c          one file of the log
  *	commit_records.c      its records             journal.c          the files in a row
- *	effect.c              what follows            journal_collect.c  those that go
+ *	effect.c              what follows from it            journal_collect.c  those that go
  *	runner.c              due messages            lane.c             the end of one row of them
- *	operator.c            the operator            survey.c           what is wrong in a segment
+ *	operator.c            its commands            survey.c           what is wrong in a segment
  *	compact.c             make room               catalog.c          the messages by id
  *	checkpoint.c          where to start          due.c              the messages by time
  *	fetch.c               read one back           stub.c             what memory keeps of one

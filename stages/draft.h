@@ -1,4 +1,4 @@
-/* draft.h - a message whose content has come, and which may still be changed: the queue has it not yet.
+/* draft.h - a message whose content has come, and which may be changed until it is in the queue.
  *
  *	header:	fields in memory, to be looked at, inserted and removed
  *	body:	what came, in memory or in a file; or another in its place

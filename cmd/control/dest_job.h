@@ -1,4 +1,4 @@
-/* dest_job.h - one order on destinations, under way in the relay.
+/* dest_job.h - one `sluice dest` command, as the relay carries it out.
  *
  *	request -- dest_job_start --> DEST_COMMAND --> qmgr --> dest_job_answer --> text
  *

@@ -1,4 +1,4 @@
-/* user_job.h - one order on logins, under way in the relay.
+/* user_job.h - one `sluice user` command, as the relay carries it out.
  *
  *	request -- user_job_start --> LIMITER_ORDER --> limiter --> user_job_answer --> text
  *

@@ -1,4 +1,4 @@
-/* page_print.h - what the status page is told, as JSON: each one object, one line.
+/* page_print.h - the data of the status page as JSON: one object on each line.
  *
  * Rows in, text out. What peers said is in it, as JSON strings; the page puts them in as text.
  *

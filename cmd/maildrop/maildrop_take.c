@@ -85,7 +85,7 @@ static enum take_result open_file(struct reading *r)
 		return TAKE_LATER;
 	return bad(r->take, errno == ELOOP    ? "a symbolic link"
 			    : errno == EACCES ? "the relay may not read it"
-					      : "it can not be opened");
+					      : "it cannot be opened");
 }
 
 /* What kind of file it is, and whose; then its first line. */

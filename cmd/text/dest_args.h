@@ -1,4 +1,4 @@
-/* dest_args.h - the words behind `sluice dest`, which the client and the relay read.
+/* dest_args.h - the arguments of `sluice dest`, which both client and relay parse.
  *
  * OWNERSHIP  Results point into argv.
  * THREAD     Any.

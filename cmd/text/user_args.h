@@ -1,4 +1,4 @@
-/* user_args.h - the words behind `sluice user`, which the client and the relay read.
+/* user_args.h - the arguments of `sluice user`, which both client and relay parse.
  *
  * OWNERSHIP  conf_file points into argv.
  * THREAD     Any.

@@ -1,4 +1,4 @@
-/* kept_file.h - small texts in the folder of the queue that outlive the relay.
+/* kept_file.h - small files in the folder of the queue that survive restarts.
  *
  *	sluice destdb 1		what the relay has learnt about hosts, and what is suspended of them: lines
  *	...			as in qmgr/dest/destdb_text.h

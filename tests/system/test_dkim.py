@@ -408,7 +408,7 @@ def test_a_reload_with_a_bad_key_keeps_what_was(lab, small, tmp_path):
     weak = str(tmp_path / "weak.pem")
     Keys.openssl("genpkey", "-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:768", "-out", weak)
     (tmp_path / "none.pem").write_text("no key\n")
-    for name, text in [("gone.pem", "No such file"), ("weak.pem", "less than 1024"), ("none.pem", "can not be read")]:
+    for name, text in [("gone.pem", "No such file"), ("weak.pem", "less than 1024"), ("none.pem", "cannot be read")]:
         config_text = config.extra
         relay.config.extra = keys.section("own.test", "e", key=str(tmp_path / name))
         relay.write_config()
@@ -472,7 +472,7 @@ def test_keygen_and_check_against_the_dns(lab, tmp_path):
     assert check(records, "else.test") == (1, "sluice: no section dkim signs for else.test\n")
     rsa, ed = records.splitlines()
     for wrong, text in [
-        ("", "there is no record"), (rsa, "there is no record e1"), (f"{rsa}\n{ed.replace('p=', 'p=A')}", "can not be read"),
+        ("", "there is no record"), (rsa, "there is no record e1"), (f"{rsa}\n{ed.replace('p=', 'p=A')}", "cannot be read"),
         (re.sub(r"p=[^\"]*", "p=", ed), "revoked"), (ed.replace("ed25519", "rsa"), "another kind"),
         (ed.replace("k=", "h=sha1; k="), "sha256"), (ed.replace("k=", "s=tlsrpt; k="), "not for mail"),
         (ed.replace("DKIM1", "DKIM2"), "v=DKIM1"), (re.sub(r"p=\w\w", "p=11", ed), "another key"),

@@ -257,6 +257,6 @@ def test_name_servers_stay_where_resolv_conf_can_not_be_read_any_more(lab, tmp_p
     (etc / "new").write_text("nameserver 127.0.0.250\n")
     (etc / "new").rename(etc / "resolv.conf")
     assert relay.command("reload").returncode == 0
-    assert "resolv.conf can not be read" in relay.wait_event("dns")["reason"]
+    assert "resolv.conf cannot be read" in relay.wait_event("dns")["reason"]
     relay.send()
     sink.wait_messages(1)
