@@ -44,6 +44,7 @@ enum note_family {
 	NOTES_OF_HTTP,
 	NOTES_OF_MAILDROP,
 	NOTES_OF_PASSAGE,
+	NOTES_OF_SHARING,
 };
 #define NOTES_FROM(family) (1 + ((int)(family) << 8)) /* the family's first type */
 
