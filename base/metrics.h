@@ -93,7 +93,12 @@
 	M(tlsa_unusable, "dns_tlsa_total{result=\"unusable\"}", "")                                \
 	M(tlsa_none, "dns_tlsa_total{result=\"none\"}", "")                                        \
 	M(tlsa_failed, "dns_tlsa_total{result=\"failed\"}", "")                                    \
-	M(dnssec_validating, "dns_dnssec_validating", "1 while answers are validated here")
+	M(dnssec_validating, "dns_dnssec_validating", "1 while answers are validated here")        \
+	M(cluster_away, "cluster_away", "1 while Redis, where there should be one, is away")       \
+	M(cluster_commands_answered, "cluster_commands_total{result=\"answered\"}",                \
+	  "Commands to Redis, by what came of them")                                               \
+	M(cluster_commands_refused, "cluster_commands_total{result=\"refused\"}", "")              \
+	M(cluster_commands_lost, "cluster_commands_total{result=\"lost\"}", "")
 
 enum metric {
 #define M(name, prometheus, sentence) METRIC_##name,
