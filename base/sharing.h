@@ -69,8 +69,8 @@ struct sharing_spent {
 	struct loop *reply_to;
 	char *key;
 	struct conf_rate rate;
-	int64_t n;
-	bool forget;   /* before them: what all nodes have counted */
+	int64_t n;     /* 0: none, but what all have had is wanted */
+	bool forget;   /* what all nodes have counted */
 	uint64_t told; /* with these, by whoever counts */
 };
 

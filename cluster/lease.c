@@ -22,7 +22,9 @@ static int64_t part(const struct lease *l, const struct lease_view *v)
 void lease_tell(struct lease *l, int64_t limit, int64_t hold, int64_t want, uint64_t heard,
 		int64_t now_ms)
 {
-	assert(limit > 0 && hold >= 0 && want >= 0 && heard <= l->offers);
+	assert(limit > 0 && hold >= 0 && want >= 0);
+	if (heard > l->offers)
+		l->offers = l->offered = heard; /* of a record that was forgotten since */
 	bool wider = want > l->want || limit > l->limit;
 	l->limit = limit;
 	l->hold = heard == l->offers ? hold : most(hold, l->hold);

@@ -44,6 +44,7 @@ void reserve_spend(struct reserve *r, const struct conf_rate *rate, int64_t n, i
 	use(r, rate, now_us);
 	/* While Redis is away more than a burst of it is of no account. */
 	r->spent = least(r->spent + n, rate->events);
+	r->look |= n == 0;
 }
 
 void reserve_forget(struct reserve *r, int64_t now_us)
@@ -64,7 +65,8 @@ static bool spent_due(const struct reserve *r, int64_t nodes, int64_t now_us)
 bool reserve_ask(struct reserve *r, int64_t nodes, int64_t now_us, struct reserve_ask *ask)
 {
 	assert(nodes >= 1);
-	if (r->asked || (r->wanted == 0 && !r->forget && !spent_due(r, nodes, now_us)))
+	bool due = r->wanted > 0 || r->forget || r->look || spent_due(r, nodes, now_us);
+	if (r->asked || !due)
 		return false;
 	*ask = (struct reserve_ask){.interval_us = r->rate.events ? gcra_interval_us(&r->rate) : 1,
 				    .spent = r->spent,
@@ -74,7 +76,7 @@ bool reserve_ask(struct reserve *r, int64_t nodes, int64_t now_us, struct reserv
 				    .most_us = 2000 * r->rate.per_ms,
 				    .forget = r->forget};
 	r->asked = true;
-	r->forget = false;
+	r->forget = r->look = false;
 	r->telling = r->spent;
 	r->spent = 0;
 	return true;
@@ -101,7 +103,8 @@ void reserve_answered(struct reserve *r, const struct reserve_answer *a, int64_t
 
 int64_t reserve_next_us(const struct reserve *r, const struct reserve_answer *a, int64_t now_us)
 {
-	return now_us + a->next_us + r->spent * gcra_interval_us(&r->rate);
+	int64_t since_us = r->spent > 0 ? r->spent * gcra_interval_us(&r->rate) : 0;
+	return now_us + a->next_us + since_us;
 }
 
 void reserve_missed(struct reserve *r)

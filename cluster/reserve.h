@@ -40,6 +40,7 @@ struct reserve {
 	int64_t wanted;	   /* ahead; 0: nobody waits for an answer */
 	int64_t spent;	   /* passed, and not asked about */
 	int64_t telling;   /* in the ask under way */
+	bool look;	   /* what all have had is wanted, whether something was spent or not */
 	bool forget;	   /* the next ask begins anew */
 	bool asked;	   /* an ask is under way */
 	int64_t room_us;   /* of the burst, in the last answer; 0: none is known */
@@ -69,6 +70,8 @@ void reserve_want(struct reserve *, const struct conf_rate *, int64_t n, int64_t
 /* Deliveries ahead. One that waits for its answer wants nothing else before. */
 
 void reserve_spend(struct reserve *, const struct conf_rate *, int64_t n, int64_t now_us);
+/* n 0: nothing was, but what all have had is wanted. */
+
 void reserve_forget(struct reserve *, int64_t now_us); /* what all have counted */
 
 bool reserve_ask(struct reserve *, int64_t nodes, int64_t now_us, struct reserve_ask *);

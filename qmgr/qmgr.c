@@ -2,6 +2,7 @@
 #include "qmgr/qmgr.h"
 
 #include "base/mem.h"
+#include "base/sharing.h"
 #include "qmgr/delivery_event.h"
 #include "qmgr/dest/conn.h"
 #include "qmgr/dest/destdb_text.h"
@@ -101,6 +102,12 @@ static void receive(void *owner, struct note *note)
 		break;
 	case DEST_COMMAND:
 		dest_execute(q, (struct dest_command *)note);
+		break;
+	case SHARING_WANT:
+		site_reserved(&q->db, (struct sharing_want *)note);
+		break;
+	case SHARING_LEASED:
+		leased_heard(&q->db, (struct sharing_leased *)note);
 		break;
 	case VERIFY_ASK:
 		verifier_ask(q, (struct verify *)note);

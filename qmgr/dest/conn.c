@@ -310,6 +310,7 @@ void conn_on_closed(struct destdb *db, struct connection_open *open)
 		site_connection_failed(s, h, open->why, useless);
 	}
 	host_probe_missed(h, destdb_now_ms(db));
+	leased_closed(db, h);
 	site_feed_waiting_for(h);
 	site_touch(s);
 	if (c->busy == 0)

@@ -32,8 +32,11 @@ void destdb_collect(struct destdb *db)
 	}
 	struct host *h, *next_h;
 	HASH_ITER(hh, db->hosts, h, next_h)
-	if (host_stale(h, now_ms))
-		host_free(db, h);
+	{
+		leased_closed(db, h);
+		if (host_stale(h, now_ms))
+			host_free(db, h);
+	}
 }
 
 void destdb_fini(struct destdb *db)
@@ -67,6 +70,7 @@ struct host *destdb_host(struct destdb *db, const char *key, const union address
 	list_init(&h->conns);
 	list_init(&h->sites);
 	h->depth = 1;
+	h->leased.shared = db->edges.to_cluster != NULL;
 	HASH_ADD_KEYPTR(hh, db->hosts, h->key, strlen(h->key), h);
 	return h;
 }
@@ -102,6 +106,7 @@ void host_free(struct destdb *db, struct host *h)
 {
 	assert(list_empty(&h->full) && list_empty(&h->idle) && list_empty(&h->conns));
 	assert(list_empty(&h->sites) && h->refs == 0);
+	leased_end(db, h);
 	HASH_DEL(db->hosts, h);
 	host_fini(h);
 	credential_unref(h->credential);

@@ -16,6 +16,7 @@
  *	site_feedback.c	what connections and deliveries tell its window
  *	remembered.c	how wide its window was, for when it is known again
  *	host.c		one host: up, out, probed; how many connections it takes
+ *	leased.c	connections to it that the nodes of a cluster share
  *	speed.c		how far and how fast it is, and what that makes of a connection (pure)
  *	destdb_choose.c	which host gets a new connection (pure)
  *	destdb_text.c	what of all that outlives the process

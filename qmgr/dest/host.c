@@ -117,15 +117,22 @@ bool host_hung(struct host *h, int64_t opened_ms, int64_t now_ms)
 	return opened_ms >= h->hung_ms;
 }
 
+/* So many serve: those of other nodes, too. */
+static int taken_by_all(const struct host *h)
+{
+	return h->ready + (int)h->leased.others;
+}
+
 bool host_turned_away(struct host *h, struct verdict *why, const char *name, int64_t now_ms)
 {
 	struct host_limit *l = &h->limit;
 	bool tried_again = l->n > 0 && now_ms >= l->again_ms;
-	if (l->n > 0 && !tried_again && h->ready >= l->n)
+	int taken = taken_by_all(h);
+	if (l->n > 0 && !tried_again && taken >= l->n)
 		return false; /* begun before the limit was known, or while it was being tried */
-	bool same = l->n == h->ready;
+	bool same = l->n == taken;
 	keep_why(h, why, name);
-	l->n = h->ready;
+	l->n = taken;
 	l->wait_ms = next_wait_ms(same && tried_again ? l->wait_ms : 0);
 	l->again_ms = now_ms + l->wait_ms;
 	if (!same)
@@ -146,8 +153,8 @@ bool host_worked(struct host *h, int64_t now_ms)
 	h->failures = 0;
 	h->retry_ms = 0;
 	/* It takes more than it did: how much more is found out at once. */
-	if (h->limit.n > 0 && h->ready > h->limit.n) {
-		h->limit.n = h->ready;
+	if (h->limit.n > 0 && taken_by_all(h) > h->limit.n) {
+		h->limit.n = taken_by_all(h);
 		h->limit.wait_ms = 0;
 		h->limit.again_ms = now_ms;
 	} else if (h->limit.n == 0) {
@@ -232,6 +239,8 @@ bool host_answers(const struct host *h)
 bool host_has_room(const struct host *h, int64_t host_limit, int64_t now_ms)
 {
 	const struct host_limit *l = &h->limit;
+	if (h->leased.shared)
+		return leased_room(h, host_limit, now_ms);
 	if (host_limit > 0 && h->connections >= host_limit)
 		return false;
 	return l->n == 0 || h->connections < l->n ||

@@ -32,6 +32,7 @@
 #include "base/delivery.h"
 #include "base/keyed_hash.h"
 #include "base/list.h"
+#include "qmgr/dest/leased.h"
 #include "qmgr/dest/speed.h"
 
 enum {
@@ -63,7 +64,7 @@ enum host_state {
 
 /* How many connections it was seen to take. */
 struct host_limit {
-	int n;		  /* 0: none is known */
+	int n;		  /* of all nodes; 0: none is known */
 	int64_t again_ms; /* steady clock: then one more may be tried */
 	int64_t wait_ms;  /* how long that was put off */
 };
@@ -120,6 +121,7 @@ struct host {
 	int64_t hung_ms; /* steady clock: a connection was not answered in time while others served, and
 			  * none has become ready since; 0 */
 	struct speed speed;
+	struct leased leased; /* in a cluster: how many of its connections this node may have */
 	UT_hash_handle hh;
 };
 

@@ -175,6 +175,7 @@ static void wait_or_not(struct site *s)
 void site_run(struct site *s)
 {
 	site_see_to_health(s);
+	site_reserve(s);
 	serve_granted(s);
 	list_remove(&s->queue.in_parked);
 	dispatch_trim(s);
@@ -200,10 +201,16 @@ void site_reset(struct site *s)
 	site_touch(s);
 }
 
+/* What began lately; of a rate that is shared, Redis knows. */
+static bool remembers_pace(const struct site *s)
+{
+	return site_rate_shared(s) ? s->delay_until_ms > destdb_now_ms(s->db) : site_paused(s);
+}
+
 bool site_idle(const struct site *s)
 {
 	return s->refs == 0 && s->queue.waiting == 0 && s->connections == 0 && s->busy == 0 &&
-	       s->parked.number == 0 && !s->parked.asking && !site_paused(s);
+	       s->parked.number == 0 && !s->parked.asking && !remembers_pace(s);
 }
 
 void site_free(struct site *s)
