@@ -95,6 +95,7 @@
 	M(tlsa_failed, "dns_tlsa_total{result=\"failed\"}", "")                                    \
 	M(dnssec_validating, "dns_dnssec_validating", "1 while answers are validated here")        \
 	M(cluster_away, "cluster_away", "1 while Redis, where there should be one, is away")       \
+	M(cluster_full, "cluster_full", "1 while Redis has no memory left")                        \
 	M(cluster_commands_answered, "cluster_commands_total{result=\"answered\"}",                \
 	  "Commands to Redis, by what came of them")                                               \
 	M(cluster_commands_refused, "cluster_commands_total{result=\"refused\"}", "")              \
@@ -172,6 +173,9 @@ const int64_t *metrics_bounds(enum metric_histogram); /* HISTOGRAM_BUCKETS - 1 o
 	  "Times that a filter was away, too slow, or made no sense")                              \
 	F(filtered, "filtered_total", "milter", "action",                                          \
 	  "What filters wanted done with messages, and was done for want of them")                 \
+	F(cluster_nodes, "cluster_nodes", "state", NULL, "Nodes of the cluster that are known")    \
+	F(cluster_sum, "cluster_sum", "counter", NULL,                                             \
+	  "What all nodes say of themselves, added up")                                            \
 	F(certificate_expiry, "certificate_expiry_seconds", "certificate", NULL,                   \
 	  "Until the certificate of a listener expires")
 

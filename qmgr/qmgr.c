@@ -6,6 +6,7 @@
 #include "qmgr/delivery_event.h"
 #include "qmgr/dest/conn.h"
 #include "qmgr/dest/destdb_text.h"
+#include "qmgr/dest/pooling.h"
 #include "qmgr/dest_command.h"
 #include "qmgr/explain.h"
 #include "qmgr/message.h"
@@ -99,6 +100,16 @@ static void receive(void *owner, struct note *note)
 		break;
 	case CONNECTION_CLOSED:
 		conn_on_closed(&q->db, (struct connection_open *)note);
+		break;
+	case FACT_HEARD:
+		pooling_heard(&q->db, (struct fact *)note);
+		break;
+	case FACT_TELL:
+		pooling_tell_all(&q->db);
+		free(note);
+		break;
+	case FACT_LEAVE:
+		pooling_leave(&q->db, (struct fact_probe *)note);
 		break;
 	case DEST_COMMAND:
 		dest_execute(q, (struct dest_command *)note);

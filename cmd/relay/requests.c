@@ -155,6 +155,19 @@ static void save_tls_results(const struct server *s, struct tls_results_save *no
 	free(note);
 }
 
+static void save_cluster(const struct server *s, struct cluster_save *note)
+{
+	kept_file_write(&kept_cluster, s->conf->spool, note->text);
+	free(note->text);
+	free(note);
+}
+
+static void keep_nodes(struct server *s, struct cluster_view *nodes)
+{
+	cluster_view_free(&s->nodes);
+	s->nodes = nodes;
+}
+
 static void keep_top(struct server *s, struct limiter_top *top)
 {
 	limiter_top_free(&s->top);
@@ -193,6 +206,12 @@ void requests_receive(void *server, struct note *note)
 		break;
 	case LIMITER_TOP:
 		keep_top(server, (struct limiter_top *)note);
+		break;
+	case CLUSTER_VIEW:
+		keep_nodes(server, (struct cluster_view *)note);
+		break;
+	case CLUSTER_SAVE:
+		save_cluster(server, (struct cluster_save *)note);
 		break;
 	case QMGR_EXPLAIN:
 		explain_job_answer((struct explain_question *)note);

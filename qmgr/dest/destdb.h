@@ -30,6 +30,7 @@
  *	constraint.c	its words
  *	congestion.c	warnings about an active queue that fills up
  *	destdb_check.c	every number, counted again
+ *	pooling.c	what other nodes of the cluster know of hosts
  *	suspend.c	what the operator wants nothing delivered to
  *	edges.h		where notes go
  *
@@ -99,6 +100,7 @@ struct destdb {
 	uint64_t last_conn;   /* number of the newest connection */
 	uint64_t rounds;      /* of qmgr_thread_settle() */
 	int64_t congested_ms; /* steady clock: the last warning of that; 0: none */
+	struct list changed;  /* struct host: what is known of it may be to be told to other nodes */
 	bool learnt;	      /* something about hosts that is to outlive the process */
 };
 
