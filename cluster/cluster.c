@@ -6,6 +6,7 @@
 #include "cluster/link.h"
 #include "cluster/nodes.h"
 #include "cluster/orders.h"
+#include "cluster/shares.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -16,6 +17,7 @@ struct cluster {
 	struct facts *facts;
 	struct orders *orders;
 	struct nodes *nodes;
+	struct shares *shares;
 	bool stopped;
 };
 
@@ -34,6 +36,15 @@ static void drop(struct note *note)
 		break;
 	case CLUSTER_ORDER:
 		cluster_order_free(&(struct cluster_order *){(struct cluster_order *)note});
+		break;
+	case SHARING_WANT:
+		sharing_want_free(&(struct sharing_want *){(struct sharing_want *)note});
+		break;
+	case SHARING_NEED:
+		sharing_need_free(&(struct sharing_need *){(struct sharing_need *)note});
+		break;
+	case SHARING_SPENT:
+		sharing_spent_free(&(struct sharing_spent *){(struct sharing_spent *)note});
 		break;
 	default:
 		assert(0 && "a note that cluster does not know");
@@ -61,7 +72,8 @@ static void receive(void *owner, struct note *note)
 		orders_give(c->orders, (struct cluster_order *)note);
 		break;
 	default:
-		assert(0 && "a note that cluster does not know");
+		if (!shares_take(c->shares, note))
+			assert(0 && "a note that cluster does not know");
 	}
 }
 
@@ -77,6 +89,8 @@ struct cluster *cluster_new(struct conf *conf, const char *version,
 	c->facts = facts_new(c->link, name, edges->qmgr);
 	c->orders = orders_new(c->link, name, edges->main);
 	c->nodes = nodes_new(c->loop, c->link, name, version, edges);
+	c->shares = shares_new(c->loop, c->link, name, c->nodes);
+	shares_watch(c->shares, edges->limiter);
 	return c;
 }
 
@@ -104,7 +118,9 @@ void cluster_stop(struct cluster *c)
 		return;
 	loop_stop(c->loop);
 	c->stopped = true;
+	shares_stop(c->shares);
 	link_free(&c->link);
+	shares_free(&c->shares);
 	facts_free(&c->facts);
 	orders_free(&c->orders);
 	nodes_free(&c->nodes);

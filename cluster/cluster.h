@@ -1,6 +1,7 @@
 /* cluster.h - the front page of cluster/: several machines that know what each other knows, by Redis.
  *
  *	qmgr --- FACT_SEEN, FACT_PROBE ------> [ cluster: facts, orders, nodes ] <-- link --> Redis
+ *	qmgr, limiter --- SHARING_NEED, _WANT, _SPENT --> [ shares ] --> the answers of base/sharing.h
  *	main --- CLUSTER_ORDER ------------->    |  |
  *	qmgr <-- FACT_HEARD, FACT_LEAVE ---------+  |
  *	main <-- CLUSTER_APPLY, CLUSTER_SAVE -------+
@@ -12,6 +13,9 @@
  *	resp.c		its protocol, by hiredis: no I/O
  *	facts.c		what is known about hosts, and who probes one that is out
  *	orders.c	what the operator wants of all nodes, also of those that start later
+ *	shares.c	limits that nodes share: base/sharing.h
+ *	lease_table.c	connections to hosts with a limit, and lease.c, how many of them are this node's (pure)
+ *	reserve_table.c	rates, and reserve.c, what this node may do of them (pure)
  *	nodes.c		who is there, and what all have done together
  *	node_text.c	what a node says of itself (pure)
  *
@@ -100,6 +104,7 @@ struct cluster_edges {
 	struct loop *qmgr;    /* FACT_HEARD, FACT_TELL, FACT_LEAVE */
 	struct loop *main;    /* CLUSTER_APPLY, CLUSTER_SAVE, CLUSTER_VIEW */
 	struct loop *watcher; /* CLUSTER_VIEW, too */
+	struct loop *limiter; /* SHARING_PARTS */
 };
 
 struct cluster *cluster_new(struct conf *, const char *version, const struct cluster_edges *);

@@ -33,6 +33,8 @@ static void on_answer(void *owner, const redisReply *reply)
 	struct lease_row *r = owner;
 	int64_t now_ms = clock_steady_ms(), n[4];
 	bool good = shares_numbers(reply, 4, n);
+	if (r->shares->stopped)
+		return;
 	if (good)
 		lease_answered(&r->lease, &(struct lease_answer){n[0], n[1], n[2], n[3]}, now_ms);
 	else
@@ -78,7 +80,7 @@ static void step(struct lease_row *r)
 {
 	const struct shares *s = r->shares;
 	int64_t now_ms = clock_steady_ms();
-	struct lease_view view = {s->nodes, shares_away(s), s->since_ms, now_ms};
+	struct lease_view view = {shares_nodes(s), shares_away(s), s->since_ms, now_ms};
 	struct lease_ask ask;
 	if (lease_ask(&r->lease, &view, &ask) && !eval(r, &ask))
 		lease_missed(&r->lease, now_ms + SHARES_LOOK_MS);

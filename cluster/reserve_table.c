@@ -59,10 +59,12 @@ static void on_answer(void *owner, const redisReply *reply)
 	struct shares *s = r->shares;
 	int64_t now_us = clock_steady_us(), n[3];
 	bool good = shares_numbers(reply, 3, n);
+	if (s->stopped)
+		return;
 	if (good) {
 		struct reserve_answer a = {n[0], n[1], n[2]};
 		struct reserve_grant g;
-		reserve_answered(&r->reserve, &a, s->nodes, now_us, &g);
+		reserve_answered(&r->reserve, &a, shares_nodes(s), now_us, &g);
 		if (r->want)
 			grant(r, &g);
 		if (r->spender)
@@ -96,7 +98,8 @@ static void answer_alone(struct reserve_row *r, bool away, int64_t now_ms)
 {
 	struct reserve_grant g;
 	bool late = r->want && now_ms >= r->want_ms + PATIENCE_MS;
-	if ((away || late) && reserve_alone(&r->reserve, r->shares->nodes, now_ms * 1000, &g))
+	if ((away || late) &&
+	    reserve_alone(&r->reserve, shares_nodes(r->shares), now_ms * 1000, &g))
 		grant(r, &g);
 }
 
@@ -106,7 +109,8 @@ static void step(struct reserve_row *r)
 	int64_t now_ms = clock_steady_ms();
 	bool away = shares_away(s) || now_ms < r->rest_ms;
 	struct reserve_ask ask;
-	if (!away && reserve_ask(&r->reserve, s->nodes, now_ms * 1000, &ask) && !eval(r, &ask)) {
+	if (!away && reserve_ask(&r->reserve, shares_nodes(s), now_ms * 1000, &ask) &&
+	    !eval(r, &ask)) {
 		reserve_missed(&r->reserve);
 		r->rest_ms = now_ms + SHARES_REST_MS;
 		away = true;

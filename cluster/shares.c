@@ -9,6 +9,11 @@
 
 #include <stdlib.h>
 
+int64_t shares_nodes(const struct shares *s)
+{
+	return nodes_alive(s->seen);
+}
+
 bool shares_away(const struct shares *s)
 {
 	return !link_ready(s->link);
@@ -16,7 +21,7 @@ bool shares_away(const struct shares *s)
 
 static void say_parts(struct shares *s)
 {
-	int64_t parts = shares_away(s) || s->refused ? s->nodes : 1;
+	int64_t parts = shares_away(s) || s->refused ? shares_nodes(s) : 1;
 	if (parts == s->parts || !s->watcher)
 		return;
 	struct sharing_parts *note = mem_zalloc(sizeof *note);
@@ -47,6 +52,8 @@ static void on_link(void *owner, bool ready)
 {
 	struct shares *s = owner;
 	(void)ready;
+	if (s->stopped)
+		return;
 	s->since_ms = clock_steady_ms();
 	s->refused = false;
 	say_parts(s);
@@ -54,13 +61,15 @@ static void on_link(void *owner, bool ready)
 	reserve_table_look(s);
 }
 
-struct shares *shares_new(struct loop *loop, struct link *link, const char *node)
+struct shares *shares_new(struct loop *loop, struct link *link, const char *node,
+			  const struct nodes *seen)
 {
 	struct shares *s = mem_zalloc(sizeof *s);
 	s->loop = loop;
 	s->link = link;
 	s->node = mem_strdup(node);
-	s->nodes = s->parts = 1;
+	s->seen = seen;
+	s->parts = 1;
 	s->since_ms = clock_steady_ms();
 	link_script_init(&s->lease_script, lease_script);
 	link_script_init(&s->reserve_script, reserve_script);
@@ -85,10 +94,9 @@ void shares_watch(struct shares *s, struct loop *watcher)
 	s->watcher = watcher;
 }
 
-void shares_nodes(struct shares *s, int64_t seen)
+void shares_stop(struct shares *s)
 {
-	s->nodes = seen > 1 ? seen : 1;
-	say_parts(s);
+	s->stopped = true;
 }
 
 bool shares_take(struct shares *s, struct note *note)

@@ -16,19 +16,20 @@
 
 #include "base/sharing.h"
 #include "cluster/link.h"
+#include "cluster/nodes.h"
 
 struct shares;
 
-struct shares *shares_new(struct loop *, struct link *, const char *node);
-/* node: its name, no other's. It watches the link. */
+struct shares *shares_new(struct loop *, struct link *, const char *node, const struct nodes *seen);
+/* node: its name, no other's. It watches the link. seen: how many share. */
+
+void shares_stop(
+	struct shares *); /* the link is about to go: nothing is asked or answered any more */
 
 void shares_free(struct shares **);
 
 void shares_watch(struct shares *, struct loop *);
 /* Gets SHARING_PARTS, whenever it is another number; 1 at first. */
-
-void shares_nodes(struct shares *,
-		  int64_t seen); /* so many there are, as was seen last; 1 at first */
 
 bool shares_take(struct shares *, struct note *);
 /* True: it was one of base/sharing.h, and is taken. */

@@ -23,14 +23,17 @@ struct shares {
 	struct link *link;
 	char *node;
 	struct loop *watcher; /* or NULL */
-	int64_t nodes, parts; /* seen; said last */
-	int64_t since_ms;     /* steady clock: of the link's state */
-	bool refused;	      /* the last answer was an error */
+	const struct nodes *seen;
+	int64_t parts;	  /* said last */
+	int64_t since_ms; /* steady clock: of the link's state */
+	bool stopped;
+	bool refused; /* the last answer was an error */
 	struct link_script lease_script, reserve_script;
 	struct lease_row *lease; /* hash tables (uthash) */
 	struct reserve_row *reserve;
 };
 
+int64_t shares_nodes(const struct shares *); /* that share, as was seen last: at least 1 */
 bool shares_away(const struct shares *);
 void shares_answered(struct shares *, bool good); /* of any script; the link is there */
 bool shares_numbers(const redisReply *, int n, int64_t to[]);

@@ -180,6 +180,7 @@ void qmgr_stop(struct qmgr *q)
 	loop_stop(q->sched.loop);
 	/* Verdicts that the workers have posted meanwhile are still recorded. */
 	mailbox_drain(&q->sched.loop->mailbox);
+	q->db.edges.to_cluster = NULL; /* what it still says is of no use */
 	delivery_event_say_lost(q);
 }
 

@@ -148,11 +148,13 @@ static void join_cluster(struct server *s)
 	struct cluster_edges edges = {.dns = dns_loop(s->dns),
 				      .qmgr = qmgr_loop(s->qmgr),
 				      .main = s->loop,
+				      .limiter = limiter_loop(s->limiter),
 				      .watcher = http_loop(s->http)};
 	struct buf text = {0};
 	s->cluster = cluster_new(s->conf, SLUICE_VERSION, &edges);
 	if (!s->cluster)
 		return;
+	limiter_share(s->limiter, to_cluster, s);
 	kept_file_read(&kept_cluster, s->conf->spool, &text);
 	cluster_recall(s->cluster, buf_cstr(&text));
 	buf_fini(&text);

@@ -32,6 +32,8 @@ bool leased_room(const struct host *h, int64_t host_limit, int64_t now_ms)
 static void tell(struct destdb *db, const struct host *h)
 {
 	const struct leased *l = &h->leased;
+	if (!db->edges.to_cluster)
+		return; /* this node is about to end */
 	struct sharing_need *n = sharing_need_new(db->sched->loop, h->key);
 	n->limit = l->limit;
 	n->hold = l->hold;
@@ -103,7 +105,7 @@ void leased_heard(struct destdb *db, struct sharing_leased *note)
 {
 	struct host *h;
 	HASH_FIND_STR(db->hosts, note->key, h);
-	if (h && h->leased.limit > 0) {
+	if (h && h->leased.limit > 0 && db->edges.to_cluster) {
 		struct leased *l = &h->leased;
 		bool first = l->heard == 0, more = note->allowed > l->hold;
 		l->heard = note->number;
