@@ -19,6 +19,15 @@ static int64_t part(const struct lease *l, const struct lease_view *v)
 	return most(1, l->limit / v->nodes);
 }
 
+/* It counts as held from now on, whatever the holder tells before it has heard of it. */
+static void raise_to(struct lease *l, int64_t allowed)
+{
+	if (allowed <= l->hold)
+		return;
+	l->hold = allowed;
+	l->offers++;
+}
+
 void lease_tell(struct lease *l, int64_t limit, int64_t hold, int64_t want, uint64_t heard,
 		int64_t now_ms)
 {
@@ -29,8 +38,14 @@ void lease_tell(struct lease *l, int64_t limit, int64_t hold, int64_t want, uint
 	l->limit = limit;
 	l->hold = heard == l->offers ? hold : most(hold, l->hold);
 	l->want = want;
-	/* What others may wait for goes back at once. Who was told that there is no more asks no sooner. */
-	if ((wider && want > l->kept && !l->unmet) || most(l->hold, want) < l->kept)
+	/* What others wait for goes back at once; else it is kept until the next renewal, and may be had again
+	 * without asking. Who was told that there is no more asks no sooner. */
+	bool kept = !l->asked && now_ms < l->answered_ms + LEASE_TTL_MS / 2;
+	if (l->hold < l->kept && l->wanting > 1)
+		l->due_ms = now_ms;
+	else if (kept)
+		raise_to(l, least(want, least(l->kept, limit)));
+	if (wider && want > l->kept && !l->unmet)
 		l->due_ms = now_ms;
 }
 
@@ -44,15 +59,6 @@ bool lease_ask(struct lease *l, const struct lease_view *v, struct lease_ask *as
 	*ask = (struct lease_ask){.limit = l->limit, .hold = l->hold, .want = want};
 	l->asked = true;
 	return true;
-}
-
-/* It counts as held from now on, whatever the holder tells before it has heard of it. */
-static void raise_to(struct lease *l, int64_t allowed)
-{
-	if (allowed <= l->hold)
-		return;
-	l->hold = allowed;
-	l->offers++;
 }
 
 void lease_answered(struct lease *l, const struct lease_answer *a, int64_t now_ms)

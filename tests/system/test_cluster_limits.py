@@ -64,11 +64,11 @@ def _connections(sink, seconds):
 
 @pytest.mark.plain_only
 def test_connections_to_a_host_with_a_limit_are_shared(lab, redis):
-    sink = lab.sink(latency=0.2)
+    sink = lab.sink(latency=0.1, extensions=("8BITMIME",))
     alpha, beta, gamma = _nodes(lab, redis, sink)
-    _fill([alpha], 600)
+    _fill([alpha], 250)
     wait_until(lambda: sink.connections == LIMIT, 5, "one node to have all")
-    _fill([beta, gamma], 500)
+    _fill([beta, gamma], 220)
     time.sleep(1.5)
     assert _connections(sink, 1) > 0.95 * LIMIT
     # Each has its part without Redis, and what it had in it again.

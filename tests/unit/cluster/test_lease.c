@@ -159,8 +159,12 @@ static void what_is_not_used_goes_back(void **state)
 	pass(3000);
 	want(0, 0);
 	pass(100);
+	want(0, 4);
+	pass(20);
+	assert_int_equal(node[0].open, 4); /* they were not given back yet */
+	want(0, 0);
 	want(1, 10);
-	pass(300);
+	pass(LEASE_RENEW_MS + 300);
 	assert_int_equal(node[1].open, 10);
 	want(1, 0);
 	pass(2000);
