@@ -99,8 +99,8 @@ struct destdb {
 	uint64_t last_conn;   /* number of the newest connection */
 	uint64_t rounds;      /* of qmgr_thread_settle() */
 	int64_t congested_ms; /* steady clock: the last warning of that; 0: none */
-	struct list changed;  /* struct host: what is known of it may be to be told to other nodes */
-	bool learnt;	      /* something about hosts that is to outlive the process */
+	struct list changed; /* struct host: what is known of it may be to be told to other nodes */
+	bool learnt;	     /* something about hosts that is to outlive the process */
 };
 
 void destdb_init(struct destdb *, struct scheduler *, const struct destdb_thread *);

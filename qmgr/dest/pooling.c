@@ -117,6 +117,20 @@ void pooling_quiet(struct host *h)
 		h->pooling.as[i] = likeness(h, (enum fact_which)i);
 }
 
+void pooling_forgotten(struct destdb *db, struct host *h, bool everywhere)
+{
+	pooling_quiet(h);
+	for (unsigned i = 0; i < FACT_PART_COUNT && everywhere; i++)
+		h->pooling.as[i] = ~likeness(h, (enum fact_which)i);
+	pooling_changed(db, h);
+}
+
+int pooling_doubts(const struct host *h)
+{
+	int64_t all = h->pooling.doubts_of_all;
+	return all > h->doubts && all < HOST_COUNT_MAX ? (int)all : h->doubts;
+}
+
 void pooling_flush(struct destdb *db)
 {
 	for (struct list *first; (first = list_first(&db->changed)) != NULL;) {
@@ -223,6 +237,14 @@ bool pooling_may_probe(struct destdb *db, struct host *h)
 	return false;
 }
 
+/* That it waits is nothing that it knows of the host, so the others are not told. */
+static void wait_for_probe(struct destdb *db, struct host *h)
+{
+	tell(db, h);
+	host_wait_for_probe(h, destdb_now_ms(db));
+	h->pooling.as[FACT_HEALTH] = likeness(h, FACT_HEALTH);
+}
+
 void pooling_leave(struct destdb *db, struct fact_probe *leave)
 {
 	struct host *h;
@@ -233,7 +255,7 @@ void pooling_leave(struct destdb *db, struct fact_probe *leave)
 		if (leave->granted)
 			h->pooling.leave_until_ms = now_ms + LEAVE_GOOD_MS;
 		else
-			host_wait_for_probe(h, now_ms);
+			wait_for_probe(db, h);
 		touch_sites(h);
 	}
 	fact_probe_free(&leave);

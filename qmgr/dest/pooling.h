@@ -26,8 +26,12 @@ enum { LEAVE_PATIENCE_MS = 2000, LEAVE_GOOD_MS = 5000, POOLING_HOSTS_MAX = 20000
 
 void pooling_changed(struct destdb *, struct host *); /* and of its doubts */
 void pooling_quiet(struct host *);		      /* as it is now, it is not to be told */
-void pooling_flush(struct destdb *);		      /* tell what has changed */
-void pooling_tell_all(struct destdb *);		      /* what was told or heard before, once more */
+void pooling_forgotten(struct destdb *, struct host *, bool everywhere);
+/* After host_forget(): the others are told that nothing is known now, or nothing at all. */
+
+int pooling_doubts(const struct host *); /* of all nodes, as far as is known */
+void pooling_flush(struct destdb *);	 /* tell what has changed */
+void pooling_tell_all(struct destdb *);	 /* what was told or heard before, once more */
 void pooling_heard(struct destdb *, struct fact *);
 
 bool pooling_may_probe(struct destdb *, struct host *);
