@@ -163,7 +163,8 @@ static void hear_health(struct destdb *db, struct host *h, const struct fact_par
 	int64_t now_ms = destdb_now_ms(db);
 	struct host heard = {0};
 	destdb_read_part(&heard, FACT_HEALTH, p->text);
-	if (heard.failures > 0 && !host_serves(h, now_ms))
+	/* Mail that waits for it is to be told why. */
+	if (heard.failures > 0 && heard.why && !host_serves(h, now_ms))
 		host_heard_out(h, &heard, p->node, now_ms);
 	else if (heard.failures == 0)
 		host_heard_up(h, heard.proven, p->node);
