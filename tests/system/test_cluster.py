@@ -272,3 +272,22 @@ def test_what_check_finds_wrong(lab, settings, fault):
     done = relay.command("check")
     assert done.returncode == 1
     assert fault in done.stderr + done.stdout
+
+
+@pytest.mark.plain_only
+@pytest.mark.xdist_group("browser")
+def test_the_page_shows_all_nodes(lab, redis):
+    sink = lab.sink()
+    config = config_of("alpha", redis, sink.port)
+    port = free_port()
+    config.settings["http"] = f"{LOOPBACK}:{port}"
+    alpha, beta = lab.relay(config), lab.relay(config_of("beta", redis, sink.port))
+    wait_ready(alpha, beta)
+    beta.send()
+    sink.wait_messages(1)
+    browser = lab.browser()
+    browser.open(f"http://{LOOPBACK}:{port}/")
+    wait_until(lambda: browser.text("#cluster-received") == "1" and "beta" in browser.text("#nodes"), 20, "the nodes on the page")
+    assert not browser.console()
+    redis.pause()
+    wait_until(lambda: "Redis is away" in browser.text("#cluster"), 20, "the page to say so")
