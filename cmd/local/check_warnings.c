@@ -423,10 +423,11 @@ static void check_milter(struct checked *c, const struct conf_milter *m)
 {
 	bool named = m->local;
 	for (int i = 0; i < c->conf->nlistener; i++)
-		for (int k = 0; k < c->conf->listener[i].milters.n; k++)
+		for (int k = 0; k < c->conf->listener[i].npasses; k++)
 			named = named || c->conf->listener[i].passes[k] == m;
 	if (!named)
-		warn(c, m->line, "milter \"%s\": no mail passes it; a listener names it by milters",
+		warn(c, m->line,
+		     "milter \"%s\": no mail passes it, as no listener's milters name it",
 		     m->title);
 }
 
