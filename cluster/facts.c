@@ -114,7 +114,7 @@ static void hear(struct facts *f, struct fact *fact)
 	bool any = fact->doubts > 0;
 	for (int i = 0; i < FACT_PART_COUNT; i++)
 		any |= fact->part[i].text != NULL;
-	if (any)
+	if (any && fact_word_good(fact->key, FACT_KEY_MAX))
 		loop_post(f->qmgr, &fact->note);
 	else
 		fact_free(&fact);

@@ -2,6 +2,7 @@
 #include "cluster/nodes.h"
 
 #include "base/clock.h"
+#include "base/fact.h"
 #include "base/log.h"
 #include "base/magic.h"
 #include "base/mem.h"
@@ -178,7 +179,7 @@ static void add_node(struct cluster_view *v, const char *name, const char *text,
 {
 	char *rest;
 	int64_t seen_ms = strtoll(text, &rest, 10);
-	if (*rest != '\t' || strlen(name) > NODE_NAME_MAX || !*name)
+	if (*rest != '\t' || !fact_word_good(name, NODE_NAME_MAX))
 		return;
 	struct node_text *node = &v->node[v->n++];
 	node_text_read(node, name, rest + 1);

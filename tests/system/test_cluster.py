@@ -256,6 +256,13 @@ def test_strange_data_in_redis_does_no_harm(lab, redis):
     wait_until(lambda: sorted(nodes(beta)) == ["alpha", "beta"], what="the nodes")
     order(alpha, "dest", "suspend", "some.test", "--cluster")
     beta.wait_event("site", state="suspended")
+    for field in ("dest bad.test\nsite=bad.test", "dest \x1bbad.test", "dest ", "what bad.test", "dest"):
+        redis.ask("HSET", "sluice:orders", field, "50\tsuspend\tx")
+    redis.ask("HSET", "sluice:orders", "dest bad.test", "50\tdestroy\tx", "dest also-bad.test", "x")
+    redis.ask("HSET", "sluice:nodes", "\x1b[2J", "1\tstate=working", "delta", "state=working", "epsilon", "x\t")
+    order(alpha, "dest", "suspend", "other.test", "--cluster")
+    wait_until(lambda: [one["name"] for one in beta.events("site", state="suspended")] == ["some.test", "other.test"], what="these and no other")
+    assert "\x1b" not in order(beta, "node", "list")
     assert not alpha.events("cluster", state="away")
 
 
