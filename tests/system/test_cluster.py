@@ -331,3 +331,11 @@ def test_the_page_shows_all_nodes(lab, redis):
         assert [json.loads(line)["node"] for line in reply.read().splitlines()] == ["alpha", "beta"]
     redis.pause()
     wait_until(lambda: "Redis is away" in browser.text("#cluster"), 20, "the page to say so")
+
+
+@pytest.mark.parametrize(("at", "warned"), [("192.0.2.1:6379", True), ("127.0.0.1:6379", False)])
+def test_check_warns_of_a_password_in_clear(lab, at, warned):
+    relay = lab.relay(Config(extra=f'cluster {{ redis = "{at}" redis_password = "/a/file" }}\n'), start=False)
+    done = relay.command("check")
+    assert done.returncode == 0
+    assert ("in clear" in done.stderr) == warned
