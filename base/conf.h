@@ -100,7 +100,8 @@ struct conf_listener {
 	char *title;
 	int line;
 	CONF_LISTENER(CONF_MEMBER)
-	const struct conf_milter *passes[CONF_MILTERS_MAX]; /* milters, found; milters.n of them */
+	const struct conf_milter *passes[CONF_MILTERS_MAX]; /* milters, found */
+	int npasses;
 };
 
 struct conf_transport {

@@ -46,24 +46,35 @@ static const struct conf_milter *find(const struct conf *c, const char *title)
 	return NULL;
 }
 
+/* A filter of the listener's, named by item `i` of its milters. */
+static void pass(const struct conf *c, struct conf_listener *l, int i, const struct conf_milter *m,
+		 const struct conf_lines *lines, struct conf_faults *faults)
+{
+	for (int j = 0; j < l->npasses; j++)
+		if (l->passes[j] == m) {
+			FAULT(&l->milters, i, l->line, "milter \"%s\" is named twice", m->title);
+			return;
+		}
+	if (l->npasses == CONF_MILTERS_MAX)
+		FAULT(&l->milters, i, l->line, "listener \"%s\": more than %d milters", l->title,
+		      CONF_MILTERS_MAX);
+	else
+		l->passes[l->npasses++] = m;
+}
+
 static void check_listener(const struct conf *c, struct conf_listener *l,
 			   const struct conf_lines *lines, struct conf_faults *faults)
 {
 	for (int i = 0; i < l->milters.n; i++) {
-		const struct conf_milter *m = find(c, l->milters.item[i]);
-		if (i == CONF_MILTERS_MAX) {
-			FAULT(&l->milters, i, l->line, "listener \"%s\": more than %d milters",
-			      l->title, CONF_MILTERS_MAX);
-			return;
-		}
-		l->passes[i] = m;
-		if (!m)
-			FAULT(&l->milters, i, l->line, "there is no milter \"%s\"",
-			      l->milters.item[i]);
-		for (int j = 0; m && j < i; j++)
-			if (l->passes[j] == m)
-				FAULT(&l->milters, i, l->line, "milter \"%s\" is named twice",
-				      m->title);
+		const char *name = l->milters.item[i];
+		const struct conf_milter *m = find(c, name);
+		if (m)
+			pass(c, l, i, m, lines, faults);
+		else if (strcmp(name, "*") != 0)
+			FAULT(&l->milters, i, l->line, "there is no milter \"%s\"", name);
+		else
+			for (int k = 0; k < c->nmilter; k++)
+				pass(c, l, i, &c->milter[k], lines, faults);
 	}
 }
 

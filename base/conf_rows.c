@@ -108,9 +108,10 @@ const struct conf_section conf_sections[CONF_KINDS] = {
 	[CONF_KIND_TLS_REPORT] = {"tls_report", false, sizeof(struct conf_tls_report),
 				  ROWS(tls_report_rows),
 				  "Reports to other domains on TLS to their hosts (RFC 8460)."},
-	[CONF_KIND_CLUSTER] = {"cluster", false, sizeof(struct conf_cluster), ROWS(cluster_rows),
-			       "Several machines that know what each other knows; see CLUSTER in "
-			       "sluice(8)."},
+	[CONF_KIND_CLUSTER] =
+		{"cluster", false, sizeof(struct conf_cluster), ROWS(cluster_rows),
+		 "Several machines that know what each other knows; see Several machines in "
+		 "sluice(8)."},
 };
 
 int conf_count(const struct conf *c, enum conf_kind kind)

@@ -154,8 +154,8 @@
 	P(flag, chunking, "true", 0, 0, RELOAD, "", "Offer CHUNKING (BDAT).")                      \
 	P(flag, add_missing_headers, "false", 0, 0, RELOAD, "",                                    \
 	  "Add Date, Message-ID and From where a message has none, as for submission. Messages of who has logged in get them in any case.")            \
-	P(list, milters, "{}", 0, 0, RELOAD, "",                                                   \
-	  "Names of milter sections: the filters that all mail through this listener passes, in this order.") \
+	P(list, milters, "{ \"*\" }", 0, 0, RELOAD, "",                                            \
+	  "Names of milter sections: the filters that all mail through this listener passes, in this order. * is all of them, in the order of their sections; {} is none.") \
 	P(flag, auth, "false", 0, 0, RELOAD, "",                                                   \
 	  "Offer AUTH: who has logged in may relay. See the section auth.")                        \
 	P(flag, received_login, "false", 0, 0, RELOAD, "",                                         \

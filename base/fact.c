@@ -41,6 +41,11 @@ void fact_free(struct fact **fp)
 	free(f);
 }
 
+static bool is_control(char c)
+{
+	return (unsigned char)c < ' ' || c == 0x7f;
+}
+
 void fact_set(struct fact *f, enum fact_which which, int64_t stamp, const char *node,
 	      const char *text)
 {
@@ -49,8 +54,18 @@ void fact_set(struct fact *f, enum fact_which which, int64_t stamp, const char *
 	if (strlen(text) > FACT_TEXT_MAX)
 		return;
 	*p = (struct fact_part){stamp, mem_strdup(node), mem_strdup(text)};
-	for (char *c = p->text; (c = strpbrk(c, "\r\n")) != NULL;)
-		*c = ' ';
+	for (char *c = p->text; *c; c++)
+		if (*c != '\t' && is_control(*c))
+			*c = ' ';
+}
+
+bool fact_word_good(const char *word, size_t most)
+{
+	size_t len = strlen(word);
+	for (const char *c = word; *c; c++)
+		if (is_control(*c))
+			return false;
+	return len > 0 && len <= most;
 }
 
 int64_t fact_stamp(int64_t known, int64_t wall_ms)
@@ -105,6 +120,8 @@ static bool parse_value(struct fact *f, enum fact_which which, const char *value
 		return false;
 	memcpy(node, end + 1, len);
 	node[len] = '\0';
+	if (!fact_word_good(node, FACT_NODE_MAX))
+		return false;
 	fact_set(f, which, stamp, node, end + 1 + len + 1);
 	return f->part[which].text != NULL;
 }

@@ -49,7 +49,7 @@ enum fact_which {
 		FACT_PART_COUNT
 };
 
-enum { FACT_TEXT_MAX = 4096, FACT_NODE_MAX = 64, FACT_AHEAD_MS = 60000 };
+enum { FACT_TEXT_MAX = 4096, FACT_NODE_MAX = 255, FACT_KEY_MAX = 1024, FACT_AHEAD_MS = 60000 };
 
 struct fact_part {
 	int64_t stamp;	   /* wall clock, ms */
@@ -67,7 +67,11 @@ struct fact *fact_new(enum fact_note, const char *key);
 void fact_free(struct fact **);
 
 void fact_set(struct fact *, enum fact_which, int64_t stamp, const char *node, const char *text);
-/* Whatever was there. Line ends in the text become blanks; one that is too long is none. */
+/* Whatever was there. Control characters in the text become blanks, but for tabs; one that is too long is none. */
+
+bool fact_word_good(const char *, size_t most);
+/* May it be a key, or the name of a node or of what an order is about: not empty, no control characters? It goes
+ * into texts of lines and tabs, and onto the operator's screen. */
 
 int64_t fact_stamp(int64_t known, int64_t wall_ms);
 /* For what is seen now, where a part of that stamp is known. */

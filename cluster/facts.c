@@ -21,7 +21,7 @@ enum {
 };
 
 /* KEYS: the hash, the probe. ARGV: node, kept for so long, channel, key, doubts, and part, stamp, text of each part.
- * The channel is told first: that works also when there is no memory left for the hash. */
+ * Whoever told what came of his probe keeps it for half a second: others may have asked before they hear that. The channel is told first: that works also when there is no memory left for the hash. */
 static const char write_script[] =
 	"local kind = redis.call('TYPE', KEYS[1]).ok\n"
 	"if kind ~= 'hash' and kind ~= 'none' then redis.call('DEL', KEYS[1]) end\n"
@@ -53,7 +53,9 @@ static const char write_script[] =
 	"end\n"
 	"said[#said + 1] = 'doubts\\t' .. doubts\n"
 	"redis.call('PUBLISH', ARGV[3], table.concat(said, '\\n'))\n"
-	"if health and redis.call('GET', KEYS[2]) == ARGV[1] then redis.call('DEL', KEYS[2]) end\n"
+	"if health and redis.call('GET', KEYS[2]) == ARGV[1] then\n"
+	"  redis.call('PEXPIRE', KEYS[2], 500)\n"
+	"end\n"
 	"redis.call('HSET', KEYS[1], 'key', ARGV[4], unpack(set))\n"
 	"redis.call('PEXPIRE', KEYS[1], ARGV[2])\n"
 	"return #set / 2\n";
@@ -112,7 +114,7 @@ static void hear(struct facts *f, struct fact *fact)
 	bool any = fact->doubts > 0;
 	for (int i = 0; i < FACT_PART_COUNT; i++)
 		any |= fact->part[i].text != NULL;
-	if (any)
+	if (any && fact_word_good(fact->key, FACT_KEY_MAX))
 		loop_post(f->qmgr, &fact->note);
 	else
 		fact_free(&fact);

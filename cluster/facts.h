@@ -5,7 +5,7 @@
  *	FACT_PROBE -> SET NX with an expiry --> FACT_LEAVE
  *
  *	PREFIX host:KEY		key, health, speed, limit, pipeline, plain, doubts:NODE; gone after a day
- *	PREFIX probe:KEY	the node that probes it now; gone when that has told, or after half a minute
+ *	PREFIX probe:KEY	the node that probes it now; gone soon after that has told, or after half a minute
  *	PREFIX facts		the channel
  *
  * What is told while Redis is away is dropped: qmgr has it, and tells all when Redis is back. Permission to probe is

@@ -36,7 +36,7 @@ enum node_counter {
 		NODE_COUNTER_COUNT
 };
 
-enum { NODE_WORD_MAX = 32, NODE_NAME_MAX = 64, NODE_GONE_MS = 5000 };
+enum { NODE_WORD_MAX = 32, NODE_NAME_MAX = 255, NODE_GONE_MS = 5000 };
 
 struct node_text {
 	char *name;

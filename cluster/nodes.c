@@ -2,26 +2,29 @@
 #include "cluster/nodes.h"
 
 #include "base/clock.h"
+#include "base/fact.h"
 #include "base/log.h"
 #include "base/magic.h"
 #include "base/mem.h"
 #include "base/metrics.h"
 
 #include <inttypes.h>
+#include <openssl/rand.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { NODES_MAGIC = 0x6e6f6465, LOOK_EVERY = 2 /* heartbeats */ };
 
-/* KEYS: the hash. ARGV: name, text. */
+/* KEYS: the hash. ARGV: name, text. Returns what was there of that name. */
 static const char beat_script[] =
 	"local kind = redis.call('TYPE', KEYS[1]).ok\n"
 	"if kind ~= 'hash' and kind ~= 'none' then redis.call('DEL', KEYS[1]) end\n"
 	"local t = redis.call('TIME')\n"
 	"local now = t[1] * 1000 + math.floor(t[2] / 1000)\n"
+	"local before = redis.call('HGET', KEYS[1], ARGV[1])\n"
 	"redis.call('HSET', KEYS[1], ARGV[1], string.format('%.0f', now) .. '\\t' .. ARGV[2])\n"
-	"return now\n";
+	"return before or ''\n";
 
 /* KEYS: the hash. ARGV: at most so many; those that were seen longer ago are dropped. Returns now, and name,
  * text of each. */
@@ -53,6 +56,8 @@ struct nodes {
 	struct timer timer;
 	unsigned beats;
 	int alive;
+	char run[2 * sizeof(uint64_t) + 1]; /* chance, which tells this process from others */
+	int others; /* heartbeats in a row before which another process had been there by our name */
 	bool beating, looking; /* a script is under way */
 	bool full;
 };
@@ -70,13 +75,28 @@ static void see_whether_full(struct nodes *n, const redisReply *reply)
 		  full ? "full" : "ready", "reason", full ? error : NULL, NULL);
 }
 
+/* A process of ours before this one has been there once, at most. */
+static void see_whether_alone(struct nodes *n, const char *before)
+{
+	const char *run = strstr(before, "\trun=");
+	bool other = run && strcmp(run + strlen("\trun="), n->run) != 0;
+	n->others = other ? n->others + 1 : 0;
+	if (n->others == 2)
+		log_event(LOG_LEVEL_ERROR, "cluster", "node", n->self.name, "state", "twice",
+			  "reason", "another node has the same name: neither hears the other",
+			  NULL);
+}
+
 static void on_beat(void *owner, const redisReply *reply)
 {
 	struct nodes *n = owner;
 	magic_check(n, NODES_MAGIC);
 	n->beating = false;
-	if (reply)
-		see_whether_full(n, reply);
+	if (!reply)
+		return;
+	see_whether_full(n, reply);
+	if (reply->type == REDIS_REPLY_STRING)
+		see_whether_alone(n, reply->str);
 }
 
 static void count_self(struct nodes *n)
@@ -99,6 +119,7 @@ static bool beat(struct nodes *n)
 {
 	struct buf text = {0};
 	node_text_put(&text, &n->self);
+	buf_printf(&text, "\trun=%s", n->run);
 	const char *arg[] = {n->key, n->self.name, buf_cstr(&text)};
 	bool sent = link_eval(n->link, &n->beat, on_beat, n, 1, 3, arg, NULL);
 	buf_fini(&text);
@@ -158,7 +179,7 @@ static void add_node(struct cluster_view *v, const char *name, const char *text,
 {
 	char *rest;
 	int64_t seen_ms = strtoll(text, &rest, 10);
-	if (*rest != '\t' || strlen(name) > NODE_NAME_MAX || !*name)
+	if (*rest != '\t' || !fact_word_good(name, NODE_NAME_MAX))
 		return;
 	struct node_text *node = &v->node[v->n++];
 	node_text_read(node, name, rest + 1);
@@ -226,6 +247,7 @@ struct nodes *nodes_new(struct loop *loop, struct link *link, const char *name, 
 			const struct cluster_edges *edges)
 {
 	struct nodes *n = mem_zalloc(sizeof *n);
+	uint64_t run;
 	n->magic = NODES_MAGIC;
 	n->loop = loop;
 	n->link = link;
@@ -234,6 +256,9 @@ struct nodes *nodes_new(struct loop *loop, struct link *link, const char *name, 
 	snprintf(n->self.version, sizeof n->self.version, "%s", version);
 	snprintf(n->self.state, sizeof n->self.state, "working");
 	n->edges = *edges;
+	if (RAND_bytes((unsigned char *)&run, sizeof run) != 1)
+		abort();
+	snprintf(n->run, sizeof n->run, "%016" PRIx64, run);
 	n->alive = 1;
 	link_script_init(&n->beat, beat_script);
 	link_script_init(&n->look, look_script);

@@ -1,12 +1,12 @@
 /* nodes.h - who is there: a hash of all nodes in Redis, and a heartbeat a second.
  *
- *	PREFIX nodes	NAME -> "SEEN<TAB>" and node_text.h; SEEN by Redis' clock, in milliseconds
+ *	PREFIX nodes	NAME -> "SEEN<TAB>", node_text.h, and "<TAB>run=" of the process; SEEN by Redis' clock, in milliseconds
  *
  * A node that has not been seen for NODE_GONE_MS is gone; one that has been gone for a week is forgotten. More than
  * NODES_MAX are not looked at.
  *
  * The heartbeat is a write, so it is what finds out that Redis is full: that is said once, and once when it is not
- * any more.
+ * any more. It also finds out when two nodes have one name, which is said, too.
  *
  * OWNERSHIP  One of a cluster.
  * THREAD     cluster's.

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "cluster/orders.h"
 
+#include "base/fact.h"
 #include "base/magic.h"
 #include "base/mem.h"
 
@@ -10,15 +11,25 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ORDERS_MAGIC = 0x6f726465, ID_MAX = 32 };
+enum { ORDERS_MAGIC = 0x6f726465, ID_MAX = 32, ORDER_NAME_MAX = 4095 };
 
 /* KEYS: the hash. ARGV: an id for a new one, the channel, KIND NAME, verb, node, how many names there may be. */
 static const char give_script[] =
 	"local kind = redis.call('TYPE', KEYS[1]).ok\n"
 	"if kind ~= 'hash' and kind ~= 'none' then redis.call('DEL', KEYS[1]) end\n"
-	"if redis.call('HEXISTS', KEYS[1], ARGV[3]) == 0 and\n"
-	"   redis.call('HLEN', KEYS[1]) >= tonumber(ARGV[6]) then\n"
-	"  return redis.error_reply('there are too many orders')\n"
+	"local most = tonumber(ARGV[6])\n"
+	"if redis.call('HLEN', KEYS[1]) >= most then\n"
+	"  local all = redis.call('HGETALL', KEYS[1])\n"
+	"  for i = 1, #all, 2 do\n"
+	"    if string.find(all[i], ' ') and not string.find(all[i + 1], '^%d+\\tsuspend\\t') "
+	"then\n"
+	"      redis.call('HDEL', KEYS[1], all[i])\n"
+	"    end\n"
+	"  end\n"
+	"end\n"
+	"if redis.call('HLEN', KEYS[1]) >= most and redis.call('HEXISTS', KEYS[1], ARGV[3]) == 0 "
+	"then\n"
+	"  return redis.error_reply('too many names are suspended')\n"
 	"end\n"
 	"redis.call('HSETNX', KEYS[1], 'id', ARGV[1])\n"
 	"local n = redis.call('HINCRBY', KEYS[1], 'last', 1)\n"
@@ -107,7 +118,7 @@ static bool read_order(struct kept *k, const char *field, const char *value)
 	int verb = *rest == '\t'
 			   ? find_word(rest + 1, strcspn(rest + 1, "\t"), verbs, CLUSTER_VERB_COUNT)
 			   : -1;
-	if (kind < 0 || verb < 0 || !field[len] || !field[len + 1])
+	if (kind < 0 || verb < 0 || !field[len] || !fact_word_good(field + len + 1, ORDER_NAME_MAX))
 		return false;
 	k->kind = (enum cluster_kind)kind;
 	k->verb = (enum cluster_verb)verb;

@@ -9,7 +9,8 @@
  *
  * A node keeps the id and the number in its queue's folder, so that what it did before a restart is not done again: an
  * order of its own operator's that came later stays. Where Redis has lost its data, there is another
- * id, and all that is there counts as new. No more than ORDERS_MAX names are kept: then new ones are refused.
+ * id, and all that is there counts as new. No more than ORDERS_MAX names are kept: then those that are not suspended are
+ * forgotten, and where all are, new ones are refused.
  *
  * OWNERSHIP  One of a cluster. Takes the notes that it is given.
  * THREAD     cluster's; orders_recall(): before the loop runs.

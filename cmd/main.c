@@ -24,6 +24,7 @@ static const struct command {
 	{"verify", "[--from A] [--json] ADDRESS", "ask the next hop whether it takes a recipient",
 	 cmd_verify},
 	{"user", "list|show|suspend|resume|reset", "look at logins, and suspend them", cmd_user},
+	{"node", "list [--json]", "the machines of the cluster", cmd_node},
 	{"shape", "[-s] [-p] [-l] [QUEUE...]", "who waits for whom, and since when", cmd_shape},
 	{"explain", "ID|SITE [--json]", "what holds it back, and until when", cmd_explain},
 	{"stats", "[--json|--all]", "print what was counted", cmd_stats},

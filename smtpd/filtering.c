@@ -37,14 +37,14 @@ void filtering_open(struct session *s)
 {
 	const struct conf_listener *l = s->service->listener;
 	assert(!s->filtering);
-	if (l->milters.n == 0)
+	if (l->npasses == 0)
 		return;
 	struct filtering *f = s->filtering = mem_zalloc(sizeof *f);
 	const struct filter_owner owner = {.macro = macro, .done = done, .owner = f};
 	f->session = s;
 	filter_mail_init(&f->mail, s->worker->milters, s->service->conf, &owner);
 	f->mail.session = s->number;
-	for (int i = 0; i < l->milters.n; i++)
+	for (int i = 0; i < l->npasses; i++)
 		milter_chain_add(f->mail.chain, l->passes[i]);
 }
 

@@ -33,7 +33,7 @@ static bool may_concern(const struct segment *passed, const struct segment *s)
 
 static bool to_be_marked(const struct journal *j, const struct segment *s)
 {
-	if (s->ndead == 0 || passed_over(j, s))
+	if (s->ndead == 0)
 		return false;
 	for (struct list *l = j->segments.next; l != &j->segments; l = l->next) {
 		const struct segment *other = list_entry(l, struct segment, link);
@@ -43,11 +43,12 @@ static bool to_be_marked(const struct journal *j, const struct segment *s)
 	return false;
 }
 
-static bool mark(struct journal *j)
+/* What a checkpoint passes over need not be marked as long as there is one that says so. */
+static bool mark(struct journal *j, bool all)
 {
 	for (struct list *l = j->segments.next; l != &j->segments; l = l->next) {
 		struct segment *s = list_entry(l, struct segment, link);
-		if (to_be_marked(j, s) && !segment_mark(s)) {
+		if ((all || !passed_over(j, s)) && to_be_marked(j, s) && !segment_mark(s)) {
 			j->stuck =
 				true; /* a mark that was lost without a word is never made again */
 			return false;
@@ -91,13 +92,18 @@ static bool replace(int folder, const struct buf *b)
 bool checkpoint_write(struct journal *j)
 {
 	struct buf b;
-	if (j->stuck || !mark(j))
+	if (j->stuck || !mark(j, false))
 		return false;
 	buf_init(&b);
 	compose(j, &b);
 	bool ok = replace(j->folder, &b);
 	buf_fini(&b);
 	return ok;
+}
+
+bool checkpoint_leave(struct journal *j)
+{
+	return !j->stuck && mark(j, true);
 }
 
 static bool right(const char *text, size_t len)

@@ -13,7 +13,8 @@
  *
  * OWNERSHIP  checkpoint_read() gives rows, freed with free().
  * THREAD     checkpoint_read(): main. The rest: spool.
- * ERRORS     Without a right checkpoint everything is read: slower, not worse.
+ * ERRORS     Without a checkpoint everything is read. Where there was one that can't be read, what it passed over
+ *            may hold envelopes that nothing says are dead: their messages may be sent again, never lost.
  * SEE        FINCH 2007, log-structured queue: "restart positions", "working suffix".
  */
 #ifndef SPOOL_CHECKPOINT_H
@@ -40,5 +41,9 @@ bool checkpoint_read(int folder, struct checkpoint_row **, size_t *n);
 bool checkpoint_write(struct journal *);
 /* Mark what must be marked, and name the segments that are needed. False and errno: the old one may
  * still be there. */
+
+bool checkpoint_leave(struct journal *);
+/* Where it can't be written the old one stays, and is right but for what is missing. Mark what a start will
+ * read, and a new one would have passed over. */
 
 #endif

@@ -23,7 +23,6 @@ static bool any_removable(const struct journal *j)
 	return false;
 }
 
-/* One that is out of date would miss what is removed now; none at all is never wrong. */
 static bool renew_checkpoint(struct journal *j, int64_t now_ms)
 {
 	j->checkpoint_ms = now_ms;
@@ -31,8 +30,7 @@ static bool renew_checkpoint(struct journal *j, int64_t now_ms)
 	if (checkpoint_write(j))
 		return true;
 	log_event(LOG_LEVEL_ERROR, "checkpoint_failed", "error", strerror(errno), NULL);
-	return !j->stuck && (disk_unlink(j->folder, CHECKPOINT_NAME) == 0 || errno == ENOENT) &&
-	       disk_sync(j->folder) == 0;
+	return checkpoint_leave(j);
 }
 
 /* One at a time, the older before the newer that may say that it is dead. */

@@ -202,7 +202,8 @@ static void apply_checkpoint(struct spool *s, const struct inventory *all)
 	size_t n;
 	if (!checkpoint_read(s->journal.folder, &row, &n))
 		quarantine_file(s, s->journal.folder, CHECKPOINT_NAME,
-				"it is damaged; all segments are read");
+				"it is damaged; all segments are read, and what has left the queue "
+				"may be sent again");
 	for (size_t i = 0; i < n; i++) {
 		struct segment *g = find(s, row[i].seq);
 		if (g) {

@@ -94,7 +94,7 @@ static bool mend(struct conf *conf, const struct todo *t, struct buf *error)
 	read_all(s);
 	put_orphans_aside(s, t);
 	recover_here(s);
-	bool ok = commit_now(s);
+	bool ok = commit_now(s) && !s->journal.stuck;
 	if (ok) {
 		put_messages_aside(s);
 		ok = commit_now(s);

@@ -23,9 +23,11 @@ static struct stub *choose(struct spool *s)
 	return in ? in : back;
 }
 
+/* Where this start could not make safe what it had read, an older envelope may still be right: that is for
+ * the next start to see. */
 static void give_up(struct spool *s, struct stub *stub)
 {
-	if (errno == ENOENT || errno == EBADMSG) {
+	if ((errno == ENOENT || errno == EBADMSG) && !s->journal.stuck) {
 		quarantine_message(s, stub, "it can't be read from the queue");
 		commit_finish(s, stub);
 		return;

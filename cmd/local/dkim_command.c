@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* sluice dkim: keys for signing, and whether the DNS has them. Needs no relay. */
+#include "base/file_io.h"
 #include "base/mem.h"
 #include "base/tls_keys.h"
 #include "cmd/cmd.h"
@@ -49,22 +50,14 @@ static EVP_PKEY *make_key(const char *type)
 		       : EVP_PKEY_Q_keygen(NULL, NULL, "RSA", (size_t)RSA_BITS);
 }
 
-static bool write_all(int fd, const char *text, size_t len)
-{
-	ssize_t n = 0;
-	for (size_t at = 0; at < len; at += (size_t)n)
-		if ((n = write(fd, text + at, len - at)) < 0)
-			return false;
-	return fsync(fd) == 0;
-}
-
 static bool write_key(EVP_PKEY *key, const char *file)
 {
-	char *text;
+	char *text = NULL;
 	BIO *pem = BIO_new(BIO_s_secmem());
 	int fd = open(file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-	bool good = fd >= 0 && PEM_write_bio_PrivateKey(pem, key, NULL, NULL, 0, NULL, NULL) == 1 &&
-		    write_all(fd, text, (size_t)BIO_get_mem_data(pem, &text));
+	bool good = fd >= 0 && PEM_write_bio_PrivateKey(pem, key, NULL, NULL, 0, NULL, NULL) == 1;
+	long len = good ? BIO_get_mem_data(pem, &text) : 0;
+	good = good && file_write(fd, text, (size_t)len) && fsync(fd) == 0;
 	int error = errno;
 	if (fd >= 0)
 		close(fd);

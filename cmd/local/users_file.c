@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "cmd/local/users_file.h"
 
+#include "base/file_io.h"
 #include "base/mem.h"
 #include "base/users.h"
 
@@ -19,7 +20,7 @@
 #define FIRST_LINES                                                                                \
 	"# Who may log in, and how their passwords are known. Written by sluice passwd.\n"
 
-enum { PIECE = 64 << 10, SIZE_MAX_BYTES = 1 << 30, MODE_NEW = 0600, MODE_KEPT = 0640 };
+enum { SIZE_MAX_BYTES = 1 << 30, MODE_NEW = 0600, MODE_KEPT = 0640 };
 
 /* Where the file lies, and how it was. */
 struct place {
@@ -51,25 +52,12 @@ static bool find_place(struct place *p, const char *file, struct buf *error)
 	return found;
 }
 
-static bool read_all(int fd, struct buf *to)
-{
-	ssize_t n;
-	while ((n = read(fd, buf_reserve(to, PIECE), PIECE)) > 0) {
-		buf_commit(to, (size_t)n);
-		if (buf_len(to) > SIZE_MAX_BYTES) {
-			errno = EFBIG;
-			return false;
-		}
-	}
-	return n == 0;
-}
-
 static bool read_old(struct place *p, struct buf *to, struct buf *error)
 {
 	int fd = openat(p->folder, p->name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
 	if (fd < 0 && errno == ENOENT)
 		return true;
-	bool read = fd >= 0 && fstat(fd, &p->before) == 0 && read_all(fd, to);
+	bool read = fd >= 0 && fstat(fd, &p->before) == 0 && file_read(fd, SIZE_MAX_BYTES, to);
 	if (!read)
 		failed(error, p->path);
 	else if (!S_ISREG(p->before.st_mode))
@@ -134,20 +122,6 @@ static void add_key(const char *old, struct buf *to)
 	user_value_fini(&v);
 }
 
-static bool write_all(int fd, const char *text, size_t len)
-{
-	while (len > 0) {
-		ssize_t n = write(fd, text, len);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return false;
-		text += n;
-		len -= (size_t)n;
-	}
-	return fsync(fd) == 0;
-}
-
 static bool give(const struct place *p, int fd, const char *user)
 {
 	if (p->there)
@@ -165,9 +139,9 @@ static bool write_new(const struct place *p, const struct buf *text, const char 
 	unlinkat(p->folder, name, 0);
 	int fd = openat(p->folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW,
 			MODE_NEW);
-	bool done = fd >= 0 && write_all(fd, buf_data(text), buf_len(text)) && give(p, fd, user) &&
-		    fchmod(fd, mode) == 0 && renameat(p->folder, name, p->folder, p->name) == 0 &&
-		    fsync(p->folder) == 0;
+	bool done = fd >= 0 && file_write(fd, buf_data(text), buf_len(text)) && fsync(fd) == 0 &&
+		    give(p, fd, user) && fchmod(fd, mode) == 0 &&
+		    renameat(p->folder, name, p->folder, p->name) == 0 && fsync(p->folder) == 0;
 	if (!done) {
 		failed(error, p->path);
 		unlinkat(p->folder, name, 0);

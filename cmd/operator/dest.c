@@ -10,7 +10,7 @@
 
 static const char usage[] =
 	"usage: sluice dest [list|show] [SITE|HOST|DOMAIN] [--json | --tabs]\n"
-	"       sluice dest suspend|resume|reset SITE|HOST|DOMAIN\n"
+	"       sluice dest suspend|resume|reset SITE|HOST|DOMAIN [--cluster]\n"
 	"list:    the sites that the relay knows, a line each, the worst first, and the hosts of "
 	"each;\n"
 	"         with --tabs sites only: name, transport, state, seconds until a host is tried,\n"
@@ -23,6 +23,7 @@ static const char usage[] =
 	"resume:  deliver there again, at first what has waited.\n"
 	"reset:   forget what is known: failures, times to try again, limits, broken TLS, the "
 	"window.\n"
+	"With --cluster it holds on all nodes of the cluster, also on those that start later.\n"
 	"SITE is a name that list prints first in a line; HOST is the name of a host, its "
 	"address,\n"
 	"or ADDRESS:PORT. A name that both have is the site's; one that neither has is a "
@@ -30,7 +31,8 @@ static const char usage[] =
 
 static const char *usage_of(const struct dest_args *args)
 {
-	static const char change[] = "usage: sluice dest suspend|resume|reset SITE|HOST|DOMAIN\n";
+	static const char change[] = "usage: sluice dest suspend|resume|reset SITE|HOST|DOMAIN "
+				     "[--cluster]\n";
 	return args->order == DEST_LIST ? usage : change;
 }
 

@@ -7,14 +7,15 @@
 
 static const char usage[] =
 	"usage: sluice user [list|show] [LOGIN] [--json]\n"
-	"       sluice user suspend|resume|reset LOGIN\n"
+	"       sluice user suspend|resume|reset LOGIN [--cluster]\n"
 	"list:    the logins that were seen since the start, a line each: what they sent, what\n"
 	"         limits still allow, what was refused, wrong passwords.\n"
 	"show:    the same in full.\n"
 	"suspend: take nothing from this login until resume, also in sessions that are open. It\n"
 	"         holds through restarts, and may be said before the login was seen.\n"
 	"resume:  take its mail again.\n"
-	"reset:   forget what was counted: its limits begin anew.\n";
+	"reset:   forget what was counted: its limits begin anew.\n"
+	"With --cluster it holds on all nodes of the cluster, also on those that start later.\n";
 
 static int run(const struct user_args *args, int argc, char **argv)
 {

@@ -2,6 +2,8 @@
 /* sink_store - N.env and N.eml; the latter is there only when both are complete. */
 #include "cmd/sink/sink_session.h"
 
+#include "base/file_io.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -11,16 +13,8 @@
 
 static bool write_file(int fd, const char *data, size_t len)
 {
-	while (len > 0) {
-		ssize_t n = write(fd, data, len);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			break;
-		data += n;
-		len -= (size_t)n;
-	}
-	return close(fd) == 0 && len == 0;
+	bool written = file_write(fd, data, len);
+	return close(fd) == 0 && written;
 }
 
 /* A file that was not there before: what other runs have left stays. */

@@ -2,6 +2,7 @@
 #include "cmd/watch/kept_file.h"
 
 #include "base/crc32c.h"
+#include "base/file_io.h"
 #include "base/log.h"
 #include "spool/record.h"
 
@@ -22,22 +23,11 @@ const struct kept_file kept_tlsrpt = {"tlsrpt", "sluice tlsrpt 1\n",
 const struct kept_file kept_cluster = {"cluster", "sluice cluster 1\n",
 				       "orders for all nodes are carried out once more"};
 
-enum { CRC_LINE = 13, PIECE = 64 << 10, SIZE_MAX_BYTES = 256 << 20 };
+enum { CRC_LINE = 13, SIZE_MAX_BYTES = 256 << 20 };
 
 static void complain(const struct kept_file *f, const char *spool, const char *what)
 {
 	log_event(LOG_LEVEL_ERROR, f->name, "spool", spool, "reason", what, NULL);
-}
-
-static bool read_all(int fd, struct buf *to)
-{
-	ssize_t n;
-	while ((n = read(fd, buf_reserve(to, PIECE), PIECE)) > 0) {
-		buf_commit(to, (size_t)n);
-		if (buf_len(to) > SIZE_MAX_BYTES)
-			return false;
-	}
-	return n == 0;
 }
 
 static bool right(const struct kept_file *f, struct buf *b)
@@ -67,7 +57,7 @@ void kept_file_read(const struct kept_file *f, const char *spool, struct buf *to
 	if (fd < 0) {
 		if (errno != ENOENT)
 			complain(f, spool, strerror(errno));
-	} else if (read_all(fd, to) && right(f, to)) {
+	} else if (file_read(fd, SIZE_MAX_BYTES, to) && right(f, to)) {
 		buf_consume(to, strlen(f->first_line));
 		to->tail -= CRC_LINE;
 	} else {
@@ -80,27 +70,13 @@ void kept_file_read(const struct kept_file *f, const char *spool, struct buf *to
 		close(folder);
 }
 
-static bool write_all(int fd, const char *text, size_t len)
-{
-	while (len > 0) {
-		ssize_t n = write(fd, text, len);
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n <= 0)
-			return false;
-		text += n;
-		len -= (size_t)n;
-	}
-	return fsync(fd) == 0;
-}
-
 static bool replace(const struct kept_file *f, int folder, const struct buf *b)
 {
 	const char *fresh = log_text("%s.new", f->name);
 	int fd = openat(folder, fresh, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
 	if (fd < 0)
 		return false;
-	bool ok = write_all(fd, buf_data(b), buf_len(b));
+	bool ok = file_write(fd, buf_data(b), buf_len(b)) && fsync(fd) == 0;
 	ok = close(fd) == 0 && ok;
 	return ok && renameat(folder, fresh, folder, f->name) == 0 && fsync(folder) == 0;
 }

@@ -285,6 +285,9 @@ void destdb_read_part(struct host *h, enum fact_which which, const char *text)
 	if (which == FACT_LIMIT)
 		read_limit(h, text, &room);
 	if (which == FACT_PIPELINE) {
+		h->depth = 1;
+		h->mode = CONNECTION_FULL;
+		h->mode_until_ms = h->messages_until_ms = 0;
 		read_depth(h, text, &room);
 		read_mode(h, text, &room);
 		read_messages(h, text, &room);

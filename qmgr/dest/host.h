@@ -82,8 +82,10 @@ struct host_pooling {
 	struct fact *fact;	      /* the newest of each part, told or heard; NULL: none */
 	uint64_t as[FACT_PART_COUNT]; /* what it was like then */
 	struct list changed;	      /* in destdb's, of those that may be to be told */
+	int64_t r_us, s_us, depth;    /* measured, as it was told or heard last */
 	int doubts;		      /* told */
 	int64_t doubts_of_all;
+	int64_t measured_ms;	/* steady clock: such a measure was told last; 0 */
 	int64_t asked_ms;	/* steady clock: leave to probe it was asked for; 0 */
 	int64_t leave_until_ms; /* steady clock: leave was given; 0 */
 };

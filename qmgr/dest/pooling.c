@@ -9,13 +9,35 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Two steps each time it doubles. */
-static int64_t coarse(int64_t n)
+/* One is half as much again as the other. */
+static bool far(int64_t a, int64_t b)
 {
-	int64_t steps = 0;
-	for (; n >= 4; n /= 2)
-		steps += 2;
-	return steps + (n > 0 ? n : 0);
+	return a == 0 || b == 0 ? a != b : 2 * a > 3 * b || 2 * b > 3 * a;
+}
+
+/* Of its pipeline; 0: nothing yet. */
+static int64_t earned(const struct host *h)
+{
+	return h->depth > 1 ? h->depth : 0;
+}
+
+static void keep_speed(struct host *h)
+{
+	h->pooling.r_us = h->speed.r_us;
+	h->pooling.s_us = h->speed.s_us;
+}
+
+/* What is measured with each message is told when it has come far, and not each time that it swings. */
+static void keep_measures(struct host *h, int64_t now_ms)
+{
+	struct host_pooling *p = &h->pooling;
+	bool speed = far(h->speed.r_us, p->r_us) || far(h->speed.s_us, p->s_us);
+	bool depth = far(earned(h), p->depth);
+	if ((!speed && !depth) || (p->measured_ms > 0 && now_ms < p->measured_ms + MEASURES_MS))
+		return;
+	p->measured_ms = now_ms;
+	keep_speed(h);
+	p->depth = earned(h);
 }
 
 /* What is to be told when it changes; 0: there is nothing to tell. */
@@ -29,15 +51,15 @@ static uint64_t likeness(const struct host *h, enum fact_which which)
 		v[2] = h->proven;
 		break;
 	case FACT_SPEED:
-		v[0] = coarse(h->speed.r_us);
-		v[1] = coarse(h->speed.s_us);
+		v[0] = h->pooling.r_us;
+		v[1] = h->pooling.s_us;
 		break;
 	case FACT_LIMIT:
 		v[0] = h->limit.n;
 		v[1] = h->limit.again_ms;
 		break;
 	case FACT_PIPELINE:
-		v[0] = h->depth > 1 ? coarse(h->depth) : 0;
+		v[0] = h->pooling.depth;
 		v[1] = h->mode;
 		v[2] = h->mode_until_ms;
 		v[3] = h->messages_most;
@@ -87,6 +109,7 @@ static void tell(struct destdb *db, struct host *h)
 {
 	struct host_pooling *p = &h->pooling;
 	unsigned changed = 0;
+	keep_measures(h, destdb_now_ms(db));
 	for (unsigned i = 0; i < FACT_PART_COUNT; i++) {
 		uint64_t is = likeness(h, (enum fact_which)i);
 		if (is == p->as[i])
@@ -113,8 +136,24 @@ void pooling_changed(struct destdb *db, struct host *h)
 
 void pooling_quiet(struct host *h)
 {
+	keep_speed(h);
+	h->pooling.depth = earned(h);
 	for (unsigned i = 0; i < FACT_PART_COUNT; i++)
 		h->pooling.as[i] = likeness(h, (enum fact_which)i);
+}
+
+void pooling_forgotten(struct destdb *db, struct host *h, bool everywhere)
+{
+	pooling_quiet(h);
+	for (unsigned i = 0; i < FACT_PART_COUNT && everywhere; i++)
+		h->pooling.as[i] = ~likeness(h, (enum fact_which)i);
+	pooling_changed(db, h);
+}
+
+int pooling_doubts(const struct host *h)
+{
+	int64_t all = h->pooling.doubts_of_all;
+	return all > h->doubts && all < HOST_COUNT_MAX ? (int)all : h->doubts;
 }
 
 void pooling_flush(struct destdb *db)
@@ -149,7 +188,8 @@ static void hear_health(struct destdb *db, struct host *h, const struct fact_par
 	int64_t now_ms = destdb_now_ms(db);
 	struct host heard = {0};
 	destdb_read_part(&heard, FACT_HEALTH, p->text);
-	if (heard.failures > 0 && !host_serves(h, now_ms))
+	/* Mail that waits for it is to be told why. */
+	if (heard.failures > 0 && heard.why && !host_serves(h, now_ms))
 		host_heard_out(h, &heard, p->node, now_ms);
 	else if (heard.failures == 0)
 		host_heard_up(h, heard.proven, p->node);
@@ -169,12 +209,16 @@ static void hear_part(struct destdb *db, struct host *h, enum fact_which which)
 	} else {
 		destdb_read_part(h, which, p->text);
 		if (which == FACT_PIPELINE && h->depth != depth) {
-			int earned = h->depth;
+			int heard = h->depth;
 			h->depth = depth;
-			conn_set_depth(h, earned);
+			conn_set_depth(h, heard);
 		}
 		touch_sites(h);
 	}
+	if (which == FACT_SPEED)
+		keep_speed(h);
+	if (which == FACT_PIPELINE)
+		h->pooling.depth = earned(h);
 	h->pooling.as[which] = likeness(h, which);
 }
 
@@ -223,6 +267,14 @@ bool pooling_may_probe(struct destdb *db, struct host *h)
 	return false;
 }
 
+/* That it waits is nothing that it knows of the host, so the others are not told. */
+static void wait_for_probe(struct destdb *db, struct host *h)
+{
+	tell(db, h);
+	host_wait_for_probe(h, destdb_now_ms(db));
+	h->pooling.as[FACT_HEALTH] = likeness(h, FACT_HEALTH);
+}
+
 void pooling_leave(struct destdb *db, struct fact_probe *leave)
 {
 	struct host *h;
@@ -233,7 +285,7 @@ void pooling_leave(struct destdb *db, struct fact_probe *leave)
 		if (leave->granted)
 			h->pooling.leave_until_ms = now_ms + LEAVE_GOOD_MS;
 		else
-			host_wait_for_probe(h, now_ms);
+			wait_for_probe(db, h);
 		touch_sites(h);
 	}
 	fact_probe_free(&leave);

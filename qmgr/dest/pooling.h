@@ -4,7 +4,8 @@
  *	FACT_HEARD --> pooling_heard(): the parts that are newer --> the host, and its sites
  *	a probe is due --> pooling_may_probe() --> FACT_PROBE --> FACT_LEAVE
  *
- * What is measured with each message, speed and depth, is told when it has changed by half, not each time. Who serves a
+ * What is measured with each message, speed and depth, is told when it has changed by half, and every
+ * MEASURES_MS at most, not each time. Who serves a
  * host at the moment does not believe that it is out: another node may be refused for reasons of its own.
  *
  * A probe waits for leave, but no longer than LEAVE_PATIENCE_MS: no mail depends on another thread.
@@ -22,12 +23,21 @@
 #include "base/fact.h"
 #include "qmgr/dest/destdb.h"
 
-enum { LEAVE_PATIENCE_MS = 2000, LEAVE_GOOD_MS = 5000, POOLING_HOSTS_MAX = 200000 };
+enum {
+	MEASURES_MS = 5000,
+	LEAVE_PATIENCE_MS = 2000,
+	LEAVE_GOOD_MS = 5000,
+	POOLING_HOSTS_MAX = 200000
+};
 
 void pooling_changed(struct destdb *, struct host *); /* and of its doubts */
 void pooling_quiet(struct host *);		      /* as it is now, it is not to be told */
-void pooling_flush(struct destdb *);		      /* tell what has changed */
-void pooling_tell_all(struct destdb *);		      /* what was told or heard before, once more */
+void pooling_forgotten(struct destdb *, struct host *, bool everywhere);
+/* After host_forget(): the others are told that nothing is known now, or nothing at all. */
+
+int pooling_doubts(const struct host *); /* of all nodes, as far as is known */
+void pooling_flush(struct destdb *);	 /* tell what has changed */
+void pooling_tell_all(struct destdb *);	 /* what was told or heard before, once more */
 void pooling_heard(struct destdb *, struct fact *);
 
 bool pooling_may_probe(struct destdb *, struct host *);

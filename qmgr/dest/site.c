@@ -9,6 +9,7 @@
 #include "qmgr/dest/remembered.h"
 #include "qmgr/dest/suspend.h"
 #include "qmgr/sched/job.h"
+#include "qmgr/dest/pooling.h"
 #include "qmgr/sched/selection.h"
 
 #include <assert.h>
@@ -185,12 +186,13 @@ void site_run(struct site *s)
 	site_call_back(s);
 }
 
-void site_reset(struct site *s)
+void site_reset(struct site *s, bool everywhere)
 {
 	for (int i = 0; i < s->nhost; i++) {
 		struct host *h = s->hosts[i].host;
 		conn_set_depth(h, 1);
 		host_forget(h);
+		pooling_forgotten(s->db, h, everywhere);
 		site_feed_waiting_for(h);
 		site_host_changed(h);
 	}

@@ -116,7 +116,7 @@ void site_run(struct site *);
 
 int site_limit(const struct site *); /* connections that it may have now */
 
-void site_reset(struct site *);
+void site_reset(struct site *, bool everywhere); /* everywhere: the other nodes are told */
 /* Forget what was learnt about it and its hosts. */
 
 bool site_idle(const struct site *); /* nothing waits, nothing is open */

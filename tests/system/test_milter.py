@@ -44,7 +44,7 @@ def relay(module_lab, sink, filters):
     config = Config({"workers": 1, "log_level": "debug", "http": ""}).route_all_to(sink.port)
     config.listeners = {name: {"milters": [name]} for name in ACTIONS} | {
         "two": {"milters": ["tempfail", "second"]},
-        "none": {},
+        "none": {"milters": []},
     }
     sections = [_section(name, filters[0].address, default_action=f'"{name}"') for name in ACTIONS]
     config.extra = "".join(sections) + _section("second", filters[1].address)
@@ -657,6 +657,7 @@ def test_what_check_says(lab, text, says):
 
 def test_check_warns_of_a_filter_that_nobody_names(lab):
     config = Config()
+    config.listeners["smtp"] = {"milters": []}
     config.extra = _section("idle", "unix:/run/idle")
     done = lab.relay(config, start=False).command("check")
     assert done.returncode == 0 and 'milter "idle": no mail passes it' in done.stderr
@@ -664,14 +665,15 @@ def test_check_warns_of_a_filter_that_nobody_names(lab):
 
 def test_a_reload_takes_other_filters(module_lab, sink, one, two):
     config = Config({"workers": 1}).route_all_to(sink.port)
-    config.listeners["smtp"] = {"milters": ["one"]}
-    config.extra = _section("one", one.address)
+    config.extra = _section("one", one.address) + _section("two", two.address)
     relay = module_lab.relay(config)
-    _passed(relay, sink, None)
+    one.behave({"E": m.add_header("X-First", "one") + packet(m.CONTINUE)})
+    two.behave({"E": m.add_header("X-Seen", "two") + packet(m.CONTINUE)})
+    content = _passed(relay, sink, None).content
+    assert b"X-First: one" in content and b"X-Seen: two" in content, "all pass all filters where nothing is said"
     relay.config.listeners["smtp"]["milters"] = ["two"]
-    relay.config.extra = _section("two", two.address)
     relay.write_config()
     assert relay.command("reload").returncode == 0
-    two.behave({"E": m.add_header("X-Seen", "two") + packet(m.CONTINUE)})
-    assert b"X-Seen: two" in _passed(relay, sink, None).content
+    content = _passed(relay, sink, None).content
+    assert b"X-First: one" not in content and b"X-Seen: two" in content
     relay.stop()

@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-enum { CUTS = 20, CALLS = 40 };
+enum { CUTS = 20, CALLS = 40, SEEDS = 100, STEPS = 80 };
 
 static struct world *w;
 
@@ -192,6 +192,68 @@ static void what_replaces_an_envelope_is_stable_before_that_is_dead(void **state
 	}
 }
 
+/* An envelope that a start had read and could not make safe was not there any more when its time came. It was
+ * written off, and with it the older one, which was right. */
+static void what_a_failing_start_has_read_is_not_written_off(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+		begin(seed);
+		world_open(w);
+		store(8);
+		edges_pass(100);
+		keep_all();
+		edges_pass(1);
+		world_kill(w);
+		w->fails = true;
+		memdisk_fail(w->disk, CALL_DATASYNC, (int)(1 + seed % 4), EIO, true);
+		book_started(&w->book, false);
+		if (world_open(w)) {
+			edges_settle();
+			world_pass_long(w);
+			for (int i = 0; i < 10; i++)
+				world_do(w, "credit");
+			memdisk_fail(w->disk, CALL_DATASYNC, 0, 0, false);
+			world_pass_long(w);
+			edges_settle();
+			world_kill(w);
+		}
+		memdisk_fail(w->disk, CALL_DATASYNC, 0, 0, false);
+		w->fails = false;
+		open_again(false);
+		world_audit(w, true);
+		world_kill(w);
+		end();
+	}
+}
+
+/* On a full disk no checkpoint could be written, and segments went all the same. Another, which the checkpoint
+ * would have passed over, was read by the next start; what said that its messages were done had gone. */
+static void what_is_done_stays_done_where_no_checkpoint_can_be_written(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+		begin(seed);
+		world_open(w);
+		for (int i = 0; i < STEPS; i++)
+			world_step(w);
+		world_kill(w);
+		w->fails = true;
+		open_again(false);
+		memdisk_fail(w->disk, CALL_CREATE, (int)(1 + seed % 4), ENOSPC, true);
+		for (int i = 0; i < STEPS; i++)
+			world_step(w);
+		edges_settle();
+		world_kill(w);
+		memdisk_fail(w->disk, CALL_CREATE, 0, 0, false);
+		w->fails = false;
+		open_again(false);
+		world_audit(w, true);
+		world_kill(w);
+		end();
+	}
+}
+
 /* Of the letters, the first that is large, or not. */
 static struct letter *first_letter(bool large)
 {
@@ -260,6 +322,8 @@ int main(void)
 		cmocka_unit_test(a_start_that_can_not_read_removes_nothing),
 		cmocka_unit_test(a_start_that_waits_for_the_disk_has_no_stale_work),
 		cmocka_unit_test(what_replaces_an_envelope_is_stable_before_that_is_dead),
+		cmocka_unit_test(what_a_failing_start_has_read_is_not_written_off),
+		cmocka_unit_test(what_is_done_stays_done_where_no_checkpoint_can_be_written),
 		cmocka_unit_test(
 			a_large_message_keeps_nobody_waiting_and_is_safe_before_its_answer),
 		cmocka_unit_test(a_large_message_is_answered_before_the_end),

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: ISC */
+/* file_io.h - whole small files, read and written in one call.
+ *
+ * THREAD     Any. Both calls block.
+ * ERRORS     False, and errno says why.
+ */
+#ifndef BASE_FILE_IO_H
+#define BASE_FILE_IO_H
+
+#include "base/buf.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+bool file_read(int fd, size_t most, struct buf *to);
+/* Append all that is left of the file. More than `most` bytes: EFBIG, with some of them appended. */
+
+bool file_write(int fd, const void *data, size_t len);
+/* All of it, in as many writes as that takes. Nothing is synced. */
+
+#endif
