@@ -17,7 +17,7 @@
 # SAN=address or SAN=thread builds with that sanitizer into a tree of its own, build/SAN.
 # CFLAGS, CPPFLAGS and LDFLAGS are whoever builds a package's; they come on top of what is needed.
 
-FOLDERS = base spool stages dkim dns sts tlsrpt smtpd qmgr smtpc events sim cmd
+FOLDERS = base spool stages dkim dns sts tlsrpt smtpd qmgr smtpc events cluster sim cmd
 PREFIX = /usr/local
 SYSCONFDIR = /etc
 
@@ -25,7 +25,7 @@ SAN =
 B = build/$(or $(SAN),plain)
 BIN = $(if $(SAN),$(B)/sluice,sluice)
 
-PACKAGES = libcdb openssl libcares ldns libgsasl libcurl jansson libidn2 libmicrohttpd libconfuse libisal libsystemd libseccomp
+PACKAGES = libcdb openssl libcares ldns libgsasl libcurl jansson libidn2 libmicrohttpd libconfuse libisal libsystemd libseccomp hiredis
 WARN = -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Werror
 SANFLAGS_address = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 SANFLAGS_thread = -fsanitize=thread -fno-omit-frame-pointer
@@ -51,7 +51,7 @@ sources = $(wildcard $(1)/*.c $(1)/*/*.c)
 SRC = $(foreach f,$(FOLDERS),$(call sources,$(f)))
 LIBS = $(foreach f,$(FOLDERS),$(B)/lib$(f).a)
 # Static libraries in the order of the floors, highest first, for the linker.
-LINK = $(B)/libsim.a $(B)/libsmtpd.a $(B)/libqmgr.a $(B)/libsmtpc.a $(B)/libevents.a $(B)/libsts.a $(B)/libtlsrpt.a $(B)/libdns.a $(B)/libdkim.a $(B)/libstages.a $(B)/libspool.a $(B)/libbase.a
+LINK = $(B)/libsim.a $(B)/libsmtpd.a $(B)/libqmgr.a $(B)/libsmtpc.a $(B)/libevents.a $(B)/libcluster.a $(B)/libsts.a $(B)/libtlsrpt.a $(B)/libdns.a $(B)/libdkim.a $(B)/libstages.a $(B)/libspool.a $(B)/libbase.a
 
 all: $(BIN)
 

@@ -168,6 +168,10 @@ struct conf_events {
 	CONF_EVENTS(CONF_MEMBER)
 };
 
+struct conf_cluster {
+	CONF_CLUSTER(CONF_MEMBER)
+};
+
 struct conf_tls_report {
 	CONF_TLS_REPORT(CONF_MEMBER)
 };
@@ -203,6 +207,7 @@ struct conf {
 	struct tls_authorities *authorities; /* of tls.ca, where keys were wanted; or NULL */
 	struct conf_verify verify;
 	struct conf_events events;
+	struct conf_cluster cluster;
 	bool routes_verify;    /* some route section does */
 	struct tables *tables; /* what the files say that it names, unless they were not wanted */
 	struct conf *whole;    /* of which this is a copy with other tables; or NULL */

@@ -211,6 +211,7 @@ struct conf *conf_build(const struct conf_file *from, const char *file, struct c
 	build_single(&b, CONF_KIND_ARCHIVE, &c->archive);
 	build_single(&b, CONF_KIND_VERIFY, &c->verify);
 	build_single(&b, CONF_KIND_EVENTS, &c->events);
+	build_single(&b, CONF_KIND_CLUSTER, &c->cluster);
 	build_transports(&b);
 	c->listener = room(&b, CONF_KIND_LISTENER);
 	c->nlistener = build_titled(&b, CONF_KIND_LISTENER, (char *)c->listener,

@@ -43,6 +43,8 @@ void conf_check(struct conf *, const struct conf_lines *, struct conf_faults *);
 void conf_milter_check(struct conf *, const struct conf_lines *, struct conf_faults *);
 /* Fills in where each filter is, and which a listener's mail passes. */
 
+void conf_cluster_check(const struct conf *, const struct conf_lines *, struct conf_faults *);
+
 void conf_dkim_check(struct conf *, const struct conf_lines *, struct conf_faults *);
 
 void conf_dkim_load(struct conf *, const struct conf_lines *, struct conf_faults *);

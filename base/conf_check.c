@@ -430,6 +430,7 @@ void conf_check(struct conf *f, const struct conf_lines *lines, struct conf_faul
 	conf_milter_check(f, lines, faults);
 	conf_dkim_check(f, lines, faults);
 	check_events(&c);
+	conf_cluster_check(f, lines, faults);
 }
 
 /* Does anything that is sure to be asked need them? A row of a table may, and says so when it is asked. */

@@ -51,6 +51,9 @@ static const struct conf_row tls_rows[] = {CONF_TLS(ROW)};
 #define STRUCT struct conf_events
 static const struct conf_row events_rows[] = {CONF_EVENTS(ROW)};
 #undef STRUCT
+#define STRUCT struct conf_cluster
+static const struct conf_row cluster_rows[] = {CONF_CLUSTER(ROW)};
+#undef STRUCT
 #define STRUCT struct conf_tls_report
 static const struct conf_row tls_report_rows[] = {CONF_TLS_REPORT(ROW)};
 #undef STRUCT
@@ -112,6 +115,10 @@ const struct conf_section conf_sections[CONF_KINDS] = {
 			       "Copies of mail for an archive, each a message of its own with the "
 			       "original attached, and its envelope in words. What is not stored "
 			       "with its copy is not accepted."},
+	[CONF_KIND_CLUSTER] =
+		{"cluster", false, sizeof(struct conf_cluster), ROWS(cluster_rows),
+		 "Several machines that know what each other knows; see Several machines in "
+		 "sluice(8)."},
 };
 
 int conf_count(const struct conf *c, enum conf_kind kind)
@@ -169,6 +176,8 @@ void *conf_at(const struct conf *c, enum conf_kind kind, int i)
 		return (void *)&c->tls_report;
 	case CONF_KIND_ARCHIVE:
 		return (void *)&c->archive;
+	case CONF_KIND_CLUSTER:
+		return (void *)&c->cluster;
 	default:
 		return (void *)c;
 	}

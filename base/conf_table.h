@@ -428,6 +428,28 @@
 	P(size, buffer, "16m", 4096, MEGA(128), RELOAD, "",                                        \
 	  "Memory for events that the receiver has not taken yet. Further events are lost, and counted; mail does not wait.")
 
+#define CONF_CLUSTER(P)                                                                            \
+	P(text, name, "", 0, 64, RESTART, "",                                                      \
+	  "What this node is called among the others. Empty: its hostname.")                       \
+	P(text, redis, "", 0, 300, RESTART, "",                                                    \
+	  "Where Redis or Valkey is, by which nodes tell each other what they know: HOST:PORT, ADDRESS:PORT or unix:/its/socket. Empty: this node is alone.") \
+	P(flag, redis_tls, "false", 0, 0, RESTART, "",                                             \
+	  "Speak TLS with it. Its certificate must name the HOST or ADDRESS of redis, and be vouched for by redis_ca.") \
+	P(text, redis_ca, "/etc/ssl/certs/ca-certificates.crt", 0, 4000, RESTART, "",              \
+	  "PEM file, or folder of such files, with the authorities that may vouch for it. It is read at each connection.") \
+	P(text, redis_certificate, "", 0, 4000, RESTART, "",                                       \
+	  "PEM file with the certificate that we show to it. Empty: none.")                        \
+	P(text, redis_key, "", 0, 4000, RESTART, "", "PEM file with its private key.")             \
+	P(text, redis_user, "", 0, 200, RESTART, "",                                               \
+	  "The user of an access control list as whom we log in. Empty: default.")                 \
+	P(text, redis_password, "", 0, 4000, RESTART, "",                                          \
+	  "A file whose first line is the password. It is read at each connection, by the relay's user. Empty: we do not log in.") \
+	P(number, redis_database, "0", 0, 100000, RESTART, "", "The number of its database.")      \
+	P(text, redis_prefix, "sluice:", 1, 100, RESTART, "",                                      \
+	  "What the names of all keys and channels begin with. Nodes with the same prefix are one cluster.") \
+	P(duration, redis_timeout, "1s", 10, 60000, RESTART, "",                                   \
+	  "How long an answer may take before it counts as away. No mail waits for it.")
+
 #define CONF_TLS(P)                                                                                \
 	P(text, ca, "/etc/ssl/certs/ca-certificates.crt", 0, 4000, RELOAD, "",                     \
 	  "PEM file, or folder of such files, with the authorities that are trusted for verify.") \

@@ -44,6 +44,10 @@ enum note_family {
 	NOTES_OF_HTTP,
 	NOTES_OF_MAILDROP,
 	NOTES_OF_PASSAGE,
+	NOTES_OF_SHARING,
+	NOTES_OF_FACT,
+	NOTES_OF_CLUSTER,
+	NOTES_OF_CLUSTER_ITSELF,
 };
 #define NOTES_FROM(family) (1 + ((int)(family) << 8)) /* the family's first type */
 

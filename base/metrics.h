@@ -99,7 +99,13 @@
 	M(tlsa_unusable, "dns_tlsa_total{result=\"unusable\"}", "")                                \
 	M(tlsa_none, "dns_tlsa_total{result=\"none\"}", "")                                        \
 	M(tlsa_failed, "dns_tlsa_total{result=\"failed\"}", "")                                    \
-	M(dnssec_validating, "dns_dnssec_validating", "1 while answers are validated here")
+	M(dnssec_validating, "dns_dnssec_validating", "1 while answers are validated here")        \
+	M(cluster_away, "cluster_away", "1 while Redis, where there should be one, is away")       \
+	M(cluster_full, "cluster_full", "1 while Redis has no memory left")                        \
+	M(cluster_commands_answered, "cluster_commands_total{result=\"answered\"}",                \
+	  "Commands to Redis, by what came of them")                                               \
+	M(cluster_commands_refused, "cluster_commands_total{result=\"refused\"}", "")              \
+	M(cluster_commands_lost, "cluster_commands_total{result=\"lost\"}", "")
 
 enum metric {
 #define M(name, prometheus, sentence) METRIC_##name,
@@ -173,6 +179,9 @@ const int64_t *metrics_bounds(enum metric_histogram); /* HISTOGRAM_BUCKETS - 1 o
 	  "How often a filter was down, too slow, or sent nonsense")                               \
 	F(filtered, "filtered_total", "milter", "action",                                          \
 	  "What filters wanted, and what was done because one failed")                             \
+	F(cluster_nodes, "cluster_nodes", "state", NULL, "Nodes of the cluster that are known")    \
+	F(cluster_sum, "cluster_sum", "counter", NULL,                                             \
+	  "What all nodes say of themselves, added up")                                            \
 	F(certificate_expiry, "certificate_expiry_seconds", "certificate", NULL,                   \
 	  "Seconds until the certificate of a listener expires")
 

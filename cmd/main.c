@@ -23,6 +23,7 @@ static const struct command {
 	{"verify", "[--from A] [--json] ADDRESS", "ask the next hop whether it takes a recipient",
 	 cmd_verify},
 	{"user", "list|show|suspend|resume|reset", "show logins, and suspend them", cmd_user},
+	{"node", "list [--json]", "the machines of the cluster", cmd_node},
 	{"shape", "[-s] [-p] [-l] [QUEUE...]", "which destinations mail waits for, since when",
 	 cmd_shape},
 	{"explain", "ID|SITE [--json]", "what holds mail back, and until when", cmd_explain},

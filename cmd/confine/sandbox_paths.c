@@ -65,6 +65,15 @@ static void visit_if(struct sandbox_visitor *v, const char *file)
 		visit(v, file, LANDLOCK_READ);
 }
 
+static void visit_cluster(struct sandbox_visitor *v, const struct conf_cluster *c)
+{
+	if (c->redis_tls)
+		visit_if(v, c->redis_ca);
+	visit_if(v, c->redis_certificate);
+	visit_if(v, c->redis_key);
+	visit_if(v, c->redis_password);
+}
+
 void sandbox_paths_conf(const struct conf *c, struct sandbox_visitor *v)
 {
 	visit(v, c->spool, LANDLOCK_KEEP);
@@ -81,6 +90,8 @@ void sandbox_paths_conf(const struct conf *c, struct sandbox_visitor *v)
 	if (c->events.to[0] == '/')
 		visit(v, c->events.to, LANDLOCK_APPEND);
 	visit_if(v, c->events.token);
+	if (*c->cluster.redis)
+		visit_cluster(v, &c->cluster);
 	for (int i = 0; i < c->nlistener; i++) {
 		const struct conf_listener *l = &c->listener[i];
 		visit_list(v, &l->certificate);

@@ -152,6 +152,44 @@ static void put_tls(struct buf *to, const struct snapshot *s)
 	end(to, ']');
 	buf_puts(to, ",");
 	put_certificates(to);
+}
+
+static int64_t queued(const struct node_text *n)
+{
+	return n->count[NODE_INCOMING] + n->count[NODE_ACTIVE] + n->count[NODE_WAITING] +
+	       n->count[NODE_HELD];
+}
+
+static void put_node(struct buf *to, const struct node_text *n)
+{
+	buf_puts(to, "{");
+	put_text(to, "node", n->name);
+	put_text(to, "state", n->state);
+	put_text(to, "version", n->version);
+	put_number(to, "seen_ms", n->seen_ms);
+	put_number(to, "received", n->count[NODE_RECEIVED]);
+	put_number(to, "sent", n->count[NODE_SENT]);
+	put_number(to, "queued", queued(n));
+	end(to, '}');
+	buf_puts(to, ",");
+}
+
+/* The first of them, and the sum of all. */
+static void put_nodes(struct buf *to, const struct cluster_view *v)
+{
+	struct node_text all = {0};
+	for (int i = 0; i < v->n; i++)
+		for (int k = 0; k < NODE_COUNTER_COUNT; k++)
+			all.count[k] += v->node[i].count[k];
+	buf_printf(to, "\"cluster\":{\"redis\":%s,", v->redis ? "true" : "false");
+	put_number(to, "nodes", v->n);
+	put_number(to, "received", all.count[NODE_RECEIVED]);
+	put_number(to, "sent", all.count[NODE_SENT]);
+	put_number(to, "queued", queued(&all));
+	buf_puts(to, "\"node\":[");
+	for (int i = 0; i < v->n && i < PAGE_NODES; i++)
+		put_node(to, &v->node[i]);
+	end(to, ']');
 	buf_puts(to, "},");
 }
 
@@ -173,6 +211,8 @@ void page_print_now(struct buf *to, const struct page_now *now)
 	put_gauges(to);
 	put_commits(to);
 	put_tls(to, now->snapshot);
+	if (now->nodes)
+		put_nodes(to, now->nodes);
 	put_sites(to, now->snapshot);
 	buf_puts(to, "}");
 }

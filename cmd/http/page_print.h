@@ -9,6 +9,7 @@
 #define CMD_HTTP_PAGE_PRINT_H
 
 #include "base/buf.h"
+#include "cluster/cluster.h"
 #include "qmgr/snapshot.h"
 #include "spool/spool.h"
 
@@ -16,6 +17,7 @@
 
 enum {
 	PAGE_SECONDS = 300, /* of the past */
+	PAGE_NODES = 20,
 };
 
 /* What is counted, at one time. */
@@ -31,6 +33,7 @@ struct page_now {
 	bool accepting;
 	int64_t active_limit; /* messages; 0: none */
 	const struct snapshot *snapshot;
+	const struct cluster_view *nodes; /* NULL: this one is alone */
 };
 
 void page_sample_take(struct page_sample *, int64_t now_ms);

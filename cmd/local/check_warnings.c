@@ -77,6 +77,19 @@ static void check_networks(struct checked *c, const struct conf_list *l, int lin
 			     l->item[i]);
 }
 
+static void check_cluster(struct checked *c)
+{
+	const struct conf_cluster *k = &c->conf->cluster;
+	static const char *const near[] = {"unix:", "127.", "[::1]", "localhost:"};
+	for (size_t i = 0; i < sizeof near / sizeof near[0]; i++)
+		if (strncmp(k->redis, near[i], strlen(near[i])) == 0)
+			return;
+	if (*k->redis && *k->redis_password && !k->redis_tls)
+		warn(c, 0,
+		     "cluster: without redis_tls the password, and the names of hosts and logins, "
+		     "cross the network in clear");
+}
+
 static void check_hostname(struct checked *c)
 {
 	const char *name = c->conf->own_name;
@@ -435,6 +448,7 @@ static void check_milter(struct checked *c, const struct conf_milter *m)
 int check_warnings(const struct conf *conf)
 {
 	struct checked c = {.conf = conf};
+	check_cluster(&c);
 	check_hostname(&c);
 	check_networks(&c, &conf->networks, 0);
 	check_spool(&c);

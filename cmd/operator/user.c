@@ -7,7 +7,7 @@
 
 static const char usage[] =
 	"usage: sluice user [list|show] [LOGIN] [--json]\n"
-	"       sluice user suspend|resume|reset LOGIN\n"
+	"       sluice user suspend|resume|reset LOGIN [--cluster]\n"
 	"list:    one line for each login that was seen since the start: what it sent, what its\n"
 	"         limits still allow, what was refused, wrong passwords.\n"
 	"show:    the same with all details.\n"
@@ -15,7 +15,8 @@ static const char usage[] =
 	"in\n"
 	"         force over restarts, and may be given before the login was seen.\n"
 	"resume:  accept its mail again.\n"
-	"reset:   forget what was counted: its limits start again.\n";
+	"reset:   forget what was counted: its limits start again.\n"
+	"With --cluster it holds on all nodes of the cluster, also on those that start later.\n";
 
 static int run(const struct user_args *args, int argc, char **argv)
 {

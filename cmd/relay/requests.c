@@ -11,6 +11,7 @@
 #include "cmd/relay/stats_job.h"
 #include "cmd/control/user_job.h"
 #include "cmd/control/verify_job.h"
+#include "cmd/text/node_print.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -66,14 +67,19 @@ static void queue(struct server *s, struct request *r)
 						    .conf = s->conf});
 }
 
+static struct loop *cluster_of(const struct server *s)
+{
+	return s->cluster ? cluster_loop(s->cluster) : NULL;
+}
+
 static void dest(struct server *s, struct request *r)
 {
-	dest_job_start(r, s->loop, qmgr_loop(s->qmgr));
+	dest_job_start(r, s->loop, qmgr_loop(s->qmgr), cluster_of(s));
 }
 
 static void user(struct server *s, struct request *r)
 {
-	user_job_start(r, s->loop, limiter_loop(s->limiter));
+	user_job_start(r, s->loop, limiter_loop(s->limiter), cluster_of(s));
 }
 
 static void verify(struct server *s, struct request *r)
@@ -93,15 +99,34 @@ static void explain(struct server *s, struct request *r)
 	explain_job_start(r, s->loop, qmgr_loop(s->qmgr), spool_loop(s->spool));
 }
 
+/* node list [--json] */
+static void node(struct server *s, struct request *r)
+{
+	bool json = r->argc > 2 && strcmp(r->argv[2], "--json") == 0;
+	struct buf out = {0};
+	if (!s->nodes) {
+		control_complain(r, "sluice: this node is alone, or has only just begun\n");
+		control_finish(r, STATUS_REFUSED);
+		return;
+	}
+	if (json)
+		node_print_json(&out, s->nodes);
+	else
+		node_print_list(&out, s->nodes);
+	control_say(r, buf_data(&out), buf_len(&out));
+	buf_fini(&out);
+	control_finish(r, STATUS_DONE);
+}
+
 void requests_handle(void *owner, struct request *r)
 {
 	static const struct {
 		const char *word;
 		void (*handle)(struct server *, struct request *);
 	} table[] = {
-		{"stats", stats_job_start}, {"reload", reload}, {"stop", stop},	   {"queue", queue},
-		{"restart", restart},	    {"ping", ping},	{"dest", dest},	   {"shape", shape},
-		{"explain", explain},	    {"user", user},	{"verify", verify}};
+		{"stats", stats_job_start}, {"reload", reload}, {"stop", stop}, {"queue", queue},
+		{"restart", restart},	    {"ping", ping},	{"dest", dest}, {"shape", shape},
+		{"explain", explain},	    {"node", node},	{"user", user}, {"verify", verify}};
 	for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
 		if (r->argc > 0 && strcmp(r->argv[0], table[i].word) == 0) {
 			table[i].handle(owner, r);
@@ -155,6 +180,36 @@ static void save_tls_results(const struct server *s, struct tls_results_save *no
 	free(note);
 }
 
+static void order_given(struct cluster_order *o)
+{
+	if (o->kind == CLUSTER_DEST)
+		dest_job_given(o);
+	else
+		user_job_given(o);
+}
+
+static void apply_order(const struct server *s, struct cluster_order *o)
+{
+	if (o->kind == CLUSTER_DEST)
+		dest_job_apply(o, s->loop, qmgr_loop(s->qmgr));
+	else
+		user_job_apply(o, s->loop, limiter_loop(s->limiter));
+	cluster_order_free(&o);
+}
+
+static void save_cluster(const struct server *s, struct cluster_save *note)
+{
+	kept_file_write(&kept_cluster, s->conf->spool, note->text);
+	free(note->text);
+	free(note);
+}
+
+static void keep_nodes(struct server *s, struct cluster_view *nodes)
+{
+	cluster_view_free(&s->nodes);
+	s->nodes = nodes;
+}
+
 static void keep_top(struct server *s, struct limiter_top *top)
 {
 	limiter_top_free(&s->top);
@@ -193,6 +248,18 @@ void requests_receive(void *server, struct note *note)
 		break;
 	case LIMITER_TOP:
 		keep_top(server, (struct limiter_top *)note);
+		break;
+	case CLUSTER_VIEW:
+		keep_nodes(server, (struct cluster_view *)note);
+		break;
+	case CLUSTER_ORDER:
+		order_given((struct cluster_order *)note);
+		break;
+	case CLUSTER_APPLY:
+		apply_order(server, (struct cluster_order *)note);
+		break;
+	case CLUSTER_SAVE:
+		save_cluster(server, (struct cluster_save *)note);
 		break;
 	case QMGR_EXPLAIN:
 		explain_job_answer((struct explain_question *)note);

@@ -14,6 +14,7 @@ struct dest_args {
 	enum dest_order order;
 	bool full; /* show */
 	bool json, tabs, help;
+	bool cluster;	       /* suspend, resume, reset: on all nodes */
 	const char *name;      /* or NULL: all */
 	const char *conf_file; /* of -c, or NULL */
 };

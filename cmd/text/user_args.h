@@ -15,6 +15,7 @@ struct user_args {
 	enum limiter_op op;
 	bool full; /* show */
 	bool json, help;
+	bool cluster;			 /* suspend, resume, reset: on all nodes */
 	const char *conf_file;		 /* of -c, or NULL */
 	char login[USERS_LOGIN_MAX + 1]; /* as it is kept; "": all */
 };

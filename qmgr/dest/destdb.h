@@ -16,6 +16,7 @@
  *	site_feedback.c	what connections and deliveries tell its window
  *	remembered.c	how wide its window was, for when it is known again
  *	host.c		one host: up, out, probed; how many connections it takes
+ *	leased.c	connections to it that the nodes of a cluster share
  *	speed.c		how far and how fast it is, and what that makes of a connection (pure)
  *	destdb_choose.c	which host gets a new connection (pure)
  *	destdb_text.c	what is kept over restarts, as text
@@ -29,6 +30,7 @@
  *	constraint.c	the names of these constraints
  *	congestion.c	warnings while the active queue fills up
  *	destdb_check.c	for tests: every number, counted again
+ *	pooling.c	what other nodes of the cluster know about hosts
  *	suspend.c	sites, hosts and domains that the operator has suspended
  *	edges.h		the threads that notes are posted to
  *
@@ -98,7 +100,8 @@ struct destdb {
 	uint64_t last_conn;   /* number of the newest connection */
 	uint64_t rounds;      /* of qmgr_thread_settle() */
 	int64_t congested_ms; /* steady clock: the last warning of that; 0: none */
-	bool learnt;	      /* something about hosts that is to outlive the process */
+	struct list changed; /* struct host: what is known of it may be to be told to other nodes */
+	bool learnt;	     /* something about hosts that is to outlive the process */
 };
 
 void destdb_init(struct destdb *, struct scheduler *, const struct destdb_thread *);

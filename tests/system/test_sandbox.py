@@ -97,7 +97,7 @@ def test_every_thread_is_in_it(lab):
         # Main has one filter less: it reads the configuration and starts the program anew.
         found = filters()
         least = min(found.values())
-        return len(found) > 5 and all(number == least + (name in ("log", "spool", "qmgr", "dns", "http", "maildrop", "secrets", "limiter", "events", "sts", "tlsrpt", "pool", "sync")
+        return len(found) > 5 and all(number == least + (name in ("log", "spool", "qmgr", "dns", "http", "maildrop", "secrets", "limiter", "events", "cluster", "sts", "tlsrpt", "pool", "sync")
                                                          or name.startswith("smtp")) for name, number in found.items())
 
     wait_until(all_in, 10, "each thread to have begun")

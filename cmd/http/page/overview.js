@@ -232,6 +232,25 @@ function showTls(tls) {
   showTable("certificates", certificateColumns, [...tls.certificates].sort((a, b) => a.left_s - b.left_s).map((one) => ({ ...one, key: one.file })));
 }
 
+const nodeColumns = [
+  { title: "Node", look: "wide", fill: (cell, node) => say(cell, node.node) },
+  { title: "State", look: "half", fill: (cell, node) => say(cell, node.state) },
+  { title: "Version", look: "half", fill: (cell, node) => say(cell, node.version) },
+  { title: "Seen", look: "n", fill: (cell, node) => say(cell, span(node.seen_ms) + " ago") },
+  { title: "Received", look: "n", fill: (cell, node) => say(cell, count(node.received)) },
+  { title: "Sent", look: "n", fill: (cell, node) => say(cell, count(node.sent)) },
+  { title: "Queued", look: "n", fill: (cell, node) => say(cell, count(node.queued)) },
+];
+
+function showNodes(cluster) {
+  byId("cluster").hidden = !cluster;
+  if (!cluster) return;
+  for (const name of ["received", "sent", "queued"]) put("cluster-" + name, count(cluster[name]));
+  showTable("nodes", nodeColumns, cluster.node.map((node) => ({ ...node, key: node.node })));
+  put("cluster-says", !cluster.redis ? "Redis is away: of the others nothing is known now."
+    : cluster.nodes > cluster.node.length ? "The first " + cluster.node.length + " of " + count(cluster.nodes) + "." : "");
+}
+
 export function reasonWords(reason) {
   if (reason.why) return (reason.why.site ? reason.why.site + ": " : "") + reason.why.says;
   if (reason.says) return reason.says;
@@ -275,6 +294,7 @@ export function showNow(now) {
   showSituation(now);
   showSites(now);
   showTls(now.tls);
+  showNodes(now.cluster);
 }
 
 export const overview = { id: "overview", title: () => "Overview", every_ms: 5000, refresh };

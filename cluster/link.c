@@ -1,0 +1,482 @@
+/* SPDX-License-Identifier: ISC */
+#include "cluster/link.h"
+
+#include "base/address.h"
+#include "base/clock.h"
+#include "base/list.h"
+#include "base/log.h"
+#include "base/magic.h"
+#include "base/mem.h"
+#include "base/metrics.h"
+#include "cluster/wire.h"
+
+#include <assert.h>
+#include <openssl/sha.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+	LINK_MAGIC = 0x6c696e6b,
+	REST_FIRST_MS = 100,
+	REST_MOST_MS = 5000,
+	TICK_MOST_MS = 100,
+	PING_MS = 1000
+};
+
+enum link_state { LINK_AWAY, LINK_RESOLVING, LINK_OPENING, LINK_READY };
+
+struct awaited {
+	struct list in_fifo;
+	int64_t sent_ms;
+	link_answered *answered;
+	void *owner;
+	const struct link_script *script; /* of an EVALSHA; else NULL */
+	int n;				  /* arguments of the command */
+	struct buf rest;		  /* of the script's command, all behind its hash */
+};
+
+struct channel {
+	char *name; /* with the prefix */
+	void (*heard)(void *owner, const char *payload, size_t len);
+	void *owner;
+};
+
+struct watcher {
+	void (*changed)(void *owner, bool ready);
+	void *owner;
+};
+
+struct link {
+	unsigned magic;
+	enum link_state state;
+	struct loop *loop, *dns;
+	struct conf *conf;
+	const struct conf_cluster *c;
+	char *host;
+	int port;
+	struct wire *commands, *ears;
+	struct list fifo; /* struct awaited, oldest first */
+	int nawaited;
+	struct channel channel[LINK_CHANNELS_MAX];
+	struct watcher watcher[LINK_WATCHERS_MAX];
+	int nchannel, nwatcher, nsubscribed;
+	int64_t pinged_ms, ear_pinged_ms;
+	bool ear_silent; /* has not answered that yet */
+	struct timer rest, tick;
+	int64_t rest_ms;
+	unsigned tries;
+	bool said_away, said_ready;
+};
+
+static void close_link(struct link *, const char *why);
+
+static void move(struct link *l, enum link_state to)
+{
+	static const unsigned from[] = {
+		[LINK_AWAY] = ~(1U << LINK_AWAY),
+		[LINK_RESOLVING] = 1U << LINK_AWAY,
+		[LINK_OPENING] = 1U << LINK_AWAY | 1U << LINK_RESOLVING,
+		[LINK_READY] = 1U << LINK_OPENING,
+	};
+	assert(from[to] & 1U << l->state);
+	l->state = to;
+}
+
+static void say(struct link *l, const char *why)
+{
+	if (why ? l->said_away : l->said_ready)
+		return;
+	if (why || l->said_away)
+		metrics_add(METRIC_cluster_away, why ? 1 : -1);
+	l->said_away = why != NULL;
+	l->said_ready = why == NULL;
+	log_event(why ? LOG_LEVEL_ERROR : LOG_LEVEL_INFO, "cluster", "node",
+		  *l->c->name ? l->c->name : l->conf->own_name, "redis", l->c->redis, "state",
+		  why ? "away" : "ready", "reason", why, NULL);
+}
+
+static void tell(struct link *l, bool ready)
+{
+	for (int i = 0; i < l->nwatcher; i++)
+		l->watcher[i].changed(l->watcher[i].owner, ready);
+}
+
+static void drop_awaited(struct link *l, struct awaited *a)
+{
+	list_remove(&a->in_fifo);
+	assert(l->nawaited > 0);
+	l->nawaited--;
+	buf_fini(&a->rest);
+	free(a);
+}
+
+/* Takes it. */
+static void answer(struct link *l, struct awaited *a, const redisReply *reply)
+{
+	link_answered *answered = a->answered;
+	void *owner = a->owner;
+	metrics_add(!reply			       ? METRIC_cluster_commands_lost
+		    : reply->type == REDIS_REPLY_ERROR ? METRIC_cluster_commands_refused
+						       : METRIC_cluster_commands_answered,
+		    1);
+	drop_awaited(l, a);
+	if (answered)
+		answered(owner, reply);
+}
+
+static void put_script(struct link *l, const struct awaited *a, const char *verb, const char *what)
+{
+	struct buf *out = wire_out(l->commands);
+	buf_printf(out, "*%d\r\n$%zu\r\n%s\r\n$%zu\r\n", a->n, strlen(verb), verb, strlen(what));
+	buf_puts(out, what);
+	buf_puts(out, "\r\n");
+	buf_append(out, buf_data(&a->rest), buf_len(&a->rest));
+	wire_flush(l->commands);
+}
+
+static bool starts(const char *text, const char *with)
+{
+	return strncmp(text, with, strlen(with)) == 0;
+}
+
+static bool can_not_serve(const char *error)
+{
+	return starts(error, "LOADING") || starts(error, "READONLY") ||
+	       starts(error, "MASTERDOWN") || starts(error, "NOAUTH");
+}
+
+static void hear_answer(struct link *l, struct wire *w, const redisReply *reply)
+{
+	struct list *first = list_first(&l->fifo);
+	if (!first) {
+		wire_doom(w, "it answers what was not asked");
+		return;
+	}
+	struct awaited *a = list_entry(first, struct awaited, in_fifo);
+	const char *error = reply->type == REDIS_REPLY_ERROR ? reply->str : "";
+	if (a->script && starts(error, "NOSCRIPT")) {
+		list_remove(&a->in_fifo);
+		list_append(&l->fifo, &a->in_fifo);
+		a->sent_ms = clock_steady_ms();
+		put_script(l, a, "EVAL", a->script->text);
+		a->script = NULL;
+		return;
+	}
+	if (can_not_serve(error))
+		wire_doom(w, error);
+	answer(l, a, reply);
+}
+
+static const struct channel *find_channel(const struct link *l, const char *name)
+{
+	for (int i = 0; i < l->nchannel; i++)
+		if (strcmp(l->channel[i].name, name) == 0)
+			return &l->channel[i];
+	return NULL;
+}
+
+static void become_ready(struct link *l)
+{
+	if (l->state != LINK_OPENING || !wire_ready(l->commands) || !wire_ready(l->ears) ||
+	    l->nsubscribed < l->nchannel)
+		return;
+	move(l, LINK_READY);
+	l->rest_ms = REST_FIRST_MS;
+	say(l, NULL);
+	tell(l, true);
+}
+
+/* ["message", channel, payload], ["subscribe", channel, n] or ["pong", ""]. */
+static void hear_ears(struct link *l, struct wire *w, const redisReply *reply)
+{
+	const char *what = resp_is_array(reply, 2) ? resp_text(reply->element[0]) : "";
+	if (strcmp(what, "pong") == 0) {
+		l->ear_silent = false;
+	} else if (strcmp(what, "subscribe") == 0) {
+		l->nsubscribed++;
+		become_ready(l);
+	} else if (strcmp(what, "message") == 0 && resp_is_array(reply, 3)) {
+		const struct channel *c = find_channel(l, resp_text(reply->element[1]));
+		const redisReply *payload = reply->element[2];
+		if (c && payload->type == REDIS_REPLY_STRING)
+			c->heard(c->owner, payload->str, (size_t)payload->len);
+	} else {
+		wire_doom(w, *resp_text(reply) ? resp_text(reply) : "it makes no sense");
+	}
+}
+
+static void on_heard(void *owner, struct wire *w, const redisReply *reply)
+{
+	struct link *l = owner;
+	magic_check(l, LINK_MAGIC);
+	if (w == l->ears)
+		hear_ears(l, w, reply);
+	else
+		hear_answer(l, w, reply);
+}
+
+static void subscribe(struct link *l)
+{
+	const char *arg[LINK_CHANNELS_MAX + 1] = {"SUBSCRIBE"};
+	for (int i = 0; i < l->nchannel; i++)
+		arg[i + 1] = l->channel[i].name;
+	if (l->nchannel > 0)
+		resp_put(wire_out(l->ears), l->nchannel + 1, arg, NULL);
+	wire_flush(l->ears);
+}
+
+static void on_ready(void *owner, struct wire *w)
+{
+	struct link *l = owner;
+	magic_check(l, LINK_MAGIC);
+	if (w == l->ears)
+		subscribe(l);
+	become_ready(l);
+}
+
+static void on_closed(void *owner, struct wire *w, const char *why)
+{
+	struct link *l = owner;
+	magic_check(l, LINK_MAGIC);
+	(void)w;
+	close_link(l, why);
+}
+
+static const struct wire_hooks hooks = {on_ready, on_heard, on_closed};
+
+static void open_wires(struct link *l, union address *to)
+{
+	address_set_port(to, l->port);
+	move(l, LINK_OPENING);
+	l->nsubscribed = 0;
+	l->ear_silent = false;
+	l->pinged_ms = l->ear_pinged_ms = clock_steady_ms();
+	l->commands = wire_open(l->loop, l->c, l->host, to, &hooks, l);
+	l->ears = wire_open(l->loop, l->c, l->host, to, &hooks, l);
+}
+
+static void connect_link(void *owner)
+{
+	struct link *l = owner;
+	union address to;
+	magic_check(l, LINK_MAGIC);
+	bool literal = starts(l->host, "unix:") ? address_parse_unix(l->host, &to)
+						: address_parse(l->host, l->port, &to);
+	if (literal) {
+		open_wires(l, &to);
+		return;
+	}
+	assert(l->dns);
+	move(l, LINK_RESOLVING);
+	struct resolve *ask = resolve_new(RESOLVE_HOST, l->host, l->loop, l);
+	ask->trusted = true;
+	ask->note.type = RESOLVE_ASK;
+	loop_post(l->dns, &ask->note);
+}
+
+void link_resolved(struct link *l, struct resolve *answer)
+{
+	union address to;
+	int n = answer->nhost > 0 ? answer->host[0].naddress : 0;
+	if (n > 0)
+		to = answer->host[0].address[l->tries++ % (unsigned)n];
+	if (n > 0)
+		open_wires(l, &to);
+	else
+		close_link(l, answer->failure ? answer->failure->text : "its name has no address");
+	resolve_free(&answer);
+}
+
+static void close_link(struct link *l, const char *why)
+{
+	bool was_ready = l->state == LINK_READY;
+	move(l, LINK_AWAY);
+	say(l, why);
+	wire_free(&l->commands);
+	wire_free(&l->ears);
+	loop_timer_in(l->loop, &l->rest, l->rest_ms / 2 + random() % (l->rest_ms / 2 + 1));
+	l->rest_ms = l->rest_ms * 2 < REST_MOST_MS ? l->rest_ms * 2 : REST_MOST_MS;
+	while (!list_empty(&l->fifo))
+		answer(l, list_entry(list_first(&l->fifo), struct awaited, in_fifo), NULL);
+	if (was_ready)
+		tell(l, false);
+}
+
+static bool is_silent(const struct link *l, int64_t now_ms)
+{
+	struct list *first = list_first(&l->fifo);
+	return (first && now_ms - list_entry(first, struct awaited, in_fifo)->sent_ms >=
+				 l->c->redis_timeout) ||
+	       (l->ear_silent && now_ms - l->ear_pinged_ms >= l->c->redis_timeout);
+}
+
+static void ping(struct link *l, int64_t now_ms)
+{
+	static const char *const arg[] = {"PING"};
+	if (now_ms - l->ear_pinged_ms >= PING_MS && !l->ear_silent) {
+		l->ear_silent = true;
+		l->ear_pinged_ms = now_ms;
+		resp_put(wire_out(l->ears), 1, arg, NULL);
+		wire_flush(l->ears);
+	}
+	if (now_ms - l->pinged_ms >= PING_MS && l->nawaited == 0) {
+		l->pinged_ms = now_ms;
+		link_send(l, NULL, NULL, 1, arg, NULL);
+	}
+}
+
+static void on_tick(void *owner)
+{
+	struct link *l = owner;
+	int64_t now_ms = clock_steady_ms();
+	magic_check(l, LINK_MAGIC);
+	int64_t wait_ms = l->c->redis_timeout / 4 + 1;
+	loop_timer_in(l->loop, &l->tick, wait_ms < TICK_MOST_MS ? wait_ms : TICK_MOST_MS);
+	if (l->state != LINK_READY)
+		return;
+	if (is_silent(l, now_ms))
+		close_link(l, "it does not answer");
+	else
+		ping(l, now_ms);
+}
+
+struct link *link_new(struct loop *loop, struct loop *dns, struct conf *conf)
+{
+	struct link *l = mem_zalloc(sizeof *l);
+	bool bracketed;
+	l->magic = LINK_MAGIC;
+	l->loop = loop;
+	l->dns = dns;
+	l->conf = conf_ref(conf);
+	l->c = &conf->cluster;
+	bool good = conf_relay_parse(l->c->redis, &l->host, &l->port, &bracketed);
+	assert(good);
+	(void)good;
+	list_init(&l->fifo);
+	timer_init(&l->rest, connect_link, l);
+	timer_init(&l->tick, on_tick, l);
+	l->rest_ms = REST_FIRST_MS;
+	return l;
+}
+
+void link_begin(struct link *l)
+{
+	loop_timer_in(l->loop, &l->rest, 0);
+	loop_timer_in(l->loop, &l->tick, TICK_MOST_MS);
+}
+
+void link_free(struct link **lp)
+{
+	struct link *l = *lp;
+	*lp = NULL;
+	if (!l)
+		return;
+	magic_check(l, LINK_MAGIC);
+	timer_stop(&l->loop->timers, &l->rest);
+	timer_stop(&l->loop->timers, &l->tick);
+	wire_free(&l->commands);
+	wire_free(&l->ears);
+	l->state = LINK_AWAY;
+	while (!list_empty(&l->fifo))
+		answer(l, list_entry(list_first(&l->fifo), struct awaited, in_fifo), NULL);
+	if (l->said_away)
+		metrics_add(METRIC_cluster_away, -1);
+	for (int i = 0; i < l->nchannel; i++)
+		free(l->channel[i].name);
+	free(l->host);
+	conf_unref(l->conf);
+	magic_clear(l);
+	free(l);
+}
+
+void link_hear(struct link *l, const char *channel,
+	       void (*heard)(void *owner, const char *payload, size_t len), void *owner)
+{
+	assert(l->nchannel < LINK_CHANNELS_MAX);
+	l->channel[l->nchannel++] =
+		(struct channel){mem_printf("%s%s", l->c->redis_prefix, channel), heard, owner};
+}
+
+void link_watch(struct link *l, void (*changed)(void *owner, bool ready), void *owner)
+{
+	assert(l->nwatcher < LINK_WATCHERS_MAX);
+	l->watcher[l->nwatcher++] = (struct watcher){changed, owner};
+}
+
+bool link_ready(const struct link *l)
+{
+	return l->state == LINK_READY;
+}
+
+const char *link_prefix(const struct link *l)
+{
+	return l->c->redis_prefix;
+}
+
+static struct awaited *await(struct link *l, link_answered *answered, void *owner)
+{
+	if (l->state != LINK_READY || l->nawaited >= LINK_AWAITED_MAX ||
+	    buf_len(wire_out(l->commands)) > LINK_UNSENT_MAX)
+		return NULL;
+	struct awaited *a = mem_zalloc(sizeof *a);
+	a->sent_ms = clock_steady_ms();
+	a->answered = answered;
+	a->owner = owner;
+	list_init(&a->in_fifo);
+	list_append(&l->fifo, &a->in_fifo);
+	l->nawaited++;
+	return a;
+}
+
+bool link_send(struct link *l, link_answered *answered, void *owner, int n, const char *const arg[],
+	       const size_t len[])
+{
+	if (!await(l, answered, owner))
+		return false;
+	resp_put(wire_out(l->commands), n, arg, len);
+	wire_flush(l->commands);
+	return true;
+}
+
+void link_script_init(struct link_script *s, const char *text)
+{
+	unsigned char digest[SHA_DIGEST_LENGTH];
+	s->text = text;
+	SHA1((const unsigned char *)text, strlen(text), digest);
+	for (int i = 0; i < SHA_DIGEST_LENGTH; i++)
+		snprintf(s->sha + (size_t)i * 2, 3, "%02x", digest[i]);
+}
+
+static void put_bulk(struct buf *to, const char *data, size_t len)
+{
+	buf_printf(to, "$%zu\r\n", len);
+	buf_append(to, data, len);
+	buf_puts(to, "\r\n");
+}
+
+bool link_eval(struct link *l, const struct link_script *script, link_answered *answered,
+	       void *owner, int nkeys, int n, const char *const arg[], const size_t len[])
+{
+	struct awaited *a = await(l, answered, owner);
+	char keys[12];
+	if (!a)
+		return false;
+	a->script = script;
+	a->n = n + 3;
+	snprintf(keys, sizeof keys, "%d", nkeys);
+	put_bulk(&a->rest, keys, strlen(keys));
+	for (int i = 0; i < n; i++)
+		put_bulk(&a->rest, arg[i], len ? len[i] : strlen(arg[i]));
+	put_script(l, a, "EVALSHA", script->sha);
+	return true;
+}
+
+void link_publish(struct link *l, const char *channel, const char *payload, size_t len)
+{
+	char *name = mem_printf("%s%s", l->c->redis_prefix, channel);
+	const char *arg[] = {"PUBLISH", name, payload};
+	size_t lens[] = {7, strlen(name), len};
+	link_send(l, NULL, NULL, 3, arg, lens);
+	free(name);
+}

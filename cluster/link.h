@@ -1,0 +1,86 @@
+/* link.h - Redis (or Valkey), as all of cluster/ sees it: commands and their answers, channels, away or not.
+ *
+ *	link_send(), link_eval() --> [ FIFO of what is awaited ] <--> one connection
+ *	heard(payload)          <-- channel -------------------- <--> another, which subscribes
+ *
+ *	away -> resolving -> opening -> ready
+ *	  ^_________|___________|_________|	after 100 ms, 200 ms, ... 5 s, with jitter
+ *
+ * It is ready when both connections are, and all channels are subscribed to. It is away when one of them ends, when
+ * an answer takes longer than cluster.redis_timeout, or when Redis says that it can't serve now (LOADING, READONLY,
+ * MASTERDOWN). Which of the two it is, is said in the log once each ("cluster", state, reason), counted, and told to
+ * those who watch. Nothing is kept for a Redis that is away: what was awaited is answered by NULL, and what
+ * is sent then is refused at once. After a NULL nobody knows whether the command was carried out.
+ *
+ * Commands are carried out in the order in which they were sent; only a script that Redis did not know is sent once
+ * more, and comes later.
+ *
+ * OWNERSHIP  A reply is lent for the call. Arguments are copied.
+ * THREAD     The loop's, but link_new(), link_hear(), link_watch() and link_free(): whoever makes the loop, while it
+ *            does not run. Callbacks come from the loop, never from within a call.
+ * ERRORS     False: it is away, or too much is awaited (LINK_AWAITED_MAX); answered() is not called then. Error
+ *            replies are replies (type REDIS_REPLY_ERROR), and counted.
+ * SEE        hiredis/hiredis.h for redisReply; RESP2.
+ */
+#ifndef CLUSTER_LINK_H
+#define CLUSTER_LINK_H
+
+#include "base/conf.h"
+#include "base/loop.h"
+#include "base/resolve.h"
+#include "cluster/resp.h"
+
+#include <stdbool.h>
+
+enum {
+	LINK_AWAITED_MAX = 10000,  /* commands */
+	LINK_UNSENT_MAX = 8 << 20, /* bytes */
+	LINK_CHANNELS_MAX = 8,
+	LINK_WATCHERS_MAX = 8,
+};
+
+struct link;
+
+typedef void link_answered(void *owner, const redisReply *); /* NULL: there is no answer */
+
+struct link *link_new(struct loop *, struct loop *dns, struct conf *);
+/* Takes a reference to the configuration. dns is asked for a host that has a name (RESOLVE_ASK); what it answers
+ * comes to the loop's mailbox as RESOLVE_ANSWER, and must be given to link_resolved(). It may be NULL where redis is an address. */
+
+void link_begin(struct link *);
+/* First connect: in the loop, or before it runs. */
+
+void link_free(struct link **); /* what is awaited is answered by NULL */
+
+void link_resolved(struct link *, struct resolve *); /* takes the answer */
+
+void link_hear(struct link *, const char *channel,
+	       void (*heard)(void *owner, const char *payload, size_t len), void *owner);
+/* Subscribe to prefix and channel. Messages of ours come back to us, too. */
+
+void link_watch(struct link *, void (*changed)(void *owner, bool ready), void *owner);
+/* Called when it becomes ready, and when it is so no longer. What others published between is lost. */
+
+bool link_ready(const struct link *);
+const char *link_prefix(const struct link *); /* of all keys and channels */
+
+bool link_send(struct link *, link_answered *, void *owner, int n, const char *const arg[],
+	       const size_t len[]);
+/* One command. len NULL: the arguments are strings. answered may be NULL: nobody cares. */
+
+struct link_script {
+	const char *text;
+	char sha[41];
+};
+
+void link_script_init(struct link_script *, const char *text); /* text stays */
+
+bool link_eval(struct link *, const struct link_script *, link_answered *, void *owner, int nkeys,
+	       int n, const char *const arg[], const size_t len[]);
+/* EVALSHA with n arguments, of which the first nkeys are keys; EVAL where Redis does not know it yet. The script
+ * stays until the answer. */
+
+void link_publish(struct link *, const char *channel, const char *payload, size_t len);
+/* To prefix and channel; lost when Redis is away. */
+
+#endif

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: ISC */
+#include "cluster/wire.h"
+
+#include "base/address.h"
+#include "base/magic.h"
+#include "base/mem.h"
+#include "base/stream.h"
+#include "base/tls.h"
+#include "base/tls_verify.h"
+#include "cluster/resp.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+enum { WIRE_MAGIC = 0x77697265, PASSWORD_MAX = 1024, WIRE_HELLO_TIMES = 2 /* round trips */ };
+
+enum wire_state { WIRE_CONNECTING, WIRE_TLS, WIRE_HELLO, WIRE_READY, WIRE_CLOSED };
+
+struct wire {
+	unsigned magic;
+	enum wire_state state;
+	struct loop *loop;
+	const struct conf_cluster *conf;
+	const char *host;
+	const struct wire_hooks *hooks;
+	void *owner;
+	struct stream *stream;
+	struct resp resp;
+	struct timer deadline;
+	int greetings; /* commands of hello that were not answered yet */
+	SSL_CTX *tls;
+	bool doomed; /* why says why: it ends when what is heard now is dealt with */
+	struct buf why;
+};
+
+static void move(struct wire *w, enum wire_state to)
+{
+	static const unsigned from[] = {
+		[WIRE_TLS] = 1U << WIRE_CONNECTING,
+		[WIRE_HELLO] = 1U << WIRE_CONNECTING | 1U << WIRE_TLS,
+		[WIRE_READY] = 1U << WIRE_HELLO,
+		[WIRE_CLOSED] = ~(1U << WIRE_CLOSED),
+	};
+	assert(from[to] & 1U << w->state);
+	w->state = to;
+}
+
+static void close_wire(struct wire *w, const char *why)
+{
+	timer_stop(&w->loop->timers, &w->deadline);
+	move(w, WIRE_CLOSED);
+	w->hooks->closed(w->owner, w, why);
+}
+
+void wire_doom(struct wire *w, const char *why)
+{
+	if (w->doomed)
+		return;
+	w->doomed = true;
+	buf_clear(&w->why);
+	buf_puts(&w->why, why);
+}
+
+/* The first line of the file. */
+static bool read_password(struct wire *w, char password[PASSWORD_MAX])
+{
+	const char *path = w->conf->redis_password;
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
+	ssize_t n = fd >= 0 ? read(fd, password, PASSWORD_MAX - 1) : -1;
+	if (n < 0)
+		buf_printf(&w->why, "%s: %s", path, strerror(errno));
+	if (fd >= 0)
+		close(fd);
+	if (n < 0)
+		return false;
+	password[n] = '\0';
+	password[strcspn(password, "\r\n")] = '\0';
+	if (!*password)
+		buf_printf(&w->why, "%s is empty", path);
+	return *password;
+}
+
+static bool put_auth(struct wire *w, struct buf *out)
+{
+	char password[PASSWORD_MAX];
+	if (!read_password(w, password))
+		return false;
+	const char *as_user[] = {"AUTH", w->conf->redis_user, password};
+	const char *as_default[] = {"AUTH", password};
+	if (*w->conf->redis_user)
+		resp_put(out, 3, as_user, NULL);
+	else
+		resp_put(out, 2, as_default, NULL);
+	explicit_bzero(password, sizeof password);
+	w->greetings++;
+	return true;
+}
+
+static void say_hello(struct wire *w)
+{
+	struct buf *out = stream_out(w->stream);
+	char database[24];
+	move(w, WIRE_HELLO);
+	if (*w->conf->redis_password && !put_auth(w, out)) {
+		close_wire(w, buf_cstr(&w->why));
+		return;
+	}
+	if (w->conf->redis_database > 0) {
+		snprintf(database, sizeof database, "%lld", (long long)w->conf->redis_database);
+		const char *select[] = {"SELECT", database};
+		resp_put(out, 2, select, NULL);
+		w->greetings++;
+	}
+	const char *ping[] = {"PING"};
+	resp_put(out, 1, ping, NULL);
+	w->greetings++;
+	stream_flush(w->stream);
+}
+
+static bool prepare_tls(struct wire *w)
+{
+	const struct conf_cluster *c = w->conf;
+	w->tls = tls_client_context();
+	if (!*c->redis_certificate)
+		return true;
+	SSL_CTX *identity = tls_identity(c->redis_certificate, c->redis_key, &w->why);
+	if (!identity)
+		return false;
+	bool good = SSL_CTX_use_certificate(w->tls, SSL_CTX_get0_certificate(identity)) == 1 &&
+		    SSL_CTX_use_PrivateKey(w->tls, SSL_CTX_get0_privatekey(identity)) == 1;
+	SSL_CTX_free(identity);
+	if (!good)
+		buf_puts(&w->why, "OpenSSL takes its own certificate no more");
+	return good;
+}
+
+static void on_connected(struct wire *w)
+{
+	if (!w->conf->redis_tls) {
+		say_hello(w);
+	} else if (prepare_tls(w)) {
+		move(w, WIRE_TLS);
+		stream_start_tls(w->stream, w->tls, false, tls_server_name(w->host), NULL);
+		SSL *ssl = stream_ssl(w->stream);
+		if (ssl)
+			tls_demand(ssl, TRANSPORT_TLS_VERIFY, TLS_MINIMUM_1_2);
+	} else {
+		close_wire(w, buf_cstr(&w->why));
+	}
+}
+
+static bool is_proven(struct wire *w)
+{
+	struct tls_authorities *ca = tls_authorities_new(w->conf->redis_ca, &w->why);
+	if (!ca)
+		return false;
+	bool proven =
+		tls_verify(stream_ssl(w->stream), ca, w->host, &w->why) >= TLS_VERIFIED_MATCHED;
+	tls_authorities_free(&ca);
+	return proven;
+}
+
+static void hear_greeting(struct wire *w, const redisReply *reply)
+{
+	assert(w->greetings > 0);
+	if (reply->type == REDIS_REPLY_ERROR) {
+		wire_doom(w, reply->str);
+		return;
+	}
+	if (--w->greetings > 0)
+		return;
+	timer_stop(&w->loop->timers, &w->deadline);
+	move(w, WIRE_READY);
+	w->hooks->ready(w->owner, w);
+}
+
+static void on_data(struct wire *w)
+{
+	redisReply *reply;
+	enum resp_result result;
+	while ((result = resp_next(&w->resp, stream_in(w->stream), &reply)) == RESP_REPLY) {
+		if (w->state == WIRE_READY)
+			w->hooks->heard(w->owner, w, reply);
+		else
+			hear_greeting(w, reply);
+		freeReplyObject(reply);
+		if (w->doomed) {
+			close_wire(w, buf_cstr(&w->why));
+			return;
+		}
+	}
+	if (result == RESP_FAULT)
+		close_wire(w, resp_fault(&w->resp));
+}
+
+static void on_event(void *owner, enum stream_event event)
+{
+	struct wire *w = owner;
+	magic_check(w, WIRE_MAGIC);
+	if (w->state == WIRE_CLOSED)
+		return;
+	switch (event) {
+	case STREAM_CONNECTED:
+		on_connected(w);
+		break;
+	case STREAM_TLS:
+		if (is_proven(w))
+			say_hello(w);
+		else
+			close_wire(w, buf_cstr(&w->why));
+		break;
+	case STREAM_DATA:
+		on_data(w);
+		break;
+	case STREAM_EOF:
+		close_wire(w, "it has closed the connection");
+		break;
+	case STREAM_ERROR:
+		close_wire(w, stream_error(w->stream));
+		break;
+	case STREAM_TIMEOUT:
+	case STREAM_DRAINED:
+		break;
+	}
+}
+
+static void on_deadline(void *owner)
+{
+	struct wire *w = owner;
+	magic_check(w, WIRE_MAGIC);
+	close_wire(w, w->state == WIRE_CONNECTING ? "it can not be reached in time"
+						  : "it does not answer");
+}
+
+struct wire *wire_open(struct loop *loop, const struct conf_cluster *conf, const char *host,
+		       const union address *to, const struct wire_hooks *hooks, void *owner)
+{
+	struct wire *w = mem_zalloc(sizeof *w);
+	w->magic = WIRE_MAGIC;
+	w->state = WIRE_CONNECTING;
+	w->loop = loop;
+	w->conf = conf;
+	w->host = host;
+	w->hooks = hooks;
+	w->owner = owner;
+	resp_init(&w->resp);
+	timer_init(&w->deadline, on_deadline, w);
+	loop_timer_in(loop, &w->deadline, WIRE_HELLO_TIMES * conf->redis_timeout);
+	w->stream = stream_connect(loop, to, NULL, on_event, w);
+	return w;
+}
+
+void wire_free(struct wire **wp)
+{
+	struct wire *w = *wp;
+	*wp = NULL;
+	if (!w)
+		return;
+	magic_check(w, WIRE_MAGIC);
+	timer_stop(&w->loop->timers, &w->deadline);
+	stream_free(&w->stream);
+	SSL_CTX_free(w->tls);
+	resp_fini(&w->resp);
+	buf_fini(&w->why);
+	magic_clear(w);
+	free(w);
+}
+
+struct buf *wire_out(struct wire *w)
+{
+	assert(w->state == WIRE_READY);
+	return stream_out(w->stream);
+}
+
+void wire_flush(struct wire *w)
+{
+	stream_flush(w->stream);
+}
+
+bool wire_ready(const struct wire *w)
+{
+	return w && w->state == WIRE_READY;
+}

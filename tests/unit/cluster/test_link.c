@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: ISC */
+/* The link, to a Redis of its own at a Unix socket. Run from the tree's root, after tests/peers. */
+#include "tests/unit/base/unit.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "cluster/link.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static char folder[] = "/tmp/test_link.XXXXXX";
+static char where[sizeof folder + 32];
+static pid_t redis;
+static struct loop *l;
+static struct link *link_;
+static struct conf *conf;
+
+static struct {
+	int answers, none, readies, aways;
+	char text[200], heard[200];
+	int64_t number;
+} seen;
+
+static void receive(void *owner, struct note *n)
+{
+	(void)owner;
+	(void)n;
+}
+
+static void end_wait(void *owner)
+{
+	*(bool *)owner = true;
+}
+
+/* Run the loop until that is so, for ten seconds at most. */
+#define UNTIL(condition)                                                                           \
+	do {                                                                                       \
+		bool late = false;                                                                 \
+		struct timer limit;                                                                \
+		timer_init(&limit, end_wait, &late);                                               \
+		timer_start(&l->timers, &limit, clock_steady_ms() + 10000);                        \
+		while (!late && !(condition))                                                      \
+			ev_run(l->ev, EVRUN_ONCE);                                                 \
+		timer_stop(&l->timers, &limit);                                                    \
+		assert_true(condition);                                                            \
+	} while (0)
+
+static void start_redis(void)
+{
+	char socket[sizeof where];
+	snprintf(socket, sizeof socket, "%s/s", folder);
+	redis = fork();
+	if (redis == 0) {
+		execl("build/peers/bin/redis-server", "redis-server", "--port", "0", "--unixsocket",
+		      socket, "--save", "", "--dir", folder, "--logfile", "log", (char *)NULL);
+		_exit(127);
+	}
+	assert_true(redis > 0);
+}
+
+static void stop_redis(void)
+{
+	if (redis <= 0)
+		return;
+	kill(redis, SIGKILL);
+	waitpid(redis, NULL, 0);
+	redis = 0;
+}
+
+static void on_answer(void *owner, const redisReply *reply)
+{
+	(void)owner;
+	seen.answers++;
+	seen.none += !reply;
+	if (!reply)
+		return;
+	snprintf(seen.text, sizeof seen.text, "%s", resp_text(reply));
+	seen.number = reply->type == REDIS_REPLY_INTEGER ? reply->integer : -1;
+}
+
+static void on_change(void *owner, bool ready)
+{
+	(void)owner;
+	seen.readies += ready;
+	seen.aways += !ready;
+}
+
+static void on_heard(void *owner, const char *payload, size_t len)
+{
+	(void)owner;
+	snprintf(seen.heard, sizeof seen.heard, "%.*s", (int)len, payload);
+}
+
+static int start(void **state)
+{
+	(void)state;
+	memset(&seen, 0, sizeof seen);
+	l = loop_new("test", receive, NULL, NULL);
+	conf = conf_defaults();
+	free(conf->cluster.redis);
+	conf->cluster.redis = mem_strdup(where);
+	conf->cluster.redis_timeout = 300;
+	link_ = link_new(l, NULL, conf);
+	link_hear(link_, "news", on_heard, NULL);
+	link_watch(link_, on_change, NULL);
+	start_redis();
+	link_begin(link_);
+	UNTIL(link_ready(link_));
+	return 0;
+}
+
+static int stop(void **state)
+{
+	(void)state;
+	link_free(&link_);
+	loop_free(&l);
+	conf_unref(conf);
+	stop_redis();
+	return 0;
+}
+
+static bool ask(const char *verb, const char *key, const char *value)
+{
+	const char *arg[] = {verb, key, value};
+	return link_send(link_, on_answer, NULL, value ? 3 : 2, arg, NULL);
+}
+
+static void commands_are_answered_in_order(void **state)
+{
+	(void)state;
+	assert_true(ask("SET", "a", "one"));
+	assert_true(ask("GET", "a", NULL));
+	UNTIL(seen.answers == 2);
+	assert_string_equal(seen.text, "one");
+	assert_true(ask("INCR", "a", NULL));
+	UNTIL(seen.answers == 3);
+	assert_non_null(strstr(seen.text, "not an integer"));
+	assert_int_equal(seen.none, 0);
+}
+
+static void a_script_that_redis_does_not_know_is_sent_whole(void **state)
+{
+	struct link_script s;
+	const char *arg[] = {"n", "5"};
+	(void)state;
+	link_script_init(&s, "return redis.call('INCRBY', KEYS[1], ARGV[1])");
+	for (int i = 0; i < 2; i++)
+		assert_true(link_eval(link_, &s, on_answer, NULL, 1, 2, arg, NULL));
+	UNTIL(seen.answers == 2);
+	assert_int_equal(seen.number, 10);
+	assert_true(ask("SCRIPT", "FLUSH", NULL));
+	assert_true(link_eval(link_, &s, on_answer, NULL, 1, 2, arg, NULL));
+	UNTIL(seen.answers == 4);
+	assert_int_equal(seen.number, 15);
+}
+
+static void what_is_published_is_heard(void **state)
+{
+	(void)state;
+	link_publish(link_, "news", "out", 3);
+	UNTIL(strcmp(seen.heard, "out") == 0);
+}
+
+static void a_redis_that_dies_is_away_until_it_is_back(void **state)
+{
+	(void)state;
+	assert_int_equal(seen.readies, 1);
+	stop_redis();
+	UNTIL(seen.aways == 1);
+	assert_false(ask("GET", "a", NULL));
+	start_redis();
+	UNTIL(seen.readies == 2);
+	assert_true(ask("GET", "a", NULL));
+	UNTIL(seen.answers == 1);
+}
+
+static void a_redis_that_stands_still_is_away_after_the_timeout(void **state)
+{
+	int64_t began_ms = clock_steady_ms();
+	(void)state;
+	kill(redis, SIGSTOP);
+	assert_true(ask("GET", "a", NULL));
+	UNTIL(seen.aways == 1);
+	assert_true(clock_steady_ms() - began_ms >= 250);
+	assert_true(clock_steady_ms() - began_ms < 1000);
+	assert_int_equal(seen.none, 1);
+	kill(redis, SIGCONT);
+	UNTIL(seen.readies == 2);
+}
+
+static void one_of_which_nothing_is_asked_is_missed_too(void **state)
+{
+	(void)state;
+	kill(redis, SIGSTOP);
+	UNTIL(seen.aways == 1);
+	assert_int_equal(seen.answers, 0);
+}
+
+static void no_more_is_awaited_than_is_allowed(void **state)
+{
+	int n = 0;
+	(void)state;
+	while (ask("GET", "a", NULL))
+		n++;
+	assert_int_equal(n, LINK_AWAITED_MAX);
+	UNTIL(seen.answers == n);
+	assert_true(ask("GET", "a", NULL));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(commands_are_answered_in_order, start, stop),
+		cmocka_unit_test_setup_teardown(a_script_that_redis_does_not_know_is_sent_whole,
+						start, stop),
+		cmocka_unit_test_setup_teardown(what_is_published_is_heard, start, stop),
+		cmocka_unit_test_setup_teardown(a_redis_that_dies_is_away_until_it_is_back, start,
+						stop),
+		cmocka_unit_test_setup_teardown(a_redis_that_stands_still_is_away_after_the_timeout,
+						start, stop),
+		cmocka_unit_test_setup_teardown(one_of_which_nothing_is_asked_is_missed_too, start,
+						stop),
+		cmocka_unit_test_setup_teardown(no_more_is_awaited_than_is_allowed, start, stop),
+	};
+	signal(SIGPIPE, SIG_IGN);
+	if (!mkdtemp(folder))
+		return 1;
+	snprintf(where, sizeof where, "unix:%s/s", folder);
+	int failed = cmocka_run_group_tests(tests, NULL, NULL);
+	char *clean = mem_printf("rm -rf %s", folder);
+	failed |= system(clean);
+	free(clean);
+	return failed;
+}
