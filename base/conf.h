@@ -47,6 +47,7 @@ enum bare_newline { BARE_NEWLINE_REJECT, BARE_NEWLINE_NORMALISE };
 enum limit_by { LIMIT_BY_LOGIN, LIMIT_BY_CLIENT, LIMIT_BY_SENDER, LIMIT_BY_COUNT };
 enum limit_action { LIMIT_DEFER, LIMIT_REJECT, LIMIT_HOLD };
 enum sender_mismatch { MISMATCH_REJECT, MISMATCH_REWRITE, MISMATCH_ALLOW };
+enum sender_header { SENDER_HEADER_ALLOW, SENDER_HEADER_REJECT };
 enum verify_unavailable { VERIFY_ACCEPT, VERIFY_DEFER };
 enum in_doubt_action { IN_DOUBT_BOUNCE, IN_DOUBT_DELIVERED };
 enum destination_by { DESTINATION_BY_SITE, DESTINATION_BY_DOMAIN, DESTINATION_BY_RECIPIENT };
@@ -138,6 +139,7 @@ struct conf_dkim {
 	int line;
 	CONF_DKIM(CONF_MEMBER)
 	struct evp_pkey_st *loaded; /* an EVP_PKEY with the key, where keys were wanted; or NULL */
+	struct evp_md_ctx_st *signing; /* of that: copied for each signature */
 };
 
 struct conf_queue {
@@ -176,6 +178,10 @@ struct conf_tls_report {
 	CONF_TLS_REPORT(CONF_MEMBER)
 };
 
+struct conf_archive {
+	CONF_ARCHIVE(CONF_MEMBER)
+};
+
 struct tls_authorities;
 
 struct conf {
@@ -199,6 +205,7 @@ struct conf {
 	struct conf_auth auth;
 	struct conf_tls tls;
 	struct conf_tls_report tls_report;
+	struct conf_archive archive;
 	struct tls_authorities *authorities; /* of tls.ca, where keys were wanted; or NULL */
 	struct conf_verify verify;
 	struct conf_events events;

@@ -121,7 +121,7 @@ static void build_transport(struct builder *b, const struct conf_block *block)
 {
 	struct conf_transport *t = &b->conf->transport[b->conf->ntransport++];
 	title((struct conf_titled *)t, CONF_KIND_TRANSPORT, block ? block->title : "smtp",
-	      block ? block->line : 1);
+	      block ? block->line : 0);
 	if (block && block->like)
 		clone_transport(b, block, t);
 	if (block)
@@ -159,7 +159,7 @@ static int build_titled(struct builder *b, enum conf_kind kind, char *sections, 
 		apply(b, block, section);
 	}
 	if (always)
-		title((void *)(sections + (size_t)n++ * size), kind, always, 1);
+		title((void *)(sections + (size_t)n++ * size), kind, always, 0);
 	return n;
 }
 
@@ -208,6 +208,7 @@ struct conf *conf_build(const struct conf_file *from, const char *file, struct c
 	build_single(&b, CONF_KIND_AUTH, &c->auth);
 	build_single(&b, CONF_KIND_TLS, &c->tls);
 	build_single(&b, CONF_KIND_TLS_REPORT, &c->tls_report);
+	build_single(&b, CONF_KIND_ARCHIVE, &c->archive);
 	build_single(&b, CONF_KIND_VERIFY, &c->verify);
 	build_single(&b, CONF_KIND_EVENTS, &c->events);
 	build_single(&b, CONF_KIND_CLUSTER, &c->cluster);
@@ -244,8 +245,10 @@ static void free_settings(struct conf *c)
 	}
 	for (int i = 0; i < c->ntransport; i++)
 		SSL_CTX_free(c->transport[i].identity);
-	for (int i = 0; i < c->ndkim; i++)
+	for (int i = 0; i < c->ndkim; i++) {
+		EVP_MD_CTX_free(c->dkim[i].signing);
 		EVP_PKEY_free(c->dkim[i].loaded);
+	}
 	conf_list_free(&c->auth.users);
 	tls_authorities_free(&c->authorities);
 	free(c->listener);

@@ -47,12 +47,27 @@ static void check_masquerade(struct check *c)
 			FAULT(c, l, i, 1, "\"%s\" is not a domain", l->item[i]);
 }
 
+static bool is_mailbox(const char *text, bool utf8_allowed)
+{
+	struct mailaddr a;
+	return mailaddr_mailbox(text, strlen(text), utf8_allowed, &a) == MAILADDR_OK &&
+	       a.text[a.at];
+}
+
+static void check_archive(struct check *c, const struct conf_archive *a)
+{
+	for (int i = 0; i < a->to.n; i++)
+		if (!is_mailbox(a->to.item[i], true))
+			FAULT(c, &a->to, i, 1, "archive: to \"%s\" is not an address",
+			      a->to.item[i]);
+	if (*a->sender && !is_mailbox(a->sender, false))
+		FAULT(c, &a->sender, -1, 1, "archive: sender \"%s\" is not an address", a->sender);
+}
+
 /* It goes into a header. */
 static void check_report(struct check *c, const struct conf_tls_report *r)
 {
-	struct mailaddr from;
-	if (*r->from &&
-	    (mailaddr_mailbox(r->from, strlen(r->from), false, &from) || !from.text[from.at]))
+	if (*r->from && !is_mailbox(r->from, false))
 		FAULT(c, &r->from, -1, 1, "tls_report: from \"%s\" is not an address", r->from);
 }
 
@@ -60,7 +75,6 @@ static void check_global(struct check *c)
 {
 	struct conf *f = c->conf;
 	union address a;
-	struct mailaddr bcc;
 	check_networks(c, &f->networks, 1);
 	if (*f->hostname && !conf_host_good(f->hostname))
 		FAULT(c, &f->hostname, -1, 1, "hostname \"%s\" is not the name of a host",
@@ -75,13 +89,13 @@ static void check_global(struct check *c)
 	if (*f->postmaster && !strchr(f->postmaster, '@'))
 		FAULT(c, &f->postmaster, -1, 1, "postmaster \"%s\" is not an address",
 		      f->postmaster);
-	if (*f->always_bcc && (mailaddr_mailbox(f->always_bcc, strlen(f->always_bcc), true, &bcc) ||
-			       !bcc.text[bcc.at]))
+	if (*f->always_bcc && !is_mailbox(f->always_bcc, true))
 		FAULT(c, &f->always_bcc, -1, 1, "always_bcc \"%s\" is not an address",
 		      f->always_bcc);
 	check_networks(c, &f->xclient, 1);
 	check_masquerade(c);
 	check_report(c, &f->tls_report);
+	check_archive(c, &f->archive);
 }
 
 static void check_certificate(struct check *c, const struct conf_listener *l)

@@ -175,9 +175,11 @@ void conf_dkim_load(struct conf *c, const struct conf_lines *lines, struct conf_
 		d->loaded = tls_keys_private(d->key);
 		const char *why = d->loaded ? wrong(d->loaded) : NULL;
 		if (!d->loaded)
-			FAULT(&d->key, -1, "key %s can not be read: %s", d->key, reason());
+			FAULT(&d->key, -1, "key %s cannot be read: %s", d->key, reason());
 		else if (why)
 			FAULT(&d->key, -1, "the key in %s %s", d->key, why);
+		else if (!(d->signing = tls_keys_signing(d->loaded)))
+			FAULT(&d->key, -1, "the key in %s can not sign: %s", d->key, reason());
 		ERR_clear_error();
 	}
 }

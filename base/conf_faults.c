@@ -14,7 +14,7 @@ void conf_fault(struct conf_faults *f, const char *file, int line, const char *f
 	buf_vprintf(&text, fmt, args);
 	va_end(args);
 	f->fault = mem_realloc(f->fault, (size_t)(f->n + 1) * sizeof *f->fault);
-	f->fault[f->n++] = (struct conf_fault){file, line, buf_steal(&text, NULL)};
+	f->fault[f->n++] = (struct conf_fault){file, line > 0 ? line : 1, buf_steal(&text, NULL)};
 }
 
 /* Stable, and by line within a file; the files in the order in which they were read. */

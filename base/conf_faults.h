@@ -1,4 +1,4 @@
-/* conf_faults.h - what is wrong with a configuration, gathered and said in the order of the lines.
+/* conf_faults.h - the faults of a configuration, collected and reported in the order of the lines.
  *
  * OWNERSHIP  Embedded; file names must live as long as it does.
  * THREAD     One.

@@ -57,6 +57,9 @@ static const struct conf_row cluster_rows[] = {CONF_CLUSTER(ROW)};
 #define STRUCT struct conf_tls_report
 static const struct conf_row tls_report_rows[] = {CONF_TLS_REPORT(ROW)};
 #undef STRUCT
+#define STRUCT struct conf_archive
+static const struct conf_row archive_rows[] = {CONF_ARCHIVE(ROW)};
+#undef STRUCT
 
 #define ROWS(rows) (int)(sizeof rows / sizeof rows[0]), rows
 
@@ -108,9 +111,14 @@ const struct conf_section conf_sections[CONF_KINDS] = {
 	[CONF_KIND_TLS_REPORT] = {"tls_report", false, sizeof(struct conf_tls_report),
 				  ROWS(tls_report_rows),
 				  "Reports to other domains on TLS to their hosts (RFC 8460)."},
-	[CONF_KIND_CLUSTER] = {"cluster", false, sizeof(struct conf_cluster), ROWS(cluster_rows),
-			       "Several machines that know what each other knows; see CLUSTER in "
-			       "sluice(8)."},
+	[CONF_KIND_ARCHIVE] = {"archive", false, sizeof(struct conf_archive), ROWS(archive_rows),
+			       "Copies of mail for an archive, each a message of its own with the "
+			       "original attached, and its envelope in words. What is not stored "
+			       "with its copy is not accepted."},
+	[CONF_KIND_CLUSTER] =
+		{"cluster", false, sizeof(struct conf_cluster), ROWS(cluster_rows),
+		 "Several machines that know what each other knows; see Several machines in "
+		 "sluice(8)."},
 };
 
 int conf_count(const struct conf *c, enum conf_kind kind)
@@ -166,6 +174,8 @@ void *conf_at(const struct conf *c, enum conf_kind kind, int i)
 		return (void *)&c->tls;
 	case CONF_KIND_TLS_REPORT:
 		return (void *)&c->tls_report;
+	case CONF_KIND_ARCHIVE:
+		return (void *)&c->archive;
 	case CONF_KIND_CLUSTER:
 		return (void *)&c->cluster;
 	default:

@@ -1,4 +1,4 @@
-/* conf_scan.h - a look at the text before libconfuse sees it.
+/* conf_scan.h - checks the text before libconfuse parses it.
  *
  * libconfuse says nothing of a section or a comment that is never closed, counts lines wrongly
  * after some comments, keeps no line for the beginning of a section, and puts environment variables

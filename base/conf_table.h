@@ -30,9 +30,9 @@
 	P(text, spool, "/var/spool/sluice", 1, 4000, RESTART, "",                                  \
 	  "The folder that holds the queue and the control socket. Created when missing.")         \
 	P(text, user, "sluice", 0, 64, RESTART, "",                                                \
-	  "The user to become after the listeners are bound. Ignored when not started as root. Where there is no user of the default name, root stays root, with a warning.")   \
+	  "The user to become after the listeners are bound. Ignored if not started as root. If the default user does not exist, root stays root, with a warning.")   \
 	P(choice, sandbox, "auto", 0, 0, RESTART, "auto|required|off",                             \
-	  "What the kernel keeps the relay from once it runs: to open other files than its own, to execute programs, to use other system calls than it needs. auto: as much of it as the kernel offers; required: all, or the relay does not start; off: nothing, and a crash leaves a core.") \
+	  "Whether the kernel keeps the running relay from opening files that are not its own, from executing programs, and from system calls that it does not need. auto: as far as the kernel can; required: fully, or the relay does not start; off: not at all, and a crash leaves a core.") \
 	P(text, log, "stderr", 1, 4000, RELOAD, "",                                                \
 	  "Where events are logged: stderr, syslog, syslog:/its/socket, or a file by its absolute path.") \
 	P(choice, log_format, "text", 0, 0, RELOAD, "text|json|postfix",                          \
@@ -40,58 +40,60 @@
 	P(choice, log_level, "info", 0, 0, RELOAD, "debug|info|warning|error",                     \
 	  "Events below this level are not logged.")                                               \
 	P(number, workers, "0", 0, 256, RESTART, "",                                               \
-	  "Threads that serve clients, and as many that deliver. 0: one a processor.")             \
+	  "Threads that serve clients, and as many that deliver. 0: one for each processor.")             \
 	P(list, networks, "{\"127.0.0.0/8\", \"::1\"}", 0, 0, RELOAD, "",                          \
 	  "Clients in these networks may relay.")                                                  \
 	P(text, http, "127.0.0.1:8025", 0, 300, RELOAD, "",                                       \
-	  "Where the status page and metrics are served, to all who reach it. Empty: nowhere.")                      \
+	  "Address of the status page and the metrics, open to all who can reach it. Empty: none.")                      \
 	P(size, message_size_limit, "50m", 0, MEGA(4096), RELOAD, "",                              \
 	  "The largest message accepted. 0: no limit.")                                            \
 	P(size, content_memory_limit, "128m", 0, MEGA(65536), RELOAD, "",                          \
-	  "Messages just accepted are kept in memory until their first attempt, all together up "  \
-	  "to this size; beyond it they are read from the queue again.")                           \
+	  "New messages are kept in memory until their first attempt, together up "                \
+	  "to this size; others are read from the queue again.")                           \
 	P(size, session_memory_limit, "256m", 0, MEGA(65536), RELOAD, "",                          \
-	  "What clients are just sending, recipients and content, is kept in memory, of all sessions together up to this size. Beyond it new messages and recipients get 452 4.3.1, and content goes to files of the queue at once. 0: no limit.") \
+	  "Memory for the recipients and content that clients are sending, for all sessions together. Beyond it new messages and recipients get 452 4.3.1, and content is written to files of the queue at once. 0: no limit.") \
 	P(number, descriptor_limit, "0", 0, 100000000, RELOAD, "",                                 \
-	  "Descriptors that clients, hosts, the page, commands and files of the queue share; clients and hosts get three quarters of them at most, and some are kept for the others. Beyond it connections get 421 4.3.2 or wait, and large messages 452 4.3.1. 0: as many as the system allows.") \
+	  "Descriptors that clients, hosts, the page, commands and files of the queue share; clients and hosts get at most three quarters of them. Beyond it connections get 421 4.3.2 or wait, and large messages get 452 4.3.1. 0: as many as the system allows.") \
 	P(number, hopcount_limit, "50", 1, 1000, RELOAD, "",                                       \
-	  "A message with this many Received fields is in a loop and refused.")                    \
+	  "A message with this many Received fields is in a loop, and refused.")                    \
 	P(size, queue_minfree, "16m", 0, MEGA(1048576), RELOAD, "",                                \
-	  "New mail is refused with 452 while the file system of the queue has less room than "    \
-	  "this.")                                                                                 \
+	  "New mail is refused with 452 while the file system of the queue has less free space "   \
+	  "than this.")                                                                                 \
 	P(size, segment_size, "64m", MEGA(1) / 4, MEGA(1024), RESTART, "",                         \
 	  "The size of one segment file of the queue.")                                            \
 	P(text, postmaster, "", 0, 320, RELOAD, "",                                                \
-	  "Who gets mail to <postmaster> without a domain, which anybody may send, and reports of bounces that can not be delivered. Empty: postmaster at our hostname, and such bounces are dropped and logged.")                                                                               \
+	  "The address for mail to <postmaster> without a domain, which anybody may send, and for reports that cannot be delivered to the sender. Empty: postmaster at hostname, and such reports are dropped and logged.")                                                                               \
 	P(list, aliases, "{}", 0, 0, RELOAD, "",                                                   \
 	  "Files of aliases: lines \"address: address, address\", or CDB.")                         \
 	P(list, routes, "{}", 0, 0, RELOAD, "",                                                    \
-	  "Tables of routes: an address, a domain, a .parent or *, and a transport, relay=HOST,HOST, error DSN TEXT or discard. A route section of the same name comes first.") \
+	  "Tables of routes: an address, a domain, a .parent or *, and a transport, relay=HOST,HOST, verify, error DSN TEXT or discard. A route section of the same name comes first.") \
 	P(list, sender_routes, "{}", 0, 0, RELOAD, "",                                             \
 	  "The same, by the sender: for recipients that only the route * would match. <> is the null sender.") \
 	P(list, sender_canonical, "{}", 0, 0, RELOAD, "",                                          \
-	  "Tables of addresses and what becomes of them, an address or @domain: senders only.")    \
-	P(list, recipient_canonical, "{}", 0, 0, RELOAD, "", "The same for recipients only.")      \
+	  "Tables that rewrite the addresses of senders, to an address or @domain.")    \
+	P(list, recipient_canonical, "{}", 0, 0, RELOAD, "", "The same for recipients.")      \
 	P(list, canonical, "{}", 0, 0, RELOAD, "",                                                 \
 	  "The same for senders and recipients, after the others.")                                \
 	P(list, masquerade, "{}", 0, 0, RELOAD, "",                                                \
-	  "Domains that hide the hosts in them: a sender at host.example.com is one at example.com. The first that fits counts; with ! in front it is left alone, with all in it.") \
+	  "Domains whose host names are hidden: a sender at host.example.com becomes one at example.com. The first that matches counts; a domain with ! in front is not changed, with all below it.") \
 	P(list, masquerade_exceptions, "{}", 0, 0, RELOAD, "",                                     \
-	  "Local parts that are not masqueraded, like root.")                                      \
+	  "Local parts that are not masqueraded, such as root.")                                      \
 	P(flag, rewrite_header, "false", 0, 0, RELOAD, "",                                         \
-	  "Canonical tables and masquerade change the addresses in the header too: From, Sender and Reply-To as senders, To, Cc and Bcc as recipients. It breaks signatures that the message has.") \
+	  "Canonical tables and masquerade change the addresses in the header too: From, Sender and Reply-To as senders, To, Cc and Bcc as recipients. This breaks existing signatures.") \
 	P(list, recipient_access, "{}", 0, 0, RELOAD, "",                                          \
 	  "Tables of what to do with a recipient: accept, reject CODE TEXT, defer TEXT, hold, discard.") \
 	P(list, xclient, "{}", 0, 0, RELOAD, "",                                                   \
-	  "Networks of proxies that may say by XCLIENT who their client is, and that he has logged in.") \
+	  "Networks of proxies that may say by XCLIENT who the client is, and whether it has logged in.") \
 	P(list, sender_logins, "{}", 0, 0, RELOAD, "",                                             \
-	  "Tables of senders and the logins that may use them, with commas; * is every login. Who has logged in may use no other sender then, but the null sender.") \
+	  "Tables of senders and the logins that may use them, with commas; * is every login. A client that has logged in may then use no other sender, except the null sender.") \
 	P(choice, sender_mismatch, "reject", 0, 0, RELOAD, "reject|rewrite|allow",                 \
-	  "What becomes of MAIL with another sender: 553 5.7.1, the login's own address in its place (the login, with our hostname where it has no domain), or nothing.") \
+	  "What to do with another sender in MAIL: refuse it with 553 5.7.1, replace it by the address of the login (with hostname if it has no domain), or allow it.") \
+	P(choice, sender_header, "allow", 0, 0, RELOAD, "allow|reject",                            \
+	  "What becomes of mail of who has logged in whose header names others as its author: reject: 550 5.7.1, unless sender_logins lets the login use every address in From, and in Sender where that is there.") \
 	P(list, client_certificates, "{}", 0, 0, RELOAD, "",                                       \
 	  "Tables of SHA-256 fingerprints of certificates, in hexadecimal, and the logins of the clients that have them: on listeners with auth = true, in place of a password.") \
 	P(text, always_bcc, "", 0, 320, RELOAD, "",                                                \
-	  "An address that gets a copy of every message that comes in. Empty: none.")              \
+	  "An address that gets a copy of every incoming message. Empty: none.")              \
 	P(list, tls_policy, "{}", 0, 0, RELOAD, "",                                                \
 	  "Tables of TLS policies: a DOMAIN, a .PARENT, a [NEXT-HOP] or *, and none, opportunistic, required, verify, verify:NAME,NAME, dane or dane-only.") \
 	P(list, sender_bcc, "{}", 0, 0, RELOAD, "",                                                \
@@ -99,7 +101,7 @@
 	P(list, recipient_bcc, "{}", 0, 0, RELOAD, "",                                             \
 	  "Tables of recipients and the address that gets a copy of what they get.")               \
 	P(list, credentials, "{}", 0, 0, RELOAD, "",                                               \
-	  "Tables of next hops and as whom to log in there: NEXT-HOP, perhaps a SENDER, LOGIN, and password:FILE, token:FILE or refresh:FILE. Only under TLS, unless clear stands behind it.")
+	  "Tables of next hops and the logins for them: NEXT-HOP, optionally a SENDER, LOGIN, and password:FILE, token:FILE or refresh:FILE. Only under TLS, unless clear follows.")
 
 #define CONF_LISTENER(P)                                                                           \
 	P(list, address, "{\"127.0.0.1:2525\"}", 0, 0, RELOAD, "",                                 \
@@ -108,22 +110,22 @@
 	  "none: no STARTTLS; optional: offered when there is a certificate; required: no mail "   \
 	  "without; implicit: TLS from the first byte.")                                           \
 	P(list, certificate, "{}", 0, 0, RELOAD, "",                                               \
-	  "PEM files, each with a certificate and its chain. Several: by the name that the client asks for, and of equal names one for each kind of key. Files that change are read anew.") \
+	  "PEM files, each with a certificate and its chain. Of several, the name that the client asks for decides; for equal names there can be one for each kind of key. Files that change are read again.") \
 	P(list, key, "{}", 0, 0, RELOAD, "",                                                       \
 	  "PEM files with the private keys, in the same order.")                                   \
 	P(flag, tls_session_tickets, "true", 0, 0, RELOAD, "",                                     \
-	  "Let clients resume a TLS session by a ticket, which spares most of the work of a handshake.") \
+	  "Let clients resume a TLS session by a ticket, which saves most of the work of a handshake.") \
 	P(text, client_ca, "", 0, 4000, RELOAD, "",                                                \
-	  "PEM file with the authorities for certificates of clients: who has one of theirs has logged in, by its first mail address or else its common name. Empty: none.") \
+	  "PEM file with the authorities for client certificates. A client with such a certificate is logged in, as its first mail address or else its common name. Empty: none.") \
 	P(flag, tls_cbc, "false", 0, 0, RELOAD, "",                                                \
-	  "Allow the suites of TLS 1.2 with CBC too, for clients that know no better ones.")       \
+	  "Also allow the TLS 1.2 suites with CBC, for clients that have no better ones.")       \
 	P(list, networks, "{}", 0, 0, RELOAD, "",                                                  \
 	  "Clients in these networks may relay through this listener. Empty: the global "          \
 	  "networks.")                                                                             \
 	P(list, proxy_protocol, "{}", 0, 0, RELOAD, "",                                            \
-	  "Networks of proxies whose connections begin with a PROXY header, version 1 or 2, that says who the client is; true: all. Others are closed. Empty, or false: there are no proxies.") \
+	  "Networks of proxies whose connections begin with a PROXY header (version 1 or 2) that names the client; true: all networks. Other connections are closed. Empty, or false: no proxies.") \
 	P(duration, proxy_timeout, "5s", 10, 600000, RELOAD, "",                                   \
-	  "The longest time until that header has come.")                                          \
+	  "The longest time until the PROXY header must have come.")                                          \
 	P(number, recipient_limit, "1000", 0, 1000000, RELOAD, "",                                 \
 	  "Recipients of one message; 452 4.5.3 beyond it. 0: no limit.")                          \
 	P(number, client_connection_limit, "100", 0, 100000, RELOAD, "",                           \
@@ -138,7 +140,7 @@
 	  "NOOP, RSET, VRFY, HELP and EHLO of one session without a message before each further "  \
 	  "one counts as an error. 0: no limit.")                                                  \
 	P(duration, timeout, "5m", 10, DAYS(1), RELOAD, "",                                        \
-	  "The longest silence of a client, and the longest that it may leave replies unread.")    \
+	  "How long a client may be silent, and how long it may leave replies unread.")    \
 	P(duration, command_timeout, "10m", 10, DAYS(1), RELOAD, "",                               \
 	  "The longest time from the first byte of a command to its end.")                         \
 	P(duration, message_timeout, "1h", 10, DAYS(7), RELOAD, "",                                \
@@ -149,25 +151,25 @@
 	  "Bytes in a line of text, CRLF included, before the message is refused with 550 5.6.0. " \
 	  "RFC 5321 says 1000; common senders exceed it.")                                         \
 	P(choice, bare_newline, "reject", 0, 0, RELOAD, "reject|normalise",                        \
-	  "What becomes of a message with a CR or LF that stands alone: refused, or each made "    \
+	  "A message with a bare CR or LF is refused, or each of them becomes "                     \
 	  "CRLF.")                                                                                 \
 	P(flag, chunking, "true", 0, 0, RELOAD, "", "Offer CHUNKING (BDAT).")                      \
 	P(flag, add_missing_headers, "false", 0, 0, RELOAD, "",                                    \
-	  "Add Date, Message-ID and From where a message has none, as for submission. Messages of who has logged in get them in any case.")            \
+	  "Add missing Date, Message-ID and From fields, as for submission. Messages of clients that have logged in always get them.")            \
 	P(list, milters, "{ \"*\" }", 0, 0, RELOAD, "",                                            \
 	  "Names of milter sections: the filters that all mail through this listener passes, in this order. * is all of them, in the order of their sections; {} is none.") \
 	P(flag, auth, "false", 0, 0, RELOAD, "",                                                   \
-	  "Offer AUTH: who has logged in may relay. See the section auth.")                        \
+	  "Offer AUTH: clients that have logged in may relay. See the section auth.")                        \
 	P(flag, received_login, "false", 0, 0, RELOAD, "",                                         \
-	  "Say in the Received field who has logged in. All recipients can read it.")
+	  "Put the login into the Received field. All recipients can read it.")
 
 #define CONF_TRANSPORT(P)                                                                          \
 	P(number, destination_concurrency_limit, "20", 0, 100000, RELOAD, "",                      \
 	  "Most connections to one destination. 0: no limit.")                                     \
 	P(number, initial_destination_concurrency, "5", 1, 100000, RELOAD, "",                     \
-	  "Connections allowed to a destination at first. Where only a smaller destination_concurrency_limit is given, that.") \
+	  "Connections allowed to a new destination. If only a smaller destination_concurrency_limit is set, that.") \
 	P(feedback, destination_concurrency_positive_feedback, "1", 0, 0, RELOAD, "",              \
-	  "What a good connection or delivery adds to the window.")                                \
+	  "What a successful connection or delivery adds to the window.")                                \
 	P(feedback, destination_concurrency_negative_feedback, "1", 0, 0, RELOAD, "",              \
 	  "What a failed connection or handshake takes from the window.")                          \
 	P(number, destination_concurrency_failed_cohort_limit, "1", 0, 1000, RELOAD, "",           \
@@ -179,25 +181,25 @@
 	P(flag, destination_concurrency_feedback_debug, "false", 0, 0, RELOAD, "",                 \
 	  "Log every step of the window of a destination, as site events.")                        \
 	P(duration, destination_rate_delay, "0s", 0, DAYS(1), RELOAD, "",                          \
-	  "The time between the end of a delivery to a destination and the next one; above 0 there is one at a time.") \
+	  "The pause between the end of a delivery to a destination and the next one; above 0 there is only one connection.") \
 	P(rate, destination_rate, "", 0, 0, RELOAD, "",                                            \
 	  "Deliveries to one destination in a time, evenly spaced, whatever the concurrency: 100/s, 30/m, 0.5/s.") \
 	P(number, delivery_slot_cost, "5", 0, 1000000, RELOAD, "",                                 \
-	  "Entries of a message that pay for one entry of a smaller one, which then slips past it. 0 or 1: none ever does.") \
+	  "Entries of a message that earn one slot for a smaller message, which then slips past it. 0 or 1: none ever does.") \
 	P(number, delivery_slot_discount, "50", 0, 100, RELOAD, "",                                \
-	  "The percentage of that price that is paid only afterwards.")                            \
+	  "The percentage of these slots that may be earned afterwards.")                            \
 	P(number, delivery_slot_loan, "3", 0, 1000000, RELOAD, "",                                 \
-	  "So many entries more are paid for only afterwards.")                                    \
+	  "The number of further slots that may be earned afterwards.")                                    \
 	P(number, minimum_delivery_slots, "3", 0, 1000000, RELOAD, "",                             \
-	  "A message that could never pay for so many entries is not slipped past at all.")        \
+	  "A message that can never earn this many slots lets no other message slip past.")        \
 	P(number, recipient_limit, "20000", 1, 100000000, RELOAD, "",                              \
 	  "Recipients of this transport in memory, shared along the list of its messages, oldest first.") \
 	P(number, extra_recipient_limit, "1000", 0, 100000000, RELOAD, "",                         \
-	  "So many more for messages that slip past others while not all of their recipients are in memory. 0: none.") \
+	  "Further recipients for messages that slip past others before all of their recipients are in memory. 0: none.") \
 	P(number, refill_limit, "100", 1, 1000000, RELOAD, "",                                     \
-	  "Further recipients of a message are read when there is room for at least so many.")     \
+	  "More recipients of a message are read when there is room for at least this many.")     \
 	P(duration, refill_delay, "5s", 0, DAYS(1), RELOAD, "",                                    \
-	  "For fewer than that, they are read when this time has passed since the last ones were.") \
+	  "Fewer recipients are read when this time has passed since the last time.") \
 	P(number, connection_limit, "100", 0, 100000, RELOAD, "",                                  \
 	  "Most connections of this transport. 0: no limit.")                                      \
 	P(number, host_connection_limit, "20", 0, 100000, RELOAD, "",                              \
@@ -207,7 +209,7 @@
 	  "size, and a larger one waits for the replies to its envelope. 0: no limit.")            \
 	P(number, pipeline_depth, "16", 1, 1000, RELOAD, "",                                       \
 	  "Most messages in flight on one connection to a host that announces PIPELINING and "     \
-	  "CHUNKING; without CHUNKING the next envelope at most goes with the content. 1: one at " \
+	  "CHUNKING; without CHUNKING only the next envelope goes with the content. 1: one at "    \
 	  "a time.")                                                                               \
 	P(duration, connection_idle_timeout, "5s", 0, DAYS(1), RELOAD, "",                         \
 	  "A connection without work is closed after this time.")                                  \
@@ -216,13 +218,13 @@
 	P(number, connection_max_messages, "1000", 0, 1000000, RELOAD, "",                         \
 	  "A connection is closed after this many messages. 0: no limit.")                         \
 	P(duration, connection_attempt_delay, "250ms", 0, HOURS(1), RELOAD, "",                     \
-	  "When the TCP handshake with one address takes longer, another address of the same preference is tried beside it. 0: never.") \
+	  "If the TCP handshake with one address takes longer, another address of the same preference is tried as well. 0: never.") \
 	P(duration, backup_attempt_delay, "5s", 0, HOURS(1), RELOAD, "",                           \
-	  "When no address of one preference has answered the TCP handshake after this time, the next preference is tried beside it; and what would wait longer than this for hosts that take no further connection goes to it too. 0: never; only when the better one has failed.") \
+	  "If no address of one preference has answered the TCP handshake within this time, the next preference is tried as well. Mail that would wait longer than this for hosts that are at their limits goes there, too. 0: only when the better hosts have failed.") \
 	P(duration, host_backoff_max, "5m", 1, DAYS(1), RELOAD, "",                                \
-	  "A host that refuses connections, or does not answer, is tried again after 1 s, and after twice as long each time, but never after longer than this.") \
+	  "A host that refuses connections, or does not answer, is tried again after 1 s, then after twice as long each time, up to this time.") \
 	P(duration, site_patience, "10s", 0, HOURS(1), RELOAD, "",                                 \
-	  "When a destination has died its mail stays at hand for so long, unless half of message_active_limit is in use. What still waits then is deferred, and due when the destination lives again.") \
+	  "Mail for a destination that has died stays active this long, unless half of message_active_limit is in use. Then it is deferred, and due when the destination is alive again.") \
 	P(duration, connect_timeout, "30s", 1, HOURS(1), RELOAD, "",                               \
 	  "Time for the TCP handshake.")                                                           \
 	P(duration, greeting_timeout, "300s", 1, HOURS(1), RELOAD, "", "Time for the greeting.")   \
@@ -242,100 +244,108 @@
 	P(duration, rset_timeout, "20s", 1, HOURS(1), RELOAD, "", "Time for the reply to RSET.")   \
 	P(duration, quit_timeout, "10s", 1, HOURS(1), RELOAD, "", "Time for the reply to QUIT.")   \
 	P(text, tls, "opportunistic", 1, 4000, RELOAD, "",                                         \
-	  "none: never; opportunistic: when offered, whoever it is; required: no mail without, whoever it is; verify, or verify:NAME,NAME: no mail unless the certificate is trusted and names the next hop, or one of these; dane: as opportunistic, but what has TLSA records must fit them; dane-only: no mail for what has none. Routes and tls_policy can ask for more.") \
+	  "none: never; opportunistic: if offered; required: no mail without TLS; verify, or verify:NAME,NAME: no mail unless the certificate is trusted and has the name of the next hop, or one of these; dane: opportunistic, but hosts with TLSA records must match them; dane-only: no mail for hosts without. Routes and tls_policy can demand more.") \
 	P(text, client_certificate, "", 0, 4000, RELOAD, "",                                       \
 	  "PEM file with a certificate and its chain, shown to hosts that ask for one.")           \
 	P(text, client_key, "", 0, 4000, RELOAD, "", "PEM file with its private key.")             \
 	P(flag, convert_8bit, "true", 0, 0, RELOAD, "",                                            \
-	  "8-bit content for a host that does not offer 8BITMIME is converted, part by part, to quoted-printable or base64, where no signature in its header would break by that. Otherwise it is sent as it is.") \
+	  "8-bit content for a host that does not offer 8BITMIME is converted, part by part, to quoted-printable or base64, unless that would break a signature in its header. Otherwise it is sent unchanged.") \
 	P(choice, greeting_5xx, "defer", 0, 0, RELOAD, "defer|bounce",                             \
-	  "A host that greets with 5xx, or answers EHLO and HELO so, is passed over. What becomes of mail when all hosts do. defer: it waits, and is returned when its lifetime ends, as with Postfix; bounce: it is returned at once, as with Exim.") \
+	  "A host that greets with 5xx, or answers EHLO and HELO with 5xx, is passed over. If all hosts do so: defer: the mail waits, and is returned when its lifetime ends, as with Postfix; bounce: it is returned at once, as with Exim.") \
 	P(choice, protocol, "smtp", 0, 0, RELOAD, "smtp|lmtp",                                      \
-	  "What is spoken. lmtp (RFC 2033): to what delivers into mailboxes; it answers for each recipient.") \
-	P(number, port, "25", 1, 65535, RELOAD, "", "The port of a host that is not given with one. With protocol = lmtp the default is 24.") \
+	  "The protocol. lmtp (RFC 2033) is for programs that deliver into mailboxes; they reply for each recipient.") \
+	P(number, port, "25", 1, 65535, RELOAD, "", "The port of a host that is given without one. With protocol = lmtp the default is 24.") \
 	P(text, source_address, "", 0, 128, RELOAD, "",                                            \
-	  "The address to connect from: one for IPv4, one for IPv6, or both with a comma between them. Where there is none, the system chooses.") \
+	  "The address to connect from: one for IPv4, one for IPv6, or both, separated by a comma. Empty: the system chooses.") \
 	P(list, fallback_relay, "{}", 0, 0, RELOAD, "",                                            \
-	  "Next hops, written as in a route, for mail whose destination can not be found for now, or has no host that can be reached.")
+	  "Next hops, written as in a route, for mail whose destination cannot be looked up for now, or has no reachable host.")
 
 #define CONF_ROUTE(P)                                                                              \
 	P(text, transport, "smtp", 1, 64, RELOAD, "", "The transport that carries this mail.")     \
 	P(list, relay, "{}", 0, 0, RELOAD, "",                                                     \
-	  "Next hops in order of preference, \"host\", \"host:port\", \"[host]:port\", or a Unix socket, \"unix:/its/path\". Brackets: no MX look-up. Those with a weight, \"host=3\", that stand together share the connections by their weights. Empty: by the recipient's domain.") \
+	  "Next hops in order of preference, \"host\", \"host:port\", \"[host]:port\", or a Unix socket, \"unix:/its/path\". Brackets: no MX look-up. Neighbours with a weight, \"host=3\", share the connections by weight. Empty: the MX hosts of the recipient's domain.") \
 	P(list, from, "{}", 0, 0, RELOAD, "",                                                      \
-	  "Only for mail from these senders: addresses, domains, .parents, <>. For others the route is not there. Empty: all.") \
+	  "The route applies only to mail from these senders: addresses, domains, .parents, <>. Empty: to all mail.") \
 	P(text, tls, "", 0, 4000, RELOAD, "",                                                      \
-	  "A TLS policy, as in a transport. The strictest of transport, route and tls_policy holds. Empty: none of its own.") \
+	  "A TLS policy, as in a transport. The strictest of transport, route and tls_policy applies. Empty: no policy of its own.") \
 	P(text, error, "", 0, 500, RELOAD, "",                                                     \
-	  "DSN TEXT: such mail is returned with it, or deferred when it begins with 4. Empty: it is delivered.") \
+	  "DSN TEXT: such mail is returned with this, or deferred if it begins with 4. Empty: mail is delivered.") \
 	P(flag, discard, "false", 0, 0, RELOAD, "", "Such mail is dropped, and logged as sent.") \
 	P(flag, verify, "false", 0, 0, RELOAD, "",                                                 \
 	  "Ask the next hop about a recipient before it is accepted. See the section verify.")
 
 #define CONF_VERIFY(P)                                                                             \
 	P(text, sender, "", 0, 320, RELOAD, "",                                                    \
-	  "Who is named as the sender. Empty: the null sender.")                                   \
+	  "The sender in MAIL. Empty: the null sender.")                                   \
 	P(duration, timeout, "10s", 1, 600000, RELOAD, "",                                         \
-	  "How long a client is kept waiting for the next hop's word.")                            \
+	  "How long a client waits for the answer of the next hop.")                            \
 	P(choice, unavailable, "accept", 0, 0, RELOAD, "accept|defer",                             \
-	  "What becomes of a recipient when the next hop can not be asked, is too slow, or answers with 4xx: it is accepted, or gets 450 4.1.1.") \
+	  "If the next hop cannot be asked, is too slow, or answers with 4xx, the recipient is accepted, or gets 450 4.1.1.") \
 	P(number, concurrency_limit, "10", 1, 1000, RELOAD, "",                                    \
-	  "Recipients that are asked about at once, half of them of one domain.")                  \
+	  "Recipients that are verified at once, at most half of them in one domain.")                  \
 	P(duration, positive_time, "12h", 0, DAYS(31), RELOAD, "",                                 \
-	  "How long it is remembered that a recipient is taken. 0: not at all.")                   \
+	  "How long it is remembered that a recipient is accepted. 0: not at all.")                   \
 	P(duration, negative_time, "10m", 0, DAYS(31), RELOAD, "",                                 \
-	  "How long it is remembered that one is refused. 0: not at all.")                         \
+	  "How long it is remembered that a recipient is refused. 0: not at all.")                         \
 	P(number, cache_limit, "100000", 0, 10000000, RELOAD, "",                                  \
-	  "Recipients that are remembered at most.")
+	  "Most recipients that are remembered.")
 
-#define CONF_ALIAS(P) P(list, to, "{}", 0, 0, RELOAD, "", "The addresses that it stands for.")
+#define CONF_ALIAS(P) P(list, to, "{}", 0, 0, RELOAD, "", "The addresses that the alias stands for.")
 
 #define CONF_LIMIT(P)                                                                              \
 	P(rate, messages, "", 0, 0, RELOAD, "",                                                    \
-	  "So many messages in a time, all at once or one after the other. They count when MAIL is accepted.") \
+	  "Messages in a time, at once or one after the other. They count when MAIL is accepted.") \
 	P(rate, recipients, "", 0, 0, RELOAD, "",                                                  \
 	  "The same for recipients, when RCPT is accepted.")                                       \
 	P(choice, action, "defer", 0, 0, RELOAD, "defer|reject|hold",                              \
-	  "What becomes of what is beyond: refused with 450 4.7.1 and the time until there is room again; refused with 550 5.7.1; or the message is taken and held.")
+	  "Beyond the limit: defer refuses with 450 4.7.1 and the time until there is room again; reject refuses with 550 5.7.1; hold accepts and holds the message.")
 
 #define CONF_DKIM(P)                                                                               \
 	P(text, selector, "", 0, 63, RELOAD, "",                                                   \
-	  "Which of the domain's keys it is: the public one lies in the DNS at SELECTOR._domainkey.DOMAIN.") \
+	  "The name of the key: the public key is in the DNS at SELECTOR._domainkey.DOMAIN.") \
 	P(text, key, "", 0, 4000, RELOAD, "",                                                      \
-	  "A file with the private key, RSA of at least 1024 bits or Ed25519, in PEM: an absolute path. sluice dkim keygen writes one.") \
+	  "The absolute path of a PEM file with the private key, RSA of at least 1024 bits or Ed25519. sluice dkim keygen writes one.") \
 	P(list, headers, "{}", 0, 0, RELOAD, "",                                                   \
-	  "The header fields that are signed, each as often as it is there, and once more, so that none can be added; with ? behind the name not once more. From always is. Empty: those that a reader sees, of MIME, of mailing lists, and those that say what is answered.") \
+	  "The header fields that are signed, and once more, so that none can be added; with ? after the name, one can be added. From is always signed. Empty: a list of fields, see Signing.") \
 	P(duration, expire, "0s", 0, DAYS(3650), RELOAD, "",                                       \
-	  "How long a signature is good. 0: for ever.")                                            \
+	  "How long a signature is valid. 0: for ever.")                                            \
 	P(choice, canonicalization, "relaxed/relaxed", 0, 0, RELOAD,                               \
 	  "relaxed/relaxed|relaxed/simple|simple/relaxed|simple/simple",                           \
-	  "What the header and the body may suffer on the way without breaking the signature: changes of blanks, or nothing.")
+	  "Which changes of header and body on the way leave the signature valid: changes of white space (relaxed), or none (simple).")
+
+#define CONF_ARCHIVE(P)                                                                            \
+	P(list, to, "{}", 0, 0, RELOAD, "",                                                        \
+	  "Addresses that get a copy of every message that comes in. Empty: none.")                \
+	P(list, tables, "{}", 0, 0, RELOAD, "",                                                    \
+	  "Tables of whose mail is copied, and to which address: a sender or recipient, a domain, a .parent or *, <> for the null sender, or login:NAME.") \
+	P(text, sender, "", 0, 320, RELOAD, "",                                                    \
+	  "The sender of copies, in the envelope and in From. Empty: the null sender, and MAILER-DAEMON at our hostname.")
 
 #define CONF_MILTER(P)                                                                             \
 	P(text, address, "", 0, 4000, RELOAD, "",                                                  \
 	  "Where it listens: inet:HOST:PORT, with an IP address or localhost, or unix:/its/socket.") \
 	P(duration, timeout, "30s", 10, HOURS(1), RELOAD, "",                                      \
-	  "How long it may take for one answer, and for a connection. For all that belongs to the content of a message, ten times as long, however often it asks for patience.") \
+	  "The longest time for one answer, and for a connection; for the content of a message ten times as long, even if the filter asks for more time.") \
 	P(choice, default_action, "tempfail", 0, 0, RELOAD, "tempfail|accept|reject|quarantine",    \
-	  "What becomes of mail while it is down, too slow, or says what makes no sense: 451 4.7.1, taken as it is, 550 5.7.1, or taken and held.") \
+	  "What to do with mail while the filter is down, too slow, or sends something invalid: 451 4.7.1, accept it unfiltered, 550 5.7.1, or accept and hold it.") \
 	P(flag, local, "false", 0, 0, RELOAD, "",                                                  \
-	  "Mail that sendmail has left in the maildrop passes it too. Where default_action is tempfail it stays there meanwhile, and is tried again.")
+	  "Mail that sendmail has left in the maildrop passes the filter, too. While the filter fails and default_action is tempfail, it stays there.")
 
 #define CONF_QUEUE(P)                                                                              \
 	P(number, message_active_limit, "20000", 1, 10000000, RELOAD, "",                          \
 	  "Most messages that the scheduler works on at once.")                                    \
 	P(number, message_recipient_limit, "20000", 1, 100000000, RELOAD, "",                      \
-	  "Up to so many recipients in memory, messages just taken up are read beyond message_recipient_minimum.") \
+	  "While fewer recipients are in memory, more than message_recipient_minimum are read from new messages.") \
 	P(number, message_recipient_minimum, "10", 1, 1000000, RELOAD, "",                         \
-	  "Recipients of every message that are kept in memory, whatever the other limits.")       \
+	  "Recipients of each message that are always kept in memory, whatever the other limits.")       \
 	P(number, router_concurrency_limit, "1000", 1, 1000000, RELOAD, "",                        \
 	  "Next hops that are looked up at once.")                                                 \
 	P(number, max_message_concurrency, "10", 1, 1000000, RELOAD, "",                           \
-	  "So many look-ups, and so many connections, one message may always cause at once.")      \
+	  "Look-ups, and connections, that one message may always have at once.")      \
 	P(number, scale_max_concurrency, "10", 0, 1000000, RELOAD, "",                             \
-	  "It may cause more while they are fewer than this times those that are free: with 10, one message can have 10 of 11.") \
+	  "A message may have more while it has fewer than this times the free ones: with 10, one message can have 10 of 11.") \
 	P(duration, in_flow_delay, "1s", 0, 10000, RELOAD, "",                                     \
-	  "How long a message is held up before it is stored, while message_active_limit messages are worked on and more wait. 0: not at all.") \
+	  "How long each new message is delayed before it is stored, while message_active_limit messages are active and more wait. 0: not at all.") \
 	P(duration, minimal_backoff_time, "5m", 1, DAYS(30), RELOAD, "",                           \
 	  "The shortest time between attempts.")                                                   \
 	P(duration, maximal_backoff_time, "4000s", 1, DAYS(30), RELOAD, "",                        \
@@ -344,8 +354,8 @@
 	  "Each time between attempts is lengthened or shortened at random by up to this "         \
 	  "fraction, 0 to 0.5.")                                                                   \
 	P(duration, queue_run_delay, "5m", 1, DAYS(1), RELOAD, "",                                 \
-	  "Deferred messages are tried when they are due. The queue is looked through at least "   \
-	  "this often too, so that what a step of the clock has made due is found.")               \
+	  "Deferred messages are tried when they are due. The queue is also scanned at least "     \
+	  "this often, so that messages are found that a change of the clock has made due.")               \
 	P(duration, maximal_queue_lifetime, "5d", 0, DAYS(100), RELOAD, "",                        \
 	  "A message this old is returned to its sender. 0: after its first attempt.")             \
 	P(duration, bounce_queue_lifetime, "5d", 0, DAYS(100), RELOAD, "",                         \
@@ -353,11 +363,11 @@
 	P(duration, delay_warning_time, "0s", 0, DAYS(100), RELOAD, "",                            \
 	  "The age at which the sender is told that a message is delayed. 0: never.")              \
 	P(number, in_doubt_retries, "3", 0, 30, RELOAD, "",                                        \
-	  "How often a message is tried again, alone on its connection, that was sent as a whole without an answer to its end, and may have arrived.") \
+	  "How often a message is tried again, alone on its connection, after it was sent completely without a final reply, and may have arrived.") \
 	P(choice, in_doubt_action, "bounce", 0, 0, RELOAD, "bounce|delivered",                     \
-	  "What becomes of it then. bounce: it is returned with a text that says so; delivered: it counts as delivered.") \
+	  "What to do after these attempts. bounce: return it with a text that says so; delivered: count it as delivered.") \
 	P(rate, bounce_rate, "6000/m", 0, 0, RELOAD, "",                                           \
-	  "Reports in a time, all together. What fails beyond it stays in the queue, is tried once more, and reported later. Empty: no limit.") \
+	  "Reports in a time, all together. A message that fails beyond it stays in the queue, is tried once more, and reported later. Empty: no limit.") \
 	P(rate, bounce_address_rate, "100/m", 0, 0, RELOAD, "",                                    \
 	  "The same for reports to one address.")                                                  \
 	P(size, bounce_size_limit, "50k", 0, 100 * 1024, RELOAD, "",                               \
@@ -371,52 +381,52 @@
 	P(duration, timeout, "5s", 10, 600000, RELOAD, "", "Time for one answer of one server.")   \
 	P(number, tries, "2", 1, 10, RELOAD, "", "Attempts at each server.")                       \
 	P(duration, maximal_ttl, "1d", 0, DAYS(7), RELOAD, "",                                     \
-	  "No answer is kept longer than this.")                                                   \
+	  "No answer is cached longer than this.")                                                   \
 	P(duration, negative_ttl, "5m", 0, DAYS(1), RELOAD, "",                                    \
-	  "No answer that there is none is kept longer than this.")                                \
+	  "No negative answer is cached longer than this.")                                \
 	P(choice, dnssec, "validate", 0, 0, RELOAD, "validate|trust|off",                          \
-	  "validate: check the signatures of all answers here, from the keys in trust_anchor on; what is bogus is not delivered to, the mail waits. Where no name server hands on signatures, the log says so once, and nothing is validated. trust: believe the AD bit, if all name servers are on this machine (127.0.0.0/8, ::1). off: ask for nothing of it.") \
+	  "validate: check the signatures of all answers, starting from the keys in trust_anchor; mail for bogus destinations waits. If no name server passes on signatures, the log says so once, and nothing is validated. trust: believe the AD bit, if all name servers are on this machine (127.0.0.0/8, ::1). off: no DNSSEC.") \
 	P(text, trust_anchor, TRUST_ANCHOR_FILE, 1, 4000, RELOAD, "",                              \
-	  "A file with the keys of the root, as DS or DNSKEY records; the default is that of Debian's package dns-root-data. Where the default file is missing nothing is validated.") \
+	  "A file with the keys of the root, as DS or DNSKEY records; the default is that of Debian's package dns-root-data. If the default file is missing, nothing is validated.") \
 	P(list, insecure_domains, "{}", 0, 0, RELOAD, "",                                          \
-	  "Domains that are not validated, with all below them (RFC 7646): internal ones that the name servers of the organisation know, and the public DNS proves not to exist.") \
+	  "Domains that are not validated, with all below them (RFC 7646): internal ones that only the name servers of the organisation know.") \
 	P(list, allow_private, "{}", 0, 0, RELOAD, "",                                             \
-	  "Networks of private use (RFC 1918 and the like) in which mail hosts that were found by MX may lie. Hosts in others are not connected to: anybody can have an MX record lead into your network. Next hops that are configured are not asked for this.") \
+	  "Private networks (RFC 1918 and the like) in which MX hosts may be. MX hosts in other private networks are not used, since anybody can publish an MX record that leads into your network. Configured next hops are always used.") \
 	P(flag, allow_loopback, "false", 0, 0, RELOAD, "",                                         \
-	  "Let MX hosts have loopback and link-local addresses, as in a laboratory.")
+	  "Allow MX hosts with loopback and link-local addresses, for tests.")
 
 #define CONF_AUTH(P)                                                                               \
 	P(text, file, "/etc/sluice/users", 0, 4000, RELOAD, "",                                    \
-	  "The users' file, as sluice passwd writes it. It is read anew when it has changed.")     \
+	  "The users' file, as sluice passwd writes it. It is read again when it has changed.")     \
 	P(text, dovecot, "", 0, 4000, RELOAD, "",                                                  \
-	  "Where a Dovecot answers for the users instead: its auth socket, by an absolute path, or inet:HOST:PORT with an IP address.") \
+	  "A Dovecot that knows the users instead: the absolute path of its auth socket, or inet:HOST:PORT with an IP address.") \
 	P(list, mechanisms, "{\"SCRAM-SHA-256-PLUS\", \"SCRAM-SHA-256\", \"PLAIN\", \"LOGIN\"}", 0, 0, RELOAD, "", \
-	  "What is offered of PLAIN, LOGIN, SCRAM-SHA-1, SCRAM-SHA-1-PLUS, SCRAM-SHA-256, SCRAM-SHA-256-PLUS, OAUTHBEARER and XOAUTH2, as far as it is possible: the users' file knows no OAUTHBEARER and XOAUTH2, Dovecot what it is set up for, and -PLUS is for TLS.") \
+	  "The mechanisms that are offered, of PLAIN, LOGIN, SCRAM-SHA-1, SCRAM-SHA-1-PLUS, SCRAM-SHA-256, SCRAM-SHA-256-PLUS, OAUTHBEARER and XOAUTH2, as far as possible: the users' file has no OAUTHBEARER and XOAUTH2, Dovecot has what it is configured for, and -PLUS needs TLS.") \
 	P(duration, timeout, "10s", 1, HOURS(1), RELOAD, "",                                       \
-	  "How long Dovecot, or the hash of a password, is waited for. Then the client gets 454 4.7.0.") \
+	  "The longest time for an answer of Dovecot, or for the check of a password. Then the client gets 454 4.7.0.") \
 	P(duration, failure_delay, "1s", 0, 60000, RELOAD, "",                                     \
-	  "How long the answer to a wrong name or password takes. It is twice as long for each that the same client or login had lately, up to 16 times.") \
+	  "How long the reply to a wrong name or password takes. It is doubled for each recent failure of the same client or login, up to 16 times.") \
 	P(number, failure_limit, "3", 0, 100, RELOAD, "",                                          \
-	  "Wrong names or passwords in one session, at the last of which it is closed with 421 4.7.0. 0: no limit.") \
+	  "Failed logins in one session; the last one closes it with 421 4.7.0. 0: no limit.") \
 	P(flag, require_tls, "true", 0, 0, RELOAD, "",                                             \
-	  "Offer AUTH under TLS only. Otherwise passwords may cross the network in clear.")
+	  "Offer AUTH only under TLS. Otherwise passwords may cross the network in clear.")
 
 #define CONF_EVENTS(P)                                                                             \
 	P(text, to, "", 0, 4000, RELOAD, "",                                                       \
-	  "A file by its absolute path, unix:/its/path of a Unix socket, or an http:// or https:// URL to which they are posted. Empty: nobody is told.") \
+	  "A file by its absolute path, unix:/its/path of a Unix socket, or an http:// or https:// URL to which events are posted. Empty: none.") \
 	P(list, only, "{}", 0, 0, RELOAD, "",                                                      \
-	  "Of sent, deferred, bounced and in_doubt, those that are told. Empty: all.")             \
+	  "Which events: of sent, deferred, bounced and in_doubt. Empty: all.")             \
 	P(text, token, "", 0, 4000, RELOAD, "",                                                    \
-	  "A file whose first line goes with each request, as Authorization: Bearer. It is read at each, by the relay's user.") \
-	P(number, batch, "500", 1, 100000, RELOAD, "", "Events in one request at most.")           \
+	  "A file whose first line is sent with each request, as Authorization: Bearer. It is read for each request, by the relay's user.") \
+	P(number, batch, "500", 1, 100000, RELOAD, "", "Most events in one request.")           \
 	P(duration, delay, "1s", 1, 60000, RELOAD, "",                                             \
-	  "How long one waits for others, so that they go together.")                              \
+	  "How long an event waits for others, so that they are sent together.")                              \
 	P(duration, timeout, "10s", 10, 600000, RELOAD, "",                                        \
-	  "How long a request, or a socket that takes nothing, is waited for.")                    \
+	  "The longest time for a request, or for a socket that does not read.")                    \
 	P(duration, backoff_max, "1m", 1, HOURS(1), RELOAD, "",                                    \
-	  "A receiver that fails is tried again after 1 s, and twice as long each time, up to this.") \
+	  "A receiver that fails is tried again after 1 s, then after twice as long each time, up to this time.") \
 	P(size, buffer, "16m", 4096, MEGA(128), RELOAD, "",                                        \
-	  "Memory for events that the receiver has not taken yet. What comes beyond it is lost, and counted; mail does not wait.")
+	  "Memory for events that the receiver has not taken yet. Further events are lost, and counted; mail does not wait.")
 
 #define CONF_CLUSTER(P)                                                                            \
 	P(text, name, "", 0, 64, RESTART, "",                                                      \
@@ -463,28 +473,28 @@
 
 #define CONF_TLS(P)                                                                                \
 	P(text, ca, "/etc/ssl/certs/ca-certificates.crt", 0, 4000, RELOAD, "",                     \
-	  "PEM file, or folder of such files, with the authorities that may vouch for a next hop where verify is wanted.") \
+	  "PEM file, or folder of such files, with the authorities that are trusted for verify.") \
 	P(choice, minimum, "1.2", 0, 0, RELOAD, "1.2|1.3",                                         \
-	  "The least version of TLS that will do where it is required. What is only opportunistic takes 1.2.") \
+	  "The lowest version of TLS where TLS is required. Opportunistic TLS always allows 1.2.") \
 	P(flag, dane, "true", 0, 0, RELOAD, "",                                                    \
-	  "Have each next hop whose names DNSSEC proves, and that has TLSA records, prove that it is who it should be, also where the policy is opportunistic or required.") \
+	  "Hosts with TLSA records that DNSSEC proves must match them, even if the policy is only opportunistic or required.") \
 	P(flag, mta_sts, "true", 0, 0, RELOAD, "",                                                 \
-	  "Keep to the MTA-STS policies (RFC 8461) of domains that mail goes to by their MX records. Without a ca there are none.") \
+	  "Follow the MTA-STS policies (RFC 8461) of domains to which mail goes by MX records. Without ca there are none.") \
 	P(duration, mta_sts_timeout, "60s", 10, 60000, RELOAD, "",                                 \
-	  "How long a policy is looked for: its record, its host, the policy itself. Mail waits for that where none is known.") \
+	  "The longest time for the look-up of a policy: its record, its host, the policy itself. Mail waits for it if no policy is known.") \
 	P(duration, mta_sts_interval, "5m", 10, DAYS(1), RELOAD, "",                               \
-	  "How long a domain's record, or that its policy could not be fetched, is believed without another look.") \
+	  "How long the record of a domain, or a failure to fetch its policy, is remembered.") \
 	P(number, mta_sts_port, "443", 1, 65535, RELOAD, "",                                       \
-	  "The TCP port at which policies are fetched. Any other than 443 is for laboratories.")
+	  "The TCP port from which policies are fetched. Other values than 443 are for tests.")
 
 #define CONF_TLS_REPORT(P)                                                                         \
 	P(flag, enabled, "false", 0, 0, RELOAD, "",                                                \
-	  "Count how TLS to other domains does, and report it once a day to those who ask for that in their _smtp._tls record.") \
+	  "Count the results of TLS to other domains, and report them once a day to domains with a _smtp._tls record.") \
 	P(text, from, "", 0, 320, RELOAD, "",                                                      \
-	  "The address that reports come from. Empty: postmaster at our hostname.") \
+	  "The sender of the reports. Empty: postmaster at hostname.") \
 	P(text, organization, "", 0, 255, RELOAD, "",                                              \
-	  "Who sends the reports. Empty: our hostname.")                                           \
+	  "The name of the organisation that sends the reports. Empty: hostname.")                                           \
 	P(text, contact, "", 0, 320, RELOAD, "",                                                   \
-	  "Whom to ask about them. Empty: the same address as in from.")
+	  "The contact address in the reports. Empty: the address of from.")
 
 #endif

@@ -29,7 +29,7 @@ struct content {
 	const char *memory;	   /* size bytes, malloc'd; or NULL: they are in the file */
 	struct content_file *file; /* or NULL */
 	uint64_t offset;	   /* where in the file they begin */
-	bool summed;		   /* sum is known: content that has a file of its own */
+	bool summed;		   /* sum is known: whoever reads it to its end compares */
 	uint32_t sum;		   /* CRC32C of the bytes */
 };
 

@@ -1,4 +1,4 @@
-/* crc32c.h - the sum by which damage is told: CRC32C, as in RFC 3720.
+/* crc32c.h - the checksum that detects damage: CRC32C, as in RFC 3720.
  *
  * THREAD     Any. Pure.
  * ERRORS     None. It finds what disks and memory do to bytes, not what people do.

@@ -1,13 +1,13 @@
-/* credential.h - as whom we log in at a next hop: a row of the tables that `credentials` names.
+/* credential.h - the login for a next hop: a row of the tables in `credentials`.
  *
  *	[smtp.example.net]:587                    relay@example.org  password:/etc/sluice/relay.pass
  *	smtp.example.com    sales@example.org     sales@example.org  refresh:/etc/sluice/sales.oauth
  *	unix:/run/lmtp                            relay              token:/run/relay.token
  *	[10.0.0.5]                                relay              password:/etc/sluice/old.pass  clear
  *
- * NEXT-HOP [SENDER] LOGIN SECRET [clear]. The next hop as a route has it, with its port or without,
- * or the bare name of a host; where there is no relay, the recipient's domain. The key of a row is its
- * next hop, and behind a blank its sender, if it has one.
+ * NEXT-HOP [SENDER] LOGIN SECRET [clear]. The next hop is written as in a route, with or without its port,
+ * or is the bare name of a host; for delivery by MX it is the recipient's domain. The key of a row is its
+ * next hop, followed by a blank and the sender if it has one.
  *
  *	credential_find(): for the sender's address, its domain, its parents, and then for all senders:
  *			   "[host]:port", "[host]", "host", the first of these that has a row

@@ -1,4 +1,4 @@
-/* date.h - the date as the system has it, for those who read it: log, Received and Date fields.
+/* date.h - the system's date, for display: log, Received and Date fields.
  *
  * clock_wall_ms() is the queue's: where the system's clock has been set it goes on as if it had not, so that
  * nothing is too old or due at once. This one shows what was set, within a second.

@@ -1,15 +1,15 @@
-/* descriptors.h - how many descriptors each kind of connection may have, of those that there are.
+/* descriptors.h - how many file descriptors each kind of connection may have.
  *
  *	limit  = reserve (threads, names, log, what a file needs for a moment)
  *	       + files (segments, large contents: counted, and new ones refused last)
  *	       + clients + hosts + control + HTTP
  *
- * Clients and hosts share what there is, and neither can have more than three quarters of it, so that
- * mail goes out when clients have all they can get, and comes in when hosts have. A part is kept
- * back: some of it for hosts, which end what holds the others', and the last for operators.
+ * Clients and hosts share the descriptors, and neither can have more than three quarters of them, so that
+ * mail goes out while clients use all of theirs, and comes in while hosts do. A reserve is kept
+ * back: some of it for hosts, whose deliveries free the descriptors of others, and the last for operators.
  *
- * Who is refused waits, or answers "later": at the system's own limit accept(2) fails, and what can't be
- * accepted stays readable.
+ * Whoever is refused a descriptor waits, or replies "later". The system's own limit must not be reached:
+ * there accept(2) fails, and the listening socket stays readable.
  *
  * THREAD     descriptors_limit(): main. The rest: any; numbers are atomic, and may be exceeded by what
  *            the threads are just taking.

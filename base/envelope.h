@@ -1,4 +1,4 @@
-/* envelope.h - who a message is from, who it is for, and how far that has come.
+/* envelope.h - the sender of a message, its recipients, and the state of each.
  *
  * What smtpd gathers, the spool keeps, qmgr works on and the bounce reports.
  *
@@ -68,6 +68,7 @@ struct envelope {
 	bool warned;	 /* the sender has been told of the delay */
 	bool held;	 /* stays until the operator releases it */
 	bool returned;	 /* the operator wants it returned to its sender */
+	bool archive;	 /* a copy for an archive: tried again whatever is said, at last held */
 	uint32_t rounds; /* of attempts that have ended with recipients left */
 	uint64_t size;	 /* bytes of content */
 	bool summed;	 /* sum is known: content that has a file of its own */

@@ -1,9 +1,9 @@
-/* event_line.h - what became of an attempt on a recipient, on its way to whoever wants to know.
+/* event_line.h - the result of an attempt on a recipient, on its way to the receiver of events.
  *
  *	qmgr -- EVENT_LINE, within event_line_room --> events --> file, socket or HTTP
  *
- * Mail waits for nobody who reads of it: what is on its way takes no more than the room allows, and an
- * event for which there is no room is lost, and counted.
+ * Mail never waits for the receiver: the memory of events on their way is bounded, and an event
+ * beyond that is lost, and counted.
  *
  * OWNERSHIP  Given away by posting.
  * THREAD     event_line_room_take(), _give(): any; one atomic number. event_line_room_limit(): main.

@@ -1,11 +1,11 @@
 /* fine_timer.h - one deadline in microseconds.
  *
- * The timers of a loop (timer.h) are many, and expire within milliseconds of their time, which is what the
- * kernel's wait for descriptors offers. One of these is a descriptor of its own.
+ * The many timers of a loop (timer.h) are only as precise as the kernel's wait for descriptors: milliseconds.
+ * A fine timer has a descriptor of its own.
  *
  * OWNERSHIP  Embedded in its owner; fine_timer_fini() before that or the loop is freed.
  * THREAD     The loop's.
- * ERRORS     Where no such descriptor can be had it is as coarse as the others.
+ * ERRORS     Without such a descriptor it is as coarse as the other timers.
  */
 #ifndef BASE_FINE_TIMER_H
 #define BASE_FINE_TIMER_H

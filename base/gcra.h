@@ -1,4 +1,4 @@
-/* gcra.h - so many events in a time: the generic cell rate algorithm.
+/* gcra.h - a limit on events in a time: the generic cell rate algorithm.
  *
  * Each event that counts moves the time at which the next one would come in even steps by the same
  * interval. One that comes earlier than that by no more than the tolerance conforms: with gcra_burst_us()

@@ -1,7 +1,7 @@
 /* https.h - one request over HTTPS, by libcurl on a loop.
  *
- * No redirects, no other protocol, the certificate checked, no more of an answer than HTTPS_ANSWER_MAX, and no
- * more time than is given.
+ * Redirects and other protocols are refused, the certificate is verified, and the size of the answer
+ * (HTTPS_ANSWER_MAX) and the time are limited.
  *
  * OWNERSHIP  A request belongs to struct https until answered() was called, or https_drop(). Texts of the
  *            order are copied; what answered() is given is lent for the call.

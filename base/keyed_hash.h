@@ -1,7 +1,7 @@
 /* keyed_hash.h - hashes that nobody outside can make collide, and uthash with them.
  *
- * Whoever names domains, hosts or addresses could choose thousands of one hash, were that known,
- * and make each look-up walk a list of them. SipHash with a random key leaves nothing to choose.
+ * With a known hash function anybody could choose thousands of domains, hosts or addresses with the same
+ * hash, and make each look-up walk a long list. SipHash with a random key prevents that.
  * Until keyed_hash_choose() has been called the key is fixed, so that tests and simulations are the
  * same each time.
  *

@@ -4,7 +4,7 @@
  *
  * Keys and values come in pairs, ended by a NULL key. A NULL value leaves its key out. Values may
  * hold whatever a peer sent: they are escaped, so that one event stays one line, and cut at
- * LOG_VALUE_MAX, which is said behind what is left: "...(cut, 70000 bytes)".
+ * LOG_VALUE_MAX, with a note of their length: "...(cut, 70000 bytes)".
  *
  *	each thread: log_event() -> a buffer of its own -- log_flush() --> [ log thread ] -> write
  *
@@ -13,7 +13,7 @@
  *
  * OWNERSHIP  Values are copied.
  * THREAD     log_event(), log_flush(), log_set_level(): any. log_open(), log_start(), log_close(): main.
- * ERRORS     A log that can't be opened: log_open() returns false and says why in error.
+ * ERRORS     A log that cannot be opened: log_open() returns false and says why in error.
  * SEE        sluice(8), "LOG".
  */
 #ifndef BASE_LOG_H

@@ -2,9 +2,9 @@
  *
  *	"stderr"  "/a/file"  "syslog", at /dev/log  "syslog:/another/socket"
  *
- * A place that takes nothing at the moment, a pipe or a socket that is full, is waited for until
- * the time that the caller may set from another thread. A place that fails, a full disk or a
- * syslogd that is not there, costs the lines.
+ * If the place takes nothing at the moment (a full pipe or socket), the writer waits until a
+ * deadline, which may be set from another thread. If it fails (a full disk, no syslogd), the lines
+ * are lost.
  *
  * OWNERSHIP  Embedded; log_place_close() closes what log_place_open() has opened.
  * THREAD     One at a time.

@@ -75,20 +75,6 @@ static int format_connection(struct buf *to, const struct log_record *r)
 	return 1;
 }
 
-/* What filters know in Postfix's words. */
-static const char *postfix_reason(const char *ours)
-{
-	static const char *const words[][2] = {
-		{"relaying denied", "Relay access denied"},
-		{"message too large", "Message size exceeds fixed limit"},
-		{"no room in the queue", "Insufficient system storage"},
-	};
-	for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
-		if (strcmp(ours, words[i][0]) == 0)
-			return words[i][1];
-	return ours;
-}
-
 static void append_address(struct buf *to, const char *name, const char *address)
 {
 	buf_printf(to, "%s=<", name);
@@ -126,7 +112,7 @@ static int format_reject(struct buf *to, const struct log_record *r)
 		append_clean(to, recipient);
 		buf_puts(to, ">: ");
 	}
-	append_clean(to, postfix_reason(reason));
+	append_clean(to, reason);
 	buf_puts(to, "; ");
 	append_address(to, "from", log_value(r, "from", ""));
 	if (recipient)
@@ -135,7 +121,7 @@ static int format_reject(struct buf *to, const struct log_record *r)
 	append_value(to, r, "proto", "SMTP");
 	append_address(to, " helo", log_value(r, "helo", ""));
 	buf_puts(to, "\n");
-	return 1 + (strcmp(reason, "too many errors") == 0 ? format_too_many_errors(to, r) : 0);
+	return 1 + (strcmp(reason, "Too many errors") == 0 ? format_too_many_errors(to, r) : 0);
 }
 
 /* Where a message came from: a client, the maildrop, or, for a report, another message. */

@@ -1,4 +1,4 @@
-/* magic.h - whether what comes back as a void pointer is what was given away.
+/* magic.h - checks that a void pointer in a callback points to the right object.
  *
  *	struct thing { unsigned magic; ... };	s->magic = THING_MAGIC when it is made
  *	magic_check(thing, THING_MAGIC)		first in each callback

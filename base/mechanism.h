@@ -1,4 +1,4 @@
-/* mechanism.h - the ways to log in that there are.
+/* mechanism.h - the SASL mechanisms.
  *
  *	X(constant, name, hash of its keys or -1, bound to the channel, a token goes to the backend)
  *

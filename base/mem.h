@@ -1,4 +1,4 @@
-/* mem.h - memory that is there, or the program ends.
+/* mem.h - allocation that never fails: without memory the program ends.
  *
  * sluice is crash-only: nothing is lost by ending, and no path need survive half an allocation.
  *

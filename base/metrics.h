@@ -37,14 +37,16 @@
 	M(client_connect_failed, "connections_failed_total",                                       \
 	  "Connections to next hops that never became ready")                                      \
 	M(tls_client_matched, "tls_connections_total{side=\"client\",result=\"matched\"}",         \
-	  "Connections to next hops, by what came of TLS")                                         \
+	  "Connections to next hops, by result of TLS")                                            \
 	M(tls_client_dane, "tls_connections_total{side=\"client\",result=\"dane\"}", "")           \
+	M(tls_client_sts, "tls_connections_total{side=\"client\",result=\"mta-sts\"}", "")         \
 	M(tls_client_unverified, "tls_connections_total{side=\"client\",result=\"unverified\"}",   \
 	  "")                                                                                      \
 	M(tls_client_untrusted, "tls_connections_total{side=\"client\",result=\"untrusted\"}", "") \
 	M(tls_client_failed, "tls_connections_total{side=\"client\",result=\"failed\"}", "")       \
 	M(tls_client_missing, "tls_connections_total{side=\"client\",result=\"missing\"}", "")     \
 	M(tls_client_broken, "tls_connections_total{side=\"client\",result=\"broken\"}", "")       \
+	M(tls_client_clear, "tls_connections_total{side=\"client\",result=\"clear\"}", "")         \
 	M(sts_policies, "mta_sts_policies", "MTA-STS policies known")                              \
 	M(sts_testing_failed, "mta_sts_testing_failures_total",                                    \
 	  "Connections that an MTA-STS policy in testing mode would have refused")                 \
@@ -52,7 +54,11 @@
 	  "Signatures put on messages")                                                            \
 	M(dkim_ed25519, "dkim_signatures_total{algorithm=\"ed25519-sha256\"}", "")                 \
 	M(dkim_failed, "dkim_failures_total",                                                      \
-	  "Messages not taken because a signature could not be made")                              \
+	  "Messages not accepted because they could not be signed")                                \
+	M(archive_copies, "archive_copies_total", "Copies made for an archive")                    \
+	M(archive_failures, "archive_failures_total",                                              \
+	  "Attempts at such a copy that it was not taken in")                                      \
+	M(archive_held, "archive_held_total", "Such copies put on hold, as too old")               \
 	M(under_way, "deliveries_under_way", "Transactions that connections to next hops carry")   \
 	M(commits, "commits_total", "Syncs of the queue's log")                                    \
 	M(committed_bytes, "committed_bytes_total", "Bytes written to the queue's log")            \
@@ -62,10 +68,11 @@
 	M(queue_active, "queue_messages{queue=\"active\"}", "")                                    \
 	M(queue_deferred, "queue_messages{queue=\"deferred\"}", "")                                \
 	M(queue_hold, "queue_messages{queue=\"hold\"}", "")                                        \
-	M(queue_bytes, "queue_bytes", "What the queue takes on disk, large messages too")          \
-	M(queue_live_bytes, "queue_live_bytes", "What of it is needed")                            \
-	M(compacted_bytes, "compacted_bytes_total", "Bytes moved so that segments could go")       \
-	M(disk_full, "queue_disk_full", "1 while new mail is refused for want of room")            \
+	M(queue_bytes, "queue_bytes", "Size of the queue on disk, with large messages")            \
+	M(queue_live_bytes, "queue_live_bytes", "Part of the queue on disk that is needed")        \
+	M(compacted_bytes, "compacted_bytes_total",                                                \
+	  "Bytes copied so that segments could be removed")                                        \
+	M(disk_full, "queue_disk_full", "1 while new mail is refused because the disk is full")    \
 	M(replica_away, "replica_away", "1 while the copy of the queue is not kept up")            \
 	M(node_up, "node_up", "1 while this node has its epoch: it takes mail and delivers it")    \
 	M(node_renewals_failed, "node_renewals_failed_total",                                      \
@@ -79,17 +86,16 @@
 	M(replica_messages, "replica_messages_total", "Messages in which it took them")            \
 	M(replica_failures, "replica_failures_total",                                              \
 	  "Times that what was under way to the copy had to be sent again")                        \
-	M(disk_failing, "queue_disk_failing", "1 while the queue can't be written to")             \
-	M(events_taken, "events_total{result=\"taken\"}",                                          \
-	  "Events for the receiver of events, by what became of them")                             \
+	M(disk_failing, "queue_disk_failing", "1 while the queue cannot be written")               \
+	M(events_taken, "events_total{result=\"taken\"}", "Events for the receiver, by result")    \
 	M(events_refused, "events_total{result=\"refused\"}", "")                                  \
 	M(events_lost, "events_total{result=\"lost\"}", "")                                        \
 	M(events_waiting, "events_waiting", "Events that the receiver has not taken yet")          \
-	M(log_dropped, "log_dropped_total", "Lines that the log had no room for")                  \
+	M(log_dropped, "log_dropped_total", "Lines that could not be logged")                      \
 	M(dns_queries, "dns_sent_total", "Questions sent to name servers")                         \
 	M(dns_cache_hits, "dns_cache_hits_total", "Questions answered from the cache")             \
 	M(dns_noerror, "dns_queries_total{result=\"noerror\"}",                                    \
-	  "Questions to name servers that have ended, by what came of them")                       \
+	  "Questions to name servers, by result")                                                  \
 	M(dns_nxdomain, "dns_queries_total{result=\"nxdomain\"}", "")                              \
 	M(dns_servfail, "dns_queries_total{result=\"servfail\"}", "")                              \
 	M(dns_refused, "dns_queries_total{result=\"refused\"}", "")                                \
@@ -97,17 +103,18 @@
 	M(dns_timeout, "dns_queries_total{result=\"timeout\"}", "")                                \
 	M(dns_failed, "dns_queries_total{result=\"failed\"}", "")                                  \
 	M(dnssec_secure, "dns_answers_total{dnssec=\"secure\"}",                                   \
-	  "Answers of name servers, by what DNSSEC says of them")                                  \
+	  "Answers of name servers, by DNSSEC status")                                             \
 	M(dnssec_insecure, "dns_answers_total{dnssec=\"insecure\"}", "")                           \
 	M(dnssec_bogus, "dns_answers_total{dnssec=\"bogus\"}", "")                                 \
 	M(dnssec_indeterminate, "dns_answers_total{dnssec=\"indeterminate\"}", "")                 \
 	M(tlsa_usable, "dns_tlsa_total{result=\"usable\"}",                                        \
-	  "Hosts whose TLSA records were looked for, by what was found")                           \
+	  "Hosts whose TLSA records were looked up, by result")                                    \
 	M(tlsa_unusable, "dns_tlsa_total{result=\"unusable\"}", "")                                \
 	M(tlsa_none, "dns_tlsa_total{result=\"none\"}", "")                                        \
 	M(tlsa_failed, "dns_tlsa_total{result=\"failed\"}", "")                                    \
 	M(dnssec_validating, "dns_dnssec_validating", "1 while answers are validated here")        \
 	M(cluster_away, "cluster_away", "1 while Redis, where there should be one, is away")       \
+	M(cluster_full, "cluster_full", "1 while Redis has no memory left")                        \
 	M(cluster_commands_answered, "cluster_commands_total{result=\"answered\"}",                \
 	  "Commands to Redis, by what came of them")                                               \
 	M(cluster_commands_refused, "cluster_commands_total{result=\"refused\"}", "")              \
@@ -127,14 +134,14 @@ int64_t metrics_sum(enum metric);
  * of what is put in; rows of one family stand together and have the same bounds. */
 #define HISTOGRAMS(H)                                                                              \
 	H(commit_seconds, "commit_seconds", "", MICROSECONDS, COMMIT_BOUNDS,                       \
-	  "Time to write and sync what the queue has gathered")                                    \
+	  "Time to write and sync one batch of the queue")                                         \
 	H(commit_messages, "commit_messages", "", NUMBERS, MESSAGE_BOUNDS,                         \
 	  "New messages that one sync made durable")                                               \
 	H(replicate_seconds, "replicate_seconds", "", MICROSECONDS, COMMIT_BOUNDS,                 \
 	  "Time that a message of a client waited for the copy of the queue, once it was synced")  \
 	H(before_queue_manager, "delivery_seconds", "stage=\"before_queue_manager\"",              \
 	  MICROSECONDS, DELIVERY_BOUNDS,                                                           \
-	  "Time of a recipient's attempt that reached a next hop, by stage")                       \
+	  "Time of attempts on recipients that reached a next hop, by stage")                      \
 	H(in_queue, "delivery_seconds", "stage=\"in_queue\"", MICROSECONDS, DELIVERY_BOUNDS, "")   \
 	H(connection_setup, "delivery_seconds", "stage=\"connection_setup\"", MICROSECONDS,        \
 	  DELIVERY_BOUNDS, "")                                                                     \
@@ -171,24 +178,27 @@ const int64_t *metrics_bounds(enum metric_histogram); /* HISTOGRAM_BUCKETS - 1 o
 /* F(name, family, label, second label or NULL, sentence) */
 #define FAMILIES(F)                                                                                \
 	F(deliveries, "deliveries_total", "result", "transport",                                   \
-	  "Attempts on recipients, by what came of them")                                          \
+	  "Attempts on recipients, by result")                                                     \
 	F(rejects, "rejects_total", "stage", NULL, "Commands and messages refused")                \
-	F(auth, "auth_total", "result", "mechanism", "Attempts to log in, by what came of them")   \
+	F(auth, "auth_total", "result", "mechanism", "Attempts to log in, by result")              \
 	F(verifications, "verifications_total", "result", "remembered",                            \
 	  "Answers to questions about recipients")                                                 \
 	F(limits, "limits_total", "by", "action",                                                  \
-	  "Messages and recipients beyond a limit, by whose it is and what became of them")        \
+	  "Messages and recipients beyond a limit, by kind of limit and action")                   \
 	F(sts_fetches, "mta_sts_fetches_total", "result", NULL,                                    \
-	  "MTA-STS policies fetched, by what came of it")                                          \
+	  "MTA-STS policies fetched, by result")                                                   \
 	F(tls_reports, "tls_reports_total", "result", NULL,                                        \
-	  "Reports on TLS handed to a recipient, by what came of it")                              \
+	  "Reports on TLS, by result for each recipient")                                          \
 	F(milter_up, "milter_up", "milter", NULL, "1 while a filter works, 0 while it does not")   \
 	F(milter_failures, "milter_failures_total", "milter", NULL,                                \
-	  "Times that a filter was away, too slow, or made no sense")                              \
+	  "How often a filter was down, too slow, or sent nonsense")                               \
 	F(filtered, "filtered_total", "milter", "action",                                          \
-	  "What filters wanted done with messages, and was done for want of them")                 \
+	  "What filters wanted, and what was done because one failed")                             \
+	F(cluster_nodes, "cluster_nodes", "state", NULL, "Nodes of the cluster that are known")    \
+	F(cluster_sum, "cluster_sum", "counter", NULL,                                             \
+	  "What all nodes say of themselves, added up")                                            \
 	F(certificate_expiry, "certificate_expiry_seconds", "certificate", NULL,                   \
-	  "Until the certificate of a listener expires")
+	  "Seconds until the certificate of a listener expires")
 
 enum metric_family {
 #define F(name, ...) FAMILY_##name,

@@ -1,17 +1,17 @@
-/* reason.h - why a recipient was put off or refused, in one word that is the same whoever said it.
+/* reason.h - why a recipient was deferred or refused, in one word that is the same for all hosts.
  *
  *	enhanced code that says it all --> its word
  *	one that says little, or none  --> what the text speaks of --> else the word of code and class
  *
- * Hosts use 5.7.1 for anything, and many know no enhanced codes; so their texts are searched for what
- * they are known to say. What we say ourselves has exact codes, and its text is not looked at.
+ * Hosts use 5.7.1 for anything, and many have no enhanced codes; so their texts are searched for known
+ * phrases. Our own replies have exact codes, and their texts are not searched.
  *
  * The words are a contract with those who count by them: sluice(8), "EVENTS", lists them. More may come;
  * none changes its meaning.
  *
  * OWNERSHIP  Constant.
  * THREAD     Any.
- * ERRORS     None; what nothing is known of is "other".
+ * ERRORS     None; an unknown reply is "other".
  * SEE        RFC 3463 3; RFC 5248; RFC 7372; RFC 7505 4; RFC 5321 4.2.
  */
 #ifndef BASE_REASON_H
@@ -37,10 +37,10 @@
 	R(RELAYING_DENIED, "relaying-denied", "the host does not take mail for that domain")       \
 	R(LOGIN, "login", "logging in at the next hop failed, or is asked for")                    \
 	R(TLS, "tls", "TLS failed, is missing, or proves less than is wanted")                     \
-	R(DNS, "dns", "the domain or its hosts can not be looked up, for now")                     \
+	R(DNS, "dns", "the domain or its hosts cannot be looked up, for now")                      \
 	R(CONNECTION, "connection", "no host answers, or the connection ended")                    \
 	R(SYSTEM, "system", "the host has a trouble of its own")                                   \
-	R(CONTENT, "content", "the form of the message is refused, or can not be sent there")      \
+	R(CONTENT, "content", "the form of the message is refused, or cannot be sent there")       \
 	R(PROTOCOL, "protocol", "a command was refused, or the host loses count")                  \
 	R(LOOP, "loop", "the message goes round")                                                  \
 	R(EXPIRED, "expired", "it was tried until its lifetime ended")                             \

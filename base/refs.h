@@ -1,4 +1,4 @@
-/* refs.h - how many hold an object that is shared.
+/* refs.h - reference counts of shared objects.
  *
  * OWNERSHIP  Whoever drops the last reference frees the object.
  * THREAD     Any.

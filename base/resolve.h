@@ -1,4 +1,4 @@
-/* resolve.h - the contract between who asks for a destination's hosts and who finds them.
+/* resolve.h - the contract between qmgr and dns: which hosts has a destination?
  *
  *	qmgr -- RESOLVE_ASK --> [ dns ] -- RESOLVE_ANSWER --> the loop named in reply_to
  *
@@ -9,7 +9,7 @@
  * ERRORS     The answer has either hosts, or a failure: 4.4.3 for whatever may pass (SERVFAIL,
  *            time-out, refused, bogus, CNAME loop), 5.1.2 no such domain, 5.4.4 no address,
  *            5.1.10 null MX (556), 5.4.6 mail loops back to ourselves. RESOLVE_TLSA, RESOLVE_ALIAS and
- *            RESOLVE_TXT fail by 4.4.3 only; that there is no record is an answer.
+ *            RESOLVE_TXT fail by 4.4.3 only; the absence of a record is an answer.
  * SEE        RFC 5321 5.1; RFC 7505; RFC 4033 5 (security); RFC 7672 (TLSA).
  */
 #ifndef BASE_RESOLVE_H

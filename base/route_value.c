@@ -62,11 +62,14 @@ static const char *parse_way(const char *text, struct route_value *v, struct buf
 	while (!bad && *(word = words_next(&text, &len))) {
 		if (len >= 6 && strncasecmp(word, "relay=", 6) == 0 && v->relay.n == 0) {
 			bad = parse_relays(word + 6, len - 6, v, why);
-		} else if (!v->transport && !memchr(word, '=', len)) {
+		} else if (!v->verify && words_is(word, len, "verify")) {
+			v->verify = true;
+		} else if (!v->transport && !words_is(word, len, "verify") &&
+			   !memchr(word, '=', len)) {
 			v->transport = mem_strndup(word, len);
 		} else {
-			buf_puts(why, "must be a transport, relay=HOST,HOST, error DSN TEXT or "
-				      "discard");
+			buf_puts(why, "must be a transport, relay=HOST,HOST, verify, error DSN "
+				      "TEXT or discard");
 			bad = word;
 		}
 	}

@@ -3,6 +3,7 @@
  *	slow					the transport, by MX
  *	relay=[10.0.0.5]:25,[10.0.0.6]:25	next hops, as in a route section
  *	slow relay=a.test=3,b.test=1		both
+ *	slow verify				recipients are verified before they are accepted
  *	error 5.1.2 no such domain		returned, or with 4.x.x deferred
  *	discard					dropped
  *
@@ -20,6 +21,7 @@ struct route_value {
 	enum route_action action;
 	char *transport; /* NULL: smtp */
 	struct conf_list relay;
+	bool verify;
 	char dsn[12]; /* ERROR */
 	char *text;   /* ERROR, DISCARD */
 };

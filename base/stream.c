@@ -213,6 +213,11 @@ bool stream_starved(const struct stream *s)
 	return s->starved;
 }
 
+bool stream_tls_impossible(const struct stream *s)
+{
+	return s->tls_impossible;
+}
+
 bool stream_connect_refused(const struct stream *s)
 {
 	return s->failed && !s->connected;

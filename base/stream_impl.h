@@ -60,6 +60,7 @@ struct stream {
 	bool left;   /* a flush left something: STREAM_DRAINED is owed */
 	bool eof, eof_told;
 	bool starved;
+	bool tls_impossible;
 	bool failed, write_failed, error_told;
 	bool ending;				 /* lingering: all is sent and shut down */
 	bool read_wants_write, write_wants_read; /* TLS */

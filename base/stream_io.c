@@ -13,6 +13,14 @@
 #define IP_BIND_ADDRESS_NO_PORT 24
 #endif
 
+/* Whether the next handshake can be expected to end as this one did. */
+static bool will_fail_again(int reason)
+{
+	return reason != SSL_R_UNEXPECTED_EOF_WHILE_READING &&
+	       reason != SSL_R_TLSV1_ALERT_INTERNAL_ERROR &&
+	       reason != SSL_R_TLSV1_ALERT_USER_CANCELLED;
+}
+
 /* What OpenSSL said: one way to go on for reading, writing and shaking hands. */
 static enum stream_io tls_outcome(struct stream *s, int ret, bool writing)
 {
@@ -41,6 +49,7 @@ static enum stream_io tls_outcome(struct stream *s, int ret, bool writing)
 		    s->state == STREAM_SECURE)
 			return STREAM_IO_END;
 		const char *reason = ERR_reason_error_string(why);
+		s->tls_impossible = will_fail_again(ERR_GET_REASON(why));
 		stream_fail(s, "TLS", reason ? reason : "protocol error");
 		return STREAM_IO_FAILED;
 	}

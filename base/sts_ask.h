@@ -1,14 +1,14 @@
-/* sts_ask.h - the contract between who sends to a domain and who knows its MTA-STS policy.
+/* sts_ask.h - the contract between qmgr and sts: which MTA-STS policy has a domain?
  *
  *	qmgr -- STS_ASK --> [ sts ] -- STS_ANSWER --> the loop named in reply_to
  *
- * The same object goes there and comes back; at once where a policy is known, otherwise when it was
- * looked for, which takes tls { mta_sts_timeout } at most.
+ * The same object goes there and comes back: at once if the policy is known, otherwise after a
+ * look-up, which takes at most tls { mta_sts_timeout }.
  *
  * OWNERSHIP  Given away by posting; whoever holds the answer calls sts_ask_free().
  * THREAD     Whoever holds it.
- * ERRORS     In the answer: a domain whose policy can't be had now is like one that has none (RFC 8461
- *            3.3), unless an older policy still holds.
+ * ERRORS     In the answer: if the policy cannot be fetched, the domain counts as having none (RFC 8461
+ *            3.3), unless an older policy is still valid.
  * SEE        RFC 8461; base/sts_policy.h.
  */
 #ifndef BASE_STS_ASK_H
@@ -24,7 +24,7 @@ enum sts_note { STS_ASK = NOTES_FROM(NOTES_OF_STS_ASK), STS_ANSWER, STS_SAVE };
 	X(NEVER, "never", "nothing was looked for")                                                \
 	X(NO_RECORD, "no-record", "the domain has no record")                                      \
 	X(BAD_RECORD, "bad-record", "the record is faulty, or there are several")                  \
-	X(RECORD_UNKNOWN, "record-unknown", "the record can not be looked up")                     \
+	X(RECORD_UNKNOWN, "record-unknown", "the record cannot be looked up")                      \
 	X(UNCHANGED, "unchanged", "the record is that of the policy known")                        \
 	X(FETCHED, "fetched", "")                                                                  \
 	X(FETCH_ERROR, "fetch-error", "")                                                          \

@@ -58,12 +58,17 @@ static bool transport_exists(const struct conf *c, const char *title)
 	return false;
 }
 
-static const char *check_way(const struct conf *c, const char *value, struct buf *why)
+/* Recipients are asked about in the name of verify { sender }, whoever the sender is. */
+static const char *check_way(const struct conf *c, bool may_verify, const char *value,
+			     struct buf *why)
 {
 	struct route_value v;
 	const char *bad = route_value_parse(value, &v, why);
 	if (!bad && v.transport && !transport_exists(c, v.transport)) {
 		buf_printf(why, "there is no transport \"%s\"", v.transport);
+		bad = value;
+	} else if (!bad && v.verify && !may_verify) {
+		buf_puts(why, "verify is for routes of recipients");
 		bad = value;
 	}
 	route_value_fini(&v);
@@ -74,14 +79,14 @@ static const char *check_route(const void *context, const char *key, const char 
 			       struct buf *why)
 {
 	const char *bad = check_key(key, value, why);
-	return bad ? bad : check_way(context, value, why);
+	return bad ? bad : check_way(context, true, value, why);
 }
 
 static const char *check_sender_route(const void *context, const char *key, const char *value,
 				      struct buf *why)
 {
 	const char *bad = strcmp(key, "<>") == 0 ? NULL : check_key(key, value, why);
-	return bad ? bad : check_way(context, value, why);
+	return bad ? bad : check_way(context, false, value, why);
 }
 
 static const char *check_mailbox(const char *text, const char *value, struct buf *why)
@@ -109,6 +114,15 @@ static const char *check_bcc(const void *context, const char *key, const char *v
 {
 	(void)context;
 	const char *bad = strcmp(key, "<>") == 0 ? NULL : check_key(key, value, why);
+	return bad ? bad : check_mailbox(value, value, why);
+}
+
+static const char *check_archived(const void *context, const char *key, const char *value,
+				  struct buf *why)
+{
+	(void)context;
+	bool special = strcmp(key, "<>") == 0 || strncmp(key, "login:", 6) == 0;
+	const char *bad = special ? NULL : check_key(key, value, why);
 	return bad ? bad : check_mailbox(value, value, why);
 }
 

@@ -1,10 +1,10 @@
-/* tables.h - all tables that the configuration names, by what they are for.
+/* tables.h - all tables of the configuration, by their role.
  *
  *	tables_find(): user@host.example.com, host.example.com, .example.com, .com, *
  *		       the first of these that any file of the role has; files in their order
  *
- * A set never changes. When a file has, tables_renew() makes another, which shares what is as it
- * was; conf_with_tables() hands it to the threads.
+ * A set never changes. When a file has changed, tables_renew() makes a new set, which shares the
+ * unchanged tables; conf_with_tables() hands it to the threads.
  *
  * OWNERSHIP  Counted.
  * THREAD     tables_read(), tables_renew(): main. The rest: any.
@@ -30,6 +30,7 @@
 	T(TLS_POLICY, tls_policy, false, "domain policy", check_tls_policy)                        \
 	T(SENDER_BCC, sender_bcc, false, "address address", check_bcc)                             \
 	T(RECIPIENT_BCC, recipient_bcc, false, "address address", check_bcc)                       \
+	T(ARCHIVE, archive.tables, false, "address address", check_archived)                       \
 	T(CREDENTIALS, credentials, false, "NEXT-HOP [SENDER] LOGIN SECRET", check_credential)     \
 	T(SENDER_LOGINS, sender_logins, false, "address logins", check_logins)                     \
 	T(CLIENT_CERTIFICATES, client_certificates, false, "fingerprint login", check_certificate) \

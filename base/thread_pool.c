@@ -12,7 +12,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-enum { NICENESS = 10 };
+enum { NICENESS = 10, TOGETHER = 4 };
 
 struct thread_pool {
 	const char *name;
@@ -25,13 +25,16 @@ struct thread_pool {
 	pthread_t thread[];
 };
 
-/* The next job; NULL: there will be no more. */
-static struct thread_pool_job *take(struct thread_pool *p)
+/* The next job; NULL: there will be no more. Or the next of the brief ones; NULL: it is not such a one, and
+ * nobody waits for it. */
+static struct thread_pool_job *take(struct thread_pool *p, bool only_brief)
 {
 	pthread_mutex_lock(&p->lock);
-	while (!p->first && !p->stopped)
+	while (!p->first && !p->stopped && !only_brief)
 		pthread_cond_wait(&p->more, &p->lock);
 	struct thread_pool_job *job = p->stopped ? NULL : p->first;
+	if (job && only_brief && !job->brief)
+		job = NULL;
 	if (job) {
 		p->first = job->next;
 		if (!p->first)
@@ -42,18 +45,45 @@ static struct thread_pool_job *take(struct thread_pool *p)
 	return job;
 }
 
+/* What has been worked on, and not told yet. */
+struct finished {
+	int n;
+	struct thread_pool_job *job[TOGETHER];
+};
+
+static void tell(struct finished *f)
+{
+	for (int i = 0; i < f->n; i++)
+		f->job[i]->done(f->job[i]);
+	f->n = 0;
+	log_flush();
+}
+
+/* A loop that is told wakes up, and takes the processor from us: so brief jobs are told of a few at a time,
+ * as long as there are more. False: the end. */
+static bool work_on(struct thread_pool *p, struct finished *f)
+{
+	struct thread_pool_job *job = take(p, f->n > 0);
+	if (!job && f->n == 0)
+		return false;
+	if (job) {
+		job->work(job);
+		job->worked = true;
+		f->job[f->n++] = job;
+	}
+	if (!job || !job->brief || f->n == TOGETHER)
+		tell(f);
+	return true;
+}
+
 static void *run(void *arg)
 {
 	struct thread_pool *p = arg;
-	struct thread_pool_job *job;
+	struct finished f = {0};
 	/* On Linux that is of the one thread. What it fails to do costs little. */
 	setpriority(PRIO_PROCESS, (id_t)gettid(), NICENESS);
-	while ((job = take(p))) {
-		job->work(job);
-		job->worked = true;
-		job->done(job);
-		log_flush();
-	}
+	while (work_on(p, &f))
+		;
 	return NULL;
 }
 

@@ -2,12 +2,11 @@
  *
  *	a loop: thread_pool_give(job) --> [ queue, bounded ] --> a thread of the pool: work(job), done(job)
  *
- * Or for calls that block: what syncs large files.
+ * Another pool is for calls that block: it syncs large files.
  *
- * A loop that serves others must not compute for milliseconds; here it is done beside it, by threads that
- * step back for those of the loops where there is not a processor for each. done()
- * posts the outcome to whoever asked, in a note of his. It is called for each job that was taken,
- * once, also for one that thread_pool_stop() found undone.
+ * A loop must not compute for milliseconds. The threads of the pool do it instead, at a lower priority than
+ * the loops if there are not enough processors. done() posts the result to whoever asked, in a note of the
+ * job's. It is called once for each job that was taken, even if thread_pool_stop() came before its work.
  *
  * Outside of the mail path the queue is behind a mutex, held to add or take one job.
  *
@@ -31,6 +30,7 @@ struct thread_pool_job {
 	void (*done)(
 		struct thread_pool_job *); /* there too, or in main's when it was never worked on */
 	bool worked, counts;
+	bool brief; /* takes a few milliseconds at most: its done() may wait for a few others like it */
 };
 
 struct thread_pool *thread_pool_new(const char *name, int threads, int queue_max);

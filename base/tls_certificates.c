@@ -158,8 +158,7 @@ static bool read_ocsp(struct shown *it, const char *certificate, struct buf *err
 		memcpy(it->ocsp, bytes, len);
 	}
 	if (!good)
-		buf_printf(error, "%s: it can not be read, or is no answer of an OCSP server",
-			   file);
+		buf_printf(error, "%s: it cannot be read, or is no answer of an OCSP server", file);
 	OCSP_RESPONSE_free(answer);
 	ERR_clear_error();
 	if (from)

@@ -1,13 +1,13 @@
 /* tls_certificates.h - the certificates of one listener: several by name, several kinds of key together.
  *
  *	client's SNI --> the first certificate that names it, with all others of the same names
- *	none fits, or no SNI --> the first of all, likewise
+ *	no match, or no SNI  --> the first of all, likewise
  *
- * Certificates with the same names and another kind of key (RSA, ECDSA, Ed25519) go together: TLS chooses
- * among them by what the client can do. Beside FILE may lie FILE.ocsp, an answer of the authority's OCSP
- * server as DER, made by whoever renews the certificate: it is stapled as long as it is in force.
+ * Certificates with the same names and different kinds of keys (RSA, ECDSA, Ed25519) belong together: TLS chooses
+ * among them by the abilities of the client. FILE.ocsp beside FILE is an OCSP response (DER) from
+ * whoever renews the certificate; it is stapled as long as it is valid.
  *
- * OWNERSHIP  All hangs on the SSL_CTX that comes back: SSL_CTX_free().
+ * OWNERSHIP  Everything belongs to the SSL_CTX that is returned: SSL_CTX_free().
  * THREAD     Made by main; used by any. It never changes: when files do, another is made.
  * ERRORS     NULL, and why in error.
  * SEE        RFC 6066 3 (SNI), 8 (OCSP stapling); RFC 6960; tls.h.

@@ -218,6 +218,7 @@ static bool fits(SSL *ssl, struct buf *why)
 		buf_printf(why, "its certificate does not fit its TLSA records: %s",
 			   own && c ? X509_verify_cert_error_string(X509_STORE_CTX_get_error(c))
 				    : "it has none");
+	SSL_set_verify_result(ssl, c ? X509_STORE_CTX_get_error(c) : X509_V_ERR_OUT_OF_MEM);
 	X509_STORE_CTX_free(c);
 	ERR_clear_error();
 	return good;

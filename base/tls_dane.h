@@ -1,21 +1,21 @@
 /* tls_dane.h - what the TLSA records of a host demand of its certificate.
  *
- *	usage 3		this certificate or key, whatever it says of names and time
+ *	usage 3		this certificate or key; its names and dates do not matter
  *	usage 2		a chain that ends there, and a name: the TLSA base domain, or the next hop's
- *	usage 0, 1	not for SMTP: as if the record were not there (RFC 7672 3.1.3)
+ *	usage 0, 1	not for SMTP: the record is ignored (RFC 7672 3.1.3)
  *
- *	some record is usable	one of them must fit: "dane:NAMES,tlsa=ID"
+ *	some record is usable	one of them must match: "dane:NAMES,tlsa=ID"
  *	none is			TLS is required, and nobody is authenticated: "required" (RFC 7672 2.2)
  *
  * That text is the policy of the host (tls_policy.h): ID is a digest of the records, so that connections and
- * sessions which have met other records are those of another host. NAMES are more than the base domain only
- * where a record has usage 2.
+ * sessions which matched other records belong to another host. NAMES has more than the base domain only
+ * if a record has usage 2.
  *
- * Which of several digests counts is OpenSSL's to say: the strongest (RFC 7671 9).
+ * Of several digests OpenSSL uses the strongest (RFC 7671 9).
  *
  * OWNERSHIP  Counted; never changes.
  * THREAD     Any; the count is atomic.
- * ERRORS     A record that can't be read is unusable.
+ * ERRORS     A record that cannot be parsed is unusable.
  * SEE        RFC 6698 2.1, RFC 7671, RFC 7672 3; SSL_CTX_dane_enable(3).
  */
 #ifndef BASE_TLS_DANE_H
@@ -54,7 +54,7 @@ bool tls_dane_prepare(SSL *, const struct tls_dane *);
 
 bool tls_dane_verify(SSL *, struct buf *record, struct buf *why);
 /* Once the handshake is done, of one that was prepared. Asked anew when a session was resumed. True: one
- * record fits, "3 1 1"; else why none does. */
+ * record fits, "3 1 1"; else why none does, for which SSL_get_verify_result() has the code. */
 
 void tls_dane_put(struct buf *, const struct resolve_tlsa *);
 /* "3 1 1 HEX", cut where it is long. */

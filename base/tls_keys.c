@@ -159,3 +159,13 @@ bool tls_keys_use_key(SSL_CTX *c, const char *file)
 	pem_fini(&pem);
 	return ok;
 }
+
+EVP_MD_CTX *tls_keys_signing(EVP_PKEY *key)
+{
+	EVP_MD_CTX *c = EVP_MD_CTX_new();
+	bool rsa = EVP_PKEY_get_base_id(key) == EVP_PKEY_RSA;
+	if (c && EVP_DigestSignInit(c, NULL, rsa ? EVP_sha256() : NULL, NULL, key) == 1)
+		return c;
+	EVP_MD_CTX_free(c);
+	return NULL;
+}

@@ -1,9 +1,9 @@
-/* tls_keys.h - certificates and private keys from files, of which no other trace stays in memory.
+/* tls_keys.h - reads certificates and private keys, and leaves no other trace of them in memory.
  *
- * A file is read without stdio, whose buffers nobody wipes, and wiped when its keys are made of it. So is
- * all that OpenSSL frees meanwhile, where tls_keys_prepare() came before its first use.
+ * A file is read without stdio, whose buffers are never wiped, and wiped when its keys are loaded. So is
+ * whatever OpenSSL frees meanwhile, if tls_keys_prepare() was called before its first use.
  *
- * THREAD     tls_keys_prepare(): main, first of all that has to do with OpenSSL. The rest: any.
+ * THREAD     tls_keys_prepare(): main, before any other call of OpenSSL. The rest: any.
  * ERRORS     False, and why in OpenSSL's queue of errors of the thread.
  * SEE        SSL_CTX_use_certificate_chain_file(3), CRYPTO_set_mem_functions(3).
  */
@@ -23,5 +23,9 @@ bool tls_keys_use_key(SSL_CTX *, const char *file);
 
 EVP_PKEY *tls_keys_private(const char *file);
 /* The private key in a PEM file, the caller's. NULL on an error. */
+
+EVP_MD_CTX *tls_keys_signing(EVP_PKEY *);
+/* What signs with this key, RSA by way of SHA-256: to be copied for each signature, which costs less than to make
+ * it anew. The caller's; NULL on an error. */
 
 #endif

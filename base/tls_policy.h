@@ -18,12 +18,12 @@
  * transport, route and table to begin with, then of a hop (keywords of next hops replaced), then of a host
  * (hostname too).
  *
- * The strictest of all that speak of a hop holds. Between none and opportunistic, which demand nothing, and
- * among the names of several verify and dane-only, the one that is said nearest to the hop does.
+ * The strictest policy for a hop is in force. Between none and opportunistic, which demand nothing, and
+ * among several of verify and dane-only, it is the most specific one.
  *
- * Where DANE is wanted, what a host's TLSA records demand takes the place of all that (tls_dane.h). That is with
- * dane and dane-only, and unless tls { dane } is false with opportunistic and required: not with verify, where the
- * operator says who must be proven, and not with none, which is how he spares a host.
+ * Where DANE applies, the demands of a host's TLSA records replace all that (tls_dane.h). It applies with
+ * dane and dane-only, and unless tls { dane } is false also with opportunistic and required; not with verify, where the
+ * operator says what must be proven, and not with none, which is for hosts with broken TLS.
  *
  * MTA-STS comes in as an item that nobody can write, of hosts that have no TLSA records which can be used:
  *

@@ -1,4 +1,4 @@
-/* tls_result.h - the contract between those who see how TLS to a domain does, and the one who reports it.
+/* tls_result.h - the contract between the threads that see results of TLS to a domain, and tlsrpt, which reports them.
  *
  *	qmgr -- struct tls_subject, with each connection --> smtpc -- TLS_RESULT --> [ tlsrpt ]
  *	sts, qmgr: what fails before there is a connection -------- TLS_RESULT -->

@@ -1,14 +1,14 @@
-/* tls_verify.h - is the peer of a handshake who it should be?
+/* tls_verify.h - does the peer of a handshake have the identity that the policy demands?
  *
  *	certificate -- signed by --> ... --> an authority that we trust		trusted
  *	     +-- one of its names, or its fingerprint, is an item of the policy	matched
  *
- * Asked when the handshake is done, of what the session holds: so the same is asked of a session that is
- * resumed, with the authorities and the time of now.
+ * It is called after the handshake, and looks at what the session holds. So a resumed session must pass the
+ * same checks, with the present authorities and time.
  *
- * Names are those of subjectAltName alone. DIFFERS from POSTFIX, which looks at the common name of a
- * certificate that has none: RFC 9525 2 has done with it. A star stands for one whole label, the first. A
- * chain has nine certificates between the host's and the authority's at most, as POSTFIX
+ * Names are those of subjectAltName alone. DIFFERS from POSTFIX, which uses the common name of a
+ * certificate without one: RFC 9525 2 forbids it. A star stands for the whole first label. A
+ * chain has at most nine certificates between the host's and the authority's, as POSTFIX
  * smtp_tls_scert_verifydepth.
  *
  * OWNERSHIP  tls_authorities_new() to tls_authorities_free().

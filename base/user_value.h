@@ -1,10 +1,10 @@
-/* user_value.h - what a row of the users' file says of a login: how its password is known.
+/* user_value.h - a row of the users' file: the keys or hashes of a login's password.
  *
  *	SCRAM-SHA-256$ITERATIONS:SALT$STOREDKEY:SERVERKEY	base64; SCRAM-SHA-1 likewise
  *	$y$...							a hash of libxcrypt
  *
- * Several, with blanks between them; never a password. The row of the login "*", whom nobody can be,
- * holds "key$BASE64": what is told to logins that there are none of is derived from it.
+ * One or several of these, separated by blanks; never a password. The row of the login "*", which nobody can
+ * use, holds "key$BASE64", from which answers for unknown logins are derived.
  *
  * OWNERSHIP  user_value_fini() frees, and wipes.
  * THREAD     Any. Pure, but user_value_check() and user_value_make() take milliseconds of a

@@ -190,3 +190,12 @@ bool users_listed(const char *logins, const char *login, struct buf *why)
 	}
 	return !login;
 }
+
+bool users_may_send(const struct conf *c, const char *login, const char *address)
+{
+	struct table_origin origin;
+	char *logins = tables_find(c->tables, TABLE_SENDER_LOGINS, address, &origin);
+	bool listed = logins && users_listed(logins, login, NULL);
+	free(logins);
+	return listed;
+}

@@ -1,8 +1,8 @@
 /* users.h - the logins of the users' file.
  *
- * Nothing may tell whether there is a login of some name. So for one that there is none of, values
- * come back that have the form, and cost the time, of some row of the file, and for SCRAM the same
- * salt each time, derived from the name by a key that lies in the file.
+ * No answer may show whether a login exists. So for an unknown login the values have the form of
+ * some row of the file, and take as long to check; for SCRAM the salt is always the same, derived
+ * from the name by a key in the file.
  *
  * Logins are compared as SASLprep leaves them, and without regard to the case of ASCII letters.
  *
@@ -26,6 +26,9 @@ bool users_login(const char *text, char login[USERS_LOGIN_MAX + 1], struct buf *
 bool users_listed(const char *logins, const char *login, struct buf *why);
 /* Is it one of these, parted by commas and blanks, or is * among them? login NULL: is each of them one?
  * A fault is said in why, which may be NULL. */
+
+bool users_may_send(const struct conf *, const char *login, const char *address);
+/* Does sender_logins let the login use that address, which is as an envelope keeps it? */
 
 char *users_password(const char *text, struct buf *why);
 /* As it is hashed; the caller frees with mem_free_secret(). NULL: no password is written so. */

@@ -1,4 +1,4 @@
-/* verdict.h - what became of a recipient, from the reply parser to the bounce.
+/* verdict.h - the result for a recipient, from the reply parser to the bounce.
  *
  * A verdict never changes once it is made; the recipients of one transaction share one.
  *

@@ -1,4 +1,4 @@
-/* verification.h - the contract between who wants to know whether the next hop takes a recipient, and qmgr.
+/* verification.h - the contract between smtpd or the operator, and qmgr: does the next hop take a recipient?
  *
  *	smtpd worker, main -- VERIFY_ASK --> qmgr -- VERIFY_ANSWER, the same object --> reply_to
  *

@@ -1,4 +1,4 @@
-/* words.h - the words of a value, one after the other.
+/* words.h - splits a value into words.
  *
  * THREAD     Any. Pure.
  */

@@ -15,11 +15,11 @@
  *	text/             how messages, sites, hosts, logins, counts and times are written, as lines
  *	                  and as JSON (*_print), and the words of orders, which both sides of the
  *	                  control socket read (*_args, queue_filter, queue_sites)
- *	confine/          what the process may do: becoming another user (privileges), giving up what is
- *	                  not needed (sandbox), which files that is (sandbox_paths), by which means
+ *	confine/          what the process may do: becoming another user (privileges), giving up rights
+ *	                  (sandbox), the files that it still needs (sandbox_paths), and the means
  *	                  (landlock, syscalls, syscall_table)
- *	watch/            files beside the queue and the configuration: certificates and tables read
- *	                  anew when they change, what was learnt about hosts (kept_file), the clock
+ *	watch/            files beside the queue and the configuration: certificates and tables are read
+ *	                  again when they change; what was learnt about hosts (kept_file); the clock
  *	maildrop/         mail from this machine: sluice sendmail and its options, what it reads
  *	                  (message_text), handing it over by SMTP (submit) or leaving it in a folder
  *	                  (maildrop_leave), from which the relay takes it (maildrop, _folder, _take)
@@ -30,7 +30,7 @@
  *	                  how it ends (ending), the successor (handover), what it replies (requests).
  *	                  On all above
  *	operator/         subcommands that ask a relay: client is their side of the socket; offline does
- *	                  the same on the queue of one that does not run. On control, confine
+ *	                  the same while no relay is running. On control, confine
  *	local/            subcommands that need no relay: check, config, dkim, import-postfix, passwd,
  *	                  route, sim, tls. On text, watch
  *	sink/             sluice sink
@@ -57,6 +57,7 @@ int cmd_route(int argc, char **argv);
 int cmd_tls(int argc, char **argv);
 int cmd_dkim(int argc, char **argv);
 int cmd_dest(int argc, char **argv);
+int cmd_node(int argc, char **argv);
 int cmd_user(int argc, char **argv);
 int cmd_verify(int argc, char **argv);
 int cmd_node(int argc, char **argv);

@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "dkim/author.h"
 
-#include "base/header_addresses.h"
-#include "base/header_field.h"
 #include "base/mailaddr.h"
-#include "base/tables.h"
 #include "base/users.h"
 
 #include <idn2.h>
@@ -12,22 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_from(const struct draft_field *f)
-{
-	return header_field_is(f->text, header_field_name(f->text, f->len), "From");
-}
-
 /* False: some From can't be read. */
 static bool read_from(const struct draft *d, struct address_list *to, struct buf *why)
 {
 	bool ok = true;
-	for (int i = 0; ok && i < d->nfield; i++) {
-		const struct draft_field *f = &d->field[i];
-		if (!is_from(f))
-			continue;
-		const char *value = (const char *)memchr(f->text, ':', f->len) + 1;
-		ok = header_addresses(value, (size_t)(f->text + f->len - value), to, why);
-	}
+	for (int i = 0; ok && i < d->nfield; i++)
+		if (draft_field_is(&d->field[i], "From"))
+			ok = draft_addresses(&d->field[i], to, why);
 	return ok;
 }
 
@@ -44,13 +32,9 @@ static void in_ascii(const char *domain, char to[MAILADDR_DOMAIN_MAX + 1])
 static bool may(const struct passage *p, const char *address)
 {
 	const struct conf *c = p->conf;
-	struct table_origin origin;
 	if (!p->login || c->sender_logins.n == 0 || c->sender_mismatch == MISMATCH_ALLOW)
 		return true;
-	char *logins = tables_find(c->tables, TABLE_SENDER_LOGINS, address, &origin);
-	bool listed = logins && users_listed(logins, p->login, NULL);
-	free(logins);
-	return listed;
+	return users_may_send(c, p->login, address);
 }
 
 struct authors {
@@ -95,7 +79,7 @@ bool author_signs(const struct passage *p, const struct conf_dkim *by[CONF_DKIM_
 	if (!a.ours)
 		buf_clear(why);
 	else if (!read)
-		buf_puts(why, ": From can not be read");
+		buf_puts(why, ": From cannot be read");
 	else if (a.several)
 		buf_puts(why, "From names others than authors of one domain");
 	else if (p->draft.broken)

@@ -1,4 +1,4 @@
-/* author.h - who signs: the sections of the domain in From, where the client may send as that.
+/* author.h - which sections sign a message: those of the domain in From, if the client may use it.
  *
  *	From, each of them --> addresses --> one domain --> its sections --> may the client?
  *

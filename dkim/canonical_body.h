@@ -1,4 +1,4 @@
-/* canonical_body.h - the body of a message as DKIM has it, piece by piece.
+/* canonical_body.h - the canonical form of a body for DKIM, piece by piece.
  *
  *	simple	empty lines at the end go, but one CRLF is there
  *	relaxed	blanks at the ends of lines go, others become one; then the same, but of nothing is

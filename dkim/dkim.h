@@ -3,9 +3,9 @@
  *	stages.h --> [ which sections sign? ] -- pool: hashes, signatures --> fields in front of it
  *
  * OWNERSHIP  Nothing of its own; what it works with lies in the passage.
- * THREAD     The passage's, and a thread of the pool.
- * ERRORS     A signature that can't be made fails the passage: the message is tried again, never sent
- *            without.
+ * THREAD     The passage's, and a thread of the pool; small mail is signed by Ed25519 in the first.
+ * ERRORS     A signature that cannot be made fails the passage: the message is tried again, and never
+ *            sent without it.
  * SEE        RFC 6376, 8301, 8463.
  */
 #ifndef DKIM_DKIM_H

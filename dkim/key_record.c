@@ -106,7 +106,7 @@ static const char *fault(const char *text, EVP_PKEY *key, char *const of[])
 		return "it is not for mail (s=)";
 	EVP_PKEY *other = published(p, is_rsa(key));
 	bool same = other && EVP_PKEY_eq(other, key) == 1;
-	const char *why = !other ? "its key can not be read (p=)" : "it has another key (p=)";
+	const char *why = !other ? "its key cannot be read (p=)" : "it has another key (p=)";
 	EVP_PKEY_free(other);
 	return same ? NULL : why;
 }

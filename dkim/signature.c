@@ -164,21 +164,21 @@ static void put_list(struct names *n, const char *const *listed, int count)
 		put_names(n, "From");
 }
 
-static size_t sign(EVP_PKEY *key, const struct buf *text, unsigned char to[SIGNATURE_MAX])
+static size_t sign(const struct conf_dkim *d, const struct buf *text,
+		   unsigned char to[SIGNATURE_MAX])
 {
 	unsigned char hash[SIGNATURE_HASH];
 	const unsigned char *what = (const unsigned char *)buf_data(text);
 	size_t len = buf_len(text), size = SIGNATURE_MAX;
-	bool rsa = EVP_PKEY_get_base_id(key) == EVP_PKEY_RSA;
 	/* Ed25519 signs the hash, not the text (RFC 8463 3). */
-	if (!rsa) {
+	if (!signature_rsa(d)) {
 		if (EVP_Digest(what, len, hash, NULL, EVP_sha256(), NULL) != 1)
 			return 0;
 		what = hash;
 		len = sizeof hash;
 	}
 	EVP_MD_CTX *c = EVP_MD_CTX_new();
-	bool ok = c && EVP_DigestSignInit(c, NULL, rsa ? EVP_sha256() : NULL, NULL, key) == 1 &&
+	bool ok = c && EVP_MD_CTX_copy_ex(c, d->signing) == 1 &&
 		  EVP_DigestSign(c, to, &size, what, len) == 1;
 	EVP_MD_CTX_free(c);
 	return ok ? size : 0;
@@ -228,13 +228,14 @@ char *signature_make(const struct conf_dkim *d, const struct draft_field *fields
 	if (d->headers.n > 0)
 		put_list(&n, (const char *const *)d->headers.item, d->headers.n);
 	else
-		put_list(&n, usual, (int)(sizeof usual / sizeof *usual));
+		for (size_t i = 0; i < sizeof usual / sizeof *usual; i++)
+			put_names(&n, usual[i]);
 	put_tags(d, &n.tag, body_hash, now_s, &field);
 	/* The field itself comes last, its signature empty, without an end. */
 	const struct draft_field own = {buf_data(&field), buf_len(&field), NULL};
 	put_field(d, &own, &n.hashed);
 	n.hashed.tail -= 2;
-	size_t len = sign(d->loaded, &n.hashed, signature);
+	size_t len = sign(d, &n.hashed, signature);
 	put_base64(&field, signature, len, strlen("b="));
 	buf_puts(&field, "\r\n");
 	char *text = len > 0 ? mem_strdup(buf_cstr(&field)) : NULL;

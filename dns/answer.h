@@ -1,4 +1,4 @@
-/* answer.h - the bytes of a reply, read once: values, or why there are none.
+/* answer.h - parses the bytes of a reply: values, or why there are none.
  *
  * Bytes in, values out: no I/O, no clock. All that a name server sends is checked here, and only
  * here; what comes out is in order and safe to print.

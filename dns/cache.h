@@ -1,4 +1,4 @@
-/* cache.h - what was answered before, as long as it may be believed.
+/* cache.h - earlier answers, as long as they are valid.
  *
  * Keyed by name and type. Entries and records are both bounded: beyond that the entry used longest
  * ago goes. An answer of no lifetime is not kept; a failure never is.

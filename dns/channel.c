@@ -191,7 +191,7 @@ static void set_up(struct channel *c)
 	bool unread = !c->configured && c->nserver > 0 && !may_read_servers();
 	if (unread)
 		log_event(LOG_LEVEL_WARNING, "dns", "reason",
-			  "resolv.conf can not be read; the servers that it named before stay",
+			  "resolv.conf cannot be read; the servers that it named before stay",
 			  NULL);
 	int rc = unread ? set_up_without_files(c, &o, mask) : ares_init_options(&c->ares, &o, mask);
 	if (rc == ARES_SUCCESS && !c->configured && !unread)

@@ -63,7 +63,7 @@ struct dns *dns_new(struct conf *conf)
 	struct dns *d = mem_zalloc(sizeof *d);
 	if (ares_library_init(ARES_LIB_INIT_ALL) != ARES_SUCCESS ||
 	    getrandom(&seed, sizeof seed, 0) != (ssize_t)sizeof seed) {
-		fputs("sluice: the resolver library can not be used\n", stderr);
+		fputs("sluice: the resolver library cannot be used\n", stderr);
 		abort();
 	}
 	d->loop = loop_new("dns", receive, received_all, d);

@@ -13,11 +13,11 @@
  *	mx.c        MX and address answers to hosts or a verdict; pure
  *	tlsa.c      which TLSA records count for a host
  *	question.c  equal questions asked once; CNAME followed; the cache asked first
- *	dnssec.c    whom a question goes to, channel or validator, and what is believed of the answer
+ *	dnssec.c    channel or validator for a question, and what is believed of the answer
  *	validator.c libunbound: answers validated from the root
  *	ub_loop.c   libunbound's events on the loop
- *	probe.c     which name servers hand on what a validator needs
- *	cache.c     answers as long as they may be believed
+ *	probe.c     which name servers pass on signatures
+ *	cache.c     answers as long as they are valid
  *	channel.c   c-ares on the loop: servers, repeats, TCP
  *	query.c     the bytes of a question; pure
  *	answer.c    the bytes of a reply to values; pure

@@ -1,4 +1,4 @@
-/* dnssec.h - whom a question goes to, and what is believed of the answer.
+/* dnssec.h - channel or validator for a question, and what is believed of the answer.
  *
  *	dnssec =     the servers ...           question goes to      answer is
  *	validate     are not known yet         waits                 -

@@ -1,4 +1,4 @@
-/* probe.h - which name servers hand on what DNSSEC needs.
+/* probe.h - which name servers pass on signatures.
  *
  *	probe_new --> three questions to each server --> changed(): probe_state() is known
  *

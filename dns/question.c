@@ -107,7 +107,7 @@ static void send_packet(struct question *q, enum query_edns edns)
 		abort(); /* Ids that can be guessed would let anybody answer. */
 	uint8_t *bytes = query_build(q->asking, q->type, edns, id, &size);
 	if (!bytes) {
-		settle(q, answer_failed("the question can not be asked"));
+		settle(q, answer_failed("the question cannot be asked"));
 		return;
 	}
 	move_to(&q->all->asked, q);

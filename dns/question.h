@@ -1,4 +1,4 @@
-/* question.h - who wants to know what: equal questions are asked once.
+/* question.h - a question and all who wait for it: equal questions are asked once.
  *
  *	question_ask --> in the cache? --------------------------------+
  *	                 asked already? the asker joins the others     |

@@ -119,7 +119,7 @@ struct validator *validator_new(struct loop *loop, const struct conf_dns *conf,
 	list_init(&v->asked);
 	if (set_up(v, conf, anchor, server, nserver))
 		return v;
-	log_event(LOG_LEVEL_ERROR, "dnssec", "reason", "DNSSEC validation can not be set up", NULL);
+	log_event(LOG_LEVEL_ERROR, "dnssec", "reason", "DNSSEC validation cannot be set up", NULL);
 	validator_free(&v);
 	return NULL;
 }

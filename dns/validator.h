@@ -1,4 +1,4 @@
-/* validator.h - answers whose DNSSEC signatures are checked here: libunbound on the loop.
+/* validator.h - validates answers by DNSSEC: libunbound on the loop.
  *
  *	validator_ask(name, type) --> libunbound: the chain of keys from the root, signatures, denials
  *	                                 --> validated(bytes or why, verdict)

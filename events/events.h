@@ -1,22 +1,22 @@
-/* events.h - the front page of events/: what became of mail, told to a file, a socket or an HTTP server.
+/* events.h - the front page of events/: the result of each attempt, for a file, a socket or an HTTP server.
  *
  *	qmgr -- EVENT_LINE --> [ events: lines, gathered for events.delay ] -- receiver_give() --> receiver
  *	                        ^                                                |
  *	                        +---- AWAY: again after 1 s, 2 s, ... -----------+
  *
  *	events.c		this thread: what waits, when it is given, what is said of it
- *	receiver.c		who is told: which of the three, and what they share
+ *	receiver.c		the receiver: which of the three, and what they share
  *	receiver_file.c		a file, which others may move away
  *	receiver_socket.c	a Unix socket
  *	receiver_http.c		an HTTP server, by libcurl
  *
- * The thread does nothing else, so a disk, a peer or a server may keep it waiting. Mail never waits
- * for it: base/event_line.h bounds what it has not handed over. Each event is handed over at
- * least once; twice where a receiver took it and did not live to say so. What nobody has taken at the
+ * The thread does nothing else, so it may wait for a disk, a peer or a server. Mail never waits
+ * for it: base/event_line.h bounds the events that wait. Each event is delivered at
+ * least once, and twice if a receiver took it and failed before it said so. What is left at the
  * stop is kept in the folder of the queue (cmd/watch/kept_file.h), and given at the next start.
  *
  * OWNERSHIP  Owns what it was sent until a receiver has it.
- * THREAD     events_new() to events_free(): main. All else: its own.
+ * THREAD     events_new() to events_free(): main. All else: the thread "events".
  * ERRORS     Logged once until it works again, and counted.
  */
 #ifndef EVENTS_EVENTS_H

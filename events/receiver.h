@@ -1,4 +1,4 @@
-/* receiver.h - who is told of events: a file, a Unix socket or an HTTP server, as events.to says.
+/* receiver.h - the receiver of events: a file, a Unix socket or an HTTP server, as events.to says.
  *
  * Lines go to it in the order in which they came, whole ones only.
  *

@@ -179,7 +179,7 @@ static enum receiver_answer give(struct receiver *r, const char *lines, size_t l
 	if (prepare(r))
 		answer = post(r, lines, batch, header, why);
 	else
-		buf_puts(why, "libcurl can not be used");
+		buf_puts(why, "libcurl cannot be used");
 	forget_header(header);
 	if (answer != RECEIVER_AWAY)
 		*taken = batch;

@@ -1,4 +1,4 @@
-/* delivered.h - what came back from a connection, recorded and counted: what dest/ asks of the thread.
+/* delivered.h - deliveries that came back from connections: recorded and counted for dest/.
  *
  * A verdict in doubt (indoubt.h) is counted for its recipient, and is final once that was too often.
  *

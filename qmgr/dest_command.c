@@ -4,6 +4,7 @@
 #include "base/address.h"
 #include "base/mem.h"
 #include "qmgr/dest/conn.h"
+#include "qmgr/dest/pooling.h"
 #include "qmgr/dest/suspend.h"
 #include "qmgr/nexthop.h"
 
@@ -30,7 +31,7 @@ static void copy_host(struct dest_host *to, struct qmgr *q, const struct host *h
 		.idle = h->nidle,
 		.failures = h->failures,
 		.unanswered = h->unanswered,
-		.doubts = h->doubts,
+		.doubts = pooling_doubts(h),
 		.retry_in_ms = h->state == HOST_UP ? 0 : left(h->retry_ms, now_ms),
 		.opened_ago_ms = h->opened_ms ? now_ms - h->opened_ms : -1,
 		.depth = h->depth,
@@ -149,15 +150,16 @@ static void look_up(struct qmgr *q, struct dest_command *c)
 	}
 }
 
-static void reset(struct qmgr *q, const char *name, bool hosts)
+static void reset(struct qmgr *q, const char *name, bool hosts, bool everywhere)
 {
 	for (struct site *s = q->db.sites; s && !hosts; s = s->hh.next)
 		if (suspend_site_is(s, name))
-			site_reset(s);
+			site_reset(s, everywhere);
 	for (struct host *h = q->db.hosts; h && hosts; h = h->hh.next)
 		if (suspend_means_host(h, name)) {
 			conn_set_depth(h, 1);
 			host_forget(h);
+			pooling_forgotten(&q->db, h, everywhere);
 			site_feed_waiting_for(h);
 			site_host_changed(h);
 		}
@@ -186,7 +188,7 @@ static void add_sites_of_domain(struct qmgr *q, struct dest_command *c)
 static void reset_listed(struct qmgr *q, const struct dest_command *c)
 {
 	for (int i = 0; i < c->nsite; i++)
-		reset(q, c->site[i].name, false);
+		reset(q, c->site[i].name, false, c->everywhere);
 }
 
 /* What is not known yet may be named in advance. */
@@ -209,7 +211,7 @@ void dest_execute(struct qmgr *q, struct dest_command *c)
 	else if (c->found == 0 && c->name)
 		add_sites_of_domain(q, c);
 	if (c->op == DEST_RESET && c->hosts && c->nhost > 0)
-		reset(q, c->name, true);
+		reset(q, c->name, true, c->everywhere);
 	else if (c->op == DEST_RESET)
 		reset_listed(q, c);
 	if (c->op != DEST_LIST)

@@ -69,8 +69,9 @@ struct dest_command {
 	char *name; /* of sites or else of hosts; NULL: all */
 	struct loop *reply_to;
 	void *owner;
-	bool filters; /* the asker's own: which of its parts asked */
-	int most;     /* LIST: copy no more sites and hosts than so many; 0: all */
+	bool filters;	 /* the asker's own: which of its parts asked */
+	bool everywhere; /* RESET: of all nodes, which are told what is known now */
+	int most;	 /* LIST: copy no more sites and hosts than so many; 0: all */
 	/* filled by qmgr: */
 	int found;  /* sites, or hosts, or names that were suspended */
 	bool hosts; /* the name is a host's */

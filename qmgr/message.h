@@ -36,7 +36,8 @@ struct message {
 	struct verifying *verifying; /* a pseudo-message: verifier.h; or NULL */
 
 	/* reader.h */
-	uint32_t next;	     /* of the envelope, to be read */
+	uint32_t next;	     /* to be read: of the envelope, or of */
+	uint32_t *order;     /* of what is read in batches: reading_order.h; or NULL */
 	uint32_t nheld;	     /* read and put back: */
 	uint32_t *held;	     /* there was no room for them */
 	int64_t refilled_ms; /* steady clock */

@@ -1,4 +1,4 @@
-/* nexthop.h - from where a route points to the hosts that serve it.
+/* nexthop.h - from the next hop of a route to the hosts that serve it.
  *
  *	route + recipient -> key -> known and fresh: at once
  *	                         -> else: ask dns, once for all who wait

@@ -95,6 +95,18 @@ static void owe(struct message *m, uint32_t recipient, enum report_kind kind)
 		m->owed[recipient] = (uint8_t)(kind + 1);
 }
 
+/* A copy for an archive is tried again whatever is said of it, until the operator wants it no more. NULL:
+ * the verdict is good as it is. */
+static struct verdict *never_given_up(const struct envelope *e, const struct verdict *v)
+{
+	if (!e->archive || e->returned || v->class == VERDICT_SENT)
+		return NULL;
+	metrics_add(METRIC_archive_failures, 1);
+	return v->class == VERDICT_FAILED
+		       ? verdict_at(VERDICT_DEFERRED, v->code, v->dsn, v->host, v->text, v->when_ms)
+		       : NULL;
+}
+
 void outcome_apply(struct message *m, uint32_t recipient, struct verdict *v,
 		   const struct outcome_context *context)
 {
@@ -103,6 +115,8 @@ void outcome_apply(struct message *m, uint32_t recipient, struct verdict *v,
 		verifier_take(m, recipient, v);
 		return;
 	}
+	struct verdict *again = never_given_up(m->work.envelope, v);
+	v = again ? again : v;
 	r->tries += !context->untried;
 	if (v->class == VERDICT_DEFERRED && context->site)
 		message_deferred_at(m, context->site, context->untried);
@@ -117,6 +131,7 @@ void outcome_apply(struct message *m, uint32_t recipient, struct verdict *v,
 	} else if (v->class == VERDICT_FAILED) {
 		owe(m, recipient, REPORT_FAILED);
 	}
+	verdict_unref(again);
 }
 
 void outcome_owe(struct message *m, uint32_t recipient)

@@ -1,4 +1,4 @@
-/* outcome.h - a verdict on one recipient: what is logged, counted and owed to the sender.
+/* outcome.h - a verdict on one recipient: what is logged, counted and reported to the sender.
  *
  * THREAD     qmgr.
  */

@@ -2,9 +2,11 @@
 #include "qmgr/qmgr.h"
 
 #include "base/mem.h"
+#include "base/sharing.h"
 #include "qmgr/delivery_event.h"
 #include "qmgr/dest/conn.h"
 #include "qmgr/dest/destdb_text.h"
+#include "qmgr/dest/pooling.h"
 #include "qmgr/dest_command.h"
 #include "qmgr/explain.h"
 #include "qmgr/message.h"
@@ -99,8 +101,24 @@ static void receive(void *owner, struct note *note)
 	case CONNECTION_CLOSED:
 		conn_on_closed(&q->db, (struct connection_open *)note);
 		break;
+	case FACT_HEARD:
+		pooling_heard(&q->db, (struct fact *)note);
+		break;
+	case FACT_TELL:
+		pooling_tell_all(&q->db);
+		free(note);
+		break;
+	case FACT_LEAVE:
+		pooling_leave(&q->db, (struct fact_probe *)note);
+		break;
 	case DEST_COMMAND:
 		dest_execute(q, (struct dest_command *)note);
+		break;
+	case SHARING_WANT:
+		site_reserved(&q->db, (struct sharing_want *)note);
+		break;
+	case SHARING_LEASED:
+		leased_heard(&q->db, (struct sharing_leased *)note);
 		break;
 	case VERIFY_ASK:
 		verifier_ask(q, (struct verify *)note);
@@ -162,6 +180,7 @@ void qmgr_stop(struct qmgr *q)
 	loop_stop(q->sched.loop);
 	/* Verdicts that the workers have posted meanwhile are still recorded. */
 	mailbox_drain(&q->sched.loop->mailbox);
+	q->db.edges.to_cluster = NULL; /* what it still says is of no use */
 	delivery_event_say_lost(q);
 }
 

@@ -18,31 +18,32 @@
  * The thread's own files meet all of them:
  *
  *	qmgr.c		notes from outside, and what each begins
- *	qmgr_thread.c	one wake-up: go through what has changed; what is collected and saved
+ *	qmgr_thread.c	one wake-up: what has changed, what is collected and saved
  *	message.c	one message being worked on, from arrival to the end of its round of attempts
  *	round.c		the end of that round: reports, and back to the spool
  *	reader.c	its recipients, read in batches
+ *	reading_order.c	of a large message: by transaction (pure)
  *	router.c	whose next hop is looked up next
  *	nexthop.c	next hop -> site, by way of dns; recipients wait here for the answer
  *	delivered.c	what came back on a connection, recorded and counted
- *	verifier.c	would a next hop take a recipient? One pseudo-message, and what is remembered
+ *	verifier.c	recipient verification: a pseudo-message, and remembered answers
  *	outcome.c	a verdict on a recipient: log, counters, what the spool must remember
- *	delivery_event.c  the same as a line of JSON, for whoever wants to know
- *	retry.c		when to try again (pure)
- *	report_rate.c	how many reports in a time (pure)
+ *	delivery_event.c  the same as a line of JSON, for events/
+ *	retry.c		the next retry time (pure)
+ *	report_rate.c	limits the rate of reports (pure)
  *	bounce.c	RFC 3464 reports (pure)
  *	report_text.c	the small forms in them: dates, folded lines, xtext
- *	dest_command.c	sites and hosts as the operator sees them
+ *	dest_command.c	sluice dest: sites and hosts for the operator
  *	explain.c	why a message or a site waits; reads only
- *	explain_question.c  what is asked for that, and the answer's rows
- *	snapshot.c	the busiest sites at a glance; reads only
+ *	explain_question.c  question and answer of sluice explain
+ *	snapshot.c	the busiest sites, for top and the status page; reads only
  *
  * Binding is late: an entry is given only to a connection that is ready and has a free place. A
  * connection that fails before that leaves the entries where they were.
  *
  * OWNERSHIP  qmgr owns all of the above; notes are given away by posting.
  * THREAD     qmgr_new() to qmgr_free(): main. All else runs in the loop's thread.
- * ERRORS     None; all that goes wrong is a verdict.
+ * ERRORS     None; whatever goes wrong becomes a verdict.
  * SEE        POSTFIX SCHEDULER_README; FINCH 2007.
  */
 #ifndef QMGR_QMGR_H

@@ -6,6 +6,7 @@
 #include "qmgr/dest/congestion.h"
 #include "qmgr/dest/destdb_text.h"
 #include "qmgr/dest/dispatch.h"
+#include "qmgr/dest/pooling.h"
 #include "qmgr/dest_command.h"
 #include "qmgr/message.h"
 #include "qmgr/nexthop.h"
@@ -53,6 +54,7 @@ void qmgr_thread_settle(struct qmgr *q)
 		router_run(q);
 		run_dirty(q);
 	} while (run_transports(q));
+	pooling_flush(&q->db);
 	q->db.rounds++; /* what comes until the next one is news */
 }
 

@@ -1,4 +1,4 @@
-/* qmgr_thread.h - what all of the queue manager hangs on: its rooms, and what is the thread's own.
+/* qmgr_thread.h - the state of the queue manager: its rooms, and what belongs to the thread itself.
  *
  * OWNERSHIP  One struct qmgr a program; it owns every object in its tables.
  * THREAD     qmgr.

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "qmgr/message.h"
 #include "qmgr/outcome.h"
+#include "qmgr/reading_order.h"
 #include "qmgr/router.h"
 #include "qmgr/sched/pool.h"
 #include "qmgr/sched/shelf.h"
@@ -69,12 +70,13 @@ static void read_on(struct message *m, int64_t n)
 	const struct envelope *e = m->work.envelope;
 	int vain = 0;
 	for (; n > 0 && m->next < e->nrcpt && vain < VAIN_MAX; m->next++) {
-		if (!is_open(&e->rcpt[m->next]))
+		uint32_t recipient = m->order ? m->order[m->next] : m->next;
+		if (!is_open(&e->rcpt[recipient]))
 			continue;
-		enum read result = read_one(m, m->next);
+		enum read result = read_one(m, recipient);
 		n -= result == READ_TAKEN;
 		if (result == READ_NO_ROOM) {
-			hold(m, m->next);
+			hold(m, recipient);
 			vain++;
 		}
 	}
@@ -113,6 +115,14 @@ static void wait_for_room(struct message *m)
 		list_append(&m->qmgr->starved, &m->in_starved);
 }
 
+/* So many may be one transaction, by the transport that the first of them has. */
+static uint32_t recipients_together(struct message *m)
+{
+	const struct conf_transport *t = router_route(m, 0)->by;
+	return t && t->destination_recipient_limit > 0 ? (uint32_t)t->destination_recipient_limit
+						       : UINT32_MAX;
+}
+
 void reader_begin(struct message *m)
 {
 	const struct envelope *e = m->work.envelope;
@@ -127,7 +137,10 @@ void reader_begin(struct message *m)
 	if (e->returned)
 		m->next = e->nrcpt;
 	int64_t n = limits->message_recipient_limit - m->qmgr->sched.rcpt_count;
-	read_batch(m, n > m->work.rcpt_limit ? n : m->work.rcpt_limit);
+	n = n > m->work.rcpt_limit ? n : m->work.rcpt_limit;
+	if (m->work.unread > n)
+		m->order = reading_order(e, recipients_together(m));
+	read_batch(m, n);
 	wait_for_room(m);
 }
 
@@ -172,7 +185,8 @@ void reader_drop(struct message *m)
 	m->work.unread = 0;
 	m->nheld = 0;
 	free(m->held);
-	m->held = NULL;
+	free(m->order);
+	m->held = m->order = NULL;
 	list_remove(&m->in_starved);
 	finish(m);
 }

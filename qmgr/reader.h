@@ -11,7 +11,7 @@
  * The first batch is as large as message_recipient_limit leaves room for, at least
  * message_recipient_minimum; later ones as large as the slots of the message's jobs. Read is when
  * there is room for refill_limit, or for less after refill_delay, or when nothing else is left to
- * select.
+ * select. One that is not read at once is read by transaction (reading_order.h).
  *
  * THREAD     qmgr.
  * SEE        POSTFIX SCHEDULER_README, "Dealing with memory resource limits".

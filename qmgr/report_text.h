@@ -1,4 +1,4 @@
-/* report_text.h - the small forms that a report is made of: dates, folded lines, xtext fields.
+/* report_text.h - the formats in a report: dates, folded lines, xtext fields.
  *
  * THREAD     qmgr.
  * SEE        RFC 5322 3.3; RFC 3464 2.1, 2.2.1, 2.3.1.

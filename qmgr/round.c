@@ -87,6 +87,26 @@ static void give_up(struct message *m, const char *dsn, const char *why)
 			outcome_give_up(m, i, dsn, why);
 }
 
+/* A copy that an archive has not taken in all its time, which the operator has to see to. */
+static bool is_to_hold(const struct message *m, const struct conf_queue *limits, int64_t now_ms)
+{
+	const struct envelope *e = m->work.envelope;
+	return e->archive && !e->returned && envelope_open(e) > 0 &&
+	       retry_expired(limits, e, now_ms);
+}
+
+static void hold_copy(struct qmgr *q, struct message *m)
+{
+	struct envelope *e = m->work.envelope;
+	e->held = true;
+	metrics_add(METRIC_archive_held, 1);
+	log_event(LOG_LEVEL_ERROR, "archive", "id", log_id(m->work.id), "result", "held", "reason",
+		  "the archive has not taken this copy in all its time; sluice queue release, when "
+		  "it does",
+		  NULL);
+	finish_round(q, m);
+}
+
 static void owe_warnings(struct message *m)
 {
 	struct envelope *e = m->work.envelope;
@@ -206,7 +226,7 @@ static void log_untold(const struct message *m)
 			continue;
 		log_event(LOG_LEVEL_WARNING, "discarded", "id", log_id(m->work.id), "to",
 			  r->address, "reason",
-			  log_text("it can not be delivered, and there is no sender to tell: %s",
+			  log_text("it cannot be delivered, and there is no sender to tell: %s",
 				   r->last->text),
 			  NULL);
 	}
@@ -282,6 +302,10 @@ void message_end_round(struct qmgr *q, struct message *m)
 			  log_seconds(now_ms - m->work.envelope->arrived_ms), "reason", "deleted",
 			  NULL);
 		release(q, m, false);
+		return;
+	}
+	if (is_to_hold(m, limits, now_ms)) {
+		hold_copy(q, m);
 		return;
 	}
 	if (m->work.envelope->returned)

@@ -123,14 +123,27 @@ static void run_message(struct message *m)
 	message_check(m->qmgr, m);
 }
 
+static int count_waiting(const struct qmgr *q)
+{
+	int n = 0;
+	for (const struct list *link = q->to_route.next; link != &q->to_route; link = link->next)
+		n++;
+	return n;
+}
+
+/* Who has had his turn goes to the end: with more messages than look-ups nobody is always the last. */
 void router_run(struct qmgr *q)
 {
 	if (!q->router_due)
 		return;
 	q->router_due = false;
-	list_each (link, tmp, &q->to_route) {
-		if (q->lookups >= q->sched.conf->queue.router_concurrency_limit)
+	int64_t limit = q->sched.conf->queue.router_concurrency_limit;
+	for (int turns = count_waiting(q); turns > 0 && q->lookups < limit; turns--) {
+		struct list *link = list_first(&q->to_route);
+		if (!link)
 			return;
+		list_remove(link);
+		list_append(&q->to_route, link);
 		run_message(list_entry(link, struct message, in_router));
 	}
 }

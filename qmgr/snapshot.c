@@ -28,13 +28,39 @@ static bool worse(const struct site *a, const struct site *b)
 	return wait_a != wait_b ? wait_a > wait_b : busier(a, b);
 }
 
-/* The first so many of all, in order: each is put in its place, and the last falls out. */
+static struct verdict *newest(const struct site *s)
+{
+	struct verdict *reply = s->last_verdict, *failure = s->last_failure;
+	return !reply || (failure && failure->when_ms > reply->when_ms) ? failure : reply;
+}
+
+/* TLS as it must be is what lacks. */
+static bool is_unproven(const struct site *s)
+{
+	static const char *const dsn[] = {"4.7.4", "4.7.5", "4.7.10", "4.7.30"};
+	const struct verdict *v = newest(s);
+	for (size_t i = 0; v && i < sizeof dsn / sizeof *dsn; i++)
+		if (strcmp(v->dsn, dsn[i]) == 0)
+			return true;
+	return false;
+}
+
+static bool is_any(const struct site *s)
+{
+	(void)s;
+	return true;
+}
+
+/* The first so many of those that fit, in order: each is put in its place, and the last falls out. */
 static int choose(const struct qmgr *q, const struct site *chosen[SNAPSHOT_SITES_MAX],
+		  bool (*fits)(const struct site *),
 		  bool (*before)(const struct site *, const struct site *))
 {
 	int n = 0;
 	for (const struct site *s = q->db.sites; s; s = s->hh.next) {
 		int at = n;
+		if (!fits(s))
+			continue;
 		if (n == SNAPSHOT_SITES_MAX && !before(s, chosen[n - 1]))
 			continue;
 		if (n == SNAPSHOT_SITES_MAX)
@@ -56,11 +82,6 @@ static int64_t count_down(const struct qmgr *q)
 	return n;
 }
 
-static struct verdict *newer(struct verdict *a, struct verdict *b)
-{
-	return !a || (b && b->when_ms > a->when_ms) ? b : a;
-}
-
 static void copy(struct snapshot_site *to, const struct site *s, int64_t now_ms)
 {
 	int64_t until_ms = site_down_until_ms(s);
@@ -76,19 +97,22 @@ static void copy(struct snapshot_site *to, const struct site *s, int64_t now_ms)
 		.deferred = s->parked.deferred,
 		.verdicts = s->verdicts,
 		.dead_in_ms = until_ms > now_ms ? until_ms - now_ms : 0,
-		.last = verdict_ref(newer(s->last_verdict, s->last_failure)),
+		.last = verdict_ref(newest(s)),
 	};
 }
 
 void snapshot_take(struct qmgr *q, struct snapshot *to)
 {
 	const struct site *chosen[SNAPSHOT_SITES_MAX];
-	to->nsite = choose(q, chosen, busier);
+	to->nsite = choose(q, chosen, is_any, busier);
 	for (int i = 0; i < to->nsite; i++)
 		copy(&to->site[i], chosen[i], scheduler_now_ms(&q->sched));
-	choose(q, chosen, worse);
+	choose(q, chosen, is_any, worse);
 	for (int i = 0; i < to->nsite; i++)
 		copy(&to->worst[i], chosen[i], scheduler_now_ms(&q->sched));
+	to->nunproven = choose(q, chosen, is_unproven, worse);
+	for (int i = 0; i < to->nunproven; i++)
+		copy(&to->unproven[i], chosen[i], scheduler_now_ms(&q->sched));
 	to->dead = count_down(q);
 	to->sites = HASH_COUNT(q->db.sites);
 	to->hosts = HASH_COUNT(q->db.hosts);
@@ -121,6 +145,8 @@ void snapshot_free(struct snapshot **sp)
 		fini(&s->site[i]);
 		fini(&s->worst[i]);
 	}
+	for (int i = 0; i < s->nunproven; i++)
+		fini(&s->unproven[i]);
 	free(s);
 	*sp = NULL;
 }

@@ -1,4 +1,4 @@
-/* snapshot.h - the scheduler at a glance: its busiest sites, its worst, and how many there are.
+/* snapshot.h - a summary of the scheduler: its busiest sites, its worst, and how many there are.
  *
  *	who looks -- QMGR_SNAPSHOT --> qmgr -- the same, filled in --> the loop named in reply_to
  *
@@ -6,6 +6,8 @@
  * been delivered to it; then by its name. So a site stays among them as long as no other is busier.
  * It is worse when it takes no mail, or no more (site_badness()); then when more waits for it, here and
  * in the queue; else the busier one comes first.
+ * Those without TLS as their policy wants it are told apart, the worst first: their newest reply or failure speaks of that
+ * (4.7.4, 4.7.5, 4.7.10, 4.7.30).
  * Taking it walks all sites once: whoever looks often asks once a second (cmd/control/glance.h).
  *
  * OWNERSHIP  Given away by posting. It holds copies and references only; snapshot_free().
@@ -42,6 +44,8 @@ struct snapshot {
 	int nsite;			      /* in each of the two: */
 	struct snapshot_site site[SNAPSHOT_SITES_MAX];	/* the busiest first */
 	struct snapshot_site worst[SNAPSHOT_SITES_MAX]; /* the worst first */
+	int nunproven;					/* in this one: */
+	struct snapshot_site unproven[SNAPSHOT_SITES_MAX];
 };
 
 struct snapshot *snapshot_new(struct loop *reply_to, void *owner);

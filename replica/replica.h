@@ -11,7 +11,7 @@
  *
  *	nats_link.c    the connection          copy.c      which file is there, and how far
  *	nats_setup.c   stream and connection   flight.c    what is under way
- *	               of the node's own      orders.c    what must wait for all that was written before:
+ *	               of the node's own      copy_orders.c  what must wait for all that was written before:
  *	format.c       what lies in it                     marks, checkpoints, purges
  *
  * OWNERSHIP  replica_new() makes it.

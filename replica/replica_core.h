@@ -16,7 +16,7 @@
 #include "replica/copy.h"
 #include "replica/flight.h"
 #include "replica/nats_link.h"
-#include "replica/orders.h"
+#include "replica/copy_orders.h"
 #include "replica/replica.h"
 
 #include "spool/spool.h"

@@ -1,4 +1,4 @@
-/* calendar.h - what a host is like at a time: its outages, and how many connections it serves.
+/* calendar.h - a host's outages, and how many connections it serves, by time.
  *
  * Times are milliseconds since the start.
  *

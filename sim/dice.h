@@ -1,4 +1,4 @@
-/* dice.h - chance that is the same for the same seed.
+/* dice.h - random numbers from a seed.
  *
  * Each part of a simulation has dice of its own, so that a change in one leaves the others alone.
  *

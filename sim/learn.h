@@ -1,4 +1,4 @@
-/* learn.h - a relay's own log, made into a scenario: what happened, to be run with other settings.
+/* learn.h - makes a scenario from the log of a relay, to be run with other settings.
  *
  *	log --> [ event ] --> [ learn: domains, sites ] --> [ learn_host: times, failures, limits ]
  *	                                    |                              |

@@ -1,4 +1,4 @@
-/* scenario.h - what a simulation is told: sections of sluice.conf, arrivals, sites, hosts, rows.
+/* scenario.h - a scenario: sections of sluice.conf, arrivals, sites, hosts, rows.
  *
  *	file or text --> [ libconfuse, by base/conf ] --> structs --> [ checks ] --> struct scenario
  *

@@ -4,14 +4,14 @@
  *	                                   ^ clock, seed                            --> JSON, picture
  *
  *	scenario.c        the file: sections of sluice.conf, and those of scenario_table.h
- *	scenario_check.c  what no single value of it shows
+ *	scenario_check.c  faults that involve several values
  *	spread.c          values with weights		dice.c	 chance from a seed
  *	arrivals.c        the messages, by time		trace.c	 the same from a log of the relay
  *	event.c           a line of that log
  *	learn.c           a scenario from it: sites and domains
  *	learn_host.c      likewise, a host		learn_write.c  its text
  *	stage.c           the clock, and qmgr's loop turned by hand
- *	model_spool.c     the queue; witness that nothing is lost or told twice
+ *	model_spool.c     the queue; checks that nothing is lost or reported twice
  *	model_disk.c      content without bytes; reports stored after a while
  *	model_dns.c       names
  *	model_host.c      hosts: times, limits, failures
@@ -20,7 +20,7 @@
  *	tally.c           what is counted		watch.c	 what must always hold
  *	tally_site.c      likewise, of one site
  *	sim_run.c         a scenario with all its rows and bindings
- *	sim_report.c, sim_json.c, sim_plot.c		what is told of it
+ *	sim_report.c, sim_json.c, sim_plot.c		its results: text, JSON, picture
  *	sim_random.c      a scenario from a seed
  *	sweep.c           many destinations, beside Postfix and an oracle
  *	sweep_write.c     one of them from a seed	oracle.c  hosts whose state is known
@@ -31,8 +31,8 @@
  *
  * OWNERSHIP  sim_free() frees what sim_run() made; the scenario is the caller's.
  * THREAD     main, and no other: the clock of the program is set.
- * ERRORS     Faults of a scenario or trace are told as "FILE:LINE: what is wrong". What a
- *            run finds to be wrong with the scheduler is in its tally.
+ * ERRORS     Faults of a scenario or trace are reported as "FILE:LINE: what is wrong". Faults
+ *            of the scheduler that a run finds are in its tally.
  * SEE        sluice-sim(5); tests/sim/README.md.
  */
 #ifndef SIM_SIM_H

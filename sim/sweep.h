@@ -1,4 +1,4 @@
-/* sweep.h - many random destinations, each run as we are, as Postfix is, and by an oracle.
+/* sweep.h - many random destinations, each run as sluice, as Postfix, and by an oracle.
  *
  *	seed --> sweep_write(): one site, one or two hosts, arrivals --> [ sim_run: early, late ]
  *	                                                             --> [ oracle ]

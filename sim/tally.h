@@ -1,4 +1,4 @@
-/* tally.h - what is counted in one run of a simulation, and what must never be.
+/* tally.h - what is counted in one run of a simulation, with violations of its rules.
  *
  * OWNERSHIP  tally_new() to tally_free().
  * THREAD     main.

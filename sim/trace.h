@@ -1,4 +1,4 @@
-/* trace.h - arrivals as they were: from the relay's log.
+/* trace.h - arrivals from the log of a relay.
  *
  * A queued event gives the time, the size and the number of recipients; the events of its
  * deliveries (sent, deferred, bounced, in_doubt) the domains. Recipients without any are given

@@ -292,6 +292,7 @@ static void become_ready(struct connection *c)
 		timer_start(&c->worker->loop->timers, &c->age, c->began_ms + age_ms);
 	timer_stop(&c->worker->loop->timers, &c->silent);
 	if (!c->engine.secure) {
+		metrics_add(METRIC_tls_client_clear, 1);
 		connection_failed_test(c, "there is no TLS");
 		if (!c->plain)
 			connection_report(c, TLS_RESULT_NO_STARTTLS, NULL);
@@ -370,7 +371,10 @@ static void broke(struct connection *c, const char *how)
 		not_connected(c, how);
 		return;
 	}
-	engine_lost(&c->engine, how);
+	if (c->handshaking && stream_tls_impossible(c->stream))
+		engine_unshaken(&c->engine, how);
+	else
+		engine_lost(&c->engine, how);
 	settle(c);
 }
 

@@ -9,16 +9,42 @@
 
 enum { RECORDS_MAX = 20 };
 
-/* As how it has failed, of a certificate that MTA-STS does not want. */
-static enum tls_result_type fault_of(const struct connection *c, enum tls_verified verified)
+static bool by_dane(const struct connection *c)
+{
+	return tls_policy_level(c->tls) == TRANSPORT_TLS_DANE;
+}
+
+/* There are TLSA records, and none that can be used; nor is there MTA-STS instead. */
+static bool by_useless_records(const struct connection *c)
+{
+	const struct tls_dane *dane = c->open->dane;
+	return dane && dane->nusable == 0 && !tls_policy_sts(c->tls);
+}
+
+static bool out_of_date(const struct connection *c)
+{
+	long error = SSL_get_verify_result(stream_ssl(c->stream));
+	return error == X509_V_ERR_CERT_HAS_EXPIRED || error == X509_V_ERR_CERT_NOT_YET_VALID;
+}
+
+/* As how it has failed, of a certificate that does not fit TLSA records. */
+static enum tls_result_type dane_fault_of(const struct connection *c)
+{
+	if (out_of_date(c))
+		return TLS_RESULT_EXPIRED;
+	return SSL_get_verify_result(stream_ssl(c->stream)) == X509_V_ERR_HOSTNAME_MISMATCH
+		       ? TLS_RESULT_OTHER_NAME
+		       : TLS_RESULT_FAILED;
+}
+
+/* The same, of one that MTA-STS does not want. */
+static enum tls_result_type sts_fault_of(const struct connection *c, enum tls_verified verified)
 {
 	if (!*tls_policy_sts(c->tls))
 		return TLS_RESULT_FAILED;
 	if (verified == TLS_VERIFIED_TRUSTED)
 		return TLS_RESULT_OTHER_NAME;
-	return SSL_get_verify_result(stream_ssl(c->stream)) == X509_V_ERR_CERT_HAS_EXPIRED
-		       ? TLS_RESULT_EXPIRED
-		       : TLS_RESULT_NOT_TRUSTED;
+	return out_of_date(c) ? TLS_RESULT_EXPIRED : TLS_RESULT_NOT_TRUSTED;
 }
 
 /* The policy is what the host's TLSA records say. */
@@ -38,7 +64,7 @@ static void post(const struct connection *c, enum tls_result_type type, const ch
 {
 	const struct tls_subject *of = c->open->subject;
 	struct tls_result *r = tls_result_new(of, type, reason);
-	if (tls_policy_level(c->tls) == TRANSPORT_TLS_DANE)
+	if (by_dane(c) || by_useless_records(c))
 		of_records(r, c->open->dane);
 	r->mx = mem_strdup(c->open->host);
 	r->address = c->open->address;
@@ -55,12 +81,14 @@ void connection_report(const struct connection *c, enum tls_result_type type, co
 void connection_report_shaken(const struct connection *c, enum tls_verified verified,
 			      const char *reason)
 {
-	bool dane = tls_policy_level(c->tls) == TRANSPORT_TLS_DANE;
 	/* What only our own configuration demands is nobody's business. */
-	if ((!dane && !tls_policy_sts(c->tls)) || verified >= TLS_VERIFIED_MATCHED)
+	bool demanded = by_dane(c) || tls_policy_sts(c->tls);
+	if (by_useless_records(c))
+		connection_report(c, TLS_RESULT_TLSA_INVALID, "no TLSA record of it can be used");
+	else if (!demanded || verified >= TLS_VERIFIED_MATCHED)
 		connection_report(c, TLS_RESULT_SUCCESS, NULL);
-	else if (dane)
-		connection_report(c, TLS_RESULT_FAILED, reason);
+	else if (by_dane(c))
+		connection_report(c, dane_fault_of(c), reason);
 	else
-		connection_report(c, fault_of(c, verified), reason);
+		connection_report(c, sts_fault_of(c, verified), reason);
 }

@@ -28,11 +28,12 @@ static bool by_dane(const struct connection *c)
 void connection_start_tls(struct connection *c)
 {
 	char *key = session_key(c);
-	SSL_SESSION *session = sessions_get(&c->worker->sessions, key);
+	SSL_SESSION *session = sessions_take(&c->worker->sessions, key);
 	const char *name = by_dane(c) ? c->open->dane->base : c->open->host; /* RFC 7672 8.1 */
 	free(key);
 	c->handshaking = true;
 	stream_start_tls(c->stream, c->worker->tls, false, tls_server_name(name), session);
+	SSL_SESSION_free(session);
 	SSL *ssl = stream_ssl(c->stream);
 	if (!ssl)
 		return;
@@ -131,7 +132,7 @@ void connection_shaken(struct connection *c)
 	static const enum metric results[] = {[TLS_VERIFIED_NONE] = METRIC_tls_client_unverified,
 					      [TLS_VERIFIED_TRUSTED] = METRIC_tls_client_unverified,
 					      [TLS_VERIFIED_MATCHED] = METRIC_tls_client_matched,
-					      [TLS_VERIFIED_STS] = METRIC_tls_client_matched,
+					      [TLS_VERIFIED_STS] = METRIC_tls_client_sts,
 					      [TLS_VERIFIED_DANE] = METRIC_tls_client_dane};
 	struct buf why = {0}, record = {0}, untold = {0};
 	enum tls_verified verified = verify(c, &record, &why, &untold);

@@ -126,6 +126,8 @@ void engine_input(struct engine *, struct buf *in);
 void engine_secured(struct engine *);
 void engine_untrusted(struct engine *, const char *why);
 /* Instead of that: it is not who it should be. Nothing goes in clear, and nothing is bounced. */
+void engine_unshaken(struct engine *, const char *why);
+/* Or: there will be no TLS with it, the next time neither (stream_tls_impossible()). */
 
 void engine_resume(struct engine *); /* out has room again: more content */
 void engine_give(struct engine *, struct delivery *);

@@ -56,8 +56,8 @@ static void measure(struct engine *e)
 		e->round_trip_us = us;
 }
 
-/* RFC 8689 4.2.1: 7.10 where TLS is what lacks, 7.30 where that is all. A handshake that breaks off may be
- * chance: it is tried again. */
+/* RFC 8689 4.2.1: 7.10 where TLS is what lacks, 7.30 where that is all. What may be chance is tried again: 4xx to
+ * STARTTLS, and a handshake that breaks off. */
 static void unfit(struct engine *e, const char *dsn, const char *lacks)
 {
 	e->unfit = true;
@@ -65,6 +65,13 @@ static void unfit(struct engine *e, const char *dsn, const char *lacks)
 		     verdict_printf(VERDICT_DEFERRED, 0, dsn, e->setup.peer,
 				    "REQUIRETLS was asked for, and %s %s", e->setup.peer, lacks));
 	buf_puts(e->out, "QUIT\r\n");
+}
+
+static void unfit_for(struct engine *e, const char *what, const char *why)
+{
+	char lacks[REPLY_TEXT_MAX + 64];
+	snprintf(lacks, sizeof lacks, "%s: %s", what, why);
+	unfit(e, "4.7.10", lacks);
 }
 
 static void without_tls(struct engine *e)
@@ -154,8 +161,23 @@ void engine_on_starttls(struct engine *e, const struct expected *x)
 		engine_move(e, ENGINE_HANDSHAKE);
 		return;
 	}
+	if (e->setup.requiretls && e->reply.code / 100 != 4) {
+		char text[REPLY_TEXT_MAX + 1];
+		unfit_for(e, "refuses STARTTLS", reply_text(&e->reply, text));
+		return;
+	}
 	e->try_plain = e->setup.tls < TRANSPORT_TLS_REQUIRED;
 	engine_refused(e, "4.7.4");
+}
+
+void engine_unshaken(struct engine *e, const char *why)
+{
+	if (!e->setup.requiretls) {
+		engine_lost(e, why);
+		return;
+	}
+	unfit_for(e, "can't begin TLS", why);
+	buf_clear(e->out);
 }
 
 /* RFC 3207 4.2: what was said before is forgotten. */

@@ -195,7 +195,7 @@ static void content_unreadable(struct engine *e, struct transaction *t)
 {
 	log_event(LOG_LEVEL_ERROR, "content_unreadable", "id", log_id(t->delivery->id), "reason",
 		  strerror(errno), NULL);
-	break_off(e, t, "the message can not be read from the queue");
+	break_off(e, t, "the message cannot be read from the queue");
 }
 
 static void put_content(struct engine *e, struct transaction *t, const char *bytes, size_t len)
@@ -232,7 +232,7 @@ static bool write_piece(struct engine *e, struct transaction *t)
 		return false;
 	}
 	if (!fence_open()) { /* another node may have taken it up */
-		break_off(e, t, "this node can not prove its place in the cluster");
+		break_off(e, t, "this node cannot prove its place in the cluster");
 		return false;
 	}
 	t->offset += (uint64_t)n;

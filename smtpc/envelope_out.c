@@ -3,11 +3,13 @@
 
 #include "base/log.h"
 #include "smtpc/seven_bit.h"
+#include "spool/spool.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-enum { PROBE = 16 << 10 }; /* bytes of a content in a file that are searched for 8-bit text */
+/* Bytes of a content in a file that are searched for 8-bit text: all that may lie in the log. */
+enum { PROBE = SPOOL_CONTENT_INLINE_MAX };
 
 /* All of a content is looked at: eight bytes at once. */
 static bool eightbit(const char *s, size_t len)
@@ -65,17 +67,22 @@ static bool all_safe(const struct delivery *d)
 	return safe;
 }
 
+static const char *text_of(const struct content *c, size_t *len)
+{
+	static _Thread_local char probe[PROBE];
+	*len = (size_t)c->size;
+	if (c->memory)
+		return c->memory;
+	ssize_t n = content_read(c, 0, probe, sizeof probe);
+	*len = n > 0 ? (size_t)n : 0;
+	return probe;
+}
+
 /* The header alone. What lies in a file and has a long one is taken for it. */
 static bool header_is_eightbit(const struct content *c)
 {
-	char probe[PROBE];
-	size_t len = (size_t)c->size;
-	const char *text = c->memory;
-	if (!text) {
-		ssize_t n = content_read(c, 0, probe, sizeof probe);
-		text = probe;
-		len = n > 0 ? (size_t)n : 0;
-	}
+	size_t len;
+	const char *text = text_of(c, &len);
 	const char *end = memmem(text, len, "\r\n\r\n", 4);
 	bool whole = end || len == c->size;
 	return !whole || eightbit(text, end ? (size_t)(end - text) : len);
@@ -99,14 +106,14 @@ struct verdict *envelope_out_refusal(const struct delivery *d, const struct capa
 		log_event(LOG_LEVEL_ERROR, "unsafe_address", "id", log_id(d->id), "host", host,
 			  NULL);
 		return verdict_printf(VERDICT_FAILED, 501, "5.6.0", NULL,
-				      "an address or parameter that can not be sent in a command");
+				      "an address or parameter that cannot be sent in a command");
 	}
 	if (!can->smtputf8 && needs_smtputf8(d))
 		return verdict_printf(VERDICT_FAILED, 553, "5.6.7", NULL,
 				      "%s does not offer SMTPUTF8, which this message needs", host);
 	if (d->body == BODY_BINARYMIME && can->withheld)
 		return verdict_printf(VERDICT_DEFERRED, 0, "4.5.0", NULL,
-				      "%s can not do CHUNKING at present, which this message needs",
+				      "%s cannot do CHUNKING at present, which this message needs",
 				      host);
 	if (d->body == BODY_BINARYMIME && !(can->chunking && can->binarymime))
 		return verdict_printf(VERDICT_FAILED, 554, "5.6.3", NULL,
@@ -124,22 +131,21 @@ struct verdict *envelope_out_refusal(const struct delivery *d, const struct capa
  * converted: to bounce it helps nobody. */
 static bool is_eightbit(const struct delivery *d)
 {
-	const struct content *c = d->content;
+	size_t len;
 	if (d->body != BODY_7BIT)
 		return true;
-	if (c->memory)
-		return eightbit(c->memory, c->size);
-	char probe[PROBE];
-	ssize_t n = content_read(c, 0, probe, sizeof probe);
-	return n > 0 && eightbit(probe, (size_t)n);
+	const char *text = text_of(d->content, &len);
+	return eightbit(text, len);
 }
 
 bool envelope_out_converts(const struct delivery *d, const struct capability *can)
 {
-	const struct content *c = d->content;
-	bool found = !can->eightbit && d->body != BODY_BINARYMIME && !d->verification &&
-		     (c->memory ? eightbit(c->memory, c->size) : is_eightbit(d));
-	return found && seven_bit_may(c);
+	size_t len;
+	if (can->eightbit || d->body == BODY_BINARYMIME || d->verification)
+		return false;
+	const char *text = text_of(d->content, &len);
+	bool unseen = len < d->content->size && d->body != BODY_7BIT;
+	return (unseen || eightbit(text, len)) && seven_bit_may(d->content);
 }
 
 void envelope_out_mail(struct buf *to, const struct delivery *d, const struct capability *can,

@@ -1,4 +1,4 @@
-/* envelope_out.h - the lines MAIL and RCPT of a delivery, and what can't be put into them.
+/* envelope_out.h - the lines MAIL and RCPT of a delivery, and what cannot be expressed in them.
  *
  * OWNERSHIP  Nothing is kept.
  * THREAD     Any; no I/O but reading the content.

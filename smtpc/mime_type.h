@@ -1,4 +1,4 @@
-/* mime_type.h - what a header says of the part that it begins: its type, boundary and encoding.
+/* mime_type.h - the type, boundary and encoding of a MIME part, from its header.
  *
  * THREAD     Any. Pure.
  * ERRORS     None: what can't be read is MIME_OTHER, without a boundary.

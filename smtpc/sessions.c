@@ -4,12 +4,14 @@
 #include "base/keyed_hash.h"
 #include "base/mem.h"
 
+#include <stdbool.h>
 #include <stdlib.h>
 
 struct session_entry {
 	UT_hash_handle hh;
 	char *key;
-	SSL_SESSION *session;
+	int n;
+	SSL_SESSION *kept[SESSIONS_OF_KEY_MAX]; /* oldest first */
 };
 
 void sessions_init(struct sessions *s)
@@ -20,7 +22,8 @@ void sessions_init(struct sessions *s)
 static void drop(struct sessions *s, struct session_entry *e)
 {
 	HASH_DEL(s->table, e);
-	SSL_SESSION_free(e->session);
+	while (e->n > 0)
+		SSL_SESSION_free(e->kept[--e->n]);
 	free(e->key);
 	free(e);
 }
@@ -45,19 +48,52 @@ void sessions_drop(struct sessions *s, const char *key)
 		drop(s, e);
 }
 
-void sessions_put(struct sessions *s, const char *key, SSL_SESSION *session)
+static struct session_entry *make(struct sessions *s, const char *key)
 {
-	sessions_drop(s, key);
-	if (HASH_COUNT(s->table) >= SESSIONS_MAX)
+	if (HASH_COUNT(s->table) >= SESSIONS_KEYS_MAX)
 		drop(s, s->table); /* the table keeps the order of arrival */
 	struct session_entry *e = mem_zalloc(sizeof *e);
 	e->key = mem_strdup(key);
-	e->session = session;
 	HASH_ADD_KEYPTR(hh, s->table, e->key, strlen(e->key), e);
+	return e;
 }
 
-SSL_SESSION *sessions_get(const struct sessions *s, const char *key)
+static bool for_all(const SSL_SESSION *session)
+{
+	return SSL_SESSION_get_protocol_version(session) < TLS1_3_VERSION;
+}
+
+/* The oldest of TLS 1.3, or all of what one new session takes the place of. */
+static void make_room(struct session_entry *e, const SSL_SESSION *newest)
+{
+	int gone = for_all(newest) ? e->n : e->n == SESSIONS_OF_KEY_MAX;
+	for (int i = 0; i < gone; i++)
+		SSL_SESSION_free(e->kept[i]);
+	e->n -= gone;
+	memmove(e->kept, e->kept + gone, (size_t)e->n * sizeof *e->kept);
+}
+
+void sessions_put(struct sessions *s, const char *key, SSL_SESSION *session)
 {
 	struct session_entry *e = find(s, key);
-	return e ? e->session : NULL;
+	if (!e)
+		e = make(s, key);
+	make_room(e, session);
+	e->kept[e->n++] = session;
+}
+
+SSL_SESSION *sessions_take(struct sessions *s, const char *key)
+{
+	struct session_entry *e = find(s, key);
+	while (e && e->n > 0) {
+		SSL_SESSION *newest = e->kept[e->n - 1];
+		bool good = SSL_SESSION_is_resumable(newest);
+		if (good && for_all(newest) && SSL_SESSION_up_ref(newest) == 1)
+			return newest;
+		e->n--;
+		if (good)
+			return newest;
+		SSL_SESSION_free(newest);
+	}
+	return NULL;
 }

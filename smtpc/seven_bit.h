@@ -1,4 +1,4 @@
-/* seven_bit.h - 8-bit content made fit for a host that does not offer 8BITMIME, part by part.
+/* seven_bit.h - converts 8-bit content for a host without 8BITMIME, part by part.
  *
  *	text with Content-Transfer-Encoding 8bit or binary	quoted-printable
  *	other such parts					base64

@@ -7,24 +7,24 @@
  *	connection.c		one connection: stream, engine, and the clock between them
  *	connection_post.c	what it says to qmgr
  *	connection_tls.c	handshake; sessions.c: TLS sessions to be resumed
- *	connection_report.c	what became of it, for reports on TLS
+ *	connection_report.c	its result, for reports on TLS
  *	engine.c		the protocol without I/O: replies come in, in order, one turn each
  *	engine_hello.c		greeting, EHLO, STARTTLS, QUIT
  *	engine_auth.c		AUTH; sasl_client.c: the exchange itself
- *	secrets.c		passwords and tokens for it, by a thread of its own; token.c: OAuth's forms
+ *	secrets.c		passwords and tokens for it, read by a thread of its own; token.c: OAuth's messages
  *	engine_mail.c		what is sent of a transaction, and when
  *	engine_replies.c	what the replies to it mean
  *	engine_chunk.c		messages by BDAT, several in flight
- *	engine_each.c		LMTP: the content has a reply for each recipient
+ *	engine_each.c		LMTP: a reply to the content for each recipient
  *	engine_step.c		has the host lost count?
  *	engine_turn.c		is a refusal to be believed, or asked again in its turn?
  *	engine_end.c		lost, too late, dropped
- *	expected.c		the replies that are owed: a queue, and a row for each kind
- *	transaction.c		the books of one delivery: who was accepted, who has a verdict
+ *	expected.c		the replies that are expected: a queue, and a row for each kind
+ *	transaction.c		one delivery: which recipients were accepted, which have a verdict
  *	session_limits.c	which recipients fit the limits that a host announces
- *	envelope_out.c		MAIL and RCPT as text; what can't be put into them
+ *	envelope_out.c		MAIL and RCPT as text; what cannot be expressed in them
  *	content_out.c		content as it goes on the wire: dots doubled or a chunk, CRLF only
- *	seven_bit.c		8-bit content for a host that takes none; mime_type.c: a part's header
+ *	seven_bit.c		converts 8-bit content for hosts without 8BITMIME; mime_type.c: a part's header
  *	capability.c		what EHLO announced
  *
  * n workers, each a loop of its own. A connection belongs to one worker for its life; qmgr says
@@ -32,7 +32,7 @@
  *
  * OWNERSHIP  Each worker owns its connections and what it was given, until that is posted back.
  * THREAD     smtpc_new() to smtpc_free(): main. smtpc_worker(): any.
- * ERRORS     None here; all that goes wrong is a verdict.
+ * ERRORS     None here; whatever goes wrong becomes a verdict.
  * SEE        base/delivery.h; RFC 5321 4.5.3.2, RFC 2920, RFC 3030.
  */
 #ifndef SMTPC_SMTPC_H

@@ -1,4 +1,4 @@
-/* addressing.h - what becomes of the addresses of an envelope on the way in.
+/* addressing.h - what happens to the addresses of an envelope on the way in.
  *
  *	sender     --> rewriting -----------------------------------------------> envelope
  *	recipient  --> access --> rewriting --+--> alias --> each member -------> envelope

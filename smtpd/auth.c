@@ -24,7 +24,7 @@ struct auth {
 	struct sasl *sasl; /* of the users' file; or NULL, and then */
 	struct dovecot *dovecot;
 	uint32_t exchange; /* with it; 0: none yet */
-	char *login;	   /* as it has named him */
+	char *login;	   /* as it has named the user */
 };
 
 static const struct {

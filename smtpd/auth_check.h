@@ -1,4 +1,4 @@
-/* auth_check.h - one password held against the users' file, in a thread of the pool.
+/* auth_check.h - compares a password with the users' file, in a thread of the pool.
  *
  *	auth_check_new() --> fill in --> auth_check_give() --> [ pool ] --> answer to the worker
  *

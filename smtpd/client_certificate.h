@@ -1,4 +1,4 @@
-/* client_certificate.h - logging in by a certificate of the client's, in place of a password.
+/* client_certificate.h - logging in by a client certificate instead of a password.
  *
  * Who has shown one in the handshake has a login where the table client_certificates has its
  * fingerprint, or else where it is signed by client_ca and for the purpose of a client. A certificate

@@ -44,12 +44,21 @@ enum response command_split(char *line, size_t len, struct command *c)
 	return RESPONSE_OK;
 }
 
+static enum response out_of_order(const struct command *c, enum session_state state)
+{
+	if (state == SESSION_GREETED)
+		return RESPONSE_HELLO_FIRST;
+	if (state != SESSION_READY)
+		return c->handler == verb_mail ? RESPONSE_NESTED_MAIL : RESPONSE_ORDER;
+	return c->handler == verb_rcpt ? RESPONSE_NEED_MAIL : RESPONSE_NEED_RCPT;
+}
+
 enum response command_check(const struct command *c, enum session_state state, bool tls_missing)
 {
 	if (tls_missing && !(c->flags & VERB_PLAIN))
 		return RESPONSE_NEEDS_TLS;
 	if (!(c->states & 1U << state))
-		return state == SESSION_GREETED ? RESPONSE_HELLO_FIRST : RESPONSE_ORDER;
+		return out_of_order(c, state);
 	if (c->argument_rule == ARGUMENT_NONE && c->argument[0])
 		return RESPONSE_NO_ARGUMENT;
 	if (c->argument_rule == ARGUMENT_MUST && !c->argument[0])

@@ -73,7 +73,8 @@ static void take(struct session *s)
 		drop(s, "no recipient is left");
 		return;
 	}
-	addressing_copies(s->worker->conf, e);
+	if (!s->tx->passage)
+		addressing_copies(s->worker->conf, e);
 	store_in_time(s);
 }
 

@@ -422,7 +422,7 @@ static void put_address(struct buf *to, char side, const union address *a)
 	buf_printf(to, "\t%cip=%s\t%cport=%d", side, address_text(a, text), side, address_port(a));
 }
 
-/* "no-penalty": failures are counted, and delayed, here. "nologin": nobody asks about him again. */
+/* "no-penalty": failures are counted, and delayed, here. "nologin": nobody asks about this user again. */
 static char *first_line(uint32_t id, const struct dovecot_question *q)
 {
 	struct buf line = {0};

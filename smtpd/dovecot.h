@@ -32,7 +32,7 @@ enum dovecot_outcome {
 	DOVECOT_CONTINUE,
 	DOVECOT_WRONG,
 	DOVECOT_DISABLED,  /* the name is right, the password perhaps: not for the client's ears */
-	DOVECOT_SUSPENDED, /* both are right, and he may not all the same */
+	DOVECOT_SUSPENDED, /* both are right, but the login is disabled */
 	DOVECOT_EXPIRED,   /* both are right, but the password is too old */
 	DOVECOT_AWAY,
 };
@@ -40,7 +40,7 @@ enum dovecot_outcome {
 struct dovecot_answer {
 	struct wait_answer answer; /* first */
 	enum dovecot_outcome outcome;
-	char *user;	 /* as Dovecot calls him, where it says so; or NULL */
+	char *user;	 /* the user's name as Dovecot has it, or NULL */
 	char *challenge; /* CONTINUE: in base64 */
 };
 

@@ -5,7 +5,7 @@
 #include "base/mailaddr.h"
 #include "base/mem.h"
 #include "smtpd/addressing.h"
-#include "smtpd/budget.h"
+#include "stages/budget.h"
 #include "smtpd/param.h"
 
 #include <assert.h>

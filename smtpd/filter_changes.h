@@ -1,4 +1,4 @@
-/* filter_changes.h - what a filter wants changed in a message, and making it so.
+/* filter_changes.h - the changes that a filter wants in a message, and how they are made.
  *
  *	filter_changes_add()	checked and kept; a body goes to the draft at once, beside the one there is
  *	filter_changes_make()	the filter has said its last word: all of it, in its order

@@ -1,4 +1,4 @@
-/* filter_macros.h - what filters are told of a session beside its commands, by Postfix's names.
+/* filter_macros.h - the macros that filters get about a session, with Postfix's names.
  *
  * OWNERSHIP  A value is good until the sixteenth next call (log_text()).
  * THREAD     The session's worker.

@@ -1,4 +1,4 @@
-/* header_rewrite.h - the addresses of one header field, each replaced where it has become another.
+/* header_rewrite.h - rewrites the addresses of one header field.
  *
  * All bytes but those of the addresses stay: names, comments, folding, order. An address in one piece
  * is looked at, in angle brackets or bare; one with blanks or comments inside, as RFC 5322 4.4 still

@@ -5,7 +5,7 @@
 #include "base/ident.h"
 #include "base/mailaddr.h"
 #include "base/mem.h"
-#include "smtpd/datetime.h"
+#include "base/datetime.h"
 #include "smtpd/rewrite.h"
 
 void intake_put(struct intake *in, const char *bytes, size_t len)

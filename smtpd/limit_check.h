@@ -1,4 +1,4 @@
-/* limit_check.h - a session asks the limiter about a message or a recipient, and does as it says.
+/* limit_check.h - a session asks the limiter about a message or a recipient, and obeys it.
  *
  * OWNERSHIP  A question is made by the verb, alone or as the first member of what it wants to find
  *            again; limit_check_ask() takes it.

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/sharing.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -16,6 +17,8 @@ struct limiter {
 	int nwatcher;
 	struct conf *conf;
 	struct limits limits;
+	void (*to_cluster)(void *context, struct note *); /* NULL: there is none */
+	void *to_context;
 	struct timer top; /* runs while what watchers were told last is old */
 };
 
@@ -213,6 +216,61 @@ static void obey(struct limiter *l, struct limiter_order *o)
 	loop_post(o->reply_to, &o->note);
 }
 
+/* --- what other nodes have let pass */
+
+static const char *const by_words[] = {
+	[LIMIT_BY_LOGIN] = "login", [LIMIT_BY_CLIENT] = "client", [LIMIT_BY_SENDER] = "sender"};
+static const char *const of_words[] = {
+	[LIMIT_MESSAGES] = "messages", [LIMIT_RECIPIENTS] = "recipients"};
+
+static struct sharing_spent *spent_new(const struct limiter *l, enum limit_by by, enum limit_of of,
+				       const struct limits_row *r, const struct conf_rate *rate)
+{
+	char *key = mem_printf("%s/%s/%s", by_words[by], of_words[of], r->name);
+	struct sharing_spent *s = sharing_spent_new(l->loop, key, rate);
+	s->told = r->told[of];
+	free(key);
+	return s;
+}
+
+static void tell_spent(void *owner, enum limit_by by, enum limit_of of, const struct limits_row *r,
+		       const struct conf_rate *rate, int64_t n)
+{
+	const struct limiter *l = owner;
+	struct sharing_spent *s = spent_new(l, by, of, r, rate);
+	s->n = n;
+	l->to_cluster(l->to_context, &s->note);
+}
+
+static void tell_forget(void *owner, enum limit_by by, enum limit_of of, const struct limits_row *r)
+{
+	const struct limiter *l = owner;
+	struct sharing_spent *s = spent_new(l, by, of, r, &(struct conf_rate){0});
+	s->forget = true;
+	l->to_cluster(l->to_context, &s->note);
+}
+
+/* The name behind these two words, or NULL. */
+static const char *name_after(const char *key, const char *by, const char *of)
+{
+	size_t nby = strlen(by), nof = strlen(of);
+	bool same = strncmp(key, by, nby) == 0 && key[nby] == '/' &&
+		    strncmp(key + nby + 1, of, nof) == 0 && key[nby + 1 + nof] == '/';
+	return same ? key + nby + nof + 2 : NULL;
+}
+
+static void hear_total(struct limiter *l, struct sharing_total *t)
+{
+	for (int by = 0; by < LIMIT_BY_COUNT; by++)
+		for (int of = 0; of < LIMIT_OF_COUNT; of++) {
+			const char *name = name_after(t->key, by_words[by], of_words[of]);
+			if (name)
+				limits_total(&l->limits, (enum limit_by)by, (enum limit_of)of, name,
+					     l->conf, t->next_us, t->through);
+		}
+	sharing_total_free(&t);
+}
+
 static void receive(void *owner, struct note *note)
 {
 	struct limiter *l = owner;
@@ -224,6 +282,13 @@ static void receive(void *owner, struct note *note)
 	case LIMITER_ACCEPTED:
 	case LIMITER_FAILED:
 		hear(l, (struct limiter_event *)note);
+		break;
+	case SHARING_TOTAL:
+		hear_total(l, (struct sharing_total *)note);
+		break;
+	case SHARING_PARTS:
+		l->limits.parts = ((struct sharing_parts *)note)->parts;
+		free(note);
 		break;
 	case LIMITER_ORDER:
 		obey(l, (struct limiter_order *)note);
@@ -266,6 +331,14 @@ void limiter_watch(struct limiter *l, struct loop *watcher)
 {
 	assert(l->nwatcher < LIMITER_WATCHERS_MAX);
 	l->watcher[l->nwatcher++] = watcher;
+}
+
+void limiter_share(struct limiter *l, void (*to_cluster)(void *context, struct note *),
+		   void *context)
+{
+	l->to_cluster = to_cluster;
+	l->to_context = context;
+	l->limits.sharing = (struct limits_sharing){tell_spent, tell_forget, l};
 }
 
 struct loop *limiter_loop(struct limiter *l)

@@ -5,6 +5,7 @@
  *	             -- LIMITER_FAILED ---->
  *	operator -- LIMITER_ORDER --------> ------------------------------> LIMITER_ORDER, back
  *	main  <-- LIMITER_SAVE: who is suspended ---+
+ *	cluster <-- SHARING_SPENT ------ -- SHARING_TOTAL, SHARING_PARTS --> what other nodes have let pass
  *	watchers <-- LIMITER_TOP: who sends most, once a second while that changes
  *
  * A thread of its own, since all others make somebody wait now and then: the spool for the disk, main
@@ -93,6 +94,10 @@ struct limiter *limiter_new(struct conf *, struct loop *saver);
 
 void limiter_recall(struct limiter *, const char *text); /* before the start: what was saved last */
 void limiter_watch(struct limiter *, struct loop *);	 /* before the start: gets LIMITER_TOP */
+void limiter_share(struct limiter *, void (*to_cluster)(void *context, struct note *),
+		   void *context);
+/* Before the start: its limits are those of all nodes of a cluster together (base/sharing.h). */
+
 struct loop *limiter_loop(struct limiter *);
 void limiter_start(struct limiter *);
 void limiter_reload(struct limiter *, struct conf *);

@@ -11,7 +11,7 @@ enum { DROP_AT_ONCE = 2 }; /* rows that stand for nothing, for each that is new 
 
 void limits_init(struct limits *t)
 {
-	*t = (struct limits){0};
+	*t = (struct limits){.parts = 1};
 	for (int by = 0; by < LIMIT_BY_COUNT; by++)
 		list_init(&t->seen[by]);
 }
@@ -85,10 +85,12 @@ static const struct conf_rate *rate_of(const struct conf_limit *l, enum limit_of
 	return of == LIMIT_MESSAGES ? &l->messages : &l->recipients;
 }
 
-/* What was spent under a narrower limit, before a reload, makes nobody wait under this one. */
-static int64_t wait_us(struct gcra *g, const struct conf_rate *rate, int64_t now_us)
+/* What was spent under a narrower limit, before a reload, makes nobody wait under this one. Several nodes may
+ * have let pass more than there was room for, before they knew of each other: that is waited for. */
+static int64_t wait_us(const struct limits *t, struct gcra *g, const struct conf_rate *rate,
+		       int64_t now_us)
 {
-	if (g->next_us > now_us + rate->per_ms * 1000)
+	if (g->next_us > now_us + (t->sharing.spent ? 2 : 1) * rate->per_ms * 1000)
 		g->next_us = now_us;
 	return gcra_due_us(g, rate, gcra_burst_us(rate)) - now_us;
 }
@@ -115,32 +117,60 @@ static void take_over(struct limits_ruling *r, enum limit_by by, const struct co
 /* The row of each name, and whether its own limit has room. */
 struct looked {
 	struct limits_row *row;
-	const struct conf_rate *rate; /* NULL: no limit */
+	struct conf_rate whole, rate; /* of all nodes, and this one's; no events: no limit */
 	bool room;
 };
 
-static void look(enum limit_by by, const struct conf_limit *l, enum limit_of of, int64_t now_us,
-		 struct looked *k, struct limits_ruling *ruling)
+static struct conf_rate part_of(const struct conf_rate *whole, int64_t parts)
 {
-	k->rate = l && rate_of(l, of)->events > 0 ? rate_of(l, of) : NULL;
-	if (!k->rate)
-		return;
-	int64_t us = wait_us(&k->row->spent[of], k->rate, now_us);
-	k->room = us <= 0;
-	if (us > 0)
-		take_over(ruling, by, l, k->rate, us);
+	int64_t events = whole->events / parts;
+	return (struct conf_rate){events > 0 ? events : 1, whole->per_ms};
 }
 
-static void count(struct looked k[LIMIT_BY_COUNT], enum limit_of of, int64_t now_us,
-		  const struct limits_ruling *ruling)
+static void look(const struct limits *t, enum limit_by by, const struct conf_limit *l,
+		 enum limit_of of, int64_t now_us, struct looked *k, struct limits_ruling *ruling)
 {
-	if (ruling->over && ruling->action != LIMIT_HOLD) {
-		k[ruling->by].row->refused++;
+	if (!l || rate_of(l, of)->events == 0)
 		return;
-	}
+	k->whole = *rate_of(l, of);
+	k->rate = t->parts == 1 ? k->whole : part_of(&k->whole, t->parts);
+	int64_t us = wait_us(t, &k->row->spent[of], &k->rate, now_us);
+	k->room = us <= 0;
+	if (us > 0)
+		take_over(ruling, by, l, &k->whole, us);
+}
+
+/* It is over its limit, as far as is known here. */
+static void ask_others(const struct limits *t, enum limit_by by, enum limit_of of, struct looked *k,
+		       int64_t now_us)
+{
+	if (!t->sharing.spent || now_us < k->row->looked_us + LIMITS_LOOK_US)
+		return;
+	k->row->looked_us = now_us;
+	t->sharing.spent(t->sharing.owner, by, of, k->row, &k->whole, 0);
+}
+
+static void count_one(const struct limits *t, enum limit_by by, enum limit_of of, struct looked *k,
+		      int64_t now_us)
+{
+	gcra_count(&k->row->spent[of], &k->rate, now_us);
+	if (!t->sharing.spent)
+		return;
+	k->row->told[of]++;
+	t->sharing.spent(t->sharing.owner, by, of, k->row, &k->whole, 1);
+}
+
+static void count(const struct limits *t, struct looked k[LIMIT_BY_COUNT], enum limit_of of,
+		  int64_t now_us, const struct limits_ruling *ruling)
+{
+	bool passes = !ruling->over || ruling->action == LIMIT_HOLD;
+	if (!passes)
+		k[ruling->by].row->refused++;
 	for (int by = 0; by < LIMIT_BY_COUNT; by++)
-		if (k[by].room)
-			gcra_count(&k[by].row->spent[of], k[by].rate, now_us);
+		if (k[by].room && passes)
+			count_one(t, (enum limit_by)by, of, &k[by], now_us);
+		else if (k[by].whole.events > 0 && !k[by].room)
+			ask_others(t, (enum limit_by)by, of, &k[by], now_us);
 }
 
 void limits_judge(struct limits *t, const struct conf *conf, enum limit_of of,
@@ -161,9 +191,9 @@ void limits_judge(struct limits *t, const struct conf *conf, enum limit_of of,
 			k->row->refused++;
 			return;
 		}
-		look(by, conf->limit_by[by], of, now_us, k, ruling);
+		look(t, by, conf->limit_by[by], of, now_us, k, ruling);
 	}
-	count(looked, of, now_us, ruling);
+	count(t, looked, of, now_us, ruling);
 }
 
 void limits_accepted(struct limits *t, const char *login, uint32_t nrcpt)
@@ -202,7 +232,21 @@ bool limits_reset(struct limits *t, const char *login)
 	if (!r)
 		return false;
 	memset(r->spent, 0, sizeof r->spent);
+	for (int of = 0; t->sharing.forget && of < LIMIT_OF_COUNT; of++)
+		t->sharing.forget(t->sharing.owner, LIMIT_BY_LOGIN, (enum limit_of)of, r);
 	r->messages = r->recipients = 0;
 	r->refused = r->failures = 0;
 	return true;
+}
+
+void limits_total(struct limits *t, enum limit_by by, enum limit_of of, const char *name,
+		  const struct conf *conf, int64_t next_us, uint64_t through)
+{
+	struct limits_row *r = limits_find(t, by, name);
+	const struct conf_limit *l = conf->limit_by[by];
+	if (!r || !l || rate_of(l, of)->events == 0)
+		return;
+	/* A row that was dropped and is new has told of less. */
+	uint64_t since = r->told[of] > through ? r->told[of] - through : 0;
+	r->spent[of].next_us = next_us + (int64_t)since * gcra_interval_us(rate_of(l, of));
 }

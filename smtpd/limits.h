@@ -24,6 +24,8 @@ enum limit_of { LIMIT_MESSAGES, LIMIT_RECIPIENTS, LIMIT_OF_COUNT };
 
 enum { LIMITS_ROWS_MAX = 200000 }; /* of each table */
 
+enum { LIMITS_LOOK_US = 1000000 }; /* who is refused has the others asked so often */
+
 struct limits_row {
 	UT_hash_handle hh;
 	struct list link;		   /* by when it was seen last; none while suspended */
@@ -32,10 +34,24 @@ struct limits_row {
 	uint32_t refused, failures;	   /* by a limit; wrong passwords: of a login */
 	int64_t seen_ms;		   /* wall clock; 0: never */
 	bool suspended;
+	uint64_t told[LIMIT_OF_COUNT]; /* to the other nodes, in a cluster */
+	int64_t looked_us;	       /* steady clock: when they were asked last */
 	char name[];
 };
 
+/* Other nodes count too: they are told what has passed under a limit, and say what all have had. */
+struct limits_sharing {
+	void (*spent)(void *owner, enum limit_by, enum limit_of, const struct limits_row *,
+		      const struct conf_rate *, int64_t n);
+	/* n 0: none has, but what all have had is wanted. */
+
+	void (*forget)(void *owner, enum limit_by, enum limit_of, const struct limits_row *);
+	void *owner;
+};
+
 struct limits {
+	struct limits_sharing sharing; /* spent NULL: there are no others */
+	int64_t parts;		       /* away from the others a limit is divided by so many */
 	struct limits_row *row[LIMIT_BY_COUNT]; /* the head of a hash table */
 	struct list seen[LIMIT_BY_COUNT];	/* least lately first */
 };
@@ -66,6 +82,10 @@ void limits_failed(struct limits *, const char *login, int64_t wall_ms);
 void limits_suspend(struct limits *, const char *login, bool suspended); /* seen before or not */
 bool limits_reset(struct limits *, const char *login);
 /* What was counted is forgotten. False: there is none of this name. */
+
+void limits_total(struct limits *, enum limit_by, enum limit_of, const char *name,
+		  const struct conf *, int64_t next_us, uint64_t through);
+/* What all nodes have had, with so many of those that this one has told of: steady clock. */
 
 struct limits_row *limits_find(const struct limits *, enum limit_by,
 			       const char *name); /* or NULL */

@@ -1,4 +1,4 @@
-/* param.h - the parameters behind an address in MAIL and RCPT, one after the other.
+/* param.h - parses the parameters of MAIL and RCPT.
  *
  * The cursor cuts the line in place: "KEY=value KEY value" becomes strings.
  *

@@ -1,4 +1,4 @@
-/* port.h - one address that is listened on: its sockets, and which listener of the configuration it is.
+/* port.h - one listening address: its sockets, and its listener in the configuration.
  *
  * Main keeps a descriptor of each socket, and gives each worker another one of the same socket. So
  * the sockets outlive the workers, and can be handed to the program that takes our place: whoever

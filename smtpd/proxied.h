@@ -1,4 +1,4 @@
-/* proxied.h - connections of a proxy, until it has said for whom each is.
+/* proxied.h - connections from a proxy, until their PROXY header has come.
  *
  *	accepted --> [ proxied: PROXY header ] --> listener_welcome(), with the client's own address
  *	                    +--> closed: malformed, too slow, or from somebody else than the proxies

@@ -1,4 +1,4 @@
-/* proxy_header.h - what a proxy says about a client before the client is heard: PROXY protocol 1 and 2.
+/* proxy_header.h - parses the PROXY header, version 1 and 2.
  *
  * A cursor over the bytes as they come. It takes none that is not the header's, so what follows, TLS
  * perhaps, stays for whoever reads next.

@@ -3,7 +3,7 @@
 
 #include "base/date.h"
 #include "base/ident.h"
-#include "smtpd/datetime.h"
+#include "base/datetime.h"
 #include "smtpd/reception.h"
 
 #include <string.h>

@@ -7,10 +7,13 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "dkim/dkim.h"
-#include "smtpd/budget.h"
+#include "smtpd/addressing.h"
 #include "smtpd/filtering.h"
+#include "smtpd/header_check.h"
 #include "smtpd/policy.h"
 #include "smtpd/received.h"
+#include "stages/archive.h"
+#include "stages/budget.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -126,22 +129,46 @@ static struct log_held *hold_log(const struct session *s)
 			"signed", t->passage ? t->passage->signed_by : NULL, NULL);
 }
 
+static char *client_text(const struct session *s)
+{
+	char address[64];
+	return mem_printf("%s%s[%s]", s->client_name ? s->client_name : "",
+			  s->client_name ? " " : "", address_text(&s->peer, address));
+}
+
+/* Filters may have changed the sender; and the archive is to see who else has it. */
+static void add_copies(struct passage *p)
+{
+	if (p->draft.envelope->nrcpt > 0)
+		addressing_copies(p->conf, p->draft.envelope);
+	passage_next(p);
+}
+
+static const struct passage_stage copies_stage = {.name = "copies", .begin = add_copies};
+
 bool reception_stages(struct session *s)
 {
 	struct reception *t = s->tx;
 	struct conf *c = s->worker->conf;
 	struct smtpd_worker *w = s->worker;
-	if (c->ndkim == 0 && !s->filtering)
+	bool checked = header_check_wanted(c, s->login);
+	if (c->ndkim == 0 && !s->filtering && !checked && !archive_wanted(c))
 		return false;
 	struct passage *p = t->passage = passage_new(c, w->loop, w->pool, w->spool, t->id);
 	p->draft.size = intake_take(&t->intake, &p->draft.content, &p->draft.file);
 	p->draft.envelope = t->envelope;
 	p->login = mem_strdup(s->login);
+	p->client = client_text(s);
 	p->stranger = policy_stranger(s);
 	t->envelope = NULL;
+	if (checked)
+		passage_add(p, &header_check_stage, NULL);
 	filtering_stage(s, p);
+	passage_add(p, &copies_stage, NULL);
 	if (c->ndkim > 0)
 		passage_add(p, &dkim_stage, NULL);
+	if (archive_wanted(c))
+		passage_add(p, &archive_stage, c->ndkim > 0 ? (void *)&dkim_stage : NULL);
 	return true;
 }
 

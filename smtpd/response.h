@@ -1,4 +1,4 @@
-/* response.h - replies as a client reads them.
+/* response.h - the text of replies.
  *
  * THREAD     Any. Pure.
  * SEE        response_table.h.

@@ -1,4 +1,4 @@
-/* rewrite.h - an address that becomes another on its way in.
+/* rewrite.h - rewrites an address on its way in.
  *
  *	sender:     sender_canonical, canonical, masquerade
  *	recipient:  recipient_canonical, canonical

@@ -60,7 +60,7 @@ static int bind_channel(struct sasl *s, Gsasl_property property)
 	return set_base64(s->session, property, bytes, len);
 }
 
-/* Who it is, and whether he speaks for himself. */
+/* Who it is, and whether the authorization identity is the same. */
 static void take_names(struct sasl *s, const char *authid, const char *authzid)
 {
 	char other[USERS_LOGIN_MAX + 1];

@@ -44,7 +44,7 @@ struct session {
 	struct auth *auth;	     /* NULL outside of an exchange */
 	char *client_name;	     /* as a proxy has said, or NULL */
 	char *login;		     /* who it is; NULL: nobody has logged in */
-	const char *mechanism;	     /* by which he has; NULL: by another way than AUTH */
+	const char *mechanism;	     /* how it has logged in; NULL: not by AUTH */
 	struct filtering *filtering; /* NULL: there are no filters */
 	char *helo;		     /* NULL until the client has said its name */
 	const char *stage;	     /* the verb at work, for the log */

@@ -9,35 +9,35 @@
  *
  *	smtpd.c smtpd_worker.[ch]	start and stop; one thread
  *	listener.c clients.[ch]		accepting, and how often for one client
- *	proxied.[ch] proxy_header.[ch]	until a proxy has said who the client is
+ *	proxied.[ch] proxy_header.[ch]	a connection until its PROXY header has come
  *	service.[ch]			the settings of a listener; a reload makes another
  *	port.[ch] inherited.[ch]	the sockets of one address; those of whoever started us
  *	session.[ch] session_table.h	one client: its states, deadlines, replies
  *	session_read.c			input: a command, content, a chunk
  *	session_reply.c			replies, refusals and their log
- *	wait.[ch]			waiting for what does not come at once, in any verb
+ *	wait.[ch]			how a session waits for anything, in any verb
  *	command.[ch] verb_X.c param.[ch]	one line; what it does; its parameters
- *	response.[ch] response_table.h	all that the server says
+ *	response.[ch] response_table.h	all replies of the server
  *	auth.[ch] sasl.[ch]		logging in: one AUTH command; the bytes of a mechanism
- *	auth_check.[ch] failures.[ch]	a password, held against its hash; how often that failed
+ *	auth_check.[ch] failures.[ch]	a password, compared with its hash; how often that failed
  *	dovecot.[ch] dovecot_line.[ch]	a Dovecot that knows the users; a line of its protocol
  *	client_certificate.[ch]		logging in by a certificate
  *	policy.[ch]			who may send to whom
- *	limiter.[ch] limits.[ch]	the thread that owns limits; how much each has sent
- *	limit_check.[ch]		a session asks it
- *	verify_check.[ch]		a session asks what the next hop would say
- *	addressing.[ch]			access, rewriting, aliases, copies: what becomes of addresses
+ *	limiter.[ch] limits.[ch]	the thread for limits on sending; how much each client has sent
+ *	limit_check.[ch]		a session asks that thread
+ *	verify_check.[ch]		a session asks whether the next hop takes a recipient
+ *	addressing.[ch]			access, rewriting, aliases, copies: what happens to addresses
  *	alias.[ch] rewrite.[ch]		two of these steps
  *	reception.[ch] received.[ch]	one message, from MAIL to the spool; its Received field
  *	content_in.[ch] header_in.[ch]	its bytes: line ends, dots, limits; what its header says
  *	content_end.[ch]		all of them have come: stages, then the spool
+ *	header_check.[ch]		whether its header may name these authors: a stage
  *	filtering.[ch] filter_macros.[ch]	a session and the filters that its mail passes
  *	filter_mail.[ch]		content on its way through them: a stage of stages/stages.h
  *	filter_changes.[ch]		what a filter wants changed
- *	milter/				the protocol: an engine, connections, chains of filters
+ *	milter/				the protocol: see milter_chain.h
  *	header_rewrite.[ch]		the addresses in that, where they are to change
- *	intake.[ch] datetime.[ch]	where they go: memory or a file of the spool
- *	budget.[ch]			the memory of all of them together
+ *	intake.[ch]			where they go: memory or a file of the spool
  *
  * OWNERSHIP  Each worker owns its sessions. The configuration is counted. A session whose message
  *            is with the spool waits for the answer: stop the spool, and the pool, between

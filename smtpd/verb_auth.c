@@ -15,7 +15,7 @@ static enum response judge(const struct session *s, const char *argument)
 	if (s->state == SESSION_GREETED || !s->esmtp)
 		return RESPONSE_HELLO_FIRST;
 	if (s->state != SESSION_READY)
-		return RESPONSE_ORDER;
+		return RESPONSE_IN_TRANSACTION;
 	if (s->login)
 		return RESPONSE_AUTH_TWICE;
 	if (auth_in_clear(s))

@@ -37,7 +37,7 @@ static enum response judge(const struct session *s)
 	case SESSION_BDAT:
 		return RESPONSE_OK;
 	default:
-		return RESPONSE_ORDER;
+		return RESPONSE_NEED_RCPT;
 	}
 }
 

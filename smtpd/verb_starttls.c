@@ -10,13 +10,13 @@ void verb_starttls(struct session *s, char *argument)
 {
 	(void)argument;
 	if (s->tls) {
-		session_refuse(s, RESPONSE_ORDER, NULL);
+		session_refuse(s, RESPONSE_TLS_TWICE, NULL);
 	} else if (!s->service->tls) {
 		session_refuse(s, RESPONSE_NOT_IMPLEMENTED, NULL);
 	} else if (s->state == SESSION_GREETED) {
 		session_refuse(s, RESPONSE_HELLO_FIRST, NULL);
 	} else if (s->state != SESSION_READY) {
-		session_refuse(s, RESPONSE_ORDER, NULL);
+		session_refuse(s, RESPONSE_IN_TRANSACTION, NULL);
 	} else {
 		session_reply(s, RESPONSE_TLS_READY);
 		session_move(s, SESSION_HANDSHAKE);

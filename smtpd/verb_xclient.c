@@ -178,7 +178,7 @@ void verb_xclient(struct session *s, char *argument)
 	if (!s->proxy)
 		why = RESPONSE_NOT_IMPLEMENTED;
 	else if (s->state != SESSION_GREETED && s->state != SESSION_READY)
-		why = RESPONSE_ORDER;
+		why = RESPONSE_IN_TRANSACTION;
 	else if (!*argument)
 		why = RESPONSE_NEEDS_ARGUMENT;
 	else if (!take_all(&said, argument))

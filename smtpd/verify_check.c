@@ -3,10 +3,13 @@
 
 #include "base/conf_value.h"
 #include "base/mem.h"
+#include "base/route_value.h"
+#include "base/tables.h"
 #include "smtpd/alias.h"
 #include "smtpd/rewrite.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static bool is_alias(const struct conf *c, const char *address)
@@ -18,16 +21,31 @@ static bool is_alias(const struct conf *c, const char *address)
 	return found;
 }
 
+/* The row that would count, were there no section: what does count, qmgr knows. */
+static bool row_verifies(const struct conf *c, const char *address)
+{
+	struct table_origin origin;
+	struct route_value v;
+	struct buf why = {0};
+	char *value = tables_find(c->tables, TABLE_ROUTES, address, &origin);
+	bool verifies = value && !route_value_parse(value, &v, &why) && v.verify;
+	if (value)
+		route_value_fini(&v);
+	free(value);
+	buf_fini(&why);
+	return verifies;
+}
+
 char *verify_check_address(const struct session *s, const char *recipient, bool wanted)
 {
 	const struct conf *c = s->worker->conf;
 	struct rewrite r;
 	char *address = NULL;
-	if (!s->worker->qmgr || (!wanted && !c->routes_verify))
+	if (!s->worker->qmgr || (!wanted && !c->routes_verify && c->routes.n == 0))
 		return NULL;
 	bool good = rewrite_recipient(c, recipient, &r);
 	const char *to = rewrite_result(&r, recipient);
-	if (good && !is_alias(c, to))
+	if (good && !is_alias(c, to) && (wanted || c->routes_verify || row_verifies(c, to)))
 		address = mem_strdup(to);
 	rewrite_fini(&r);
 	return address;

@@ -1,4 +1,4 @@
-/* wait.h - how a session waits for what does not come at once: one way, for every verb.
+/* wait.h - how a session waits for anything: one way, for every verb.
  *
  *	verb_x():  ticket = wait_begin(s, &kind, timeout_ms)		any state --> WAIT
  *		   ask->answer.ticket = ticket, and post the question	return
@@ -12,7 +12,7 @@
  * gone by then: copy what is wanted of it, into what is asked or into the session.
  *
  * An answer that nobody waits for, because it comes late or twice, or after the client has gone, is
- * freed and does nothing. Whoever is asked may therefore keep a ticket as long as he likes, and need
+ * freed and does nothing. Whoever is asked may therefore keep a ticket as long as it likes, and need
  * not answer.
  *
  * A client that goes ends the wait, and its session is freed, unless the kind outlives it: then the

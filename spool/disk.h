@@ -1,4 +1,4 @@
-/* disk.h - every call that the spool makes to the disk.
+/* disk.h - every system call of the spool on files.
  *
  * An edge: a test links its own disk.c to make writes and syncs fail, or to stop the machine
  * between any two of them.

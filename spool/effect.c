@@ -42,6 +42,10 @@ static void answer(const struct spool *s, struct spool_store *store, bool stored
 	content_unref(store->content);
 	store->content = NULL;
 	log_held_free(&store->log);
+	if (!store->reply_to) {
+		free(store);
+		return;
+	}
 	store->stored = stored;
 	store->answered_us = s->replication.waits ? clock_steady_us() : s->gather.answered_us;
 	store->note.type = SPOOL_STORED;
@@ -313,6 +317,7 @@ void effect_refused(struct spool *s, struct op *op)
 		s->credit++; /* taken for it when the batch was put together */
 	if (op->store->file)
 		replicate_large_gone(s->replication.keeper, op->store->envelope->id);
+	spool_store_free(&op->store->with);
 	spool_file_discard(&op->store->file);
 	answer(s, op->store, false);
 	op_free(op);

@@ -34,21 +34,28 @@ struct envelope *fetch_envelope(const struct stub *stub)
 	return e;
 }
 
+/* False: it can't be read, or is not what was written. */
+static bool read_record(const struct stub *stub, struct record *r, struct buf *bytes)
+{
+	if (!segment_read(stub->content.segment, stub->content.offset, r, bytes))
+		return false;
+	if (r->type == RECORD_CONTENT && r->id == stub->id)
+		return true;
+	errno = EBADMSG;
+	return false;
+}
+
 struct content *fetch_copy(const struct stub *stub)
 {
 	struct record r;
 	struct buf bytes;
 	struct content *c = NULL;
 	buf_init(&bytes);
-	if (segment_read(stub->content.segment, stub->content.offset, &r, &bytes)) {
-		if (r.type == RECORD_CONTENT && r.id == stub->id) {
-			char *memory = mem_alloc(r.length ? r.length : 1);
-			if (r.length > 0)
-				memcpy(memory, buf_data(&bytes), r.length);
-			c = content_in_memory(memory, r.length);
-		} else {
-			errno = EBADMSG;
-		}
+	if (read_record(stub, &r, &bytes)) {
+		char *memory = mem_alloc(r.length ? r.length : 1);
+		if (r.length > 0)
+			memcpy(memory, buf_data(&bytes), r.length);
+		c = content_in_memory(memory, r.length);
 	}
 	buf_fini(&bytes);
 	return c;
@@ -57,18 +64,23 @@ struct content *fetch_copy(const struct stub *stub)
 struct content *fetch_checked(const struct spool *s, const struct stub *stub,
 			      const struct envelope *e)
 {
+	struct record r;
+	struct buf bytes;
 	if (stub->large)
 		return fetch_content(s, stub, e);
-	struct content *c = fetch_copy(stub);
-	if (c && c->size != e->size) {
-		content_unref(c);
+	buf_init(&bytes);
+	bool whole = read_record(stub, &r, &bytes);
+	buf_fini(&bytes);
+	if (whole && r.length != e->size) {
 		errno = EBADMSG;
-		return NULL;
+		whole = false;
 	}
-	if (!c || content_memory_bytes() <= s->conf->content_memory_limit)
-		return c;
-	content_unref(c);
-	return fetch_content(s, stub, e);
+	if (!whole)
+		return NULL;
+	struct content *c = fetch_content(s, stub, e);
+	c->summed = true;
+	c->sum = r.crc;
+	return c;
 }
 
 struct content *fetch_content(const struct spool *s, const struct stub *stub,

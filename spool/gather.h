@@ -1,14 +1,14 @@
 /* gather.h - how long a commit waits for company.
  *
- * What one commit costs is paid once for all that it takes along: the sync, and the wake-ups of every
- * thread, which cost the more the busier the processors are. Who has come and waits pays with his time for whoever is still to come. So no message waits
- * longer than a few commits take, as measured of late, and only for those who come sooner than that:
+ * A commit costs the same for one message as for many: the sync, and a wake-up of every thread, which
+ * costs more when the processors are busy. But a message that waits for others is answered later. So no
+ * message waits longer than a few commits take, as measured lately, and only for clients that will come sooner:
  *
- *	clients that are in the middle of a message, at the pace at which messages come
- *	clients of the last commit, which have their answer, if they are wont to come back sooner
- *	than a commit takes: else those of every other commit would for ever wait for each other's
+ *	clients in the middle of a message, at the rate at which messages come
+ *	clients of the last commit, which have their reply, if they usually come back within the time of
+ *	a commit; otherwise two groups of clients would wait for each other's commits for ever
  *
- * A record that nobody waits for is in no hurry: alone it waits so long that the disk has little to do.
+ * Records that nobody waits for may wait long, so that they cost the disk little.
  *
  * Numbers in, numbers out: no clock, no I/O. Microseconds of the steady clock.
  *

@@ -74,13 +74,23 @@ static void add_command(struct spool *s, struct note *note)
 	s->commands_end = &note->next;
 }
 
-void inbox_drop_store(struct spool_store *store)
+void spool_store_free(struct spool_store **sp)
 {
+	struct spool_store *store = *sp;
+	*sp = NULL;
+	if (!store)
+		return;
+	spool_store_free(&store->with);
 	envelope_free(&store->envelope);
 	content_unref(store->content);
 	spool_file_discard(&store->file);
 	log_held_free(&store->log);
 	free(store);
+}
+
+static void drop_store(struct spool_store *store)
+{
+	spool_store_free(&store);
 }
 
 static void drop_release(struct spool_release *r)
@@ -95,10 +105,10 @@ static void drop(struct spool *s, struct note *note)
 	int error;
 	switch (note->type) {
 	case SPOOL_STORE:
-		inbox_drop_store((struct spool_store *)note);
+		drop_store((struct spool_store *)note);
 		break;
 	case SPOOL_NOTE_LARGE_SYNCED:
-		inbox_drop_store(large_sync_take(s, note, &error));
+		drop_store(large_sync_take(s, note, &error));
 		break;
 	case SPOOL_DELIVERED:
 		delivered_free((struct spool_delivered *)note);
@@ -138,16 +148,28 @@ static void refuse_unsynced(struct spool *s, struct spool_store *store, int erro
 	effect_refused(s, op);
 }
 
-/* If it has a file of its own, that is on stable storage now. */
-static void add_store(struct spool *s, struct spool_store *store)
+static struct op *begin_store(struct spool *s, struct spool_store *store)
 {
-	bool known =
-		(store->taken || store->adopted) && catalog_find(&s->catalog, store->envelope->id);
 	struct op *op = commit_add(s, OP_STORE, NULL);
 	op->store = store;
 	if (store->file)
 		replicate_large(s->replication.keeper, store->envelope->id,
 				spool_file_size(store->file), false);
+	return op;
+}
+
+/* What has files of its own has them on stable storage now. The other one is written first: a segment is
+ * synced before the next is begun, so that a crash never leaves this one alone. */
+static void add_store(struct spool *s, struct spool_store *store)
+{
+	bool known =
+		(store->taken || store->adopted) && catalog_find(&s->catalog, store->envelope->id);
+	if (store->with && !known) {
+		store->with->promised = store->promised;
+		begin_store(s, store->with);
+		store->with = NULL;
+	}
+	struct op *op = begin_store(s, store);
 	gather_came(&s->gather, clock_steady_us(), store->posted_us, store->answered_us);
 	if (!known)
 		return;
@@ -158,12 +180,16 @@ static void add_store(struct spool *s, struct spool_store *store)
 
 static void take_store(struct spool *s, struct spool_store *store)
 {
-	if (!store->file) {
+	const struct spool_store *with = store->with;
+	assert(!with || (!with->with && !with->reply_to && !with->taken));
+	if (store->file)
+		spool_file_sum(store->file, store->envelope);
+	if (with && with->file)
+		spool_file_sum(with->file, with->envelope);
+	if (store->file || (with && with->file))
+		large_sync_give(s, store);
+	else
 		add_store(s, store);
-		return;
-	}
-	spool_file_sum(store->file, store->envelope);
-	large_sync_give(s, store);
 }
 
 static void large_synced(struct spool *s, struct note *note)

@@ -1,4 +1,4 @@
-/* inbox.h - what other threads have posted to the spool's.
+/* inbox.h - the notes that other threads have posted to the spool.
  *
  * A note becomes an op of the next commit, an order of the operator, or more credit; once the spool is
  * closing, it is dropped with all that hangs on it.
@@ -24,6 +24,5 @@ struct spool_stop { /* SPOOL_NOTE_STOP */
 };
 
 void inbox_receive(void *spool, struct note *);
-void inbox_drop_store(struct spool_store *); /* nobody waits for its answer any more */
 
 #endif

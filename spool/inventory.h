@@ -1,4 +1,4 @@
-/* inventory.h - what files there are in log/, and whose a file in large/ is.
+/* inventory.h - which files are in log/, and to which message a file in large/ belongs.
  *
  * OWNERSHIP  Owns the names of foreign files.
  * THREAD     Any.

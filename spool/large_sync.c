@@ -25,12 +25,18 @@ static struct large_sync *of_note(struct note *note)
 	return (struct large_sync *)((char *)note - offsetof(struct large_sync, note));
 }
 
-static int sync_both(const struct large_sync *l)
+static bool sync_file(const struct spool_store *store)
+{
+	return !store || !store->file || spool_file_sync(store->file) == 0;
+}
+
+static int sync_all(const struct large_sync *l)
 {
 	int folder = disk_open(l->spool->folder, LAYOUT_LARGE, O_RDONLY | O_DIRECTORY);
 	if (folder < 0)
 		return errno;
-	int error = spool_file_sync(l->store->file) == 0 && disk_sync(folder) == 0 ? 0 : errno;
+	bool ok = sync_file(l->store) && sync_file(l->store->with) && disk_sync(folder) == 0;
+	int error = ok ? 0 : errno;
 	disk_close(folder);
 	return error;
 }
@@ -38,7 +44,7 @@ static int sync_both(const struct large_sync *l)
 static void work(struct thread_pool_job *job)
 {
 	struct large_sync *l = of_job(job);
-	l->error = sync_both(l);
+	l->error = sync_all(l);
 }
 
 static void done(struct thread_pool_job *job)

@@ -1,4 +1,4 @@
-/* large_sync.h - files of large contents are synced beside the spool's thread, several at once.
+/* large_sync.h - syncs files of large contents apart from the spool's thread, several at once.
  *
  *	SPOOL_STORE with a file --> [ queue ] --> a thread of the pool: file and name synced
  *	                                            |

@@ -1,4 +1,4 @@
-/* parked.h - the deferred messages of each site: counted, and those that wait for it made due.
+/* parked.h - counts the deferred messages of each site, and makes those due that wait for it.
  *
  *	SPOOL_RELEASE --> kept, then counted for its site ----> due by its time, or flushed, or gone
  *	SPOOL_UNPARK ---> waits for the next commit ----------> the oldest are due; the answer

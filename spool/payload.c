@@ -18,6 +18,7 @@ enum {
 	RETURNED = 64,
 	SUMMED = 128,
 };						       /* of an envelope */
+enum { ARCHIVE = 128 };				       /* beside what the sender wants of TLS */
 enum { DONE = 1, ORCPT = 2, VERDICT = 4, DOUBTS = 3 }; /* of a recipient; a shift */
 enum { RECIPIENT_MIN = 10 };			       /* bytes */
 
@@ -32,7 +33,7 @@ static void put_head(struct buf *b, const struct envelope *e, const struct conte
 			 (e->nhistory > 0 ? HISTORY : 0) | (e->summed ? SUMMED : 0));
 	p[1] = e->ret;
 	p[2] = e->body;
-	p[3] = e->tls;
+	p[3] = (uint8_t)(e->tls | (e->archive ? ARCHIVE : 0));
 	put_le(p + 4, e->rounds, 4);
 	put_le(p + 8, c->seq, 8);
 	put_le(p + 16, c->offset, 8);
@@ -164,7 +165,9 @@ static struct envelope *get_head(uint64_t id, const uint8_t *p)
 	e->returned = p[0] & RETURNED;
 	e->ret = p[1];
 	e->body = p[2];
-	e->tls = p[3] <= ENVELOPE_TLS_WAIVED ? p[3] : ENVELOPE_TLS_USUAL;
+	uint8_t tls = p[3] & (ARCHIVE - 1);
+	e->tls = tls <= ENVELOPE_TLS_WAIVED ? tls : ENVELOPE_TLS_USUAL;
+	e->archive = p[3] & ARCHIVE;
 	e->rounds = (uint32_t)get_le(p + 4, 4);
 	e->size = get_le(p + 24, 8);
 	e->arrived_ms = (int64_t)get_le(p + 32, 8);

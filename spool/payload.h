@@ -1,4 +1,4 @@
-/* payload.h - what the records say: envelopes, starts, deliveries.
+/* payload.h - the contents of records: envelopes, starts, deliveries.
  *
  * Bytes in, structs out: no I/O.
  *

@@ -1,4 +1,4 @@
-/* recover.h - find out what the segments of earlier starts hold.
+/* recover.h - finds out what the segments of earlier runs hold.
  *
  *	spool thread                    thread of recovery
  *	recover_start() --------------> reads the older segments in order, applies each record

@@ -107,7 +107,7 @@ static bool mend(struct conf *conf, const struct todo *t, struct buf *error)
 	if (ok)
 		journal_collect(&s->journal, s->loop->now_ms);
 	else
-		buf_printf(error, "%s: the disk can not be written to", conf->spool);
+		buf_printf(error, "%s: the disk cannot be written to", conf->spool);
 	spool_free(&s);
 	return ok;
 }

@@ -1,4 +1,4 @@
-/* repair.h - make a queue whole again, while no relay has it.
+/* repair.h - repairs a queue while no relay is running.
  *
  *	check --> nothing wrong: that is all
  *	      --> recovery, as at a start: what is damaged goes to quarantine/

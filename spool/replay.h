@@ -1,4 +1,4 @@
-/* replay.h - what the records say, taken together.
+/* replay.h - the state of each message that follows from all of its records.
  *
  *	content          where it lies, if it is whole
  *	envelope         known, unless one of a later generation is

@@ -268,7 +268,7 @@ void replicate_drop(struct spool *s)
 		let_go(s, op);
 		work_free(op->work, &s->journal);
 		if (op->store)
-			inbox_drop_store(op->store);
+			spool_store_free(&op->store);
 		op_free(op);
 	}
 }

@@ -1,4 +1,4 @@
-/* shape.h - how many recipients wait for whom, and since when: a table of domains and ages.
+/* shape.h - how many recipients wait, by domain and age.
  *
  *	shape_begin()  shape_add() for each message ...  shape_end()      what the queue's index has
  *	shape_add_name()                                                  what lies elsewhere

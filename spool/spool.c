@@ -89,8 +89,7 @@ static void free_ops(struct spool *s, struct list *ops)
 			op->work = op->stub->work;
 		if (op->kind != OP_START || !op->effective)
 			work_free(op->work, &s->journal);
-		if (op->store)
-			inbox_drop_store(op->store);
+		spool_store_free(&op->store);
 		if (op->delivered)
 			delivered_free(op->delivered);
 		op_free(op);

@@ -18,9 +18,9 @@
  *	turn.c                one turn of the loop    verdicts.c         the verdicts among that
  *	commit.c              one batch               segment.c          one file of the log
  *	commit_records.c      its records             journal.c          the files in a row
- *	effect.c              what follows            journal_collect.c  those that go
+ *	effect.c              what follows from it            journal_collect.c  those that go
  *	runner.c              due messages            lane.c             the end of one row of them
- *	operator.c            the operator            survey.c           what is wrong in a segment
+ *	operator.c            its commands            survey.c           what is wrong in a segment
  *	compact.c             make room               catalog.c          the messages by id
  *	checkpoint.c          where to start          due.c              the messages by time
  *	fetch.c               read one back           stub.c             what memory keeps of one
@@ -89,7 +89,8 @@ struct spool_store {
 	bool taken;	      /* of the maildrop: see below */
 	bool adopted; /* of another node: not worked on before SPOOL_ADOPTED; see adoption.h */
 	bool promised; /* a client waits for the answer: it is to be where the queue is replicated to */
-	int64_t posted_us;   /* steady clock: now; or 0 */
+	struct spool_store *with; /* another message, see below; or NULL */
+	int64_t posted_us;	  /* steady clock: now; or 0 */
 	int64_t answered_us; /* the same of when this client's message before was; the answer: now */
 	bool stored;	     /* the answer: on stable storage */
 	uint64_t id;
@@ -98,6 +99,11 @@ struct spool_store {
 /* A message taken from the maildrop lies in taken/ID too, until it is stored: spool_store.taken has
  * that file removed, and the removal synced, before anybody works on the message. So whatever a
  * start finds there, once recovery has ended, was never worked on, and is to be stored. */
+
+/* spool_store.with is stored in the same batch, or neither of them is: a crash may leave that one
+ * without this one, never this one without that. Nobody has its answer, reply_to is NULL. */
+
+void spool_store_free(struct spool_store **); /* one that was never posted; NULL is allowed */
 
 /* A message to work on: posted to the loop named in spool_new(). Each takes one credit.
  *

@@ -1,4 +1,4 @@
-/* spool_check.h - read a whole queue while no relay has it, and say what is wrong.
+/* spool_check.h - reads a whole queue while no relay is running, and reports its faults.
  *
  *	log/    each segment --> survey --> regions    --> found()
  *	                            |

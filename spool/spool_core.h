@@ -107,9 +107,8 @@ struct content *fetch_copy(const struct stub *);
 /* What its record says, in memory; it is not large. NULL and errno: EBADMSG when damaged. */
 
 struct content *fetch_checked(const struct spool *, const struct stub *, const struct envelope *);
-/* The same, if memory allows it, or where it lies; what lies in the log has been looked at, what has a
- * file of its own is looked at by who sends it: no message goes out damaged. NULL and errno, as of
- * both. */
+/* Where it lies, with its sum: what lies in the log has been looked at, and whoever sends it compares.
+ * NULL and errno: EBADMSG when damaged. */
 
 void quarantine_message(const struct spool *, const struct stub *, const char *why);
 /* Log it and keep its envelope in quarantine/. Any thread. */

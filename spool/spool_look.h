@@ -1,4 +1,4 @@
-/* spool_look.h - read a queue that no relay has, and answer for it.
+/* spool_look.h - reads a queue while no relay is running, and answers questions about it.
  *
  *	spool_look_new() -- each segment --> survey --> replay --> the index, as after a start
  *	SPOOL_COMMAND of LIST, SHOW, SHAPE --> [ thread "look" ] --> SPOOL_COMMAND

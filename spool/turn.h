@@ -1,4 +1,4 @@
-/* turn.h - one turn of the spool's loop: commit, start what is due, obey orders, clean up.
+/* turn.h - one turn of the spool's loop: commit, start due messages, carry out commands, clean up.
  *
  * THREAD  spool, after each batch of notes and whenever its timer says so.
  */

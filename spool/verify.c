@@ -64,9 +64,9 @@ static const char *verify_large(int large, uint64_t id, const struct envelope *e
 	int fd = open_large(large, id, &bytes);
 	if (fd < 0)
 		return errno == ENOENT ? "the file of its content is missing"
-				       : "the file of its content can not be opened";
+				       : "the file of its content cannot be opened";
 	const char *wrong = bytes != size ? "the file of its content is of the wrong size"
-			    : !readable(fd, size, &sum)	 ? "the file of its content can not be read"
+			    : !readable(fd, size, &sum)	 ? "the file of its content cannot be read"
 			    : e->summed && sum != e->sum ? "the file of its content is damaged"
 							 : NULL;
 	disk_close(fd);
@@ -77,7 +77,7 @@ const char *verify_message(int large, const struct stub *stub, struct envelope *
 {
 	*e = fetch_envelope(stub);
 	if (!*e)
-		return "its envelope can not be read";
+		return "its envelope cannot be read";
 	if (stub->large)
 		return verify_large(large, stub->id, *e);
 	if (!stub->content.segment)

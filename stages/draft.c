@@ -3,6 +3,7 @@
 
 #include "base/header_field.h"
 #include "base/mem.h"
+#include "stages/budget.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -22,6 +23,7 @@ static void forget_fields(struct draft *d)
 		free(d->field[i].own);
 	free(d->field);
 	free(d->header);
+	budget_charge(&d->charged, 0);
 	d->field = NULL;
 	d->header = NULL;
 	d->nfield = d->cap = 0;
@@ -46,6 +48,7 @@ void draft_fini(struct draft *d)
 	d->content = NULL;
 	if (d->file)
 		spool_file_discard(&d->file);
+	spool_store_free(&d->with);
 }
 
 static ssize_t read_content(const struct draft *d, uint64_t offset, void *to, size_t len)
@@ -103,6 +106,7 @@ static bool load(struct draft *d, size_t *len)
 		end = header_ends(buf_data(&text), before, buf_len(&text));
 	}
 	d->header = buf_steal(&text, len);
+	budget_charge(&d->charged, *len);
 	return n >= 0;
 }
 
@@ -144,6 +148,23 @@ void draft_remove(struct draft *d, int at)
 	memmove(f, f + 1, (size_t)(d->nfield - at - 1) * sizeof *f);
 	d->nfield--;
 	d->changed = true;
+}
+
+bool draft_field_is(const struct draft_field *f, const char *name)
+{
+	return header_field_is(f->text, header_field_name(f->text, f->len), name);
+}
+
+bool draft_addresses(const struct draft_field *f, struct address_list *to, struct buf *why)
+{
+	const char *value = (const char *)memchr(f->text, ':', f->len) + 1;
+	return header_addresses(value, (size_t)(f->text + f->len - value), to, why);
+}
+
+ssize_t draft_content(const struct draft *d, uint64_t offset, void *to, size_t len)
+{
+	assert(!d->opened);
+	return read_content(d, offset, to, len);
 }
 
 uint64_t draft_body_size(const struct draft *d)
@@ -288,7 +309,9 @@ void draft_give(struct draft *d, struct spool_store *store)
 	store->envelope->size = d->size;
 	store->content = d->content;
 	store->file = d->file;
+	store->with = d->with;
 	d->envelope = NULL;
 	d->content = NULL;
 	d->file = NULL;
+	d->with = NULL;
 }

@@ -1,4 +1,4 @@
-/* draft.h - a message whose content has come, and which may still be changed: the queue has it not yet.
+/* draft.h - a message whose content has come, and which may be changed until it is in the queue.
  *
  *	header:	fields in memory, to be looked at, inserted and removed
  *	body:	what came, in memory or in a file; or another in its place
@@ -19,6 +19,7 @@
 #define STAGES_DRAFT_H
 
 #include "base/envelope.h"
+#include "base/header_addresses.h"
 #include "spool/content_writer.h"
 
 enum { DRAFT_HEADER_MAX = 1 << 20 };
@@ -36,10 +37,12 @@ struct draft {
 	struct envelope *envelope; /* to be changed as one likes; the addresses as in envelope.h */
 	struct content *content;   /* in memory; or NULL, when */
 	struct spool_file *file;   /* it is here */
+	struct spool_store *with;  /* to be stored beside it; or NULL */
 	uint64_t size;		   /* of that, in bytes */
 	bool opened, changed, complete;
 	bool broken;	  /* its header ends without an empty line, and there is more */
 	char *header;	  /* what the fields of content in a file point to */
+	size_t charged;	  /* of that, to the budget of sessions */
 	uint64_t body_at; /* where the body begins, the empty line in front of it left out */
 	bool empty_line;  /* which is there */
 	int nfield, cap;
@@ -59,6 +62,14 @@ void draft_insert(struct draft *, int at, char *text);
  * lines ended by CRLF. */
 
 void draft_remove(struct draft *, int at);
+
+bool draft_field_is(const struct draft_field *, const char *name); /* in any case of letters */
+
+bool draft_addresses(const struct draft_field *, struct address_list *, struct buf *why);
+/* Those that are in it, as header_addresses(). */
+
+ssize_t draft_content(const struct draft *, uint64_t offset, void *to, size_t len);
+/* All of it, as content_read(): as it came, or has been settled. */
 
 uint64_t draft_body_size(const struct draft *);
 ssize_t draft_body(const struct draft *, uint64_t offset, void *to, size_t len);
@@ -81,6 +92,7 @@ bool draft_settle(struct draft *);
 bool draft_settles_slowly(const struct draft *);
 
 void draft_give(struct draft *, struct spool_store *);
-/* Envelope and content, which are settled, go to what the spool is asked. */
+/* Envelope and content, which are settled, and what is to be stored beside it go to what the spool is
+ * asked. */
 
 #endif

@@ -27,6 +27,7 @@ static void destroy(struct passage *p)
 	draft_fini(&p->draft);
 	conf_unref(p->conf);
 	free(p->login);
+	free(p->client);
 	free(p->signed_by);
 	free(p->reply);
 	magic_clear(p);
@@ -191,6 +192,7 @@ bool passage_give(struct passage *p, void (*what)(struct passage *))
 	p->work = what;
 	p->job.work = work;
 	p->job.done = work_done;
+	p->job.brief = !p->draft.file;
 	p->given = p->pool && thread_pool_give_always(p->pool, &p->job);
 	return p->given;
 }
@@ -247,6 +249,14 @@ bool passage_run(struct passage *p, void (*ended)(struct passage *), void *owner
 	bool over = advance(p);
 	p->running = false;
 	return over;
+}
+
+enum passage_end passage_run_here(struct passage *p)
+{
+	assert(!p->loop && !p->ended && !p->running);
+	p->ready = true;
+	work_off(p);
+	return p->end;
 }
 
 void passage_cancel(struct passage **pp)

@@ -1,4 +1,4 @@
-/* stages.h - what becomes of a message between its last byte and the queue.
+/* stages.h - what happens to a message between its last byte and the queue.
  *
  *	smtpd: end of content --+
  *	maildrop: a file taken -+-> [ passage: stage 0, stage 1, ... ] --> draft settled --> SPOOL_STORE
@@ -8,19 +8,21 @@
  * recipients, whether it is held; or refuse or discard it. Filters come first; what signs comes last, since it must
  * see the bytes that the receiver will get.
  *
- *	stages.[ch]	a passage: one message on its way
- *	draft.[ch]	the message, as long as it may be changed
+ *	stages.[ch]		a passage: one message on its way
+ *	draft.[ch]		the message, as long as it may be changed
+ *	archive.[ch]		the stage that makes a copy for the archive
+ *	archive_report.[ch]	what that says
+ *	budget.[ch]		the memory that all of this takes, with what clients are just sending
  *
- * A stage that takes time keeps the passage, and goes on with it later: in the passage's loop, or, for
- * work of the pool's, by passage_give(). A session waits meanwhile, by wait.h, with one wait for all
- * stages. A message that nobody waits for in a loop, a report, has a passage without one: a thread of
- * the pool does all of it.
+ * A stage that takes time keeps the passage and continues it later: in the passage's loop, or, for
+ * work of the pool, by passage_give(). A session waits meanwhile, once for all stages (smtpd/wait.h).
+ * A report, for which no loop waits, has a passage without a loop: a thread of the pool does all of it.
  *
  * OWNERSHIP  A passage is its maker's, who frees it in ended() or later. passage_cancel() gives it up
- *            at any time: then it frees itself, when nobody works on it any more.
- * THREAD     That of its loop, but while the pool has it; without a loop, the pool's.
+ *            at any time: it then frees itself when nobody works on it any more.
+ * THREAD     That of its loop, except while the pool has it; without a loop, the pool's.
  * STATES     UNDER_WAY until it has come to its end, enum passage_end.
- * ERRORS     As its end: PASSAGE_FAILED is the machine's fault, and the message to be tried again.
+ * ERRORS     In enum passage_end: after PASSAGE_FAILED, a fault of the machine, try the message again.
  */
 #ifndef STAGES_STAGES_H
 #define STAGES_STAGES_H
@@ -65,6 +67,7 @@ struct passage {
 	struct conf *conf; /* a reference */
 	struct draft draft;
 	char *login;	 /* of the client; NULL: none */
+	char *client;	 /* who has brought it, in words; NULL: ourselves */
 	bool stranger;	 /* a client that may not relay */
 	char *signed_by; /* for the log: what signatures it has got; or NULL */
 
@@ -99,6 +102,9 @@ void passage_add(struct passage *, const struct passage_stage *, void *context);
 bool passage_run(struct passage *, void (*ended)(struct passage *), void *owner);
 /* All stages, and settle the draft. True: it has ended already, and ended() is not called. False: it
  * will be, once, in the passage's thread. */
+
+enum passage_end passage_run_here(struct passage *);
+/* The same in this thread, one of the pool's: for a message that is made beside another. It has no loop. */
 
 void passage_cancel(struct passage **); /* ended() will not be called; NULL is allowed */
 

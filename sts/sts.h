@@ -14,13 +14,13 @@
  *	sts_look.c	one look at a domain: record, addresses, policy
  *	sts_text.c	the table as text
  *
- * A policy that is known answers at once, and is looked after beside that: when the record was not looked at for
- * mta_sts_interval, and when a quarter of the policy's life is left. Mail waits only where nothing is
- * known, and then for the whole of a look at most, mta_sts_timeout. What has failed is not looked for again for
- * mta_sts_interval: no host is asked more often, whatever its record says.
+ * A known policy is answered at once. It is refreshed in the background when its record was not looked up for
+ * mta_sts_interval, and when a quarter of the policy's life is left. Mail waits only if nothing is
+ * known, and at most for one look-up (mta_sts_timeout). A look-up that failed is not repeated for
+ * mta_sts_interval, so that no host is asked more often, whatever its record says.
  *
- * The host of a policy is found by our own look-ups, so that the rules for addresses of mail hosts hold for it too:
- * nobody has us fetch from the networks behind us.
+ * The host of a policy is found by our own look-ups, so that the rules for addresses of mail hosts apply to it, too:
+ * nobody can make us fetch from the networks behind us.
  *
  * OWNERSHIP  A question that is posted comes back by itself, or is freed by sts_free().
  * THREAD     sts_loop() is for posting from any thread; all else: main.

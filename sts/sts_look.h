@@ -1,4 +1,4 @@
-/* sts_look.h - one look at a domain: its record, and its policy where that is another or grows old.
+/* sts_look.h - one look-up for a domain: its record, and its policy if that is new or grows old.
  *
  *	record --> same id, policy fresh -------------------------------> looked
  *	       --> none, several, faulty, unknown -----------------------> looked

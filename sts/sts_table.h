@@ -1,4 +1,4 @@
-/* sts_table.h - what is known of domains, and what is being looked for.
+/* sts_table.h - what is known about domains, and what is being looked up.
  *
  * Two kinds, each with a bound of its own, so that domains without a policy never cost one: those with a
  * policy, by number and by bytes, and the others. Beyond a bound the one goes that was asked for longest ago.

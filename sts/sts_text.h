@@ -1,4 +1,4 @@
-/* sts_text.h - the policies known, as text: how they outlive the relay.
+/* sts_text.h - the known policies as text, kept over restarts.
  *
  *	domain a.test 20260101 1763800000000 1764400000000	id; fetched, ends: milliseconds since 1970
  *	version: STSv1						the policy, as sts_policy.h has it

@@ -1,4 +1,4 @@
-/* tlsrpt.h - the front page of tlsrpt/: how TLS to other domains did, reported to those who ask for it.
+/* tlsrpt.h - the front page of tlsrpt/: results of TLS to other domains, reported to those who ask for them.
  *
  *	smtpc, qmgr, sts                the thread "tlsrpt"
  *
@@ -16,7 +16,7 @@
  *	tlsrpt_report.c	  the report: JSON, and the mail around it (pure)
  *	tlsrpt_send.c	  one report, from the record to the last recipient
  *
- * Days are those of the system's clock, in UTC. A report that could not be handed over is tried again, for a
+ * Days are those of the system's clock, in UTC. A report that cannot be delivered is tried again for a
  * day; one that nobody wants is dropped.
  *
  * OWNERSHIP  Results that are posted are the thread's.

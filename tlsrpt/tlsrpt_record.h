@@ -1,4 +1,4 @@
-/* tlsrpt_record.h - who wants reports: the TXT record of _smtp._tls.DOMAIN.
+/* tlsrpt_record.h - the TXT record of _smtp._tls.DOMAIN: where reports should go.
  *
  *	v=TLSRPTv1; rua=mailto:tls@a.test,https://a.test/tls
  *

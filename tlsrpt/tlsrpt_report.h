@@ -1,4 +1,4 @@
-/* tlsrpt_report.h - what a report looks like: JSON, and the mail around it.
+/* tlsrpt_report.h - the report as JSON, and the mail around it.
  *
  * OWNERSHIP  Results are appended to the caller's buf.
  * THREAD     Any. Pure.

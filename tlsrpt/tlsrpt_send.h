@@ -1,4 +1,4 @@
-/* tlsrpt_send.h - one report, from the record that says who wants it to the last of them.
+/* tlsrpt_send.h - sends one report, from the look-up of its recipients to the last of them.
  *
  *	COUNTING -- due --> RECORD --> nobody --------------------------> gone
  *	    ^                  |

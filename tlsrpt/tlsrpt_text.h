@@ -1,4 +1,4 @@
-/* tlsrpt_text.h - the counts as text: how they outlive the relay.
+/* tlsrpt_text.h - the counts as text, kept over restarts.
  *
  *	report 20779 a.test 0			day since 1970, domain, to whom it was sent (bits)
  *	policy sts 12 1				policy, successes, failures

@@ -1,4 +1,4 @@
-/* landlock.h - Landlock, the kernel's own: which files a process may open from now on.
+/* landlock.h - restricts by Landlock which files the process can open from now on.
  *
  *	landlock_abi() --> landlock_begin() --> landlock_grant() ... --> landlock_enforce()
  *

@@ -1,4 +1,4 @@
-/* privileges.h - from root to the user of the configuration.
+/* privileges.h - changes from root to the user of the configuration.
  *
  *	privileges_find()      before anything is opened: who will we be?
  *	privileges_lend()      the queue is made and opened with that user's rights

@@ -112,7 +112,7 @@ static void say(const struct conf *c)
 {
 	bool any = in_force.files || in_force.calls;
 	const char *reason = c->sandbox != SANDBOX_OFF ? lacking()
-			     : any ? "a restart can not lift it: stop the relay, and start it"
+			     : any ? "a restart cannot lift it: stop the relay, and start it"
 				   : NULL;
 	log_event(reason ? LOG_LEVEL_WARNING : LOG_LEVEL_INFO, "sandbox", "files",
 		  in_force.files ? "restricted" : "open", "landlock",

@@ -1,4 +1,4 @@
-/* sandbox.h - what the relay can reach once it runs, and what it can not.
+/* sandbox.h - restricts what the running relay can reach.
  *
  *	sandbox_hide_memory()	first: no core, and no other process of the user looks at the memory
  *	sandbox_enter()		when ports are bound and rights given up, before any other thread:

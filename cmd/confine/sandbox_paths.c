@@ -74,6 +74,15 @@ static void visit_nats(struct sandbox_visitor *v, const struct conf_cluster *k)
 	visit_if(v, k->nats_credentials);
 }
 
+static void visit_cluster(struct sandbox_visitor *v, const struct conf_cluster *c)
+{
+	if (c->redis_tls)
+		visit_if(v, c->redis_ca);
+	visit_if(v, c->redis_certificate);
+	visit_if(v, c->redis_key);
+	visit_if(v, c->redis_password);
+}
+
 void sandbox_paths_conf(const struct conf *c, struct sandbox_visitor *v)
 {
 	visit(v, c->spool, LANDLOCK_KEEP);
@@ -92,6 +101,8 @@ void sandbox_paths_conf(const struct conf *c, struct sandbox_visitor *v)
 	visit_if(v, c->events.token);
 	if (c->cluster.replicate != REPLICATE_OFF)
 		visit_nats(v, &c->cluster);
+	if (*c->cluster.redis)
+		visit_cluster(v, &c->cluster);
 	for (int i = 0; i < c->nlistener; i++) {
 		const struct conf_listener *l = &c->listener[i];
 		visit_list(v, &l->certificate);

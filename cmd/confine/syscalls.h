@@ -1,4 +1,4 @@
-/* syscalls.h - which system calls the program may make from now on: seccomp, by an allow list.
+/* syscalls.h - restricts by seccomp which system calls the program can make from now on.
  *
  *	syscalls_restrict()	    main: what is in syscall_table.h, and nothing else
  *	syscalls_restrict_thread()  each other thread: the same less what only main needs, above all to

@@ -1,4 +1,4 @@
-/* control_path.h - where the control socket is: FOLDER/control, however long the folder's name.
+/* control_path.h - the path of the control socket, FOLDER/control, however long the folder's name is.
  *
  * The address of a UNIX socket has room for a hundred bytes only, so the folder is opened and named
  * by its descriptor.

@@ -1,4 +1,4 @@
-/* explain_domain.h - what the queue has for a domain, by reason: in a sentence each, or as JSON.
+/* explain_domain.h - the mail in the queue for a domain, by reason: as sentences, or as JSON.
  *
  * A group holds the messages that are in the same queue and whose recipients there were told the
  * same; the one with most recipients comes first.

@@ -1,4 +1,4 @@
-/* explain_job.h - one question why something waits, under way in the relay.
+/* explain_job.h - one `sluice explain` command, as the relay carries it out.
  *
  *	request -- explain_job_start --> [ job ] -- QMGR_EXPLAIN --> qmgr
  *	   ^                               |  |                        |

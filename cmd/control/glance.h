@@ -1,4 +1,4 @@
-/* glance.h - the scheduler as it looks, asked for at most once a second while somebody looks.
+/* glance.h - a summary of the scheduler's state, made at most once a second while somebody looks.
  *
  *	glance_at() -- younger than a second? --> look(), at once
  *	     |

@@ -1,4 +1,4 @@
-/* queue_job.h - one order on the queue, under way in the relay.
+/* queue_job.h - one `sluice queue` command, as the relay carries it out.
  *
  *	request -- queue_job_start --> [ job ] -- SPOOL_COMMAND --> spool
  *	   ^                             | ^                          |

@@ -34,7 +34,7 @@ static void put_byte(struct queue_job *j, char byte, struct buf *out)
 
 static bool fail(struct queue_job *j)
 {
-	control_complain(j->request, "sluice: the content can not be read: %s\n", strerror(errno));
+	control_complain(j->request, "sluice: the content cannot be read: %s\n", strerror(errno));
 	j->status = STATUS_REFUSED;
 	return true;
 }

@@ -149,7 +149,7 @@ static void ask(struct shape_job *j, struct shape *shape)
 
 static void complain(struct shape_job *j, int error)
 {
-	control_complain(j->request, "sluice: the maildrop can not be read: %s\n", strerror(error));
+	control_complain(j->request, "sluice: the maildrop cannot be read: %s\n", strerror(error));
 }
 
 void shape_job_maildrop(struct maildrop_shape *s)

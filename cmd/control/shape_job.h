@@ -1,4 +1,4 @@
-/* shape_job.h - one question for the shape of the queue, under way in the relay.
+/* shape_job.h - one `sluice shape` command, as the relay carries it out.
  *
  *	request -- shape_job_start --> [ job ] -- SPOOL_SHAPE --> spool
  *	   ^                             | ^                        |

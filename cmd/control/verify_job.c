@@ -15,7 +15,7 @@ static const struct {
 } results[] = {
 	[VERIFY_TAKES] = {"taken", "the next hop takes it", STATUS_DONE},
 	[VERIFY_REFUSES] = {"refused", "the next hop does not take it", STATUS_REFUSED},
-	[VERIFY_UNKNOWN] = {"unknown", "that can not be said now", STATUS_UNREACHABLE},
+	[VERIFY_UNKNOWN] = {"unknown", "that cannot be said now", STATUS_UNREACHABLE},
 };
 
 static void put_reply(struct buf *to, const struct verdict *v)

@@ -1,4 +1,4 @@
-/* verify_job.h - one `sluice verify`, under way in the relay.
+/* verify_job.h - one `sluice verify` command, as the relay carries it out.
  *
  *	request -- verify_job_start --> VERIFY_ASK --> qmgr --> verify_job_answer --> text
  *

@@ -160,6 +160,10 @@ static void receive(void *owner, struct note *note)
 	case QMGR_SNAPSHOT:
 		glance_taken(&h->glance, (struct snapshot *)note);
 		break;
+	case CLUSTER_VIEW:
+		cluster_view_free(&h->nodes);
+		h->nodes = (struct cluster_view *)note;
+		break;
 	case LIMITER_TOP:
 		limiter_top_free(&h->top);
 		h->top = (struct limiter_top *)note;
@@ -289,6 +293,7 @@ void http_free(struct http **hp)
 	http_looks_free(h);
 	page_watch_fini(&h->watch);
 	glance_fini(&h->glance);
+	cluster_view_free(&h->nodes);
 	limiter_top_free(&h->top);
 	loop_free(&h->loop);
 	conf_unref(h->conf);

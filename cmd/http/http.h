@@ -1,4 +1,4 @@
-/* http.h - what the relay tells over HTTP: metrics, the JSON of its commands, the status page. Read-only.
+/* http.h - the HTTP server: metrics, the JSON of the commands, the status page. Read-only.
  *
  *	browser --> [ http_request: who may ask what ] -- metrics, files --> reply
  *	               |            ^

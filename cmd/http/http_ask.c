@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/ident.h"
 #include "base/mem.h"
+#include "cmd/text/node_print.h"
 #include "cmd/text/dest_print.h"
 #include "cmd/text/queue_print.h"
 #include "cmd/text/stats_print.h"
@@ -273,4 +274,13 @@ void http_ask_dest(struct http_ask *a)
 		dest_command_new(DEST_LIST, *name ? name : NULL, a->http->loop, &a->asker);
 	c->most = (int)a->left;
 	send_note(a, a->http->qmgr, &c->note);
+}
+
+/* --- nodes */
+
+void http_ask_nodes(struct http_ask *a)
+{
+	if (a->http->nodes)
+		node_print_json(&a->out, a->http->nodes);
+	http_ask_done(a, MHD_HTTP_OK);
 }

@@ -51,6 +51,7 @@ void http_asks_free(struct http *);
 /* Each begins one; the reply comes later, or at once. */
 void http_ask_metrics(struct http_ask *);
 void http_ask_stats(struct http_ask *);
+void http_ask_nodes(struct http_ask *); /* nothing where this node is alone */
 void http_ask_queue(struct http_ask *);
 void http_ask_dest(struct http_ask *);
 void http_ask_shape(struct http_ask *);	  /* http_shape.c */

@@ -1,11 +1,11 @@
 /* http_clients.h - who is connected to the HTTP server, and how long each may take.
  *
- *	READING --> REPLYING --> READING ...	each with one deadline, however the bytes trickle
+ *	READING --> REPLYING --> READING ...	each with one deadline, however slowly the bytes come
  *	               +--> LISTENING		to a reply without an end: as long as it likes
  *
- * The library's own time-out begins anew with each byte, and its limit of connections would let in
- * nobody more while that many trickle. So when there are nearly as many, whoever has been at his
- * request for the longest makes room for the next one.
+ * The library's own time-out starts again with each byte, and at its limit of connections it lets in
+ * nobody else. So when there are nearly as many, the client with the oldest unfinished request makes room
+ * for the next one.
  *
  * OWNERSHIP  The library's connection owns its client, as its socket context. The descriptor is the
  *            library's too: here it is only shut down, and the library closes it then.

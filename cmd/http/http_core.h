@@ -12,6 +12,7 @@
 #include "cmd/http/http_clients.h"
 #include "cmd/http/http_events.h"
 #include "cmd/http/page_watch.h"
+#include "cluster/cluster.h"
 #include "smtpd/limiter.h"
 
 #include <microhttpd.h>
@@ -29,7 +30,8 @@ struct http {
 	bool closed;		   /* a connection, since the library was called */
 	struct timer due;	   /* the library wants to be called */
 	struct glance glance;
-	struct limiter_top *top; /* who sends most, or NULL */
+	struct limiter_top *top;    /* who sends most, or NULL */
+	struct cluster_view *nodes; /* who is there, or NULL: this node is alone */
 	struct list asks;
 	struct list looks; /* http_look.h */
 	int heavy;	   /* of asks and looks, those under way that may gather much */

@@ -1,4 +1,4 @@
-/* http_events.h - who listens to the relay, by server-sent events.
+/* http_events.h - the clients that receive server-sent events.
  *
  * A listener that has not read what it was sent last is passed over: what it gets next is as new as
  * what the others get.

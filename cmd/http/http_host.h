@@ -1,4 +1,4 @@
-/* http_host.h - whether the name that a browser asked for is one of ours.
+/* http_host.h - whether the Host field of a request names this relay.
  *
  * A foreign page may have its own name resolve to our address, and then ask us as if we were its
  * site. Its browser says so in the Host field: only names that nobody else can give are answered.

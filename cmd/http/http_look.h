@@ -1,4 +1,4 @@
-/* http_look.h - an answer that costs something: made once for all who ask for it, and kept for a while.
+/* http_look.h - an expensive answer: made once for all clients, and kept for a while.
  *
  *	ask --> is there one of this key? -- being made --> waits for it
  *	  |            +-- made lately --> that, at once

@@ -1,4 +1,4 @@
-/* http_sampling.h - some messages of the queue, read part by part for a look.
+/* http_sampling.h - a sample of the queue's messages, read part by part for an answer.
  *
  *	http_sampling_ask() -- SPOOL_SAMPLE --> spool
  *	   ^                                      |

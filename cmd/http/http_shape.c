@@ -78,7 +78,7 @@ static void take_maildrop(struct asker *asker, struct note *note)
 		m->shape = NULL;
 		if (m->error)
 			http_look_fail(k, MHD_HTTP_SERVICE_UNAVAILABLE,
-				       "the maildrop can not be read");
+				       "the maildrop cannot be read");
 		else
 			ask_part(k, q);
 	}

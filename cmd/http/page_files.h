@@ -1,4 +1,4 @@
-/* page_files.h - the status page's files, cmd/http/page/, as they lie in the program.
+/* page_files.h - the files of the status page (cmd/http/page/), built into the program.
  *
  * THREAD     Any; they never change.
  */

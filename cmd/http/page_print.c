@@ -111,6 +111,88 @@ static void put_sites(struct buf *to, const struct snapshot *s)
 	end(to, ']');
 }
 
+/* Those of the listeners, and how long each is good. */
+static void put_certificates(struct buf *to)
+{
+	buf_puts(to, "\"certificates\":[");
+	const struct metric_cell *c = NULL;
+	while ((c = metric_cell_next(FAMILY_certificate_expiry, c))) {
+		if (metric_cell_value(c) == METRIC_GONE)
+			continue;
+		buf_puts(to, "{");
+		put_text(to, "file", metric_cell_label(c, 0));
+		put_number(to, "left_s", metric_cell_value(c));
+		end(to, '}');
+		buf_puts(to, ",");
+	}
+	end(to, ']');
+}
+
+/* Connections to next hops by what came of TLS, since the start. */
+static void put_tls(struct buf *to, const struct snapshot *s)
+{
+	static const struct {
+		const char *name;
+		enum metric metric;
+	} results[] = {{"dane", METRIC_tls_client_dane},
+		       {"mta_sts", METRIC_tls_client_sts},
+		       {"matched", METRIC_tls_client_matched},
+		       {"unverified", METRIC_tls_client_unverified},
+		       {"clear", METRIC_tls_client_clear},
+		       {"untrusted", METRIC_tls_client_untrusted},
+		       {"failed", METRIC_tls_client_failed},
+		       {"missing", METRIC_tls_client_missing},
+		       {"broken", METRIC_tls_client_broken}};
+	buf_puts(to, "\"tls\":{");
+	for (size_t i = 0; i < sizeof results / sizeof *results; i++)
+		put_number(to, results[i].name, metrics_sum(results[i].metric));
+	buf_puts(to, "\"unproven\":[");
+	for (int i = 0; i < s->nunproven; i++)
+		put_site(to, &s->unproven[i]);
+	end(to, ']');
+	buf_puts(to, ",");
+	put_certificates(to);
+}
+
+static int64_t queued(const struct node_text *n)
+{
+	return n->count[NODE_INCOMING] + n->count[NODE_ACTIVE] + n->count[NODE_WAITING] +
+	       n->count[NODE_HELD];
+}
+
+static void put_node(struct buf *to, const struct node_text *n)
+{
+	buf_puts(to, "{");
+	put_text(to, "node", n->name);
+	put_text(to, "state", n->state);
+	put_text(to, "version", n->version);
+	put_number(to, "seen_ms", n->seen_ms);
+	put_number(to, "received", n->count[NODE_RECEIVED]);
+	put_number(to, "sent", n->count[NODE_SENT]);
+	put_number(to, "queued", queued(n));
+	end(to, '}');
+	buf_puts(to, ",");
+}
+
+/* The first of them, and the sum of all. */
+static void put_nodes(struct buf *to, const struct cluster_view *v)
+{
+	struct node_text all = {0};
+	for (int i = 0; i < v->n; i++)
+		for (int k = 0; k < NODE_COUNTER_COUNT; k++)
+			all.count[k] += v->node[i].count[k];
+	buf_printf(to, "\"cluster\":{\"redis\":%s,", v->redis ? "true" : "false");
+	put_number(to, "nodes", v->n);
+	put_number(to, "received", all.count[NODE_RECEIVED]);
+	put_number(to, "sent", all.count[NODE_SENT]);
+	put_number(to, "queued", queued(&all));
+	buf_puts(to, "\"node\":[");
+	for (int i = 0; i < v->n && i < PAGE_NODES; i++)
+		put_node(to, &v->node[i]);
+	end(to, ']');
+	buf_puts(to, "},");
+}
+
 void page_print_now(struct buf *to, const struct page_now *now)
 {
 	buf_puts(to, "{");
@@ -128,6 +210,9 @@ void page_print_now(struct buf *to, const struct page_now *now)
 	put_number(to, "rejected", metric_cells_sum(FAMILY_rejects, NULL));
 	put_gauges(to);
 	put_commits(to);
+	put_tls(to, now->snapshot);
+	if (now->nodes)
+		put_nodes(to, now->nodes);
 	put_sites(to, now->snapshot);
 	buf_puts(to, "}");
 }

@@ -1,4 +1,4 @@
-/* page_print.h - what the status page is told, as JSON: each one object, one line.
+/* page_print.h - the data of the status page as JSON: one object on each line.
  *
  * Rows in, text out. What peers said is in it, as JSON strings; the page puts them in as text.
  *
@@ -9,6 +9,7 @@
 #define CMD_HTTP_PAGE_PRINT_H
 
 #include "base/buf.h"
+#include "cluster/cluster.h"
 #include "qmgr/snapshot.h"
 #include "spool/spool.h"
 
@@ -16,6 +17,7 @@
 
 enum {
 	PAGE_SECONDS = 300, /* of the past */
+	PAGE_NODES = 20,
 };
 
 /* What is counted, at one time. */
@@ -31,6 +33,7 @@ struct page_now {
 	bool accepting;
 	int64_t active_limit; /* messages; 0: none */
 	const struct snapshot *snapshot;
+	const struct cluster_view *nodes; /* NULL: this one is alone */
 };
 
 void page_sample_take(struct page_sample *, int64_t now_ms);

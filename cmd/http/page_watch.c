@@ -38,7 +38,8 @@ static void look(struct glancer *g, const struct snapshot *snapshot)
 			       .uptime_ms = clock_steady_ms() - w->http->started_ms,
 			       .accepting = spool_accepting(w->http->spool),
 			       .active_limit = w->http->conf->queue.message_active_limit,
-			       .snapshot = snapshot};
+			       .snapshot = snapshot,
+			       .nodes = w->http->nodes};
 	page_sample_take(&now.sample, clock_wall_ms());
 	w->ticks++;
 	buf_clear(&w->now);

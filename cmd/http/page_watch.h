@@ -1,4 +1,4 @@
-/* page_watch.h - what the status page shows live, gathered while somebody listens.
+/* page_watch.h - the live data of the status page, collected while somebody watches.
  *
  *	each second: counters --> ring; a glance at the scheduler --> "now"
  *

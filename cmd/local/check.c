@@ -8,10 +8,11 @@
 
 static const char usage[] =
 	"usage: sluice check [-c FILE] [--strict]\n"
-	"Read the configuration, and print what is wrong with it as FILE:LINE: what is wrong;\n"
-	"exit 1. Or print \"configuration ok\", and exit 0. What is allowed and hardly meant is\n"
-	"printed as a warning on standard error.\n"
-	"  --strict  exit 1 when there is a warning\n";
+	"Read the configuration, and print its faults as FILE:LINE: what is wrong, with exit\n"
+	"status 1; or print \"configuration ok\", with exit status 0. Settings that are allowed, "
+	"but\n"
+	"probably a mistake, are warnings on standard error.\n"
+	"  --strict  exit status 1 if there is a warning\n";
 
 enum { OPTION_STRICT = OPTION_OWN };
 

@@ -77,6 +77,19 @@ static void check_networks(struct checked *c, const struct conf_list *l, int lin
 			     l->item[i]);
 }
 
+static void check_cluster(struct checked *c)
+{
+	const struct conf_cluster *k = &c->conf->cluster;
+	static const char *const near[] = {"unix:", "127.", "[::1]", "localhost:"};
+	for (size_t i = 0; i < sizeof near / sizeof near[0]; i++)
+		if (strncmp(k->redis, near[i], strlen(near[i])) == 0)
+			return;
+	if (*k->redis && *k->redis_password && !k->redis_tls)
+		warn(c, 0,
+		     "cluster: without redis_tls the password, and the names of hosts and logins, "
+		     "cross the network in clear");
+}
+
 static void check_hostname(struct checked *c)
 {
 	const char *name = c->conf->own_name;
@@ -108,7 +121,7 @@ static void check_spool(struct checked *c)
 		     spool);
 	if (c->conf->queue_minfree == 0)
 		warn(c, 0,
-		     "queue_minfree is 0: mail is taken until the disk is full to the last byte");
+		     "queue_minfree is 0: mail is accepted until the disk is completely full");
 	else if (find_folder(spool, &fs) &&
 		 (int64_t)fs.f_bavail * fs.f_bsize < c->conf->queue_minfree)
 		warn(c, 0, "the disk of spool %s has less room than queue_minfree: mail is refused",
@@ -120,13 +133,13 @@ static void check_dns(struct checked *c)
 	const struct conf_dns *d = &c->conf->dns;
 	union address a;
 	if (d->dnssec == DNSSEC_VALIDATE && access(d->trust_anchor, R_OK) != 0)
-		warn(c, 0, "trust_anchor %s can not be read: no answer of DNS is validated",
+		warn(c, 0, "trust_anchor %s cannot be read: DNS answers are not validated",
 		     d->trust_anchor);
 	for (int i = 0; d->dnssec == DNSSEC_TRUST && i < d->server.n; i++)
 		if (address_parse(d->server.item[i], 0, &a) && !address_is_loopback(&a))
 			warn(c, 0,
 			     "dnssec is \"trust\", but the name server %s is not on this machine: "
-			     "what it says of DNSSEC is not believed",
+			     "its DNSSEC results are not believed",
 			     d->server.item[i]);
 }
 
@@ -175,7 +188,8 @@ static void check_postmaster(struct checked *c)
 	const char *to = rewrite_result(&r, address);
 	if (!good || (!is_alias(c->conf, to) && leads_to_mx(c->conf, to)))
 		warn(c, 0,
-		     "nobody may read mail to <postmaster>: postmaster is not set, and %s has no "
+		     "perhaps nobody reads mail to <postmaster>: postmaster is not set, and %s has "
+		     "no "
 		     "alias and no route to a relay",
 		     to);
 	rewrite_fini(&r);
@@ -235,8 +249,8 @@ static void check_listener(struct checked *c, const struct conf_listener *l)
 		     l->title);
 	if (public_address && l->auth && !c->conf->limit_by[LIMIT_BY_LOGIN])
 		warn(c, l->line,
-		     "listener \"%s\" takes logins from the network, and there is no limit "
-		     "\"login\": who has stolen a password may send what he likes",
+		     "listener \"%s\" accepts logins from the network, and there is no limit "
+		     "\"login\": a stolen password can send any amount of mail",
 		     l->title);
 	if (public_address && believes_all(l))
 		warn(c, l->line,
@@ -434,6 +448,7 @@ static void check_milter(struct checked *c, const struct conf_milter *m)
 int check_warnings(const struct conf *conf)
 {
 	struct checked c = {.conf = conf};
+	check_cluster(&c);
 	check_hostname(&c);
 	check_networks(&c, &conf->networks, 0);
 	check_spool(&c);

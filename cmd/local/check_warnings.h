@@ -1,4 +1,4 @@
-/* check_warnings.h - what can be done with a configuration, and hardly be meant.
+/* check_warnings.h - warnings about settings that are allowed, but probably a mistake.
  *
  * THREAD     Main.
  * ERRORS     None: what can't be looked at is not warned of.

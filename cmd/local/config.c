@@ -9,8 +9,8 @@ static const char usage[] =
 	"usage: sluice config [-c FILE] [-d] [NAME...]\n"
 	"Print the settings of the configuration as NAME = VALUE, all or those named; the names\n"
 	"of settings in sections are like queue.minimal_backoff_time or transport.smtp.port. The\n"
-	"last part alone is looked for in all sections.\n"
-	"  -d, --defaults  what an empty configuration would give\n"
+	"last part alone finds a setting in all sections.\n"
+	"  -d, --defaults  print the defaults\n"
 	"  --sample        print a configuration file with every setting, its default and meaning\n"
 	"  --manual        print the settings as part of a manual page, in mdoc\n";
 

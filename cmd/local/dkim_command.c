@@ -21,13 +21,11 @@ static const char usage[] =
 	"usage: sluice dkim keygen DOMAIN SELECTOR [--type rsa2048|ed25519] [-o FILE]\n"
 	"       sluice dkim check [-c FILE] [--json] [DOMAIN...]\n"
 	"keygen writes a new private key, which only its owner may read, and prints the record to\n"
-	"publish. check compares the keys of the configuration, or those of some domains, with "
-	"what\n"
-	"the DNS has; the exit status is 1 where one can not be verified by that.\n"
-	"  --type TYPE  rsa2048, which everybody verifies, or ed25519\n"
-	"  -o FILE      where the key goes: by default SELECTOR.pem here; it must not be there "
-	"yet\n"
-	"  --json       an object for each key\n";
+	"publish. check compares the keys of the configuration, or those of some domains, with \n"
+	"the DNS; the exit status is 1 if a signature could not be verified with that.\n"
+	"  --type TYPE  rsa2048, which everybody can verify, or ed25519\n"
+	"  -o FILE      the file for the key, by default SELECTOR.pem; it must not exist yet\n"
+	"  --json       one object for each key\n";
 
 enum { OPTION_TYPE = OPTION_OWN, RSA_BITS = 2048 };
 

@@ -71,7 +71,7 @@ static bool judge(const struct look *l, EVP_PKEY *key, struct buf *why)
 	const struct resolve *r = l->answer;
 	bool fits = false;
 	if (!key) {
-		buf_printf(why, "%s can not be read, or holds no private key", l->of->key);
+		buf_printf(why, "%s cannot be read, or holds no private key", l->of->key);
 	} else if (!r) {
 		buf_puts(why, "the name servers do not answer");
 	} else if (r->failure) {

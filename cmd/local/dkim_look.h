@@ -1,4 +1,4 @@
-/* dkim_look.h - the keys of the configuration beside their records in the DNS.
+/* dkim_look.h - compares the keys of the configuration with their records in the DNS.
  *
  * THREAD     Main.
  * ERRORS     Told on stderr, or as the result of a key.

@@ -19,8 +19,8 @@
 static const char usage[] =
 	"usage: sluice import-postfix [MAIN.CF]\n"
 	"Write a configuration that does what this main.cf says to standard output, and what was\n"
-	"left out of it, and why, to standard error. Without MAIN.CF: /etc/postfix/main.cf.\n"
-	"Nothing is read but that file; look at master.cf and at tables yourself.\n";
+	"left out, and why, to standard error. The default is /etc/postfix/main.cf.\n"
+	"Only that file is read: translate master.cf and the tables yourself.\n";
 
 static const struct option longs[] = {OPTIONS_COMMON};
 
@@ -215,7 +215,7 @@ static bool table(const char *word, struct conf_list *to, struct buf *why)
 		free(path);
 		return true;
 	}
-	buf_printf(why, "%s is a kind of table that sluice can not read", word);
+	buf_printf(why, "%s is a kind of table that sluice cannot read", word);
 	return false;
 }
 

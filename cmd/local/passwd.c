@@ -18,7 +18,7 @@ static const char usage[] =
 	"or as one line from standard input. The file holds keys for SCRAM, never the password.\n"
 	"  -f FILE         the users' file; without it, auth.file of the configuration\n"
 	"  -d, --delete    delete the login\n"
-	"  --crypt         keep a hash of crypt(5) instead: for PLAIN and LOGIN only\n"
+	"  --crypt         keep a hash of crypt(5) instead, for PLAIN and LOGIN only\n"
 	"  --iterations N  how much work each guess at a password costs, 4096 to 10000000;\n"
 	"                  by default 10000\n";
 

@@ -1,4 +1,4 @@
-/* postfix_settings.h - which of Postfix's settings are ours, and why the others are none.
+/* postfix_settings.h - how Postfix's settings are translated, and why some are not.
  *
  * One row for each that is taken over: its name in main.cf, where it belongs in sluice.conf(5), its
  * name there, and what has to be done to its value. A name that has several rows is tried in their

@@ -10,12 +10,11 @@
 
 static const char usage[] =
 	"usage: sluice route [-c FILE] [--from ADDRESS] [--json] ADDRESS...\n"
-	"Tell what would happen to mail for each address: rewriting, access, aliases, copies; the\n"
-	"route, with the file and line that it comes from; transport, next hops and their hosts "
-	"by\n"
-	"DNS. Reads the configuration and its tables, and needs no relay.\n"
+	"Show what would happen to mail for each address: rewriting, access, aliases, copies; the\n"
+	"route, with file and line; transport, next hops and their hosts from DNS. It reads the\n"
+	"configuration and its tables, and needs no running relay.\n"
 	"  --from ADDRESS  the sender; by default the null sender\n"
-	"  --json          one object for each recipient that comes of it\n";
+	"  --json          one object for each resulting recipient\n";
 
 enum { FROM = OPTION_OWN };
 

@@ -1,4 +1,4 @@
-/* route_print.h - a trace as text, or as JSON: one object a recipient.
+/* route_print.h - a trace as text, or as JSON: one object for each recipient.
  *
  * THREAD     Main.
  */

@@ -32,8 +32,9 @@ static void find_policy(const struct conf *c, const struct route_way *w, struct 
 
 static void find_demands(const struct conf *c, struct route_way *w, const struct route *route)
 {
-	w->demand[0] = (struct route_demand){
-		mem_strdup(route->by->tls), "transport", {c->file, route->by->line}};
+	w->demand[0] = (struct route_demand){mem_strdup(route->by->tls),
+					     "transport",
+					     {route->by->line > 0 ? c->file : "", route->by->line}};
 	w->demand[1] = (struct route_demand){mem_strdup(route->tls), "route", route->origin};
 	w->demand[2].setting = "tls_policy";
 	w->demand[2].policy = tls_policy_row(c->tables, mailaddr_domain(w->recipient), false,

@@ -1,4 +1,4 @@
-/* route_trace.h - what would happen to a message, found out from the configuration and from DNS.
+/* route_trace.h - what would happen to a message, by the configuration and DNS.
  *
  *	route_trace_new()	addresses: rewriting, access, alias, copies; a route for each recipient
  *	route_trace_ask()	hosts of each next hop, by a dns thread of its own

@@ -1,4 +1,4 @@
-/* sts_trace.h - what MTA-STS says of a domain, found out here and now.
+/* sts_trace.h - the MTA-STS policy of a domain, looked up now.
  *
  * The same thread as in the relay, with the policies that the relay has kept, where they may be read.
  *

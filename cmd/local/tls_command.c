@@ -18,12 +18,12 @@
 
 static const char usage[] =
 	"usage: sluice tls [-c FILE] [--json] [-n] DOMAIN|ADDRESS|HOST...\n"
-	"Tell which TLS policy holds for mail to an address, to a domain, or to a next hop as it\n"
-	"is written, [HOST] or [HOST]:PORT: who says so, with file and line; and shake hands with\n"
-	"each host, to see what it proves and what would become of a message. Needs no relay.\n"
-	"The exit status is 1 where no host would get one.\n"
-	"  -n, --no-handshake  only what is configured, and the hosts by DNS\n"
-	"  --json              one object a host\n";
+	"Show the TLS policy for mail to an address, to a domain, or to a next hop, [HOST] or\n"
+	"[HOST]:PORT, and where it is set, with file and line. Then connect to each host to see\n"
+	"what it proves, and what would happen to a message. It needs no running relay.\n"
+	"The exit status is 1 if no host would get the message.\n"
+	"  -n, --no-handshake  show only the configuration, and the hosts from DNS\n"
+	"  --json              one object for each host\n";
 
 static const struct option longs[] = {
 	{"json", no_argument, NULL, OPTION_JSON},

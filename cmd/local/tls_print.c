@@ -100,7 +100,7 @@ static const char *use_of(const struct resolve_tlsa *t)
 {
 	bool key = t->selector == 1;
 	if (!tls_dane_usable(t))
-		return t->usage < 2 ? "not for mail" : "can not be used";
+		return t->usage < 2 ? "not for mail" : "cannot be used";
 	if (t->usage == 3)
 		return key ? "its key" : "its certificate";
 	return key ? "a chain to this key" : "a chain to this certificate";

@@ -1,4 +1,4 @@
-/* tls_print.h - what `sluice tls` tells, as text, or as JSON: one object a host.
+/* tls_print.h - the output of `sluice tls`, as text, or as JSON: one object for each host.
  *
  * THREAD     Main.
  */

@@ -209,7 +209,7 @@ void tls_probe_says(const struct tls_probe *p, struct buf *to)
 	struct buf reason = p->reason;
 	bool passes = tls_probe_passes(p);
 	if (!p->shaken && !p->offered && p->failure)
-		buf_puts(to, "deferred: it can not be talked to");
+		buf_puts(to, "deferred: it cannot be talked to");
 	else if (tls_policy_level(p->policy) == TRANSPORT_TLS_NONE)
 		buf_puts(to, "sent in clear, as the policy says");
 	else if (!p->offered)

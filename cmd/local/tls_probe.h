@@ -1,4 +1,4 @@
-/* tls_probe.h - a handshake with one host, as a delivery would have it, and what came of it.
+/* tls_probe.h - a handshake with one host, like that of a delivery, and its result.
  *
  *	connect, greeting, EHLO, STARTTLS, handshake --> version, cipher, chain --> verified? --> QUIT
  *

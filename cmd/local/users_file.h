@@ -1,4 +1,4 @@
-/* users_file.h - writing the users' file: one login at a time, whole or not at all.
+/* users_file.h - changes one login in the users' file, atomically.
  *
  * Other lines and comments stay as they are. The file is replaced by one that is synced, with the
  * owner of the old one, and readable by nobody but that and, if it was so before, its group. Who

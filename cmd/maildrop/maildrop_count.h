@@ -1,4 +1,4 @@
-/* maildrop_count.h - the shape of the maildrop: who mail was left for, and when.
+/* maildrop_count.h - the shape of the maildrop: for whom mail was left, and when.
  *
  * Files in maildrop/ and in taken/, which are not in the queue yet, are read up to the end of their
  * envelopes; of what is no message nothing is counted. Nothing is changed.

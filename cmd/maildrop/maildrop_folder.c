@@ -47,7 +47,7 @@ static void let_others_in(int spool, int drop)
 		  disk_sync(drop) == 0 && disk_sync(spool) == 0;
 	if (!ok)
 		log_event(LOG_LEVEL_WARNING, "maildrop", "reason",
-			  "other users can leave no mail in it: its mode can not be set to 3733",
+			  "other users can leave no mail in it: its mode cannot be set to 3733",
 			  "error", strerror(errno), NULL);
 }
 
@@ -86,7 +86,7 @@ static void put_aside(struct maildrop_folder *f, int from, const char *name, con
 	bool moved = renameat(from, name, f->quarantine, copy) == 0;
 	if (moved || !f->told)
 		log_event(LOG_LEVEL_ERROR, "quarantined", "id", id, "reason", t->why, "file", name,
-			  "user", take_owner(t, user), "copy", moved ? copy : "it can not be moved",
+			  "user", take_owner(t, user), "copy", moved ? copy : "it cannot be moved",
 			  NULL);
 	f->told |= !moved;
 }

@@ -1,4 +1,4 @@
-/* maildrop_folder.h - the folders that mail left for the relay goes through.
+/* maildrop_folder.h - the folders of the maildrop.
  *
  * OWNERSHIP  Embedded in struct maildrop.
  * THREAD     maildrop_folder_open(): main, with the rights of the relay's user. The rest: maildrop.

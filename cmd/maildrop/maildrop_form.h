@@ -1,4 +1,4 @@
-/* maildrop_form.h - a message in the maildrop, as bytes, and what the relay takes of that kind.
+/* maildrop_form.h - the format of a file in the maildrop.
  *
  *	sluice maildrop 1 CRC SIZE	CRC32C, in hexadecimal, of the SIZE bytes behind this line
  *	from ADDRESS			nothing behind the blank: the null sender

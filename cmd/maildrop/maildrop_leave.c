@@ -110,7 +110,7 @@ static int open_file(struct leaving *l, struct buf *error)
 			l->fd = -1;
 		}
 	}
-	return failed(error, "a file can not be made in the maildrop");
+	return failed(error, "a file cannot be made in the maildrop");
 }
 
 /* The relay reads what is its own, or its group's, or all when it is root. */
@@ -157,7 +157,7 @@ static int finish(struct leaving *l, struct buf *error)
 		return failed(error, "the maildrop");
 	if (sync_folder(l) == 0)
 		return EX_OK;
-	int status = failed(error, "the maildrop can not be synced");
+	int status = failed(error, "the maildrop cannot be synced");
 	/* Gone already: the relay has taken it, and syncs for itself. */
 	return disk_unlink(l->folder, id) != 0 && errno == ENOENT ? EX_OK : status;
 }

@@ -8,11 +8,12 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "dkim/dkim.h"
-#include "smtpd/datetime.h"
+#include "base/datetime.h"
 #include "smtpd/filter_mail.h"
 #include "smtpd/intake.h"
 #include "spool/disk.h"
 #include "spool/record.h"
+#include "stages/archive.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -84,7 +85,7 @@ static enum take_result open_file(struct reading *r)
 		return TAKE_LATER;
 	return bad(r->take, errno == ELOOP    ? "a symbolic link"
 			    : errno == EACCES ? "the relay may not read it"
-					      : "it can not be opened");
+					      : "it cannot be opened");
 }
 
 /* What kind of file it is, and whose; then its first line. */
@@ -318,14 +319,18 @@ static void pass(struct reading *r)
 {
 	const struct take_means *with = r->with;
 	struct take *t = r->take;
+	char user[USER_MAX];
 	struct passage *p =
 		passage_new(r->conf, with->loop, with->pool, with->spool, r->envelope->id);
 	p->draft.envelope = r->envelope;
 	p->draft.size = intake_take(&r->intake, &p->draft.content, &p->draft.file);
 	r->envelope = NULL;
+	p->client = mem_printf("%s (uid %u), by sendmail", take_owner(t, user), (unsigned)t->owner);
 	add_filters(r, p);
 	if (r->conf->ndkim > 0)
 		passage_add(p, &dkim_stage, NULL);
+	if (archive_wanted(r->conf))
+		passage_add(p, &archive_stage, r->conf->ndkim > 0 ? (void *)&dkim_stage : NULL);
 	t->passage = p;
 	if (passage_run(p, passed, t))
 		passed(p);
@@ -337,7 +342,7 @@ static void ask(struct reading *r)
 	remember(t, &r->intake.header);
 	r->envelope->id = t->id;
 	intake_mark(&r->intake, r->envelope);
-	if (r->conf->ndkim > 0 || count_local(r->conf) > 0) {
+	if (r->conf->ndkim > 0 || count_local(r->conf) > 0 || archive_wanted(r->conf)) {
 		pass(r);
 		return;
 	}

@@ -3,7 +3,7 @@
 
 #include "base/clock.h"
 #include "base/ident.h"
-#include "smtpd/datetime.h"
+#include "base/datetime.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,4 +1,4 @@
-/* queue_habits.h - sendmail's and Postfix's ways to say which mail is to be tried, in our words.
+/* queue_habits.h - translates the queue options of sendmail and Postfix into ours.
  *
  *	-q		flush --all			-qItext		the message of this id
  *	-qRtext		a recipient holds text		-qStext		the sender holds text

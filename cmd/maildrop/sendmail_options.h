@@ -1,4 +1,4 @@
-/* sendmail_options.h - what `sluice sendmail` is told.
+/* sendmail_options.h - the options of `sluice sendmail`.
  *
  * OWNERSHIP  Strings point into argv; `of` is freed with queue_habit_free().
  * THREAD     Main.

@@ -89,7 +89,7 @@ static bool turn(struct session *s)
 	if (!read_line(s))
 		return false;
 	if (is_verb(s, "STARTTLS")) {
-		say("502 5.5.1 There is no TLS on a pipe");
+		say("502 5.5.1 STARTTLS is not available on a pipe");
 		return true;
 	}
 	bool data = is_verb(s, "DATA"), quit = is_verb(s, "QUIT"), chunk = is_verb(s, "BDAT");
@@ -114,7 +114,7 @@ int sendmail_session(const struct conf *conf)
 	while (open && turn(&s))
 		;
 	if (s.talk.code == 0)
-		printf("421 4.3.2 The relay can not be reached: %s\r\n", buf_cstr(&s.talk.reply));
+		printf("421 4.3.2 The relay cannot be reached: %s\r\n", buf_cstr(&s.talk.reply));
 	int status = s.talk.code == 0 || fflush(stdout) != 0 ? EX_TEMPFAIL : EX_OK;
 	talk_close(&s.talk);
 	free(s.line);

@@ -139,7 +139,7 @@ int submit(const struct conf *c, const struct submission *s, struct buf *error)
 	bool open = talk_open(&t, address);
 	t.shown = s->verbose;
 	if (!open)
-		buf_printf(error, "the relay can not be reached at %s: %s", address,
+		buf_printf(error, "the relay cannot be reached at %s: %s", address,
 			   buf_cstr(&t.reply));
 	else
 		status = greet(&t, *c->hostname ? c->hostname : "localhost", &o, error);

@@ -21,7 +21,7 @@ enum { PING_MS = 20 };
 
 static int out_of_reach(const char *spool, const char *why)
 {
-	fprintf(stderr, "sluice: the relay can not be reached at %s/control: %s\n", spool, why);
+	fprintf(stderr, "sluice: the relay cannot be reached at %s/control: %s\n", spool, why);
 	return STATUS_UNREACHABLE;
 }
 

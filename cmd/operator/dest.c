@@ -10,27 +10,25 @@
 
 static const char usage[] =
 	"usage: sluice dest [list|show] [SITE|HOST|DOMAIN] [--json | --tabs]\n"
-	"       sluice dest suspend|resume|reset SITE|HOST|DOMAIN\n"
-	"list:    the sites that the relay knows, a line each, the worst first, and the hosts of "
-	"each;\n"
+	"       sluice dest suspend|resume|reset SITE|HOST|DOMAIN [--cluster]\n"
+	"list:    one line for each site that the relay knows, the worst first, with its hosts;\n"
 	"         with --tabs sites only: name, transport, state, seconds until a host is tried,\n"
 	"         window, connections, busy, waiting, deferred, replies so far, and the last "
 	"failure,\n"
-	"         parted by tabs.\n"
-	"show:    the same in full.\n"
-	"suspend: deliver nothing there until resume; what waits is deferred. It holds through\n"
-	"         restarts, and may be said before there is any mail for it.\n"
-	"resume:  deliver there again, at first what has waited.\n"
-	"reset:   forget what is known: failures, times to try again, limits, broken TLS, the "
-	"window.\n"
-	"SITE is a name that list prints first in a line; HOST is the name of a host, its "
-	"address,\n"
-	"or ADDRESS:PORT. A name that both have is the site's; one that neither has is a "
-	"domain's.\n";
+	"         separated by tabs.\n"
+	"show:    the same with all details.\n"
+	"suspend: deliver nothing there until resume; waiting mail is deferred. This stays in\n"
+	"         force over restarts, and may be given before there is any mail for it.\n"
+	"resume:  deliver there again, first the mail that has waited.\n"
+	"reset:   forget what was learnt: failures, retry times, limits, broken TLS, the window.\n"
+	"With --cluster it holds on all nodes of the cluster, also on those that start later.\n"
+	"SITE is the first word of a line of list; HOST is the name of a host, its address,\n"
+	"or ADDRESS:PORT. A name that both have means the site; one that neither has, a domain.\n";
 
 static const char *usage_of(const struct dest_args *args)
 {
-	static const char change[] = "usage: sluice dest suspend|resume|reset SITE|HOST|DOMAIN\n";
+	static const char change[] = "usage: sluice dest suspend|resume|reset SITE|HOST|DOMAIN "
+				     "[--cluster]\n";
 	return args->order == DEST_LIST ? usage : change;
 }
 

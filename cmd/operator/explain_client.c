@@ -9,9 +9,9 @@
 static const char usage[] =
 	"usage: sluice explain [-c FILE] [--json] ID|SITE\n"
 	"Say what holds a message, or the mail for a site, back at this moment, when that is\n"
-	"looked at next, and what would let it go: a line for each site of a message.\n"
-	"SITE is as the log and sluice dest have it, or one of its hosts, or a domain.\n"
-	"  --json  one object a line\n";
+	"checked next, and what would let it go. A message has a line for each site.\n"
+	"SITE is a site as in the log and in sluice dest, or one of its hosts, or a domain.\n"
+	"  --json  one object on each line\n";
 
 static const struct option longs[] = {
 	{"json", no_argument, NULL, OPTION_JSON},

@@ -83,7 +83,7 @@ static struct conf *with_tables(struct conf *conf)
 
 static void refuse(struct request *r, const char *why)
 {
-	control_complain(r, "sluice: the relay can not be reached, and %s\n", why);
+	control_complain(r, "sluice: the relay cannot be reached, and %s\n", why);
 	control_finish(r, STATUS_UNREACHABLE);
 }
 

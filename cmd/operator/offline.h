@@ -1,4 +1,4 @@
-/* offline.h - orders on the queue of a relay that does not run.
+/* offline.h - commands on the queue while no relay is running.
  *
  *	client <-- socket pair --> [ a process of its own: control --> queue_job, shape_job ]
  *	                                                                   |

@@ -1,4 +1,4 @@
-/* queue_check.h - sluice queue check: read the whole queue while no relay has it.
+/* queue_check.h - sluice queue check: reads the whole queue while no relay is running.
  *
  * THREAD     Main.
  * ERRORS     STATUS_REFUSED when something is wrong in the queue, or it can't be checked.

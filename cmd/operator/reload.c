@@ -7,11 +7,11 @@
 #include <stddef.h>
 
 static const char usage[] = "usage: sluice reload [-c FILE]\n"
-			    "Have the relay read its configuration again, and open its log anew. "
-			    "When there is a fault\n"
-			    "in it, it is printed, the relay keeps what it has, and the status is "
-			    "1. Settings that take\n"
-			    "effect at the next start only are named.\n";
+			    "Have the relay read its configuration again, and reopen its log. If "
+			    "the configuration has\n"
+			    "a fault, it is printed, the relay keeps its settings, and the status "
+			    "is 1. Changed settings\n"
+			    "that take effect only at the next start are named.\n";
 
 static const struct option longs[] = {OPTIONS_COMMON};
 

@@ -9,9 +9,10 @@
 
 static const char usage[] =
 	"usage: sluice restart [-c FILE]\n"
-	"Have the relay end and start again, as the program that is installed now, and wait until\n"
-	"it takes mail. No client is refused meanwhile: whoever connects waits. When the\n"
-	"configuration has a fault it is printed, the relay goes on, and the status is 1.\n";
+	"Replace the running relay by the program that is installed now, and wait until it "
+	"accepts\n"
+	"mail. No client is refused meanwhile: clients that connect wait. If the configuration\n"
+	"has a fault, it is printed, the relay keeps running, and the status is 1.\n";
 
 static const struct option longs[] = {OPTIONS_COMMON};
 

@@ -8,10 +8,10 @@
 
 static const char usage[] =
 	"usage: sluice stats [-c FILE] [--json | --all]\n"
-	"Print what was counted since the relay was started, how many messages\n"
-	"each queue holds, and whether new mail is accepted: NAME VALUE a line.\n"
+	"Print the counters since the start of the relay, how many messages are in each\n"
+	"queue, and whether new mail is accepted, as NAME VALUE.\n"
 	"  --json  one object\n"
-	"  --all   histograms that nothing was put into, too\n";
+	"  --all   with empty histograms and counters of 0\n";
 
 enum { OPTION_ALL = OPTION_OWN };
 

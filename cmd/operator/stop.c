@@ -11,10 +11,10 @@
 
 static const char usage[] =
 	"usage: sluice stop [-c FILE] [--drain] [--timeout T]\n"
-	"Stop the relay, and wait until it has stopped. What it was delivering\n"
-	"stays in the queue.\n"
-	"  --drain      take no new mail, and stop when all that is incoming or active was\n"
-	"               delivered or put off; what is deferred stays\n"
+	"Stop the relay, and wait until it has stopped. What was being\n"
+	"delivered stays in the queue.\n"
+	"  --drain      accept no new mail, and stop when all incoming and active mail is\n"
+	"               delivered or deferred; deferred mail stays in the queue\n"
 	"  --timeout T  with --drain: stop after this time at the latest: 30s, 5m\n";
 
 enum { OPTION_DRAIN = OPTION_OWN, OPTION_TIMEOUT };

@@ -20,14 +20,13 @@
 
 static const char usage[] =
 	"usage: sluice top [-c FILE] [-d TIME] [-n COUNT]\n"
-	"Show on one screen how much comes in and goes out, the queues, what takes time, and the "
-	"ten\n"
-	"worst destinations, again and again. Keys: w, a, d, r, n sort by worst, waiting, "
+	"Show on one screen how much mail comes in and goes out, the queues, what takes time, and\n"
+	"the ten worst destinations, again and again. Keys: w, a, d, r, n sort by worst, waiting, "
 	"deferred,\n"
 	"rate, name; up and down choose a destination, Enter shows it; p pauses, q ends.\n"
-	"Where it is no terminal: the counters of sluice stats, with the change a second.\n"
-	"  -d, --delay TIME   between two looks: 1s if not said, at least 100ms\n"
-	"  -n, --count COUNT  end after so many looks; by default at an interrupt\n";
+	"If the output is not a terminal: the counters of sluice stats, with the change a second.\n"
+	"  -d, --delay TIME   between two screens: 1s by default, at least 100ms\n"
+	"  -n, --count COUNT  end after so many screens; by default at an interrupt\n";
 
 static const struct option longs[] = {
 	{"delay", required_argument, NULL, 'd'},

@@ -1,4 +1,4 @@
-/* top_look.h - one look of `sluice top`: what the relay counts, and its destinations.
+/* top_look.h - the data of one screen of `sluice top`: counters and destinations.
  *
  *	stats --all          NAME VALUE a line
  *	dest list --tabs     sites, the worst first

@@ -1,4 +1,4 @@
-/* top_screen.h - a look as a screen: it fits, whatever the terminal's size.
+/* top_screen.h - one screen of `sluice top`, fitted to the terminal.
  *
  *	sluice 0.1   up 3 h   takes mail   12:05:30
  *	in 12/s   sent 11/s   deferred 0.5/s   bounced 0/s   rejected 0/s

@@ -7,14 +7,16 @@
 
 static const char usage[] =
 	"usage: sluice user [list|show] [LOGIN] [--json]\n"
-	"       sluice user suspend|resume|reset LOGIN\n"
-	"list:    the logins that were seen since the start, a line each: what they sent, what\n"
+	"       sluice user suspend|resume|reset LOGIN [--cluster]\n"
+	"list:    one line for each login that was seen since the start: what it sent, what its\n"
 	"         limits still allow, what was refused, wrong passwords.\n"
-	"show:    the same in full.\n"
-	"suspend: take nothing from this login until resume, also in sessions that are open. It\n"
-	"         holds through restarts, and may be said before the login was seen.\n"
-	"resume:  take its mail again.\n"
-	"reset:   forget what was counted: its limits begin anew.\n";
+	"show:    the same with all details.\n"
+	"suspend: accept nothing from this login until resume, even in open sessions. This stays "
+	"in\n"
+	"         force over restarts, and may be given before the login was seen.\n"
+	"resume:  accept its mail again.\n"
+	"reset:   forget what was counted: its limits start again.\n"
+	"With --cluster it holds on all nodes of the cluster, also on those that start later.\n";
 
 static int run(const struct user_args *args, int argc, char **argv)
 {

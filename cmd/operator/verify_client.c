@@ -7,10 +7,10 @@
 static const char usage[] =
 	"usage: sluice verify [-c FILE] [--from SENDER] [--json] ADDRESS\n"
 	"Ask the next hop of ADDRESS whether it takes the recipient, by MAIL, RCPT and RSET, now,\n"
-	"whatever is remembered of it. Nothing is sent.\n"
-	"  --from SENDER  the sender to name; <> is the null sender\n"
+	"whatever is remembered. No mail is sent.\n"
+	"  --from SENDER  the sender in MAIL; <> is the null sender\n"
 	"  --json         an object\n"
-	"The status is 0 when it is taken, 1 when it is refused, 75 when that can't be said now.\n";
+	"The status is 0 if it is accepted, 1 if it is refused, 75 if that is unknown for now.\n";
 
 enum { OPTION_FROM = OPTION_OWN };
 

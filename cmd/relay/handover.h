@@ -1,4 +1,4 @@
-/* handover.h - the same process, and a fresh program in it, which is given the listening sockets.
+/* handover.h - restarts: executes the new program in the same process, with the listening sockets.
  *
  * The sockets are passed as systemd passes them: from descriptor 3 on, with LISTEN_PID and
  * LISTEN_FDS. The process keeps its id, so that whoever watches it sees no end.

@@ -3,6 +3,7 @@
 
 #include "cmd/cmd.h"
 #include "cmd/relay/server.h"
+#include "cmd/text/node_print.h"
 
 #include <string.h>
 
@@ -28,15 +29,30 @@ static void refuse(struct request *r, const char *why)
 	control_finish(r, STATUS_REFUSED);
 }
 
-void node_job_start(struct server *s, struct request *r)
+static bool is_list(const struct request *r, bool *json)
 {
-	if (!s->node) {
-		refuse(r, "this relay keeps no copy of its queue: cluster { replicate } is off");
-		return;
-	}
+	*json = r->argc == 3 && strcmp(r->argv[2], "--json") == 0;
+	return r->argc == 2 + *json && strcmp(r->argv[1], "list") == 0;
+}
+
+/* What Redis says of all nodes; what NATS says comes behind it. */
+static void say_known(struct server *s, struct request *r, bool json)
+{
+	struct buf out = {0};
+	if (json)
+		node_print_json(&out, s->nodes);
+	else
+		node_print_list(&out, s->nodes);
+	if (s->node && !json)
+		buf_puts(&out, "\n");
+	control_say(r, buf_data(&out), buf_len(&out));
+	buf_fini(&out);
+}
+
+/* False: there is no such order. */
+static bool give_order(struct server *s, struct request *r, bool json)
+{
 	for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++) {
-		bool json = verbs[i].op == NODE_LIST && r->argc == 3 &&
-			    strcmp(r->argv[2], "--json") == 0;
 		if (r->argc != 2 + (verbs[i].named || json) ||
 		    strcmp(r->argv[1], verbs[i].word) != 0)
 			continue;
@@ -46,9 +62,24 @@ void node_job_start(struct server *s, struct request *r)
 		r->job = o;
 		r->gone = gone;
 		node_post(s->node, o);
-		return;
+		return true;
 	}
-	refuse(r, "that is no order");
+	return false;
+}
+
+void node_job_start(struct server *s, struct request *r)
+{
+	bool json, list = is_list(r, &json);
+	if (list && s->nodes)
+		say_known(s, r, json);
+	if (s->node && !give_order(s, r, json))
+		refuse(r, "that is no order");
+	else if (!s->node && list && s->nodes)
+		control_finish(r, STATUS_DONE);
+	else if (!s->node)
+		refuse(r, list ? "this node is alone, or has only just begun"
+			       : "this relay keeps no copy of its queue: cluster { replicate } is "
+				 "off");
 }
 
 static void answer(struct request *r, struct node_order *o, bool ends)

@@ -1,4 +1,4 @@
-/* report_passage.h - a report of ours on its way from qmgr to the spool: it is signed.
+/* report_passage.h - a report on its way from qmgr to the spool, where it is signed.
  *
  * No loop waits for it: a thread of the pool takes it through the stage, and posts it to the spool.
  *

@@ -67,14 +67,19 @@ static void queue(struct server *s, struct request *r)
 						    .conf = s->conf});
 }
 
+static struct loop *cluster_of(const struct server *s)
+{
+	return s->cluster ? cluster_loop(s->cluster) : NULL;
+}
+
 static void dest(struct server *s, struct request *r)
 {
-	dest_job_start(r, s->loop, qmgr_loop(s->qmgr));
+	dest_job_start(r, s->loop, qmgr_loop(s->qmgr), cluster_of(s));
 }
 
 static void user(struct server *s, struct request *r)
 {
-	user_job_start(r, s->loop, limiter_loop(s->limiter));
+	user_job_start(r, s->loop, limiter_loop(s->limiter), cluster_of(s));
 }
 
 static void verify(struct server *s, struct request *r)
@@ -164,6 +169,36 @@ static void save_tls_results(const struct server *s, struct tls_results_save *no
 	free(note);
 }
 
+static void order_given(struct cluster_order *o)
+{
+	if (o->kind == CLUSTER_DEST)
+		dest_job_given(o);
+	else
+		user_job_given(o);
+}
+
+static void apply_order(const struct server *s, struct cluster_order *o)
+{
+	if (o->kind == CLUSTER_DEST)
+		dest_job_apply(o, s->loop, qmgr_loop(s->qmgr));
+	else
+		user_job_apply(o, s->loop, limiter_loop(s->limiter));
+	cluster_order_free(&o);
+}
+
+static void save_cluster(const struct server *s, struct cluster_save *note)
+{
+	kept_file_write(&kept_cluster, s->conf->spool, note->text);
+	free(note->text);
+	free(note);
+}
+
+static void keep_nodes(struct server *s, struct cluster_view *nodes)
+{
+	cluster_view_free(&s->nodes);
+	s->nodes = nodes;
+}
+
 static void keep_top(struct server *s, struct limiter_top *top)
 {
 	limiter_top_free(&s->top);
@@ -209,6 +244,18 @@ void requests_receive(void *server, struct note *note)
 		break;
 	case LIMITER_TOP:
 		keep_top(server, (struct limiter_top *)note);
+		break;
+	case CLUSTER_VIEW:
+		keep_nodes(server, (struct cluster_view *)note);
+		break;
+	case CLUSTER_ORDER:
+		order_given((struct cluster_order *)note);
+		break;
+	case CLUSTER_APPLY:
+		apply_order(server, (struct cluster_order *)note);
+		break;
+	case CLUSTER_SAVE:
+		save_cluster(server, (struct cluster_save *)note);
 		break;
 	case QMGR_EXPLAIN:
 		explain_job_answer((struct explain_question *)note);

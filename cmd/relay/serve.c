@@ -17,9 +17,9 @@
 
 static const char usage[] =
 	"usage: sluice serve [-c FILE]\n"
-	"Run the relay in the foreground. It takes mail once it has logged \"ready\".\n"
-	"SIGTERM and SIGINT stop it; SIGHUP has it read its configuration again and open its log\n"
-	"anew; SIGUSR2 has it end and start again, as sluice restart does.\n";
+	"Run the relay in the foreground. It accepts mail once it has logged \"ready\".\n"
+	"SIGTERM and SIGINT stop it; SIGHUP works like sluice reload, and SIGUSR2 like\n"
+	"sluice restart.\n";
 
 static const struct option longs[] = {OPTIONS_COMMON};
 

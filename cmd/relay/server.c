@@ -79,6 +79,12 @@ static void to_events(void *context, struct note *note)
 	loop_post(events_loop(s->events), note);
 }
 
+static void to_cluster(void *context, struct note *note)
+{
+	struct server *s = context;
+	loop_post(cluster_loop(s->cluster), note);
+}
+
 /* It is theirs now: a crash would have them told again, and the next one too. */
 static void recall_events(struct server *s)
 {
@@ -137,6 +143,23 @@ static int pool_threads(void)
 					       : (int)processors;
 }
 
+static void join_cluster(struct server *s)
+{
+	struct cluster_edges edges = {.dns = dns_loop(s->dns),
+				      .qmgr = qmgr_loop(s->qmgr),
+				      .main = s->loop,
+				      .limiter = limiter_loop(s->limiter),
+				      .watcher = http_loop(s->http)};
+	struct buf text = {0};
+	s->cluster = cluster_new(s->conf, SLUICE_VERSION, &edges);
+	if (!s->cluster)
+		return;
+	limiter_share(s->limiter, to_cluster, s);
+	kept_file_read(&kept_cluster, s->conf->spool, &text);
+	cluster_recall(s->cluster, buf_cstr(&text));
+	buf_fini(&text);
+}
+
 /* The queue belongs to the user, ports and keys to root. */
 static bool open_parts(struct server *s, const struct privileges *p, struct buf *error)
 {
@@ -175,6 +198,7 @@ static bool open_parts(struct server *s, const struct privileges *p, struct buf 
 				   .to_main = to_main,
 				   .report = store_report,
 				   .to_events = to_events,
+				   .to_cluster = *c->cluster.redis ? to_cluster : NULL,
 				   .context = s,
 				   .workers = smtpc_workers(s->smtpc)};
 	qmgr_wire(s->qmgr, &edges);
@@ -188,6 +212,7 @@ static bool open_parts(struct server *s, const struct privileges *p, struct buf 
 	s->http = http_new(c, &http_asks, s->started_ms);
 	limiter_watch(s->limiter, s->loop);
 	limiter_watch(s->limiter, http_loop(s->http));
+	join_cluster(s);
 	return s->smtpd && http_move(s->http, c, error);
 }
 
@@ -283,6 +308,8 @@ void server_start(struct server *s)
 	spool_start(s->spool);
 	smtpc_start(s->smtpc);
 	events_start(s->events);
+	if (s->cluster)
+		cluster_start(s->cluster);
 	qmgr_start(s->qmgr);
 	limiter_start(s->limiter);
 	thread_pool_start(s->pool);
@@ -400,6 +427,8 @@ int server_stop(struct server *s, int **sockets)
 	maildrop_stop(s->maildrop);
 	smtpc_stop(s->smtpc);
 	qmgr_stop(s->qmgr);
+	if (s->cluster)
+		cluster_stop(s->cluster);
 	events_stop(s->events);
 	sts_stop(s->sts);
 	tlsrpt_stop(s->tlsrpt);
@@ -420,6 +449,8 @@ void server_free(struct server **sp)
 		return;
 	*sp = NULL;
 	/* First those that hold what others gave them; the loops that it comes back to are last. */
+	if (s->cluster)
+		cluster_stop(s->cluster);
 	limiter_free(&s->limiter); /* it answers sessions */
 	thread_pool_free(&s->pool);
 	smtpd_free(&s->smtpd);
@@ -434,11 +465,13 @@ void server_free(struct server **sp)
 	spool_free(&s->spool);
 	tlsrpt_free(&s->tlsrpt);
 	http_free(&s->http);
+	cluster_free(&s->cluster);
 	log_close();
 	/* Who waits for the end sees it now. */
 	control_free(&s->control);
 	glance_fini(&s->glance);
 	limiter_top_free(&s->top);
+	cluster_view_free(&s->nodes);
 	table_watch_free(&s->tables);
 	certificate_watch_free(&s->certificates);
 	clock_watch_free(&s->clock);

@@ -2,7 +2,7 @@
  *
  *	server_new    read rights, log, queue (as the user), ports (as root), become the user
  *	server_start  all threads; "ready"
- *	server_stop   smtpd, limiter, maildrop, smtpc, qmgr, events, sts, tlsrpt, spool, replica, node, dns, in this order; "stopped"
+ *	server_stop   smtpd, limiter, maildrop, smtpc, qmgr, cluster, events, sts, tlsrpt, spool, replica, node, dns, in this order; "stopped"
  *	server_free
  *
  * The connections end before the scheduler does, and the queue last, so that all that has become of
@@ -24,6 +24,7 @@
 #include "cmd/maildrop/maildrop.h"
 #include "cmd/watch/table_watch.h"
 #include "base/thread_pool.h"
+#include "cluster/cluster.h"
 #include "dns/dns.h"
 #include "events/events.h"
 #include "qmgr/qmgr.h"
@@ -54,6 +55,8 @@ struct server {
 	struct limiter *limiter;
 	struct limiter_top *top; /* as it was told last, or NULL */
 	struct events *events;
+	struct cluster *cluster;    /* NULL: this node is alone */
+	struct cluster_view *nodes; /* as it was told last, or NULL */
 	struct maildrop *maildrop;
 	struct table_watch *tables;
 	struct certificate_watch *certificates;

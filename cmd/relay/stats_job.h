@@ -1,4 +1,4 @@
-/* stats_job.h - one `sluice stats`, under way in the relay: it waits for a glance at the scheduler.
+/* stats_job.h - one `sluice stats` command, as the relay carries it out: after a glance at the scheduler.
  *
  * OWNERSHIP  The job goes with its request.
  * THREAD     Main.

@@ -90,9 +90,10 @@ static void verb_mail(struct sink_session *s, char *rest)
 	char *path = strncasecmp(rest, "FROM:", 5) == 0 ? take_path(rest + 5) : NULL;
 	int code = path ? refusal(s, SINK_MAIL, path) : 0;
 	if (!s->greeted || s->from)
-		sink_session_reply(s, "503 5.5.1 Not now");
+		sink_session_reply(s, s->from ? "503 5.5.1 Nested MAIL command"
+					      : "503 5.5.1 Send EHLO first");
 	else if (!path)
-		sink_session_reply(s, "501 5.5.4 It is MAIL FROM:<address>");
+		sink_session_reply(s, "501 5.5.4 Syntax: MAIL FROM:<address>");
 	else if (code)
 		refuse(s, code);
 	else
@@ -108,9 +109,9 @@ static void verb_rcpt(struct sink_session *s, char *rest)
 	char *path = strncasecmp(rest, "TO:", 3) == 0 ? take_path(rest + 3) : NULL;
 	int code = path ? refusal(s, SINK_RCPT, path) : 0;
 	if (!s->from) {
-		sink_session_reply(s, "503 5.5.1 MAIL first");
+		sink_session_reply(s, "503 5.5.1 Need MAIL before RCPT");
 	} else if (!path || !*path) {
-		sink_session_reply(s, "501 5.5.4 It is RCPT TO:<address>");
+		sink_session_reply(s, "501 5.5.4 Syntax: RCPT TO:<address>");
 	} else if (code) {
 		refuse(s, code);
 	} else if (s->nto >= SINK_RECIPIENTS_MAX) {
@@ -130,12 +131,12 @@ static void verb_data(struct sink_session *s, char *rest)
 {
 	(void)rest;
 	if (!s->from || s->size > 0) {
-		sink_session_reply(s, "503 5.5.1 Not now");
+		sink_session_reply(s, "503 5.5.1 Need MAIL and RCPT first");
 	} else if (s->nto == 0) {
-		sink_session_reply(s, "554 5.5.1 No recipients");
+		sink_session_reply(s, "554 5.5.1 No valid recipients");
 	} else {
 		s->state = SINK_DATA;
-		sink_session_reply(s, "354 Go on, end with CRLF.CRLF");
+		sink_session_reply(s, "354 Start mail input; end with <CRLF>.<CRLF>");
 	}
 }
 
@@ -148,7 +149,7 @@ static void verb_bdat(struct sink_session *s, char *rest)
 	if (!isdigit((unsigned char)*rest) || errno != 0 || (*end && !last)) {
 		/* How much would follow is not known, so what follows can not be told from
 		 * commands. */
-		sink_session_reply(s, "501 5.5.4 It is BDAT size [LAST]");
+		sink_session_reply(s, "501 5.5.4 Syntax: BDAT size [LAST]");
 		s->state = SINK_CLOSING;
 		return;
 	}
@@ -157,7 +158,8 @@ static void verb_bdat(struct sink_session *s, char *rest)
 	s->chunk_void = !s->from || s->nto == 0 || !s->sink->options->chunking;
 	s->state = SINK_BDAT;
 	if (s->chunk_void)
-		sink_session_reply(s, s->from ? "554 5.5.1 No recipients" : "503 5.5.1 Not now");
+		sink_session_reply(s, s->from ? "554 5.5.1 No valid recipients"
+					      : "503 5.5.1 Need MAIL and RCPT first");
 }
 
 static void verb_rset(struct sink_session *s, char *rest)
@@ -176,7 +178,7 @@ static void verb_noop(struct sink_session *s, char *rest)
 static void verb_vrfy(struct sink_session *s, char *rest)
 {
 	(void)rest;
-	sink_session_reply(s, "252 2.0.0 Perhaps");
+	sink_session_reply(s, "252 2.0.0 Cannot VRFY user, but will accept mail");
 }
 
 static void verb_quit(struct sink_session *s, char *rest)
@@ -209,7 +211,7 @@ void sink_command(struct sink_session *s, char *line)
 			return;
 		}
 	}
-	sink_session_reply(s, "500 5.5.2 What?");
+	sink_session_reply(s, "500 5.5.2 Command not recognized");
 }
 
 static void tell(const struct sink_session *s, uint64_t number)
@@ -228,11 +230,11 @@ void sink_content_end(struct sink_session *s)
 	for (int i = 0; i < s->nto && !code; i++)
 		code = refusal(s, SINK_END, s->to[i]);
 	if (s->size > (uint64_t)k->options->size_max) {
-		sink_session_reply(s, "552 5.3.4 Message too large");
+		sink_session_reply(s, "552 5.3.4 Message size exceeds fixed limit");
 	} else if (code) {
 		refuse(s, code);
 	} else if (k->folder >= 0 && !sink_store(s, &number)) {
-		sink_session_reply(s, "452 4.3.1 It can not be stored");
+		sink_session_reply(s, "452 4.3.1 Message could not be stored");
 	} else {
 		k->messages++;
 		k->recipients += s->nto;

@@ -11,24 +11,24 @@
 
 static const char usage[] =
 	"usage: sluice sink [-l ADDR:PORT] [-d DIR] [OPTION...]\n"
-	"Receive mail by SMTP, for tests. Each message is told on standard output; at the end, by\n"
+	"Receive mail by SMTP, for tests. Print a line for each message, and at the end, by\n"
 	"SIGTERM or SIGINT, how many there were.\n"
-	"  -l, --listen ADDR:PORT  127.0.0.1:2526 if not given; [ADDR]:PORT for IPv6\n"
+	"  -l, --listen ADDR:PORT  by default 127.0.0.1:2526; [ADDR]:PORT for IPv6\n"
 	"  -d, --dir DIR           store each message, byte for byte, as DIR/N.eml, and sender "
 	"and\n"
 	"                          recipients as lines \"from\" and \"to\" in DIR/N.env\n"
-	"  --delay MS              hold each reply back so long, as a long line does\n"
-	"  --limit N               connections at once; each further one gets 421\n"
+	"  --delay MS              hold back each reply so long, like a distant host\n"
+	"  --limit N               connections at once; others get 421\n"
 	"  --refuse [STAGE:]PATTERN=CODE\n"
-	"                          refuse addresses like PATTERN, in which * and ? stand for\n"
-	"                          others; STAGE is mail, rcpt (if not given) or end (of the\n"
-	"                          content, for its recipients); CODE is 400 to 599; repeatable\n"
-	"  --size SIZE             the largest message: 100m if not given\n"
+	"                          refuse addresses that match PATTERN, with * and ? as in\n"
+	"                          the shell; STAGE is mail, rcpt (the default) or end (of\n"
+	"                          the content); CODE is 400 to 599; repeatable\n"
+	"  --size SIZE             the largest message, by default 100m\n"
 	"  --no-pipelining         do not announce PIPELINING\n"
 	"  --no-chunking           do not announce CHUNKING\n"
-	"  --count N               end after so many messages\n"
-	"  -q, --quiet             tell the total only\n"
-	"  -v, --verbose           tell each command too\n";
+	"  --count N               end after N messages\n"
+	"  -q, --quiet             print only the totals\n"
+	"  -v, --verbose           print each command too\n";
 
 enum { DELAY = OPTION_OWN, LIMIT, REFUSE, SIZE, NO_PIPELINING, NO_CHUNKING, COUNT };
 

@@ -1,4 +1,4 @@
-/* sink_options.h - what `sluice sink` is told.
+/* sink_options.h - the options of `sluice sink`.
  *
  * OWNERSHIP  Strings point into argv; the refusals stay to the end of the program.
  * THREAD     Main.

@@ -184,7 +184,7 @@ static bool take_chunk(struct sink_session *s, struct buf *in)
 	if (s->chunk_last)
 		sink_content_end(s);
 	else
-		sink_session_reply(s, "250 2.0.0 Go on");
+		sink_session_reply(s, "250 2.0.0 Chunk received");
 	return true;
 }
 

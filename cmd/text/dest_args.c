@@ -31,6 +31,8 @@ static bool take_option(struct dest_args *a, int argc, char **argv, int *i)
 	bool with_file = strcmp(word, "-c") == 0 || strcmp(word, "--config") == 0;
 	if (strcmp(word, "--json") == 0)
 		a->json = true;
+	else if (strcmp(word, "--cluster") == 0)
+		a->cluster = true;
 	else if (strcmp(word, "--tabs") == 0)
 		a->tabs = true;
 	else if (strcmp(word, "--help") == 0)
@@ -107,6 +109,10 @@ bool dest_args_parse(struct dest_args *a, int argc, char **argv, struct buf *err
 	}
 	if (!a->help && a->tabs && (a->json || a->full || verbs[verb].order != DEST_LIST)) {
 		buf_puts(error, "--tabs belongs to list, without --json");
+		return false;
+	}
+	if (!a->help && a->cluster && a->order == DEST_LIST) {
+		buf_puts(error, "--cluster belongs to suspend, resume and reset");
 		return false;
 	}
 	if (a->name && !good_name(a->name)) {

@@ -1,4 +1,4 @@
-/* dest_args.h - the words behind `sluice dest`, which the client and the relay read.
+/* dest_args.h - the arguments of `sluice dest`, which both client and relay parse.
  *
  * OWNERSHIP  Results point into argv.
  * THREAD     Any.
@@ -14,6 +14,7 @@ struct dest_args {
 	enum dest_order order;
 	bool full; /* show */
 	bool json, tabs, help;
+	bool cluster;	       /* suspend, resume, reset: on all nodes */
 	const char *name;      /* or NULL: all */
 	const char *conf_file; /* of -c, or NULL */
 };

@@ -1,4 +1,4 @@
-/* moment.h - points in time, and how far they are, as people read them.
+/* moment.h - points in time, and how far away they are, for people to read.
  *
  *	2026-11-22 12:05:30 +0100	local, for text
  *	2026-11-22T11:05:30Z		UTC, for what programs read

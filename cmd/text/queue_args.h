@@ -1,4 +1,4 @@
-/* queue_args.h - the words behind `sluice queue`: what to do, and with which messages.
+/* queue_args.h - the arguments of `sluice queue`: what to do, and with which messages.
  *
  * The client reads them to refuse what is wrong before it asks; the relay reads the same words
  * again.

@@ -1,4 +1,4 @@
-/* queue_filter.h - which messages an order on the queue is for.
+/* queue_filter.h - which messages a command on the queue applies to.
  *
  *	--queue Q --from ADDR --to ADDR --domain D --site S --older T --reason TEXT
  *

@@ -1,4 +1,4 @@
-/* reasons.h - what messages wait for, the same reason once, with its oldest message.
+/* reasons.h - why messages wait: each reason once, with its oldest message.
  *
  * Two recipients wait for the same reason when they are in the same queue and were told the same:
  * code, enhanced code and text, where words that hold a digit or an at sign (ids, addresses, times) are

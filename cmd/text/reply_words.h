@@ -1,4 +1,4 @@
-/* reply_words.h - what a host said, or what went wrong where nobody said anything.
+/* reply_words.h - the reply of a host, or what went wrong without one, as words.
  *
  *	mx.dest.test[192.0.2.7]:25 said 451 4.2.1 Try later
  *	mx.dest.test[192.0.2.7]:25 refused the connection

@@ -1,4 +1,4 @@
-/* shape_args.h - the words of `sluice shape`: what is counted, and how it is shown.
+/* shape_args.h - the arguments of `sluice shape`: what is counted, and how it is shown.
  *
  * Both sides read them: the operator's to refuse what is wrong, the relay's to do it.
  *

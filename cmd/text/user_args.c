@@ -30,6 +30,8 @@ static bool take_option(struct user_args *a, int argc, char **argv, int *i)
 	bool with_file = strcmp(word, "-c") == 0 || strcmp(word, "--config") == 0;
 	if (strcmp(word, "--json") == 0)
 		a->json = true;
+	else if (strcmp(word, "--cluster") == 0)
+		a->cluster = true;
 	else if (strcmp(word, "--help") == 0)
 		a->help = true;
 	else if (strncmp(word, "--config=", 9) == 0)
@@ -78,6 +80,10 @@ bool user_args_parse(struct user_args *a, int argc, char **argv, struct buf *err
 	a->full = verbs[verb].full;
 	if (!a->help && verbs[verb].wants_login && !*a->login) {
 		buf_printf(error, "user %s: name a login", verbs[verb].word);
+		return false;
+	}
+	if (!a->help && a->cluster && a->op == LIMITER_LIST) {
+		buf_puts(error, "--cluster belongs to suspend, resume and reset");
 		return false;
 	}
 	return true;

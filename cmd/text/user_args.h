@@ -1,4 +1,4 @@
-/* user_args.h - the words behind `sluice user`, which the client and the relay read.
+/* user_args.h - the arguments of `sluice user`, which both client and relay parse.
  *
  * OWNERSHIP  conf_file points into argv.
  * THREAD     Any.
@@ -15,6 +15,7 @@ struct user_args {
 	enum limiter_op op;
 	bool full; /* show */
 	bool json, help;
+	bool cluster;			 /* suspend, resume, reset: on all nodes */
 	const char *conf_file;		 /* of -c, or NULL */
 	char login[USERS_LOGIN_MAX + 1]; /* as it is kept; "": all */
 };

@@ -1,4 +1,4 @@
-/* clock_watch.h - what the queue does when somebody sets the system's clock: nothing.
+/* clock_watch.h - keeps the queue's time when somebody changes the system's clock.
  *
  *	once a second: system's clock - queue's clock
  *	    a minute at most	the queue's follows: time servers put clocks right by that much

@@ -20,6 +20,8 @@ const struct kept_file kept_events = {"events", "sluice events 1\n",
 const struct kept_file kept_sts = {"mta-sts", "sluice mta-sts 1\n", "policies are fetched anew"};
 const struct kept_file kept_tlsrpt = {"tlsrpt", "sluice tlsrpt 1\n",
 				      "what was to be reported on TLS is not"};
+const struct kept_file kept_cluster = {"cluster", "sluice cluster 1\n",
+				       "orders for all nodes are carried out once more"};
 
 enum { CRC_LINE = 13, SIZE_MAX_BYTES = 256 << 20 };
 

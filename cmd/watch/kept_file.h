@@ -1,4 +1,4 @@
-/* kept_file.h - small texts in the folder of the queue that outlive the relay.
+/* kept_file.h - small files in the folder of the queue that survive restarts.
  *
  *	sluice destdb 1		what the relay has learnt about hosts, and what is suspended of them: lines
  *	...			as in qmgr/dest/destdb_text.h
@@ -12,8 +12,10 @@
  *
  *	sluice tlsrpt 1		what is to be reported on TLS, as in tlsrpt/tlsrpt_text.h
  *
+ *	sluice cluster 1	which orders for all nodes were carried out: cluster/orders.h
+ *
  * Written to NAME.new, synced, renamed, and the folder synced: destdb every ten seconds at most, when
- * something was learnt, and at the stop; mta-sts and tlsrpt likewise; suspended at each order of the
+ * something was learnt, and at the stop; mta-sts and tlsrpt likewise; suspended and cluster at each order of the
  * operator, before it is answered; events at the stop.
  *
  * THREAD     Main.
@@ -29,7 +31,8 @@ struct kept_file {
 	const char *damaged; /* what is lost with it, for the log */
 };
 
-extern const struct kept_file kept_destdb, kept_suspended, kept_events, kept_sts, kept_tlsrpt;
+extern const struct kept_file kept_destdb, kept_suspended, kept_events, kept_sts, kept_tlsrpt,
+	kept_cluster;
 
 void kept_file_read(const struct kept_file *, const char *spool, struct buf *to);
 void kept_file_write(const struct kept_file *, const char *spool, const char *text);

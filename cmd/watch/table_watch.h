@@ -1,4 +1,4 @@
-/* table_watch.h - tables whose files have changed are read anew, without a reload.
+/* table_watch.h - reads tables again when their files change, without a reload.
  *
  *	once a second: stat --> changed, and at rest for a second --> read --> all who look things up
  *

@@ -7,6 +7,7 @@
 #include "base/tls_dane.h"
 #include "base/tls_policy.h"
 #include "qmgr/dest/conn_places.h"
+#include "qmgr/dest/pooling.h"
 #include "qmgr/sched/pool.h"
 
 #include <assert.h>
@@ -185,6 +186,7 @@ void conn_on_ready(struct connection_ready *ready)
 		host_set_plain(h, c->name, now_ms + HOST_PLAIN_MS);
 	if (host_worked(h, now_ms))
 		site_host_changed(h);
+	pooling_changed(db, h);
 	site_revive(c->site);
 	if (conn_ready(c))
 		site_prefer(c, beside);
@@ -261,6 +263,7 @@ static void was_useless(struct destdb *db, struct conn *c, struct verdict *why)
 	int64_t now_ms = destdb_now_ms(db);
 	bool in_time = why->code > 0 || now_ms < c->opened_ms + IN_TIME_MS;
 	db->learnt = true;
+	pooling_changed(db, h);
 	if (h->ready > 0 && (in_time || host_hung(h, c->opened_ms, now_ms)))
 		host_turned_away(h, why, c->name, now_ms);
 	else if (h->ready > 0)
@@ -310,6 +313,8 @@ void conn_on_closed(struct destdb *db, struct connection_open *open)
 		site_connection_failed(s, h, open->why, useless);
 	}
 	host_probe_missed(h, destdb_now_ms(db));
+	leased_closed(db, h);
+	pooling_changed(db, h);
 	site_feed_waiting_for(h);
 	site_touch(s);
 	if (c->busy == 0)

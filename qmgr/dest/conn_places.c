@@ -2,6 +2,7 @@
 #include "qmgr/dest/conn_places.h"
 
 #include "base/metrics.h"
+#include "qmgr/dest/pooling.h"
 
 #include <assert.h>
 
@@ -183,6 +184,7 @@ static void learn_limits(const struct conn *c, const struct delivery *d)
 		host_confused(c->host, d->mode, d->reason, c->name, destdb_now_ms(db));
 	if (d->messages_most > 0)
 		host_takes_messages(c->host, d->messages_most, destdb_now_ms(db));
+	pooling_changed(db, c->host);
 	db->learnt |= d->mode != CONNECTION_FULL || d->messages_most > 0;
 }
 

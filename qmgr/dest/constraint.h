@@ -1,4 +1,4 @@
-/* constraint.h - what keeps mail from being sent: one word for each, the same wherever it is said.
+/* constraint.h - the constraints that hold mail back, and the name of each.
  *
  *	reporting	its report to the sender is being stored
  *	cancelled	the operator wants it; what is under way must end first

@@ -4,6 +4,7 @@
 #include "base/address.h"
 #include "base/mem.h"
 #include "base/tls_dane.h"
+#include "qmgr/dest/pooling.h"
 #include "qmgr/dest/remembered.h"
 #include "qmgr/dest/site.h"
 #include "qmgr/dest/suspend.h"
@@ -16,6 +17,7 @@
 void destdb_init(struct destdb *db, struct scheduler *sched, const struct destdb_thread *thread)
 {
 	*db = (struct destdb){.sched = sched, .thread = *thread};
+	list_init(&db->changed);
 	db->numbered = mem_zalloc((SPOOL_SITE_MAX + 1) * sizeof db->numbered[0]);
 }
 
@@ -32,8 +34,11 @@ void destdb_collect(struct destdb *db)
 	}
 	struct host *h, *next_h;
 	HASH_ITER(hh, db->hosts, h, next_h)
-	if (host_stale(h, now_ms))
-		host_free(db, h);
+	{
+		leased_closed(db, h);
+		if (host_stale(h, now_ms))
+			host_free(db, h);
+	}
 }
 
 void destdb_fini(struct destdb *db)
@@ -66,7 +71,9 @@ struct host *destdb_host(struct destdb *db, const char *key, const union address
 	list_init(&h->idle);
 	list_init(&h->conns);
 	list_init(&h->sites);
+	list_init(&h->pooling.changed);
 	h->depth = 1;
+	h->leased.shared = db->edges.to_cluster != NULL;
 	HASH_ADD_KEYPTR(hh, db->hosts, h->key, strlen(h->key), h);
 	return h;
 }
@@ -102,7 +109,9 @@ void host_free(struct destdb *db, struct host *h)
 {
 	assert(list_empty(&h->full) && list_empty(&h->idle) && list_empty(&h->conns));
 	assert(list_empty(&h->sites) && h->refs == 0);
+	leased_end(db, h);
 	HASH_DEL(db->hosts, h);
+	pooling_fini(h);
 	host_fini(h);
 	credential_unref(h->credential);
 	tls_dane_unref(h->dane);

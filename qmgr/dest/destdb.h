@@ -10,27 +10,29 @@
  *
  *	site.c		a destination: its hosts, connections, window, and its queue for the scheduler
  *	site_hosts.c	which of its hosts is next, and what to do while none can
- *	site_health.c	is it alive; what becomes of its mail while it is not, and when it is again
- *	site_refusal.c	what it means when all its hosts refuse to talk
+ *	site_health.c	whether it is alive; what happens to its mail when it dies, and when it is alive again
+ *	site_refusal.c	what to do when all its hosts refuse to talk
  *	site_places.c	where an entry can go now: places, and the pace of the site
  *	site_feedback.c	what connections and deliveries tell its window
  *	remembered.c	how wide its window was, for when it is known again
  *	host.c		one host: up, out, probed; how many connections it takes
+ *	leased.c	connections to it that the nodes of a cluster share
  *	speed.c		how far and how fast it is, and what that makes of a connection (pure)
  *	destdb_choose.c	which host gets a new connection (pure)
- *	destdb_text.c	what of all that outlives the process
+ *	destdb_text.c	what is kept over restarts, as text
  *	conn.c		the connections that smtpc holds for us, and what each carries
  *	conn_state.c	what each is doing, and every number that follows from it
  *	conn_places.c	how much each may carry, and the lists that say so
- *	indoubt.c	what was sent wholly and never answered: alone, on the same host first
+ *	indoubt.c	messages sent completely and never answered: alone, on the same host first
  *	dispatch.c	the binder: places on ready connections, and new connections
  *	early.c		the other binder, as Postfix does it: for a simulation
- *	ladder.c	what keeps a site's next entry, for dispatcher and explain alike
- *	constraint.c	its words
- *	congestion.c	warnings about an active queue that fills up
- *	destdb_check.c	every number, counted again
- *	suspend.c	what the operator wants nothing delivered to
- *	edges.h		where notes go
+ *	ladder.c	what holds back a site's next entry, for dispatcher and explain alike
+ *	constraint.c	the names of these constraints
+ *	congestion.c	warnings while the active queue fills up
+ *	destdb_check.c	for tests: every number, counted again
+ *	pooling.c	what other nodes of the cluster know about hosts
+ *	suspend.c	sites, hosts and domains that the operator has suspended
+ *	edges.h		the threads that notes are posted to
  *
  * The record of a host also keeps how many messages a host may be sent before it has answered the first: one,
  * and one more with each that it answers well, until a connection breaks or content turns out to
@@ -98,7 +100,8 @@ struct destdb {
 	uint64_t last_conn;   /* number of the newest connection */
 	uint64_t rounds;      /* of qmgr_thread_settle() */
 	int64_t congested_ms; /* steady clock: the last warning of that; 0: none */
-	bool learnt;	      /* something about hosts that is to outlive the process */
+	struct list changed; /* struct host: what is known of it may be to be told to other nodes */
+	bool learnt;	     /* something about hosts that is to outlive the process */
 };
 
 void destdb_init(struct destdb *, struct scheduler *, const struct destdb_thread *);

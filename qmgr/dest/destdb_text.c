@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "qmgr/dest/destdb.h"
+#include "qmgr/dest/pooling.h"
 #include "qmgr/dest/remembered.h"
 #include "qmgr/dest/suspend.h"
 
@@ -50,33 +51,77 @@ static bool worth_keeping(const struct host *h, int64_t now_ms)
 	       h->mode_until_ms > now_ms || h->messages_until_ms > now_ms || h->limit.n > 0;
 }
 
-static void put_host(struct buf *to, const struct host *h)
+static void put_health(struct buf *to, const struct host *h)
 {
-	char where[ADDRESS_WHERE_MAX];
-	buf_printf(to, "host\tkey=%s\taddress=%s\tport=%d", h->key,
-		   address_where(&h->address, where), address_port(&h->address));
 	put_number(to, "failures", h->failures);
 	put_time(to, "retry", h->retry_ms);
-	put_time(to, "opened", h->opened_ms);
 	put_number(to, "proven", h->proven);
+	put_why(to, h);
+}
+
+static void put_speed(struct buf *to, const struct host *h)
+{
+	put_number(to, "r", h->speed.r_us);
+	put_number(to, "s", h->speed.s_us);
+	put_number(to, "setup", h->speed.setup_us);
+}
+
+static void put_limit(struct buf *to, const struct host *h)
+{
+	put_number(to, "limit", h->limit.n);
+	put_number(to, "limit_wait", h->limit.wait_ms);
+	put_time(to, "limit_again", h->limit.again_ms);
+}
+
+static void put_pipeline(struct buf *to, const struct host *h)
+{
 	put_number(to, "depth", h->depth > 1 ? h->depth : 0);
 	put_number(to, "mode", h->mode);
 	put_time(to, "simple", h->mode_until_ms);
 	put_number(to, "messages", h->messages_until_ms > 0 ? h->messages_most : 0);
 	put_time(to, "limited", h->messages_until_ms);
-	put_number(to, "limit", h->limit.n);
-	put_number(to, "limit_wait", h->limit.wait_ms);
-	put_time(to, "limit_again", h->limit.again_ms);
-	put_number(to, "r", h->speed.r_us);
-	put_number(to, "s", h->speed.s_us);
-	put_number(to, "setup", h->speed.setup_us);
-	put_why(to, h);
+}
+
+static void put_plain(struct buf *to, const struct host_plain *p)
+{
+	buf_printf(to, "\tname=%s", p->name);
+	put_time(to, "until", p->until_ms);
+}
+
+static void put_host(struct buf *to, const struct host *h)
+{
+	char where[ADDRESS_WHERE_MAX];
+	buf_printf(to, "host\tkey=%s\taddress=%s\tport=%d", h->key,
+		   address_where(&h->address, where), address_port(&h->address));
+	put_time(to, "opened", h->opened_ms);
+	put_pipeline(to, h);
+	put_limit(to, h);
+	put_speed(to, h);
+	put_health(to, h);
 	buf_puts(to, "\n");
 	for (const struct host_plain *p = h->plain; p; p = p->next) {
-		buf_printf(to, "plain\tkey=%s\tname=%s", h->key, p->name);
-		put_time(to, "until", p->until_ms);
+		buf_printf(to, "plain\tkey=%s", h->key);
+		put_plain(to, p);
 		buf_puts(to, "\n");
 	}
+}
+
+void destdb_put_part(struct buf *to, const struct host *h, enum fact_which which)
+{
+	static void (*const put[])(struct buf *, const struct host *) = {
+		[FACT_HEALTH] = put_health,
+		[FACT_SPEED] = put_speed,
+		[FACT_LIMIT] = put_limit,
+		[FACT_PIPELINE] = put_pipeline,
+	};
+	char where[ADDRESS_WHERE_MAX];
+	if (which == FACT_HEALTH)
+		buf_printf(to, "\taddress=%s\tport=%d", address_where(&h->address, where),
+			   address_port(&h->address));
+	if (which != FACT_PLAIN)
+		put[which](to, h);
+	else if (h->plain)
+		put_plain(to, h->plain);
 }
 
 void destdb_write(struct destdb *db, struct buf *to)
@@ -158,19 +203,32 @@ static void read_speed(struct host *h, const char *line, struct buf *room)
 	h->speed.r_us = measured(line, "r", room, hour_us);
 	h->speed.s_us = measured(line, "s", room, hour_us);
 	h->speed.setup_us = measured(line, "setup", room, hour_us);
-	h->messages_most = (int)measured(line, "messages", room, HOST_COUNT_MAX);
-	if (h->messages_most > 0)
-		h->messages_until_ms = future(line, "limited", room, HOST_MODE_MS);
+}
+
+static void read_limit(struct host *h, const char *line, struct buf *room)
+{
 	h->limit.n = (int)measured(line, "limit", room, HOST_COUNT_MAX);
 	h->limit.wait_ms = measured(line, "limit_wait", room, HOST_LIMIT_MOST_MS);
 	h->limit.again_ms = future(line, "limit_again", room, HOST_LIMIT_MOST_MS);
 }
 
-static void read_pipeline(struct host *h, const char *line, struct buf *room)
+static void read_messages(struct host *h, const char *line, struct buf *room)
 {
-	int64_t depth = number(line, "depth", room), mode = number(line, "mode", room);
+	h->messages_most = (int)measured(line, "messages", room, HOST_COUNT_MAX);
+	if (h->messages_most > 0)
+		h->messages_until_ms = future(line, "limited", room, HOST_MODE_MS);
+}
+
+static void read_depth(struct host *h, const char *line, struct buf *room)
+{
+	int64_t depth = number(line, "depth", room);
 	if (depth > 1 && depth <= DEPTH_MAX)
 		h->depth = (int)depth;
+}
+
+static void read_mode(struct host *h, const char *line, struct buf *room)
+{
+	int64_t mode = number(line, "mode", room);
 	if (mode > CONNECTION_FULL && mode <= MODE_MAX) {
 		h->mode = (enum connection_mode)mode;
 		h->mode_until_ms = future(line, "simple", room, HOST_MODE_MS);
@@ -188,23 +246,75 @@ static void read_failures(struct host *h, const char *line, struct buf *room)
 		host_recall_out(h, future(line, "retry", room, HOST_BACKOFF_KEPT_MS));
 }
 
+static bool read_address(const char *line, union address *to, struct buf *room)
+{
+	int64_t port = number(line, "port", room);
+	const char *where = field(line, "address", room);
+	return where && (address_parse_unix(where, to) ||
+			 (port > 0 && port <= 65535 && address_parse(where, (int)port, to)));
+}
+
+struct host *destdb_read_address(struct destdb *db, const char *key, const char *text)
+{
+	struct buf room = {0};
+	union address address;
+	struct host *h = NULL;
+	if (read_address(text, &address, &room)) {
+		h = destdb_host(db, key, &address);
+		h->opened_ms = clock_steady_ms(); /* used lately */
+	}
+	buf_fini(&room);
+	return h;
+}
+
+static void read_health(struct host *h, const char *text, struct buf *room)
+{
+	h->proven = number(text, "proven", room) > 0;
+	h->failures = (int)measured(text, "failures", room, HOST_COUNT_MAX);
+	h->retry_ms = future(text, "retry", room, HOST_BACKOFF_KEPT_MS);
+	read_why(h, text, room);
+}
+
+void destdb_read_part(struct host *h, enum fact_which which, const char *text)
+{
+	struct buf room = {0};
+	if (which == FACT_HEALTH)
+		read_health(h, text, &room);
+	if (which == FACT_SPEED)
+		read_speed(h, text, &room);
+	if (which == FACT_LIMIT)
+		read_limit(h, text, &room);
+	if (which == FACT_PIPELINE) {
+		h->depth = 1;
+		h->mode = CONNECTION_FULL;
+		h->mode_until_ms = h->messages_until_ms = 0;
+		read_depth(h, text, &room);
+		read_mode(h, text, &room);
+		read_messages(h, text, &room);
+	}
+	int64_t until_ms = which == FACT_PLAIN ? future(text, "until", &room, HOST_PLAIN_MS) : 0;
+	const char *name = until_ms ? field(text, "name", &room) : NULL;
+	if (name)
+		host_set_plain(h, name, until_ms);
+	buf_fini(&room);
+}
+
 static void read_host(struct destdb *db, const char *line, struct buf *room)
 {
 	union address address;
-	int64_t port = number(line, "port", room);
-	const char *where = field(line, "address", room);
-	if (!where || (!address_parse_unix(where, &address) &&
-		       (port < 1 || port > 65535 || !address_parse(where, (int)port, &address))))
-		return;
-	const char *key = field(line, "key", room);
+	const char *key = read_address(line, &address, room) ? field(line, "key", room) : NULL;
 	if (!key)
 		return;
 	struct host *h = destdb_host(db, key, &address);
 	h->opened_ms = clock_steady_ms(); /* used lately */
 	h->proven = number(line, "proven", room) > 0;
 	read_failures(h, line, room);
-	read_pipeline(h, line, room);
+	read_depth(h, line, room);
+	read_mode(h, line, room);
+	read_messages(h, line, room);
 	read_speed(h, line, room);
+	read_limit(h, line, room);
+	pooling_quiet(h);
 }
 
 static void read_plain(struct destdb *db, const char *line, struct buf *room)

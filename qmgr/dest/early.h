@@ -1,4 +1,4 @@
-/* early.h - the other binder: early, as Postfix does it, for a simulation that compares both.
+/* early.h - the other binder: early, like Postfix, for simulations that compare both.
  *
  *	dispatch --> bind_early() --> early_take() --> an agent tries one host after the other
  *	                                                  |

@@ -23,6 +23,8 @@ struct qmgr_edges {
 	void (*to_main)(void *context, struct note *); /* DEST_SAVE; NULL: nobody saves */
 	void (*report)(void *context, struct conf *, struct spool_store *);
 	/* A report of ours, to be signed and stored; NULL: it goes to the spool at once. */
+	void (*to_cluster)(void *context, struct note *);
+	/* base/fact.h, base/sharing.h; NULL: this node is alone */
 	void (*to_events)(void *context, struct note *); /* EVENT_LINE; NULL: nobody is told */
 };
 

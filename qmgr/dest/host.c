@@ -37,12 +37,13 @@ static const char *at(int64_t steady_ms, int64_t now_ms)
 	return log_text("%s", text);
 }
 
-static void tell(const struct host *h, const char *state, const char *until)
+/* node: which has found that; NULL: we did. */
+static void tell(const struct host *h, const char *state, const char *until, const char *node)
 {
 	log_event(LOG_LEVEL_INFO, "host", "host", h->peer, "state", state, "until", until, "limit",
 		  h->limit.n > 0 ? log_number(h->limit.n) : NULL, "failures",
 		  h->failures > 0 ? log_number(h->failures) : NULL, "reason",
-		  h->why ? h->why->text : NULL, NULL);
+		  h->why ? h->why->text : NULL, "node", node, NULL);
 }
 
 static void keep_why(struct host *h, struct verdict *why, const char *name)
@@ -84,7 +85,7 @@ bool host_failed(struct host *h, struct verdict *why, const char *name, unsigned
 	h->retry_ms = now_ms + (h->login_refused ? backoff_max_ms : backoff_ms(h, backoff_max_ms));
 	if (h->state != HOST_OUT)
 		host_move(h, HOST_OUT);
-	tell(h, "out", at(h->retry_ms, now_ms));
+	tell(h, "out", at(h->retry_ms, now_ms), NULL);
 	return was_up;
 }
 
@@ -117,19 +118,26 @@ bool host_hung(struct host *h, int64_t opened_ms, int64_t now_ms)
 	return opened_ms >= h->hung_ms;
 }
 
+/* So many serve: those of other nodes, too. */
+static int taken_by_all(const struct host *h)
+{
+	return h->ready + (int)h->leased.others;
+}
+
 bool host_turned_away(struct host *h, struct verdict *why, const char *name, int64_t now_ms)
 {
 	struct host_limit *l = &h->limit;
 	bool tried_again = l->n > 0 && now_ms >= l->again_ms;
-	if (l->n > 0 && !tried_again && h->ready >= l->n)
+	int taken = taken_by_all(h);
+	if (l->n > 0 && !tried_again && taken >= l->n)
 		return false; /* begun before the limit was known, or while it was being tried */
-	bool same = l->n == h->ready;
+	bool same = l->n == taken;
 	keep_why(h, why, name);
-	l->n = h->ready;
+	l->n = taken;
 	l->wait_ms = next_wait_ms(same && tried_again ? l->wait_ms : 0);
 	l->again_ms = now_ms + l->wait_ms;
 	if (!same)
-		tell(h, "limited", at(l->again_ms, now_ms));
+		tell(h, "limited", at(l->again_ms, now_ms), NULL);
 	return !same;
 }
 
@@ -139,15 +147,15 @@ bool host_worked(struct host *h, int64_t now_ms)
 	if (back)
 		host_move(h, HOST_UP);
 	if (back || !h->proven)
-		tell(h, back ? "back" : "ready", NULL);
+		tell(h, back ? "back" : "ready", NULL, NULL);
 	h->hung_ms = 0;
 	h->proven = true;
 	h->refuses = h->unfit = h->login_refused = false;
 	h->failures = 0;
 	h->retry_ms = 0;
 	/* It takes more than it did: how much more is found out at once. */
-	if (h->limit.n > 0 && h->ready > h->limit.n) {
-		h->limit.n = h->ready;
+	if (h->limit.n > 0 && taken_by_all(h) > h->limit.n) {
+		h->limit.n = taken_by_all(h);
 		h->limit.wait_ms = 0;
 		h->limit.again_ms = now_ms;
 	} else if (h->limit.n == 0) {
@@ -174,6 +182,39 @@ void host_recall_out(struct host *h, int64_t retry_ms)
 	if (h->state != HOST_OUT) /* its line may be there twice */
 		host_move(h, HOST_OUT);
 	h->retry_ms = retry_ms;
+}
+
+void host_heard_out(struct host *h, const struct host *heard, const char *node, int64_t now_ms)
+{
+	bool was_up = h->state == HOST_UP;
+	if (heard->why)
+		keep_why(h, heard->why, heard->why_name);
+	h->failures = heard->failures;
+	h->failed_ms = now_ms;
+	if (h->state == HOST_PROBED)
+		return;
+	h->era++;
+	host_recall_out(h, heard->retry_ms > 0 ? heard->retry_ms : now_ms);
+	if (was_up)
+		tell(h, "out", at(h->retry_ms, now_ms), node);
+}
+
+void host_heard_up(struct host *h, bool proven, const char *node)
+{
+	bool was_up = h->state == HOST_UP;
+	h->proven |= proven;
+	h->failures = 0;
+	h->retry_ms = 0;
+	if (was_up)
+		return;
+	host_move(h, HOST_UP);
+	tell(h, "back", NULL, node);
+}
+
+void host_wait_for_probe(struct host *h, int64_t now_ms)
+{
+	if (h->state == HOST_OUT && h->retry_ms < now_ms + HOST_BACKOFF_FIRST_MS)
+		h->retry_ms = now_ms + HOST_BACKOFF_FIRST_MS;
 }
 
 bool host_probe_due(const struct host *h, int64_t now_ms)
@@ -232,6 +273,8 @@ bool host_answers(const struct host *h)
 bool host_has_room(const struct host *h, int64_t host_limit, int64_t now_ms)
 {
 	const struct host_limit *l = &h->limit;
+	if (h->leased.shared)
+		return leased_room(h, host_limit, now_ms);
 	if (host_limit > 0 && h->connections >= host_limit)
 		return false;
 	return l->n == 0 || h->connections < l->n ||

@@ -30,8 +30,10 @@
 #define QMGR_DEST_HOST_H
 
 #include "base/delivery.h"
+#include "base/fact.h"
 #include "base/keyed_hash.h"
 #include "base/list.h"
+#include "qmgr/dest/leased.h"
 #include "qmgr/dest/speed.h"
 
 enum {
@@ -63,7 +65,7 @@ enum host_state {
 
 /* How many connections it was seen to take. */
 struct host_limit {
-	int n;		  /* 0: none is known */
+	int n;		  /* of all nodes; 0: none is known */
 	int64_t again_ms; /* steady clock: then one more may be tried */
 	int64_t wait_ms;  /* how long that was put off */
 };
@@ -73,6 +75,19 @@ struct host_plain {
 	struct host_plain *next;
 	int64_t until_ms; /* steady clock */
 	char name[];
+};
+
+/* What other nodes know of it: pooling.h. */
+struct host_pooling {
+	struct fact *fact;	      /* the newest of each part, told or heard; NULL: none */
+	uint64_t as[FACT_PART_COUNT]; /* what it was like then */
+	struct list changed;	      /* in destdb's, of those that may be to be told */
+	int64_t r_us, s_us, depth;    /* measured, as it was told or heard last */
+	int doubts;		      /* told */
+	int64_t doubts_of_all;
+	int64_t measured_ms;	/* steady clock: such a measure was told last; 0 */
+	int64_t asked_ms;	/* steady clock: leave to probe it was asked for; 0 */
+	int64_t leave_until_ms; /* steady clock: leave was given; 0 */
 };
 
 struct host {
@@ -120,6 +135,8 @@ struct host {
 	int64_t hung_ms; /* steady clock: a connection was not answered in time while others served, and
 			  * none has become ready since; 0 */
 	struct speed speed;
+	struct leased leased; /* in a cluster: how many of its connections this node may have */
+	struct host_pooling pooling;
 	UT_hash_handle hh;
 };
 
@@ -147,6 +164,15 @@ void host_probe_missed(struct host *, int64_t now_ms);
 /* It has ended without an answer, and nothing else is under way: another is due soon. */
 void host_recall_out(struct host *, int64_t retry_ms);
 /* So it was when the process ended; retry_ms 0: a probe is due. */
+
+void host_heard_out(struct host *, const struct host *heard, const char *node, int64_t now_ms);
+/* Another node has found it out: its failures, retry_ms and why. A probe that is under way here goes on. */
+
+void host_heard_up(struct host *, bool proven, const char *node);
+/* Another node has found it up. */
+
+void host_wait_for_probe(struct host *, int64_t now_ms);
+/* Another node probes it: here no probe is due for a second. */
 
 bool host_probe_due(const struct host *, int64_t now_ms);
 void host_probe_now(struct host *, int64_t now_ms); /* whatever its time */

@@ -1,4 +1,4 @@
-/* indoubt.h - messages that were sent as a whole, and whose final reply never came.
+/* indoubt.h - messages that were sent completely, and whose final reply never came.
  *
  * Such a message may have arrived. It is tried again, for it may not; but so that the doubt does not
  * grow: alone on its connection, so that nothing else breaks off with it, and on the host that has

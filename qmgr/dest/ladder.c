@@ -11,7 +11,7 @@ static struct ladder bound(enum constraint c, int64_t until_ms, int64_t limit)
 
 static struct ladder by_pace(const struct site *s)
 {
-	int64_t due_ms = pace_due_ms(&s->pace, &s->queue.transport->settings->destination_rate);
+	int64_t due_ms = site_rate_due_ms(s);
 	bool rate = due_ms > destdb_now_ms(s->db) && due_ms >= s->delay_until_ms;
 	return bound(rate ? CONSTRAINT_RATE : CONSTRAINT_RATE_DELAY, site_paused_until_ms(s),
 		     rate ? 0 : 1);

@@ -1,4 +1,4 @@
-/* ladder.h - what keeps a site's next entry from being sent: the constraints, in one order.
+/* ladder.h - which constraint holds back a site's next entry: all of them, in one order.
  *
  * The dispatcher asks it what to do with a site, explain what to say of it.
  *

@@ -9,6 +9,7 @@
 #include "qmgr/dest/remembered.h"
 #include "qmgr/dest/suspend.h"
 #include "qmgr/sched/job.h"
+#include "qmgr/dest/pooling.h"
 #include "qmgr/sched/selection.h"
 
 #include <assert.h>
@@ -175,6 +176,7 @@ static void wait_or_not(struct site *s)
 void site_run(struct site *s)
 {
 	site_see_to_health(s);
+	site_reserve(s);
 	serve_granted(s);
 	list_remove(&s->queue.in_parked);
 	dispatch_trim(s);
@@ -184,12 +186,13 @@ void site_run(struct site *s)
 	site_call_back(s);
 }
 
-void site_reset(struct site *s)
+void site_reset(struct site *s, bool everywhere)
 {
 	for (int i = 0; i < s->nhost; i++) {
 		struct host *h = s->hosts[i].host;
 		conn_set_depth(h, 1);
 		host_forget(h);
+		pooling_forgotten(s->db, h, everywhere);
 		site_feed_waiting_for(h);
 		site_host_changed(h);
 	}
@@ -200,10 +203,16 @@ void site_reset(struct site *s)
 	site_touch(s);
 }
 
+/* What began lately; of a rate that is shared, Redis knows. */
+static bool remembers_pace(const struct site *s)
+{
+	return site_rate_shared(s) ? s->delay_until_ms > destdb_now_ms(s->db) : site_paused(s);
+}
+
 bool site_idle(const struct site *s)
 {
 	return s->refs == 0 && s->queue.waiting == 0 && s->connections == 0 && s->busy == 0 &&
-	       s->parked.number == 0 && !s->parked.asking && !site_paused(s);
+	       s->parked.number == 0 && !s->parked.asking && !remembers_pace(s);
 }
 
 void site_free(struct site *s)

@@ -31,6 +31,7 @@
 
 struct conn;
 struct peer;
+struct sharing_want;
 struct spool_unpark;
 
 /* X(health, text) */
@@ -115,7 +116,7 @@ void site_run(struct site *);
 
 int site_limit(const struct site *); /* connections that it may have now */
 
-void site_reset(struct site *);
+void site_reset(struct site *, bool everywhere); /* everywhere: the other nodes are told */
 /* Forget what was learnt about it and its hosts. */
 
 bool site_idle(const struct site *); /* nothing waits, nothing is open */
@@ -173,8 +174,16 @@ bool site_may_grow(const struct site *); /* its window allows another connection
 bool site_paused(const struct site *);
 int64_t site_paused_until_ms(const struct site *); /* steady clock; what is past is no pause */
 bool site_one_at_a_time(const struct site *);	   /* it has a delay between deliveries */
-void site_count_delivery(struct site *);	   /* for its rate: one begins */
-void site_delivery_ended(struct site *);	   /* for its delay */
+int64_t
+site_rate_due_ms(const struct site *);	    /* steady clock: destination_rate lets the next begin */
+bool site_rate_shared(const struct site *); /* with other nodes */
+void site_count_delivery(struct site *);    /* for its rate: one begins */
+void site_delivery_ended(struct site *);    /* for its delay */
+
+void site_reserve(struct site *);
+/* Where the rate is shared: want deliveries reserved, if it has mail and will soon have none. */
+
+void site_reserved(struct destdb *, struct sharing_want *); /* the answer; takes it */
 
 /* site_feedback.c */
 

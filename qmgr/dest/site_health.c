@@ -5,6 +5,7 @@
 #include "qmgr/dest/conn.h"
 #include "qmgr/dest/early.h"
 #include "qmgr/dest/ladder.h"
+#include "qmgr/dest/pooling.h"
 #include "qmgr/dest/suspend.h"
 #include "qmgr/sched/job.h"
 #include "qmgr/sched/pool.h"
@@ -116,7 +117,7 @@ static void probe(struct site *s)
 			continue;
 		if (!host_probe_due(h, now_ms))
 			site_wake_at(s, h->retry_ms);
-		else if (probes_allowed(s))
+		else if (probes_allowed(s) && pooling_may_probe(s->db, h))
 			conn_open(s->db, s, it, true);
 		else
 			site_wake_at(s, now_ms + PROBE_AGAIN_MS);

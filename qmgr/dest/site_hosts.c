@@ -12,10 +12,13 @@ enum destdb_choice site_choose_host(struct site *s, const struct peer *p, struct
 	*host = indoubt_host_to_open(s, peer_first(p));
 	if (*host)
 		return DESTDB_HOST;
-	return destdb_choose(s->hosts, s->nhost,
-			     s->queue.transport->settings->host_connection_limit,
-			     destdb_now_ms(s->db), site_overflows(s),
-			     scheduler_chance(s->db->sched), host, wake_ms);
+	enum destdb_choice choice = destdb_choose(
+		s->hosts, s->nhost, s->queue.transport->settings->host_connection_limit,
+		destdb_now_ms(s->db), site_overflows(s), scheduler_chance(s->db->sched), host,
+		wake_ms);
+	if (choice != DESTDB_NONE)
+		leased_need(s);
+	return choice;
 }
 
 static bool has_backups(const struct site *s)

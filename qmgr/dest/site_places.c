@@ -6,6 +6,7 @@
  *	another connection, if one may be opened and is ready sooner
  *	any place in a pipeline
  */
+#include "base/sharing.h"
 #include "qmgr/dest/conn_places.h"
 #include "qmgr/dest/indoubt.h"
 #include "qmgr/dest/ladder.h"
@@ -24,9 +25,46 @@ bool site_one_at_a_time(const struct site *s)
 	return s->queue.transport->settings->destination_rate_delay > 0;
 }
 
+static const struct conf_rate *rate_of(const struct site *s)
+{
+	return &s->queue.transport->settings->destination_rate;
+}
+
+bool site_rate_shared(const struct site *s)
+{
+	return s->db->edges.to_cluster && rate_of(s)->events > 0;
+}
+
+int64_t site_rate_due_ms(const struct site *s)
+{
+	return site_rate_shared(s) ? pace_reserved_ms(&s->pace, rate_of(s), destdb_now_ms(s->db))
+				   : pace_due_ms(&s->pace, rate_of(s));
+}
+
+void site_reserve(struct site *s)
+{
+	if (!site_rate_shared(s) || s->queue.waiting == 0 ||
+	    !pace_wants(&s->pace, rate_of(s), destdb_now_ms(s->db)))
+		return;
+	struct sharing_want *w =
+		sharing_want_new(s->db->sched->loop, s->key, rate_of(s), s->queue.waiting);
+	s->db->edges.to_cluster(s->db->edges.context, &w->note);
+}
+
+void site_reserved(struct destdb *db, struct sharing_want *w)
+{
+	struct site *s;
+	HASH_FIND_STR(db->sites, w->key, s);
+	if (s && s->pace.wanted) {
+		pace_granted(&s->pace, w->n, w->from_us, w->again_us);
+		site_touch(s);
+	}
+	sharing_want_free(&w);
+}
+
 int64_t site_paused_until_ms(const struct site *s)
 {
-	int64_t due_ms = pace_due_ms(&s->pace, &s->queue.transport->settings->destination_rate);
+	int64_t due_ms = site_rate_due_ms(s);
 	return due_ms > s->delay_until_ms ? due_ms : s->delay_until_ms;
 }
 
@@ -143,7 +181,12 @@ struct conn *site_place(const struct site *s, const struct peer *p)
 
 void site_count_delivery(struct site *s)
 {
-	pace_count(&s->pace, &s->queue.transport->settings->destination_rate, destdb_now_ms(s->db));
+	if (!site_rate_shared(s)) {
+		pace_count(&s->pace, rate_of(s), destdb_now_ms(s->db));
+		return;
+	}
+	pace_use(&s->pace, rate_of(s));
+	site_reserve(s);
 }
 
 void site_delivery_ended(struct site *s)

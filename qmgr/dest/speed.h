@@ -1,4 +1,4 @@
-/* speed.h - how fast a host is, and what that makes of a connection to it.
+/* speed.h - how fast a host is, and how deep a pipeline to it should be.
  *
  *	r	the round trip: the least that was seen
  *	s	the service: what the host needs for a message, from one reply to the next while the

@@ -1,4 +1,4 @@
-/* suspend.h - sites, hosts and domains to which the operator wants nothing delivered.
+/* suspend.h - sites, hosts and domains that the operator has suspended.
  *
  *	suspend --> connections end when what they carry is done
  *	        --> what waits for a site, and what comes for it, is parked with that reason

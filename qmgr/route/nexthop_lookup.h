@@ -1,4 +1,4 @@
-/* nexthop_lookup.h - from a route to hosts: what dns and sts are asked, and what their answers come to.
+/* nexthop_lookup.h - from a route to hosts: questions to dns and sts, and what follows from the answers.
  *
  *	route --> relays, or the domain --+--> questions --> dns --> answers --> hosts, in groups
  *	          fallback_relay ---------+                                  --> or why there are none

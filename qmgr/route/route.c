@@ -62,7 +62,7 @@ static void fill_row(const struct conf *c, struct row *row, const struct conf_ro
 				    .tls = *section->tls ? section->tls : NULL,
 				    .verify = section->verify,
 				    .setting = "route",
-				    .origin = {c->file, section->line}};
+				    .origin = {section->line > 0 ? c->file : "", section->line}};
 	if (*section->error)
 		route_value_error(section->error, &row->value, &why);
 	if (section->discard)
@@ -135,6 +135,7 @@ static struct parsed *parse(struct route_table *t, char *text)
 	buf_fini(&why);
 	p->route.by = transport_named(t->conf, p->value.transport);
 	p->route.relay = &p->value.relay;
+	p->route.verify = p->value.verify;
 	set_route(&p->route, &p->value);
 	HASH_ADD_KEYPTR(hh, t->parsed, p->text, strlen(p->text), p);
 	return p;

@@ -1,4 +1,4 @@
-/* heap.h - what comes first, among many whose order changes.
+/* heap.h - a heap whose entries can change their order.
  *
  * A binary heap of items that lie inside the objects. The keys lie in the heap's own array, so that
  * comparing touches no object: with a million of them, that is what takes the time.

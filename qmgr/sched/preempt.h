@@ -1,4 +1,4 @@
-/* preempt.h - how mail with few recipients slips past mail with many: the price, and who pays.
+/* preempt.h - how mail with few recipients slips past mail with many: slots, and who pays for them.
  *
  * Of every delivery_slot_cost entries of a job one delivery slot may be given away. A job that needs
  * no more slots than the current job has saved moves in front of it: its stack child. The price is

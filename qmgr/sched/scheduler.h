@@ -5,20 +5,20 @@
  *	transport: selection <--- order --- queue --- "has a place", "would grow" <--- who has slots
  *
  * It knows slots, not connections: a queue is told what it could be given (queue_state), and says whose
- * turn it is. What is done with an entry, the rooms above know: dest/, and the thread around both.
+ * turn it is. What is done with an entry is known above: in dest/, and in the thread around both.
  *
  *	work.h		a message as the scheduler sees it: its age, its jobs, its recipients in memory
  *	job.c		a message's work on one transport: peers, and entries of so many recipients
  *	queue.h		a destination as the scheduler sees it: the peers that wait for it
  *	transport.c	a named set of limits, with its jobs and its slots
  *	selection.c	which entry is next: the order of jobs, blockers
- *	shelf.c		who may slip past: candidates by size and age
+ *	shelf.c		candidates for slipping past, by size and age
  *	preempt.c	what slipping past costs: slots, parents and children (pure)
  *	pool.c		how many recipients may be in memory, and whose: slots, lent along the list of jobs
  *	share.c		how many workers one message may have (pure)
  *	window.c	how many connections a site may have: Postfix's feedback (pure)
  *	pace.c		deliveries in a time (pure)
- *	heap.c		what comes first, among many whose order changes
+ *	heap.c		a heap whose entries can change their order
  *
  * Included by dest/ and by qmgr/; includes base/ alone.
  *

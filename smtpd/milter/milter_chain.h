@@ -1,12 +1,17 @@
-/* milter_chain.h - the filters of one client, in their order.
+/* milter_chain.h - the front page of smtpd/milter/: the filters of one client, in order.
  *
  *	milter_chain_connect(), _helo(), _mail(), _rcpt(), _data(), _content(), _unknown()
  *	     each filter in turn: what it was not told yet, then this, as far as it wants it
  *	     --> true: chain->verdict is there;  false: done() will be called, once
  *
+ *	milter_chain.c, milter_filter.c, milter_verdict.c	the chain; one filter in it; what it decides
+ *	milter_content.c	a message as filters see it, and their changes to it
+ *	milter_link.c		a connection to a filter, kept for the next client if possible
+ *	milter_engine.c		the protocol, without I/O; milter_table.h: its commands and macros
+ *
  * One event at a time. A filter that could not be asked at CONNECT or HELO is tried again at MAIL, and
- * told then what it has missed. One that fails later has this message treated by its default_action, and
- * is tried again with the next. What it has changed counts only once it has said its last word.
+ * then told what it has missed. If it fails later, its default_action applies to this message, and it
+ * is tried again with the next. Its changes count only when it has given its last answer.
  *
  * OWNERSHIP  The chain is a session's, or of a message that did not come by SMTP. It may be freed at any
  *            time, also from done(): what filters still owe is not waited for.

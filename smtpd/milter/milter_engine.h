@@ -2,13 +2,13 @@
  *
  *	milter_engine_hello()	--> what we can		NEGOTIATING
  *	milter_engine_take()	<-- what it wants	IDLE: MILTER_SAYS_READY
- *	milter_engine_ask()	--> an event		ASKED, or still IDLE where it gives no answer
+ *	milter_engine_ask()	--> an event		ASKED, or still IDLE if it sends no answer
  *	milter_engine_take()	<-- changes, behind the end of a body only; then its answer: IDLE
  *
- * At most one answer is awaited at a time. What it may say depends on what it was asked, and what was
- * negotiated: an answer too many, a change at another time or of another kind, a length that no packet
- * has, a text without end, a reply that is none, a header or body that would end before its end: each is
- * a fault, after which nothing that it says is believed.
+ * At most one answer is expected at a time. The question, and what was negotiated, decide which answers are valid.
+ * An unexpected answer, a change at the wrong time or of the wrong kind, an impossible length, a text
+ * without its end, an invalid reply, an injected end of header or body: each is
+ * a fault, after which nothing from the filter is believed.
  *
  * OWNERSHIP  Embedded; milter_engine_fini(). An answer's texts lie in the engine, until the next call.
  * THREAD     Its owner's. Pure: no clock, no I/O.

@@ -241,7 +241,7 @@ static void on_deadline(void *owner)
 	magic_check(l, LINK_MAGIC);
 	if (!l->ready && !l->owner)
 		l->site->no_reuse_ms = clock_steady_ms() + NO_REUSE_MS;
-	fail(l, l->ready ? "it does not answer" : "it can not be reached, or is silent");
+	fail(l, l->ready ? "it does not answer" : "it cannot be reached, or is silent");
 }
 
 static struct milter_link *link_new(struct milter_site *s)

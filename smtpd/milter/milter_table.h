@@ -1,4 +1,4 @@
-/* milter_table.h - what is said in the milter protocol, one row each.
+/* milter_table.h - the commands and answers of the milter protocol, one row each.
  *
  *	E(event, command, text for the log, its macros, the filter wants none, it gives no answer)
  *	A(answer, command)

@@ -115,6 +115,7 @@ static void take_in(struct way *w)
 		return;
 	size_t size = n > 0 ? (size_t)n : 0;
 	struct piece *p = mem_alloc(sizeof *p + size);
+	list_init(&p->in_way);
 	p->due_ns = now_ns() + one_way_ns;
 	p->at = 0;
 	p->size = size;

@@ -19,7 +19,7 @@ from lab.net import free_port
 from relaying import start_postfix
 
 SESSIONS = TOP / "build" / "plain" / "tests" / "bench" / "bench_sessions"
-AT_ONCE = (1, 10, 50, 200)
+AT_ONCE = (1, 10, 50, 200, 500)
 POSTFIX_AT_ONCE = (1, 10, 50)  # it serves a hundred at most, as it comes
 SIZES = (100_000, 200_000, 2_000_000)
 FEW, LARGE, LARGE_AT_ONCE, PAUSE_S = 10, 2_000_000, 4, 0.5

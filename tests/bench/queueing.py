@@ -199,7 +199,7 @@ def measure(folder, messages, size, options):
         row["list_some"], _ = listing(relay, LISTED)
         row["list"], row["listed"] = listing(relay)
         row["first"], row["drain"] = drain(relay, sink_port)
-        row["rss_drained"] = memory(relay.process.pid)[0]
+        row["rss_drained"], _, row["most_drained"] = memory(relay.process.pid)
         row["disk_drained"] = disk(relay.spool)
     finally:
         if relay.running():
@@ -233,6 +233,7 @@ TABLES = {  # a heading, then columns: title, width, format, value
         ("resident", 10, ".0f", lambda r: r["rss"]),
         ("anonymous", 11, ".0f", lambda r: r["anon"]),
         ("most", 6, ".0f", lambda r: r["most"]),
+        ("draining", 10, ".0f", lambda r: r["most_drained"]),
         ("drained: disk", 15, ".0f", lambda r: r["disk_drained"]),
         ("resident", 10, ".0f", lambda r: r["rss_drained"]),
     ],

@@ -24,9 +24,10 @@ _TOTAL = re.compile(rb"(\d+) connections \(at most \d+ at once, (\d+) turned awa
 class Receiver:
     """A sluice sink, and the times at which messages came."""
 
-    def __init__(self, port, *words, address=LOOPBACK):
-        """Start it with these options and wait until it listens."""
+    def __init__(self, port, *words, address=LOOPBACK, watched=b"<nobody>"):
+        """Start it with these options and wait until it listens. Mail to who is watched is not counted."""
         self.times, self.connections, self.turned_away = [], None, None
+        self.recipients, self.watched, self.seen = 0, watched, None
         self.process = subprocess.Popen([binary(), "sink", "-l", f"{address}:{port}", *words],
                                         stdout=subprocess.PIPE)
         assert self.process.stdout.readline().startswith(b"listening")
@@ -35,8 +36,11 @@ class Receiver:
 
     def _read(self):
         for line in self.process.stdout:
-            if line.startswith(b"message "):
+            if line.startswith(b"message ") and self.watched in line:
+                self.seen = time.monotonic()
+            elif line.startswith(b"message "):
                 self.times.append(time.monotonic())
+                self.recipients += line.count(b"@") - 1
             elif found := _TOTAL.search(line):
                 self.connections, self.turned_away = int(found[1]), int(found[2])
 
@@ -85,14 +89,16 @@ def steady(times, begin=0.1, end=1.0):
 class Sluice:
     """A relay as a sender: what it has put off, and how long its transactions took."""
 
-    def __init__(self, folder, transport=None, nsd=None, to_port=None):
+    def __init__(self, folder, transport=None, nsd=None, to_port=None, listener=None, routes=None):
         """Start it, with the next hop at a port, or found by DNS."""
         folder.mkdir()
         config = Config(transports={"smtp": transport or {}})
-        config.listeners["smtp"] = {"client_connection_limit": 0}
+        config.listeners["smtp"] = {"client_connection_limit": 0} | (listener or {})
         if nsd:
             config.resolve_with(nsd)
             config.dns["allow_loopback"] = True
+        elif routes:
+            config.routes.update(routes)
         else:
             config.route_all_to(to_port)
         self.relay = Relay(folder, config)
@@ -147,8 +153,13 @@ def senders():
     return ("sluice", "postfix") if may_mount else ("sluice",)
 
 
+def content_of(size):
+    """Return the content of a message of so many bytes, with its dot."""
+    return stuff(b"Subject: bench\r\n\r\n" + (b"x" * 76 + b"\r\n") * (size // 78))
+
+
 def _session(port, recipients, size):
-    content = stuff(b"Subject: bench\r\n\r\n" + (b"x" * 76 + b"\r\n") * (size // 78))
+    content = content_of(size)
     with Client(LOOPBACK, port, 120) as client:
         client.greet()
         for one in recipients:

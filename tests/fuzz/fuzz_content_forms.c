@@ -4,6 +4,7 @@
 #include "tests/fuzz/fuzz.h"
 
 #include "base/mem.h"
+#include "base/tls_keys.h"
 #include "dkim/author.h"
 #include "dkim/canonical_body.h"
 #include "dkim/signature.h"
@@ -64,6 +65,7 @@ static struct conf *settings(void)
 	own.title = mem_strdup("own.test");
 	own.selector = own.title;
 	own.loaded = EVP_PKEY_Q_keygen(NULL, NULL, "ED25519");
+	own.signing = tls_keys_signing(own.loaded);
 	free(c->dkim);
 	free(c->dkim_sorted);
 	c->ndkim = 1;

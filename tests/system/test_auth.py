@@ -169,7 +169,7 @@ def test_wrong_names_and_wrong_passwords_read_the_same(open_relay, mechanism):
         pytest.skip("tried by gsasl")
     wrong = _try(open_relay, mechanism, "alice", "wrong")
     unknown = _try(open_relay, mechanism, "nobody", "wrong")
-    assert wrong.text == unknown.text == "535 5.7.8 authentication failed: wrong name or password"
+    assert wrong.text == unknown.text == "535 5.7.8 Authentication failed: wrong name or password"
     assert open_relay.wait_event("auth", login="nobody", mechanism=mechanism)["result"] == "failed"
 
 
@@ -192,7 +192,7 @@ def test_failures_cost_time_and_end_the_session(relay):
         first = time.monotonic() - begun
         assert sasl.say_plain(client, "mallory", "2").code == 535
         second = time.monotonic() - begun - first
-        assert sasl.say_plain(client, "mallory", "3").text == "421 4.7.0 too many failed logins"
+        assert sasl.say_plain(client, "mallory", "3").text == "421 4.7.0 Too many failed logins"
         client.wait_closed()
         third = time.monotonic() - begun - first - second
     slack = 0.01  # timers count from when the loop woke up
@@ -589,6 +589,7 @@ def test_no_password_stays_in_memory(open_relay, secure):
         assert sasl.say_plain(client, "alice", PASSWORD).code == 235
     with (_secure if secure else _clear)(open_relay) as client:
         assert sasl.say_login(client, "bob", CRYPTED).code == 235
-        assert not _finds(open_relay.process.pid, secrets)
+        # The answer may be here before what it was made from is wiped.
+        wait_until(lambda: not _finds(open_relay.process.pid, secrets), 10, "memory without passwords")
         client.send("x" * 3000 + "no secret")  # to see that one would be seen
         wait_until(lambda: _finds(open_relay.process.pid, [b"xxno secret"]), 10, "what is there")

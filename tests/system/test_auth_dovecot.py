@@ -16,8 +16,8 @@ USERS = [
     f"alice:{{PLAIN}}{PASSWORD}",
     f"gone:{{PLAIN}}{PASSWORD}::::::nologin=y",
 ]
-AWAY = "454 4.7.0 temporary authentication failure, try again later"
-WRONG = "535 5.7.8 authentication failed: wrong name or password"
+AWAY = "454 4.7.0 Temporary authentication failure, try again later"
+WRONG = "535 5.7.8 Authentication failed: wrong name or password"
 MECHANISMS = ["SCRAM-SHA-256-PLUS", "SCRAM-SHA-256", "SCRAM-SHA-1", "PLAIN", "LOGIN", "XOAUTH2"]
 
 
@@ -180,10 +180,10 @@ FALSE = {
                                    ("send", b"FAIL\t1\tuser=alice\tuser_disabled\n"), ("drain",)], WRONG),
     "knows of an old password": ([("send", HELLO), ("expect", ASKED),
                                   ("send", b"FAIL\t1\tuser=alice\tcode=pass_expired\n"), ("drain",)],
-                                 "535 5.7.8 your password has expired: change it, then try again"),
+                                 "535 5.7.8 Your password has expired: change it, then try again"),
     "speaks of later versions": ([("send", HELLO.replace(b"DONE", b"NEWS\t1\nDONE")), ("expect", ASKED),
                                   ("send", b"HINT\t1\nOK\t1\tuser=alice\tnew=1\n"), ("drain",)],
-                                 "235 2.7.0 authentication successful"),
+                                 "235 2.7.0 Authentication successful"),
 }
 
 

@@ -104,21 +104,3 @@ def test_help_and_the_manual_name_the_same_options():
     for command in re.findall(r"(?m)^  ([a-z][a-z-]*) ", text_of("--help")):
         options = set(re.findall(r"--([a-z][a-z-]+)", text_of(command, "--help")))
         assert options <= told | {"help", "config"}, command
-
-
-def test_each_recipe_of_the_manual_is_a_configuration(tmp_path):
-    with open(os.path.join(REPOSITORY, "etc/sluice-congestion.7"), encoding="utf-8") as page:
-        text = page.read()
-    blocks = re.findall(r"\.Bd -literal[^\n]*\n(.*?)\.Ed", text, re.S)
-    assert len(blocks) == 9
-    (tmp_path / "recipients").write_text("nobody@example.org reject 550 5.1.1 No such user\nexample.net defer Try again in an hour\n", encoding="utf-8")
-    path = tmp_path / "sluice.conf"
-    for block in blocks:
-        path.write_text(block.replace("/etc/sluice/", f"{tmp_path}/"), encoding="utf-8")
-        done = subprocess.run(
-            [binary(), "check", "-c", str(path)], capture_output=True, text=True, timeout=30, check=False
-        )
-        assert done.stdout == "configuration ok\n", block + done.stderr
-    for command in re.findall(r"(?m)^\.Dl (sluice .*)$", text):
-        words = [word for word in command.split()[1:] if word != "\\-"]
-        assert subprocess.run([binary(), *words, "--help"], capture_output=True, check=False).returncode == 0

@@ -32,6 +32,7 @@ ADDRESS = {name: f"127.0.0.{number}" for number, name in enumerate(
 
 NO_FIT = ("4.7.5", "does not fit its TLSA records")
 NO_TLS = ("4.7.4", "does not offer STARTTLS")
+BOGUS = ("4.4.3", "bogus, says DNSSEC")
 NO_ANSWER = ("4.4.3", "look-up of the TLSA record of .* failed")
 
 # A domain for each: its host, the TLSA records of that, and what becomes of mail: under which policy it is sent, or
@@ -89,6 +90,11 @@ LED = {
 # Domains of other zones.
 OTHERS = {
     "mx.plain.test": "clear",  # MX records prove nothing: the host's own are not looked at
+    "crowded.test": "dane",  # 500 DS records, of which one is right
+    "chain.test": "dane",  # the host is an alias of an alias of an alias, from zone to zone
+    "keytrap.test": BOGUS,  # 501 keys of one tag
+    "future.test": BOGUS,  # signed tomorrow
+    "late.test": BOGUS,  # until yesterday
     "iterated.test": "clear",  # 2,500 iterations of NSEC3: that there is none is not proven, but let be
 }
 
@@ -205,13 +211,21 @@ second MX 10 mx.expired
 second MX 20 mx.ee-key
 """
         dane = made.signed(ZONE, text)
-        secure = made.signed("secure.test", f"right TLSA {_tlsa(right, self.files)}\n")
+        secure = made.signed("secure.test", f"right TLSA {_tlsa(right, self.files)}\nhop CNAME mx.crowded.test.\n")
+        usual = f"@ MX 10 mx\nmx A {odd}\n" + self.records("mx", right)
+        crowded, trap = made.signed("crowded.test", usual), made.key("keytrap.test")
+        made.signed("keytrap.test", usual + made.crowd(trap, 500), key=trap)
+        chain = made.signed("chain.test", "@ MX 10 mx\nmx CNAME hop.secure.test.\n")
+        others = {"crowded": crowded, "keytrap": trap, "chain": chain, "future": made.signed("future.test", usual, valid=(10 * DAY, 30 * DAY)),
+                  "late": made.signed("late.test", usual, valid=(-30 * DAY, -2 * DAY))}
+        crowd = "\n".join(made.ds(crowded).replace(made.ds(crowded).split()[-1], f"{n:064x}") for n in range(500)) + "\n"
         iterated = made.signed("iterated.test", f"@ MX 10 mx\nmx A {ADDRESS['clear']}\n", "-n", "-t", "2500",
                                "-s", "beef")
         made.unsigned("plain.test", f"mx MX 10 mx.stripped.{ZONE}.\nhost A {odd}\nwrong TLSA {wrong}\n" +
                       self.records("host", wrong))
         top = made.signed("test", "".join(f"{name} NS ns.invalid.\n" for name in (
-            "dane", "secure", "iterated", "plain")) + "\n".join(made.ds(key) for key in (dane, secure, iterated)))
+            "dane", "secure", "iterated", "plain", *others)) + crowd + "\n".join(
+                made.ds(key) for key in (dane, secure, iterated, *others.values())))
         made.signed(".", f"test NS ns.invalid.\n{made.ds(top)}\n")
 
     def config(self, **transport):

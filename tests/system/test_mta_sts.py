@@ -35,7 +35,8 @@ def test_an_enforced_policy_says_which_hosts_and_certificates_will_do(lab):
     assert world.became("deferred", "clear")["dsn"] == "4.7.4" and not world.sinks[CLEAR].messages
     none = world.became("deferred", "none")
     assert none["dsn"] == "4.7.0" and "the MTA-STS policy of none.test has none of its mail hosts" in none["reply"]
-    assert "MTA-STS policy of none.test" in relay.command("explain", "none.test").stdout
+    # It is on its way back to the queue, for a moment.
+    wait_until(lambda: "MTA-STS policy of none.test" in relay.command("explain", "none.test").stdout, 10, "the queue to have it")
     tested = relay.wait_event("tls", reason=re.compile("MTA-STS, which is only tested"))
     assert "policy does not have it" in tested["reason"] and world.metric("mta_sts_testing_failures") >= 1
     assert world.metric("mta_sts_policies") == 7

@@ -85,7 +85,7 @@ def test_the_queue_of_a_relay_that_was_killed(lab):
 
 
 def test_the_lock_decides(lab):
-    """A relay that has its queue and can not be reached is not passed by."""
+    """A relay that has its queue and cannot be reached is not passed by."""
     relay = lab.relay()
     os.unlink(os.path.join(relay.spool, "control"))
     for words in (["queue", "list"], ["queue", "delete", "--all"], ["shape"]):

@@ -108,6 +108,26 @@ def _destination(troubled, site=None):
     return f"#/destination?transport=smtp&site={site or troubled.dead}"
 
 
+@pytest.fixture(name="wary", scope="module")
+def _wary(module_lab, certificates):
+    """A relay that wants proof of three hosts: one has it, one is somebody else, one offers no TLS; and a certificate that ends soon."""
+    certificate, key = certificates.host("relay.test", days=5)
+    sinks = {"good": module_lab.sink(tls=certificates.server_context("good.test")), "clear": module_lab.sink(),
+             "other": module_lab.sink(tls=certificates.server_context("other.test"))}
+    config = Config(settings={"http": f"{LOOPBACK}:{free_port()}"}, queue={"minimal_backoff_time": "1h"},
+                    transports={"smtp": {"site_patience": "0s", "host_backoff_max": "60s"}}, extra=f'tls {{ ca = "{certificates.ca}" }}\n')
+    config.listeners["smtp"] |= {"certificate": certificate, "key": key}
+    for name, sink in sinks.items():
+        config.routes[f"{name}.test"] = {"relay": [f"[{LOOPBACK}]:{sink.port}"], "tls": "verify:good.test"}
+    config.routes["open.test"] = {"relay": [f"[{LOOPBACK}]:{sinks['clear'].port}"]}
+    relay = module_lab.relay(config)
+    _send(relay, *[("a@b.test", f"x@{name}.test") for name in (*sinks, "open")])
+    relay.wait_event("sent", count=2)
+    relay.wait_event("deferred", count=2)
+    return types.SimpleNamespace(relay=relay, url=f"http://{config.settings['http']}/", certificate=certificate,
+                                 sites={name: f"[{LOOPBACK}]:{sink.port} tls=verify:good.test" for name, sink in sinks.items()})
+
+
 # --- what there is to find: the four situations of Postfix's QSHAPE_README, and a dead destination
 
 
@@ -225,6 +245,26 @@ def test_each_reason_is_there_once_with_its_oldest_message(troubled, browser):
     _shows(browser, "#message-said", "From news@shop.test")
     _shows(browser, "#message-why", "What lets it go")
     _shows(browser, "#recipients", "r0@highvolume.test")
+    _quiet(browser)
+
+
+def test_who_does_not_prove_what_the_policy_wants_and_what_expires(wary, browser):
+    _open(browser, wary.url)
+    _shows(browser, "#situation", "Mail waits for TLS: 2 destinations do not prove what the policy wants.")
+    _shows(browser, "#situation", "1 certificate of ours has expired or will within two weeks.")
+    shares = {row[0]: row[1:] for row in _rows(browser, "#tls")}
+    assert shares["proven as our policy wants"] == ["1", "50.0 %"] and shares["in clear"] == ["1", "50.0 %"]
+    assert shares["proven by DANE"] == ["0", "0.0 %"]
+    _shows(browser, "#tls-failures", "did not prove who they are")
+    _shows(browser, "#tls-failures", "offered no TLS where it must be")
+    rows = {row[0]: row for row in _rows(browser, "#unproven")}
+    assert set(rows) == {f"{wary.sites[name]} smtp" for name in ("other", "clear")}
+    assert "does not offer STARTTLS" in rows[f"{wary.sites['clear']} smtp"][1] and rows[f"{wary.sites['clear']} smtp"][3] == "1"
+    assert _rows(browser, "#certificates") == [[wary.certificate, "in 4 days"]]
+    browser.run("document.querySelector('#tls-title').scrollIntoView()")
+    _keep_picture(browser, "tls")
+    browser.run(_axe())
+    assert browser.run_async(_FINDINGS, {"resultTypes": ["violations"]}) == []
     _quiet(browser)
 
 

@@ -43,7 +43,7 @@ def test_postfix_relays_every_message_through_us_once(lab):
     sink.wait_messages(COUNT, 60)
     relay.wait_event("done", 30, count=COUNT)
     _check(sink, taken)
-    assert "status=sent (250 2.0.0 queued as " in postfix.log()
+    assert "status=sent (250 2.0.0 Ok: queued as " in postfix.log()
 
 
 @pytest.mark.seconds(180)

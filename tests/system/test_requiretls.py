@@ -4,6 +4,7 @@
 import email
 import email.policy
 import json
+import ssl
 
 import pytest
 
@@ -162,3 +163,41 @@ def test_what_the_operator_demands_is_not_waived_and_a_report_is(lab, certificat
     report = sender.wait_messages(1)[0]
     assert email.message_from_bytes(report.content, policy=email.policy.default)["TLS-Required"] == "No"
     assert not sink.messages
+
+
+def _breaking(lab, answer, *after):
+    """Return the port of a host that offers STARTTLS and answers it so."""
+    return lab.script([("send", b"220 mx.test ESMTP\r\n"), ("expect", rb"EHLO .*\r\n"),
+                       ("send", b"250-mx.test\r\n250-REQUIRETLS\r\n250 STARTTLS\r\n"),
+                       ("expect", rb"STARTTLS\r\n"), ("send", answer), *after, ("drain",)]).port
+
+
+def test_hosts_whose_starttls_is_broken(lab, certificates, proof):
+    """What will be so the next time is said at once, when all hosts have been tried; what may be chance is tried again."""
+    ancient = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    ancient.load_cert_chain(*certificates.host("mx.test"))
+    ancient.set_ciphers("DEFAULT@SECLEVEL=0")
+    ancient.minimum_version = ancient.maximum_version = ssl.TLSVersion.TLSv1_1
+    good = lab.sink(tls=proof, extensions=OFFERING)
+    lasting = {"refusing": _breaking(lab, b"502 5.5.1 not today\r\n"),
+               "garbled": _breaking(lab, b"220 go\r\n", ("sleep", 0.1), ("send", b"250 what TLS?\r\n" * 10)),
+               "ancient": lab.sink(tls=ancient, extensions=OFFERING).port}
+    passing = {"busy": _breaking(lab, b"454 4.7.0 no keys just now\r\n"),
+               "hanging": _breaking(lab, b"220 go\r\n", ("expect", b"."), ("close",)),
+               "resetting": _breaking(lab, b"220 go\r\n", ("expect", b"."), ("reset",))}
+    config = _config(certificates, maximal_queue_lifetime="1h")
+    for name, port in (lasting | passing).items():
+        config.routes[f"{name}.test"] = {"relay": [f"[{HOST}]:{port}"]}
+    for name, port in {"rescued": good.port, "hopeful": free_port(), "hopeless": lasting["garbled"]}.items():
+        config.routes[f"{name}.test"] = {"relay": [f"[{HOST}]:{one}" for one in (lasting["ancient"], port)]}
+    relay = lab.relay(config)
+    expected = {**dict.fromkeys([*lasting, "hopeless"], ("bounced", "5.7.10")),
+                "busy": ("deferred", "4.7.0"), "hanging": ("deferred", "4.7.5"), "resetting": ("deferred", "4.7.5"),
+                "hopeful": ("deferred", None), "rescued": ("sent", "2.0.0")}
+    for name in expected:
+        _send(relay, f"to@{name}.test")
+    for name, (end, dsn) in expected.items():
+        event = relay.wait_event(end, to=f"to@{name}.test")
+        assert dsn in (None, event["dsn"]), event
+    assert "not today" in relay.events("bounced", to="to@refusing.test")[0]["reply"]
+    assert "can't begin TLS" in relay.events("bounced", to="to@garbled.test")[0]["reply"]

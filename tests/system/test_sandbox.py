@@ -97,7 +97,7 @@ def test_every_thread_is_in_it(lab):
         # Main has one filter less: it reads the configuration and starts the program anew.
         found = filters()
         least = min(found.values())
-        return len(found) > 5 and all(number == least + (name in ("log", "spool", "qmgr", "dns", "http", "maildrop", "secrets", "limiter", "events", "sts", "tlsrpt", "pool", "sync")
+        return len(found) > 5 and all(number == least + (name in ("log", "spool", "qmgr", "dns", "http", "maildrop", "secrets", "limiter", "events", "cluster", "sts", "tlsrpt", "pool", "sync")
                                                          or name.startswith("smtp")) for name, number in found.items())
 
     wait_until(all_in, 10, "each thread to have begun")
@@ -257,6 +257,6 @@ def test_name_servers_stay_where_resolv_conf_can_not_be_read_any_more(lab, tmp_p
     (etc / "new").write_text("nameserver 127.0.0.250\n")
     (etc / "new").rename(etc / "resolv.conf")
     assert relay.command("reload").returncode == 0
-    assert "resolv.conf can not be read" in relay.wait_event("dns")["reason"]
+    assert "resolv.conf cannot be read" in relay.wait_event("dns")["reason"]
     relay.send()
     sink.wait_messages(1)

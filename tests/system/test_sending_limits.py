@@ -28,7 +28,7 @@ def test_messages_and_recipients_beyond_a_limit_are_put_off_with_the_time(lab):
         # More than error_limit of them: a recipient that is to come again is no error.
         for _ in range(30):
             text = client.command("RCPT TO:<more@dest.test>", 450).lines[0]
-        assert text.startswith("4.7.1 too many recipients of this client: try again in 1")
+        assert text.startswith("4.7.1 Too many recipients for this client: try again in 1")
         assert text.endswith("minutes")
         client.command("DATA", 354)
         client.send(b"\r\n.\r\n")
@@ -40,7 +40,7 @@ def test_messages_and_recipients_beyond_a_limit_are_put_off_with_the_time(lab):
         assert [client.expect(code).code for code in (250, 250, 450, 503)] == [250, 250, 450, 503]
     with relay.client() as client:
         client.greet()
-        assert _mail(client, code=450).startswith("4.7.1 too many messages of this client: try again in 2")
+        assert _mail(client, code=450).startswith("4.7.1 Too many messages for this client: try again in 2")
     sink.wait_messages(1)
     relay.wait_event("limit", client="127.0.0.1", action="defer", limit="recipients 4/h")
     counted = relay.command("stats").stdout
@@ -61,7 +61,7 @@ limit "client" { messages = "4/h" action = "reject" }
         client.greet()
         _mail(client, "")
         client.command("RSET")
-        assert _mail(client, "c@sender.test", 550).startswith("5.7.1 too many messages of this client")
+        assert _mail(client, "c@sender.test", 550).startswith("5.7.1 Too many messages for this client")
     # A reload makes room at once.
     relay.config.extra = 'limit "client" { messages = "1000/s" action = "reject" }'
     relay.write_config()
@@ -125,7 +125,7 @@ def test_what_a_login_sent_is_shown_and_limited(submission):
         assert b"\nDate: " in content and b"\nMessage-ID: <" in content and b"\nFrom: <from@sender.test>" in content
         _mail(client)
         client.command("RSET")
-        assert _mail(client, code=450).startswith("4.7.1 too many messages of this login: try again in")
+        assert _mail(client, code=450).startswith("4.7.1 Too many messages for this login: try again in")
     with relay.client() as client:
         _login(client, "ann", "wrong", 535)
         _login(client, "nobody", "wrong", 535, greet=False)
@@ -148,7 +148,7 @@ def test_a_suspended_login_sends_nothing_even_in_a_session_that_is_open(submissi
     with relay.client() as client:
         _login(client, "bob")
         assert relay.command("user", "suspend", "bob").returncode == 0
-        assert _mail(client, code=550).startswith("5.7.13 this login is suspended")
+        assert _mail(client, code=550).startswith("5.7.13 This login is suspended")
         assert relay.command("user", "resume", "bob").returncode == 0
         assert relay.command("user", "reset", "bob").returncode == 0
         _mail(client)

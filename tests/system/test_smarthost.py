@@ -167,12 +167,13 @@ def test_tokens_from_files_and_from_an_endpoint(lab):
     lab.callback(endpoint.close)
     endpoint.answers = {
         "/good": (200, {"access_token": "first", "expires_in": 3600, "refresh_token": "turned"}),
-        "/app": (200, {"access_token": "app-token"}), "/refuses": (401, {"error": "invalid_client"}),
+        "/app": (200, {"access_token": "app-token"}), "/brief": (200, {"access_token": "brief", "expires_in": 0}),
+        "/refuses": (401, {"error": "invalid_client"}),
         "/large": (200, b"{" * 10_000_000), "/text": (200, b"<html>"),
     }
     authority = shutil.copy(lab.certificates.ca, folder)
     sources = {}
-    for name in ("good", "app", "refuses", "large", "text", "away"):
+    for name in ("good", "app", "brief", "refuses", "large", "text", "away"):
         refresh = "" if name == "app" else "refresh_token = a token&more\n"
         sources[name] = _secret(folder, name, (
             f"# how\nendpoint = {_url(endpoint, name)}\nclient_id = me\nclient_secret = se=cret\n{refresh}"
@@ -184,7 +185,8 @@ def test_tokens_from_files_and_from_an_endpoint(lab):
         line = f"AUTH {mechanism} {base64.b64encode(text.encode()).decode()}".encode()
         return lab.script(_secured(lab, f"PLAIN {mechanism}", *_lines((line.replace(b"+", rb"\+"), b"235 ok")), *TAKEN, ("drain",)))
 
-    hosts = {"file": host("XOAUTH2", "from-a-file"), "good": host("OAUTHBEARER", "first"), "app": host("XOAUTH2", "app-token")}
+    hosts = {"file": host("XOAUTH2", "from-a-file"), "good": host("OAUTHBEARER", "first"), "app": host("XOAUTH2", "app-token"),
+             "brief": host("XOAUTH2", "brief")}
     ports = {name: one.port for name, one in hosts.items()} | {"refuses": 2, "large": 3, "text": 4, "away": 5}
     relay = lab.relay(_config(folder, ports, "".join(
         f"[{name}] ann {'token:' + token if name == 'file' else 'refresh:' + sources[name]}\n" for name in ports)))
@@ -198,6 +200,10 @@ def test_tokens_from_files_and_from_an_endpoint(lab):
     assert endpoint.forms["/good"] == [{"grant_type": "refresh_token", "refresh_token": "a token&more",
                                         "client_id": "me", "client_secret": "se=cret"}]
     assert endpoint.forms["/app"][0]["grant_type"] == "client_credentials"
+    # One that has expired when it comes serves for a moment all the same, or each connection would ask for one.
+    relay.send(recipients=["again@brief.test"])
+    relay.wait_event("sent", 20, to="again@brief.test")
+    assert len(hosts["brief"].plays) == 2 and len(endpoint.forms["/brief"]) == 1
     _no_storm(relay, endpoint)
 
 

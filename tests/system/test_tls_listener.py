@@ -139,4 +139,4 @@ def test_what_does_not_go_together_is_said(lab, certificates, tmp_path):
     (tmp_path / "cert.pem.ocsp").write_text("rubbish")
     config.listeners = {"smtp": {"certificate": str(copy), "key": pair[1]}}
     said = lab.relay(config, start=False).command("check").stderr
-    assert "cert.pem.ocsp: it can not be read, or is no answer" in said
+    assert "cert.pem.ocsp: it cannot be read, or is no answer" in said

@@ -171,6 +171,10 @@ def test_fingerprints_of_certificate_and_key_need_no_authority(lab, certificates
     assert event["dsn"] == "4.7.5" and certificates.fingerprint(pair[0]) in event["reply"]
 
 
+def _with_mail(sink):
+    return [session for session in sink.sessions if "MAIL" in session.verbs()]
+
+
 def test_a_connection_serves_only_those_whose_policy_and_name_it_meets(lab, certificates):
     """Three domains by MX at one host, which has a certificate for one of them."""
     sink = lab.sink(tls=certificates.server_context("mail.a.test", "a.test"))
@@ -191,12 +195,14 @@ def test_a_connection_serves_only_those_whose_policy_and_name_it_meets(lab, cert
     assert event["site"] == "mx.provider.test tls=verify:b.test,.b.test"
     relay.send(recipients=["x@a.test"])
     relay.wait_event("sent", to="x@a.test")
-    assert len(sink.sessions) == 3 and len(sink.messages) == 2
+    # The host that did not do for b.test is tried again in between, and then there are more.
+    assert len(sink.sessions) >= 3 and len(_with_mail(sink)) == 2
     relay.send(recipients=["y@c.test"])
     relay.wait_event("sent", to="y@c.test")
     relay.send(recipients=["y@a.test"])
     relay.wait_event("sent", to="y@a.test")
-    assert len(sink.sessions) == 3  # idle ones served those that they met
+    assert len(_with_mail(sink)) == 2  # idle ones served those that they met
+    assert len(sink.messages) == 4
     # The host serves all the same: what one identity lacks is not held against the others.
     hosts = [json.loads(line) for line in relay.command("dest", "list", "--json").stdout.splitlines()]
     assert any(host["site"] == "mx.provider.test" and host["state"] == "alive" for host in hosts)
@@ -309,7 +315,7 @@ def test_what_was_proven_to_authorities_of_yesterday_is_proven_no_more(lab, cert
     relay = lab.relay(config)
     for count in (1, 2):
         relay.send()
-        sink.wait_messages(count)
+        relay.wait_event("sent", count=count)  # when the sink has it the connection is not idle yet
     assert len(sink.sessions) == 1
     # Beside the other: the sandbox lets a reload see no further.
     other = shutil.copy(Certificates(tmp_path).ca, os.path.join(certificates.folder, "other-ca.pem"))

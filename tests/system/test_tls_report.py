@@ -9,13 +9,14 @@ import time
 
 import pytest
 
-from lab.net import wait_until
+from lab.config import Config
+from lab.net import LOOPBACK, free_port, wait_until
 from lab.orders import order, with_orders
 from lab.policy_host import policy
+from lab.signed import DAY, SignedZones
 from lab.sts_world import BAD, CLEAR, GOOD, World
 
 pytestmark = pytest.mark.plain_only
-DAY = 86400
 RESULT_TYPES = {
     "starttls-not-supported", "certificate-host-mismatch", "certificate-expired", "certificate-not-trusted",
     "validation-failure", "tlsa-invalid", "dnssec-invalid", "dane-required", "sts-policy-fetch-error",
@@ -162,3 +163,93 @@ def test_what_can_not_be_handed_over_is_tried_again(world):
     _set_clock(relay, after + 7200)
     time.sleep(1.5)
     assert len(relay.events("tls_report", result="sent")) == 2
+
+
+# Domains with DANE: the host of each, its TLSA records ("own" is for the host's certificate, "ca" for the authority's), and
+# how the report calls what came of it.
+OTHER_KEY = f"3 1 1 {'ab' * 32}"
+OF_DANE = {
+    "fits": ("odd", ["own"], None),
+    "wrong": ("odd", [OTHER_KEY], "validation-failure"),
+    "late": ("late", ["ca"], "certificate-expired"),
+    "named": ("other", ["ca"], "certificate-host-mismatch"),
+    "clear": ("clear", ["own"], "starttls-not-supported"),
+    "useless": ("odd", ["0 0 1 " + "ab" * 32, "3 1 1 abcd"], "tlsa-invalid"),
+    "bogus": ("odd", ["own"], "dnssec-invalid"),
+    "demanded": ("odd", [], "dane-required"),
+}
+AT = {name: f"127.0.0.{number}" for number, name in enumerate(("odd", "late", "other", "clear"), 41)}
+
+
+def _dane_hosts(lab, certificates, port):
+    """Return the certificates of the hosts, which listen."""
+    names = [f"mx.{name}.test" for name in OF_DANE]
+    files = {"odd": certificates.host("odd.test", days=-5), "late": certificates.host("mx.late.test", *names, days=-5),
+             "other": certificates.host("other.test"), "clear": certificates.host("odd.test", days=-5)}
+    for name, address in AT.items():
+        context = None
+        if name != "clear":
+            chain = lab.folder(f"chain-{name}") / "chain.pem"
+            chain.write_text("".join(open(path, encoding="ascii").read() for path in (files[name][0], certificates.ca)))
+            context = certificates.context_of(str(chain), files[name][1])
+        lab.sink(address=address, port=port, tls=context)
+    return files
+
+
+def _dane_zones(lab, certificates, files, port):
+    """A signed zone for each domain, below a root of its own; the signatures of one have expired where its TLSA records are."""
+    made, delegations = SignedZones(lab.folder("dane-zones")), ""
+    authority = "2 0 1 " + certificates.fingerprint(certificates.ca)
+    for name, (host, records, _) in OF_DANE.items():
+        known = {"own": certificates.tlsa(files[host][0]), "ca": authority}
+        tlsa = "".join(f"_{port} TLSA {known.get(one, one)}\n" for one in records)
+        valid = (-30 * DAY, -DAY) if name == "bogus" else (-DAY, 30 * DAY)
+        below = made.signed(f"_tcp.mx.{name}.test", tlsa, valid=valid)
+        key = made.signed(f"{name}.test", f"""@ MX 10 mx
+mx A {AT[host]}
+_smtp._tls TXT "v=TLSRPTv1;rua=mailto:tls@{name}.reports.test"
+_tcp.mx NS ns.invalid.
+{made.ds(below)}
+""")
+        delegations += f"{name} NS ns.invalid.\n{made.ds(key)}\n"
+    top = made.signed("test", delegations)
+    made.signed(".", f"test NS ns.invalid.\n{made.ds(top)}\n")
+    return made
+
+
+def test_each_way_in_which_dane_fails_is_told_to_the_domain(lab, certificates, monkeypatch):
+    monkeypatch.setenv("SLUICE_BIN", with_orders("jumping"))
+    port, inbox = free_port(), lab.sink()
+    files = _dane_hosts(lab, certificates, port)
+    made = _dane_zones(lab, certificates, files, port)
+    config = Config(queue={"minimal_backoff_time": "1h", "maximal_backoff_time": "1h"}, transports={"smtp": {"port": port}},
+                    extra='hostname = "relay.lab.test"\n' + f'tls {{ ca = "{certificates.ca}" mta_sts = false }}\n'
+                    'tls_report { enabled = true from = "reports@lab.test" organization = "The Lab" contact = "help@lab.test" }\n')
+    config.routes[".reports.test"] = {"relay": [f"[{LOOPBACK}]:{inbox.port}"]}
+    config.routes["demanded.test"] = {"tls": "dane-only"}
+    config.resolve_with(lab.nsd(made.zones))
+    config.dns |= {"allow_loopback": True, "trust_anchor": made.anchor(), "tries": 1}
+    relay = lab.relay(config)
+    noon = int(-time.time() % DAY) + DAY // 2
+    _set_clock(relay, noon)
+    relay.send(recipients=[f"to@{name}.test" for name in OF_DANE])
+    for name, (*_, failure) in OF_DANE.items():
+        relay.wait_event("sent" if failure in (None, "tlsa-invalid") else "deferred", 30, to=f"to@{name}.test")
+    time.sleep(1.5)
+    relay.restart()  # what was counted is kept
+    relay.command("queue", "delete", "--all")
+    _set_clock(relay, noon + DAY // 2 + 5 * 3600)
+    reports = {one.recipients[0].partition("@")[2].partition(".")[0]: one for one in inbox.wait_messages(len(OF_DANE), 30)}
+    for name, (host, records, failure) in OF_DANE.items():
+        mail = email.message_from_bytes(reports[name].content)
+        policies = _checked(mail.get_payload()[1].get_payload(decode=True))[1]
+        assert list(policies) == ["tlsa"], name
+        told = policies["tlsa"]
+        assert told["policy"]["policy-domain"] == f"{name}.test"
+        assert (told["summary"]["total-successful-session-count"] == 1) == (failure is None), name
+        assert {one["result-type"] for one in told.get("failure-details", [])} == ({failure} if failure else set()), name
+        if failure in ("dnssec-invalid", "dane-required"):
+            continue  # nobody was connected to
+        assert len(told["policy"]["policy-string"]) == len(records)
+        for detail in told.get("failure-details", []):
+            assert detail["receiving-mx-hostname"] == f"mx.{name}.test" and detail["receiving-ip"] == AT[host]

@@ -89,6 +89,28 @@ def test_a_table_says_who_is_verified(lab, tmp_path):
     assert _answers(relay)['verifications_total{result="takes",remembered="no"}'] == 1
 
 
+def test_a_row_of_a_table_of_routes_says_it(lab, tmp_path):
+    sink = lab.sink(Rule("rcpt", "550 5.7.1 no", pattern="no@"))
+    table, canonical = tmp_path / "routes", tmp_path / "canonical"
+    table.write_text(f"dest.test relay=[127.0.0.1]:{sink.port} verify\nno@dest.test relay=[127.0.0.1]:{sink.port}\n"
+                     ".sub.test verify\nsection.test verify\n")
+    canonical.write_text("no@alias.test no@a.sub.test\n")
+    config = Config(settings={"routes": [str(table)], "canonical": [str(canonical)]}).route_all_to(sink.port)
+    config.routes["section.test"] = {"relay": [f"[127.0.0.1]:{sink.port}"]}
+    config.routes[".sub.test"] = {"relay": [f"[127.0.0.1]:{sink.port}"], "verify": True}
+    relay = lab.relay(config)
+    with relay.client() as client:
+        _begin(client)
+        for address, code in [("no@dest.test", 250), ("say-no@dest.test", 550), ("no@alias.test", 550),
+                              ("no@section.test", 250), ("no@else.test", 250), ("yes@dest.test", 250)]:
+            _rcpt(client, address, code)
+    table.write_text("dest.test verify\n")
+    relay.config.settings["sender_routes"] = [str(table)]
+    relay.write_config()
+    said = relay.command("reload")
+    assert said.returncode == 1 and "verify is for routes of recipients" in said.stdout + said.stderr
+
+
 def test_answers_are_forgotten_in_time(lab):
     sink = lab.sink(Rule("rcpt", "550 5.1.1 not yet", times=1))
     relay = _relay(lab, sink.port, {"verify": True}, negative_time="1ms", cache_limit=1)
@@ -113,7 +135,7 @@ def test_a_next_hop_that_is_away_or_silent(lab, unavailable, code):
         with relay.client() as client:
             _begin(client)
             reply = _rcpt(client, "to@dest.test", code)
-            assert code == 250 or reply.lines[0].startswith("4.1.1 the next host can not be asked")
+            assert code == 250 or reply.lines[0].startswith("4.1.1 Recipient cannot be verified now")
             # The next in line is not confused by an answer that comes late.
             client.command("RSET", 250)
         relay.stop()

@@ -116,6 +116,9 @@ function situation(now) {
   if (full) found.push(["bad", "The active queue is full. Some destination drains slower than mail for it arrives.", "See which", "#/shape?queue=active"]);
   if (!full && queue.incoming >= 100) found.push(["warn", "Mail arrives faster than it is taken up: look at the disk and the name server.", "See the incoming queue", "#/shape?queue=incoming"]);
   if (now.dead) found.push(["warn", many(now.dead, "destination takes", "destinations take") + " no mail: dead or out."]);
+  const near = now.tls.certificates.filter((one) => one.left_s < EXPIRY_NEAR_S).length;
+  if (now.tls.unproven.length) found.push(["warn", "Mail waits for TLS: " + many(now.tls.unproven.length, "destination does", "destinations do") + " not prove what the policy wants."]);
+  if (near) found.push(["warn", many(near, "certificate of ours has", "certificates of ours have") + " expired or will within two weeks."]);
   if (suspended) found.push(["warn", many(suspended, "destination is", "destinations are") + " suspended by the operator."]);
   if (!found.length) found.push(["good", "Mail flows: incoming and active are not congested, and no destination is out."]);
   if (!full && queue.deferred > 0) found.push(["plain", many(queue.deferred, "message is", "messages are") + " deferred, which does no harm while the active queue is short.",
@@ -184,6 +187,70 @@ function showSites(now) {
   put("sites-count", now.sites > rows.length ? "The worst " + rows.length + " of " + count(now.sites) + dead + "." : "");
 }
 
+// --- TLS
+
+const TLS_RESULTS = [
+  ["dane", "proven by DANE"], ["mta_sts", "proven as MTA-STS wants"], ["matched", "proven as our policy wants"],
+  ["unverified", "TLS, nobody asked who it is"], ["clear", "in clear"],
+];
+const TLS_FAILURES = [
+  ["untrusted", "did not prove who they are"], ["failed", "broke off the handshake"], ["missing", "offered no TLS where it must be"],
+  ["broken", "broke TLS and were tried in clear"],
+];
+const EXPIRY_NEAR_S = 14 * 86400;
+
+const tlsColumns = [
+  { title: "Connections", look: "wide", fill: (cell, row) => say(cell, row.words) },
+  { title: "Number", look: "n", fill: (cell, row) => say(cell, count(row.n)) },
+  { title: "Share", look: "n", fill: (cell, row) => say(cell, (100 * row.n / row.all).toFixed(1) + " %") },
+];
+
+const unprovenColumns = [
+  { title: "Destination", look: "wide", fill: (cell, site) => {
+    link(cell, site.site, address("destination", { site: site.site, transport: site.transport }));
+    aside(cell, site.transport);
+  } },
+  { title: "Why", look: "wide text", fill: (cell, site) => say(cell, replyWords(site)) },
+  { title: "Waiting", look: "n", fill: (cell, site) => say(cell, count(site.waiting)) },
+  { title: "Deferred", look: "n", fill: (cell, site) => say(cell, count(site.deferred)) },
+];
+
+const certificateColumns = [
+  { title: "File", look: "wide names", fill: (cell, one) => say(cell, one.file) },
+  { title: "Expires", look: "n", fill: (cell, one) => {
+    say(cell, one.left_s < 0 ? "expired " + span(-1000 * one.left_s) + " ago" : "in " + span(1000 * one.left_s));
+    cell.classList.toggle("failed", one.left_s < EXPIRY_NEAR_S);
+  } },
+];
+
+function showTls(tls) {
+  const all = TLS_RESULTS.reduce((sum, [name]) => sum + tls[name], 0);
+  showTable("tls", tlsColumns, all ? TLS_RESULTS.map(([name, words]) => ({ key: name, words, n: tls[name], all })) : []);
+  const failed = TLS_FAILURES.filter(([name]) => tls[name] > 0).map(([name, words]) => count(tls[name]) + " " + words);
+  put("tls-failures", failed.length ? "Besides, " + failed.join(", ") + "." : "None failed for TLS.");
+  showTable("unproven", unprovenColumns, tls.unproven.map((site) => ({ ...site, key: site.transport + " " + site.site })));
+  showTable("certificates", certificateColumns, [...tls.certificates].sort((a, b) => a.left_s - b.left_s).map((one) => ({ ...one, key: one.file })));
+}
+
+const nodeColumns = [
+  { title: "Node", look: "wide", fill: (cell, node) => say(cell, node.node) },
+  { title: "State", look: "half", fill: (cell, node) => say(cell, node.state) },
+  { title: "Version", look: "half", fill: (cell, node) => say(cell, node.version) },
+  { title: "Seen", look: "n", fill: (cell, node) => say(cell, span(node.seen_ms) + " ago") },
+  { title: "Received", look: "n", fill: (cell, node) => say(cell, count(node.received)) },
+  { title: "Sent", look: "n", fill: (cell, node) => say(cell, count(node.sent)) },
+  { title: "Queued", look: "n", fill: (cell, node) => say(cell, count(node.queued)) },
+];
+
+function showNodes(cluster) {
+  byId("cluster").hidden = !cluster;
+  if (!cluster) return;
+  for (const name of ["received", "sent", "queued"]) put("cluster-" + name, count(cluster[name]));
+  showTable("nodes", nodeColumns, cluster.node.map((node) => ({ ...node, key: node.node })));
+  put("cluster-says", !cluster.redis ? "Redis is away: of the others nothing is known now."
+    : cluster.nodes > cluster.node.length ? "The first " + cluster.node.length + " of " + count(cluster.nodes) + "." : "");
+}
+
 export function reasonWords(reason) {
   if (reason.why) return (reason.why.site ? reason.why.site + ": " : "") + reason.why.says;
   if (reason.says) return reason.says;
@@ -226,6 +293,8 @@ export function showNow(now) {
   showConnections(now.connections);
   showSituation(now);
   showSites(now);
+  showTls(now.tls);
+  showNodes(now.cluster);
 }
 
 export const overview = { id: "overview", title: () => "Overview", every_ms: 5000, refresh };

@@ -11,6 +11,7 @@ from . import peers
 from .net import wait_until
 from .process import Process
 
+SPAM = "YJS*C4JDBQADN1.NSBN3*2IDNEN*GTUBE-STANDARD-ANTI-UBE-TEST-EMAIL*C.34X"  # rspamd marks it
 EICAR = r"X5O!P%@AP[4\PZX54(P^)7CC)7}$" + "EICAR-STANDARD-ANTIVIRUS-TEST-FILE!$H+H*"
 GTUBE = "XJS*C4JDBQADN1.NSBN3*2IDNEN*GTUBE-STANDARD-ANTI-UBE-TEST-EMAIL*C.34X"
 
@@ -34,6 +35,7 @@ options {{
   pidfile = "{folder}/pid";
   tempdir = "{folder}";
   url_tld = "{folder}/tlds";
+  enable_test_patterns = true;
   hs_cache_dir = "{folder}";
   dns {{ timeout = 1s; nameserver = ["127.0.0.1:9:1"]; }}
   control_socket = "{folder}/control mode=0600";
@@ -76,10 +78,21 @@ class RealFilter:
         """Write what it reads, and run it: "opendkim", "rspamd" or "clamav"."""
         if os.getuid() != 0:
             pytest.skip("these filters are run as root here")
-        self.folder, self.processes = str(folder), []
+        self.folder, self.name, self.processes = str(folder), name, []
         os.chmod(self.folder, 0o755)
-        getattr(self, f"_{name}")()
+        self.start()
+
+    def start(self):
+        """Run it, for the first time or again."""
+        if os.path.exists(os.path.join(self.folder, "socket")):
+            os.unlink(os.path.join(self.folder, "socket"))
+        getattr(self, f"_{self.name}")()
         self._wait_for("socket")
+
+    def signal(self, number):
+        """Send a signal to all of its processes."""
+        for process in self.processes:
+            process.signal(number)
 
     @property
     def address(self):

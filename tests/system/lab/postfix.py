@@ -27,6 +27,7 @@ pickup    unix n - n 60  1 pickup
 cleanup   unix n - n -   0 cleanup
 qmgr      unix n - n 300 1 qmgr
 tlsmgr    unix - - n 1000? 1 tlsmgr
+tlsproxy  unix - - n -   0 tlsproxy
 rewrite   unix - - n -   - trivial-rewrite
 bounce    unix - - n -   0 bounce
 defer     unix - - n -   0 bounce

@@ -28,6 +28,8 @@ static void a_route_is_a_transport_relays_an_error_or_the_end(void **state)
 	route_is("slow", ROUTE_DELIVER, "slow", 0, "", "");
 	route_is("relay=a.test", ROUTE_DELIVER, "", 1, "", "");
 	route_is(" relay=[10.0.0.5]:25=3,b.test=1,c\n slow ", ROUTE_DELIVER, "slow", 3, "", "");
+	route_is("slow verify", ROUTE_DELIVER, "slow", 0, "", "");
+	route_is("verify relay=a.test", ROUTE_DELIVER, "", 1, "", "");
 	route_is("Error 5.1.2 no such domain", ROUTE_ERROR, "", 0, "5.1.2", "no such domain");
 	route_is("error 4.3.0 later", ROUTE_ERROR, "", 0, "4.3.0", "later");
 	route_is("error gone", ROUTE_ERROR, "", 0, "5.0.0", "gone");
@@ -38,10 +40,18 @@ static void a_route_is_a_transport_relays_an_error_or_the_end(void **state)
 static void what_is_no_route_is_found(void **state)
 {
 	(void)state;
-	static const char *const bad[] = {
-		"",	      "a b",	     "relay=",		"relay=[x",
-		"relay=a=0",  "relay=a=x",   "relay=a,,b",	"relay=a relay=b",
-		"speed=fast", "relay=a b c", "error 5.1.1 \xc3"};
+	static const char *const bad[] = {"",
+					  "a b",
+					  "relay=",
+					  "relay=[x",
+					  "relay=a=0",
+					  "relay=a=x",
+					  "relay=a,,b",
+					  "relay=a relay=b",
+					  "verify verify",
+					  "speed=fast",
+					  "relay=a b c",
+					  "error 5.1.1 \xc3"};
 	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
 		struct route_value v;
 		struct buf why = {0};

@@ -66,6 +66,29 @@ static void all_that_is_taken_is_done(void **state)
 	assert_int_equal(worked, JOBS);
 }
 
+/* Brief ones are told of together, but never while one that is not brief is worked on, or none waits. */
+static void brief_jobs_wait_for_no_other(void **state)
+{
+	struct job job[JOBS];
+	struct thread_pool *p = thread_pool_new("pool", 1, JOBS);
+	(void)state;
+	fill(job);
+	for (int i = 0; i < JOBS; i++) {
+		job[i].job.brief = i != 2 && i != 5;
+		assert_true(thread_pool_give(p, &job[i].job));
+	}
+	thread_pool_start(p);
+	for (int i = 0; i < JOBS; i++) {
+		until(&begun, i + 1);
+		if (i == 2 || i == 5)
+			assert_int_equal(done, i);
+		sem_post(&gate);
+	}
+	until(&done, JOBS);
+	thread_pool_free(&p);
+	assert_int_equal(worked, JOBS);
+}
+
 static void a_full_queue_takes_no_more(void **state)
 {
 	struct job job[JOBS];
@@ -108,6 +131,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(all_that_is_taken_is_done),
+		T(brief_jobs_wait_for_no_other),
 		T(a_full_queue_takes_no_more),
 		T(what_waits_at_the_end_comes_back_undone),
 	};

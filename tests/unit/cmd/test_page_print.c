@@ -52,6 +52,27 @@ static void sites_are_told_with_their_last_reply(void **state)
 	buf_fini(&to);
 }
 
+static void what_came_of_tls_is_told_and_certificates_with_their_time(void **state)
+{
+	(void)state;
+	char name[] = "mx.test tls=verify", transport[] = "smtp";
+	struct snapshot s = {.nunproven = 1};
+	s.unproven[0] = (struct snapshot_site){
+		.name = name, .transport = transport, .state = "dead", .deferred = 4};
+	struct page_now now = {.hostname = "relay.test", .accepting = true, .snapshot = &s};
+	struct buf to = {0};
+	metrics_add(METRIC_tls_client_sts, 3);
+	metrics_add(METRIC_tls_client_missing, 2);
+	metric_cell_set(metric_cell(FAMILY_certificate_expiry, "/etc/gone.pem", NULL), METRIC_GONE);
+	metric_cell_set(metric_cell(FAMILY_certificate_expiry, "/etc/own.pem", NULL), -5);
+	page_print_now(&to, &now);
+	holds(&to, "\"tls\":{\"dane\":0,\"mta_sts\":3,\"matched\":0,\"unverified\":0,\"clear\":0,"
+		   "\"untrusted\":0,\"failed\":0,\"missing\":2,\"broken\":0,"
+		   "\"unproven\":[{\"site\":\"mx.test tls=verify\"");
+	holds(&to, "\"certificates\":[{\"file\":\"/etc/own.pem\",\"left_s\":-5}]},");
+	buf_fini(&to);
+}
+
 static void the_past_begins_with_the_oldest(void **state)
 {
 	(void)state;
@@ -99,6 +120,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sites_are_told_with_their_last_reply),
+		cmocka_unit_test(what_came_of_tls_is_told_and_certificates_with_their_time),
 		cmocka_unit_test(the_past_begins_with_the_oldest),
 		cmocka_unit_test(a_message_is_told_with_what_was_said_last),
 	};

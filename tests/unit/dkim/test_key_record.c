@@ -83,7 +83,7 @@ static void each_tag_counts(void **state)
 	expect("v=DKIM1; p=%s", false, "another kind");
 	expect("v=DKIM1; k=ed25519; x=%s", false, "no key");
 	expect("v=DKIM1; k=ed25519; p=; x=%s", false, "revoked");
-	expect("v=DKIM1; k=ed25519; p=%.10s", false, "can not be read");
+	expect("v=DKIM1; k=ed25519; p=%.10s", false, "cannot be read");
 	expect("v=DKIM1; k=ed25519; h=sha1:SHA256; s=*; p=%s", true, "");
 	expect("v=DKIM1; k=ed25519; h=sha1; p=%s", false, "sha256");
 	expect("v=DKIM1; k=ed25519; s=other; p=%s", false, "not for mail");

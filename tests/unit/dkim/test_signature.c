@@ -2,6 +2,7 @@
 #include "tests/unit/dkim/unit.h"
 
 #include "base/base64.h"
+#include "base/tls_keys.h"
 #include "dkim/signature.h"
 
 #include <openssl/evp.h>
@@ -133,6 +134,7 @@ static void expect_names(struct conf_list headers, const char *const *header, in
 			       .selector = (char[]){"s"},
 			       .headers = headers,
 			       .loaded = secret_key()};
+	by.signing = tls_keys_signing(by.loaded);
 	char *text = make(&by, header, n);
 	char *names = tag(text, "\th=");
 	assert_string_equal(names, wanted);
@@ -140,6 +142,7 @@ static void expect_names(struct conf_list headers, const char *const *header, in
 		assert_true(strcspn(line, "\r") <= 78);
 	free(names);
 	free(text);
+	EVP_MD_CTX_free(by.signing);
 	EVP_PKEY_free(by.loaded);
 }
 
@@ -173,6 +176,7 @@ static void what_is_made_holds(void **state)
 			.canonicalization = form,
 			.loaded = form & 1 ? secret_key()
 					   : EVP_PKEY_Q_keygen(NULL, NULL, "RSA", (size_t)1024)};
+		by.signing = tls_keys_signing(by.loaded);
 		bool relaxed = form == DKIM_RELAXED_RELAXED || form == DKIM_RELAXED_SIMPLE;
 		char *text = make(&by, header, 3), *signature = tag(text, "\tb=");
 		struct buf hashed = {0};
@@ -191,6 +195,7 @@ static void what_is_made_holds(void **state)
 		hashed.tail -= relaxed ? 2 : 0;
 		assert_true(verify(by.loaded, &hashed, signature));
 		assert_non_null(strstr(text, "d=example.org; s=s1;\r\n\tt=1000; x=1060;"));
+		EVP_MD_CTX_free(by.signing);
 		EVP_PKEY_free(by.loaded);
 		buf_fini(&hashed);
 		free(signature);

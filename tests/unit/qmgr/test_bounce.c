@@ -375,7 +375,7 @@ static void a_message_that_can_not_be_read_is_reported_all_the_same(void **state
 	tell("x@a.test", REPORT_FAILED, 550, "5.1.1", "mx.a.test", "no");
 	write_report();
 	field_is(group(0), "Action", "failed");
-	assert_true(part_has(2, "X-Sluice: the message can not be read from the queue"));
+	assert_true(part_has(2, "X-Sluice: the message cannot be read from the queue"));
 	assert_int_equal(boundary_line(3), nline - 1);
 }
 

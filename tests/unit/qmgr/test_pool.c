@@ -102,6 +102,36 @@ static void a_message_is_read_to_its_end_in_batches(void **state)
 	assert_int_equal(q->sched.rcpt_count, 0);
 }
 
+static void a_list_in_no_order_is_read_as_transactions_of_each_domain_in_turn(void **state)
+{
+	(void)state;
+	enum { DOMAINS = 40, TOGETHER = 5, TURNS = 5, ALL = DOMAINS * TOGETHER * TURNS };
+	begin("transport smtp { connection_limit = 1 destination_recipient_limit = 5 "
+	      "recipient_limit = 30 refill_limit = 5 }\n" LIMITS RELAY);
+	struct envelope *e = mail(1, "", NULL);
+	for (int i = 0; i < ALL; i++) {
+		char to[64];
+		snprintf(to, sizeof to, "x@d%d.test", i % DOMAINS);
+		envelope_add(e, to);
+	}
+	arrive(e);
+	answer("relay.test", "0 relay.test 192.0.2.1");
+	ready(open_at(0), 1);
+	for (uint32_t n = 0; n < ALL;) {
+		const struct delivery *d = given_at(0);
+		for (uint32_t i = 0; i < d->nrcpt; i++, n++) {
+			char to[64];
+			snprintf(to, sizeof to, "x@d%u.test", n / TOGETHER % DOMAINS);
+			assert_string_equal(d->rcpt[i].address, to);
+		}
+		done(given_at(0), VERDICT_SENT);
+		if (n < ALL)
+			hear();
+	}
+	is_delivered(1, 5, VERDICT_SENT);
+	is_released(1);
+}
+
 static void a_hundred_thousand_recipients_are_never_in_memory_at_once(void **state)
 {
 	(void)state;
@@ -240,6 +270,7 @@ int main(void)
 		TEST(the_first_batch_is_as_large_as_the_limit_of_all),
 		TEST(slots_are_lent_along_the_list),
 		TEST(a_message_is_read_to_its_end_in_batches),
+		TEST(a_list_in_no_order_is_read_as_transactions_of_each_domain_in_turn),
 		TEST(a_hundred_thousand_recipients_are_never_in_memory_at_once),
 		TEST(further_recipients_are_read_when_there_is_room_for_refill_limit),
 		TEST(a_message_that_slips_past_unread_gets_half_of_the_extra_pool),

@@ -78,6 +78,19 @@ static void ten_thousand_domains_do_not_hold_up_a_message_to_one(void **state)
 	is_released(2);
 }
 
+static void many_messages_to_many_domains_do_not_hold_up_one_to_one(void **state)
+{
+	(void)state;
+	begin("queue { router_concurrency_limit = 20 }");
+	for (int i = 0; i < 8; i++)
+		send_to_domains((uint64_t)i + 1, 1000 * i, 100);
+	assert_int_equal(questions.n, 20);
+	send_mail(9, "x@quick.test");
+	for (int i = 0; i < 8; i++)
+		answer_first();
+	assert_int_equal(asked_for("quick.test"), 1); /* each of the others had one turn at most */
+}
+
 static void all_are_asked_for_in_the_end(void **state)
 {
 	(void)state;
@@ -160,6 +173,7 @@ int main(void)
 		cmocka_unit_test(a_message_may_have_what_is_free_by_the_scale_factor),
 		TEST(one_message_has_ten_of_eleven_look_ups),
 		TEST(ten_thousand_domains_do_not_hold_up_a_message_to_one),
+		TEST(many_messages_to_many_domains_do_not_hold_up_one_to_one),
 		TEST(all_are_asked_for_in_the_end),
 		TEST(recipients_that_wait_for_a_look_up_go_with_a_message_that_is_cancelled),
 		TEST(one_message_has_ten_of_eleven_connections),

@@ -119,6 +119,25 @@ static void the_worst_come_first_also_those_that_take_no_mail(void **state)
 	assert_int_equal(got->site[0].waiting, 29); /* the busiest are as they were */
 }
 
+static void those_without_tls_as_it_must_be_are_told_apart(void **state)
+{
+	static const char *const dsn[] = {"4.7.5", "4.4.1", "4.7.4", "4.7.10", "4.7.30", "4.7.1"};
+	int i = 0;
+	(void)state;
+	begin("");
+	for (int n = 1; n <= 6; n++)
+		send_to(n, n);
+	for (struct site *s = q->db.sites; s; s = s->hh.next, i++) {
+		verdict_unref(s->last_failure);
+		s->last_failure = verdict_new(VERDICT_DEFERRED, 0, dsn[i], "mx", "says so");
+	}
+	look();
+	assert_int_equal(got->nunproven, 4);
+	for (i = 0; i < 4; i++)
+		assert_string_not_equal(got->unproven[i].last->dsn, "4.4.1");
+	assert_true(got->unproven[0].waiting > got->unproven[3].waiting);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -128,6 +147,7 @@ int main(void)
 		cmocka_unit_test_teardown(a_site_tells_its_window_and_what_waits, let_go),
 		cmocka_unit_test_teardown(the_worst_come_first_also_those_that_take_no_mail,
 					  let_go),
+		cmocka_unit_test_teardown(those_without_tls_as_it_must_be_are_told_apart, let_go),
 	};
 	int status = RUN(tests);
 	loop_free(&asker);

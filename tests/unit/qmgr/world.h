@@ -57,6 +57,11 @@ int64_t clock_wall_us(void)
 	return clock_wall_ms() * 1000;
 }
 
+int64_t clock_up_ms(void)
+{
+	return clock_ms;
+}
+
 static inline void put(struct box *b, struct note *note)
 {
 	assert_true(b->n < BOX_SIZE);

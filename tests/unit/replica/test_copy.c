@@ -8,7 +8,7 @@
 
 #include "replica/copy.h"
 #include "replica/flight.h"
-#include "replica/orders.h"
+#include "replica/copy_orders.h"
 
 static struct copies all;
 

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 #include "tests/unit/smtpc/script.h"
 
+#include <stdio.h>
+#include <unistd.h>
+
 static void parameters_are_given_as_announced(void **state)
 {
 	(void)state;
@@ -38,6 +41,38 @@ static void one_octet_of_8_bits_is_found_wherever_it_stands(void **state)
 			text[at] = '\xe9';
 		give(mail(text, TO("a@test")));
 		hears(at < 0 ? "MAIL FROM:<s@test>\r\n" : "MAIL FROM:<s@test> BODY=8BITMIME\r\n");
+		tear_down(state);
+		set_up(state);
+	}
+}
+
+/* As the log holds a message that comes back from the queue; an octet of 8 bits stands there, or none. */
+static struct content *in_log(size_t size, int at)
+{
+	FILE *f = tmpfile();
+	assert_non_null(f);
+	for (size_t i = 0; i < size; i++)
+		fputc((int)i == at ? 0xe9 : i % 40 == 38 ? '\r' : i % 40 == 39 ? '\n' : 'x', f);
+	fflush(f);
+	struct content_file *file = content_file_new(dup(fileno(f)));
+	fclose(f);
+	struct content *c = content_in_file(file, 0, size);
+	content_file_unref(file);
+	return c;
+}
+
+static void and_wherever_in_a_message_that_lies_in_the_log(void **state)
+{
+	enum { SIZE = 100000, LAST = SIZE - 3 };
+	static const int at[] = {-1, 0, LAST};
+	for (size_t i = 0; i < sizeof at / sizeof at[0]; i++) {
+		greet("250-mx\r\n250 8BITMIME\r\n");
+		struct delivery *d = mail("", TO("a@test"));
+		content_unref(d->content);
+		d->content = in_log(SIZE, at[i]);
+		give(d);
+		hears(at[i] < 0 ? "MAIL FROM:<s@test>\r\n"
+				: "MAIL FROM:<s@test> BODY=8BITMIME\r\n");
 		tear_down(state);
 		set_up(state);
 	}
@@ -180,6 +215,7 @@ int main(void)
 		T(parameters_are_given_as_announced),
 		T(parameters_not_announced_are_not_given),
 		T(one_octet_of_8_bits_is_found_wherever_it_stands),
+		T(and_wherever_in_a_message_that_lies_in_the_log),
 		T(a_message_above_the_announced_size_is_not_sent),
 		T(a_size_of_nothing_is_no_limit_and_garbage_is_ignored),
 		T(smtputf8_is_never_sent_to_who_does_not_offer_it),

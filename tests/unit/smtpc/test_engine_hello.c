@@ -67,6 +67,39 @@ static void mail_that_must_be_handed_on_under_tls_needs_a_host_that_does_so(void
 	assert_true(engine.unfit);
 }
 
+static void mail_that_must_be_handed_on_under_tls_needs_a_starttls_that_works(void **state)
+{
+	(void)state;
+	says_hello("250-mx\r\n250-REQUIRETLS\r\n250 STARTTLS\r\n");
+	hears("STARTTLS\r\n");
+	says("502 5.5.1 not today\r\n");
+	assert_closed(0, "4.7.10");
+	assert_true(engine.unfit);
+	tear_down(state);
+	set_up_proven(state);
+	greet_and_begin_tls();
+	engine_unshaken(&engine, "no version in common");
+	assert_closed(0, "4.7.10");
+	assert_true(engine.unfit);
+	hears("");
+}
+
+static void a_starttls_that_fails_by_chance_is_tried_again(void **state)
+{
+	(void)state;
+	says_hello("250-mx\r\n250-REQUIRETLS\r\n250 STARTTLS\r\n");
+	hears("STARTTLS\r\n");
+	says("454 4.7.0 no keys just now\r\n");
+	assert_closed(454, "4.7.0");
+	assert_false(engine.unfit);
+	tear_down(state);
+	set_up_proven(state);
+	greet_and_begin_tls();
+	engine_lost(&engine, "connection closed");
+	assert_closed(0, "4.7.5");
+	assert_false(engine.unfit);
+}
+
 static void a_host_that_hands_it_on_gets_it(void **state)
 {
 	(void)state;
@@ -291,6 +324,8 @@ int main(void)
 		T_PROVEN(mail_that_must_be_handed_on_under_tls_needs_tls),
 		T_PROVEN(mail_that_must_be_handed_on_under_tls_needs_a_host_that_is_proven),
 		T_PROVEN(mail_that_must_be_handed_on_under_tls_needs_a_host_that_does_so),
+		T_PROVEN(mail_that_must_be_handed_on_under_tls_needs_a_starttls_that_works),
+		T_PROVEN(a_starttls_that_fails_by_chance_is_tried_again),
 		T_PROVEN(a_host_that_hands_it_on_gets_it),
 		T_MAY(tls_is_begun_when_offered),
 		T_MAY(tls_is_not_needed_where_it_is_only_wished_for),

@@ -62,10 +62,10 @@ static void commands_have_their_order(void **state)
 	(void)state;
 	assert_int_equal(check("MAIL x", SESSION_GREETED, false), RESPONSE_HELLO_FIRST);
 	assert_int_equal(check("MAIL x", SESSION_READY, false), RESPONSE_OK);
-	assert_int_equal(check("MAIL x", SESSION_MAIL, false), RESPONSE_ORDER);
-	assert_int_equal(check("RCPT x", SESSION_READY, false), RESPONSE_ORDER);
+	assert_int_equal(check("MAIL x", SESSION_MAIL, false), RESPONSE_NESTED_MAIL);
+	assert_int_equal(check("RCPT x", SESSION_READY, false), RESPONSE_NEED_MAIL);
 	assert_int_equal(check("RCPT x", SESSION_BDAT, false), RESPONSE_ORDER);
-	assert_int_equal(check("DATA", SESSION_READY, false), RESPONSE_ORDER);
+	assert_int_equal(check("DATA", SESSION_READY, false), RESPONSE_NEED_RCPT);
 	assert_int_equal(check("DATA", SESSION_BDAT, false), RESPONSE_ORDER);
 	assert_int_equal(check("EHLO x", SESSION_BDAT, false), RESPONSE_OK);
 }

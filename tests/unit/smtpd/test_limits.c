@@ -156,6 +156,73 @@ static void a_hundred_thousand_logins_take_30_mb_at_most(void **state)
 	assert_true(took < MEMORY_MAX);
 }
 
+static int told_n, looks, forgets;
+
+static void on_spent(void *owner, enum limit_by by, enum limit_of of, const struct limits_row *r,
+		     const struct conf_rate *rate, int64_t n)
+{
+	(void)owner;
+	assert_int_equal(by, LIMIT_BY_LOGIN);
+	assert_int_equal(of, LIMIT_MESSAGES);
+	assert_string_equal(r->name, "ann");
+	assert_int_equal(rate->events, login.messages.events);
+	told_n += (int)n;
+	looks += n == 0;
+}
+
+static void on_forget(void *owner, enum limit_by by, enum limit_of of, const struct limits_row *r)
+{
+	(void)owner;
+	(void)by;
+	(void)of;
+	(void)r;
+	forgets++;
+}
+
+static void what_other_nodes_let_pass_counts(void **state)
+{
+	(void)state;
+	told_n = looks = forgets = 0;
+	login.messages.events = 4;
+	limits.sharing = (struct limits_sharing){on_spent, on_forget, NULL};
+	assert_false(judge(LIMIT_MESSAGES, "ann", NULL, NULL).over);
+	assert_int_equal(told_n, 1);
+	/* Others have had two. One of ours has passed since. */
+	assert_false(judge(LIMIT_MESSAGES, "ann", NULL, NULL).over);
+	limits_total(&limits, LIMIT_BY_LOGIN, LIMIT_MESSAGES, "ann", &conf,
+		     now_us + 3 * MINUTE_US / 4, 1);
+	struct limits_ruling r = judge(LIMIT_MESSAGES, "ann", NULL, NULL);
+	assert_true(r.over);
+	assert_int_equal(r.wait_ms, 15000);
+	assert_int_equal(looks, 1);
+	judge(LIMIT_MESSAGES, "ann", NULL, NULL);
+	assert_int_equal(looks, 1);
+	now_us += 2 * LIMITS_LOOK_US;
+	judge(LIMIT_MESSAGES, "ann", NULL, NULL);
+	assert_int_equal(looks, 2);
+	/* All together have had too many: that is waited for. */
+	limits_total(&limits, LIMIT_BY_LOGIN, LIMIT_MESSAGES, "ann", &conf,
+		     now_us + 3 * MINUTE_US / 2, 2);
+	assert_int_equal(judge(LIMIT_MESSAGES, "ann", NULL, NULL).wait_ms, 45000);
+	assert_int_equal(told_n, 2);
+	assert_true(limits_reset(&limits, "ann"));
+	assert_int_equal(forgets, LIMIT_OF_COUNT);
+}
+
+static void away_from_the_others_a_limit_is_divided(void **state)
+{
+	(void)state;
+	int passed = 0;
+	login.messages.events = 12;
+	limits.parts = 3;
+	for (int i = 0; i < 20; i++)
+		passed += !judge(LIMIT_MESSAGES, "ann", NULL, NULL).over;
+	assert_int_equal(passed, 4);
+	limits.parts = 100;
+	assert_false(judge(LIMIT_MESSAGES, "joe", NULL, NULL).over);
+	assert_true(judge(LIMIT_MESSAGES, "joe", NULL, NULL).over);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -172,6 +239,9 @@ int main(void)
 			only_logins_that_were_seen_count_failures_and_reset_forgets_them, setup,
 			teardown),
 		cmocka_unit_test_setup_teardown(clients_that_are_long_gone_are_forgotten, setup,
+						teardown),
+		cmocka_unit_test_setup_teardown(what_other_nodes_let_pass_counts, setup, teardown),
+		cmocka_unit_test_setup_teardown(away_from_the_others_a_limit_is_divided, setup,
 						teardown),
 		cmocka_unit_test_setup_teardown(a_hundred_thousand_logins_take_30_mb_at_most, setup,
 						teardown),

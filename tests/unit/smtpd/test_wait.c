@@ -153,7 +153,7 @@ static void an_answer_that_is_there_at_once_is_given(void **state)
 	(void)state;
 	answer(wait_begin(s, &certain, 0));
 	assert_int_equal(s->state, SESSION_WAIT);
-	assert_string_equal(heard(), "250 2.0.0 ok\r\n");
+	assert_string_equal(heard(), "250 2.0.0 Ok\r\n");
 	assert_int_equal(s->state, SESSION_READY);
 	assert_int_equal(freed, 1);
 }
@@ -166,8 +166,8 @@ static void what_is_said_meanwhile_is_read_after_the_answer(void **state)
 	say("P\r\n");
 	assert_string_equal(heard(), "");
 	answer(ticket);
-	assert_string_equal(heard(),
-			    "250 2.0.0 ok\r\n252 2.5.2 send mail and see\r\n250 2.0.0 ok\r\n");
+	assert_string_equal(heard(), "250 2.0.0 Ok\r\n252 2.5.2 Cannot VRFY user, but will "
+				     "attempt delivery\r\n250 2.0.0 Ok\r\n");
 }
 
 static void an_answer_that_comes_late_does_nothing(void **state)
@@ -175,13 +175,13 @@ static void an_answer_that_comes_late_does_nothing(void **state)
 	(void)state;
 	uint64_t ticket = wait_begin(s, &bounded, 1);
 	wait_until(&expired, 1);
-	assert_string_equal(heard(), "421 4.4.2 we timed out waiting for you\r\n");
+	assert_string_equal(heard(), "421 4.4.2 we Timeout exceeded, closing connection\r\n");
 	answer(ticket);
 	assert_string_equal(heard(), "");
 	assert_int_equal(answered, 0);
 	assert_int_equal(freed, 1);
 	say("NOOP\r\n");
-	assert_string_equal(heard(), "250 2.0.0 ok\r\n");
+	assert_string_equal(heard(), "250 2.0.0 Ok\r\n");
 }
 
 static void a_second_answer_is_not_taken_for_that_of_the_next_wait(void **state)
@@ -249,7 +249,7 @@ static void a_client_that_has_only_ended_its_side_is_answered(void **state)
 	work();
 	assert_int_equal(s->state, SESSION_WAIT);
 	answer(ticket);
-	assert_string_equal(heard(), "250 2.0.0 ok\r\n");
+	assert_string_equal(heard(), "250 2.0.0 Ok\r\n");
 	assert_true(list_empty(&w->sessions));
 }
 

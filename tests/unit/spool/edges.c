@@ -58,6 +58,11 @@ int64_t clock_steady_ms(void)
 	return clock_ms;
 }
 
+int64_t clock_up_ms(void)
+{
+	return clock_ms;
+}
+
 int64_t clock_steady_us(void)
 {
 	return clock_ms * 1000;

@@ -103,6 +103,49 @@ static void a_sync_that_fails_refuses_the_batch_and_no_more(void **state)
 	one_failure(&fail_syncs);
 }
 
+/* A message, and another that is to be stored in the same batch. */
+static uint64_t store_two(uint64_t *with)
+{
+	struct spool_store *one = harness_new_store(&h, 1, 1000);
+	uint64_t id = one->envelope->id;
+	one->with = harness_new_store(&h, 1, 1000);
+	one->with->reply_to = NULL;
+	*with = one->with->envelope->id;
+	loop_post(spool_loop(h.spool), &one->note);
+	return id;
+}
+
+static void expect(uint64_t id, bool there)
+{
+	struct spool_command *c = harness_ask(&h, SPOOL_SHOW, id, 0, 0);
+	assert_int_equal(c->nrow, there);
+	spool_command_free(&c);
+}
+
+static void of_two_that_belong_together_both_are_stored_or_neither(void **state)
+{
+	uint64_t with, id;
+	(void)state;
+	harness_credit(&h, 100);
+	atomic_int *const fails_at[] = {&fail_writes, &fail_syncs};
+	for (size_t i = 0; i < sizeof fails_at / sizeof *fails_at; i++) {
+		atomic_store(fails_at[i], 1);
+		id = store_two(&with);
+		harness_wait(&h, &h.nrefused, (int)i + 1);
+		expect(id, false);
+		expect(with, false);
+	}
+	id = store_two(&with);
+	harness_wait(&h, &h.nstored, 1);
+	harness_wait(&h, &h.narrival, 2);
+	assert_int_equal(h.nrefused, 2);
+	harness_crash(&h);
+	harness_open(&h);
+	harness_recovered(&h, 2);
+	expect(id, true);
+	expect(with, true);
+}
+
 static void a_disk_that_fails_for_long_refuses_mail_until_it_works(void **state)
 {
 	(void)state;
@@ -174,6 +217,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_write_that_fails_refuses_the_batch_and_no_more),
 		TEST(a_sync_that_fails_refuses_the_batch_and_no_more),
+		TEST(of_two_that_belong_together_both_are_stored_or_neither),
 		TEST(a_disk_that_fails_for_long_refuses_mail_until_it_works),
 		TEST(verdicts_and_replacements_survive_a_failed_sync),
 	};

@@ -23,6 +23,7 @@ static struct envelope *full_envelope(uint32_t nrcpt)
 	e->size = UINT64_C(5000000000);
 	e->summed = true;
 	e->tls = ENVELOPE_TLS_REQUIRED;
+	e->archive = true;
 	e->sum = 0xfedcba98;
 	struct verdict *v = NULL;
 	for (uint32_t i = 0; i < nrcpt; i++) {
@@ -87,6 +88,7 @@ static void same_envelope(const struct envelope *a, const struct envelope *b)
 	assert_int_equal(a->size, b->size);
 	assert_int_equal(a->summed, b->summed);
 	assert_int_equal(a->tls, b->tls);
+	assert_int_equal(a->archive, b->archive);
 	assert_int_equal(a->sum, b->sum);
 	assert_int_equal(a->nrcpt, b->nrcpt);
 	for (uint32_t i = 0; i < a->nrcpt; i++)
@@ -165,7 +167,9 @@ static void a_wish_that_is_not_known_is_none(void **state)
 		buf_data(&b)[3] = (char)wish;
 		e = payload_get_envelope(1, buf_data(&b), buf_len(&b));
 		assert_non_null(e);
-		assert_int_equal(e->tls, wish <= ENVELOPE_TLS_WAIVED ? wish : ENVELOPE_TLS_USUAL);
+		int tls = wish & 127;
+		assert_int_equal(e->tls, tls <= ENVELOPE_TLS_WAIVED ? tls : ENVELOPE_TLS_USUAL);
+		assert_int_equal(e->archive, wish >= 128);
 		envelope_free(&e);
 	}
 	buf_fini(&b);

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 #include "harness.h"
 
+#include "base/content.h"
 #include "base/metrics.h"
+
+#include <errno.h>
 
 static void a_message_is_stored_handed_over_delivered_and_gone(void **state)
 {
@@ -34,6 +37,38 @@ static void without_credit_a_message_waits(void **state)
 	harness_release(&h, id, NULL);
 	envelope_free(&e);
 	harness_recovered(&h, 0);
+}
+
+static bool reads_as_written(const struct content *c)
+{
+	char bytes[2000];
+	uint32_t sum = 0;
+	assert_in_range(c->size, 1, sizeof bytes);
+	assert_int_equal(content_read(c, 0, bytes, sizeof bytes), c->size);
+	return content_intact(c, &sum, 0, bytes, c->size);
+}
+
+static void what_comes_from_the_queue_is_not_held_in_memory_and_damage_to_it_shows(void **state)
+{
+	(void)state;
+	int64_t before = content_memory_bytes();
+	uint64_t id = harness_store(&h, 1, 2000);
+	harness_wait(&h, &h.nstored, 1);
+	harness_credit(&h, 1);
+	harness_wait(&h, &h.narrival, 1);
+	const struct content *c = h.arrival[0]->content;
+	assert_null(c->memory);
+	assert_int_equal(content_memory_bytes(), before);
+	assert_true(reads_as_written(c));
+	char byte;
+	assert_int_equal(pread(c->file->fd, &byte, 1, (off_t)c->offset), 1);
+	assert_int_equal(pwrite(c->file->fd, "#", 1, (off_t)c->offset), 1);
+	assert_false(reads_as_written(c));
+	assert_int_equal(errno, EBADMSG);
+	assert_int_equal(pwrite(c->file->fd, &byte, 1, (off_t)c->offset), 1);
+	struct envelope *e = harness_take(&h);
+	harness_release(&h, id, NULL);
+	envelope_free(&e);
 }
 
 static void a_deferred_message_comes_back_when_it_is_due(void **state)
@@ -266,6 +301,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		HARNESS_TEST(a_message_is_stored_handed_over_delivered_and_gone),
 		HARNESS_TEST(without_credit_a_message_waits),
+		HARNESS_TEST(
+			what_comes_from_the_queue_is_not_held_in_memory_and_damage_to_it_shows),
 		HARNESS_TEST(a_deferred_message_comes_back_when_it_is_due),
 		HARNESS_TEST(incoming_and_deferred_alternate),
 		HARNESS_TEST(a_stored_message_is_there_after_a_crash),

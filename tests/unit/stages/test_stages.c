@@ -74,6 +74,12 @@ void spool_file_discard(struct spool_file **fp)
 	files--;
 }
 
+/* Nothing is stored beside a message here. */
+void spool_store_free(struct spool_store **sp)
+{
+	assert_null(*sp);
+}
+
 static struct conf *conf;
 static struct loop *loop;
 static struct thread_pool *pool;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "smtpd/datetime.h"
+#include "base/datetime.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "smtpd/budget.h"
+#include "stages/budget.h"
 
 #include <assert.h>
 

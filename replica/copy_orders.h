@@ -1,4 +1,4 @@
-/* orders.h - what may be said or done only when the stream has all that was written before.
+/* copy_orders.h - what may be said or done only when the stream has all that was written before.
  *
  *	marks, a checkpoint, "complete": a message     a file that is gone: a purge of its subject
  *
@@ -11,8 +11,8 @@
  * STATES     The first waits for its goals, is under way, or is done and goes. Goals are set for all that wait
  *            then, so that those of an order are never older than itself.
  */
-#ifndef REPLICA_ORDERS_H
-#define REPLICA_ORDERS_H
+#ifndef REPLICA_COPY_ORDERS_H
+#define REPLICA_COPY_ORDERS_H
 
 #include "base/buf.h"
 #include "base/list.h"

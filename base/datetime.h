@@ -3,8 +3,8 @@
  * THREAD     Any.
  * SEE        RFC 5322 3.3.
  */
-#ifndef SMTPD_DATETIME_H
-#define SMTPD_DATETIME_H
+#ifndef BASE_DATETIME_H
+#define BASE_DATETIME_H
 
 #include <stdint.h>
 

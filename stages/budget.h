@@ -9,8 +9,8 @@
  * THREAD     Any; the number is atomic. It may be exceeded by what the workers are just reading.
  * ERRORS     None.
  */
-#ifndef SMTPD_BUDGET_H
-#define SMTPD_BUDGET_H
+#ifndef STAGES_BUDGET_H
+#define STAGES_BUDGET_H
 
 #include "base/conf.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "replica/orders.h"
+#include "replica/copy_orders.h"
 
 #include "base/mem.h"
 

@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: ISC */
+#include "cluster/cluster.h"
+
+#include "base/mem.h"
+#include "cluster/facts.h"
+#include "cluster/link.h"
+#include "cluster/nodes.h"
+#include "cluster/orders.h"
+#include "cluster/shares.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+struct cluster {
+	struct loop *loop;
+	struct link *link;
+	struct facts *facts;
+	struct orders *orders;
+	struct nodes *nodes;
+	struct shares *shares;
+	bool stopped;
+};
+
+/* What comes after the end. */
+static void drop(struct note *note)
+{
+	switch (note->type) {
+	case FACT_SEEN:
+		fact_free(&(struct fact *){(struct fact *)note});
+		break;
+	case FACT_PROBE:
+		fact_probe_free(&(struct fact_probe *){(struct fact_probe *)note});
+		break;
+	case RESOLVE_ANSWER:
+		resolve_free(&(struct resolve *){(struct resolve *)note});
+		break;
+	case CLUSTER_ORDER:
+		cluster_order_free(&(struct cluster_order *){(struct cluster_order *)note});
+		break;
+	case SHARING_WANT:
+		sharing_want_free(&(struct sharing_want *){(struct sharing_want *)note});
+		break;
+	case SHARING_NEED:
+		sharing_need_free(&(struct sharing_need *){(struct sharing_need *)note});
+		break;
+	case SHARING_SPENT:
+		sharing_spent_free(&(struct sharing_spent *){(struct sharing_spent *)note});
+		break;
+	default:
+		assert(0 && "a note that cluster does not know");
+	}
+}
+
+static void receive(void *owner, struct note *note)
+{
+	struct cluster *c = owner;
+	if (c->stopped) {
+		drop(note);
+		return;
+	}
+	switch (note->type) {
+	case FACT_SEEN:
+		facts_seen(c->facts, (struct fact *)note);
+		break;
+	case FACT_PROBE:
+		facts_probe(c->facts, (struct fact_probe *)note);
+		break;
+	case RESOLVE_ANSWER:
+		link_resolved(c->link, (struct resolve *)note);
+		break;
+	case CLUSTER_ORDER:
+		orders_give(c->orders, (struct cluster_order *)note);
+		break;
+	default:
+		if (!shares_take(c->shares, note))
+			assert(0 && "a note that cluster does not know");
+	}
+}
+
+struct cluster *cluster_new(struct conf *conf, const char *version,
+			    const struct cluster_edges *edges)
+{
+	const char *name = *conf->cluster.name ? conf->cluster.name : conf->own_name;
+	if (!*conf->cluster.redis)
+		return NULL;
+	struct cluster *c = mem_zalloc(sizeof *c);
+	c->loop = loop_new("cluster", receive, NULL, c);
+	c->link = link_new(c->loop, edges->dns, conf);
+	c->facts = facts_new(c->link, name, edges->qmgr);
+	c->orders = orders_new(c->link, name, edges->main);
+	c->nodes = nodes_new(c->loop, c->link, name, version, edges);
+	c->shares = shares_new(c->loop, c->link, name, c->nodes);
+	shares_watch(c->shares, edges->limiter);
+	return c;
+}
+
+void cluster_recall(struct cluster *c, const char *text)
+{
+	orders_recall(c->orders, text);
+}
+
+void cluster_start(struct cluster *c)
+{
+	link_begin(c->link);
+	nodes_start(c->nodes);
+	loop_start(c->loop);
+}
+
+struct loop *cluster_loop(struct cluster *c)
+{
+	return c->loop;
+}
+
+/* The link answers what it still has to those who asked, so it goes first. */
+void cluster_stop(struct cluster *c)
+{
+	if (c->stopped)
+		return;
+	loop_stop(c->loop);
+	c->stopped = true;
+	shares_stop(c->shares);
+	link_free(&c->link);
+	shares_free(&c->shares);
+	facts_free(&c->facts);
+	orders_free(&c->orders);
+	nodes_free(&c->nodes);
+}
+
+void cluster_free(struct cluster **cp)
+{
+	struct cluster *c = *cp;
+	*cp = NULL;
+	if (!c)
+		return;
+	cluster_stop(c);
+	loop_free(&c->loop);
+	free(c);
+}
+
+void cluster_view_free(struct cluster_view **vp)
+{
+	struct cluster_view *v = *vp;
+	*vp = NULL;
+	if (!v)
+		return;
+	for (int i = 0; i < v->n; i++)
+		node_text_fini(&v->node[i]);
+	free(v->node);
+	free(v);
+}

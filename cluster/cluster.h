@@ -1,0 +1,121 @@
+/* cluster.h - the front page of cluster/: several machines that know what each other knows, by Redis.
+ *
+ *	qmgr --- FACT_SEEN, FACT_PROBE ------> [ cluster: facts, orders, nodes ] <-- link --> Redis
+ *	qmgr, limiter --- SHARING_NEED, _WANT, _SPENT --> [ shares ] --> the answers of base/sharing.h
+ *	main --- CLUSTER_ORDER ------------->    |  |
+ *	qmgr <-- FACT_HEARD, FACT_LEAVE ---------+  |
+ *	main <-- CLUSTER_APPLY, CLUSTER_SAVE -------+
+ *	main, http <-- CLUSTER_VIEW: who is there --+
+ *
+ *	cluster.c	this thread
+ *	link.c		Redis: commands, channels, away or not
+ *	wire.c		one connection to it
+ *	resp.c		its protocol, by hiredis: no I/O
+ *	facts.c		what is known about hosts, and who probes one that is out
+ *	orders.c	what the operator wants of all nodes, also of those that start later
+ *	shares.c	limits that nodes share: base/sharing.h
+ *	lease_table.c	connections to hosts with a limit, and lease.c, how many of them are this node's (pure)
+ *	reserve_table.c	rates, and reserve.c, what this node may do of them (pure)
+ *	nodes.c		who is there, and what all have done together
+ *	node_text.c	what a node says of itself (pure)
+ *
+ * Nothing waits for Redis. Without `cluster { redis }` there is no such thread, and nobody posts to it.
+ *
+ * OWNERSHIP  Each note is the receiver's from the post on.
+ * THREAD     cluster_new(), _recall(), _start(), _stop(), _free(): main. The notes: any.
+ * ERRORS     Logged and counted: link.h.
+ * SEE        FINCH 2007: "the destdb should ideally be shared".
+ */
+#ifndef CLUSTER_CLUSTER_H
+#define CLUSTER_CLUSTER_H
+
+#include "base/conf.h"
+#include "base/loop.h"
+#include "cluster/node_text.h"
+
+enum cluster_note {
+	CLUSTER_ORDER = NOTES_FROM(NOTES_OF_CLUSTER),
+	CLUSTER_APPLY,
+	CLUSTER_SAVE,
+	CLUSTER_VIEW,
+};
+
+/* X(kind, its word) */
+#define CLUSTER_KINDS(X)                                                                           \
+	X(DEST, "dest")                                                                            \
+	X(USER, "user")
+
+/* X(verb, its word) */
+#define CLUSTER_VERBS(X)                                                                           \
+	X(SUSPEND, "suspend")                                                                      \
+	X(RESUME, "resume")                                                                        \
+	X(RESET, "reset")
+
+enum cluster_kind {
+#define X(kind, word) CLUSTER_##kind,
+	CLUSTER_KINDS(X)
+#undef X
+		CLUSTER_KIND_COUNT
+};
+
+enum cluster_verb {
+#define X(verb, word) CLUSTER_##verb,
+	CLUSTER_VERBS(X)
+#undef X
+		CLUSTER_VERB_COUNT
+};
+
+/* One of the operator's for all nodes; the same object comes back. CLUSTER_APPLY is one that is to be
+ * carried out here. */
+struct cluster_order {
+	struct note note;
+	struct loop *reply_to;
+	void *owner;
+	enum cluster_kind kind;
+	enum cluster_verb verb;
+	char *name; /* of a site, host, domain or login */
+	char *why;  /* it was not taken, a clause; NULL: all nodes have it, or will */
+};
+
+struct cluster_order *cluster_order_new(enum cluster_kind, enum cluster_verb, const char *name,
+					struct loop *reply_to, void *owner);
+void cluster_order_free(struct cluster_order **);
+
+/* Which orders this node has carried out, to be kept. */
+struct cluster_save {
+	struct note note;
+	char *text;
+};
+
+/* All nodes that are known, this one too, by name. */
+struct cluster_view {
+	struct note note;
+	bool redis; /* it is there: the others are as it says */
+	int n;
+	struct node_text *node;
+};
+
+void cluster_view_free(struct cluster_view **); /* NULL is allowed */
+
+struct cluster;
+
+struct cluster_edges {
+	struct loop *dns;     /* RESOLVE_ASK */
+	struct loop *qmgr;    /* FACT_HEARD, FACT_TELL, FACT_LEAVE */
+	struct loop *main;    /* CLUSTER_APPLY, CLUSTER_SAVE, CLUSTER_VIEW */
+	struct loop *watcher; /* CLUSTER_VIEW, too */
+	struct loop *limiter; /* SHARING_PARTS */
+};
+
+struct cluster *cluster_new(struct conf *, const char *version, const struct cluster_edges *);
+/* NULL: the configuration wants none. Takes a reference. */
+
+void cluster_recall(struct cluster *, const char *text); /* what CLUSTER_SAVE said last */
+void cluster_start(struct cluster *);
+struct loop *cluster_loop(struct cluster *);
+void cluster_stop(struct cluster *);
+/* The loops of the edges are there. What is posted to it afterwards is dropped. */
+
+void cluster_free(struct cluster **);
+
+#endif

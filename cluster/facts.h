@@ -1,0 +1,32 @@
+/* facts.h - what is known about hosts, in Redis: a hash a host, and a channel.
+ *
+ *	FACT_SEEN --> script: newer parts into the hash, and PUBLISH --> all nodes' FACT_HEARD
+ *	ready -----> SCAN, HGETALL --> FACT_HEARD of all there are; FACT_TELL: qmgr says what it knows
+ *	FACT_PROBE -> SET NX with an expiry --> FACT_LEAVE
+ *
+ *	PREFIX host:KEY		key, health, speed, limit, pipeline, plain, doubts:NODE; gone after a day
+ *	PREFIX probe:KEY	the node that probes it now; gone soon after that has told, or after half a minute
+ *	PREFIX facts		the channel
+ *
+ * What is told while Redis is away is dropped: qmgr has it, and tells all when Redis is back. Permission to probe is
+ * given at once then: each node probes by itself.
+ *
+ * OWNERSHIP  One of a cluster. Takes the notes that it is given.
+ * THREAD     cluster's.
+ * ERRORS     What makes no sense in Redis is passed over; a key of ours that is no hash is replaced.
+ */
+#ifndef CLUSTER_FACTS_H
+#define CLUSTER_FACTS_H
+
+#include "base/fact.h"
+#include "cluster/link.h"
+
+struct facts;
+
+struct facts *facts_new(struct link *, const char *node, struct loop *qmgr);
+void facts_free(struct facts **); /* after the link */
+
+void facts_seen(struct facts *, struct fact *);
+void facts_probe(struct facts *, struct fact_probe *);
+
+#endif

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: ISC */
+#include "cluster/lease.h"
+
+#include <assert.h>
+
+static int64_t least(int64_t a, int64_t b)
+{
+	return a < b ? a : b;
+}
+
+static int64_t most(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
+}
+
+static int64_t part(const struct lease *l, const struct lease_view *v)
+{
+	assert(v->nodes >= 1);
+	return most(1, l->limit / v->nodes);
+}
+
+/* It counts as held from now on, whatever the holder tells before it has heard of it. */
+static void raise_to(struct lease *l, int64_t allowed)
+{
+	if (allowed <= l->hold)
+		return;
+	l->hold = allowed;
+	l->offers++;
+}
+
+void lease_tell(struct lease *l, int64_t limit, int64_t hold, int64_t want, uint64_t heard,
+		int64_t now_ms)
+{
+	assert(limit > 0 && hold >= 0 && want >= 0);
+	if (heard > l->offers)
+		l->offers = l->offered = heard; /* of a record that was forgotten since */
+	bool wider = want > l->want || limit > l->limit;
+	l->limit = limit;
+	l->hold = heard == l->offers ? hold : most(hold, l->hold);
+	l->want = want;
+	/* What others wait for goes back at once; else it is kept until the next renewal, and may be had again
+	 * without asking. Who was told that there is no more asks no sooner. */
+	bool kept = !l->asked && now_ms < l->answered_ms + LEASE_TTL_MS / 2;
+	if (l->hold < l->kept && l->wanting > 1)
+		l->due_ms = now_ms;
+	else if (kept)
+		raise_to(l, least(want, least(l->kept, limit)));
+	if (wider && want > l->kept && !l->unmet)
+		l->due_ms = now_ms;
+}
+
+bool lease_ask(struct lease *l, const struct lease_view *v, struct lease_ask *ask)
+{
+	bool something = l->hold > 0 || l->want > 0 || l->kept > 0;
+	if (v->away || l->asked || !something || v->now_ms < l->due_ms)
+		return false;
+	bool settling = v->now_ms < v->since_ms + LEASE_SETTLE_MS;
+	int64_t want = least(l->want, settling ? most(l->hold, part(l, v)) : l->limit);
+	*ask = (struct lease_ask){.limit = l->limit, .hold = l->hold, .want = want};
+	l->asked = true;
+	return true;
+}
+
+void lease_answered(struct lease *l, const struct lease_answer *a, int64_t now_ms)
+{
+	int64_t each_ms = a->wanting * LEASE_EACH_MS;
+	l->asked = false;
+	l->answered_ms = now_ms;
+	l->granted = l->kept = a->granted;
+	raise_to(l, a->granted);
+	l->fair = a->fair;
+	l->others = a->others;
+	l->wanting = a->wanting;
+	l->unmet = least(l->want, l->limit) > a->granted;
+	l->due_ms = now_ms + (l->unmet ? most(LEASE_AGAIN_MS, each_ms) : LEASE_RENEW_MS);
+	/* Leases are renewed in time, however many want some. */
+	if (a->granted > 0)
+		l->due_ms = least(l->due_ms, now_ms + LEASE_RENEW_MS);
+}
+
+void lease_missed(struct lease *l, int64_t now_ms)
+{
+	l->asked = false;
+	l->due_ms = now_ms;
+}
+
+static void offer_alone(const struct lease *l, const struct lease_view *v, struct lease_offer *o)
+{
+	int64_t from_ms = most(l->answered_ms, v->since_ms);
+	bool mine_only = v->now_ms >= l->answered_ms + LEASE_TTL_MS / 2 || l->answered_ms == 0;
+	bool others_expired = v->now_ms >= from_ms + LEASE_TTL_MS;
+	o->fair = mine_only ? part(l, v) : l->fair;
+	o->allowed = others_expired ? most(l->hold, least(l->want, part(l, v))) : l->hold;
+}
+
+bool lease_offer(struct lease *l, const struct lease_view *v, struct lease_offer *o)
+{
+	*o = (struct lease_offer){.allowed = l->hold, .fair = l->fair, .others = l->others};
+	if (v->away)
+		offer_alone(l, v, o);
+	raise_to(l, o->allowed);
+	o->number = l->offers;
+	if (o->number == l->offered && o->fair == l->advised && o->others == l->said)
+		return false;
+	l->offered = o->number;
+	l->advised = o->fair;
+	l->said = o->others;
+	return true;
+}
+
+bool lease_over(const struct lease *l)
+{
+	return !l->asked && l->hold == 0 && l->want == 0 && l->kept == 0;
+}
+
+const char lease_script[] =
+	"local t = redis.call('TIME')\n"
+	"local now = t[1] * 1000 + math.floor(t[2] / 1000)\n"
+	"local me, limit, hold, want = ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3]), "
+	"tonumber(ARGV[4])\n"
+	"local all = redis.call('HGETALL', KEYS[1])\n"
+	"local others, wants = 0, {}\n"
+	"for i = 1, #all, 2 do\n"
+	"  local h, w, till = string.match(all[i + 1], '^(%d+) (%d+) (%d+)$')\n"
+	"  if not till or tonumber(till) <= now then\n"
+	"    redis.call('HDEL', KEYS[1], all[i])\n"
+	"  elseif all[i] ~= me then\n"
+	"    others = others + h\n"
+	"    if tonumber(w) > 0 then wants[#wants + 1] = {all[i], tonumber(w)} end\n"
+	"  end\n"
+	"end\n"
+	"if want > 0 then wants[#wants + 1] = {me, want} end\n"
+	"local fair, left = 0, limit\n"
+	"if #wants > limit then\n"
+	"  table.sort(wants, function(a, b) return a[1] < b[1] end)\n"
+	"  local turn = math.floor(now / ARGV[6]) * limit\n"
+	"  for i, w in ipairs(wants) do\n"
+	"    if w[1] == me and (i - 1 - turn) % #wants < limit then fair = 1 end\n"
+	"  end\n"
+	"else\n"
+	"  table.sort(wants, function(a, b) return a[2] < b[2] or (a[2] == b[2] and a[1] < b[1]) "
+	"end)\n"
+	"  for i, w in ipairs(wants) do\n"
+	"    local n = math.min(w[2], math.floor(left / (#wants - i + 1)))\n"
+	"    if w[1] == me then fair = n end\n"
+	"    left = left - n\n"
+	"  end\n"
+	"end\n"
+	"local has = hold\n"
+	"if want > hold then has = math.max(hold, math.min(want, fair, limit - others)) end\n"
+	"if has > 0 or want > 0 then\n"
+	"  local till = string.format('%d %d %.0f', has, want, now + ARGV[5])\n"
+	"  redis.call('HSET', KEYS[1], me, till)\n"
+	"  redis.call('PEXPIRE', KEYS[1], ARGV[5])\n"
+	"else\n"
+	"  redis.call('HDEL', KEYS[1], me)\n"
+	"end\n"
+	"return {has, fair, others, #wants}\n";

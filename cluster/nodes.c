@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: ISC */
+#include "cluster/nodes.h"
+
+#include "base/clock.h"
+#include "base/fact.h"
+#include "base/log.h"
+#include "base/magic.h"
+#include "base/mem.h"
+#include "base/metrics.h"
+
+#include <inttypes.h>
+#include <openssl/rand.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NODES_MAGIC = 0x6e6f6465, LOOK_EVERY = 2 /* heartbeats */ };
+
+/* KEYS: the hash. ARGV: name, text. Returns what was there of that name. */
+static const char beat_script[] =
+	"local kind = redis.call('TYPE', KEYS[1]).ok\n"
+	"if kind ~= 'hash' and kind ~= 'none' then redis.call('DEL', KEYS[1]) end\n"
+	"local t = redis.call('TIME')\n"
+	"local now = t[1] * 1000 + math.floor(t[2] / 1000)\n"
+	"local before = redis.call('HGET', KEYS[1], ARGV[1])\n"
+	"redis.call('HSET', KEYS[1], ARGV[1], string.format('%.0f', now) .. '\\t' .. ARGV[2])\n"
+	"return before or ''\n";
+
+/* KEYS: the hash. ARGV: at most so many; those that were seen longer ago are dropped. Returns now, and name,
+ * text of each. */
+static const char look_script[] =
+	"if redis.call('TYPE', KEYS[1]).ok ~= 'hash' then return {} end\n"
+	"local t = redis.call('TIME')\n"
+	"local now = t[1] * 1000 + math.floor(t[2] / 1000)\n"
+	"local all, some = redis.call('HGETALL', KEYS[1]), {string.format('%.0f', now)}\n"
+	"for i = 1, #all, 2 do\n"
+	"  local seen = tonumber(string.match(all[i + 1], '^(%d+)\\t') or '0')\n"
+	"  if now - seen > tonumber(ARGV[2]) then redis.call('HDEL', KEYS[1], all[i])\n"
+	"  elseif #some <= 2 * tonumber(ARGV[1]) then\n"
+	"    some[#some + 1] = all[i]\n"
+	"    some[#some + 1] = all[i + 1]\n"
+	"  end\n"
+	"end\n"
+	"return some\n";
+
+#define FORGET_MS "604800000" /* a week */
+
+struct nodes {
+	unsigned magic;
+	struct loop *loop;
+	struct link *link;
+	char *key;
+	struct node_text self;
+	struct cluster_edges edges;
+	struct link_script beat, look;
+	struct timer timer;
+	unsigned beats;
+	int alive;
+	char run[2 * sizeof(uint64_t) + 1]; /* chance, which tells this process from others */
+	int others; /* heartbeats in a row before which another process had been there by our name */
+	bool beating, looking; /* a script is under way */
+	bool full;
+};
+
+/* Is a write refused for want of memory? */
+static void see_whether_full(struct nodes *n, const redisReply *reply)
+{
+	const char *error = reply->type == REDIS_REPLY_ERROR ? reply->str : "";
+	bool full = strstr(error, "OOM") != NULL;
+	if (full == n->full || (*error && !full))
+		return;
+	n->full = full;
+	metrics_add(METRIC_cluster_full, full ? 1 : -1);
+	log_event(full ? LOG_LEVEL_ERROR : LOG_LEVEL_INFO, "cluster", "node", n->self.name, "state",
+		  full ? "full" : "ready", "reason", full ? error : NULL, NULL);
+}
+
+/* A process of ours before this one has been there once, at most. */
+static void see_whether_alone(struct nodes *n, const char *before)
+{
+	const char *run = strstr(before, "\trun=");
+	bool other = run && strcmp(run + strlen("\trun="), n->run) != 0;
+	n->others = other ? n->others + 1 : 0;
+	if (n->others == 2)
+		log_event(LOG_LEVEL_ERROR, "cluster", "node", n->self.name, "state", "twice",
+			  "reason", "another node has the same name: neither hears the other",
+			  NULL);
+}
+
+static void on_beat(void *owner, const redisReply *reply)
+{
+	struct nodes *n = owner;
+	magic_check(n, NODES_MAGIC);
+	n->beating = false;
+	if (!reply)
+		return;
+	see_whether_full(n, reply);
+	if (reply->type == REDIS_REPLY_STRING)
+		see_whether_alone(n, reply->str);
+}
+
+static void count_self(struct nodes *n)
+{
+	int64_t *c = n->self.count;
+	c[NODE_RECEIVED] = metrics_sum(METRIC_received);
+	c[NODE_SENT] = metric_cells_sum(FAMILY_deliveries, "sent");
+	c[NODE_DEFERRED] = metric_cells_sum(FAMILY_deliveries, "deferred");
+	c[NODE_BOUNCED] = metric_cells_sum(FAMILY_deliveries, "bounced");
+	c[NODE_INCOMING] = metrics_sum(METRIC_queue_incoming);
+	c[NODE_ACTIVE] = metrics_sum(METRIC_queue_active);
+	c[NODE_WAITING] = metrics_sum(METRIC_queue_deferred);
+	c[NODE_HELD] = metrics_sum(METRIC_queue_hold);
+	c[NODE_CLIENTS] = metrics_sum(METRIC_server_connections);
+	c[NODE_HOSTS] = metrics_sum(METRIC_client_connecting) + metrics_sum(METRIC_client_idle) +
+			metrics_sum(METRIC_client_busy);
+}
+
+static bool beat(struct nodes *n)
+{
+	struct buf text = {0};
+	node_text_put(&text, &n->self);
+	buf_printf(&text, "\trun=%s", n->run);
+	const char *arg[] = {n->key, n->self.name, buf_cstr(&text)};
+	bool sent = link_eval(n->link, &n->beat, on_beat, n, 1, 3, arg, NULL);
+	buf_fini(&text);
+	return sent;
+}
+
+static struct node_text copy_node(const struct node_text *from)
+{
+	struct node_text n = *from;
+	n.name = mem_strdup(from->name);
+	return n;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strcmp(((const struct node_text *)a)->name, ((const struct node_text *)b)->name);
+}
+
+static void post_copy(const struct cluster_view *v, struct loop *to)
+{
+	struct cluster_view *copy = mem_zalloc(sizeof *copy);
+	*copy = *v;
+	copy->node = mem_zalloc((size_t)v->n * sizeof *copy->node + 1);
+	for (int i = 0; i < v->n; i++)
+		copy->node[i] = copy_node(&v->node[i]);
+	loop_post(to, &copy->note);
+}
+
+static void count_all(const struct cluster_view *v)
+{
+	int64_t sum[NODE_COUNTER_COUNT] = {0};
+	int64_t alive = 0;
+	for (int i = 0; i < v->n; i++) {
+		alive += node_text_alive(&v->node[i]);
+		for (int k = 0; k < NODE_COUNTER_COUNT; k++)
+			sum[k] += v->node[i].count[k];
+	}
+	metric_cell_set(metric_cell(FAMILY_cluster_nodes, "working", NULL), alive);
+	metric_cell_set(metric_cell(FAMILY_cluster_nodes, "gone", NULL), v->n - alive);
+	for (int k = 0; k < NODE_COUNTER_COUNT; k++)
+		metric_cell_set(metric_cell(FAMILY_cluster_sum,
+					    node_counter_name((enum node_counter)k), NULL),
+				sum[k]);
+}
+
+/* Takes it. */
+static void show(struct nodes *n, struct cluster_view *v)
+{
+	v->note.type = CLUSTER_VIEW;
+	qsort(v->node, (size_t)v->n, sizeof v->node[0], by_name);
+	count_all(v);
+	post_copy(v, n->edges.watcher);
+	loop_post(n->edges.main, &v->note);
+}
+
+static void add_node(struct cluster_view *v, const char *name, const char *text, int64_t now_ms)
+{
+	char *rest;
+	int64_t seen_ms = strtoll(text, &rest, 10);
+	if (*rest != '\t' || !fact_word_good(name, NODE_NAME_MAX))
+		return;
+	struct node_text *node = &v->node[v->n++];
+	node_text_read(node, name, rest + 1);
+	node->seen_ms = now_ms > seen_ms ? now_ms - seen_ms : 0;
+	if (node->seen_ms > NODE_GONE_MS)
+		snprintf(node->state, sizeof node->state, "gone");
+}
+
+static void on_look(void *owner, const redisReply *reply)
+{
+	struct nodes *n = owner;
+	magic_check(n, NODES_MAGIC);
+	n->looking = false;
+	if (!resp_is_array(reply, 1))
+		return;
+	struct cluster_view *v = mem_zalloc(sizeof *v);
+	int64_t now_ms = strtoll(resp_text(reply->element[0]), NULL, 10);
+	v->redis = true;
+	v->node = mem_zalloc(reply->elements * sizeof *v->node);
+	for (size_t i = 1; i + 1 < reply->elements; i += 2)
+		add_node(v, resp_text(reply->element[i]), resp_text(reply->element[i + 1]), now_ms);
+	int alive = 0;
+	for (int i = 0; i < v->n; i++)
+		alive += node_text_alive(&v->node[i]);
+	n->alive = alive > 1 ? alive : 1;
+	show(n, v);
+}
+
+/* All that is known while Redis is away. */
+static void show_self(struct nodes *n)
+{
+	struct cluster_view *v = mem_zalloc(sizeof *v);
+	v->node = mem_zalloc(sizeof *v->node);
+	v->node[v->n++] = copy_node(&n->self);
+	show(n, v);
+}
+
+static void tick(void *owner)
+{
+	struct nodes *n = owner;
+	const char *arg[] = {n->key, "1000", FORGET_MS};
+	magic_check(n, NODES_MAGIC);
+	loop_timer_in(n->loop, &n->timer, HEARTBEAT_MS);
+	count_self(n);
+	if (!n->beating)
+		n->beating = beat(n);
+	if (n->beats++ % LOOK_EVERY != 0)
+		return;
+	if (!link_ready(n->link))
+		show_self(n);
+	else if (!n->looking)
+		n->looking = link_eval(n->link, &n->look, on_look, n, 1, 3, arg, NULL);
+}
+
+static void on_change(void *owner, bool ready)
+{
+	struct nodes *n = owner;
+	magic_check(n, NODES_MAGIC);
+	n->beats = 0;
+	if (ready)
+		loop_timer_in(n->loop, &n->timer, 0);
+}
+
+struct nodes *nodes_new(struct loop *loop, struct link *link, const char *name, const char *version,
+			const struct cluster_edges *edges)
+{
+	struct nodes *n = mem_zalloc(sizeof *n);
+	uint64_t run;
+	n->magic = NODES_MAGIC;
+	n->loop = loop;
+	n->link = link;
+	n->key = mem_printf("%snodes", link_prefix(link));
+	n->self.name = mem_strdup(name);
+	snprintf(n->self.version, sizeof n->self.version, "%s", version);
+	snprintf(n->self.state, sizeof n->self.state, "working");
+	n->edges = *edges;
+	if (RAND_bytes((unsigned char *)&run, sizeof run) != 1)
+		abort();
+	snprintf(n->run, sizeof n->run, "%016" PRIx64, run);
+	n->alive = 1;
+	link_script_init(&n->beat, beat_script);
+	link_script_init(&n->look, look_script);
+	timer_init(&n->timer, tick, n);
+	link_watch(link, on_change, n);
+	return n;
+}
+
+void nodes_start(struct nodes *n)
+{
+	loop_timer_in(n->loop, &n->timer, 0);
+}
+
+void nodes_free(struct nodes **np)
+{
+	struct nodes *n = *np;
+	*np = NULL;
+	if (!n)
+		return;
+	magic_check(n, NODES_MAGIC);
+	timer_stop(&n->loop->timers, &n->timer);
+	magic_clear(n);
+	node_text_fini(&n->self);
+	free(n->key);
+	free(n);
+}
+
+int nodes_alive(const struct nodes *n)
+{
+	return n->alive;
+}

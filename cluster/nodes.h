@@ -1,0 +1,33 @@
+/* nodes.h - who is there: a hash of all nodes in Redis, and a heartbeat a second.
+ *
+ *	PREFIX nodes	NAME -> "SEEN<TAB>", node_text.h, and "<TAB>run=" of the process; SEEN by Redis' clock, in milliseconds
+ *
+ * A node that has not been seen for NODE_GONE_MS is gone; one that has been gone for a week is forgotten. More than
+ * NODES_MAX are not looked at.
+ *
+ * The heartbeat is a write, so it is what finds out that Redis is full: that is said once, and once when it is not
+ * any more. It also finds out when two nodes have one name, which is said, too.
+ *
+ * OWNERSHIP  One of a cluster.
+ * THREAD     cluster's.
+ * ERRORS     What makes no sense is passed over.
+ */
+#ifndef CLUSTER_NODES_H
+#define CLUSTER_NODES_H
+
+#include "cluster/cluster.h"
+#include "cluster/link.h"
+
+enum { NODES_MAX = 1000, HEARTBEAT_MS = 1000 };
+
+struct nodes;
+
+struct nodes *nodes_new(struct loop *, struct link *, const char *name, const char *version,
+			const struct cluster_edges *);
+void nodes_start(struct nodes *);
+void nodes_free(struct nodes **);
+
+int nodes_alive(const struct nodes *);
+/* When Redis was last heard of, with this one: at least 1. */
+
+#endif

@@ -1,0 +1,283 @@
+/* SPDX-License-Identifier: ISC */
+#include "cluster/orders.h"
+
+#include "base/fact.h"
+#include "base/magic.h"
+#include "base/mem.h"
+
+#include <inttypes.h>
+#include <openssl/rand.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ORDERS_MAGIC = 0x6f726465, ID_MAX = 32, ORDER_NAME_MAX = 4095 };
+
+/* KEYS: the hash. ARGV: an id for a new one, the channel, KIND NAME, verb, node, how many names there may be. */
+static const char give_script[] =
+	"local kind = redis.call('TYPE', KEYS[1]).ok\n"
+	"if kind ~= 'hash' and kind ~= 'none' then redis.call('DEL', KEYS[1]) end\n"
+	"local most = tonumber(ARGV[6])\n"
+	"if redis.call('HLEN', KEYS[1]) >= most then\n"
+	"  local all = redis.call('HGETALL', KEYS[1])\n"
+	"  for i = 1, #all, 2 do\n"
+	"    if string.find(all[i], ' ') and not string.find(all[i + 1], '^%d+\\tsuspend\\t') "
+	"then\n"
+	"      redis.call('HDEL', KEYS[1], all[i])\n"
+	"    end\n"
+	"  end\n"
+	"end\n"
+	"if redis.call('HLEN', KEYS[1]) >= most and redis.call('HEXISTS', KEYS[1], ARGV[3]) == 0 "
+	"then\n"
+	"  return redis.error_reply('too many names are suspended')\n"
+	"end\n"
+	"redis.call('HSETNX', KEYS[1], 'id', ARGV[1])\n"
+	"local n = redis.call('HINCRBY', KEYS[1], 'last', 1)\n"
+	"redis.call('HSET', KEYS[1], ARGV[3], n .. '\\t' .. ARGV[4] .. '\\t' .. ARGV[5])\n"
+	"redis.call('PUBLISH', ARGV[2], n)\n"
+	"return n\n";
+
+static const char *const kinds[] = {
+#define X(kind, word) word,
+	CLUSTER_KINDS(X)
+#undef X
+};
+
+static const char *const verbs[] = {
+#define X(verb, word) word,
+	CLUSTER_VERBS(X)
+#undef X
+};
+
+/* An order as Redis has it. */
+struct kept {
+	int64_t number;
+	enum cluster_kind kind;
+	enum cluster_verb verb;
+	const char *name;
+};
+
+struct orders {
+	unsigned magic;
+	struct link *link;
+	struct loop *main;
+	char *node, *key, *channel;
+	struct link_script give;
+	char id[ID_MAX + 1]; /* of the hash whose orders were carried out */
+	int64_t done;	     /* up to this number */
+	bool looking, again;
+};
+
+struct cluster_order *cluster_order_new(enum cluster_kind kind, enum cluster_verb verb,
+					const char *name, struct loop *reply_to, void *owner)
+{
+	struct cluster_order *o = mem_zalloc(sizeof *o);
+	o->note.type = CLUSTER_ORDER;
+	o->kind = kind;
+	o->verb = verb;
+	o->name = mem_strdup(name);
+	o->reply_to = reply_to;
+	o->owner = owner;
+	return o;
+}
+
+void cluster_order_free(struct cluster_order **op)
+{
+	struct cluster_order *o = *op;
+	*op = NULL;
+	if (!o)
+		return;
+	free(o->name);
+	free(o->why);
+	free(o);
+}
+
+static void save(const struct orders *o)
+{
+	struct cluster_save *note = mem_zalloc(sizeof *note);
+	note->note.type = CLUSTER_SAVE;
+	note->text = mem_printf("%s %" PRId64 "\n", o->id, o->done);
+	loop_post(o->main, &note->note);
+}
+
+static int find_word(const char *text, size_t len, const char *const words[], int n)
+{
+	for (int i = 0; i < n; i++)
+		if (strlen(words[i]) == len && memcmp(words[i], text, len) == 0)
+			return i;
+	return -1;
+}
+
+/* "dest example.com" and "7<TAB>suspend<TAB>node". */
+static bool read_order(struct kept *k, const char *field, const char *value)
+{
+	char *rest;
+	size_t len = strcspn(field, " ");
+	int kind = find_word(field, len, kinds, CLUSTER_KIND_COUNT);
+	k->number = strtoll(value, &rest, 10);
+	int verb = *rest == '\t'
+			   ? find_word(rest + 1, strcspn(rest + 1, "\t"), verbs, CLUSTER_VERB_COUNT)
+			   : -1;
+	if (kind < 0 || verb < 0 || !field[len] || !fact_word_good(field + len + 1, ORDER_NAME_MAX))
+		return false;
+	k->kind = (enum cluster_kind)kind;
+	k->verb = (enum cluster_verb)verb;
+	k->name = field + len + 1;
+	return true;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	int64_t x = ((const struct kept *)a)->number, y = ((const struct kept *)b)->number;
+	return (x > y) - (x < y);
+}
+
+static void apply(struct orders *o, const struct kept *k)
+{
+	struct cluster_order *order = cluster_order_new(k->kind, k->verb, k->name, NULL, NULL);
+	order->note.type = CLUSTER_APPLY;
+	loop_post(o->main, &order->note);
+}
+
+static const char *value_of(const redisReply *all, const char *field)
+{
+	for (size_t i = 0; resp_is_array(all, i + 2); i += 2)
+		if (strcmp(resp_text(all->element[i]), field) == 0)
+			return resp_text(all->element[i + 1]);
+	return "";
+}
+
+static void apply_all(struct orders *o, const redisReply *all)
+{
+	struct kept *kept = mem_zalloc(all->elements * sizeof *kept + 1);
+	size_t n = 0;
+	const char *id = value_of(all, "id");
+	if (strcmp(id, o->id) != 0) {
+		snprintf(o->id, sizeof o->id, "%s", id);
+		o->done = 0;
+	}
+	for (size_t i = 0; i + 1 < all->elements; i += 2)
+		n += read_order(&kept[n], resp_text(all->element[i]),
+				resp_text(all->element[i + 1])) &&
+		     kept[n].number > o->done;
+	qsort(kept, n, sizeof *kept, by_number);
+	for (size_t i = 0; i < n; i++)
+		apply(o, &kept[i]);
+	if (n > 0)
+		o->done = kept[n - 1].number;
+	free(kept);
+	if (n > 0)
+		save(o);
+}
+
+static void look(struct orders *);
+
+static void on_look(void *owner, const redisReply *reply)
+{
+	struct orders *o = owner;
+	bool again = o->again;
+	magic_check(o, ORDERS_MAGIC);
+	o->looking = o->again = false;
+	if (resp_is_array(reply, 2))
+		apply_all(o, reply);
+	if (again)
+		look(o);
+}
+
+static void look(struct orders *o)
+{
+	const char *arg[] = {"HGETALL", o->key};
+	o->again = o->looking;
+	if (!o->looking)
+		o->looking = link_send(o->link, on_look, o, 2, arg, NULL);
+}
+
+static void on_change(void *owner, bool ready)
+{
+	struct orders *o = owner;
+	magic_check(o, ORDERS_MAGIC);
+	if (ready)
+		look(o);
+}
+
+static void on_published(void *owner, const char *payload, size_t len)
+{
+	struct orders *o = owner;
+	magic_check(o, ORDERS_MAGIC);
+	(void)payload, (void)len;
+	look(o);
+}
+
+struct orders *orders_new(struct link *link, const char *node, struct loop *main)
+{
+	struct orders *o = mem_zalloc(sizeof *o);
+	o->magic = ORDERS_MAGIC;
+	o->link = link;
+	o->main = main;
+	o->node = mem_strdup(node);
+	o->key = mem_printf("%sorders", link_prefix(link));
+	o->channel = mem_printf("%snews", link_prefix(link));
+	link_script_init(&o->give, give_script);
+	link_hear(link, "news", on_published, o);
+	link_watch(link, on_change, o);
+	return o;
+}
+
+void orders_recall(struct orders *o, const char *text)
+{
+	size_t len = strcspn(text, " ");
+	if (text[len] != ' ' || len > ID_MAX)
+		return;
+	snprintf(o->id, sizeof o->id, "%.*s", (int)len, text);
+	o->done = strtoll(text + len + 1, NULL, 10);
+}
+
+void orders_free(struct orders **op)
+{
+	struct orders *o = *op;
+	*op = NULL;
+	if (!o)
+		return;
+	magic_check(o, ORDERS_MAGIC);
+	magic_clear(o);
+	free(o->node);
+	free(o->key);
+	free(o->channel);
+	free(o);
+}
+
+static void finish(struct cluster_order *order, const char *why)
+{
+	order->why = mem_strdup(why);
+	loop_post(order->reply_to, &order->note);
+}
+
+static void on_given(void *owner, const redisReply *reply)
+{
+	struct cluster_order *order = owner;
+	if (!reply)
+		finish(order, "Redis has not answered; it may have been taken all the same");
+	else
+		finish(order, reply->type == REDIS_REPLY_ERROR ? reply->str : NULL);
+}
+
+static void make_id(char id[ID_MAX + 1])
+{
+	unsigned char chance[ID_MAX / 2];
+	if (RAND_bytes(chance, sizeof chance) != 1)
+		abort();
+	for (size_t i = 0; i < sizeof chance; i++)
+		snprintf(id + 2 * i, 3, "%02x", chance[i]);
+}
+
+void orders_give(struct orders *o, struct cluster_order *order)
+{
+	char id[ID_MAX + 1], most[12];
+	char *field = mem_printf("%s %s", kinds[order->kind], order->name);
+	make_id(id);
+	snprintf(most, sizeof most, "%d", ORDERS_MAX);
+	const char *arg[] = {o->key, id, o->channel, field, verbs[order->verb], o->node, most};
+	if (!link_eval(o->link, &o->give, on_given, order, 1, 7, arg, NULL))
+		finish(order, "Redis is away");
+	free(field);
+}

@@ -1,0 +1,36 @@
+/* orders.h - what the operator wants of all nodes, also of those that start later.
+ *
+ *	CLUSTER_ORDER --> script: number it, keep the last one for each name, PUBLISH --> all: look
+ *	ready, or published --> HGETALL --> those behind the last that was carried out here --> CLUSTER_APPLY
+ *	                                                                                    --> CLUSTER_SAVE
+ *
+ *	PREFIX orders	id -> chance; last -> N; KIND NAME -> "N<TAB>VERB<TAB>NODE"
+ *	PREFIX news	the channel: the number of the latest
+ *
+ * A node keeps the id and the number in its queue's folder, so that what it did before a restart is not done again: an
+ * order of its own operator's that came later stays. Where Redis has lost its data, there is another
+ * id, and all that is there counts as new. No more than ORDERS_MAX names are kept: then those that are not suspended are
+ * forgotten, and where all are, new ones are refused.
+ *
+ * OWNERSHIP  One of a cluster. Takes the notes that it is given.
+ * THREAD     cluster's; orders_recall(): before the loop runs.
+ * ERRORS     An order that Redis did not take comes back with why; nothing is done then. What makes no sense
+ *            in Redis is passed over.
+ */
+#ifndef CLUSTER_ORDERS_H
+#define CLUSTER_ORDERS_H
+
+#include "cluster/cluster.h"
+#include "cluster/link.h"
+
+enum { ORDERS_MAX = 10000 };
+
+struct orders;
+
+struct orders *orders_new(struct link *, const char *node, struct loop *main);
+void orders_recall(struct orders *, const char *text);
+void orders_free(struct orders **);
+
+void orders_give(struct orders *, struct cluster_order *);
+
+#endif

@@ -1,0 +1,195 @@
+/* SPDX-License-Identifier: ISC */
+/* Rates that are shared, by name: deliveries reserved ahead, and what has passed under limits. */
+#include "base/clock.h"
+#include "base/mem.h"
+#include "cluster/reserve.h"
+#include "cluster/shares_core.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { PATIENCE_MS = 200 }; /* so long whoever wants deliveries waits for Redis */
+
+struct reserve_row {
+	UT_hash_handle hh;
+	struct shares *shares;
+	struct timer timer;
+	struct reserve reserve;
+	struct sharing_want *want; /* to be answered, or NULL */
+	int64_t want_ms;	   /* steady clock: since when */
+	struct loop *spender;	   /* or NULL */
+	uint64_t told;
+	int64_t rest_ms; /* steady clock: after an error nothing is asked before */
+	char key[];
+};
+
+static void drop(struct reserve_row *r)
+{
+	timer_stop(&r->shares->loop->timers, &r->timer);
+	HASH_DEL(r->shares->reserve, r);
+	if (r->want)
+		sharing_want_free(&r->want);
+	free(r);
+}
+
+static void grant(struct reserve_row *r, const struct reserve_grant *g)
+{
+	struct sharing_want *w = r->want;
+	r->want = NULL;
+	w->n = g->n;
+	w->from_us = g->from_us;
+	w->again_us = g->again_us;
+	loop_post(w->reply_to, &w->note);
+}
+
+static void tell_total(struct reserve_row *r, const struct reserve_answer *a, int64_t now_us)
+{
+	struct sharing_total *t = sharing_total_new(r->key);
+	t->next_us = reserve_next_us(&r->reserve, a, now_us);
+	t->through = r->told;
+	loop_post(r->spender, &t->note);
+}
+
+static void step(struct reserve_row *r);
+
+static void on_answer(void *owner, const redisReply *reply)
+{
+	struct reserve_row *r = owner;
+	struct shares *s = r->shares;
+	int64_t now_us = clock_steady_us(), n[3];
+	bool good = shares_numbers(reply, 3, n);
+	if (s->stopped)
+		return;
+	if (good) {
+		struct reserve_answer a = {n[0], n[1], n[2]};
+		struct reserve_grant g;
+		reserve_answered(&r->reserve, &a, shares_nodes(s), now_us, &g);
+		if (r->want)
+			grant(r, &g);
+		if (r->spender)
+			tell_total(r, &a, now_us);
+	} else {
+		reserve_missed(&r->reserve);
+		r->rest_ms = now_us / 1000 + SHARES_REST_MS;
+	}
+	if (reply)
+		shares_answered(s, good);
+	step(r);
+}
+
+static bool eval(struct reserve_row *r, const struct reserve_ask *ask)
+{
+	struct shares *s = r->shares;
+	char *key = mem_printf("%srate:%s", link_prefix(s->link), r->key);
+	char n[6][24];
+	const int64_t number[] = {ask->interval_us, ask->spent,	  ask->want,
+				  ask->ahead_us,    ask->most_us, ask->forget};
+	for (int i = 0; i < 6; i++)
+		snprintf(n[i], sizeof n[i], "%lld", (long long)number[i]);
+	const char *arg[] = {key, n[0], n[1], n[2], n[3], n[4], n[5]};
+	bool sent = link_eval(s->link, &s->reserve_script, on_answer, r, 1, 7, arg, NULL);
+	free(key);
+	return sent;
+}
+
+/* Nobody waits for an answer longer than that. */
+static void answer_alone(struct reserve_row *r, bool away, int64_t now_ms)
+{
+	struct reserve_grant g;
+	bool late = r->want && now_ms >= r->want_ms + PATIENCE_MS;
+	if ((away || late) &&
+	    reserve_alone(&r->reserve, shares_nodes(r->shares), now_ms * 1000, &g))
+		grant(r, &g);
+}
+
+static void step(struct reserve_row *r)
+{
+	const struct shares *s = r->shares;
+	int64_t now_ms = clock_steady_ms();
+	bool away = shares_away(s) || now_ms < r->rest_ms;
+	struct reserve_ask ask;
+	if (!away && reserve_ask(&r->reserve, shares_nodes(s), now_ms * 1000, &ask) &&
+	    !eval(r, &ask)) {
+		reserve_missed(&r->reserve);
+		r->rest_ms = now_ms + SHARES_REST_MS;
+		away = true;
+	}
+	answer_alone(r, away, now_ms);
+	if (reserve_over(&r->reserve, now_ms * 1000)) {
+		drop(r);
+		return;
+	}
+	int64_t due_ms = now_ms + RESERVE_FORGET_MS;
+	if (r->want)
+		due_ms = r->want_ms + PATIENCE_MS;
+	else if (away)
+		due_ms = now_ms + SHARES_REST_MS;
+	else if (r->reserve.spent > 0 && !r->reserve.asked)
+		due_ms = (r->reserve.due_us + 999) / 1000;
+	timer_start(&s->loop->timers, &r->timer, due_ms);
+}
+
+static void on_timer(void *owner)
+{
+	step(owner);
+}
+
+static struct reserve_row *get(struct shares *s, const char *key)
+{
+	struct reserve_row *r;
+	size_t len = strlen(key);
+	HASH_FIND(hh, s->reserve, key, len, r);
+	if (r)
+		return r;
+	r = mem_zalloc(sizeof *r + len + 1);
+	memcpy(r->key, key, len);
+	r->shares = s;
+	timer_init(&r->timer, on_timer, r);
+	HASH_ADD_KEYPTR(hh, s->reserve, r->key, len, r);
+	return r;
+}
+
+void reserve_table_want(struct shares *s, struct sharing_want *w)
+{
+	struct reserve_row *r = get(s, w->key);
+	int64_t now_ms = clock_steady_ms();
+	if (r->want) { /* of a site that was forgotten, and is known again */
+		w->n = 0;
+		w->again_us = (now_ms + PATIENCE_MS) * 1000;
+		loop_post(w->reply_to, &w->note);
+		return;
+	}
+	reserve_want(&r->reserve, &w->rate, w->n, now_ms * 1000);
+	r->want = w;
+	r->want_ms = now_ms;
+	step(r);
+}
+
+void reserve_table_spent(struct shares *s, struct sharing_spent *n)
+{
+	struct reserve_row *r = get(s, n->key);
+	int64_t now_us = clock_steady_us();
+	r->spender = n->reply_to;
+	r->told = n->told;
+	if (n->forget)
+		reserve_forget(&r->reserve, now_us);
+	else
+		reserve_spend(&r->reserve, &n->rate, n->n, now_us);
+	sharing_spent_free(&n);
+	step(r);
+}
+
+void reserve_table_look(struct shares *s)
+{
+	struct reserve_row *r, *next;
+	HASH_ITER(hh, s->reserve, r, next)
+	step(r);
+}
+
+void reserve_table_free(struct shares *s)
+{
+	struct reserve_row *r, *next;
+	HASH_ITER(hh, s->reserve, r, next)
+	drop(r);
+}

@@ -1,0 +1,49 @@
+/* leased.h - connections to a host with a limit, configured or learnt, that the nodes of a cluster share.
+ *
+ *	a site finds no host with room --> leased_need() --> SHARING_NEED --> [ cluster ]
+ *	hold, and who waits looks again <-- leased_heard() <-- SHARING_LEASED <--+
+ *
+ * A connection is begun only while fewer than `hold` are there. More than the cluster thinks fair end: idle ones at once,
+ * others when what they carry is done; then others get them. Without a limit nothing is asked; without a
+ * cluster there is nothing of this.
+ *
+ * OWNERSHIP  Embedded in struct host.
+ * THREAD     qmgr.
+ * ERRORS     None.
+ * SEE        base/sharing.h, cluster/lease.h.
+ */
+#ifndef QMGR_DEST_LEASED_H
+#define QMGR_DEST_LEASED_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct destdb;
+struct host;
+struct sharing_leased;
+struct site;
+
+struct leased {
+	bool shared;	/* there is a cluster */
+	int64_t limit;	/* of all nodes, as was told last; 0: nothing was told */
+	int64_t hold;	/* so many connections it may have */
+	int64_t want;	/* was told last */
+	int64_t fair;	/* so many, and no more, since others wait */
+	int64_t others; /* other nodes have so many */
+	uint64_t heard; /* number of the last SHARING_LEASED */
+};
+
+bool leased_room(const struct host *, int64_t host_limit, int64_t now_ms);
+/* For one more connection, in a cluster: host_limit is the configured one, 0 for none. */
+
+void leased_need(struct site *);
+/* It may open another connection: of the best of its hosts, ask for all that it would use. */
+
+void leased_heard(struct destdb *, struct sharing_leased *); /* takes it */
+
+void leased_closed(struct destdb *, struct host *);
+/* A connection has ended: what nobody waits for goes back. */
+
+void leased_end(struct destdb *, struct host *); /* the record is about to be freed */
+
+#endif

@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: ISC */
+#include "qmgr/dest/pooling.h"
+
+#include "base/clock.h"
+#include "qmgr/dest/conn.h"
+#include "qmgr/dest/destdb_text.h"
+#include "qmgr/dest/site.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* One is half as much again as the other. */
+static bool far(int64_t a, int64_t b)
+{
+	return a == 0 || b == 0 ? a != b : 2 * a > 3 * b || 2 * b > 3 * a;
+}
+
+/* Of its pipeline; 0: nothing yet. */
+static int64_t earned(const struct host *h)
+{
+	return h->depth > 1 ? h->depth : 0;
+}
+
+static void keep_speed(struct host *h)
+{
+	h->pooling.r_us = h->speed.r_us;
+	h->pooling.s_us = h->speed.s_us;
+}
+
+/* What is measured with each message is told when it has come far, and not each time that it swings. */
+static void keep_measures(struct host *h, int64_t now_ms)
+{
+	struct host_pooling *p = &h->pooling;
+	bool speed = far(h->speed.r_us, p->r_us) || far(h->speed.s_us, p->s_us);
+	bool depth = far(earned(h), p->depth);
+	if ((!speed && !depth) || (p->measured_ms > 0 && now_ms < p->measured_ms + MEASURES_MS))
+		return;
+	p->measured_ms = now_ms;
+	keep_speed(h);
+	p->depth = earned(h);
+}
+
+/* What is to be told when it changes; 0: there is nothing to tell. */
+static uint64_t likeness(const struct host *h, enum fact_which which)
+{
+	int64_t v[5] = {0};
+	switch (which) {
+	case FACT_HEALTH:
+		v[0] = h->failures;
+		v[1] = h->state == HOST_UP ? 0 : h->retry_ms;
+		v[2] = h->proven;
+		break;
+	case FACT_SPEED:
+		v[0] = h->pooling.r_us;
+		v[1] = h->pooling.s_us;
+		break;
+	case FACT_LIMIT:
+		v[0] = h->limit.n;
+		v[1] = h->limit.again_ms;
+		break;
+	case FACT_PIPELINE:
+		v[0] = h->pooling.depth;
+		v[1] = h->mode;
+		v[2] = h->mode_until_ms;
+		v[3] = h->messages_most;
+		v[4] = h->messages_until_ms;
+		break;
+	case FACT_PLAIN:
+		v[0] = h->plain ? h->plain->until_ms : 0;
+		break;
+	default:
+		assert(0 && "a part that is none");
+	}
+	for (size_t i = 0; i < sizeof v / sizeof v[0]; i++)
+		if (v[i] != 0)
+			return keyed_hash(v, sizeof v) | 1;
+	return 0;
+}
+
+static const char *own_name(const struct destdb *db)
+{
+	const struct conf *c = db->sched->conf;
+	return *c->cluster.name ? c->cluster.name : c->own_name;
+}
+
+static void post(struct destdb *db, struct note *note)
+{
+	db->edges.to_cluster(db->edges.context, note);
+}
+
+static struct fact *known(struct host *h)
+{
+	if (!h->pooling.fact)
+		h->pooling.fact = fact_new(FACT_SEEN, h->key);
+	return h->pooling.fact;
+}
+
+static void put(struct destdb *db, struct host *h, enum fact_which which)
+{
+	struct fact *f = known(h);
+	struct buf text = {0};
+	destdb_put_part(&text, h, which);
+	fact_set(f, which, fact_stamp(f->part[which].stamp, clock_wall_ms()), own_name(db),
+		 buf_cstr(&text));
+	buf_fini(&text);
+}
+
+static void tell(struct destdb *db, struct host *h)
+{
+	struct host_pooling *p = &h->pooling;
+	unsigned changed = 0;
+	keep_measures(h, destdb_now_ms(db));
+	for (unsigned i = 0; i < FACT_PART_COUNT; i++) {
+		uint64_t is = likeness(h, (enum fact_which)i);
+		if (is == p->as[i])
+			continue;
+		p->as[i] = is;
+		put(db, h, (enum fact_which)i);
+		changed |= 1U << i;
+	}
+	if (!changed && p->doubts == h->doubts)
+		return;
+	p->doubts = h->doubts;
+	struct fact *seen = fact_copy(known(h), changed, FACT_SEEN);
+	seen->doubts = h->doubts;
+	post(db, &seen->note);
+}
+
+void pooling_changed(struct destdb *db, struct host *h)
+{
+	if (!db->edges.to_cluster)
+		return;
+	list_remove(&h->pooling.changed);
+	list_append(&db->changed, &h->pooling.changed);
+}
+
+void pooling_quiet(struct host *h)
+{
+	keep_speed(h);
+	h->pooling.depth = earned(h);
+	for (unsigned i = 0; i < FACT_PART_COUNT; i++)
+		h->pooling.as[i] = likeness(h, (enum fact_which)i);
+}
+
+void pooling_forgotten(struct destdb *db, struct host *h, bool everywhere)
+{
+	pooling_quiet(h);
+	for (unsigned i = 0; i < FACT_PART_COUNT && everywhere; i++)
+		h->pooling.as[i] = ~likeness(h, (enum fact_which)i);
+	pooling_changed(db, h);
+}
+
+int pooling_doubts(const struct host *h)
+{
+	int64_t all = h->pooling.doubts_of_all;
+	return all > h->doubts && all < HOST_COUNT_MAX ? (int)all : h->doubts;
+}
+
+void pooling_flush(struct destdb *db)
+{
+	for (struct list *first; (first = list_first(&db->changed)) != NULL;) {
+		list_remove(first);
+		tell(db, list_entry(first, struct host, pooling.changed));
+	}
+}
+
+void pooling_tell_all(struct destdb *db)
+{
+	pooling_flush(db);
+	for (struct host *h = db->hosts; h; h = h->hh.next) {
+		if (!h->pooling.fact)
+			continue;
+		struct fact *all = fact_copy(h->pooling.fact, ~0U, FACT_SEEN);
+		all->doubts = h->doubts;
+		post(db, &all->note);
+	}
+}
+
+static void touch_sites(struct host *h)
+{
+	list_each (link, tmp, &h->sites)
+		site_touch(list_entry(link, struct site_host, in_host)->site);
+}
+
+static void hear_health(struct destdb *db, struct host *h, const struct fact_part *p)
+{
+	bool was_up = h->state == HOST_UP;
+	int64_t now_ms = destdb_now_ms(db);
+	struct host heard = {0};
+	destdb_read_part(&heard, FACT_HEALTH, p->text);
+	/* Mail that waits for it is to be told why. */
+	if (heard.failures > 0 && heard.why && !host_serves(h, now_ms))
+		host_heard_out(h, &heard, p->node, now_ms);
+	else if (heard.failures == 0)
+		host_heard_up(h, heard.proven, p->node);
+	host_fini(&heard);
+	if (was_up != (h->state == HOST_UP))
+		site_host_changed(h);
+	else
+		touch_sites(h);
+}
+
+static void hear_part(struct destdb *db, struct host *h, enum fact_which which)
+{
+	const struct fact_part *p = &h->pooling.fact->part[which];
+	int depth = h->depth;
+	if (which == FACT_HEALTH) {
+		hear_health(db, h, p);
+	} else {
+		destdb_read_part(h, which, p->text);
+		if (which == FACT_PIPELINE && h->depth != depth) {
+			int heard = h->depth;
+			h->depth = depth;
+			conn_set_depth(h, heard);
+		}
+		touch_sites(h);
+	}
+	if (which == FACT_SPEED)
+		keep_speed(h);
+	if (which == FACT_PIPELINE)
+		h->pooling.depth = earned(h);
+	h->pooling.as[which] = likeness(h, which);
+}
+
+/* The record, made where another node knows the host and we do not. */
+static struct host *find(struct destdb *db, const struct fact *f)
+{
+	struct host *h;
+	HASH_FIND_STR(db->hosts, f->key, h);
+	if (h || !f->part[FACT_HEALTH].text || HASH_COUNT(db->hosts) >= POOLING_HOSTS_MAX)
+		return h;
+	return destdb_read_address(db, f->key, f->part[FACT_HEALTH].text);
+}
+
+void pooling_heard(struct destdb *db, struct fact *f)
+{
+	struct host *h = find(db, f);
+	if (h) {
+		tell(db, h);
+		list_remove(&h->pooling.changed);
+		unsigned changed = fact_merge(known(h), f);
+		for (unsigned i = 0; i < FACT_PART_COUNT; i++)
+			if (changed & 1U << i)
+				hear_part(db, h, (enum fact_which)i);
+		if (f->doubts > h->pooling.doubts_of_all)
+			h->pooling.doubts_of_all = f->doubts;
+		db->learnt |= changed != 0;
+	}
+	fact_free(&f);
+}
+
+bool pooling_may_probe(struct destdb *db, struct host *h)
+{
+	struct host_pooling *p = &h->pooling;
+	int64_t now_ms = destdb_now_ms(db);
+	if (!db->edges.to_cluster)
+		return true;
+	if (now_ms < p->leave_until_ms ||
+	    (p->asked_ms > 0 && now_ms >= p->asked_ms + LEAVE_PATIENCE_MS)) {
+		p->leave_until_ms = p->asked_ms = 0;
+		return true;
+	}
+	if (p->asked_ms == 0) {
+		p->asked_ms = now_ms;
+		post(db, &fact_probe_new(h->key, db->sched->loop)->note);
+	}
+	return false;
+}
+
+/* That it waits is nothing that it knows of the host, so the others are not told. */
+static void wait_for_probe(struct destdb *db, struct host *h)
+{
+	tell(db, h);
+	host_wait_for_probe(h, destdb_now_ms(db));
+	h->pooling.as[FACT_HEALTH] = likeness(h, FACT_HEALTH);
+}
+
+void pooling_leave(struct destdb *db, struct fact_probe *leave)
+{
+	struct host *h;
+	int64_t now_ms = destdb_now_ms(db);
+	HASH_FIND_STR(db->hosts, leave->key, h);
+	if (h) {
+		h->pooling.asked_ms = 0;
+		if (leave->granted)
+			h->pooling.leave_until_ms = now_ms + LEAVE_GOOD_MS;
+		else
+			wait_for_probe(db, h);
+		touch_sites(h);
+	}
+	fact_probe_free(&leave);
+}
+
+void pooling_fini(struct host *h)
+{
+	list_remove(&h->pooling.changed);
+	fact_free(&h->pooling.fact);
+}

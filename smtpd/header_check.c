@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: ISC */
+#include "smtpd/header_check.h"
+
+#include "base/header_addresses.h"
+#include "base/mailaddr.h"
+#include "base/mem.h"
+#include "base/users.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SHOWN = 200 }; /* bytes of what a client has sent, in a reply */
+
+bool header_check_wanted(const struct conf *c, const char *login)
+{
+	return login && c->sender_header == SENDER_HEADER_REJECT && c->sender_logins.n > 0;
+}
+
+static bool may(const struct passage *p, const char *text)
+{
+	struct mailaddr a;
+	return mailaddr_mailbox(text, strlen(text), true, &a) == MAILADDR_OK && a.text[a.at] &&
+	       users_may_send(p->conf, p->login, a.text);
+}
+
+/* A reply is ASCII for whoever has not asked for more. */
+static void put_shown(struct buf *to, const char *text)
+{
+	for (size_t i = 0; text[i] && i < SHOWN; i++)
+		buf_printf(to, "%c", text[i] >= ' ' && text[i] <= '~' ? text[i] : '?');
+}
+
+static void judge(const struct passage *p, const char *name, const struct address_list *l,
+		  struct buf *why)
+{
+	if (l->n == 0)
+		buf_printf(why, "%s names nobody", name);
+	for (int i = 0; i < l->n && buf_len(why) == 0; i++) {
+		if (may(p, l->item[i]))
+			continue;
+		buf_printf(why, "The login %s may not send as ", p->login);
+		put_shown(why, l->item[i]);
+		buf_printf(why, ", which is in %s", name);
+	}
+}
+
+static void check_field(const struct passage *p, const struct draft_field *f, const char *name,
+			struct buf *why)
+{
+	struct address_list list = {0};
+	struct buf fault = {0};
+	if (draft_addresses(f, &list, &fault))
+		judge(p, name, &list, why);
+	else
+		buf_printf(why, "%s can not be read", name);
+	address_list_free(&list);
+	buf_fini(&fault);
+}
+
+static void check(const struct passage *p, struct buf *why)
+{
+	static const char *const names[] = {"From", "Sender"};
+	const struct draft *d = &p->draft;
+	for (int i = 0; i < d->nfield; i++)
+		for (size_t k = 0; k < sizeof names / sizeof *names && buf_len(why) == 0; k++)
+			if (draft_field_is(&d->field[i], names[k]))
+				check_field(p, &d->field[i], names[k], why);
+	if (buf_len(why) == 0 && d->broken)
+		buf_puts(why, "A line of the header is no field");
+}
+
+static void begin(struct passage *p)
+{
+	struct buf why = {0};
+	if (!draft_open(&p->draft)) {
+		if (errno == EMSGSIZE)
+			passage_refuse(p, "552 5.3.4 The header is too long");
+		else
+			passage_fail(p, errno);
+		return;
+	}
+	check(p, &why);
+	if (buf_len(&why) > 0) {
+		char *reply = mem_printf("550 5.7.1 %s", buf_cstr(&why));
+		buf_fini(&why);
+		passage_refuse(p, reply);
+		free(reply);
+	} else {
+		passage_next(p);
+	}
+}
+
+const struct passage_stage header_check_stage = {.name = "header_check", .begin = begin};

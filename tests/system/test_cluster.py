@@ -1,0 +1,341 @@
+# SPDX-License-Identifier: ISC
+"""cluster { redis }: three relays that know what each other knows, by a real Redis; and by one that is away, slow, full, or strange."""
+
+import contextlib
+import datetime
+import json
+import time
+import urllib.request
+
+import pytest
+
+from lab.config import Config
+from lab.delay import DelayProxy
+from lab.net import LOOPBACK, free_port, wait_until
+from lab.redis import Redis
+from lab.sink import Sink
+
+NAMES = ("alpha", "beta", "gamma")
+
+
+def config_of(name, at, port, smtp=None, **cluster):
+    """Return the configuration of a node whose mail all goes to this port."""
+    settings = {"name": name, "redis": f"{LOOPBACK}:{at.port}", "redis_timeout": "300ms"} | cluster
+    lines = "".join(f"    {key} = {value if value in ('true', 'false') else chr(34) + value + chr(34)}\n" for key, value in settings.items())
+    queue = {"minimal_backoff_time": "1h", "maximal_backoff_time": "1h"}
+    config = Config(queue=queue, extra=f"cluster {{\n{lines}}}\n").route_all_to(port)
+    config.transports["smtp"] = {"site_patience": "0s", "host_backoff_max": "5m"} | (smtp or {})
+    return config
+
+
+@pytest.fixture(name="redis")
+def fixture_redis(lab):
+    """A Redis that runs."""
+    one = Redis(lab.folder("redis"))
+    lab.callback(one.close)
+    return one.start()
+
+
+def wait_ready(*relays, count=1):
+    """Wait until these have found Redis so often."""
+    for relay in relays:
+        relay.wait_event("cluster", state="ready", count=count)
+
+
+def nodes_of(lab, redis, port, **settings):
+    """Start three nodes."""
+    relays = [lab.relay(config_of(name, redis, port, **settings)) for name in NAMES]
+    wait_ready(*relays)
+    return relays
+
+
+def when(event):
+    """Return the time of an event, in seconds."""
+    return datetime.datetime.fromisoformat(event.time.replace("Z", "+00:00")).timestamp()
+
+
+def test_an_outage_is_known_by_all_and_probed_by_one(lab, redis):
+    port = free_port()
+    relays = nodes_of(lab, redis, port)
+    relays[0].send()
+    found = relays[0].wait_event("host", state="out")
+    for relay in relays[1:]:
+        heard = relay.wait_event("host", state="out", timeout=2)
+        assert heard["node"] == "alpha"
+        assert when(heard) - when(found) < 0.2
+    for relay in relays[1:]:
+        assert relay.send().code == 250
+        relay.wait_event("deferred")
+    wait_until(lambda: any(int(one["failures"]) == 2 for relay in relays for one in relay.events("host", state="out")), 10, "a probe")
+    own = [one for relay in relays for one in relay.events("host", state="out") if "node" not in one.keys]
+    assert sorted(int(one["failures"]) for one in own) == [1, 2], own
+    sink = Sink(port=port)
+    lab.callback(sink.close)
+    sink.wait_messages(3, 15)
+    back = [relay.wait_event("host", state="back") for relay in relays]
+    assert len([one for one in back if "node" not in one.keys]) == 1
+
+
+def test_who_serves_a_host_does_not_believe_that_it_is_out(lab, redis):
+    sink = lab.sink()
+    alpha, beta = [lab.relay(config_of(name, redis, sink.port, {"connection_idle_timeout": "5s"})) for name in NAMES[:2]]
+    wait_ready(alpha, beta)
+    alpha.send()
+    sink.wait_messages(1)
+    key = f"127.0.0.1:{sink.port}/opportunistic/"
+    stamp = int(time.time() * 1000)
+    wrong = f"{key}\nhealth\t{stamp}\tzeta\t\taddress=127.0.0.1\tport={sink.port}\tfailures=5\tretry={stamp + 60000}\tcode=0\tdsn=4.4.1\tby=\tcalled=\twhen={stamp}\twhy=gone"
+    assert redis.ask("PUBLISH", "sluice:facts", wrong) == ":2"
+    beta.wait_event("host", state="out", node="zeta")
+    alpha.send(recipients=["again@dest.test"])
+    sink.wait_messages(2)
+    assert not alpha.events("host", state="out")
+
+
+def order(relay, *words):
+    """Carry out a command, and return what it says."""
+    done = relay.command(*words)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def suspended(relay, name):
+    """Say whether the relay lists the name as suspended."""
+    return any("suspended" in line and name in line for line in order(relay, "dest", "list").splitlines())
+
+
+def test_an_order_holds_on_all_nodes_also_on_those_that_start_later(lab, redis):
+    sink = lab.sink()
+    alpha, beta = [lab.relay(config_of(name, redis, sink.port)) for name in NAMES[:2]]
+    gamma = lab.relay(config_of("gamma", redis, sink.port), start=False)
+    wait_ready(alpha, beta)
+    site = f"[127.0.0.1]:{sink.port}"
+    assert order(alpha, "dest", "suspend", site, "--cluster") == f"{site} suspended\n"
+    order(alpha, "user", "suspend", "someone", "--cluster")
+    gamma.start()
+    for relay in (alpha, beta, gamma):
+        relay.wait_event("site", state="suspended")
+        wait_until(lambda: '"suspended":true' in relay.command("user", "list", "--json").stdout, what="the login")  # noqa: B023
+        relay.send()
+        relay.wait_event("deferred", dsn="4.3.2")
+    # One that is told only here stays here, over a restart too.
+    order(beta, "dest", "suspend", "here.test")
+    gamma.stop()
+    order(beta, "dest", "resume", site, "--cluster")
+    gamma.start()
+    gamma.wait_event("site", state="resumed")
+    gamma.send()
+    sink.wait_messages(3)
+    beta.restart()
+    wait_ready(beta, count=2)
+    order(alpha, "dest", "reset", site, "--cluster")
+    names = {relay: [one["name"] for one in relay.events("site", state="suspended") if "name" in one.keys] for relay in (alpha, beta, gamma)}
+    assert names == {alpha: [site], beta: [site, "here.test", "here.test"], gamma: [site, site]}
+
+
+def nodes(relay):
+    """Return what `sluice node list` says, by name."""
+    done = relay.command("node", "list", "--json")
+    return {one["node"]: one for one in map(json.loads, done.stdout.splitlines())}
+
+
+def metrics(relay):
+    """Return what the relay counts."""
+    return json.loads(order(relay, "stats", "--json"))
+
+
+def test_any_node_knows_who_is_there_and_what_all_have_done(lab, redis):
+    sink = lab.sink()
+    relays = nodes_of(lab, redis, sink.port)
+    for relay in relays:
+        relay.send()
+    sink.wait_messages(3)
+    wait_until(lambda: sum(one["sent"] for one in nodes(relays[1]).values()) == 3, what="all nodes' counters")
+    assert sorted(nodes(relays[2])) == sorted(NAMES)
+    assert all(one["state"] == "working" and one["seen"] < 5 for one in nodes(relays[0]).values())
+    wait_until(lambda: metrics(relays[0])['cluster_sum{counter="received"}'] == 3, what="the sum")
+    relays[2].kill()
+    wait_until(lambda: nodes(relays[0])["gamma"]["state"] == "gone", 15, "gamma to be missed")
+    assert metrics(relays[0])['cluster_nodes{state="gone"}'] == 1
+    assert "gone" in order(relays[0], "node", "list")
+
+
+def test_mail_flows_while_redis_is_away_or_stands_still(lab, redis):
+    sink = lab.sink()
+    alpha, beta = [lab.relay(config_of(name, redis, sink.port)) for name in NAMES[:2]]
+    wait_ready(alpha, beta)
+    sent = 0
+    for times, (leave, come) in enumerate(((redis.kill, redis.start), (redis.pause, redis.go_on)), start=1):
+        leave()
+        for relay in (alpha, beta):
+            relay.wait_event("cluster", state="away", count=times)
+            began = time.monotonic()
+            relay.send()
+            sent += 1
+            sink.wait_messages(sent)
+            assert time.monotonic() - began < 1
+            assert metrics(relay)["cluster_away"] == 1
+            done = relay.command("dest", "suspend", "elsewhere.test", "--cluster")
+            assert done.returncode == 1 and "Redis is away" in done.stderr
+        come()
+        wait_ready(alpha, beta, count=times + 1)
+    for relay in (alpha, beta):
+        assert len(relay.events("cluster", state="away")) == 2, "said once each"
+        assert metrics(relay)["cluster_away"] == 0
+
+
+def test_a_slow_redis_slows_no_mail(lab, redis):
+    sink = lab.sink()
+    with contextlib.closing(DelayProxy(redis.port, one_way=0.1)) as proxy:
+        alpha, beta = [lab.relay(config_of(name, proxy, sink.port, redis_timeout="2s")) for name in NAMES[:2]]
+        wait_ready(alpha, beta)
+        for number in range(20):
+            began = time.monotonic()
+            (alpha, beta)[number % 2].send()
+            sink.wait_messages(number + 1)
+            assert time.monotonic() - began < 0.5
+        order(alpha, "dest", "suspend", "some.test", "--cluster")
+        beta.wait_event("site", state="suspended")
+        assert not alpha.events("cluster", state="away")
+
+
+def test_a_name_is_looked_up_and_one_that_two_nodes_have_is_said(lab, redis):
+    sink = lab.sink()
+    nsd = lab.nsd({"example.test": "redis A 127.0.0.1"})
+    twins = [lab.relay(config_of("alpha", redis, sink.port, redis=f"redis.example.test:{redis.port}").resolve_with(nsd)) for _ in range(2)]
+    wait_ready(*twins)
+    for relay in twins:
+        relay.wait_event("cluster", state="twice")
+
+
+def test_a_probe_needs_no_redis(lab, redis):
+    port = free_port()
+    alpha = lab.relay(config_of("alpha", redis, port))
+    wait_ready(alpha)
+    redis.pause()
+    alpha.send()
+    alpha.wait_event("host", state="out", count=2)
+    sink = Sink(port=port)
+    lab.callback(sink.close)
+    sink.wait_messages(1)
+
+
+def test_a_redis_without_memory_is_said_once_and_facts_are_heard_all_the_same(lab, redis):
+    port = free_port()
+    alpha, beta = [lab.relay(config_of(name, redis, port)) for name in NAMES[:2]]
+    wait_ready(alpha, beta)
+    redis.ask("CONFIG", "SET", "maxmemory-policy", "noeviction")
+    redis.ask("CONFIG", "SET", "maxmemory", "1")
+    alpha.wait_event("cluster", state="full")
+    alpha.send()
+    beta.wait_event("host", state="out", node="alpha", timeout=2)
+    assert metrics(alpha)["cluster_full"] == 1
+    redis.ask("CONFIG", "SET", "maxmemory", "0")
+    alpha.wait_event("cluster", state="ready", count=2)
+    time.sleep(1.5)
+    assert len(alpha.events("cluster", state="full")) == 1
+
+
+def test_strange_data_in_redis_does_no_harm(lab, redis):
+    sink = lab.sink()
+    key = f"127.0.0.1:{sink.port}/opportunistic/"
+    for name in ("nodes", "orders", f"host:{key}"):
+        redis.ask("SET", f"sluice:{name}", "a string")
+    redis.ask("HSET", "sluice:host:one", "key", "one", "health", "no stamp", "speed", "1\tx\t\tr=-5", "later", "9")
+    redis.ask("HSET", "sluice:host:two", "key", "192.0.2.1:25/none/", "health", b"\xff\x00\t\t\t", "limit", "99999999999999\ty\t\tlimit=1")
+    redis.ask("HSET", "sluice:host:three", "no", "key")
+    redis.ask("LPUSH", "sluice:host:four", "a", "b")
+    alpha, beta = [lab.relay(config_of(name, redis, sink.port)) for name in NAMES[:2]]
+    wait_ready(alpha, beta)
+    for payload in ("", "\n\n\n", "key", b"key\nhealth\t\x00", "key\nhealth\t1\t\t", "x" * 100000, f"{key}\nhealth\t{int(time.time() * 1000)}\tz\t\tfailures=-1\tretry=x"):
+        for channel in ("facts", "news"):
+            redis.ask("PUBLISH", f"sluice:{channel}", payload)
+    alpha.send()
+    beta.send()
+    sink.wait_messages(2)
+    wait_until(lambda: sorted(nodes(beta)) == ["alpha", "beta"], what="the nodes")
+    order(alpha, "dest", "suspend", "some.test", "--cluster")
+    beta.wait_event("site", state="suspended")
+    for field in ("dest bad.test\nsite=bad.test", "dest \x1bbad.test", "dest ", "what bad.test", "dest"):
+        redis.ask("HSET", "sluice:orders", field, "50\tsuspend\tx")
+    redis.ask("HSET", "sluice:orders", "dest bad.test", "50\tdestroy\tx", "dest also-bad.test", "x")
+    redis.ask("HSET", "sluice:nodes", "\x1b[2J", "1\tstate=working", "delta", "state=working", "epsilon", "x\t")
+    order(alpha, "dest", "suspend", "other.test", "--cluster")
+    wait_until(lambda: [one["name"] for one in beta.events("site", state="suspended")] == ["some.test", "other.test"], what="these and no other")
+    assert "\x1b" not in order(beta, "node", "list")
+    assert not alpha.events("cluster", state="away")
+
+
+def test_tls_and_an_access_list(lab, certificates, tmp_path):
+    own, key = certificates.odd("redis", "redis", f"IP:{LOOPBACK}")
+    acl = tmp_path / "users.acl"
+    acl.write_text("user default off\nuser mail on >right ~mail:* &mail:* +@read +@write +@scripting +publish +subscribe +ping +time +type\n")
+    password = tmp_path / "password"
+    password.write_text("wrong\n")
+    redis = Redis(lab.folder("redis"), certificate=(own, key, certificates.ca), aclfile=str(acl))
+    lab.callback(redis.close)
+    redis.start()
+    sink = lab.sink()
+    settings = {
+        "redis_tls": "true", "redis_ca": certificates.ca, "redis_certificate": own, "redis_key": key,
+        "redis_user": "mail", "redis_password": str(password), "redis_prefix": "mail:",
+    }
+    alpha = lab.relay(config_of("alpha", redis, sink.port, **settings))
+    assert "WRONGPASS" in alpha.wait_event("cluster", state="away")["reason"]
+    password.write_text("right\n")
+    wait_ready(alpha)
+    wait_until(lambda: "alpha" in nodes(alpha) and nodes(alpha)["alpha"]["seen"] < 5, what="the heartbeat")
+    alpha.send()
+    sink.wait_messages(1)
+    assert metrics(alpha)['cluster_commands_total{result="refused"}'] == 0
+    stranger = lab.relay(config_of("beta", redis, sink.port, **settings | {"redis_ca": "/etc/ssl/certs/ca-certificates.crt"}))
+    stranger.wait_event("cluster", state="away")
+    assert not stranger.events("cluster", state="ready")
+
+
+@pytest.mark.parametrize(
+    ("settings", "fault"),
+    [
+        ({"redis": "127.0.0.1"}, "is not HOST:PORT"),
+        ({"redis_tls": True, "redis_ca": ""}, "needs a redis_ca"),
+        ({"redis_key": "/a/key"}, "go together"),
+        ({"redis_user": "mail"}, "needs a redis_password"),
+        ({"redis_password": "secret"}, "not an absolute path"),
+        ({"name": "two words"}, "has blanks"),
+    ],
+)
+def test_what_check_finds_wrong(lab, settings, fault):
+    lines = "".join(f"    {name} = {json.dumps(value)}\n" for name, value in ({"redis": "127.0.0.1:6379"} | settings).items())
+    relay = lab.relay(Config(extra=f"cluster {{\n{lines}}}\n"), start=False)
+    done = relay.command("check")
+    assert done.returncode == 1
+    assert fault in done.stderr + done.stdout
+
+
+@pytest.mark.plain_only
+@pytest.mark.xdist_group("browser")
+def test_the_page_shows_all_nodes(lab, redis):
+    sink = lab.sink()
+    config = config_of("alpha", redis, sink.port)
+    port = free_port()
+    config.settings["http"] = f"{LOOPBACK}:{port}"
+    alpha, beta = lab.relay(config), lab.relay(config_of("beta", redis, sink.port))
+    wait_ready(alpha, beta)
+    beta.send()
+    sink.wait_messages(1)
+    browser = lab.browser()
+    browser.open(f"http://{LOOPBACK}:{port}/")
+    wait_until(lambda: browser.text("#cluster-received") == "1" and "beta" in browser.text("#nodes"), 20, "the nodes on the page")
+    assert not browser.console()
+    with urllib.request.urlopen(f"http://{LOOPBACK}:{port}/api/nodes", timeout=10) as reply:
+        assert [json.loads(line)["node"] for line in reply.read().splitlines()] == ["alpha", "beta"]
+    redis.pause()
+    wait_until(lambda: "Redis is away" in browser.text("#cluster"), 20, "the page to say so")
+
+
+@pytest.mark.parametrize(("at", "warned"), [("192.0.2.1:6379", True), ("127.0.0.1:6379", False)])
+def test_check_warns_of_a_password_in_clear(lab, at, warned):
+    relay = lab.relay(Config(extra=f'cluster {{ redis = "{at}" redis_password = "/a/file" }}\n'), start=False)
+    done = relay.command("check")
+    assert done.returncode == 0
+    assert ("in clear" in done.stderr) == warned

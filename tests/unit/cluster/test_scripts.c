@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: ISC */
+/* The scripts in a Redis of our own, beside the models that the simulation has of them. Run from the tree's root,
+ * after tests/peers. */
+#include "tests/unit/base/unit.h"
+
+#include "base/clock.h"
+#include "base/mem.h"
+#include "cluster/resp.h"
+#include "sim/model_redis.h"
+
+#include <hiredis/hiredis.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { NODES = 9, ROUNDS = 3000, LATE_US = 20000 };
+
+static char folder[] = "/tmp/test_scripts.XXXXXX";
+static pid_t redis;
+static redisContext *to;
+
+static int start(void **state)
+{
+	char socket[sizeof folder + 8];
+	(void)state;
+	assert_non_null(mkdtemp(folder));
+	snprintf(socket, sizeof socket, "%s/s", folder);
+	redis = fork();
+	if (redis == 0) {
+		execl("build/peers/bin/redis-server", "redis-server", "--port", "0", "--unixsocket",
+		      socket, "--save", "", "--dir", folder, "--logfile", "log", (char *)NULL);
+		_exit(127);
+	}
+	for (int i = 0; i < 500 && (!to || to->err); i++) {
+		redisFree(to);
+		usleep(10000);
+		to = redisConnectUnix(socket);
+	}
+	assert_int_equal(to->err, 0);
+	return 0;
+}
+
+static int stop(void **state)
+{
+	(void)state;
+	redisFree(to);
+	kill(redis, SIGKILL);
+	waitpid(redis, NULL, 0);
+	char *remove = mem_printf("rm -r %s", folder);
+	int rc = system(remove);
+	free(remove);
+	return rc;
+}
+
+static void numbers(redisReply *r, int n, int64_t out[])
+{
+	assert_non_null(r);
+	if (r->type == REDIS_REPLY_ERROR)
+		print_error("%s\n", r->str);
+	assert_int_equal(r->type, REDIS_REPLY_ARRAY);
+	assert_int_equal(r->elements, n);
+	for (int i = 0; i < n; i++)
+		out[i] = r->element[i]->integer;
+	freeReplyObject(r);
+}
+
+static void lease_eval(const char *key, int node, const struct lease_ask *a,
+		       struct lease_answer *out)
+{
+	int64_t n[4];
+	numbers(redisCommand(to, "EVAL %s 1 %s node%d %lld %lld %lld %d %d", lease_script, key,
+			     node, (long long)a->limit, (long long)a->hold, (long long)a->want,
+			     LEASE_TTL_MS, LEASE_TURN_MS),
+		4, n);
+	*out = (struct lease_answer){n[0], n[1], n[2], n[3]};
+}
+
+static unsigned chance = 5;
+
+static int64_t any(int64_t below)
+{
+	chance = chance * 1103515245u + 12345u;
+	return (int64_t)(chance / 65536u) % below;
+}
+
+/* Until one that begins and ends within a turn. */
+static bool same_turn(int64_t before_ms)
+{
+	return before_ms / LEASE_TURN_MS == clock_wall_ms() / LEASE_TURN_MS;
+}
+
+static void leases_are_as_in_the_model(void **state)
+{
+	(void)state;
+	struct model_lease m;
+	int64_t hold[NODES] = {0};
+	model_lease_init(&m, NODES);
+	for (int i = 0; i < ROUNDS; i++) {
+		int node = (int)any(NODES);
+		struct lease_ask ask = {2 + any(30), any(hold[node] + 1), any(20)};
+		struct lease_answer real, model;
+		int64_t now_ms = clock_wall_ms();
+		lease_eval("lease", node, &ask, &real);
+		model_lease_eval(&m, node, &ask, now_ms, &model);
+		hold[node] = real.granted;
+		assert_int_equal(real.granted, model.granted);
+		assert_int_equal(real.others, model.others);
+		assert_int_equal(real.wanting, model.wanting);
+		if (same_turn(now_ms))
+			assert_int_equal(real.fair, model.fair);
+	}
+	model_lease_fini(&m);
+}
+
+static void what_is_given_back_leaves_nothing_behind(void **state)
+{
+	(void)state;
+	struct lease_answer a;
+	for (int node = 0; node < NODES; node++)
+		lease_eval("gone", node, &(struct lease_ask){20, 0, 2}, &a);
+	for (int node = 0; node < NODES; node++)
+		lease_eval("gone", node, &(struct lease_ask){20, 0, 0}, &a);
+	redisReply *r = redisCommand(to, "EXISTS gone");
+	assert_int_equal(r->integer, 0);
+	freeReplyObject(r);
+}
+
+static void a_dead_nodes_leases_expire(void **state)
+{
+	(void)state;
+	struct lease_answer a;
+	int64_t n[4];
+	numbers(redisCommand(to, "EVAL %s 1 dying dead 10 0 10 300 10000", lease_script), 4, n);
+	assert_int_equal(n[0], 10);
+	lease_eval("dying", 1, &(struct lease_ask){10, 0, 6}, &a);
+	assert_int_equal(a.granted, 0);
+	usleep(310000);
+	lease_eval("dying", 1, &(struct lease_ask){10, 0, 6}, &a);
+	assert_int_equal(a.granted, 6);
+}
+
+static void rate_eval(const struct reserve_ask *a, struct reserve_answer *out)
+{
+	int64_t n[3];
+	numbers(redisCommand(to, "EVAL %s 1 rate %lld %lld %lld %lld %lld %d", reserve_script,
+			     (long long)a->interval_us, (long long)a->spent, (long long)a->want,
+			     (long long)a->ahead_us, (long long)a->most_us, a->forget),
+		3, n);
+	*out = (struct reserve_answer){n[0], n[1], n[2]};
+}
+
+/* All but what hangs on when exactly it was computed. */
+static void rates_are_as_in_the_model(void **state)
+{
+	(void)state;
+	struct model_rate m = {0};
+	int compared = 0;
+	for (int i = 0; i < ROUNDS; i++) {
+		struct reserve_ask ask = {.interval_us = any(500000),
+					  .spent = any(4),
+					  .want = any(2) ? any(20) : 0,
+					  .ahead_us = 100000,
+					  .most_us = 8000000,
+					  .forget = any(5) == 0};
+		struct reserve_answer real, model;
+		rate_eval(&ask, &real);
+		int64_t at_us = m.at_us, now_us = clock_wall_us();
+		model_rate_eval(&m, &ask, now_us, &model);
+		if (real.granted == model.granted) {
+			assert_in_range(real.from_us - model.from_us + LATE_US, 0, 2 * LATE_US);
+			assert_in_range(real.next_us - model.next_us + LATE_US, 0, 2 * LATE_US);
+			compared++;
+		} else {
+			assert_in_range(at_us + ask.spent * ask.interval_us - now_us, 80000,
+					120000);
+		}
+		m.at_us = now_us + real.next_us;
+	}
+	assert_in_range(compared, ROUNDS * 9 / 10, ROUNDS);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(leases_are_as_in_the_model),
+		cmocka_unit_test(what_is_given_back_leaves_nothing_behind),
+		cmocka_unit_test(a_dead_nodes_leases_expire),
+		cmocka_unit_test(rates_are_as_in_the_model),
+	};
+	return cmocka_run_group_tests(tests, start, stop);
+}
