@@ -152,6 +152,8 @@ static void put_tls(struct buf *to, const struct snapshot *s)
 	end(to, ']');
 	buf_puts(to, ",");
 	put_certificates(to);
+	end(to, '}');
+	buf_puts(to, ",");
 }
 
 static int64_t queued(const struct node_text *n)

@@ -6,9 +6,10 @@
 
 static struct box pooled; /* to the cluster */
 
-static const char conf_text[] = "transport smtp { host_backoff_max = 5m }\n"
-				"cluster { name = us redis = \"127.0.0.1:1\" }\n"
-				"queue { minimal_backoff_time = 1h maximal_backoff_time = 1h }";
+static const char conf_text[] =
+	"transport smtp { host_backoff_max = 5m host_connection_limit = 0 }\n"
+	"cluster { name = us redis = \"127.0.0.1:1\" }\n"
+	"queue { minimal_backoff_time = 1h maximal_backoff_time = 1h }";
 static const char key[] = "192.0.2.1:25/opportunistic/";
 
 static void to_cluster(void *context, struct note *note)

@@ -118,7 +118,8 @@ static void many_names_do_not_hold_up_one(void **state)
 	assert_in_range(longest_ms(t, ALONE), 2000, 2500);
 	assert_in_range(longest_ms(t, ABOVE_1000), 200000, 240000); /* 91 look-ups of 100 */
 	ran_of->conf->queue.max_message_concurrency = 100;
-	assert_true(longest_ms(again(), ALONE) > 60000);
+	/* Without its share messages only take turns, each for as many names as there are. */
+	assert_in_range(longest_ms(again(), ALONE), 4000, 8000);
 }
 
 /* At most so long on the average, of all that went to this site. */
