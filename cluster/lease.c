@@ -90,7 +90,8 @@ static void offer_alone(const struct lease *l, const struct lease_view *v, struc
 	bool mine_only = v->now_ms >= l->answered_ms + LEASE_TTL_MS / 2 || l->answered_ms == 0;
 	bool others_expired = v->now_ms >= from_ms + LEASE_TTL_MS;
 	o->fair = mine_only ? part(l, v) : l->fair;
-	o->allowed = others_expired ? most(l->hold, least(l->want, part(l, v))) : l->hold;
+	int64_t first = mine_only && l->want > 0;
+	o->allowed = most(l->hold, others_expired ? least(l->want, part(l, v)) : first);
 }
 
 bool lease_offer(struct lease *l, const struct lease_view *v, struct lease_offer *o)

@@ -11,7 +11,8 @@
  *
  * What a node holds stands for LEASE_TTL_MS after the last answer, and is renewed each LEASE_RENEW_MS. So that
  * all together never have more when Redis is away, a node that hears nothing first comes down to its part, limit /
- * nodes, and goes up to it only when the leases of all others have expired. When Redis is back, and may have
+ * nodes, and goes up to it only when the leases of all others have expired. One connection it may have at once,
+ * if it has not just been told that there is none: mail waits for no engine. When Redis is back, and may have
  * forgotten everything, nobody goes beyond its part before all had the time to say what they have.
  *
  * An offer and what the holder tells may cross: what was offered counts as held until the holder, having

@@ -119,7 +119,7 @@ def make_key(relay, certificates):
     (lambda relay: relay.config.route_all_to(relay.port), "leads to this relay itself"),
     (lambda relay: relay.config.listeners["smtp"].update(connection_limit=1000000), "descriptors"),
     (lambda relay: relay.config.routes.clear(), "postmaster@relay.test has no alias and no route"),
-    (lambda relay: relay.config.routes.update({"relay.test": {"transport": "smtp"}}), "nobody may read"),
+    (lambda relay: relay.config.routes.update({"relay.test": {"transport": "smtp"}}), "perhaps nobody reads"),
     (lambda relay: (relay.config.routes.clear(), relay.config.settings.update(postmaster="x@y.test")), None),
     (lambda relay: (relay.config.routes.clear(), relay.config.aliases.update(postmaster={"to": ["x@y.test"]})), None),
     (lambda relay: (relay.config.routes.clear(),
