@@ -160,9 +160,10 @@ bool checkpoint_read(int folder, struct checkpoint_row **rows, size_t *n)
 	*n = 0;
 	bool ok = checkpoint_text(folder, &text);
 	if (ok && buf_len(&text) > 0) {
-		ok = right(buf_data(&text), buf_len(&text));
+		char *whole = buf_cstr(&text);
+		ok = right(whole, buf_len(&text));
 		if (ok)
-			*n = parse(buf_cstr(&text), rows);
+			*n = parse(whole, rows);
 	}
 	buf_fini(&text);
 	return ok;

@@ -41,9 +41,9 @@ static void handle(void *owner, struct request *r)
 	if (strcmp(word, "queue") == 0)
 		queue_job_start(r, &queue);
 	else if (strcmp(word, "dest") == 0)
-		dest_job_start(r, loop, neighbours);
+		dest_job_start(r, loop, neighbours, NULL);
 	else if (strcmp(word, "user") == 0)
-		user_job_start(r, loop, neighbours);
+		user_job_start(r, loop, neighbours, NULL);
 	else if (strcmp(word, "shape") == 0)
 		shape_job_start(r, &shape);
 	else if (strcmp(word, "explain") == 0)

@@ -121,6 +121,17 @@ void spool_file_discard(struct spool_file **fp)
 	*fp = NULL;
 }
 
+void spool_store_free(struct spool_store **sp)
+{
+	struct spool_store *m = *sp;
+	*sp = NULL;
+	if (!m)
+		return;
+	spool_store_free(&m->with);
+	keeper_free_content(m);
+	free(m);
+}
+
 void spool_post(struct spool *s, struct note *note)
 {
 	loop_post(spool_loop(s), note);
