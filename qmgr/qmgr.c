@@ -57,68 +57,88 @@ static void reconfigure(struct qmgr *q, struct conf *conf)
 	give_credit(q);
 }
 
-static void receive(void *owner, struct note *note)
+/* False: it is not the spool's. */
+static bool receive_of_spool(struct qmgr *q, struct note *note)
 {
-	struct qmgr *q = owner;
 	switch (note->type) {
 	case SPOOL_ARRIVAL:
 		message_arrived(q, (struct spool_arrival *)note);
-		break;
+		return true;
 	case SPOOL_STORED:
 		message_reported(q, (struct spool_store *)note);
-		break;
+		return true;
 	case SPOOL_COMMAND: { /* an order of our own has been done */
 		struct spool_command *c = (struct spool_command *)note;
 		spool_command_free(&c);
-		break;
+		return true;
 	}
 	case SPOOL_UNPARK:
 		site_called_back(&q->db, (struct spool_unpark *)note);
-		break;
+		return true;
 	case SPOOL_CANCEL:
 		message_cancel(q, ((struct spool_cancel *)note)->id,
 			       ((struct spool_cancel *)note)->keep);
 		free(note);
-		break;
+		return true;
 	case SPOOL_MOVED:
 		message_moved(q, (struct spool_moved *)note);
-		break;
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Of connections, and of other nodes, which see hosts too. False: it is neither. */
+static bool receive_of_hosts(struct destdb *db, struct note *note)
+{
+	switch (note->type) {
+	case CONNECTION_SLOW:
+		conn_on_slow((struct connection_slow *)note);
+		return true;
+	case CONNECTION_READY:
+		conn_on_ready((struct connection_ready *)note);
+		return true;
+	case DELIVERY_BACK:
+		conn_on_back(db, (struct delivery *)note);
+		return true;
+	case CONNECTION_CLOSED:
+		conn_on_closed(db, (struct connection_open *)note);
+		return true;
+	case FACT_HEARD:
+		pooling_heard(db, (struct fact *)note);
+		return true;
+	case FACT_TELL:
+		pooling_tell_all(db);
+		free(note);
+		return true;
+	case FACT_LEAVE:
+		pooling_leave(db, (struct fact_probe *)note);
+		return true;
+	case SHARING_WANT:
+		site_reserved(db, (struct sharing_want *)note);
+		return true;
+	case SHARING_LEASED:
+		leased_heard(db, (struct sharing_leased *)note);
+		return true;
+	default:
+		return false;
+	}
+}
+
+static void receive(void *owner, struct note *note)
+{
+	struct qmgr *q = owner;
+	if (receive_of_spool(q, note) || receive_of_hosts(&q->db, note))
+		return;
+	switch (note->type) {
 	case RESOLVE_ANSWER:
 		nexthop_answered((struct resolve *)note);
 		break;
 	case STS_ANSWER:
 		nexthop_sts_answered((struct sts_ask *)note);
 		break;
-	case CONNECTION_SLOW:
-		conn_on_slow((struct connection_slow *)note);
-		break;
-	case CONNECTION_READY:
-		conn_on_ready((struct connection_ready *)note);
-		break;
-	case DELIVERY_BACK:
-		conn_on_back(&q->db, (struct delivery *)note);
-		break;
-	case CONNECTION_CLOSED:
-		conn_on_closed(&q->db, (struct connection_open *)note);
-		break;
-	case FACT_HEARD:
-		pooling_heard(&q->db, (struct fact *)note);
-		break;
-	case FACT_TELL:
-		pooling_tell_all(&q->db);
-		free(note);
-		break;
-	case FACT_LEAVE:
-		pooling_leave(&q->db, (struct fact_probe *)note);
-		break;
 	case DEST_COMMAND:
 		dest_execute(q, (struct dest_command *)note);
-		break;
-	case SHARING_WANT:
-		site_reserved(&q->db, (struct sharing_want *)note);
-		break;
-	case SHARING_LEASED:
-		leased_heard(&q->db, (struct sharing_leased *)note);
 		break;
 	case VERIFY_ASK:
 		verifier_ask(q, (struct verify *)note);

@@ -4,6 +4,7 @@
 #include "base/magic.h"
 #include "base/mem.h"
 #include "cmd/cmd.h"
+#include "cmd/control/order_job.h"
 #include "cmd/text/dest_args.h"
 #include "cmd/text/dest_print.h"
 
@@ -15,8 +16,7 @@ struct dest_job {
 	unsigned magic;
 	struct request *request; /* NULL: the client has gone */
 	struct loop *loop, *qmgr;
-	bool full, json, tabs;
-	bool cluster; /* all nodes have it */
+	struct order_args args; /* without what points into the request */
 };
 
 static void gone(struct request *r)
@@ -25,56 +25,38 @@ static void gone(struct request *r)
 	j->request = NULL;
 }
 
-static void give(struct dest_job *j, const struct dest_args *args, struct loop *cluster)
-{
-	static const enum cluster_verb verbs[] = {[DEST_SUSPEND] = CLUSTER_SUSPEND,
-						  [DEST_RESUME] = CLUSTER_RESUME,
-						  [DEST_RESET] = CLUSTER_RESET};
-	j->cluster = true;
-	loop_post(
-		cluster,
-		&cluster_order_new(CLUSTER_DEST, verbs[args->order], args->name, j->loop, j)->note);
-}
-
 void dest_job_start(struct request *r, struct loop *loop, struct loop *qmgr, struct loop *cluster)
 {
-	struct dest_args args;
-	struct buf error;
-	buf_init(&error);
-	if (!dest_args_parse(&args, r->argc, r->argv, &error) || args.help) {
-		control_complain(r, "sluice: %s\n", buf_cstr(&error));
-		control_finish(r, STATUS_USAGE);
-		buf_fini(&error);
+	struct order_args args;
+	struct buf error = {0};
+	bool parsed = dest_args_parse(&args, r->argc, r->argv, &error);
+	bool begins = order_job_begins(r, &args, parsed, cluster, &error);
+	buf_fini(&error);
+	if (!begins)
 		return;
-	}
-	if (args.cluster && !cluster) {
-		control_complain(r, "sluice: --cluster: this node is alone\n");
-		control_finish(r, STATUS_REFUSED);
-		return;
-	}
 	struct dest_job *j = mem_zalloc(sizeof *j);
 	j->magic = DEST_JOB_MAGIC;
 	j->request = r;
 	j->loop = loop;
 	j->qmgr = qmgr;
-	j->full = args.full;
-	j->json = args.json;
-	j->tabs = args.tabs;
+	j->args = args;
+	j->args.name = j->args.conf_file = NULL;
 	r->job = j;
 	r->gone = gone;
 	if (args.cluster)
-		give(j, &args, cluster);
+		loop_post(cluster,
+			  &cluster_order_new(CLUSTER_DEST, order_args_to_cluster(args.verb),
+					     args.name, loop, j)
+				   ->note);
 	else
-		loop_post(qmgr, &dest_command_new(args.order, args.name, loop, j)->note);
+		loop_post(qmgr,
+			  &dest_command_new(dest_args_order(args.verb), args.name, loop, j)->note);
 }
-
-static const enum dest_order orders[] = {[CLUSTER_SUSPEND] = DEST_SUSPEND,
-					 [CLUSTER_RESUME] = DEST_RESUME,
-					 [CLUSTER_RESET] = DEST_RESET};
 
 static struct dest_command *command_of(const struct cluster_order *o, struct loop *loop, void *job)
 {
-	struct dest_command *c = dest_command_new(orders[o->verb], o->name, loop, job);
+	enum dest_order order = dest_args_order(order_args_of_cluster(o->verb));
+	struct dest_command *c = dest_command_new(order, o->name, loop, job);
 	c->everywhere = true;
 	return c;
 }
@@ -86,10 +68,7 @@ void dest_job_given(struct cluster_order *o)
 	if (!o->why) {
 		loop_post(j->qmgr, &command_of(o, j->loop, j)->note);
 	} else {
-		if (j->request) {
-			control_complain(j->request, "sluice: nothing was done: %s\n", o->why);
-			control_finish(j->request, STATUS_REFUSED);
-		}
+		order_job_nothing_done(j->request, o->why);
 		magic_clear(j);
 		free(j);
 	}
@@ -109,11 +88,11 @@ static void say_found(struct request *r, const struct dest_job *j, struct dest_c
 		dest_print_sort(c);
 	if (c->op != DEST_LIST)
 		dest_print_done(&out, c);
-	else if (j->tabs)
+	else if (j->args.tabs)
 		dest_print_tabs(&out, c);
-	else if (j->json)
+	else if (j->args.json)
 		dest_print_json(&out, c);
-	else if (j->full)
+	else if (j->args.verb == ORDER_SHOW)
 		dest_print_full(&out, c);
 	else
 		dest_print_list(&out, c);
@@ -130,7 +109,7 @@ void dest_job_answer(struct dest_command *c)
 	}
 	magic_check(j, DEST_JOB_MAGIC);
 	struct request *r = j->request;
-	bool missing = c->name && c->found == 0 && !j->cluster;
+	bool missing = c->name && c->found == 0 && !j->args.cluster;
 	if (r && missing)
 		control_complain(r, "sluice: %s: %s\n", c->name,
 				 c->op == DEST_RESUME ? "not suspended"

@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: ISC */
 #include "cmd/control/user_job.h"
 
+#include "base/magic.h"
 #include "base/mem.h"
 #include "cmd/cmd.h"
+#include "cmd/control/order_job.h"
 #include "cmd/text/user_args.h"
 #include "cmd/text/user_print.h"
 
 #include <stdlib.h>
 
+enum { USER_JOB_MAGIC = 0x05e70b01 };
+
 struct user_job {
+	unsigned magic;
 	struct request *request; /* NULL: the client has gone */
 	struct loop *loop, *limiter;
-	bool full, json;
-	bool cluster; /* all nodes have it */
+	struct order_args args; /* without what points into the request */
 };
 
 static void gone(struct request *r)
@@ -21,68 +25,50 @@ static void gone(struct request *r)
 	j->request = NULL;
 }
 
-static void give(struct user_job *j, const struct user_args *args, struct loop *cluster)
-{
-	static const enum cluster_verb verbs[] = {[LIMITER_SUSPEND] = CLUSTER_SUSPEND,
-						  [LIMITER_RESUME] = CLUSTER_RESUME,
-						  [LIMITER_RESET] = CLUSTER_RESET};
-	j->cluster = true;
-	loop_post(cluster,
-		  &cluster_order_new(CLUSTER_USER, verbs[args->op], args->login, j->loop, j)->note);
-}
-
 void user_job_start(struct request *r, struct loop *loop, struct loop *limiter,
 		    struct loop *cluster)
 {
 	struct user_args args;
-	struct buf error;
-	buf_init(&error);
-	if (!user_args_parse(&args, r->argc, r->argv, &error) || args.help) {
-		control_complain(r, "sluice: %s\n", buf_cstr(&error));
-		control_finish(r, STATUS_USAGE);
-		buf_fini(&error);
-		return;
-	}
+	struct buf error = {0};
+	bool parsed = user_args_parse(&args, r->argc, r->argv, &error);
+	bool begins = order_job_begins(r, &args.order, parsed, cluster, &error);
 	buf_fini(&error);
-	if (args.cluster && !cluster) {
-		control_complain(r, "sluice: --cluster: this node is alone\n");
-		control_finish(r, STATUS_REFUSED);
+	if (!begins)
 		return;
-	}
 	struct user_job *j = mem_zalloc(sizeof *j);
+	j->magic = USER_JOB_MAGIC;
 	j->request = r;
 	j->loop = loop;
 	j->limiter = limiter;
-	j->full = args.full;
-	j->json = args.json;
+	j->args = args.order;
+	j->args.name = j->args.conf_file = NULL;
 	r->job = j;
 	r->gone = gone;
-	if (args.cluster)
-		give(j, &args, cluster);
-	else
-		loop_post(limiter,
-			  &limiter_order_new(args.op, *args.login ? args.login : NULL, loop, j)
+	if (args.order.cluster)
+		loop_post(cluster,
+			  &cluster_order_new(CLUSTER_USER, order_args_to_cluster(args.order.verb),
+					     args.login, loop, j)
 				   ->note);
+	else
+		loop_post(limiter, &limiter_order_new(user_args_op(args.order.verb),
+						      *args.login ? args.login : NULL, loop, j)
+					    ->note);
 }
 
 static struct limiter_order *order_of(const struct cluster_order *o, struct loop *loop, void *job)
 {
-	static const enum limiter_op ops[] = {[CLUSTER_SUSPEND] = LIMITER_SUSPEND,
-					      [CLUSTER_RESUME] = LIMITER_RESUME,
-					      [CLUSTER_RESET] = LIMITER_RESET};
-	return limiter_order_new(ops[o->verb], o->name, loop, job);
+	return limiter_order_new(user_args_op(order_args_of_cluster(o->verb)), o->name, loop, job);
 }
 
 void user_job_given(struct cluster_order *o)
 {
 	struct user_job *j = o->owner;
+	magic_check(j, USER_JOB_MAGIC);
 	if (!o->why) {
 		loop_post(j->limiter, &order_of(o, j->loop, j)->note);
 	} else {
-		if (j->request) {
-			control_complain(j->request, "sluice: nothing was done: %s\n", o->why);
-			control_finish(j->request, STATUS_REFUSED);
-		}
+		order_job_nothing_done(j->request, o->why);
+		magic_clear(j);
 		free(j);
 	}
 	cluster_order_free(&o);
@@ -99,9 +85,9 @@ static void say(struct request *r, const struct user_job *j, const struct limite
 	buf_init(&out);
 	if (o->op != LIMITER_LIST)
 		user_print_done(&out, o);
-	else if (j->json)
+	else if (j->args.json)
 		user_print_json(&out, o);
-	else if (j->full)
+	else if (j->args.verb == ORDER_SHOW)
 		user_print_full(&out, o);
 	else
 		user_print_list(&out, o);
@@ -116,8 +102,9 @@ void user_job_answer(struct limiter_order *o)
 		limiter_order_free(&o);
 		return;
 	}
+	magic_check(j, USER_JOB_MAGIC);
 	struct request *r = j->request;
-	bool missing = o->name && !o->found && !j->cluster;
+	bool missing = o->name && !o->found && !j->args.cluster;
 	if (r && missing)
 		control_complain(r, "sluice: %s: %s\n", o->name,
 				 o->op == LIMITER_RESUME ? "not suspended"
@@ -126,6 +113,7 @@ void user_job_answer(struct limiter_order *o)
 		say(r, j, o);
 	if (r)
 		control_finish(r, missing ? STATUS_REFUSED : STATUS_DONE);
+	magic_clear(j);
 	free(j);
 	limiter_order_free(&o);
 }

@@ -5,34 +5,11 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "cmd/cmd.h"
+#include "cmd/text/json_put.h"
 #include "cmd/text/reply_words.h"
 
 #include <inttypes.h>
 #include <string.h>
-
-static void put_number(struct buf *to, const char *name, int64_t n)
-{
-	buf_printf(to, "\"%s\":%" PRId64 ",", name, n);
-}
-
-static void put_text(struct buf *to, const char *name, const char *text)
-{
-	buf_printf(to, "\"%s\":", name);
-	if (text)
-		log_json_string(to, text);
-	else
-		buf_puts(to, "null");
-	buf_puts(to, ",");
-}
-
-/* The last member was followed by a comma. */
-static void end(struct buf *to, char bracket)
-{
-	if (buf_data(to)[buf_len(to) - 1] == ',')
-		buf_data(to)[buf_len(to) - 1] = bracket;
-	else
-		buf_append(to, &bracket, 1);
-}
 
 void page_sample_take(struct page_sample *s, int64_t now_ms)
 {
@@ -44,17 +21,17 @@ void page_sample_take(struct page_sample *s, int64_t now_ms)
 static void put_gauges(struct buf *to)
 {
 	buf_puts(to, "\"queue\":{");
-	put_number(to, "incoming", metrics_sum(METRIC_queue_incoming));
-	put_number(to, "active", metrics_sum(METRIC_queue_active));
-	put_number(to, "deferred", metrics_sum(METRIC_queue_deferred));
-	put_number(to, "hold", metrics_sum(METRIC_queue_hold));
-	end(to, '}');
+	json_put_number(to, "incoming", metrics_sum(METRIC_queue_incoming));
+	json_put_number(to, "active", metrics_sum(METRIC_queue_active));
+	json_put_number(to, "deferred", metrics_sum(METRIC_queue_deferred));
+	json_put_number(to, "hold", metrics_sum(METRIC_queue_hold));
+	json_put_end(to, '}');
 	buf_puts(to, ",\"connections\":{");
-	put_number(to, "clients", metrics_sum(METRIC_server_connections));
-	put_number(to, "connecting", metrics_sum(METRIC_client_connecting));
-	put_number(to, "idle", metrics_sum(METRIC_client_idle));
-	put_number(to, "busy", metrics_sum(METRIC_client_busy));
-	end(to, '}');
+	json_put_number(to, "clients", metrics_sum(METRIC_server_connections));
+	json_put_number(to, "connecting", metrics_sum(METRIC_client_connecting));
+	json_put_number(to, "idle", metrics_sum(METRIC_client_idle));
+	json_put_number(to, "busy", metrics_sum(METRIC_client_busy));
+	json_put_end(to, '}');
 	buf_puts(to, ",");
 }
 
@@ -64,51 +41,51 @@ static void put_commits(struct buf *to)
 	metrics_histogram(HISTOGRAM_commit_seconds, &seconds);
 	metrics_histogram(HISTOGRAM_commit_messages, &messages);
 	buf_puts(to, "\"commit\":{");
-	put_number(to, "count", seconds.count);
-	put_number(to, "sum_us", seconds.sum);
-	put_number(to, "messages", messages.sum);
+	json_put_number(to, "count", seconds.count);
+	json_put_number(to, "sum_us", seconds.sum);
+	json_put_number(to, "messages", messages.sum);
 	buf_puts(to, "\"buckets\":[");
 	for (int i = 0; i < HISTOGRAM_BUCKETS; i++)
 		buf_printf(to, "%" PRId64 ",", seconds.bucket[i]);
-	end(to, ']');
+	json_put_end(to, ']');
 	buf_puts(to, ",\"bounds_us\":[");
 	for (int i = 0; i < HISTOGRAM_BUCKETS - 1; i++)
 		buf_printf(to, "%" PRId64 ",", metrics_bounds(HISTOGRAM_commit_seconds)[i]);
-	end(to, ']');
+	json_put_end(to, ']');
 	buf_puts(to, "},");
 }
 
 static void put_site(struct buf *to, const struct snapshot_site *s)
 {
 	buf_puts(to, "{");
-	put_text(to, "site", s->name);
-	put_text(to, "transport", s->transport);
-	put_text(to, "state", s->state);
-	put_number(to, "window", s->window);
-	put_number(to, "connections", s->connections);
-	put_number(to, "connecting", s->connecting);
-	put_number(to, "busy", s->busy);
-	put_number(to, "waiting", s->waiting);
-	put_number(to, "deferred", s->deferred);
-	put_number(to, "verdicts", s->verdicts);
-	put_number(to, "dead_in_ms", s->dead_in_ms);
-	put_text(to, "last_class", s->last ? verdict_class_name(s->last->class) : NULL);
-	put_number(to, "last_code", s->last ? s->last->code : 0);
-	put_number(to, "last_ms", s->last ? s->last->when_ms : 0);
-	put_text(to, "last_host", s->last ? s->last->host : NULL);
-	put_text(to, "last", s->last ? s->last->text : NULL);
-	end(to, '}');
+	json_put_text(to, "site", s->name);
+	json_put_text(to, "transport", s->transport);
+	json_put_text(to, "state", s->state);
+	json_put_number(to, "window", s->window);
+	json_put_number(to, "connections", s->connections);
+	json_put_number(to, "connecting", s->connecting);
+	json_put_number(to, "busy", s->busy);
+	json_put_number(to, "waiting", s->waiting);
+	json_put_number(to, "deferred", s->deferred);
+	json_put_number(to, "verdicts", s->verdicts);
+	json_put_number(to, "dead_in_ms", s->dead_in_ms);
+	json_put_text(to, "last_class", s->last ? verdict_class_name(s->last->class) : NULL);
+	json_put_number(to, "last_code", s->last ? s->last->code : 0);
+	json_put_number(to, "last_ms", s->last ? s->last->when_ms : 0);
+	json_put_text(to, "last_host", s->last ? s->last->host : NULL);
+	json_put_text(to, "last", s->last ? s->last->text : NULL);
+	json_put_end(to, '}');
 	buf_puts(to, ",");
 }
 
 static void put_sites(struct buf *to, const struct snapshot *s)
 {
-	put_number(to, "sites", s->sites);
-	put_number(to, "dead", s->dead);
+	json_put_number(to, "sites", s->sites);
+	json_put_number(to, "dead", s->dead);
 	buf_puts(to, "\"worst\":[");
 	for (int i = 0; i < s->nsite; i++)
 		put_site(to, &s->worst[i]);
-	end(to, ']');
+	json_put_end(to, ']');
 }
 
 /* Those of the listeners, and how long each is good. */
@@ -120,12 +97,12 @@ static void put_certificates(struct buf *to)
 		if (metric_cell_value(c) == METRIC_GONE)
 			continue;
 		buf_puts(to, "{");
-		put_text(to, "file", metric_cell_label(c, 0));
-		put_number(to, "left_s", metric_cell_value(c));
-		end(to, '}');
+		json_put_text(to, "file", metric_cell_label(c, 0));
+		json_put_number(to, "left_s", metric_cell_value(c));
+		json_put_end(to, '}');
 		buf_puts(to, ",");
 	}
-	end(to, ']');
+	json_put_end(to, ']');
 }
 
 /* Connections to next hops by what came of TLS, since the start. */
@@ -145,14 +122,14 @@ static void put_tls(struct buf *to, const struct snapshot *s)
 		       {"broken", METRIC_tls_client_broken}};
 	buf_puts(to, "\"tls\":{");
 	for (size_t i = 0; i < sizeof results / sizeof *results; i++)
-		put_number(to, results[i].name, metrics_sum(results[i].metric));
+		json_put_number(to, results[i].name, metrics_sum(results[i].metric));
 	buf_puts(to, "\"unproven\":[");
 	for (int i = 0; i < s->nunproven; i++)
 		put_site(to, &s->unproven[i]);
-	end(to, ']');
+	json_put_end(to, ']');
 	buf_puts(to, ",");
 	put_certificates(to);
-	end(to, '}');
+	json_put_end(to, '}');
 	buf_puts(to, ",");
 }
 
@@ -165,14 +142,14 @@ static int64_t queued(const struct node_text *n)
 static void put_node(struct buf *to, const struct node_text *n)
 {
 	buf_puts(to, "{");
-	put_text(to, "node", n->name);
-	put_text(to, "state", n->state);
-	put_text(to, "version", n->version);
-	put_number(to, "seen_ms", n->seen_ms);
-	put_number(to, "received", n->count[NODE_RECEIVED]);
-	put_number(to, "sent", n->count[NODE_SENT]);
-	put_number(to, "queued", queued(n));
-	end(to, '}');
+	json_put_text(to, "node", n->name);
+	json_put_text(to, "state", n->state);
+	json_put_text(to, "version", n->version);
+	json_put_number(to, "seen_ms", n->seen_ms);
+	json_put_number(to, "received", n->count[NODE_RECEIVED]);
+	json_put_number(to, "sent", n->count[NODE_SENT]);
+	json_put_number(to, "queued", queued(n));
+	json_put_end(to, '}');
 	buf_puts(to, ",");
 }
 
@@ -183,33 +160,34 @@ static void put_nodes(struct buf *to, const struct cluster_view *v)
 	for (int i = 0; i < v->n; i++)
 		for (int k = 0; k < NODE_COUNTER_COUNT; k++)
 			all.count[k] += v->node[i].count[k];
-	buf_printf(to, "\"cluster\":{\"redis\":%s,", v->redis ? "true" : "false");
-	put_number(to, "nodes", v->n);
-	put_number(to, "received", all.count[NODE_RECEIVED]);
-	put_number(to, "sent", all.count[NODE_SENT]);
-	put_number(to, "queued", queued(&all));
+	buf_puts(to, "\"cluster\":{");
+	json_put_flag(to, "redis", v->redis);
+	json_put_number(to, "nodes", v->n);
+	json_put_number(to, "received", all.count[NODE_RECEIVED]);
+	json_put_number(to, "sent", all.count[NODE_SENT]);
+	json_put_number(to, "queued", queued(&all));
 	buf_puts(to, "\"node\":[");
 	for (int i = 0; i < v->n && i < PAGE_NODES; i++)
 		put_node(to, &v->node[i]);
-	end(to, ']');
+	json_put_end(to, ']');
 	buf_puts(to, "},");
 }
 
 void page_print_now(struct buf *to, const struct page_now *now)
 {
 	buf_puts(to, "{");
-	put_number(to, "at_ms", now->sample.at_ms);
-	put_text(to, "hostname", now->hostname);
-	put_text(to, "version", SLUICE_VERSION);
-	put_number(to, "uptime_ms", now->uptime_ms);
-	buf_printf(to, "\"accepting\":%s,", now->accepting ? "true" : "false");
-	put_number(to, "active_limit", now->active_limit);
-	put_number(to, "received", now->sample.received);
-	put_number(to, "sent", now->sample.sent);
-	put_number(to, "deferred", metric_cells_sum(FAMILY_deliveries, "deferred"));
-	put_number(to, "bounced", metric_cells_sum(FAMILY_deliveries, "bounced"));
-	put_number(to, "in_doubt", metrics_sum(METRIC_in_doubt));
-	put_number(to, "rejected", metric_cells_sum(FAMILY_rejects, NULL));
+	json_put_number(to, "at_ms", now->sample.at_ms);
+	json_put_text(to, "hostname", now->hostname);
+	json_put_text(to, "version", SLUICE_VERSION);
+	json_put_number(to, "uptime_ms", now->uptime_ms);
+	json_put_flag(to, "accepting", now->accepting);
+	json_put_number(to, "active_limit", now->active_limit);
+	json_put_number(to, "received", now->sample.received);
+	json_put_number(to, "sent", now->sample.sent);
+	json_put_number(to, "deferred", metric_cells_sum(FAMILY_deliveries, "deferred"));
+	json_put_number(to, "bounced", metric_cells_sum(FAMILY_deliveries, "bounced"));
+	json_put_number(to, "in_doubt", metrics_sum(METRIC_in_doubt));
+	json_put_number(to, "rejected", metric_cells_sum(FAMILY_rejects, NULL));
 	put_gauges(to);
 	put_commits(to);
 	put_tls(to, now->snapshot);
@@ -227,7 +205,7 @@ void page_print_past(struct buf *to, const struct page_sample *ring, int n, int 
 		buf_printf(to, "[%" PRId64 ",%" PRId64 ",%" PRId64 "],", s->at_ms, s->received,
 			   s->sent);
 	}
-	end(to, ']');
+	json_put_end(to, ']');
 	buf_puts(to, "}");
 }
 
@@ -249,7 +227,7 @@ static void put_words(struct buf *to, const char *name, const struct verdict *v)
 	buf_init(&words);
 	if (v)
 		reply_words_put(&words, v, false);
-	put_text(to, name, v ? buf_cstr(&words) : NULL);
+	json_put_text(to, name, v ? buf_cstr(&words) : NULL);
 	buf_fini(&words);
 }
 
@@ -262,16 +240,16 @@ void page_print_message(struct buf *to, const struct spool_row *row)
 		if (!e->rcpt[i].done)
 			first = e->rcpt[i].address;
 	buf_puts(to, "{");
-	put_text(to, "id", ident_text(e->id, id));
-	put_text(to, "queue", spool_queue_name(row->queue));
-	put_text(to, "from", e->sender);
-	put_text(to, "to", first);
-	put_number(to, "recipients", envelope_open(e));
-	put_number(to, "arrived_ms", e->arrived_ms);
-	put_number(to, "due_ms", row->queue == SPOOL_DEFERRED ? e->due_ms : 0);
-	put_number(to, "tries", e->rounds);
+	json_put_text(to, "id", ident_text(e->id, id));
+	json_put_text(to, "queue", spool_queue_name(row->queue));
+	json_put_text(to, "from", e->sender);
+	json_put_text(to, "to", first);
+	json_put_number(to, "recipients", envelope_open(e));
+	json_put_number(to, "arrived_ms", e->arrived_ms);
+	json_put_number(to, "due_ms", row->queue == SPOOL_DEFERRED ? e->due_ms : 0);
+	json_put_number(to, "tries", e->rounds);
 	put_words(to, "says", latest(e));
-	end(to, '}');
+	json_put_end(to, '}');
 }
 
 void page_print_lines(struct buf *to, const char *lines)

@@ -3,6 +3,7 @@
 
 #include "base/address.h"
 #include "base/log.h"
+#include "cmd/text/json_put.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -115,16 +116,9 @@ void route_print_text(struct buf *to, const struct route_trace *t, const char *s
 		put_way(to, &t->way[i]);
 }
 
-static void json_text(struct buf *to, const char *name, const char *value)
-{
-	buf_printf(to, "\"%s\":", name);
-	log_json_string(to, value);
-	buf_puts(to, ",");
-}
-
 static void json_origin(struct buf *to, const struct table_origin *at)
 {
-	json_text(to, "file", at->file);
+	json_put_text(to, "file", at->file);
 	buf_printf(to, "\"line\":%d", at->line);
 }
 
@@ -133,8 +127,8 @@ static void json_steps(struct buf *to, const char *name, const struct rewrite *r
 	buf_printf(to, "\"%s\":[", name);
 	for (int i = 0; i < r->n; i++) {
 		buf_puts(to, i ? ",{" : "{");
-		json_text(to, "by", r->step[i].by);
-		json_text(to, "to", r->step[i].to);
+		json_put_text(to, "by", r->step[i].by);
+		json_put_text(to, "to", r->step[i].to);
 		json_origin(to, &r->step[i].origin);
 		buf_puts(to, "}");
 	}
@@ -147,11 +141,11 @@ static void json_access(struct buf *to, const struct route_trace *t)
 	if (!t->accessed)
 		return;
 	buf_puts(to, "\"access\":{");
-	json_text(to, "action", names[t->access.action]);
+	json_put_text(to, "action", names[t->access.action]);
 	if (t->access.action == ACCESS_REFUSE) {
 		buf_printf(to, "\"code\":%d,", t->access.code);
-		json_text(to, "dsn", t->access.dsn);
-		json_text(to, "text", t->access.text);
+		json_put_text(to, "dsn", t->access.dsn);
+		json_put_text(to, "text", t->access.text);
 	}
 	json_origin(to, &t->access_at);
 	buf_puts(to, "},");
@@ -167,9 +161,9 @@ static void json_hosts(struct buf *to, const struct route_hop *h)
 		for (int a = 0; a < r->host[i].naddress; a++) {
 			buf_puts(to, some ? ",{" : "{");
 			some = true;
-			json_text(to, "name", r->host[i].name);
-			json_text(to, "address", address_where(&r->host[i].address[a], where));
-			json_text(to, "dnssec", resolve_security_text(r->host[i].security));
+			json_put_text(to, "name", r->host[i].name);
+			json_put_text(to, "address", address_where(&r->host[i].address[a], where));
+			json_put_text(to, "dnssec", resolve_security_text(r->host[i].security));
 			buf_printf(to, "\"port\":%d,\"preference\":%d}", h->port,
 				   r->host[i].preference);
 		}
@@ -186,12 +180,12 @@ static void json_hops(struct buf *to, const struct route_way *w)
 	for (int i = 0; i < w->nhop; i++) {
 		const struct route_hop *h = &w->hop[i];
 		buf_puts(to, i ? ",{" : "{");
-		json_text(to, "next_hop", h->text);
-		buf_printf(to, "\"fallback\":%s,\"weight\":%d,", h->fallback ? "true" : "false",
-			   h->weight);
-		json_text(to, "dnssec",
-			  resolve_security_text(h->answer ? h->answer->security
-							  : RESOLVE_INDETERMINATE));
+		json_put_text(to, "next_hop", h->text);
+		json_put_flag(to, "fallback", h->fallback);
+		json_put_number(to, "weight", h->weight);
+		json_put_text(to, "dnssec",
+			      resolve_security_text(h->answer ? h->answer->security
+							      : RESOLVE_INDETERMINATE));
 		json_hosts(to, h);
 		buf_puts(to, "}");
 	}
@@ -200,17 +194,17 @@ static void json_hops(struct buf *to, const struct route_way *w)
 
 static void json_way(struct buf *to, const struct route_way *w)
 {
-	json_text(to, "recipient", w->recipient);
-	buf_printf(to, "\"copy\":%s,", w->copy ? "true" : "false");
-	json_text(to, "action", actions[w->action]);
-	json_text(to, "setting", w->setting);
+	json_put_text(to, "recipient", w->recipient);
+	json_put_flag(to, "copy", w->copy);
+	json_put_text(to, "action", actions[w->action]);
+	json_put_text(to, "setting", w->setting);
 	if (w->action == ROUTE_ERROR)
-		json_text(to, "dsn", w->dsn);
+		json_put_text(to, "dsn", w->dsn);
 	if (w->action != ROUTE_DELIVER) {
-		json_text(to, "text", w->text);
+		json_put_text(to, "text", w->text);
 	} else {
-		json_text(to, "transport", w->by->title);
-		json_text(to, "tls", w->nhop ? w->hop[0].tls : w->by->tls);
+		json_put_text(to, "transport", w->by->title);
+		json_put_text(to, "tls", w->nhop ? w->hop[0].tls : w->by->tls);
 	}
 	json_origin(to, &w->origin);
 	if (w->action == ROUTE_DELIVER)
@@ -221,8 +215,8 @@ static void json_head(struct buf *to, const struct route_trace *t, const char *s
 		      const char *address)
 {
 	buf_puts(to, "{");
-	json_text(to, "from", sender);
-	json_text(to, "address", address);
+	json_put_text(to, "from", sender);
+	json_put_text(to, "address", address);
 	json_steps(to, "sender_rewriting", &t->sender);
 	json_steps(to, "recipient_rewriting", &t->recipient);
 	json_access(to, t);

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "cmd/watch/kept_file.h"
+#include "cmd/text/json_put.h"
 #include "cmd/text/moment.h"
 #include "dns/dns.h"
 #include "sts/sts.h"
@@ -98,16 +99,6 @@ void sts_trace_print(struct buf *to, const struct sts_ask *a)
 		buf_printf(to, "    mx %s\n", p->mx[i]);
 }
 
-static void json_text(struct buf *to, const char *name, const char *value)
-{
-	buf_printf(to, "\"%s\":", name);
-	if (value)
-		log_json_string(to, value);
-	else
-		buf_puts(to, "null");
-	buf_puts(to, ",");
-}
-
 static void json_moment(struct buf *to, const char *name, int64_t ms)
 {
 	buf_printf(to, "\"%s\":\"", name);
@@ -118,20 +109,20 @@ static void json_moment(struct buf *to, const char *name, int64_t ms)
 void sts_trace_json(struct buf *to, const struct sts_ask *a)
 {
 	const struct sts_policy *p = a->policy;
-	buf_puts(to, ",\"mta_sts\":{");
-	json_text(to, "mode", p ? sts_mode_word(p->mode) : NULL);
-	json_text(to, "id", p ? a->id : NULL);
+	buf_puts(to, "\"mta_sts\":{");
+	json_put_text(to, "mode", p ? sts_mode_word(p->mode) : NULL);
+	json_put_text(to, "id", p ? a->id : NULL);
 	if (p) {
 		json_moment(to, "fetched", a->fetched_ms);
 		json_moment(to, "ends", a->ends_ms);
 	}
-	json_text(to, "record", *a->record ? a->record : NULL);
-	json_text(to, "result", sts_outcome_word(a->outcome));
-	json_text(to, "reason", a->why);
+	json_put_text(to, "record", *a->record ? a->record : NULL);
+	json_put_text(to, "result", sts_outcome_word(a->outcome));
+	json_put_text(to, "reason", a->why);
 	buf_puts(to, "\"mx\":[");
 	for (int i = 0; p && i < p->nmx; i++) {
 		buf_puts(to, i ? "," : "");
 		log_json_string(to, p->mx[i]);
 	}
-	buf_puts(to, "]}");
+	buf_puts(to, "]},");
 }

@@ -15,6 +15,6 @@
 struct sts_ask *sts_trace(struct conf *, const char *domain);
 
 void sts_trace_print(struct buf *, const struct sts_ask *);
-void sts_trace_json(struct buf *, const struct sts_ask *); /* ,"mta_sts":{...} */
+void sts_trace_json(struct buf *, const struct sts_ask *); /* "mta_sts":{...}, */
 
 #endif

@@ -2,10 +2,10 @@
 #include "cmd/local/tls_print.h"
 
 #include "base/address.h"
-#include "base/log.h"
 #include "base/tls_dane.h"
 #include "base/utf8.h"
 #include "cmd/local/sts_trace.h"
+#include "cmd/text/json_put.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -170,70 +170,66 @@ void tls_print_host(struct buf *to, const struct tls_told *t)
 	buf_fini(&says);
 }
 
-static void json_text(struct buf *to, const char *name, const char *value)
-{
-	buf_printf(to, ",\"%s\":", name);
-	if (value)
-		log_json_string(to, value);
-	else
-		buf_puts(to, "null");
-}
-
 static void json_certificates(struct buf *to, const struct tls_probe *p)
 {
-	buf_puts(to, ",\"chain\":[");
+	buf_puts(to, "\"chain\":[");
 	for (int i = 0; i < p->nchain; i++) {
 		const struct tls_probe_certificate *c = &p->chain[i];
-		buf_printf(to, "%s{\"days\":%d", i ? "," : "", c->days);
-		json_text(to, "subject", c->subject);
-		json_text(to, "issuer", c->issuer);
-		json_text(to, "names", c->names);
-		json_text(to, "key", c->key);
-		json_text(to, "until", c->until);
-		json_text(to, "sha256", c->fingerprint);
-		buf_puts(to, "}");
+		buf_puts(to, "{");
+		json_put_number(to, "days", c->days);
+		json_put_text(to, "subject", c->subject);
+		json_put_text(to, "issuer", c->issuer);
+		json_put_text(to, "names", c->names);
+		json_put_text(to, "key", c->key);
+		json_put_text(to, "until", c->until);
+		json_put_text(to, "sha256", c->fingerprint);
+		json_put_end(to, '}');
+		buf_puts(to, ",");
 	}
-	buf_puts(to, "]");
+	json_put_end(to, ']');
+	buf_puts(to, ",");
 }
 
 static void json_tlsa(struct buf *to, const struct resolve_host *h)
 {
 	const struct tls_dane *d = h->dane;
-	json_text(to, "tlsa_base", d ? d->base : NULL);
-	json_text(to, "tlsa_failure", h->unsure ? h->unsure->text : NULL);
-	buf_puts(to, ",\"tlsa\":[");
+	json_put_text(to, "tlsa_base", d ? d->base : NULL);
+	json_put_text(to, "tlsa_failure", h->unsure ? h->unsure->text : NULL);
+	buf_puts(to, "\"tlsa\":[");
 	for (int i = 0; d && i < d->nrecord; i++) {
 		struct buf text = {0};
 		tls_dane_put(&text, &d->record[i]);
-		buf_printf(to, "%s{\"usable\":%s", i ? "," : "",
-			   tls_dane_usable(&d->record[i]) ? "true" : "false");
-		json_text(to, "record", buf_cstr(&text));
-		json_text(to, "use", use_of(&d->record[i]));
-		buf_puts(to, "}");
+		buf_puts(to, "{");
+		json_put_flag(to, "usable", tls_dane_usable(&d->record[i]));
+		json_put_text(to, "record", buf_cstr(&text));
+		json_put_text(to, "use", use_of(&d->record[i]));
+		json_put_end(to, '}');
+		buf_puts(to, ",");
 		buf_fini(&text);
 	}
-	buf_puts(to, "]");
+	json_put_end(to, ']');
+	buf_puts(to, ",");
 }
 
 static void json_barred(struct buf *to, const struct verdict *why)
 {
-	json_text(to, "outcome", "deferred");
-	json_text(to, "reason", why->text);
+	json_put_text(to, "outcome", "deferred");
+	json_put_text(to, "reason", why->text);
 }
 
 static void json_probe(struct buf *to, const struct tls_probe *p)
 {
 	struct buf says = {0}, reason = p->reason;
 	tls_probe_says(p, &says);
-	buf_printf(to, ",\"starttls\":%s", p->offered ? "true" : "false");
-	json_text(to, "version", p->version);
-	json_text(to, "cipher", p->cipher);
+	json_put_flag(to, "starttls", p->offered);
+	json_put_text(to, "version", p->version);
+	json_put_text(to, "cipher", p->cipher);
 	struct buf record = p->record;
-	json_text(to, "fits", buf_len(&record) ? buf_cstr(&record) : NULL);
-	json_text(to, "verified", p->shaken ? tls_verified_word(p->verified) : NULL);
-	json_text(to, "reason", buf_len(&reason) ? buf_cstr(&reason) : p->failure);
-	json_text(to, "outcome", tls_probe_passes(p) ? "sent" : "deferred");
-	json_text(to, "says", buf_cstr(&says));
+	json_put_text(to, "fits", buf_len(&record) ? buf_cstr(&record) : NULL);
+	json_put_text(to, "verified", p->shaken ? tls_verified_word(p->verified) : NULL);
+	json_put_text(to, "reason", buf_len(&reason) ? buf_cstr(&reason) : p->failure);
+	json_put_text(to, "outcome", tls_probe_passes(p) ? "sent" : "deferred");
+	json_put_text(to, "says", buf_cstr(&says));
 	json_certificates(to, p);
 	buf_fini(&says);
 }
@@ -242,32 +238,32 @@ void tls_print_json(struct buf *to, const struct tls_told *t)
 {
 	char where[ADDRESS_WHERE_MAX];
 	const struct route_demand *held = t->hop->held;
-	buf_puts(to, "{\"asked\":");
-	log_json_string(to, t->asked);
-	json_text(to, "transport", t->way->by->title);
-	json_text(to, "next_hop", t->hop->text);
-	json_text(to, "policy", t->probe ? t->probe->policy : t->hop->tls);
-	json_text(to, "by", held->setting);
-	json_text(to, "file", held->origin.file);
-	buf_printf(to, ",\"line\":%d", held->origin.line);
+	buf_puts(to, "{");
+	json_put_text(to, "asked", t->asked);
+	json_put_text(to, "transport", t->way->by->title);
+	json_put_text(to, "next_hop", t->hop->text);
+	json_put_text(to, "policy", t->probe ? t->probe->policy : t->hop->tls);
+	json_put_text(to, "by", held->setting);
+	json_put_text(to, "file", held->origin.file);
+	json_put_number(to, "line", held->origin.line);
 	if (t->host) {
-		json_text(to, "host", t->host->name);
-		json_text(to, "address", address_where(t->address, where));
-		buf_printf(to, ",\"port\":%d,\"preference\":%d", address_port(t->address),
-			   t->host->preference);
-		json_text(to, "dnssec", resolve_security_text(t->host->security));
+		json_put_text(to, "host", t->host->name);
+		json_put_text(to, "address", address_where(t->address, where));
+		json_put_number(to, "port", address_port(t->address));
+		json_put_number(to, "preference", t->host->preference);
+		json_put_text(to, "dnssec", resolve_security_text(t->host->security));
 		json_tlsa(to, t->host);
 	} else {
-		json_text(to, "failure", failure_of(t->hop));
+		json_put_text(to, "failure", failure_of(t->hop));
 	}
 	if (t->sts)
 		sts_trace_json(to, t->sts);
 	if (t->sts && t->sts->policy && t->host)
-		buf_printf(to, ",\"mta_sts_match\":%s",
-			   sts_policy_has(t->sts->policy, t->host->name) ? "true" : "false");
+		json_put_flag(to, "mta_sts_match", sts_policy_has(t->sts->policy, t->host->name));
 	if (t->barred)
 		json_barred(to, t->barred);
 	else if (t->probe)
 		json_probe(to, t->probe);
-	buf_puts(to, "}\n");
+	json_put_end(to, '}');
+	buf_puts(to, "\n");
 }

@@ -5,6 +5,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "cmd/cmd.h"
+#include "cmd/options.h"
 #include "cmd/control/control_path.h"
 #include "cmd/control/control_wire.h"
 #include "cmd/operator/offline.h"
@@ -162,6 +163,16 @@ static int ask(const char *spool, int argc, char **argv, bool clean, bool until_
 	if (fd < 0)
 		return out_of_reach(spool, strerror(errno));
 	return ask_at(fd, spool, argc, argv, clean, until_closed, into);
+}
+
+int client_run(const char *conf_file, int argc, char **argv)
+{
+	struct conf *conf = options_conf_at(conf_file);
+	if (!conf)
+		return STATUS_REFUSED;
+	int status = client_ask(conf->spool, argc, argv, false);
+	conf_unref(conf);
+	return status;
 }
 
 int client_ask_queue(struct conf *conf, int argc, char **argv, bool clean)

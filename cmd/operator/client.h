@@ -15,6 +15,9 @@ int client_ask(const char *spool, int argc, char **argv, bool until_closed);
 /* Send the words, copy the answer to stdout and stderr, return its status. until_closed: and wait
  * until the relay has closed the connection. */
 
+int client_run(const char *conf_file, int argc, char **argv);
+/* The same, of the relay of that configuration; NULL: of the one that is found by default. */
+
 int client_ask_queue(struct conf *, int argc, char **argv, bool clean);
 /* The same for orders that can be carried out without a relay (offline.h); clean: as
  * client_ask_clean(). */

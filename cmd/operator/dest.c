@@ -5,9 +5,6 @@
 #include "cmd/text/dest_args.h"
 #include "cmd/options.h"
 
-#include <stdio.h>
-#include <string.h>
-
 static const char usage[] =
 	"usage: sluice dest [list|show] [SITE|HOST|DOMAIN] [--json | --tabs]\n"
 	"       sluice dest suspend|resume|reset SITE|HOST|DOMAIN [--cluster]\n"
@@ -25,34 +22,23 @@ static const char usage[] =
 	"SITE is the first word of a line of list; HOST is the name of a host, its address,\n"
 	"or ADDRESS:PORT. A name that both have means the site; one that neither has, a domain.\n";
 
-static const char *usage_of(const struct dest_args *args)
+static const char *usage_of(const struct order_args *args)
 {
 	static const char change[] = "usage: sluice dest suspend|resume|reset SITE|HOST|DOMAIN "
 				     "[--cluster]\n";
-	return args->order == DEST_LIST ? usage : change;
-}
-
-static int run(const struct dest_args *args, int argc, char **argv)
-{
-	struct conf *conf = options_conf_at(args->conf_file);
-	if (!conf)
-		return STATUS_REFUSED;
-	int status = client_ask(conf->spool, argc, argv, false);
-	conf_unref(conf);
-	return status;
+	return !args->help && order_args_change(args->verb) ? change : usage;
 }
 
 int cmd_dest(int argc, char **argv)
 {
 	char name[] = "dest"; /* the relay's word for it */
-	struct dest_args args;
-	struct buf error;
-	buf_init(&error);
+	struct order_args args;
+	struct buf error = {0};
 	argv[0] = name;
 	bool ok = dest_args_parse(&args, argc, argv, &error);
 	int status;
-	if (!options_said(args.help ? usage : usage_of(&args), args.help, ok, &error, &status))
-		status = run(&args, argc, argv);
+	if (!options_said(usage_of(&args), args.help, ok, &error, &status))
+		status = client_run(args.conf_file, argc, argv);
 	buf_fini(&error);
 	return status;
 }

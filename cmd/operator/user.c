@@ -18,27 +18,16 @@ static const char usage[] =
 	"reset:   forget what was counted: its limits start again.\n"
 	"With --cluster it holds on all nodes of the cluster, also on those that start later.\n";
 
-static int run(const struct user_args *args, int argc, char **argv)
-{
-	struct conf *conf = options_conf_at(args->conf_file);
-	if (!conf)
-		return STATUS_REFUSED;
-	int status = client_ask(conf->spool, argc, argv, false);
-	conf_unref(conf);
-	return status;
-}
-
 int cmd_user(int argc, char **argv)
 {
 	char name[] = "user"; /* the relay's word for it */
 	struct user_args args;
-	struct buf error;
-	buf_init(&error);
+	struct buf error = {0};
 	argv[0] = name;
 	bool ok = user_args_parse(&args, argc, argv, &error);
 	int status;
-	if (!options_said(usage, args.help, ok, &error, &status))
-		status = run(&args, argc, argv);
+	if (!options_said(usage, args.order.help, ok, &error, &status))
+		status = client_run(args.order.conf_file, argc, argv);
 	buf_fini(&error);
 	return status;
 }

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: ISC */
+#include "cmd/control/order_job.h"
+
+#include "cmd/cmd.h"
+
+bool order_job_begins(struct request *r, const struct order_args *args, bool parsed,
+		      const struct loop *cluster, struct buf *error)
+{
+	if (!parsed || args->help) {
+		control_complain(r, "sluice: %s\n", buf_cstr(error));
+		control_finish(r, STATUS_USAGE);
+		return false;
+	}
+	if (args->cluster && !cluster) {
+		control_complain(r, "sluice: --cluster: this node is alone\n");
+		control_finish(r, STATUS_REFUSED);
+		return false;
+	}
+	return true;
+}
+
+void order_job_nothing_done(struct request *r, const char *why)
+{
+	if (!r)
+		return;
+	control_complain(r, "sluice: nothing was done: %s\n", why);
+	control_finish(r, STATUS_REFUSED);
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: ISC */
+/* order_job.h - what jobs of `dest` and `user` begin with, and what comes of an order for all nodes.
+ *
+ * OWNERSHIP  The request stays the control socket's; what is refused is finished here.
+ * THREAD     Main.
+ * ERRORS     Told to the operator.
+ */
+#ifndef CMD_CONTROL_ORDER_JOB_H
+#define CMD_CONTROL_ORDER_JOB_H
+
+#include "cmd/control/control.h"
+#include "cmd/text/order_args.h"
+
+struct loop;
+
+bool order_job_begins(struct request *, const struct order_args *, bool parsed,
+		      const struct loop *cluster, struct buf *error);
+/* False: it was refused, for what error says or since there are no other nodes. cluster: NULL then. */
+
+void order_job_nothing_done(struct request *, const char *why); /* NULL: the client has gone */
+
+#endif

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: ISC */
+#include "cmd/text/json_put.h"
+
+#include "base/log.h"
+
+#include <inttypes.h>
+
+void json_put_text(struct buf *to, const char *name, const char *text)
+{
+	buf_printf(to, "\"%s\":", name);
+	if (text)
+		log_json_string(to, text);
+	else
+		buf_puts(to, "null");
+	buf_puts(to, ",");
+}
+
+void json_put_number(struct buf *to, const char *name, int64_t n)
+{
+	buf_printf(to, "\"%s\":%" PRId64 ",", name, n);
+}
+
+void json_put_flag(struct buf *to, const char *name, bool is)
+{
+	buf_printf(to, "\"%s\":%s,", name, is ? "true" : "false");
+}
+
+void json_put_end(struct buf *to, char bracket)
+{
+	if (buf_data(to)[buf_len(to) - 1] == ',')
+		buf_data(to)[buf_len(to) - 1] = bracket;
+	else
+		buf_append(to, &bracket, 1);
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: ISC */
+/* json_put.h - members of a JSON object, each followed by a comma; the end takes the last one's place.
+ *
+ * THREAD     Any.
+ * ERRORS     None.
+ * SEE        base/log.h: log_json_string() for a string alone.
+ */
+#ifndef CMD_TEXT_JSON_PUT_H
+#define CMD_TEXT_JSON_PUT_H
+
+#include "base/buf.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+void json_put_text(struct buf *, const char *name, const char *text); /* NULL becomes null */
+void json_put_number(struct buf *, const char *name, int64_t);
+void json_put_flag(struct buf *, const char *name, bool);
+void json_put_end(struct buf *, char bracket); /* '}' or ']' */
+
+#endif

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: ISC */
+#include "cmd/text/order_args.h"
+
+#include <assert.h>
+#include <string.h>
+
+static const char *const verbs[] = {[ORDER_LIST] = "list",
+				    [ORDER_SHOW] = "show",
+				    [ORDER_SUSPEND] = "suspend",
+				    [ORDER_RESUME] = "resume",
+				    [ORDER_RESET] = "reset"};
+
+enum { VERBS = sizeof verbs / sizeof *verbs };
+
+bool order_args_change(enum order_verb verb)
+{
+	return verb != ORDER_LIST && verb != ORDER_SHOW;
+}
+
+enum cluster_verb order_args_to_cluster(enum order_verb verb)
+{
+	static const enum cluster_verb to[] = {[ORDER_SUSPEND] = CLUSTER_SUSPEND,
+					       [ORDER_RESUME] = CLUSTER_RESUME,
+					       [ORDER_RESET] = CLUSTER_RESET};
+	assert(order_args_change(verb));
+	return to[verb];
+}
+
+enum order_verb order_args_of_cluster(enum cluster_verb verb)
+{
+	static const enum order_verb of[] = {[CLUSTER_SUSPEND] = ORDER_SUSPEND,
+					     [CLUSTER_RESUME] = ORDER_RESUME,
+					     [CLUSTER_RESET] = ORDER_RESET};
+	return of[verb];
+}
+
+static bool take_verb(struct order_args *a, const char *command, const char *word,
+		      struct buf *error)
+{
+	for (int i = 0; i < VERBS; i++)
+		if (strcmp(verbs[i], word) == 0) {
+			a->verb = (enum order_verb)i;
+			return true;
+		}
+	buf_printf(error, "%s %s: it is one of list, show, suspend, resume, reset", command, word);
+	return false;
+}
+
+/* An option; false: there is none of that name, or its argument is missing. */
+static bool take_option(struct order_args *a, int argc, char **argv, int *i)
+{
+	const char *word = argv[*i];
+	bool with_file = strcmp(word, "-c") == 0 || strcmp(word, "--config") == 0;
+	if (strcmp(word, "--json") == 0)
+		a->json = true;
+	else if (strcmp(word, "--tabs") == 0)
+		a->tabs = true;
+	else if (strcmp(word, "--cluster") == 0)
+		a->cluster = true;
+	else if (strcmp(word, "--help") == 0)
+		a->help = true;
+	else if (strncmp(word, "--config=", 9) == 0)
+		a->conf_file = word + 9;
+	else if (with_file && *i + 1 < argc)
+		a->conf_file = argv[++*i];
+	else if (!with_file && strncmp(word, "-c", 2) == 0)
+		a->conf_file = word + 2;
+	else
+		return false;
+	return true;
+}
+
+static void wrong_option(const char *word, struct buf *error)
+{
+	if (strcmp(word, "-c") == 0 || strcmp(word, "--config") == 0)
+		buf_printf(error, "%s wants a value", word);
+	else
+		buf_printf(error, "there is no option %s", word);
+}
+
+static bool take_name(struct order_args *a, const char *command, const char *word,
+		      const char *named, struct buf *error)
+{
+	if (a->name || !*word) {
+		buf_printf(error, "%s %s: name %s, and one only", command, verbs[a->verb], named);
+		return false;
+	}
+	a->name = word;
+	return true;
+}
+
+static bool fits(const struct order_args *a, const char *command, const char *named,
+		 struct buf *error)
+{
+	bool change = order_args_change(a->verb);
+	if (change && !a->name)
+		buf_printf(error, "%s %s: name %s", command, verbs[a->verb], named);
+	else if (a->tabs && (a->json || a->verb != ORDER_LIST))
+		buf_puts(error, "--tabs belongs to list, without --json");
+	else if (a->cluster && !change)
+		buf_puts(error, "--cluster belongs to suspend, resume and reset");
+	else
+		return true;
+	return false;
+}
+
+bool order_args_parse(struct order_args *a, int argc, char **argv, const char *named,
+		      struct buf *error)
+{
+	bool verb = false;
+	*a = (struct order_args){.verb = ORDER_LIST};
+	for (int i = 1; i < argc; i++) {
+		bool ok;
+		if (argv[i][0] == '-' && argv[i][1]) {
+			ok = take_option(a, argc, argv, &i);
+			if (!ok)
+				wrong_option(argv[i], error);
+		} else if (!verb) {
+			ok = verb = take_verb(a, argv[0], argv[i], error);
+		} else {
+			ok = take_name(a, argv[0], argv[i], named, error);
+		}
+		if (!ok)
+			return false;
+	}
+	return a->help || fits(a, argv[0], named, error);
+}

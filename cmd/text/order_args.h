@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: ISC */
+/* order_args.h - the words of `sluice dest` and `sluice user`: list or show, or an order on what is named.
+ *
+ * Both client and relay parse them; dest_args.h and user_args.h say what may be named.
+ *
+ * OWNERSHIP  Results point into argv.
+ * THREAD     Any.
+ * ERRORS     False, and what is wrong in error.
+ */
+#ifndef CMD_TEXT_ORDER_ARGS_H
+#define CMD_TEXT_ORDER_ARGS_H
+
+#include "base/buf.h"
+#include "cluster/cluster.h"
+
+#include <stdbool.h>
+
+enum order_verb { ORDER_LIST, ORDER_SHOW, ORDER_SUSPEND, ORDER_RESUME, ORDER_RESET };
+
+struct order_args {
+	enum order_verb verb;
+	bool json, tabs, help;
+	bool cluster;	       /* an order: on all nodes */
+	const char *name;      /* or NULL: all */
+	const char *conf_file; /* of -c, or NULL */
+};
+
+bool order_args_parse(struct order_args *, int argc, char **argv, const char *named,
+		      struct buf *error);
+/* argv[0] is the command. Without a verb it is list. named: what an order needs, as "a login". */
+
+bool order_args_change(enum order_verb); /* neither list nor show */
+
+/* What it is called between nodes: of an order that changes something. */
+enum cluster_verb order_args_to_cluster(enum order_verb);
+enum order_verb order_args_of_cluster(enum cluster_verb);
+
+#endif
