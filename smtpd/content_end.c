@@ -1,29 +1,39 @@
 /* SPDX-License-Identifier: ISC */
 #include "smtpd/content_end.h"
 
+#include "base/fence.h"
 #include "base/ident.h"
 #include "base/log.h"
 #include "smtpd/addressing.h"
 #include "smtpd/limit_check.h"
 #include "smtpd/reception.h"
 
+static enum response outcome_of(const struct spool_store *store)
+{
+	if (store->stored)
+		return RESPONSE_QUEUED;
+	if (!fence_open())
+		return RESPONSE_FENCED;
+	return store->uncopied ? RESPONSE_NOT_COPIED : RESPONSE_NO_ROOM;
+}
+
 static void stored(struct session *s, void *answer)
 {
 	const struct spool_store *store = answer;
 	char id[IDENT_TEXT];
+	enum response is = outcome_of(store);
 	s->answered_us = store->answered_us;
 	if (store->stored) {
 		limit_check_event(s, LIMITER_ACCEPTED, s->login, s->tx->nrcpt);
 		s->messages++;
 		s->errors = s->junk = 0;
 	} else {
-		session_log_reject(s, RESPONSE_NO_ROOM, NULL);
+		session_log_reject(s, is, NULL);
 		s->errors++;
 	}
 	if (!s->stream)
 		return;
-	session_reply(s, store->stored ? RESPONSE_QUEUED : RESPONSE_NO_ROOM,
-		      ident_text(s->tx->id, id));
+	session_reply(s, is, ident_text(s->tx->id, id));
 	session_reset(s);
 }
 

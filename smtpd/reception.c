@@ -87,7 +87,9 @@ enum response reception_room(const struct session *s)
 {
 	if (!fence_open())
 		return RESPONSE_FENCED;
-	return spool_accepting(s->worker->spool) ? RESPONSE_OK : RESPONSE_NO_ROOM;
+	if (spool_accepting(s->worker->spool))
+		return RESPONSE_OK;
+	return spool_uncopied(s->worker->spool) ? RESPONSE_NOT_COPIED : RESPONSE_NO_ROOM;
 }
 
 void reception_added(struct session *s, uint32_t from)

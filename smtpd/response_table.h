@@ -71,6 +71,7 @@
 	R(UNKNOWN_PARAMETER, 555, "5.5.4", "Unsupported parameter")                                \
 	R(TOO_LARGE, 552, "5.3.4", "Message size exceeds fixed limit")                             \
 	R(FENCED, 452, "4.3.2", "Node is fenced off, try another")                                 \
+	R(NOT_COPIED, 452, "4.3.1", "Queue cannot be replicated, try again later")                 \
 	R(NO_ROOM, 452, "4.3.1", "Insufficient system storage")                                    \
 	R(NO_MEMORY, 452, "4.3.1", "Insufficient memory, try again later")                         \
 	R(NOT_YOUR_ADDRESS, 553, "5.7.1", "Sender address not owned by your login")                \

@@ -225,6 +225,8 @@ static void conclude(struct spool *s, struct op *op, bool stored)
 		op_free(op);
 	} else {
 		let_go(s, op);
+		if (client)
+			op->store->uncopied = !stored;
 		effect_withdraw(s, op);
 	}
 }

@@ -49,6 +49,7 @@ struct spool *spool_new(struct conf *conf, struct loop *qmgr, struct buf *error)
 	}
 	s->closing = false;
 	atomic_init(&s->accepting, true);
+	atomic_init(&s->uncopied, false);
 	atomic_init(&s->behind, false);
 	return s;
 }
@@ -161,6 +162,11 @@ void spool_expect(struct spool *s, int n)
 void spool_drain(struct spool *s)
 {
 	atomic_store(&s->draining, true);
+}
+
+bool spool_uncopied(const struct spool *s)
+{
+	return atomic_load_explicit(&s->uncopied, memory_order_relaxed);
 }
 
 bool spool_accepting(const struct spool *s)

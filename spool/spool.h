@@ -93,6 +93,7 @@ struct spool_store {
 	int64_t posted_us;	  /* steady clock: now; or 0 */
 	int64_t answered_us; /* the same of when this client's message before was; the answer: now */
 	bool stored;	     /* the answer: on stable storage */
+	bool uncopied;	     /* and if not: since the queue's copy is away (replicate.h) */
 	uint64_t id;
 };
 
@@ -292,6 +293,9 @@ void spool_drain(struct spool *);
 bool spool_accepting(const struct spool *);
 /* False while new mail would be refused: the disk is full or failing, or the fence is closed. Any thread; a
  * hint. */
+
+bool spool_uncopied(const struct spool *);
+/* It is refused since the queue's copy is away (replicate.h). Any thread; a hint. */
 
 bool spool_behind(const struct spool *);
 /* True while messages wait that qmgr gives no credit for, until it has caught up: whoever brings

@@ -27,7 +27,9 @@ static void tell_accepting(struct spool *s)
 	else if (s->credit <= 0)
 		atomic_store(&s->behind, true);
 	bool full = s->low || journal_on_reserve(&s->journal);
-	atomic_store(&s->accepting, !s->failing && !full && !replicate_refuses(s));
+	bool uncopied = replicate_refuses(s);
+	atomic_store(&s->uncopied, uncopied);
+	atomic_store(&s->accepting, !s->failing && !full && !uncopied);
 	if (full == s->full)
 		return;
 	s->full = full;

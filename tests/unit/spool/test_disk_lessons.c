@@ -101,6 +101,29 @@ static void a_cut_during_the_first_start_leaves_a_format_that_is_known(void **st
 	}
 }
 
+/* From the nth call of a kind on, or that one only, the disk fails; a start is tried on it. */
+static bool start_where_it_fails(enum memdisk_call call, int nth, int error, bool for_good)
+{
+	w->fails = true;
+	memdisk_fail(w->disk, call, nth, error, for_good);
+	book_started(&w->book, false);
+	return world_open(w);
+}
+
+static void start_where_it_works(enum memdisk_call call)
+{
+	memdisk_fail(w->disk, call, 0, 0, false);
+	w->fails = false;
+	open_again(false);
+}
+
+static void end_with_all_there(void)
+{
+	world_audit(w, true);
+	world_kill(w);
+	end();
+}
+
 /* errno after so many calls, of a kind that a start makes; then the machine is well again. */
 static void a_start_goes_wrong(enum memdisk_call call, int nth, int error, bool for_good)
 {
@@ -108,21 +131,14 @@ static void a_start_goes_wrong(enum memdisk_call call, int nth, int error, bool 
 	world_open(w);
 	store(20);
 	world_kill(w);
-	w->fails = true;
 	w->book.vague = call == CALL_READ;
-	memdisk_fail(w->disk, call, nth, error, for_good);
-	book_started(&w->book, false);
-	if (world_open(w)) {
+	if (start_where_it_fails(call, nth, error, for_good)) {
 		edges_settle();
 		world_heal(w);
 		world_kill(w);
 	}
-	memdisk_fail(w->disk, call, 0, 0, false);
-	w->fails = false;
-	open_again(false);
-	world_audit(w, true);
-	world_kill(w);
-	end();
+	start_where_it_works(call);
+	end_with_all_there();
 }
 
 static void a_start_without_descriptors_writes_nothing_off(void **state)
@@ -157,12 +173,8 @@ static void a_start_that_waits_for_the_disk_has_no_stale_work(void **state)
 		world_do(w, "ask");
 	edges_settle();
 	world_stop(w);
-	memdisk_fail(w->disk, CALL_WRITE, 0, 0, false);
-	w->fails = false;
-	open_again(false);
-	world_audit(w, true);
-	world_kill(w);
-	end();
+	start_where_it_works(CALL_WRITE);
+	end_with_all_there();
 }
 
 /* What was found beside an envelope that a killed process had not synced, and the start could not, was marked
@@ -177,16 +189,11 @@ static void what_replaces_an_envelope_is_stable_before_that_is_dead(void **state
 		keep_all();
 		edges_pass(1);
 		world_kill(w);
-		w->fails = true;
-		memdisk_fail(w->disk, CALL_DATASYNC, (int)(1 + seed % 4), EIO, true);
-		book_started(&w->book, false);
-		if (world_open(w)) {
+		if (start_where_it_fails(CALL_DATASYNC, (int)(1 + seed % 4), EIO, true)) {
 			edges_settle();
 			world_kill(w);
 		}
-		memdisk_fail(w->disk, CALL_DATASYNC, 0, 0, false);
-		w->fails = false;
-		open_again(false);
+		start_where_it_works(CALL_DATASYNC);
 		cut_now();
 		end();
 	}
@@ -205,10 +212,7 @@ static void what_a_failing_start_has_read_is_not_written_off(void **state)
 		keep_all();
 		edges_pass(1);
 		world_kill(w);
-		w->fails = true;
-		memdisk_fail(w->disk, CALL_DATASYNC, (int)(1 + seed % 4), EIO, true);
-		book_started(&w->book, false);
-		if (world_open(w)) {
+		if (start_where_it_fails(CALL_DATASYNC, (int)(1 + seed % 4), EIO, true)) {
 			edges_settle();
 			world_pass_long(w);
 			for (int i = 0; i < 10; i++)
@@ -218,12 +222,8 @@ static void what_a_failing_start_has_read_is_not_written_off(void **state)
 			edges_settle();
 			world_kill(w);
 		}
-		memdisk_fail(w->disk, CALL_DATASYNC, 0, 0, false);
-		w->fails = false;
-		open_again(false);
-		world_audit(w, true);
-		world_kill(w);
-		end();
+		start_where_it_works(CALL_DATASYNC);
+		end_with_all_there();
 	}
 }
 
@@ -245,12 +245,8 @@ static void what_is_done_stays_done_where_no_checkpoint_can_be_written(void **st
 			world_step(w);
 		edges_settle();
 		world_kill(w);
-		memdisk_fail(w->disk, CALL_CREATE, 0, 0, false);
-		w->fails = false;
-		open_again(false);
-		world_audit(w, true);
-		world_kill(w);
-		end();
+		start_where_it_works(CALL_CREATE);
+		end_with_all_there();
 	}
 }
 
@@ -308,9 +304,7 @@ static void a_large_message_is_answered_before_the_end(void **state)
 	world_stop(w);
 	assert_int_equal(first_letter(true)->state, LETTER_STORED);
 	open_again(false);
-	world_audit(w, true);
-	world_kill(w);
-	end();
+	end_with_all_there();
 }
 
 int main(void)
