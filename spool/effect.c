@@ -140,7 +140,12 @@ static void stored(struct spool *s, struct op *op)
 	}
 	if (store->taken)
 		untake(s, stub->id);
-	metrics_add(METRIC_received, !store->adopted);
+	if (op->replaces) {
+		assert(!op->replaces
+				->unsettled); /* the sync of this batch was one of its envelope, too */
+		commit_finish(s, op->replaces);
+	}
+	metrics_add(METRIC_received, !store->adopted && !op->replaces);
 	answer(s, store, true);
 	op->store = NULL;
 }
@@ -315,6 +320,8 @@ void effect_refused(struct spool *s, struct op *op)
 	assert(op->kind == OP_STORE);
 	if (op->first)
 		s->credit++; /* taken for it when the batch was put together */
+	if (op->replaces)
+		op->replaces->releasing = false;
 	if (op->store->file)
 		replicate_large_gone(s->replication.keeper, op->store->envelope->id);
 	spool_store_free(&op->store->with);
@@ -325,7 +332,7 @@ void effect_refused(struct spool *s, struct op *op)
 
 void effect_withdraw(struct spool *s, struct op *op)
 {
-	assert(op->kind == OP_STORE && !op->effective);
+	assert(op->kind == OP_STORE && !op->effective && !op->replaces);
 	struct op *finish = commit_add(s, OP_FINISH, stub_of(s, op));
 	assert(!finish->worked);
 	if (op->first)

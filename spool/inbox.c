@@ -158,6 +158,19 @@ static struct op *begin_store(struct spool *s, struct spool_store *store)
 	return op;
 }
 
+/* Nobody works on it, and orders leave it alone from now on. False: it is not what was looked at. */
+static bool begin_replacing(struct spool *s, struct op *op)
+{
+	const struct spool_store *store = op->store;
+	struct stub *stub = catalog_find(&s->catalog, store->replaces);
+	if (!stub || stub->state != STUB_HELD || stub->releasing ||
+	    stub->generation != store->generation)
+		return false;
+	stub->releasing = true;
+	op->replaces = stub;
+	return true;
+}
+
 /* What has files of its own has them on stable storage now. The other one is written first: a segment is
  * synced before the next is begun, so that a crash never leaves this one alone. */
 static void add_store(struct spool *s, struct spool_store *store)
@@ -171,9 +184,10 @@ static void add_store(struct spool *s, struct spool_store *store)
 	}
 	struct op *op = begin_store(s, store);
 	gather_came(&s->gather, clock_steady_us(), store->posted_us, store->answered_us);
-	if (!known)
+	store->outdated = store->replaces && !begin_replacing(s, op);
+	if (!known && !store->outdated)
 		return;
-	/* It is in the queue, and only its file could not be removed. */
+	/* It is in the queue, and only its file could not be removed; or it comes too late. */
 	list_remove(&op->link);
 	effect_refused(s, op);
 }
@@ -182,6 +196,7 @@ static void take_store(struct spool *s, struct spool_store *store)
 {
 	const struct spool_store *with = store->with;
 	assert(!with || (!with->with && !with->reply_to && !with->taken));
+	assert(!store->replaces || (!with && !store->promised && !store->taken && !store->adopted));
 	if (store->file)
 		spool_file_sum(store->file, store->envelope);
 	if (with && with->file)

@@ -63,7 +63,8 @@ static bool add_row(struct spool_command *c, const struct stub *stub)
 	if (stub->state == STUB_DEFERRED)
 		e->due_ms = stub->due_ms;
 	c->row = mem_realloc(c->row, ((size_t)c->nrow + 1) * sizeof *c->row);
-	c->row[c->nrow++] = (struct spool_row){.queue = stub_queue(stub), .envelope = e};
+	c->row[c->nrow++] = (struct spool_row){
+		.queue = stub_queue(stub), .envelope = e, .generation = stub->generation};
 	return true;
 }
 
@@ -181,13 +182,15 @@ static int order_one(struct spool *s, struct spool_command *c, struct stub *stub
 	const bool held = stub->state == STUB_HELD;
 	if (stub->state == STUB_ADOPTED)
 		return SPOOL_ADOPTING;
+	if (held && stub->releasing)
+		return SPOOL_REPLACED;
 	if (stub->unsettled || stub->releasing)
 		return SPOOL_STUCK;
 	if (held && (c->op == SPOOL_SUSPEND || (c->op == SPOOL_FLUSH && !c->held_too)))
 		return SPOOL_HELD;
 	if (!held && c->op == SPOOL_FLUSH)
 		return make_due(s, stub);
-	if (!held && c->op == SPOOL_RESUME)
+	if (!held && (c->op == SPOOL_RESUME || c->held_only))
 		return SPOOL_NOT_HELD;
 	if (stub->state == STUB_ACTIVE)
 		return wait_for_release(s, c, stub, wish[c->op]);

@@ -90,10 +90,13 @@ struct spool_store {
 	bool adopted; /* of another node: not worked on before SPOOL_ADOPTED; see adoption.h */
 	bool promised; /* a client waits for the answer: it is to be where the queue is replicated to */
 	struct spool_store *with; /* another message, see below; or NULL */
+	uint64_t replaces;	  /* a message on hold, see below; or 0 */
+	uint32_t generation;	  /* of that one's envelope, as SHOW has said */
 	int64_t posted_us;	  /* steady clock: now; or 0 */
 	int64_t answered_us; /* the same of when this client's message before was; the answer: now */
 	bool stored;	     /* the answer: on stable storage */
 	bool uncopied;	     /* and if not: since the queue's copy is away (replicate.h) */
+	bool outdated; /* or since what it replaces is not on hold any more, or not as it was */
 	uint64_t id;
 };
 
@@ -103,6 +106,10 @@ struct spool_store {
 
 /* spool_store.with is stored in the same batch, or neither of them is: a crash may leave that one
  * without this one, never this one without that. Nobody has its answer, reply_to is NULL. */
+
+/* spool_store.replaces goes once this one is stored and synced, and not before: where that fails it stays as it
+ * was. A crash between the two, or within a second, may leave both, that one still on hold. Orders leave it
+ * alone meanwhile. It is not for what a client waits for. */
 
 void spool_store_free(struct spool_store **); /* one that was never posted; NULL is allowed */
 
@@ -185,6 +192,7 @@ struct spool_row {
 	enum spool_queue queue;
 	struct envelope *envelope;
 	struct content *content; /* SHOW only */
+	uint32_t generation;	 /* of its envelope: another one once it was changed */
 };
 
 enum spool_order {
@@ -208,6 +216,7 @@ enum spool_unmoved {
 	SPOOL_STUCK,	/* the disk fails, or what is on it can't be read */
 	SPOOL_MISSING,	/* no message of that id */
 	SPOOL_ADOPTING, /* it is being taken from another node */
+	SPOOL_REPLACED, /* another message is just taking its place */
 	SPOOL_UNMOVED
 };
 
@@ -228,6 +237,7 @@ struct spool_command {
 	bool unranked;	   /* SHAPE: shape_rank() is left to the asker */
 	char *domain;	   /* LIST, the orders: with a recipient left there; NULL: all */
 	bool held_too;	   /* FLUSH: release what is held */
+	bool held_only;	   /* DELETE: nothing that is not held */
 	bool fresh;	   /* RESUME: as if it had come in now: its lifetime begins anew */
 	int64_t affected;  /* answer: messages that an order was for */
 	int64_t cancelled; /* of them, done once what is under way has ended */

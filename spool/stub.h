@@ -55,12 +55,12 @@ struct stub {
 	uint32_t generation : 20; /* of its envelope */
 	uint32_t state : 3;	  /* enum stub_state */
 	bool unsettled : 1;	  /* its envelope is written and not synced yet */
-	bool releasing : 1;	  /* active, but qmgr has let go of it */
-	uint32_t wish : 3;	  /* enum stub_wish: what is to come of it once it is released */
-	bool moving : 1;	  /* chosen by the step of compaction that is under way */
-	bool damaged : 1;	  /* its content can't be had */
-	bool large : 1;		  /* its content has a file of its own */
-	bool seen : 1;		  /* recovery: its content's record is right */
+	bool releasing : 1; /* active, but qmgr has let go of it; or held, and being replaced */
+	uint32_t wish : 3;  /* enum stub_wish: what is to come of it once it is released */
+	bool moving : 1;    /* chosen by the step of compaction that is under way */
+	bool damaged : 1;   /* its content can't be had */
+	bool large : 1;	    /* its content has a file of its own */
+	bool seen : 1;	    /* recovery: its content's record is right */
 };
 static_assert(sizeof(struct stub) == 72, "a million of them is the budget");
 static_assert(SPOOL_SITE_MAX < 1 << 13, "a site has to fit in");

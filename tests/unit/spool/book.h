@@ -44,7 +44,8 @@ struct said {
 
 struct letter {
 	uint64_t id;
-	uint64_t salt; /* all of envelope and content follows from it */
+	uint64_t salt;	   /* all of envelope and content follows from it */
+	uint64_t replaces; /* another, which is gone some time after this one is stored; or 0 */
 	int64_t arrived_ms;
 	enum { LETTER_OFFERED, LETTER_STORED, LETTER_REFUSED, LETTER_GONE } state;
 	bool seen;	   /* since the last start */
@@ -76,6 +77,7 @@ struct envelope *letter_envelope(const struct letter *); /* as it is first store
 struct content *letter_content(const struct letter *);
 size_t letter_size(const struct letter *);
 bool letter_large(const struct letter *); /* in a file of its own */
+bool letter_held(const struct letter *);  /* it comes on hold */
 
 struct verdict *book_verdict(struct book *, enum verdict_class);
 void book_said(struct book *, struct letter *, uint32_t rcpt, const struct verdict *);

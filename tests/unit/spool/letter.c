@@ -26,6 +26,11 @@ bool letter_large(const struct letter *l)
 	return l->salt % 8 == 0;
 }
 
+bool letter_held(const struct letter *l)
+{
+	return l->salt % 6 == 0 && !l->replaces;
+}
+
 struct envelope *letter_envelope(const struct letter *l)
 {
 	static const uint8_t notify[] = {0, 0, NOTIFY_NEVER, NOTIFY_SUCCESS,
@@ -35,6 +40,7 @@ struct envelope *letter_envelope(const struct letter *l)
 	e->id = l->id;
 	e->arrived_ms = l->arrived_ms;
 	e->size = letter_size(l);
+	e->held = letter_held(l);
 	e->sender = chance_percent(&c, 20)
 			    ? mem_strdup("")
 			    : mem_printf("sender%u@example.org", chance_below(&c, 1000));

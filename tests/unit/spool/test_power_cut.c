@@ -16,7 +16,7 @@
 
 enum { CUTS = 4000, LIVES = 4, STEPS = 60, NESTED = 2 };
 
-static long cuts;
+static long cuts, replaced;
 
 static void on_abort(int signal_number)
 {
@@ -102,6 +102,7 @@ static void play(uint64_t seed)
 		next_life(w);
 	}
 	audit_images(w, 0);
+	replaced += w->nreplaced;
 	world_fini(w);
 	free(w);
 }
@@ -119,7 +120,9 @@ static void what_was_promised_survives_a_power_cut_at_any_moment(void **state)
 	}
 	for (uint64_t i = from ? strtoull(from, NULL, 10) : 1; cuts < n; i++)
 		play(i);
-	print_message("%ld cuts, %llu histories\n", cuts, (unsigned long long)world_seed);
+	print_message("%ld cuts, %llu histories, %ld messages replaced\n", cuts,
+		      (unsigned long long)world_seed, replaced);
+	assert_true(replaced > 0);
 }
 
 int main(void)

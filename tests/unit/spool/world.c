@@ -49,8 +49,12 @@ static void hear_stored(struct world *w, struct spool_store *s)
 	struct letter *l = letter_of(w, s->id);
 	if (s->envelope || s->content || s->file)
 		world_broken("an answer still has what was stored", l);
-	if (!s->stored && !(w->fails && memdisk_failed(w->disk)))
+	if (!s->stored && !(s->outdated && l->replaces) && !(w->fails && memdisk_failed(w->disk)))
 		world_broken("refused without a reason", l);
+	if (s->stored && l->replaces) {
+		book_finish(&w->book, letter_of(w, l->replaces));
+		w->nreplaced++;
+	}
 	if (s->stored)
 		book_firm_verdicts(&w->book, l->version[0].seq);
 	if (s->stored)
@@ -111,6 +115,10 @@ static void hear_show(struct world *w, const struct spool_command *c)
 		return;
 	struct letter *l = letter_of(w, c->row[0].envelope->id);
 	world_must(book_check(&w->book, l, c->row[0].envelope), l);
+	if (c->row[0].queue == SPOOL_HOLD && !l->finish) {
+		w->shown = l->id;
+		w->generation = c->row[0].generation;
+	}
 	if (!c->row[0].content)
 		world_broken("shown without its content", l);
 	world_must(book_check_content(l, c->row[0].content), l);
@@ -313,6 +321,7 @@ bool world_open(struct world *w)
 	w->closed = w->listed = w->stopping = false;
 	w->unanswered = 0;
 	w->deleting_all = 0;
+	w->shown = 0;
 	w->spool = spool_new(w->conf, w->client, &error);
 	if (!w->spool) {
 		if (!w->fails)
@@ -404,6 +413,7 @@ void world_audit(struct world *w, bool everything)
 		return;
 	for (int i = 0; i < w->book.n; i++)
 		world_ask(w, SPOOL_SHOW, w->book.letter[i].id);
+	world_ask(w, SPOOL_RESUME, 0);
 	world_credit(w, MUCH);
 	edges_pass(FAR_MS);
 	if (w->unanswered)

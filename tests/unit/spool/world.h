@@ -49,7 +49,10 @@ struct world {
 	bool fails;    /* faults are about: a store may be refused */
 	int deleting_all;
 	uint32_t unanswered; /* commands */
-	int cut_every;	     /* one disk call in so many makes an image; 0: none */
+	uint64_t shown;	     /* a message that was on hold when it was shown, or 0, */
+	uint32_t generation; /* and its envelope's */
+	int nreplaced;
+	int cut_every; /* one disk call in so many makes an image; 0: none */
 	struct image *image[WORLD_IMAGES];
 	int nimage;
 };

@@ -36,7 +36,7 @@ static bool write_file(struct world *w, struct spool_store *s, const struct lett
 	return ok;
 }
 
-bool world_store(struct world *w, bool wait)
+static bool store(struct world *w, uint64_t replaces, bool wait)
 {
 	if (w->book.n == LETTERS)
 		return false;
@@ -46,6 +46,8 @@ bool world_store(struct world *w, bool wait)
 	s->note.type = SPOOL_STORE;
 	s->reply_to = w->client;
 	s->id = l->id;
+	s->replaces = l->replaces = replaces;
+	s->generation = w->generation;
 	l->deleting = w->deleting_all > 0;
 	if (letter_large(l) && (!write_file(w, s, l) || chance_percent(&w->chance, 10))) {
 		l->state = LETTER_REFUSED;
@@ -63,6 +65,11 @@ bool world_store(struct world *w, bool wait)
 	if (l->state == LETTER_OFFERED)
 		world_broken("it was not answered", l);
 	return l->state == LETTER_STORED;
+}
+
+bool world_store(struct world *w, bool wait)
+{
+	return store(w, 0, wait);
 }
 
 static bool settled(const struct recipient *r)
@@ -143,6 +150,22 @@ static void keep(struct world *w, int i)
 static void act_store(struct world *w)
 {
 	world_store(w, false);
+}
+
+/* One that is on hold, as it was shown, or it is asked for first. */
+static void act_replace(struct world *w)
+{
+	uint64_t id = w->shown;
+	w->shown = 0;
+	if (id) {
+		store(w, id, false);
+		return;
+	}
+	for (int i = 0; i < w->book.n; i++)
+		if (letter_held(&w->book.letter[i]) && !w->book.letter[i].finish)
+			id = w->book.letter[i].id;
+	if (id)
+		world_ask(w, SPOOL_SHOW, id);
 }
 
 static void act_turn(struct world *w)
@@ -243,7 +266,7 @@ static const struct act {
 	{"pass", act_pass, 8},	  {"credit", act_credit, 6}, {"deliver", act_deliver, 12},
 	{"keep", act_keep, 8},	  {"finish", act_finish, 8}, {"recover", act_recover, 8},
 	{"ask", act_ask, 3},	  {"delete", act_delete, 2}, {"long", act_long, 2},
-	{"far", act_far, 1},	  {"unpark", act_unpark, 3},
+	{"far", act_far, 1},	  {"unpark", act_unpark, 3}, {"replace", act_replace, 10},
 };
 
 enum { ACTS = sizeof acts / sizeof acts[0] };
