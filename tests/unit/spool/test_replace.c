@@ -130,16 +130,14 @@ static void of_two_that_want_its_place_one_gets_it(void **state)
 	assert_int_equal(harness_count(&h), 1);
 }
 
-/* The content of a large message is synced beside the queue, and may come too late. */
 static void one_that_cannot_be_stored_leaves_the_held_one_as_it_was(void **state)
 {
 	(void)state;
 	uint64_t held = store_held(100);
-	uint32_t generation = generation_of(held);
 	harness_close(&h);
 	h.conf->queue_minfree = INT64_MAX / 2; /* there is no such disk */
 	harness_open(&h);
-	post(replacement(held, generation));
+	post(replacement(held, generation_of(held)));
 	harness_wait(&h, &h.nrefused, 1);
 	assert_true(is_there(held));
 	assert_int_equal(ordered(SPOOL_RESUME, held), 1);
