@@ -6,17 +6,16 @@
 #include "base/mem.h"
 #include "base/metrics.h"
 #include "dkim/author.h"
-#include "dkim/canonical_body.h"
-#include "dkim/signature.h"
+#include "dkim/body_hash.h"
+#include "dkim/resign.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <openssl/err.h>
-#include <openssl/evp.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { PIECE = 64 << 10, AT_ONCE_MAX = 16 << 10, SIGNING_MAGIC = 0xd41351a6 };
+enum { AT_ONCE_MAX = 16 << 10, SIGNING_MAGIC = 0xd41351a6 };
 
 /* One message, from the choice of who signs to its fields. */
 struct signing {
@@ -28,92 +27,28 @@ struct signing {
 	char reason[128]; /* of the error, where OpenSSL has one */
 };
 
-/* The body in one of its forms. */
-struct form {
-	struct canonical_body body;
-	EVP_MD_CTX *digest;
-	unsigned char hash[SIGNATURE_HASH];
-};
-
 static void unsigned_since(const struct passage *p, const char *why)
 {
 	log_event(LOG_LEVEL_INFO, "dkim", "id", log_id(p->draft.id), "result", "not signed",
 		  "reason", why, NULL);
 }
 
-static void digest(void *owner, const char *bytes, size_t len)
-{
-	struct form *f = owner;
-	EVP_DigestUpdate(f->digest, bytes, len);
-}
-
-static bool form_begin(struct form *f, bool relaxed)
-{
-	canonical_body_init(&f->body, relaxed, digest, f);
-	f->digest = EVP_MD_CTX_new();
-	return f->digest && EVP_DigestInit_ex(f->digest, EVP_sha256(), NULL) == 1;
-}
-
-static bool form_end(struct form *f)
-{
-	canonical_body_end(&f->body);
-	return EVP_DigestFinal_ex(f->digest, f->hash, NULL) == 1;
-}
-
-static bool wants(const struct signing *s, bool relaxed)
-{
-	for (int i = 0; i < s->n; i++)
-		if (signature_body_relaxed(s->by[i]) == relaxed)
-			return true;
-	return false;
-}
-
-/* All forms that are wanted in one pass over the body. */
-static int read_body(const struct draft *d, struct form form[2])
-{
-	char *piece = mem_alloc(PIECE);
-	ssize_t n;
-	for (uint64_t at = 0; (n = draft_body(d, at, piece, PIECE)) > 0; at += (uint64_t)n)
-		for (int i = 0; i < 2; i++)
-			if (form[i].digest)
-				canonical_body_put(&form[i].body, piece, (size_t)n);
-	int error = n < 0 ? errno : 0;
-	free(piece);
-	return error;
-}
-
-static int hash_body(const struct signing *s, const struct draft *d, struct form form[2])
-{
-	bool ok = true;
-	for (int i = 0; i < 2; i++)
-		ok = ok && (!wants(s, i) || form_begin(&form[i], i));
-	int error = ok ? read_body(d, form) : EIO;
-	for (int i = 0; i < 2; i++)
-		if (form[i].digest && !form_end(&form[i]))
-			ok = false;
-	return error || ok ? error : EIO;
-}
-
 /* In the pool, or at once. */
 static void work(struct passage *p)
 {
 	struct signing *s = p->at_work;
-	struct form *form = mem_zalloc(2 * sizeof *form);
+	struct body_hash hash;
 	magic_check(s, SIGNING_MAGIC);
-	s->error = hash_body(s, &p->draft, form);
+	s->error = body_hash(&p->draft, s->by, s->n, &hash);
 	for (int i = 0; i < s->n && !s->error; i++) {
-		const struct form *f = &form[signature_body_relaxed(s->by[i])];
-		s->field[i] = signature_make(s->by[i], p->draft.field, p->draft.nfield, f->hash,
-					     date_ms() / 1000);
+		s->field[i] = signature_make(s->by[i], p->draft.field, p->draft.nfield,
+					     body_hash_for(&hash, s->by[i]), date_ms() / 1000);
 		if (!s->field[i])
 			s->error = EIO;
 	}
 	if (s->error)
 		ERR_error_string_n(ERR_peek_last_error(), s->reason, sizeof s->reason);
 	ERR_clear_error();
-	EVP_MD_CTX_free(form[0].digest);
-	EVP_MD_CTX_free(form[1].digest);
-	free(form);
 }
 
 static void signing_free(struct signing *s)
@@ -134,6 +69,9 @@ static void cancel(struct passage *p)
  * Content that is binary stays as it is. */
 static void insert(struct passage *p, struct signing *s)
 {
+	const struct resign *again = passage_context(p);
+	if (again)
+		resign_remove(again, &p->draft);
 	if (p->draft.envelope->body != BODY_BINARYMIME)
 		draft_complete(&p->draft);
 	for (int i = s->n - 1; i >= 0; i--) {
@@ -172,6 +110,15 @@ static bool is_quick(const struct passage *p, const struct signing *s)
 	return quick && !signature_rsa(s->by[0]);
 }
 
+static bool choose(const struct passage *p, struct signing *s, struct buf *why)
+{
+	const struct resign *again = passage_context(p);
+	if (!again)
+		return author_signs(p, s->by, &s->n, why);
+	s->n = resign_choose(again, s->by);
+	return s->n > 0;
+}
+
 static void begin(struct passage *p)
 {
 	struct buf why = {0};
@@ -180,7 +127,7 @@ static void begin(struct passage *p)
 	p->at_work = s;
 	bool open = draft_open(&p->draft);
 	int error = open ? 0 : errno;
-	bool signs = open && author_signs(p, s->by, &s->n, &why);
+	bool signs = open && choose(p, s, &why);
 	if (buf_len(&why) > 0)
 		unsigned_since(p, buf_cstr(&why));
 	else if (error == EMSGSIZE)

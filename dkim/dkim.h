@@ -2,6 +2,9 @@
  *
  *	stages.h --> [ which sections sign? ] -- pool: hashes, signatures --> fields in front of it
  *
+ *	author.h	those of the author's domain
+ *	resign.h	of a message that passes filters again: those that had signed it
+ *
  * OWNERSHIP  Nothing of its own; what it works with lies in the passage.
  * THREAD     The passage's, and a thread of the pool; small mail is signed by Ed25519 in the first.
  * ERRORS     A signature that cannot be made fails the passage: the message is tried again, and never
@@ -13,6 +16,6 @@
 
 #include "stages/stages.h"
 
-extern const struct passage_stage dkim_stage;
+extern const struct passage_stage dkim_stage; /* its context: a struct resign; or NULL */
 
 #endif

@@ -71,7 +71,10 @@ void filter_changes_given(struct filter_changes *f, const char *address, uint32_
 void filter_changes_begin(struct filter_changes *f, struct draft *d)
 {
 	f->draft = d;
-	f->received = 0;
+	f->received = -1;
+	for (int i = 0; i < d->nfield && f->received < 0; i++)
+		if (draft_field_is(&d->field[i], "Received"))
+			f->received = i;
 }
 
 /* With angle brackets or without. */

@@ -27,7 +27,7 @@ enum { FILTER_CHANGES_BYTES = 1 << 20 };
 struct filter_changes {
 	struct conf *conf; /* whose tables rewrite what is added; the owner's */
 	struct draft *draft;
-	int received; /* where our own Received field is; -1: it is gone */
+	int received; /* where our own Received field is, the topmost; -1: there is none */
 	int n, cap;
 	struct filter_change *change;
 	size_t bytes;

@@ -66,11 +66,15 @@ static int changed(void *owner, const char *filter)
 	struct buf what;
 	buf_init(&what);
 	bool body = filter_changes_make(&m->changes, &what);
-	if (m->quarantine)
+	m->changed = true;
+	if (m->quarantine) {
 		tell(m, filter, "quarantine", m->quarantine);
+		free(m->held_why);
+		m->held_why = m->quarantine;
+		m->by = filter;
+	}
 	tell(m, filter, "change", buf_cstr(&what));
 	buf_fini(&what);
-	free(m->quarantine);
 	m->quarantine = NULL;
 	return body ? settle_body(m->passage) : 0;
 }
@@ -91,6 +95,8 @@ static void end(struct filter_mail *m, const struct milter_verdict *v)
 {
 	struct passage *p = m->passage;
 	m->passage = NULL;
+	if (v->filter)
+		m->by = v->filter;
 	if (milter_chain_holds(m->chain))
 		p->draft.envelope->held = true;
 	if (v->outcome == MILTER_REFUSE)
@@ -168,7 +174,7 @@ static void begin(struct passage *p)
 			passage_fail(p, errno);
 		return;
 	}
-	m->id = p->draft.id;
+	m->id = m->owner.id ? m->owner.id : p->draft.id;
 	m->changes.conf = p->conf;
 	filter_changes_begin(&m->changes, &p->draft);
 	m->step = 0;
@@ -213,6 +219,10 @@ void filter_mail_reset(struct filter_mail *m)
 {
 	milter_chain_end(m->chain);
 	filter_changes_reset(&m->changes);
+	free(m->held_why);
+	m->held_why = NULL;
+	m->by = NULL;
+	m->changed = false;
 	m->id = 0;
 }
 
@@ -224,6 +234,7 @@ void filter_mail_fini(struct filter_mail *m)
 	milter_chain_free(&m->chain);
 	filter_changes_fini(&m->changes);
 	free(m->quarantine);
+	free(m->held_why);
 }
 
 void filter_mail_stage(struct filter_mail *m, struct passage *p)

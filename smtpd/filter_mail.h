@@ -23,6 +23,7 @@ struct filter_owner {
 	void (*done)(void *owner); /* an event of the dialogue; NULL: there is none */
 	void *owner;
 	const char *hostname; /* of a relay whose own mail it is; else NULL */
+	uint64_t id;	      /* of the message, for the log; 0: the draft's */
 };
 
 struct filter_mail {
@@ -32,7 +33,10 @@ struct filter_mail {
 	uint64_t id, session;	 /* for the log; 0: none */
 	struct passage *passage; /* at work on content; NULL: on something else */
 	uint32_t step;		 /* of its own mail: what it has been told */
-	char *quarantine;	 /* why it is to be held */
+	char *quarantine;	 /* why the filter at work wants it held */
+	bool changed;		 /* some filter has changed it */
+	const char *by; /* who refuses, discards or holds it; in the configuration; or NULL */
+	char *held_why; /* what it says about that; or NULL */
 };
 
 void filter_mail_init(struct filter_mail *, struct milters *, struct conf *,

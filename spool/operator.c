@@ -84,7 +84,7 @@ static void list(struct spool *s, struct spool_command *c)
 	const struct stub *stub;
 	for (uint64_t id = c->after; c->nrow < c->limit && (stub = catalog_next(&s->catalog, id));
 	     id = stub->id)
-		if (fits(s, c, stub))
+		if (fits(s, c, stub) && (!c->held_only || stub->state == STUB_HELD))
 			add_row(c, stub);
 }
 

@@ -237,7 +237,7 @@ struct spool_command {
 	bool unranked;	   /* SHAPE: shape_rank() is left to the asker */
 	char *domain;	   /* LIST, the orders: with a recipient left there; NULL: all */
 	bool held_too;	   /* FLUSH: release what is held */
-	bool held_only;	   /* DELETE: nothing that is not held */
+	bool held_only;	   /* LIST, DELETE: nothing that is not held */
 	bool fresh;	   /* RESUME: as if it had come in now: its lifetime begins anew */
 	int64_t affected;  /* answer: messages that an order was for */
 	int64_t cancelled; /* of them, done once what is under way has ended */

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/metrics.h"
 #include "cmd/cmd.h"
+#include "cmd/maildrop/refilter.h"
 #include "cmd/text/queue_print.h"
 
 #include <assert.h>
@@ -24,6 +25,7 @@ static void ask(struct queue_job *j, enum spool_order op, uint64_t id, uint64_t 
 	c->limit = limit;
 	c->fresh = j->args.fresh;
 	c->held_too = j->args.nid > 0 || j->args.filter.queues == 1u << SPOOL_HOLD;
+	c->held_only = j->args.refilter;
 	j->in_flight++;
 	loop_post(j->spool, &c->note);
 }
@@ -42,6 +44,7 @@ static const char *unmoved_words(const struct queue_job *j, enum spool_unmoved w
 		[SPOOL_STUCK] = "left, for the disk of the queue fails",
 		[SPOOL_ADOPTING] = "being taken from another node",
 		[SPOOL_MISSING] = "not found",
+		[SPOOL_REPLACED] = "just being changed by filters",
 	};
 	if (why == SPOOL_HELD)
 		return j->args.verb == QUEUE_HOLD ? "held already" : "on hold, which release ends";
@@ -70,6 +73,8 @@ static void ask_by_id(struct queue_job *j)
 		uint64_t id;
 		if (!ident_parse(text, &id) || id == 0)
 			not_found(j, text);
+		else if (j->args.refilter)
+			queue_refilter_add(j, id);
 		else if (changes(j))
 			ask(j, queue_verbs[j->args.verb].order, id, 0, 0);
 		else if (j->args.verb == QUEUE_SHOW)
@@ -84,7 +89,7 @@ static void ask_next(struct queue_job *j)
 {
 	if (j->args.nid > 0) {
 		ask_by_id(j);
-	} else if (j->args.all && changes(j)) {
+	} else if (j->args.all && changes(j) && !j->args.refilter) {
 		ask(j, queue_verbs[j->args.verb].order, 0, 0, 0);
 		j->complete = true;
 	} else {
@@ -118,6 +123,7 @@ static void say_total(struct queue_job *j)
 	if (j->cancelled > 0)
 		buf_printf(&text, "%" PRId64 " of them when what is under way has ended\n",
 			   j->cancelled);
+	queue_refilter_total(j, &text);
 	if (changes(j))
 		put_unmoved(&text, j);
 	control_say(j->request, buf_data(&text), buf_len(&text));
@@ -137,7 +143,7 @@ static void tell(void *owner)
 			   metrics_sum(METRIC_queue_deferred) + metrics_sum(METRIC_queue_hold);
 	if (!j->request)
 		return;
-	if (j->args.all)
+	if (j->args.all && !j->args.refilter)
 		control_progress(j->request, "%" PRId64 " messages in the queue", in_queue);
 	else
 		control_progress(j->request, "%" PRId64 " messages %s, of %" PRId64, j->messages,
@@ -152,6 +158,7 @@ static void job_free(struct queue_job *j)
 	spool_command_free(&j->shown);
 	queue_sites_free(&j->sites);
 	queue_args_fini(&j->args);
+	free(j->refilter.id);
 	conf_unref(j->conf);
 	magic_clear(j);
 	free(j);
@@ -165,9 +172,17 @@ static void finish(struct queue_job *j)
 	job_free(j);
 }
 
+static void refilter_some(struct queue_job *j)
+{
+	uint64_t id;
+	while (j->request && queue_refilter_next(j, &id))
+		ask(j, SPOOL_SHOW, id, 0, 0);
+}
+
 /* The one place that decides what comes next. */
 static void go_on(struct queue_job *j)
 {
+	refilter_some(j);
 	if (j->in_flight > 0)
 		return;
 	if (!j->request) {
@@ -180,6 +195,7 @@ static void go_on(struct queue_job *j)
 		return;
 	if (!j->complete)
 		ask_next(j);
+	refilter_some(j);
 	if (j->in_flight == 0 && j->complete) {
 		say_total(j);
 		finish(j);
@@ -203,6 +219,11 @@ static void take_row(struct queue_job *j, const struct spool_row *row, int64_t n
 {
 	if (!queue_filter_match(&j->args.filter, j->sites, row, now_ms))
 		return;
+	if (j->args.refilter) {
+		if (ident_time_ms(row->envelope->id) <= j->refilter.until_ms)
+			queue_refilter_add(j, row->envelope->id);
+		return;
+	}
 	if (changes(j)) {
 		ask(j, queue_verbs[j->args.verb].order, row->envelope->id, 0, 0);
 		return;
@@ -238,7 +259,8 @@ static void take_page(struct queue_job *j, const struct spool_command *c)
 static void take_change(struct queue_job *j, const struct spool_command *c)
 {
 	char text[IDENT_TEXT];
-	j->messages += c->affected;
+	*(c->op == SPOOL_DELETE && j->args.refilter ? &j->refilter.deleted : &j->messages) +=
+		c->affected;
 	j->cancelled += c->cancelled;
 	j->unsafe |= c->unsafe;
 	for (int why = 0; why < SPOOL_UNMOVED; why++) {
@@ -246,6 +268,30 @@ static void take_change(struct queue_job *j, const struct spool_command *c)
 		if (j->args.nid > 0 && c->unmoved[why] > 0)
 			not_moved(j, ident_text(c->id, text), (enum spool_unmoved)why);
 	}
+}
+
+static void take_shown(struct queue_job *j, struct spool_command *c)
+{
+	char text[IDENT_TEXT];
+	enum spool_unmoved why = queue_refilter_shown(j, c);
+	if (why == SPOOL_UNMOVED)
+		return;
+	j->unmoved[why]++;
+	if (j->args.nid > 0)
+		not_moved(j, ident_text(c->id, text), why);
+}
+
+void queue_job_refiltered(struct refilter *r)
+{
+	struct queue_job *j = r->owner;
+	magic_check(j, QUEUE_JOB_MAGIC);
+	assert(j->in_flight > 0);
+	j->in_flight--;
+	enum spool_order op = j->request ? queue_refilter_answered(j, r) : SPOOL_SHOW;
+	if (op != SPOOL_SHOW)
+		ask(j, op, r->envelope->id, 0, 0);
+	refilter_free(&r);
+	go_on(j);
 }
 
 void queue_job_answer(struct spool_command *c)
@@ -257,6 +303,8 @@ void queue_job_answer(struct spool_command *c)
 	j->in_flight--;
 	if (j->request && c->op == SPOOL_LIST) {
 		take_page(j, c);
+	} else if (j->request && c->op == SPOOL_SHOW && j->args.refilter) {
+		take_shown(j, c);
 	} else if (j->request && c->op == SPOOL_SHOW) {
 		if (c->nrow > 0) {
 			queue_show_begin(j, c);
@@ -324,10 +372,18 @@ void queue_job_start(struct request *r, const struct queue_job_asks *asks)
 	j->loop = asks->loop;
 	j->spool = asks->spool;
 	j->conf = conf_ref(asks->conf);
+	j->maildrop = asks->maildrop;
+	j->refilter.until_ms = clock_wall_ms();
 	r->job = j;
 	r->resume = resume;
 	r->gone = gone;
 	timer_init(&j->tell, tell, j);
+	const char *wrong = j->args.refilter ? queue_refilter_refused(j, &j->status) : NULL;
+	if (wrong) {
+		control_complain(r, "sluice: %s\n", wrong);
+		finish(j);
+		return;
+	}
 	if (r->progress && changes(j))
 		loop_timer_in(j->loop, &j->tell, TELL_MS);
 	ask_for_sites(j, asks->qmgr);

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "cmd/maildrop/maildrop_count.h"
 #include "cmd/maildrop/maildrop_folder.h"
+#include "cmd/maildrop/refilter.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -44,6 +45,8 @@ struct maildrop {
 	int nput_off;
 	struct timer retry; /* of those */
 	struct milters *milters;
+	struct refilters refilters;
+	bool stopped; /* main's */
 };
 
 static struct take *first(struct list *takes)
@@ -56,16 +59,21 @@ static void look_in(struct maildrop *m, int64_t delay_ms)
 	loop_timer_in(m->loop, &m->look, delay_ms);
 }
 
+static struct take_means means(const struct maildrop *m)
+{
+	return (struct take_means){.conf = m->conf,
+				   .spool = m->spool,
+				   .pool = m->pool,
+				   .loop = m->loop,
+				   .milters = m->milters,
+				   .folder = m->folder.taken};
+}
+
 /* True: it is to be tried again. */
 static bool store(struct maildrop *m, struct take *t)
 {
 	list_remove(&t->link);
-	const struct take_means with = {.conf = m->conf,
-					.spool = m->spool,
-					.pool = m->pool,
-					.loop = m->loop,
-					.milters = m->milters,
-					.folder = m->folder.taken};
+	const struct take_means with = means(m);
 	switch (take_store(t, &with)) {
 	case TAKE_ASKED:
 		list_append(&m->asked, &t->link);
@@ -196,12 +204,26 @@ static void answer_shape(struct maildrop *m, struct maildrop_shape *s)
 	loop_post(s->reply_to, &s->note);
 }
 
+static void refilter_more(void *owner)
+{
+	struct maildrop *m = owner;
+	const struct take_means with = means(m);
+	refilters_go_on(&m->refilters, &with);
+}
+
 static void receive(void *owner, struct note *note)
 {
 	struct maildrop *m = owner;
 	switch (note->type) {
 	case SPOOL_STORED:
-		stored(m, (struct spool_store *)note);
+		if (((struct spool_store *)note)->replaces)
+			refilters_stored((struct spool_store *)note);
+		else
+			stored(m, (struct spool_store *)note);
+		break;
+	case MAILDROP_REFILTER:
+		refilters_take(&m->refilters, (struct refilter *)note);
+		refilter_more(m);
 		break;
 	case SPOOL_COMMAND:
 		begin(m, (struct spool_command *)note);
@@ -262,6 +284,7 @@ struct maildrop *maildrop_new(struct conf *conf, struct spool *spool, struct thr
 	timer_init(&m->look, run, m);
 	timer_init(&m->retry, retry, m);
 	m->milters = milters_new(m->loop);
+	refilters_init(&m->refilters, refilter_more, m);
 	if (maildrop_folder_open(&m->folder, conf->spool, error))
 		watch(m);
 	else
@@ -278,6 +301,8 @@ void maildrop_start(struct maildrop *m)
 void maildrop_stop(struct maildrop *m)
 {
 	loop_stop(m->loop);
+	refilters_stop(&m->refilters);
+	m->stopped = true;
 }
 
 /* Those on their way to the spool wait in taken/ for the next start. */
@@ -312,10 +337,12 @@ void maildrop_free(struct maildrop **mp)
 		close(m->told);
 	}
 	end_passages(m);
+	refilters_stop(&m->refilters);
 	/* Messages that the spool has answered for since are logged; all others wait in taken/. */
 	mailbox_drain(&m->loop->mailbox);
 	timer_stop(&m->loop->timers, &m->look);
 	timer_stop(&m->loop->timers, &m->retry);
+	refilters_fini(&m->refilters);
 	milters_free(&m->milters);
 	loop_free(&m->loop);
 	assert(list_empty(&m->asked));
@@ -334,6 +361,14 @@ void maildrop_ask_shape(struct maildrop *m, struct shape *shape, struct loop *re
 	s->owner = owner;
 	s->shape = shape;
 	loop_post(m->loop, &s->note);
+}
+
+void maildrop_refilter(struct maildrop *m, struct refilter *r)
+{
+	if (m->stopped)
+		refilters_take(&m->refilters, r); /* who stops answers here */
+	else
+		loop_post(m->loop, &r->note);
 }
 
 void maildrop_reload(struct maildrop *m, struct conf *conf)

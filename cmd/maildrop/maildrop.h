@@ -12,6 +12,8 @@
  * their writers', who are not to be believed; an id that another message has, or that no clock has
  * reached, would do harm in the queue.
  *
+ * Its thread has local mail pass filters, and so does it with messages on hold (refilter.h).
+ *
  * Everybody may leave a file in maildrop/ (mode 3733: write and search, sticky, the group is
  * passed on); nobody but the relay's user can see or remove those of others. Files have the
  * folder's group, which is that user's, and mode 0640: so the relay can read them without being
@@ -34,9 +36,14 @@
 #include "base/thread_pool.h"
 #include "spool/spool.h"
 
-enum maildrop_note { MAILDROP_RELOAD = NOTES_FROM(NOTES_OF_MAILDROP), MAILDROP_SHAPE };
+enum maildrop_note {
+	MAILDROP_RELOAD = NOTES_FROM(NOTES_OF_MAILDROP),
+	MAILDROP_SHAPE,
+	MAILDROP_REFILTER /* struct refilter */
+};
 
 struct maildrop;
+struct refilter;
 
 struct maildrop *maildrop_new(struct conf *, struct spool *, struct thread_pool *,
 			      struct buf *error);
@@ -55,6 +62,9 @@ struct maildrop_shape {
 
 void maildrop_ask_shape(struct maildrop *, struct shape *, struct loop *reply_to, void *owner);
 /* What lies there is counted; the note comes back, its shape given away both ways. */
+
+void maildrop_refilter(struct maildrop *, struct refilter *);
+/* Let a message on hold pass the filters; the note comes back, also where the relay stops. */
 
 void maildrop_reload(struct maildrop *, struct conf *); /* takes a reference */
 

@@ -56,7 +56,8 @@ static struct loop *queue_loop(const struct offline *o)
 	return o->spool ? spool_loop(o->spool) : spool_look_loop(o->look);
 }
 
-/* What the words want to be done; of words that are wrong the job says so. */
+/* What the words want to be done; of words that are wrong the job says so. What only a relay can do comes as
+ * FLUSH. */
 static enum queue_verb verb_of(const struct request *r)
 {
 	struct queue_args args;
@@ -68,7 +69,9 @@ static enum queue_verb verb_of(const struct request *r)
 	queue_args_fini(&args);
 	buf_fini(&unused);
 	free(words);
-	return ok ? args.verb : QUEUE_LIST;
+	if (!ok)
+		return QUEUE_LIST;
+	return args.refilter ? QUEUE_FLUSH : args.verb;
 }
 
 /* Tables say who goes to a site, too; whoever may read the queue may read them, or does without. */
@@ -95,7 +98,7 @@ static void handle(void *owner, struct request *r)
 	struct buf error;
 	buf_init(&error);
 	if (verb == QUEUE_FLUSH) {
-		refuse(r, "nothing can be tried without it");
+		refuse(r, "nothing can be tried, and no filter asked, without it");
 	} else if (!(verb > QUEUE_FLUSH ? open_to_change : open_to_look)(o, &error)) {
 		refuse(r, buf_cstr(&error));
 	} else {

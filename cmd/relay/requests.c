@@ -64,6 +64,7 @@ static void queue(struct server *s, struct request *r)
 	queue_job_start(r, &(struct queue_job_asks){.loop = s->loop,
 						    .spool = spool_loop(s->spool),
 						    .qmgr = qmgr_loop(s->qmgr),
+						    .maildrop = s->maildrop,
 						    .conf = s->conf});
 }
 
@@ -216,6 +217,9 @@ void requests_receive(void *server, struct note *note)
 		break;
 	case MAILDROP_SHAPE:
 		shape_job_maildrop((struct maildrop_shape *)note);
+		break;
+	case MAILDROP_REFILTER:
+		queue_job_refiltered((struct refilter *)note);
 		break;
 	case DEST_SAVE:
 		save(server, (struct dest_save *)note);

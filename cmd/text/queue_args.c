@@ -9,6 +9,7 @@ enum {
 	OPTION_FILTER = OPTION_OWN, /* and an enum queue_condition */
 	OPTION_ALL = OPTION_FILTER + QUEUE_BY_OLDER + 1,
 	OPTION_FRESH,
+	OPTION_REFILTER,
 	OPTION_ENVELOPE,
 	OPTION_HEADERS,
 	OPTION_BODY,
@@ -25,6 +26,7 @@ static const struct option longs[] = {
 	{"reason", required_argument, NULL, OPTION_FILTER + QUEUE_BY_REASON},
 	{"all", no_argument, NULL, OPTION_ALL},
 	{"fresh", no_argument, NULL, OPTION_FRESH},
+	{"refilter", no_argument, NULL, OPTION_REFILTER},
 	{"envelope", no_argument, NULL, OPTION_ENVELOPE},
 	{"headers", no_argument, NULL, OPTION_HEADERS},
 	{"body", no_argument, NULL, OPTION_BODY},
@@ -63,6 +65,9 @@ static bool parse_option(struct queue_args *a, int option, struct buf *error)
 	case OPTION_FRESH:
 		a->fresh = true;
 		return true;
+	case OPTION_REFILTER:
+		a->refilter = true;
+		return true;
 	default:
 		return queue_filter_add(&a->filter, (enum queue_condition)(option - OPTION_FILTER),
 					optarg, error);
@@ -80,7 +85,8 @@ const struct queue_verb_row queue_verbs[QUEUE_VERBS] = {
 	[QUEUE_FLUSH] = {"flush", DONE("flush"), SPOOL_FLUSH, "flushed"},
 	[QUEUE_DELETE] = {"delete", DONE("delete"), SPOOL_DELETE, "deleted"},
 	[QUEUE_HOLD] = {"hold", DONE("hold"), SPOOL_SUSPEND, "held"},
-	[QUEUE_RELEASE] = {"release", DONE("release") " [--fresh]", SPOOL_RESUME, "released"},
+	[QUEUE_RELEASE] = {"release", DONE("release") " [--fresh] [--refilter]", SPOOL_RESUME,
+			   "released"},
 	[QUEUE_REQUEUE] = {"requeue", DONE("requeue"), SPOOL_REQUEUE, "requeued"},
 	[QUEUE_BOUNCE] = {"bounce", DONE("bounce"), SPOOL_BOUNCE, "bounced"},
 };
@@ -122,6 +128,8 @@ static const char *misplaced(const struct queue_args *a)
 		return "--repair belongs to check";
 	if (a->verb != QUEUE_RELEASE && a->fresh)
 		return "--fresh belongs to release";
+	if (a->verb != QUEUE_RELEASE && a->refilter)
+		return "--refilter belongs to release";
 	if (a->verb != QUEUE_SHOW && a->envelope)
 		return "--envelope belongs to show";
 	if (a->verb != QUEUE_SHOW && a->header)

@@ -38,7 +38,7 @@ struct queue_args {
 	struct queue_filter filter;
 	bool all, json, help;
 	bool repair;		     /* check */
-	bool fresh;		     /* release */
+	bool fresh, refilter;	     /* release */
 	bool envelope, header, body; /* what show sends; none set by the words: all */
 	const char *conf_file;	     /* of -c, or NULL */
 	int nid;

@@ -170,6 +170,11 @@ void milter_chain_add(struct milter_chain *c, const struct conf_milter *conf)
 	c->at = c->n;
 }
 
+void milter_chain_insist(struct milter_chain *c)
+{
+	c->insists = true;
+}
+
 static void filter_fini(struct filter *f)
 {
 	milter_content_fini(&f->content);

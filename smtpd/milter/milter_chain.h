@@ -62,7 +62,10 @@ struct milter_chain *milter_chain_new(struct milters *, struct conf *, const str
 
 void milter_chain_add(struct milter_chain *,
 		      const struct conf_milter *); /* of that configuration */
-void milter_chain_free(struct milter_chain **);	   /* NULL is allowed */
+void milter_chain_insist(struct milter_chain *);
+/* A filter that is no good has mail refused for now, whatever its default_action is. */
+
+void milter_chain_free(struct milter_chain **); /* NULL is allowed */
 
 const struct milter_verdict *milter_chain_verdict(const struct milter_chain *);
 bool milter_chain_holds(const struct milter_chain *);

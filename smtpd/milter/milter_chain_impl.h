@@ -50,6 +50,7 @@ struct milter_chain {
 	int n, at;			/* at: whom is asked; n: nobody */
 	bool settling;			/* changed() has not come to its end */
 	bool holds;			/* the message */
+	bool insists;			/* no default_action but tempfail */
 	const char *discards;		/* which filter wants the message dropped; or NULL */
 	struct milter_verdict verdict;
 	struct buf reply;

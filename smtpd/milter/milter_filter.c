@@ -35,9 +35,14 @@ enum step milter_filter_refuse(struct filter *f, const char *reply)
 }
 
 /* Of one that failed. */
+static int action_of(const struct filter *f)
+{
+	return f->chain->insists ? MILTER_DEFAULT_TEMPFAIL : (int)f->conf->default_action;
+}
+
 static enum step default_action(struct filter *f)
 {
-	switch (f->conf->default_action) {
+	switch (action_of(f)) {
 	case MILTER_DEFAULT_ACCEPT:
 		return STEP_NEXT;
 	case MILTER_DEFAULT_QUARANTINE:
@@ -56,7 +61,7 @@ static const char *action_text(const struct filter *f)
 					    [MILTER_DEFAULT_ACCEPT] = "accept",
 					    [MILTER_DEFAULT_REJECT] = "reject",
 					    [MILTER_DEFAULT_QUARANTINE] = "quarantine"};
-	return texts[f->conf->default_action];
+	return texts[action_of(f)];
 }
 
 void milter_filter_write_off(struct filter *f, const char *why)

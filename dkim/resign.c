@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: ISC */
+#include "dkim/resign.h"
+
+#include "base/header_field.h"
+#include "base/mem.h"
+#include "dkim/body_hash.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+enum { LOOKING_MAGIC = 0x4e519a00, TIME_DIGITS = 12 };
+
+/* The signatures that may be ours, while the pool finds out. */
+struct looking {
+	unsigned magic;
+	int n, error;
+	struct candidate {
+		const struct conf_dkim *by;
+		int field;
+		int64_t time_s;
+		bool ours;
+	} of[CONF_DKIM_MAX];
+};
+
+/* The value of a tag: it stands behind a semicolon, or at the beginning. NULL: it has none. */
+static const char *tag(const struct draft_field *f, const char *name, size_t *len)
+{
+	const char *end = f->text + f->len, *at = memchr(f->text, ':', f->len);
+	while (at && ++at < end) {
+		while (at < end && strchr(" \t\r\n", *at))
+			at++;
+		const char *next = memchr(at, ';', (size_t)(end - at));
+		size_t n = strlen(name);
+		if ((size_t)(end - at) > n && strncmp(at, name, n) == 0 && at[n] == '=') {
+			at += n + 1;
+			*len = (size_t)((next ? next : end) - at);
+			return at;
+		}
+		at = next;
+	}
+	return NULL;
+}
+
+static bool tag_is(const struct draft_field *f, const char *name, const char *value)
+{
+	size_t len = 0;
+	const char *at = tag(f, name, &len);
+	return at && len == strlen(value) && strncasecmp(at, value, len) == 0;
+}
+
+static bool tag_time(const struct draft_field *f, int64_t *time_s)
+{
+	size_t len = 0;
+	const char *at = tag(f, "t", &len);
+	*time_s = 0;
+	for (size_t i = 0; at && i < len; i++) {
+		if (at[i] < '0' || at[i] > '9' || len > TIME_DIGITS)
+			return false;
+		*time_s = *time_s * 10 + (at[i] - '0');
+	}
+	return at && len > 0;
+}
+
+static bool may_be_by(const struct draft_field *f, const struct conf_dkim *d)
+{
+	return d->loaded && tag_is(f, "d", d->title + (d->title[0] == '.')) &&
+	       tag_is(f, "s", d->selector) &&
+	       tag_is(f, "a", signature_rsa(d) ? "rsa-sha256" : "ed25519-sha256");
+}
+
+static void add_candidate(struct looking *l, const struct passage *p, int field)
+{
+	const struct draft_field *f = &p->draft.field[field];
+	int64_t time_s;
+	if (!tag_time(f, &time_s))
+		return;
+	for (int i = 0; i < p->conf->ndkim && l->n < CONF_DKIM_MAX; i++)
+		if (may_be_by(f, &p->conf->dkim[i]))
+			l->of[l->n++] = (struct candidate){
+				.by = &p->conf->dkim[i], .field = field, .time_s = time_s};
+}
+
+static void compare(struct candidate *c, const struct draft *d, const struct body_hash *hash)
+{
+	const struct draft_field *f = &d->field[c->field];
+	char *again =
+		signature_make(c->by, d->field, d->nfield, body_hash_for(hash, c->by), c->time_s);
+	c->ours = again && strlen(again) == f->len && memcmp(again, f->text, f->len) == 0;
+	free(again);
+}
+
+static void work(struct passage *p)
+{
+	struct looking *l = p->at_work;
+	const struct conf_dkim *by[CONF_DKIM_MAX];
+	struct body_hash hash;
+	magic_check(l, LOOKING_MAGIC);
+	for (int i = 0; i < l->n; i++)
+		by[i] = l->of[i].by;
+	l->error = body_hash(&p->draft, by, l->n, &hash);
+	for (int i = 0; i < l->n && !l->error; i++)
+		compare(&l->of[i], &p->draft, &hash);
+}
+
+static void looking_free(struct looking *l)
+{
+	magic_check(l, LOOKING_MAGIC);
+	magic_clear(l);
+	free(l);
+}
+
+static void cancel(struct passage *p)
+{
+	looking_free(p->at_work);
+}
+
+static void worked(struct passage *p)
+{
+	struct looking *l = p->at_work;
+	struct resign *r = passage_context(p);
+	int error = l->error;
+	for (int i = 0; i < l->n && !error; i++) {
+		const struct draft_field *f = &p->draft.field[l->of[i].field];
+		if (!l->of[i].ours)
+			continue;
+		r->by[r->n] = l->of[i].by;
+		r->field[r->n++] = mem_strndup(f->text, f->len);
+	}
+	looking_free(l);
+	if (error)
+		passage_fail(p, error);
+	else
+		passage_next(p);
+}
+
+/* A header that is too long to be looked at is for the filters to refuse. */
+static void begin(struct passage *p)
+{
+	if (!draft_open(&p->draft)) {
+		if (errno == EMSGSIZE)
+			passage_next(p);
+		else
+			passage_fail(p, errno);
+		return;
+	}
+	struct looking *l = mem_zalloc(sizeof *l);
+	l->magic = LOOKING_MAGIC;
+	for (int i = 0; i < p->draft.nfield; i++)
+		if (draft_field_is(&p->draft.field[i], "DKIM-Signature"))
+			add_candidate(l, p, i);
+	p->at_work = l;
+	if (l->n > 0 && passage_give(p, work))
+		return;
+	bool refused = l->n > 0;
+	looking_free(l);
+	p->at_work = NULL;
+	if (refused)
+		passage_fail(p, ECANCELED);
+	else
+		passage_next(p);
+}
+
+const struct passage_stage resign_stage = {
+	.name = "resign", .begin = begin, .worked = worked, .cancel = cancel};
+
+void resign_fini(struct resign *r)
+{
+	for (int i = 0; i < r->n; i++)
+		free(r->field[i]);
+	r->n = 0;
+}
+
+int resign_choose(const struct resign *r, const struct conf_dkim *by[CONF_DKIM_MAX])
+{
+	int n = *r->changed ? r->n : 0;
+	for (int i = 0; i < n; i++)
+		by[i] = r->by[i];
+	return n;
+}
+
+void resign_remove(const struct resign *r, struct draft *d)
+{
+	for (int i = 0; i < r->n; i++)
+		for (int k = d->nfield - 1; k >= 0; k--)
+			if (d->field[k].len == strlen(r->field[i]) &&
+			    memcmp(d->field[k].text, r->field[i], d->field[k].len) == 0)
+				draft_remove(d, k);
+}
