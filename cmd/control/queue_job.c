@@ -378,9 +378,10 @@ void queue_job_start(struct request *r, const struct queue_job_asks *asks)
 	r->resume = resume;
 	r->gone = gone;
 	timer_init(&j->tell, tell, j);
-	const char *wrong = j->args.refilter ? queue_refilter_refused(j, &j->status) : NULL;
+	const char *wrong = j->args.refilter ? queue_refilter_refused(j) : NULL;
 	if (wrong) {
 		control_complain(r, "sluice: %s\n", wrong);
+		j->status = STATUS_REFUSED;
 		finish(j);
 		return;
 	}

@@ -79,8 +79,7 @@ void queue_job_sites(struct dest_command *); /* qmgr's answer */
 
 void queue_job_refiltered(struct refilter *); /* the maildrop's answer */
 
-const char *queue_refilter_refused(const struct queue_job *,
-				   int *status); /* NULL: it can be done */
+const char *queue_refilter_refused(const struct queue_job *); /* NULL: it can be done */
 void queue_refilter_add(struct queue_job *, uint64_t id);
 bool queue_refilter_next(struct queue_job *, uint64_t *id);
 /* True: show it now. */

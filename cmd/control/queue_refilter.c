@@ -12,13 +12,10 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-const char *queue_refilter_refused(const struct queue_job *j, int *status)
+const char *queue_refilter_refused(const struct queue_job *j)
 {
-	*status = STATUS_REFUSED;
-	if (!j->maildrop) {
-		*status = STATUS_UNREACHABLE;
+	if (!j->maildrop)
 		return "only the running relay can ask filters";
-	}
 	if (j->conf->nmilter == 0)
 		return "no filter is configured, which --refilter would ask";
 	return j->conf->nmilter > CONF_MILTERS_MAX ? "too many filters are configured" : NULL;
