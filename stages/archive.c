@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/metrics.h"
 #include "base/tables.h"
+#include "stages/archive_mark.h"
 #include "stages/archive_report.h"
 #include "stages/budget.h"
 
@@ -24,6 +25,7 @@ enum { COPYING_MAGIC = 0xa7c41fe5 };
 struct copying {
 	unsigned magic;
 	struct envelope *envelope; /* of the copy, until it is made */
+	struct archive_marks marks;
 	struct spool_store *copy;
 	int error;
 };
@@ -92,13 +94,30 @@ static bool is_there(const struct envelope *e, const struct envelope *copy)
 	return true;
 }
 
+/* It has got a copy of what this is a copy of. */
+static bool has_it(const struct passage *p, const struct archive_marks *marks, const char *address)
+{
+	bool has = archive_marks_has(marks, address, clock_wall_ms(),
+				     p->conf->queue.maximal_queue_lifetime);
+	if (has)
+		log_event(LOG_LEVEL_INFO, "archive", "id", log_id(p->draft.id), "result",
+			  "not copied", "to", address, "reason",
+			  "it is a copy of a copy that this archive has got", NULL);
+	return has;
+}
+
 /* NULL: nobody gets a copy. */
-static struct envelope *copy_envelope(const struct passage *p)
+static struct envelope *copy_envelope(const struct passage *p, const struct archive_marks *marks)
 {
 	const struct envelope *e = p->draft.envelope;
-	struct envelope *copy = envelope_new();
-	choose(p, copy);
-	if (is_there(e, copy) || copy->nrcpt == 0) {
+	struct envelope *wanted = envelope_new(), *copy = envelope_new();
+	choose(p, wanted);
+	bool there = is_there(e, wanted);
+	for (uint32_t i = 0; !there && i < wanted->nrcpt; i++)
+		if (!has_it(p, marks, wanted->rcpt[i].address))
+			add(copy, wanted->rcpt[i].address);
+	envelope_free(&wanted);
+	if (copy->nrcpt == 0) {
 		envelope_free(&copy);
 		return NULL;
 	}
@@ -112,11 +131,12 @@ static struct envelope *copy_envelope(const struct passage *p)
 	return copy;
 }
 
-static int write_copy(const struct passage *p, struct draft *to)
+static int write_copy(const struct passage *p, const struct archive_marks *marks, struct draft *to)
 {
 	const struct archive_report report = {
 		.passage = p,
 		.to = to->envelope,
+		.marks = marks,
 		.hostname = p->conf->own_name,
 		.now_ms = date_ms(),
 	};
@@ -148,7 +168,7 @@ static int make(const struct passage *p, struct copying *c)
 	c->envelope = NULL;
 	if (signs)
 		passage_add(copy, signs, NULL);
-	int error = write_copy(p, &copy->draft);
+	int error = write_copy(p, &c->marks, &copy->draft);
 	if (!error && passage_run_here(copy) != PASSAGE_DONE)
 		error = copy->error ? copy->error : EIO;
 	if (!error) {
@@ -173,6 +193,7 @@ static void copying_free(struct copying *c)
 {
 	magic_check(c, COPYING_MAGIC);
 	envelope_free(&c->envelope);
+	archive_marks_fini(&c->marks);
 	spool_store_free(&c->copy);
 	magic_clear(c);
 	free(c);
@@ -202,16 +223,34 @@ static void worked(struct passage *p)
 		passage_next(p);
 }
 
+/* Of a header that is too long to be looked at, no marks are seen. */
+static bool read_marks(struct passage *p, struct archive_marks *marks)
+{
+	*marks = (struct archive_marks){0};
+	if (!draft_open(&p->draft))
+		return errno == EMSGSIZE;
+	archive_marks_read(marks, &p->draft);
+	return true;
+}
+
 static void begin(struct passage *p)
 {
-	struct envelope *e = copy_envelope(p);
+	struct archive_marks marks;
+	bool read = read_marks(p, &marks);
+	int error = errno;
+	struct envelope *e = read ? copy_envelope(p, &marks) : NULL;
 	if (!e) {
-		passage_next(p);
+		archive_marks_fini(&marks);
+		if (read)
+			passage_next(p);
+		else
+			passage_fail(p, error);
 		return;
 	}
 	struct copying *c = mem_zalloc(sizeof *c);
 	c->magic = COPYING_MAGIC;
 	c->envelope = e;
+	c->marks = marks;
 	p->at_work = c;
 	if (p->draft.content && !draft_settles_slowly(&p->draft) && !passage_context(p)) {
 		work(p);

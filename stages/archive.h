@@ -6,7 +6,8 @@
  *
  * A copy has an envelope of its own, to the archive, and is a message like others from there on, but that it
  * is never given up (envelope.archive). Nothing that we have written ourselves is copied, and so no copy is.
- * Mail to the archive's own address and to nobody else is not copied either: it is there.
+ * Mail to the archive's own address and to nobody else is not copied either: it is there. What another relay has made
+ * of a copy of ours is not copied to the same address again (archive_mark.h).
  *
  * OWNERSHIP  Nothing of its own; the copy belongs to the draft.
  * THREAD     The passage's, and a thread of the pool where a large message is copied, or a copy signed.

@@ -33,7 +33,7 @@ static bool make_boundary(char text[BOUNDARY_TEXT])
 	return true;
 }
 
-static void put_header(const struct archive_report *r, const char *boundary, struct buf *text)
+static bool put_header(const struct archive_report *r, const char *boundary, struct buf *text)
 {
 	const struct conf *c = r->passage->conf;
 	const struct envelope *e = r->to;
@@ -50,10 +50,13 @@ static void put_header(const struct archive_report *r, const char *boundary, str
 	buf_printf(text, "\r\nSubject: Copy of message %s\r\nDate: %s\r\n",
 		   ident_text(r->passage->draft.id, id), date);
 	buf_printf(text, "Message-ID: <%s@%s>\r\n", ident_text(e->id, id), r->hostname);
+	bool marked = archive_mark_put(text, e);
+	buf_append(text, buf_data(&r->marks->text), buf_len(&r->marks->text));
 	buf_printf(text,
 		   "Auto-Submitted: auto-generated\r\nMIME-Version: 1.0\r\n"
 		   "Content-Type: multipart/mixed;\r\n\tboundary=\"%s\"\r\n",
 		   boundary);
+	return marked;
 }
 
 static void put_value(struct buf *text, const char *value)
@@ -124,9 +127,10 @@ int archive_report_write(const struct archive_report *r, struct content_writer *
 	const struct envelope *e = d->envelope;
 	char boundary[BOUNDARY_TEXT];
 	struct buf text = {0};
-	if (!make_boundary(boundary))
+	if (!make_boundary(boundary) || !put_header(r, boundary, &text)) {
+		buf_fini(&text);
 		return EIO;
-	put_header(r, boundary, &text);
+	}
 	buf_printf(&text,
 		   "\r\n--%s\r\nContent-Type: text/plain; charset=utf-8\r\n"
 		   "Content-Transfer-Encoding: 8bit\r\n\r\n",

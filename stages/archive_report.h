@@ -13,11 +13,13 @@
 #ifndef STAGES_ARCHIVE_REPORT_H
 #define STAGES_ARCHIVE_REPORT_H
 
+#include "stages/archive_mark.h"
 #include "stages/stages.h"
 
 struct archive_report {
-	const struct passage *passage; /* of the message; its draft is settled */
-	const struct envelope *to;     /* of the copy; its id is set */
+	const struct passage *passage;	   /* of the message; its draft is settled */
+	const struct envelope *to;	   /* of the copy; its id is set */
+	const struct archive_marks *marks; /* of the message */
 	const char *hostname;
 	int64_t now_ms; /* as people see it */
 };

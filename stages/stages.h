@@ -12,6 +12,7 @@
  *	draft.[ch]		the message, as long as it may be changed
  *	archive.[ch]		the stage that makes a copy for the archive
  *	archive_report.[ch]	what that says
+ *	archive_mark.[ch]	how a copy is known again
  *	budget.[ch]		the memory that all of this takes, with what clients are just sending
  *
  * A stage that takes time keeps the passage and continues it later: in the passage's loop, or, for

@@ -10,7 +10,7 @@ import pytest
 
 from lab.config import Config
 from lab.dkim_verifiers import DkimPy
-from lab.net import wait_until
+from lab.net import free_port, wait_until
 from lab.sink import Rule
 from lab.smtp import stuff
 from test_dkim import Keys
@@ -223,3 +223,28 @@ def test_what_check_says(lab, tmp_path, settings, says):
     section = archive(**settings).replace("TABLE", str(table))
     said = lab.relay(Config(extra=section), start=False).command("check")
     assert said.returncode == 1 and says in said.stdout + said.stderr, said
+
+
+def test_two_relays_that_archive_through_each_other_copy_each_message_once(lab):
+    """A copy that the other relay has made of a copy of ours is known again; what a client forges is not."""
+    sink, ports = lab.sink(), {name: free_port() for name in "ab"}
+    relays = {}
+    for name, other in ("ab", "ba"):
+        config = Config(settings={"hostname": f"{name}.test"}, extra=archive(to=f'{{ "journal@{name}.test" }}'))
+        config.listeners["smtp"] = {"address": [f"127.0.0.1:{ports[name]}"]}
+        config.route_all_to(sink.port).routes[f"{name}.test"] = {"relay": [f"[127.0.0.1]:{ports[other]}"]}
+        relays[name] = lab.relay(config.hurried())
+    relays["a"].send(sender="me@own.test", recipients=["x@dest.test"])
+    sink.wait_messages(3)
+    for name in "ab":
+        wait_until(lambda one=relays[name]: not one.command("queue", "list", "--json").stdout, what="the queue to be empty")
+    assert sorted(one.recipients[0] for one in sink.messages) == ["journal@a.test", "journal@b.test", "x@dest.test"]
+    assert relays["a"].wait_event("archive", result="not copied", to="journal@a.test")
+    copy = next(one for one in sink.messages if one.recipients == ["journal@b.test"])
+    fields = re.findall(rb"^Sluice-Archived: .*\r\n(?:\t.*\r\n)*", copy.content.partition(b"\r\n\r\n")[0], re.M)
+    assert len(fields) == 2
+    forged = fields[0][:17] + fields[1][17:30] + fields[0][30:] + fields[1][:17] + fields[0][17:30] + fields[1][30:] + CONTENT
+    relays["a"].send(sender="me@own.test", recipients=["y@dest.test"], content=forged)
+    sink.wait_messages(6)
+    assert sorted(one.recipients[0] for one in sink.messages[3:]) == ["journal@a.test", "journal@b.test", "y@dest.test"]
+    assert len(relays["a"].events("archive", result="not copied")) == 2
