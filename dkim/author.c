@@ -19,9 +19,22 @@ static bool read_from(const struct draft *d, struct address_list *to, struct buf
 	return ok;
 }
 
+static bool is_ascii(const char *domain)
+{
+	const unsigned char *p = (const unsigned char *)domain;
+	while (*p && *p < 0x80 && !(*p >= 'A' && *p <= 'Z'))
+		p++;
+	return *p == '\0';
+}
+
+/* It takes as long as all else here to have the library find that there is nothing to do. */
 static void in_ascii(const char *domain, char to[MAILADDR_DOMAIN_MAX + 1])
 {
 	char *ascii = NULL;
+	if (is_ascii(domain)) {
+		snprintf(to, MAILADDR_DOMAIN_MAX + 1, "%s", domain);
+		return;
+	}
 	int flags = IDN2_NFC_INPUT | IDN2_NONTRANSITIONAL;
 	bool converted = idn2_to_ascii_8z(domain, &ascii, flags) == IDN2_OK;
 	snprintf(to, MAILADDR_DOMAIN_MAX + 1, "%s", converted ? ascii : domain);

@@ -26,7 +26,7 @@ static bool form_begin(struct form *f, bool relaxed)
 {
 	canonical_body_init(&f->body, relaxed, digest, f);
 	f->digest = EVP_MD_CTX_new();
-	return f->digest && EVP_DigestInit_ex(f->digest, EVP_sha256(), NULL) == 1;
+	return f->digest && EVP_DigestInit_ex(f->digest, signature_sha256(), NULL) == 1;
 }
 
 static bool form_end(struct form *f, unsigned char hash[SIGNATURE_HASH])
@@ -43,14 +43,25 @@ static bool wants(const struct conf_dkim *const by[], int n, bool relaxed)
 	return false;
 }
 
+static void put(struct form form[2], const char *bytes, size_t len)
+{
+	for (int i = 0; i < 2; i++)
+		if (form[i].digest)
+			canonical_body_put(&form[i].body, bytes, len);
+}
+
 static int read_body(const struct draft *d, struct form form[2])
 {
+	size_t len;
+	const char *all = draft_body_bytes(d, &len);
+	if (all) {
+		put(form, all, len);
+		return 0;
+	}
 	char *piece = mem_alloc(PIECE);
 	ssize_t n;
 	for (uint64_t at = 0; (n = draft_body(d, at, piece, PIECE)) > 0; at += (uint64_t)n)
-		for (int i = 0; i < 2; i++)
-			if (form[i].digest)
-				canonical_body_put(&form[i].body, piece, (size_t)n);
+		put(form, piece, (size_t)n);
 	int error = n < 0 ? errno : 0;
 	free(piece);
 	return error;
@@ -59,8 +70,9 @@ static int read_body(const struct draft *d, struct form form[2])
 int body_hash(const struct draft *d, const struct conf_dkim *const by[], int n,
 	      struct body_hash *hash)
 {
-	struct form *form = mem_zalloc(2 * sizeof *form);
+	struct form *form = mem_alloc(2 * sizeof *form);
 	bool ok = true;
+	form[0].digest = form[1].digest = NULL;
 	for (int i = 0; i < 2; i++)
 		ok = ok && (!wants(by, n, i) || form_begin(&form[i], i));
 	int error = ok ? read_body(d, form) : EIO;

@@ -75,11 +75,38 @@ static bool follow(struct canonical_body *b, char byte)
 	return true;
 }
 
+/* The length of a line that is canonical already; 0: it is none, or ends elsewhere. */
+static size_t plain_line(const struct canonical_body *b, const char *p, size_t len)
+{
+	const char *cr = memchr(p, '\r', len);
+	size_t n = cr ? (size_t)(cr - p) : 0;
+	if (n == 0 || n + 2 > len || cr[1] != '\n')
+		return 0;
+	if (b->relaxed && (is_blank(cr[-1]) || memchr(p, '\t', n) || memmem(p, n, "  ", 2)))
+		return 0;
+	return n;
+}
+
+/* Most mail is such lines: they are passed on together. Without the end of the last. */
+static size_t plain_lines(const struct canonical_body *b, const char *p, size_t len)
+{
+	size_t run = 0, n;
+	bool begins = (b->ends > 0 || !b->text) && !b->cr && !b->blank;
+	for (size_t at = 0; begins && (n = plain_line(b, p + at, len - at)) > 0; at += n + 2)
+		run = at + n;
+	return run;
+}
+
 void canonical_body_put(struct canonical_body *b, const char *bytes, size_t len)
 {
 	const char *p = bytes, *end = bytes + len;
 	while (p < end) {
-		if (b->cr && follow(b, *p)) {
+		size_t lines = plain_lines(b, p, (size_t)(end - p));
+		if (lines > 0) {
+			put_text(b, p, lines);
+			b->ends = 1;
+			p += lines + 2;
+		} else if (b->cr && follow(b, *p)) {
 			p++;
 		} else if (*p == '\r') {
 			b->cr = true;

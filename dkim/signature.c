@@ -7,6 +7,7 @@
 
 #include <ctype.h>
 #include <openssl/evp.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -46,6 +47,20 @@ static const char *const usual[] = {
 	"Auto-Submitted?",
 	"Feedback-ID?",
 };
+
+static EVP_MD *sha256;
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+static void fetch_sha256(void)
+{
+	sha256 = EVP_MD_fetch(NULL, "SHA256", NULL);
+}
+
+const EVP_MD *signature_sha256(void)
+{
+	pthread_once(&once, fetch_sha256);
+	return sha256 ? sha256 : EVP_sha256();
+}
 
 bool signature_body_relaxed(const struct conf_dkim *d)
 {
@@ -172,14 +187,17 @@ static size_t sign(const struct conf_dkim *d, const struct buf *text,
 	size_t len = buf_len(text), size = SIGNATURE_MAX;
 	/* Ed25519 signs the hash, not the text (RFC 8463 3). */
 	if (!signature_rsa(d)) {
-		if (EVP_Digest(what, len, hash, NULL, EVP_sha256(), NULL) != 1)
+		if (EVP_Digest(what, len, hash, NULL, signature_sha256(), NULL) != 1)
 			return 0;
 		what = hash;
 		len = sizeof hash;
 	}
 	EVP_MD_CTX *c = EVP_MD_CTX_new();
-	bool ok = c && EVP_MD_CTX_copy_ex(c, d->signing) == 1 &&
-		  EVP_DigestSign(c, to, &size, what, len) == 1;
+	bool ok = c && EVP_MD_CTX_copy_ex(c, d->signing) == 1;
+	/* It is not gone on with, so that OpenSSL need not copy it once more. */
+	if (ok)
+		EVP_MD_CTX_set_flags(c, EVP_MD_CTX_FLAG_FINALISE);
+	ok = ok && EVP_DigestSign(c, to, &size, what, len) == 1;
 	EVP_MD_CTX_free(c);
 	return ok ? size : 0;
 }

@@ -16,6 +16,9 @@
 
 enum { SIGNATURE_HASH = 32 }; /* bytes of SHA-256 */
 
+const struct evp_md_st *signature_sha256(void);
+/* An EVP_MD: to look it up by its name for each message takes longer than to hash a short one. */
+
 bool signature_body_relaxed(const struct conf_dkim *);
 bool signature_rsa(const struct conf_dkim *); /* else Ed25519 */
 

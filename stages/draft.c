@@ -179,6 +179,13 @@ ssize_t draft_body(const struct draft *d, uint64_t offset, void *to, size_t len)
 	return read_content(d, d->body_at + offset, to, len);
 }
 
+const char *draft_body_bytes(const struct draft *d, size_t *len)
+{
+	assert(d->opened);
+	*len = (size_t)(d->size - d->body_at);
+	return d->content && d->content->memory ? d->content->memory + d->body_at : NULL;
+}
+
 void draft_body_begin(struct draft *d)
 {
 	assert(d->opened);

@@ -75,6 +75,9 @@ uint64_t draft_body_size(const struct draft *);
 ssize_t draft_body(const struct draft *, uint64_t offset, void *to, size_t len);
 /* The body that came, as content_read(). */
 
+const char *draft_body_bytes(const struct draft *, size_t *len);
+/* The same, where it lies in memory; or NULL. */
+
 void draft_body_begin(struct draft *);
 /* Another body comes: put it with draft_body_put(). What came can still be read. Again: the new one
  * begins anew. */

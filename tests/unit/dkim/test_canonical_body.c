@@ -121,6 +121,65 @@ static void hashes_are_those_of_the_rfcs(void **state)
 		    "2jUSOH9NhtVGCQWNr9BrIAPreKQjO6Sn7XIkfJVOzv8=");
 }
 
+/* Byte by byte, as RFC 6376 3.4.3 and 3.4.4 say it. */
+static void canonical(const char *body, bool relaxed, struct buf *to)
+{
+	size_t text = 0; /* up to where there is more than ends of lines */
+	for (const char *p = body; *p; p++) {
+		bool blank = *p == ' ' || *p == '\t';
+		const char *next = p + strspn(p, " \t");
+		if (relaxed && blank && p > body && (p[-1] == ' ' || p[-1] == '\t'))
+			continue;
+		if (relaxed && blank && (strncmp(next, "\r\n", 2) == 0 || !*next))
+			continue;
+		if (strncmp(p, "\r\n", 2) == 0) {
+			buf_puts(to, "\r\n");
+			p++;
+			continue;
+		}
+		buf_append(to, relaxed && blank ? " " : p, 1);
+		text = buf_len(to);
+	}
+	to->tail = to->head + text;
+	if (text > 0 || !relaxed)
+		buf_puts(to, "\r\n");
+}
+
+static void any_body_is_as_the_rule_has_it_however_it_is_cut(void **state)
+{
+	static const char *const words[] = {"a",
+					    "word",
+					    " ",
+					    "  ",
+					    "\t",
+					    "\r\n",
+					    "\r\n",
+					    "\r\n\r\n",
+					    "a whole line of words\r\n",
+					    "two\r\nlines\r\n",
+					    "\r",
+					    "\n"};
+	struct buf body = {0}, wanted = {0};
+	unsigned seed = 6376;
+	(void)state;
+	for (int i = 0; i < 20000; i++) {
+		buf_clear(&body);
+		for (int n = rand_r(&seed) % 12; n > 0; n--)
+			buf_puts(&body,
+				 words[(size_t)rand_r(&seed) % (sizeof words / sizeof *words)]);
+		const char *text = buf_cstr(&body);
+		for (int relaxed = 0; relaxed < 2; relaxed++) {
+			buf_clear(&wanted);
+			canonical(text, relaxed, &wanted);
+			expect_pieces(text, relaxed, buf_cstr(&wanted), strlen(text) + 1);
+			expect_pieces(text, relaxed, buf_cstr(&wanted),
+				      1 + (size_t)rand_r(&seed) % 9);
+		}
+	}
+	buf_fini(&body);
+	buf_fini(&wanted);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -131,6 +190,7 @@ int main(void)
 		cmocka_unit_test(what_is_no_end_of_a_line_is_text),
 		cmocka_unit_test(long_text_passes_through_as_it_is),
 		cmocka_unit_test(hashes_are_those_of_the_rfcs),
+		cmocka_unit_test(any_body_is_as_the_rule_has_it_however_it_is_cut),
 	};
 	return RUN(tests);
 }
