@@ -75,6 +75,14 @@ static bool follow(struct canonical_body *b, char byte)
 	return true;
 }
 
+static bool has_two_blanks(const char *p, const char *end)
+{
+	while ((p = memchr(p, ' ', (size_t)(end - p))) && ++p < end)
+		if (*p == ' ')
+			return true;
+	return false;
+}
+
 /* The length of a line that is canonical already; 0: it is none, or ends elsewhere. */
 static size_t plain_line(const struct canonical_body *b, const char *p, size_t len)
 {
@@ -82,7 +90,7 @@ static size_t plain_line(const struct canonical_body *b, const char *p, size_t l
 	size_t n = cr ? (size_t)(cr - p) : 0;
 	if (n == 0 || n + 2 > len || cr[1] != '\n')
 		return 0;
-	if (b->relaxed && (is_blank(cr[-1]) || memchr(p, '\t', n) || memmem(p, n, "  ", 2)))
+	if (b->relaxed && (is_blank(cr[-1]) || memchr(p, '\t', n) || has_two_blanks(p, cr)))
 		return 0;
 	return n;
 }

@@ -148,6 +148,9 @@ static void put_names(struct names *n, const char *listed)
 	len -= !once_more;
 	for (int i = n->nfield - 1; i >= 0; i--) {
 		const struct draft_field *f = &n->field[i];
+		/* Nearly always that is enough to know. */
+		if (tolower((unsigned char)f->text[0]) != tolower((unsigned char)listed[0]))
+			continue;
 		size_t name = header_field_name(f->text, f->len);
 		if (name != len || strncasecmp(f->text, listed, len) != 0)
 			continue;
