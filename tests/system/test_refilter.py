@@ -93,6 +93,7 @@ def _tidy(world):
     yield
     world.sink.behaviour.rules.clear()
     world.relay.command("queue", "delete", "--all")
+    wait_until(lambda: not world.listed(), what="the queue to be empty")
 
 
 def test_what_passes_is_released_as_it_is(world):
@@ -102,7 +103,8 @@ def test_what_passes_is_released_as_it_is(world):
     assert (done.returncode, done.stdout, done.stderr) == (DONE, "1 message released\n", "")
     message = world.sink.wait_messages(before + 1)[-1]
     assert message.content.decode().replace("\r\n", "\n") == shown
-    assert world.outcome(ident)["result"] == "passed" and not world.listed()
+    assert world.outcome(ident)["result"] == "passed"
+    wait_until(lambda: not world.listed(), what="the queue to be empty")
     assert [one.conversations[0].all(b"H")[0] for one in (world.one, world.two)] == [b"relay.test\0"] * 2
     said = world.two.conversations[0]
     assert said.all(b"C")[0].startswith(b"localhost\x004") and said.all(b"R") == [texts("<b@dest.test>")]
@@ -271,6 +273,7 @@ def test_which_messages(world):
     done = world.refilter(first, second)
     assert (done.returncode, done.stderr) == (REFUSED, f"sluice: {first}: no such message in the queue\n")
     assert done.stdout == "1 message released\n1 not found\n"
+    wait_until(lambda: not world.listed(), what="the queue to be empty")
     world.sink.behaviour.rules.append(Rule("rcpt", "451 4.2.1 Later"))
     world.relay.send(sender="a@sender.test")
     wait_until(lambda: world.listed("--queue", "deferred"), what="it to be put off")
