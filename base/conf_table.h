@@ -447,7 +447,7 @@
 	P(number, redis_database, "0", 0, 100000, RESTART, "", "The number of its database.")      \
 	P(text, redis_prefix, "sluice:", 1, 100, RESTART, "",                                      \
 	  "What the names of all keys and channels begin with. Nodes with the same prefix are one cluster.") \
-	P(duration, redis_timeout, "1s", 10, 60000, RESTART, "",                                   \
+	P(duration, redis_timeout, "1s", 10, 1500, RESTART, "",                                   \
 	  "How long an answer may take before it counts as away. No mail waits for it.") \
 	P(text, nats, "", 0, 1000, RESTART, "",                                                    \
 	  "Where NATS servers with JetStream are, to which the queue is replicated, and by which another node can adopt it: HOST:PORT or ADDRESS:PORT of one or several of them, separated by commas. Empty: the queue lies here alone.") \

@@ -187,7 +187,7 @@ def test_mail_flows_while_redis_is_away_or_stands_still(lab, redis):
 def test_a_slow_redis_slows_no_mail(lab, redis):
     sink = lab.sink()
     with contextlib.closing(DelayProxy(redis.port, one_way=0.1)) as proxy:
-        alpha, beta = [lab.relay(config_of(name, proxy, sink.port, redis_timeout="2s")) for name in NAMES[:2]]
+        alpha, beta = [lab.relay(config_of(name, proxy, sink.port, redis_timeout="1s")) for name in NAMES[:2]]
         wait_ready(alpha, beta)
         for number in range(20):
             began = time.monotonic()
