@@ -155,6 +155,8 @@ static void join_cluster(struct server *s)
 	if (!s->cluster)
 		return;
 	limiter_share(s->limiter, to_cluster, s);
+	if (s->smtpd)
+		limiter_share_clients(s->limiter, smtpd_clients(s->smtpd));
 	kept_file_read(&kept_cluster, s->conf->spool, &text);
 	cluster_recall(s->cluster, buf_cstr(&text));
 	buf_fini(&text);

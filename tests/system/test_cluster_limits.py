@@ -125,6 +125,8 @@ def test_what_a_login_and_a_client_may_send_they_may_send_to_all_together(lab, r
         config = _config(name, redis, sink)
         config.settings["networks"] = ["10.0.0.0/8"]
         config.listeners = {"smtp": {"tls": "none", "auth": True, "error_limit": 0, "junk_command_limit": 0}}
+        for one in ("calls", "more"):
+            config.listeners[one] = {"client_rate_limit": "90/h"}
         config.auth.update({"file": str(users), "require_tls": False, "mechanisms": ["PLAIN"]})
         config.extra += 'limit "login" { messages = "300/h" }\n'
         relays.append(lab.relay(config))
@@ -132,6 +134,9 @@ def test_what_a_login_and_a_client_may_send_they_may_send_to_all_together(lab, r
     passed = hasty.passed(relays, "ann", 1.5)
     assert 300 <= sum(passed) <= 315, passed
     assert min(passed) > 0
+    greeted = hasty.greeted(relays, "calls", 0.5)
+    assert 90 <= sum(greeted) <= 95, greeted
+    assert min(greeted) > 0
     # Reset on one, known by all.
     assert relays[0].command("user", "reset", "ann").returncode == 0
     passed = hasty.passed(relays, "ann", 2.5)
@@ -139,7 +144,8 @@ def test_what_a_login_and_a_client_may_send_they_may_send_to_all_together(lab, r
     redis.kill()
     for relay in relays:
         relay.wait_event("cluster", state="away")
-    assert hasty.passed(relays, "bob", 1.2) == [100, 100, 100]
+    assert hasty.passed(relays, "bob", 2) == [100, 100, 100]
+    assert hasty.greeted(relays, "more", 0.5) == [30, 30, 30]
     redis.start()
     for relay in relays:
         relay.wait_event("cluster", state="ready", count=2)

@@ -32,9 +32,27 @@ class Hasty:
         self._client.__exit__(None, None, None)
 
 
-def passed(relays, login, seconds, listener=None):
-    """Return how many messages may pass at each node."""
-    clients = [Hasty(relay, login, listener) for relay in relays]
+class Caller:
+    """A client that connects again and again, and counts how often it was greeted."""
+
+    def __init__(self, relay, listener):
+        """Nothing yet."""
+        self.passed = 0
+        self._relay, self._listener = relay, listener
+
+    def run(self, seconds):
+        """Go on for so long."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            with self._relay.client(self._listener) as client:
+                self.passed += client.read_reply().code == 220
+            time.sleep(0.005)
+
+    def close(self):
+        """It is gone."""
+
+
+def _run(clients, seconds):
     threads = [threading.Thread(target=client.run, args=(seconds,)) for client in clients]
     for thread in threads:
         thread.start()
@@ -43,3 +61,13 @@ def passed(relays, login, seconds, listener=None):
     for client in clients:
         client.close()
     return [client.passed for client in clients]
+
+
+def greeted(relays, listener, seconds):
+    """Return how often each node welcomes one client."""
+    return _run([Caller(relay, listener) for relay in relays], seconds)
+
+
+def passed(relays, login, seconds, listener=None):
+    """Return how many messages may pass at each node."""
+    return _run([Hasty(relay, login, listener) for relay in relays], seconds)
