@@ -27,12 +27,13 @@
 #include "base/buf.h"
 #include "base/conf.h"
 #include "base/loop.h"
+#include "replica/node_view.h"
 
 struct node;
 struct replica;
 struct spool;
 
-enum node_note_type { NODE_ORDER = NOTES_FROM(NOTES_OF_NODE), NODE_LOST, NODE_TAKEN };
+enum node_note_type { NODE_ORDER = NOTES_FROM(NOTES_OF_NODE), NODE_LOST, NODE_TAKEN, NODE_VIEW };
 
 enum node_op { NODE_LIST, NODE_ADOPT, NODE_RETIRE, NODE_MAY_DRAIN };
 
@@ -40,10 +41,10 @@ struct node_order {
 	struct note note; /* NODE_ORDER, both ways */
 	enum node_op op;
 	char *name; /* of a node, or NULL */
-	bool json;  /* LIST: an object a line */
 	struct loop *reply_to;
 	void *owner;
-	struct buf says; /* the answer: a table, or a sentence */
+	struct buf says;	/* the answer, a sentence */
+	struct node_view *view; /* LIST: or this */
 	bool done;
 };
 
@@ -56,7 +57,10 @@ struct node *node_new(struct conf *, struct spool *, struct replica *, struct lo
 /* NULL without a replica; or, with a sentence in error, when its own file can't be read. The fence is closed
  * from then on. NODE_LOST is posted to main: the relay is to start again. */
 
-void node_start(struct node *); /* NULL is allowed, here and below */
+void node_watch(struct node *,
+		struct loop *); /* before the start: it gets NODE_VIEW again and again */
+
+void node_start(struct node *); /* NULL is allowed, here and below, and for node_watch() */
 
 void node_wait(const struct node *);
 /* A moment, for the epoch, so that clients wait rather than be refused. */

@@ -35,30 +35,28 @@ static bool is_list(const struct request *r, bool *json)
 	return r->argc == 2 + *json && strcmp(r->argv[1], "list") == 0;
 }
 
-/* What Redis says of all nodes; what NATS says comes behind it. */
-static void say_known(struct server *s, struct request *r, bool json)
+static void say_known(const struct server *s, struct request *r, const struct node_view *nats,
+		      bool json)
 {
 	struct buf out = {0};
-	if (json)
-		node_print_json(&out, s->nodes);
-	else
-		node_print_list(&out, s->nodes);
-	if (s->node && !json)
-		buf_puts(&out, "\n");
+	struct node_rows all;
+	node_rows_init(&all, s->nodes, nats);
+	(json ? node_print_json : node_print_list)(&out, &all);
+	node_rows_fini(&all);
 	control_say(r, buf_data(&out), buf_len(&out));
 	buf_fini(&out);
 }
 
 /* False: there is no such order. */
-static bool give_order(struct server *s, struct request *r, bool json)
+static bool give_order(struct server *s, struct request *r)
 {
+	bool json, list = is_list(r, &json);
 	for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++) {
-		if (r->argc != 2 + (verbs[i].named || json) ||
+		if (r->argc != 2 + (verbs[i].named || (list && json)) ||
 		    strcmp(r->argv[1], verbs[i].word) != 0)
 			continue;
 		struct node_order *o =
 			node_order_new(verbs[i].op, verbs[i].named ? r->argv[2] : NULL, s->loop, r);
-		o->json = json;
 		r->job = o;
 		r->gone = gone;
 		node_post(s->node, o);
@@ -70,16 +68,29 @@ static bool give_order(struct server *s, struct request *r, bool json)
 void node_job_start(struct server *s, struct request *r)
 {
 	bool json, list = is_list(r, &json);
-	if (list && s->nodes)
-		say_known(s, r, json);
-	if (s->node && !give_order(s, r, json))
+	if (s->node && !give_order(s, r)) {
 		refuse(r, "that is no order");
-	else if (!s->node && list && s->nodes)
+	} else if (!s->node && list && s->nodes) {
+		say_known(s, r, NULL, json);
 		control_finish(r, STATUS_DONE);
-	else if (!s->node)
+	} else if (!s->node) {
 		refuse(r, list ? "this node is alone, or has only just begun"
 			       : "this relay keeps no copy of its queue: cluster { replicate } is "
 				 "off");
+	}
+}
+
+static void answer_list(const struct server *s, struct request *r, const struct node_view *nats)
+{
+	bool json;
+	r->gone = NULL;
+	is_list(r, &json);
+	if (!s->nodes && !nats->there) {
+		refuse(r, "NATS is away: no node is known now");
+		return;
+	}
+	say_known(s, r, nats, json);
+	control_finish(r, STATUS_DONE);
 }
 
 static void answer(struct request *r, struct node_order *o, bool ends)
@@ -102,7 +113,9 @@ void node_job_answer(struct server *s, struct node_order *o)
 		node_drain(s->node);
 		ending_now(s);
 	}
-	if (o->owner)
+	if (o->owner && o->op == NODE_LIST)
+		answer_list(s, o->owner, o->view);
+	else if (o->owner)
 		answer(o->owner, o, drain);
 	node_order_free(&o);
 }

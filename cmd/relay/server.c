@@ -214,6 +214,7 @@ static bool open_parts(struct server *s, const struct privileges *p, struct buf 
 	s->http = http_new(c, &http_asks, s->started_ms);
 	limiter_watch(s->limiter, s->loop);
 	limiter_watch(s->limiter, http_loop(s->http));
+	node_watch(s->node, http_loop(s->http));
 	join_cluster(s);
 	return s->smtpd && http_move(s->http, c, error);
 }
