@@ -50,7 +50,6 @@ void node_order_free(struct node_order **op)
 	if (!o)
 		return;
 	buf_fini(&o->says);
-	node_view_free(&o->view);
 	free(o->name);
 	free(o);
 	*op = NULL;
@@ -205,10 +204,8 @@ static natsStatus look(struct node *n)
 	return s;
 }
 
-static void show(const struct node *n, const struct roster *roster)
+static void count_queues(const struct node_view *v)
 {
-	struct node_view *v = node_view_new(roster);
-	v->note.type = NODE_VIEW;
 	for (int is = 0; v->there && is < REPLICA_STATES; is++) {
 		const char *state = replica_state_name((enum replica_state)is);
 		int64_t nodes = 0;
@@ -216,10 +213,19 @@ static void show(const struct node *n, const struct roster *roster)
 			nodes += strcmp(v->node[i].state, state) == 0;
 		metric_cell_set(metric_cell(FAMILY_cluster_queues, state, NULL), nodes);
 	}
-	if (n->watcher)
-		loop_post(n->watcher, &v->note);
-	else
-		node_view_free(&v);
+}
+
+/* roster NULL: it can't be read now. */
+static void show(const struct node *n, const struct roster *roster)
+{
+	struct loop *const to[] = {n->main, n->watcher};
+	for (size_t i = 0; i < sizeof to / sizeof to[0]; i++) {
+		struct node_view *v = node_view_new(roster);
+		v->note.type = NODE_VIEW;
+		if (i == 0)
+			count_queues(v);
+		loop_post(to[i], &v->note);
+	}
 }
 
 static void run(struct node *n)
@@ -310,9 +316,7 @@ static void obey(struct node *n, struct node_order *o)
 	if (s == NATS_OK)
 		s = roster_read(&n->roster, clock_up_ms());
 	const struct roster_row *row = o->name ? roster_find(&n->roster, o->name) : NULL;
-	if (o->op == NODE_LIST)
-		o->view = node_view_new(s == NATS_OK ? &n->roster : NULL);
-	else if (s != NATS_OK)
+	if (s != NATS_OK)
 		buf_printf(&o->says, "the other nodes are out of reach: %s\n",
 			   natsStatus_GetText(s));
 	else if (o->op == NODE_MAY_DRAIN)
@@ -323,6 +327,7 @@ static void obey(struct node *n, struct node_order *o)
 		adopt(n, o, row);
 	else
 		retire(n, o, row);
+	show(n, s == NATS_OK ? &n->roster : NULL);
 	loop_post(o->reply_to, &o->note);
 }
 

@@ -35,7 +35,7 @@ struct spool;
 
 enum node_note_type { NODE_ORDER = NOTES_FROM(NOTES_OF_NODE), NODE_LOST, NODE_TAKEN, NODE_VIEW };
 
-enum node_op { NODE_LIST, NODE_ADOPT, NODE_RETIRE, NODE_MAY_DRAIN };
+enum node_op { NODE_ADOPT, NODE_RETIRE, NODE_MAY_DRAIN };
 
 struct node_order {
 	struct note note; /* NODE_ORDER, both ways */
@@ -43,8 +43,7 @@ struct node_order {
 	char *name; /* of a node, or NULL */
 	struct loop *reply_to;
 	void *owner;
-	struct buf says;	/* the answer, a sentence */
-	struct node_view *view; /* LIST: or this */
+	struct buf says; /* the answer, a sentence */
 	bool done;
 };
 
@@ -55,10 +54,10 @@ void node_order_free(struct node_order **);
 struct node *node_new(struct conf *, struct spool *, struct replica *, struct loop *main,
 		      struct buf *error);
 /* NULL without a replica; or, with a sentence in error, when its own file can't be read. The fence is closed
- * from then on. NODE_LOST is posted to main: the relay is to start again. */
+ * from then on. NODE_LOST is posted to main: the relay is to start again; NODE_VIEW, with each
+ * renewal and after each order: nobody waits for NATS to see what it said last. */
 
-void node_watch(struct node *,
-		struct loop *); /* before the start: it gets NODE_VIEW again and again */
+void node_watch(struct node *, struct loop *); /* before the start: it gets NODE_VIEW, too */
 
 void node_start(struct node *); /* NULL is allowed, here and below, and for node_watch() */
 

@@ -41,7 +41,7 @@ struct node {
 	struct spool *spool;
 	struct replica *replica;
 	struct loop *loop, *main;
-	struct loop *watcher; /* or NULL */
+	struct loop *watcher;
 	char *name;
 	struct nats_setup nats;
 	struct roster roster;

@@ -36,6 +36,17 @@ struct node_view *node_view_new(const struct roster *from)
 	return v;
 }
 
+void node_view_keep(struct node_view **kept, struct node_view *next)
+{
+	if (*kept && !next->there) {
+		(*kept)->there = false;
+		node_view_free(&next);
+		return;
+	}
+	node_view_free(kept);
+	*kept = next;
+}
+
 void node_view_free(struct node_view **vp)
 {
 	struct node_view *v = *vp;

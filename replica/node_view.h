@@ -27,12 +27,15 @@ struct node_epoch {
 /* All nodes that are known, this one too, by name. */
 struct node_view {
 	struct note note; /* NODE_VIEW */
-	bool there;	  /* NATS is; else there are no rows */
+	bool there;	  /* NATS is; else the rows are what it said last */
 	int n;
 	struct node_epoch *node;
 };
 
 struct node_view *node_view_new(const struct roster *); /* NULL: it can't be read now */
-void node_view_free(struct node_view **);		/* NULL is allowed */
+void node_view_keep(struct node_view **kept, struct node_view *next);
+/* Takes the next one; what is not there leaves the rows of what is kept. */
+
+void node_view_free(struct node_view **); /* NULL is allowed */
 
 #endif

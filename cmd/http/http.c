@@ -166,8 +166,7 @@ static void receive(void *owner, struct note *note)
 		h->nodes = (struct cluster_view *)note;
 		break;
 	case NODE_VIEW:
-		node_view_free(&h->epochs);
-		h->epochs = (struct node_view *)note;
+		node_view_keep(&h->epochs, (struct node_view *)note);
 		break;
 	case LIMITER_TOP:
 		limiter_top_free(&h->top);

@@ -475,6 +475,7 @@ void server_free(struct server **sp)
 	glance_fini(&s->glance);
 	limiter_top_free(&s->top);
 	cluster_view_free(&s->nodes);
+	node_view_free(&s->epochs);
 	table_watch_free(&s->tables);
 	certificate_watch_free(&s->certificates);
 	clock_watch_free(&s->clock);

@@ -55,7 +55,7 @@ void node_print_list(struct buf *to, const struct node_rows *all)
 	if (all->redis_away)
 		buf_puts(to, "Redis is away: it says nothing of other nodes now\n");
 	if (all->nats_away)
-		buf_puts(to, "NATS is away: whose queue is whose is not known now\n");
+		buf_puts(to, "NATS is away: whose queue is whose is as it said last\n");
 }
 
 static void put_redis(struct buf *to, const struct node_text *n)

@@ -256,7 +256,7 @@ function showNodes(cluster) {
   showTable("nodes", nodeColumns, cluster.node.map((node) => ({ ...node, key: node.node })));
   const says = [];
   if (cluster.redis_away) says.push("Redis is away: it says nothing of the others now.");
-  if (cluster.nats_away) says.push("NATS is away: whose queue is whose is not known now.");
+  if (cluster.nats_away) says.push("NATS is away: whose queue is whose is as it said last.");
   if (cluster.nodes > cluster.node.length) says.push("The first " + cluster.node.length + " of " + count(cluster.nodes) + ".");
   put("cluster-says", says.join(" "));
 }
