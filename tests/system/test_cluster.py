@@ -304,11 +304,11 @@ def test_clusters_with_prefixes_of_their_own_share_nothing(lab, redis):
         relay.send()
     sink.wait_messages(2)
     order(theirs, "dest", "suspend", "other.test", "--cluster")
+    time.sleep(2)
     assert [[one["name"] for one in relay.events("site", state="suspended")] for relay in (ours, theirs)] == [["some.test"], ["other.test"]]
     keys = {key.decode() for key in redis.keys("*")}
     assert all(key.startswith(("ours:", "theirs/")) for key in keys), keys
     assert {"ours:nodes", "theirs/nodes", "ours:since", "theirs/since", "ours:orders", "theirs/orders"} <= keys
-    time.sleep(2)
     assert not ours.events("cluster", state="twice") + theirs.events("cluster", state="twice")
 
 
