@@ -41,7 +41,7 @@ class Nodes:
         """Start them; in the long form the way to Redis is a proxy, whose delay may be set."""
         self.redis = redis
         self.way = lab.enter_context(contextlib.closing(DelayProxy(redis.port, remember=False))) if LONG else redis
-        self.few, self.even = lab.sink(latency=0.2, extensions=("8BITMIME",)), lab.sink()
+        self.few, self.even = lab.sink(latency=0.1, extensions=("8BITMIME",)), lab.sink()
         users = lab.folder("users") / "users"
         self.logins = [f"user{number}" for number in range(TROUBLES)]
         for login in self.logins:
@@ -70,7 +70,7 @@ class Nodes:
 
     def begin(self):
         """Let there be as many connections as there may be, and mail for the time to come."""
-        self._fill("few.test", (SECONDS + 4) * 30)
+        self._fill("few.test", (SECONDS + 4) * 60)
         wait_until(lambda: self.few.connections == LIMIT, 8, "all connections")
         self._fill("even.test", (SECONDS + 1) * RATE)
 
