@@ -72,7 +72,7 @@ class Nodes:
         """Let there be as many connections as there may be, and mail for the time to come."""
         self._fill("few.test", (SECONDS + 4) * 60)
         wait_until(lambda: self.few.connections == LIMIT, 8, "all connections")
-        self._fill("even.test", (SECONDS + 1) * RATE)
+        self._fill("even.test", (2 * SECONDS + 0.5) * RATE)
 
     def states(self):
         """Return how often each has said each state of Redis."""
