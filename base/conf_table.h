@@ -129,9 +129,9 @@
 	P(number, recipient_limit, "1000", 0, 1000000, RELOAD, "",                                 \
 	  "Recipients of one message; 452 4.5.3 beyond it. 0: no limit.")                          \
 	P(number, client_connection_limit, "100", 0, 100000, RELOAD, "",                           \
-	  "Connections at once from one client address; 421 4.7.0 beyond it. 0: no limit.")        \
+	  "Connections at once from one client address; 421 4.7.0 beyond it. Each node of a cluster counts its own. 0: no limit.") \
 	P(rate, client_rate_limit, "", 0, 0, RELOAD, "",                                           \
-	  "Connections in a time from one client address; 421 4.7.0 beyond it.")                   \
+	  "Connections in a time from one client address, to all nodes of a cluster together; 421 4.7.0 beyond it.") \
 	P(number, connection_limit, "10000", 0, 1000000, RELOAD, "",                               \
 	  "Connections at once on this listener; 421 4.3.2 beyond it. 0: no limit.")               \
 	P(number, error_limit, "20", 0, 10000, RELOAD, "",                                         \
@@ -447,7 +447,7 @@
 	P(number, redis_database, "0", 0, 100000, RESTART, "", "The number of its database.")      \
 	P(text, redis_prefix, "sluice:", 1, 100, RESTART, "",                                      \
 	  "What the names of all keys and channels begin with. Nodes with the same prefix are one cluster.") \
-	P(duration, redis_timeout, "1s", 10, 60000, RESTART, "",                                   \
+	P(duration, redis_timeout, "1s", 10, 1500, RESTART, "",                                   \
 	  "How long an answer may take before it counts as away. No mail waits for it.") \
 	P(text, nats, "", 0, 1000, RESTART, "",                                                    \
 	  "Where NATS servers with JetStream are, to which the queue is replicated, and by which another node can adopt it: HOST:PORT or ADDRESS:PORT of one or several of them, separated by commas. Empty: the queue lies here alone.") \

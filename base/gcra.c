@@ -34,3 +34,10 @@ int64_t gcra_room(const struct gcra *g, const struct conf_rate *r, int64_t now_u
 	int64_t room = r->per_ms * 1000 - ahead, step = gcra_interval_us(r);
 	return room <= 0 ? 0 : step == 0 ? r->events : room / step;
 }
+
+struct conf_rate gcra_part(const struct conf_rate *whole, int64_t parts)
+{
+	int64_t events = whole->events / parts;
+	assert(whole->events > 0 && parts > 0);
+	return (struct conf_rate){events > 0 ? events : 1, whole->per_ms};
+}

@@ -26,6 +26,9 @@ int64_t gcra_due_us(const struct gcra *, const struct conf_rate *, int64_t toler
 
 void gcra_count(struct gcra *, const struct conf_rate *, int64_t now_us); /* one has come */
 
+struct conf_rate gcra_part(const struct conf_rate *, int64_t parts);
+/* One of so many equal parts, of one event at least; not without a limit. */
+
 int64_t gcra_room(const struct gcra *, const struct conf_rate *, int64_t now_us);
 /* So many conform at once, with gcra_burst_us(); not without a limit. */
 

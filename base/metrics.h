@@ -195,6 +195,8 @@ const int64_t *metrics_bounds(enum metric_histogram); /* HISTOGRAM_BUCKETS - 1 o
 	F(filtered, "filtered_total", "milter", "action",                                          \
 	  "What filters wanted, and what was done because one failed")                             \
 	F(cluster_nodes, "cluster_nodes", "state", NULL, "Nodes of the cluster that are known")    \
+	F(cluster_queues, "cluster_queues", "state", NULL,                                         \
+	  "Nodes of the cluster by who may answer for their queue, as NATS says")                  \
 	F(cluster_sum, "cluster_sum", "counter", NULL,                                             \
 	  "What all nodes say of themselves, added up")                                            \
 	F(certificate_expiry, "certificate_expiry_seconds", "certificate", NULL,                   \

@@ -13,7 +13,9 @@
  * all together never have more when Redis is away, a node that hears nothing first comes down to its part, limit /
  * nodes, and goes up to it only when the leases of all others have expired. One connection it may have at once,
  * if it has not just been told that there is none: mail waits for no engine. When Redis is back, and may have
- * forgotten everything, nobody goes beyond its part before all had the time to say what they have.
+ * forgotten everything, nobody goes beyond its part before all had the time to say what they have. Where it has
+ * forgotten everything and was never away (FLUSHALL), its data are young: until they are LEASE_SETTLE_MS old nobody gets more
+ * than it has, but for its first one.
  *
  * An offer and what the holder tells may cross: what was offered counts as held until the holder, having
  * heard of it, says otherwise.
@@ -53,7 +55,7 @@ struct lease {
 	int64_t advised, said; /* fair and others in it */
 };
 
-/* The arguments of the script; the node's name, LEASE_TTL_MS and LEASE_TURN_MS come on top. */
+/* The arguments of the script; the node's name and the times above come on top. */
 struct lease_ask {
 	int64_t limit, hold, want;
 };
@@ -91,7 +93,7 @@ bool lease_offer(struct lease *, const struct lease_view *, struct lease_offer *
 bool lease_over(const struct lease *); /* nothing is held, wanted or asked: it may be forgotten */
 
 extern const char lease_script[];
-/* KEYS: of the host. ARGV: node, limit, hold, want, LEASE_TTL_MS, LEASE_TURN_MS. Returns
- * granted, fair, others, wanting. */
+/* KEYS: of the host, since (link.h). ARGV: node, limit, hold, want, LEASE_TTL_MS, LEASE_TURN_MS, LEASE_SETTLE_MS. Returns
+ * granted, fair, others, wanting. What makes no sense under its key is removed. */
 
 #endif

@@ -49,12 +49,13 @@ static bool eval(struct lease_row *r, const struct lease_ask *ask)
 {
 	struct shares *s = r->shares;
 	char *key = mem_printf("%slease:%s", link_prefix(s->link), r->key);
-	char n[5][24];
-	const int64_t number[] = {ask->limit, ask->hold, ask->want, LEASE_TTL_MS, LEASE_TURN_MS};
-	for (int i = 0; i < 5; i++)
+	char n[6][24];
+	const int64_t number[] = {ask->limit,	ask->hold,     ask->want,
+				  LEASE_TTL_MS, LEASE_TURN_MS, LEASE_SETTLE_MS};
+	for (int i = 0; i < 6; i++)
 		snprintf(n[i], sizeof n[i], "%lld", (long long)number[i]);
-	const char *arg[] = {key, s->node, n[0], n[1], n[2], n[3], n[4]};
-	bool sent = link_eval(s->link, &s->lease_script, on_answer, r, 1, 7, arg, NULL);
+	const char *arg[] = {key, link_since(s->link), s->node, n[0], n[1], n[2], n[3], n[4], n[5]};
+	bool sent = link_eval(s->link, &s->lease_script, on_answer, r, 2, 9, arg, NULL);
 	free(key);
 	return sent;
 }
@@ -80,7 +81,9 @@ static void step(struct lease_row *r)
 {
 	const struct shares *s = r->shares;
 	int64_t now_ms = clock_steady_ms();
-	struct lease_view view = {shares_nodes(s), shares_away(s), s->since_ms, now_ms};
+	int64_t since_ms =
+		s->refused ? now_ms : s->since_ms; /* leases expire while all is refused */
+	struct lease_view view = {shares_nodes(s), shares_away(s), since_ms, now_ms};
 	struct lease_ask ask;
 	if (lease_ask(&r->lease, &view, &ask) && !eval(r, &ask))
 		lease_missed(&r->lease, now_ms + SHARES_LOOK_MS);

@@ -67,7 +67,18 @@ struct link {
 	int64_t rest_ms;
 	unsigned tries;
 	bool said_away, said_ready;
+	bool written;	  /* on the present connection: it was asked to, and has answered */
+	int64_t ready_ms; /* steady clock: since then */
+	char *since;
 };
+
+/* KEYS: since. It is written in any case: that shows whether it can be. */
+static const char since_script[] = "local at = tonumber(redis.pcall('GET', KEYS[1]))\n"
+				   "local t = redis.call('TIME')\n"
+				   "local now = t[1] * 1000 + math.floor(t[2] / 1000)\n"
+				   "if not (at and at >= 0 and at <= now) then at = now end\n"
+				   "redis.call('SET', KEYS[1], string.format('%.0f', at))\n"
+				   "return 1\n";
 
 static void close_link(struct link *, const char *why);
 
@@ -140,15 +151,33 @@ static bool starts(const char *text, const char *with)
 	return strncmp(text, with, strlen(with)) == 0;
 }
 
+/* Older ones say of a script that it has failed, and then why. */
 static bool can_not_serve(const char *error)
 {
-	return starts(error, "LOADING") || starts(error, "READONLY") ||
-	       starts(error, "MASTERDOWN") || starts(error, "NOAUTH");
+	return starts(error, "LOADING") || starts(error, "MASTERDOWN") || starts(error, "NOAUTH") ||
+	       strstr(error, "READONLY");
+}
+
+static void become_ready(struct link *l);
+
+/* Whether it has room is another matter. */
+static void hear_whether_it_writes(struct link *l, struct wire *w, const redisReply *reply)
+{
+	const char *error = reply->type == REDIS_REPLY_ERROR ? reply->str : "";
+	l->written = !can_not_serve(error);
+	if (l->written)
+		become_ready(l);
+	else
+		wire_doom(w, error);
 }
 
 static void hear_answer(struct link *l, struct wire *w, const redisReply *reply)
 {
 	struct list *first = list_first(&l->fifo);
+	if (!l->written) {
+		hear_whether_it_writes(l, w, reply);
+		return;
+	}
 	if (!first) {
 		wire_doom(w, "it answers what was not asked");
 		return;
@@ -178,11 +207,11 @@ static const struct channel *find_channel(const struct link *l, const char *name
 
 static void become_ready(struct link *l)
 {
-	if (l->state != LINK_OPENING || !wire_ready(l->commands) || !wire_ready(l->ears) ||
+	if (l->state != LINK_OPENING || !l->written || !wire_ready(l->ears) ||
 	    l->nsubscribed < l->nchannel)
 		return;
 	move(l, LINK_READY);
-	l->rest_ms = REST_FIRST_MS;
+	l->ready_ms = clock_steady_ms();
 	say(l, NULL);
 	tell(l, true);
 }
@@ -226,12 +255,21 @@ static void subscribe(struct link *l)
 	wire_flush(l->ears);
 }
 
+static void write_since(struct link *l)
+{
+	const char *arg[] = {"EVAL", since_script, "1", l->since};
+	resp_put(wire_out(l->commands), 4, arg, NULL);
+	wire_flush(l->commands);
+}
+
 static void on_ready(void *owner, struct wire *w)
 {
 	struct link *l = owner;
 	magic_check(l, LINK_MAGIC);
 	if (w == l->ears)
 		subscribe(l);
+	else
+		write_since(l);
 	become_ready(l);
 }
 
@@ -250,6 +288,7 @@ static void open_wires(struct link *l, union address *to)
 	address_set_port(to, l->port);
 	move(l, LINK_OPENING);
 	l->nsubscribed = 0;
+	l->written = false;
 	l->ear_silent = false;
 	l->pinged_ms = l->ear_pinged_ms = clock_steady_ms();
 	l->commands = wire_open(l->loop, l->c, l->host, to, &hooks, l);
@@ -291,6 +330,8 @@ void link_resolved(struct link *l, struct resolve *answer)
 static void close_link(struct link *l, const char *why)
 {
 	bool was_ready = l->state == LINK_READY;
+	if (was_ready && clock_steady_ms() >= l->ready_ms + LINK_STEADY_MS)
+		l->rest_ms = REST_FIRST_MS;
 	move(l, LINK_AWAY);
 	say(l, why);
 	wire_free(&l->commands);
@@ -353,6 +394,7 @@ struct link *link_new(struct loop *loop, struct loop *dns, struct conf *conf)
 	bool good = conf_relay_parse(l->c->redis, &l->host, &l->port, &bracketed);
 	assert(good);
 	(void)good;
+	l->since = mem_printf("%ssince", l->c->redis_prefix);
 	list_init(&l->fifo);
 	timer_init(&l->rest, connect_link, l);
 	timer_init(&l->tick, on_tick, l);
@@ -385,6 +427,7 @@ void link_free(struct link **lp)
 	for (int i = 0; i < l->nchannel; i++)
 		free(l->channel[i].name);
 	free(l->host);
+	free(l->since);
 	conf_unref(l->conf);
 	magic_clear(l);
 	free(l);
@@ -412,6 +455,11 @@ bool link_ready(const struct link *l)
 const char *link_prefix(const struct link *l)
 {
 	return l->c->redis_prefix;
+}
+
+const char *link_since(const struct link *l)
+{
+	return l->since;
 }
 
 static struct awaited *await(struct link *l, link_answered *answered, void *owner)

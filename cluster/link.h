@@ -4,11 +4,13 @@
  *	heard(payload)          <-- channel -------------------- <--> another, which subscribes
  *
  *	away -> resolving -> opening -> ready
- *	  ^_________|___________|_________|	after 100 ms, 200 ms, ... 5 s, with jitter
+ *	  ^_________|___________|_________|	after 100 ms, 200 ms, ... 5 s, with jitter; from 100 ms on again
+ *						once it was ready for LINK_STEADY_MS
  *
- * It is ready when both connections are, and all channels are subscribed to. It is away when one of them ends, when
- * an answer takes longer than cluster.redis_timeout, or when Redis says that it can't serve now (LOADING, READONLY,
- * MASTERDOWN). Which of the two it is, is said in the log once each ("cluster", state, reason), counted, and told to
+ * It is ready when both connections are, all channels are subscribed to, and Redis has been asked to write and did not
+ * say that it can't serve now (LOADING, READONLY, MASTERDOWN): what it writes is PREFIX since, when its data began, by its
+ * clock in milliseconds. It is away when one of them ends, when an answer takes longer than cluster.redis_timeout, or when Redis
+ * says that later. Which of the two it is, is said in the log once each ("cluster", state, reason), counted, and told to
  * those who watch. Nothing is kept for a Redis that is away: what was awaited is answered by NULL, and what
  * is sent then is refused at once. After a NULL nobody knows whether the command was carried out.
  *
@@ -37,6 +39,7 @@ enum {
 	LINK_UNSENT_MAX = 8 << 20, /* bytes */
 	LINK_CHANNELS_MAX = 8,
 	LINK_WATCHERS_MAX = 8,
+	LINK_STEADY_MS = 10000,
 };
 
 struct link;
@@ -63,6 +66,7 @@ void link_watch(struct link *, void (*changed)(void *owner, bool ready), void *o
 
 bool link_ready(const struct link *);
 const char *link_prefix(const struct link *); /* of all keys and channels */
+const char *link_since(const struct link *);  /* the name of that key */
 
 bool link_send(struct link *, link_answered *, void *owner, int n, const char *const arg[],
 	       const size_t len[]);

@@ -26,8 +26,8 @@ static const char beat_script[] =
 	"redis.call('HSET', KEYS[1], ARGV[1], string.format('%.0f', now) .. '\\t' .. ARGV[2])\n"
 	"return before or ''\n";
 
-/* KEYS: the hash. ARGV: at most so many; those that were seen longer ago are dropped. Returns now, and name,
- * text of each. */
+/* KEYS: the hash. ARGV: at most so many; those that were seen longer ago are dropped, those that are no text of a
+ * node's left out. Returns now, and name, text of each. */
 static const char look_script[] =
 	"if redis.call('TYPE', KEYS[1]).ok ~= 'hash' then return {} end\n"
 	"local t = redis.call('TIME')\n"
@@ -36,7 +36,7 @@ static const char look_script[] =
 	"for i = 1, #all, 2 do\n"
 	"  local seen = tonumber(string.match(all[i + 1], '^(%d+)\\t') or '0')\n"
 	"  if now - seen > tonumber(ARGV[2]) then redis.call('HDEL', KEYS[1], all[i])\n"
-	"  elseif #some <= 2 * tonumber(ARGV[1]) then\n"
+	"  elseif #some <= 2 * tonumber(ARGV[1]) and #all[i + 1] <= 4000 then\n"
 	"    some[#some + 1] = all[i]\n"
 	"    some[#some + 1] = all[i + 1]\n"
 	"  end\n"
@@ -57,16 +57,17 @@ struct nodes {
 	unsigned beats;
 	int alive;
 	char run[2 * sizeof(uint64_t) + 1]; /* chance, which tells this process from others */
+	int64_t many_ms; /* steady clock: as many as alive were there last, or Redis had just come */
 	int others; /* heartbeats in a row before which another process had been there by our name */
 	bool beating, looking; /* a script is under way */
 	bool full;
 };
 
-/* Is a write refused for want of memory? */
+/* Is a write refused for want of memory, or of room on its disk? */
 static void see_whether_full(struct nodes *n, const redisReply *reply)
 {
 	const char *error = reply->type == REDIS_REPLY_ERROR ? reply->str : "";
-	bool full = strstr(error, "OOM") != NULL;
+	bool full = strstr(error, "OOM") || strstr(error, "MISCONF");
 	if (full == n->full || (*error && !full))
 		return;
 	n->full = full;
@@ -188,6 +189,21 @@ static void add_node(struct cluster_view *v, const char *name, const char *text,
 		snprintf(node->state, sizeof node->state, "gone");
 }
 
+/* Fewer than before are believed when they have been so few for a while: Redis may have forgotten them, and they
+ * still use their part of each limit. */
+static void count_alive(struct nodes *n, const struct cluster_view *v)
+{
+	int64_t now_ms = clock_steady_ms();
+	int alive = 0;
+	for (int i = 0; i < v->n; i++)
+		alive += node_text_alive(&v->node[i]);
+	if (alive >= n->alive)
+		n->many_ms = now_ms;
+	else if (now_ms < n->many_ms + NODE_GONE_MS)
+		return;
+	n->alive = alive > 1 ? alive : 1;
+}
+
 static void on_look(void *owner, const redisReply *reply)
 {
 	struct nodes *n = owner;
@@ -201,10 +217,7 @@ static void on_look(void *owner, const redisReply *reply)
 	v->node = mem_zalloc(reply->elements * sizeof *v->node);
 	for (size_t i = 1; i + 1 < reply->elements; i += 2)
 		add_node(v, resp_text(reply->element[i]), resp_text(reply->element[i + 1]), now_ms);
-	int alive = 0;
-	for (int i = 0; i < v->n; i++)
-		alive += node_text_alive(&v->node[i]);
-	n->alive = alive > 1 ? alive : 1;
+	count_alive(n, v);
 	show(n, v);
 }
 
@@ -239,8 +252,10 @@ static void on_change(void *owner, bool ready)
 	struct nodes *n = owner;
 	magic_check(n, NODES_MAGIC);
 	n->beats = 0;
-	if (ready)
-		loop_timer_in(n->loop, &n->timer, 0);
+	if (!ready)
+		return;
+	n->many_ms = clock_steady_ms();
+	loop_timer_in(n->loop, &n->timer, 0);
 }
 
 struct nodes *nodes_new(struct loop *loop, struct link *link, const char *name, const char *version,

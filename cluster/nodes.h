@@ -5,7 +5,7 @@
  * A node that has not been seen for NODE_GONE_MS is gone; one that has been gone for a week is forgotten. More than
  * NODES_MAX are not looked at.
  *
- * The heartbeat is a write, so it is what finds out that Redis is full: that is said once, and once when it is not
+ * The heartbeat is a write, so it is what finds out that Redis is full, its memory or its disk: that is said once, and once when it is not
  * any more. It also finds out when two nodes have one name, which is said, too.
  *
  * OWNERSHIP  One of a cluster.
@@ -28,6 +28,6 @@ void nodes_start(struct nodes *);
 void nodes_free(struct nodes **);
 
 int nodes_alive(const struct nodes *);
-/* When Redis was last heard of, with this one: at least 1. */
+/* When Redis was last heard of, with this one: at least 1. Who is not seen any more counts for NODE_GONE_MS. */
 
 #endif

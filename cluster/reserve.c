@@ -49,7 +49,7 @@ void reserve_spend(struct reserve *r, const struct conf_rate *rate, int64_t n, i
 
 void reserve_forget(struct reserve *r, int64_t now_us)
 {
-	r->spent = 0;
+	r->spent = r->next_us = 0;
 	r->forget = true;
 	r->used_us = now_us;
 }
@@ -74,7 +74,9 @@ bool reserve_ask(struct reserve *r, int64_t nodes, int64_t now_us, struct reserv
 						      : 0,
 				    .ahead_us = ahead_us(nodes),
 				    .most_us = 2000 * r->rate.per_ms,
-				    .forget = r->forget};
+				    .forget = r->forget,
+				    .since = r->since,
+				    .known_us = most(0, r->next_us - now_us)};
 	r->asked = true;
 	r->forget = r->look = false;
 	r->telling = r->spent;
@@ -99,6 +101,8 @@ void reserve_answered(struct reserve *r, const struct reserve_answer *a, int64_t
 	r->wanted = r->telling = 0;
 	r->room_us = most(0, r->rate.per_ms * 1000 - a->next_us);
 	r->due_us = now_us + ahead_us(nodes);
+	r->next_us = r->forget ? 0 : now_us + a->next_us;
+	r->since = a->since;
 }
 
 int64_t reserve_next_us(const struct reserve *r, const struct reserve_answer *a, int64_t now_us)
@@ -132,7 +136,7 @@ bool reserve_alone(struct reserve *r, int64_t nodes, int64_t now_us, struct rese
 
 bool reserve_over(const struct reserve *r, int64_t now_us)
 {
-	return !r->asked && r->wanted == 0 && !r->forget &&
+	return !r->asked && r->wanted == 0 && !r->forget && r->next_us <= now_us &&
 	       now_us >= r->used_us + 1000 * RESERVE_FORGET_MS && r->alone.next_us <= now_us &&
 	       (r->spent == 0 || now_us >= r->used_us + 1000 * r->rate.per_ms);
 }
@@ -142,8 +146,16 @@ const char reserve_script[] =
 	"local now = t[1] * 1000000 + t[2]\n"
 	"local step, spent, want = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])\n"
 	"local ahead, most = now + ARGV[4], now + ARGV[5]\n"
-	"local at = ARGV[6] == '1' and 0 or tonumber(redis.call('GET', KEYS[1]) or '0') or 0\n"
-	"at = math.min(math.max(at, now) + spent * step, most)\n"
+	"local since = tonumber(redis.pcall('GET', KEYS[2]))\n"
+	"if not (since and since >= 0 and since <= now / 1000) then\n"
+	"  since = math.floor(now / 1000)\n"
+	"  redis.call('SET', KEYS[2], string.format('%.0f', since))\n"
+	"end\n"
+	"local at = redis.pcall('GET', KEYS[1])\n"
+	"at = type(at) == 'string' and ARGV[6] ~= '1' and tonumber(at) or 0\n"
+	"if not (at > now and at <= most + ARGV[5]) then at = now end\n"
+	"if since ~= tonumber(ARGV[7]) then at = math.max(at, now + ARGV[8]) end\n"
+	"at = math.min(at + spent * step, most)\n"
 	"local from, n = at, 0\n"
 	"if want > 0 and at <= ahead then\n"
 	"  n = want\n"
@@ -155,4 +167,4 @@ const char reserve_script[] =
 	"else\n"
 	"  redis.call('DEL', KEYS[1])\n"
 	"end\n"
-	"return {n, from - now, at - now}\n";
+	"return {n, from - now, at - now, since}\n";

@@ -11,6 +11,8 @@
  * With more than ten nodes it is further ahead, RESERVE_EACH_MS for each: so one name costs Redis the same, however
  * many nodes use it.
  *
+ * Where Redis has forgotten everything, it is told what all had had when this node heard of it last.
+ *
  * Without an answer each node has rate / nodes of its own, and goes on counting what has passed.
  *
  * Numbers in, numbers out: no clock, no I/O. Times between this node and Redis are relative to the answer, so
@@ -31,7 +33,8 @@ enum {
 	RESERVE_EACH_MS = 10,
 	RESERVE_PARTS =
 		32, /* such a part of the room that is left need not be told at once, all nodes' together */
-	RESERVE_FORGET_MS = 10000, /* of a name that nobody has used for so long nothing is kept */
+	RESERVE_FORGET_MS =
+		10000, /* of a name that nobody has used for so long, and has its whole burst again, nothing is kept */
 };
 
 struct reserve {
@@ -46,17 +49,20 @@ struct reserve {
 	int64_t room_us;   /* of the burst, in the last answer; 0: none is known */
 	int64_t due_us;	   /* steady clock: of what was spent, unless the room is small */
 	int64_t used_us;   /* steady clock: of the last event */
+	int64_t next_us;   /* steady clock: the GCRA of all in the last answer, */
+	int64_t since;	   /* of the data that began then */
 };
 
 /* The arguments of the script. */
 struct reserve_ask {
 	int64_t interval_us, spent, want, ahead_us, most_us;
 	bool forget;
+	int64_t since, known_us; /* of data that began then all had had so much, from now */
 };
 
 /* Its answer; times from the moment at which it was computed. */
 struct reserve_answer {
-	int64_t granted, from_us, next_us;
+	int64_t granted, from_us, next_us, since;
 };
 
 /* What was wanted. */
@@ -92,6 +98,7 @@ bool reserve_alone(struct reserve *, int64_t nodes, int64_t now_us, struct reser
 bool reserve_over(const struct reserve *, int64_t now_us); /* it may be forgotten */
 
 extern const char reserve_script[];
-/* KEYS: of the name. ARGV: interval_us, spent, want, ahead_us, most_us, 1 to forget. Returns granted, from_us, next_us. */
+/* KEYS: of the name, since (link.h). ARGV: interval_us, spent, want, ahead_us, most_us, 1 to forget, since, known_us. Returns
+ * granted, from_us, next_us, since. What makes no sense under its key counts as nothing. */
 
 #endif

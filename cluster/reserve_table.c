@@ -9,7 +9,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { PATIENCE_MS = 200 }; /* so long whoever wants deliveries waits for Redis */
+enum {
+	PATIENCE_MS = 200, /* so long whoever wants deliveries waits for Redis */
+	ROWS_MAX = 100000,
+	DROP_AT_ONCE = 8
+};
 
 struct reserve_row {
 	UT_hash_handle hh;
@@ -57,12 +61,12 @@ static void on_answer(void *owner, const redisReply *reply)
 {
 	struct reserve_row *r = owner;
 	struct shares *s = r->shares;
-	int64_t now_us = clock_steady_us(), n[3];
-	bool good = shares_numbers(reply, 3, n);
+	int64_t now_us = clock_steady_us(), n[4];
+	bool good = shares_numbers(reply, 4, n);
 	if (s->stopped)
 		return;
 	if (good) {
-		struct reserve_answer a = {n[0], n[1], n[2]};
+		struct reserve_answer a = {n[0], n[1], n[2], n[3]};
 		struct reserve_grant g;
 		reserve_answered(&r->reserve, &a, shares_nodes(s), now_us, &g);
 		if (r->want)
@@ -82,13 +86,14 @@ static bool eval(struct reserve_row *r, const struct reserve_ask *ask)
 {
 	struct shares *s = r->shares;
 	char *key = mem_printf("%srate:%s", link_prefix(s->link), r->key);
-	char n[6][24];
-	const int64_t number[] = {ask->interval_us, ask->spent,	  ask->want,
-				  ask->ahead_us,    ask->most_us, ask->forget};
-	for (int i = 0; i < 6; i++)
+	char n[8][24];
+	const int64_t number[] = {ask->interval_us, ask->spent,	 ask->want,  ask->ahead_us,
+				  ask->most_us,	    ask->forget, ask->since, ask->known_us};
+	for (int i = 0; i < 8; i++)
 		snprintf(n[i], sizeof n[i], "%lld", (long long)number[i]);
-	const char *arg[] = {key, n[0], n[1], n[2], n[3], n[4], n[5]};
-	bool sent = link_eval(s->link, &s->reserve_script, on_answer, r, 1, 7, arg, NULL);
+	const char *arg[] = {key, link_since(s->link), n[0], n[1], n[2], n[3], n[4], n[5], n[6],
+			     n[7]};
+	bool sent = link_eval(s->link, &s->reserve_script, on_answer, r, 2, 10, arg, NULL);
 	free(key);
 	return sent;
 }
@@ -121,6 +126,8 @@ static void step(struct reserve_row *r)
 		return;
 	}
 	int64_t due_ms = now_ms + RESERVE_FORGET_MS;
+	if (r->reserve.next_us > due_ms * 1000)
+		due_ms = r->reserve.next_us / 1000;
 	if (r->want)
 		due_ms = r->want_ms + PATIENCE_MS;
 	else if (away)
@@ -135,6 +142,20 @@ static void on_timer(void *owner)
 	step(owner);
 }
 
+/* What is lost is only what Redis might have to be told if it lost it, too. */
+static void make_room(struct shares *s)
+{
+	struct reserve_row *r, *next;
+	int looked = 0;
+	HASH_ITER(hh, s->reserve, r, next)
+	{
+		if (HASH_COUNT(s->reserve) < ROWS_MAX || looked++ == DROP_AT_ONCE)
+			return;
+		if (!r->want && !r->reserve.asked && !r->reserve.forget && r->reserve.spent == 0)
+			drop(r);
+	}
+}
+
 static struct reserve_row *get(struct shares *s, const char *key)
 {
 	struct reserve_row *r;
@@ -142,6 +163,7 @@ static struct reserve_row *get(struct shares *s, const char *key)
 	HASH_FIND(hh, s->reserve, key, len, r);
 	if (r)
 		return r;
+	make_room(s);
 	r = mem_zalloc(sizeof *r + len + 1);
 	memcpy(r->key, key, len);
 	r->shares = s;

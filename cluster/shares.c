@@ -32,6 +32,8 @@ static void say_parts(struct shares *s)
 
 void shares_answered(struct shares *s, bool good)
 {
+	if (s->refused && good)
+		s->since_ms = clock_steady_ms();
 	s->refused = !good;
 	say_parts(s);
 }
@@ -41,7 +43,8 @@ bool shares_numbers(const redisReply *r, int n, int64_t to[])
 	if (!resp_is_array(r, (size_t)n))
 		return false;
 	for (int i = 0; i < n; i++) {
-		if (r->element[i]->type != REDIS_REPLY_INTEGER)
+		if (r->element[i]->type != REDIS_REPLY_INTEGER || r->element[i]->integer < 0 ||
+		    r->element[i]->integer > SHARES_NUMBER_MAX)
 			return false;
 		to[i] = r->element[i]->integer;
 	}

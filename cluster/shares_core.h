@@ -15,6 +15,8 @@ enum {
 	SHARES_REST_MS = 1000, /* after an answer that was an error */
 };
 
+#define SHARES_NUMBER_MAX ((int64_t)1 << 53) /* beyond that Redis' scripts do not count */
+
 struct lease_row;
 struct reserve_row;
 
@@ -24,8 +26,8 @@ struct shares {
 	char *node;
 	struct loop *watcher; /* or NULL */
 	const struct nodes *seen;
-	int64_t parts;	  /* said last */
-	int64_t since_ms; /* steady clock: of the link's state */
+	int64_t parts; /* said last */
+	int64_t since_ms; /* steady clock: of the link's state, or of the first good answer after errors */
 	bool stopped;
 	bool refused; /* the last answer was an error */
 	struct link_script lease_script, reserve_script;
@@ -37,7 +39,7 @@ int64_t shares_nodes(const struct shares *); /* that share, as was seen last: at
 bool shares_away(const struct shares *);
 void shares_answered(struct shares *, bool good); /* of any script; the link is there */
 bool shares_numbers(const redisReply *, int n, int64_t to[]);
-/* A script's answer; false: an error, or something else. */
+/* A script's answer; false: an error, or something else than numbers from 0 on. */
 
 /* lease_table.c */
 

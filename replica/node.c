@@ -204,9 +204,34 @@ static natsStatus look(struct node *n)
 	return s;
 }
 
+static void count_queues(const struct node_view *v)
+{
+	for (int is = 0; v->there && is < REPLICA_STATES; is++) {
+		const char *state = replica_state_name((enum replica_state)is);
+		int64_t nodes = 0;
+		for (int i = 0; i < v->n; i++)
+			nodes += strcmp(v->node[i].state, state) == 0;
+		metric_cell_set(metric_cell(FAMILY_cluster_queues, state, NULL), nodes);
+	}
+}
+
+/* roster NULL: it can't be read now. */
+static void show(const struct node *n, const struct roster *roster)
+{
+	struct loop *const to[] = {n->main, n->watcher};
+	for (size_t i = 0; i < sizeof to / sizeof to[0]; i++) {
+		struct node_view *v = node_view_new(roster);
+		v->note.type = NODE_VIEW;
+		if (i == 0)
+			count_queues(v);
+		loop_post(to[i], &v->note);
+	}
+}
+
 static void run(struct node *n)
 {
 	natsStatus s = look(n);
+	show(n, s == NATS_OK ? &n->roster : NULL);
 	if (n->state == NODE_UP && !fence_open()) {
 		lose(n, "its epoch could not be renewed in time");
 	} else if (s != NATS_OK) {
@@ -228,34 +253,6 @@ static void tick(void *owner)
 	run(n);
 	loop_timer_in(n->loop, &n->tick,
 		      epoch_renew_ms(epoch_lease_ms(n->conf->cluster.adopt_after)));
-}
-
-static void put_json(struct buf *to, const struct roster_row *r)
-{
-	buf_puts(to, "{\"node\":");
-	log_json_string(to, r->node);
-	buf_printf(to, ",\"state\":\"%s\",\"epoch\":%" PRIu64 ",\"silent_ms\":%" PRId64 ",\"by\":",
-		   replica_state_name(r->is.state), r->is.epoch, clock_up_ms() - r->seen.since_ms);
-	log_json_string(to, r->is.by);
-	buf_printf(to, ",\"number\":%u}\n", r->is.number);
-}
-
-static void put_row(struct buf *to, const struct roster_row *r)
-{
-	buf_printf(to, "%-24s %-9s %8" PRIu64 " %8.1fs  %s\n", r->node,
-		   replica_state_name(r->is.state), r->is.epoch,
-		   (double)(clock_up_ms() - r->seen.since_ms) / 1000, r->is.by);
-}
-
-static void list(struct node *n, struct node_order *o)
-{
-	if (!o->json)
-		buf_printf(&o->says, "%-24s %-9s %8s %9s  %s\n", "NODE", "STATE", "EPOCH", "SEEN",
-			   "BY");
-	for (int i = 0; i < n->roster.n; i++)
-		if (n->roster.row[i].there)
-			(o->json ? put_json : put_row)(&o->says, &n->roster.row[i]);
-	o->done = true;
 }
 
 static void adopt(struct node *n, struct node_order *o, const struct roster_row *row)
@@ -322,8 +319,6 @@ static void obey(struct node *n, struct node_order *o)
 	if (s != NATS_OK)
 		buf_printf(&o->says, "the other nodes are out of reach: %s\n",
 			   natsStatus_GetText(s));
-	else if (o->op == NODE_LIST)
-		list(n, o);
 	else if (o->op == NODE_MAY_DRAIN)
 		may_drain(n, o);
 	else if (!row)
@@ -332,6 +327,7 @@ static void obey(struct node *n, struct node_order *o)
 		adopt(n, o, row);
 	else
 		retire(n, o, row);
+	show(n, s == NATS_OK ? &n->roster : NULL);
 	loop_post(o->reply_to, &o->note);
 }
 
@@ -386,6 +382,12 @@ struct node *node_new(struct conf *conf, struct spool *spool, struct replica *re
 	if (!prepare(n, error))
 		node_free(&n);
 	return n;
+}
+
+void node_watch(struct node *n, struct loop *watcher)
+{
+	if (n)
+		n->watcher = watcher;
 }
 
 void node_start(struct node *n)

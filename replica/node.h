@@ -27,23 +27,23 @@
 #include "base/buf.h"
 #include "base/conf.h"
 #include "base/loop.h"
+#include "replica/node_view.h"
 
 struct node;
 struct replica;
 struct spool;
 
-enum node_note_type { NODE_ORDER = NOTES_FROM(NOTES_OF_NODE), NODE_LOST, NODE_TAKEN };
+enum node_note_type { NODE_ORDER = NOTES_FROM(NOTES_OF_NODE), NODE_LOST, NODE_TAKEN, NODE_VIEW };
 
-enum node_op { NODE_LIST, NODE_ADOPT, NODE_RETIRE, NODE_MAY_DRAIN };
+enum node_op { NODE_ADOPT, NODE_RETIRE, NODE_MAY_DRAIN };
 
 struct node_order {
 	struct note note; /* NODE_ORDER, both ways */
 	enum node_op op;
 	char *name; /* of a node, or NULL */
-	bool json;  /* LIST: an object a line */
 	struct loop *reply_to;
 	void *owner;
-	struct buf says; /* the answer: a table, or a sentence */
+	struct buf says; /* the answer, a sentence */
 	bool done;
 };
 
@@ -54,9 +54,12 @@ void node_order_free(struct node_order **);
 struct node *node_new(struct conf *, struct spool *, struct replica *, struct loop *main,
 		      struct buf *error);
 /* NULL without a replica; or, with a sentence in error, when its own file can't be read. The fence is closed
- * from then on. NODE_LOST is posted to main: the relay is to start again. */
+ * from then on. NODE_LOST is posted to main: the relay is to start again; NODE_VIEW, with each
+ * renewal and after each order: nobody waits for NATS to see what it said last. */
 
-void node_start(struct node *); /* NULL is allowed, here and below */
+void node_watch(struct node *, struct loop *); /* before the start: it gets NODE_VIEW, too */
+
+void node_start(struct node *); /* NULL is allowed, here and below, and for node_watch() */
 
 void node_wait(const struct node *);
 /* A moment, for the epoch, so that clients wait rather than be refused. */

@@ -2,6 +2,7 @@
  *
  *	node.c        the thread: its epoch, its orders
  *	node_adopt.c  the others' queues
+ *	node_view.c   what the operator sees of them
  *
  * THREAD     node, but for what is marked.
  */
@@ -40,6 +41,7 @@ struct node {
 	struct spool *spool;
 	struct replica *replica;
 	struct loop *loop, *main;
+	struct loop *watcher;
 	char *name;
 	struct nats_setup nats;
 	struct roster roster;

@@ -19,7 +19,8 @@ struct limiter {
 	struct limits limits;
 	void (*to_cluster)(void *context, struct note *); /* NULL: there is none */
 	void *to_context;
-	struct timer top; /* runs while what watchers were told last is old */
+	struct clients *clients; /* that share rates, or NULL */
+	struct timer top;	 /* runs while what watchers were told last is old */
 };
 
 struct limiter_conf {
@@ -261,7 +262,8 @@ static const char *name_after(const char *key, const char *by, const char *of)
 
 static void hear_total(struct limiter *l, struct sharing_total *t)
 {
-	for (int by = 0; by < LIMIT_BY_COUNT; by++)
+	bool theirs = l->clients && clients_total(l->clients, t);
+	for (int by = 0; !theirs && by < LIMIT_BY_COUNT; by++)
 		for (int of = 0; of < LIMIT_OF_COUNT; of++) {
 			const char *name = name_after(t->key, by_words[by], of_words[of]);
 			if (name)
@@ -269,6 +271,14 @@ static void hear_total(struct limiter *l, struct sharing_total *t)
 					     l->conf, t->next_us, t->through);
 		}
 	sharing_total_free(&t);
+}
+
+static void hear_parts(struct limiter *l, struct sharing_parts *p)
+{
+	l->limits.parts = p->parts;
+	if (l->clients)
+		clients_parts(l->clients, p->parts);
+	free(p);
 }
 
 static void receive(void *owner, struct note *note)
@@ -287,8 +297,7 @@ static void receive(void *owner, struct note *note)
 		hear_total(l, (struct sharing_total *)note);
 		break;
 	case SHARING_PARTS:
-		l->limits.parts = ((struct sharing_parts *)note)->parts;
-		free(note);
+		hear_parts(l, (struct sharing_parts *)note);
 		break;
 	case LIMITER_ORDER:
 		obey(l, (struct limiter_order *)note);
@@ -339,6 +348,12 @@ void limiter_share(struct limiter *l, void (*to_cluster)(void *context, struct n
 	l->to_cluster = to_cluster;
 	l->to_context = context;
 	l->limits.sharing = (struct limits_sharing){tell_spent, tell_forget, l};
+}
+
+void limiter_share_clients(struct limiter *l, struct clients *clients)
+{
+	l->clients = clients;
+	clients_share(clients, l->loop, l->to_cluster, l->to_context);
 }
 
 struct loop *limiter_loop(struct limiter *l)

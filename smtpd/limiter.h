@@ -20,6 +20,7 @@
 #ifndef SMTPD_LIMITER_H
 #define SMTPD_LIMITER_H
 
+#include "smtpd/clients.h"
 #include "smtpd/limits.h"
 #include "smtpd/wait.h"
 
@@ -97,6 +98,9 @@ void limiter_watch(struct limiter *, struct loop *);	 /* before the start: gets 
 void limiter_share(struct limiter *, void (*to_cluster)(void *context, struct note *),
 		   void *context);
 /* Before the start: its limits are those of all nodes of a cluster together (base/sharing.h). */
+
+void limiter_share_clients(struct limiter *, struct clients *);
+/* Likewise: it hears what concerns their rates, too. They outlive it. */
 
 struct loop *limiter_loop(struct limiter *);
 void limiter_start(struct limiter *);

@@ -121,19 +121,13 @@ struct looked {
 	bool room;
 };
 
-static struct conf_rate part_of(const struct conf_rate *whole, int64_t parts)
-{
-	int64_t events = whole->events / parts;
-	return (struct conf_rate){events > 0 ? events : 1, whole->per_ms};
-}
-
 static void look(const struct limits *t, enum limit_by by, const struct conf_limit *l,
 		 enum limit_of of, int64_t now_us, struct looked *k, struct limits_ruling *ruling)
 {
 	if (!l || rate_of(l, of)->events == 0)
 		return;
 	k->whole = *rate_of(l, of);
-	k->rate = t->parts == 1 ? k->whole : part_of(&k->whole, t->parts);
+	k->rate = gcra_part(&k->whole, t->parts);
 	int64_t us = wait_us(t, &k->row->spent[of], &k->rate, now_us);
 	k->room = us <= 0;
 	if (us > 0)

@@ -246,6 +246,11 @@ struct smtpd *smtpd_new(struct conf *conf, const struct smtpd_edges *edges, stru
 	return s;
 }
 
+struct clients *smtpd_clients(struct smtpd *s)
+{
+	return s->clients;
+}
+
 void smtpd_start(struct smtpd *s)
 {
 	for (int i = 0; i < s->nworker; i++)

@@ -55,6 +55,7 @@
 #include "spool/spool.h"
 
 struct smtpd;
+struct clients;
 struct limiter;
 
 /* Whom sessions ask. */
@@ -67,6 +68,8 @@ struct smtpd_edges {
 
 struct smtpd *smtpd_new(struct conf *, const struct smtpd_edges *, struct buf *error);
 /* Bind all listeners, for every worker; or take over the sockets that the program was started with. */
+
+struct clients *smtpd_clients(struct smtpd *); /* they stay until smtpd_free() */
 
 void smtpd_start(struct smtpd *);
 

@@ -9,6 +9,7 @@
 #include "cmd/maildrop/maildrop.h"
 #include "qmgr/dest_command.h"
 #include "qmgr/explain.h"
+#include "replica/node.h"
 
 #include <errno.h>
 #include <semaphore.h>
@@ -164,6 +165,9 @@ static void receive(void *owner, struct note *note)
 		cluster_view_free(&h->nodes);
 		h->nodes = (struct cluster_view *)note;
 		break;
+	case NODE_VIEW:
+		node_view_keep(&h->epochs, (struct node_view *)note);
+		break;
 	case LIMITER_TOP:
 		limiter_top_free(&h->top);
 		h->top = (struct limiter_top *)note;
@@ -294,6 +298,7 @@ void http_free(struct http **hp)
 	page_watch_fini(&h->watch);
 	glance_fini(&h->glance);
 	cluster_view_free(&h->nodes);
+	node_view_free(&h->epochs);
 	limiter_top_free(&h->top);
 	loop_free(&h->loop);
 	conf_unref(h->conf);

@@ -280,7 +280,9 @@ void http_ask_dest(struct http_ask *a)
 
 void http_ask_nodes(struct http_ask *a)
 {
-	if (a->http->nodes)
-		node_print_json(&a->out, a->http->nodes);
+	struct node_rows all;
+	node_rows_init(&all, a->http->nodes, a->http->epochs);
+	node_print_json(&a->out, &all);
+	node_rows_fini(&all);
 	http_ask_done(a, MHD_HTTP_OK);
 }

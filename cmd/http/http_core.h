@@ -31,7 +31,8 @@ struct http {
 	struct timer due;	   /* the library wants to be called */
 	struct glance glance;
 	struct limiter_top *top;    /* who sends most, or NULL */
-	struct cluster_view *nodes; /* who is there, or NULL: this node is alone */
+	struct cluster_view *nodes; /* who is there, as Redis says, or NULL */
+	struct node_view *epochs;   /* as NATS says, or NULL */
 	struct list asks;
 	struct list looks; /* http_look.h */
 	int heavy;	   /* of asks and looks, those under way that may gather much */

@@ -6,6 +6,7 @@
 #include "base/metrics.h"
 #include "cmd/cmd.h"
 #include "cmd/text/json_put.h"
+#include "cmd/text/node_rows.h"
 #include "cmd/text/reply_words.h"
 
 #include <inttypes.h>
@@ -133,44 +134,52 @@ static void put_tls(struct buf *to, const struct snapshot *s)
 	buf_puts(to, ",");
 }
 
-static int64_t queued(const struct node_text *n)
+/* null: the engine that would know it does not, or there is none. */
+static void put_count(struct buf *to, const char *name, bool known, int64_t n)
 {
-	return n->count[NODE_INCOMING] + n->count[NODE_ACTIVE] + n->count[NODE_WAITING] +
-	       n->count[NODE_HELD];
+	if (known)
+		json_put_number(to, name, n);
+	else
+		json_put_text(to, name, NULL);
 }
 
-static void put_node(struct buf *to, const struct node_text *n)
+static void put_node(struct buf *to, const struct node_row *r)
 {
+	static const struct node_text nothing;
+	const struct node_text *n = r->redis ? r->redis : &nothing;
 	buf_puts(to, "{");
-	json_put_text(to, "node", n->name);
-	json_put_text(to, "state", n->state);
-	json_put_text(to, "version", n->version);
-	json_put_number(to, "seen_ms", n->seen_ms);
-	json_put_number(to, "received", n->count[NODE_RECEIVED]);
-	json_put_number(to, "sent", n->count[NODE_SENT]);
-	json_put_number(to, "queued", queued(n));
+	json_put_text(to, "node", r->name);
+	json_put_text(to, "state", node_row_state(r));
+	json_put_text(to, "version", r->redis ? n->version : NULL);
+	json_put_number(to, "seen_ms", node_row_seen_ms(r));
+	put_count(to, "received", r->redis, n->count[NODE_RECEIVED]);
+	put_count(to, "sent", r->redis, n->count[NODE_SENT]);
+	put_count(to, "queued", r->redis, node_rows_queued(n));
+	put_count(to, "epoch", r->nats, r->nats ? (int64_t)r->nats->epoch : 0);
+	json_put_text(to, "queue", r->nats ? r->nats->state : NULL);
+	json_put_text(to, "by", r->nats ? r->nats->by : NULL);
 	json_put_end(to, '}');
 	buf_puts(to, ",");
 }
 
 /* The first of them, and the sum of all. */
-static void put_nodes(struct buf *to, const struct cluster_view *v)
+static void put_nodes(struct buf *to, const struct page_now *now)
 {
-	struct node_text all = {0};
-	for (int i = 0; i < v->n; i++)
-		for (int k = 0; k < NODE_COUNTER_COUNT; k++)
-			all.count[k] += v->node[i].count[k];
+	struct node_rows all;
+	node_rows_init(&all, now->nodes, now->epochs);
 	buf_puts(to, "\"cluster\":{");
-	json_put_flag(to, "redis", v->redis);
-	json_put_number(to, "nodes", v->n);
-	json_put_number(to, "received", all.count[NODE_RECEIVED]);
-	json_put_number(to, "sent", all.count[NODE_SENT]);
-	json_put_number(to, "queued", queued(&all));
+	json_put_flag(to, "redis_away", all.redis_away);
+	json_put_flag(to, "nats_away", all.nats_away);
+	json_put_number(to, "nodes", all.n);
+	put_count(to, "received", now->nodes, all.sum.count[NODE_RECEIVED]);
+	put_count(to, "sent", now->nodes, all.sum.count[NODE_SENT]);
+	put_count(to, "queued", now->nodes, node_rows_queued(&all.sum));
 	buf_puts(to, "\"node\":[");
-	for (int i = 0; i < v->n && i < PAGE_NODES; i++)
-		put_node(to, &v->node[i]);
+	for (int i = 0; i < all.n && i < PAGE_NODES; i++)
+		put_node(to, &all.row[i]);
 	json_put_end(to, ']');
 	buf_puts(to, "},");
+	node_rows_fini(&all);
 }
 
 void page_print_now(struct buf *to, const struct page_now *now)
@@ -191,8 +200,8 @@ void page_print_now(struct buf *to, const struct page_now *now)
 	put_gauges(to);
 	put_commits(to);
 	put_tls(to, now->snapshot);
-	if (now->nodes)
-		put_nodes(to, now->nodes);
+	if (now->nodes || now->epochs)
+		put_nodes(to, now);
 	put_sites(to, now->snapshot);
 	buf_puts(to, "}");
 }

@@ -11,6 +11,7 @@
 #include "base/buf.h"
 #include "cluster/cluster.h"
 #include "qmgr/snapshot.h"
+#include "replica/node_view.h"
 #include "spool/spool.h"
 
 #include <stdbool.h>
@@ -33,7 +34,8 @@ struct page_now {
 	bool accepting;
 	int64_t active_limit; /* messages; 0: none */
 	const struct snapshot *snapshot;
-	const struct cluster_view *nodes; /* NULL: this one is alone */
+	const struct cluster_view *nodes; /* as Redis says, or NULL */
+	const struct node_view *epochs;	  /* as NATS says, or NULL */
 };
 
 void page_sample_take(struct page_sample *, int64_t now_ms);

@@ -39,7 +39,8 @@ static void look(struct glancer *g, const struct snapshot *snapshot)
 			       .accepting = spool_accepting(w->http->spool),
 			       .active_limit = w->http->conf->queue.message_active_limit,
 			       .snapshot = snapshot,
-			       .nodes = w->http->nodes};
+			       .nodes = w->http->nodes,
+			       .epochs = w->http->epochs};
 	page_sample_take(&now.sample, clock_wall_ms());
 	w->ticks++;
 	buf_clear(&w->now);

@@ -11,8 +11,7 @@ static const struct {
 	const char *word;
 	enum node_op op;
 	bool named;
-} verbs[] = {{"list", NODE_LIST, false},
-	     {"adopt", NODE_ADOPT, true},
+} verbs[] = {{"adopt", NODE_ADOPT, true},
 	     {"retire", NODE_RETIRE, true},
 	     {"drain", NODE_MAY_DRAIN, false}};
 
@@ -35,30 +34,31 @@ static bool is_list(const struct request *r, bool *json)
 	return r->argc == 2 + *json && strcmp(r->argv[1], "list") == 0;
 }
 
-/* What Redis says of all nodes; what NATS says comes behind it. */
-static void say_known(struct server *s, struct request *r, bool json)
+/* What both engines said last. */
+static void list(const struct server *s, struct request *r, bool json)
 {
 	struct buf out = {0};
-	if (json)
-		node_print_json(&out, s->nodes);
-	else
-		node_print_list(&out, s->nodes);
-	if (s->node && !json)
-		buf_puts(&out, "\n");
+	struct node_rows all;
+	if (!s->nodes && !s->epochs) {
+		refuse(r, "this node is alone, or has only just begun");
+		return;
+	}
+	node_rows_init(&all, s->nodes, s->epochs);
+	(json ? node_print_json : node_print_list)(&out, &all);
+	node_rows_fini(&all);
 	control_say(r, buf_data(&out), buf_len(&out));
 	buf_fini(&out);
+	control_finish(r, STATUS_DONE);
 }
 
 /* False: there is no such order. */
-static bool give_order(struct server *s, struct request *r, bool json)
+static bool give_order(struct server *s, struct request *r)
 {
 	for (size_t i = 0; i < sizeof verbs / sizeof verbs[0]; i++) {
-		if (r->argc != 2 + (verbs[i].named || json) ||
-		    strcmp(r->argv[1], verbs[i].word) != 0)
+		if (r->argc != 2 + verbs[i].named || strcmp(r->argv[1], verbs[i].word) != 0)
 			continue;
 		struct node_order *o =
 			node_order_new(verbs[i].op, verbs[i].named ? r->argv[2] : NULL, s->loop, r);
-		o->json = json;
 		r->job = o;
 		r->gone = gone;
 		node_post(s->node, o);
@@ -69,17 +69,13 @@ static bool give_order(struct server *s, struct request *r, bool json)
 
 void node_job_start(struct server *s, struct request *r)
 {
-	bool json, list = is_list(r, &json);
-	if (list && s->nodes)
-		say_known(s, r, json);
-	if (s->node && !give_order(s, r, json))
-		refuse(r, "that is no order");
-	else if (!s->node && list && s->nodes)
-		control_finish(r, STATUS_DONE);
+	bool json;
+	if (is_list(r, &json))
+		list(s, r, json);
 	else if (!s->node)
-		refuse(r, list ? "this node is alone, or has only just begun"
-			       : "this relay keeps no copy of its queue: cluster { replicate } is "
-				 "off");
+		refuse(r, "this relay keeps no copy of its queue: cluster { replicate } is off");
+	else if (!give_order(s, r))
+		refuse(r, "that is no order");
 }
 
 static void answer(struct request *r, struct node_order *o, bool ends)

@@ -242,6 +242,9 @@ void requests_receive(void *server, struct note *note)
 	case NODE_ORDER:
 		node_job_answer(server, (struct node_order *)note);
 		break;
+	case NODE_VIEW:
+		node_view_keep(&((struct server *)server)->epochs, (struct node_view *)note);
+		break;
 	case NODE_LOST:
 		free(note);
 		node_job_lost(server);

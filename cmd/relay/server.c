@@ -155,6 +155,8 @@ static void join_cluster(struct server *s)
 	if (!s->cluster)
 		return;
 	limiter_share(s->limiter, to_cluster, s);
+	if (s->smtpd)
+		limiter_share_clients(s->limiter, smtpd_clients(s->smtpd));
 	kept_file_read(&kept_cluster, s->conf->spool, &text);
 	cluster_recall(s->cluster, buf_cstr(&text));
 	buf_fini(&text);
@@ -212,6 +214,7 @@ static bool open_parts(struct server *s, const struct privileges *p, struct buf 
 	s->http = http_new(c, &http_asks, s->started_ms);
 	limiter_watch(s->limiter, s->loop);
 	limiter_watch(s->limiter, http_loop(s->http));
+	node_watch(s->node, http_loop(s->http));
 	join_cluster(s);
 	return s->smtpd && http_move(s->http, c, error);
 }
@@ -472,6 +475,7 @@ void server_free(struct server **sp)
 	glance_fini(&s->glance);
 	limiter_top_free(&s->top);
 	cluster_view_free(&s->nodes);
+	node_view_free(&s->epochs);
 	table_watch_free(&s->tables);
 	certificate_watch_free(&s->certificates);
 	clock_watch_free(&s->clock);

@@ -57,6 +57,7 @@ struct server {
 	struct events *events;
 	struct cluster *cluster;    /* NULL: this node is alone */
 	struct cluster_view *nodes; /* as it was told last, or NULL */
+	struct node_view *epochs;   /* as NATS said last, or NULL */
 	struct maildrop *maildrop;
 	struct table_watch *tables;
 	struct certificate_watch *certificates;

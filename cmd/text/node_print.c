@@ -1,56 +1,102 @@
 /* SPDX-License-Identifier: ISC */
 #include "cmd/text/node_print.h"
 
-#include "base/log.h"
+#include "cmd/text/json_put.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-static int widest(const struct cluster_view *v)
+enum { NUMBER_SIZE = 24 };
+
+static int widest(const struct node_rows *all)
 {
 	size_t most = strlen("node");
-	for (int i = 0; i < v->n; i++)
-		if (strlen(v->node[i].name) > most)
-			most = strlen(v->node[i].name);
+	for (int i = 0; i < all->n; i++)
+		if (strlen(all->row[i].name) > most)
+			most = strlen(all->row[i].name);
 	return (int)most;
 }
 
-static int64_t queued(const struct node_text *n)
+/* "-" where the engine does not know. */
+static const char *number(char to[NUMBER_SIZE], bool known, int64_t n)
 {
-	return n->count[NODE_INCOMING] + n->count[NODE_ACTIVE] + n->count[NODE_WAITING] +
-	       n->count[NODE_HELD];
+	snprintf(to, NUMBER_SIZE, "%" PRId64, n);
+	return known ? to : "-";
 }
 
-void node_print_list(struct buf *to, const struct cluster_view *v)
+static void put_row(struct buf *to, int width, const struct node_row *r)
 {
-	int width = widest(v);
-	buf_printf(to, "%-*s  %-8s %-10s %8s %10s %10s\n", width, "node", "state", "version",
-		   "seen", "received", "queued");
-	for (int i = 0; i < v->n; i++) {
-		const struct node_text *n = &v->node[i];
-		buf_printf(to, "%-*s  %-8s %-10s %7.1fs %10" PRId64 " %10" PRId64 "\n", width,
-			   n->name, n->state, n->version, (double)n->seen_ms / 1000,
-			   n->count[NODE_RECEIVED], queued(n));
+	char received[NUMBER_SIZE], queued[NUMBER_SIZE], epoch[NUMBER_SIZE];
+	buf_printf(to, "%-*s  %-8s %-10s %7.1fs %10s %10s %7s %-8s %s\n", width, r->name,
+		   node_row_state(r), r->redis ? r->redis->version : "-",
+		   (double)node_row_seen_ms(r) / 1000,
+		   number(received, r->redis, r->redis ? r->redis->count[NODE_RECEIVED] : 0),
+		   number(queued, r->redis, r->redis ? node_rows_queued(r->redis) : 0),
+		   number(epoch, r->nats, r->nats ? (int64_t)r->nats->epoch : 0),
+		   r->nats ? r->nats->state : "-", r->nats ? r->nats->by : "-");
+}
+
+void node_print_list(struct buf *to, const struct node_rows *all)
+{
+	char received[NUMBER_SIZE], queued[NUMBER_SIZE], nodes[NUMBER_SIZE];
+	int width = widest(all);
+	bool known = false;
+	buf_printf(to, "%-*s  %-8s %-10s %8s %10s %10s %7s %-8s %s\n", width, "node", "state",
+		   "version", "seen", "received", "queued", "epoch", "queue", "by");
+	for (int i = 0; i < all->n; i++) {
+		put_row(to, width, &all->row[i]);
+		known |= all->row[i].redis != NULL;
 	}
-	if (!v->redis)
-		buf_puts(to, "Redis is away: of other nodes nothing is known now\n");
+	snprintf(nodes, sizeof nodes, "-- %d", all->n);
+	buf_printf(to, "%-*s  %-8s %-10s %8s %10s %10s\n", width, nodes, "", "", "",
+		   number(received, known, all->sum.count[NODE_RECEIVED]),
+		   number(queued, known, node_rows_queued(&all->sum)));
+	if (all->redis_away)
+		buf_puts(to, "Redis is away: it says nothing of other nodes now\n");
+	if (all->nats_away)
+		buf_puts(to, "NATS is away: whose queue is whose is as it said last\n");
 }
 
-void node_print_json(struct buf *to, const struct cluster_view *v)
+static void put_redis(struct buf *to, const struct node_text *n)
 {
-	for (int i = 0; i < v->n; i++) {
-		const struct node_text *n = &v->node[i];
-		buf_puts(to, "{\"node\":");
-		log_json_string(to, n->name);
-		buf_puts(to, ",\"state\":");
-		log_json_string(to, n->state);
-		buf_puts(to, ",\"version\":");
-		log_json_string(to, n->version);
-		buf_printf(to, ",\"seen\":%.3f", (double)n->seen_ms / 1000);
-		for (int k = 0; k < NODE_COUNTER_COUNT; k++)
-			buf_printf(to, ",\"%s\":%" PRId64, node_counter_name((enum node_counter)k),
-				   n->count[k]);
-		buf_puts(to, "}\n");
+	json_put_text(to, "version", n ? n->version : NULL);
+	if (n)
+		buf_printf(to, "\"seen\":%.3f,", (double)n->seen_ms / 1000);
+	else
+		json_put_text(to, "seen", NULL);
+	for (int k = 0; k < NODE_COUNTER_COUNT; k++)
+		if (n)
+			json_put_number(to, node_counter_name((enum node_counter)k), n->count[k]);
+		else
+			json_put_text(to, node_counter_name((enum node_counter)k), NULL);
+}
+
+static void put_nats(struct buf *to, const struct node_row *r)
+{
+	static const char *const names[] = {"epoch", "silent_ms", "number"};
+	json_put_text(to, "queue", r->nats ? r->nats->state : NULL);
+	json_put_text(to, "by", r->nats ? r->nats->by : NULL);
+	for (size_t i = 0; !r->nats && i < sizeof names / sizeof names[0]; i++)
+		json_put_text(to, names[i], NULL);
+	if (!r->nats)
+		return;
+	const struct node_row alone = {.name = r->name, .nats = r->nats};
+	json_put_number(to, "epoch", (int64_t)r->nats->epoch);
+	json_put_number(to, "silent_ms", node_row_seen_ms(&alone));
+	json_put_number(to, "number", r->nats->number);
+}
+
+void node_print_json(struct buf *to, const struct node_rows *all)
+{
+	for (int i = 0; i < all->n; i++) {
+		const struct node_row *r = &all->row[i];
+		buf_puts(to, "{");
+		json_put_text(to, "node", r->name);
+		json_put_text(to, "state", node_row_state(r));
+		put_redis(to, r->redis);
+		put_nats(to, r);
+		json_put_end(to, '}');
+		buf_puts(to, "\n");
 	}
 }

@@ -5,9 +5,10 @@
 #ifndef CMD_TEXT_NODE_PRINT_H
 #define CMD_TEXT_NODE_PRINT_H
 
-#include "cluster/cluster.h"
+#include "base/buf.h"
+#include "cmd/text/node_rows.h"
 
-void node_print_list(struct buf *to, const struct cluster_view *); /* one a line */
-void node_print_json(struct buf *to, const struct cluster_view *); /* one object a line */
+void node_print_list(struct buf *to, const struct node_rows *); /* one a line, and the sums */
+void node_print_json(struct buf *to, const struct node_rows *); /* one object a line */
 
 #endif

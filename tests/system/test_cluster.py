@@ -187,7 +187,7 @@ def test_mail_flows_while_redis_is_away_or_stands_still(lab, redis):
 def test_a_slow_redis_slows_no_mail(lab, redis):
     sink = lab.sink()
     with contextlib.closing(DelayProxy(redis.port, one_way=0.1)) as proxy:
-        alpha, beta = [lab.relay(config_of(name, proxy, sink.port, redis_timeout="2s")) for name in NAMES[:2]]
+        alpha, beta = [lab.relay(config_of(name, proxy, sink.port, redis_timeout="1s")) for name in NAMES[:2]]
         wait_ready(alpha, beta)
         for number in range(20):
             began = time.monotonic()
@@ -280,7 +280,9 @@ def test_tls_and_an_access_list(lab, certificates, tmp_path):
         "redis_tls": "true", "redis_ca": certificates.ca, "redis_certificate": own, "redis_key": key,
         "redis_user": "mail", "redis_password": str(password), "redis_prefix": "mail:",
     }
-    alpha = lab.relay(config_of("alpha", redis, sink.port, **settings))
+    config = config_of("alpha", redis, sink.port, {"destination_rate": "1000/s"}, **settings)
+    config.extra += 'limit "client" { messages = "1000/s" }\n'
+    alpha = lab.relay(config)
     assert "WRONGPASS" in alpha.wait_event("cluster", state="away")["reason"]
     password.write_text("right\n")
     wait_ready(alpha)
@@ -291,6 +293,23 @@ def test_tls_and_an_access_list(lab, certificates, tmp_path):
     stranger = lab.relay(config_of("beta", redis, sink.port, **settings | {"redis_ca": "/etc/ssl/certs/ca-certificates.crt"}))
     stranger.wait_event("cluster", state="away")
     assert not stranger.events("cluster", state="ready")
+
+
+def test_clusters_with_prefixes_of_their_own_share_nothing(lab, redis):
+    sink = lab.sink()
+    ours, theirs = [lab.relay(config_of("alpha", redis, sink.port, {"destination_rate": "1000/s"}, redis_prefix=prefix)) for prefix in ("ours:", "theirs/")]
+    wait_ready(ours, theirs)
+    order(ours, "dest", "suspend", "some.test", "--cluster")
+    for relay in (ours, theirs):
+        relay.send()
+    sink.wait_messages(2)
+    order(theirs, "dest", "suspend", "other.test", "--cluster")
+    time.sleep(2)
+    assert [[one["name"] for one in relay.events("site", state="suspended")] for relay in (ours, theirs)] == [["some.test"], ["other.test"]]
+    keys = {key.decode() for key in redis.keys("*")}
+    assert all(key.startswith(("ours:", "theirs/")) for key in keys), keys
+    assert {"ours:nodes", "theirs/nodes", "ours:since", "theirs/since", "ours:orders", "theirs/orders"} <= keys
+    assert not ours.events("cluster", state="twice") + theirs.events("cluster", state="twice")
 
 
 @pytest.mark.parametrize(

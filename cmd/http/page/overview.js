@@ -232,23 +232,33 @@ function showTls(tls) {
   showTable("certificates", certificateColumns, [...tls.certificates].sort((a, b) => a.left_s - b.left_s).map((one) => ({ ...one, key: one.file })));
 }
 
+// An engine that is not there, or away, does not know it.
+function countKnown(n) {
+  return n === null ? "-" : count(n);
+}
+
 const nodeColumns = [
   { title: "Node", look: "wide", fill: (cell, node) => say(cell, node.node) },
   { title: "State", look: "half", fill: (cell, node) => say(cell, node.state) },
-  { title: "Version", look: "half", fill: (cell, node) => say(cell, node.version) },
+  { title: "Version", look: "half", fill: (cell, node) => say(cell, node.version || "-") },
   { title: "Seen", look: "n", fill: (cell, node) => say(cell, span(node.seen_ms) + " ago") },
-  { title: "Received", look: "n", fill: (cell, node) => say(cell, count(node.received)) },
-  { title: "Sent", look: "n", fill: (cell, node) => say(cell, count(node.sent)) },
-  { title: "Queued", look: "n", fill: (cell, node) => say(cell, count(node.queued)) },
+  { title: "Received", look: "n", fill: (cell, node) => say(cell, countKnown(node.received)) },
+  { title: "Sent", look: "n", fill: (cell, node) => say(cell, countKnown(node.sent)) },
+  { title: "Queued", look: "n", fill: (cell, node) => say(cell, countKnown(node.queued)) },
+  { title: "Epoch", look: "n", fill: (cell, node) => say(cell, countKnown(node.epoch)) },
+  { title: "Queue", look: "half", fill: (cell, node) => say(cell, node.queue ? node.queue + (node.by === node.node ? "" : " by " + node.by) : "-") },
 ];
 
 function showNodes(cluster) {
   byId("cluster").hidden = !cluster;
   if (!cluster) return;
-  for (const name of ["received", "sent", "queued"]) put("cluster-" + name, count(cluster[name]));
+  for (const name of ["received", "sent", "queued"]) put("cluster-" + name, countKnown(cluster[name]));
   showTable("nodes", nodeColumns, cluster.node.map((node) => ({ ...node, key: node.node })));
-  put("cluster-says", !cluster.redis ? "Redis is away: of the others nothing is known now."
-    : cluster.nodes > cluster.node.length ? "The first " + cluster.node.length + " of " + count(cluster.nodes) + "." : "");
+  const says = [];
+  if (cluster.redis_away) says.push("Redis is away: it says nothing of the others now.");
+  if (cluster.nats_away) says.push("NATS is away: whose queue is whose is as it said last.");
+  if (cluster.nodes > cluster.node.length) says.push("The first " + cluster.node.length + " of " + count(cluster.nodes) + ".");
+  put("cluster-says", says.join(" "));
 }
 
 export function reasonWords(reason) {

@@ -201,6 +201,28 @@ static void one_of_which_nothing_is_asked_is_missed_too(void **state)
 	assert_int_equal(seen.answers, 0);
 }
 
+static void count_answer(void *owner, const redisReply *reply)
+{
+	(void)owner;
+	(void)reply;
+}
+
+static void one_that_takes_no_writes_is_away_until_it_does(void **state)
+{
+	static const char *const make[] = {"REPLICAOF", "127.0.0.1", "1"};
+	char *command = mem_printf("build/peers/bin/redis-cli -s %s/s REPLICAOF NO ONE", folder);
+	(void)state;
+	assert_true(link_send(link_, count_answer, NULL, 3, make, NULL));
+	assert_true(ask("SET", "a", "one"));
+	UNTIL(seen.aways == 1);
+	int64_t began_ms = clock_steady_ms();
+	UNTIL(clock_steady_ms() > began_ms + 600);
+	assert_int_equal(seen.readies, 1);
+	assert_int_equal(system(command), 0);
+	free(command);
+	UNTIL(seen.readies == 2);
+}
+
 static void no_more_is_awaited_than_is_allowed(void **state)
 {
 	int n = 0;
@@ -225,6 +247,8 @@ int main(void)
 						start, stop),
 		cmocka_unit_test_setup_teardown(one_of_which_nothing_is_asked_is_missed_too, start,
 						stop),
+		cmocka_unit_test_setup_teardown(one_that_takes_no_writes_is_away_until_it_does,
+						start, stop),
 		cmocka_unit_test_setup_teardown(no_more_is_awaited_than_is_allowed, start, stop),
 	};
 	signal(SIGPIPE, SIG_IGN);

@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { NODES = 9, ROUNDS = 3000, LATE_US = 20000 };
+enum { NODES = 9, ROUNDS = 3000, LATE_US = 60000 };
 
 static char folder[] = "/tmp/test_scripts.XXXXXX";
 static pid_t redis;
@@ -40,6 +40,7 @@ static int start(void **state)
 		to = redisConnectUnix(socket);
 	}
 	assert_int_equal(to->err, 0);
+	freeReplyObject(redisCommand(to, "SET since 1"));
 	return 0;
 }
 
@@ -71,9 +72,9 @@ static void lease_eval(const char *key, int node, const struct lease_ask *a,
 		       struct lease_answer *out)
 {
 	int64_t n[4];
-	numbers(redisCommand(to, "EVAL %s 1 %s node%d %lld %lld %lld %d %d", lease_script, key,
-			     node, (long long)a->limit, (long long)a->hold, (long long)a->want,
-			     LEASE_TTL_MS, LEASE_TURN_MS),
+	numbers(redisCommand(to, "EVAL %s 2 %s since node%d %lld %lld %lld %d %d %d", lease_script,
+			     key, node, (long long)a->limit, (long long)a->hold, (long long)a->want,
+			     LEASE_TTL_MS, LEASE_TURN_MS, LEASE_SETTLE_MS),
 		4, n);
 	*out = (struct lease_answer){n[0], n[1], n[2], n[3]};
 }
@@ -133,7 +134,8 @@ static void a_dead_nodes_leases_expire(void **state)
 	(void)state;
 	struct lease_answer a;
 	int64_t n[4];
-	numbers(redisCommand(to, "EVAL %s 1 dying dead 10 0 10 300 10000", lease_script), 4, n);
+	numbers(redisCommand(to, "EVAL %s 2 dying since dead 10 0 10 300 10000 2000", lease_script),
+		4, n);
 	assert_int_equal(n[0], 10);
 	lease_eval("dying", 1, &(struct lease_ask){10, 0, 6}, &a);
 	assert_int_equal(a.granted, 0);
@@ -142,14 +144,59 @@ static void a_dead_nodes_leases_expire(void **state)
 	assert_int_equal(a.granted, 6);
 }
 
+static void say(const char *command)
+{
+	redisReply *r = redisCommand(to, command);
+	assert_non_null(r);
+	assert_int_not_equal(r->type, REDIS_REPLY_ERROR);
+	freeReplyObject(r);
+}
+
+static void when_all_is_lost_nobody_gets_more_before_all_had_their_say(void **state)
+{
+	(void)state;
+	struct lease_answer a;
+	for (int node = 0; node < 3; node++)
+		lease_eval("lost", node, &(struct lease_ask){18, 0, 6}, &a);
+	say("FLUSHALL");
+	lease_eval("lost", 0, &(struct lease_ask){18, 6, 18}, &a);
+	assert_int_equal(a.granted, 6);
+	lease_eval("lost", 3, &(struct lease_ask){18, 0, 18}, &a);
+	assert_int_equal(a.granted, 1);
+	say("SET since 1");
+	lease_eval("lost", 1, &(struct lease_ask){18, 6, 6}, &a);
+	lease_eval("lost", 0, &(struct lease_ask){18, 6, 18}, &a);
+	assert_in_range(a.granted, 6, 18 - 6 - 1);
+}
+
+static void what_makes_no_sense_under_a_hosts_key_is_removed(void **state)
+{
+	(void)state;
+	struct lease_answer a;
+	say("LPUSH odd what");
+	lease_eval("odd", 0, &(struct lease_ask){20, 0, 4}, &a);
+	assert_int_equal(a.granted, 4);
+	say("HSET odd a v2 b -1 c 99999999999999999999999999999");
+	say("SET since nonsense");
+	lease_eval("odd", 0, &(struct lease_ask){20, 4, 20}, &a);
+	assert_int_equal(a.granted, 4);
+	say("SET since 1");
+	lease_eval("odd", 0, &(struct lease_ask){20, 4, 20}, &a);
+	assert_int_equal(a.granted, 20);
+	redisReply *r = redisCommand(to, "HLEN odd");
+	assert_int_equal(r->integer, 1);
+	freeReplyObject(r);
+}
+
 static void rate_eval(const struct reserve_ask *a, struct reserve_answer *out)
 {
-	int64_t n[3];
-	numbers(redisCommand(to, "EVAL %s 1 rate %lld %lld %lld %lld %lld %d", reserve_script,
-			     (long long)a->interval_us, (long long)a->spent, (long long)a->want,
-			     (long long)a->ahead_us, (long long)a->most_us, a->forget),
-		3, n);
-	*out = (struct reserve_answer){n[0], n[1], n[2]};
+	int64_t n[4];
+	numbers(redisCommand(to, "EVAL %s 2 rate since %lld %lld %lld %lld %lld %d %lld %lld",
+			     reserve_script, (long long)a->interval_us, (long long)a->spent,
+			     (long long)a->want, (long long)a->ahead_us, (long long)a->most_us,
+			     a->forget, (long long)a->since, (long long)a->known_us),
+		4, n);
+	*out = (struct reserve_answer){n[0], n[1], n[2], n[3]};
 }
 
 /* All but what hangs on when exactly it was computed. */
@@ -182,13 +229,47 @@ static void rates_are_as_in_the_model(void **state)
 	assert_in_range(compared, ROUNDS * 9 / 10, ROUNDS);
 }
 
+static void what_all_had_had_is_told_to_a_redis_that_has_lost_it(void **state)
+{
+	(void)state;
+	struct reserve_ask ask = {
+		.interval_us = 1000000, .spent = 5, .ahead_us = 100000, .most_us = 20000000};
+	struct reserve_answer a;
+	say("DEL rate");
+	rate_eval(&ask, &a);
+	assert_in_range(a.next_us, 4900000, 5000000);
+	ask.since = a.since;
+	ask.known_us = 3000000; /* of the same data: they know better */
+	ask.spent = 1;
+	rate_eval(&ask, &a);
+	assert_in_range(a.next_us, 5900000, 6000000);
+	say("FLUSHALL");
+	ask.known_us = a.next_us;
+	rate_eval(&ask, &a);
+	assert_in_range(a.next_us, 6900000, 7000000);
+	assert_int_not_equal(a.since, ask.since);
+	say("SET since 1");
+	for (int i = 0; i < 4; i++) {
+		static const char *const odd[] = {"SET rate nan", "SET rate inf", "SET rate -1e300",
+						  "SADD rate a"};
+		say("DEL rate");
+		say(odd[i]);
+		ask.since = 1;
+		rate_eval(&ask, &a);
+		assert_in_range(a.next_us, 900000, 1000000);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(leases_are_as_in_the_model),
 		cmocka_unit_test(what_is_given_back_leaves_nothing_behind),
 		cmocka_unit_test(a_dead_nodes_leases_expire),
+		cmocka_unit_test(when_all_is_lost_nobody_gets_more_before_all_had_their_say),
+		cmocka_unit_test(what_makes_no_sense_under_a_hosts_key_is_removed),
 		cmocka_unit_test(rates_are_as_in_the_model),
+		cmocka_unit_test(what_all_had_had_is_told_to_a_redis_that_has_lost_it),
 	};
 	return cmocka_run_group_tests(tests, start, stop);
 }

@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "cmd/http/page_print.c"
+#include "cmd/text/node_rows.c"
 #include "cmd/text/json_put.c"
 #include "cmd/text/reply_words.c"
 
