@@ -145,9 +145,9 @@ void spool_look_free(struct spool_look **lp)
 		return;
 	loop_stop(l->spool.loop);
 	loop_free(&l->spool.loop);
-	for (size_t i = 0; i < l->spool.catalog.n; i++)
-		if (l->spool.catalog.row[i].stub)
-			work_free(l->spool.catalog.row[i].stub->work, &none);
+	struct catalog_at at = catalog_from(&l->spool.catalog, 0);
+	for (struct stub *stub; (stub = catalog_step(&l->spool.catalog, &at));)
+		work_free(stub->work, &none);
 	catalog_fini(&l->spool.catalog);
 	stub_pool_fini(&l->spool.stubs);
 	domains_fini(&l->spool.domains);
