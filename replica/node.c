@@ -197,8 +197,8 @@ static void renew(struct node *n)
 static natsStatus look(struct node *n)
 {
 	natsStatus s = nats_setup_connect(&n->nats, &(struct nats_callbacks){.closed = NULL}, NULL);
-	if (s == NATS_OK && n->state == NODE_UP)
-		renew(n);
+	if (s == NATS_OK && n->state == NODE_UP && fence_open())
+		renew(n); /* else another may be about to write its name there */
 	if (s == NATS_OK)
 		s = roster_read(&n->roster, clock_up_ms());
 	return s;

@@ -93,26 +93,43 @@ static bool belongs(const struct node *n, const struct roster_row *r)
 	       !in_unit(&n->taking, r->node);
 }
 
-bool node_claim(struct node *n, const struct roster_row *r)
+static struct replica_epoch ours(const struct node *n, const struct roster_row *r)
 {
 	struct replica_epoch is = r->is;
-	is.epoch++;
 	is.state = REPLICA_ADOPTING;
 	is.seen_ms = clock_wall_ms();
 	memset(is.by, 0, sizeof is.by);
 	memcpy(is.by, n->name, strlen(n->name));
+	return is;
+}
+
+bool node_claim(struct node *n, const struct roster_row *r)
+{
+	struct replica_epoch is = ours(n, r);
+	is.epoch++;
 	if (r->is.state == REPLICA_DRAINED)
 		is.lease_ms = 0; /* it has ended */
 	return roster_write(&n->roster, r->node, &is, r->seen.revision, NULL) == NATS_OK;
 }
 
-static bool enter(struct node *n, const struct roster_row *r)
+/* Another may have been granted the same revision as we were: then only the later one can do this. */
+static bool confirm(struct node *n, struct roster_row *r)
+{
+	struct replica_epoch is = ours(n, r);
+	if (r->confirmed == r->seen.revision)
+		return true;
+	if (clock_up_ms() - r->seen.since_ms < epoch_renew_ms(n->row.lease_ms))
+		return false;
+	roster_write(&n->roster, r->node, &is, r->seen.revision, &r->confirmed);
+	return false; /* what has become of it is seen next time */
+}
+
+static bool enter(struct node *n, struct roster_row *r)
 {
 	struct node_taking *t = &n->taking;
 	if (strcmp(r->is.by, n->name) != 0)
 		return node_claim(n, r);
-	/* Another may have been granted the same revision: the later one's name stays. */
-	if (clock_up_ms() - r->seen.since_ms < epoch_renew_ms(n->row.lease_ms))
+	if (!confirm(n, r))
 		return false;
 	t->unit = mem_realloc(t->unit, ((size_t)t->n + 1) * sizeof *t->unit);
 	struct node_unit *u = &t->unit[t->n++];
@@ -134,7 +151,7 @@ static enum gathered gather(struct node *n)
 	bool whole = true;
 	n->taking.n = 0;
 	for (int i = 0; i < n->roster.n;) {
-		const struct roster_row *r = &n->roster.row[i++];
+		struct roster_row *r = &n->roster.row[i++];
 		if (!belongs(n, r))
 			continue;
 		if (strcmp(r->is.by, n->name) != 0)

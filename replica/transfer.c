@@ -19,7 +19,9 @@
 #include <unistd.h>
 
 enum {
-	BATCH = 100, /* messages that are stored together */
+	BATCH = 500,	       /* messages that are noted, and mostly stored, together */
+	BATCH_BYTES = 4 << 20, /* new mail comes behind them */
+	BATCH_RCPTS = 20000,
 	PIECE = 64 << 10,
 	AGAIN_MS = 200, /* after the queue had no room; and how soon an interruption is seen */
 };
@@ -30,22 +32,56 @@ struct moving {
 	struct spool_look *from;
 	int folder; /* of our queue */
 	struct timer tick;
-	struct spool_command *answer;
+	struct spool_command *answer; /* of who is read */
+	uint64_t id[BATCH];
+	bool known[BATCH]; /* it is in our queue */
+	size_t n,
+		unknown; /* of these; and those of which our queue has not said whether it has them */
 	uint64_t asked, answered, refused;
+	uint64_t bytes, rcpts; /* of what is not answered */
 };
+
+static size_t place_of(const struct moving *m, uint64_t id)
+{
+	size_t low = 0, high = m->n;
+	while (low + 1 < high) {
+		size_t middle = low + (high - low) / 2;
+		if (m->id[middle] <= id)
+			low = middle;
+		else
+			high = middle;
+	}
+	assert(m->n > 0 && m->id[low] == id);
+	return low;
+}
+
+static void hear_of(struct moving *m, struct spool_command *c)
+{
+	assert(m->unknown > 0);
+	m->unknown--;
+	m->known[place_of(m, c->id)] = c->nrow > 0;
+	spool_command_free(&c);
+}
+
+static void hear(struct moving *m, struct spool_store *s)
+{
+	m->answered++;
+	m->refused += !s->stored;
+	m->t->messages += s->stored;
+	m->t->doubtful += s->stored ? s->ticket : 0;
+	free(s);
+}
 
 static void receive(void *owner, struct note *note)
 {
 	struct moving *m = owner;
-	if (note->type == SPOOL_COMMAND) {
+	assert(note->type == SPOOL_COMMAND || note->type == SPOOL_STORED);
+	if (note->type == SPOOL_STORED)
+		hear(m, (struct spool_store *)note);
+	else if (m->unknown > 0)
+		hear_of(m, (struct spool_command *)note);
+	else
 		m->answer = (struct spool_command *)note;
-		return;
-	}
-	assert(note->type == SPOOL_STORED);
-	struct spool_store *s = (struct spool_store *)note;
-	m->answered++;
-	m->refused += !s->stored;
-	free(s);
 }
 
 static void tick(void *owner)
@@ -59,30 +95,32 @@ static bool interrupted(const struct moving *m)
 	return atomic_load(m->t->interrupt);
 }
 
-/* NULL: interrupted; the queue that was asked has stopped by then, or does before we end. */
-static struct spool_command *ask(struct moving *m, struct loop *queue, struct spool_command *c)
+static struct spool_command *question(struct moving *m, uint64_t id)
+{
+	struct spool_command *c = spool_command_new(SPOOL_SHOW, m->loop, m);
+	c->id = id;
+	return c;
+}
+
+/* NULL: interrupted. */
+static struct spool_command *show(struct moving *m, uint64_t id)
 {
 	m->answer = NULL;
-	loop_post(queue, &c->note);
+	loop_post(spool_look_loop(m->from), &question(m, id)->note);
 	while (!m->answer && !interrupted(m))
 		ev_run(m->loop->ev, EVRUN_ONCE);
 	return m->answer;
 }
 
-static struct spool_command *show(struct moving *m, struct loop *queue, uint64_t id)
+/* Of all at once: our queue answers at the end of a turn, in which it may write what others bring. Interrupted, it has
+ * stopped by then, or does before we end. */
+static void ask_which_are_known(struct moving *m)
 {
-	struct spool_command *c = spool_command_new(SPOOL_SHOW, m->loop, m);
-	c->id = id;
-	return ask(m, queue, c);
-}
-
-static bool known(struct moving *m, uint64_t id)
-{
-	struct spool_command *c = show(m, spool_loop(m->t->spool), id);
-	bool there = c && c->nrow > 0;
-	if (c)
-		spool_command_free(&c);
-	return there;
+	m->unknown = m->n;
+	for (size_t i = 0; i < m->n; i++)
+		loop_post(spool_loop(m->t->spool), &question(m, m->id[i])->note);
+	while (m->unknown > 0 && !interrupted(m))
+		ev_run(m->loop->ev, EVRUN_ONCE);
 }
 
 static struct spool_file *new_file(struct moving *m, uint64_t id)
@@ -146,7 +184,6 @@ static int take_content(struct moving *m, struct spool_store *s, const struct co
 
 static void tell_doubt(struct moving *m, struct envelope *e)
 {
-	m->t->doubtful++;
 	e->due_ms = clock_wall_ms();
 	log_event(LOG_LEVEL_WARNING, "recovered", "id", log_id(e->id), "node", m->t->node, "reason",
 		  "was being delivered when that node stopped; recipients without a recorded "
@@ -161,36 +198,55 @@ static void post(struct moving *m, struct spool_store *s, enum spool_queue queue
 			  log_number(s->envelope->nrcpt), "size",
 			  log_number((int64_t)s->envelope->size), NULL);
 	m->asked++;
-	m->t->messages++;
+	m->bytes += s->file ? 0 : s->envelope->size;
+	m->rcpts += s->envelope->nrcpt;
 	loop_post(spool_loop(m->t->spool), &s->note);
 }
 
+static void settle(struct moving *m)
+{
+	while (m->answered < m->asked && !interrupted(m))
+		ev_run(m->loop->ev, EVRUN_ONCE);
+	m->bytes = m->rcpts = 0;
+}
+
+static struct spool_store *new_store(struct moving *m, struct spool_row *row)
+{
+	struct spool_store *s = mem_zalloc(sizeof *s);
+	s->note.type = SPOOL_STORE;
+	s->reply_to = m->loop;
+	s->adopted = true;
+	s->id = row->envelope->id;
+	s->envelope = row->envelope;
+	s->ticket = row->queue == SPOOL_ACTIVE;
+	row->envelope = NULL;
+	return s;
+}
+
 /* An errno: the queue has no room, or the disk fails. */
+static int store_row(struct moving *m, struct spool_row *row)
+{
+	enum spool_queue queue = row->queue;
+	struct spool_store *s = new_store(m, row);
+	int error = take_content(m, s, row->content);
+	if (!error) {
+		if (queue == SPOOL_ACTIVE)
+			tell_doubt(m, s->envelope);
+		post(m, s, queue);
+		return 0;
+	}
+	envelope_free(&s->envelope);
+	free(s);
+	return error;
+}
+
+/* The same. */
 static int store(struct moving *m, uint64_t id)
 {
-	struct spool_command *c = show(m, spool_look_loop(m->from), id);
-	int error = 0;
+	struct spool_command *c = show(m, id);
 	if (!c)
 		return EINTR;
-	if (c->nrow > 0 && !known(m, id) && !interrupted(m)) {
-		struct spool_store *s = mem_zalloc(sizeof *s);
-		enum spool_queue queue = c->row[0].queue;
-		s->note.type = SPOOL_STORE;
-		s->reply_to = m->loop;
-		s->adopted = true;
-		s->id = id;
-		s->envelope = c->row[0].envelope;
-		c->row[0].envelope = NULL;
-		error = take_content(m, s, c->row[0].content);
-		if (!error) {
-			if (queue == SPOOL_ACTIVE)
-				tell_doubt(m, s->envelope);
-			post(m, s, queue);
-		} else {
-			envelope_free(&s->envelope);
-			free(s);
-		}
-	}
+	int error = c->nrow > 0 && !interrupted(m) ? store_row(m, &c->row[0]) : 0;
 	spool_command_free(&c);
 	if (error != EBADMSG)
 		return error;
@@ -200,55 +256,47 @@ static int store(struct moving *m, uint64_t id)
 	return 0;
 }
 
-static void settle(struct moving *m)
+/* What is not known yet. False: once more. */
+static bool store_all(struct moving *m)
 {
-	while (m->answered < m->asked && !interrupted(m))
-		ev_run(m->loop->ev, EVRUN_ONCE);
+	bool ok = true;
+	m->refused = 0;
+	for (size_t i = 0; i < m->n && !interrupted(m); i++) {
+		if (m->known[i])
+			continue;
+		int error = store(m, m->id[i]);
+		ok &= error == 0;
+		if (m->bytes > BATCH_BYTES || m->rcpts > BATCH_RCPTS)
+			settle(m);
+	}
+	settle(m);
+	return ok && m->refused == 0;
 }
 
 /* Until all of them are in our queue. */
-static bool store_batch(struct moving *m, const struct spool_command *c)
+static bool store_batch(struct moving *m)
 {
-	uint64_t id[BATCH];
-	bool again = true;
-	for (int i = 0; i < c->nrow; i++)
-		id[i] = c->row[i].envelope->id;
-	if (!adoption_note(m->folder, id, (size_t)c->nrow))
+	if (!adoption_note(m->folder, m->id, m->n))
 		return false;
-	while (again && !interrupted(m)) {
-		uint64_t messages = m->t->messages;
-		m->refused = 0;
-		again = false;
-		for (int i = 0; i < c->nrow; i++)
-			again |= store(m, id[i]) != 0;
-		settle(m);
-		again |= m->refused > 0;
-		if (again) {
-			m->t->messages = messages;
-			usleep(AGAIN_MS * 1000);
-		}
+	ask_which_are_known(m);
+	for (size_t i = 0; i < m->n; i++)
+		m->t->messages += m->known[i]; /* of an attempt before this one */
+	while (!interrupted(m) && !store_all(m)) {
+		usleep(AGAIN_MS * 1000);
+		ask_which_are_known(m);
 	}
-	return !again && !interrupted(m);
+	return !interrupted(m);
 }
 
 static bool move_all(struct moving *m)
 {
 	uint64_t after = 0;
-	for (;;) {
-		struct spool_command *c = spool_command_new(SPOOL_LIST, m->loop, m);
-		c->after = after;
-		c->limit = BATCH;
-		c = ask(m, spool_look_loop(m->from), c);
-		if (!c)
+	while ((m->n = spool_look_ids(m->from, after, m->id, BATCH)) > 0) {
+		if (!store_batch(m))
 			return false;
-		bool done = c->nrow == 0;
-		bool ok = done || store_batch(m, c);
-		if (!done)
-			after = c->row[c->nrow - 1].envelope->id;
-		spool_command_free(&c);
-		if (done || !ok)
-			return ok;
+		after = m->id[m->n - 1];
 	}
+	return true;
 }
 
 bool transfer_run(struct transfer *t, struct buf *error)

@@ -163,6 +163,15 @@ void spool_look_free(struct spool_look **lp)
 	*lp = NULL;
 }
 
+size_t spool_look_ids(const struct spool_look *l, uint64_t after, uint64_t *id, size_t most)
+{
+	const struct stub *stub;
+	size_t n = 0;
+	while (n < most && (stub = catalog_next(&l->spool.catalog, after)))
+		id[n++] = after = stub->id;
+	return n;
+}
+
 struct loop *spool_look_loop(struct spool_look *l)
 {
 	return l->spool.loop;
