@@ -29,13 +29,13 @@ LATER = {"minimal_backoff_time": "2s", "maximal_backoff_time": "2s", "queue_run_
 class Nodes:
     """Relays of one cluster."""
 
-    def __init__(self, lab, nats, sink, names, addresses=None):
+    def __init__(self, lab, nats, sink, names, addresses=None, **settings):
         """Start one for each name; each has settings of its own for where NATS is, if so told."""
         self.lab, self.nats = lab, nats
         self.of = {}
         for name in names:
             where = (addresses or {}).get(name, nats.addresses)
-            self.of[name] = lab.relay(config_of(where, sink, name))
+            self.of[name] = lab.relay(config_of(where, sink, name, **settings))
         for relay in self.of.values():
             relay.wait_event("node", 30, state="up")
 
@@ -64,11 +64,11 @@ class Nodes:
         return {one["id"] for relay in self.of.values() for one in relay.events("recovered")}
 
 
-def config_of(addresses, sink, name):
+def config_of(addresses, sink, name, **settings):
     """Return the configuration of a node."""
     lines = {
         "name": name, "nats": addresses, "replicate": "sync", "replicate_timeout": "1s", "adopt_after": ADOPT_AFTER,
-    }
+    } | settings
     text = "".join(f"    {key} = {json.dumps(value)}\n" for key, value in lines.items())
     return Config(queue=LATER, extra=f"cluster {{\n{text}}}\n").route_all_to(sink.port)
 
@@ -190,6 +190,76 @@ def test_a_node_that_was_cut_off_sends_nothing_that_another_sends(lab, nats):
     before = len(sink.messages)
     assert nodes["c1"].send().code == 250
     wait_until(lambda: len(sink.messages) == before + 1, 20, "its new mail")
+
+
+def lag_of(relay):
+    """How many bytes its copy has not, as it says."""
+    return json.loads(relay.command("stats", "--json").stdout).get("replica_lag_bytes", 0)
+
+
+def take(relay, count, first):
+    """Have it take messages, each of a kilobyte; return their ids by their recipients."""
+    addresses = [f"to{first + number}@dest.test" for number in range(count)]
+    return {one: relay.send(recipients=[one], content=b"x" * 1000 + b"\r\n").text.split()[-1] for one in addresses}
+
+
+def burn(nodes, name, sink):
+    """Lose the machine with the disk. Returns who gets mail from its adopter, and the ids of that."""
+    adopter = nodes.others(name)[0]
+    lose_disk(nodes[name])
+    nodes.wait_adopted(name)
+    told = adopter.wait_event("node", state="adopted", node=name)
+    assert told.keys["damaged"] == "0"
+    sink.behaviour.rules.clear()
+    wait_until(lambda: adopter.command("queue", "list").stdout.startswith("-- 0 "), 30, "its queue to be empty")
+    ids = {one.keys["id"] for one in adopter.events("adopted")}
+    assert told.keys["messages"] == str(len(ids))
+    return Counter(address for one in sink.messages for address in one.recipients), ids
+
+
+def test_async_loses_with_its_disk_what_it_said_was_behind(lab, nats):
+    sink = lab.sink(Rule("rcpt", "451 4.2.1 Try later"))
+    cable = Cut([server.port for server in nats.servers])
+    lab.callback(cable.close)
+    nodes = Nodes(lab, nats, sink, ["f1", "f2"], {"f1": cable.addresses}, replicate="async")
+    there = take(nodes["f1"], 10, 0)
+    wait_until(lambda: lag_of(nodes["f1"]) == 0, 10, "all of it to be in the copy")
+    cable.cut()
+    began = time.monotonic()
+    behind = take(nodes["f1"], 5, 100)
+    assert time.monotonic() - began < 1
+    assert 5 * 1000 < lag_of(nodes["f1"]) < 5 * 2000
+    came, ids = burn(nodes, "f1", sink)
+    assert ids == set(there.values()) and not ids & set(behind.values())
+    assert came == Counter(there.keys())
+    cable.mend()
+    nodes["f1"].start()
+    nodes["f1"].wait_event("node", 30, count=2, state="up")
+    nodes["f1"].send(recipients=["again@dest.test"])
+    wait_until(lambda: ["again@dest.test"] in [one.recipients for one in sink.messages], 20, "its new mail")
+
+
+def test_what_was_taken_alone_is_made_up_or_lost_as_was_said(lab, nats):
+    sink = lab.sink(Rule("rcpt", "451 4.2.1 Try later"))
+    cable = Cut([server.port for server in nats.servers])
+    lab.callback(cable.close)
+    nodes = Nodes(lab, nats, sink, ["g1", "g2"], {"g1": cable.addresses}, degrade=True, replicate_timeout="100ms", adopt_after="4s")
+    there = take(nodes["g1"], 5, 0)
+    cable.cut()
+    there |= take(nodes["g1"], 5, 100)
+    away = nodes["g1"].wait_event("replica", state="away")
+    assert int(away.keys["missing"]) > 1000
+    cable.mend()
+    nodes["g1"].wait_event("replica", 20, state="back")
+    wait_until(lambda: lag_of(nodes["g1"]) == 0, 10, "what was taken alone to be made up")
+    assert not nodes["g1"].events("node", state="fenced")
+    cable.cut()
+    alone = take(nodes["g1"], 3, 200)
+    nodes["g1"].wait_event("replica", count=2, state="away")
+    assert 3 * 1000 < lag_of(nodes["g1"]) < 3 * 2000
+    came, ids = burn(nodes, "g1", sink)
+    assert ids == set(there.values()) and not ids & set(alone.values())
+    assert came == Counter(there.keys())
 
 
 def test_a_drained_node_hands_over_its_queue_and_can_be_retired(lab, nats):
