@@ -303,6 +303,10 @@ static void retire(struct node *n, struct node_order *o, const struct roster_row
 /* Somebody must be there to take the queue. */
 static void may_drain(struct node *n, struct node_order *o)
 {
+	if (!replica_whole(n->replica)) {
+		buf_printf(&o->says, "the copy of its queue is not whole yet\n");
+		return;
+	}
 	for (int i = 0; i < n->roster.n && !o->done; i++) {
 		const struct roster_row *r = &n->roster.row[i];
 		int64_t silent_ms = clock_up_ms() - r->seen.since_ms;
@@ -412,20 +416,26 @@ void node_drain(struct node *n)
 	atomic_store(&n->draining, true);
 }
 
+bool node_drains(const struct node *n)
+{
+	return n && atomic_load(&n->draining);
+}
+
 /* The others need not wait: nothing is done here any more. */
-static void hand_over(struct node *n)
+static void hand_over(struct node *n, bool whole)
 {
 	bool done = false;
+	const char *why = whole ? "the others could not be told"
+				: "the copy has not all of its queue: it stays here";
 	n->row.state = REPLICA_DRAINED;
-	for (int i = 0; i < DRAIN_TRIES && !done; i++)
+	for (int i = 0; whole && i < DRAIN_TRIES && !done; i++)
 		done = roster_write(&n->roster, n->name, &n->row, n->revision, NULL) == NATS_OK;
 	log_event(done ? LOG_LEVEL_INFO : LOG_LEVEL_ERROR, "node", "node", n->name, "state",
 		  done ? "drained" : "up", "epoch", log_number((int64_t)n->row.epoch), "reason",
-		  done ? "by order; its queue is to be adopted" : "the others could not be told",
-		  NULL);
+		  done ? "by order; its queue is to be adopted" : why, NULL);
 }
 
-void node_stop(struct node *n)
+void node_stop(struct node *n, bool whole)
 {
 	if (!n || !n->loop->running)
 		return;
@@ -435,7 +445,7 @@ void node_stop(struct node *n)
 		pthread_join(n->taking.thread, NULL);
 	n->taking.runs = false;
 	if (atomic_load(&n->draining) && n->state == NODE_UP)
-		hand_over(n);
+		hand_over(n, whole);
 	fence_set(0);
 	roster_fini(&n->roster);
 	nats_setup_close(&n->nats);

@@ -221,7 +221,7 @@ def test_async_loses_with_its_disk_what_it_said_was_behind(lab, nats):
     sink = lab.sink(Rule("rcpt", "451 4.2.1 Try later"))
     cable = Cut([server.port for server in nats.servers])
     lab.callback(cable.close)
-    nodes = Nodes(lab, nats, sink, ["f1", "f2"], {"f1": cable.addresses}, replicate="async")
+    nodes = Nodes(lab, nats, sink, ["f1", "f2"], {"f1": cable.addresses}, replicate="async", adopt_after="4s")
     there = take(nodes["f1"], 10, 0)
     wait_until(lambda: lag_of(nodes["f1"]) == 0, 10, "all of it to be in the copy")
     cable.cut()
@@ -243,7 +243,7 @@ def test_what_was_taken_alone_is_made_up_or_lost_as_was_said(lab, nats):
     sink = lab.sink(Rule("rcpt", "451 4.2.1 Try later"))
     cable = Cut([server.port for server in nats.servers])
     lab.callback(cable.close)
-    nodes = Nodes(lab, nats, sink, ["g1", "g2"], {"g1": cable.addresses}, degrade=True, replicate_timeout="100ms", adopt_after="4s")
+    nodes = Nodes(lab, nats, sink, ["g1", "g2"], {"g1": cable.addresses}, degrade=True, replicate_timeout="100ms", adopt_after="6s")
     there = take(nodes["g1"], 5, 0)
     cable.cut()
     there |= take(nodes["g1"], 5, 100)
@@ -260,6 +260,31 @@ def test_what_was_taken_alone_is_made_up_or_lost_as_was_said(lab, nats):
     came, ids = burn(nodes, "g1", sink)
     assert ids == set(there.values()) and not ids & set(alone.values())
     assert came == Counter(there.keys())
+
+
+def test_a_drained_node_goes_when_its_copy_is_whole(lab, nats):
+    sink = lab.sink(Rule("rcpt", "451 4.2.1 Try later"))
+    nodes = Nodes(lab, nats, sink, ["h2"])
+    relay = lab.relay(Config(queue=LATER).route_all_to(sink.port))
+    load = Load(relay.port, 150, sessions=5, size=200000, domains=["h.test"])
+    load.finish()
+    relay.stop()
+    relay.config.extra = config_of(nats.addresses, sink, "h1").extra
+    relay.write_config()
+    nodes.of["h1"] = relay.start()
+    relay.wait_event("node", 30, state="up")
+    orders = []
+
+    def drained():
+        orders.append(relay.command("node", "drain"))
+        return orders[-1].returncode == 0
+
+    wait_until(drained, 30, "all of its queue to be in the copy")
+    assert all("not whole yet" in one.stderr for one in orders[:-1])
+    nodes.wait_adopted("h1")
+    sink.behaviour.rules.clear()
+    all_once_but_in_doubt(load, "h.test", nodes, sink)
+    relay.wait_ended()
 
 
 def test_a_drained_node_hands_over_its_queue_and_can_be_retired(lab, nats):
