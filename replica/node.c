@@ -9,6 +9,7 @@
 #include "base/metrics.h"
 #include "replica/harvest.h"
 #include "replica/replica.h"
+#include "replica/transfer.h"
 #include "spool/spool.h"
 
 #include <assert.h>
@@ -387,6 +388,7 @@ struct node *node_new(struct conf *conf, struct spool *spool, struct replica *re
 	nats_setup_init(&n->nats, n->conf, n->name);
 	n->nats.wait_ms = answer_ms(epoch_lease_ms(conf->cluster.adopt_after));
 	roster_init(&n->roster, &n->nats);
+	n->taking.transfer = transfer_new(n->conf, spool, &n->interrupt);
 	if (!prepare(n, error))
 		node_free(&n);
 	return n;
@@ -460,6 +462,7 @@ void node_free(struct node **np)
 	loop_free(&n->loop);
 	roster_fini(&n->roster);
 	nats_setup_fini(&n->nats);
+	transfer_free(&n->taking.transfer);
 	conf_unref(n->conf);
 	free(n->taking.unit);
 	free(n->reason);

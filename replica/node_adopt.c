@@ -32,12 +32,9 @@ static bool take_one(struct node *n, struct node_unit *u, struct buf *error)
 			    .epoch = u->epoch,
 			    .folder = folder,
 			    .interrupt = &n->interrupt};
-	struct transfer t = {.conf = n->conf,
-			     .spool = n->spool,
-			     .folder = path,
-			     .node = u->node,
-			     .interrupt = &n->interrupt};
-	bool ok = harvest_run(&h, error) && transfer_run(&t, error);
+	struct transferred t = {.messages = 0};
+	bool ok = harvest_run(&h, error) &&
+		  transfer_run(n->taking.transfer, path, u->node, &t, error);
 	u->end = h.end;
 	n->taking.messages += t.messages;
 	n->taking.doubtful += t.doubtful;

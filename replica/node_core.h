@@ -29,6 +29,7 @@ struct node_unit {
 struct node_taking {
 	bool runs;
 	pthread_t thread;
+	struct transfer *transfer;
 	struct node_unit *unit;
 	int n;
 	bool done; /* all of it is in our queue, and in the copy of that */
