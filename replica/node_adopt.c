@@ -135,7 +135,7 @@ static bool enter(struct node *n, struct roster_row *r)
 	n->said = r->seen.revision > n->said ? r->seen.revision : n->said;
 	memcpy(u->node, r->node, sizeof u->node);
 	u->epoch = r->is.epoch;
-	u->named = false;
+	u->named = u->lost = false;
 	return true;
 }
 
@@ -198,6 +198,16 @@ static void choose(struct node *n)
 	}
 }
 
+/* The row is another's since. What was taken is not worked on here, for it is there. */
+static bool lost(struct node_unit *u)
+{
+	if (!u->lost)
+		node_say(u->node, "adopting", u->epoch,
+			 "its row is another's since: nothing is done with what was taken");
+	u->lost = true;
+	return false;
+}
+
 /* False: it is not said yet. */
 static bool conclude(struct node *n, struct node_unit *u)
 {
@@ -207,11 +217,13 @@ static bool conclude(struct node *n, struct node_unit *u)
 	if (r && r->is.state == REPLICA_ADOPTING &&
 	    clock_up_ms() - r->seen.since_ms < r->is.lease_ms)
 		return false;
-	/* Of a row that names us nobody but us says so, as long as our own epoch holds. */
-	if (!r || r->is.state != REPLICA_ADOPTING)
-		return r && u->named;
-	if (strcmp(r->is.by, n->name) != 0)
+	if (!r)
 		return false;
+	if (r->is.state == REPLICA_ADOPTING ? strcmp(r->is.by, n->name) != 0 : !u->named)
+		return lost(u);
+	if (r->is.state != REPLICA_ADOPTING)
+		return true;
+	/* Of a row that names us nobody but us says so, as long as our own epoch holds. */
 	u->named = true;
 	struct replica_epoch is = r->is;
 	is.state = REPLICA_ADOPTED;

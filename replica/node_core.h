@@ -22,6 +22,7 @@ struct node_unit {
 	char node[REPLICA_NODE_MAX + 1];
 	uint64_t epoch;
 	bool named;   /* its row has named us when all was taken */
+	bool lost;    /* it names another since; and that was logged */
 	uint64_t end; /* of its stream: nothing behind that is of the queue that is taken */
 };
 

@@ -5,6 +5,7 @@ SLUICE_ADOPT_ROUNDS says how often a node is killed under load: once unless told
 middle, too.
 """
 
+import base64
 import json
 import os
 import shutil
@@ -147,6 +148,30 @@ def test_an_adopter_that_dies_in_the_middle_is_adopted_with_what_it_was_taking(l
     sink.behaviour.rules.clear()
     all_once_but_in_doubt(load, "b.test", nodes, sink)
     assert len(sink.messages) <= 300 + len(nodes.doubtful())
+
+
+def row_of(nats, node):
+    """Return what the bucket says of a node."""
+    answer = nats.ask("$JS.API.STREAM.MSG.GET.KV_sluice-nodes", last_by_subj=f"$KV.sluice-nodes.{node}")
+    return json.loads(base64.b64decode(answer["message"]["data"]))
+
+
+@pytest.mark.skipif(ROUNDS < 2, reason="it takes a quarter of a minute")
+def test_of_two_that_were_granted_the_same_revision_the_later_one_adopts(lab, nats):
+    sink = lab.sink(Rule("rcpt", "451 4.2.1 Try later"))
+    nodes = Nodes(lab, nats, sink, ["i1", "i2", "i3"])
+    load = Load(nodes["i1"].port, 50, sessions=5, domains=["i.test"])
+    load.finish()
+    lose_disk(nodes["i1"])
+    wait_until(lambda: row_of(nats, "i1")["state"] == "adopting", 30, "one to write its name")
+    row = row_of(nats, "i1")
+    later = {"i2": "i3", "i3": "i2"}[row["by"]]
+    nats.ask("$KV.sluice-nodes.i1", **row | {"by": later})  # as it is when the engine lets both pass
+    nodes.wait_adopted("i1")
+    assert nodes[later].events("node", state="adopted", node="i1")
+    assert not nodes[row["by"]].events("node", state="adopting", node="i1"), nodes.story("i1")
+    sink.behaviour.rules.clear()
+    all_once_but_in_doubt(load, "i.test", nodes, sink)
 
 
 def test_an_adopter_that_is_killed_goes_on_where_it_was(lab, nats):
