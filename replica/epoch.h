@@ -4,7 +4,8 @@
  *	          its fence is open until t0 + lease
  *	another   sees that revision first at s (after t0, or it could not be there); still the same
  *	          at s + 2 * lease --> writes the row as its own, by that revision: one of all who try is
- *	          first, and an owner who was slow fails when it writes the next time
+ *	          first, and an owner who was slow fails when it writes the next time; one whose fence has closed
+ *	          asks no more. A while later it writes the row once more by that revision (roster.h)
  *
  * So between the end of what the owner may do and the beginning of what another does there is at least one lease:
  * (and another one before what was adopted is worked on: node_adopt.c)

@@ -14,7 +14,14 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { BATCH = 64, FETCH_MS = 2000, IDLE_NS_PER_S = 1000000000, IDLE_S = 60 };
+enum {
+	BATCH_MOST = 256,
+	BATCH_LEAST = 8,
+	BATCH_BYTES = 8 << 20,
+	FETCH_MS = 2000,
+	IDLE_NS_PER_S = 1000000000,
+	IDLE_S = 60
+};
 
 #define KEPT "stream"
 #define READER "adoption"
@@ -44,20 +51,31 @@ static bool keep(natsMsgList *list, int file, uint64_t *at)
 	return ok;
 }
 
+/* They are in memory together. */
+static int batch_of(uint64_t bytes, int messages)
+{
+	uint64_t n = BATCH_BYTES * (uint64_t)messages / (bytes + 1);
+	return n < BATCH_LEAST ? BATCH_LEAST : n > BATCH_MOST ? BATCH_MOST : (int)n;
+}
+
 /* Whoever hands them out may be behind whoever has told how many there are. */
 static bool fetch_all(struct harvest *h, natsSubscription *sub, int file, uint64_t *at,
 		      struct buf *error)
 {
+	int batch = BATCH_LEAST;
 	for (uint64_t n = 0; n < h->messages;) {
 		natsMsgList list = {0};
+		uint64_t before = *at;
 		if (atomic_load(h->interrupt))
 			return false;
-		natsStatus s = natsSubscription_Fetch(&list, sub, BATCH, FETCH_MS, NULL);
+		natsStatus s = natsSubscription_Fetch(&list, sub, batch, FETCH_MS, NULL);
 		if (s != NATS_OK)
 			return failed(error, "fetch", s);
-		n += (uint64_t)list.Count;
+		int count = list.Count;
+		n += (uint64_t)count;
 		if (!keep(&list, file, at))
 			return failed_here(error, KEPT);
+		batch = batch_of(*at - before, count);
 	}
 	return true;
 }
@@ -71,7 +89,7 @@ static natsStatus subscribe(struct nats_setup *n, const char *stream, natsSubscr
 	c.Durable = READER;
 	c.DeliverPolicy = js_DeliverAll;
 	c.AckPolicy = js_AckAll;
-	c.MaxAckPending = 2 * BATCH;
+	c.MaxAckPending = 2 * BATCH_MOST;
 	c.InactiveThreshold = (int64_t)IDLE_S * IDLE_NS_PER_S;
 	js_DeleteConsumer(n->js, stream, READER, NULL, NULL);
 	natsStatus s = js_AddConsumer(NULL, n->js, stream, &c, NULL, NULL);

@@ -9,6 +9,7 @@
 #include "base/metrics.h"
 #include "replica/harvest.h"
 #include "replica/replica.h"
+#include "replica/transfer.h"
 #include "spool/spool.h"
 
 #include <assert.h>
@@ -197,8 +198,8 @@ static void renew(struct node *n)
 static natsStatus look(struct node *n)
 {
 	natsStatus s = nats_setup_connect(&n->nats, &(struct nats_callbacks){.closed = NULL}, NULL);
-	if (s == NATS_OK && n->state == NODE_UP)
-		renew(n);
+	if (s == NATS_OK && n->state == NODE_UP && fence_open())
+		renew(n); /* else another may be about to write its name there */
 	if (s == NATS_OK)
 		s = roster_read(&n->roster, clock_up_ms());
 	return s;
@@ -300,6 +301,10 @@ static void retire(struct node *n, struct node_order *o, const struct roster_row
 /* Somebody must be there to take the queue. */
 static void may_drain(struct node *n, struct node_order *o)
 {
+	if (!replica_whole(n->replica)) {
+		buf_printf(&o->says, "the copy of its queue is not whole yet\n");
+		return;
+	}
 	for (int i = 0; i < n->roster.n && !o->done; i++) {
 		const struct roster_row *r = &n->roster.row[i];
 		int64_t silent_ms = clock_up_ms() - r->seen.since_ms;
@@ -379,6 +384,7 @@ struct node *node_new(struct conf *conf, struct spool *spool, struct replica *re
 	nats_setup_init(&n->nats, n->conf, n->name);
 	n->nats.wait_ms = answer_ms(epoch_lease_ms(conf->cluster.adopt_after));
 	roster_init(&n->roster, &n->nats);
+	n->taking.transfer = transfer_new(n->conf, spool, &n->interrupt);
 	if (!prepare(n, error))
 		node_free(&n);
 	return n;
@@ -414,20 +420,26 @@ void node_drain(struct node *n)
 	atomic_store(&n->draining, true);
 }
 
+bool node_drains(const struct node *n)
+{
+	return n && atomic_load(&n->draining);
+}
+
 /* The others need not wait: nothing is done here any more. */
-static void hand_over(struct node *n)
+static void hand_over(struct node *n, bool whole)
 {
 	bool done = false;
+	const char *why = whole ? "the others could not be told"
+				: "the copy has not all of its queue: it stays here";
 	n->row.state = REPLICA_DRAINED;
-	for (int i = 0; i < DRAIN_TRIES && !done; i++)
+	for (int i = 0; whole && i < DRAIN_TRIES && !done; i++)
 		done = roster_write(&n->roster, n->name, &n->row, n->revision, NULL) == NATS_OK;
 	log_event(done ? LOG_LEVEL_INFO : LOG_LEVEL_ERROR, "node", "node", n->name, "state",
 		  done ? "drained" : "up", "epoch", log_number((int64_t)n->row.epoch), "reason",
-		  done ? "by order; its queue is to be adopted" : "the others could not be told",
-		  NULL);
+		  done ? "by order; its queue is to be adopted" : why, NULL);
 }
 
-void node_stop(struct node *n)
+void node_stop(struct node *n, bool whole)
 {
 	if (!n || !n->loop->running)
 		return;
@@ -437,7 +449,7 @@ void node_stop(struct node *n)
 		pthread_join(n->taking.thread, NULL);
 	n->taking.runs = false;
 	if (atomic_load(&n->draining) && n->state == NODE_UP)
-		hand_over(n);
+		hand_over(n, whole);
 	fence_set(0);
 	roster_fini(&n->roster);
 	nats_setup_close(&n->nats);
@@ -452,6 +464,7 @@ void node_free(struct node **np)
 	loop_free(&n->loop);
 	roster_fini(&n->roster);
 	nats_setup_fini(&n->nats);
+	transfer_free(&n->taking.transfer);
 	conf_unref(n->conf);
 	free(n->taking.unit);
 	free(n->reason);

@@ -32,12 +32,9 @@ static bool take_one(struct node *n, struct node_unit *u, struct buf *error)
 			    .epoch = u->epoch,
 			    .folder = folder,
 			    .interrupt = &n->interrupt};
-	struct transfer t = {.conf = n->conf,
-			     .spool = n->spool,
-			     .folder = path,
-			     .node = u->node,
-			     .interrupt = &n->interrupt};
-	bool ok = harvest_run(&h, error) && transfer_run(&t, error);
+	struct transferred t = {.messages = 0};
+	bool ok = harvest_run(&h, error) &&
+		  transfer_run(n->taking.transfer, path, u->node, &t, error);
 	u->end = h.end;
 	n->taking.messages += t.messages;
 	n->taking.doubtful += t.doubtful;
@@ -93,26 +90,43 @@ static bool belongs(const struct node *n, const struct roster_row *r)
 	       !in_unit(&n->taking, r->node);
 }
 
-bool node_claim(struct node *n, const struct roster_row *r)
+static struct replica_epoch ours(const struct node *n, const struct roster_row *r)
 {
 	struct replica_epoch is = r->is;
-	is.epoch++;
 	is.state = REPLICA_ADOPTING;
 	is.seen_ms = clock_wall_ms();
 	memset(is.by, 0, sizeof is.by);
 	memcpy(is.by, n->name, strlen(n->name));
+	return is;
+}
+
+bool node_claim(struct node *n, const struct roster_row *r)
+{
+	struct replica_epoch is = ours(n, r);
+	is.epoch++;
 	if (r->is.state == REPLICA_DRAINED)
 		is.lease_ms = 0; /* it has ended */
 	return roster_write(&n->roster, r->node, &is, r->seen.revision, NULL) == NATS_OK;
 }
 
-static bool enter(struct node *n, const struct roster_row *r)
+/* Another may have been granted the same revision as we were: then only the later one can do this. */
+static bool confirm(struct node *n, struct roster_row *r)
+{
+	struct replica_epoch is = ours(n, r);
+	if (r->confirmed == r->seen.revision)
+		return true;
+	if (clock_up_ms() - r->seen.since_ms < epoch_renew_ms(n->row.lease_ms))
+		return false;
+	roster_write(&n->roster, r->node, &is, r->seen.revision, &r->confirmed);
+	return false; /* what has become of it is seen next time */
+}
+
+static bool enter(struct node *n, struct roster_row *r)
 {
 	struct node_taking *t = &n->taking;
 	if (strcmp(r->is.by, n->name) != 0)
 		return node_claim(n, r);
-	/* Another may have been granted the same revision: the later one's name stays. */
-	if (clock_up_ms() - r->seen.since_ms < epoch_renew_ms(n->row.lease_ms))
+	if (!confirm(n, r))
 		return false;
 	t->unit = mem_realloc(t->unit, ((size_t)t->n + 1) * sizeof *t->unit);
 	struct node_unit *u = &t->unit[t->n++];
@@ -121,7 +135,7 @@ static bool enter(struct node *n, const struct roster_row *r)
 	n->said = r->seen.revision > n->said ? r->seen.revision : n->said;
 	memcpy(u->node, r->node, sizeof u->node);
 	u->epoch = r->is.epoch;
-	u->named = false;
+	u->named = u->lost = false;
 	return true;
 }
 
@@ -134,7 +148,7 @@ static enum gathered gather(struct node *n)
 	bool whole = true;
 	n->taking.n = 0;
 	for (int i = 0; i < n->roster.n;) {
-		const struct roster_row *r = &n->roster.row[i++];
+		struct roster_row *r = &n->roster.row[i++];
 		if (!belongs(n, r))
 			continue;
 		if (strcmp(r->is.by, n->name) != 0)
@@ -184,6 +198,16 @@ static void choose(struct node *n)
 	}
 }
 
+/* The row is another's since. What was taken is not worked on here, for it is there. */
+static bool lost(struct node_unit *u)
+{
+	if (!u->lost)
+		node_say(u->node, "adopting", u->epoch,
+			 "its row is another's since: nothing is done with what was taken");
+	u->lost = true;
+	return false;
+}
+
 /* False: it is not said yet. */
 static bool conclude(struct node *n, struct node_unit *u)
 {
@@ -193,11 +217,13 @@ static bool conclude(struct node *n, struct node_unit *u)
 	if (r && r->is.state == REPLICA_ADOPTING &&
 	    clock_up_ms() - r->seen.since_ms < r->is.lease_ms)
 		return false;
-	/* Of a row that names us nobody but us says so, as long as our own epoch holds. */
-	if (!r || r->is.state != REPLICA_ADOPTING)
-		return r && u->named;
-	if (strcmp(r->is.by, n->name) != 0)
+	if (!r)
 		return false;
+	if (r->is.state == REPLICA_ADOPTING ? strcmp(r->is.by, n->name) != 0 : !u->named)
+		return lost(u);
+	if (r->is.state != REPLICA_ADOPTING)
+		return true;
+	/* Of a row that names us nobody but us says so, as long as our own epoch holds. */
 	u->named = true;
 	struct replica_epoch is = r->is;
 	is.state = REPLICA_ADOPTED;

@@ -23,6 +23,7 @@ struct node_unit {
 	char node[REPLICA_NODE_MAX + 1];
 	uint64_t epoch;
 	bool named;   /* its row has named us when all was taken */
+	bool lost;    /* it names another since; and that was logged */
 	uint64_t end; /* of its stream: nothing behind that is of the queue that is taken */
 };
 
@@ -30,6 +31,7 @@ struct node_unit {
 struct node_taking {
 	bool runs;
 	pthread_t thread;
+	struct transfer *transfer;
 	struct node_unit *unit;
 	int n;
 	bool done; /* all of it is in our queue, and in the copy of that */

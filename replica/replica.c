@@ -123,16 +123,35 @@ static void judge(struct replica *r)
 		turn_away(r, false);
 }
 
-/* Whoever waits for the end need not wait for what can't be had. */
+static bool is_whole(const struct replica *r, int64_t but_bytes)
+{
+	return r->phase == PHASE_RUNNING && r->complete && copies_lag(&r->copies) <= but_bytes;
+}
+
+/* Whoever adopts this queue unasked has what an older epoch says, too: it need not be complete. */
+static bool is_enough(const struct replica *r)
+{
+	if (r->stop->hands_over)
+		return is_whole(r, 0);
+	return r->phase == PHASE_RUNNING && lag_of_new(r) == 0 &&
+	       (r->orders.n == 0 || !r->complete);
+}
+
+/* Whoever waits for the end need not wait for what can't be had; but who hands over waits for a set-up, too. */
+static bool gives_up(const struct replica *r)
+{
+	if (r->phase == PHASE_FENCED || r->loop->now_ms >= r->stop_ms)
+		return true;
+	return !r->stop->hands_over && (r->phase != PHASE_RUNNING || r->away);
+}
+
 static void judge_end(struct replica *r)
 {
-	bool all = r->phase == PHASE_RUNNING && lag_of_new(r) == 0 &&
-		   (r->orders.n == 0 || !r->complete);
-	if (!r->stop ||
-	    (!all && r->phase == PHASE_RUNNING && !r->away && r->loop->now_ms < r->stop_ms))
+	if (!r->stop || (!is_enough(r) && !gives_up(r)))
 		return;
 	r->closing = true;
-	sem_post(r->stop);
+	r->stop->whole = is_whole(r, 0);
+	sem_post(r->stop->done);
 	r->stop = NULL;
 }
 
@@ -148,6 +167,7 @@ static void tick(void *owner)
 		replica_failed(r, "what was sent is not acknowledged");
 	}
 	judge(r);
+	atomic_store(&r->whole, !r->away && is_whole(r, NEARLY_BYTES));
 	judge_end(r);
 	loop_timer_in(r->loop, &r->tick, TICK_MS);
 }
@@ -208,12 +228,18 @@ void replica_begin(struct replica *r, uint64_t epoch)
 	loop_post(r->loop, &n->note);
 }
 
-void replica_stop(struct replica *r)
+bool replica_whole(const struct replica *r)
+{
+	return atomic_load(&r->whole);
+}
+
+bool replica_stop(struct replica *r, bool hands_over)
 {
 	if (!r || !r->loop->running)
-		return;
+		return false;
 	sem_t done;
-	struct replica_stop stop = {.note.type = REPLICA_NOTE_STOP, .done = &done};
+	struct replica_stop stop = {
+		.note.type = REPLICA_NOTE_STOP, .done = &done, .hands_over = hands_over};
 	sem_init(&done, 0, 0);
 	loop_post(r->loop, &stop.note);
 	while (sem_wait(&done) != 0)
@@ -221,6 +247,7 @@ void replica_stop(struct replica *r)
 	sem_destroy(&done);
 	loop_stop(r->loop);
 	nats_link_stop(r->link);
+	return stop.whole;
 }
 
 void replica_free(struct replica **rp)

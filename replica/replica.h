@@ -37,8 +37,12 @@ void replica_start(struct replica *); /* NULL is allowed, here and below */
 void replica_begin(struct replica *, uint64_t epoch);
 /* The stream is ours from now on: nothing is sent before. Any thread; once. */
 
-void replica_stop(struct replica *);
-/* After the spool has stopped: send what is missing, for as long as replicate_timeout. */
+bool replica_whole(const struct replica *);
+/* The stream has the queue, but perhaps for what comes in just now. Any thread. */
+
+bool replica_stop(struct replica *, bool hands_over);
+/* After the spool has stopped: send what is missing, for as long as replicate_timeout. hands_over: another node
+ * is to have this queue, so wait longer. True: all of it is there. */
 
 void replica_free(struct replica **); /* before the spool is freed */
 

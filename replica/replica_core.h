@@ -22,6 +22,7 @@
 #include "spool/spool.h"
 
 #include <semaphore.h>
+#include <stdatomic.h>
 
 enum replica_phase {
 	PHASE_SETTING_UP, /* a set-up is under way */
@@ -64,10 +65,11 @@ struct replica {
 	int64_t patience_ms; /* for an acknowledgement */
 	int64_t again_ms;    /* until the next set-up */
 	struct timer tick, again;
-	struct goals missed; /* while it is away: what must be there before it is back */
-	sem_t *stop;	     /* who waits for the end, or NULL */
-	int64_t stop_ms;     /* steady clock: when that one has waited enough */
-	bool closing;	     /* nothing is done any more */
+	struct goals missed;	   /* while it is away: what must be there before it is back */
+	struct replica_stop *stop; /* who waits for the end, or NULL */
+	int64_t stop_ms;	   /* steady clock: when that one has waited enough */
+	bool closing;		   /* nothing is done any more */
+	atomic_bool whole;	   /* any thread: see replica_whole() */
 };
 
 enum { REPLICA_NOTE_STOP = NOTES_FROM(NOTES_OF_REPLICA), REPLICA_NOTE_EPOCH };
@@ -80,6 +82,8 @@ struct replica_begin { /* REPLICA_NOTE_EPOCH */
 struct replica_stop {
 	struct note note;
 	sem_t *done;
+	bool hands_over;
+	bool whole; /* the answer */
 };
 
 void pump(struct replica *);		  /* send what there is room for */

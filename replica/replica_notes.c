@@ -11,7 +11,8 @@
 #include <fcntl.h>
 #include <stdlib.h>
 
-enum { STOP_MS = 5000 }; /* a stop waits no longer for what is missing */
+/* A stop waits no longer for what is missing; and one after which another node is to have the queue. */
+enum { STOP_MS = 5000, HAND_OVER_MS = 30000 };
 
 static void add_segment(struct replica *r, struct replicate *n)
 {
@@ -255,6 +256,8 @@ static void from_link(struct replica *r, struct nats_link_note *n)
 static int64_t stop_patience_ms(const struct replica *r)
 {
 	int64_t most_ms = r->conf->cluster.replicate_timeout;
+	if (r->stop->hands_over)
+		return HAND_OVER_MS;
 	return most_ms < STOP_MS ? most_ms : STOP_MS;
 }
 
@@ -262,7 +265,7 @@ void replica_notes_receive(void *owner, struct note *note)
 {
 	struct replica *r = owner;
 	if (note->type == REPLICA_NOTE_STOP) {
-		r->stop = ((struct replica_stop *)note)->done;
+		r->stop = (struct replica_stop *)note;
 		r->stop_ms = r->loop->now_ms + stop_patience_ms(r);
 	} else if (note->type == REPLICA_NOTE_EPOCH) {
 		r->epoch = ((struct replica_begin *)note)->epoch;

@@ -7,8 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-enum { KEY = 32 };
+enum { KEY = 32, SETTLE_MS = 100 };
+
+#define STREAM "KV_" REPLICA_BUCKET
+#define KEYS "$KV." REPLICA_BUCKET "."
 
 void roster_init(struct roster *r, struct nats_setup *nats)
 {
@@ -58,49 +62,66 @@ static struct roster_row *row_of(struct roster *r, const char *node)
 	return row;
 }
 
+/* As the leader has it: another server may be behind. */
+static natsStatus last_of(struct roster *r, const char *key, natsMsg **m)
+{
+	char *subject = mem_printf(KEYS "%s", key);
+	natsStatus s = js_GetLastMsg(m, r->nats->js, STREAM, subject, NULL, NULL);
+	free(subject);
+	return s;
+}
+
 static natsStatus read_row(struct roster *r, const char *token, const char *node, int64_t now_ms)
 {
-	kvEntry *entry = NULL;
+	natsMsg *m = NULL;
 	struct replica_epoch is;
-	natsStatus s = kvStore_Get(&entry, r->kv, token);
+	natsStatus s = last_of(r, token, &m);
 	if (s == NATS_NOT_FOUND)
 		return NATS_OK;
 	if (s != NATS_OK)
 		return s;
-	if (replica_epoch_get(kvEntry_Value(entry), (size_t)kvEntry_ValueLen(entry), &is)) {
+	if (replica_epoch_get(natsMsg_GetData(m), (size_t)natsMsg_GetDataLength(m), &is)) {
 		struct roster_row *row = row_of(r, node);
 		row->is = is;
 		row->there = true;
-		sighting_note(&row->seen, kvEntry_Revision(entry), now_ms);
+		sighting_note(&row->seen, natsMsg_GetSequence(m), now_ms);
 	}
-	kvEntry_Destroy(entry);
+	natsMsg_Destroy(m);
 	return NATS_OK;
+}
+
+/* Which keys there are, without the consumer that a watcher is: the servers would have to agree on each. */
+static natsStatus list_keys(struct roster *r, jsStreamInfo **info)
+{
+	jsOptions o;
+	jsOptions_Init(&o);
+	o.Stream.Info.SubjectsFilter = KEYS "*";
+	return js_GetStreamInfo(info, r->nats->js, STREAM, &o, NULL);
+}
+
+static natsStatus read_rows(struct roster *r, const jsStreamStateSubjects *keys, int64_t now_ms)
+{
+	char node[REPLICA_NODE_MAX + 1];
+	natsStatus s = NATS_OK;
+	for (int i = 0; i < r->n; i++)
+		r->row[i].there = false;
+	for (int i = 0; keys && s == NATS_OK && i < keys->Count; i++) {
+		const char *token = keys->List[i].Subject + strlen(KEYS);
+		if (replica_token_parse(token, node))
+			s = read_row(r, token, node, now_ms);
+	}
+	return s;
 }
 
 natsStatus roster_read(struct roster *r, int64_t now_ms)
 {
-	kvKeysList keys = {0};
-	char node[REPLICA_NODE_MAX + 1], token[REPLICA_TOKEN];
-	kvWatchOptions o;
-	kvWatchOptions_Init(&o);
-	o.Timeout = r->nats->wait_ms; /* without one it may wait for ever */
+	jsStreamInfo *info = NULL;
 	natsStatus s = open_bucket(r);
 	if (s == NATS_OK)
-		s = kvStore_Keys(&keys, r->kv, &o);
-	/* Those that are known are asked for one by one all the same. */
-	if (s == NATS_NOT_FOUND || (s == NATS_TIMEOUT && r->n > 0))
-		s = NATS_OK;
-	for (int i = 0; s == NATS_OK && i < r->n; i++)
-		r->row[i].there = false;
-	for (int i = 0; s == NATS_OK && i < keys.Count; i++)
-		if (replica_token_parse(keys.Keys[i], node))
-			s = read_row(r, keys.Keys[i], node, now_ms);
-	/* One that is written meanwhile may be missing among the keys. */
-	for (int i = 0; s == NATS_OK && i < r->n; i++)
-		if (!r->row[i].there)
-			s = read_row(r, replica_token(r->row[i].node, token), r->row[i].node,
-				     now_ms);
-	kvKeysList_Destroy(&keys);
+		s = list_keys(r, &info);
+	if (s == NATS_OK)
+		s = read_rows(r, info->State.Subjects, now_ms);
+	jsStreamInfo_Destroy(info);
 	return s;
 }
 
@@ -120,12 +141,22 @@ natsStatus roster_write(struct roster *r, const char *node, const struct replica
 
 static natsStatus is_ours(struct roster *r, const char *key, const char *token, bool *ours)
 {
-	kvEntry *entry = NULL;
-	natsStatus s = kvStore_Get(&entry, r->kv, key);
-	*ours = s == NATS_OK && (size_t)kvEntry_ValueLen(entry) == strlen(token) &&
-		memcmp(kvEntry_Value(entry), token, strlen(token)) == 0;
-	kvEntry_Destroy(entry);
+	natsMsg *m = NULL;
+	natsStatus s = last_of(r, key, &m);
+	*ours = s == NATS_OK && (size_t)natsMsg_GetDataLength(m) == strlen(token) &&
+		memcmp(natsMsg_GetData(m), token, strlen(token)) == 0;
+	natsMsg_Destroy(m);
 	return s;
+}
+
+/* Another may have been granted it too: the later one's name stays. */
+static natsStatus take_number(struct roster *r, const char *key, const char *token, bool *ours)
+{
+	natsStatus s = kvStore_CreateString(NULL, r->kv, key, token);
+	if (s != NATS_OK)
+		return s;
+	usleep(SETTLE_MS * 1000);
+	return is_ours(r, key, token, ours);
 }
 
 natsStatus roster_number(struct roster *r, const char *node, unsigned *number)
@@ -137,10 +168,9 @@ natsStatus roster_number(struct roster *r, const char *node, unsigned *number)
 		snprintf(key, sizeof key, "number.%u", *number);
 		natsStatus s = is_ours(r, key, token, &ours);
 		if (s == NATS_NOT_FOUND)
-			s = kvStore_CreateString(NULL, r->kv, key, token);
-		else if (s == NATS_OK && !ours)
-			continue;
-		return s;
+			s = take_number(r, key, token, &ours);
+		if (s != NATS_OK || ours)
+			return s;
 	}
 	return NATS_ILLEGAL_STATE;
 }

@@ -1,5 +1,10 @@
 /* roster.h - the bucket that all nodes share: a row for each, read whole, written by compare-and-set.
  *
+ * Engines before 2.9.21 and 2.10 (nats-server issue 4320), and later ones that have just changed their leader, may grant
+ * two writes by one revision when both come in the same moment: the later one stays, and both are told that it went
+ * well. So a write that others may compete with counts when its author has, a while later, written once more by the
+ * revision that it got: only one of the two can.
+ *
  * OWNERSHIP  Embedded; roster_fini() ends it. Rows are valid until the next roster_read().
  * THREAD     One; the calls block.
  * ERRORS     The library's status. A write that was not answered may have been done all the same: the next
@@ -16,7 +21,8 @@ struct roster_row {
 	char node[REPLICA_NODE_MAX + 1];
 	struct replica_epoch is;
 	struct sighting seen;
-	bool there; /* in this reading */
+	uint64_t confirmed; /* the revision of ours by which we adopt it; see above */
+	bool there;	    /* in this reading */
 };
 
 struct roster {

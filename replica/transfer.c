@@ -19,83 +19,126 @@
 #include <unistd.h>
 
 enum {
-	BATCH = 100, /* messages that are stored together */
+	BATCH = 500,	       /* messages that are noted, and mostly stored, together */
+	BATCH_BYTES = 4 << 20, /* new mail comes behind them */
+	BATCH_RCPTS = 20000,
 	PIECE = 64 << 10,
 	AGAIN_MS = 200, /* after the queue had no room; and how soon an interruption is seen */
 };
 
-struct moving {
-	struct transfer *t;
+struct transfer {
+	struct conf *conf;
+	struct spool *spool;
+	const atomic_bool *interrupt;
 	struct loop *loop;
-	struct spool_look *from;
-	int folder; /* of our queue */
 	struct timer tick;
-	struct spool_command *answer;
+	const char *node;
+	struct spool_look *from;
+	int folder;		      /* of our queue */
+	struct spool_command *answer; /* of who is read */
+	uint64_t id[BATCH];
+	bool known[BATCH]; /* it is in our queue */
+	size_t n;
+	size_t unknown; /* those of which our queue has not said whether it has them */
 	uint64_t asked, answered, refused;
+	uint64_t bytes, rcpts; /* of what is not answered */
+	struct transferred came;
 };
+
+static size_t place_of(const struct transfer *t, uint64_t id)
+{
+	size_t low = 0, high = t->n;
+	while (low + 1 < high) {
+		size_t middle = low + (high - low) / 2;
+		if (t->id[middle] <= id)
+			low = middle;
+		else
+			high = middle;
+	}
+	assert(t->n > 0 && t->id[low] == id);
+	return low;
+}
+
+static void hear_of(struct transfer *t, struct spool_command *c)
+{
+	assert(t->unknown > 0);
+	t->unknown--;
+	t->known[place_of(t, c->id)] = c->nrow > 0;
+	spool_command_free(&c);
+}
+
+static void hear(struct transfer *t, struct spool_store *s)
+{
+	t->answered++;
+	t->refused += !s->stored;
+	t->came.messages += s->stored;
+	t->came.doubtful += s->stored ? s->ticket : 0;
+	free(s);
+}
 
 static void receive(void *owner, struct note *note)
 {
-	struct moving *m = owner;
-	if (note->type == SPOOL_COMMAND) {
-		m->answer = (struct spool_command *)note;
-		return;
-	}
-	assert(note->type == SPOOL_STORED);
-	struct spool_store *s = (struct spool_store *)note;
-	m->answered++;
-	m->refused += !s->stored;
-	free(s);
+	struct transfer *t = owner;
+	assert(note->type == SPOOL_COMMAND || note->type == SPOOL_STORED);
+	if (note->type == SPOOL_STORED)
+		hear(t, (struct spool_store *)note);
+	else if (t->unknown > 0)
+		hear_of(t, (struct spool_command *)note);
+	else
+		t->answer = (struct spool_command *)note;
 }
 
 static void tick(void *owner)
 {
-	struct moving *m = owner;
-	loop_timer_in(m->loop, &m->tick, AGAIN_MS);
+	struct transfer *t = owner;
+	loop_timer_in(t->loop, &t->tick, AGAIN_MS);
 }
 
-static bool interrupted(const struct moving *m)
+static bool interrupted(const struct transfer *t)
 {
-	return atomic_load(m->t->interrupt);
+	return atomic_load(t->interrupt);
 }
 
-/* NULL: interrupted; the queue that was asked has stopped by then, or does before we end. */
-static struct spool_command *ask(struct moving *m, struct loop *queue, struct spool_command *c)
+static struct spool_command *question(struct transfer *t, uint64_t id)
 {
-	m->answer = NULL;
-	loop_post(queue, &c->note);
-	while (!m->answer && !interrupted(m))
-		ev_run(m->loop->ev, EVRUN_ONCE);
-	return m->answer;
-}
-
-static struct spool_command *show(struct moving *m, struct loop *queue, uint64_t id)
-{
-	struct spool_command *c = spool_command_new(SPOOL_SHOW, m->loop, m);
+	struct spool_command *c = spool_command_new(SPOOL_SHOW, t->loop, t);
 	c->id = id;
-	return ask(m, queue, c);
+	return c;
 }
 
-static bool known(struct moving *m, uint64_t id)
+/* NULL: interrupted. */
+static struct spool_command *show(struct transfer *t, uint64_t id)
 {
-	struct spool_command *c = show(m, spool_loop(m->t->spool), id);
-	bool there = c && c->nrow > 0;
-	if (c)
-		spool_command_free(&c);
-	return there;
+	loop_post(spool_look_loop(t->from), &question(t, id)->note);
+	while (!t->answer && !interrupted(t))
+		ev_run(t->loop->ev, EVRUN_ONCE);
+	struct spool_command *c = t->answer;
+	t->answer = NULL;
+	return c;
 }
 
-static struct spool_file *new_file(struct moving *m, uint64_t id)
+/* Of all at once: our queue answers at the end of a turn, in which it may write what others bring. Interrupted, it has
+ * stopped by then, or does before we end. */
+static void ask_which_are_known(struct transfer *t)
+{
+	t->unknown = t->n;
+	for (size_t i = 0; i < t->n; i++)
+		loop_post(spool_loop(t->spool), &question(t, t->id[i])->note);
+	while (t->unknown > 0 && !interrupted(t))
+		ev_run(t->loop->ev, EVRUN_ONCE);
+}
+
+static struct spool_file *new_file(struct transfer *t, uint64_t id)
 {
 	char text[IDENT_TEXT];
-	struct spool_file *f = spool_file_new(m->t->spool, id);
+	struct spool_file *f = spool_file_new(t->spool, id);
 	if (f || errno != EEXIST)
 		return f;
 	/* Of an attempt that was killed: the queue has no such message. */
 	char *path = mem_printf("large/%s", ident_text(id, text));
-	disk_unlink(m->folder, path);
+	disk_unlink(t->folder, path);
 	free(path);
-	return spool_file_new(m->t->spool, id);
+	return spool_file_new(t->spool, id);
 }
 
 /* All of it, into memory or into the file. An errno; EBADMSG: it is not what was stored. */
@@ -123,13 +166,13 @@ static int copy(const struct content *c, const struct envelope *e, char *memory,
 	return error;
 }
 
-static int take_content(struct moving *m, struct spool_store *s, const struct content *c)
+static int take_content(struct transfer *t, struct spool_store *s, const struct content *c)
 {
 	const struct envelope *e = s->envelope;
 	if (!c)
 		return EBADMSG;
 	if (e->size > SPOOL_CONTENT_INLINE_MAX) {
-		s->file = new_file(m, e->id);
+		s->file = new_file(t, e->id);
 		int error = s->file ? copy(c, e, NULL, s->file) : errno;
 		if (error)
 			spool_file_discard(&s->file);
@@ -144,130 +187,167 @@ static int take_content(struct moving *m, struct spool_store *s, const struct co
 	return error;
 }
 
-static void tell_doubt(struct moving *m, struct envelope *e)
+static void tell_doubt(struct transfer *t, struct envelope *e)
 {
-	m->t->doubtful++;
 	e->due_ms = clock_wall_ms();
-	log_event(LOG_LEVEL_WARNING, "recovered", "id", log_id(e->id), "node", m->t->node, "reason",
+	log_event(LOG_LEVEL_WARNING, "recovered", "id", log_id(e->id), "node", t->node, "reason",
 		  "was being delivered when that node stopped; recipients without a recorded "
 		  "verdict are tried again",
 		  NULL);
 }
 
-static void post(struct moving *m, struct spool_store *s, enum spool_queue queue)
+static void post(struct transfer *t, struct spool_store *s, enum spool_queue queue)
 {
-	s->log = log_hold(LOG_LEVEL_INFO, "adopted", "id", log_id(s->id), "node", m->t->node,
-			  "queue", spool_queue_name(queue), "from", s->envelope->sender, "nrcpt",
+	s->log = log_hold(LOG_LEVEL_INFO, "adopted", "id", log_id(s->id), "node", t->node, "queue",
+			  spool_queue_name(queue), "from", s->envelope->sender, "nrcpt",
 			  log_number(s->envelope->nrcpt), "size",
 			  log_number((int64_t)s->envelope->size), NULL);
-	m->asked++;
-	m->t->messages++;
-	loop_post(spool_loop(m->t->spool), &s->note);
+	t->asked++;
+	t->bytes += s->file ? 0 : s->envelope->size;
+	t->rcpts += s->envelope->nrcpt;
+	loop_post(spool_loop(t->spool), &s->note);
+}
+
+static void settle(struct transfer *t)
+{
+	while (t->answered < t->asked && !interrupted(t))
+		ev_run(t->loop->ev, EVRUN_ONCE);
+	t->bytes = t->rcpts = 0;
+}
+
+static struct spool_store *new_store(struct transfer *t, struct spool_row *row)
+{
+	struct spool_store *s = mem_zalloc(sizeof *s);
+	s->note.type = SPOOL_STORE;
+	s->reply_to = t->loop;
+	s->adopted = true;
+	s->id = row->envelope->id;
+	s->envelope = row->envelope;
+	s->ticket = row->queue == SPOOL_ACTIVE;
+	row->envelope = NULL;
+	return s;
 }
 
 /* An errno: the queue has no room, or the disk fails. */
-static int store(struct moving *m, uint64_t id)
+static int store_row(struct transfer *t, struct spool_row *row)
 {
-	struct spool_command *c = show(m, spool_look_loop(m->from), id);
-	int error = 0;
+	enum spool_queue queue = row->queue;
+	struct spool_store *s = new_store(t, row);
+	int error = take_content(t, s, row->content);
+	if (!error) {
+		if (queue == SPOOL_ACTIVE)
+			tell_doubt(t, s->envelope);
+		post(t, s, queue);
+		return 0;
+	}
+	envelope_free(&s->envelope);
+	free(s);
+	return error;
+}
+
+/* The same. */
+static int store(struct transfer *t, uint64_t id)
+{
+	struct spool_command *c = show(t, id);
 	if (!c)
 		return EINTR;
-	if (c->nrow > 0 && !known(m, id) && !interrupted(m)) {
-		struct spool_store *s = mem_zalloc(sizeof *s);
-		enum spool_queue queue = c->row[0].queue;
-		s->note.type = SPOOL_STORE;
-		s->reply_to = m->loop;
-		s->adopted = true;
-		s->id = id;
-		s->envelope = c->row[0].envelope;
-		c->row[0].envelope = NULL;
-		error = take_content(m, s, c->row[0].content);
-		if (!error) {
-			if (queue == SPOOL_ACTIVE)
-				tell_doubt(m, s->envelope);
-			post(m, s, queue);
-		} else {
-			envelope_free(&s->envelope);
-			free(s);
-		}
-	}
+	int error = c->nrow > 0 && !interrupted(t) ? store_row(t, &c->row[0]) : 0;
 	spool_command_free(&c);
 	if (error != EBADMSG)
 		return error;
-	m->t->damaged++;
-	log_event(LOG_LEVEL_ERROR, "damage", "id", log_id(id), "node", m->t->node, "reason",
+	t->came.damaged++;
+	log_event(LOG_LEVEL_ERROR, "damage", "id", log_id(id), "node", t->node, "reason",
 		  "its content is damaged or missing in the copy; it is not adopted", NULL);
 	return 0;
 }
 
-static void settle(struct moving *m)
+/* What is not known yet. False: once more. */
+static bool store_all(struct transfer *t)
 {
-	while (m->answered < m->asked && !interrupted(m))
-		ev_run(m->loop->ev, EVRUN_ONCE);
+	bool ok = true;
+	t->refused = 0;
+	for (size_t i = 0; i < t->n && !interrupted(t); i++) {
+		if (t->known[i])
+			continue;
+		int error = store(t, t->id[i]);
+		ok &= error == 0;
+		if (t->bytes > BATCH_BYTES || t->rcpts > BATCH_RCPTS)
+			settle(t);
+	}
+	settle(t);
+	return ok && t->refused == 0;
 }
 
 /* Until all of them are in our queue. */
-static bool store_batch(struct moving *m, const struct spool_command *c)
+static bool store_batch(struct transfer *t)
 {
-	uint64_t id[BATCH];
-	bool again = true;
-	for (int i = 0; i < c->nrow; i++)
-		id[i] = c->row[i].envelope->id;
-	if (!adoption_note(m->folder, id, (size_t)c->nrow))
+	if (!adoption_note(t->folder, t->id, t->n))
 		return false;
-	while (again && !interrupted(m)) {
-		uint64_t messages = m->t->messages;
-		m->refused = 0;
-		again = false;
-		for (int i = 0; i < c->nrow; i++)
-			again |= store(m, id[i]) != 0;
-		settle(m);
-		again |= m->refused > 0;
-		if (again) {
-			m->t->messages = messages;
-			usleep(AGAIN_MS * 1000);
-		}
+	ask_which_are_known(t);
+	for (size_t i = 0; i < t->n; i++)
+		t->came.messages += t->known[i]; /* of an attempt before this one */
+	while (!interrupted(t) && !store_all(t)) {
+		usleep(AGAIN_MS * 1000);
+		ask_which_are_known(t);
 	}
-	return !again && !interrupted(m);
+	return !interrupted(t);
 }
 
-static bool move_all(struct moving *m)
+static bool move_all(struct transfer *t)
 {
 	uint64_t after = 0;
-	for (;;) {
-		struct spool_command *c = spool_command_new(SPOOL_LIST, m->loop, m);
-		c->after = after;
-		c->limit = BATCH;
-		c = ask(m, spool_look_loop(m->from), c);
-		if (!c)
+	while ((t->n = spool_look_ids(t->from, after, t->id, BATCH)) > 0) {
+		if (!store_batch(t))
 			return false;
-		bool done = c->nrow == 0;
-		bool ok = done || store_batch(m, c);
-		if (!done)
-			after = c->row[c->nrow - 1].envelope->id;
-		spool_command_free(&c);
-		if (done || !ok)
-			return ok;
+		after = t->id[t->n - 1];
 	}
+	return true;
 }
 
-bool transfer_run(struct transfer *t, struct buf *error)
+static bool read_and_move(struct transfer *t, const char *folder, struct buf *error)
 {
-	struct moving m = {.t = t};
-	bool ok = false;
-	m.folder = disk_open(AT_FDCWD, t->conf->spool, O_RDONLY | O_DIRECTORY);
-	m.loop = loop_new("adopt", receive, NULL, &m);
-	timer_init(&m.tick, tick, &m);
-	tick(&m);
-	m.from = m.folder >= 0 ? spool_look_new(t->conf, t->folder, error) : NULL;
-	if (m.from)
-		ok = move_all(&m);
-	if (!ok && buf_len(error) == 0 && !atomic_load(t->interrupt))
-		buf_printf(error, "%s: %s", t->conf->spool, strerror(errno));
-	spool_look_free(&m.from);
-	timer_stop(&m.loop->timers, &m.tick);
-	loop_free(&m.loop);
-	if (m.folder >= 0)
-		disk_close(m.folder);
+	t->from = spool_look_new(t->conf, folder, error);
+	bool ok = t->from && move_all(t);
+	spool_look_free(&t->from);
 	return ok;
+}
+
+bool transfer_run(struct transfer *t, const char *folder, const char *node,
+		  struct transferred *came, struct buf *error)
+{
+	t->came = (struct transferred){.messages = 0};
+	t->node = node;
+	t->folder = disk_open(AT_FDCWD, t->conf->spool, O_RDONLY | O_DIRECTORY);
+	tick(t);
+	bool ok = t->folder >= 0 && read_and_move(t, folder, error);
+	if (!ok && buf_len(error) == 0 && !interrupted(t))
+		buf_printf(error, "%s: %s", t->conf->spool, strerror(errno));
+	timer_stop(&t->loop->timers, &t->tick);
+	if (t->folder >= 0)
+		disk_close(t->folder);
+	*came = t->came;
+	return ok;
+}
+
+struct transfer *transfer_new(struct conf *conf, struct spool *spool, const atomic_bool *interrupt)
+{
+	struct transfer *t = mem_zalloc(sizeof *t);
+	t->conf = conf_ref(conf);
+	t->spool = spool;
+	t->interrupt = interrupt;
+	t->loop = loop_new("adopt", receive, NULL, t);
+	timer_init(&t->tick, tick, t);
+	return t;
+}
+
+void transfer_free(struct transfer **tp)
+{
+	struct transfer *t = *tp;
+	if (!t)
+		return;
+	loop_free(&t->loop);
+	spool_command_free(&t->answer);
+	conf_unref(t->conf);
+	free(t);
+	*tp = NULL;
 }

@@ -7,7 +7,8 @@
  * SPOOL_ADOPTED (spool/adoption.h). What this queue has already is passed over, so that it can be done once more
  * after a crash.
  *
- * THREAD     One of its own: it blocks while disks and the copy of this queue do.
+ * OWNERSHIP  The caller's. It has to outlive the spool's thread, which may be about to wake it when the last answer has come.
+ * THREAD     transfer_run(): one at a time, of its own: it blocks while disks and the copy of this queue do.
  * ERRORS     False: it was interrupted, or error says why; what was taken stays, and is passed over next time. A
  *            message whose content is missing or damaged is logged and counted, and left where it is.
  */
@@ -19,16 +20,17 @@
 #include <stdatomic.h>
 
 struct spool;
+struct transfer;
 
-struct transfer {
-	struct conf *conf;
-	struct spool *spool;
-	const char *folder; /* of the queue that is read */
-	const char *node;   /* whose it was */
-	atomic_bool *interrupt;
-	uint64_t messages, doubtful, damaged; /* what came of it */
+struct transfer *transfer_new(struct conf *, struct spool *, const atomic_bool *interrupt);
+void transfer_free(struct transfer **);
+
+struct transferred {
+	uint64_t messages, doubtful, damaged;
 };
 
-bool transfer_run(struct transfer *, struct buf *error);
+bool transfer_run(struct transfer *, const char *folder, const char *node, struct transferred *,
+		  struct buf *error);
+/* Of the queue in that folder, which was that node's. What came of it is said in any case. */
 
 #endif

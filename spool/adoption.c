@@ -96,9 +96,9 @@ void adoption_release(struct spool *s)
 	int error = adoption_end(s->folder);
 	if (error)
 		log_event(LOG_LEVEL_ERROR, "adopting_left", "error", strerror(error), NULL);
-	for (size_t i = 0; i < s->catalog.n; i++) {
-		struct stub *stub = s->catalog.row[i].stub;
-		if (!stub || stub->state != STUB_ADOPTED)
+	struct catalog_at at = catalog_from(&s->catalog, 0);
+	for (struct stub *stub; (stub = catalog_step(&s->catalog, &at));) {
+		if (stub->state != STUB_ADOPTED)
 			continue;
 		stub_enter(s, stub,
 			   stub->held	       ? STUB_HELD

@@ -1,9 +1,12 @@
 /* catalog.h - every message in the queue, in order of its id.
  *
- * A sorted array: ids rise with time, so nearly all come at its end. Those that go leave gaps,
- * closed when they are half of it. It answers both "where is this one" and "which come next".
+ *	page -> | id stub | id stub | ...        page -> | id stub | ...        ...
  *
- * OWNERSHIP  Owns its array. The stubs are of a pool.
+ * Pages of a sorted array, none of them empty. Ids rise with time, so nearly all messages come at the end of the last;
+ * but those of another node's queue come in between, and it costs no more than a page to make room for one. It answers
+ * both "where is this one" and "which come next".
+ *
+ * OWNERSHIP  Owns its pages. The stubs are of a pool.
  * THREAD     One.
  * ERRORS     None; an id that is there already asserts.
  */
@@ -12,23 +15,31 @@
 
 #include "spool/stub.h"
 
+struct catalog_page;
+
 struct catalog {
-	struct row {
-		uint64_t id;
-		struct stub *stub; /* NULL: a gap */
-	} * row;
-	size_t n, cap; /* rows with the gaps */
-	size_t live;   /* without */
+	struct catalog_page **page;
+	size_t n, cap; /* pages */
+	size_t live;   /* messages */
 };
 
 void catalog_fini(struct catalog *);
 
 struct stub *catalog_find(const struct catalog *, uint64_t id);	   /* or NULL */
 struct stub *catalog_next(const struct catalog *, uint64_t after); /* smallest larger id, or NULL */
-size_t catalog_from(const struct catalog *, uint64_t id);
-/* The first row with an id of at least this: to go through rows one by one. */
+uint64_t catalog_last(const struct catalog *); /* the largest id; 0: there is none */
 
-uint64_t catalog_last(const struct catalog *); /* the largest id there has been; 0: none */
+/* To go through messages one by one; valid until one comes or goes. */
+struct catalog_at {
+	size_t page, row;
+};
+
+struct catalog_at catalog_from(const struct catalog *, uint64_t id);
+/* Before the first message with an id of at least this. */
+
+struct stub *catalog_step(const struct catalog *, struct catalog_at *);
+/* That message, or NULL; it moves behind it. */
+
 void catalog_add(struct catalog *, struct stub *);
 void catalog_merge(struct catalog *, struct stub **, size_t n);
 /* Add many at once, sorted by id. */

@@ -209,9 +209,9 @@ static void flush_all(struct spool *s, struct spool_command *c)
 {
 	int64_t now_ms = clock_wall_ms();
 	c->affected = s->deferred.n;
-	for (size_t i = 0; i < s->catalog.n; i++)
-		if (s->catalog.row[i].stub && s->catalog.row[i].stub->state == STUB_HELD)
-			c->unmoved[SPOOL_HELD]++;
+	struct catalog_at at = catalog_from(&s->catalog, 0);
+	for (const struct stub *stub; (stub = catalog_step(&s->catalog, &at));)
+		c->unmoved[SPOOL_HELD] += stub->state == STUB_HELD;
 	for (uint32_t i = 1; i <= s->deferred.n; i++)
 		urge(s, s->deferred.heap[i], now_ms);
 	due_all_moved(&s->deferred);
@@ -286,10 +286,8 @@ static void draw_shape(struct spool *s, struct spool_command *c)
 	bool by_name = c->limit > 0 && (uint32_t)c->limit < domains_end(&s->domains);
 	if (!by_name)
 		shape_begin(shape, &s->domains);
-	for (size_t i = catalog_from(&s->catalog, c->after + 1); i < s->catalog.n; i++) {
-		const struct stub *stub = s->catalog.row[i].stub;
-		if (!stub)
-			continue;
+	struct catalog_at at = catalog_from(&s->catalog, c->after + 1);
+	for (const struct stub *stub; (stub = catalog_step(&s->catalog, &at));) {
 		c->more = c->limit > 0 && n == c->limit;
 		if (c->more)
 			break;

@@ -85,10 +85,11 @@ static void unpark(struct spool *s, uint16_t site, uint32_t most)
 {
 	struct parked_site *of = &s->parked.site[site];
 	const int64_t now_ms = clock_wall_ms();
-	for (size_t i = catalog_from(&s->catalog, of->oldest); most > 0 && of->parked > 0; i++) {
-		assert(i < s->catalog.n);
-		struct stub *stub = s->catalog.row[i].stub;
-		if (!stub || !stub->parked || stub->site != site)
+	struct catalog_at at = catalog_from(&s->catalog, of->oldest);
+	while (most > 0 && of->parked > 0) {
+		struct stub *stub = catalog_step(&s->catalog, &at);
+		assert(stub);
+		if (!stub->parked || stub->site != site)
 			continue;
 		parked_end(&s->parked, stub);
 		stub_set_due(stub, now_ms);

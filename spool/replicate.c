@@ -121,11 +121,10 @@ void replicate_large_gone(struct loop *keeper, uint64_t id)
 
 static void name_large(struct spool *s)
 {
-	for (size_t i = 0; i < s->catalog.n; i++) {
-		const struct stub *stub = s->catalog.row[i].stub;
-		if (stub && stub->large && stub->id <= s->newest)
+	struct catalog_at at = catalog_from(&s->catalog, 0);
+	for (const struct stub *stub; (stub = catalog_step(&s->catalog, &at));)
+		if (stub->large && stub->id <= s->newest)
 			replicate_large(s->replication.keeper, stub->id, 0, true);
-	}
 }
 
 void replicate_known(struct spool *s)

@@ -162,20 +162,19 @@ void sample_step(struct spool *s, struct spool_command *c)
 {
 	struct sample *of = c->sample;
 	unsigned char *wanted = wanted_domains(s, of);
-	size_t i = catalog_from(&s->catalog, c->after + 1), end = s->catalog.n;
+	struct catalog_at at = catalog_from(&s->catalog, c->after + 1);
+	const struct stub *stub = catalog_step(&s->catalog, &at);
 	int64_t rcpts = of->rcpts;
 	int reads = 0;
-	c->more = end - i > STEP_MESSAGES;
-	if (c->more)
-		end = i + STEP_MESSAGES;
-	for (; i < end && reads < STEP_READS && of->rcpts - rcpts < STEP_RCPTS && !is_full(of);
-	     i++) {
-		const struct stub *stub = s->catalog.row[i].stub;
-		c->after = s->catalog.row[i].id;
-		if (stub && fits(s, of, wanted, stub))
+	for (int n = 0; stub && n < STEP_MESSAGES && reads < STEP_READS &&
+			of->rcpts - rcpts < STEP_RCPTS && !is_full(of);
+	     n++) {
+		c->after = stub->id;
+		if (fits(s, of, wanted, stub))
 			reads += take(s, of, stub);
+		stub = catalog_step(&s->catalog, &at);
 	}
-	of->cut = is_full(of) && (i < end || c->more);
-	c->more = !of->cut && (c->more || i < end);
+	of->cut = is_full(of) && stub;
+	c->more = stub && !of->cut;
 	free(wanted);
 }

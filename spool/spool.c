@@ -111,11 +111,10 @@ void spool_free(struct spool **sp)
 	free_ops(s, &s->todo);
 	free_ops(s, &s->written);
 	operator_drop(s);
-	for (size_t i = 0; i < s->catalog.n; i++) {
-		struct stub *stub = s->catalog.row[i].stub;
-		if (stub && stub->state == STUB_ACTIVE && !stub->unsettled)
+	struct catalog_at at = catalog_from(&s->catalog, 0);
+	for (struct stub *stub; (stub = catalog_step(&s->catalog, &at));)
+		if (stub->state == STUB_ACTIVE && !stub->unsettled)
 			work_free(stub->work, &s->journal);
-	}
 	catalog_fini(&s->catalog);
 	stub_pool_fini(&s->stubs);
 	domains_fini(&s->domains);

@@ -145,9 +145,9 @@ void spool_look_free(struct spool_look **lp)
 		return;
 	loop_stop(l->spool.loop);
 	loop_free(&l->spool.loop);
-	for (size_t i = 0; i < l->spool.catalog.n; i++)
-		if (l->spool.catalog.row[i].stub)
-			work_free(l->spool.catalog.row[i].stub->work, &none);
+	struct catalog_at at = catalog_from(&l->spool.catalog, 0);
+	for (struct stub *stub; (stub = catalog_step(&l->spool.catalog, &at));)
+		work_free(stub->work, &none);
 	catalog_fini(&l->spool.catalog);
 	stub_pool_fini(&l->spool.stubs);
 	domains_fini(&l->spool.domains);
@@ -161,6 +161,15 @@ void spool_look_free(struct spool_look **lp)
 	free(l->folder);
 	free(l);
 	*lp = NULL;
+}
+
+size_t spool_look_ids(const struct spool_look *l, uint64_t after, uint64_t *id, size_t most)
+{
+	const struct stub *stub;
+	size_t n = 0;
+	while (n < most && (stub = catalog_next(&l->spool.catalog, after)))
+		id[n++] = after = stub->id;
+	return n;
 }
 
 struct loop *spool_look_loop(struct spool_look *l)

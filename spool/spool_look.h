@@ -24,4 +24,7 @@ struct spool_look *spool_look_new(struct conf *, const char *folder, struct buf 
 void spool_look_free(struct spool_look **);
 struct loop *spool_look_loop(struct spool_look *); /* orders that change anything assert */
 
+size_t spool_look_ids(const struct spool_look *, uint64_t after, uint64_t *id, size_t most);
+/* The smallest ids that are larger; how many. Any thread: the index stays as it is. */
+
 #endif

@@ -437,8 +437,7 @@ int server_stop(struct server *s, int **sockets)
 	tlsrpt_stop(s->tlsrpt);
 	keep_learnt(s);
 	spool_stop(s->spool);
-	replica_stop(s->replica);
-	node_stop(s->node);
+	node_stop(s->node, replica_stop(s->replica, node_drains(s->node)));
 	dns_stop(s->dns);
 	log_event(LOG_LEVEL_INFO, "stopped", NULL);
 	log_flush();
