@@ -22,7 +22,7 @@ enum {
 
 /* KEYS: the hash, the probe. ARGV: node, kept for so long, channel, key, doubts, and part, stamp, text of each part.
  * Whoever told what came of his probe keeps it for half a second: others may have asked before they hear that. The channel is told first: that works also when there is no memory left for the hash. */
-static const char write_script[] =
+const char facts_script[] =
 	"local kind = redis.call('TYPE', KEYS[1]).ok\n"
 	"if kind ~= 'hash' and kind ~= 'none' then redis.call('DEL', KEYS[1]) end\n"
 	"local set, said, health = {}, {ARGV[4]}, false\n"
@@ -275,7 +275,7 @@ struct facts *facts_new(struct link *link, const char *node, struct loop *qmgr)
 	f->channel = mem_printf("%sfacts", link_prefix(link));
 	f->qmgr = qmgr;
 	list_init(&f->waiting);
-	link_script_init(&f->write, write_script);
+	link_script_init(&f->write, facts_script);
 	link_hear(link, "facts", on_published, f);
 	link_watch(link, on_change, f);
 	return f;

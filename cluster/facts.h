@@ -29,4 +29,8 @@ void facts_free(struct facts **); /* after the link */
 void facts_seen(struct facts *, struct fact *);
 void facts_probe(struct facts *, struct fact_probe *);
 
+extern const char facts_script[];
+/* KEYS: the hash, the probe. ARGV: node, kept for so long, channel, key, doubts, and part, stamp, text of each part.
+ * Returns how many fields are new. */
+
 #endif

@@ -55,6 +55,7 @@ struct link {
 	const struct conf_cluster *c;
 	char *host;
 	int port;
+	const struct wire_far *far; /* or NULL */
 	struct wire *commands, *ears;
 	struct list fifo; /* struct awaited, oldest first */
 	int nawaited;
@@ -252,8 +253,8 @@ static void open_wires(struct link *l, union address *to)
 	l->nsubscribed = 0;
 	l->ear_silent = false;
 	l->pinged_ms = l->ear_pinged_ms = clock_steady_ms();
-	l->commands = wire_open(l->loop, l->c, l->host, to, &hooks, l);
-	l->ears = wire_open(l->loop, l->c, l->host, to, &hooks, l);
+	l->commands = wire_open(l->loop, l->c, l->host, to, l->far, &hooks, l);
+	l->ears = wire_open(l->loop, l->c, l->host, to, l->far, &hooks, l);
 }
 
 static void connect_link(void *owner)
@@ -358,6 +359,11 @@ struct link *link_new(struct loop *loop, struct loop *dns, struct conf *conf)
 	timer_init(&l->tick, on_tick, l);
 	l->rest_ms = REST_FIRST_MS;
 	return l;
+}
+
+void link_reach(struct link *l, const struct wire_far *far)
+{
+	l->far = far;
 }
 
 void link_begin(struct link *l)

@@ -47,6 +47,11 @@ struct link *link_new(struct loop *, struct loop *dns, struct conf *);
 /* Takes a reference to the configuration. dns is asked for a host that has a name (RESOLVE_ASK); what it answers
  * comes to the loop's mailbox as RESOLVE_ANSWER, and must be given to link_resolved(). It may be NULL where redis is an address. */
 
+struct wire_far;
+
+void link_reach(struct link *, const struct wire_far *);
+/* Redis is a model; before link_begin(). */
+
 void link_begin(struct link *);
 /* First connect: in the loop, or before it runs. */
 

@@ -17,7 +17,7 @@
 enum { NODES_MAGIC = 0x6e6f6465, LOOK_EVERY = 2 /* heartbeats */ };
 
 /* KEYS: the hash. ARGV: name, text. Returns what was there of that name. */
-static const char beat_script[] =
+const char nodes_beat_script[] =
 	"local kind = redis.call('TYPE', KEYS[1]).ok\n"
 	"if kind ~= 'hash' and kind ~= 'none' then redis.call('DEL', KEYS[1]) end\n"
 	"local t = redis.call('TIME')\n"
@@ -28,7 +28,7 @@ static const char beat_script[] =
 
 /* KEYS: the hash. ARGV: at most so many; those that were seen longer ago are dropped. Returns now, and name,
  * text of each. */
-static const char look_script[] =
+const char nodes_look_script[] =
 	"if redis.call('TYPE', KEYS[1]).ok ~= 'hash' then return {} end\n"
 	"local t = redis.call('TIME')\n"
 	"local now = t[1] * 1000 + math.floor(t[2] / 1000)\n"
@@ -260,8 +260,8 @@ struct nodes *nodes_new(struct loop *loop, struct link *link, const char *name, 
 		abort();
 	snprintf(n->run, sizeof n->run, "%016" PRIx64, run);
 	n->alive = 1;
-	link_script_init(&n->beat, beat_script);
-	link_script_init(&n->look, look_script);
+	link_script_init(&n->beat, nodes_beat_script);
+	link_script_init(&n->look, nodes_look_script);
 	timer_init(&n->timer, tick, n);
 	link_watch(link, on_change, n);
 	return n;

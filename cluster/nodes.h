@@ -30,4 +30,6 @@ void nodes_free(struct nodes **);
 int nodes_alive(const struct nodes *);
 /* When Redis was last heard of, with this one: at least 1. */
 
+extern const char nodes_beat_script[], nodes_look_script[];
+
 #endif
