@@ -39,6 +39,14 @@ int64_t model_lease_sum(const struct model_lease *m, int64_t now_ms)
 	return sum;
 }
 
+int64_t model_lease_rows(const struct model_lease *m, int64_t now_ms)
+{
+	int64_t n = 0;
+	for (int i = 0; i < m->nodes; i++)
+		n += alive(&m->row[i], now_ms) && (m->row[i].hold > 0 || m->row[i].want > 0);
+	return n;
+}
+
 /* Where there is not one for each: is it this one's turn? rank: its place among those that want some. */
 static bool has_turn(int64_t rank, int64_t wanting, int64_t limit, int64_t now_ms)
 {

@@ -25,6 +25,7 @@ void model_lease_fini(struct model_lease *);
 void model_lease_eval(struct model_lease *, int node, const struct lease_ask *, int64_t now_ms,
 		      struct lease_answer *);
 int64_t model_lease_sum(const struct model_lease *, int64_t now_ms);
+int64_t model_lease_rows(const struct model_lease *, int64_t now_ms); /* of nodes that have or want some */
 
 /* One rate. */
 struct model_rate {
