@@ -209,6 +209,7 @@ void attempt_start(struct attempt *a, struct model_host *h, const struct conf_tr
 	a->fate = fate_of(h);
 	a->began_us = h->world->now_us;
 	h->limit = t->host_connection_limit;
+	h->own = t != &h->world->scenario->conf->transport[0];
 	h->open++;
 	if (h->open > h->open_most)
 		h->open_most = h->open;

@@ -41,6 +41,7 @@ struct model_host {
 	int nwaiting;
 	struct list waiting; /* struct attempt */
 	int64_t limit;	     /* of who connects; 0: none */
+	bool own;	     /* their transport is not the first */
 	int open, open_most; /* attempts, of all nodes */
 	int64_t turned_away;
 	int64_t wanted_ms; /* at this sample mail waited for it */

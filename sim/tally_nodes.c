@@ -59,7 +59,7 @@ double tally_used(const struct tally_nodes *t)
 	int64_t n = 0;
 	for (int i = 0; i < t->nhost; i++) {
 		const struct tally_host *h = &t->host[i];
-		if (h->limit == 0 || h->samples == 0)
+		if (h->limit == 0 || h->samples == 0 || !h->own)
 			continue;
 		sum += h->open / (double)(h->samples * h->limit);
 		n++;

@@ -9,6 +9,7 @@
 #ifndef SIM_TALLY_NODES_H
 #define SIM_TALLY_NODES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* X(kind, its name) */
@@ -37,6 +38,7 @@ const char *redis_op_name(enum redis_op);
 struct tally_host {
 	const char *name; /* the scenario's */
 	int64_t limit;	  /* 0: none */
+	bool own;	  /* of a transport that is not the first */
 	int most;	  /* connections at any time */
 	int64_t samples;  /* while mail waited for it, */
 	double open;	  /* the sum of its connections then */

@@ -16,7 +16,8 @@
 
 enum {
 	REST_MS = 3 * 3600 * 1000, /* longer than any record is kept for */
-	AT_ONCE = 200,		   /* so many things are looked at in one step */
+	AT_ONCE = 200,		   /* so many things are looked at in one step, */
+	AT_ONCE_OF_MANY = 5,	   /* and where there are many nodes */
 };
 
 static void look_at_windows(struct stage *st)
@@ -48,12 +49,21 @@ static bool site_waits_for_host(const struct site *s)
 	return false;
 }
 
+/* The cluster will say what it may have of what all nodes share. */
+static bool site_waits_for_share(const struct stage *st, const struct site *s)
+{
+	bool waits = s->pace.wanted;
+	for (int i = 0; i < s->nhost && st->cluster; i++)
+		waits |= s->hosts[i].host->leased.want > s->hosts[i].host->connections;
+	return st->cluster && waits;
+}
+
 /* It has entries, and nothing under way that would bring it back to mind. */
 static bool forgotten(const struct stage *st, const struct site *s)
 {
 	bool used = st->early ? s->busy > 0 : s->connections > 0;
 	bool waits = timer_active(&s->wake) || site_waits_for_host(s) ||
-		     !list_empty(&s->queue.in_parked) ||
+		     !list_empty(&s->queue.in_parked) || site_waits_for_share(st, s) ||
 		     (s->queue.state == QUEUE_HUNGRY && transport_full(s->queue.transport));
 	return s->queue.waiting > 0 && !used && !waits;
 }
@@ -106,7 +116,7 @@ static void look_at_all(struct stage *st)
 {
 	struct qmgr *q = st->q;
 	int64_t n = HASH_COUNT(q->messages) + HASH_COUNT(q->db.sites) + HASH_COUNT(q->db.hosts);
-	if (++st->unwatched * AT_ONCE < n)
+	if (++st->unwatched * (st->cluster ? AT_ONCE_OF_MANY : AT_ONCE) < n)
 		return;
 	st->unwatched = 0;
 	pool_check(&q->sched);
@@ -166,7 +176,7 @@ static void sample_site(struct stage *st, const struct site *s, int64_t at_ms)
 				.bound = bound_of(s)};
 	tally_add(st->tally, s->key, &sample);
 	to->rate = a_second(&t->destination_rate);
-	if (s->queue.waiting > 0 && st->cluster)
+	if (st->cluster && sample.bound == CONSTRAINT_HOST_CONNECTION_LIMIT)
 		for (int i = 0; i < s->nhost; i++) {
 			struct model_host *h = model_host_at(st->world, &s->hosts[i].host->address);
 			if (h)

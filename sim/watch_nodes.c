@@ -98,6 +98,7 @@ void watch_nodes_end(struct world *w)
 			continue;
 		t->host[n] = t->host[i];
 		t->host[n].limit = h->limit;
+		t->host[n].own = h->own;
 		t->host[n].most = h->open_most;
 		t->host[n].turned_away = h->turned_away;
 		t->host[n].tried_out = h->tried_out;
