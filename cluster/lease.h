@@ -9,6 +9,10 @@
  * much for each as can be, and where there is not one for each, to each in its turn. It takes nothing away: who
  * has more than its part is told so, and comes down as its connections end.
  *
+ * Looking at all rows takes as long as there are nodes. So where there are many a sum of them lies beside them (fields
+ * "\1" and "\2"), and is made anew five times a second: what all hold is right in it at any time, and what is fair, and
+ * who is dead, as it was then.
+ *
  * What a node holds stands for LEASE_TTL_MS after the last answer, and is renewed each LEASE_RENEW_MS. So that
  * all together never have more when Redis is away, a node that hears nothing first comes down to its part, limit /
  * nodes, and goes up to it only when the leases of all others have expired. One connection it may have at once,
@@ -36,6 +40,8 @@ enum {
 	LEASE_RENEW_MS = 1000,
 	LEASE_TURN_MS = 10000,	/* who has one where there is not one for each, has it so long */
 	LEASE_SETTLE_MS = 2000, /* all have said what they have when Redis is back so long */
+	LEASE_SCAN_MS = 200, /* with more rows than that, all of them are looked at so often, */
+	LEASE_SCAN_ROWS = 16,
 	LEASE_AGAIN_MS = 100,	/* who wants more asks again, */
 	LEASE_EACH_MS = 10,	/* where many want some so much later for each of them */
 };
@@ -53,7 +59,7 @@ struct lease {
 	int64_t advised, said; /* fair and others in it */
 };
 
-/* The arguments of the script; the node's name, LEASE_TTL_MS and LEASE_TURN_MS come on top. */
+/* The arguments of the script; the node's name and LEASE_TTL_MS, _TURN_MS, _SCAN_MS and _SCAN_ROWS come on top. */
 struct lease_ask {
 	int64_t limit, hold, want;
 };
@@ -91,7 +97,7 @@ bool lease_offer(struct lease *, const struct lease_view *, struct lease_offer *
 bool lease_over(const struct lease *); /* nothing is held, wanted or asked: it may be forgotten */
 
 extern const char lease_script[];
-/* KEYS: of the host. ARGV: node, limit, hold, want, LEASE_TTL_MS, LEASE_TURN_MS. Returns
+/* KEYS: of the host. ARGV: node, limit, hold, want, LEASE_TTL_MS, LEASE_TURN_MS, LEASE_SCAN_MS, LEASE_SCAN_ROWS. Returns
  * granted, fair, others, wanting. */
 
 #endif

@@ -49,12 +49,13 @@ static bool eval(struct lease_row *r, const struct lease_ask *ask)
 {
 	struct shares *s = r->shares;
 	char *key = mem_printf("%slease:%s", link_prefix(s->link), r->key);
-	char n[5][24];
-	const int64_t number[] = {ask->limit, ask->hold, ask->want, LEASE_TTL_MS, LEASE_TURN_MS};
-	for (int i = 0; i < 5; i++)
+	char n[7][24];
+	const int64_t number[] = {ask->limit,	 ask->hold,	ask->want,	LEASE_TTL_MS,
+				  LEASE_TURN_MS, LEASE_SCAN_MS, LEASE_SCAN_ROWS};
+	for (int i = 0; i < 7; i++)
 		snprintf(n[i], sizeof n[i], "%lld", (long long)number[i]);
-	const char *arg[] = {key, s->node, n[0], n[1], n[2], n[3], n[4]};
-	bool sent = link_eval(s->link, &s->lease_script, on_answer, r, 1, 7, arg, NULL);
+	const char *arg[] = {key, s->node, n[0], n[1], n[2], n[3], n[4], n[5], n[6]};
+	bool sent = link_eval(s->link, &s->lease_script, on_answer, r, 1, 9, arg, NULL);
 	free(key);
 	return sent;
 }

@@ -120,11 +120,11 @@ static void do_lease(struct act *a)
 	struct lease_answer answer;
 	if (k->lease.nodes == 0)
 		model_lease_init(&k->lease, a->r->nodes);
-	a->done->fields = model_lease_rows(&k->lease, now_ms);
 	model_lease_eval(&k->lease, a->c->node,
 			 &(struct lease_ask){number(a->arg[1]), number(a->arg[2]),
 					     number(a->arg[3])},
-			 now_ms, &answer);
+			 now_ms, number(a->arg[6]), &answer);
+	a->done->fields = k->lease.scanned;
 	buf_puts(a->reply, "*4\r\n");
 	put_number(a->reply, answer.granted);
 	put_number(a->reply, answer.fair);
