@@ -87,9 +87,9 @@ struct cluster *cluster_new(struct conf *conf, const char *version,
 	c->loop = loop_new("cluster", receive, NULL, c);
 	c->link = link_new(c->loop, edges->dns, conf);
 	link_reach(c->link, edges->redis);
-	c->facts = facts_new(c->link, name, edges->qmgr);
-	c->orders = orders_new(c->link, name, edges->main);
 	c->nodes = nodes_new(c->loop, c->link, name, version, edges);
+	c->facts = facts_new(c->link, name, c->nodes, edges->qmgr);
+	c->orders = orders_new(c->link, name, edges->main);
 	c->shares = shares_new(c->loop, c->link, name, c->nodes);
 	shares_watch(c->shares, edges->limiter);
 	return c;

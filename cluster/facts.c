@@ -14,7 +14,8 @@
 
 enum {
 	FACTS_MAGIC = 0x66616374,
-	UNDER_WAY_MAX = 256,	/* facts being written, or hashes being read */
+	UNDER_WAY_MAX = 256,	/* facts being written, or hashes being read: of a node, */
+	UNDER_WAY_ALL = 1000,	/* and of all, who may all begin at once, when Redis is back */
 	WAITING_MAX = 100000,	/* facts, or keys, that wait for these */
 	KEPT_MS = 24 * 3600000, /* in Redis */
 	PROBE_MS = 30000,
@@ -70,6 +71,7 @@ struct task {
 struct facts {
 	unsigned magic;
 	struct link *link;
+	const struct nodes *seen;
 	char *node, *channel;
 	struct loop *qmgr;
 	struct link_script write;
@@ -185,13 +187,21 @@ static bool do_task(struct facts *f, const struct task *t)
 	return t->fact ? write_fact(f, t->fact) : link_send(f->link, on_read, f, 2, arg, NULL);
 }
 
+static int under_way_most(const struct facts *f)
+{
+	int part = UNDER_WAY_ALL / nodes_alive(f->seen);
+	if (part < 1)
+		return 1;
+	return part < UNDER_WAY_MAX ? part : UNDER_WAY_MAX;
+}
+
 static void pump(struct facts *f)
 {
 	if (!link_ready(f->link)) {
 		drop_tasks(f);
 		return;
 	}
-	while (f->under_way < UNDER_WAY_MAX && !list_empty(&f->waiting)) {
+	while (f->under_way < under_way_most(f) && !list_empty(&f->waiting)) {
 		struct task *t = list_entry(list_first(&f->waiting), struct task, in_list);
 		f->under_way += do_task(f, t);
 		free_task(f, t);
@@ -266,11 +276,13 @@ static void on_published(void *owner, const char *payload, size_t len)
 	free(text);
 }
 
-struct facts *facts_new(struct link *link, const char *node, struct loop *qmgr)
+struct facts *facts_new(struct link *link, const char *node, const struct nodes *seen,
+			struct loop *qmgr)
 {
 	struct facts *f = mem_zalloc(sizeof *f);
 	f->magic = FACTS_MAGIC;
 	f->link = link;
+	f->seen = seen;
 	f->node = mem_strdup(node);
 	f->channel = mem_printf("%sfacts", link_prefix(link));
 	f->qmgr = qmgr;

@@ -20,10 +20,14 @@
 
 #include "base/fact.h"
 #include "cluster/link.h"
+#include "cluster/nodes.h"
 
 struct facts;
 
-struct facts *facts_new(struct link *, const char *node, struct loop *qmgr);
+struct facts *facts_new(struct link *, const char *node, const struct nodes *seen,
+			struct loop *qmgr);
+/* seen: how many there are; each has its part of what may be under way. */
+
 void facts_free(struct facts **); /* after the link */
 
 void facts_seen(struct facts *, struct fact *);

@@ -14,7 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NODES_MAGIC = 0x6e6f6465, LOOK_EVERY = 2 /* heartbeats */ };
+/* Each look at all nodes costs Redis as much as there are: so many a second they all together take. */
+enum { NODES_MAGIC = 0x6e6f6465, LOOK_EVERY = 2 /* heartbeats */, LOOKS_A_SECOND = 50 };
 
 /* KEYS: the hash. ARGV: name, text. Returns what was there of that name. */
 const char nodes_beat_script[] =
@@ -217,6 +218,12 @@ static void show_self(struct nodes *n)
 	show(n, v);
 }
 
+static unsigned look_every(const struct nodes *n)
+{
+	unsigned beats = (unsigned)n->alive / LOOKS_A_SECOND;
+	return beats > LOOK_EVERY ? beats : LOOK_EVERY;
+}
+
 static void tick(void *owner)
 {
 	struct nodes *n = owner;
@@ -226,7 +233,7 @@ static void tick(void *owner)
 	count_self(n);
 	if (!n->beating)
 		n->beating = beat(n);
-	if (n->beats++ % LOOK_EVERY != 0)
+	if (n->beats++ % look_every(n) != 0)
 		return;
 	if (!link_ready(n->link))
 		show_self(n);
