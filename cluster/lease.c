@@ -63,7 +63,9 @@ bool lease_ask(struct lease *l, const struct lease_view *v, struct lease_ask *as
 
 void lease_answered(struct lease *l, const struct lease_answer *a, int64_t now_ms)
 {
-	int64_t each_ms = a->wanting * LEASE_EACH_MS;
+	/* Whose turn it is comes before the others. */
+	int64_t before = a->fair > a->granted ? least(a->wanting, l->limit) : a->wanting;
+	int64_t each_ms = before * LEASE_EACH_MS;
 	l->asked = false;
 	l->answered_ms = now_ms;
 	l->granted = l->kept = a->granted;
@@ -164,7 +166,9 @@ const char lease_script[] =
 	"local fair = part + (string.find(more, '\\n' .. me .. '\\n', 1, true) and 1 or 0)\n"
 	"fair = math.min(want, fair)\n"
 	"local has = hold\n"
-	"if want > hold then has = math.max(hold, math.min(want, fair, limit - held)) end\n"
+	"local most = wanting > limit and 1 or fair\n"
+	"if want > hold then has = math.max(hold, math.min(want, most, limit - held)) end\n"
+	"if has > hold then fair = math.max(fair, has) end\n"
 	"if has > 0 or want > 0 then\n"
 	"  local till = string.format('%d %d %.0f', has, want, now + ARGV[5])\n"
 	"  redis.call('HSET', KEYS[1], me, till)\n"

@@ -6,7 +6,8 @@
  *
  * The script keeps for each node how many it holds and wants, and until when. It gives what is wanted as long as
  * all together are within the limit, but no node more than its fair part while others want some too: as
- * much for each as can be, and where there is not one for each, to each in its turn. It takes nothing away: who
+ * much for each as can be. Where there is not one for each, one is for whoever asks first while there are any left; who
+ * has had its turn is told to give back, and whose turn it is asks more often. It takes nothing away: who
  * has more than its part is told so, and comes down as its connections end.
  *
  * Looking at all rows takes as long as there are nodes. So where there are many a sum of them lies beside them (fields

@@ -139,9 +139,11 @@ void model_lease_eval(struct model_lease *m, int node, const struct lease_ask *a
 	a->others = m->held;
 	a->wanting = m->wanting;
 	a->granted = ask->hold;
+	int64_t each = a->wanting > ask->limit ? 1 : a->fair;
 	if (ask->want > ask->hold)
-		a->granted =
-			most(ask->hold, least(ask->want, least(a->fair, ask->limit - a->others)));
+		a->granted = most(ask->hold, least(ask->want, least(each, ask->limit - a->others)));
+	if (a->granted > ask->hold)
+		a->fair = most(a->fair, a->granted);
 	keep(m, mine, a->granted, ask->want, now_ms);
 	m->held += a->granted;
 	m->summed = !all || fields(m) > LEASE_SCAN_ROWS;
