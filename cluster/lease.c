@@ -64,8 +64,9 @@ bool lease_ask(struct lease *l, const struct lease_view *v, struct lease_ask *as
 void lease_answered(struct lease *l, const struct lease_answer *a, int64_t now_ms)
 {
 	/* Whose turn it is comes before the others. */
-	int64_t before = a->fair > a->granted ? least(a->wanting, l->limit) : a->wanting;
-	int64_t each_ms = before * LEASE_EACH_MS;
+	bool turn = a->fair > a->granted, short_of = a->wanting > l->limit;
+	int64_t each_ms = (turn ? least(a->wanting, l->limit) : a->wanting) * LEASE_EACH_MS;
+	int64_t again_ms = short_of && !turn ? LEASE_REST_MS : LEASE_AGAIN_MS;
 	l->asked = false;
 	l->answered_ms = now_ms;
 	l->granted = l->kept = a->granted;
@@ -74,7 +75,7 @@ void lease_answered(struct lease *l, const struct lease_answer *a, int64_t now_m
 	l->others = a->others;
 	l->wanting = a->wanting;
 	l->unmet = least(l->want, l->limit) > a->granted;
-	l->due_ms = now_ms + (l->unmet ? most(LEASE_AGAIN_MS, each_ms) : LEASE_RENEW_MS);
+	l->due_ms = now_ms + (l->unmet ? most(again_ms, each_ms) : LEASE_RENEW_MS);
 	/* Leases are renewed in time, however many want some. */
 	if (a->granted > 0)
 		l->due_ms = least(l->due_ms, now_ms + LEASE_RENEW_MS);
@@ -166,7 +167,8 @@ const char lease_script[] =
 	"local fair = part + (string.find(more, '\\n' .. me .. '\\n', 1, true) and 1 or 0)\n"
 	"fair = math.min(want, fair)\n"
 	"local has = hold\n"
-	"local most = wanting > limit and 1 or fair\n"
+	"local most = fair\n"
+	"if wanting > limit and hold >= tonumber(h0 or 0) then most = 1 end\n"
 	"if want > hold then has = math.max(hold, math.min(want, most, limit - held)) end\n"
 	"if has > hold then fair = math.max(fair, has) end\n"
 	"if has > 0 or want > 0 then\n"

@@ -6,7 +6,7 @@
  *
  * The script keeps for each node how many it holds and wants, and until when. It gives what is wanted as long as
  * all together are within the limit, but no node more than its fair part while others want some too: as
- * much for each as can be. Where there is not one for each, one is for whoever asks first while there are any left; who
+ * much for each as can be. Where there is not one for each, one is for whoever asks first while there are any left, and does not give one back; who
  * has had its turn is told to give back, and whose turn it is asks more often. It takes nothing away: who
  * has more than its part is told so, and comes down as its connections end.
  *
@@ -44,6 +44,7 @@ enum {
 	LEASE_SCAN_MS = 200, /* with more rows than that, all of them are looked at so often, */
 	LEASE_SCAN_ROWS = 16,
 	LEASE_AGAIN_MS = 100,	/* who wants more asks again, */
+	LEASE_REST_MS = 500,	/* or so much later, who has had his turn, */
 	LEASE_EACH_MS = 10,	/* where many want some so much later for each of them */
 };
 

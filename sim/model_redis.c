@@ -139,7 +139,8 @@ void model_lease_eval(struct model_lease *m, int node, const struct lease_ask *a
 	a->others = m->held;
 	a->wanting = m->wanting;
 	a->granted = ask->hold;
-	int64_t each = a->wanting > ask->limit ? 1 : a->fair;
+	bool back = mine->there && ask->hold < mine->hold;
+	int64_t each = a->wanting > ask->limit && !back ? 1 : a->fair;
 	if (ask->want > ask->hold)
 		a->granted = most(ask->hold, least(ask->want, least(each, ask->limit - a->others)));
 	if (a->granted > ask->hold)
