@@ -100,11 +100,11 @@ void cluster_view_free(struct cluster_view **); /* NULL is allowed */
 struct cluster;
 
 struct cluster_edges {
-	struct loop *dns;     /* RESOLVE_ASK */
-	struct loop *qmgr;    /* FACT_HEARD, FACT_TELL, FACT_LEAVE */
-	struct loop *main;    /* CLUSTER_APPLY, CLUSTER_SAVE, CLUSTER_VIEW */
-	struct loop *watcher; /* CLUSTER_VIEW, too */
-	struct loop *limiter; /* SHARING_PARTS */
+	struct loop *dns;	      /* RESOLVE_ASK */
+	struct loop *qmgr;	      /* FACT_HEARD, FACT_TELL, FACT_LEAVE */
+	struct loop *main;	      /* CLUSTER_APPLY, CLUSTER_SAVE, CLUSTER_VIEW */
+	struct loop *watcher;	      /* CLUSTER_VIEW, too */
+	struct loop *limiter;	      /* SHARING_PARTS */
 	const struct wire_far *redis; /* a model of it; NULL: a real one */
 };
 

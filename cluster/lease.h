@@ -41,11 +41,11 @@ enum {
 	LEASE_RENEW_MS = 1000,
 	LEASE_TURN_MS = 10000,	/* who has one where there is not one for each, has it so long */
 	LEASE_SETTLE_MS = 2000, /* all have said what they have when Redis is back so long */
-	LEASE_SCAN_MS = 200, /* with more rows than that, all of them are looked at so often, */
+	LEASE_SCAN_MS = 200,	/* with more rows than that, all of them are looked at so often, */
 	LEASE_SCAN_ROWS = 16,
-	LEASE_AGAIN_MS = 100,	/* who wants more asks again, */
-	LEASE_REST_MS = 500,	/* or so much later, who has had his turn, */
-	LEASE_EACH_MS = 10,	/* where many want some so much later for each of them */
+	LEASE_AGAIN_MS = 100, /* who wants more asks again, */
+	LEASE_REST_MS = 500,  /* or so much later, who has had his turn, */
+	LEASE_EACH_MS = 10,   /* where many want some so much later for each of them */
 };
 
 struct lease {

@@ -18,9 +18,9 @@ struct model_lease {
 	struct model_lease_row {
 		int64_t hold, want, until_ms;
 		bool there, more; /* more: one of those that may have one more than `part` */
-	} * row; /* by the number of the node, which is also the order of their names */
-	int rows;	 /* that are there */
-	bool summed;	 /* with: */
+	} * row;     /* by the number of the node, which is also the order of their names */
+	int rows;    /* that are there */
+	bool summed; /* with: */
 	int64_t at_ms, held, wanting, part;
 	int64_t scanned; /* rows that the last evaluation has looked at */
 };

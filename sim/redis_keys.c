@@ -120,10 +120,10 @@ static void do_lease(struct act *a)
 	struct lease_answer answer;
 	if (k->lease.nodes == 0)
 		model_lease_init(&k->lease, a->r->nodes);
-	model_lease_eval(&k->lease, a->c->node,
-			 &(struct lease_ask){number(a->arg[1]), number(a->arg[2]),
-					     number(a->arg[3])},
-			 now_ms, number(a->arg[6]), &answer);
+	model_lease_eval(
+		&k->lease, a->c->node,
+		&(struct lease_ask){number(a->arg[1]), number(a->arg[2]), number(a->arg[3])},
+		now_ms, number(a->arg[6]), &answer);
 	a->done->fields = k->lease.scanned;
 	buf_puts(a->reply, "*4\r\n");
 	put_number(a->reply, answer.granted);
@@ -304,9 +304,9 @@ struct work {
 };
 
 static const struct work works[] = {
-	{NULL, 1, REDIS_LEASE, do_lease},     {NULL, 1, REDIS_RESERVE, do_reserve},
-	{NULL, 2, REDIS_FACT, do_fact},	      {NULL, 1, REDIS_BEAT, do_beat},
-	{NULL, 1, REDIS_LOOK, do_look},	      {"SET", 0, REDIS_PROBE, do_set},
+	{NULL, 1, REDIS_LEASE, do_lease},	{NULL, 1, REDIS_RESERVE, do_reserve},
+	{NULL, 2, REDIS_FACT, do_fact},		{NULL, 1, REDIS_BEAT, do_beat},
+	{NULL, 1, REDIS_LOOK, do_look},		{"SET", 0, REDIS_PROBE, do_set},
 	{"HGETALL", 0, REDIS_READ, do_hgetall}, {"SCAN", 0, REDIS_READ, do_scan},
 	{"PING", 0, REDIS_PING, do_ping},
 };

@@ -176,7 +176,8 @@ static void carry_out(struct end *e, struct redis_command *c)
 	struct buf reply = {0};
 	struct redis_done done;
 	double comes_us = (double)r->world->now_us + half_trip_us(r);
-	double later_us = (r->free_us > comes_us ? r->free_us : comes_us) - (double)r->world->now_us;
+	double later_us =
+		(r->free_us > comes_us ? r->free_us : comes_us) - (double)r->world->now_us;
 	c->now_us = clock_wall_us() + (int64_t)later_us;
 	c->node = e->stage->number;
 	redis_keys_do(r->keys, c, &reply, &done);
@@ -250,7 +251,10 @@ static void *opened(void *owner, struct wire *w)
 static void closed(void *owner)
 {
 	struct end *e = owner;
-	timer_stop(&e->server->world->events, &e->reached);
+	struct redis_server *r = e->server;
+	timer_stop(&r->world->events, &e->reached);
+	/* Each node has one connection that hears. */
+	tally(r)->given_up += counts(r) && !r->out && !r->world->ended && e->nchannel > 0;
 	list_each (link, tmp, &e->replies)
 		free_message(list_entry(link, struct message, link));
 	list_remove(&e->in_server);

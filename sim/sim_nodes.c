@@ -29,19 +29,28 @@ bool sim_has_nodes(const struct sim *sim)
 	return false;
 }
 
-/* The slowest of the hosts that were out: when the last node knew, after the fact; -1: never. */
-static double slowest_s(const struct tally_nodes *t, bool back)
+/* Of the hosts that were out, the least known: by which part of the nodes. */
+static double known(const struct tally_nodes *t)
+{
+	double least = 1;
+	for (int i = 0; i < t->nhost; i++) {
+		double part = (double)t->host[i].knew / (double)t->nodes;
+		if (t->host[i].back_ms > 0 && part < least)
+			least = part;
+	}
+	return least;
+}
+
+/* And the longest time from when the first knew that it is back to when all did; -1: never. */
+static double back_s(const struct tally_nodes *t)
 {
 	int64_t most_ms = 0;
 	for (int i = 0; i < t->nhost; i++) {
 		const struct tally_host *h = &t->host[i];
-		int64_t from_ms = back ? h->first_back_ms : h->first_out_ms;
-		int64_t all_ms = back ? h->all_back_ms : h->all_out_ms;
-		if (h->back_ms == 0)
-			continue;
-		if (all_ms == 0)
+		if (h->knew > 0 && h->all_back_ms == 0)
 			return -1;
-		most_ms = all_ms - from_ms > most_ms ? all_ms - from_ms : most_ms;
+		if (h->all_back_ms - h->first_back_ms > most_ms)
+			most_ms = h->all_back_ms - h->first_back_ms;
 	}
 	return seconds(most_ms);
 }
@@ -67,22 +76,22 @@ static void report_run(struct tally *t, struct buf *to)
 	struct tally_nodes *n = &t->nodes;
 	double ops = (double)tally_ops(n), messages = tally_messages(t), mean, worst;
 	tally_rates(t, &mean, &worst);
-	buf_printf(to, "%5d %6.0f %7.0f %7.1f %6.1f %8.2f %8.1f %6.1f %6.1f %6.1f %7.3f %7.3f", n->nodes,
-		   messages / tally_seconds(t), ops / tally_seconds(t),
+	buf_printf(to, "%5d %6.0f %7.0f %7.1f %6.1f %8.2f %8.1f %6.1f %6.1f %6.1f %7.3f %7.3f",
+		   n->nodes, messages / tally_seconds(t), ops / tally_seconds(t),
 		   messages > 0 ? ops / messages : 0, percent(tally_busy(t)), wait_ms(n),
 		   percent(tally_over(n)), percent(tally_used(n)), percent(mean), percent(worst),
 		   seconds(numbers_quantile(&t->first, 0.5)),
 		   seconds(numbers_quantile(&t->first, 0.95)));
-	buf_printf(to, " %7.3f %7.3f %6" PRId64 "\n", slowest_s(n, false), slowest_s(n, true),
-		   tried_out(n));
+	buf_printf(to, " %7.1f %7.3f %6" PRId64 "\n", percent(known(n)), back_s(n), tried_out(n));
 }
 
 void sim_nodes_report(struct sim *sim, struct buf *to)
 {
-	buf_puts(to, "\n                   Redis                          limits: most        rates: "
-		     "error    first delivery    outage known\n"
-		     "nodes  msg/s   ops/s ops/msg busy %  wait ms   over % used % mean % worst "
-		     "  median    95 %     out    back probes\n");
+	buf_puts(to,
+		 "\n                   Redis                          limits: most        rates: "
+		 "error    first delivery        outage\n"
+		 "nodes  msg/s   ops/s ops/msg busy %  wait ms   over % used % mean % worst "
+		 "  median    95 % known %    back  tried\n");
 	for (int i = 0; i < sim->n; i++)
 		if (sim->run[i].tally->nodes.nodes > 0)
 			report_run(sim->run[i].tally, to);
@@ -114,10 +123,10 @@ static void write_host(const struct tally_host *h, struct buf *to)
 	if (h->back_ms > 0)
 		buf_printf(to,
 			   ",\"out\":%.3f,\"first_knows\":%.3f,\"all_know\":%.3f,\"back\":%.3f,"
-			   "\"first_back\":%.3f,\"all_back\":%.3f,\"tried\":%" PRId64,
+			   "\"first_back\":%.3f,\"all_back\":%.3f,\"knew\":%d,\"tried\":%" PRId64,
 			   seconds(h->out_ms), seconds(h->first_out_ms), seconds(h->all_out_ms),
 			   seconds(h->back_ms), seconds(h->first_back_ms), seconds(h->all_back_ms),
-			   h->tried_out);
+			   h->knew, h->tried_out);
 	buf_puts(to, "}");
 }
 
@@ -147,10 +156,11 @@ void sim_nodes_json(struct sim_run *run, struct buf *to)
 	tally_rates(t, &mean, &worst);
 	buf_printf(to,
 		   ",\"nodes\":%d,\"messages_a_second\":%.3f,\"redis_operations\":%.2f,"
-		   "\"redis_busy\":%.4f,\"redis_wait_ms\":%.3f,\"redis_wait_most_ms\":%.3f",
+		   "\"redis_busy\":%.4f,\"redis_wait_ms\":%.3f,\"redis_wait_most_ms\":%.3f,"
+		   "\"redis_given_up\":%" PRId64,
 		   n->nodes, tally_messages(t) / tally_seconds(t),
 		   (double)tally_ops(n) / tally_seconds(t), tally_busy(t), wait_ms(n),
-		   (double)n->wait_most_us / 1000);
+		   (double)n->wait_most_us / 1000, n->given_up);
 	buf_printf(to,
 		   ",\"limit_over\":%.4f,\"limit_used\":%.4f,\"turned_away\":%" PRId64
 		   ",\"rate_error_mean\":%.4f,\"rate_error_worst\":%.4f,\"first_median\":%.3f,"

@@ -26,7 +26,7 @@ struct spread {
 
 struct spread_range {
 	int64_t low, high;
-	int before;	   /* characters */
+	int before; /* characters */
 	const char *after;
 };
 

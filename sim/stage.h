@@ -29,9 +29,9 @@ struct stage {
 	int number;
 	uint64_t seed;
 	bool early;
-	struct conf *conf; /* the scenario's, with the name of the node */
+	struct conf *conf;   /* the scenario's, with the name of the node */
 	struct list touched; /* in the world's */
-	struct timer wake; /* when a loop has one */
+	struct timer wake;   /* when a loop has one */
 	struct qmgr *q;
 	struct cluster *cluster; /* or NULL */
 	struct wire_far far;

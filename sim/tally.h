@@ -79,7 +79,7 @@ struct tally_site {
 	bool own;	   /* its transport is not the first, which has no title of its own */
 	double rate;	   /* deliveries a second; 0: any number */
 	int64_t window, in_window, slack_window; /* of TALLY_WINDOW_US */
-	struct numbers windows;	/* deliveries in each in which mail always waited */
+	struct numbers windows; /* deliveries in each in which mail always waited */
 	UT_hash_handle hh;
 };
 
@@ -95,7 +95,8 @@ struct tally {
 	struct numbers by_recipients[TALLY_CLASSES], by_bytes[TALLY_CLASSES]; /* ms until sent */
 	struct numbers
 		sure; /* of recipients that never were in doubt; how old they are, if not sent */
-	struct numbers first, first_own; /* ms until the first delivery of a message begins, by tally_site.own */
+	struct numbers first,
+		first_own; /* ms until the first delivery of a message begins, by tally_site.own */
 	struct tally_nodes nodes;
 	int64_t sample_ms; /* between two samples that are kept */
 	int64_t nsample;   /* taken so far */

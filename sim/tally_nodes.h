@@ -43,6 +43,7 @@ struct tally_host {
 	int64_t samples;  /* while mail waited for it, */
 	double open;	  /* the sum of its connections then */
 	int64_t turned_away, tried_out;
+	int knew;				  /* nodes that had it for out at once, at most */
 	int64_t out_ms, first_out_ms, all_out_ms; /* 0: never */
 	int64_t back_ms, first_back_ms, all_back_ms;
 };
@@ -51,9 +52,10 @@ struct tally_nodes {
 	int nodes; /* 0: there is no cluster */
 	int64_t ops[REDIS_OP_COUNT];
 	double busy_us[REDIS_OP_COUNT];
-	int64_t waits;	 /* commands that waited for others */
-	double wait_us;	 /* all together */
-	int64_t wait_most_us, lost;
+	int64_t waits;	/* commands that waited for others; */
+	double wait_us; /* all together */
+	int64_t wait_most_us;
+	int64_t given_up;	       /* times that a node had no answer in time */
 	int64_t began_ms, done_before; /* counting; messages */
 	int nhost;
 	struct tally_host *host;
@@ -61,12 +63,14 @@ struct tally_nodes {
 
 struct tally;
 
-int64_t tally_ops(const struct tally_nodes *);	    /* all, deliveries too */
-double tally_busy(const struct tally *);	    /* the share of Redis' time, all */
-double tally_seconds(const struct tally *);	    /* that were counted */
-double tally_messages(const struct tally *);	    /* done in that time */
-double tally_over(const struct tally_nodes *);	    /* most connections beyond a limit, in parts of it */
-double tally_used(const struct tally_nodes *);	    /* mean of limits while mail waited; 1: all; 0: none waited */
-void tally_rates(const struct tally *, double *mean, double *worst); /* error, in parts of the rate */
+int64_t tally_ops(const struct tally_nodes *); /* all, deliveries too */
+double tally_busy(const struct tally *);       /* the share of Redis' time, all */
+double tally_seconds(const struct tally *);    /* that were counted */
+double tally_messages(const struct tally *);   /* done in that time */
+double tally_over(const struct tally_nodes *); /* most connections beyond a limit, in parts of it */
+double tally_used(
+	const struct tally_nodes *); /* mean of limits while mail waited; 1: all; 0: none waited */
+void tally_rates(const struct tally *, double *mean,
+		 double *worst); /* error, in parts of the rate */
 
 #endif

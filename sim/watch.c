@@ -35,8 +35,8 @@ static void at_most(struct stage *st, const char *what, const char *whose, int64
 {
 	if (n < 0 || (limit > 0 && n > limit))
 		tally_fault(st->tally, "at %lld ms %s%s%s are %lld, with a limit of %lld",
-			    (long long)(st->world->now_us / 1000), what, *whose ? " of " : "", whose,
-			    (long long)n, (long long)limit);
+			    (long long)(st->world->now_us / 1000), what, *whose ? " of " : "",
+			    whose, (long long)n, (long long)limit);
 }
 
 /* A host brings the sites that wait for it back to mind when one of its connections ends or is idle:
@@ -79,7 +79,8 @@ static void look_at_waiting(struct stage *st, const struct site *s)
 			    (long long)(st->world->now_us / 1000), s->key);
 	if (forgotten(st, s) && !t->forgotten)
 		tally_fault(st->tally, "at %lld ms %lld entries at %s wait for nothing",
-			    (long long)(st->world->now_us / 1000), (long long)s->queue.waiting, s->key);
+			    (long long)(st->world->now_us / 1000), (long long)s->queue.waiting,
+			    s->key);
 	t->forgotten = forgotten(st, s);
 }
 

@@ -50,8 +50,7 @@ void watch_nodes(struct world *w, int64_t at_ms)
 		count_from_here(w, at_ms);
 	for (int i = 0; i < t->nhost; i++) {
 		const struct model_host *h = model_host_number(w, i);
-		if (h->wanted_ms != at_ms || h->limit == 0 ||
-		    calendar_out(h->is, at_ms))
+		if (h->wanted_ms != at_ms || h->limit == 0 || calendar_out(h->is, at_ms))
 			continue;
 		t->host[i].samples++;
 		t->host[i].open += h->open;
@@ -62,6 +61,7 @@ static void knows(struct world *w, struct tally_host *t, struct model_host *h, b
 {
 	int64_t now_ms = w->now_us / 1000;
 	h->knowing += now ? 1 : -1;
+	t->knew = h->knowing > t->knew ? h->knowing : t->knew;
 	if (now && t->first_out_ms == 0)
 		t->first_out_ms = now_ms;
 	if (now && h->knowing == w->nstage && t->all_out_ms == 0)

@@ -10,7 +10,7 @@
 
 void watch_nodes_begin(struct world *);
 void watch_nodes(struct world *, int64_t at_ms); /* at each sample */
-void watch_knowing(struct stage *);		 /* after each wake-up: which hosts does it have for out? */
+void watch_knowing(struct stage *); /* after each wake-up: which hosts does it have for out? */
 void watch_nodes_end(struct world *);
 
 #endif

@@ -86,7 +86,8 @@ void world_init(struct world *w, const struct scenario *scenario, const struct a
 			    .tally = tally};
 	tally->sample_ms = w->sample_us / 1000;
 	clock_stand(began_us);
-	log_set_level(LOG_LEVEL_ERROR);
+	/* That Redis is away is counted. */
+	log_set_level(scenario->nodes > 0 ? LOG_LEVEL_NONE : LOG_LEVEL_ERROR);
 	timers_init(&w->events);
 	timers_init(&w->wakes);
 	list_init(&w->touched);
@@ -202,6 +203,7 @@ void world_run(struct world *w)
 	w->tally->ended_ms = w->now_us / 1000;
 	for (int i = 0; i < w->nstage; i++)
 		model_spool_end(w->stage[i].spool);
+	w->ended = true;
 	if (w->redis)
 		watch_nodes_end(w);
 	watch_end(w);

@@ -38,6 +38,7 @@ struct world {
 	struct redis_server *redis; /* NULL: one node, alone */
 	struct loop *nobody;	    /* gets what cluster/ tells those who are not here */
 	int nwatched, watched[WORLD_WATCHED_MAX]; /* hosts with outages, by number */
+	bool ended;				  /* what is closed now is so for that reason */
 	struct tally *tally;
 	int nstage;
 	struct stage *stage;

@@ -161,7 +161,8 @@ static void a_dead_nodes_leases_expire(void **state)
 	(void)state;
 	struct lease_answer a;
 	int64_t n[4];
-	numbers(redisCommand(to, "EVAL %s 1 dying dead 10 0 10 300 10000 200 16", lease_script), 4, n);
+	numbers(redisCommand(to, "EVAL %s 1 dying dead 10 0 10 300 10000 200 16", lease_script), 4,
+		n);
 	assert_int_equal(n[0], 10);
 	lease_eval("dying", 1, &(struct lease_ask){10, 0, 6}, &a);
 	assert_int_equal(a.granted, 0);
