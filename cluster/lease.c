@@ -99,16 +99,21 @@ static void offer_alone(const struct lease *l, const struct lease_view *v, struc
 
 bool lease_offer(struct lease *l, const struct lease_view *v, struct lease_offer *o)
 {
-	*o = (struct lease_offer){.allowed = l->hold, .fair = l->fair, .others = l->others};
+	*o = (struct lease_offer){.allowed = l->hold,
+				  .fair = l->fair,
+				  .others = l->others,
+				  .scarce = !v->away && l->wanting > l->limit};
 	if (v->away)
 		offer_alone(l, v, o);
 	raise_to(l, o->allowed);
 	o->number = l->offers;
-	if (o->number == l->offered && o->fair == l->advised && o->others == l->said)
+	if (o->number == l->offered && o->fair == l->advised && o->others == l->said &&
+	    o->scarce == l->scarce)
 		return false;
 	l->offered = o->number;
 	l->advised = o->fair;
 	l->said = o->others;
+	l->scarce = o->scarce;
 	return true;
 }
 

@@ -7,7 +7,7 @@
  * The script keeps for each node how many it holds and wants, and until when. It gives what is wanted as long as
  * all together are within the limit, but no node more than its fair part while others want some too: as
  * much for each as can be. Where there is not one for each, one is for whoever asks first while there are any left, and does not give one back; who
- * has had its turn is told to give back, and whose turn it is asks more often. It takes nothing away: who
+ * has had its turn is told to give back, and whose turn it is asks more often; and none is kept idle. It takes nothing away: who
  * has more than its part is told so, and comes down as its connections end.
  *
  * Looking at all rows takes as long as there are nodes. So where there are many a sum of them lies beside them (fields
@@ -45,7 +45,7 @@ enum {
 	LEASE_SCAN_ROWS = 16,
 	LEASE_AGAIN_MS = 100, /* who wants more asks again, */
 	LEASE_REST_MS = 500,  /* or so much later, who has had his turn, */
-	LEASE_EACH_MS = 10,   /* where many want some so much later for each of them */
+	LEASE_EACH_MS = 5,   /* where many want some so much later for each of them */
 };
 
 struct lease {
@@ -59,6 +59,7 @@ struct lease {
 	uint64_t offers;       /* how often it was raised */
 	uint64_t offered;      /* the last that was offered */
 	int64_t advised, said; /* fair and others in it */
+	bool scarce;	       /* likewise */
 };
 
 /* The arguments of the script; the node's name and LEASE_TTL_MS, _TURN_MS, _SCAN_MS and _SCAN_ROWS come on top. */
@@ -73,6 +74,7 @@ struct lease_answer {
 struct lease_offer {
 	uint64_t number;
 	int64_t allowed, fair, others;
+	bool scarce;
 };
 
 /* What the node knows of its cluster. */

@@ -74,6 +74,7 @@ static void offer(struct lease_row *r, struct lease_view view)
 	note->allowed = o.allowed;
 	note->fair = o.fair;
 	note->others = o.others;
+	note->scarce = o.scarce;
 	loop_post(r->holder, &note->note);
 }
 
