@@ -45,7 +45,7 @@ enum {
 	LEASE_SCAN_ROWS = 16,
 	LEASE_AGAIN_MS = 100, /* who wants more asks again, */
 	LEASE_REST_MS = 500,  /* or so much later, who has had his turn, */
-	LEASE_EACH_MS = 5,   /* where many want some so much later for each of them */
+	LEASE_EACH_MS = 5,    /* where many want some so much later for each of them */
 };
 
 struct lease {

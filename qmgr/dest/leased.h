@@ -28,15 +28,15 @@ struct sharing_leased;
 struct site;
 
 struct leased {
-	bool shared;	/* there is a cluster */
-	int64_t limit;	/* of all nodes, as was told last; 0: nothing was told */
-	int64_t hold;	/* so many connections it may have */
-	int64_t want;	/* was told last */
-	int64_t fair;	/* so many, and no more, since others wait */
-	int64_t others; /* other nodes have so many */
-	bool scarce;	/* there is not one for each node: none is kept idle */
+	bool shared;	       /* there is a cluster */
+	int64_t limit;	       /* of all nodes, as was told last; 0: nothing was told */
+	int64_t hold;	       /* so many connections it may have */
+	int64_t want;	       /* was told last */
+	int64_t fair;	       /* so many, and no more, since others wait */
+	int64_t others;	       /* other nodes have so many */
+	bool scarce;	       /* there is not one for each node: none is kept idle */
 	struct list in_scarce; /* of destdb, of those in which one is idle */
-	uint64_t heard; /* number of the last SHARING_LEASED */
+	uint64_t heard;	       /* number of the last SHARING_LEASED */
 };
 
 bool leased_room(const struct host *, int64_t host_limit, int64_t now_ms);
