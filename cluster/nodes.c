@@ -55,7 +55,7 @@ struct nodes {
 	struct cluster_edges edges;
 	struct link_script beat, look;
 	struct timer timer;
-	unsigned beats;
+	unsigned beats, phase; /* at which of them it looks */
 	int alive;
 	char run[2 * sizeof(uint64_t) + 1]; /* chance, which tells this process from others */
 	int others; /* heartbeats in a row before which another process had been there by our name */
@@ -224,6 +224,23 @@ static unsigned look_every(const struct nodes *n)
 	return beats > LOOK_EVERY ? beats : LOOK_EVERY;
 }
 
+/* At once when nothing is known, and then each at a time of its own: nodes that were started together would all look
+ * together. */
+static bool is_time_to_look(const struct nodes *n)
+{
+	unsigned every = look_every(n);
+	return n->beats == 0 || n->beats % every == n->phase % every;
+}
+
+/* Of the name, the same in each run. */
+static unsigned phase_of(const char *name)
+{
+	unsigned h = 2166136261U;
+	for (; *name; name++)
+		h = (h ^ (unsigned char)*name) * 16777619U;
+	return h >> 8;
+}
+
 static void tick(void *owner)
 {
 	struct nodes *n = owner;
@@ -233,7 +250,9 @@ static void tick(void *owner)
 	count_self(n);
 	if (!n->beating)
 		n->beating = beat(n);
-	if (n->beats++ % look_every(n) != 0)
+	bool look = is_time_to_look(n);
+	n->beats++;
+	if (!look)
 		return;
 	if (!link_ready(n->link))
 		show_self(n);
@@ -245,7 +264,8 @@ static void on_change(void *owner, bool ready)
 {
 	struct nodes *n = owner;
 	magic_check(n, NODES_MAGIC);
-	n->beats = 0;
+	if (!ready || n->alive <= 2 * LOOKS_A_SECOND)
+		n->beats = 0;
 	if (ready)
 		loop_timer_in(n->loop, &n->timer, 0);
 }
@@ -260,6 +280,7 @@ struct nodes *nodes_new(struct loop *loop, struct link *link, const char *name, 
 	n->link = link;
 	n->key = mem_printf("%snodes", link_prefix(link));
 	n->self.name = mem_strdup(name);
+	n->phase = phase_of(name);
 	snprintf(n->self.version, sizeof n->self.version, "%s", version);
 	snprintf(n->self.state, sizeof n->self.state, "working");
 	n->edges = *edges;

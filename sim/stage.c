@@ -172,6 +172,7 @@ void stage_settle(struct stage *st)
 
 void stage_end(struct stage *st)
 {
+	timer_stop(&st->world->events, &st->join);
 	model_agent_fini(st); /* it holds entries of qmgr's */
 	qmgr_stop(st->q);
 	if (st->cluster)
@@ -187,7 +188,6 @@ void stage_fini(struct stage *st)
 	model_disk_fini(st);
 	model_spool_free(&st->spool);
 	timer_stop(&st->world->wakes, &st->wake);
-	timer_stop(&st->world->events, &st->join);
 	timer_stop(&st->world->events, &st->join);
 	free(st->conf->cluster.name);
 	free(st->conf);

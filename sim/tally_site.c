@@ -85,16 +85,28 @@ void tally_window(struct tally *t, const char *key, int window)
 }
 
 /* One that was whole, and in which nothing but the rate was in the way. */
+static void end_window(struct tally_site *s)
+{
+	if (s->window >= 0 && s->slack_window < s->window)
+		numbers_add(&s->windows, s->in_window);
+}
+
 static void count_window(struct tally_site *s, int64_t now_us)
 {
 	int64_t window = now_us / TALLY_WINDOW_US;
 	if (window != s->window) {
-		if (s->window >= 0 && s->slack_window < s->window - 1)
-			numbers_add(&s->windows, s->in_window);
+		end_window(s);
 		s->window = window;
 		s->in_window = 0;
 	}
 	s->in_window++;
+}
+
+void tally_end_windows(struct tally *t)
+{
+	for (struct tally_site *s = t->sites; s; s = s->hh.next)
+		if ((s->window + 1) * TALLY_WINDOW_US <= t->ended_ms * 1000)
+			end_window(s);
 }
 
 void tally_begun(struct tally_site *s, int64_t now_us)

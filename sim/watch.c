@@ -167,8 +167,6 @@ static double a_second(const struct conf_rate *r)
 /* Of all nodes together. */
 static void sample_site(struct stage *st, const struct site *s, int64_t at_ms)
 {
-	const struct conf_transport *t = s->queue.transport->settings;
-	struct tally_site *to = tally_site(st->tally, s->key);
 	struct sample sample = {.at_ms = at_ms,
 				.window = s->window.concurrency,
 				.busy = s->busy,
@@ -176,7 +174,6 @@ static void sample_site(struct stage *st, const struct site *s, int64_t at_ms)
 				.waiting = s->queue.waiting,
 				.bound = bound_of(s)};
 	tally_add(st->tally, s->key, &sample);
-	to->rate = a_second(&t->destination_rate);
 	if (st->cluster && sample.bound == CONSTRAINT_HOST_CONNECTION_LIMIT)
 		for (int i = 0; i < s->nhost; i++) {
 			struct model_host *h = model_host_at(st->world, &s->hosts[i].host->address);
@@ -211,7 +208,9 @@ void watch_begun(struct stage *st, const char *site, const struct conf_transport
 	struct tally_site *s = tally_site(st->tally, site);
 	const struct conf_rate *rate = &t->destination_rate;
 	int64_t interval_us = rate->events ? stage_us(rate->per_ms) / rate->events : 0;
-	s->rate = a_second(rate);
+	int64_t from_us = stage_us(st->scenario->simulation.settle) + TALLY_WINDOW_US - 1;
+	bool counts = st->world->now_us >= from_us - from_us % TALLY_WINDOW_US;
+	s->rate = counts ? a_second(rate) : 0;
 	s->own = t != &st->scenario->conf->transport[0];
 	if (st->cluster) {
 		/* The rate is of all nodes together. */

@@ -90,6 +90,7 @@ void watch_knowing(struct stage *st)
 
 void watch_nodes_end(struct world *w)
 {
+	tally_end_windows(w->tally);
 	struct tally_nodes *t = &w->tally->nodes;
 	int n = 0;
 	for (int i = 0; i < t->nhost; i++) {

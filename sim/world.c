@@ -213,9 +213,10 @@ void world_fini(struct world *w)
 {
 	for (int i = 0; i < w->nstage; i++)
 		stage_end(&w->stage[i]);
+	redis_server_free(&w->redis);
+	/* From here on the events are of clients that are no more. */
 	for (int i = 0; i < w->nstage; i++)
 		stage_fini(&w->stage[i]);
-	redis_server_free(&w->redis);
 	if (w->nobody)
 		loop_free(&w->nobody);
 	model_hosts_free(&w->hosts);
