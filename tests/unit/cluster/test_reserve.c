@@ -71,7 +71,7 @@ static void deliver(struct node *n, bool away)
 	struct reserve_grant g;
 	for (; pace_reserved_ms(&n->pace, &rate, now_us / 1000) <= now_us / 1000; n->begun++)
 		pace_use(&n->pace, &rate);
-	if (pace_wants(&n->pace, &rate, now_us / 1000))
+	if (pace_wants(&n->pace, &rate, 100, now_us / 1000) > 0)
 		reserve_want(&n->r, &rate, 100, now_us);
 	if (away && reserve_alone(&n->r, nodes, now_us, &g))
 		take(n, &g);

@@ -65,6 +65,20 @@ static void a_rate_is_that_of_all_together(void **state)
 	assert_true(worst > -0.1 && worst < 0.1);
 }
 
+/* Each has a message now and then: what it reserves, it uses. */
+static void nothing_of_a_rate_is_lost_to_nodes_with_little_mail(void **state)
+{
+	(void)state;
+	double mean, worst;
+	const struct tally *t =
+		run_text(CLUSTER("60", "", "destination_rate = \"50/s\" host_connection_limit = 0",
+				 "", "messages = 2480 rate = \"62/s\""));
+	tally_rates(t, &mean, &worst);
+	assert_true(t->sites->windows.n >= 2);
+	assert_true(mean > -0.03 && mean < 0.03);
+	assert_true(worst > -0.05 && worst < 0.05);
+}
+
 static void all_know_that_a_host_is_back_when_one_does(void **state)
 {
 	(void)state;
@@ -171,6 +185,7 @@ int main(void)
 		TEST(forty_nodes_share_what_is_not_one_for_each),
 		TEST(without_redis_the_limit_is_what_each_may_have_at_least),
 		TEST(a_rate_is_that_of_all_together),
+		TEST(nothing_of_a_rate_is_lost_to_nodes_with_little_mail),
 		TEST(all_know_that_a_host_is_back_when_one_does),
 		TEST(who_was_away_comes_back_without_a_storm),
 		TEST(a_redis_that_is_far_too_slow_keeps_no_mail),
