@@ -42,6 +42,14 @@ static void on_alarm(struct ev_loop *ev, ev_timer *w, int revents)
 	(void)revents; /* It only ends the sleep: after_sleep() has run the timers. */
 }
 
+/* Fed with the lowest priority, it comes behind all that has happened in this turn, and before the sleep. */
+static void on_turn_end(struct ev_loop *ev, ev_prepare *w, int revents)
+{
+	(void)ev;
+	(void)revents;
+	stream_send_gathered(w->data);
+}
+
 static void on_end(struct ev_loop *ev, ev_async *w, int revents)
 {
 	(void)w;
@@ -61,13 +69,16 @@ struct loop *loop_new(const char *name, void (*receive)(void *owner, struct note
 	l->name = name;
 	l->now_ms = clock_steady_ms();
 	timers_init(&l->timers);
+	list_init(&l->gathered);
 	list_init(&l->lingering);
 	mailbox_init(&l->mailbox, l->ev, receive, received_all, owner);
 	ev_prepare_init(&l->before_sleep, before_sleep);
 	ev_check_init(&l->after_sleep, after_sleep);
 	ev_timer_init(&l->alarm, on_alarm, 0., 0.);
 	ev_async_init(&l->end, on_end);
-	l->before_sleep.data = l->after_sleep.data = l;
+	ev_prepare_init(&l->turn_end, on_turn_end);
+	ev_set_priority(&l->turn_end, EV_MINPRI);
+	l->before_sleep.data = l->after_sleep.data = l->turn_end.data = l;
 	/* Timers run before the io events of the same wake-up see l->now_ms. */
 	ev_set_priority(&l->after_sleep, EV_MAXPRI);
 	ev_prepare_start(l->ev, &l->before_sleep);
@@ -110,7 +121,7 @@ void loop_free(struct loop **lp)
 	assert(!l->running);
 	mailbox_fini(&l->mailbox);
 	stream_end_lingering(l);
-	assert(list_empty(&l->lingering));
+	assert(list_empty(&l->gathered) && list_empty(&l->lingering));
 	timers_fini(&l->timers);
 	ev_loop_destroy(l->ev);
 	free(l);

@@ -33,6 +33,8 @@ struct loop {
 	ev_async end;
 	pthread_t thread;
 	bool running;
+	ev_prepare turn_end;   /* never started, only fed: for when all else of a turn is done */
+	struct list gathered;  /* struct stream: those that stream_flush_soon() has to serve then */
 	struct list lingering; /* struct stream: those that stream_linger_close() still serves */
 };
 

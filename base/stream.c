@@ -8,7 +8,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-enum { LINGER_SEND_MS = 10000 }; /* for what is still in s->out */
+enum {
+	LINGER_SEND_MS = 10000,	 /* for what is still in s->out */
+	GATHERED_MOST = 4 << 10, /* bytes that wait for the end of the turn */
+};
 
 static void set_fd(struct stream *s, int fd)
 {
@@ -31,6 +34,7 @@ static struct stream *stream_new(struct loop *l, void (*event)(void *, enum stre
 	ev_io_init(&s->kick, stream_on_kick, -1, 0);
 	s->reader.data = s->writer.data = s->kick.data = s;
 	timer_init(&s->deadline, stream_on_deadline, s);
+	list_init(&s->in_gathered);
 	list_init(&s->in_lingering);
 	return s;
 }
@@ -68,12 +72,15 @@ void stream_free(struct stream **sp)
 		return;
 	magic_check(s, STREAM_MAGIC);
 	assert(!s->dead);
+	if (s->gathered)
+		stream_send_out(s);
 	struct ev_loop *ev = s->loop->ev;
 	ev_io_stop(ev, &s->reader);
 	ev_io_stop(ev, &s->writer);
 	ev_clear_pending(ev, &s->kick);
 	timer_stop(&s->loop->timers, &s->deadline);
 	list_remove(&s->in_lingering);
+	assert(!s->gathered);
 	if (s->ssl && !s->ending)
 		stream_shut(s);
 	SSL_free(s->ssl);
@@ -104,6 +111,7 @@ void stream_linger_close(struct stream **sp)
 		stream_free(&s);
 		return;
 	}
+	stream_ungather(s);
 	stream_move(s, STREAM_LINGERING);
 	list_append(&s->loop->lingering, &s->in_lingering);
 	buf_fini(&s->in);
@@ -130,10 +138,15 @@ void stream_end_lingering(struct loop *l)
 	}
 }
 
+static bool takes_bytes(const struct stream *s)
+{
+	return !s->failed && (s->state == STREAM_PLAIN || s->state == STREAM_SECURE);
+}
+
 void stream_flush(struct stream *s)
 {
 	/* During a handshake it waits; before one, nothing may be added to what is still plain. */
-	if (s->failed || (s->state != STREAM_PLAIN && s->state != STREAM_SECURE)) {
+	if (!takes_bytes(s)) {
 		s->left = s->state == STREAM_HANDSHAKE && buf_len(&s->out) > 0;
 		return;
 	}
@@ -143,6 +156,35 @@ void stream_flush(struct stream *s)
 	else
 		buf_release(&s->out);
 	stream_set_watchers(s);
+}
+
+void stream_flush_soon(struct stream *s)
+{
+	if (!takes_bytes(s) || s->behind || buf_len(&s->out) > GATHERED_MOST) {
+		stream_flush(s);
+		return;
+	}
+	if (buf_len(&s->out) > 0 && !s->gathered) {
+		if (list_empty(&s->loop->gathered))
+			ev_feed_event(s->loop->ev, &s->loop->turn_end, EV_CUSTOM);
+		list_append(&s->loop->gathered, &s->in_gathered);
+		s->gathered = true;
+	}
+	stream_set_watchers(s);
+}
+
+void stream_send_gathered(struct loop *l)
+{
+	list_each (link, tmp, &l->gathered) {
+		struct stream *s = list_entry(link, struct stream, in_gathered);
+		stream_ungather(s);
+		stream_flush(s);
+	}
+}
+
+bool stream_behind(const struct stream *s)
+{
+	return s->behind;
 }
 
 void stream_secret(struct stream *s, bool secret)
@@ -182,6 +224,7 @@ void stream_start_tls(struct stream *s, SSL_CTX *context, bool server, const cha
 		stream_fail(s, "TLS", "no memory or socket for the handshake");
 		return;
 	}
+	stream_ungather(s);
 	stream_move(s, STREAM_STARTING);
 	s->left = false;
 	ev_feed_event(s->loop->ev, &s->kick, EV_CUSTOM);

@@ -70,6 +70,15 @@ void stream_flush(struct stream *);
 /* Send what is in s->out as far as the socket takes it. Failure comes as STREAM_ERROR later, from
  * the loop. */
 
+void stream_flush_soon(struct stream *);
+/* The same at the end of this turn of the loop, after what the others of the loop have to say: a peer that is woken at
+ * once would take the processor from whoever answers the next one. Of much, or after stream_behind(), at once. */
+
+void stream_send_gathered(struct loop *); /* the turn has ended */
+
+bool stream_behind(const struct stream *);
+/* The peer has not taken all that it was sent. */
+
 void stream_secret(struct stream *, bool secret);
 /* While it is set, what comes may be a password: it is overwritten wherever it has passed on its way to
  * s->in. There it is the owner's to wipe. Of TLS: with SSL_OP_CLEANSE_PLAINTEXT. */

@@ -48,6 +48,7 @@ struct stream {
 	ev_io reader, writer;
 	ev_io kick; /* never started, only fed: what is to come from the loop */
 	struct timer deadline;
+	struct list in_gathered;  /* loop->gathered */
 	struct list in_lingering; /* loop->lingering */
 	char *error;		  /* what stream_error() says, or NULL */
 	size_t lingered;	  /* bytes read away */
@@ -57,6 +58,8 @@ struct stream {
 	bool connected, paused;
 	bool secret; /* see stream_secret() */
 	bool offer;  /* s->in is offered again at the next kick */
+	bool gathered;
+	bool behind; /* the socket did not take all when it was last sent to */
 	bool left;   /* a flush left something: STREAM_DRAINED is owed */
 	bool eof, eof_told;
 	bool starved;
@@ -83,6 +86,7 @@ int stream_open_socket(struct stream *, const union address *to, const union add
 void stream_move(struct stream *, enum stream_state);
 void stream_set_watchers(struct stream *); /* wait for what the state needs, and nothing else */
 void stream_send_out(struct stream *);	   /* as much of s->out as the socket takes */
+void stream_ungather(struct stream *);	   /* it does not wait for the end of the turn any more */
 void stream_bury(struct stream *);	   /* give a dead one's memory back, if no callback runs */
 
 void stream_on_ready(struct ev_loop *, ev_io *, int revents);

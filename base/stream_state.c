@@ -88,7 +88,7 @@ void stream_set_watchers(struct stream *s)
 	case STREAM_SECURE:
 		reads = may_read(s) || s->write_wants_read;
 		writes = (s->read_wants_write && may_read(s)) ||
-			 (buf_len(&s->out) > 0 && !s->write_wants_read);
+			 (buf_len(&s->out) > 0 && !s->gathered && !s->write_wants_read);
 		break;
 	case STREAM_HANDSHAKE:
 		reads = !s->read_wants_write;
@@ -154,15 +154,23 @@ static bool read_some(struct stream *s)
 	return true;
 }
 
+void stream_ungather(struct stream *s)
+{
+	list_remove(&s->in_gathered);
+	s->gathered = false;
+}
+
 void stream_send_out(struct stream *s)
 {
+	stream_ungather(s);
 	while (buf_len(&s->out) > 0 && !s->failed) {
 		size_t sent = 0;
 		enum stream_io io = stream_write(s, buf_data(&s->out), buf_len(&s->out), &sent);
 		if (io != STREAM_IO_DONE)
-			return;
+			break;
 		buf_consume(&s->out, sent);
 	}
+	s->behind = buf_len(&s->out) > 0;
 }
 
 /* True: what was left is out, or nearly. */
@@ -259,7 +267,8 @@ static void tell_failure(struct stream *s)
 
 static void transfer(struct stream *s)
 {
-	stream_send_out(s);
+	if (!s->gathered)
+		stream_send_out(s);
 	if (drained(s) && !stream_emit(s, STREAM_DRAINED))
 		return;
 	if (may_read(s) && !read_some(s))

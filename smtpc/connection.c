@@ -312,6 +312,10 @@ static void set_deadline(struct connection *c)
 /* What the engine has left: bytes to send, content to write as long as the socket takes it. */
 static void send_out(struct connection *c)
 {
+	if (!engine_sending(&c->engine)) {
+		stream_flush_soon(c->stream);
+		return;
+	}
 	stream_flush(c->stream);
 	while (engine_sending(&c->engine) && buf_len(stream_out(c->stream)) == 0) {
 		engine_resume(&c->engine);

@@ -173,7 +173,7 @@ static int64_t time_left(struct session *s)
 
 static void set_deadline(struct session *s)
 {
-	bool unread = buf_len(stream_out(s->stream)) > 0;
+	bool unread = stream_behind(s->stream);
 	/* Whoever reads no replies gets no more time by sending. */
 	if (!unread || !s->unread)
 		stream_deadline(s->stream, time_left(s));
@@ -200,7 +200,7 @@ bool session_run(struct session *s)
 		(quietly ? stream_close_quietly : stream_linger_close)(&s->stream);
 		return false;
 	}
-	stream_flush(s->stream);
+	stream_flush_soon(s->stream);
 	set_deadline(s);
 	return true;
 }

@@ -60,6 +60,13 @@ class Place:
         """Return how many messages the relay has taken on so far."""
         return len(self.relay.events("queued"))
 
+    def is_idle(self):
+        """Say whether all clients have gone and all mail has passed: what a test counts is its own then."""
+        names = [event.name for event in self.relay.events()]
+        names = names[len(names) - 1 - names[::-1].index("ready"):]  # of a relay that was started again
+        pairs = (("connect", "disconnect"), ("queued", "done"))
+        return all(names.count(begun) <= names.count(ended) for begun, ended in pairs)
+
     def still_serves(self):
         """Fail unless a message passes."""
         assert self.deliver(b"Subject: still\r\n\r\nhere\r\n").endswith(b"here\r\n")
@@ -76,6 +83,7 @@ def _place(shared):
     if not shared.relay.running():
         shared.relay.process = None
         shared.relay.start()
+    wait_until(shared.is_idle, 20, "what the test before has left behind to pass")
     yield shared
     assert shared.relay.running(), "the relay has ended"
 

@@ -358,6 +358,89 @@ static void a_reply_sent_before_the_connection_broke_is_still_read(void **state)
 	assert_true(has(&client, "421 going down\r\n"));
 }
 
+static void say_soon(struct side *s, const char *text)
+{
+	buf_puts(stream_out(s->stream), text);
+	stream_flush_soon(s->stream);
+}
+
+static void what_is_said_soon_goes_at_the_end_of_the_turn(void **state)
+{
+	(void)state;
+	UNTIL(client.count[STREAM_CONNECTED] == 1);
+	say_soon(&server, "250 a\r\n");
+	say_soon(&server, "250 b\r\n");
+	say_soon(&client, "MAIL\r\n");
+	assert_int_equal(buf_len(stream_out(server.stream)), strlen("250 a\r\n250 b\r\n"));
+	assert_int_equal(buf_len(stream_out(client.stream)), strlen("MAIL\r\n"));
+	assert_false(stream_behind(server.stream));
+	UNTIL(has(&client, "250 a\r\n250 b\r\n") && has(&server, "MAIL\r\n"));
+	say_soon(&server, "250 c\r\n"); /* and in the next turn again */
+	UNTIL(has(&client, "250 a\r\n250 b\r\n250 c\r\n"));
+	assert_null(stream_out(server.stream)->data);
+}
+
+static void what_is_said_soon_goes_before_the_stream_does(void **state)
+{
+	(void)state;
+	UNTIL(client.count[STREAM_CONNECTED] == 1);
+	say_soon(&client, "QUIT\r\n");
+	stream_free(&client.stream);
+	say_soon(&server, "221 bye\r\n");
+	UNTIL(has(&server, "QUIT\r\n") && server.count[STREAM_EOF] == 1);
+	stream_close_quietly(&server.stream);
+	run_for(10);
+	assert_true(list_empty(&l->gathered));
+}
+
+static void what_is_said_soon_goes_before_a_stream_lingers(void **state)
+{
+	(void)state;
+	UNTIL(client.count[STREAM_CONNECTED] == 1);
+	say_soon(&server, "421 closing\r\n");
+	stream_linger_close(&server.stream);
+	UNTIL(has(&client, "421 closing\r\n") && client.count[STREAM_EOF] == 1);
+}
+
+static void what_is_said_soon_to_a_peer_that_has_gone_is_an_error(void **state)
+{
+	(void)state;
+	UNTIL(client.count[STREAM_CONNECTED] == 1);
+	say(&server, "220 a\r\n");
+	run_for(10);
+	client.takes_nothing = true;
+	stream_pause(server.stream);
+	stream_free(&client.stream);
+	say(&server, "421 b\r\n"); /* is answered by a reset */
+	run_for(10);
+	say_soon(&server, "421 c\r\n");
+	UNTIL(server.count[STREAM_ERROR] == 1);
+	assert_true(list_empty(&l->gathered));
+	say_soon(&server, "421 d\r\n");
+	assert_true(list_empty(&l->gathered));
+}
+
+static void behind_what_the_peer_has_not_taken_nothing_waits_for_the_turn(void **state)
+{
+	(void)state;
+	enum { SIZE = 8 << 20 };
+	UNTIL(client.count[STREAM_CONNECTED] == 1);
+	client.takes_nothing = true;
+	for (int i = 0; i < SIZE; i++)
+		buf_append(stream_out(server.stream), "x", 1);
+	stream_flush_soon(server.stream); /* much: at once */
+	assert_true(buf_len(stream_out(server.stream)) < SIZE);
+	run_for(20);
+	assert_true(stream_behind(server.stream));
+	say_soon(&server, "end\r\n");
+	assert_true(list_empty(&l->gathered));
+	client.takes_nothing = false;
+	stream_resume(client.stream);
+	UNTIL(buf_len(&client.got) == SIZE + strlen("end\r\n"));
+	assert_string_equal(buf_cstr(&client.got) + SIZE, "end\r\n");
+	assert_false(stream_behind(server.stream));
+}
+
 static char certificate[64], key[64];
 static SSL_CTX *server_tls, *client_tls;
 
@@ -454,6 +537,20 @@ static void what_openssl_holds_is_offered_when_a_paused_stream_goes_on(void **st
 	server.takes_nothing = false;
 	stream_resume(server.stream);
 	UNTIL(buf_len(&server.got) == 10 * sizeof block);
+}
+
+static void what_is_said_soon_goes_in_clear_before_tls_begins(void **state)
+{
+	(void)state;
+	UNTIL(client.count[STREAM_CONNECTED] == 1);
+	say_soon(&server, "220 go\r\n");
+	stream_start_tls(server.stream, server_tls, true, NULL, NULL);
+	UNTIL(has(&client, "220 go\r\n"));
+	stream_start_tls(client.stream, client_tls, false, NULL, NULL);
+	UNTIL(client.count[STREAM_TLS] == 1 && server.count[STREAM_TLS] == 1);
+	say_soon(&client, "EHLO a\r\n");
+	assert_int_equal(buf_len(&server.got), 0);
+	UNTIL(has(&server, "EHLO a\r\n"));
 }
 
 static void a_session_can_be_resumed(void **state)
@@ -619,10 +716,16 @@ int main(void)
 		TEST(lingering_may_begin_within_the_callback),
 		TEST(a_reply_sent_before_the_connection_broke_is_still_read),
 		TEST(quiet_is_who_has_said_nothing_that_is_not_known),
+		TEST(what_is_said_soon_goes_at_the_end_of_the_turn),
+		TEST(what_is_said_soon_goes_before_the_stream_does),
+		TEST(what_is_said_soon_goes_before_a_stream_lingers),
+		TEST(what_is_said_soon_to_a_peer_that_has_gone_is_an_error),
+		TEST(behind_what_the_peer_has_not_taken_nothing_waits_for_the_turn),
 	};
 	const struct CMUnitTest tls[] = {
 		TEST(after_starttls_all_goes_encrypted_both_ways),
 		TEST(what_openssl_holds_is_offered_when_a_paused_stream_goes_on),
+		TEST(what_is_said_soon_goes_in_clear_before_tls_begins),
 		TEST(a_session_can_be_resumed),
 		TEST(nonsense_in_place_of_a_handshake_is_an_error),
 		TEST(a_peer_that_ends_during_the_handshake_is_an_error),
