@@ -2,7 +2,7 @@
  *
  *	qmgr -- FACT_SEEN: what this node has seen -----> [ cluster ] --> all others
  *	qmgr <- FACT_HEARD: what another one has seen ---+
- *	qmgr <- FACT_TELL: all that it knows is wanted --+	when Redis is there (again)
+ *	qmgr <- FACT_TELL: all that it has seen is wanted +	when Redis is there (again)
  *	qmgr -- FACT_PROBE: may I probe that host? -----> ............ --> FACT_LEAVE, the same object
  *
  * A fact is about one host, by its key, and has parts, each of which somebody saw at some time: of two, the newer

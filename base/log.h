@@ -26,7 +26,13 @@
 
 enum { LOG_BACKLOG_MAX = 16 << 20, LOG_VALUE_MAX = 512 }; /* bytes */
 
-enum log_level { LOG_LEVEL_DEBUG, LOG_LEVEL_INFO, LOG_LEVEL_WARNING, LOG_LEVEL_ERROR };
+enum log_level {
+	LOG_LEVEL_DEBUG,
+	LOG_LEVEL_INFO,
+	LOG_LEVEL_WARNING,
+	LOG_LEVEL_ERROR,
+	LOG_LEVEL_NONE, /* of no event: none is logged */
+};
 
 bool log_open(const char *where, enum log_format, enum log_level, struct buf *error);
 /* Open the log. Before it, and after log_close(), events go straight to stderr. */

@@ -61,6 +61,7 @@ struct sharing_leased {
 	int64_t allowed; /* it may use so many */
 	int64_t fair;	 /* and had better come down to so many, since others wait */
 	int64_t others;	 /* other nodes have so many */
+	bool scarce; /* there is not one for each that wants some: what is idle is to go back at once */
 };
 
 /* Events that have passed under a limit. */

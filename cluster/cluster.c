@@ -86,9 +86,10 @@ struct cluster *cluster_new(struct conf *conf, const char *version,
 	struct cluster *c = mem_zalloc(sizeof *c);
 	c->loop = loop_new("cluster", receive, NULL, c);
 	c->link = link_new(c->loop, edges->dns, conf);
-	c->facts = facts_new(c->link, name, edges->qmgr);
-	c->orders = orders_new(c->link, name, edges->main);
+	link_reach(c->link, edges->redis);
 	c->nodes = nodes_new(c->loop, c->link, name, version, edges);
+	c->facts = facts_new(c->link, name, c->nodes, edges->qmgr);
+	c->orders = orders_new(c->link, name, edges->main);
 	c->shares = shares_new(c->loop, c->link, name, c->nodes);
 	shares_watch(c->shares, edges->limiter);
 	return c;
@@ -99,10 +100,15 @@ void cluster_recall(struct cluster *c, const char *text)
 	orders_recall(c->orders, text);
 }
 
-void cluster_start(struct cluster *c)
+void cluster_begin(struct cluster *c)
 {
 	link_begin(c->link);
 	nodes_start(c->nodes);
+}
+
+void cluster_start(struct cluster *c)
+{
+	cluster_begin(c);
 	loop_start(c->loop);
 }
 

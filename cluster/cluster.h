@@ -100,17 +100,21 @@ void cluster_view_free(struct cluster_view **); /* NULL is allowed */
 struct cluster;
 
 struct cluster_edges {
-	struct loop *dns;     /* RESOLVE_ASK */
-	struct loop *qmgr;    /* FACT_HEARD, FACT_TELL, FACT_LEAVE */
-	struct loop *main;    /* CLUSTER_APPLY, CLUSTER_SAVE, CLUSTER_VIEW */
-	struct loop *watcher; /* CLUSTER_VIEW, too */
-	struct loop *limiter; /* SHARING_PARTS */
+	struct loop *dns;	      /* RESOLVE_ASK */
+	struct loop *qmgr;	      /* FACT_HEARD, FACT_TELL, FACT_LEAVE */
+	struct loop *main;	      /* CLUSTER_APPLY, CLUSTER_SAVE, CLUSTER_VIEW */
+	struct loop *watcher;	      /* CLUSTER_VIEW, too */
+	struct loop *limiter;	      /* SHARING_PARTS */
+	const struct wire_far *redis; /* a model of it; NULL: a real one */
 };
 
 struct cluster *cluster_new(struct conf *, const char *version, const struct cluster_edges *);
 /* NULL: the configuration wants none. Takes a reference. */
 
 void cluster_recall(struct cluster *, const char *text); /* what CLUSTER_SAVE said last */
+void cluster_begin(struct cluster *);
+/* Without a thread: the loop is turned by whoever simulates. */
+
 void cluster_start(struct cluster *);
 struct loop *cluster_loop(struct cluster *);
 void cluster_stop(struct cluster *);

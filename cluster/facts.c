@@ -14,7 +14,8 @@
 
 enum {
 	FACTS_MAGIC = 0x66616374,
-	UNDER_WAY_MAX = 256,	/* facts being written, or hashes being read */
+	UNDER_WAY_MAX = 256,	/* facts being written, or hashes being read: of a node, */
+	UNDER_WAY_ALL = 1000,	/* and of all, who may all begin at once, when Redis is back */
 	WAITING_MAX = 100000,	/* facts, or keys, that wait for these */
 	KEPT_MS = 24 * 3600000, /* in Redis */
 	PROBE_MS = 30000,
@@ -22,7 +23,7 @@ enum {
 
 /* KEYS: the hash, the probe. ARGV: node, kept for so long, channel, key, doubts, and part, stamp, text of each part.
  * Whoever told what came of his probe keeps it for half a second: others may have asked before they hear that. The channel is told first: that works also when there is no memory left for the hash. */
-static const char write_script[] =
+const char facts_script[] =
 	"local kind = redis.call('TYPE', KEYS[1]).ok\n"
 	"if kind ~= 'hash' and kind ~= 'none' then redis.call('DEL', KEYS[1]) end\n"
 	"local set, said, health = {}, {ARGV[4]}, false\n"
@@ -70,6 +71,7 @@ struct task {
 struct facts {
 	unsigned magic;
 	struct link *link;
+	const struct nodes *seen;
 	char *node, *channel;
 	struct loop *qmgr;
 	struct link_script write;
@@ -185,13 +187,21 @@ static bool do_task(struct facts *f, const struct task *t)
 	return t->fact ? write_fact(f, t->fact) : link_send(f->link, on_read, f, 2, arg, NULL);
 }
 
+static int under_way_most(const struct facts *f)
+{
+	int part = UNDER_WAY_ALL / nodes_alive(f->seen);
+	if (part < 1)
+		return 1;
+	return part < UNDER_WAY_MAX ? part : UNDER_WAY_MAX;
+}
+
 static void pump(struct facts *f)
 {
 	if (!link_ready(f->link)) {
 		drop_tasks(f);
 		return;
 	}
-	while (f->under_way < UNDER_WAY_MAX && !list_empty(&f->waiting)) {
+	while (f->under_way < under_way_most(f) && !list_empty(&f->waiting)) {
 		struct task *t = list_entry(list_first(&f->waiting), struct task, in_list);
 		f->under_way += do_task(f, t);
 		free_task(f, t);
@@ -266,16 +276,18 @@ static void on_published(void *owner, const char *payload, size_t len)
 	free(text);
 }
 
-struct facts *facts_new(struct link *link, const char *node, struct loop *qmgr)
+struct facts *facts_new(struct link *link, const char *node, const struct nodes *seen,
+			struct loop *qmgr)
 {
 	struct facts *f = mem_zalloc(sizeof *f);
 	f->magic = FACTS_MAGIC;
 	f->link = link;
+	f->seen = seen;
 	f->node = mem_strdup(node);
 	f->channel = mem_printf("%sfacts", link_prefix(link));
 	f->qmgr = qmgr;
 	list_init(&f->waiting);
-	link_script_init(&f->write, write_script);
+	link_script_init(&f->write, facts_script);
 	link_hear(link, "facts", on_published, f);
 	link_watch(link, on_change, f);
 	return f;

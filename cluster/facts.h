@@ -20,13 +20,21 @@
 
 #include "base/fact.h"
 #include "cluster/link.h"
+#include "cluster/nodes.h"
 
 struct facts;
 
-struct facts *facts_new(struct link *, const char *node, struct loop *qmgr);
+struct facts *facts_new(struct link *, const char *node, const struct nodes *seen,
+			struct loop *qmgr);
+/* seen: how many there are; each has its part of what may be under way. */
+
 void facts_free(struct facts **); /* after the link */
 
 void facts_seen(struct facts *, struct fact *);
 void facts_probe(struct facts *, struct fact_probe *);
+
+extern const char facts_script[];
+/* KEYS: the hash, the probe. ARGV: node, kept for so long, channel, key, doubts, and part, stamp, text of each part.
+ * Returns how many fields are new. */
 
 #endif

@@ -63,7 +63,10 @@ bool lease_ask(struct lease *l, const struct lease_view *v, struct lease_ask *as
 
 void lease_answered(struct lease *l, const struct lease_answer *a, int64_t now_ms)
 {
-	int64_t each_ms = a->wanting * LEASE_EACH_MS;
+	/* Whose turn it is comes before the others. */
+	bool turn = a->fair > a->granted, short_of = a->wanting > l->limit;
+	int64_t each_ms = (turn ? least(a->wanting, l->limit) : a->wanting) * LEASE_EACH_MS;
+	int64_t again_ms = short_of && !turn ? LEASE_REST_MS : LEASE_AGAIN_MS;
 	l->asked = false;
 	l->answered_ms = now_ms;
 	l->granted = l->kept = a->granted;
@@ -72,7 +75,7 @@ void lease_answered(struct lease *l, const struct lease_answer *a, int64_t now_m
 	l->others = a->others;
 	l->wanting = a->wanting;
 	l->unmet = least(l->want, l->limit) > a->granted;
-	l->due_ms = now_ms + (l->unmet ? most(LEASE_AGAIN_MS, each_ms) : LEASE_RENEW_MS);
+	l->due_ms = now_ms + (l->unmet ? most(again_ms, each_ms) : LEASE_RENEW_MS);
 	/* Leases are renewed in time, however many want some. */
 	if (a->granted > 0)
 		l->due_ms = least(l->due_ms, now_ms + LEASE_RENEW_MS);
@@ -96,16 +99,21 @@ static void offer_alone(const struct lease *l, const struct lease_view *v, struc
 
 bool lease_offer(struct lease *l, const struct lease_view *v, struct lease_offer *o)
 {
-	*o = (struct lease_offer){.allowed = l->hold, .fair = l->fair, .others = l->others};
+	*o = (struct lease_offer){.allowed = l->hold,
+				  .fair = l->fair,
+				  .others = l->others,
+				  .scarce = !v->away && l->wanting > l->limit};
 	if (v->away)
 		offer_alone(l, v, o);
 	raise_to(l, o->allowed);
 	o->number = l->offers;
-	if (o->number == l->offered && o->fair == l->advised && o->others == l->said)
+	if (o->number == l->offered && o->fair == l->advised && o->others == l->said &&
+	    o->scarce == l->scarce)
 		return false;
 	l->offered = o->number;
 	l->advised = o->fair;
 	l->said = o->others;
+	l->scarce = o->scarce;
 	return true;
 }
 
@@ -124,43 +132,62 @@ const char lease_script[] =
 	"  since = now\n"
 	"  redis.call('SET', KEYS[2], string.format('%.0f', now))\n"
 	"end\n"
-	"if now < since + ARGV[7] then want = math.min(want, math.max(hold, 1)) end\n"
-	"local all = redis.pcall('HGETALL', KEYS[1])\n"
-	"if all.err then\n"
+	"if now < since + ARGV[9] then want = math.min(want, math.max(hold, 1)) end\n"
+	"local own = redis.pcall('HMGET', KEYS[1], me, '\\1', '\\2')\n"
+	"if own.err then\n"
 	"  redis.call('DEL', KEYS[1])\n"
-	"  all = {}\n"
+	"  own = {}\n"
 	"end\n"
-	"local others, wants = 0, {}\n"
-	"for i = 1, #all, 2 do\n"
-	"  local h, w, till = string.match(all[i + 1], '^(%d+) (%d+) (%d+)$')\n"
-	"  h, w, till = tonumber(h), tonumber(w), tonumber(till)\n"
-	"  local good = till and till > now and till <= now + ARGV[5] and h < 1e9 and w < 1e9\n"
-	"  if not good then\n"
-	"    redis.call('HDEL', KEYS[1], all[i])\n"
-	"  elseif all[i] ~= me then\n"
-	"    others = others + h\n"
-	"    if w > 0 then wants[#wants + 1] = {all[i], w} end\n"
+	"local h0, w0 = string.match(own[1] or '', '^(%d+) (%d+) ')\n"
+	"local at, held, wanting, part = string.match(own[2] or '', '^(%d+) (%d+) (%d+) (%d+)$')\n"
+	"local more, scan = own[3] or '', not at or now >= at + ARGV[7] or now < tonumber(at)\n"
+	"if scan or redis.call('HLEN', KEYS[1]) <= tonumber(ARGV[8]) then\n"
+	"  local all, wants = redis.call('HGETALL', KEYS[1]), {}\n"
+	"  scan, held, part, more = true, 0, limit, {}\n"
+	"  for i = 1, #all, 2 do\n"
+	"    local h, w, till = string.match(all[i + 1], '^(%d+) (%d+) (%d+)$')\n"
+	"    h, w, till = tonumber(h), tonumber(w), tonumber(till)\n"
+	"    local good = till and till > now and till <= now + ARGV[5] and h < 1e9 and w < 1e9\n"
+	"    if string.find(all[i], '^[\\1\\2]$') then\n"
+	"    elseif not good then\n"
+	"      redis.call('HDEL', KEYS[1], all[i])\n"
+	"    elseif all[i] ~= me then\n"
+	"      held = held + h\n"
+	"      if w > 0 then wants[#wants + 1] = {all[i], w} end\n"
+	"    end\n"
 	"  end\n"
-	"end\n"
-	"if want > 0 then wants[#wants + 1] = {me, want} end\n"
-	"local fair, left = 0, limit\n"
-	"if #wants > limit then\n"
-	"  table.sort(wants, function(a, b) return a[1] < b[1] end)\n"
-	"  local turn = math.floor(now / ARGV[6]) * limit\n"
-	"  for i, w in ipairs(wants) do\n"
-	"    if w[1] == me and (i - 1 - turn) % #wants < limit then fair = 1 end\n"
-	"  end\n"
-	"else\n"
-	"  table.sort(wants, function(a, b) return a[2] < b[2] or (a[2] == b[2] and a[1] < b[1]) "
+	"  if want > 0 then wants[#wants + 1] = {me, want} end\n"
+	"  wanting = #wants\n"
+	"  if wanting > limit then\n"
+	"    table.sort(wants, function(a, b) return a[1] < b[1] end)\n"
+	"    local turn = math.floor(now / ARGV[6]) * limit\n"
+	"    part = 0\n"
+	"    for i, w in ipairs(wants) do\n"
+	"      if (i - 1 - turn) % wanting < limit then more[#more + 1] = w[1] end\n"
+	"    end\n"
+	"  else\n"
+	"    table.sort(wants, function(a, b) return a[2] < b[2] or (a[2] == b[2] and a[1] < b[1]) "
 	"end)\n"
-	"  for i, w in ipairs(wants) do\n"
-	"    local n = math.min(w[2], math.floor(left / (#wants - i + 1)))\n"
-	"    if w[1] == me then fair = n end\n"
-	"    left = left - n\n"
+	"    local left = limit\n"
+	"    for i, w in ipairs(wants) do\n"
+	"      local n = math.floor(left / (wanting - i + 1))\n"
+	"      if part == limit and w[2] > n then part = n end\n"
+	"      if w[2] > n and n > part then more[#more + 1] = w[1] end\n"
+	"      left = left - math.min(w[2], n)\n"
+	"    end\n"
 	"  end\n"
+	"  more = '\\n' .. table.concat(more, '\\n') .. '\\n'\n"
+	"else\n"
+	"  held = held - (h0 or 0)\n"
+	"  wanting = wanting - (tonumber(w0 or 0) > 0 and 1 or 0) + (want > 0 and 1 or 0)\n"
 	"end\n"
+	"local fair = part + (string.find(more, '\\n' .. me .. '\\n', 1, true) and 1 or 0)\n"
+	"fair = math.min(want, fair)\n"
 	"local has = hold\n"
-	"if want > hold then has = math.max(hold, math.min(want, fair, limit - others)) end\n"
+	"local most = fair\n"
+	"if wanting > limit and hold >= tonumber(h0 or 0) then most = 1 end\n"
+	"if want > hold then has = math.max(hold, math.min(want, most, limit - held)) end\n"
+	"if has > hold then fair = math.max(fair, has) end\n"
 	"if has > 0 or want > 0 then\n"
 	"  local till = string.format('%d %d %.0f', has, want, now + ARGV[5])\n"
 	"  redis.call('HSET', KEYS[1], me, till)\n"
@@ -168,4 +195,12 @@ const char lease_script[] =
 	"else\n"
 	"  redis.call('HDEL', KEYS[1], me)\n"
 	"end\n"
-	"return {has, fair, others, #wants}\n";
+	"if not scan or redis.call('HLEN', KEYS[1]) > tonumber(ARGV[8]) then\n"
+	"  local sum = string.format('%.0f %d %d %d', scan and now or at, held + has, wanting, "
+	"part)\n"
+	"  redis.call('HSET', KEYS[1], '\\1', sum)\n"
+	"  if scan then redis.call('HSET', KEYS[1], '\\2', more) end\n"
+	"elseif at then\n"
+	"  redis.call('HDEL', KEYS[1], '\\1', '\\2')\n"
+	"end\n"
+	"return {has, fair, held, wanting}\n";

@@ -6,8 +6,13 @@
  *
  * The script keeps for each node how many it holds and wants, and until when. It gives what is wanted as long as
  * all together are within the limit, but no node more than its fair part while others want some too: as
- * much for each as can be, and where there is not one for each, to each in its turn. It takes nothing away: who
+ * much for each as can be. Where there is not one for each, one is for whoever asks first while there are any left, and does not give one back; who
+ * has had its turn is told to give back, and whose turn it is asks more often; and none is kept idle. It takes nothing away: who
  * has more than its part is told so, and comes down as its connections end.
+ *
+ * Looking at all rows takes as long as there are nodes. So where there are many a sum of them lies beside them (fields
+ * "\1" and "\2"), and is made anew five times a second: what all hold is right in it at any time, and what is fair, and
+ * who is dead, as it was then.
  *
  * What a node holds stands for LEASE_TTL_MS after the last answer, and is renewed each LEASE_RENEW_MS. So that
  * all together never have more when Redis is away, a node that hears nothing first comes down to its part, limit /
@@ -38,8 +43,11 @@ enum {
 	LEASE_RENEW_MS = 1000,
 	LEASE_TURN_MS = 10000,	/* who has one where there is not one for each, has it so long */
 	LEASE_SETTLE_MS = 2000, /* all have said what they have when Redis is back so long */
-	LEASE_AGAIN_MS = 100,	/* who wants more asks again, */
-	LEASE_EACH_MS = 10,	/* where many want some so much later for each of them */
+	LEASE_SCAN_MS = 200,	/* with more rows than that, all of them are looked at so often, */
+	LEASE_SCAN_ROWS = 16,
+	LEASE_AGAIN_MS = 100, /* who wants more asks again, */
+	LEASE_REST_MS = 500,  /* or so much later, who has had his turn, */
+	LEASE_EACH_MS = 5,    /* where many want some so much later for each of them */
 };
 
 struct lease {
@@ -53,9 +61,10 @@ struct lease {
 	uint64_t offers;       /* how often it was raised */
 	uint64_t offered;      /* the last that was offered */
 	int64_t advised, said; /* fair and others in it */
+	bool scarce;	       /* likewise */
 };
 
-/* The arguments of the script; the node's name and the times above come on top. */
+/* The arguments of the script; the node's name and the times and numbers below come on top. */
 struct lease_ask {
 	int64_t limit, hold, want;
 };
@@ -67,6 +76,7 @@ struct lease_answer {
 struct lease_offer {
 	uint64_t number;
 	int64_t allowed, fair, others;
+	bool scarce;
 };
 
 /* What the node knows of its cluster. */
@@ -93,7 +103,7 @@ bool lease_offer(struct lease *, const struct lease_view *, struct lease_offer *
 bool lease_over(const struct lease *); /* nothing is held, wanted or asked: it may be forgotten */
 
 extern const char lease_script[];
-/* KEYS: of the host, since (link.h). ARGV: node, limit, hold, want, LEASE_TTL_MS, LEASE_TURN_MS, LEASE_SETTLE_MS. Returns
- * granted, fair, others, wanting. What makes no sense under its key is removed. */
+/* KEYS: of the host, since (link.h). ARGV: node, limit, hold, want, LEASE_TTL_MS, LEASE_TURN_MS, LEASE_SCAN_MS, LEASE_SCAN_ROWS,
+ * LEASE_SETTLE_MS. Returns granted, fair, others, wanting. What makes no sense under its key is removed. */
 
 #endif

@@ -49,13 +49,14 @@ static bool eval(struct lease_row *r, const struct lease_ask *ask)
 {
 	struct shares *s = r->shares;
 	char *key = mem_printf("%slease:%s", link_prefix(s->link), r->key);
-	char n[6][24];
-	const int64_t number[] = {ask->limit,	ask->hold,     ask->want,
-				  LEASE_TTL_MS, LEASE_TURN_MS, LEASE_SETTLE_MS};
-	for (int i = 0; i < 6; i++)
+	char n[8][24];
+	const int64_t number[] = {ask->limit,	 ask->hold,	ask->want,	 LEASE_TTL_MS,
+				  LEASE_TURN_MS, LEASE_SCAN_MS, LEASE_SCAN_ROWS, LEASE_SETTLE_MS};
+	for (int i = 0; i < 8; i++)
 		snprintf(n[i], sizeof n[i], "%lld", (long long)number[i]);
-	const char *arg[] = {key, link_since(s->link), s->node, n[0], n[1], n[2], n[3], n[4], n[5]};
-	bool sent = link_eval(s->link, &s->lease_script, on_answer, r, 2, 9, arg, NULL);
+	const char *arg[] = {
+		key, link_since(s->link), s->node, n[0], n[1], n[2], n[3], n[4], n[5], n[6], n[7]};
+	bool sent = link_eval(s->link, &s->lease_script, on_answer, r, 2, 11, arg, NULL);
 	free(key);
 	return sent;
 }
@@ -74,6 +75,7 @@ static void offer(struct lease_row *r, struct lease_view view)
 	note->allowed = o.allowed;
 	note->fair = o.fair;
 	note->others = o.others;
+	note->scarce = o.scarce;
 	loop_post(r->holder, &note->note);
 }
 

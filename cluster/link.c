@@ -55,6 +55,7 @@ struct link {
 	const struct conf_cluster *c;
 	char *host;
 	int port;
+	const struct wire_far *far; /* or NULL */
 	struct wire *commands, *ears;
 	struct list fifo; /* struct awaited, oldest first */
 	int nawaited;
@@ -73,12 +74,12 @@ struct link {
 };
 
 /* KEYS: since. It is written in any case: that shows whether it can be. */
-static const char since_script[] = "local at = tonumber(redis.pcall('GET', KEYS[1]))\n"
-				   "local t = redis.call('TIME')\n"
-				   "local now = t[1] * 1000 + math.floor(t[2] / 1000)\n"
-				   "if not (at and at >= 0 and at <= now) then at = now end\n"
-				   "redis.call('SET', KEYS[1], string.format('%.0f', at))\n"
-				   "return 1\n";
+const char link_since_script[] = "local at = tonumber(redis.pcall('GET', KEYS[1]))\n"
+				 "local t = redis.call('TIME')\n"
+				 "local now = t[1] * 1000 + math.floor(t[2] / 1000)\n"
+				 "if not (at and at >= 0 and at <= now) then at = now end\n"
+				 "redis.call('SET', KEYS[1], string.format('%.0f', at))\n"
+				 "return 1\n";
 
 static void close_link(struct link *, const char *why);
 
@@ -257,7 +258,7 @@ static void subscribe(struct link *l)
 
 static void write_since(struct link *l)
 {
-	const char *arg[] = {"EVAL", since_script, "1", l->since};
+	const char *arg[] = {"EVAL", link_since_script, "1", l->since};
 	resp_put(wire_out(l->commands), 4, arg, NULL);
 	wire_flush(l->commands);
 }
@@ -291,8 +292,8 @@ static void open_wires(struct link *l, union address *to)
 	l->written = false;
 	l->ear_silent = false;
 	l->pinged_ms = l->ear_pinged_ms = clock_steady_ms();
-	l->commands = wire_open(l->loop, l->c, l->host, to, &hooks, l);
-	l->ears = wire_open(l->loop, l->c, l->host, to, &hooks, l);
+	l->commands = wire_open(l->loop, l->c, l->host, to, l->far, &hooks, l);
+	l->ears = wire_open(l->loop, l->c, l->host, to, l->far, &hooks, l);
 }
 
 static void connect_link(void *owner)
@@ -400,6 +401,11 @@ struct link *link_new(struct loop *loop, struct loop *dns, struct conf *conf)
 	timer_init(&l->tick, on_tick, l);
 	l->rest_ms = REST_FIRST_MS;
 	return l;
+}
+
+void link_reach(struct link *l, const struct wire_far *far)
+{
+	l->far = far;
 }
 
 void link_begin(struct link *l)

@@ -50,6 +50,11 @@ struct link *link_new(struct loop *, struct loop *dns, struct conf *);
 /* Takes a reference to the configuration. dns is asked for a host that has a name (RESOLVE_ASK); what it answers
  * comes to the loop's mailbox as RESOLVE_ANSWER, and must be given to link_resolved(). It may be NULL where redis is an address. */
 
+struct wire_far;
+
+void link_reach(struct link *, const struct wire_far *);
+/* Redis is a model; before link_begin(). */
+
 void link_begin(struct link *);
 /* First connect: in the loop, or before it runs. */
 
@@ -67,6 +72,9 @@ void link_watch(struct link *, void (*changed)(void *owner, bool ready), void *o
 bool link_ready(const struct link *);
 const char *link_prefix(const struct link *); /* of all keys and channels */
 const char *link_since(const struct link *);  /* the name of that key */
+
+extern const char link_since_script[];
+/* KEYS: of it. Returns 1. */
 
 bool link_send(struct link *, link_answered *, void *owner, int n, const char *const arg[],
 	       const size_t len[]);

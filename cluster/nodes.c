@@ -14,10 +14,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { NODES_MAGIC = 0x6e6f6465, LOOK_EVERY = 2 /* heartbeats */ };
+/* Each look at all nodes costs Redis as much as there are: so many a second they all together take. */
+enum { NODES_MAGIC = 0x6e6f6465, LOOK_EVERY = 2 /* heartbeats */, LOOKS_A_SECOND = 50 };
 
 /* KEYS: the hash. ARGV: name, text. Returns what was there of that name. */
-static const char beat_script[] =
+const char nodes_beat_script[] =
 	"local kind = redis.call('TYPE', KEYS[1]).ok\n"
 	"if kind ~= 'hash' and kind ~= 'none' then redis.call('DEL', KEYS[1]) end\n"
 	"local t = redis.call('TIME')\n"
@@ -28,7 +29,7 @@ static const char beat_script[] =
 
 /* KEYS: the hash. ARGV: at most so many; those that were seen longer ago are dropped, those that are no text of a
  * node's left out. Returns now, and name, text of each. */
-static const char look_script[] =
+const char nodes_look_script[] =
 	"if redis.call('TYPE', KEYS[1]).ok ~= 'hash' then return {} end\n"
 	"local t = redis.call('TIME')\n"
 	"local now = t[1] * 1000 + math.floor(t[2] / 1000)\n"
@@ -54,7 +55,7 @@ struct nodes {
 	struct cluster_edges edges;
 	struct link_script beat, look;
 	struct timer timer;
-	unsigned beats;
+	unsigned beats, phase; /* at which of them it looks */
 	int alive;
 	char run[2 * sizeof(uint64_t) + 1]; /* chance, which tells this process from others */
 	int64_t many_ms; /* steady clock: as many as alive were there last, or Redis had just come */
@@ -230,6 +231,29 @@ static void show_self(struct nodes *n)
 	show(n, v);
 }
 
+static unsigned look_every(const struct nodes *n)
+{
+	unsigned beats = (unsigned)n->alive / LOOKS_A_SECOND;
+	return beats > LOOK_EVERY ? beats : LOOK_EVERY;
+}
+
+/* At once when nothing is known, and then each at a time of its own: nodes that were started together would all look
+ * together. */
+static bool is_time_to_look(const struct nodes *n)
+{
+	unsigned every = look_every(n);
+	return n->beats == 0 || n->beats % every == n->phase % every;
+}
+
+/* Of the name, the same in each run. */
+static unsigned phase_of(const char *name)
+{
+	unsigned h = 2166136261U;
+	for (; *name; name++)
+		h = (h ^ (unsigned char)*name) * 16777619U;
+	return h >> 8;
+}
+
 static void tick(void *owner)
 {
 	struct nodes *n = owner;
@@ -239,7 +263,9 @@ static void tick(void *owner)
 	count_self(n);
 	if (!n->beating)
 		n->beating = beat(n);
-	if (n->beats++ % LOOK_EVERY != 0)
+	bool look = is_time_to_look(n);
+	n->beats++;
+	if (!look)
 		return;
 	if (!link_ready(n->link))
 		show_self(n);
@@ -251,7 +277,8 @@ static void on_change(void *owner, bool ready)
 {
 	struct nodes *n = owner;
 	magic_check(n, NODES_MAGIC);
-	n->beats = 0;
+	if (!ready || n->alive <= 2 * LOOKS_A_SECOND)
+		n->beats = 0;
 	if (!ready)
 		return;
 	n->many_ms = clock_steady_ms();
@@ -268,6 +295,7 @@ struct nodes *nodes_new(struct loop *loop, struct link *link, const char *name, 
 	n->link = link;
 	n->key = mem_printf("%snodes", link_prefix(link));
 	n->self.name = mem_strdup(name);
+	n->phase = phase_of(name);
 	snprintf(n->self.version, sizeof n->self.version, "%s", version);
 	snprintf(n->self.state, sizeof n->self.state, "working");
 	n->edges = *edges;
@@ -275,8 +303,8 @@ struct nodes *nodes_new(struct loop *loop, struct link *link, const char *name, 
 		abort();
 	snprintf(n->run, sizeof n->run, "%016" PRIx64, run);
 	n->alive = 1;
-	link_script_init(&n->beat, beat_script);
-	link_script_init(&n->look, look_script);
+	link_script_init(&n->beat, nodes_beat_script);
+	link_script_init(&n->look, nodes_look_script);
 	timer_init(&n->timer, tick, n);
 	link_watch(link, on_change, n);
 	return n;

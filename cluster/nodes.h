@@ -2,6 +2,9 @@
  *
  *	PREFIX nodes	NAME -> "SEEN<TAB>", node_text.h, and "<TAB>run=" of the process; SEEN by Redis' clock, in milliseconds
  *
+ * All are looked at every two seconds, and where there are more than a hundred nodes so much less often that a second has
+ * fifty looks, of all of them together.
+ *
  * A node that has not been seen for NODE_GONE_MS is gone; one that has been gone for a week is forgotten. More than
  * NODES_MAX are not looked at.
  *
@@ -29,5 +32,7 @@ void nodes_free(struct nodes **);
 
 int nodes_alive(const struct nodes *);
 /* When Redis was last heard of, with this one: at least 1. Who is not seen any more counts for NODE_GONE_MS. */
+
+extern const char nodes_beat_script[], nodes_look_script[];
 
 #endif

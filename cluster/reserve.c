@@ -54,6 +54,13 @@ void reserve_forget(struct reserve *r, int64_t now_us)
 	r->used_us = now_us;
 }
 
+/* So far ahead of now it may come: above what is reserved, or that would never be too far. */
+static int64_t furthest_us(const struct reserve *r, int64_t nodes)
+{
+	int64_t burst_us = 2000 * r->rate.per_ms;
+	return r->wanted ? most(burst_us, 2 * ahead_us(nodes)) : burst_us;
+}
+
 static bool spent_due(const struct reserve *r, int64_t nodes, int64_t now_us)
 {
 	if (r->spent == 0)
@@ -73,7 +80,7 @@ bool reserve_ask(struct reserve *r, int64_t nodes, int64_t now_us, struct reserv
 				    .want = r->wanted ? least(r->wanted, block(&r->rate, nodes))
 						      : 0,
 				    .ahead_us = ahead_us(nodes),
-				    .most_us = 2000 * r->rate.per_ms,
+				    .most_us = furthest_us(r, nodes),
 				    .forget = r->forget,
 				    .since = r->since,
 				    .known_us = most(0, r->next_us - now_us)};

@@ -9,11 +9,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum {
-	PATIENCE_MS = 200, /* so long whoever wants deliveries waits for Redis */
-	ROWS_MAX = 100000,
-	DROP_AT_ONCE = 8
-};
+/* So long whoever wants deliveries waits for Redis; longer where they are reserved further ahead. */
+enum { PATIENCE_MS = 200, PATIENCE_EACH_US = 100 * RESERVE_EACH_MS };
+enum { ROWS_MAX = 100000, DROP_AT_ONCE = 8 };
+
+static int64_t patience_ms(const struct shares *s)
+{
+	int64_t ms = shares_nodes(s) * PATIENCE_EACH_US / 1000;
+	return ms > PATIENCE_MS ? ms : PATIENCE_MS;
+}
 
 struct reserve_row {
 	UT_hash_handle hh;
@@ -102,7 +106,7 @@ static bool eval(struct reserve_row *r, const struct reserve_ask *ask)
 static void answer_alone(struct reserve_row *r, bool away, int64_t now_ms)
 {
 	struct reserve_grant g;
-	bool late = r->want && now_ms >= r->want_ms + PATIENCE_MS;
+	bool late = r->want && now_ms >= r->want_ms + patience_ms(r->shares);
 	if ((away || late) &&
 	    reserve_alone(&r->reserve, shares_nodes(r->shares), now_ms * 1000, &g))
 		grant(r, &g);
@@ -129,7 +133,7 @@ static void step(struct reserve_row *r)
 	if (r->reserve.next_us > due_ms * 1000)
 		due_ms = r->reserve.next_us / 1000;
 	if (r->want)
-		due_ms = r->want_ms + PATIENCE_MS;
+		due_ms = r->want_ms + patience_ms(s);
 	else if (away)
 		due_ms = now_ms + SHARES_REST_MS;
 	else if (r->reserve.spent > 0 && !r->reserve.asked)
@@ -178,7 +182,7 @@ void reserve_table_want(struct shares *s, struct sharing_want *w)
 	int64_t now_ms = clock_steady_ms();
 	if (r->want) { /* of a site that was forgotten, and is known again */
 		w->n = 0;
-		w->again_us = (now_ms + PATIENCE_MS) * 1000;
+		w->again_us = (now_ms + patience_ms(s)) * 1000;
 		loop_post(w->reply_to, &w->note);
 		return;
 	}

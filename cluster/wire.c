@@ -29,7 +29,10 @@ struct wire {
 	const char *host;
 	const struct wire_hooks *hooks;
 	void *owner;
-	struct stream *stream;
+	struct stream *stream; /* NULL: far is there instead */
+	const struct wire_far *far;
+	void *end;	    /* of far's */
+	struct buf in, out; /* likewise */
 	struct resp resp;
 	struct timer deadline;
 	int greetings; /* commands of hello that were not answered yet */
@@ -55,6 +58,19 @@ static void close_wire(struct wire *w, const char *why)
 	timer_stop(&w->loop->timers, &w->deadline);
 	move(w, WIRE_CLOSED);
 	w->hooks->closed(w->owner, w, why);
+}
+
+static struct buf *out_of(struct wire *w)
+{
+	return w->far ? &w->out : stream_out(w->stream);
+}
+
+static void flush(struct wire *w)
+{
+	if (w->far)
+		w->far->flushed(w->end, &w->out);
+	else
+		stream_flush(w->stream);
 }
 
 void wire_doom(struct wire *w, const char *why)
@@ -103,7 +119,7 @@ static bool put_auth(struct wire *w, struct buf *out)
 
 static void say_hello(struct wire *w)
 {
-	struct buf *out = stream_out(w->stream);
+	struct buf *out = out_of(w);
 	char database[24];
 	move(w, WIRE_HELLO);
 	if (*w->conf->redis_password && !put_auth(w, out)) {
@@ -119,7 +135,7 @@ static void say_hello(struct wire *w)
 	const char *ping[] = {"PING"};
 	resp_put(out, 1, ping, NULL);
 	w->greetings++;
-	stream_flush(w->stream);
+	flush(w);
 }
 
 static bool prepare_tls(struct wire *w)
@@ -179,11 +195,11 @@ static void hear_greeting(struct wire *w, const redisReply *reply)
 	w->hooks->ready(w->owner, w);
 }
 
-static void on_data(struct wire *w)
+static void on_data(struct wire *w, struct buf *in)
 {
 	redisReply *reply;
 	enum resp_result result;
-	while ((result = resp_next(&w->resp, stream_in(w->stream), &reply)) == RESP_REPLY) {
+	while ((result = resp_next(&w->resp, in, &reply)) == RESP_REPLY) {
 		if (w->state == WIRE_READY)
 			w->hooks->heard(w->owner, w, reply);
 		else
@@ -215,7 +231,7 @@ static void on_event(void *owner, enum stream_event event)
 			close_wire(w, buf_cstr(&w->why));
 		break;
 	case STREAM_DATA:
-		on_data(w);
+		on_data(w, stream_in(w->stream));
 		break;
 	case STREAM_EOF:
 		close_wire(w, "it has closed the connection");
@@ -238,7 +254,8 @@ static void on_deadline(void *owner)
 }
 
 struct wire *wire_open(struct loop *loop, const struct conf_cluster *conf, const char *host,
-		       const union address *to, const struct wire_hooks *hooks, void *owner)
+		       const union address *to, const struct wire_far *far,
+		       const struct wire_hooks *hooks, void *owner)
 {
 	struct wire *w = mem_zalloc(sizeof *w);
 	w->magic = WIRE_MAGIC;
@@ -251,8 +268,34 @@ struct wire *wire_open(struct loop *loop, const struct conf_cluster *conf, const
 	resp_init(&w->resp);
 	timer_init(&w->deadline, on_deadline, w);
 	loop_timer_in(loop, &w->deadline, WIRE_HELLO_TIMES * conf->redis_timeout);
-	w->stream = stream_connect(loop, to, NULL, on_event, w);
+	w->far = far;
+	if (far)
+		w->end = far->opened(far->owner, w);
+	else
+		w->stream = stream_connect(loop, to, NULL, on_event, w);
 	return w;
+}
+
+void wire_reached(struct wire *w)
+{
+	magic_check(w, WIRE_MAGIC);
+	say_hello(w);
+}
+
+void wire_heard(struct wire *w, const void *data, size_t len)
+{
+	magic_check(w, WIRE_MAGIC);
+	if (w->state == WIRE_CLOSED)
+		return;
+	buf_append(&w->in, data, len);
+	on_data(w, &w->in);
+}
+
+void wire_broken(struct wire *w, const char *why)
+{
+	magic_check(w, WIRE_MAGIC);
+	if (w->state != WIRE_CLOSED)
+		close_wire(w, why);
 }
 
 void wire_free(struct wire **wp)
@@ -263,7 +306,11 @@ void wire_free(struct wire **wp)
 		return;
 	magic_check(w, WIRE_MAGIC);
 	timer_stop(&w->loop->timers, &w->deadline);
+	if (w->far)
+		w->far->closed(w->end);
 	stream_free(&w->stream);
+	buf_fini(&w->in);
+	buf_fini(&w->out);
 	SSL_CTX_free(w->tls);
 	resp_fini(&w->resp);
 	buf_fini(&w->why);
@@ -274,12 +321,12 @@ void wire_free(struct wire **wp)
 struct buf *wire_out(struct wire *w)
 {
 	assert(w->state == WIRE_READY);
-	return stream_out(w->stream);
+	return out_of(w);
 }
 
 void wire_flush(struct wire *w)
 {
-	stream_flush(w->stream);
+	flush(w);
 }
 
 bool wire_ready(const struct wire *w)

@@ -54,6 +54,7 @@ void qmgr_thread_settle(struct qmgr *q)
 		router_run(q);
 		run_dirty(q);
 	} while (run_transports(q));
+	leased_flush(&q->db);
 	pooling_flush(&q->db);
 	q->db.rounds++; /* what comes until the next one is news */
 }

@@ -7,12 +7,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct arrival *arrivals_add(struct arrivals *a, int64_t at_us, uint64_t size, uint32_t nrcpt)
+static void make_room(struct arrivals *a)
 {
 	if (a->n == a->cap) {
 		a->cap = a->cap ? a->cap * 2 : 64;
 		a->item = mem_realloc(a->item, (size_t)a->cap * sizeof *a->item);
 	}
+}
+
+struct arrival *arrivals_add(struct arrivals *a, int64_t at_us, uint64_t size, uint32_t nrcpt)
+{
+	make_room(a);
 	a->item[a->n] = (struct arrival){at_us, size, nrcpt, 0,
 					 mem_zalloc(nrcpt * sizeof *a->item->domain)};
 	return &a->item[a->n++];
@@ -96,6 +101,22 @@ bool arrivals_make(struct arrivals *a, const struct scenario *s, uint64_t seed, 
 	conf_faults_say(&faults, errors);
 	conf_faults_fini(&faults);
 	return good;
+}
+
+void arrivals_deal(const struct arrivals *a, struct dice *dice, int nodes, struct arrivals to[])
+{
+	for (int i = 0; i < a->n; i++) {
+		struct arrivals *node = &to[dice_between(dice, 0, nodes - 1)];
+		make_room(node);
+		node->item[node->n++] = a->item[i];
+	}
+}
+
+void arrivals_undeal(struct arrivals dealt[], int nodes)
+{
+	for (int i = 0; dealt && i < nodes; i++)
+		free(dealt[i].item);
+	free(dealt);
 }
 
 void arrivals_fini(struct arrivals *a)

@@ -37,6 +37,11 @@ const char *arrivals_domain(struct arrivals *, const struct spread *, struct dic
 
 const char *arrivals_keep(struct arrivals *, char *word); /* takes the word */
 
+void arrivals_deal(const struct arrivals *, struct dice *, int nodes, struct arrivals to[]);
+/* To one of the nodes each, by chance. Their domains stay the lender's; arrivals_undeal() frees the rest. */
+
+void arrivals_undeal(struct arrivals dealt[], int nodes); /* NULL is allowed */
+
 void arrivals_fini(struct arrivals *);
 
 #endif

@@ -36,7 +36,7 @@ struct session {
 static void session_free(struct session *s)
 {
 	attempt_close(&s->attempt);
-	timer_stop(&s->stage->events, &s->idle);
+	timer_stop(&s->stage->world->events, &s->idle);
 	list_remove(&s->link);
 	free(s->site);
 	free(s);
@@ -64,7 +64,7 @@ static struct session *take_cached(struct stage *st, const struct site *site)
 		if (strcmp(s->site, site->key) != 0)
 			continue;
 		list_remove(&s->link);
-		timer_stop(&st->events, &s->idle);
+		timer_stop(&st->world->events, &s->idle);
 		return s;
 	}
 	return NULL;
@@ -95,7 +95,7 @@ static void fail(struct agent *a)
 static void keep_session(struct agent *a)
 {
 	struct session *s = a->session;
-	bool old = s->most_us > 0 && a->stage->now_us >= s->most_us;
+	bool old = s->most_us > 0 && a->stage->world->now_us >= s->most_us;
 	if (old || !a->stage->scenario->simulation.connection_cache) {
 		session_free(s);
 		return;
@@ -179,7 +179,7 @@ static void connect_next(struct agent *a)
 	int64_t age_ms = a->early.site->queue.transport->settings->connection_max_age;
 	struct session *s = a->session = mem_zalloc(sizeof *s);
 	s->stage = a->stage;
-	s->most_us = age_ms ? a->stage->now_us + stage_us(age_ms) : 0;
+	s->most_us = age_ms ? a->stage->world->now_us + stage_us(age_ms) : 0;
 	s->site = mem_strdup(a->early.site->key);
 	list_init(&s->link);
 	timer_init(&s->idle, on_session_idle, s);
@@ -187,7 +187,7 @@ static void connect_next(struct agent *a)
 	s->attempt.lost = on_session_lost;
 	s->attempt.owner = a;
 	a->stage->tally->connections++;
-	attempt_start(&s->attempt, model_host_at(a->stage, &host->address),
+	attempt_start(&s->attempt, model_host_at(a->stage->world, &host->address),
 		      a->early.site->queue.transport->settings);
 }
 
@@ -210,10 +210,10 @@ static int64_t time_to_start_us(struct stage *st)
 	if (st->agents_busy <= st->agents_made)
 		return 0;
 	st->agents_made++;
-	if (st->agent_made_us < st->now_us)
-		st->agent_made_us = st->now_us;
+	if (st->agent_made_us < st->world->now_us)
+		st->agent_made_us = st->world->now_us;
 	st->agent_made_us += stage_us(st->scenario->simulation.agent_start);
-	return st->agent_made_us - st->now_us;
+	return st->agent_made_us - st->world->now_us;
 }
 
 void model_agent_bind(void *context, struct peer *p)

@@ -31,7 +31,7 @@ struct client {
 
 static int64_t age_ms(const struct client *c)
 {
-	return (c->stage->now_us - c->ready_us) / 1000;
+	return (c->stage->world->now_us - c->ready_us) / 1000;
 }
 
 /* In the tally: of the delivery, and that the connection is lent to. */
@@ -66,9 +66,9 @@ static struct delivery *take_first(struct client *c)
 /* It is ready, or will never be. */
 static void stop_waiting(struct client *c)
 {
-	timer_stop(&c->stage->events, &c->silent);
-	timer_stop(&c->stage->events, &c->slow);
-	timer_stop(&c->stage->events, &c->late);
+	timer_stop(&c->stage->world->events, &c->silent);
+	timer_stop(&c->stage->world->events, &c->slow);
+	timer_stop(&c->stage->world->events, &c->late);
 }
 
 /* The last word on it. cause: CAUSE_NONE for an orderly end. */
@@ -80,7 +80,7 @@ static void close_client(struct client *c, int cause)
 		d->returned = true;
 		give_back(c, d);
 	}
-	timer_stop(&st->events, &c->timer);
+	timer_stop(&st->world->events, &c->timer);
 	attempt_close(&c->attempt);
 	stop_waiting(c);
 	c->open->note.type = CONNECTION_CLOSED;
@@ -206,9 +206,9 @@ static void on_attempt(void *owner, int cause)
 	ready->pipelining = depth > 1;
 	ready->chunking = depth >= CHUNKING_DEPTH;
 	ready->round_trip_us = stage_us(c->attempt.host->is->round_trip) / trips(depth);
-	ready->setup_ms = (int)((c->stage->now_us - c->attempt.began_us) / 1000);
+	ready->setup_ms = (int)((c->stage->world->now_us - c->attempt.began_us) / 1000);
 	c->open->was_ready = true;
-	c->ready_us = c->stage->now_us;
+	c->ready_us = c->stage->world->now_us;
 	stop_waiting(c);
 	c->stage->tally->connected++;
 	stage_post(c->stage, &ready->note);
@@ -286,7 +286,10 @@ static void open_client(struct stage *st, struct connection_open *open)
 	wait_for_it(c);
 	HASH_ADD(hh, st->clients, number, sizeof c->number, c);
 	st->tally->connections++;
-	attempt_start(&c->attempt, model_host_at(st, &open->address), open->transport);
+	struct model_host *h = model_host_at(st->world, &open->address);
+	if (!h->key && h->is->nspan > 0)
+		h->key = mem_strdup(((struct conn *)open->owner)->host->key);
+	attempt_start(&c->attempt, h, open->transport);
 }
 
 static struct client *find(struct stage *st, uint64_t number)

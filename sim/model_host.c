@@ -12,16 +12,16 @@ struct model_hosts {
 	struct model_host host[];
 };
 
-struct model_hosts *model_hosts_new(struct stage *st)
+struct model_hosts *model_hosts_new(struct world *w)
 {
-	int n = st->scenario->nhost;
+	int n = w->scenario->nhost;
 	struct model_hosts *hosts = mem_zalloc(sizeof *hosts + (size_t)n * sizeof hosts->host[0]);
 	hosts->n = n;
 	for (int i = 0; i < n; i++) {
 		struct model_host *h = &hosts->host[i];
-		h->stage = st;
-		h->is = &st->scenario->host[i];
-		dice_init(&h->dice, st->seed, h->is->title);
+		h->world = w;
+		h->is = &w->scenario->host[i];
+		dice_init(&h->dice, w->seed, h->is->title);
 		list_init(&h->waiting);
 	}
 	return hosts;
@@ -29,13 +29,20 @@ struct model_hosts *model_hosts_new(struct stage *st)
 
 void model_hosts_free(struct model_hosts **hosts)
 {
+	for (int i = 0; i < (*hosts)->n; i++)
+		free((*hosts)->host[i].key);
 	free(*hosts);
 	*hosts = NULL;
 }
 
-struct model_host *model_host_number(struct stage *st, int i)
+int model_host_count(const struct world *w)
 {
-	return &st->hosts->host[i];
+	return w->hosts->n;
+}
+
+struct model_host *model_host_number(struct world *w, int i)
+{
+	return &w->hosts->host[i];
 }
 
 static bool same(const union address *a, const union address *b)
@@ -47,17 +54,17 @@ static bool same(const union address *a, const union address *b)
 	return memcmp(&a->in6.sin6_addr, &b->in6.sin6_addr, sizeof a->in6.sin6_addr) == 0;
 }
 
-struct model_host *model_host_at(struct stage *st, const union address *address)
+struct model_host *model_host_at(struct world *w, const union address *address)
 {
-	for (int i = 0; i < st->hosts->n; i++)
-		if (same(&st->hosts->host[i].is->address, address))
-			return &st->hosts->host[i];
+	for (int i = 0; i < w->hosts->n; i++)
+		if (same(&w->hosts->host[i].is->address, address))
+			return &w->hosts->host[i];
 	return NULL;
 }
 
 static bool out(const struct model_host *h)
 {
-	return calendar_out(h->is, h->stage->now_us / 1000);
+	return calendar_out(h->is, h->world->now_us / 1000);
 }
 
 static int64_t noisy_us(struct model_host *h, int64_t ms)
@@ -67,7 +74,7 @@ static int64_t noisy_us(struct model_host *h, int64_t ms)
 
 static void wait_until(struct attempt *a, int64_t at_us)
 {
-	stage_after(a->host->stage, &a->timer, at_us - a->host->stage->now_us);
+	world_after(a->host->world, &a->timer, at_us - a->host->world->now_us);
 }
 
 static void end(struct attempt *a, int cause)
@@ -79,7 +86,7 @@ static void end(struct attempt *a, int cause)
 
 static bool has_room(const struct model_host *h)
 {
-	int64_t limit = calendar_limit(h->is, h->stage->now_us / 1000);
+	int64_t limit = calendar_limit(h->is, h->world->now_us / 1000);
 	return limit == 0 || h->serving < limit;
 }
 
@@ -92,7 +99,7 @@ static void serve(struct attempt *a)
 		a->fate = CAUSE_GREETING_TIMEOUT;
 		greeting_us = a->greeting_timeout_us;
 	}
-	stage_after(a->host->stage, &a->timer, greeting_us);
+	world_after(a->host->world, &a->timer, greeting_us);
 }
 
 static void wait_in_backlog(struct attempt *a)
@@ -100,14 +107,14 @@ static void wait_in_backlog(struct attempt *a)
 	a->state = ATTEMPT_WAITING;
 	a->host->nwaiting++;
 	list_append(&a->host->waiting, &a->in_waiting);
-	wait_until(a, a->host->stage->now_us + a->greeting_timeout_us);
+	wait_until(a, a->host->world->now_us + a->greeting_timeout_us);
 }
 
 /* Nothing answers, or nothing more: it tries again after a gap that doubles, until it is too
  * late. */
 static void knock_later(struct attempt *a)
 {
-	int64_t again_us = a->host->stage->now_us + a->gap_us;
+	int64_t again_us = a->host->world->now_us + a->gap_us;
 	a->state = ATTEMPT_KNOCKING;
 	if (a->gap_us == 0 || again_us > a->deadline_us)
 		again_us = a->deadline_us;
@@ -118,7 +125,8 @@ static void knock_later(struct attempt *a)
 static void turn_away(struct attempt *a)
 {
 	a->fate = CAUSE_TOO_MANY;
-	stage_after(a->host->stage, &a->timer, noisy_us(a->host, a->host->is->greeting));
+	a->host->turned_away++;
+	world_after(a->host->world, &a->timer, noisy_us(a->host, a->host->is->greeting));
 }
 
 static void beyond(struct attempt *a)
@@ -129,7 +137,7 @@ static void beyond(struct attempt *a)
 		return;
 	}
 	if (a->state == ATTEMPT_CONNECTING && h->is->beyond == BEYOND_MUTE)
-		a->deadline_us = h->stage->now_us + a->greeting_timeout_us;
+		a->deadline_us = h->world->now_us + a->greeting_timeout_us;
 	knock_later(a);
 }
 
@@ -156,7 +164,7 @@ static void greeted(struct attempt *a)
 {
 	const struct model_host *h = a->host;
 	bool silent = h->is->outage == OUTAGE_SILENT;
-	int64_t next_ms = calendar_next_outage_ms(h->is, h->stage->now_us / 1000);
+	int64_t next_ms = calendar_next_outage_ms(h->is, h->world->now_us / 1000);
 	if (out(h) && !silent) {
 		end(a, CAUSE_LOST);
 		return;
@@ -170,7 +178,7 @@ static void greeted(struct attempt *a)
 static void on_timer(void *owner)
 {
 	struct attempt *a = owner;
-	bool late = a->host->stage->now_us >= a->deadline_us;
+	bool late = a->host->world->now_us >= a->deadline_us;
 	if (a->fate != CAUSE_NONE) {
 		end(a, a->fate);
 	} else if (a->state == ATTEMPT_READY) {
@@ -199,7 +207,13 @@ void attempt_start(struct attempt *a, struct model_host *h, const struct conf_tr
 	a->host = h;
 	a->state = ATTEMPT_CONNECTING;
 	a->fate = fate_of(h);
-	a->began_us = h->stage->now_us;
+	a->began_us = h->world->now_us;
+	h->limit = t->host_connection_limit;
+	h->own = t != &h->world->scenario->conf->transport[0];
+	h->open++;
+	if (h->open > h->open_most)
+		h->open_most = h->open;
+	h->tried_out += out(h);
 	a->deadline_us = a->began_us + most_us;
 	a->gap_us = stage_us(h->is->retransmit);
 	a->greeting_timeout_us = stage_us(t->greeting_timeout);
@@ -209,7 +223,7 @@ void attempt_start(struct attempt *a, struct model_host *h, const struct conf_tr
 		a->fate = CAUSE_CONNECT_TIMEOUT;
 		connect_us = most_us;
 	}
-	stage_after(h->stage, &a->timer, connect_us);
+	world_after(h->world, &a->timer, connect_us);
 }
 
 /* Who has waited longest is served. */
@@ -228,9 +242,10 @@ void attempt_close(struct attempt *a)
 	struct model_host *h = a->host;
 	if (a->state == ATTEMPT_NONE)
 		return;
-	timer_stop(&h->stage->events, &a->timer);
+	timer_stop(&h->world->events, &a->timer);
 	h->serving -= a->state == ATTEMPT_GREETED || a->state == ATTEMPT_READY;
 	h->nwaiting -= a->state == ATTEMPT_WAITING;
+	h->open--;
 	list_remove(&a->in_waiting);
 	a->state = ATTEMPT_NONE;
 	serve_next(h);

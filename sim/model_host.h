@@ -34,12 +34,20 @@ enum attempt_state {
 };
 
 struct model_host {
-	struct stage *stage;
+	struct world *world;
 	const struct scenario_host *is;
 	struct dice dice;
 	int serving;
 	int nwaiting;
 	struct list waiting; /* struct attempt */
+	int64_t limit;	     /* of who connects; 0: none */
+	bool own;	     /* their transport is not the first */
+	int open, open_most; /* attempts, of all nodes */
+	int64_t turned_away;
+	int64_t wanted_ms; /* at this sample mail waited for it */
+	int64_t tried_out; /* attempts in outages */
+	char *key;	   /* what nodes call it, of one with outages; NULL: none has met it */
+	int knowing;	   /* nodes that have it for out */
 };
 
 struct attempt {
@@ -54,10 +62,11 @@ struct attempt {
 	void *owner;
 };
 
-struct model_hosts *model_hosts_new(struct stage *);
+struct model_hosts *model_hosts_new(struct world *);
 void model_hosts_free(struct model_hosts **);
-struct model_host *model_host_at(struct stage *, const union address *); /* any port */
-struct model_host *model_host_number(struct stage *, int i);
+struct model_host *model_host_at(struct world *, const union address *); /* any port */
+struct model_host *model_host_number(struct world *, int i);
+int model_host_count(const struct world *);
 
 void attempt_start(struct attempt *, struct model_host *, const struct conf_transport *);
 void attempt_close(struct attempt *);

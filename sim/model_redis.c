@@ -17,8 +17,8 @@ static int64_t most(int64_t a, int64_t b)
 
 void model_lease_init(struct model_lease *m, int nodes)
 {
-	m->nodes = nodes;
-	m->row = mem_zalloc((size_t)nodes * sizeof *m->row);
+	*m = (struct model_lease){.nodes = nodes,
+				  .row = mem_zalloc((size_t)nodes * sizeof *m->row)};
 }
 
 void model_lease_fini(struct model_lease *m)
@@ -57,46 +57,97 @@ static int by_want(const void *a, const void *b)
 	return x->n != y->n ? (x->n < y->n ? -1 : 1) : x->node - y->node;
 }
 
-static int64_t share_out(struct want *w, int64_t wanting, int64_t limit, int node)
+/* Not one for each. */
+static void take_turns(struct model_lease *m, const struct want *w, int64_t limit, int64_t now_ms)
+{
+	m->part = 0;
+	for (int64_t i = 0; i < m->wanting; i++)
+		m->row[w[i].node].more = has_turn(i, m->wanting, limit, now_ms);
+}
+
+/* As much for each as can be. */
+static void share_out(struct model_lease *m, struct want *w, int64_t limit)
 {
 	int64_t left = limit;
-	qsort(w, (size_t)wanting, sizeof *w, by_want);
-	for (int64_t i = 0; i < wanting; i++) {
-		int64_t n = least(w[i].n, left / (wanting - i));
-		if (w[i].node == node)
-			return n;
-		left -= n;
+	bool cut = false;
+	m->part = limit;
+	qsort(w, (size_t)m->wanting, sizeof *w, by_want);
+	for (int64_t i = 0; i < m->wanting; i++) {
+		int64_t n = left / (m->wanting - i);
+		if (w[i].n > n && !cut)
+			m->part = n;
+		cut |= w[i].n > n;
+		m->row[w[i].node].more = w[i].n > n && n > m->part;
+		left -= least(w[i].n, n);
 	}
-	return 0;
+}
+
+/* Look at all rows, of which the dead ones go. */
+static void scan(struct model_lease *m, int node, const struct lease_ask *ask, int64_t now_ms)
+{
+	struct want *w = mem_zalloc((size_t)m->nodes * sizeof *w);
+	m->scanned = m->rows;
+	m->held = m->wanting = 0;
+	for (int i = 0; i < m->nodes; i++) {
+		struct model_lease_row *r = &m->row[i];
+		bool live = r->there && alive(r, now_ms), mine = i == node;
+		int64_t want = mine ? ask->want : live ? r->want : 0;
+		m->rows -= r->there && !live;
+		r->there = live;
+		r->more = false;
+		m->held += live && !mine ? r->hold : 0;
+		if (want > 0)
+			w[m->wanting++] = (struct want){want, i};
+	}
+	if (m->wanting > ask->limit)
+		take_turns(m, w, ask->limit, now_ms);
+	else
+		share_out(m, w, ask->limit);
+	m->at_ms = now_ms;
+	free(w);
+}
+
+static void keep(struct model_lease *m, struct model_lease_row *mine, int64_t has, int64_t want,
+		 int64_t now_ms)
+{
+	bool there = has > 0 || want > 0;
+	m->rows += there - mine->there;
+	mine->there = there;
+	mine->hold = has;
+	mine->want = want;
+	mine->until_ms = now_ms + LEASE_TTL_MS;
+}
+
+static int fields(const struct model_lease *m)
+{
+	return m->rows + (m->summed ? 2 : 0);
 }
 
 void model_lease_eval(struct model_lease *m, int node, const struct lease_ask *ask, int64_t now_ms,
-		      struct lease_answer *a)
+		      int64_t scan_ms, struct lease_answer *a)
 {
-	struct want *w = mem_zalloc((size_t)m->nodes * sizeof *w);
-	int64_t rank = 0;
-	*a = (struct lease_answer){0};
-	for (int i = 0; i < m->nodes; i++) {
-		int64_t want = i == node		   ? ask->want
-			       : alive(&m->row[i], now_ms) ? m->row[i].want
-							   : 0;
-		if (i != node && alive(&m->row[i], now_ms))
-			a->others += m->row[i].hold;
-		rank += i < node && want > 0;
-		if (want > 0)
-			w[a->wanting++] = (struct want){want, i};
+	struct model_lease_row *mine = &m->row[node];
+	bool all = !m->summed || now_ms >= m->at_ms + scan_ms || fields(m) <= LEASE_SCAN_ROWS;
+	m->scanned = 0;
+	if (all) {
+		scan(m, node, ask, now_ms);
+	} else {
+		m->held -= mine->there ? mine->hold : 0;
+		m->wanting += (ask->want > 0) - (mine->there && mine->want > 0);
 	}
-	if (a->wanting > ask->limit)
-		a->fair = ask->want > 0 && has_turn(rank, a->wanting, ask->limit, now_ms);
-	else
-		a->fair = share_out(w, a->wanting, ask->limit, node);
+	a->fair = least(ask->want, m->part + mine->more);
+	a->others = m->held;
+	a->wanting = m->wanting;
 	a->granted = ask->hold;
+	bool back = mine->there && ask->hold < mine->hold;
+	int64_t each = a->wanting > ask->limit && !back ? 1 : a->fair;
 	if (ask->want > ask->hold)
-		a->granted =
-			most(ask->hold, least(ask->want, least(a->fair, ask->limit - a->others)));
-	m->row[node] = (struct model_lease_row){
-		.hold = a->granted, .want = ask->want, .until_ms = now_ms + LEASE_TTL_MS};
-	free(w);
+		a->granted = most(ask->hold, least(ask->want, least(each, ask->limit - a->others)));
+	if (a->granted > ask->hold)
+		a->fair = most(a->fair, a->granted);
+	keep(m, mine, a->granted, ask->want, now_ms);
+	m->held += a->granted;
+	m->summed = !all || fields(m) > LEASE_SCAN_ROWS;
 }
 
 void model_rate_eval(struct model_rate *m, const struct reserve_ask *ask, int64_t now_us,

@@ -17,13 +17,18 @@ struct model_lease {
 	int nodes;
 	struct model_lease_row {
 		int64_t hold, want, until_ms;
-	} * row; /* by the number of the node, which is also the order of their names */
+		bool there, more; /* more: one of those that may have one more than `part` */
+	} * row;     /* by the number of the node, which is also the order of their names */
+	int rows;    /* that are there */
+	bool summed; /* with: */
+	int64_t at_ms, held, wanting, part;
+	int64_t scanned; /* rows that the last evaluation has looked at */
 };
 
 void model_lease_init(struct model_lease *, int nodes);
 void model_lease_fini(struct model_lease *);
 void model_lease_eval(struct model_lease *, int node, const struct lease_ask *, int64_t now_ms,
-		      struct lease_answer *);
+		      int64_t scan_ms, struct lease_answer *);
 int64_t model_lease_sum(const struct model_lease *, int64_t now_ms);
 
 /* One rate. */

@@ -23,6 +23,7 @@ struct kept {
 	struct envelope *envelope; /* while it is not with qmgr */
 	uint16_t site;		   /* whose mail it is while it is put off, or 0 */
 	bool parked;		   /* it waits for that site */
+	bool tried;		   /* a delivery of it has begun */
 	struct list link;
 	struct timer due;
 	struct kept_recipient {
@@ -140,14 +141,14 @@ static void wait_for_next(struct model_spool *s)
 	const struct arrivals *a = s->stage->arrivals;
 	if (s->next_arrival < a->n)
 		stage_after(s->stage, &s->arrive,
-			    a->item[s->next_arrival].at_us - s->stage->now_us);
+			    a->item[s->next_arrival].at_us - s->stage->world->now_us);
 }
 
 static void on_arrive(void *owner)
 {
 	struct model_spool *s = owner;
 	const struct arrivals *a = s->stage->arrivals;
-	while (s->next_arrival < a->n && a->item[s->next_arrival].at_us <= s->stage->now_us)
+	while (s->next_arrival < a->n && a->item[s->next_arrival].at_us <= s->stage->world->now_us)
 		take_in(s, s->next_arrival++);
 	wait_for_next(s);
 	run(s);
@@ -191,7 +192,16 @@ static struct kept *active(struct model_spool *s, uint64_t id, const char *note)
 
 static int64_t age_ms(const struct model_spool *s, const struct kept *k)
 {
-	return (s->stage->now_us - s->stage->arrivals->item[k->number].at_us) / 1000;
+	return (s->stage->world->now_us - s->stage->arrivals->item[k->number].at_us) / 1000;
+}
+
+int64_t model_spool_tried(struct model_spool *s, uint64_t id)
+{
+	struct kept *k = active(s, id, "a delivery");
+	bool first = k && !k->tried;
+	if (k)
+		k->tried = true;
+	return first ? age_ms(s, k) : -1;
 }
 
 static void check_patience(struct model_spool *s, struct kept *k, uint32_t i)
@@ -349,7 +359,7 @@ static void unpark_oldest(struct model_spool *s, struct spool_unpark *u)
 		unpark(s, k);
 		most--;
 		if (k->state == KEPT_DEFERRED) {
-			timer_stop(&s->stage->events, &k->due);
+			timer_stop(&s->stage->world->events, &k->due);
 			make_due(s, k);
 		}
 	}

@@ -17,6 +17,9 @@
 #define STRUCT struct scenario_simulation
 static const struct conf_row simulation_rows[] = {SCENARIO_SIMULATION(ROW)};
 #undef STRUCT
+#define STRUCT struct scenario_redis
+static const struct conf_row redis_rows[] = {SCENARIO_REDIS(ROW)};
+#undef STRUCT
 #define STRUCT struct scenario_arrival
 static const struct conf_row arrival_rows[] = {SCENARIO_ARRIVAL(ROW)};
 #undef STRUCT
@@ -34,6 +37,7 @@ static const struct conf_row row_rows[] = {SCENARIO_ROW(ROW)};
 
 const struct conf_section scenario_sections[] = {
 	{"simulation", false, sizeof(struct scenario_simulation), ROWS(simulation_rows), ""},
+	{"redis", false, sizeof(struct scenario_redis), ROWS(redis_rows), ""},
 	{"arrival", true, sizeof(struct scenario_arrival), ROWS(arrival_rows), ""},
 	{"site", true, sizeof(struct scenario_site), ROWS(site_rows), ""},
 	{"host", true, sizeof(struct scenario_host), ROWS(host_rows), ""},
@@ -71,34 +75,54 @@ static void **array_of(struct scenario *s, int kind, int **n)
 	}
 }
 
+/* A title of a host may be a range: so many hosts that are alike. */
+static bool is_range(const struct conf_block *block, struct spread_range *r)
+{
+	*r = (struct spread_range){0};
+	return block->kind == SCENARIO_KIND_HOST && spread_range(block->title, r);
+}
+
+static size_t count_sections(const struct conf_file *from, int kind)
+{
+	size_t n = 0;
+	for (int i = 0; i < from->nblock; i++) {
+		struct spread_range r;
+		if (from->block[i].kind == kind)
+			n += is_range(&from->block[i], &r) ? (size_t)(r.high - r.low + 1) : 1;
+	}
+	return n;
+}
+
 static void build_titled(struct scenario *s, int kind, const struct conf_file *from,
 			 struct conf_lines *lines, struct conf_faults *faults)
 {
 	const struct conf_section *section = scenario_section(kind);
 	int *n;
 	void **array = array_of(s, kind, &n);
-	*array = mem_zalloc((size_t)(from->nblock + 1) * section->size);
+	*array = mem_zalloc((count_sections(from, kind) + 1) * section->size);
 	for (int i = 0; i < from->nblock; i++) {
 		const struct conf_block *block = &from->block[i];
-		if (block->kind != kind)
-			continue;
-		struct conf_titled *t = (void *)((char *)*array + (size_t)(*n)++ * section->size);
-		t->title = mem_strdup(block->title);
-		t->line = block->line;
-		conf_build_section(block, section, t, s->file, lines, faults);
+		struct spread_range r;
+		bool range = is_range(block, &r);
+		for (int64_t k = r.low; block->kind == kind && k <= r.high; k++) {
+			struct conf_titled *t =
+				(void *)((char *)*array + (size_t)(*n)++ * section->size);
+			t->title = range ? spread_range_word(block->title, &r, k)
+					 : mem_strdup(block->title);
+			t->line = block->line;
+			conf_build_section(block, section, t, s->file, lines, faults);
+		}
 	}
 }
 
-static void build_simulation(struct scenario *s, const struct conf_file *from,
-			     struct conf_lines *lines, struct conf_faults *faults)
+static void build_single(struct scenario *s, int kind, void *to, const struct conf_file *from,
+			 struct conf_lines *lines, struct conf_faults *faults)
 {
-	static const struct conf_block none = {.kind = SCENARIO_KIND_SIMULATION};
-	const struct conf_block *block = &none;
+	const struct conf_block none = {.kind = kind}, *block = &none;
 	for (int i = 0; i < from->nblock; i++)
-		if (from->block[i].kind == SCENARIO_KIND_SIMULATION)
+		if (from->block[i].kind == kind)
 			block = &from->block[i];
-	conf_build_section(block, scenario_section(SCENARIO_KIND_SIMULATION), &s->simulation,
-			   s->file, lines, faults);
+	conf_build_section(block, scenario_section(kind), to, s->file, lines, faults);
 }
 
 static void build(struct scenario *s, const struct conf_file *from, struct conf_faults *faults)
@@ -108,7 +132,9 @@ static void build(struct scenario *s, const struct conf_file *from, struct conf_
 	s->conf = conf_build(from, s->file, &lines, faults);
 	if (s->conf)
 		s->conf->tables = tables_read(s->conf, faults);
-	build_simulation(s, from, &lines, faults);
+	build_single(s, SCENARIO_KIND_SIMULATION, &s->simulation, from, &lines, faults);
+	build_single(s, SCENARIO_KIND_REDIS, &s->redis, from, &lines, faults);
+	s->nodes = s->simulation.nodes;
 	for (int kind = SCENARIO_KIND_ARRIVAL; kind < SCENARIO_KINDS; kind++)
 		build_titled(s, kind, from, &lines, faults);
 	if (whole) {
@@ -194,6 +220,8 @@ void scenario_free(struct scenario **sp)
 		return;
 	free_derived(s);
 	free_section(SCENARIO_KIND_SIMULATION, &s->simulation);
+	free_section(SCENARIO_KIND_REDIS, &s->redis);
+	free(s->redis.span);
 	for (int kind = SCENARIO_KIND_ARRIVAL; kind < SCENARIO_KINDS; kind++) {
 		int *n;
 		void **array = array_of(s, kind, &n);
@@ -216,6 +244,7 @@ void scenario_take_row(struct scenario *s, const struct scenario_row *row)
 		t->destination_concurrency_negative_feedback = row->feedback;
 	}
 	s->simulation.connection_cache = row->connection_cache;
+	s->nodes = row->nodes > 0 ? row->nodes : s->simulation.nodes;
 }
 
 static const struct scenario_site *look_up(const struct scenario *s, const char *domain)

@@ -72,10 +72,18 @@ struct scenario_row {
 	SCENARIO_ROW(CONF_MEMBER)
 };
 
+struct scenario_redis {
+	SCENARIO_REDIS(CONF_MEMBER)
+	int nspan;
+	struct scenario_span *span; /* outages */
+};
+
 struct scenario {
 	char *file;
 	struct conf *conf;
 	struct scenario_simulation simulation;
+	struct scenario_redis redis;
+	int64_t nodes; /* of the simulation, or the row */
 	int narrival, nsite, nhost, nrow;
 	struct scenario_arrival *arrival;
 	struct scenario_site *site;

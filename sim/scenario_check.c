@@ -80,7 +80,8 @@ static void check_arrival(struct check *c, struct scenario_arrival *a)
 	if (a->domains.n == 0 && !*a->trace)
 		FAULT(c, a, -1, a->line, "arrival \"%s\" has no domains", a->title);
 	for (int i = 0; i < a->domain_spread.n; i++)
-		if (!scenario_find_site(c->scenario, a->domain_spread.item[i].word))
+		if (!scenario_find_site(c->scenario, a->domain_spread.item[i].word) &&
+		    scenario_find_host(c->scenario, a->domain_spread.item[i].word) < 0)
 			FAULT(c, &a->domains, i, a->line, "no site serves \"%s\"",
 			      a->domain_spread.item[i].word);
 }
@@ -161,13 +162,19 @@ static bool parse_span(const char *text, struct scenario_span *to)
 	return good;
 }
 
+static struct scenario_span *check_spans(struct check *c, const struct conf_list *l, int line,
+					 int *n)
+{
+	struct scenario_span *span = mem_zalloc((size_t)(l->n + 1) * sizeof *span);
+	for (int i = 0; i < l->n; i++)
+		if (!parse_span(l->item[i], &span[(*n)++]))
+			FAULT(c, l, i, line, "\"%s\" is not of the form 10m..1h", l->item[i]);
+	return span;
+}
+
 static void check_outages(struct check *c, struct scenario_host *h)
 {
-	h->span = mem_zalloc((size_t)(h->outages.n + 1) * sizeof *h->span);
-	for (int i = 0; i < h->outages.n; i++)
-		if (!parse_span(h->outages.item[i], &h->span[h->nspan++]))
-			FAULT(c, &h->outages, i, h->line, "\"%s\" is not of the form 10m..1h",
-			      h->outages.item[i]);
+	h->span = check_spans(c, &h->outages, h->line, &h->nspan);
 	for (int i = 0; i < h->nspan && h->outage_every > 0; i++)
 		if (h->span[i].to_ms > h->outage_every)
 			FAULT(c, &h->outage_every, -1, h->line,
@@ -221,6 +228,19 @@ static void check_host(struct check *c, struct scenario_host *h)
 	check_limits(c, h);
 }
 
+/* Heartbeats never end, and agents know nothing of leases. */
+static void check_nodes(struct check *c)
+{
+	const struct scenario *s = c->scenario;
+	int64_t most = s->simulation.nodes;
+	for (int i = 0; i < s->nrow; i++)
+		most = s->row[i].nodes > most ? s->row[i].nodes : most;
+	if (most > 0 && s->simulation.duration == 0)
+		FAULT(c, &s->simulation.duration, -1, 1, "nodes need a duration");
+	if (most > 0 && s->simulation.binding != BINDING_LATE)
+		FAULT(c, &s->simulation.binding, -1, 1, "nodes bind late");
+}
+
 void scenario_check(struct scenario *s, const struct conf_lines *lines, struct conf_faults *faults)
 {
 	struct check c = {s, lines, faults};
@@ -232,6 +252,8 @@ void scenario_check(struct scenario *s, const struct conf_lines *lines, struct c
 		check_site(&c, &s->site[i]);
 	for (int i = 0; i < s->narrival; i++)
 		check_arrival(&c, &s->arrival[i]);
+	s->redis.span = check_spans(&c, &s->redis.outages, 1, &s->redis.nspan);
+	check_nodes(&c);
 	bool late = s->simulation.binding == BINDING_LATE;
 	if (s->simulation.connection_cache && late)
 		FAULT(&c, &s->simulation.connection_cache, -1, 1,

@@ -12,6 +12,7 @@
 /* Kinds of section beyond those of sluice.conf. */
 enum scenario_kind {
 	SCENARIO_KIND_SIMULATION = CONF_KINDS,
+	SCENARIO_KIND_REDIS,
 	SCENARIO_KIND_ARRIVAL,
 	SCENARIO_KIND_SITE,
 	SCENARIO_KIND_HOST,

@@ -18,6 +18,8 @@
 	P(flag, retries, "true", 0, 0, 0, "", "false: what is deferred is not tried again.")       \
 	P(duration, dns_latency, "20ms", 0, HOURS(1), 0, "", "Until a name server answers.")       \
 	P(duration, commit_latency, "1ms", 0, HOURS(1), 0, "", "Until a report is on disk.")       \
+	P(number, nodes, "0", 0, 1000, 0, "", "Machines, which share by Redis what they know. 0: one, without Redis.") \
+	P(duration, settle, "0s", 0, DAYS(100), 0, "", "What is counted of a cluster is counted from then on.") \
 	P(duration, patience, "0s", 0, DAYS(100), 0, "", "A recipient without a verdict for so long is a fault. 0: none is.")
 
 #define SCENARIO_ARRIVAL(P)                                                                        \
@@ -61,9 +63,18 @@
 	P(duration, outage_every, "0s", 0, DAYS(100), 0, "", "They come again after this time. 0: they do not.") \
 	P(choice, outage, "refused", 0, 0, 0, "refused|silent|421", "What connects to it finds then.")
 
+#define SCENARIO_REDIS(P)                                                                          \
+	P(duration, round_trip, "1ms", 0, HOURS(1), 0, "", "There and back.")                      \
+	P(number, commands, "220000", 1, 100000000, 0, "", "Commands a second that it carries out.") \
+	P(number, scripts, "100000", 1, 100000000, 0, "", "Scripts a second.")                     \
+	P(number, fields, "1000000", 1, 1000000000, 0, "", "Fields of a hash a second that a script looks at.") \
+	P(number, deliveries, "500000", 1, 1000000000, 0, "", "Messages a second to those who have subscribed.") \
+	P(list, outages, "{}", 0, 0, 0, "", "\"FROM..TO\" each: it can not be reached, and has forgotten nothing.")
+
 #define SCENARIO_ROW(P)                                                                            \
 	P(feedback, feedback, "1", 0, 0, 0, "", "Positive and negative, of every transport.")      \
 	P(flag, connection_cache, "false", 0, 0, 0, "", "As in simulation.")                       \
+	P(number, nodes, "0", 0, 1000, 0, "", "As in simulation; 0: as there.")                    \
 	P(text, published_deferred, "", 0, 16, 0, "", "Per cent of the recipients, as published.") \
 	P(text, published_concurrency, "", 0, 16, 0, "", "Mean of the window.")                    \
 	P(text, published_deviation, "", 0, 16, 0, "", "Its standard deviation.")                  \

@@ -1,4 +1,4 @@
-/* sim.h - the front page of sim/: the scheduler of qmgr/ under a virtual clock.
+/* sim.h - the front page of sim/: the scheduler of qmgr/, on one node or many, under a virtual clock.
  *
  *	scenario --> [ arrivals ] --> [ stage: qmgr and what surrounds it ] --> tally --> report
  *	                                   ^ clock, seed                            --> JSON, picture
@@ -10,24 +10,30 @@
  *	event.c           a line of that log
  *	learn.c           a scenario from it: sites and domains
  *	learn_host.c      likewise, a host		learn_write.c  its text
- *	stage.c           the clock, and qmgr's loop turned by hand
+ *	world.c           the clock, and all loops turned by hand
+ *	stage.c           one node: qmgr and, where there are several, cluster/
  *	model_spool.c     the queue; checks that nothing is lost or reported twice
  *	model_disk.c      content without bytes; reports stored after a while
  *	model_dns.c       names
  *	model_host.c      hosts: times, limits, failures
  *	model_client.c    connections, as smtpc has them: late binding
  *	model_agent.c     agents, as Postfix has them: early binding
+ *	redis_server.c    Redis: bytes in, bytes out, each command in its turn
+ *	redis_keys.c      what it keeps, and what the scripts of cluster/ do with it
+ *	model_redis.c     likewise, of leases and rates: beside a real one in test_scripts.c
  *	tally.c           what is counted		watch.c	 what must always hold
  *	tally_site.c      likewise, of one site
+ *	tally_nodes.c     likewise, of a cluster	watch_nodes.c  limits and outages, as it knows of them
  *	sim_run.c         a scenario with all its rows and bindings
  *	sim_report.c, sim_json.c, sim_plot.c		its results: text, JSON, picture
+ *	sim_nodes.c       those of a cluster
  *	sim_random.c      a scenario from a seed
  *	sweep.c           many destinations, beside Postfix and an oracle
  *	sweep_write.c     one of them from a seed	oracle.c  hosts whose state is known
  *	calendar.c        outages and limits of a host by time
  *
  * Only the edges are modelled: windows, selection, destination database, retry, reports and
- * routing are the relay's own code, and the same seed gives the same run.
+ * routing are the relay's own code, and so is all of cluster/ but its sockets; the same seed gives the same run.
  *
  * OWNERSHIP  sim_free() frees what sim_run() made; the scenario is the caller's.
  * THREAD     main, and no other: the clock of the program is set.

@@ -2,6 +2,7 @@
 #include "sim/sim.h"
 
 #include "base/log.h"
+#include "sim/sim_nodes.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -123,7 +124,7 @@ static void write_class(const struct sim_run *run, const char *key, const char *
 		   (double)numbers_quantile(l, 0.95) / 1000, (double)numbers_quantile(l, 1) / 1000);
 }
 
-static void write_summary(const struct sim *sim, const struct sim_run *run, struct buf *to)
+static void write_summary(const struct sim *sim, struct sim_run *run, struct buf *to)
 {
 	const struct tally *t = run->tally;
 	begin(run, "summary", to);
@@ -139,6 +140,7 @@ static void write_summary(const struct sim *sim, const struct sim_run *run, stru
 		t->transactions, t->connections, t->connected, t->active_most, t->rcpt_most);
 	write_causes("deferrals", t->deferrals, to);
 	write_causes("useless_connections", t->useless, to);
+	sim_nodes_json(run, to);
 	buf_printf(to, ",\"faults\":%" PRId64 "}\n", t->nfault);
 }
 

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 #include "sim/sim.h"
 
+#include "sim/sim_nodes.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -217,8 +219,11 @@ static void report_rows(const struct sim *sim, struct buf *to)
 void sim_report(struct sim *sim, struct buf *to)
 {
 	buf_printf(to, "scenario %s, seed %" PRIu64 "\n", sim->scenario->file, sim->seed);
+	if (sim_has_nodes(sim))
+		sim_nodes_report(sim, to);
 	if (sim->n > 0 && sim->run[0].row) {
-		report_rows(sim, to);
+		if (!sim_has_nodes(sim))
+			report_rows(sim, to);
 		for (int i = 0; i < sim->n; i++)
 			report_faults(sim->run[i].tally, to);
 	}

@@ -2,7 +2,7 @@
 #include "sim/sim.h"
 
 #include "base/mem.h"
-#include "sim/stage.h"
+#include "sim/world.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -10,13 +10,13 @@
 static void run_once(struct sim *sim, const struct arrivals *arrivals,
 		     const struct scenario_row *row, bool early)
 {
-	struct stage stage;
+	struct world world;
 	sim->run = mem_realloc(sim->run, (size_t)(sim->n + 1) * sizeof *sim->run);
 	struct sim_run *run = &sim->run[sim->n++];
 	*run = (struct sim_run){row, early, tally_new()};
-	stage_init(&stage, sim->scenario, arrivals, sim->seed, early, run->tally);
-	stage_run(&stage);
-	stage_fini(&stage);
+	world_init(&world, sim->scenario, arrivals, sim->seed, early, run->tally);
+	world_run(&world);
+	world_fini(&world);
 }
 
 static void run_row(struct sim *sim, const struct arrivals *arrivals,

@@ -1,6 +1,7 @@
 /* spread.h - values with weights: "1:9", "2..100:1" is one mostly, else two to a hundred.
  *
- * A word may have one # in it, for a number to be put there.
+ * A word may have one # in it, for a number to be put there; "h1..300.example.org" is three hundred words, of which each has
+ * its part of the weight.
  *
  * OWNERSHIP  Embedded; spread_fini() frees.
  * THREAD     One.
@@ -22,6 +23,17 @@ struct spread {
 	int n;
 	struct spread_item *item;
 };
+
+struct spread_range {
+	int64_t low, high;
+	int before; /* characters */
+	const char *after;
+};
+
+bool spread_range(const char *word, struct spread_range *);
+/* Is it such a range of words? The word stays. */
+
+char *spread_range_word(const char *word, const struct spread_range *, int64_t number);
 
 bool spread_add(struct spread *, enum conf_type, const char *text);
 /* type: CONF_number or CONF_size; CONF_text for words. */

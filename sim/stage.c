@@ -2,38 +2,34 @@
 #include "sim/stage.h"
 
 #include "base/clock.h"
-#include "base/log.h"
 #include "base/mem.h"
-#include "sim/model_host.h"
+#include "cluster/cluster.h"
+#include "sim/redis_server.h"
 #include "sim/watch.h"
 
 #include <stdlib.h>
 
-/* The clock begins here: a time of zero means "never" in places. */
-static const int64_t began_us = INT64_C(1000000000);
+enum { WORKERS = 4, JOIN_US = 1000000 };
 
-enum {
-	SAMPLE_MS = 1000, /* without a setting */
-	SERIES_MAX = 2000,
-	WORKERS = 4,
-	STALL_MS = 24 * 3600 * 1000,
-};
-
-static void set_clock(struct stage *st, int64_t now_us)
+void stage_touch(struct stage *st)
 {
-	st->now_us = now_us;
-	clock_stand(began_us + now_us);
-	qmgr_loop(st->q)->now_ms = clock_steady_ms();
+	int64_t now_ms = clock_steady_ms();
+	qmgr_loop(st->q)->now_ms = now_ms;
+	if (st->cluster)
+		cluster_loop(st->cluster)->now_ms = now_ms;
+	if (list_empty(&st->touched))
+		list_append(&st->world->touched, &st->touched);
 }
 
 void stage_after(struct stage *st, struct timer *t, int64_t delay_us)
 {
-	timer_start(&st->events, t, st->now_us + (delay_us > 0 ? delay_us : 0));
+	world_after(st->world, t, delay_us);
 }
 
 void stage_post(struct stage *st, struct note *note)
 {
 	loop_post(qmgr_loop(st->q), note);
+	stage_touch(st);
 }
 
 void stage_feed(struct stage *st, const char *site)
@@ -45,152 +41,155 @@ void stage_feed(struct stage *st, const char *site)
 	st->fed[st->nfed++] = site;
 }
 
+static void to_cluster(void *context, struct note *note)
+{
+	struct stage *st = context;
+	loop_post(cluster_loop(st->cluster), note);
+}
+
 static void wire(struct stage *st)
 {
 	struct qmgr_edges edges = {.to_spool = model_spool_note,
 				   .to_dns = model_dns_note,
 				   .to_worker = model_client_note,
+				   .to_cluster = st->cluster ? to_cluster : NULL,
 				   .context = st,
 				   .workers = WORKERS};
-	qmgr_seed(st->q, st->seed * 2 + 1);
+	qmgr_seed(st->q, (st->seed * 2 + 1) ^ (uint64_t)st->number << 32);
 	if (st->early)
 		qmgr_bind_early(st->q, model_agent_bind);
 	qmgr_wire(st->q, &edges);
 }
 
-void stage_init(struct stage *st, const struct scenario *scenario, const struct arrivals *arrivals,
-		uint64_t seed, bool early, struct tally *tally)
+/* The same for all, but for the name; it is freed by stage_fini(), whoever has had a reference. */
+static struct conf *make_conf(const struct stage *st)
 {
-	int64_t sample_ms = scenario->simulation.sample;
-	*st = (struct stage){.scenario = scenario,
+	struct conf *c = mem_zalloc(sizeof *c);
+	*c = *st->scenario->conf;
+	atomic_init(&c->refs, 1);
+	c->cluster.name = mem_printf("node%04d", st->number);
+	c->cluster.redis = "192.0.2.1:6379";
+	return c;
+}
+
+static void on_join(void *owner)
+{
+	struct stage *st = owner;
+	stage_touch(st);
+	cluster_begin(st->cluster);
+}
+
+static void join(struct stage *st)
+{
+	struct loop *nobody = st->world->nobody;
+	st->far = redis_server_far(st);
+	struct cluster_edges edges = {.qmgr = qmgr_loop(st->q),
+				      .main = nobody,
+				      .watcher = nobody,
+				      .limiter = nobody,
+				      .redis = &st->far};
+	st->cluster = cluster_new(st->conf, "sim", &edges);
+	timer_init(&st->join, on_join, st);
+	stage_after(st, &st->join, dice_between(&st->dice, 0, JOIN_US));
+}
+
+static void on_wake(void *owner)
+{
+	stage_touch(owner);
+}
+
+void stage_init(struct stage *st, struct world *w, int number, const struct arrivals *arrivals)
+{
+	*st = (struct stage){.world = w,
+			     .scenario = w->scenario,
 			     .arrivals = arrivals,
-			     .seed = seed,
-			     .early = early,
-			     .sample_us = stage_us(sample_ms ? sample_ms : SAMPLE_MS),
-			     .tally = tally};
-	tally->sample_ms = st->sample_us / 1000;
-	clock_stand(began_us);
-	log_set_level(LOG_LEVEL_ERROR);
-	timers_init(&st->events);
+			     .number = number,
+			     .seed = w->seed,
+			     .early = w->early,
+			     .tally = w->tally};
+	list_init(&st->touched);
 	list_init(&st->cached);
 	list_init(&st->questions);
 	list_init(&st->stores);
 	list_init(&st->agents);
-	dice_init(&st->dice, seed, "stage");
-	st->q = qmgr_new(scenario->conf);
-	st->hosts = model_hosts_new(st);
+	timer_init(&st->wake, on_wake, st);
+	dice_init(&st->dice, st->seed, "stage");
+	st->conf = make_conf(st);
+	st->q = qmgr_new(st->conf);
 	st->spool = model_spool_new(st);
+	if (w->redis)
+		join(st);
 	wire(st);
+	stage_touch(st);
 }
 
-/* One wake-up of qmgr's thread. */
-static bool turn(struct stage *st)
+/* One wake-up of a thread. */
+static bool turn(struct loop *l)
 {
-	struct loop *l = qmgr_loop(st->q);
 	int64_t next = timers_next(&l->timers);
 	timers_run(&l->timers, l->now_ms);
 	if (mailbox_drain(&l->mailbox)) {
-		l->mailbox.received_all(l->mailbox.owner);
+		if (l->mailbox.received_all)
+			l->mailbox.received_all(l->mailbox.owner);
 		return true;
 	}
 	return next <= l->now_ms;
 }
 
-static void settle(struct stage *st)
+static bool turn_all(struct stage *st)
 {
-	while (turn(st))
-		;
-	watch_now(st);
-}
-
-static void take_samples(struct stage *st, int64_t until_us)
-{
-	for (; st->next_sample_us <= until_us; st->next_sample_us += st->sample_us) {
-		watch_sample(st, st->next_sample_us / 1000);
-		if (++st->tally->nsample % SERIES_MAX == 0 && !st->scenario->simulation.sample &&
-		    st->next_sample_us / 1000 / st->tally->sample_ms >= SERIES_MAX)
-			tally_thin(st->tally);
+	bool more = turn(qmgr_loop(st->q));
+	if (st->cluster) {
+		more |= turn(cluster_loop(st->cluster));
+		mailbox_drain(&st->world->nobody->mailbox);
 	}
+	return more;
 }
 
-static int64_t next_of_qmgr(struct stage *st)
+static void wake_in_time(struct stage *st)
 {
 	int64_t next_ms = timers_next(&qmgr_loop(st->q)->timers);
-	return next_ms == INT64_MAX ? INT64_MAX : stage_us(next_ms) - began_us;
+	int64_t other_ms =
+		st->cluster ? timers_next(&cluster_loop(st->cluster)->timers) : INT64_MAX;
+	if (other_ms < next_ms)
+		next_ms = other_ms;
+	if (next_ms == INT64_MAX)
+		timer_stop(&st->world->wakes, &st->wake);
+	else
+		timer_start(&st->world->wakes, &st->wake, next_ms);
 }
 
-static bool over(struct stage *st, int64_t next_us)
+void stage_settle(struct stage *st)
 {
-	int64_t end_us = stage_us(st->scenario->simulation.duration);
-	if (end_us > 0 && next_us > end_us) {
-		take_samples(st, end_us);
-		set_clock(st, end_us);
-		return true;
-	}
-	return model_spool_done(st->spool);
+	list_remove(&st->touched);
+	while (turn_all(st))
+		;
+	wake_in_time(st);
+	watch_now(st);
+	/* What was posted while it ran is done. */
+	list_remove(&st->touched);
 }
 
-/* When something happens next: of the models, or of qmgr. */
-static int64_t next_of_all(struct stage *st)
+void stage_end(struct stage *st)
 {
-	int64_t event_us = timers_next(&st->events), qmgr_us = next_of_qmgr(st);
-	return event_us < qmgr_us ? event_us : qmgr_us;
-}
-
-/* Go there. True: something has happened around the scheduler. */
-static bool step(struct stage *st, int64_t next_us)
-{
-	bool event = timers_next(&st->events) <= next_us;
-	set_clock(st, next_us > st->now_us ? next_us : st->now_us);
-	if (event)
-		timers_run(&st->events, st->now_us);
-	settle(st);
-	return event;
-}
-
-void stage_rest(struct stage *st, int64_t time_ms)
-{
-	int64_t end_us = st->now_us + stage_us(time_ms);
-	for (int64_t next_us; (next_us = next_of_all(st)) <= end_us;)
-		step(st, next_us);
-}
-
-/* Nothing is under way but qmgr's own timers, and has not been for long. */
-static bool stalled(struct stage *st, int64_t next_us, int64_t moved_us)
-{
-	if (timers_next(&st->events) != INT64_MAX || next_us - moved_us <= stage_us(STALL_MS))
-		return false;
-	tally_fault(st->tally, "the scheduler has stopped: %d messages wait for nothing",
-		    (int)model_spool_active(st->spool));
-	return true;
-}
-
-void stage_run(struct stage *st)
-{
-	int64_t moved_us = 0;
-	settle(st);
-	for (int64_t next_us; next_us = next_of_all(st), !over(st, next_us);) {
-		if (stalled(st, next_us, moved_us))
-			break;
-		take_samples(st, next_us - 1);
-		if (step(st, next_us))
-			moved_us = st->now_us;
-	}
-	st->tally->ended_ms = st->now_us / 1000;
-	model_spool_end(st->spool);
-	watch_end(st);
+	timer_stop(&st->world->events, &st->join);
+	model_agent_fini(st); /* it holds entries of qmgr's */
+	qmgr_stop(st->q);
+	if (st->cluster)
+		cluster_stop(st->cluster);
 }
 
 void stage_fini(struct stage *st)
 {
-	model_agent_fini(st); /* it holds entries of qmgr's */
 	qmgr_free(&st->q);
+	cluster_free(&st->cluster);
 	model_client_fini(st);
 	model_dns_fini(st);
 	model_disk_fini(st);
-	model_hosts_free(&st->hosts);
 	model_spool_free(&st->spool);
-	timers_fini(&st->events);
+	timer_stop(&st->world->wakes, &st->wake);
+	timer_stop(&st->world->events, &st->join);
+	free(st->conf->cluster.name);
+	free(st->conf);
 	free(st->fed);
-	clock_stand(0);
 }

@@ -1,40 +1,43 @@
-/* stage.h - what surrounds the scheduler in a simulation: clock, spool, names, hosts, connections.
+/* stage.h - what surrounds the scheduler of one node in a simulation: spool, names, connections, the cluster.
  *
  *	 arrivals --> [ model_spool ] -- SPOOL_ARRIVAL --> +------+ -- RESOLVE_ASK --> [ model_dns ]
  *	                   ^                               | qmgr |
  *	                   +---- verdicts, releases ------ +------+ -- CONNECTION_OPEN, DELIVERY_GIVE
- *	                                                      |                |
- *	                                 bound early: [ model_agent ]   [ model_client ]
- *	                                                      |                |
- *	                                                      +--> [ model_host ]
+ *	                                                    |    |                |
+ *	      [ cluster/ ] <-- facts, leases, reserves -----+    |                |
+ *	          |                      bound early: [ model_agent ]   [ model_client ]
+ *	          v                                              |                |
+ *	   [ redis_server ]                                      +--> [ model_host ]
  *
- * There are no threads. The stage turns qmgr's loop by hand until it has nothing more to do, and
- * then sets the clock to the next event: of the models, in microseconds, or a timer of qmgr.
+ * The world (world.h) turns the loops, and has the clock.
  *
- * OWNERSHIP  stage_init() to stage_fini(), one at a time in a program: the clock is everybody's.
+ * OWNERSHIP  The world's.
  * THREAD     main.
  * ERRORS     What must never be is noted in the tally as a fault.
  */
 #ifndef SIM_STAGE_H
 #define SIM_STAGE_H
 
-#include "base/timer.h"
+#include "cluster/wire.h"
 #include "qmgr/qmgr.h"
-#include "sim/arrivals.h"
-#include "sim/tally.h"
+#include "sim/world.h"
 
 struct stage {
+	struct world *world;
 	const struct scenario *scenario;
-	const struct arrivals *arrivals;
+	const struct arrivals *arrivals; /* this node's */
+	int number;
 	uint64_t seed;
 	bool early;
-	int64_t now_us; /* since the start */
-	int64_t next_sample_us, sample_us;
-	struct timers events; /* of the models: due_ms is in microseconds */
+	struct conf *conf;   /* the scenario's, with the name of the node */
+	struct list touched; /* in the world's */
+	struct timer wake;   /* when a loop has one */
 	struct qmgr *q;
+	struct cluster *cluster; /* or NULL */
+	struct wire_far far;
+	struct timer join; /* nodes are not started all at once */
 	struct tally *tally;
 	struct model_spool *spool;
-	struct model_hosts *hosts;
 	struct client *clients; /* of model_client, by number */
 	struct list cached;	/* of model_agent: connections kept for the next */
 	struct list questions, stores, agents;
@@ -44,20 +47,24 @@ struct stage {
 	int64_t unwatched;	      /* steps since everything was counted again */
 	const char **fed;	      /* sites that feedback is on its way to */
 	int nfed, fed_cap;
+	uint64_t knows; /* a bit for each host with outages: it is out */
 };
 
-void stage_init(struct stage *, const struct scenario *, const struct arrivals *, uint64_t seed,
-		bool early, struct tally *);
-void stage_run(struct stage *);
+void stage_init(struct stage *, struct world *, int number, const struct arrivals *);
+void stage_end(struct stage *);
+/* Nothing is asked or told any more. */
+
 void stage_fini(struct stage *);
+
+void stage_touch(struct stage *);
+/* Something is about to come to its loops: they run when what happens now has happened. */
+
+void stage_settle(struct stage *); /* they run */
 
 void stage_after(struct stage *, struct timer *, int64_t delay_us);
 void stage_post(struct stage *, struct note *); /* to qmgr */
 void stage_feed(struct stage *, const char *site);
 /* What was just posted is a feedback on this site: look at its window afterwards. */
-
-void stage_rest(struct stage *, int64_t time_ms);
-/* Let time pass with nothing new to do. */
 
 static inline int64_t stage_us(int64_t ms)
 {
@@ -70,6 +77,9 @@ void model_spool_free(struct model_spool **);
 void model_spool_note(void *stage, struct note *);
 bool model_spool_done(const struct model_spool *); /* nothing is left that will ever be tried */
 int64_t model_spool_active(const struct model_spool *); /* messages with qmgr */
+int64_t model_spool_tried(struct model_spool *, uint64_t id);
+/* A delivery of this message begins: how old it is, in ms; -1: another one has before. */
+
 void model_spool_end(struct model_spool *); /* the run is over: what is left is counted */
 
 struct content_file;

@@ -90,6 +90,9 @@ void tally_free(struct tally **tp)
 		free(t->by_bytes[i].value);
 	}
 	free(t->sure.value);
+	free(t->first.value);
+	free(t->first_own.value);
+	free(t->nodes.host);
 	buf_fini(&t->faults);
 	free(t);
 	*tp = NULL;

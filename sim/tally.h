@@ -11,6 +11,7 @@
 #include "base/verdict.h"
 #include "qmgr/explain.h"
 #include "sim/scenario.h"
+#include "sim/tally_nodes.h"
 
 /* Why a recipient was deferred, or a connection was of no use: CAUSE(name, code, dsn, text) */
 #define CAUSES(CAUSE)                                                                              \
@@ -74,6 +75,11 @@ struct tally_site {
 	int64_t first_begun_us, last_begun_us, gap_least_us, last_ended_us;
 	int64_t nsample, cap;
 	struct sample *sample;
+	struct sample sum; /* of all nodes, at the present one */
+	bool own;	   /* its transport is not the first, which has no title of its own */
+	double rate;	   /* deliveries a second; 0: any number */
+	int64_t window, in_window, slack_window; /* of TALLY_WINDOW_US */
+	struct numbers windows; /* deliveries in each in which mail always waited */
 	UT_hash_handle hh;
 };
 
@@ -89,6 +95,9 @@ struct tally {
 	struct numbers by_recipients[TALLY_CLASSES], by_bytes[TALLY_CLASSES]; /* ms until sent */
 	struct numbers
 		sure; /* of recipients that never were in doubt; how old they are, if not sent */
+	struct numbers first,
+		first_own; /* ms until the first delivery of a message begins, by tally_site.own */
+	struct tally_nodes nodes;
 	int64_t sample_ms; /* between two samples that are kept */
 	int64_t nsample;   /* taken so far */
 	struct tally_site *sites;
@@ -97,6 +106,8 @@ struct tally {
 	int64_t nfault;
 	struct buf faults; /* the first of them, a line each */
 };
+
+enum { TALLY_WINDOW_US = 10000000 };
 
 struct tally *tally_new(void);
 void tally_free(struct tally **);
@@ -113,7 +124,12 @@ void tally_window(struct tally *, const char *key, int window);
 
 void tally_begun(struct tally_site *, int64_t now_us); /* a delivery */
 
+void tally_end_windows(struct tally *); /* the run is over */
 void tally_sample(struct tally *, const char *key, const struct sample *);
+void tally_add(struct tally *, const char *key, const struct sample *);
+/* One node's; tally_added() samples the sums. */
+
+void tally_added(struct tally *, int64_t at_ms);
 void tally_thin(struct tally *);
 /* Every second sample goes, and from now on every second only is kept. */
 

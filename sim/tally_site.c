@@ -33,6 +33,7 @@ void tally_sites_free(struct tally *t)
 		HASH_DEL(t->sites, s);
 		free(s->waits.value);
 		free(s->sample);
+		free(s->windows.value);
 		free(s->key);
 		free(s);
 	}
@@ -66,6 +67,7 @@ struct tally_site *tally_site(struct tally *t, const char *key)
 		return s;
 	s = mem_zalloc(sizeof *s);
 	s->key = mem_strdup(key);
+	s->sum.at_ms = s->slack_window = s->window = -1;
 	HASH_ADD_KEYPTR(hh, t->sites, s->key, strlen(s->key), s);
 	return s;
 }
@@ -82,8 +84,35 @@ void tally_window(struct tally *t, const char *key, int window)
 	s->window_squares += (double)window * window;
 }
 
+/* One that was whole, and in which nothing but the rate was in the way. */
+static void end_window(struct tally_site *s)
+{
+	if (s->window >= 0 && s->slack_window < s->window)
+		numbers_add(&s->windows, s->in_window);
+}
+
+static void count_window(struct tally_site *s, int64_t now_us)
+{
+	int64_t window = now_us / TALLY_WINDOW_US;
+	if (window != s->window) {
+		end_window(s);
+		s->window = window;
+		s->in_window = 0;
+	}
+	s->in_window++;
+}
+
+void tally_end_windows(struct tally *t)
+{
+	for (struct tally_site *s = t->sites; s; s = s->hh.next)
+		if ((s->window + 1) * TALLY_WINDOW_US <= t->ended_ms * 1000)
+			end_window(s);
+}
+
 void tally_begun(struct tally_site *s, int64_t now_us)
 {
+	if (s->rate > 0)
+		count_window(s, now_us);
 	int64_t gap_us = now_us - s->last_begun_us;
 	if (s->begun == 0)
 		s->first_begun_us = now_us;
@@ -127,6 +156,29 @@ void tally_sample(struct tally *t, const char *key, const struct sample *sample)
 		s->sample = mem_realloc(s->sample, (size_t)s->cap * sizeof *s->sample);
 	}
 	s->sample[s->nsample++] = *sample;
+}
+
+void tally_add(struct tally *t, const char *key, const struct sample *sample)
+{
+	struct sample *sum = &tally_site(t, key)->sum;
+	if (sum->at_ms != sample->at_ms)
+		*sum = (struct sample){.at_ms = sample->at_ms, .bound = CONSTRAINT_IDLE};
+	sum->window += sample->window;
+	sum->busy += sample->busy;
+	sum->connections += sample->connections;
+	sum->waiting += sample->waiting;
+	if (sum->bound == CONSTRAINT_IDLE)
+		sum->bound = sample->bound;
+}
+
+void tally_added(struct tally *t, int64_t at_ms)
+{
+	for (struct tally_site *s = t->sites; s; s = s->hh.next) {
+		if (s->sum.waiting == 0 || s->sum.at_ms != at_ms)
+			s->slack_window = at_ms * 1000 / TALLY_WINDOW_US;
+		if (s->sum.at_ms == at_ms)
+			tally_sample(t, s->key, &s->sum);
+	}
 }
 
 void tally_thin(struct tally *t)

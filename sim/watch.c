@@ -9,12 +9,15 @@
 #include "qmgr/nexthop.h"
 #include "qmgr/sched/pool.h"
 #include "qmgr/sched/selection.h"
+#include "sim/model_host.h"
+#include "sim/watch_nodes.h"
 
 #include <string.h>
 
 enum {
 	REST_MS = 3 * 3600 * 1000, /* longer than any record is kept for */
-	AT_ONCE = 200,		   /* so many things are looked at in one step */
+	AT_ONCE = 200,		   /* so many things are looked at in one step, */
+	AT_ONCE_OF_MANY = 5,	   /* and where there are many nodes */
 };
 
 static void look_at_windows(struct stage *st)
@@ -32,8 +35,8 @@ static void at_most(struct stage *st, const char *what, const char *whose, int64
 {
 	if (n < 0 || (limit > 0 && n > limit))
 		tally_fault(st->tally, "at %lld ms %s%s%s are %lld, with a limit of %lld",
-			    (long long)(st->now_us / 1000), what, *whose ? " of " : "", whose,
-			    (long long)n, (long long)limit);
+			    (long long)(st->world->now_us / 1000), what, *whose ? " of " : "",
+			    whose, (long long)n, (long long)limit);
 }
 
 /* A host brings the sites that wait for it back to mind when one of its connections ends or is idle:
@@ -46,12 +49,21 @@ static bool site_waits_for_host(const struct site *s)
 	return false;
 }
 
+/* The cluster will say what it may have of what all nodes share. */
+static bool site_waits_for_share(const struct stage *st, const struct site *s)
+{
+	bool waits = s->pace.wanted;
+	for (int i = 0; i < s->nhost && st->cluster; i++)
+		waits |= s->hosts[i].host->leased.want > s->hosts[i].host->connections;
+	return st->cluster && waits;
+}
+
 /* It has entries, and nothing under way that would bring it back to mind. */
 static bool forgotten(const struct stage *st, const struct site *s)
 {
 	bool used = st->early ? s->busy > 0 : s->connections > 0;
 	bool waits = timer_active(&s->wake) || site_waits_for_host(s) ||
-		     !list_empty(&s->queue.in_parked) ||
+		     !list_empty(&s->queue.in_parked) || site_waits_for_share(st, s) ||
 		     (s->queue.state == QUEUE_HUNGRY && transport_full(s->queue.transport));
 	return s->queue.waiting > 0 && !used && !waits;
 }
@@ -64,10 +76,11 @@ static void look_at_waiting(struct stage *st, const struct site *s)
 	/* Whether a place behind others is worth taking changes with time: it comes to that itself. */
 	if (c && c->busy == 0)
 		tally_fault(st->tally, "at %lld ms an entry waits beside a free place at %s",
-			    (long long)(st->now_us / 1000), s->key);
+			    (long long)(st->world->now_us / 1000), s->key);
 	if (forgotten(st, s) && !t->forgotten)
 		tally_fault(st->tally, "at %lld ms %lld entries at %s wait for nothing",
-			    (long long)(st->now_us / 1000), (long long)s->queue.waiting, s->key);
+			    (long long)(st->world->now_us / 1000), (long long)s->queue.waiting,
+			    s->key);
 	t->forgotten = forgotten(st, s);
 }
 
@@ -83,7 +96,7 @@ static void look_at_site(struct stage *st, const struct site *s)
 	if (s->queue.ngranted > s->connecting)
 		tally_fault(st->tally,
 			    "at %lld ms entries are granted that no connection is for at %s",
-			    (long long)(st->now_us / 1000), s->key);
+			    (long long)(st->world->now_us / 1000), s->key);
 	look_at_waiting(st, s);
 }
 
@@ -104,7 +117,7 @@ static void look_at_all(struct stage *st)
 {
 	struct qmgr *q = st->q;
 	int64_t n = HASH_COUNT(q->messages) + HASH_COUNT(q->db.sites) + HASH_COUNT(q->db.hosts);
-	if (++st->unwatched * AT_ONCE < n)
+	if (++st->unwatched * (st->cluster ? AT_ONCE_OF_MANY : AT_ONCE) < n)
 		return;
 	st->unwatched = 0;
 	pool_check(&q->sched);
@@ -126,6 +139,8 @@ void watch_now(struct stage *st)
 	struct qmgr *q = st->q;
 	int64_t messages = HASH_COUNT(q->messages);
 	look_at_windows(st);
+	if (st->cluster)
+		watch_knowing(st);
 	note_most(&st->tally->active_most, messages);
 	note_most(&st->tally->rcpt_most, q->sched.rcpt_count);
 	at_most(st, "messages", "", messages, q->sched.conf->queue.message_active_limit);
@@ -144,17 +159,37 @@ static enum constraint bound_of(const struct site *s)
 	return ladder_of(s, heap_entry(first, struct peer, in_order)).constraint;
 }
 
-void watch_sample(struct stage *st, int64_t at_ms)
+static double a_second(const struct conf_rate *r)
 {
-	for (struct site *s = st->q->db.sites; s; s = s->hh.next) {
-		struct sample sample = {.at_ms = at_ms,
-					.window = s->window.concurrency,
-					.busy = s->busy,
-					.connections = st->early ? s->busy : s->connections,
-					.waiting = s->queue.waiting,
-					.bound = bound_of(s)};
-		tally_sample(st->tally, s->key, &sample);
-	}
+	return r->events ? 1000.0 * (double)r->events / (double)r->per_ms : 0;
+}
+
+/* Of all nodes together. */
+static void sample_site(struct stage *st, const struct site *s, int64_t at_ms)
+{
+	struct sample sample = {.at_ms = at_ms,
+				.window = s->window.concurrency,
+				.busy = s->busy,
+				.connections = st->early ? s->busy : s->connections,
+				.waiting = s->queue.waiting,
+				.bound = bound_of(s)};
+	tally_add(st->tally, s->key, &sample);
+	if (st->cluster && sample.bound == CONSTRAINT_HOST_CONNECTION_LIMIT)
+		for (int i = 0; i < s->nhost; i++) {
+			struct model_host *h = model_host_at(st->world, &s->hosts[i].host->address);
+			if (h)
+				h->wanted_ms = at_ms;
+		}
+}
+
+void watch_sample(struct world *w, int64_t at_ms)
+{
+	for (int i = 0; i < w->nstage; i++)
+		for (struct site *s = w->stage[i].q->db.sites; s; s = s->hh.next)
+			sample_site(&w->stage[i], s, at_ms);
+	tally_added(w->tally, at_ms);
+	if (w->redis)
+		watch_nodes(w, at_ms);
 }
 
 /* The clock of the scheduler has milliseconds. */
@@ -164,7 +199,7 @@ static void too_soon(struct stage *st, const char *what, const char *site, int64
 	if (us + 1000 < least_us)
 		tally_fault(st->tally,
 			    "at %lld ms a delivery to %s begins %lld us after another %s, not %lld",
-			    (long long)(st->now_us / 1000), site, (long long)us, what,
+			    (long long)(st->world->now_us / 1000), site, (long long)us, what,
 			    (long long)least_us);
 }
 
@@ -173,18 +208,30 @@ void watch_begun(struct stage *st, const char *site, const struct conf_transport
 	struct tally_site *s = tally_site(st->tally, site);
 	const struct conf_rate *rate = &t->destination_rate;
 	int64_t interval_us = rate->events ? stage_us(rate->per_ms) / rate->events : 0;
+	int64_t from_us = stage_us(st->scenario->simulation.settle) + TALLY_WINDOW_US - 1;
+	bool counts = st->world->now_us >= from_us - from_us % TALLY_WINDOW_US;
+	s->rate = counts ? a_second(rate) : 0;
+	s->own = t != &st->scenario->conf->transport[0];
+	if (st->cluster) {
+		/* The rate is of all nodes together. */
+		tally_begun(s, st->world->now_us);
+		return;
+	}
 	if (s->begun > 0 && interval_us >= stage_us(PACE_GRAIN_MS))
-		too_soon(st, "began", site, st->now_us - s->last_begun_us, interval_us);
+		too_soon(st, "began", site, st->world->now_us - s->last_begun_us, interval_us);
 	if (s->last_ended_us > 0)
-		too_soon(st, "ended", site, st->now_us - s->last_ended_us,
+		too_soon(st, "ended", site, st->world->now_us - s->last_ended_us,
 			 stage_us(t->destination_rate_delay));
-	tally_begun(s, st->now_us);
+	tally_begun(s, st->world->now_us);
 }
 
 void watch_goes_to(struct stage *st, const char *site, const struct entry *e)
 {
 	struct tally_site *s = tally_site(st->tally, site);
 	const struct envelope *envelope = e->peer->job->work->envelope;
+	int64_t age_ms = model_spool_tried(st->spool, envelope->id);
+	if (age_ms >= 0)
+		numbers_add(s->own ? &st->tally->first_own : &st->tally->first, age_ms);
 	for (uint32_t i = 0; i < e->n; i++)
 		tally_domain(st->tally, mailaddr_domain(envelope->rcpt[e->recipient[i]].address),
 			     s);
@@ -192,7 +239,7 @@ void watch_goes_to(struct stage *st, const char *site, const struct entry *e)
 
 void watch_ended(struct stage *st, const char *site)
 {
-	tally_site(st->tally, site)->last_ended_us = st->now_us;
+	tally_site(st->tally, site)->last_ended_us = st->world->now_us;
 }
 
 /* A site is remembered until it might begin another delivery. */
@@ -213,12 +260,13 @@ static void must_be_gone(struct stage *st, const char *what, unsigned n)
 		tally_fault(st->tally, "%u %s are left when nothing is left to do", n, what);
 }
 
-void watch_end(struct stage *st)
+void watch_end(struct world *w)
 {
+	struct stage *st = &w->stage[0];
 	struct qmgr *q = st->q;
-	if (!model_spool_done(st->spool))
+	if (w->redis || !world_done(w))
 		return;
-	stage_rest(st, REST_MS + longest_pause_ms(q));
+	world_rest(w, REST_MS + longest_pause_ms(q));
 	must_be_gone(st, "messages", HASH_COUNT(q->messages));
 	must_be_gone(st, "connections", HASH_COUNT(q->db.conns));
 	must_be_gone(st, "next hops", HASH_COUNT(q->nexthops));

@@ -82,6 +82,7 @@ static void enter_idle(struct conn *c)
 	list_append(&c->host->idle, &c->in_host_idle);
 	c->host->nidle++;
 	c->site->queue.transport->nidle++;
+	leased_idle(c->site->db, c->host);
 	/* Another site may want one to this host, and can have no other. */
 	if (!list_empty(&c->host->full)) {
 		site_feed_waiting_for(c->host);

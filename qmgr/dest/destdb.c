@@ -18,6 +18,7 @@ void destdb_init(struct destdb *db, struct scheduler *sched, const struct destdb
 {
 	*db = (struct destdb){.sched = sched, .thread = *thread};
 	list_init(&db->changed);
+	list_init(&db->scarce);
 	db->numbered = mem_zalloc((SPOOL_SITE_MAX + 1) * sizeof db->numbered[0]);
 }
 
@@ -72,6 +73,7 @@ struct host *destdb_host(struct destdb *db, const char *key, const union address
 	list_init(&h->conns);
 	list_init(&h->sites);
 	list_init(&h->pooling.changed);
+	list_init(&h->leased.in_scarce);
 	h->depth = 1;
 	h->leased.shared = db->edges.to_cluster != NULL;
 	HASH_ADD_KEYPTR(hh, db->hosts, h->key, strlen(h->key), h);
@@ -110,6 +112,7 @@ void host_free(struct destdb *db, struct host *h)
 	assert(list_empty(&h->full) && list_empty(&h->idle) && list_empty(&h->conns));
 	assert(list_empty(&h->sites) && h->refs == 0);
 	leased_end(db, h);
+	list_remove(&h->leased.in_scarce);
 	HASH_DEL(db->hosts, h);
 	pooling_fini(h);
 	host_fini(h);

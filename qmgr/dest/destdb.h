@@ -100,6 +100,7 @@ struct destdb {
 	uint64_t last_conn;   /* number of the newest connection */
 	uint64_t rounds;      /* of qmgr_thread_settle() */
 	int64_t congested_ms; /* steady clock: the last warning of that; 0: none */
+	struct list scarce;   /* struct host: a connection is idle that other nodes wait for */
 	struct list changed; /* struct host: what is known of it may be to be told to other nodes */
 	bool learnt;	     /* something about hosts that is to outlive the process */
 };

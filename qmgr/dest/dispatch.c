@@ -66,8 +66,9 @@ static struct conn *to_end(const struct transport *t)
 
 static void give(struct site *s, struct conn *c, struct peer *p)
 {
+	struct entry *e = peer_take(p); /* it waits no more: nothing is reserved for it */
 	site_count_delivery(s);
-	conn_give(s->db, c, peer_take(p));
+	conn_give(s->db, c, e);
 }
 
 static void park(struct site *s, struct job *job)

@@ -112,6 +112,9 @@ void leased_heard(struct destdb *db, struct sharing_leased *note)
 		l->fair = note->fair;
 		l->others = note->others;
 		l->hold = note->allowed;
+		l->scarce = note->scarce;
+		if (h->nidle > 0)
+			leased_idle(db, h);
 		/* What it was seen to take it takes of all of them. */
 		if (first && h->limit.n > 0)
 			h->limit.n = (int)most(h->limit.n, h->ready + l->others);
@@ -135,6 +138,23 @@ void leased_closed(struct destdb *db, struct host *h)
 		tell(db, h);
 	}
 	lower(db, h);
+}
+
+void leased_idle(struct destdb *db, struct host *h)
+{
+	list_remove(&h->leased.in_scarce);
+	if (h->leased.scarce)
+		list_append(&db->scarce, &h->leased.in_scarce);
+}
+
+void leased_flush(struct destdb *db)
+{
+	for (struct list *first; (first = list_first(&db->scarce)) != NULL;) {
+		struct host *h = list_entry(first, struct host, leased.in_scarce);
+		list_remove(first);
+		list_each (link, tmp, &h->idle)
+			conn_end(db, list_entry(link, struct conn, in_host_idle));
+	}
 }
 
 void leased_end(struct destdb *db, struct host *h)

@@ -164,13 +164,26 @@ void pooling_flush(struct destdb *db)
 	}
 }
 
+/* What others have seen they tell themselves. */
+static unsigned own_parts(const struct destdb *db, const struct fact *f)
+{
+	unsigned own = 0;
+	for (int i = 0; i < FACT_PART_COUNT; i++)
+		if (f->part[i].node && strcmp(f->part[i].node, own_name(db)) == 0)
+			own |= 1U << i;
+	return own;
+}
+
 void pooling_tell_all(struct destdb *db)
 {
 	pooling_flush(db);
 	for (struct host *h = db->hosts; h; h = h->hh.next) {
 		if (!h->pooling.fact)
 			continue;
-		struct fact *all = fact_copy(h->pooling.fact, ~0U, FACT_SEEN);
+		unsigned own = own_parts(db, h->pooling.fact);
+		if (!own && h->doubts == 0)
+			continue;
+		struct fact *all = fact_copy(h->pooling.fact, own, FACT_SEEN);
 		all->doubts = h->doubts;
 		post(db, &all->note);
 	}

@@ -37,7 +37,7 @@ void pooling_forgotten(struct destdb *, struct host *, bool everywhere);
 
 int pooling_doubts(const struct host *); /* of all nodes, as far as is known */
 void pooling_flush(struct destdb *);	 /* tell what has changed */
-void pooling_tell_all(struct destdb *);	 /* what was told or heard before, once more */
+void pooling_tell_all(struct destdb *);	 /* what this node has seen, once more */
 void pooling_heard(struct destdb *, struct fact *);
 
 bool pooling_may_probe(struct destdb *, struct host *);

@@ -117,8 +117,9 @@ static void serve_granted(struct site *s)
 		struct conn *c = site_place(s, p);
 		if (!c)
 			break;
+		struct entry *e = peer_take(p);
 		site_count_delivery(s);
-		conn_give(s->db, c, peer_take(p));
+		conn_give(s->db, c, e);
 	}
 	/* One that is slow to connect leaves its entry to another. */
 	while (s->queue.ngranted > s->connecting - s->slow)

@@ -177,7 +177,7 @@ bool site_one_at_a_time(const struct site *);	   /* it has a delay between deliv
 int64_t
 site_rate_due_ms(const struct site *);	    /* steady clock: destination_rate lets the next begin */
 bool site_rate_shared(const struct site *); /* with other nodes */
-void site_count_delivery(struct site *);    /* for its rate: one begins */
+void site_count_delivery(struct site *);    /* for its rate: one begins, and waits no more */
 void site_delivery_ended(struct site *);    /* for its delay */
 
 void site_reserve(struct site *);

@@ -43,11 +43,12 @@ int64_t site_rate_due_ms(const struct site *s)
 
 void site_reserve(struct site *s)
 {
-	if (!site_rate_shared(s) || s->queue.waiting == 0 ||
-	    !pace_wants(&s->pace, rate_of(s), destdb_now_ms(s->db)))
+	int64_t more = 0;
+	if (site_rate_shared(s))
+		more = pace_wants(&s->pace, rate_of(s), s->queue.waiting, destdb_now_ms(s->db));
+	if (more == 0)
 		return;
-	struct sharing_want *w =
-		sharing_want_new(s->db->sched->loop, s->key, rate_of(s), s->queue.waiting);
+	struct sharing_want *w = sharing_want_new(s->db->sched->loop, s->key, rate_of(s), more);
 	s->db->edges.to_cluster(s->db->edges.context, &w->note);
 }
 

@@ -58,18 +58,19 @@ void pace_use(struct pace *p, const struct conf_rate *r)
 		advance(p);
 }
 
-bool pace_wants(struct pace *p, const struct conf_rate *r, int64_t now_ms)
+int64_t pace_wants(struct pace *p, const struct conf_rate *r, int64_t waiting, int64_t now_ms)
 {
 	if (r->events == 0)
-		return false;
+		return 0;
 	while (p->use.n + p->next.n > 0 && !good(&p->use, r, now_ms))
 		advance(p);
 	bool enough = p->next.n > 0 ||
 		      (p->use.n > 0 && end_us(&p->use, r) > (now_ms + PACE_EARLY_MS) * 1000);
-	if (p->wanted || enough || p->again_us > now_ms * 1000)
-		return false;
+	int64_t more = waiting - p->use.n - p->next.n;
+	if (p->wanted || enough || more <= 0 || p->again_us > now_ms * 1000)
+		return 0;
 	p->wanted = true;
-	return true;
+	return more;
 }
 
 void pace_granted(struct pace *p, int64_t n, int64_t from_us, int64_t again_us)

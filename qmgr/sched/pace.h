@@ -47,8 +47,9 @@ int64_t pace_reserved_ms(const struct pace *, const struct conf_rate *, int64_t 
 
 void pace_use(struct pace *, const struct conf_rate *); /* one of what is reserved begins */
 
-bool pace_wants(struct pace *, const struct conf_rate *, int64_t now_ms);
-/* A block should be reserved now. True: then it is wanted, until pace_granted(). */
+int64_t pace_wants(struct pace *, const struct conf_rate *, int64_t waiting, int64_t now_ms);
+/* A block should be reserved now, for so many of the deliveries that wait: more than there are would be lost to all
+ * nodes. Above 0: then it is wanted, until pace_granted(). */
 
 void pace_granted(struct pace *, int64_t n, int64_t from_us, int64_t again_us); /* n may be 0 */
 

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-enum { NODES_MAX = 100, STEP_US = 1000, LATE_US = 2000 };
+enum { NODES_MAX = 250, STEP_US = 1000, LATE_US = 2000 };
 
 struct node {
 	struct reserve r;
@@ -71,7 +71,7 @@ static void deliver(struct node *n, bool away)
 	struct reserve_grant g;
 	for (; pace_reserved_ms(&n->pace, &rate, now_us / 1000) <= now_us / 1000; n->begun++)
 		pace_use(&n->pace, &rate);
-	if (pace_wants(&n->pace, &rate, now_us / 1000))
+	if (pace_wants(&n->pace, &rate, 100, now_us / 1000) > 0)
 		reserve_want(&n->r, &rate, 100, now_us);
 	if (away && reserve_alone(&n->r, nodes, now_us, &g))
 		take(n, &g);
@@ -97,8 +97,8 @@ static void the_sum_is_the_rate(void **state)
 	(void)state;
 	static const struct {
 		int nodes, events, per_ms;
-	} of[] = {{1, 100, 1000}, {3, 200, 1000},    {3, 2000, 1000},
-		  {10, 50, 1000}, {100, 1000, 1000}, {30, 6000, 60000}};
+	} of[] = {{1, 100, 1000},    {3, 200, 1000},   {3, 2000, 1000},	 {10, 50, 1000},
+		  {100, 1000, 1000}, {250, 100, 1000}, {30, 6000, 60000}};
 	for (size_t i = 0; i < sizeof of / sizeof of[0]; i++) {
 		begin(of[i].nodes, of[i].events, of[i].per_ms);
 		int64_t before = begun_in(5000, false), n = begun_in(20000, false) - before;

@@ -16,7 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { NODES = 9, ROUNDS = 3000, LATE_US = 60000 };
+enum { NODES = 9, MANY = 40, ROUNDS = 3000 };
 
 static char folder[] = "/tmp/test_scripts.XXXXXX";
 static pid_t redis;
@@ -68,15 +68,22 @@ static void numbers(redisReply *r, int n, int64_t out[])
 	freeReplyObject(r);
 }
 
+static void lease_eval_by(const char *key, int node, const struct lease_ask *a, int64_t scan_ms,
+			  struct lease_answer *out)
+{
+	int64_t n[4];
+	numbers(redisCommand(to, "EVAL %s 2 %s since node%02d %lld %lld %lld %d %d %lld %d %d",
+			     lease_script, key, node, (long long)a->limit, (long long)a->hold,
+			     (long long)a->want, LEASE_TTL_MS, LEASE_TURN_MS, (long long)scan_ms,
+			     LEASE_SCAN_ROWS, LEASE_SETTLE_MS),
+		4, n);
+	*out = (struct lease_answer){n[0], n[1], n[2], n[3]};
+}
+
 static void lease_eval(const char *key, int node, const struct lease_ask *a,
 		       struct lease_answer *out)
 {
-	int64_t n[4];
-	numbers(redisCommand(to, "EVAL %s 2 %s since node%d %lld %lld %lld %d %d %d", lease_script,
-			     key, node, (long long)a->limit, (long long)a->hold, (long long)a->want,
-			     LEASE_TTL_MS, LEASE_TURN_MS, LEASE_SETTLE_MS),
-		4, n);
-	*out = (struct lease_answer){n[0], n[1], n[2], n[3]};
+	lease_eval_by(key, node, a, LEASE_SCAN_MS, out);
 }
 
 static unsigned chance = 5;
@@ -93,27 +100,49 @@ static bool same_turn(int64_t before_ms)
 	return before_ms / LEASE_TURN_MS == clock_wall_ms() / LEASE_TURN_MS;
 }
 
+static void compare_leases(const char *key, int nodes, int64_t limit, int64_t scan_ms)
+{
+	struct model_lease m;
+	int64_t hold[MANY] = {0};
+	bool sure = true; /* the last scan was in the same turn in both */
+	model_lease_init(&m, nodes);
+	for (int i = 0; i < ROUNDS; i++) {
+		int node = (int)any(nodes);
+		struct lease_ask ask = {limit + any(30), any(hold[node] + 1), any(20)};
+		struct lease_answer real, model;
+		int64_t now_ms = clock_wall_ms();
+		lease_eval_by(key, node, &ask, scan_ms, &real);
+		model_lease_eval(&m, node, &ask, now_ms, scan_ms, &model);
+		sure = m.scanned == 0 ? sure : same_turn(now_ms);
+		hold[node] = real.granted;
+		assert_int_equal(real.others, model.others);
+		assert_int_equal(real.wanting, model.wanting);
+		if (!sure)
+			break;
+		assert_int_equal(real.fair, model.fair);
+		assert_int_equal(real.granted, model.granted);
+	}
+	model_lease_fini(&m);
+}
+
 static void leases_are_as_in_the_model(void **state)
 {
 	(void)state;
-	struct model_lease m;
-	int64_t hold[NODES] = {0};
-	model_lease_init(&m, NODES);
-	for (int i = 0; i < ROUNDS; i++) {
-		int node = (int)any(NODES);
-		struct lease_ask ask = {2 + any(30), any(hold[node] + 1), any(20)};
-		struct lease_answer real, model;
-		int64_t now_ms = clock_wall_ms();
-		lease_eval("lease", node, &ask, &real);
-		model_lease_eval(&m, node, &ask, now_ms, &model);
-		hold[node] = real.granted;
-		assert_int_equal(real.granted, model.granted);
-		assert_int_equal(real.others, model.others);
-		assert_int_equal(real.wanting, model.wanting);
-		if (same_turn(now_ms))
-			assert_int_equal(real.fair, model.fair);
-	}
-	model_lease_fini(&m);
+	compare_leases("few", NODES, 2, LEASE_SCAN_MS);
+}
+
+static void and_those_of_many_looked_at_each_time(void **state)
+{
+	(void)state;
+	compare_leases("each time", MANY, 2, 0);
+	compare_leases("enough for each", MANY, MANY, 0);
+}
+
+static void and_those_of_many_as_they_were_summed_up(void **state)
+{
+	(void)state;
+	compare_leases("summed", MANY, 2, 1000000000);
+	compare_leases("summed, enough", MANY, MANY, 1000000000);
 }
 
 static void what_is_given_back_leaves_nothing_behind(void **state)
@@ -134,7 +163,8 @@ static void a_dead_nodes_leases_expire(void **state)
 	(void)state;
 	struct lease_answer a;
 	int64_t n[4];
-	numbers(redisCommand(to, "EVAL %s 2 dying since dead 10 0 10 300 10000 2000", lease_script),
+	numbers(redisCommand(to, "EVAL %s 2 dying since dead 10 0 10 300 10000 200 16 2000",
+			     lease_script),
 		4, n);
 	assert_int_equal(n[0], 10);
 	lease_eval("dying", 1, &(struct lease_ask){10, 0, 6}, &a);
@@ -205,6 +235,7 @@ static void rates_are_as_in_the_model(void **state)
 	(void)state;
 	struct model_rate m = {0};
 	int compared = 0;
+	int64_t last_us = 0; /* what the model keeps is as late as that */
 	for (int i = 0; i < ROUNDS; i++) {
 		struct reserve_ask ask = {.interval_us = any(500000),
 					  .spent = any(4),
@@ -213,16 +244,19 @@ static void rates_are_as_in_the_model(void **state)
 					  .most_us = 8000000,
 					  .forget = any(5) == 0};
 		struct reserve_answer real, model;
+		int64_t before_us = clock_wall_us();
 		rate_eval(&ask, &real);
 		int64_t at_us = m.at_us, now_us = clock_wall_us();
+		int64_t took_us = now_us - before_us, late_us = took_us + last_us + 1000;
+		last_us = took_us;
 		model_rate_eval(&m, &ask, now_us, &model);
 		if (real.granted == model.granted) {
-			assert_in_range(real.from_us - model.from_us + LATE_US, 0, 2 * LATE_US);
-			assert_in_range(real.next_us - model.next_us + LATE_US, 0, 2 * LATE_US);
+			assert_in_range(real.from_us - model.from_us + late_us, 0, 2 * late_us);
+			assert_in_range(real.next_us - model.next_us + late_us, 0, 2 * late_us);
 			compared++;
 		} else {
-			assert_in_range(at_us + ask.spent * ask.interval_us - now_us, 80000,
-					120000);
+			assert_in_range(at_us + ask.spent * ask.interval_us - now_us + late_us,
+					100000, 100000 + 2 * late_us);
 		}
 		m.at_us = now_us + real.next_us;
 	}
@@ -264,6 +298,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(leases_are_as_in_the_model),
+		cmocka_unit_test(and_those_of_many_looked_at_each_time),
+		cmocka_unit_test(and_those_of_many_as_they_were_summed_up),
 		cmocka_unit_test(what_is_given_back_leaves_nothing_behind),
 		cmocka_unit_test(a_dead_nodes_leases_expire),
 		cmocka_unit_test(when_all_is_lost_nobody_gets_more_before_all_had_their_say),

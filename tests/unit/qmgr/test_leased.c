@@ -53,15 +53,21 @@ static struct sharing_need last_need(void)
 	return last;
 }
 
-static void offer(uint64_t number, int64_t allowed, int64_t fair, int64_t others)
+static void offer_of(uint64_t number, int64_t allowed, int64_t fair, int64_t others, bool scarce)
 {
 	struct sharing_leased *l = sharing_leased_new(q->db.hosts->key);
+	l->scarce = scarce;
 	l->number = number;
 	l->allowed = allowed;
 	l->fair = fair;
 	l->others = others;
 	post(&l->note);
 	settle();
+}
+
+static void offer(uint64_t number, int64_t allowed, int64_t fair, int64_t others)
+{
+	offer_of(number, allowed, fair, others, false);
 }
 
 static void send_some(int n)
@@ -135,6 +141,33 @@ static void what_nobody_waits_for_goes_back(void **state)
 	struct sharing_need n = last_need();
 	assert_int_equal(n.hold, 0);
 	assert_int_equal(n.want, 0);
+}
+
+static void none_is_kept_idle_where_there_is_not_one_for_each(void **state)
+{
+	(void)state;
+	begin_in_cluster("host_connection_limit = 4");
+	send_some(3);
+	offer_of(1, 1, 1, 3, true);
+	ready(open_at(0), 1);
+	done(given_at(0), VERDICT_SENT);
+	assert_false(was_told_to_end(open_at(0))); /* the next takes its place */
+	done(given_at(0), VERDICT_SENT);
+	done(given_at(0), VERDICT_SENT);
+	assert_true(was_told_to_end(open_at(0)));
+}
+
+static void an_idle_one_ends_when_others_come_to_want_it(void **state)
+{
+	(void)state;
+	begin_in_cluster("host_connection_limit = 4");
+	send_some(1);
+	offer(1, 1, 1, 0);
+	ready(open_at(0), 1);
+	done(given_at(0), VERDICT_SENT);
+	assert_false(was_told_to_end(open_at(0)));
+	offer_of(1, 1, 1, 3, true);
+	assert_true(was_told_to_end(open_at(0)));
 }
 
 static void what_all_have_counts_as_learnt(void **state)
@@ -215,6 +248,10 @@ int main(void)
 		cmocka_unit_test_teardown(without_a_limit_nothing_is_asked, finish_in_cluster),
 		cmocka_unit_test_teardown(what_is_too_many_ends_and_goes_back, finish_in_cluster),
 		cmocka_unit_test_teardown(what_nobody_waits_for_goes_back, finish_in_cluster),
+		cmocka_unit_test_teardown(none_is_kept_idle_where_there_is_not_one_for_each,
+					  finish_in_cluster),
+		cmocka_unit_test_teardown(an_idle_one_ends_when_others_come_to_want_it,
+					  finish_in_cluster),
 		cmocka_unit_test_teardown(what_all_have_counts_as_learnt, finish_in_cluster),
 		cmocka_unit_test_teardown(deliveries_are_reserved, finish_in_cluster),
 		cmocka_unit_test_teardown(a_site_whose_rate_is_shared_is_forgotten,

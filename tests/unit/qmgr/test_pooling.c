@@ -233,21 +233,25 @@ static void a_probe_does_not_wait_for_a_cluster_that_says_nothing(void **state)
 	assert_int_equal(opened_to("mx.test"), 1);
 }
 
-static void all_that_was_told_or_heard_is_told_when_it_is_wanted(void **state)
+static void what_it_has_seen_itself_is_told_when_it_is_wanted(void **state)
 {
 	struct note *tell = mem_zalloc(sizeof *tell);
 	(void)state;
 	qmgr_recall(
 		q, "host\tkey=192.0.2.9:25/none/\taddress=192.0.2.9\tport=25\tfailures=2\twhy=x\n");
 	hear(FACT_HEALTH, 1000, "\taddress=192.0.2.1\tport=25\tproven=1");
+	host()->speed.s_us = 10000;
+	pooling_changed(&q->db, host());
+	pooling_flush(&q->db);
+	expect_told(FACT_SPEED, "\ts=10000");
 	tell->type = FACT_TELL;
 	post(tell);
 	settle();
 	assert_int_equal(pooled.n, 1);
 	struct fact *f = take(&pooled, 0);
 	assert_string_equal(f->key, key);
-	assert_string_equal(f->part[FACT_HEALTH].node, "them");
-	assert_int_equal(f->part[FACT_HEALTH].stamp, clock_wall_ms() - 1000);
+	assert_string_equal(f->part[FACT_SPEED].node, "us");
+	assert_null(f->part[FACT_HEALTH].text); /* whoever has seen that tells it */
 	fact_free(&f);
 }
 
@@ -320,7 +324,7 @@ int main(void)
 		TEST(a_probe_waits_for_leave),
 		TEST(who_is_denied_a_probe_tells_nothing_of_it),
 		TEST(a_probe_does_not_wait_for_a_cluster_that_says_nothing),
-		TEST(all_that_was_told_or_heard_is_told_when_it_is_wanted),
+		TEST(what_it_has_seen_itself_is_told_when_it_is_wanted),
 		TEST(speed_is_told_when_it_has_changed_by_half_but_not_at_once),
 		TEST(nonsense_changes_nothing),
 	};

@@ -9,7 +9,8 @@
 
 enum { LATER_MS = 1000000 };
 
-static struct stage stage;
+static struct world world;
+static struct stage *stage;
 static struct arrivals arrivals;
 static struct tally *told;
 static struct envelope *come[20];
@@ -38,10 +39,11 @@ static int begin(void **state)
 	ran_of = scenario_of(ONE_HOST("") ARRIVE("messages = 6 rate = \"1000/s\""));
 	assert_true(arrivals_make(&arrivals, ran_of, 1, &errors));
 	told = tally_new();
-	stage_init(&stage, ran_of, &arrivals, 1, false, told);
-	qmgr_loop(stage.q)->mailbox.receive = hear;
+	world_init(&world, ran_of, &arrivals, 1, false, told);
+	stage = &world.stage[0];
+	qmgr_loop(stage->q)->mailbox.receive = hear;
 	ncome = nanswer = 0;
-	stage_rest(&stage, 1000);
+	world_rest(&world, 1000);
 	assert_int_equal(ncome, 6);
 	return 0;
 }
@@ -50,7 +52,7 @@ static int end(void **state)
 {
 	for (int i = 0; i < ncome; i++)
 		envelope_free(&come[i]);
-	stage_fini(&stage);
+	world_fini(&world);
 	tally_free(&told);
 	arrivals_fini(&arrivals);
 	return forget_run(state);
@@ -71,7 +73,7 @@ static void put_off(int i, uint16_t site, bool parked, int64_t delay_ms)
 				    .site = site,
 				    .parked = parked};
 	come[i] = NULL;
-	model_spool_note(&stage, &r->note);
+	model_spool_note(stage, &r->note);
 }
 
 static void unpark(uint16_t site, uint32_t most, uint32_t parked, uint32_t waiting)
@@ -79,9 +81,9 @@ static void unpark(uint16_t site, uint32_t most, uint32_t parked, uint32_t waiti
 	struct spool_unpark *u = mem_zalloc(sizeof *u);
 	*u = (struct spool_unpark){.note.type = SPOOL_UNPARK, .site = site, .most = most};
 	int n = nanswer;
-	model_spool_note(&stage, &u->note);
-	stage_rest(&stage, 1);
-	mailbox_drain(&qmgr_loop(stage.q)->mailbox);
+	model_spool_note(stage, &u->note);
+	world_rest(&world, 1);
+	mailbox_drain(&qmgr_loop(stage->q)->mailbox);
 	assert_int_equal(nanswer, n + 1);
 	assert_int_equal(answer.site, site);
 	assert_int_equal(answer.parked, parked);
@@ -131,7 +133,7 @@ static void what_is_due_by_its_time_waits_no_longer(void **state)
 	put_off(0, 1, true, 500);
 	put_off(1, 1, false, LATER_MS);
 	unpark(1, 0, 1, 2);
-	stage_rest(&stage, 600);
+	world_rest(&world, 600);
 	assert_int_equal(ncome, 7);
 	unpark(1, 5, 0, 1);
 	assert_int_equal(ncome, 7);
@@ -141,7 +143,7 @@ static void give_credit(int64_t n)
 {
 	struct spool_credit *c = mem_zalloc(sizeof *c);
 	*c = (struct spool_credit){.note.type = SPOOL_CREDIT, .n = n};
-	model_spool_note(&stage, &c->note);
+	model_spool_note(stage, &c->note);
 }
 
 static void what_waits_for_credit_is_parked_until_then_and_comes_once(void **state)
@@ -150,13 +152,13 @@ static void what_waits_for_credit_is_parked_until_then_and_comes_once(void **sta
 	const int64_t all = ran_of->conf->queue.message_active_limit;
 	put_off(0, 1, true, 500);
 	give_credit(-all);
-	stage_rest(&stage, 600);
+	world_rest(&world, 600);
 	unpark(1, 0, 1, 1);
 	unpark(1, 5, 0, 1);
 	assert_int_equal(ncome, 6);
 	give_credit(all);
 	unpark(1, 5, 0, 0);
-	stage_rest(&stage, 5 * LATER_MS);
+	world_rest(&world, 5 * LATER_MS);
 	assert_int_equal(ncome, 7);
 }
 

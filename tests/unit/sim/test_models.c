@@ -217,7 +217,8 @@ static void what_a_site_waited_for_is_told(void **state)
 }
 
 /* The witness must speak up: a scheduler that tells it nonsense. */
-static struct stage stage;
+static struct world world;
+static struct stage *stage;
 static struct arrivals arrivals;
 static struct tally *told;
 
@@ -229,15 +230,16 @@ static int begin_stage(void **state)
 				     ARRIVE("recipients = {\"2\"}"));
 	assert_true(arrivals_make(&arrivals, ran_of, 1, &errors));
 	told = tally_new();
-	stage_init(&stage, ran_of, &arrivals, 1, false, told);
-	stage_rest(&stage, 5); /* the message is with qmgr, its domain asked for */
+	world_init(&world, ran_of, &arrivals, 1, false, told);
+	stage = &world.stage[0];
+	world_rest(&world, 5); /* the message is with qmgr, its domain asked for */
 	assert_int_equal(told->nfault, 0);
 	return 0;
 }
 
 static int end_stage(void **state)
 {
-	stage_fini(&stage);
+	world_fini(&world);
 	tally_free(&told);
 	arrivals_fini(&arrivals);
 	return forget_run(state);
@@ -259,7 +261,7 @@ static void deliver(uint64_t id, uint32_t recipient)
 	d->n = 1;
 	d->of[0].recipient = recipient;
 	d->of[0].verdict = verdict_new(VERDICT_SENT, 250, NULL, NULL, "ok");
-	model_spool_note(&stage, &d->note);
+	model_spool_note(stage, &d->note);
 }
 
 static void release_finished(uint64_t id)
@@ -267,7 +269,7 @@ static void release_finished(uint64_t id)
 	struct spool_release *r = mem_zalloc(sizeof *r);
 	r->note.type = SPOOL_RELEASE;
 	r->id = id;
-	model_spool_note(&stage, &r->note);
+	model_spool_note(stage, &r->note);
 }
 
 static void a_second_verdict_is_a_fault(void **state)
@@ -299,7 +301,7 @@ static void put_off_untried(uint64_t id, const char *why)
 		if (why)
 			to->last = verdict_new(VERDICT_DEFERRED, 0, "4.4.1", "mx.test", why);
 	}
-	model_spool_note(&stage, &r->note);
+	model_spool_note(stage, &r->note);
 }
 
 static void what_was_put_off_untried_needs_a_verdict(void **state)
@@ -328,11 +330,11 @@ static void a_message_that_is_not_worked_on_is_a_fault(void **state)
 static void windows_and_connections_beyond_their_limits_are_faults(void **state)
 {
 	(void)state;
-	stage_rest(&stage, 50);
-	struct site *s = stage.q->db.sites;
+	world_rest(&world, 50);
+	struct site *s = stage->q->db.sites;
 	assert_non_null(s);
 	s->window.concurrency = 21;
-	stage_run(&stage);
+	world_run(&world);
 	speaks_of("the window of smtp mx.test are 21");
 }
 
@@ -340,11 +342,11 @@ static void a_delivery_before_its_time_is_a_fault(void **state)
 {
 	(void)state;
 	struct conf_transport t = {.destination_rate = {1, 60000}, .destination_rate_delay = 5000};
-	watch_begun(&stage, "smtp mx.test", &t);
-	watch_ended(&stage, "smtp mx.test");
+	watch_begun(stage, "smtp mx.test", &t);
+	watch_ended(stage, "smtp mx.test");
 	assert_int_equal(told->nfault, 0);
-	stage_rest(&stage, 4000);
-	watch_begun(&stage, "smtp mx.test", &t);
+	world_rest(&world, 4000);
+	watch_begun(stage, "smtp mx.test", &t);
 	speaks_of("after another began, not 60000000");
 	speaks_of("after another ended, not 5000000");
 }
@@ -358,8 +360,8 @@ static void nobody(void *context, struct peer *p)
 static void a_scheduler_that_forgets_its_mail_is_a_fault(void **state)
 {
 	(void)state;
-	qmgr_bind_early(stage.q, nobody);
-	stage_run(&stage);
+	qmgr_bind_early(stage->q, nobody);
+	world_run(&world);
 	speaks_of("1 entries at smtp mx.test wait for nothing");
 	speaks_of("the scheduler has stopped: 1 messages wait for nothing");
 	speaks_of("recipient 0 of message 1 had no verdict for");
