@@ -76,7 +76,7 @@ def test_what_both_engines_know_is_one_row(world):
     relays, _, _ = world
     relay = relays["both"]
     wait_until(lambda: sum(one["received"] or 0 for one in _list(relay)[0].values()) == 2, 10, "all nodes' counters")
-    wait_until(lambda: len(_list(relay)[0]) == 4, 10, "all nodes")
+    wait_until(lambda: len(_list(relay)[0]) == 4, 40, "all nodes")
     said, lines = _list(relay)
     for name in ("both", "too"):
         one = said[name]
@@ -92,6 +92,7 @@ def test_what_both_engines_know_is_one_row(world):
 
 def test_each_engine_alone_lists_what_it_knows(world):
     relays, _, _ = world
+    wait_until(lambda: len(_list(relays["by-nats"])[0]) == 3, 40, "all that NATS knows")
     said, lines = _list(relays["by-nats"])
     assert sorted(said) == ["both", "by-nats", "too"]
     assert all(line[2] == line[4] == line[5] == "-" and line[7] == "up" for name, line in lines.items() if name in said)
@@ -105,13 +106,13 @@ def test_each_engine_alone_lists_what_it_knows(world):
 def test_the_page_and_the_metrics_say_the_same(world):
     relays, _, _ = world
     for relay in (relays["both"], relays["by-nats"]):
-        wait_until(lambda one=relay: len(_page(one, "/api/nodes").splitlines()) == len(_list(one)[0]), 10, "the nodes on the page")
+        wait_until(lambda one=relay: len(_page(one, "/api/nodes").splitlines()) == len(_list(one)[0]) > 2, 40, "the nodes on the page")
         for line in _page(relay, "/api/nodes").splitlines():
             one = json.loads(line)
             listed = _list(relay)[0][one["node"]]
             assert {key: one[key] for key in ("state", "version", "epoch", "queue", "by", "number", "received")} == \
                 {key: listed[key] for key in ("state", "version", "epoch", "queue", "by", "number", "received")}
-        assert 'sluice_cluster_queues{state="up"} 3' in _page(relay, "/metrics")
+        wait_until(lambda one=relay: 'sluice_cluster_queues{state="up"} 3' in _page(one, "/metrics"), 40, "all queues to be counted")
     assert 'sluice_cluster_nodes{state="working"} 3' in _page(relays["both"], "/metrics")
 
 

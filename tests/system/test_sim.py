@@ -16,6 +16,7 @@ pytestmark = pytest.mark.one_thread
 
 DONE, USAGE = 0, 2
 SCENARIOS = pathlib.Path(__file__).resolve().parent.parent / "sim"
+ROWS = {"nodes": ("--row", "3")}  # of one that takes minutes; all others run whole
 SMALL = """
 simulation { binding = "both"  retries = false }
 transport "smtp" { destination_recipient_limit = 2 }
@@ -46,9 +47,10 @@ def objects(*words):
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-@pytest.mark.parametrize("path", sorted(SCENARIOS.glob("*.conf")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [pytest.param(path, id=path.stem, marks=[pytest.mark.plain_only] * (path.stem in ROWS))
+                                  for path in sorted(SCENARIOS.glob("*.conf"))])
 def test_a_scenario_of_the_tree_runs_and_breaks_no_rule(path):
-    done = sim(path)
+    done = sim(path, *ROWS.get(path.stem, ()))
     assert done.returncode == DONE, done.stdout + done.stderr
     assert "FAULTS" not in done.stdout
     assert done.stderr == ""
