@@ -247,4 +247,5 @@ def test_two_relays_that_archive_through_each_other_copy_each_message_once(lab):
     relays["a"].send(sender="me@own.test", recipients=["y@dest.test"], content=forged)
     sink.wait_messages(6)
     assert sorted(one.recipients[0] for one in sink.messages[3:]) == ["journal@a.test", "journal@b.test", "y@dest.test"]
+    relays["a"].wait_event("archive", result="not copied", count=2)
     assert len(relays["a"].events("archive", result="not copied")) == 2

@@ -15,7 +15,7 @@ import pytest
 from lab.net import wait_until
 from lab.relay import REPOSITORY, binary
 
-pytestmark = [pytest.mark.plain_only, pytest.mark.skipif(os.getuid() != 0, reason="chroot is root's")]
+pytestmark = [pytest.mark.plain_only, pytest.mark.xdist_group("image"), pytest.mark.skipif(os.getuid() != 0, reason="chroot is root's")]
 
 SINK = 'route "*" {\n\trelay = { "[127.0.0.1]:2526" }'
 # Run in a network, a mount and a process namespace: the image's entry point as its user, beside a sink.
