@@ -104,6 +104,12 @@ void buf_consume(struct buf *b, size_t len)
 		b->head = b->tail = 0;
 }
 
+void buf_shorten(struct buf *b, size_t len)
+{
+	assert(len <= buf_len(b));
+	b->tail -= len;
+}
+
 void buf_clear(struct buf *b)
 {
 	b->head = b->tail = 0;

@@ -46,6 +46,9 @@ void buf_vprintf(struct buf *, const char *fmt, va_list);
 void buf_consume(struct buf *, size_t len);
 /* Drop len bytes from the front; an emptied buf starts again at its beginning. */
 
+void buf_shorten(struct buf *, size_t len);
+/* Drop len bytes from the end. */
+
 void buf_clear(struct buf *);
 /* Drop all bytes, keep the memory. */
 

@@ -6,9 +6,10 @@
  *
  * The script keeps for each node how many it holds and wants, and until when. It gives what is wanted as long as
  * all together are within the limit, but no node more than its fair part while others want some too: as
- * much for each as can be. Where there is not one for each, one is for whoever asks first while there are any left, and does not give one back; who
- * has had its turn is told to give back, and whose turn it is asks more often; and none is kept idle. It takes nothing away: who
- * has more than its part is told so, and comes down as its connections end.
+ * much for each as can be. Where there is not one for each, one is for whoever asks first while there are any left,
+ * unless it has just given one back; who has had its turn is told to give back, whose turn it is asks more often, and
+ * none is kept idle. It takes nothing away: who has more than its part is told so, and comes down as its connections
+ * end.
  *
  * Looking at all rows takes as long as there are nodes. So where there are many a sum of them lies beside them (fields
  * "\1" and "\2"), and is made anew five times a second: what all hold is right in it at any time, and what is fair, and
@@ -19,8 +20,8 @@
  * nodes, and goes up to it only when the leases of all others have expired. One connection it may have at once,
  * if it has not just been told that there is none: mail waits for no engine. When Redis is back, and may have
  * forgotten everything, nobody goes beyond its part before all had the time to say what they have. Where it has
- * forgotten everything and was never away (FLUSHALL), its data are young: until they are LEASE_SETTLE_MS old nobody gets more
- * than it has, but for its first one.
+ * forgotten everything and was never away (FLUSHALL), its data are young: until they are LEASE_SETTLE_MS old nobody
+ * gets more than it has, but for its first one.
  *
  * An offer and what the holder tells may cross: what was offered counts as held until the holder, having
  * heard of it, says otherwise.

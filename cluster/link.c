@@ -74,12 +74,11 @@ struct link {
 };
 
 /* KEYS: since. It is written in any case: that shows whether it can be. */
-const char link_since_script[] = "local at = tonumber(redis.pcall('GET', KEYS[1]))\n"
-				 "local t = redis.call('TIME')\n"
-				 "local now = t[1] * 1000 + math.floor(t[2] / 1000)\n"
-				 "if not (at and at >= 0 and at <= now) then at = now end\n"
-				 "redis.call('SET', KEYS[1], string.format('%.0f', at))\n"
-				 "return 1\n";
+const char link_since_script[] =
+	"local t = redis.call('TIME')\n"
+	"local now_ms = t[1] * 1000 + math.floor(t[2] / 1000)\n" LINK_LUA_SINCE(
+		"KEYS[1]") "redis.call('SET', KEYS[1], string.format('%.0f', since))\n"
+			   "return 1\n";
 
 static void close_link(struct link *, const char *why);
 
@@ -159,7 +158,16 @@ static bool can_not_serve(const char *error)
 	       strstr(error, "READONLY");
 }
 
-static void become_ready(struct link *l);
+static void become_ready(struct link *l)
+{
+	if (l->state != LINK_OPENING || !l->written || !wire_ready(l->ears) ||
+	    l->nsubscribed < l->nchannel)
+		return;
+	move(l, LINK_READY);
+	l->ready_ms = clock_steady_ms();
+	say(l, NULL);
+	tell(l, true);
+}
 
 /* Whether it has room is another matter. */
 static void hear_whether_it_writes(struct link *l, struct wire *w, const redisReply *reply)
@@ -204,17 +212,6 @@ static const struct channel *find_channel(const struct link *l, const char *name
 		if (strcmp(l->channel[i].name, name) == 0)
 			return &l->channel[i];
 	return NULL;
-}
-
-static void become_ready(struct link *l)
-{
-	if (l->state != LINK_OPENING || !l->written || !wire_ready(l->ears) ||
-	    l->nsubscribed < l->nchannel)
-		return;
-	move(l, LINK_READY);
-	l->ready_ms = clock_steady_ms();
-	say(l, NULL);
-	tell(l, true);
 }
 
 /* ["message", channel, payload], ["subscribe", channel, n] or ["pong", ""]. */

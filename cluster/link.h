@@ -76,6 +76,14 @@ const char *link_since(const struct link *);  /* the name of that key */
 extern const char link_since_script[];
 /* KEYS: of it. Returns 1. */
 
+/* Part of a script, behind a local now_ms: the local since, which is now if it is not there or makes no sense. */
+#define LINK_LUA_SINCE(key)                                                                        \
+	"local since = tonumber(redis.pcall('GET', " key "))\n"                                    \
+	"if not (since and since >= 0 and since <= now_ms) then\n"                                 \
+	"  since = now_ms\n"                                                                       \
+	"  redis.call('SET', " key ", string.format('%.0f', since))\n"                             \
+	"end\n"
+
 bool link_send(struct link *, link_answered *, void *owner, int n, const char *const arg[],
 	       const size_t len[]);
 /* One command. len NULL: the arguments are strings. answered may be NULL: nobody cares. */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 #include "cluster/reserve.h"
 
+#include "cluster/link.h"
+
 #include <assert.h>
 
 static int64_t least(int64_t a, int64_t b)
@@ -153,25 +155,22 @@ const char reserve_script[] =
 	"local now = t[1] * 1000000 + t[2]\n"
 	"local step, spent, want = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])\n"
 	"local ahead, most = now + ARGV[4], now + ARGV[5]\n"
-	"local since = tonumber(redis.pcall('GET', KEYS[2]))\n"
-	"if not (since and since >= 0 and since <= now / 1000) then\n"
-	"  since = math.floor(now / 1000)\n"
-	"  redis.call('SET', KEYS[2], string.format('%.0f', since))\n"
-	"end\n"
-	"local at = redis.pcall('GET', KEYS[1])\n"
-	"at = type(at) == 'string' and ARGV[6] ~= '1' and tonumber(at) or 0\n"
-	"if not (at > now and at <= most + ARGV[5]) then at = now end\n"
-	"if since ~= tonumber(ARGV[7]) then at = math.max(at, now + ARGV[8]) end\n"
-	"at = math.min(at + spent * step, most)\n"
-	"local from, n = at, 0\n"
-	"if want > 0 and at <= ahead then\n"
-	"  n = want\n"
-	"  at = at + n * step\n"
-	"end\n"
-	"if at > now then\n"
-	"  local px = string.format('%d', math.ceil((at - now) / 1000))\n"
-	"  redis.call('SET', KEYS[1], string.format('%.0f', at), 'PX', px)\n"
-	"else\n"
-	"  redis.call('DEL', KEYS[1])\n"
-	"end\n"
-	"return {n, from - now, at - now, since}\n";
+	"local now_ms = math.floor(now / 1000)\n" LINK_LUA_SINCE(
+		"KEYS[2]") "local at = redis.pcall('GET', KEYS[1])\n"
+			   "at = type(at) == 'string' and ARGV[6] ~= '1' and tonumber(at) or 0\n"
+			   "if not (at > now and at <= most + ARGV[5]) then at = now end\n"
+			   "if since ~= tonumber(ARGV[7]) then at = math.max(at, now + ARGV[8]) "
+			   "end\n"
+			   "at = math.min(at + spent * step, most)\n"
+			   "local from, n = at, 0\n"
+			   "if want > 0 and at <= ahead then\n"
+			   "  n = want\n"
+			   "  at = at + n * step\n"
+			   "end\n"
+			   "if at > now then\n"
+			   "  local px = string.format('%d', math.ceil((at - now) / 1000))\n"
+			   "  redis.call('SET', KEYS[1], string.format('%.0f', at), 'PX', px)\n"
+			   "else\n"
+			   "  redis.call('DEL', KEYS[1])\n"
+			   "end\n"
+			   "return {n, from - now, at - now, since}\n";

@@ -255,7 +255,7 @@ char *signature_make(const struct conf_dkim *d, const struct draft_field *fields
 	/* The field itself comes last, its signature empty, without an end. */
 	const struct draft_field own = {buf_data(&field), buf_len(&field), NULL};
 	put_field(d, &own, &n.hashed);
-	n.hashed.tail -= 2;
+	buf_shorten(&n.hashed, 2);
 	size_t len = sign(d, &n.hashed, signature);
 	put_base64(&field, signature, len, strlen("b="));
 	buf_puts(&field, "\r\n");

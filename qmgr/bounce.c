@@ -205,11 +205,11 @@ static void write_original(const struct report *r, struct buf *to)
 	size_t before = buf_len(to);
 	int64_t most = r->size_max > RETURN_PIECE ? r->size_max : RETURN_PIECE;
 	if (!append_content(r, to, whole ? (int64_t)r->content->size : most)) {
-		to->tail = to->head + before;
+		buf_shorten(to, buf_len(to) - before);
 		buf_puts(to, "X-Sluice: the message cannot be read from the queue\r\n");
 	} else if (!whole) {
-		to->tail = to->head + before +
-			   header_length(buf_data(to) + before, buf_len(to) - before);
+		size_t all = buf_len(to) - before;
+		buf_shorten(to, all - header_length(buf_data(to) + before, all));
 	}
 }
 

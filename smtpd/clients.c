@@ -30,7 +30,7 @@ struct client {
 	int64_t looked_us;    /* steady clock: when they were asked last */
 };
 
-/* What a listener is called by all nodes. */
+/* What a listener is called by all nodes; it never changes. */
 struct title {
 	struct title *next;
 	int listener;
@@ -118,7 +118,8 @@ static void tell(struct clients *t, struct client *c, const struct conf_listener
 {
 	unsigned char address[sizeof(struct in6_addr)] = {0};
 	char text[INET6_ADDRSTRLEN];
-	remember_title(t, c->key.listener, limits->title);
+	if (c->told == 0)
+		remember_title(t, c->key.listener, limits->title);
 	memcpy(address, c->key.bytes, sizeof c->key.bytes);
 	inet_ntop(c->key.family, address, text, sizeof text);
 	char *key = mem_printf("%s%s/%s", shared_as, limits->title, text);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "smtpd/filter_mail.h"
 
+#include "base/ident.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/metrics.h"
@@ -12,10 +13,25 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Of mail that did not come by SMTP. */
+static const char *own_macro(const struct filter_mail *m, const char *name)
+{
+	char id[IDENT_TEXT];
+	if (strcmp(name, "i") == 0)
+		return log_text("%s", ident_text(m->id, id));
+	if (strcmp(name, "j") == 0)
+		return m->owner.hostname;
+	if (strcmp(name, "_") == 0)
+		return "localhost [127.0.0.1]";
+	if (strcmp(name, "v") == 0)
+		return "sluice";
+	return strcmp(name, "{daemon_name}") == 0 ? m->owner.daemon : NULL;
+}
+
 static const char *macro(void *owner, const char *name)
 {
 	const struct filter_mail *m = owner;
-	return m->owner.macro(m->owner.owner, name);
+	return m->owner.macro ? m->owner.macro(m->owner.owner, name) : own_macro(m, name);
 }
 
 static void tell(void *owner, const char *filter, const char *action, const char *reason)

@@ -19,10 +19,11 @@
 
 /* Whose mail it is. */
 struct filter_owner {
-	const char *(*macro)(void *owner, const char *name);
+	const char *(*macro)(void *owner, const char *name); /* NULL: of a relay's own mail */
 	void (*done)(void *owner); /* an event of the dialogue; NULL: there is none */
 	void *owner;
 	const char *hostname; /* of a relay whose own mail it is; else NULL */
+	const char *daemon;   /* of its own mail: which part of it has brought it */
 	uint64_t id;	      /* of the message, for the log; 0: the draft's */
 };
 

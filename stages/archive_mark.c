@@ -85,7 +85,7 @@ static bool put_again(const struct draft_field *f, struct buf *to)
 	buf_puts(to, "\r\n");
 	good = good && n > 1;
 	if (!good)
-		to->tail -= buf_len(to) - before;
+		buf_shorten(to, buf_len(to) - before);
 	return good;
 }
 

@@ -285,28 +285,12 @@ static int count_local(const struct conf *c)
 	return n;
 }
 
-static const char *macro(void *owner, const char *name)
-{
-	const struct take *t = owner;
-	char id[IDENT_TEXT];
-	if (strcmp(name, "i") == 0)
-		return log_text("%s", ident_text(t->id, id));
-	if (strcmp(name, "j") == 0)
-		return t->filters->owner.hostname;
-	if (strcmp(name, "_") == 0)
-		return "localhost [127.0.0.1]";
-	if (strcmp(name, "v") == 0)
-		return "sluice";
-	return strcmp(name, "{daemon_name}") == 0 ? "maildrop" : NULL;
-}
-
 static void add_filters(struct reading *r, struct passage *p)
 {
 	struct take *t = r->take;
 	if (count_local(r->conf) == 0)
 		return;
-	const struct filter_owner owner = {
-		.macro = macro, .owner = t, .hostname = r->conf->own_name};
+	const struct filter_owner owner = {.hostname = r->conf->own_name, .daemon = "maildrop"};
 	t->filters = mem_zalloc(sizeof *t->filters);
 	filter_mail_init(t->filters, r->with->milters, r->conf, &owner);
 	for (int i = 0; i < r->conf->nmilter; i++)

@@ -200,27 +200,10 @@ static bool owes_report(const struct envelope *e)
 	return false;
 }
 
-static const char *macro(void *owner, const char *name)
-{
-	const struct refilter *r = owner;
-	char id[IDENT_TEXT];
-	if (strcmp(name, "i") == 0)
-		return log_text("%s", ident_text(r->envelope->id, id));
-	if (strcmp(name, "j") == 0)
-		return r->filters->owner.hostname;
-	if (strcmp(name, "_") == 0)
-		return "localhost [127.0.0.1]";
-	if (strcmp(name, "v") == 0)
-		return "sluice";
-	return strcmp(name, "{daemon_name}") == 0 ? "refilter" : NULL;
-}
-
 static void add_filters(struct refilter *r, const struct take_means *with)
 {
-	const struct filter_owner owner = {.macro = macro,
-					   .owner = r,
-					   .hostname = with->conf->own_name,
-					   .id = r->envelope->id};
+	const struct filter_owner owner = {
+		.hostname = with->conf->own_name, .daemon = "refilter", .id = r->envelope->id};
 	r->filters = mem_zalloc(sizeof *r->filters);
 	filter_mail_init(r->filters, with->milters, with->conf, &owner);
 	milter_chain_insist(r->filters->chain);

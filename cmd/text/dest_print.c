@@ -111,7 +111,7 @@ static struct widths measure(const struct dest_command *c)
 static void end_line(struct buf *to)
 {
 	while (buf_len(to) > 0 && buf_data(to)[buf_len(to) - 1] == ' ')
-		to->tail--;
+		buf_shorten(to, 1);
 	buf_puts(to, "\n");
 }
 

@@ -59,7 +59,7 @@ void kept_file_read(const struct kept_file *f, const char *spool, struct buf *to
 			complain(f, spool, strerror(errno));
 	} else if (file_read(fd, SIZE_MAX_BYTES, to) && right(f, to)) {
 		buf_consume(to, strlen(f->first_line));
-		to->tail -= CRC_LINE;
+		buf_shorten(to, CRC_LINE);
 	} else {
 		buf_clear(to);
 		put_aside(f, folder, spool);

@@ -34,12 +34,12 @@ enum step milter_filter_refuse(struct filter *f, const char *reply)
 	return STEP_STOPS;
 }
 
-/* Of one that failed. */
 static int action_of(const struct filter *f)
 {
 	return f->chain->insists ? MILTER_DEFAULT_TEMPFAIL : (int)f->conf->default_action;
 }
 
+/* Of one that failed. */
 static enum step default_action(struct filter *f)
 {
 	switch (action_of(f)) {

@@ -98,23 +98,22 @@ def fixture_nodes(module_lab):
 
 
 @contextlib.contextmanager
+def _away(begin, end):
+    begin()
+    try:
+        yield "away"
+    finally:
+        end()
+
+
 def killed(nodes):
     """Kill it."""
-    nodes.redis.kill()
-    try:
-        yield "away"
-    finally:
-        nodes.redis.start()
+    return _away(nodes.redis.kill, nodes.redis.start)
 
 
-@contextlib.contextmanager
 def paused(nodes):
     """Stop it for a while."""
-    nodes.redis.pause()
-    try:
-        yield "away"
-    finally:
-        nodes.redis.go_on()
+    return _away(nodes.redis.pause, nodes.redis.go_on)
 
 
 @contextlib.contextmanager

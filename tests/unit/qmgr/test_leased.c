@@ -128,14 +128,19 @@ static void what_is_too_many_ends_and_goes_back(void **state)
 	assert_int_equal(n.heard, 2);
 }
 
-static void what_nobody_waits_for_goes_back(void **state)
+static void begin_with_an_idle_one(void)
 {
-	(void)state;
 	begin_in_cluster("host_connection_limit = 4");
 	send_some(1);
 	offer(1, 1, 1, 0);
 	ready(open_at(0), 1);
 	done(given_at(0), VERDICT_SENT);
+}
+
+static void what_nobody_waits_for_goes_back(void **state)
+{
+	(void)state;
+	begin_with_an_idle_one();
 	last_need();
 	close_orderly(open_at(0));
 	struct sharing_need n = last_need();
@@ -160,11 +165,7 @@ static void none_is_kept_idle_where_there_is_not_one_for_each(void **state)
 static void an_idle_one_ends_when_others_come_to_want_it(void **state)
 {
 	(void)state;
-	begin_in_cluster("host_connection_limit = 4");
-	send_some(1);
-	offer(1, 1, 1, 0);
-	ready(open_at(0), 1);
-	done(given_at(0), VERDICT_SENT);
+	begin_with_an_idle_one();
 	assert_false(was_told_to_end(open_at(0)));
 	offer_of(1, 1, 1, 3, true);
 	assert_true(was_told_to_end(open_at(0)));
