@@ -111,9 +111,25 @@ static void stealing_nothing_gives_an_empty_string(void **state)
 	free(text);
 }
 
+static void what_is_at_the_end_can_be_dropped(void **state)
+{
+	(void)state;
+	struct buf b = {0};
+	buf_puts(&b, "abcdef");
+	buf_consume(&b, 2);
+	buf_shorten(&b, 1);
+	assert_string_equal(buf_cstr(&b), "cde");
+	buf_shorten(&b, 3);
+	assert_int_equal(buf_len(&b), 0);
+	buf_puts(&b, "x");
+	assert_string_equal(buf_cstr(&b), "x");
+	buf_fini(&b);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(what_is_at_the_end_can_be_dropped),
 		cmocka_unit_test(what_is_appended_comes_out_in_order),
 		cmocka_unit_test(consuming_all_starts_again_at_the_beginning),
 		cmocka_unit_test(many_small_steps_keep_every_byte),
