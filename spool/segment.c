@@ -252,16 +252,23 @@ void segment_dead(const struct place *p)
 	s->dead[s->ndead++] = p->offset;
 }
 
-bool segment_mark(struct segment *s)
+static bool put_flags(const struct segment *s, uint8_t flags)
 {
 	for (size_t i = 0; i < s->ndead; i++) {
-		uint8_t flags = RECORD_GARBAGE;
 		struct iovec v = {.iov_base = &flags, .iov_len = 1};
 		if (disk_write(s->file->fd, &v, 1, s->dead[i] + (uint64_t)RECORD_FLAGS_AT) != 0)
 			return false;
 	}
-	if (disk_datasync(s->file->fd) != 0)
+	return true;
+}
+
+bool segment_mark(struct segment *s)
+{
+	if (!put_flags(s, RECORD_GARBAGE) || disk_datasync(s->file->fd) != 0) {
+		/* The kernel may take them for written, and show them to the next start. */
+		put_flags(s, 0);
 		return false;
+	}
 	free(s->dead);
 	s->dead = NULL;
 	s->ndead = s->dead_cap = 0;

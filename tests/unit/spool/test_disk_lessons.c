@@ -250,6 +250,30 @@ static void what_is_done_stays_done_where_no_checkpoint_can_be_written(void **st
 	}
 }
 
+/* Envelopes had been marked as dead, and the sync of it had failed: the next start saw the marks, which the kernel took
+ * for written, and passed over what had said that the messages were done. The power took the marks. */
+static void what_is_done_stays_done_where_marks_were_not_synced(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+		begin(seed);
+		world_open(w);
+		for (int i = 0; i < STEPS; i++)
+			world_step(w);
+		world_kill(w);
+		if (start_where_it_fails(CALL_DATASYNC, (int)(3 + seed % 6), EIO, true)) {
+			world_pass_long(w);
+			world_stop(w);
+		}
+		start_where_it_works(CALL_DATASYNC);
+		world_pass_long(w);
+		world_store(w, true);
+		world_pass_long(w);
+		cut_now();
+		end();
+	}
+}
+
 /* Of the letters, the first that is large, or not. */
 static struct letter *first_letter(bool large)
 {
@@ -318,6 +342,7 @@ int main(void)
 		cmocka_unit_test(what_replaces_an_envelope_is_stable_before_that_is_dead),
 		cmocka_unit_test(what_a_failing_start_has_read_is_not_written_off),
 		cmocka_unit_test(what_is_done_stays_done_where_no_checkpoint_can_be_written),
+		cmocka_unit_test(what_is_done_stays_done_where_marks_were_not_synced),
 		cmocka_unit_test(
 			a_large_message_keeps_nobody_waiting_and_is_safe_before_its_answer),
 		cmocka_unit_test(a_large_message_is_answered_before_the_end),
