@@ -30,6 +30,11 @@ struct content_file *content_file_ref(struct content_file *f)
 	return f;
 }
 
+bool content_file_alone(struct content_file *f)
+{
+	return atomic_load_explicit(&f->refs, memory_order_acquire) == 1;
+}
+
 void content_file_unref(struct content_file *f)
 {
 	if (!f || !refs_drop(&f->refs))

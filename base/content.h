@@ -36,6 +36,7 @@ struct content {
 struct content_file *content_file_new(int fd); /* takes the descriptor */
 struct content_file *content_file_ref(struct content_file *);
 void content_file_unref(struct content_file *); /* NULL is allowed */
+bool content_file_alone(struct content_file *); /* the caller's reference is the only one */
 
 struct content *content_in_memory(char *bytes, uint64_t size);
 /* Takes bytes, a malloc'd block. */

@@ -28,6 +28,9 @@ static void become_file(struct content_writer *w)
 	w->file = spool_file_new(w->spool, w->id);
 	if (!w->file)
 		w->error = errno ? errno : EIO;
+	else
+		write_out(w);
+	buf_fini(&w->memory); /* what follows takes less at once */
 }
 
 void content_writer_put(struct content_writer *w, const char *bytes, size_t len)

@@ -7,6 +7,7 @@
 #include "base/mem.h"
 #include "base/metrics.h"
 #include "spool/disk.h"
+#include "spool/removal.h"
 #include "spool/payload.h"
 #include "spool/spool_file.h"
 
@@ -289,7 +290,7 @@ static void finished(struct spool *s, struct op *op)
 	journal_let_go(&s->journal, &stub->content, USE_CONTENT);
 	if (stub->large) {
 		s->large_bytes -= size_of(s->large, ident_text(stub->id, name));
-		disk_unlink(s->large, name); /* else recovery does */
+		removal_of_large(s->syncers, s->large, stub->id);
 		replicate_large_gone(s->replication.keeper, stub->id);
 	}
 	work_free(op->work, &s->journal);

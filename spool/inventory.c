@@ -6,6 +6,7 @@
 #include "spool/checkpoint.h"
 #include "spool/disk.h"
 #include "spool/journal.h"
+#include "spool/spare.h"
 
 #include <fcntl.h>
 #include <stdlib.h>
@@ -14,7 +15,7 @@
 static bool ours(const char *name)
 {
 	return strcmp(name, CHECKPOINT_NAME) == 0 || strcmp(name, CHECKPOINT_NEW_NAME) == 0 ||
-	       strcmp(name, JOURNAL_RESERVE) == 0;
+	       strcmp(name, JOURNAL_RESERVE) == 0 || spare_name(name);
 }
 
 static void add_name(void *owner, const char *name)

@@ -7,6 +7,7 @@
 #include "spool/disk.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <fcntl.h>
 
 enum { LANE_SHARE = 8 }; /* segments of the other lanes are so much smaller */
@@ -52,17 +53,42 @@ static struct segment *enter(struct journal *j, struct lane *l, struct segment *
 	if (!s)
 		return NULL;
 	list_append(&j->segments, &s->link);
-	metrics_add(METRIC_files_created, 1);
 	l->began = true;
 	j->changed = true;
 	replicate_segment(j->keeper, s, false);
 	return s;
 }
 
+/* What is only kept for later goes first. */
+static bool make_room(struct journal *j)
+{
+	if (errno != ENOSPC || j->spares.n == 0)
+		return false;
+	spares_drop(&j->spares);
+	return true;
+}
+
+static struct segment *create(struct journal *j, struct lane *l)
+{
+	struct segment *s =
+		segment_create(j->folder, j->next_seq, l->segment_size, l->number, !l->began);
+	if (!s && make_room(j))
+		s = segment_create(j->folder, j->next_seq, l->segment_size, l->number, !l->began);
+	metrics_add(METRIC_files_created, s != NULL);
+	return enter(j, l, s);
+}
+
+static struct segment *reuse(struct journal *j, struct lane *l)
+{
+	if (l->number != LANE_MAIN || j->spares.n == 0)
+		return NULL;
+	return enter(j, l, spares_take(&j->spares, j->next_seq, l->number, !l->began));
+}
+
 static struct segment *make(struct journal *j, struct lane *l)
 {
-	return enter(j, l,
-		     segment_create(j->folder, j->next_seq, l->segment_size, l->number, !l->began));
+	struct segment *s = reuse(j, l);
+	return s ? s : create(j, l);
 }
 
 static struct segment *use_reserve(struct journal *j, struct lane *l)
@@ -103,12 +129,19 @@ static bool make_reserve(struct journal *j)
 	return ok;
 }
 
+void journal_room(struct journal *j, int64_t bytes)
+{
+	j->spares.unwanted = bytes < (int64_t)(j->spares.size * SPARES_MAX);
+	if (j->spares.unwanted)
+		spares_drop(&j->spares);
+}
+
 void journal_prepare(struct journal *j, int64_t now_ms)
 {
 	struct lane *l = &j->lane[LANE_MAIN];
 	if (!j->reserve && (!j->reserve_tried || now_ms - j->reserve_tried >= RESERVE_AGAIN_MS)) {
 		j->reserve_tried = now_ms;
-		j->reserve = make_reserve(j);
+		j->reserve = make_reserve(j) || (make_room(j) && make_reserve(j));
 	}
 	if (j->reserve && l->current && !l->next && l->current->end > l->current->size / 2)
 		l->next = make(j, l);

@@ -20,8 +20,10 @@
 #ifndef SPOOL_JOURNAL_H
 #define SPOOL_JOURNAL_H
 
+#include "base/thread_pool.h"
 #include "spool/lane.h"
 #include "spool/replicate.h"
+#include "spool/spare.h"
 
 #define JOURNAL_RESERVE "reserve"
 
@@ -31,6 +33,7 @@ struct journal {
 	struct list segments;
 	struct list older; /* of earlier starts: recovery's until journal_join() */
 	struct lane lane[LANES];
+	struct spares spares;  /* for LANE_MAIN */
 	bool reserve;	       /* it is there */
 	bool reserve_allowed;  /* to be used up */
 	int64_t reserve_tried; /* steady clock: when it was last to be made again */
@@ -39,8 +42,9 @@ struct journal {
 	bool changed;	       /* the checkpoint does not know of all segments */
 	bool written;	       /* something, since the last checkpoint */
 	bool stuck; /* marking, or the last recovery, has failed: nothing goes any more */
-	int64_t checkpoint_ms; /* steady clock: when it was last written */
-	struct loop *keeper;   /* of a copy elsewhere: replicate.h; or NULL */
+	int64_t checkpoint_ms;	      /* steady clock: when it was last written */
+	struct loop *keeper;	      /* of a copy elsewhere: replicate.h; or NULL */
+	struct thread_pool *removers; /* removal.h; or NULL */
 };
 
 void journal_init(struct journal *, uint64_t segment_size);
@@ -49,6 +53,9 @@ void journal_fini(struct journal *);
 bool journal_fresh(struct journal *); /* have a segment for LANE_MAIN, if there is none */
 void journal_prepare(struct journal *, int64_t now_ms);
 /* Make the next one, and the reserve, if it is time. now_ms: steady clock. */
+
+void journal_room(struct journal *, int64_t bytes);
+/* So much of the disk is free, beyond what is to stay free: where it is little, nothing is kept for later. */
 
 bool journal_on_reserve(const struct journal *);
 /* There is no reserve, because the disk is full. */

@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "spool/checkpoint.h"
 #include "spool/disk.h"
+#include "spool/removal.h"
 
 #include <errno.h>
 #include <string.h>
@@ -33,23 +34,32 @@ static bool renew_checkpoint(struct journal *j, int64_t now_ms)
 	return checkpoint_leave(j);
 }
 
+static bool remove_segment(struct journal *j, const struct segment *s)
+{
+	char name[SEGMENT_NAME];
+	segment_name(s->head.seq, name);
+	if (spares_keep(&j->spares, s))
+		return true;
+	if ((disk_unlink(j->folder, name) == 0 || errno == ENOENT) && disk_sync(j->folder) == 0)
+		return true;
+	log_event(LOG_LEVEL_ERROR, "collect_failed", "segment", name, "error", strerror(errno),
+		  NULL);
+	return false;
+}
+
 /* One at a time, the older before the newer that may say that it is dead. */
 static bool remove_segments(struct journal *j, bool of_main)
 {
-	char name[SEGMENT_NAME];
 	list_each (link, tmp, &j->segments) {
 		struct segment *s = list_entry(link, struct segment, link);
 		if (!removable(j, s) || (s->head.lane == LANE_MAIN) != of_main)
 			continue;
-		segment_name(s->head.seq, name);
-		if ((disk_unlink(j->folder, name) != 0 && errno != ENOENT) ||
-		    disk_sync(j->folder) != 0) {
-			log_event(LOG_LEVEL_ERROR, "collect_failed", "segment", name, "error",
-				  strerror(errno), NULL);
+		if (!remove_segment(j, s))
 			return false;
-		}
 		replicate_gone(j->keeper, s->head.seq);
+		struct content_file *file = content_file_ref(s->file);
 		segment_free(&s);
+		removal_of_file(j->removers, file);
 	}
 	return true;
 }

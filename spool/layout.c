@@ -239,6 +239,7 @@ bool layout_segments(struct spool *s, struct buf *error)
 		quarantine_file(s, s->journal.folder, all.foreign[i], "not a file of this queue");
 	if (ok)
 		apply_checkpoint(s, &all);
+	spares_find(&s->journal.spares, s->journal.folder, s->journal.lane[LANE_MAIN].segment_size);
 	inventory_fini(&all);
 	ok = ok && (disk_each(s->taken, stay_above, NULL) == 0 || failed(s, "taken", error));
 	s->newest = ident_new();

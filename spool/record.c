@@ -57,6 +57,8 @@ void segment_head_put(uint8_t head[SEGMENT_HEAD], const struct segment_head *h)
 	put_le(head + 32, h->salt, 8);
 	put_le(head + 40, h->first, 4);
 	if (h->version > 1)
+		put_le(head + 44, h->reused, 4);
+	if (h->version > 1)
 		put_le(head + 48, h->size, 8);
 	uint32_t at = crc_at(h->version);
 	put_le(head + at, crc32c(0, head, at), 4);
@@ -73,6 +75,7 @@ bool segment_head_get(const uint8_t head[SEGMENT_HEAD], struct segment_head *h)
 	h->created = get_le(head + 24, 8);
 	h->salt = get_le(head + 32, 8);
 	h->first = (uint32_t)get_le(head + 40, 4);
+	h->reused = h->version > 1 ? (uint32_t)get_le(head + 44, 4) : 0;
 	h->size = h->version > 1 ? get_le(head + 48, 8) : 0;
 	return h->version >= SEGMENT_VERSION_OLDEST && h->version <= SEGMENT_VERSION;
 }

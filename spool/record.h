@@ -61,7 +61,8 @@ struct segment_head {
 	uint64_t created; /* an id */
 	uint64_t salt;	  /* random */
 	uint32_t first;	  /* 1: the first that a start made in this lane */
-	uint64_t size;	  /* bytes that it was made with; 0 in version 1 */
+	uint32_t reused; /* 1: what follows the last record may be of an earlier life of the file */
+	uint64_t size;	 /* bytes that it was made with; 0 in version 1 */
 };
 
 static inline uint64_t record_size(uint32_t length)

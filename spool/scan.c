@@ -96,13 +96,15 @@ static enum scan_result skip(struct scan *s, uint64_t size)
 {
 	/* A head that says too much is right about its record, but there is no next one. */
 	uint64_t at = s->from + (size ? size : 8);
-	s->damaged = size ? s->record.id : 0;
+	bool begun = size != 0;
+	s->damaged = begun ? s->record.id : 0;
 	while (at + RECORD_HEAD <= s->size && !right(s, at, &size))
 		at += 8;
 	if (at + RECORD_HEAD <= s->size) {
 		s->to = s->next = at;
 		return SCAN_DAMAGE;
 	}
+	s->begun = begun;
 	bool nothing = all_zero(s, s->from, s->size);
 	s->to = s->next = s->size;
 	return nothing ? SCAN_END : SCAN_TORN;

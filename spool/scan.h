@@ -30,6 +30,7 @@ struct scan {
 	uint64_t damaged;  /* whose record it was, where that can be told; else 0 */
 	uint64_t synced;   /* up to where its own records say that it was on stable storage */
 	bool sealed;	   /* it ends with RECORD_END */
+	bool begun;	   /* torn: the head of a record is right there */
 	bool unreadable;   /* the disk failed somewhere */
 	uint8_t *window;
 	uint64_t window_at;

@@ -60,7 +60,7 @@ static bool write_head(int fd, const struct segment_head *h)
 }
 
 static struct segment *segment_with_head(int fd, uint64_t seq, uint64_t size, uint32_t lane,
-					 bool first)
+					 bool first, bool reused)
 {
 	struct segment *s = segment_new(fd, size);
 	s->head = (struct segment_head){.version = SEGMENT_VERSION,
@@ -68,6 +68,7 @@ static struct segment *segment_with_head(int fd, uint64_t seq, uint64_t size, ui
 					.seq = seq,
 					.created = ident_new(),
 					.first = first,
+					.reused = reused,
 					.size = size};
 	disk_salt(&s->head.salt, sizeof s->head.salt);
 	s->seed = segment_head_seed(&s->head);
@@ -80,7 +81,7 @@ struct segment *segment_create(int folder, uint64_t seq, uint64_t size, uint32_t
 	int fd = disk_open(folder, segment_name(seq, name), O_RDWR | O_CREAT | O_EXCL);
 	if (fd < 0)
 		return NULL;
-	struct segment *s = segment_with_head(fd, seq, size, lane, first);
+	struct segment *s = segment_with_head(fd, seq, size, lane, first, false);
 	if (disk_allocate(fd, size) == 0 && write_head(fd, &s->head) && disk_datasync(fd) == 0 &&
 	    disk_sync(folder) == 0)
 		return s;
@@ -103,7 +104,7 @@ struct segment *segment_adopt(int folder, const char *name, uint64_t seq, uint32
 		disk_close(fd);
 		return NULL;
 	}
-	struct segment *s = segment_with_head(fd, seq, size, lane, first);
+	struct segment *s = segment_with_head(fd, seq, size, lane, first, true);
 	if (write_head(fd, &s->head) && disk_datasync(fd) == 0 &&
 	    disk_rename(folder, name, segment_name(seq, to)) == 0 && disk_sync(folder) == 0)
 		return s;

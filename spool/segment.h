@@ -66,7 +66,7 @@ struct segment *segment_create(int folder, uint64_t seq, uint64_t size, uint32_t
 
 struct segment *segment_adopt(int folder, const char *name, uint64_t seq, uint32_t lane,
 			      bool first);
-/* The same of a file that is there, with the room that it has. */
+/* The same of a file that is there, with the room that it has, whatever lies in it. */
 
 bool segment_seal(struct segment *, uint64_t offset);
 /* It ends there, whatever follows: say so on disk, synced, and give back the room behind. */

@@ -32,6 +32,7 @@ struct spool *spool_new(struct conf *conf, struct loop *qmgr, struct buf *error)
 	list_init(&s->replication.awaiting);
 	s->commands_end = &s->commands;
 	large_sync_init(s);
+	s->journal.removers = s->syncers;
 	s->loop = loop_new("spool", inbox_receive, turn_run, s);
 	timer_init(&s->tick, turn_gathered, s);
 	fine_timer_init(&s->gathered, s->loop, turn_gathered, s);

@@ -37,7 +37,8 @@
  *	parked.c              messages by site            spool_look.c       read it, offline
  *	sample.c              some of those that fit    large_sync.c       large content, beside it
  *	gather.c              how long a batch waits    replicate.c        a copy elsewhere
- *	adoption.c            messages of another node
+ *	adoption.c            messages of another node    spare.c            segments for another life
+ *	removal.c             files go, beside it
  *
  * OWNERSHIP  Given away by posting, both ways.
  * THREAD     spool_new(), spool_start(), spool_stop(), spool_free(): main. spool_file_*(): whoever
@@ -55,7 +56,7 @@
 #include "base/envelope.h"
 #include "base/loop.h"
 
-enum { SPOOL_CONTENT_INLINE_MAX = 128 << 10 }; /* bytes; larger content has a file of its own */
+enum { SPOOL_CONTENT_INLINE_MAX = 512 << 10 }; /* bytes; larger content has a file of its own */
 
 enum spool_note {
 	SPOOL_STORE = NOTES_FROM(NOTES_OF_SPOOL),

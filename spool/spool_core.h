@@ -61,7 +61,7 @@ struct spool {
 	struct list todo;    /* ops not written yet */
 	struct list written; /* ops written and in effect, not synced */
 	int64_t unsynced_since_ms, unsynced_bytes;
-	struct thread_pool *syncers; /* of large contents */
+	struct thread_pool *syncers; /* of large contents; they remove, too */
 	int syncing;		     /* large contents, there */
 	struct replication replication;
 	struct gather gather;

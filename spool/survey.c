@@ -32,6 +32,12 @@ static void judge(struct survey *v, const struct segment *g)
 	}
 }
 
+/* What is wrong at the end was there before: there is nothing to tell. */
+static bool of_earlier_life(const struct segment *g, const struct scan *scan)
+{
+	return g->head.reused && !scan->begun && scan->from >= g->said;
+}
+
 void survey_segment(struct survey *v, struct replay *r, size_t i)
 {
 	struct segment *g = r->segment[i];
@@ -46,12 +52,12 @@ void survey_segment(struct survey *v, struct replay *r, size_t i)
 			add_region(v, &scan);
 	}
 	v->end = scan.from;
-	if (result == SCAN_TORN)
+	g->said = was_synced(r, i, &scan);
+	if (result == SCAN_TORN && !of_earlier_life(g, &scan))
 		add_region(v, &scan);
 	v->sealed = scan.sealed;
 	v->unreadable = scan.unreadable;
 	v->cut_short = !scan.sealed && g->size < g->head.size;
-	g->said = was_synced(r, i, &scan);
 	judge(v, g);
 	scan_fini(&scan);
 }

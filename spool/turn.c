@@ -17,6 +17,8 @@ static void look_at_free_space(struct spool *s)
 	s->looked_ms = s->loop->now_ms;
 	int64_t room = disk_free_bytes(s->folder);
 	s->low = room >= 0 && room < s->conf->queue_minfree;
+	if (room >= 0)
+		journal_room(&s->journal, room - s->conf->queue_minfree);
 }
 
 static void tell_accepting(struct spool *s)

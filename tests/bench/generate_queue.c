@@ -171,7 +171,7 @@ int main(int argc, char **argv)
 	g.spread_ms = strtoll(argv[5], NULL, 10) * 1000;
 	g.conf->segment_size = strtoll(argv[6], NULL, 10);
 	if (g.messages < 1 || g.bytes < 2 || g.bytes > SPOOL_CONTENT_INLINE_MAX) {
-		fprintf(stderr, "generate_queue: 1 message or more, of 2 bytes to 128 KiB\n");
+		fprintf(stderr, "generate_queue: 1 message or more, of 2 bytes to 512 KiB\n");
 		return 2;
 	}
 	bool ok = fill(&g);

@@ -119,7 +119,7 @@ def test_a_node_that_dies_under_load_is_adopted_by_one_other(lab, nats):
     nodes = Nodes(lab, nats, sink, names)
     for number in range(ROUNDS):
         name, domain = names[number % 3], f"d{number}.test"
-        load = Load(nodes[name].port, 10**6, 8, lambda one: 200000 if one % 40 == 9 else 500, [domain])
+        load = Load(nodes[name].port, 10**6, 8, lambda one: 600000 if one % 80 == 9 else 500, [domain])
         load.wait_acknowledged(150)
         lose_disk(nodes[name])
         load.close()
@@ -288,7 +288,7 @@ def test_a_drained_node_goes_when_its_copy_is_whole(lab, nats):
     sink = lab.sink(Rule("rcpt", "451 4.2.1 Try later"))
     nodes = Nodes(lab, nats, sink, ["h2"])
     relay = lab.relay(Config(queue=LATER).route_all_to(sink.port))
-    load = Load(relay.port, 150, sessions=5, size=200000, domains=["h.test"])
+    load = Load(relay.port, 50, sessions=5, size=600000, domains=["h.test"])
     load.finish()
     relay.stop()
     relay.config.extra = config_of(nats.addresses, sink, "h1").extra

@@ -189,7 +189,7 @@ def test_a_crash_leaves_no_message_without_its_copy(lab, world):
     config, sink = world
     relay = lab.relay(config)
     sink.behaviour.rules.append(Rule("mail", "451 4.3.0 later"))
-    large = CONTENT + b"text\r\n" * 40000
+    large = CONTENT + b"text\r\n" * 100000
     answered = 0
     for round_number in range(4):
         with relay.client() as client:

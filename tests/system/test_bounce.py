@@ -162,7 +162,7 @@ def test_only_the_header_is_returned_when_the_sender_wants_no_more(lab):
 
 def test_only_the_header_of_a_large_message_is_returned(lab):
     office = Office(lab, REFUSED)
-    office.send("nobody@dest.test", content=CONTENT + b"body of the original\r\n" * 20000)
+    office.send("nobody@dest.test", content=CONTENT + b"body of the original\r\n" * 30000)
     report = office.report()
     assert report.returned.type == "text/rfc822-headers"
     assert len(report.content) < 10000

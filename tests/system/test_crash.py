@@ -107,7 +107,7 @@ def test_three_ledgers_agree_however_often_the_relay_is_killed(lab, kills, messa
     """Small and large messages, some put off at first; clients, log and sink are compared."""
     sink = lab.sink(FirstTime("rcpt", "450 4.2.1 later", pattern=r"^to\d*[37]@"))
     relay = lab.relay(_config(sink))
-    load = Load(relay.port, messages, sessions, lambda number: 150000 if number % 25 == 0 else 500)
+    load = Load(relay.port, messages, sessions, lambda number: 600000 if number % 50 == 0 else 500)
     lab.callback(load.close)
     taken = _kill_while_loaded(relay, load, kills)
     assert len(taken) >= messages
@@ -155,7 +155,7 @@ def test_recipients_that_have_it_do_not_get_it_again_after_a_kill(lab):
 def test_a_large_message_survives_a_kill(lab):
     sink = lab.sink(Rule("end", "451 4.3.0 later", times=1))
     relay = lab.relay(_config(sink))
-    text = b"\r\n" + b"a large message\r\n" * 30000
+    text = b"\r\n" + b"a large message\r\n" * 40000
     relay.send(content=text)
     relay.kill()
     relay.start()

@@ -17,7 +17,7 @@ from lab.sink import Rule
 from lab.spool import Spool, flip, identity
 
 LATER = [f"later{number}@dest.test" for number in range(1, 7)]
-LARGE = b"Subject: large\r\n\r\n" + b"a large message\r\n" * 10000
+LARGE = b"Subject: large\r\n\r\n" + b"a large message\r\n" * 40000
 
 
 def _config(port):

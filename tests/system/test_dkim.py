@@ -85,7 +85,7 @@ BODIES = [
     lambda chance: "ä ö ü ß – naïve 日本語\r\n" * chance.randrange(1, 5),
     lambda chance: base64.encodebytes(chance.randbytes(chance.choice([300, 3000, 40000]))).decode().replace("\n", "\r\n"),
     lambda chance: "".join(chance.choice(["word ", " ", "\t", "\r\n", "\r\n\r\n", ".", "=\r\n", "a"]) for _ in range(400)),
-    lambda chance: base64.encodebytes(chance.randbytes(chance.choice([90000, 150000]))).decode().replace("\n", "\r\n"),
+    lambda chance: base64.encodebytes(chance.randbytes(chance.choice([90000, 450000]))).decode().replace("\n", "\r\n"),
 ]
 RARE = len(BODIES) - 1  # the last is large
 
@@ -375,7 +375,7 @@ def test_large_mail_is_signed_and_its_file_is_whole(lab, small):
     line = b"a line of text  that has some length, and blanks \t at its end  \r\n"
     with relay.client() as client:
         client.greet()
-        for size in (131000, 131500, 3 << 20):
+        for size in (524000, 525000, 3 << 20):
             client.send_mail("x@y.test", ["to@dest.test"], message("me@own.test") + line * (size // len(line)))
     for one in sink.wait_messages(3):
         assert len(signatures_of(one.content)) == 1 and not verifier.broken(one.content)

@@ -18,7 +18,7 @@ from lab.process import Process
 from lab.relay import binary
 from lab.sink import Rule
 
-INLINE_MAX = 128 << 10
+INLINE_MAX = 512 << 10
 
 CONTENTS = {
     "empty": b"",
@@ -108,7 +108,7 @@ def test_content_around_the_size_that_gets_a_file_arrives(lab, extensions):
     _transfer(relay, sink, b"\r\n")
     added = len(sink.messages[0].content) - 2
     for size in {INLINE_MAX + step - less for step in (-1, 0, 1) for less in (0, added)}:
-        content = (b"x" * 78 + b"\r\n") * 2000
+        content = (b"x" * 78 + b"\r\n") * 8000
         content = content[:size - 2] + b"\r\n"
         if content.endswith(b"\r\r\n"):
             content = content[:-3] + b"x\r\n"
@@ -257,7 +257,7 @@ def test_our_own_sink_stores_what_was_sent(lab, tmp_path, options):
     lab.callback(sink.stop)
     wait_until(lambda: accepts(port), what="the sink to listen")
     relay = lab.relay(Config().route_all_to(port))
-    contents = [*CONTENTS.values(), b"\r\n" + b".large\r\n" * 40000]
+    contents = [*CONTENTS.values(), b"\r\n" + b".large\r\n" * 80000]
     with relay.client() as client:
         client.greet()
         for content in contents:
@@ -330,7 +330,7 @@ def test_small_messages_get_no_files(lab):
 def test_a_large_message_has_a_file_until_it_is_delivered(lab):
     sink = lab.sink(Rule("end", "451 4.3.0 later", times=1))
     relay = lab.relay(Config(queue={"minimal_backoff_time": "200ms"}).route_all_to(sink.port))
-    text = b"\r\n" + b"a large message\r\n" * 20000
+    text = b"\r\n" + b"a large message\r\n" * 40000
     relay.send(content=text)
     relay.wait_event("deferred")
     assert len(_large(relay)) == 1
@@ -340,7 +340,7 @@ def test_a_large_message_has_a_file_until_it_is_delivered(lab):
 
 
 def test_a_large_message_that_is_refused_or_given_up_leaves_no_file(relay):
-    text = b"\r\n" + b"a large message\r\n" * 20000
+    text = b"\r\n" + b"a large message\r\n" * 40000
     with relay.client() as client:
         client.greet()
         client.send_mail("from@sender.test", ["to@dest.test"], text + b"bare\nLF\r\n", code=550)

@@ -434,7 +434,7 @@ def test_large_messages_wait_for_descriptors(lab):
     config = Config(settings={"descriptor_limit": 1}).route_all_to(sink.port)  # there are always some
     config.listeners["smtp"] = {"client_connection_limit": 0}
     relay = lab.relay(config)
-    large = b"Subject: large\r\n\r\n" + b"x" * 70 + b"\r\n" + (b"y" * 70 + b"\r\n") * 4000
+    large = b"Subject: large\r\n\r\n" + b"x" * 70 + b"\r\n" + (b"y" * 70 + b"\r\n") * 8000
     with contextlib.ExitStack() as stack:
         clients = []
         for _ in range(18):

@@ -15,7 +15,7 @@ from lab.net import LOOPBACK, wait_until
 pytestmark = pytest.mark.plain_only
 
 STEP = 1 if os.environ.get("SLUICE_EVERY_ALLOCATION") else 23
-CONTENT = b"Subject: %s\r\n\r\n" + b"some text\r\n" * 20000
+CONTENT = b"Subject: %s\r\n\r\n" + b"some text\r\n" * 55000
 
 
 class Way:

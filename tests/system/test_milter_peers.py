@@ -79,7 +79,7 @@ def test_opendkim_signs_what_is_sent(relay, sink, filters, tmp_path):
     (tmp_path / "key.pem").write_bytes(open(f"{filters['opendkim'].folder}/key.pem", "rb").read())
     for _ in range(2):
         assert _verify(_passed(relay, sink, "opendkim"), tmp_path)
-    large = CONTENT + b"a line of a large body \r\n" * 20000
+    large = CONTENT + b"a line of a large body \r\n" * 30000
     assert _verify(_passed(relay, sink, "opendkim", large), tmp_path)
 
 
@@ -104,7 +104,7 @@ def test_our_own_signature_comes_after_all_filters(module_lab, sink, tmp_path):
     config.extra = f'milter "one" {{ address = "{milter.address}" }}\n' \
                    f'dkim "sender.test" {{ selector = "s"  key = "{tmp_path}/key.pem" }}\n'
     relay = module_lab.relay(config)
-    for content in CONTENT, CONTENT + b"a line of a large body \r\n" * 20000:
+    for content in CONTENT, CONTENT + b"a line of a large body \r\n" * 30000:
         signed = _passed(relay, sink, None, content)
         assert signed.endswith(b"\r\n\r\nanother body\r\n") and b"reply-to" in signed.lower().split(b"h=")[1].split(b";")[0]
         assert _verify(signed, tmp_path)

@@ -35,7 +35,7 @@ def contents(folder):
 def test_the_queue_of_a_relay_that_was_killed(lab):
     sink = lab.sink(Rule("rcpt", "451 4.2.1 Try later"))
     relay = lab.relay(Config(queue=LATER).route_all_to(sink.port))
-    large = b"Subject: large\r\n\r\n" + b"0123456789\r\n" * 20000
+    large = b"Subject: large\r\n\r\n" + b"0123456789\r\n" * 50000
     for number in range(4):
         content = large if number == 3 else f"Subject: no {number}\r\n\r\nhello\r\n".encode()
         relay.send(recipients=[f"to{number}@dest{number}.test"], content=content)

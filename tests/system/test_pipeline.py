@@ -150,7 +150,7 @@ def _fickle_mail(seed, hosts):
         good = [f"to{one}@{domain}" for one in range(chance.choice((1, 1, 2)))]
         bad = [f"bad@{domain}"]
         recipients = {"mixed": bad + good, "bad recipient": bad}.get(kind, good)
-        content = _content(number, chance.choice((0,) * 20 + (150000,)))
+        content = _content(number, chance.choice((0,) * 80 + (600000,)))
         if kind == "bad content":
             content = b"X-Kind: bad\r\nX-Refuse: yes\r\n" + content
         messages.append((sender, recipients, content))

@@ -308,7 +308,7 @@ def test_an_operator_who_leaves_and_one_who_deletes_meanwhile(world):
 @pytest.mark.parametrize("how", ["stop", "kill"])
 def test_the_relay_ends_while_filters_look(lab, how):
     world = World(lab)
-    ids = world.hold(CONTENT + b"a line of it\r\n" * 20000, count=3)
+    ids = world.hold(CONTENT + b"a line of it\r\n" * 50000, count=3)
     world.two.behave({"E": b""})
     order = threading.Thread(target=world.refilter, args=["--all"])
     order.start()

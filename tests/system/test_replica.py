@@ -64,7 +64,7 @@ def replicated(lab, nats, name=NODE):
 def test_each_250_is_in_the_stream(lab, nats):
     sink = lab.sink(Rule("rcpt", "451 4.2.1 Try later"))
     relay = lab.relay(config_of(nats, sink, name="each"))
-    load = Load(relay.port, 200, sessions=10, size=lambda number: 300000 if number % 50 == 7 else 500)
+    load = Load(relay.port, 200, sessions=10, size=lambda number: 600000 if number % 50 == 7 else 500)
     load.wait_acknowledged(200)
     relay.kill()
     load.close()
@@ -175,7 +175,7 @@ def test_a_stream_that_was_lost_is_made_again(lab):
     sink = lab.sink(Rule("rcpt", "451 4.2.1 Try later"))
     relay = lab.relay(config_of(nats, sink, nats_replicas=1))
     for _ in range(5):
-        relay.send(content=b"Subject: large\r\n\r\n" + b"0123456789\r\n" * 20000)
+        relay.send(content=b"Subject: large\r\n\r\n" + b"0123456789\r\n" * 50000)
     relay.restart()
     relay.send()
     relay.wait_event("replica", state="complete", count=2)
@@ -216,7 +216,7 @@ def test_a_restart_sends_what_is_there_and_forgets_what_was(lab, nats):
     relay = lab.relay(config_of(nats, sink, name="again"))
     wait_taken(relay)
     for _ in range(3):
-        relay.send(content=b"Subject: large\r\n\r\n" + b"0123456789\r\n" * 20000)
+        relay.send(content=b"Subject: large\r\n\r\n" + b"0123456789\r\n" * 50000)
         relay.kill()
         relay.start()
         before = len(relay.events("replica", state="complete"))
@@ -283,7 +283,7 @@ def test_killed_again_and_again_under_load(lab, nats):
     chance = random.Random(os.environ["SLUICE_REPLICA_KILLS"])
     acknowledged = {}
     for kill in range(int(os.environ["SLUICE_REPLICA_KILLS"])):
-        load = Load(relay.port, 100000, sessions=8, size=lambda number: 200000 if number % 97 == 5 else 300 + number % 7 * 3000,
+        load = Load(relay.port, 100000, sessions=8, size=lambda number: 600000 if number % 97 == 5 else 300 + number % 7 * 3000,
                     first=kill * 1000000)
         load.wait_acknowledged(50)
         time.sleep(chance.uniform(0, 2))

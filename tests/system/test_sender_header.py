@@ -116,7 +116,7 @@ def logged_in(client):
 @pytest.mark.parametrize("send", [by_data, by_chunks])
 def test_a_login_is_the_author_it_names_or_is_refused(world, send):
     relay, sink = world
-    large = b"text\r\n" * 30000
+    large = b"text\r\n" * 100000
     with relay.client() as client:
         logged_in(client)
         for body in (b"text\r\n", large):

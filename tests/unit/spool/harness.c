@@ -291,15 +291,25 @@ void harness_recovered(struct harness *t, int n)
 	assert_int_equal(have, n);
 }
 
-int harness_files(const struct harness *t, const char *folder)
+static int count(const struct harness *t, const char *folder, const char *with)
 {
 	char *path = mem_printf("%s/%s", t->conf->spool, folder);
 	DIR *d = opendir(path);
 	int n = 0;
 	assert_non_null(d);
 	for (struct dirent *e; (e = readdir(d));)
-		n += e->d_name[0] != '.';
+		n += e->d_name[0] != '.' && strstr(e->d_name, with);
 	closedir(d);
 	free(path);
 	return n;
+}
+
+int harness_files(const struct harness *t, const char *folder)
+{
+	return count(t, folder, "");
+}
+
+int harness_segments(const struct harness *t)
+{
+	return count(t, "log", ".seg");
 }

@@ -88,5 +88,6 @@ void harness_recovered(struct harness *, int n);
 /* The queue lists this many, now or soon. */
 
 int harness_files(const struct harness *, const char *folder);
+int harness_segments(const struct harness *);
 
 #endif

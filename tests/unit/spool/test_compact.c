@@ -140,7 +140,7 @@ static void a_start_passes_over_what_holds_content_only(void **state)
 	(void)state;
 	int kept = traffic(600, 2);
 	/* The deferred lie in lanes; what the main lane holds is content, in segments of its own. */
-	for (int i = 0; i < 400 && harness_files(&h, "log") < 4; i++)
+	for (int i = 0; i < 400 && harness_segments(&h) < 2; i++)
 		usleep(10000);
 	usleep(1500000); /* the checkpoint */
 	harness_crash(&h);

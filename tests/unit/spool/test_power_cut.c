@@ -5,9 +5,13 @@
 #include "tests/unit/base/unit.h"
 
 #include "base/mem.h"
+#include "spool/disk.h"
+#include "spool/lane.h"
+#include "spool/spare.h"
 #include "tests/unit/spool/edges.h"
 #include "tests/unit/spool/world.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,7 +20,7 @@
 
 enum { CUTS = 4000, LIVES = 4, STEPS = 60, NESTED = 2 };
 
-static long cuts, replaced;
+static long cuts, replaced, spared;
 
 static void on_abort(int signal_number)
 {
@@ -29,6 +33,13 @@ static void on_abort(int signal_number)
 
 static void audit_images(struct world *, int depth);
 
+static void look_for_spare(void *owner, const char *name, int fd)
+{
+	(void)owner;
+	(void)fd;
+	spared += strstr(name, "/log/spare0") != NULL;
+}
+
 /* What this cut has left is started; and, while it is recovered, cut again. */
 static void audit(struct image *image, uint64_t seed, int depth)
 {
@@ -36,6 +47,7 @@ static void audit(struct image *image, uint64_t seed, int depth)
 	world_init(w, image->disk, seed);
 	image->disk = NULL;
 	w->book = image->book;
+	memdisk_files(w->disk, look_for_spare, NULL);
 	cuts++;
 	w->cut_every = depth < NESTED ? 12 : 0;
 	edges_stepped(false);
@@ -86,12 +98,48 @@ static void next_life(struct world *w)
 	book_started(&w->book, true);
 }
 
+/* Records of another life lie in the segments that come next, whole. */
+static void leave_spares(struct world *w)
+{
+	enum { BYTES = 500 };
+	static const uint8_t payload[BYTES] = "of an earlier life";
+	world_open(w);
+	world_stop(w);
+	book_started(&w->book, false);
+	struct spares spares;
+	int folder = disk_open(AT_FDCWD, "/var/spool/sluice/log", O_RDONLY | O_DIRECTORY);
+	spares_find(&spares, folder, (uint64_t)w->conf->segment_size);
+	for (uint64_t i = 0; i < SPARES_MAX; i++) {
+		struct segment *g = segment_create(folder, 1000 + i, spares.size, LANE_MAIN, true);
+		struct lane lane;
+		struct place place;
+		lane_init(&lane, LANE_MAIN, g->size);
+		lane.current = g;
+		while (lane_has_room(&lane, record_size(BYTES)))
+			lane_add(
+				&lane,
+				&(struct record){.type = (uint8_t)(1 + chance_below(&w->chance, 6)),
+						 .length = BYTES,
+						 .id = chance_next(&w->chance)},
+				payload, true, &place);
+		bool kept = lane_write(&lane) && disk_datasync(g->file->fd) == 0 &&
+			    spares_keep(&spares, g);
+		if (!kept)
+			world_broken("a segment can't be a spare one", NULL);
+		lane_fini(&lane);
+		segment_free(&g);
+	}
+	disk_close(folder);
+}
+
 static void play(uint64_t seed)
 {
 	struct world *w = mem_alloc(sizeof *w);
 	world_seed = seed;
 	edges_begin();
 	world_init(w, memdisk_new(), seed << 8);
+	if (chance_percent(&w->chance, 50))
+		leave_spares(w);
 	uint32_t lives = 1 + chance_below(&w->chance, LIVES);
 	for (uint32_t i = 0; i < lives; i++) {
 		edges_stepped(chance_percent(&w->chance, 70));
@@ -120,9 +168,10 @@ static void what_was_promised_survives_a_power_cut_at_any_moment(void **state)
 	}
 	for (uint64_t i = from ? strtoull(from, NULL, 10) : 1; cuts < n; i++)
 		play(i);
-	print_message("%ld cuts, %llu histories, %ld messages replaced\n", cuts,
-		      (unsigned long long)world_seed, replaced);
-	assert_true(replaced > 0);
+	print_message("%ld cuts, %ld of them with a spare segment, %llu histories, %ld messages "
+		      "replaced\n",
+		      cuts, spared, (unsigned long long)world_seed, replaced);
+	assert_true(replaced > 0 && spared > 0);
 }
 
 int main(void)

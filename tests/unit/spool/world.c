@@ -12,6 +12,7 @@
 
 enum {
 	SEGMENT_BYTES = 24 << 10,
+	SMALL_BYTES = 18 << 10, /* more than half of it for records */
 	MUCH = 1000000,
 	SLOW_PERCENT = 50,
 	LAZY_MS = 2500,
@@ -72,6 +73,15 @@ void world_drop_held(struct world *w, int i)
 	*h = w->held[--w->nheld];
 }
 
+/* The call that fails may be one by which it is read here. */
+static void must_be_its_content(const struct world *w, const struct letter *l,
+				const struct content *c)
+{
+	const char *wrong = book_check_content(l, c);
+	if (!w->fails || wrong != book_unreadable)
+		world_must(wrong, l);
+}
+
 static void hear_arrival(struct world *w, struct spool_arrival *a)
 {
 	struct letter *l = letter_of(w, a->envelope->id);
@@ -81,9 +91,7 @@ static void hear_arrival(struct world *w, struct spool_arrival *a)
 	world_must(l->seen ? book_check(&w->book, l, a->envelope)
 			   : book_seen(&w->book, l, a->envelope),
 		   l);
-	const char *wrong = book_check_content(l, a->content);
-	if (!w->fails || wrong != book_unreadable)
-		world_must(wrong, l);
+	must_be_its_content(w, l, a->content);
 	w->held[w->nheld++] =
 		(struct held){.letter = l, .envelope = a->envelope, .content = a->content};
 	free(a);
@@ -121,7 +129,7 @@ static void hear_show(struct world *w, const struct spool_command *c)
 	}
 	if (!c->row[0].content)
 		world_broken("shown without its content", l);
-	world_must(book_check_content(l, c->row[0].content), l);
+	must_be_its_content(w, l, c->row[0].content);
 }
 
 /* What was deleted without waiting for qmgr is gone for good. */
@@ -168,7 +176,7 @@ static void hear_moved(struct world *w, struct spool_moved *m)
 	for (int i = 0; i < w->nheld; i++) {
 		if (w->held[i].letter->id != m->id)
 			continue;
-		world_must(book_check_content(w->held[i].letter, m->content), w->held[i].letter);
+		must_be_its_content(w, w->held[i].letter, m->content);
 		content_unref(w->held[i].content);
 		w->held[i].content = m->content;
 		return;
@@ -284,7 +292,8 @@ void world_init(struct world *w, struct memdisk *disk, uint64_t seed)
 	w->conf = conf_defaults();
 	free(w->conf->spool);
 	w->conf->spool = mem_strdup("/var/spool/sluice");
-	w->conf->segment_size = SEGMENT_BYTES;
+	/* Small ones have several lives. */
+	w->conf->segment_size = chance_percent(&w->chance, 50) ? SEGMENT_BYTES : SMALL_BYTES;
 	w->closed = true;
 }
 

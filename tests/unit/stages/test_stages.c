@@ -224,16 +224,16 @@ static char *large(size_t len)
 static void large_content_is_copied_into_one_file(void **state)
 {
 	(void)state;
-	char *body = large(300000), *content = mem_printf("A: 1\r\n\r\n%s", body);
+	char *body = large(900000), *content = mem_printf("A: 1\r\n\r\n%s", body);
 	struct passage *p = passage_of(content, strlen(content), true);
 	assert_true(draft_open(&p->draft));
 	sign(&p->draft);
 	draft_body_begin(&p->draft);
-	draft_body_put(&p->draft, body, 200000);
+	draft_body_put(&p->draft, body, 600000);
 	draft_body_put(&p->draft, body, 90000);
 	assert_true(draft_settles_slowly(&p->draft));
 	assert_true(draft_settle(&p->draft));
-	char *wanted = mem_printf("S: 1\r\n\t2\r\nA: 1\r\n\r\n%.290000s", body);
+	char *wanted = mem_printf("S: 1\r\n\t2\r\nA: 1\r\n\r\n%.690000s", body);
 	expect_content(p, wanted);
 	assert_true(files == 1 && names == 1);
 	passage_free(&p);

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: ISC */
+#include "spool/removal.h"
+
+#include "base/ident.h"
+#include "base/mem.h"
+#include "spool/disk.h"
+
+#include <stddef.h>
+#include <stdlib.h>
+
+struct removal {
+	struct thread_pool_job job;
+	struct content_file *file; /* or NULL: */
+	int folder;
+	uint64_t id;
+	bool removed;
+};
+
+static struct removal *of_job(struct thread_pool_job *job)
+{
+	return (struct removal *)((char *)job - offsetof(struct removal, job));
+}
+
+static void work(struct thread_pool_job *job)
+{
+	struct removal *r = of_job(job);
+	char name[IDENT_TEXT];
+	if (!r->file)
+		disk_unlink(r->folder, ident_text(r->id, name));
+	r->removed = true;
+}
+
+static void done(struct thread_pool_job *job)
+{
+	struct removal *r = of_job(job);
+	if (!r->removed)
+		work(job);
+	content_file_unref(r->file);
+	free(r);
+}
+
+static void give(struct thread_pool *pool, const struct removal *what)
+{
+	struct removal *r = mem_zalloc(sizeof *r);
+	*r = *what;
+	r->job.work = work;
+	r->job.done = done;
+	if (pool && thread_pool_give(pool, &r->job))
+		return;
+	work(&r->job);
+	done(&r->job);
+}
+
+void removal_of_file(struct thread_pool *pool, struct content_file *file)
+{
+	give(pool, &(struct removal){.file = file});
+}
+
+void removal_of_large(struct thread_pool *pool, int folder, uint64_t id)
+{
+	give(pool, &(struct removal){.folder = folder, .id = id});
+}
