@@ -4,6 +4,7 @@
 import contextlib
 import itertools
 import os
+import pathlib
 import re
 import resource
 import select
@@ -217,13 +218,18 @@ def test_a_long_line_passes_unchanged_or_is_refused(place, length, accepted):
 # What comes too early.
 
 
+def _stands_still(pid):
+    stats = [path.read_text() for path in pathlib.Path(f"/proc/{pid}/task").glob("*/stat")]
+    return all(stat.rpartition(")")[2].split()[0] == "T" for stat in stats)
+
+
 def test_bytes_before_the_greeting_are_no_mail(place):
     before = place.queued()
     place.relay.signal(signal.SIGSTOP)
     try:
+        wait_until(lambda: _stands_still(place.relay.process.pid), what="all threads to stand still")
         client = place.relay.client()
         client.send(b"EHLO early.test\r\n")
-        time.sleep(0.05)
     finally:
         place.relay.signal(signal.SIGCONT)
     with client:

@@ -328,6 +328,7 @@ def test_many_senders_are_slowed_down(lab):
     config.extra = _recipe("Slow down many senders")[0].replace("{", "{ message_active_limit = 2 ")
     relay = lab.relay(config)
     _send(relay, "to@dest.test", 3)
+    wait_until(lambda: json.loads(relay.command("stats", "--json").stdout)['queue_messages{queue="incoming"}'] == 1, what="one too many")
     client = threading.Thread(target=_send, args=(relay, "to@dest.test"), daemon=True)
     client.start()
     client.join(2.5)
