@@ -26,6 +26,7 @@ struct reception *reception_new(struct spool *spool, const char *sender)
 	struct reception *t = mem_zalloc(sizeof *t);
 	t->spool = spool;
 	spool_expect(spool, 1);
+	t->expected = true;
 	t->envelope = envelope_new();
 	t->envelope->sender = mem_strdup(sender);
 	t->sender = mem_strdup(sender);
@@ -43,7 +44,8 @@ void reception_free(struct reception **tp)
 	if (t->began_ms)
 		intake_fini(&t->intake);
 	envelope_free(&t->envelope);
-	spool_expect(t->spool, -1);
+	if (t->expected)
+		spool_expect(t->spool, -1);
 	free(t->sender);
 	free(t);
 	*tp = NULL;
@@ -108,6 +110,10 @@ void reception_feed(struct session *s, const char *bytes, size_t *len)
 	struct reception *t = s->tx;
 	t->intake.out.spills = reception_full(s);
 	*len = content_in_feed(&t->intake.decoder, bytes, *len);
+	if (t->expected && t->intake.out.file) {
+		spool_expect(t->spool, -1); /* it takes its time */
+		t->expected = false;
+	}
 	budget_charge(&t->charged, t->recipient_bytes + buf_len(&t->intake.out.memory));
 }
 

@@ -28,6 +28,7 @@ struct reception {
 	int overshoot;	  /* recipients beyond the limit */
 	uint32_t repeats; /* of <postmaster>, who is a recipient already */
 	bool postmaster;
+	bool expected; /* spool_expect() has been told of it */
 	struct rcpt_pending
 		*pending;	/* verb_rcpt.c: while the next hop is asked about it; or NULL */
 	size_t recipient_bytes; /* what recipients take in memory */

@@ -24,15 +24,17 @@ void gather_init(struct gather *g, int64_t now_us)
 	*g = (struct gather){.committed_us = now_us, .counted_us = now_us};
 }
 
-void gather_came(struct gather *g, int64_t now_us, int64_t posted_us, int64_t answered_us)
+void gather_came(struct gather *g, int64_t now_us, int64_t posted_us, int64_t answered_us,
+		 bool large)
 {
+	g->large += large;
 	if (g->stores++ == 0) {
 		g->began_us = now_us;
 		/* Nothing was in its way but other threads. */
-		if (posted_us > g->answered_us)
+		if (!large && posted_us > g->answered_us)
 			smooth(&g->waking_us, least(now_us - posted_us, PAUSE_MOST * g->commit_us));
 	}
-	if (!answered_us)
+	if (!answered_us || large)
 		return;
 	smooth(&g->back_us, least(posted_us - answered_us, PAUSE_MOST * g->commit_us));
 	g->absent -= g->absent > 0 && posted_us >= g->answered_us;
@@ -80,8 +82,8 @@ void gather_commit(struct gather *g, int64_t now_us)
 		return;
 	smooth(&g->gap_us, least((now_us - g->counted_us) / g->stores, PAUSE_MOST * g->commit_us));
 	g->counted_us = now_us;
-	g->absent = g->stores;
-	g->stores = 0;
+	g->absent = g->stores - g->large;
+	g->stores = g->large = 0;
 }
 
 void gather_synced(struct gather *g, int64_t now_us, int64_t took_us)

@@ -4,7 +4,8 @@
  * costs more when the processors are busy. But a message that waits for others is answered later. So no
  * message waits longer than a few commits take, as measured lately, and only for clients that will come sooner:
  *
- *	clients in the middle of a message, at the rate at which messages come
+ *	clients in the middle of a message, at the rate at which messages come; once that is so large that it
+ *	goes to a file, nobody waits for it any more
  *	clients of the last commit, which have their reply, if they usually come back within the time of
  *	a commit; otherwise two groups of clients would wait for each other's commits for ever
  *
@@ -19,6 +20,7 @@
 #ifndef SPOOL_GATHER_H
 #define SPOOL_GATHER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct gather {
@@ -31,14 +33,16 @@ struct gather {
 	int64_t answered_us;  /* and when that one was answered */
 	int64_t began_us;     /* when the first message was taken that waits now */
 	int stores;	      /* messages that wait, and clients with them */
+	int large;	      /* of these, that were long in coming: so are their clients' next */
 	int absent;	      /* clients of the last commit that have not come back */
 };
 
 void gather_init(struct gather *, int64_t now_us);
 
-void gather_came(struct gather *, int64_t now_us, int64_t posted_us, int64_t answered_us);
+void gather_came(struct gather *, int64_t now_us, int64_t posted_us, int64_t answered_us,
+		 bool large);
 /* A message. posted_us: when its client had brought it; answered_us: when that client's message
- * before was answered, or 0. */
+ * before was answered, or 0. large: nobody has waited for it, or does for that client's next. */
 
 int64_t gather_wait_us(const struct gather *, int64_t now_us, int under_way);
 /* How long to wait from now, of what has come at least one thing; 0: not at all. under_way: messages

@@ -183,7 +183,8 @@ static void add_store(struct spool *s, struct spool_store *store)
 		store->with = NULL;
 	}
 	struct op *op = begin_store(s, store);
-	gather_came(&s->gather, clock_steady_us(), store->posted_us, store->answered_us);
+	gather_came(&s->gather, clock_steady_us(), store->posted_us, store->answered_us,
+		    store->file != NULL);
 	store->outdated = store->replaces && !begin_replacing(s, op);
 	if (!known && !store->outdated)
 		return;

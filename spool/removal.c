@@ -10,10 +10,10 @@
 
 struct removal {
 	struct thread_pool_job job;
-	struct content_file *file; /* or NULL: */
+	struct content_file *file; /* or NULL */
 	int folder;
-	uint64_t id;
-	bool removed;
+	uint64_t id; /* whose name goes; or 0 */
+	bool unlinked;
 };
 
 static struct removal *of_job(struct thread_pool_job *job)
@@ -25,15 +25,15 @@ static void work(struct thread_pool_job *job)
 {
 	struct removal *r = of_job(job);
 	char name[IDENT_TEXT];
-	if (!r->file)
+	if (r->id)
 		disk_unlink(r->folder, ident_text(r->id, name));
-	r->removed = true;
+	r->unlinked = true;
 }
 
 static void done(struct thread_pool_job *job)
 {
 	struct removal *r = of_job(job);
-	if (!r->removed)
+	if (!r->unlinked)
 		work(job);
 	content_file_unref(r->file);
 	free(r);
@@ -56,7 +56,7 @@ void removal_of_file(struct thread_pool *pool, struct content_file *file)
 	give(pool, &(struct removal){.file = file});
 }
 
-void removal_of_large(struct thread_pool *pool, int folder, uint64_t id)
+void removal_of_large(struct thread_pool *pool, int folder, uint64_t id, struct content_file *file)
 {
-	give(pool, &(struct removal){.folder = folder, .id = id});
+	give(pool, &(struct removal){.file = file, .folder = folder, .id = id});
 }

@@ -15,7 +15,8 @@
 #include "base/thread_pool.h"
 
 void removal_of_file(struct thread_pool *, struct content_file *); /* it has no name any more */
-void removal_of_large(struct thread_pool *, int folder,
-		      uint64_t id); /* folder: large/, stays open */
+
+void removal_of_large(struct thread_pool *, int folder, uint64_t id, struct content_file *);
+/* folder: large/, which stays open. The file, or NULL where it is not open. */
 
 #endif

@@ -295,8 +295,8 @@ void spool_file_unname(struct spool_file *);
 void spool_file_discard(struct spool_file **); /* the message did not come to be */
 
 void spool_expect(struct spool *, int n);
-/* A transaction that may bring a message has begun (1) or ended (-1). Any thread. Group commit
- * waits for them, as long as that is worth it: gather.h. One alone never waits. */
+/* A transaction that may soon bring a message has begun (1), or has ended or become a long one (-1). Any
+ * thread. Group commit waits for them, as long as that is worth it: gather.h. One alone never waits. */
 
 void spool_drain(struct spool *);
 /* Deferred messages stay, due or not, to the end of the program. Any thread. */

@@ -74,7 +74,7 @@ static void take_messages(void)
 		if (c->state != SENDS || c->comes_us > st.now_us)
 			continue;
 		c->state = WAITS;
-		gather_came(&st.gather, st.now_us, c->comes_us, c->answered_us);
+		gather_came(&st.gather, st.now_us, c->comes_us, c->answered_us, false);
 	}
 }
 
@@ -209,11 +209,30 @@ static void what_nobody_waits_for_comes_along_or_has_the_disk_idle_most_of_the_t
 	gather_commit(&g, 1000);
 	assert_int_equal(gather_wait_us(&g, 1100, 0), 700);
 	assert_int_equal(gather_wait_us(&g, 1800, 0), 0);
-	gather_came(&g, 1100, 1100, 0);
+	gather_came(&g, 1100, 1100, 0, false);
 	assert_int_equal(gather_wait_us(&g, 1100, 0), 0);
 	gather_init(&g, 0);
 	gather_synced(&g, 0, 20000);
 	assert_int_equal(gather_wait_us(&g, 0, 0), 10000);
+}
+
+/* Of two clients one has brought a large message, whose file took long to sync. */
+static void nobody_waits_for_the_next_large_message(void **state)
+{
+	(void)state;
+	struct gather g;
+	gather_init(&g, 0);
+	gather_synced(&g, 0, 1000);
+	for (int i = 1; i <= 100; i++) {
+		int64_t now_us = i * 2000;
+		bool large = i % 2;
+		gather_came(&g, now_us, large ? now_us - 900 : now_us - 10, now_us - 1000, large);
+		gather_came(&g, now_us, now_us - 10, now_us - 1000, false);
+		gather_commit(&g, now_us);
+		gather_synced(&g, now_us + 1000, 1000);
+		assert_int_equal(g.absent, large ? 1 : 2);
+	}
+	assert_true(g.waking_us < 20);
 }
 
 static void after_a_pause_the_first_message_goes_at_once(void **state)
@@ -223,15 +242,15 @@ static void after_a_pause_the_first_message_goes_at_once(void **state)
 	gather_init(&g, 0);
 	gather_synced(&g, 0, 1000);
 	for (int i = 1; i <= 100; i++) {
-		gather_came(&g, i * 100, i * 100, 0);
+		gather_came(&g, i * 100, i * 100, 0, false);
 		gather_commit(&g, i * 100);
 	}
-	gather_came(&g, 20000, 20000, 0);
+	gather_came(&g, 20000, 20000, 0, false);
 	assert_true(gather_wait_us(&g, 20000, 10) > 0);
 	gather_commit(&g, 20000000);
-	gather_came(&g, 30000000, 30000000, 0);
+	gather_came(&g, 30000000, 30000000, 0, false);
 	gather_commit(&g, 30000000);
-	gather_came(&g, 40000000, 40000000, 0);
+	gather_came(&g, 40000000, 40000000, 0, false);
 	assert_int_equal(gather_wait_us(&g, 40000000, 10), 0);
 }
 
@@ -243,6 +262,7 @@ int main(void)
 		cmocka_unit_test(those_who_do_not_go_on_are_not_waited_for),
 		cmocka_unit_test(
 			what_nobody_waits_for_comes_along_or_has_the_disk_idle_most_of_the_time),
+		cmocka_unit_test(nobody_waits_for_the_next_large_message),
 		cmocka_unit_test(after_a_pause_the_first_message_goes_at_once),
 	};
 	return RUN(tests);
