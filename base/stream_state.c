@@ -114,7 +114,7 @@ static void settle(struct stream *s)
 /* False: nothing more is to be had now, or ever. */
 static bool fill(struct stream *s, size_t *got)
 {
-	static _Thread_local char bytes[STREAM_IN_MAX];
+	char bytes[STREAM_IN_MAX];
 	size_t room = STREAM_IN_MAX - buf_len(&s->in);
 	enum stream_io io = stream_read(s, bytes, room, got);
 	if (io == STREAM_IO_DONE) {
@@ -224,7 +224,7 @@ static void start_tls(struct stream *s)
 
 static void linger(struct stream *s)
 {
-	static _Thread_local char away[16 << 10];
+	char away[16 << 10];
 	if (!s->ending) {
 		stream_send_out(s);
 		if (buf_len(&s->out) > 0 && !s->failed) {

@@ -215,7 +215,7 @@ static void put_content(struct engine *e, struct transaction *t, const char *byt
 /* The next piece of content, or the dot. False: it can't be read, the engine is closed. */
 static bool write_piece(struct engine *e, struct transaction *t)
 {
-	static _Thread_local char piece[PIECE];
+	char piece[PIECE];
 	const struct content *c = t->delivery->content;
 	size_t before = buf_len(e->out);
 	ssize_t n = c->memory ? 0 : content_read(c, t->offset, piece, sizeof piece);

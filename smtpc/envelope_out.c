@@ -2,10 +2,12 @@
 #include "smtpc/envelope_out.h"
 
 #include "base/log.h"
+#include "base/mem.h"
 #include "smtpc/seven_bit.h"
 #include "spool/spool.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Bytes of a content in a file that are searched for 8-bit text: all that may lie in the log. */
@@ -67,25 +69,41 @@ static bool all_safe(const struct delivery *d)
 	return safe;
 }
 
-static const char *text_of(const struct content *c, size_t *len)
+/* What is looked at of a content: all of it, where it is in memory or could be. */
+struct sample {
+	const char *text;
+	size_t len;
+	char *read; /* or NULL */
+};
+
+static struct sample sample_of(const struct content *c)
 {
-	static _Thread_local char probe[PROBE];
-	*len = (size_t)c->size;
 	if (c->memory)
-		return c->memory;
-	ssize_t n = content_read(c, 0, probe, sizeof probe);
-	*len = n > 0 ? (size_t)n : 0;
-	return probe;
+		return (struct sample){.text = c->memory, .len = (size_t)c->size};
+	size_t most = c->size < PROBE ? (size_t)c->size : PROBE;
+	char *read = mem_alloc(most + 1);
+	ssize_t n = content_read(c, 0, read, most);
+	return (struct sample){.text = read, .len = n > 0 ? (size_t)n : 0, .read = read};
+}
+
+/* unseen: what was not looked at counts as such. */
+static bool found_eightbit(const struct content *c, bool unseen)
+{
+	struct sample s = sample_of(c);
+	bool is = (unseen && s.len < c->size) || eightbit(s.text, s.len);
+	free(s.read);
+	return is;
 }
 
 /* The header alone. What lies in a file and has a long one is taken for it. */
 static bool header_is_eightbit(const struct content *c)
 {
-	size_t len;
-	const char *text = text_of(c, &len);
-	const char *end = memmem(text, len, "\r\n\r\n", 4);
-	bool whole = end || len == c->size;
-	return !whole || eightbit(text, end ? (size_t)(end - text) : len);
+	struct sample s = sample_of(c);
+	const char *end = memmem(s.text, s.len, "\r\n\r\n", 4);
+	bool whole = end || s.len == c->size;
+	bool is = !whole || eightbit(s.text, end ? (size_t)(end - s.text) : s.len);
+	free(s.read);
+	return is;
 }
 
 /* SMTPUTF8 that the sender has declared and made no use of is not asked of the next host (RFC 6531 3.6:
@@ -131,21 +149,14 @@ struct verdict *envelope_out_refusal(const struct delivery *d, const struct capa
  * converted: to bounce it helps nobody. */
 static bool is_eightbit(const struct delivery *d)
 {
-	size_t len;
-	if (d->body != BODY_7BIT)
-		return true;
-	const char *text = text_of(d->content, &len);
-	return eightbit(text, len);
+	return d->body != BODY_7BIT || found_eightbit(d->content, false);
 }
 
 bool envelope_out_converts(const struct delivery *d, const struct capability *can)
 {
-	size_t len;
 	if (can->eightbit || d->body == BODY_BINARYMIME || d->verification)
 		return false;
-	const char *text = text_of(d->content, &len);
-	bool unseen = len < d->content->size && d->body != BODY_7BIT;
-	return (unseen || eightbit(text, len)) && seven_bit_may(d->content);
+	return found_eightbit(d->content, d->body != BODY_7BIT) && seven_bit_may(d->content);
 }
 
 void envelope_out_mail(struct buf *to, const struct delivery *d, const struct capability *can,
