@@ -255,19 +255,21 @@ void segment_dead(const struct place *p)
 
 static bool put_flags(const struct segment *s, uint8_t flags)
 {
+	bool ok = true;
 	for (size_t i = 0; i < s->ndead; i++) {
 		struct iovec v = {.iov_base = &flags, .iov_len = 1};
-		if (disk_write(s->file->fd, &v, 1, s->dead[i] + (uint64_t)RECORD_FLAGS_AT) != 0)
-			return false;
+		ok &= disk_write(s->file->fd, &v, 1, s->dead[i] + (uint64_t)RECORD_FLAGS_AT) == 0;
 	}
-	return true;
+	return ok;
 }
 
 bool segment_mark(struct segment *s)
 {
 	if (!put_flags(s, RECORD_GARBAGE) || disk_datasync(s->file->fd) != 0) {
 		/* The kernel may take them for written, and show them to the next start. */
+		int error = errno;
 		put_flags(s, 0);
+		errno = error;
 		return false;
 	}
 	free(s->dead);
