@@ -2,7 +2,7 @@
  *
  *	a loop: thread_pool_give(job) --> [ queue, bounded ] --> a thread of the pool: work(job), done(job)
  *
- * Another pool is for calls that block: it syncs large files.
+ * Another pool is for calls that block: it syncs large files, and removes files.
  *
  * A loop must not compute for milliseconds. The threads of the pool do it instead, at a lower priority than
  * the loops if there are not enough processors. done() posts the result to whoever asked, in a note of the

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 #include "spool/gather.h"
 
+#include <assert.h>
+
 enum {
 	COMMITS_MOST = 3,     /* that a client waits for others */
 	IDLE_SHARE = 8,	      /* one part of so many is the disk busy with what nobody waits for */
@@ -82,6 +84,7 @@ void gather_commit(struct gather *g, int64_t now_us)
 		return;
 	smooth(&g->gap_us, least((now_us - g->counted_us) / g->stores, PAUSE_MOST * g->commit_us));
 	g->counted_us = now_us;
+	assert(g->large <= g->stores);
 	g->absent = g->stores - g->large;
 	g->stores = g->large = 0;
 }

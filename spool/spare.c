@@ -3,6 +3,7 @@
 
 #include "spool/disk.h"
 
+#include <assert.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -49,6 +50,7 @@ void spares_find(struct spares *s, int folder, uint64_t size)
 bool spares_keep(struct spares *s, const struct segment *g)
 {
 	char from[SEGMENT_NAME], to[SPARE_NAME];
+	assert(g->live == 0 && s->n <= SPARES_MAX);
 	/* Whoever reads it still reads what it was. */
 	if (s->unwanted || s->n == SPARES_MAX || g->size != s->size || !content_file_alone(g->file))
 		return false;

@@ -82,6 +82,9 @@ struct envelope *harness_take(struct harness *);
 struct spool_command *harness_ask(struct harness *, int op, uint64_t id, uint64_t after, int limit);
 /* Ask, and wait for the answer; the caller frees it. */
 
+void harness_pass(struct harness *, int n);
+/* So many messages of 5000 bytes, one after the other, come, are delivered, and are gone. */
+
 int harness_count(struct harness *); /* messages that the queue lists */
 
 void harness_recovered(struct harness *, int n);

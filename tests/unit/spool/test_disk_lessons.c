@@ -22,6 +22,16 @@ static void begin(uint64_t seed)
 	world_init(w, memdisk_new(), seed);
 }
 
+/* Its first start has done many things, and was killed. */
+static void begin_with_history(uint64_t seed)
+{
+	begin(seed);
+	world_open(w);
+	for (int i = 0; i < STEPS; i++)
+		world_step(w);
+	world_kill(w);
+}
+
 static void end(void)
 {
 	world_fini(w);
@@ -233,11 +243,7 @@ static void what_is_done_stays_done_where_no_checkpoint_can_be_written(void **st
 {
 	(void)state;
 	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
-		begin(seed);
-		world_open(w);
-		for (int i = 0; i < STEPS; i++)
-			world_step(w);
-		world_kill(w);
+		begin_with_history(seed);
 		w->fails = true;
 		open_again(false);
 		memdisk_fail(w->disk, CALL_CREATE, (int)(1 + seed % 4), ENOSPC, true);
@@ -256,11 +262,7 @@ static void what_is_done_stays_done_where_marks_were_not_synced(void **state)
 {
 	(void)state;
 	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
-		begin(seed);
-		world_open(w);
-		for (int i = 0; i < STEPS; i++)
-			world_step(w);
-		world_kill(w);
+		begin_with_history(seed);
 		if (start_where_it_fails(CALL_DATASYNC, (int)(3 + seed % 6), EIO, true)) {
 			world_pass_long(w);
 			world_stop(w);

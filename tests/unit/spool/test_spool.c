@@ -178,14 +178,7 @@ static void segments_vanish_when_all_is_finished(void **state)
 {
 	(void)state;
 	harness_credit(&h, 100);
-	for (int i = 0; i < 300; i++) {
-		harness_store(&h, 1, 5000);
-		struct envelope *e = harness_take(&h);
-		harness_delivered(&h, e->id, 0, VERDICT_SENT);
-		harness_release(&h, e->id, NULL);
-		envelope_free(&e);
-	}
-	harness_recovered(&h, 0);
+	harness_pass(&h, 300);
 	int64_t end_ms = clock_steady_ms() + 5000;
 	while (harness_segments(&h) > 2 && clock_steady_ms() < end_ms)
 		usleep(10000);
