@@ -1,29 +1,19 @@
 # SPDX-License-Identifier: ISC
-"""A bare Debian 12 in a folder, with processes and a loopback of its own, and no systemd at work."""
+"""A bare Debian, of this machine's release, in a folder: with processes and a loopback of its own, and no systemd at work."""
 
 import os
 import pathlib
+import platform
 import shutil
 import subprocess
 
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
-KEPT = TOP / "build" / "bare.tar"
-SUITE, MIRROR = "bookworm", "http://deb.debian.org/debian"
-DEBOOTSTRAP_SECONDS = 900
+SUITE = platform.freedesktop_os_release()["VERSION_CODENAME"]
 
 
 def make(folder):
-    """Lay out a bare root in the folder: debootstrap's, which is kept for the next time."""
-    if not KEPT.exists():
-        made = TOP / "build" / "bare"
-        shutil.rmtree(made, ignore_errors=True)
-        subprocess.run(["debootstrap", "--variant=minbase", "--include=ca-certificates,dns-root-data", SUITE, made, MIRROR],
-                       check=True, timeout=DEBOOTSTRAP_SECONDS, stdout=subprocess.DEVNULL)
-        fresh = KEPT.with_suffix(".new")
-        subprocess.run(["tar", "-C", made, "-cf", fresh, "."], check=True)
-        fresh.rename(KEPT)
-        shutil.rmtree(made)
-    subprocess.run(["tar", "-C", folder, "-xpf", KEPT], check=True)
+    """Lay out a bare root in the folder."""
+    subprocess.run([TOP / "tests" / "bare", SUITE, folder], check=True, timeout=900)
 
 
 class Bare:
