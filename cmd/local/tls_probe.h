@@ -29,7 +29,8 @@ struct tls_probe {
 	char *policy; /* of this host */
 	bool offered, shaken;
 	char *failure; /* or NULL */
-	const char *version, *cipher;
+	const char *version, *cipher, *group;
+	bool small; /* only a small ClientHello was answered: smtpc/connection.h */
 	enum tls_verified verified;
 	struct buf record; /* of TLSA, that fits */
 	struct buf reason; /* why not matched */
