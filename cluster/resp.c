@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static void *count_array(const redisReadTask *task, int elements)
+static void *count_array(const redisReadTask *task, resp_count elements)
 {
 	struct resp *r = task->privdata;
 	if (elements > 0)
@@ -72,7 +72,7 @@ void resp_put(struct buf *out, int n, const char *const arg[], const size_t len[
 {
 	char *text = NULL;
 	/* It changes neither: its prototype lacks the second const. */
-	int got = redisFormatCommandArgv(&text, n, (const char **)(uintptr_t)arg, len);
+	long long got = redisFormatCommandArgv(&text, n, (const char **)(uintptr_t)arg, len);
 	if (got < 0) {
 		fputs("sluice: hiredis has no memory\n", stderr);
 		abort();

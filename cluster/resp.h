@@ -21,12 +21,18 @@
 
 enum { RESP_REPLY_BYTES_MAX = 16 << 20, RESP_REPLY_ELEMENTS_MAX = 400000 };
 
+#if HIREDIS_MAJOR >= 1
+typedef size_t resp_count; /* in which hiredis counts elements */
+#else
+typedef int resp_count;
+#endif
+
 enum resp_result { RESP_NONE, RESP_REPLY, RESP_FAULT };
 
 struct resp {
 	redisReader *reader;
 	redisReplyObjectFunctions make; /* hiredis' own, and arrays counted */
-	void *(*make_array)(const redisReadTask *, int);
+	void *(*make_array)(const redisReadTask *, resp_count);
 	size_t fed;	 /* bytes since the last reply */
 	size_t elements; /* that arrays of the present reply have */
 	const char *fault;

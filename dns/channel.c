@@ -1,22 +1,23 @@
 /* SPDX-License-Identifier: ISC */
 #include "dns/channel.h"
 
+#include "base/address.h"
 #include "base/list.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/metrics.h"
+#include "dns/cares.h"
 #include "dns/dnsname.h"
 #include "dns/query.h"
 
 #include <assert.h>
-#include <ares.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { SERVERS_MAX = 16, SOCKET_BUFFER = 1 << 20, SETUP_AGAIN_MS = 1000 };
+enum { SOCKET_BUFFER = 1 << 20, SETUP_AGAIN_MS = 1000 };
 
 struct channel {
 	struct loop *loop;
@@ -33,7 +34,7 @@ struct channel {
 	bool any_reply;	 /* SERVFAIL, NOTIMP and REFUSED too */
 	bool configured; /* the servers are; else they are those that resolv.conf named */
 	int nserver;
-	struct ares_addr_port_node server[SERVERS_MAX];
+	union address server[CARES_SERVERS_MAX];
 };
 
 struct watch {
@@ -99,22 +100,14 @@ static void on_tick(void *owner)
 
 static void add_address(struct channel *c, const union address *a)
 {
-	struct ares_addr_port_node *s = &c->server[c->nserver];
-	s->family = a->sa.sa_family;
-	if (s->family == AF_INET)
-		s->addr.addr4 = a->in.sin_addr;
-	else
-		memcpy(&s->addr.addr6, &a->in6.sin6_addr, sizeof s->addr.addr6);
-	s->udp_port = s->tcp_port = c->port;
-	if (c->nserver > 0)
-		s[-1].next = s;
-	c->nserver++;
+	c->server[c->nserver] = *a;
+	address_set_port(&c->server[c->nserver++], c->port);
 }
 
 static void read_servers(struct channel *c, const struct conf_dns *conf)
 {
 	c->configured = conf->server.n > 0;
-	for (int i = 0; i < conf->server.n && c->nserver < SERVERS_MAX; i++) {
+	for (int i = 0; i < conf->server.n && c->nserver < CARES_SERVERS_MAX; i++) {
 		union address address;
 		if (!dnsname_literal(conf->server.item[i], true, &address)) {
 			log_event(LOG_LEVEL_WARNING, "dns", "server", conf->server.item[i],
@@ -125,25 +118,12 @@ static void read_servers(struct channel *c, const struct conf_dns *conf)
 	}
 }
 
-static void add_server(struct channel *c, const struct ares_addr_port_node *from)
-{
-	struct ares_addr_port_node *s = &c->server[c->nserver++];
-	*s = *from;
-	s->next = NULL;
-	if (c->nserver > 1)
-		s[-1].next = s;
-}
-
 /* What resolv.conf has said: it may be replaced by a file that we may not read. */
 static void keep_found(struct channel *c)
 {
-	struct ares_addr_port_node *found = NULL;
-	if (ares_get_servers_ports(c->ares, &found) != ARES_SUCCESS)
-		return;
-	c->nserver = 0;
-	for (struct ares_addr_port_node *s = found; s && c->nserver < SERVERS_MAX; s = s->next)
-		add_server(c, s);
-	ares_free_data(found);
+	int n = cares_servers(c->ares, c->server);
+	if (n > 0)
+		c->nserver = n;
 }
 
 /* c-ares would take one that it may not read for one that is not there, and ask this machine. */
@@ -164,9 +144,9 @@ static int set_up_without_files(struct channel *c, struct ares_options *o, int m
 	o->ndots = 1;
 	o->servers = &none;
 	o->nservers = 1;
-	return ares_init_options(&c->ares, o,
-				 mask | ARES_OPT_LOOKUPS | ARES_OPT_NDOTS | ARES_OPT_DOMAINS |
-					 ARES_OPT_SORTLIST | ARES_OPT_SERVERS);
+	return cares_init(&c->ares, o,
+			  mask | ARES_OPT_LOOKUPS | ARES_OPT_NDOTS | ARES_OPT_DOMAINS |
+				  ARES_OPT_SORTLIST | ARES_OPT_SERVERS);
 }
 
 /* EDNSPSZ and the flag only say how long a UDP reply may be: the OPT record is in our packets. */
@@ -193,11 +173,11 @@ static void set_up(struct channel *c)
 		log_event(LOG_LEVEL_WARNING, "dns", "reason",
 			  "resolv.conf cannot be read; the servers that it named before stay",
 			  NULL);
-	int rc = unread ? set_up_without_files(c, &o, mask) : ares_init_options(&c->ares, &o, mask);
+	int rc = unread ? set_up_without_files(c, &o, mask) : cares_init(&c->ares, &o, mask);
 	if (rc == ARES_SUCCESS && !c->configured && !unread)
 		keep_found(c);
 	if (rc == ARES_SUCCESS && (c->configured || unread) && c->nserver > 0) {
-		rc = ares_set_servers_ports(c->ares, c->server);
+		rc = cares_use_servers(c->ares, c->server, c->nserver);
 		if (rc != ARES_SUCCESS)
 			ares_destroy(c->ares);
 	}
@@ -233,7 +213,7 @@ struct channel *channel_new(struct loop *loop, const struct conf_dns *conf,
 	struct channel *c = make(loop, conf, worked, owner);
 	read_servers(c, conf);
 	for (int i = 0; before && !c->configured && !before->configured && i < before->nserver; i++)
-		add_server(c, &before->server[i]);
+		c->server[c->nserver++] = before->server[i];
 	set_up(c);
 	return c;
 }
@@ -252,14 +232,9 @@ struct channel *channel_new_single(struct loop *loop, const struct conf_dns *con
 int channel_servers(const struct channel *c, union address *server, int max)
 {
 	int n = 0;
-	for (int i = 0; i < c->nserver && n < max; i++) {
-		const struct ares_addr_port_node *s = &c->server[i];
-		union address *a = &server[n++];
-		*a = (union address){.sa.sa_family = (sa_family_t)s->family};
-		if (s->family == AF_INET)
-			a->in.sin_addr = s->addr.addr4;
-		else
-			memcpy(&a->in6.sin6_addr, &s->addr.addr6, sizeof a->in6.sin6_addr);
+	for (; n < c->nserver && n < max; n++) {
+		server[n] = c->server[n];
+		address_set_port(&server[n], 0);
 	}
 	return n;
 }
@@ -298,23 +273,22 @@ void channel_count(enum channel_event event, const unsigned char *bytes, size_t 
 		metrics_add(event == CHANNEL_TIMEOUT ? METRIC_dns_timeout : METRIC_dns_failed, 1);
 }
 
-static void on_reply(void *arg, int status, int timeouts, unsigned char *bytes, int len)
+static void on_reply(void *owner, int status, const unsigned char *bytes, size_t len)
 {
-	struct sent *sent = arg;
+	struct sent *sent = owner;
 	struct channel_query *query = sent->query;
 	enum channel_event event = CHANNEL_FAILED;
-	(void)timeouts;
 	assert(sent->channel->under_way > 0);
 	sent->channel->under_way--;
 	free(sent);
-	if (status == ARES_SUCCESS && bytes && len >= 0)
+	if (status == ARES_SUCCESS && bytes)
 		event = CHANNEL_REPLY;
 	else if (status == ARES_ETIMEOUT)
 		event = CHANNEL_TIMEOUT;
 	else if (status == ARES_EDESTRUCTION || status == ARES_ECANCELLED)
 		event = CHANNEL_CLOSED;
-	channel_count(event, bytes, len > 0 ? (size_t)len : 0);
-	query->replied(query, event, bytes, event == CHANNEL_REPLY ? (size_t)len : 0);
+	channel_count(event, bytes, len);
+	query->replied(query, event, bytes, event == CHANNEL_REPLY ? len : 0);
 }
 
 void channel_send(struct channel *c, const void *bytes, size_t len, struct channel_query *query)
@@ -329,6 +303,6 @@ void channel_send(struct channel *c, const void *bytes, size_t len, struct chann
 	*sent = (struct sent){.channel = c, .query = query};
 	c->under_way++;
 	metrics_add(METRIC_dns_queries, 1);
-	ares_send(c->ares, bytes, (int)len, on_reply, sent);
+	cares_send(c->ares, bytes, len, on_reply, sent);
 	keep_ticking(c);
 }

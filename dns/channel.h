@@ -12,7 +12,7 @@
  * ERRORS     As events, and logged. replied() may be called before channel_send() returns. A channel that
  *            can't be set up answers CHANNEL_FAILED, and is set up again at the next second's
  *            query.
- * SEE        ares_send(3), ares_init_options(3).
+ * SEE        cares.h, ares_init_options(3).
  */
 #ifndef DNS_CHANNEL_H
 #define DNS_CHANNEL_H

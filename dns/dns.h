@@ -19,6 +19,7 @@
  *	probe.c     which name servers pass on signatures
  *	cache.c     answers as long as they are valid
  *	channel.c   c-ares on the loop: servers, repeats, TCP
+ *	cares.c     what c-ares calls differently from release to release
  *	query.c     the bytes of a question; pure
  *	answer.c    the bytes of a reply to values; pure
  *	dnsname.c   names and literals; pure
