@@ -37,6 +37,6 @@ bool tls_groups_can_be_classical(const struct conf_list *);
 /* Would that leave some out? */
 
 const char *tls_groups_negotiated(SSL *);
-/* The library's name for the group of a handshake that is done, good for ever; NULL: it had none. */
+/* The library's name for the group of a handshake that is done, the SSL_CTX's; NULL: it had none. */
 
 #endif

@@ -120,7 +120,7 @@ static void handshake(struct tls_probe *p, int fd, const struct conf *conf,
 		static const char quit[] = "QUIT\r\n";
 		p->version = SSL_get_version(ssl);
 		p->cipher = SSL_get_cipher_name(ssl); /* OpenSSL's, for good */
-		p->group = tls_groups_negotiated(ssl);
+		p->group = mem_strdup(tls_groups_negotiated(ssl));
 		verify(p, ssl, a, h);
 		describe_all(p, ssl);
 		SSL_write(ssl, quit, (int)strlen(quit));
@@ -208,6 +208,7 @@ void tls_probe_fini(struct tls_probe *p)
 	buf_fini(&p->record);
 	buf_fini(&p->reason);
 	free(p->failure);
+	free(p->group);
 	free(p->policy);
 }
 
