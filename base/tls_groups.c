@@ -102,6 +102,15 @@ static bool is_name(const char *text)
 	return true;
 }
 
+/* 3.0 refuses a list with a group that is there twice, by whatever names; 3.5 passes over the second. */
+static bool is_repeated(const struct conf_list *l, int i)
+{
+	for (int before = 0; before < i; before++)
+		if (strcasecmp(l->item[before], l->item[i]) == 0)
+			return true;
+	return false;
+}
+
 bool tls_groups_good(const struct conf_list *l, int i, struct buf *why)
 {
 	struct buf list = {0};
@@ -110,7 +119,7 @@ bool tls_groups_good(const struct conf_list *l, int i, struct buf *why)
 	put_for_server(&list, (struct names){(const char *const *)l->item, i + 1});
 	if (!is_name(name) || !is_taken(name))
 		buf_printf(why, "\"%s\" is no group that OpenSSL here knows", name);
-	else if (!is_taken(buf_cstr(&list)))
+	else if (is_repeated(l, i) || !is_taken(buf_cstr(&list)))
 		buf_printf(why, "\"%s\" is there already, or is one too many", name);
 	buf_fini(&list);
 	return buf_len(why) == 0;

@@ -38,7 +38,7 @@ def _shakes(relay, group):
         input="QUIT\r\n", capture_output=True, text=True, check=False, timeout=60)
     said = done.stdout + done.stderr
     refused = "handshake failure" in said
-    assert refused != ("Server Temp Key" in said or "Negotiated TLS1.3 group" in said), said
+    assert refused != (" Temp Key: " in said), said
     return not refused
 
 
@@ -68,7 +68,7 @@ def test_groups_are_checked_and_reloaded(lab):
     relay = lab.relay(Config(listeners={"smtp": {"certificate": certificate, "key": key}}))
     config = relay.config
     assert _shakes(relay, "X25519")
-    for groups in (("X25519", "X25518"), ("X25519", "P-256", "secp256r1")):
+    for groups in (("X25519", "X25518"), ("X25519", "P-256", "P-256")):
         config.extra = _section(*groups)
         relay.write_config()
         line = config.text().splitlines().index(config.extra.strip()) + 1
