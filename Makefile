@@ -1,8 +1,12 @@
 # sluice - build, test, measure, install.
 #
-#	make            the binary ./sluice; warnings are errors
+#	make            the binary ./sluice; WERROR=1: warnings are errors
 #	make demo       install what is missing, build, and show a message on its way
-#	make check      install what is missing, build, and run every test
+#	make check      install what is missing, build, and run every test; ONLY=spool, ONLY=spool/test_record,
+#			ONLY=test_flow.py, ONLY=test_flow.py::test_name: these and no others
+#	make check-long what looks longer: lint, sanitizers, fuzzers, long histories
+#	make check-on trixie (or bookworm)   make demo and make check, in a bare Debian that is made for it
+#	make steady     every test many times, also beside compilers: RUNS=30, BESIDE=4
 #	make lint       floors, format, warnings of a second compiler
 #	make bench      speed, side by side with others in one run
 #	make fuzz       the parsers, under libFuzzer, for a minute each
@@ -21,12 +25,15 @@ FOLDERS = base spool replica stages dkim dns sts tlsrpt smtpd qmgr smtpc events 
 PREFIX = /usr/local
 SYSCONFDIR = /etc
 
+CORES := $(shell nproc)
+
 SAN =
+WERROR =
 B = build/$(or $(SAN),plain)
 BIN = $(if $(SAN),$(B)/sluice,sluice)
 
 PACKAGES = libnats libcdb openssl libcares ldns libgsasl libcurl jansson libidn2 libmicrohttpd libconfuse libisal libsystemd libseccomp hiredis
-WARN = -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes -Werror
+WARN = -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes $(if $(WERROR),-Werror)
 SANFLAGS_address = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 SANFLAGS_thread = -fsanitize=thread -fno-omit-frame-pointer
 # Of a null pointer and nothing added to it only clang thinks ill.
@@ -41,9 +48,10 @@ OPTIMISED = $(filter -O -O1 -O2 -O3 -Os -Ofast,$(CFLAGS))
 FORTIFY = $(if $(findstring _FORTIFY_SOURCE,$(CFLAGS) $(CPPFLAGS)),,$(if $(OPTIMISED),-D_FORTIFY_SOURCE=3))
 HARDEN = $(if $(SAN),,$(FORTIFY) -fstack-protector-strong -fstack-clash-protection $(BRANCHES)) -fPIE
 ALL_LDFLAGS = -pie -Wl,-z,relro,-z,now,-z,noexecstack $(LDFLAGS)
-# Expanded only when something is compiled: the packages may be missing until `make deps`.
-PKG_CFLAGS = $(shell pkg-config --cflags $(PACKAGES))
-PKG_LIBS = $(shell pkg-config --libs $(PACKAGES)) -lunbound -lev -lcrypt -lpthread -lm
+# Asked once, and only when something is compiled: the packages may be missing until `make deps`.
+PKG_CFLAGS = $(eval PKG_CFLAGS := $$(shell pkg-config --cflags $(PACKAGES)))$(PKG_CFLAGS)
+PKG_LIBRARIES = $(eval PKG_LIBRARIES := $$(shell pkg-config --libs $(PACKAGES)))$(PKG_LIBRARIES)
+PKG_LIBS = $(PKG_LIBRARIES) -lunbound -lev -lcrypt -lpthread -lm
 ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -I. $(WARN) $(HARDEN) $(CPPFLAGS) $(CFLAGS) $(SANFLAGS) $(PKG_CFLAGS)
 
 # A folder may have rooms.
@@ -103,7 +111,8 @@ FUZZ_SECONDS = 60
 fuzzers: $(addprefix $(B)/tests/fuzz/,$(FUZZERS))
 
 # What is found is kept in build/fuzz/TARGET.corpus, and what fails in the folder where make runs.
-fuzz: deps
+fuzz:
+	@etc/install-deps build tests lint
 	$(MAKE) CC=clang SAN=fuzz WARN=-Wall $(FUZZ)
 	for f in $(FUZZERS); do mkdir -p build/fuzz/$$f.corpus; \
 		build/fuzz/$$f -max_total_time=$(FUZZ_SECONDS) build/fuzz/$$f.corpus tests/fuzz/corpus/$${f#fuzz_} || exit 1; done
@@ -153,29 +162,45 @@ deps:
 demo:
 	@mkdir -p build
 	@echo "demo: installs what is missing, and builds; what that says is in build/demo.build"
-	@{ etc/install-deps && $(MAKE) --no-print-directory; } >build/demo.build 2>&1 || \
+	@{ etc/install-deps build run && $(MAKE) --no-print-directory -j$(CORES); } >build/demo.build 2>&1 || \
 		{ tail -n 40 build/demo.build >&2; exit 1; }
 	@tests/demo
 
-lint: deps
-	@$(MAKE) --no-print-directory
+lint:
+	@etc/install-deps build lint
+	@$(MAKE) --no-print-directory -j$(CORES) WERROR=1
 	@tests/lint
 
 check: deps
-	@$(MAKE) --no-print-directory
-	@tests/lint
-	@tests/peers
-	@tests/run
+	@tests/run $(ONLY)
+
+check-long:
+	@etc/install-deps build run tests lint
+	@$(MAKE) --no-print-directory lint
+	@tests/run --long $(ONLY)
+
+steady: deps
+	@tests/steady $(RUNS) $(if $(BESIDE),--beside $(BESIDE)) $(ONLY)
+
+# make check-on trixie: the second word is no target of its own.
+SUITE = $(filter-out check-on,$(MAKECMDGOALS))
+check-on:
+	@tests/on $(SUITE)
+ifeq ($(firstword $(MAKECMDGOALS)),check-on)
+$(SUITE):
+	@:
+.PHONY: $(SUITE)
+endif
 
 deb:
-	@etc/install-deps
-	@etc/install-deps package
+	@etc/install-deps build run tests package
 	@etc/make-deb
 
 check-deb: deb
 	@/usr/bin/python3 -m pytest -q -p no:cacheprovider tests/package
 
-image: deps
+image:
+	@etc/install-deps build run
 	@$(MAKE) --no-print-directory
 	@etc/make-image build/image.tar
 
@@ -227,5 +252,5 @@ install: $(BIN)
 clean:
 	rm -rf build/plain build/address build/thread build/fuzz sluice
 
-.PHONY: all unit clean fuzz fuzzers generated deps demo lint check bench install deb check-deb image
+.PHONY: all unit clean fuzz fuzzers generated deps demo lint check check-long check-on steady bench install deb check-deb image
 .SECONDARY:

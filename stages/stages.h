@@ -33,7 +33,9 @@
 #include "base/thread_pool.h"
 #include "stages/draft.h"
 
-enum { PASSAGE_MAGIC = 0x9a55a6e0, PASSAGE_STAGES_MAX = 16 };
+enum { PASSAGE_MAGIC = 0x9a55a6e0 };
+enum { PASSAGE_STAGES_MAX = 16 };
+
 /* A note of the passage's loop: for passage_resume(). */
 enum { PASSAGE_RESUME = NOTES_FROM(NOTES_OF_PASSAGE) };
 

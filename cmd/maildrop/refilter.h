@@ -23,7 +23,8 @@
 #include "cmd/maildrop/maildrop_take.h"
 #include "dkim/resign.h"
 
-enum { REFILTER_AT_ONCE = 20, REFILTER_MAGIC = 0x4ef117e5 };
+enum { REFILTER_AT_ONCE = 20 };
+enum { REFILTER_MAGIC = 0x4ef117e5 };
 
 enum refilter_end {
 	REFILTER_PASSED,    /* as it is */

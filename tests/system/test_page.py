@@ -318,9 +318,9 @@ def _open_view(browser, troubled, name):
 
 
 def _axe():
-    path = os.path.join(peers.FOLDER, "axe/node_modules/axe-core/axe.min.js")
+    path = os.path.join(peers.FOLDER, "npm/node_modules/axe-core/axe.min.js")
     if not os.path.exists(path):
-        pytest.skip(f"no axe-core: {peers.why_not('axe')}")
+        pytest.skip(f"no axe-core: {peers.why_no_npm()}")
     with open(path, encoding="utf-8") as stream:
         return stream.read()
 

@@ -31,7 +31,7 @@ class Haraka:
         """Write the configuration; start() runs it."""
         self.program = peers.program("haraka")
         if not os.path.exists(self.program):
-            pytest.skip(f"no Haraka: {peers.why_not('haraka')}")
+            pytest.skip(f"no Haraka: {peers.why_no_npm()}")
         self.folder, self.port, self.process = pathlib.Path(folder), free_port(), None
         shutil.copytree(os.path.join(peers.FOLDER, "npm/node_modules/haraka/config"),
                         self.folder / "config")

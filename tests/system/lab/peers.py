@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: ISC
 """The servers of other people that tests/peers downloads."""
 
+import functools
 import os
 import shlex
 import subprocess
@@ -12,6 +13,7 @@ from .relay import REPOSITORY
 FOLDER = os.path.join(REPOSITORY, "build", "peers")
 
 
+@functools.cache
 def fetch():
     """Download the peers, unless they are there; skip the test where that is impossible."""
     script = os.path.join(REPOSITORY, "tests", "peers")
@@ -26,9 +28,9 @@ def program(name):
     return os.path.join(FOLDER, "bin", name)
 
 
-def why_not(name):
-    """Say why a peer that is not always to be had is not there."""
-    path = os.path.join(FOLDER, f"{name}.missing")
+def why_no_npm():
+    """Say why what comes from npm's registry is not there."""
+    path = os.path.join(FOLDER, "npm.missing")
     if not os.path.exists(path):
         return "nobody knows why"
     with open(path, encoding="utf-8", errors="backslashreplace") as stream:
