@@ -84,13 +84,12 @@ struct connection_open {
 	int messages_most; /* close it after so many: the host is known to take no more; 0: unknown */
 	/* filled by the worker, for CONNECTION_CLOSED: */
 	bool was_ready;
-	bool login_refused; /* AUTH was answered with 5xx, or can not be done as it is set up */
-	bool refused;	    /* the host greeted with 5xx, or answered EHLO and HELO so */
-	bool unfit;	    /* it can't carry mail with REQUIRETLS, which this was opened for */
-	bool confused;	    /* the host lost count; mode is now the one to try next */
-	struct verdict
-		*choked; /* why it gets CONNECTION_SMALL_HELLO from now on; a reference, or NULL */
-	struct verdict *why; /* NULL: an orderly end (idle, aged, told to) */
+	bool login_refused;	/* AUTH was answered with 5xx, or can not be done as it is set up */
+	bool refused;		/* the host greeted with 5xx, or answered EHLO and HELO so */
+	bool unfit;		/* it can't carry mail with REQUIRETLS, which this was opened for */
+	bool confused;		/* the host lost count; mode is now the one to try next */
+	struct verdict *choked; /* why it is to get CONNECTION_SMALL_HELLO; or NULL */
+	struct verdict *why;	/* NULL: an orderly end (idle, aged, told to) */
 };
 
 enum connection_slowness {

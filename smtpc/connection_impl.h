@@ -55,10 +55,9 @@ struct connection {
 	bool small;	  /* it is sent a small ClientHello only */
 	bool large;	  /* its ClientHello is, and need not be */
 	bool hello_answered;
-	size_t hello_bytes; /* 0: not sent yet */
-	struct verdict
-		*choked; /* why it is small since this connection, until qmgr is told; or NULL */
-	const char *tls; /* the policy of its host: open's, or the transport's */
+	size_t hello_bytes;	/* 0: not sent yet */
+	struct verdict *choked; /* why it is small, until qmgr is told; or NULL */
+	const char *tls;	/* the policy of its host: open's, or the transport's */
 };
 
 void connection_keep_to(struct connection *, int64_t messages);
