@@ -9,6 +9,7 @@
 #include "base/route_value.h"
 #include "base/tls.h"
 #include "base/tls_certificates.h"
+#include "base/tls_groups.h"
 #include "base/tls_policy.h"
 #include "base/tls_verify.h"
 #include "base/trust_anchor.h"
@@ -71,6 +72,16 @@ static void check_report(struct check *c, const struct conf_tls_report *r)
 		FAULT(c, &r->from, -1, 1, "tls_report: from \"%s\" is not an address", r->from);
 }
 
+static void check_groups(struct check *c, const struct conf_list *groups)
+{
+	for (int i = 0; i < groups->n; i++) {
+		struct buf why = {0};
+		if (!tls_groups_good(groups, i, &why))
+			FAULT(c, groups, i, 1, "groups: %s", buf_cstr(&why));
+		buf_fini(&why);
+	}
+}
+
 static void check_global(struct check *c)
 {
 	struct conf *f = c->conf;
@@ -96,6 +107,7 @@ static void check_global(struct check *c)
 	check_masquerade(c);
 	check_report(c, &f->tls_report);
 	check_archive(c, &f->archive);
+	check_groups(c, &f->tls.groups);
 }
 
 static void check_certificate(struct check *c, const struct conf_listener *l)
@@ -123,7 +135,7 @@ static void check_key(struct check *c, const struct conf_listener *l)
 	struct buf error = {0};
 	if (l->certificate.n == 0 || l->certificate.n != l->key.n)
 		return;
-	SSL_CTX *context = tls_certificates_context(l, &error);
+	SSL_CTX *context = tls_certificates_context(l, &c->conf->tls.groups, &error);
 	if (!context)
 		FAULT(c, &l->certificate, -1, l->line, "%s", buf_cstr(&error));
 	else if (!tls_certificates_ask_client(context, l->client_ca, &error))

@@ -476,6 +476,8 @@
 	  "PEM file, or folder of such files, with the authorities that are trusted for verify.") \
 	P(choice, minimum, "1.2", 0, 0, RELOAD, "1.2|1.3",                                         \
 	  "The lowest version of TLS where TLS is required. Opportunistic TLS always allows 1.2.") \
+	P(list, groups, "{}", 0, 0, RELOAD, "",                                                    \
+	  "Groups for key exchange, best first, on listeners and towards next hops, by OpenSSL's names. No others are used. Empty: X25519MLKEM768 if OpenSSL has it (3.5), X25519, P-256, P-384.") \
 	P(flag, dane, "true", 0, 0, RELOAD, "",                                                    \
 	  "Hosts with TLSA records that DNSSEC proves must match them, even if the policy is only opportunistic or required.") \
 	P(flag, mta_sts, "true", 0, 0, RELOAD, "",                                                 \

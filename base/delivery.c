@@ -26,6 +26,7 @@ void connection_open_free(struct connection_open **op)
 	if (!o)
 		return;
 	conf_unref(o->conf);
+	verdict_unref(o->choked);
 	verdict_unref(o->why);
 	credential_unref(o->credential);
 	tls_subject_unref(o->subject);

@@ -23,7 +23,8 @@
  * one that comes back whether content was uploaded for nothing. A host that loses count of the
  * commands is to get the next connection in a simpler mode, and the worker says which; likewise when
  * a command that was refused ahead of its turn is taken in its turn, or when a host that takes no more
- * mail on one connection takes it on the next (delivery.mode, delivery.messages_most).
+ * mail on one connection takes it on the next (delivery.mode, delivery.messages_most); and when TLS begins only
+ * with a small ClientHello (connection_ready.choked, or connection_open.choked where it never became ready).
  *
  * OWNERSHIP  Notes are given away by posting. The strings that a delivery points at belong to
  *            qmgr's message, which stays until the delivery is back. Verdicts, contents and the
@@ -59,6 +60,7 @@ enum connection_mode {
 	CONNECTION_NO_CHUNKING = 1, /* DATA only */
 	CONNECTION_LOCKSTEP = 2,    /* one command, one reply */
 	CONNECTION_APART = 4,	    /* nothing behind the end of a message before it is answered */
+	CONNECTION_SMALL_HELLO = 8, /* classical groups, no session with a large ticket */
 };
 
 /* One connection; the same object goes to the worker with CONNECTION_OPEN, and comes back with
@@ -82,11 +84,12 @@ struct connection_open {
 	int messages_most; /* close it after so many: the host is known to take no more; 0: unknown */
 	/* filled by the worker, for CONNECTION_CLOSED: */
 	bool was_ready;
-	bool login_refused;  /* AUTH was answered with 5xx, or can not be done as it is set up */
-	bool refused;	     /* the host greeted with 5xx, or answered EHLO and HELO so */
-	bool unfit;	     /* it can't carry mail with REQUIRETLS, which this was opened for */
-	bool confused;	     /* the host lost count; mode is now the one to try next */
-	struct verdict *why; /* NULL: an orderly end (idle, aged, told to) */
+	bool login_refused;	/* AUTH was answered with 5xx, or can not be done as it is set up */
+	bool refused;		/* the host greeted with 5xx, or answered EHLO and HELO so */
+	bool unfit;		/* it can't carry mail with REQUIRETLS, which this was opened for */
+	bool confused;		/* the host lost count; mode is now the one to try next */
+	struct verdict *choked; /* why it is to get CONNECTION_SMALL_HELLO; or NULL */
+	struct verdict *why;	/* NULL: an orderly end (idle, aged, told to) */
 };
 
 enum connection_slowness {
@@ -114,6 +117,7 @@ struct connection_ready {
 	uint64_t size_max;     /* announced by SIZE, 0: no limit */
 	int64_t messages_most; /* it may be given in all: as set, announced or known; 0: no limit */
 	bool tls_broken;       /* it was wished for, and failed */
+	struct verdict *choked; /* as in struct connection_open */
 	bool tls, pipelining, chunking, dsn, eightbit, smtputf8;
 };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "base/tls.h"
 
+#include "base/tls_groups.h"
 #include "base/tls_keys.h"
 
 #include <ctype.h>
@@ -55,7 +56,8 @@ static bool load(SSL_CTX *c, const char *certificate, const char *key, struct bu
 	return true;
 }
 
-SSL_CTX *tls_server_context(const char *certificate, const char *key, bool cbc, struct buf *error)
+SSL_CTX *tls_server_context(const char *certificate, const char *key, bool cbc,
+			    const struct conf_list *groups, struct buf *error)
 {
 	ERR_clear_error();
 	SSL_CTX *c = SSL_CTX_new(TLS_server_method());
@@ -66,7 +68,8 @@ SSL_CTX *tls_server_context(const char *certificate, const char *key, bool cbc, 
 	set_common(c);
 	SSL_CTX_set_options(c, SSL_OP_CIPHER_SERVER_PREFERENCE);
 	SSL_CTX_set_cipher_list(c, cbc ? AEAD ":ECDHE+AES:!aNULL" : AEAD ":!aNULL");
-	if (!set_session_context(c) || !load(c, certificate, key, error)) {
+	if (!set_session_context(c) || !tls_groups_of_server(c, groups) ||
+	    !load(c, certificate, key, error)) {
 		if (buf_len(error) == 0)
 			say(error, "TLS", "context");
 		SSL_CTX_free(c);
@@ -132,8 +135,8 @@ SSL_CTX *tls_client_context(void)
 	/* Nobody is authenticated, and the other choice is no encryption at all: weak keys will
 	 * do. */
 	SSL_CTX_set_cipher_list(c, "DEFAULT:@SECLEVEL=1");
-	if (SSL_CTX_dane_enable(c) <= 0) {
-		fputs("sluice: OpenSSL can't do DANE\n", stderr);
+	if (SSL_CTX_dane_enable(c) <= 0 || !tls_groups_of_client(c)) {
+		fputs("sluice: OpenSSL can't do DANE, or has no groups\n", stderr);
 		abort();
 	}
 	SSL_CTX_set_session_cache_mode(c, SSL_SESS_CACHE_CLIENT | SSL_SESS_CACHE_NO_INTERNAL);

@@ -13,9 +13,10 @@
 #include <openssl/ssl.h>
 #include <stdbool.h>
 
-SSL_CTX *tls_server_context(const char *certificate, const char *key, bool cbc, struct buf *error);
+SSL_CTX *tls_server_context(const char *certificate, const char *key, bool cbc,
+			    const struct conf_list *groups, struct buf *error);
 /* Of one listener: a session or ticket of another listener is not resumed here. cbc: the suites of
- * TLS 1.2 that only know CBC are good enough, for clients that know no others. */
+ * TLS 1.2 that only know CBC are good enough, for clients that know no others. groups: tls_groups.h. */
 
 SSL_CTX *tls_identity(const char *certificate, const char *key, struct buf *error);
 /* Of a client: only what it shows when it is asked, for tls_show_identity(). */
@@ -29,7 +30,7 @@ bool tls_ask_client(SSL_CTX *, const char *ca, struct buf *error);
  * False: it can't be read. */
 
 SSL_CTX *tls_client_context(void);
-/* Opportunistic: whoever it is; ready for tls_dane_prepare(). Sessions are the caller's to keep: SSL_get1_session(). */
+/* Opportunistic: whoever it is, with the default groups (tls_groups_offer()); ready for tls_dane_prepare(). Sessions are the caller's to keep: SSL_get1_session(). */
 
 void tls_demand(SSL *, enum transport_tls, int minimum);
 /* Before the handshake with a next hop: what its policy wants of version and suites. minimum: enum tls_minimum. */

@@ -177,9 +177,11 @@ static bool show(SSL_CTX *c, const char *certificate, struct buf *error)
 	return read_ocsp(it, certificate, error);
 }
 
-static SSL_CTX *context_of(const struct conf_listener *l, int i, struct buf *error)
+static SSL_CTX *context_of(const struct conf_listener *l, int i, const struct conf_list *groups,
+			   struct buf *error)
 {
-	SSL_CTX *c = tls_server_context(l->certificate.item[i], l->key.item[i], l->tls_cbc, error);
+	SSL_CTX *c = tls_server_context(l->certificate.item[i], l->key.item[i], l->tls_cbc, groups,
+					error);
 	if (!c)
 		return NULL;
 	pthread_once(&shelf_once, make_index);
@@ -235,9 +237,10 @@ static bool join(SSL_CTX *to, const struct conf_listener *l, int i, struct buf *
 	return done && show(to, l->certificate.item[i], error);
 }
 
-static bool add(SSL_CTX *first, const struct conf_listener *l, int i, struct buf *error)
+static bool add(SSL_CTX *first, const struct conf_listener *l, int i,
+		const struct conf_list *groups, struct buf *error)
 {
-	SSL_CTX *c = context_of(l, i, error);
+	SSL_CTX *c = context_of(l, i, groups, error);
 	struct shelf *s = shelf_of(first);
 	if (!c)
 		return false;
@@ -266,12 +269,13 @@ static bool share_sessions(SSL_CTX *first)
 	return good;
 }
 
-SSL_CTX *tls_certificates_context(const struct conf_listener *l, struct buf *error)
+SSL_CTX *tls_certificates_context(const struct conf_listener *l, const struct conf_list *groups,
+				  struct buf *error)
 {
-	SSL_CTX *first = context_of(l, 0, error);
+	SSL_CTX *first = context_of(l, 0, groups, error);
 	bool good = first != NULL;
 	for (int i = 1; good && i < l->certificate.n; i++)
-		good = add(first, l, i, error);
+		good = add(first, l, i, groups, error);
 	if (!good || !share_sessions(first)) {
 		if (good)
 			buf_puts(error, "there are no random numbers");

@@ -19,7 +19,8 @@
 
 #include <openssl/types.h>
 
-SSL_CTX *tls_certificates_context(const struct conf_listener *, struct buf *error);
+SSL_CTX *tls_certificates_context(const struct conf_listener *, const struct conf_list *groups,
+				  struct buf *error);
 /* What tls_server_context() makes, of all certificates and keys, which are as many. */
 
 bool tls_certificates_ask_client(SSL_CTX *, const char *ca, struct buf *error);

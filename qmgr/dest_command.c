@@ -37,6 +37,9 @@ static void copy_host(struct dest_host *to, struct qmgr *q, const struct host *h
 		.depth = h->depth,
 		.mode = host_mode_name(host_mode(h, now_ms)),
 		.mode_in_ms = left(h->mode_until_ms, now_ms),
+		.classical_in_ms = host_mode(h, now_ms) & CONNECTION_SMALL_HELLO
+					   ? left(h->mode_until_ms, now_ms)
+					   : 0,
 		.messages_most = host_messages_most(h, now_ms),
 		.messages_in_ms = left(h->messages_until_ms, now_ms),
 		.slow_in_ms = left(h->slow_until_ms, now_ms),

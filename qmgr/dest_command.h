@@ -28,16 +28,17 @@ struct dest_host {
 	uint32_t preference;
 	const char *state; /* active, idle, closed, unused, retry, slow, out, limited, suspended */
 	int connections, ready, idle, failures;
-	int unanswered;	       /* of the connections: no mail waits for them any more */
-	int doubts;	       /* deliveries in doubt */
-	int64_t retry_in_ms;   /* out for so long; 0: not */
-	int64_t opened_ago_ms; /* the last connection was begun; -1: never */
-	int64_t plain_in_ms;   /* TLS is not tried for so long */
-	struct verdict *why;   /* last failure, or NULL */
-	int depth;	       /* messages in flight that it has earned */
-	const char *mode;      /* full, no chunking, apart, lockstep: host_mode_name() */
-	int64_t mode_in_ms;    /* all is tried again after so long */
-	int messages_most;     /* on one connection; 0: not known */
+	int unanswered;		 /* of the connections: no mail waits for them any more */
+	int doubts;		 /* deliveries in doubt */
+	int64_t retry_in_ms;	 /* out for so long; 0: not */
+	int64_t opened_ago_ms;	 /* the last connection was begun; -1: never */
+	int64_t plain_in_ms;	 /* TLS is not tried for so long */
+	struct verdict *why;	 /* last failure, or NULL */
+	int depth;		 /* messages in flight that it has earned */
+	const char *mode;	 /* full, no chunking, apart, lockstep: host_mode_name() */
+	int64_t mode_in_ms;	 /* all is tried again after so long */
+	int64_t classical_in_ms; /* it gets a small ClientHello for so long */
+	int messages_most;	 /* on one connection; 0: not known */
 	int64_t messages_in_ms;
 	int64_t slow_in_ms;		   /* it comes after others for so long */
 	int limit;			   /* connections that it was seen to take; 0: not known */

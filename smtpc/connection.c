@@ -106,7 +106,7 @@ static void begin(struct connection *c)
 	};
 	engine_init(&c->engine, &setup, stream_out(c->stream));
 	c->begun = true;
-	c->connected = c->handshaking = false;
+	c->connected = c->handshaking = c->large = c->hello_answered = false;
 	c->turn = c->engine.turn;
 	stream_deadline(c->stream, t->connect_timeout);
 }
@@ -147,6 +147,7 @@ bool connection_start(struct worker *w, struct connection_open *open)
 	c->tls = open->tls ? open->tls : open->transport->tls;
 	c->plain = open->plain && tls_policy_level(c->tls) == TRANSPORT_TLS_OPPORTUNISTIC &&
 		   !needs_tls(c);
+	c->small = open->mode & CONNECTION_SMALL_HELLO;
 	address_peer(&open->address, open->host, c->peer);
 	timer_init(&c->age, on_age, c);
 	timer_init(&c->slow, on_slow, c);
@@ -179,6 +180,7 @@ static void end(struct connection *c, struct verdict *why)
 		engine_fini(&c->engine);
 	mem_free_secret(c->secret);
 	descriptors_give(DESCRIPTORS_HOSTS);
+	assert(!c->choked);
 	assert(!timer_active(&c->age) && !timer_active(&c->slow) && !timer_active(&c->late) &&
 	       !timer_active(&c->silent));
 	magic_clear(c);
@@ -246,18 +248,10 @@ static struct note *keep_returned(struct connection *c)
 	return kept;
 }
 
-/* Once more, with what it was given: the host wants no more on the connection that it was. */
-static void begin_fresh(struct connection *c)
+/* On another connection, with what it was given. */
+static void begin_again(struct connection *c, struct note *kept)
 {
-	struct note *kept = keep_returned(c);
-	if (!kept) {
-		end(c, NULL);
-		return;
-	}
-	connection_log(c, "once more", NULL);
-	c->enough = c->engine.enough;
 	c->closing |= c->engine.quit;
-	c->open->mode |= c->engine.setup.mode;
 	c->given = 0;
 	stream_flush(c->stream); /* a QUIT */
 	stream_free(&c->stream);
@@ -269,6 +263,33 @@ static void begin_fresh(struct connection *c)
 		engine_give(&c->engine, (struct delivery *)kept);
 		kept = next;
 	}
+}
+
+/* The host wants no more on the connection that it was. */
+static void begin_fresh(struct connection *c)
+{
+	struct note *kept = keep_returned(c);
+	if (!kept) {
+		end(c, NULL);
+		return;
+	}
+	connection_log(c, "once more", NULL);
+	c->enough = c->engine.enough;
+	c->open->mode |= c->engine.setup.mode;
+	begin_again(c, kept);
+}
+
+/* Nothing that it was given has begun. */
+static void begin_small(struct connection *c)
+{
+	assert(!c->small && !c->choked);
+	c->small = true;
+	c->choked = verdict_printf(VERDICT_DEFERRED, 0, "4.7.5", c->peer,
+				   "%s, after a ClientHello of %zu bytes", c->engine.why->text,
+				   c->hello_bytes);
+	connection_log(c, "with a small ClientHello", c->choked->text);
+	connection_forget_session(c);
+	begin_again(c, keep_returned(c));
 }
 
 void connection_keep_to(struct connection *c, int64_t messages)
@@ -326,7 +347,9 @@ static void send_out(struct connection *c)
 static void closed(struct connection *c)
 {
 	struct engine *e = &c->engine;
-	if (e->try_plain && !c->plain) {
+	if (connection_choked(c)) {
+		begin_small(c);
+	} else if (e->try_plain && !c->plain) {
 		begin_plain(c);
 	} else if (e->renew) {
 		begin_fresh(c);

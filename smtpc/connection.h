@@ -13,6 +13,13 @@
  *            host refuses more mail on a connection that has carried some. Only what the host says
  *            to the first MAIL of a fresh connection is about the message. Where that is taken, the
  *            number carried before is the host's limit (delivery.messages_most).
+ *            A ClientHello with a hybrid group (base/tls_groups.h), or with a large ticket, takes two TCP segments, and there are
+ *            hosts, and machines on the way to them, that drop or break what follows. So if a large one is not answered by a
+ *            ServerHello, the host gets a small one on another connection, with classical groups only, before anything goes in the
+ *            clear and before the host has failed. Silence counts after HELLO_PATIENCE_MS (and starttls_timeout, where that is
+ *            shorter): in five seconds two lost segments have been sent again, and a host that was only slow has lost
+ *            nothing but its hybrid group. If the small one helps, qmgr is told, and remembers it (CONNECTION_SMALL_HELLO);
+ *            else all is as if it had been the first.
  * ERRORS     As connection_open.why.
  * SEE        engine.h; base/delivery.h; RFC 5321 4.5.3.2; RFC 7435 (opportunistic security).
  */

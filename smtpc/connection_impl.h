@@ -20,7 +20,12 @@
 #include "smtpc/engine.h"
 #include "smtpc/worker.h"
 
-enum { CONNECTION_MAGIC = 0xc0223ec7 };
+enum {
+	CONNECTION_MAGIC = 0xc0223ec7,
+	HELLO_SMALL_MAX = 1200,	  /* bytes: it fits one segment on any path (IPv6: 1,280) */
+	HELLO_TICKET_MAX = 512,	  /* bytes: what is left for a ticket in such a hello */
+	HELLO_PATIENCE_MS = 5000, /* see connection.h */
+};
 
 struct connection {
 	unsigned magic;
@@ -47,7 +52,12 @@ struct connection {
 	bool handshaking; /* asked for, not yet done */
 	bool closing;	  /* told to close before it began afresh */
 	bool plain;	  /* TLS has failed: go on without */
-	const char *tls;  /* the policy of its host: open's, or the transport's */
+	bool small;	  /* it is sent a small ClientHello only */
+	bool large;	  /* its ClientHello is, and need not be */
+	bool hello_answered;
+	size_t hello_bytes;	/* 0: not sent yet */
+	struct verdict *choked; /* why it is small, until qmgr is told; or NULL */
+	const char *tls;	/* the policy of its host: open's, or the transport's */
 };
 
 void connection_keep_to(struct connection *, int64_t messages);
@@ -61,6 +71,9 @@ void connection_post_closed(struct connection *, struct verdict *why); /* takes 
 void connection_log(const struct connection *, const char *what, const char *reason);
 
 void connection_start_tls(struct connection *);
+bool connection_choked(const struct connection *);
+/* The engine is closed: did the handshake fail before a ServerHello came, after a large ClientHello? */
+
 void connection_shaken(struct connection *);
 /* The handshake is done: is it who it should be? The engine goes on, or is closed. */
 

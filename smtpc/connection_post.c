@@ -24,6 +24,18 @@ void connection_post_slow(struct connection *c, enum connection_slowness how)
 	loop_post(c->open->reply_to, &s->note);
 }
 
+/* Why it wants a small ClientHello; NULL too where that was no help. */
+static struct verdict *take_choked(struct connection *c)
+{
+	struct verdict *why = c->choked;
+	bool helped = c->engine.secure || (c->hello_answered && !c->handshaking);
+	c->choked = NULL;
+	if (helped)
+		return why;
+	verdict_unref(why);
+	return NULL;
+}
+
 void connection_post_ready(struct connection *c)
 {
 	const struct capability *can = &c->engine.can;
@@ -38,6 +50,7 @@ void connection_post_ready(struct connection *c)
 	r->size_max = can->size_max;
 	r->messages_most = c->most;
 	r->tls_broken = c->plain && !c->open->plain;
+	r->choked = take_choked(c);
 	r->tls = c->engine.secure;
 	r->pipelining = can->pipelining;
 	r->chunking = can->chunking;
@@ -89,6 +102,7 @@ void connection_post_closed(struct connection *c, struct verdict *why)
 	o->login_refused = c->engine.login_refused;
 	if (o->login_refused && o->credential->kind == CREDENTIAL_REFRESH)
 		secrets_spoiled(c->worker->secrets, o->credential);
+	o->choked = take_choked(c);
 	o->confused = c->engine.confused;
 	if (o->confused)
 		o->mode = c->engine.mode;

@@ -6,9 +6,11 @@
 #include "base/metrics.h"
 #include "base/tls.h"
 #include "base/tls_dane.h"
+#include "base/tls_groups.h"
 
 #include <gsasl.h>
 #include <openssl/evp.h>
+#include <openssl/ssl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,12 +27,77 @@ static bool by_dane(const struct connection *c)
 	return tls_policy_level(c->tls) == TRANSPORT_TLS_DANE;
 }
 
-void connection_start_tls(struct connection *c)
+static const struct conf_list *groups_of(const struct connection *c)
+{
+	return c->open->conf ? &c->open->conf->tls.groups : NULL;
+}
+
+static bool fits_small_hello(const SSL_SESSION *session)
+{
+	size_t len = 0;
+	const unsigned char *ticket;
+	SSL_SESSION_get0_ticket(session, &ticket, &len);
+	return len <= HELLO_TICKET_MAX;
+}
+
+/* One to resume, or NULL. */
+static SSL_SESSION *find_session(const struct connection *c)
 {
 	char *key = session_key(c);
 	SSL_SESSION *session = sessions_take(&c->worker->sessions, key);
-	const char *name = by_dane(c) ? c->open->dane->base : c->open->host; /* RFC 7672 8.1 */
 	free(key);
+	if (session && c->small && !fits_small_hello(session)) {
+		SSL_SESSION_free(session);
+		session = NULL;
+	}
+	return session;
+}
+
+static bool could_be_smaller(const struct connection *c)
+{
+	const SSL_SESSION *session = SSL_get_session(stream_ssl(c->stream));
+	return !c->small && c->hello_bytes > HELLO_SMALL_MAX &&
+	       (tls_groups_can_be_classical(groups_of(c)) ||
+		(session && !fits_small_hello(session)));
+}
+
+bool connection_choked(const struct connection *c)
+{
+	return c->handshaking && c->large && !c->hello_answered && c->engine.why;
+}
+
+static void sent_hello(struct connection *c, size_t len)
+{
+	int64_t most_ms = c->open->transport->starttls_timeout;
+	c->hello_bytes = len;
+	c->large = could_be_smaller(c);
+	if (c->large)
+		stream_deadline(c->stream,
+				most_ms < HELLO_PATIENCE_MS ? most_ms : HELLO_PATIENCE_MS);
+}
+
+/* A second ClientHello follows an answer (HelloRetryRequest is a ServerHello). */
+static void on_message(int sent, int version, int type, const void *bytes, size_t len, SSL *ssl,
+		       void *arg)
+{
+	struct connection *c = arg;
+	(void)version;
+	(void)ssl;
+	if (type != SSL3_RT_HANDSHAKE || len == 0 || c->hello_answered)
+		return;
+	int message = *(const unsigned char *)bytes;
+	if (sent && message == SSL3_MT_CLIENT_HELLO) {
+		sent_hello(c, len);
+	} else if (!sent && message == SSL3_MT_SERVER_HELLO) {
+		c->hello_answered = true;
+		stream_deadline(c->stream, c->open->transport->starttls_timeout);
+	}
+}
+
+void connection_start_tls(struct connection *c)
+{
+	SSL_SESSION *session = find_session(c);
+	const char *name = by_dane(c) ? c->open->dane->base : c->open->host; /* RFC 7672 8.1 */
 	c->handshaking = true;
 	stream_start_tls(c->stream, c->worker->tls, false, tls_server_name(name), session);
 	SSL_SESSION_free(session);
@@ -38,6 +105,9 @@ void connection_start_tls(struct connection *c)
 	if (!ssl)
 		return;
 	SSL_set_app_data(ssl, c);
+	SSL_set_msg_callback(ssl, on_message);
+	SSL_set_msg_callback_arg(ssl, c);
+	tls_groups_offer(ssl, groups_of(c), c->small); /* or the default */
 	tls_demand(ssl, tls_policy_level(c->tls),
 		   c->open->conf ? c->open->conf->tls.minimum : TLS_MINIMUM_1_2);
 	if (by_dane(c))
@@ -89,13 +159,13 @@ static const char *printable(const char *text)
 static void log_tls(const struct connection *c, enum tls_verified verified, const char *record,
 		    const char *reason)
 {
-	const SSL *ssl = c->engine.state == ENGINE_HANDSHAKE ? stream_ssl(c->stream) : NULL;
+	SSL *ssl = c->engine.state == ENGINE_HANDSHAKE ? stream_ssl(c->stream) : NULL;
 	bool done = ssl && SSL_is_init_finished(ssl);
 	log_event(reason ? LOG_LEVEL_WARNING : LOG_LEVEL_INFO, "tls", "site", c->open->site, "host",
 		  c->peer, "version", done ? SSL_get_version(ssl) : NULL, "cipher",
-		  done ? printable(SSL_get_cipher_name(ssl)) : NULL, "policy",
-		  by_dane(c) ? "dane" : c->tls, "resumed",
-		  done && SSL_session_reused(ssl) ? "yes" : NULL, "verified",
+		  done ? printable(SSL_get_cipher_name(ssl)) : NULL, "group",
+		  done ? tls_groups_negotiated(ssl) : NULL, "policy", by_dane(c) ? "dane" : c->tls,
+		  "resumed", done && SSL_session_reused(ssl) ? "yes" : NULL, "verified",
 		  tls_verified_word(verified), "tlsa", record, "reason", reason, NULL);
 }
 

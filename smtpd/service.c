@@ -34,7 +34,7 @@ static bool set_tls(struct service *s, struct buf *error)
 		buf_printf(error, "listener \"%s\" wants TLS and has no certificate", l->title);
 		return false;
 	}
-	s->tls = tls_certificates_context(l, error);
+	s->tls = tls_certificates_context(l, &s->conf->tls.groups, error);
 	/* What a session has read is wiped by OpenSSL, where there may be a password in it. */
 	if (s->tls && l->auth)
 		SSL_CTX_set_options(s->tls, SSL_OP_CLEANSE_PLAINTEXT);

@@ -7,6 +7,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/metrics.h"
+#include "base/tls_groups.h"
 #include "smtpd/auth.h"
 #include "smtpd/client_certificate.h"
 #include "smtpd/filtering.h"
@@ -255,9 +256,9 @@ static void secured(struct session *s)
 	bool first = !s->helo;
 	SSL *ssl = stream_ssl(s->stream);
 	log_event(LOG_LEVEL_INFO, "tls", "session", log_id(s->number), "version",
-		  SSL_get_version(ssl), "cipher", SSL_get_cipher_name(ssl), "resumed",
-		  SSL_session_reused(ssl) ? "yes" : NULL, "verified",
-		  trusted(ssl) ? "trusted" : "none", NULL);
+		  SSL_get_version(ssl), "cipher", SSL_get_cipher_name(ssl), "group",
+		  tls_groups_negotiated(ssl), "resumed", SSL_session_reused(ssl) ? "yes" : NULL,
+		  "verified", trusted(ssl) ? "trusted" : "none", NULL);
 	s->tls = true;
 	s->esmtp = false;
 	free(s->helo);

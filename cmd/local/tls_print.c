@@ -79,7 +79,9 @@ static void put_handshake(struct buf *to, const struct tls_probe *p)
 {
 	struct buf reason = p->reason;
 	struct buf record = p->record;
-	buf_printf(to, "    %s, %s\n    %s: %s", p->version, p->cipher,
+	buf_printf(to, "    %s, %s, %s%s\n    %s: %s", p->version, p->cipher,
+		   p->group ? p->group : "no group",
+		   p->small ? " (a large ClientHello was not answered)" : "",
 		   tls_probe_asks(p)	       ? "verified"
 		   : tls_policy_sts(p->policy) ? "MTA-STS would say"
 					       : "verify would say",
@@ -224,6 +226,8 @@ static void json_probe(struct buf *to, const struct tls_probe *p)
 	json_put_flag(to, "starttls", p->offered);
 	json_put_text(to, "version", p->version);
 	json_put_text(to, "cipher", p->cipher);
+	json_put_text(to, "group", p->group);
+	json_put_flag(to, "small_hello", p->small);
 	struct buf record = p->record;
 	json_put_text(to, "fits", buf_len(&record) ? buf_cstr(&record) : NULL);
 	json_put_text(to, "verified", p->shaken ? tls_verified_word(p->verified) : NULL);

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/tls.h"
 #include "base/tls_dane.h"
+#include "base/tls_groups.h"
 #include "base/tls_policy.h"
 #include "cmd/maildrop/submit_talk.h"
 
@@ -108,6 +109,7 @@ static void handshake(struct tls_probe *p, int fd, const struct conf *conf,
 	const char *name = tls_server_name(by_dane(p) ? h->dane->base : h->name);
 	SSL_set_fd(ssl, fd);
 	tls_demand(ssl, tls_policy_level(p->policy), conf->tls.minimum);
+	tls_groups_offer(ssl, &conf->tls.groups, p->small); /* or the default */
 	if (name)
 		SSL_set_tlsext_host_name(ssl, name);
 	if (by_dane(p))
@@ -118,6 +120,7 @@ static void handshake(struct tls_probe *p, int fd, const struct conf *conf,
 		static const char quit[] = "QUIT\r\n";
 		p->version = SSL_get_version(ssl);
 		p->cipher = SSL_get_cipher_name(ssl); /* OpenSSL's, for good */
+		p->group = mem_strdup(tls_groups_negotiated(ssl));
 		verify(p, ssl, a, h);
 		describe_all(p, ssl);
 		SSL_write(ssl, quit, (int)strlen(quit));
@@ -150,21 +153,47 @@ static void converse(struct tls_probe *p, struct talk *t, const struct conf *con
 		talk_say(t, "QUIT");
 }
 
+static void talk_to(struct tls_probe *p, const char *to, const struct conf *conf,
+		    const struct tls_authorities *a, const struct tls_probe_host *h)
+{
+	struct talk t;
+	if (talk_open_within(&t, to, PROBE_SECONDS))
+		converse(p, &t, conf, a, h);
+	else
+		fail(p, "connect", &t);
+	talk_close(&t);
+}
+
+/* As a delivery would. Where that is no help, the first failure is the one to tell. */
+static void try_small(struct tls_probe *p, const char *to, const struct conf *conf,
+		      const struct tls_authorities *a, const struct tls_probe_host *h)
+{
+	char *failure = p->failure;
+	p->failure = NULL;
+	p->small = true;
+	talk_to(p, to, conf, a, h);
+	p->small = p->shaken;
+	if (p->shaken) {
+		free(failure);
+	} else {
+		free(p->failure);
+		p->failure = failure;
+		p->offered = true;
+	}
+}
+
 void tls_probe_run(struct tls_probe *p, const struct conf *conf, const struct tls_authorities *a,
 		   const struct tls_probe_host *h)
 {
-	struct talk t;
 	char where[ADDRESS_WHERE_MAX];
 	*p = (struct tls_probe){.policy = h->dane ? mem_strdup(h->dane->policy)
 						  : tls_policy_of_host(h->of_hop, h->name)};
 	bool six = h->address->sa.sa_family == AF_INET6;
 	char *to = mem_printf(six ? "[%s]:%d" : "%s:%d", address_where(h->address, where),
 			      address_port(h->address));
-	if (talk_open_within(&t, to, PROBE_SECONDS))
-		converse(p, &t, conf, a, h);
-	else
-		fail(p, "connect", &t);
-	talk_close(&t);
+	talk_to(p, to, conf, a, h);
+	if (p->offered && !p->shaken && tls_groups_can_be_classical(&conf->tls.groups))
+		try_small(p, to, conf, a, h);
 	free(to);
 }
 
@@ -179,6 +208,7 @@ void tls_probe_fini(struct tls_probe *p)
 	buf_fini(&p->record);
 	buf_fini(&p->reason);
 	free(p->failure);
+	free(p->group);
 	free(p->policy);
 }
 

@@ -30,6 +30,8 @@ struct tls_probe {
 	bool offered, shaken;
 	char *failure; /* or NULL */
 	const char *version, *cipher;
+	char *group; /* or NULL */
+	bool small;  /* only a small ClientHello was answered: smtpc/connection.h */
 	enum tls_verified verified;
 	struct buf record; /* of TLSA, that fits */
 	struct buf reason; /* why not matched */

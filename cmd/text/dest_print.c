@@ -269,6 +269,8 @@ static void put_host_full(struct buf *to, const struct dest_host *h)
 			   (double)h->round_trip_us / 1000, (double)h->service_us / 1000);
 	put_spell(to, "slow:        to connect, comes after others for ", h->slow_in_ms);
 	put_spell(to, "tls:         broken, not tried for ", h->plain_in_ms);
+	put_spell(to, "tls:         classical groups, as it chokes on a large ClientHello, for ",
+		  h->classical_in_ms);
 	if (h->why) {
 		buf_puts(to, "last failure: ");
 		put_when(to, h->why);
@@ -362,6 +364,7 @@ static void json_host(struct buf *to, const struct dest_host *h)
 		   (double)h->service_us / 1e6);
 	json_seconds(to, "slow_for", h->slow_in_ms);
 	json_seconds(to, "tls_broken_for", h->plain_in_ms);
+	json_seconds(to, "classical_for", h->classical_in_ms);
 	if (h->opened_ago_ms >= 0)
 		json_seconds(to, "opened_ago", h->opened_ago_ms);
 	else

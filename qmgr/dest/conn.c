@@ -163,6 +163,19 @@ static void set_trips(struct conn *c, const struct connection_ready *ready)
 	c->behind = !ready->pipelining ? 4 : ready->chunking ? 0 : 1;
 }
 
+/* NULL: it does not, or that is known. Takes the reference. */
+static void learn_choked(struct conn *c, struct verdict **why)
+{
+	struct destdb *db = c->site->db;
+	if (!*why)
+		return;
+	host_confused(c->host, CONNECTION_SMALL_HELLO, *why, c->name, destdb_now_ms(db));
+	pooling_changed(db, c->host);
+	db->learnt = true;
+	verdict_unref(*why);
+	*why = NULL;
+}
+
 void conn_on_ready(struct connection_ready *ready)
 {
 	struct conn *c = ready->owner;
@@ -182,6 +195,7 @@ void conn_on_ready(struct connection_ready *ready)
 	if (conn_unready(c))
 		conn_move(c, CONN_READY);
 	db->learnt |= h->state != HOST_UP || !h->proven || ready->tls_broken;
+	learn_choked(c, &ready->choked);
 	if (ready->tls_broken)
 		host_set_plain(h, c->name, now_ms + HOST_PLAIN_MS);
 	if (host_worked(h, now_ms))
@@ -294,6 +308,7 @@ void conn_on_closed(struct destdb *db, struct connection_open *open)
 	struct host *h = c->host;
 	/* What was on its way to the worker meanwhile comes back after this. */
 	conn_move(c, CONN_CLOSED);
+	learn_choked(c, &open->choked);
 	s->queue.transport->unpark = true;
 	if (open->was_ready && (open->why || open->confused))
 		conn_set_depth(h, 1);

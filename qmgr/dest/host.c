@@ -340,12 +340,16 @@ bool host_stale(const struct host *h, int64_t now_ms)
 
 const char *host_mode_name(enum connection_mode mode)
 {
-	bool chunking = !(mode & CONNECTION_NO_CHUNKING);
-	if (mode & CONNECTION_LOCKSTEP)
-		return chunking ? "lockstep" : "lockstep, no chunking";
-	if (mode & CONNECTION_APART)
-		return chunking ? "apart" : "apart, no chunking";
-	return chunking ? "full" : "no chunking";
+	static const char *const names[][2][2] = {
+		{{"full", "no chunking"}, {"small hello", "no chunking, small hello"}},
+		{{"apart", "apart, no chunking"},
+		 {"apart, small hello", "apart, no chunking, small hello"}},
+		{{"lockstep", "lockstep, no chunking"},
+		 {"lockstep, small hello", "lockstep, no chunking, small hello"}},
+	};
+	int pace = mode & CONNECTION_LOCKSTEP ? 2 : mode & CONNECTION_APART ? 1 : 0;
+	return names[pace][(mode & CONNECTION_SMALL_HELLO) != 0]
+		    [(mode & CONNECTION_NO_CHUNKING) != 0];
 }
 
 enum connection_mode host_mode(const struct host *h, int64_t now_ms)

@@ -206,7 +206,7 @@ int64_t host_plain_until_ms(const struct host *, const char *name); /* 0: never 
 enum connection_mode host_mode(const struct host *, int64_t now_ms);
 void host_confused(struct host *, enum connection_mode next, struct verdict *why, const char *name,
 		   int64_t now_ms);
-/* It lost count, or was hurried: the next connection is to be in this mode, and in that which it was
+/* It lost count, was hurried, or choked on a ClientHello: the next connection is to be in this mode, and in that which it was
  * in. why may be NULL. Logged when that is news. */
 
 int host_messages_most(const struct host *, int64_t now_ms); /* 0: not known */

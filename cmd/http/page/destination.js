@@ -66,6 +66,7 @@ function learnt(host) {
   if (host.depth > 1) found.push("pipeline " + host.depth + " deep");
   if (host.mode_for > 0) found.push("spoken to in mode “" + host.mode + "” for " + span(host.mode_for * 1000));
   if (host.slow_for > 0) found.push("slow to connect, comes after others for " + span(host.slow_for * 1000));
+  if (host.classical_for > 0) found.push("TLS with classical groups, as it chokes on a large ClientHello, for " + span(host.classical_for * 1000));
   if (host.tls_broken_for > 0) found.push("TLS is broken, not tried for " + span(host.tls_broken_for * 1000));
   if (host.unanswered > 0) found.push(many(host.unanswered, "connection") + " without an answer");
   if (host.in_doubt > 0) found.push(many(host.in_doubt, "delivery", "deliveries") + " in doubt");

@@ -21,6 +21,7 @@ class ScriptedServer:
       ("nothing", seconds)      fail when the peer sends anything within that time
       ("sleep", seconds)
       ("starttls", context)     shake hands as the server
+      ("bridge", port)          pass all on to this port and back, until either closes
       ("drain",)                read until the peer closes
       ("polite",)               answer each further line with 250, QUIT with 221
       ("close",)                close; so does the end of the script
@@ -165,6 +166,20 @@ class Play:
 
     def _starttls(self, context):
         self.socket = context.wrap_socket(self.socket, server_side=True)
+
+    def _bridge(self, port):
+        with socket.create_connection((LOOPBACK, port), self.timeout) as other:
+            threading.Thread(target=self._copy, args=(other, self.socket), daemon=True).start()
+            self._copy(self.socket, other)
+
+    @staticmethod
+    def _copy(source, target):
+        try:
+            while data := source.recv(65536):
+                target.sendall(data)
+            target.shutdown(socket.SHUT_WR)
+        except OSError:
+            pass
 
     def _drain(self):
         try:

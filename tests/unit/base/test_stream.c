@@ -470,7 +470,7 @@ static int make_certificate(void **state)
 	X509_free(x);
 	EVP_PKEY_free(pair);
 	struct buf error = {0};
-	server_tls = tls_server_context(certificate, key, false, &error);
+	server_tls = tls_server_context(certificate, key, false, NULL, &error);
 	client_tls = tls_client_context();
 	SSL_CTX_set_keylog_callback(client_tls, tlsrecord_keylog);
 	buf_fini(&error);
@@ -676,7 +676,7 @@ static void a_wrong_key_is_said(void **state)
 {
 	(void)state;
 	struct buf error = {0};
-	assert_null(tls_server_context(certificate, "/nowhere.key", false, &error));
+	assert_null(tls_server_context(certificate, "/nowhere.key", false, NULL, &error));
 	assert_non_null(strstr(buf_cstr(&error), "key /nowhere.key: No such file"));
 	buf_fini(&error);
 }

@@ -164,6 +164,40 @@ static void what_a_delivery_has_shown_holds_from_the_next_connection_on(void **s
 	assert_int_equal(open_at(0)->messages_most, 2);
 }
 
+static void a_small_hello_is_for_the_next_connections_of_a_day(void **state)
+{
+	(void)state;
+	begin_one_host(2, "connection_max_messages = 1");
+	struct connection_ready *r = mem_zalloc(sizeof *r);
+	r->note.type = CONNECTION_READY;
+	r->owner = open_at(0)->owner;
+	r->depth = r->depth_most = 1;
+	r->choked = verdict_new(VERDICT_DEFERRED, 0, "4.7.5", "mx", "no answer");
+	open_at(0)->was_ready = true;
+	post(&r->note);
+	settle();
+	done(given_at(0), VERDICT_SENT);
+	close_orderly(open_at(0));
+	assert_int_equal(open_at(0)->mode, CONNECTION_SMALL_HELLO);
+	ready_for(open_at(0), 1, 1);
+	done(given_at(0), VERDICT_SENT);
+	close_orderly(open_at(0));
+	pass_time(25 * 3600 * 1000);
+	send_mail(9, "x@a.test");
+	answer("a.test", "10 mx.test 192.0.2.1");
+	assert_int_equal(open_at(0)->mode, CONNECTION_FULL);
+}
+
+static void a_small_hello_is_remembered_of_one_that_was_never_ready(void **state)
+{
+	(void)state;
+	begin_one_host(1, "");
+	open_at(0)->choked = verdict_new(VERDICT_DEFERRED, 0, "4.7.5", "mx", "no answer");
+	lose(open_at(0), "its certificate is no good");
+	pass_time(2000);
+	assert_int_equal(open_at(0)->mode, CONNECTION_SMALL_HELLO);
+}
+
 static void a_connection_is_given_no_more_than_it_says(void **state)
 {
 	(void)state;
@@ -189,6 +223,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		T(depth_grows_by_one_with_each_message_that_arrives),
 		T(what_a_delivery_has_shown_holds_from_the_next_connection_on),
+		T(a_small_hello_is_for_the_next_connections_of_a_day),
+		T(a_small_hello_is_remembered_of_one_that_was_never_ready),
 		T(a_connection_is_given_no_more_than_it_says),
 		T(nothing_goes_ahead_before_the_host_has_earned_it),
 		T(what_is_larger_than_the_pipeline_does_not_go_ahead),

@@ -118,10 +118,14 @@ static void depth_and_mode_are_kept(void **state)
 	struct host *h = host_of("192.0.2.1");
 	h->depth = 7;
 	host_confused(h, CONNECTION_LOCKSTEP, NULL, "mx", clock_steady_ms());
+	host_confused(h, CONNECTION_SMALL_HELLO, NULL, "mx", clock_steady_ms());
 	restart(HOST_MODE_MS - 5);
 	h = host_of("192.0.2.1");
 	assert_int_equal(h->depth, 7);
-	assert_int_equal(host_mode(h, clock_steady_ms()), CONNECTION_LOCKSTEP);
+	assert_int_equal(host_mode(h, clock_steady_ms()),
+			 CONNECTION_LOCKSTEP | CONNECTION_SMALL_HELLO);
+	assert_string_equal(host_mode_name(host_mode(h, clock_steady_ms())),
+			    "lockstep, small hello");
 	assert_int_equal(host_mode(h, clock_steady_ms() + 5), CONNECTION_FULL);
 }
 
@@ -302,7 +306,7 @@ static void a_line_that_makes_no_sense_is_passed_over(void **state)
 static void a_value_that_makes_no_sense_is_as_good_as_none(void **state)
 {
 	static const char line[] =
-		"host\tkey=k\taddress=192.0.2.1\tport=25\tfailures=-1\tdepth=100000\tmode=9"
+		"host\tkey=k\taddress=192.0.2.1\tport=25\tfailures=-1\tdepth=100000\tmode=16"
 		"\tsimple=9223372036854775807\tr=-5\ts=99999999999999999\tsetup=x\tlimit=-2"
 		"\tlimit_wait=-7\tlimit_again=-9223372036854775808\topened=-3\tproven=-1\n"
 		"host\tkey=l\taddress=192.0.2.2\tport=25\tfailures=2"

@@ -195,8 +195,8 @@ static inline void inbox_fini(struct inbox *b)
 	pthread_cond_destroy(&b->came);
 }
 
-/* The next note, which must be of this type. */
-static inline void *inbox_next(struct inbox *b, int type)
+/* The next note, of any type. */
+static inline struct note *inbox_any(struct inbox *b)
 {
 	struct timespec until;
 	clock_gettime(CLOCK_REALTIME, &until);
@@ -210,6 +210,13 @@ static inline void *inbox_next(struct inbox *b, int type)
 		memmove(b->notes, b->notes + 1, (size_t)--b->n * sizeof b->notes[0]);
 	pthread_mutex_unlock(&b->lock);
 	assert_non_null(note);
+	return note;
+}
+
+/* The next note, which must be of this type. */
+static inline void *inbox_next(struct inbox *b, int type)
+{
+	struct note *note = inbox_any(b);
 	assert_int_equal(note->type, type);
 	return note;
 }
