@@ -11,11 +11,13 @@
 #	make deb        a Debian package, in build/deb
 #	make image      the image of a container, in build/image.tar; no daemon is asked
 #	make check-deb  install, use, upgrade and purge the package in a bare Debian
-#	make check-arm64  the unit tests, built for arm64, under an emulator; a queue on disk written on one machine, read on the other
+#	make check-arm64
+#			the unit tests, built for arm64, under an emulator; a queue written on one kind of machine and read on the other
 #
 #	make generated  write etc/sluice.conf and etc/sluice.conf.5 anew from base/conf_table.h
 #
-# SAN=address or SAN=thread builds with that sanitizer into a tree of its own, build/SAN; ARCH=arm64 for that machine into build/arm64.
+# SAN=address or SAN=thread builds with that sanitizer into a tree of its own, build/SAN.
+# ARCH=arm64 builds for that kind of machine into build/arm64, once tests/arm64/root has laid out its libraries.
 # CFLAGS, CPPFLAGS and LDFLAGS are whoever builds a package's; they come on top of what is needed.
 
 FOLDERS = base spool replica stages dkim dns sts tlsrpt smtpd qmgr smtpc events cluster sim cmd
@@ -29,7 +31,6 @@ BIN = $(if $(ARCH)$(SAN),$(B)/sluice,sluice)
 PKG_CONFIG = pkg-config
 
 ifeq ($(ARCH),arm64)
-# The libraries are those that tests/arm64/root has laid out.
 ROOT = $(CURDIR)/build/arm64.root
 override CC := $(filter ccache,$(CC)) aarch64-linux-gnu-gcc --sysroot=$(ROOT)
 PKG_CONFIG = PKG_CONFIG_SYSROOT_DIR=$(ROOT) PKG_CONFIG_LIBDIR=$(ROOT)/usr/lib/aarch64-linux-gnu/pkgconfig pkg-config
