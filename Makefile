@@ -15,10 +15,13 @@
 #	make deb        a Debian package, in build/deb
 #	make image      the image of a container, in build/image.tar; no daemon is asked
 #	make check-deb  install, use, upgrade and purge the package in a bare Debian
+#	make check-arm64
+#			the unit tests, built for arm64, under an emulator; a queue written on one kind of machine and read on the other
 #
 #	make generated  write etc/sluice.conf and etc/sluice.conf.5 anew from base/conf_table.h
 #
 # SAN=address or SAN=thread builds with that sanitizer into a tree of its own, build/SAN.
+# ARCH=arm64 builds for that kind of machine into build/arm64, once tests/arm64/root has laid out its libraries.
 # CFLAGS, CPPFLAGS and LDFLAGS are whoever builds a package's; they come on top of what is needed.
 
 FOLDERS = base spool replica stages dkim dns sts tlsrpt smtpd qmgr smtpc events cluster sim cmd
@@ -29,8 +32,16 @@ CORES := $(shell nproc)
 
 SAN =
 WERROR =
-B = build/$(or $(SAN),plain)
-BIN = $(if $(SAN),$(B)/sluice,sluice)
+ARCH =
+B = build/$(or $(ARCH),$(SAN),plain)
+BIN = $(if $(ARCH)$(SAN),$(B)/sluice,sluice)
+PKG_CONFIG = pkg-config
+
+ifeq ($(ARCH),arm64)
+ROOT = $(CURDIR)/build/arm64.root
+override CC := $(filter ccache,$(CC)) aarch64-linux-gnu-gcc --sysroot=$(ROOT)
+PKG_CONFIG = PKG_CONFIG_SYSROOT_DIR=$(ROOT) PKG_CONFIG_LIBDIR=$(ROOT)/usr/lib/aarch64-linux-gnu/pkgconfig pkg-config
+endif
 
 PACKAGES = libnats libcdb openssl libcares ldns libgsasl libcurl jansson libidn2 libmicrohttpd libconfuse libisal libsystemd libseccomp hiredis
 WARN = -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes $(if $(WERROR),-Werror)
@@ -49,8 +60,8 @@ FORTIFY = $(if $(findstring _FORTIFY_SOURCE,$(CFLAGS) $(CPPFLAGS)),,$(if $(OPTIM
 HARDEN = $(if $(SAN),,$(FORTIFY) -fstack-protector-strong -fstack-clash-protection $(BRANCHES)) -fPIE
 ALL_LDFLAGS = -pie -Wl,-z,relro,-z,now,-z,noexecstack $(LDFLAGS)
 # Asked once, and only when something is compiled: the packages may be missing until `make deps`.
-PKG_CFLAGS = $(eval PKG_CFLAGS := $$(shell pkg-config --cflags $(PACKAGES)))$(PKG_CFLAGS)
-PKG_LIBRARIES = $(eval PKG_LIBRARIES := $$(shell pkg-config --libs $(PACKAGES)))$(PKG_LIBRARIES)
+PKG_CFLAGS = $(eval PKG_CFLAGS := $$(shell $(PKG_CONFIG) --cflags $(PACKAGES)))$(PKG_CFLAGS)
+PKG_LIBRARIES = $(eval PKG_LIBRARIES := $$(shell $(PKG_CONFIG) --libs $(PACKAGES)))$(PKG_LIBRARIES)
 PKG_LIBS = $(PKG_LIBRARIES) -lunbound -lev -lcrypt -lpthread -lm
 ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -I. $(WARN) $(HARDEN) $(CPPFLAGS) $(CFLAGS) $(SANFLAGS) $(PKG_CFLAGS)
 
@@ -199,6 +210,12 @@ deb:
 check-deb: deb
 	@/usr/bin/python3 -m pytest -q -p no:cacheprovider tests/package
 
+check-arm64:
+	@etc/install-deps build run tests arm64
+	@tests/peers
+	@tests/arm64/root
+	@tests/arm64/run
+
 image:
 	@etc/install-deps build run
 	@$(MAKE) --no-print-directory
@@ -250,7 +267,7 @@ install: $(BIN)
 -include $(patsubst %.c,$(B)/%.d,$(SRC)) $(addsuffix .d,$(UNIT) $(FUZZ) $(addprefix $(B)/tests/fuzz/,$(FUZZERS)) $(BENCH) $(GENERATOR) $(DELAY_LINE) $(WITH_ORDERS)) $(MEMDISK:.o=.d) $(HARNESS:.o=.d)
 
 clean:
-	rm -rf build/plain build/address build/thread build/fuzz sluice
+	rm -rf build/plain build/address build/thread build/fuzz build/arm64 sluice
 
-.PHONY: all unit clean fuzz fuzzers generated deps demo lint check check-long check-on steady bench install deb check-deb image
+.PHONY: all unit clean fuzz fuzzers generated deps demo lint check check-long check-on steady bench install deb check-deb check-arm64 image
 .SECONDARY:
