@@ -261,6 +261,11 @@ void replicate_receive(struct spool *s, struct note *note)
 	free(r);
 }
 
+bool replicate_keeps_from_ending(const struct spool *s)
+{
+	return !list_empty(&s->replication.awaiting) && !s->replication.away;
+}
+
 void replicate_drop(struct spool *s)
 {
 	list_each (link, tmp, &s->replication.awaiting) {

@@ -111,6 +111,10 @@ void replicate_await(struct spool *, struct op *);
 
 void replicate_ask(struct spool *); /* at the end of a batch in which some began to wait */
 void replicate_receive(struct spool *, struct note *);
+bool replicate_keeps_from_ending(const struct spool *);
+/* Some wait, and the copy may come. While it is away nobody knows when: clients have been told by then, and the
+ * next start takes up what was to be begun. */
+
 void replicate_drop(struct spool *); /* those that wait: the program ends */
 
 #endif

@@ -146,7 +146,7 @@ void turn_run(void *owner)
 	/* The operator asks for the whole queue, not for what is known of it so far. */
 	bool orders = s->recovered && operator_run(s);
 	/* What was posted before is answered first. */
-	bool ends = s->stop && s->syncing == 0 && list_empty(&s->replication.awaiting);
+	bool ends = s->stop && s->syncing == 0 && !replicate_keeps_from_ending(s);
 	if (ends)
 		stop_clean(s);
 	journal_prepare(&s->journal, s->loop->now_ms);

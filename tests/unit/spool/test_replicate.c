@@ -31,7 +31,7 @@ static void hear(void *owner, struct note *note)
 	free(r);
 }
 
-static void open_with_keeper(bool degrade)
+static void open_adoptable(bool degrade, bool starts_wait)
 {
 	struct buf error = {0};
 	if (h.spool)
@@ -41,9 +41,15 @@ static void open_with_keeper(bool degrade)
 	h.spool = spool_new(h.conf, h.loop, &error);
 	assert_non_null(h.spool);
 	spool_replicate(h.spool, keeper.loop, true, degrade);
+	replicate_starts(h.spool, starts_wait);
 	loop_start(keeper.loop);
 	spool_start(h.spool);
 	buf_fini(&error);
+}
+
+static void open_with_keeper(bool degrade)
+{
+	open_adoptable(degrade, false);
 }
 
 static void close_both(void)
@@ -141,6 +147,25 @@ static void degraded_it_is_taken_while_it_is_away(void **state)
 	close_both();
 }
 
+static void who_ends_while_it_is_away_waits_for_no_start(void **state)
+{
+	(void)state;
+	open_adoptable(false, true);
+	store(false);
+	harness_wait(&h, &h.nstored, 1);
+	harness_credit(&h, 10);
+	wait_for(&keeper.asked, 1); /* its start waits */
+	post(SPOOL_REPLICA_AWAY, 0, true);
+	alarm(60); /* else it would wait for ever */
+	close_both();
+	alarm(0);
+	harness_open(&h);
+	harness_credit(&h, 10);
+	struct envelope *e = harness_take(&h);
+	envelope_free(&e);
+	assert_int_equal(h.narrival, 1);
+}
+
 static void a_copy_that_never_comes_costs_no_room(void **state)
 {
 	(void)state;
@@ -175,6 +200,7 @@ int main(void)
 		HARNESS_TEST(a_message_waits_until_the_copy_is_there),
 		HARNESS_TEST(what_waits_is_refused_while_it_is_away),
 		HARNESS_TEST(degraded_it_is_taken_while_it_is_away),
+		HARNESS_TEST(who_ends_while_it_is_away_waits_for_no_start),
 		HARNESS_TEST(a_copy_that_never_comes_costs_no_room),
 		HARNESS_TEST(what_was_there_is_named),
 	};
