@@ -21,6 +21,10 @@ commonName = supplied
 """
 
 
+# Python 3.13 believes no authority that does not say what its key is for.
+_AUTHORITY_MAY = "critical,keyCertSign,cRLSign,digitalSignature"
+
+
 def _openssl(*words):
     subprocess.run(["openssl", *words], check=True, capture_output=True)
 
@@ -35,7 +39,7 @@ class Certificates:
         self._make_key(self.ca_key)
         _openssl(
             "req", "-x509", "-new", "-key", self.ca_key, "-out", self.ca,
-            "-days", "30", "-subj", "/CN=lab authority",
+            "-days", "30", "-subj", "/CN=lab authority", "-addext", f"keyUsage = {_AUTHORITY_MAY}",
         )
 
     def _paths(self, name):
@@ -95,7 +99,7 @@ class Certificates:
         signer, chain = (self.ca, self.ca_key), ""
         for level in range(depth):
             below = self._paths(f"{stem}-{level}")
-            self._sign_as(signer, f"{stem} {level}", "basicConstraints = critical,CA:TRUE", *below)
+            self._sign_as(signer, f"{stem} {level}", f"basicConstraints = critical,CA:TRUE\nkeyUsage = {_AUTHORITY_MAY}", *below)
             with open(below[0], encoding="ascii") as stream:
                 chain = stream.read() + chain
             signer = below
