@@ -189,6 +189,9 @@ static void set_ca(CURL *c, const char *ca)
 	struct stat st;
 	bool folder = stat(ca, &st) == 0 && S_ISDIR(st.st_mode);
 	curl_easy_setopt(c, folder ? CURLOPT_CAPATH : CURLOPT_CAINFO, ca);
+	/* An authority that was removed is believed no longer: neither from memory nor by a session of before. */
+	curl_easy_setopt(c, CURLOPT_CA_CACHE_TIMEOUT, 0L);
+	curl_easy_setopt(c, CURLOPT_SSL_SESSIONID_CACHE, 0L);
 }
 
 /* A plus: until libcurl forgets it, as an answer of the DNS. */

@@ -21,7 +21,7 @@ from lab.certs import public_key
 from lab.config import Config
 from lab.dns import ask
 from lab.net import free_port, wait_until
-from lab.signed import DAY, SignedZones, Unbound
+from lab.signed import DAY, SignedZones, Unbound, gives_up_on_many_ds
 
 WRONG = "ab" * 32
 ZONE = "dane.test"
@@ -88,10 +88,11 @@ LED = {
 }
 
 # Domains of other zones.
+CROWDED = BOGUS if gives_up_on_many_ds() else "dane"
 OTHERS = {
     "mx.plain.test": "clear",  # MX records prove nothing: the host's own are not looked at
-    "crowded.test": "dane",  # 500 DS records, of which one is right
-    "chain.test": "dane",  # the host is an alias of an alias of an alias, from zone to zone
+    "crowded.test": CROWDED,  # 500 DS records, of which one is right
+    "chain.test": CROWDED,  # the host is an alias of an alias of an alias, from zone to zone, and that the last
     "keytrap.test": BOGUS,  # 501 keys of one tag
     "future.test": BOGUS,  # signed tomorrow
     "late.test": BOGUS,  # until yesterday
@@ -337,7 +338,8 @@ def test_posttls_finger_comes_to_the_same_verdicts(world, tmp_path):
               for domain, end in OUTCOMES.items()}
     # It looks at a hundred records only.
     differ = {domain: said[domain] for domain in OUTCOMES if domain != f"many.{ZONE}" and _oracle(said[domain]) != wanted[domain]
-              and not (wanted[domain] == "none" and _oracle(said[domain]) == "tls" and "Untrusted" in said[domain])}
+              and not (wanted[domain] == "none" and _oracle(said[domain]) == "tls" and
+                       ("Untrusted" in said[domain] or "certificate verification failed" in said[domain]))}
     assert not differ
 
 

@@ -15,7 +15,7 @@ import pytest
 from lab.config import Config
 from lab.dns import TYPES, ask
 from lab.net import LOOPBACK, free_dns_port, free_port, wait_until
-from lab.signed import DAY, SignedZones, Unbound
+from lab.signed import DAY, SignedZones, Unbound, gives_up_on_many_ds
 
 HOST = "127.0.0.2"
 _DO = b"\0\0\x29\x04\xd0\0\0\x80\0\0\0"
@@ -23,6 +23,7 @@ _DO = b"\0\0\x29\x04\xd0\0\0\x80\0\0\0"
 MAIL = f"@ MX 10 mx\nmx A {HOST}\nmx AAAA ::ffff:{HOST}\n"
 
 # Every domain, and what is to be said of its MX records, or their absence.
+CROWDED = "bogus" if gives_up_on_many_ds() else "secure"
 VERDICTS = {
     "secure.test": "secure",
     "deep.secure.test": "secure",  # a zone below a zone
@@ -45,7 +46,7 @@ VERDICTS = {
     "missing.plain.test": "insecure",
     "back.plain.test": "insecure",  # CNAME from an insecure name to a secure one
     "nods.test": "insecure",  # signed, but the parent has no DS record
-    "crowded.test": "secure",  # 500 DS records, of which one is right
+    "crowded.test": CROWDED,  # 500 DS records, of which one is right
     "keytrap.test": "bogus",  # 501 keys of one tag: more work than is done for a question
     "iterated.test": "secure",  # 2,500 iterations of NSEC3, where no denial is needed
     "nomx.iterated.test": "insecure",
@@ -200,7 +201,7 @@ def test_mail_for_what_is_bogus_waits_and_all_other_is_delivered(world):
     # And from within the sandbox once more.
     assert relay.command("reload").returncode == 0
     came = _send_all(relay, "crowded.test", "future.test")
-    assert [event.name for event in came.values()] == ["sent", "deferred"]
+    assert [event.name for event in came.values()] == ["deferred" if CROWDED == "bogus" else "sent", "deferred"]
     assert len(relay.events("dnssec", validated="yes")) == 2
 
 
@@ -246,11 +247,13 @@ class Middlebox:
             if not packet:
                 return
             edns = packet[11] > 0
-            self.questions.append((packet[12:packet.index(b"\0", 12)], edns))
+            end = packet.index(b"\0", 12)
+            self.questions.append((packet[12:end], edns))
             if edns and self.drops == "EDNS":
                 continue
             if edns:
-                packet = packet[:-4] + b"\0\0" + packet[-2:]
+                flags = end + 5 + 7  # behind type and class of the question; name, type, size and version of the OPT record
+                packet = packet[:flags] + b"\0\0" + packet[flags + 2:]
             with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as onward:
                 onward.settimeout(5)
                 onward.connect((self._server.address, self._server.port))

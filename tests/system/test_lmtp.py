@@ -11,7 +11,7 @@ from lab.net import open_folder, wait_until
 from lab.report import Report
 
 STORE = {"store": {"like": "smtp", "protocol": "lmtp"}}
-USERS = {"ann": "", "bob": "", "full": "userdb_quota_rule=*:bytes=1", "bad": "userdb_mail=maildir:/proc/none"}
+USERS = {"ann": "", "bob": "", "full": "full", "bad": "nowhere"}
 LHLO = "250-host.test\r\n250-PIPELINING\r\n250 ENHANCEDSTATUSCODES\r\n"
 MANY = 60
 

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: ISC
 """A private Dovecot, unpacked and not installed, of which only the authentication runs."""
 
+import functools
 import glob
 import os
 import shutil
+import subprocess
 
 import pytest
 
@@ -11,10 +13,10 @@ from . import peers
 from .net import LOOPBACK, accepts, free_port, wait_until
 from .process import Process
 
+# Of all releases; what 2.4 calls differently comes behind.
 _CONFIGURATION = """\
 base_dir = {folder}/run
 state_dir = {folder}/run
-libexec_dir = {root}/usr/lib/dovecot
 protocols =
 listen = {address}
 log_path = {folder}/log
@@ -22,11 +24,22 @@ auth_verbose = yes
 default_internal_user = mail
 default_internal_group = mail
 default_login_user = nobody
-import_environment = LD_LIBRARY_PATH LD_PRELOAD PAM_WRAPPER PAM_WRAPPER_SERVICE_DIR
 auth_mechanisms = {mechanisms}
-disable_plaintext_auth = no
 auth_failure_delay = 0
 ssl = no
+service auth {{
+  unix_listener auth-client {{
+    mode = 0666
+  }}
+  inet_listener auth {{
+    {listen} = {address}
+    port = {port}
+  }}
+}}
+"""
+_OLD = """\
+import_environment = PAM_WRAPPER PAM_WRAPPER_SERVICE_DIR LD_PRELOAD
+disable_plaintext_auth = no
 passdb {{
   driver = {driver}
   args = {argument}
@@ -35,16 +48,46 @@ userdb {{
   driver = static
   args = uid=mail gid=mail home={folder}
 }}
-service auth {{
-  unix_listener auth-client {{
-    mode = 0666
-  }}
-  inet_listener {{
-    address = {address}
-    port = {port}
+"""
+_NEW = """\
+import_environment {{
+  PAM_WRAPPER = %{{env:PAM_WRAPPER}}
+  PAM_WRAPPER_SERVICE_DIR = %{{env:PAM_WRAPPER_SERVICE_DIR}}
+  LD_PRELOAD = %{{env:LD_PRELOAD}}
+}}
+auth_allow_cleartext = yes
+passdb {driver} {{
+  {driver_setting} = {argument}
+}}
+userdb static {{
+  fields {{
+    uid = mail
+    gid = mail
+    home = {folder}
   }}
 }}
 """
+NEW_HEAD = "dovecot_config_version = 2.4.0\ndovecot_storage_version = 2.4.0\n"
+
+# It finds its programs and modules where the package would have put them, in a mount namespace of its
+# own.
+_IN_FRONT = """
+set -e
+mount -t overlay overlay -o lowerdir="$0:/usr" /usr
+exec "$@"
+"""
+
+
+@functools.cache
+def is_new():
+    """Whether it is 2.4 or later, whose configuration has another form."""
+    said = subprocess.run([peers.program("dovecot"), "--version"], capture_output=True, text=True, check=True).stdout
+    return [int(part) for part in said.split()[0].split(".")[:2]] >= [2, 4]
+
+
+def command(config):
+    """Return how the master is run."""
+    return ["unshare", "--mount", "sh", "-c", _IN_FRONT, os.path.join(peers.root(), "usr"), "/usr/sbin/dovecot", "-F", "-c", config]
 
 
 class Dovecot:
@@ -64,9 +107,11 @@ class Dovecot:
         self.config = os.path.join(self.folder, "dovecot.conf")
         shutil.chown(self.folder, "mail", "mail")
         file = os.path.join(self.folder, "users")
-        self._write(self.config, _CONFIGURATION.format(
-            folder=self.folder, root=peers.root(), address=LOOPBACK, port=self.port,
+        text = NEW_HEAD + _CONFIGURATION + _NEW if is_new() else _CONFIGURATION + _OLD
+        self._write(self.config, text.format(
+            folder=self.folder, address=LOOPBACK, port=self.port, listen="listen" if is_new() else "address",
             driver="pam" if pam else "passwd-file", argument="sluice" if pam else file,
+            driver_setting="service_name" if pam else "passwd_file_path",
             mechanisms="plain login" if pam else "plain login scram-sha-1 scram-sha-256"))
         self._write(file, "".join(f"{row}\n" for row in users))
         self.environment = self._pam(file) if pam else {}
@@ -89,10 +134,7 @@ class Dovecot:
 
     def start(self):
         """Start the master and wait until the port answers. Returns self."""
-        # The program would look for doveconf where the package would have been installed.
-        command = [peers.program("doveconf"), "-f", "service=master", "-c", self.config, "-m", "master",
-                   "-e", os.path.join(peers.root(), "usr", "sbin", "dovecot"), "-F", "-c", self.config]
-        self.process = Process(command, os.path.join(self.folder, "out"), env=os.environ | self.environment)
+        self.process = Process(command(self.config), os.path.join(self.folder, "out"), env=os.environ | self.environment)
         wait_until(lambda: accepts(self.port), 20, "Dovecot to answer")
         return self
 

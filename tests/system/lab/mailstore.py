@@ -7,17 +7,16 @@ import pwd
 
 import pytest
 
-from . import peers
+from . import dovecot
 from .net import LOOPBACK, accepts, free_port, wait_until
 from .process import Process
 
+# Of all releases; what 2.4 calls differently comes behind.
 _CONFIGURATION = """\
 base_dir = {run}
 state_dir = {run}
 log_path = {folder}/log
 auth_mechanisms = plain login scram-sha-1 scram-sha-256
-disable_plaintext_auth = no
-protocols = lmtp
 ssl = no
 hostname = dovecot.test
 postmaster_address = postmaster@dovecot.test
@@ -25,6 +24,29 @@ default_internal_user = mail
 default_internal_group = mail
 default_login_user = nobody
 first_valid_uid = 1
+service lmtp {{
+  unix_listener {folder}/lmtp {{
+    mode = 0666
+  }}
+  inet_listener lmtp {{
+    {listen} = {address}
+    port = {port}
+  }}
+}}
+service auth {{
+  unix_listener {folder}/auth {{
+    mode = 0666
+  }}
+}}
+service stats {{
+  unix_listener stats-writer {{
+    mode = 0666
+  }}
+}}
+"""
+_OLD = """\
+protocols = lmtp
+disable_plaintext_auth = no
 mail_location = maildir:{folder}/mail/%n
 passdb {{
   driver = passwd-file
@@ -42,39 +64,38 @@ plugin {{
 protocol lmtp {{
   mail_plugins = quota
 }}
-service lmtp {{
-  unix_listener {folder}/lmtp {{
-    mode = 0666
-  }}
-  inet_listener lmtp {{
-    address = {address}
-    port = {port}
-  }}
+"""
+_NEW = """\
+protocols = lmtp
+auth_allow_cleartext = yes
+mail_driver = maildir
+mail_path = {folder}/mail/%{{user | username}}
+passdb passwd-file {{
+  passwd_file_path = {folder}/users
+  default_password_scheme = plain
+  auth_username_format = %{{user | username}}
 }}
-service auth {{
-  unix_listener {folder}/auth {{
-    mode = 0666
-  }}
+userdb passwd-file {{
+  passwd_file_path = {folder}/users
+  auth_username_format = %{{user | username}}
 }}
-service stats {{
-  unix_listener stats-writer {{
-    mode = 0666
-  }}
+mail_plugins {{
+  quota = yes
+}}
+quota "User quota" {{
+  quota_driver = count
+  quota_storage_size = 10M
 }}
 """
 
 
-# It finds its programs and modules where the package would have put them, in a mount namespace of its
-# own.
-_IN_FRONT = """
-set -e
-mount -t overlay overlay -o lowerdir="$0:/usr" /usr
-exec "$@"
-"""
+# What makes a user's mailbox full, or one that cannot be written to: of 2.3 and 2.4.
+_FIELDS = {"": ("", ""), "full": ("userdb_quota_rule=*:bytes=1", "userdb_quota_storage_size=1B"),
+           "nowhere": ("userdb_mail=maildir:/proc/none", "userdb_mail_path=/proc/none")}
 
 
 class MailStore:
-    """A Dovecot with mailboxes for the users that are given: a name, and extra fields of its users' file.
+    """A Dovecot with mailboxes for the users that are given: a name, and whether its mailbox is "full" or "nowhere".
 
     It listens on a Unix socket and a port. It runs as root only, and where a
     process may have mounts of its own; else the test is skipped. The folder
@@ -90,11 +111,13 @@ class MailStore:
         mail = pwd.getpwnam("mail")
         (self.folder / "mail").mkdir()
         os.chown(self.folder / "mail", mail.pw_uid, mail.pw_gid)
-        lines = [f"{name}:{password}:{mail.pw_uid}:{mail.pw_gid}::{folder}/mail/{name}::{extra}\n"
-                 for name, extra in users.items()]
+        lines = [f"{name}:{password}:{mail.pw_uid}:{mail.pw_gid}::{folder}/mail/{name}::{_FIELDS[kind][dovecot.is_new()]}\n"
+                 for name, kind in users.items()]
         (self.folder / "users").write_text("".join(lines), encoding="ascii")
-        (self.folder / "dovecot.conf").write_text(_CONFIGURATION.format(
-            run=self.folder / "run", folder=folder, address=LOOPBACK, port=self.port), encoding="ascii")
+        text = dovecot.NEW_HEAD + _CONFIGURATION + _NEW if dovecot.is_new() else _CONFIGURATION + _OLD
+        (self.folder / "dovecot.conf").write_text(text.format(
+            run=self.folder / "run", folder=folder, address=LOOPBACK, port=self.port,
+            listen="listen" if dovecot.is_new() else "address"), encoding="ascii")
 
     @property
     def relay(self):
@@ -103,9 +126,7 @@ class MailStore:
 
     def start(self):
         """Start the daemon and wait until it listens. Returns self."""
-        command = ["unshare", "--mount", "sh", "-c", _IN_FRONT, os.path.join(peers.root(), "usr"),
-                   "/usr/sbin/dovecot", "-F", "-c", str(self.folder / "dovecot.conf")]
-        self.process = Process(command, str(self.folder / "output"))
+        self.process = Process(dovecot.command(str(self.folder / "dovecot.conf")), str(self.folder / "output"))
         wait_until(
             lambda: accepts(self.port) or not self.process.running(), 20, "Dovecot to listen")
         if not self.process.running() and "mount" in self.process.output_text():
