@@ -49,7 +49,7 @@ class Nodes:
         self.relays = [lab.relay(self._config(name, users)) for name in NAMES]
         for relay in self.relays:
             relay.wait_event("cluster", state="ready")
-            wait_until(lambda one=relay: counted(one)['cluster_nodes{state="working"}'] == 3, 10, "three nodes")
+            wait_until(lambda one=relay: counted(one)['cluster_nodes{state="working"}'] == 3, 60, "three nodes")
 
     def _config(self, name, users):
         lines = f'name = "{name}"\nredis = "{LOOPBACK}:{self.way.port}"\nredis_timeout = "{600 if LONG else 300}ms"'
@@ -71,7 +71,7 @@ class Nodes:
     def begin(self):
         """Let there be as many connections as there may be, and mail for the time to come."""
         self._fill("few.test", (SECONDS + 4) * 60)
-        wait_until(lambda: self.few.connections == LIMIT, 8, "all connections")
+        wait_until(lambda: self.few.connections == LIMIT, 60, "all connections")
         self._fill("even.test", (2 * SECONDS + 0.5) * RATE)
 
     def states(self):
@@ -232,7 +232,7 @@ def test_mail_flows_and_limits_hold(nodes, trouble):
             relay.wait_event("cluster", state="ready", count=was[STATES.index("ready")] + 1)
         assert [counted(relay)[f"cluster_{name}"] for name in ("away", "full")] == [0, 0]
     if trouble is not USUAL[-1] or LONG:
-        wait_until(lambda: nodes.few.connections == LIMIT, 8, "all connections again")
+        wait_until(lambda: nodes.few.connections == LIMIT, 60, "all connections again")
         assert nodes.few.most_connections <= LIMIT
     more = [int(name in (state, state and "ready")) for name in STATES]
     assert nodes.states() == [[a + b for a, b in zip(was, more)] for was in before], "said once"

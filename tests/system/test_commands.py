@@ -27,7 +27,7 @@ LATER = Rule("end", "450 4.2.1 come again")
 def run(*words, **options):
     """Run the program without any relay."""
     return subprocess.run(
-        [binary(), *words], capture_output=True, text=True, timeout=30, check=False, **options
+        [binary(), *words], capture_output=True, text=True, timeout=60, check=False, **options
     )
 
 
@@ -341,7 +341,7 @@ def test_mailq_and_sendmail_are_names_of_the_program(lab, tmp_path):
         os.symlink(binary(), tmp_path / name)
         done = subprocess.run(
             [str(tmp_path / name), *words, "-c", relay.config_path],
-            capture_output=True, text=True, timeout=30, check=False,
+            capture_output=True, text=True, timeout=60, check=False,
         )
         assert (done.returncode, done.stdout) == (DONE, "-- 0 messages, 0 KB\n"), done.stderr
 

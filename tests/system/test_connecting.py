@@ -40,7 +40,7 @@ def _send(relay, idle=True):
     """
     before = len(relay.events("sent"))
     relay.send()
-    event = relay.wait_event("sent", count=before + 1, timeout=25)
+    event = relay.wait_event("sent", count=before + 1, timeout=60)
     if idle:
         wait_until(lambda: not any(host["ready"] for host in _hosts(relay).values()), what="an idle relay")
     assert not relay.events("deferred")
@@ -143,14 +143,14 @@ def test_a_dead_host_of_two_costs_nothing_after_its_first_failure_and_is_used_wh
         relay = _relay(lab, port, WITH_BACKUP, queue, **settings)
         assert _send(relay) >= DELAY - 0.05
         best = lambda: _hosts(relay)["127.0.0.2"]
-        wait_until(lambda: best()["failures"] == 1, 20, "the first failure")
-        wait_until(lambda: best()["state"] != "out", 20, "its time to be retried")
+        wait_until(lambda: best()["failures"] == 1, 60, "the first failure")
+        wait_until(lambda: best()["state"] != "out", 60, "its time to be retried")
         for failures in range(1, 3):
             assert best()["connections"] == 0
             assert _send(relay) < DELAY - 0.5
             assert best()["connections"] == 1  # it is tried beside the backup
-            wait_until(lambda: best()["failures"] == failures + 1, 20, "another failure")
-            wait_until(lambda: best()["state"] != "out", 20, "its time to be retried")
+            wait_until(lambda: best()["failures"] == failures + 1, 60, "another failure")
+            wait_until(lambda: best()["state"] != "out", 60, "its time to be retried")
     assert len(backup.messages) == 3
     good = lab.sink(address="127.0.0.2", port=port)
     end = time.monotonic() + 20

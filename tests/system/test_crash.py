@@ -148,7 +148,7 @@ def test_recipients_that_have_it_do_not_get_it_again_after_a_kill(lab):
     time.sleep(0.2)
     relay.kill()
     relay.start()
-    relay.wait_event("sent", 20, to="slow@dest.test")
+    relay.wait_event("sent", 60, to="slow@dest.test")
     assert [one.recipients for one in sink.messages] == [["fast@dest.test"], ["slow@dest.test"]]
 
 

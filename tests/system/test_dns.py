@@ -173,7 +173,7 @@ def test_mail_waits_for_a_name_server_that_is_down(lab):
     world.send("to@dest.test", times=5)
     world.relay.wait_event("deferred", count=5, dsn="4.4.3")
     world.nsd.start()
-    world.sinks[A].wait_messages(5, 20)
+    world.sinks[A].wait_messages(5, 60)
     assert not world.relay.events("bounced")
 
 

@@ -28,7 +28,7 @@ def wait_for(relay, what, *constraints):
         done = relay.command("explain", "--json", what)
         rows = [json.loads(line) for line in done.stdout.splitlines()]
         return rows if sorted(row["constraint"] for row in rows) == sorted(constraints) else None
-    return wait_until(found, 30, f"{what} to be explained by {constraints}")
+    return wait_until(found, 60, f"{what} to be explained by {constraints}")
 
 
 def test_a_deferred_message_says_until_when_and_what_the_host_said(lab):

@@ -49,7 +49,7 @@ def test_a_queue_of_format_1_is_converted_and_each_message_delivered_once(lab):
     relay.start()
     relay.wait_event("converted", **{"from": "1", "to": "2"})
     assert relay.command("queue", "flush", "--all").returncode == 0
-    wait_until(lambda: not relay.command("queue", "list", "--json").stdout, 20, "the queue to be empty")
+    wait_until(lambda: not relay.command("queue", "list", "--json").stdout, 60, "the queue to be empty")
     time.sleep(0.2)
     assert relay.stop() == 0
     arrived = {one.recipients[0]: one for one in sink.messages}

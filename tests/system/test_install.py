@@ -41,7 +41,7 @@ def test_an_installation_is_complete_and_runs(lab):
     assert os.readlink(top / "usr/bin/newaliases") == "/usr/sbin/sluice"
     config = str(top / "etc/sluice/sluice.conf")
     done = subprocess.run([top / "usr/sbin/sluice", "check", "-c", config], capture_output=True, text=True,
-                          timeout=30, check=False)
+                          timeout=60, check=False)
     assert done.returncode == 0 and done.stdout == "configuration ok\n"
 
 

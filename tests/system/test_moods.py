@@ -79,7 +79,7 @@ def test_mail_that_waited_in_the_queue_goes_when_the_host_is_back(lab):
     relay.wait_event("deferred", count=5, tries="0")
     server = Moody(port).begin()  # five minutes before any of them is due
     lab.callback(server.close)
-    wait_until(lambda: len(server.delays) == 5, 15, "what was parked")
+    wait_until(lambda: len(server.delays) == 5, 60, "what was parked")
     assert len(relay.events("deferred")) == 5
 
 
@@ -103,5 +103,5 @@ def test_silent_hosts_hold_up_nobody(lab):
     good.begin()
     relay.send(recipients=["to@good.test"],
                content=f"Subject: x\r\nX-Sent: {time.monotonic()}\r\n\r\nbody\r\n".encode())
-    wait_until(lambda: good.delays, 10, "the healthy host's mail")
+    wait_until(lambda: good.delays, 60, "the healthy host's mail")
     assert good.delays[0] < 2.5

@@ -94,7 +94,7 @@ def _play(mix, sink, gates, submit):
     """Have a mix delivered behind a plug, a message that holds the slot; return the order."""
     numbers = itertools.count(1)
     submit("plug@sender.test", 1)
-    sink.wait_messages(1, 30)
+    sink.wait_messages(1, 60)
     for size in mix.sizes:
         submit(f"{next(numbers)}@sender.test", size)
     time.sleep(mix.wait)  # Also, the next hop of the last one may still be looked up.

@@ -197,7 +197,7 @@ def test_a_filter_that_is_away_has_not_let_it_through(world):
         (ident,) = world.hold(b"X-Again: 1\r\n" + CONTENT) or [None]
         return ident
 
-    wait_until(asks, 10, "the filter to be asked again")
+    wait_until(asks, 60, "the filter to be asked again")
 
 
 @pytest.mark.parametrize("how", ["discarded", "nobody left"])

@@ -72,7 +72,7 @@ def test_a_sender_that_is_slowed_down_is_answered_at_the_stop(lab):
     relay.send("first@sender.test")
     relay.send("waits@sender.test")
     time.sleep(0.3)
-    with relay.client(timeout=30) as client:
+    with relay.client(timeout=60) as client:
         client.greet()
         client.command("MAIL FROM:<slowed@sender.test>")
         client.command("RCPT TO:<to@dest.test>")

@@ -82,7 +82,7 @@ def test_the_readme_s_smarthost_works(lab, rspamd, tmp_path):
             client.send_mail("ann@example.org", ["b@dest.test", "c@example.org"], CONTENT + SPAM.encode() + b"\r\n")
             client.send_mail("ann@example.org", ["b@dest.test"], CONTENT + GTUBE.encode() + b"\r\n", 554)
     verifier = DkimPy({"s1._domainkey.example.org": keys.record("r")})
-    got = provider.wait_messages(6, 20)
+    got = provider.wait_messages(6, 60)
     assert all(one.tls and one.user == "us@example.org" for one in got)
     assert sorted(one.recipients[0] for one in got) == ["b@dest.test"] * 3 + ["journal@archive.example.org"] * 3
     for one in [one for one in got if one.recipients == ["b@dest.test"]] + own.wait_messages(3):
@@ -122,7 +122,7 @@ def test_rspamd_stopped_hung_and_killed_in_the_midst_of_many_messages(lab, rspam
         load.wait_acknowledged(MANY * (turn + 1) // 4, 120)
         _away(rspamd, how)
     ids = load.finish(120)
-    wait_until(lambda: len(sink.messages) >= len(ids), 30, "all that was taken on")
+    wait_until(lambda: len(sink.messages) >= len(ids), 60, "all that was taken on")
     assert len(sink.messages) == len(ids) == MANY
     assert all(b"\r\nX-Spam: Yes\r\n" in one.content for one in sink.messages)
     assert {event["state"] for event in relay.events("milter")} == {"away", "ready"}

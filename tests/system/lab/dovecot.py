@@ -93,7 +93,7 @@ class Dovecot:
         command = [peers.program("doveconf"), "-f", "service=master", "-c", self.config, "-m", "master",
                    "-e", os.path.join(peers.root(), "usr", "sbin", "dovecot"), "-F", "-c", self.config]
         self.process = Process(command, os.path.join(self.folder, "out"), env=os.environ | self.environment)
-        wait_until(lambda: accepts(self.port), 20, "Dovecot to answer")
+        wait_until(lambda: accepts(self.port), 60, "Dovecot to answer")
         return self
 
     def close(self):

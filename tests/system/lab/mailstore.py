@@ -107,7 +107,7 @@ class MailStore:
                    "/usr/sbin/dovecot", "-F", "-c", str(self.folder / "dovecot.conf")]
         self.process = Process(command, str(self.folder / "output"))
         wait_until(
-            lambda: accepts(self.port) or not self.process.running(), 20, "Dovecot to listen")
+            lambda: accepts(self.port) or not self.process.running(), 60, "Dovecot to listen")
         if not self.process.running() and "mount" in self.process.output_text():
             pytest.skip(f"no mounts of its own: {self.process.output_text()[-200:]}")
         assert self.process.running(), self.report()

@@ -47,7 +47,7 @@ class Moody:
         """Stop, and drop what is open."""
         if self.began is not None:
             self.loop.call_soon_threadsafe(self._stop.set)
-            self.thread.join(10)
+            self.thread.join(60)
 
     def _run(self):
         asyncio.set_event_loop(self.loop)

@@ -47,7 +47,7 @@ class Server:
     def start(self):
         """Run it until it listens."""
         self.process = Process([peers.program("nats-server"), "-c", f"{self.folder}/conf"], f"{self.folder}/output")
-        wait_until(lambda: accepts(self.port) or not self.process.running(), 20, "nats-server to listen")
+        wait_until(lambda: accepts(self.port) or not self.process.running(), 60, "nats-server to listen")
         assert self.process.running(), self.process.output_text()
 
     def signal(self, number):
@@ -88,7 +88,7 @@ class Nats:
         """Run them until they have a leader. Returns self."""
         for server in self.servers:
             server.start()
-        wait_until(self.ready, 30, "JetStream to be ready")
+        wait_until(self.ready, 60, "JetStream to be ready")
         return self
 
     def ready(self):
@@ -186,7 +186,7 @@ class Talk:
 
     def __init__(self, port):
         """Connect."""
-        self.socket = socket.create_connection((LOOPBACK, port), 3)
+        self.socket = socket.create_connection((LOOPBACK, port), 60)
         self.stream = self.socket.makefile("rb")
         assert self.stream.readline().startswith(b"INFO ")
         self.socket.sendall(b'CONNECT {"verbose":false,"headers":true,"no_responders":true}\r\nSUB answers.* 1\r\n')

@@ -69,7 +69,7 @@ class World:
 
     def became(self, event, name, count=1):
         """Wait until this has become of mail for the domain."""
-        return self.relay.wait_event(event, 30, count, to=f"to@{name}.test")
+        return self.relay.wait_event(event, 60, count, to=f"to@{name}.test")
 
     def asked(self, name):
         """Return how often the policy of a domain was fetched."""
