@@ -573,7 +573,10 @@ def _finds(pid, secrets):
             begin, end = (int(number, 16) for number in place.split("-"))
             if rights.startswith("rw"):
                 memory.seek(begin)
-                content = memory.read(end - begin)
+                try:
+                    content = memory.read(end - begin)
+                except OSError:  # it was given back in between
+                    continue
                 found |= {secret for secret in secrets if secret in content}
     return found
 

@@ -206,7 +206,7 @@ def killed_at(relay, call, nth):
     def idle():
         return not folder(relay, "maildrop") and not folder(relay, "taken")
 
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + 60
     while process.running() and not idle() and time.monotonic() < deadline:
         time.sleep(0.01)
     with contextlib.suppress(subprocess.TimeoutExpired):

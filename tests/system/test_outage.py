@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: ISC
 """The next hop is away, or the relay is: mail waits and then goes."""
 
-import re
 import signal
 import time
 
@@ -29,7 +28,7 @@ def _load(lab, relay, messages):
 
 def test_mail_waits_for_a_host_that_is_down_and_goes_when_it_is_back(lab):
     port = free_port()
-    few = {"destination_concurrency_limit": 5, "connection_idle_timeout": "60s"}
+    few = {"destination_concurrency_limit": 5, "connection_idle_timeout": "5m"}
     config = Config(queue=dict(BACKOFF), transports={"smtp": few}).route_all_to(port)
     relay = lab.relay(config)
     _load(lab, relay, 50)
@@ -76,23 +75,24 @@ def test_the_backoff_is_kept_while_the_host_is_down(lab):
     relay = lab.relay(Config(queue=dict(BACKOFF)).route_all_to(sink.port))
     _load(lab, relay, 20)
     relay.wait_event("deferred", count=20)
-    before = len(sink.sessions)
+    before, began = len(sink.sessions), time.monotonic()
     time.sleep(1.5)
-    assert 1 <= len(sink.sessions) - before <= 40
+    wait_until(lambda: len(sink.sessions) > before, what="another try")
+    assert len(sink.sessions) - before <= 20 + 27 * (time.monotonic() - began)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_the_relay_ends_within_a_second_and_loses_nothing(lab, number):
-    sink = lab.sink(latency=0.05)
-    relay = lab.relay(Config().route_all_to(sink.port))
+def test_the_relay_ends_while_mail_comes_and_goes_and_loses_nothing(lab, number):
+    """It waits for no delivery that is under way: each would last five minutes."""
+    sink = lab.sink(Rule("mail", delay=300))
+    relay = lab.relay(Config(queue=dict(BACKOFF)).route_all_to(sink.port))
     load = Load(relay.port, 200, 10)
     lab.callback(load.close)
     load.wait_acknowledged(150)
+    wait_until(lambda: any("MAIL" in one.verbs() for one in sink.sessions), what="a delivery")
     relay.signal(number)
-    began = time.monotonic()
-    status = relay.wait_ended()
-    took = time.monotonic() - began
-    assert status == 0 and took < (3.0 if _slow() else 1.0), f"{status} after {took:.2f} s"
+    assert relay.wait_ended() == 0
+    sink.behaviour.rules.clear()
     recovered = len(relay.events("recover"))
     relay.start()
     taken = load.finish()
@@ -100,13 +100,6 @@ def test_the_relay_ends_within_a_second_and_loses_nothing(lab, number):
     wait_until(lambda: not _listed(relay), 60, "the queue to be empty")
     got = {one.recipients[0].split("@")[0].removeprefix("to") for one in sink.messages}
     assert not {key.removeprefix("t") for key in taken} - got
-
-
-def _slow():
-    """Say whether the program under test is one of the sanitizers'."""
-    from lab.relay import binary  # pylint: disable=import-outside-toplevel
-
-    return re.search(r"/build/(address|thread)/", binary()) is not None
 
 
 @pytest.mark.parametrize("how", ["signal", "command"])

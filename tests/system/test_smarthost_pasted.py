@@ -101,7 +101,7 @@ class Spam(Load):
 def _away(rspamd, how):
     if how == "hung":
         rspamd.signal(signal.SIGSTOP)
-        time.sleep(1.2)
+        time.sleep(5)
         rspamd.signal(signal.SIGCONT)
         return
     rspamd.signal(signal.SIGTERM if how == "stopped" else signal.SIGKILL)
@@ -115,7 +115,7 @@ def _away(rspamd, how):
 def test_rspamd_stopped_hung_and_killed_in_the_midst_of_many_messages(lab, rspamd):
     sink = lab.sink()
     config = Config({"workers": 2}, listeners={"smtp": {"milters": ["rspamd"], "error_limit": 0}}).route_all_to(sink.port)
-    config.extra = f'milter "rspamd" {{ address = "{rspamd.address}"  timeout = 500ms }}\n'
+    config.extra = f'milter "rspamd" {{ address = "{rspamd.address}"  timeout = 2s }}\n'
     relay = lab.relay(config)
     load = Spam(relay.port, MANY, sessions=8)
     for turn, how in enumerate(["stopped", "hung", "killed"]):

@@ -74,7 +74,7 @@ static void notes_of_many_threads_all_arrive_and_each_thread_s_in_order(void **s
 	}
 	for (int i = 0; i < SENDERS; i++)
 		pthread_join(threads[i], NULL);
-	for (int i = 0; i < 5000 && atomic_load(&received) < SENDERS * NOTES; i++)
+	for (int i = 0; i < 30000 && atomic_load(&received) < SENDERS * NOTES; i++)
 		usleep(1000);
 	assert_int_equal(atomic_load(&received), SENDERS * NOTES);
 	assert_in_range(atomic_load(&batches), 1, SENDERS * NOTES);

@@ -195,7 +195,7 @@ static void silence_is_deferred_after_the_last_try(void **state)
 	int64_t begin = clock_steady_ms();
 	expect("silent.test", VERDICT_DEFERRED, 451, "4.4.3");
 	int64_t took = clock_steady_ms() - begin;
-	assert_in_range(took, 140, 5000);
+	assert_true(took >= 140);
 	assert_int_equal(nameserver_count(&server, WIRE_MX, "silent.test"), 2);
 }
 
