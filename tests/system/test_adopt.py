@@ -194,7 +194,7 @@ def test_a_node_that_was_cut_off_sends_nothing_that_another_sends(lab, nats):
     sink = lab.sink(Rule("rcpt", "451 4.2.1 Try later", pattern="[13579]@"))
     cable = Cut([server.port for server in nats.servers])
     lab.callback(cable.close)
-    nodes = Nodes(lab, nats, sink, ["c1", "c2", "c3"], {"c1": cable.addresses})
+    nodes = Nodes(lab, nats, sink, ["c1", "c2", "c3"], {"c1": cable.addresses}, replicate_timeout="1s", adopt_after="3s")
     load = Load(nodes["c1"].port, 10**6, sessions=8, domains=["c.test"])
     load.wait_acknowledged(150)
     cable.cut()
@@ -283,12 +283,12 @@ def test_what_was_taken_alone_is_made_up_or_lost_as_was_said(lab, nats):
 
 def test_a_drained_node_goes_when_its_copy_is_whole(lab, nats):
     sink = lab.sink(Rule("rcpt", "451 4.2.1 Try later"))
-    nodes = Nodes(lab, nats, sink, ["h2"], adopt_after="10m")
+    nodes = Nodes(lab, nats, sink, ["h2"])
     relay = lab.relay(Config(queue=LATER).route_all_to(sink.port))
     load = Load(relay.port, 50, sessions=5, size=600000, domains=["h.test"])
     load.finish()
     relay.stop()
-    relay.config.extra = config_of(nats.addresses, sink, "h1", adopt_after="10m").extra
+    relay.config.extra = config_of(nats.addresses, sink, "h1").extra
     relay.write_config()
     nodes.of["h1"] = relay.start()
     relay.wait_event("node", 60, state="up")
@@ -308,7 +308,7 @@ def test_a_drained_node_goes_when_its_copy_is_whole(lab, nats):
 
 def test_a_drained_node_hands_over_its_queue_and_can_be_retired(lab, nats):
     sink = lab.sink(Rule("rcpt", "451 4.2.1 Try later"))
-    nodes = Nodes(lab, nats, sink, ["d1", "d2"], adopt_after="10m")  # who is drained is adopted at once
+    nodes = Nodes(lab, nats, sink, ["d1", "d2"])
     load = Load(nodes["d1"].port, 50, sessions=5, domains=["d.test"])
     load.finish()
     assert nodes["d2"].command("node", "retire", "d1").returncode == 1

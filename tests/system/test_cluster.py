@@ -52,8 +52,8 @@ def wait_beats(redis, *names, prefix="sluice:", count=2):
     """Wait until these nodes have written so often that they are there, and so have done what they do meanwhile."""
     for name in names:
         for _ in range(count):
-            before = redis.ask("HGET", f"{prefix}nodes", name)
-            wait_until(lambda row=before, node=name: redis.ask("HGET", f"{prefix}nodes", node) != row, what=f"a heartbeat of {name}")
+            before = redis.value("HGET", f"{prefix}nodes", name)
+            wait_until(lambda row=before, node=name: redis.value("HGET", f"{prefix}nodes", node) != row, what=f"a heartbeat of {name}")
 
 
 def test_an_outage_is_known_by_all_and_probed_by_one(lab, redis):

@@ -73,12 +73,14 @@ def test_each_250_is_in_the_stream(lab, nats):
 
 def test_async_clients_wait_for_nothing(lab, nats):
     sink = lab.sink(Rule("rcpt", "451 4.2.1 Try later"))
-    relay = lab.relay(config_of(nats, sink, "async", "behind", replicate_timeout="5m"))
+    relay = lab.relay(config_of(nats, sink, "async", "behind", replicate_timeout="10s"))
     for server in nats.servers:
         server.signal(signal.SIGSTOP)
     try:
+        began = time.monotonic()
         for number in range(20):
             relay.send(recipients=[f"to{number}@dest.test"])
+        assert time.monotonic() - began < 100, "each has waited for the copy"
         relay.wait_event("replica", state="away")
         assert metric(relay, "replica_lag_bytes") > 5000
         assert metric(relay, "replica_away") == 1

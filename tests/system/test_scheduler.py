@@ -74,16 +74,20 @@ def test_senders_are_slowed_down_while_the_scheduler_is_behind(lab):
     assert time.monotonic() - began >= 1.4
     gate.set()
     relay.wait_event("done", count=3, timeout=60)
-    relay.config.queue["in_flow_delay"] = "2m"  # longer than the client waits
+    relay.config.queue["in_flow_delay"] = "10s"
     relay.write_config()
     assert relay.command("reload").returncode == 0
-    relay.send("again@sender.test")
-    sink.wait_messages(4, timeout=60)
+    began = time.monotonic()
+    for number in range(1, 11):
+        relay.send("again@sender.test")
+        relay.wait_event("done", count=3 + number)
+    assert time.monotonic() - began < 50, "each was slowed down"
+    sink.wait_messages(13, timeout=60)
 
 
 def test_a_sender_that_is_slowed_down_is_answered_at_the_stop(lab):
     sink = lab.sink(Rule("end", delay=300, times=1))
-    relay = _relay(lab, sink, message_active_limit=1, in_flow_delay="5m")
+    relay = _relay(lab, sink, message_active_limit=1, in_flow_delay="10s")
     relay.send("first@sender.test")
     relay.send("waits@sender.test")
     _wait_queued(relay, "incoming", 1)

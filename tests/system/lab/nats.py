@@ -94,7 +94,8 @@ class Nats:
     def ready(self):
         """Say whether JetStream answers."""
         try:
-            return "error" not in self.ask("$JS.API.INFO")
+            with self._talk(timeout=3) as talk:  # while there is no leader nobody answers
+                return "error" not in talk.ask("$JS.API.INFO", {})
         except OSError:
             return False
 
@@ -113,11 +114,11 @@ class Nats:
         """What they have written, for a test that failed."""
         return "\n".join(server.process.output_text()[-1500:] for server in self.servers if server.process)
 
-    def _talk(self):
+    def _talk(self, timeout=60):
         for server in self.servers:
             if server.process and server.process.running():
                 try:
-                    return Talk(server.port)
+                    return Talk(server.port, timeout)
                 except OSError:
                     continue
         raise OSError("no server")
@@ -184,9 +185,9 @@ def _open(path):
 class Talk:
     """As much of a client as a test needs."""
 
-    def __init__(self, port):
+    def __init__(self, port, timeout):
         """Connect."""
-        self.socket = socket.create_connection((LOOPBACK, port), 60)
+        self.socket = socket.create_connection((LOOPBACK, port), timeout)
         self.stream = self.socket.makefile("rb")
         assert self.stream.readline().startswith(b"INFO ")
         self.socket.sendall(b'CONNECT {"verbose":false,"headers":true,"no_responders":true}\r\nSUB answers.* 1\r\n')

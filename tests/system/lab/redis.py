@@ -52,6 +52,14 @@ class Redis:
             connection.sendall(_command(*words))
             return connection.makefile("rb").readline().decode().rstrip("\r\n")
 
+    def value(self, *words):
+        """Carry out a command whose reply is a value, without TLS, and return that; None where there is none."""
+        with socket.create_connection((LOOPBACK, self.port), timeout=60) as connection:
+            connection.sendall(_command(*words))
+            stream = connection.makefile("rb")
+            size = int(stream.readline()[1:])
+            return stream.read(size) if size >= 0 else None
+
     def keys(self, pattern):
         """Return the names of all keys like this, without TLS."""
         with socket.create_connection((LOOPBACK, self.port), timeout=60) as connection:
