@@ -150,16 +150,16 @@ def test_a_reload_of_a_wrong_configuration_keeps_the_old_settings(lab):
 
 
 def test_queue_flush_does_not_wait_for_the_backoff(lab):
-    port = free_port()
+    sink = lab.sink(Rule("rcpt", "451 4.3.0 later", pattern="^first"))
     queue = {"minimal_backoff_time": "1h", "maximal_backoff_time": "1h"}
-    relay = lab.relay(Config(queue=queue).route_all_to(port))
-    relay.send()
+    relay = lab.relay(Config(queue=queue).route_all_to(sink.port))
+    relay.send(recipients=["first@dest.test"])
     identity = relay.wait_event("deferred")["id"]
-    sink = lab.sink(port=port)
-    time.sleep(0.1)
-    assert not sink.messages
+    relay.send(recipients=["second@dest.test"])
+    assert [one.recipients for one in sink.wait_messages(1)] == [["second@dest.test"]]
+    sink.behaviour.rules.clear()
     assert relay.command("queue", "flush", identity).returncode == 0
-    sink.wait_messages(1)
+    sink.wait_messages(2)
 
 
 def test_queue_delete_takes_a_message_away(lab):

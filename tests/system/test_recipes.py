@@ -5,6 +5,7 @@ Configuration and commands are read from the page. Only what a laboratory cannot
 words: addresses of hosts, paths, ages of mail, and settings of a section that the test has as well.
 """
 
+import itertools
 import json
 import os
 import re
@@ -223,7 +224,8 @@ def test_a_silent_host_of_our_own_is_given_up_soon(world):
 
 
 def test_a_host_that_fails_in_bursts_is_not_declared_dead(world):
-    server = Moody(world.port, turned_away=lambda age, serving: age % 1.7 < 0.5, address=HOSTS["fragile"])
+    numbers = itertools.count()
+    server = Moody(world.port, turned_away=lambda age, serving: next(numbers) % 8 < 3, address=HOSTS["fragile"])
     world.lab.callback(server.close)
     server.begin()
     for _ in range(30):
