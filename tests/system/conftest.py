@@ -23,7 +23,7 @@ from lab.relay import Relay  # noqa: E402
 from lab.scripted import ScriptedServer  # noqa: E402
 from lab.sink import Sink  # noqa: E402
 
-SECONDS_A_TEST = 120
+SECONDS_A_TEST = 300
 
 _reporters = []
 

@@ -29,7 +29,7 @@ def copies(sink, count):
     """The copies that have come, by the id of their original, once there are so many."""
     def there():
         return [one for one in sink.messages if ARCHIVE in one.recipients]
-    wait_until(lambda: len(there()) >= count, 20, f"{count} copies")
+    wait_until(lambda: len(there()) >= count, 60, f"{count} copies")
     return there()
 
 
@@ -174,9 +174,9 @@ def test_an_archive_that_refuses_is_asked_again_and_what_it_never_takes_is_held(
     assert rule.seen >= 3 and relay.wait_event("deferred", to=ARCHIVE)["dsn"] == "5.2.1"
     rule.times = None
     relay.send("me@own.test", ["to@dest.test"], CONTENT)
-    held = relay.wait_event("archive", result="held", timeout=15)["id"]
+    held = relay.wait_event("archive", result="held", timeout=60)["id"]
     assert all(one.sender == "me@own.test" or ARCHIVE in one.recipients for one in sink.messages)
-    wait_until(lambda: held in relay.command("queue", "list", "--queue", "hold").stdout, 5, "the copy on hold")
+    wait_until(lambda: held in relay.command("queue", "list", "--queue", "hold").stdout, 60, "the copy on hold")
     relay.kill()
     relay.start()
     rule.reply = None
@@ -205,8 +205,8 @@ def test_a_crash_leaves_no_message_without_its_copy(lab, world):
         relay.start()
     sink.behaviour.rules.clear()
     relay.command("queue", "flush", "--all")
-    sink.wait_messages(2 * answered, timeout=30)
-    wait_until(lambda: not relay.command("queue", "list", "--json").stdout.strip(), 20, "an empty queue")
+    sink.wait_messages(2 * answered, timeout=60)
+    wait_until(lambda: not relay.command("queue", "list", "--json").stdout.strip(), 60, "an empty queue")
     originals = {one.content for one in sink.messages if ARCHIVE not in one.recipients}
     copied = {opened(one)[1] for one in sink.messages if ARCHIVE in one.recipients}
     assert len(originals) >= answered and originals <= copied

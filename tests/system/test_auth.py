@@ -543,7 +543,7 @@ def _guessed_at(lab, sink, users, form):
     if form == "postfix":  # which the lab can't read
         with pytest.raises(AssertionError, match="to be ready"):
             relay.start(timeout=0.01)
-        wait_until(lambda: "ready" in relay.log_text(), 20, "the relay to be ready")
+        wait_until(lambda: "ready" in relay.log_text(), 60, "the relay to be ready")
     else:
         relay.start()
     assert _try(relay, "PLAIN", "alice", PASSWORD).code == 235
@@ -577,7 +577,10 @@ def _finds(pid, secrets):
             begin, end = (int(number, 16) for number in place.split("-"))
             if rights.startswith("rw"):
                 memory.seek(begin)
-                content = memory.read(end - begin)
+                try:
+                    content = memory.read(end - begin)
+                except OSError:  # it was given back in between
+                    continue
                 found |= {secret for secret in secrets if secret in content}
     return found
 
@@ -594,6 +597,6 @@ def test_no_password_stays_in_memory(open_relay, secure):
     with (_secure if secure else _clear)(open_relay) as client:
         assert sasl.say_login(client, "bob", CRYPTED).code == 235
         # The answer may be here before what it was made from is wiped.
-        wait_until(lambda: not _finds(open_relay.process.pid, secrets), 10, "memory without passwords")
+        wait_until(lambda: not _finds(open_relay.process.pid, secrets), 60, "memory without passwords")
         client.send("x" * 3000 + "no secret")  # to see that one would be seen
-        wait_until(lambda: _finds(open_relay.process.pid, [b"xxno secret"]), 10, "what is there")
+        wait_until(lambda: _finds(open_relay.process.pid, [b"xxno secret"]), 60, "what is there")

@@ -3,7 +3,6 @@
 
 import base64
 import re
-import time
 
 import pytest
 
@@ -191,10 +190,8 @@ FALSE = {
 def test_a_dovecot_that(lab, name):
     script, told = FALSE[name]
     server = lab.script(script, [("send", HELLO), ("drain",)])
-    relay = lab.relay(_config(f"inet:127.0.0.1:{server.port}", 9, timeout="300ms"))
-    begun = time.monotonic()
+    relay = lab.relay(_config(f"inet:127.0.0.1:{server.port}", 9, timeout="2s"))
     assert _plain(relay).text == told
-    assert time.monotonic() - begun < 60
     with _greeted(relay) as client:
         client.command("NOOP", 250)
 
@@ -203,7 +200,7 @@ def test_an_answer_that_comes_late_is_nobodys(lab):
     late = [("send", HELLO), ("expect", ASKED), ("expect", b"CANCEL\t1\n"), ("send", b"OK\t1\tuser=alice\n"),
             ("expect", b"AUTH\t2\t[^\n]*\n"), ("send", b"FAIL\t2\n"), ("drain",)]
     server = lab.script(late)
-    relay = lab.relay(_config(f"inet:127.0.0.1:{server.port}", 9, timeout="300ms"))
+    relay = lab.relay(_config(f"inet:127.0.0.1:{server.port}", 9, timeout="2s"))
     with _greeted(relay) as client:
         assert sasl.say_plain(client, "alice", PASSWORD).text == AWAY
         assert sasl.say_plain(client, "alice", PASSWORD).text == WRONG

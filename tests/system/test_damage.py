@@ -42,7 +42,7 @@ def _fill(relay):
     # The checkpoint names all segments, a while after the last was made.
     named = pathlib.Path(relay.spool, "log", "checkpoint")
     segments = sorted(path.name for path in pathlib.Path(relay.spool, "log").glob("*.seg"))
-    wait_until(lambda: named.exists() and all(name in named.read_text("ascii") for name in segments[:3]), 20,
+    wait_until(lambda: named.exists() and all(name in named.read_text("ascii") for name in segments[:3]), 60,
                "a checkpoint")
     assert relay.stop() == 0
 
@@ -84,7 +84,7 @@ class Case:
         self.relay.start()
         self.relay.wait_event("recover")
         assert self.relay.command("queue", "flush", "--all").returncode == 0
-        wait_until(lambda: not self.relay.command("queue", "list", "--json").stdout, 20, "an empty queue")
+        wait_until(lambda: not self.relay.command("queue", "list", "--json").stdout, 60, "an empty queue")
         assert self.relay.stop() == 0
         counts = collections.Counter(received.identity(one.content) for one in self.sink.messages)
         assert all(count == 1 for count in counts.values()), counts
@@ -280,7 +280,7 @@ def test_no_host_gets_a_large_message_that_was_damaged_meanwhile(lab, extensions
     relay.send(recipients=["later@dest.test", "good@dest.test"], content=LARGE)
     relay.wait_event("sent", to="good@dest.test")
     relay.wait_event("deferred", to="later@dest.test")
-    wait_until(lambda: relay.command("queue", "list", "--json").stdout.count("deferred"), 10, "the end of the round")
+    wait_until(lambda: relay.command("queue", "list", "--json").stdout.count("deferred"), 60, "the end of the round")
     file = next(pathlib.Path(relay.spool, "large").iterdir())
     flip(file, 0 if place == "first" else os.path.getsize(file) - 1)
     sink.behaviour.rules = []

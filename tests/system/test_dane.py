@@ -451,7 +451,7 @@ def test_a_resumed_session_and_an_idle_connection_must_fit_as_well(world):
         relay.send(recipients=[to])
         return _agrees(_came_to(world, _end_of(relay, to)), NO_FIT)
 
-    wait_until(waits, 15, "the new records to count")
+    wait_until(waits, 60, "the new records to count")
 
 
 def _told(relay, *words):

@@ -4,13 +4,12 @@
 import json
 import re
 import pathlib
-import time
 
 import pytest
 
 from lab.behaviour import Rule
 from lab.config import Config
-from lab.net import blackhole, free_port
+from lab.net import blackhole, free_port, wait_until
 
 SOON = {"minimal_backoff_time": "300ms", "maximal_backoff_time": "400ms"}
 
@@ -23,13 +22,6 @@ def _relay(lab, port, **settings):
 def _sites(relay):
     out = relay.command("dest", "list", "--json").stdout
     return {row["site"]: row for row in map(json.loads, out.splitlines()) if "site" in row}
-
-
-def _wait(condition, seconds=20.0):
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end
-        time.sleep(0.05)
 
 
 def test_a_site_is_listed_with_its_hosts(lab):
@@ -68,7 +60,7 @@ def test_nothing_is_delivered_to_a_suspended_site_until_it_is_resumed(lab):
     relay.send()
     sink.wait_messages(1)
     assert relay.command("dest", "suspend", name).returncode == 0
-    _wait(lambda: sink.connections == 0)
+    wait_until(lambda: sink.connections == 0)
     relay.send()
     relay.wait_event("deferred", dsn="4.3.2")
     assert "suspended" in relay.command("queue", "list").stdout
@@ -166,7 +158,7 @@ def test_the_operator_is_told_what_is_known_of_a_host(lab):
         relay.wait_event("in_doubt")
         show = lambda port: relay.command("dest", "show", f"[127.0.0.1]:{port}").stdout
         host = lambda port: _sites(relay)[f"[127.0.0.1]:{port}"]["hosts"][0]
-        _wait(lambda: "no answer in time" in show(hole))
+        wait_until(lambda: "no answer in time" in show(hole))
         assert "slow:        to connect" in show(hole) and host(hole)["slow_for"] > 500
     assert "refused the connection" in show(refusing) and re.search("state:       (out|retry)", show(refusing))
     assert "said 421 4.3.2 too busy" in show(busy.port) and host(busy.port)["last_failure"]["code"] == 421
@@ -218,13 +210,13 @@ def test_a_site_is_known_as_long_as_mail_waits_for_it(lab):
     relay.send()
     relay.wait_event("deferred", tries="0")
     name = f"[127.0.0.1]:{port}"
-    _wait(lambda: _sites(relay)[name]["parked"] == 1)
+    wait_until(lambda: _sites(relay)[name]["parked"] == 1)
     assert _sites(relay)[name]["state"] in ("out", "dead") and _sites(relay)[name]["deferred"] == 1
     said = relay.command("explain", "dest.test").stdout
     assert "dest.test: 1 message for 1 recipient is deferred: " in said and "refused the connection. " in said
     sink = lab.sink(port=port)
     sink.wait_messages(1)
-    _wait(lambda: _sites(relay)[name]["deferred"] == 0)
+    wait_until(lambda: _sites(relay)[name]["deferred"] == 0)
     assert [event["state"] for event in relay.events("site")][-1] == "alive"
 
 

@@ -92,7 +92,7 @@ def test_a_full_disk_refuses_new_mail_and_delivers_what_there_is(lab, small_disk
     taken, reply = _send_until_refused(relay)
     assert reply.code == 452 and "4.3.1" in reply.text
     assert taken > 0
-    wait_until(lambda: _stat(relay, "queue_disk_full") or _stat(relay, "queue_disk_failing"), 10,
+    wait_until(lambda: _stat(relay, "queue_disk_full") or _stat(relay, "queue_disk_failing"), 60,
                "the operator to be told")
     # What was taken is delivered, and recorded, without any room beside the reserve.
     relay.wait_event("deferred", count=taken + 1)
@@ -101,7 +101,7 @@ def test_a_full_disk_refuses_new_mail_and_delivers_what_there_is(lab, small_disk
     sink.wait_messages(taken + 1, 60)
     relay.wait_event("done", count=taken + 1)
     os.unlink(filler)
-    wait_until(lambda: _send_one(relay), 20, "new mail to be taken again")
+    wait_until(lambda: _send_one(relay), 60, "new mail to be taken again")
     sink.wait_messages(taken + 2)
     relay.wait_event("done", count=taken + 2)
     relay.restart()

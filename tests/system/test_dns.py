@@ -25,7 +25,7 @@ class World:
         queue = {"minimal_backoff_time": "200ms", "maximal_backoff_time": "1s"}
         config = Config(queue=queue, transports={"smtp": {"port": self.port} | smtp})
         config.resolve_with(self.nsd)
-        config.dns |= {"allow_loopback": True, "timeout": "500ms", "tries": 1}
+        config.dns |= {"allow_loopback": True, "timeout": "3s", "tries": 1}
         # The bounces, which are not what is asked about here, must not need the name server.
         config.routes["sender.test"] = {"relay": [f"[{A}]:{lab.sink(address=A).port}"]}
         self.relay = lab.relay(config)
@@ -173,7 +173,7 @@ def test_mail_waits_for_a_name_server_that_is_down(lab):
     world.send("to@dest.test", times=5)
     world.relay.wait_event("deferred", count=5, dsn="4.4.3")
     world.nsd.start()
-    world.sinks[A].wait_messages(5, 20)
+    world.sinks[A].wait_messages(5, 60)
     assert not world.relay.events("bounced")
 
 

@@ -37,7 +37,7 @@ def told(events):
 
 def wait_all(relay, receiver):
     """Wait until the receiver knows what the log says, and nothing twice or else."""
-    wait_until(lambda: (log := in_log(relay)) and told(receiver.events) == log, 20, "all events, each once")
+    wait_until(lambda: (log := in_log(relay)) and told(receiver.events) == log, 60, "all events, each once")
 
 
 @pytest.fixture(name="receiver")
@@ -123,13 +123,12 @@ def test_what_a_server_never_takes_is_dropped_and_counted(lab, receiver):
 
 
 def test_a_server_that_is_slow_or_silent_holds_up_no_mail(lab, receiver):
-    receiver.wait = 1.0
-    relay = lab.relay(config_of(lab.sink(), receiver.url, buffer="4k", timeout="300ms"))
-    began = time.monotonic()
-    for number in range(40):
+    """Messages that waited for their posts, one after the other, would take two minutes to be sent."""
+    receiver.wait = 3.0
+    relay = lab.relay(config_of(lab.sink(), receiver.url, buffer="4k", timeout="2s"))
+    for number in range(60):
         assert relay.send(recipients=[f"r{number}@dest.test"]).code == 250
-    relay.wait_event("sent", count=40)
-    assert time.monotonic() - began < 8
+    relay.wait_event("sent", count=60)
     relay.wait_event("events", state="lost")
     receiver.wait = 0.0
     relay.send(recipients=["last@dest.test"])
@@ -141,7 +140,7 @@ def test_a_server_that_is_slow_or_silent_holds_up_no_mail(lab, receiver):
             time.sleep(0.2)
         return waiting == 0 and any(one.get("to") == "last@dest.test" for one in receiver.events)
 
-    wait_until(all_accounted_for, 20, "room again")
+    wait_until(all_accounted_for, 60, "room again")
     distinct = {one["event_id"]: one for one in receiver.events}  # what timed out was sent again
     gaps = sum(one["count"] for one in distinct.values() if one["event"] == "lost")
     assert gaps == counted(relay, "lost") > 0
@@ -208,7 +207,7 @@ def test_a_socket_that_nobody_reads_loses_events_and_no_mail(lab, tmp_path):
         client.greet()
         for at in range(0, len(names), 100):
             assert client.send_mail("from@sender.test", [f"{name}@dest.test" for name in names[at:at + 100]]).code == 250
-    relay.wait_event("sent", count=len(names), timeout=30)
+    relay.wait_event("sent", count=len(names), timeout=60)
     assert counted(relay, "lost") > 0
     receiver.close()
 
@@ -254,7 +253,7 @@ def test_a_reload_changes_receiver_and_what_is_told(lab, receiver, tmp_path):
     assert relay.command("reload").returncode == 0
     relay.send(sender="", recipients=["no@dest.test"])
     relay.wait_event("bounced", count=3)
-    time.sleep(0.1)
+    relay.stop()  # and tell what is to be told
     assert len(receiver.events) == 2
 
 

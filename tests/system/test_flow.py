@@ -171,7 +171,7 @@ def test_every_message_of_smtp_source_arrives_once(lab):
          "-f", "a@b.test", "-t", "c@d.test", f"{LOOPBACK}:{relay.port}"],
         check=True, capture_output=True, timeout=60,
     )
-    sink.wait_messages(300, 30)
+    sink.wait_messages(300, 60)
     relay.wait_event("done", count=300)
     ids = {received.identity(one.content) for one in sink.messages}
     assert len(ids) == len(sink.messages) == 300
@@ -263,7 +263,7 @@ def test_our_own_sink_stores_what_was_sent(lab, tmp_path, options):
         for content in contents:
             client.send_mail("from@sender.test", ["a@dest.test", "b@dest.test"], content,
                              mail_params=" BODY=8BITMIME")
-    relay.wait_event("done", 20, count=len(contents))
+    relay.wait_event("done", 60, count=len(contents))
     stored = [received.without(path.read_bytes()) for path in folder.glob("*.eml")]
     assert sorted(stored) == sorted(contents)
     for path in folder.glob("*.env"):
@@ -362,7 +362,7 @@ def test_segments_go_when_all_in_them_is_delivered(lab):
         client.greet()
         for _ in range(100):
             client.send_mail("from@sender.test", ["to@dest.test"], text)
-    sink.wait_messages(100, 30)
+    sink.wait_messages(100, 60)
     wait_until(lambda: len(_segments(relay)) <= 2, what="the segments to go")
     names = {os.path.basename(path) for path in _segments(relay)}
     assert not any(name.endswith("1.seg") and name.strip("0") == "1.seg" for name in names)
@@ -378,7 +378,7 @@ def test_mail_that_waits_does_not_keep_the_segments_of_what_is_delivered(lab):
             address = "stuck@dest.test" if number % 50 == 0 else "to@dest.test"
             client.send_mail("from@sender.test", [address], text)
     relay.wait_event("deferred", count=2)
-    sink.wait_messages(98, 30)
+    sink.wait_messages(98, 60)
     # Of ten, those of the two messages, one for their retries, and the last.
     wait_until(lambda: len(_segments(relay)) <= 4, what="the segments to go")
     assert len(relay.command("queue", "list", "--json").stdout.splitlines()) == 2

@@ -28,7 +28,7 @@ def sendmail(relay, *words, stdin=""):
     """Run sendmail."""
     return subprocess.run(
         [binary(), "sendmail", "-c", relay.config_path, *words],
-        input=stdin, capture_output=True, text=True, timeout=30, check=False,
+        input=stdin, capture_output=True, text=True, timeout=60, check=False,
     )
 
 
@@ -51,7 +51,7 @@ def test_minus_q_tries_what_is_meant(relay, tmp_path):
 
     def by_mailq(*words):
         done = subprocess.run(
-            [mailq, *words, "-c", relay.config_path], capture_output=True, text=True, timeout=30, check=False
+            [mailq, *words, "-c", relay.config_path], capture_output=True, text=True, timeout=60, check=False
         )
         assert done.returncode == DONE, done.stderr
         return done.stdout
@@ -110,7 +110,7 @@ def test_newaliases_says_what_is_wrong_with_the_tables(lab, tmp_path):
     newaliases.symlink_to(binary())
     for text, status in (("root@dest.test: ann@dest.test\n", DONE), ("root@dest.test: not an address\n", EX_CONFIG)):
         table.write_text(text)
-        done = subprocess.run([newaliases, "-q"], capture_output=True, text=True, timeout=30, check=False,
+        done = subprocess.run([newaliases, "-q"], capture_output=True, text=True, timeout=60, check=False,
                               env=os.environ | {"SLUICE_CONF": relay.config_path})
         assert done.returncode == status and not done.stdout
         assert (str(table) in done.stderr) == (status == EX_CONFIG)
@@ -147,7 +147,7 @@ this line is none
 def convert(path):
     """Run import-postfix on a file, and return what it wrote and what it left out."""
     done = subprocess.run(
-        [binary(), "import-postfix", str(path)], capture_output=True, text=True, timeout=30, check=False
+        [binary(), "import-postfix", str(path)], capture_output=True, text=True, timeout=60, check=False
     )
     assert done.returncode == DONE, done.stderr
     left = {line.split(": ")[1].split(" = ")[0]: line for line in done.stderr.splitlines()}
@@ -158,9 +158,9 @@ def settings_of(path, text):
     """Return what the configuration comes to, and that nothing is wrong in it."""
     path.write_text(text, encoding="utf-8")
     words = [binary(), "check", "-c", str(path)]
-    assert subprocess.run(words, capture_output=True, check=False, timeout=30).stdout == b"configuration ok\n"
+    assert subprocess.run(words, capture_output=True, check=False, timeout=60).stdout == b"configuration ok\n"
     words = [binary(), "config", "-c", str(path)]
-    done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=30)
+    done = subprocess.run(words, capture_output=True, text=True, check=True, timeout=60)
     return dict(line.split(" = ", 1) for line in done.stdout.splitlines())
 
 

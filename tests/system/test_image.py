@@ -104,15 +104,15 @@ def test_a_message_goes_through_the_unpacked_root(image, lab):
     try:
         assert machine.stdout.readline() == "running\n"
         log = root / "log"
-        wait_until(lambda: " ready " in log.read_text() or machine.poll() is not None, 20, "the relay")
+        wait_until(lambda: " ready " in log.read_text() or machine.poll() is not None, 60, "the relay")
         first = f"/proc/{machine.pid}/task/{machine.pid}/children"
         pid = open(first, encoding="ascii").read().split()[0]
         within = ["nsenter", "--net", "--mount", "--pid", "-t", pid]
         text = "Subject: through the image\n\nhello\n"
-        subprocess.run([*within, "chroot", root, "/usr/sbin/sendmail", "a@dest.test"], input=text, text=True, check=True, timeout=30)
-        wait_until(lambda: list((root / "tmp" / "received").glob("*.eml")), 20, "the message")
+        subprocess.run([*within, "chroot", root, "/usr/sbin/sendmail", "a@dest.test"], input=text, text=True, check=True, timeout=60)
+        wait_until(lambda: list((root / "tmp" / "received").glob("*.eml")), 60, "the message")
         assert "Subject: through the image" in next((root / "tmp" / "received").glob("*.eml")).read_text()
-        health = subprocess.run([*within, "chroot", root, *config["Healthcheck"]["Test"][1:]], capture_output=True, check=False, timeout=30)
+        health = subprocess.run([*within, "chroot", root, *config["Healthcheck"]["Test"][1:]], capture_output=True, check=False, timeout=60)
         assert health.returncode == 0
         machine.stdin.write("\n")
         machine.stdin.flush()

@@ -21,10 +21,10 @@ def test_a_message_in_doubt_is_returned_after_so_many_retries(lab):
     sink = lab.sink(Rule("end", close=True))
     relay = _relay(lab, sink, in_doubt_retries=2)
     relay.send()
-    relay.wait_event("bounced", timeout=30, dsn="5.4.2", tries="3")
+    relay.wait_event("bounced", timeout=60, dsn="5.4.2", tries="3")
     assert len(sink.transactions) == 3
     assert len(relay.events("in_doubt")) == 3
-    report = Report(lab.sender.wait_messages(1, timeout=20)[0].content)
+    report = Report(lab.sender.wait_messages(1, timeout=60)[0].content)
     assert "may have arrived" in report.notice
     assert report.recipient("to@dest.test")["status"] == "5.4.2"
     assert "in_doubt_total 3" in relay.command("stats").stdout
@@ -35,7 +35,7 @@ def test_a_message_in_doubt_may_count_as_delivered(lab):
     sink = lab.sink(Rule("end", close=True))
     relay = _relay(lab, sink, in_doubt_retries=1, in_doubt_action="delivered")
     relay.send()
-    relay.wait_event("done", timeout=30)
+    relay.wait_event("done", timeout=60)
     assert len(sink.transactions) == 2
     assert not relay.events("bounced")
     assert "taken as delivered" in str(relay.events("sent")[0])
@@ -48,7 +48,7 @@ def test_retries_in_doubt_are_counted_through_crashes(lab):
                    maximal_backoff_time="1h")
     relay.send()
     for times in (1, 2):
-        relay.wait_event("in_doubt", count=times, timeout=20)
+        relay.wait_event("in_doubt", count=times, timeout=60)
         line = relay.command("queue", "list").stdout
         assert "may have arrived" in line
         relay.kill()
@@ -58,5 +58,5 @@ def test_retries_in_doubt_are_counted_through_crashes(lab):
         text = relay.command("queue", "show", shown["id"], "--envelope").stdout
         assert f"{times} in doubt" in text
         relay.command("queue", "flush", "--all")
-    relay.wait_event("bounced", timeout=20)
+    relay.wait_event("bounced", timeout=60)
     assert len(sink.transactions) == 3

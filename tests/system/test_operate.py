@@ -35,7 +35,7 @@ def listening(port, family=socket.AF_INET, address=LOOPBACK, both=False):
 
 def greet(port, address=LOOPBACK):
     """Connect, and return the client once it was greeted."""
-    client = Client(address, port, timeout=30)
+    client = Client(address, port, timeout=60)
     client.greet()
     return client
 
@@ -55,7 +55,7 @@ def test_a_socket_of_systemd_is_served_by_every_worker(lab):
         relay.wait_event("disconnect", count=20)
         relay.stop()
         # While there is no relay, clients wait.
-        late = Client(LOOPBACK, relay.port, timeout=30)
+        late = Client(LOOPBACK, relay.port, timeout=60)
         relay.start()
         late.greet()
         late.close()
@@ -94,7 +94,7 @@ def test_systemd_is_told_of_each_step(lab):
     told = []
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
         manager.bind(place)
-        manager.settimeout(20)
+        manager.settimeout(60)
         relay.environment["NOTIFY_SOCKET"] = place
         relay.start()
 
@@ -287,7 +287,7 @@ def test_a_stop_ends_a_drain(lab):
     relay.wait_event("drain")
     assert relay.command("stop").returncode == 0
     assert relay.wait_ended() == 0
-    drain.join(10)
+    drain.join(60)
     assert not drain.is_alive()
 
 
@@ -299,7 +299,7 @@ def test_what_takes_long_says_on_a_terminal_how_far_it_is(lab):
     leader, terminal = pty.openpty()
     command = [binary(), "stop", "--drain", "--timeout", "2500ms", "-c", relay.config_path]
     with subprocess.Popen(command, stderr=terminal) as stop:
-        assert stop.wait(30) == 0
+        assert stop.wait(60) == 0
     os.close(terminal)
     said = os.read(leader, 65536).decode("utf-8")
     os.close(leader)

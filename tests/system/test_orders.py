@@ -159,7 +159,7 @@ def test_the_shape_of_the_maildrop(relay):
     ],
 )
 def test_what_is_wrong_is_named_with_the_usage_of_that_command(line, says, usage):
-    done = subprocess.run([binary(), *line.split()], capture_output=True, text=True, check=False, timeout=30)
+    done = subprocess.run([binary(), *line.split()], capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == USAGE and says in done.stderr and f"\n{usage}" in done.stderr
 
 
@@ -169,7 +169,7 @@ def test_a_setting_is_told_where_it_belongs(tmp_path):
     def check(text):
         path.write_text(text, encoding="utf-8")
         return subprocess.run(
-            [binary(), "check", "-c", str(path)], capture_output=True, text=True, check=False, timeout=30
+            [binary(), "check", "-c", str(path)], capture_output=True, text=True, check=False, timeout=60
         ).stderr
 
     assert f"{path}:1: " in check("minimal_backoff_time = 5m\n")
@@ -180,7 +180,7 @@ def test_a_setting_is_told_where_it_belongs(tmp_path):
     path.write_text("", encoding="utf-8")
     found = subprocess.run(
         [binary(), "config", "-c", str(path), "port", "minimal_backoff_time"],
-        capture_output=True, text=True, check=False, timeout=30,
+        capture_output=True, text=True, check=False, timeout=60,
     )
     assert found.stdout == "transport.smtp.port = 25\ndns.port = 53\nqueue.minimal_backoff_time = 5m\n"
 

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: ISC
 """The next hop is away, or the relay is: mail waits and then goes."""
 
-import re
 import signal
 import time
 
@@ -29,7 +28,7 @@ def _load(lab, relay, messages):
 
 def test_mail_waits_for_a_host_that_is_down_and_goes_when_it_is_back(lab):
     port = free_port()
-    few = {"destination_concurrency_limit": 5, "connection_idle_timeout": "60s"}
+    few = {"destination_concurrency_limit": 5, "connection_idle_timeout": "5m"}
     config = Config(queue=dict(BACKOFF), transports={"smtp": few}).route_all_to(port)
     relay = lab.relay(config)
     _load(lab, relay, 50)
@@ -38,7 +37,7 @@ def test_mail_waits_for_a_host_that_is_down_and_goes_when_it_is_back(lab):
     assert len(_listed(relay)) == 50
     assert len(relay.command("queue", "list").stdout.splitlines()) >= 50
     sink = lab.sink(port=port)
-    sink.wait_messages(50, 20)
+    sink.wait_messages(50, 60)
     relay.wait_event("done", count=50)
     assert len(sink.messages) == 50
     # However late each message comes: no connection ends, so none is opened beyond the window.
@@ -66,7 +65,7 @@ def test_deferred_mail_survives_restarts(lab):
         assert relay.stop() == 0
         relay.start()
     sink = lab.sink(port=port)
-    sink.wait_messages(30, 20)
+    sink.wait_messages(30, 60)
     relay.wait_event("done", count=30)
     assert len(sink.messages) == 30
 
@@ -76,37 +75,31 @@ def test_the_backoff_is_kept_while_the_host_is_down(lab):
     relay = lab.relay(Config(queue=dict(BACKOFF)).route_all_to(sink.port))
     _load(lab, relay, 20)
     relay.wait_event("deferred", count=20)
-    before = len(sink.sessions)
+    before, began = len(sink.sessions), time.monotonic()
     time.sleep(1.5)
-    assert 1 <= len(sink.sessions) - before <= 40
+    wait_until(lambda: len(sink.sessions) > before, what="another try")
+    assert len(sink.sessions) - before <= 20 + 27 * (time.monotonic() - began)
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
-def test_the_relay_ends_within_a_second_and_loses_nothing(lab, number):
-    sink = lab.sink(latency=0.05)
-    relay = lab.relay(Config().route_all_to(sink.port))
+def test_the_relay_ends_while_mail_comes_and_goes_and_loses_nothing(lab, number):
+    """It waits for no delivery that is under way: each would last five minutes."""
+    sink = lab.sink(Rule("mail", delay=300))
+    relay = lab.relay(Config(queue=dict(BACKOFF)).route_all_to(sink.port))
     load = Load(relay.port, 200, 10)
     lab.callback(load.close)
     load.wait_acknowledged(150)
+    wait_until(lambda: any("MAIL" in one.verbs() for one in sink.sessions), what="a delivery")
     relay.signal(number)
-    began = time.monotonic()
-    status = relay.wait_ended()
-    took = time.monotonic() - began
-    assert status == 0 and took < (3.0 if _slow() else 1.0), f"{status} after {took:.2f} s"
+    assert relay.wait_ended() == 0
+    sink.behaviour.rules.clear()
     recovered = len(relay.events("recover"))
     relay.start()
     taken = load.finish()
     relay.wait_event("recover", count=recovered + 1)
-    wait_until(lambda: not _listed(relay), 20, "the queue to be empty")
+    wait_until(lambda: not _listed(relay), 60, "the queue to be empty")
     got = {one.recipients[0].split("@")[0].removeprefix("to") for one in sink.messages}
     assert not {key.removeprefix("t") for key in taken} - got
-
-
-def _slow():
-    """Say whether the program under test is one of the sanitizers'."""
-    from lab.relay import binary  # pylint: disable=import-outside-toplevel
-
-    return re.search(r"/build/(address|thread)/", binary()) is not None
 
 
 @pytest.mark.parametrize("how", ["signal", "command"])
@@ -157,16 +150,16 @@ def test_a_reload_of_a_wrong_configuration_keeps_the_old_settings(lab):
 
 
 def test_queue_flush_does_not_wait_for_the_backoff(lab):
-    port = free_port()
+    sink = lab.sink(Rule("rcpt", "451 4.3.0 later", pattern="^first"))
     queue = {"minimal_backoff_time": "1h", "maximal_backoff_time": "1h"}
-    relay = lab.relay(Config(queue=queue).route_all_to(port))
-    relay.send()
+    relay = lab.relay(Config(queue=queue).route_all_to(sink.port))
+    relay.send(recipients=["first@dest.test"])
     identity = relay.wait_event("deferred")["id"]
-    sink = lab.sink(port=port)
-    time.sleep(0.1)
-    assert not sink.messages
+    relay.send(recipients=["second@dest.test"])
+    assert [one.recipients for one in sink.wait_messages(1)] == [["second@dest.test"]]
+    sink.behaviour.rules.clear()
     assert relay.command("queue", "flush", identity).returncode == 0
-    sink.wait_messages(1)
+    sink.wait_messages(2)
 
 
 def test_queue_delete_takes_a_message_away(lab):

@@ -41,7 +41,7 @@ def test_postfix_relays_every_message_through_us_once(lab):
     lab.callback(load.close)
     taken = load.finish()
     sink.wait_messages(COUNT, 60)
-    relay.wait_event("done", 30, count=COUNT)
+    relay.wait_event("done", 60, count=COUNT)
     _check(sink, taken)
     assert "status=sent (250 2.0.0 Ok: queued as " in postfix.log()
 
@@ -56,6 +56,6 @@ def test_what_postfix_refuses_is_bounced_by_us(lab):
     config.routes["sender.test"] = {"relay": [f"[127.0.0.1]:{mailbox.port}"]}
     relay = lab.relay(config)
     relay.send(recipients=["good@dest.test", "nobody@dest.test"])
-    relay.wait_event("sent", 20, to="good@dest.test")
-    relay.wait_event("bounced", 20, to="nobody@dest.test", dsn="5.7.1")
+    relay.wait_event("sent", 60, to="good@dest.test")
+    relay.wait_event("bounced", 60, to="nobody@dest.test", dsn="5.7.1")
     assert mailbox.wait_messages(1)[0].sender == ""

@@ -3,6 +3,7 @@
 
 import dataclasses
 import itertools
+import json
 import threading
 import time
 
@@ -10,7 +11,7 @@ import pytest
 
 from lab.behaviour import Rule
 from lab.config import Config
-from lab.net import LOOPBACK
+from lab.net import LOOPBACK, wait_until
 from lab.smtp import Client
 
 ONE_SLOT = {
@@ -94,7 +95,7 @@ def _play(mix, sink, gates, submit):
     """Have a mix delivered behind a plug, a message that holds the slot; return the order."""
     numbers = itertools.count(1)
     submit("plug@sender.test", 1)
-    sink.wait_messages(1, 30)
+    sink.wait_messages(1, 60)
     for size in mix.sizes:
         submit(f"{next(numbers)}@sender.test", size)
     time.sleep(mix.wait)  # Also, the next hop of the last one may still be looked up.
@@ -129,9 +130,16 @@ def _order_of_the_relay(lab, mix):
     sink, gates = _sink(lab, mix)
     config = Config(transports={"smtp": ONE_SLOT | mix.settings}).route_all_to(sink.port)
     relay = lab.relay(config)
-    order = _play(
-        mix, sink, gates, lambda sender, count: relay.send(sender, _recipients(count))
-    )
+
+    def active():
+        return json.loads(relay.command("stats", "--json").stdout)['queue_messages{queue="active"}']
+
+    def submit(sender, count):
+        before = active()
+        relay.send(sender, _recipients(count))
+        wait_until(lambda: active() > before, what="the scheduler to have it")
+
+    order = _play(mix, sink, gates, submit)
     relay.close()
     return order
 

@@ -5,6 +5,7 @@ Configuration and commands are read from the page. Only what a laboratory cannot
 words: addresses of hosts, paths, ages of mail, and settings of a section that the test has as well.
 """
 
+import itertools
 import json
 import os
 import re
@@ -110,7 +111,7 @@ class World:
             replies.append(_rcpt(self.relay, recipient))
             return replies[-1].code >= 400
 
-        wait_until(is_refused, 10, f"{recipient} to be refused")
+        wait_until(is_refused, 60, f"{recipient} to be refused")
         return replies[-1].text
 
 
@@ -127,7 +128,7 @@ def test_each_piece_is_a_configuration_and_each_line_a_command(tmp_path):
     path = tmp_path / "sluice.conf"
     for block in blocks:
         path.write_text(block.replace("/etc/sluice/", f"{tmp_path}/"), encoding="utf-8")
-        done = subprocess.run([binary(), "check", "-c", path], capture_output=True, text=True, timeout=30, check=False)
+        done = subprocess.run([binary(), "check", "-c", path], capture_output=True, text=True, timeout=60, check=False)
         assert done.stdout == "configuration ok\n", block + done.stderr
 
 
@@ -202,7 +203,7 @@ def test_nothing_is_accepted_for_a_while(world):
     world.access(_recipe("Accept nothing for a while")[1])
     assert world.refused("to@partner.example") == "450 4.3.2 Too much mail is waiting, try again in an hour"
     world.access([])
-    wait_until(lambda: _rcpt(world.relay, "to@partner.example").code == 250, 10, "the door to open")
+    wait_until(lambda: _rcpt(world.relay, "to@partner.example").code == 250, 60, "the door to open")
 
 
 def test_a_large_destination_has_more_connections_than_others(world):
@@ -218,18 +219,19 @@ def test_a_silent_host_of_our_own_is_given_up_soon(world):
     silent = Moody(world.port, silent=True, address=HOSTS["org"]).begin()
     world.lab.callback(silent.close)
     _send(world.relay, "to@example.org")
-    world.sinks["own"].wait_messages(1, 20)
-    world.relay.wait_event("host", timeout=10, host=re.compile(re.escape(HOSTS["org"])), state="out")
+    world.sinks["own"].wait_messages(1, 60)
+    world.relay.wait_event("host", timeout=60, host=re.compile(re.escape(HOSTS["org"])), state="out")
 
 
 def test_a_host_that_fails_in_bursts_is_not_declared_dead(world):
-    server = Moody(world.port, turned_away=lambda age, serving: age % 1.7 < 0.5, address=HOSTS["fragile"])
+    numbers = itertools.count()
+    server = Moody(world.port, turned_away=lambda age, serving: next(numbers) % 8 < 3, address=HOSTS["fragile"])
     world.lab.callback(server.close)
     server.begin()
     for _ in range(30):
         _send(world.relay, "to@fragile.example")
         time.sleep(0.1)
-    wait_until(lambda: len(server.delays) == 30, 20, "all of its mail")
+    wait_until(lambda: len(server.delays) == 30, 60, "all of its mail")
     assert server.refused and not world.relay.events("site", state="dead")
     assert not world.relay.events("deferred", to="to@fragile.example")
 
@@ -238,14 +240,14 @@ def test_mail_goes_slowly_where_that_is_wanted(world):
     for name, count in ("slow", 4), ("measured", 3):
         _send(world.relay, f"to@{name}.example", count)
     for name, count, gap in ("slow", 4, 0.95), ("measured", 3, 1.9):
-        world.sinks[name].wait_messages(count, 20)
+        world.sinks[name].wait_messages(count, 60)
         times = [message.time for message in world.sinks[name].messages]
         assert min(b - a for a, b in zip(times, times[1:])) > gap, times
 
 
 def test_a_window_takes_small_steps_and_says_so(world):
     _send(world.relay, "to@gentle.example", 40)
-    world.sinks["gentle"].wait_messages(40, 20)
+    world.sinks["gentle"].wait_messages(40, 60)
     wait_until(lambda: len(world.relay.events("sent", to="to@gentle.example")) == 40)
     widths = [int(event["window"]) for event in world.relay.events("site", site="gentle.example", state="success")]
     assert widths and max(widths) < 15, widths
@@ -257,7 +259,7 @@ def test_mail_waits_for_a_destination_that_is_down_and_needs_no_command(lab):
     _send(relay, "to@dest.test", 5)
     relay.wait_event("host", state="out")
     sink = lab.sink(port=port)
-    sink.wait_messages(5, 20)
+    sink.wait_messages(5, 60)
 
 
 def test_reports_are_given_up_sooner_than_other_mail(lab):
@@ -268,7 +270,7 @@ def test_reports_are_given_up_sooner_than_other_mail(lab):
     relay = lab.relay(config)
     _send(relay, "guess@dest.test", sender="x@forged.test")
     _send(relay, "to@forged.test")
-    relay.wait_event("discarded", timeout=20)
+    relay.wait_event("discarded", timeout=60)
     assert [row["from"] for row in _rows(relay, "queue", "list")] == ["from@sender.test"]
 
 
@@ -355,7 +357,7 @@ def test_more_connections_drain_more_where_hosts_are_slow(tmp_path):
     _, few = _sim(tmp_path, "", scenario)
     _, more = _sim(tmp_path, _recipe("Allow more connections")[0], scenario)
     assert few["delivered"] == more["delivered"] == 1600
-    assert more["seconds"] < 0.6 * few["seconds"]
+    assert more["seconds"] < 0.6 * few["seconds"]  # of the virtual clock
 
 
 def test_old_mail_is_tried_less_often(tmp_path):

@@ -87,12 +87,12 @@ def test_a_table_that_changes_is_read_anew_and_one_with_a_fault_is_not(lab, tabl
     relay.send()
     first.wait_messages(1)
     tables.text("routes", "", "* nobody")
-    event = relay.wait_event("tables", timeout=20)
+    event = relay.wait_event("tables", timeout=60)
     assert f'{path}:2: there is no transport "nobody"' in event.keys["message"]
     relay.send()
     first.wait_messages(2)
     tables.text("routes", f"* {_relay_of(second)}")
-    relay.wait_event("tables", timeout=20, message="read anew")
+    relay.wait_event("tables", timeout=60, message="read anew")
     relay.send()
     second.wait_messages(1)
     assert len(relay.events("tables")) == 2
@@ -105,7 +105,7 @@ def test_a_cdb_file_cut_short_does_no_harm(lab, tables):
     os.truncate(path, 100)
     relay.send()
     sink.wait_messages(1)
-    assert "CDB" in relay.wait_event("tables", timeout=20).keys["message"]
+    assert "CDB" in relay.wait_event("tables", timeout=60).keys["message"]
     relay.send()
     sink.wait_messages(2)
 
@@ -163,7 +163,7 @@ def test_weights_share_connections(lab):
         client.greet()
         for _ in range(100):
             client.send_mail("from@sender.test", ["to@dest.test"])
-    relay.wait_event("done", count=100, timeout=30)
+    relay.wait_event("done", count=100, timeout=60)
     assert len(heavy.messages) > len(light.messages) > 0
 
 
@@ -336,9 +336,9 @@ def test_a_message_held_on_its_way_in_waits_for_the_operator_also_after_a_crash(
         return [json.loads(line)["queue"] for line in listed]
 
     # What was delivered may come again, where the crash came before its verdict was on the disk.
-    wait_until(lambda: queues() == ["hold"], 10, "the message to be held")
+    wait_until(lambda: queues() == ["hold"], 60, "the message to be held")
     assert relay.command("queue", "release", "--all").returncode == 0
-    wait_until(lambda: set(_recipients(sink)) == {"to@dest.test", "x@other.test"}, 10, "both")
+    wait_until(lambda: set(_recipients(sink)) == {"to@dest.test", "x@other.test"}, 60, "both")
 
 
 def test_route_tells_what_would_happen_and_why(lab, tables):

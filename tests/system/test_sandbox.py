@@ -100,7 +100,7 @@ def test_every_thread_is_in_it(lab):
         return len(found) > 5 and all(number == least + (name in ("log", "spool", "qmgr", "dns", "http", "maildrop", "secrets", "limiter", "events", "cluster", "sts", "tlsrpt", "pool", "sync")
                                                          or name.startswith("smtp")) for name, number in found.items())
 
-    wait_until(all_in, 10, "each thread to have begun")
+    wait_until(all_in, 60, "each thread to have begun")
 
 
 def _sets_of_calls():

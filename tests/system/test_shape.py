@@ -75,7 +75,7 @@ def qshape(postfix, *words):
 def backlogged(relay, count):
     """Wait until so many messages are deferred."""
     wait_until(
-        lambda: table(relay, "-s", "deferred")["TOTAL"][0] >= count, 30, f"{count} deferred"
+        lambda: table(relay, "-s", "deferred")["TOTAL"][0] >= count, 60, f"{count} deferred"
     )
 
 
@@ -98,7 +98,7 @@ def fixture_both(module_lab):
         time.sleep(BATCH_GAP if batch is EARLY else 0)
     count = len(EARLY) + len(LATE)
     backlogged(relay, count)
-    wait_until(lambda: len(os.listdir(os.path.join(postfix.queue_folder, "deferred"))) > 0, 30)
+    wait_until(lambda: len(os.listdir(os.path.join(postfix.queue_folder, "deferred"))) > 0, 60)
     wait_until(lambda: total(qshape(postfix, "-s")) == count, 60, "Postfix to defer everything")
     time.sleep(max(0.0, times[-1][1] + 2 - time.time()))
     return postfix, relay, times

@@ -8,14 +8,14 @@ from lab.config import Config
 from lab.load import Load, token
 
 MESSAGES = 300
-SHORT = "1s"
+SHORT = "3s"
 
 
-def _setting_out(lab):
+def _setting_out(lab, timeout="5m"):
     sink = lab.sink(latency=0.002)
     config = Config(queue={"minimal_backoff_time": "100ms", "maximal_backoff_time": "200ms"})
-    config.listeners["smtp"] = {name: SHORT for name in ("timeout", "command_timeout", "message_timeout")}
-    config.transports["smtp"] = {f"{name}_timeout": SHORT for name in (
+    config.listeners["smtp"] = {name: timeout for name in ("timeout", "command_timeout", "message_timeout")}
+    config.transports["smtp"] = {f"{name}_timeout": timeout for name in (
         "connect", "greeting", "helo", "mail", "rcpt", "data_init", "data_block", "data_done", "rset")}
     return lab.relay(config.route_all_to(sink.port)), sink
 
@@ -59,10 +59,10 @@ def test_a_term_under_load_loses_nothing_that_was_taken(lab):
 
 
 def test_a_stop_for_longer_than_every_timeout_returns_nothing(lab):
-    relay, sink = _setting_out(lab)
+    relay, sink = _setting_out(lab, SHORT)
     load = Load(relay.port, MESSAGES)
     load.wait_acknowledged(MESSAGES // 4)
     relay.signal(signal.SIGSTOP)
-    time.sleep(2)
+    time.sleep(4)
     relay.signal(signal.SIGCONT)
     _all_arrive(relay, sink, load)

@@ -43,8 +43,8 @@ class Place:
     def all_arrived(self, count):
         """So many were taken on, and one more; check what the sink has seen of each on the wire."""
         self.relay.send(content=b"Subject: last\r\n\r\n")
-        self.relay.wait_event("queued", 20, count + 1)
-        self.sink.wait_messages(count + 1, timeout=30)
+        self.relay.wait_event("queued", 60, count + 1)
+        self.sink.wait_messages(count + 1, timeout=60)
         assert len(self.sink.messages) == len(self.relay.events("queued")) == count + 1
         self.check_wire()
 
@@ -123,7 +123,7 @@ def test_under_tls_a_fake_end_that_is_mended_ends_nothing(place):
 
 def _sendmail(place, content):
     command = [binary(), "sendmail", "-i", "-f", "me@sender.test", "-c", place.relay.config_path, "first@dest.test"]
-    return subprocess.run(command, input=content, capture_output=True, timeout=30, check=False).returncode
+    return subprocess.run(command, input=content, capture_output=True, timeout=60, check=False).returncode
 
 
 def test_sendmail_hands_over_one_message_or_none(place):
@@ -137,7 +137,7 @@ def test_the_maildrop_hands_over_one_message_or_none(place):
     left = [_sendmail(place, _body(fake)) == 0 for fake in FAKES]
     place.relay.start()
     maildrop = pathlib.Path(place.relay.spool, "maildrop")
-    wait_until(lambda: not list(maildrop.iterdir()), 20, "the maildrop to be empty")
+    wait_until(lambda: not list(maildrop.iterdir()), 60, "the maildrop to be empty")
     refused = len(list(pathlib.Path(place.relay.spool, "quarantine").iterdir()))
     place.all_arrived(sum(left) - refused)
 

@@ -47,7 +47,7 @@ def _operator(relay, port):
     for words in (("queue", "list"), ("shape",), ("dest", "list"), ("stats",), ("reload",), ("queue", "flush", "--all")):
         assert relay.command(*words).returncode == 0
     for path in ("/", "/metrics", "/api/queue", "/nowhere"):
-        connection = http.client.HTTPConnection(LOOPBACK, port, timeout=30)
+        connection = http.client.HTTPConnection(LOOPBACK, port, timeout=60)
         connection.request("GET", path)
         connection.getresponse().read()
         connection.close()
@@ -74,6 +74,6 @@ def test_nothing_grows(lab):
         wait_until(lambda: _is_empty(relay), 60, "the end of the day")
         found.append((descriptors(relay), _threads(relay), resident_kib(relay)))
     noon = found[len(found) // 2]
-    wait_until(lambda: descriptors(relay) <= noon[0], 20, "descriptors to be closed")
+    wait_until(lambda: descriptors(relay) <= noon[0], 60, "descriptors to be closed")
     assert found[-1][1] == noon[1], found
     assert sanitized() or found[-1][2] - noon[2] < GROWTH_KIB, found

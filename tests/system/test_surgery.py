@@ -24,7 +24,7 @@ def put_off(relay, count=1):
     for number in range(count):
         relay.send(recipients=[f"to{number}@dest.test"])
     relay.wait_event("deferred", count=count)
-    wait_until(lambda: len(listed(relay, "--queue", "deferred")) == count, 10, "all to wait")
+    wait_until(lambda: len(listed(relay, "--queue", "deferred")) == count, 60, "all to wait")
     return [message["id"] for message in listed(relay)]
 
 
@@ -40,7 +40,7 @@ def test_what_is_held_is_not_tried_until_it_is_released(lab):
     relay.wait_event("deferred")
     ident = listed(relay)[0]["id"]
     assert relay.command("queue", "hold", ident).returncode == 0
-    wait_until(lambda: listed(relay, "--queue", "hold"), 10, "it to be held")
+    wait_until(lambda: listed(relay, "--queue", "hold"), 60, "it to be held")
     sink.behaviour.rules.clear()
     tries = listed(relay)[0]["tries"]
     relay.kill()
@@ -93,14 +93,14 @@ def test_a_message_being_sent_is_deleted_after_its_verdict(lab):
     sink = lab.sink(Rule("rcpt", "451 4.2.1 Try later", delay=1.5))
     relay = lab.relay(Config(queue=LATER).route_all_to(sink.port))
     relay.send()
-    wait_until(lambda: sink.sessions, 10, "the delivery to begin")
-    wait_until(lambda: listed(relay, "--queue", "active"), 10, "it to be active")
+    wait_until(lambda: sink.sessions, 60, "the delivery to begin")
+    wait_until(lambda: listed(relay, "--queue", "active"), 60, "it to be active")
     ident = listed(relay)[0]["id"]
     done = relay.command("queue", "delete", ident)
     assert "1 message deleted\n" in done.stdout
     assert "1 of them when what is under way has ended" in done.stdout
     relay.wait_event("deferred")
-    wait_until(lambda: not listed(relay), 10, "it to be gone")
+    wait_until(lambda: not listed(relay), 60, "it to be gone")
 
 
 def test_a_message_tells_its_whole_history(lab):
@@ -110,7 +110,7 @@ def test_a_message_tells_its_whole_history(lab):
         sink.behaviour.rules[0] = Rule("rcpt", f"451 4.2.{number} Not at attempt {number}")
         relay.command("queue", "flush", ident)
         relay.wait_event("deferred", count=number)
-        wait_until(lambda n=number: listed(relay)[0]["tries"] == n, 10, "the round to end")
+        wait_until(lambda n=number: listed(relay)[0]["tries"] == n, 60, "the round to end")
     relay.kill()
     relay.start()
     text = relay.command("queue", "show", ident, "--envelope").stdout

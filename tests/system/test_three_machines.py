@@ -58,7 +58,7 @@ def test_three_machines_as_the_manual_has_them(lab):
         ports["10.0.0.1", 6379] = ("127.0.0.1", redis.port)
         for machine in MACHINES:
             _server(stack, folder, nats_text, machine, ports)
-        wait_until(lambda: all(accepts(at[1], at[0]) for where, at in ports.items() if where[1] == 4222), 30, "NATS to listen")
+        wait_until(lambda: all(accepts(at[1], at[0]) for where, at in ports.items() if where[1] == 4222), 60, "NATS to listen")
         relays = []
         for machine in MACHINES:
             config = Config().route_all_to(sink.port)
@@ -66,7 +66,7 @@ def test_three_machines_as_the_manual_has_them(lab):
             relays.append(lab.relay(config))
         for relay in relays:
             relay.wait_event("replica", 60, state="complete")
-            wait_until(lambda one=relay: _in_touch(one), 30, "the copy to be kept")
+            wait_until(lambda one=relay: _in_touch(one), 60, "the copy to be kept")
         for relay in relays:
             relay.send()
         sink.wait_messages(len(relays))
@@ -75,6 +75,6 @@ def test_three_machines_as_the_manual_has_them(lab):
         def known():
             return {json.loads(line)["node"] for line in relays[2].command("node", "list", "--json").stdout.splitlines()}
 
-        wait_until(lambda: known() == names, 30, "all to be named")
+        wait_until(lambda: known() == names, 60, "all to be named")
         for relay in relays:
             relay.stop()

@@ -146,7 +146,7 @@ def test_what_is_sent_in_plain_behind_starttls_is_never_answered(relay, after):
         with pytest.raises((socket.timeout, Closed, ssl.SSLError)):
             client.read_reply()
             pytest.fail("a command sent in plain was answered in TLS")
-        client.socket.settimeout(10)
+        client.socket.settimeout(60)
         try:
             client.send("MAIL FROM:<from@sender.test>")
             assert client.read_reply().code == 503
@@ -176,7 +176,7 @@ def test_plain_text_after_tls_ends_the_session(relay):
         before = len(relay.events("queued"))
         try:
             plain.sendall(b"rest\r\n.\r\nNOOP\r\n")
-            plain.settimeout(5)
+            plain.settimeout(60)
             assert b"250" not in plain.recv(1000)
         except OSError:
             pass

@@ -17,7 +17,7 @@ def _ask(port, *words):
     """What openssl says of the handshake."""
     done = subprocess.run(
         ["openssl", "s_client", "-starttls", "smtp", "-connect", f"127.0.0.1:{port}", *words],
-        input="QUIT\r\n", capture_output=True, text=True, check=False, timeout=30)
+        input="QUIT\r\n", capture_output=True, text=True, check=False, timeout=60)
     return done.stdout + done.stderr
 
 
@@ -97,7 +97,7 @@ def _serial(relay):
 
 
 def _expiry(port):
-    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=10) as page:
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=60) as page:
         text = page.read().decode("utf-8")
     return [float(one) for one in
             re.findall(r"^sluice_certificate_expiry_seconds\{.*\} (\S+)$", text, re.M)]
@@ -124,8 +124,8 @@ def test_files_that_change_are_read_anew_and_age_is_watched(lab, certificates, t
     assert _serial(relay) == before
     shutil.copy(young[1], key)
     relay.wait_event("certificate", message="read anew")
-    wait_until(lambda: _serial(relay) != before, 10, "the new certificate")
-    wait_until(lambda: _expiry(port)[0] > 28 * 86400, 10, "the new age")
+    wait_until(lambda: _serial(relay) != before, 60, "the new certificate")
+    wait_until(lambda: _expiry(port)[0] > 28 * 86400, 60, "the new age")
 
 
 def test_what_does_not_go_together_is_said(lab, certificates, tmp_path):

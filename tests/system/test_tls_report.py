@@ -151,12 +151,12 @@ def test_what_can_not_be_handed_over_is_tried_again(world):
     world.became("sent", "good")
     after = noon + DAY // 2 + 5 * 3600
     _set_clock(relay, after)
-    failed = relay.wait_event("tls_report", 20, result="failed")
+    failed = relay.wait_event("tls_report", 60, result="failed")
     assert failed["reason"] == "it answers 503"
-    relay.wait_event("tls_report", 20, result="sent", to="tls@good.test")
+    relay.wait_event("tls_report", 60, result="sent", to="tls@good.test")
     world.policies.post_status = 200
     relay.restart()
-    relay.wait_event("tls_report", 20, result="sent", to=re.compile("^https:"))
+    relay.wait_event("tls_report", 60, result="sent", to=re.compile("^https:"))
     assert len(_reports_to(world, GOOD, "good")) == 1
     # It is forgotten when all have it.
     relay.restart()
@@ -234,12 +234,12 @@ def test_each_way_in_which_dane_fails_is_told_to_the_domain(lab, certificates, m
     _set_clock(relay, noon)
     relay.send(recipients=[f"to@{name}.test" for name in OF_DANE])
     for name, (*_, failure) in OF_DANE.items():
-        relay.wait_event("sent" if failure in (None, "tlsa-invalid") else "deferred", 30, to=f"to@{name}.test")
+        relay.wait_event("sent" if failure in (None, "tlsa-invalid") else "deferred", 60, to=f"to@{name}.test")
     time.sleep(1.5)
     relay.restart()  # what was counted is kept
     relay.command("queue", "delete", "--all")
     _set_clock(relay, noon + DAY // 2 + 5 * 3600)
-    reports = {one.recipients[0].partition("@")[2].partition(".")[0]: one for one in inbox.wait_messages(len(OF_DANE), 30)}
+    reports = {one.recipients[0].partition("@")[2].partition(".")[0]: one for one in inbox.wait_messages(len(OF_DANE), 60)}
     for name, (host, records, failure) in OF_DANE.items():
         mail = email.message_from_bytes(reports[name].content)
         policies = _checked(mail.get_payload()[1].get_payload(decode=True))[1]

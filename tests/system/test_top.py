@@ -57,7 +57,7 @@ class Terminal:
         except OSError:
             pass
         os.close(self.master)
-        return self.process.wait(30)
+        return self.process.wait(60)
 
 
 @pytest.fixture(name="relay")
@@ -118,7 +118,7 @@ def test_destinations_are_listed_worst_first_and_aligned(relay):
     def listed():
         return [line for line in relay.command("dest").stdout.splitlines() if not line.startswith("  ")]
 
-    wait_until(lambda: "deferred=2" in listed()[1], 10, "both to be deferred")
+    wait_until(lambda: "deferred=2" in listed()[1], 60, "both to be deferred")
     lines = listed()
     dead, later, taking = (f"[127.0.0.1]:{relay.ports[key]}" for key in ("dead", "later", "taking"))
     assert [line.split()[0] for line in lines] == [dead, later, taking]

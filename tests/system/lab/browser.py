@@ -38,7 +38,7 @@ class Browser:
             pytest.skip("chromium or chromium-driver is not installed")
         self.process = Process([driver, f"--port={self.port}", "--allowed-ips="], os.path.join(self.folder, "output"),
                                env=os.environ | {"HOME": self.folder})
-        wait_until(lambda: accepts(self.port), 30, "chromedriver to listen")
+        wait_until(lambda: accepts(self.port), 60, "chromedriver to listen")
         options = {"binary": chromium, "args": [*_ARGUMENTS, f"--user-data-dir={self.folder}/profile"]}
         wanted = {"browserName": "chrome", "goog:chromeOptions": options, "goog:loggingPrefs": {"browser": "ALL"}}
         self.session = self._call("POST", "", {"capabilities": {"alwaysMatch": wanted}})["sessionId"]

@@ -173,7 +173,7 @@ class Player:
             self.client.received += self.client.socket.recv(65536) or b"(closed)"
         except TimeoutError:
             pass
-        self.client.socket.settimeout(10)
+        self.client.socket.settimeout(60)
         assert not self.client.received, f"there came {self.client.received!r:.500}"
 
     def _reset(self, _):
@@ -185,7 +185,7 @@ class Player:
 
     def _queued(self, text):
         count = int(text)
-        wait_until(lambda: self._count_queued() >= count, 5, f"{count} messages queued")
+        wait_until(lambda: self._count_queued() >= count, 60, f"{count} messages queued")
         assert self._count_queued() == count, f"{self._count_queued()} messages queued"
 
     def _count_queued(self):

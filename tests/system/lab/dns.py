@@ -78,13 +78,13 @@ class Nsd:
         command = [peers.program("nsd"), "-d", "-c", self._path("nsd.conf")]
         self.process = Process(command, self._path("nsd.out"), cwd=self.folder)
         zone = next(iter(self.zones))
-        wait_until(lambda: self._serial(zone) or not self.process.running(), 10, "NSD to answer")
+        wait_until(lambda: self._serial(zone) or not self.process.running(), 60, "NSD to answer")
         assert self.process.running(), self.report()
         return self
 
     def _serial(self, zone):
         try:
-            code, answers = ask(self.address, self.port, zone, "SOA", timeout=0.2)
+            code, answers = ask(self.address, self.port, zone, "SOA", timeout=1)
         except OSError:
             return None
         return answers[0][1] if code == 0 and answers else None
@@ -97,7 +97,7 @@ class Nsd:
         before = self._serial(zone)
         self._write()
         self.process.signal(signal.SIGHUP)
-        wait_until(lambda: self._serial(zone) not in (None, before), 10, "NSD to reload")
+        wait_until(lambda: self._serial(zone) not in (None, before), 60, "NSD to reload")
 
     def stop(self):
         """Stop the server; the port stays the same for start()."""
@@ -117,7 +117,7 @@ class Nsd:
         return f"--- NSD in {self.folder}\n{text[-3000:]}"
 
 
-def ask(address, port, name, kind, timeout=2.0):
+def ask(address, port, name, kind, timeout=10.0):
     """Ask one question by UDP; return the code and the answers as (type, raw data)."""
     number = random.randrange(65536)
     labels = [label.encode("ascii") for label in name.rstrip(".").split(".") if label]

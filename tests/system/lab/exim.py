@@ -106,7 +106,7 @@ class Exim:
         """Start the daemon and wait until the port answers. Returns self."""
         command = [peers.program("exim4"), "-C", self.config, "-bdf"]
         self.process = Process(command, os.path.join(self.folder, "output"))
-        wait_until(lambda: accepts(self.port) or not self.process.running(), 20, "Exim to listen")
+        wait_until(lambda: accepts(self.port) or not self.process.running(), 60, "Exim to listen")
         assert self.process.running(), self.report()
         return self
 

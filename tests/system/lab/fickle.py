@@ -267,7 +267,7 @@ class Fickle:
         self._ready = threading.Event()
         self._thread = threading.Thread(target=self._run, name="fickle", daemon=True)
         self._thread.start()
-        self._ready.wait(30)
+        self._ready.wait(60)
 
     def _run(self):
         asyncio.set_event_loop(self._loop)
@@ -301,4 +301,4 @@ class Fickle:
         """Stop."""
         if self._thread.is_alive():
             self._loop.call_soon_threadsafe(self._close)
-            self._thread.join(30)
+            self._thread.join(60)

@@ -110,7 +110,7 @@ class RealFilter:
 
     def _wait_for(self, socket):
         path = os.path.join(self.folder, socket)
-        wait_until(lambda: os.path.exists(path) or not self.processes[-1].running(), 30, f"{path} to be there")
+        wait_until(lambda: os.path.exists(path) or not self.processes[-1].running(), 60, f"{path} to be there")
         assert self.processes[-1].running(), self.report()
 
     def _opendkim(self):

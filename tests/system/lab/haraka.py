@@ -54,7 +54,7 @@ class Haraka:
         """Start it and wait until the port answers. Returns self."""
         self.process = Process([self.program, "-c", str(self.folder)], str(self.folder / "output"))
         wait_until(
-            lambda: accepts(self.port) or not self.process.running(), 30, "Haraka to listen")
+            lambda: accepts(self.port) or not self.process.running(), 60, "Haraka to listen")
         assert self.process.running(), self.report()
         return self
 

@@ -7,6 +7,9 @@ import time
 from . import sasl
 
 
+REFUSALS = 20
+
+
 class Hasty:
     """One of them."""
 
@@ -18,14 +21,12 @@ class Hasty:
         if login:
             self._client.command(f"AUTH PLAIN {sasl.plain(login, 'secret')}", 235)
 
-    def run(self, seconds):
-        """Go on for so long."""
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            self._client.send(b"MAIL FROM:<from@sender.test>\r\nRSET\r\n")
-            self.passed += self._client.read_reply().code == 250
-            self._client.expect(250)
-            time.sleep(0.005)
+    def try_one(self):
+        """Begin a message, and say whether that was allowed."""
+        self._client.send(b"MAIL FROM:<from@sender.test>\r\nRSET\r\n")
+        code = self._client.read_reply().code
+        self._client.expect(250)
+        return code == 250
 
     def close(self):
         """Be gone."""
@@ -40,20 +41,27 @@ class Caller:
         self.passed = 0
         self._relay, self._listener = relay, listener
 
-    def run(self, seconds):
-        """Go on for so long."""
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
-            with self._relay.client(self._listener) as client:
-                self.passed += client.read_reply().code == 220
-            time.sleep(0.005)
+    def try_one(self):
+        """Connect, and say whether the greeting was one."""
+        with self._relay.client(self._listener) as client:
+            return client.read_reply().code == 220
 
     def close(self):
         """It is gone."""
 
 
-def _run(clients, seconds):
-    threads = [threading.Thread(target=client.run, args=(seconds,)) for client in clients]
+def _go_on(client):
+    """Until it was refused REFUSALS times running: then its limit is reached."""
+    refused = 0
+    while refused < REFUSALS:
+        passed = client.try_one()
+        client.passed += passed
+        refused = 0 if passed else refused + 1
+        time.sleep(0.005)
+
+
+def _run(clients):
+    threads = [threading.Thread(target=_go_on, args=(client,)) for client in clients]
     for thread in threads:
         thread.start()
     for thread in threads:
@@ -63,11 +71,11 @@ def _run(clients, seconds):
     return [client.passed for client in clients]
 
 
-def greeted(relays, listener, seconds):
+def greeted(relays, listener):
     """Return how often each node welcomes one client."""
-    return _run([Caller(relay, listener) for relay in relays], seconds)
+    return _run([Caller(relay, listener) for relay in relays])
 
 
-def passed(relays, login, seconds, listener=None):
+def passed(relays, login, listener=None):
     """Return how many messages may pass at each node."""
-    return _run([Hasty(relay, login, listener) for relay in relays], seconds)
+    return _run([Hasty(relay, login, listener) for relay in relays])

@@ -125,4 +125,4 @@ class Load:
         """End the sessions."""
         self._stopped = True
         for thread in self._threads:
-            thread.join(30)
+            thread.join(60)

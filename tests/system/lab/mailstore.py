@@ -129,7 +129,7 @@ class MailStore:
         """Start the daemon and wait until it listens. Returns self."""
         self.process = Process(dovecot.command(str(self.folder / "dovecot.conf")), str(self.folder / "output"))
         wait_until(
-            lambda: accepts(self.port) or not self.process.running(), 20, "Dovecot to listen")
+            lambda: accepts(self.port) or not self.process.running(), 60, "Dovecot to listen")
         dovecot.skip_without_mounts(self.process)
         assert self.process.running(), self.report()
         return self

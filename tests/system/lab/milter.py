@@ -175,7 +175,7 @@ class Milter:
                 pass
         self.conversations = []
 
-    def wait_said(self, letter, count=1, timeout=10.0):
+    def wait_said(self, letter, count=1, timeout=60.0):
         """Wait until so many packets of that letter have come; return the first conversation with one."""
         wait_until(lambda: sum(len(one.all(letter)) for one in list(self.conversations)) >= count, timeout, f"{letter} to be said")
         return next(one for one in self.conversations if one.all(letter))

@@ -27,7 +27,7 @@ class Moody:
         self.dropped, self.reply_delay, self.work, self.silent = dropped, reply_delay, work, silent
         self.delays, self.connections, self.refused = [], 0, []
         self.serving, self.began = 0, None
-        self.busy, self.busy_seconds, self.busy_since = 0, 0.0, None
+        self.busy, self.most_busy, self.busy_seconds, self.busy_since = 0, 0, 0.0, None
         self.chance = random.Random(1)
         self.writers = set()
         self.loop = asyncio.new_event_loop()
@@ -47,7 +47,7 @@ class Moody:
         """Stop, and drop what is open."""
         if self.began is not None:
             self.loop.call_soon_threadsafe(self._stop.set)
-            self.thread.join(10)
+            self.thread.join(60)
 
     def _run(self):
         asyncio.set_event_loop(self.loop)
@@ -111,6 +111,7 @@ class Moody:
             self.busy_seconds += self.busy * (now - self.busy_since)
         self.busy_since = now
         self.busy += n
+        self.most_busy = max(self.most_busy, self.busy)
 
     async def _talk(self, reader, writer):
         await self._say(writer, "220 moody.test ESMTP")

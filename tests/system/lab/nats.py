@@ -47,7 +47,7 @@ class Server:
     def start(self):
         """Run it until it listens."""
         self.process = Process([peers.program("nats-server"), "-c", f"{self.folder}/conf"], f"{self.folder}/output")
-        wait_until(lambda: accepts(self.port) or not self.process.running(), 20, "nats-server to listen")
+        wait_until(lambda: accepts(self.port) or not self.process.running(), 60, "nats-server to listen")
         assert self.process.running(), self.process.output_text()
 
     def signal(self, number):
@@ -88,13 +88,14 @@ class Nats:
         """Run them until they have a leader. Returns self."""
         for server in self.servers:
             server.start()
-        wait_until(self.ready, 30, "JetStream to be ready")
+        wait_until(self.ready, 60, "JetStream to be ready")
         return self
 
     def ready(self):
         """Say whether JetStream answers."""
         try:
-            return "error" not in self.ask("$JS.API.INFO")
+            with self._talk(timeout=3) as talk:  # while there is no leader nobody answers
+                return "error" not in talk.ask("$JS.API.INFO", {})
         except OSError:
             return False
 
@@ -113,11 +114,11 @@ class Nats:
         """What they have written, for a test that failed."""
         return "\n".join(server.process.output_text()[-1500:] for server in self.servers if server.process)
 
-    def _talk(self):
+    def _talk(self, timeout=60):
         for server in self.servers:
             if server.process and server.process.running():
                 try:
-                    return Talk(server.port)
+                    return Talk(server.port, timeout)
                 except OSError:
                     continue
         raise OSError("no server")
@@ -184,9 +185,9 @@ def _open(path):
 class Talk:
     """As much of a client as a test needs."""
 
-    def __init__(self, port):
+    def __init__(self, port, timeout):
         """Connect."""
-        self.socket = socket.create_connection((LOOPBACK, port), 3)
+        self.socket = socket.create_connection((LOOPBACK, port), timeout)
         self.stream = self.socket.makefile("rb")
         assert self.stream.readline().startswith(b"INFO ")
         self.socket.sendall(b'CONNECT {"verbose":false,"headers":true,"no_responders":true}\r\nSUB answers.* 1\r\n')

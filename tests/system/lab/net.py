@@ -38,7 +38,7 @@ def free_dns_port(address=LOOPBACK):
             return port
 
 
-def wait_until(condition, timeout=10.0, what="the condition"):
+def wait_until(condition, timeout=60.0, what="the condition"):
     """Poll until condition() is true and return its value; fail after timeout seconds."""
     deadline = time.monotonic() + timeout
     while True:

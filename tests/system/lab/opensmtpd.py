@@ -56,7 +56,7 @@ class OpenSmtpd:
                    os.path.join(peers.root(), "usr/sbin/smtpd"), "-d", "-f", str(self.config)]
         self.process = Process(command, str(self.folder / "output"), peers.environment())
         wait_until(
-            lambda: accepts(self.port) or not self.process.running(), 20, "OpenSMTPD to listen")
+            lambda: accepts(self.port) or not self.process.running(), 60, "OpenSMTPD to listen")
         if not self.process.running() and "mount" in self.process.output_text():
             pytest.skip(f"no mounts of its own: {self.process.output_text()[-200:]}")
         assert self.process.running(), self.report()

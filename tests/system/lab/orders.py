@@ -23,7 +23,7 @@ def with_orders(name):
 def order(relay, *words):
     """Send an order to the control socket of a relay; return what it says."""
     with socket.socket(socket.AF_UNIX) as control:
-        control.settimeout(30)
+        control.settimeout(60)
         control.connect(os.path.join(relay.spool, "control"))
         control.sendall(b"".join(b"=" + word.encode() + b"\0" for word in words) + b"\0")
         answer = b"".join(iter(lambda: control.recv(65536), b""))

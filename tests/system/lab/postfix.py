@@ -137,7 +137,7 @@ class Postfix:
         environment = self.environment | {"MAIL_CONFIG": self.config_folder}
         self.process = Process(command, os.path.join(self.folder, "output"), environment)
         wait_until(
-            lambda: accepts(self.port) or not self.process.running(), 20, "Postfix to listen"
+            lambda: accepts(self.port) or not self.process.running(), 60, "Postfix to listen"
         )
         assert self.process.running(), self.report()
         return self
@@ -173,7 +173,7 @@ class Postfix:
         with open(self.log_path, encoding="utf-8", errors="backslashreplace") as stream:
             return stream.read()
 
-    def wait_log(self, pattern, count=1, timeout=10.0):
+    def wait_log(self, pattern, count=1, timeout=60.0):
         """Wait until a pattern is in the log count times, and return all that matches."""
         wait_until(
             lambda: len(re.findall(pattern, self.log())) >= count, timeout, f"{pattern} in the log"

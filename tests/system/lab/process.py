@@ -48,11 +48,11 @@ class Process:
         if self.running():
             os.killpg(self.pid, number)
 
-    def wait(self, timeout=30.0):
+    def wait(self, timeout=60.0):
         """Wait for the end and return the exit status; negative is a signal's number."""
         return self.child.wait(timeout)
 
-    def stop(self, timeout=30.0):
+    def stop(self, timeout=60.0):
         """Ask the process to end, insist after the timeout, and return the exit status."""
         self.signal(signal.SIGTERM)
         try:

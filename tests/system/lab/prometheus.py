@@ -50,7 +50,7 @@ class Prometheus:
         """Return the data of an answer of its API, or None while it is not ready."""
         url = f"http://{LOOPBACK}:{self.port}/api/v1/{path}?{urllib.parse.urlencode(arguments)}"
         try:
-            with urllib.request.urlopen(url, timeout=10) as reply:
+            with urllib.request.urlopen(url, timeout=60) as reply:
                 return json.load(reply)["data"]
         except urllib.error.HTTPError as error:
             assert error.code == 503, error

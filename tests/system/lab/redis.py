@@ -36,7 +36,7 @@ class Redis:
         options |= {name.replace("_", "-"): value for name, value in self.options.items()}
         words = [word for name, value in options.items() for word in (f"--{name}", value)]
         self.process = Process([peers.program("redis-server"), *words], self.output, cwd=self.folder)
-        wait_until(self._listens, 20, "Redis to listen")
+        wait_until(self._listens, 60, "Redis to listen")
         return self
 
     def _listens(self):
@@ -48,13 +48,21 @@ class Redis:
 
     def ask(self, *words):
         """Carry out a command, without TLS, and return the reply as it came."""
-        with socket.create_connection((LOOPBACK, self.port), timeout=5) as connection:
+        with socket.create_connection((LOOPBACK, self.port), timeout=60) as connection:
             connection.sendall(_command(*words))
             return connection.makefile("rb").readline().decode().rstrip("\r\n")
 
+    def value(self, *words):
+        """Carry out a command whose reply is a value, without TLS, and return that; None where there is none."""
+        with socket.create_connection((LOOPBACK, self.port), timeout=60) as connection:
+            connection.sendall(_command(*words))
+            stream = connection.makefile("rb")
+            size = int(stream.readline()[1:])
+            return stream.read(size) if size >= 0 else None
+
     def keys(self, pattern):
         """Return the names of all keys like this, without TLS."""
-        with socket.create_connection((LOOPBACK, self.port), timeout=5) as connection:
+        with socket.create_connection((LOOPBACK, self.port), timeout=60) as connection:
             connection.sendall(_command("KEYS", pattern))
             stream = connection.makefile("rb")
             return [stream.read(int(stream.readline()[1:]) + 2)[:-2] for _ in range(int(stream.readline()[1:]))]

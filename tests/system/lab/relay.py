@@ -91,7 +91,7 @@ class Relay:
         with open(self.config_path, "w", encoding="utf-8") as stream:
             stream.write(self.config.text())
 
-    def start(self, timeout=20.0):
+    def start(self, timeout=60.0):
         """Run the relay and wait until it says that it is ready. Returns self."""
         assert not self.running(), "the relay runs already"
         before = len(self.events("ready"))
@@ -128,7 +128,7 @@ class Relay:
         process.wait()
         self.check_sanitizers()
 
-    def stop(self, timeout=30.0):
+    def stop(self, timeout=60.0):
         """End the relay with SIGTERM and return its exit status."""
         process, self.process = self.process, None
         status = process.stop(timeout)
@@ -153,7 +153,7 @@ class Relay:
         report = sanitizer_report(self.stderr_text())
         assert not report, f"a sanitizer complains:\n{report[:8000]}"
 
-    def wait_ended(self, timeout=30.0):
+    def wait_ended(self, timeout=60.0):
         """Wait until the relay ends for a reason of the test's, and return its status."""
         process, self.process = self.process, None
         status = process.wait(timeout)
@@ -176,7 +176,7 @@ class Relay:
         self._events += log.parse(fresh)
         return [event for event in self._events if name is None or event.matches(name, keys)]
 
-    def wait_event(self, name, timeout=10.0, count=1, **keys):
+    def wait_event(self, name, timeout=60.0, count=1, **keys):
         """Wait until count such events are logged, and return the last of them."""
         wanted = " ".join([name, *(f"{key}={value}" for key, value in keys.items())])
         found = wait_until(
@@ -188,7 +188,7 @@ class Relay:
         found = self.events(name, **keys)
         return found if len(found) >= count else None
 
-    def command(self, *words, stdin=None, timeout=30.0):
+    def command(self, *words, stdin=None, timeout=60.0):
         """Run a subcommand, such as "queue", "list", and return the completed process."""
         return subprocess.run(
             [binary(), *words, "-c", self.config_path],
@@ -199,7 +199,7 @@ class Relay:
             check=False,
         )
 
-    def client(self, listener=None, timeout=10.0):
+    def client(self, listener=None, timeout=60.0):
         """Connect to a listener, by default the first."""
         return Client(LOOPBACK, self.ports[listener] if listener else self.port, timeout)
 

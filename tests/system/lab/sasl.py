@@ -105,5 +105,5 @@ def passwd(file, login, password=None, *options):
     """Write the users' file with the program's own command."""
     words = [binary(), "passwd", "-f", str(file), *options, login]
     return subprocess.run(
-        words, input=(password or "") + "\n", capture_output=True, text=True, timeout=30, check=False
+        words, input=(password or "") + "\n", capture_output=True, text=True, timeout=60, check=False
     )

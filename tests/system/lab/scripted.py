@@ -28,7 +28,7 @@ class ScriptedServer:
       ("reset",)                close with RST
     """
 
-    def __init__(self, *scripts, address=LOOPBACK, path=None, timeout=10.0):
+    def __init__(self, *scripts, address=LOOPBACK, path=None, timeout=60.0):
         """Listen and play at once, with a path on a Unix socket. The timeout is for each read."""
         self.scripts = scripts
         self.timeout = timeout
@@ -64,7 +64,7 @@ class ScriptedServer:
         """What went otherwise than the scripts say, as text."""
         return [play.failure for play in self.plays if play.failure]
 
-    def wait_played(self, count=1, timeout=10.0):
+    def wait_played(self, count=1, timeout=60.0):
         """Wait until so many connections are over, check them, and return their plays."""
         wait_until(
             lambda: sum(play.over.is_set() for play in self.plays) >= count,

@@ -156,12 +156,12 @@ class Unbound:
                                          nsd=nsd, anchor=anchor))
         self.process = Process([peers.program("unbound"), "-d", "-c", path],
                                os.path.join(str(folder), "unbound.out"))
-        wait_until(lambda: self._answers(ask) or not self.process.running(), 20, "unbound to answer")
+        wait_until(lambda: self._answers(ask) or not self.process.running(), 60, "unbound to answer")
         assert self.process.running(), self.report()
 
     def _answers(self, ask):
         try:
-            return ask(self.address, self.port, ".", "NS", timeout=0.5)[0] == 0
+            return ask(self.address, self.port, ".", "NS", timeout=1)[0] == 0
         except OSError:
             return False
 

@@ -109,7 +109,7 @@ class Sink:
         with self._lock:
             return [one for one in self.transactions if one.accepted]
 
-    def wait_messages(self, count=1, timeout=10.0):
+    def wait_messages(self, count=1, timeout=60.0):
         """Wait until so many messages were accepted, and return all of them."""
         wait_until(lambda: len(self.messages) >= count, timeout, f"{count} messages in the sink")
         return self.messages

@@ -33,7 +33,7 @@ class Reply:
 class Client:
     """One connection. Text is sent as a line; bytes are sent as they are."""
 
-    def __init__(self, host, port, timeout=10.0):
+    def __init__(self, host, port, timeout=60.0):
         """Connect; the greeting is still to be read."""
         self.socket = socket.create_connection((host, port), timeout=timeout)
         self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -11,7 +11,7 @@ from .policy_host import PolicyHost
 # The domains of a test are a.test, b.test ... with the mail hosts mx.a.test and mx2.a.test. Addresses tell
 # which certificate a mail host has, and whether it knows TLS.
 GOOD, BAD, CLEAR, HOLE = "127.0.0.2", "127.0.0.3", "127.0.0.4", "127.0.0.9"
-TIMEOUT_MS = 1500
+TIMEOUT_MS = 5000
 
 
 class World:
@@ -34,7 +34,7 @@ class World:
         config = Config(queue={"minimal_backoff_time": "300ms", "maximal_backoff_time": "300ms"},
                         transports={"smtp": {"port": self.port, "connection_idle_timeout": "50ms"}})
         config.resolve_with(self.nsd)
-        config.dns |= {"allow_loopback": True, "timeout": "500ms", "tries": 1, "maximal_ttl": "50ms", "negative_ttl": "50ms"}
+        config.dns |= {"allow_loopback": True, "timeout": "5s", "tries": 1, "maximal_ttl": "50ms", "negative_ttl": "50ms"}
         tls = {"ca": f'"{lab.certificates.ca}"', "mta_sts_port": self.policies.port,
                "mta_sts_timeout": f"{TIMEOUT_MS}ms", "mta_sts_interval": "200ms"} | settings
         config.extra = "tls {\n" + "".join(f"    {name} = {value}\n" for name, value in tls.items()) + "}\n" + extra
@@ -69,7 +69,7 @@ class World:
 
     def became(self, event, name, count=1):
         """Wait until this has become of mail for the domain."""
-        return self.relay.wait_event(event, 30, count, to=f"to@{name}.test")
+        return self.relay.wait_event(event, 60, count, to=f"to@{name}.test")
 
     def asked(self, name):
         """Return how often the policy of a domain was fetched."""

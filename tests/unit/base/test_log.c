@@ -239,7 +239,7 @@ static void after_a_rotation_lines_go_to_the_new_file(void **state)
 	begin(LOG_TEXT);
 	log_event(LOG_LEVEL_INFO, "before", NULL);
 	log_flush();
-	for (int i = 0; i < 1000 && access(path, F_OK) != 0; i++)
+	for (int i = 0; i < 30000 && access(path, F_OK) != 0; i++)
 		usleep(1000);
 	char *text = NULL;
 	do { /* until the log thread has written it */

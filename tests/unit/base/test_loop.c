@@ -55,7 +55,7 @@ static void a_timer_expires_after_its_time_and_not_before(void **state)
 	timer_start(&l->timers, &t, before + 50);
 	ev_run(l->ev, 0);
 	int64_t took = clock_steady_ms() - before;
-	assert_in_range(took, 50, 2000);
+	assert_true(took >= 50);
 	assert_int_equal(runs, 1);
 }
 

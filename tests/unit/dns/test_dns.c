@@ -136,7 +136,7 @@ static int set_up_with(int64_t timeout)
 static int set_up(void **state)
 {
 	(void)state;
-	return set_up_with(150);
+	return set_up_with(1000);
 }
 
 /* For what a busy machine must not answer late. */
@@ -195,7 +195,7 @@ static void silence_is_deferred_after_the_last_try(void **state)
 	int64_t begin = clock_steady_ms();
 	expect("silent.test", VERDICT_DEFERRED, 451, "4.4.3");
 	int64_t took = clock_steady_ms() - begin;
-	assert_in_range(took, 140, 5000);
+	assert_true(took >= 900);
 	assert_int_equal(nameserver_count(&server, WIRE_MX, "silent.test"), 2);
 }
 
@@ -285,7 +285,7 @@ static void an_answer_is_asked_for_again_when_its_ttl_is_over(void **state)
 	expect_host("ttl.test", "ttl.test");
 	assert_int_equal(nameserver_count(&server, WIRE_A, "ttl.test"), 1);
 	assert_int_equal(metrics_sum(METRIC_dns_cache_hits) - hits, 3);
-	usleep(1100000);
+	usleep(3100000);
 	expect_host("ttl.test", "ttl.test");
 	assert_int_equal(nameserver_count(&server, WIRE_A, "ttl.test"), 2);
 	assert_int_equal(nameserver_count(&server, WIRE_MX, "ttl.test"), 1);
@@ -360,7 +360,8 @@ static void what_is_under_way_at_a_reload_is_asked_again(void **state)
 	(void)state;
 	forget();
 	post(RESOLVE_MX, "silent.test", false);
-	usleep(50000);
+	for (int i = 0; i < 3000 && nameserver_count(&server, WIRE_MX, "silent.test") == 0; i++)
+		usleep(10000);
 	zone_awake = true;
 	dns_reload(dns, &conf_after);
 	assert_true(wait_for(1, 20));

@@ -83,7 +83,7 @@ static inline bool zone_special(const struct nameserver_question *q, struct wire
 
 static inline void zone_answer(const struct nameserver_question *q, struct wire *w)
 {
-	uint32_t ttl = zone_starts(q->name, "ttl") ? 1 : zone_starts(q->name, "zero") ? 0 : 60;
+	uint32_t ttl = zone_starts(q->name, "ttl") ? 3 : zone_starts(q->name, "zero") ? 0 : 60;
 	if (zone_special(q, w) || (q->type == WIRE_MX && zone_mx(q->name, w)))
 		return;
 	if (q->type == WIRE_A)

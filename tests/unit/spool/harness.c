@@ -284,7 +284,7 @@ int harness_count(struct harness *t)
 
 void harness_recovered(struct harness *t, int n)
 {
-	int64_t end_ms = clock_steady_ms() + 5000;
+	int64_t end_ms = clock_steady_ms() + WAIT_MS;
 	int have;
 	while ((have = harness_count(t)) != n && clock_steady_ms() < end_ms)
 		usleep(1000);

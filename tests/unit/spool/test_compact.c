@@ -107,7 +107,7 @@ static void messages_being_worked_on_move_with_their_verdicts(void **state)
 		traffic(40, 1000);
 	}
 	wait_for_room(BUSY + 1);
-	for (int i = 0; i < 500 && h.nmoved == moved; i++) {
+	for (int i = 0; i < 3000 && h.nmoved == moved; i++) {
 		usleep(10000);
 		ev_run(h.loop->ev, EVRUN_NOWAIT);
 	}
@@ -140,12 +140,14 @@ static void a_start_passes_over_what_holds_content_only(void **state)
 	(void)state;
 	int kept = traffic(600, 2);
 	/* The deferred lie in lanes; what the main lane holds is content, in segments of its own. */
-	for (int i = 0; i < 400 && harness_segments(&h) < 2; i++)
+	for (int i = 0; i < 3000 && harness_segments(&h) < 2; i++)
 		usleep(10000);
-	usleep(1500000); /* the checkpoint */
+	char *line = mem_printf("grep -qs skip '%s/log/checkpoint'", h.conf->spool);
+	int missing = 1;
+	for (int i = 0; i < 3000 && (missing = system(line)) != 0; i++)
+		usleep(10000);
+	assert_int_equal(missing, 0);
 	harness_crash(&h);
-	char *line = mem_printf("grep -q skip '%s/log/checkpoint'", h.conf->spool);
-	assert_int_equal(system(line), 0);
 	free(line);
 	harness_open(&h);
 	harness_recovered(&h, kept);

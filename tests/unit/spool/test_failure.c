@@ -153,7 +153,7 @@ static void a_disk_that_fails_for_long_refuses_mail_until_it_works(void **state)
 	atomic_store(&fail_opens, 2);
 	harness_store(&h, 1, 1000);
 	harness_wait(&h, &h.nrefused, 1);
-	for (int i = 0; i < 500 && !spool_accepting(h.spool); i++)
+	for (int i = 0; i < 3000 && !spool_accepting(h.spool); i++)
 		usleep(10000);
 	int n = h.nstored;
 	while (h.nstored == n) {
@@ -195,7 +195,7 @@ static void verdicts_and_replacements_survive_a_failed_sync(void **state)
 		}
 		usleep(1000);
 	}
-	for (int i = 0; i < 500 && metrics_sum(METRIC_queue_deferred) < deferred; i++)
+	for (int i = 0; i < 3000 && metrics_sum(METRIC_queue_deferred) < deferred; i++)
 		usleep(10000);
 	atomic_store(&fail_opens, 0);
 	assert_true(metrics_sum(METRIC_commit_failures) > failures);

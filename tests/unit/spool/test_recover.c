@@ -346,7 +346,7 @@ static void what_a_removed_segment_declared_dead_stays_dead(void **state)
 	harness_release(&h, replaced, NULL);
 	envelope_free(&e);
 	fill_and_finish();
-	for (int i = 0; i < 500 && harness_segments(&h) > 4; i++)
+	for (int i = 0; i < 3000 && harness_segments(&h) > 4; i++)
 		usleep(10000);
 	assert_int_equal(harness_count(&h), 1); /* the last finish is written as well */
 	/* The first, the last, the next, that of a lane. */

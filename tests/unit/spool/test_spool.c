@@ -179,7 +179,7 @@ static void segments_vanish_when_all_is_finished(void **state)
 	(void)state;
 	harness_credit(&h, 100);
 	harness_pass(&h, 300);
-	int64_t end_ms = clock_steady_ms() + 5000;
+	int64_t end_ms = clock_steady_ms() + WAIT_MS;
 	while (harness_segments(&h) > 2 && clock_steady_ms() < end_ms)
 		usleep(10000);
 	assert_true(harness_segments(&h) <= 2);
@@ -217,7 +217,7 @@ static void large_content_has_a_file_of_its_own(void **state)
 	assert_int_equal(harness_files(&h, "large"), 1); /* the other has no envelope */
 	harness_release(&h, id, NULL);
 	envelope_free(&e);
-	for (int i = 0; i < 500 && harness_files(&h, "large") > 0; i++)
+	for (int i = 0; i < 3000 && harness_files(&h, "large") > 0; i++)
 		usleep(10000);
 	assert_int_equal(harness_files(&h, "large"), 0);
 }
@@ -258,7 +258,7 @@ static void a_full_disk_refuses_mail_until_there_is_room(void **state)
 	room->queue_minfree = minfree;
 	spool_reload(h.spool, room);
 	conf_unref(room);
-	for (int i = 0; i < 500 && !spool_accepting(h.spool); i++)
+	for (int i = 0; i < 3000 && !spool_accepting(h.spool); i++)
 		usleep(10000);
 	assert_true(spool_accepting(h.spool));
 	harness_store(&h, 1, 100);
@@ -276,7 +276,7 @@ static void the_spool_is_behind_until_qmgr_has_caught_up(void **state)
 	for (int i = 0; i < 3; i++)
 		harness_store(&h, 1, 100);
 	harness_wait(&h, &h.nstored, 4);
-	for (int i = 0; i < 500 && !spool_behind(h.spool); i++)
+	for (int i = 0; i < 3000 && !spool_behind(h.spool); i++)
 		usleep(10000);
 	assert_true(spool_behind(h.spool));
 	harness_credit(&h, 1); /* not yet */
@@ -284,7 +284,7 @@ static void the_spool_is_behind_until_qmgr_has_caught_up(void **state)
 	assert_true(spool_behind(h.spool));
 	harness_credit(&h, 5);
 	harness_wait(&h, &h.narrival, 4);
-	for (int i = 0; i < 500 && spool_behind(h.spool); i++)
+	for (int i = 0; i < 3000 && spool_behind(h.spool); i++)
 		usleep(10000);
 	assert_false(spool_behind(h.spool));
 }
