@@ -183,7 +183,7 @@ def test_tokens_from_files_and_from_an_endpoint(lab):
     def host(mechanism, secret):
         text = f"user=ann\1auth=Bearer {secret}\1\1" if mechanism == "XOAUTH2" else f"n,a=ann,\1auth=Bearer {secret}\1\1"
         line = f"AUTH {mechanism} {base64.b64encode(text.encode()).decode()}".encode()
-        return lab.script(_secured(lab, f"PLAIN {mechanism}", *_lines((line.replace(b"+", rb"\+"), b"235 ok")), *TAKEN, ("drain",)))
+        return lab.script(_secured(lab, f"PLAIN {mechanism}", *_lines((line.replace(b"+", rb"\+"), b"235 ok")), *TAKEN, ("close",)))
 
     hosts = {"file": host("XOAUTH2", "from-a-file"), "good": host("OAUTHBEARER", "first"), "app": host("XOAUTH2", "app-token"),
              "brief": host("XOAUTH2", "brief")}

@@ -8,6 +8,7 @@ import shutil
 import signal
 import socket
 import struct
+import time
 
 from . import peers, spool
 from .net import LOOPBACK, accepts, free_port, wait_until
@@ -136,11 +137,16 @@ class Nats:
     def messages(self, node):
         """Return all messages of a node's stream: (type, epoch, of, offset, size, payload)."""
         found, at = [], 1
+        until = time.monotonic() + 60
         with self._talk() as talk:
             while True:
                 answer = talk.ask(f"$JS.API.STREAM.MSG.GET.sluice-{node}", {"seq": at, "next_by_subj": ">"})
-                if "error" in answer:
-                    assert answer["error"]["code"] == 404, answer
+                code = answer.get("error", {}).get("code")
+                if code == 503 and time.monotonic() < until:
+                    time.sleep(0.2)  # it is choosing a leader
+                    continue
+                if code:
+                    assert code == 404, answer
                     return found
                 at = answer["message"]["seq"] + 1
                 data = base64.b64decode(answer["message"]["data"])
