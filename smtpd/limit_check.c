@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/metrics.h"
+#include "smtpd/policy.h"
 #include "smtpd/reception.h"
 
 #include <ctype.h>
@@ -16,12 +17,19 @@ static bool limited(const struct conf_limit *l, enum limit_of of)
 	return l && (of == LIMIT_MESSAGES ? l->messages : l->recipients).events > 0;
 }
 
+/* What a stranger says counts against nobody but itself: it may name anybody. Of reports, which have no sender, there may
+ * be many that nobody chose to send. */
+static bool limited_by_sender(const struct session *s, enum limit_of of)
+{
+	return limited(s->worker->conf->limit_by[LIMIT_BY_SENDER], of) && *s->tx->sender &&
+	       !policy_stranger(s);
+}
+
 bool limit_check_due(const struct session *s, enum limit_of of)
 {
 	const struct conf *c = s->worker->conf;
 	bool due = s->login && (of == LIMIT_MESSAGES || limited(c->limit_by[LIMIT_BY_LOGIN], of));
-	due = due || limited(c->limit_by[LIMIT_BY_CLIENT], of) ||
-	      limited(c->limit_by[LIMIT_BY_SENDER], of);
+	due = due || limited(c->limit_by[LIMIT_BY_CLIENT], of) || limited_by_sender(s, of);
 	return due && s->worker->limiter;
 }
 
@@ -53,8 +61,7 @@ void limit_check_ask(struct session *s, enum limit_of of, struct limiter_questio
 		q->name[LIMIT_BY_LOGIN] = mem_strdup(s->login);
 	if (limited(c->limit_by[LIMIT_BY_CLIENT], of))
 		q->name[LIMIT_BY_CLIENT] = client_name(&s->peer);
-	/* Of reports, which have no sender, there may be many that nobody chose to send. */
-	if (limited(c->limit_by[LIMIT_BY_SENDER], of) && *s->tx->sender)
+	if (limited_by_sender(s, of))
 		q->name[LIMIT_BY_SENDER] = sender_name(s->tx->sender);
 	q->answer.note.type = LIMITER_ASK;
 	q->answer.reply_to = s->worker->loop;
