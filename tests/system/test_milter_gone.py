@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: ISC
 """Filters that answer when the client has gone: each answer, at each step, costs nobody else anything."""
 
+import contextlib
 import itertools
+import socket
 import threading
 
 import pytest
@@ -9,6 +11,7 @@ import pytest
 from lab import milter as m
 from lab.config import Config
 from lab.milter import Milter, packet, texts
+from lab.net import LOOPBACK
 
 CONTENT = b"From: <a@sender.test>\r\nSubject: x\r\n\r\nHello.\r\n"
 NUMBERS = itertools.count()
@@ -132,3 +135,53 @@ def test_an_answer_at_any_step_to_a_client_that_has_gone(relay, milter, step):
     session = _leave(relay, milter, letter, answer)
     _still_serves(relay, process)
     assert not relay.events("queued", session=session)
+
+
+def _sends_all(connection, data):
+    with contextlib.suppress(OSError):
+        connection.sendall(data)
+
+
+def test_a_client_that_reads_nothing_is_closed_though_its_session_waits(lab):
+    """That it reads nothing is found while a filter is asked: each group of commands ends with a question to that."""
+    milter = Milter()
+    lab.callback(milter.close)
+    config = Config({"workers": 1}).route_all_to(lab.sink().port)
+    config.listeners = {"smtp": {"milters": ["asked"], "timeout": "1s", "command_timeout": "1s", "message_timeout": "1s",
+                                 "error_limit": 0, "junk_command_limit": 0}}
+    config.extra = f'milter "asked" {{ address = "{milter.address}"  timeout = 120s }}\n'
+    relay = lab.relay(config)
+    group = b"VRFY x\r\n" * 60 + b"MAIL FROM:<a@sender.test>\r\nRSET\r\n"
+    with socket.socket() as mute:
+        mute.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        mute.connect((LOOPBACK, relay.port))
+        assert mute.recv(4096).startswith(b"220 ")
+        mute.sendall(b"EHLO client.test\r\n")
+        assert mute.recv(4096).startswith(b"250-")
+        sender = threading.Thread(target=_sends_all, args=[mute, group * 20000], daemon=True)
+        sender.start()
+        relay.wait_event("disconnect", timeout=30, reason="timed out")
+        sender.join()
+    assert len(milter.conversations[0].all(b"M")) > 20
+
+
+def test_a_client_that_reads_is_not_closed_while_its_session_waits(lab):
+    """For longer than it may be silent itself."""
+    gate = threading.Event()
+    milter = Milter()
+    milter.behave({"M": lambda *_: gate.wait(30) and packet(m.CONTINUE)})
+    lab.callback(milter.close)
+    lab.callback(gate.set)
+    config = Config({"workers": 1}).route_all_to(lab.sink().port)
+    config.listeners = {"smtp": {"milters": ["slow"], "timeout": "300ms"}, "none": {"milters": [], "timeout": "300ms"}}
+    config.extra = f'milter "slow" {{ address = "{milter.address}"  timeout = 60s }}\n'
+    relay = lab.relay(config)
+    with relay.client("smtp") as client:
+        client.greet()
+        client.send("MAIL FROM:<a@sender.test>")
+        for _ in range(3):  # each as long as the deadline
+            with relay.client("none") as silent:
+                silent.expect(220)
+                silent.expect(421)
+        gate.set()
+        client.expect(250)
