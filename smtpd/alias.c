@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "smtpd/alias.h"
 
+#include "base/address_set.h"
 #include "base/alias_value.h"
 #include "base/conf_value.h"
 #include "base/mailaddr.h"
@@ -18,6 +19,7 @@ struct expansion {
 	int depth;
 	char **member;
 	int n;
+	struct address_set *known; /* the same */
 };
 
 bool alias_find(const struct conf *conf, const char *address, struct conf_list *to,
@@ -55,12 +57,13 @@ static bool is_above(const struct expansion *x, const char *address)
 
 static bool add_member(struct expansion *x, const char *address)
 {
-	for (int i = 0; i < x->n; i++)
-		if (strcasecmp(x->member[i], address) == 0)
-			return true;
+	if (!address_set_add(&x->known, address))
+		return true;
 	if (x->n == ALIAS_MEMBERS_MAX)
 		return false;
-	x->member = mem_realloc(x->member, (size_t)(x->n + 1) * sizeof *x->member);
+	if ((x->n & (x->n - 1)) == 0) /* it doubles */
+		x->member =
+			mem_realloc(x->member, (size_t)(x->n ? x->n * 2 : 1) * sizeof *x->member);
 	x->member[x->n++] = mem_strdup(address);
 	return true;
 }
@@ -125,5 +128,6 @@ bool alias_add_recipient(const struct conf *conf, struct envelope *e, const char
 		free(x.member[i]);
 	}
 	free(x.member);
+	address_set_free(&x.known);
 	return ok;
 }
