@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { AUTHORS_MAX = 100 }; /* that are looked at: each is looked up */
+
 /* False: some From can't be read. */
 static bool read_from(const struct draft *d, struct address_list *to, struct buf *why)
 {
@@ -82,7 +84,9 @@ bool author_signs(const struct passage *p, const struct conf_dkim *by[CONF_DKIM_
 	struct address_list from = {0};
 	struct mailaddr address;
 	bool read = read_from(&p->draft, &from, why);
-	for (int i = 0; i < from.n; i++)
+	if (from.n > AUTHORS_MAX)
+		a.several = true;
+	for (int i = 0; i < from.n && i < AUTHORS_MAX; i++)
 		if (mailaddr_mailbox(from.item[i], strlen(from.item[i]), true, &address) ==
 			    MAILADDR_OK &&
 		    address.text[address.at])
