@@ -2,9 +2,9 @@
 #include "dkim/author.h"
 
 #include "base/mailaddr.h"
+#include "base/name_key.h"
 #include "base/users.h"
 
-#include <idn2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,28 +21,6 @@ static bool read_from(const struct draft *d, struct address_list *to, struct buf
 	return ok;
 }
 
-static bool is_ascii(const char *domain)
-{
-	const unsigned char *p = (const unsigned char *)domain;
-	while (*p && *p < 0x80 && !(*p >= 'A' && *p <= 'Z'))
-		p++;
-	return *p == '\0';
-}
-
-/* It takes as long as all else here to have the library find that there is nothing to do. */
-static void in_ascii(const char *domain, char to[MAILADDR_DOMAIN_MAX + 1])
-{
-	char *ascii = NULL;
-	if (is_ascii(domain)) {
-		snprintf(to, MAILADDR_DOMAIN_MAX + 1, "%s", domain);
-		return;
-	}
-	int flags = IDN2_NFC_INPUT | IDN2_NONTRANSITIONAL;
-	bool converted = idn2_to_ascii_8z(domain, &ascii, flags) == IDN2_OK;
-	snprintf(to, MAILADDR_DOMAIN_MAX + 1, "%s", converted ? ascii : domain);
-	idn2_free(ascii);
-}
-
 /* May this login send as that address? As of senders in the envelope. */
 static bool may(const struct passage *p, const char *address)
 {
@@ -54,7 +32,7 @@ static bool may(const struct passage *p, const char *address)
 
 struct authors {
 	const struct passage *passage;
-	char domain[MAILADDR_DOMAIN_MAX + 1];
+	char domain[NAME_KEY_DOMAIN];
 	const struct conf_dkim **by;
 	int n;
 	bool several, ours;
@@ -63,9 +41,9 @@ struct authors {
 
 static void look_at(struct authors *a, const struct mailaddr *address, const char *text)
 {
-	char domain[MAILADDR_DOMAIN_MAX + 1];
+	char domain[NAME_KEY_DOMAIN];
 	const struct conf_dkim *by[CONF_DKIM_MAX];
-	in_ascii(address->text + address->at + 1, domain);
+	name_key_domain(address->text + address->at + 1, domain);
 	int n = conf_dkim_find(a->passage->conf, domain, by);
 	a->ours = a->ours || n > 0;
 	if (*a->domain && strcmp(a->domain, domain) != 0)

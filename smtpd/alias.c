@@ -6,9 +6,9 @@
 #include "base/conf_value.h"
 #include "base/mailaddr.h"
 #include "base/mem.h"
+#include "base/name_key.h"
 #include "base/tables.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -22,28 +22,36 @@ struct expansion {
 	struct address_set *known; /* the same */
 };
 
+static bool find_section(const struct conf *conf, const char *key, struct conf_list *to,
+			 struct table_origin *origin)
+{
+	const struct conf_alias *section = conf_alias_find(conf, key);
+	if (!section)
+		return false;
+	for (int i = 0; i < section->to.n; i++)
+		conf_list_add(to, section->to.item[i]);
+	*origin = (struct table_origin){conf->file, section->line};
+	return true;
+}
+
+static bool find_row(const struct conf *conf, const char *key, struct conf_list *to,
+		     struct table_origin *origin)
+{
+	char *value = tables_get(conf->tables, TABLE_ALIASES, key, origin);
+	struct buf why = {0};
+	bool found = value && !alias_value_parse(value, key, to, &why);
+	free(value);
+	buf_fini(&why);
+	return found;
+}
+
 bool alias_find(const struct conf *conf, const char *address, struct conf_list *to,
 		struct table_origin *origin)
 {
-	char lower[MAILADDR_MAX];
-	size_t len = strlen(address);
-	if (len >= sizeof lower)
-		return false;
-	for (size_t i = 0; i <= len; i++)
-		lower[i] = (char)tolower((unsigned char)address[i]);
+	char *key = name_key(address);
 	*to = (struct conf_list){0};
-	const struct conf_alias *section = conf_alias_find(conf, lower);
-	for (int i = 0; section && i < section->to.n; i++)
-		conf_list_add(to, section->to.item[i]);
-	if (section) {
-		*origin = (struct table_origin){conf->file, section->line};
-		return true;
-	}
-	char *value = tables_get(conf->tables, TABLE_ALIASES, lower, origin);
-	struct buf why = {0};
-	bool found = value && !alias_value_parse(value, lower, to, &why);
-	free(value);
-	buf_fini(&why);
+	bool found = find_section(conf, key, to, origin) || find_row(conf, key, to, origin);
+	free(key);
 	return found;
 }
 

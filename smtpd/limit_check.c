@@ -5,10 +5,10 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/metrics.h"
+#include "base/name_key.h"
 #include "smtpd/policy.h"
 #include "smtpd/reception.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,14 +44,6 @@ static char *client_name(const union address *a)
 	return mem_printf("%s/64", address_text(&net, text));
 }
 
-static char *sender_name(const char *sender)
-{
-	char *name = mem_strdup(sender);
-	for (char *c = name; *c; c++)
-		*c = (char)tolower((unsigned char)*c);
-	return name;
-}
-
 void limit_check_ask(struct session *s, enum limit_of of, struct limiter_question *q,
 		     const struct wait_kind *kind)
 {
@@ -62,7 +54,7 @@ void limit_check_ask(struct session *s, enum limit_of of, struct limiter_questio
 	if (limited(c->limit_by[LIMIT_BY_CLIENT], of))
 		q->name[LIMIT_BY_CLIENT] = client_name(&s->peer);
 	if (limited_by_sender(s, of))
-		q->name[LIMIT_BY_SENDER] = sender_name(s->tx->sender);
+		q->name[LIMIT_BY_SENDER] = name_key(s->tx->sender);
 	q->answer.note.type = LIMITER_ASK;
 	q->answer.reply_to = s->worker->loop;
 	q->answer.ticket = wait_begin(s, kind, 0);
