@@ -2,6 +2,7 @@
 #include "smtpd/filter_changes.h"
 
 #include "base/mailaddr.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "smtpd/addressing.h"
 #include "smtpd/field_order.h"
@@ -276,8 +277,12 @@ static void add_recipient(struct filter_changes *f, const struct filter_change *
 	uint32_t before = e->nrcpt;
 	parse_address(c->text[0], &a);
 	take_recipient_parameters(c->text[1], &notify, &orcpt);
-	if (addressing_recipient(f->conf, e, a.text, notify, orcpt) == RESPONSE_OK)
+	enum response why = addressing_recipient(f->conf, e, a.text, notify, orcpt);
+	if (why == RESPONSE_OK)
 		filter_changes_given(f, a.text, before, e->nrcpt);
+	else /* the tables are at fault: nobody but their owner can do anything about it */
+		log_event(LOG_LEVEL_ERROR, "filter", "id", log_id(f->draft->id), "action",
+			  "recipients", "to", a.text, "reason", response_reason(why), NULL);
 	free(orcpt);
 }
 
