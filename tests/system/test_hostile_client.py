@@ -268,6 +268,29 @@ def test_plain_text_behind_starttls_is_never_answered(place, tail):
     place.still_serves()
 
 
+@pytest.mark.parametrize("tail", [b"", b"NOOP\r\n", b"NOOP\r\n" * 11000, b"NO"],
+                         ids=["nothing", "a command", "64 KB", "half a command"])
+def test_plain_text_between_the_reply_and_the_handshake_is_never_answered(place, tail):
+    """What came with STARTTLS is refused above; this comes when 220 has been said. Without it the same client is served."""
+    begun = len(place.relay.events("tls"))
+    with place.relay.client() as client:
+        client.greet()
+        client.command("STARTTLS", 220)
+        with contextlib.suppress(OSError):
+            client.send(tail)
+        if not tail:
+            client.shake_hands()
+            client.command("EHLO client.test", 250)
+            return
+        with pytest.raises((ssl.SSLError, OSError)):
+            client.shake_hands()
+        with contextlib.suppress(OSError):
+            client.send(b"OP\r\n")
+            assert not re.search(rb"^\d{3}[ -]", client.wait_closed(), re.MULTILINE)
+    place.still_serves()
+    assert len(place.relay.events("tls")) == begun
+
+
 # TLS.
 
 
@@ -836,21 +859,25 @@ def test_nothing_is_ever_executed(lab, monkeypatch, tmp_path):
     assert [line for line in calls if "exec" in line and binary() not in line] == []
 
 
-def test_a_session_of_one_listener_is_not_resumed_at_another(lab):
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3], ids=["1.2", "1.3"])
+@pytest.mark.parametrize("where", ["one", "other"])
+def test_a_session_of_one_listener_is_not_resumed_at_another(lab, where, version):
+    """At its own it is: that is how one knows that it could be."""
     certificate, key = lab.certificates.host("relay.test")
     keys = {"certificate": certificate, "key": key, "tls": "implicit"}
     config = Config().route_all_to(free_port())
     config.listeners = {"one": keys, "other": {**keys, "networks": ["10.0.0.0/8"]}}
     relay = lab.relay(config)
     context = unverified_context()
-    context.maximum_version = ssl.TLSVersion.TLSv1_2
+    context.maximum_version = version
     with relay.client("one") as first:
         first.shake_hands(context)
         first.expect(220)
         session = first.socket.session
-    with relay.client("other") as second:
+        assert session.has_ticket
+    with relay.client(where) as second:
         second.socket = context.wrap_socket(
             second.socket, server_hostname="relay.test", session=session
         )
         second.expect(220)
-        assert not second.socket.session_reused
+        assert second.socket.session_reused == (where == "one")
