@@ -18,7 +18,7 @@ import pytest
 
 from lab.config import Config
 from lab.net import free_port, wait_until
-from lab.proc import descriptors, resident_kib, sanitized
+from lab.proc import cpu_seconds, descriptors, resident_kib, sanitized
 from lab.relay import binary
 from lab.smtp import Closed, stuff, unverified_context
 
@@ -282,11 +282,12 @@ def test_plain_text_between_the_reply_and_the_handshake_is_never_answered(place,
             client.shake_hands()
             client.command("EHLO client.test", 250)
             return
-        with pytest.raises((ssl.SSLError, OSError)):
+        said = b""
+        with contextlib.suppress(OSError, Closed, ValueError):  # ssl.SSLError is an OSError
             client.shake_hands()
-        with contextlib.suppress(OSError):
             client.send(b"OP\r\n")
-            assert not re.search(rb"^\d{3}[ -]", client.wait_closed(), re.MULTILINE)
+            said = client.wait_closed()
+        assert not said
     place.still_serves()
     assert len(place.relay.events("tls")) == begun
 
