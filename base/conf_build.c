@@ -3,10 +3,10 @@
 
 #include "base/conf_value.h"
 #include "base/mem.h"
+#include "base/name_key.h"
 #include "base/tables.h"
 #include "base/tls_verify.h"
 
-#include <ctype.h>
 #include <openssl/ssl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,18 +85,10 @@ static int count_blocks(const struct builder *b, int kind, const char *title)
 	return n;
 }
 
-static char *lower(const char *text)
-{
-	char *copy = mem_strdup(text);
-	for (char *c = copy; *c; c++)
-		*c = (char)tolower((unsigned char)*c);
-	return copy;
-}
-
 static void title(struct conf_titled *t, enum conf_kind kind, const char *text, int line)
 {
 	bool folded = kind == CONF_KIND_ROUTE || kind == CONF_KIND_ALIAS || kind == CONF_KIND_DKIM;
-	t->title = folded ? lower(text) : mem_strdup(text);
+	t->title = folded ? name_key(text) : mem_strdup(text);
 	t->line = line;
 	set_defaults(kind, t);
 }

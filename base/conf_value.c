@@ -134,7 +134,8 @@ void conf_value_default(const struct conf_row *row, void *place)
 
 void conf_list_add(struct conf_list *l, const char *item)
 {
-	l->item = mem_realloc(l->item, (size_t)(l->n + 1) * sizeof *l->item);
+	if ((l->n & (l->n - 1)) == 0) /* it doubles */
+		l->item = mem_realloc(l->item, (size_t)(l->n ? l->n * 2 : 1) * sizeof *l->item);
 	l->item[l->n++] = mem_strdup(item);
 }
 

@@ -19,7 +19,8 @@ struct cursor {
 
 void address_list_add(struct address_list *l, const char *address)
 {
-	l->item = mem_realloc(l->item, (size_t)(l->n + 1) * sizeof *l->item);
+	if ((l->n & (l->n - 1)) == 0) /* it doubles */
+		l->item = mem_realloc(l->item, (size_t)(l->n ? l->n * 2 : 1) * sizeof *l->item);
 	l->item[l->n++] = mem_strdup(address);
 }
 

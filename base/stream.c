@@ -231,6 +231,11 @@ void stream_start_tls(struct stream *s, SSL_CTX *context, bool server, const cha
 	stream_set_watchers(s);
 }
 
+void stream_watch_handshake(struct stream *s, void (*message)(void *, bool, const void *, size_t))
+{
+	s->handshake = message;
+}
+
 struct buf *stream_in(struct stream *s)
 {
 	return &s->in;

@@ -12,6 +12,10 @@
  *	STREAM_ERROR       reset, TLS failure, ...: stream_error() says why
  *	STREAM_TIMEOUT     the deadline set with stream_deadline() has passed
  *
+ * A peer may send STREAM_IDLE_RECORDS records of TLS that hold nothing for the owner (its handshake, KeyUpdate,
+ * tickets, alerts); further ones are STREAM_ERROR. Each costs it little, and OpenSSL much, which reads on
+ * until there is something to hand on.
+ *
  * The callback may free the stream. While s->in holds STREAM_IN_MAX bytes nothing more is read, so
  * a peer can't make it grow; reading goes on when the owner has consumed some and returned, or
  * calls stream_resume().
@@ -38,6 +42,7 @@
 #include <stdbool.h>
 
 enum { STREAM_IN_MAX = 32 << 10, STREAM_LOW = 32 << 10 }; /* bytes */
+enum { STREAM_IDLE_RECORDS = 256 }; /* a certificate of 100 KB in records of 512 bytes fits */
 
 enum stream_event {
 	STREAM_CONNECTED,
@@ -98,6 +103,11 @@ void stream_start_tls(struct stream *, SSL_CTX *, bool server, const char *sni,
 /* Begin the handshake. sni and resume may be NULL (client side only). s->out must have been flushed
  * out completely (server: the 220) - what is left is sent first. Bytes in s->in are a bug: it
  * asserts. */
+
+void stream_watch_handshake(struct stream *,
+			    void (*message)(void *owner, bool sent, const void *bytes, size_t len));
+/* Called for each message of a handshake, from inside of OpenSSL: to look at it. The callback for messages of the
+ * SSL itself is the stream's. */
 
 SSL *stream_ssl(const struct stream *);		 /* NULL when plain */
 const char *stream_error(const struct stream *); /* a sentence, without the peer's name */

@@ -41,6 +41,7 @@ struct stream {
 	void *owner;
 	void (*closed)(void *owner); /* or NULL */
 	void *closed_owner;
+	void (*handshake)(void *owner, bool sent, const void *message, size_t len); /* or NULL */
 	int fd;
 	enum stream_state state;
 	struct buf in, out;
@@ -52,6 +53,7 @@ struct stream {
 	struct list in_lingering; /* loop->lingering */
 	char *error;		  /* what stream_error() says, or NULL */
 	size_t lingered;	  /* bytes read away */
+	int idle_records;	  /* of TLS, without a byte for the owner */
 	int depth;		  /* callbacks under way */
 	bool dead;		  /* freed by the owner; the memory goes when depth is 0 */
 	bool begun_tls;		  /* the descriptor is OpenSSL's from here to the end */

@@ -21,11 +21,57 @@ static bool will_fail_again(int reason)
 	       reason != SSL_R_TLSV1_ALERT_USER_CANCELLED;
 }
 
+/* Each record that came tells its type once it is known: of TLS 1.3 in the clear first, then what it is inside. */
+static bool is_idle_record(int type, const unsigned char *bytes)
+{
+	bool known = type == SSL3_RT_HEADER || type == SSL3_RT_INNER_CONTENT_TYPE;
+	return known && *bytes != SSL3_RT_APPLICATION_DATA;
+}
+
+static void on_message(int sent, int version, int type, const void *bytes, size_t len, SSL *ssl,
+		       void *arg)
+{
+	struct stream *s = arg;
+	(void)version;
+	(void)ssl;
+	if (len == 0)
+		return;
+	if (!sent && is_idle_record(type, bytes) && s->idle_records <= STREAM_IDLE_RECORDS)
+		s->idle_records++;
+	if (type == SSL3_RT_HANDSHAKE && s->handshake)
+		s->handshake(s->owner, sent, bytes, len);
+}
+
+static bool has_too_many_records(const struct stream *s)
+{
+	return s->idle_records > STREAM_IDLE_RECORDS;
+}
+
+/* OpenSSL gets no more bytes of a peer that has sent too many; nothing else ends a read of its. */
+static long before_read(BIO *b, int operation, const char *bytes, size_t len, int argi, long argl,
+			int ret, size_t *done)
+{
+	const struct stream *s = (const struct stream *)(const void *)BIO_get_callback_arg(b);
+	(void)bytes;
+	(void)len;
+	(void)argi;
+	(void)argl;
+	(void)done;
+	if (operation != BIO_CB_READ || !has_too_many_records(s))
+		return ret;
+	BIO_clear_retry_flags(b);
+	return -1;
+}
+
 /* What OpenSSL said: one way to go on for reading, writing and shaking hands. */
 static enum stream_io tls_outcome(struct stream *s, int ret, bool writing)
 {
 	int saved = errno;
 	unsigned long why;
+	if (has_too_many_records(s)) {
+		stream_fail(s, "TLS", "too many records that hold no data");
+		return STREAM_IO_FAILED;
+	}
 	switch (SSL_get_error(s->ssl, ret)) {
 	case SSL_ERROR_WANT_READ:
 		if (writing)
@@ -148,6 +194,10 @@ bool stream_make_ssl(struct stream *s, SSL_CTX *context, bool server, const char
 	SSL_set_mode(s->ssl, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER |
 				     SSL_MODE_RELEASE_BUFFERS);
 	SSL_set_options(s->ssl, SSL_OP_NO_RENEGOTIATION);
+	SSL_set_msg_callback(s->ssl, on_message);
+	SSL_set_msg_callback_arg(s->ssl, s);
+	BIO_set_callback_ex(SSL_get_rbio(s->ssl), before_read);
+	BIO_set_callback_arg(SSL_get_rbio(s->ssl), (char *)s);
 	SSL_set_read_ahead(s->ssl, 1); /* one system call a record, not two */
 	if (server) {
 		SSL_set_accept_state(s->ssl);

@@ -11,6 +11,7 @@
 
 enum {
 	READ_MOST = 64 << 10,	    /* bytes a wake-up: the others of the loop want their turn */
+	READS_MOST = 64,	    /* likewise of TLS, of which each reads a record */
 	LINGER_READ_MS = 2000,	    /* for the peer to end */
 	LINGER_READ_MOST = 1 << 20, /* bytes read away */
 	SECRET_ROOM = 1 << 10,
@@ -136,8 +137,9 @@ static bool fill(struct stream *s, size_t *got)
 static bool read_some(struct stream *s)
 {
 	size_t total = 0;
+	int reads = 0;
 	bool more = true;
-	while (more && may_read(s) && total < READ_MOST) {
+	while (more && may_read(s) && total < READ_MOST && reads++ < READS_MOST) {
 		size_t got = 0;
 		more = fill(s, &got);
 		total += got;

@@ -3,6 +3,7 @@
 
 #include "base/conf_file.h"
 #include "base/mem.h"
+#include "base/name_key.h"
 #include "base/refs.h"
 #include "base/table_text.h"
 
@@ -30,7 +31,7 @@ struct table {
 	atomic_int refs;
 	char *file;
 	struct stamp stamp;
-	bool in_cdb;
+	bool verbatim, in_cdb;
 	struct cdb cdb;
 	struct table_text text;
 };
@@ -94,6 +95,15 @@ static char *cut(const struct cdb *c, unsigned len, unsigned at)
 	return mem_strndup(bytes, len);
 }
 
+/* What is written in the file can't be folded when it is looked up. */
+static bool is_folded(const char *key)
+{
+	char *folded = name_key(key);
+	bool same = strcmp(folded, key) == 0;
+	free(folded);
+	return same;
+}
+
 static void check_record(struct table *t, const struct table_form *form, const void *context,
 			 int number, struct conf_faults *faults, const char *file)
 {
@@ -108,6 +118,9 @@ static void check_record(struct table *t, const struct table_form *form, const v
 		conf_fault(faults, file, number, "this record is damaged");
 	else if (!table_key_lower(key))
 		conf_fault(faults, file, number, "the key \"%s\" must be in lower case", key);
+	else if (!t->verbatim && !is_folded(key))
+		conf_fault(faults, file, number,
+			   "the domain in the key \"%s\" must be in ASCII, as the DNS has it", key);
 	else if (form->check(context, bare, value, &why))
 		conf_fault(faults, file, number, "%s", buf_cstr(&why));
 	free(key);
@@ -165,6 +178,7 @@ struct table *table_read(const char *file, const struct table_form *form, const 
 	struct table *t = mem_zalloc(sizeof *t);
 	atomic_init(&t->refs, 1);
 	t->file = mem_strdup(file);
+	t->verbatim = form->verbatim;
 	take_stamp(file, &t->stamp);
 	/* What is written in this very moment would have the same stamp: read it once more. */
 	if (!rests(&t->stamp))
@@ -217,7 +231,10 @@ static char *get_from_cdb(const struct table *t, const char *key)
 char *table_get(const struct table *t, const char *key, struct table_origin *origin)
 {
 	int line = 0;
-	char *value = t->in_cdb ? get_from_cdb(t, key) : table_text_get(&t->text, key, &line);
+	char *folded = t->verbatim || name_key_plain(key) ? NULL : name_key(key);
+	const char *wanted = folded ? folded : key;
+	char *value = t->in_cdb ? get_from_cdb(t, wanted) : table_text_get(&t->text, wanted, &line);
+	free(folded);
 	if (!value)
 		return NULL;
 	for (char *c = value; *c; c++)

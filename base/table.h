@@ -6,7 +6,7 @@
  *	.example.org        a long value
  *		that goes on here
  *
- * Keys are compared in lower case; "@domain" and "domain" are the same key. A table never changes;
+ * Keys are compared in lower case, domains in the form of name_key.h; "@domain" and "domain" are the same key. A table never changes;
  * when its file has, another is read. A CDB file is copied into memory that nobody can cut short,
  * so that whoever writes over the file, instead of replacing it, does no harm here.
  *
@@ -34,6 +34,8 @@ struct table_form {
 			     struct buf *why);
 	/* NULL: the row is good. Else where in the value it is not, and why says what is wrong. */
 
+	bool verbatim; /* keys are no names: only their ASCII letters are folded, not the domains of name_key.h */
+
 	bool (*two)(const char *rest);
 	/* NULL, or: does the first word behind a key belong to it too? One blank is between them then. */
 };
@@ -52,7 +54,7 @@ struct table *table_ref(struct table *);
 void table_unref(struct table *); /* NULL is allowed */
 
 char *table_get(const struct table *, const char *key, struct table_origin *);
-/* The value of exactly this key, which is in lower case and has no '@' in front; the caller frees
+/* The value of exactly this key, in whatever spelling of its domain, which is in lower case and has no '@' in front; the caller frees
  * it. NULL: none. A line's end inside of the value reads as a blank. */
 
 void table_each(const struct table *,

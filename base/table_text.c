@@ -3,6 +3,7 @@
 
 #include "base/conf_file.h"
 #include "base/mem.h"
+#include "base/name_key.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -91,6 +92,13 @@ static char *join_word(char *stop, char **value, char *end)
 	return stop + len;
 }
 
+/* A domain beyond ASCII becomes longer than the line has room for. */
+static void fold_key(const struct reader *r, struct table_row *row)
+{
+	if (!r->form->verbatim && !name_key_plain(row->key))
+		row->key = row->folded = name_key(row->key);
+}
+
 static void begin_row(struct reader *r, char *line, char *end)
 {
 	char *stop = end_of_key(line, r->form->colon);
@@ -106,7 +114,8 @@ static void begin_row(struct reader *r, char *line, char *end)
 	*trimmed_end(line, stop) = '\0';
 	for (char *c = line; *c; c++)
 		*c = (char)tolower((unsigned char)*c);
-	*add_row(r->to) = (struct table_row){line + (*line == '@'), value, r->line};
+	*add_row(r->to) = (struct table_row){line + (*line == '@'), value, r->line, NULL};
+	fold_key(r, &r->to->row[r->to->n - 1]);
 	r->open = true;
 	r->end = trimmed_end(value, end);
 }
@@ -177,6 +186,8 @@ void table_text_read(struct table_text *t, const char *file, const struct table_
 
 void table_text_fini(struct table_text *t)
 {
+	for (int i = 0; i < t->n; i++)
+		free(t->row[i].folded);
 	free(t->row);
 	free(t->text);
 }

@@ -12,6 +12,7 @@
 struct table_row {
 	const char *key, *value;
 	int line;
+	char *folded; /* the key, where it is not in the text; or NULL */
 };
 
 struct table_text {

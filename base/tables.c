@@ -6,13 +6,13 @@
 #include "base/credential.h"
 #include "base/mailaddr.h"
 #include "base/mem.h"
+#include "base/name_key.h"
 #include "base/refs.h"
 #include "base/route_value.h"
 #include "base/tls_policy.h"
 #include "base/users.h"
 #include "base/words.h"
 
-#include <ctype.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
@@ -214,15 +214,22 @@ static const char *check_tls_policy(const void *context, const char *key, const 
 }
 
 static const struct table_form forms[] = {
-#define T(role, setting, colon, shape, check) [TABLE_##role] = {colon, shape, check, NULL},
+#define T(role, setting, ends, form, good)                                                         \
+	[TABLE_##role] = {.colon = ends,                                                           \
+			  .shape = form,                                                           \
+			  .check = good,                                                           \
+			  .verbatim = TABLE_##role == TABLE_USERS ||                               \
+				      TABLE_##role == TABLE_CLIENT_CERTIFICATES},
 	TABLES(T)
 #undef T
 };
 
 static const struct table_form *form_of(int role)
 {
-	static const struct table_form credentials = {false, "NEXT-HOP [SENDER] LOGIN SECRET",
-						      check_credential, credential_has_sender};
+	static const struct table_form credentials = {.colon = false,
+						      .shape = "NEXT-HOP [SENDER] LOGIN SECRET",
+						      .check = check_credential,
+						      .two = credential_has_sender};
 	return role == TABLE_CREDENTIALS ? &credentials : &forms[role];
 }
 
@@ -343,15 +350,16 @@ char *tables_any(const struct tables *t, enum table_role role, const char *excep
 int tables_keys(const char *address, char *room, size_t size, const char *key[TABLES_KEYS_MAX])
 {
 	int n = 0;
-	size_t len = strlen(address);
-	const char *domain = mailaddr_domain(address);
-	if (len == 0) {
+	char *folded = name_key(address);
+	bool fits = strlen(folded) < size;
+	if (fits)
+		memcpy(room, folded, strlen(folded) + 1);
+	free(folded);
+	const char *domain = mailaddr_domain(fits ? room : address);
+	if (*address == '\0')
 		key[n++] = "<>";
-	} else if (len < size) {
-		for (size_t i = 0; i <= len; i++)
-			room[i] = (char)tolower((unsigned char)address[i]);
+	else if (fits)
 		key[n++] = room;
-	}
 	if (*domain)
 		key[n++] = domain;
 	for (const char *dot = strchr(domain, '.'); dot && n < TABLES_KEYS_MAX - 1;

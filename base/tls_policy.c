@@ -3,6 +3,7 @@
 
 #include "base/address.h"
 #include "base/mem.h"
+#include "base/name_key.h"
 #include "base/tables.h"
 
 #include <assert.h>
@@ -162,10 +163,12 @@ const char *tls_policy_strictest(const char *a, const char *b)
 	return demand(b) >= demand(a) ? b : a;
 }
 
-static void put_lower(struct buf *to, const char *text)
+/* As certificates have it. */
+static void put_name(struct buf *to, const char *text)
 {
-	for (; *text; text++)
-		buf_printf(to, "%c", tolower((unsigned char)*text));
+	char *name = name_key(text);
+	buf_puts(to, name);
+	free(name);
 }
 
 static void put_item(struct buf *to, const char *item, const char *hop)
@@ -178,14 +181,14 @@ static void put_item(struct buf *to, const char *item, const char *hop)
 			if (*c != ':')
 				buf_printf(to, "%c", tolower((unsigned char)*c));
 	} else if (hop && strcasecmp(item, "nexthop") == 0) {
-		put_lower(to, hop);
+		put_name(to, hop);
 	} else if (hop && strcasecmp(item, "dot-nexthop") == 0) {
 		if (address)
 			return; /* nothing is below an address */
 		buf_puts(to, ".");
-		put_lower(to, hop);
+		put_name(to, hop);
 	} else {
-		put_lower(to, item);
+		put_name(to, item);
 	}
 	buf_puts(to, ",");
 }
@@ -291,10 +294,12 @@ char *tls_policy_row(const struct tables *t, const char *hop, bool bracketed, in
 {
 	if (!t || tables_count(t, TABLE_TLS_POLICY) == 0)
 		return NULL;
-	char *value = get_written(t, hop, bracketed, port, origin);
+	char *name = name_key(hop); /* its parents are those of this form */
+	char *value = get_written(t, name, bracketed, port, origin);
 	if (!value && bracketed)
-		value = get_written(t, hop, false, port, origin);
-	for (const char *dot = strchr(hop, '.'); !value && dot; dot = strchr(dot + 1, '.'))
+		value = get_written(t, name, false, port, origin);
+	for (const char *dot = strchr(name, '.'); !value && dot; dot = strchr(dot + 1, '.'))
 		value = get(t, dot, origin);
+	free(name);
 	return value ? value : get(t, "*", origin);
 }

@@ -31,21 +31,25 @@ static bool say(struct buf *why, const char *text)
 	return false;
 }
 
-bool users_login(const char *text, char login[USERS_LOGIN_MAX + 1], struct buf *why)
+bool users_folded(const char *text, char login[USERS_LOGIN_MAX + 1])
 {
 	char *prepared = NULL;
-	if (!*text)
-		return say(why, "a login must not be empty");
-	if (strlen(text) > USERS_LOGIN_MAX ||
-	    gsasl_saslprep(text, 0, &prepared, NULL) != GSASL_OK ||
-	    strlen(prepared) > USERS_LOGIN_MAX || !*prepared) {
-		gsasl_free(prepared);
-		return say(why, "that login is too long, no UTF-8, or has characters that SASLprep "
-				"forbids");
-	}
-	for (size_t i = 0; i <= strlen(prepared); i++)
+	bool good = strlen(text) <= USERS_LOGIN_MAX &&
+		    gsasl_saslprep(text, 0, &prepared, NULL) == GSASL_OK &&
+		    strlen(prepared) <= USERS_LOGIN_MAX && *prepared;
+	for (size_t i = 0; good && i <= strlen(prepared); i++)
 		login[i] = (char)tolower((unsigned char)prepared[i]);
 	gsasl_free(prepared);
+	return good;
+}
+
+bool users_login(const char *text, char login[USERS_LOGIN_MAX + 1], struct buf *why)
+{
+	if (!*text)
+		return say(why, "a login must not be empty");
+	if (!users_folded(text, login))
+		return say(why, "that login is too long, no UTF-8, or has characters that SASLprep "
+				"forbids");
 	if (!bad_place(login))
 		return true;
 	return say(why, "a login may not begin with @, - or a dot, nor have blanks, control "

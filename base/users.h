@@ -23,6 +23,10 @@ enum { USERS_LOGIN_MAX = 255, USERS_PASSWORD_MAX = 1000 }; /* bytes */
 bool users_login(const char *text, char login[USERS_LOGIN_MAX + 1], struct buf *why);
 /* As it is looked up, and logged. False: no login is written so; why may be NULL. */
 
+bool users_folded(const char *text, char login[USERS_LOGIN_MAX + 1]);
+/* The same of a login that somebody else has found to be good, and which may have any character: every spelling
+ * of it is one. False: SASLprep does not know it, or it is too long. */
+
 bool users_listed(const char *logins, const char *login, struct buf *why);
 /* Is it one of these, parted by commas and blanks, or is * among them? login NULL: is each of them one?
  * A fault is said in why, which may be NULL. */

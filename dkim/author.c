@@ -2,12 +2,14 @@
 #include "dkim/author.h"
 
 #include "base/mailaddr.h"
+#include "base/name_key.h"
 #include "base/users.h"
 
-#include <idn2.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+enum { AUTHORS_MAX = 100 }; /* that are looked at: each is looked up */
 
 /* False: some From can't be read. */
 static bool read_from(const struct draft *d, struct address_list *to, struct buf *why)
@@ -17,28 +19,6 @@ static bool read_from(const struct draft *d, struct address_list *to, struct buf
 		if (draft_field_is(&d->field[i], "From"))
 			ok = draft_addresses(&d->field[i], to, why);
 	return ok;
-}
-
-static bool is_ascii(const char *domain)
-{
-	const unsigned char *p = (const unsigned char *)domain;
-	while (*p && *p < 0x80 && !(*p >= 'A' && *p <= 'Z'))
-		p++;
-	return *p == '\0';
-}
-
-/* It takes as long as all else here to have the library find that there is nothing to do. */
-static void in_ascii(const char *domain, char to[MAILADDR_DOMAIN_MAX + 1])
-{
-	char *ascii = NULL;
-	if (is_ascii(domain)) {
-		snprintf(to, MAILADDR_DOMAIN_MAX + 1, "%s", domain);
-		return;
-	}
-	int flags = IDN2_NFC_INPUT | IDN2_NONTRANSITIONAL;
-	bool converted = idn2_to_ascii_8z(domain, &ascii, flags) == IDN2_OK;
-	snprintf(to, MAILADDR_DOMAIN_MAX + 1, "%s", converted ? ascii : domain);
-	idn2_free(ascii);
 }
 
 /* May this login send as that address? As of senders in the envelope. */
@@ -52,7 +32,7 @@ static bool may(const struct passage *p, const char *address)
 
 struct authors {
 	const struct passage *passage;
-	char domain[MAILADDR_DOMAIN_MAX + 1];
+	char domain[NAME_KEY_DOMAIN];
 	const struct conf_dkim **by;
 	int n;
 	bool several, ours;
@@ -61,9 +41,9 @@ struct authors {
 
 static void look_at(struct authors *a, const struct mailaddr *address, const char *text)
 {
-	char domain[MAILADDR_DOMAIN_MAX + 1];
+	char domain[NAME_KEY_DOMAIN];
 	const struct conf_dkim *by[CONF_DKIM_MAX];
-	in_ascii(address->text + address->at + 1, domain);
+	name_key_domain(address->text + address->at + 1, domain);
 	int n = conf_dkim_find(a->passage->conf, domain, by);
 	a->ours = a->ours || n > 0;
 	if (*a->domain && strcmp(a->domain, domain) != 0)
@@ -82,7 +62,9 @@ bool author_signs(const struct passage *p, const struct conf_dkim *by[CONF_DKIM_
 	struct address_list from = {0};
 	struct mailaddr address;
 	bool read = read_from(&p->draft, &from, why);
-	for (int i = 0; i < from.n; i++)
+	if (from.n > AUTHORS_MAX)
+		a.several = true;
+	for (int i = 0; i < from.n && i < AUTHORS_MAX; i++)
 		if (mailaddr_mailbox(from.item[i], strlen(from.item[i]), true, &address) ==
 			    MAILADDR_OK &&
 		    address.text[address.at])

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 #include "dns/dnsname.h"
 
+#include "base/name_key.h"
+
 #include <arpa/inet.h>
-#include <idn2.h>
 #include <string.h>
 #include <strings.h>
 
@@ -63,20 +64,8 @@ static bool copy_ascii(const char *text, char name[DNSNAME_SIZE])
 
 bool dnsname_from_text(const char *text, char name[DNSNAME_SIZE])
 {
-	size_t len = strlen(text);
-	if (len > 1000)
-		return false;
-	for (size_t i = 0; i < len; i++) {
-		if ((uint8_t)text[i] < 0x80)
-			continue;
-		char *ascii = NULL;
-		bool ok = idn2_to_ascii_8z(text, &ascii, IDN2_NFC_INPUT | IDN2_NONTRANSITIONAL) ==
-				  IDN2_OK &&
-			  copy_ascii(ascii, name);
-		idn2_free(ascii);
-		return ok;
-	}
-	return copy_ascii(text, name);
+	char ascii[NAME_KEY_DOMAIN];
+	return strlen(text) <= 1000 && name_key_domain(text, ascii) && copy_ascii(ascii, name);
 }
 
 static bool parse_address(const char *text, union address *to)

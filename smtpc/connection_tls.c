@@ -77,13 +77,10 @@ static void sent_hello(struct connection *c, size_t len)
 }
 
 /* A second ClientHello follows an answer (HelloRetryRequest is a ServerHello). */
-static void on_message(int sent, int version, int type, const void *bytes, size_t len, SSL *ssl,
-		       void *arg)
+static void on_message(void *owner, bool sent, const void *bytes, size_t len)
 {
-	struct connection *c = arg;
-	(void)version;
-	(void)ssl;
-	if (type != SSL3_RT_HANDSHAKE || len == 0 || c->hello_answered)
+	struct connection *c = owner;
+	if (c->hello_answered)
 		return;
 	int message = *(const unsigned char *)bytes;
 	if (sent && message == SSL3_MT_CLIENT_HELLO) {
@@ -105,8 +102,7 @@ void connection_start_tls(struct connection *c)
 	if (!ssl)
 		return;
 	SSL_set_app_data(ssl, c);
-	SSL_set_msg_callback(ssl, on_message);
-	SSL_set_msg_callback_arg(ssl, c);
+	stream_watch_handshake(c->stream, on_message);
 	tls_groups_offer(ssl, groups_of(c), c->small); /* or the default */
 	tls_demand(ssl, tls_policy_level(c->tls),
 		   c->open->conf ? c->open->conf->tls.minimum : TLS_MINIMUM_1_2);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "smtpd/addressing.h"
 
+#include "base/address_set.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/tables.h"
@@ -35,13 +36,31 @@ bool addressing_access(const struct conf *c, const char *recipient, struct acces
 	return found;
 }
 
-/* Who is a recipient already needs no copy; of a thousand recipients, most have the same. */
-static void add_once(struct envelope *e, const char *address)
+static bool has_recipient(const struct envelope *e, const char *address)
 {
 	for (uint32_t i = 0; i < e->nrcpt; i++)
 		if (strcasecmp(e->rcpt[i].address, address) == 0)
-			return;
-	envelope_add(e, address)->notify = NOTIFY_NEVER;
+			return true;
+	return false;
+}
+
+/* Who is a recipient already needs no copy; of a thousand recipients, most have the same one. */
+static void add_once(struct envelope *e, const char *address)
+{
+	if (!has_recipient(e, address))
+		envelope_add(e, address)->notify = NOTIFY_NEVER;
+}
+
+/* The same of many: each is looked for but once. */
+static void add_all_once(struct envelope *e, const struct envelope *members)
+{
+	struct address_set *known = NULL;
+	for (uint32_t i = 0; i < e->nrcpt; i++)
+		address_set_add(&known, e->rcpt[i].address);
+	for (uint32_t i = 0; i < members->nrcpt; i++)
+		if (address_set_add(&known, members->rcpt[i].address))
+			envelope_add(e, members->rcpt[i].address)->notify = NOTIFY_NEVER;
+	address_set_free(&known);
 }
 
 static void add_copy(const struct conf *c, struct envelope *e, const char *address)
@@ -50,8 +69,10 @@ static void add_copy(const struct conf *c, struct envelope *e, const char *addre
 	if (!alias_add_recipient(c, members, address, NOTIFY_NEVER, address, NULL))
 		log_event(LOG_LEVEL_ERROR, "bcc", "to", address, "reason",
 			  "this alias leads to itself, or to too many", NULL);
-	for (uint32_t i = 0; i < members->nrcpt; i++)
-		add_once(e, members->rcpt[i].address);
+	if (members->nrcpt == 1)
+		add_once(e, members->rcpt[0].address);
+	else
+		add_all_once(e, members);
 	envelope_free(&members);
 }
 

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: ISC */
 #include "smtpd/alias.h"
 
+#include "base/address_set.h"
 #include "base/alias_value.h"
 #include "base/conf_value.h"
 #include "base/mailaddr.h"
 #include "base/mem.h"
+#include "base/name_key.h"
 #include "base/tables.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -18,30 +19,39 @@ struct expansion {
 	int depth;
 	char **member;
 	int n;
+	struct address_set *known; /* the same */
 };
+
+static bool find_section(const struct conf *conf, const char *key, struct conf_list *to,
+			 struct table_origin *origin)
+{
+	const struct conf_alias *section = conf_alias_find(conf, key);
+	if (!section)
+		return false;
+	for (int i = 0; i < section->to.n; i++)
+		conf_list_add(to, section->to.item[i]);
+	*origin = (struct table_origin){conf->file, section->line};
+	return true;
+}
+
+static bool find_row(const struct conf *conf, const char *key, struct conf_list *to,
+		     struct table_origin *origin)
+{
+	char *value = tables_get(conf->tables, TABLE_ALIASES, key, origin);
+	struct buf why = {0};
+	bool found = value && !alias_value_parse(value, key, to, &why);
+	free(value);
+	buf_fini(&why);
+	return found;
+}
 
 bool alias_find(const struct conf *conf, const char *address, struct conf_list *to,
 		struct table_origin *origin)
 {
-	char lower[MAILADDR_MAX];
-	size_t len = strlen(address);
-	if (len >= sizeof lower)
-		return false;
-	for (size_t i = 0; i <= len; i++)
-		lower[i] = (char)tolower((unsigned char)address[i]);
+	char *key = name_key(address);
 	*to = (struct conf_list){0};
-	const struct conf_alias *section = conf_alias_find(conf, lower);
-	for (int i = 0; section && i < section->to.n; i++)
-		conf_list_add(to, section->to.item[i]);
-	if (section) {
-		*origin = (struct table_origin){conf->file, section->line};
-		return true;
-	}
-	char *value = tables_get(conf->tables, TABLE_ALIASES, lower, origin);
-	struct buf why = {0};
-	bool found = value && !alias_value_parse(value, lower, to, &why);
-	free(value);
-	buf_fini(&why);
+	bool found = find_section(conf, key, to, origin) || find_row(conf, key, to, origin);
+	free(key);
 	return found;
 }
 
@@ -55,12 +65,13 @@ static bool is_above(const struct expansion *x, const char *address)
 
 static bool add_member(struct expansion *x, const char *address)
 {
-	for (int i = 0; i < x->n; i++)
-		if (strcasecmp(x->member[i], address) == 0)
-			return true;
+	if (!address_set_add(&x->known, address))
+		return true;
 	if (x->n == ALIAS_MEMBERS_MAX)
 		return false;
-	x->member = mem_realloc(x->member, (size_t)(x->n + 1) * sizeof *x->member);
+	if ((x->n & (x->n - 1)) == 0) /* it doubles */
+		x->member =
+			mem_realloc(x->member, (size_t)(x->n ? x->n * 2 : 1) * sizeof *x->member);
 	x->member[x->n++] = mem_strdup(address);
 	return true;
 }
@@ -125,5 +136,6 @@ bool alias_add_recipient(const struct conf *conf, struct envelope *e, const char
 		free(x.member[i]);
 	}
 	free(x.member);
+	address_set_free(&x.known);
 	return ok;
 }

@@ -61,7 +61,7 @@ static bool is_possible(const struct session *s, enum mechanism m)
 	const struct mechanism_row *row = mechanism_row(m);
 	if (*settings(s)->dovecot)
 		return dovecot_can(s->worker->dovecot, m);
-	return !row->token && (!row->plus || s->tls);
+	return !row->token && (!row->plus || (s->tls && sasl_can_bind(stream_ssl(s->stream))));
 }
 
 bool auth_offered(const struct session *s, enum mechanism m)

@@ -31,8 +31,6 @@ static void stored(struct session *s, void *answer)
 		session_log_reject(s, is, NULL);
 		s->errors++;
 	}
-	if (!s->stream)
-		return;
 	session_reply(s, is, ident_text(s->tx->id, id));
 	session_reset(s);
 }
@@ -88,16 +86,13 @@ static void take(struct session *s)
 	store_in_time(s);
 }
 
+/* The client may have gone, and is told nothing then: what becomes of its mail is the same, and so is the log. */
 static void passed(struct session *s)
 {
 	const struct passage *p = s->tx->passage;
 	if (p->end == PASSAGE_DONE) {
 		take(s);
-		return;
-	}
-	if (!s->stream)
-		return;
-	if (p->end == PASSAGE_REFUSED) {
+	} else if (p->end == PASSAGE_REFUSED) {
 		session_refuse_by(s, p->reply, NULL);
 		if (s->state != SESSION_CLOSED)
 			session_reset(s);

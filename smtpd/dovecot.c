@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/stream.h"
+#include "base/users.h"
 #include "smtpd/dovecot_line.h"
 
 #include <assert.h>
@@ -26,7 +27,6 @@ enum {
 	REST_FIRST_MS = 100,
 	REST_MOST_MS = 5000,
 	STEADY_MS = 1000, /* a connection that was good for so long is made again at once */
-	USER_MAX = 255,
 };
 
 enum dovecot_state { DOVECOT_OFF, DOVECOT_RESTING, DOVECOT_CONNECTING, DOVECOT_READY };
@@ -192,13 +192,13 @@ static struct exchange *take_exchange(struct dovecot *d, struct dovecot_line *l)
 	return x && x->ticket ? x : NULL;
 }
 
-/* A name that can be logged, and looked up. */
-static bool good_user(const char *user)
+/* A name that can be logged, as it is looked up: Dovecot hands on how the client has written it. */
+static bool good_user(const char *user, char login[USERS_LOGIN_MAX + 1])
 {
 	for (const char *c = user; *c; c++)
 		if ((unsigned char)*c < ' ' || *c == 127)
 			return false;
-	return *user && strlen(user) <= USER_MAX;
+	return users_folded(user, login);
 }
 
 static enum dovecot_outcome outcome_of(const char *word)
@@ -218,6 +218,7 @@ static void conclude(struct dovecot *d, struct exchange *x, struct dovecot_line 
 {
 	enum dovecot_outcome outcome = ok ? DOVECOT_OK : DOVECOT_WRONG;
 	const char *user = NULL;
+	char login[USERS_LOGIN_MAX + 1];
 	bool more = true;
 	while (more) {
 		const char *word = dovecot_line_next(l, &more);
@@ -227,8 +228,8 @@ static void conclude(struct dovecot *d, struct exchange *x, struct dovecot_line 
 		if (dovecot_line_value(word, "user"))
 			user = dovecot_line_value(word, "user");
 	}
-	if (user && !good_user(user))
-		user = NULL;
+	if (user)
+		user = good_user(user, login) ? login : NULL;
 	/* Somebody, but who? */
 	if (outcome == DOVECOT_OK && !user)
 		outcome = DOVECOT_AWAY;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: ISC */
 #include "smtpd/filter_changes.h"
 
-#include "base/header_field.h"
 #include "base/mailaddr.h"
+#include "base/log.h"
 #include "base/mem.h"
 #include "smtpd/addressing.h"
+#include "smtpd/field_order.h"
 #include "stages/budget.h"
 #include "smtpd/param.h"
 
@@ -242,38 +243,19 @@ static char *field_text(const struct filter_change *c)
 	return buf_steal(&text, NULL);
 }
 
-static void insert(struct filter_changes *f, int at, const struct filter_change *c)
+static void insert(struct field_order *o, int at, const struct filter_change *c)
 {
-	draft_insert(f->draft, at, field_text(c));
-	if (at <= f->received)
-		f->received++;
+	char *text = field_text(c);
+	field_order_insert(o, at, &(struct draft_field){text, strlen(text), text});
 }
 
-/* The index-th of its name; nfield: there is none. */
-static int find_field(const struct filter_changes *f, const char *name, uint32_t index)
+static void change_field(struct field_order *o, const struct filter_change *c)
 {
-	const struct draft *d = f->draft;
-	for (int i = 0; i < d->nfield; i++) {
-		size_t len = header_field_name(d->field[i].text, d->field[i].len);
-		if (i == f->received || !header_field_is(d->field[i].text, len, name))
-			continue;
-		if (index <= 1)
-			return i;
-		index--;
-	}
-	return d->nfield;
-}
-
-static void change_field(struct filter_changes *f, const struct filter_change *c)
-{
-	int at = find_field(f, c->text[0], c->index), n = f->draft->nfield;
-	if (at < n) {
-		draft_remove(f->draft, at);
-		if (at < f->received)
-			f->received--;
-	}
+	int at = field_order_find(o, c->text[0], c->index);
+	if (at >= 0)
+		free(field_order_remove(o, at).own);
 	if (*c->text[1])
-		insert(f, at, c);
+		insert(o, at >= 0 ? at : field_order_len(o), c);
 }
 
 static void change_sender(struct filter_changes *f, const struct filter_change *c)
@@ -295,8 +277,12 @@ static void add_recipient(struct filter_changes *f, const struct filter_change *
 	uint32_t before = e->nrcpt;
 	parse_address(c->text[0], &a);
 	take_recipient_parameters(c->text[1], &notify, &orcpt);
-	if (addressing_recipient(f->conf, e, a.text, notify, orcpt) == RESPONSE_OK)
+	enum response why = addressing_recipient(f->conf, e, a.text, notify, orcpt);
+	if (why == RESPONSE_OK)
 		filter_changes_given(f, a.text, before, e->nrcpt);
+	else /* the tables are at fault: nobody but their owner can do anything about it */
+		log_event(LOG_LEVEL_ERROR, "filter", "id", log_id(f->draft->id), "action",
+			  "recipients", "to", a.text, "reason", response_reason(why), NULL);
 	free(orcpt);
 }
 
@@ -328,7 +314,8 @@ static void delete_recipient(struct filter_changes *f, const struct filter_chang
 			remove_recipient(f, i - 1);
 }
 
-static void make(struct filter_changes *f, const struct filter_change *c, struct buf *what)
+static void make(struct filter_changes *f, const struct filter_change *c, struct field_order *o,
+		 struct buf *what)
 {
 	static const char *const texts[] = {
 		[MILTER_CHANGE_TO_HEADER_ADD] = "header",
@@ -341,18 +328,18 @@ static void make(struct filter_changes *f, const struct filter_change *c, struct
 		[MILTER_CHANGE_TO_RECIPIENT_DELETE] = "recipients",
 		[MILTER_CHANGE_TO_QUARANTINE] = "hold",
 	};
-	int n = f->draft->nfield, at = c->index < (uint32_t)n ? (int)c->index : n;
+	int n = o ? field_order_len(o) : 0, at = c->index < (uint32_t)n ? (int)c->index : n;
 	if (!strstr(buf_cstr(what), texts[c->kind]))
 		buf_printf(what, "%s%s", buf_len(what) ? ", " : "", texts[c->kind]);
 	switch (c->kind) {
 	case MILTER_CHANGE_TO_HEADER_ADD:
-		insert(f, n, c);
+		insert(o, n, c);
 		break;
 	case MILTER_CHANGE_TO_HEADER_INSERT:
-		insert(f, at, c);
+		insert(o, at, c);
 		break;
 	case MILTER_CHANGE_TO_HEADER_CHANGE:
-		change_field(f, c);
+		change_field(o, c);
 		break;
 	case MILTER_CHANGE_TO_SENDER:
 		change_sender(f, c);
@@ -368,11 +355,30 @@ static void make(struct filter_changes *f, const struct filter_change *c, struct
 	}
 }
 
+static bool changes_header(const struct filter_changes *f)
+{
+	for (int i = 0; i < f->n; i++)
+		if (f->change[i].kind == MILTER_CHANGE_TO_HEADER_ADD ||
+		    f->change[i].kind == MILTER_CHANGE_TO_HEADER_INSERT ||
+		    f->change[i].kind == MILTER_CHANGE_TO_HEADER_CHANGE)
+			return true;
+	return false;
+}
+
 bool filter_changes_make(struct filter_changes *f, struct buf *what)
 {
 	bool body = f->body;
+	struct draft *d = f->draft;
+	struct field_order *o = NULL;
+	if (changes_header(f))
+		o = field_order_new(d->field, d->nfield, f->received, f->n);
 	for (int i = 0; i < f->n; i++)
-		make(f, &f->change[i], what);
+		make(f, &f->change[i], o, what);
+	if (o) {
+		field_order_put(o, draft_replace_fields(d, field_order_len(o)));
+		f->received = field_order_unnamed(o);
+		field_order_free(&o);
+	}
 	if (body) {
 		content_in_finish(&f->lines);
 		buf_printf(what, "%sbody", buf_len(what) ? ", " : "");

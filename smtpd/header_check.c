@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "smtpd/header_check.h"
 
-#include "base/header_addresses.h"
+#include "base/author_list.h"
 #include "base/mailaddr.h"
 #include "base/mem.h"
 #include "base/users.h"
@@ -50,10 +50,11 @@ static void check_field(const struct passage *p, const struct draft_field *f, co
 {
 	struct address_list list = {0};
 	struct buf fault = {0};
-	if (draft_addresses(f, &list, &fault))
+	const char *value = (const char *)memchr(f->text, ':', f->len) + 1;
+	if (author_list(value, (size_t)(f->text + f->len - value), &list, &fault))
 		judge(p, name, &list, why);
 	else
-		buf_printf(why, "%s can not be read", name);
+		buf_printf(why, "%s can not be read: %s", name, buf_cstr(&fault));
 	address_list_free(&list);
 	buf_fini(&fault);
 }
@@ -62,10 +63,17 @@ static void check(const struct passage *p, struct buf *why)
 {
 	static const char *const names[] = {"From", "Sender"};
 	const struct draft *d = &p->draft;
+	bool seen[sizeof names / sizeof *names] = {false};
 	for (int i = 0; i < d->nfield; i++)
-		for (size_t k = 0; k < sizeof names / sizeof *names && buf_len(why) == 0; k++)
-			if (draft_field_is(&d->field[i], names[k]))
+		for (size_t k = 0; k < sizeof names / sizeof *names && buf_len(why) == 0; k++) {
+			if (!draft_field_is(&d->field[i], names[k]))
+				continue;
+			if (seen[k])
+				buf_printf(why, "%s stands there twice", names[k]);
+			else
 				check_field(p, &d->field[i], names[k], why);
+			seen[k] = true;
+		}
 	if (buf_len(why) == 0 && d->broken)
 		buf_puts(why, "A line of the header is no field");
 }

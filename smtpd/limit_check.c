@@ -5,9 +5,10 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/metrics.h"
+#include "base/name_key.h"
+#include "smtpd/policy.h"
 #include "smtpd/reception.h"
 
-#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,12 +17,19 @@ static bool limited(const struct conf_limit *l, enum limit_of of)
 	return l && (of == LIMIT_MESSAGES ? l->messages : l->recipients).events > 0;
 }
 
+/* What a stranger says counts against nobody but itself: it may name anybody. Of reports, which have no sender, there may
+ * be many that nobody chose to send. */
+static bool limited_by_sender(const struct session *s, enum limit_of of)
+{
+	return limited(s->worker->conf->limit_by[LIMIT_BY_SENDER], of) && *s->tx->sender &&
+	       !policy_stranger(s);
+}
+
 bool limit_check_due(const struct session *s, enum limit_of of)
 {
 	const struct conf *c = s->worker->conf;
 	bool due = s->login && (of == LIMIT_MESSAGES || limited(c->limit_by[LIMIT_BY_LOGIN], of));
-	due = due || limited(c->limit_by[LIMIT_BY_CLIENT], of) ||
-	      limited(c->limit_by[LIMIT_BY_SENDER], of);
+	due = due || limited(c->limit_by[LIMIT_BY_CLIENT], of) || limited_by_sender(s, of);
 	return due && s->worker->limiter;
 }
 
@@ -36,14 +44,6 @@ static char *client_name(const union address *a)
 	return mem_printf("%s/64", address_text(&net, text));
 }
 
-static char *sender_name(const char *sender)
-{
-	char *name = mem_strdup(sender);
-	for (char *c = name; *c; c++)
-		*c = (char)tolower((unsigned char)*c);
-	return name;
-}
-
 void limit_check_ask(struct session *s, enum limit_of of, struct limiter_question *q,
 		     const struct wait_kind *kind)
 {
@@ -53,9 +53,8 @@ void limit_check_ask(struct session *s, enum limit_of of, struct limiter_questio
 		q->name[LIMIT_BY_LOGIN] = mem_strdup(s->login);
 	if (limited(c->limit_by[LIMIT_BY_CLIENT], of))
 		q->name[LIMIT_BY_CLIENT] = client_name(&s->peer);
-	/* Of reports, which have no sender, there may be many that nobody chose to send. */
-	if (limited(c->limit_by[LIMIT_BY_SENDER], of) && *s->tx->sender)
-		q->name[LIMIT_BY_SENDER] = sender_name(s->tx->sender);
+	if (limited_by_sender(s, of))
+		q->name[LIMIT_BY_SENDER] = name_key(s->tx->sender);
 	q->answer.note.type = LIMITER_ASK;
 	q->answer.reply_to = s->worker->loop;
 	q->answer.ticket = wait_begin(s, kind, 0);

@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "base/address.h"
+#include "base/descriptors.h"
 #include "base/mem.h"
 #include "base/metrics.h"
 #include "smtpd/proxy_header.h"
@@ -40,6 +41,7 @@ static int leave(struct proxied *p)
 	timer_stop(&loop->timers, &p->deadline);
 	list_remove(&p->link);
 	atomic_fetch_sub_explicit(p->listener->connections, 1, memory_order_relaxed);
+	descriptors_give(DESCRIPTORS_CLIENTS);
 	free(p);
 	return fd;
 }
@@ -88,6 +90,11 @@ void proxied_begin(struct listener *l, int fd, const union address *peer)
 	struct loop *loop = l->worker->loop;
 	if (!netlist_match(&l->service->proxies, peer)) {
 		reject(peer, "not one of the proxies of this listener");
+		close(fd);
+		return;
+	}
+	if (!descriptors_take(DESCRIPTORS_CLIENTS)) {
+		reject(peer, "too many connections");
 		close(fd);
 		return;
 	}

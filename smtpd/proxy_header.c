@@ -116,7 +116,6 @@ static void read_binary(struct proxy_header *h)
 		memcpy(&h->client.in6.sin6_addr, at, 16);
 		memcpy(&h->client.in6.sin6_port, at + 32, 2);
 	}
-	address_unmask(&h->client);
 }
 
 /* So many bytes are surely the header's, before more of it is known. */
@@ -182,5 +181,7 @@ size_t proxy_header_feed(struct proxy_header *h, const unsigned char *bytes, siz
 		if (h->skip == 0)
 			read_binary(h);
 	}
+	if (h->state == PROXY_HEADER_CLIENT)
+		address_unmask(&h->client);
 	return used;
 }

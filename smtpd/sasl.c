@@ -39,12 +39,17 @@ static int set_base64(Gsasl_session *session, Gsasl_property property, const uns
 	return result;
 }
 
+bool sasl_can_bind(SSL *ssl)
+{
+	return SSL_version(ssl) >= TLS1_3_VERSION || SSL_get_extms_support(ssl) == 1;
+}
+
 /* TLS 1.3 has no tls-unique; before that both are there. */
 static int bind_channel(struct sasl *s, Gsasl_property property)
 {
 	unsigned char bytes[BINDING_MAX];
 	size_t len = EXPORTED;
-	if (!s->ssl)
+	if (!s->ssl || !sasl_can_bind(s->ssl))
 		return GSASL_NO_CALLBACK;
 	if (property == GSASL_CB_TLS_EXPORTER) {
 		if (SSL_export_keying_material(s->ssl, bytes, len, exporter, sizeof exporter - 1,

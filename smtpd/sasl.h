@@ -43,4 +43,8 @@ bool sasl_password(struct sasl *, struct user_value *, char **password);
 void sasl_free(struct sasl **);
 void sasl_library_free(struct Gsasl **);
 
+bool sasl_can_bind(SSL *);
+/* Is there anything about this connection that no other can have? RFC 7627: before TLS 1.3 only with the extended master
+ * secret; without it somebody between the two can make both sides the same. */
+
 #endif

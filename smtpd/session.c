@@ -146,13 +146,13 @@ void session_abandon(struct session *s)
 	}
 }
 
-/* The one deadline of the stream: of silence, or of what has to end in time. */
+/* The one deadline of the stream: of silence, or of what has to end in time. While it waits for us, only that it reads. */
 static int64_t time_left(struct session *s)
 {
 	const struct conf_listener *l = s->service->listener;
 	int64_t now = clock_steady_ms(), left = l->timeout, limit = 0, since = s->begun_ms;
 	if (s->state == SESSION_WAIT)
-		return 0;
+		return left;
 	if (s->state == SESSION_HANDSHAKE) {
 		limit = l->tls_timeout;
 	} else if (s->tx && s->tx->began_ms) {
@@ -175,6 +175,7 @@ static int64_t time_left(struct session *s)
 static void set_deadline(struct session *s)
 {
 	bool unread = stream_behind(s->stream);
+	assert(s->state != SESSION_CLOSED);
 	/* Whoever reads no replies gets no more time by sending. */
 	if (!unread || !s->unread)
 		stream_deadline(s->stream, time_left(s));
@@ -275,8 +276,18 @@ static void secured(struct session *s)
 		session_close(s, RESPONSE_OUT_OF_STEP);
 }
 
+/* What it waits for may take longer than a client may be silent: it has read what it was sent, or has just begun not to. */
+static bool is_our_turn(const struct session *s)
+{
+	return s->state == SESSION_WAIT && !(s->unread && stream_behind(s->stream));
+}
+
 static void timed_out(struct session *s)
 {
+	if (is_our_turn(s)) {
+		set_deadline(s);
+		return;
+	}
 	if (s->state == SESSION_HANDSHAKE || s->unread) {
 		part(s, "timed out");
 		stream_free(&s->stream);

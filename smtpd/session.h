@@ -81,6 +81,8 @@ void session_reset(struct session *);
 /* Forget the transaction, and be ready for another. */
 
 void session_reply(struct session *, enum response, ...);
+/* Like all that refuse, it tells nothing to a client that has gone. */
+
 void session_refuse(struct session *, enum response, const char *to);
 /* Reply, log, count. to: the recipient it is about, as the client wrote it, or NULL. */
 

@@ -9,11 +9,21 @@
 #include <stdio.h>
 #include <string.h>
 
+__attribute__((format(printf, 2, 3))) static void say(struct session *s, const char *fmt, ...)
+{
+	va_list args;
+	va_start(args, fmt);
+	if (s->stream)
+		buf_vprintf(stream_out(s->stream), fmt, args);
+	va_end(args);
+}
+
 void session_reply(struct session *s, enum response r, ...)
 {
 	va_list args;
 	va_start(args, r);
-	response_vprint(stream_out(s->stream), r, args);
+	if (s->stream)
+		response_vprint(stream_out(s->stream), r, args);
 	va_end(args);
 }
 
@@ -36,7 +46,7 @@ void session_log_reject(struct session *s, enum response r, const char *to)
 
 void session_refuse_as(struct session *s, const struct access_value *v, const char *to)
 {
-	buf_printf(stream_out(s->stream), "%d %s %s\r\n", v->code, v->dsn, v->text);
+	say(s, "%d %s %s\r\n", v->code, v->dsn, v->text);
 	log_reject(s, v->code, v->dsn, v->text, to);
 	s->errors++;
 }
@@ -50,7 +60,7 @@ void session_refuse_with(struct session *s, enum response r, const char *to, ...
 	buf_init(&line);
 	response_vprint(&line, r, args);
 	va_end(args);
-	buf_append(stream_out(s->stream), buf_data(&line), buf_len(&line));
+	say(s, "%s", buf_cstr(&line));
 	const char *text = buf_cstr(&line) + strlen("450 ") + strlen(row->dsn) + strlen(" ");
 	log_reject(s, row->code, row->dsn, log_text("%.*s", (int)strcspn(text, "\r"), text), to);
 	buf_fini(&line);
@@ -65,8 +75,7 @@ void session_refuse_by(struct session *s, const char *reply, const char *to)
 	if (sscanf(reply, "%3d%*[- ]%15[0-9.] %n", &code, dsn, &begins) < 2)
 		snprintf(dsn, sizeof dsn, "%c.0.0", reply[0]);
 	const char *text = begins ? reply + begins : reply;
-	buf_puts(stream_out(s->stream), reply);
-	buf_puts(stream_out(s->stream), "\r\n");
+	say(s, "%s\r\n", reply);
 	log_reject(s, code, dsn, log_text("%.*s", (int)strcspn(text, "\r"), text), to);
 	s->errors++;
 	if (code == 421) {

@@ -150,6 +150,16 @@ void draft_remove(struct draft *d, int at)
 	d->changed = true;
 }
 
+struct draft_field *draft_replace_fields(struct draft *d, int n)
+{
+	assert(d->opened);
+	d->cap = n > 0 ? n : 1;
+	d->field = mem_realloc(d->field, (size_t)d->cap * sizeof *d->field);
+	d->nfield = n;
+	d->changed = true;
+	return d->field;
+}
+
 bool draft_field_is(const struct draft_field *f, const char *name)
 {
 	return header_field_is(f->text, header_field_name(f->text, f->len), name);

@@ -63,6 +63,10 @@ void draft_insert(struct draft *, int at, char *text);
 
 void draft_remove(struct draft *, int at);
 
+struct draft_field *draft_replace_fields(struct draft *, int n);
+/* Room for so many in place of those there are, to be filled at once with these, others and fewer of them. What the
+ * caller has removed he has freed. */
+
 bool draft_field_is(const struct draft_field *, const char *name); /* in any case of letters */
 
 bool draft_addresses(const struct draft_field *, struct address_list *, struct buf *why);

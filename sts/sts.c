@@ -4,11 +4,11 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/metrics.h"
+#include "base/name_key.h"
 #include "sts/sts_look.h"
 #include "sts/sts_text.h"
 
 #include <assert.h>
-#include <idn2.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -108,12 +108,8 @@ static void tick(void *owner)
 /* What a host name can't be has no policy. */
 static char *ascii_of(const char *domain)
 {
-	char *name = NULL;
-	bool good = idn2_to_ascii_8z(domain, &name, IDN2_NONTRANSITIONAL) == IDN2_OK &&
-		    conf_host_good(name);
-	char *own = good ? mem_strdup(name) : NULL;
-	idn2_free(name);
-	return own;
+	char name[NAME_KEY_DOMAIN];
+	return name_key_domain(domain, name) && conf_host_good(name) ? mem_strdup(name) : NULL;
 }
 
 static void ask(struct sts *s, struct sts_ask *a)

@@ -55,13 +55,26 @@ static char *address_of(const char *uri, size_t len)
 	return good ? mem_strdup(a.text) : NULL;
 }
 
+/* None, or a number that a port has; "host:" is none that anybody has to write. */
+static bool good_port(const char *host, size_t authority)
+{
+	const char *colon = memchr(host, ':', authority);
+	if (!colon)
+		return true;
+	size_t digits = strspn(colon + 1, "0123456789");
+	int port = atoi(colon + 1);
+	return digits > 0 && digits <= 5 && colon + 1 + digits == host + authority && port > 0 &&
+	       port <= 65535;
+}
+
 /* Which libcurl takes apart; no blanks, no user, and something to connect to. */
 static char *url_of(const char *uri, size_t len)
 {
 	char *url = mem_strndup(uri, len);
 	const char *host = url + strlen("https://");
 	size_t authority = strcspn(host, "/?#");
-	bool good = authority > 0 && !memchr(host, '@', authority) && *host != '[' && *host != ':';
+	bool good = authority > 0 && !memchr(host, '@', authority) && *host != '[' &&
+		    *host != ':' && good_port(host, authority);
 	for (const char *c = url; *c; c++)
 		good = good && *c > ' ' && *c <= '~';
 	if (good)

@@ -4,6 +4,7 @@
 #include "base/keyed_hash.h"
 #include "base/mailaddr.h"
 #include "base/mem.h"
+#include "base/name_key.h"
 #include "base/tables.h"
 
 #include <assert.h>
@@ -158,10 +159,13 @@ static bool is_from(const struct conf_route *section, const char *sender)
 	int n = *sender ? tables_keys(sender, room, sizeof room, key) : 1;
 	if (!*sender)
 		key[0] = "<>";
-	for (int i = 0; i < section->from.n; i++)
-		if (pattern_fits(section->from.item[i], key, n))
-			return true;
-	return false;
+	bool fits = false;
+	for (int i = 0; i < section->from.n && !fits; i++) {
+		char *pattern = name_key(section->from.item[i]);
+		fits = pattern_fits(pattern, key, n);
+		free(pattern);
+	}
+	return fits;
 }
 
 static const struct route *of_section(const struct route_table *t, const char *key,

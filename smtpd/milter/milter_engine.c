@@ -325,10 +325,9 @@ static const char *take_reply_line(struct milter_engine *e, const char *line, co
 {
 	size_t len = strcspn(line, "\r\n");
 	const char *next = line + len + strspn(line + len, "\r\n");
-	char between = line[3];
 	if (len < 3 || len > MILTER_REPLY_LINE_MAX || strncmp(line, code, 3) != 0)
 		return NULL;
-	if (len > 3 && between != (*next ? '-' : ' '))
+	if (len > 3 && line[3] != (*next ? '-' : ' '))
 		return NULL;
 	buf_append(&e->reply, line, 3);
 	buf_puts(&e->reply, *next ? "-" : " ");

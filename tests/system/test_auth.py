@@ -15,6 +15,7 @@ import pytest
 from lab import peers, received, sasl
 from lab.config import Config
 from lab.net import LOOPBACK, wait_until
+from lab.proc import cpu_seconds, sanitized
 from lab.relay import REPOSITORY
 from lab.smtp import Client, unverified_context
 
@@ -171,6 +172,25 @@ def test_wrong_names_and_wrong_passwords_read_the_same(open_relay, mechanism):
     unknown = _try(open_relay, mechanism, "nobody", "wrong")
     assert wrong.text == unknown.text == "535 5.7.8 Authentication failed: wrong name or password"
     assert open_relay.wait_event("auth", login="nobody", mechanism=mechanism)["result"] == "failed"
+
+
+def _cost(relay, attempt, times=60):
+    """Processor time of the relay for so many attempts in one session."""
+    with _clear(relay) as client:
+        before = cpu_seconds(relay)
+        for _ in range(times):
+            attempt(client)
+        return cpu_seconds(relay) - before
+
+
+@pytest.mark.skipif(sanitized(), reason="with a sanitizer processor time says little")
+def test_unknown_names_cost_what_wrong_passwords_do(open_relay):
+    """As those of one of the rows that there are; what is refused without a look at a password shows that it would be seen."""
+    known = [_cost(open_relay, lambda client, login=login: sasl.say_plain(client, login, "wrong")) for login in ("alice", "bob")]
+    unknown = [_cost(open_relay, lambda client, login=login: sasl.say_plain(client, login, "wrong")) for login in ("nobody", "mallory")]
+    refused = _cost(open_relay, lambda client: client.command("AUTH PLAIN !", 501))
+    assert refused < min(known) / 4
+    assert min(known) / 2 < min(unknown) and max(unknown) < max(known) * 2, (known, unknown)
 
 
 def test_keys_that_nobody_has_look_like_any(open_relay):

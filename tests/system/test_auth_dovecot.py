@@ -92,6 +92,28 @@ def test_the_login_is_as_dovecot_says(relay, sink):
     assert relay.wait_event("queued", user="alice")
 
 
+def test_every_spelling_of_a_login_is_one(lab, sink):
+    spellings = ["Alice", "aLICE", "\uff21lice", "ALICE"]
+    script = [("send", HELLO)]
+    for number, spelling in enumerate(spellings, 1):
+        script += [("expect", b"AUTH\t%d\tPLAIN[^\n]*\n" % number), ("send", f"OK\t{number}\tuser={spelling}\n".encode())]
+    server = lab.script([*script, ("drain",)])
+    config = _config(f"inet:127.0.0.1:{server.port}", sink.port)
+    owners = lab.folder("owners") / "sender_logins"
+    owners.write_text("a@sender.test alice\n")
+    config.settings["sender_logins"] = [str(owners)]
+    config.extra += 'limit "login" { messages = "2/h" }\n'
+    relay = lab.relay(config)
+    relay.wait_event("dovecot", state="ready")
+    for spelling, code in zip(spellings, (250, 250, 450, 550)):
+        if code == 550:
+            assert relay.command("user", "suspend", "alice").returncode == 0
+        with _greeted(relay) as client:
+            assert sasl.say_plain(client, spelling, PASSWORD).code == 235
+            client.command("MAIL FROM:<a@sender.test>", code)
+    relay.wait_event("auth", login="alice", count=4)
+
+
 def test_who_may_not_log_in_is_told_why_when_he_is_who_he_says(relay):
     assert _plain(relay, "gone").text.startswith("525 5.7.13 ")
     assert _plain(relay, "gone", "wrong").text == WRONG

@@ -45,6 +45,18 @@ def test_an_enforced_policy_says_which_hosts_and_certificates_will_do(lab):
     _keep_over_restarts(world)
 
 
+def test_a_policy_holds_for_domains_that_idna_refuses(lab):
+    """The DNS has them, and so has the host of the policy: without it their mail would go in clear."""
+    names = ["r3---sn", "xn--i-7iq"]
+    world = World(lab, {name: f"MX 10 mx.{name}; ^mx A {CLEAR}" for name in names})
+    world.policies.answers = {f"{name}.test": policy("enforce", f"mx.{name}.test") for name in names}
+    world.send(*names)
+    for name in names:
+        assert world.became("deferred", name)["dsn"] == "4.7.4"
+        assert world.relay.events("mta_sts", domain=f"{name}.test")
+    assert not world.sinks[CLEAR].messages
+
+
 def _tell(world):
     told = world.relay.command("tls", "stray.test")
     assert told.returncode == 0 and re.search(r"mta-sts +enforce, id 1", told.stdout), told.stdout + told.stderr

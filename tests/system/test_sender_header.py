@@ -2,8 +2,13 @@
 """sender_header: whom the header may name as the author, when somebody has logged in."""
 
 import base64
+import contextlib
 import email
 import email.policy
+import email.utils
+import random
+import re
+import subprocess
 
 import pytest
 
@@ -26,9 +31,8 @@ GOOD = [
     f"From: Me\r\n <\r\n {ME}\r\n >",
     f"From: {ME}, Also <{ALSO}>\r\nSender: {ME}",
     f"From: us: {ME}, {ALSO};",
-    f"From: <@relay.test:{ME}>",
+    f"From: Dr. Me <{ME}>",
     "From: me@OWN.TEST",
-    f"From: {ME}\r\nFrom: {ALSO}",
     f"From: \"me\"@own.test",
     f"From: {ME}\r\nReply-To: {OTHER}",
     f"From: {ME}\r\nno field at all\r\nFrom: {OTHER}",  # an empty line is put behind the header
@@ -68,6 +72,21 @@ BAD = [
     "From: BOSS@OWN.TEST",
     "From: bö@own.test",
     f"From: {ME}\r\nDate: Sun, 22 Nov 2026 10:00:00 +0000\r\nMessage-ID: <a@own.test>\r\nno field\r\nFrom: {OTHER}",
+    f"From: {OTHER} <{ME}>",
+    f"From: {OTHER}: {ME}",
+    f"From: {OTHER}: {ME};",
+    f'From: "{OTHER}": {ME};',
+    f"From: ({OTHER}) us: {ME};",
+    f"From: x:{OTHER}<{ME}>",
+    f"From: x:{OTHER}<{ME}>;",
+    f"From: {ME}\r\nFrom: {ALSO}",
+    f"From: <@relay.test:{ME}>",
+    f"From: {ME},",
+    f"From: ,{ME}",
+    f"From: me @own.test",
+    f"From: {ME}\r\n \r\n Me",
+    f"From: Me <{ME}>\r\nSender: {ME}\r\nSender: {ALSO}",
+    "From: " + ", ".join([ME] * 101),
     f"X: y\r\nfRoM:\t{OTHER}",
 ]
 
@@ -133,6 +152,58 @@ def test_a_login_is_the_author_it_names_or_is_refused(world, send):
             assert {str(address.addr_spec).lower() for address in author.addresses} <= {ME, ALSO}
     told = relay.wait_event("reject", count=len(BAD) + 2) and relay.events("reject")
     assert len(told) == len(BAD) + 2 and "The login anna may not send as boss@own.test, which is in From" in told[0]["reason"]
+
+
+PIECES = [ME, ALSO, OTHER, "me", "boss", "own.test", "@", "<", ">", "<", ">", ",", ":", ";", ".", "(", ")", '"', "\\", "[", "]", " ", "\t",
+          "\r\n ", "=?utf-8?q?boss=40own=2Etest?=", "us:", f"<{ME}>", f"<{OTHER}>", f'"{OTHER}"', f"({OTHER})", "[127.0.0.1]", "%", "!", "'", "=", "\xe9"]
+PERL = r"""
+use MIME::Base64; use Mail::Address; $| = 1;
+while (<STDIN>) { print join("\t", map { $_->address // "" } Mail::Address->parse(decode_base64($_))), "\n"; }
+"""
+
+
+def _some_value(dice):
+    """Good parts and bad ones: half of them one that is good, with pieces put in or taken away."""
+    if dice.random() < 0.5:
+        return "".join(dice.choice(PIECES) for _ in range(dice.randint(1, 8)))
+    value = dice.choice([one for one in GOOD if one.startswith("From:")]).split(":", 1)[1].split("\r\nSender")[0].split("\r\nReply")[0].split("\r\nno")[0]
+    for _ in range(dice.randint(1, 3)):
+        at = dice.randint(0, len(value))
+        value = value[:at] + dice.choice(PIECES) + value[at + dice.choice([0, 0, 0, 1, 2]):]
+    return value
+
+
+def _readers(perl, value):
+    """Yield whom each of three readers takes for the authors."""
+    unfolded = value.replace("\r\n", "")
+    with contextlib.suppress(AttributeError, IndexError):  # some values it can't read at all
+        field = email.policy.default.header_factory("From", unfolded)
+        yield "headerregistry", [address.addr_spec for address in field.addresses]
+    yield "utils", [address for _, address in email.utils.getaddresses([unfolded])]
+    perl.stdin.write(base64.b64encode(unfolded.encode("latin-1")) + b"\n")
+    perl.stdin.flush()
+    found = perl.stdout.readline().decode("latin-1").rstrip("\n").split("\t")
+    yield "Mail::Address", [re.sub("^[^@:]*:", "", one) for one in found]  # it takes a group's name for a part of the address
+
+
+def test_no_other_reader_sees_an_author_that_was_not_checked(world):
+    relay, _ = world
+    dice, passed, wrong = random.Random(155), 0, []
+    with subprocess.Popen(["perl", "-e", PERL], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as perl, relay.client() as client:
+        logged_in(client)
+        for _ in range(6000):
+            value = _some_value(dice)
+            said = by_data(client, f"From:{value}\r\nSubject: x\r\n\r\ntext\r\n".encode("latin-1"))
+            if said.code != 250:
+                assert said.code == 550, said
+                continue
+            passed += 1
+            for reader, authors in _readers(perl, value):
+                if not {author.lower().replace('"me"', "me") for author in authors if author} <= {ME, ALSO}:
+                    wrong.append((reader, value, authors))
+        perl.stdin.close()
+    assert not wrong, wrong[:20]
+    assert passed > 200  # it does not refuse them all
 
 
 def test_who_has_not_logged_in_is_not_asked(world):

@@ -70,6 +70,31 @@ limit "client" { messages = "4/h" action = "reject" }
     sink.wait_messages(3)
 
 
+@pytest.mark.parametrize("action", ["defer", "reject", "hold"])
+def test_a_stranger_uses_up_nobodys_limit(lab, action):
+    sink = lab.sink()
+    config = Config(extra=f'limit "sender" {{ messages = "2/h"  recipients = "2/h"  action = "{action}" }}')
+    config.settings["postmaster"] = "postmaster@dest.test"
+    config.listeners = {"own": {}, "strange": {"networks": ["10.0.0.0/8"]}}
+    relay = lab.relay(config.route_all_to(sink.port))
+    with relay.client("strange") as stranger:
+        stranger.greet()
+        for to, code in ("owner@dest.test", 550), ("postmaster", 250):
+            for _ in range(5):
+                _mail(stranger, "boss@own.test")
+                stranger.command(f"RCPT TO:<{to}>", code)
+                stranger.command("RSET")
+        stranger.send_mail("boss@own.test", ["postmaster"])
+    with relay.client("own") as own:
+        own.greet()
+        own.send_mail("boss@own.test", ["b@dest.test"])
+        own.send_mail("boss@own.test", ["b@dest.test"])
+        own.send("MAIL FROM:<boss@own.test>")  # the limit is there, for who may send
+        own.expect({"defer": 450, "reject": 550, "hold": 250}[action])
+    relay.wait_event("limit", sender="boss@own.test", action=action)
+    assert len(relay.events("limit")) == 1
+
+
 def test_suspended_logins_are_remembered(lab):
     _, relay = _relay(lab, "")
     assert relay.command("user").stdout == ""

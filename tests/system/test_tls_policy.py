@@ -235,6 +235,29 @@ def test_a_resumed_session_is_verified_anew(lab, certificates):
     assert any(event.get("resumed") == "yes" for event in relay.events("tls"))
 
 
+@pytest.mark.parametrize("name", [NAME, "other.test"])
+def test_a_session_that_is_resumed_under_another_policy_must_meet_that(lab, certificates, name):
+    """It was begun when nobody was verified, with a host that has one name: with that it goes on, with another not."""
+    sink = lab.sink(tls=certificates.server_context(NAME))
+    config = Config(extra=_tls(certificates), transports={"smtp": {"connection_max_messages": 1}},
+                    queue={"minimal_backoff_time": "1h", "maximal_backoff_time": "1h"})
+    relay = lab.relay(config.route_all_to(sink.port))
+    for count in (1, 2):
+        relay.send()
+        sink.wait_messages(count)
+    relay.wait_event("tls", resumed="yes")
+    relay.config.transports["smtp"]["tls"] = f"verify:{name}"
+    relay.write_config()
+    assert relay.command("reload").returncode == 0
+    relay.send(recipients=["after@dest.test"])
+    if name == NAME:
+        relay.wait_event("sent", to="after@dest.test")
+        assert relay.events("tls")[-1]["verified"] == "matched"
+    else:
+        assert relay.wait_event("deferred", to="after@dest.test")["dsn"] == "4.7.5"
+        assert len(sink.messages) == 2
+
+
 def test_a_real_postfix_is_verified(lab, certificates):
     certificate, key = certificates.host("postfix.test")
     postfix = lab.postfix(settings={

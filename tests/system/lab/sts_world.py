@@ -57,7 +57,7 @@ class World:
                 lines += [f"mta-sts.{name} A {LOOPBACK}"]
             if name in ids:
                 lines += [f'_mta-sts.{name} TXT "v=STSv1; id={ids[name]};"']
-        return "\n".join(re.sub(r"^(\w+) \^(\S+) ", r"\2.\1 ", line) for line in lines)
+        return "\n".join(re.sub(r"^([\w-]+) \^(\S+) ", r"\2.\1 ", line) for line in lines)
 
     def set_ids(self, ids):
         """Have these domains, and no others, a record with this id."""

@@ -672,6 +672,59 @@ static void empty_records_without_end_are_an_error(void **state)
 	assert_int_equal(buf_len(&server.got), 0);
 }
 
+/* Records that OpenSSL has made of key updates, so many as the other side takes; returns how many. */
+static int update_keys(struct side *from, const struct side *to, int most)
+{
+	SSL *ssl = stream_ssl(from->stream);
+	int sent = 0;
+	while (sent < most && to->count[STREAM_ERROR] == 0) {
+		assert_int_equal(SSL_key_update(ssl, SSL_KEY_UPDATE_NOT_REQUESTED), 1);
+		if (SSL_do_handshake(ssl) != 1)
+			break;
+		sent++;
+		/* They lie in the socket, a hundred kilobytes of them, before the other side looks. */
+		if (sent % 4000 == 0)
+			ev_run(l->ev, EVRUN_NOWAIT);
+	}
+	return sent;
+}
+
+static void key_updates_without_end_are_an_error(struct side *from, struct side *to)
+{
+	enum { MANY = 4000 };
+	shake_hands(NULL);
+	stream_pause(from->stream);
+	int sent = update_keys(from, to, MANY);
+	assert_in_range(sent, 10 * STREAM_IDLE_RECORDS, MANY);
+	UNTIL(to->count[STREAM_ERROR] == 1);
+	assert_string_equal(stream_error(to->stream), "TLS: too many records that hold no data");
+}
+
+static void a_client_s_key_updates_without_end_are_an_error(void **state)
+{
+	(void)state;
+	key_updates_without_end_are_an_error(&client, &server);
+}
+
+static void a_server_s_key_updates_without_end_are_an_error(void **state)
+{
+	(void)state;
+	key_updates_without_end_are_an_error(&server, &client);
+}
+
+/* As many as a peer may have reason for; and what is said behind them. */
+static void some_key_updates_are_none(void **state)
+{
+	(void)state;
+	shake_hands(NULL);
+	for (int i = 0; i < STREAM_IDLE_RECORDS / 2; i++) {
+		assert_int_equal(update_keys(&client, &server, 1), 1);
+		say(&client, "a");
+		UNTIL(buf_len(&server.got) == (size_t)i + 1);
+	}
+	assert_int_equal(server.count[STREAM_ERROR], 0);
+}
+
 static void a_wrong_key_is_said(void **state)
 {
 	(void)state;
@@ -733,6 +786,9 @@ int main(void)
 		TEST(a_client_s_unfinished_key_update_does_not_end_tls),
 		TEST(a_server_s_unfinished_ticket_does_not_end_tls),
 		TEST(empty_records_without_end_are_an_error),
+		TEST(a_client_s_key_updates_without_end_are_an_error),
+		TEST(a_server_s_key_updates_without_end_are_an_error),
+		TEST(some_key_updates_are_none),
 		cmocka_unit_test(a_wrong_key_is_said),
 	};
 	signal(SIGPIPE, SIG_IGN);

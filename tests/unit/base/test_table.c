@@ -25,8 +25,8 @@ static const char *check(const void *context, const char *key, const char *value
 	return at;
 }
 
-static const struct table_form blank = {false, "key value", check, NULL};
-static const struct table_form colon = {true, "key: value", check, NULL};
+static const struct table_form blank = {.shape = "key value", .check = check};
+static const struct table_form colon = {.colon = true, .shape = "key: value", .check = check};
 
 static void write_file(const char *text)
 {

@@ -245,6 +245,24 @@ static void replies_are_whole_lines(void **state)
 		assert_int_equal(reply(bad[i]), MILTER_SAYS_FAULT);
 }
 
+/* Nothing is read of what lies behind the end of the packet, which for some length is that of the memory too: there a
+ * sanitizer sees it. */
+static void a_line_shorter_than_a_code_is_none(void **state)
+{
+	(void)state;
+	char text[MILTER_REPLY_LINE_MAX] = "550-";
+	for (size_t len = 5; len < sizeof text - 3; len++) {
+		text[len - 1] = 'x';
+		for (size_t digits = 1; digits <= 2; digits++) {
+			snprintf(text + len, 4, "\n%.*s", (int)digits, "55");
+			assert_int_equal(reply(text), MILTER_SAYS_FAULT);
+			assert_int_equal(engine.state, MILTER_FAULTY);
+			milter_engine_fini(&engine);
+			milter_engine_init(&engine);
+		}
+	}
+}
+
 static void a_long_reply_is_none(void **state)
 {
 	char text[MILTER_REPLY_LINE_MAX + 2];
@@ -319,6 +337,7 @@ int main(void)
 		T(each_change_needs_its_action),
 		T(a_field_ends_where_it_should),
 		T(replies_are_whole_lines),
+		T(a_line_shorter_than_a_code_is_none),
 		T(a_long_reply_is_none),
 		T(macros_are_of_its_choice),
 		T(what_is_discarded_or_skipped_is_there),

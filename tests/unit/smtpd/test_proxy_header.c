@@ -49,6 +49,22 @@ static void the_first_version_is_a_line(void **state)
 	STATE("PROXY TCP4 192.0.2.1", 0, MORE);
 }
 
+/* One that is written so is the same client, for every limit and network. */
+static void an_ipv4_client_in_disguise_is_that_client(void **state)
+{
+	(void)state;
+	static const char line[] = "PROXY TCP6 ::ffff:192.0.2.1 ::ffff:198.51.100.1 56324 25\r\n";
+	static const char binary[] = SIGNATURE "\x21\x21\x00\x24"
+					       "\0\0\0\0\0\0\0\0\0\0\xff\xff\xc0\0\x02\x01"
+					       "\0\0\0\0\0\0\0\0\0\0\xff\xff\xc6\x33\x64\x01"
+					       "\xdc\x04\0\x19";
+	CLIENT(line, 0, "192.0.2.1", 56324);
+	CLIENT(binary, 0, "192.0.2.1", 56324);
+	assert_int_equal(fed(line, sizeof line - 1, sizeof line - 1).client.sa.sa_family, AF_INET);
+	assert_int_equal(fed(binary, sizeof binary - 1, sizeof binary - 1).client.sa.sa_family,
+			 AF_INET);
+}
+
 static void lines_that_are_wrong(void **state)
 {
 	(void)state;
@@ -116,6 +132,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(the_first_version_is_a_line),
+		cmocka_unit_test(an_ipv4_client_in_disguise_is_that_client),
 		cmocka_unit_test(lines_that_are_wrong),
 		cmocka_unit_test(the_second_version_is_binary),
 		cmocka_unit_test(binaries_that_are_wrong),

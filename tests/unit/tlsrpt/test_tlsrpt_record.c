@@ -27,6 +27,10 @@ static void a_record_names_mail_addresses_and_urls(void **state)
 {
 	(void)state;
 	is("v=TLSRPTv1; rua=mailto:tls@a.test", "tls@a.test");
+	is("v=TLSRPTv1;rua=https://a.test:8443/,https://b.test:/,https://c.test:0/,https://"
+	   "d.test:65536/,"
+	   "https://e.test:1x/",
+	   "https://a.test:8443/");
 	is("v=TLSRPTv1;rua=mailto:tls@A.test,https://a.test/x?y=1 ;",
 	   "tls@a.test https://a.test/x?y=1");
 	is("v=TLSRPTv1; x=y; rua = mailto:a@a.test , mailto:b@a.test", "a@a.test b@a.test");

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: ISC */
+#include "base/name_key.h"
+
+#include "base/buf.h"
+#include "base/mailaddr.h"
+#include "base/mem.h"
+
+#include <idn2.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool name_key_plain(const char *text)
+{
+	while (*text && (unsigned char)*text < 128)
+		text++;
+	return *text == '\0';
+}
+
+static void lower(char *text)
+{
+	for (; *text; text++)
+		if (*text >= 'A' && *text <= 'Z')
+			*text = (char)(*text - 'A' + 'a');
+}
+
+/* Nothing that would be read as another part of what the name stands in. */
+static bool is_name(const char *text)
+{
+	return *text && text[strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789-_.")] == '\0';
+}
+
+/* What the library makes of it; the caller frees with idn2_free(). NULL: nothing that is a name. */
+static char *converted(const char *text)
+{
+	char *ascii = NULL;
+	if (idn2_to_ascii_8z(text, &ascii, IDN2_NFC_INPUT | IDN2_NONTRANSITIONAL) == IDN2_OK) {
+		lower(ascii);
+		if (is_name(ascii))
+			return ascii;
+	}
+	idn2_free(ascii);
+	return NULL;
+}
+
+/* Beside a label that IDNA2008 refuses, those that it need not look at. False: one can't be converted. */
+static bool put_labels(struct buf *to, char *text)
+{
+	bool good = true;
+	for (char *label; (label = strsep(&text, "."));) {
+		char *ascii = name_key_plain(label) ? NULL : converted(label);
+		good = good && (ascii || name_key_plain(label));
+		buf_printf(to, "%s%s", ascii ? ascii : label, text ? "." : "");
+		idn2_free(ascii);
+	}
+	return good;
+}
+
+bool name_key_domain(const char *domain, char to[NAME_KEY_DOMAIN])
+{
+	char *copy = mem_strdup(domain), *ascii = NULL;
+	struct buf labels = {0};
+	bool good = true;
+	lower(copy);
+	if (!name_key_plain(copy))
+		ascii = converted(copy);
+	if (!ascii && !name_key_plain(copy)) {
+		char *text = mem_strdup(copy);
+		good = put_labels(&labels, text);
+		free(text);
+	}
+	const char *found = ascii ? ascii : good && buf_len(&labels) ? buf_cstr(&labels) : copy;
+	int len = snprintf(to, NAME_KEY_DOMAIN, "%s", found);
+	buf_fini(&labels);
+	idn2_free(ascii);
+	free(copy);
+	return good && len < NAME_KEY_DOMAIN;
+}
+
+/* One word of a key: what stands before the domain in it, the domain, what stands behind. */
+static void put_word(struct buf *to, const char *word)
+{
+	char ascii[NAME_KEY_DOMAIN];
+	const char *domain = mailaddr_domain(word);
+	if (!*domain)
+		domain = word + (word[0] == '@');
+	domain += strspn(domain, ".[");
+	size_t len = strcspn(domain, ":]");
+	char *name = mem_strndup(domain, len);
+	bool good = name_key_domain(name, ascii);
+	buf_append(to, word, (size_t)(domain - word));
+	buf_puts(to, good ? ascii : name);
+	buf_puts(to, domain + len);
+	free(name);
+}
+
+char *name_key(const char *key)
+{
+	struct buf to = {0};
+	if (name_key_plain(key)) {
+		buf_puts(&to, key);
+	} else {
+		for (bool more = true; more; more = *key++ != '\0') {
+			size_t len = strcspn(key, " ");
+			char *word = mem_strndup(key, len);
+			put_word(&to, word);
+			free(word);
+			key += len;
+			if (*key)
+				buf_puts(&to, " ");
+		}
+	}
+	char *folded = buf_steal(&to, NULL);
+	lower(folded);
+	return folded;
+}

@@ -1,0 +1,30 @@
+/* name_key.h - the one form in which domains are looked up, however they are written.
+ *
+ *	Bücher.test, BÜCHER.TEST, xn--Bcher-kva.test, ｂücher．test --> xn--bcher-kva.test
+ *
+ * What is ASCII passes as it is, in lower case: the DNS has names that IDNA2008 refuses, such as r3---sn.test. The
+ * rest is as UTS 46 has it, not transitional, which is what resolvers make of it too. What was said stays
+ * as it was on the wire: this is for tables, sections, limits, and questions to the DNS.
+ *
+ * OWNERSHIP  Results of name_key() are the caller's.
+ * THREAD     Any. Pure.
+ * ERRORS     What has no such form stays as it is, in lower case as far as it is ASCII.
+ * SEE        UTS 46; RFC 5890, 5891.
+ */
+#ifndef BASE_NAME_KEY_H
+#define BASE_NAME_KEY_H
+
+#include <stdbool.h>
+
+enum { NAME_KEY_DOMAIN = 256 };
+
+bool name_key_domain(const char *domain, char to[NAME_KEY_DOMAIN]);
+/* False: it has no such form, or it is too long, and to is cut there. */
+
+bool name_key_plain(const char *key); /* ASCII: only its letters need folding */
+
+char *name_key(const char *key);
+/* Of an address, whose local part becomes ASCII lower case; a domain, a ".parent", "[host]:port", or several of these
+ * between blanks. */
+
+#endif

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: ISC
+"""One domain in all its spellings: what is said of it in any table or section holds for each."""
+
+import base64
+
+import pytest
+
+from lab.config import Config
+
+ONE = "xn--bcher-kva.test"
+SPELLINGS = [ONE, "bücher.test", "BÜCHER.Test", "XN--bcher-KVA.test", "ｂｕ\u0308cher.test", "bücher．test", "bücher。test"]
+IN_TABLES = [ONE, "bücher.test", "Bücher.TEST"]
+
+
+def _relay(lab, written):
+    """Everything that may be said of a domain, written in one way."""
+    folder = lab.folder("tables")
+    sink, away = lab.sink(), lab.sink()
+
+    def table(name, text):
+        (folder / name).write_text(text, encoding="utf-8")
+        (folder / name).chmod(0o600)
+        return [str(folder / name)]
+
+    config = Config({
+        "recipient_access": table("access", f"refused@{written} reject 550 5.7.1 not to him\n"),
+        "tls_policy": table("policy", f"{written} required\n"),
+        "sender_logins": table("logins", f"me@{written} anna\nboss@{written} bert\n"),
+        "aliases": table("aliases", f"list@{written}: a@dest.test\n"),
+    })
+    config.route_all_to(away.port)
+    config.routes[written] = {"relay": [f"[127.0.0.1]:{sink.port}"]}
+    config.listeners["smtp"] = {"auth": True, "error_limit": 0}
+    config.auth = {"file": table("users", "")[0], "mechanisms": ["PLAIN"], "require_tls": False}
+    config.extra = 'limit "sender" { messages = "3/h"  action = "reject" }\n'
+    relay = lab.relay(config)
+    assert relay.command("passwd", "-f", config.auth["file"], "anna", stdin="secret\n").returncode == 0
+    assert relay.command("reload").returncode == 0
+    return relay
+
+
+@pytest.mark.parametrize("written", IN_TABLES)
+def test_what_is_said_of_a_domain_holds_for_each_spelling(lab, written):
+    relay = _relay(lab, written)
+    with relay.client() as client:
+        client.greet()
+        client.command("AUTH PLAIN " + base64.b64encode(b"\0anna\0secret").decode(), 235)
+        for number, spelling in enumerate(SPELLINGS):
+            client.command(f"MAIL FROM:<boss@{spelling}> SMTPUTF8", 553)
+            said = client.command(f"MAIL FROM:<me@{spelling}> SMTPUTF8", 250 if number < 3 else 550)
+            assert number < 3 or "Too many messages for this sender" in said.text
+            client.command("RSET")
+    with relay.client() as client:
+        client.greet()
+        for number, spelling in enumerate(SPELLINGS):
+            client.command(f"MAIL FROM:<n{number}@sender.test> SMTPUTF8", 250)
+            assert "not to him" in client.command(f"RCPT TO:<refused@{spelling}>", 550).text
+            client.command(f"RCPT TO:<to{number}@{spelling}>", 250)
+            client.command("DATA", 354)
+            client.send(b"Subject: x\r\n\r\n.\r\n")
+            client.expect(250)
+            # The sink offers no TLS, and gets nothing: it is required; what is said stays as it was said.
+            address = f"to{number}@{spelling}".lower() if spelling.isascii() else None
+            event = relay.wait_event("deferred", count=number + 1)
+            assert event["dsn"].startswith("4.7."), event
+            assert not address or event["to"] == address
+            assert "a@dest.test" in relay.command("route", f"list@{spelling}").stdout
+    assert not relay.events("sent")
+
+
+@pytest.mark.parametrize("domain", ["r3---sn.test", "xn--i-7iq.test", "r3---sn.bücher.test"])
+def test_a_domain_that_idna_refuses_has_its_policy(lab, domain):
+    folder, sink = lab.folder("tables"), lab.sink()
+    (folder / "policy").write_text(f"{domain} required\n", encoding="utf-8")
+    config = Config({"tls_policy": [str(folder / "policy")]})
+    relay = lab.relay(config.route_all_to(sink.port))
+    with relay.client() as client:
+        client.greet()
+        client.send_mail("a@sender.test", [f"b@{domain}"], mail_params=" SMTPUTF8")
+    assert relay.wait_event("deferred")["dsn"].startswith("4.7.")
+    assert not sink.messages

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: ISC */
+#include "tests/unit/base/unit.h"
+
+#include "base/name_key.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static void is_domain(const char *text, const char *wanted)
+{
+	char name[NAME_KEY_DOMAIN];
+	assert_true(name_key_domain(text, name));
+	assert_string_equal(name, wanted);
+}
+
+static void is_key(const char *text, const char *wanted)
+{
+	char *key = name_key(text);
+	assert_string_equal(key, wanted);
+	free(key);
+}
+
+static void every_spelling_of_a_domain_is_one(void **state)
+{
+	static const char *const spellings[] = {
+		"xn--bcher-kva.test",
+		"XN--BCHER-KVA.TEST",
+		"bücher.test",
+		"BÜCHER.test",
+		"bu\xcc\x88"
+		"cher.test",
+		"ｂücher.test",
+		"bücher.ｔｅｓｔ",
+		"bücher。test",
+		"bücher．test",
+	};
+	(void)state;
+	for (size_t i = 0; i < sizeof spellings / sizeof *spellings; i++)
+		is_domain(spellings[i], "xn--bcher-kva.test");
+	is_domain("ｄｅｓｔ.test", "dest.test");
+	is_domain("stra\xc3\x9f"
+		  "e.test",
+		  "xn--strae-oqa.test");
+}
+
+/* IDNA2008 knows none of these, and the DNS has them. */
+static void ascii_passes_as_it_is(void **state)
+{
+	(void)state;
+	is_domain("r3---sn.test", "r3---sn.test");
+	is_domain("xn--i-7iq.test", "xn--i-7iq.test");
+	is_domain("_dmarc.Example.ORG", "_dmarc.example.org");
+	is_domain("-.test", "-.test");
+	is_domain("r3---sn.bücher.test", "r3---sn.xn--bcher-kva.test");
+}
+
+static void what_has_no_such_form_stays(void **state)
+{
+	char name[NAME_KEY_DOMAIN];
+	(void)state;
+	assert_false(name_key_domain("\xff.Test", name));
+	assert_string_equal(name, "\xff.test");
+	assert_false(name_key_domain("a＠b.test", name)); /* an @ comes of it */
+	assert_false(name_key_domain("a／b.test", name));
+	char lengthy[400];
+	memset(lengthy, 'a', sizeof lengthy - 1);
+	lengthy[sizeof lengthy - 1] = '\0';
+	assert_false(name_key_domain(lengthy, name));
+}
+
+static void keys_have_their_domains_in_that_form(void **state)
+{
+	(void)state;
+	is_key("User@Bücher.Test", "user@xn--bcher-kva.test");
+	is_key("bö@bücher.test", "bö@xn--bcher-kva.test");
+	is_key("\"a@b\"@bücher.test", "\"a@b\"@xn--bcher-kva.test");
+	is_key(".bücher.test", ".xn--bcher-kva.test");
+	is_key("@bücher.test", "@xn--bcher-kva.test");
+	is_key("[bücher.test]:25", "[xn--bcher-kva.test]:25");
+	is_key("bücher.test:25 a@bücher.test", "xn--bcher-kva.test:25 a@xn--bcher-kva.test");
+	is_key("<>", "<>");
+	is_key("*", "*");
+	is_key("Login:Anna", "login:anna");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(every_spelling_of_a_domain_is_one),
+		cmocka_unit_test(ascii_passes_as_it_is),
+		cmocka_unit_test(what_has_no_such_form_stays),
+		cmocka_unit_test(keys_have_their_domains_in_that_form),
+	};
+	return RUN(tests);
+}
