@@ -11,7 +11,7 @@ import pytest
 from lab import received
 from lab.config import Config
 from lab.load import Load, token
-from lab.net import wait_until
+from lab.net import longer, wait_until
 from lab.sink import Rule
 from lab.spool import DELIVERY, Spool
 
@@ -102,7 +102,7 @@ def _check_duplicates(relay, sink):
 @pytest.mark.seconds(240)
 @pytest.mark.parametrize(
     "kills, messages, sessions",
-    [(6, 300, 10), pytest.param(100, 4000, 20, marks=pytest.mark.plain_only)],
+    [(6, 300, 10), pytest.param(longer(25, 100), longer(1000, 4000), 20, marks=[pytest.mark.plain_only, pytest.mark.long])],
 )
 def test_three_ledgers_agree_however_often_the_relay_is_killed(lab, kills, messages, sessions):
     """Small and large messages, some put off at first; clients, log and sink are compared."""

@@ -13,10 +13,17 @@ import time
 LOOPBACK = "127.0.0.1"
 
 
+def longer(brief, long):
+    """How much a test with the mark "long" does: in make check, or where SLUICE_LONG is set."""
+    return long if os.environ.get("SLUICE_LONG") else brief
+
+
 # Tests run side by side: each worker has ports of its own, below those that the system gives to
 # clients, and none comes twice in a short while.
-_WORKER = int(re.sub(r"\D", "", os.environ.get("PYTEST_XDIST_WORKER", "")) or 0) % 8
-_PORTS = range(10240 + _WORKER * 2800, 10240 + (_WORKER + 1) * 2800)
+_WORKERS_MOST, _PORTS_EACH = 16, 1400
+_WORKER = int(re.sub(r"\D", "", os.environ.get("PYTEST_XDIST_WORKER", "")) or 0)
+assert _WORKER < _WORKERS_MOST
+_PORTS = range(10240 + _WORKER * _PORTS_EACH, 10240 + (_WORKER + 1) * _PORTS_EACH)
 _numbers = itertools.count(os.getpid() * 37)
 
 
