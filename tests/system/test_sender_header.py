@@ -13,6 +13,7 @@ import subprocess
 import pytest
 
 from lab.config import Config
+from lab.net import longer
 from lab.smtp import stuff
 
 ME, ALSO, OTHER = "me@own.test", "also@own.test", "boss@own.test"
