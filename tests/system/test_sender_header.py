@@ -190,10 +190,10 @@ def _readers(perl, value):
 @pytest.mark.long
 def test_no_other_reader_sees_an_author_that_was_not_checked(world):
     relay, _ = world
-    dice, passed, wrong = random.Random(155), 0, []
+    values, dice, passed, wrong = longer(1500, 6000), random.Random(155), 0, []
     with subprocess.Popen(["perl", "-e", PERL], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as perl, relay.client() as client:
         logged_in(client)
-        for _ in range(longer(1500, 6000)):
+        for _ in range(values):
             value = _some_value(dice)
             said = by_data(client, f"From:{value}\r\nSubject: x\r\n\r\ntext\r\n".encode("latin-1"))
             if said.code != 250:
@@ -205,7 +205,7 @@ def test_no_other_reader_sees_an_author_that_was_not_checked(world):
                     wrong.append((reader, value, authors))
         perl.stdin.close()
     assert not wrong, wrong[:20]
-    assert passed > 200  # it does not refuse them all
+    assert passed > values / 30  # it does not refuse them all
 
 
 def test_who_has_not_logged_in_is_not_asked(world):
