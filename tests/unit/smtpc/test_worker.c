@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: ISC */
+#include "base/conf_value.h"
 #include "tests/unit/smtpc/host.h"
 
 #include "smtpc/smtpc.h"
@@ -14,6 +15,8 @@ static int set_up(void **state)
 {
 	(void)state;
 	conf = conf_defaults();
+	conf_list_add(&conf->tls.groups,
+		      "X25519"); /* what a large ClientHello costs is in test_hello_size.c */
 	conf->workers = 1;
 	transport = &conf->transport[0];
 	transport->connection_idle_timeout = 60000;
