@@ -14,7 +14,7 @@ struct cursor {
 	bool failed;
 };
 
-static bool fail(struct cursor *c, const char *why)
+static bool refuse_list(struct cursor *c, const char *why)
 {
 	if (!c->failed)
 		buf_puts(c->error, why);
@@ -22,14 +22,14 @@ static bool fail(struct cursor *c, const char *why)
 	return false;
 }
 
-static int peek(const struct cursor *c)
+static int byte_at_cursor(const struct cursor *c)
 {
 	return c->at < c->end ? (unsigned char)*c->at : -1;
 }
 
-static bool skip(struct cursor *c, char byte)
+static bool skip_byte(struct cursor *c, char byte)
 {
-	if (peek(c) != (unsigned char)byte)
+	if (byte_at_cursor(c) != (unsigned char)byte)
 		return false;
 	c->at++;
 	return true;
@@ -43,7 +43,7 @@ static bool is_wsp(int byte)
 static bool skip_wsp(struct cursor *c)
 {
 	const char *from = c->at;
-	while (is_wsp(peek(c)))
+	while (is_wsp(byte_at_cursor(c)))
 		c->at++;
 	return c->at > from;
 }
@@ -56,15 +56,15 @@ static void skip_fws(struct cursor *c)
 		return;
 	c->at += 2;
 	skip_wsp(c);
-	if (peek(c) == '\r')
-		fail(c, "a line is blank");
+	if (byte_at_cursor(c) == '\r')
+		refuse_list(c, "a line is blank");
 }
 
 /* One printable character of it: of ASCII but those, or of UTF-8. False: it is none, and lies at the cursor. */
 static bool skip_text(struct cursor *c, const char *but)
 {
 	char character[5] = {0};
-	int byte = peek(c);
+	int byte = byte_at_cursor(c);
 	if (byte < 128) {
 		if (byte <= ' ' || byte == 127 || strchr(but, byte))
 			return false;
@@ -75,29 +75,30 @@ static bool skip_text(struct cursor *c, const char *but)
 	memcpy(character, c->at, left < 4 ? left : 4);
 	size_t len = utf8_length(character);
 	if (len < 2 || ((unsigned char)character[0] == 0xc2 && (unsigned char)character[1] < 0xa0))
-		return fail(c, "it is no UTF-8");
+		return refuse_list(c, "it is no UTF-8");
 	c->at += len;
 	return true;
 }
 
 static bool skip_quoted_pair(struct cursor *c)
 {
-	if (!skip(c, '\\'))
+	if (!skip_byte(c, '\\'))
 		return false;
-	return is_wsp(peek(c)) ? skip_wsp(c)
-			       : skip_text(c, "") || fail(c, "a backslash quotes nothing");
+	return is_wsp(byte_at_cursor(c))
+		       ? skip_wsp(c)
+		       : skip_text(c, "") || refuse_list(c, "a backslash quotes nothing");
 }
 
 static void skip_comment(struct cursor *c)
 {
 	int depth = 0;
 	do {
-		if (skip(c, '('))
+		if (skip_byte(c, '('))
 			depth++;
-		else if (skip(c, ')'))
+		else if (skip_byte(c, ')'))
 			depth--;
 		else if (!skip_quoted_pair(c) && !skip_text(c, "()\\"))
-			fail(c, "a comment is not closed");
+			refuse_list(c, "a comment is not closed");
 		if (depth > 0)
 			skip_fws(c);
 	} while (depth > 0 && !c->failed);
@@ -106,7 +107,7 @@ static void skip_comment(struct cursor *c)
 static void skip_cfws(struct cursor *c)
 {
 	skip_fws(c);
-	while (peek(c) == '(' && !c->failed) {
+	while (byte_at_cursor(c) == '(' && !c->failed) {
 		skip_comment(c);
 		skip_fws(c);
 	}
@@ -114,12 +115,12 @@ static void skip_cfws(struct cursor *c)
 
 static bool skip_quoted_string(struct cursor *c)
 {
-	if (!skip(c, '"'))
+	if (!skip_byte(c, '"'))
 		return false;
 	skip_fws(c);
-	while (!c->failed && !skip(c, '"')) {
+	while (!c->failed && !skip_byte(c, '"')) {
 		if (!skip_quoted_pair(c) && !skip_text(c, "\"\\"))
-			return fail(c, "a quotation is not closed");
+			return refuse_list(c, "a quotation is not closed");
 		skip_fws(c);
 	}
 	return !c->failed;
@@ -140,31 +141,32 @@ static bool skip_dot_atom(struct cursor *c)
 	do {
 		if (!skip_atom(c))
 			return false;
-	} while (skip(c, '.'));
+	} while (skip_byte(c, '.'));
 	return true;
 }
 
 static bool skip_literal(struct cursor *c)
 {
-	if (!skip(c, '['))
+	if (!skip_byte(c, '['))
 		return false;
 	while (skip_text(c, "[]\\"))
 		;
-	return skip(c, ']');
+	return skip_byte(c, ']');
 }
 
 /* False: here is no address, and the cursor is where it was. */
 static bool take_addr_spec(struct cursor *c)
 {
 	const char *from = c->at;
-	bool good = (peek(c) == '"' ? skip_quoted_string(c) : skip_dot_atom(c)) && skip(c, '@') &&
-		    (peek(c) == '[' ? skip_literal(c) : skip_dot_atom(c));
+	bool good = (byte_at_cursor(c) == '"' ? skip_quoted_string(c) : skip_dot_atom(c)) &&
+		    skip_byte(c, '@') &&
+		    (byte_at_cursor(c) == '[' ? skip_literal(c) : skip_dot_atom(c));
 	if (!good || c->failed) {
 		c->at = from;
 		return false;
 	}
 	if (c->to->n == AUTHOR_LIST_MAX)
-		return fail(c, "it names too many");
+		return refuse_list(c, "it names too many");
 	struct buf text = {0};
 	buf_append(&text, from, (size_t)(c->at - from));
 	address_list_add(c->to, buf_cstr(&text));
@@ -177,10 +179,10 @@ static bool take_angle(struct cursor *c)
 	c->at++;
 	skip_cfws(c);
 	if (!take_addr_spec(c))
-		return fail(c, "there is no address in angle brackets");
+		return refuse_list(c, "there is no address in angle brackets");
 	skip_cfws(c);
-	if (!skip(c, '>'))
-		return fail(c, "an angle bracket is not closed");
+	if (!skip_byte(c, '>'))
+		return refuse_list(c, "an angle bracket is not closed");
 	skip_cfws(c);
 	return !c->failed;
 }
@@ -190,8 +192,8 @@ static bool skip_phrase(struct cursor *c)
 {
 	bool any = false;
 	while (!c->failed) {
-		bool word = peek(c) == '"' ? skip_quoted_string(c) : skip_atom(c);
-		if (!word && !(any && skip(c, '.')))
+		bool word = byte_at_cursor(c) == '"' ? skip_quoted_string(c) : skip_atom(c);
+		if (!word && !(any && skip_byte(c, '.')))
 			break;
 		any = true;
 		skip_cfws(c);
@@ -205,13 +207,13 @@ static bool take_list(struct cursor *c, bool grouped);
 static bool take_group(struct cursor *c, const char *name)
 {
 	if (memchr(name, '@', (size_t)(c->at - name)))
-		return fail(c, "a group is called like an address");
+		return refuse_list(c, "a group is called like an address");
 	c->at++;
 	skip_cfws(c);
-	if (peek(c) != ';' && !take_list(c, true))
+	if (byte_at_cursor(c) != ';' && !take_list(c, true))
 		return false;
-	if (!skip(c, ';'))
-		return fail(c, "a group is not closed");
+	if (!skip_byte(c, ';'))
+		return refuse_list(c, "a group is not closed");
 	skip_cfws(c);
 	return !c->failed;
 }
@@ -220,19 +222,19 @@ static bool take_address(struct cursor *c, bool grouped)
 {
 	const char *from = c->at;
 	skip_cfws(c);
-	if (peek(c) == '<')
+	if (byte_at_cursor(c) == '<')
 		return take_angle(c);
 	if (take_addr_spec(c)) {
 		skip_cfws(c);
 		return !c->failed;
 	}
 	if (!skip_phrase(c))
-		return fail(c, "there is no address");
-	if (peek(c) == '<')
+		return refuse_list(c, "there is no address");
+	if (byte_at_cursor(c) == '<')
 		return take_angle(c);
-	if (peek(c) == ':' && !grouped)
+	if (byte_at_cursor(c) == ':' && !grouped)
 		return take_group(c, from);
-	return fail(c, "a name stands where an address should be");
+	return refuse_list(c, "a name stands where an address should be");
 }
 
 static bool take_list(struct cursor *c, bool grouped)
@@ -240,7 +242,7 @@ static bool take_list(struct cursor *c, bool grouped)
 	do {
 		if (!take_address(c, grouped))
 			return false;
-	} while (skip(c, ','));
+	} while (skip_byte(c, ','));
 	return true;
 }
 
@@ -250,6 +252,6 @@ bool author_list(const char *field, size_t len, struct address_list *to, struct 
 	if (len >= 2 && memcmp(c.end - 2, "\r\n", 2) == 0)
 		c.end -= 2;
 	if (take_list(&c, false) && c.at < c.end)
-		fail(&c, "there is a character that belongs to no address");
+		refuse_list(&c, "there is a character that belongs to no address");
 	return !c.failed;
 }

@@ -17,7 +17,7 @@ bool name_key_plain(const char *text)
 	return *text == '\0';
 }
 
-static void lower(char *text)
+static void lower_ascii(char *text)
 {
 	for (; *text; text++)
 		if (*text >= 'A' && *text <= 'Z')
@@ -31,11 +31,11 @@ static bool is_name(const char *text)
 }
 
 /* What the library makes of it; the caller frees with idn2_free(). NULL: nothing that is a name. */
-static char *converted(const char *text)
+static char *ascii_of_name(const char *text)
 {
 	char *ascii = NULL;
 	if (idn2_to_ascii_8z(text, &ascii, IDN2_NFC_INPUT | IDN2_NONTRANSITIONAL) == IDN2_OK) {
-		lower(ascii);
+		lower_ascii(ascii);
 		if (is_name(ascii))
 			return ascii;
 	}
@@ -48,7 +48,7 @@ static bool put_labels(struct buf *to, char *text)
 {
 	bool good = true;
 	for (char *label; (label = strsep(&text, "."));) {
-		char *ascii = name_key_plain(label) ? NULL : converted(label);
+		char *ascii = name_key_plain(label) ? NULL : ascii_of_name(label);
 		good = good && (ascii || name_key_plain(label));
 		buf_printf(to, "%s%s", ascii ? ascii : label, text ? "." : "");
 		idn2_free(ascii);
@@ -61,9 +61,9 @@ bool name_key_domain(const char *domain, char to[NAME_KEY_DOMAIN])
 	char *copy = mem_strdup(domain), *ascii = NULL;
 	struct buf labels = {0};
 	bool good = true;
-	lower(copy);
+	lower_ascii(copy);
 	if (!name_key_plain(copy))
-		ascii = converted(copy);
+		ascii = ascii_of_name(copy);
 	if (!ascii && !name_key_plain(copy)) {
 		char *text = mem_strdup(copy);
 		good = put_labels(&labels, text);
@@ -111,6 +111,6 @@ char *name_key(const char *key)
 		}
 	}
 	char *folded = buf_steal(&to, NULL);
-	lower(folded);
+	lower_ascii(folded);
 	return folded;
 }

@@ -237,8 +237,8 @@ static bool join(SSL_CTX *to, const struct conf_listener *l, int i, struct buf *
 	return done && show(to, l->certificate.item[i], error);
 }
 
-static bool add(SSL_CTX *first, const struct conf_listener *l, int i,
-		const struct conf_list *groups, struct buf *error)
+static bool add_certificate(SSL_CTX *first, const struct conf_listener *l, int i,
+			    const struct conf_list *groups, struct buf *error)
 {
 	SSL_CTX *c = context_of(l, i, groups, error);
 	struct shelf *s = shelf_of(first);
@@ -275,7 +275,7 @@ SSL_CTX *tls_certificates_context(const struct conf_listener *l, const struct co
 	SSL_CTX *first = context_of(l, 0, groups, error);
 	bool good = first != NULL;
 	for (int i = 1; good && i < l->certificate.n; i++)
-		good = add(first, l, i, groups, error);
+		good = add_certificate(first, l, i, groups, error);
 	if (!good || !share_sessions(first)) {
 		if (good)
 			buf_puts(error, "there are no random numbers");

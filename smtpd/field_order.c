@@ -37,7 +37,7 @@ static int size_of(const struct link *t, int at)
 }
 
 /* What lies below has changed. */
-static void settle(struct link *t, int at)
+static void settle_sums(struct link *t, int at)
 {
 	t[at].size = 1 + size_of(t, t[at].left) + size_of(t, t[at].right);
 	if (t[at].left != NONE)
@@ -46,7 +46,7 @@ static void settle(struct link *t, int at)
 		t[t[at].right].up = at;
 }
 
-static uint64_t draw(struct field_order *o)
+static uint64_t draw_number(struct field_order *o)
 {
 	o->chance ^= o->chance << 13;
 	o->chance ^= o->chance >> 7;
@@ -54,21 +54,21 @@ static uint64_t draw(struct field_order *o)
 	return o->chance;
 }
 
-static int join(struct field_order *o, struct link *t, int a, int b)
+static int join_trees(struct field_order *o, struct link *t, int a, int b)
 {
 	if (a == NONE || b == NONE)
 		return a == NONE ? b : a;
-	bool first = draw(o) % (uint64_t)(t[a].size + t[b].size) < (uint64_t)t[a].size;
+	bool first = draw_number(o) % (uint64_t)(t[a].size + t[b].size) < (uint64_t)t[a].size;
 	if (first)
-		t[a].right = join(o, t, t[a].right, b);
+		t[a].right = join_trees(o, t, t[a].right, b);
 	else
-		t[b].left = join(o, t, a, t[b].left);
-	settle(t, first ? a : b);
+		t[b].left = join_trees(o, t, a, t[b].left);
+	settle_sums(t, first ? a : b);
 	return first ? a : b;
 }
 
 /* The first n of the tree to *a, the rest to *b. */
-static void split(struct link *t, int at, int n, int *a, int *b)
+static void split_tree(struct link *t, int at, int n, int *a, int *b)
 {
 	if (at == NONE) {
 		*a = *b = NONE;
@@ -76,30 +76,30 @@ static void split(struct link *t, int at, int n, int *a, int *b)
 	}
 	int before = size_of(t, t[at].left);
 	if (n <= before) {
-		split(t, t[at].left, n, a, &t[at].left);
+		split_tree(t, t[at].left, n, a, &t[at].left);
 		*b = at;
 	} else {
-		split(t, t[at].right, n - before - 1, &t[at].right, b);
+		split_tree(t, t[at].right, n - before - 1, &t[at].right, b);
 		*a = at;
 	}
-	settle(t, at);
+	settle_sums(t, at);
 }
 
-static void insert(struct field_order *o, struct link *t, int *root, int place, int element)
+static void insert_element(struct field_order *o, struct link *t, int *root, int place, int element)
 {
 	int a, b;
 	t[element] = (struct link){NONE, NONE, NONE, 1};
-	split(t, *root, place, &a, &b);
-	*root = join(o, t, join(o, t, a, element), b);
+	split_tree(t, *root, place, &a, &b);
+	*root = join_trees(o, t, join_trees(o, t, a, element), b);
 	t[*root].up = NONE;
 }
 
 static void take_out(struct field_order *o, struct link *t, int *root, int place)
 {
 	int a, b, one;
-	split(t, *root, place, &a, &b);
-	split(t, b, 1, &one, &b);
-	*root = join(o, t, a, b);
+	split_tree(t, *root, place, &a, &b);
+	split_tree(t, b, 1, &one, &b);
+	*root = join_trees(o, t, a, b);
 	if (*root != NONE)
 		t[*root].up = NONE;
 }
@@ -125,14 +125,14 @@ static int place_of(const struct link *t, int at)
 }
 
 /* All elements from low to high, which lie in that order. */
-static int build(struct link *t, const int *element, int low, int high)
+static int build_tree(struct link *t, const int *element, int low, int high)
 {
 	if (low == high)
 		return NONE;
 	int middle = low + (high - low) / 2, at = element[middle];
-	t[at] = (struct link){build(t, element, low, middle), build(t, element, middle + 1, high),
-			      NONE, 1};
-	settle(t, at);
+	t[at] = (struct link){build_tree(t, element, low, middle),
+			      build_tree(t, element, middle + 1, high), NONE, 1};
+	settle_sums(t, at);
 	return at;
 }
 
@@ -186,13 +186,13 @@ struct field_order *field_order_new(const struct draft_field *f, int n, int unna
 		memcpy(o->field, f, (size_t)n * sizeof *f);
 	for (int i = 0; i < n; i++)
 		element[i] = i;
-	o->root = build(o->all, element, 0, n);
+	o->root = build_tree(o->all, element, 0, n);
 	free(element);
 	for (int i = 0; i < n; i++) {
 		if (i == unnamed)
 			continue;
 		struct name *name = name_of_field(o, i);
-		insert(o, o->same, &name->root, size_of(o->same, name->root), i);
+		insert_element(o, o->same, &name->root, size_of(o->same, name->root), i);
 	}
 	return o;
 }
@@ -249,20 +249,20 @@ void field_order_insert(struct field_order *o, int place, const struct draft_fie
 	int element = o->n++;
 	o->field[element] = *f;
 	struct name *name = name_of_field(o, element);
-	insert(o, o->same, &name->root, count_before(o, name, place), element);
-	insert(o, o->all, &o->root, place, element);
+	insert_element(o, o->same, &name->root, count_before(o, name, place), element);
+	insert_element(o, o->all, &o->root, place, element);
 }
 
-static struct draft_field *put(const struct field_order *o, int at, struct draft_field *to)
+static struct draft_field *put_fields(const struct field_order *o, int at, struct draft_field *to)
 {
 	if (at == NONE)
 		return to;
-	to = put(o, o->all[at].left, to);
+	to = put_fields(o, o->all[at].left, to);
 	*to++ = o->field[at];
-	return put(o, o->all[at].right, to);
+	return put_fields(o, o->all[at].right, to);
 }
 
 void field_order_put(const struct field_order *o, struct draft_field *to)
 {
-	put(o, o->root, to);
+	put_fields(o, o->root, to);
 }
