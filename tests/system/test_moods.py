@@ -13,7 +13,7 @@ from lab.net import free_port, wait_until
 
 
 def _send(relay, count, rate=0.0):
-    """Hand over messages at a rate, or at once, each with the time at which that was."""
+    """Hand over messages, at most so many a second, each with the time at which that was."""
     began = time.monotonic()
     for number in range(count):
         if rate:
@@ -65,9 +65,17 @@ def test_a_host_that_works_long_on_each_gets_them_side_by_side(lab):
 
 
 def test_a_host_that_blinks(lab):
-    server, relay = _moody(lab, listens=lambda age: not 1 <= age < 2.5)
+    out = threading.Event()
+    server, relay = _moody(lab, listens=lambda age: not out.is_set())
     server.begin()
-    _send(relay, 20, rate=4)
+    _send(relay, 4)
+    _all_came(server, relay, 4)
+    out.set()
+    wait_until(lambda: not server.listening, what="its going out")
+    _send(relay, 12, rate=8)
+    relay.wait_event("host", state="out")
+    out.clear()
+    _send(relay, 4)
     _all_came(server, relay, 20)
 
 

@@ -13,9 +13,9 @@ class Moody:
     """An SMTP server on a thread of its own.
 
     Times are seconds since begin(). turned_away(age, serving) says whether a connection gets 421;
-    listens(age) whether any is taken at all, those that are open end when it says no; part of
-    connections that are accepted are closed at once. Each reply takes reply_delay, each message
-    work beside it. silent: it takes connections and says nothing.
+    listens(age) whether any is taken at all, those that are open end when it says no, and listening
+    says what has become of that; part of connections that are accepted are closed at once. Each reply
+    takes reply_delay, each message work beside it. silent: it takes connections and says nothing.
     """
 
     def __init__(self, port, turned_away=None, listens=None, dropped=0.0, reply_delay=0.0, work=0.0,
@@ -30,6 +30,7 @@ class Moody:
         self.busy, self.most_busy, self.busy_seconds, self.busy_since = 0, 0, 0.0, None
         self.chance = random.Random(1)
         self.writers = set()
+        self.listening = False
         self.loop = asyncio.new_event_loop()
         self.thread = threading.Thread(target=self._run, daemon=True)
 
@@ -61,11 +62,13 @@ class Moody:
             if wanted and server is None:
                 server = await asyncio.start_server(self._serve, self.address, self.port, backlog=512,
                                                     reuse_address=True)
+                self.listening = True
             elif not wanted and server is not None:
                 server.close()
                 server = None
                 for writer in list(self.writers):
                     writer.transport.abort()
+                self.listening = False
             await asyncio.sleep(0.01)
         if server:
             server.close()
@@ -140,7 +143,7 @@ class Moody:
             content = await reader.readuntil(b"\r\n.\r\n")
         if self.work:
             await asyncio.sleep(self.work)
-        await self._say(writer, "250 2.0.0 taken")
         for field in content.split(b"\r\n"):
             if field.lower().startswith(b"x-sent: "):
                 self.delays.append(time.monotonic() - float(field.split()[1]))
+        await self._say(writer, "250 2.0.0 taken")
