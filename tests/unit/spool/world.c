@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "tests/unit/spool/edges.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -410,6 +411,26 @@ void world_heal(struct world *w)
 		world_broken("mail is refused, and the disk works", NULL);
 	world_store(w, true);
 	world_pass_long(w);
+}
+
+void world_lose_checkpoint(struct world *w)
+{
+	memdisk_use(w->disk, NULL, NULL);
+	int folder = disk_open(AT_FDCWD, "/var/spool/sluice/log", O_RDONLY | O_DIRECTORY);
+	int fd = folder < 0 ? -1 : disk_open(folder, "checkpoint", O_RDWR);
+	struct iovec v = {.iov_base = (char[]){'?'}, .iov_len = 1};
+	if (fd >= 0 && chance_percent(&w->power, 50)) {
+		if (disk_write(fd, &v, 1, chance_below(&w->power, 40)) != 0 ||
+		    disk_datasync(fd) != 0)
+			world_broken("a checkpoint can't be damaged", NULL);
+	} else if (fd >= 0) {
+		if (disk_unlink(folder, "checkpoint") != 0 || disk_sync(folder) != 0)
+			world_broken("a checkpoint can't be removed", NULL);
+	}
+	if (fd >= 0)
+		disk_close(fd);
+	if (folder >= 0)
+		disk_close(folder);
 }
 
 void world_audit(struct world *w, bool everything)

@@ -75,6 +75,9 @@ bool world_store(struct world *, bool wait);
 
 void world_heal(struct world *); /* nothing fails any more; mail is taken again */
 
+void world_lose_checkpoint(struct world *);
+/* Between two lives: it is removed, or damaged. What it passed over is read then. */
+
 void world_audit(struct world *, bool everything);
 /* The world has just been opened: everything that must be there is, and comes to qmgr. */
 
