@@ -50,7 +50,7 @@ static void audit(struct image *image, uint64_t seed, int depth)
 	memdisk_files(w->disk, look_for_spare, NULL);
 	cuts++;
 	w->cut_every = depth < NESTED ? 12 : 0;
-	if (chance_percent(&w->power, 30))
+	if (depth > 0 && chance_percent(&w->power, 30))
 		world_lose_checkpoint(w);
 	edges_stepped(false);
 	book_started(&w->book, true);

@@ -52,7 +52,11 @@ struct world {
 	uint64_t shown;	     /* a message that was on hold when it was shown, or 0, */
 	uint32_t generation; /* and its envelope's */
 	int nreplaced;
-	int cut_every; /* one disk call in so many makes an image; 0: none */
+	bool promised; /* a client is told of what is stored from now on, */
+	bool taken;    /* and it was taken from the maildrop */
+	void (*on_call)(struct world *,
+			enum memdisk_call); /* or NULL: before each call to the disk */
+	int cut_every;			    /* one disk call in so many makes an image; 0: none */
 	struct image *image[WORLD_IMAGES];
 	int nimage;
 };
@@ -72,6 +76,8 @@ void world_stop(struct world *);
 void world_kill(struct world *); /* the process dies; the machine lives */
 bool world_store(struct world *, bool wait);
 /* Post one; wait: until it is answered. False: refused, or the book is full. */
+
+void world_lay(uint64_t id); /* a file into taken/, on stable storage */
 
 void world_heal(struct world *); /* nothing fails any more; mail is taken again */
 
