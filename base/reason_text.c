@@ -2,6 +2,7 @@
 #include "base/reason_text.h"
 
 #include <ctype.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -235,9 +236,13 @@ static const struct group {
 	{rules, REASON_POLICY, REASON_UNCLEAR, ANY, true},
 };
 
+enum { HEARD_MAX = 1 + 16 + VERDICT_TEXT_MAX + 1 };
+
 /* A blank, then what is searched. */
 struct heard {
-	char text[1 + 16 + VERDICT_TEXT_MAX + 1];
+	char text[HEARD_MAX];
+	uint16_t word[HEARD_MAX / 2]; /* where each begins */
+	int nword;
 };
 
 static bool is_in_word(char c)
@@ -261,13 +266,17 @@ static void hear(struct heard *h, const struct verdict *v)
 {
 	size_t n = (size_t)snprintf(h->text, sizeof h->text, " %d %s", v->code, v->dsn);
 	for (const char *at = v->text; *at;) {
-		size_t len = strcspn(at, " ");
+		size_t len = strcspn(at, " "), heard = is_address(at, len) ? 0 : len;
 		h->text[n++] = ' ';
-		for (size_t i = 0; i < len && !is_address(at, len); i++)
+		for (size_t i = 0; i < heard; i++)
 			h->text[n++] = (char)tolower((unsigned char)at[i]);
 		at += len + (at[len] == ' ');
 	}
 	h->text[n] = '\0';
+	h->nword = 0;
+	for (size_t i = 1; i < n; i++)
+		if (begins_word(h->text + i))
+			h->word[h->nword++] = (uint16_t)i;
 }
 
 static bool goes_on(const char *at, const char *phrase);
@@ -285,6 +294,8 @@ static bool goes_on_behind_address(const char *at, const char *phrase)
 	unsigned n[4];
 	int len = 0;
 	at += *at == '[';
+	if (!isdigit((unsigned char)*at))
+		return false;
 	return sscanf(at, "%3u.%3u.%3u.%3u%n", n, n + 1, n + 2, n + 3, &len) == 4 && len > 0 &&
 	       goes_on(at + len, phrase);
 }
@@ -303,18 +314,23 @@ static bool goes_on(const char *at, const char *phrase)
 
 static bool says(const struct heard *h, const char *phrase)
 {
-	for (const char *at = h->text + 1; *at; at++)
-		if (begins_word(at) && goes_on(at, phrase))
+	for (int i = 0; i < h->nword; i++) {
+		const char *at = h->text + h->word[i];
+		if ((*at == *phrase || *phrase == '%') && goes_on(at, phrase))
 			return true;
+	}
 	return false;
 }
 
 static bool says_any(const struct heard *h, const char *phrases)
 {
-	for (const char *at = phrases; at; at = strchr(at, '|') ? strchr(at, '|') + 1 : NULL)
-		if (says(h, at))
-			return true;
-	return false;
+	while (!says(h, phrases)) {
+		phrases = strchr(phrases, '|');
+		if (!phrases)
+			return false;
+		phrases++;
+	}
+	return true;
 }
 
 bool reason_text_find(const struct verdict *v, struct reason_said *said)
