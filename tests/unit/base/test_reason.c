@@ -15,12 +15,13 @@ struct said {
 	const char *dsn, *text, *word;
 };
 
-static void check(enum verdict_class class, const char *host, const struct said *s)
+static void check(enum verdict_stage stage, enum verdict_class class, const char *host,
+		  const struct said *s)
 {
-	struct verdict *v = verdict_new(class, s->code, s->dsn, host, s->text);
+	struct verdict *v = verdict_answering(stage, class, s->code, s->dsn, host, s->text);
 	const char *word = reason_word(reason_of(v));
 	if (strcmp(word, s->word) != 0)
-		printf("%d %s %s\n", s->code, s->dsn ? s->dsn : "", s->text);
+		printf("%d %s %s %s\n", s->code, s->dsn ? s->dsn : "", s->text, word);
 	assert_string_equal(word, s->word);
 	verdict_unref(v);
 }
@@ -42,7 +43,7 @@ static void what_hosts_say_has_one_word(void **state)
 		{550, NULL, "No such user here", "invalid-recipient"},
 		{550, NULL, "Requested action not taken: mailbox unavailable", "invalid-recipient"},
 		{550, "5.5.1", "Recipient rejected", "policy"},
-		{553, NULL, "sorry", "invalid-recipient"},
+		{553, NULL, "sorry", "other"},
 		{550, "5.4.1", "Recipient address rejected: Access denied.", "invalid-recipient"},
 		{452, "4.2.2", "The recipient's inbox is out of storage space.", "mailbox-full"},
 		{552, "5.2.2", "Over quota", "mailbox-full"},
@@ -76,7 +77,7 @@ static void what_hosts_say_has_one_word(void **state)
 		{530, "5.7.0", "Must issue a STARTTLS command first", "tls"},
 		{530, "5.7.0", "Authentication required", "login"},
 		{535, "5.7.8", "Error: authentication failed", "login"},
-		{550, "5.1.8", "Sender address rejected", "policy"},
+		{550, "5.1.8", "Sender address rejected", "invalid-sender"},
 		{553, "5.1.7", "bad sender", "invalid-sender"},
 		{556, "5.1.10", "Recipient address has null MX", "invalid-domain"},
 		{554, "5.4.6", "Too many hops", "loop"},
@@ -89,7 +90,7 @@ static void what_hosts_say_has_one_word(void **state)
 	};
 	(void)state;
 	for (size_t i = 0; i < sizeof said / sizeof *said; i++)
-		check(class_of(&said[i]), "mx.test[192.0.2.1]:25", &said[i]);
+		check(VERDICT_AT_RCPT, class_of(&said[i]), "mx.test[192.0.2.1]:25", &said[i]);
 }
 
 static void what_we_say_is_known_by_its_code(void **state)
@@ -112,14 +113,14 @@ static void what_we_say_is_known_by_its_code(void **state)
 	};
 	(void)state;
 	for (size_t i = 0; i < sizeof said / sizeof *said; i++)
-		check(class_of(&said[i]), NULL, &said[i]);
+		check(VERDICT_AT_NONE, class_of(&said[i]), NULL, &said[i]);
 }
 
 static void doubt_is_a_word_of_its_own(void **state)
 {
 	static const struct said said = {0, "4.4.2", "the reply never came", "in-doubt"};
 	(void)state;
-	check(VERDICT_IN_DOUBT, "mx.test[192.0.2.1]:25", &said);
+	check(VERDICT_AT_NONE, VERDICT_IN_DOUBT, "mx.test[192.0.2.1]:25", &said);
 }
 
 int main(void)
