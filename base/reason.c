@@ -3,6 +3,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 const char *reason_word(enum reason r)
@@ -33,7 +34,7 @@ static const struct detail details[] = {
 	{"1.7", REASON_INVALID_SENDER, false},
 	{"1.8", REASON_INVALID_SENDER, true},
 	{"1.9", REASON_CONTENT, false},
-	{"1.10", REASON_INVALID_DOMAIN, false},
+	{"1.10", REASON_INVALID_DOMAIN, true},
 	{"2.0", REASON_OTHER, true},
 	{"2.1", REASON_MAILBOX_DISABLED, true},
 	{"2.2", REASON_MAILBOX_FULL, false},
@@ -88,6 +89,7 @@ static const struct detail details[] = {
 	{"7.28", REASON_RATE_LIMITED, false},
 	{"7.29", REASON_SENDER_AUTHENTICATION, false},
 	{"7.30", REASON_TLS, false},
+	{"7.57", REASON_LOGIN, false},
 };
 
 #define AT(stage) (1u << VERDICT_AT_##stage)
@@ -145,15 +147,30 @@ static bool speaks_of_recipient(enum reason r)
 	       r == REASON_MAILBOX_FULL || r == REASON_MAILBOX_DISABLED;
 }
 
-/* The detail where it can be meant: of an address before there is a recipient, it is the sender's. */
-static const struct detail *detail_at(enum verdict_stage stage, const char *dsn)
+/* qmail's way: "(#5.1.1)". */
+static const struct detail *find_detail_in(const char *text)
+{
+	char code[12];
+	const char *at = strchr(text, '#');
+	if (!at || sscanf(at, "#%11[0-9.]", code) != 1 || !strchr("45", code[0]) || code[1] != '.')
+		return NULL;
+	return find_detail(code);
+}
+
+/* The detail where it can be meant: of an address before there is a recipient, it is the sender's; and
+ * nobody logs in later. */
+static const struct detail *detail_at(const struct verdict *v)
 {
 	static const struct detail of_sender = {"", REASON_INVALID_SENDER, true};
-	const struct detail *d = find_detail(dsn);
-	if (!d || (stage != VERDICT_AT_GREETING && stage != VERDICT_AT_MAIL) ||
-	    !speaks_of_recipient(d->reason))
+	const struct detail *d = strcmp(v->dsn + 1, ".0.0") == 0 ? find_detail_in(v->text)
+								 : find_detail(v->dsn);
+	if (!d)
+		return NULL;
+	if (v->stage >= VERDICT_AT_RCPT)
+		return d->reason == REASON_LOGIN ? NULL : d;
+	if (v->stage == VERDICT_AT_UNKNOWN || !speaks_of_recipient(d->reason))
 		return d;
-	return stage == VERDICT_AT_MAIL && d->code[0] == '1' ? &of_sender : NULL;
+	return v->stage == VERDICT_AT_MAIL && d->code[0] == '1' ? &of_sender : NULL;
 }
 
 static enum reason of_code(const struct verdict *v)
@@ -205,23 +222,24 @@ static struct reason_said meant(enum reason r)
 	return (struct reason_said){.reason = r, .whose = usually(r)};
 }
 
-static bool says_little(enum reason r)
+/* Trouble of its own is no reason to refuse for good. */
+static bool says_little(enum reason r, int code)
 {
 	return r == REASON_OTHER || r == REASON_POLICY || r == REASON_PROTOCOL ||
-	       r == REASON_SYSTEM;
+	       (r == REASON_SYSTEM && code / 100 == 5);
 }
 
 /* Of a reply: the exact code, strong words, the loose code, weak words, the bare code. */
 static struct reason_said judge(const struct verdict *v)
 {
-	const struct detail *d = detail_at(v->stage, v->dsn);
+	const struct detail *d = detail_at(v);
 	struct reason_said said;
 	if (d && !d->loose)
 		return meant(d->reason);
 	bool found = reason_text_find(v, &said);
 	if (found && !said.weak)
 		return said;
-	if (d && !says_little(d->reason))
+	if (d && !says_little(d->reason, v->code))
 		return meant(d->reason);
 	if (found)
 		return said;
