@@ -100,6 +100,8 @@
 	  "Tables of senders and the address that gets a copy of what they send.")                 \
 	P(list, recipient_bcc, "{}", 0, 0, RELOAD, "",                                             \
 	  "Tables of recipients and the address that gets a copy of what they get.")               \
+	P(list, drop_headers, "{\"Bcc\", \"Resent-Bcc\", \"Return-Path\", \"Content-Length\"}", 0, 0, RELOAD, "", \
+	  "Header fields that are removed from each message, before it is filtered and signed.")   \
 	P(list, credentials, "{}", 0, 0, RELOAD, "",                                               \
 	  "Tables of next hops and the logins for them: NEXT-HOP, optionally a SENDER, LOGIN, and password:FILE, token:FILE or refresh:FILE. Only under TLS, unless clear follows.")
 
@@ -158,10 +160,10 @@
 	  "Add missing Date, Message-ID and From fields, as for submission. Messages of clients that have logged in always get them.")            \
 	P(list, milters, "{ \"*\" }", 0, 0, RELOAD, "",                                            \
 	  "Names of milter sections: the filters that all mail through this listener passes, in this order. * is all of them, in the order of their sections; {} is none.") \
-	P(flag, auth, "false", 0, 0, RELOAD, "",                                                   \
-	  "Offer AUTH: clients that have logged in may relay. See the section auth.")                        \
-	P(flag, received_login, "false", 0, 0, RELOAD, "",                                         \
-	  "Put the login into the Received field. All recipients can read it.")
+	P(choice, auth, "false", 0, 0, RELOAD, "false|true|required",                              \
+	  "true: AUTH is offered, and clients that have logged in may relay; required: no mail without, whatever the client's network. See the section auth.") \
+	P(choice, received, "full", 0, 0, RELOAD, "full|login|hidden",                             \
+	  "What the Received field says of the client, for all recipients to read. full: its name and address; login: of one that has logged in its login instead; hidden: nothing. The log always has all of it.")
 
 #define CONF_TRANSPORT(P)                                                                          \
 	P(number, destination_concurrency_limit, "20", 0, 100000, RELOAD, "",                      \

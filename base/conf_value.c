@@ -11,31 +11,49 @@
 #include <string.h>
 #include <strings.h>
 
-static bool set_flag(bool *to, const char *text, struct buf *why)
+/* -1: it is neither. */
+static int read_flag(const char *text)
 {
 	static const char *const words[] = {"false", "true", "no", "yes", "off", "on"};
-	for (int i = 0; i < 6; i++) {
-		if (strcasecmp(text, words[i]) == 0) {
-			*to = i % 2;
-			return true;
-		}
-	}
+	for (int i = 0; i < 6; i++)
+		if (strcasecmp(text, words[i]) == 0)
+			return i % 2;
+	return -1;
+}
+
+static bool set_flag(bool *to, const char *text, struct buf *why)
+{
+	int flag = read_flag(text);
+	*to = flag == 1;
+	if (flag >= 0)
+		return true;
 	buf_printf(why, "must be true or false, not \"%s\"", text);
 	return false;
 }
 
-static bool set_choice(int *to, const char *choices, const char *text, struct buf *why)
+/* Its number among them, or -1. */
+static int find_choice(const char *choices, const char *text)
 {
 	size_t len = strlen(text);
-	int n = 0;
-	for (const char *word = choices; word; n++) {
-		size_t end = strcspn(word, "|");
-		if (end == len && memcmp(word, text, len) == 0) {
-			*to = n;
-			return true;
-		}
-		word = word[end] ? word + end + 1 : NULL;
+	for (int n = 0; choices; n++) {
+		size_t end = strcspn(choices, "|");
+		if (end == len && memcmp(choices, text, len) == 0)
+			return n;
+		choices = choices[end] ? choices + end + 1 : NULL;
 	}
+	return -1;
+}
+
+/* What may be true or false, or something else, takes all words of a flag. */
+static bool set_choice(int *to, const char *choices, const char *text, struct buf *why)
+{
+	static const char *const flags[] = {"false", "true"};
+	int flag = read_flag(text), n = find_choice(choices, text);
+	if (n < 0 && flag >= 0)
+		n = find_choice(choices, flags[flag]);
+	*to = n;
+	if (n >= 0)
+		return true;
 	buf_puts(why, "must be one of ");
 	for (const char *c = choices; *c; c++)
 		buf_printf(why, *c == '|' ? ", " : "%c", *c);

@@ -63,6 +63,8 @@ static void end_field(struct header_in *h)
 
 static void pass(struct header_in *h, const char *bytes, size_t len)
 {
+	if (h->drops)
+		return;
 	if (h->gathers == HEADER_OTHER) {
 		h->sink(h->owner, bytes, len);
 		return;
@@ -83,9 +85,18 @@ static bool misses(const struct header_in *h)
 static void end_header(struct header_in *h, bool blank_line)
 {
 	end_field(h);
+	h->drops = false;
 	h->over = true;
 	if (misses(h))
 		h->missing(h->owner, blank_line);
+}
+
+static bool is_to_go(const struct header_in *h, const char *name, size_t len)
+{
+	for (int i = 0; h->drop && i < h->drop->n; i++)
+		if (header_field_is(name, len, h->drop->item[i]))
+			return true;
+	return false;
 }
 
 /* A whole line, or the first bytes of a very long one. */
@@ -95,7 +106,8 @@ static void read_line(struct header_in *h, const char *line, size_t len)
 	if (name > 0) {
 		end_field(h);
 		read_field(h, line, name, len);
-		h->gathers = h->become ? header_class(line, name) : HEADER_OTHER;
+		h->drops = is_to_go(h, line, name);
+		h->gathers = h->become && !h->drops ? header_class(line, name) : HEADER_OTHER;
 	} else if (line[0] != ' ' && line[0] != '\t') {
 		end_header(h, line[0] != '\r');
 	} else if (h->in_message_id) {

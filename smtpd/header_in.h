@@ -4,6 +4,7 @@
  *	                                     |
  *	                                     +-- at its end, where wanted: fields that are missing
  *	                                     +-- where wanted: fields of addresses, rewritten
+ *	                                     +-- fields that are to go are left out
  *
  * Looks at one line at a time: counts Received fields, keeps the Message-ID for the log, and notes
  * whether there are Date, Message-ID and From, and whether TLS-Required says No. The header ends with the first line that is neither
@@ -19,6 +20,7 @@
 #ifndef SMTPD_HEADER_IN_H
 #define SMTPD_HEADER_IN_H
 
+#include "base/conf.h"
 #include "smtpd/header_rewrite.h"
 
 enum { HEADER_HELD_MAX = 1024, HEADER_FIELD_MAX = 64 << 10, HEADER_MESSAGE_ID_MAX = 250 };
@@ -29,6 +31,7 @@ struct header_in {
 	 * has to write the end of the header too. NULL: nothing is added. */
 	void (*missing)(void *owner, bool blank_line);
 	header_become *become; /* of each address in fields of addresses; NULL: none is looked at */
+	const struct conf_list *drop; /* names of fields that go; or NULL */
 	void *owner;
 	struct buf held;  /* the beginning of a line */
 	struct buf field; /* one that is being gathered */
@@ -36,6 +39,7 @@ struct header_in {
 	bool over;	    /* past the header */
 	bool in_line;	    /* behind a beginning that was looked at: the rest just passes */
 	bool in_message_id; /* the latest field */
+	bool drops;	    /* the latest field goes, with all its lines */
 	bool date, message_id, from;
 	bool tls_waived; /* TLS-Required: No */
 	int received;

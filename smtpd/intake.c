@@ -77,12 +77,12 @@ static char *become(void *owner, enum header_class class, const char *address, s
 	return to;
 }
 
-void intake_rewrite(struct intake *in, struct conf *conf)
+void intake_use(struct intake *in, struct conf *conf)
 {
-	if (!conf->rewrite_header)
-		return;
 	in->conf = conf_ref(conf);
-	in->header.become = become;
+	in->header.drop = &conf->drop_headers;
+	if (conf->rewrite_header)
+		in->header.become = become;
 }
 
 void intake_fini(struct intake *in)

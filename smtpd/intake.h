@@ -23,7 +23,7 @@ struct intake {
 	struct content_writer out;
 	const char *hostname; /* for a Message-ID and a From that are missing */
 	const char *sender;
-	struct conf *conf; /* whose tables rewrite the header; NULL: none */
+	struct conf *conf; /* which says what becomes of the header; or NULL */
 };
 
 void intake_init(struct intake *, struct spool *, uint64_t id, uint64_t expected);
@@ -33,7 +33,8 @@ void intake_init(struct intake *, struct spool *, uint64_t id, uint64_t expected
 void intake_add_missing(struct intake *, const char *hostname, const char *sender);
 /* Have Date, Message-ID and From added where they are missing; both strings stay the caller's. */
 
-void intake_rewrite(struct intake *, struct conf *);
+void intake_use(struct intake *,
+		struct conf *); /* its addresses are rewritten, its fields dropped as that says */
 /* Have the addresses in the header rewritten, if these settings say so. */
 
 void intake_fini(struct intake *);

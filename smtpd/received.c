@@ -34,22 +34,33 @@ static void put_login(const char *login, struct buf *to)
 	buf_puts(to, ")");
 }
 
+/* RFC 5321 4.4: from whom. The name that a client says is often its address, too. */
+static void put_client(const struct session *s, struct buf *to)
+{
+	char address[64];
+	bool six = strchr(address_text(&s->peer, address), ':') != NULL;
+	const char *name = s->client_name;
+	buf_printf(to, "from %s%s(%s%s[%s%s])\r\n\t", s->helo,
+		   strlen(s->helo) > FOLD_AT || (name && strlen(name) > FOLD_AT) ? "\r\n\t" : " ",
+		   name ? name : "", name ? " " : "", six ? "IPv6:" : "", address);
+}
+
 void received_field(const struct session *s, struct buf *to)
 {
 	const struct envelope *e = s->tx->envelope;
-	char address[64], id[IDENT_TEXT], date[DATETIME_TEXT];
-	bool six = strchr(address_text(&s->peer, address), ':') != NULL;
-	const char *name = s->client_name;
-	buf_printf(to, "Received: from %s%s(%s%s[%s%s])\r\n\tby %s (sluice) with %s id %s", s->helo,
-		   strlen(s->helo) > FOLD_AT || (name && strlen(name) > FOLD_AT) ? "\r\n\t" : " ",
-		   name ? name : "", name ? " " : "", six ? "IPv6:" : "", address,
-		   s->service->hostname, session_protocol(s), ident_text(s->tx->id, id));
+	char id[IDENT_TEXT], date[DATETIME_TEXT];
+	int tells = s->service->listener->received;
+	buf_puts(to, "Received: ");
+	if (tells == RECEIVED_FULL || (tells == RECEIVED_LOGIN && !s->login))
+		put_client(s, to);
+	buf_printf(to, "by %s (sluice) with %s id %s", s->service->hostname, session_protocol(s),
+		   ident_text(s->tx->id, id));
 	if (s->tls) {
 		const SSL *ssl = stream_ssl(s->stream);
 		buf_printf(to, "\r\n\t(using %s with cipher %s)", SSL_get_version(ssl),
 			   SSL_get_cipher_name(ssl));
 	}
-	if (s->login && s->service->listener->received_login)
+	if (s->login && tells == RECEIVED_LOGIN)
 		put_login(s->login, to);
 	if (e->nrcpt == 1)
 		buf_printf(to, "\r\n\tfor <%s>", e->rcpt[0].address);

@@ -73,7 +73,7 @@ void reception_begin(struct session *s, bool dots)
 	in->decoder.size_limit = (uint64_t)service->conf->message_size_limit;
 	if (service->listener->add_missing_headers || s->login)
 		intake_add_missing(in, service->hostname, t->sender);
-	intake_rewrite(in, s->worker->conf);
+	intake_use(in, s->worker->conf);
 	buf_init(&field);
 	received_field(s, &field);
 	intake_put(in, buf_data(&field), buf_len(&field));

@@ -50,6 +50,7 @@
 	R(TLS_TWICE, 503, "5.5.1", "TLS already active")                                           \
 	R(HELLO_FIRST, 503, "5.5.1", "Send EHLO first")                                            \
 	R(NEEDS_TLS, 530, "5.7.0", "Must issue a STARTTLS command first")                          \
+	R(NEEDS_LOGIN, 530, "5.7.0", "Authentication required")                                    \
 	/* AUTH */                                                                                 \
 	R(AUTH_OK, 235, "2.7.0", "Authentication successful")                                      \
 	R(AUTH_LIMIT, 421, "4.7.0", "Too many failed logins")                                      \

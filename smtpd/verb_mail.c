@@ -143,6 +143,10 @@ void verb_mail(struct session *s, char *argument)
 		session_refuse(s, RESPONSE_BAD_SENDER, NULL);
 		return;
 	}
+	if (s->service->listener->auth == LISTENER_AUTH_REQUIRED && !s->login) {
+		session_refuse(s, RESPONSE_NEEDS_LOGIN, NULL);
+		return;
+	}
 	const char *at = argument + 5 + strspn(argument + 5, " ");
 	enum mailaddr_result result = mailaddr_path(&at, s->esmtp, &from);
 	if (result != MAILADDR_OK || (from.text[0] && !from.text[from.at])) {

@@ -28,6 +28,7 @@
 	X("sender_bcc_maps", GLOBAL, "sender_bcc", tables, NULL)                                   \
 	X("recipient_bcc_maps", GLOBAL, "recipient_bcc", tables, NULL)                             \
 	X("masquerade_domains", GLOBAL, "masquerade", list, NULL)                                  \
+	X("message_drop_headers", GLOBAL, "drop_headers", list, NULL)                              \
 	X("masquerade_exceptions", GLOBAL, "masquerade_exceptions", list, NULL)                    \
 	X("maillog_file", GLOBAL, "log", text, "syslog")                                           \
 	X("inet_interfaces", LISTENER, "address", listener, "all")                                 \

@@ -139,7 +139,7 @@ static enum take_result begin(struct reading *r, size_t head_len, uint64_t size)
 	intake_init(&r->intake, r->with->spool, r->take->id, size - head_len);
 	maildrop_form_limits(r->conf, &r->intake.decoder);
 	intake_add_missing(&r->intake, r->conf->own_name, r->envelope->sender);
-	intake_rewrite(&r->intake, r->conf);
+	intake_use(&r->intake, r->conf);
 	put_received(r);
 	return TAKE_ASKED;
 }

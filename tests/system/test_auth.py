@@ -31,7 +31,7 @@ def _config(sink, certificates, users, **auth):
     config = Config({"networks": ["10.0.0.0/8"]}).route_all_to(sink.port)
     config.listeners = {
         "submission": dict(tls),
-        "telling": tls | {"received_login": True},
+        "telling": tls | {"received": "login"},
         "smtps": tls | {"tls": "implicit"},
         "required": tls | {"tls": "required"},
         "none": {"tls": "none"},
@@ -144,7 +144,7 @@ def test_received_names_the_login_where_that_is_wanted(relay, sink):
         sasl.say_plain(client, "alice", PASSWORD)
         client.send_mail("a@sender.test", ["to@dest.test"])
     header = received.split(sink.wait_messages(before + 1)[-1].content)[0]
-    assert "(authenticated sender: alice)" in header
+    assert "(authenticated sender: alice)" in header and LOOPBACK not in header
 
 
 def test_scram_is_bound_to_the_channel(relay):

@@ -3,6 +3,7 @@
 
 #include "smtpd/header_in.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static struct buf kept;
@@ -50,6 +51,47 @@ static void a_header_is_read_at_every_split(void **state)
 		assert_string_equal(h.id, "<one@two>");
 		assert_kept(message);
 	}
+}
+
+static void fields_that_are_to_go_leave_nothing(void **state)
+{
+	(void)state;
+	static const char text[] =
+		"A: 1\r\nBCC : x,\r\n\ty\r\nBccs: 2\r\nbcc:\r\nMessage-ID: <i>\r\nBcc: z\r\n";
+	static const char stays[] = "A: 1\r\nBccs: 2\r\nMessage-ID: <i>\r\n";
+	char *names[] = {"Bcc", "Return-Path"};
+	struct conf_list drop = {.n = 2, .item = names};
+	for (size_t step = 1; step < sizeof text; step++) {
+		for (int ends = 0; ends < 2; ends++) {
+			struct header_in h = {.sink = keep, .drop = &drop};
+			const char *rest = ends ? "\r\nBcc: text\r\n" : "no field\r\n";
+			buf_clear(&kept);
+			for (size_t at = 0; at < sizeof text - 1; at += step)
+				header_in_feed(&h, text + at,
+					       step < sizeof text - 1 - at ? step
+									   : sizeof text - 1 - at);
+			header_in_feed(&h, rest, strlen(rest));
+			header_in_finish(&h);
+			header_in_fini(&h);
+			assert_memory_equal(buf_cstr(&kept), stays, strlen(stays));
+			assert_string_equal(buf_cstr(&kept) + strlen(stays), rest);
+		}
+	}
+}
+
+static void a_long_line_of_a_field_that_goes_goes_with_it(void **state)
+{
+	(void)state;
+	char *names[] = {"Bcc"}, text[9000];
+	struct conf_list drop = {.n = 1, .item = names};
+	struct header_in h = {.sink = keep, .drop = &drop};
+	snprintf(text, sizeof text, "Bcc: %08000d\r\n %0500d\r\nTo: a\r\n\r\n", 1, 2);
+	buf_clear(&kept);
+	for (size_t at = 0; at < strlen(text); at += 100)
+		header_in_feed(&h, text + at, strlen(text) - at < 100 ? strlen(text) - at : 100);
+	header_in_finish(&h);
+	header_in_fini(&h);
+	assert_kept("To: a\r\n\r\n");
 }
 
 static void fields_that_are_missing_are_added_where_the_header_ends(void **state)
@@ -107,6 +149,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_header_is_read_at_every_split),
+		cmocka_unit_test(fields_that_are_to_go_leave_nothing),
+		cmocka_unit_test(a_long_line_of_a_field_that_goes_goes_with_it),
 		cmocka_unit_test(fields_that_are_missing_are_added_where_the_header_ends),
 		cmocka_unit_test(tls_required_says_no_or_nothing),
 		cmocka_unit_test(long_lines_pass_and_are_not_held),
