@@ -97,6 +97,7 @@ static void forget(struct recovered *r, struct stub *stub)
 void recovered_conclude(struct recovered *r)
 {
 	size_t n, kept = 0;
+	replay_end_all(&r->replay);
 	r->stub = found_take(&r->replay.found, &n);
 	r->envelope = mem_alloc(n * sizeof(struct envelope *));
 	for (size_t i = 0; i < n; i++) {

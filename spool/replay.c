@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "spool/journal.h"
 #include "spool/payload.h"
+#include "spool/verify.h"
 
 #include <stdlib.h>
 
@@ -69,6 +70,14 @@ static void take_domains(struct replay *r, struct stub *stub, const struct scan 
 	envelope_free(&e);
 }
 
+static void add_pair(struct replay *r, const struct stub *stub, const struct envelope_head *h)
+{
+	if (!h->content.partner)
+		return;
+	r->pair = mem_realloc(r->pair, (r->npair + 1) * sizeof *r->pair);
+	r->pair[r->npair++] = (struct pair){.id = stub->id, .partner = h->content.partner};
+}
+
 static void envelope(struct replay *r, struct stub *stub, const struct scan *scan,
 		     const struct place *here)
 {
@@ -85,6 +94,7 @@ static void envelope(struct replay *r, struct stub *stub, const struct scan *sca
 	if (stub->envelope.segment)
 		segment_dead(&stub->envelope);
 	take_content(r, stub, &h);
+	add_pair(r, stub, &h);
 	take_domains(r, stub, scan);
 	stub->envelope = *here;
 	stub->generation = generation & STUB_GENERATION_MAX;
@@ -187,6 +197,52 @@ void replay_record(struct replay *r, struct segment *g, const struct scan *scan)
 	default:
 		break;
 	}
+}
+
+/* Of a batch that nobody was told of: what there is of it is there by chance. */
+static bool by_chance(const struct stub *stub)
+{
+	return stub->envelope.segment && !verify_promised(stub);
+}
+
+void replay_said(struct replay *r, const struct segment *g)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < r->npair; i++) {
+		const struct stub *stub = found_get(&r->found, r->pair[i].id);
+		if (stub->envelope.segment != g || by_chance(stub))
+			r->pair[kept++] = r->pair[i];
+	}
+	r->npair = kept;
+}
+
+/* What is done was there once. */
+static bool is_torn(const struct stub *stub)
+{
+	if (stub->state == STUB_GONE)
+		return false;
+	if (!stub->envelope.segment)
+		return true;
+	return by_chance(stub) && !stub->large && !stub->seen &&
+	       !(stub->content.segment && stub->content.segment->passed_over);
+}
+
+void replay_end_all(struct replay *r)
+{
+	for (size_t i = 0; i < r->npair; i++)
+		r->pair[i].torn = is_torn(found_get(&r->found, r->pair[i].partner));
+	for (size_t i = 0; i < r->npair; i++) {
+		struct stub *stub = found_get(&r->found, r->pair[i].id);
+		if (r->pair[i].torn && by_chance(stub))
+			finish(r, stub);
+	}
+	r->npair = 0;
+}
+
+void replay_fini(struct replay *r)
+{
+	free(r->pair);
+	found_fini(&r->found);
 }
 
 void replay_end(struct stub *stub)

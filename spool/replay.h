@@ -22,14 +22,30 @@
 #include "spool/found.h"
 #include "spool/scan.h"
 
+/* Two messages of one batch, stored together or not at all. */
+struct pair {
+	uint64_t id, partner;
+	bool torn; /* that one is not there */
+};
+
 struct replay {
 	struct found found;
+	struct pair *pair; /* those of batches that are not known to have been synced */
+	size_t npair;
 	uint64_t newest;	  /* id */
 	struct segment **segment; /* the caller's, in order of their numbers */
 	size_t nsegment;
 };
 
 void replay_record(struct replay *, struct segment *, const struct scan *);
+void replay_said(struct replay *, const struct segment *);
+/* It has been read, and up to where it was synced is known. */
+
+void replay_end_all(struct replay *);
+/* All has been read: of two that were stored together, and of which the power has taken one, there is none. */
+
+void replay_fini(struct replay *);
+
 void replay_end(struct stub *);
 /* All has been read: what was recorded against an envelope that does not hold is forgotten. */
 
