@@ -56,8 +56,8 @@ static void release(struct spool *s, struct spool_release *r)
 	struct stub *stub = active(s, r->id);
 	s->credit++;
 	stub->releasing = true;
-	if (stub->wish != WISH_DELETE && is_damaged(s, stub)) {
-		quarantine_message(s, stub, "its content is damaged");
+	if (stub->wish != WISH_DELETE && is_damaged(s, stub) &&
+	    quarantine_message(s, stub, "its content is damaged")) {
 		commit_finish(s, stub);
 	} else if (r->envelope && stub->wish != WISH_DELETE) {
 		keep(s, stub, r);

@@ -10,7 +10,8 @@
  *
  * The order in which the records come does not matter: lanes are read one after the other, and what
  * was compacted lies behind what is newer. In version 1 of the format, which knows no generations,
- * there is one lane, and they are counted as the envelopes come.
+ * there is one lane: the last envelope there holds, is of generation 1 if it was the message's first and else 2, and what was
+ * recorded against any generation is about it, until there is one of version 2.
  *
  * OWNERSHIP  Embedded.
  * THREAD     Recovery's.
