@@ -44,7 +44,7 @@ static void point_to(struct content_place *where, const struct place *content)
 static bool add_store(struct spool *s, struct op *op, struct buf *payload)
 {
 	struct spool_store *store = op->store;
-	struct content_place where = {.own_file = false};
+	struct content_place where = {.partner = op->partner};
 	uint64_t id = store->envelope->id;
 	op->generation = 1;
 	op->content_at.segment = NULL;

@@ -34,9 +34,12 @@ struct envelope *fetch_envelope(const struct stub *stub)
 	return e;
 }
 
-/* False: it can't be read, or is not what was written. */
+/* False: it can't be read, or is not what was written. Its segment may be missing. */
 static bool read_record(const struct stub *stub, struct record *r, struct buf *bytes)
 {
+	errno = EBADMSG;
+	if (!stub->content.segment)
+		return false;
 	if (!segment_read(stub->content.segment, stub->content.offset, r, bytes))
 		return false;
 	if (r->type == RECORD_CONTENT && r->id == stub->id)
@@ -83,9 +86,29 @@ struct content *fetch_checked(const struct spool *s, const struct stub *stub,
 	return c;
 }
 
+/* -1 and EBADMSG: it is of another size. */
+static int open_large(int folder, const char *name, uint64_t size)
+{
+	uint64_t bytes = 0;
+	int64_t changed_ms;
+	int fd = disk_open(folder, name, O_RDONLY);
+	if (fd < 0)
+		return -1;
+	bool known = disk_size(fd, &bytes, &changed_ms) == 0;
+	if (known && bytes == size)
+		return fd;
+	disk_close(fd);
+	errno = known ? EBADMSG : errno;
+	return -1;
+}
+
 struct content *fetch_content(const struct spool *s, const struct stub *stub,
 			      const struct envelope *e)
 {
+	if (!stub->large && !stub->content.segment) {
+		errno = ENOENT;
+		return NULL;
+	}
 	if (!stub->large)
 		return content_in_file(stub->content.segment->file,
 				       stub->content.offset + (uint64_t)RECORD_HEAD, e->size);
@@ -94,7 +117,7 @@ struct content *fetch_content(const struct spool *s, const struct stub *stub,
 		errno = EMFILE;
 		return NULL;
 	}
-	int fd = disk_open(s->large, ident_text(stub->id, name), O_RDONLY);
+	int fd = open_large(s->large, ident_text(stub->id, name), e->size);
 	if (fd < 0)
 		return NULL;
 	struct content_file *file = content_file_new(fd);

@@ -56,8 +56,8 @@ static void release(struct spool *s, struct spool_release *r)
 	struct stub *stub = active(s, r->id);
 	s->credit++;
 	stub->releasing = true;
-	if (stub->wish != WISH_DELETE && is_damaged(s, stub)) {
-		quarantine_message(s, stub, "its content is damaged");
+	if (stub->wish != WISH_DELETE && is_damaged(s, stub) &&
+	    quarantine_message(s, stub, "its content is damaged")) {
 		commit_finish(s, stub);
 	} else if (r->envelope && stub->wish != WISH_DELETE) {
 		keep(s, stub, r);
@@ -171,18 +171,25 @@ static bool begin_replacing(struct spool *s, struct op *op)
 	return true;
 }
 
-/* What has files of its own has them on stable storage now. The other one is written first: a segment is
- * synced before the next is begun, so that a crash never leaves this one alone. */
+/* Each names the other, so that a start takes both or neither (replay_end_all()). */
+static struct op *begin_with(struct spool *s, struct spool_store *store)
+{
+	struct op *with = begin_store(s, store->with);
+	with->store->promised = store->promised;
+	with->partner = store->envelope->id;
+	return with;
+}
+
+/* What has files of its own has them on stable storage now. */
 static void add_store(struct spool *s, struct spool_store *store)
 {
 	bool known =
 		(store->taken || store->adopted) && catalog_find(&s->catalog, store->envelope->id);
-	if (store->with && !known) {
-		store->with->promised = store->promised;
-		begin_store(s, store->with);
+	struct op *with = store->with && !known ? begin_with(s, store) : NULL;
+	if (with)
 		store->with = NULL;
-	}
 	struct op *op = begin_store(s, store);
+	op->partner = with ? with->store->envelope->id : 0;
 	gather_came(&s->gather, clock_steady_us(), store->posted_us, store->answered_us,
 		    store->file != NULL);
 	store->outdated = store->replaces && !begin_replacing(s, op);

@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { PIECE = 256 << 10 }; /* bytes */
+
 static bool ours(const char *name)
 {
 	return strcmp(name, CHECKPOINT_NAME) == 0 || strcmp(name, CHECKPOINT_NEW_NAME) == 0 ||
@@ -62,17 +64,39 @@ bool inventory_has(const struct inventory *all, uint64_t seq)
 	return all->n > 0 && bsearch(&seq, all->seq, all->n, sizeof *all->seq, by_seq);
 }
 
+static bool zeros(const uint8_t *bytes, ssize_t n)
+{
+	ssize_t i = 0;
+	while (i < n && bytes[i] == 0)
+		i++;
+	return n >= 0 && i == n;
+}
+
+/* From there to its end. */
+static bool zeros_from(int fd, uint64_t at)
+{
+	uint8_t *bytes = mem_alloc(PIECE);
+	ssize_t n = PIECE;
+	bool ok = true;
+	for (; ok && n == PIECE; at += PIECE) {
+		n = disk_read(fd, bytes, PIECE, at);
+		ok = zeros(bytes, n);
+	}
+	free(bytes);
+	return ok;
+}
+
 bool inventory_blank(int log, const char *name)
 {
-	uint8_t bytes[SEGMENT_BEGIN];
+	uint8_t byte;
 	int fd = disk_open(log, name, O_RDONLY);
-	ssize_t n = fd < 0 ? -1 : disk_read(fd, bytes, sizeof bytes, 0);
-	if (fd >= 0)
-		disk_close(fd);
-	ssize_t zeros = 0;
-	while (zeros < n && bytes[zeros] == 0)
-		zeros++;
-	return n >= 0 && zeros == n;
+	if (fd < 0)
+		return false;
+	/* Of the sectors of its heads a crash may leave a part. */
+	bool made = disk_read(fd, &byte, 1, SEGMENT_BEGIN) == 1;
+	bool blank = zeros_from(fd, made ? SEGMENT_BEGIN : 0);
+	disk_close(fd);
+	return blank;
 }
 
 bool inventory_large(const char *name, uint64_t *id)

@@ -23,7 +23,7 @@ void inventory_fini(struct inventory *);
 bool inventory_has(const struct inventory *, uint64_t seq);
 
 bool inventory_blank(int log, const char *name);
-/* Only zeros where the heads of a segment belong: what a crash leaves while one is made. */
+/* Only zeros behind where the heads of a segment belong: what a crash leaves while one is made. */
 
 bool inventory_large(const char *name, uint64_t *id);
 /* The message that a file in large/ belongs to. False: it is a foreign file. */

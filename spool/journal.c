@@ -178,8 +178,8 @@ static bool write_lane(struct journal *j, struct lane *l)
 	return true;
 }
 
-/* To a reader it says that all of the segment is on stable storage, so it is written when that is so. If it is lost
- * itself, the next start finds the end. */
+/* To a reader it says that all of the segment is on stable storage, so it is written when that is so. It is synced with the
+ * batch in which the segment was closed: before anything may go that what lies there belongs to. */
 static bool write_end(struct journal *j, struct lane *l)
 {
 	lane_add_end(l);
@@ -237,12 +237,24 @@ bool journal_write(struct journal *j)
 	return true;
 }
 
+static bool sync_ends(const struct journal *j)
+{
+	for (const struct list *l = j->segments.next; j->closed && l != &j->segments; l = l->next) {
+		const struct segment *s = list_entry(l, struct segment, link);
+		if (s->before && disk_datasync(s->file->fd) != 0)
+			return false;
+	}
+	return true;
+}
+
 bool journal_sync(struct journal *j)
 {
 	/* All of it, or none: what is written again after a failure must be cut off every lane. */
 	for (uint32_t i = 0; i < LANES; i++)
 		if (!sync_lane(&j->lane[i]))
 			return false;
+	if (!sync_ends(j))
+		return false;
 	for (uint32_t i = 0; i < LANES; i++)
 		lane_is_synced(&j->lane[i]);
 	for (struct list *s = j->segments.next; j->closed && s != &j->segments; s = s->next)

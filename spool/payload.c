@@ -17,10 +17,10 @@ enum {
 	HISTORY = 32,
 	RETURNED = 64,
 	SUMMED = 128,
-};						       /* of an envelope */
-enum { ARCHIVE = 128 };				       /* beside what the sender wants of TLS */
+};						/* of an envelope */
+enum { TLS = 63, PARTNER = 64, ARCHIVE = 128 }; /* what the sender wants of TLS, and beside it */
 enum { DONE = 1, ORCPT = 2, VERDICT = 4, DOUBTS = 3 }; /* of a recipient; a shift */
-enum { RECIPIENT_MIN = 10 };			       /* bytes */
+enum { RECIPIENT_MIN = 10, PARTNER_BYTES = 8 };	       /* bytes */
 
 static void put_head(struct buf *b, const struct envelope *e, const struct content_place *c,
 		     uint32_t generation)
@@ -33,7 +33,7 @@ static void put_head(struct buf *b, const struct envelope *e, const struct conte
 			 (e->nhistory > 0 ? HISTORY : 0) | (e->summed ? SUMMED : 0));
 	p[1] = e->ret;
 	p[2] = e->body;
-	p[3] = (uint8_t)(e->tls | (e->archive ? ARCHIVE : 0));
+	p[3] = (uint8_t)(e->tls | (c->partner ? PARTNER : 0) | (e->archive ? ARCHIVE : 0));
 	put_le(p + 4, e->rounds, 4);
 	put_le(p + 8, c->seq, 8);
 	put_le(p + 16, c->offset, 8);
@@ -44,6 +44,12 @@ static void put_head(struct buf *b, const struct envelope *e, const struct conte
 	put_le(p + 52, generation, 4);
 	put_le(p + 56, e->sum, 4);
 	buf_commit(b, PAYLOAD_ENVELOPE_HEAD);
+}
+
+static void put_partner(struct buf *b, uint64_t id)
+{
+	put_le((uint8_t *)buf_reserve(b, PARTNER_BYTES), id, PARTNER_BYTES);
+	buf_commit(b, PARTNER_BYTES);
 }
 
 static void put_recipient(struct buf *b, const struct recipient *r, uint32_t verdict)
@@ -77,6 +83,8 @@ void payload_put_envelope(struct buf *b, const struct envelope *e, const struct 
 			  uint32_t generation)
 {
 	put_head(b, e, c, generation);
+	if (c->partner)
+		put_partner(b, c->partner);
 	verdicts_put_text(b, e->sender);
 	if (e->envid)
 		verdicts_put_text(b, e->envid);
@@ -110,6 +118,8 @@ bool payload_get_envelope_head(const void *data, size_t len, struct envelope_hea
 	h->due_ms = (int64_t)get_le(p + 40, 8);
 	h->generation = (uint32_t)get_le(p + 52, 4);
 	h->held = p[0] & HELD;
+	const bool has_partner = p[3] & PARTNER && len >= PAYLOAD_ENVELOPE_HEAD + PARTNER_BYTES;
+	h->content.partner = has_partner ? get_le(p + PAYLOAD_ENVELOPE_HEAD, PARTNER_BYTES) : 0;
 	return true;
 }
 
@@ -165,7 +175,7 @@ static struct envelope *get_head(uint64_t id, const uint8_t *p)
 	e->returned = p[0] & RETURNED;
 	e->ret = p[1];
 	e->body = p[2];
-	uint8_t tls = p[3] & (ARCHIVE - 1);
+	uint8_t tls = p[3] & TLS;
 	e->tls = tls <= ENVELOPE_TLS_WAIVED ? tls : ENVELOPE_TLS_USUAL;
 	e->archive = p[3] & ARCHIVE;
 	e->rounds = (uint32_t)get_le(p + 4, 4);
@@ -184,6 +194,8 @@ struct envelope *payload_get_envelope(uint64_t id, const void *data, size_t len)
 		return NULL;
 	struct envelope *e = get_head(id, p);
 	struct cursor c = {.at = p + PAYLOAD_ENVELOPE_HEAD, .left = len - PAYLOAD_ENVELOPE_HEAD};
+	if (p[3] & PARTNER && cursor_number(&c, 4) + cursor_number(&c, 4) == 0)
+		c.bad = true;
 	e->sender = cursor_text(&c);
 	if (p[0] & ENVID)
 		e->envid = cursor_text(&c);

@@ -23,11 +23,13 @@ enum {
 	PAYLOAD_SYNCED = 8,
 };
 
-/* Where the content of a message lies. */
+/* Where the content of a message lies, and what belongs to it. */
 struct content_place {
 	bool own_file;	 /* in large/, named by the id; seq and offset are 0 */
 	uint64_t seq;	 /* segment */
 	uint64_t offset; /* of its record in there */
+	uint64_t
+		partner; /* id of another, in the same batch: spool_store.with, or whose that is; or 0 */
 };
 
 /* What recovery needs of an envelope, without the rest. */

@@ -49,7 +49,29 @@ bool quarantine_bytes(const struct spool *s, const struct segment *g, uint64_t f
 	return kept;
 }
 
-/* The record there, under the message's id. False when it could not be kept. */
+/* Beside what has that name already; in kept, malloc'd, which it has now. */
+static int move_aside(const struct spool *s, int folder, const char *name, char **kept)
+{
+	*kept = mem_strdup(name);
+	int result = disk_move(folder, name, s->quarantine, *kept);
+	for (int n = 1; result != 0 && errno == EEXIST && n < NAMES; n++) {
+		free(*kept);
+		*kept = mem_printf("%s.%d", name, n);
+		result = disk_move(folder, name, s->quarantine, *kept);
+	}
+	return result;
+}
+
+/* What is missing need not be kept. */
+static bool keep_large(const struct spool *s, const char *name)
+{
+	char *kept;
+	bool ok = move_aside(s, s->large, name, &kept) == 0 || errno == ENOENT;
+	free(kept);
+	return ok;
+}
+
+/* The record there, under the message's id; an earlier attempt may have kept it. False when it could not be kept. */
 static bool keep_record(const struct spool *s, const struct place *p, const char *name)
 {
 	struct record r = {.length = 0};
@@ -57,34 +79,31 @@ static bool keep_record(const struct spool *s, const struct place *p, const char
 	buf_init(&payload);
 	segment_read(p->segment, p->offset, &r, &payload); /* for its length */
 	buf_fini(&payload);
-	return copy(s, name, p->segment, p->offset, p->offset + record_size(r.length));
+	return copy(s, name, p->segment, p->offset, p->offset + record_size(r.length)) ||
+	       errno == EEXIST;
 }
 
-void quarantine_message(const struct spool *s, const struct stub *stub, const char *why)
+bool quarantine_message(const struct spool *s, const struct stub *stub, const char *why)
 {
 	char id[IDENT_TEXT], segment[SEGMENT_NAME];
 	const struct place *p = &stub->envelope;
 	ident_text(stub->id, id);
 	bool kept = keep_record(s, p, log_text("%s.envelope", id));
-	if (stub->large)
-		disk_move(s->large, id, s->quarantine, id);
+	if (kept && stub->large)
+		kept = keep_large(s, id);
 	else if (stub->content.segment)
 		kept &= keep_record(s, &stub->content, log_text("%s.content", id));
 	log_event(LOG_LEVEL_ERROR, "quarantined", "id", id, "reason", why, "segment",
 		  segment_name(p->segment->head.seq, segment), "offset", log_number(p->offset),
 		  "copy", kept ? "kept" : "failed", NULL);
+	return kept;
 }
 
 void quarantine_file(const struct spool *s, int folder, const char *name, const char *why)
 {
-	char *kept = mem_strdup(name);
+	char *kept;
 	uint64_t seq;
-	int result = disk_move(folder, name, s->quarantine, kept);
-	for (int n = 1; result != 0 && errno == EEXIST && n < NAMES; n++) {
-		free(kept);
-		kept = mem_printf("%s.%d", name, n);
-		result = disk_move(folder, name, s->quarantine, kept);
-	}
+	int result = move_aside(s, folder, name, &kept);
 	log_event(LOG_LEVEL_ERROR, "damage", segment_name_parse(name, &seq) ? "segment" : "file",
 		  name, "reason", why, "kept", result == 0 ? kept : NULL, NULL);
 	free(kept);

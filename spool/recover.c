@@ -220,6 +220,6 @@ void recovered_free(struct recovered *r)
 	free(r->envelope);
 	free(r->replay.segment);
 	adoption_fini(&r->adoption);
-	found_fini(&r->replay.found);
+	replay_fini(&r->replay);
 	free(r);
 }

@@ -33,11 +33,17 @@ static bool content_damaged(struct recovered *r, const struct stub *stub)
 	return damaged;
 }
 
+/* What can't be put aside stays in the queue, and is looked at once more when it is due. */
 static void write_off(struct recovered *r, struct stub *stub, const char *why)
 {
-	stub->damaged = true;
-	quarantine_message(r->spool, stub, why);
+	struct journal none = {.emptied = false};
 	r->damaged++;
+	stub->damaged = quarantine_message(r->spool, stub, why);
+	if (stub->damaged || stub->state != STUB_ACTIVE)
+		return;
+	work_free(stub->work, &none);
+	stub->work = NULL;
+	stub->state = STUB_DEFERRED;
 }
 
 /* Read what was being worked on. False: the disk fails. */
@@ -97,6 +103,7 @@ static void forget(struct recovered *r, struct stub *stub)
 void recovered_conclude(struct recovered *r)
 {
 	size_t n, kept = 0;
+	replay_end_all(&r->replay);
 	r->stub = found_take(&r->replay.found, &n);
 	r->envelope = mem_alloc(n * sizeof(struct envelope *));
 	for (size_t i = 0; i < n; i++) {

@@ -51,10 +51,8 @@ static void put_messages_aside(struct spool *s)
 		const char *wrong = verify_message(s->large, stub, &e);
 		id = stub->id;
 		envelope_free(&e);
-		if (!wrong)
-			continue;
-		quarantine_message(s, stub, wrong);
-		commit_finish(s, stub);
+		if (wrong && quarantine_message(s, stub, wrong))
+			commit_finish(s, stub);
 	}
 }
 

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "spool/journal.h"
 #include "spool/payload.h"
+#include "spool/verify.h"
 
 #include <stdlib.h>
 
@@ -42,9 +43,26 @@ static void forget_work(struct stub *stub)
 	stub->work = NULL;
 }
 
-static uint32_t generation_of(const struct stub *stub, const struct segment *g, uint32_t written)
+enum { FIRST_1 = 1, LATER_1 = 2 };
+
+/* Version 1 has none, and not all that was ever written of a message is still there to be counted. */
+static uint32_t generation_of(const struct segment *g, const struct scan *scan, uint32_t written)
 {
-	return g->head.version > 1 ? written : (uint32_t)stub->generation + 1;
+	if (g->head.version > 1)
+		return written;
+	return scan->record.type == RECORD_ENVELOPE ? FIRST_1 : LATER_1;
+}
+
+static bool of_version_1(const struct stub *stub)
+{
+	return stub->envelope.segment && stub->envelope.segment->head.version == 1;
+}
+
+/* Version 1 has one lane: the order is that of the log. */
+static bool holds_now(const struct stub *stub, const struct segment *g, uint32_t generation)
+{
+	bool follows = g->head.version == 1 && (!stub->envelope.segment || of_version_1(stub));
+	return stub->state != STUB_GONE && (follows || generation > stub->generation);
 }
 
 static void take_content(const struct replay *r, struct stub *stub, const struct envelope_head *h)
@@ -69,6 +87,14 @@ static void take_domains(struct replay *r, struct stub *stub, const struct scan 
 	envelope_free(&e);
 }
 
+static void add_pair(struct replay *r, const struct stub *stub, const struct envelope_head *h)
+{
+	if (!h->content.partner)
+		return;
+	r->pair = mem_realloc(r->pair, (r->npair + 1) * sizeof *r->pair);
+	r->pair[r->npair++] = (struct pair){.id = stub->id, .partner = h->content.partner};
+}
+
 static void envelope(struct replay *r, struct stub *stub, const struct scan *scan,
 		     const struct place *here)
 {
@@ -77,14 +103,17 @@ static void envelope(struct replay *r, struct stub *stub, const struct scan *sca
 		return;
 	if (!payload_get_envelope_head(scan->payload, scan->record.length, &h))
 		return;
-	uint32_t generation = generation_of(stub, here->segment, h.generation);
-	if (stub->state == STUB_GONE || generation <= stub->generation) {
+	uint32_t generation = generation_of(here->segment, scan, h.generation);
+	if (!holds_now(stub, here->segment, generation)) {
 		segment_dead(here);
 		return;
 	}
+	if (here->segment->head.version == 1)
+		forget_work(stub); /* it was about those before */
 	if (stub->envelope.segment)
 		segment_dead(&stub->envelope);
 	take_content(r, stub, &h);
+	add_pair(r, stub, &h);
 	take_domains(r, stub, scan);
 	stub->envelope = *here;
 	stub->generation = generation & STUB_GENERATION_MAX;
@@ -189,10 +218,78 @@ void replay_record(struct replay *r, struct segment *g, const struct scan *scan)
 	}
 }
 
+/* Of a batch that nobody was told of: what there is of it is there by chance. */
+static bool by_chance(const struct stub *stub)
+{
+	return stub->envelope.segment && !verify_promised(stub);
+}
+
+void replay_said(struct replay *r, const struct segment *g)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < r->npair; i++) {
+		const struct stub *stub = found_get(&r->found, r->pair[i].id);
+		if (stub->envelope.segment != g || by_chance(stub))
+			r->pair[kept++] = r->pair[i];
+	}
+	r->npair = kept;
+}
+
+/* What is done was there once. */
+static bool is_torn(const struct stub *stub)
+{
+	if (stub->state == STUB_GONE)
+		return false;
+	if (!stub->envelope.segment)
+		return true;
+	return by_chance(stub) && !stub->large && !stub->seen &&
+	       !(stub->content.segment && stub->content.segment->passed_over);
+}
+
+void replay_end_all(struct replay *r)
+{
+	for (size_t i = 0; i < r->npair; i++)
+		r->pair[i].torn = is_torn(found_get(&r->found, r->pair[i].partner));
+	for (size_t i = 0; i < r->npair; i++) {
+		struct stub *stub = found_get(&r->found, r->pair[i].id);
+		if (r->pair[i].torn && by_chance(stub))
+			finish(r, stub);
+	}
+	r->npair = 0;
+}
+
+void replay_fini(struct replay *r)
+{
+	free(r->pair);
+	found_fini(&r->found);
+}
+
+/* Programs that counted envelopes of version 1 have counted other numbers. */
+static void join_work(struct stub *stub)
+{
+	for (struct work *w = stub->work; w; w = w->lower)
+		w->generation = stub->generation;
+	for (struct work *w; stub->work && (w = stub->work->lower);) {
+		struct journal none = {.emptied = false};
+		struct work *higher = stub->work;
+		for (size_t i = 0; i < higher->nplace; i++)
+			work_hold(w, &higher->place[i]);
+		for (struct spool_delivered *d; (d = higher->first);) {
+			higher->first = (struct spool_delivered *)d->note.next;
+			work_add(w, d);
+		}
+		higher->lower = NULL;
+		work_free(higher, &none);
+		stub->work = w;
+	}
+}
+
 void replay_end(struct stub *stub)
 {
 	struct journal none = {.emptied = false};
 	struct work *mine = NULL;
+	if (of_version_1(stub))
+		join_work(stub);
 	for (struct work *w; (w = stub->work);) {
 		stub->work = w->lower;
 		w->lower = NULL;

@@ -8,7 +8,9 @@
 #include <assert.h>
 #include <errno.h>
 
-enum { RUNNER_STEP = 500, RUNNER_AGAIN_MS = 1000 };
+/* Content in the log is looked at before it is sent, and meanwhile nobody has a 250: so many messages, or bytes, a turn. */
+enum { RUNNER_STEP = 500, RUNNER_STEP_BYTES = 1 << 20 };
+enum { RUNNER_AGAIN_MS = 1000, UNKEPT_AGAIN_MS = 60000 };
 
 /* Incoming and deferred take turns, so that neither can starve the other. POSTFIX QSHAPE_README. */
 static struct stub *choose(struct spool *s)
@@ -28,13 +30,13 @@ static struct stub *choose(struct spool *s)
  * the next start to see. */
 static void give_up(struct spool *s, struct stub *stub)
 {
-	if ((errno == ENOENT || errno == EBADMSG) && !s->journal.stuck) {
-		quarantine_message(s, stub, "it can't be read from the queue");
+	bool damaged = (errno == ENOENT || errno == EBADMSG) && !s->journal.stuck;
+	if (damaged && quarantine_message(s, stub, "it can't be read from the queue")) {
 		commit_finish(s, stub);
 		return;
 	}
-	/* No descriptors left, or the disk fails: it may pass. */
-	stub_set_due(stub, clock_wall_ms() + RUNNER_AGAIN_MS);
+	/* No descriptors or no room left, or the disk fails: it may pass. */
+	stub_set_due(stub, clock_wall_ms() + (damaged ? UNKEPT_AGAIN_MS : RUNNER_AGAIN_MS));
 	stub_enter(s, stub, STUB_DEFERRED);
 }
 
@@ -61,9 +63,13 @@ static void start(struct spool *s, struct stub *stub)
 void runner_run(struct spool *s)
 {
 	struct stub *stub = NULL;
+	uint64_t bytes = 0;
 	int n = 0;
-	while (s->credit > 0 && fence_open() && n++ < RUNNER_STEP && (stub = choose(s)))
+	while (s->credit > 0 && fence_open() && n++ < RUNNER_STEP && (stub = choose(s)) &&
+	       bytes < RUNNER_STEP_BYTES) {
+		bytes += stub->content.size;
 		start(s, stub);
+	}
 	s->more = s->credit > 0 && stub;
 }
 

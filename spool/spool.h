@@ -105,8 +105,8 @@ struct spool_store {
  * that file removed, and the removal synced, before anybody works on the message. So whatever a
  * start finds there, once recovery has ended, was never worked on, and is to be stored. */
 
-/* spool_store.with is stored in the same batch, or neither of them is: a crash may leave that one
- * without this one, never this one without that. Nobody has its answer, reply_to is NULL. */
+/* spool_store.with is stored in the same batch, or neither of them is, also where the power goes in the midst of
+ * it. Nobody has its answer, reply_to is NULL. */
 
 /* spool_store.replaces goes once this one is stored and synced, and not before: where that fails it stays as it
  * was. A crash between the two, or within a second, may leave both, that one still on hold. Orders leave it

@@ -244,7 +244,7 @@ static void fini(struct checking *c)
 		segment_free(&c->replay.segment[i]);
 	free(c->replay.segment);
 	free(c->stub);
-	found_fini(&c->replay.found);
+	replay_fini(&c->replay);
 	inventory_fini(&c->names);
 	check_folders_close(&c->at);
 }
@@ -257,6 +257,7 @@ bool spool_check(const struct conf *conf, struct check *check, struct buf *error
 	if (ok && c.at.log >= 0)
 		ok = read_log(&c, error);
 	if (ok) {
+		replay_end_all(&c.replay);
 		c.stub = found_take(&c.replay.found, &c.n);
 		for (size_t i = 0; i < c.n; i++)
 			look_at_message(&c, c.stub[i]);

@@ -111,8 +111,9 @@ struct content *fetch_checked(const struct spool *, const struct stub *, const s
 /* Where it lies, with its sum: what lies in the log has been looked at, and whoever sends it compares.
  * NULL and errno: EBADMSG when damaged. */
 
-void quarantine_message(const struct spool *, const struct stub *, const char *why);
-/* Log it and keep its envelope in quarantine/. Any thread. */
+bool quarantine_message(const struct spool *, const struct stub *, const char *why);
+/* Log it and keep its envelope and its content in quarantine/. False: they could not be, so that the message has to
+ * stay in the queue. Any thread. */
 
 bool quarantine_bytes(const struct spool *, const struct segment *, uint64_t from, uint64_t to,
 		      uint64_t id);

@@ -102,6 +102,7 @@ static void make_index(struct spool_look *l)
 	struct journal none = {.emptied = false};
 	struct found *found = &l->replay.found;
 	size_t n, kept = 0;
+	replay_end_all(&l->replay);
 	struct stub **stub = found_take(found, &n);
 	for (size_t i = 0; i < n; i++) {
 		if (is_there(stub[i])) {
@@ -167,7 +168,7 @@ void spool_look_free(struct spool_look **lp)
 	for (size_t i = 0; i < l->replay.nsegment; i++)
 		segment_free(&l->replay.segment[i]);
 	free(l->replay.segment);
-	found_fini(&l->replay.found);
+	replay_fini(&l->replay);
 	inventory_fini(&l->names);
 	check_folders_close(&l->at);
 	conf_unref(l->spool.conf);

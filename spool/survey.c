@@ -59,6 +59,7 @@ void survey_segment(struct survey *v, struct replay *r, size_t i)
 	v->unreadable = scan.unreadable;
 	v->cut_short = !scan.sealed && g->size < g->head.size;
 	judge(v, g);
+	replay_said(r, g);
 	scan_fini(&scan);
 }
 

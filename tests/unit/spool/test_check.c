@@ -2,8 +2,10 @@
 /* The queue read offline. This test links a disk of its own, the real one with a fault: quarantine/
  * can be full. */
 #define disk_open real_disk_open
+#define disk_move real_disk_move
 #include "spool/disk.c"
 #undef disk_open
+#undef disk_move
 
 #include "harness.h"
 
@@ -17,11 +19,21 @@ int disk_open(int folder, const char *name, int flags);
 
 int disk_open(int folder, const char *name, int flags)
 {
-	if (quarantine_full && (flags & O_EXCL) && strstr(name, ".seg.")) {
+	bool kept = strstr(name, ".seg.") || strstr(name, ".envelope") || strstr(name, ".content");
+	if (quarantine_full && (flags & O_EXCL) && kept) {
 		errno = ENOSPC;
 		return -1;
 	}
 	return real_disk_open(folder, name, flags);
+}
+
+int disk_move(int from, const char *name, int to, const char *to_name)
+{
+	if (quarantine_full) {
+		errno = ENOSPC;
+		return -1;
+	}
+	return real_disk_move(from, name, to, to_name);
 }
 
 /* What the last check has said. */
@@ -230,6 +242,52 @@ static void what_nobody_was_told_of_is_no_damaged_message(void **state)
 	assert_int_equal(s.messages[SPOOL_INCOMING], 0);
 }
 
+/* Whatever was wrong with it, it may be all that is left of the mail. */
+static void stays_until_there_is_room(int files)
+{
+	quarantine_full = true;
+	harness_open(&h);
+	harness_recovered(&h, 3);
+	harness_credit(&h, 10);
+	for (int i = 0; i < 2; i++) {
+		struct envelope *e = harness_take(&h);
+		envelope_free(&e);
+	}
+	assert_int_equal(harness_count(&h), 3);
+	harness_close(&h);
+	assert_int_equal(harness_files(&h, "quarantine"), 0);
+	quarantine_full = false;
+	harness_open(&h);
+	harness_recovered(&h, 2);
+	assert_int_equal(harness_files(&h, "quarantine"), files);
+}
+
+static void a_message_that_can_not_be_put_aside_stays_in_the_queue(void **state)
+{
+	(void)state;
+	store(3, 300);
+	harness_close(&h);
+	damage_a_content();
+	stays_until_there_is_room(3); /* the bytes, envelope, content */
+}
+
+static void large_content_that_can_not_be_put_aside_stays(void **state)
+{
+	(void)state;
+	struct spool_store *s = harness_new_store(&h, 1, 5);
+	content_unref(s->content);
+	s->content = NULL;
+	s->file = spool_file_new(h.spool, s->envelope->id);
+	assert_int_equal(spool_file_write(s->file, "fffff", 5), 0);
+	loop_post(spool_loop(h.spool), &s->note);
+	harness_wait(&h, &h.nstored, 1);
+	store(2, 300);
+	harness_close(&h);
+	harness_shell("for f in '%s'/large/*; do echo more >> $f; done", h.conf->spool, "");
+	stays_until_there_is_room(2); /* envelope, content */
+	assert_int_equal(harness_files(&h, "large"), 0);
+}
+
 static void files_put_aside_under_one_name_are_all_kept(void **state)
 {
 	(void)state;
@@ -255,6 +313,8 @@ int main(void)
 		TEST(what_can_not_be_put_aside_stays_where_it_is),
 		TEST(a_whole_queue_is_not_touched_by_a_repair),
 		TEST(what_nobody_was_told_of_is_no_damaged_message),
+		TEST(a_message_that_can_not_be_put_aside_stays_in_the_queue),
+		TEST(large_content_that_can_not_be_put_aside_stays),
 		TEST(files_put_aside_under_one_name_are_all_kept),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -164,10 +164,12 @@ static void a_wish_that_is_not_known_is_none(void **state)
 	assert_int_equal(buf_data(&b)[3], 0);
 	envelope_free(&e);
 	for (int wish = 0; wish < 256; wish++) {
+		if (wish & 64)
+			continue; /* it says that there is a partner */
 		buf_data(&b)[3] = (char)wish;
 		e = payload_get_envelope(1, buf_data(&b), buf_len(&b));
 		assert_non_null(e);
-		int tls = wish & 127;
+		int tls = wish & 63;
 		assert_int_equal(e->tls, tls <= ENVELOPE_TLS_WAIVED ? tls : ENVELOPE_TLS_USUAL);
 		assert_int_equal(e->archive, wish >= 128);
 		envelope_free(&e);

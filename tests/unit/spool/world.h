@@ -71,6 +71,7 @@ void world_fini(struct world *);
 bool world_open(struct world *); /* false: the spool would not start; only while it fails */
 void world_step(struct world *);
 void world_do(struct world *, const char *act); /* one of those, by its name in world_acts.c */
+void world_finish_last(struct world *w);	/* the last of those that qmgr works on */
 void world_pass_long(struct world *);		/* until what is lazy is synced, too */
 void world_stop(struct world *);
 void world_kill(struct world *); /* the process dies; the machine lives */

@@ -230,6 +230,11 @@ static void act_finish(struct world *w)
 		release(w, (int)chance_below(&w->chance, (uint32_t)w->nheld), false);
 }
 
+void world_finish_last(struct world *w)
+{
+	release(w, w->nheld - 1, false);
+}
+
 static void act_recover(struct world *w)
 {
 	edges_threads((int)chance_below(&w->chance, 8));
