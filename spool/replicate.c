@@ -240,10 +240,20 @@ static void conclude_until(struct spool *s, uint64_t ticket)
 	}
 }
 
+/* Whoever keeps the copy has forgotten all tickets while it was away. */
+static void ask_again(struct spool *s)
+{
+	struct replication *p = &s->replication;
+	if (!list_empty(&p->awaiting))
+		say(p->keeper, REPLICATE_ASK, ++p->ticket, 0);
+}
+
 static void turn_away(struct spool *s, bool away)
 {
 	struct replication *p = &s->replication;
 	p->away = away;
+	if (!away)
+		ask_again(s);
 	list_each (link, tmp, &p->awaiting) {
 		struct op *op = list_entry(link, struct op, link);
 		if (away && op->kind == OP_STORE && !op->store->adopted)
