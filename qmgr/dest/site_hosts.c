@@ -53,7 +53,8 @@ bool site_overflows(const struct site *s)
 	int64_t delay_ms = s->queue.transport->settings->backup_attempt_delay;
 	int end, first;
 	if (delay_ms == 0 || !has_backups(s) ||
-	    (first = destdb_group(s->hosts, s->nhost, &end)) < 0)
+	    (first = destdb_group(s->hosts, s->nhost, &end)) < 0 || end == s->nhost ||
+	    !destdb_same_hop(&s->hosts[first], &s->hosts[end]))
 		return false;
 	return wait_ms(s, &s->hosts[first], end - first) > (double)delay_ms;
 }
@@ -113,7 +114,7 @@ static bool end_lesser(const struct conn *ready, struct list *conns)
 		struct conn *c = list_entry(link, struct conn, in_site);
 		if (!conn_ready(c) && !conn_unready(c))
 			continue;
-		if (preference_of(c) > mine && overflows)
+		if (preference_of(c) > mine && overflows && preference_of(c) >> 16 == mine >> 16)
 			c->reserve = true;
 		else if (preference_of(c) > mine)
 			conn_end(c->site->db, c);
