@@ -297,8 +297,9 @@ static void what_all_had_had_is_told_to_a_redis_that_has_lost_it(void **state)
 
 static int64_t fact_eval(const char *node, int64_t stamp)
 {
-	redisReply *r = redisCommand(to, "EVAL %s 2 host:h probe:h %s 60000 facts h 0 health %lld text",
-				     facts_script, node, (long long)stamp);
+	redisReply *r =
+		redisCommand(to, "EVAL %s 2 host:h probe:h %s 60000 facts h 0 health %lld text",
+			     facts_script, node, (long long)stamp);
 	assert_non_null(r);
 	assert_int_equal(r->type, REDIS_REPLY_INTEGER);
 	int64_t n = r->integer;
