@@ -70,8 +70,8 @@ struct orders {
 	struct loop *main;
 	char *node, *key, *channel;
 	struct link_script give;
-	char id[ID_MAX + 1]; /* of the hash whose orders were carried out */
-	int64_t done;	     /* up to this number, */
+	char id[ID_MAX + 1];	 /* of the hash whose orders were carried out */
+	int64_t done;		 /* up to this number, */
 	char mark[MARK_MAX + 1]; /* whose order had this mark; "": not known */
 	bool looking, again;
 };
@@ -330,7 +330,8 @@ void orders_give(struct orders *o, struct cluster_order *order)
 	make_id(mark);
 	mark[MARK_MAX] = '\0';
 	snprintf(most, sizeof most, "%d", ORDERS_MAX);
-	const char *arg[] = {o->key, id, o->channel, field, verbs[order->verb], o->node, most, mark};
+	const char *arg[] = {o->key,  id,   o->channel, field, verbs[order->verb],
+			     o->node, most, mark};
 	if (!link_eval(o->link, &o->give, on_given, order, 1, 8, arg, NULL))
 		finish(order, "Redis is away");
 	free(field);

@@ -300,7 +300,7 @@ static void arrived(struct replica *r, const struct flown *m)
 		break;
 	case REPLICA_SPARE:
 		r->spare++;
-		r->gave_up = false;
+		r->gave_up &= r->spare < SPARES;
 		break;
 	}
 }

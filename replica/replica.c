@@ -95,8 +95,10 @@ static void turn_away(struct replica *r, bool away)
 	if (away) {
 		goals_fini(&r->missed);
 		goals_set(&r->missed, &r->copies, false);
-		replica_drop_tickets(r); /* nobody waits for them now */
+		replica_drop_tickets(r); /* what is still waited for is asked for again */
 	}
+	list_each (link, tmp, &r->tickets)
+		list_entry(link, struct ticket, link)->since_ms = r->loop->now_ms;
 	struct replicate *n = mem_zalloc(sizeof *n);
 	n->note.type = SPOOL_REPLICA_AWAY;
 	n->away = away;
@@ -117,10 +119,10 @@ static void judge(struct replica *r)
 {
 	if (lag_of_new(r) == 0)
 		r->progress_ms = r->loop->now_ms;
-	if (!r->away && (r->phase == PHASE_FENCED || r->full || too_late(r)))
+	if (!r->away && (r->phase == PHASE_FENCED || r->gave_up || too_late(r)))
 		turn_away(r, true);
-	else if (r->away && r->phase == PHASE_RUNNING && lag_of_new(r) <= NEARLY_BYTES &&
-		 goals_reached(&r->missed, &r->copies))
+	else if (r->away && !r->gave_up && r->phase == PHASE_RUNNING &&
+		 lag_of_new(r) <= NEARLY_BYTES && goals_reached(&r->missed, &r->copies))
 		turn_away(r, false);
 }
 

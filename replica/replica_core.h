@@ -61,16 +61,16 @@ struct replica {
 	bool shorter;	       /* the stream has lost some of that */
 	int spare;	       /* messages that keep room in the stream */
 	bool full;	       /* it has no room */
-	bool gave_up;	       /* the spare room was given up since there was some again */
-	int64_t spare_ms;      /* loop's clock: no more of it before */
-	int64_t unread_ms[2];  /* the same: nothing is read that is new, or older: it failed */
-	uint64_t first;	       /* segment of this start */
-	uint64_t begun;	       /* where BEGIN lies in the stream; 0: it is not there */
-	bool complete;	       /* COMPLETE is there */
-	bool completing;       /* it is among the orders */
-	bool known;	       /* what was there before this start has been named */
-	bool away;	       /* and the spool was told so */
-	char *error;	       /* the last that was logged, until it works again */
+	bool gave_up; /* that room was given up, and is not there again: new mail would take it */
+	int64_t spare_ms;     /* loop's clock: no more of it before */
+	int64_t unread_ms[2]; /* the same: nothing is read that is new, or older: it failed */
+	uint64_t first;	      /* segment of this start */
+	uint64_t begun;	      /* where BEGIN lies in the stream; 0: it is not there */
+	bool complete;	      /* COMPLETE is there */
+	bool completing;      /* it is among the orders */
+	bool known;	      /* what was there before this start has been named */
+	bool away;	      /* and the spool was told so */
+	char *error;	      /* the last that was logged, until it works again */
 	struct copies copies;
 	struct flight flight;
 	struct orders orders;

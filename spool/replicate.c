@@ -240,7 +240,7 @@ static void conclude_until(struct spool *s, uint64_t ticket)
 	}
 }
 
-/* Whoever keeps the copy has forgotten all tickets while it was away. */
+/* Whoever keeps the copy has forgotten all tickets with that. */
 static void ask_again(struct spool *s)
 {
 	struct replication *p = &s->replication;
@@ -252,13 +252,12 @@ static void turn_away(struct spool *s, bool away)
 {
 	struct replication *p = &s->replication;
 	p->away = away;
-	if (!away)
-		ask_again(s);
 	list_each (link, tmp, &p->awaiting) {
 		struct op *op = list_entry(link, struct op, link);
 		if (away && op->kind == OP_STORE && !op->store->adopted)
 			conclude(s, op, p->degrade);
 	}
+	ask_again(s);
 }
 
 void replicate_receive(struct spool *s, struct note *note)

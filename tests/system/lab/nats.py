@@ -37,7 +37,7 @@ class Server:
         text = f"""
             server_name: {self.name}
             listen: "{LOOPBACK}:{self.port}"
-            jetstream {{ store_dir: "{self.folder}/store", max_mem: 16MB, max_file: {self.cluster.max_file} }}
+            jetstream {{ store_dir: "{self.folder}/store", max_mem: 16MB, max_file: 2GB }}
             {self.cluster.extra}
         """
         if len(self.cluster.servers) > 1:
@@ -70,11 +70,10 @@ class Server:
 class Nats:
     """So many servers, which are one cluster."""
 
-    def __init__(self, folder, servers=3, extra="", max_file="2GB"):
-        """Make their configurations; start() runs them. max_file: what each may store."""
+    def __init__(self, folder, servers=3, extra=""):
+        """Make their configurations; start() runs them."""
         self.folder = str(folder)
         self.extra = extra
-        self.max_file = max_file
         self.servers = []
         for number in range(servers):
             self.servers.append(Server(self, number))
