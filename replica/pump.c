@@ -133,7 +133,8 @@ static bool send_piece(struct replica *r, struct copy *f)
 
 static bool has_room(const struct replica *r, bool older)
 {
-	return r->phase == PHASE_RUNNING && r->flight.n < FLIGHT_MESSAGES && !r->unread_ms[older] &&
+	return r->phase == PHASE_RUNNING && r->flight.n < FLIGHT_MESSAGES && !r->unread_ms[0] &&
+	       (!older || !r->unread_ms[1]) &&
 	       r->flight.bytes < (older ? FLIGHT_BYTES_OLDER : FLIGHT_BYTES);
 }
 
