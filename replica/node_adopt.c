@@ -294,11 +294,24 @@ static void tidy(struct node *n)
 	}
 }
 
+/* What a former start had taken may be ours already, without having been released: the queue does not tell it from
+ * what is being taken. */
+static bool may_give_back(const struct node *n)
+{
+	bool may = true;
+	for (int i = 0; i < n->roster.n && !n->released; i++) {
+		const struct roster_row *r = &n->roster.row[i];
+		may &= !(r->there && r->is.state == REPLICA_ADOPTED &&
+			 strcmp(r->is.by, n->name) == 0);
+	}
+	return may;
+}
+
 /* All of it, before anything is said of it: what is in our queue can't be told by the node that it was of. */
 static void give_back(struct node *n, const char *why)
 {
 	struct node_taking *t = &n->taking;
-	assert(t->giving == GIVING_NOTHING && !t->runs);
+	assert(t->giving == GIVING_NOTHING && !t->runs && may_give_back(n));
 	t->why = why;
 	t->done = false;
 	t->giving = GIVING_WANTED;
@@ -385,7 +398,7 @@ static void finish(struct node *n)
 {
 	struct node_taking *t = &n->taking;
 	bool done = true, named;
-	if (any_lost(n, &named) && !named) {
+	if (any_lost(n, &named) && !named && may_give_back(n)) {
 		give_back(n, "a row of those that are taken together is another's since");
 		return;
 	}
@@ -425,7 +438,7 @@ void node_taken(struct node *n)
 static bool is_hopeless(const struct node *n)
 {
 	const struct node_taking *t = &n->taking;
-	return t->failing_ms > 0 && node_has_others(n) &&
+	return t->failing_ms > 0 && node_has_others(n) && may_give_back(n) &&
 	       clock_up_ms() - t->failing_ms >= patience_ms(n);
 }
 
@@ -460,7 +473,7 @@ void node_look_at_others(struct node *n)
 	case GATHERED_SOME:
 		break;
 	case GATHERED_NOTHING:
-		if (n->taking.failing_ms > 0)
+		if (n->taking.failing_ms > 0 && may_give_back(n))
 			give_back(n, "its row is another's since");
 		else if (n->released)
 			choose(n);

@@ -186,3 +186,21 @@ def test_what_can_not_be_taken_is_given_back(lab, nats):
     wait_until(lambda: nodes["g3"].events("node", state="adopted", node="g1"), 60, "another to adopt it")
     assert set(ids.values()) == {one.keys["id"] for one in nodes["g3"].events("adopted")}
     assert nodes["g2"].command("queue", "list").stdout.startswith("-- 0 ")
+
+
+def test_who_loses_a_queue_while_it_is_taken_keeps_nothing_of_it_and_adopts_others(lab, nats):
+    sink = lab.sink(later())
+    nodes = nodes_of(lab, nats, sink, "h1", "h2", "h3")
+    taken = take(nodes["h1"], 3, 0)
+    other = take(nodes["h3"], 3, 100)
+    lose_disk(nodes["h1"])
+    wait_until(lambda: row_of(nats, "h1")["state"] == "adopting", 60, "one to write its name")
+    name = row_of(nats, "h1")["by"]
+    survivor, dies = nodes[name], {"h2": "h3", "h3": "h2"}[name]
+    survivor.wait_event("adopted", 60, id=next(iter(taken.values())))
+    nats.ask("$KV.sluice-nodes.h1", **row_of(nats, "h1") | {"by": "another"})
+    own = len(other) if name == "h3" else 0
+    wait_until(lambda: f"-- {own} " in survivor.command("queue", "list").stdout, 60, "what was taken to go")
+    lose_disk(nodes[dies])
+    nodes.wait_adopted(dies)
+    assert not nodes.events("adopted", "h1")
