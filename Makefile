@@ -104,11 +104,12 @@ $(B)/tests/unit/%: tests/unit/%.c $(LINK)
 
 # The spool on a real disk, with its real thread.
 HARNESS = $(B)/tests/unit/spool/harness.o
-$(patsubst %,$(B)/tests/unit/spool/test_%,adoption check compact failure history operator parked record recover replace replicate sample shape spare spool taken): $(HARNESS)
+$(patsubst %,$(B)/tests/unit/spool/test_%,adoption check compact failure history operator parked record recover replace replicate sample shape spare spent spool taken): $(HARNESS)
+$(B)/tests/unit/replica/test_adopted_log: $(HARNESS)
 
 # The spool on a disk in memory, driven by one thread: its edges are replaced.
 MEMDISK = $(patsubst %,$(B)/tests/unit/spool/%.o,blocks memdisk memdisk_cut memdisk_names memdisk_node edges book letter world world_acts)
-ON_MEMDISK = $(patsubst %,$(B)/tests/unit/spool/%,test_power_cut test_disk_faults test_disk_lessons test_weeks)
+ON_MEMDISK = $(patsubst %,$(B)/tests/unit/spool/%,test_order test_power_cut test_disk_faults test_disk_lessons test_weeks)
 $(ON_MEMDISK): $(MEMDISK)
 WRAP = -Wl,--wrap=pthread_create,--wrap=pthread_join,--wrap=sem_wait
 $(ON_MEMDISK): EDGES = $(WRAP)

@@ -2,8 +2,11 @@
 #include "base/address_pattern.h"
 
 #include "base/mailaddr.h"
+#include "base/mem.h"
+#include "base/name_key.h"
 
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
@@ -42,7 +45,7 @@ static bool below(const char *pattern, const char *domain)
 	return len >= tail && strcasecmp(pattern, domain + len - tail) == 0;
 }
 
-bool address_pattern_fits_domain(const char *pattern, const char *domain)
+static bool fits_domain(const char *pattern, const char *domain)
 {
 	pattern += *pattern == '@';
 	return *pattern == '.' && !strchr(pattern, '*') ? below(pattern, domain)
@@ -54,13 +57,45 @@ static bool is_null(const char *pattern)
 	return !*pattern || strcmp(pattern, "<>") == 0;
 }
 
-bool address_pattern_fits(const char *pattern, const char *address)
+static bool fits(const char *pattern, const char *address)
 {
 	if (is_null(pattern) || !*address)
 		return is_null(pattern) && !*address;
 	if (*pattern == '.' || *pattern == '@')
-		return address_pattern_fits_domain(pattern, mailaddr_domain(address));
+		return fits_domain(pattern, mailaddr_domain(address));
 	return glob(pattern, address);
+}
+
+/* What stands behind the last at sign, or all of it where there is none, in the form of look-ups. */
+static char *fold_domain(const char *text)
+{
+	char domain[NAME_KEY_DOMAIN];
+	const char *at = strrchr(text, '@');
+	int local = at ? (int)(at + 1 - text) : 0;
+	return name_key_domain(text + local, domain) ? mem_printf("%.*s%s", local, text, domain)
+						     : mem_strdup(text);
+}
+
+static bool judge(bool (*judgement)(const char *pattern, const char *of), const char *pattern,
+		  const char *of)
+{
+	if (name_key_plain(pattern) && name_key_plain(of))
+		return judgement(pattern, of);
+	char *folded_pattern = fold_domain(pattern), *folded = fold_domain(of);
+	bool good = judgement(folded_pattern, folded);
+	free(folded_pattern);
+	free(folded);
+	return good;
+}
+
+bool address_pattern_fits_domain(const char *pattern, const char *domain)
+{
+	return judge(fits_domain, pattern, domain);
+}
+
+bool address_pattern_fits(const char *pattern, const char *address)
+{
+	return judge(fits, pattern, address);
 }
 
 const char *address_pattern_domain(const char *pattern)

@@ -7,7 +7,7 @@
  *	<>			the null sender; an empty pattern too
  *
  * Of a domain the same without a local part: shop.example, shop.*, .example.com; an at sign in front
- * means nothing. Upper and lower case are the same.
+ * means nothing. Upper and lower case are the same, and so are all spellings of a domain (name_key.h).
  *
  * THREAD     Any. Pure.
  * ERRORS     None: any text is a pattern.

@@ -173,7 +173,7 @@
 	P(feedback, destination_concurrency_negative_feedback, "1", 0, 0, RELOAD, "",              \
 	  "What a failed connection or handshake takes from the window.")                          \
 	P(number, destination_concurrency_failed_cohort_limit, "1", 0, 1000, RELOAD, "",           \
-	  "Failed pseudo-cohorts after which a destination is dead. 0: never.")                    \
+	  "Failed pseudo-cohorts after which a destination counts as dead. 0: never. Its hosts are out by then, and are probed one connection at a time, so its mail waits in either case; it is in the state that is shown that dead differs from out.")                    \
 	P(number, destination_recipient_limit, "50", 0, 100000, RELOAD, "",                        \
 	  "Recipients in one transaction. 0: no limit.")                                           \
 	P(choice, destination_by, "site", 0, 0, RELOAD, "site|domain|recipient",                   \
@@ -193,7 +193,7 @@
 	P(number, minimum_delivery_slots, "3", 0, 1000000, RELOAD, "",                             \
 	  "A message that can never earn this many slots lets no other message slip past.")        \
 	P(number, recipient_limit, "20000", 1, 100000000, RELOAD, "",                              \
-	  "Recipients of this transport in memory, shared along the list of its messages, oldest first.") \
+	  "Recipients that messages may have in work for this transport beyond message_recipient_minimum each: the oldest that has more to read gets them, then the next.") \
 	P(number, extra_recipient_limit, "1000", 0, 100000000, RELOAD, "",                         \
 	  "Further recipients for messages that slip past others before all of their recipients are in memory. 0: none.") \
 	P(number, refill_limit, "100", 1, 1000000, RELOAD, "",                                     \
@@ -333,11 +333,11 @@
 
 #define CONF_QUEUE(P)                                                                              \
 	P(number, message_active_limit, "20000", 1, 10000000, RELOAD, "",                          \
-	  "Most messages that the scheduler works on at once.")                                    \
+	  "Most messages that the scheduler works on at once. Each is in memory with its whole envelope, about 90 bytes a recipient: 1.8 GB if 20000 of them have 1000 recipients each.")                                    \
 	P(number, message_recipient_limit, "20000", 1, 100000000, RELOAD, "",                      \
-	  "While fewer recipients are in memory, more than message_recipient_minimum are read from new messages.") \
+	  "A message that is taken up begins with as many recipients as others leave of this number, and with message_recipient_minimum at least. What it reads later is bounded by recipient_limit of the transport.") \
 	P(number, message_recipient_minimum, "10", 1, 1000000, RELOAD, "",                         \
-	  "Recipients of each message that are always kept in memory, whatever the other limits.")       \
+	  "Recipients that each message may have in work, whatever the other limits.")       \
 	P(number, router_concurrency_limit, "1000", 1, 1000000, RELOAD, "",                        \
 	  "Next hops that are looked up at once.")                                                 \
 	P(number, max_message_concurrency, "10", 1, 1000000, RELOAD, "",                           \

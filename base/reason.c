@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: ISC */
-#include "base/reason.h"
+#include "base/reason_text.h"
 
-#include <ctype.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 const char *reason_word(enum reason r)
@@ -16,7 +16,7 @@ const char *reason_word(enum reason r)
 	return words[r];
 }
 
-/* What stands behind the class: "1.1" of 5.1.1. loose: hosts say it of much else, and the text knows
+/* What stands behind the class: "1.1" of 5.1.1. loose: hosts say it of much else, and strong words know
  * better. */
 struct detail {
 	const char *code;
@@ -27,14 +27,14 @@ struct detail {
 static const struct detail details[] = {
 	{"1.0", REASON_INVALID_RECIPIENT, true},
 	{"1.1", REASON_INVALID_RECIPIENT, true},
-	{"1.2", REASON_INVALID_DOMAIN, false},
-	{"1.3", REASON_INVALID_RECIPIENT, false},
-	{"1.4", REASON_INVALID_RECIPIENT, false},
-	{"1.6", REASON_INVALID_RECIPIENT, false},
+	{"1.2", REASON_INVALID_DOMAIN, true},
+	{"1.3", REASON_INVALID_RECIPIENT, true},
+	{"1.4", REASON_INVALID_RECIPIENT, true},
+	{"1.6", REASON_INVALID_RECIPIENT, true},
 	{"1.7", REASON_INVALID_SENDER, false},
 	{"1.8", REASON_INVALID_SENDER, true},
 	{"1.9", REASON_CONTENT, false},
-	{"1.10", REASON_INVALID_DOMAIN, false},
+	{"1.10", REASON_INVALID_DOMAIN, true},
 	{"2.0", REASON_OTHER, true},
 	{"2.1", REASON_MAILBOX_DISABLED, true},
 	{"2.2", REASON_MAILBOX_FULL, false},
@@ -75,7 +75,7 @@ static const struct detail details[] = {
 	{"7.9", REASON_LOGIN, false},
 	{"7.10", REASON_TLS, false},
 	{"7.11", REASON_TLS, false},
-	{"7.13", REASON_MAILBOX_DISABLED, false},
+	{"7.13", REASON_LOGIN, false},
 	{"7.17", REASON_INVALID_RECIPIENT, false},
 	{"7.18", REASON_INVALID_DOMAIN, false},
 	{"7.20", REASON_SENDER_AUTHENTICATION, false},
@@ -89,121 +89,47 @@ static const struct detail details[] = {
 	{"7.28", REASON_RATE_LIMITED, false},
 	{"7.29", REASON_SENDER_AUTHENTICATION, false},
 	{"7.30", REASON_TLS, false},
+	{"7.57", REASON_LOGIN, false},
 };
 
-/* In this order: a text that names a list of spammers speaks of spam too, and one that is full may say
- * that it denies. */
-static const struct phrase {
-	const char *text;
-	enum reason reason;
-} phrases[] = {
-	{"greylist", REASON_GREYLISTED},
-	{"graylist", REASON_GREYLISTED},
-	{"grey-list", REASON_GREYLISTED},
-	{"gray-list", REASON_GREYLISTED},
-	{"grey list", REASON_GREYLISTED},
-	{"postgrey", REASON_GREYLISTED},
-	{"rate limit", REASON_RATE_LIMITED},
-	{"rate-limit", REASON_RATE_LIMITED},
-	{"ratelimit", REASON_RATE_LIMITED},
-	{"throttl", REASON_RATE_LIMITED},
-	{"too many", REASON_RATE_LIMITED},
-	{"too much mail", REASON_RATE_LIMITED},
-	{"sending limit", REASON_RATE_LIMITED},
-	{"unusual rate", REASON_RATE_LIMITED},
-	{"virus", REASON_VIRUS},
-	{"malware", REASON_VIRUS},
-	{"infected", REASON_VIRUS},
-	{"dmarc", REASON_SENDER_AUTHENTICATION},
-	{"dkim", REASON_SENDER_AUTHENTICATION},
-	{"spf ", REASON_SENDER_AUTHENTICATION},
-	{"unauthenticated", REASON_SENDER_AUTHENTICATION},
-	{"spamhaus", REASON_REPUTATION},
-	{"spamcop", REASON_REPUTATION},
-	{"barracudacentral", REASON_REPUTATION},
-	{"blacklist", REASON_REPUTATION},
-	{"black list", REASON_REPUTATION},
-	{"blocklist", REASON_REPUTATION},
-	{"block list", REASON_REPUTATION},
-	{"block-list", REASON_REPUTATION},
-	{"denylist", REASON_REPUTATION},
-	{"dnsbl", REASON_REPUTATION},
-	{"reputation", REASON_REPUTATION},
-	{"rbl", REASON_REPUTATION},
-	{"listed", REASON_REPUTATION},
-	{"reverse dns", REASON_REPUTATION},
-	{"ptr record", REASON_REPUTATION},
-	{"spam", REASON_SPAM_CONTENT},
-	{"unsolicited", REASON_SPAM_CONTENT},
-	{"quota", REASON_MAILBOX_FULL},
-	{"mailbox full", REASON_MAILBOX_FULL},
-	{"mailbox is full", REASON_MAILBOX_FULL},
-	{"inbox is full", REASON_MAILBOX_FULL},
-	{"out of storage", REASON_MAILBOX_FULL},
-	{"exceeded storage", REASON_MAILBOX_FULL},
-	{"user unknown", REASON_INVALID_RECIPIENT},
-	{"unknown user", REASON_INVALID_RECIPIENT},
-	{"unknown recipient", REASON_INVALID_RECIPIENT},
-	{"recipient unknown", REASON_INVALID_RECIPIENT},
-	{"no such user", REASON_INVALID_RECIPIENT},
-	{"no such recipient", REASON_INVALID_RECIPIENT},
-	{"no such mailbox", REASON_INVALID_RECIPIENT},
-	{"no mailbox", REASON_INVALID_RECIPIENT},
-	{"does not exist", REASON_INVALID_RECIPIENT},
-	{"doesn't exist", REASON_INVALID_RECIPIENT},
-	{"not found", REASON_INVALID_RECIPIENT},
-	{"invalid recipient", REASON_INVALID_RECIPIENT},
-	{"mailbox unavailable", REASON_INVALID_RECIPIENT},
-	{"address unknown", REASON_INVALID_RECIPIENT},
-	{"recipient address rejected: access denied", REASON_INVALID_RECIPIENT},
-	{"disabled", REASON_MAILBOX_DISABLED},
-	{"inactive", REASON_MAILBOX_DISABLED},
-	{"deactivated", REASON_MAILBOX_DISABLED},
-	{"suspended", REASON_MAILBOX_DISABLED},
-	{"relay", REASON_RELAYING_DENIED},
-	{"too large", REASON_MESSAGE_TOO_LARGE},
-	{"too big", REASON_MESSAGE_TOO_LARGE},
-	{"size limit", REASON_MESSAGE_TOO_LARGE},
-	{"starttls", REASON_TLS},
-	{"encryption required", REASON_TLS},
-	{"authentication required", REASON_LOGIN},
-	{"policy", REASON_POLICY},
-	{"blocked", REASON_POLICY},
-	{"banned", REASON_POLICY},
-	{"denied", REASON_POLICY},
-	{"rejected", REASON_POLICY},
+#define AT(stage) (1u << VERDICT_AT_##stage)
+
+enum {
+	ANY = (1u << VERDICT_STAGES) - 1,
+	FROM_RCPT = AT(UNKNOWN) | AT(RCPT) | AT(DATA) | AT(END),
 };
 
-/* Without an enhanced code, and with a text that says nothing. */
+/* Without an enhanced code, and with a text that says nothing. 550, 551 and 553 stand for anything, at RCPT too:
+ * no address is called dead for the sake of them alone. */
 static const struct {
 	int code;
+	unsigned stages;
 	enum reason reason;
 } codes[] = {
-	{421, REASON_SYSTEM},
-	{431, REASON_SYSTEM},
-	{432, REASON_SYSTEM},
-	{450, REASON_OTHER},
-	{451, REASON_SYSTEM},
-	{452, REASON_SYSTEM},
-	{454, REASON_TLS},
-	{455, REASON_CONTENT},
-	{500, REASON_PROTOCOL},
-	{501, REASON_PROTOCOL},
-	{502, REASON_PROTOCOL},
-	{503, REASON_PROTOCOL},
-	{504, REASON_PROTOCOL},
-	{521, REASON_INVALID_DOMAIN},
-	{523, REASON_MESSAGE_TOO_LARGE},
-	{530, REASON_LOGIN},
-	{535, REASON_LOGIN},
-	{538, REASON_TLS},
-	{550, REASON_INVALID_RECIPIENT},
-	{551, REASON_INVALID_RECIPIENT},
-	{552, REASON_MAILBOX_FULL},
-	{553, REASON_INVALID_RECIPIENT},
-	{554, REASON_POLICY},
-	{555, REASON_CONTENT},
-	{556, REASON_INVALID_DOMAIN},
+	{421, ANY, REASON_SYSTEM},
+	{431, ANY, REASON_SYSTEM},
+	{432, ANY, REASON_SYSTEM},
+	{451, ANY, REASON_SYSTEM},
+	{452, ANY, REASON_SYSTEM},
+	{454, ANY, REASON_TLS},
+	{455, ANY, REASON_CONTENT},
+	{500, ANY, REASON_PROTOCOL},
+	{501, ANY, REASON_PROTOCOL},
+	{502, ANY, REASON_PROTOCOL},
+	{503, ANY, REASON_PROTOCOL},
+	{504, ANY, REASON_PROTOCOL},
+	{521, ANY, REASON_POLICY},
+	{523, ANY, REASON_MESSAGE_TOO_LARGE},
+	{530, ANY, REASON_LOGIN},
+	{535, ANY, REASON_LOGIN},
+	{538, ANY, REASON_TLS},
+	{550, ANY & ~AT(RCPT), REASON_POLICY},
+	{552, ANY & ~AT(RCPT), REASON_MESSAGE_TOO_LARGE},
+	{552, AT(RCPT), REASON_MAILBOX_FULL},
+	{553, AT(MAIL), REASON_INVALID_SENDER},
+	{554, ANY, REASON_POLICY},
+	{555, ANY, REASON_CONTENT},
+	{556, FROM_RCPT, REASON_INVALID_DOMAIN},
 };
 
 static const struct detail *find_detail(const char *dsn)
@@ -214,31 +140,43 @@ static const struct detail *find_detail(const char *dsn)
 	return NULL;
 }
 
-/* needle is in lower case. */
-static bool holds(const char *text, const char *needle)
+static bool speaks_of_recipient(enum reason r)
 {
-	for (; *text; text++) {
-		size_t n = 0;
-		while (needle[n] && tolower((unsigned char)text[n]) == needle[n])
-			n++;
-		if (!needle[n])
-			return true;
-	}
-	return false;
+	return r == REASON_INVALID_RECIPIENT || r == REASON_INVALID_DOMAIN ||
+	       r == REASON_MAILBOX_FULL || r == REASON_MAILBOX_DISABLED;
 }
 
-static enum reason of_text(const char *text)
+/* qmail's way: "(#5.1.1)". */
+static const struct detail *find_detail_in(const char *text)
 {
-	for (size_t i = 0; i < sizeof phrases / sizeof *phrases; i++)
-		if (holds(text, phrases[i].text))
-			return phrases[i].reason;
-	return REASON_OTHER;
+	char code[12];
+	const char *at = strchr(text, '#');
+	if (!at || sscanf(at, "#%11[0-9.]", code) != 1 || !strchr("45", code[0]) || code[1] != '.')
+		return NULL;
+	return find_detail(code);
 }
 
-static enum reason of_code(int code)
+/* The detail where it can be meant: of an address before there is a recipient, it is the sender's; and
+ * nobody logs in later. */
+static const struct detail *detail_at(const struct verdict *v)
+{
+	static const struct detail of_sender = {"", REASON_INVALID_SENDER, true};
+	const struct detail *d =
+		strcmp(v->dsn + 1, ".0.0") == 0 ? find_detail_in(v->text) : find_detail(v->dsn);
+	if (!d)
+		return NULL;
+	if (v->stage >= VERDICT_AT_RCPT)
+		return d->reason == REASON_LOGIN ? NULL : d;
+	if (v->stage == VERDICT_AT_UNKNOWN || !speaks_of_recipient(d->reason))
+		return d;
+	bool of_address = d->code[0] == '1' && v->code / 100 == 5;
+	return v->stage == VERDICT_AT_MAIL && of_address ? &of_sender : NULL;
+}
+
+static enum reason of_code(const struct verdict *v)
 {
 	for (size_t i = 0; i < sizeof codes / sizeof *codes; i++)
-		if (codes[i].code == code)
+		if (codes[i].code == v->code && codes[i].stages & 1u << v->stage)
 			return codes[i].reason;
 	return REASON_OTHER;
 }
@@ -259,17 +197,80 @@ static enum reason of_ourselves(const struct verdict *v)
 	return d ? d->reason : REASON_OTHER;
 }
 
+static enum reason_whose usually(enum reason r)
+{
+	switch (r) {
+	case REASON_RATE_LIMITED:
+	case REASON_REPUTATION:
+	case REASON_LOGIN:
+	case REASON_TLS:
+		return REASON_OF_HOST;
+	case REASON_POLICY:
+	case REASON_SYSTEM:
+	case REASON_PROTOCOL:
+	case REASON_CONNECTION:
+	case REASON_DNS:
+	case REASON_OTHER:
+		return REASON_UNCLEAR;
+	default:
+		return REASON_OF_MESSAGE;
+	}
+}
+
+static struct reason_said meant(enum reason r)
+{
+	return (struct reason_said){.reason = r, .whose = usually(r)};
+}
+
+/* Trouble of its own is no reason to refuse for good. */
+static bool says_little(const struct detail *d, int code)
+{
+	return d->reason == REASON_OTHER || d->reason == REASON_POLICY ||
+	       d->reason == REASON_PROTOCOL || (d->reason == REASON_SYSTEM && code / 100 == 5);
+}
+
+/* Of a reply: the exact code, strong words, the loose code, weak words, the bare code. */
+static struct reason_said judge(const struct verdict *v)
+{
+	const struct detail *d = detail_at(v);
+	struct reason_said said;
+	if (d && !d->loose)
+		return meant(d->reason);
+	bool found = reason_text_find(v, &said);
+	if (found && !said.weak)
+		return said;
+	if (d && !says_little(d, v->code))
+		return meant(d->reason);
+	if (found)
+		return said;
+	return meant(d && d->reason != REASON_OTHER ? d->reason : of_code(v));
+}
+
+static bool is_ours(const struct verdict *v)
+{
+	return v->code == 0 || !v->host[0] || v->stage == VERDICT_AT_NONE;
+}
+
 enum reason reason_of(const struct verdict *v)
 {
 	if (v->class == VERDICT_IN_DOUBT)
 		return REASON_IN_DOUBT;
-	if (v->code == 0 || !v->host[0])
-		return of_ourselves(v);
-	const struct detail *d = find_detail(v->dsn);
-	if (d && !d->loose)
-		return d->reason;
-	enum reason said = of_text(v->text);
-	if (said != REASON_OTHER)
-		return said;
-	return d && d->reason != REASON_OTHER ? d->reason : of_code(v->code);
+	return is_ours(v) ? of_ourselves(v) : judge(v).reason;
+}
+
+/* Who hangs up, or does not even take the name of a sender, would do so whatever the mail. */
+static bool turns_us_away(const struct verdict *v)
+{
+	return v->code == 421 || v->stage == VERDICT_AT_GREETING;
+}
+
+enum reason_whose reason_whose(const struct verdict *v)
+{
+	if (v->class == VERDICT_IN_DOUBT || is_ours(v))
+		return REASON_UNCLEAR;
+	if (turns_us_away(v))
+		return REASON_OF_HOST;
+	enum reason_whose whose = judge(v).whose;
+	bool later_to_mail = v->stage == VERDICT_AT_MAIL && v->code / 100 == 4;
+	return whose == REASON_UNCLEAR && later_to_mail ? REASON_OF_HOST : whose;
 }

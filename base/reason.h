@@ -1,10 +1,12 @@
 /* reason.h - why a recipient was deferred or refused, in one word that is the same for all hosts.
  *
+ *	which command was answered --> what it can be about: MAIL knows of no recipient yet
  *	enhanced code that says it all --> its word
- *	one that says little, or none  --> what the text speaks of --> else the word of code and class
+ *	one that says little, or none  --> what the text speaks of --> else the word of code and command
  *
  * Hosts use 5.7.1 for anything, and many have no enhanced codes; so their texts are searched for known
- * phrases. Our own replies have exact codes, and their texts are not searched.
+ * phrases (base/reason_text.h). Our own replies have exact codes, and their texts are not searched. A recipient
+ * is called unknown, or a mailbox disabled, only where the host says so: 550 alone may be any rule of its.
  *
  * The words are a contract with those who count by them: sluice(8), "EVENTS", lists them. More may come;
  * none changes its meaning.
@@ -58,6 +60,15 @@ enum reason {
 
 enum reason reason_of(const struct verdict *);
 /* Of one that is not VERDICT_SENT. */
+
+enum reason_whose {
+	REASON_OF_HOST, /* it would say so to other mail of ours too, now: rate, volume, reputation, our address */
+	REASON_OF_MESSAGE, /* it speaks of this sender, recipient or content: other mail may be welcome */
+	REASON_UNCLEAR, /* it does not say, or nobody answered: our own words */
+};
+
+enum reason_whose reason_whose(const struct verdict *);
+/* Whose refusal it is. Of one that is not VERDICT_SENT. */
 
 const char *reason_word(enum reason);
 

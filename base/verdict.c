@@ -42,8 +42,9 @@ static bool is_dsn(const char *s)
 	return s && *s == '\0';
 }
 
-struct verdict *verdict_at(enum verdict_class class, int code, const char *dsn, const char *host,
-			   const char *text, int64_t when_ms)
+static struct verdict *make_verdict(enum verdict_stage stage, enum verdict_class class, int code,
+				    const char *dsn, const char *host, const char *text,
+				    int64_t when_ms)
 {
 	char clean_host[VERDICT_HOST_MAX + 1], clean_text[VERDICT_TEXT_MAX + 1];
 	size_t host_len = utf8_clean(clean_host, host ? host : "", VERDICT_HOST_MAX);
@@ -52,6 +53,7 @@ struct verdict *verdict_at(enum verdict_class class, int code, const char *dsn, 
 	char *strings = (char *)(v + 1);
 	atomic_init(&v->refs, 1);
 	v->class = class;
+	v->stage = stage;
 	v->code = code;
 	snprintf(v->dsn, sizeof v->dsn, "%s", is_dsn(dsn) ? dsn : classes[class].dsn);
 	v->host = memcpy(strings, clean_host, host_len + 1);
@@ -60,10 +62,28 @@ struct verdict *verdict_at(enum verdict_class class, int code, const char *dsn, 
 	return v;
 }
 
+struct verdict *verdict_at(enum verdict_class class, int code, const char *dsn, const char *host,
+			   const char *text, int64_t when_ms)
+{
+	return make_verdict(VERDICT_AT_UNKNOWN, class, code, dsn, host, text, when_ms);
+}
+
 struct verdict *verdict_new(enum verdict_class class, int code, const char *dsn, const char *host,
 			    const char *text)
 {
-	return verdict_at(class, code, dsn, host, text, clock_wall_ms());
+	return make_verdict(VERDICT_AT_NONE, class, code, dsn, host, text, clock_wall_ms());
+}
+
+struct verdict *verdict_answering(enum verdict_stage stage, enum verdict_class class, int code,
+				  const char *dsn, const char *host, const char *text)
+{
+	return make_verdict(stage, class, code, dsn, host, text, clock_wall_ms());
+}
+
+struct verdict *verdict_reworded(const struct verdict *v, enum verdict_class class, const char *dsn,
+				 const char *host, const char *text)
+{
+	return make_verdict(v->stage, class, v->code, dsn, host, text, v->when_ms);
 }
 
 struct verdict *verdict_printf(enum verdict_class class, int code, const char *dsn,

@@ -26,9 +26,22 @@ enum verdict_class {
 	VERDICT_CLASSES
 };
 
+/* The command that was answered: what a reply speaks of where it does not say so itself. */
+enum verdict_stage {
+	VERDICT_AT_UNKNOWN,  /* nobody knows any more: the queue on disk has no room for it */
+	VERDICT_AT_NONE,     /* none was: our own words, whomever they cite */
+	VERDICT_AT_GREETING, /* or EHLO, STARTTLS, AUTH: before there was any mail */
+	VERDICT_AT_MAIL,
+	VERDICT_AT_RCPT,
+	VERDICT_AT_DATA, /* the command alone */
+	VERDICT_AT_END,	 /* of the content: the dot, a chunk */
+	VERDICT_STAGES
+};
+
 struct verdict {
 	atomic_int refs;
 	enum verdict_class class;
+	enum verdict_stage stage;
 	int code;	  /* of the reply, 200 to 599; 0 when there was none */
 	char dsn[12];	  /* enhanced code, "5.1.2"; made from the class where the peer gave none */
 	const char *host; /* who said so, "name[address]:port", or "" when it was ourselves */
@@ -46,6 +59,14 @@ struct verdict *verdict_printf(enum verdict_class, int code, const char *dsn, co
 struct verdict *verdict_at(enum verdict_class, int code, const char *dsn, const char *host,
 			   const char *text, int64_t when_ms);
 /* The same, of another time: what is read back from the queue. */
+
+struct verdict *verdict_answering(enum verdict_stage, enum verdict_class, int code, const char *dsn,
+				  const char *host, const char *text);
+/* A reply to that command. */
+
+struct verdict *verdict_reworded(const struct verdict *, enum verdict_class, const char *dsn,
+				 const char *host, const char *text);
+/* The same in other words: code, command and time are kept. */
 
 struct verdict *verdict_ref(struct verdict *); /* NULL stays NULL */
 void verdict_unref(struct verdict *);	       /* NULL is allowed */

@@ -103,7 +103,7 @@ static struct verdict *never_given_up(const struct envelope *e, const struct ver
 		return NULL;
 	metrics_add(METRIC_archive_failures, 1);
 	return v->class == VERDICT_FAILED
-		       ? verdict_at(VERDICT_DEFERRED, v->code, v->dsn, v->host, v->text, v->when_ms)
+		       ? verdict_reworded(v, VERDICT_DEFERRED, v->dsn, v->host, v->text)
 		       : NULL;
 }
 

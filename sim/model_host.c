@@ -279,6 +279,7 @@ struct verdict *host_verdict(struct model_host *h)
 	if (at < h->is->deferred_part)
 		return cause_verdict(CAUSE_REPLY, VERDICT_DEFERRED, h->is->title);
 	if (at < h->is->deferred_part + h->is->failed_part)
-		return verdict_new(VERDICT_FAILED, 550, "5.1.1", h->is->title, "no such user");
+		return verdict_answering(VERDICT_AT_RCPT, VERDICT_FAILED, 550, "5.1.1",
+					 h->is->title, "no such user");
 	return verdict_new(VERDICT_SENT, 250, "2.0.0", h->is->title, "taken");
 }

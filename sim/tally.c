@@ -10,10 +10,11 @@
 enum { FAULTS_TOLD = 20 };
 
 static const struct {
+	enum verdict_stage stage;
 	int code;
 	const char *dsn, *text;
 } causes[] = {
-#define CAUSE(name, code, dsn, text) {code, dsn, text},
+#define CAUSE(name, stage, code, dsn, text) {VERDICT_AT_##stage, code, dsn, text},
 	CAUSES(CAUSE)
 #undef CAUSE
 };
@@ -39,7 +40,8 @@ enum cause cause_of(const struct verdict *v)
 
 struct verdict *cause_verdict(enum cause cause, enum verdict_class class, const char *host)
 {
-	return verdict_new(class, causes[cause].code, causes[cause].dsn, host, causes[cause].text);
+	return verdict_answering(causes[cause].stage, class, causes[cause].code, causes[cause].dsn,
+				 host, causes[cause].text);
 }
 
 void numbers_add(struct numbers *l, int64_t value)

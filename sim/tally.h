@@ -15,18 +15,18 @@
 
 /* Why a recipient was deferred, or a connection was of no use: CAUSE(name, code, dsn, text) */
 #define CAUSES(CAUSE)                                                                              \
-	CAUSE(CONNECT_TIMEOUT, 0, "4.4.1", "connection timed out")                                 \
-	CAUSE(REFUSED, 0, "4.4.1", "connection refused")                                           \
-	CAUSE(GREETING_TIMEOUT, 0, "4.4.2", "no greeting in time")                                 \
-	CAUSE(TOO_MANY, 421, "4.7.0", "too many connections")                                      \
-	CAUSE(REPLY, 450, "4.2.0", "try again later")                                              \
-	CAUSE(LOST, 0, "4.4.2", "connection lost")                                                 \
-	CAUSE(ABANDONED, 0, "4.4.1", "another destination wants the connection")                   \
-	CAUSE(NAMES, 0, "4.4.3", "no hosts found")                                                 \
-	CAUSE(OTHER, 0, "4.0.0", "other")
+	CAUSE(CONNECT_TIMEOUT, NONE, 0, "4.4.1", "connection timed out")                           \
+	CAUSE(REFUSED, NONE, 0, "4.4.1", "connection refused")                                     \
+	CAUSE(GREETING_TIMEOUT, NONE, 0, "4.4.2", "no greeting in time")                           \
+	CAUSE(TOO_MANY, GREETING, 421, "4.7.0", "too many connections")                            \
+	CAUSE(REPLY, RCPT, 450, "4.2.0", "try again later")                                        \
+	CAUSE(LOST, NONE, 0, "4.4.2", "connection lost")                                           \
+	CAUSE(ABANDONED, NONE, 0, "4.4.1", "another destination wants the connection")             \
+	CAUSE(NAMES, NONE, 0, "4.4.3", "no hosts found")                                           \
+	CAUSE(OTHER, NONE, 0, "4.0.0", "other")
 
 enum cause {
-#define CAUSE(name, code, dsn, text) CAUSE_##name,
+#define CAUSE(name, ...) CAUSE_##name,
 	CAUSES(CAUSE)
 #undef CAUSE
 		CAUSE_COUNT

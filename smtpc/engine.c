@@ -20,7 +20,7 @@ static const struct {
 	void (*handle)(struct engine *, const struct expected *);
 	size_t timeout; /* offset in struct conf_transport */
 } kinds[] = {
-#define X(kind, text, handler, timeout)                                                            \
+#define X(kind, text, handler, timeout, ...)                                                       \
 	{engine_on_##handler, offsetof(struct conf_transport, timeout)},
 	EXPECTED_KINDS(X)
 #undef X
@@ -85,8 +85,8 @@ struct verdict *engine_verdict(const struct engine *e, enum verdict_class class)
 	/* A refusal for good that is only a reason to come back says so in its enhanced code. */
 	if (class == VERDICT_DEFERRED && dsn[0])
 		dsn[0] = '4';
-	return verdict_new(class, e->reply.code, dsn[0] ? dsn : NULL, e->setup.peer,
-			   reply_text(&e->reply, text));
+	return verdict_answering(expected_stage(e->answering), class, e->reply.code,
+				 dsn[0] ? dsn : NULL, e->setup.peer, reply_text(&e->reply, text));
 }
 
 static void put_done(struct engine *e, struct delivery *d)
@@ -141,6 +141,7 @@ static void told_off(struct engine *e, const struct expected *x)
 static void answered(struct engine *e, const struct buf *in)
 {
 	struct expected x = expected_pop(&e->expected);
+	e->answering = x.kind;
 	e->turn++;
 	if (goes_away(e, &x))
 		told_off(e, &x);

@@ -86,6 +86,7 @@ struct engine {
 	struct buf *out;
 	uint64_t produced; /* bytes put into out so far */
 	struct reply reply;
+	enum expected_kind answering; /* what the reply at hand is to */
 	struct expected_queue expected;
 	struct capability can;
 	struct session_domains domains;

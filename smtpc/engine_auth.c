@@ -111,8 +111,8 @@ static void refused(struct engine *e)
 	struct verdict *why = engine_verdict(e, VERDICT_DEFERRED);
 	if (e->reply.dsn[0] == '\0') {
 		struct verdict *bare = why;
-		why = verdict_new(VERDICT_DEFERRED, bare->code, good ? "4.7.8" : "4.7.0",
-				  bare->host, bare->text);
+		why = verdict_reworded(bare, VERDICT_DEFERRED, good ? "4.7.8" : "4.7.0", bare->host,
+				       bare->text);
 		verdict_unref(bare);
 	}
 	e->login_refused = good;

@@ -10,7 +10,7 @@ void engine_refused(struct engine *e, const char *dsn)
 	struct verdict *why = engine_verdict(e, VERDICT_DEFERRED);
 	if (dsn && e->reply.dsn[0] == '\0') {
 		struct verdict *bare = why;
-		why = verdict_new(VERDICT_DEFERRED, bare->code, dsn, bare->host, bare->text);
+		why = verdict_reworded(bare, VERDICT_DEFERRED, dsn, bare->host, bare->text);
 		verdict_unref(bare);
 	}
 	engine_close(e, BREAK_TOLD, why);

@@ -17,6 +17,16 @@ const char *expected_text(enum expected_kind kind)
 	return texts[kind];
 }
 
+enum verdict_stage expected_stage(enum expected_kind kind)
+{
+	static const enum verdict_stage stages[] = {
+#define X(kind, text, handler, timeout, stage) VERDICT_AT_##stage,
+		EXPECTED_KINDS(X)
+#undef X
+	};
+	return stages[kind];
+}
+
 void expected_init(struct expected_queue *q)
 {
 	memset(q, 0, sizeof *q);

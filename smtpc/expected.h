@@ -11,26 +11,28 @@
 #ifndef SMTPC_EXPECTED_H
 #define SMTPC_EXPECTED_H
 
+#include "base/verdict.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-/* X(kind, text, handler, time-out)   RFC 5321 4.5.3.2.n */
+/* X(kind, text, handler, time-out, stage of a verdict)   RFC 5321 4.5.3.2.n */
 #define EXPECTED_KINDS(X)                                                                          \
-	X(GREETING, "greeting", greeting, greeting_timeout) /* .1 */                               \
-	X(EHLO, "reply to EHLO", ehlo, helo_timeout)                                               \
-	X(HELO, "reply to HELO", helo, helo_timeout)                                               \
-	X(LHLO, "reply to LHLO", ehlo, helo_timeout)                                               \
-	X(STARTTLS, "reply to STARTTLS", starttls, starttls_timeout)                               \
-	X(AUTH, "reply to AUTH", auth, helo_timeout)                                               \
-	X(MAIL, "reply to MAIL", mail, mail_timeout)		   /* .2 */                        \
-	X(RCPT, "reply to RCPT", rcpt, rcpt_timeout)		   /* .3 */                        \
-	X(DATA, "reply to DATA", data, data_init_timeout)	   /* .4 */                        \
-	X(DOT, "reply to the end of data", dot, data_done_timeout) /* .6 */                        \
-	X(BDAT, "reply to BDAT", bdat, data_done_timeout)                                          \
-	X(EMPTY_DOT, "reply to an empty message", empty_dot, data_done_timeout)                    \
-	X(RSET, "reply to RSET", rset, rset_timeout)                                               \
-	X(QUIT, "reply to QUIT", quit, quit_timeout)
+	X(GREETING, "greeting", greeting, greeting_timeout, GREETING) /* .1 */                     \
+	X(EHLO, "reply to EHLO", ehlo, helo_timeout, GREETING)                                     \
+	X(HELO, "reply to HELO", helo, helo_timeout, GREETING)                                     \
+	X(LHLO, "reply to LHLO", ehlo, helo_timeout, GREETING)                                     \
+	X(STARTTLS, "reply to STARTTLS", starttls, starttls_timeout, GREETING)                     \
+	X(AUTH, "reply to AUTH", auth, helo_timeout, GREETING)                                     \
+	X(MAIL, "reply to MAIL", mail, mail_timeout, MAIL)		/* .2 */                   \
+	X(RCPT, "reply to RCPT", rcpt, rcpt_timeout, RCPT)		/* .3 */                   \
+	X(DATA, "reply to DATA", data, data_init_timeout, DATA)		/* .4 */                   \
+	X(DOT, "reply to the end of data", dot, data_done_timeout, END) /* .6 */                   \
+	X(BDAT, "reply to BDAT", bdat, data_done_timeout, END)                                     \
+	X(EMPTY_DOT, "reply to an empty message", empty_dot, data_done_timeout, END)               \
+	X(RSET, "reply to RSET", rset, rset_timeout, MAIL)                                         \
+	X(QUIT, "reply to QUIT", quit, quit_timeout, UNKNOWN)
 
 enum expected_kind {
 #define X(kind, ...) EXPECTED_##kind,
@@ -39,6 +41,7 @@ enum expected_kind {
 };
 
 const char *expected_text(enum expected_kind);
+enum verdict_stage expected_stage(enum expected_kind);
 
 struct transaction;
 

@@ -48,6 +48,7 @@ struct dovecot {
 	struct stream *stream;
 	bool versioned;		 /* it has said which protocol it speaks */
 	bool told;		 /* its mechanisms are known */
+	bool unasked;		 /* READY, and what is held is to be asked */
 	unsigned can, announced; /* bits of enum mechanism; announced: of the handshake at work */
 	uint32_t next_id;
 	struct exchange *exchanges;
@@ -144,14 +145,21 @@ static void send_line(struct dovecot *d, const char *line)
 
 static void become_ready(struct dovecot *d)
 {
-	struct exchange *x, *tmp;
 	timer_stop(&d->loop->timers, &d->timer);
 	d->state = DOVECOT_READY;
+	d->unasked = true;
 	d->ready_ms = clock_steady_ms();
 	d->can = d->announced;
 	d->told = true;
 	d->rest_ms = REST_FIRST_MS;
 	say(d, DOVECOT_READY, NULL);
+}
+
+/* What has waited for the greeting, behind all that came with it: that answers nobody. */
+static void ask_held(struct dovecot *d)
+{
+	struct exchange *x, *tmp;
+	d->unasked = false;
 	HASH_ITER(hh, d->exchanges, x, tmp)
 	{
 		send_line(d, x->held);
@@ -189,7 +197,7 @@ static struct exchange *take_exchange(struct dovecot *d, struct dovecot_line *l)
 	uint32_t id;
 	if (dovecot_line_number(l, &id))
 		HASH_FIND(hh, d->exchanges, &id, sizeof id, x);
-	return x && x->ticket ? x : NULL;
+	return x && x->ticket && !x->held ? x : NULL;
 }
 
 /* A name that can be logged, as it is looked up: Dovecot hands on how the client has written it. */
@@ -299,6 +307,8 @@ static void read_lines(struct dovecot *d)
 	}
 	if (buf_len(in) > LINE_MAX_BYTES)
 		lose(d, "a line without end");
+	else if (d->unasked)
+		ask_held(d);
 }
 
 static void hello(struct dovecot *d)
@@ -351,7 +361,7 @@ static void connect_now(struct dovecot *d)
 {
 	union address to;
 	d->state = DOVECOT_CONNECTING;
-	d->versioned = false;
+	d->versioned = d->unasked = false;
 	d->announced = 0;
 	loop_timer_in(d->loop, &d->timer, d->timeout_ms);
 	if (d->where[0] == '/') {

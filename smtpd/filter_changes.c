@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "smtpd/filter_changes.h"
 
+#include "base/address_set.h"
 #include "base/mailaddr.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -12,7 +13,6 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 struct filter_change {
 	enum milter_change_kind kind;
@@ -66,7 +66,7 @@ void filter_changes_fini(struct filter_changes *f)
 void filter_changes_given(struct filter_changes *f, const char *address, uint32_t from, uint32_t to)
 {
 	f->given = mem_realloc(f->given, (size_t)(f->ngiven + 1) * sizeof *f->given);
-	f->given[f->ngiven++] = (struct filter_given){mem_strdup(address), from, to};
+	f->given[f->ngiven++] = (struct filter_given){mem_strdup(address), from, to, 0};
 }
 
 void filter_changes_begin(struct filter_changes *f, struct draft *d)
@@ -268,7 +268,7 @@ static void change_sender(struct filter_changes *f, const struct filter_change *
 	take_sender_parameters(c->text[1], e);
 }
 
-static void add_recipient(struct filter_changes *f, const struct filter_change *c)
+static void add_recipient(struct filter_changes *f, const struct filter_change *c, int turn)
 {
 	struct mailaddr a;
 	uint8_t notify;
@@ -278,44 +278,76 @@ static void add_recipient(struct filter_changes *f, const struct filter_change *
 	parse_address(c->text[0], &a);
 	take_recipient_parameters(c->text[1], &notify, &orcpt);
 	enum response why = addressing_recipient(f->conf, e, a.text, notify, orcpt);
-	if (why == RESPONSE_OK)
+	if (why == RESPONSE_OK) {
 		filter_changes_given(f, a.text, before, e->nrcpt);
-	else /* the tables are at fault: nobody but their owner can do anything about it */
+		f->given[f->ngiven - 1].turn = turn;
+	} else /* the tables are at fault: nobody but their owner can do anything about it */
 		log_event(LOG_LEVEL_ERROR, "filter", "id", log_id(f->draft->id), "action",
 			  "recipients", "to", a.text, "reason", response_reason(why), NULL);
 	free(orcpt);
 }
 
-static void remove_recipient(struct filter_changes *f, uint32_t at)
+/* What is deleted, and with which change for the last time. */
+static struct address_set *deletions_of(const struct filter_changes *f)
 {
-	struct envelope *e = f->draft->envelope;
-	free(e->rcpt[at].address);
-	free(e->rcpt[at].orcpt);
-	memmove(&e->rcpt[at], &e->rcpt[at + 1], (e->nrcpt - at - 1) * sizeof *e->rcpt);
-	e->nrcpt--;
-	for (int i = 0; i < f->ngiven; i++) {
-		f->given[i].from -= f->given[i].from > at;
-		f->given[i].to -= f->given[i].to > at;
+	struct address_set *deleted = NULL;
+	struct mailaddr a;
+	for (int i = 0; i < f->n; i++)
+		if (f->change[i].kind == MILTER_CHANGE_TO_RECIPIENT_DELETE &&
+		    parse_address(f->change[i].text[0], &a))
+			address_set_number(&deleted, a.text, i + 1);
+	return deleted;
+}
+
+/* Which recipients are deleted after they were added, by either name. */
+static void mark_deleted(const struct filter_changes *f, struct address_set *deleted, bool *gone)
+{
+	const struct envelope *e = f->draft->envelope;
+	for (uint32_t i = 0; i < e->nrcpt; i++)
+		gone[i] = address_set_number_of(&deleted, e->rcpt[i].address) > 0;
+	for (int g = 0; g < f->ngiven; g++) {
+		const struct filter_given *given = &f->given[g];
+		bool all = address_set_number_of(&deleted, given->address) > given->turn;
+		for (uint32_t i = given->from; i < given->to; i++)
+			gone[i] = all ||
+				  address_set_number_of(&deleted, e->rcpt[i].address) > given->turn;
 	}
 }
 
-static void delete_recipient(struct filter_changes *f, const struct filter_change *c)
+/* place: of each recipient among those that stay, and behind the last how many these are. */
+static void remove_marked(struct envelope *e, const bool *gone, uint32_t *place)
 {
-	struct envelope *e = f->draft->envelope;
-	struct mailaddr a;
-	if (!parse_address(c->text[0], &a))
-		return;
-	for (int i = 0; i < f->ngiven; i++)
-		if (strcasecmp(f->given[i].address, a.text) == 0)
-			for (uint32_t n = f->given[i].to - f->given[i].from; n > 0; n--)
-				remove_recipient(f, f->given[i].from);
-	for (uint32_t i = e->nrcpt; i > 0; i--)
-		if (strcasecmp(e->rcpt[i - 1].address, a.text) == 0)
-			remove_recipient(f, i - 1);
+	uint32_t n = 0;
+	for (uint32_t i = 0; i < e->nrcpt; i++) {
+		place[i] = n;
+		if (gone[i]) {
+			free(e->rcpt[i].address);
+			free(e->rcpt[i].orcpt);
+		} else {
+			e->rcpt[n++] = e->rcpt[i];
+		}
+	}
+	place[e->nrcpt] = n;
+	e->nrcpt = n;
 }
 
-static void make(struct filter_changes *f, const struct filter_change *c, struct field_order *o,
-		 struct buf *what)
+/* Before recipients are added, and after: who is there already is not added once more. */
+static void delete_recipients(struct filter_changes *f, struct address_set *deleted)
+{
+	struct envelope *e = f->draft->envelope;
+	bool *gone = mem_zalloc(e->nrcpt + 1);
+	uint32_t *place = mem_zalloc((e->nrcpt + 1) * sizeof *place);
+	mark_deleted(f, deleted, gone);
+	remove_marked(e, gone, place);
+	for (int g = 0; g < f->ngiven; g++) {
+		f->given[g].from = place[f->given[g].from];
+		f->given[g].to = place[f->given[g].to];
+	}
+	free(place);
+	free(gone);
+}
+
+static void make_change(struct filter_changes *f, int turn, struct field_order *o, struct buf *what)
 {
 	static const char *const texts[] = {
 		[MILTER_CHANGE_TO_HEADER_ADD] = "header",
@@ -328,6 +360,7 @@ static void make(struct filter_changes *f, const struct filter_change *c, struct
 		[MILTER_CHANGE_TO_RECIPIENT_DELETE] = "recipients",
 		[MILTER_CHANGE_TO_QUARANTINE] = "hold",
 	};
+	const struct filter_change *c = &f->change[turn - 1];
 	int n = o ? field_order_len(o) : 0, at = c->index < (uint32_t)n ? (int)c->index : n;
 	if (!strstr(buf_cstr(what), texts[c->kind]))
 		buf_printf(what, "%s%s", buf_len(what) ? ", " : "", texts[c->kind]);
@@ -345,13 +378,12 @@ static void make(struct filter_changes *f, const struct filter_change *c, struct
 		change_sender(f, c);
 		break;
 	case MILTER_CHANGE_TO_RECIPIENT_DELETE:
-		delete_recipient(f, c);
 		break;
 	case MILTER_CHANGE_TO_QUARANTINE:
 		f->draft->envelope->held = true;
 		break;
 	default:
-		add_recipient(f, c);
+		add_recipient(f, c, turn);
 	}
 }
 
@@ -372,8 +404,16 @@ bool filter_changes_make(struct filter_changes *f, struct buf *what)
 	struct field_order *o = NULL;
 	if (changes_header(f))
 		o = field_order_new(d->field, d->nfield, f->received, f->n);
+	struct address_set *deleted = deletions_of(f);
+	if (deleted)
+		delete_recipients(f, deleted);
 	for (int i = 0; i < f->n; i++)
-		make(f, &f->change[i], o, what);
+		make_change(f, i + 1, o, what);
+	if (deleted)
+		delete_recipients(f, deleted);
+	address_set_free(&deleted);
+	for (int g = 0; g < f->ngiven; g++)
+		f->given[g].turn = 0; /* to the next filter they are like the others */
 	if (o) {
 		field_order_put(o, draft_replace_fields(d, field_order_len(o)));
 		f->received = field_order_unnamed(o);

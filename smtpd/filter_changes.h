@@ -8,7 +8,8 @@
  * is added beyond the last goes to the end.
  *
  * A recipient that is added is rewritten, and stands for others, as one of RCPT. One that is deleted
- * may be named as the client did, and goes with all that it stood for; or as it was rewritten.
+ * may be named as the client did, and goes with all that it stood for; or as it was rewritten. However many
+ * are added and deleted in turn, the envelope is gone through twice.
  *
  * OWNERSHIP  Embedded; filter_changes_fini().
  * THREAD     The chain's.
@@ -37,6 +38,7 @@ struct filter_changes {
 	struct filter_given {
 		char *address;	   /* as the client gave it */
 		uint32_t from, to; /* what became of it in the envelope */
+		int turn;	   /* the number of the change that added it, from 1; 0: before */
 	} * given;
 };
 

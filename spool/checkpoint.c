@@ -20,7 +20,7 @@ enum { CRC_LINE = 13, SIZE_MAX_BYTES = 16 << 20 };
 /* Nothing in it is to be read by a start: it will be garbage, or content. */
 static bool passed_over(const struct journal *j, const struct segment *s)
 {
-	return s->needed == 0 && !s->dirty && !journal_open_segment(j, s);
+	return s->needed == 0 && !s->dirty && !s->unkept && !journal_open_segment(j, s);
 }
 
 /* Whether what a passed-over segment says may concern an envelope in this one. Within the main lane a
@@ -43,19 +43,32 @@ static bool to_be_marked(const struct journal *j, const struct segment *s)
 	return false;
 }
 
-/* What a checkpoint passes over need not be marked as long as there is one that says so. */
-static bool mark(struct journal *j, bool all)
+/* What a start passes over says it of itself as well, for whoever reads the log without a checkpoint. What goes
+ * now need not: the order in which it goes leaves behind what says that its messages are done. */
+static bool mark_passed_over(struct journal *j, struct segment *s)
+{
+	if (s->says_spent || (s->live == 0 && !s->busy))
+		return true;
+	replicate_spent(j->keeper, s);
+	return segment_spend(s);
+}
+
+static bool mark_read(struct journal *j, struct segment *s)
+{
+	if (!to_be_marked(j, s))
+		return true;
+	replicate_marked(j->keeper, s);
+	return segment_mark(s);
+}
+
+static bool mark(struct journal *j)
 {
 	for (struct list *l = j->segments.next; l != &j->segments; l = l->next) {
 		struct segment *s = list_entry(l, struct segment, link);
-		if ((passed_over(j, s) && !all) || !to_be_marked(j, s))
+		if (passed_over(j, s) ? mark_passed_over(j, s) : mark_read(j, s))
 			continue;
-		replicate_marked(j->keeper, s);
-		if (!segment_mark(s)) {
-			j->stuck =
-				true; /* a mark that was lost without a word is never made again */
-			return false;
-		}
+		j->stuck = true; /* a mark that was lost without a word is never made again */
+		return false;
 	}
 	return true;
 }
@@ -95,7 +108,7 @@ static bool replace(int folder, const struct buf *b)
 bool checkpoint_write(struct journal *j)
 {
 	struct buf b;
-	if (j->stuck || !mark(j, false))
+	if (j->stuck || !mark(j))
 		return false;
 	buf_init(&b);
 	compose(j, &b);
@@ -108,7 +121,7 @@ bool checkpoint_write(struct journal *j)
 
 bool checkpoint_leave(struct journal *j)
 {
-	return !j->stuck && mark(j, true);
+	return !j->stuck && mark(j);
 }
 
 static bool right(const char *text, size_t len)
@@ -136,6 +149,17 @@ static size_t parse(char *text, struct checkpoint_row **rows)
 		(*rows)[n++] = row;
 	}
 	return n;
+}
+
+void checkpoint_judge(const struct checkpoint_row *row, size_t n, struct segment *s)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (row[i].seq != s->head.seq)
+			continue;
+		s->passed_over = row[i].skip;
+		s->gone = row[i].gone;
+		s->spent |= row[i].skip;
+	}
 }
 
 bool checkpoint_text(int folder, struct buf *text)

@@ -8,13 +8,13 @@
  *
  * What is not named is read. What is to be skipped holds content and garbage only, and whatever it
  * says of envelopes elsewhere they say themselves, by their garbage flag: the working suffix, and the
- * lanes, are what is left. A name without a file is a segment that was lost, unless it was to go: then
- * it is skipped while it is there.
+ * lanes, are what is left. It says the same of its own (segment_spend()), so that who reads all of the log, and
+ * has no checkpoint, finds no message that is done. A name without a file is a segment that was lost,
+ * unless it was to go: then it is skipped while it is there.
  *
  * OWNERSHIP  checkpoint_read() gives rows, freed with free().
  * THREAD     checkpoint_read(): main. The rest: spool.
- * ERRORS     Without a checkpoint everything is read. Where there was one that can't be read, what it passed over
- *            may hold envelopes that nothing says are dead: their messages may be sent again, never lost.
+ * ERRORS     Without a checkpoint, or where it can't be read, everything is.
  * SEE        FINCH 2007, log-structured queue: "restart positions", "working suffix".
  */
 #ifndef SPOOL_CHECKPOINT_H
@@ -26,6 +26,7 @@
 
 struct buf;
 struct journal;
+struct segment;
 
 #define CHECKPOINT_NAME "checkpoint"
 #define CHECKPOINT_NEW_NAME CHECKPOINT_NAME ".new" /* while it is written */
@@ -39,6 +40,9 @@ struct checkpoint_row {
 bool checkpoint_read(int folder, struct checkpoint_row **, size_t *n);
 /* None is right as well. False: it is damaged. */
 
+void checkpoint_judge(const struct checkpoint_row *, size_t n, struct segment *);
+/* What it says of one that is there: whether a start passes over it, whether any envelope in it counts. */
+
 bool checkpoint_text(int folder, struct buf *);
 /* What is in the file, right or not; none: nothing, and true. */
 
@@ -47,7 +51,6 @@ bool checkpoint_write(struct journal *);
  * still be there. */
 
 bool checkpoint_leave(struct journal *);
-/* Where it can't be written the old one stays, and is right but for what is missing. Mark what a start will
- * read, and a new one would have passed over. */
+/* Where it can't be written the old one stays, and is right but for what is missing, once all is marked. */
 
 #endif

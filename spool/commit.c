@@ -8,6 +8,7 @@
 #include "base/metrics.h"
 #include "spool/effect.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -34,11 +35,12 @@ void commit_finish(struct spool *s, struct stub *stub)
 }
 
 /* Whether qmgr or a client waits for this to be on stable storage. What is replaced a second time
- * is synced before, so that no record can be lost that another one has made needless. */
+ * is synced before, so that no record can be lost that another one has made needless. Compaction asks
+ * for a sync itself (commit_now()). */
 static bool needs_sync(const struct op *op)
 {
-	return op->kind == OP_STORE || op->kind == OP_DELIVERED || op->kind == OP_COPY ||
-	       op->kind == OP_MOVE || (op->kind == OP_START && op->stub->unsettled);
+	return op->kind == OP_STORE || op->kind == OP_DELIVERED ||
+	       (op->kind == OP_START && op->stub->unsettled);
 }
 
 static bool write_all(struct spool *s, bool *sync)
@@ -119,6 +121,7 @@ static bool attempt(struct spool *s, bool sync)
 			effect_withdraw(s, op);
 			continue;
 		}
+		assert(sync || (op->kind != OP_COPY && op->kind != OP_MOVE));
 		if (list_empty(&s->written))
 			s->unsynced_since_ms = s->loop->now_ms;
 		list_append(&s->written, link);

@@ -178,16 +178,29 @@ static bool write_lane(struct journal *j, struct lane *l)
 	return true;
 }
 
+/* To a reader it says that all of the segment is on stable storage, so it is written when that is so. If it is lost
+ * itself, the next start finds the end. */
+static bool write_end(struct journal *j, struct lane *l)
+{
+	lane_add_end(l);
+	if (!write_lane(j, l))
+		return false;
+	l->current->synced = l->current->end;
+	l->current->dirty = false;
+	return true;
+}
+
 /* On stable storage before the next one is written to: a reader may rely on what closed segments
  * say. */
 static bool close_current(struct journal *j, struct lane *l)
 {
 	l->current->before = l->current->synced;
 	j->closed = true;
-	lane_add_end(l);
 	if (!write_lane(j, l) || !sync_lane(l))
 		return false;
 	lane_is_synced(l);
+	if (!write_end(j, l))
+		return false;
 	l->current = NULL;
 	j->emptied = true; /* it may never have been needed */
 	return true;

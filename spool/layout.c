@@ -186,14 +186,6 @@ static bool add_segment(struct spool *s, uint64_t seq, struct buf *error)
 	return true;
 }
 
-static struct segment *find(const struct spool *s, uint64_t seq)
-{
-	for (struct list *l = s->journal.older.next; l != &s->journal.older; l = l->next)
-		if (list_entry(l, struct segment, link)->head.seq == seq)
-			return list_entry(l, struct segment, link);
-	return NULL;
-}
-
 /* What the last checkpoint says of the segments that are there, and of those that are not. */
 static void apply_checkpoint(struct spool *s, const struct inventory *all)
 {
@@ -202,18 +194,14 @@ static void apply_checkpoint(struct spool *s, const struct inventory *all)
 	size_t n;
 	if (!checkpoint_read(s->journal.folder, &row, &n))
 		quarantine_file(s, s->journal.folder, CHECKPOINT_NAME,
-				"it is damaged; all segments are read, and what has left the queue "
-				"may be sent again");
+				"it is damaged; all segments are read");
+	for (struct list *l = s->journal.older.next; l != &s->journal.older; l = l->next)
+		checkpoint_judge(row, n, list_entry(l, struct segment, link));
 	for (size_t i = 0; i < n; i++) {
-		struct segment *g = find(s, row[i].seq);
-		if (g) {
-			g->passed_over = row[i].skip;
-			g->gone = row[i].gone;
-		} else if (!row[i].gone && !inventory_has(all, row[i].seq)) {
+		if (!row[i].gone && !inventory_has(all, row[i].seq))
 			log_event(LOG_LEVEL_ERROR, "damage", "segment",
 				  segment_name(row[i].seq, name), "reason",
 				  "the segment is missing", NULL);
-		}
 		if (row[i].seq >= s->journal.next_seq)
 			s->journal.next_seq = row[i].seq + 1;
 	}

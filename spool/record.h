@@ -24,7 +24,9 @@ enum {
 	RECORD_HEAD = 24,  /* bytes */
 	SEGMENT_HEAD = 64, /* bytes */
 	SEGMENT_HEAD_AGAIN =
-		4096,	      /* where its copy lies: no record can be read without one of them */
+		4096, /* where its copy lies: no record can be read without one of them */
+	SEGMENT_FLAGS_AT =
+		67, /* flags of the segment; they count where those behind the copy agree */
 	SEGMENT_BEGIN = 8192, /* where the first record lies */
 	SEGMENT_VERSION = 2,
 	SEGMENT_VERSION_OLDEST = 1, /* can be read still */
@@ -44,7 +46,9 @@ enum record_type {
 	/* 10 and above are for what is to come; a reader skips what it does not know. */
 };
 
-enum { RECORD_GARBAGE = 1 };  /* flags: what this envelope says holds no more */
+enum {
+	RECORD_GARBAGE = 1
+}; /* flags: what this envelope, or any in this segment, says holds no more */
 enum { RECORD_FLAGS_AT = 3 }; /* where in the head they lie */
 
 struct record {

@@ -41,6 +41,13 @@ static void remove_orphan(void *owner, const char *name)
 		disk_unlink(r->spool->large, name);
 }
 
+/* What a killed process has set may not be on the disk. An older program has said so in the checkpoint only. */
+static void make_spent_stable(struct segment *g)
+{
+	if (!g->says_spent || disk_datasync(g->file->fd) != 0)
+		segment_spend(g);
+}
+
 /* From now on all that lies in them counts as promised: what was not must say so itself before. */
 static void seal_segments(struct recovered *r)
 {
@@ -48,6 +55,8 @@ static void seal_segments(struct recovered *r)
 		struct segment *g = r->replay.segment[i];
 		if (g->to_seal && (g->ndead == 0 || segment_mark(g)))
 			segment_seal(g, g->end);
+		if (g->passed_over && !g->gone)
+			make_spent_stable(g);
 	}
 }
 

@@ -73,7 +73,7 @@ static void envelope(struct replay *r, struct stub *stub, const struct scan *sca
 		     const struct place *here)
 {
 	struct envelope_head h;
-	if (scan->record.flags & RECORD_GARBAGE)
+	if (scan->record.flags & RECORD_GARBAGE || here->segment->spent)
 		return;
 	if (!payload_get_envelope_head(scan->payload, scan->record.length, &h))
 		return;

@@ -6,7 +6,7 @@
  *	start            being worked on, if the envelope of that generation is the one that holds
  *	delivery         verdicts to be counted into the envelope of that generation
  *	finish           gone, whatever else there is
- *	garbage flag     the envelope says nothing
+ *	garbage flag     the envelope says nothing; that of a segment: none in it does
  *
  * The order in which the records come does not matter: lanes are read one after the other, and what
  * was compacted lies behind what is newer. In version 1 of the format, which knows no generations,

@@ -85,6 +85,18 @@ void replicate_marked(struct loop *keeper, const struct segment *g)
 	loop_post(keeper, &r->note);
 }
 
+void replicate_spent(struct loop *keeper, const struct segment *g)
+{
+	/* To the keeper both are like records. */
+	const uint64_t at = SEGMENT_FLAGS_AT - RECORD_FLAGS_AT;
+	if (!keeper)
+		return;
+	struct replicate *r = note_new(REPLICATE_MARKED, g->head.seq, 8);
+	put_le(r->bytes, at, 4);
+	put_le(r->bytes + 4, SEGMENT_HEAD_AGAIN + at, 4);
+	loop_post(keeper, &r->note);
+}
+
 static void say_checkpoint(struct loop *keeper, enum replicate_note type, const struct buf *b)
 {
 	struct replicate *r = note_new(type, 0, (uint32_t)buf_len(b));

@@ -173,6 +173,15 @@ static bool read_either_head(int fd, uint64_t seq, struct segment_head *h)
 	return false;
 }
 
+/* Behind one head alone it may be damage: then it is better to have dead envelopes come back. */
+static bool says_spent(int fd)
+{
+	uint8_t flags[2] = {0};
+	return disk_read(fd, &flags[0], 1, SEGMENT_FLAGS_AT) == 1 &&
+	       disk_read(fd, &flags[1], 1, SEGMENT_HEAD_AGAIN + SEGMENT_FLAGS_AT) == 1 &&
+	       (flags[0] & flags[1] & RECORD_GARBAGE);
+}
+
 bool segment_heads_agree(const struct segment *s)
 {
 	struct segment_head a, b;
@@ -198,6 +207,7 @@ struct segment *segment_open(int folder, uint64_t seq, int flags, int64_t *chang
 	struct segment *s = segment_new(fd, size);
 	s->head = h;
 	s->seed = segment_head_seed(&h);
+	s->spent = s->says_spent = says_spent(fd);
 	return s;
 }
 
@@ -263,6 +273,13 @@ static bool put_flags(const struct segment *s, uint8_t flags)
 	return ok;
 }
 
+static void forget_dead(struct segment *s)
+{
+	free(s->dead);
+	s->dead = NULL;
+	s->ndead = s->dead_cap = 0;
+}
+
 bool segment_mark(struct segment *s)
 {
 	if (!put_flags(s, RECORD_GARBAGE) || disk_datasync(s->file->fd) != 0) {
@@ -272,8 +289,26 @@ bool segment_mark(struct segment *s)
 		errno = error;
 		return false;
 	}
-	free(s->dead);
-	s->dead = NULL;
-	s->ndead = s->dead_cap = 0;
+	forget_dead(s);
+	return true;
+}
+
+static bool put_spent(const struct segment *s, uint8_t flags)
+{
+	struct iovec v = {.iov_base = &flags, .iov_len = 1};
+	return disk_write(s->file->fd, &v, 1, SEGMENT_FLAGS_AT) == 0 &&
+	       disk_write(s->file->fd, &v, 1, SEGMENT_HEAD_AGAIN + SEGMENT_FLAGS_AT) == 0;
+}
+
+bool segment_spend(struct segment *s)
+{
+	if (!put_spent(s, RECORD_GARBAGE) || disk_datasync(s->file->fd) != 0) {
+		int error = errno;
+		put_spent(s, 0);
+		errno = error;
+		return false;
+	}
+	s->spent = s->says_spent = true;
+	forget_dead(s);
 	return true;
 }

@@ -5,7 +5,7 @@
  * written to any more, it can go. When only content does, recovery need not read it.
  *
  * It also remembers which of its envelopes hold no more and do not say so on disk yet: see
- * journal_collect().
+ * journal_collect(). When none holds any more it is spent, and says that of all of them at once.
  *
  * OWNERSHIP  The journal's; the descriptor is shared with contents read from it, so that the file
  *            may be removed while it is read.
@@ -37,6 +37,8 @@ struct segment {
 		before; /* what synced was when it was closed in a batch that is under way; else 0 */
 	bool dirty;	/* written to since the last sync */
 	bool passed_over; /* recovery has not read it: it holds content only */
+	bool spent;	  /* no envelope in it counts any more, */
+	bool says_spent;  /* and it says so itself, on stable storage */
 	bool gone;    /* it was being removed when the last start ended: there is nothing in it */
 	bool to_seal; /* recovery: nobody has said where it ends */
 	bool busy;    /* it is being read: it may not go */
@@ -97,5 +99,8 @@ void segment_dead(const struct place *);
 
 bool segment_mark(struct segment *);
 /* Say so on disk, for all that were named; synced when it returns. */
+
+bool segment_spend(struct segment *);
+/* No envelope in it holds any more, named or not: say so on disk, in two bytes; synced when it returns. */
 
 #endif

@@ -97,6 +97,8 @@ static void look_at_checkpoint(struct checking *c)
 			tell_segment(c, (struct check_finding){.fault = CHECK_MISSING,
 							       .seq = row[i].seq,
 							       .reason = "the segment is missing"});
+	for (size_t i = 0; i < c->replay.nsegment; i++)
+		checkpoint_judge(row, n, c->replay.segment[i]);
 	free(row);
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "spool/check_open.h"
+#include "spool/checkpoint.h"
 #include "spool/disk.h"
 #include "spool/inventory.h"
 #include "spool/journal.h"
@@ -50,6 +51,17 @@ static bool open_segment(struct spool_look *l, uint64_t seq, struct buf *error)
 	return true;
 }
 
+/* One that is damaged says nothing. */
+static void judge_segments(const struct spool_look *l)
+{
+	struct checkpoint_row *row;
+	size_t n;
+	checkpoint_read(l->at.log, &row, &n);
+	for (size_t i = 0; i < l->replay.nsegment; i++)
+		checkpoint_judge(row, n, l->replay.segment[i]);
+	free(row);
+}
+
 static bool read_log(struct spool_look *l, struct buf *error)
 {
 	struct survey v;
@@ -60,6 +72,7 @@ static bool read_log(struct spool_look *l, struct buf *error)
 	for (size_t i = 0; i < l->names.n; i++)
 		if (!open_segment(l, l->names.seq[i], error))
 			return false;
+	judge_segments(l);
 	for (size_t i = 0; i < l->replay.nsegment; i++) {
 		survey_segment(&v, &l->replay, i);
 		survey_fini(&v);

@@ -93,22 +93,29 @@ static void put_time(struct buf *to, const char *text, char unit)
 		buf_puts(to, text);
 }
 
-static const char *choice_of(const char *text)
+/* A word of Postfix's for which we have another. */
+struct otherwise {
+	const char *postfix, *word, *ours;
+	const char *why; /* NULL: it is the same */
+};
+
+static const struct otherwise *find_otherwise(const struct import *m, const char *word)
 {
-	static const char *const words[][2] = {{"", "none"},
-					       {"may", "opportunistic"},
-					       {"encrypt", "required"},
-					       {"secure", "verify"}};
+	static const struct otherwise words[] = {
+#define X(postfix, word, ours, why) {postfix, word, ours, why},
+		POSTFIX_OTHERWISE(X)
+#undef X
+	};
 	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
-		if (strcmp(text, words[i][0]) == 0)
-			return words[i][1];
-	return text;
+		if (strcmp(words[i].postfix, m->postfix) == 0 && strcmp(words[i].word, word) == 0)
+			return &words[i];
+	return NULL;
 }
 
 /* What one value is to us; where it is not, set() says so. */
 static void translate(const struct import *m, const char *text, struct buf *to)
 {
-	const char *choice = choice_of(text);
+	const struct otherwise *word = find_otherwise(m, text);
 	switch (m->form) {
 	case FORM_seconds:
 		put_time(to, text, 's');
@@ -123,9 +130,7 @@ static void translate(const struct import *m, const char *text, struct buf *to)
 		buf_puts(to, strcmp(text, "yes") == 0 ? "true" : "false");
 		break;
 	case FORM_choice:
-		if (m->kind == CONF_KIND_LISTENER && strcmp(choice, "opportunistic") == 0)
-			choice = "optional";
-		buf_puts(to, choice);
+		buf_puts(to, word ? word->ours : text);
 		break;
 	case FORM_rate:
 		if (strcmp(text, "0") != 0)
@@ -316,6 +321,15 @@ static bool put(struct job *j, const struct import *m, const char *text, struct 
 	return m->form >= FORM_list ? put_list(j, m, text, why) : put_value(j, m, text, why);
 }
 
+static void note_otherwise(const struct job *j, const struct import *m,
+			   const struct postfix_setting *s, const char *value)
+{
+	const struct otherwise *word = find_otherwise(m, value);
+	if (word && word->why)
+		fprintf(stderr, "%s:%d: %s = %s: taken over as %s = %s: %s\n", j->file, s->line,
+			s->name, value, m->name, word->ours, word->why);
+}
+
 static void import_one(struct job *j, int i)
 {
 	const struct import *m = &imports[i];
@@ -329,6 +343,7 @@ static void import_one(struct job *j, int i)
 		leave_out(j, s, "it is an expression: write its value");
 	} else if (s && put(j, m, buf_cstr(&value), &why)) {
 		j->done[i] = true;
+		note_otherwise(j, m, s, buf_cstr(&value));
 	} else if (s) {
 		leave_out(j, s, buf_cstr(&why));
 	} else if (m->unset && !done_before(j, i)) {

@@ -106,6 +106,19 @@
 	X("delay_warning_time", QUEUE, "delay_warning_time", hours, NULL)                          \
 	X("bounce_size_limit", QUEUE, "bounce_size_limit", size, NULL)
 
+/* Values that are taken over as another one, and why. */
+#define POSTFIX_OTHERWISE(X)                                                                       \
+	X("smtp_tls_security_level", "verify", "required",                                         \
+	  "Postfix compares with the name of the host, which for MX records comes from the DNS; "  \
+	  "verify is here what Postfix calls secure: where relay names a host, set it")            \
+	X("smtp_tls_security_level", "secure", "verify", NULL)                                     \
+	X("smtp_tls_security_level", "encrypt", "required", NULL)                                  \
+	X("smtp_tls_security_level", "may", "opportunistic", NULL)                                 \
+	X("smtp_tls_security_level", "", "none", NULL)                                             \
+	X("smtpd_tls_security_level", "encrypt", "required", NULL)                                 \
+	X("smtpd_tls_security_level", "may", "optional", NULL)                                     \
+	X("smtpd_tls_security_level", "", "none", NULL)
+
 /* Patterns of names, in this order, and why they are left out. */
 #define POSTFIX_LEFT_OUT(X)                                                                        \
 	X("*_directory", "it says where Postfix is installed")                                     \
@@ -124,7 +137,8 @@
 	X("home_mailbox", "sluice delivers to no mailboxes")                                       \
 	X("local_*", "sluice delivers to no mailboxes")                                            \
 	X("virtual_mailbox*", "sluice delivers to no mailboxes")                                   \
-	X("virtual_transport", "sluice delivers to no mailboxes")                                  \
+	X("virtual_transport",                                                                     \
+	  "a transport with protocol = \"lmtp\", and a route to it for each domain")               \
 	X("recipient_delimiter", "sluice delivers to no mailboxes")                                \
 	X("unknown_local_recipient_reject_code", "sluice delivers to no mailboxes")                \
 	X("alias_database", "aliases need no newaliases")                                          \
@@ -152,7 +166,9 @@
 	X("smtp_tls_CA*", "see what the manual says of TLS")                                       \
 	X("smtp_tls_*", "see what the manual says of TLS")                                         \
 	X("smtpd_tls_*", "see what the manual says of TLS")                                        \
-	X("*milter*", "filters are not taken over: milter sections, see sluice.conf(5)")           \
+	X("milter_default_action", "see default_action of a section milter: a filter that is "     \
+				   "away has clients come later")                                  \
+	X("*milter*", "write a section milter \"NAME\" { address } for each filter")               \
 	X("*_checks", "mail is not filtered")                                                      \
 	X("content_filter", "mail is not filtered")                                                \
 	X("*_destination_*", "write a transport section of that name")

@@ -413,8 +413,14 @@ struct verdict *host_called(struct verdict *v, const char *from, const char *to)
 	if (!from || !*from || strcmp(from, to) == 0)
 		return verdict_ref(v);
 	char *text = renamed(v->text, from, to), *host = renamed(v->host, from, to);
-	struct verdict *other = verdict_at(v->class, v->code, v->dsn, host, text, v->when_ms);
+	struct verdict *other = verdict_reworded(v, v->class, v->dsn, host, text);
 	free(text);
 	free(host);
 	return other;
+}
+
+void host_unref(struct host *h)
+{
+	assert(h->refs > 0);
+	h->refs--;
 }

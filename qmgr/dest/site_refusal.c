@@ -33,13 +33,13 @@ static struct verdict *last_word(const struct site *s)
 
 static struct verdict *refusal(const struct verdict *said, enum verdict_class class)
 {
-	char dsn[sizeof said->dsn];
+	char text[VERDICT_TEXT_MAX + 8], dsn[sizeof said->dsn];
 	snprintf(dsn, sizeof dsn, "%s", said->dsn);
 	dsn[0] = class == VERDICT_FAILED ? '5' : '4';
 	if (said->code == 0)
 		return verdict_new(class, 0, dsn, said->host, said->text);
-	return verdict_printf(class, 0, dsn, said->host, "all hosts refuse to talk: %d %s",
-			      said->code, said->text);
+	snprintf(text, sizeof text, "all hosts refuse to talk: %d %s", said->code, said->text);
+	return verdict_answering(VERDICT_AT_GREETING, class, said->code, dsn, said->host, text);
 }
 
 static bool any_unfit(const struct site *s)

@@ -3,6 +3,7 @@
 
 import base64
 import re
+import threading
 
 import pytest
 
@@ -216,6 +217,20 @@ def test_a_dovecot_that(lab, name):
     assert _plain(relay).text == told
     with _greeted(relay) as client:
         client.command("NOOP", 250)
+
+
+def test_an_answer_that_came_with_the_greeting_is_nobodys(lab):
+    """Also where a client has asked before the greeting came."""
+    gate = threading.Event()
+    early = [("await", gate), ("send", HELLO + b"OK\t1\tuser=mallory\n"), ("expect", ASKED), ("send", b"FAIL\t1\n"), ("drain",)]
+    server = lab.script(early, [("send", HELLO), ("drain",)])
+    relay = lab.relay(_config(f"inet:127.0.0.1:{server.port}", 9))
+    with _greeted(relay) as client:
+        client.send(b"AUTH PLAIN AGFsaWNlAHdyb25n\r\n")
+        with _greeted(relay) as other:  # by the same worker, behind it
+            other.command("NOOP", 250)
+        gate.set()
+        assert client.expect(535).text == WRONG
 
 
 def test_an_answer_that_comes_late_is_nobodys(lab):

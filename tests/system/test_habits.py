@@ -213,6 +213,18 @@ def test_postfixs_own_main_cf_becomes_a_configuration(tmp_path):
     assert settings["listener.smtp.address"] == '{"0.0.0.0:25", "[::]:25"}' and "biff" in left
 
 
+def test_what_means_something_else_here_is_said(tmp_path):
+    path = tmp_path / "main.cf"
+    path.write_text("smtp_tls_security_level = verify\nsmtpd_milters = inet:127.0.0.1:11332\n"
+                    "virtual_transport = lmtp:unix:private/dovecot\nmilter_default_action = accept\n", encoding="utf-8")
+    text, left = convert(path)
+    # MX hosts' certificates do not name the domain, so that all mail would be deferred.
+    assert settings_of(tmp_path / "sluice.conf", text)["transport.smtp.tls"] == '"required"'
+    assert "taken over as tls = required" in left["smtp_tls_security_level"]
+    assert 'milter "NAME"' in left["smtpd_milters"] and "lmtp" in left["virtual_transport"]
+    assert "default_action" in left["milter_default_action"]
+
+
 def test_the_page_about_postfix_names_each_setting(tmp_path):
     top = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
     with open(os.path.join(top, "etc/sluice-postfix.7"), encoding="utf-8") as page:

@@ -47,6 +47,7 @@ class Place:
         }
         config.transports["smtp"] = {"connection_idle_timeout": "200ms"}
         self.relay = lab.relay(config)
+        self.marks = 0
 
     def deliver(self, content, listener="smtp"):
         """Send one message and return what the sink got of it, without the relay's Received."""
@@ -59,6 +60,12 @@ class Place:
     def queued(self):
         """Return how many messages the relay has taken on so far."""
         return len(self.relay.events("queued"))
+
+    def read_log(self):
+        """Wait until what was done so far is in the log, which is written behind it."""
+        self.marks += 1
+        self.relay.send(sender=f"mark{self.marks}@sender.test")
+        self.relay.wait_event("queued", **{"from": f"mark{self.marks}@sender.test"})
 
     def is_idle(self):
         """Say whether all clients have gone and all mail has passed: what a test counts is its own then."""
@@ -83,6 +90,7 @@ def _place(shared):
     if not shared.relay.running():
         shared.relay.process = None
         shared.relay.start()
+    shared.read_log()
     wait_until(shared.is_idle, 60, "what the test before has left behind to pass")
     yield shared
     assert shared.relay.running(), "the relay has ended"

@@ -79,7 +79,7 @@ def counted(table):
 def mixed_traffic(lab):
     """Return a relay with a Postfix-like log of mixed traffic, and the ledger of that."""
     rules = (Rule("rcpt", "550 5.1.1 no such user", pattern="^gone"),
-             Rule("rcpt", "451 4.2.1 greylisted (come back)", pattern="^later", times=10))
+             *(Rule("rcpt", "451 4.2.1 greylisted (come back)", pattern=f"^later{number}@", times=1) for number in range(60)))
     sink = lab.sink(*rules)
     config = Config(queue={"minimal_backoff_time": "1s", "maximal_backoff_time": "1s"}).route_all_to(sink.port)
     config.settings["networks"] = [f"{LOOPBACK}/32"]
@@ -105,7 +105,7 @@ def test_pflogsumm_adds_up_what_the_ledger_says(lab):
         for number in range(60):
             recipients = [f"reader{k}@to{(number + k) % 4}.test" for k in range(1 + number % 5)]
             recipients += ["gone@to9.test"] if number % 10 == 3 else []
-            recipients += ["later@to8.test"] if number % 6 == 1 else []
+            recipients += [f"later{number}@to8.test"] if number % 6 == 1 else []
             traffic.send(client, number, recipients, 1 + 40 * (number % 9))
         traffic.refuse(client, "MAIL FROM:<big@from0.test> SIZE=9999999", 552)
         traffic.refuse(client, "MAIL FROM:<not an address>", 501)

@@ -2,6 +2,7 @@
 """A real authoritative name server, NSD, for the zones of a test."""
 
 import os
+import pathlib
 import random
 import re
 import signal
@@ -89,15 +90,22 @@ class Nsd:
             return None
         return answers[0][1] if code == 0 and answers else None
 
+    def _servers(self):
+        """Return the processes that answer: those of NSD's that have no children. They change with each reload."""
+        return _leaves(self.process.pid) - {self.process.pid}
+
     def set_zone(self, zone, records):
-        """Replace the records of a zone that the server has, and wait until they are served."""
+        """Replace the records of a zone that the server has, and wait until nobody answers with the old ones."""
         assert zone in self.zones, f"{zone} is no zone of this server"
         self.zones[zone] = records
         self.serial += 1
-        before = self._serial(zone)
+        wait_until(lambda: len(self._servers()) == 1, 60, "NSD to be at rest")
+        before, servers = self._serial(zone), self._servers()
         self._write()
         self.process.signal(signal.SIGHUP)
         wait_until(lambda: self._serial(zone) not in (None, before), 60, "NSD to reload")
+        # The one before answers beside the new one for a moment.
+        wait_until(lambda: len(self._servers()) == 1 and not self._servers() & servers, 60, "the old NSD to end")
 
     def stop(self):
         """Stop the server; the port stays the same for start()."""
@@ -115,6 +123,15 @@ class Nsd:
             with open(self._path("nsd.log"), encoding="utf-8") as stream:
                 text += stream.read()
         return f"--- NSD in {self.folder}\n{text[-3000:]}"
+
+
+def _leaves(pid):
+    """Return the processes below this one that have no children; itself, if it has none."""
+    try:
+        children = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii").split()
+    except OSError:
+        return set()  # it has just ended
+    return set().union(*(_leaves(int(child)) for child in children)) if children else {pid}
 
 
 def ask(address, port, name, kind, timeout=10.0):

@@ -20,6 +20,7 @@ class ScriptedServer:
       ("expect", pattern)       read until the pattern is found, and take all up to its end
       ("nothing", seconds)      fail when the peer sends anything within that time
       ("sleep", seconds)
+      ("await", event)          until the test sets it
       ("starttls", context)     shake hands as the server
       ("bridge", port)          pass all on to this port and back, until either closes
       ("drain",)                read until the peer closes
@@ -160,6 +161,9 @@ class Play:
         except TimeoutError:
             pass
         self.socket.settimeout(self.timeout)
+
+    def _await(self, event):
+        assert event.wait(self.timeout), "the test did not go on"
 
     def _sleep(self, seconds):
         time.sleep(seconds)

@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include <cmocka.h>
 
@@ -53,6 +54,29 @@ static void a_domain_fits_without_its_local_part(void **state)
 	assert_false(address_pattern_fits_domain(".shop.example", ""));
 }
 
+static void a_domain_is_one_however_it_is_written(void **state)
+{
+	(void)state;
+	static const char *const spellings[] = {"b\u00fccher.test", "B\u00dcCHER.TEST",
+						"xn--bcher-kva.test", "\uff42\u00fccher.test"};
+	for (size_t i = 0; i < sizeof spellings / sizeof *spellings; i++) {
+		for (size_t k = 0; k < sizeof spellings / sizeof *spellings; k++) {
+			char pattern[100], address[100];
+			snprintf(pattern, sizeof pattern, "*@%s", spellings[i]);
+			snprintf(address, sizeof address, "\"a b\"@shop.%s", spellings[k]);
+			assert_true(address_pattern_fits_domain(spellings[i], spellings[k]));
+			assert_false(address_pattern_fits(pattern, address));
+			snprintf(pattern, sizeof pattern, ".%s", spellings[i]);
+			assert_true(address_pattern_fits(pattern, address));
+			snprintf(pattern, sizeof pattern, "*@sh*.%s", spellings[i]);
+			assert_true(address_pattern_fits(pattern, address));
+		}
+	}
+	assert_false(address_pattern_fits_domain("b\u00fccher.test", "bucher.test"));
+	assert_false(address_pattern_fits("\u00fc@b.test", "u@b.test"));
+	assert_true(address_pattern_fits("\u00fc@B.test", "\u00fc@b.test"));
+}
+
 static void some_patterns_need_the_domain_only(void **state)
 {
 	(void)state;
@@ -70,6 +94,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_address_fits_what_is_typed),
 		cmocka_unit_test(a_domain_fits_without_its_local_part),
+		cmocka_unit_test(a_domain_is_one_however_it_is_written),
 		cmocka_unit_test(some_patterns_need_the_domain_only),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

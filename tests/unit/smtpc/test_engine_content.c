@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 #include "tests/unit/smtpc/script.h"
 
+#include "base/fence.h"
+
 static void begin_large(void)
 {
 	enum { SIZE = 1 << 20 };
@@ -72,6 +74,20 @@ static void content_that_can_not_be_read_is_a_deferral(void **state)
 	hears("");
 }
 
+/* Another node may have taken it up: what was begun ends without a dot. */
+static void content_ends_where_the_fence_closes(void **state)
+{
+	(void)state;
+	begin_large();
+	fence_set(0);
+	buf_clear(&out); /* the host has it: there is room for the next piece */
+	engine_resume(&engine);
+	fence_set(FENCE_NEVER);
+	assert_verdict(back(), 0, VERDICT_DEFERRED, 0);
+	assert_string_equal(taken->rcpt[0].verdict->dsn, "4.3.0");
+	assert_int_equal(engine.state, ENGINE_CLOSED);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -80,6 +96,7 @@ int main(void)
 		T(consent_during_the_content_is_out_of_step),
 		T(who_takes_no_more_content_is_too_late),
 		T(content_that_can_not_be_read_is_a_deferral),
+		T(content_ends_where_the_fence_closes),
 	};
 	return RUN_TWICE(tests);
 }

@@ -67,6 +67,7 @@ struct book {
 	int serial;
 	bool after_cut; /* the last start followed a power cut: what it found is firm */
 	bool vague;	/* not all could be read: only that nothing is lost is certain */
+	bool spoiled;	/* something is damaged, and not by a power cut alone */
 	bool tail_left; /* refused mail may come back */
 };
 

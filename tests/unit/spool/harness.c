@@ -308,6 +308,45 @@ void harness_pass(struct harness *t, int n)
 	harness_recovered(t, 0);
 }
 
+static void come_and_go(struct harness *t, int n)
+{
+	for (int i = 0; i < n; i++) {
+		harness_store(t, 1, 5000);
+		struct envelope *e = harness_take(t);
+		harness_release(t, e->id, NULL);
+		envelope_free(&e);
+	}
+}
+
+uint64_t harness_lose_proofs(struct harness *t)
+{
+	struct envelope *e[3];
+	harness_credit(t, 100);
+	/* So much of that segment is needed that compaction lets it be. */
+	for (int i = 0; i < 3; i++)
+		harness_store(t, 1, i == 0 ? 200000 : 1000);
+	for (int i = 0; i < 3; i++)
+		e[i] = harness_take(t);
+	uint64_t waits = e[0]->id;
+	e[0]->due_ms = clock_wall_ms() + 3600000;
+	for (int i = 0; i < 3; i++) {
+		e[i]->rounds = 1;
+		harness_release(t, e[i]->id, e[i]);
+	}
+	for (int i = 1; i < 3; i++) {
+		struct envelope *again = harness_take(t);
+		come_and_go(t, i == 1 ? 0 : 120);
+		harness_release(t, again->id, NULL);
+		envelope_free(&again);
+	}
+	come_and_go(t, 120);
+	for (int i = 0; i < WAIT_MS / 10 && harness_segments(t) > 4; i++)
+		usleep(10000);
+	assert_in_range(harness_segments(t), 2, 4);
+	harness_recovered(t, 1);
+	return waits;
+}
+
 static int count(const struct harness *t, const char *folder, const char *with)
 {
 	char *path = mem_printf("%s/%s", t->conf->spool, folder);

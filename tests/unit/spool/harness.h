@@ -85,6 +85,10 @@ struct spool_command *harness_ask(struct harness *, int op, uint64_t id, uint64_
 void harness_pass(struct harness *, int n);
 /* So many messages of 5000 bytes, one after the other, come, are delivered, and are gone. */
 
+uint64_t harness_lose_proofs(struct harness *);
+/* Three messages come together. One, which is returned, is put off for an hour; two are put off until now, and delivered, one
+ * at once and one when the log has moved on. The segments that say so have gone; the content of the first has not. */
+
 int harness_count(struct harness *); /* messages that the queue lists */
 
 void harness_recovered(struct harness *, int n);

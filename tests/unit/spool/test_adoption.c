@@ -185,6 +185,22 @@ static void behind_a_closed_fence_nothing_is_stored_or_begun(void **state)
 	fence_set(FENCE_NEVER);
 }
 
+static void what_waits_is_not_begun_behind_a_closed_fence(void **state)
+{
+	(void)state;
+	uint64_t id = harness_store(&h, 1, 100);
+	harness_wait(&h, &h.nstored, 1);
+	fence_set(0);
+	harness_credit(&h, 10);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(harness_count(&h), 1); /* a turn of the spool each */
+	assert_int_equal(h.narrival, 0);
+	fence_set(FENCE_NEVER);
+	harness_credit(&h, 1);
+	harness_wait(&h, &h.narrival, 1);
+	assert_int_equal(h.arrival[0]->envelope->id, id);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -195,6 +211,7 @@ int main(void)
 		HARNESS_TEST(an_operator_has_to_wait),
 		HARNESS_TEST(a_torn_line_of_the_file_is_written_over),
 		HARNESS_TEST(behind_a_closed_fence_nothing_is_stored_or_begun),
+		HARNESS_TEST(what_waits_is_not_begun_behind_a_closed_fence),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -50,6 +50,8 @@ static void audit(struct image *image, uint64_t seed, int depth)
 	memdisk_files(w->disk, look_for_spare, NULL);
 	cuts++;
 	w->cut_every = depth < NESTED ? 12 : 0;
+	if (depth > 0 && chance_percent(&w->power, 30))
+		world_lose_checkpoint(w);
 	edges_stepped(false);
 	book_started(&w->book, true);
 	world_open(w);
@@ -61,6 +63,8 @@ static void audit(struct image *image, uint64_t seed, int depth)
 	memdisk_free(&w->disk);
 	w->disk = again;
 	w->cut_every = 0;
+	if (chance_percent(&w->power, 50))
+		world_lose_checkpoint(w);
 	book_started(&w->book, true);
 	world_open(w);
 	world_audit(w, false);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "harness.h"
 
+#include "base/fence.h"
 #include "base/list.h"
 #include "base/loop.h"
 #include "spool/replicate.h"
@@ -210,6 +211,102 @@ static void what_was_there_is_named(void **state)
 	close_both();
 }
 
+/* The copy says that it has all that was said before the last ticket but these. */
+static void answer_all_but(uint64_t newest)
+{
+	post(SPOOL_REPLICATED, atomic_load(&keeper.ticket) - newest, false);
+}
+
+static void a_ticket_answers_only_what_was_asked_before_it(void **state)
+{
+	(void)state;
+	open_with_keeper(false);
+	for (int i = 1; i <= 2; i++) {
+		store(true);
+		wait_for(&keeper.asked, i);
+	}
+	answer_all_but(1);
+	harness_wait(&h, &h.nstored, 1);
+	assert_int_equal(harness_count(&h), 1);
+	assert_int_equal(h.nstored, 1);
+	answer_all_but(0);
+	harness_wait(&h, &h.nstored, 2);
+	close_both();
+}
+
+static void while_the_copy_is_awaited_another_node_may_take_over(void **state)
+{
+	(void)state;
+	open_with_keeper(false);
+	harness_credit(&h, 10);
+	store(true);
+	wait_for(&keeper.asked, 1);
+	fence_set(0);
+	answer_all_but(0);
+	for (int i = 0; i < WAIT_MS && h.nrefused + h.nstored == 0; i++) {
+		harness_count(&h);
+		usleep(1000);
+	}
+	fence_set(FENCE_NEVER);
+	assert_int_equal(h.nrefused, 1);
+	assert_int_equal(h.narrival, 0);
+	close_both();
+	harness_open(&h);
+	harness_recovered(&h, 0);
+}
+
+/* Where another node may adopt the queue, it has to know what is in doubt. */
+static void nothing_is_begun_before_the_copy_says_so(void **state)
+{
+	(void)state;
+	open_adoptable(false, true);
+	harness_credit(&h, 10);
+	store(false);
+	wait_for(&keeper.asked, 1);
+	harness_wait(&h, &h.nstored, 1);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(harness_count(&h), 1);
+	assert_int_equal(h.narrival, 0);
+	answer_all_but(0);
+	harness_wait(&h, &h.narrival, 1);
+	close_both();
+}
+
+static void degraded_it_is_taken_but_not_begun_while_the_copy_is_away(void **state)
+{
+	(void)state;
+	open_adoptable(true, true);
+	harness_credit(&h, 10);
+	post(SPOOL_REPLICA_AWAY, 0, true);
+	store(true);
+	harness_wait(&h, &h.nstored, 1);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(harness_count(&h), 1);
+	assert_int_equal(h.narrival, 0);
+	post(SPOOL_REPLICA_AWAY, 0, false);
+	wait_for(&keeper.asked, 1);
+	answer_all_but(0);
+	harness_wait(&h, &h.narrival, 1);
+	close_both();
+}
+
+/* Nothing else has it afterwards: who waits for no client waits all the same. */
+static void what_is_adopted_waits_for_the_copy(void **state)
+{
+	(void)state;
+	open_with_keeper(true);
+	struct spool_store *s = harness_new_store(&h, 1, 100);
+	s->adopted = true;
+	loop_post(spool_loop(h.spool), &s->note);
+	wait_for(&keeper.asked, 1);
+	post(SPOOL_REPLICA_AWAY, 0, true);
+	harness_count(&h);
+	assert_int_equal(h.nstored + h.nrefused, 0);
+	answer_all_but(0);
+	harness_wait(&h, &h.nstored, 1);
+	close_both();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -220,6 +317,11 @@ int main(void)
 		HARNESS_TEST(what_has_waited_is_asked_for_again_when_it_is_back),
 		HARNESS_TEST(a_copy_that_never_comes_costs_no_room),
 		HARNESS_TEST(what_was_there_is_named),
+		HARNESS_TEST(a_ticket_answers_only_what_was_asked_before_it),
+		HARNESS_TEST(while_the_copy_is_awaited_another_node_may_take_over),
+		HARNESS_TEST(nothing_is_begun_before_the_copy_says_so),
+		HARNESS_TEST(degraded_it_is_taken_but_not_begun_while_the_copy_is_away),
+		HARNESS_TEST(what_is_adopted_waits_for_the_copy),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

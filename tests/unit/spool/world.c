@@ -2,10 +2,12 @@
 #include "tests/unit/spool/world_core.h"
 
 #include "base/clock.h"
+#include "base/fence.h"
 #include "base/ident.h"
 #include "base/mem.h"
 #include "tests/unit/spool/edges.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -50,7 +52,8 @@ static void hear_stored(struct world *w, struct spool_store *s)
 	struct letter *l = letter_of(w, s->id);
 	if (s->envelope || s->content || s->file)
 		world_broken("an answer still has what was stored", l);
-	if (!s->stored && !(s->outdated && l->replaces) && !(w->fails && memdisk_failed(w->disk)))
+	if (!s->stored && !(s->outdated && l->replaces) && !(w->fails && memdisk_failed(w->disk)) &&
+	    fence_open())
 		world_broken("refused without a reason", l);
 	if (s->stored && l->replaces) {
 		book_finish(&w->book, letter_of(w, l->replaces));
@@ -244,6 +247,9 @@ static void hear_log(void *owner, const struct edges_line *line)
 		w->book.tail_left = true;
 	if (strcmp(line->event, "recover_failed") == 0 && !w->closed)
 		w->book.vague = true;
+	w->book.spoiled |= w->fails || memdisk_failed(w->disk);
+	if (strcmp(line->event, "damage") == 0 && !w->closed && !w->book.spoiled)
+		world_broken("a power cut is taken for damage", NULL);
 	if (strcmp(line->event, "quarantined") != 0 || w->closed || w->fails || !text ||
 	    !ident_parse(text, &id))
 		return;
@@ -258,6 +264,7 @@ static void make_image(struct world *w)
 	struct image *image = mem_alloc(sizeof *image);
 	image->disk = memdisk_cut(w->disk, &w->power);
 	image->book = w->book;
+	image->book.spoiled |= w->fails || memdisk_failed(w->disk);
 	w->image[w->nimage++] = image;
 }
 
@@ -265,6 +272,8 @@ static void before_call(void *owner, enum memdisk_call call)
 {
 	struct world *w = owner;
 	edges_disk_call();
+	if (w->on_call && !w->closed)
+		w->on_call(w, call);
 	/* So that commits wait for company. */
 	if (!w->closed && call == CALL_DATASYNC && chance_percent(&w->power, SLOW_PERCENT))
 		edges_took(1);
@@ -410,6 +419,27 @@ void world_heal(struct world *w)
 		world_broken("mail is refused, and the disk works", NULL);
 	world_store(w, true);
 	world_pass_long(w);
+}
+
+void world_lose_checkpoint(struct world *w)
+{
+	memdisk_use(w->disk, NULL, NULL);
+	w->book.spoiled = true;
+	int folder = disk_open(AT_FDCWD, "/var/spool/sluice/log", O_RDONLY | O_DIRECTORY);
+	int fd = folder < 0 ? -1 : disk_open(folder, "checkpoint", O_RDWR);
+	struct iovec v = {.iov_base = (char[]){'?'}, .iov_len = 1};
+	if (fd >= 0 && chance_percent(&w->power, 50)) {
+		if (disk_write(fd, &v, 1, chance_below(&w->power, 40)) != 0 ||
+		    disk_datasync(fd) != 0)
+			world_broken("a checkpoint can't be damaged", NULL);
+	} else if (fd >= 0) {
+		if (disk_unlink(folder, "checkpoint") != 0 || disk_sync(folder) != 0)
+			world_broken("a checkpoint can't be removed", NULL);
+	}
+	if (fd >= 0)
+		disk_close(fd);
+	if (folder >= 0)
+		disk_close(folder);
 }
 
 void world_audit(struct world *w, bool everything)

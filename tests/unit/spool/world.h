@@ -52,7 +52,11 @@ struct world {
 	uint64_t shown;	     /* a message that was on hold when it was shown, or 0, */
 	uint32_t generation; /* and its envelope's */
 	int nreplaced;
-	int cut_every; /* one disk call in so many makes an image; 0: none */
+	bool promised; /* a client is told of what is stored from now on, */
+	bool taken;    /* and it was taken from the maildrop */
+	void (*on_call)(struct world *,
+			enum memdisk_call); /* or NULL: before each call to the disk */
+	int cut_every;			    /* one disk call in so many makes an image; 0: none */
 	struct image *image[WORLD_IMAGES];
 	int nimage;
 };
@@ -73,7 +77,12 @@ void world_kill(struct world *); /* the process dies; the machine lives */
 bool world_store(struct world *, bool wait);
 /* Post one; wait: until it is answered. False: refused, or the book is full. */
 
+void world_lay(uint64_t id); /* a file into taken/, on stable storage */
+
 void world_heal(struct world *); /* nothing fails any more; mail is taken again */
+
+void world_lose_checkpoint(struct world *);
+/* Between two lives: it is removed, or damaged. What it passed over is read then. */
 
 void world_audit(struct world *, bool everything);
 /* The world has just been opened: everything that must be there is, and comes to qmgr. */

@@ -7,6 +7,7 @@
 #include "tests/unit/spool/world_core.h"
 
 #include <assert.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,6 +37,19 @@ static bool write_file(struct world *w, struct spool_store *s, const struct lett
 	return ok;
 }
 
+void world_lay(uint64_t id)
+{
+	char name[IDENT_TEXT];
+	char *path = mem_printf("/var/spool/sluice/taken/%s", ident_text(id, name));
+	int fd = disk_open(AT_FDCWD, path, O_WRONLY | O_CREAT | O_EXCL);
+	int taken = disk_open(AT_FDCWD, "/var/spool/sluice/taken", O_RDONLY | O_DIRECTORY);
+	if (fd < 0 || taken < 0 || disk_sync(taken) != 0)
+		world_broken("a file can't be laid into taken/", NULL);
+	disk_close(fd);
+	disk_close(taken);
+	free(path);
+}
+
 static bool store(struct world *w, uint64_t replaces, bool wait)
 {
 	if (w->book.n == LETTERS)
@@ -48,6 +62,10 @@ static bool store(struct world *w, uint64_t replaces, bool wait)
 	s->id = l->id;
 	s->replaces = l->replaces = replaces;
 	s->generation = w->generation;
+	s->promised = w->promised && !replaces;
+	s->taken = w->taken && !replaces;
+	if (s->taken)
+		world_lay(l->id);
 	l->deleting = w->deleting_all > 0;
 	if (letter_large(l) && (!write_file(w, s, l) || chance_percent(&w->chance, 10))) {
 		l->state = LETTER_REFUSED;
