@@ -11,7 +11,7 @@
  * of each node its own number, and what is heard is their sum.
  *
  * A time is the wall clock of the node that has seen it, and more than any that was known of the part before (fact_stamp()). So
- * whose clock is wrong by a minute is believed a minute too long, and no longer.
+ * whose clock is wrong by a minute is believed a minute too long, and no longer: what is further ahead is not heard.
  *
  * OWNERSHIP  Given away by posting. Texts are the fact's.
  * THREAD     Whoever holds it. fact_merge() and fact_stamp() are pure.

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/list.h"
+#include "base/log.h"
 #include "base/magic.h"
 #include "base/mem.h"
 
@@ -21,18 +22,27 @@ enum {
 	PROBE_MS = 30000,
 };
 
-/* KEYS: the hash, the probe. ARGV: node, kept for so long, channel, key, doubts, and part, stamp, text of each part.
+#define AHEAD_MS "60000" /* FACT_AHEAD_MS */
+
+/* What comes from a clock that is ahead of Redis' is dropped, and what is there of one counts as nothing: else all that
+ * others tell would be older until their clocks are there.
+ * KEYS: the hash, the probe. ARGV: node, kept for so long, channel, key, doubts, and part, stamp, text of each part.
  * Whoever told what came of his probe keeps it for half a second: others may have asked before they hear that. The channel is told first: that works also when there is no memory left for the hash. */
 const char facts_script[] =
 	"local kind = redis.call('TYPE', KEYS[1]).ok\n"
 	"if kind ~= 'hash' and kind ~= 'none' then redis.call('DEL', KEYS[1]) end\n"
-	"local set, said, health = {}, {ARGV[4]}, false\n"
+	"local t = redis.call('TIME')\n"
+	"local most = t[1] * 1000 + math.floor(t[2] / 1000) + " AHEAD_MS "\n"
+	"local set, said, health, ahead = {}, {ARGV[4]}, false, false\n"
 	"for i = 6, #ARGV, 3 do\n"
 	"  local known = redis.call('HGET', KEYS[1], ARGV[i])\n"
 	"  local at, by = string.match(known or '', '^(%d+)\\t([^\\t]*)\\t')\n"
 	"  at = tonumber(at) or 0\n"
+	"  if at > most then at = 0 end\n"
 	"  local new = tonumber(ARGV[i + 1])\n"
-	"  if new > at or (new == at and ARGV[1] > (by or '')) then\n"
+	"  if new > most then\n"
+	"    ahead = true\n"
+	"  elseif new > at or (new == at and ARGV[1] > (by or '')) then\n"
 	"    local value = ARGV[i + 1] .. '\\t' .. ARGV[1] .. '\\t' .. ARGV[i + 2]\n"
 	"    set[#set + 1] = ARGV[i]\n"
 	"    set[#set + 1] = value\n"
@@ -45,7 +55,7 @@ const char facts_script[] =
 	"  set[#set + 1] = own\n"
 	"  set[#set + 1] = ARGV[5]\n"
 	"end\n"
-	"if #set == 0 then return 0 end\n"
+	"if #set == 0 then return ahead and -1 or 0 end\n"
 	"local all = redis.call('HGETALL', KEYS[1])\n"
 	"for i = 1, #all, 2 do\n"
 	"  if string.sub(all[i], 1, 7) == 'doubts:' and all[i] ~= own then\n"
@@ -59,7 +69,7 @@ const char facts_script[] =
 	"end\n"
 	"redis.call('HSET', KEYS[1], 'key', ARGV[4], unpack(set))\n"
 	"redis.call('PEXPIRE', KEYS[1], ARGV[2])\n"
-	"return #set / 2\n";
+	"return ahead and -1 or #set / 2\n";
 
 /* A fact to be written, or the name of a hash to be read. */
 struct task {
@@ -77,6 +87,7 @@ struct facts {
 	struct link_script write;
 	struct list waiting;
 	int nwaiting, under_way;
+	bool ahead; /* our clock, of Redis' */
 };
 
 static void free_task(struct facts *f, struct task *t)
@@ -122,11 +133,26 @@ static void hear(struct facts *f, struct fact *fact)
 		fact_free(&fact);
 }
 
+/* Once for each change: either clock may be the wrong one. */
+static void see_whether_ahead(struct facts *f, bool ahead)
+{
+	if (ahead == f->ahead)
+		return;
+	f->ahead = ahead;
+	log_event(ahead ? LOG_LEVEL_ERROR : LOG_LEVEL_INFO, "cluster", "node", f->node, "state",
+		  ahead ? "ahead" : "ready", "reason",
+		  ahead ? "its clock is ahead of Redis' by more than a minute: what it tells of "
+			  "hosts is not heard"
+			: NULL,
+		  NULL);
+}
+
 static void on_written(void *owner, const redisReply *reply)
 {
 	struct facts *f = owner;
 	magic_check(f, FACTS_MAGIC);
-	(void)reply;
+	if (reply && reply->type == REDIS_REPLY_INTEGER)
+		see_whether_ahead(f, reply->integer < 0);
 	f->under_way--;
 	pump(f);
 }

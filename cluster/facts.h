@@ -35,6 +35,6 @@ void facts_probe(struct facts *, struct fact_probe *);
 
 extern const char facts_script[];
 /* KEYS: the hash, the probe. ARGV: node, kept for so long, channel, key, doubts, and part, stamp, text of each part.
- * Returns how many fields are new. */
+ * Returns how many fields are new; -1: some are from a clock that is more than a minute ahead of Redis', and were dropped. */
 
 #endif

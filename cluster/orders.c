@@ -2,6 +2,7 @@
 #include "cluster/orders.h"
 
 #include "base/fact.h"
+#include "base/log.h"
 #include "base/magic.h"
 #include "base/mem.h"
 
@@ -11,9 +12,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ORDERS_MAGIC = 0x6f726465, ID_MAX = 32, ORDER_NAME_MAX = 4095 };
+enum { ORDERS_MAGIC = 0x6f726465, ID_MAX = 32, MARK_MAX = 12, ORDER_NAME_MAX = 4095 };
 
-/* KEYS: the hash. ARGV: an id for a new one, the channel, KIND NAME, verb, node, how many names there may be. */
+/* KEYS: the hash. ARGV: an id for a new one, the channel, KIND NAME, verb, node, how many names there may be, a mark. Of
+ * the marks the last hundreds stay. */
 static const char give_script[] =
 	"local kind = redis.call('TYPE', KEYS[1]).ok\n"
 	"if kind ~= 'hash' and kind ~= 'none' then redis.call('DEL', KEYS[1]) end\n"
@@ -34,6 +36,11 @@ static const char give_script[] =
 	"redis.call('HSETNX', KEYS[1], 'id', ARGV[1])\n"
 	"local n = redis.call('HINCRBY', KEYS[1], 'last', 1)\n"
 	"redis.call('HSET', KEYS[1], ARGV[3], n .. '\\t' .. ARGV[4] .. '\\t' .. ARGV[5])\n"
+	"local marks = (redis.call('HGET', KEYS[1], 'marks') or '') .. n .. ':' .. ARGV[7] .. ' '\n"
+	"if #marks > 8000 then\n"
+	"  marks = string.sub(marks, string.find(marks, ' ', #marks - 4000, true) + 1)\n"
+	"end\n"
+	"redis.call('HSET', KEYS[1], 'marks', marks)\n"
 	"redis.call('PUBLISH', ARGV[2], n)\n"
 	"return n\n";
 
@@ -63,8 +70,9 @@ struct orders {
 	struct loop *main;
 	char *node, *key, *channel;
 	struct link_script give;
-	char id[ID_MAX + 1]; /* of the hash whose orders were carried out */
-	int64_t done;	     /* up to this number */
+	char id[ID_MAX + 1];	 /* of the hash whose orders were carried out */
+	int64_t done;		 /* up to this number, */
+	char mark[MARK_MAX + 1]; /* whose order had this mark; "": not known */
 	bool looking, again;
 };
 
@@ -96,7 +104,7 @@ static void save(const struct orders *o)
 {
 	struct cluster_save *note = mem_zalloc(sizeof *note);
 	note->note.type = CLUSTER_SAVE;
-	note->text = mem_printf("%s %" PRId64 "\n", o->id, o->done);
+	note->text = mem_printf("%s %" PRId64 " %s\n", o->id, o->done, o->mark);
 	loop_post(o->main, &note->note);
 }
 
@@ -147,15 +155,53 @@ static const char *value_of(const redisReply *all, const char *field)
 	return "";
 }
 
+/* "N:MARK " of each of the last orders. "": it is not among them. */
+static void find_mark(const redisReply *all, int64_t number, char mark[MARK_MAX + 1])
+{
+	mark[0] = '\0';
+	for (const char *p = value_of(all, "marks"); *p; p += strcspn(p, " "), p += *p == ' ') {
+		char *rest;
+		if (strtoll(p, &rest, 10) != number || *rest != ':')
+			continue;
+		snprintf(mark, MARK_MAX + 1, "%.*s", (int)strcspn(rest + 1, " "), rest + 1);
+	}
+}
+
+/* A Redis that comes back without its last writes gives their numbers again, to other orders. */
+static bool has_lost_some(const struct orders *o, const redisReply *all)
+{
+	char mark[MARK_MAX + 1];
+	if (o->done == 0)
+		return false;
+	if (strtoll(value_of(all, "last"), NULL, 10) < o->done)
+		return true;
+	find_mark(all, o->done, mark);
+	return *o->mark && strcmp(mark, o->mark) != 0;
+}
+
+/* All that is there counts as new then. */
+static void see_whether_lost(struct orders *o, const redisReply *all)
+{
+	const char *id = value_of(all, "id");
+	bool same = strcmp(id, o->id) == 0;
+	if (same && !has_lost_some(o, all))
+		return;
+	if (o->done > 0)
+		log_event(LOG_LEVEL_ERROR, "cluster", "node", o->node, "state", "lost", "reason",
+			  "Redis has not the orders that were carried out here: what it has is "
+			  "carried out again, and what it has not is unknown to nodes that start "
+			  "later",
+			  NULL);
+	snprintf(o->id, sizeof o->id, "%s", id);
+	o->done = 0;
+	o->mark[0] = '\0';
+}
+
 static void apply_all(struct orders *o, const redisReply *all)
 {
 	struct kept *kept = mem_zalloc(all->elements * sizeof *kept + 1);
 	size_t n = 0;
-	const char *id = value_of(all, "id");
-	if (strcmp(id, o->id) != 0) {
-		snprintf(o->id, sizeof o->id, "%s", id);
-		o->done = 0;
-	}
+	see_whether_lost(o, all);
 	for (size_t i = 0; i + 1 < all->elements; i += 2)
 		n += read_order(&kept[n], resp_text(all->element[i]),
 				resp_text(all->element[i + 1])) &&
@@ -165,6 +211,8 @@ static void apply_all(struct orders *o, const redisReply *all)
 		apply(o, &kept[i]);
 	if (n > 0)
 		o->done = kept[n - 1].number;
+	if (n > 0)
+		find_mark(all, o->done, o->mark);
 	free(kept);
 	if (n > 0)
 		save(o);
@@ -229,7 +277,11 @@ void orders_recall(struct orders *o, const char *text)
 	if (text[len] != ' ' || len > ID_MAX)
 		return;
 	snprintf(o->id, sizeof o->id, "%.*s", (int)len, text);
-	o->done = strtoll(text + len + 1, NULL, 10);
+	char *rest;
+	o->done = strtoll(text + len + 1, &rest, 10);
+	rest += *rest == ' ';
+	if (strcspn(rest, "\n") <= MARK_MAX)
+		snprintf(o->mark, sizeof o->mark, "%.*s", (int)strcspn(rest, "\n"), rest);
 }
 
 void orders_free(struct orders **op)
@@ -272,12 +324,15 @@ static void make_id(char id[ID_MAX + 1])
 
 void orders_give(struct orders *o, struct cluster_order *order)
 {
-	char id[ID_MAX + 1], most[12];
+	char id[ID_MAX + 1], mark[ID_MAX + 1], most[12];
 	char *field = mem_printf("%s %s", kinds[order->kind], order->name);
 	make_id(id);
+	make_id(mark);
+	mark[MARK_MAX] = '\0';
 	snprintf(most, sizeof most, "%d", ORDERS_MAX);
-	const char *arg[] = {o->key, id, o->channel, field, verbs[order->verb], o->node, most};
-	if (!link_eval(o->link, &o->give, on_given, order, 1, 7, arg, NULL))
+	const char *arg[] = {o->key,  id,   o->channel, field, verbs[order->verb],
+			     o->node, most, mark};
+	if (!link_eval(o->link, &o->give, on_given, order, 1, 8, arg, NULL))
 		finish(order, "Redis is away");
 	free(field);
 }

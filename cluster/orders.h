@@ -4,12 +4,13 @@
  *	ready, or published --> HGETALL --> those behind the last that was carried out here --> CLUSTER_APPLY
  *	                                                                                    --> CLUSTER_SAVE
  *
- *	PREFIX orders	id -> chance; last -> N; KIND NAME -> "N<TAB>VERB<TAB>NODE"
+ *	PREFIX orders	id -> chance; last -> N; KIND NAME -> "N<TAB>VERB<TAB>NODE"; marks -> "N:MARK N:MARK ... "
  *	PREFIX news	the channel: the number of the latest
  *
  * A node keeps the id and the number in its queue's folder, so that what it did before a restart is not done again: an
  * order of its own operator's that came later stays. Where Redis has lost its data, there is another
- * id, and all that is there counts as new. No more than ORDERS_MAX names are kept: then those that are not suspended are
+ * id, and all that is there counts as new. So it does where Redis has lost its last writes only, and given their numbers to other
+ * orders: each has a mark, by chance, and a node keeps that of the last one, too. No more than ORDERS_MAX names are kept: then those that are not suspended are
  * forgotten, and where all are, new ones are refused.
  *
  * OWNERSHIP  One of a cluster. Takes the notes that it is given.

@@ -92,6 +92,13 @@ void copy_gone(struct copies *c, struct copy *f)
 	copy_is(c, f, 0, 0, 0);
 }
 
+void copies_last(struct copies *c, struct copy *f)
+{
+	assert(!list_empty(&f->missing));
+	list_remove(&f->missing);
+	list_append(&c->missing[f->class], &f->missing);
+}
+
 void copies_again(struct copies *c, bool all)
 {
 	struct copy *f, *tmp;

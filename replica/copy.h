@@ -60,6 +60,8 @@ void copy_is(struct copies *, struct copy *, uint64_t end, uint64_t sent, uint64
 
 void copy_gone(struct copies *, struct copy *); /* nothing of it is missing any more */
 
+void copies_last(struct copies *, struct copy *); /* of its class it is to be sent last */
+
 void copies_again(struct copies *, bool all);
 /* What is under way is missing; all: what has been acknowledged, too. */
 

@@ -91,6 +91,8 @@ struct order *orders_first(const struct orders *o)
 
 bool orders_may(struct orders *o, struct copies *copies)
 {
+	if (orders_first(o)->kind == ORDER_ROOM)
+		return true;
 	if (o->covered == 0) {
 		goals_fini(&o->goals);
 		goals_set(&o->goals, copies, true);
@@ -107,5 +109,6 @@ void orders_done(struct orders *o)
 
 bool order_is_purge(enum order_kind kind)
 {
-	return kind == ORDER_GONE || kind == ORDER_SINCE || kind == ORDER_NEWEST;
+	return kind == ORDER_ROOM || kind == ORDER_GONE || kind == ORDER_SINCE ||
+	       kind == ORDER_NEWEST;
 }

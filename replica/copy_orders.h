@@ -20,6 +20,7 @@
 
 /* In the order in which they wait. */
 enum order_kind {
+	ORDER_ROOM, /* purge what only keeps room: it waits for nothing */
 	ORDER_MARKS,
 	ORDER_COMPLETE, /* with the checkpoint that is the last when it is sent */
 	ORDER_SINCE,	/* purge all that lies before `before` */

@@ -17,9 +17,23 @@ void sighting_note(struct sighting *s, uint64_t revision, int64_t now_ms)
 	s->since_ms = now_ms;
 }
 
-static enum epoch_start start_of_own(const struct replica_epoch *row)
+static enum epoch_start start_of_own(const struct replica_epoch *row, const struct epoch_own *own)
 {
-	return row->state == REPLICA_UP || row->state == REPLICA_DRAINED ? EPOCH_TAKE : EPOCH_PAST;
+	if (row->state != REPLICA_UP && row->state != REPLICA_DRAINED)
+		return EPOCH_PAST;
+	/* Who was to adopt a drained one may have given it back, by a later epoch. */
+	return own->epoch >= row->epoch || row->state == REPLICA_DRAINED ? EPOCH_TAKE : EPOCH_DOUBT;
+}
+
+/* A folder without an epoch has no queue yet. One whose epoch is later than the row's has noted that to take it, or
+ * the bucket has lost what followed: only where all was adopted both mean the same. */
+static enum epoch_start start_of_other(const struct replica_epoch *row, const struct epoch_own *own)
+{
+	if (own->epoch > 0 && own->epoch <= row->epoch)
+		return EPOCH_PAST;
+	if (row->state == REPLICA_ADOPTED)
+		return EPOCH_TAKE;
+	return own->epoch > 0 ? EPOCH_DOUBT : EPOCH_WAIT;
 }
 
 enum epoch_start epoch_start(const struct replica_epoch *row, const struct epoch_own *own)
@@ -28,11 +42,29 @@ enum epoch_start epoch_start(const struct replica_epoch *row, const struct epoch
 		return EPOCH_TAKE;
 	if (row->state == REPLICA_RETIRED)
 		return EPOCH_NEVER;
-	if (row->life == own->life)
-		return start_of_own(row);
-	if (own->epoch > 0)
-		return EPOCH_PAST;
-	return row->state == REPLICA_ADOPTED ? EPOCH_TAKE : EPOCH_WAIT;
+	return row->life == own->life ? start_of_own(row, own) : start_of_other(row, own);
+}
+
+uint64_t epoch_next(const struct replica_epoch *row, const struct epoch_own *own)
+{
+	return (row && row->epoch > own->epoch ? row->epoch : own->epoch) + 1;
+}
+
+bool epoch_is_behind(const struct epoch_own *own, uint64_t epoch, uint32_t beat)
+{
+	return epoch > own->epoch || (epoch == own->epoch && beat > own->beat);
+}
+
+enum epoch_row epoch_row(const struct replica_epoch *row, uint64_t revision,
+			 const struct replica_epoch *ours, uint64_t written)
+{
+	if (row->epoch == ours->epoch && row->life == ours->life && row->state == REPLICA_UP)
+		return EPOCH_HOLDS;
+	bool another = row->life != ours->life ||
+		       (row->state != REPLICA_UP && row->state != REPLICA_DRAINED);
+	if (another && row->epoch > ours->epoch)
+		return EPOCH_TAKEN;
+	return revision < written ? EPOCH_OLDER : EPOCH_STRANGE;
 }
 
 enum epoch_adopt epoch_adopt(const struct replica_epoch *row, const struct sighting *seen,

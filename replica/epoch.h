@@ -39,18 +39,41 @@ void sighting_note(struct sighting *, uint64_t revision, int64_t now_ms);
 /* A node's own, from the folder of its queue. */
 struct epoch_own {
 	uint64_t life;
-	uint64_t epoch; /* the last that this folder had; 0: none */
+	uint64_t
+		epoch; /* the last that this folder was to have, noted before it is taken; 0: none */
+	uint32_t beat; /* of what it has sent since: format.h */
 };
 
 enum epoch_start {
-	EPOCH_TAKE, /* write the row as up, with the next epoch */
-	EPOCH_WAIT, /* another has the queue of this name, or is taking it */
-	EPOCH_PAST, /* what lies in this folder is another's: put it aside, then ask again */
-	EPOCH_NEVER /* the name is retired */
+	EPOCH_TAKE,  /* write the row as up, with the next epoch */
+	EPOCH_WAIT,  /* another has the queue of this name, or is taking it */
+	EPOCH_PAST,  /* what lies in this folder is another's: put it aside, then ask again */
+	EPOCH_DOUBT, /* folder and row contradict each other: one of them is older than it seems. The
+		      * operator is to say which; nothing is put aside, or sent, before */
+	EPOCH_NEVER  /* the name is retired */
 };
 
 enum epoch_start epoch_start(const struct replica_epoch *row, const struct epoch_own *);
 /* row NULL: there is none. */
+
+uint64_t epoch_next(const struct replica_epoch *row, const struct epoch_own *);
+/* To take: later than any that row and folder know of. */
+
+bool epoch_is_behind(const struct epoch_own *, uint64_t epoch, uint32_t beat);
+/* The stream has what a later state of this folder has sent: the folder comes from a backup, or is a copy. */
+
+/* What a node that is up makes of its row, as it was read. */
+enum epoch_row {
+	EPOCH_HOLDS,
+	EPOCH_OLDER, /* it is one before the last that was acknowledged to us: the bucket has lost that, or
+		      * another server is behind. Our own is to be written again, by that revision */
+	EPOCH_TAKEN,  /* another has its queue */
+	EPOCH_STRANGE /* a twin of ours, or somebody's hand: nobody is known to have the queue */
+};
+
+enum epoch_row epoch_row(const struct replica_epoch *row, uint64_t revision,
+			 const struct replica_epoch *ours, uint64_t written);
+/* written: the revision of ours. */
 
 enum epoch_adopt {
 	EPOCH_MAY,     /* take it over, by the revision that was seen */

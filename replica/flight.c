@@ -17,14 +17,18 @@ void flight_init(struct flight *f)
 	list_init(&f->sent);
 }
 
-static void drop_first(struct flight *f)
+static void drop(struct flight *f, struct flown *m)
 {
-	struct flown *m = of(list_first(&f->sent));
 	assert(f->n > 0 && f->bytes >= m->bytes);
 	f->n--;
 	f->bytes -= m->bytes;
 	list_remove(&m->link);
 	free(m);
+}
+
+static void drop_first(struct flight *f)
+{
+	drop(f, of(list_first(&f->sent)));
 }
 
 void flight_drop(struct flight *f)
@@ -49,6 +53,27 @@ void flight_acknowledged(struct flight *f, uint64_t number, uint64_t sequence)
 	for (struct list *l = f->sent.next; l != &f->sent && of(l)->number <= number; l = l->next)
 		if (of(l)->number == number)
 			of(l)->sequence = sequence;
+}
+
+static struct flown *find(const struct flight *f, uint64_t number)
+{
+	for (struct list *l = f->sent.next; l != &f->sent; l = l->next)
+		if (of(l)->number == number)
+			return of(l);
+	return NULL;
+}
+
+bool flight_is_spare(const struct flight *f, uint64_t number)
+{
+	const struct flown *m = find(f, number);
+	return m && m->type == REPLICA_SPARE;
+}
+
+void flight_forget(struct flight *f, uint64_t number)
+{
+	struct flown *m = find(f, number);
+	if (m)
+		drop(f, m);
 }
 
 bool flight_take(struct flight *f, struct flown *m)

@@ -40,6 +40,9 @@ void flight_acknowledged(struct flight *, uint64_t number, uint64_t sequence);
 bool flight_take(struct flight *, struct flown *);
 /* The first, if it is acknowledged. */
 
+bool flight_is_spare(const struct flight *, uint64_t number);
+void flight_forget(struct flight *, uint64_t number); /* it will not come */
+
 int64_t
 flight_since_ms(const struct flight *); /* when the first was sent; INT64_MAX: there is none */
 

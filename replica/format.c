@@ -27,6 +27,7 @@ void replica_head_put(uint8_t head[REPLICA_HEAD], const struct replica_head *h)
 	put_le(head + 40, h->size, 8);
 	put_le(head + 48, h->length, 4);
 	put_le(head + 52, h->crc, 4);
+	put_le(head + 56, h->beat, 4);
 	put_le(head + REPLICA_HEAD - 4, crc32c(0, head, REPLICA_HEAD - 4), 4);
 }
 
@@ -45,8 +46,9 @@ bool replica_message_get(const void *message, size_t len, struct replica_head *h
 	h->size = get_le(head + 40, 8);
 	h->length = (uint32_t)get_le(head + 48, 4);
 	h->crc = (uint32_t)get_le(head + 52, 4);
+	h->beat = (uint32_t)get_le(head + 56, 4);
 	*payload = head + REPLICA_HEAD;
-	return h->type >= REPLICA_BEGIN && h->type <= REPLICA_CHECKPOINT &&
+	return h->type >= REPLICA_BEGIN && h->type <= REPLICA_SPARE &&
 	       h->length == len - REPLICA_HEAD && crc32c(0, *payload, h->length) == h->crc;
 }
 
@@ -111,7 +113,10 @@ char *replica_subject(const char *node, uint64_t epoch, enum replica_type type, 
 	case REPLICA_BEGIN:
 	case REPLICA_COMPLETE:
 	case REPLICA_CHECKPOINT:
+	case REPLICA_BEAT:
 		break;
+	case REPLICA_SPARE:
+		return mem_printf("sluice.%s.%" PRIu64 ".spare", token, epoch);
 	}
 	return mem_printf("sluice.%s.%" PRIu64 ".state", token, epoch);
 }
@@ -131,10 +136,11 @@ void replica_epoch_put(struct buf *b, const struct replica_epoch *e)
 {
 	char life[17];
 	snprintf(life, sizeof life, "%016" PRIx64, e->life);
-	json_t *o = json_pack("{s:I, s:s, s:s, s:I, s:I, s:s, s:I}", "epoch", (json_int_t)e->epoch,
-			      "state", replica_state_name(e->state), "by", e->by, "seen_ms",
-			      (json_int_t)e->seen_ms, "lease_ms", (json_int_t)e->lease_ms, "life",
-			      life, "number", (json_int_t)e->number);
+	json_t *o =
+		json_pack("{s:I, s:s, s:s, s:I, s:I, s:s, s:I, s:I}", "epoch", (json_int_t)e->epoch,
+			  "state", replica_state_name(e->state), "by", e->by, "seen_ms",
+			  (json_int_t)e->seen_ms, "lease_ms", (json_int_t)e->lease_ms, "life", life,
+			  "number", (json_int_t)e->number, "since", (json_int_t)e->since);
 	char *text = json_dumps(o, JSON_COMPACT);
 	buf_puts(b, text);
 	free(text);
@@ -154,20 +160,21 @@ static bool state_of(const char *name, enum replica_state *state)
 bool replica_epoch_get(const char *json, size_t len, struct replica_epoch *e)
 {
 	const char *state, *by, *life;
-	json_int_t epoch, seen_ms, lease_ms, number;
+	json_int_t epoch, seen_ms, lease_ms, number, since = 0; /* older nodes say nothing of it */
 	json_t *o = json_loadb(json, len, 0, NULL);
 	bool ok = o &&
-		  json_unpack(o, "{s:I, s:s, s:s, s:I, s:I, s:s, s:I}", "epoch", &epoch, "state",
-			      &state, "by", &by, "seen_ms", &seen_ms, "lease_ms", &lease_ms, "life",
-			      &life, "number", &number) == 0 &&
-		  epoch >= 0 && lease_ms >= 0 && number >= 0 && number < IDENT_NODES &&
-		  strlen(by) <= REPLICA_NODE_MAX && state_of(state, &e->state) &&
-		  sscanf(life, "%16" SCNx64, &e->life) == 1;
+		  json_unpack(o, "{s:I, s:s, s:s, s:I, s:I, s:s, s:I, s?I}", "epoch", &epoch,
+			      "state", &state, "by", &by, "seen_ms", &seen_ms, "lease_ms",
+			      &lease_ms, "life", &life, "number", &number, "since", &since) == 0 &&
+		  epoch >= 0 && since >= 0 && lease_ms >= 0 && number >= 0 &&
+		  number < IDENT_NODES && strlen(by) <= REPLICA_NODE_MAX &&
+		  state_of(state, &e->state) && sscanf(life, "%16" SCNx64, &e->life) == 1;
 	if (ok) {
 		e->epoch = (uint64_t)epoch;
 		e->seen_ms = seen_ms;
 		e->lease_ms = lease_ms;
 		e->number = (unsigned)number;
+		e->since = (uint64_t)since;
 		strcpy(e->by, by);
 	}
 	json_decref(o);

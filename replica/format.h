@@ -8,7 +8,8 @@
  *	stream   sluice-NODE
  *	subject  sluice.NODE.EPOCH.log.SEQ     REPLICA_LOG, REPLICA_MARKS; SEQ: 16 hexadecimal digits
  *	         sluice.NODE.EPOCH.large.ID    REPLICA_LARGE, REPLICA_LARGE_END; ID as in large/
- *	         sluice.NODE.EPOCH.state       REPLICA_BEGIN, REPLICA_COMPLETE, REPLICA_CHECKPOINT
+ *	         sluice.NODE.EPOCH.state       REPLICA_BEGIN, _COMPLETE, _CHECKPOINT, _BEAT
+ *	         sluice.NODE.EPOCH.spare       REPLICA_SPARE
  *	bucket   sluice-nodes                  key NODE: struct replica_epoch
  *
  *	message: head (64 bytes) | payload
@@ -33,6 +34,10 @@
  * the mail in it is safe. MARKS and CHECKPOINT are sent, and purges asked for, when all is there that was written
  * before: so what they say is dead has left its successor, or is done. A large file is sent before the
  * envelope that names it; without LARGE_END it is not whole.
+ *
+ * **Beats.** A number that the folder of the queue notes, on stable storage, before any message bears it; of the same epoch
+ * it only grows. So a folder that has a lower one than the last message of its life in the stream is not what wrote
+ * that: it comes from a backup, or is a copy.
  *
  * OWNERSHIP  The caller's.
  * THREAD     Any. Bytes in, numbers out.
@@ -64,13 +69,15 @@ enum replica_type {
 	REPLICA_LOG,	   /* payload: bytes of segment `of` at `offset`, its head among them */
 	REPLICA_MARKS, /* payload: offsets (4) of records in segment `of` that get RECORD_GARBAGE */
 	REPLICA_LARGE, /* payload: bytes of large/`of` at `offset` */
-	REPLICA_LARGE_END, /* all of large/`of`, `size` bytes, has been sent */
-	REPLICA_COMPLETE,  /* payload: log/checkpoint; empty: there is none */
-	REPLICA_CHECKPOINT /* the same, a newer one */
+	REPLICA_LARGE_END,  /* all of large/`of`, `size` bytes, has been sent */
+	REPLICA_COMPLETE,   /* payload: log/checkpoint; empty: there is none */
+	REPLICA_CHECKPOINT, /* the same, a newer one */
+	REPLICA_BEAT,	    /* nothing but its beat */
+	REPLICA_SPARE	    /* nothing: it keeps room that is given up when there is no other */
 };
 
 /* little-endian:  0 magic (4)  4 type (1)  5 zeros (3)  8 epoch (8)  16 number (8)  24 of (8)
- * 32 offset (8)  40 size (8)  48 length (4)  52 CRC32C of the payload (4)  56 zeros (4)
+ * 32 offset (8)  40 size (8)  48 length (4)  52 CRC32C of the payload (4)  56 beat (4)
  * 60 CRC32C of the 60 bytes before (4) */
 struct replica_head {
 	enum replica_type type;
@@ -82,6 +89,7 @@ struct replica_head {
 		size; /* LOG: bytes that the segment's file has; LARGE, LARGE_END: of the whole content */
 	uint32_t length; /* of the payload */
 	uint32_t crc;	 /* of the payload */
+	uint32_t beat;
 };
 
 void replica_head_put(uint8_t head[REPLICA_HEAD], const struct replica_head *);
@@ -99,7 +107,7 @@ char *replica_subjects(const char *node, uint64_t epoch); /* all of that epoch *
 char *replica_subject(const char *node, uint64_t epoch, enum replica_type, uint64_t of);
 
 /* What the bucket says of a node; JSON: {"epoch":7,"state":"up","by":"NODE","seen_ms":1700000000000,
- * "lease_ms":30000,"life":"0123456789abcdef","number":3}. A key "number.N" holds the token of the node whose
+ * "lease_ms":30000,"life":"0123456789abcdef","number":3,"since":5}. A key "number.N" holds the token of the node whose
  * ids end in that number (base/ident.h); it stays for ever. */
 enum replica_state {
 	REPLICA_UP,
@@ -119,6 +127,8 @@ struct replica_epoch {
 	int64_t lease_ms; /* how long the node believes in this; 0: nobody adopts it unasked */
 	uint64_t life;	  /* which folder of a queue has that epoch, a random number */
 	unsigned number;  /* of the node, in its ids */
+	uint64_t
+		since; /* the first epoch of that life: what the stream has of older ones was adopted */
 };
 
 void replica_epoch_put(struct buf *, const struct replica_epoch *);

@@ -10,6 +10,8 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -24,6 +26,9 @@ enum {
 };
 
 #define KEPT "stream"
+#define ORIGIN "origin"
+#define ORIGIN_TEXT "life=%016" PRIx64 " epoch=%" PRIu64 " end=%" PRIu64 "\n"
+#define ORIGIN_SCAN "life=%16" SCNx64 " epoch=%" SCNu64 " end=%" SCNu64
 #define READER "adoption"
 
 static bool failed(struct buf *error, const char *what, natsStatus s)
@@ -131,7 +136,7 @@ static bool read_into(struct harvest *h, struct nats_setup *n, int folder, struc
 		return failed_here(error, KEPT);
 	char *stream = replica_stream(h->node);
 	bool ok = h->messages == 0 || read_stream(h, n, stream, file, &size, error);
-	if (ok && !rebuild_run(folder, file, size))
+	if (ok && !rebuild_run(folder, file, size, h->since))
 		ok = failed_here(error, "making it again");
 	disk_close(file);
 	disk_unlink(folder, KEPT);
@@ -139,13 +144,55 @@ static bool read_into(struct harvest *h, struct nats_setup *n, int folder, struc
 	return ok;
 }
 
-/* The file "format" is written last. */
-static bool is_whole(const struct harvest *h)
+/* It is written last. */
+static bool write_origin(const struct harvest *h, int folder)
 {
-	char *path = mem_printf("%s/%s/format", h->conf->spool, h->folder);
-	bool whole = access(path, F_OK) == 0;
+	char text[100];
+	int n = snprintf(text, sizeof text, ORIGIN_TEXT, h->life, h->epoch, h->end);
+	struct iovec v = {.iov_base = text, .iov_len = (size_t)n};
+	int fd = disk_open(folder, ORIGIN, O_WRONLY | O_CREAT | O_TRUNC);
+	bool ok = fd >= 0 && disk_write(fd, &v, 1, 0) == 0 && disk_sync(fd) == 0 &&
+		  disk_sync(folder) == 0;
+	if (fd >= 0)
+		disk_close(fd);
+	return ok;
+}
+
+static bool read_origin(struct harvest *of, int folder)
+{
+	char text[100];
+	int fd = disk_open(folder, ORIGIN, O_RDONLY);
+	ssize_t n = fd >= 0 ? disk_read(fd, text, sizeof text - 1, 0) : -1;
+	if (fd >= 0)
+		disk_close(fd);
+	text[n > 0 ? n : 0] = '\0';
+	return sscanf(text, ORIGIN_SCAN, &of->life, &of->epoch, &of->end) == 3;
+}
+
+/* It was made of this very queue. What the stream had then is all there is of it, if it has less by now. */
+static bool is_ours(struct harvest *h, int folder)
+{
+	struct harvest of;
+	if (!read_origin(&of, folder) || of.life != h->life || of.epoch != h->epoch ||
+	    of.end < h->end)
+		return false;
+	h->end = of.end;
+	return true;
+}
+
+/* True: it can be used as it is. One that is not whole is made again. */
+static bool judge_folder(struct harvest *h)
+{
+	char *path = mem_printf("%s/%s", h->conf->spool, h->folder);
+	int folder = disk_open(AT_FDCWD, path, O_RDONLY | O_DIRECTORY);
+	bool ours = folder >= 0 && is_ours(h, folder);
+	bool whole = folder >= 0 && faccessat(folder, "format", F_OK, 0) == 0;
+	if (whole && !ours)
+		life_keep(h->conf->spool, h->folder, "it was made for another adoption");
+	if (folder >= 0)
+		disk_close(folder);
 	free(path);
-	return whole;
+	return ours;
 }
 
 static bool make_and_read(struct harvest *h, struct nats_setup *n, struct buf *error)
@@ -156,6 +203,8 @@ static bool make_and_read(struct harvest *h, struct nats_setup *n, struct buf *e
 			     ? disk_open(AT_FDCWD, path, O_RDONLY | O_DIRECTORY)
 			     : -1;
 	bool ok = folder >= 0 ? read_into(h, n, folder, error) : failed_here(error, path);
+	if (ok && !write_origin(h, folder))
+		ok = failed_here(error, ORIGIN);
 	if (folder >= 0)
 		disk_close(folder);
 	free(path);
@@ -165,17 +214,17 @@ static bool make_and_read(struct harvest *h, struct nats_setup *n, struct buf *e
 /* From the first of these calls on nothing of the old epoch comes in. */
 static bool read_all(struct harvest *h, struct nats_setup *n, struct buf *error)
 {
-	bool fresh;
+	struct nats_stream is;
 	char *stream = replica_stream(h->node);
 	natsStatus s = nats_setup_connect(n, &(struct nats_callbacks){.closed = NULL}, NULL);
 	if (s == NATS_OK)
-		s = nats_setup_stream(n, h->epoch, &fresh);
+		s = nats_setup_stream(n, h->epoch, &is);
 	if (s == NATS_OK)
 		s = find_end(h, n, stream);
 	free(stream);
 	if (s != NATS_OK)
 		return failed(error, "stream", s);
-	return is_whole(h) || make_and_read(h, n, error);
+	return judge_folder(h) || make_and_read(h, n, error);
 }
 
 /* With a connection of its own, so that what is large does not delay what renews our epoch. */
@@ -187,6 +236,17 @@ bool harvest_run(struct harvest *h, struct buf *error)
 	nats_setup_close(&n);
 	nats_setup_fini(&n);
 	return ok;
+}
+
+natsStatus harvest_bytes(struct nats_setup *n, const char *node, uint64_t *bytes)
+{
+	jsStreamInfo *info = NULL;
+	char *stream = replica_stream(node);
+	natsStatus s = js_GetStreamInfo(&info, n->js, stream, NULL, NULL);
+	*bytes = s == NATS_OK ? info->State.Bytes : 0;
+	jsStreamInfo_Destroy(info);
+	free(stream);
+	return s == NATS_NOT_FOUND ? NATS_OK : s;
 }
 
 void harvest_discard(struct nats_setup *n, const char *node, uint64_t end)

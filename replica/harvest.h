@@ -2,6 +2,10 @@
  *
  *	stream is closed to its old owner --> read to its end --> rebuild.h
  *
+ * The folder names in the file "origin" what it was made from, once it is whole: used again, after a crash, for that very
+ * adoption, and for nothing else. Any other folder of the name is put aside (life.h), for nobody knows what it
+ * holds by now.
+ *
  * THREAD     One of its own; it blocks.
  * ERRORS     False, and why in error; once more, from the beginning.
  */
@@ -9,6 +13,7 @@
 #define REPLICA_HARVEST_H
 
 #include "base/conf.h"
+#include "replica/nats_setup.h"
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -19,14 +24,22 @@ struct buf;
 struct harvest {
 	const struct conf *conf;
 	const char *node;
-	uint64_t epoch;		/* the one by which its queue is taken */
-	uint64_t end, messages; /* of the stream: the last sequence number, how many there are */
-	const char *folder;	/* to be made; where it is whole already, nothing is read */
+	uint64_t life;	/* of the node, */
+	uint64_t since; /* and the first epoch of that */
+	uint64_t epoch; /* the one by which its queue is taken */
+	uint64_t end,
+		messages; /* of the stream: the last sequence number, how many there are. Of what was
+				 * read, when it has run: nothing behind that end may be purged */
+	const char *folder; /* to be made; where it is whole already, nothing is read */
 	atomic_bool *interrupt;
 };
 
 bool harvest_run(struct harvest *, struct buf *error);
-struct nats_setup;
+
+natsStatus harvest_bytes(struct nats_setup *, const char *node, uint64_t *bytes);
+/* So many the stream of that node holds. At most twice as many are written here: the stream and the folder that is made
+ * of it, then that folder and what is stored. */
+
 void harvest_discard(struct nats_setup *, const char *node, uint64_t end);
 /* What was read is needed no more. The node may have begun anew: what lies behind the end stays. Where that
  * fails, it is purged when the node has begun anew, or goes with the stream. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "replica/life.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "spool/disk.h"
@@ -32,8 +33,9 @@ static bool read_node(int folder, struct epoch_own *own)
 	ssize_t n = disk_read(fd, text, sizeof text - 1, 0);
 	disk_close(fd);
 	text[n > 0 ? n : 0] = '\0';
-	if (n >= 0 &&
-	    sscanf(text, "life=%16" SCNx64 " epoch=%" SCNu64, &own->life, &own->epoch) == 2)
+	/* Older versions wrote no beat. */
+	if (n >= 0 && sscanf(text, "life=%16" SCNx64 " epoch=%" SCNu64 " beat=%" SCNu32, &own->life,
+			     &own->epoch, &own->beat) >= 2)
 		return true;
 	errno = n < 0 ? errno : EBADMSG;
 	return false;
@@ -73,8 +75,8 @@ static bool write_file(const char *spool, const char *name, const char *text)
 bool life_write(const char *spool, const struct epoch_own *own)
 {
 	char text[80];
-	snprintf(text, sizeof text, "life=%016" PRIx64 " epoch=%" PRIu64 "\n", own->life,
-		 own->epoch);
+	snprintf(text, sizeof text, "life=%016" PRIx64 " epoch=%" PRIu64 " beat=%" PRIu32 "\n",
+		 own->life, own->epoch, own->beat);
 	return write_file(spool, NODE_FILE, text);
 }
 
@@ -89,6 +91,11 @@ static bool move(int from, int to, const char *name)
 	return disk_move(from, name, to, name) == 0 || errno == ENOENT;
 }
 
+static bool is_leftover(const char *name)
+{
+	return strncmp(name, LIFE_ADOPTED_FROM, strlen(LIFE_ADOPTED_FROM)) == 0;
+}
+
 struct adopted_from {
 	int from, to;
 	bool ok;
@@ -97,7 +104,7 @@ struct adopted_from {
 static void move_adopted(void *owner, const char *name)
 {
 	struct adopted_from *a = owner;
-	if (strncmp(name, "adopted-from-", strlen("adopted-from-")) == 0)
+	if (is_leftover(name))
 		a->ok &= move(a->from, a->to, name);
 }
 
@@ -155,6 +162,47 @@ bool life_put_aside(const char *spool, struct buf *error)
 	if (folder >= 0)
 		disk_close(folder);
 	return ok;
+}
+
+static void keep(int folder, const char *name, const char *reason)
+{
+	char *to = mem_printf(ASIDE "/%s-%" PRId64, name, clock_wall_ms());
+	bool ok = disk_make_folder(folder, ASIDE) == 0 &&
+		  disk_move(folder, name, folder, to) == 0 && disk_sync(folder) == 0;
+	log_event(ok ? LOG_LEVEL_WARNING : LOG_LEVEL_ERROR, "node", "state",
+		  ok ? "put aside" : "failed", "folder", ok ? to : name, "reason",
+		  ok ? reason : strerror(errno), NULL);
+	free(to);
+}
+
+void life_keep(const char *spool, const char *name, const char *reason)
+{
+	int folder = open_spool(spool);
+	if (folder < 0)
+		return;
+	keep(folder, name, reason);
+	disk_close(folder);
+}
+
+struct leftovers {
+	int folder;
+	const char *reason;
+};
+
+static void keep_leftover(void *owner, const char *name)
+{
+	const struct leftovers *l = owner;
+	if (is_leftover(name))
+		keep(l->folder, name, l->reason);
+}
+
+void life_keep_leftovers(const char *spool, const char *reason)
+{
+	struct leftovers l = {.folder = open_spool(spool), .reason = reason};
+	if (l.folder < 0)
+		return;
+	disk_each(l.folder, keep_leftover, &l);
+	disk_close(l.folder);
 }
 
 struct removing {

@@ -1,6 +1,6 @@
 /* life.h - what the folder of a queue knows of its place among the nodes, and what becomes of it when that is past.
  *
- *	SPOOL/node       life=0123456789abcdef epoch=7
+ *	SPOOL/node       life=0123456789abcdef epoch=7 beat=12
  *	SPOOL/node.past  the queue in this folder is another node's by now: the next start puts it aside
  *	SPOOL/adopted/   what was put aside, a folder each, for whoever wants to look
  *
@@ -16,6 +16,8 @@
 #include "base/buf.h"
 #include "replica/epoch.h"
 
+#define LIFE_ADOPTED_FROM "adopted-from-" /* and the node's token */
+
 bool life_read(const char *spool, struct epoch_own *); /* none yet: a new one, not written */
 bool life_write(const char *spool, const struct epoch_own *);
 bool life_end(const char *spool); /* it is past */
@@ -23,6 +25,12 @@ bool life_end(const char *spool); /* it is past */
 bool life_put_aside(const char *spool, struct buf *error);
 /* If it is past: the segments, the large contents and all that goes with them. Killed in the middle, it is
  * brought to its end by the next start. */
+
+void life_keep(const char *spool, const char *name, const char *reason);
+/* A folder below the queue's, made of what another node's stream held, is put aside too, and that is logged. */
+
+void life_keep_leftovers(const char *spool, const char *reason);
+/* All of these that are there. */
 
 void life_remove(const char *spool, const char *name);
 /* A folder below the queue's, with all in it, as far as it can be removed. */

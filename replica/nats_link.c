@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/thread_pool.h"
 #include "replica/format.h"
+#include "replica/life.h"
 #include "replica/nats_setup.h"
 
 #include <assert.h>
@@ -35,8 +36,9 @@ struct job {
 	struct thread_pool_job job;
 	struct nats_link *link;
 	struct nats_link_note *note;
-	char *subject;
+	char *subject; /* or the path of a folder */
 	uint64_t before;
+	struct epoch_own own;
 };
 
 static struct nats_link_note *note_new(enum nats_link_note_type type)
@@ -76,10 +78,19 @@ static void all_answered(void *closure)
 	sem_post(&l->ended);
 }
 
+/* Of an account, of a server (two), of the stream's own storage. */
+static bool is_no_room(json_int_t err_code)
+{
+	return err_code == JSAccountResourcesExceededErr ||
+	       err_code == JSInsufficientResourcesErr ||
+	       err_code == JSStorageResourcesExceededErr || err_code == JSStreamStoreFailedErr;
+}
+
 static void read_answer(natsMsg *msg, struct nats_link_note *n)
 {
 	json_int_t sequence = 0;
 	const char *error = NULL;
+	json_int_t code = 0;
 	json_t *o = json_loadb(natsMsg_GetData(msg), (size_t)natsMsg_GetDataLength(msg), 0, NULL);
 	if (natsMsg_IsNoResponders(msg)) {
 		snprintf(n->error, sizeof n->error, "no stream takes it");
@@ -87,6 +98,8 @@ static void read_answer(natsMsg *msg, struct nats_link_note *n)
 		snprintf(n->error, sizeof n->error, "an answer that makes no sense");
 	} else if (json_unpack(o, "{s:{s:s}}", "error", "description", &error) == 0) {
 		snprintf(n->error, sizeof n->error, "%s", error);
+		json_unpack(o, "{s:{s:I}}", "error", "err_code", &code);
+		n->full = is_no_room(code);
 	} else if (json_unpack(o, "{s:I}", "seq", &sequence) != 0 || sequence <= 0) {
 		snprintf(n->error, sizeof n->error, "an answer without a number");
 	}
@@ -146,7 +159,11 @@ static void set_up(struct thread_pool_job *tj)
 		say(n, "connection", s);
 		return;
 	}
-	s = nats_setup_stream(&l->setup, n->epoch, &n->fresh);
+	struct nats_stream is;
+	s = nats_setup_stream(&l->setup, n->epoch, &is);
+	n->fresh = is.fresh;
+	n->last = is.last;
+	n->lost = is.lost;
 	n->fenced = s == NATS_ILLEGAL_STATE;
 	if (s != NATS_OK)
 		say(n, "stream", s);
@@ -160,6 +177,12 @@ static void purge(struct thread_pool_job *tj)
 		say(j->note, "purge", s);
 }
 
+static void note_beat(struct thread_pool_job *tj)
+{
+	struct job *j = (struct job *)tj;
+	j->note->beat = life_write(j->subject, &j->own) ? j->own.beat : 0;
+}
+
 static void done(struct thread_pool_job *tj)
 {
 	struct job *j = (struct job *)tj;
@@ -170,16 +193,20 @@ static void done(struct thread_pool_job *tj)
 	free(j);
 }
 
-static void give(struct nats_link *l, struct nats_link_note *n,
-		 void (*work)(struct thread_pool_job *), const char *subject, uint64_t before)
+static struct job *job_new(struct nats_link *l, struct nats_link_note *n,
+			   void (*work)(struct thread_pool_job *), const char *subject)
 {
 	struct job *j = mem_zalloc(sizeof *j);
 	j->link = l;
 	j->note = n;
 	j->subject = mem_strdup(subject);
-	j->before = before;
 	j->job.work = work;
 	j->job.done = done;
+	return j;
+}
+
+static void give(struct nats_link *l, struct job *j)
+{
 	if (!thread_pool_give(l->pool, &j->job))
 		done(&j->job);
 }
@@ -239,7 +266,7 @@ void nats_link_set_up(struct nats_link *l, uint64_t epoch)
 {
 	struct nats_link_note *n = note_new(NATS_LINK_SET_UP);
 	n->epoch = epoch;
-	give(l, n, set_up, "", 0);
+	give(l, job_new(l, n, set_up, ""));
 }
 
 bool nats_link_publish(struct nats_link *l, const char *subject, uint64_t number,
@@ -253,5 +280,14 @@ bool nats_link_publish(struct nats_link *l, const char *subject, uint64_t number
 
 void nats_link_purge(struct nats_link *l, const char *subject, uint64_t before)
 {
-	give(l, note_new(NATS_LINK_PURGED), purge, subject, before);
+	struct job *j = job_new(l, note_new(NATS_LINK_PURGED), purge, subject);
+	j->before = before;
+	give(l, j);
+}
+
+void nats_link_note_beat(struct nats_link *l, const char *spool, const struct epoch_own *own)
+{
+	struct job *j = job_new(l, note_new(NATS_LINK_BEAT), note_beat, spool);
+	j->own = *own;
+	give(l, j);
 }

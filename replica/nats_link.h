@@ -3,6 +3,7 @@
  *	nats_link_set_up() --> a thread of its own: connect, stream ---------> NATS_LINK_SET_UP
  *	nats_link_publish() -> the library's threads ----------------------> NATS_LINK_ACK
  *	nats_link_purge() ---> a thread of its own ------------------------> NATS_LINK_PURGED
+ *	nats_link_note_beat()  the same, since disks block ----------------> NATS_LINK_BEAT
  *	                       the connection is lost, or is there again --> NATS_LINK_DOWN, NATS_LINK_BACK
  *
  * The library calls back in threads of its own; what it says comes as a note. It connects again by itself;
@@ -30,6 +31,7 @@ enum nats_link_note_type {
 	NATS_LINK_BACK,
 	NATS_LINK_ACK,
 	NATS_LINK_PURGED,
+	NATS_LINK_BEAT,
 };
 
 enum { NATS_LINK_ERROR = 160 };
@@ -40,6 +42,10 @@ struct nats_link_note {
 	bool fenced;	   /* SET_UP: the stream takes what is of a later epoch of ours */
 	bool fresh;	   /* SET_UP: there was no such stream: nothing is in it */
 	uint64_t epoch;	   /* SET_UP */
+	uint64_t last;	   /* SET_UP: the last sequence of the stream, */
+	uint64_t lost;	   /* and how many messages it says it has lost */
+	bool full;	   /* ACK, with an error: there is no room */
+	uint32_t beat;	   /* BEAT: that was noted; 0: it was not */
 	uint64_t number;   /* ACK: of nats_link_publish() */
 	uint64_t sequence; /* ACK: of the message in the stream */
 };
@@ -60,6 +66,11 @@ bool nats_link_publish(struct nats_link *, const char *subject, uint64_t number,
  * not read is waited for: NATS_LINK_WRITE_MS. */
 
 enum { NATS_LINK_WRITE_MS = 2000 };
+
+struct epoch_own;
+
+void nats_link_note_beat(struct nats_link *, const char *spool, const struct epoch_own *);
+/* In the folder of the queue. The path stays. One at a time. */
 
 void nats_link_purge(struct nats_link *, const char *subject, uint64_t before);
 /* What has this subject, which may be empty for all, and lies before that sequence number, which may be 0 for

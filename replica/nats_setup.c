@@ -140,14 +140,18 @@ static bool takes_later(const jsStreamConfig *c, uint64_t epoch)
 	return false;
 }
 
-natsStatus nats_setup_stream(struct nats_setup *n, uint64_t epoch, bool *fresh)
+natsStatus nats_setup_stream(struct nats_setup *n, uint64_t epoch, struct nats_stream *is)
 {
 	jsStreamInfo *info = NULL;
 	char *name = replica_stream(n->node);
 	char *subjects = replica_subjects(n->node, epoch);
 	natsStatus s = js_GetStreamInfo(&info, n->js, name, NULL, NULL);
-	*fresh = s == NATS_NOT_FOUND;
-	if (*fresh) {
+	*is = (struct nats_stream){.fresh = s == NATS_NOT_FOUND};
+	if (s == NATS_OK)
+		is->last = info->State.LastSeq;
+	if (s == NATS_OK && info->State.Lost)
+		is->lost = (uint64_t)info->State.Lost->MsgsLen;
+	if (is->fresh) {
 		s = make_stream(n, name, subjects);
 	} else if (s == NATS_OK && takes_later(info->Config, epoch)) {
 		s = NATS_ILLEGAL_STATE;
@@ -164,6 +168,36 @@ natsStatus nats_setup_stream(struct nats_setup *n, uint64_t epoch, bool *fresh)
 	free(subjects);
 	free(name);
 	return s;
+}
+
+const char *nats_setup_text(natsStatus s)
+{
+	natsStatus last;
+	const char *detail = s == NATS_ERR ? nats_GetLastError(&last) : NULL;
+	return detail && *detail ? detail : natsStatus_GetText(s);
+}
+
+natsStatus nats_setup_last(struct nats_setup *n, uint64_t *epoch, uint32_t *beat)
+{
+	char token[REPLICA_TOKEN];
+	natsMsg *m = NULL;
+	struct replica_head h;
+	const uint8_t *payload;
+	char *name = replica_stream(n->node);
+	char *all = mem_printf("sluice.%s.>", replica_token(n->node, token));
+	jsErrCode code = 0;
+	natsStatus s = js_GetLastMsg(&m, n->js, name, all, NULL, &code);
+	*epoch = 0;
+	*beat = 0;
+	if (s == NATS_OK && replica_message_get(natsMsg_GetData(m),
+						(size_t)natsMsg_GetDataLength(m), &h, &payload)) {
+		*epoch = h.epoch;
+		*beat = h.beat;
+	}
+	natsMsg_Destroy(m);
+	free(all);
+	free(name);
+	return s == NATS_NOT_FOUND || code == JSStreamNotFoundErr ? NATS_OK : s;
 }
 
 natsStatus nats_setup_purge(struct nats_setup *n, const char *subject, uint64_t before)

@@ -36,9 +36,22 @@ natsStatus nats_setup_connect(struct nats_setup *, const struct nats_callbacks *
 /* If there is no connection yet. Afterwards the library keeps it up. closed() is the last that is called, after
  * nats_setup_close(). */
 
-natsStatus nats_setup_stream(struct nats_setup *, uint64_t epoch, bool *fresh);
-/* Have the stream of this node, which takes what is of that epoch and nothing else. fresh: it was made.
+struct nats_stream {
+	bool fresh;    /* it was made */
+	uint64_t last; /* the last sequence number in it */
+	uint64_t lost; /* messages that the server has found to be lost */
+};
+
+natsStatus nats_setup_stream(struct nats_setup *, uint64_t epoch, struct nats_stream *);
+/* Have the stream of this node, which takes what is of that epoch and nothing else.
  * NATS_ILLEGAL_STATE: it takes what is of a later one. */
+
+const char *nats_setup_text(natsStatus);
+/* What went wrong, as the server said it where it is one of JetStream's errors; of the last call in this thread. Until the
+ * next one. */
+
+natsStatus nats_setup_last(struct nats_setup *, uint64_t *epoch, uint32_t *beat);
+/* Of the last message of ours that the stream has, whatever its epoch; 0: there is none. */
 
 natsStatus nats_setup_purge(struct nats_setup *, const char *subject, uint64_t before);
 /* See nats_link_purge(). */

@@ -10,6 +10,7 @@
 #include "replica/harvest.h"
 #include "replica/replica.h"
 #include "replica/transfer.h"
+#include "spool/adoption.h"
 #include "spool/spool.h"
 
 #include <assert.h>
@@ -84,11 +85,14 @@ static void lose(struct node *n, const char *reason)
 static struct replica_epoch row_for(const struct node *n, const struct roster_row *before)
 {
 	struct replica_epoch e = {.state = REPLICA_UP,
-				  .epoch = before ? before->is.epoch + 1 : n->own.epoch + 1,
+				  .epoch = n->own.epoch,
 				  .seen_ms = clock_wall_ms(),
 				  .lease_ms = epoch_lease_ms(n->conf->cluster.adopt_after),
 				  .life = n->own.life,
 				  .number = before ? before->is.number : 0};
+	/* Where the bucket has lost its rows, so much counts as there is. */
+	if (before)
+		e.since = before->is.life == e.life ? before->is.since : before->is.epoch + 1;
 	memcpy(e.by, n->name, strlen(n->name));
 	return e;
 }
@@ -104,12 +108,6 @@ static void wake_spool(struct node *n)
 static void begin(struct node *n, const struct replica_epoch *row, uint64_t revision,
 		  int64_t asked_ms)
 {
-	struct epoch_own own = {.life = row->life, .epoch = row->epoch};
-	if (!life_write(n->conf->spool, &own)) {
-		wait_for(n, strerror(errno));
-		return;
-	}
-	n->own = own;
 	n->row = *row;
 	n->revision = revision;
 	n->state = NODE_UP;
@@ -118,13 +116,33 @@ static void begin(struct node *n, const struct replica_epoch *row, uint64_t revi
 	ident_set_node(row->number);
 	metrics_add(METRIC_node_up, 1);
 	fence_set(epoch_fence_ms(asked_ms, row->lease_ms));
-	replica_begin(n->replica, row->epoch);
+	replica_begin(n->replica, &n->own);
 	wake_spool(n);
 	node_say(n->name, "up", row->epoch, "it has taken this epoch");
 }
 
+/* Before it is taken: so a folder whose epoch is older than its row's is not the one that has taken that. */
+static bool note_epoch(struct node *n, const struct roster_row *before)
+{
+	if (n->noted > (before ? before->is.epoch : 0))
+		return true; /* it was not taken then */
+	if (n->own.epoch < n->behind)
+		n->own.epoch = n->behind;
+	struct epoch_own own = {.life = n->own.life,
+				.epoch = epoch_next(before ? &before->is : NULL, &n->own)};
+	if (!life_write(n->conf->spool, &own))
+		return false;
+	n->own = own;
+	n->noted = own.epoch;
+	return true;
+}
+
 static void take(struct node *n, const struct roster_row *before)
 {
+	if (!note_epoch(n, before)) {
+		wait_for(n, strerror(errno));
+		return;
+	}
 	struct replica_epoch row = row_for(n, before);
 	int64_t asked_ms = clock_up_ms();
 	uint64_t revision;
@@ -135,7 +153,7 @@ static void take(struct node *n, const struct roster_row *before)
 	if (s == NATS_OK)
 		begin(n, &row, revision, asked_ms);
 	else
-		wait_for(n, natsStatus_GetText(s));
+		wait_for(n, nats_setup_text(s));
 }
 
 static void past(struct node *n)
@@ -146,12 +164,56 @@ static void past(struct node *n)
 		wait_for(n, strerror(errno));
 }
 
+/* What the stream has of a former life was adopted. */
+static natsStatus look_behind(struct node *n, const struct roster_row *row)
+{
+	uint64_t epoch = 0;
+	uint32_t beat = 0;
+	n->behind = 0;
+	if (row && row->is.life != n->own.life)
+		return NATS_OK;
+	natsStatus s = nats_setup_last(&n->nats, &epoch, &beat);
+	if (s == NATS_OK && epoch_is_behind(&n->own, epoch, beat))
+		n->behind = epoch;
+	return s;
+}
+
+static void doubt(struct node *n)
+{
+	n->doubts = true;
+	wait_for(n, "what NATS has of this queue is later than this folder, or another's: is it "
+		    "from a backup, or a copy? It waits for \"sluice node adopt\", see CLUSTER "
+		    "in sluice(8)");
+}
+
+/* Whoever started before, or was told which is right, is not asked again. */
+static enum epoch_start judge_start(struct node *n, const struct roster_row *row, natsStatus *s)
+{
+	enum epoch_start start = epoch_start(row ? &row->is : NULL, &n->own);
+	*s = NATS_OK;
+	if (start == EPOCH_TAKE && n->noted == 0 && !n->insists)
+		*s = look_behind(n, row);
+	if (start == EPOCH_TAKE && n->behind > 0)
+		start = EPOCH_DOUBT;
+	return start == EPOCH_DOUBT && n->insists ? EPOCH_TAKE : start;
+}
+
 static void try_to_start(struct node *n)
 {
 	struct roster_row *row = roster_find(&n->roster, n->name);
-	switch (epoch_start(row ? &row->is : NULL, &n->own)) {
+	natsStatus s;
+	enum epoch_start start = judge_start(n, row, &s);
+	n->doubts = false;
+	if (s != NATS_OK) {
+		wait_for(n, nats_setup_text(s));
+		return;
+	}
+	switch (start) {
 	case EPOCH_TAKE:
 		take(n, row);
+		break;
+	case EPOCH_DOUBT:
+		doubt(n);
 		break;
 	case EPOCH_WAIT:
 		wait_for(n, "the queue that this name had is not adopted yet");
@@ -172,16 +234,31 @@ bool node_holds(const struct node *n)
 	       row->is.state == REPLICA_UP;
 }
 
-/* The row as it is in the bucket says whether an unanswered write of ours was done. */
+/* The row as it is in the bucket says whether an unanswered write of ours was done. Only one that says so puts
+ * the queue aside: that can't be taken back, and what is restored, cloned or written by hand says something else. */
 static void judge_own_row(struct node *n)
 {
 	const struct roster_row *row = roster_find(&n->roster, n->name);
-	if (!row)
+	if (!row) {
 		wait_for(n, "the bucket has no row of this node");
-	else if (node_holds(n))
+		return;
+	}
+	switch (epoch_row(&row->is, row->seen.revision, &n->row, n->revision)) {
+	case EPOCH_OLDER:
+		wait_for(n, "the bucket has lost its row: it is written again");
 		n->revision = row->seen.revision;
-	else
+		break;
+	case EPOCH_HOLDS:
+		n->revision = row->seen.revision;
+		break;
+	case EPOCH_TAKEN:
 		past(n);
+		break;
+	case EPOCH_STRANGE:
+		lose(n,
+		     "its row is another's, who has not adopted its queue: a copy of this node?");
+		break;
+	}
 }
 
 static void renew(struct node *n)
@@ -225,6 +302,8 @@ static void show(const struct node *n, const struct roster *roster)
 		v->note.type = NODE_VIEW;
 		if (i == 0)
 			count_queues(v);
+		if (n->doubts)
+			node_view_doubt(v, n->name);
 		loop_post(to[i], &v->note);
 	}
 }
@@ -236,7 +315,7 @@ static void run(struct node *n)
 	if (n->state == NODE_UP && !fence_open()) {
 		lose(n, "its epoch could not be renewed in time");
 	} else if (s != NATS_OK) {
-		wait_for(n, natsStatus_GetText(s));
+		wait_for(n, nats_setup_text(s));
 	} else if (n->state == NODE_WAITING) {
 		try_to_start(n);
 	} else {
@@ -262,7 +341,17 @@ static void adopt(struct node *n, struct node_order *o, const struct roster_row 
 		buf_printf(&o->says, "this node has no epoch itself\n");
 		return;
 	}
-	switch (epoch_adopt(&row->is, &row->seen, true, clock_up_ms())) {
+	uint64_t needed = 0;
+	int64_t there = 0;
+	enum epoch_adopt may = epoch_adopt(&row->is, &row->seen, true, clock_up_ms());
+	if (may == EPOCH_MAY && !node_has_room(n, row, &needed, &there)) {
+		buf_printf(&o->says,
+			   "there is no room for its queue: it takes %" PRIu64
+			   " bytes, and %" PRId64 " are there\n",
+			   needed, there);
+		return;
+	}
+	switch (may) {
 	case EPOCH_MAY:
 		o->done = node_claim(n, row);
 		buf_printf(&o->says,
@@ -298,6 +387,18 @@ static void retire(struct node *n, struct node_order *o, const struct roster_row
 	node_say(row->node, "retired", is.epoch, "by order");
 }
 
+bool node_has_others(const struct node *n)
+{
+	bool any = false;
+	for (int i = 0; i < n->roster.n && !any; i++) {
+		const struct roster_row *r = &n->roster.row[i];
+		int64_t silent_ms = clock_up_ms() - r->seen.since_ms;
+		any = r->there && strcmp(r->node, n->name) != 0 && r->is.state == REPLICA_UP &&
+		      (r->is.lease_ms == 0 || silent_ms < r->is.lease_ms);
+	}
+	return any;
+}
+
 /* Somebody must be there to take the queue. */
 static void may_drain(struct node *n, struct node_order *o)
 {
@@ -305,14 +406,16 @@ static void may_drain(struct node *n, struct node_order *o)
 		buf_printf(&o->says, "the copy of its queue is not whole yet\n");
 		return;
 	}
-	for (int i = 0; i < n->roster.n && !o->done; i++) {
-		const struct roster_row *r = &n->roster.row[i];
-		int64_t silent_ms = clock_up_ms() - r->seen.since_ms;
-		o->done = r->there && strcmp(r->node, n->name) != 0 && r->is.state == REPLICA_UP &&
-			  (r->is.lease_ms == 0 || silent_ms < r->is.lease_ms);
-	}
-	o->done &= n->state == NODE_UP;
+	o->done = n->state == NODE_UP && node_has_others(n);
 	buf_printf(&o->says, o->done ? "" : "there is no other node that could take its queue\n");
+}
+
+/* Of this node itself, while it is in doubt. */
+static void insist(struct node *n, struct node_order *o)
+{
+	n->insists = o->done = true;
+	buf_printf(&o->says, "the queue in its folder is its queue from now on\n");
+	loop_timer_in(n->loop, &n->tick, 0);
 }
 
 static void obey(struct node *n, struct node_order *o)
@@ -322,10 +425,11 @@ static void obey(struct node *n, struct node_order *o)
 		s = roster_read(&n->roster, clock_up_ms());
 	const struct roster_row *row = o->name ? roster_find(&n->roster, o->name) : NULL;
 	if (s != NATS_OK)
-		buf_printf(&o->says, "the other nodes are out of reach: %s\n",
-			   natsStatus_GetText(s));
+		buf_printf(&o->says, "the other nodes are out of reach: %s\n", nats_setup_text(s));
 	else if (o->op == NODE_MAY_DRAIN)
 		may_drain(n, o);
+	else if (o->op == NODE_ADOPT && n->doubts && strcmp(o->name, n->name) == 0)
+		insist(n, o);
 	else if (!row)
 		buf_printf(&o->says, "there is no node %s\n", o->name);
 	else if (o->op == NODE_ADOPT)
@@ -343,6 +447,10 @@ static void receive(void *owner, struct note *note)
 	if (note->type == NODE_TAKEN) {
 		free(note);
 		node_taken(n);
+	} else if (note->type == SPOOL_DISOWN) {
+		if (!atomic_load(&n->interrupt))
+			node_disowned(n, ((struct spool_disown *)note)->done);
+		free(note);
 	} else if (atomic_load(&n->interrupt)) {
 		node_order_free(&o);
 	} else {

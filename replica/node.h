@@ -11,8 +11,12 @@
  * **A unit.** Who is adopted may have been adopting another; then both belong together: all of it is taken before any
  * of it is worked on (spool/adoption.h).
  *
+ * **No room.** A queue is claimed by who has room for it. What fails for long, while others live, is given back: gone
+ * from our queue first (SPOOL_DISOWN), then in its row, which anybody may take.
+ *
  * **A start** takes no mail and delivers none until the node has its next epoch. If its queue was adopted
- * meanwhile, the relay starts once more, and puts it aside (life.h). **A node that can't renew** is fenced
+ * meanwhile, the relay starts once more, and puts it aside (life.h). One whose folder is older than its row or its
+ * stream waits for the operator (EPOCH_DOUBT). **A node that can't renew** is fenced
  * half of adopt_after after its last success; then the relay starts again and waits as after any start.
  *
  * OWNERSHIP  node_new() makes it; a node_order is given away and comes back.

@@ -7,20 +7,30 @@
 #include "base/metrics.h"
 #include "base/thread.h"
 #include "replica/harvest.h"
+#include "replica/replica.h"
 #include "replica/transfer.h"
+#include "spool/adoption.h"
+#include "spool/disk.h"
 #include "spool/spool.h"
 
 #include <assert.h>
+#include <fcntl.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { AGAIN_MS = 1000, LOOK_MS = 50 };
+enum {
+	AGAIN_MS = 1000,
+	LOOK_MS = 50,
+	PATIENCE_MS = 60000, /* where adopt_after says nothing */
+	REST_TIMES = 10,     /* so often that, what was given back is left to others */
+};
 
 static char *folder_of(const char *node)
 {
 	char token[REPLICA_TOKEN];
-	return mem_printf("adopted-from-%s", replica_token(node, token));
+	return mem_printf(LIFE_ADOPTED_FROM "%s", replica_token(node, token));
 }
 
 static bool take_one(struct node *n, struct node_unit *u, struct buf *error)
@@ -29,6 +39,8 @@ static bool take_one(struct node *n, struct node_unit *u, struct buf *error)
 	char *path = mem_printf("%s/%s", n->conf->spool, folder);
 	struct harvest h = {.conf = n->conf,
 			    .node = u->node,
+			    .life = u->life,
+			    .since = u->since,
 			    .epoch = u->epoch,
 			    .folder = folder,
 			    .interrupt = &n->interrupt};
@@ -135,6 +147,8 @@ static bool enter(struct node *n, struct roster_row *r)
 	n->said = r->seen.revision > n->said ? r->seen.revision : n->said;
 	memcpy(u->node, r->node, sizeof u->node);
 	u->epoch = r->is.epoch;
+	u->life = r->is.life;
+	u->since = r->is.since;
 	u->named = u->lost = false;
 	return true;
 }
@@ -185,27 +199,63 @@ static bool orphaned(const struct node *n, const struct roster_row *r)
 	       (by->is.state == REPLICA_ADOPTED || by->is.state == REPLICA_RETIRED);
 }
 
+bool node_has_room(struct node *n, const struct roster_row *r, uint64_t *needed, int64_t *there)
+{
+	*needed = 0;
+	*there = 0;
+	int folder = disk_open(AT_FDCWD, n->conf->spool, O_RDONLY | O_DIRECTORY);
+	if (folder < 0)
+		return true;
+	*there = disk_free_bytes(folder) - n->conf->queue_minfree;
+	disk_close(folder);
+	if (harvest_bytes(&n->nats, r->node, needed) != NATS_OK)
+		return true;
+	*needed *= 2;
+	return *there > 0 && *needed <= (uint64_t)*there;
+}
+
+/* Once for each time that it is to be adopted. */
+static void say_left(struct roster_row *r, uint64_t needed, int64_t there)
+{
+	if (r->left == r->seen.revision)
+		return;
+	r->left = r->seen.revision;
+	log_event(LOG_LEVEL_WARNING, "node", "node", r->node, "state", "left", "epoch",
+		  log_number((int64_t)r->is.epoch), "reason", "there is no room here for its queue",
+		  "needed", log_number((int64_t)needed), "free", log_number(there), NULL);
+}
+
+static bool may_choose(struct node *n, struct roster_row *r)
+{
+	int64_t now_ms = clock_up_ms(), there;
+	uint64_t needed;
+	if (!r->there || strcmp(r->node, n->name) == 0 || now_ms < r->rest_ms ||
+	    (epoch_adopt(&r->is, &r->seen, false, now_ms) != EPOCH_MAY && !orphaned(n, r)))
+		return false;
+	bool room = node_has_room(n, r, &needed, &there);
+	if (!room)
+		say_left(r, needed, there);
+	return room;
+}
+
 static void choose(struct node *n)
 {
 	for (int i = 0; i < n->roster.n; i++) {
-		const struct roster_row *r = &n->roster.row[i];
-		if (!r->there || strcmp(r->node, n->name) == 0 ||
-		    (epoch_adopt(&r->is, &r->seen, false, clock_up_ms()) != EPOCH_MAY &&
-		     !orphaned(n, r)))
+		struct roster_row *r = &n->roster.row[i];
+		if (!may_choose(n, r))
 			continue;
 		node_claim(n, r);
 		return; /* what follows from it is seen next time */
 	}
 }
 
-/* The row is another's since. What was taken is not worked on here, for it is there. */
-static bool lost(struct node_unit *u)
+/* The row is another's since. */
+static bool is_lost(const struct node *n, const struct node_unit *u)
 {
-	if (!u->lost)
-		node_say(u->node, "adopting", u->epoch,
-			 "its row is another's since: nothing is done with what was taken");
-	u->lost = true;
-	return false;
+	const struct roster_row *r = roster_find(&n->roster, u->node);
+	if (!r)
+		return false;
+	return r->is.state == REPLICA_ADOPTING ? strcmp(r->is.by, n->name) != 0 : !u->named;
 }
 
 /* False: it is not said yet. */
@@ -219,9 +269,7 @@ static bool conclude(struct node *n, struct node_unit *u)
 		return false;
 	if (!r)
 		return false;
-	if (r->is.state == REPLICA_ADOPTING ? strcmp(r->is.by, n->name) != 0 : !u->named)
-		return lost(u);
-	if (r->is.state != REPLICA_ADOPTING)
+	if (r->is.state != REPLICA_ADOPTING || u->lost)
 		return true;
 	/* Of a row that names us nobody but us says so, as long as our own epoch holds. */
 	u->named = true;
@@ -236,17 +284,124 @@ static void tidy(struct node *n)
 	for (int i = 0; i < n->taking.n; i++) {
 		const struct node_unit *u = &n->taking.unit[i];
 		char *folder = folder_of(u->node);
-		harvest_discard(&n->nats, u->node, u->end);
+		if (!u->lost)
+			harvest_discard(&n->nats, u->node, u->end);
 		if (n->taking.damaged == 0)
 			life_remove(n->conf->spool, folder);
+		else
+			life_keep(n->conf->spool, folder, "messages in it are damaged");
 		free(folder);
 	}
+}
+
+/* What a former start had taken may be ours already, without having been released: the queue does not tell it from
+ * what is being taken. */
+static bool may_give_back(const struct node *n)
+{
+	bool may = true;
+	for (int i = 0; i < n->roster.n && !n->released; i++) {
+		const struct roster_row *r = &n->roster.row[i];
+		may &= !(r->there && r->is.state == REPLICA_ADOPTED &&
+			 strcmp(r->is.by, n->name) == 0);
+	}
+	return may;
+}
+
+/* All of it, before anything is said of it: what is in our queue can't be told by the node that it was of. */
+static void give_back(struct node *n, const char *why)
+{
+	struct node_taking *t = &n->taking;
+	assert(t->giving == GIVING_NOTHING && !t->runs && may_give_back(n));
+	t->why = why;
+	t->done = false;
+	t->giving = GIVING_WANTED;
+}
+
+static void disown(struct node *n)
+{
+	struct spool_disown *d = mem_zalloc(sizeof *d);
+	n->taking.giving = GIVING_ASKED;
+	d->note.type = SPOOL_DISOWN;
+	d->reply_to = n->loop;
+	spool_post(n->spool, &d->note);
+}
+
+void node_disowned(struct node *n, bool done)
+{
+	assert(n->taking.giving == GIVING_ASKED);
+	n->taking.giving = done ? GIVING_GONE : GIVING_WANTED;
+}
+
+/* Whoever has room may have it at once, and its node, if it comes back. False: it is not said yet. */
+static bool return_row(struct node *n, const struct node_unit *u)
+{
+	struct roster_row *r = roster_find(&n->roster, u->node);
+	if (!r || r->is.state != REPLICA_ADOPTING || strcmp(r->is.by, n->name) != 0)
+		return r != NULL;
+	struct replica_epoch is = r->is;
+	is.state = REPLICA_DRAINED;
+	is.seen_ms = clock_wall_ms();
+	if (roster_write(&n->roster, u->node, &is, r->seen.revision, NULL) != NATS_OK)
+		return false;
+	node_say(u->node, "given back", u->epoch, n->taking.why);
+	return true;
+}
+
+static int64_t patience_ms(const struct node *n)
+{
+	int64_t adopt_after_ms = n->conf->cluster.adopt_after;
+	return adopt_after_ms > 0 ? adopt_after_ms : PATIENCE_MS;
+}
+
+static void forget_unit(struct node *n)
+{
+	struct node_taking *t = &n->taking;
+	for (int i = 0; i < t->n; i++) {
+		struct roster_row *r = roster_find(&n->roster, t->unit[i].node);
+		char *folder = folder_of(t->unit[i].node);
+		if (r)
+			r->rest_ms = clock_up_ms() + REST_TIMES * patience_ms(n);
+		life_remove(n->conf->spool, folder);
+		free(folder);
+	}
+	t->n = 0;
+	t->failing_ms = 0;
+	t->giving = GIVING_NOTHING;
+	n->released = true; /* there is nothing of a former start either */
+}
+
+/* When the copy of our queue has it no more, too: whoever adopts that does not know what is not ours. */
+static void return_rows(struct node *n)
+{
+	struct node_taking *t = &n->taking;
+	bool done = t->giving == GIVING_GONE && replica_even(n->replica);
+	for (int i = 0; i < t->n && done; i++)
+		done = return_row(n, &t->unit[i]);
+	if (done)
+		forget_unit(n);
+}
+
+static bool any_lost(struct node *n, bool *any_named)
+{
+	bool any = false;
+	*any_named = false;
+	for (int i = 0; i < n->taking.n; i++) {
+		struct node_unit *u = &n->taking.unit[i];
+		u->lost = is_lost(n, u);
+		any |= u->lost;
+		*any_named |= u->named;
+	}
+	return any;
 }
 
 static void finish(struct node *n)
 {
 	struct node_taking *t = &n->taking;
-	bool done = true;
+	bool done = true, named;
+	if (any_lost(n, &named) && !named && may_give_back(n)) {
+		give_back(n, "a row of those that are taken together is another's since");
+		return;
+	}
 	for (int i = 0; i < t->n; i++)
 		done &= conclude(n, &t->unit[i]);
 	if (!done)
@@ -268,31 +423,62 @@ static void finish(struct node *n)
 
 void node_taken(struct node *n)
 {
-	if (!n->taking.runs)
+	struct node_taking *t = &n->taking;
+	if (!t->runs)
 		return;
-	pthread_join(n->taking.thread, NULL);
-	n->taking.runs = false;
+	pthread_join(t->thread, NULL);
+	t->runs = false;
+	if (t->done)
+		t->failing_ms = 0;
+	else if (t->failing_ms == 0)
+		t->failing_ms = clock_up_ms();
+}
+
+/* Others may succeed where we can't. */
+static bool is_hopeless(const struct node *n)
+{
+	const struct node_taking *t = &n->taking;
+	return t->failing_ms > 0 && node_has_others(n) && may_give_back(n) &&
+	       clock_up_ms() - t->failing_ms >= patience_ms(n);
+}
+
+/* What lies about of adoptions that were killed when their rows said already that they had come to an end. */
+static void begin_alone(struct node *n)
+{
+	life_keep_leftovers(n->conf->spool, "the adoption that it was made for has ended");
+	release(n); /* of a former start: the rows say that it is ours */
 }
 
 void node_look_at_others(struct node *n)
 {
 	if (n->taking.runs)
 		return;
+	if (n->taking.giving == GIVING_WANTED)
+		disown(n);
+	if (n->taking.giving != GIVING_NOTHING) {
+		return_rows(n);
+		return;
+	}
 	if (n->taking.done) {
 		finish(n);
 		return;
 	}
 	switch (gather(n)) {
 	case GATHERED_ALL:
-		start(n);
+		if (is_hopeless(n))
+			give_back(n, "it could not be taken here");
+		else
+			start(n);
 		break;
 	case GATHERED_SOME:
 		break;
 	case GATHERED_NOTHING:
-		if (n->released)
+		if (n->taking.failing_ms > 0 && may_give_back(n))
+			give_back(n, "its row is another's since");
+		else if (n->released)
 			choose(n);
 		else
-			release(n); /* of a former start: the rows say that it is ours */
+			begin_alone(n);
 		break;
 	}
 }

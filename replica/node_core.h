@@ -21,7 +21,7 @@ enum node_state { NODE_WAITING, NODE_UP, NODE_GONE };
 /* One of those whose queues are taken together. */
 struct node_unit {
 	char node[REPLICA_NODE_MAX + 1];
-	uint64_t epoch;
+	uint64_t epoch, life, since;
 	bool named;   /* its row has named us when all was taken */
 	bool lost;    /* it names another since; and that was logged */
 	uint64_t end; /* of its stream: nothing behind that is of the queue that is taken */
@@ -34,7 +34,15 @@ struct node_taking {
 	struct transfer *transfer;
 	struct node_unit *unit;
 	int n;
-	bool done; /* all of it is in our queue, and in the copy of that */
+	bool done;	    /* all of it is in our queue, and in the copy of that */
+	int64_t failing_ms; /* up-clock: nothing more came since; 0: it does */
+	enum node_giving {
+		GIVING_NOTHING,
+		GIVING_WANTED, /* what was taken is to go, */
+		GIVING_ASKED,  /* and the queue was told so: SPOOL_DISOWN */
+		GIVING_GONE    /* nothing of it is in our queue: the rows are to say so */
+	} giving;
+	const char *why; /* it is given back */
 	uint64_t messages, doubtful, damaged;
 };
 
@@ -51,6 +59,11 @@ struct node {
 	struct replica_epoch row; /* ours, as we wrote it last */
 	uint64_t revision;	  /* of that */
 	enum node_state state;
+	uint64_t noted; /* the epoch that was noted to be taken; 0: none */
+	uint64_t
+		behind; /* the stream has what a later state of this folder wrote, of this epoch; 0: no */
+	bool doubts;   /* EPOCH_DOUBT: the operator is asked, */
+	bool insists;  /* and has said that this folder is the queue */
 	char *reason;  /* that was logged last */
 	uint64_t said; /* the latest revision of a row by which we adopt that was logged */
 	bool released; /* what a former start had taken was released, or is being taken again */
@@ -65,8 +78,14 @@ void node_say(const char *of, const char *state, uint64_t epoch, const char *rea
 
 bool node_holds(const struct node *); /* our row, as it was read last, is the one that we wrote */
 
+bool node_has_others(const struct node *); /* some other node lives, as far as is known */
+
+bool node_has_room(struct node *, const struct roster_row *, uint64_t *needed, int64_t *there);
+/* For the queue of that one; bytes. Also true when it is not known: then it is found out. */
+
 void node_look_at_others(struct node *);
 void node_taken(struct node *); /* the thread has ended */
+void node_disowned(struct node *, bool done);
 bool node_claim(struct node *, const struct roster_row *);
 /* Take over the queue of that one, if nobody was before us. */
 

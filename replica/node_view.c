@@ -36,6 +36,13 @@ struct node_view *node_view_new(const struct roster *from)
 	return v;
 }
 
+void node_view_doubt(struct node_view *v, const char *node)
+{
+	for (int i = 0; i < v->n; i++)
+		if (strcmp(v->node[i].name, node) == 0)
+			v->node[i].state = "doubt";
+}
+
 void node_view_keep(struct node_view **kept, struct node_view *next)
 {
 	if (*kept && !next->there) {

@@ -17,7 +17,7 @@ struct roster;
 
 struct node_epoch {
 	char *name;
-	const char *state; /* up, drained, adopting, adopted, retired */
+	const char *state; /* up, drained, adopting, adopted, retired; doubt: of this node only */
 	uint64_t epoch;
 	int64_t since_ms; /* up-clock: its row is as it is */
 	char *by;	  /* who has written so */
@@ -32,7 +32,9 @@ struct node_view {
 	struct node_epoch *node;
 };
 
-struct node_view *node_view_new(const struct roster *); /* NULL: it can't be read now */
+struct node_view *node_view_new(const struct roster *);	    /* NULL: it can't be read now */
+void node_view_doubt(struct node_view *, const char *node); /* that one's state is "doubt" */
+
 void node_view_keep(struct node_view **kept, struct node_view *next);
 /* Takes the next one; what is not there leaves the rows of what is kept. */
 

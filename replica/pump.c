@@ -10,6 +10,7 @@
 #include "spool/disk.h"
 #include "spool/replicate.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +18,8 @@
 /* Under way at once. What was there at the start takes a part of it, so that new mail need not wait for
  * megabytes of that. */
 enum { FLIGHT_BYTES = 8 << 20, FLIGHT_BYTES_OLDER = 3 << 20, FLIGHT_MESSAGES = 512 };
+
+enum { UNREAD_MS = 1000 }; /* until what could not be read is tried again */
 
 static char *payload_of(struct replica *r)
 {
@@ -30,6 +33,7 @@ static bool send_message(struct replica *r, struct replica_head *h, const struct
 	char *subject = replica_subject(r->node, r->epoch, h->type, h->of);
 	size_t len = REPLICA_HEAD + h->length;
 	h->epoch = r->epoch;
+	h->beat = r->own.beat;
 	h->number = m.number = ++r->flight.number;
 	h->crc = crc32c(0, payload_of(r), h->length);
 	replica_head_put((uint8_t *)r->message, h);
@@ -43,6 +47,7 @@ static bool send_message(struct replica *r, struct replica_head *h, const struct
 		return false;
 	}
 	flight_add(&r->flight, &m);
+	r->sent |= h->type != REPLICA_BEAT && h->type != REPLICA_SPARE;
 	metrics_add(METRIC_replica_messages, 1);
 	metrics_add(METRIC_replica_bytes, (int64_t)len);
 	return true;
@@ -67,27 +72,56 @@ static int large_of(struct replica *r, struct copy *f)
 	return f->fd;
 }
 
+enum piece { PIECE_READ, PIECE_GONE, PIECE_UNREADABLE };
+
+/* Large content that has gone is named as such soon; a segment that is shorter was cut. Anything else says nothing
+ * of what should be there. */
+static enum piece read_piece(struct replica *r, struct copy *f, struct replica_head *h)
+{
+	int64_t changed_ms;
+	int fd = f->key.large ? large_of(r, f) : f->file->fd;
+	if (fd < 0 && errno == ENOENT)
+		return PIECE_GONE;
+	if (fd < 0 || disk_size(fd, &h->size, &changed_ms) != 0)
+		return PIECE_UNREADABLE;
+	if (f->key.large && f->sent == 0 && f->end != h->size + 1)
+		copy_is(&r->copies, f, h->size + 1, 0, 0); /* it could not be looked at before */
+	uint64_t size =
+		f->end - f->key.large; /* of large content the last unit is that it has ended */
+	uint64_t len = size - f->sent < REPLICA_PIECE ? size - f->sent : REPLICA_PIECE;
+	ssize_t n = disk_read(fd, payload_of(r), len, f->sent);
+	h->length = (uint32_t)len;
+	return n < 0 ? PIECE_UNREADABLE : n == (ssize_t)len ? PIECE_READ : PIECE_GONE;
+}
+
+/* Others may be: they are sent before it is tried again. */
+static void put_off(struct replica *r, struct copy *f)
+{
+	char *why = mem_printf("%s can't be read: %s", f->key.large ? "large content" : "a segment",
+			       strerror(errno));
+	r->unread_ms[f->class == COPY_OLDER] = r->loop->now_ms + UNREAD_MS;
+	copies_last(&r->copies, f);
+	replica_complain(r, why);
+	free(why);
+}
+
 /* The next of what is missing. False: there is nothing to send of it now. */
 static bool send_piece(struct replica *r, struct copy *f)
 {
 	const bool large = f->key.large;
-	uint64_t size = f->end - large; /* of large content the last unit is that it has ended */
-	uint64_t len = size - f->sent < REPLICA_PIECE ? size - f->sent : REPLICA_PIECE;
 	struct replica_head h = {.type = REPLICA_LOG, .of = f->key.of, .offset = f->sent};
-	int64_t changed_ms;
-	int fd = large ? large_of(r, f) : f->file->fd;
-	bool read = fd >= 0 && disk_size(fd, &h.size, &changed_ms) == 0 &&
-		    disk_read(fd, payload_of(r), len, f->sent) == (ssize_t)len;
-	/* Large content that has gone is named as such soon; a segment that is shorter was cut. */
-	if (!read) {
+	enum piece piece = read_piece(r, f, &h);
+	if (piece == PIECE_UNREADABLE)
+		put_off(r, f);
+	if (piece == PIECE_GONE)
 		copy_is(&r->copies, f, f->sent, f->sent, f->acked);
+	if (piece != PIECE_READ)
 		return false;
-	}
-	if (large)
+	uint64_t len = h.length;
+	if (large) {
 		h.type = len > 0 ? REPLICA_LARGE : REPLICA_LARGE_END;
-	if (large)
-		h.size = size;
-	h.length = (uint32_t)len;
+		h.size = f->end - 1;
+	}
 	uint64_t to = f->sent + len + (h.type == REPLICA_LARGE_END);
 	if (!send_message(r, &h, &(struct flown){.key = f->key, .to = to}))
 		return false;
@@ -97,10 +131,11 @@ static bool send_piece(struct replica *r, struct copy *f)
 	return true;
 }
 
-static bool has_room(const struct replica *r, uint64_t bytes)
+static bool has_room(const struct replica *r, bool older)
 {
-	return r->phase == PHASE_RUNNING && r->flight.n < FLIGHT_MESSAGES &&
-	       r->flight.bytes < bytes;
+	return r->phase == PHASE_RUNNING && r->flight.n < FLIGHT_MESSAGES && !r->unread_ms[0] &&
+	       (!older || !r->unread_ms[1]) &&
+	       r->flight.bytes < (older ? FLIGHT_BYTES_OLDER : FLIGHT_BYTES);
 }
 
 static bool send_order(struct replica *r, const struct order *o)
@@ -153,6 +188,16 @@ static void purge_before(struct replica *r, struct order *o)
 	free(state);
 }
 
+/* Those of former starts too. */
+static void purge_spare(struct replica *r, struct order *o)
+{
+	char token[REPLICA_TOKEN];
+	char *spare = mem_printf("sluice.%s.*.spare", replica_token(r->node, token));
+	o->under_way = true;
+	nats_link_purge(r->link, spare, 0);
+	free(spare);
+}
+
 static void run_orders(struct replica *r)
 {
 	struct order *o;
@@ -161,6 +206,8 @@ static void run_orders(struct replica *r)
 		int before = r->orders.n;
 		if (o->kind == ORDER_GONE)
 			purge_file(r, o);
+		else if (o->kind == ORDER_ROOM)
+			purge_spare(r, o);
 		else if (order_is_purge(o->kind))
 			purge_before(r, o);
 		else
@@ -170,17 +217,41 @@ static void run_orders(struct replica *r)
 	}
 }
 
+/* When all else is there, and nothing waits. */
+static bool wants_spare(const struct replica *r)
+{
+	return r->phase == PHASE_RUNNING && r->complete && r->flight.n == 0 && r->orders.n == 0 &&
+	       r->spare < SPARES && !r->full && r->loop->now_ms >= r->spare_ms &&
+	       copies_lag(&r->copies) == 0;
+}
+
+static void send_spare(struct replica *r)
+{
+	struct replica_head h = {.type = REPLICA_SPARE, .length = REPLICA_PIECE};
+	memset(payload_of(r), 0, REPLICA_PIECE);
+	send_message(r, &h, &(struct flown){.to = 0});
+}
+
 void pump(struct replica *r)
 {
 	struct copy *f;
 	if (r->phase == PHASE_RUNNING && !r->begun && r->flight.n == 0 &&
 	    !send_state(r, REPLICA_BEGIN, r->first, NULL))
 		return;
-	while (has_room(r, FLIGHT_BYTES) && (f = copies_missing(&r->copies, false)))
+	while (has_room(r, false) && (f = copies_missing(&r->copies, false)))
 		send_piece(r, f);
-	while (has_room(r, FLIGHT_BYTES_OLDER) && (f = copies_missing(&r->copies, true)))
+	while (has_room(r, true) && (f = copies_missing(&r->copies, true)))
 		send_piece(r, f);
 	run_orders(r);
+	if (wants_spare(r))
+		send_spare(r);
+}
+
+void pump_beat(struct replica *r, uint32_t beat)
+{
+	r->own.beat = beat;
+	if (r->phase == PHASE_RUNNING && r->begun)
+		send_state(r, REPLICA_BEAT, 0, NULL);
 }
 
 static void purge_later(struct replica *r, enum order_kind kind, uint64_t before)
@@ -226,6 +297,12 @@ static void arrived(struct replica *r, const struct flown *m)
 	case REPLICA_CHECKPOINT:
 		order_sent(r, m);
 		break;
+	case REPLICA_BEAT:
+		break;
+	case REPLICA_SPARE:
+		r->spare++;
+		r->gave_up &= r->spare < SPARES;
+		break;
 	}
 }
 
@@ -260,6 +337,7 @@ void pump_acknowledged(struct replica *r)
 	if (any) {
 		r->progress_ms = r->loop->now_ms;
 		r->again_ms = 0;
+		r->full = false;
 	}
 	answer_tickets(r);
 }

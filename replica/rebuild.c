@@ -26,6 +26,7 @@ enum {
 
 struct rebuild {
 	int folder, log, large;
+	uint64_t since;	   /* nothing older counts */
 	uint64_t complete; /* the last epoch that says it is; 0: none */
 	uint64_t epoch;	   /* that is being read, */
 	uint64_t begun;	   /* and its first segment */
@@ -167,6 +168,9 @@ static bool apply(struct rebuild *r, const struct replica_head *h, const uint8_t
 	case REPLICA_COMPLETE:
 	case REPLICA_CHECKPOINT:
 		return put_checkpoint(r, h, payload);
+	case REPLICA_BEAT:
+	case REPLICA_SPARE:
+		break;
 	}
 	return true;
 }
@@ -193,7 +197,7 @@ static bool each(struct rebuild *r, int file, uint64_t end,
 		size_t len = ok ? get_le(length, LENGTH) : 0;
 		message = mem_realloc(message, len + 1);
 		ok = ok && disk_read(file, message, len, at + LENGTH) == (ssize_t)len;
-		if (ok && replica_message_get(message, len, &h, &payload))
+		if (ok && replica_message_get(message, len, &h, &payload) && h.epoch >= r->since)
 			ok = with(r, &h, payload);
 		at += LENGTH + len;
 	}
@@ -258,9 +262,9 @@ static bool run(struct rebuild *r, int file, uint64_t end)
 	       disk_sync(r->folder) == 0;
 }
 
-bool rebuild_run(int folder, int file, uint64_t end)
+bool rebuild_run(int folder, int file, uint64_t end, uint64_t since)
 {
-	struct rebuild r = {.folder = folder, .begun = UINT64_MAX};
+	struct rebuild r = {.folder = folder, .since = since, .begun = UINT64_MAX};
 	r.log = make_folder(folder, "log");
 	r.large = make_folder(folder, "large");
 	bool ok = r.log >= 0 && r.large >= 0 && run(&r, file, end);

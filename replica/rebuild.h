@@ -21,7 +21,8 @@
 bool rebuild_keep(int file, uint64_t *at, const void *message, size_t len);
 /* Add it at this offset, which moves on. */
 
-bool rebuild_run(int folder, int file, uint64_t end);
-/* The folder is empty but for that file. All that is written is synced. */
+bool rebuild_run(int folder, int file, uint64_t end, uint64_t since);
+/* The folder is empty but for that file. All that is written is synced. Epochs before since are of a former life, and
+ * count as none. */
 
 #endif

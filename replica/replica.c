@@ -19,6 +19,7 @@ enum {
 	PATIENCE_MOST_MS = 30000,
 	AGAIN_MS = 100,
 	AGAIN_MOST_MS = 2000,
+	BEAT_MS = 2000,
 	NEARLY_BYTES = 1 << 20, /* so much may be missing when it is said to be back */
 };
 
@@ -44,7 +45,7 @@ void replica_resend(struct replica *r)
 		o->under_way = false;
 }
 
-static void log_failure(struct replica *r, const char *why)
+void replica_complain(struct replica *r, const char *why)
 {
 	if (!*why || (r->error && strcmp(r->error, why) == 0))
 		return;
@@ -58,7 +59,7 @@ void replica_failed(struct replica *r, const char *why)
 {
 	if (r->phase == PHASE_FENCED)
 		return;
-	log_failure(r, why);
+	replica_complain(r, why);
 	if (r->flight.n > 0)
 		metrics_add(METRIC_replica_failures, 1);
 	replica_resend(r);
@@ -94,8 +95,10 @@ static void turn_away(struct replica *r, bool away)
 	if (away) {
 		goals_fini(&r->missed);
 		goals_set(&r->missed, &r->copies, false);
-		replica_drop_tickets(r); /* nobody waits for them now */
+		replica_drop_tickets(r); /* what is still waited for is asked for again */
 	}
+	list_each (link, tmp, &r->tickets)
+		list_entry(link, struct ticket, link)->since_ms = r->loop->now_ms;
 	struct replicate *n = mem_zalloc(sizeof *n);
 	n->note.type = SPOOL_REPLICA_AWAY;
 	n->away = away;
@@ -116,10 +119,10 @@ static void judge(struct replica *r)
 {
 	if (lag_of_new(r) == 0)
 		r->progress_ms = r->loop->now_ms;
-	if (!r->away && (r->phase == PHASE_FENCED || too_late(r)))
+	if (!r->away && (r->phase == PHASE_FENCED || r->gave_up || too_late(r)))
 		turn_away(r, true);
-	else if (r->away && r->phase == PHASE_RUNNING && lag_of_new(r) <= NEARLY_BYTES &&
-		 goals_reached(&r->missed, &r->copies))
+	else if (r->away && !r->gave_up && r->phase == PHASE_RUNNING &&
+		 lag_of_new(r) <= NEARLY_BYTES && goals_reached(&r->missed, &r->copies))
 		turn_away(r, false);
 }
 
@@ -155,6 +158,32 @@ static void judge_end(struct replica *r)
 	r->stop = NULL;
 }
 
+/* The stream's last message bears the last beat, also when nothing else comes for hours. */
+static void beat(struct replica *r)
+{
+	struct epoch_own next = r->own;
+	if (r->beating || !r->sent || r->loop->now_ms < r->beat_ms)
+		return;
+	next.beat++;
+	r->sent = false;
+	r->beating = true;
+	r->beat_ms = r->loop->now_ms + BEAT_MS;
+	nats_link_note_beat(r->link, r->conf->spool, &next);
+}
+
+/* What could not be read is tried again. */
+static void try_again(struct replica *r)
+{
+	bool any = false;
+	for (int i = 0; i < 2; i++) {
+		bool due = r->unread_ms[i] > 0 && r->loop->now_ms >= r->unread_ms[i];
+		r->unread_ms[i] = due ? 0 : r->unread_ms[i];
+		any |= due;
+	}
+	if (any || r->spare < SPARES)
+		pump(r);
+}
+
 static void tick(void *owner)
 {
 	struct replica *r = owner;
@@ -167,7 +196,10 @@ static void tick(void *owner)
 		replica_failed(r, "what was sent is not acknowledged");
 	}
 	judge(r);
+	beat(r);
+	try_again(r);
 	atomic_store(&r->whole, !r->away && is_whole(r, NEARLY_BYTES));
+	atomic_store(&r->even, !r->away && is_whole(r, 0));
 	judge_end(r);
 	loop_timer_in(r->loop, &r->tick, TICK_MS);
 }
@@ -220,17 +252,22 @@ void replica_start(struct replica *r)
 	loop_start(r->loop);
 }
 
-void replica_begin(struct replica *r, uint64_t epoch)
+void replica_begin(struct replica *r, const struct epoch_own *own)
 {
 	struct replica_begin *n = mem_zalloc(sizeof *n);
 	n->note.type = REPLICA_NOTE_EPOCH;
-	n->epoch = epoch;
+	n->own = *own;
 	loop_post(r->loop, &n->note);
 }
 
 bool replica_whole(const struct replica *r)
 {
 	return atomic_load(&r->whole);
+}
+
+bool replica_even(const struct replica *r)
+{
+	return atomic_load(&r->even);
 }
 
 bool replica_stop(struct replica *r, bool hands_over)

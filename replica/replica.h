@@ -34,11 +34,16 @@ struct replica *replica_new(struct conf *, struct spool *);
 
 void replica_start(struct replica *); /* NULL is allowed, here and below */
 
-void replica_begin(struct replica *, uint64_t epoch);
-/* The stream is ours from now on: nothing is sent before. Any thread; once. */
+struct epoch_own;
+
+void replica_begin(struct replica *, const struct epoch_own *);
+/* The stream is ours from now on: nothing is sent before. The folder has noted so, and from now on its beats are
+ * noted here. Any thread; once. */
 
 bool replica_whole(const struct replica *);
 /* The stream has the queue, but perhaps for what comes in just now. Any thread. */
+
+bool replica_even(const struct replica *); /* all of what was there a moment ago. Any thread. */
 
 bool replica_stop(struct replica *, bool hands_over);
 /* After the spool has stopped: send what is missing, for as long as replicate_timeout. hands_over: another node

@@ -17,12 +17,15 @@
 #include "replica/flight.h"
 #include "replica/nats_link.h"
 #include "replica/copy_orders.h"
+#include "replica/epoch.h"
 #include "replica/replica.h"
 
 #include "spool/spool.h"
 
 #include <semaphore.h>
 #include <stdatomic.h>
+
+enum { SPARES = 4 }; /* messages of the largest size */
 
 enum replica_phase {
 	PHASE_SETTING_UP, /* a set-up is under way */
@@ -47,14 +50,27 @@ struct replica {
 	char *node;
 	int large; /* descriptor of the folder */
 	enum replica_phase phase;
-	uint64_t epoch;	 /* 0: none yet */
-	uint64_t first;	 /* segment of this start */
-	uint64_t begun;	 /* where BEGIN lies in the stream; 0: it is not there */
-	bool complete;	 /* COMPLETE is there */
-	bool completing; /* it is among the orders */
-	bool known;	 /* what was there before this start has been named */
-	bool away;	 /* and the spool was told so */
-	char *error;	 /* the last that was logged, until it works again */
+	uint64_t epoch;	       /* 0: none yet */
+	struct epoch_own own;  /* with the last beat that was noted */
+	bool beating;	       /* the next one is being noted */
+	bool sent;	       /* something bears this one, but for a beat alone */
+	int64_t beat_ms;       /* loop's clock: the next is not due before */
+	uint64_t acked;	       /* the highest sequence that was acknowledged, */
+	uint64_t acked_number; /* and of which message */
+	uint64_t lost;	       /* messages that the engine says it has lost */
+	bool shorter;	       /* the stream has lost some of that */
+	int spare;	       /* messages that keep room in the stream */
+	bool full;	       /* it has no room */
+	bool gave_up; /* that room was given up, and is not there again: new mail would take it */
+	int64_t spare_ms;     /* loop's clock: no more of it before */
+	int64_t unread_ms[2]; /* the same: nothing is read that is new, or older: it failed */
+	uint64_t first;	      /* segment of this start */
+	uint64_t begun;	      /* where BEGIN lies in the stream; 0: it is not there */
+	bool complete;	      /* COMPLETE is there */
+	bool completing;      /* it is among the orders */
+	bool known;	      /* what was there before this start has been named */
+	bool away;	      /* and the spool was told so */
+	char *error;	      /* the last that was logged, until it works again */
 	struct copies copies;
 	struct flight flight;
 	struct orders orders;
@@ -69,14 +85,14 @@ struct replica {
 	struct replica_stop *stop; /* who waits for the end, or NULL */
 	int64_t stop_ms;	   /* steady clock: when that one has waited enough */
 	bool closing;		   /* nothing is done any more */
-	atomic_bool whole;	   /* any thread: see replica_whole() */
+	atomic_bool whole, even;   /* any thread: see replica_whole(), replica_even() */
 };
 
 enum { REPLICA_NOTE_STOP = NOTES_FROM(NOTES_OF_REPLICA), REPLICA_NOTE_EPOCH };
 
 struct replica_begin { /* REPLICA_NOTE_EPOCH */
 	struct note note;
-	uint64_t epoch;
+	struct epoch_own own;
 };
 
 struct replica_stop {
@@ -88,6 +104,8 @@ struct replica_stop {
 
 void pump(struct replica *);		  /* send what there is room for */
 void pump_acknowledged(struct replica *); /* see what has come to be there */
+void pump_beat(struct replica *,
+	       uint32_t beat); /* it is noted: what is sent bears it, and something does */
 
 void replica_notes_receive(void *replica, struct note *);
 void replica_drop_tickets(struct replica *);
@@ -96,6 +114,8 @@ void replica_resend(struct replica *); /* what is under way */
 
 void replica_failed(struct replica *, const char *why);
 /* Send that again after another set-up, or after the one that is under way. Logged, unless why is empty. */
+
+void replica_complain(struct replica *, const char *why); /* logged, once */
 
 void replica_again(struct replica *); /* set up, in a while */
 

@@ -8,11 +8,14 @@
 #include "spool/replicate.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 
 /* A stop waits no longer for what is missing; and one after which another node is to have the queue. */
 enum { STOP_MS = 5000, HAND_OVER_MS = 30000 };
+
+enum { SPARE_MS = 10000 }; /* until room is asked for again that is not there */
 
 static void add_segment(struct replica *r, struct replicate *n)
 {
@@ -42,23 +45,28 @@ static void segment_cut(struct replica *r, const struct replicate *n)
 	copy_is(&r->copies, f, n->end, acked, acked);
 }
 
+/* Of one of a former start. What can't be looked at now is looked at when it is read: one byte is missing until
+ * then. False: it has gone by now. */
 static bool large_size(const struct replica *r, uint64_t id, uint64_t *size)
 {
 	char name[IDENT_TEXT];
 	int64_t changed_ms;
 	int fd = disk_open(r->large, ident_text(id, name), O_RDONLY);
-	bool there = fd >= 0 && disk_size(fd, size, &changed_ms) == 0;
+	if (fd < 0 && errno == ENOENT)
+		return false;
+	if (fd < 0 || disk_size(fd, size, &changed_ms) != 0)
+		*size = 0;
 	if (fd >= 0)
 		disk_close(fd);
-	return there;
+	return true;
 }
 
 static void add_large(struct replica *r, const struct replicate *n)
 {
 	struct copy_key key = {.of = n->of, .large = 1};
-	uint64_t size;
-	if (!large_size(r, n->of, &size))
-		return; /* it has gone by now */
+	uint64_t size = n->end;
+	if (n->older && !large_size(r, n->of, &size))
+		return;
 	struct copy *f = copies_add(&r->copies, key, n->older ? COPY_OLDER : COPY_LARGE);
 	copy_is(&r->copies, f, size + 1, 0, 0);
 }
@@ -167,18 +175,39 @@ static void from_spool(struct replica *r, struct replicate *n)
 	free(n);
 }
 
+/* What was, is there no more, or not all of it: nobody knows what. */
+static void begin_again(struct replica *r)
+{
+	copies_again(&r->copies, true);
+	orders_forget_numbers(&r->orders);
+	r->begun = 0;
+	r->complete = false; /* unless it is still to be said: then it need not be twice */
+	r->shorter = false;
+	r->acked = r->acked_number = 0;
+	r->spare = 0;
+}
+
+/* An engine that had not synced what it acknowledged comes back without it. */
+static bool has_lost_some(struct replica *r, const struct nats_link_note *n)
+{
+	if (!r->shorter && n->last >= r->acked && n->lost <= r->lost)
+		return false;
+	r->lost = n->lost;
+	log_event(LOG_LEVEL_ERROR, "replica", "state", "shorter", "epoch",
+		  log_number((int64_t)r->epoch), "reason",
+		  "NATS has lost what it had acknowledged: all is sent again", "acknowledged",
+		  log_number((int64_t)r->acked), "there", log_number((int64_t)n->last), NULL);
+	return true;
+}
+
 static void replica_up(struct replica *r, const struct nats_link_note *n)
 {
 	r->phase = PHASE_RUNNING;
 	r->epoch = n->epoch;
 	r->progress_ms = r->loop->now_ms;
-	if (n->fresh && r->begun) {
-		/* Nothing is there any more of what was. */
-		copies_again(&r->copies, true);
-		orders_forget_numbers(&r->orders);
-		r->begun = 0;
-		r->complete = false; /* unless it is still to be said: then it need not be twice */
-	}
+	if (r->begun && (n->fresh || has_lost_some(r, n)))
+		begin_again(r);
+	r->lost = n->lost;
 	if (r->known && !r->complete && !r->completing)
 		complete_later(r);
 	log_event(LOG_LEVEL_INFO, "replica", "state", "up", "epoch", log_number((int64_t)r->epoch),
@@ -213,11 +242,50 @@ static void purged(struct replica *r, const struct nats_link_note *n)
 		replica_failed(r, n->error);
 		return;
 	}
+	if (o->kind == ORDER_ROOM)
+		r->spare = 0;
 	struct copy *f =
 		o->kind == ORDER_GONE ? copies_find(&r->copies, o->key.of, o->key.large) : NULL;
 	if (f)
 		copies_remove(&r->copies, f);
 	orders_done(&r->orders);
+}
+
+/* What was sent later lies behind what was acknowledged before, or that has been lost. */
+static void acknowledged(struct replica *r, const struct nats_link_note *n)
+{
+	if (n->number > r->acked_number && n->sequence <= r->acked) {
+		r->shorter = true;
+		replica_failed(r, "NATS has lost what it had acknowledged");
+		return;
+	}
+	if (n->sequence > r->acked) {
+		r->acked = n->sequence;
+		r->acked_number = n->number;
+	}
+	flight_acknowledged(&r->flight, n->number, n->sequence);
+}
+
+/* Room is given up that was kept for this: what says that something is dead comes in, and what is dead goes. */
+static void give_up_spare(struct replica *r)
+{
+	r->full = true;
+	if (r->gave_up)
+		return;
+	r->gave_up = true;
+	orders_add(&r->orders, ORDER_ROOM, (struct copy_key){.of = 0});
+}
+
+static void refused(struct replica *r, const struct nats_link_note *n)
+{
+	if (flight_is_spare(&r->flight, n->number)) {
+		r->spare_ms = r->loop->now_ms + SPARE_MS;
+		flight_forget(&r->flight, n->number);
+		return;
+	}
+	if (n->full)
+		give_up_spare(r);
+	replica_failed(r, n->error);
 }
 
 static void hear(struct replica *r, struct nats_link_note *n)
@@ -236,9 +304,14 @@ static void hear(struct replica *r, struct nats_link_note *n)
 		break;
 	case NATS_LINK_ACK:
 		if (*n->error)
-			replica_failed(r, n->error);
+			refused(r, n);
 		else
-			flight_acknowledged(&r->flight, n->number, n->sequence);
+			acknowledged(r, n);
+		break;
+	case NATS_LINK_BEAT:
+		r->beating = false;
+		if (n->beat > r->own.beat)
+			pump_beat(r, n->beat);
 		break;
 	case NATS_LINK_PURGED:
 		purged(r, n);
@@ -268,7 +341,8 @@ void replica_notes_receive(void *owner, struct note *note)
 		r->stop = (struct replica_stop *)note;
 		r->stop_ms = r->loop->now_ms + stop_patience_ms(r);
 	} else if (note->type == REPLICA_NOTE_EPOCH) {
-		r->epoch = ((struct replica_begin *)note)->epoch;
+		r->own = ((struct replica_begin *)note)->own;
+		r->epoch = r->own.epoch;
 		loop_timer_in(r->loop, &r->again, 0);
 		free(note);
 	} else if (note->type >= NATS_LINK_SET_UP)

@@ -23,6 +23,8 @@ struct roster_row {
 	struct sighting seen;
 	uint64_t confirmed; /* the revision of ours by which we adopt it; see above */
 	bool there;	    /* in this reading */
+	int64_t rest_ms; /* up-clock: not to be adopted unasked before: it was too large for us */
+	uint64_t left;	 /* the revision by which it was left to others, which was logged */
 };
 
 struct roster {

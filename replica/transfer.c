@@ -23,7 +23,8 @@ enum {
 	BATCH_BYTES = 4 << 20, /* new mail comes behind them */
 	BATCH_RCPTS = 20000,
 	PIECE = 64 << 10,
-	AGAIN_MS = 200, /* after the queue had no room; and how soon an interruption is seen */
+	AGAIN_MS = 200,	 /* after the queue had no room; and how soon an interruption is seen */
+	ROOM_TRIES = 15, /* until it is said that it has none */
 };
 
 struct transfer {
@@ -286,7 +287,14 @@ static bool store_batch(struct transfer *t)
 	ask_which_are_known(t);
 	for (size_t i = 0; i < t->n; i++)
 		t->came.messages += t->known[i]; /* of an attempt before this one */
-	while (!interrupted(t) && !store_all(t)) {
+	int left = ROOM_TRIES;
+	for (uint64_t before = t->came.messages; !interrupted(t) && !store_all(t);
+	     before = t->came.messages) {
+		left = t->came.messages > before ? ROOM_TRIES : left - 1;
+		if (left == 0) {
+			errno = ENOSPC;
+			return false;
+		}
 		usleep(AGAIN_MS * 1000);
 		ask_which_are_known(t);
 	}

@@ -9,7 +9,8 @@
  *
  * OWNERSHIP  The caller's. It has to outlive the spool's thread, which may be about to wake it when the last answer has come.
  * THREAD     transfer_run(): one at a time, of its own: it blocks while disks and the copy of this queue do.
- * ERRORS     False: it was interrupted, or error says why; what was taken stays, and is passed over next time. A
+ * ERRORS     False: it was interrupted, or error says why, as when the queue has no room for long; what was taken stays,
+ *            and is passed over next time. A
  *            message whose content is missing or damaged is logged and counted, and left where it is.
  */
 #ifndef REPLICA_TRANSFER_H

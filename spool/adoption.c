@@ -5,6 +5,7 @@
 #include "base/ident.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "spool/commit.h"
 #include "spool/disk.h"
 #include "spool/spool_core.h"
 
@@ -94,6 +95,7 @@ int adoption_end(int folder)
 void adoption_release(struct spool *s)
 {
 	int error = adoption_end(s->folder);
+	s->released = !s->recovered;
 	if (error)
 		log_event(LOG_LEVEL_ERROR, "adopting_left", "error", strerror(error), NULL);
 	struct catalog_at at = catalog_from(&s->catalog, 0);
@@ -106,4 +108,17 @@ void adoption_release(struct spool *s)
 					       : STUB_DEFERRED);
 	}
 	s->more = true;
+}
+
+void adoption_disown(struct spool *s, struct spool_disown *d)
+{
+	struct stub *stub;
+	for (uint64_t id = 0; (stub = catalog_next(&s->catalog, id)) != NULL;) {
+		id = stub->id;
+		if (stub->state == STUB_ADOPTED)
+			commit_finish(s, stub);
+	}
+	/* The file is what tells them from ours, so it goes when they have gone. */
+	d->done = s->recovered && commit_now(s) && adoption_end(s->folder) == 0;
+	loop_post(d->reply_to, &d->note);
 }

@@ -5,6 +5,8 @@
  *	adoption_note()  -> SPOOL_STORE, adopted -> STUB_ADOPTED  ...  -> SPOOL_ADOPTED -> worked on
  *	  synced             kept, and nobody's yet                  all of them at once
  *
+ *	                                           ...  -> SPOOL_DISOWN  -> gone, and nobody has worked on it
+ *
  * A node that takes up the queue of a dead one can die in the middle, and its own queue be taken up by a third.
  * Then the third reads some messages twice: in the dead node's copy, and in this one's. That does no harm as
  * long as nobody has worked on them. So none is worked on before the cluster knows that all of them are this
@@ -18,6 +20,8 @@
  */
 #ifndef SPOOL_ADOPTION_H
 #define SPOOL_ADOPTION_H
+
+#include "base/loop.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -42,5 +46,15 @@ int adoption_end(int folder); /* remove the file, synced; 0, or an errno */
 struct spool;
 void adoption_release(
 	struct spool *); /* spool: all that is STUB_ADOPTED is this node's from now on */
+
+/* SPOOL_DISOWN, both ways. */
+struct spool_disown {
+	struct note note;
+	struct loop *reply_to;
+	bool done; /* the answer: none of it will be there after a crash */
+};
+
+void adoption_disown(struct spool *, struct spool_disown *);
+/* spool: all that is STUB_ADOPTED goes, synced. Not done: the disk fails, or recovery has not ended; ask again. */
 
 #endif

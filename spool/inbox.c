@@ -255,6 +255,9 @@ void inbox_receive(void *owner, struct note *note)
 		adoption_release(s);
 		free(note);
 		break;
+	case SPOOL_DISOWN:
+		adoption_disown(s, (struct spool_disown *)note);
+		break;
 	case SPOOL_UNPARK:
 		parked_order(&s->parked, (struct spool_unpark *)note);
 		break;

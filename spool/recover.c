@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/thread.h"
+#include "spool/adoption.h"
 #include "spool/commit.h"
 #include "spool/disk.h"
 #include "spool/inventory.h"
@@ -197,6 +198,8 @@ void recover_merge(struct spool *s, struct recovered *r)
 		  log_text("%zu/%zu", r->read, r->replay.nsegment), "seconds",
 		  log_seconds(clock_steady_ms() - r->began_ms), "damaged",
 		  log_number((int64_t)r->damaged), NULL);
+	if (s->released)
+		adoption_release(s);
 	free(r->stub);
 	free(r->envelope);
 	r->stub = NULL;

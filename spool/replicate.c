@@ -252,6 +252,14 @@ static void conclude_until(struct spool *s, uint64_t ticket)
 	}
 }
 
+/* Whoever keeps the copy has forgotten all tickets with that. */
+static void ask_again(struct spool *s)
+{
+	struct replication *p = &s->replication;
+	if (!list_empty(&p->awaiting))
+		say(p->keeper, REPLICATE_ASK, ++p->ticket, 0);
+}
+
 static void turn_away(struct spool *s, bool away)
 {
 	struct replication *p = &s->replication;
@@ -261,6 +269,7 @@ static void turn_away(struct spool *s, bool away)
 		if (away && op->kind == OP_STORE && !op->store->adopted)
 			conclude(s, op, p->degrade);
 	}
+	ask_again(s);
 }
 
 void replicate_receive(struct spool *s, struct note *note)

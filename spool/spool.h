@@ -70,6 +70,7 @@ enum spool_note {
 	SPOOL_COMMAND,
 	SPOOL_UNPARK,
 	SPOOL_ADOPTED, /* what was stored as adopted is this node's from now on */
+	SPOOL_DISOWN,  /* what was stored as adopted is to go: another node has it, or will */
 	SPOOL_CONF,
 };
 

@@ -77,6 +77,7 @@ struct spool {
 	bool full;	    /* ... or has no room for the reserve: mail is refused */
 	bool closing;	    /* nothing is taken any more */
 	bool recovered;	    /* the older segments are known: commands can be answered */
+	bool released;	    /* what was adopted is ours, also what recovery will find of it */
 	bool headless;	    /* a segment could not be read: large files may be of messages in it */
 	bool more;	    /* the runner has not come to the end */
 	int64_t looked_ms;  /* when the free space was last looked at */

@@ -16,6 +16,7 @@ static const char usage[] =
 	"drain:  stop this relay, and have another node take its queue at once.\n"
 	"adopt:  take the queue of a node that is dead, without waiting for adopt_after; of one\n"
 	"        that may still be at work it is refused, unless its adopt_after is 0s.\n"
+	"        This node itself, while it is in doubt: what lies in its folder is its queue.\n"
 	"retire: this name never comes back; its queue must have been adopted.\n";
 
 static const struct option longs[] = {{"json", no_argument, NULL, OPTION_JSON}, OPTIONS_COMMON};

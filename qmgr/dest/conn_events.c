@@ -32,7 +32,7 @@ static bool end_lesser(const struct conn *ready, struct list *conns)
 		struct conn *c = list_entry(link, struct conn, in_site);
 		if (!conn_ready(c) && !conn_unready(c))
 			continue;
-		if (preference_of(c) > mine && overflows)
+		if (preference_of(c) > mine && overflows && preference_of(c) >> 16 == mine >> 16)
 			c->reserve = true;
 		else if (preference_of(c) > mine)
 			conn_end(c->site->db, c);

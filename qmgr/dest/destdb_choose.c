@@ -138,6 +138,11 @@ static int group_around(const struct site_host *hosts, int n, int at, int *end)
 	return first;
 }
 
+bool destdb_same_hop(const struct site_host *a, const struct site_host *b)
+{
+	return a->preference >> 16 == b->preference >> 16;
+}
+
 int destdb_group(const struct site_host *hosts, int n, int *end)
 {
 	int unanswered = -1;
@@ -162,7 +167,9 @@ enum destdb_choice destdb_choose(struct site_host *hosts, int n, int64_t host_li
 		return DESTDB_NONE;
 	*chosen = (hosts[first].weight > 0 ? lightest_of : best_of)(&hosts[first], end - first,
 								    host_limit, now_ms, chance);
-	for (int at = end; overflow && !*chosen && at < n; at = end) {
+	for (int at = end;
+	     overflow && !*chosen && at < n && destdb_same_hop(&hosts[at], &hosts[first]);
+	     at = end) {
 		group_around(hosts, n, at, &end);
 		*chosen = best_of(&hosts[at], end - at, host_limit, now_ms, chance);
 	}

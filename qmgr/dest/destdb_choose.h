@@ -17,7 +17,8 @@
  *
  * All hosts of a group at their limits: the mail waits for whichever is free first. What would wait for
  * longer than backup_attempt_delay overflows to the next group, as it would where the host that turns
- * connections away were the only one that the client knows (RFC 5321 5.1).
+ * connections away were the only one that the client knows (RFC 5321 5.1). That holds among the MX hosts of one
+ * next hop: another relay, or fallback_relay, is for mail whose next hop is not in service.
  *
  * In a group with weights the host with the fewest connections for its weight is chosen, at first one
  * at random by weight: so each has its share, of the connections open at once and of those opened.
@@ -38,7 +39,7 @@ struct site_host {
 	char *name; /* what the site's domain calls it: for SNI, certificates and the log */
 	char *peer; /* name[address]:port */
 	struct site *site;
-	uint32_t preference; /* equal: one group */
+	uint32_t preference; /* equal: one group; the upper 16 bits: of one next hop */
 	double weight;	     /* above 0: share of the group's connections, see above */
 	bool suspended;	     /* by this name: see suspend.h */
 	struct list in_host; /* host->sites */
@@ -58,6 +59,9 @@ enum destdb_choice destdb_choose(struct site_host *hosts, int n, int64_t host_li
 				 int64_t *wake_ms);
 /* Pure. chance: 0 <= chance < 1. host_limit 0: none. overflow: where a group has no room for a
  * connection the next may have it. */
+
+bool destdb_same_hop(const struct site_host *, const struct site_host *);
+/* MX hosts of one next hop. Pure. */
 
 int destdb_group(const struct site_host *hosts, int n, int *end);
 /* The group that destdb_choose() looks at: from the result to *end; -1: none is in service. Pure. */

@@ -66,7 +66,8 @@ bool site_overflows(const struct site *s)
 	int64_t delay_ms = s->queue.transport->settings->backup_attempt_delay;
 	int end, first;
 	if (delay_ms == 0 || !site_has_backups(s) ||
-	    (first = destdb_group(s->hosts, s->nhost, &end)) < 0)
+	    (first = destdb_group(s->hosts, s->nhost, &end)) < 0 || end == s->nhost ||
+	    !destdb_same_hop(&s->hosts[first], &s->hosts[end]))
 		return false;
 	return wait_ms(s, &s->hosts[first], end - first) > (double)delay_ms;
 }

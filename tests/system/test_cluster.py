@@ -133,6 +133,30 @@ def test_an_order_holds_on_all_nodes_also_on_those_that_start_later(lab, redis):
     assert names == {alpha: [site], beta: [site, "here.test", "here.test"], gamma: [site, site]}
 
 
+def wait_suspended(relay, name):
+    """Wait until the relay has suspended this."""
+    wait_until(lambda: any(one.get("name") == name for one in relay.events("site", state="suspended")), 60, f"{name} to be suspended")
+
+
+def test_an_order_whose_number_was_given_before_is_carried_out_by_all(lab, redis):
+    sink = lab.sink()
+    alpha, beta = [lab.relay(config_of(name, redis, sink.port)) for name in NAMES[:2]]
+    wait_ready(alpha, beta)
+    order(alpha, "dest", "suspend", "one.test", "--cluster")
+    marks = redis.value("HGET", "sluice:orders", "marks")
+    order(alpha, "dest", "suspend", "two.test", "--cluster")
+    for relay in (alpha, beta):
+        wait_suspended(relay, "two.test")
+    # It comes back without its last write.
+    redis.ask("HDEL", "sluice:orders", "dest two.test")
+    redis.ask("HSET", "sluice:orders", "last", "1", "marks", marks)
+    order(alpha, "dest", "suspend", "three.test", "--cluster")
+    assert redis.value("HGET", "sluice:orders", "last") == b"2"
+    for relay in (alpha, beta):
+        wait_suspended(relay, "three.test")
+        relay.wait_event("cluster", state="lost")
+
+
 def nodes(relay):
     """Return what `sluice node list` says, by name."""
     done = relay.command("node", "list", "--json")

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "cluster/facts.h"
 #include "cluster/resp.h"
 #include "sim/model_redis.h"
 
@@ -294,6 +295,45 @@ static void what_all_had_had_is_told_to_a_redis_that_has_lost_it(void **state)
 	}
 }
 
+static int64_t fact_eval(const char *node, int64_t stamp)
+{
+	redisReply *r =
+		redisCommand(to, "EVAL %s 2 host:h probe:h %s 60000 facts h 0 health %lld text",
+			     facts_script, node, (long long)stamp);
+	assert_non_null(r);
+	assert_int_equal(r->type, REDIS_REPLY_INTEGER);
+	int64_t n = r->integer;
+	freeReplyObject(r);
+	return n;
+}
+
+static bool is_told_by(const char *node)
+{
+	redisReply *r = redisCommand(to, "HGET host:h health");
+	bool is = r->type == REDIS_REPLY_STRING && strstr(r->str, node);
+	freeReplyObject(r);
+	return is;
+}
+
+static void whose_clock_is_ahead_is_not_heard_and_keeps_nobody_from_being_heard(void **state)
+{
+	(void)state;
+	const int64_t now_ms = clock_wall_ms(), hour_ms = 3600000;
+	assert_int_equal(fact_eval("ahead", now_ms + hour_ms), -1);
+	assert_false(is_told_by("ahead"));
+	assert_int_equal(fact_eval("right", now_ms), 1);
+	assert_true(is_told_by("right"));
+	assert_int_equal(fact_eval("ahead", now_ms + hour_ms), -1);
+	assert_true(is_told_by("right"));
+	/* As it was there before it was dropped. */
+	char *told = mem_printf("%lld\tahead\ttext", (long long)(now_ms + hour_ms));
+	freeReplyObject(redisCommand(to, "HSET host:h health %s", told));
+	free(told);
+	assert_int_equal(fact_eval("right", now_ms + 1), 1);
+	assert_true(is_told_by("right"));
+	assert_int_equal(fact_eval("late", now_ms), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -306,6 +346,8 @@ int main(void)
 		cmocka_unit_test(what_makes_no_sense_under_a_hosts_key_is_removed),
 		cmocka_unit_test(rates_are_as_in_the_model),
 		cmocka_unit_test(what_all_had_had_is_told_to_a_redis_that_has_lost_it),
+		cmocka_unit_test(
+			whose_clock_is_ahead_is_not_heard_and_keeps_nobody_from_being_heard),
 	};
 	return cmocka_run_group_tests(tests, start, stop);
 }

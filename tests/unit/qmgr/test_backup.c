@@ -296,6 +296,48 @@ static void nothing_overflows_with_a_backup_attempt_delay_of_0(void **state)
 	assert_int_equal(opened_to("backup.test"), 0);
 }
 
+/* Its next hop serves, and only our own limit holds up what waits. */
+static void what_waits_for_a_full_host_goes_to_no_fallback_relay(void **state)
+{
+	(void)state;
+	begin("transport smtp { host_connection_limit = 1 destination_concurrency_limit = 2 "
+	      "fallback_relay = { \"[192.0.2.9]\" } }");
+	for (uint64_t id = 1; id <= 11; id++) {
+		send_mail(id, "x@a.test");
+		if (id > 1)
+			continue;
+		answer("a.test", "10 far.test 192.0.2.1");
+		answer("192.0.2.9", "0 192.0.2.9 192.0.2.9");
+		ready(open_to("far.test"), 1);
+		given_at(0)->began_us = clock_steady_us();
+		pass_time(1000);
+		given_at(0)->ended_us = clock_steady_us();
+		done(given_at(0), VERDICT_SENT);
+	}
+	assert_int_equal(opened_to("far.test"), 1);
+	assert_int_equal(opened.n, 1);
+}
+
+static void what_waits_for_a_full_relay_goes_to_no_second_relay(void **state)
+{
+	(void)state;
+	begin("transport smtp { host_connection_limit = 1 destination_concurrency_limit = 2 } "
+	      "route \"*\" { relay = { \"[192.0.2.8]\", \"[192.0.2.9]\" } }");
+	for (uint64_t id = 1; id <= 11; id++) {
+		send_mail(id, "x@a.test");
+		if (id > 1)
+			continue;
+		answer("192.0.2.8", "0 192.0.2.8 192.0.2.8");
+		answer("192.0.2.9", "0 192.0.2.9 192.0.2.9");
+		ready(open_at(0), 1);
+		given_at(0)->began_us = clock_steady_us();
+		pass_time(1000);
+		given_at(0)->ended_us = clock_steady_us();
+		done(given_at(0), VERDICT_SENT);
+	}
+	assert_int_equal(opened.n, 1);
+}
+
 #define TEST(name) cmocka_unit_test_teardown(name, finish)
 
 int main(void)
@@ -317,6 +359,8 @@ int main(void)
 		TEST(one_that_waits_for_a_full_backup_is_told_when_it_has_room),
 		TEST(what_would_wait_too_long_for_a_full_host_overflows_to_the_backup),
 		TEST(what_waits_for_a_full_host_but_not_long_goes_nowhere_else),
+		TEST(what_waits_for_a_full_host_goes_to_no_fallback_relay),
+		TEST(what_waits_for_a_full_relay_goes_to_no_second_relay),
 		TEST(nothing_overflows_with_a_backup_attempt_delay_of_0),
 	};
 	return RUN(tests);

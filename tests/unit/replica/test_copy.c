@@ -113,6 +113,54 @@ static void an_acknowledgement_counts_when_all_before_it_have_come(void **state)
 	assert_int_equal(f.bytes, 0);
 }
 
+static void what_can_not_be_read_lets_others_pass(void **state)
+{
+	(void)state;
+	struct copy *bad = file(1, COPY_LOG, 10), *good = file(2, COPY_LOG, 20);
+	assert_ptr_equal(copies_missing(&all, false), bad);
+	copies_last(&all, bad);
+	assert_ptr_equal(copies_missing(&all, false), good);
+	assert_int_equal(bad->end, 10); /* it is missing all the same */
+	assert_int_equal(copies_lag(&all), 30);
+}
+
+static void room_that_is_refused_keeps_nothing_else_waiting(void **state)
+{
+	struct flight f;
+	struct flown m = {.type = REPLICA_SPARE, .bytes = 10, .number = 1};
+	(void)state;
+	flight_init(&f);
+	flight_add(&f, &m);
+	m = (struct flown){.type = REPLICA_LOG, .bytes = 10, .number = 2};
+	flight_add(&f, &m);
+	flight_acknowledged(&f, 2, 102);
+	assert_false(flight_take(&f, &m));
+	assert_true(flight_is_spare(&f, 1));
+	assert_false(flight_is_spare(&f, 2) || flight_is_spare(&f, 3));
+	flight_forget(&f, 1);
+	assert_true(flight_take(&f, &m));
+	assert_int_equal(m.number, 2);
+	assert_int_equal(f.bytes, 0);
+}
+
+static void room_is_given_up_before_all_is_there(void **state)
+{
+	(void)state;
+	struct orders o;
+	orders_init(&o);
+	file(1, COPY_LOG, 10);
+	orders_add(&o, ORDER_GONE, (struct copy_key){.of = 7});
+	assert_false(orders_may(&o, &all));
+	orders_add(&o, ORDER_ROOM, (struct copy_key){.of = 0});
+	assert_int_equal(orders_first(&o)->kind, ORDER_ROOM);
+	assert_true(order_is_purge(ORDER_ROOM));
+	assert_true(orders_may(&o, &all));
+	orders_done(&o);
+	assert_int_equal(orders_first(&o)->kind, ORDER_GONE);
+	assert_false(orders_may(&o, &all));
+	orders_fini(&o);
+}
+
 static void orders_wait_in_the_order_in_which_one_needs_the_other(void **state)
 {
 	static const enum order_kind expected[] = {ORDER_MARKS,	     ORDER_MARKS, ORDER_COMPLETE,
@@ -186,6 +234,9 @@ int main(void)
 		T(goals_are_how_far_all_had_got),
 		T(a_goal_is_reached_by_what_is_gone_or_cut),
 		T(an_acknowledgement_counts_when_all_before_it_have_come),
+		T(what_can_not_be_read_lets_others_pass),
+		T(room_that_is_refused_keeps_nothing_else_waiting),
+		T(room_is_given_up_before_all_is_there),
 		T(orders_wait_in_the_order_in_which_one_needs_the_other),
 		T(an_order_that_is_under_way_stays_the_first),
 		T(an_order_waits_for_all_that_was_there_before_it),

@@ -24,8 +24,59 @@ static void a_node_that_was_not_adopted_goes_on(void **state)
 	const struct epoch_own own = {.life = 42, .epoch = 7};
 	assert_int_equal(epoch_start(NULL, &own), EPOCH_TAKE);
 	assert_int_equal(start(REPLICA_UP, 42, 7), EPOCH_TAKE);
-	assert_int_equal(start(REPLICA_UP, 42, 6), EPOCH_TAKE); /* killed before it noted it */
+	assert_int_equal(start(REPLICA_UP, 42, 8), EPOCH_TAKE); /* noted, and not taken */
 	assert_int_equal(start(REPLICA_DRAINED, 42, 7), EPOCH_TAKE);
+	assert_int_equal(start(REPLICA_DRAINED, 42, 6),
+			 EPOCH_TAKE); /* given back by who was to have it */
+}
+
+static void a_folder_that_is_older_than_its_row_or_its_stream_waits_for_an_order(void **state)
+{
+	(void)state;
+	const struct epoch_own own = {.life = 42, .epoch = 7, .beat = 3};
+	assert_int_equal(start(REPLICA_UP, 42, 6), EPOCH_DOUBT);
+	assert_false(epoch_is_behind(&own, 0, 0));
+	assert_false(epoch_is_behind(&own, 6, 9));
+	assert_false(epoch_is_behind(&own, 7, 3));
+	assert_true(epoch_is_behind(&own, 7, 4));
+	assert_true(epoch_is_behind(&own, 8, 0));
+}
+
+static void a_bucket_that_is_older_than_the_folder_puts_nothing_aside(void **state)
+{
+	(void)state;
+	assert_int_equal(start(REPLICA_UP, 43, 8), EPOCH_DOUBT);
+	assert_int_equal(start(REPLICA_ADOPTING, 43, 8), EPOCH_DOUBT);
+	assert_int_equal(start(REPLICA_ADOPTED, 43, 8), EPOCH_TAKE);
+	const struct replica_epoch r = row(REPLICA_UP);
+	assert_int_equal(epoch_next(&r, &(struct epoch_own){.epoch = 12}), 13);
+	assert_int_equal(epoch_next(&r, &(struct epoch_own){.epoch = 3}), 8);
+	assert_int_equal(epoch_next(NULL, &(struct epoch_own){.epoch = 0}), 1);
+}
+
+static enum epoch_row judged(enum replica_state state, uint64_t epoch, uint64_t life,
+			     uint64_t revision)
+{
+	struct replica_epoch r = row(state);
+	const struct replica_epoch ours = row(REPLICA_UP);
+	r.epoch = epoch;
+	r.life = life;
+	return epoch_row(&r, revision, &ours, 50);
+}
+
+static void only_who_has_the_queue_puts_it_aside(void **state)
+{
+	(void)state;
+	assert_int_equal(judged(REPLICA_UP, 7, 42, 50), EPOCH_HOLDS);
+	assert_int_equal(judged(REPLICA_UP, 7, 42, 51), EPOCH_HOLDS); /* ours, not answered */
+	assert_int_equal(judged(REPLICA_ADOPTING, 8, 42, 51), EPOCH_TAKEN);
+	assert_int_equal(judged(REPLICA_ADOPTED, 8, 42, 51), EPOCH_TAKEN);
+	assert_int_equal(judged(REPLICA_ADOPTING, 8, 42, 49), EPOCH_TAKEN);
+	assert_int_equal(judged(REPLICA_UP, 10, 43, 55), EPOCH_TAKEN); /* it was adopted before */
+	assert_int_equal(judged(REPLICA_UP, 6, 42, 49), EPOCH_OLDER);
+	assert_int_equal(judged(REPLICA_ADOPTED, 6, 41, 49), EPOCH_OLDER);
+	assert_int_equal(judged(REPLICA_UP, 8, 42, 51), EPOCH_STRANGE); /* a copy of this folder */
+	assert_int_equal(judged(REPLICA_ADOPTED, 6, 42, 51), EPOCH_STRANGE);
 }
 
 static void one_that_was_puts_its_segments_aside(void **state)
@@ -120,12 +171,13 @@ static void a_row_says_the_same_when_it_is_read_back(void **state)
 	strcpy(a.by, "n\"2");
 	a.life = UINT64_MAX;
 	a.seen_ms = 1700000000000;
+	a.since = 6;
 	replica_epoch_put(&text, &a);
 	assert_true(replica_epoch_get(buf_data(&text), buf_len(&text), &b));
 	assert_int_equal(b.state, a.state);
 	assert_string_equal(b.by, a.by);
 	assert_true(b.life == a.life && b.epoch == a.epoch && b.seen_ms == a.seen_ms);
-	assert_true(b.lease_ms == a.lease_ms && b.number == a.number);
+	assert_true(b.lease_ms == a.lease_ms && b.number == a.number && b.since == a.since);
 	assert_false(replica_epoch_get("{}", 2, &b));
 	buf_fini(&text);
 }
@@ -134,6 +186,10 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_node_that_was_not_adopted_goes_on),
+		cmocka_unit_test(
+			a_folder_that_is_older_than_its_row_or_its_stream_waits_for_an_order),
+		cmocka_unit_test(a_bucket_that_is_older_than_the_folder_puts_nothing_aside),
+		cmocka_unit_test(only_who_has_the_queue_puts_it_aside),
 		cmocka_unit_test(one_that_was_puts_its_segments_aside),
 		cmocka_unit_test(an_empty_one_waits_until_its_old_queue_was_taken),
 		cmocka_unit_test(a_retired_name_never_comes_back),

@@ -16,7 +16,7 @@
 
 static char folder[] = "/var/tmp/rebuild-XXXXXX";
 static int top, file;
-static uint64_t end;
+static uint64_t end, since;
 
 static int set_up(void **state)
 {
@@ -25,7 +25,7 @@ static int set_up(void **state)
 	assert_non_null(mkdtemp(folder));
 	top = open(folder, O_RDONLY | O_DIRECTORY);
 	file = openat(top, "stream", O_RDWR | O_CREAT, 0600);
-	end = 0;
+	end = since = 0;
 	return 0;
 }
 
@@ -57,7 +57,7 @@ static void say(uint64_t epoch, enum replica_type type, uint64_t of, uint64_t of
 
 static void run(void)
 {
-	assert_true(rebuild_run(top, file, end));
+	assert_true(rebuild_run(top, file, end, since));
 	assert_int_equal(faccessat(top, "format", F_OK, 0), 0);
 }
 
@@ -116,10 +116,25 @@ static void of_an_epoch_that_has_only_begun_what_is_new_counts(void **state)
 	say(4, REPLICA_LOG, 5, 0, 64, "OLDER");
 	say(4, REPLICA_MARKS, 5, 0, 0, "\0\0\0\0");
 	say(4, REPLICA_LOG, 8, 0, 64, "new");
-	say(4, REPLICA_CHECKPOINT + 1, 8, 0, 64, "not of this format");
+	say(4, REPLICA_SPARE + 1, 8, 0, 64, "not of this format");
 	run();
 	holds("log/0000000000000005.seg", 0, "older");
 	holds("log/0000000000000008.seg", 0, "new");
+}
+
+static void of_a_former_life_nothing_counts(void **state)
+{
+	(void)state;
+	since = 5;
+	say(3, REPLICA_LOG, 5, 0, 64, "sent by its adopter");
+	say(3, REPLICA_COMPLETE, 0, 0, 0, "");
+	say(5, REPLICA_BEGIN, 1, 0, 0, "");
+	say(5, REPLICA_LOG, 1, 0, 64, "new");
+	say(5, REPLICA_BEAT, 0, 0, 0, "");
+	say(5, REPLICA_SPARE, 0, 0, 0, "room");
+	run();
+	assert_false(there("log/0000000000000005.seg"));
+	holds("log/0000000000000001.seg", 0, "new");
 }
 
 static void a_large_file_without_its_end_is_not_there(void **state)
@@ -154,9 +169,10 @@ static void a_queue_that_is_past_is_put_aside_and_a_new_life_begins(void **state
 	assert_true(life_read(folder, &own));
 	assert_true(own.life != 0 && own.epoch == 0);
 	own.epoch = 7;
+	own.beat = 12;
 	assert_true(life_write(folder, &own));
 	assert_true(life_read(folder, &again));
-	assert_true(again.life == own.life && again.epoch == 7);
+	assert_true(again.life == own.life && again.epoch == 7 && again.beat == 12);
 	run();
 	assert_true(life_put_aside(folder, &error));
 	assert_true(there("log"));
@@ -179,6 +195,7 @@ int main(void)
 		TEST(what_was_sent_of_an_epoch_that_is_complete_is_there),
 		TEST(of_older_epochs_nothing_counts_then),
 		TEST(of_an_epoch_that_has_only_begun_what_is_new_counts),
+		TEST(of_a_former_life_nothing_counts),
 		TEST(a_large_file_without_its_end_is_not_there),
 		TEST(an_empty_stream_is_an_empty_queue),
 		TEST(a_queue_that_is_past_is_put_aside_and_a_new_life_begins),

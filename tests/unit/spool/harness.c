@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 #include "harness.h"
 
+#include "spool/adoption.h"
+
 #include <dirent.h>
 #include <stdio.h>
 #include <unistd.h>
@@ -50,6 +52,9 @@ void harness_receive(void *owner, struct note *note)
 	} else if (note->type == SPOOL_UNPARK) {
 		t->unpark = *(struct spool_unpark *)note;
 		t->nunpark++;
+		free(note);
+	} else if (note->type == SPOOL_DISOWN) {
+		t->ndisowned += ((struct spool_disown *)note)->done;
 		free(note);
 	} else {
 		assert_int_equal(note->type, SPOOL_COMMAND);

@@ -35,7 +35,7 @@ struct harness {
 	struct conf *conf;
 	struct loop *loop;
 	struct spool *spool;
-	int nstored, nrefused, narrival, ncancel, ncommand;
+	int nstored, nrefused, narrival, ncancel, ncommand, ndisowned;
 	struct spool_arrival *arrival[HARNESS_MESSAGES]; /* taken with harness_take() */
 	int taken, nmoved, nunpark;
 	bool urgent; /* the arrival that was taken last */

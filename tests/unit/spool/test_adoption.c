@@ -37,6 +37,16 @@ static void release_all(void)
 	loop_post(spool_loop(h.spool), n);
 }
 
+static void disown_all(void)
+{
+	struct spool_disown *d = mem_zalloc(sizeof *d);
+	d->note.type = SPOOL_DISOWN;
+	d->reply_to = h.loop;
+	int before = h.ndisowned;
+	loop_post(spool_loop(h.spool), &d->note);
+	harness_wait(&h, &h.ndisowned, before + 1);
+}
+
 static enum spool_queue queue_of(uint64_t id)
 {
 	struct spool_command *c = harness_ask(&h, SPOOL_SHOW, id, 0, 0);
@@ -93,6 +103,23 @@ static void after_a_start_it_still_waits(void **state)
 	struct spool_command *c = harness_ask(&h, SPOOL_RESUME, held, 0, 0);
 	assert_int_equal(c->affected, 1);
 	spool_command_free(&c);
+}
+
+static void what_is_disowned_is_gone_also_after_a_crash(void **state)
+{
+	(void)state;
+	adopt(0, 0, false);
+	adopt(3, clock_wall_ms() + 3600000, false);
+	uint64_t own = harness_store(&h, 1, 100);
+	disown_all();
+	assert_false(file_there());
+	harness_crash(&h);
+	harness_open(&h);
+	harness_credit(&h, 10);
+	harness_recovered(&h, 1);
+	harness_wait(&h, &h.narrival, 1);
+	assert_int_equal(h.arrival[0]->envelope->id, own);
+	assert_int_equal(harness_count(&h), 1);
 }
 
 static void what_the_queue_has_is_not_adopted_again(void **state)
@@ -179,6 +206,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		HARNESS_TEST(what_is_adopted_waits_until_it_is_released),
 		HARNESS_TEST(after_a_start_it_still_waits),
+		HARNESS_TEST(what_is_disowned_is_gone_also_after_a_crash),
 		HARNESS_TEST(what_the_queue_has_is_not_adopted_again),
 		HARNESS_TEST(an_operator_has_to_wait),
 		HARNESS_TEST(a_torn_line_of_the_file_is_written_over),

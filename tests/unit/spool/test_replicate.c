@@ -167,6 +167,22 @@ static void who_ends_while_it_is_away_waits_for_no_start(void **state)
 	assert_int_equal(h.narrival, 1);
 }
 
+static void what_has_waited_is_asked_for_again_when_it_is_back(void **state)
+{
+	(void)state;
+	open_adoptable(false, true);
+	harness_credit(&h, 10);
+	store(false);
+	wait_for(&keeper.asked, 1); /* its start waits */
+	post(SPOOL_REPLICA_AWAY, 0, true);
+	post(SPOOL_REPLICA_AWAY, 0, false);
+	wait_for(&keeper.asked, 2);
+	post(SPOOL_REPLICATED, atomic_load(&keeper.ticket), false);
+	harness_wait(&h, &h.narrival, 1);
+	close_both();
+	harness_open(&h);
+}
+
 static void a_copy_that_never_comes_costs_no_room(void **state)
 {
 	(void)state;
@@ -298,6 +314,7 @@ int main(void)
 		HARNESS_TEST(what_waits_is_refused_while_it_is_away),
 		HARNESS_TEST(degraded_it_is_taken_while_it_is_away),
 		HARNESS_TEST(who_ends_while_it_is_away_waits_for_no_start),
+		HARNESS_TEST(what_has_waited_is_asked_for_again_when_it_is_back),
 		HARNESS_TEST(a_copy_that_never_comes_costs_no_room),
 		HARNESS_TEST(what_was_there_is_named),
 		HARNESS_TEST(a_ticket_answers_only_what_was_asked_before_it),

@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: ISC
+"""Adoption when something is not as it should be: folders that were left, restored or cloned, disks and streams without room."""
+
+import os
+import shutil
+
+import pytest
+from test_adopt import Nodes, config_of, lose_disk, row_of, take
+
+from lab.nats import Nats
+from lab.net import wait_until
+from lab.sink import Rule
+
+pytestmark = [pytest.mark.plain_only, pytest.mark.seconds(600)]
+
+
+@pytest.fixture(name="nats")
+def fixture_nats(lab):
+    """One server, with no nodes of other tests."""
+    nats = Nats(lab.folder("nats"), servers=1)
+    lab.callback(nats.close)
+    return nats.start()
+
+
+def nodes_of(lab, nats, sink, *names, **settings):
+    """Start these nodes, which look every half second."""
+    return Nodes(lab, nats, sink, names, nats_replicas=1, **{"adopt_after": "5s"} | settings)
+
+
+def later():
+    """A rule of a sink that takes nothing."""
+    return Rule("rcpt", "451 4.2.1 Try later")
+
+
+def aside(relay):
+    """What a relay has put aside."""
+    folder = f"{relay.spool}/adopted"
+    return sorted(os.listdir(folder)) if os.path.isdir(folder) else []
+
+
+def test_a_folder_left_by_one_adoption_is_not_the_queue_of_the_next(lab, nats):
+    sink = lab.sink(later())
+    nodes = nodes_of(lab, nats, sink, "a1", "a2")
+    take(nodes["a1"], 5, 0)
+    lose_disk(nodes["a1"])
+    nodes.wait_adopted("a1")
+    # As one that was killed between its last word and the removal of the folder leaves it.
+    wait_until(lambda: not os.path.exists(f"{nodes['a2'].spool}/adopted-from-a1"), 60, "the folder to go")
+    left = f"{nodes['a2'].spool}/adopted-from-a1"
+    os.makedirs(f"{left}/log")
+    os.makedirs(f"{left}/large")
+    for name, text in (("format", "sluice spool 2\n"), ("origin", "life=0000000000000001 epoch=2 end=7\n")):
+        with open(f"{left}/{name}", "w", encoding="ascii") as stream:
+            stream.write(text)
+    nodes["a1"].start()
+    nodes["a1"].wait_event("node", 60, state="up", count=2)
+    ids = take(nodes["a1"], 5, 100)
+    lose_disk(nodes["a1"])
+    nodes.wait_adopted("a1", 2)
+    adopted = {one.keys["id"] for one in nodes["a2"].events("adopted")}
+    assert set(ids.values()) <= adopted
+    assert nodes["a2"].wait_event("node", state="put aside").keys["folder"].startswith("adopted/adopted-from-a1")
+    assert aside(nodes["a2"])
+
+
+def test_the_row_says_with_which_epoch_a_life_began(lab, nats):
+    sink = lab.sink(later())
+    nodes = nodes_of(lab, nats, sink, "b1", "b2")
+    take(nodes["b1"], 3, 0)
+    lose_disk(nodes["b1"])
+    nodes.wait_adopted("b1")
+    nodes["b1"].start()
+    nodes["b1"].wait_event("node", 60, state="up", count=2)
+    assert row_of(nats, "b1")["since"] == row_of(nats, "b1")["epoch"] > 1
+
+
+def test_a_folder_from_a_backup_waits_for_an_order(lab, nats):
+    sink = lab.sink(later())
+    nodes = nodes_of(lab, nats, sink, "c1", adopt_after="0s")
+    relay = nodes["c1"]
+    relay.send()
+    wait_until(lambda: "beat=1" in open(f"{relay.spool}/node", encoding="ascii").read(), 60, "what was sent to be noted")  # noqa: SIM115
+    relay.stop()
+    backup = lab.folder("backup") / "queue"
+    shutil.copytree(relay.spool, backup, symlinks=True)
+    relay.process = None
+    relay.start()
+    relay.wait_event("node", 60, state="up", count=2)
+    ids = take(relay, 3, 0)
+    lose_disk(relay)
+    shutil.copytree(backup, relay.spool, symlinks=True)
+    relay.start()
+    told = relay.wait_event("node", 60, state="waiting")
+    assert "from a backup" in told.keys["reason"]
+    with relay.client() as client:
+        client.greet()
+        assert client.command("MAIL FROM:<a@sender.test>", 4).code == 452
+    wait_until(lambda: '"queue":"doubt"' in relay.command("node", "list", "--json").stdout, 60, "the list of nodes to say so")
+    # The copy has what the folder has not: another may take it.
+    nodes.of["c2"] = lab.relay(config_of(nats.addresses, sink, "c2", nats_replicas=1, adopt_after="0s"))
+    nodes["c2"].wait_event("node", 60, state="up")
+    wait_until(lambda: nodes["c2"].command("node", "adopt", "c1").returncode == 0, 60, "it to be adopted")
+    nodes.wait_adopted("c1")
+    assert set(ids.values()) <= {one.keys["id"] for one in nodes["c2"].events("adopted")}
+    relay.wait_event("node", 60, state="put aside")
+    relay.wait_event("node", 60, state="up", count=3)
+
+
+def test_a_backup_of_the_same_start_is_told_apart_and_may_be_insisted_on(lab, nats):
+    sink = lab.sink(later())
+    nodes = nodes_of(lab, nats, sink, "d1", adopt_after="0s")
+    relay = nodes["d1"]
+    first = relay.send().text.split()[-1]
+    node = f"{relay.spool}/node"
+
+    def beat():
+        with open(node, encoding="ascii") as stream:
+            return int(stream.read().split("beat=")[1])
+
+    wait_until(lambda: beat() >= 1, 60, "what was sent to be noted")
+    backup = lab.folder("backup") / "queue"
+    shutil.copytree(relay.spool, backup, symlinks=True, ignore=shutil.ignore_patterns("control"))
+    copied = beat()
+    take(relay, 3, 0)
+    wait_until(lambda: beat() > copied, 60, "what was sent since to be noted")
+    wait_until(lambda: nats.messages("d1")[-1][0] in (8, 9), 60, "the stream to have that")
+    lose_disk(relay)
+    shutil.copytree(backup, relay.spool, symlinks=True)
+    relay.start()
+    relay.wait_event("node", 60, state="waiting")
+    assert relay.command("node", "adopt", "d1").returncode == 0
+    relay.wait_event("node", 60, state="up", count=2)
+    assert first in relay.command("queue", "list").stdout
+    assert relay.send().code == 250
+
+
+def test_a_row_that_was_not_written_by_an_adopter_puts_nothing_aside(lab, nats):
+    sink = lab.sink(later())
+    nodes = nodes_of(lab, nats, sink, "e1")
+    relay = nodes["e1"]
+    take(relay, 3, 0)
+    row = row_of(nats, "e1")
+    nats.ask("$KV.sluice-nodes.e1", **row | {"epoch": row["epoch"] + 1})  # as a copy of it on another machine does
+    relay.wait_event("node", 60, state="fenced")
+    relay.wait_event("node", 60, state="waiting")
+    assert "-- 3 " in relay.command("queue", "list").stdout
+    assert not aside(relay)
+    assert relay.command("node", "adopt", "e1").returncode == 0
+    relay.wait_event("node", 60, state="up", count=2)
+    assert relay.send().code == 250
+
+
+def test_who_has_no_room_leaves_it_to_others(lab, nats):
+    sink = lab.sink(later())
+    nodes = nodes_of(lab, nats, sink, "f1", "f2")
+    ids = take(nodes["f1"], 3, 0)
+    lots = "1000g"
+    nodes["f2"].stop()
+    nodes["f2"].config.settings["queue_minfree"] = lots
+    nodes["f2"].write_config()
+    nodes["f2"].process = None
+    nodes["f2"].start()
+    nodes["f2"].wait_event("node", 60, state="up", count=2)
+    lose_disk(nodes["f1"])
+    nodes["f2"].wait_event("node", 60, state="left", node="f1")
+    refused = nodes["f2"].command("node", "adopt", "f1")
+    assert refused.returncode == 1 and "no room" in refused.stderr
+    assert row_of(nats, "f1")["state"] == "up"
+    nodes.of["f3"] = lab.relay(config_of(nats.addresses, sink, "f3", nats_replicas=1, adopt_after="5s"))
+    nodes.wait_adopted("f1")
+    assert set(ids.values()) <= {one.keys["id"] for one in nodes["f3"].events("adopted")}
+
+
+def test_what_can_not_be_taken_is_given_back(lab, nats):
+    sink = lab.sink(later())
+    nodes = nodes_of(lab, nats, sink, "g1", "g2")
+    ids = take(nodes["g1"], 3, 0)
+    # Its queue has room no more; what it knows of that is older.
+    nodes["g2"].config.settings["queue_minfree"] = "1000g"
+    nodes["g2"].write_config()
+    assert nodes["g2"].command("reload").returncode == 0
+    lose_disk(nodes["g1"])
+    nodes["g2"].wait_event("node", 60, state="adopting", node="g1")
+    nodes.of["g3"] = lab.relay(config_of(nats.addresses, sink, "g3", nats_replicas=1, adopt_after="5s"))
+    nodes["g2"].wait_event("node", 60, state="given back", node="g1")
+    wait_until(lambda: nodes["g3"].events("node", state="adopted", node="g1"), 60, "another to adopt it")
+    assert set(ids.values()) == {one.keys["id"] for one in nodes["g3"].events("adopted")}
+    assert nodes["g2"].command("queue", "list").stdout.startswith("-- 0 ")
+
+
+def test_who_loses_a_queue_while_it_is_taken_keeps_nothing_of_it_and_adopts_others(lab, nats):
+    sink = lab.sink(later())
+    nodes = nodes_of(lab, nats, sink, "h1", "h2", "h3")
+    taken = take(nodes["h1"], 3, 0)
+    other = take(nodes["h3"], 3, 100)
+    lose_disk(nodes["h1"])
+    wait_until(lambda: row_of(nats, "h1")["state"] == "adopting", 60, "one to write its name")
+    name = row_of(nats, "h1")["by"]
+    survivor, dies = nodes[name], {"h2": "h3", "h3": "h2"}[name]
+    survivor.wait_event("adopted", 60, id=next(iter(taken.values())))
+    nats.ask("$KV.sluice-nodes.h1", **row_of(nats, "h1") | {"by": "another"})
+    own = len(other) if name == "h3" else 0
+    wait_until(lambda: f"-- {own} " in survivor.command("queue", "list").stdout, 60, "what was taken to go")
+    lose_disk(nodes[dies])
+    nodes.wait_adopted(dies)
+    assert not nodes.events("adopted", "h1")

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: ISC
+"""The copy of a queue while NATS is away, full, or back without what it had acknowledged."""
+
+import os
+import shutil
+
+import pytest
+from test_replica import config_of, ids_of, metric, replicated, reply_of, wait_taken
+
+from lab.nats import Nats
+from lab.net import LOOPBACK, wait_until
+from lab.sink import Rule
+from lab.smtp import Client
+
+pytestmark = [pytest.mark.plain_only, pytest.mark.seconds(600)]
+SOON = {"minimal_backoff_time": "2s", "maximal_backoff_time": "2s", "queue_run_delay": "1s"}
+
+
+def nats_of(lab):
+    """Start one server."""
+    nats = Nats(lab.folder("nats"), servers=1)
+    lab.callback(nats.close)
+    return nats.start()
+
+
+def relay_of(lab, nats, sink, **settings):
+    """Start a node whose mail is tried again every two seconds."""
+    config = config_of(nats, sink, nats_replicas=1, **settings)
+    config.queue = SOON
+    return lab.relay(config)
+
+
+def later():
+    """A rule of a sink that takes nothing."""
+    return Rule("rcpt", "451 4.2.1 Try later")
+
+
+def wait_away(relay, nats):
+    """Kill NATS, and wait until a message is due that waits for it."""
+    deferred = len(relay.events("deferred"))
+    nats.servers[0].kill()
+    relay.wait_event("replica", 60, state="away")
+    wait_until(lambda: metric(relay, 'queue_messages{queue="active"}') > 0 or len(relay.events("deferred")) > deferred, 60, "a message to be due")
+
+
+def test_a_message_that_is_due_while_nats_is_away_keeps_nobody_from_ending(lab):
+    nats, sink = nats_of(lab), lab.sink(later())
+    relay = relay_of(lab, nats, sink, adopt_after="120s")
+    relay.send()
+    relay.wait_event("deferred")
+    wait_away(relay, nats)
+    assert relay.command("restart").returncode == 0
+    relay.wait_event("ready", 60, count=2)
+    with relay.client() as client:
+        client.greet()
+        assert client.command("MAIL FROM:<a@sender.test>", 4).code == 452
+    relay.stop()
+    relay.wait_event("stopped")
+
+
+def test_who_is_fenced_while_a_message_is_due_serves_with_452_and_ends(lab):
+    nats, sink = nats_of(lab), lab.sink(later())
+    relay = relay_of(lab, nats, sink, adopt_after="6s")
+    relay.send()
+    relay.wait_event("deferred")
+    nats.servers[0].kill()
+    relay.wait_event("node", 60, state="fenced")
+    relay.wait_event("ready", 60, count=2)
+    with relay.client() as client:
+        client.greet()
+        assert client.command("MAIL FROM:<a@sender.test>", 4).code == 452
+    relay.stop()
+
+
+def test_what_was_due_while_nats_was_away_leaves_when_it_is_back(lab):
+    nats, sink = nats_of(lab), lab.sink(later())
+    relay = relay_of(lab, nats, sink, adopt_after="240s")
+    relay.send()
+    relay.wait_event("deferred")
+    wait_away(relay, nats)
+    sink.behaviour.rules.clear()
+    nats.servers[0].start()
+    relay.wait_event("replica", 60, state="back")
+    relay.wait_event("sent", 60)
+
+
+def send_large(relay):
+    """Offer half a megabyte; return the code of the reply to it, or to MAIL."""
+    with Client(LOOPBACK, relay.port) as client:
+        client.greet()
+        client.send(b"MAIL FROM:<a@sender.test>\r\n")
+        reply = client.read_reply()
+        if reply.code != 250:
+            return reply.code
+        client.command("RCPT TO:<b@dest.test>")
+        client.command("DATA", 354)
+        client.send(b"Subject: x\r\n\r\n" + b"0123456789\r\n" * 40000 + b".\r\n")
+        return client.read_reply().code
+
+
+def test_a_jetstream_that_is_full_heals_when_the_queue_is_short(lab):
+    nats, sink = nats_of(lab), lab.sink(later())
+    # A limit of the stream: servers before 2.9.15 count as used what was purged by subject.
+    nats.ask("$JS.API.STREAM.CREATE.sluice-node1", name="sluice-node1", subjects=["sluice.node1.0.>"], storage="file",
+             num_replicas=1, max_bytes=24_000_000, discard="new", max_msg_size=2**20)
+    config = config_of(nats, sink, nats_replicas=1, adopt_after="240s", replicate_timeout="2s")
+    config.settings["segment_size"] = "1m"
+    relay = lab.relay(config)
+    wait_taken(relay)
+    wait_until(lambda: sum(kind == 9 for kind, *_ in nats.messages("node1")) == 4, 60, "room to be kept")
+    taken = 1
+    while (code := send_large(relay)) == 250:
+        taken += 1
+        assert taken < 100
+    assert code == 452
+    relay.wait_event("replica", 60, state="away")
+    sink.behaviour.rules.clear()
+    relay.command("queue", "flush", "--all")
+    sink.wait_messages(taken, 60)
+    wait_until(lambda: nats.state("node1")["bytes"] < 10_000_000, 60, "what is dead to go")
+    wait_until(lambda: reply_of(relay).code == 250, 60, "mail to be taken again")
+    wait_until(lambda: sum(kind == 9 for kind, *_ in nats.messages("node1")) == 4, 60, "room to be kept again")
+
+
+def test_a_stream_that_came_back_shorter_gets_what_it_has_lost(lab):
+    nats, sink = nats_of(lab), lab.sink(later())
+    relay = relay_of(lab, nats, sink, adopt_after="240s")
+    server = nats.servers[0]
+    relay.send()
+    wait_until(lambda: metric(relay, "replica_lag_bytes") == 0, 60, "all to be there")
+    server.kill()
+    store = os.path.join(server.folder, "store")
+    shutil.copytree(store, f"{store}.before")
+    server.start()
+    wait_taken(relay)
+    for number in range(5):
+        assert relay.send(recipients=[f"to{number}@dest.test"]).code == 250
+    server.kill()
+    shutil.rmtree(store)
+    os.rename(f"{store}.before", store)
+    server.start()
+    relay.wait_event("replica", 60, state="shorter")
+    relay.wait_event("replica", 60, state="complete", count=2)
+    before = ids_of(relay)
+    relay.kill()
+    assert replicated(lab, nats) == before and len(before) == 7

@@ -1,0 +1,274 @@
+/* SPDX-License-Identifier: ISC */
+/* What is sent to NATS and why, with a NATS that takes, refuses and loses as it is told. */
+#include "tests/unit/base/unit.h"
+
+#include "base/conf.h"
+#include "base/ident.h"
+#include "base/mem.h"
+#include "replica/nats_link.h"
+#include "replica/replica_core.h"
+#include "spool/replicate.h"
+
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+enum { ID = 7, SIZE = 1000 };
+
+static struct {
+	int published, purged, set_up;
+	uint64_t number;
+	char subject[100];
+} nats;
+
+struct nats_link *nats_link_new(const struct conf *c, const char *node, struct loop *to)
+{
+	(void)c, (void)node, (void)to;
+	return NULL;
+}
+
+void nats_link_start(struct nats_link *l)
+{
+	(void)l;
+}
+
+void nats_link_stop(struct nats_link *l)
+{
+	(void)l;
+}
+
+void nats_link_free(struct nats_link **l)
+{
+	(void)l;
+}
+
+void nats_link_set_up(struct nats_link *l, uint64_t epoch)
+{
+	(void)l, (void)epoch;
+	nats.set_up++;
+}
+
+bool nats_link_publish(struct nats_link *l, const char *subject, uint64_t number,
+		       const void *message, size_t len)
+{
+	(void)l, (void)subject, (void)message, (void)len;
+	nats.published++;
+	nats.number = number;
+	return true;
+}
+
+void nats_link_purge(struct nats_link *l, const char *subject, uint64_t before)
+{
+	(void)l, (void)before;
+	nats.purged++;
+	snprintf(nats.subject, sizeof nats.subject, "%s", subject);
+}
+
+void nats_link_note_beat(struct nats_link *l, const char *spool, const struct epoch_own *own)
+{
+	(void)l, (void)spool, (void)own;
+}
+
+static struct replica r;
+static char folder[] = "/tmp/test_pump.XXXXXX";
+
+static void drop_note(void *owner, struct note *note)
+{
+	(void)owner;
+	free(note);
+}
+
+static int set_up(void **state)
+{
+	char name[IDENT_TEXT];
+	(void)state;
+	memset(&nats, 0, sizeof nats);
+	strcpy(folder, "/tmp/test_pump.XXXXXX");
+	assert_non_null(mkdtemp(folder));
+	r = (struct replica){
+		.node = mem_strdup("n"), .phase = PHASE_RUNNING, .epoch = 3, .begun = 1};
+	r.conf = conf_defaults();
+	r.loop = loop_new("replica", drop_note, NULL, &r);
+	r.large = open(folder, O_RDONLY | O_DIRECTORY);
+	r.message = mem_alloc(REPLICA_MESSAGE_MAX);
+	copies_init(&r.copies);
+	flight_init(&r.flight);
+	orders_init(&r.orders);
+	list_init(&r.tickets);
+	int fd = openat(r.large, ident_text(ID, name), O_WRONLY | O_CREAT, 0600);
+	assert_int_equal(ftruncate(fd, SIZE), 0);
+	close(fd);
+	return 0;
+}
+
+static int tear_down(void **state)
+{
+	char name[IDENT_TEXT];
+	(void)state;
+	unlinkat(r.large, ident_text(ID, name), 0);
+	assert_int_equal(rmdir(folder), 0);
+	orders_fini(&r.orders);
+	flight_drop(&r.flight);
+	copies_fini(&r.copies);
+	close(r.large);
+	timer_stop(&r.loop->timers, &r.again);
+	loop_free(&r.loop);
+	conf_unref(r.conf);
+	free(r.message);
+	free(r.error);
+	free(r.node);
+	return 0;
+}
+
+static void name_large(bool older)
+{
+	struct replicate *n = mem_zalloc(sizeof *n);
+	n->note.type = REPLICATE_LARGE;
+	n->of = ID;
+	n->end = older ? 0 : SIZE;
+	n->older = older;
+	replica_notes_receive(&r, &n->note);
+}
+
+static void acknowledge(uint64_t number, uint64_t sequence, bool full)
+{
+	struct nats_link_note *n = mem_zalloc(sizeof *n);
+	n->note.type = NATS_LINK_ACK;
+	n->number = number;
+	n->sequence = sequence;
+	n->full = full;
+	if (full)
+		snprintf(n->error, sizeof n->error, "insufficient resources");
+	replica_notes_receive(&r, &n->note);
+	pump_acknowledged(&r);
+}
+
+/* As long as no descriptor is to be had. */
+static rlim_t take_descriptors(void)
+{
+	struct rlimit limit;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	rlim_t before = limit.rlim_cur;
+	limit.rlim_cur = 0;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+	return before;
+}
+
+static void give_descriptors(rlim_t n)
+{
+	struct rlimit limit;
+	assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+	limit.rlim_cur = n;
+	assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+}
+
+static void without_descriptors(bool older)
+{
+	rlim_t before = take_descriptors();
+	name_large(older);
+	pump(&r);
+	give_descriptors(before);
+	assert_int_equal(nats.published, 0);
+	assert_true(copies_lag(&r.copies) > 0);
+	r.unread_ms[older] = 0; /* a while later */
+	pump(&r);
+	assert_int_equal(nats.published, 2); /* the bytes, and that these are all */
+	acknowledge(1, 101, false);
+	assert_true(copies_lag(&r.copies) > 0);
+	acknowledge(2, 102, false);
+	assert_int_equal(copies_lag(&r.copies), 0);
+}
+
+static void large_content_that_can_not_be_opened_is_missing(void **state)
+{
+	(void)state;
+	without_descriptors(false);
+}
+
+static void so_is_that_of_a_former_start(void **state)
+{
+	(void)state;
+	without_descriptors(true);
+}
+
+static void what_has_gone_is_not(void **state)
+{
+	char name[IDENT_TEXT];
+	(void)state;
+	name_large(false);
+	unlinkat(r.large, ident_text(ID, name), 0);
+	pump(&r);
+	assert_int_equal(nats.published, 0);
+	assert_int_equal(copies_lag(&r.copies), 0);
+}
+
+static void when_there_is_no_room_what_keeps_some_goes(void **state)
+{
+	(void)state;
+	r.complete = true;
+	r.spare = SPARES;
+	name_large(false);
+	pump(&r);
+	acknowledge(1, 0, true);
+	assert_true(r.full && r.gave_up);
+	assert_int_equal(r.phase, PHASE_WAITING);
+	r.phase = PHASE_RUNNING; /* set up again */
+	pump(&r);
+	assert_int_equal(nats.purged, 1);
+	assert_string_equal(nats.subject, "sluice.n.*.spare");
+}
+
+static void a_stream_that_is_shorter_than_it_was_is_asked_for_all(void **state)
+{
+	(void)state;
+	name_large(false);
+	pump(&r);
+	acknowledge(1, 101, false);
+	acknowledge(2, 90, false); /* sent later, and lies before */
+	assert_true(r.shorter);
+	r.phase = PHASE_SETTING_UP;
+	struct nats_link_note *n = mem_zalloc(sizeof *n);
+	n->note.type = NATS_LINK_SET_UP;
+	n->epoch = 3;
+	n->last = 200;
+	replica_notes_receive(&r, &n->note);
+	assert_false(r.shorter);
+	assert_int_equal(r.begun, 0);
+	assert_int_equal(copies_lag(&r.copies), SIZE + 1);
+}
+
+static void so_is_one_whose_last_number_says_so(void **state)
+{
+	(void)state;
+	name_large(false);
+	pump(&r);
+	acknowledge(1, 101, false);
+	acknowledge(2, 102, false);
+	for (uint64_t last = 102; last >= 101; last--) {
+		r.phase = PHASE_SETTING_UP;
+		struct nats_link_note *n = mem_zalloc(sizeof *n);
+		n->note.type = NATS_LINK_SET_UP;
+		n->epoch = 3;
+		n->last = last;
+		replica_notes_receive(&r, &n->note);
+		assert_int_equal(copies_lag(&r.copies), last == 102 ? 0 : SIZE + 1);
+	}
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(large_content_that_can_not_be_opened_is_missing),
+		TEST(so_is_that_of_a_former_start),
+		TEST(what_has_gone_is_not),
+		TEST(when_there_is_no_room_what_keeps_some_goes),
+		TEST(a_stream_that_is_shorter_than_it_was_is_asked_for_all),
+		TEST(so_is_one_whose_last_number_says_so),
+	};
+	return RUN(tests);
+}
