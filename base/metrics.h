@@ -199,6 +199,8 @@ const int64_t *metrics_bounds(enum metric_histogram); /* HISTOGRAM_BUCKETS - 1 o
 	  "Nodes of the cluster by who may answer for their queue, as NATS says")                  \
 	F(cluster_sum, "cluster_sum", "counter", NULL,                                             \
 	  "What all nodes say of themselves, added up")                                            \
+	F(sites_held, "sites_held", "constraint", NULL,                                            \
+	  "Sites that mail waits for, by what holds it back")                                      \
 	F(certificate_expiry, "certificate_expiry_seconds", "certificate", NULL,                   \
 	  "Seconds until the certificate of a listener expires")
 

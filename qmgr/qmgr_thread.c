@@ -84,6 +84,7 @@ static void collect(void *owner)
 		nexthop_free(n);
 	destdb_collect(&q->db);
 	congestion_look(&q->db);
+	congestion_count(&q->db);
 	qmgr_thread_save(q);
 	loop_timer_in(q->sched.loop, &q->collect, COLLECT_MS);
 }

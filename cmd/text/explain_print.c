@@ -13,55 +13,6 @@
 
 enum { REASONS_MAX = 50 }; /* lines of a deferred message: one a reply */
 
-/* What is said of each constraint; %s is its number of connections, and %a whether they are or it is. */
-static const struct {
-	const char *why, *relief;
-} words[CONSTRAINT_COUNT] = {
-	[CONSTRAINT_REPORTING] = {"the report to its sender is being stored",
-				  "the disk: as soon as it is synced"},
-	[CONSTRAINT_CANCELLED] = {"the operator wants it, and a delivery is under way",
-				  "the end of that delivery"},
-	[CONSTRAINT_MEMORY] = {"not read into memory yet, for there is no room for more recipients",
-			       "deliveries that end; message_recipient_limit, recipient_limit"},
-	[CONSTRAINT_LOOKUP] =
-		{"waits for its turn to look up the next hop",
-		 "look-ups that end; router_concurrency_limit, max_message_concurrency"},
-	[CONSTRAINT_DNS] = {"waits for the answer of DNS, or for the domain's MTA-STS policy",
-			    "that answer, or its time-out"},
-	[CONSTRAINT_SENDING] = {"is being sent", "the reply of the host, or a time-out"},
-	[CONSTRAINT_CONNECTING] = {"waits for a connection that is being opened",
-				   "that connection, as soon as it is ready"},
-	[CONSTRAINT_SUSPENDED] = {"the operator has suspended it", "sluice dest resume"},
-	[CONSTRAINT_DEAD] = {"the site is dead, for it has failed too often",
-			     "the answer of one of its hosts, which are tried from time to time; "
-			     "sluice queue flush"},
-	[CONSTRAINT_OUT] = {"all hosts of the site are out",
-			    "the answer of one of them, which are tried from time to time; sluice "
-			    "queue flush"},
-	[CONSTRAINT_RATE] = {"destination_rate: the next delivery is not due", "that time"},
-	[CONSTRAINT_RATE_DELAY] =
-		{"destination_rate_delay: one delivery at a time, and a pause after it",
-		 "the end of the one before, and of the pause"},
-	[CONSTRAINT_WINDOW] = {"its window of %s is full",
-			       "deliveries that end; successes, which widen the window up to "
-			       "destination_concurrency_limit"},
-	[CONSTRAINT_SHARE] = {"its message has its share of connections",
-			      "places on the connections of others; max_message_concurrency, "
-			      "scale_max_concurrency"},
-	[CONSTRAINT_SILENT] = {"its hosts have never answered, and %s to them %a being tried",
-			       "their answer, or a time-out"},
-	[CONSTRAINT_UNREADY_LIMIT] = {"%s of the transport %a being opened at once",
-				      "those that become ready, or are silent; connection_limit"},
-	[CONSTRAINT_CONNECTION_LIMIT] = {"the transport has all that it may have: %s",
-					 "connections that end; connection_limit"},
-	[CONSTRAINT_HOST_CONNECTION_LIMIT] = {"each host in service has all that it may have: %s",
-					      "connections that end; host_connection_limit"},
-	[CONSTRAINT_HOST_PAUSE] = {"its hosts have as many connections as they were seen to take",
-				   "places on these; that time, when one more is tried"},
-	[CONSTRAINT_ORDER] = {"others come first", "their deliveries"},
-	[CONSTRAINT_IDLE] = {"nothing waits", "mail for it"},
-};
-
 static void put_clean(struct buf *to, const char *text)
 {
 	size_t len = strlen(text);
@@ -71,14 +22,15 @@ static void put_clean(struct buf *to, const char *text)
 
 static void put_why(struct buf *to, const struct explain_row *row)
 {
-	const char *why = words[row->constraint].why;
+	const char *why = constraint_row(row->constraint)->why;
 	for (size_t n; *why; why += n) {
 		n = strcspn(why, "%");
 		buf_append(to, why, n);
 		if (!why[n])
 			break;
 		if (why[n + 1] == 's')
-			buf_printf(to, "%" PRId64 " connection%s", row->limit,
+			buf_printf(to, "%" PRId64 " %s%s", row->limit,
+				   constraint_row(row->constraint)->counts,
 				   row->limit == 1 ? "" : "s");
 		else
 			buf_puts(to, row->limit == 1 ? "is" : "are");
@@ -108,11 +60,6 @@ void explain_print_last(struct buf *to, const struct verdict *v)
 	reply_words_put(to, v, true);
 }
 
-static bool tells_failure(enum constraint c)
-{
-	return c == CONSTRAINT_DEAD || c == CONSTRAINT_OUT || c == CONSTRAINT_HOST_PAUSE;
-}
-
 static void put_relief(struct buf *to, int64_t until_ms, int64_t now_ms, const char *relief,
 		       bool utc)
 {
@@ -136,7 +83,7 @@ static void put_sentence(struct buf *to, const struct explain_row *row, bool of_
 			 int64_t now_ms, bool utc)
 {
 	put_why(to, row);
-	if (tells_failure(row->constraint))
+	if (constraint_row(row->constraint)->cites)
 		explain_print_last(to, row->last);
 	if (of_site && row->first)
 		buf_printf(to, ". %" PRId64 " deliver%s", row->recipients,
@@ -146,7 +93,7 @@ static void put_sentence(struct buf *to, const struct explain_row *row, bool of_
 			   row->parked, row->parked == 1 ? "" : "s", row->parked == 1 ? "s" : "");
 	put_order(to, row);
 	put_sending(to, row, of_site);
-	put_relief(to, row->until_ms, now_ms, words[row->constraint].relief, utc);
+	put_relief(to, row->until_ms, now_ms, constraint_row(row->constraint)->relief, utc);
 }
 
 static void put_recipients(struct buf *to, int64_t n)
@@ -211,7 +158,7 @@ static void put_object(struct buf *to, const struct explain_question *x,
 	put_string(to, "transport", row->transport);
 	put_string(to, "constraint", constraint_name(row->constraint));
 	put_string(to, "says", buf_cstr(&sentence));
-	put_string(to, "relief", words[row->constraint].relief);
+	put_string(to, "relief", constraint_row(row->constraint)->relief);
 	put_until(to, row->until_ms);
 	buf_printf(
 		to,

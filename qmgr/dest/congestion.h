@@ -14,4 +14,7 @@
 
 void congestion_look(struct destdb *);
 
+void congestion_count(const struct destdb *);
+/* How many sites each limit holds back, for /metrics. */
+
 #endif

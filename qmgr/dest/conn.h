@@ -87,6 +87,17 @@ void conn_give(struct destdb *, struct conn *, struct entry *);
 void conn_end(struct destdb *, struct conn *);
 /* Close it when what it carries is done; it is given nothing more. */
 
+void conns_end_proven(struct destdb *);
+/* What was demanded of hosts is demanded otherwise now: end those that have proven anything. */
+
+void conns_free(struct destdb *);
+/* Forget all connections, and the entries in flight on them. */
+
+void conn_forget(struct destdb *, struct conn *);
+/* The end of one that nothing more comes back from. */
+
+/* conn_events.c */
+
 void conn_abandon(struct destdb *, struct conn *);
 /* It has not become ready, and its place is wanted: the host counts as failed. */
 
@@ -95,14 +106,10 @@ void conn_on_ready(struct connection_ready *);
 void conn_on_back(struct destdb *, struct delivery *);
 void conn_on_closed(struct destdb *, struct connection_open *);
 
+/* conn_places.c */
+
 void conn_set_depth(struct host *, int depth);
 /* What it has earned, which its connections share. */
-
-void conns_end_proven(struct destdb *);
-/* What was demanded of hosts is demanded otherwise now: end those that have proven anything. */
-
-void conns_free(struct destdb *);
-/* Forget all connections, and the entries in flight on them. */
 
 /* conn_state.c */
 

@@ -1,63 +1,52 @@
-/* constraint.h - the constraints that hold mail back, and the name of each.
+/* constraint.h - what can hold mail back: one row each, for whoever does something about it, and whoever tells of it.
  *
- *	reporting	its report to the sender is being stored
- *	cancelled	the operator wants it; what is under way must end first
- *	memory		recipients not read yet: no room in memory (pool.h)
- *	lookup		waits for its turn to ask for the next hop (router.h)
- *	dns		has asked, and waits for the answer
- *	sending		all of it is on a connection
- *	connecting	a connection is being opened for it
- *	suspended	the operator wants nothing delivered there
- *	dead		the site has failed too often
- *	out		no host of it is in service; one is tried again when its time comes
- *	rate		destination_rate: the next delivery is not due
- *	rate_delay	destination_rate_delay: one at a time, and a pause between
- *	window		as many connections as its window allows, all of them full
- *	share		its message has its share of connections (dispatch.h)
- *	silent		its hosts have never answered, and are being asked
- *	connection_limit    the transport has all its connections
- *	unready_limit   too many of them are not ready
- *	host_connection_limit   the hosts in service have all theirs
- *	host_pause	the hosts have as many as they were seen to take
- *	order		others come first
- *	idle		of a site: nothing waits
+ * A row has the name that the log, `sluice explain`, /metrics and the manual use; what it counts; who sees to it;
+ * and what is said about it to people. What a site's row allows now, and when that passes, site_limits.h finds.
  *
  * THREAD     Any.
+ * SEE        sluice(8), "What holds mail back": lint compares the names there with these.
  */
 #ifndef QMGR_DEST_CONSTRAINT_H
 #define QMGR_DEST_CONSTRAINT_H
 
-/* X(constraint, text) */
-#define CONSTRAINTS(X)                                                                             \
-	X(REPORTING, "reporting")                                                                  \
-	X(CANCELLED, "cancelled")                                                                  \
-	X(MEMORY, "memory")                                                                        \
-	X(LOOKUP, "lookup")                                                                        \
-	X(DNS, "dns")                                                                              \
-	X(SENDING, "sending")                                                                      \
-	X(CONNECTING, "connecting")                                                                \
-	X(SUSPENDED, "suspended")                                                                  \
-	X(DEAD, "dead")                                                                            \
-	X(OUT, "out")                                                                              \
-	X(RATE, "rate")                                                                            \
-	X(RATE_DELAY, "rate_delay")                                                                \
-	X(WINDOW, "window")                                                                        \
-	X(SHARE, "share")                                                                          \
-	X(SILENT, "silent")                                                                        \
-	X(CONNECTION_LIMIT, "connection_limit")                                                    \
-	X(UNREADY_LIMIT, "unready_limit")                                                          \
-	X(HOST_CONNECTION_LIMIT, "host_connection_limit")                                          \
-	X(HOST_PAUSE, "host_pause")                                                                \
-	X(ORDER, "order")                                                                          \
-	X(IDLE, "idle")
+#include <stdbool.h>
 
 enum constraint {
-#define X(constraint, text) CONSTRAINT_##constraint,
-	CONSTRAINTS(X)
-#undef X
-		CONSTRAINT_COUNT
+	CONSTRAINT_REPORTING,
+	CONSTRAINT_CANCELLED,
+	CONSTRAINT_MEMORY,
+	CONSTRAINT_LOOKUP,
+	CONSTRAINT_DNS,
+	CONSTRAINT_SENDING,
+	CONSTRAINT_CONNECTING,
+	CONSTRAINT_SUSPENDED,
+	CONSTRAINT_DEAD,
+	CONSTRAINT_OUT,
+	CONSTRAINT_RATE,
+	CONSTRAINT_RATE_DELAY,
+	CONSTRAINT_WINDOW,
+	CONSTRAINT_SHARE,
+	CONSTRAINT_SILENT,
+	CONSTRAINT_CONNECTION_LIMIT,
+	CONSTRAINT_UNREADY_LIMIT,
+	CONSTRAINT_HOST_CONNECTION_LIMIT,
+	CONSTRAINT_HOST_PAUSE,
+	CONSTRAINT_ORDER,
+	CONSTRAINT_IDLE,
+	CONSTRAINT_COUNT
 };
 
+struct constraint_row {
+	const char *name;
+	const char *counts; /* what its limit is a number of, in the singular; NULL: it has none */
+	const char *why; /* a sentence: %s is that number with what it counts, %a "is" or "are" */
+	const char *relief; /* what lets it go */
+	const char *advice; /* for an active queue that it fills up; NULL: as for any other */
+	bool in_turn; /* of a site: seen to by the dispatcher, when it is the site's turn; else only an event ends it */
+	bool cites; /* the sentence ends with what the host said, or how it failed */
+};
+
+const struct constraint_row *constraint_row(enum constraint);
 const char *constraint_name(enum constraint);
 
 #endif

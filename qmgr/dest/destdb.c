@@ -101,12 +101,6 @@ struct host *destdb_get(struct destdb *db, const struct transport *t, const unio
 	return h;
 }
 
-void host_unref(struct host *h)
-{
-	assert(h->refs > 0);
-	h->refs--; /* The record outlives its last user; destdb_collect() removes it. */
-}
-
 void host_free(struct destdb *db, struct host *h)
 {
 	assert(list_empty(&h->full) && list_empty(&h->idle) && list_empty(&h->conns));

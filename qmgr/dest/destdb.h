@@ -8,31 +8,39 @@
  *	                     ^                                         |
  *	                     +--- how it went: up, out, how many ------+
  *
- *	site.c		a destination: its hosts, connections, window, and its queue for the scheduler
- *	site_hosts.c	which of its hosts is next, and what to do while none can
+ *	site.c		a destination: its hosts, and its queue for the scheduler
+ *	site_run.c	what is to be done about one at which something has changed
+ *	site_hosts.c	which of its hosts is next
+ *	site_waiting.c	who would use a connection to a host, if there were one
  *	site_health.c	whether it is alive; what happens to its mail when it dies, and when it is alive again
  *	site_refusal.c	what to do when all its hosts refuse to talk
- *	site_places.c	where an entry can go now: places, and the pace of the site
- *	site_feedback.c	what connections and deliveries tell its window
+ *	site_places.c	where an entry can go now
+ *	site_rate.c	when the next delivery may begin: what the configuration says
+ *	site_window.c	what connections and deliveries tell its window, and what that allows
  *	remembered.c	how wide its window was, for when it is known again
  *	host.c		one host: up, out, probed; how many connections it takes
- *	leased.c	connections to it that the nodes of a cluster share
+ *	leased.c	connections to it that the nodes of a cluster share; leased_heard.c: the answers
  *	speed.c		how far and how fast it is, and what that makes of a connection (pure)
  *	destdb_choose.c	which host gets a new connection (pure)
- *	destdb_text.c	what is kept over restarts, as text
+ *	destdb_text.c	what is kept over restarts, as text; host_text.c: of one host; fields.c: how
  *	conn.c		the connections that smtpc holds for us, and what each carries
+ *	conn_events.c	what comes back from them
  *	conn_state.c	what each is doing, and every number that follows from it
  *	conn_places.c	how much each may carry, and the lists that say so
  *	indoubt.c	messages sent completely and never answered: alone, on the same host first
  *	dispatch.c	the binder: places on ready connections, and new connections
  *	early.c		the other binder, as Postfix does it: for a simulation
- *	ladder.c	what holds back a site's next entry, for dispatcher and explain alike
- *	constraint.c	the names of these constraints
+ *	site_limits.c	the limits of a site, a row each
+ *	ladder.c	which of them holds back its next entry, for dispatcher and explain alike
+ *	constraint.c	what is said of each, and who sees to it
  *	congestion.c	warnings while the active queue fills up
  *	destdb_check.c	for tests: every number, counted again
- *	pooling.c	what other nodes of the cluster know about hosts
- *	suspend.c	sites, hosts and domains that the operator has suspended
+ *	pooling.c	what other nodes of the cluster are told about hosts; pooling_heard.c: what they tell
+ *	suspend.c	sites, hosts and domains that the operator has suspended; suspending.c: what follows from that
  *	edges.h		the threads that notes are posted to
+ *
+ * No two of them call each other, not by way of others either (tests/circles): what is found out lies below, what is
+ * done about it above. What is in the queue of a site, or what mail does, is seen to by site_run(), once a wake-up.
  *
  * The record of a host also keeps how many messages a host may be sent before it has answered the first: one,
  * and one more with each that it answers well, until a connection breaks or content turns out to
@@ -128,7 +136,6 @@ struct host *destdb_get(struct destdb *, const struct transport *, const union a
 struct host *destdb_host(struct destdb *, const char *key, const union address *);
 /* The same by its key, without a reference. */
 
-void host_unref(struct host *);
 void host_free(struct destdb *, struct host *);
 
 #endif

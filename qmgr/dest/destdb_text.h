@@ -18,19 +18,9 @@
 #define QMGR_DEST_DESTDB_TEXT_H
 
 #include "base/buf.h"
-#include "base/fact.h"
 #include "qmgr/dest/destdb.h"
 
 void destdb_write(struct destdb *, struct buf *to);
 void destdb_read(struct destdb *, const char *text);
-
-void destdb_put_part(struct buf *to, const struct host *, enum fact_which);
-/* The fields of it that a fact has; none where nothing is known. */
-
-void destdb_read_part(struct host *, enum fact_which, const char *text);
-/* The same, of no host in the table for FACT_HEALTH: what that means for one is pooling.h's. */
-
-struct host *destdb_read_address(struct destdb *, const char *key, const char *text);
-/* The record of a host whose address is in the text, made; NULL: it makes no sense. */
 
 #endif

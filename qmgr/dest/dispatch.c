@@ -3,45 +3,16 @@
 
 #include "base/tls_result.h"
 #include "qmgr/dest/conn_places.h"
+#include "qmgr/dest/site_limits.h"
 #include "qmgr/sched/selection.h"
-#include "qmgr/sched/share.h"
-
-/* What is idle is free for it too. */
-bool dispatch_allowed(const struct peer *p)
-{
-	const struct transport *t = p->job->transport;
-	int64_t limit = t->settings->connection_limit;
-	int64_t spare = limit > 0 ? limit - t->connections + t->nidle : INT32_MAX;
-	return share_allows(&t->scheduler->conf->queue, p->job->concurrency, spare);
-}
-
-bool dispatch_unready_full(const struct transport *t)
-{
-	int64_t limit = t->settings->connection_limit;
-	return limit > 1 && 2 * (int64_t)t->nsilent >= limit;
-}
-
-static int silent_of(const struct site *s)
-{
-	int n = 0;
-	list_each (link, tmp, &s->queue.transport->silent)
-		n += list_entry(link, struct conn, in_silent)->site == s;
-	return n;
-}
-
-bool dispatch_silent(const struct site *s)
-{
-	return s->connecting > 0 && !site_proven(s) && silent_of(s) > 0 &&
-	       s->connecting >= DISPATCH_UNPROVEN;
-}
 
 void dispatch_trim(struct site *s)
 {
-	if (s->connecting <= DISPATCH_UNPROVEN || site_proven(s))
+	if (s->connecting <= SITE_LIMITS_UNPROVEN || site_proven(s))
 		return;
 	struct list *all = &s->queue.transport->silent;
-	int n = silent_of(s);
-	for (struct list *l = all->prev; l != all && n > DISPATCH_UNPROVEN;) {
+	int n = site_limits_silent_count(s);
+	for (struct list *l = all->prev; l != all && n > SITE_LIMITS_UNPROVEN;) {
 		struct conn *c = list_entry(l, struct conn, in_silent);
 		l = l->prev;
 		if (c->site != s)
@@ -93,18 +64,20 @@ static void open_for(struct site *s, struct peer *p)
 		s->queue.transport->unpark = true; /* it may have yet another */
 	} else {
 		selection_set(&s->queue, QUEUE_QUIET);
-		site_stuck(s, choice, wake_ms);
+		/* Where no host is in service its health says so, and what comes of it. */
+		if (choice == DESTDB_LATER && wake_ms > 0)
+			site_wake_at(s, wake_ms);
 	}
 }
 
 static void grow(struct site *s, struct peer *p)
 {
-	if (dispatch_silent(s)) {
+	if (site_limits_silent(s)) {
 		selection_set(&s->queue, QUEUE_QUIET); /* it is looked at when one of them ends */
 		return;
 	}
-	if (!dispatch_allowed(p)) {
-		struct peer *other = selection_other(&s->queue, dispatch_allowed);
+	if (!site_limits_share_allows(p)) {
+		struct peer *other = selection_other(&s->queue, site_limits_share_allows);
 		if (!other) {
 			park(s, p->job);
 			return;
@@ -128,7 +101,7 @@ static void displace(struct site *s)
 
 static bool room(const struct transport *t)
 {
-	return !transport_full(t) && !dispatch_unready_full(t);
+	return !transport_full(t) && !site_limits_unready_full(t);
 }
 
 /* One that is silent may make some, unless enough of them are about to. */
@@ -174,7 +147,7 @@ void dispatch_unpark(struct transport *t)
 		struct list *first = list_first(&job->parked);
 		struct queue *queue = first ? list_entry(first, struct queue, in_parked) : NULL;
 		struct heap_item *it = queue ? heap_first(&queue->order) : NULL;
-		if (it && !dispatch_allowed(heap_entry(it, struct peer, in_order)))
+		if (it && !site_limits_share_allows(heap_entry(it, struct peer, in_order)))
 			continue;
 		if (queue) {
 			list_remove(&queue->in_parked);

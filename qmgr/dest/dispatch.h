@@ -4,7 +4,7 @@
  *	                 --> a peer whose site wants to grow
  *	                        may its message have another connection?   no --> the site is parked
  *	                        has the transport one to spare?  no --> one that has had its turn ends
- *	                        which host?                      none --> site_stuck()
+ *	                        which host?                      none --> it waits
  *	                        --> the entry is granted, and a connection opened
  *
  * An entry that is granted counts as selected, but waits: it takes the first place that its site
@@ -21,7 +21,7 @@
  * Connections that are not ready, and have been silent for CONNECTION_SILENT_MS (base/delivery.h),
  * hold at most half of the transport's: then, or when all are in use, the one that has been silent
  * longest makes room for another site. A site whose hosts have never answered keeps at most
- * DISPATCH_UNPROVEN of them in any case. Those that were begun only now count for nothing here: a
+ * SITE_LIMITS_UNPROVEN of them in any case. Those that were begun only now count for nothing here: a
  * host far away takes its time, and may have as many at once as the window allows.
  *
  * THREAD     qmgr.
@@ -32,19 +32,8 @@
 
 #include "qmgr/dest/site.h"
 
-enum { DISPATCH_UNPROVEN = 2 };
-
 bool dispatch_one(struct transport *);
 /* Use one slot. False: there is none, or nothing to use it for. */
-
-bool dispatch_silent(const struct site *);
-/* Its hosts have never answered, and have had time to. */
-
-bool dispatch_unready_full(const struct transport *);
-/* As many of its connections are silent as may be. */
-
-bool dispatch_allowed(const struct peer *);
-/* Its message may have another. */
 
 void dispatch_trim(struct site *);
 /* End what its silent hosts hold beyond that. */

@@ -418,3 +418,9 @@ struct verdict *host_called(struct verdict *v, const char *from, const char *to)
 	free(host);
 	return other;
 }
+
+void host_unref(struct host *h)
+{
+	assert(h->refs > 0);
+	h->refs--;
+}

@@ -226,4 +226,7 @@ struct verdict *host_called(struct verdict *, const char *from, const char *to);
 const char *host_mode_name(enum connection_mode);
 void host_fini(struct host *);
 
+void host_unref(struct host *);
+/* The record outlives its last user: destdb_collect() removes it. */
+
 #endif

@@ -1,18 +1,11 @@
-/* ladder.h - which constraint holds back a site's next entry: all of them, in one order.
+/* ladder.h - what holds back a site's next entry, or the place that is free for it.
  *
- * The dispatcher asks it what to do with a site, explain what to say of it.
+ * The dispatcher asks it what to do with a site, explain, the page and the simulation what to say of it.
  *
- *	suspended	by the operator
- *	dead, out	no connection but probes
- *	rate, rate_delay   the next delivery is not due
+ *	site_limits_to_begin()	the delivery itself is not due
  *	  (a place is free: nothing but the order of messages keeps it)
- *	connecting	as many connections are being opened as its entries could use
- *	window		as many connections as its window allows
- *	silent		its hosts have never answered, and are being asked
- *	connection_limit, unready_limit   of the transport: all, and those that are not ready
- *	share		of its message
- *	host_connection_limit, host_pause   its hosts have all that they may have; that they were
- *			seen to take
+ *	site_limits_of_health()	no connection but probes
+ *	site_limits_to_connect()	no further connection
  *	  (another connection may be opened: again only the order keeps it)
  *
  * OWNERSHIP  Reads, and changes nothing.
@@ -22,19 +15,18 @@
 #ifndef QMGR_DEST_LADDER_H
 #define QMGR_DEST_LADDER_H
 
-#include "qmgr/dest/constraint.h"
-#include "qmgr/dest/site.h"
+#include "qmgr/dest/site_limits.h"
 
 struct ladder {
 	enum constraint constraint; /* CONSTRAINT_ORDER: none of them */
 	struct conn *place;	    /* the place that is free; NULL: a connection is to be opened */
 	int64_t until_ms;	    /* steady clock: looked at again; 0: when something ends */
-	int64_t limit;		    /* connections that the constraint allows; 0: it is no number */
+	int64_t limit;		    /* what the constraint allows; 0: it is no number */
 };
 
 struct ladder ladder_of(const struct site *, const struct peer *);
 
-struct ladder ladder_to_connect(const struct site *, const struct peer *);
-/* Of another connection alone, whatever places there are: the lower half. */
+struct ladder ladder_of_first(const struct site *);
+/* Of its first entry; CONSTRAINT_IDLE: none waits. */
 
 #endif

@@ -2,7 +2,7 @@
 #include "qmgr/dest/leased.h"
 
 #include "base/sharing.h"
-#include "qmgr/dest/conn.h"
+#include "qmgr/dest/destdb.h"
 
 static int64_t least(int64_t a, int64_t b)
 {
@@ -42,9 +42,10 @@ static void tell(struct destdb *db, const struct host *h)
 	db->edges.to_cluster(db->edges.context, &n->note);
 }
 
-static void need(struct destdb *db, struct host *h, int64_t limit, int64_t more)
+void leased_want(struct destdb *db, struct host *h, int64_t host_limit, int64_t more)
 {
 	struct leased *l = &h->leased;
+	int64_t limit = limit_of(h, host_limit, destdb_now_ms(db));
 	int64_t want = least(limit, most(l->want, h->connections + more));
 	if (limit == 0 || (limit == l->limit && want <= l->want))
 		return;
@@ -54,44 +55,7 @@ static void need(struct destdb *db, struct host *h, int64_t limit, int64_t more)
 	tell(db, h);
 }
 
-void leased_need(struct site *s)
-{
-	struct destdb *db = s->db;
-	int end, first = db->edges.to_cluster ? destdb_group(s->hosts, s->nhost, &end) : -1;
-	int64_t room = site_limit(s) - (s->connections - s->slow);
-	int64_t more = most(1, least(s->queue.waiting - (s->connecting - s->slow), room));
-	for (int i = first; first >= 0 && i < end; i++) {
-		struct host *h = s->hosts[i].host;
-		int64_t host_limit = s->queue.transport->settings->host_connection_limit;
-		if (!site_host_out(&s->hosts[i]))
-			need(db, h, limit_of(h, host_limit, destdb_now_ms(db)), more);
-	}
-}
-
-/* Those that are told to close; the numbers follow when they have. */
-static void end_surplus(struct destdb *db, struct host *h)
-{
-	int64_t surplus = h->connections - h->leased.fair;
-	list_each (link, tmp, &h->conns) {
-		const struct conn *c = list_entry(link, struct conn, in_host);
-		surplus -= !conn_ready(c) && !conn_unready(c);
-	}
-	for (bool idle = true;; idle = false) {
-		list_each (link, tmp, &h->conns) {
-			struct conn *c = list_entry(link, struct conn, in_host);
-			bool open = conn_ready(c) || (conn_unready(c) && !idle);
-			if (surplus > 0 && open && (!idle || c->busy == 0)) {
-				conn_end(db, c);
-				surplus--;
-			}
-		}
-		if (!idle)
-			return;
-	}
-}
-
-/* Down to what is fair, and to what is wanted, but never below what there is. */
-static void lower(struct destdb *db, struct host *h)
+void leased_lower(struct destdb *db, struct host *h)
 {
 	struct leased *l = &h->leased;
 	int64_t hold = most(h->connections, least(l->fair, l->want));
@@ -99,32 +63,6 @@ static void lower(struct destdb *db, struct host *h)
 		return;
 	l->hold = hold;
 	tell(db, h);
-}
-
-void leased_heard(struct destdb *db, struct sharing_leased *note)
-{
-	struct host *h;
-	HASH_FIND_STR(db->hosts, note->key, h);
-	if (h && h->leased.limit > 0 && db->edges.to_cluster) {
-		struct leased *l = &h->leased;
-		bool first = l->heard == 0, more = note->allowed > l->hold;
-		l->heard = note->number;
-		l->fair = note->fair;
-		l->others = note->others;
-		l->hold = note->allowed;
-		l->scarce = note->scarce;
-		if (h->nidle > 0)
-			leased_idle(db, h);
-		/* What it was seen to take it takes of all of them. */
-		if (first && h->limit.n > 0)
-			h->limit.n = (int)most(h->limit.n, h->ready + l->others);
-		if (l->fair < l->want)
-			end_surplus(db, h);
-		lower(db, h);
-		if (more)
-			site_feed_waiting_for(h);
-	}
-	sharing_leased_free(&note);
 }
 
 void leased_closed(struct destdb *db, struct host *h)
@@ -137,7 +75,7 @@ void leased_closed(struct destdb *db, struct host *h)
 		l->hold = least(l->hold, h->connections);
 		tell(db, h);
 	}
-	lower(db, h);
+	leased_lower(db, h);
 }
 
 void leased_idle(struct destdb *db, struct host *h)
@@ -145,16 +83,6 @@ void leased_idle(struct destdb *db, struct host *h)
 	list_remove(&h->leased.in_scarce);
 	if (h->leased.scarce)
 		list_append(&db->scarce, &h->leased.in_scarce);
-}
-
-void leased_flush(struct destdb *db)
-{
-	for (struct list *first; (first = list_first(&db->scarce)) != NULL;) {
-		struct host *h = list_entry(first, struct host, leased.in_scarce);
-		list_remove(first);
-		list_each (link, tmp, &h->idle)
-			conn_end(db, list_entry(link, struct conn, in_host_idle));
-	}
 }
 
 void leased_end(struct destdb *db, struct host *h)

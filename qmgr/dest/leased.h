@@ -1,6 +1,6 @@
 /* leased.h - connections to a host with a limit, configured or learnt, that the nodes of a cluster share.
  *
- *	a site finds no host with room --> leased_need() --> SHARING_NEED --> [ cluster ]
+ *	a site finds no host with room --> leased_want() --> SHARING_NEED --> [ cluster ]
  *	hold, and who waits looks again <-- leased_heard() <-- SHARING_LEASED <--+
  *
  * Where there is not one for each of the nodes that want some, a connection ends as soon as it is idle.
@@ -25,7 +25,6 @@
 struct destdb;
 struct host;
 struct sharing_leased;
-struct site;
 
 struct leased {
 	bool shared;	       /* there is a cluster */
@@ -42,19 +41,24 @@ struct leased {
 bool leased_room(const struct host *, int64_t host_limit, int64_t now_ms);
 /* For one more connection, in a cluster: host_limit is the configured one, 0 for none. */
 
-void leased_need(struct site *);
-/* It may open another connection: of the best of its hosts, ask for all that it would use. */
+void leased_want(struct destdb *, struct host *, int64_t host_limit, int64_t more);
+/* So many more would be used than there are: ask for them, where there is a limit, and nobody has. */
 
-void leased_heard(struct destdb *, struct sharing_leased *); /* takes it */
+void leased_lower(struct destdb *, struct host *);
+/* Down to what is fair, and to what is wanted, but never below what there is. */
 
 void leased_closed(struct destdb *, struct host *);
 /* A connection has ended: what nobody waits for goes back. */
 
 void leased_idle(struct destdb *, struct host *); /* a connection is idle */
 
+void leased_end(struct destdb *, struct host *); /* the record is about to be freed */
+
+/* leased_heard.c */
+
+void leased_heard(struct destdb *, struct sharing_leased *); /* takes it */
+
 void leased_flush(struct destdb *);
 /* Once a wake-up, when all mail has found its place: what is still idle ends where others wait for it. */
-
-void leased_end(struct destdb *, struct host *); /* the record is about to be freed */
 
 #endif

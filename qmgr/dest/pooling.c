@@ -2,9 +2,7 @@
 #include "qmgr/dest/pooling.h"
 
 #include "base/clock.h"
-#include "qmgr/dest/conn.h"
-#include "qmgr/dest/destdb_text.h"
-#include "qmgr/dest/site.h"
+#include "qmgr/dest/host_text.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -99,7 +97,7 @@ static void put(struct destdb *db, struct host *h, enum fact_which which)
 {
 	struct fact *f = known(h);
 	struct buf text = {0};
-	destdb_put_part(&text, h, which);
+	host_text_put(&text, h, which);
 	fact_set(f, which, fact_stamp(f->part[which].stamp, clock_wall_ms()), own_name(db),
 		 buf_cstr(&text));
 	buf_fini(&text);
@@ -124,6 +122,28 @@ static void tell(struct destdb *db, struct host *h)
 	struct fact *seen = fact_copy(known(h), changed, FACT_SEEN);
 	seen->doubts = h->doubts;
 	post(db, &seen->note);
+}
+
+void pooling_tell(struct destdb *db, struct host *h)
+{
+	list_remove(&h->pooling.changed);
+	tell(db, h);
+}
+
+unsigned pooling_merge(struct host *h, const struct fact *f)
+{
+	if (f->doubts > h->pooling.doubts_of_all)
+		h->pooling.doubts_of_all = f->doubts;
+	return fact_merge(known(h), f);
+}
+
+void pooling_agree(struct host *h, enum fact_which which)
+{
+	if (which == FACT_SPEED)
+		keep_speed(h);
+	if (which == FACT_PIPELINE)
+		h->pooling.depth = earned(h);
+	h->pooling.as[which] = likeness(h, which);
 }
 
 void pooling_changed(struct destdb *db, struct host *h)
@@ -159,8 +179,7 @@ int pooling_doubts(const struct host *h)
 void pooling_flush(struct destdb *db)
 {
 	for (struct list *first; (first = list_first(&db->changed)) != NULL;) {
-		list_remove(first);
-		tell(db, list_entry(first, struct host, pooling.changed));
+		pooling_tell(db, list_entry(first, struct host, pooling.changed));
 	}
 }
 
@@ -189,79 +208,6 @@ void pooling_tell_all(struct destdb *db)
 	}
 }
 
-static void touch_sites(struct host *h)
-{
-	list_each (link, tmp, &h->sites)
-		site_touch(list_entry(link, struct site_host, in_host)->site);
-}
-
-static void hear_health(struct destdb *db, struct host *h, const struct fact_part *p)
-{
-	bool was_up = h->state == HOST_UP;
-	int64_t now_ms = destdb_now_ms(db);
-	struct host heard = {0};
-	destdb_read_part(&heard, FACT_HEALTH, p->text);
-	/* Mail that waits for it is to be told why. */
-	if (heard.failures > 0 && heard.why && !host_serves(h, now_ms))
-		host_heard_out(h, &heard, p->node, now_ms);
-	else if (heard.failures == 0)
-		host_heard_up(h, heard.proven, p->node);
-	host_fini(&heard);
-	if (was_up != (h->state == HOST_UP))
-		site_host_changed(h);
-	else
-		touch_sites(h);
-}
-
-static void hear_part(struct destdb *db, struct host *h, enum fact_which which)
-{
-	const struct fact_part *p = &h->pooling.fact->part[which];
-	int depth = h->depth;
-	if (which == FACT_HEALTH) {
-		hear_health(db, h, p);
-	} else {
-		destdb_read_part(h, which, p->text);
-		if (which == FACT_PIPELINE && h->depth != depth) {
-			int heard = h->depth;
-			h->depth = depth;
-			conn_set_depth(h, heard);
-		}
-		touch_sites(h);
-	}
-	if (which == FACT_SPEED)
-		keep_speed(h);
-	if (which == FACT_PIPELINE)
-		h->pooling.depth = earned(h);
-	h->pooling.as[which] = likeness(h, which);
-}
-
-/* The record, made where another node knows the host and we do not. */
-static struct host *find(struct destdb *db, const struct fact *f)
-{
-	struct host *h;
-	HASH_FIND_STR(db->hosts, f->key, h);
-	if (h || !f->part[FACT_HEALTH].text || HASH_COUNT(db->hosts) >= POOLING_HOSTS_MAX)
-		return h;
-	return destdb_read_address(db, f->key, f->part[FACT_HEALTH].text);
-}
-
-void pooling_heard(struct destdb *db, struct fact *f)
-{
-	struct host *h = find(db, f);
-	if (h) {
-		tell(db, h);
-		list_remove(&h->pooling.changed);
-		unsigned changed = fact_merge(known(h), f);
-		for (unsigned i = 0; i < FACT_PART_COUNT; i++)
-			if (changed & 1U << i)
-				hear_part(db, h, (enum fact_which)i);
-		if (f->doubts > h->pooling.doubts_of_all)
-			h->pooling.doubts_of_all = f->doubts;
-		db->learnt |= changed != 0;
-	}
-	fact_free(&f);
-}
-
 bool pooling_may_probe(struct destdb *db, struct host *h)
 {
 	struct host_pooling *p = &h->pooling;
@@ -278,30 +224,6 @@ bool pooling_may_probe(struct destdb *db, struct host *h)
 		post(db, &fact_probe_new(h->key, db->sched->loop)->note);
 	}
 	return false;
-}
-
-/* That it waits is nothing that it knows of the host, so the others are not told. */
-static void wait_for_probe(struct destdb *db, struct host *h)
-{
-	tell(db, h);
-	host_wait_for_probe(h, destdb_now_ms(db));
-	h->pooling.as[FACT_HEALTH] = likeness(h, FACT_HEALTH);
-}
-
-void pooling_leave(struct destdb *db, struct fact_probe *leave)
-{
-	struct host *h;
-	int64_t now_ms = destdb_now_ms(db);
-	HASH_FIND_STR(db->hosts, leave->key, h);
-	if (h) {
-		h->pooling.asked_ms = 0;
-		if (leave->granted)
-			h->pooling.leave_until_ms = now_ms + LEAVE_GOOD_MS;
-		else
-			wait_for_probe(db, h);
-		touch_sites(h);
-	}
-	fact_probe_free(&leave);
 }
 
 void pooling_fini(struct host *h)

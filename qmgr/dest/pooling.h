@@ -35,15 +35,24 @@ void pooling_quiet(struct host *);		      /* as it is now, it is not to be told 
 void pooling_forgotten(struct destdb *, struct host *, bool everywhere);
 /* After host_forget(): the others are told that nothing is known now, or nothing at all. */
 
-int pooling_doubts(const struct host *); /* of all nodes, as far as is known */
-void pooling_flush(struct destdb *);	 /* tell what has changed */
-void pooling_tell_all(struct destdb *);	 /* what this node has seen, once more */
-void pooling_heard(struct destdb *, struct fact *);
+int pooling_doubts(const struct host *);	   /* of all nodes, as far as is known */
+void pooling_tell(struct destdb *, struct host *); /* what has changed */
+void pooling_flush(struct destdb *);		   /* the same of all */
+void pooling_tell_all(struct destdb *);		   /* what this node has seen, once more */
 
 bool pooling_may_probe(struct destdb *, struct host *);
 /* False: leave has been asked for, and its sites are touched when it has come. */
 
-void pooling_leave(struct destdb *, struct fact_probe *);
 void pooling_fini(struct host *);
+
+unsigned pooling_merge(struct host *, const struct fact *);
+/* A part that is newer is taken: a bit for each, 1 << enum fact_which. */
+
+void pooling_agree(struct host *, enum fact_which); /* as this part is now the others know it */
+
+/* pooling_heard.c */
+
+void pooling_heard(struct destdb *, struct fact *);
+void pooling_leave(struct destdb *, struct fact_probe *);
 
 #endif

@@ -98,93 +98,10 @@ void site_set_hosts(struct site *s, struct site_host *hosts, int n)
 	site_touch(s);
 }
 
-void site_touch(struct site *s)
-{
-	scheduler_touch(&s->queue);
-}
-
 void site_wake_at(struct site *s, int64_t at_ms)
 {
 	if (!timer_active(&s->wake) || s->wake.due_ms > at_ms)
 		timer_start(&s->db->sched->loop->timers, &s->wake, at_ms);
-}
-
-/* Grants come first; they were selected when the connection was begun. */
-static void serve_granted(struct site *s)
-{
-	while (s->queue.ngranted > 0) {
-		struct peer *p = list_entry(list_first(&s->queue.granted), struct peer, in_granted);
-		struct conn *c = site_place(s, p);
-		if (!c)
-			break;
-		struct entry *e = peer_take(p);
-		site_count_delivery(s);
-		conn_give(s->db, c, e);
-	}
-	/* One that is slow to connect leaves its entry to another. */
-	while (s->queue.ngranted > s->connecting - s->slow)
-		peer_ungrant(list_entry(s->queue.granted.prev, struct peer, in_granted));
-}
-
-int site_limit(const struct site *s)
-{
-	return site_one_at_a_time(s) && s->window.concurrency > 1 ? 1 : s->window.concurrency;
-}
-
-/* What is there to do about it? Where a transport, a message or a host has no connection to spare, the
- * dispatcher sees to that when it is its turn. */
-static enum queue_state state_by(const struct ladder *l)
-{
-	switch (l->constraint) {
-	case CONSTRAINT_ORDER:
-		return l->place ? QUEUE_PLACED : QUEUE_HUNGRY;
-	case CONSTRAINT_SHARE:
-	case CONSTRAINT_CONNECTION_LIMIT:
-	case CONSTRAINT_UNREADY_LIMIT:
-	case CONSTRAINT_HOST_CONNECTION_LIMIT:
-	case CONSTRAINT_HOST_PAUSE:
-		return QUEUE_HUNGRY;
-	default:
-		return QUEUE_QUIET;
-	}
-}
-
-static enum queue_state assess(struct site *s)
-{
-	struct heap_item *first = heap_first(&s->queue.order);
-	/* What is granted waits for the same time. */
-	if (s->queue.waiting > 0 && site_paused(s) &&
-	    site_paused_until_ms(s) > destdb_now_ms(s->db))
-		site_wake_at(s, site_paused_until_ms(s));
-	if (!first)
-		return QUEUE_QUIET;
-	struct ladder l = ladder_of(s, heap_entry(first, struct peer, in_order));
-	return state_by(&l);
-}
-
-/* What has entries and no place for them may use what others do not. */
-static void wait_or_not(struct site *s)
-{
-	bool has_own = s->queue.state == QUEUE_PLACED && s->connections > 0;
-	bool could_use = s->health == SITE_ALIVE && !has_own && s->queue.waiting > 0 &&
-			 !site_paused(s) && s->connections - s->slow < site_limit(s);
-	if (could_use)
-		site_wait_for_hosts(s);
-	else
-		site_wait_no_more(s);
-}
-
-void site_run(struct site *s)
-{
-	site_see_to_health(s);
-	site_reserve(s);
-	serve_granted(s);
-	list_remove(&s->queue.in_parked);
-	dispatch_trim(s);
-	selection_set(&s->queue, assess(s));
-	wait_or_not(s);
-	site_pass_on(s);
-	site_call_back(s);
 }
 
 void site_reset(struct site *s, bool everywhere)

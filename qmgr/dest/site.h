@@ -106,15 +106,13 @@ void site_set_hosts(struct site *, struct site_host *, int n);
 /* Takes the array, what hangs on it and its references. Connections to an address that must prove something
  * else now end. */
 
-void site_touch(struct site *);
+static inline void site_touch(struct site *s)
+{
+	scheduler_touch(&s->queue);
+}
 /* Something has changed: qmgr_thread_settle() runs it. */
 
 void site_wake_at(struct site *, int64_t at_ms); /* steady clock: touch it then, or sooner */
-
-void site_run(struct site *);
-/* Serve what is granted, see to its health, and find its state. */
-
-int site_limit(const struct site *); /* connections that it may have now */
 
 void site_reset(struct site *, bool everywhere); /* everywhere: the other nodes are told */
 /* Forget what was learnt about it and its hosts. */
@@ -122,26 +120,16 @@ void site_reset(struct site *, bool everywhere); /* everywhere: the other nodes 
 bool site_idle(const struct site *); /* nothing waits, nothing is open */
 void site_free(struct site *);
 
+/* site_run.c */
+
+void site_run(struct site *);
+/* Serve what is granted, see to its health, and find its state. */
+
 /* site_hosts.c */
 
 enum destdb_choice site_choose_host(struct site *, const struct peer *, struct site_host **,
 				    int64_t *wake_ms);
 /* For a new connection, begun for the first entry of this peer. */
-
-void site_stuck(struct site *, enum destdb_choice, int64_t wake_ms);
-/* It would grow, and no host takes a connection: wait for one. */
-
-void site_wait_for_hosts(struct site *);
-/* It could use a connection to any of them: host->full. */
-
-void site_wait_no_more(struct site *);
-
-void site_feed_waiting_for(struct host *);
-/* A connection to a host has ended, or is idle: the first that waits for it looks; with the last
- * one, all. */
-
-void site_pass_on(struct site *);
-/* It has looked: what it makes no use of, and its own idle connections, are for the next. */
 
 bool site_has_quicker(const struct site *, const struct host *);
 /* Another host of the same preference is in service, and not slow. */
@@ -157,10 +145,9 @@ bool site_overflows(const struct site *);
 /* What it has would wait for the connections to its best hosts for longer than backup_attempt_delay:
  * hosts of lesser preference may be used beside them where those take no further connection. */
 
-void site_prefer(struct conn *, bool tried_beside);
-/* It has become ready. Those to hosts of lesser preference end, unless the site overflows; where there
- * is a better one, this is left for what overflows, and for mail that must go to its host. One that was tried beside others ends when they are all
- * that the site may have. */
+bool site_has_backups(const struct site *); /* hosts of several preferences */
+int64_t site_down_until_ms(const struct site *);
+/* Steady clock: when the next host of one that is not alive is tried; 0: it is alive, or suspended. */
 
 bool site_proven(const struct site *); /* one of its hosts has answered before */
 
@@ -170,7 +157,8 @@ struct conn *site_place(const struct site *, const struct peer *);
 /* A connection with a place for the first entry of this peer, now; NULL: none, or it is better off
  * with another connection. */
 
-bool site_may_grow(const struct site *); /* its window allows another connection */
+/* site_rate.c */
+
 bool site_paused(const struct site *);
 int64_t site_paused_until_ms(const struct site *); /* steady clock; what is past is no pause */
 bool site_one_at_a_time(const struct site *);	   /* it has a delay between deliveries */
@@ -185,7 +173,24 @@ void site_reserve(struct site *);
 
 void site_reserved(struct destdb *, struct sharing_want *); /* the answer; takes it */
 
-/* site_feedback.c */
+/* site_waiting.c */
+
+void site_wait_for_hosts(struct site *);
+/* It could use a connection to any of them: host->full. */
+
+void site_wait_no_more(struct site *);
+
+void site_feed_waiting_for(struct host *);
+/* A connection to a host has ended, or is idle: the first that waits for it looks; with the last
+ * one, all. */
+
+void site_pass_on(struct site *);
+/* It has looked: what it makes no use of, and its own idle connections, are for the next. */
+
+/* site_window.c */
+
+int site_limit(const struct site *);	 /* connections that it may have now */
+bool site_may_grow(const struct site *); /* its window allows another connection */
 
 void site_worked(struct site *, int busy);
 /* Feedback: a delivery that did not fail in connection or handshake, while so many were busy. */
@@ -195,6 +200,12 @@ void site_connection_failed(struct site *, struct host *, struct verdict *why, b
 
 void site_adopt_failure(struct site *, struct verdict *why);
 /* This is what was wrong last. */
+
+void site_revive(struct site *);
+/* Something worked: if it was dead, it is no more. */
+
+void site_host_changed(struct host *);
+/* It is out, or back: its sites look. */
 
 /* site_refusal.c */
 
@@ -214,17 +225,8 @@ void site_call_back(struct site *);
 void site_called_back(struct destdb *, struct spool_unpark *);
 /* The spool's answer. */
 
-void site_revive(struct site *);
-/* Something worked: if it was dead, it is no more. */
-
-void site_host_changed(struct host *);
-/* It is out, or back: its sites look. */
-
 void site_try_now(struct site *);
 /* The operator wants its hosts tried, whatever they did before. */
-
-int64_t site_down_until_ms(const struct site *);
-/* Steady clock: when the next host of one that is not alive is tried; 0: it is alive, or suspended. */
 
 const char *site_health_name(enum site_health);
 const char *site_state_name(const struct site *);

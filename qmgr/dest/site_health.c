@@ -124,19 +124,6 @@ static void probe(struct site *s)
 	}
 }
 
-int64_t site_down_until_ms(const struct site *s)
-{
-	int64_t first_ms = 0;
-	if (s->health != SITE_DEAD && s->health != SITE_OUT)
-		return 0;
-	for (int i = 0; i < s->nhost; i++) {
-		const struct host *h = s->hosts[i].host;
-		if (h->state != HOST_UP && (first_ms == 0 || h->retry_ms < first_ms))
-			first_ms = h->retry_ms;
-	}
-	return first_ms;
-}
-
 /* --- health */
 
 static enum site_health health_of(const struct site *s)
@@ -147,12 +134,6 @@ static enum site_health health_of(const struct site *s)
 	if (window_dead(&s->window))
 		return SITE_DEAD;
 	return s->nhost > 0 && destdb_group(s->hosts, s->nhost, &end) < 0 ? SITE_OUT : SITE_ALIVE;
-}
-
-void site_revive(struct site *s)
-{
-	if (window_dead(&s->window))
-		window_revive(&s->window, s->queue.transport->settings);
 }
 
 /* --- parking */
@@ -240,16 +221,6 @@ void site_see_to_health(struct site *s)
 	if (wanted(s) && is != SITE_SUSPENDED && !s->db->bind_early)
 		probe(s);
 	park_when_due(s);
-}
-
-void site_host_changed(struct host *h)
-{
-	list_each (link, tmp, &h->sites) {
-		struct site *s = list_entry(link, struct site_host, in_host)->site;
-		if (h->state == HOST_UP)
-			site_revive(s);
-		site_touch(s);
-	}
 }
 
 void site_try_now(struct site *s)

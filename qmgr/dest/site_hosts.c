@@ -6,6 +6,19 @@
 #include "qmgr/dest/suspend.h"
 #include "qmgr/sched/job.h"
 
+/* It may open another connection: of the best of its hosts, ask for all that it would use. */
+static void ask_for_leases(const struct site *s)
+{
+	int64_t limit = s->queue.transport->settings->host_connection_limit;
+	int64_t wanted = s->queue.waiting - (s->connecting - s->slow);
+	int64_t room = site_limit(s) - (s->connections - s->slow);
+	int64_t more = wanted < room ? wanted : room;
+	int end, first = s->db->edges.to_cluster ? destdb_group(s->hosts, s->nhost, &end) : -1;
+	for (int i = first; first >= 0 && i < end; i++)
+		if (!site_host_out(&s->hosts[i]))
+			leased_want(s->db, s->hosts[i].host, limit, more > 1 ? more : 1);
+}
+
 enum destdb_choice site_choose_host(struct site *s, const struct peer *p, struct site_host **host,
 				    int64_t *wake_ms)
 {
@@ -17,11 +30,11 @@ enum destdb_choice site_choose_host(struct site *s, const struct peer *p, struct
 		destdb_now_ms(s->db), site_overflows(s), scheduler_chance(s->db->sched), host,
 		wake_ms);
 	if (choice != DESTDB_NONE)
-		leased_need(s);
+		ask_for_leases(s);
 	return choice;
 }
 
-static bool has_backups(const struct site *s)
+bool site_has_backups(const struct site *s)
 {
 	return s->nhost > 0 && s->hosts[0].preference != s->hosts[s->nhost - 1].preference;
 }
@@ -52,7 +65,7 @@ bool site_overflows(const struct site *s)
 {
 	int64_t delay_ms = s->queue.transport->settings->backup_attempt_delay;
 	int end, first;
-	if (delay_ms == 0 || !has_backups(s) ||
+	if (delay_ms == 0 || !site_has_backups(s) ||
 	    (first = destdb_group(s->hosts, s->nhost, &end)) < 0)
 		return false;
 	return wait_ms(s, &s->hosts[first], end - first) > (double)delay_ms;
@@ -98,96 +111,15 @@ bool site_has_other(const struct site *s, const struct host *h)
 	return false;
 }
 
-static uint32_t preference_of(const struct conn *c)
+int64_t site_down_until_ms(const struct site *s)
 {
-	const struct site_host *it = site_host_of(c->site, c->host);
-	return it ? it->preference : UINT32_MAX;
-}
-
-/* Those of lesser preference end, or are a reserve; true: a better one is ready. */
-static bool end_lesser(const struct conn *ready, struct list *conns)
-{
-	bool better = false, overflows = site_overflows(ready->site);
-	uint32_t mine = preference_of(ready);
-	list_each (link, tmp, conns) {
-		struct conn *c = list_entry(link, struct conn, in_site);
-		if (!conn_ready(c) && !conn_unready(c))
-			continue;
-		if (preference_of(c) > mine && overflows)
-			c->reserve = true;
-		else if (preference_of(c) > mine)
-			conn_end(c->site->db, c);
-		else if (conn_ready(c) && preference_of(c) < mine)
-			better = true;
-	}
-	return better;
-}
-
-void site_prefer(struct conn *ready, bool tried_beside)
-{
-	struct site *s = ready->site;
-	if (has_backups(s)) {
-		ready->reserve = end_lesser(ready, &s->open);
-		ready->reserve |= end_lesser(ready, &s->rest);
-	}
-	if (tried_beside && s->connections - s->slow - s->ending > site_limit(s))
-		conn_end(s->db, ready);
-}
-
-/* Whichever of its hosts has a connection to spare first will say so. */
-void site_wait_for_hosts(struct site *s)
-{
+	int64_t first_ms = 0;
+	if (s->health != SITE_DEAD && s->health != SITE_OUT)
+		return 0;
 	for (int i = 0; i < s->nhost; i++) {
-		struct site_host *it = &s->hosts[i];
-		if (site_host_out(it) || !list_empty(&it->in_full))
-			continue;
-		list_append(&it->host->full, &it->in_full);
-		if (it->host->nidle > 0)
-			site_touch(s); /* one that has had its turn is free for it now */
+		const struct host *h = s->hosts[i].host;
+		if (h->state != HOST_UP && (first_ms == 0 || h->retry_ms < first_ms))
+			first_ms = h->retry_ms;
 	}
-}
-
-void site_wait_no_more(struct site *s)
-{
-	for (int i = 0; i < s->nhost; i++)
-		list_remove(&s->hosts[i].in_full);
-}
-
-/* Each is told once in a round: who makes no use of it waits behind the others. */
-void site_feed_waiting_for(struct host *h)
-{
-	list_each (link, tmp, &h->full) {
-		struct site *s = list_entry(link, struct site_host, in_full)->site;
-		if (s->fed == s->db->rounds)
-			continue;
-		s->fed = s->db->rounds;
-		s->fed_by = h;
-		list_remove(link);
-		list_append(&h->full, link);
-		site_touch(s);
-		if (h->connections > 0)
-			return;
-	}
-}
-
-void site_pass_on(struct site *s)
-{
-	struct host *h = s->fed_by;
-	s->fed_by = NULL;
-	if (s->queue.state == QUEUE_PLACED)
-		return;
-	if (h)
-		site_feed_waiting_for(h);
-	list_each (link, tmp, &s->open) {
-		const struct conn *c = list_entry(link, struct conn, in_site);
-		if (c->busy == 0 && c->host != h)
-			site_feed_waiting_for(c->host);
-	}
-}
-
-void site_stuck(struct site *s, enum destdb_choice choice, int64_t wake_ms)
-{
-	/* Where no host is in service its health says so, and what comes of it. */
-	if (choice == DESTDB_LATER && wake_ms > 0)
-		site_wake_at(s, wake_ms);
+	return first_ms;
 }

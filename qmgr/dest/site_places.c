@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: ISC */
-/* Where an entry can go now: places on ready connections, and the pace of the site.
+/* Where an entry can go now: places on ready connections.
  *
  *	an idle connection, its own or one that another site has no use for
  *	a place in a pipeline that costs nothing	(speed.h)
  *	another connection, if one may be opened and is ready sooner
  *	any place in a pipeline
  */
-#include "base/sharing.h"
 #include "qmgr/dest/conn_places.h"
 #include "qmgr/dest/indoubt.h"
-#include "qmgr/dest/ladder.h"
-#include "qmgr/dest/site.h"
+#include "qmgr/dest/site_limits.h"
 
 #include <string.h>
 
@@ -18,67 +16,6 @@ static bool bytes_fit(const struct site *s, int64_t bytes)
 {
 	int64_t limit = s->queue.transport->settings->pipeline_bytes;
 	return limit == 0 || bytes <= limit;
-}
-
-bool site_one_at_a_time(const struct site *s)
-{
-	return s->queue.transport->settings->destination_rate_delay > 0;
-}
-
-static const struct conf_rate *rate_of(const struct site *s)
-{
-	return &s->queue.transport->settings->destination_rate;
-}
-
-bool site_rate_shared(const struct site *s)
-{
-	return s->db->edges.to_cluster && rate_of(s)->events > 0;
-}
-
-int64_t site_rate_due_ms(const struct site *s)
-{
-	return site_rate_shared(s) ? pace_reserved_ms(&s->pace, rate_of(s), destdb_now_ms(s->db))
-				   : pace_due_ms(&s->pace, rate_of(s));
-}
-
-void site_reserve(struct site *s)
-{
-	int64_t more = 0;
-	if (site_rate_shared(s))
-		more = pace_wants(&s->pace, rate_of(s), s->queue.waiting, destdb_now_ms(s->db));
-	if (more == 0)
-		return;
-	struct sharing_want *w = sharing_want_new(s->db->sched->loop, s->key, rate_of(s), more);
-	s->db->edges.to_cluster(s->db->edges.context, &w->note);
-}
-
-void site_reserved(struct destdb *db, struct sharing_want *w)
-{
-	struct site *s;
-	HASH_FIND_STR(db->sites, w->key, s);
-	if (s && s->pace.wanted) {
-		pace_granted(&s->pace, w->n, w->from_us, w->again_us);
-		site_touch(s);
-	}
-	sharing_want_free(&w);
-}
-
-int64_t site_paused_until_ms(const struct site *s)
-{
-	int64_t due_ms = site_rate_due_ms(s);
-	return due_ms > s->delay_until_ms ? due_ms : s->delay_until_ms;
-}
-
-bool site_paused(const struct site *s)
-{
-	return site_paused_until_ms(s) > destdb_now_ms(s->db) ||
-	       (site_one_at_a_time(s) && s->busy > 0);
-}
-
-bool site_may_grow(const struct site *s)
-{
-	int used = s->db->bind_early ? s->busy : s->connections - s->slow;
-	return s->queue.waiting > s->connecting - s->slow && used < site_limit(s);
 }
 
 static bool usable(const struct conn *c)
@@ -150,7 +87,7 @@ static bool another_is_sooner(const struct conn *c)
 /* It may have another connection, or one is being opened for it that is heard of. */
 static bool may_connect(const struct site *s, const struct peer *p)
 {
-	enum constraint c = ladder_to_connect(s, p).constraint;
+	enum constraint c = site_limits_to_connect(s, p).constraint;
 	return s->health == SITE_ALIVE &&
 	       (c == CONSTRAINT_ORDER ||
 		(c == CONSTRAINT_CONNECTING && s->queue.transport->nsilent == 0));
@@ -178,21 +115,4 @@ static struct conn *place_for(const struct site *s, const struct peer *p)
 struct conn *site_place(const struct site *s, const struct peer *p)
 {
 	return site_paused(s) ? NULL : place_for(s, p);
-}
-
-void site_count_delivery(struct site *s)
-{
-	if (!site_rate_shared(s)) {
-		pace_count(&s->pace, rate_of(s), destdb_now_ms(s->db));
-		return;
-	}
-	pace_use(&s->pace, rate_of(s));
-	site_reserve(s);
-}
-
-void site_delivery_ended(struct site *s)
-{
-	if (site_one_at_a_time(s))
-		s->delay_until_ms =
-			destdb_now_ms(s->db) + s->queue.transport->settings->destination_rate_delay;
 }

@@ -52,12 +52,6 @@ bool suspend_site_host_is(const struct site_host *, const char *name);
 bool suspend_means_host(const struct host *, const char *name);
 /* The same of any site that has it. */
 
-bool suspend_begin(struct destdb *, const char *name, enum suspend_kind);
-/* False: it is suspended. */
-
-bool suspend_end(struct destdb *, const char *name);
-/* False: nothing of this name is. */
-
 bool suspend_covers_site(const struct destdb *, const struct site *);
 bool suspend_covers_domain(const struct destdb *, const char *domain);
 bool suspend_covers_site_host(const struct destdb *, const struct site_host *);
@@ -65,6 +59,23 @@ bool suspend_covers_host(const struct destdb *, const struct host *);
 /* For what is new to the scheduler. */
 
 struct verdict *suspend_verdict(const char *what); /* "site", "host" or "domain" */
+
+bool suspend_means_sites(const struct suspended *);
+bool suspend_means_hosts(const struct suspended *);
+bool suspend_means_domains(const struct suspended *);
+
+struct suspended *suspend_find(const struct destdb *, const char *name, enum suspend_kind);
+/* NULL: there is none. */
+
+void suspend_forget(struct destdb *, struct suspended *); /* and nothing else */
 void suspend_free(struct destdb *);
+
+/* suspending.c */
+
+bool suspend_begin(struct destdb *, const char *name, enum suspend_kind);
+/* False: it is suspended. */
+
+bool suspend_end(struct destdb *, const char *name);
+/* False: nothing of this name is. */
 
 #endif

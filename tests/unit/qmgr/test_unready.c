@@ -3,7 +3,7 @@
 #include "tests/unit/qmgr/world.h"
 
 #include "qmgr/dest/conn.h"
-#include "qmgr/dest/dispatch.h"
+#include "qmgr/dest/site_limits.h"
 
 static uint64_t last_id;
 
@@ -80,10 +80,10 @@ static void thirteen_at_one_site_keep_two_connections(void **state)
 	all_are_silent();
 	assert_int_equal(ending.n, 11);
 	assert_int_equal(close_as_told(), 11);
-	assert_int_equal(unready_of(1), DISPATCH_UNPROVEN);
+	assert_int_equal(unready_of(1), SITE_LIMITS_UNPROVEN);
 	for (int i = 0; i < 13; i++)
 		send_to_site(1);
-	assert_int_equal(unready_of(1), DISPATCH_UNPROVEN);
+	assert_int_equal(unready_of(1), SITE_LIMITS_UNPROVEN);
 	struct site *s = site_named("mx1.test");
 	assert_int_equal(s->hosts[0].host->failures, 0); /* it has not failed */
 }

@@ -53,3 +53,30 @@ void site_connection_failed(struct site *s, struct host *host, struct verdict *w
 		window_narrow(&s->window, s->queue.transport->settings);
 	log_step(s, fatal ? "failure" : "cut off");
 }
+
+int site_limit(const struct site *s)
+{
+	return site_one_at_a_time(s) && s->window.concurrency > 1 ? 1 : s->window.concurrency;
+}
+
+bool site_may_grow(const struct site *s)
+{
+	int used = s->db->bind_early ? s->busy : s->connections - s->slow;
+	return s->queue.waiting > s->connecting - s->slow && used < site_limit(s);
+}
+
+void site_revive(struct site *s)
+{
+	if (window_dead(&s->window))
+		window_revive(&s->window, s->queue.transport->settings);
+}
+
+void site_host_changed(struct host *h)
+{
+	list_each (link, tmp, &h->sites) {
+		struct site *s = list_entry(link, struct site_host, in_host)->site;
+		if (h->state == HOST_UP)
+			site_revive(s);
+		site_touch(s);
+	}
+}

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: ISC */
+/* What comes back from the connections, and what that says of their hosts. */
+#include "base/log.h"
+#include "base/metrics.h"
+#include "qmgr/dest/conn.h"
+#include "qmgr/dest/conn_places.h"
+#include "qmgr/dest/pooling.h"
+#include "qmgr/sched/pool.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+/* An entry that came back untouched so often is deferred: its next hop takes connections, and
+ * drops each before it has said a word about the message. */
+enum { RETURNS_MAX = 10 };
+
+/* A host that refuses does so soon; what takes longer is a time-out. */
+enum { IN_TIME_MS = 500 };
+
+static uint32_t preference_of(const struct conn *c)
+{
+	const struct site_host *it = site_host_of(c->site, c->host);
+	return it ? it->preference : UINT32_MAX;
+}
+
+/* Those of lesser preference end, or are a reserve; true: a better one is ready. */
+static bool end_lesser(const struct conn *ready, struct list *conns)
+{
+	bool better = false, overflows = site_overflows(ready->site);
+	uint32_t mine = preference_of(ready);
+	list_each (link, tmp, conns) {
+		struct conn *c = list_entry(link, struct conn, in_site);
+		if (!conn_ready(c) && !conn_unready(c))
+			continue;
+		if (preference_of(c) > mine && overflows)
+			c->reserve = true;
+		else if (preference_of(c) > mine)
+			conn_end(c->site->db, c);
+		else if (conn_ready(c) && preference_of(c) < mine)
+			better = true;
+	}
+	return better;
+}
+
+/* Those to hosts of lesser preference end, unless the site overflows; where there is a better one, this is
+ * left for what overflows, and for mail that must go to its host. One that was tried beside others ends when
+ * they are all that the site may have. */
+static void prefer(struct conn *ready, bool tried_beside)
+{
+	struct site *s = ready->site;
+	if (site_has_backups(s)) {
+		ready->reserve = end_lesser(ready, &s->open);
+		ready->reserve |= end_lesser(ready, &s->rest);
+	}
+	if (tried_beside && s->connections - s->slow - s->ending > site_limit(s))
+		conn_end(s->db, ready);
+}
+
+/* May its entry go to another host? */
+static bool may_pass(const struct conn *c, bool late)
+{
+	if (late)
+		return c->host->ready == 0 && site_has_other(c->site, c->host);
+	return !c->extra && site_has_quicker(c->site, c->host);
+}
+
+static void is_slow(struct conn *c, bool late)
+{
+	host_slow(c->host, destdb_now_ms(c->site->db));
+	if (c->state == CONN_CONNECTING && may_pass(c, late))
+		conn_move(c, CONN_PROBING);
+}
+
+void conn_on_slow(struct connection_slow *note)
+{
+	struct conn *c = note->owner;
+	if (conn_unready(c)) {
+		if (note->how != CONNECTION_SILENT)
+			is_slow(c, note->how == CONNECTION_LATE);
+		else
+			conn_is_silent(c);
+		site_touch(c->site);
+	}
+	free(note);
+}
+
+/* RFC 2920, RFC 3030: with chunks a message waits for its last reply only, behind another for none. */
+static void set_trips(struct conn *c, const struct connection_ready *ready)
+{
+	c->trips = !ready->pipelining ? 4 : 2;
+	c->behind = !ready->pipelining ? 4 : ready->chunking ? 0 : 1;
+}
+
+/* NULL: it does not, or that is known. Takes the reference. */
+static void learn_choked(struct conn *c, struct verdict **why)
+{
+	struct destdb *db = c->site->db;
+	if (!*why)
+		return;
+	host_confused(c->host, CONNECTION_SMALL_HELLO, *why, c->name, destdb_now_ms(db));
+	pooling_changed(db, c->host);
+	db->learnt = true;
+	verdict_unref(*why);
+	*why = NULL;
+}
+
+void conn_on_ready(struct connection_ready *ready)
+{
+	struct conn *c = ready->owner;
+	struct destdb *db = c->site->db;
+	struct host *h = c->host;
+	int64_t now_ms = destdb_now_ms(db);
+	bool beside = c->state == CONN_PROBING;
+	c->dsn = ready->dsn;
+	c->plain |= ready->tls_broken;
+	c->depth = ready->depth;
+	c->depth_most = ready->depth_most;
+	if (ready->messages_most > 0)
+		c->most = ready->messages_most;
+	set_trips(c, ready);
+	speed_round_trip(&h->speed, ready->round_trip_us);
+	speed_set_up(&h->speed, ready->setup_ms * INT64_C(1000));
+	if (conn_unready(c))
+		conn_move(c, CONN_READY);
+	db->learnt |= h->state != HOST_UP || !h->proven || ready->tls_broken;
+	learn_choked(c, &ready->choked);
+	if (ready->tls_broken)
+		host_set_plain(h, c->name, now_ms + HOST_PLAIN_MS);
+	if (host_worked(h, now_ms))
+		site_host_changed(h);
+	pooling_changed(db, h);
+	site_revive(c->site);
+	if (conn_ready(c))
+		prefer(c, beside);
+	site_touch(c->site);
+	free(ready);
+}
+
+/* It came back untouched too often: deferred. */
+static void give_up(const struct conn *c, struct entry *e)
+{
+	struct site *s = c->site;
+	struct verdict *why =
+		s->last_failure
+			? verdict_ref(s->last_failure)
+			: verdict_new(
+				  VERDICT_DEFERRED, 0, "4.4.2", c->peer,
+				  "the host drops every connection before it takes this message");
+	s->db->thread.defer(s, e, why, false);
+	verdict_unref(why);
+}
+
+void conn_on_back(struct destdb *db, struct delivery *d)
+{
+	struct entry *e = d->owner;
+	struct conn *c = e->conn;
+	struct site *s = c->site;
+	struct work *w = e->peer->job->work;
+	int busy = s->busy;
+	metrics_add(METRIC_under_way, -1);
+	conn_unload(c, e);
+	conn_learn(c, d);
+	c->bytes -= (int64_t)w->content->size;
+	e->peer->job->concurrency--;
+	assert(c->bytes >= 0 && e->peer->job->concurrency >= 0);
+	if (d->returned) {
+		/* One that has carried mail before may have been closed while it was idle: that says
+		 * nothing of the message, and several may come to it at once. */
+		if (c->done == 0 && ++e->returns > RETURNS_MAX)
+			give_up(c, e);
+	} else {
+		c->done++;
+		site_worked(s, busy);
+		site_delivery_ended(s);
+		db->thread.take(c, e, d);
+	}
+	if (e->n > 0 && !w->cancelled) {
+		job_put_back(e);
+	} else {
+		pool_free(e->peer->job, e->n);
+		job_entry_done(e);
+	}
+	site_touch(s);
+	s->queue.transport->unpark = true;
+	delivery_free(&d);
+	if (c->state == CONN_CLOSED && c->busy == 0)
+		conn_forget(db, c);
+	db->thread.check(w);
+}
+
+/* It never became ready, or was lost before it carried anything. */
+static void was_useless(struct destdb *db, struct conn *c, struct verdict *why)
+{
+	struct host *h = c->host;
+	int64_t now_ms = destdb_now_ms(db);
+	bool in_time = why->code > 0 || now_ms < c->opened_ms + IN_TIME_MS;
+	db->learnt = true;
+	pooling_changed(db, h);
+	if (h->ready > 0 && (in_time || host_hung(h, c->opened_ms, now_ms)))
+		host_turned_away(h, why, c->name, now_ms);
+	else if (h->ready > 0)
+		return; /* it may have been chance: its window pays */
+	else if (host_failed(h, why, c->name, c->era, now_ms,
+			     c->site->queue.transport->settings->host_backoff_max))
+		site_host_changed(h);
+}
+
+void conn_abandon(struct destdb *db, struct conn *c)
+{
+	int64_t age_ms = destdb_now_ms(db) - c->opened_ms;
+	struct verdict *why =
+		verdict_printf(VERDICT_DEFERRED, 0, "4.4.1", c->peer,
+			       "%s was not ready after %.1f s, and another destination wants "
+			       "the connection",
+			       c->peer, (double)age_ms / 1000);
+	was_useless(db, c, why);
+	site_adopt_failure(c->site, why);
+	verdict_unref(why);
+	conn_end(db, c);
+}
+
+void conn_on_closed(struct destdb *db, struct connection_open *open)
+{
+	struct conn *c = open->owner;
+	struct site *s = c->site;
+	struct host *h = c->host;
+	/* What was on its way to the worker meanwhile comes back after this. */
+	conn_move(c, CONN_CLOSED);
+	learn_choked(c, &open->choked);
+	s->queue.transport->unpark = true;
+	if (open->was_ready && (open->why || open->confused))
+		conn_set_depth(h, 1);
+	if (!open->why && !open->confused && c->done > 0)
+		host_ended_well(h, destdb_now_ms(db));
+	if (open->confused) {
+		db->learnt = true;
+		host_confused(h, open->mode, open->why, c->name, destdb_now_ms(db));
+	} else if (open->why) {
+		/* One that has carried mail and is then cut off tells us little about the host. */
+		bool useless = c->done == 0;
+		h->unfit = useless && open->unfit;
+		h->refuses = useless && (open->refused || open->unfit);
+		host_login_refused(h, useless && open->login_refused, open->why);
+		if (useless)
+			was_useless(db, c, open->why);
+		site_connection_failed(s, h, open->why, useless);
+	}
+	host_probe_missed(h, destdb_now_ms(db));
+	leased_closed(db, h);
+	pooling_changed(db, h);
+	site_feed_waiting_for(h);
+	site_touch(s);
+	if (c->busy == 0)
+		conn_forget(db, c);
+	connection_open_free(&open);
+}

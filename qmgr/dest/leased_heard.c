@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: ISC */
+/* What the cluster answers: more connections, or fewer. */
+#include "base/sharing.h"
+#include "qmgr/dest/conn.h"
+
+/* Those that are told to close; the numbers follow when they have. */
+static void end_surplus(struct destdb *db, struct host *h)
+{
+	int64_t surplus = h->connections - h->leased.fair;
+	list_each (link, tmp, &h->conns) {
+		const struct conn *c = list_entry(link, struct conn, in_host);
+		surplus -= !conn_ready(c) && !conn_unready(c);
+	}
+	for (bool idle = true;; idle = false) {
+		list_each (link, tmp, &h->conns) {
+			struct conn *c = list_entry(link, struct conn, in_host);
+			bool open = conn_ready(c) || (conn_unready(c) && !idle);
+			if (surplus > 0 && open && (!idle || c->busy == 0)) {
+				conn_end(db, c);
+				surplus--;
+			}
+		}
+		if (!idle)
+			return;
+	}
+}
+
+void leased_heard(struct destdb *db, struct sharing_leased *note)
+{
+	struct host *h;
+	HASH_FIND_STR(db->hosts, note->key, h);
+	if (h && h->leased.limit > 0 && db->edges.to_cluster) {
+		struct leased *l = &h->leased;
+		bool first = l->heard == 0, more = note->allowed > l->hold;
+		l->heard = note->number;
+		l->fair = note->fair;
+		l->others = note->others;
+		l->hold = note->allowed;
+		l->scarce = note->scarce;
+		if (h->nidle > 0)
+			leased_idle(db, h);
+		/* What it was seen to take it takes of all of them. */
+		if (first && h->limit.n > 0 && h->limit.n < h->ready + l->others)
+			h->limit.n = (int)(h->ready + l->others);
+		if (l->fair < l->want)
+			end_surplus(db, h);
+		leased_lower(db, h);
+		if (more)
+			site_feed_waiting_for(h);
+	}
+	sharing_leased_free(&note);
+}
+
+void leased_flush(struct destdb *db)
+{
+	for (struct list *first; (first = list_first(&db->scarce)) != NULL;) {
+		struct host *h = list_entry(first, struct host, leased.in_scarce);
+		list_remove(first);
+		list_each (link, tmp, &h->idle)
+			conn_end(db, list_entry(link, struct conn, in_host_idle));
+	}
+}

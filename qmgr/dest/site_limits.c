@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: ISC */
+#include "qmgr/dest/site_limits.h"
+
+#include "qmgr/dest/conn.h"
+#include "qmgr/sched/share.h"
+
+/* Of one site and peer. */
+struct question {
+	const struct site *s;
+	const struct peer *p;
+	bool chosen; /* the host of a connection: */
+	enum destdb_choice choice;
+	int64_t wake_ms;
+};
+
+struct row {
+	enum constraint constraint;
+	bool (*holds)(struct question *, struct limit *);
+};
+
+static bool suspended(struct question *q, struct limit *l)
+{
+	(void)l;
+	return q->s->health == SITE_SUSPENDED;
+}
+
+static bool rate_is_later(const struct site *s)
+{
+	int64_t due_ms = site_rate_due_ms(s);
+	return due_ms > destdb_now_ms(s->db) && due_ms >= s->delay_until_ms;
+}
+
+static bool rate(struct question *q, struct limit *l)
+{
+	l->until_ms = site_paused_until_ms(q->s);
+	return site_paused(q->s) && rate_is_later(q->s);
+}
+
+static bool rate_delay(struct question *q, struct limit *l)
+{
+	l->until_ms = site_paused_until_ms(q->s);
+	l->allows = 1;
+	return site_paused(q->s);
+}
+
+static bool dead(struct question *q, struct limit *l)
+{
+	l->until_ms = site_down_until_ms(q->s);
+	return q->s->health == SITE_DEAD;
+}
+
+static bool out(struct question *q, struct limit *l)
+{
+	l->until_ms = site_down_until_ms(q->s);
+	return q->s->health != SITE_ALIVE;
+}
+
+static bool connecting(struct question *q, struct limit *l)
+{
+	(void)l;
+	return peer_selectable(q->p) == 0 || q->s->queue.waiting <= q->s->connecting - q->s->slow;
+}
+
+static bool one_at_a_time(struct question *q, struct limit *l)
+{
+	l->allows = site_limit(q->s);
+	return site_one_at_a_time(q->s) && !site_may_grow(q->s);
+}
+
+static bool window(struct question *q, struct limit *l)
+{
+	l->allows = site_limit(q->s);
+	return !site_may_grow(q->s);
+}
+
+int site_limits_silent_count(const struct site *s)
+{
+	int n = 0;
+	list_each (link, tmp, &s->queue.transport->silent)
+		n += list_entry(link, struct conn, in_silent)->site == s;
+	return n;
+}
+
+bool site_limits_silent(const struct site *s)
+{
+	return s->connecting > 0 && !site_proven(s) && site_limits_silent_count(s) > 0 &&
+	       s->connecting >= SITE_LIMITS_UNPROVEN;
+}
+
+static bool silent(struct question *q, struct limit *l)
+{
+	l->allows = SITE_LIMITS_UNPROVEN;
+	return site_limits_silent(q->s);
+}
+
+static bool connection_limit(struct question *q, struct limit *l)
+{
+	l->allows = q->s->queue.transport->settings->connection_limit;
+	return transport_full(q->s->queue.transport);
+}
+
+bool site_limits_unready_full(const struct transport *t)
+{
+	int64_t limit = t->settings->connection_limit;
+	return limit > 1 && 2 * (int64_t)t->nsilent >= limit;
+}
+
+static bool unready_limit(struct question *q, struct limit *l)
+{
+	l->allows = q->s->queue.transport->settings->connection_limit / 2;
+	return site_limits_unready_full(q->s->queue.transport);
+}
+
+/* What is idle is free for it too. */
+bool site_limits_share_allows(const struct peer *p)
+{
+	const struct transport *t = p->job->transport;
+	int64_t limit = t->settings->connection_limit;
+	int64_t spare = limit > 0 ? limit - t->connections + t->nidle : INT32_MAX;
+	return share_allows(&t->scheduler->conf->queue, p->job->concurrency, spare);
+}
+
+static bool share(struct question *q, struct limit *l)
+{
+	(void)l;
+	return !site_limits_share_allows(q->p);
+}
+
+/* Three rows depend on it. */
+static enum destdb_choice choice_of(struct question *q)
+{
+	const struct site *s = q->s;
+	struct site_host *host;
+	if (!q->chosen)
+		q->choice = destdb_choose(
+			s->hosts, s->nhost, s->queue.transport->settings->host_connection_limit,
+			destdb_now_ms(s->db), site_overflows(s), 0, &host, &q->wake_ms);
+	q->chosen = true;
+	return q->choice;
+}
+
+static bool no_host(struct question *q, struct limit *l)
+{
+	l->until_ms = site_down_until_ms(q->s);
+	return choice_of(q) == DESTDB_NONE;
+}
+
+static bool host_pause(struct question *q, struct limit *l)
+{
+	bool later = choice_of(q) == DESTDB_LATER;
+	l->until_ms = q->wake_ms;
+	return later && q->wake_ms > 0;
+}
+
+static bool host_connection_limit(struct question *q, struct limit *l)
+{
+	l->allows = q->s->queue.transport->settings->host_connection_limit;
+	return choice_of(q) == DESTDB_LATER;
+}
+
+static const struct row to_begin[] = {
+	{CONSTRAINT_SUSPENDED, suspended},
+	{CONSTRAINT_RATE, rate},
+	{CONSTRAINT_RATE_DELAY, rate_delay},
+};
+
+static const struct row of_health[] = {
+	{CONSTRAINT_DEAD, dead},
+	{CONSTRAINT_OUT, out},
+};
+
+static const struct row to_connect[] = {
+	{CONSTRAINT_CONNECTING, connecting},
+	{CONSTRAINT_RATE_DELAY, one_at_a_time},
+	{CONSTRAINT_WINDOW, window},
+	{CONSTRAINT_SILENT, silent},
+	{CONSTRAINT_CONNECTION_LIMIT, connection_limit},
+	{CONSTRAINT_UNREADY_LIMIT, unready_limit},
+	{CONSTRAINT_SHARE, share},
+	{CONSTRAINT_OUT, no_host},
+	{CONSTRAINT_HOST_PAUSE, host_pause},
+	{CONSTRAINT_HOST_CONNECTION_LIMIT, host_connection_limit},
+};
+
+static struct limit first_of(const struct row *row, size_t n, const struct site *s,
+			     const struct peer *p)
+{
+	struct question q = {.s = s, .p = p};
+	for (size_t i = 0; i < n; i++) {
+		struct limit l = {.constraint = row[i].constraint};
+		if (row[i].holds(&q, &l))
+			return l;
+	}
+	return (struct limit){.constraint = CONSTRAINT_ORDER};
+}
+
+#define FIRST_OF(rows, s, p) first_of(rows, sizeof(rows) / sizeof(rows)[0], s, p)
+
+struct limit site_limits_to_begin(const struct site *s, const struct peer *p)
+{
+	return FIRST_OF(to_begin, s, p);
+}
+
+struct limit site_limits_of_health(const struct site *s, const struct peer *p)
+{
+	return FIRST_OF(of_health, s, p);
+}
+
+struct limit site_limits_to_connect(const struct site *s, const struct peer *p)
+{
+	return FIRST_OF(to_connect, s, p);
+}
+
+static bool has_row(const struct row *row, size_t n, enum constraint c)
+{
+	for (size_t i = 0; i < n; i++)
+		if (row[i].constraint == c)
+			return true;
+	return false;
+}
+
+bool site_limits_has(enum constraint c)
+{
+	return has_row(to_begin, sizeof to_begin / sizeof to_begin[0], c) ||
+	       has_row(of_health, sizeof of_health / sizeof of_health[0], c) ||
+	       has_row(to_connect, sizeof to_connect / sizeof to_connect[0], c);
+}

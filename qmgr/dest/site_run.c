@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: ISC */
+/* What is to be done about a site at which something has changed. */
+#include "qmgr/dest/conn.h"
+#include "qmgr/dest/dispatch.h"
+#include "qmgr/dest/ladder.h"
+#include "qmgr/sched/selection.h"
+
+/* Grants come first; they were selected when the connection was begun. */
+static void serve_granted(struct site *s)
+{
+	while (s->queue.ngranted > 0) {
+		struct peer *p = list_entry(list_first(&s->queue.granted), struct peer, in_granted);
+		struct conn *c = site_place(s, p);
+		if (!c)
+			break;
+		struct entry *e = peer_take(p);
+		site_count_delivery(s);
+		conn_give(s->db, c, e);
+	}
+	/* One that is slow to connect leaves its entry to another. */
+	while (s->queue.ngranted > s->connecting - s->slow)
+		peer_ungrant(list_entry(s->queue.granted.prev, struct peer, in_granted));
+}
+
+/* What is there to do about it? Where a transport, a message or a host has no connection to spare, the
+ * dispatcher sees to that when it is its turn. */
+static enum queue_state assess(struct site *s)
+{
+	struct heap_item *first = heap_first(&s->queue.order);
+	/* What is granted waits for the same time. */
+	if (s->queue.waiting > 0 && site_paused(s) &&
+	    site_paused_until_ms(s) > destdb_now_ms(s->db))
+		site_wake_at(s, site_paused_until_ms(s));
+	if (!first)
+		return QUEUE_QUIET;
+	struct ladder l = ladder_of(s, heap_entry(first, struct peer, in_order));
+	if (l.place)
+		return QUEUE_PLACED;
+	return constraint_row(l.constraint)->in_turn ? QUEUE_HUNGRY : QUEUE_QUIET;
+}
+
+/* What has entries and no place for them may use what others do not. */
+static void wait_or_not(struct site *s)
+{
+	bool has_own = s->queue.state == QUEUE_PLACED && s->connections > 0;
+	bool could_use = s->health == SITE_ALIVE && !has_own && s->queue.waiting > 0 &&
+			 !site_paused(s) && s->connections - s->slow < site_limit(s);
+	if (could_use)
+		site_wait_for_hosts(s);
+	else
+		site_wait_no_more(s);
+}
+
+void site_run(struct site *s)
+{
+	site_see_to_health(s);
+	site_reserve(s);
+	serve_granted(s);
+	list_remove(&s->queue.in_parked);
+	dispatch_trim(s);
+	selection_set(&s->queue, assess(s));
+	wait_or_not(s);
+	site_pass_on(s);
+	site_call_back(s);
+}
