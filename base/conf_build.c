@@ -20,7 +20,7 @@ void conf_lines_add(struct conf_lines *l, const void *place, int item, int line)
 
 int conf_lines_find(const struct conf_lines *l, const void *place, int item, int without)
 {
-	for (int i = 0; i < l->n; i++)
+	for (int i = l->n - 1; i >= 0; i--)
 		if (l->line[i].place == place && l->line[i].item == item)
 			return l->line[i].line;
 	return without;
@@ -171,9 +171,15 @@ static void build_single(struct builder *b, enum conf_kind kind, void *section)
 void conf_build_section(const struct conf_block *block, const struct conf_section *s, void *section,
 			const char *file, struct conf_lines *lines, struct conf_faults *faults)
 {
-	struct builder b = {.file = file, .lines = lines, .faults = faults};
 	for (int i = 0; i < s->nrow; i++)
 		conf_value_default(&s->row[i], conf_place(section, &s->row[i]));
+	conf_build_over(block, section, file, lines, faults);
+}
+
+void conf_build_over(const struct conf_block *block, void *section, const char *file,
+		     struct conf_lines *lines, struct conf_faults *faults)
+{
+	struct builder b = {.file = file, .lines = lines, .faults = faults};
 	apply(&b, block, section);
 }
 
@@ -220,6 +226,7 @@ struct conf *conf_build(const struct conf_file *from, const char *file, struct c
 	c->nmilter = build_titled(&b, CONF_KIND_MILTER, (char *)c->milter, NULL);
 	c->dkim = room(&b, CONF_KIND_DKIM);
 	c->ndkim = build_titled(&b, CONF_KIND_DKIM, (char *)c->dkim, NULL);
+	conf_provider_build(c, from, lines, faults);
 	return c;
 }
 
@@ -243,6 +250,7 @@ static void free_settings(struct conf *c)
 	}
 	conf_list_free(&c->auth.users);
 	tls_authorities_free(&c->authorities);
+	conf_provider_free(c);
 	free(c->listener);
 	free(c->transport);
 	free(c->route);

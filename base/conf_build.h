@@ -33,6 +33,19 @@ void conf_build_section(const struct conf_block *, const struct conf_section *, 
 /* One section of another grammar: defaults, and what the block gives. The struct is zero before,
  * and its values are the caller's to conf_value_free(). */
 
+void conf_build_over(const struct conf_block *, void *section, const char *file,
+		     struct conf_lines *, struct conf_faults *);
+/* Only what the block gives, over what is there. */
+
+void conf_provider_build(struct conf *, const struct conf_file *, struct conf_lines *,
+			 struct conf_faults *);
+/* The providers of the files that it names, and over them those of the file itself. */
+
+void conf_provider_check(struct conf *, const struct conf_lines *, struct conf_faults *);
+/* Fills in the transport of each, and the table of suffixes. */
+
+void conf_provider_free(struct conf *);
+
 void conf_aliases(struct conf *, const struct conf_lines *, struct conf_faults *);
 /* Check the aliases of sections, and sort them. */
 
