@@ -6,7 +6,6 @@
  */
 #include "base/conf_build.h"
 
-#include "base/conf_value.h"
 #include "base/mem.h"
 #include "base/name_key.h"
 
@@ -24,56 +23,6 @@ struct conf_suffix {
 	const struct conf_provider *of;
 	int line;
 };
-
-static struct conf_provider *named(const struct conf *c, const char *title)
-{
-	for (int i = 0; i < c->nprovider; i++)
-		if (strcmp(c->provider[i].title, title) == 0)
-			return &c->provider[i];
-	return NULL;
-}
-
-static bool gives_mx(const struct conf_block *block)
-{
-	for (int i = 0; i < block->nsetting; i++)
-		if (strcmp(block->setting[i].row->name, "mx") == 0)
-			return true;
-	return false;
-}
-
-static void take_section(struct conf *c, const struct conf_block *block, const char *file,
-			 struct conf_lines *lines, struct conf_faults *faults)
-{
-	const struct conf_section *s = &conf_sections[CONF_KIND_PROVIDER];
-	struct conf_provider *p = named(c, block->title);
-	if (p) {
-		conf_build_over(block, p, file, lines, faults);
-	} else {
-		p = &c->provider[c->nprovider++];
-		p->title = mem_strdup(block->title);
-		conf_build_section(block, s, p, file, lines, faults);
-	}
-	p->file = file;
-	p->line = block->line;
-	if (gives_mx(block) || !p->mx_file)
-		p->mx_file = file;
-}
-
-static int count_sections(const struct conf_file *from)
-{
-	int n = 0;
-	for (int i = 0; i < from->nblock; i++)
-		n += from->block[i].kind == CONF_KIND_PROVIDER;
-	return n;
-}
-
-static void take_sections(struct conf *c, const struct conf_file *from, const char *file,
-			  struct conf_lines *lines, struct conf_faults *faults)
-{
-	for (int i = 0; i < from->nblock; i++)
-		if (from->block[i].kind == CONF_KIND_PROVIDER)
-			take_section(c, &from->block[i], file, lines, faults);
-}
 
 static void read_file(struct conf_file *to, const char *file, struct conf_faults *faults)
 {
@@ -95,23 +44,13 @@ static bool is_left_out(const struct conf *c, const char *file)
 	return !*c->file || (missing && strcmp(file, SHIPPED) == 0);
 }
 
-void conf_provider_build(struct conf *c, const struct conf_file *from, struct conf_lines *lines,
-			 struct conf_faults *faults)
+struct conf_file *conf_provider_files(const struct conf *c, struct conf_faults *faults)
 {
-	int n = count_sections(from);
 	struct conf_file *file = mem_zalloc((size_t)(c->providers.n + 1) * sizeof *file);
-	for (int i = 0; i < c->providers.n; i++) {
+	for (int i = 0; i < c->providers.n; i++)
 		if (!is_left_out(c, c->providers.item[i]))
 			read_file(&file[i], c->providers.item[i], faults);
-		n += count_sections(&file[i]);
-	}
-	c->provider = mem_zalloc((size_t)(n + 1) * sizeof *c->provider);
-	for (int i = 0; i < c->providers.n; i++) {
-		take_sections(c, &file[i], c->providers.item[i], lines, faults);
-		conf_file_fini(&file[i]);
-	}
-	take_sections(c, from, c->file, lines, faults);
-	free(file);
+	return file;
 }
 
 static bool is_title(const char *title)
