@@ -263,6 +263,8 @@ install: $(BIN)
 	install -d $(DESTDIR)$(SYSCONFDIR)/sluice
 	test -e $(DESTDIR)$(SYSCONFDIR)/sluice/sluice.conf || \
 		install -m 644 etc/sluice.conf $(DESTDIR)$(SYSCONFDIR)/sluice/sluice.conf
+	test -e $(DESTDIR)$(SYSCONFDIR)/sluice/providers.conf || \
+		install -m 644 etc/providers.conf $(DESTDIR)$(SYSCONFDIR)/sluice/providers.conf
 	etc/install-links "$(DESTDIR)" "$(PREFIX)" "$(LINKS)"
 
 -include $(patsubst %.c,$(B)/%.d,$(SRC)) $(addsuffix .d,$(UNIT) $(FUZZ) $(addprefix $(B)/tests/fuzz/,$(FUZZERS)) $(BENCH) $(GENERATOR) $(DELAY_LINE) $(WITH_ORDERS)) $(MEMDISK:.o=.d) $(HARNESS:.o=.d)

@@ -144,6 +144,16 @@ struct conf_dkim {
 	struct evp_md_ctx_st *signing; /* of that: copied for each signature */
 };
 
+struct conf_provider {
+	char *title;
+	int line;
+	CONF_PROVIDER(CONF_MEMBER)
+	const char *file, *mx_file;	 /* of the section; and of the one that has given mx */
+	const struct conf_transport *by; /* the transport of that name; or NULL */
+};
+
+struct conf_suffix;
+
 struct conf_queue {
 	CONF_QUEUE(CONF_MEMBER)
 	double jitter; /* backoff_jitter as a number */
@@ -191,7 +201,7 @@ struct conf {
 	char *file;
 	CONF_GLOBAL(CONF_MEMBER)
 	char *own_name; /* hostname; or, where that is empty, the machine's */
-	int nlistener, ntransport, nroute, nalias, nlimit, ndkim, nmilter;
+	int nlistener, ntransport, nroute, nalias, nlimit, ndkim, nmilter, nprovider, nsuffix;
 	struct conf_listener *listener;
 	struct conf_transport *transport; /* [0] is "smtp" */
 	struct conf_route *route;	  /* there is always a "*" */
@@ -201,6 +211,8 @@ struct conf {
 	const struct conf_limit *limit_by[LIMIT_BY_COUNT]; /* of these; NULL: none */
 	struct conf_dkim *dkim;
 	struct conf_milter *milter;
+	struct conf_provider *provider;
+	struct conf_suffix *suffix;	      /* of all providers, sorted by name */
 	const struct conf_dkim **dkim_sorted; /* by title */
 	struct conf_queue queue;
 	struct conf_dns dns;
@@ -274,6 +286,9 @@ bool conf_host_good(const char *);
 
 const struct conf_alias *conf_alias_find(const struct conf *, const char *address);
 /* address in lower case; NULL: none of a section. */
+
+const struct conf_provider *conf_provider_find(const struct conf *, const char *host);
+/* The one that has the longest of the suffixes in which this mail host lies; or NULL. */
 
 enum { CONF_DKIM_MAX = 8 }; /* signatures of one message */
 

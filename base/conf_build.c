@@ -12,20 +12,6 @@
 #include <string.h>
 #include <unistd.h>
 
-void conf_lines_add(struct conf_lines *l, const void *place, int item, int line)
-{
-	l->line = mem_realloc(l->line, (size_t)(l->n + 1) * sizeof *l->line);
-	l->line[l->n++] = (struct conf_line){place, item, line};
-}
-
-int conf_lines_find(const struct conf_lines *l, const void *place, int item, int without)
-{
-	for (int i = 0; i < l->n; i++)
-		if (l->line[i].place == place && l->line[i].item == item)
-			return l->line[i].line;
-	return without;
-}
-
 struct builder {
 	struct conf *conf;
 	const struct conf_file *from;
@@ -177,6 +163,70 @@ void conf_build_section(const struct conf_block *block, const struct conf_sectio
 	apply(&b, block, section);
 }
 
+static struct conf_provider *named(const struct conf *c, const char *title)
+{
+	for (int i = 0; i < c->nprovider; i++)
+		if (strcmp(c->provider[i].title, title) == 0)
+			return &c->provider[i];
+	return NULL;
+}
+
+static bool gives_mx(const struct conf_block *block)
+{
+	for (int i = 0; i < block->nsetting; i++)
+		if (strcmp(block->setting[i].row->name, "mx") == 0)
+			return true;
+	return false;
+}
+
+/* Over what an earlier file says of it. */
+static void take_provider(struct builder *b, const struct conf_block *block, const char *file)
+{
+	struct builder of_file = {b->conf, b->from, file, b->lines, b->faults};
+	struct conf_provider *p = named(b->conf, block->title);
+	if (!p) {
+		p = &b->conf->provider[b->conf->nprovider++];
+		title((struct conf_titled *)p, CONF_KIND_PROVIDER, block->title, block->line);
+	}
+	apply(&of_file, block, p);
+	p->file = file;
+	p->line = block->line;
+	if (gives_mx(block) || !p->mx_file)
+		p->mx_file = file;
+}
+
+static int count_providers(const struct conf_file *from)
+{
+	int n = 0;
+	for (int i = 0; i < from->nblock; i++)
+		n += from->block[i].kind == CONF_KIND_PROVIDER;
+	return n;
+}
+
+static void take_providers(struct builder *b, const struct conf_file *from, const char *file)
+{
+	for (int i = 0; i < from->nblock; i++)
+		if (from->block[i].kind == CONF_KIND_PROVIDER)
+			take_provider(b, &from->block[i], file);
+}
+
+/* Of the files first that are there for them. */
+static void build_providers(struct builder *b)
+{
+	struct conf *c = b->conf;
+	struct conf_file *file = conf_provider_files(c, b->faults);
+	int n = count_providers(b->from);
+	for (int i = 0; i < c->providers.n; i++)
+		n += count_providers(&file[i]);
+	c->provider = mem_zalloc((size_t)(n + 1) * sizeof *c->provider);
+	for (int i = 0; i < c->providers.n; i++) {
+		take_providers(b, &file[i], c->providers.item[i]);
+		conf_file_fini(&file[i]);
+	}
+	take_providers(b, b->from, c->file);
+	free(file);
+}
+
 static char *own_name(const struct conf *c)
 {
 	char name[256] = "localhost";
@@ -220,6 +270,7 @@ struct conf *conf_build(const struct conf_file *from, const char *file, struct c
 	c->nmilter = build_titled(&b, CONF_KIND_MILTER, (char *)c->milter, NULL);
 	c->dkim = room(&b, CONF_KIND_DKIM);
 	c->ndkim = build_titled(&b, CONF_KIND_DKIM, (char *)c->dkim, NULL);
+	build_providers(&b);
 	return c;
 }
 
@@ -243,6 +294,7 @@ static void free_settings(struct conf *c)
 	}
 	conf_list_free(&c->auth.users);
 	tls_authorities_free(&c->authorities);
+	conf_provider_free(c);
 	free(c->listener);
 	free(c->transport);
 	free(c->route);

@@ -1,6 +1,6 @@
 /* conf_build.h - from texts to a struct conf, completed but not yet checked as a whole.
  *
- * OWNERSHIP  struct conf_lines is embedded in the reader; file names are the reader's.
+ * OWNERSHIP  File names are the reader's.
  * THREAD     main.
  * ERRORS     As faults; the conf that comes back is whole all the same, for conf_free().
  */
@@ -9,20 +9,7 @@
 
 #include "base/conf_faults.h"
 #include "base/conf_file.h"
-
-/* Where in the file each value of the conf was given. */
-struct conf_lines {
-	const char *file;
-	int n;
-	struct conf_line {
-		const void *place;
-		int item, line; /* item: of a list */
-	} * line;
-};
-
-void conf_lines_add(struct conf_lines *, const void *place, int item, int line);
-int conf_lines_find(const struct conf_lines *, const void *place, int item, int without);
-/* The line of a value; that of its section, without, where it is a default. */
+#include "base/conf_lines.h"
 
 struct conf *conf_build(const struct conf_file *, const char *file, struct conf_lines *,
 			struct conf_faults *);
@@ -32,6 +19,14 @@ void conf_build_section(const struct conf_block *, const struct conf_section *, 
 			const char *file, struct conf_lines *, struct conf_faults *);
 /* One section of another grammar: defaults, and what the block gives. The struct is zero before,
  * and its values are the caller's to conf_value_free(). */
+
+struct conf_file *conf_provider_files(const struct conf *, struct conf_faults *);
+/* The files of providers that it names, in an array for the caller to free, each of them to conf_file_fini(). */
+
+void conf_provider_check(struct conf *, const struct conf_lines *, struct conf_faults *);
+/* Fills in the transport of each, and the table of suffixes. */
+
+void conf_provider_free(struct conf *);
 
 void conf_aliases(struct conf *, const struct conf_lines *, struct conf_faults *);
 /* Check the aliases of sections, and sort them. */

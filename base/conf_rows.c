@@ -33,6 +33,9 @@ static const struct conf_row milter_rows[] = {CONF_MILTER(ROW)};
 #define STRUCT struct conf_dkim
 static const struct conf_row dkim_rows[] = {CONF_DKIM(ROW)};
 #undef STRUCT
+#define STRUCT struct conf_provider
+static const struct conf_row provider_rows[] = {CONF_PROVIDER(ROW)};
+#undef STRUCT
 #define STRUCT struct conf_queue
 static const struct conf_row queue_rows[] = {CONF_QUEUE(ROW)};
 #undef STRUCT
@@ -94,6 +97,10 @@ const struct conf_section conf_sections[CONF_KINDS] = {
 			    ".domain for all that lie in it. Several sections of one domain make "
 			    "several signatures. A client that may not relay, and a login that may "
 			    "not send as that address, gets none."},
+	[CONF_KIND_PROVIDER] =
+		{"provider", true, sizeof(struct conf_provider), ROWS(provider_rows),
+		 "A receiver whose mail hosts serve many domains, and what holds for all of them "
+		 "together. Which one it is follows from the names in the MX records."},
 	[CONF_KIND_QUEUE] = {"queue", false, sizeof(struct conf_queue), ROWS(queue_rows),
 			     "How long, and how much at once."},
 	[CONF_KIND_DNS] = {"dns", false, sizeof(struct conf_dns), ROWS(dns_rows),
@@ -138,6 +145,8 @@ int conf_count(const struct conf *c, enum conf_kind kind)
 		return c->nmilter;
 	case CONF_KIND_DKIM:
 		return c->ndkim;
+	case CONF_KIND_PROVIDER:
+		return c->nprovider;
 	default:
 		return 1;
 	}
@@ -160,6 +169,8 @@ void *conf_at(const struct conf *c, enum conf_kind kind, int i)
 		return &c->milter[i];
 	case CONF_KIND_DKIM:
 		return &c->dkim[i];
+	case CONF_KIND_PROVIDER:
+		return &c->provider[i];
 	case CONF_KIND_QUEUE:
 		return (void *)&c->queue;
 	case CONF_KIND_DNS:

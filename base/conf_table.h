@@ -67,6 +67,8 @@
 	  "Files of aliases: lines \"address: address, address\", or CDB.")                         \
 	P(list, routes, "{}", 0, 0, RELOAD, "",                                                    \
 	  "Tables of routes: an address, a domain, a .parent or *, and a transport, relay=HOST,HOST, verify, error DSN TEXT or discard. A route section of the same name comes first.") \
+	P(list, providers, "{\"/etc/sluice/providers.conf\"}", 0, 0, RELOAD, "",                   \
+	  "Files with sections provider. What a section of the same name says here takes the place of what it says there. The default may be missing.") \
 	P(list, sender_routes, "{}", 0, 0, RELOAD, "",                                             \
 	  "The same, by the sender: for recipients that only the route * would match. <> is the null sender.") \
 	P(list, sender_canonical, "{}", 0, 0, RELOAD, "",                                          \
@@ -301,6 +303,16 @@
 	  "The same for recipients, when RCPT is accepted.")                                       \
 	P(choice, action, "defer", 0, 0, RELOAD, "defer|reject|hold",                              \
 	  "Beyond the limit: defer refuses with 450 4.7.1 and the time until there is room again; reject refuses with 550 5.7.1; hold accepts and holds the message.")
+
+#define CONF_PROVIDER(P)                                                                           \
+	P(list, mx, "{}", 0, 0, RELOAD, "",                                                        \
+	  "Its mail hosts: .example.com is all that lies in example.com, and mx.example.com that host. Of several that fit the longest counts.") \
+	P(number, connection_limit, "0", 0, 1000000, RELOAD, "",                                   \
+	  "Most connections to all its hosts together, for all destinations and transports. 0: no limit.") \
+	P(rate, rate, "", 0, 0, RELOAD, "",                                                        \
+	  "Most deliveries in a time to all its hosts together, evenly spaced.")                   \
+	P(text, transport, "", 0, 255, RELOAD, "",                                                 \
+	  "The transport of its mail, in place of that of the route *. Empty: that of the route.")
 
 #define CONF_DKIM(P)                                                                               \
 	P(text, selector, "", 0, 63, RELOAD, "",                                                   \

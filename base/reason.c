@@ -248,7 +248,8 @@ static struct reason_said judge(const struct verdict *v)
 
 static bool is_ours(const struct verdict *v)
 {
-	return v->code == 0 || !v->host[0] || v->stage == VERDICT_AT_NONE;
+	return v->stage == VERDICT_AT_NONE || !v->host[0] ||
+	       (v->stage == VERDICT_AT_UNKNOWN && v->code == 0);
 }
 
 enum reason reason_of(const struct verdict *v)

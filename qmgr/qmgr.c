@@ -7,6 +7,7 @@
 #include "qmgr/dest/conn.h"
 #include "qmgr/dest/destdb_text.h"
 #include "qmgr/dest/pooling.h"
+#include "qmgr/dest/provider.h"
 #include "qmgr/dest_command.h"
 #include "qmgr/explain.h"
 #include "qmgr/message.h"
@@ -43,6 +44,7 @@ static void reconfigure(struct qmgr *q, struct conf *conf)
 	route_table_free(&q->routes);
 	q->routes = route_table_new(conf);
 	transports_configure(&q->sched, conf);
+	provider_configure(&q->db);
 	/* Routes may lead elsewhere now: every next hop is asked for anew, under its new key. */
 	struct nexthop *n, *tmp;
 	HASH_ITER(hh, q->nexthops, n, tmp)

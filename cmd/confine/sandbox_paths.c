@@ -94,6 +94,7 @@ void sandbox_paths_conf(const struct conf *c, struct sandbox_visitor *v)
 #define T(role, setting, ...) visit_list(v, &c->setting);
 	TABLES(T)
 #undef T
+	visit_list(v, &c->providers);
 	if (*c->tls.ca)
 		visit(v, c->tls.ca, LANDLOCK_READ);
 	if (c->events.to[0] == '/')

@@ -49,7 +49,20 @@ static void put_security(struct buf *to, enum resolve_security s)
 		buf_printf(to, ", DNSSEC %s", resolve_security_text(s));
 }
 
-static void put_hop(struct buf *to, const struct route_hop *h)
+/* NULL: of none that is known. */
+static const char *provider_of(const struct conf *c, const struct resolve_host *h)
+{
+	const struct conf_provider *p = conf_provider_find(c, h->name);
+	return p ? p->title : NULL;
+}
+
+static void put_provider(struct buf *to, const char *provider)
+{
+	if (provider)
+		buf_printf(to, ", provider %s", provider);
+}
+
+static void put_hop(struct buf *to, const struct conf *c, const struct route_hop *h)
 {
 	char peer[ADDRESS_PEER_MAX];
 	const struct resolve *r = h->answer;
@@ -69,11 +82,12 @@ static void put_hop(struct buf *to, const struct route_hop *h)
 				   address_peer(&address, "", peer), r->host[i].preference,
 				   h->weight ? log_text(", weight %d", h->weight) : "");
 			put_security(to, r->host[i].security);
+			put_provider(to, provider_of(c, &r->host[i]));
 			buf_puts(to, "\n");
 		}
 }
 
-static void put_way(struct buf *to, const struct route_way *w)
+static void put_way(struct buf *to, const struct conf *c, const struct route_way *w)
 {
 	buf_printf(to, "%-10s <%s>\n", w->copy ? "copy" : "recipient", w->recipient);
 	buf_printf(to, "  route    %s, ", w->setting);
@@ -88,7 +102,7 @@ static void put_way(struct buf *to, const struct route_way *w)
 		buf_printf(to, "  by       transport %s, tls %s\n", w->by->title,
 			   w->nhop ? w->hop[0].tls : w->by->tls);
 	for (int i = 0; i < w->nhop; i++)
-		put_hop(to, &w->hop[i]);
+		put_hop(to, c, &w->hop[i]);
 }
 
 static bool is_dropped(const struct route_trace *t)
@@ -113,7 +127,7 @@ void route_print_text(struct buf *to, const struct route_trace *t, const char *s
 		buf_printf(to, "%-10s %d %s %s\n", "refused", response_row(t->refused)->code,
 			   response_row(t->refused)->dsn, response_reason(t->refused));
 	for (uint32_t i = 0; i < t->nway; i++)
-		put_way(to, &t->way[i]);
+		put_way(to, t->conf, &t->way[i]);
 }
 
 static void json_origin(struct buf *to, const struct table_origin *at)
@@ -151,7 +165,7 @@ static void json_access(struct buf *to, const struct route_trace *t)
 	buf_puts(to, "},");
 }
 
-static void json_hosts(struct buf *to, const struct route_hop *h)
+static void json_hosts(struct buf *to, const struct conf *c, const struct route_hop *h)
 {
 	char where[ADDRESS_WHERE_MAX];
 	const struct resolve *r = h->answer;
@@ -164,6 +178,7 @@ static void json_hosts(struct buf *to, const struct route_hop *h)
 			json_put_text(to, "name", r->host[i].name);
 			json_put_text(to, "address", address_where(&r->host[i].address[a], where));
 			json_put_text(to, "dnssec", resolve_security_text(r->host[i].security));
+			json_put_text(to, "provider", provider_of(c, &r->host[i]));
 			buf_printf(to, "\"port\":%d,\"preference\":%d}", h->port,
 				   r->host[i].preference);
 		}
@@ -174,7 +189,7 @@ static void json_hosts(struct buf *to, const struct route_hop *h)
 	}
 }
 
-static void json_hops(struct buf *to, const struct route_way *w)
+static void json_hops(struct buf *to, const struct conf *c, const struct route_way *w)
 {
 	buf_puts(to, ",\"next_hops\":[");
 	for (int i = 0; i < w->nhop; i++) {
@@ -186,13 +201,13 @@ static void json_hops(struct buf *to, const struct route_way *w)
 		json_put_text(to, "dnssec",
 			      resolve_security_text(h->answer ? h->answer->security
 							      : RESOLVE_INDETERMINATE));
-		json_hosts(to, h);
+		json_hosts(to, c, h);
 		buf_puts(to, "}");
 	}
 	buf_puts(to, "]");
 }
 
-static void json_way(struct buf *to, const struct route_way *w)
+static void json_way(struct buf *to, const struct conf *c, const struct route_way *w)
 {
 	json_put_text(to, "recipient", w->recipient);
 	json_put_flag(to, "copy", w->copy);
@@ -208,7 +223,7 @@ static void json_way(struct buf *to, const struct route_way *w)
 	}
 	json_origin(to, &w->origin);
 	if (w->action == ROUTE_DELIVER)
-		json_hops(to, w);
+		json_hops(to, c, w);
 }
 
 static void json_head(struct buf *to, const struct route_trace *t, const char *sender,
@@ -232,7 +247,7 @@ void route_print_json(struct buf *to, const struct route_trace *t, const char *s
 {
 	for (uint32_t i = 0; i < t->nway; i++) {
 		json_head(to, t, sender, address);
-		json_way(to, &t->way[i]);
+		json_way(to, t->conf, &t->way[i]);
 		buf_puts(to, "}\n");
 	}
 	if (t->nway > 0)

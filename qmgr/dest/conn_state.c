@@ -4,6 +4,7 @@
 
 #include "base/metrics.h"
 #include "qmgr/dest/conn_places.h"
+#include "qmgr/dest/provider.h"
 
 #include <assert.h>
 
@@ -22,6 +23,8 @@ static void count_in(struct conn *c, int n)
 	if (is == CONN_CLOSED)
 		return;
 	s->connections += n;
+	if (s->provider)
+		s->provider->connections += n;
 	s->connecting += unready ? n : 0;
 	s->slow += is == CONN_PROBING ? n : 0;
 	s->ending += told ? n : 0;
@@ -69,8 +72,10 @@ void conn_move(struct conn *c, enum conn_state to)
 	conn_count(c, 1);
 	if (!conn_unready(c))
 		leave_silent(c);
-	if (to == CONN_CLOSED)
+	if (to == CONN_CLOSED) {
 		list_remove(&c->in_host);
+		provider_feed(c->site->provider);
+	}
 	conn_relist(c);
 }
 

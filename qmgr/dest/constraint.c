@@ -67,6 +67,13 @@ static const struct constraint_row rows[] = {
 		 .why = "destination_rate_delay: one delivery at a time, and a pause after it",
 		 .relief = "the end of the one before, and of the pause",
 		 .advice = ADVICE_RATE},
+	[CONSTRAINT_PROVIDER_RATE] =
+		{.name = "provider_rate",
+		 .why = "the rate of its provider: the next delivery to any of "
+			"its hosts is not due",
+		 .relief = "that time, and its turn among the others",
+		 .advice = "the rate of its provider is limited here: rate, in "
+			   "the section provider"},
 	[CONSTRAINT_WINDOW] =
 		{.name = "window",
 		 .counts = "connection",
@@ -88,6 +95,13 @@ static const struct constraint_row rows[] = {
 		 .why = "its hosts have never answered, and %s to them %a being tried",
 		 .relief = "their answer, or a time-out",
 		 .advice = ADVICE_DOWN},
+	[CONSTRAINT_PROVIDER_CONNECTION_LIMIT] =
+		{.name = "provider_connection_limit",
+		 .counts = "connection",
+		 .why = "all hosts of its provider together have what they may have: %s",
+		 .relief = "connections that end; connection_limit of the provider",
+		 .advice = "a limit of ours holds it back: a larger connection_limit in the "
+			   "section provider"},
 	[CONSTRAINT_CONNECTION_LIMIT] = {.name = "connection_limit",
 					 .counts = "connection",
 					 .why = "the transport has all that it may have: %s",

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/tls_dane.h"
 #include "qmgr/dest/pooling.h"
+#include "qmgr/dest/provider.h"
 #include "qmgr/dest/remembered.h"
 #include "qmgr/dest/site.h"
 #include "qmgr/dest/suspend.h"
@@ -33,6 +34,7 @@ void destdb_collect(struct destdb *db)
 		else
 			site_ask_for_mail(s);
 	}
+	provider_collect(db);
 	struct host *h, *next_h;
 	HASH_ITER(hh, db->hosts, h, next_h)
 	{
@@ -48,6 +50,7 @@ void destdb_fini(struct destdb *db)
 	struct site *s, *next_s;
 	HASH_ITER(hh, db->sites, s, next_s)
 	site_free(s);
+	provider_free_all(db);
 	struct host *h, *next_h;
 	HASH_ITER(hh, db->hosts, h, next_h)
 	host_free(db, h);

@@ -33,6 +33,7 @@
  *	site_limits.c	the limits of a site, a row each
  *	ladder.c	which of them holds back its next entry, for dispatcher and explain alike
  *	constraint.c	what is said of each, and who sees to it
+ *	provider.c	receivers with many sites, and those that wait for what holds for all of them
  *	congestion.c	warnings while the active queue fills up
  *	destdb_check.c	for tests: every number, counted again
  *	pooling.c	what other nodes of the cluster are told about hosts; pooling_heard.c: what they tell
@@ -100,6 +101,7 @@ struct destdb {
 	struct site *sites;	       /* by key */
 	struct host *hosts;	       /* by key */
 	struct conn *conns;	       /* by number */
+	struct provider *providers;    /* by name */
 	struct suspended *suspended;   /* by name */
 	struct remembered *remembered; /* by the key of a site */
 	struct site **numbered;	       /* by number: sites that mail in the queue waits for */

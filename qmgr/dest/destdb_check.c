@@ -2,6 +2,7 @@
 /* Every number of connections and entries, counted again from the lists that they are in. */
 #include "qmgr/dest/conn_places.h"
 #include "qmgr/dest/destdb.h"
+#include "qmgr/dest/provider.h"
 
 #include <assert.h>
 
@@ -104,6 +105,20 @@ static void check_transport(const struct destdb *db, const struct transport *t, 
 	assert(t->nsilent == length(&t->silent) && t->nsilent <= t->nunready);
 }
 
+static void check_provider(const struct destdb *db, const struct provider *p)
+{
+	int sites = 0, connections = 0, waiting = 0;
+	for (const struct site *s = db->sites; s; s = s->hh.next) {
+		if (s->provider != p)
+			continue;
+		sites++;
+		connections += s->connections;
+		waiting += !list_empty(&s->in_provider);
+	}
+	assert(p->sites == sites && p->connections == connections);
+	assert(waiting == length(&p->waiting));
+}
+
 /* Bound early an entry has a slot of its transport, and there are no connections. */
 static void check_early(const struct destdb *db, const struct transport *t)
 {
@@ -133,4 +148,6 @@ void destdb_check(const struct destdb *db)
 		check_host(h);
 	for (const struct transport *t = db->sched->transports; t; t = t->hh.next)
 		check_transport(db, t, any_closed);
+	for (const struct provider *p = db->providers; p; p = p->hh.next)
+		check_provider(db, p);
 }

@@ -3,6 +3,7 @@
 
 #include "base/tls_result.h"
 #include "qmgr/dest/conn_places.h"
+#include "qmgr/dest/provider.h"
 #include "qmgr/dest/site_limits.h"
 #include "qmgr/sched/selection.h"
 
@@ -33,6 +34,17 @@ static struct conn *to_end(const struct transport *t)
 			return c;
 	}
 	return NULL;
+}
+
+void dispatch_make_room(struct site *s)
+{
+	list_each (link, tmp, &s->queue.transport->idle) {
+		struct conn *c = list_entry(link, struct conn, in_idle);
+		if (c->site->provider == s->provider && c->site->queue.state != QUEUE_PLACED) {
+			conn_end(s->db, c);
+			return;
+		}
+	}
 }
 
 static void give(struct site *s, struct conn *c, struct peer *p)
@@ -74,6 +86,11 @@ static void grow(struct site *s, struct peer *p)
 {
 	if (site_limits_silent(s)) {
 		selection_set(&s->queue, QUEUE_QUIET); /* it is looked at when one of them ends */
+		return;
+	}
+	if (provider_full(s->provider)) { /* since it was looked at */
+		selection_set(&s->queue, QUEUE_QUIET);
+		site_touch(s);
 		return;
 	}
 	if (!site_limits_share_allows(p)) {

@@ -6,6 +6,7 @@
 #include "qmgr/dest/conn.h"
 #include "qmgr/dest/dispatch.h"
 #include "qmgr/dest/ladder.h"
+#include "qmgr/dest/provider.h"
 #include "qmgr/dest/remembered.h"
 #include "qmgr/dest/suspend.h"
 #include "qmgr/sched/job.h"
@@ -39,6 +40,7 @@ struct site *site_get(struct destdb *db, struct transport *t, const char *name)
 	window_init(&s->window, t->settings);
 	list_init(&s->open);
 	list_init(&s->rest);
+	list_init(&s->in_provider);
 	selection_init_queue(&s->queue, t);
 	timer_init(&s->wake, on_wake, s);
 	s->suspended = suspend_covers_site(db, s);
@@ -93,6 +95,7 @@ void site_set_hosts(struct site *s, struct site_host *hosts, int n)
 		list_init(&it->in_host);
 		list_append(&it->host->sites, &it->in_host);
 	}
+	provider_join(s);
 	end_overtaken(s, &s->open);
 	end_overtaken(s, &s->rest);
 	site_touch(s);
@@ -124,7 +127,8 @@ void site_reset(struct site *s, bool everywhere)
 /* What began lately; of a rate that is shared, Redis knows. */
 static bool remembers_pace(const struct site *s)
 {
-	return site_rate_shared(s) ? s->delay_until_ms > destdb_now_ms(s->db) : site_paused(s);
+	return site_rate_shared(s) ? s->delay_until_ms > destdb_now_ms(s->db)
+				   : site_paused_itself(s);
 }
 
 bool site_idle(const struct site *s)
@@ -138,6 +142,7 @@ void site_free(struct site *s)
 	timer_stop(&s->db->sched->loop->timers, &s->wake);
 	remembered_keep(s);
 	selection_fini_queue(&s->queue);
+	provider_leave(s);
 	HASH_DEL(s->db->sites, s);
 	drop_hosts(s);
 	tls_subject_unref(s->subject);

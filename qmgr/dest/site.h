@@ -31,6 +31,7 @@
 
 struct conn;
 struct peer;
+struct provider;
 struct sharing_want;
 struct spool_unpark;
 
@@ -88,8 +89,11 @@ struct site {
 	int64_t verdicts;	      /* such ones, in all */
 	bool suspended;		      /* see suspend.h */
 	struct site_parked parked;
-	struct pace pace;	/* destination_rate */
-	int64_t delay_until_ms; /* destination_rate_delay */
+	struct pace pace;	   /* destination_rate */
+	int64_t delay_until_ms;	   /* destination_rate_delay */
+	struct provider *provider; /* whose its hosts are; or NULL. provider_join() keeps it */
+	struct list in_provider;   /* provider->waiting, while a limit of it holds this back */
+	bool called;		   /* by that, and has not looked yet */
 	struct timer wake;
 	uint64_t fed;	     /* round of the scheduler in which it was told of a connection, */
 	struct host *fed_by; /* by this host, and has not looked yet; or NULL */
@@ -159,9 +163,11 @@ struct conn *site_place(const struct site *, const struct peer *);
 
 /* site_rate.c */
 
-bool site_paused(const struct site *);
-int64_t site_paused_until_ms(const struct site *); /* steady clock; what is past is no pause */
-bool site_one_at_a_time(const struct site *);	   /* it has a delay between deliveries */
+bool site_paused(const struct site *); /* for its own sake, or its provider's */
+bool site_paused_itself(const struct site *);
+int64_t site_paused_until_ms(const struct site *);
+/* Steady clock: for its own sake; what is past is no pause */
+bool site_one_at_a_time(const struct site *); /* it has a delay between deliveries */
 int64_t
 site_rate_due_ms(const struct site *);	    /* steady clock: destination_rate lets the next begin */
 bool site_rate_shared(const struct site *); /* with other nodes */

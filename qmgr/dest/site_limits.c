@@ -2,6 +2,7 @@
 #include "qmgr/dest/site_limits.h"
 
 #include "qmgr/dest/conn.h"
+#include "qmgr/dest/provider.h"
 #include "qmgr/sched/share.h"
 
 /* Of one site and peer. */
@@ -33,14 +34,20 @@ static bool rate_is_later(const struct site *s)
 static bool rate(struct question *q, struct limit *l)
 {
 	l->until_ms = site_paused_until_ms(q->s);
-	return site_paused(q->s) && rate_is_later(q->s);
+	return site_paused_itself(q->s) && rate_is_later(q->s);
 }
 
 static bool rate_delay(struct question *q, struct limit *l)
 {
 	l->until_ms = site_paused_until_ms(q->s);
 	l->allows = 1;
-	return site_paused(q->s);
+	return site_paused_itself(q->s);
+}
+
+static bool provider_rate(struct question *q, struct limit *l)
+{
+	l->until_ms = provider_due_ms(q->s->provider);
+	return provider_paused(q->s->provider);
 }
 
 static bool dead(struct question *q, struct limit *l)
@@ -91,6 +98,13 @@ static bool silent(struct question *q, struct limit *l)
 {
 	l->allows = SITE_LIMITS_UNPROVEN;
 	return site_limits_silent(q->s);
+}
+
+static bool provider_connection_limit(struct question *q, struct limit *l)
+{
+	bool full = provider_full(q->s->provider);
+	l->allows = full ? q->s->provider->settings->connection_limit : 0;
+	return full;
 }
 
 static bool connection_limit(struct question *q, struct limit *l)
@@ -162,6 +176,7 @@ static const struct row to_begin[] = {
 	{CONSTRAINT_SUSPENDED, suspended},
 	{CONSTRAINT_RATE, rate},
 	{CONSTRAINT_RATE_DELAY, rate_delay},
+	{CONSTRAINT_PROVIDER_RATE, provider_rate},
 };
 
 static const struct row of_health[] = {
@@ -174,6 +189,7 @@ static const struct row to_connect[] = {
 	{CONSTRAINT_RATE_DELAY, one_at_a_time},
 	{CONSTRAINT_WINDOW, window},
 	{CONSTRAINT_SILENT, silent},
+	{CONSTRAINT_PROVIDER_CONNECTION_LIMIT, provider_connection_limit},
 	{CONSTRAINT_CONNECTION_LIMIT, connection_limit},
 	{CONSTRAINT_UNREADY_LIMIT, unready_limit},
 	{CONSTRAINT_SHARE, share},

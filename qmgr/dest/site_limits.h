@@ -3,9 +3,11 @@
  *	before a place on a connection is looked for		before another connection is opened
  *	suspended	by the operator				connecting	enough are being opened
  *	rate, rate_delay   the next is not due			rate_delay	one at a time
+ *	provider_rate	   nor of its provider
  *								window		its connections
  *	behind it: its health					silent		hosts that never answered
- *	dead, out	no connection but probes		connection_limit, unready_limit
+ *	dead, out	no connection but probes		provider_connection_limit
+ *								connection_limit, unready_limit
  *								share		of its message
  *								out, host_pause, host_connection_limit
  *

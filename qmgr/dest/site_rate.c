@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 /* When the next delivery may begin: destination_rate and destination_rate_delay. */
 #include "base/sharing.h"
+#include "qmgr/dest/provider.h"
 #include "qmgr/dest/site.h"
 
 bool site_one_at_a_time(const struct site *s)
@@ -54,12 +55,18 @@ int64_t site_paused_until_ms(const struct site *s)
 
 bool site_paused(const struct site *s)
 {
+	return site_paused_itself(s) || provider_paused(s->provider);
+}
+
+bool site_paused_itself(const struct site *s)
+{
 	return site_paused_until_ms(s) > destdb_now_ms(s->db) ||
 	       (site_one_at_a_time(s) && s->busy > 0);
 }
 
 void site_count_delivery(struct site *s)
 {
+	provider_count_delivery(s->provider);
 	if (!site_rate_shared(s)) {
 		pace_count(&s->pace, rate_of(s), destdb_now_ms(s->db));
 		return;

@@ -3,6 +3,7 @@
 #include "qmgr/dest/conn.h"
 #include "qmgr/dest/dispatch.h"
 #include "qmgr/dest/ladder.h"
+#include "qmgr/dest/provider.h"
 #include "qmgr/sched/selection.h"
 
 /* Grants come first; they were selected when the connection was begun. */
@@ -24,16 +25,18 @@ static void serve_granted(struct site *s)
 
 /* What is there to do about it? Where a transport, a message or a host has no connection to spare, the
  * dispatcher sees to that when it is its turn. */
-static enum queue_state assess(struct site *s)
+static enum queue_state assess(struct site *s, enum constraint *holds)
 {
 	struct heap_item *first = heap_first(&s->queue.order);
 	/* What is granted waits for the same time. */
-	if (s->queue.waiting > 0 && site_paused(s) &&
+	*holds = CONSTRAINT_IDLE;
+	if (s->queue.waiting > 0 && site_paused_itself(s) &&
 	    site_paused_until_ms(s) > destdb_now_ms(s->db))
 		site_wake_at(s, site_paused_until_ms(s));
 	if (!first)
 		return QUEUE_QUIET;
 	struct ladder l = ladder_of(s, heap_entry(first, struct peer, in_order));
+	*holds = l.constraint;
 	if (l.place)
 		return QUEUE_PLACED;
 	return constraint_row(l.constraint)->in_turn ? QUEUE_HUNGRY : QUEUE_QUIET;
@@ -51,15 +54,36 @@ static void wait_or_not(struct site *s)
 		site_wait_no_more(s);
 }
 
+/* In line for what its provider has no more of; or what it was called for, and can't use, is for the next. */
+static void wait_for_provider(struct site *s, enum constraint holds)
+{
+	bool called = s->called;
+	s->called = false;
+	if (!s->provider)
+		return;
+	if (holds == CONSTRAINT_PROVIDER_CONNECTION_LIMIT ||
+	    (s->queue.waiting > 0 && provider_paused(s->provider))) {
+		provider_wait(s);
+		return;
+	}
+	provider_wait_no_more(s);
+	if (called && holds != CONSTRAINT_ORDER)
+		provider_feed(s->provider);
+}
+
 void site_run(struct site *s)
 {
+	enum constraint holds;
 	site_see_to_health(s);
 	site_reserve(s);
 	serve_granted(s);
 	list_remove(&s->queue.in_parked);
 	dispatch_trim(s);
-	selection_set(&s->queue, assess(s));
+	selection_set(&s->queue, assess(s, &holds));
 	wait_or_not(s);
+	wait_for_provider(s, holds);
+	if (holds == CONSTRAINT_PROVIDER_CONNECTION_LIMIT)
+		dispatch_make_room(s);
 	site_pass_on(s);
 	site_call_back(s);
 }

@@ -76,7 +76,7 @@ def start_relay(bare):
 
 
 def test_a_bare_machine_has_all_of_it(bare):
-    for name in ("usr/sbin/sluice", "usr/sbin/sendmail", "usr/lib/sendmail", "usr/bin/mailq", "usr/bin/newaliases", "etc/sluice/sluice.conf",
+    for name in ("usr/sbin/sluice", "usr/sbin/sendmail", "usr/lib/sendmail", "usr/bin/mailq", "usr/bin/newaliases", "etc/sluice/sluice.conf", "etc/sluice/providers.conf",
                  "etc/logrotate.d/sluice", "etc/fail2ban/filter.d/sluice.conf", "etc/fail2ban/filter.d/sluice-auth.conf",
                  "lib/systemd/system/sluice.service", "usr/lib/sysusers.d/sluice.conf", "usr/lib/tmpfiles.d/sluice.conf",
                  "usr/share/bash-completion/completions/sluice", "usr/share/zsh/vendor-completions/_sluice",

@@ -235,6 +235,18 @@ static void our_own_words_are_ours_whomever_they_cite(void **state)
 	check(VERDICT_AT_NONE, VERDICT_FAILED, "mx.test[192.0.2.1]:25", &said);
 }
 
+/* Without a code: each host has its own. */
+static void all_hosts_that_refuse_to_talk_mean_us(void **state)
+{
+	static const char text[] =
+		"all hosts refuse to talk: 554 5.7.1 Your IP is on our blocklist";
+	(void)state;
+	struct verdict *v = refusal(VERDICT_AT_GREETING, 0, "5.7.1", text);
+	assert_int_equal(reason_of(v), REASON_REPUTATION);
+	assert_int_equal(reason_whose(v), REASON_OF_HOST);
+	verdict_unref(v);
+}
+
 static void doubt_is_a_word_of_its_own(void **state)
 {
 	static const struct said said = {0, "4.4.2", "the reply never came", "in-doubt"};
@@ -254,6 +266,7 @@ int main(void)
 		cmocka_unit_test(addresses_are_not_read),
 		cmocka_unit_test(what_we_say_is_known_by_its_code),
 		cmocka_unit_test(our_own_words_are_ours_whomever_they_cite),
+		cmocka_unit_test(all_hosts_that_refuse_to_talk_mean_us),
 		cmocka_unit_test(doubt_is_a_word_of_its_own),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,63 @@
+/* provider.h - a receiver whose hosts serve many domains: what holds for all its sites together.
+ *
+ *	site_set_hosts() --> provider_join(): the provider that all hosts of the best preference have
+ *
+ *	a limit of it holds --> provider_wait(): the sites that wait for it, in line
+ *	a connection of it is closed, or its rate lets the next begin --> the first in line look
+ *
+ * A provider may have thousands of sites. So they do not all look whenever one of them may begin: for a connection
+ * one looks, and passes on what it makes no use of; for the rate a few, every millisecond, as long as it
+ * lets somebody begin.
+ *
+ * The limits are those of this node.
+ *
+ * OWNERSHIP  destdb's table; collected when no site has it, and no delivery began lately. A site refers to it.
+ * THREAD     qmgr.
+ * ERRORS     None.
+ */
+#ifndef QMGR_DEST_PROVIDER_H
+#define QMGR_DEST_PROVIDER_H
+
+#include "qmgr/dest/destdb.h"
+#include "qmgr/sched/pace.h"
+
+struct provider {
+	char *name;
+	struct destdb *db;
+	const struct conf_provider
+		*settings; /* of the configuration in force; NULL: it has none now */
+	int sites;
+	int connections;     /* of them all */
+	struct pace pace;    /* rate */
+	struct list waiting; /* struct site: held back by it */
+	struct timer wake;   /* while some wait for the rate */
+	UT_hash_handle hh;
+};
+
+/* Where a provider may be NULL, none is known, and nothing is limited. */
+
+void provider_join(struct site *);
+/* As its hosts are now, and the configuration: the site is counted there. */
+
+void provider_leave(struct site *); /* its end */
+
+void provider_configure(struct destdb *);
+/* Another configuration is in force: all sites join as it has it. */
+
+void provider_collect(struct destdb *);
+void provider_free_all(struct destdb *); /* no site is left */
+
+bool provider_full(const struct provider *); /* its connection_limit is reached */
+int64_t provider_due_ms(const struct provider *);
+/* Steady clock: its rate lets the next delivery begin; what is past is no pause. */
+
+bool provider_paused(const struct provider *);
+void provider_count_delivery(struct provider *); /* one begins */
+
+void provider_wait(struct site *); /* in line, where it is not already */
+void provider_wait_no_more(struct site *);
+
+void provider_feed(struct provider *);
+/* There may be room: the first in line looks. */
+
+#endif
