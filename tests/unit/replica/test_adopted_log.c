@@ -164,7 +164,7 @@ static void adopted_is_only(uint64_t waits, bool with_checkpoint)
 		if (!stream.message[i].purged &&
 		    (with_checkpoint || stream.message[i].head.type != REPLICA_CHECKPOINT))
 			keep(file, &end, &stream.message[i]);
-	assert_true(rebuild_run(top, file, end));
+	assert_true(rebuild_run(top, file, end, 0));
 	struct spool_look *l = spool_look_new(h.conf, path, &error);
 	assert_non_null(l);
 	assert_int_equal(spool_look_ids(l, 0, id, 10), 1);
