@@ -7,6 +7,7 @@
 #	make check-long what looks longer: lint, sanitizers, fuzzers, long histories
 #	make check-on trixie (or bookworm)   make demo and make check, in a bare Debian that is made for it
 #	make steady     every test many times, also beside compilers: RUNS=30, BESIDE=4
+#	make mutations  break the code on purpose, a hundred times, and see that a test turns red each time; ONLY=fence
 #	make lint       floors, format, warnings of a second compiler
 #	make bench      speed, side by side with others in one run
 #	make fuzz       the parsers, under libFuzzer, for a minute each
@@ -194,6 +195,9 @@ check-long:
 steady: deps
 	@tests/steady $(RUNS) $(if $(BESIDE),--beside $(BESIDE)) $(ONLY)
 
+mutations: deps
+	@tests/mutations $(ONLY)
+
 # make check-on trixie: the second word is no target of its own.
 SUITE = $(filter-out check-on,$(MAKECMDGOALS))
 check-on:
@@ -272,5 +276,5 @@ install: $(BIN)
 clean:
 	rm -rf build/plain build/address build/thread build/fuzz build/arm64 sluice
 
-.PHONY: all unit clean fuzz fuzzers generated deps demo lint check check-long check-on steady bench install deb check-deb check-arm64 image
+.PHONY: all unit clean fuzz fuzzers generated deps demo lint check check-long check-on mutations steady bench install deb check-deb check-arm64 image
 .SECONDARY:
