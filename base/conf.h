@@ -148,8 +148,7 @@ struct conf_provider {
 	char *title;
 	int line;
 	CONF_PROVIDER(CONF_MEMBER)
-	const char *file, *mx_file;	 /* of the section; and of the one that has given mx */
-	const struct conf_transport *by; /* the transport of that name; or NULL */
+	const char *file, *mx_file; /* of the section; and of the one that has given mx */
 };
 
 struct conf_suffix;

@@ -89,8 +89,7 @@ static void add_suffixes(struct conf *c, const struct conf_provider *p,
 	}
 }
 
-static void check_section(const struct conf *c, struct conf_provider *p,
-			  const struct conf_lines *lines, struct conf_faults *faults)
+static void check_section(const struct conf_provider *p, struct conf_faults *faults)
 {
 	if (!is_title(p->title))
 		conf_fault(faults, p->file, p->line,
@@ -98,12 +97,6 @@ static void check_section(const struct conf *c, struct conf_provider *p,
 			   p->title, TITLE_MAX);
 	if (p->mx.n == 0)
 		conf_fault(faults, p->file, p->line, "provider \"%s\" has no mx", p->title);
-	for (int i = 0; *p->transport && i < c->ntransport; i++)
-		if (strcmp(c->transport[i].title, p->transport) == 0)
-			p->by = &c->transport[i];
-	if (*p->transport && !p->by)
-		conf_fault(faults, p->file, conf_lines_find(lines, &p->transport, -1, p->line),
-			   "there is no transport \"%s\"", p->transport);
 }
 
 static int by_name(const void *a, const void *b)
@@ -127,7 +120,7 @@ void conf_provider_check(struct conf *c, const struct conf_lines *lines, struct 
 		n += (size_t)c->provider[i].mx.n;
 	c->suffix = mem_zalloc((n + 1) * sizeof *c->suffix);
 	for (int i = 0; i < c->nprovider; i++) {
-		check_section(c, &c->provider[i], lines, faults);
+		check_section(&c->provider[i], faults);
 		add_suffixes(c, &c->provider[i], lines, faults);
 	}
 	qsort(c->suffix, (size_t)c->nsuffix, sizeof *c->suffix, by_name_and_line);

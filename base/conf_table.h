@@ -310,9 +310,7 @@
 	P(number, connection_limit, "0", 0, 1000000, RELOAD, "",                                   \
 	  "Most connections to all its hosts together, for all destinations and transports. 0: no limit.") \
 	P(rate, rate, "", 0, 0, RELOAD, "",                                                        \
-	  "Most deliveries in a time to all its hosts together, evenly spaced.")                   \
-	P(text, transport, "", 0, 255, RELOAD, "",                                                 \
-	  "The transport of its mail, in place of that of the route *. Empty: that of the route.")
+	  "Most deliveries in a time to all its hosts together, evenly spaced.")
 
 #define CONF_DKIM(P)                                                                               \
 	P(text, selector, "", 0, 63, RELOAD, "",                                                   \

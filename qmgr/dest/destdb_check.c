@@ -116,7 +116,7 @@ static void check_provider(const struct destdb *db, const struct provider *p)
 		waiting += !list_empty(&s->in_provider);
 	}
 	assert(p->sites == sites && p->connections == connections);
-	assert(waiting == length(&p->waiting));
+	assert(waiting == length(&p->for_connection) + length(&p->for_rate));
 }
 
 /* Bound early an entry has a slot of its transport, and there are no connections. */

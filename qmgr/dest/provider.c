@@ -12,9 +12,6 @@ enum { AT_ONCE = 8 /* that look in a millisecond, while the rate lets somebody b
 
 static void call(struct site *s)
 {
-	struct list *all = &s->provider->waiting;
-	list_remove(&s->in_provider);
-	list_append(all, &s->in_provider);
 	s->called = true;
 	site_touch(s);
 }
@@ -27,17 +24,19 @@ static void wake_at(struct provider *p, int64_t at_ms)
 static void on_wake(void *owner)
 {
 	struct provider *p = owner;
-	int64_t now_ms = destdb_now_ms(p->db);
-	struct list *first;
-	if (list_empty(&p->waiting))
+	int n = 0;
+	if (list_empty(&p->for_rate))
 		return;
 	if (provider_paused(p)) {
 		wake_at(p, provider_due_ms(p));
 		return;
 	}
-	for (int i = 0; i < AT_ONCE && (first = list_first(&p->waiting)); i++)
-		call(list_entry(first, struct site, in_provider));
-	wake_at(p, now_ms + 1);
+	list_each (link, tmp, &p->for_rate) {
+		if (n++ == AT_ONCE)
+			break;
+		call(list_entry(link, struct site, in_provider));
+	}
+	wake_at(p, destdb_now_ms(p->db) + 1);
 	p->db->thread.settle(p->db->thread.context);
 }
 
@@ -59,7 +58,8 @@ static struct provider *get(struct destdb *db, const struct conf_provider *setti
 	p->name = mem_strdup(settings->title);
 	p->db = db;
 	p->settings = settings;
-	list_init(&p->waiting);
+	list_init(&p->for_connection);
+	list_init(&p->for_rate);
 	timer_init(&p->wake, on_wake, p);
 	HASH_ADD_KEYPTR(hh, db->providers, p->name, strlen(p->name), p);
 	return p;
@@ -119,7 +119,8 @@ void provider_configure(struct destdb *db)
 
 static void provider_free(struct destdb *db, struct provider *p)
 {
-	assert(p->sites == 0 && p->connections == 0 && list_empty(&p->waiting));
+	assert(p->sites == 0 && p->connections == 0);
+	assert(list_empty(&p->for_connection) && list_empty(&p->for_rate));
 	timer_stop(&db->sched->loop->timers, &p->wake);
 	HASH_DEL(db->providers, p);
 	free(p->name);
@@ -163,12 +164,25 @@ void provider_count_delivery(struct provider *p)
 		pace_count(&p->pace, &p->settings->rate, destdb_now_ms(p->db));
 }
 
-void provider_wait(struct site *s)
+static void wait_in(struct site *s, struct list *line, bool for_rate)
+{
+	if (!list_empty(&s->in_provider) && s->for_rate == for_rate)
+		return;
+	list_remove(&s->in_provider);
+	list_append(line, &s->in_provider);
+	s->for_rate = for_rate;
+}
+
+void provider_wait_for_connection(struct site *s)
+{
+	wait_in(s, &s->provider->for_connection, false);
+}
+
+void provider_wait_for_rate(struct site *s)
 {
 	struct provider *p = s->provider;
-	if (list_empty(&s->in_provider))
-		list_append(&p->waiting, &s->in_provider);
-	if (provider_paused(p) && !timer_active(&p->wake))
+	wait_in(s, &p->for_rate, true);
+	if (!timer_active(&p->wake))
 		wake_at(p, provider_due_ms(p));
 }
 
@@ -177,9 +191,21 @@ void provider_wait_no_more(struct site *s)
 	list_remove(&s->in_provider);
 }
 
-void provider_feed(struct provider *p)
+static void call_first(struct provider *p)
 {
-	struct list *first = p && !provider_full(p) ? list_first(&p->waiting) : NULL;
+	struct list *first = list_first(&p->for_connection);
 	if (first)
 		call(list_entry(first, struct site, in_provider));
+}
+
+void provider_feed(struct provider *p)
+{
+	if (p && !provider_full(p))
+		call_first(p);
+}
+
+void provider_offer_idle(struct provider *p)
+{
+	if (p && provider_full(p))
+		call_first(p);
 }

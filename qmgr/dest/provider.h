@@ -27,10 +27,10 @@ struct provider {
 	const struct conf_provider
 		*settings; /* of the configuration in force; NULL: it has none now */
 	int sites;
-	int connections;     /* of them all */
-	struct pace pace;    /* rate */
-	struct list waiting; /* struct site: held back by it */
-	struct timer wake;   /* while some wait for the rate */
+	int connections;		      /* of them all */
+	struct pace pace;		      /* rate */
+	struct list for_connection, for_rate; /* struct site: held back by it */
+	struct timer wake;		      /* while some wait for the rate */
 	UT_hash_handle hh;
 };
 
@@ -54,10 +54,14 @@ int64_t provider_due_ms(const struct provider *);
 bool provider_paused(const struct provider *);
 void provider_count_delivery(struct provider *); /* one begins */
 
-void provider_wait(struct site *); /* in line, where it is not already */
+void provider_wait_for_connection(struct site *); /* in line, where it is not already */
+void provider_wait_for_rate(struct site *);
 void provider_wait_no_more(struct site *);
 
 void provider_feed(struct provider *);
-/* There may be room: the first in line looks. */
+/* There may be room for a connection: the first in line looks. */
+
+void provider_offer_idle(struct provider *);
+/* One of its connections is idle: the first in line looks, and may end it. */
 
 #endif

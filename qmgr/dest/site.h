@@ -92,8 +92,10 @@ struct site {
 	struct pace pace;	   /* destination_rate */
 	int64_t delay_until_ms;	   /* destination_rate_delay */
 	struct provider *provider; /* whose its hosts are; or NULL. provider_join() keeps it */
-	struct list in_provider;   /* provider->waiting, while a limit of it holds this back */
-	bool called;		   /* by that, and has not looked yet */
+	struct list
+		in_provider; /* provider->for_connection, or for_rate, while that holds this back */
+	bool for_rate;	     /* which */
+	bool called;	     /* by that, and has not looked yet */
 	struct timer wake;
 	uint64_t fed;	     /* round of the scheduler in which it was told of a connection, */
 	struct host *fed_by; /* by this host, and has not looked yet; or NULL */

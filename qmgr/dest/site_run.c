@@ -61,14 +61,25 @@ static void wait_for_provider(struct site *s, enum constraint holds)
 	s->called = false;
 	if (!s->provider)
 		return;
-	if (holds == CONSTRAINT_PROVIDER_CONNECTION_LIMIT ||
-	    (s->queue.waiting > 0 && provider_paused(s->provider))) {
-		provider_wait(s);
+	if (s->queue.waiting > 0 && provider_paused(s->provider)) {
+		provider_wait_for_rate(s);
+		return;
+	}
+	if (holds == CONSTRAINT_PROVIDER_CONNECTION_LIMIT) {
+		provider_wait_for_connection(s);
 		return;
 	}
 	provider_wait_no_more(s);
 	if (called && holds != CONSTRAINT_ORDER)
 		provider_feed(s->provider);
+}
+
+static bool has_idle(const struct site *s)
+{
+	list_each (link, tmp, &s->open)
+		if (list_entry(link, struct conn, in_site)->busy == 0)
+			return true;
+	return false;
 }
 
 void site_run(struct site *s)
@@ -81,6 +92,8 @@ void site_run(struct site *s)
 	dispatch_trim(s);
 	selection_set(&s->queue, assess(s, &holds));
 	wait_or_not(s);
+	if (!s->called && s->queue.state == QUEUE_QUIET && has_idle(s))
+		provider_offer_idle(s->provider);
 	wait_for_provider(s, holds);
 	if (holds == CONSTRAINT_PROVIDER_CONNECTION_LIMIT)
 		dispatch_make_room(s);

@@ -94,20 +94,16 @@ static void names_are_found_however_they_are_written(void **state)
 static void a_section_is_laid_over_that_of_a_file(void **state)
 {
 	(void)state;
-	struct conf *c =
-		read_both("transport \"slow\" { }\n"
-			  "provider \"a\" { connection_limit = 7  transport = \"slow\" }\n",
-			  "provider \"a\" { mx = { \".a.test\" }  rate = \"5/s\" }\n"
-			  "provider \"b\" { mx = { \".b.test\" } }\n");
+	struct conf *c = read_both("provider \"a\" { connection_limit = 7 }\n",
+				   "provider \"a\" { mx = { \".a.test\" }  rate = \"5/s\" }\n"
+				   "provider \"b\" { mx = { \".b.test\" } }\n");
 	assert_non_null(c);
 	const struct conf_provider *a = conf_provider_find(c, "mx.a.test");
 	assert_int_equal(c->nprovider, 2);
 	assert_int_equal(a->connection_limit, 7);
 	assert_int_equal(a->rate.events, 5);
-	assert_string_equal(a->by->title, "slow");
 	assert_string_equal(name_of(c, "mx.b.test"), "b");
 	assert_int_equal(conf_provider_find(c, "mx.b.test")->connection_limit, 0);
-	assert_null(conf_provider_find(c, "mx.b.test")->by);
 	conf_unref(c);
 	c = read_both("provider \"a\" { mx = { \".c.test\" } }\n",
 		      "provider \"a\" { mx = { \".a.test\" } }\n");
@@ -131,8 +127,6 @@ static void what_is_wrong_is_said_with_its_place(void **state)
 	wrong("provider \"\" { mx = { \".b.test\" } }\n", "", conf_path, 2, "a name has letters");
 	wrong("provider \"a b\" { mx = { \".b.test\" } }\n", "", conf_path, 2,
 	      "a name has letters");
-	wrong("provider \"a\" {\n mx = { \".b.test\" }\n transport = \"none\" }\n", "", conf_path,
-	      4, "there is no transport \"none\"");
 	wrong("provider \"a\" { mx = { \".b.test\" }  speed = 3 }\n", "", conf_path, 2, "speed");
 }
 
@@ -197,7 +191,6 @@ static void the_list_that_is_shipped_is_good_and_limits_nothing(void **state)
 	for (int i = 0; i < c->nprovider; i++) {
 		assert_int_equal(c->provider[i].connection_limit, 0);
 		assert_int_equal(c->provider[i].rate.events, 0);
-		assert_null(c->provider[i].by);
 	}
 	assert_string_equal(name_of(c, "aspmx.l.google.com"), "google");
 	assert_string_equal(name_of(c, "contoso-com.mail.protection.outlook.com"), "microsoft");

@@ -5,6 +5,7 @@
 
 #include "qmgr/dest/conn.h"
 #include "qmgr/dest/ladder.h"
+#include "qmgr/dest/provider.h"
 #include "qmgr/dest/suspend.h"
 #include "qmgr/message.h"
 #include "qmgr/sched/job.h"
@@ -184,6 +185,8 @@ static bool for_an_event_only(enum constraint c)
 	case CONSTRAINT_CONNECTING:
 	case CONSTRAINT_WINDOW:
 	case CONSTRAINT_SILENT:
+	case CONSTRAINT_PROVIDER_RATE:
+	case CONSTRAINT_PROVIDER_CONNECTION_LIMIT:
 		return true;
 	default:
 		return false;
@@ -225,6 +228,12 @@ static bool some_may_go_deeper(void)
 	return false;
 }
 
+static bool is_in_line(const struct site *s, enum constraint c)
+{
+	return (c == CONSTRAINT_PROVIDER_RATE && timer_active(&s->provider->wake) &&
+		!list_empty(&s->in_provider));
+}
+
 /* Nothing is left that could be done now, and what waits for a time has its timer. */
 static void nothing_is_left_lying(const struct site *s, uint64_t first_seed, int step)
 {
@@ -239,7 +248,8 @@ static void nothing_is_left_lying(const struct site *s, uint64_t first_seed, int
 		bool other = p != first_of(s) || !list_empty(&s->queue.in_parked);
 		bool timed = other || !x.until_ms || x.until_ms <= clock_ms ||
 			     (timer_active(&s->wake) && s->wake.due_ms <= x.until_ms) ||
-			     x.constraint == CONSTRAINT_DEAD || x.constraint == CONSTRAINT_OUT ||
+			     is_in_line(s, x.constraint) || x.constraint == CONSTRAINT_DEAD ||
+			     x.constraint == CONSTRAINT_OUT ||
 			     x.constraint == CONSTRAINT_HOST_PAUSE; /* or its connections end */
 		if (lies || !timed)
 			print_error("seed %d, step %d, %s: %s, %s, until %d\n", (int)first_seed,
@@ -321,6 +331,16 @@ static void and_with_rates_and_small_shares(void **state)
 	     "message_active_limit = 60 }");
 }
 
+static void and_with_providers(void **state)
+{
+	(void)state;
+	play("provider one { mx = { a.test, b.test } connection_limit = 3 }\n"
+	     "provider two { mx = { other.test, d.test, mail.test } connection_limit = 2 rate = "
+	     "\"20/s\" }\n"
+	     "transport smtp { connection_limit = 6 destination_recipient_limit = 2 "
+	     "site_patience = 2s }");
+}
+
 #define TEST(name) cmocka_unit_test(name)
 
 int main(void)
@@ -328,6 +348,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(dispatcher_and_ladder_agree),
 		TEST(and_with_few_connections),
+		TEST(and_with_providers),
 		TEST(and_with_rates_and_small_shares),
 	};
 	return RUN(tests);
