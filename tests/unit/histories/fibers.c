@@ -17,7 +17,7 @@
 #include <sanitizer/common_interface_defs.h>
 #endif
 
-enum { STACK = 256 << 10, FIBERS = 128, PAUSED_LOOK_US = 50000, BUSY_TURNS = 400, BUSY_US = 50000 };
+enum { STACK = 256 << 10, FIBERS = 128, PAUSED_LOOK_US = 50000, BUSY_TURNS = 20, BUSY_US = 100000 };
 
 struct fiber {
 	int of;
@@ -31,6 +31,9 @@ struct fiber {
 	bool (*ready)(void *);
 	void *of_what;
 	int64_t until_us;
+	int turns;	   /* at a time, */
+	int64_t turned_us; /* that one; */
+	int64_t back_us;   /* and when it may go on after too many of them */
 #ifdef __SANITIZE_ADDRESS__
 	void *fake;
 #endif
@@ -57,7 +60,6 @@ static bool paused[FIBER_PROCESSES];
 static struct list events = {&events, &events};
 static char *spare[FIBERS];
 static int nspare;
-static int turns; /* since the clock has moved */
 #ifdef __SANITIZE_ADDRESS__
 static const void *driver_bottom;
 static size_t driver_size;
@@ -205,8 +207,22 @@ static bool can_go_on(struct fiber *f)
 	f->timed_out = false;
 	if (f->ready && f->ready(f->of_what))
 		return true;
-	f->timed_out = f->until_us <= fibers.now_us;
+	f->timed_out = f->until_us <= fibers.now_us && f->back_us <= fibers.now_us;
 	return f->timed_out;
+}
+
+/* Who goes on at once, and once more, has to stand back for a while, as where others need the processor. */
+static void count_turn(struct fiber *f)
+{
+	if (f->turned_us != fibers.now_us)
+		f->turns = 0;
+	f->turned_us = fibers.now_us;
+	if (++f->turns < BUSY_TURNS)
+		return;
+	f->turns = 0;
+	f->back_us = fibers.now_us + BUSY_US;
+	fibers.busy++;
+	fibers.busiest = f->name;
 }
 
 /* False: none can. */
@@ -220,13 +236,9 @@ static bool one_goes_on(void)
 	if (n == 0)
 		return false;
 	struct fiber *next = can[n > 1 ? chance_below(&fibers.chance, n) : 0];
+	if (next->timed_out)
+		count_turn(next);
 	go_on(next);
-	if (++turns < BUSY_TURNS)
-		return true;
-	fibers.busy++;
-	fibers.busiest = next->name;
-	fibers.now_us += BUSY_US;
-	turns = 0;
 	return true;
 }
 
@@ -251,9 +263,12 @@ static bool one_happens(void)
 static void jump(int64_t until_us)
 {
 	int64_t next_us = until_us;
-	for (int i = 0; i < count; i++)
-		if (!all[i]->ended && !paused[all[i]->of] && all[i]->until_us < next_us)
-			next_us = all[i]->until_us;
+	for (int i = 0; i < count; i++) {
+		const struct fiber *f = all[i];
+		int64_t due_us = f->until_us > f->back_us ? f->until_us : f->back_us;
+		if (!f->ended && !paused[f->of] && due_us < next_us)
+			next_us = due_us;
+	}
 	if (next_us < fibers.now_us + fibers.slack_us)
 		next_us = fibers.now_us + fibers.slack_us;
 	if (!list_empty(&events) && event_of(list_first(&events))->at_us < next_us)
@@ -263,7 +278,6 @@ static void jump(int64_t until_us)
 	if (next_us <= fibers.now_us)
 		return;
 	fibers.now_us = next_us;
-	turns = 0;
 }
 
 static bool never(void *nothing)

@@ -74,7 +74,6 @@ static struct {
 	struct chance chance;
 	uint64_t salt; /* of the act that is played */
 	int64_t tail_us[MACHINES]; /* when its stream fell short, unless that was made up since; 0: no */
-	bool gone[MACHINES];
 	bool resting;
 	uint32_t listed[LEDGER_MESSAGES]; /* machines that have it, at the last look */
 } now;
@@ -147,7 +146,7 @@ static void act_long(void)
 static void act_start(void)
 {
 	struct machine *m = some();
-	if (!now.gone[m->number])
+	if (!m->gone)
 		machine_start(m);
 }
 
@@ -207,7 +206,7 @@ static void act_backup(void)
 static void act_restore(void)
 {
 	struct machine *m = some();
-	if (!m->backup || now.gone[m->number])
+	if (!m->backup || m->gone)
 		return;
 	machine_kill(m);
 	machine_disk(m, memdisk_copy(m->backup));
@@ -228,16 +227,16 @@ static int there(void)
 {
 	int n = 0;
 	for (int i = 0; i < machines; i++)
-		n += !now.gone[i] && !machine[i].full;
+		n += !machine[i].gone && !machine[i].full;
 	return n;
 }
 
 static void act_gone(void)
 {
 	struct machine *m = some();
-	if (there() < 2 || now.gone[m->number])
+	if (there() < 2 || m->gone)
 		return;
-	now.gone[m->number] = true;
+	m->gone = true;
 	m->wanted = false;
 	machine_kill(m);
 }
@@ -413,7 +412,7 @@ static void beside(int what)
 		memdisk_abandon(m->disk);
 	}
 	m->wanted = wanted;
-	if (wanted)
+	if (wanted && !m->gone)
 		machine_start(m);
 }
 
@@ -603,9 +602,9 @@ static void heal_machine(struct machine *m)
 		memdisk_room(m->disk, INT64_C(1) << 40);
 	m->kill_in = 0;
 	m->eager = true;
-	if (!now.gone[m->number])
+	if (!m->gone)
 		machine_start(m);
-	m->wanted = !now.gone[m->number];
+	m->wanted = !m->gone;
 }
 
 static void heal(bool full)
@@ -629,7 +628,7 @@ static const struct machine *unfenced(void)
 {
 	for (int i = 0; i < machines; i++) {
 		struct machine *m = &machine[i];
-		if (!now.gone[i] && !retired(m) &&
+		if (!machine[i].gone && !retired(m) &&
 		    (m->state != MACHINE_SERVES || !machine_fence_open(m) ||
 		     (!m->full && !spool_accepting(m->spool))))
 			return m;
@@ -642,7 +641,7 @@ static const struct machine *claimed(void)
 	struct replica_epoch e;
 	for (int i = 0; i < machines; i++)
 		if (row_of(machine[i].name, &e) &&
-		    (e.state == REPLICA_ADOPTING || (e.state == REPLICA_UP && now.gone[i])))
+		    (e.state == REPLICA_ADOPTING || (e.state == REPLICA_UP && machine[i].gone)))
 			return &machine[i];
 	return NULL;
 }

@@ -97,7 +97,7 @@ static void drop_held(struct machine *m, int i)
 static void start_again(void *what)
 {
 	struct machine *m = what;
-	if (m->wanted && m->state == MACHINE_OFF)
+	if (m->wanted && !m->gone && m->state == MACHINE_OFF)
 		machine_start(m);
 }
 
@@ -132,6 +132,7 @@ void machine_disk(struct machine *m, struct memdisk *disk)
 	assert(m->state == MACHINE_OFF);
 	memdisk_free(&m->disk);
 	m->disk = disk ? disk : disk_new(chance_next(&m->chance));
+	fibers_enter(FIBER_NOBODY); /* whoever is entered next has this one */
 }
 
 void machine_power_cut(struct machine *m)

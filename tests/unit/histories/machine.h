@@ -40,6 +40,7 @@ struct machine {
 	bool wanted;	   /* whoever watches over it starts it when it ends */
 	bool again;	   /* it has lost its epoch */
 	bool eager;	   /* all that comes is sent, and finished */
+	bool gone;	   /* for good */
 	bool full;	   /* it has no room, and will not get any */
 	int64_t since_us;  /* of this state */
 	int64_t open_us;   /* when its fence was open last */

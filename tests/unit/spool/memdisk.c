@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FD_FIRST = 100000, FDS = 4096 };
+enum { FD_FIRST = 100000, FDS = 4096, NO_FD = -1 };
 
 static struct memdisk *disk; /* in use */
 static struct inode *open_node[FDS];
@@ -72,6 +72,10 @@ static struct inode *inode_of(int fd)
 /* The folder that the last part of the name is in; NULL and errno: it is not there. */
 static struct inode *walk(int fd, const char *name, const char **last)
 {
+	if (fd == NO_FD) {
+		errno = EBADF;
+		return NULL;
+	}
 	struct inode *n = fd == AT_FDCWD ? disk->root : inode_of(fd);
 	for (const char *slash; (slash = strchr(name, '/')); name = slash + 1) {
 		char *part = mem_strndup(name, (size_t)(slash - name));
@@ -150,7 +154,8 @@ int memdisk_descriptors(void)
 
 void disk_close(int fd)
 {
-	memdisk_close(fd);
+	if (fd != NO_FD)
+		memdisk_close(fd);
 }
 
 int disk_make_folder(int folder, const char *name)
@@ -230,7 +235,7 @@ int memdisk_remove_folder(int folder, const char *name)
 
 int disk_move(int from_folder, const char *from, int to_folder, const char *to)
 {
-	if (inode_find(inode_of(to_folder), to)) {
+	if (inode_find(inode_of(from_folder), from) && inode_find(inode_of(to_folder), to)) {
 		errno = EEXIST;
 		return -1;
 	}
