@@ -215,9 +215,21 @@ static void act_restore(void)
 		machine_start(m);
 }
 
+/* Where no other node has an epoch, nobody may take what this one leaves. */
+static bool may_leave(const struct machine *m)
+{
+	for (int i = 0; i < machines; i++)
+		if (&machine[i] != m && !machine[i].gone && !machine[i].full && !fibers_paused(i) &&
+		    machine[i].state == MACHINE_SERVES && machine_fence_open(&machine[i]))
+			return !m->gone;
+	return false;
+}
+
 static void act_empty(void)
 {
 	struct machine *m = some();
+	if (!may_leave(m))
+		return;
 	machine_kill(m);
 	machine_disk(m, NULL);
 	m->wanted = true;
@@ -234,7 +246,7 @@ static int there(void)
 static void act_gone(void)
 {
 	struct machine *m = some();
-	if (there() < 2 || m->gone)
+	if (!may_leave(m))
 		return;
 	m->gone = true;
 	m->wanted = false;
@@ -337,6 +349,17 @@ static void act_drain(void)
 static void act_retire(void)
 {
 	machine_order(some(), NODE_RETIRE, machine[below((uint32_t)machines)].name);
+}
+
+/* Nobody survives this: it shows that a loss is seen. */
+static void act_vanish(void)
+{
+	for (int i = 0; i < machines; i++) {
+		machine_kill(&machine[i]);
+		machine_disk(&machine[i], NULL);
+		machine_start(&machine[i]);
+	}
+	jetstream_begin();
 }
 
 /* What an operator does beside a relay that is off. */
@@ -464,7 +487,7 @@ static const struct {
 } acts[] = {
 	{"store", act_store, 30, FAULT_NONE},	{"work", act_work, 40, FAULT_NONE},
 	{"pass", act_pass, 14, FAULT_NONE},	{"long", act_long, 6, FAULT_NONE},
-	{"start", act_start, 4, FAULT_NONE},	{"stop", act_stop, 1, FAULT_NONE},
+	{"start", act_start, 4, FAULT_KILL},	{"stop", act_stop, 1, FAULT_KILL},
 	{"flush", act_flush, 2, FAULT_NONE},	{"delete", act_delete, 1, FAULT_NONE},
 	{"kill", act_kill, 5, FAULT_KILL},	{"die", act_die, 6, FAULT_DIE},
 	{"power", act_power, 4, FAULT_POWER},	{"pause", act_pause, 4, FAULT_PAUSE},
@@ -481,6 +504,7 @@ static const struct {
 	{"drain", act_drain, 3, FAULT_DRAIN},	{"retire", act_retire, 3, FAULT_RETIRE},
 	{"repair", act_repair, 3, FAULT_REPAIR}, {"list", act_list, 3, FAULT_LIST},
 	{"unchecked", act_unchecked, 3, FAULT_UNCHECKED},
+	{"vanish", act_vanish, 0, FAULT_NONE},
 	{"room", act_room, 3, FAULT_ROOM},	{"read", act_read, 4, FAULT_READ},
 };
 
@@ -515,6 +539,15 @@ void history_make(struct story *h, uint64_t seed, uint32_t allowed)
 	h->n = 20 + (int)chance_below(&c, HISTORY_ACTS - 20);
 	for (int i = 0; i < h->n; i++)
 		h->act[i] = (struct act){.what = draw(h, &c), .salt = chance_next(&c) >> 1};
+}
+
+void history_add(struct story *h, const char *name)
+{
+	int what = 0;
+	while (strcmp(acts[what].name, name) != 0)
+		what++;
+	h->act[h->n] = (struct act){.what = what, .salt = (uint64_t)h->n * 16};
+	h->n++;
 }
 
 void history_print(const struct story *h, FILE *to)

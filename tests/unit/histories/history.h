@@ -37,6 +37,8 @@ struct story {
 void history_make(struct story *, uint64_t seed, uint32_t allowed);
 /* allowed: faults that may be about; ~0: all. */
 
+void history_add(struct story *, const char *act); /* one more, by its name */
+
 void history_play(const struct story *); /* ledger.broken is what came of it */
 
 void history_print(const struct story *, FILE *);

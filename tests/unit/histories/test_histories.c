@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* Thousands of histories of a cluster. HISTORIES=n so many; FROM=seed; SEED=seed one, loudly; FAULTS=name,name none
- * but these; WITHOUT=name,name all but these. */
+ * but these; WITHOUT=name,name all but these. EACH=1 names all that fail, and shortens none. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -34,6 +34,7 @@ static struct shared {
 } * shared;
 
 static uint32_t allowed = UINT32_MAX;
+static bool each; /* say what came of each, and shorten none */
 
 static void set_alarm(int seconds)
 {
@@ -134,6 +135,9 @@ static struct tally {
 static void count(uint64_t seed, const struct outcome *o)
 {
 	struct tally *t = &tallies[o->broken];
+	if (each && o->broken)
+		printf("SEED=%llu: %s: %s\n", (unsigned long long)seed, broken_text(o->broken),
+		       o->detail);
 	if (t->n++ > 0)
 		return;
 	t->seed = seed;
@@ -146,6 +150,8 @@ static void report(enum broken b)
 	const struct tally *t = &tallies[b];
 	printf("%ld histories: %s; the first is SEED=%llu: %s\n", t->n, broken_text(b),
 	       (unsigned long long)t->seed, t->outcome.detail);
+	if (each)
+		return;
 	history_make(&h, t->seed, allowed);
 	int before = h.n;
 	shorten(&h, b);
@@ -193,18 +199,37 @@ static uint32_t faults_of(const char *names)
 	return bits;
 }
 
+static void share(void)
+{
+	shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
+	assert_true(shared != MAP_FAILED);
+}
+
+static void a_message_that_vanishes_is_seen(void **state)
+{
+	struct story h = {.seed = 1, .machines = 2};
+	(void)state;
+	share();
+	history_add(&h, "store");
+	history_add(&h, "pass");
+	assert_int_equal(play_one(&h).broken, BROKEN_NONE);
+	history_add(&h, "vanish");
+	assert_int_equal(play_one(&h).broken, BROKEN_LOST);
+	munmap(shared, sizeof *shared);
+}
+
 static void what_was_promised_is_kept_by_every_cluster(void **state)
 {
 	const char *seed = getenv("SEED"), *from = getenv("FROM"), *n = getenv("HISTORIES");
 	const char *only = getenv("FAULTS"), *without = getenv("WITHOUT");
 	(void)state;
+	each = getenv("EACH");
 	if (only || !(n || seed))
 		allowed = faults_of(only ? only : "");
 	if (without)
 		allowed &= ~faults_of(without);
-	shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
-		      0);
-	assert_true(shared != MAP_FAILED);
+	share();
 	if (seed) {
 		play_loudly(strtoull(seed, NULL, 10));
 		return;
@@ -221,6 +246,7 @@ static void what_was_promised_is_kept_by_every_cluster(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_message_that_vanishes_is_seen),
 		cmocka_unit_test(what_was_promised_is_kept_by_every_cluster),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

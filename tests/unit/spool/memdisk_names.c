@@ -86,6 +86,10 @@ void naming_add(struct memdisk *d, struct inode *node, struct inode *from_folder
 	c->from = from ? mem_strdup(from) : NULL;
 	c->to = to ? mem_strdup(to) : NULL;
 	node->refs++;
+	if (from_folder)
+		from_folder->refs++;
+	if (to_folder)
+		to_folder->refs++;
 	names_apply(c, from ? &from_folder->names : NULL, to ? &to_folder->names : NULL);
 }
 
@@ -94,6 +98,8 @@ static void forget(struct naming *c)
 	free(c->from);
 	free(c->to);
 	inode_unref(c->node);
+	inode_unref(c->from_folder);
+	inode_unref(c->to_folder);
 }
 
 void naming_sync(struct memdisk *d, const struct inode *folder)
