@@ -34,6 +34,8 @@ enum {
 	FULL_BYTES = 1000,
 	STARTS = 6,
 	BUSY = 40,
+	FEW = 25, /* per cent of histories in which a fault is about, */
+	SOME = 70, /* and where only some may be */
 };
 
 enum fault {
@@ -534,7 +536,7 @@ void history_make(struct story *h, uint64_t seed, uint32_t allowed)
 	struct chance c = {.state = seed << 8};
 	*h = (struct story){.seed = seed, .machines = chance_percent(&c, 40) ? 2 : 3};
 	for (int i = 0; i < FAULTS; i++)
-		h->faults |= (uint32_t)chance_percent(&c, 25) << i;
+		h->faults |= (uint32_t)chance_percent(&c, ~allowed ? SOME : FEW) << i;
 	h->faults &= allowed;
 	h->n = 20 + (int)chance_below(&c, HISTORY_ACTS - 20);
 	for (int i = 0; i < h->n; i++)

@@ -138,7 +138,7 @@ bool sheet_done(const struct sheet *s)
 	bool all = true;
 	for (uint32_t i = 0; i < sheet_rcpts(s); i++)
 		all &= s->rcpt[i].sent;
-	return all || s->deleted || s->excused || !s->promised;
+	return all || s->deleted || s->deleting > 0 || s->excused || !s->promised;
 }
 
 uint32_t sheet_rcpts(const struct sheet *s)

@@ -26,6 +26,7 @@ struct sheet {
 	uint64_t with; /* the other one that was stored with it; or 0 */
 	bool promised, refused;
 	bool deleted;	  /* by the operator */
+	int deleting;	  /* orders to, of which nobody knows what came */
 	bool excused;	  /* more was lost than anybody promises to survive */
 	bool finishing;	  /* nothing is left to do, it was said */
 	bool firm;	  /* that had time to be known */

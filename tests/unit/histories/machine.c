@@ -209,12 +209,13 @@ static void hear_moved(struct machine *m, struct spool_moved *moved)
 	content_unref(moved->content);
 }
 
-/* What was deleted by order is owed to nobody. */
 static void hear_command(struct machine *m, struct spool_command *c)
 {
-	struct sheet *s = c->op == SPOOL_DELETE && c->affected > 0 ? ledger_find(c->id) : NULL;
-	if (s)
-		s->deleted = true;
+	struct sheet *s = c->op == SPOOL_DELETE ? ledger_find(c->id) : NULL;
+	if (s) {
+		s->deleting--;
+		s->deleted |= c->affected > 0;
+	}
 	if (c->op == SPOOL_LIST)
 		m->listed = c->nrow;
 	spool_command_free(&c);
@@ -335,7 +336,7 @@ static void serve(struct machine *m)
 	spool_start(m->spool);
 	credit(m, CREDIT);
 	node_wait(m->node);
-	is(m, m->again ? MACHINE_ENDS : MACHINE_SERVES);
+	is(m, m->again || m->asked_to_end ? MACHINE_ENDS : MACHINE_SERVES);
 	while (m->state == MACHINE_SERVES)
 		ev_run(m->main->ev, EVRUN_ONCE);
 	loop_stop(m->client);
@@ -362,7 +363,7 @@ static void *relay(void *what)
 		if (begin(m))
 			serve(m);
 		end(m);
-	} while (m->again);
+	} while (m->again && !m->asked_to_end);
 	fibers_after(0, FIBER_NOBODY, bury, m);
 	fiber_wait(NULL, NULL, INT64_MAX);
 	return NULL;
@@ -371,6 +372,7 @@ static void *relay(void *what)
 void machine_start(struct machine *m)
 {
 	m->wanted = true;
+	m->asked_to_end = false;
 	if (m->state != MACHINE_OFF)
 		return;
 	is(m, MACHINE_BEGINS);
@@ -382,6 +384,7 @@ void machine_start(struct machine *m)
 void machine_stop(struct machine *m)
 {
 	m->wanted = false;
+	m->asked_to_end = true;
 	if (m->state != MACHINE_SERVES)
 		return;
 	struct note *note = mem_zalloc(sizeof *note);
@@ -562,6 +565,9 @@ void machine_ask(struct machine *m, int order, uint64_t id)
 	if (m->state != MACHINE_SERVES)
 		return;
 	struct spool_command *c = spool_command_new(order, m->client, NULL);
+	struct sheet *s = order == SPOOL_DELETE ? ledger_find(id) : NULL;
+	if (s)
+		s->deleting++;
 	c->id = id;
 	c->limit = MUCH;
 	loop_post(spool_loop(m->spool), &c->note);

@@ -39,6 +39,7 @@ struct machine {
 	enum machine_state state;
 	bool wanted;	   /* whoever watches over it starts it when it ends */
 	bool again;	   /* it has lost its epoch */
+	bool asked_to_end;
 	bool eager;	   /* all that comes is sent, and finished */
 	bool gone;	   /* for good */
 	bool full;	   /* it has no room, and will not get any */
