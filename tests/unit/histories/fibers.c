@@ -27,7 +27,7 @@ struct fiber {
 	ucontext_t begin;
 	jmp_buf at;
 	char *stack;
-	bool begun, ended, timed_out;
+	bool begun, ended, timed_out, sleeps;
 	bool (*ready)(void *);
 	void *of_what;
 	int64_t until_us;
@@ -167,6 +167,14 @@ bool fiber_wait(bool (*ready)(void *), void *of_what, int64_t until_us)
 	return !f->timed_out;
 }
 
+void fiber_sleep(int64_t us)
+{
+	struct fiber *f = self;
+	f->sleeps = true;
+	fiber_wait(NULL, NULL, fibers.now_us + us);
+	f->sleeps = false;
+}
+
 static bool has_ended(void *fiber)
 {
 	return ((const struct fiber *)fiber)->ended;
@@ -262,15 +270,19 @@ static bool one_happens(void)
 /* To when the next one can go on. */
 static void jump(int64_t until_us)
 {
-	int64_t next_us = until_us;
+	int64_t next_us = until_us, exact_us = INT64_MAX;
 	for (int i = 0; i < count; i++) {
 		const struct fiber *f = all[i];
 		int64_t due_us = f->until_us > f->back_us ? f->until_us : f->back_us;
+		if (f->sleeps && due_us < exact_us && !paused[f->of])
+			exact_us = due_us;
 		if (!f->ended && !paused[f->of] && due_us < next_us)
 			next_us = due_us;
 	}
 	if (next_us < fibers.now_us + fibers.slack_us)
 		next_us = fibers.now_us + fibers.slack_us;
+	if (next_us > exact_us)
+		next_us = exact_us;
 	if (!list_empty(&events) && event_of(list_first(&events))->at_us < next_us)
 		next_us = event_of(list_first(&events))->at_us;
 	if (next_us > until_us)

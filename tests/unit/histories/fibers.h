@@ -41,6 +41,8 @@ struct fiber *fiber_new(int of, const char *name, void *(*run)(void *), void *ar
 bool fiber_wait(bool (*ready)(void *), void *of_what, int64_t until_us);
 /* The fiber that runs waits; ready NULL: for the time alone. False: the time came first. */
 
+void fiber_sleep(int64_t us); /* not longer than that, whatever the slack */
+
 void fiber_join(struct fiber *); /* waits for its end; it is no more then */
 bool fiber_runs(void); /* a fiber does, not who drives them */
 int fibers_process(void);  /* whose fiber runs, or who was entered */

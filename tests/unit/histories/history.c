@@ -41,6 +41,7 @@ enum {
 enum fault {
 	FAULT_KILL,
 	FAULT_DIE, /* at some call to the disk */
+	FAULT_DOOM, /* in the midst of an adoption */
 	FAULT_POWER,
 	FAULT_PAUSE,
 	FAULT_BACKUP,
@@ -66,7 +67,7 @@ enum fault {
 };
 
 static const char *const fault_names[FAULTS] = {
-	"kill",	 "die",	  "power", "pause", "backup", "empty",	"gone",	  "tail",
+	"kill",	 "die",	  "doom",  "power", "pause", "backup", "empty",	"gone",	  "tail",
 	"bucket", "full", "cut",   "away",  "slow",   "clock",	"order",  "drain",
 	"retire", "repair", "list", "unchecked", "room", "read"};
 
@@ -178,6 +179,14 @@ static void act_kill(void)
 static void act_die(void)
 {
 	some()->kill_in = 1 + (int)below(below(2) ? 30 : 400);
+}
+
+/* In the midst of an adoption, from its first step to what follows the last. */
+static void act_doom(void)
+{
+	struct machine *m = some();
+	m->doomed_at = now.salt / 16 % 3 == 0 ? "adopting" : "adopted";
+	m->wanted = true;
 }
 
 static void act_power(void)
@@ -491,7 +500,7 @@ static const struct {
 	{"pass", act_pass, 14, FAULT_NONE},	{"long", act_long, 6, FAULT_NONE},
 	{"start", act_start, 4, FAULT_KILL},	{"stop", act_stop, 1, FAULT_KILL},
 	{"flush", act_flush, 2, FAULT_NONE},	{"delete", act_delete, 1, FAULT_NONE},
-	{"kill", act_kill, 5, FAULT_KILL},	{"die", act_die, 6, FAULT_DIE},
+	{"kill", act_kill, 5, FAULT_KILL},	{"die", act_die, 6, FAULT_DIE},		{"doom", act_doom, 5, FAULT_DOOM},
 	{"power", act_power, 4, FAULT_POWER},	{"pause", act_pause, 4, FAULT_PAUSE},
 	{"resume", act_resume, 4, FAULT_PAUSE}, {"backup", act_backup, 3, FAULT_BACKUP},
 	{"restore", act_restore, 3, FAULT_BACKUP},
@@ -636,6 +645,7 @@ static void heal_machine(struct machine *m)
 	if (!m->full)
 		memdisk_room(m->disk, INT64_C(1) << 40);
 	m->kill_in = 0;
+	m->doomed_at = NULL;
 	m->eager = true;
 	if (!m->gone)
 		machine_start(m);
@@ -739,8 +749,8 @@ static void judge_pairs(void)
 		const struct sheet *s = &ledger.sheet[i];
 		const struct sheet *with = s->with ? ledger_find(s->with) : NULL;
 		char id[IDENT_TEXT];
-		if (with && s->rcpt[0].sent && !with->rcpt[0].sent && !with->excused &&
-		    !with->deleted && !s->deleted)
+		bool let_go = with && (with->excused || with->deleted || with->deleting > 0);
+		if (with && s->rcpt[0].sent && !with->rcpt[0].sent && !let_go)
 			ledger_broken(BROKEN_HALF, "%s", ident_text(s->id, id));
 	}
 }
@@ -791,6 +801,14 @@ static void rest(const struct story *h)
 		ledger_broken(BROKEN_BUSY, "%s, %d moments", fibers.busiest, fibers.busy);
 }
 
+static void doom(struct machine *m, const char *state)
+{
+	if (!m->doomed_at || !state || strcmp(m->doomed_at, state) != 0)
+		return;
+	m->doomed_at = NULL;
+	m->kill_in = 1 + (int)chance_below(&fibers.chance, chance_percent(&fibers.chance, 50) ? 8 : 120);
+}
+
 static void heard(int process, const struct seams_line *line)
 {
 	uint64_t id;
@@ -802,6 +820,8 @@ static void heard(int process, const struct seams_line *line)
 			fprintf(stderr, " %s=%s", line->key[i], line->value[i]);
 		fputc('\n', stderr);
 	}
+	if (process >= 0 && strcmp(line->event, "node") == 0)
+		doom(&machine[process], seams_value(line, "state"));
 	if (strcmp(line->event, "recovered") == 0 && text && ident_parse(text, &id))
 		ledger_doubted(id);
 }

@@ -153,7 +153,7 @@ static void before_call(void *owner, enum memdisk_call call)
 		fibers_kill_self();
 	}
 	if (call == CALL_DATASYNC || call == CALL_SYNC)
-		fiber_wait(NULL, NULL, fibers.now_us + chance_below(&fibers.chance, SYNC_MOST_US));
+		fiber_sleep(chance_below(&fibers.chance, SYNC_MOST_US));
 	else if (chance_percent(&fibers.chance, 5))
 		fiber_wait(NULL, NULL, fibers.now_us);
 }

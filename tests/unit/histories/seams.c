@@ -352,7 +352,7 @@ int __wrap_sem_timedwait(sem_t *s, const struct timespec *until)
 
 int __wrap_usleep(useconds_t us)
 {
-	fiber_wait(NULL, NULL, fibers.now_us + (int64_t)us);
+	fiber_sleep((int64_t)us);
 	return 0;
 }
 
