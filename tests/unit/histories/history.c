@@ -27,6 +27,7 @@ enum {
 	LONG_SLACK_US = 150000,
 	MEND_US = 15000000,
 	FIRM_US = 4000000,
+	BEAT_US = 2500000,
 	GRACE_US = 60000000,
 	REST_US = 240000000,
 	LOOK_US = 2000000,
@@ -76,6 +77,7 @@ bool history_loud;
 static struct {
 	struct chance chance;
 	uint64_t salt; /* of the act that is played */
+	int64_t room; /* of JetStream */
 	int64_t tail_us[MACHINES]; /* when its stream fell short, unless that was made up since; 0: no */
 	bool resting;
 	uint32_t listed[LEDGER_MESSAGES]; /* machines that have it, at the last look */
@@ -207,23 +209,14 @@ static void act_resume(void)
 		fibers_pause(i, false);
 }
 
+/* One of the same moment as what is sent next is not told apart, and the manual says so. */
 static void act_backup(void)
 {
 	struct machine *m = some();
+	pass(BEAT_US, SLACK_US);
 	memdisk_free(&m->backup);
 	m->backup = memdisk_copy(m->disk);
-}
-
-static void act_restore(void)
-{
-	struct machine *m = some();
-	if (!m->backup || m->gone)
-		return;
-	machine_kill(m);
-	machine_disk(m, memdisk_copy(m->backup));
-	m->wanted = true;
-	if (now.salt / 16 % 2)
-		machine_start(m);
+	pass(BEAT_US, SLACK_US);
 }
 
 /* Where no other node has an epoch, nobody may take what this one leaves. */
@@ -234,6 +227,18 @@ static bool may_leave(const struct machine *m)
 		    machine[i].state == MACHINE_SERVES && machine_fence_open(&machine[i]))
 			return !m->gone;
 	return false;
+}
+
+static void act_restore(void)
+{
+	struct machine *m = some();
+	if (!m->backup || !may_leave(m))
+		return;
+	machine_kill(m);
+	machine_disk(m, memdisk_copy(m->backup));
+	m->wanted = true;
+	if (now.salt / 16 % 2)
+		machine_start(m);
 }
 
 static void act_empty(void)
@@ -298,11 +303,13 @@ static void act_sync(void)
 
 static void act_full(void)
 {
+	now.room = 0; /* what is published from now on may come to nothing */
 	jetstream_room(jetstream_bytes() + below(3000));
 }
 
 static void act_unfull(void)
 {
+	now.room = INT64_MAX;
 	jetstream_room(INT64_MAX);
 }
 
@@ -405,7 +412,7 @@ static void list(struct machine *m)
 		char text[IDENT_TEXT];
 		if (!s)
 			ledger_broken(BROKEN_STRANGER, "the list of %s", m->name);
-		else if (s->firm)
+		else if (s->firm && s->finisher == m->number)
 			ledger_broken(BROKEN_REVIVED, "%s is in the list of %s",
 				      ident_text(id[i], text), m->name);
 	}
@@ -586,10 +593,18 @@ static void look_at_tails(void)
 	}
 }
 
+/* Nothing keeps what this one says from being heard. */
+static bool is_heard(int of)
+{
+	return nats_client_answers(of) && !fibers_paused(of) && jetstream_bytes() < now.room;
+}
+
 static void look_at_finished(void)
 {
 	for (int i = 0; i < ledger.n; i++) {
 		struct sheet *s = &ledger.sheet[i];
+		if (s->finishing && !is_heard(s->finisher))
+			s->finish_us = fibers.now_us;
 		if (!s->finishing || s->firm || fibers.now_us - s->finish_us < FIRM_US)
 			continue;
 		s->firm = s->life == fibers_life(s->finisher) && !now.tail_us[s->finisher] &&
@@ -833,6 +848,7 @@ static void begin(const struct story *h)
 				    .replicate_timeout = REPLICATE_TIMEOUT_MS};
 	uint64_t seed = h->seed << 16;
 	memset(&now, 0, sizeof now);
+	now.room = INT64_MAX;
 	seams_begin();
 	fibers_begin(seed + 1, machine_enter);
 	seams_listen(heard);

@@ -18,7 +18,6 @@ enum {
 	NOTICE_US = 4000000,
 	AGAIN_US = 250000,
 	RETRANSMIT_US = 200000,
-	LATE_PERCENT = 5,
 	API_MS = 5000,
 };
 
@@ -115,9 +114,9 @@ bool nats_client_reaches(int process)
 	return net.up && !net.cut[process];
 }
 
-bool nats_client_is_cut(int process)
+bool nats_client_answers(int process)
 {
-	return net.cut[process];
+	return nats_client_reaches(process) && net.leader && !net.slow_us;
 }
 
 static int64_t latency_us(void)

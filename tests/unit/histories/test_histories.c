@@ -11,6 +11,7 @@
 #include "tests/unit/histories/history.h"
 
 #include <fcntl.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -245,6 +246,9 @@ static void what_was_promised_is_kept_by_every_cluster(void **state)
 
 int main(void)
 {
+	/* What one history gives back is there for the next. */
+	mallopt(M_MMAP_THRESHOLD, 1 << 28);
+	mallopt(M_TRIM_THRESHOLD, 1 << 30);
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_message_that_vanishes_is_seen),
 		cmocka_unit_test(what_was_promised_is_kept_by_every_cluster),
