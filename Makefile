@@ -115,6 +115,13 @@ $(ON_MEMDISK): $(MEMDISK)
 WRAP = -Wl,--wrap=pthread_create,--wrap=pthread_join,--wrap=sem_wait
 $(ON_MEMDISK): EDGES = $(WRAP)
 
+# Several relays, NATS and their disks in one program: its edges are replaced, threads take turns.
+CLUSTER = $(patsubst %,$(B)/tests/unit/histories/%.o,fibers history jetstream ledger machine nats_client seams) \
+	$(patsubst %,$(B)/tests/unit/spool/%.o,blocks memdisk memdisk_cut memdisk_names memdisk_node)
+CLUSTER_WRAP = -Wl,--wrap=close,--wrap=access,--wrap=unlinkat,--wrap=usleep,--wrap=sem_wait,--wrap=sem_timedwait,--wrap=pthread_join
+$(B)/tests/unit/histories/test_histories: $(CLUSTER)
+$(B)/tests/unit/histories/test_histories: EDGES = $(CLUSTER_WRAP)
+
 # Fuzzers: tests/fuzz/fuzz_X.c becomes build/fuzz/fuzz_X, with libFuzzer and a tree of objects of its own;
 # and build/plain/tests/fuzz/fuzz_X, which plays the corpus and variations of it (tests/fuzz/drive.c).
 FUZZERS = $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
@@ -271,7 +278,7 @@ install: $(BIN)
 		install -m 644 etc/providers.conf $(DESTDIR)$(SYSCONFDIR)/sluice/providers.conf
 	etc/install-links "$(DESTDIR)" "$(PREFIX)" "$(LINKS)"
 
--include $(patsubst %.c,$(B)/%.d,$(SRC)) $(addsuffix .d,$(UNIT) $(FUZZ) $(addprefix $(B)/tests/fuzz/,$(FUZZERS)) $(BENCH) $(GENERATOR) $(DELAY_LINE) $(WITH_ORDERS)) $(MEMDISK:.o=.d) $(HARNESS:.o=.d)
+-include $(patsubst %.c,$(B)/%.d,$(SRC)) $(addsuffix .d,$(UNIT) $(FUZZ) $(addprefix $(B)/tests/fuzz/,$(FUZZERS)) $(BENCH) $(GENERATOR) $(DELAY_LINE) $(WITH_ORDERS)) $(MEMDISK:.o=.d) $(CLUSTER:.o=.d) $(HARNESS:.o=.d)
 
 clean:
 	rm -rf build/plain build/address build/thread build/fuzz build/arm64 sluice

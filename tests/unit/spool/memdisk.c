@@ -10,10 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { FD_FIRST = 100000, FDS = 4096 };
+enum { FD_FIRST = 100000, FDS = 4096, NO_FD = -1 };
 
 static struct memdisk *disk; /* in use */
-static struct node *open_node[FDS];
+static struct inode *open_node[FDS];
+static struct memdisk *open_on[FDS];
 
 const char *memdisk_call_name(enum memdisk_call call)
 {
@@ -50,7 +51,7 @@ static bool enter(enum memdisk_call call)
 	return false;
 }
 
-static int descriptor(struct node *n)
+static int descriptor(struct inode *n)
 {
 	int i = 0;
 	while (i < FDS && open_node[i])
@@ -58,22 +59,27 @@ static int descriptor(struct node *n)
 	assert(i < FDS && "no descriptors left");
 	n->refs++;
 	open_node[i] = n;
+	open_on[i] = disk;
 	return FD_FIRST + i;
 }
 
-static struct node *node_of(int fd)
+static struct inode *inode_of(int fd)
 {
 	assert(fd >= FD_FIRST && fd < FD_FIRST + FDS && open_node[fd - FD_FIRST]);
 	return open_node[fd - FD_FIRST];
 }
 
 /* The folder that the last part of the name is in; NULL and errno: it is not there. */
-static struct node *walk(int fd, const char *name, const char **last)
+static struct inode *walk(int fd, const char *name, const char **last)
 {
-	struct node *n = fd == AT_FDCWD ? disk->root : node_of(fd);
+	if (fd == NO_FD) {
+		errno = EBADF;
+		return NULL;
+	}
+	struct inode *n = fd == AT_FDCWD ? disk->root : inode_of(fd);
 	for (const char *slash; (slash = strchr(name, '/')); name = slash + 1) {
 		char *part = mem_strndup(name, (size_t)(slash - name));
-		n = *part ? node_find(n, part) : n;
+		n = *part ? inode_find(n, part) : n;
 		free(part);
 		if (!n) {
 			errno = ENOENT;
@@ -89,8 +95,8 @@ int disk_open(int folder, const char *name, int flags)
 	const char *last;
 	if (!enter(flags & O_CREAT ? CALL_CREATE : CALL_OPEN))
 		return -1;
-	struct node *in = walk(folder, name, &last);
-	struct node *n = in && *last && strcmp(last, ".") != 0 ? node_find(in, last) : in;
+	struct inode *in = walk(folder, name, &last);
+	struct inode *n = in && *last && strcmp(last, ".") != 0 ? inode_find(in, last) : in;
 	if (!in)
 		return -1;
 	if (n && flags & O_EXCL) {
@@ -102,21 +108,40 @@ int disk_open(int folder, const char *name, int flags)
 		return -1;
 	}
 	if (!n) {
-		n = node_new(false);
+		n = inode_new(false);
 		naming_add(disk, n, NULL, NULL, in, last);
 	}
 	if (flags & O_TRUNC && n->seen.size > 0)
-		node_resize(n, 0);
+		inode_resize(n, 0);
 	return descriptor(n);
 }
 
 int memdisk_close(int fd)
 {
-	struct node *n = node_of(fd);
+	struct inode *n = inode_of(fd);
 	n->locked = false; /* only one descriptor of it is ever locked */
 	open_node[fd - FD_FIRST] = NULL;
-	node_unref(n);
+	inode_unref(n);
 	return 0;
+}
+
+bool memdisk_is_descriptor(int fd)
+{
+	return fd >= FD_FIRST && fd < FD_FIRST + FDS;
+}
+
+void memdisk_abandon(const struct memdisk *d)
+{
+	for (int i = 0; i < FDS; i++)
+		if (open_node[i] && open_on[i] == d)
+			memdisk_close(FD_FIRST + i);
+}
+
+bool memdisk_there(const char *path)
+{
+	const char *last;
+	struct inode *in = walk(AT_FDCWD, path, &last);
+	return in && inode_find(in, last);
 }
 
 int memdisk_descriptors(void)
@@ -129,7 +154,8 @@ int memdisk_descriptors(void)
 
 void disk_close(int fd)
 {
-	memdisk_close(fd);
+	if (fd != NO_FD)
+		memdisk_close(fd);
 }
 
 int disk_make_folder(int folder, const char *name)
@@ -137,9 +163,9 @@ int disk_make_folder(int folder, const char *name)
 	const char *last;
 	if (!enter(CALL_FOLDER))
 		return -1;
-	struct node *in = walk(folder, name, &last);
-	if (in && !node_find(in, last))
-		naming_add(disk, node_new(true), NULL, NULL, in, last);
+	struct inode *in = walk(folder, name, &last);
+	if (in && !inode_find(in, last))
+		naming_add(disk, inode_new(true), NULL, NULL, in, last);
 	return in ? 0 : -1;
 }
 
@@ -147,7 +173,7 @@ int disk_lock(int fd)
 {
 	if (!enter(CALL_LOCK))
 		return -1;
-	struct node *n = node_of(fd);
+	struct inode *n = inode_of(fd);
 	if (n->locked) {
 		errno = EWOULDBLOCK;
 		return -1;
@@ -160,9 +186,9 @@ int disk_allocate(int fd, uint64_t size)
 {
 	if (!enter(CALL_ALLOCATE))
 		return -1;
-	struct node *n = node_of(fd);
+	struct inode *n = inode_of(fd);
 	if (n->seen.size < size)
-		node_resize(n, size);
+		inode_resize(n, size);
 	return 0;
 }
 
@@ -170,7 +196,7 @@ int disk_truncate(int fd, uint64_t size)
 {
 	if (!enter(CALL_TRUNCATE))
 		return -1;
-	node_resize(node_of(fd), size);
+	inode_resize(inode_of(fd), size);
 	return 0;
 }
 
@@ -178,23 +204,38 @@ static int change_name(enum memdisk_call call, int from, const char *name, int t
 {
 	if (!enter(call))
 		return -1;
-	struct node *from_folder = node_of(from), *n = node_find(from_folder, name);
+	struct inode *from_folder = inode_of(from), *n = inode_find(from_folder, name);
 	if (!n) {
 		errno = ENOENT;
 		return -1;
 	}
-	naming_add(disk, n, from_folder, name, new ? node_of(to) : NULL, new);
+	naming_add(disk, n, from_folder, name, new ? inode_of(to) : NULL, new);
 	return 0;
 }
 
 int disk_unlink(int folder, const char *name)
 {
+	const struct inode *n = inode_find(inode_of(folder), name);
+	if (n && n->folder) {
+		errno = EISDIR;
+		return -1;
+	}
+	return change_name(CALL_UNLINK, folder, name, -1, NULL);
+}
+
+int memdisk_remove_folder(int folder, const char *name)
+{
+	const struct inode *n = inode_find(inode_of(folder), name);
+	if (n && n->names.n > 0) {
+		errno = ENOTEMPTY;
+		return -1;
+	}
 	return change_name(CALL_UNLINK, folder, name, -1, NULL);
 }
 
 int disk_move(int from_folder, const char *from, int to_folder, const char *to)
 {
-	if (node_find(node_of(to_folder), to)) {
+	if (inode_find(inode_of(from_folder), from) && inode_find(inode_of(to_folder), to)) {
 		errno = EEXIST;
 		return -1;
 	}
@@ -209,7 +250,7 @@ int disk_rename(int folder, const char *from, const char *to)
 int disk_write(int fd, struct iovec *v, size_t n, uint64_t offset)
 {
 	size_t len = 0, done = 0;
-	struct node *node = node_of(fd);
+	struct inode *node = inode_of(fd);
 	if (disk->frozen) {
 		errno = EIO;
 		return -1;
@@ -224,7 +265,7 @@ int disk_write(int fd, struct iovec *v, size_t n, uint64_t offset)
 	int error = errno;
 	if (!ok && len > 0)
 		len = chance_below(&disk->chance, (uint32_t)len);
-	node_write(node, offset, bytes, len);
+	inode_write(node, offset, bytes, len);
 	free(bytes);
 	errno = error;
 	return ok ? 0 : -1;
@@ -234,7 +275,7 @@ ssize_t memdisk_pread(int fd, void *to, size_t len, off_t offset)
 {
 	if (!enter(CALL_READ))
 		return -1;
-	return (ssize_t)blocks_read(&node_of(fd)->seen, (uint64_t)offset, to, len);
+	return (ssize_t)blocks_read(&inode_of(fd)->seen, (uint64_t)offset, to, len);
 }
 
 ssize_t disk_read(int fd, void *to, size_t len, uint64_t offset)
@@ -248,13 +289,13 @@ static int sync_node(int fd, enum memdisk_call call)
 		errno = EIO;
 		return -1;
 	}
-	struct node *n = node_of(fd);
+	struct inode *n = inode_of(fd);
 	bool ok = enter(call);
 	int error = errno;
 	if (ok)
-		node_sync(n);
+		inode_sync(n);
 	else
-		node_sync_fails(n, &disk->chance);
+		inode_sync_fails(n, &disk->chance);
 	if (ok && n->folder)
 		naming_sync(disk, n);
 	errno = error;
@@ -283,8 +324,8 @@ int disk_size(int fd, uint64_t *bytes, int64_t *changed_ms)
 {
 	if (!enter(CALL_SIZE))
 		return -1;
-	*bytes = node_of(fd)->seen.size;
-	*changed_ms = node_of(fd)->changed_ms;
+	*bytes = inode_of(fd)->seen.size;
+	*changed_ms = inode_of(fd)->changed_ms;
 	return 0;
 }
 
@@ -307,7 +348,7 @@ int disk_each(int folder, void (*found)(void *owner, const char *name), void *ow
 	if (!enter(CALL_EACH))
 		return -1;
 	struct names all = {.n = 0};
-	names_copy(&all, &node_of(folder)->names);
+	names_copy(&all, &inode_of(folder)->names);
 	for (size_t i = all.n; i > 1; i--) {
 		size_t k = chance_below(&disk->chance, (uint32_t)i);
 		struct name swap = all.of[i - 1];
@@ -320,7 +361,7 @@ int disk_each(int folder, void (*found)(void *owner, const char *name), void *ow
 	return 0;
 }
 
-static void files_below(struct node *folder, const char *path,
+static void files_below(struct inode *folder, const char *path,
 			void (*found)(void *owner, const char *name, int fd), void *owner)
 {
 	for (size_t i = 0; i < folder->names.n; i++) {

@@ -62,6 +62,9 @@ void memdisk_use(struct memdisk *, void (*before)(void *owner, enum memdisk_call
 struct memdisk *memdisk_cut(const struct memdisk *, struct chance *);
 /* What is found after a power cut now. */
 
+struct memdisk *memdisk_copy(const struct memdisk *);
+/* What is seen now, on another disk, and stable there: a backup. */
+
 void memdisk_freeze(struct memdisk *, bool);
 /* The process is as good as dead: until the thaw calls fail and change nothing. What is not stable
  * stays so, for the machine lives. */
@@ -83,6 +86,15 @@ void memdisk_files(const struct memdisk *, void (*found)(void *owner, const char
 /* For content.c, which reads what the spool has opened. */
 ssize_t memdisk_pread(int fd, void *to, size_t len, off_t offset);
 int memdisk_close(int fd);
+bool memdisk_is_descriptor(int fd);
+
+/* For what replica/ asks the system itself. */
+bool memdisk_there(const char *path);
+int memdisk_remove_folder(int folder, const char *name); /* ENOTEMPTY */
+
+void memdisk_abandon(const struct memdisk *);
+/* The process that had it has died: what was open there is open no more, what was locked is free. */
+
 int memdisk_descriptors(void); /* that are open, of any disk */
 
 #endif

@@ -14,7 +14,7 @@ struct change {
 
 struct name {
 	char *text;
-	struct node *node;
+	struct inode *node;
 };
 
 struct names {
@@ -22,7 +22,7 @@ struct names {
 	size_t n, cap;
 };
 
-struct node {
+struct inode {
 	int refs; /* names and descriptors */
 	bool folder, locked;
 	int64_t changed_ms;
@@ -34,12 +34,12 @@ struct node {
 
 /* A change of names that is not stable. from or to is NULL: the node was made, or removed. */
 struct naming {
-	struct node *node, *from_folder, *to_folder;
+	struct inode *node, *from_folder, *to_folder;
 	char *from, *to;
 };
 
 struct memdisk {
-	struct node *root;
+	struct inode *root;
 	struct naming *naming;
 	size_t nnaming, naming_cap;
 	struct chance chance;
@@ -51,18 +51,18 @@ struct memdisk {
 	void *owner;
 };
 
-struct node *node_new(bool folder);
-void node_unref(struct node *);
-struct node *node_find(const struct node *folder, const char *name); /* or NULL */
-void node_write(struct node *, uint64_t at, const void *, size_t len);
-void node_resize(struct node *, uint64_t size);
-void node_sync(struct node *);
-void node_sync_fails(struct node *, struct chance *);
-void node_cut(const struct node *from, struct node *to, struct chance *);
+struct inode *inode_new(bool folder);
+void inode_unref(struct inode *);
+struct inode *inode_find(const struct inode *folder, const char *name); /* or NULL */
+void inode_write(struct inode *, uint64_t at, const void *, size_t len);
+void inode_resize(struct inode *, uint64_t size);
+void inode_sync(struct inode *);
+void inode_sync_fails(struct inode *, struct chance *);
+void inode_cut(const struct inode *from, struct inode *to, struct chance *);
 
-void naming_add(struct memdisk *, struct node *, struct node *from_folder, const char *from,
-		struct node *to_folder, const char *to); /* in effect, not stable */
-void naming_sync(struct memdisk *, const struct node *folder);
+void naming_add(struct memdisk *, struct inode *, struct inode *from_folder, const char *from,
+		struct inode *to_folder, const char *to); /* in effect, not stable */
+void naming_sync(struct memdisk *, const struct inode *folder);
 void naming_fini(struct memdisk *);
 void names_fini(struct names *);
 void names_copy(struct names *to, const struct names *from);

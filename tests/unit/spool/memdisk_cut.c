@@ -10,7 +10,7 @@
 struct memdisk *memdisk_new(void)
 {
 	struct memdisk *d = mem_zalloc(sizeof *d);
-	d->root = node_new(true);
+	d->root = inode_new(true);
 	d->root->refs = 1;
 	d->room = INT64_C(1) << 40;
 	return d;
@@ -22,7 +22,7 @@ void memdisk_free(struct memdisk **dp)
 	if (!d)
 		return;
 	naming_fini(d);
-	node_unref(d->root);
+	inode_unref(d->root);
 	free(d);
 	*dp = NULL;
 }
@@ -30,13 +30,13 @@ void memdisk_free(struct memdisk **dp)
 /* The files and folders that a cut finds, beside those that they come from. */
 struct pairs {
 	struct pair {
-		const struct node *from;
-		struct node *to;
+		const struct inode *from;
+		struct inode *to;
 	} * of;
 	size_t n, cap;
 };
 
-static struct node *counterpart(struct pairs *p, const struct node *from)
+static struct inode *counterpart(struct pairs *p, const struct inode *from)
 {
 	for (size_t i = 0; i < p->n; i++)
 		if (p->of[i].from == from)
@@ -45,7 +45,7 @@ static struct node *counterpart(struct pairs *p, const struct node *from)
 		p->cap = p->cap ? p->cap * 2 : 16;
 		p->of = mem_realloc(p->of, p->cap * sizeof *p->of);
 	}
-	struct node *to = node_new(from->folder);
+	struct inode *to = inode_new(from->folder);
 	to->refs = 1; /* of the table */
 	p->of[p->n++] = (struct pair){.from = from, .to = to};
 	return to;
@@ -59,8 +59,8 @@ static void cut_names(const struct memdisk *d, struct pairs *p, struct chance *c
 		const struct naming *c = &d->naming[i];
 		if (!chance_percent(chance, kept))
 			continue;
-		struct node *from = c->from ? counterpart(p, c->from_folder) : NULL;
-		struct node *to = c->to ? counterpart(p, c->to_folder) : NULL;
+		struct inode *from = c->from ? counterpart(p, c->from_folder) : NULL;
+		struct inode *to = c->to ? counterpart(p, c->to_folder) : NULL;
 		struct naming copy = *c;
 		copy.node = counterpart(p, c->node);
 		names_apply(&copy, from ? &from->names : NULL, to ? &to->names : NULL);
@@ -84,7 +84,7 @@ struct memdisk *memdisk_cut(const struct memdisk *d, struct chance *chance)
 {
 	struct memdisk *cut = memdisk_new();
 	struct pairs p = {.n = 0};
-	node_unref(cut->root);
+	inode_unref(cut->root);
 	cut->root = counterpart(&p, d->root);
 	/* A folder whose own name is lost may still be named by changes. */
 	for (size_t i = 0; i < d->nnaming; i++) {
@@ -96,16 +96,52 @@ struct memdisk *memdisk_cut(const struct memdisk *d, struct chance *chance)
 	cut_names(d, &p, chance);
 	cut->root->refs++;
 	for (size_t i = 0; i < p.n; i++) {
-		struct node *to = p.of[i].to;
+		struct inode *to = p.of[i].to;
 		names_copy(&to->stable_names, &to->names);
 		if (!to->folder)
-			node_cut(p.of[i].from, to, chance);
+			inode_cut(p.of[i].from, to, chance);
 	}
 	for (size_t i = 0; i < p.n; i++)
-		node_unref(p.of[i].to);
+		inode_unref(p.of[i].to);
 	free(p.of);
 	cut->chance = *chance;
 	return cut;
+}
+
+/* The table grows as above. */
+static void copy_names(struct pairs *p)
+{
+	for (size_t i = 0; i < p->n; i++) {
+		const struct names *from = &p->of[i].from->names;
+		for (size_t k = 0; k < from->n; k++) {
+			struct naming c = {.node = counterpart(p, from->of[k].node),
+					   .to = from->of[k].text};
+			names_apply(&c, NULL, &p->of[i].to->names);
+		}
+	}
+}
+
+struct memdisk *memdisk_copy(const struct memdisk *d)
+{
+	struct memdisk *copy = memdisk_new();
+	struct pairs p = {.n = 0};
+	inode_unref(copy->root);
+	copy->root = counterpart(&p, d->root);
+	copy->root->refs++;
+	copy_names(&p);
+	for (size_t i = 0; i < p.n; i++) {
+		struct inode *to = p.of[i].to;
+		names_copy(&to->stable_names, &to->names);
+		blocks_copy(&to->seen, &p.of[i].from->seen);
+		blocks_copy(&to->stable, &p.of[i].from->seen);
+		to->changed_ms = p.of[i].from->changed_ms;
+	}
+	for (size_t i = 0; i < p.n; i++)
+		inode_unref(p.of[i].to);
+	free(p.of);
+	copy->chance = d->chance;
+	copy->room = d->room;
+	return copy;
 }
 
 void memdisk_freeze(struct memdisk *d, bool frozen)

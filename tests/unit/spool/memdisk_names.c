@@ -11,7 +11,7 @@ void names_fini(struct names *all)
 {
 	for (size_t i = 0; i < all->n; i++) {
 		free(all->of[i].text);
-		node_unref(all->of[i].node);
+		inode_unref(all->of[i].node);
 	}
 	free(all->of);
 	*all = (struct names){.n = 0};
@@ -25,18 +25,18 @@ static struct name *find(const struct names *all, const char *text)
 	return NULL;
 }
 
-struct node *node_find(const struct node *folder, const char *name)
+struct inode *inode_find(const struct inode *folder, const char *name)
 {
 	const struct name *found = find(&folder->names, name);
 	return found ? found->node : NULL;
 }
 
-static void set(struct names *all, const char *text, struct node *node)
+static void set(struct names *all, const char *text, struct inode *node)
 {
 	struct name *there = find(all, text);
 	node->refs++;
 	if (there) {
-		node_unref(there->node);
+		inode_unref(there->node);
 		there->node = node;
 		return;
 	}
@@ -48,13 +48,13 @@ static void set(struct names *all, const char *text, struct node *node)
 }
 
 /* Another file that has the name by now keeps it. */
-static void unset(struct names *all, const char *text, const struct node *node)
+static void unset(struct names *all, const char *text, const struct inode *node)
 {
 	struct name *there = find(all, text);
 	if (!there || there->node != node)
 		return;
 	free(there->text);
-	node_unref(there->node);
+	inode_unref(there->node);
 	*there = all->of[--all->n];
 }
 
@@ -71,11 +71,11 @@ void names_apply(const struct naming *c, struct names *from, struct names *to)
 		unset(from, c->from, c->node);
 	if (c->to)
 		set(to, c->to, c->node);
-	node_unref(c->node);
+	inode_unref(c->node);
 }
 
-void naming_add(struct memdisk *d, struct node *node, struct node *from_folder, const char *from,
-		struct node *to_folder, const char *to)
+void naming_add(struct memdisk *d, struct inode *node, struct inode *from_folder, const char *from,
+		struct inode *to_folder, const char *to)
 {
 	if (d->nnaming == d->naming_cap) {
 		d->naming_cap = d->naming_cap ? d->naming_cap * 2 : 16;
@@ -86,6 +86,10 @@ void naming_add(struct memdisk *d, struct node *node, struct node *from_folder, 
 	c->from = from ? mem_strdup(from) : NULL;
 	c->to = to ? mem_strdup(to) : NULL;
 	node->refs++;
+	if (from_folder)
+		from_folder->refs++;
+	if (to_folder)
+		to_folder->refs++;
 	names_apply(c, from ? &from_folder->names : NULL, to ? &to_folder->names : NULL);
 }
 
@@ -93,10 +97,12 @@ static void forget(struct naming *c)
 {
 	free(c->from);
 	free(c->to);
-	node_unref(c->node);
+	inode_unref(c->node);
+	inode_unref(c->from_folder);
+	inode_unref(c->to_folder);
 }
 
-void naming_sync(struct memdisk *d, const struct node *folder)
+void naming_sync(struct memdisk *d, const struct inode *folder)
 {
 	size_t kept = 0;
 	for (size_t i = 0; i < d->nnaming; i++) {

@@ -15,22 +15,22 @@ struct survival {
 	struct chance *chance; /* NULL: everything */
 };
 
-struct node *node_new(bool folder)
+struct inode *inode_new(bool folder)
 {
-	struct node *n = mem_zalloc(sizeof *n);
+	struct inode *n = mem_zalloc(sizeof *n);
 	n->folder = folder;
 	n->changed_ms = clock_wall_ms();
 	return n;
 }
 
-static void forget_changes(struct node *n)
+static void forget_changes(struct inode *n)
 {
 	for (size_t i = 0; i < n->nchange; i++)
 		free(n->change[i].bytes);
 	n->nchange = 0;
 }
 
-void node_unref(struct node *n)
+void inode_unref(struct inode *n)
 {
 	if (!n || --n->refs > 0)
 		return;
@@ -43,7 +43,7 @@ void node_unref(struct node *n)
 	free(n);
 }
 
-static struct change *add_change(struct node *n)
+static struct change *add_change(struct inode *n)
 {
 	if (n->nchange == n->change_cap) {
 		n->change_cap = n->change_cap ? n->change_cap * 2 : 8;
@@ -53,18 +53,18 @@ static struct change *add_change(struct node *n)
 	return &n->change[n->nchange++];
 }
 
-void node_resize(struct node *n, uint64_t size)
+void inode_resize(struct inode *n, uint64_t size)
 {
 	*add_change(n) = (struct change){.at = size};
 	blocks_resize(&n->seen, size);
 }
 
-void node_write(struct node *n, uint64_t at, const void *bytes, size_t len)
+void inode_write(struct inode *n, uint64_t at, const void *bytes, size_t len)
 {
 	if (len == 0)
 		return;
 	if (at + len > n->seen.size)
-		node_resize(n, at + len);
+		inode_resize(n, at + len);
 	struct change *c = add_change(n);
 	*c = (struct change){.at = at, .len = len, .bytes = mem_alloc(len)};
 	memcpy(c->bytes, bytes, len);
@@ -89,7 +89,7 @@ static void apply_write(struct blocks *b, const struct change *c, const struct s
 	}
 }
 
-static void apply(const struct node *n, struct blocks *b, const struct survival *s)
+static void apply(const struct inode *n, struct blocks *b, const struct survival *s)
 {
 	uint32_t sizes = 0;
 	for (size_t i = 0; i < n->nchange; i++) {
@@ -101,13 +101,13 @@ static void apply(const struct node *n, struct blocks *b, const struct survival 
 	}
 }
 
-void node_sync(struct node *n)
+void inode_sync(struct inode *n)
 {
 	apply(n, &n->stable, &(struct survival){.chance = NULL});
 	forget_changes(n);
 }
 
-static uint32_t sizes_of(const struct node *n)
+static uint32_t sizes_of(const struct inode *n)
 {
 	uint32_t sizes = 0;
 	for (size_t i = 0; i < n->nchange; i++)
@@ -115,7 +115,7 @@ static uint32_t sizes_of(const struct node *n)
 	return sizes;
 }
 
-void node_sync_fails(struct node *n, struct chance *chance)
+void inode_sync_fails(struct inode *n, struct chance *chance)
 {
 	struct survival s = {.sizes = sizes_of(n), .sector = 50, .chance = chance};
 	apply(n, &n->stable, &s);
@@ -124,7 +124,7 @@ void node_sync_fails(struct node *n, struct chance *chance)
 		blocks_copy(&n->seen, &n->stable);
 }
 
-void node_cut(const struct node *from, struct node *to, struct chance *chance)
+void inode_cut(const struct inode *from, struct inode *to, struct chance *chance)
 {
 	static const uint8_t percent[] = {0, 0, 10, 50, 50, 90, 100, 100};
 	struct survival s = {.sector = percent[chance_below(chance, sizeof percent)],

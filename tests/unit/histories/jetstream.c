@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: ISC */
+#include "tests/unit/histories/jetstream.h"
+
+#include "base/mem.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { STREAMS = 16, MESSAGE_COSTS = 30 };
+
+/* What was done to a stream. */
+struct jetstream_op {
+	enum { OP_MESSAGE, OP_PURGE, OP_SUBJECTS } kind;
+	struct jetstream_blob *blob;
+	char *text; /* PURGE: a subject or NULL; SUBJECTS */
+	uint64_t before;
+};
+
+static struct jetstream_stream streams[STREAMS];
+static int nstream;
+static bool lost[STREAMS];
+static int64_t room, used;
+
+static void blob_unref(struct jetstream_blob *b)
+{
+	if (!b || --b->refs > 0)
+		return;
+	free(b->subject);
+	free(b);
+}
+
+static void content_fini(struct jetstream_content *c)
+{
+	for (size_t i = 0; i < c->n; i++)
+		blob_unref(c->message[i].blob);
+	free(c->message);
+	free(c->subjects);
+	*c = (struct jetstream_content){.n = 0};
+}
+
+static void content_copy(struct jetstream_content *to, const struct jetstream_content *from)
+{
+	content_fini(to);
+	*to = *from;
+	to->subjects = mem_strdup(from->subjects);
+	to->cap = from->n;
+	to->message = mem_alloc((from->n + 1) * sizeof *to->message);
+	for (size_t i = 0; i < from->n; i++) {
+		to->message[i] = from->message[i];
+		to->message[i].blob->refs++;
+	}
+}
+
+static void forget_ops(struct jetstream_stream *s, size_t from)
+{
+	for (size_t i = from; i < s->nop; i++) {
+		blob_unref(s->op[i].blob);
+		free(s->op[i].text);
+	}
+	s->nop = from;
+}
+
+static void stream_fini(struct jetstream_stream *s)
+{
+	content_fini(&s->now);
+	content_fini(&s->stable);
+	forget_ops(s, 0);
+	free(s->op);
+	free(s->name);
+}
+
+void jetstream_begin(void)
+{
+	for (int i = 0; i < nstream; i++)
+		stream_fini(&streams[i]);
+	memset(streams, 0, sizeof streams);
+	memset(lost, 0, sizeof lost);
+	nstream = 0;
+	used = 0;
+	room = INT64_MAX;
+}
+
+void jetstream_room(int64_t bytes)
+{
+	room = bytes;
+}
+
+int64_t jetstream_bytes(void)
+{
+	return used;
+}
+
+static int64_t cost_of(const struct jetstream_blob *b)
+{
+	return (int64_t)b->len + MESSAGE_COSTS;
+}
+
+static int64_t bytes_of(const struct jetstream_content *c)
+{
+	int64_t bytes = 0;
+	for (size_t i = 0; i < c->n; i++)
+		bytes += cost_of(c->message[i].blob);
+	return bytes;
+}
+
+struct jetstream_stream *jetstream_find(const char *name)
+{
+	for (int i = 0; i < nstream; i++)
+		if (!streams[i].gone && strcmp(streams[i].name, name) == 0)
+			return &streams[i];
+	return NULL;
+}
+
+/* "*" is one token, ">" all that follow. */
+bool jetstream_matches(const char *filter, const char *subject)
+{
+	while (*filter) {
+		if (strcmp(filter, ">") == 0)
+			return *subject;
+		if (*filter == '*') {
+			subject += strcspn(subject, ".");
+			filter++;
+		} else if (*filter++ != *subject++) {
+			return false;
+		}
+	}
+	return !*subject;
+}
+
+static void take_out(struct jetstream_content *c, const char *subject, uint64_t before)
+{
+	size_t kept = 0;
+	for (size_t i = 0; i < c->n; i++) {
+		struct jetstream_message m = c->message[i];
+		if (m.sequence < before && (!subject || strcmp(subject, m.blob->subject) == 0))
+			blob_unref(m.blob);
+		else
+			c->message[kept++] = m;
+	}
+	c->n = kept;
+}
+
+static void put_in(struct jetstream_content *c, struct jetstream_blob *b, bool keeps_one)
+{
+	if (keeps_one)
+		take_out(c, b->subject, UINT64_MAX);
+	if (c->n == c->cap) {
+		c->cap = c->cap ? c->cap * 2 : 16;
+		c->message = mem_realloc(c->message, c->cap * sizeof *c->message);
+	}
+	c->message[c->n++] = (struct jetstream_message){.sequence = ++c->last, .blob = b};
+	b->refs++;
+}
+
+static void apply(struct jetstream_content *c, const struct jetstream_op *op, bool keeps_one)
+{
+	switch (op->kind) {
+	case OP_MESSAGE:
+		put_in(c, op->blob, keeps_one);
+		break;
+	case OP_PURGE:
+		take_out(c, op->text, op->before);
+		break;
+	case OP_SUBJECTS:
+		free(c->subjects);
+		c->subjects = mem_strdup(op->text);
+		break;
+	}
+}
+
+static void do_op(struct jetstream_stream *s, struct jetstream_op op)
+{
+	if (s->nop == s->op_cap) {
+		s->op_cap = s->op_cap ? s->op_cap * 2 : 16;
+		s->op = mem_realloc(s->op, s->op_cap * sizeof *s->op);
+	}
+	s->op[s->nop++] = op;
+	used -= bytes_of(&s->now);
+	apply(&s->now, &op, s->keeps_one);
+	used += bytes_of(&s->now);
+}
+
+enum jetstream_answer jetstream_add(const char *name, const char *subjects, bool keeps_one)
+{
+	if (jetstream_find(name))
+		return JETSTREAM_OTHER;
+	assert(nstream < STREAMS);
+	lost[nstream] = false;
+	struct jetstream_stream *s = &streams[nstream++];
+	*s = (struct jetstream_stream){.name = mem_strdup(name), .keeps_one = keeps_one};
+	s->now.subjects = mem_strdup(subjects);
+	s->stable.subjects = mem_strdup(subjects);
+	return JETSTREAM_DONE;
+}
+
+enum jetstream_answer jetstream_update(const char *name, const char *subjects)
+{
+	struct jetstream_stream *s = jetstream_find(name);
+	if (!s)
+		return JETSTREAM_NOT_FOUND;
+	do_op(s, (struct jetstream_op){.kind = OP_SUBJECTS, .text = mem_strdup(subjects)});
+	return JETSTREAM_DONE;
+}
+
+enum jetstream_answer jetstream_delete(const char *name)
+{
+	struct jetstream_stream *s = jetstream_find(name);
+	if (!s)
+		return JETSTREAM_NOT_FOUND;
+	used -= bytes_of(&s->now);
+	content_fini(&s->now);
+	s->gone = true;
+	return JETSTREAM_DONE;
+}
+
+static struct jetstream_stream *stream_for(const char *subject)
+{
+	for (int i = 0; i < nstream; i++)
+		if (!streams[i].gone && jetstream_matches(streams[i].now.subjects, subject))
+			return &streams[i];
+	return NULL;
+}
+
+const struct jetstream_message *jetstream_last(const struct jetstream_stream *s,
+					       const char *subject)
+{
+	for (size_t i = s->now.n; i > 0; i--)
+		if (strcmp(s->now.message[i - 1].blob->subject, subject) == 0)
+			return &s->now.message[i - 1];
+	return NULL;
+}
+
+static struct jetstream_blob *blob_new(const char *subject, const void *bytes, size_t len)
+{
+	struct jetstream_blob *b = mem_alloc(sizeof *b + len);
+	b->refs = 1;
+	b->subject = mem_strdup(subject);
+	b->len = len;
+	if (len > 0)
+		memcpy(b->bytes, bytes, len);
+	return b;
+}
+
+enum jetstream_answer jetstream_publish(const char *subject, const void *bytes, size_t len,
+					const uint64_t *replaces, uint64_t *sequence)
+{
+	struct jetstream_stream *s = stream_for(subject);
+	if (!s)
+		return JETSTREAM_NO_STREAM;
+	const struct jetstream_message *last = replaces ? jetstream_last(s, subject) : NULL;
+	if (replaces && *replaces != (last ? last->sequence : 0))
+		return JETSTREAM_OTHER;
+	if (used + (int64_t)len + MESSAGE_COSTS > room)
+		return JETSTREAM_FULL;
+	do_op(s, (struct jetstream_op){.kind = OP_MESSAGE, .blob = blob_new(subject, bytes, len)});
+	*sequence = s->now.last;
+	return JETSTREAM_DONE;
+}
+
+enum jetstream_answer jetstream_purge(const char *name, const char *subject, uint64_t before)
+{
+	struct jetstream_stream *s = jetstream_find(name);
+	if (!s)
+		return JETSTREAM_NOT_FOUND;
+	struct jetstream_op op = {.kind = OP_PURGE, .before = before ? before : UINT64_MAX};
+	op.text = subject ? mem_strdup(subject) : NULL;
+	do_op(s, op);
+	return JETSTREAM_DONE;
+}
+
+static void sync_stream(struct jetstream_stream *s)
+{
+	content_copy(&s->stable, &s->now);
+	s->stable_there = !s->gone;
+	forget_ops(s, 0);
+}
+
+void jetstream_sync(void)
+{
+	for (int i = 0; i < nstream; i++)
+		if (!streams[i].gone)
+			sync_stream(&streams[i]);
+}
+
+/* The first of what was done since the last sync stay. */
+static bool fall_back(struct jetstream_stream *s, struct chance *chance)
+{
+	size_t kept = s->nop;
+	if (chance_percent(chance, 60))
+		kept = chance_below(chance, (uint32_t)s->nop + 1);
+	bool any = kept < s->nop;
+	used -= bytes_of(&s->now);
+	content_copy(&s->now, &s->stable);
+	for (size_t i = 0; i < kept; i++)
+		apply(&s->now, &s->op[i], s->keeps_one);
+	used += bytes_of(&s->now);
+	forget_ops(s, kept);
+	sync_stream(s);
+	s->read = false;
+	return any;
+}
+
+bool jetstream_crash(struct chance *chance, const char *prefix)
+{
+	bool any = false;
+	for (int i = 0; i < nstream; i++) {
+		struct jetstream_stream *s = &streams[i];
+		bool meant = !s->gone && strncmp(s->name, prefix, strlen(prefix)) == 0;
+		lost[i] = meant && fall_back(s, chance);
+		any |= lost[i];
+	}
+	return any;
+}
+
+bool jetstream_lost(const char *name)
+{
+	const struct jetstream_stream *s = jetstream_find(name);
+	return s && lost[s - streams];
+}

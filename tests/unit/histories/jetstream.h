@@ -1,0 +1,95 @@
+/* jetstream.h - a NATS server with JetStream, as its clients see it, at its worst.
+ *
+ *	request -- at once, in the order of arrival --> streams, in memory
+ *	                                                   |  a sync, seldom: jetstream_sync()
+ *	                                                   v
+ *	jetstream_crash(): what was synced, and of each stream a part of what came behind that
+ *
+ * It acknowledges before it syncs, as the original does (sync_interval, two minutes). What a crash of all servers, or a
+ * leader that lacks the tail, leaves is a prefix of what was done to a stream, each stream for itself; numbers are
+ * given again then. A bucket is a stream that keeps one message a subject.
+ *
+ * OWNERSHIP  Its own. jetstream_begin() ends the one before.
+ * THREAD     One.
+ * ERRORS     enum jetstream_answer. What it does is done when the call returns; who calls loses requests and answers
+ *            on the way (nats_client.c).
+ */
+#ifndef TESTS_UNIT_HISTORIES_JETSTREAM_H
+#define TESTS_UNIT_HISTORIES_JETSTREAM_H
+
+#include "tests/unit/spool/chance.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum jetstream_answer {
+	JETSTREAM_DONE,
+	JETSTREAM_NOT_FOUND, /* stream, message or consumer */
+	JETSTREAM_NO_STREAM, /* no stream takes this subject */
+	JETSTREAM_FULL,
+	JETSTREAM_OTHER, /* the last message of this subject is another one; the stream is there, and other */
+};
+
+struct jetstream_blob {
+	int refs;
+	char *subject;
+	size_t len;
+	char bytes[];
+};
+
+struct jetstream_message {
+	uint64_t sequence;
+	struct jetstream_blob *blob;
+};
+
+struct jetstream_content {
+	char *subjects;
+	uint64_t last;
+	size_t n, cap;
+	struct jetstream_message *message; /* in order of their numbers */
+};
+
+struct jetstream_op;
+
+struct jetstream_stream {
+	char *name;
+	bool keeps_one; /* a subject */
+	bool gone;
+	struct jetstream_content now, stable;
+	bool stable_there; /* the stream itself is stable */
+	struct jetstream_op *op; /* since the last sync */
+	size_t nop, op_cap;
+	uint64_t reader; /* the number that its consumer has come to */
+	bool read;	 /* there is a consumer */
+};
+
+void jetstream_begin(void);
+void jetstream_room(int64_t bytes); /* what all streams may take; refused beyond it: JETSTREAM_FULL */
+int64_t jetstream_bytes(void);
+
+enum jetstream_answer jetstream_add(const char *name, const char *subjects, bool keeps_one);
+enum jetstream_answer jetstream_update(const char *name, const char *subjects);
+enum jetstream_answer jetstream_delete(const char *name);
+
+enum jetstream_answer jetstream_publish(const char *subject, const void *, size_t len,
+					const uint64_t *replaces, uint64_t *sequence);
+/* replaces: the number that the last message of this subject has, 0: there is none; NULL: whatever it is. */
+
+enum jetstream_answer jetstream_purge(const char *name, const char *subject, uint64_t before);
+/* subject NULL: any; before 0: all. */
+
+struct jetstream_stream *jetstream_find(const char *name); /* or NULL */
+const struct jetstream_message *jetstream_last(const struct jetstream_stream *,
+					       const char *subject); /* or NULL */
+bool jetstream_matches(const char *filter, const char *subject);
+
+void jetstream_sync(void);
+
+bool jetstream_crash(struct chance *, const char *prefix);
+/* Of the streams whose name begins so. True: some of them have lost something. */
+
+bool jetstream_lost(const char *name);
+/* That stream has lost something at the last crash. */
+
+#endif

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: ISC */
+/* Thousands of histories of a cluster. HISTORIES=n so many; FROM=seed; SEED=seed one, loudly; FAULTS=name,name none
+ * but these; WITHOUT=name,name all but these. EACH=1 names all that fail, and shortens none. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/histories/history.h"
+
+#include <fcntl.h>
+#include <malloc.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/time.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { QUIET = 60, BATCH = 50, SECONDS = 10, DETAIL = 240 };
+
+/* What came of one; written by the child that played it. */
+struct outcome {
+	bool played;
+	enum broken broken;
+	char detail[DETAIL];
+};
+
+static struct shared {
+	int at; /* that is being played */
+	struct outcome outcome[BATCH];
+} * shared;
+
+static uint32_t allowed = UINT32_MAX;
+static bool each; /* say what came of each, and shorten none */
+
+static void set_alarm(int seconds)
+{
+	struct itimerval t = {.it_value.tv_sec = seconds};
+	setitimer(ITIMER_VIRTUAL, &t, NULL);
+}
+
+static void note(struct outcome *o)
+{
+	o->broken = ledger.broken;
+	memcpy(o->detail, ledger.detail, sizeof o->detail);
+	o->played = true;
+}
+
+/* What it says when it ends itself goes into a file. */
+static int open_words(void)
+{
+	int fd = memfd_create("words", 0);
+	assert_true(fd >= 0);
+	return fd;
+}
+
+static void ended_itself(struct outcome *o, int status, int words)
+{
+	char text[DETAIL] = "";
+	ssize_t n = pread(words, text, sizeof text - 1, 0);
+	text[n > 0 ? n : 0] = '\0';
+	text[strcspn(text, "\n")] = '\0';
+	o->played = true;
+	o->broken = BROKEN_ASSERT;
+	if (WIFSIGNALED(status) && WTERMSIG(status) == SIGVTALRM)
+		snprintf(o->detail, sizeof o->detail, "it runs on and on");
+	else
+		snprintf(o->detail, sizeof o->detail, "%.200s (signal %d)", text, WTERMSIG(status));
+}
+
+/* In a child, since whoever is killed leaves all that it had. */
+static void play_some(const struct story *h, int n)
+{
+	int status = 0, words = open_words();
+	fflush(stdout);
+	pid_t pid = fork();
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		dup2(words, STDERR_FILENO);
+		signal(SIGSEGV, SIG_DFL); /* cmocka takes them for failures of the test */
+		signal(SIGABRT, SIG_DFL);
+		for (; shared->at < n; shared->at++) {
+			set_alarm(SECONDS);
+			history_play(&h[shared->at]);
+			note(&shared->outcome[shared->at]);
+		}
+		_exit(0);
+	}
+	waitpid(pid, &status, 0);
+	if (shared->at < n)
+		ended_itself(&shared->outcome[shared->at++], status, words);
+	close(words);
+}
+
+static void play_all(const struct story *h, int n)
+{
+	memset(shared, 0, sizeof *shared);
+	while (shared->at < n)
+		play_some(h, n);
+}
+
+static struct outcome play_one(const struct story *h)
+{
+	play_all(h, 1);
+	return shared->outcome[0];
+}
+
+/* Leave out what it does not take: halves, quarters, ..., single acts. */
+static void shorten(struct story *h, enum broken broken)
+{
+	for (int size = h->n / 2; size > 0; size = size > 1 ? size / 2 : 0) {
+		for (int at = 0; at < h->n;) {
+			struct story less = *h;
+			int end = at + size < h->n ? at + size : h->n;
+			memmove(&less.act[at], &less.act[end],
+				(size_t)(h->n - end) * sizeof less.act[0]);
+			less.n -= end - at;
+			if (play_one(&less).broken == broken)
+				*h = less;
+			else
+				at += size;
+		}
+	}
+}
+
+static struct tally {
+	long n;
+	uint64_t seed;
+	struct outcome outcome;
+} tallies[BROKEN_SENTENCES];
+
+static void count(uint64_t seed, const struct outcome *o)
+{
+	struct tally *t = &tallies[o->broken];
+	if (each && o->broken)
+		printf("SEED=%llu: %s: %s\n", (unsigned long long)seed, broken_text(o->broken),
+		       o->detail);
+	if (t->n++ > 0)
+		return;
+	t->seed = seed;
+	t->outcome = *o;
+}
+
+static void report(enum broken b)
+{
+	struct story h;
+	const struct tally *t = &tallies[b];
+	printf("%ld histories: %s; the first is SEED=%llu: %s\n", t->n, broken_text(b),
+	       (unsigned long long)t->seed, t->outcome.detail);
+	if (each)
+		return;
+	history_make(&h, t->seed, allowed);
+	int before = h.n;
+	shorten(&h, b);
+	printf("   %d of its %d acts do: ", h.n, before);
+	history_print(&h, stdout);
+	fflush(stdout);
+}
+
+static void play_many(uint64_t from, long n)
+{
+	static struct story h[BATCH];
+	for (long done = 0; done < n; done += BATCH) {
+		int some = (int)(n - done < BATCH ? n - done : BATCH);
+		for (int i = 0; i < some; i++)
+			history_make(&h[i], from + (uint64_t)(done + i), allowed);
+		play_all(h, some);
+		for (int i = 0; i < some; i++)
+			count(h[i].seed, &shared->outcome[i]);
+	}
+}
+
+static void play_loudly(uint64_t seed)
+{
+	struct story h;
+	history_make(&h, seed, allowed);
+	history_loud = true;
+	if (getenv("SHORT")) {
+		history_loud = false;
+		shorten(&h, play_one(&h).broken);
+		history_loud = true;
+	}
+	history_print(&h, stdout);
+	history_play(&h);
+	printf("%s: %s\n", broken_text(ledger.broken), ledger.detail);
+	assert_int_equal(ledger.broken, BROKEN_NONE);
+}
+
+static uint32_t faults_of(const char *names)
+{
+	uint32_t bits = 0;
+	char *text = strdup(names), *save = NULL;
+	for (char *name = strtok_r(text, ",", &save); name; name = strtok_r(NULL, ",", &save))
+		bits |= history_fault(name);
+	free(text);
+	return bits;
+}
+
+static void share(void)
+{
+	shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1,
+		      0);
+	assert_true(shared != MAP_FAILED);
+}
+
+static void a_message_that_vanishes_is_seen(void **state)
+{
+	struct story h = {.seed = 1, .machines = 2};
+	(void)state;
+	share();
+	history_add(&h, "store");
+	history_add(&h, "pass");
+	assert_int_equal(play_one(&h).broken, BROKEN_NONE);
+	history_add(&h, "vanish");
+	assert_int_equal(play_one(&h).broken, BROKEN_LOST);
+	munmap(shared, sizeof *shared);
+}
+
+static void what_was_promised_is_kept_by_every_cluster(void **state)
+{
+	const char *seed = getenv("SEED"), *from = getenv("FROM"), *n = getenv("HISTORIES");
+	const char *only = getenv("FAULTS"), *without = getenv("WITHOUT");
+	(void)state;
+	each = getenv("EACH");
+	if (only || !(n || seed))
+		allowed = faults_of(only ? only : "");
+	if (without)
+		allowed &= ~faults_of(without);
+	share();
+	if (seed) {
+		play_loudly(strtoull(seed, NULL, 10));
+		return;
+	}
+	long wanted = n ? atol(n) : QUIET;
+	play_many(from ? strtoull(from, NULL, 10) : 1, wanted);
+	for (int b = BROKEN_NONE + 1; b < BROKEN_SENTENCES; b++)
+		if (tallies[b].n > 0)
+			report((enum broken)b);
+	printf("%ld histories, all well in %ld\n", wanted, tallies[BROKEN_NONE].n);
+	assert_int_equal(tallies[BROKEN_NONE].n, wanted);
+}
+
+int main(void)
+{
+	/* What one history gives back is there for the next. */
+	mallopt(M_MMAP_THRESHOLD, 1 << 28);
+	mallopt(M_TRIM_THRESHOLD, 1 << 30);
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_message_that_vanishes_is_seen),
+		cmocka_unit_test(what_was_promised_is_kept_by_every_cluster),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
