@@ -109,6 +109,10 @@ static void a_host_that_hands_it_on_gets_it(void **state)
 	says("250-mx\r\n250 REQUIRETLS\r\n");
 	assert_int_equal(engine.state, ENGINE_READY);
 	assert_false(engine.unfit);
+	struct delivery *d = mail("x", TO("a@test"));
+	d->requiretls = true;
+	give(d);
+	hears("MAIL FROM:<s@test> REQUIRETLS\r\n");
 }
 
 static void a_refused_greeting_is_a_deferral_of_the_host(void **state)
