@@ -92,9 +92,10 @@ void site_run(struct site *s)
 	dispatch_trim(s);
 	selection_set(&s->queue, assess(s, &holds));
 	wait_or_not(s);
-	if (!s->called && s->queue.state == QUEUE_QUIET && has_idle(s))
-		provider_offer_idle(s->provider);
+	bool called = s->called;
 	wait_for_provider(s, holds);
+	if (!called && s->queue.state == QUEUE_QUIET && list_empty(&s->in_provider) && has_idle(s))
+		provider_offer_idle(s->provider);
 	if (holds == CONSTRAINT_PROVIDER_CONNECTION_LIMIT)
 		dispatch_make_room(s);
 	site_pass_on(s);

@@ -32,7 +32,7 @@ def test_an_installation_is_complete_and_runs(lab):
                  "usr/share/bash-completion/completions/sluice", "usr/share/zsh/site-functions/_sluice",
                  "usr/share/man/man7/sluice-postfix.7", "usr/share/man/man7/sluice-congestion.7", "usr/lib/sysusers.d/sluice.conf",
                  "usr/lib/tmpfiles.d/sluice.conf",
-                 "lib/systemd/system/sluice.socket", "etc/logrotate.d/sluice", "etc/sluice/sluice.conf",
+                 "lib/systemd/system/sluice.socket", "etc/logrotate.d/sluice", "etc/sluice/sluice.conf", "etc/sluice/providers.conf",
                  "usr/share/sluice/grafana/sluice.json", "usr/share/sluice/prometheus/sluice.rules.yml"):
         assert (top / name).is_file(), name
     unit = (top / "lib/systemd/system/sluice.service").read_text()

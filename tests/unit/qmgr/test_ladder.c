@@ -228,10 +228,11 @@ static bool some_may_go_deeper(void)
 	return false;
 }
 
+/* Who is not in line for the rate of its provider waits for another reason too, and looks when that ends. */
 static bool is_in_line(const struct site *s, enum constraint c)
 {
-	return (c == CONSTRAINT_PROVIDER_RATE && timer_active(&s->provider->wake) &&
-		!list_empty(&s->in_provider));
+	return c == CONSTRAINT_PROVIDER_RATE &&
+	       (list_empty(&s->in_provider) || !s->for_rate || timer_active(&s->provider->wake));
 }
 
 /* Nothing is left that could be done now, and what waits for a time has its timer. */
