@@ -116,7 +116,7 @@ static void a_queue_that_was_made_again_stays(void **state)
 	say(file, &end, REPLICA_LARGE, 1, "content");
 	say(file, &end, REPLICA_LARGE_END, 1, "");
 	say(file, &end, REPLICA_COMPLETE, 0, "checkpoint");
-	assert_true(rebuild_run(folder, file, end));
+	assert_true(rebuild_run(folder, file, end, 1));
 	in_each_cut(queue_is_there);
 	disk_close(file);
 	disk_close(folder);
