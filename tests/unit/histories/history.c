@@ -666,13 +666,14 @@ static bool row_of(const char *node, struct replica_epoch *e)
 	return m && replica_epoch_get(m->blob->bytes, m->blob->len, e);
 }
 
+/* Twice what is owed, and what each stream has beside that, room that it keeps among it. */
 static int64_t needed_bytes(void)
 {
 	int64_t bytes = 0;
 	for (int i = 0; i < ledger.n; i++)
 		if (!sheet_done(&ledger.sheet[i]))
 			bytes += (int64_t)sheet_size(&ledger.sheet[i]) + 500;
-	return 2 * bytes + machines * (128 << 10);
+	return 2 * bytes + machines * (5 << 20);
 }
 
 static void heal_machine(struct machine *m)
