@@ -747,6 +747,8 @@ static void operate(int64_t since_us)
 {
 	const struct machine *m = unfenced();
 	for (int i = 0; i < machines; i++) {
+		if (!machine[i].gone)
+			machine_start(&machine[i]); /* an order to drain may have come late */
 		machine_ask(&machine[i], SPOOL_RESUME, 0);
 		machine_ask(&machine[i], SPOOL_FLUSH, 0);
 		if (m && &machine[i] != m && fibers.now_us - since_us > OPERATOR_US)
