@@ -86,7 +86,8 @@ void fibers_begin(uint64_t seed, void (*enter)(int of))
 		list_remove(link);
 		free(event_of(link));
 	}
-	fibers = (struct fibers){.now_us = INT64_C(1000000000), .chance.state = seed, .enter = enter};
+	fibers = (struct fibers){
+		.now_us = INT64_C(1000000000), .chance.state = seed, .enter = enter};
 	memset(paused, 0, sizeof paused);
 	entered = FIBER_NOBODY;
 	self = NULL;
@@ -110,7 +111,8 @@ struct fiber *fiber_new(int of, const char *name, void *(*run)(void *), void *ar
 static void leave(void)
 {
 #ifdef __SANITIZE_ADDRESS__
-	__sanitizer_start_switch_fiber(self->ended ? NULL : &self->fake, driver_bottom, driver_size);
+	__sanitizer_start_switch_fiber(self->ended ? NULL : &self->fake, driver_bottom,
+				       driver_size);
 #endif
 	_longjmp(driver, 1);
 }

@@ -26,10 +26,10 @@ enum { FIBER_PROCESSES = 8, FIBER_NOBODY = -1 };
 struct fibers {
 	int64_t now_us;
 	int64_t slack_us;
-	struct chance chance;	/* who goes on */
-	void (*enter)(int of);	/* called whenever another process goes on */
-	int busy; /* moments that were long, for somebody went on and on */
-	const char *busiest; /* the last of them */
+	struct chance chance;  /* who goes on */
+	void (*enter)(int of); /* called whenever another process goes on */
+	int busy;	       /* moments that were long, for somebody went on and on */
+	const char *busiest;   /* the last of them */
 };
 extern struct fibers fibers;
 
@@ -44,9 +44,9 @@ bool fiber_wait(bool (*ready)(void *), void *of_what, int64_t until_us);
 void fiber_sleep(int64_t us); /* not longer than that, whatever the slack */
 
 void fiber_join(struct fiber *); /* waits for its end; it is no more then */
-bool fiber_runs(void); /* a fiber does, not who drives them */
-int fibers_process(void);  /* whose fiber runs, or who was entered */
-void fibers_enter(int of); /* who drives them does something in the name of that process */
+bool fiber_runs(void);		 /* a fiber does, not who drives them */
+int fibers_process(void);	 /* whose fiber runs, or who was entered */
+void fibers_enter(int of);	 /* who drives them does something in the name of that process */
 
 void fibers_run(int64_t until_us); /* all of them, until then */
 bool fibers_run_for(bool (*done)(void *), void *of_what, int64_t until_us);

@@ -27,6 +27,7 @@ enum {
 	LONG_SLACK_US = 150000,
 	MEND_US = 15000000,
 	FIRM_US = 4000000,
+	AFTER_TROUBLE_US = 35000000, /* what was not acknowledged is sent again by then */
 	BEAT_US = 2500000,
 	GRACE_US = 60000000,
 	REST_US = 240000000,
@@ -35,13 +36,13 @@ enum {
 	FULL_BYTES = 1000,
 	STARTS = 6,
 	BUSY = 40,
-	FEW = 25, /* per cent of histories in which a fault is about, */
+	FEW = 25,  /* per cent of histories in which a fault is about, */
 	SOME = 70, /* and where only some may be */
 };
 
 enum fault {
 	FAULT_KILL,
-	FAULT_DIE, /* at some call to the disk */
+	FAULT_DIE,  /* at some call to the disk */
 	FAULT_DOOM, /* in the midst of an adoption */
 	FAULT_POWER,
 	FAULT_PAUSE,
@@ -68,17 +69,18 @@ enum fault {
 };
 
 static const char *const fault_names[FAULTS] = {
-	"kill",	 "die",	  "doom",  "power", "pause", "backup", "empty",	"gone",	  "tail",
-	"bucket", "full", "cut",   "away",  "slow",   "clock",	"order",  "drain",
-	"retire", "repair", "list", "unchecked", "room", "read"};
+	"kill",	 "die",	   "doom",   "power", "pause",	   "backup", "empty", "gone",
+	"tail",	 "bucket", "full",   "cut",   "away",	   "slow",   "clock", "order",
+	"drain", "retire", "repair", "list",  "unchecked", "room",   "read"};
 
 bool history_loud;
 
 static struct {
 	struct chance chance;
 	uint64_t salt; /* of the act that is played */
-	int64_t room; /* of JetStream */
-	int64_t tail_us[MACHINES]; /* when its stream fell short, unless that was made up since; 0: no */
+	int64_t room;  /* of JetStream */
+	int64_t tail_us
+		[MACHINES]; /* when its stream fell short, unless that was made up since; 0: no */
 	bool resting;
 	uint32_t listed[LEDGER_MESSAGES]; /* machines that have it, at the last look */
 } now;
@@ -503,27 +505,46 @@ static const struct {
 	uint32_t weight;
 	int fault;
 } acts[] = {
-	{"store", act_store, 30, FAULT_NONE},	{"work", act_work, 40, FAULT_NONE},
-	{"pass", act_pass, 14, FAULT_NONE},	{"long", act_long, 6, FAULT_NONE},
-	{"start", act_start, 4, FAULT_KILL},	{"stop", act_stop, 1, FAULT_KILL},
-	{"flush", act_flush, 2, FAULT_NONE},	{"delete", act_delete, 1, FAULT_NONE},
-	{"kill", act_kill, 5, FAULT_KILL},	{"die", act_die, 6, FAULT_DIE},		{"doom", act_doom, 5, FAULT_DOOM},
-	{"power", act_power, 4, FAULT_POWER},	{"pause", act_pause, 4, FAULT_PAUSE},
-	{"resume", act_resume, 4, FAULT_PAUSE}, {"backup", act_backup, 3, FAULT_BACKUP},
+	{"store", act_store, 30, FAULT_NONE},
+	{"work", act_work, 40, FAULT_NONE},
+	{"pass", act_pass, 14, FAULT_NONE},
+	{"long", act_long, 6, FAULT_NONE},
+	{"start", act_start, 4, FAULT_KILL},
+	{"stop", act_stop, 1, FAULT_KILL},
+	{"flush", act_flush, 2, FAULT_NONE},
+	{"delete", act_delete, 1, FAULT_NONE},
+	{"kill", act_kill, 5, FAULT_KILL},
+	{"die", act_die, 6, FAULT_DIE},
+	{"doom", act_doom, 5, FAULT_DOOM},
+	{"power", act_power, 4, FAULT_POWER},
+	{"pause", act_pause, 4, FAULT_PAUSE},
+	{"resume", act_resume, 4, FAULT_PAUSE},
+	{"backup", act_backup, 3, FAULT_BACKUP},
 	{"restore", act_restore, 3, FAULT_BACKUP},
-	{"empty", act_empty, 2, FAULT_EMPTY},	{"gone", act_gone, 2, FAULT_GONE},
-	{"tail", act_tail, 3, FAULT_TAIL},	{"bucket", act_bucket, 3, FAULT_BUCKET},
-	{"sync", act_sync, 3, FAULT_TAIL},	{"sync", act_sync, 3, FAULT_BUCKET},
-	{"full", act_full, 3, FAULT_FULL},	{"unfull", act_unfull, 2, FAULT_FULL},
-	{"cut", act_cut, 4, FAULT_CUT},		{"uncut", act_uncut, 4, FAULT_CUT},
-	{"away", act_away, 3, FAULT_AWAY},	{"back", act_back, 4, FAULT_AWAY},
-	{"slow", act_slow, 3, FAULT_SLOW},	{"fast", act_fast, 2, FAULT_SLOW},
-	{"clock", act_clock, 3, FAULT_CLOCK},	{"adopt", act_adopt, 4, FAULT_ORDER},
-	{"drain", act_drain, 3, FAULT_DRAIN},	{"retire", act_retire, 3, FAULT_RETIRE},
-	{"repair", act_repair, 3, FAULT_REPAIR}, {"list", act_list, 3, FAULT_LIST},
+	{"empty", act_empty, 2, FAULT_EMPTY},
+	{"gone", act_gone, 2, FAULT_GONE},
+	{"tail", act_tail, 3, FAULT_TAIL},
+	{"bucket", act_bucket, 3, FAULT_BUCKET},
+	{"sync", act_sync, 3, FAULT_TAIL},
+	{"sync", act_sync, 3, FAULT_BUCKET},
+	{"full", act_full, 3, FAULT_FULL},
+	{"unfull", act_unfull, 2, FAULT_FULL},
+	{"cut", act_cut, 4, FAULT_CUT},
+	{"uncut", act_uncut, 4, FAULT_CUT},
+	{"away", act_away, 3, FAULT_AWAY},
+	{"back", act_back, 4, FAULT_AWAY},
+	{"slow", act_slow, 3, FAULT_SLOW},
+	{"fast", act_fast, 2, FAULT_SLOW},
+	{"clock", act_clock, 3, FAULT_CLOCK},
+	{"adopt", act_adopt, 4, FAULT_ORDER},
+	{"drain", act_drain, 3, FAULT_DRAIN},
+	{"retire", act_retire, 3, FAULT_RETIRE},
+	{"repair", act_repair, 3, FAULT_REPAIR},
+	{"list", act_list, 3, FAULT_LIST},
 	{"unchecked", act_unchecked, 3, FAULT_UNCHECKED},
 	{"vanish", act_vanish, 0, FAULT_NONE},
-	{"room", act_room, 3, FAULT_ROOM},	{"read", act_read, 4, FAULT_READ},
+	{"room", act_room, 3, FAULT_ROOM},
+	{"read", act_read, 4, FAULT_READ},
 };
 
 enum { KINDS = sizeof acts / sizeof acts[0] };
@@ -588,7 +609,8 @@ static void look_at_tails(void)
 			     nats_client_reaches(i);
 		if (!there)
 			excuse();
-		if (!there || (fibers.now_us - now.tail_us[i] > MEND_US && machine_whole(&machine[i])))
+		if (!there ||
+		    (fibers.now_us - now.tail_us[i] > MEND_US && machine_whole(&machine[i])))
 			now.tail_us[i] = 0;
 	}
 }
@@ -604,7 +626,7 @@ static void look_at_finished(void)
 	for (int i = 0; i < ledger.n; i++) {
 		struct sheet *s = &ledger.sheet[i];
 		if (s->finishing && !is_heard(s->finisher))
-			s->finish_us = fibers.now_us;
+			s->finish_us = fibers.now_us + AFTER_TROUBLE_US;
 		if (!s->finishing || s->firm || fibers.now_us - s->finish_us < FIRM_US)
 			continue;
 		s->firm = s->life == fibers_life(s->finisher) && !now.tail_us[s->finisher] &&
@@ -644,13 +666,14 @@ static bool row_of(const char *node, struct replica_epoch *e)
 	return m && replica_epoch_get(m->blob->bytes, m->blob->len, e);
 }
 
+/* Twice what is owed, and what each stream has beside that, room that it keeps among it. */
 static int64_t needed_bytes(void)
 {
 	int64_t bytes = 0;
 	for (int i = 0; i < ledger.n; i++)
 		if (!sheet_done(&ledger.sheet[i]))
 			bytes += (int64_t)sheet_size(&ledger.sheet[i]) + 500;
-	return 2 * bytes + machines * (128 << 10);
+	return 2 * bytes + machines * (5 << 20);
 }
 
 static void heal_machine(struct machine *m)
@@ -724,6 +747,8 @@ static void operate(int64_t since_us)
 {
 	const struct machine *m = unfenced();
 	for (int i = 0; i < machines; i++) {
+		if (!machine[i].gone)
+			machine_start(&machine[i]); /* an order to drain may have come late */
 		machine_ask(&machine[i], SPOOL_RESUME, 0);
 		machine_ask(&machine[i], SPOOL_FLUSH, 0);
 		if (m && &machine[i] != m && fibers.now_us - since_us > OPERATOR_US)
@@ -821,7 +846,8 @@ static void doom(struct machine *m, const char *state)
 	if (!m->doomed_at || !state || strcmp(m->doomed_at, state) != 0)
 		return;
 	m->doomed_at = NULL;
-	m->kill_in = 1 + (int)chance_below(&fibers.chance, chance_percent(&fibers.chance, 50) ? 8 : 120);
+	m->kill_in =
+		1 + (int)chance_below(&fibers.chance, chance_percent(&fibers.chance, 50) ? 8 : 120);
 }
 
 static void heard(int process, const struct seams_line *line)
@@ -829,8 +855,8 @@ static void heard(int process, const struct seams_line *line)
 	uint64_t id;
 	const char *text = seams_value(line, "id");
 	if (history_loud) {
-		fprintf(stderr, "%8.3f n%d: %s", (double)(fibers.now_us - 1000000000) / 1e6, process,
-			line->event);
+		fprintf(stderr, "%8.3f n%d: %s", (double)(fibers.now_us - 1000000000) / 1e6,
+			process, line->event);
 		for (int i = 0; i < line->n; i++)
 			fprintf(stderr, " %s=%s", line->key[i], line->value[i]);
 		fputc('\n', stderr);

@@ -57,7 +57,7 @@ struct jetstream_stream {
 	bool keeps_one; /* a subject */
 	bool gone;
 	struct jetstream_content now, stable;
-	bool stable_there; /* the stream itself is stable */
+	bool stable_there;	 /* the stream itself is stable */
 	struct jetstream_op *op; /* since the last sync */
 	size_t nop, op_cap;
 	uint64_t reader; /* the number that its consumer has come to */
@@ -65,7 +65,8 @@ struct jetstream_stream {
 };
 
 void jetstream_begin(void);
-void jetstream_room(int64_t bytes); /* what all streams may take; refused beyond it: JETSTREAM_FULL */
+void jetstream_room(
+	int64_t bytes); /* what all streams may take; refused beyond it: JETSTREAM_FULL */
 int64_t jetstream_bytes(void);
 
 enum jetstream_answer jetstream_add(const char *name, const char *subjects, bool keeps_one);

@@ -500,7 +500,8 @@ static bool send_held(struct machine *m, struct held *h, bool all)
 static bool all_sent(const struct envelope *e)
 {
 	for (uint32_t i = 0; i < e->nrcpt; i++)
-		if (!e->rcpt[i].done && !(e->rcpt[i].last && e->rcpt[i].last->class == VERDICT_SENT))
+		if (!e->rcpt[i].done &&
+		    !(e->rcpt[i].last && e->rcpt[i].last->class == VERDICT_SENT))
 			return false;
 	return true;
 }
@@ -525,7 +526,8 @@ static void defer(struct machine *m, int i)
 static bool may_work(struct machine *m)
 {
 	fibers_enter(m->number);
-	return m->state == MACHINE_SERVES && !m->closed && m->nheld > 0 && !fibers_paused(m->number);
+	return m->state == MACHINE_SERVES && !m->closed && m->nheld > 0 &&
+	       !fibers_paused(m->number);
 }
 
 void machine_work(struct machine *m)

@@ -37,19 +37,19 @@ struct machine {
 	struct conf *conf;
 	struct chance chance;
 	enum machine_state state;
-	bool wanted;	   /* whoever watches over it starts it when it ends */
-	bool again;	   /* it has lost its epoch */
+	bool wanted; /* whoever watches over it starts it when it ends */
+	bool again;  /* it has lost its epoch */
 	bool asked_to_end;
-	bool eager;	   /* all that comes is sent, and finished */
-	bool gone;	   /* for good */
-	bool full;	   /* it has no room, and will not get any */
-	int64_t since_us;  /* of this state */
-	int64_t open_us;   /* when its fence was open last */
-	int kill_in;	   /* disk calls until it dies; 0: it does not */
+	bool eager;	       /* all that comes is sent, and finished */
+	bool gone;	       /* for good */
+	bool full;	       /* it has no room, and will not get any */
+	int64_t since_us;      /* of this state */
+	int64_t open_us;       /* when its fence was open last */
+	int kill_in;	       /* disk calls until it dies; 0: it does not */
 	const char *doomed_at; /* it is to die soon after it logs this state of a node; or NULL */
-	int starts_failed; /* one after the other */
-	int listed;	   /* rows of the last list; -1: none yet */
-	char error[160];   /* why the last start failed */
+	int starts_failed;     /* one after the other */
+	int listed;	       /* rows of the last list; -1: none yet */
+	char error[160];       /* why the last start failed */
 	struct loop *main, *client;
 	struct spool *spool;
 	struct replica *replica;

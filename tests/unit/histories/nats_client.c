@@ -189,7 +189,8 @@ static void notice_later(natsConnection *nc)
 {
 	struct noticed *n = mem_alloc(sizeof *n);
 	*n = (struct noticed){.connection = nc, .cut = net.cuts[nc->of]};
-	fibers_after(NOTICE_US + (int64_t)chance_below(&net.chance, 2000000), FIBER_NOBODY, notice, n);
+	fibers_after(NOTICE_US + (int64_t)chance_below(&net.chance, 2000000), FIBER_NOBODY, notice,
+		     n);
 }
 
 static void again_later(natsConnection *nc)
@@ -253,8 +254,8 @@ static void list_subjects(const struct jetstream_stream *s, const char *filter, 
 	for (size_t i = 0; i < s->now.n; i++) {
 		const char *subject = s->now.message[i].blob->subject;
 		if (jetstream_matches(filter, subject))
-			all->List[all->Count++] = (jsStreamStateSubject){
-				.Subject = mem_strdup(subject), .Msgs = 1};
+			all->List[all->Count++] =
+				(jsStreamStateSubject){.Subject = mem_strdup(subject), .Msgs = 1};
 	}
 	info->State.Subjects = all;
 }
@@ -343,7 +344,8 @@ static void hand_over(struct call *c)
 			 (unsigned long long)c->sequence);
 	else
 		snprintf(text, sizeof text,
-			 "{\"error\":{\"code\":503,\"err_code\":10023,\"description\":\"insufficient resources\"}}");
+			 "{\"error\":{\"code\":503,\"err_code\":10023,\"description\":"
+			 "\"insufficient resources\"}}");
 	natsMsg *m = message_new(c->reply, text, strlen(text));
 	m->no_responders = c->answer == JETSTREAM_NO_STREAM;
 	if (nc->handler)
@@ -484,7 +486,8 @@ natsStatus natsOptions_LoadCertificatesChain(natsOptions *o, const char *chain, 
 	return NATS_OK;
 }
 
-natsStatus natsOptions_SetUserCredentialsFromFiles(natsOptions *o, const char *user, const char *seed)
+natsStatus natsOptions_SetUserCredentialsFromFiles(natsOptions *o, const char *user,
+						   const char *seed)
 {
 	(void)o;
 	(void)user;
@@ -603,7 +606,8 @@ natsStatus natsSubscription_SetPendingLimits(natsSubscription *sub, int messages
 	return NATS_OK;
 }
 
-natsStatus natsSubscription_SetOnCompleteCB(natsSubscription *sub, natsOnCompleteCB cb, void *closure)
+natsStatus natsSubscription_SetOnCompleteCB(natsSubscription *sub, natsOnCompleteCB cb,
+					    void *closure)
 {
 	sub->completed = cb;
 	sub->closure = closure;
@@ -773,8 +777,8 @@ natsStatus js_GetStreamInfo(jsStreamInfo **info, jsCtx *js, const char *stream, 
 			    jsErrCode *code)
 {
 	(void)code;
-	struct call *c =
-		call_new(js->connection, CALL_INFO, stream, o ? o->Stream.Info.SubjectsFilter : NULL);
+	struct call *c = call_new(js->connection, CALL_INFO, stream,
+				  o ? o->Stream.Info.SubjectsFilter : NULL);
 	natsStatus s = ask(c, wait_of(js, o));
 	*info = s == NATS_OK ? c->info : NULL;
 	return s;
@@ -806,8 +810,8 @@ natsStatus js_GetLastMsg(natsMsg **m, jsCtx *js, const char *stream, const char 
 	return s;
 }
 
-natsStatus js_AddConsumer(jsConsumerInfo **info, jsCtx *js, const char *stream, jsConsumerConfig *cfg,
-			  jsOptions *o, jsErrCode *code)
+natsStatus js_AddConsumer(jsConsumerInfo **info, jsCtx *js, const char *stream,
+			  jsConsumerConfig *cfg, jsOptions *o, jsErrCode *code)
 {
 	(void)info;
 	(void)cfg;

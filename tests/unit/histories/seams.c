@@ -237,7 +237,8 @@ static bool has_work(void *loop)
 static void turn(struct loop *l)
 {
 	int64_t due_ms = timers_next(&l->timers);
-	fiber_wait(has_work, l, due_ms == INT64_MAX ? INT64_MAX : due_ms * 1000 - kept[sim_of(l)->of].up_us);
+	fiber_wait(has_work, l,
+		   due_ms == INT64_MAX ? INT64_MAX : due_ms * 1000 - kept[sim_of(l)->of].up_us);
 	l->now_ms = clock_steady_ms();
 	timers_run(&l->timers, l->now_ms);
 	if (mailbox_drain(&l->mailbox) && l->mailbox.received_all)
