@@ -27,10 +27,10 @@ struct detail {
 static const struct detail details[] = {
 	{"1.0", REASON_INVALID_RECIPIENT, true},
 	{"1.1", REASON_INVALID_RECIPIENT, true},
-	{"1.2", REASON_INVALID_DOMAIN, false},
-	{"1.3", REASON_INVALID_RECIPIENT, false},
-	{"1.4", REASON_INVALID_RECIPIENT, false},
-	{"1.6", REASON_INVALID_RECIPIENT, false},
+	{"1.2", REASON_INVALID_DOMAIN, true},
+	{"1.3", REASON_INVALID_RECIPIENT, true},
+	{"1.4", REASON_INVALID_RECIPIENT, true},
+	{"1.6", REASON_INVALID_RECIPIENT, true},
 	{"1.7", REASON_INVALID_SENDER, false},
 	{"1.8", REASON_INVALID_SENDER, true},
 	{"1.9", REASON_CONTENT, false},
@@ -75,7 +75,7 @@ static const struct detail details[] = {
 	{"7.9", REASON_LOGIN, false},
 	{"7.10", REASON_TLS, false},
 	{"7.11", REASON_TLS, false},
-	{"7.13", REASON_MAILBOX_DISABLED, false},
+	{"7.13", REASON_LOGIN, false},
 	{"7.17", REASON_INVALID_RECIPIENT, false},
 	{"7.18", REASON_INVALID_DOMAIN, false},
 	{"7.20", REASON_SENDER_AUTHENTICATION, false},
@@ -99,7 +99,7 @@ enum {
 	FROM_RCPT = AT(UNKNOWN) | AT(RCPT) | AT(DATA) | AT(END),
 };
 
-/* Without an enhanced code, and with a text that says nothing. 550 and 553 stand for anything, at RCPT too:
+/* Without an enhanced code, and with a text that says nothing. 550, 551 and 553 stand for anything, at RCPT too:
  * no address is called dead for the sake of them alone. */
 static const struct {
 	int code;
@@ -124,7 +124,6 @@ static const struct {
 	{535, ANY, REASON_LOGIN},
 	{538, ANY, REASON_TLS},
 	{550, ANY & ~AT(RCPT), REASON_POLICY},
-	{551, FROM_RCPT, REASON_INVALID_RECIPIENT},
 	{552, ANY & ~AT(RCPT), REASON_MESSAGE_TOO_LARGE},
 	{552, AT(RCPT), REASON_MAILBOX_FULL},
 	{553, AT(MAIL), REASON_INVALID_SENDER},
@@ -162,15 +161,16 @@ static const struct detail *find_detail_in(const char *text)
 static const struct detail *detail_at(const struct verdict *v)
 {
 	static const struct detail of_sender = {"", REASON_INVALID_SENDER, true};
-	const struct detail *d = strcmp(v->dsn + 1, ".0.0") == 0 ? find_detail_in(v->text)
-								 : find_detail(v->dsn);
+	const struct detail *d =
+		strcmp(v->dsn + 1, ".0.0") == 0 ? find_detail_in(v->text) : find_detail(v->dsn);
 	if (!d)
 		return NULL;
 	if (v->stage >= VERDICT_AT_RCPT)
 		return d->reason == REASON_LOGIN ? NULL : d;
 	if (v->stage == VERDICT_AT_UNKNOWN || !speaks_of_recipient(d->reason))
 		return d;
-	return v->stage == VERDICT_AT_MAIL && d->code[0] == '1' ? &of_sender : NULL;
+	bool of_address = d->code[0] == '1' && v->code / 100 == 5;
+	return v->stage == VERDICT_AT_MAIL && of_address ? &of_sender : NULL;
 }
 
 static enum reason of_code(const struct verdict *v)
@@ -223,10 +223,10 @@ static struct reason_said meant(enum reason r)
 }
 
 /* Trouble of its own is no reason to refuse for good. */
-static bool says_little(enum reason r, int code)
+static bool says_little(const struct detail *d, int code)
 {
-	return r == REASON_OTHER || r == REASON_POLICY || r == REASON_PROTOCOL ||
-	       (r == REASON_SYSTEM && code / 100 == 5);
+	return d->reason == REASON_OTHER || d->reason == REASON_POLICY ||
+	       d->reason == REASON_PROTOCOL || (d->reason == REASON_SYSTEM && code / 100 == 5);
 }
 
 /* Of a reply: the exact code, strong words, the loose code, weak words, the bare code. */
@@ -239,7 +239,7 @@ static struct reason_said judge(const struct verdict *v)
 	bool found = reason_text_find(v, &said);
 	if (found && !said.weak)
 		return said;
-	if (d && !says_little(d->reason, v->code))
+	if (d && !says_little(d, v->code))
 		return meant(d->reason);
 	if (found)
 		return said;
@@ -248,7 +248,8 @@ static struct reason_said judge(const struct verdict *v)
 
 static bool is_ours(const struct verdict *v)
 {
-	return v->code == 0 || !v->host[0] || v->stage == VERDICT_AT_NONE;
+	return v->stage == VERDICT_AT_NONE || !v->host[0] ||
+	       (v->stage == VERDICT_AT_UNKNOWN && v->code == 0);
 }
 
 enum reason reason_of(const struct verdict *v)

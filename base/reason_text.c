@@ -2,6 +2,7 @@
 #include "base/reason_text.h"
 
 #include <ctype.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -42,18 +43,19 @@ static const char rate[] =
 	"deferred due to*unexpected|too many recipients from|too many recipients received|"
 	"too many recipients per|try again later from|messages from*temporarily deferred|"
 	"send limit|messages per connection|message per connection|"
-	"maximum number of connections|unusual traffic";
+	"maximum number of connections|unusual traffic|relay limit|"
+	"mail from % was deferred";
 
-static const char transaction_full[] =
-	"4.5.3|5.5.3|too many recipients|one recipient at a time";
+static const char transaction_full[] = "4.5.3|5.5.3|too many recipients|one recipient at a time";
 
 static const char limits[] =
 	"limit exceeded|limit reached|exceeded*limit|exceeds*limit|reached*limit|"
 	"maximum number of";
 
-static const char viruses[] =
-	"virus|malware|infected|trojan|clamav|malicious|phish|security issue|"
-	"security threat";
+static const char busy[] = "server busy|server is busy|too busy|overload";
+
+static const char viruses[] = "virus|malware|infected|trojan|clamav|malicious|phish|security issue|"
+			      "security threat";
 
 static const char authentication[] =
 	"dmarc|dkim|domainkeys|spf|openspf|sender policy framework|"
@@ -72,17 +74,20 @@ static const char listed[] =
 	"connection refused from|dynamic ip|dynamic address|dynamically assigned|bad host|"
 	"helo|ehlo|permanently deferred|banned send|not accepted from this ip|your ip|"
 	"your server|your mail server|your host|your network|sending mta|sending ip|"
-	"sending server|from this ip";
+	"sending server|from this ip|whitelist|access denied, please try again later|"
+	"mail from %|messages from %|connections from %|open relay|residential|dynamic or|"
+	"invalid ip|ip is|network not allowed|your access to";
 
 static const char door[] = "blocked|banned|ip=";
 
 static const char form_said[] =
-	"rfc 5322|rfc5322|rfc 2822|rfc2822|bare lf|bare cr|bare newline|bare <";
+	"rfc 5322|rfc5322|rfc 2822|rfc2822|bare lf|bare cr|bare newline|bare <|"
+	"multiple from";
 
 static const char spam[] =
 	"spam|unsolicited|junk|bulk mail|bulk email|content filter|content rejected|"
 	"message content|message rejected due to content|unacceptable content|"
-	"blocked using content|content denied|content*rejected";
+	"blocked using content|content denied|content*rejected|complaints";
 
 static const char sender_check[] =
 	"sender verif|sender callout|sender*could not be verified|verify*sender|"
@@ -92,7 +97,7 @@ static const char sender_at_mail[] =
 	"user unknown|unknown user|no such user|not exist|doesn't exist|domain not found|"
 	"domain of|domain name|domain must|address rejected|invalid address|bad address|"
 	"not found|unroutable|unrouteable|undeliverable|syntax error in|mailbox|"
-	"resource record|mx record";
+	"resource record|mx record|sender";
 
 static const char sender[] =
 	"sender address|sender domain|sender rejected|sender denied|sender refused|"
@@ -100,7 +105,7 @@ static const char sender[] =
 	"sender*invalid|invalid sender|unknown sender|bad sender|envelope sender|"
 	"envelope-from|domain of sender|domain of the sender|sender's domain|"
 	"sender's address|return path|return-path|mail from|from address|bad return|"
-	"backscatter|callout|callback|null sender|blocked sender";
+	"backscatter|callout|callback|null sender|blocked sender|sender is|fake sender";
 
 static const char full[] =
 	"quota|over-quota|overquota|mailbox full|mailbox is full|mailbox*full|"
@@ -115,7 +120,9 @@ static const char disabled[] =
 	"user*suspended|mailbox*suspended|account*locked|mailbox*locked|account*expired|"
 	"account*closed";
 
-static const char restriction[] = "resolver.rst|delivery restriction";
+static const char restriction[] =
+	"resolver.rst|delivery restriction|recipient's blacklist|recipient's block|"
+	"user in blacklist|by recipient|recipient's list";
 
 static const char firm_rules[] =
 	"due to policy|policy restrictions|policy reasons|local policy|security polic";
@@ -123,10 +130,12 @@ static const char firm_rules[] =
 static const char relaying[] =
 	"relay access|relay denied|relay not permitted|relay is not permitted|relaying|"
 	"to relay|not relay|no relay|relay for|relay restriction|don't relay|not a relay|"
-	"open relay|not a local domain|domain isn't in my list|"
-	"not in my list of allowed rcpthosts|rcpthosts|we do not accept mail for|"
-	"not handled here|not hosted here|not local|as a relay|can not deliver mail for|"
-	"cannot deliver mail for|non-accepted domain";
+	"not a local domain|domain isn't in my list|not in my list of allowed rcpthosts|"
+	"rcpthosts|we do not accept mail for|not handled here|not hosted here|as a relay|"
+	"can not deliver mail for|cannot deliver mail for|non-accepted domain|non-local";
+
+static const char no_domain[] =
+	"mx records point|recipient*domain not found|null mx|nullmx|does not accept mail";
 
 static const char recipient[] =
 	"user*unknown|unknown user|unknown*recipient|unknown*address|unknown*mailbox|"
@@ -134,20 +143,23 @@ static const char recipient[] =
 	"account*unknown|no such user|no such recipient|no such mailbox|no such address|"
 	"no such account|no such person|no such local|no mailbox|no user|no account|"
 	"no recipient|not a valid mailbox|not a valid recipient|not a valid user|"
-	"not a known user|not our customer|does not exist|doesn't exist|do not exist|"
-	"doesn't have a|user*not exist|not found|not*found|not listed in|not known|"
-	"invalid recipient|invalid mailbox|invalid user|invalid address|recipient*invalid|"
+	"not a known user|not our customer|doesn't have a|invalid recipient|"
+	"invalid mailbox|invalid user|invalid address|recipient*invalid|"
 	"recipient*not valid|mailbox*invalid|address*invalid|nosuchuser|recipientnotfound|"
 	"mailbox unavailable|mailbox*not available|mailbox name not allowed|"
 	"unrouteable address|unroutable address|undeliverable address|bad destination|"
-	"delivery to*not possible|unable to find|can't find|"
-	"550 5.4.1 recipient address rejected: access denied|does not like recipient|"
-	"utilisateur inconnu|destinataire inconnu|unbekannt|desconocido|inexistent|"
-	"sconosciuto";
+	"delivery to*not possible|550 5.4.1 recipient address rejected: access denied|"
+	"does not like recipient|utilisateur inconnu|destinataire inconnu|no mail-box|"
+	"account*not exist|user*not exist|user*doesn't exist|mailbox*not exist|"
+	"recipient*not exist|address*not exist|account*not found|user*not found|"
+	"mailbox*not found|recipient*not found|account that you tried to reach";
 
-static const char size[] =
-	"too large|too big|size limit|size exceeds|message size|message exceeds|"
-	"maximum size|max message size";
+static const char recipient_at_rcpt[] =
+	"does not exist|doesn't exist|do not exist|not found|not known|unknown|unbekannt|"
+	"desconocido|inexistent|sconosciuto|unable to find|can't find";
+
+static const char size[] = "too large|too big|size limit|size exceeds|message size|message exceeds|"
+			   "maximum size|max message size";
 
 static const char tls[] =
 	"starttls|encryption required|encryption needed|tls required|tls is required|"
@@ -164,8 +176,8 @@ static const char form[] =
 	"malformed|8bit|8-bit|smtputf8|attachment|file type|mime";
 
 static const char load[] =
-	"load average|load too high|system load|server load|high load|server busy|"
-	"server is busy|too busy|overload|shutting down|maintenance|not available";
+	"load average|load too high|system load|server load|high load|shutting down|"
+	"maintenance|not available";
 
 static const char trouble[] =
 	"temporary lookup failure|temporary failure|temporary error|temporary problem|"
@@ -174,6 +186,8 @@ static const char trouble[] =
 	"internal server error|server error|system error|insufficient system|"
 	"insufficient disk|out of memory|no space|queue file write error|"
 	"server configuration|service*unavailable|resources";
+
+static const char address_of_ours[] = "%";
 
 static const char rules[] =
 	"policy|prohibit|blocked|banned|denied|rejected|refused|not allowed|not permitted|"
@@ -191,6 +205,7 @@ static const struct group {
 	{greylisting, REASON_GREYLISTED, REASON_OF_MESSAGE, ANY, false},
 	{hops, REASON_LOOP, REASON_OF_MESSAGE, ANY, false},
 	{rate, REASON_RATE_LIMITED, REASON_OF_HOST, ANY, false},
+	{busy, REASON_SYSTEM, REASON_OF_HOST, ANY, false},
 	{transaction_full, REASON_RATE_LIMITED, REASON_OF_MESSAGE, FROM_RCPT, false},
 	{viruses, REASON_VIRUS, REASON_OF_MESSAGE, ANY, false},
 	{authentication, REASON_SENDER_AUTHENTICATION, REASON_OF_MESSAGE, ANY, false},
@@ -212,15 +227,22 @@ static const struct group {
 	{login, REASON_LOGIN, REASON_OF_HOST, ANY, false},
 	{disabled, REASON_MAILBOX_DISABLED, REASON_OF_MESSAGE, FROM_RCPT, false},
 	{form, REASON_CONTENT, REASON_OF_MESSAGE, AT(UNKNOWN) | AT(DATA) | AT(END), false},
+	{no_domain, REASON_INVALID_DOMAIN, REASON_OF_MESSAGE, FROM_RCPT, false},
 	{recipient, REASON_INVALID_RECIPIENT, REASON_OF_MESSAGE, FROM_RCPT, false},
+	{recipient_at_rcpt, REASON_INVALID_RECIPIENT, REASON_OF_MESSAGE, AT(RCPT), false},
 	{load, REASON_SYSTEM, REASON_OF_HOST, BEFORE_RCPT, true},
 	{trouble, REASON_SYSTEM, REASON_UNCLEAR, ANY, true},
+	{address_of_ours, REASON_REPUTATION, REASON_OF_HOST, ANY, true},
 	{rules, REASON_POLICY, REASON_UNCLEAR, ANY, true},
 };
 
+enum { HEARD_MAX = 1 + 16 + VERDICT_TEXT_MAX + 1 };
+
 /* A blank, then what is searched. */
 struct heard {
-	char text[1 + 16 + VERDICT_TEXT_MAX + 1];
+	char text[HEARD_MAX];
+	uint16_t word[HEARD_MAX / 2]; /* where each begins */
+	int nword;
 };
 
 static bool is_in_word(char c)
@@ -244,13 +266,17 @@ static void hear(struct heard *h, const struct verdict *v)
 {
 	size_t n = (size_t)snprintf(h->text, sizeof h->text, " %d %s", v->code, v->dsn);
 	for (const char *at = v->text; *at;) {
-		size_t len = strcspn(at, " ");
+		size_t len = strcspn(at, " "), heard = is_address(at, len) ? 0 : len;
 		h->text[n++] = ' ';
-		for (size_t i = 0; i < len && !is_address(at, len); i++)
+		for (size_t i = 0; i < heard; i++)
 			h->text[n++] = (char)tolower((unsigned char)at[i]);
 		at += len + (at[len] == ' ');
 	}
 	h->text[n] = '\0';
+	h->nword = 0;
+	for (size_t i = 1; i < n; i++)
+		if (begins_word(h->text + i))
+			h->word[h->nword++] = (uint16_t)i;
 }
 
 static bool goes_on(const char *at, const char *phrase);
@@ -263,11 +289,24 @@ static bool goes_on_behind_gap(const char *at, const char *phrase)
 	return false;
 }
 
+static bool goes_on_behind_address(const char *at, const char *phrase)
+{
+	unsigned n[4];
+	int len = 0;
+	at += *at == '[';
+	if (!isdigit((unsigned char)*at))
+		return false;
+	return sscanf(at, "%3u.%3u.%3u.%3u%n", n, n + 1, n + 2, n + 3, &len) == 4 && len > 0 &&
+	       goes_on(at + len, phrase);
+}
+
 static bool goes_on(const char *at, const char *phrase)
 {
 	for (; *phrase && *phrase != '|'; at++, phrase++)
 		if (*phrase == '*')
 			return goes_on_behind_gap(at, phrase + 1);
+		else if (*phrase == '%')
+			return goes_on_behind_address(at, phrase + 1);
 		else if (*at != *phrase)
 			return false;
 	return true;
@@ -275,18 +314,23 @@ static bool goes_on(const char *at, const char *phrase)
 
 static bool says(const struct heard *h, const char *phrase)
 {
-	for (const char *at = h->text + 1; *at; at++)
-		if (*at == *phrase && begins_word(at) && goes_on(at, phrase))
+	for (int i = 0; i < h->nword; i++) {
+		const char *at = h->text + h->word[i];
+		if ((*at == *phrase || *phrase == '%') && goes_on(at, phrase))
 			return true;
+	}
 	return false;
 }
 
 static bool says_any(const struct heard *h, const char *phrases)
 {
-	for (const char *at = phrases; at; at = strchr(at, '|') ? strchr(at, '|') + 1 : NULL)
-		if (says(h, at))
-			return true;
-	return false;
+	while (!says(h, phrases)) {
+		phrases = strchr(phrases, '|');
+		if (!phrases)
+			return false;
+		phrases++;
+	}
+	return true;
 }
 
 bool reason_text_find(const struct verdict *v, struct reason_said *said)

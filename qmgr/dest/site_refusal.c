@@ -39,7 +39,7 @@ static struct verdict *refusal(const struct verdict *said, enum verdict_class cl
 	if (said->code == 0)
 		return verdict_new(class, 0, dsn, said->host, said->text);
 	snprintf(text, sizeof text, "all hosts refuse to talk: %d %s", said->code, said->text);
-	return verdict_answering(VERDICT_AT_GREETING, class, said->code, dsn, said->host, text);
+	return verdict_answering(VERDICT_AT_GREETING, class, 0, dsn, said->host, text);
 }
 
 static bool any_unfit(const struct site *s)

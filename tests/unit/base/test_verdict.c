@@ -80,6 +80,22 @@ static void one_read_back_keeps_its_time(void **state)
 	verdict_unref(v);
 }
 
+static void one_in_other_words_is_still_the_answer_to_its_command(void **state)
+{
+	(void)state;
+	struct verdict *v =
+		verdict_answering(VERDICT_AT_RCPT, VERDICT_FAILED, 550, "5.1.1", "mx", "no");
+	struct verdict *other = verdict_reworded(v, VERDICT_DEFERRED, "4.1.1", "mx2", "not now");
+	assert_int_equal(other->stage, VERDICT_AT_RCPT);
+	assert_int_equal(other->class, VERDICT_DEFERRED);
+	assert_int_equal(other->code, 550);
+	assert_int_equal(other->when_ms, v->when_ms);
+	assert_string_equal(other->dsn, "4.1.1");
+	assert_string_equal(other->text, "not now");
+	verdict_unref(other);
+	verdict_unref(v);
+}
+
 static void the_classes_are_named_as_the_events_of_the_log(void **state)
 {
 	(void)state;
@@ -98,6 +114,7 @@ int main(void)
 		cmocka_unit_test(a_long_text_is_cut_between_two_characters),
 		cmocka_unit_test(a_verdict_lives_as_long_as_somebody_holds_it),
 		cmocka_unit_test(one_read_back_keeps_its_time),
+		cmocka_unit_test(one_in_other_words_is_still_the_answer_to_its_command),
 		cmocka_unit_test(the_classes_are_named_as_the_events_of_the_log),
 	};
 	return RUN(tests);

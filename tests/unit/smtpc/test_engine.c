@@ -116,6 +116,36 @@ static void each_recipient_has_its_own_verdict(void **state)
 	assert_verdict(d, 2, VERDICT_FAILED, 550);
 }
 
+static void assert_answers(const struct delivery *d, uint32_t i, enum verdict_stage stage)
+{
+	assert_int_equal(d->rcpt[i].verdict->stage, stage);
+}
+
+static void a_verdict_says_which_command_was_answered(void **state)
+{
+	(void)state;
+	greet(PIPELINED);
+	give(mail("x\r\n", TO("a@test", "b@test")));
+	says("250 ok\r\n250 ok\r\n550 no\r\n354 go\r\n");
+	sent();
+	says("554 no\r\n");
+	const struct delivery *d = back();
+	assert_answers(d, 0, VERDICT_AT_END);
+	assert_answers(d, 1, VERDICT_AT_RCPT);
+	give(mail("x\r\n", TO("a@test")));
+	says("550 no\r\n503 what\r\n503 what\r\n");
+	assert_answers(back(), 0, VERDICT_AT_MAIL);
+}
+
+static void a_greeting_that_refuses_is_one(void **state)
+{
+	(void)state;
+	says("554 5.7.1 go away\r\n");
+	struct verdict *why = engine_why(&engine);
+	assert_int_equal(why->stage, VERDICT_AT_GREETING);
+	verdict_unref(why);
+}
+
 static void a_refused_mail_counts_for_all_and_the_rest_is_consumed(void **state)
 {
 	(void)state;
@@ -290,6 +320,8 @@ int main(void)
 		T(an_envelope_may_follow_the_dot_at_once),
 		T(one_at_a_time_is_a_depth_of_one),
 		T(each_recipient_has_its_own_verdict),
+		T(a_verdict_says_which_command_was_answered),
+		T(a_greeting_that_refuses_is_one),
 		T(a_refused_mail_counts_for_all_and_the_rest_is_consumed),
 		T(step_by_step_a_refused_mail_ends_it_at_once),
 		T(all_refused_and_354_gets_a_lone_dot),
