@@ -229,6 +229,10 @@
 	  "A host that refuses connections, or does not answer, is tried again after 1 s, then after twice as long each time, up to this time.") \
 	P(duration, site_patience, "10s", 0, HOURS(1), RELOAD, "",                                 \
 	  "Mail for a destination that has died stays active this long, unless half of message_active_limit is in use. Then it is deferred, and due when the destination is alive again.") \
+	P(flag, pace, "true", 0, 0, RELOAD, "",                                                    \
+	  "When a host refuses mail because of its rate or volume, or of us, its destination gets what it was seen to take, a little more as long as nothing is refused, and less when something is. false: such a refusal is that message's.") \
+	P(number, pace_retries, "5", 0, 1000, RELOAD, "",                                          \
+	  "A message that a host refuses in this way is tried again at the pace so often before it is deferred.") \
 	P(duration, connect_timeout, "30s", 1, HOURS(1), RELOAD, "",                               \
 	  "Time for the TCP handshake.")                                                           \
 	P(duration, greeting_timeout, "300s", 1, HOURS(1), RELOAD, "", "Time for the greeting.")   \

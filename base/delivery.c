@@ -54,6 +54,7 @@ void delivery_free(struct delivery **dp)
 	for (uint32_t i = 0; i < d->nrcpt; i++)
 		verdict_unref(d->rcpt[i].verdict);
 	verdict_unref(d->reason);
+	verdict_unref(d->refusal);
 	content_unref(d->content);
 	free(d);
 	*dp = NULL;

@@ -87,6 +87,7 @@ struct connection_open {
 	bool login_refused;	/* AUTH was answered with 5xx, or can not be done as it is set up */
 	bool refused;		/* the host greeted with 5xx, or answered EHLO and HELO so */
 	bool unfit;		/* it can't carry mail with REQUIRETLS, which this was opened for */
+	bool hung_up;		/* the host closed or reset it, and was not silent */
 	bool confused;		/* the host lost count; mode is now the one to try next */
 	struct verdict *choked; /* why it is to get CONNECTION_SMALL_HELLO; or NULL */
 	struct verdict *why;	/* NULL: an orderly end (idle, aged, told to) */
@@ -150,7 +151,10 @@ struct delivery {
 	struct content *content; /* a reference */
 	/* filled by the worker: */
 	bool returned; /* nothing was decided: no recipient has a verdict; put it back in front */
-	bool wasted;   /* content was uploaded ahead and reached nobody, or nobody knows */
+	struct verdict
+		*refusal; /* returned: the host said this to it, and closed; a reference, or NULL */
+	bool hung_up; /* in doubt: the host closed or reset the connection, and was not silent */
+	bool wasted;  /* content was uploaded ahead and reached nobody, or nobody knows */
 	enum connection_mode
 		mode;		/* what the host was found out to want; CONNECTION_FULL: nothing */
 	struct verdict *reason; /* for mode: how that was found out; a reference, or NULL */

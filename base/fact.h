@@ -40,7 +40,8 @@ enum fact_note {
 	X(SPEED, "speed")	/* r, s, time to connect */                                        \
 	X(LIMIT, "limit")	/* connections that it was seen to take */                         \
 	X(PIPELINE, "pipeline") /* depth earned, mode, messages on a connection */                 \
-	X(PLAIN, "plain")	/* names under which its TLS is broken */
+	X(PLAIN, "plain")	/* names under which its TLS is broken */                          \
+	X(PACE, "pace")		/* deliveries in a time that it was found to let through */
 
 enum fact_which {
 #define X(which, name) FACT_##which,

@@ -22,6 +22,8 @@
 #define METRICS(M)                                                                                 \
 	M(received, "messages_received_total", "Messages accepted")                                \
 	M(in_doubt, "in_doubt_total", "Recipients whose final reply never came")                   \
+	M(pace_refusals, "pace_refusals_total",                                                    \
+	  "Transactions that hosts refused for their rate or volume, or for us")                   \
 	M(bounces, "bounces_total", "Bounces and delay warnings written")                          \
 	M(server_handshake, "connections{side=\"server\",state=\"handshake\"}",                    \
 	  "Connections open, of clients and to next hops")                                         \

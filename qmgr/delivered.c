@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { AT_ONCE = 2 };
+
 /* What was done, or may have been, is recorded before anything else happens to the message. */
 static void record(struct spool_delivered *note, uint32_t recipient, struct verdict *v)
 {
@@ -99,6 +101,14 @@ static void call_by_our_name(const struct conn *c, struct delivery_recipient *r)
 	verdict_unref(v);
 }
 
+/* The host has ended a connection that was of use, as those do that take so many messages on one: the first times it is
+ * tried again at once, alone. */
+static bool again_at_once(const struct conn *c, const struct delivery *d, const struct recipient *r)
+{
+	return d->hung_up && c->answered > 0 && r->doubts <= AT_ONCE && r->last &&
+	       r->last->class == VERDICT_IN_DOUBT;
+}
+
 void delivered_take(struct conn *c, struct entry *e, struct delivery *d)
 {
 	struct message *m = message_of_work(e->peer->job->work);
@@ -122,6 +132,10 @@ void delivered_take(struct conn *c, struct entry *e, struct delivery *d)
 		doubt |= d->rcpt[i].verdict->class == VERDICT_IN_DOUBT;
 		remember(c->site, d->rcpt[i].verdict);
 		take_verdict(m, e->recipient[i], d->rcpt[i].verdict, &context, note);
+		if (again_at_once(c, d, &m->work.envelope->rcpt[e->recipient[i]])) {
+			e->recipient[left++] = e->recipient[i];
+			e->alone = true;
+		}
 	}
 	c->host->doubts += doubt;
 	post(c->site, note);

@@ -1,6 +1,7 @@
 /* delivered.h - deliveries that came back from connections: recorded and counted for dest/.
  *
- * A verdict in doubt (indoubt.h) is counted for its recipient, and is final once that was too often.
+ * A verdict in doubt (indoubt.h) is counted for its recipient, and is final once that was too often. Where the host has ended a connection
+ * on which it had answered others, the recipient stays in its entry the first time, and is tried again at once.
  *
  * THREAD     qmgr.
  * ERRORS     None.

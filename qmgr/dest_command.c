@@ -6,6 +6,7 @@
 #include "qmgr/dest/conn.h"
 #include "qmgr/dest/pooling.h"
 #include "qmgr/dest/suspend.h"
+#include "qmgr/domain_mail.h"
 #include "qmgr/nexthop.h"
 
 #include <stdlib.h>
@@ -85,6 +86,9 @@ static void copy_site(struct dest_site *to, struct qmgr *q, const struct site *s
 		.rate_per_ms = t->destination_rate.per_ms,
 		.delay_ms = t->destination_rate_delay,
 		.dead_in_ms = left(site_down_until_ms(s), scheduler_now_ms(&q->sched)),
+		.pace = site_pace_rate(s),
+		.paced_ms = s->pacing.since_ms,
+		.refused = verdict_ref(s->pacing.why),
 		.last = verdict_ref(s->last_failure),
 		.nhost = s->nhost,
 		.host = mem_zalloc((size_t)s->nhost * sizeof *to->host + 1),
@@ -171,7 +175,7 @@ static void reset(struct qmgr *q, const char *name, bool hosts, bool everywhere)
 	q->db.learnt = true;
 }
 
-/* Sites that mail for this domain goes to; a next hop by MX has its domain in its key. */
+/* A next hop by MX has its domain in its key. */
 static bool knows_domain(const struct qmgr *q, const char *domain)
 {
 	for (const struct nexthop *n = q->nexthops; n; n = n->hh.next)
@@ -182,9 +186,9 @@ static bool knows_domain(const struct qmgr *q, const char *domain)
 
 static void add_sites_of_domain(struct qmgr *q, struct dest_command *c)
 {
-	for (const struct nexthop *n = q->nexthops; n; n = n->hh.next)
-		if (nexthop_site(n) && nexthop_is_for(n, c->name))
-			add_site(c, q, nexthop_site(n));
+	for (const struct site *s = q->db.sites; s; s = s->hh.next)
+		if (domain_mail_goes_to(q, c->name, s))
+			add_site(c, q, s);
 	c->found += c->nsite;
 }
 
@@ -200,7 +204,9 @@ static void suspend(struct qmgr *q, struct dest_command *c)
 	enum suspend_kind kind = c->found > 0 ? (c->hosts ? SUSPEND_HOST : SUSPEND_SITE)
 				 : knows_domain(q, c->name) ? SUSPEND_DOMAIN
 							    : SUSPEND_ANY;
-	suspend_begin(&q->db, c->name, kind);
+	bool news = suspend_begin(&q->db, c->name, kind);
+	if (news && (kind == SUSPEND_DOMAIN || kind == SUSPEND_ANY))
+		domain_mail_hold(q, c->name);
 	c->found = 1;
 }
 
@@ -259,6 +265,7 @@ void dest_command_free(struct dest_command **cp)
 			free(c->site[i].domain[k]);
 		free(c->site[i].domain);
 		verdict_unref(c->site[i].last);
+		verdict_unref(c->site[i].refused);
 	}
 	free(c->site);
 	fini_hosts(c->host, c->nhost);

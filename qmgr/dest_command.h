@@ -48,7 +48,7 @@ struct dest_host {
 
 struct dest_site {
 	char *name, *transport;
-	const char *state; /* alive, dead, out, limited, suspended */
+	const char *state; /* alive, dead, out, refused, paced, limited, suspended */
 	int window, limit; /* limit 0: none */
 	int connections, connecting, busy, idle;
 	int64_t waiting;
@@ -57,7 +57,10 @@ struct dest_site {
 	uint16_t number;	  /* of the site, as the spool has it; 0: none */
 	int64_t rate_events, rate_per_ms, delay_ms; /* 0: none */
 	int64_t dead_in_ms;			    /* for so long */
-	struct verdict *last;			    /* last failure, or NULL */
+	double pace;		 /* deliveries a second that its hosts let through; 0: any */
+	int64_t paced_ms;	 /* wall clock: since when; 0 */
+	struct verdict *refused; /* what they said last, or NULL */
+	struct verdict *last;	 /* last failure, or NULL */
 	int nhost;
 	struct dest_host *host;
 	int ndomain; /* where a name was given: domains whose mail, by MX, is known to go there */

@@ -6,6 +6,7 @@
 #include "qmgr/dest/conn.h"
 #include "qmgr/dest/ladder.h"
 #include "qmgr/dest/suspend.h"
+#include "qmgr/domain_mail.h"
 #include "qmgr/message.h"
 #include "qmgr/nexthop.h"
 #include "qmgr/qmgr.h"
@@ -32,7 +33,9 @@ static struct explain_row *add_site(struct explain_question *x, const struct sit
 	row->connections = s->connections;
 	row->connecting = s->connecting;
 	row->busy = s->busy;
-	row->last = verdict_ref(s->last_failure);
+	row->pace = site_pace_rate(s);
+	row->paced_ms = s->pacing.since_ms;
+	row->last = verdict_ref(s->pacing.why && row->pace > 0 ? s->pacing.why : s->last_failure);
 	return row;
 }
 
@@ -175,37 +178,12 @@ static bool has_host(const struct site *s, const char *name)
 	return false;
 }
 
-/* Is it where mail for this next hop goes? */
-static bool serves(const struct qmgr *q, const struct site *s, const char *domain)
-{
-	for (const struct nexthop *n = q->nexthops; n; n = n->hh.next)
-		if (nexthop_site(n) == s && nexthop_is_for(n, domain))
-			return true;
-	return false;
-}
-
-/* Does the configuration send the domain's mail there? The site has the name of the relays then. */
-static bool routed(const struct route *route, const struct site *s, const char *domain)
-{
-	const char *at = s->name;
-	if (route->relay->n == 0 || strcmp(route->by->title, s->queue.transport->title) != 0)
-		return false;
-	size_t len = strlen(domain);
-	if (strncasecmp(at, domain, len) == 0 && strncmp(at + len, " by ", 4) == 0)
-		at += len + 4;
-	for (int i = 0; i < route->relay->n; i++) {
-		len = strlen(route->relay->item[i]);
-		if (strncmp(at, route->relay->item[i], len) != 0)
-			return false;
-		at += len;
-		if (i + 1 < route->relay->n && *at++ != ',')
-			return false;
-	}
-	return *at == '\0';
-}
-
 static void explain_site(struct explain_question *x, const struct site *s)
 {
+	static const enum constraint of_health[] = {[SITE_DEAD] = CONSTRAINT_DEAD,
+						    [SITE_OUT] = CONSTRAINT_OUT,
+						    [SITE_REFUSED] = CONSTRAINT_PACE,
+						    [SITE_SUSPENDED] = CONSTRAINT_SUSPENDED};
 	struct explain_row *row = add_site(x, s);
 	struct heap_item *it = heap_first(&s->queue.order);
 	struct list *any = list_empty(&s->queue.peers) ? NULL : s->queue.peers.next;
@@ -219,9 +197,7 @@ static void explain_site(struct explain_question *x, const struct site *s)
 		row->first = p->job->work->id;
 		row->first_slots = job_needed(p->job);
 	} else if (s->health != SITE_ALIVE) {
-		row->constraint = s->health == SITE_DEAD  ? CONSTRAINT_DEAD
-				  : s->health == SITE_OUT ? CONSTRAINT_OUT
-							  : CONSTRAINT_SUSPENDED;
+		row->constraint = of_health[s->health];
 		row->until_ms = site_down_until_ms(s) ? wall_ms(s->db, site_down_until_ms(s)) : 0;
 	} else if (s->busy > 0) {
 		row->constraint = CONSTRAINT_SENDING;
@@ -240,11 +216,10 @@ static void explain_sites(const struct qmgr *q, struct explain_question *x)
 {
 	if (explain_named(q, x))
 		return;
-	char *address = mem_printf("postmaster@%s", x->site);
-	const struct route *route = route_find(q->routes, "", address);
-	free(address);
+	if (suspend_covers_domain(&q->db, x->site))
+		add_row(x, CONSTRAINT_SUSPENDED, 0)->site = mem_strdup(x->site);
 	for (const struct site *s = q->db.sites; s; s = s->hh.next)
-		if (has_host(s, x->site) || serves(q, s, x->site) || routed(route, s, x->site))
+		if (has_host(s, x->site) || domain_mail_goes_to(q, x->site, s))
 			explain_site(x, s);
 }
 

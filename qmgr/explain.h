@@ -27,7 +27,9 @@ struct explain_row {
 	int64_t sending;	/* more of them, on connections */
 	int64_t parked;		/* messages in the queue that wait for the site to live again */
 	int64_t until_ms;	/* wall clock: when it is looked at next; 0: when something ends */
-	int64_t limit;		/* connections that the constraint allows; 0: it is no number */
+	int64_t limit;		/* what the constraint allows; 0: it is no number */
+	double pace;	  /* of the site: deliveries a second that its hosts let through; 0: any */
+	int64_t paced_ms; /* wall clock: since when; 0 */
 	int window, connections, connecting, busy; /* of the site */
 	int64_t ahead;				   /* entries that come first at this site */
 	uint64_t first;				   /* message whose turn it is; 0: its own */

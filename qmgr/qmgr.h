@@ -34,6 +34,7 @@
  *	bounce.c	RFC 3464 reports (pure)
  *	report_text.c	the small forms in them: dates, folded lines, xtext
  *	dest_command.c	sluice dest: sites and hosts for the operator
+ *	domain_mail.c	where the mail of a domain goes; what waits for one that is suspended
  *	explain.c	why a message or a site waits; reads only
  *	explain_question.c  question and answer of sluice explain
  *	snapshot.c	the busiest sites, for top and the status page; reads only

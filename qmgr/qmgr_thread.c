@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "qmgr/qmgr_thread.h"
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "qmgr/delivered.h"
 #include "qmgr/dest/congestion.h"
@@ -11,6 +12,7 @@
 #include "qmgr/message.h"
 #include "qmgr/nexthop.h"
 #include "qmgr/reader.h"
+#include "qmgr/retry.h"
 #include "qmgr/router.h"
 
 #include <assert.h>
@@ -96,6 +98,14 @@ static void settle(void *context)
 	qmgr_thread_settle(context);
 }
 
+static bool overdue(const struct work *w)
+{
+	const struct conf_queue *limits = &message_of_work(w)->qmgr->sched.conf->queue;
+	int64_t now_ms = clock_wall_ms();
+	return retry_expired(limits, w->envelope, now_ms) ||
+	       retry_warning_due(limits, w->envelope, now_ms);
+}
+
 static void check(struct work *w)
 {
 	struct message *m = message_of_work(w);
@@ -108,6 +118,7 @@ void qmgr_thread_init(struct qmgr *q, struct conf *conf, struct loop *loop)
 					     .take = delivered_take,
 					     .defer = delivered_defer,
 					     .record = delivered_record,
+					     .overdue = overdue,
 					     .check = check,
 					     .context = q};
 	scheduler_init(&q->sched, conf, loop, reader_refill);

@@ -78,7 +78,7 @@ static int64_t count_down(const struct qmgr *q)
 {
 	int64_t n = 0;
 	for (const struct site *s = q->db.sites; s; s = s->hh.next)
-		n += s->health == SITE_DEAD || s->health == SITE_OUT;
+		n += s->health == SITE_DEAD || s->health == SITE_OUT || s->health == SITE_REFUSED;
 	return n;
 }
 
@@ -97,6 +97,7 @@ static void copy(struct snapshot_site *to, const struct site *s, int64_t now_ms)
 		.deferred = s->parked.deferred,
 		.verdicts = s->verdicts,
 		.dead_in_ms = until_ms > now_ms ? until_ms - now_ms : 0,
+		.pace = site_pace_rate(s),
 		.last = verdict_ref(newest(s)),
 	};
 }

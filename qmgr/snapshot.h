@@ -26,12 +26,13 @@ enum { SNAPSHOT_SITES_MAX = 20 }; /* of each kind */
 
 struct snapshot_site {
 	char *name, *transport;
-	const char *state; /* alive, dead, out, limited, suspended */
+	const char *state; /* alive, dead, out, refused, paced, limited, suspended */
 	int window, connections, connecting, busy;
 	int64_t waiting;      /* entries */
 	int64_t deferred;     /* messages in the queue */
 	int64_t verdicts;     /* on recipients, in all; while the site is remembered */
 	int64_t dead_in_ms;   /* for so long; 0: not */
+	double pace;	      /* deliveries a second that its hosts let through; 0: any */
 	struct verdict *last; /* the newest reply or failure, or NULL */
 };
 

@@ -443,9 +443,11 @@ static void on_event(void *owner, enum stream_event event)
 		settle(c);
 		break;
 	case STREAM_EOF:
+		c->engine.hung_up = true;
 		broke(c, "connection closed");
 		break;
-	case STREAM_ERROR:
+	case STREAM_ERROR: /* what lies unread where a host closes makes a reset of it */
+		c->engine.hung_up = true;
 		broke(c, stream_error(c->stream));
 		break;
 	case STREAM_TIMEOUT:

@@ -103,6 +103,7 @@ void connection_post_closed(struct connection *c, struct verdict *why)
 	if (o->login_refused && o->credential->kind == CREDENTIAL_REFRESH)
 		secrets_spoiled(c->worker->secrets, o->credential);
 	o->choked = take_choked(c);
+	o->hung_up = c->engine.hung_up;
 	o->confused = c->engine.confused;
 	if (o->confused)
 		o->mode = c->engine.mode;

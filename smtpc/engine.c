@@ -132,10 +132,15 @@ static void handle(struct engine *e, const struct expected *x)
 /* A host that has carried mail and is asked for more goes away for the sake of its limits. */
 static void told_off(struct engine *e, const struct expected *x)
 {
-	if (x->kind == EXPECTED_MAIL && e->carried > 0)
+	struct verdict *why = engine_verdict(e, VERDICT_DEFERRED);
+	if (x->transaction)
+		transaction_told(x->transaction, why);
+	if (x->kind == EXPECTED_MAIL && e->carried > 0 && !engine_speaks_of_us(e)) {
+		verdict_unref(why);
 		engine_renew(e, e->carried);
-	else
-		engine_close(e, BREAK_TOLD, engine_verdict(e, VERDICT_DEFERRED));
+	} else {
+		engine_close(e, BREAK_TOLD, why);
+	}
 }
 
 static void answered(struct engine *e, const struct buf *in)
@@ -187,7 +192,9 @@ void engine_say_nothing(struct engine *e)
 
 void engine_give(struct engine *e, struct delivery *d)
 {
-	d->returned = d->wasted = false;
+	d->returned = d->wasted = d->hung_up = false;
+	verdict_unref(d->refusal);
+	d->refusal = NULL;
 	if (e->quit || e->state == ENGINE_QUITTING || e->state == ENGINE_CLOSED) {
 		d->returned = true;
 		put_done(e, d);

@@ -101,6 +101,7 @@ struct engine {
 	int answered;	/* deliveries that were not returned */
 	int carried;	/* transactions whose MAIL was accepted */
 	int enough;	/* closed for renewal because so many are all it takes; 0: not for that */
+	bool hung_up;	/* the host closes or resets the connection: set before engine_lost() */
 	bool renew;	/* closed, to go on on a fresh connection */
 	bool apart;	/* nothing goes behind the end of a message before its answer */
 	bool secure;	/* TLS stands */

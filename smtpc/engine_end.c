@@ -7,6 +7,7 @@ void engine_close(struct engine *e, enum transaction_break how, struct verdict *
 		engine_blame_unproved(e);
 	list_each (link, tmp, &e->transactions) {
 		struct transaction *t = list_entry(link, struct transaction, link);
+		t->delivery->hung_up = e->hung_up;
 		transaction_broken(t, how, engine_sent(e, t), why, e->setup.peer);
 		engine_finish(e, t);
 	}

@@ -39,6 +39,9 @@ void engine_expect(struct engine *, struct expected);
 void engine_close(struct engine *, enum transaction_break, struct verdict *why);
 /* Every transaction ends as it stands. Takes why, which may be NULL. */
 
+bool engine_speaks_of_us(const struct engine *);
+/* The refusal at hand is one of our rate or reputation, and not of this connection. */
+
 void engine_refused(struct engine *, const char *dsn);
 /* The host does not want to talk: QUIT, and closed with its reply as a deferral. */
 

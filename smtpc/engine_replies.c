@@ -1,11 +1,27 @@
 /* SPDX-License-Identifier: ISC */
 #include "smtpc/engine_impl.h"
 
+#include "base/reason.h"
+
 #include <string.h>
 
 enum verdict_class engine_refusal_class(int code)
 {
 	return code / 100 == 5 ? VERDICT_FAILED : VERDICT_DEFERRED;
+}
+
+/* Not of this connection: another would be told the same. */
+bool engine_speaks_of_us(const struct engine *e)
+{
+	static const char *const connection[] = {"connection", "session"};
+	struct verdict *v = engine_verdict(e, VERDICT_DEFERRED);
+	enum reason r = reason_of(v);
+	bool ours = strncmp(v->dsn, "4.7.", 4) == 0 &&
+		    (r == REASON_RATE_LIMITED || r == REASON_REPUTATION);
+	for (size_t i = 0; i < sizeof connection / sizeof connection[0]; i++)
+		ours &= strcasestr(v->text, connection[i]) == NULL;
+	verdict_unref(v);
+	return ours;
 }
 
 /* The replies to what was sent with it may still come, or not: this one counts. */
@@ -16,7 +32,7 @@ static void mail_refused(struct engine *e, const struct expected *x)
 		engine_suspect(e, x);
 		t->suspect = true;
 		transaction_doubt_all(t);
-	} else if (e->reply.code / 100 == 4 && e->carried > 0) {
+	} else if (e->reply.code / 100 == 4 && e->carried > 0 && !engine_speaks_of_us(e)) {
 		/* The host may have had enough of this connection: another will show it. But what
 		 * is in flight behind this may be taken: then it is asked again when that is over. */
 		if (!engine_followed(e, t)) {

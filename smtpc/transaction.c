@@ -154,6 +154,12 @@ void transaction_refuse_all(struct transaction *t, struct verdict *v)
 	t->accepted = 0;
 }
 
+void transaction_told(struct transaction *t, struct verdict *why)
+{
+	assert(!t->delivery->refusal);
+	t->delivery->refusal = verdict_ref(why);
+}
+
 void transaction_conclude(struct transaction *t, struct verdict *v)
 {
 	for (uint32_t i = 0; i < t->delivery->nrcpt; i++) {

@@ -102,6 +102,9 @@ void transaction_postpone(struct transaction *, uint32_t i);
 void transaction_refuse_all(struct transaction *, struct verdict *);
 /* Every recipient without a verdict that was not postponed. */
 
+void transaction_told(struct transaction *, struct verdict *);
+/* This was the answer to one of its commands, and the host closes: should it come back untouched, that is why. */
+
 void transaction_conclude(struct transaction *, struct verdict *);
 /* The recipients that were accepted. */
 

@@ -70,6 +70,7 @@ static void put_site(struct buf *to, const struct snapshot_site *s)
 	json_put_number(to, "deferred", s->deferred);
 	json_put_number(to, "verdicts", s->verdicts);
 	json_put_number(to, "dead_in_ms", s->dead_in_ms);
+	json_put_number(to, "pace_per_1000s", (int64_t)(s->pace * 1000));
 	json_put_text(to, "last_class", s->last ? verdict_class_name(s->last->class) : NULL);
 	json_put_number(to, "last_code", s->last ? s->last->code : 0);
 	json_put_number(to, "last_ms", s->last ? s->last->when_ms : 0);

@@ -3,6 +3,7 @@
 
 #include "base/conf_units.h"
 #include "base/log.h"
+#include "cmd/text/explain_print.h"
 #include "cmd/text/moment.h"
 #include "cmd/text/reply_words.h"
 #include "qmgr/dest/site.h"
@@ -35,6 +36,16 @@ static void put_rate(struct buf *to, const struct dest_site *s)
 	if (s->delay_ms > 0) {
 		buf_puts(to, " delay=");
 		conf_amount_print(CONF_duration, s->delay_ms, to);
+	}
+}
+
+/* "20/s, since 10:42, because: 421 4.7.28 ..." */
+static void put_pace(struct buf *to, const struct dest_site *s)
+{
+	explain_print_pace(to, s->pace, s->paced_ms, false);
+	if (s->refused) {
+		buf_puts(to, ", because: ");
+		reply_words_put(to, s->refused, false);
 	}
 }
 
@@ -158,7 +169,11 @@ static void put_site_line(struct buf *to, const struct dest_site *s, const struc
 	if (s->deferred > 0)
 		buf_printf(to, " deferred=%-5" PRId64 " parked=%-5" PRId64, s->deferred, s->parked);
 	put_rate(to, s);
-	if (s->last) {
+	if (s->pace > 0) {
+		buf_puts(to, " pace=\"");
+		put_pace(to, s);
+		buf_puts(to, "\"");
+	} else if (s->last) {
 		buf_puts(to, " (");
 		reply_words_put(to, s->last, false);
 		buf_puts(to, ")");
@@ -293,6 +308,11 @@ static void put_site_full(struct buf *to, const struct dest_site *s)
 	put_rate(to, s);
 	buf_printf(to, "\ndeferred:    %" PRId64 ", of which %" PRId64 " until it lives again\n",
 		   s->deferred, s->parked);
+	if (s->pace > 0) {
+		buf_puts(to, "pace:        ");
+		put_pace(to, s);
+		buf_puts(to, "\n");
+	}
 	if (s->last) {
 		buf_puts(to, "last failure: ");
 		put_when(to, s->last);
@@ -373,6 +393,18 @@ static void json_host(struct buf *to, const struct dest_host *h)
 	buf_puts(to, "}");
 }
 
+static void json_pace(struct buf *to, const struct dest_site *s)
+{
+	if (s->pace <= 0) {
+		buf_puts(to, ",\"pace\":null");
+		return;
+	}
+	buf_printf(to, ",\"pace\":{\"rate\":%.3f,\"since\":%.3f,", s->pace,
+		   (double)s->paced_ms / 1000);
+	json_text(to, "reason", s->refused ? s->refused->text : "");
+	buf_puts(to, "}");
+}
+
 static void json_site(struct buf *to, const struct dest_site *s)
 {
 	buf_puts(to, "{");
@@ -390,6 +422,7 @@ static void json_site(struct buf *to, const struct dest_site *s)
 	json_seconds(to, "rate_per", s->rate_per_ms);
 	json_seconds(to, "rate_delay", s->delay_ms);
 	json_seconds(to, "dead_for", s->dead_in_ms);
+	json_pace(to, s);
 	json_verdict(to, s->last);
 	buf_puts(to, ",\"hosts\":[");
 	for (int i = 0; i < s->nhost; i++) {

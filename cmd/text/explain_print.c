@@ -20,7 +20,19 @@ static void put_clean(struct buf *to, const char *text)
 	buf_commit(to, utf8_clean(clean, text, len));
 }
 
-static void put_why(struct buf *to, const struct explain_row *row)
+void explain_print_pace(struct buf *to, double rate, int64_t since_ms, bool utc)
+{
+	if (rate >= 1)
+		buf_printf(to, "%.3g/s", rate);
+	else if (rate > 0)
+		buf_printf(to, "one in %.0f s", 1 / rate);
+	if (since_ms > 0) {
+		buf_puts(to, ", since ");
+		moment_put(to, since_ms, utc);
+	}
+}
+
+static void put_why(struct buf *to, const struct explain_row *row, bool utc)
 {
 	const char *why = constraint_row(row->constraint)->why;
 	for (size_t n; *why; why += n) {
@@ -32,6 +44,8 @@ static void put_why(struct buf *to, const struct explain_row *row)
 			buf_printf(to, "%" PRId64 " %s%s", row->limit,
 				   constraint_row(row->constraint)->counts,
 				   row->limit == 1 ? "" : "s");
+		else if (why[n + 1] == 'p')
+			explain_print_pace(to, row->pace, row->paced_ms, utc);
 		else
 			buf_puts(to, row->limit == 1 ? "is" : "are");
 		n += 2;
@@ -82,7 +96,7 @@ static void put_sending(struct buf *to, const struct explain_row *row, bool of_s
 static void put_sentence(struct buf *to, const struct explain_row *row, bool of_site,
 			 int64_t now_ms, bool utc)
 {
-	put_why(to, row);
+	put_why(to, row, utc);
 	if (constraint_row(row->constraint)->cites)
 		explain_print_last(to, row->last);
 	if (of_site && row->first)
@@ -171,6 +185,9 @@ static void put_object(struct buf *to, const struct explain_question *x,
 	buf_printf(to, ",\"next_slots\":%" PRId64 ",\"slipped\":%d", row->first_slots,
 		   row->slipped);
 	put_string(to, "last", row->last ? row->last->text : NULL);
+	if (row->pace > 0)
+		buf_printf(to, ",\"pace\":%.3f,\"paced_since\":%.3f", row->pace,
+			   (double)row->paced_ms / 1000);
 	buf_puts(to, "}\n");
 	buf_fini(&sentence);
 }

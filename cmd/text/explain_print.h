@@ -17,6 +17,9 @@
 void explain_print(struct buf *to, const struct explain_question *, bool json, int64_t now_ms);
 void explain_print_spooled(struct buf *to, const struct spool_row *, bool json, int64_t now_ms);
 
+void explain_print_pace(struct buf *, double rate, int64_t since_ms, bool utc);
+/* "20/s, since ...", of a site's pace; nothing of a rate of 0. */
+
 void explain_print_last(struct buf *to, const struct verdict *);
 /* ": HOST said \"...\"", or nothing for NULL. */
 

@@ -72,6 +72,7 @@ struct conn {
 	int64_t most;	     /* of them; 0: any number */
 	int turn;	     /* of them, since this site has it */
 	int done;	     /* of them, came to a verdict */
+	int answered;	     /* of these, by the host */
 	struct list carried; /* struct entry, in flight */
 	struct list in_site;
 	struct list in_host_idle; /* host->idle, when ready and carrying nothing */

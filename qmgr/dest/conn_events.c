@@ -150,6 +150,19 @@ static void give_up(const struct conn *c, struct entry *e)
 	verdict_unref(why);
 }
 
+/* One that has carried mail before may have been closed while it was idle: that says nothing of the
+ * message, and several may come to it at once. */
+static void came_back_untouched(struct conn *c, struct entry *e, struct delivery *d)
+{
+	struct site *s = c->site;
+	if (d->refusal && site_pace_rules(s, c->host)) {
+		if (!site_pace_told(c, e, d))
+			s->db->thread.defer(s, e, d->refusal, false);
+	} else if (c->done == 0 && ++e->returns > RETURNS_MAX) {
+		give_up(c, e);
+	}
+}
+
 void conn_on_back(struct destdb *db, struct delivery *d)
 {
 	struct entry *e = d->owner;
@@ -164,14 +177,15 @@ void conn_on_back(struct destdb *db, struct delivery *d)
 	e->peer->job->concurrency--;
 	assert(c->bytes >= 0 && e->peer->job->concurrency >= 0);
 	if (d->returned) {
-		/* One that has carried mail before may have been closed while it was idle: that says
-		 * nothing of the message, and several may come to it at once. */
-		if (c->done == 0 && ++e->returns > RETURNS_MAX)
-			give_up(c, e);
+		came_back_untouched(c, e, d);
 	} else {
 		c->done++;
 		site_worked(s, busy);
 		site_delivery_ended(s);
+		c->answered += d->nrcpt > 0 && d->rcpt[0].verdict &&
+			       d->rcpt[0].verdict->class != VERDICT_IN_DOUBT;
+		host_carried(c->host);
+		site_pace_answered(c, e, d);
 		db->thread.take(c, e, d);
 	}
 	if (e->n > 0 && !w->cancelled) {
@@ -219,6 +233,12 @@ void conn_abandon(struct destdb *db, struct conn *c)
 	conn_end(db, c);
 }
 
+/* It served, and would take no mail: the site's pace sees to that. */
+static bool was_told(const struct conn *c, const struct connection_open *open)
+{
+	return open->was_ready && open->why->code == 421 && site_pace_rules(c->site, c->host);
+}
+
 void conn_on_closed(struct destdb *db, struct connection_open *open)
 {
 	struct conn *c = open->owner;
@@ -230,17 +250,22 @@ void conn_on_closed(struct destdb *db, struct connection_open *open)
 	s->queue.transport->unpark = true;
 	if (open->was_ready && (open->why || open->confused))
 		conn_set_depth(h, 1);
+	if (open->hung_up && open->why && c->answered > 0)
+		host_ended_after(h, c->answered, destdb_now_ms(db));
 	if (!open->why && !open->confused && c->done > 0)
 		host_ended_well(h, destdb_now_ms(db));
 	if (open->confused) {
 		db->learnt = true;
 		host_confused(h, open->mode, open->why, c->name, destdb_now_ms(db));
+	} else if (open->why && was_told(c, open)) {
+		site_connection_failed(s, h, open->why, false);
 	} else if (open->why) {
 		/* One that has carried mail and is then cut off tells us little about the host. */
 		bool useless = c->done == 0;
 		h->unfit = useless && open->unfit;
 		h->refuses = useless && (open->refused || open->unfit);
 		host_login_refused(h, useless && open->login_refused, open->why);
+		h->told = useless && open->was_ready && open->why->code == 421;
 		if (useless)
 			was_useless(db, c, open->why);
 		site_connection_failed(s, h, open->why, useless);

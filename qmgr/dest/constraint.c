@@ -57,6 +57,14 @@ static const struct constraint_row rows[] = {
 			   "queue flush",
 		 .advice = ADVICE_DOWN,
 		 .cites = true},
+	[CONSTRAINT_PACE] =
+		{.name = "pace",
+		 .why = "its hosts let no more through: %p",
+		 .relief = "that time; what they take, which lets the pace grow; sluice dest reset",
+		 .advice =
+			 "its hosts let no more through: sluice explain says in which words; fewer "
+			 "messages, or another address, helps",
+		 .cites = true},
 	[CONSTRAINT_RATE] = {.name = "rate",
 			     .why = "destination_rate: the next delivery is not due",
 			     .relief = "that time",

@@ -22,6 +22,7 @@ enum constraint {
 	CONSTRAINT_SUSPENDED,
 	CONSTRAINT_DEAD,
 	CONSTRAINT_OUT,
+	CONSTRAINT_PACE,
 	CONSTRAINT_RATE,
 	CONSTRAINT_RATE_DELAY,
 	CONSTRAINT_PROVIDER_RATE,
@@ -41,7 +42,8 @@ enum constraint {
 struct constraint_row {
 	const char *name;
 	const char *counts; /* what its limit is a number of, in the singular; NULL: it has none */
-	const char *why; /* a sentence: %s is that number with what it counts, %a "is" or "are" */
+	const char *
+		why; /* a sentence: %s is that number with what it counts, %a "is" or "are", %p the pace of the site */
 	const char *relief; /* what lets it go */
 	const char *advice; /* for an active queue that it fills up; NULL: as for any other */
 	bool in_turn; /* of a site: seen to by the dispatcher, when it is the site's turn; else only an event ends it */

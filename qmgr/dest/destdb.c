@@ -29,6 +29,7 @@ void destdb_collect(struct destdb *db)
 	struct site *s, *next_s;
 	HASH_ITER(hh, db->sites, s, next_s)
 	{
+		site_pace_age(s);
 		if (site_idle(s) && s->dead_until_ms <= now_ms)
 			site_free(s);
 		else

@@ -15,7 +15,10 @@
  *	site_health.c	whether it is alive; what happens to its mail when it dies, and when it is alive again
  *	site_refusal.c	what to do when all its hosts refuse to talk
  *	site_places.c	where an entry can go now
- *	site_rate.c	when the next delivery may begin: what the configuration says
+ *	site_rate.c	when the next delivery may begin
+ *	site_pace.c	what its hosts let through; site_answers.c: what they answer, and what comes of that
+ *	learnt_pace.c	the numbers of it (pure)
+ *	agreement.c	do the last refusals speak of the host, whatever their words?
  *	site_window.c	what connections and deliveries tell its window, and what that allows
  *	remembered.c	how wide its window was, for when it is known again
  *	host.c		one host: up, out, probed; how many connections it takes
@@ -84,6 +87,9 @@ struct destdb_thread {
 
 	void (*record)(struct site *, struct entry *, struct verdict *const *verdict);
 	/* The same for an entry that was bound early (early.h): one verdict for each recipient. */
+
+	bool (*overdue)(const struct work *);
+	/* Its lifetime is over, or its sender is to be told of the delay: it is not to be kept waiting here. */
 
 	void (*check)(struct work *);
 	/* Something of it has ended: if that was the last, so does the message, which may be freed. */

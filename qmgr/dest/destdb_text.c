@@ -30,6 +30,20 @@ static void put_host(struct buf *to, const struct host *h)
 	}
 }
 
+static void put_site(struct buf *to, const struct remembered *r)
+{
+	buf_printf(to, "site\tkey=%s", r->key);
+	fields_put_number(to, "window", r->concurrency);
+	fields_put_number(to, "at", r->at_ms);
+	fields_put_number(to, "pace", (int64_t)(r->pace * HOST_PACE_UNIT));
+	if (r->pace > 0) {
+		fields_put_number(to, "since", r->since_ms);
+		fields_put_number(to, "refused", r->refused_ms);
+		host_text_put_reply(to, r->why);
+	}
+	buf_puts(to, "\n");
+}
+
 void destdb_write(struct destdb *db, struct buf *to)
 {
 	int64_t now_ms = clock_steady_ms();
@@ -39,8 +53,7 @@ void destdb_write(struct destdb *db, struct buf *to)
 	for (const struct site *s = db->sites; s; s = s->hh.next)
 		remembered_keep(s);
 	for (const struct remembered *r = db->remembered; r; r = r->hh.next)
-		buf_printf(to, "site\tkey=%s\twindow=%d\tat=%" PRId64 "\n", r->key, r->concurrency,
-			   r->at_ms);
+		put_site(to, r);
 	for (const struct suspended *n = db->suspended; n; n = n->hh.next)
 		buf_printf(to, "suspended\t%s=%s\n", suspend_kind_name(n->kind), n->name);
 }
@@ -73,9 +86,20 @@ static void read_site(struct destdb *db, const char *line, struct buf *room)
 {
 	int window = (int)fields_measured(line, "window", room, HOST_COUNT_MAX);
 	int64_t at_ms = fields_number(line, "at", room);
+	int64_t pace = fields_measured(line, "pace", room, HOST_PACE_MOST);
+	int64_t since_ms = fields_number(line, "since", room);
+	int64_t refused_ms = fields_number(line, "refused", room);
+	struct verdict *why = pace > 0 ? host_text_reply(line, room) : NULL;
 	const char *key = fields_get(line, "key", room);
-	if (key && window > 0)
-		remembered_add(db, key, window, at_ms);
+	if (key && (window > 0 || pace > 0)) {
+		struct remembered *r = remembered_add(db, key, window, at_ms);
+		verdict_unref(r->why);
+		r->pace = (double)pace / HOST_PACE_UNIT;
+		r->since_ms = since_ms;
+		r->refused_ms = refused_ms;
+		r->why = verdict_ref(why);
+	}
+	verdict_unref(why);
 }
 
 static void read_suspended(struct destdb *db, const char *line, struct buf *room)

@@ -151,7 +151,8 @@ bool host_worked(struct host *h, int64_t now_ms)
 	h->hung_ms = 0;
 	h->proven = true;
 	h->refuses = h->unfit = h->login_refused = false;
-	h->failures = 0;
+	if (!h->told)
+		h->failures = 0;
 	h->retry_ms = 0;
 	/* It takes more than it did: how much more is found out at once. */
 	if (h->limit.n > 0 && taken_by_all(h) > h->limit.n) {
@@ -162,6 +163,20 @@ bool host_worked(struct host *h, int64_t now_ms)
 		forget_why(h);
 	}
 	return back;
+}
+
+void host_carried(struct host *h)
+{
+	if (h->told)
+		h->failures = 0;
+	h->told = false;
+}
+
+void host_paced(struct host *h, double rate, int64_t since_ms, struct verdict *why)
+{
+	verdict_ref(why); /* before the other goes: it may be the same */
+	verdict_unref(h->pace.why);
+	h->pace = (struct host_pace){.rate = rate, .since_ms = since_ms, .why = why};
 }
 
 void host_probe(struct host *h)
@@ -234,7 +249,7 @@ void host_forget(struct host *h)
 		host_move(h, HOST_UP);
 	forget_why(h);
 	h->failures = 0;
-	h->proven = h->refuses = h->unfit = false;
+	h->proven = h->refuses = h->unfit = h->told = false;
 	h->era++;
 	h->retry_ms = h->slow_until_ms = 0;
 	h->mode_until_ms = h->good_ms = h->opened_ms = 0;
@@ -273,6 +288,8 @@ bool host_answers(const struct host *h)
 bool host_has_room(const struct host *h, int64_t host_limit, int64_t now_ms)
 {
 	const struct host_limit *l = &h->limit;
+	if (h->told && h->connections > 0)
+		return false; /* one message asks */
 	if (h->leased.shared)
 		return leased_room(h, host_limit, now_ms);
 	if (host_limit > 0 && h->connections >= host_limit)
@@ -325,6 +342,7 @@ void host_fini(struct host *h)
 		free(p);
 	}
 	forget_why(h);
+	host_paced(h, 0, 0, NULL);
 }
 
 bool host_stale(const struct host *h, int64_t now_ms)
@@ -385,6 +403,13 @@ void host_takes_messages(struct host *h, int messages, int64_t now_ms)
 		log_event(LOG_LEVEL_INFO, "host", "host", h->peer, "state", "limited", "messages",
 			  log_number(h->messages_most), "reason",
 			  "it takes no more on one connection", NULL);
+}
+
+void host_ended_after(struct host *h, int messages, int64_t now_ms)
+{
+	if (h->ended_after == messages)
+		host_takes_messages(h, messages, now_ms);
+	h->ended_after = messages;
 }
 
 struct verdict *host_why(const struct host *h, const char *name)

@@ -47,6 +47,8 @@ enum {
 	HOST_STALE_MS = 3600000,       /* what nobody has used for so long is forgotten */
 	HOST_BACKOFF_KEPT_MS = 300000, /* over a restart a host is out for so long at most */
 	HOST_COUNT_MAX = 1000000,      /* failures are not counted beyond that */
+	HOST_PACE_UNIT = 1000, /* a pace is kept, and told, as deliveries in so many seconds, */
+	HOST_PACE_MOST = 1000000000, /* at most */
 };
 
 /* X(state, text, states that may follow) */
@@ -77,12 +79,20 @@ struct host_plain {
 	char name[];
 };
 
+/* How much mail it was found to let through: site_pace.h, which learns it by site. */
+struct host_pace {
+	double rate;	     /* deliveries a second; 0: any */
+	int64_t since_ms;    /* wall clock: when it refused first */
+	struct verdict *why; /* or NULL */
+};
+
 /* What other nodes know of it: pooling.h. */
 struct host_pooling {
 	struct fact *fact;	      /* the newest of each part, told or heard; NULL: none */
 	uint64_t as[FACT_PART_COUNT]; /* what it was like then */
 	struct list changed;	      /* in destdb's, of those that may be to be told */
-	int64_t r_us, s_us, depth;    /* measured, as it was told or heard last */
+	int64_t r_us, s_us, depth;    /* measured, as it was told or heard last, */
+	int64_t pace;		      /* likewise, in a thousand seconds */
 	int doubts;		      /* told */
 	int64_t doubts_of_all;
 	int64_t measured_ms;	/* steady clock: such a measure was told last; 0 */
@@ -119,6 +129,7 @@ struct host {
 	int64_t retry_ms;    /* steady clock: a probe is due; while not UP */
 	struct verdict *why; /* the last failure, or NULL */
 	char *why_name;	     /* by which name the host was called in it */
+	bool told;	     /* that was 421 after it was ready: only mail shows that it is over */
 	bool login_refused;  /* that was the login; until a connection is ready */
 	bool refuses;	     /* that was a 5xx to the connection, or to EHLO and HELO */
 	bool unfit; /* or, of one for mail with REQUIRETLS, that it can't do that: mail is returned when all refuse */
@@ -129,9 +140,11 @@ struct host {
 	int depth;	/* messages in flight that it has earned on one connection */
 	enum connection_mode mode;
 	int64_t mode_until_ms; /* steady clock: then all that it announces is tried again */
+	int ended_after;       /* messages: it ended a connection then, unasked; 0: none lately */
 	int messages_most;     /* on one connection, as was found out, until: */
 	int64_t messages_until_ms;
 	struct host_limit limit;
+	struct host_pace pace;
 	int64_t hung_ms; /* steady clock: a connection was not answered in time while others served, and
 			  * none has become ready since; 0 */
 	struct speed speed;
@@ -158,6 +171,11 @@ bool host_turned_away(struct host *, struct verdict *why, const char *name, int6
 
 bool host_worked(struct host *, int64_t now_ms);
 /* A connection is ready, and counted. True: it was out, and is back. */
+
+void host_carried(struct host *); /* mail came to a verdict there */
+
+void host_paced(struct host *, double rate, int64_t since_ms, struct verdict *why);
+/* So many deliveries a second a site found it to let through; 0: any. For other nodes. */
 
 void host_probe(struct host *); /* a probe is under way */
 void host_probe_missed(struct host *, int64_t now_ms);
@@ -212,6 +230,9 @@ void host_confused(struct host *, enum connection_mode next, struct verdict *why
 int host_messages_most(const struct host *, int64_t now_ms); /* 0: not known */
 void host_takes_messages(struct host *, int messages, int64_t now_ms);
 /* It takes no more on one connection. */
+
+void host_ended_after(struct host *, int messages, int64_t now_ms);
+/* It ended a connection with others under way: two in a row after as many mean that it takes no more. */
 
 bool host_stale(const struct host *, int64_t now_ms);
 /* Nobody uses it, and nothing that is known about it is worth keeping. */

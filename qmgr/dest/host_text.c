@@ -15,12 +15,18 @@ enum {
 		   CONNECTION_SMALL_HELLO,
 };
 
+void host_text_put_reply(struct buf *to, const struct verdict *v)
+{
+	if (v)
+		buf_printf(to, "\tcode=%d\tdsn=%s\tby=%s\twhen=%" PRId64 "\twhy=%s", v->code,
+			   v->dsn, v->host, v->when_ms, v->text);
+}
+
 static void put_why(struct buf *to, const struct host *h)
 {
-	const struct verdict *v = h->why;
-	if (v)
-		buf_printf(to, "\tcode=%d\tdsn=%s\tby=%s\tcalled=%s\twhen=%" PRId64 "\twhy=%s",
-			   v->code, v->dsn, v->host, h->why_name, v->when_ms, v->text);
+	if (h->why)
+		buf_printf(to, "\tcalled=%s", h->why_name);
+	host_text_put_reply(to, h->why);
 }
 
 static void put_health(struct buf *to, const struct host *h)
@@ -54,6 +60,15 @@ static void put_pipeline(struct buf *to, const struct host *h)
 	fields_put_time(to, "limited", h->messages_until_ms);
 }
 
+static void put_pace(struct buf *to, const struct host *h)
+{
+	fields_put_number(to, "pace", (int64_t)(h->pace.rate * HOST_PACE_UNIT));
+	if (h->pace.rate <= 0)
+		return;
+	fields_put_number(to, "since", h->pace.since_ms);
+	host_text_put_reply(to, h->pace.why);
+}
+
 void host_text_put_plain(struct buf *to, const struct host_plain *p)
 {
 	buf_printf(to, "\tname=%s", p->name);
@@ -70,10 +85,8 @@ static void put_address(struct buf *to, const struct host *h)
 void host_text_put(struct buf *to, const struct host *h, enum fact_which which)
 {
 	static void (*const put[])(struct buf *, const struct host *) = {
-		[FACT_HEALTH] = put_health,
-		[FACT_SPEED] = put_speed,
-		[FACT_LIMIT] = put_limit,
-		[FACT_PIPELINE] = put_pipeline,
+		[FACT_HEALTH] = put_health,	[FACT_SPEED] = put_speed, [FACT_LIMIT] = put_limit,
+		[FACT_PIPELINE] = put_pipeline, [FACT_PACE] = put_pace,
 	};
 	if (which == FACT_HEALTH)
 		put_address(to, h);
@@ -83,24 +96,33 @@ void host_text_put(struct buf *to, const struct host *h, enum fact_which which)
 		host_text_put_plain(to, h->plain);
 }
 
-static void read_why(struct host *h, const char *line, struct buf *room)
+struct verdict *host_text_reply(const char *line, struct buf *room)
 {
 	const char *text = fields_get(line, "why", room);
 	if (!text)
-		return;
+		return NULL;
 	char *why = mem_strdup(text), *dsn = mem_strdup(fields_get(line, "dsn", room));
-	char *called = mem_strdup(fields_get(line, "called", room));
 	int code = (int)fields_number(line, "code", room);
 	int64_t when_ms = fields_number(line, "when", room);
-	bool good = dsn && strlen(dsn) < sizeof h->why->dsn &&
+	bool good = dsn && strlen(dsn) < sizeof((struct verdict *)0)->dsn &&
 		    (code == 0 || (code > 199 && code < 600));
-	verdict_unref(h->why);
-	free(h->why_name);
-	h->why = verdict_at(VERDICT_DEFERRED, good ? code : 0, good ? dsn : NULL,
-			    fields_get(line, "by", room), why, when_ms);
-	h->why_name = called ? called : mem_strdup("");
+	struct verdict *v = verdict_at(VERDICT_DEFERRED, good ? code : 0, good ? dsn : NULL,
+				       fields_get(line, "by", room), why, when_ms);
 	free(why);
 	free(dsn);
+	return v;
+}
+
+static void read_why(struct host *h, const char *line, struct buf *room)
+{
+	struct verdict *why = host_text_reply(line, room);
+	if (!why)
+		return;
+	const char *called = fields_get(line, "called", room);
+	verdict_unref(h->why);
+	free(h->why_name);
+	h->why = why;
+	h->why_name = mem_strdup(called ? called : "");
 }
 
 static void read_speed(struct host *h, const char *line, struct buf *room)
@@ -163,6 +185,14 @@ bool host_text_address(const char *text, union address *to)
 	return good;
 }
 
+static void read_pace(struct host *h, const char *line, struct buf *room)
+{
+	int64_t pace = fields_measured(line, "pace", room, HOST_PACE_MOST);
+	struct verdict *why = host_text_reply(line, room);
+	host_paced(h, (double)pace / HOST_PACE_UNIT, fields_number(line, "since", room), why);
+	verdict_unref(why);
+}
+
 static void read_health(struct host *h, const char *text, struct buf *room)
 {
 	h->proven = fields_number(text, "proven", room) > 0;
@@ -180,6 +210,8 @@ void host_text_read(struct host *h, enum fact_which which, const char *text)
 		read_speed(h, text, &room);
 	if (which == FACT_LIMIT)
 		read_limit(h, text, &room);
+	if (which == FACT_PACE)
+		read_pace(h, text, &room);
 	if (which == FACT_PIPELINE) {
 		h->depth = 1;
 		h->mode = CONNECTION_FULL;

@@ -21,6 +21,10 @@ void host_text_put_all(struct buf *, const struct host *);
 void host_text_read_all(struct host *, const char *line, struct buf *room);
 /* All parts but FACT_PLAIN, of a line on disk: a host that was out is so again. */
 
+void host_text_put_reply(struct buf *, const struct verdict *); /* NULL: nothing */
+struct verdict *host_text_reply(const char *line, struct buf *room);
+/* A reference; NULL: there is none. */
+
 void host_text_put_plain(struct buf *, const struct host_plain *);
 
 bool host_text_address(const char *text, union address *);

@@ -33,13 +33,19 @@ static bool worth_waiting_for(const struct site *s, const struct host *h)
 	       !transport_full(s->queue.transport);
 }
 
+/* Its host was seen to hang up after so many. */
+static bool about_to_end(const struct conn *c)
+{
+	return c->host->ended_after > 0 && c->given >= c->host->ended_after;
+}
+
 struct conn *indoubt_place(const struct site *s, const struct entry *e)
 {
 	const struct site_host *first = first_choice(s, e);
 	struct conn *other = NULL;
 	list_each (link, tmp, &s->open) {
 		struct conn *c = list_entry(link, struct conn, in_site);
-		if (c->busy > 0)
+		if (c->busy > 0 || about_to_end(c))
 			continue;
 		if (!first || c->host == first->host)
 			return c;

@@ -4,7 +4,8 @@
  * grow: alone on its connection, so that nothing else breaks off with it, and on the host that has
  * it, if it has it, while that is in service, since many hosts drop what they have already taken.
  *
- *	in doubt --> deferred as usual --> alone, same host first --> sent, refused, put off
+ *	in doubt --> the first time, where the host has ended a connection that was of use: at once, alone
+ *	         --> deferred as usual --> alone, same host first --> sent, refused, put off
  *	                                                          --> in doubt again ... after
  *	                          in_doubt_retries: returned with word that it may have arrived, or
  *	                          taken as delivered, as in_doubt_action says

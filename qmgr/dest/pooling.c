@@ -19,6 +19,11 @@ static int64_t earned(const struct host *h)
 	return h->depth > 1 ? h->depth : 0;
 }
 
+static int64_t pace_of(const struct host *h)
+{
+	return (int64_t)(h->pace.rate * HOST_PACE_UNIT);
+}
+
 static void keep_speed(struct host *h)
 {
 	h->pooling.r_us = h->speed.r_us;
@@ -30,12 +35,14 @@ static void keep_measures(struct host *h, int64_t now_ms)
 {
 	struct host_pooling *p = &h->pooling;
 	bool speed = far(h->speed.r_us, p->r_us) || far(h->speed.s_us, p->s_us);
-	bool depth = far(earned(h), p->depth);
-	if ((!speed && !depth) || (p->measured_ms > 0 && now_ms < p->measured_ms + MEASURES_MS))
+	bool depth = far(earned(h), p->depth), pace = far(pace_of(h), p->pace);
+	if ((!speed && !depth && !pace) ||
+	    (p->measured_ms > 0 && now_ms < p->measured_ms + MEASURES_MS))
 		return;
 	p->measured_ms = now_ms;
 	keep_speed(h);
 	p->depth = earned(h);
+	p->pace = pace_of(h);
 }
 
 /* What is to be told when it changes; 0: there is nothing to tell. */
@@ -62,6 +69,10 @@ static uint64_t likeness(const struct host *h, enum fact_which which)
 		v[2] = h->mode_until_ms;
 		v[3] = h->messages_most;
 		v[4] = h->messages_until_ms;
+		break;
+	case FACT_PACE:
+		v[0] = h->pooling.pace;
+		v[1] = h->pace.rate > 0 ? h->pace.since_ms : 0;
 		break;
 	case FACT_PLAIN:
 		v[0] = h->plain ? h->plain->until_ms : 0;
@@ -143,6 +154,8 @@ void pooling_agree(struct host *h, enum fact_which which)
 		keep_speed(h);
 	if (which == FACT_PIPELINE)
 		h->pooling.depth = earned(h);
+	if (which == FACT_PACE)
+		h->pooling.pace = pace_of(h);
 	h->pooling.as[which] = likeness(h, which);
 }
 
@@ -158,6 +171,7 @@ void pooling_quiet(struct host *h)
 {
 	keep_speed(h);
 	h->pooling.depth = earned(h);
+	h->pooling.pace = pace_of(h);
 	for (unsigned i = 0; i < FACT_PART_COUNT; i++)
 		h->pooling.as[i] = likeness(h, (enum fact_which)i);
 }

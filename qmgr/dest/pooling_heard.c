@@ -44,6 +44,8 @@ static void hear_part(struct destdb *db, struct host *h, enum fact_which which)
 		}
 		touch_sites(h);
 	}
+	if (which == FACT_PACE)
+		site_pace_heard(h);
 	pooling_agree(h, which);
 }
 

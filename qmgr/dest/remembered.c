@@ -10,11 +10,13 @@
 static void forget(struct destdb *db, struct remembered *r)
 {
 	HASH_DEL(db->remembered, r);
+	verdict_unref(r->why);
 	free(r->key);
 	free(r);
 }
 
-void remembered_add(struct destdb *db, const char *key, int concurrency, int64_t at_ms)
+struct remembered *remembered_add(struct destdb *db, const char *key, int concurrency,
+				  int64_t at_ms)
 {
 	struct remembered *r;
 	HASH_FIND_STR(db->remembered, key, r);
@@ -27,13 +29,27 @@ void remembered_add(struct destdb *db, const char *key, int concurrency, int64_t
 	}
 	r->concurrency = concurrency;
 	r->at_ms = at_ms;
+	return r;
+}
+
+static void keep_pace(struct remembered *r, const struct site *s)
+{
+	const struct site_pace *p = &s->pacing;
+	verdict_unref(r->why);
+	r->pace = site_pace_rate(s);
+	r->since_ms = p->since_ms;
+	r->refused_ms = clock_wall_ms() - (destdb_now_ms(s->db) - p->learnt.refused_ms);
+	r->why = verdict_ref(p->why);
 }
 
 void remembered_keep(const struct site *s)
 {
 	int64_t first = s->queue.transport->settings->initial_destination_concurrency;
-	if (!window_dead(&s->window) && s->window.concurrency != first)
-		remembered_add(s->db, s->key, s->window.concurrency, clock_wall_ms());
+	bool window = !window_dead(&s->window) && s->window.concurrency != first;
+	if (window || site_pace_rate(s) > 0)
+		keep_pace(remembered_add(s->db, s->key, window ? s->window.concurrency : 0,
+					 clock_wall_ms()),
+			  s);
 }
 
 void remembered_recall(struct site *s)
@@ -44,8 +60,11 @@ void remembered_recall(struct site *s)
 	if (!r)
 		return;
 	int64_t age_ms = clock_wall_ms() - r->at_ms;
-	if (age_ms >= 0 && age_ms < REMEMBERED_MS && (limit == 0 || r->concurrency <= limit))
+	if (r->concurrency > 0 && age_ms >= 0 && age_ms < REMEMBERED_MS &&
+	    (limit == 0 || r->concurrency <= limit))
 		s->window.concurrency = r->concurrency;
+	if (r->pace > 0)
+		site_pace_recall(s, r->pace, r->since_ms, r->refused_ms, verdict_ref(r->why));
 	forget(s->db, r);
 }
 

@@ -1,4 +1,4 @@
-/* remembered.h - how wide the window of a site was, for when it is known again.
+/* remembered.h - how wide the window of a site was, and its pace, for when it is known again.
  *
  * A site is collected when nothing is left to do for it, and the process ends; what its window had
  * found out holds for a day.
@@ -17,13 +17,18 @@ enum { REMEMBERED_MS = 24 * 3600000, REMEMBERED_MAX = 10000 };
 struct remembered {
 	char *key; /* of the site */
 	int concurrency;
-	int64_t at_ms; /* wall clock */
+	int64_t at_ms;		      /* wall clock */
+	double pace;		      /* deliveries a second that its hosts let through; 0: any */
+	int64_t since_ms, refused_ms; /* wall clock: of the first and the last refusal */
+	struct verdict *why;	      /* what was said then; or NULL */
 	UT_hash_handle hh;
 };
 
 void remembered_keep(const struct site *); /* it goes, or is to be written down */
 void remembered_recall(struct site *);	   /* it is new: its window is as it was */
-void remembered_add(struct destdb *, const char *key, int concurrency, int64_t at_ms);
+struct remembered *remembered_add(struct destdb *, const char *key, int concurrency, int64_t at_ms);
+/* Of this key: concurrency 0 is not known. What it has of a pace is for the caller. */
+
 void remembered_free(struct destdb *);
 
 #endif

@@ -118,6 +118,7 @@ void site_reset(struct site *s, bool everywhere)
 		site_host_changed(h);
 	}
 	window_init(&s->window, s->queue.transport->settings);
+	site_pace_forget(s);
 	s->dead_until_ms = 0;
 	verdict_unref(s->last_failure);
 	s->last_failure = NULL;
@@ -125,16 +126,16 @@ void site_reset(struct site *s, bool everywhere)
 }
 
 /* What began lately; of a rate that is shared, Redis knows. */
-static bool remembers_pace(const struct site *s)
+static bool remembers_rate(const struct site *s)
 {
-	return site_rate_shared(s) ? s->delay_until_ms > destdb_now_ms(s->db)
-				   : site_paused_itself(s);
+	return site_rate_shared(s) ? s->delay_until_ms > destdb_now_ms(s->db) : site_rated(s);
 }
 
 bool site_idle(const struct site *s)
 {
 	return s->refs == 0 && s->queue.waiting == 0 && s->connections == 0 && s->busy == 0 &&
-	       s->parked.number == 0 && !s->parked.asking && !remembers_pace(s);
+	       s->parked.number == 0 && !s->parked.asking && !remembers_rate(s) &&
+	       !site_pace_keeps(s);
 }
 
 void site_free(struct site *s)
@@ -146,6 +147,7 @@ void site_free(struct site *s)
 	HASH_DEL(s->db->sites, s);
 	drop_hosts(s);
 	tls_subject_unref(s->subject);
+	verdict_unref(s->pacing.why);
 	verdict_unref(s->last_failure);
 	verdict_unref(s->last_verdict);
 	free(s->key);

@@ -25,6 +25,7 @@
 
 #include "qmgr/dest/destdb.h"
 #include "qmgr/dest/destdb_choose.h"
+#include "qmgr/dest/site_pace.h"
 #include "qmgr/sched/pace.h"
 #include "qmgr/sched/queue.h"
 #include "qmgr/sched/window.h"
@@ -38,8 +39,9 @@ struct spool_unpark;
 /* X(health, text) */
 #define SITE_HEALTHS(X)                                                                            \
 	X(ALIVE, "alive")                                                                          \
-	X(DEAD, "dead") /* its window is closed: the cohort limit was reached */                   \
-	X(OUT, "out")	/* no host of any group is in service */                                   \
+	X(DEAD, "dead")	      /* its window is closed: the cohort limit was reached */             \
+	X(OUT, "out")	      /* no host of any group is in service */                             \
+	X(REFUSED, "refused") /* they serve, and take no mail (site_pace.h) */                     \
 	X(SUSPENDED, "suspended")
 
 enum site_health {
@@ -90,6 +92,7 @@ struct site {
 	bool suspended;		      /* see suspend.h */
 	struct site_parked parked;
 	struct pace pace;	   /* destination_rate */
+	struct site_pace pacing;   /* what its hosts let through */
 	int64_t delay_until_ms;	   /* destination_rate_delay */
 	struct provider *provider; /* whose its hosts are; or NULL. provider_join() keeps it */
 	struct list
@@ -165,11 +168,12 @@ struct conn *site_place(const struct site *, const struct peer *);
 
 /* site_rate.c */
 
-bool site_paused(const struct site *); /* for its own sake, or its provider's */
-bool site_paused_itself(const struct site *);
-int64_t site_paused_until_ms(const struct site *);
-/* Steady clock: for its own sake; what is past is no pause */
-bool site_one_at_a_time(const struct site *); /* it has a delay between deliveries */
+bool site_rated(const struct site *); /* by what the configuration says */
+int64_t site_rated_until_ms(const struct site *);
+bool site_paused(
+	const struct site *); /* by that, by what its hosts say (site_pace.h), or by its provider */
+int64_t site_paused_until_ms(const struct site *); /* steady clock; what is past is no pause */
+bool site_one_at_a_time(const struct site *);	   /* it has a delay between deliveries */
 int64_t
 site_rate_due_ms(const struct site *);	    /* steady clock: destination_rate lets the next begin */
 bool site_rate_shared(const struct site *); /* with other nodes */
@@ -238,10 +242,11 @@ void site_try_now(struct site *);
 
 const char *site_health_name(enum site_health);
 const char *site_state_name(const struct site *);
-/* The same, or "limited": alive, but its hosts take no more connections than it has. */
+/* The same; alive it may be "paced" (its hosts have refused more than it gets now), or "limited" (they take no more
+ * connections than it has). */
 
 int site_badness(const char *state);
-/* Of that name, for who waits: 0 is alive; dead and out are alike. */
+/* Of that name, for who waits: 0 is alive; dead, out and refused are alike. */
 
 void site_number(struct site *);       /* give it one, for mail that goes back to the queue */
 void site_ask_for_mail(struct site *); /* whether any is still there; the answer comes later */

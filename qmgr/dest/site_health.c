@@ -19,6 +19,8 @@ enum {
 	PROBE_AGAIN_MS = 1000,
 	SLICE_FIRST = 20, /* parked messages that come back at first, */
 	SLICE_MOST = 1000,
+	OVERDUE_MS =
+		60000, /* where a site is paced, what has waited too long is looked for so often */
 	SLICE_AGAIN_MS = 1000, /* where the last ones have not come to anything */
 };
 
@@ -57,15 +59,21 @@ static bool limited(const struct site *s)
 
 const char *site_state_name(const struct site *s)
 {
+	if (s->health == SITE_ALIVE && site_pace_narrow(s))
+		return "paced";
 	return limited(s) ? "limited" : site_health_name(s->health);
 }
 
 int site_badness(const char *state)
 {
-	static const char *const worst[] = {"dead", "out", "suspended", "limited"};
-	for (int i = 0; i < 4; i++)
-		if (strcmp(state, worst[i]) == 0)
-			return 4 - i / 2; /* the first two are alike to who waits */
+	static const struct {
+		const char *state;
+		int badness;
+	} worst[] = {{"dead", 4},      {"out", 4},     {"refused", 4},
+		     {"suspended", 3}, {"limited", 2}, {"paced", 2}};
+	for (size_t i = 0; i < sizeof worst / sizeof worst[0]; i++)
+		if (strcmp(state, worst[i].state) == 0)
+			return worst[i].badness;
 	return 0;
 }
 
@@ -133,7 +141,9 @@ static enum site_health health_of(const struct site *s)
 		return SITE_SUSPENDED;
 	if (window_dead(&s->window))
 		return SITE_DEAD;
-	return s->nhost > 0 && destdb_group(s->hosts, s->nhost, &end) < 0 ? SITE_OUT : SITE_ALIVE;
+	if (s->nhost > 0 && destdb_group(s->hosts, s->nhost, &end) < 0)
+		return SITE_OUT;
+	return site_pace_refuses(s) ? SITE_REFUSED : SITE_ALIVE;
 }
 
 /* --- parking */
@@ -148,11 +158,26 @@ static void park_entry(struct site *s, struct peer *p, struct verdict *why)
 	s->db->thread.check(w);
 }
 
-static void park_all(struct site *s, struct verdict *why)
+/* Any but that whose turn it is, which asks, as long as there is another. */
+static struct peer *to_park(const struct site *s)
+{
+	struct heap_item *first = heap_first(&s->queue.order);
+	struct peer *asks = first ? heap_entry(first, struct peer, in_order) : NULL;
+	struct list *all = (struct list *)&s->queue.peers, *at = all->next;
+	if (list_entry(at, struct peer, in_queue) == asks && at->next != all)
+		at = at->next;
+	return list_entry(at, struct peer, in_queue);
+}
+
+/* All but so many. */
+static void park_all(struct site *s, int64_t but, struct verdict *why)
 {
 	assert(why);
-	for (struct list *first; (first = list_first(&s->queue.peers)) != NULL;)
-		park_entry(s, list_entry(first, struct peer, in_queue), why);
+	while (s->queue.waiting > but)
+		park_entry(s,
+			   but ? to_park(s)
+			       : list_entry(list_first(&s->queue.peers), struct peer, in_queue),
+			   why);
 }
 
 /* One destination must not fill the active queue. POSTFIX QSHAPE_README. */
@@ -187,8 +212,9 @@ static int64_t patient_until_ms(const struct site *s)
 
 static void park_when_due(struct site *s)
 {
+	int64_t but = s->health == SITE_REFUSED; /* that is asked with */
 	bool at_once = s->health == SITE_SUSPENDED || s->db->bind_early || crowded(s->db);
-	if (s->queue.waiting == 0 || s->health == SITE_ALIVE)
+	if (s->queue.waiting <= but || s->health == SITE_ALIVE)
 		return;
 	int64_t until_ms = patient_until_ms(s);
 	if (!at_once && destdb_now_ms(s->db) < until_ms) {
@@ -196,7 +222,24 @@ static void park_when_due(struct site *s)
 		return;
 	}
 	struct verdict *why = why_parked(s);
-	park_all(s, why);
+	park_all(s, but, why);
+	verdict_unref(why);
+}
+
+/* At a pace a message may wait for longer than it lives. */
+static void park_overdue(struct site *s)
+{
+	int64_t now_ms = destdb_now_ms(s->db);
+	if (site_pace_rate(s) <= 0 || s->queue.waiting == 0 ||
+	    now_ms < s->pacing.looked_ms + OVERDUE_MS)
+		return;
+	s->pacing.looked_ms = now_ms;
+	struct verdict *why = verdict_ref(s->pacing.why ? s->pacing.why : s->last_failure);
+	list_each (link, tmp, &s->queue.peers) {
+		struct peer *p = list_entry(link, struct peer, in_queue);
+		if (why && p->waiting == 1 && s->db->thread.overdue(p->job->work))
+			park_entry(s, p, why);
+	}
 	verdict_unref(why);
 }
 
@@ -221,6 +264,7 @@ void site_see_to_health(struct site *s)
 	if (wanted(s) && is != SITE_SUSPENDED && !s->db->bind_early)
 		probe(s);
 	park_when_due(s);
+	park_overdue(s);
 }
 
 void site_try_now(struct site *s)
@@ -269,10 +313,30 @@ static bool slice_done(const struct site *s)
 	       destdb_now_ms(s->db) >= p->asked_ms + SLICE_AGAIN_MS;
 }
 
+/* To ask the hosts with. */
+static void call_one(struct site *s)
+{
+	if (s->queue.waiting > 0 || s->pacing.under_way > 0 || s->parked.leaving > 0)
+		return;
+	int64_t at_ms = s->parked.asked_ms + SLICE_AGAIN_MS; /* the one before may be on its way */
+	if (at_ms < site_pace_due_ms(s))
+		at_ms = site_pace_due_ms(s);
+	if (destdb_now_ms(s->db) < at_ms) {
+		site_wake_at(s, at_ms);
+		return;
+	}
+	s->parked.asked_ms = destdb_now_ms(s->db);
+	ask(s, 1);
+}
+
 void site_call_back(struct site *s)
 {
 	struct site_parked *p = &s->parked;
-	if (p->parked == 0 || p->asking || s->health != SITE_ALIVE)
+	if (p->parked == 0 || p->asking)
+		return;
+	if (s->health == SITE_REFUSED)
+		call_one(s);
+	if (s->health != SITE_ALIVE)
 		return;
 	if (!slice_done(s)) {
 		site_wake_at(s, p->asked_ms + SLICE_AGAIN_MS);

@@ -115,6 +115,8 @@ bool site_has_other(const struct site *s, const struct host *h)
 int64_t site_down_until_ms(const struct site *s)
 {
 	int64_t first_ms = 0;
+	if (s->health == SITE_REFUSED)
+		return site_pace_due_ms(s);
 	if (s->health != SITE_DEAD && s->health != SITE_OUT)
 		return 0;
 	for (int i = 0; i < s->nhost; i++) {

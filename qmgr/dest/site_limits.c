@@ -25,6 +25,14 @@ static bool suspended(struct question *q, struct limit *l)
 	return q->s->health == SITE_SUSPENDED;
 }
 
+static bool pace(struct question *q, struct limit *l)
+{
+	l->until_ms = site_pace_due_ms(q->s);
+	if (l->until_ms <= destdb_now_ms(q->s->db))
+		l->until_ms = 0; /* when what is under way has come home */
+	return !site_pace_open(q->s);
+}
+
 static bool rate_is_later(const struct site *s)
 {
 	int64_t due_ms = site_rate_due_ms(s);
@@ -33,15 +41,15 @@ static bool rate_is_later(const struct site *s)
 
 static bool rate(struct question *q, struct limit *l)
 {
-	l->until_ms = site_paused_until_ms(q->s);
-	return site_paused_itself(q->s) && rate_is_later(q->s);
+	l->until_ms = site_rated_until_ms(q->s);
+	return site_rated(q->s) && rate_is_later(q->s);
 }
 
 static bool rate_delay(struct question *q, struct limit *l)
 {
-	l->until_ms = site_paused_until_ms(q->s);
+	l->until_ms = site_rated_until_ms(q->s);
 	l->allows = 1;
-	return site_paused_itself(q->s);
+	return site_rated(q->s);
 }
 
 static bool provider_rate(struct question *q, struct limit *l)
@@ -59,13 +67,15 @@ static bool dead(struct question *q, struct limit *l)
 static bool out(struct question *q, struct limit *l)
 {
 	l->until_ms = site_down_until_ms(q->s);
-	return q->s->health != SITE_ALIVE;
+	return q->s->health == SITE_OUT;
 }
 
 static bool connecting(struct question *q, struct limit *l)
 {
 	(void)l;
-	return peer_selectable(q->p) == 0 || q->s->queue.waiting <= q->s->connecting - q->s->slow;
+	int under_way = q->s->connecting - q->s->slow;
+	int64_t most = site_pace_narrow(q->s) ? 1 : q->s->queue.waiting;
+	return peer_selectable(q->p) == 0 || q->s->queue.waiting <= under_way || under_way >= most;
 }
 
 static bool one_at_a_time(struct question *q, struct limit *l)
@@ -174,6 +184,7 @@ static bool host_connection_limit(struct question *q, struct limit *l)
 
 static const struct row to_begin[] = {
 	{CONSTRAINT_SUSPENDED, suspended},
+	{CONSTRAINT_PACE, pace},
 	{CONSTRAINT_RATE, rate},
 	{CONSTRAINT_RATE_DELAY, rate_delay},
 	{CONSTRAINT_PROVIDER_RATE, provider_rate},

@@ -2,6 +2,7 @@
  *
  *	before a place on a connection is looked for		before another connection is opened
  *	suspended	by the operator				connecting	enough are being opened
+ *	pace		its hosts let no more through
  *	rate, rate_delay   the next is not due			rate_delay	one at a time
  *	provider_rate	   nor of its provider
  *								window		its connections

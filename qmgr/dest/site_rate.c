@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* When the next delivery may begin: destination_rate and destination_rate_delay. */
+/* When the next delivery may begin: destination_rate and destination_rate_delay, and the pace. */
 #include "base/sharing.h"
 #include "qmgr/dest/provider.h"
 #include "qmgr/dest/site.h"
@@ -47,26 +47,36 @@ void site_reserved(struct destdb *db, struct sharing_want *w)
 	sharing_want_free(&w);
 }
 
+static int64_t later(int64_t a_ms, int64_t b_ms)
+{
+	return a_ms > b_ms ? a_ms : b_ms;
+}
+
+int64_t site_rated_until_ms(const struct site *s)
+{
+	return later(site_rate_due_ms(s), s->delay_until_ms);
+}
+
+bool site_rated(const struct site *s)
+{
+	return site_rated_until_ms(s) > destdb_now_ms(s->db) ||
+	       (site_one_at_a_time(s) && s->busy > 0);
+}
+
 int64_t site_paused_until_ms(const struct site *s)
 {
-	int64_t due_ms = site_rate_due_ms(s);
-	return due_ms > s->delay_until_ms ? due_ms : s->delay_until_ms;
+	return later(site_rated_until_ms(s), site_pace_due_ms(s));
 }
 
 bool site_paused(const struct site *s)
 {
-	return site_paused_itself(s) || provider_paused(s->provider);
-}
-
-bool site_paused_itself(const struct site *s)
-{
-	return site_paused_until_ms(s) > destdb_now_ms(s->db) ||
-	       (site_one_at_a_time(s) && s->busy > 0);
+	return site_rated(s) || !site_pace_open(s) || provider_paused(s->provider);
 }
 
 void site_count_delivery(struct site *s)
 {
 	provider_count_delivery(s->provider);
+	learnt_pace_begun(&s->pacing.learnt, destdb_now_ms(s->db));
 	if (!site_rate_shared(s)) {
 		pace_count(&s->pace, rate_of(s), destdb_now_ms(s->db));
 		return;

@@ -30,7 +30,7 @@ static enum queue_state assess(struct site *s, enum constraint *holds)
 	struct heap_item *first = heap_first(&s->queue.order);
 	/* What is granted waits for the same time. */
 	*holds = CONSTRAINT_IDLE;
-	if (s->queue.waiting > 0 && site_paused_itself(s) &&
+	if (s->queue.waiting > 0 && site_paused(s) &&
 	    site_paused_until_ms(s) > destdb_now_ms(s->db))
 		site_wake_at(s, site_paused_until_ms(s));
 	if (!first)

@@ -56,7 +56,8 @@ void site_connection_failed(struct site *s, struct host *host, struct verdict *w
 
 int site_limit(const struct site *s)
 {
-	return site_one_at_a_time(s) && s->window.concurrency > 1 ? 1 : s->window.concurrency;
+	bool one = site_one_at_a_time(s) || site_pace_asks(s);
+	return one && s->window.concurrency > 1 ? 1 : s->window.concurrency;
 }
 
 bool site_may_grow(const struct site *s)

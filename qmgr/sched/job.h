@@ -72,6 +72,8 @@ struct entry {
 	struct conn *conn;   /* in flight on it; NULL: waits */
 	int returns;	     /* times it came back untouched */
 	bool alone;	     /* may have arrived: see indoubt.h */
+	unsigned era;	     /* in flight: of its site's pace, when it was given (learnt_pace.h) */
+	int64_t refusals;    /* times that its host refused it for reasons of its own */
 	uint32_t n;
 	uint32_t *recipient; /* indices in the envelope */
 	uint32_t only;	     /* is the array as long as there is one */

@@ -232,3 +232,22 @@ def test_domains_with_names_of_their_own_on_one_address_share_its_connections(la
     assert len({one.session for one in sink.wait_messages(3)}) == 1
     relay.wait_event("sent", count=3)
     assert [event["relay"].partition("[")[0] for event in relay.events("sent")] == ["mx.a.test", "mx.b.test", "mx.a.test"]
+
+
+def test_a_domain_that_is_suspended_sends_nothing_more(lab):
+    """What has its place already, and waits for a connection, goes back to the queue; another domain of the same site goes on."""
+    sink = lab.sink()
+    config = Config(transports={"smtp": {"destination_rate": "1/h"}}).route_all_to(sink.port)
+    relay = lab.relay(config)
+    for name in ("one", "two", "three"):
+        relay.send(recipients=[f"{name}@dest.test"])
+    relay.send(recipients=["four@other.test"])
+    sink.wait_messages(1)
+    assert "dest.test" not in relay.command("dest", "list").stdout
+    assert json.loads(relay.command("dest", "list", "--json", "dest.test").stdout)["waiting"] == 3
+    relay.command("dest", "suspend", "dest.test")
+    relay.wait_event("deferred", count=2, reply=re.compile("domain is suspended"))
+    said = [json.loads(line)["constraint"] for line in relay.command("explain", "--json", "dest.test").stdout.splitlines()]
+    assert "suspended" in said, said
+    assert json.loads(relay.command("dest", "list", "--json", "dest.test").stdout)["waiting"] == 1
+    assert len(sink.transactions) == 1

@@ -161,10 +161,17 @@ export function address(view, values) {
 
 // --- states, in words
 
+function paceWords(site) {
+  const rate = site.pace ? site.pace.rate : site.pace_per_1000s / 1000;
+  return rate >= 1 ? Math.round(rate) + "/s" : rate > 0 ? "one in " + Math.round(1 / rate) + " s" : "less";
+}
+
 export function stateWords(site) {
   const ms = site.dead_in_ms;
   if (site.state === "suspended") return "suspended by the operator";
   if (site.state === "limited") return "limited: takes no more connections";
+  if (site.state === "paced") return "paced: lets " + paceWords(site) + " through";
+  if (site.state === "refused") return "refused: takes no mail" + (ms > 0 ? ", asked again " + soon(ms) : "");
   return ms > 0 ? site.state + ", tried again " + soon(ms) : site.state;
 }
 

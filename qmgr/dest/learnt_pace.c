@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: ISC */
+#include "qmgr/dest/learnt_pace.h"
+
+#include <assert.h>
+#include <string.h>
+
+/* How it grows. */
+static const double quickly = 1.25;	  /* times, with each that is taken */
+static const double a_little = 0.02;	  /* of it, in a second, beyond what was found to go, */
+static const double more_a_second = 0.01; /* and so much more with each second of the era, */
+static const double at_most = 0.25;
+static const double restart = 1.0; /* a second, when it is taken again after all was refused */
+static const double below = 0.9;   /* of what was measured */
+
+enum { SLICE_MS = LEARNT_PACE_COUNTED_MS / LEARNT_PACE_SLICES, GRAIN_US = 50000 };
+
+static void learnt_pace_move(struct learnt_pace *p, enum learnt_pace_state to)
+{
+	assert(to != LEARNT_PACE_FREE || p->state != LEARNT_PACE_ASKING || p->refused_ms == 0);
+	p->state = to;
+}
+
+static int64_t spaced_us(double rate)
+{
+	return (int64_t)(1e6 / rate);
+}
+
+/* --- the last seconds */
+
+static void turn_slices(struct learnt_pace *p, int64_t now_ms)
+{
+	int64_t n = p->slice_ms == 0 ? LEARNT_PACE_SLICES : (now_ms - p->slice_ms) / SLICE_MS;
+	if (n <= 0)
+		return;
+	int keep = n < LEARNT_PACE_SLICES ? LEARNT_PACE_SLICES - (int)n : 0;
+	memmove(&p->slice[LEARNT_PACE_SLICES - keep], &p->slice[0],
+		(size_t)keep * sizeof p->slice[0]);
+	memset(&p->slice[0], 0, (size_t)(LEARNT_PACE_SLICES - keep) * sizeof p->slice[0]);
+	p->slice_ms = keep > 0 ? p->slice_ms + n * SLICE_MS : now_ms;
+}
+
+/* What was taken, and in how long: since the first of the slices that has any. */
+static int64_t counted(struct learnt_pace *p, int64_t now_ms, int64_t *in_ms)
+{
+	int64_t n = 0;
+	int used = 0;
+	turn_slices(p, now_ms);
+	for (int i = 0; i < LEARNT_PACE_SLICES; i++) {
+		n += p->slice[i];
+		if (p->slice[i] > 0)
+			used = i + 1;
+	}
+	int64_t ms = used > 0 ? now_ms - p->slice_ms + (used - 1) * (int64_t)SLICE_MS : 0;
+	*in_ms = ms > LEARNT_PACE_LEAST_MS ? ms : LEARNT_PACE_LEAST_MS;
+	return n;
+}
+
+/* --- cuts */
+
+static void begin_era(struct learnt_pace *p, int64_t now_ms, int64_t wait_us)
+{
+	p->era++;
+	p->era_ms = now_ms;
+	p->era_taken = 0;
+	p->waits = true;
+	p->due_us = now_ms * 1000 + wait_us;
+}
+
+static void ask(struct learnt_pace *p, int64_t now_ms, int64_t wait_ms, int64_t most_ms)
+{
+	p->ask_ms = wait_ms < most_ms ? wait_ms : most_ms;
+	p->in_vain = false;
+	learnt_pace_move(p, LEARNT_PACE_ASKING);
+	begin_era(p, now_ms, p->ask_ms * 1000);
+}
+
+/* To so many a second; where that is too few to be called a pace, it is asked so often. */
+static void cut(struct learnt_pace *p, double rate, int64_t now_ms, int64_t most_ms)
+{
+	if (rate < LEARNT_PACE_FLOOR) {
+		ask(p, now_ms, rate * (double)most_ms > 1000 ? spaced_us(rate) / 1000 : most_ms,
+		    most_ms);
+		return;
+	}
+	p->rate = rate;
+	learnt_pace_move(p, LEARNT_PACE_PACED);
+	begin_era(p, now_ms, spaced_us(rate));
+}
+
+static void refused_first(struct learnt_pace *p, int64_t now_ms, int64_t most_ms)
+{
+	int64_t in_ms, n = counted(p, now_ms, &in_ms);
+	p->cycle_ms = now_ms - in_ms;
+	p->cycle_taken = n;
+	p->known = 1000.0 * (double)n / (double)in_ms;
+	if (n == 0)
+		ask(p, now_ms, LEARNT_PACE_ASK_MS, most_ms);
+	else
+		cut(p, p->known, now_ms, most_ms);
+}
+
+/* Of this pace: in the last seconds, or since it began. */
+static double measure(struct learnt_pace *p, int64_t now_ms)
+{
+	int64_t in_ms = now_ms - p->era_ms, n = p->era_taken;
+	if (in_ms > LEARNT_PACE_COUNTED_MS)
+		n = counted(p, now_ms, &in_ms);
+	return 1000.0 * (double)n / (double)(in_ms > 1 ? in_ms : 1);
+}
+
+static void refused_at_pace(struct learnt_pace *p, int64_t now_ms, int64_t most_ms)
+{
+	if (p->era_taken > 0) {
+		double measured = measure(p, now_ms);
+		p->known = measured < p->rate ? measured : p->rate;
+		cut(p, below * p->known, now_ms, most_ms);
+	} else if (!p->in_vain) {
+		cut(p, p->rate / 2, now_ms, most_ms);
+		p->in_vain = p->state == LEARNT_PACE_PACED;
+	} else {
+		ask(p, now_ms, LEARNT_PACE_ASK_MS, most_ms);
+	}
+}
+
+bool learnt_pace_refused(struct learnt_pace *p, unsigned era, int64_t now_ms, int64_t most_ms)
+{
+	p->refused_ms = now_ms;
+	if (p->state != LEARNT_PACE_FREE && era != p->era)
+		return false;
+	if (p->state == LEARNT_PACE_FREE)
+		refused_first(p, now_ms, most_ms);
+	else if (p->state == LEARNT_PACE_PACED)
+		refused_at_pace(p, now_ms, most_ms);
+	else
+		ask(p, now_ms, 2 * p->ask_ms, most_ms);
+	return true;
+}
+
+/* --- growth */
+
+static void grow(struct learnt_pace *p, int64_t now_ms)
+{
+	double part = a_little + more_a_second * (double)(now_ms - p->era_ms) / 1000;
+	if (p->rate * quickly <= p->known)
+		p->rate *= quickly;
+	else if (p->rate < p->known)
+		p->rate = p->known;
+	else
+		p->rate += part < at_most ? part : at_most; /* each is rate-th of a second */
+}
+
+/* It is taken again: the mean of the whole cycle is what goes. */
+static void end_cycle(struct learnt_pace *p, int64_t now_ms)
+{
+	int64_t in_ms = now_ms - p->cycle_ms;
+	double mean = 1000.0 * (double)p->cycle_taken / (double)(in_ms > 1 ? in_ms : 1);
+	p->known = mean;
+	p->rate = mean < LEARNT_PACE_FLOOR ? LEARNT_PACE_FLOOR : mean < restart ? mean : restart;
+	p->cycle_ms = now_ms;
+	p->cycle_taken = 0;
+	learnt_pace_move(p, LEARNT_PACE_PACED);
+	begin_era(p, now_ms, spaced_us(p->rate));
+	p->era_taken = 1;
+}
+
+bool learnt_pace_taken(struct learnt_pace *p, unsigned era, int64_t now_ms)
+{
+	turn_slices(p, now_ms);
+	p->slice[0]++;
+	if (p->state == LEARNT_PACE_FREE)
+		return false;
+	p->cycle_taken++;
+	if (era != p->era)
+		return false;
+	p->in_vain = false;
+	if (p->state == LEARNT_PACE_ASKING) {
+		end_cycle(p, now_ms);
+		return true;
+	}
+	p->era_taken++;
+	grow(p, now_ms);
+	return false;
+}
+
+/* What timers and threads are late by is made up for. */
+void learnt_pace_begun(struct learnt_pace *p, int64_t now_ms)
+{
+	turn_slices(p, now_ms);
+	if (p->state != LEARNT_PACE_PACED)
+		return;
+	int64_t spaced = spaced_us(p->rate), now_us = now_ms * 1000;
+	int64_t late_us = spaced > GRAIN_US ? spaced : GRAIN_US;
+	p->due_us = (p->due_us > now_us - late_us ? p->due_us : now_us) + spaced;
+}
+
+int64_t learnt_pace_ahead(const struct learnt_pace *p)
+{
+	int64_t n = 0;
+	for (int i = 0; i < LEARNT_PACE_SLICES; i++)
+		n += p->slice[i];
+	return LEARNT_PACE_AHEAD + n / 2;
+}
+
+void learnt_pace_home(struct learnt_pace *p)
+{
+	p->waits = false;
+}
+
+bool learnt_pace_open(const struct learnt_pace *p, int64_t now_ms, int64_t under_way)
+{
+	if (p->state == LEARNT_PACE_FREE)
+		return true;
+	if (now_ms < learnt_pace_due_ms(p) || (p->waits && under_way > 0))
+		return false;
+	return p->state == LEARNT_PACE_PACED || under_way == 0;
+}
+
+int64_t learnt_pace_due_ms(const struct learnt_pace *p)
+{
+	return p->state == LEARNT_PACE_FREE ? 0 : (p->due_us + 999) / 1000;
+}
+
+double learnt_pace_rate(const struct learnt_pace *p)
+{
+	switch (p->state) {
+	case LEARNT_PACE_FREE:
+		return 0;
+	case LEARNT_PACE_PACED:
+		return p->rate;
+	default:
+		return 1000.0 / (double)p->ask_ms;
+	}
+}
+
+bool learnt_pace_narrow(const struct learnt_pace *p, int64_t now_ms)
+{
+	return p->state != LEARNT_PACE_FREE && now_ms < p->refused_ms + LEARNT_PACE_NARROW_MS;
+}
+
+bool learnt_pace_stale(const struct learnt_pace *p, int64_t now_ms)
+{
+	return p->state == LEARNT_PACE_PACED && now_ms >= p->refused_ms + LEARNT_PACE_KEPT_MS;
+}
+
+void learnt_pace_forget(struct learnt_pace *p)
+{
+	unsigned era = p->era + 1;
+	*p = (struct learnt_pace){.era = era};
+}
+
+void learnt_pace_recall(struct learnt_pace *p, double rate, int64_t now_ms, int64_t most_ms)
+{
+	assert(rate > 0);
+	p->refused_ms = p->cycle_ms = now_ms;
+	p->cycle_taken = 0;
+	p->known = rate;
+	cut(p, rate, now_ms, most_ms);
+}

@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: ISC */
+/* What the hosts of a site answer, and what that does to its pace. */
+#include "base/clock.h"
+#include "base/metrics.h"
+#include "base/reason.h"
+#include "qmgr/dest/conn.h"
+#include "qmgr/dest/pooling.h"
+
+#include <assert.h>
+
+bool site_pace_rules(const struct site *s, const struct host *h)
+{
+	return site_pace_wanted(s) && !site_has_other(s, h);
+}
+
+/* The log hears of changes, the disk and other nodes likewise. */
+static void changed(struct site *s, struct host *h, enum learnt_pace_state before)
+{
+	struct site_pace *p = &s->pacing;
+	if (p->learnt.state != before || site_pace_is_news(s))
+		site_pace_log(s);
+	host_paced(h, site_pace_rate(s), p->since_ms, p->why);
+	pooling_changed(s->db, h);
+	s->db->learnt = true;
+	site_touch(s);
+}
+
+static void refused(struct conn *c, const struct entry *e, struct verdict *why)
+{
+	struct site *s = c->site;
+	struct site_pace *p = &s->pacing;
+	enum learnt_pace_state before = p->learnt.state;
+	int64_t most_ms = s->db->sched->conf->queue.maximal_backoff_time;
+	metrics_add(METRIC_pace_refusals, 1);
+	verdict_ref(why);
+	verdict_unref(p->why);
+	p->why = why;
+	if (p->since_ms == 0)
+		p->since_ms = clock_wall_ms();
+	site_adopt_failure(s, why);
+	if (learnt_pace_refused(&p->learnt, e->era, destdb_now_ms(s->db), most_ms))
+		changed(s, c->host, before);
+}
+
+static void taken(struct conn *c, const struct entry *e)
+{
+	struct site *s = c->site;
+	enum learnt_pace_state before = s->pacing.learnt.state;
+	agreement_taken(&s->pacing.agreement);
+	if (learnt_pace_taken(&s->pacing.learnt, e->era, destdb_now_ms(s->db)) ||
+	    (before == LEARNT_PACE_PACED && site_pace_is_news(s)))
+		changed(s, c->host, before);
+}
+
+/* Whose refusal it is: the one place where that is decided. */
+static bool is_of_host(struct site *s, const struct entry *e, const struct verdict *v)
+{
+	const struct envelope *env = e->peer->job->work->envelope;
+	if (v->class != VERDICT_DEFERRED)
+		return false;
+	switch (reason_whose(v)) {
+	case REASON_OF_HOST:
+		return true;
+	case REASON_OF_MESSAGE:
+		return false;
+	default:
+		return agreement_refused(&s->pacing.agreement, env->sender,
+					 env->rcpt[e->recipient[0]].address, v) ||
+		       site_pace_asks(s);
+	}
+}
+
+/* It may try again at the pace, without an attempt counted. */
+static bool may_go_back(const struct site *s, struct entry *e)
+{
+	int64_t most = s->queue.transport->settings->pace_retries;
+	return site_pace_rate(s) >= LEARNT_PACE_FLOOR && e->refusals++ < most;
+}
+
+/* Of the host: those of its refusals that were, as a mask would have it, by recipient. */
+static void take_back(struct delivery *d, const struct verdict *why)
+{
+	for (uint32_t i = 0; i < d->nrcpt; i++) {
+		struct verdict *v = d->rcpt[i].verdict;
+		bool same = v && v->class == VERDICT_DEFERRED && v->code == why->code &&
+			    v->stage == why->stage;
+		if (!same)
+			continue;
+		verdict_unref(v);
+		d->rcpt[i].verdict = NULL;
+	}
+}
+
+void site_pace_answered(struct conn *c, struct entry *e, struct delivery *d)
+{
+	struct verdict *why = NULL;
+	bool any_taken = false;
+	if (!site_pace_wanted(c->site) || d->verification)
+		return;
+	for (uint32_t i = 0; i < d->nrcpt; i++) {
+		struct verdict *v = d->rcpt[i].verdict;
+		if (v && !why && is_of_host(c->site, e, v))
+			why = v;
+		else if (v &&
+			 (v->class == VERDICT_SENT || v->class == VERDICT_FAILED ||
+			  (v->class == VERDICT_DEFERRED && reason_whose(v) == REASON_OF_MESSAGE)))
+			any_taken = true;
+	}
+	if (any_taken)
+		taken(c, e);
+	if (!why)
+		return;
+	verdict_ref(why);
+	refused(c, e, why);
+	if (may_go_back(c->site, e))
+		take_back(d, why);
+	verdict_unref(why);
+}
+
+bool site_pace_told(struct conn *c, struct entry *e, struct delivery *d)
+{
+	assert(d->returned && d->refusal);
+	refused(c, e, d->refusal);
+	return d->verification || may_go_back(c->site, e);
+}
+
+/* Who has a pace of its own knows better. */
+static void hear(struct site *s, const struct host *h)
+{
+	int64_t now_ms = clock_wall_ms();
+	if (s->pacing.learnt.state == LEARNT_PACE_FREE && h->pace.rate > 0 &&
+	    !site_has_other(s, h)) {
+		site_pace_recall(s, h->pace.rate, h->pace.since_ms, now_ms,
+				 verdict_ref(h->pace.why));
+		site_pace_log(s);
+	} else if (s->pacing.learnt.state != LEARNT_PACE_FREE && h->pace.rate <= 0) {
+		site_pace_forget(s);
+	}
+	site_touch(s);
+}
+
+void site_pace_heard(struct host *h)
+{
+	list_each (link, tmp, &h->sites)
+		hear(list_entry(link, struct site_host, in_host)->site, h);
+}
+
+void site_pace_age(struct site *s)
+{
+	if (!learnt_pace_stale(&s->pacing.learnt, destdb_now_ms(s->db)))
+		return;
+	site_pace_forget(s);
+	for (int i = 0; i < s->nhost; i++) {
+		host_paced(s->hosts[i].host, 0, 0, NULL);
+		pooling_changed(s->db, s->hosts[i].host);
+	}
+	s->db->learnt = true;
+	site_touch(s);
+}

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: ISC */
+#include "qmgr/dest/site_pace.h"
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "qmgr/dest/site.h"
+
+static const char *const states[] = {[LEARNT_PACE_FREE] = "free",
+				     [LEARNT_PACE_PACED] = "paced",
+				     [LEARNT_PACE_ASKING] = "asking"};
+
+bool site_pace_wanted(const struct site *s)
+{
+	return s->queue.transport->settings->pace && !s->db->bind_early;
+}
+
+double site_pace_rate(const struct site *s)
+{
+	return learnt_pace_rate(&s->pacing.learnt);
+}
+
+bool site_pace_is_news(const struct site *s)
+{
+	double a = site_pace_rate(s), b = s->pacing.logged;
+	return 2 * a > 3 * b || 2 * b > 3 * a;
+}
+
+void site_pace_log(struct site *s)
+{
+	const struct site_pace *p = &s->pacing;
+	double rate = site_pace_rate(s);
+	log_event(LOG_LEVEL_INFO, "pace", "site", s->name, "transport", s->queue.transport->title,
+		  "state", states[p->learnt.state], "rate",
+		  rate > 0 ? log_text("%.3g/s", rate) : NULL, "reason",
+		  p->why ? log_text("%d %s", p->why->code, p->why->text) : NULL, NULL);
+	s->pacing.logged = rate;
+}
+
+bool site_pace_open(const struct site *s)
+{
+	return learnt_pace_open(&s->pacing.learnt, destdb_now_ms(s->db), s->pacing.under_way);
+}
+
+int64_t site_pace_due_ms(const struct site *s)
+{
+	return learnt_pace_due_ms(&s->pacing.learnt);
+}
+
+bool site_pace_asks(const struct site *s)
+{
+	return s->pacing.learnt.state == LEARNT_PACE_ASKING;
+}
+
+bool site_pace_narrow(const struct site *s)
+{
+	return learnt_pace_narrow(&s->pacing.learnt, destdb_now_ms(s->db));
+}
+
+bool site_pace_keeps(const struct site *s)
+{
+	return site_pace_narrow(s);
+}
+
+bool site_pace_refuses(const struct site *s)
+{
+	return site_pace_asks(s) &&
+	       s->pacing.learnt.ask_ms > s->queue.transport->settings->site_patience;
+}
+
+void site_pace_recall(struct site *s, double rate, int64_t since_ms, int64_t refused_ms,
+		      struct verdict *why)
+{
+	struct site_pace *p = &s->pacing;
+	int64_t age_ms = clock_wall_ms() - refused_ms, now_ms = destdb_now_ms(s->db);
+	if (!site_pace_wanted(s) || age_ms < 0 || age_ms >= LEARNT_PACE_KEPT_MS) {
+		verdict_unref(why);
+		return;
+	}
+	learnt_pace_recall(&p->learnt, rate, now_ms,
+			   s->db->sched->conf->queue.maximal_backoff_time);
+	p->learnt.refused_ms = now_ms - age_ms;
+	p->since_ms = since_ms;
+	verdict_unref(p->why);
+	p->why = why;
+	p->logged = site_pace_rate(s);
+}
+
+void site_pace_forget(struct site *s)
+{
+	bool had = s->pacing.learnt.state != LEARNT_PACE_FREE;
+	learnt_pace_forget(&s->pacing.learnt);
+	agreement_taken(&s->pacing.agreement);
+	verdict_unref(s->pacing.why);
+	s->pacing.why = NULL;
+	s->pacing.since_ms = 0;
+	if (had)
+		site_pace_log(s);
+}

@@ -1,0 +1,80 @@
+/* site_pace.h - a site's pace: what its hosts have said, and what is made of it.
+ *
+ *	a delivery comes back --> site_pace_answered() --> taken: the pace grows
+ *	                                               --> refused by the host (base/reason.h, agreement.h): it is cut, and what
+ *	                                                   was refused goes back to the head without an attempt counted
+ *	limits: site_pace_open(), site_pace_due_ms()
+ *
+ * 421 after the greeting is such a refusal, too; but where another host of the site serves, it is that host's failure, as in the greeting.
+ *
+ * After pace_retries refusals, or at less than one in ten seconds, a message that is refused is deferred for its own sake.
+ * Where all is refused for longer than site_patience the site is `refused`: site_health.c keeps one message to ask with, and the others
+ * wait in the queue, as for a site that is out.
+ *
+ * A pace is kept over restarts with the window (remembered.h), and is told to other nodes as a fact about the host that refused (pooling.h).
+ *
+ * OWNERSHIP  Embedded in struct site. Of a provider it would be the same, in that.
+ * THREAD     qmgr.
+ * ERRORS     None.
+ * SEE        learnt_pace.h, the numbers.
+ */
+#ifndef QMGR_DEST_SITE_PACE_H
+#define QMGR_DEST_SITE_PACE_H
+
+#include "base/delivery.h"
+#include "qmgr/dest/agreement.h"
+#include "qmgr/dest/learnt_pace.h"
+
+struct conn;
+struct entry;
+struct host;
+struct site;
+
+struct site_pace {
+	struct learnt_pace learnt;
+	struct agreement agreement;
+	int64_t since_ms;    /* wall clock: when it was refused first; 0: it is free */
+	struct verdict *why; /* what was said last; or NULL */
+	double logged;	     /* a second, when it was logged last */
+	int64_t looked_ms;   /* steady clock: for mail that has waited too long */
+	int64_t under_way;   /* deliveries, on all its connections: conn_load() counts them */
+};
+
+bool site_pace_wanted(const struct site *); /* as the transport has it */
+
+bool site_pace_open(const struct site *); /* another delivery may begin, as far as the pace goes */
+int64_t
+site_pace_due_ms(const struct site *);	  /* steady clock: not before that; what is past is none */
+bool site_pace_asks(const struct site *); /* one delivery at a time */
+bool site_pace_narrow(
+	const struct site *); /* one message on a connection, and one connection opened at a time */
+bool site_pace_keeps(const struct site *); /* it was refused lately: not to be collected */
+
+bool site_pace_refuses(const struct site *);
+/* All is refused, and it will be asked only after longer than site_patience. */
+
+double site_pace_rate(const struct site *); /* a second; 0: any */
+
+void site_pace_recall(struct site *, double rate, int64_t since_ms, int64_t refused_ms,
+		      struct verdict *why);
+/* As it was before the site was collected, or the process ended: wall clock. Takes the reference, which may be NULL. */
+
+void site_pace_forget(struct site *);
+bool site_pace_is_news(const struct site *); /* it is far from what was logged last */
+void site_pace_log(struct site *);
+
+/* site_answers.c */
+
+bool site_pace_rules(const struct site *, const struct host *);
+/* It is the site's pace that a refusal of this host cuts: no other host takes its mail. */
+
+void site_pace_answered(struct conn *, struct entry *, struct delivery *);
+/* It came back with verdicts: those that are to be tried again at the pace are taken away. */
+
+bool site_pace_told(struct conn *, struct entry *, struct delivery *);
+/* It came back untouched, for the host would have none of it (delivery.refusal). False: it is to be deferred with that. */
+
+void site_pace_heard(struct host *); /* another node was refused: host->pace */
+void site_pace_age(struct site *);   /* forget what is a day old */
+
+#endif

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: ISC */
+#include "qmgr/domain_mail.h"
+
+#include "base/mailaddr.h"
+#include "base/mem.h"
+#include "qmgr/dest/suspend.h"
+#include "qmgr/message.h"
+#include "qmgr/nexthop.h"
+#include "qmgr/outcome.h"
+#include "qmgr/qmgr.h"
+#include "qmgr/sched/pool.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+/* Is it where mail for this next hop goes? */
+static bool serves(const struct qmgr *q, const struct site *s, const char *domain)
+{
+	for (const struct nexthop *n = q->nexthops; n; n = n->hh.next)
+		if (nexthop_site(n) == s && nexthop_is_for(n, domain))
+			return true;
+	return false;
+}
+
+/* Does the configuration send the domain's mail there? The site has the name of the relays then. */
+static bool routed(const struct route *route, const struct site *s, const char *domain)
+{
+	const char *at = s->name;
+	if (route->relay->n == 0 || strcmp(route->by->title, s->queue.transport->title) != 0)
+		return false;
+	size_t len = strlen(domain);
+	if (strncasecmp(at, domain, len) == 0 && strncmp(at + len, " by ", 4) == 0)
+		at += len + 4;
+	for (int i = 0; i < route->relay->n; i++) {
+		len = strlen(route->relay->item[i]);
+		if (strncmp(at, route->relay->item[i], len) != 0)
+			return false;
+		at += len;
+		if (i + 1 < route->relay->n && *at++ != ',')
+			return false;
+	}
+	return *at == '\0';
+}
+
+bool domain_mail_goes_to(const struct qmgr *q, const char *domain, const struct site *s)
+{
+	char *address = mem_printf("postmaster@%s", domain);
+	const struct route *route = route_find(q->routes, "", address);
+	free(address);
+	return serves(q, s, domain) || routed(route, s, domain);
+}
+
+/* Its recipients of the domain are put off; the others stay in it. */
+static void hold_recipients(struct entry *e, const char *domain, struct verdict *why)
+{
+	struct message *m = message_of_work(e->peer->job->work);
+	struct outcome_context context = {.transport = e->peer->job->transport, .untried = true};
+	uint32_t left = 0;
+	for (uint32_t i = 0; i < e->n; i++) {
+		const char *address = m->work.envelope->rcpt[e->recipient[i]].address;
+		if (strcasecmp(mailaddr_domain(address), domain) == 0)
+			outcome_apply(m, e->recipient[i], why, &context);
+		else
+			e->recipient[left++] = e->recipient[i];
+	}
+	m->put_off |= left < e->n;
+	pool_free(e->peer->job, e->n - left);
+	e->n = left;
+}
+
+static bool has_any(const struct peer *p, const char *domain)
+{
+	const struct envelope *env = p->job->work->envelope;
+	for (const struct list *l = p->entries.next; l != &p->entries; l = l->next) {
+		const struct entry *e = list_entry(l, struct entry, in_peer);
+		for (uint32_t i = 0; i < e->n; i++)
+			if (strcasecmp(mailaddr_domain(env->rcpt[e->recipient[i]].address),
+				       domain) == 0)
+				return true;
+	}
+	return false;
+}
+
+/* All of its entries leave; those that have other recipients come back, in their order. */
+static void hold_peer(struct peer *p, const char *domain, struct verdict *why)
+{
+	struct list others;
+	list_init(&others);
+	while (p->waiting > 0) {
+		struct entry *e = peer_drop(p);
+		hold_recipients(e, domain, why);
+		if (e->n > 0)
+			list_append(&others, &e->in_peer);
+		else
+			job_entry_done(e);
+	}
+	while (!list_empty(&others)) {
+		struct entry *e = list_entry(others.prev, struct entry, in_peer);
+		list_remove(&e->in_peer);
+		job_put_back(e);
+	}
+}
+
+static void hold_of_site(struct qmgr *q, struct site *s, const char *domain, struct verdict *why)
+{
+	list_each (link, tmp, &s->queue.peers) {
+		struct peer *p = list_entry(link, struct peer, in_queue);
+		struct message *m = message_of_work(p->job->work);
+		if (m->verifying || !has_any(p, domain))
+			continue;
+		hold_peer(p, domain, why);
+		message_check(q, m);
+	}
+	site_touch(s);
+}
+
+void domain_mail_hold(struct qmgr *q, const char *domain)
+{
+	struct verdict *why = suspend_verdict("domain");
+	for (struct site *s = q->db.sites; s; s = s->hh.next)
+		hold_of_site(q, s, domain, why);
+	verdict_unref(why);
+	qmgr_thread_settle(q);
+}

@@ -1,0 +1,21 @@
+/* domain_mail.h - the mail of one domain: where it goes, and what is done when the operator suspends it.
+ *
+ * OWNERSHIP  None.
+ * THREAD     qmgr.
+ * ERRORS     None.
+ * SEE        dest/suspend.h; router.h, which puts off what comes later.
+ */
+#ifndef QMGR_DOMAIN_MAIL_H
+#define QMGR_DOMAIN_MAIL_H
+
+#include "qmgr/dest/site.h"
+
+struct qmgr;
+
+bool domain_mail_goes_to(const struct qmgr *, const char *domain, const struct site *);
+/* By MX, as far as it has been looked up, or by the configuration's route. */
+
+void domain_mail_hold(struct qmgr *, const char *domain);
+/* What waits here for a connection goes back to the queue, without an attempt counted; what is on one goes on. */
+
+#endif

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: ISC */
+/* The pace that receivers let through, learnt from what they say; the receivers are buckets, and know the truth. */
+#include "tests/unit/qmgr/unit.h"
+
+#include "qmgr/dest/learnt_pace.h"
+
+enum { SECOND = 1000, MINUTE = 60 * SECOND, HOUR = 60 * MINUTE, MOST = 4000 * SECOND };
+
+/* Takes so many at once, and so many more in a time; between `out` and `back` nothing. */
+struct receiver {
+	double room, tokens, a_second;
+	bool windows; /* filled at once at the end of each `every`, not bit by bit */
+	int64_t every_ms, filled_ms, out_ms, back_ms;
+};
+
+struct count {
+	int64_t taken, refused, ended_ms;
+};
+
+static bool takes(struct receiver *r, int64_t now_ms)
+{
+	if (r->windows && now_ms / r->every_ms > r->filled_ms / r->every_ms)
+		r->tokens = r->room;
+	else if (!r->windows)
+		r->tokens += (double)(now_ms - r->filled_ms) / 1000 * r->a_second;
+	if (r->tokens > r->room)
+		r->tokens = r->room;
+	r->filled_ms = now_ms;
+	if (r->tokens < 1 || (now_ms >= r->out_ms && now_ms < r->back_ms))
+		return false;
+	r->tokens -= 1;
+	return true;
+}
+
+/* Up to `many` messages wait at all times, until so many were taken, or that time has come: each is answered at once, some
+ * of them side by side. */
+static struct count drive(struct learnt_pace *p, struct receiver *r, int64_t from_ms,
+			  int64_t wanted, int64_t until_ms, int side_by_side)
+{
+	struct count n = {0};
+	int64_t now_ms = from_ms;
+	while (n.taken < wanted && now_ms < until_ms) {
+		unsigned era = p->era;
+		int given = 0;
+		while (given < side_by_side && learnt_pace_open(p, now_ms, given)) {
+			learnt_pace_begun(p, now_ms);
+			given++;
+		}
+		for (int i = 0; i < given; i++) {
+			bool taken = takes(r, now_ms);
+			if (taken)
+				learnt_pace_taken(p, era, now_ms);
+			else
+				learnt_pace_refused(p, era, now_ms, MOST);
+			n.taken += taken;
+			n.refused += !taken;
+		}
+		learnt_pace_home(p);
+		n.ended_ms = now_ms;
+		now_ms += 5;
+	}
+	return n;
+}
+
+static void nothing_is_held_back_where_nothing_is_refused(void **state)
+{
+	(void)state;
+	struct learnt_pace p = {0};
+	struct receiver r = {.room = 1e9, .tokens = 1e9, .filled_ms = SECOND};
+	struct count n = drive(&p, &r, SECOND, 10000, HOUR, 20);
+	assert_int_equal(n.refused, 0);
+	assert_int_equal(p.state, LEARNT_PACE_FREE);
+	assert_true(n.ended_ms < 4 * SECOND);
+}
+
+static void a_bucket_by_the_second_gets_what_it_takes(void **state)
+{
+	(void)state;
+	struct learnt_pace p = {0};
+	struct receiver r = {.room = 20, .tokens = 20, .a_second = 20, .filled_ms = SECOND};
+	struct count n = drive(&p, &r, SECOND, 600, HOUR, 20);
+	assert_true(n.refused < 60);
+	assert_true(n.ended_ms - SECOND < 29 * SECOND * 135 / 100);
+}
+
+static void a_bucket_by_the_minute_gets_nine_tenths(void **state)
+{
+	(void)state;
+	struct learnt_pace p = {0};
+	struct receiver r = {.room = 100,
+			     .windows = true,
+			     .every_ms = MINUTE,
+			     .tokens = 100,
+			     .filled_ms = MINUTE};
+	struct count n = drive(&p, &r, MINUTE, INT64_MAX, 31 * MINUTE, 20);
+	assert_true(n.taken > 2700);
+	assert_true(n.refused < n.taken / 10);
+}
+
+static void a_bucket_by_the_hour_is_not_asked_all_the_time(void **state)
+{
+	(void)state;
+	struct learnt_pace p = {0};
+	struct receiver r = {
+		.room = 360, .windows = true, .every_ms = HOUR, .tokens = 360, .filled_ms = HOUR};
+	struct count n = drive(&p, &r, HOUR, INT64_MAX, 13 * HOUR, 20);
+	assert_true(n.taken > 3888);
+	assert_true(n.refused < n.taken / 10);
+}
+
+static void one_that_refuses_all_for_an_hour_is_asked_a_dozen_times(void **state)
+{
+	(void)state;
+	struct learnt_pace p = {0};
+	struct receiver r = {.room = 1e9,
+			     .tokens = 1e9,
+			     .filled_ms = SECOND,
+			     .out_ms = SECOND,
+			     .back_ms = SECOND + HOUR};
+	struct count n = drive(&p, &r, SECOND, 3000, 3 * HOUR, 5);
+	assert_true(n.taken >= 3000);
+	assert_in_range(n.refused, 10, 5 + 13);
+	assert_true(n.ended_ms < SECOND + 2 * HOUR);
+}
+
+static void what_was_under_way_when_it_was_cut_cuts_no_more(void **state)
+{
+	(void)state;
+	struct learnt_pace p = {0};
+	for (int i = 0; i < 40; i++)
+		learnt_pace_taken(&p, p.era, SECOND + i * 50);
+	unsigned before = p.era;
+	assert_true(learnt_pace_refused(&p, before, 3 * SECOND, MOST));
+	double rate = learnt_pace_rate(&p);
+	assert_true(rate > 19 && rate < 21);
+	assert_false(learnt_pace_refused(&p, before, 3 * SECOND, MOST));
+	assert_true(learnt_pace_rate(&p) == rate);
+	assert_false(learnt_pace_open(&p, 4 * SECOND, 3)); /* it has to come home first */
+	assert_true(learnt_pace_open(&p, 4 * SECOND, 0));
+}
+
+static void asking_is_by_one_at_a_time_after_twice_the_time(void **state)
+{
+	(void)state;
+	struct learnt_pace p = {0};
+	int64_t now_ms = SECOND, wait_ms = SECOND;
+	learnt_pace_refused(&p, p.era, now_ms, 10 * SECOND);
+	for (int i = 0; i < 6; i++) {
+		assert_int_equal(p.state, LEARNT_PACE_ASKING);
+		assert_false(learnt_pace_open(&p, now_ms + wait_ms - 1, 0));
+		now_ms += wait_ms;
+		assert_true(learnt_pace_open(&p, now_ms, 0));
+		learnt_pace_begun(&p, now_ms);
+		assert_false(learnt_pace_open(&p, now_ms, 1));
+		learnt_pace_refused(&p, p.era, now_ms, 10 * SECOND);
+		wait_ms = wait_ms * 2 < 10 * SECOND ? wait_ms * 2 : 10 * SECOND;
+	}
+}
+
+static void a_day_without_refusals_ends_it(void **state)
+{
+	(void)state;
+	struct learnt_pace p = {0};
+	for (int i = 0; i < 40; i++)
+		learnt_pace_taken(&p, p.era, SECOND + i * 50);
+	learnt_pace_refused(&p, p.era, 3 * SECOND, MOST);
+	assert_true(learnt_pace_narrow(&p, 4 * SECOND));
+	assert_false(learnt_pace_narrow(&p, HOUR));
+	assert_false(learnt_pace_stale(&p, 24 * (int64_t)HOUR));
+	assert_true(learnt_pace_stale(&p, 25 * (int64_t)HOUR));
+	learnt_pace_forget(&p);
+	assert_true(learnt_pace_open(&p, 25 * (int64_t)HOUR, 100));
+}
+
+static void pipelines_are_filled_as_far_as_mail_was_taken(void **state)
+{
+	(void)state;
+	struct learnt_pace p = {0};
+	assert_int_equal(learnt_pace_ahead(&p), LEARNT_PACE_AHEAD);
+	for (int i = 0; i < 1000; i++)
+		learnt_pace_taken(&p, p.era, SECOND + i);
+	assert_int_equal(learnt_pace_ahead(&p), LEARNT_PACE_AHEAD + 500);
+	learnt_pace_begun(&p, HOUR);
+	assert_int_equal(learnt_pace_ahead(&p), LEARNT_PACE_AHEAD);
+}
+
+static void what_was_recalled_is_as_it_was(void **state)
+{
+	(void)state;
+	struct learnt_pace p = {0};
+	learnt_pace_recall(&p, 20, SECOND, MOST);
+	assert_int_equal(p.state, LEARNT_PACE_PACED);
+	assert_true(learnt_pace_rate(&p) == 20);
+	learnt_pace_recall(&p, 0.001, SECOND, MOST);
+	assert_int_equal(p.state, LEARNT_PACE_ASKING);
+	assert_true(learnt_pace_rate(&p) < 0.0011);
+}
+
+#define TEST(name) cmocka_unit_test(name)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TEST(nothing_is_held_back_where_nothing_is_refused),
+		TEST(a_bucket_by_the_second_gets_what_it_takes),
+		TEST(a_bucket_by_the_minute_gets_nine_tenths),
+		TEST(a_bucket_by_the_hour_is_not_asked_all_the_time),
+		TEST(one_that_refuses_all_for_an_hour_is_asked_a_dozen_times),
+		TEST(what_was_under_way_when_it_was_cut_cuts_no_more),
+		TEST(asking_is_by_one_at_a_time_after_twice_the_time),
+		TEST(a_day_without_refusals_ends_it),
+		TEST(pipelines_are_filled_as_far_as_mail_was_taken),
+		TEST(what_was_recalled_is_as_it_was),
+	};
+	return RUN(tests);
+}
