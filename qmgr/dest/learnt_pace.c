@@ -198,7 +198,7 @@ int64_t learnt_pace_ahead(const struct learnt_pace *p)
 	int64_t n = 0;
 	for (int i = 0; i < LEARNT_PACE_SLICES; i++)
 		n += p->slice[i];
-	return LEARNT_PACE_AHEAD + n / 2;
+	return LEARNT_PACE_AHEAD + n;
 }
 
 void learnt_pace_home(struct learnt_pace *p)

@@ -38,7 +38,7 @@ enum {
 	LEARNT_PACE_LEAST_MS =
 		2000, /* what came in less is believed to have come in so long: a burst says little */
 	LEARNT_PACE_SLICES = 10,
-	LEARNT_PACE_AHEAD = 32,
+	LEARNT_PACE_AHEAD = 24,
 	LEARNT_PACE_KEPT_MS = 24 * 3600000, /* forgotten after so long without a refusal */
 	LEARNT_PACE_NARROW_MS = 600000,	    /* pipelines are one deep for so long after a refusal */
 };
