@@ -600,13 +600,19 @@ void history_print(const struct story *h, FILE *to)
 
 /* What is looked at between two acts. */
 
+/* It can make up what its stream has lost. One whose epoch is another's by now, or whose disk was lost, has it no more. */
+static bool has_its_queue(int of)
+{
+	return machine[of].state == MACHINE_SERVES && !fibers_paused(of) &&
+	       nats_client_reaches(of) && machine_fence_open(&machine[of]);
+}
+
 static void look_at_tails(void)
 {
 	for (int i = 0; i < machines; i++) {
 		if (!now.tail_us[i])
 			continue;
-		bool there = machine[i].state == MACHINE_SERVES && !fibers_paused(i) &&
-			     nats_client_reaches(i);
+		bool there = has_its_queue(i);
 		if (!there)
 			excuse();
 		if (!there ||
