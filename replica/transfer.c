@@ -110,7 +110,9 @@ static struct spool_command *question(struct transfer *t, uint64_t id)
 /* NULL: interrupted. */
 static struct spool_command *show(struct transfer *t, uint64_t id)
 {
-	loop_post(spool_look_loop(t->from), &question(t, id)->note);
+	struct spool_command *of = question(t, id);
+	of->checked = true;
+	loop_post(spool_look_loop(t->from), &of->note);
 	while (!t->answer && !interrupted(t))
 		ev_run(t->loop->ev, EVRUN_ONCE);
 	struct spool_command *c = t->answer;
@@ -160,18 +162,19 @@ static int copy(const struct content *c, const struct envelope *e, char *memory,
 		error = file ? spool_file_write(file, piece, want) : 0;
 		at += want;
 	}
-	if (!error && e->summed && sum != e->sum)
+	if (!error && c->summed && sum != c->sum)
 		error = EBADMSG;
 	if (!memory)
 		free(piece);
 	return error;
 }
 
-static int take_content(struct transfer *t, struct spool_store *s, const struct content *c)
+static int take_content(struct transfer *t, struct spool_store *s, const struct spool_row *row)
 {
 	const struct envelope *e = s->envelope;
+	const struct content *c = row->content;
 	if (!c)
-		return EBADMSG;
+		return row->error == ENOENT ? EBADMSG : row->error;
 	if (e->size > SPOOL_CONTENT_INLINE_MAX) {
 		s->file = new_file(t, e->id);
 		int error = s->file ? copy(c, e, NULL, s->file) : errno;
@@ -234,7 +237,7 @@ static int store_row(struct transfer *t, struct spool_row *row)
 {
 	enum spool_queue queue = row->queue;
 	struct spool_store *s = new_store(t, row);
-	int error = take_content(t, s, row->content);
+	int error = take_content(t, s, row);
 	if (!error) {
 		if (queue == SPOOL_ACTIVE)
 			tell_doubt(t, s->envelope);

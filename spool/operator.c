@@ -7,6 +7,7 @@
 #include "spool/shape.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stdlib.h>
 #include <strings.h>
 
@@ -91,8 +92,12 @@ static void list(struct spool *s, struct spool_command *c)
 static void show(struct spool *s, struct spool_command *c)
 {
 	const struct stub *stub = catalog_find(&s->catalog, c->id);
-	if (stub && add_row(c, stub))
-		c->row[0].content = fetch_content(s, stub, c->row[0].envelope);
+	if (!stub || !add_row(c, stub))
+		return;
+	struct spool_row *row = &c->row[0];
+	row->content = c->checked ? fetch_checked(s, stub, row->envelope)
+				  : fetch_content(s, stub, row->envelope);
+	row->error = row->content ? 0 : errno;
 }
 
 static void fulfil(enum stub_wish wish, struct envelope *e)

@@ -11,6 +11,8 @@
 /* Content in the log is looked at before it is sent, and meanwhile nobody has a 250: so many messages, or bytes, a turn. */
 enum { RUNNER_STEP = 500, RUNNER_STEP_BYTES = 1 << 20 };
 enum { RUNNER_AGAIN_MS = 1000, UNKEPT_AGAIN_MS = 60000 };
+/* Nobody says when the fence opens, and it may be closed for as long as the other nodes can't be reached. */
+enum { FENCE_LOOK_MS = 100 };
 
 /* Incoming and deferred take turns, so that neither can starve the other. POSTFIX QSHAPE_README. */
 static struct stub *choose(struct spool *s)
@@ -71,10 +73,21 @@ void runner_run(struct spool *s)
 		start(s, stub);
 	}
 	s->more = s->credit > 0 && stub;
+	s->fenced = !fence_open();
+}
+
+/* Wall clock, by the queue alone. What is incoming is the concern of `more`, but for the fence. */
+static int64_t due_ms(const struct spool *s)
+{
+	if (s->fenced && due_first(&s->incoming))
+		return clock_wall_ms();
+	const struct stub *back = due_first(&s->deferred);
+	return back && !atomic_load(&s->draining) ? back->due_ms : INT64_MAX;
 }
 
 int64_t runner_next_ms(const struct spool *s)
 {
-	const struct stub *back = due_first(&s->deferred);
-	return s->credit > 0 && back && !atomic_load(&s->draining) ? back->due_ms : INT64_MAX;
+	int64_t at_ms = s->credit > 0 ? due_ms(s) : INT64_MAX;
+	int64_t look_ms = clock_wall_ms() + FENCE_LOOK_MS;
+	return s->fenced && at_ms < look_ms ? look_ms : at_ms;
 }

@@ -193,7 +193,8 @@ const char *spool_queue_name(enum spool_queue);
 struct spool_row {
 	enum spool_queue queue;
 	struct envelope *envelope;
-	struct content *content; /* SHOW only */
+	struct content *content; /* SHOW only; NULL: it can't be had */
+	int error;		 /* SHOW: why not, an errno: ENOENT, EBADMSG when damaged, ... */
 	uint32_t generation;	 /* of its envelope: another one once it was changed */
 };
 
@@ -229,6 +230,7 @@ struct spool_command {
 	struct loop *reply_to;
 	void *owner;
 	enum spool_order op;
+	bool checked;	   /* SHOW: content that lies in the log is compared with its sum first */
 	bool explains;	   /* the asker's own: who of its parts asked */
 	uint64_t id;	   /* SHOW; the orders: that message, or 0: all */
 	uint64_t after;	   /* LIST, SHAPE, SAMPLE: messages with a larger id, in order of id; of

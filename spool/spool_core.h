@@ -80,6 +80,7 @@ struct spool {
 	bool released;	    /* what was adopted is ours, also what recovery will find of it */
 	bool headless;	    /* a segment could not be read: large files may be of messages in it */
 	bool more;	    /* the runner has not come to the end */
+	bool fenced;	    /* the fence was closed when it ended */
 	int64_t looked_ms;  /* when the free space was last looked at */
 	struct timer tick;
 	struct note *stop;     /* the note of spool_stop(), answered at the end of the turn */
@@ -126,7 +127,7 @@ void quarantine_file(const struct spool *, int folder, const char *name, const c
 
 void runner_run(struct spool *);
 int64_t runner_next_ms(const struct spool *);
-/* Wall clock: when something is due; INT64_MAX: never. */
+/* Wall clock: when something is due, a moment from now at the earliest while the fence is closed; INT64_MAX: never. */
 
 void spool_shrink(struct spool *); /* give memory back when the queue has become short */
 

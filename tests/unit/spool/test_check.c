@@ -12,6 +12,7 @@
 #include "spool/repair.h"
 #include "spool/scan.h"
 #include "spool/segment.h"
+#include "spool/spool_look.h"
 
 static bool quarantine_full;
 
@@ -200,6 +201,46 @@ static void damage_is_put_aside_by_a_repair_and_only_its_message_is_lost(void **
 	}
 }
 
+static struct spool_command *look_at(struct spool_look *l, uint64_t id, bool checked)
+{
+	struct spool_command *c = spool_command_new(SPOOL_SHOW, h.loop, &h);
+	int before = h.ncommand;
+	c->id = id;
+	c->checked = checked;
+	loop_post(spool_look_loop(l), &c->note);
+	harness_wait(&h, &h.ncommand, before + 1);
+	return h.command;
+}
+
+/* Whoever takes the messages of another node has only this to tell that it is damaged. */
+static void damaged_content_is_not_handed_to_whoever_wants_it_checked(void **state)
+{
+	struct buf error = {0};
+	uint64_t id[10];
+	(void)state;
+	store(5, 300);
+	harness_close(&h);
+	damage_a_content();
+	struct spool_look *l = spool_look_new(h.conf, h.conf->spool, &error);
+	assert_non_null(l);
+	int damaged = 0;
+	size_t n = spool_look_ids(l, 0, id, 10);
+	assert_int_equal(n, 5);
+	for (size_t i = 0; i < n; i++) {
+		struct spool_command *c = look_at(l, id[i], true);
+		assert_int_equal(c->nrow, 1);
+		assert_true(c->row[0].content || c->row[0].error == EBADMSG);
+		damaged += !c->row[0].content;
+		spool_command_free(&c);
+		c = look_at(l, id[i], false); /* the operator sees what there is */
+		assert_non_null(c->row[0].content);
+		spool_command_free(&c);
+	}
+	assert_int_equal(damaged, 1);
+	spool_look_free(&l);
+	harness_open(&h);
+}
+
 static void what_can_not_be_put_aside_stays_where_it_is(void **state)
 {
 	(void)state;
@@ -310,6 +351,7 @@ int main(void)
 		TEST(a_queue_in_use_is_left_alone),
 		TEST(a_folder_without_a_queue_is_empty),
 		TEST(damage_is_put_aside_by_a_repair_and_only_its_message_is_lost),
+		TEST(damaged_content_is_not_handed_to_whoever_wants_it_checked),
 		TEST(what_can_not_be_put_aside_stays_where_it_is),
 		TEST(a_whole_queue_is_not_touched_by_a_repair),
 		TEST(what_nobody_was_told_of_is_no_damaged_message),

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: ISC */
-/* How much is read of what comes due before clients are served again. This test links a disk of its own, the real one that counts. */
+/* How much is read of what comes due before clients are served again, and what there is behind a closed fence. This test links a disk of its own, the real one that counts. */
 #define disk_read real_disk_read
 #include "spool/disk.c"
 #undef disk_read
 
 #include "harness.h"
 
+#include "base/fence.h"
+#include "spool/catalog.h"
 #include "spool/commit.h"
 #include "spool/recover.h"
 
@@ -69,11 +71,48 @@ static void a_step_reads_a_megabyte_or_one_message_more(void **state)
 	harness_recovered(&h, MESSAGES);
 }
 
+/* Neither round and round meanwhile, nor asleep when it opens. */
+static void assert_looks_again_soon(const struct spool *s)
+{
+	int64_t now_ms = clock_wall_ms();
+	int64_t next_ms = runner_next_ms(s);
+	assert_true(next_ms > now_ms && next_ms <= now_ms + 2000);
+}
+
+static void behind_a_closed_fence_it_looks_again_after_a_pause(void **state)
+{
+	(void)state;
+	uint64_t id = harness_store(&h, 1, 100);
+	harness_wait(&h, &h.nstored, 1);
+	harness_close(&h);
+	struct spool *s = open_here();
+	s->credit = 2;
+	fence_set(0);
+	runner_run(s);
+	assert_int_equal(s->incoming.n, 1);
+	assert_looks_again_soon(s);
+	struct stub *stub = catalog_find(&s->catalog, id);
+	stub_enter(s, stub, STUB_DEFERRED); /* due since it came */
+	runner_run(s);
+	assert_int_equal(s->deferred.n, 1);
+	assert_looks_again_soon(s);
+	fence_set(FENCE_NEVER);
+	runner_run(s);
+	assert_int_equal(s->deferred.n, 0);
+	assert_int_equal(runner_next_ms(s), INT64_MAX);
+	assert_true(commit_now(s));
+	spool_free(&s);
+	harness_open(&h);
+	harness_recovered(&h, 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_step_reads_a_megabyte_or_one_message_more, setup,
 						harness_teardown),
+		cmocka_unit_test_setup_teardown(behind_a_closed_fence_it_looks_again_after_a_pause,
+						setup, harness_teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
