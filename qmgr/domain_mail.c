@@ -45,10 +45,13 @@ static bool routed(const struct route *route, const struct site *s, const char *
 
 bool domain_mail_goes_to(const struct qmgr *q, const char *domain, const struct site *s)
 {
+	struct mailaddr a;
 	char *address = mem_printf("postmaster@%s", domain);
-	const struct route *route = route_find(q->routes, "", address);
+	bool goes = serves(q, s, domain) ||
+		    (mailaddr_mailbox(address, strlen(address), true, &a) == MAILADDR_OK &&
+		     routed(route_find(q->routes, "", address), s, domain));
 	free(address);
-	return serves(q, s, domain) || routed(route, s, domain);
+	return goes;
 }
 
 /* Its recipients of the domain are put off; the others stay in it. */

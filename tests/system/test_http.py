@@ -240,7 +240,7 @@ def test_reasons_are_told_once_and_kept_for_a_while(served):
     mine = _object(served.http_port, f"/api/reasons?transport=smtp&site={site['site']}")
     assert mine["messages"] == 2 and mine["reasons"][0]["text"] == reason["text"]
     assert json.loads(_get(served.http_port, f"/api/dest?name={site['site']}"))["hosts"][0]["address"] == LOOPBACK
-    for nobody in ("reasons?site=x.test", "dest?name=x.test", "queue?id=00000000000G0"):
+    for nobody in ("reasons?site=x.test", "dest?name=[192.0.2.1]:25", "queue?id=00000000000G0"):
         assert _ask(served.http_port, f"/api/{nobody}")[0] == 404, nobody
 
 
