@@ -48,13 +48,20 @@ static void make_spent_stable(struct segment *g)
 		segment_spend(g);
 }
 
-/* From now on all that lies in them counts as promised: what was not must say so itself before. */
+/* From now on all that lies in it counts as promised: what was not must say so itself before, by a filler on
+ * stable storage. */
+static void make_end(struct segment *g)
+{
+	if ((g->ndead == 0 || segment_mark(g)) && disk_datasync(g->file->fd) == 0)
+		segment_seal(g, g->end);
+}
+
 static void seal_segments(struct recovered *r)
 {
 	for (size_t i = 0; i < r->replay.nsegment; i++) {
 		struct segment *g = r->replay.segment[i];
-		if (g->to_seal && (g->ndead == 0 || segment_mark(g)))
-			segment_seal(g, g->end);
+		if (g->to_seal)
+			make_end(g);
 		if (g->passed_over && !g->gone)
 			make_spent_stable(g);
 	}
