@@ -32,7 +32,7 @@ struct held {
 
 struct machine {
 	int number;
-	char name[8];
+	char name[16];
 	struct memdisk *disk, *backup; /* as it was at some time, or NULL */
 	struct conf *conf;
 	struct chance chance;
