@@ -89,7 +89,8 @@ static void watch_content(struct stub *stub, const struct content *c)
 		stub->work->file = content_file_ref(c->file);
 }
 
-/* Where one that waits is to wait. One of another node keeps what its envelope says until it is released. */
+/* Where one that waits is to wait. One of another node keeps what its envelope says until it is released. The runner looked
+ * before this batch was written, and nothing else may wake the thread. */
 static void wait_for_turn(struct spool *s, struct stub *stub, const struct spool_store *store)
 {
 	if (store->adopted) {
@@ -98,6 +99,7 @@ static void wait_for_turn(struct spool *s, struct stub *stub, const struct spool
 		stub_enter(s, stub, STUB_ADOPTED);
 	} else {
 		stub_enter(s, stub, store->envelope->held ? STUB_HELD : STUB_INCOMING);
+		s->more |= s->credit > 0;
 	}
 }
 
