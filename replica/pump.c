@@ -232,16 +232,31 @@ static void send_spare(struct replica *r)
 	send_message(r, &h, &(struct flown){.to = 0});
 }
 
-void pump(struct replica *r)
+static void send_missing(struct replica *r, bool older)
 {
 	struct copy *f;
+	while (has_room(r, older) && (f = copies_missing(&r->copies, older)))
+		send_piece(r, f);
+}
+
+/* Until then all that is sent is refused. */
+static bool makes_room(const struct replica *r)
+{
+	const struct order *o = orders_first(&r->orders);
+	return o && o->kind == ORDER_ROOM;
+}
+
+void pump(struct replica *r)
+{
+	if (makes_room(r))
+		run_orders(r);
+	if (makes_room(r))
+		return;
 	if (r->phase == PHASE_RUNNING && !r->begun && r->flight.n == 0 &&
 	    !send_state(r, REPLICA_BEGIN, r->first, NULL))
 		return;
-	while (has_room(r, false) && (f = copies_missing(&r->copies, false)))
-		send_piece(r, f);
-	while (has_room(r, true) && (f = copies_missing(&r->copies, true)))
-		send_piece(r, f);
+	send_missing(r, false);
+	send_missing(r, true);
 	run_orders(r);
 	if (wants_spare(r))
 		send_spare(r);

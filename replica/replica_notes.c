@@ -242,8 +242,6 @@ static void purged(struct replica *r, const struct nats_link_note *n)
 		replica_failed(r, n->error);
 		return;
 	}
-	if (o->kind == ORDER_ROOM)
-		r->spare = 0;
 	struct copy *f =
 		o->kind == ORDER_GONE ? copies_find(&r->copies, o->key.of, o->key.large) : NULL;
 	if (f)
@@ -266,13 +264,15 @@ static void acknowledged(struct replica *r, const struct nats_link_note *n)
 	flight_acknowledged(&r->flight, n->number, n->sequence);
 }
 
-/* Room is given up that was kept for this: what says that something is dead comes in, and what is dead goes. */
+/* Room is given up that was kept for this: what says that something is dead comes in, and what is dead goes. Part of it may
+ * have come to be kept again since it was given up last. */
 static void give_up_spare(struct replica *r)
 {
 	r->full = true;
-	if (r->gave_up)
+	if (r->gave_up && r->spare == 0)
 		return;
 	r->gave_up = true;
+	r->spare = 0;
 	orders_add(&r->orders, ORDER_ROOM, (struct copy_key){.of = 0});
 }
 

@@ -200,11 +200,19 @@ static void choose(struct spool *s)
 		begin(c, g);
 }
 
+/* What is moved is to be copied, too, and nothing goes before it is; the room that the copy keeps is for less. */
+static bool waits_for_copy(const struct spool *s)
+{
+	return replicate_refuses(s) && !s->low && !journal_on_reserve(&s->journal);
+}
+
 void compact_run(struct spool *s)
 {
 	struct compact *c = &s->compact;
 	if (s->journal.stuck)
 		end(c); /* it could not go: there is nothing to come back for */
+	if (waits_for_copy(s))
+		c->next_ms = s->loop->now_ms + AGAIN_MS;
 	if (!s->recovered || s->failing || s->journal.stuck || s->loop->now_ms < c->next_ms)
 		return;
 	if (!c->victim)

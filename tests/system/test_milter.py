@@ -112,7 +112,7 @@ def test_a_filter_is_told_all_in_its_order(relay, sink, one):
     assert said.macros[b"C"][b"{client_addr}"] == b"127.0.0.1"
     assert said.macros[b"M"][b"{mail_addr}"] == b"a@sender.test"
     assert said.macros[b"R"][b"{rcpt_addr}"] == b"b@dest.test"
-    assert said.macros[b"E"][b"i"].decode() == relay.events("queued")[-1]["id"]
+    relay.wait_event("queued", id=said.macros[b"E"][b"i"].decode())
     assert b"{tls_version}" not in said.macros.get(b"H", {})
 
 

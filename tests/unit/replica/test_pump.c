@@ -221,6 +221,24 @@ static void when_there_is_no_room_what_keeps_some_goes(void **state)
 	assert_string_equal(nats.subject, "sluice.n.*.spare");
 }
 
+/* Some of it has come back, and what kept the rest from coming back is not the last that was missing. */
+static void what_keeps_some_again_goes_again(void **state)
+{
+	(void)state;
+	r.complete = true;
+	r.gave_up = true;
+	r.spare = SPARES - 1;
+	name_large(false);
+	pump(&r);
+	acknowledge(1, 0, true);
+	r.phase = PHASE_RUNNING;
+	int published = nats.published;
+	pump(&r);
+	assert_int_equal(nats.purged, 1);
+	assert_string_equal(nats.subject, "sluice.n.*.spare");
+	assert_int_equal(nats.published, published); /* it would be refused again */
+}
+
 static void a_stream_that_is_shorter_than_it_was_is_asked_for_all(void **state)
 {
 	(void)state;
@@ -267,6 +285,7 @@ int main(void)
 		TEST(so_is_that_of_a_former_start),
 		TEST(what_has_gone_is_not),
 		TEST(when_there_is_no_room_what_keeps_some_goes),
+		TEST(what_keeps_some_again_goes_again),
 		TEST(a_stream_that_is_shorter_than_it_was_is_asked_for_all),
 		TEST(so_is_one_whose_last_number_says_so),
 	};
