@@ -312,6 +312,12 @@ static void has_its_head(void *owner, const char *path, int fd)
 		assert_true(segment_head_get(bytes, &h) && h.seq == seq);
 }
 
+static int log_folder(void)
+{
+	memdisk_use(w->disk, NULL, NULL);
+	return disk_open(AT_FDCWD, "/var/spool/sluice/log", O_RDONLY | O_DIRECTORY);
+}
+
 /* Else a start would put it aside as damaged, and say that mail may be missing. */
 static void a_segment_is_always_what_its_name_says(void **state)
 {
@@ -320,8 +326,7 @@ static void a_segment_is_always_what_its_name_says(void **state)
 		struct spares spares;
 		begin(seed);
 		world_kill(w);
-		memdisk_use(w->disk, NULL, NULL);
-		int folder = disk_open(AT_FDCWD, "/var/spool/sluice/log", O_RDONLY | O_DIRECTORY);
+		int folder = log_folder();
 		spares_find(&spares, folder, 1 << 16);
 		struct segment *g = segment_create(folder, 1000, 1 << 16, LANE_MAIN, true);
 		memdisk_use(w->disk, take_cut, w->disk);
@@ -339,6 +344,32 @@ static void a_segment_is_always_what_its_name_says(void **state)
 		end();
 	}
 	assert_true(heads > 0);
+}
+
+/* What proved it goes next. */
+static void what_is_spent_says_so_after_any_cut(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+		int64_t changed_ms;
+		begin(seed);
+		world_kill(w);
+		int folder = log_folder();
+		struct segment *g = segment_create(folder, 1000, 1 << 16, LANE_MAIN, true);
+		assert_true(segment_spend(g));
+		segment_free(&g);
+		disk_close(folder);
+		struct memdisk *whole = w->disk;
+		w->disk = memdisk_cut(whole, &w->power);
+		folder = log_folder();
+		g = segment_open(folder, 1000, O_RDONLY, &changed_ms);
+		assert_true(g && g->says_spent);
+		segment_free(&g);
+		disk_close(folder);
+		memdisk_free(&w->disk);
+		w->disk = whole;
+		end();
+	}
 }
 
 /* Bytes that are left in the segment that is written to. */
@@ -517,6 +548,7 @@ int main(void)
 		cmocka_unit_test(a_verdict_is_safe_when_its_group_is_written),
 		cmocka_unit_test(what_was_refused_is_cut_off_for_good),
 		cmocka_unit_test(a_segment_is_always_what_its_name_says),
+		cmocka_unit_test(what_is_spent_says_so_after_any_cut),
 		cmocka_unit_test(what_a_full_segment_says_is_settled_before_it_goes),
 		cmocka_unit_test(what_is_moved_is_whole_at_any_moment),
 		cmocka_unit_test(what_goes_leaves_behind_what_says_that_it_is_dead),
