@@ -57,7 +57,7 @@ static bool is_null(const char *pattern)
 	return !*pattern || strcmp(pattern, "<>") == 0;
 }
 
-static bool fits(const char *pattern, const char *address)
+static bool pattern_fits_address(const char *pattern, const char *address)
 {
 	if (is_null(pattern) || !*address)
 		return is_null(pattern) && !*address;
@@ -76,8 +76,8 @@ static char *fold_domain(const char *text)
 						     : mem_strdup(text);
 }
 
-static bool judge(bool (*judgement)(const char *pattern, const char *of), const char *pattern,
-		  const char *of)
+static bool judge_in_ascii(bool (*judgement)(const char *pattern, const char *of),
+			   const char *pattern, const char *of)
 {
 	if (name_key_plain(pattern) && name_key_plain(of))
 		return judgement(pattern, of);
@@ -90,12 +90,12 @@ static bool judge(bool (*judgement)(const char *pattern, const char *of), const 
 
 bool address_pattern_fits_domain(const char *pattern, const char *domain)
 {
-	return judge(fits_domain, pattern, domain);
+	return judge_in_ascii(fits_domain, pattern, domain);
 }
 
 bool address_pattern_fits(const char *pattern, const char *address)
 {
-	return judge(fits, pattern, address);
+	return judge_in_ascii(pattern_fits_address, pattern, address);
 }
 
 const char *address_pattern_domain(const char *pattern)

@@ -163,7 +163,7 @@ void conf_build_section(const struct conf_block *block, const struct conf_sectio
 	apply(&b, block, section);
 }
 
-static struct conf_provider *named(const struct conf *c, const char *title)
+static struct conf_provider *provider_of_title(const struct conf *c, const char *title)
 {
 	for (int i = 0; i < c->nprovider; i++)
 		if (strcmp(c->provider[i].title, title) == 0)
@@ -183,7 +183,7 @@ static bool gives_mx(const struct conf_block *block)
 static void take_provider(struct builder *b, const struct conf_block *block, const char *file)
 {
 	struct builder of_file = {b->conf, b->from, file, b->lines, b->faults};
-	struct conf_provider *p = named(b->conf, block->title);
+	struct conf_provider *p = provider_of_title(b->conf, block->title);
 	if (!p) {
 		p = &b->conf->provider[b->conf->nprovider++];
 		title((struct conf_titled *)p, CONF_KIND_PROVIDER, block->title, block->line);

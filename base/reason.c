@@ -197,7 +197,7 @@ static enum reason of_ourselves(const struct verdict *v)
 	return d ? d->reason : REASON_OTHER;
 }
 
-static enum reason_whose usually(enum reason r)
+static enum reason_whose usual_owner(enum reason r)
 {
 	switch (r) {
 	case REASON_RATE_LIMITED:
@@ -217,9 +217,9 @@ static enum reason_whose usually(enum reason r)
 	}
 }
 
-static struct reason_said meant(enum reason r)
+static struct reason_said said_usually(enum reason r)
 {
-	return (struct reason_said){.reason = r, .whose = usually(r)};
+	return (struct reason_said){.reason = r, .whose = usual_owner(r)};
 }
 
 /* Trouble of its own is no reason to refuse for good. */
@@ -230,20 +230,20 @@ static bool says_little(const struct detail *d, int code)
 }
 
 /* Of a reply: the exact code, strong words, the loose code, weak words, the bare code. */
-static struct reason_said judge(const struct verdict *v)
+static struct reason_said judge_reply(const struct verdict *v)
 {
 	const struct detail *d = detail_at(v);
 	struct reason_said said;
 	if (d && !d->loose)
-		return meant(d->reason);
+		return said_usually(d->reason);
 	bool found = reason_text_find(v, &said);
 	if (found && !said.weak)
 		return said;
 	if (d && !says_little(d, v->code))
-		return meant(d->reason);
+		return said_usually(d->reason);
 	if (found)
 		return said;
-	return meant(d && d->reason != REASON_OTHER ? d->reason : of_code(v));
+	return said_usually(d && d->reason != REASON_OTHER ? d->reason : of_code(v));
 }
 
 static bool is_ours(const struct verdict *v)
@@ -256,7 +256,7 @@ enum reason reason_of(const struct verdict *v)
 {
 	if (v->class == VERDICT_IN_DOUBT)
 		return REASON_IN_DOUBT;
-	return is_ours(v) ? of_ourselves(v) : judge(v).reason;
+	return is_ours(v) ? of_ourselves(v) : judge_reply(v).reason;
 }
 
 /* Who hangs up, or does not even take the name of a sender, would do so whatever the mail. */
@@ -271,7 +271,7 @@ enum reason_whose reason_whose(const struct verdict *v)
 		return REASON_UNCLEAR;
 	if (turns_us_away(v))
 		return REASON_OF_HOST;
-	enum reason_whose whose = judge(v).whose;
+	enum reason_whose whose = judge_reply(v).whose;
 	bool later_to_mail = v->stage == VERDICT_AT_MAIL && v->code / 100 == 4;
 	return whose == REASON_UNCLEAR && later_to_mail ? REASON_OF_HOST : whose;
 }

@@ -262,7 +262,7 @@ static bool is_address(const char *word, size_t len)
 	return memchr(word, '@', len) != NULL;
 }
 
-static void hear(struct heard *h, const struct verdict *v)
+static void hear_reply(struct heard *h, const struct verdict *v)
 {
 	size_t n = (size_t)snprintf(h->text, sizeof h->text, " %d %s", v->code, v->dsn);
 	for (const char *at = v->text; *at;) {
@@ -312,7 +312,7 @@ static bool goes_on(const char *at, const char *phrase)
 	return true;
 }
 
-static bool says(const struct heard *h, const char *phrase)
+static bool reply_says(const struct heard *h, const char *phrase)
 {
 	for (int i = 0; i < h->nword; i++) {
 		const char *at = h->text + h->word[i];
@@ -324,7 +324,7 @@ static bool says(const struct heard *h, const char *phrase)
 
 static bool says_any(const struct heard *h, const char *phrases)
 {
-	while (!says(h, phrases)) {
+	while (!reply_says(h, phrases)) {
 		phrases = strchr(phrases, '|');
 		if (!phrases)
 			return false;
@@ -336,7 +336,7 @@ static bool says_any(const struct heard *h, const char *phrases)
 bool reason_text_find(const struct verdict *v, struct reason_said *said)
 {
 	struct heard h;
-	hear(&h, v);
+	hear_reply(&h, v);
 	for (size_t i = 0; i < sizeof groups / sizeof *groups; i++) {
 		const struct group *g = &groups[i];
 		if (!(g->stages & 1u << v->stage) || !says_any(&h, g->phrases))

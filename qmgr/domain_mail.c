@@ -15,7 +15,7 @@
 #include <strings.h>
 
 /* Is it where mail for this next hop goes? */
-static bool serves(const struct qmgr *q, const struct site *s, const char *domain)
+static bool site_serves_domain(const struct qmgr *q, const struct site *s, const char *domain)
 {
 	for (const struct nexthop *n = q->nexthops; n; n = n->hh.next)
 		if (nexthop_site(n) == s && nexthop_is_for(n, domain))
@@ -24,7 +24,7 @@ static bool serves(const struct qmgr *q, const struct site *s, const char *domai
 }
 
 /* Does the configuration send the domain's mail there? The site has the name of the relays then. */
-static bool routed(const struct route *route, const struct site *s, const char *domain)
+static bool site_is_routed_to(const struct route *route, const struct site *s, const char *domain)
 {
 	const char *at = s->name;
 	if (route->relay->n == 0 || strcmp(route->by->title, s->queue.transport->title) != 0)
@@ -47,9 +47,9 @@ bool domain_mail_goes_to(const struct qmgr *q, const char *domain, const struct 
 {
 	struct mailaddr a;
 	char *address = mem_printf("postmaster@%s", domain);
-	bool goes = serves(q, s, domain) ||
+	bool goes = site_serves_domain(q, s, domain) ||
 		    (mailaddr_mailbox(address, strlen(address), true, &a) == MAILADDR_OK &&
-		     routed(route_find(q->routes, "", address), s, domain));
+		     site_is_routed_to(route_find(q->routes, "", address), s, domain));
 	free(address);
 	return goes;
 }

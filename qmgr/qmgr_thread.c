@@ -98,7 +98,7 @@ static void settle(void *context)
 	qmgr_thread_settle(context);
 }
 
-static bool overdue(const struct work *w)
+static bool work_is_overdue(const struct work *w)
 {
 	const struct conf_queue *limits = &message_of_work(w)->qmgr->sched.conf->queue;
 	int64_t now_ms = clock_wall_ms();
@@ -118,7 +118,7 @@ void qmgr_thread_init(struct qmgr *q, struct conf *conf, struct loop *loop)
 					     .take = delivered_take,
 					     .defer = delivered_defer,
 					     .record = delivered_record,
-					     .overdue = overdue,
+					     .overdue = work_is_overdue,
 					     .check = check,
 					     .context = q};
 	scheduler_init(&q->sched, conf, loop, reader_refill);

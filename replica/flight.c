@@ -17,7 +17,7 @@ void flight_init(struct flight *f)
 	list_init(&f->sent);
 }
 
-static void drop(struct flight *f, struct flown *m)
+static void drop_flown(struct flight *f, struct flown *m)
 {
 	assert(f->n > 0 && f->bytes >= m->bytes);
 	f->n--;
@@ -28,7 +28,7 @@ static void drop(struct flight *f, struct flown *m)
 
 static void drop_first(struct flight *f)
 {
-	drop(f, of(list_first(&f->sent)));
+	drop_flown(f, of(list_first(&f->sent)));
 }
 
 void flight_drop(struct flight *f)
@@ -55,7 +55,7 @@ void flight_acknowledged(struct flight *f, uint64_t number, uint64_t sequence)
 			of(l)->sequence = sequence;
 }
 
-static struct flown *find(const struct flight *f, uint64_t number)
+static struct flown *find_flown(const struct flight *f, uint64_t number)
 {
 	for (struct list *l = f->sent.next; l != &f->sent; l = l->next)
 		if (of(l)->number == number)
@@ -65,15 +65,15 @@ static struct flown *find(const struct flight *f, uint64_t number)
 
 bool flight_is_spare(const struct flight *f, uint64_t number)
 {
-	const struct flown *m = find(f, number);
+	const struct flown *m = find_flown(f, number);
 	return m && m->type == REPLICA_SPARE;
 }
 
 void flight_forget(struct flight *f, uint64_t number)
 {
-	struct flown *m = find(f, number);
+	struct flown *m = find_flown(f, number);
 	if (m)
-		drop(f, m);
+		drop_flown(f, m);
 }
 
 bool flight_take(struct flight *f, struct flown *m)

@@ -164,7 +164,7 @@ bool life_put_aside(const char *spool, struct buf *error)
 	return ok;
 }
 
-static void keep(int folder, const char *name, const char *reason)
+static void keep_aside(int folder, const char *name, const char *reason)
 {
 	char *to = mem_printf(ASIDE "/%s-%" PRId64, name, clock_wall_ms());
 	bool ok = disk_make_folder(folder, ASIDE) == 0 &&
@@ -180,7 +180,7 @@ void life_keep(const char *spool, const char *name, const char *reason)
 	int folder = open_spool(spool);
 	if (folder < 0)
 		return;
-	keep(folder, name, reason);
+	keep_aside(folder, name, reason);
 	disk_close(folder);
 }
 
@@ -193,7 +193,7 @@ static void keep_leftover(void *owner, const char *name)
 {
 	const struct leftovers *l = owner;
 	if (is_leftover(name))
-		keep(l->folder, name, l->reason);
+		keep_aside(l->folder, name, l->reason);
 }
 
 void life_keep_leftovers(const char *spool, const char *reason)

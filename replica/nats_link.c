@@ -205,7 +205,7 @@ static struct job *job_new(struct nats_link *l, struct nats_link_note *n,
 	return j;
 }
 
-static void give(struct nats_link *l, struct job *j)
+static void give_job(struct nats_link *l, struct job *j)
 {
 	if (!thread_pool_give(l->pool, &j->job))
 		done(&j->job);
@@ -266,7 +266,7 @@ void nats_link_set_up(struct nats_link *l, uint64_t epoch)
 {
 	struct nats_link_note *n = note_new(NATS_LINK_SET_UP);
 	n->epoch = epoch;
-	give(l, job_new(l, n, set_up, ""));
+	give_job(l, job_new(l, n, set_up, ""));
 }
 
 bool nats_link_publish(struct nats_link *l, const char *subject, uint64_t number,
@@ -282,12 +282,12 @@ void nats_link_purge(struct nats_link *l, const char *subject, uint64_t before)
 {
 	struct job *j = job_new(l, note_new(NATS_LINK_PURGED), purge, subject);
 	j->before = before;
-	give(l, j);
+	give_job(l, j);
 }
 
 void nats_link_note_beat(struct nats_link *l, const char *spool, const struct epoch_own *own)
 {
 	struct job *j = job_new(l, note_new(NATS_LINK_BEAT), note_beat, spool);
 	j->own = *own;
-	give(l, j);
+	give_job(l, j);
 }

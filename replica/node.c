@@ -178,7 +178,7 @@ static natsStatus look_behind(struct node *n, const struct roster_row *row)
 	return s;
 }
 
-static void doubt(struct node *n)
+static void doubt_own_folder(struct node *n)
 {
 	n->doubts = true;
 	wait_for(n, "what NATS has of this queue is later than this folder, or another's: is it "
@@ -213,7 +213,7 @@ static void try_to_start(struct node *n)
 		take(n, row);
 		break;
 	case EPOCH_DOUBT:
-		doubt(n);
+		doubt_own_folder(n);
 		break;
 	case EPOCH_WAIT:
 		wait_for(n, "the queue that this name had is not adopted yet");
@@ -411,7 +411,7 @@ static void may_drain(struct node *n, struct node_order *o)
 }
 
 /* Of this node itself, while it is in doubt. */
-static void insist(struct node *n, struct node_order *o)
+static void insist_on_folder(struct node *n, struct node_order *o)
 {
 	n->insists = o->done = true;
 	buf_printf(&o->says, "the queue in its folder is its queue from now on\n");
@@ -429,7 +429,7 @@ static void obey(struct node *n, struct node_order *o)
 	else if (o->op == NODE_MAY_DRAIN)
 		may_drain(n, o);
 	else if (o->op == NODE_ADOPT && n->doubts && strcmp(o->name, n->name) == 0)
-		insist(n, o);
+		insist_on_folder(n, o);
 	else if (!row)
 		buf_printf(&o->says, "there is no node %s\n", o->name);
 	else if (o->op == NODE_ADOPT)

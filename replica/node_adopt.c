@@ -317,7 +317,7 @@ static void give_back(struct node *n, const char *why)
 	t->giving = GIVING_WANTED;
 }
 
-static void disown(struct node *n)
+static void disown_queue(struct node *n)
 {
 	struct spool_disown *d = mem_zalloc(sizeof *d);
 	n->taking.giving = GIVING_ASKED;
@@ -454,7 +454,7 @@ void node_look_at_others(struct node *n)
 	if (n->taking.runs)
 		return;
 	if (n->taking.giving == GIVING_WANTED)
-		disown(n);
+		disown_queue(n);
 	if (n->taking.giving != GIVING_NOTHING) {
 		return_rows(n);
 		return;

@@ -159,7 +159,7 @@ static void judge_end(struct replica *r)
 }
 
 /* The stream's last message bears the last beat, also when nothing else comes for hours. */
-static void beat(struct replica *r)
+static void note_beat_when_due(struct replica *r)
 {
 	struct epoch_own next = r->own;
 	if (r->beating || !r->sent || r->loop->now_ms < r->beat_ms)
@@ -196,7 +196,7 @@ static void tick(void *owner)
 		replica_failed(r, "what was sent is not acknowledged");
 	}
 	judge(r);
-	beat(r);
+	note_beat_when_due(r);
 	try_again(r);
 	atomic_store(&r->whole, !r->away && is_whole(r, NEARLY_BYTES));
 	atomic_store(&r->even, !r->away && is_whole(r, 0));

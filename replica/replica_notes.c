@@ -250,7 +250,7 @@ static void purged(struct replica *r, const struct nats_link_note *n)
 }
 
 /* What was sent later lies behind what was acknowledged before, or that has been lost. */
-static void acknowledged(struct replica *r, const struct nats_link_note *n)
+static void take_acknowledgement(struct replica *r, const struct nats_link_note *n)
 {
 	if (n->number > r->acked_number && n->sequence <= r->acked) {
 		r->shorter = true;
@@ -276,7 +276,7 @@ static void give_up_spare(struct replica *r)
 	orders_add(&r->orders, ORDER_ROOM, (struct copy_key){.of = 0});
 }
 
-static void refused(struct replica *r, const struct nats_link_note *n)
+static void take_refusal(struct replica *r, const struct nats_link_note *n)
 {
 	if (flight_is_spare(&r->flight, n->number)) {
 		r->spare_ms = r->loop->now_ms + SPARE_MS;
@@ -304,9 +304,9 @@ static void hear(struct replica *r, struct nats_link_note *n)
 		break;
 	case NATS_LINK_ACK:
 		if (*n->error)
-			refused(r, n);
+			take_refusal(r, n);
 		else
-			acknowledged(r, n);
+			take_acknowledgement(r, n);
 		break;
 	case NATS_LINK_BEAT:
 		r->beating = false;

@@ -61,7 +61,7 @@ static bool mark_read(struct journal *j, struct segment *s)
 	return segment_mark(s);
 }
 
-static bool mark(struct journal *j)
+static bool mark_segments(struct journal *j)
 {
 	for (struct list *l = j->segments.next; l != &j->segments; l = l->next) {
 		struct segment *s = list_entry(l, struct segment, link);
@@ -108,7 +108,7 @@ static bool replace(int folder, const struct buf *b)
 bool checkpoint_write(struct journal *j)
 {
 	struct buf b;
-	if (j->stuck || !mark(j))
+	if (j->stuck || !mark_segments(j))
 		return false;
 	buf_init(&b);
 	compose(j, &b);
@@ -121,7 +121,7 @@ bool checkpoint_write(struct journal *j)
 
 bool checkpoint_leave(struct journal *j)
 {
-	return !j->stuck && mark(j);
+	return !j->stuck && mark_segments(j);
 }
 
 static bool right(const char *text, size_t len)

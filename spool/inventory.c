@@ -64,7 +64,7 @@ bool inventory_has(const struct inventory *all, uint64_t seq)
 	return all->n > 0 && bsearch(&seq, all->seq, all->n, sizeof *all->seq, by_seq);
 }
 
-static bool zeros(const uint8_t *bytes, ssize_t n)
+static bool are_zeros(const uint8_t *bytes, ssize_t n)
 {
 	ssize_t i = 0;
 	while (i < n && bytes[i] == 0)
@@ -80,7 +80,7 @@ static bool zeros_from(int fd, uint64_t at)
 	bool ok = true;
 	for (; ok && n == PIECE; at += PIECE) {
 		n = disk_read(fd, bytes, PIECE, at);
-		ok = zeros(bytes, n);
+		ok = are_zeros(bytes, n);
 	}
 	free(bytes);
 	return ok;

@@ -11,7 +11,7 @@ void agreement_taken(struct agreement *a)
 	a->n = 0;
 }
 
-static bool counts(const struct verdict *v)
+static bool may_speak_of_host(const struct verdict *v)
 {
 	enum reason r = reason_of(v);
 	bool of_content = v->stage == VERDICT_AT_DATA || v->stage == VERDICT_AT_END;
@@ -20,7 +20,7 @@ static bool counts(const struct verdict *v)
 	return of_content && (r == REASON_OTHER || r == REASON_PROTOCOL);
 }
 
-static bool different(const unsigned *of, int n)
+static bool has_enough_different(const unsigned *of, int n)
 {
 	int found = 0;
 	for (int i = 0; i < n; i++) {
@@ -35,12 +35,12 @@ static bool different(const unsigned *of, int n)
 bool agreement_refused(struct agreement *a, const char *sender, const char *recipient,
 		       const struct verdict *v)
 {
-	if (!counts(v))
+	if (!may_speak_of_host(v))
 		return false;
 	int at = a->n % AGREEMENT_OF;
 	a->sender[at] = (unsigned)keyed_hash(sender, strlen(sender));
 	a->recipient[at] = (unsigned)keyed_hash(recipient, strlen(recipient));
 	a->n = a->n + 1 < 2 * AGREEMENT_OF ? a->n + 1 : a->n + 1 - AGREEMENT_OF;
-	return a->n >= AGREEMENT_OF && different(a->sender, AGREEMENT_OF) &&
-	       different(a->recipient, AGREEMENT_OF);
+	return a->n >= AGREEMENT_OF && has_enough_different(a->sender, AGREEMENT_OF) &&
+	       has_enough_different(a->recipient, AGREEMENT_OF);
 }

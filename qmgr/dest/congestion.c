@@ -17,7 +17,7 @@ static const struct site *largest(const struct destdb *db)
 	return most;
 }
 
-static const char *advice(enum constraint c)
+static const char *advice_for_constraint(enum constraint c)
 {
 	const char *own = constraint_row(c)->advice;
 	return own ? own : "a transport of its own keeps it from holding up others";
@@ -38,7 +38,7 @@ void congestion_look(struct destdb *db)
 		  log_number(limit), "site", one ? s->name : NULL, "waiting",
 		  one ? log_number(s->queue.waiting) : NULL, "constraint",
 		  one ? constraint_name(c) : NULL, "reason",
-		  one ? advice(c)
+		  one ? advice_for_constraint(c)
 		      : "the active queue is nearly full with mail for many destinations: "
 			"sluice shape active shows which; a larger message_active_limit",
 		  NULL);

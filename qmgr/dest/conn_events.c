@@ -45,7 +45,7 @@ static bool end_lesser(const struct conn *ready, struct list *conns)
 /* Those to hosts of lesser preference end, unless the site overflows; where there is a better one, this is
  * left for what overflows, and for mail that must go to its host. One that was tried beside others ends when
  * they are all that the site may have. */
-static void prefer(struct conn *ready, bool tried_beside)
+static void prefer_better_hosts(struct conn *ready, bool tried_beside)
 {
 	struct site *s = ready->site;
 	if (site_has_backups(s)) {
@@ -131,7 +131,7 @@ void conn_on_ready(struct connection_ready *ready)
 	pooling_changed(db, h);
 	site_revive(c->site);
 	if (conn_ready(c))
-		prefer(c, beside);
+		prefer_better_hosts(c, beside);
 	site_touch(c->site);
 	free(ready);
 }

@@ -3,7 +3,7 @@
 
 #include "qmgr/sched/job.h"
 
-static struct ladder held(struct limit l)
+static struct ladder held_by_limit(struct limit l)
 {
 	return (struct ladder){
 		.constraint = l.constraint, .until_ms = l.until_ms, .limit = l.allows};
@@ -13,12 +13,12 @@ struct ladder ladder_of(const struct site *s, const struct peer *p)
 {
 	struct limit l = site_limits_to_begin(s, p);
 	if (l.constraint != CONSTRAINT_ORDER)
-		return held(l);
+		return held_by_limit(l);
 	struct conn *place = site_place(s, p);
 	if (place)
 		return (struct ladder){.constraint = CONSTRAINT_ORDER, .place = place};
 	l = site_limits_of_health(s, p);
-	return held(l.constraint != CONSTRAINT_ORDER ? l : site_limits_to_connect(s, p));
+	return held_by_limit(l.constraint != CONSTRAINT_ORDER ? l : site_limits_to_connect(s, p));
 }
 
 struct ladder ladder_of_first(const struct site *s)

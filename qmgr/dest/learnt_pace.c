@@ -40,7 +40,7 @@ static void turn_slices(struct learnt_pace *p, int64_t now_ms)
 }
 
 /* What was taken, and in how long: since the first of the slices that has any. */
-static int64_t counted(struct learnt_pace *p, int64_t now_ms, int64_t *in_ms)
+static int64_t count_taken(struct learnt_pace *p, int64_t now_ms, int64_t *in_ms)
 {
 	int64_t n = 0;
 	int used = 0;
@@ -66,7 +66,7 @@ static void begin_era(struct learnt_pace *p, int64_t now_ms, int64_t wait_us)
 	p->due_us = now_ms * 1000 + wait_us;
 }
 
-static void ask(struct learnt_pace *p, int64_t now_ms, int64_t wait_ms, int64_t most_ms)
+static void ask_next(struct learnt_pace *p, int64_t now_ms, int64_t wait_ms, int64_t most_ms)
 {
 	p->ask_ms = wait_ms < most_ms ? wait_ms : most_ms;
 	p->in_vain = false;
@@ -75,11 +75,11 @@ static void ask(struct learnt_pace *p, int64_t now_ms, int64_t wait_ms, int64_t 
 }
 
 /* To so many a second; where that is too few to be called a pace, it is asked so often. */
-static void cut(struct learnt_pace *p, double rate, int64_t now_ms, int64_t most_ms)
+static void cut_pace(struct learnt_pace *p, double rate, int64_t now_ms, int64_t most_ms)
 {
 	if (rate < LEARNT_PACE_FLOOR) {
-		ask(p, now_ms, rate * (double)most_ms > 1000 ? spaced_us(rate) / 1000 : most_ms,
-		    most_ms);
+		ask_next(p, now_ms,
+			 rate * (double)most_ms > 1000 ? spaced_us(rate) / 1000 : most_ms, most_ms);
 		return;
 	}
 	p->rate = rate;
@@ -89,36 +89,36 @@ static void cut(struct learnt_pace *p, double rate, int64_t now_ms, int64_t most
 
 static void refused_first(struct learnt_pace *p, int64_t now_ms, int64_t most_ms)
 {
-	int64_t in_ms, n = counted(p, now_ms, &in_ms);
+	int64_t in_ms, n = count_taken(p, now_ms, &in_ms);
 	p->cycle_ms = now_ms - in_ms;
 	p->cycle_taken = n;
 	p->known = 1000.0 * (double)n / (double)in_ms;
 	if (n == 0)
-		ask(p, now_ms, LEARNT_PACE_ASK_MS, most_ms);
+		ask_next(p, now_ms, LEARNT_PACE_ASK_MS, most_ms);
 	else
-		cut(p, p->known, now_ms, most_ms);
+		cut_pace(p, p->known, now_ms, most_ms);
 }
 
 /* Of this pace: in the last seconds, or since it began. */
-static double measure(struct learnt_pace *p, int64_t now_ms)
+static double measure_rate(struct learnt_pace *p, int64_t now_ms)
 {
 	int64_t in_ms = now_ms - p->era_ms, n = p->era_taken;
 	if (in_ms > LEARNT_PACE_COUNTED_MS)
-		n = counted(p, now_ms, &in_ms);
+		n = count_taken(p, now_ms, &in_ms);
 	return 1000.0 * (double)n / (double)(in_ms > 1 ? in_ms : 1);
 }
 
 static void refused_at_pace(struct learnt_pace *p, int64_t now_ms, int64_t most_ms)
 {
 	if (p->era_taken > 0) {
-		double measured = measure(p, now_ms);
+		double measured = measure_rate(p, now_ms);
 		p->known = measured < p->rate ? measured : p->rate;
-		cut(p, below * p->known, now_ms, most_ms);
+		cut_pace(p, below * p->known, now_ms, most_ms);
 	} else if (!p->in_vain) {
-		cut(p, p->rate / 2, now_ms, most_ms);
+		cut_pace(p, p->rate / 2, now_ms, most_ms);
 		p->in_vain = p->state == LEARNT_PACE_PACED;
 	} else {
-		ask(p, now_ms, LEARNT_PACE_ASK_MS, most_ms);
+		ask_next(p, now_ms, LEARNT_PACE_ASK_MS, most_ms);
 	}
 }
 
@@ -132,13 +132,13 @@ bool learnt_pace_refused(struct learnt_pace *p, unsigned era, int64_t now_ms, in
 	else if (p->state == LEARNT_PACE_PACED)
 		refused_at_pace(p, now_ms, most_ms);
 	else
-		ask(p, now_ms, 2 * p->ask_ms, most_ms);
+		ask_next(p, now_ms, 2 * p->ask_ms, most_ms);
 	return true;
 }
 
 /* --- growth */
 
-static void grow(struct learnt_pace *p, int64_t now_ms)
+static void grow_pace(struct learnt_pace *p, int64_t now_ms)
 {
 	double part = a_little + more_a_second * (double)(now_ms - p->era_ms) / 1000;
 	if (p->rate * quickly <= p->known)
@@ -178,7 +178,7 @@ bool learnt_pace_taken(struct learnt_pace *p, unsigned era, int64_t now_ms)
 		return true;
 	}
 	p->era_taken++;
-	grow(p, now_ms);
+	grow_pace(p, now_ms);
 	return false;
 }
 
@@ -254,5 +254,5 @@ void learnt_pace_recall(struct learnt_pace *p, double rate, int64_t now_ms, int6
 	p->refused_ms = p->cycle_ms = now_ms;
 	p->cycle_taken = 0;
 	p->known = rate;
-	cut(p, rate, now_ms, most_ms);
+	cut_pace(p, rate, now_ms, most_ms);
 }

@@ -50,7 +50,7 @@ static void hear_part(struct destdb *db, struct host *h, enum fact_which which)
 }
 
 /* The record, made where another node knows the host and we do not. */
-static struct host *find(struct destdb *db, const struct fact *f)
+static struct host *find_or_make_host(struct destdb *db, const struct fact *f)
 {
 	struct host *h;
 	union address address;
@@ -66,7 +66,7 @@ static struct host *find(struct destdb *db, const struct fact *f)
 
 void pooling_heard(struct destdb *db, struct fact *f)
 {
-	struct host *h = find(db, f);
+	struct host *h = find_or_make_host(db, f);
 	if (h) {
 		pooling_tell(db, h);
 		unsigned changed = pooling_merge(h, f);

@@ -10,7 +10,7 @@
 
 enum { AT_ONCE = 8 /* that look in a millisecond, while the rate lets somebody begin */ };
 
-static void call(struct site *s)
+static void wake_site(struct site *s)
 {
 	s->called = true;
 	site_touch(s);
@@ -34,7 +34,7 @@ static void on_wake(void *owner)
 	list_each (link, tmp, &p->for_rate) {
 		if (n++ == AT_ONCE)
 			break;
-		call(list_entry(link, struct site, in_provider));
+		wake_site(list_entry(link, struct site, in_provider));
 	}
 	wake_at(p, destdb_now_ms(p->db) + 1);
 	p->db->thread.settle(p->db->thread.context);
@@ -48,7 +48,7 @@ static const struct conf_provider *settings_of(const struct conf *c, const char 
 	return NULL;
 }
 
-static struct provider *get(struct destdb *db, const struct conf_provider *settings)
+static struct provider *get_provider(struct destdb *db, const struct conf_provider *settings)
 {
 	struct provider *p;
 	HASH_FIND_STR(db->providers, settings->title, p);
@@ -66,7 +66,7 @@ static struct provider *get(struct destdb *db, const struct conf_provider *setti
 }
 
 /* Hosts of lesser preference may be another's, to help out. */
-static const struct conf_provider *found(const struct site *s)
+static const struct conf_provider *provider_by_hosts(const struct site *s)
 {
 	const struct conf *c = s->db->sched->conf;
 	const struct conf_provider *all = NULL;
@@ -79,7 +79,7 @@ static const struct conf_provider *found(const struct site *s)
 	return all;
 }
 
-static void move(struct site *s, struct provider *to)
+static void move_site(struct site *s, struct provider *to)
 {
 	struct provider *from = s->provider;
 	if (from == to)
@@ -100,13 +100,13 @@ static void move(struct site *s, struct provider *to)
 
 void provider_join(struct site *s)
 {
-	const struct conf_provider *settings = found(s);
-	move(s, settings ? get(s->db, settings) : NULL);
+	const struct conf_provider *settings = provider_by_hosts(s);
+	move_site(s, settings ? get_provider(s->db, settings) : NULL);
 }
 
 void provider_leave(struct site *s)
 {
-	move(s, NULL);
+	move_site(s, NULL);
 }
 
 void provider_configure(struct destdb *db)
@@ -195,7 +195,7 @@ static void call_first(struct provider *p)
 {
 	struct list *first = list_first(&p->for_connection);
 	if (first)
-		call(list_entry(first, struct site, in_provider));
+		wake_site(list_entry(first, struct site, in_provider));
 }
 
 void provider_feed(struct provider *p)

@@ -14,7 +14,7 @@ bool site_pace_rules(const struct site *s, const struct host *h)
 }
 
 /* The log hears of changes, the disk and other nodes likewise. */
-static void changed(struct site *s, struct host *h, enum learnt_pace_state before)
+static void tell_pace_changed(struct site *s, struct host *h, enum learnt_pace_state before)
 {
 	struct site_pace *p = &s->pacing;
 	if (p->learnt.state != before || site_pace_is_news(s))
@@ -25,7 +25,7 @@ static void changed(struct site *s, struct host *h, enum learnt_pace_state befor
 	site_touch(s);
 }
 
-static void refused(struct conn *c, const struct entry *e, struct verdict *why)
+static void host_refused(struct conn *c, const struct entry *e, struct verdict *why)
 {
 	struct site *s = c->site;
 	struct site_pace *p = &s->pacing;
@@ -39,17 +39,17 @@ static void refused(struct conn *c, const struct entry *e, struct verdict *why)
 		p->since_ms = clock_wall_ms();
 	site_adopt_failure(s, why);
 	if (learnt_pace_refused(&p->learnt, e->era, destdb_now_ms(s->db), most_ms))
-		changed(s, c->host, before);
+		tell_pace_changed(s, c->host, before);
 }
 
-static void taken(struct conn *c, const struct entry *e)
+static void host_took(struct conn *c, const struct entry *e)
 {
 	struct site *s = c->site;
 	enum learnt_pace_state before = s->pacing.learnt.state;
 	agreement_taken(&s->pacing.agreement);
 	if (learnt_pace_taken(&s->pacing.learnt, e->era, destdb_now_ms(s->db)) ||
 	    (before == LEARNT_PACE_PACED && site_pace_is_news(s)))
-		changed(s, c->host, before);
+		tell_pace_changed(s, c->host, before);
 }
 
 /* Whose refusal it is: the one place where that is decided. */
@@ -107,11 +107,11 @@ void site_pace_answered(struct conn *c, struct entry *e, struct delivery *d)
 			any_taken = true;
 	}
 	if (any_taken)
-		taken(c, e);
+		host_took(c, e);
 	if (!why)
 		return;
 	verdict_ref(why);
-	refused(c, e, why);
+	host_refused(c, e, why);
 	if (may_go_back(c->site, e))
 		take_back(d, why);
 	verdict_unref(why);
@@ -120,12 +120,12 @@ void site_pace_answered(struct conn *c, struct entry *e, struct delivery *d)
 bool site_pace_told(struct conn *c, struct entry *e, struct delivery *d)
 {
 	assert(d->returned && d->refusal);
-	refused(c, e, d->refusal);
+	host_refused(c, e, d->refusal);
 	return d->verification || may_go_back(c->site, e);
 }
 
 /* Who has a pace of its own knows better. */
-static void hear(struct site *s, const struct host *h)
+static void hear_of_pace(struct site *s, const struct host *h)
 {
 	int64_t now_ms = clock_wall_ms();
 	if (s->pacing.learnt.state == LEARNT_PACE_FREE && h->pace.rate > 0 &&
@@ -142,7 +142,7 @@ static void hear(struct site *s, const struct host *h)
 void site_pace_heard(struct host *h)
 {
 	list_each (link, tmp, &h->sites)
-		hear(list_entry(link, struct site_host, in_host)->site, h);
+		hear_of_pace(list_entry(link, struct site_host, in_host)->site, h);
 }
 
 void site_pace_age(struct site *s)

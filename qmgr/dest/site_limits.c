@@ -19,13 +19,13 @@ struct row {
 	bool (*holds)(struct question *, struct limit *);
 };
 
-static bool suspended(struct question *q, struct limit *l)
+static bool is_suspended(struct question *q, struct limit *l)
 {
 	(void)l;
 	return q->s->health == SITE_SUSPENDED;
 }
 
-static bool pace(struct question *q, struct limit *l)
+static bool is_paced(struct question *q, struct limit *l)
 {
 	l->until_ms = site_pace_due_ms(q->s);
 	if (l->until_ms <= destdb_now_ms(q->s->db))
@@ -39,7 +39,7 @@ static bool rate_is_later(const struct site *s)
 	return due_ms > destdb_now_ms(s->db) && due_ms >= s->delay_until_ms;
 }
 
-static bool rate(struct question *q, struct limit *l)
+static bool is_rated(struct question *q, struct limit *l)
 {
 	l->until_ms = site_rated_until_ms(q->s);
 	return site_rated(q->s) && rate_is_later(q->s);
@@ -58,19 +58,19 @@ static bool provider_rate(struct question *q, struct limit *l)
 	return provider_paused(q->s->provider);
 }
 
-static bool dead(struct question *q, struct limit *l)
+static bool is_dead(struct question *q, struct limit *l)
 {
 	l->until_ms = site_down_until_ms(q->s);
 	return q->s->health == SITE_DEAD;
 }
 
-static bool out(struct question *q, struct limit *l)
+static bool is_out(struct question *q, struct limit *l)
 {
 	l->until_ms = site_down_until_ms(q->s);
 	return q->s->health == SITE_OUT;
 }
 
-static bool connecting(struct question *q, struct limit *l)
+static bool is_connecting(struct question *q, struct limit *l)
 {
 	(void)l;
 	int under_way = q->s->connecting - q->s->slow;
@@ -84,7 +84,7 @@ static bool one_at_a_time(struct question *q, struct limit *l)
 	return site_one_at_a_time(q->s) && !site_may_grow(q->s);
 }
 
-static bool window(struct question *q, struct limit *l)
+static bool is_window_full(struct question *q, struct limit *l)
 {
 	l->allows = site_limit(q->s);
 	return !site_may_grow(q->s);
@@ -104,7 +104,7 @@ bool site_limits_silent(const struct site *s)
 	       s->connecting >= SITE_LIMITS_UNPROVEN;
 }
 
-static bool silent(struct question *q, struct limit *l)
+static bool is_silent(struct question *q, struct limit *l)
 {
 	l->allows = SITE_LIMITS_UNPROVEN;
 	return site_limits_silent(q->s);
@@ -144,7 +144,7 @@ bool site_limits_share_allows(const struct peer *p)
 	return share_allows(&t->scheduler->conf->queue, p->job->concurrency, spare);
 }
 
-static bool share(struct question *q, struct limit *l)
+static bool is_share_used(struct question *q, struct limit *l)
 {
 	(void)l;
 	return !site_limits_share_allows(q->p);
@@ -183,27 +183,27 @@ static bool host_connection_limit(struct question *q, struct limit *l)
 }
 
 static const struct row to_begin[] = {
-	{CONSTRAINT_SUSPENDED, suspended},
-	{CONSTRAINT_PACE, pace},
-	{CONSTRAINT_RATE, rate},
+	{CONSTRAINT_SUSPENDED, is_suspended},
+	{CONSTRAINT_PACE, is_paced},
+	{CONSTRAINT_RATE, is_rated},
 	{CONSTRAINT_RATE_DELAY, rate_delay},
 	{CONSTRAINT_PROVIDER_RATE, provider_rate},
 };
 
 static const struct row of_health[] = {
-	{CONSTRAINT_DEAD, dead},
-	{CONSTRAINT_OUT, out},
+	{CONSTRAINT_DEAD, is_dead},
+	{CONSTRAINT_OUT, is_out},
 };
 
 static const struct row to_connect[] = {
-	{CONSTRAINT_CONNECTING, connecting},
+	{CONSTRAINT_CONNECTING, is_connecting},
 	{CONSTRAINT_RATE_DELAY, one_at_a_time},
-	{CONSTRAINT_WINDOW, window},
-	{CONSTRAINT_SILENT, silent},
+	{CONSTRAINT_WINDOW, is_window_full},
+	{CONSTRAINT_SILENT, is_silent},
 	{CONSTRAINT_PROVIDER_CONNECTION_LIMIT, provider_connection_limit},
 	{CONSTRAINT_CONNECTION_LIMIT, connection_limit},
 	{CONSTRAINT_UNREADY_LIMIT, unready_limit},
-	{CONSTRAINT_SHARE, share},
+	{CONSTRAINT_SHARE, is_share_used},
 	{CONSTRAINT_OUT, no_host},
 	{CONSTRAINT_HOST_PAUSE, host_pause},
 	{CONSTRAINT_HOST_CONNECTION_LIMIT, host_connection_limit},

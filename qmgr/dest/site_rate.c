@@ -47,14 +47,14 @@ void site_reserved(struct destdb *db, struct sharing_want *w)
 	sharing_want_free(&w);
 }
 
-static int64_t later(int64_t a_ms, int64_t b_ms)
+static int64_t later_of(int64_t a_ms, int64_t b_ms)
 {
 	return a_ms > b_ms ? a_ms : b_ms;
 }
 
 int64_t site_rated_until_ms(const struct site *s)
 {
-	return later(site_rate_due_ms(s), s->delay_until_ms);
+	return later_of(site_rate_due_ms(s), s->delay_until_ms);
 }
 
 bool site_rated(const struct site *s)
@@ -65,7 +65,7 @@ bool site_rated(const struct site *s)
 
 int64_t site_paused_until_ms(const struct site *s)
 {
-	return later(site_rated_until_ms(s), site_pace_due_ms(s));
+	return later_of(site_rated_until_ms(s), site_pace_due_ms(s));
 }
 
 bool site_paused(const struct site *s)

@@ -25,7 +25,7 @@ static void serve_granted(struct site *s)
 
 /* What is there to do about it? Where a transport, a message or a host has no connection to spare, the
  * dispatcher sees to that when it is its turn. */
-static enum queue_state assess(struct site *s, enum constraint *holds)
+static enum queue_state assess_site(struct site *s, enum constraint *holds)
 {
 	struct heap_item *first = heap_first(&s->queue.order);
 	/* What is granted waits for the same time. */
@@ -90,7 +90,7 @@ void site_run(struct site *s)
 	serve_granted(s);
 	list_remove(&s->queue.in_parked);
 	dispatch_trim(s);
-	selection_set(&s->queue, assess(s, &holds));
+	selection_set(&s->queue, assess_site(s, &holds));
 	wait_or_not(s);
 	bool called = s->called;
 	wait_for_provider(s, holds);

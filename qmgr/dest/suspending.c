@@ -47,7 +47,7 @@ static void mark_all(struct destdb *db)
 		mark_site(db, s, suspend_covers_site(db, s));
 }
 
-static void tell(const struct suspended *n, const char *state)
+static void log_suspension(const struct suspended *n, const char *state)
 {
 	const char *kind = suspend_kind_name(n->kind);
 	log_event(LOG_LEVEL_INFO, n->kind == SUSPEND_HOST ? "host" : "site", kind, n->name, "state",
@@ -62,14 +62,14 @@ bool suspend_begin(struct destdb *db, const char *name, enum suspend_kind kind)
 	n->name = mem_strdup(name);
 	n->kind = kind;
 	HASH_ADD_KEYPTR(hh, db->suspended, n->name, strlen(n->name), n);
-	tell(n, "suspended");
+	log_suspension(n, "suspended");
 	db->learnt = true;
 	mark_all(db);
 	return true;
 }
 
 /* Is it this name, or does it mean a site or host that this name means? */
-static bool means(const struct destdb *db, const struct suspended *n, const char *name)
+static bool suspension_means(const struct destdb *db, const struct suspended *n, const char *name)
 {
 	if (strcasecmp(n->name, name) == 0)
 		return true;
@@ -95,8 +95,8 @@ bool suspend_end(struct destdb *db, const char *name)
 	bool any = false;
 	struct suspended *n, *tmp;
 	HASH_ITER(hh, db->suspended, n, tmp)
-	if (means(db, n, name)) {
-		tell(n, "resumed");
+	if (suspension_means(db, n, name)) {
+		log_suspension(n, "resumed");
 		if (suspend_means_domains(n))
 			flush_domain(db, n->name);
 		suspend_forget(db, n);
