@@ -13,60 +13,14 @@ enum { CUTS = 20, CALLS = 40, SEEDS = 100, STEPS = 80 };
 
 static struct world *w;
 
-static void begin(uint64_t seed)
-{
-	world_seed = seed;
-	w = mem_alloc(sizeof *w);
-	edges_begin();
-	edges_stepped(false);
-	world_init(w, memdisk_new(), seed);
-}
-
 /* Its first start has done many things, and was killed. */
 static void begin_with_history(uint64_t seed)
 {
-	begin(seed);
+	w = world_begin(seed);
 	world_open(w);
 	for (int i = 0; i < STEPS; i++)
 		world_step(w);
 	world_kill(w);
-}
-
-static void end(void)
-{
-	world_fini(w);
-	free(w);
-	w = NULL;
-}
-
-static void open_again(bool after_cut)
-{
-	book_started(&w->book, after_cut);
-	world_open(w);
-	edges_settle();
-}
-
-/* What many cuts now would leave agrees with the book. */
-static void cut_now(void)
-{
-	struct book book = w->book;
-	struct memdisk *disk = w->disk;
-	world_kill(w);
-	for (int i = 0; i < CUTS; i++) {
-		w->disk = memdisk_cut(disk, &w->power);
-		w->book = book;
-		open_again(true);
-		world_audit(w, true);
-		world_kill(w);
-		memdisk_free(&w->disk);
-	}
-	w->disk = disk;
-}
-
-static void store(int n)
-{
-	for (int i = 0; i < n; i++)
-		world_store(w, true);
 }
 
 /* Hand all of them to qmgr; it keeps them for another time. */
@@ -83,18 +37,18 @@ static void keep_all(void)
 static void a_new_queue_keeps_its_own_name(void **state)
 {
 	(void)state;
-	begin(1);
+	w = world_begin(1);
 	world_open(w);
-	store(1);
-	cut_now();
-	end();
+	world_store_some(w, 1);
+	world_cut(w, CUTS, false);
+	world_done(&w);
 }
 
 static void a_cut_during_the_first_start_leaves_a_format_that_is_known(void **state)
 {
 	(void)state;
 	for (uint64_t seed = 1; seed <= 20; seed++) {
-		begin(seed);
+		w = world_begin(seed);
 		w->cut_every = 4;
 		world_open(w);
 		w->cut_every = 0;
@@ -102,12 +56,12 @@ static void a_cut_during_the_first_start_leaves_a_format_that_is_known(void **st
 		struct memdisk *first = w->disk;
 		for (int i = 0; i < w->nimage; i++) {
 			w->disk = w->image[i]->disk;
-			open_again(true);
+			world_again(w, true);
 			world_audit(w, true);
 			world_kill(w);
 		}
 		w->disk = first;
-		end();
+		world_done(&w);
 	}
 }
 
@@ -124,22 +78,22 @@ static void start_where_it_works(enum memdisk_call call)
 {
 	memdisk_fail(w->disk, call, 0, 0, false);
 	w->fails = false;
-	open_again(false);
+	world_again(w, false);
 }
 
 static void end_with_all_there(void)
 {
 	world_audit(w, true);
 	world_kill(w);
-	end();
+	world_done(&w);
 }
 
 /* errno after so many calls, of a kind that a start makes; then the machine is well again. */
 static void a_start_goes_wrong(enum memdisk_call call, int nth, int error, bool for_good)
 {
-	begin((uint64_t)nth);
+	w = world_begin((uint64_t)nth);
 	world_open(w);
-	store(20);
+	world_store_some(w, 20);
 	world_kill(w);
 	w->book.vague = call == CALL_READ;
 	if (start_where_it_fails(call, nth, error, for_good)) {
@@ -169,9 +123,9 @@ static void a_start_that_can_not_read_removes_nothing(void **state)
 static void a_start_that_waits_for_the_disk_has_no_stale_work(void **state)
 {
 	(void)state;
-	begin(7);
+	w = world_begin(7);
 	world_open(w);
-	store(8);
+	world_store_some(w, 8);
 	keep_all();
 	world_pass_long(w);
 	w->fails = true;
@@ -193,9 +147,9 @@ static void what_replaces_an_envelope_is_stable_before_that_is_dead(void **state
 {
 	(void)state;
 	for (uint64_t seed = 1; seed <= 40; seed++) {
-		begin(seed);
+		w = world_begin(seed);
 		world_open(w);
-		store(8);
+		world_store_some(w, 8);
 		keep_all();
 		edges_pass(1);
 		world_kill(w);
@@ -204,8 +158,8 @@ static void what_replaces_an_envelope_is_stable_before_that_is_dead(void **state
 			world_kill(w);
 		}
 		start_where_it_works(CALL_DATASYNC);
-		cut_now();
-		end();
+		world_cut(w, CUTS, false);
+		world_done(&w);
 	}
 }
 
@@ -215,9 +169,9 @@ static void what_a_failing_start_has_read_is_not_written_off(void **state)
 {
 	(void)state;
 	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
-		begin(seed);
+		w = world_begin(seed);
 		world_open(w);
-		store(8);
+		world_store_some(w, 8);
 		edges_pass(100);
 		keep_all();
 		edges_pass(1);
@@ -245,7 +199,7 @@ static void what_is_done_stays_done_where_no_checkpoint_can_be_written(void **st
 	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
 		begin_with_history(seed);
 		w->fails = true;
-		open_again(false);
+		world_again(w, false);
 		memdisk_fail(w->disk, CALL_CREATE, (int)(1 + seed % 4), ENOSPC, true);
 		for (int i = 0; i < STEPS; i++)
 			world_step(w);
@@ -271,8 +225,8 @@ static void what_is_done_stays_done_where_marks_were_not_synced(void **state)
 		world_pass_long(w);
 		world_store(w, true);
 		world_pass_long(w);
-		cut_now();
-		end();
+		world_cut(w, CUTS, false);
+		world_done(&w);
 	}
 }
 
@@ -288,7 +242,7 @@ static struct letter *first_letter(bool large)
 static void a_large_message_keeps_nobody_waiting_and_is_safe_before_its_answer(void **state)
 {
 	(void)state;
-	begin(11);
+	w = world_begin(11);
 	world_open(w);
 	edges_settle();
 	while (!first_letter(true))
@@ -302,9 +256,9 @@ static void a_large_message_keeps_nobody_waiting_and_is_safe_before_its_answer(v
 	edges_turn(w->client);
 	assert_int_equal(first_letter(true)->state, LETTER_OFFERED);
 	assert_int_equal(first_letter(false)->state, LETTER_STORED);
-	cut_now();
-	end();
-	begin(11);
+	world_cut(w, CUTS, false);
+	world_done(&w);
+	w = world_begin(11);
 	world_open(w);
 	edges_settle();
 	while (!first_letter(true))
@@ -313,15 +267,15 @@ static void a_large_message_keeps_nobody_waiting_and_is_safe_before_its_answer(v
 	edges_settle();
 	assert_int_equal(first_letter(true)->state, LETTER_STORED);
 	assert_true(memdisk_count(w->disk, CALL_SYNC) > syncs); /* its name */
-	cut_now();
-	end();
+	world_cut(w, CUTS, false);
+	world_done(&w);
 }
 
 /* Whoever stops has answered all that was posted before. */
 static void a_large_message_is_answered_before_the_end(void **state)
 {
 	(void)state;
-	begin(11);
+	w = world_begin(11);
 	world_open(w);
 	edges_settle();
 	while (!first_letter(true))
@@ -329,7 +283,7 @@ static void a_large_message_is_answered_before_the_end(void **state)
 	assert_int_equal(first_letter(true)->state, LETTER_OFFERED);
 	world_stop(w);
 	assert_int_equal(first_letter(true)->state, LETTER_STORED);
-	open_again(false);
+	world_again(w, false);
 	end_with_all_there();
 }
 

@@ -22,35 +22,12 @@ static struct world *w;
 static struct image images[IMAGES];
 static int nimage;
 
+/* A queue that has been started. */
 static void begin(uint64_t seed)
 {
-	world_seed = seed;
-	w = mem_alloc(sizeof *w);
-	edges_begin();
-	edges_stepped(false);
-	world_init(w, memdisk_new(), seed);
+	w = world_begin(seed);
 	world_open(w);
 	edges_settle();
-}
-
-static void end(void)
-{
-	world_fini(w);
-	free(w);
-	w = NULL;
-}
-
-static void open_again(bool after_cut)
-{
-	book_started(&w->book, after_cut);
-	world_open(w);
-	edges_settle();
-}
-
-static void store(int n)
-{
-	for (int i = 0; i < n; i++)
-		world_store(w, true);
 }
 
 static void take_all(void)
@@ -58,29 +35,6 @@ static void take_all(void)
 	for (int i = 0; i < 20; i++)
 		world_do(w, "credit");
 	edges_pass(2000000);
-}
-
-static void audit(struct memdisk *disk, const struct book *book, bool without_checkpoint)
-{
-	w->disk = disk;
-	w->book = *book;
-	if (without_checkpoint)
-		world_lose_checkpoint(w);
-	open_again(true);
-	world_audit(w, true);
-	world_kill(w);
-	memdisk_free(&w->disk);
-}
-
-/* What many cuts now would leave agrees with the book. */
-static void cut_now(bool without_checkpoint)
-{
-	struct book book = w->book;
-	struct memdisk *disk = w->disk;
-	world_kill(w);
-	for (int i = 0; i < CUTS; i++)
-		audit(memdisk_cut(disk, &w->power), &book, without_checkpoint);
-	w->disk = disk;
 }
 
 /* An image before each call that brings something to the disk. */
@@ -100,7 +54,7 @@ static void audit_images(void)
 	struct memdisk *disk = w->disk;
 	w->on_call = NULL;
 	for (int i = 0; i < nimage; i++)
-		audit(images[i].disk, &images[i].book, i % 2);
+		world_look(w, images[i].disk, &images[i].book, i % 2);
 	nimage = 0;
 	w->disk = disk;
 }
@@ -129,8 +83,8 @@ static void what_is_synced_behind_a_closed_fence_is_refused(void **state)
 	assert_int_equal(w->book.letter[0].state, LETTER_REFUSED);
 	open_fence();
 	world_pass_long(w);
-	cut_now(false);
-	end();
+	world_cut(w, CUTS, false);
+	world_done(&w);
 }
 
 /* A segment is full in the midst of a batch; while it is synced the fence closes. */
@@ -152,7 +106,7 @@ static void what_is_stored_behind_a_closed_fence_is_not_begun_with_it(void **sta
 	assert_true(w->nheld > 0 && w->nheld < stored);
 	open_fence();
 	world_kill(w);
-	end();
+	world_done(&w);
 }
 
 static int files;
@@ -197,24 +151,24 @@ static void what_was_taken_is_begun_when_its_file_is_gone_for_good(void **state)
 	}
 	nothing_is_left_in_taken();
 	world_kill(w);
-	end();
+	world_done(&w);
 }
 
 static void at_a_start_likewise(void **state)
 {
 	(void)state;
 	begin(4);
-	store(4);
+	world_store_some(w, 4);
 	world_kill(w);
 	for (int i = 0; i < w->book.n; i++)
 		if (w->book.letter[i].state == LETTER_STORED)
 			world_lay(w->book.letter[i].id);
-	open_again(false);
+	world_again(w, false);
 	take_all();
 	assert_true(w->nheld > 0);
 	nothing_is_left_in_taken();
 	world_kill(w);
-	end();
+	world_done(&w);
 }
 
 /* Adoption notes ids before their messages are stored, and ends when all are there. */
@@ -245,7 +199,7 @@ static void ids_of_adopted_messages_are_there_until_they_are_let_go(void **state
 		}
 	}
 	disk_close(folder);
-	end();
+	world_done(&w);
 }
 
 static void a_verdict_is_safe_when_its_group_is_written(void **state)
@@ -253,15 +207,15 @@ static void a_verdict_is_safe_when_its_group_is_written(void **state)
 	(void)state;
 	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
 		begin(seed);
-		store(6);
+		world_store_some(w, 6);
 		take_all();
 		world_pass_long(w);
 		for (int i = 0; i < 6; i++)
 			world_do(w, "deliver");
 		edges_pass(30);
 		book_firm_verdicts(&w->book, w->book.seq++);
-		cut_now(false);
-		end();
+		world_cut(w, CUTS, false);
+		world_done(&w);
 	}
 }
 
@@ -271,14 +225,14 @@ static void what_was_refused_is_cut_off_for_good(void **state)
 	(void)state;
 	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
 		begin(seed);
-		store(2);
+		world_store_some(w, 2);
 		w->fails = true;
 		memdisk_fail(w->disk, CALL_DATASYNC, 1, EIO, false);
 		while (w->book.n < LETTERS && !memdisk_failed(w->disk))
 			world_store(w, true);
 		w->fails = false;
-		cut_now(false);
-		end();
+		world_cut(w, CUTS, false);
+		world_done(&w);
 	}
 }
 
@@ -341,7 +295,7 @@ static void a_segment_is_always_what_its_name_says(void **state)
 			memdisk_files(cuts[--ncut], has_its_head, NULL);
 			memdisk_free(&cuts[ncut]);
 		}
-		end();
+		world_done(&w);
 	}
 	assert_true(heads > 0);
 }
@@ -368,7 +322,7 @@ static void what_is_spent_says_so_after_any_cut(void **state)
 		disk_close(folder);
 		memdisk_free(&w->disk);
 		w->disk = whole;
-		end();
+		world_done(&w);
 	}
 }
 
@@ -397,10 +351,10 @@ static void what_a_full_segment_says_is_settled_before_it_goes(void **state)
 	int tried = 0;
 	for (uint64_t seed = 1; seed <= 4000 && tried < 10; seed++) {
 		begin(seed);
-		store(OLD);
+		world_store_some(w, OLD);
 		take_all();
 		int old = w->nheld;
-		store(LETTERS - OLD - 2);
+		world_store_some(w, LETTERS - OLD - 2);
 		take_all();
 		while (w->nheld > old) {
 			world_finish_last(w);
@@ -413,11 +367,11 @@ static void what_a_full_segment_says_is_settled_before_it_goes(void **state)
 			for (int i = 0; i < 20; i++)
 				edges_pass(50);
 			world_pass_long(w);
-			cut_now(false);
+			world_cut(w, CUTS, false);
 		} else {
 			world_kill(w);
 		}
-		end();
+		world_done(&w);
 	}
 	assert_true(tried > 0);
 }
@@ -441,15 +395,15 @@ static void what_is_moved_is_whole_at_any_moment(void **state)
 	(void)state;
 	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
 		begin(seed);
-		store(12);
+		world_store_some(w, 12);
 		world_stop(w);
-		open_again(false);
+		world_again(w, false);
 		w->on_call = take_image;
 		compact_all();
 		assert_true(nimage > 0);
 		world_kill(w);
 		audit_images();
-		end();
+		world_done(&w);
 	}
 }
 
@@ -464,13 +418,13 @@ static void collect_later(void)
 static void let_most_be_done(uint64_t seed)
 {
 	begin(seed);
-	store(12);
+	world_store_some(w, 12);
 	take_all();
 	while (w->nheld > 0)
 		world_do(w, "keep");
 	world_pass_long(w);
 	world_stop(w);
-	open_again(false);
+	world_again(w, false);
 	take_all();
 	collect_later();
 	while (w->nheld > 3)
@@ -497,7 +451,7 @@ static void what_goes_leaves_behind_what_says_that_it_is_dead(void **state)
 		world_pass_long(w);
 		world_stop(w);
 		audit_images();
-		end();
+		world_done(&w);
 	}
 }
 
@@ -529,10 +483,10 @@ static void what_a_killed_process_has_marked_is_made_safe(void **state)
 			w->on_call = NULL;
 			world_kill(w);
 			edges_stepped(false);
-			open_again(false);
+			world_again(w, false);
 			world_pass_long(w);
-			cut_now(true);
-			end();
+			world_cut(w, CUTS, true);
+			world_done(&w);
 		}
 	}
 }

@@ -459,3 +459,56 @@ void world_audit(struct world *w, bool everything)
 		world_broken("the operator was not answered", NULL);
 	ends(w);
 }
+
+struct world *world_begin(uint64_t seed)
+{
+	struct world *w = mem_alloc(sizeof *w);
+	world_seed = seed;
+	edges_begin();
+	edges_stepped(false);
+	world_init(w, memdisk_new(), seed);
+	return w;
+}
+
+void world_done(struct world **wp)
+{
+	world_fini(*wp);
+	free(*wp);
+	*wp = NULL;
+}
+
+void world_again(struct world *w, bool after_cut)
+{
+	book_started(&w->book, after_cut);
+	world_open(w);
+	edges_settle();
+}
+
+void world_look(struct world *w, struct memdisk *disk, const struct book *book,
+		bool without_checkpoint)
+{
+	w->disk = disk;
+	w->book = *book;
+	if (without_checkpoint)
+		world_lose_checkpoint(w);
+	world_again(w, true);
+	world_audit(w, true);
+	world_kill(w);
+	memdisk_free(&w->disk);
+}
+
+void world_cut(struct world *w, int cuts, bool without_checkpoint)
+{
+	struct book book = w->book;
+	struct memdisk *disk = w->disk;
+	world_kill(w);
+	for (int i = 0; i < cuts; i++)
+		world_look(w, memdisk_cut(disk, &w->power), &book, without_checkpoint);
+	w->disk = disk;
+}
+
+void world_store_some(struct world *w, int n)
+{
+	for (int i = 0; i < n; i++)
+		world_store(w, true);
+}

@@ -88,6 +88,18 @@ void world_lose_checkpoint(struct world *);
 void world_audit(struct world *, bool everything);
 /* The world has just been opened: everything that must be there is, and comes to qmgr. */
 
+struct world *
+world_begin(uint64_t seed); /* on a new disk, with nobody's threads between; not open yet */
+void world_done(struct world **);
+
+void world_again(struct world *,
+		 bool after_cut); /* another start, and all that it does by itself */
+void world_look(struct world *, struct memdisk *, const struct book *, bool without_checkpoint);
+/* A start on this disk agrees with the book. The disk is freed, and w->disk NULL. */
+void world_cut(struct world *, int cuts, bool without_checkpoint);
+/* It dies now, and so do all starts on what so many cuts would leave. */
+void world_store_some(struct world *, int n);
+
 void image_free(struct image **);
 
 #endif
