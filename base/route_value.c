@@ -50,9 +50,8 @@ static const char *parse_relays(const char *text, size_t len, struct route_value
 			return text;
 		text += one + 1;
 	}
-	if (v->relay.n == 0)
-		buf_puts(why, "there is no relay behind relay=");
-	return v->relay.n > 0 ? NULL : text;
+	v->by_mx = v->relay.n == 0;
+	return NULL;
 }
 
 static const char *parse_way(const char *text, struct route_value *v, struct buf *why)
@@ -60,7 +59,8 @@ static const char *parse_way(const char *text, struct route_value *v, struct buf
 	const char *word, *bad = NULL;
 	size_t len;
 	while (!bad && *(word = words_next(&text, &len))) {
-		if (len >= 6 && strncasecmp(word, "relay=", 6) == 0 && v->relay.n == 0) {
+		if (len >= 6 && strncasecmp(word, "relay=", 6) == 0 && v->relay.n == 0 &&
+		    !v->by_mx) {
 			bad = parse_relays(word + 6, len - 6, v, why);
 		} else if (!v->verify && words_is(word, len, "verify")) {
 			v->verify = true;

@@ -1,6 +1,7 @@
 /* route_value.h - what a row of a table of routes says.
  *
  *	slow					the transport, by MX
+ *	relay=					by MX: in sender_routes, where a row inherits what it does not name
  *	relay=[10.0.0.5]:25,[10.0.0.6]:25	next hops, as in a route section
  *	slow relay=a.test=3,b.test=1		both
  *	slow verify				recipients are verified before they are accepted
@@ -21,6 +22,7 @@ struct route_value {
 	enum route_action action;
 	char *transport; /* NULL: smtp */
 	struct conf_list relay;
+	bool by_mx; /* said so, by "relay=" with nothing behind */
 	bool verify;
 	char dsn[12]; /* ERROR */
 	char *text;   /* ERROR, DISCARD */

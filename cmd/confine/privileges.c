@@ -24,6 +24,14 @@ static bool is_default(const char *user)
 	return same;
 }
 
+/* getpwnam(3): several values of errno mean that, too. */
+static const char *why_no_user(int error)
+{
+	bool absent =
+		error == 0 || error == ENOENT || error == ESRCH || error == EBADF || error == EPERM;
+	return absent ? "there is no such user" : strerror(error);
+}
+
 bool privileges_find(struct privileges *p, const char *user, struct buf *error)
 {
 	*p = (struct privileges){0};
@@ -40,7 +48,7 @@ bool privileges_find(struct privileges *p, const char *user, struct buf *error)
 		buf_printf(error,
 			   "user = \"%s\": %s; make it, as with \"useradd --system %s\", "
 			   "or set user = \"root\"",
-			   user, errno ? strerror(errno) : "there is no such user", user);
+			   user, why_no_user(errno), user);
 		return false;
 	}
 	p->change = pw->pw_uid != 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* sluice check: say whether a configuration can be used, without touching a running relay. */
+#include "cmd/local/check_access.h"
 #include "cmd/local/check_warnings.h"
 #include "cmd/cmd.h"
 #include "cmd/options.h"
@@ -21,6 +22,16 @@ static const struct option longs[] = {
 	OPTIONS_COMMON,
 };
 
+static bool has_user(const struct conf *conf)
+{
+	struct buf error = {0};
+	bool has = check_access_user(conf, &error);
+	if (!has)
+		fprintf(stderr, "%s: %s\n", conf->file, buf_cstr(&error));
+	buf_fini(&error);
+	return has;
+}
+
 int cmd_check(int argc, char **argv)
 {
 	struct options o = {.usage = usage, .shorts = "c:", .longs = longs};
@@ -32,9 +43,10 @@ int cmd_check(int argc, char **argv)
 	struct conf *conf = options_conf_with(&o, CONF_WITH_KEYS | CONF_WITH_TABLES);
 	if (!conf)
 		return STATUS_REFUSED;
+	bool good = has_user(conf);
 	int warnings = check_warnings(conf);
 	conf_unref(conf);
-	if (warnings > 0 && strict)
+	if (!good || (warnings > 0 && strict))
 		return STATUS_REFUSED;
 	puts("configuration ok");
 	return STATUS_DONE;

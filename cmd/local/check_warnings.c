@@ -10,6 +10,7 @@
 #include "base/tables.h"
 #include "base/tls_certificates.h"
 #include "base/tls_policy.h"
+#include "cmd/local/check_access.h"
 #include "cmd/watch/certificate_watch.h"
 #include "qmgr/route/route.h"
 #include "smtpd/alias.h"
@@ -273,9 +274,11 @@ static void check_listener(struct checked *c, const struct conf_listener *l)
 static void check_secret(struct checked *c, int line, const char *path, const char *whose)
 {
 	struct stat st;
-	if (*path && stat(path, &st) == 0 && (st.st_mode & S_IRWXO))
-		warn(c, line, "%s: every user of the machine may read %s (chmod o= %s)", whose,
-		     path, path);
+	if (!*path || stat(path, &st) != 0 || !(st.st_mode & S_IRWXO))
+		return;
+	char *command = check_access_command(c->conf, path);
+	warn(c, line, "%s: every user of the machine may read %s (%s)", whose, path, command);
+	free(command);
 }
 
 static void check_credential(void *context, const char *key, const char *value)
@@ -358,14 +361,9 @@ static void check_auth(struct checked *c, const struct conf_listener *l)
 
 static void check_users(struct checked *c)
 {
-	struct stat st;
 	const struct conf_list *users = &c->conf->auth.users;
 	for (int i = 0; i < users->n; i++)
-		if (stat(users->item[i], &st) == 0 && (st.st_mode & S_IRWXO))
-			warn(c, 0,
-			     "every user of the machine may read the users' file %s: guessing its "
-			     "passwords needs no more (chmod o= %s)",
-			     users->item[i], users->item[i]);
+		check_secret(c, 0, users->item[i], "users, whose passwords can be guessed then");
 }
 
 static bool here(const union address *a)
@@ -445,9 +443,15 @@ static void check_milter(struct checked *c, const struct conf_milter *m)
 		     m->title);
 }
 
+static void warn_of_access(void *context, int line, const char *text)
+{
+	warn(context, line, "%s", text);
+}
+
 int check_warnings(const struct conf *conf)
 {
 	struct checked c = {.conf = conf};
+	check_access(conf, warn_of_access, &c);
 	check_cluster(&c);
 	check_hostname(&c);
 	check_networks(&c, &conf->networks, 0);

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/tls_keys.h"
 #include "cmd/cmd.h"
+#include "cmd/local/check_access.h"
 #include "cmd/local/dkim_look.h"
 #include "cmd/options.h"
 #include "dkim/key_record.h"
@@ -20,9 +21,10 @@
 static const char usage[] =
 	"usage: sluice dkim keygen DOMAIN SELECTOR [--type rsa2048|ed25519] [-o FILE]\n"
 	"       sluice dkim check [-c FILE] [--json] [DOMAIN...]\n"
-	"keygen writes a new private key, which only its owner may read, and prints the record to\n"
-	"publish. check compares the keys of the configuration, or those of some domains, with \n"
-	"the DNS; the exit status is 1 if a signature could not be verified with that.\n"
+	"keygen writes a new private key, which only its owner and the relay's user may read, and\n"
+	"prints the record to publish. check compares the keys of the configuration, or those of\n"
+	"some domains, with the DNS; the exit status is 1 if a signature could not be verified\n"
+	"with that.\n"
 	"  --type TYPE  rsa2048, which everybody can verify, or ed25519\n"
 	"  -o FILE      the file for the key, by default SELECTOR.pem; it must not exist yet\n"
 	"  --json       one object for each key\n";
@@ -48,14 +50,15 @@ static EVP_PKEY *make_key(const char *type)
 		       : EVP_PKEY_Q_keygen(NULL, NULL, "RSA", (size_t)RSA_BITS);
 }
 
-static bool write_key(EVP_PKEY *key, const char *file)
+static bool write_key(EVP_PKEY *key, const char *file, const char *user)
 {
 	char *text = NULL;
 	BIO *pem = BIO_new(BIO_s_secmem());
 	int fd = open(file, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
 	bool good = fd >= 0 && PEM_write_bio_PrivateKey(pem, key, NULL, NULL, 0, NULL, NULL) == 1;
 	long len = good ? BIO_get_mem_data(pem, &text) : 0;
-	good = good && file_write(fd, text, (size_t)len) && fsync(fd) == 0;
+	good = good && file_write(fd, text, (size_t)len) && check_access_give(user, fd) &&
+	       fsync(fd) == 0;
 	int error = errno;
 	if (fd >= 0)
 		close(fd);
@@ -65,6 +68,18 @@ static bool write_key(EVP_PKEY *key, const char *file)
 	if (!good)
 		fprintf(stderr, "sluice: %s: %s\n", file, strerror(error));
 	return good;
+}
+
+/* There may be no configuration yet, or one that names the key that is to be made. */
+static char *user_of(const struct options *o)
+{
+	struct buf errors = {0};
+	struct conf *conf = conf_read_with(o->conf_file, 0, &errors);
+	struct conf *known = conf ? conf : conf_defaults();
+	char *user = mem_strdup(known->user);
+	conf_unref(known);
+	buf_fini(&errors);
+	return user;
 }
 
 static int keygen(const struct options *o, const struct dkim_args *a, char **argv)
@@ -82,7 +97,8 @@ static int keygen(const struct options *o, const struct dkim_args *a, char **arg
 	char *file = a->file ? mem_strdup(a->file) : mem_printf("%s.pem", argv[1]);
 	struct buf text = {0}, line = {0};
 	EVP_PKEY *key = make_key(a->type);
-	bool done = key && write_key(key, file);
+	char *user = user_of(o);
+	bool done = key && write_key(key, file, user);
 	if (done) {
 		key_record_text(key, &text);
 		key_record_line(argv[1], domain, buf_cstr(&text), &line);
@@ -92,6 +108,7 @@ static int keygen(const struct options *o, const struct dkim_args *a, char **arg
 	EVP_PKEY_free(key);
 	buf_fini(&text);
 	buf_fini(&line);
+	free(user);
 	free(file);
 	free(domain);
 	return done && fflush(stdout) == 0 ? STATUS_DONE : STATUS_REFUSED;

@@ -34,7 +34,8 @@ struct route_table {
 	struct row *rows; /* an array; the hash lies over it */
 	struct row *by_title;
 	struct parsed *parsed;
-	struct route rest; /* where not even "*" is for this sender */
+	struct route rest;   /* where not even "*" is for this sender */
+	struct route merged; /* of a sender's row and "*" */
 };
 
 static const struct conf_list no_relay;
@@ -126,8 +127,6 @@ static struct parsed *parse(struct route_table *t, char *text)
 		free(text);
 		return p;
 	}
-	if (HASH_COUNT(t->parsed) >= PARSED_MAX)
-		forget_parsed(t);
 	p = mem_zalloc(sizeof *p);
 	p->text = text;
 	const char *bad = route_value_parse(text, &p->value, &why);
@@ -192,23 +191,42 @@ static const struct route *of_table(struct route_table *t, const char *key)
 	return value ? of_value(t, value, "routes", &origin) : NULL;
 }
 
-static const struct route *of_sender(struct route_table *t, const char *sender)
+/* The section "*" that is there because there must be one stands behind a row of a table. */
+static const struct route *find_rest(struct route_table *t, const char *sender)
 {
-	struct table_origin origin;
-	char *value = tables_find(t->conf->tables, TABLE_SENDER_ROUTES, sender, &origin);
-	return value ? of_value(t, value, "sender_routes", &origin) : NULL;
+	const struct route *section = of_section(t, "*", sender);
+	if (section && !t->conf->route_is_default)
+		return section;
+	const struct route *row = of_table(t, "*");
+	return row ? row : section ? section : &t->rest;
 }
 
-/* The section "*" that is there because there must be one stands behind a row of a table. */
+/* What the row does not name is as for all. */
+static void inherit_rest(struct route *r, const struct route_value *said, const struct route *rest)
+{
+	if (!said->transport)
+		r->by = rest->by;
+	if (said->relay.n == 0 && !said->by_mx) {
+		r->relay = rest->relay;
+		r->tls = rest->tls;
+	}
+	r->verify |= rest->verify;
+}
+
 static const struct route *last_way(struct route_table *t, const char *sender)
 {
-	const struct route *route = of_sender(t, sender);
-	const struct route *section = of_section(t, "*", sender);
-	if (!route && section && !t->conf->route_is_default)
-		route = section;
-	if (!route)
-		route = of_table(t, "*");
-	return route ? route : section ? section : &t->rest;
+	struct table_origin origin;
+	const struct route *rest = find_rest(t, sender);
+	char *value = tables_find(t->conf->tables, TABLE_SENDER_ROUTES, sender, &origin);
+	if (!value)
+		return rest;
+	const struct parsed *said = parse(t, value);
+	t->merged = said->route;
+	t->merged.setting = "sender_routes";
+	t->merged.origin = origin;
+	if (said->value.action == ROUTE_DELIVER && rest->action == ROUTE_DELIVER)
+		inherit_rest(&t->merged, &said->value, rest);
+	return &t->merged;
 }
 
 const struct route *route_find(struct route_table *t, const char *sender, const char *address)
@@ -217,6 +235,8 @@ const struct route *route_find(struct route_table *t, const char *sender, const 
 	const char *key[TABLES_KEYS_MAX];
 	int n = tables_keys(address, room, sizeof room, key);
 	const struct route *route = NULL;
+	if (HASH_COUNT(t->parsed) + 2 > PARSED_MAX)
+		forget_parsed(t); /* and no more until this one is found, which may need two */
 	for (int i = 0; !route && i < n - 1; i++) {
 		route = of_section(t, key[i], sender);
 		if (!route)

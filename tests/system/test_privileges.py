@@ -3,14 +3,16 @@
 
 import os
 import pwd
+import re
 import stat
+import subprocess
 
 import pytest
 
 from lab import sasl
 from lab.config import Config
 from lab.net import open_folder
-from lab.relay import Relay
+from lab.relay import Relay, binary
 
 pytestmark = pytest.mark.skipif(os.getuid() != 0, reason="only root has a user to drop to")
 
@@ -89,3 +91,55 @@ def test_the_users_file_is_the_user_s_and_is_read_anew_by_him(prepare):
     with relay.client() as client:
         client.greet()
         assert sasl.say_plain(client, "anna", "two").code == 235
+
+
+def _said_by_check(path):
+    done = subprocess.run([binary(), "check", "-c", path], capture_output=True, text=True, timeout=60, check=False)
+    return done.returncode, done.stderr
+
+
+@pytest.fixture
+def signing(lab):
+    """Write a configuration of the user daemon that signs, in a folder that he may pass; return its path and the key's."""
+    folder = lab.enter_context(open_folder("sluice-check-"))
+    path, key = (os.path.join(folder, name) for name in ("sluice.conf", "key.pem"))
+    def write(user):
+        with open(path, "w", encoding="ascii") as stream:
+            stream.write(f'hostname = "relay.example.org"\nuser = "{user}"\nspool = "{folder}/spool"\npostmaster = "p@example.org"\n'
+                         f'providers = {{ }}\nlistener "smtp" {{ address = {{ "127.0.0.1:2525" }} }}\n'
+                         f'dkim "example.org" {{ selector = "s" key = "{key}" }}\n')
+        return path
+    write("daemon")
+    subprocess.run([binary(), "dkim", "keygen", "-c", path, "-o", key, "example.org", "s"], check=True, capture_output=True, timeout=60)
+    return write, path, key
+
+
+def test_a_new_key_is_one_that_the_relay_s_user_may_read(signing):
+    _, path, key = signing
+    status = os.stat(key)
+    assert (status.st_uid, status.st_gid, stat.S_IMODE(status.st_mode)) == (0, pwd.getpwnam("daemon").pw_gid, 0o640)
+    assert _said_by_check(path) == (0, "")
+
+
+@pytest.mark.parametrize("where, mode", [("key", 0o600), ("key", 0o644), ("configuration", 0o600), ("folder", 0o700)])
+def test_check_sees_as_the_relay_s_user_and_its_advice_mends_it(signing, where, mode):
+    _, path, key = signing
+    closed = {"key": key, "configuration": path, "folder": os.path.dirname(key)}[where]
+    os.chown(closed, 0, 0)
+    os.chmod(closed, mode)
+    status, said = _said_by_check(path)
+    assert status == 0 and ("every user of the machine may read" if mode == 0o644 else 'the relay\'s user "daemon" may not read') in said
+    command = re.search(r"\((ch.*)\)$", said, re.M).group(1)
+    subprocess.run(command, shell=True, check=True, timeout=60)
+    assert _said_by_check(path) == (0, "")
+    tried = subprocess.run(["cat", key, path], user="daemon", group="daemon", extra_groups=[], capture_output=True, timeout=60, check=False)
+    assert tried.returncode == 0
+    other = subprocess.run(["cat", key], user="nobody", group="nogroup", extra_groups=[], capture_output=True, timeout=60, check=False)
+    assert other.returncode != 0
+
+
+def test_check_refuses_a_user_who_is_not_there(signing):
+    write, path, _ = signing
+    write("nosuchuser")
+    status, said = _said_by_check(path)
+    assert status == 1 and 'user = "nosuchuser": there is no such user' in said

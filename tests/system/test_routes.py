@@ -226,6 +226,22 @@ def test_the_senders_relay_takes_what_only_the_last_route_would(lab, tables):
     assert _recipients(rest, 2) == ["y@other.test", "z@some.test"]
 
 
+def test_what_a_senders_row_does_not_name_is_that_of_the_last_route(lab, tables):
+    rest, other = lab.sink(), lab.sink()
+    rows = ["a@sender.test slow", f"b@sender.test {_relay_of(other)}", "c@sender.test slow relay="]
+    config = _quick(sender_routes=[tables.text("senders", *rows)])
+    config.transports.update({"slow": {}, "usual": {}})
+    config.routes["*"] = {"transport": "usual", "relay": [f"[127.0.0.1]:{rest.port}"]}
+    relay = lab.relay(config)
+    for sender in "ab":
+        relay.send(f"{sender}@sender.test", [f"{sender}@dest.test"])
+    assert relay.wait_event("sent", to="a@dest.test")["transport"] == "slow"
+    assert relay.wait_event("sent", to="b@dest.test")["transport"] == "usual"
+    assert _recipients(rest) == ["a@dest.test"]
+    assert _recipients(other) == ["b@dest.test"]
+    assert "by MX" in relay.command("route", "--from", "c@sender.test", "c@dest.test").stdout
+
+
 def test_addresses_are_rewritten_on_the_way_in(lab, tables):
     sink = lab.sink()
     config = _quick(

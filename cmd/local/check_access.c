@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: ISC */
+#include "cmd/local/check_access.h"
+
+#include "base/credential.h"
+#include "base/mem.h"
+#include "base/tables.h"
+#include "cmd/confine/privileges.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <grp.h>
+#include <pwd.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { MODE_GIVEN = 0640 };
+
+struct named {
+	int line;
+	const char *whose; /* "listener", or a setting's name */
+	char *path;
+	int error; /* errno of the user's look at it */
+};
+
+struct access {
+	const struct conf *conf;
+	struct named *file;
+	size_t n;
+};
+
+static void add_file(struct access *a, int line, const char *whose, const char *path)
+{
+	if (!*path)
+		return;
+	a->file = mem_realloc(a->file, (a->n + 1) * sizeof *a->file);
+	a->file[a->n++] = (struct named){.line = line, .whose = whose, .path = mem_strdup(path)};
+}
+
+static void add_list(struct access *a, int line, const char *whose, const struct conf_list *l)
+{
+	for (int i = 0; i < l->n; i++)
+		add_file(a, line, whose, l->item[i]);
+}
+
+static void add_secret(void *context, const char *key, const char *value)
+{
+	struct credential *of = NULL;
+	struct buf why = {0};
+	(void)key;
+	if (!credential_parse(value, &of, &why))
+		add_file(context, 0, "credentials", of->file);
+	credential_unref(of);
+	buf_fini(&why);
+}
+
+static void add_tables(struct access *a)
+{
+	const struct conf *conf = a->conf;
+#define T(role, setting, ...) add_list(a, 0, #setting, &conf->setting);
+	TABLES(T)
+#undef T
+	if (conf->tables)
+		tables_each(conf->tables, TABLE_CREDENTIALS, add_secret, a);
+}
+
+static void add_all(struct access *a)
+{
+	const struct conf *conf = a->conf;
+	add_file(a, 0, "the configuration", conf->file);
+	for (int i = 0; i < conf->nlistener; i++) {
+		const struct conf_listener *l = &conf->listener[i];
+		add_list(a, l->line, "certificate", &l->certificate);
+		add_list(a, l->line, "key", &l->key);
+		add_file(a, l->line, "client_ca", l->client_ca);
+	}
+	for (int i = 0; i < conf->ntransport; i++) {
+		const struct conf_transport *t = &conf->transport[i];
+		add_file(a, t->line, "client_certificate", t->client_certificate);
+		add_file(a, t->line, "client_key", t->client_key);
+	}
+	for (int i = 0; i < conf->ndkim; i++)
+		add_file(a, conf->dkim[i].line, "key", conf->dkim[i].key);
+	add_file(a, 0, "nats_credentials", conf->cluster.nats_credentials);
+	add_tables(a);
+}
+
+/* What is not there at all is no question of rights. */
+static int try_file(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	int error = fd < 0 ? errno : 0;
+	if (fd >= 0)
+		close(fd);
+	return error == EACCES || error == EPERM ? error : 0;
+}
+
+/* The child: in the user's place. */
+static void try_all(struct access *a, struct privileges *p, int answers)
+{
+	struct buf error = {0};
+	if (!privileges_drop(p, &error))
+		_exit(1);
+	for (size_t i = 0; i < a->n; i++) {
+		int got = try_file(a->file[i].path);
+		if (write(answers, &got, sizeof got) != sizeof got)
+			_exit(1);
+	}
+	_exit(0);
+}
+
+static void ask_user(struct access *a, struct privileges *p)
+{
+	int ends[2];
+	if (pipe2(ends, O_CLOEXEC) != 0)
+		return;
+	pid_t child = fork();
+	if (child == 0)
+		try_all(a, p, ends[1]);
+	close(ends[1]);
+	for (size_t i = 0; child > 0 && i < a->n; i++)
+		if (read(ends[0], &a->file[i].error, sizeof a->file[i].error) !=
+		    sizeof a->file[i].error)
+			a->file[i].error = 0;
+	close(ends[0]);
+	if (child > 0)
+		waitpid(child, NULL, 0);
+}
+
+static const char *group_of(const struct passwd *pw)
+{
+	const struct group *g = getgrgid(pw->pw_gid);
+	return g ? g->gr_name : pw->pw_name;
+}
+
+/* The outermost folder above it that this user can't pass, as its group or as anybody; NULL: none. */
+static char *closed_folder(const struct passwd *pw, const char *path)
+{
+	struct stat st;
+	for (const char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+		char *folder = mem_strndup(path, (size_t)(slash - path));
+		bool closed = stat(folder, &st) == 0 && st.st_uid != pw->pw_uid &&
+			      !(st.st_mode & (st.st_gid == pw->pw_gid ? S_IXGRP : S_IXOTH));
+		if (closed)
+			return folder;
+		free(folder);
+	}
+	return NULL;
+}
+
+char *check_access_command(const struct conf *conf, const char *path)
+{
+	struct stat st;
+	const struct passwd *pw = *conf->user ? getpwnam(conf->user) : NULL;
+	if (!pw || pw->pw_uid == 0 || stat(path, &st) != 0 || st.st_uid == pw->pw_uid)
+		return mem_printf("chmod o= %s", path);
+	char *folder = closed_folder(pw, path), *command;
+	if (folder)
+		command = mem_printf("chgrp %s %s && chmod g+x %s", group_of(pw), folder, folder);
+	else if (st.st_gid == pw->pw_gid)
+		command = mem_printf("chmod g+r,o= %s", path);
+	else
+		command = mem_printf("chgrp %s %s && chmod g+r,o= %s", group_of(pw), path, path);
+	free(folder);
+	return command;
+}
+
+static void tell_of_file(const struct conf *conf, const struct named *f,
+			 void (*tell)(void *context, int line, const char *text), void *context)
+{
+	char *command = check_access_command(conf, f->path);
+	char *text = mem_printf("%s: the relay's user \"%s\" may not read %s (%s)", f->whose,
+				conf->user, f->path, command);
+	tell(context, f->line, text);
+	free(text);
+	free(command);
+}
+
+bool check_access_user(const struct conf *conf, struct buf *error)
+{
+	struct privileges p;
+	bool there = privileges_find(&p, conf->user, error);
+	privileges_fini(&p);
+	return there;
+}
+
+void check_access(const struct conf *conf, void (*tell)(void *context, int line, const char *text),
+		  void *context)
+{
+	struct access a = {.conf = conf};
+	struct privileges p;
+	struct buf error = {0};
+	if (privileges_find(&p, conf->user, &error) && p.change) {
+		add_all(&a);
+		ask_user(&a, &p);
+	}
+	for (size_t i = 0; i < a.n; i++) {
+		if (a.file[i].error)
+			tell_of_file(conf, &a.file[i], tell, context);
+		free(a.file[i].path);
+	}
+	free(a.file);
+	buf_fini(&error);
+	privileges_fini(&p);
+}
+
+bool check_access_give(const char *user, int fd)
+{
+	const struct passwd *pw = geteuid() == 0 && *user ? getpwnam(user) : NULL;
+	return !pw || pw->pw_uid == 0 ||
+	       (fchown(fd, (uid_t)-1, pw->pw_gid) == 0 && fchmod(fd, MODE_GIVEN) == 0);
+}
