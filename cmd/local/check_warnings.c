@@ -11,6 +11,7 @@
 #include "base/tls_certificates.h"
 #include "base/tls_policy.h"
 #include "cmd/local/check_access.h"
+#include "cmd/local/check_hops.h"
 #include "cmd/watch/certificate_watch.h"
 #include "qmgr/route/route.h"
 #include "smtpd/alias.h"
@@ -443,7 +444,7 @@ static void check_milter(struct checked *c, const struct conf_milter *m)
 		     m->title);
 }
 
-static void warn_of_access(void *context, int line, const char *text)
+static void warn_text(void *context, int line, const char *text)
 {
 	warn(context, line, "%s", text);
 }
@@ -451,7 +452,8 @@ static void warn_of_access(void *context, int line, const char *text)
 int check_warnings(const struct conf *conf)
 {
 	struct checked c = {.conf = conf};
-	check_access(conf, warn_of_access, &c);
+	check_access(conf, warn_text, &c);
+	check_hops(conf, warn_text, &c);
 	check_cluster(&c);
 	check_hostname(&c);
 	check_networks(&c, &conf->networks, 0);

@@ -76,9 +76,10 @@ def _keep_over_restarts(world):
     for end in (world.relay.stop, world.relay.kill):
         end()
         world.relay.start()
+        sent, deferred = (len(world.relay.events(name, to=f"to@{domain}.test")) for name, domain in (("sent", "good"), ("deferred", "bad")))
         world.send("good", "bad")
-        world.became("sent", "good", len(world.relay.events("sent", to="to@good.test")) + 1)
-        world.became("deferred", "bad", len(world.relay.events("deferred", to="to@bad.test")) + 1)
+        world.became("sent", "good", sent + 1)
+        world.became("deferred", "bad", deferred + 1)
         wait_until(lambda: world.metric("mta_sts_policies") == 7, 60, "the policies kept")
     assert not [one for one in world.sinks[BAD].messages if one.recipients[0] == "to@bad.test"]
 

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: ISC */
+#include "cmd/local/check_hops.h"
+
+#include "base/conf_value.h"
+#include "base/mem.h"
+#include "base/near.h"
+#include "base/tables.h"
+#include "qmgr/route/route.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+struct hops {
+	const struct conf *conf;
+	struct route_table *routes;
+	struct conf_list
+		relay;	  /* of all routes and transports, as they are written, without weights */
+	const char *of;	  /* "credentials", "tls_policy" */
+	const char *lost; /* what mail goes without, then */
+	void (*tell)(void *context, int line, const char *text);
+	void *context;
+};
+
+static void add_relay(struct hops *h, const char *item)
+{
+	const char *weight = strrchr(item, '=');
+	char *bare = weight ? mem_strndup(item, (size_t)(weight - item)) : mem_strdup(item);
+	conf_list_add(&h->relay, bare);
+	free(bare);
+}
+
+static void add_relays(struct hops *h, const struct conf_list *l)
+{
+	for (int i = 0; i < l->n; i++)
+		add_relay(h, l->item[i]);
+}
+
+static void add_row(void *context, const char *key, const char *value)
+{
+	struct route_value v;
+	struct buf why = {0};
+	(void)key;
+	if (!route_value_parse(value, &v, &why))
+		add_relays(context, &v.relay);
+	route_value_fini(&v);
+	buf_fini(&why);
+}
+
+static void add_all(struct hops *h)
+{
+	const struct conf *conf = h->conf;
+	for (int i = 0; i < conf->nroute; i++)
+		add_relays(h, &conf->route[i].relay);
+	for (int i = 0; i < conf->ntransport; i++)
+		add_relays(h, &conf->transport[i].fallback_relay);
+	tables_each(conf->tables, TABLE_ROUTES, add_row, h);
+	tables_each(conf->tables, TABLE_SENDER_ROUTES, add_row, h);
+}
+
+/* Does a row with this key hold for mail to that relay? Its port counts where the row has one, its brackets likewise. */
+static bool fits_relay(const struct conf_relay *key, const struct conf_relay *relay)
+{
+	return strcasecmp(key->host, relay->host) == 0 && (!key->bracketed || relay->bracketed) &&
+	       (key->port == 0 || (key->port == relay->port && key->bracketed == relay->bracketed));
+}
+
+static bool may_mean(const struct conf_relay *key, const struct conf_relay *relay)
+{
+	return strcasecmp(key->host, relay->host) == 0 || near_is(key->host, relay->host);
+}
+
+/* The relay that it fits, or else one that may be meant. */
+static const char *find_relay(const struct hops *h, const struct conf_relay *key, bool *fits)
+{
+	const char *meant = NULL;
+	*fits = false;
+	for (int i = 0; i < h->relay.n && !*fits; i++) {
+		struct conf_relay relay;
+		if (!conf_relay_read(h->relay.item[i], &relay))
+			continue;
+		*fits = fits_relay(key, &relay);
+		if (*fits || (!meant && may_mean(key, &relay)))
+			meant = h->relay.item[i];
+		free(relay.host);
+	}
+	return meant;
+}
+
+/* Mail for a domain goes to its own hosts, or to a relay. */
+static const char *relay_of_domain(const struct hops *h, const char *domain)
+{
+	char *address = mem_printf("postmaster@%s", domain);
+	const struct route *r = route_find(h->routes, "", address);
+	free(address);
+	return r->action == ROUTE_DELIVER && r->relay->n > 0 ? r->relay->item[0] : NULL;
+}
+
+static void tell_unused(const struct hops *h, const char *key, const char *meant)
+{
+	char *text = mem_printf("%s of %s: no mail has this next hop, and none goes with %s%s%s%s",
+				h->of, key, h->lost, meant ? "; did you mean " : "",
+				meant ? meant : "", meant ? "?" : "");
+	h->tell(h->context, 0, text);
+	free(text);
+}
+
+static void look_at_row(void *context, const char *key, const char *value)
+{
+	const struct hops *h = context;
+	struct conf_relay r;
+	bool fits;
+	(void)value;
+	char *hop = mem_strndup(key, strcspn(key, " "));
+	if (*hop != '.' && strcmp(hop, "*") != 0 && conf_relay_read(hop, &r)) {
+		const char *meant = find_relay(h, &r, &fits);
+		bool domain = !r.bracketed && r.port == 0 && strchr(r.host, '/') == NULL;
+		const char *relay = domain ? relay_of_domain(h, r.host) : NULL;
+		if (!fits && (!domain || relay))
+			tell_unused(h, hop, meant ? meant : relay);
+		free(r.host);
+	}
+	free(hop);
+}
+
+static bool is_hidden(const struct conf_list *files)
+{
+	for (int i = 0; i < files->n; i++) {
+		size_t n = strlen(files->item[i]);
+		if (n > 4 && strcmp(files->item[i] + n - 4, ".cdb") == 0)
+			return true;
+	}
+	return false;
+}
+
+static void look_at_archive(const struct hops *h, const char *address)
+{
+	const struct route *r = route_find(h->routes, "", address);
+	for (int i = 0; i < h->conf->nroute; i++) {
+		if (strcmp(h->conf->route[i].title, "*") != 0 || r->relay->n == 0 ||
+		    r->relay != &h->conf->route[i].relay)
+			continue;
+		char *text =
+			mem_printf("archive: copies for %s, of internal mail, too, leave by the "
+				   "route \"*\" to %s: give its domain a route of its own",
+				   address, r->relay->item[0]);
+		h->tell(h->context, h->conf->route[i].line, text);
+		free(text);
+	}
+}
+
+static void look_at_archived(void *context, const char *key, const char *value)
+{
+	const struct hops *h = context;
+	(void)key;
+	for (const char *at = value; *at;) {
+		at += strspn(at, ", \t");
+		char *address = mem_strndup(at, strcspn(at, ", \t"));
+		at += strlen(address);
+		if (strchr(address, '@'))
+			look_at_archive(h, address);
+		free(address);
+	}
+}
+
+void check_hops(const struct conf *conf, void (*tell)(void *context, int line, const char *text),
+		void *context)
+{
+	struct hops h = {.conf = conf, .tell = tell, .context = context};
+	if (!conf->tables)
+		return;
+	h.routes = route_table_new(conf);
+	add_all(&h);
+	if (!is_hidden(&conf->routes) && !is_hidden(&conf->sender_routes)) {
+		h.of = "credentials";
+		h.lost = "this login";
+		tables_each(conf->tables, TABLE_CREDENTIALS, look_at_row, &h);
+		h.of = "tls_policy";
+		h.lost = "this proof";
+		tables_each(conf->tables, TABLE_TLS_POLICY, look_at_row, &h);
+	}
+	for (int i = 0; i < conf->archive.to.n; i++)
+		look_at_archive(&h, conf->archive.to.item[i]);
+	tables_each(conf->tables, TABLE_ARCHIVE, look_at_archived, &h);
+	conf_list_free(&h.relay);
+	route_table_free(&h.routes);
+}
