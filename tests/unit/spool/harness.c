@@ -54,7 +54,8 @@ void harness_receive(void *owner, struct note *note)
 		t->nunpark++;
 		free(note);
 	} else if (note->type == SPOOL_DISOWN) {
-		t->ndisowned += ((struct spool_disown *)note)->done;
+		t->ndisowned++;
+		t->disowned = ((struct spool_disown *)note)->done;
 		free(note);
 	} else {
 		assert_int_equal(note->type, SPOOL_COMMAND);

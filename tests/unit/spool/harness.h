@@ -38,7 +38,8 @@ struct harness {
 	int nstored, nrefused, narrival, ncancel, ncommand, ndisowned;
 	struct spool_arrival *arrival[HARNESS_MESSAGES]; /* taken with harness_take() */
 	int taken, nmoved, nunpark;
-	bool urgent; /* the arrival that was taken last */
+	bool urgent;   /* the arrival that was taken last */
+	bool disowned; /* as the last answer says */
 	struct content *moved;
 	uint64_t stored[HARNESS_MESSAGES];
 	uint64_t cancelled;

@@ -37,14 +37,17 @@ static void release_all(void)
 	loop_post(spool_loop(h.spool), n);
 }
 
+/* It does not, before it knows what there is: then it is asked again, as by a node. */
 static void disown_all(void)
 {
-	struct spool_disown *d = mem_zalloc(sizeof *d);
-	d->note.type = SPOOL_DISOWN;
-	d->reply_to = h.loop;
-	int before = h.ndisowned;
-	loop_post(spool_loop(h.spool), &d->note);
-	harness_wait(&h, &h.ndisowned, before + 1);
+	do {
+		struct spool_disown *d = mem_zalloc(sizeof *d);
+		d->note.type = SPOOL_DISOWN;
+		d->reply_to = h.loop;
+		int before = h.ndisowned;
+		loop_post(spool_loop(h.spool), &d->note);
+		harness_wait(&h, &h.ndisowned, before + 1);
+	} while (!h.disowned);
 }
 
 static enum spool_queue queue_of(uint64_t id)
