@@ -153,18 +153,42 @@ static void check_proxies(struct check *c, const struct conf_listener *l)
 		check_networks(c, p, l->line);
 }
 
-static void check_listener(struct check *c, const struct conf_listener *l)
+/* The listener before this one, or this one before its item i, that has the same address and port. */
+static const struct conf_listener *holder_of(const struct conf *conf, const struct conf_listener *l,
+					     int item, const union address *a)
+{
+	union address other;
+	for (const struct conf_listener *of = conf->listener; of <= l; of++)
+		for (int i = 0; i < (of == l ? item : of->address.n); i++)
+			if (address_parse_with_port(of->address.item[i], &other) &&
+			    memcmp(&other, a, sizeof other) == 0)
+				return of;
+	return NULL;
+}
+
+static void check_listener_address(struct check *c, const struct conf_listener *l, int i)
 {
 	union address a;
+	if (!address_parse_with_port(l->address.item[i], &a)) {
+		FAULT(c, &l->address, i, l->line,
+		      "\"%s\" is not ADDRESS:PORT, like 127.0.0.1:25 or [::1]:25",
+		      l->address.item[i]);
+		return;
+	}
+	const struct conf_listener *holder = holder_of(c->conf, l, i, &a);
+	if (holder && address_port(&a) != 0)
+		FAULT(c, &l->address, i, l->line, "listener \"%s\" has %s already, in line %d",
+		      holder->title, l->address.item[i], holder->line);
+}
+
+static void check_listener(struct check *c, const struct conf_listener *l)
+{
 	if (l->title[0] == '\0')
 		FAULT(c, l, -1, l->line, "a listener must have a name");
 	if (l->address.n == 0)
 		FAULT(c, &l->address, -1, l->line, "listener \"%s\" has no address", l->title);
 	for (int i = 0; i < l->address.n; i++)
-		if (!address_parse_with_port(l->address.item[i], &a))
-			FAULT(c, &l->address, i, l->line,
-			      "\"%s\" is not ADDRESS:PORT, like 127.0.0.1:25 or [::1]:25",
-			      l->address.item[i]);
+		check_listener_address(c, l, i);
 	check_networks(c, &l->networks, l->line);
 	check_proxies(c, l);
 	check_certificate(c, l);

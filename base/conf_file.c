@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 #include "base/conf_file.h"
 
+#include "base/conf_blank.h"
 #include "base/conf_scan.h"
 #include "base/mem.h"
+#include "base/near.h"
 
 #include <assert.h>
 #include <confuse.h>
@@ -19,6 +21,7 @@ enum { ROWS_MAX = 100, KINDS_MAX = 32 };
 struct seen {
 	const cfg_opt_t *opt;
 	int line;
+	bool given; /* in the file */
 };
 
 /* libconfuse's callbacks carry no pointer of ours; there is one reader at a time. */
@@ -29,12 +32,15 @@ static struct {
 	int kinds;
 	int nseen;
 	struct seen *seen; /* every value in the order of the file */
+	char *unknown;	   /* the name that ended the parser, */
+	int unknown_line;  /* and where it stands */
 } reading;
 
 static int on_value(cfg_t *cfg, cfg_opt_t *opt, const char *value, void *result)
 {
 	reading.seen = mem_realloc(reading.seen, (size_t)(reading.nseen + 1) * sizeof(struct seen));
-	reading.seen[reading.nseen++] = (struct seen){opt, cfg->line};
+	reading.seen[reading.nseen++] =
+		(struct seen){opt, cfg->line, strcmp(value, NOT_GIVEN) != 0};
 	*(const char **)result = value;
 	return 0;
 }
@@ -64,6 +70,23 @@ static void add_home(struct buf *text, const char *name, size_t len)
 	}
 }
 
+/* Of a name that is unknown everywhere, one like it: best of this section. */
+static void add_near(struct buf *text, const char *section, const char *name)
+{
+	const char *near = NULL;
+	for (int kind = 0; kind < reading.kinds; kind++) {
+		const struct conf_section *s = reading.sections[kind];
+		bool here = s && strcmp(kind == CONF_KIND_GLOBAL ? "root" : s->name, section) == 0;
+		for (int i = 0; s && i < s->nrow; i++)
+			if ((!near || here) && near_is(name, s->row[i].name))
+				near = s->row[i].name;
+		if (s && s->name && !near && near_is(name, s->name))
+			near = s->name;
+	}
+	if (near)
+		buf_printf(text, "; did you mean %s?", near);
+}
+
 static void on_error(cfg_t *cfg, const char *fmt, va_list args)
 {
 	struct buf text = {0};
@@ -71,9 +94,13 @@ static void on_error(cfg_t *cfg, const char *fmt, va_list args)
 	const char *name = strchr(buf_cstr(&text), '\'');
 	size_t len = name ? strcspn(name + 1, "'") : 0;
 	if (len > 0 && strncmp(buf_cstr(&text), "no such option", 14) == 0) {
-		char *unknown = mem_strndup(name + 1, len);
-		add_home(&text, unknown, len);
-		free(unknown);
+		size_t said = buf_len(&text);
+		free(reading.unknown);
+		reading.unknown = mem_strndup(name + 1, len);
+		reading.unknown_line = cfg->line;
+		add_home(&text, reading.unknown, len);
+		if (buf_len(&text) == said)
+			add_near(&text, cfg_name(cfg), reading.unknown);
 	}
 	conf_fault(reading.faults, reading.file, cfg->line > 0 ? cfg->line : 1, "%s",
 		   buf_cstr(&text));
@@ -126,10 +153,29 @@ static cfg_t *make_parser(void)
 	return cfg;
 }
 
+/* What was given before counts for nothing. */
+static void check_once(const cfg_opt_t *opt, const char *name, int most)
+{
+	int n = 0, line = 0, last = 0;
+	for (int i = 0; i < reading.nseen; i++) {
+		if (reading.seen[i].opt != opt || !reading.seen[i].given)
+			continue;
+		line = line > 0 ? line : reading.seen[i].line;
+		last = reading.seen[i].line;
+		n++;
+	}
+	if (n > most)
+		conf_fault(reading.faults, reading.file, last, "%s is already there, in line %d",
+			   name, line);
+}
+
 static void take_setting(struct conf_block *b, cfg_t *cfg, const struct conf_row *row)
 {
 	cfg_opt_t *opt = cfg_getopt(cfg, row->name);
 	unsigned n = cfg_opt_size(opt), first = 0;
+	bool more =
+		n > 0 && row->type == CONF_list && strcmp(cfg_opt_getnstr(opt, 0), NOT_GIVEN) == 0;
+	check_once(opt, row->name, (int)n - more);
 	if (row->type != CONF_list && (n == 0 || !cfg_opt_getnstr(opt, 0)))
 		return;
 	struct conf_setting s = {.row = row, .line = n > 0 ? line_of(opt, (int)n - 1) : 0};
@@ -198,6 +244,35 @@ static void check_heads(const struct conf_scan *scan)
 	}
 }
 
+static void forget_seen(void)
+{
+	free(reading.seen);
+	reading.seen = NULL;
+	reading.nseen = 0;
+}
+
+/* An unknown name ends the parser: without it the rest is read, so that all faults are told at once. */
+static cfg_t *parse_all(struct conf_scan *scan)
+{
+	for (;;) {
+		cfg_t *cfg = make_parser();
+		bool good = cfg_parse_buf(cfg, buf_cstr(&scan->clean)) == CFG_SUCCESS;
+		char *unknown = reading.unknown;
+		reading.unknown = NULL;
+		bool again = unknown && conf_blank((char *)buf_data(&scan->clean),
+						   reading.unknown_line, unknown);
+		free(unknown);
+		if (!again) {
+			if (!good && reading.faults->n == 0)
+				conf_fault(reading.faults, reading.file, 1,
+					   "this file can't be parsed");
+			return cfg;
+		}
+		cfg_free(cfg);
+		forget_seen();
+	}
+}
+
 void conf_file_parse(struct conf_file *f, const char *text, const char *file,
 		     const struct conf_section *const *sections, int kinds,
 		     struct conf_faults *faults)
@@ -212,17 +287,12 @@ void conf_file_parse(struct conf_file *f, const char *text, const char *file,
 	check_heads(&scan);
 	conf_scan_tell_apart(&scan, REPEATED);
 	if (faults->n == 0) {
-		cfg_t *cfg = make_parser();
-		if (cfg_parse_buf(cfg, buf_cstr(&scan.clean)) == CFG_SUCCESS || faults->n > 0)
-			take_all(f, cfg, &scan);
-		else
-			conf_fault(faults, file, 1, "this file can't be parsed");
+		cfg_t *cfg = parse_all(&scan);
+		take_all(f, cfg, &scan);
 		cfg_free(cfg);
 	}
 	conf_scan_fini(&scan);
-	free(reading.seen);
-	reading.seen = NULL;
-	reading.nseen = 0;
+	forget_seen();
 }
 
 void conf_file_read(struct conf_file *f, const char *file, struct conf_faults *faults)
@@ -232,7 +302,9 @@ void conf_file_read(struct conf_file *f, const char *file, struct conf_faults *f
 		all[kind] = &conf_sections[kind];
 	*f = (struct conf_file){0};
 	char *text = conf_file_text(file, faults);
-	if (text)
+	if (text && text[strspn(text, " \t\r\n")] == '\0')
+		conf_fault(faults, file, 1, "is empty");
+	else if (text)
 		conf_file_parse(f, text, file, all, CONF_KINDS, faults);
 	free(text);
 }

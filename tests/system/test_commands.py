@@ -134,6 +134,25 @@ def test_check_names_file_and_line_of_a_fault(tmp_path, text):
     assert re.match(rf"{re.escape(str(path))}:\d+: \S", done.stderr)
 
 
+@pytest.mark.parametrize("text, faults", [
+    ("", ["1: is empty"]),
+    ('hostname = "a.test"\nhostname = "b.test"\n', ["2: hostname is already there, in line 1"]),
+    ('networks = { "10.0.0.0/8" }\nnetworks = { "127.0.0.0/8" }\n', ["2: networks is already there, in line 1"]),
+    ('networks = { "10.0.0.0/8" }\nnetworks += { "127.0.0.0/8" }\nlistener "a" { address = { "127.0.0.1:2525" } }\n'
+     'listener "b" { address = { "[::1]:2525", "127.0.0.1:2525" } }\n', ['4: listener "a" has 127.0.0.1:2525 already, in line 3']),
+    ('hostnam = "x"\nqueue { minimal_backof_time = "1s" }\ntransport "x" { port = "soon" }\nfrobnicate = 1\n',
+     ["1: no such option 'hostnam'; did you mean hostname?", "2: no such option 'minimal_backof_time'; did you mean minimal_backoff_time?",
+      "4: no such option 'frobnicate'"]),
+])
+def test_check_tells_all_faults_and_what_was_meant(tmp_path, text, faults):
+    path = tmp_path / "sluice.conf"
+    path.write_text(text, encoding="utf-8")
+    done = run("check", "-c", str(path))
+    assert done.returncode == REFUSED
+    said = done.stderr.splitlines()
+    assert [line for line in said if "no such option" in line or "already" in line or "empty" in line] == [f"{path}:{fault}" for fault in faults]
+
+
 def test_a_missing_configuration_is_a_fault(tmp_path):
     for word in ("check", "serve", "stats", "config"):
         done = run(word, "-c", str(tmp_path / "missing"))

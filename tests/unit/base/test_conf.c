@@ -67,7 +67,7 @@ static void wrong(const char *text, int line, const char *phrase)
 static void an_empty_file_is_the_defaults(void **state)
 {
 	(void)state;
-	struct conf *c = good(""), *d = conf_defaults();
+	struct conf *c = good("\n# nothing\n"), *d = conf_defaults();
 	struct buf one = {0}, two = {0};
 	assert_true(conf_print(c, NULL, &one));
 	assert_true(conf_print(d, NULL, &two));
@@ -399,7 +399,8 @@ static void the_manual_lists_every_setting(void **state)
 static void a_difference_that_waits_for_the_next_start_is_said(void **state)
 {
 	(void)state;
-	struct conf *a = good("spool = \"/a\" hopcount_limit = 5\nlistener x { }\nlistener y { }");
+	struct conf *a = good("spool = \"/a\" hopcount_limit = 5\nlistener x { address = "
+			      "\"127.0.0.1:25\" }\nlistener y { }");
 	struct conf *b = good("spool = \"/b\" hopcount_limit = 6 workers = 3\nlistener z { }\n"
 			      "listener y { address = \"127.0.0.1:26\" }");
 	struct buf to = {0};

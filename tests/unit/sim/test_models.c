@@ -62,11 +62,11 @@ static void who_waits_in_the_backlog_is_served_in_turn(void **state)
 static void a_full_backlog_lets_connections_time_out(void **state)
 {
 	(void)state;
-	static const char text[] = EARLY
-		"transport \"smtp\" { destination_recipient_limit = 1 connect_timeout = 7s "
-		"greeting_timeout = 9s initial_destination_concurrency = 3 }\n" ONE_HOST(
-			"connection_limit = 1 transaction = 20s retransmit = 1s beyond = \"%s\"")
-			ARRIVE("recipients = {\"3\"}");
+	static const char text[] =
+		EARLY "transport \"smtp\" { destination_recipient_limit = 1 connect_timeout = 7s "
+		      "greeting_timeout = 9s initial_destination_concurrency = 3 }\n" ONE_HOST_OF(
+			      "20s", "connection_limit = 1 retransmit = 1s beyond = \"%s\"")
+			      ARRIVE("recipients = {\"3\"}");
 	char with[sizeof text + 10];
 	snprintf(with, sizeof with, text, "drop");
 	struct tally *t = run_text(with);
@@ -80,10 +80,10 @@ static void a_full_backlog_lets_connections_time_out(void **state)
 static void a_connection_that_knocks_again_finds_a_place(void **state)
 {
 	(void)state;
-	struct tally *t =
-		run_text(EARLY "transport \"smtp\" { destination_recipient_limit = 1 }\n" ONE_HOST(
-			"connection_limit = 1 transaction = 5s beyond = \"drop\" retransmit = 3s")
-				 ARRIVE("recipients = {\"2\"}"));
+	struct tally *t = run_text(
+		EARLY "transport \"smtp\" { destination_recipient_limit = 1 }\n" ONE_HOST_OF(
+			"5s", "connection_limit = 1 beyond = \"drop\" retransmit = 3s")
+			ARRIVE("recipients = {\"2\"}"));
 	assert_int_equal(t->sent, 2); /* the second knocks at 3 and at 9 seconds */
 	assert_in_range(t->ended_ms, 14000, 14200);
 }

@@ -19,10 +19,12 @@
 #define RUN(tests) cmocka_run_group_tests(tests, NULL, NULL)
 
 /* A site that all mail goes to, on one host with no noise and of these further settings. */
-#define ONE_HOST(settings)                                                                         \
+#define ONE_HOST(settings) ONE_HOST_OF("1s", settings)
+
+#define ONE_HOST_OF(time, settings)                                                                \
 	"site \"dest\" { domains = {\"dest.test\"} mx = {\"10 mx.test\"} }\n"                      \
 	"host \"mx.test\" { noise = \"0\" connect = 10ms greeting = 10ms round_trip = 0s "         \
-	"transaction = 1s " settings " }\n"
+	"transaction = " time " " settings " }\n"
 
 #define ARRIVE(settings) "arrival \"a\" { domains = {\"dest.test\"} " settings " }\n"
 
