@@ -261,7 +261,10 @@ static void use_certificates(void *owner)
 {
 	struct server *s = owner;
 	struct buf says = {0};
-	bool done = smtpd_reload(s->smtpd, s->conf, &says);
+	bool done = certificate_watch_good(s->certificates, s->conf, &says) &&
+		    smtpd_reload(s->smtpd, s->conf, &says);
+	if (done)
+		certificate_watch_used(s->certificates);
 	log_event(done ? LOG_LEVEL_INFO : LOG_LEVEL_ERROR, "certificate", "message",
 		  done ? "read anew" : log_text("%s; what there was before stays", buf_cstr(&says)),
 		  NULL);
@@ -360,7 +363,7 @@ static bool move_all(struct server *s, struct conf *new, struct buf *says)
 {
 	struct conf *old = s->conf;
 	struct buf unused = {0};
-	bool log = move_log(old, new, says);
+	bool log = certificate_watch_good(s->certificates, new, says) && move_log(old, new, says);
 	bool http = log && move_http(s, old, new, says);
 	bool done = http && smtpd_reload(s->smtpd, new, says);
 	if (log && !done)

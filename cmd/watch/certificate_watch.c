@@ -2,6 +2,7 @@
 #include "cmd/watch/certificate_watch.h"
 
 #include "base/clock.h"
+#include "base/conf_value.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/metrics.h"
@@ -20,9 +21,11 @@ enum { LOOK_MS = 1000 };
 struct certificate_watch {
 	struct loop *loop;
 	struct timer look;
-	struct conf *conf;   /* a reference, or NULL */
-	uint64_t used, seen; /* how the files looked: those in use, and at the last look */
-	int64_t told_ms;     /* wall clock: the last warnings; 0: never */
+	struct conf *conf;	    /* a reference, or NULL */
+	uint64_t used, seen;	    /* how the files looked: those in use, and at the last look */
+	int64_t told_ms;	    /* wall clock: the last warnings; 0: never */
+	struct conf_list used_file; /* those in use, */
+	int64_t *used_ends_ms;	    /* and the end of each; wall clock, 0: not known */
 	void (*changed)(void *owner);
 	void *owner;
 };
@@ -96,6 +99,62 @@ static void forget_ages(const struct conf *c)
 					METRIC_GONE);
 }
 
+static void forget_used(struct certificate_watch *w)
+{
+	conf_list_free(&w->used_file);
+	free(w->used_ends_ms);
+	w->used_ends_ms = NULL;
+}
+
+static void note_used(struct certificate_watch *w, const char *file)
+{
+	int64_t ends_ms = 0;
+	if (!tls_certificate_ends(file, &ends_ms))
+		ends_ms = 0;
+	conf_list_add(&w->used_file, file);
+	w->used_ends_ms =
+		mem_realloc(w->used_ends_ms, (size_t)w->used_file.n * sizeof *w->used_ends_ms);
+	w->used_ends_ms[w->used_file.n - 1] = ends_ms;
+}
+
+void certificate_watch_used(struct certificate_watch *w)
+{
+	forget_used(w);
+	for (int i = 0; i < w->conf->nlistener; i++)
+		for (int k = 0; k < w->conf->listener[i].certificate.n; k++)
+			note_used(w, w->conf->listener[i].certificate.item[k]);
+}
+
+/* One that has grown old where it lies takes nobody's place. */
+static bool replaces_good(const struct certificate_watch *w, const char *file)
+{
+	int64_t ends_ms, now_ms = clock_wall_ms();
+	if (!tls_certificate_ends(file, &ends_ms) || ends_ms >= now_ms)
+		return false;
+	for (int i = 0; i < w->used_file.n; i++)
+		if (strcmp(w->used_file.item[i], file) == 0 && w->used_ends_ms[i] > now_ms)
+			return true;
+	return false;
+}
+
+bool certificate_watch_good(const struct certificate_watch *w, const struct conf *conf,
+			    struct buf *says)
+{
+	for (int i = 0; i < conf->nlistener; i++) {
+		const struct conf_list *l = &conf->listener[i].certificate;
+		for (int k = 0; k < l->n; k++) {
+			if (!replaces_good(w, l->item[k]))
+				continue;
+			buf_printf(says,
+				   "%s has expired, and the one in use has not: a restart would "
+				   "use it",
+				   l->item[k]);
+			return false;
+		}
+	}
+	return true;
+}
+
 static void look(void *owner)
 {
 	struct certificate_watch *w = owner;
@@ -126,6 +185,7 @@ void certificate_watch_free(struct certificate_watch **wp)
 	if (!w)
 		return;
 	timer_stop(&w->loop->timers, &w->look);
+	forget_used(w);
 	conf_unref(w->conf);
 	free(w);
 	*wp = NULL;
@@ -137,6 +197,7 @@ void certificate_watch_start(struct certificate_watch *w, struct conf *conf)
 	conf_unref(w->conf);
 	w->conf = conf_ref(conf);
 	w->used = w->seen = looks(conf);
+	certificate_watch_used(w);
 	watch_ages(w);
 	if (!timer_active(&w->look))
 		loop_timer_in(w->loop, &w->look, LOOK_MS);

@@ -6,7 +6,8 @@
  *	once a day: one that ends within two weeks --> log
  *
  * Certificate, key and OCSP answer may be replaced one after the other: as long as they do not fit together
- * the old ones stay, which is logged, and with the next change it is tried again.
+ * the old ones stay, which is logged, and with the next change it is tried again. Nor does one that has expired take the place
+ * of one that has not: only a start uses that.
  *
  * OWNERSHIP  The server's.
  * THREAD     Main: not on the way of any mail.
@@ -14,6 +15,7 @@
 #ifndef CMD_WATCH_CERTIFICATE_WATCH_H
 #define CMD_WATCH_CERTIFICATE_WATCH_H
 
+#include "base/buf.h"
 #include "base/conf.h"
 #include "base/loop.h"
 
@@ -27,5 +29,11 @@ void certificate_watch_free(struct certificate_watch **);
 
 void certificate_watch_start(struct certificate_watch *, struct conf *);
 /* Watch those of this configuration, which have just been read. Takes a reference. */
+
+void certificate_watch_used(struct certificate_watch *); /* likewise, once they have changed */
+
+bool certificate_watch_good(const struct certificate_watch *, const struct conf *,
+			    struct buf *says);
+/* Its files have none that has expired where there is a good one now. */
 
 #endif

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: ISC
 """Certificates of listeners: several by name and kind, changed under way, stapled, growing old."""
 
+import os
 import re
 import shutil
 import ssl
@@ -126,6 +127,32 @@ def test_files_that_change_are_read_anew_and_age_is_watched(lab, certificates, t
     relay.wait_event("certificate", message="read anew")
     wait_until(lambda: _serial(relay) != before, 60, "the new certificate")
     wait_until(lambda: _expiry(port)[0] > 28 * 86400, 60, "the new age")
+
+
+def test_an_expired_certificate_takes_no_good_ones_place(lab, certificates, tmp_path):
+    good, expired = certificates.host("relay.test"), certificates.host("relay.test", days=-2)
+    certificate, key = str(tmp_path / "cert.pem"), str(tmp_path / "key.pem")
+    def put(pair):
+        for there, here in zip(pair, (certificate, key)):
+            shutil.copy(there, here + ".new")
+            os.rename(here + ".new", here)
+    put(good)
+    config = Config()
+    config.listeners = {"smtp": {"certificate": certificate, "key": key}}
+    relay = lab.relay(config)
+    before = _serial(relay)
+    put(expired)
+    said = relay.wait_event("certificate", message=re.compile("has expired, and the one in use has not.*before stays"))
+    assert said.level == "error" and _serial(relay) == before
+    reload = relay.command("reload")
+    assert reload.returncode == 1 and "has expired" in reload.stderr and _serial(relay) == before
+    relay.stop()
+    relay.start()
+    after = _serial(relay)
+    assert after != before
+    # What is no worse than what there is may come.
+    put(certificates.host("relay.test", days=-3))
+    relay.wait_event("certificate", message="read anew")
 
 
 def test_what_does_not_go_together_is_said(lab, certificates, tmp_path):
