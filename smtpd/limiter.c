@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/sharing.h"
+#include "base/tables.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -187,9 +188,22 @@ static void hear(struct limiter *l, struct limiter_event *e)
 	free(e);
 }
 
+/* It may have been misspelt. */
+static bool is_stranger(const struct limiter *l, const char *login)
+{
+	struct table_origin origin;
+	if (!l->conf->tables || tables_count(l->conf->tables, TABLE_USERS) == 0)
+		return false;
+	char *row = tables_get(l->conf->tables, TABLE_USERS, login, &origin);
+	bool there = row;
+	mem_free_secret(row);
+	return !there;
+}
+
 static void suspend(struct limiter *l, struct limiter_order *o, bool suspended)
 {
 	const struct limits_row *r = limits_find(&l->limits, LIMIT_BY_LOGIN, o->name);
+	o->stranger = suspended && !r && is_stranger(l, o->name);
 	o->found = suspended || (r && r->suspended);
 	if (o->found) {
 		limits_suspend(&l->limits, o->name, suspended);

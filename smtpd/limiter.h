@@ -71,6 +71,7 @@ struct limiter_order {
 	enum limiter_op op;
 	char *name; /* NULL: all logins (LIMITER_LIST) */
 	bool found;
+	bool stranger; /* SUSPEND: no such login was seen, and the users' files, where there are some, have none */
 	int n;
 	struct limiter_login *login; /* by name */
 };

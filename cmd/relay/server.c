@@ -251,6 +251,7 @@ static void use_tables(void *owner)
 	smtpd_tables(s->smtpd, new);
 	maildrop_reload(s->maildrop, new);
 	qmgr_reload(s->qmgr, new);
+	limiter_reload(s->limiter, new);
 	table_watch_start(s->tables, new);
 	conf_unref(s->conf);
 	s->conf = new;

@@ -95,5 +95,7 @@ void user_print_done(struct buf *to, const struct limiter_order *o)
 	static const char *const done[] = {[LIMITER_SUSPEND] = "suspended",
 					   [LIMITER_RESUME] = "resumed",
 					   [LIMITER_RESET] = "reset"};
-	buf_printf(to, "%s %s\n", o->name, done[o->op]);
+	buf_printf(to, "%s %s%s\n", o->name, done[o->op],
+		   o->stranger ? ", though nobody of that name was seen, or is in the users' file"
+			       : "");
 }

@@ -172,7 +172,8 @@ def test_a_suspended_login_sends_nothing_even_in_a_session_that_is_open(submissi
     _, relay = submission
     with relay.client() as client:
         _login(client, "bob")
-        assert relay.command("user", "suspend", "bob").returncode == 0
+        assert relay.command("user", "suspend", "bbo").stdout == "bbo suspended, though nobody of that name was seen, or is in the users' file\n"
+        assert relay.command("user", "suspend", "bob").stdout == "bob suspended\n"
         assert _mail(client, code=550).startswith("5.7.13 This login is suspended")
         assert relay.command("user", "resume", "bob").returncode == 0
         assert relay.command("user", "reset", "bob").returncode == 0
