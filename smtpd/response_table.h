@@ -90,7 +90,8 @@
 	/* content */                                                                              \
 	R(NO_RECIPIENTS, 554, "5.5.1", "No valid recipients")                                      \
 	R(BAD_CHUNK, 501, "5.5.4", "Syntax error: bad chunk size")                                 \
-	R(BAD_CONTENT, 550, "5.6.0", "Message contains NUL, bare CR or bare LF; bare_newline = normalise takes CR and LF") \
+	R(BAD_CONTENT, 550, "5.6.0",                                                               \
+	  "Message contains NUL, bare CR or bare LF; bare_newline = normalise takes CR and LF")    \
 	R(LONG_CONTENT_LINE, 550, "5.6.0", "Message contains a line that is too long")             \
 	R(LOOP, 554, "5.4.6", "Too many hops: mail loop")
 

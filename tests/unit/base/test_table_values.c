@@ -40,17 +40,10 @@ static void a_route_is_a_transport_relays_an_error_or_the_end(void **state)
 static void what_is_no_route_is_found(void **state)
 {
 	(void)state;
-	static const char *const bad[] = {"",
-					  "a b",
-					  "relay=[x",
-					  "relay=a=0",
-					  "relay=a=x",
-					  "relay=a,,b",
-					  "relay=a relay=b",
-					  "verify verify",
-					  "speed=fast",
-					  "relay=a b c",
-					  "error 5.1.1 \xc3"};
+	static const char *const bad[] = {
+		"",	      "a b",	     "relay=[x",	"relay=a=0",
+		"relay=a=x",  "relay=a,,b",  "relay=a relay=b", "verify verify",
+		"speed=fast", "relay=a b c", "error 5.1.1 \xc3"};
 	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
 		struct route_value v;
 		struct buf why = {0};
