@@ -107,7 +107,8 @@ char *replica_subjects(const char *node, uint64_t epoch); /* all of that epoch *
 char *replica_subject(const char *node, uint64_t epoch, enum replica_type, uint64_t of);
 
 /* What the bucket says of a node; JSON: {"epoch":7,"state":"up","by":"NODE","seen_ms":1700000000000,
- * "lease_ms":30000,"life":"0123456789abcdef","number":3,"since":5}. A key "number.N" holds the token of the node whose
+ * "lease_ms":30000,"life":"0123456789abcdef","number":3,"since":5,
+ * "ids_us":1700000001000000}. A key "number.N" holds the token of the node whose
  * ids end in that number (base/ident.h); it stays for ever. */
 enum replica_state {
 	REPLICA_UP,
@@ -127,6 +128,7 @@ struct replica_epoch {
 	int64_t lease_ms; /* how long the node believes in this; 0: nobody adopts it unasked */
 	uint64_t life;	  /* which folder of a queue has that epoch, a random number */
 	unsigned number;  /* of the node, in its ids */
+	uint64_t ids_us; /* the node has given no id of this microsecond or a later one; 0: who knows */
 	uint64_t
 		since; /* the first epoch of that life: what the stream has of older ones was adopted */
 };

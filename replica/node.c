@@ -25,6 +25,7 @@ enum {
 	WAIT_LEAST_MS = 250,
 	WAIT_MOST_MS = 5000,
 	START_MS = 3000,
+	IDS_US = 1000000, /* of ids that may be given until the row is written again */
 	START_LOOK_MS = 10
 };
 
@@ -82,6 +83,13 @@ static void lose(struct node *n, const char *reason)
 	loop_post(n->main, note);
 }
 
+/* A number is for ever a node's, whatever becomes of its disk and clock. What it had given is not known by its queue: what came
+ * of these may lie at another node by now, under that id. */
+static uint64_t reserve_ids(void)
+{
+	return (ident_new() >> IDENT_TIME_SHIFT) + IDS_US;
+}
+
 static struct replica_epoch row_for(const struct node *n, const struct roster_row *before)
 {
 	struct replica_epoch e = {.state = REPLICA_UP,
@@ -89,6 +97,7 @@ static struct replica_epoch row_for(const struct node *n, const struct roster_ro
 				  .seen_ms = clock_wall_ms(),
 				  .lease_ms = epoch_lease_ms(n->conf->cluster.adopt_after),
 				  .life = n->own.life,
+				  .ids_us = reserve_ids(),
 				  .number = before ? before->is.number : 0};
 	/* Where the bucket has lost its rows, so much counts as there is. */
 	if (before)
@@ -143,6 +152,8 @@ static void take(struct node *n, const struct roster_row *before)
 		wait_for(n, strerror(errno));
 		return;
 	}
+	if (before)
+		ident_floor(before->is.ids_us << IDENT_TIME_SHIFT);
 	struct replica_epoch row = row_for(n, before);
 	int64_t asked_ms = clock_up_ms();
 	uint64_t revision;
@@ -265,6 +276,7 @@ static void renew(struct node *n)
 {
 	int64_t asked_ms = clock_up_ms();
 	n->row.seen_ms = clock_wall_ms();
+	n->row.ids_us = reserve_ids();
 	natsStatus s = roster_write(&n->roster, n->name, &n->row, n->revision, &n->revision);
 	if (s == NATS_OK)
 		fence_set(epoch_fence_ms(asked_ms, n->row.lease_ms));
@@ -432,6 +444,8 @@ static void obey(struct node *n, struct node_order *o)
 		insist_on_folder(n, o);
 	else if (!row)
 		buf_printf(&o->says, "there is no node %s\n", o->name);
+	else if (strcmp(o->name, n->name) == 0)
+		buf_printf(&o->says, "it is this node itself: ask another one\n");
 	else if (o->op == NODE_ADOPT)
 		adopt(n, o, row);
 	else
