@@ -54,7 +54,7 @@ struct replica {
 	struct epoch_own own;  /* with the last beat that was noted */
 	bool beating;	       /* the next one is being noted */
 	bool sent;	       /* something bears this one, but for a beat alone */
-	int64_t beat_ms;       /* loop's clock: the next is not due before */
+	int64_t beat_ms;       /* loop's clock: nothing is sent after it that bears this one */
 	uint64_t acked;	       /* the highest sequence that was acknowledged, */
 	uint64_t acked_number; /* and of which message */
 	uint64_t lost;	       /* messages that the engine says it has lost */
@@ -74,6 +74,7 @@ struct replica {
 	struct copies copies;
 	struct flight flight;
 	struct orders orders;
+	struct goals named; /* large content that is there before the log goes on */
 	struct list tickets;
 	struct buf checkpoint; /* the last one */
 	char *message;	       /* to build one in */
@@ -104,6 +105,8 @@ struct replica_stop {
 
 void pump(struct replica *);		  /* send what there is room for */
 void pump_acknowledged(struct replica *); /* see what has come to be there */
+void replica_note_beat(struct replica *); /* the next one; one at a time */
+
 void pump_beat(struct replica *,
 	       uint32_t beat); /* it is noted: what is sent bears it, and something does */
 
