@@ -607,6 +607,17 @@ static bool has_its_queue(int of)
 	       nats_client_reaches(of) && machine_fence_open(&machine[of]);
 }
 
+/* It sends and finishes what nobody else hears of. */
+static bool goes_on(int of)
+{
+	return machine[of].state == MACHINE_SERVES && machine_fence_open(&machine[of]);
+}
+
+static bool is_mended(int of)
+{
+	return fibers.now_us - now.tail_us[of] > MEND_US && machine_whole(&machine[of]);
+}
+
 static void look_at_tails(void)
 {
 	for (int i = 0; i < machines; i++) {
@@ -615,8 +626,7 @@ static void look_at_tails(void)
 		bool there = has_its_queue(i);
 		if (!there)
 			excuse();
-		if (!there ||
-		    (fibers.now_us - now.tail_us[i] > MEND_US && machine_whole(&machine[i])))
+		if (there ? is_mended(i) : !goes_on(i))
 			now.tail_us[i] = 0;
 	}
 }
@@ -672,6 +682,12 @@ static bool row_of(const char *node, struct replica_epoch *e)
 	return m && replica_epoch_get(m->blob->bytes, m->blob->len, e);
 }
 
+static bool retired(const struct machine *m)
+{
+	struct replica_epoch e;
+	return row_of(m->name, &e) && e.state == REPLICA_RETIRED;
+}
+
 /* Twice what is owed, and what each stream has beside that, room that it keeps among it. */
 static int64_t needed_bytes(void)
 {
@@ -696,8 +712,19 @@ static void heal_machine(struct machine *m)
 	m->wanted = !m->gone;
 }
 
+/* Where the others are retired, or gone, nobody can take what the full one gives back: it is made room for. */
+static void heal_full(void)
+{
+	int others = 0;
+	for (int i = 0; i < machines; i++)
+		others += !machine[i].gone && !machine[i].full && !retired(&machine[i]);
+	for (int i = 0; i < machines && others < 2; i++)
+		machine[i].full = false;
+}
+
 static void heal(bool full)
 {
+	heal_full();
 	act_resume();
 	act_uncut();
 	act_back();
@@ -705,12 +732,6 @@ static void heal(bool full)
 	jetstream_room(full ? jetstream_bytes() + needed_bytes() : INT64_MAX);
 	for (int i = 0; i < machines; i++)
 		heal_machine(&machine[i]);
-}
-
-static bool retired(const struct machine *m)
-{
-	struct replica_epoch e;
-	return row_of(m->name, &e) && e.state == REPLICA_RETIRED;
 }
 
 static const struct machine *unfenced(void)

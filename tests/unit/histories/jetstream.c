@@ -223,10 +223,10 @@ static struct jetstream_stream *stream_for(const char *subject)
 }
 
 const struct jetstream_message *jetstream_last(const struct jetstream_stream *s,
-					       const char *subject)
+					       const char *filter)
 {
 	for (size_t i = s->now.n; i > 0; i--)
-		if (strcmp(s->now.message[i - 1].blob->subject, subject) == 0)
+		if (jetstream_matches(filter, s->now.message[i - 1].blob->subject))
 			return &s->now.message[i - 1];
 	return NULL;
 }

@@ -82,7 +82,7 @@ enum jetstream_answer jetstream_purge(const char *name, const char *subject, uin
 
 struct jetstream_stream *jetstream_find(const char *name); /* or NULL */
 const struct jetstream_message *jetstream_last(const struct jetstream_stream *,
-					       const char *subject); /* or NULL */
+					       const char *filter); /* or NULL */
 bool jetstream_matches(const char *filter, const char *subject);
 
 void jetstream_sync(void);
