@@ -75,6 +75,10 @@ enum epoch_row epoch_row(const struct replica_epoch *row, uint64_t revision,
 			 const struct replica_epoch *ours, uint64_t written);
 /* written: the revision of ours. */
 
+bool epoch_is_later(const struct replica_epoch *claim, const struct replica_epoch *row);
+/* What the stream of a queue says of who has it is later than what the bucket says: that has lost some. Of two who have
+ * the same epoch, since the bucket had lost the one's, the stream knows who was first. */
+
 enum epoch_adopt {
 	EPOCH_MAY,     /* take it over, by the revision that was seen */
 	EPOCH_NOT_YET, /* it may still answer; ask again */

@@ -2,6 +2,7 @@
 #include "replica/nats_setup.h"
 
 #include "base/mem.h"
+#include "replica/epoch.h"
 #include "replica/format.h"
 #include "replica/nats_link.h"
 
@@ -116,11 +117,23 @@ static bool takes_only(const jsStreamConfig *c, const char *subjects)
 	return c->SubjectsLen == 1 && strcmp(c->Subjects[0], subjects) == 0;
 }
 
-static natsStatus make_stream(struct nats_setup *n, const char *name, const char *subjects)
+static bool says(const jsStreamConfig *c, const char *description)
+{
+	return c->Description && strcmp(c->Description, description) == 0;
+}
+
+static bool claim_of(const jsStreamConfig *c, struct replica_epoch *claim)
+{
+	return c->Description && replica_epoch_get(c->Description, strlen(c->Description), claim);
+}
+
+static natsStatus make_stream(struct nats_setup *n, const char *name, const char *subjects,
+			      const char *description)
 {
 	jsStreamConfig c;
 	jsStreamConfig_Init(&c);
 	c.Name = name;
+	c.Description = description;
 	c.Subjects = &subjects;
 	c.SubjectsLen = 1;
 	c.Storage = js_FileStorage;
@@ -140,11 +153,32 @@ static bool takes_later(const jsStreamConfig *c, uint64_t epoch)
 	return false;
 }
 
-natsStatus nats_setup_stream(struct nats_setup *n, uint64_t epoch, struct nats_stream *is)
+static bool is_anothers(const jsStreamConfig *c, const struct replica_epoch *claim)
+{
+	struct replica_epoch there;
+	return takes_later(c, claim->epoch) ||
+	       (claim_of(c, &there) && epoch_is_later(&there, claim));
+}
+
+/* What the server has told of it stays as it was, for whoever frees it. */
+static natsStatus change_stream(struct nats_setup *n, const jsStreamConfig *is, const char *subjects,
+				const char *description)
+{
+	jsStreamConfig to = *is;
+	to.Subjects = &subjects;
+	to.SubjectsLen = 1;
+	to.Description = description;
+	return js_UpdateStream(NULL, n->js, &to, NULL, NULL);
+}
+
+natsStatus nats_setup_stream(struct nats_setup *n, const struct replica_epoch *claim,
+			     struct nats_stream *is)
 {
 	jsStreamInfo *info = NULL;
+	struct buf text = {0};
 	char *name = replica_stream(n->node);
-	char *subjects = replica_subjects(n->node, epoch);
+	char *subjects = replica_subjects(n->node, claim->epoch);
+	replica_epoch_put(&text, claim);
 	natsStatus s = js_GetStreamInfo(&info, n->js, name, NULL, NULL);
 	*is = (struct nats_stream){.fresh = s == NATS_NOT_FOUND};
 	if (s == NATS_OK)
@@ -152,22 +186,30 @@ natsStatus nats_setup_stream(struct nats_setup *n, uint64_t epoch, struct nats_s
 	if (s == NATS_OK && info->State.Lost)
 		is->lost = (uint64_t)info->State.Lost->MsgsLen;
 	if (is->fresh) {
-		s = make_stream(n, name, subjects);
-	} else if (s == NATS_OK && takes_later(info->Config, epoch)) {
+		s = make_stream(n, name, subjects, buf_cstr(&text));
+	} else if (s == NATS_OK && is_anothers(info->Config, claim)) {
 		s = NATS_ILLEGAL_STATE;
-	} else if (s == NATS_OK && !takes_only(info->Config, subjects)) {
-		const char **before = info->Config->Subjects;
-		int count = info->Config->SubjectsLen;
-		info->Config->Subjects = (const char **)&subjects;
-		info->Config->SubjectsLen = 1;
-		s = js_UpdateStream(NULL, n->js, info->Config, NULL, NULL);
-		info->Config->Subjects = before;
-		info->Config->SubjectsLen = count;
+	} else if (s == NATS_OK && !(takes_only(info->Config, subjects) &&
+				     says(info->Config, buf_cstr(&text)))) {
+		s = change_stream(n, info->Config, subjects, buf_cstr(&text));
 	}
 	jsStreamInfo_Destroy(info);
+	buf_fini(&text);
 	free(subjects);
 	free(name);
 	return s;
+}
+
+natsStatus nats_setup_claim(struct nats_setup *n, const char *node, struct replica_epoch *claim,
+			    bool *there)
+{
+	jsStreamInfo *info = NULL;
+	char *name = replica_stream(node);
+	natsStatus s = js_GetStreamInfo(&info, n->js, name, NULL, NULL);
+	*there = s == NATS_OK && claim_of(info->Config, claim);
+	jsStreamInfo_Destroy(info);
+	free(name);
+	return s == NATS_NOT_FOUND ? NATS_OK : s;
 }
 
 const char *nats_setup_text(natsStatus s)

@@ -10,6 +10,7 @@
 #define REPLICA_NATS_SETUP_H
 
 #include "base/conf.h"
+#include "replica/format.h"
 
 #include <nats/nats.h>
 #include <stdbool.h>
@@ -42,9 +43,14 @@ struct nats_stream {
 	uint64_t lost; /* messages that the server has found to be lost */
 };
 
-natsStatus nats_setup_stream(struct nats_setup *, uint64_t epoch, struct nats_stream *);
-/* Have the stream of this node, which takes what is of that epoch and nothing else.
- * NATS_ILLEGAL_STATE: it takes what is of a later one. */
+natsStatus nats_setup_stream(struct nats_setup *, const struct replica_epoch *claim,
+			     struct nats_stream *);
+/* Have the stream of this node, which takes what is of that epoch and nothing else, and says who has the queue.
+ * NATS_ILLEGAL_STATE: it takes what is of a later one, or says that another has it: epoch_is_later(). */
+
+natsStatus nats_setup_claim(struct nats_setup *, const char *node, struct replica_epoch *claim,
+			    bool *there);
+/* Who has the queue of that node, as its stream says. Not there: no stream, or one that says nothing. */
 
 const char *nats_setup_text(natsStatus);
 /* What went wrong, as the server said it where it is one of JetStream's errors; of the last call in this thread. Until the

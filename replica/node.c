@@ -125,7 +125,7 @@ static void begin(struct node *n, const struct replica_epoch *row, uint64_t revi
 	ident_set_node(row->number);
 	metrics_add(METRIC_node_up, 1);
 	fence_set(epoch_fence_ms(asked_ms, row->lease_ms));
-	replica_begin(n->replica, &n->own);
+	replica_begin(n->replica, &n->own, row);
 	wake_spool(n);
 	node_say(n->name, "up", row->epoch, "it has taken this epoch");
 }
@@ -209,10 +209,27 @@ static enum epoch_start judge_start(struct node *n, const struct roster_row *row
 	return start == EPOCH_DOUBT && n->insists ? EPOCH_TAKE : start;
 }
 
+bool node_row_is_right(struct node *n, const char *of, const struct roster_row *row)
+{
+	struct replica_epoch claim;
+	bool there;
+	if (nats_setup_claim(&n->nats, of, &claim, &there) != NATS_OK)
+		return false;
+	if (!there || (row && !epoch_is_later(&claim, &row->is)))
+		return true;
+	log_event(LOG_LEVEL_ERROR, "node", "node", of, "state", replica_state_name(claim.state),
+		  "epoch", log_number((int64_t)claim.epoch), "reason",
+		  "the bucket has lost this: its row is written again, as the stream has it", NULL);
+	roster_write(&n->roster, of, &claim, row ? row->seen.revision : 0, NULL);
+	return false;
+}
+
 static void try_to_start(struct node *n)
 {
 	struct roster_row *row = roster_find(&n->roster, n->name);
 	natsStatus s;
+	if (!node_row_is_right(n, n->name, row))
+		return;
 	enum epoch_start start = judge_start(n, row, &s);
 	n->doubts = false;
 	if (s != NATS_OK) {
@@ -326,6 +343,8 @@ static void run(struct node *n)
 	show(n, s == NATS_OK ? &n->roster : NULL);
 	if (n->state == NODE_UP && !fence_open()) {
 		lose(n, "its epoch could not be renewed in time");
+	} else if (n->state == NODE_UP && replica_fenced(n->replica)) {
+		lose(n, "its stream is another node's");
 	} else if (s != NATS_OK) {
 		wait_for(n, nats_setup_text(s));
 	} else if (n->state == NODE_WAITING) {

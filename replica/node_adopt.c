@@ -39,9 +39,7 @@ static bool take_one(struct node *n, struct node_unit *u, struct buf *error)
 	char *path = mem_printf("%s/%s", n->conf->spool, folder);
 	struct harvest h = {.conf = n->conf,
 			    .node = u->node,
-			    .life = u->life,
-			    .since = u->since,
-			    .epoch = u->epoch,
+			    .row = &u->row,
 			    .folder = folder,
 			    .interrupt = &n->interrupt};
 	struct transferred t = {.messages = 0};
@@ -64,7 +62,7 @@ static bool take_all(struct node *n)
 		bool ok = !atomic_load(&n->interrupt) && take_one(n, u, &error);
 		if (!ok && buf_len(&error) > 0)
 			log_event(LOG_LEVEL_ERROR, "node", "node", u->node, "state", "adopting",
-				  "epoch", log_number((int64_t)u->epoch), "reason",
+				  "epoch", log_number((int64_t)u->row.epoch), "reason",
 				  buf_cstr(&error), NULL);
 		buf_fini(&error);
 		if (!ok)
@@ -115,6 +113,8 @@ static struct replica_epoch ours(const struct node *n, const struct roster_row *
 bool node_claim(struct node *n, const struct roster_row *r)
 {
 	struct replica_epoch is = ours(n, r);
+	if (!node_row_is_right(n, r->node, r))
+		return false;
 	is.epoch++;
 	if (r->is.state == REPLICA_DRAINED)
 		is.lease_ms = 0; /* it has ended */
@@ -138,7 +138,7 @@ static bool enter(struct node *n, struct roster_row *r)
 	struct node_taking *t = &n->taking;
 	if (strcmp(r->is.by, n->name) != 0)
 		return node_claim(n, r);
-	if (!confirm(n, r))
+	if (!confirm(n, r) || !node_row_is_right(n, r->node, r))
 		return false;
 	t->unit = mem_realloc(t->unit, ((size_t)t->n + 1) * sizeof *t->unit);
 	struct node_unit *u = &t->unit[t->n++];
@@ -146,9 +146,7 @@ static bool enter(struct node *n, struct roster_row *r)
 		node_say(r->node, "adopting", r->is.epoch, "it does not answer, or was drained");
 	n->said = r->seen.revision > n->said ? r->seen.revision : n->said;
 	memcpy(u->node, r->node, sizeof u->node);
-	u->epoch = r->is.epoch;
-	u->life = r->is.life;
-	u->since = r->is.since;
+	u->row = r->is;
 	u->named = u->lost = false;
 	return true;
 }
@@ -271,11 +269,16 @@ static bool conclude(struct node *n, struct node_unit *u)
 		return false;
 	if (r->is.state != REPLICA_ADOPTING || u->lost)
 		return true;
-	/* Of a row that names us nobody but us says so, as long as our own epoch holds. */
-	u->named = true;
 	struct replica_epoch is = r->is;
 	is.state = REPLICA_ADOPTED;
 	is.seen_ms = clock_wall_ms();
+	/* The stream first: what the bucket loses is written anew from there. */
+	if (harvest_say_adopted(&n->nats, u->node, &is) != NATS_OK) {
+		node_row_is_right(n, u->node, r); /* another may have it, and the bucket has lost that */
+		return false;
+	}
+	/* Of a row that names us nobody but us says so, as long as our own epoch holds. */
+	u->named = true;
 	return roster_write(&n->roster, u->node, &is, r->seen.revision, NULL) == NATS_OK;
 }
 
@@ -343,7 +346,7 @@ static bool return_row(struct node *n, const struct node_unit *u)
 	is.seen_ms = clock_wall_ms();
 	if (roster_write(&n->roster, u->node, &is, r->seen.revision, NULL) != NATS_OK)
 		return false;
-	node_say(u->node, "given back", u->epoch, n->taking.why);
+	node_say(u->node, "given back", u->row.epoch, n->taking.why);
 	return true;
 }
 
@@ -411,7 +414,7 @@ static void finish(struct node *n)
 	metrics_add(METRIC_node_adopted_in_doubt, (int64_t)t->doubtful);
 	for (int i = 0; i < t->n; i++)
 		log_event(LOG_LEVEL_INFO, "node", "node", t->unit[i].node, "state", "adopted",
-			  "epoch", log_number((int64_t)t->unit[i].epoch), "reason",
+			  "epoch", log_number((int64_t)t->unit[i].row.epoch), "reason",
 			  "its messages are in this node's queue", "messages",
 			  log_number((int64_t)t->messages), "in_doubt",
 			  log_number((int64_t)t->doubtful), "damaged",

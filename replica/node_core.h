@@ -21,7 +21,7 @@ enum node_state { NODE_WAITING, NODE_UP, NODE_GONE };
 /* One of those whose queues are taken together. */
 struct node_unit {
 	char node[REPLICA_NODE_MAX + 1];
-	uint64_t epoch, life, since;
+	struct replica_epoch row; /* by which we take it */
 	bool named;   /* its row has named us when all was taken */
 	bool lost;    /* it names another since; and that was logged */
 	uint64_t end; /* of its stream: nothing behind that is of the queue that is taken */
@@ -75,6 +75,10 @@ struct node {
 
 void node_say(const char *of, const char *state, uint64_t epoch, const char *reason);
 /* The event `node`. */
+
+bool node_row_is_right(struct node *, const char *of, const struct roster_row *);
+/* As far as the stream of that queue knows; row NULL: there is none. False: it is written anew from what the stream says, or
+ * nobody knows: ask again at the next look. */
 
 bool node_holds(const struct node *); /* our row, as it was read last, is the one that we wrote */
 

@@ -33,7 +33,7 @@ static void set_up(void *owner)
 	struct replica *r = owner;
 	assert(r->phase == PHASE_WAITING);
 	r->phase = PHASE_SETTING_UP;
-	nats_link_set_up(r->link, r->epoch);
+	nats_link_set_up(r->link, &r->row);
 }
 
 void replica_resend(struct replica *r)
@@ -256,12 +256,18 @@ void replica_start(struct replica *r)
 	loop_start(r->loop);
 }
 
-void replica_begin(struct replica *r, const struct epoch_own *own)
+void replica_begin(struct replica *r, const struct epoch_own *own, const struct replica_epoch *row)
 {
 	struct replica_begin *n = mem_zalloc(sizeof *n);
 	n->note.type = REPLICA_NOTE_EPOCH;
 	n->own = *own;
+	n->row = *row;
 	loop_post(r->loop, &n->note);
+}
+
+bool replica_fenced(const struct replica *r)
+{
+	return atomic_load(&r->fenced);
 }
 
 bool replica_whole(const struct replica *r)

@@ -51,6 +51,7 @@ struct replica {
 	int large; /* descriptor of the folder */
 	enum replica_phase phase;
 	uint64_t epoch;	       /* 0: none yet */
+	struct replica_epoch row; /* of this epoch: the stream says so, too */
 	struct epoch_own own;  /* with the last beat that was noted */
 	bool beating;	       /* the next one is being noted */
 	bool sent;	       /* something bears this one, but for a beat alone */
@@ -86,7 +87,7 @@ struct replica {
 	struct replica_stop *stop; /* who waits for the end, or NULL */
 	int64_t stop_ms;	   /* steady clock: when that one has waited enough */
 	bool closing;		   /* nothing is done any more */
-	atomic_bool whole, even;   /* any thread: see replica_whole(), replica_even() */
+	atomic_bool whole, even, fenced; /* any thread: see replica_whole() and its neighbours */
 };
 
 enum { REPLICA_NOTE_STOP = NOTES_FROM(NOTES_OF_REPLICA), REPLICA_NOTE_EPOCH };
@@ -94,6 +95,7 @@ enum { REPLICA_NOTE_STOP = NOTES_FROM(NOTES_OF_REPLICA), REPLICA_NOTE_EPOCH };
 struct replica_begin { /* REPLICA_NOTE_EPOCH */
 	struct note note;
 	struct epoch_own own;
+	struct replica_epoch row;
 };
 
 struct replica_stop {

@@ -224,6 +224,7 @@ static void set_up(struct replica *r, const struct nats_link_note *n)
 	assert(r->phase == PHASE_SETTING_UP);
 	if (n->fenced) {
 		r->phase = PHASE_FENCED;
+		atomic_store(&r->fenced, true);
 		log_event(LOG_LEVEL_ERROR, "replica", "state", "fenced", "epoch",
 			  log_number((int64_t)r->epoch), "reason",
 			  "another node has taken this one's queue", NULL);
@@ -346,6 +347,7 @@ void replica_notes_receive(void *owner, struct note *note)
 		r->stop_ms = r->loop->now_ms + stop_patience_ms(r);
 	} else if (note->type == REPLICA_NOTE_EPOCH) {
 		r->own = ((struct replica_begin *)note)->own;
+		r->row = ((struct replica_begin *)note)->row;
 		r->epoch = r->own.epoch;
 		r->beat_ms = r->loop->now_ms + BEAT_MS;
 		loop_timer_in(r->loop, &r->again, 0);

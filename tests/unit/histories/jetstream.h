@@ -44,7 +44,7 @@ struct jetstream_message {
 };
 
 struct jetstream_content {
-	char *subjects;
+	char *subjects, *description;
 	uint64_t last;
 	size_t n, cap;
 	struct jetstream_message *message; /* in order of their numbers */
@@ -69,8 +69,10 @@ void jetstream_room(
 	int64_t bytes); /* what all streams may take; refused beyond it: JETSTREAM_FULL */
 int64_t jetstream_bytes(void);
 
-enum jetstream_answer jetstream_add(const char *name, const char *subjects, bool keeps_one);
-enum jetstream_answer jetstream_update(const char *name, const char *subjects);
+enum jetstream_answer jetstream_add(const char *name, const char *subjects, const char *description,
+				    bool keeps_one);
+enum jetstream_answer jetstream_update(const char *name, const char *subjects,
+				       const char *description);
 enum jetstream_answer jetstream_delete(const char *name);
 
 enum jetstream_answer jetstream_publish(const char *subject, const void *, size_t len,

@@ -268,6 +268,7 @@ static jsStreamInfo *info_of(const struct jetstream_stream *s, const char *filte
 	info->Config->Subjects = mem_alloc(sizeof(char *));
 	info->Config->Subjects[0] = mem_strdup(s->now.subjects);
 	info->Config->SubjectsLen = 1;
+	info->Config->Description = mem_strdup(s->now.description);
 	info->State.Msgs = s->now.n;
 	info->State.LastSeq = s->now.last;
 	info->State.FirstSeq = s->now.n > 0 ? s->now.message[0].sequence : s->now.last + 1;
@@ -321,9 +322,9 @@ static enum jetstream_answer serve(struct call *c)
 	case CALL_PUT:
 		return jetstream_publish(c->subject, c->data, c->len, &c->number, &c->sequence);
 	case CALL_ADD:
-		return jetstream_add(c->stream, c->subject, c->keeps_one);
+		return jetstream_add(c->stream, c->subject, c->data, c->keeps_one);
 	case CALL_UPDATE:
-		return jetstream_update(c->stream, c->subject);
+		return jetstream_update(c->stream, c->subject, c->data);
 	case CALL_DELETE:
 		return jetstream_delete(c->stream);
 	case CALL_PURGE:
@@ -743,12 +744,19 @@ BEGINS(jsConsumerConfig_Init, jsConsumerConfig)
 BEGINS(jsSubOptions_Init, jsSubOptions)
 BEGINS(kvConfig_Init, kvConfig)
 
+static natsStatus configure(jsCtx *js, int what, const jsStreamConfig *config, const jsOptions *o)
+{
+	struct call *c = call_new(js->connection, what, config->Name, config->Subjects[0]);
+	c->data = mem_strdup(config->Description);
+	return ask(c, wait_of(js, o));
+}
+
 natsStatus js_AddStream(jsStreamInfo **info, jsCtx *js, jsStreamConfig *c, jsOptions *o,
 			jsErrCode *code)
 {
 	(void)info;
 	(void)code;
-	return ask(call_new(js->connection, CALL_ADD, c->Name, c->Subjects[0]), wait_of(js, o));
+	return configure(js, CALL_ADD, c, o);
 }
 
 natsStatus js_UpdateStream(jsStreamInfo **info, jsCtx *js, jsStreamConfig *c, jsOptions *o,
@@ -756,7 +764,7 @@ natsStatus js_UpdateStream(jsStreamInfo **info, jsCtx *js, jsStreamConfig *c, js
 {
 	(void)info;
 	(void)code;
-	return ask(call_new(js->connection, CALL_UPDATE, c->Name, c->Subjects[0]), wait_of(js, o));
+	return configure(js, CALL_UPDATE, c, o);
 }
 
 natsStatus js_DeleteStream(jsCtx *js, const char *stream, jsOptions *o, jsErrCode *code)
@@ -794,6 +802,7 @@ void jsStreamInfo_Destroy(jsStreamInfo *info)
 		free(info->State.Subjects->List);
 	free(info->State.Subjects);
 	free((char *)info->Config->Name);
+	free((char *)info->Config->Description);
 	free((char *)info->Config->Subjects[0]);
 	free(info->Config->Subjects);
 	free(info->Config);
