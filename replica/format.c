@@ -15,6 +15,8 @@
 
 static const uint8_t magic[4] = {'s', 'R', 'P', '1'};
 
+#define STREAM "sluice-"
+
 void replica_head_put(uint8_t head[REPLICA_HEAD], const struct replica_head *h)
 {
 	memset(head, 0, REPLICA_HEAD);
@@ -89,7 +91,13 @@ bool replica_token_parse(const char *token, char node[REPLICA_NODE_MAX + 1])
 char *replica_stream(const char *node)
 {
 	char token[REPLICA_TOKEN];
-	return mem_printf("sluice-%s", replica_token(node, token));
+	return mem_printf(STREAM "%s", replica_token(node, token));
+}
+
+bool replica_stream_parse(const char *stream, char node[REPLICA_NODE_MAX + 1])
+{
+	return strncmp(stream, STREAM, strlen(STREAM)) == 0 &&
+	       replica_token_parse(stream + strlen(STREAM), node);
 }
 
 char *replica_subjects(const char *node, uint64_t epoch)

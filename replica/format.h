@@ -103,6 +103,7 @@ bool replica_message_get(const void *message, size_t len, struct replica_head *,
 const char *replica_token(const char *node, char token[REPLICA_TOKEN]);
 bool replica_token_parse(const char *token, char node[REPLICA_NODE_MAX + 1]);
 char *replica_stream(const char *node);
+bool replica_stream_parse(const char *stream, char node[REPLICA_NODE_MAX + 1]);
 char *replica_subjects(const char *node, uint64_t epoch); /* all of that epoch */
 char *replica_subject(const char *node, uint64_t epoch, enum replica_type, uint64_t of);
 

@@ -212,6 +212,19 @@ natsStatus nats_setup_claim(struct nats_setup *n, const char *node, struct repli
 	return s == NATS_NOT_FOUND ? NATS_OK : s;
 }
 
+void nats_setup_nodes(struct nats_setup *n, void (*found)(void *owner, const char *node),
+		      void *owner)
+{
+	jsStreamNamesList *all = NULL;
+	char node[REPLICA_NODE_MAX + 1];
+	if (js_StreamNames(&all, n->js, NULL, NULL) != NATS_OK)
+		return;
+	for (int i = 0; i < all->Count; i++)
+		if (replica_stream_parse(all->List[i], node))
+			found(owner, node);
+	jsStreamNamesList_Destroy(all);
+}
+
 const char *nats_setup_text(natsStatus s)
 {
 	natsStatus last;

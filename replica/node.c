@@ -268,7 +268,8 @@ static void judge_own_row(struct node *n)
 {
 	const struct roster_row *row = roster_find(&n->roster, n->name);
 	if (!row) {
-		wait_for(n, "the bucket has no row of this node");
+		wait_for(n, "the bucket has no row of this node: it is written again");
+		n->revision = 0;
 		return;
 	}
 	switch (epoch_row(&row->is, row->seen.revision, &n->row, n->revision)) {

@@ -24,6 +24,7 @@ enum {
 	AGAIN_MS = 1000,
 	LOOK_MS = 50,
 	PATIENCE_MS = 60000, /* where adopt_after says nothing */
+	LOOKS = 10,	     /* at the rows, until it is looked whether any is missing */
 	REST_TIMES = 10,     /* so often that, what was given back is left to others */
 };
 
@@ -397,11 +398,24 @@ static bool any_lost(struct node *n, bool *any_named)
 	return any;
 }
 
+/* And not only the bucket's word for it, which is written anew then. */
+static bool unit_is_lost(struct node *n)
+{
+	bool lost = true;
+	for (int i = 0; i < n->taking.n && lost; i++) {
+		const struct node_unit *u = &n->taking.unit[i];
+		lost = node_row_is_right(n, u->node, roster_find(&n->roster, u->node));
+	}
+	return lost;
+}
+
 static void finish(struct node *n)
 {
 	struct node_taking *t = &n->taking;
 	bool done = true, named;
 	if (any_lost(n, &named) && !named && may_give_back(n)) {
+		if (!unit_is_lost(n))
+			return;
 		give_back(n, "a row of those that are taken together is another's since");
 		return;
 	}
@@ -445,6 +459,16 @@ static bool is_hopeless(const struct node *n)
 	       clock_up_ms() - t->failing_ms >= patience_ms(n);
 }
 
+/* The bucket may have lost which of them we are taking, or have taken. */
+static bool all_rows_are_right(struct node *n)
+{
+	bool right = true;
+	for (int i = 0; i < n->roster.n && right; i++)
+		if (n->roster.row[i].there)
+			right = node_row_is_right(n, n->roster.row[i].node, &n->roster.row[i]);
+	return right;
+}
+
 /* What lies about of adoptions that were killed when their rows said already that they had come to an end. */
 static void begin_alone(struct node *n)
 {
@@ -452,8 +476,18 @@ static void begin_alone(struct node *n)
 	release(n); /* of a former start: the rows say that it is ours */
 }
 
+static void look_for_row(void *owner, const char *node)
+{
+	struct node *n = owner;
+	if (!roster_find(&n->roster, node))
+		node_row_is_right(n, node, NULL);
+}
+
 void node_look_at_others(struct node *n)
 {
+	/* Of one that is off nobody else would write what the bucket has lost. */
+	if (n->looks++ % LOOKS == 0)
+		nats_setup_nodes(&n->nats, look_for_row, n);
 	if (n->taking.runs)
 		return;
 	if (n->taking.giving == GIVING_WANTED)
@@ -480,7 +514,7 @@ void node_look_at_others(struct node *n)
 			give_back(n, "its row is another's since");
 		else if (n->released)
 			choose(n);
-		else
+		else if (all_rows_are_right(n))
 			begin_alone(n);
 		break;
 	}

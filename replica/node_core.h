@@ -65,6 +65,7 @@ struct node {
 	bool doubts;   /* EPOCH_DOUBT: the operator is asked, */
 	bool insists;  /* and has said that this folder is the queue */
 	char *reason;  /* that was logged last */
+	unsigned looks;
 	uint64_t said; /* the latest revision of a row by which we adopt that was logged */
 	bool released; /* what a former start had taken was released, or is being taken again */
 	atomic_bool draining;  /* any thread */

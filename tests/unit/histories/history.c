@@ -26,6 +26,7 @@ enum {
 	SLACK_US = 20000,
 	LONG_SLACK_US = 150000,
 	MEND_US = 15000000,
+	ROWS_US = 10000000,
 	FIRM_US = 4000000,
 	AFTER_TROUBLE_US = 35000000, /* what was not acknowledged is sent again by then */
 	BEAT_US = 2500000,
@@ -81,6 +82,8 @@ static struct {
 	int64_t room;  /* of JetStream */
 	int64_t tail_us
 		[MACHINES]; /* when its stream fell short, unless that was made up since; 0: no */
+	int64_t bucket_us; /* since when it has fallen short, and nobody has had time to look; 0: it has not */
+	bool stream_lost;  /* some stream lacks who has it, and the bucket has not synced that since */
 	bool resting;
 	uint32_t listed[LEDGER_MESSAGES]; /* machines that have it, at the last look */
 } now;
@@ -118,6 +121,16 @@ static void excuse(void)
 		for (int k = 0; k < LEDGER_RCPT; k++)
 			s->rcpt[k].doubted = true;
 	}
+}
+
+/* Both places in which it stands who has a queue have lost some. */
+static void excuse_both(void)
+{
+	if (!now.bucket_us || !now.stream_lost)
+		return;
+	excuse();
+	for (int i = 0; i < ledger.n; i++)
+		ledger.sheet[i].untold = true;
 }
 
 static void pass(int64_t us, int64_t slack_us)
@@ -284,8 +297,9 @@ static void note_tails(void)
 static void act_tail(void)
 {
 	nats_client_servers(false);
-	jetstream_crash(&now.chance, "sluice-");
+	now.stream_lost |= jetstream_crash(&now.chance, "sluice-");
 	note_tails();
+	excuse_both();
 	pass(200000 + below(1000000), SLACK_US);
 	nats_client_servers(true);
 }
@@ -293,7 +307,10 @@ static void act_tail(void)
 static void act_bucket(void)
 {
 	nats_client_servers(false);
-	jetstream_crash(&now.chance, "KV_");
+	if (jetstream_crash(&now.chance, "KV_"))
+		now.bucket_us = fibers.now_us;
+	excuse_both();
+	now.stream_lost = false;
 	pass(200000 + below(1000000), SLACK_US);
 	nats_client_servers(true);
 }
@@ -301,6 +318,7 @@ static void act_bucket(void)
 static void act_sync(void)
 {
 	jetstream_sync();
+	now.stream_lost = false;
 }
 
 static void act_full(void)
@@ -663,8 +681,21 @@ static void look_at_ends(void)
 	}
 }
 
+/* By then somebody has written anew what the bucket has lost. */
+static void look_at_bucket(void)
+{
+	bool any = false;
+	for (int i = 0; i < machines; i++)
+		any |= has_its_queue(i) && nats_client_answers(i);
+	if (now.bucket_us && !any)
+		now.bucket_us = fibers.now_us;
+	if (fibers.now_us - now.bucket_us > ROWS_US)
+		now.bucket_us = 0;
+}
+
 static void look(void)
 {
+	look_at_bucket();
 	look_at_tails();
 	look_at_finished();
 	look_at_ends();

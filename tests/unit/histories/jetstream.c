@@ -116,6 +116,14 @@ struct jetstream_stream *jetstream_find(const char *name)
 	return NULL;
 }
 
+const char *jetstream_name(int n)
+{
+	for (int i = 0; i < nstream; i++)
+		if (!streams[i].gone && n-- == 0)
+			return streams[i].name;
+	return NULL;
+}
+
 /* "*" is one token, ">" all that follow. */
 bool jetstream_matches(const char *filter, const char *subject)
 {
@@ -171,6 +179,7 @@ static void apply(struct jetstream_content *c, const struct jetstream_op *op, bo
 		free(c->description);
 		c->subjects = mem_strdup(op->text);
 		c->description = mem_strdup(op->description);
+		c->configs++;
 		break;
 	}
 }
@@ -319,8 +328,9 @@ bool jetstream_crash(struct chance *chance, const char *prefix)
 	for (int i = 0; i < nstream; i++) {
 		struct jetstream_stream *s = &streams[i];
 		bool meant = !s->gone && strncmp(s->name, prefix, strlen(prefix)) == 0;
+		uint64_t configs = s->now.configs;
 		lost[i] = meant && fall_back(s, chance);
-		any |= lost[i];
+		any |= s->keeps_one ? lost[i] : s->now.configs < configs;
 	}
 	return any;
 }

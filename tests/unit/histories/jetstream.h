@@ -45,6 +45,7 @@ struct jetstream_message {
 
 struct jetstream_content {
 	char *subjects, *description;
+	uint64_t configs; /* how often these were changed */
 	uint64_t last;
 	size_t n, cap;
 	struct jetstream_message *message; /* in order of their numbers */
@@ -83,6 +84,7 @@ enum jetstream_answer jetstream_purge(const char *name, const char *subject, uin
 /* subject NULL: any; before 0: all. */
 
 struct jetstream_stream *jetstream_find(const char *name); /* or NULL */
+const char *jetstream_name(int n);			    /* of the nth stream; NULL: there is none */
 const struct jetstream_message *jetstream_last(const struct jetstream_stream *,
 					       const char *filter); /* or NULL */
 bool jetstream_matches(const char *filter, const char *subject);
@@ -90,7 +92,7 @@ bool jetstream_matches(const char *filter, const char *subject);
 void jetstream_sync(void);
 
 bool jetstream_crash(struct chance *, const char *prefix);
-/* Of the streams whose name begins so. True: some of them have lost something. */
+/* Of the streams whose name begins so. True: some have lost what was put in their stead, or who has them. */
 
 bool jetstream_lost(const char *name);
 /* That stream has lost something at the last crash. */

@@ -27,6 +27,7 @@ struct sheet {
 	bool promised, refused;
 	bool deleted;	   /* by the operator */
 	int deleting;	   /* orders to, of which nobody knows what came */
+	bool untold;	   /* who has it was lost by the bucket and by its stream: two may send it */
 	bool excused;	   /* more was lost than anybody promises to survive */
 	bool finishing;	   /* nothing is left to do, it was said */
 	bool firm;	   /* that had time to be known */

@@ -73,6 +73,7 @@ struct call {
 		CALL_DELETE,
 		CALL_PURGE,
 		CALL_INFO,
+		CALL_NAMES,
 		CALL_LAST,
 		CALL_READER,
 		CALL_FETCH,
@@ -88,6 +89,7 @@ struct call {
 	enum jetstream_answer answer;
 	uint64_t sequence;
 	jsStreamInfo *info;
+	jsStreamNamesList *names;
 	natsMsg *message;
 	natsMsgList list;
 };
@@ -314,6 +316,17 @@ static enum jetstream_answer read_stream(struct call *c)
 	return m ? JETSTREAM_DONE : JETSTREAM_NOT_FOUND;
 }
 
+static enum jetstream_answer list_names(struct call *c)
+{
+	const char *name;
+	c->names = mem_zalloc(sizeof *c->names);
+	for (int i = 0; (name = jetstream_name(i)); i++) {
+		c->names->List = mem_realloc(c->names->List, (size_t)(i + 1) * sizeof(char *));
+		c->names->List[c->names->Count++] = mem_strdup(name);
+	}
+	return JETSTREAM_DONE;
+}
+
 static enum jetstream_answer serve(struct call *c)
 {
 	switch (c->what) {
@@ -329,6 +342,8 @@ static enum jetstream_answer serve(struct call *c)
 		return jetstream_delete(c->stream);
 	case CALL_PURGE:
 		return jetstream_purge(c->stream, c->subject, c->number);
+	case CALL_NAMES:
+		return list_names(c);
 	default:
 		return read_stream(c);
 	}
@@ -807,6 +822,23 @@ void jsStreamInfo_Destroy(jsStreamInfo *info)
 	free(info->Config->Subjects);
 	free(info->Config);
 	free(info);
+}
+
+natsStatus js_StreamNames(jsStreamNamesList **names, jsCtx *js, jsOptions *o, jsErrCode *code)
+{
+	(void)code;
+	struct call *c = call_new(js->connection, CALL_NAMES, NULL, NULL);
+	natsStatus s = ask(c, wait_of(js, o));
+	*names = s == NATS_OK ? c->names : NULL;
+	return s;
+}
+
+void jsStreamNamesList_Destroy(jsStreamNamesList *names)
+{
+	for (int i = 0; i < names->Count; i++)
+		free(names->List[i]);
+	free(names->List);
+	free(names);
 }
 
 natsStatus js_GetLastMsg(natsMsg **m, jsCtx *js, const char *stream, const char *subject,
