@@ -41,9 +41,9 @@ struct copy {
 	uint64_t end, sent, acked;
 	uint64_t cleared; /* of COPY_LOG: so far it may be sent, */
 	uint64_t waiting; /* and so far when the large content is there that it waits for */
-	int under_way; /* messages */
-	bool gone;     /* it is to be purged */
-	bool there;    /* something of it was sent */
+	int under_way;	  /* messages */
+	bool gone;	  /* it is to be purged */
+	bool there;	  /* something of it was sent */
 };
 
 struct copies {

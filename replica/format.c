@@ -146,9 +146,10 @@ void replica_epoch_put(struct buf *b, const struct replica_epoch *e)
 	snprintf(life, sizeof life, "%016" PRIx64, e->life);
 	json_t *o =
 		json_pack("{s:I, s:s, s:s, s:I, s:I, s:s, s:I, s:I, s:I}", "epoch",
-			  (json_int_t)e->epoch, "state", replica_state_name(e->state), "by", e->by, "seen_ms",
-			  (json_int_t)e->seen_ms, "lease_ms", (json_int_t)e->lease_ms, "life", life,
-			  "number", (json_int_t)e->number, "since", (json_int_t)e->since, "ids_us", (json_int_t)e->ids_us);
+			  (json_int_t)e->epoch, "state", replica_state_name(e->state), "by", e->by,
+			  "seen_ms", (json_int_t)e->seen_ms, "lease_ms", (json_int_t)e->lease_ms,
+			  "life", life, "number", (json_int_t)e->number, "since",
+			  (json_int_t)e->since, "ids_us", (json_int_t)e->ids_us);
 	char *text = json_dumps(o, JSON_COMPACT);
 	buf_puts(b, text);
 	free(text);
@@ -174,8 +175,8 @@ bool replica_epoch_get(const char *json, size_t len, struct replica_epoch *e)
 	bool ok = o &&
 		  json_unpack(o, "{s:I, s:s, s:s, s:I, s:I, s:s, s:I, s?I, s?I}", "epoch", &epoch,
 			      "state", &state, "by", &by, "seen_ms", &seen_ms, "lease_ms",
-			      &lease_ms, "life", &life, "number", &number, "since", &since, "ids_us",
-			      &ids_us) == 0 &&
+			      &lease_ms, "life", &life, "number", &number, "since", &since,
+			      "ids_us", &ids_us) == 0 &&
 		  epoch >= 0 && ids_us >= 0 && since >= 0 && lease_ms >= 0 && number >= 0 &&
 		  number < IDENT_NODES && strlen(by) <= REPLICA_NODE_MAX &&
 		  state_of(state, &e->state) && sscanf(life, "%16" SCNx64, &e->life) == 1;

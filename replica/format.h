@@ -129,7 +129,8 @@ struct replica_epoch {
 	int64_t lease_ms; /* how long the node believes in this; 0: nobody adopts it unasked */
 	uint64_t life;	  /* which folder of a queue has that epoch, a random number */
 	unsigned number;  /* of the node, in its ids */
-	uint64_t ids_us; /* the node has given no id of this microsecond or a later one; 0: who knows */
+	uint64_t
+		ids_us; /* the node has given no id of this microsecond or a later one; 0: who knows */
 	uint64_t
 		since; /* the first epoch of that life: what the stream has of older ones was adopted */
 };

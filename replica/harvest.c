@@ -148,8 +148,7 @@ static bool read_into(struct harvest *h, struct nats_setup *n, int folder, struc
 static bool write_origin(const struct harvest *h, int folder)
 {
 	char text[100];
-	int n = snprintf(text, sizeof text, ORIGIN_TEXT, h->row->life, h->row->epoch,
-			 h->end);
+	int n = snprintf(text, sizeof text, ORIGIN_TEXT, h->row->life, h->row->epoch, h->end);
 	struct iovec v = {.iov_base = text, .iov_len = (size_t)n};
 	int fd = disk_open(folder, ORIGIN, O_WRONLY | O_CREAT | O_TRUNC);
 	bool ok = fd >= 0 && disk_write(fd, &v, 1, 0) == 0 && disk_sync(fd) == 0 &&
@@ -178,8 +177,7 @@ static bool read_origin(struct origin *of, int folder)
 static bool is_ours(struct harvest *h, int folder)
 {
 	struct origin of;
-	if (!read_origin(&of, folder) || of.life != h->row->life ||
-	    of.epoch != h->row->epoch ||
+	if (!read_origin(&of, folder) || of.life != h->row->life || of.epoch != h->row->epoch ||
 	    of.end < h->end)
 		return false;
 	h->end = of.end;

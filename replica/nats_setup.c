@@ -161,8 +161,8 @@ static bool is_anothers(const jsStreamConfig *c, const struct replica_epoch *cla
 }
 
 /* What the server has told of it stays as it was, for whoever frees it. */
-static natsStatus change_stream(struct nats_setup *n, const jsStreamConfig *is, const char *subjects,
-				const char *description)
+static natsStatus change_stream(struct nats_setup *n, const jsStreamConfig *is,
+				const char *subjects, const char *description)
 {
 	jsStreamConfig to = *is;
 	to.Subjects = &subjects;
@@ -189,8 +189,8 @@ natsStatus nats_setup_stream(struct nats_setup *n, const struct replica_epoch *c
 		s = make_stream(n, name, subjects, buf_cstr(&text));
 	} else if (s == NATS_OK && is_anothers(info->Config, claim)) {
 		s = NATS_ILLEGAL_STATE;
-	} else if (s == NATS_OK && !(takes_only(info->Config, subjects) &&
-				     says(info->Config, buf_cstr(&text)))) {
+	} else if (s == NATS_OK &&
+		   !(takes_only(info->Config, subjects) && says(info->Config, buf_cstr(&text)))) {
 		s = change_stream(n, info->Config, subjects, buf_cstr(&text));
 	}
 	jsStreamInfo_Destroy(info);

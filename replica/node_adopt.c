@@ -275,7 +275,8 @@ static bool conclude(struct node *n, struct node_unit *u)
 	is.seen_ms = clock_wall_ms();
 	/* The stream first: what the bucket loses is written anew from there. */
 	if (harvest_say_adopted(&n->nats, u->node, &is) != NATS_OK) {
-		node_row_is_right(n, u->node, r); /* another may have it, and the bucket has lost that */
+		node_row_is_right(n, u->node,
+				  r); /* another may have it, and the bucket has lost that */
 		return false;
 	}
 	/* Of a row that names us nobody but us says so, as long as our own epoch holds. */

@@ -22,8 +22,8 @@ enum node_state { NODE_WAITING, NODE_UP, NODE_GONE };
 struct node_unit {
 	char node[REPLICA_NODE_MAX + 1];
 	struct replica_epoch row; /* by which we take it */
-	bool named;   /* its row has named us when all was taken */
-	bool lost;    /* it names another since; and that was logged */
+	bool named;		  /* its row has named us when all was taken */
+	bool lost;		  /* it names another since; and that was logged */
 	uint64_t end; /* of its stream: nothing behind that is of the queue that is taken */
 };
 
@@ -62,9 +62,9 @@ struct node {
 	uint64_t noted; /* the epoch that was noted to be taken; 0: none */
 	uint64_t
 		behind; /* the stream has what a later state of this folder wrote, of this epoch; 0: no */
-	bool doubts;   /* EPOCH_DOUBT: the operator is asked, */
-	bool insists;  /* and has said that this folder is the queue */
-	char *reason;  /* that was logged last */
+	bool doubts;  /* EPOCH_DOUBT: the operator is asked, */
+	bool insists; /* and has said that this folder is the queue */
+	char *reason; /* that was logged last */
 	unsigned looks;
 	uint64_t said; /* the latest revision of a row by which we adopt that was logged */
 	bool released; /* what a former start had taken was released, or is being taken again */

@@ -19,7 +19,7 @@ enum {
 	PATIENCE_MOST_MS = 30000,
 	AGAIN_MS = 100,
 	AGAIN_MOST_MS = 2000,
-	BEAT_EARLY_MS = 1000, /* so that what is sent all the time need not wait for it */
+	BEAT_EARLY_MS = 1000,	/* so that what is sent all the time need not wait for it */
 	NEARLY_BYTES = 1 << 20, /* so much may be missing when it is said to be back */
 };
 

@@ -50,18 +50,18 @@ struct replica {
 	char *node;
 	int large; /* descriptor of the folder */
 	enum replica_phase phase;
-	uint64_t epoch;	       /* 0: none yet */
+	uint64_t epoch;		  /* 0: none yet */
 	struct replica_epoch row; /* of this epoch: the stream says so, too */
-	struct epoch_own own;  /* with the last beat that was noted */
-	bool beating;	       /* the next one is being noted */
-	bool sent;	       /* something bears this one, but for a beat alone */
-	int64_t beat_ms;       /* loop's clock: nothing is sent after it that bears this one */
-	uint64_t acked;	       /* the highest sequence that was acknowledged, */
-	uint64_t acked_number; /* and of which message */
-	uint64_t lost;	       /* messages that the engine says it has lost */
-	bool shorter;	       /* the stream has lost some of that */
-	int spare;	       /* messages that keep room in the stream */
-	bool full;	       /* it has no room */
+	struct epoch_own own;	  /* with the last beat that was noted */
+	bool beating;		  /* the next one is being noted */
+	bool sent;		  /* something bears this one, but for a beat alone */
+	int64_t beat_ms;	  /* loop's clock: nothing is sent after it that bears this one */
+	uint64_t acked;		  /* the highest sequence that was acknowledged, */
+	uint64_t acked_number;	  /* and of which message */
+	uint64_t lost;		  /* messages that the engine says it has lost */
+	bool shorter;		  /* the stream has lost some of that */
+	int spare;		  /* messages that keep room in the stream */
+	bool full;		  /* it has no room */
 	bool gave_up; /* that room was given up, and is not there again: new mail would take it */
 	int64_t spare_ms;     /* loop's clock: no more of it before */
 	int64_t unread_ms[2]; /* the same: nothing is read that is new, or older: it failed */

@@ -83,7 +83,7 @@ static struct {
 	int64_t tail_us
 		[MACHINES]; /* when its stream fell short, unless that was made up since; 0: no */
 	int64_t bucket_us; /* since when it has fallen short, and nobody has had time to look; 0: it has not */
-	bool stream_lost;  /* some stream lacks who has it, and the bucket has not synced that since */
+	bool stream_lost; /* some stream lacks who has it, and the bucket has not synced that since */
 	bool resting;
 	uint32_t listed[LEDGER_MESSAGES]; /* machines that have it, at the last look */
 } now;

@@ -243,8 +243,7 @@ static struct jetstream_stream *stream_for(const char *subject)
 	return NULL;
 }
 
-const struct jetstream_message *jetstream_last(const struct jetstream_stream *s,
-					       const char *filter)
+const struct jetstream_message *jetstream_last(const struct jetstream_stream *s, const char *filter)
 {
 	for (size_t i = s->now.n; i > 0; i--)
 		if (jetstream_matches(filter, s->now.message[i - 1].blob->subject))

@@ -84,7 +84,7 @@ enum jetstream_answer jetstream_purge(const char *name, const char *subject, uin
 /* subject NULL: any; before 0: all. */
 
 struct jetstream_stream *jetstream_find(const char *name); /* or NULL */
-const char *jetstream_name(int n);			    /* of the nth stream; NULL: there is none */
+const char *jetstream_name(int n); /* of the nth stream; NULL: there is none */
 const struct jetstream_message *jetstream_last(const struct jetstream_stream *,
 					       const char *filter); /* or NULL */
 bool jetstream_matches(const char *filter, const char *subject);

@@ -89,8 +89,11 @@ static int set_up(void **state)
 	memset(&nats, 0, sizeof nats);
 	strcpy(folder, "/tmp/test_pump.XXXXXX");
 	assert_non_null(mkdtemp(folder));
-	r = (struct replica){
-		.node = mem_strdup("n"), .phase = PHASE_RUNNING, .epoch = 3, .begun = 1, .beat_ms = INT64_MAX};
+	r = (struct replica){.node = mem_strdup("n"),
+			     .phase = PHASE_RUNNING,
+			     .epoch = 3,
+			     .begun = 1,
+			     .beat_ms = INT64_MAX};
 	r.conf = conf_defaults();
 	r.loop = loop_new("replica", drop_note, NULL, &r);
 	r.large = open(folder, O_RDONLY | O_DIRECTORY);
