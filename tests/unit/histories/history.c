@@ -374,9 +374,13 @@ static void act_clock(void)
 	seams_wall_jump(some()->number, jump_ms[below(5)]);
 }
 
+/* Not in doubt of its own folder, of which an order says that it holds, whatever else there is. */
 static void act_adopt(void)
 {
-	machine_order(some(), NODE_ADOPT, machine[below((uint32_t)machines)].name);
+	struct machine *m = some();
+	const struct machine *of = &machine[below((uint32_t)machines)];
+	if (m != of || machine_fence_open(m))
+		machine_order(m, NODE_ADOPT, of->name);
 }
 
 static void act_drain(void)
@@ -743,19 +747,8 @@ static void heal_machine(struct machine *m)
 	m->wanted = !m->gone;
 }
 
-/* Where the others are retired, or gone, nobody can take what the full one gives back: it is made room for. */
-static void heal_full(void)
-{
-	int others = 0;
-	for (int i = 0; i < machines; i++)
-		others += !machine[i].gone && !machine[i].full && !retired(&machine[i]);
-	for (int i = 0; i < machines && others < 2; i++)
-		machine[i].full = false;
-}
-
 static void heal(bool full)
 {
-	heal_full();
 	act_resume();
 	act_uncut();
 	act_back();
@@ -800,9 +793,29 @@ static bool at_rest(void)
 	return !unfenced() && !claimed() && !owed();
 }
 
+static bool any_takes_queues(void)
+{
+	bool any = false;
+	for (int i = 0; i < machines; i++)
+		any |= !machine[i].gone && !machine[i].full && machine[i].state == MACHINE_SERVES &&
+		       machine_fence_open(&machine[i]);
+	return any;
+}
+
+/* Where the only node that is up says that it has no room for the queues of the others, it is given some. */
+static void make_room(void)
+{
+	for (int i = 0; i < machines && !any_takes_queues(); i++) {
+		machine[i].full = false;
+		memdisk_room(machine[i].disk, INT64_C(1) << 40);
+	}
+}
+
 /* Whoever waits for an order gets it. */
 static void operate(int64_t since_us)
 {
+	if (fibers.now_us - since_us > OPERATOR_US)
+		make_room();
 	const struct machine *m = unfenced();
 	for (int i = 0; i < machines; i++) {
 		if (!machine[i].gone)
