@@ -221,7 +221,7 @@ static void run_orders(struct replica *r)
 static bool wants_spare(const struct replica *r)
 {
 	return r->phase == PHASE_RUNNING && r->complete && r->flight.n == 0 && r->orders.n == 0 &&
-	       r->spare < SPARES && !r->full && r->loop->now_ms >= r->spare_ms &&
+	       r->spare < SPARES && r->loop->now_ms >= r->spare_ms &&
 	       copies_lag(&r->copies) == 0;
 }
 
@@ -379,7 +379,6 @@ void pump_acknowledged(struct replica *r)
 	if (any) {
 		r->progress_ms = r->loop->now_ms;
 		r->again_ms = 0;
-		r->full = false;
 	}
 	answer_tickets(r);
 }

@@ -61,7 +61,6 @@ struct replica {
 	uint64_t lost;		  /* messages that the engine says it has lost */
 	bool shorter;		  /* the stream has lost some of that */
 	int spare;		  /* messages that keep room in the stream */
-	bool full;		  /* it has no room */
 	bool gave_up; /* that room was given up, and is not there again: new mail would take it */
 	int64_t spare_ms;     /* loop's clock: no more of it before */
 	int64_t unread_ms[2]; /* the same: nothing is read that is new, or older: it failed */

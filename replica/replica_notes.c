@@ -272,7 +272,7 @@ static void take_acknowledgement(struct replica *r, const struct nats_link_note 
  * have come to be kept again since it was given up last. */
 static void give_up_spare(struct replica *r)
 {
-	r->full = true;
+	r->spare_ms = r->loop->now_ms + SPARE_MS;
 	if (r->gave_up && r->spare == 0)
 		return;
 	r->gave_up = true;
