@@ -17,6 +17,8 @@ static const uint8_t magic[4] = {'s', 'R', 'P', '1'};
 
 #define STREAM "sluice-"
 
+enum { CLAIM_FIELDS = 9, CLAIM_STATE = 15 };
+
 void replica_head_put(uint8_t head[REPLICA_HEAD], const struct replica_head *h)
 {
 	memset(head, 0, REPLICA_HEAD);
@@ -191,4 +193,27 @@ bool replica_epoch_get(const char *json, size_t len, struct replica_epoch *e)
 	}
 	json_decref(o);
 	return ok;
+}
+
+char *replica_claim(const struct replica_epoch *e)
+{
+	char token[REPLICA_TOKEN];
+	return mem_printf("life=%016" PRIx64 " epoch=%" PRIu64 " state=%s by=%s since=%" PRIu64
+			  " number=%u lease_ms=%" PRId64 " seen_ms=%" PRId64 " ids_us=%" PRIu64,
+			  e->life, e->epoch, replica_state_name(e->state),
+			  replica_token(e->by, token), e->since, e->number, e->lease_ms, e->seen_ms,
+			  e->ids_us);
+}
+
+bool replica_claim_get(const char *text, struct replica_epoch *e)
+{
+	char state[CLAIM_STATE + 1], token[REPLICA_TOKEN];
+	*e = (struct replica_epoch){.epoch = 0};
+	int n = sscanf(text,
+		       "life=%16" SCNx64 " epoch=%" SCNu64 " state=%15s by=%192s since=%" SCNu64
+		       " number=%u lease_ms=%" SCNd64 " seen_ms=%" SCNd64 " ids_us=%" SCNu64,
+		       &e->life, &e->epoch, state, token, &e->since, &e->number, &e->lease_ms,
+		       &e->seen_ms, &e->ids_us);
+	return n == CLAIM_FIELDS && state_of(state, &e->state) &&
+	       replica_token_parse(token, e->by) && e->number < IDENT_NODES && e->lease_ms >= 0;
 }

@@ -138,4 +138,8 @@ struct replica_epoch {
 void replica_epoch_put(struct buf *, const struct replica_epoch *);
 bool replica_epoch_get(const char *json, size_t len, struct replica_epoch *);
 
+/* The same in the description of the stream: key=value, and by a token. The client library puts it into JSON as it is. */
+char *replica_claim(const struct replica_epoch *);
+bool replica_claim_get(const char *text, struct replica_epoch *);
+
 #endif

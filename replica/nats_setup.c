@@ -124,7 +124,7 @@ static bool says(const jsStreamConfig *c, const char *description)
 
 static bool claim_of(const jsStreamConfig *c, struct replica_epoch *claim)
 {
-	return c->Description && replica_epoch_get(c->Description, strlen(c->Description), claim);
+	return c->Description && replica_claim_get(c->Description, claim);
 }
 
 static natsStatus make_stream(struct nats_setup *n, const char *name, const char *subjects,
@@ -175,10 +175,9 @@ natsStatus nats_setup_stream(struct nats_setup *n, const struct replica_epoch *c
 			     struct nats_stream *is)
 {
 	jsStreamInfo *info = NULL;
-	struct buf text = {0};
 	char *name = replica_stream(n->node);
 	char *subjects = replica_subjects(n->node, claim->epoch);
-	replica_epoch_put(&text, claim);
+	char *text = replica_claim(claim);
 	natsStatus s = js_GetStreamInfo(&info, n->js, name, NULL, NULL);
 	*is = (struct nats_stream){.fresh = s == NATS_NOT_FOUND};
 	if (s == NATS_OK)
@@ -186,15 +185,15 @@ natsStatus nats_setup_stream(struct nats_setup *n, const struct replica_epoch *c
 	if (s == NATS_OK && info->State.Lost)
 		is->lost = (uint64_t)info->State.Lost->MsgsLen;
 	if (is->fresh) {
-		s = make_stream(n, name, subjects, buf_cstr(&text));
+		s = make_stream(n, name, subjects, text);
 	} else if (s == NATS_OK && is_anothers(info->Config, claim)) {
 		s = NATS_ILLEGAL_STATE;
 	} else if (s == NATS_OK &&
-		   !(takes_only(info->Config, subjects) && says(info->Config, buf_cstr(&text)))) {
-		s = change_stream(n, info->Config, subjects, buf_cstr(&text));
+		   !(takes_only(info->Config, subjects) && says(info->Config, text))) {
+		s = change_stream(n, info->Config, subjects, text);
 	}
 	jsStreamInfo_Destroy(info);
-	buf_fini(&text);
+	free(text);
 	free(subjects);
 	free(name);
 	return s;

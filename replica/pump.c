@@ -221,8 +221,7 @@ static void run_orders(struct replica *r)
 static bool wants_spare(const struct replica *r)
 {
 	return r->phase == PHASE_RUNNING && r->complete && r->flight.n == 0 && r->orders.n == 0 &&
-	       r->spare < SPARES && r->loop->now_ms >= r->spare_ms &&
-	       copies_lag(&r->copies) == 0;
+	       r->spare < SPARES && r->loop->now_ms >= r->spare_ms && copies_lag(&r->copies) == 0;
 }
 
 static void send_spare(struct replica *r)

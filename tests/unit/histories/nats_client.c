@@ -762,6 +762,8 @@ BEGINS(kvConfig_Init, kvConfig)
 static natsStatus configure(jsCtx *js, int what, const jsStreamConfig *config, const jsOptions *o)
 {
 	struct call *c = call_new(js->connection, what, config->Name, config->Subjects[0]);
+	/* The library writes it into JSON as it is. */
+	assert(!config->Description || !strpbrk(config->Description, "\"\\"));
 	c->data = mem_strdup(config->Description);
 	return ask(c, wait_of(js, o));
 }

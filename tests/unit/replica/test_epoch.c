@@ -90,7 +90,8 @@ static void what_the_stream_says_later_than_the_bucket_holds(void **state)
 	struct replica_epoch up = row(REPLICA_UP), taken = row(REPLICA_ADOPTING);
 	strcpy(up.by, "a");
 	strcpy(taken.by, "b");
-	assert_true(later(taken, up)); /* the bucket had lost that, and the other has taken the same epoch */
+	assert_true(later(
+		taken, up)); /* the bucket had lost that, and the other has taken the same epoch */
 	assert_true(later(up, taken));
 	taken.epoch++;
 	assert_true(later(taken, up));
