@@ -19,6 +19,9 @@
  *	        |   DRAINED ------------+                  |
  *	        +------------------------------------------+      any but UP, with nothing left --> RETIRED
  *
+ * The bucket may lose what it has acknowledged. So the stream of the queue says who has it, too, and what is later there is
+ * written into the bucket anew: epoch_is_later().
+ *
  * OWNERSHIP  Embedded; the caller's.
  * THREAD     Any. No clock, no I/O.
  * ERRORS     None.

@@ -10,6 +10,7 @@
  *	         sluice.NODE.EPOCH.large.ID    REPLICA_LARGE, REPLICA_LARGE_END; ID as in large/
  *	         sluice.NODE.EPOCH.state       REPLICA_BEGIN, _COMPLETE, _CHECKPOINT, _BEAT
  *	         sluice.NODE.EPOCH.spare       REPLICA_SPARE
+ *	         its description: struct replica_epoch of who has the queue; replica_claim()
  *	bucket   sluice-nodes                  key NODE: struct replica_epoch
  *
  *	message: head (64 bytes) | payload
@@ -32,12 +33,12 @@
  * **Order.** The bytes of one segment come in order, but more than one message is under way: after a
  * failure a later one may be there and an earlier one not, until it is sent again. Nobody was told then that
  * the mail in it is safe. MARKS and CHECKPOINT are sent, and purges asked for, when all is there that was written
- * before: so what they say is dead has left its successor, or is done. A large file is sent before the
- * envelope that names it; without LARGE_END it is not whole.
+ * before: so what they say is dead has left its successor, or is done. A large file is there before the
+ * envelope that names it is sent; without LARGE_END it is not whole.
  *
  * **Beats.** A number that the folder of the queue notes, on stable storage, before any message bears it; of the same epoch
  * it only grows. So a folder that has a lower one than the last message of its life in the stream is not what wrote
- * that: it comes from a backup, or is a copy.
+ * that: it comes from a backup, or is a copy. None is borne for longer than two seconds: what follows a pause waits for the next.
  *
  * OWNERSHIP  The caller's.
  * THREAD     Any. Bytes in, numbers out.
