@@ -259,6 +259,7 @@ natsStatus harvest_say_adopted(struct nats_setup *n, const char *node,
 	struct nats_setup of = *n; /* by the same connection */
 	struct nats_stream is;
 	of.node = (char *)node;
+	of.wait_ms /= NATS_SETUP_BRIEFLY;
 	return nats_setup_stream(&of, row, &is);
 }
 

@@ -117,6 +117,14 @@ static bool takes_only(const jsStreamConfig *c, const char *subjects)
 	return c->SubjectsLen == 1 && strcmp(c->Subjects[0], subjects) == 0;
 }
 
+static jsOptions within(int64_t ms)
+{
+	jsOptions o;
+	jsOptions_Init(&o);
+	o.Wait = ms;
+	return o;
+}
+
 static bool says(const jsStreamConfig *c, const char *description)
 {
 	return c->Description && strcmp(c->Description, description) == 0;
@@ -168,7 +176,8 @@ static natsStatus change_stream(struct nats_setup *n, const jsStreamConfig *is,
 	to.Subjects = &subjects;
 	to.SubjectsLen = 1;
 	to.Description = description;
-	return js_UpdateStream(NULL, n->js, &to, NULL, NULL);
+	jsOptions o = within(n->wait_ms);
+	return js_UpdateStream(NULL, n->js, &to, &o, NULL);
 }
 
 natsStatus nats_setup_stream(struct nats_setup *n, const struct replica_epoch *claim,
@@ -178,7 +187,8 @@ natsStatus nats_setup_stream(struct nats_setup *n, const struct replica_epoch *c
 	char *name = replica_stream(n->node);
 	char *subjects = replica_subjects(n->node, claim->epoch);
 	char *text = replica_claim(claim);
-	natsStatus s = js_GetStreamInfo(&info, n->js, name, NULL, NULL);
+	jsOptions o = within(n->wait_ms);
+	natsStatus s = js_GetStreamInfo(&info, n->js, name, &o, NULL);
 	*is = (struct nats_stream){.fresh = s == NATS_NOT_FOUND};
 	if (s == NATS_OK)
 		is->last = info->State.LastSeq;
@@ -204,7 +214,8 @@ natsStatus nats_setup_claim(struct nats_setup *n, const char *node, struct repli
 {
 	jsStreamInfo *info = NULL;
 	char *name = replica_stream(node);
-	natsStatus s = js_GetStreamInfo(&info, n->js, name, NULL, NULL);
+	jsOptions o = within(n->wait_ms / NATS_SETUP_BRIEFLY);
+	natsStatus s = js_GetStreamInfo(&info, n->js, name, &o, NULL);
 	*there = s == NATS_OK && claim_of(info->Config, claim);
 	jsStreamInfo_Destroy(info);
 	free(name);
@@ -216,7 +227,8 @@ void nats_setup_nodes(struct nats_setup *n, void (*found)(void *owner, const cha
 {
 	jsStreamNamesList *all = NULL;
 	char node[REPLICA_NODE_MAX + 1];
-	if (js_StreamNames(&all, n->js, NULL, NULL) != NATS_OK)
+	jsOptions o = within(n->wait_ms / NATS_SETUP_BRIEFLY);
+	if (js_StreamNames(&all, n->js, &o, NULL) != NATS_OK)
 		return;
 	for (int i = 0; i < all->Count; i++)
 		if (replica_stream_parse(all->List[i], node))

@@ -48,6 +48,10 @@ natsStatus nats_setup_stream(struct nats_setup *, const struct replica_epoch *cl
 /* Have the stream of this node, which takes what is of that epoch and nothing else, and says who has the queue.
  * NATS_ILLEGAL_STATE: it takes what is of a later one, or says that another has it: epoch_is_later(). */
 
+/* Whoever renews an epoch beside it waits for a part of wait_ms only: another server's streams may be those that do not
+ * answer. */
+enum { NATS_SETUP_BRIEFLY = 4 };
+
 natsStatus nats_setup_claim(struct nats_setup *, const char *node, struct replica_epoch *claim,
 			    bool *there);
 /* Who has the queue of that node, as its stream says. Not there: no stream, or one that says nothing. */
