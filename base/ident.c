@@ -36,7 +36,7 @@ uint64_t ident_new(void)
 	unsigned number = atomic_load(&node);
 	uint64_t id;
 	do {
-		id = ((uint64_t)clock_wall_us() << 12) + number;
+		id = ((uint64_t)clock_wall_us() << IDENT_TIME_SHIFT) + number;
 		if (id <= before)
 			id = above(before, number);
 	} while (!atomic_compare_exchange_weak(&last, &before, id));
@@ -75,5 +75,5 @@ bool ident_parse(const char *text, uint64_t *id)
 
 int64_t ident_time_ms(uint64_t id)
 {
-	return (int64_t)(id >> 12) / 1000;
+	return (int64_t)(id >> IDENT_TIME_SHIFT) / 1000;
 }

@@ -16,8 +16,9 @@
 #include <stdint.h>
 
 enum {
-	IDENT_TEXT = 14,   /* 13 characters and a NUL */
-	IDENT_NODES = 1024 /* numbers of nodes, from 0 */
+	IDENT_TEXT = 14,       /* 13 characters and a NUL */
+	IDENT_NODES = 1024,    /* numbers of nodes, from 0 */
+	IDENT_TIME_SHIFT = 12, /* an id without these bits is a microsecond */
 };
 
 uint64_t ident_new(void);

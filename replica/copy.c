@@ -80,6 +80,8 @@ void copy_is(struct copies *c, struct copy *f, uint64_t end, uint64_t sent, uint
 	f->end = end;
 	f->sent = sent;
 	f->acked = acked;
+	f->cleared = f->cleared < end ? f->cleared : end;
+	f->waiting = f->waiting < end ? f->waiting : end;
 	place(&f->behind, &c->behind[f->class], acked < end);
 	place(&f->missing, &c->missing[f->class], sent < end);
 	if (acked == end)
@@ -107,15 +109,50 @@ void copies_again(struct copies *c, bool all)
 		uint64_t acked = all ? 0 : f->acked;
 		copy_is(c, f, f->end, acked, acked);
 		f->under_way = 0;
+		if (all)
+			f->cleared = f->waiting = 0;
 	}
+}
+
+static struct copy *missing_of(struct list *link)
+{
+	return list_entry(link, struct copy, missing);
+}
+
+bool copies_clear(struct copies *c)
+{
+	bool any = false;
+	struct list *all = &c->missing[COPY_LOG];
+	for (struct list *l = all->next; l != all; l = l->next) {
+		struct copy *f = missing_of(l);
+		f->cleared = f->waiting;
+		f->waiting = f->end;
+		any |= f->cleared < f->end;
+	}
+	return any;
+}
+
+static struct copy *cleared_log(const struct copies *c)
+{
+	const struct list *all = &c->missing[COPY_LOG];
+	for (struct list *l = all->next; l != all; l = l->next)
+		if (missing_of(l)->sent < missing_of(l)->cleared)
+			return missing_of(l);
+	return NULL;
+}
+
+static struct copy *first_missing(const struct copies *c, enum copy_class class)
+{
+	struct list *first = list_first(&c->missing[class]);
+	return first ? missing_of(first) : NULL;
 }
 
 struct copy *copies_missing(struct copies *c, bool older)
 {
-	for (int i = 0; i < (older ? COPY_CLASSES : COPY_OLDER); i++)
-		if (!list_empty(&c->missing[i]))
-			return list_entry(list_first(&c->missing[i]), struct copy, missing);
-	return NULL;
+	struct copy *f = first_missing(c, COPY_LARGE);
+	if (!f)
+		f = cleared_log(c);
+	return f || !older ? f : first_missing(c, COPY_OLDER);
 }
 
 int64_t copies_lag(const struct copies *c)
@@ -123,12 +160,12 @@ int64_t copies_lag(const struct copies *c)
 	return c->lag[COPY_LARGE] + c->lag[COPY_LOG] + c->lag[COPY_OLDER];
 }
 
-void goals_set(struct goals *g, const struct copies *c, bool older)
+void goals_set(struct goals *g, const struct copies *c, enum copy_class below)
 {
 	size_t cap = 0;
 	g->of = NULL;
 	g->n = 0;
-	for (int i = 0; i < (older ? COPY_CLASSES : COPY_OLDER); i++) {
+	for (enum copy_class i = 0; i < below; i++) {
 		for (struct list *l = c->behind[i].next; l != &c->behind[i]; l = l->next) {
 			const struct copy *f = list_entry(l, struct copy, behind);
 			if (g->n == cap) {

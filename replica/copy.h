@@ -8,6 +8,8 @@
  *
  * OWNERSHIP  Those of one struct copies are its own.
  * THREAD     replica.
+ * New mail's segments are sent as far as they are cleared: copies_clear().
+ *
  * STATES     behind while acked < end, and missing while sent < end: lists, in which new mail's large files
  *            stand before segments, and both before what was there at the start.
  * ERRORS     None.
@@ -37,9 +39,11 @@ struct copy {
 	struct content_file *file; /* of a segment */
 	int fd;			   /* of a large file being read; or -1 */
 	uint64_t end, sent, acked;
-	int under_way; /* messages */
-	bool gone;     /* it is to be purged */
-	bool there;    /* something of it was sent */
+	uint64_t cleared; /* of COPY_LOG: so far it may be sent, */
+	uint64_t waiting; /* and so far when the large content is there that it waits for */
+	int under_way;	  /* messages */
+	bool gone;	  /* it is to be purged */
+	bool there;	  /* something of it was sent */
 };
 
 struct copies {
@@ -65,7 +69,11 @@ void copies_last(struct copies *, struct copy *); /* of its class it is to be se
 void copies_again(struct copies *, bool all);
 /* What is under way is missing; all: what has been acknowledged, too. */
 
-struct copy *copies_missing(struct copies *, bool older); /* what is to be sent next, or NULL */
+struct copy *copies_missing(struct copies *, bool older); /* what may be sent next, or NULL */
+
+bool copies_clear(struct copies *);
+/* What was waiting is cleared; what the log has by now waits. False: nothing does. */
+
 int64_t copies_lag(const struct copies *);
 
 /* How far all files had got at some time: reached when the stream has all of that. */
@@ -77,7 +85,8 @@ struct goals {
 	size_t n;
 };
 
-void goals_set(struct goals *, const struct copies *, bool older);
+void goals_set(struct goals *, const struct copies *, enum copy_class below);
+/* Of the classes below that one. */
 bool goals_reached(struct goals *, struct copies *);
 void goals_fini(struct goals *);
 

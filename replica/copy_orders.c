@@ -95,7 +95,7 @@ bool orders_may(struct orders *o, struct copies *copies)
 		return true;
 	if (o->covered == 0) {
 		goals_fini(&o->goals);
-		goals_set(&o->goals, copies, true);
+		goals_set(&o->goals, copies, COPY_CLASSES);
 		o->covered = o->n;
 	}
 	return goals_reached(&o->goals, copies);

@@ -3,6 +3,8 @@
 
 #include "base/fence.h"
 
+#include <string.h>
+
 enum {
 	RENEWALS = 5,	      /* a lease */
 	RENEW_IDLE_MS = 5000, /* without a lease */
@@ -65,6 +67,19 @@ enum epoch_row epoch_row(const struct replica_epoch *row, uint64_t revision,
 	if (another && row->epoch > ours->epoch)
 		return EPOCH_TAKEN;
 	return revision < written ? EPOCH_OLDER : EPOCH_STRANGE;
+}
+
+static bool same_holder(const struct replica_epoch *a, const struct replica_epoch *b)
+{
+	return a->life == b->life && strcmp(a->by, b->by) == 0;
+}
+
+bool epoch_is_later(const struct replica_epoch *claim, const struct replica_epoch *row)
+{
+	if (row->state == REPLICA_RETIRED || claim->epoch != row->epoch)
+		return row->state != REPLICA_RETIRED && claim->epoch > row->epoch;
+	return !same_holder(claim, row) ||
+	       (claim->state == REPLICA_ADOPTED && row->state != REPLICA_ADOPTED);
 }
 
 enum epoch_adopt epoch_adopt(const struct replica_epoch *row, const struct sighting *seen,

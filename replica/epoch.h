@@ -19,6 +19,9 @@
  *	        |   DRAINED ------------+                  |
  *	        +------------------------------------------+      any but UP, with nothing left --> RETIRED
  *
+ * The bucket may lose what it has acknowledged. So the stream of the queue says who has it, too, and what is later there is
+ * written into the bucket anew: epoch_is_later().
+ *
  * OWNERSHIP  Embedded; the caller's.
  * THREAD     Any. No clock, no I/O.
  * ERRORS     None.
@@ -74,6 +77,10 @@ enum epoch_row {
 enum epoch_row epoch_row(const struct replica_epoch *row, uint64_t revision,
 			 const struct replica_epoch *ours, uint64_t written);
 /* written: the revision of ours. */
+
+bool epoch_is_later(const struct replica_epoch *claim, const struct replica_epoch *row);
+/* What the stream of a queue says of who has it is later than what the bucket says: that has lost some. Of two who have
+ * the same epoch, since the bucket had lost the one's, the stream knows who was first. */
 
 enum epoch_adopt {
 	EPOCH_MAY,     /* take it over, by the revision that was seen */

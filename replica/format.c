@@ -15,6 +15,10 @@
 
 static const uint8_t magic[4] = {'s', 'R', 'P', '1'};
 
+#define STREAM "sluice-"
+
+enum { CLAIM_FIELDS = 9, CLAIM_STATE = 15 };
+
 void replica_head_put(uint8_t head[REPLICA_HEAD], const struct replica_head *h)
 {
 	memset(head, 0, REPLICA_HEAD);
@@ -89,7 +93,13 @@ bool replica_token_parse(const char *token, char node[REPLICA_NODE_MAX + 1])
 char *replica_stream(const char *node)
 {
 	char token[REPLICA_TOKEN];
-	return mem_printf("sluice-%s", replica_token(node, token));
+	return mem_printf(STREAM "%s", replica_token(node, token));
+}
+
+bool replica_stream_parse(const char *stream, char node[REPLICA_NODE_MAX + 1])
+{
+	return strncmp(stream, STREAM, strlen(STREAM)) == 0 &&
+	       replica_token_parse(stream + strlen(STREAM), node);
 }
 
 char *replica_subjects(const char *node, uint64_t epoch)
@@ -137,10 +147,11 @@ void replica_epoch_put(struct buf *b, const struct replica_epoch *e)
 	char life[17];
 	snprintf(life, sizeof life, "%016" PRIx64, e->life);
 	json_t *o =
-		json_pack("{s:I, s:s, s:s, s:I, s:I, s:s, s:I, s:I}", "epoch", (json_int_t)e->epoch,
-			  "state", replica_state_name(e->state), "by", e->by, "seen_ms",
-			  (json_int_t)e->seen_ms, "lease_ms", (json_int_t)e->lease_ms, "life", life,
-			  "number", (json_int_t)e->number, "since", (json_int_t)e->since);
+		json_pack("{s:I, s:s, s:s, s:I, s:I, s:s, s:I, s:I, s:I}", "epoch",
+			  (json_int_t)e->epoch, "state", replica_state_name(e->state), "by", e->by,
+			  "seen_ms", (json_int_t)e->seen_ms, "lease_ms", (json_int_t)e->lease_ms,
+			  "life", life, "number", (json_int_t)e->number, "since",
+			  (json_int_t)e->since, "ids_us", (json_int_t)e->ids_us);
 	char *text = json_dumps(o, JSON_COMPACT);
 	buf_puts(b, text);
 	free(text);
@@ -160,13 +171,15 @@ static bool state_of(const char *name, enum replica_state *state)
 bool replica_epoch_get(const char *json, size_t len, struct replica_epoch *e)
 {
 	const char *state, *by, *life;
-	json_int_t epoch, seen_ms, lease_ms, number, since = 0; /* older nodes say nothing of it */
+	json_int_t epoch, seen_ms, lease_ms, number;
+	json_int_t since = 0, ids_us = 0; /* older nodes say nothing of these */
 	json_t *o = json_loadb(json, len, 0, NULL);
 	bool ok = o &&
-		  json_unpack(o, "{s:I, s:s, s:s, s:I, s:I, s:s, s:I, s?I}", "epoch", &epoch,
+		  json_unpack(o, "{s:I, s:s, s:s, s:I, s:I, s:s, s:I, s?I, s?I}", "epoch", &epoch,
 			      "state", &state, "by", &by, "seen_ms", &seen_ms, "lease_ms",
-			      &lease_ms, "life", &life, "number", &number, "since", &since) == 0 &&
-		  epoch >= 0 && since >= 0 && lease_ms >= 0 && number >= 0 &&
+			      &lease_ms, "life", &life, "number", &number, "since", &since,
+			      "ids_us", &ids_us) == 0 &&
+		  epoch >= 0 && ids_us >= 0 && since >= 0 && lease_ms >= 0 && number >= 0 &&
 		  number < IDENT_NODES && strlen(by) <= REPLICA_NODE_MAX &&
 		  state_of(state, &e->state) && sscanf(life, "%16" SCNx64, &e->life) == 1;
 	if (ok) {
@@ -175,8 +188,32 @@ bool replica_epoch_get(const char *json, size_t len, struct replica_epoch *e)
 		e->lease_ms = lease_ms;
 		e->number = (unsigned)number;
 		e->since = (uint64_t)since;
+		e->ids_us = (uint64_t)ids_us;
 		strcpy(e->by, by);
 	}
 	json_decref(o);
 	return ok;
+}
+
+char *replica_claim(const struct replica_epoch *e)
+{
+	char token[REPLICA_TOKEN];
+	return mem_printf("life=%016" PRIx64 " epoch=%" PRIu64 " state=%s by=%s since=%" PRIu64
+			  " number=%u lease_ms=%" PRId64 " seen_ms=%" PRId64 " ids_us=%" PRIu64,
+			  e->life, e->epoch, replica_state_name(e->state),
+			  replica_token(e->by, token), e->since, e->number, e->lease_ms, e->seen_ms,
+			  e->ids_us);
+}
+
+bool replica_claim_get(const char *text, struct replica_epoch *e)
+{
+	char state[CLAIM_STATE + 1], token[REPLICA_TOKEN];
+	*e = (struct replica_epoch){.epoch = 0};
+	int n = sscanf(text,
+		       "life=%16" SCNx64 " epoch=%" SCNu64 " state=%15s by=%192s since=%" SCNu64
+		       " number=%u lease_ms=%" SCNd64 " seen_ms=%" SCNd64 " ids_us=%" SCNu64,
+		       &e->life, &e->epoch, state, token, &e->since, &e->number, &e->lease_ms,
+		       &e->seen_ms, &e->ids_us);
+	return n == CLAIM_FIELDS && state_of(state, &e->state) &&
+	       replica_token_parse(token, e->by) && e->number < IDENT_NODES && e->lease_ms >= 0;
 }

@@ -10,6 +10,7 @@
  *	         sluice.NODE.EPOCH.large.ID    REPLICA_LARGE, REPLICA_LARGE_END; ID as in large/
  *	         sluice.NODE.EPOCH.state       REPLICA_BEGIN, _COMPLETE, _CHECKPOINT, _BEAT
  *	         sluice.NODE.EPOCH.spare       REPLICA_SPARE
+ *	         its description: struct replica_epoch of who has the queue; replica_claim()
  *	bucket   sluice-nodes                  key NODE: struct replica_epoch
  *
  *	message: head (64 bytes) | payload
@@ -32,12 +33,12 @@
  * **Order.** The bytes of one segment come in order, but more than one message is under way: after a
  * failure a later one may be there and an earlier one not, until it is sent again. Nobody was told then that
  * the mail in it is safe. MARKS and CHECKPOINT are sent, and purges asked for, when all is there that was written
- * before: so what they say is dead has left its successor, or is done. A large file is sent before the
- * envelope that names it; without LARGE_END it is not whole.
+ * before: so what they say is dead has left its successor, or is done. A large file is there before the
+ * envelope that names it is sent; without LARGE_END it is not whole.
  *
  * **Beats.** A number that the folder of the queue notes, on stable storage, before any message bears it; of the same epoch
  * it only grows. So a folder that has a lower one than the last message of its life in the stream is not what wrote
- * that: it comes from a backup, or is a copy.
+ * that: it comes from a backup, or is a copy. None is borne for longer than two seconds: what follows a pause waits for the next.
  *
  * OWNERSHIP  The caller's.
  * THREAD     Any. Bytes in, numbers out.
@@ -103,11 +104,13 @@ bool replica_message_get(const void *message, size_t len, struct replica_head *,
 const char *replica_token(const char *node, char token[REPLICA_TOKEN]);
 bool replica_token_parse(const char *token, char node[REPLICA_NODE_MAX + 1]);
 char *replica_stream(const char *node);
+bool replica_stream_parse(const char *stream, char node[REPLICA_NODE_MAX + 1]);
 char *replica_subjects(const char *node, uint64_t epoch); /* all of that epoch */
 char *replica_subject(const char *node, uint64_t epoch, enum replica_type, uint64_t of);
 
 /* What the bucket says of a node; JSON: {"epoch":7,"state":"up","by":"NODE","seen_ms":1700000000000,
- * "lease_ms":30000,"life":"0123456789abcdef","number":3,"since":5}. A key "number.N" holds the token of the node whose
+ * "lease_ms":30000,"life":"0123456789abcdef","number":3,"since":5,
+ * "ids_us":1700000001000000}. A key "number.N" holds the token of the node whose
  * ids end in that number (base/ident.h); it stays for ever. */
 enum replica_state {
 	REPLICA_UP,
@@ -128,10 +131,16 @@ struct replica_epoch {
 	uint64_t life;	  /* which folder of a queue has that epoch, a random number */
 	unsigned number;  /* of the node, in its ids */
 	uint64_t
+		ids_us; /* the node has given no id of this microsecond or a later one; 0: who knows */
+	uint64_t
 		since; /* the first epoch of that life: what the stream has of older ones was adopted */
 };
 
 void replica_epoch_put(struct buf *, const struct replica_epoch *);
 bool replica_epoch_get(const char *json, size_t len, struct replica_epoch *);
+
+/* The same in the description of the stream: key=value, and by a token. The client library puts it into JSON as it is. */
+char *replica_claim(const struct replica_epoch *);
+bool replica_claim_get(const char *text, struct replica_epoch *);
 
 #endif

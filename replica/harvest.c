@@ -136,7 +136,7 @@ static bool read_into(struct harvest *h, struct nats_setup *n, int folder, struc
 		return failed_here(error, KEPT);
 	char *stream = replica_stream(h->node);
 	bool ok = h->messages == 0 || read_stream(h, n, stream, file, &size, error);
-	if (ok && !rebuild_run(folder, file, size, h->since))
+	if (ok && !rebuild_run(folder, file, size, h->row->since))
 		ok = failed_here(error, "making it again");
 	disk_close(file);
 	disk_unlink(folder, KEPT);
@@ -148,7 +148,7 @@ static bool read_into(struct harvest *h, struct nats_setup *n, int folder, struc
 static bool write_origin(const struct harvest *h, int folder)
 {
 	char text[100];
-	int n = snprintf(text, sizeof text, ORIGIN_TEXT, h->life, h->epoch, h->end);
+	int n = snprintf(text, sizeof text, ORIGIN_TEXT, h->row->life, h->row->epoch, h->end);
 	struct iovec v = {.iov_base = text, .iov_len = (size_t)n};
 	int fd = disk_open(folder, ORIGIN, O_WRONLY | O_CREAT | O_TRUNC);
 	bool ok = fd >= 0 && disk_write(fd, &v, 1, 0) == 0 && disk_sync(fd) == 0 &&
@@ -158,7 +158,11 @@ static bool write_origin(const struct harvest *h, int folder)
 	return ok;
 }
 
-static bool read_origin(struct harvest *of, int folder)
+struct origin {
+	uint64_t life, epoch, end;
+};
+
+static bool read_origin(struct origin *of, int folder)
 {
 	char text[100];
 	int fd = disk_open(folder, ORIGIN, O_RDONLY);
@@ -172,8 +176,8 @@ static bool read_origin(struct harvest *of, int folder)
 /* It was made of this very queue. What the stream had then is all there is of it, if it has less by now. */
 static bool is_ours(struct harvest *h, int folder)
 {
-	struct harvest of;
-	if (!read_origin(&of, folder) || of.life != h->life || of.epoch != h->epoch ||
+	struct origin of;
+	if (!read_origin(&of, folder) || of.life != h->row->life || of.epoch != h->row->epoch ||
 	    of.end < h->end)
 		return false;
 	h->end = of.end;
@@ -218,7 +222,7 @@ static bool read_all(struct harvest *h, struct nats_setup *n, struct buf *error)
 	char *stream = replica_stream(h->node);
 	natsStatus s = nats_setup_connect(n, &(struct nats_callbacks){.closed = NULL}, NULL);
 	if (s == NATS_OK)
-		s = nats_setup_stream(n, h->epoch, &is);
+		s = nats_setup_stream(n, h->row, &is);
 	if (s == NATS_OK)
 		s = find_end(h, n, stream);
 	free(stream);
@@ -247,6 +251,16 @@ natsStatus harvest_bytes(struct nats_setup *n, const char *node, uint64_t *bytes
 	jsStreamInfo_Destroy(info);
 	free(stream);
 	return s == NATS_NOT_FOUND ? NATS_OK : s;
+}
+
+natsStatus harvest_say_adopted(struct nats_setup *n, const char *node,
+			       const struct replica_epoch *row)
+{
+	struct nats_setup of = *n; /* by the same connection */
+	struct nats_stream is;
+	of.node = (char *)node;
+	of.wait_ms /= NATS_SETUP_BRIEFLY;
+	return nats_setup_stream(&of, row, &is);
 }
 
 void harvest_discard(struct nats_setup *n, const char *node, uint64_t end)

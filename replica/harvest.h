@@ -24,9 +24,7 @@ struct buf;
 struct harvest {
 	const struct conf *conf;
 	const char *node;
-	uint64_t life;	/* of the node, */
-	uint64_t since; /* and the first epoch of that */
-	uint64_t epoch; /* the one by which its queue is taken */
+	const struct replica_epoch *row; /* by which its queue is taken */
 	uint64_t end,
 		messages; /* of the stream: the last sequence number, how many there are. Of what was
 				 * read, when it has run: nothing behind that end may be purged */
@@ -39,6 +37,9 @@ bool harvest_run(struct harvest *, struct buf *error);
 natsStatus harvest_bytes(struct nats_setup *, const char *node, uint64_t *bytes);
 /* So many the stream of that node holds. At most twice as many are written here: the stream and the folder that is made
  * of it, then that folder and what is stored. */
+
+natsStatus harvest_say_adopted(struct nats_setup *, const char *node, const struct replica_epoch *);
+/* To its stream, before anything of it is worked on. NATS_ILLEGAL_STATE: another has it by now. */
 
 void harvest_discard(struct nats_setup *, const char *node, uint64_t end);
 /* What was read is needed no more. The node may have begun anew: what lies behind the end stays. Where that

@@ -39,6 +39,7 @@ struct job {
 	char *subject; /* or the path of a folder */
 	uint64_t before;
 	struct epoch_own own;
+	struct replica_epoch row;
 };
 
 static struct nats_link_note *note_new(enum nats_link_note_type type)
@@ -160,7 +161,7 @@ static void set_up(struct thread_pool_job *tj)
 		return;
 	}
 	struct nats_stream is;
-	s = nats_setup_stream(&l->setup, n->epoch, &is);
+	s = nats_setup_stream(&l->setup, &j->row, &is);
 	n->fresh = is.fresh;
 	n->last = is.last;
 	n->lost = is.lost;
@@ -262,11 +263,13 @@ void nats_link_free(struct nats_link **lp)
 	*lp = NULL;
 }
 
-void nats_link_set_up(struct nats_link *l, uint64_t epoch)
+void nats_link_set_up(struct nats_link *l, const struct replica_epoch *row)
 {
 	struct nats_link_note *n = note_new(NATS_LINK_SET_UP);
-	n->epoch = epoch;
-	give_job(l, job_new(l, n, set_up, ""));
+	struct job *j = job_new(l, n, set_up, "");
+	n->epoch = row->epoch;
+	j->row = *row;
+	give_job(l, j);
 }
 
 bool nats_link_publish(struct nats_link *l, const char *subject, uint64_t number,

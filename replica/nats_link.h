@@ -57,8 +57,10 @@ void nats_link_start(struct nats_link *);
 void nats_link_stop(struct nats_link *);
 void nats_link_free(struct nats_link **);
 
-void nats_link_set_up(struct nats_link *, uint64_t epoch);
-/* Connect, if need be, and have the stream take what is of that epoch. One at a time. */
+struct replica_epoch;
+
+void nats_link_set_up(struct nats_link *, const struct replica_epoch *);
+/* Connect, if need be, and have the stream take what is of that epoch, and say that we have it. One at a time. */
 
 bool nats_link_publish(struct nats_link *, const char *subject, uint64_t number,
 		       const void *message, size_t len);

@@ -2,6 +2,7 @@
 #include "replica/nats_setup.h"
 
 #include "base/mem.h"
+#include "replica/epoch.h"
 #include "replica/format.h"
 #include "replica/nats_link.h"
 
@@ -116,11 +117,31 @@ static bool takes_only(const jsStreamConfig *c, const char *subjects)
 	return c->SubjectsLen == 1 && strcmp(c->Subjects[0], subjects) == 0;
 }
 
-static natsStatus make_stream(struct nats_setup *n, const char *name, const char *subjects)
+static jsOptions within(int64_t ms)
+{
+	jsOptions o;
+	jsOptions_Init(&o);
+	o.Wait = ms;
+	return o;
+}
+
+static bool says(const jsStreamConfig *c, const char *description)
+{
+	return c->Description && strcmp(c->Description, description) == 0;
+}
+
+static bool claim_of(const jsStreamConfig *c, struct replica_epoch *claim)
+{
+	return c->Description && replica_claim_get(c->Description, claim);
+}
+
+static natsStatus make_stream(struct nats_setup *n, const char *name, const char *subjects,
+			      const char *description)
 {
 	jsStreamConfig c;
 	jsStreamConfig_Init(&c);
 	c.Name = name;
+	c.Description = description;
 	c.Subjects = &subjects;
 	c.SubjectsLen = 1;
 	c.Storage = js_FileStorage;
@@ -140,34 +161,79 @@ static bool takes_later(const jsStreamConfig *c, uint64_t epoch)
 	return false;
 }
 
-natsStatus nats_setup_stream(struct nats_setup *n, uint64_t epoch, struct nats_stream *is)
+static bool is_anothers(const jsStreamConfig *c, const struct replica_epoch *claim)
+{
+	struct replica_epoch there;
+	return takes_later(c, claim->epoch) ||
+	       (claim_of(c, &there) && epoch_is_later(&there, claim));
+}
+
+/* What the server has told of it stays as it was, for whoever frees it. */
+static natsStatus change_stream(struct nats_setup *n, const jsStreamConfig *is,
+				const char *subjects, const char *description)
+{
+	jsStreamConfig to = *is;
+	to.Subjects = &subjects;
+	to.SubjectsLen = 1;
+	to.Description = description;
+	jsOptions o = within(n->wait_ms);
+	return js_UpdateStream(NULL, n->js, &to, &o, NULL);
+}
+
+natsStatus nats_setup_stream(struct nats_setup *n, const struct replica_epoch *claim,
+			     struct nats_stream *is)
 {
 	jsStreamInfo *info = NULL;
 	char *name = replica_stream(n->node);
-	char *subjects = replica_subjects(n->node, epoch);
-	natsStatus s = js_GetStreamInfo(&info, n->js, name, NULL, NULL);
+	char *subjects = replica_subjects(n->node, claim->epoch);
+	char *text = replica_claim(claim);
+	jsOptions o = within(n->wait_ms);
+	natsStatus s = js_GetStreamInfo(&info, n->js, name, &o, NULL);
 	*is = (struct nats_stream){.fresh = s == NATS_NOT_FOUND};
 	if (s == NATS_OK)
 		is->last = info->State.LastSeq;
 	if (s == NATS_OK && info->State.Lost)
 		is->lost = (uint64_t)info->State.Lost->MsgsLen;
 	if (is->fresh) {
-		s = make_stream(n, name, subjects);
-	} else if (s == NATS_OK && takes_later(info->Config, epoch)) {
+		s = make_stream(n, name, subjects, text);
+	} else if (s == NATS_OK && is_anothers(info->Config, claim)) {
 		s = NATS_ILLEGAL_STATE;
-	} else if (s == NATS_OK && !takes_only(info->Config, subjects)) {
-		const char **before = info->Config->Subjects;
-		int count = info->Config->SubjectsLen;
-		info->Config->Subjects = (const char **)&subjects;
-		info->Config->SubjectsLen = 1;
-		s = js_UpdateStream(NULL, n->js, info->Config, NULL, NULL);
-		info->Config->Subjects = before;
-		info->Config->SubjectsLen = count;
+	} else if (s == NATS_OK &&
+		   !(takes_only(info->Config, subjects) && says(info->Config, text))) {
+		s = change_stream(n, info->Config, subjects, text);
 	}
 	jsStreamInfo_Destroy(info);
+	free(text);
 	free(subjects);
 	free(name);
 	return s;
+}
+
+natsStatus nats_setup_claim(struct nats_setup *n, const char *node, struct replica_epoch *claim,
+			    bool *there)
+{
+	jsStreamInfo *info = NULL;
+	char *name = replica_stream(node);
+	jsOptions o = within(n->wait_ms / NATS_SETUP_BRIEFLY);
+	natsStatus s = js_GetStreamInfo(&info, n->js, name, &o, NULL);
+	*there = s == NATS_OK && claim_of(info->Config, claim);
+	jsStreamInfo_Destroy(info);
+	free(name);
+	return s == NATS_NOT_FOUND ? NATS_OK : s;
+}
+
+void nats_setup_nodes(struct nats_setup *n, void (*found)(void *owner, const char *node),
+		      void *owner)
+{
+	jsStreamNamesList *all = NULL;
+	char node[REPLICA_NODE_MAX + 1];
+	jsOptions o = within(n->wait_ms / NATS_SETUP_BRIEFLY);
+	if (js_StreamNames(&all, n->js, &o, NULL) != NATS_OK)
+		return;
+	for (int i = 0; i < all->Count; i++)
+		if (replica_stream_parse(all->List[i], node))
+			found(owner, node);
+	jsStreamNamesList_Destroy(all);
 }
 
 const char *nats_setup_text(natsStatus s)

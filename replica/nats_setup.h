@@ -10,6 +10,7 @@
 #define REPLICA_NATS_SETUP_H
 
 #include "base/conf.h"
+#include "replica/format.h"
 
 #include <nats/nats.h>
 #include <stdbool.h>
@@ -42,9 +43,22 @@ struct nats_stream {
 	uint64_t lost; /* messages that the server has found to be lost */
 };
 
-natsStatus nats_setup_stream(struct nats_setup *, uint64_t epoch, struct nats_stream *);
-/* Have the stream of this node, which takes what is of that epoch and nothing else.
- * NATS_ILLEGAL_STATE: it takes what is of a later one. */
+natsStatus nats_setup_stream(struct nats_setup *, const struct replica_epoch *claim,
+			     struct nats_stream *);
+/* Have the stream of this node, which takes what is of that epoch and nothing else, and says who has the queue.
+ * NATS_ILLEGAL_STATE: it takes what is of a later one, or says that another has it: epoch_is_later(). */
+
+/* Whoever renews an epoch beside it waits for a part of wait_ms only: another server's streams may be those that do not
+ * answer. */
+enum { NATS_SETUP_BRIEFLY = 4 };
+
+natsStatus nats_setup_claim(struct nats_setup *, const char *node, struct replica_epoch *claim,
+			    bool *there);
+/* Who has the queue of that node, as its stream says. Not there: no stream, or one that says nothing. */
+
+void nats_setup_nodes(struct nats_setup *, void (*found)(void *owner, const char *node),
+		      void *owner);
+/* All that have a stream, as far as the server says. */
 
 const char *nats_setup_text(natsStatus);
 /* What went wrong, as the server said it where it is one of JetStream's errors; of the last call in this thread. Until the

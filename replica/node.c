@@ -25,6 +25,7 @@ enum {
 	WAIT_LEAST_MS = 250,
 	WAIT_MOST_MS = 5000,
 	START_MS = 3000,
+	IDS_US = 1000000, /* of ids that may be given until the row is written again */
 	START_LOOK_MS = 10
 };
 
@@ -82,6 +83,13 @@ static void lose(struct node *n, const char *reason)
 	loop_post(n->main, note);
 }
 
+/* A number is for ever a node's, whatever becomes of its disk and clock. What it had given is not known by its queue: what came
+ * of these may lie at another node by now, under that id. */
+static uint64_t reserve_ids(void)
+{
+	return (ident_new() >> IDENT_TIME_SHIFT) + IDS_US;
+}
+
 static struct replica_epoch row_for(const struct node *n, const struct roster_row *before)
 {
 	struct replica_epoch e = {.state = REPLICA_UP,
@@ -89,6 +97,7 @@ static struct replica_epoch row_for(const struct node *n, const struct roster_ro
 				  .seen_ms = clock_wall_ms(),
 				  .lease_ms = epoch_lease_ms(n->conf->cluster.adopt_after),
 				  .life = n->own.life,
+				  .ids_us = reserve_ids(),
 				  .number = before ? before->is.number : 0};
 	/* Where the bucket has lost its rows, so much counts as there is. */
 	if (before)
@@ -116,7 +125,7 @@ static void begin(struct node *n, const struct replica_epoch *row, uint64_t revi
 	ident_set_node(row->number);
 	metrics_add(METRIC_node_up, 1);
 	fence_set(epoch_fence_ms(asked_ms, row->lease_ms));
-	replica_begin(n->replica, &n->own);
+	replica_begin(n->replica, &n->own, row);
 	wake_spool(n);
 	node_say(n->name, "up", row->epoch, "it has taken this epoch");
 }
@@ -143,6 +152,8 @@ static void take(struct node *n, const struct roster_row *before)
 		wait_for(n, strerror(errno));
 		return;
 	}
+	if (before)
+		ident_floor(before->is.ids_us << IDENT_TIME_SHIFT);
 	struct replica_epoch row = row_for(n, before);
 	int64_t asked_ms = clock_up_ms();
 	uint64_t revision;
@@ -198,10 +209,27 @@ static enum epoch_start judge_start(struct node *n, const struct roster_row *row
 	return start == EPOCH_DOUBT && n->insists ? EPOCH_TAKE : start;
 }
 
+bool node_row_is_right(struct node *n, const char *of, const struct roster_row *row)
+{
+	struct replica_epoch claim;
+	bool there;
+	if (nats_setup_claim(&n->nats, of, &claim, &there) != NATS_OK)
+		return false;
+	if (!there || (row && !epoch_is_later(&claim, &row->is)))
+		return true;
+	log_event(LOG_LEVEL_ERROR, "node", "node", of, "state", replica_state_name(claim.state),
+		  "epoch", log_number((int64_t)claim.epoch), "reason",
+		  "the bucket has lost this: its row is written again, as the stream has it", NULL);
+	roster_write(&n->roster, of, &claim, row ? row->seen.revision : 0, NULL);
+	return false;
+}
+
 static void try_to_start(struct node *n)
 {
 	struct roster_row *row = roster_find(&n->roster, n->name);
 	natsStatus s;
+	if (!node_row_is_right(n, n->name, row))
+		return;
 	enum epoch_start start = judge_start(n, row, &s);
 	n->doubts = false;
 	if (s != NATS_OK) {
@@ -240,7 +268,8 @@ static void judge_own_row(struct node *n)
 {
 	const struct roster_row *row = roster_find(&n->roster, n->name);
 	if (!row) {
-		wait_for(n, "the bucket has no row of this node");
+		wait_for(n, "the bucket has no row of this node: it is written again");
+		n->revision = 0;
 		return;
 	}
 	switch (epoch_row(&row->is, row->seen.revision, &n->row, n->revision)) {
@@ -265,6 +294,7 @@ static void renew(struct node *n)
 {
 	int64_t asked_ms = clock_up_ms();
 	n->row.seen_ms = clock_wall_ms();
+	n->row.ids_us = reserve_ids();
 	natsStatus s = roster_write(&n->roster, n->name, &n->row, n->revision, &n->revision);
 	if (s == NATS_OK)
 		fence_set(epoch_fence_ms(asked_ms, n->row.lease_ms));
@@ -314,6 +344,8 @@ static void run(struct node *n)
 	show(n, s == NATS_OK ? &n->roster : NULL);
 	if (n->state == NODE_UP && !fence_open()) {
 		lose(n, "its epoch could not be renewed in time");
+	} else if (n->state == NODE_UP && replica_fenced(n->replica)) {
+		lose(n, "its stream is another node's");
 	} else if (s != NATS_OK) {
 		wait_for(n, nats_setup_text(s));
 	} else if (n->state == NODE_WAITING) {
@@ -432,6 +464,8 @@ static void obey(struct node *n, struct node_order *o)
 		insist_on_folder(n, o);
 	else if (!row)
 		buf_printf(&o->says, "there is no node %s\n", o->name);
+	else if (strcmp(o->name, n->name) == 0)
+		buf_printf(&o->says, "it is this node itself: ask another one\n");
 	else if (o->op == NODE_ADOPT)
 		adopt(n, o, row);
 	else

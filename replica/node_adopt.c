@@ -24,6 +24,7 @@ enum {
 	AGAIN_MS = 1000,
 	LOOK_MS = 50,
 	PATIENCE_MS = 60000, /* where adopt_after says nothing */
+	LOOKS = 10,	     /* at the rows, until it is looked whether any is missing */
 	REST_TIMES = 10,     /* so often that, what was given back is left to others */
 };
 
@@ -39,9 +40,7 @@ static bool take_one(struct node *n, struct node_unit *u, struct buf *error)
 	char *path = mem_printf("%s/%s", n->conf->spool, folder);
 	struct harvest h = {.conf = n->conf,
 			    .node = u->node,
-			    .life = u->life,
-			    .since = u->since,
-			    .epoch = u->epoch,
+			    .row = &u->row,
 			    .folder = folder,
 			    .interrupt = &n->interrupt};
 	struct transferred t = {.messages = 0};
@@ -64,7 +63,7 @@ static bool take_all(struct node *n)
 		bool ok = !atomic_load(&n->interrupt) && take_one(n, u, &error);
 		if (!ok && buf_len(&error) > 0)
 			log_event(LOG_LEVEL_ERROR, "node", "node", u->node, "state", "adopting",
-				  "epoch", log_number((int64_t)u->epoch), "reason",
+				  "epoch", log_number((int64_t)u->row.epoch), "reason",
 				  buf_cstr(&error), NULL);
 		buf_fini(&error);
 		if (!ok)
@@ -115,6 +114,8 @@ static struct replica_epoch ours(const struct node *n, const struct roster_row *
 bool node_claim(struct node *n, const struct roster_row *r)
 {
 	struct replica_epoch is = ours(n, r);
+	if (!node_row_is_right(n, r->node, r))
+		return false;
 	is.epoch++;
 	if (r->is.state == REPLICA_DRAINED)
 		is.lease_ms = 0; /* it has ended */
@@ -138,7 +139,7 @@ static bool enter(struct node *n, struct roster_row *r)
 	struct node_taking *t = &n->taking;
 	if (strcmp(r->is.by, n->name) != 0)
 		return node_claim(n, r);
-	if (!confirm(n, r))
+	if (!confirm(n, r) || !node_row_is_right(n, r->node, r))
 		return false;
 	t->unit = mem_realloc(t->unit, ((size_t)t->n + 1) * sizeof *t->unit);
 	struct node_unit *u = &t->unit[t->n++];
@@ -146,9 +147,7 @@ static bool enter(struct node *n, struct roster_row *r)
 		node_say(r->node, "adopting", r->is.epoch, "it does not answer, or was drained");
 	n->said = r->seen.revision > n->said ? r->seen.revision : n->said;
 	memcpy(u->node, r->node, sizeof u->node);
-	u->epoch = r->is.epoch;
-	u->life = r->is.life;
-	u->since = r->is.since;
+	u->row = r->is;
 	u->named = u->lost = false;
 	return true;
 }
@@ -271,11 +270,17 @@ static bool conclude(struct node *n, struct node_unit *u)
 		return false;
 	if (r->is.state != REPLICA_ADOPTING || u->lost)
 		return true;
-	/* Of a row that names us nobody but us says so, as long as our own epoch holds. */
-	u->named = true;
 	struct replica_epoch is = r->is;
 	is.state = REPLICA_ADOPTED;
 	is.seen_ms = clock_wall_ms();
+	/* The stream first: what the bucket loses is written anew from there. */
+	if (harvest_say_adopted(&n->nats, u->node, &is) != NATS_OK) {
+		node_row_is_right(n, u->node,
+				  r); /* another may have it, and the bucket has lost that */
+		return false;
+	}
+	/* Of a row that names us nobody but us says so, as long as our own epoch holds. */
+	u->named = true;
 	return roster_write(&n->roster, u->node, &is, r->seen.revision, NULL) == NATS_OK;
 }
 
@@ -343,7 +348,7 @@ static bool return_row(struct node *n, const struct node_unit *u)
 	is.seen_ms = clock_wall_ms();
 	if (roster_write(&n->roster, u->node, &is, r->seen.revision, NULL) != NATS_OK)
 		return false;
-	node_say(u->node, "given back", u->epoch, n->taking.why);
+	node_say(u->node, "given back", u->row.epoch, n->taking.why);
 	return true;
 }
 
@@ -394,11 +399,24 @@ static bool any_lost(struct node *n, bool *any_named)
 	return any;
 }
 
+/* And not only the bucket's word for it, which is written anew then. */
+static bool unit_is_lost(struct node *n)
+{
+	bool lost = true;
+	for (int i = 0; i < n->taking.n && lost; i++) {
+		const struct node_unit *u = &n->taking.unit[i];
+		lost = node_row_is_right(n, u->node, roster_find(&n->roster, u->node));
+	}
+	return lost;
+}
+
 static void finish(struct node *n)
 {
 	struct node_taking *t = &n->taking;
 	bool done = true, named;
 	if (any_lost(n, &named) && !named && may_give_back(n)) {
+		if (!unit_is_lost(n))
+			return;
 		give_back(n, "a row of those that are taken together is another's since");
 		return;
 	}
@@ -411,7 +429,7 @@ static void finish(struct node *n)
 	metrics_add(METRIC_node_adopted_in_doubt, (int64_t)t->doubtful);
 	for (int i = 0; i < t->n; i++)
 		log_event(LOG_LEVEL_INFO, "node", "node", t->unit[i].node, "state", "adopted",
-			  "epoch", log_number((int64_t)t->unit[i].epoch), "reason",
+			  "epoch", log_number((int64_t)t->unit[i].row.epoch), "reason",
 			  "its messages are in this node's queue", "messages",
 			  log_number((int64_t)t->messages), "in_doubt",
 			  log_number((int64_t)t->doubtful), "damaged",
@@ -442,6 +460,16 @@ static bool is_hopeless(const struct node *n)
 	       clock_up_ms() - t->failing_ms >= patience_ms(n);
 }
 
+/* The bucket may have lost which of them we are taking, or have taken. */
+static bool all_rows_are_right(struct node *n)
+{
+	bool right = true;
+	for (int i = 0; i < n->roster.n && right; i++)
+		if (n->roster.row[i].there)
+			right = node_row_is_right(n, n->roster.row[i].node, &n->roster.row[i]);
+	return right;
+}
+
 /* What lies about of adoptions that were killed when their rows said already that they had come to an end. */
 static void begin_alone(struct node *n)
 {
@@ -449,8 +477,18 @@ static void begin_alone(struct node *n)
 	release(n); /* of a former start: the rows say that it is ours */
 }
 
+static void look_for_row(void *owner, const char *node)
+{
+	struct node *n = owner;
+	if (!roster_find(&n->roster, node))
+		node_row_is_right(n, node, NULL);
+}
+
 void node_look_at_others(struct node *n)
 {
+	/* Of one that is off nobody else would write what the bucket has lost. */
+	if (n->looks++ % LOOKS == 0)
+		nats_setup_nodes(&n->nats, look_for_row, n);
 	if (n->taking.runs)
 		return;
 	if (n->taking.giving == GIVING_WANTED)
@@ -477,7 +515,7 @@ void node_look_at_others(struct node *n)
 			give_back(n, "its row is another's since");
 		else if (n->released)
 			choose(n);
-		else
+		else if (all_rows_are_right(n))
 			begin_alone(n);
 		break;
 	}

@@ -21,9 +21,9 @@ enum node_state { NODE_WAITING, NODE_UP, NODE_GONE };
 /* One of those whose queues are taken together. */
 struct node_unit {
 	char node[REPLICA_NODE_MAX + 1];
-	uint64_t epoch, life, since;
-	bool named;   /* its row has named us when all was taken */
-	bool lost;    /* it names another since; and that was logged */
+	struct replica_epoch row; /* by which we take it */
+	bool named;		  /* its row has named us when all was taken */
+	bool lost;		  /* it names another since; and that was logged */
 	uint64_t end; /* of its stream: nothing behind that is of the queue that is taken */
 };
 
@@ -62,9 +62,10 @@ struct node {
 	uint64_t noted; /* the epoch that was noted to be taken; 0: none */
 	uint64_t
 		behind; /* the stream has what a later state of this folder wrote, of this epoch; 0: no */
-	bool doubts;   /* EPOCH_DOUBT: the operator is asked, */
-	bool insists;  /* and has said that this folder is the queue */
-	char *reason;  /* that was logged last */
+	bool doubts;  /* EPOCH_DOUBT: the operator is asked, */
+	bool insists; /* and has said that this folder is the queue */
+	char *reason; /* that was logged last */
+	unsigned looks;
 	uint64_t said; /* the latest revision of a row by which we adopt that was logged */
 	bool released; /* what a former start had taken was released, or is being taken again */
 	atomic_bool draining;  /* any thread */
@@ -75,6 +76,10 @@ struct node {
 
 void node_say(const char *of, const char *state, uint64_t epoch, const char *reason);
 /* The event `node`. */
+
+bool node_row_is_right(struct node *, const char *of, const struct roster_row *);
+/* As far as the stream of that queue knows; row NULL: there is none. False: it is written anew from what the stream says, or
+ * nobody knows: ask again at the next look. */
 
 bool node_holds(const struct node *); /* our row, as it was read last, is the one that we wrote */
 

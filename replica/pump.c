@@ -86,8 +86,8 @@ static enum piece read_piece(struct replica *r, struct copy *f, struct replica_h
 		return PIECE_UNREADABLE;
 	if (f->key.large && f->sent == 0 && f->end != h->size + 1)
 		copy_is(&r->copies, f, h->size + 1, 0, 0); /* it could not be looked at before */
-	uint64_t size =
-		f->end - f->key.large; /* of large content the last unit is that it has ended */
+	/* Of large content the last unit is that it has ended. */
+	uint64_t size = f->class == COPY_LOG ? f->cleared : f->end - f->key.large;
 	uint64_t len = size - f->sent < REPLICA_PIECE ? size - f->sent : REPLICA_PIECE;
 	ssize_t n = disk_read(fd, payload_of(r), len, f->sent);
 	h->length = (uint32_t)len;
@@ -221,8 +221,7 @@ static void run_orders(struct replica *r)
 static bool wants_spare(const struct replica *r)
 {
 	return r->phase == PHASE_RUNNING && r->complete && r->flight.n == 0 && r->orders.n == 0 &&
-	       r->spare < SPARES && !r->full && r->loop->now_ms >= r->spare_ms &&
-	       copies_lag(&r->copies) == 0;
+	       r->spare < SPARES && r->loop->now_ms >= r->spare_ms && copies_lag(&r->copies) == 0;
 }
 
 static void send_spare(struct replica *r)
@@ -230,6 +229,16 @@ static void send_spare(struct replica *r)
 	struct replica_head h = {.type = REPLICA_SPARE, .length = REPLICA_PIECE};
 	memset(payload_of(r), 0, REPLICA_PIECE);
 	send_message(r, &h, &(struct flown){.to = 0});
+}
+
+/* What an envelope names is there before it is: of two that are sent, the second may come in and the first not. The
+ * log goes on as far as it had come when that large content was looked at, so that it has its turn whatever follows. */
+static void clear_log(struct replica *r)
+{
+	while (goals_reached(&r->named, &r->copies) && copies_clear(&r->copies)) {
+		goals_fini(&r->named);
+		goals_set(&r->named, &r->copies, COPY_LOG);
+	}
 }
 
 static void send_missing(struct replica *r, bool older)
@@ -246,11 +255,28 @@ static bool makes_room(const struct replica *r)
 	return o && o->kind == ORDER_ROOM;
 }
 
+static bool wants_to_send(struct replica *r)
+{
+	return !r->begun || r->orders.n > 0 || copies_missing(&r->copies, true);
+}
+
+/* The first that is sent after a pause would bear a beat that a backup may have, which was made in that pause: the next
+ * is noted before. */
+static bool waits_for_beat(struct replica *r)
+{
+	if (r->phase != PHASE_RUNNING || r->loop->now_ms < r->beat_ms || !wants_to_send(r))
+		return false;
+	if (!r->beating)
+		replica_note_beat(r);
+	return true;
+}
+
 void pump(struct replica *r)
 {
 	if (makes_room(r))
 		run_orders(r);
-	if (makes_room(r))
+	clear_log(r);
+	if (makes_room(r) || waits_for_beat(r))
 		return;
 	if (r->phase == PHASE_RUNNING && !r->begun && r->flight.n == 0 &&
 	    !send_state(r, REPLICA_BEGIN, r->first, NULL))
@@ -352,7 +378,6 @@ void pump_acknowledged(struct replica *r)
 	if (any) {
 		r->progress_ms = r->loop->now_ms;
 		r->again_ms = 0;
-		r->full = false;
 	}
 	answer_tickets(r);
 }

@@ -19,7 +19,7 @@ enum {
 	PATIENCE_MOST_MS = 30000,
 	AGAIN_MS = 100,
 	AGAIN_MOST_MS = 2000,
-	BEAT_MS = 2000,
+	BEAT_EARLY_MS = 1000,	/* so that what is sent all the time need not wait for it */
 	NEARLY_BYTES = 1 << 20, /* so much may be missing when it is said to be back */
 };
 
@@ -33,7 +33,7 @@ static void set_up(void *owner)
 	struct replica *r = owner;
 	assert(r->phase == PHASE_WAITING);
 	r->phase = PHASE_SETTING_UP;
-	nats_link_set_up(r->link, r->epoch);
+	nats_link_set_up(r->link, &r->row);
 }
 
 void replica_resend(struct replica *r)
@@ -94,7 +94,7 @@ static void turn_away(struct replica *r, bool away)
 		  away ? "away" : "back", "missing", log_number(copies_lag(&r->copies)), NULL);
 	if (away) {
 		goals_fini(&r->missed);
-		goals_set(&r->missed, &r->copies, false);
+		goals_set(&r->missed, &r->copies, COPY_OLDER);
 		replica_drop_tickets(r); /* what is still waited for is asked for again */
 	}
 	list_each (link, tmp, &r->tickets)
@@ -158,17 +158,21 @@ static void judge_end(struct replica *r)
 	r->stop = NULL;
 }
 
-/* The stream's last message bears the last beat, also when nothing else comes for hours. */
-static void note_beat_when_due(struct replica *r)
+void replica_note_beat(struct replica *r)
 {
 	struct epoch_own next = r->own;
-	if (r->beating || !r->sent || r->loop->now_ms < r->beat_ms)
-		return;
+	assert(!r->beating);
 	next.beat++;
 	r->sent = false;
 	r->beating = true;
-	r->beat_ms = r->loop->now_ms + BEAT_MS;
 	nats_link_note_beat(r->link, r->conf->spool, &next);
+}
+
+/* The stream's last message bears the last beat, also when nothing else comes for hours. */
+static void note_beat_when_due(struct replica *r)
+{
+	if (!r->beating && r->sent && r->loop->now_ms >= r->beat_ms - BEAT_EARLY_MS)
+		replica_note_beat(r);
 }
 
 /* What could not be read is tried again. */
@@ -252,12 +256,18 @@ void replica_start(struct replica *r)
 	loop_start(r->loop);
 }
 
-void replica_begin(struct replica *r, const struct epoch_own *own)
+void replica_begin(struct replica *r, const struct epoch_own *own, const struct replica_epoch *row)
 {
 	struct replica_begin *n = mem_zalloc(sizeof *n);
 	n->note.type = REPLICA_NOTE_EPOCH;
 	n->own = *own;
+	n->row = *row;
 	loop_post(r->loop, &n->note);
+}
+
+bool replica_fenced(const struct replica *r)
+{
+	return atomic_load(&r->fenced);
 }
 
 bool replica_whole(const struct replica *r)
@@ -300,6 +310,7 @@ void replica_free(struct replica **rp)
 	flight_drop(&r->flight);
 	copies_fini(&r->copies);
 	goals_fini(&r->missed);
+	goals_fini(&r->named);
 	buf_fini(&r->checkpoint);
 	disk_close(r->large);
 	conf_unref(r->conf);

@@ -35,10 +35,13 @@ struct replica *replica_new(struct conf *, struct spool *);
 void replica_start(struct replica *); /* NULL is allowed, here and below */
 
 struct epoch_own;
+struct replica_epoch;
 
-void replica_begin(struct replica *, const struct epoch_own *);
+void replica_begin(struct replica *, const struct epoch_own *, const struct replica_epoch *row);
 /* The stream is ours from now on: nothing is sent before. The folder has noted so, and from now on its beats are
  * noted here. Any thread; once. */
+
+bool replica_fenced(const struct replica *); /* the stream is another's. Any thread. */
 
 bool replica_whole(const struct replica *);
 /* The stream has the queue, but perhaps for what comes in just now. Any thread. */

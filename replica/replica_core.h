@@ -50,17 +50,17 @@ struct replica {
 	char *node;
 	int large; /* descriptor of the folder */
 	enum replica_phase phase;
-	uint64_t epoch;	       /* 0: none yet */
-	struct epoch_own own;  /* with the last beat that was noted */
-	bool beating;	       /* the next one is being noted */
-	bool sent;	       /* something bears this one, but for a beat alone */
-	int64_t beat_ms;       /* loop's clock: the next is not due before */
-	uint64_t acked;	       /* the highest sequence that was acknowledged, */
-	uint64_t acked_number; /* and of which message */
-	uint64_t lost;	       /* messages that the engine says it has lost */
-	bool shorter;	       /* the stream has lost some of that */
-	int spare;	       /* messages that keep room in the stream */
-	bool full;	       /* it has no room */
+	uint64_t epoch;		  /* 0: none yet */
+	struct replica_epoch row; /* of this epoch: the stream says so, too */
+	struct epoch_own own;	  /* with the last beat that was noted */
+	bool beating;		  /* the next one is being noted */
+	bool sent;		  /* something bears this one, but for a beat alone */
+	int64_t beat_ms;	  /* loop's clock: nothing is sent after it that bears this one */
+	uint64_t acked;		  /* the highest sequence that was acknowledged, */
+	uint64_t acked_number;	  /* and of which message */
+	uint64_t lost;		  /* messages that the engine says it has lost */
+	bool shorter;		  /* the stream has lost some of that */
+	int spare;		  /* messages that keep room in the stream */
 	bool gave_up; /* that room was given up, and is not there again: new mail would take it */
 	int64_t spare_ms;     /* loop's clock: no more of it before */
 	int64_t unread_ms[2]; /* the same: nothing is read that is new, or older: it failed */
@@ -74,6 +74,7 @@ struct replica {
 	struct copies copies;
 	struct flight flight;
 	struct orders orders;
+	struct goals named; /* large content that is there before the log goes on */
 	struct list tickets;
 	struct buf checkpoint; /* the last one */
 	char *message;	       /* to build one in */
@@ -85,7 +86,7 @@ struct replica {
 	struct replica_stop *stop; /* who waits for the end, or NULL */
 	int64_t stop_ms;	   /* steady clock: when that one has waited enough */
 	bool closing;		   /* nothing is done any more */
-	atomic_bool whole, even;   /* any thread: see replica_whole(), replica_even() */
+	atomic_bool whole, even, fenced; /* any thread: see replica_whole() and its neighbours */
 };
 
 enum { REPLICA_NOTE_STOP = NOTES_FROM(NOTES_OF_REPLICA), REPLICA_NOTE_EPOCH };
@@ -93,6 +94,7 @@ enum { REPLICA_NOTE_STOP = NOTES_FROM(NOTES_OF_REPLICA), REPLICA_NOTE_EPOCH };
 struct replica_begin { /* REPLICA_NOTE_EPOCH */
 	struct note note;
 	struct epoch_own own;
+	struct replica_epoch row;
 };
 
 struct replica_stop {
@@ -104,6 +106,8 @@ struct replica_stop {
 
 void pump(struct replica *);		  /* send what there is room for */
 void pump_acknowledged(struct replica *); /* see what has come to be there */
+void replica_note_beat(struct replica *); /* the next one; one at a time */
+
 void pump_beat(struct replica *,
 	       uint32_t beat); /* it is noted: what is sent bears it, and something does */
 

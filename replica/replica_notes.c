@@ -15,6 +15,9 @@
 /* A stop waits no longer for what is missing; and one after which another node is to have the queue. */
 enum { STOP_MS = 5000, HAND_OVER_MS = 30000 };
 
+/* So long a beat is borne by what is sent. One that can't be noted is gone on without for as long. */
+enum { BEAT_MS = 2000 };
+
 enum { SPARE_MS = 10000 }; /* until room is asked for again that is not there */
 
 static void add_segment(struct replica *r, struct replicate *n)
@@ -107,7 +110,7 @@ static void ask(struct replica *r, uint64_t number)
 	struct ticket *t = mem_zalloc(sizeof *t);
 	t->number = number;
 	t->since_ms = r->loop->now_ms;
-	goals_set(&t->goals, &r->copies, false);
+	goals_set(&t->goals, &r->copies, COPY_OLDER);
 	list_append(&r->tickets, &t->link);
 }
 
@@ -221,6 +224,7 @@ static void set_up(struct replica *r, const struct nats_link_note *n)
 	assert(r->phase == PHASE_SETTING_UP);
 	if (n->fenced) {
 		r->phase = PHASE_FENCED;
+		atomic_store(&r->fenced, true);
 		log_event(LOG_LEVEL_ERROR, "replica", "state", "fenced", "epoch",
 			  log_number((int64_t)r->epoch), "reason",
 			  "another node has taken this one's queue", NULL);
@@ -268,7 +272,7 @@ static void take_acknowledgement(struct replica *r, const struct nats_link_note 
  * have come to be kept again since it was given up last. */
 static void give_up_spare(struct replica *r)
 {
-	r->full = true;
+	r->spare_ms = r->loop->now_ms + SPARE_MS;
 	if (r->gave_up && r->spare == 0)
 		return;
 	r->gave_up = true;
@@ -310,6 +314,7 @@ static void hear(struct replica *r, struct nats_link_note *n)
 		break;
 	case NATS_LINK_BEAT:
 		r->beating = false;
+		r->beat_ms = r->loop->now_ms + BEAT_MS;
 		if (n->beat > r->own.beat)
 			pump_beat(r, n->beat);
 		break;
@@ -342,7 +347,9 @@ void replica_notes_receive(void *owner, struct note *note)
 		r->stop_ms = r->loop->now_ms + stop_patience_ms(r);
 	} else if (note->type == REPLICA_NOTE_EPOCH) {
 		r->own = ((struct replica_begin *)note)->own;
+		r->row = ((struct replica_begin *)note)->row;
 		r->epoch = r->own.epoch;
+		r->beat_ms = r->loop->now_ms + BEAT_MS;
 		loop_timer_in(r->loop, &r->again, 0);
 		free(note);
 	} else if (note->type >= NATS_LINK_SET_UP)

@@ -194,7 +194,7 @@ void recover_merge(struct spool *s, struct recovered *r)
 		else if (r->envelope[i])
 			resume(s, stub, r->envelope[i]);
 	}
-	replicate_known(s);
+	replicate_known(s, r->stub, r->n);
 	journal_join(&s->journal);
 	s->journal.changed = true;
 	s->journal.stuck |= r->unsafe;

@@ -24,6 +24,7 @@ struct recovered {
 	int64_t large_bytes;	  /* of contents that have files of their own */
 	struct adoption adoption; /* of what is another node's until it is said to be ours */
 	int64_t began_ms;
+	int tries;   /* after calls that have failed */
 	bool unsafe; /* the disk has failed: not all is known, or not all of it is stable */
 };
 
@@ -35,6 +36,9 @@ void recovered_conclude(struct recovered *);
 void recovered_disk_failed(struct recovered *, const struct segment *); /* errno says how */
 /* Nothing is removed, or given up, because of what a failing disk has said: the next start may read
  * more. */
+
+bool recovered_tries_again(struct recovered *);
+/* A moment later; or it is enough. errno stays. */
 
 void recovered_free(struct recovered *);
 

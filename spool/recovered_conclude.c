@@ -49,7 +49,8 @@ static void write_off(struct recovered *r, struct stub *stub, const char *why)
 /* Read what was being worked on. False: the disk fails. */
 static bool read_working(struct recovered *r, struct stub *stub, struct envelope **envelope)
 {
-	*envelope = fetch_envelope(stub);
+	while (!(*envelope = fetch_envelope(stub)) && errno != EBADMSG && recovered_tries_again(r))
+		;
 	if (!*envelope && errno != EBADMSG) {
 		recovered_disk_failed(r, stub->envelope.segment);
 		return false;

@@ -9,8 +9,9 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
-enum { PIECE = 64 << 10 };
+enum { PIECE = 64 << 10, TRIES = 3, AGAIN_MS = 100 };
 
 static void report_torn(const struct segment *g, const struct region *w)
 {
@@ -55,6 +56,19 @@ void recovered_disk_failed(struct recovered *r, const struct segment *g)
 		  "error", strerror(errno), NULL);
 }
 
+/* A disk that is out of reach for a moment, or too many open files, must not cost a message its start. So often in all: it
+ * may be for good. */
+bool recovered_tries_again(struct recovered *r)
+{
+	int error = errno;
+	if (r->tries >= TRIES || atomic_load(&r->spool->interrupt))
+		return false;
+	r->tries++;
+	usleep(AGAIN_MS * 1000);
+	errno = error;
+	return true;
+}
+
 /* A process that was killed leaves in the kernel what it had not synced. It is read like the rest, and
  * must be as safe before anything is removed because of it. When a sync had failed, the kernel may take it
  * for written all the same, and the next sync succeeds: so it is written once more before. */
@@ -77,7 +91,10 @@ void recovered_read(struct recovered *r, size_t i)
 	struct segment *g = r->replay.segment[i];
 	struct survey v;
 	survey_segment(&v, &r->replay, i);
-	if (!make_stable(g, v.end))
+	bool stable;
+	while (!(stable = make_stable(g, v.end)) && recovered_tries_again(r))
+		;
+	if (!stable)
 		recovered_disk_failed(r, g);
 	if (v.cut_short)
 		report_short(r, g);

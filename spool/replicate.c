@@ -131,21 +131,15 @@ void replicate_large_gone(struct loop *keeper, uint64_t id)
 	say(keeper, REPLICATE_LARGE_GONE, id, 0);
 }
 
-static void name_large(struct spool *s)
-{
-	struct catalog_at at = catalog_from(&s->catalog, 0);
-	for (const struct stub *stub; (stub = catalog_step(&s->catalog, &at));)
-		if (stub->large && stub->id <= s->newest)
-			replicate_large(s->replication.keeper, stub->id, 0, true);
-}
-
-void replicate_known(struct spool *s)
+void replicate_known(struct spool *s, struct stub *const *found, size_t n)
 {
 	if (!s->replication.keeper)
 		return;
 	for (struct list *l = s->journal.older.next; l != &s->journal.older; l = l->next)
 		replicate_segment(s->replication.keeper, list_entry(l, struct segment, link), true);
-	name_large(s);
+	for (size_t i = 0; i < n; i++)
+		if (found[i]->large)
+			replicate_large(s->replication.keeper, found[i]->id, 0, true);
 	struct buf b = {0};
 	checkpoint_text(s->journal.folder, &b);
 	say_checkpoint(s->replication.keeper, REPLICATE_KNOWN, &b);

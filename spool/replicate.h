@@ -66,6 +66,7 @@ struct replicate {
 };
 
 struct segment;
+struct stub;
 struct spool;
 struct op;
 
@@ -97,7 +98,9 @@ void replicate_checkpoint(struct loop *keeper,
 void replicate_gone(struct loop *keeper, uint64_t seq);
 void replicate_large(struct loop *keeper, uint64_t id, uint64_t size, bool older);
 void replicate_large_gone(struct loop *keeper, uint64_t id);
-void replicate_known(struct spool *); /* recovery has ended */
+void replicate_known(struct spool *, struct stub *const *found, size_t n);
+/* Recovery has ended, and has found these; an id says nothing of what came before: clocks are set, and other nodes
+ * have others. */
 
 bool replicate_refuses(const struct spool *);
 /* Mail of clients is refused, for the copy of it would not be there in time. */

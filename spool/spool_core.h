@@ -90,7 +90,7 @@ struct spool {
 	atomic_bool behind;    /* any thread */
 	atomic_bool interrupt; /* recovery is to end early */
 	size_t longest;	       /* messages there were since memory was last given back */
-	uint64_t newest;       /* ids up to this one were there before this start */
+	uint64_t newest;       /* what comes in during this start has later ids */
 	pthread_t recovery;
 	bool recovery_runs; /* main: there is a thread to wait for */
 };

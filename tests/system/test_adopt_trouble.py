@@ -198,9 +198,32 @@ def test_who_loses_a_queue_while_it_is_taken_keeps_nothing_of_it_and_adopts_othe
     name = row_of(nats, "h1")["by"]
     survivor, dies = nodes[name], {"h2": "h3", "h3": "h2"}[name]
     survivor.wait_event("adopted", 60, id=next(iter(taken.values())))
-    nats.ask("$KV.sluice-nodes.h1", **row_of(nats, "h1") | {"by": "another"})
+    row = row_of(nats, "h1")
+    nats.ask("$KV.sluice-nodes.h1", **row | {"by": "another", "epoch": row["epoch"] + 1})
     own = len(other) if name == "h3" else 0
     wait_until(lambda: f"-- {own} " in survivor.command("queue", "list").stdout, 60, "what was taken to go")
     lose_disk(nodes[dies])
     nodes.wait_adopted(dies)
     assert not nodes.events("adopted", "h1")
+
+
+@pytest.mark.parametrize("starts", [True, False])
+def test_a_row_that_the_bucket_has_lost_is_written_again_as_the_stream_has_it(lab, nats, starts):
+    sink = lab.sink(later())
+    nodes = nodes_of(lab, nats, sink, "k1", "k2")
+    taken = take(nodes["k1"], 3, 0)
+    before = row_of(nats, "k1")
+    nodes["k1"].kill()
+    nodes.wait_adopted("k1")
+    nats.ask("$KV.sluice-nodes.k1", **before)
+    if starts:
+        nodes["k1"].start()
+        nodes["k1"].wait_event("node", 60, state="put aside")
+        nodes["k1"].wait_event("node", 60, state="up", count=2)
+        assert not nodes["k1"].events("adopted")
+        assert nodes["k1"].command("queue", "list").stdout.startswith("-- 0 ")
+    else:
+        wait_until(lambda: row_of(nats, "k1")["state"] == "adopted", 60, "its row to be written again")
+    nodes["k2"].wait_event("node", 60, reason="its messages are in this node's queue")
+    assert len(nodes["k2"].events("adopted")) == len(taken)
+    assert f"-- {len(taken)} " in nodes["k2"].command("queue", "list").stdout

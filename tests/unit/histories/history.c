@@ -26,6 +26,7 @@ enum {
 	SLACK_US = 20000,
 	LONG_SLACK_US = 150000,
 	MEND_US = 15000000,
+	ROWS_US = 10000000,
 	FIRM_US = 4000000,
 	AFTER_TROUBLE_US = 35000000, /* what was not acknowledged is sent again by then */
 	BEAT_US = 2500000,
@@ -81,6 +82,8 @@ static struct {
 	int64_t room;  /* of JetStream */
 	int64_t tail_us
 		[MACHINES]; /* when its stream fell short, unless that was made up since; 0: no */
+	int64_t bucket_us; /* since when it has fallen short, and nobody has had time to look; 0: it has not */
+	bool stream_lost; /* some stream lacks who has it, and the bucket has not synced that since */
 	bool resting;
 	uint32_t listed[LEDGER_MESSAGES]; /* machines that have it, at the last look */
 } now;
@@ -118,6 +121,16 @@ static void excuse(void)
 		for (int k = 0; k < LEDGER_RCPT; k++)
 			s->rcpt[k].doubted = true;
 	}
+}
+
+/* Both places in which it stands who has a queue have lost some. */
+static void excuse_both(void)
+{
+	if (!now.bucket_us || !now.stream_lost)
+		return;
+	excuse();
+	for (int i = 0; i < ledger.n; i++)
+		ledger.sheet[i].untold = true;
 }
 
 static void pass(int64_t us, int64_t slack_us)
@@ -284,8 +297,9 @@ static void note_tails(void)
 static void act_tail(void)
 {
 	nats_client_servers(false);
-	jetstream_crash(&now.chance, "sluice-");
+	now.stream_lost |= jetstream_crash(&now.chance, "sluice-");
 	note_tails();
+	excuse_both();
 	pass(200000 + below(1000000), SLACK_US);
 	nats_client_servers(true);
 }
@@ -293,7 +307,10 @@ static void act_tail(void)
 static void act_bucket(void)
 {
 	nats_client_servers(false);
-	jetstream_crash(&now.chance, "KV_");
+	if (jetstream_crash(&now.chance, "KV_"))
+		now.bucket_us = fibers.now_us;
+	excuse_both();
+	now.stream_lost = false;
 	pass(200000 + below(1000000), SLACK_US);
 	nats_client_servers(true);
 }
@@ -301,6 +318,7 @@ static void act_bucket(void)
 static void act_sync(void)
 {
 	jetstream_sync();
+	now.stream_lost = false;
 }
 
 static void act_full(void)
@@ -356,9 +374,13 @@ static void act_clock(void)
 	seams_wall_jump(some()->number, jump_ms[below(5)]);
 }
 
+/* Not in doubt of its own folder, of which an order says that it holds, whatever else there is. */
 static void act_adopt(void)
 {
-	machine_order(some(), NODE_ADOPT, machine[below((uint32_t)machines)].name);
+	struct machine *m = some();
+	const struct machine *of = &machine[below((uint32_t)machines)];
+	if (m != of || machine_fence_open(m))
+		machine_order(m, NODE_ADOPT, of->name);
 }
 
 static void act_drain(void)
@@ -607,6 +629,17 @@ static bool has_its_queue(int of)
 	       nats_client_reaches(of) && machine_fence_open(&machine[of]);
 }
 
+/* It sends and finishes what nobody else hears of. */
+static bool goes_on(int of)
+{
+	return machine[of].state == MACHINE_SERVES && machine_fence_open(&machine[of]);
+}
+
+static bool is_mended(int of)
+{
+	return fibers.now_us - now.tail_us[of] > MEND_US && machine_whole(&machine[of]);
+}
+
 static void look_at_tails(void)
 {
 	for (int i = 0; i < machines; i++) {
@@ -615,8 +648,7 @@ static void look_at_tails(void)
 		bool there = has_its_queue(i);
 		if (!there)
 			excuse();
-		if (!there ||
-		    (fibers.now_us - now.tail_us[i] > MEND_US && machine_whole(&machine[i])))
+		if (there ? is_mended(i) : !goes_on(i))
 			now.tail_us[i] = 0;
 	}
 }
@@ -653,8 +685,21 @@ static void look_at_ends(void)
 	}
 }
 
+/* By then somebody has written anew what the bucket has lost. */
+static void look_at_bucket(void)
+{
+	bool any = false;
+	for (int i = 0; i < machines; i++)
+		any |= has_its_queue(i) && nats_client_answers(i);
+	if (now.bucket_us && !any)
+		now.bucket_us = fibers.now_us;
+	if (fibers.now_us - now.bucket_us > ROWS_US)
+		now.bucket_us = 0;
+}
+
 static void look(void)
 {
+	look_at_bucket();
 	look_at_tails();
 	look_at_finished();
 	look_at_ends();
@@ -670,6 +715,12 @@ static bool row_of(const char *node, struct replica_epoch *e)
 	const struct jetstream_message *m = s ? jetstream_last(s, subject) : NULL;
 	free(subject);
 	return m && replica_epoch_get(m->blob->bytes, m->blob->len, e);
+}
+
+static bool retired(const struct machine *m)
+{
+	struct replica_epoch e;
+	return row_of(m->name, &e) && e.state == REPLICA_RETIRED;
 }
 
 /* Twice what is owed, and what each stream has beside that, room that it keeps among it. */
@@ -707,12 +758,6 @@ static void heal(bool full)
 		heal_machine(&machine[i]);
 }
 
-static bool retired(const struct machine *m)
-{
-	struct replica_epoch e;
-	return row_of(m->name, &e) && e.state == REPLICA_RETIRED;
-}
-
 static const struct machine *unfenced(void)
 {
 	for (int i = 0; i < machines; i++) {
@@ -748,9 +793,29 @@ static bool at_rest(void)
 	return !unfenced() && !claimed() && !owed();
 }
 
+static bool any_takes_queues(void)
+{
+	bool any = false;
+	for (int i = 0; i < machines; i++)
+		any |= !machine[i].gone && !machine[i].full && machine[i].state == MACHINE_SERVES &&
+		       machine_fence_open(&machine[i]);
+	return any;
+}
+
+/* Where the only node that is up says that it has no room for the queues of the others, it is given some. */
+static void make_room(void)
+{
+	for (int i = 0; i < machines && !any_takes_queues(); i++) {
+		machine[i].full = false;
+		memdisk_room(machine[i].disk, INT64_C(1) << 40);
+	}
+}
+
 /* Whoever waits for an order gets it. */
 static void operate(int64_t since_us)
 {
+	if (fibers.now_us - since_us > OPERATOR_US)
+		make_room();
 	const struct machine *m = unfenced();
 	for (int i = 0; i < machines; i++) {
 		if (!machine[i].gone)

@@ -11,9 +11,10 @@ enum { STREAMS = 16, MESSAGE_COSTS = 30 };
 
 /* What was done to a stream. */
 struct jetstream_op {
-	enum { OP_MESSAGE, OP_PURGE, OP_SUBJECTS } kind;
+	enum { OP_MESSAGE, OP_PURGE, OP_CONFIG } kind;
 	struct jetstream_blob *blob;
-	char *text; /* PURGE: a subject or NULL; SUBJECTS */
+	char *text; /* PURGE: a subject or NULL; CONFIG: subjects */
+	char *description;
 	uint64_t before;
 };
 
@@ -36,6 +37,7 @@ static void content_fini(struct jetstream_content *c)
 		blob_unref(c->message[i].blob);
 	free(c->message);
 	free(c->subjects);
+	free(c->description);
 	*c = (struct jetstream_content){.n = 0};
 }
 
@@ -44,6 +46,7 @@ static void content_copy(struct jetstream_content *to, const struct jetstream_co
 	content_fini(to);
 	*to = *from;
 	to->subjects = mem_strdup(from->subjects);
+	to->description = mem_strdup(from->description);
 	to->cap = from->n;
 	to->message = mem_alloc((from->n + 1) * sizeof *to->message);
 	for (size_t i = 0; i < from->n; i++) {
@@ -57,6 +60,7 @@ static void forget_ops(struct jetstream_stream *s, size_t from)
 	for (size_t i = from; i < s->nop; i++) {
 		blob_unref(s->op[i].blob);
 		free(s->op[i].text);
+		free(s->op[i].description);
 	}
 	s->nop = from;
 }
@@ -112,6 +116,14 @@ struct jetstream_stream *jetstream_find(const char *name)
 	return NULL;
 }
 
+const char *jetstream_name(int n)
+{
+	for (int i = 0; i < nstream; i++)
+		if (!streams[i].gone && n-- == 0)
+			return streams[i].name;
+	return NULL;
+}
+
 /* "*" is one token, ">" all that follow. */
 bool jetstream_matches(const char *filter, const char *subject)
 {
@@ -162,9 +174,12 @@ static void apply(struct jetstream_content *c, const struct jetstream_op *op, bo
 	case OP_PURGE:
 		take_out(c, op->text, op->before);
 		break;
-	case OP_SUBJECTS:
+	case OP_CONFIG:
 		free(c->subjects);
+		free(c->description);
 		c->subjects = mem_strdup(op->text);
+		c->description = mem_strdup(op->description);
+		c->configs++;
 		break;
 	}
 }
@@ -181,7 +196,8 @@ static void do_op(struct jetstream_stream *s, struct jetstream_op op)
 	used += bytes_of(&s->now);
 }
 
-enum jetstream_answer jetstream_add(const char *name, const char *subjects, bool keeps_one)
+enum jetstream_answer jetstream_add(const char *name, const char *subjects, const char *description,
+				    bool keeps_one)
 {
 	if (jetstream_find(name))
 		return JETSTREAM_OTHER;
@@ -190,16 +206,21 @@ enum jetstream_answer jetstream_add(const char *name, const char *subjects, bool
 	struct jetstream_stream *s = &streams[nstream++];
 	*s = (struct jetstream_stream){.name = mem_strdup(name), .keeps_one = keeps_one};
 	s->now.subjects = mem_strdup(subjects);
+	s->now.description = mem_strdup(description);
 	s->stable.subjects = mem_strdup(subjects);
+	s->stable.description = mem_strdup(description);
 	return JETSTREAM_DONE;
 }
 
-enum jetstream_answer jetstream_update(const char *name, const char *subjects)
+enum jetstream_answer jetstream_update(const char *name, const char *subjects,
+				       const char *description)
 {
 	struct jetstream_stream *s = jetstream_find(name);
 	if (!s)
 		return JETSTREAM_NOT_FOUND;
-	do_op(s, (struct jetstream_op){.kind = OP_SUBJECTS, .text = mem_strdup(subjects)});
+	do_op(s, (struct jetstream_op){.kind = OP_CONFIG,
+				       .text = mem_strdup(subjects),
+				       .description = mem_strdup(description)});
 	return JETSTREAM_DONE;
 }
 
@@ -222,11 +243,10 @@ static struct jetstream_stream *stream_for(const char *subject)
 	return NULL;
 }
 
-const struct jetstream_message *jetstream_last(const struct jetstream_stream *s,
-					       const char *subject)
+const struct jetstream_message *jetstream_last(const struct jetstream_stream *s, const char *filter)
 {
 	for (size_t i = s->now.n; i > 0; i--)
-		if (strcmp(s->now.message[i - 1].blob->subject, subject) == 0)
+		if (jetstream_matches(filter, s->now.message[i - 1].blob->subject))
 			return &s->now.message[i - 1];
 	return NULL;
 }
@@ -307,8 +327,9 @@ bool jetstream_crash(struct chance *chance, const char *prefix)
 	for (int i = 0; i < nstream; i++) {
 		struct jetstream_stream *s = &streams[i];
 		bool meant = !s->gone && strncmp(s->name, prefix, strlen(prefix)) == 0;
+		uint64_t configs = s->now.configs;
 		lost[i] = meant && fall_back(s, chance);
-		any |= lost[i];
+		any |= s->keeps_one ? lost[i] : s->now.configs < configs;
 	}
 	return any;
 }

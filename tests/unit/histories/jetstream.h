@@ -44,7 +44,8 @@ struct jetstream_message {
 };
 
 struct jetstream_content {
-	char *subjects;
+	char *subjects, *description;
+	uint64_t configs; /* how often these were changed */
 	uint64_t last;
 	size_t n, cap;
 	struct jetstream_message *message; /* in order of their numbers */
@@ -69,8 +70,10 @@ void jetstream_room(
 	int64_t bytes); /* what all streams may take; refused beyond it: JETSTREAM_FULL */
 int64_t jetstream_bytes(void);
 
-enum jetstream_answer jetstream_add(const char *name, const char *subjects, bool keeps_one);
-enum jetstream_answer jetstream_update(const char *name, const char *subjects);
+enum jetstream_answer jetstream_add(const char *name, const char *subjects, const char *description,
+				    bool keeps_one);
+enum jetstream_answer jetstream_update(const char *name, const char *subjects,
+				       const char *description);
 enum jetstream_answer jetstream_delete(const char *name);
 
 enum jetstream_answer jetstream_publish(const char *subject, const void *, size_t len,
@@ -81,14 +84,15 @@ enum jetstream_answer jetstream_purge(const char *name, const char *subject, uin
 /* subject NULL: any; before 0: all. */
 
 struct jetstream_stream *jetstream_find(const char *name); /* or NULL */
+const char *jetstream_name(int n); /* of the nth stream; NULL: there is none */
 const struct jetstream_message *jetstream_last(const struct jetstream_stream *,
-					       const char *subject); /* or NULL */
+					       const char *filter); /* or NULL */
 bool jetstream_matches(const char *filter, const char *subject);
 
 void jetstream_sync(void);
 
 bool jetstream_crash(struct chance *, const char *prefix);
-/* Of the streams whose name begins so. True: some of them have lost something. */
+/* Of the streams whose name begins so. True: some have lost what was put in their stead, or who has them. */
 
 bool jetstream_lost(const char *name);
 /* That stream has lost something at the last crash. */

@@ -102,10 +102,10 @@ void ledger_sent(uint64_t id, uint32_t rcpt, int by)
 	struct sheet *s = known(id);
 	if (!s || rcpt >= LEDGER_RCPT)
 		return;
-	if (s->rcpt[rcpt].sent && s->firm)
+	if (s->rcpt[rcpt].sent && s->firm && !s->untold)
 		ledger_broken(BROKEN_REVIVED, "%s recipient %u, by %d, which %d had finished",
 			      text_of(id), rcpt, by, s->finisher);
-	if (s->rcpt[rcpt].sent && !s->rcpt[rcpt].doubted)
+	if (s->rcpt[rcpt].sent && !s->rcpt[rcpt].doubted && !s->untold)
 		ledger_broken(BROKEN_AGAIN, "%s recipient %u, by %d %lld ms ago, by %d now",
 			      text_of(id), rcpt, s->rcpt[rcpt].by,
 			      (long long)(fibers.now_us - s->rcpt[rcpt].sent_us) / 1000, by);
@@ -118,8 +118,11 @@ void ledger_sent(uint64_t id, uint32_t rcpt, int by)
 void ledger_doubted(uint64_t id)
 {
 	struct sheet *s = ledger_find(id);
-	for (int i = 0; s && i < LEDGER_RCPT; i++)
+	if (!s)
+		return;
+	for (int i = 0; i < LEDGER_RCPT; i++)
 		s->rcpt[i].doubted = true;
+	s->finishing = s->firm; /* who says so has not heard that it was finished */
 }
 
 void ledger_finishing(uint64_t id, int by)

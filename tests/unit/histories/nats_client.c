@@ -73,6 +73,7 @@ struct call {
 		CALL_DELETE,
 		CALL_PURGE,
 		CALL_INFO,
+		CALL_NAMES,
 		CALL_LAST,
 		CALL_READER,
 		CALL_FETCH,
@@ -88,6 +89,7 @@ struct call {
 	enum jetstream_answer answer;
 	uint64_t sequence;
 	jsStreamInfo *info;
+	jsStreamNamesList *names;
 	natsMsg *message;
 	natsMsgList list;
 };
@@ -268,6 +270,7 @@ static jsStreamInfo *info_of(const struct jetstream_stream *s, const char *filte
 	info->Config->Subjects = mem_alloc(sizeof(char *));
 	info->Config->Subjects[0] = mem_strdup(s->now.subjects);
 	info->Config->SubjectsLen = 1;
+	info->Config->Description = mem_strdup(s->now.description);
 	info->State.Msgs = s->now.n;
 	info->State.LastSeq = s->now.last;
 	info->State.FirstSeq = s->now.n > 0 ? s->now.message[0].sequence : s->now.last + 1;
@@ -313,6 +316,17 @@ static enum jetstream_answer read_stream(struct call *c)
 	return m ? JETSTREAM_DONE : JETSTREAM_NOT_FOUND;
 }
 
+static enum jetstream_answer list_names(struct call *c)
+{
+	const char *name;
+	c->names = mem_zalloc(sizeof *c->names);
+	for (int i = 0; (name = jetstream_name(i)); i++) {
+		c->names->List = mem_realloc(c->names->List, (size_t)(i + 1) * sizeof(char *));
+		c->names->List[c->names->Count++] = mem_strdup(name);
+	}
+	return JETSTREAM_DONE;
+}
+
 static enum jetstream_answer serve(struct call *c)
 {
 	switch (c->what) {
@@ -321,13 +335,15 @@ static enum jetstream_answer serve(struct call *c)
 	case CALL_PUT:
 		return jetstream_publish(c->subject, c->data, c->len, &c->number, &c->sequence);
 	case CALL_ADD:
-		return jetstream_add(c->stream, c->subject, c->keeps_one);
+		return jetstream_add(c->stream, c->subject, c->data, c->keeps_one);
 	case CALL_UPDATE:
-		return jetstream_update(c->stream, c->subject);
+		return jetstream_update(c->stream, c->subject, c->data);
 	case CALL_DELETE:
 		return jetstream_delete(c->stream);
 	case CALL_PURGE:
 		return jetstream_purge(c->stream, c->subject, c->number);
+	case CALL_NAMES:
+		return list_names(c);
 	default:
 		return read_stream(c);
 	}
@@ -743,12 +759,21 @@ BEGINS(jsConsumerConfig_Init, jsConsumerConfig)
 BEGINS(jsSubOptions_Init, jsSubOptions)
 BEGINS(kvConfig_Init, kvConfig)
 
+static natsStatus configure(jsCtx *js, int what, const jsStreamConfig *config, const jsOptions *o)
+{
+	struct call *c = call_new(js->connection, what, config->Name, config->Subjects[0]);
+	/* The library writes it into JSON as it is. */
+	assert(!config->Description || !strpbrk(config->Description, "\"\\"));
+	c->data = mem_strdup(config->Description);
+	return ask(c, wait_of(js, o));
+}
+
 natsStatus js_AddStream(jsStreamInfo **info, jsCtx *js, jsStreamConfig *c, jsOptions *o,
 			jsErrCode *code)
 {
 	(void)info;
 	(void)code;
-	return ask(call_new(js->connection, CALL_ADD, c->Name, c->Subjects[0]), wait_of(js, o));
+	return configure(js, CALL_ADD, c, o);
 }
 
 natsStatus js_UpdateStream(jsStreamInfo **info, jsCtx *js, jsStreamConfig *c, jsOptions *o,
@@ -756,7 +781,7 @@ natsStatus js_UpdateStream(jsStreamInfo **info, jsCtx *js, jsStreamConfig *c, js
 {
 	(void)info;
 	(void)code;
-	return ask(call_new(js->connection, CALL_UPDATE, c->Name, c->Subjects[0]), wait_of(js, o));
+	return configure(js, CALL_UPDATE, c, o);
 }
 
 natsStatus js_DeleteStream(jsCtx *js, const char *stream, jsOptions *o, jsErrCode *code)
@@ -794,10 +819,28 @@ void jsStreamInfo_Destroy(jsStreamInfo *info)
 		free(info->State.Subjects->List);
 	free(info->State.Subjects);
 	free((char *)info->Config->Name);
+	free((char *)info->Config->Description);
 	free((char *)info->Config->Subjects[0]);
 	free(info->Config->Subjects);
 	free(info->Config);
 	free(info);
+}
+
+natsStatus js_StreamNames(jsStreamNamesList **names, jsCtx *js, jsOptions *o, jsErrCode *code)
+{
+	(void)code;
+	struct call *c = call_new(js->connection, CALL_NAMES, NULL, NULL);
+	natsStatus s = ask(c, wait_of(js, o));
+	*names = s == NATS_OK ? c->names : NULL;
+	return s;
+}
+
+void jsStreamNamesList_Destroy(jsStreamNamesList *names)
+{
+	for (int i = 0; i < names->Count; i++)
+		free(names->List[i]);
+	free(names->List);
+	free(names);
 }
 
 natsStatus js_GetLastMsg(natsMsg **m, jsCtx *js, const char *stream, const char *subject,

@@ -20,6 +20,12 @@ static struct copy *file(uint64_t of, enum copy_class class, uint64_t end)
 	return f;
 }
 
+static void clear_all(void)
+{
+	while (copies_clear(&all))
+		;
+}
+
 static int setup(void **state)
 {
 	(void)state;
@@ -42,11 +48,30 @@ static void large_files_come_before_segments_and_what_is_new_before_what_was_the
 	struct copy *large = file(3, COPY_LARGE, 50);
 	assert_ptr_equal(copies_missing(&all, true), large);
 	copy_is(&all, large, 50, 50, 0);
+	clear_all();
 	assert_ptr_equal(copies_missing(&all, true), log);
 	copy_is(&all, log, 50, 50, 0);
 	assert_ptr_equal(copies_missing(&all, true), older);
 	assert_null(copies_missing(&all, false));
 	assert_int_equal(copies_lag(&all), 150);
+}
+
+static void a_log_goes_on_as_far_as_it_was_when_large_content_was_looked_at(void **state)
+{
+	(void)state;
+	struct copy *log = file(1, COPY_LOG, 50);
+	assert_true(copies_clear(&all));
+	assert_null(copies_missing(&all, false));
+	copy_is(&all, log, 70, 0, 0);
+	assert_true(copies_clear(&all)); /* what it waited for is there */
+	assert_int_equal(log->cleared, 50);
+	assert_ptr_equal(copies_missing(&all, false), log);
+	copy_is(&all, log, 70, 50, 0);
+	assert_null(copies_missing(&all, false));
+	assert_false(copies_clear(&all));
+	assert_ptr_equal(copies_missing(&all, false), log);
+	copy_is(&all, log, 60, 50, 0); /* it was cut */
+	assert_int_equal(log->cleared, 60);
 }
 
 static void what_was_under_way_is_missing_again(void **state)
@@ -59,6 +84,8 @@ static void what_was_under_way_is_missing_again(void **state)
 	assert_int_equal(f->sent, 30);
 	copies_again(&all, true);
 	assert_int_equal(f->acked, 0);
+	assert_null(copies_missing(&all, false)); /* what it names is missing too, perhaps */
+	clear_all();
 	assert_ptr_equal(copies_missing(&all, false), f);
 }
 
@@ -67,7 +94,7 @@ static void goals_are_how_far_all_had_got(void **state)
 	(void)state;
 	struct copy *a = file(1, COPY_LOG, 10), *b = file(2, COPY_LOG, 20);
 	struct goals g;
-	goals_set(&g, &all, false);
+	goals_set(&g, &all, COPY_OLDER);
 	copy_is(&all, a, 500, 10, 10);
 	assert_false(goals_reached(&g, &all));
 	copy_is(&all, b, 20, 20, 19);
@@ -82,7 +109,7 @@ static void a_goal_is_reached_by_what_is_gone_or_cut(void **state)
 	(void)state;
 	struct copy *a = file(1, COPY_LOG, 10), *b = file(2, COPY_LOG, 20);
 	struct goals g;
-	goals_set(&g, &all, false);
+	goals_set(&g, &all, COPY_OLDER);
 	copy_gone(&all, a);
 	assert_false(goals_reached(&g, &all));
 	copy_is(&all, b, 5, 5, 5);
@@ -117,6 +144,7 @@ static void what_can_not_be_read_lets_others_pass(void **state)
 {
 	(void)state;
 	struct copy *bad = file(1, COPY_LOG, 10), *good = file(2, COPY_LOG, 20);
+	clear_all();
 	assert_ptr_equal(copies_missing(&all, false), bad);
 	copies_last(&all, bad);
 	assert_ptr_equal(copies_missing(&all, false), good);
@@ -230,6 +258,7 @@ int main(void)
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		T(large_files_come_before_segments_and_what_is_new_before_what_was_there),
+		T(a_log_goes_on_as_far_as_it_was_when_large_content_was_looked_at),
 		T(what_was_under_way_is_missing_again),
 		T(goals_are_how_far_all_had_got),
 		T(a_goal_is_reached_by_what_is_gone_or_cut),

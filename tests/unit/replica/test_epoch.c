@@ -79,6 +79,34 @@ static void only_who_has_the_queue_puts_it_aside(void **state)
 	assert_int_equal(judged(REPLICA_ADOPTED, 6, 42, 51), EPOCH_STRANGE);
 }
 
+static bool later(struct replica_epoch claim, struct replica_epoch than)
+{
+	return epoch_is_later(&claim, &than);
+}
+
+static void what_the_stream_says_later_than_the_bucket_holds(void **state)
+{
+	(void)state;
+	struct replica_epoch up = row(REPLICA_UP), taken = row(REPLICA_ADOPTING);
+	strcpy(up.by, "a");
+	strcpy(taken.by, "b");
+	assert_true(later(
+		taken, up)); /* the bucket had lost that, and the other has taken the same epoch */
+	assert_true(later(up, taken));
+	taken.epoch++;
+	assert_true(later(taken, up));
+	assert_false(later(up, taken));
+	struct replica_epoch had = taken, back = taken, retired = up;
+	had.state = REPLICA_ADOPTED;
+	back.state = REPLICA_DRAINED; /* given back */
+	retired.state = REPLICA_RETIRED;
+	assert_true(later(had, taken));
+	assert_false(later(taken, had));
+	assert_false(later(taken, back));
+	assert_false(later(had, had));
+	assert_false(later(had, retired));
+}
+
 static void one_that_was_puts_its_segments_aside(void **state)
 {
 	(void)state;
@@ -190,6 +218,7 @@ int main(void)
 			a_folder_that_is_older_than_its_row_or_its_stream_waits_for_an_order),
 		cmocka_unit_test(a_bucket_that_is_older_than_the_folder_puts_nothing_aside),
 		cmocka_unit_test(only_who_has_the_queue_puts_it_aside),
+		cmocka_unit_test(what_the_stream_says_later_than_the_bucket_holds),
 		cmocka_unit_test(one_that_was_puts_its_segments_aside),
 		cmocka_unit_test(an_empty_one_waits_until_its_old_queue_was_taken),
 		cmocka_unit_test(a_retired_name_never_comes_back),

@@ -112,9 +112,35 @@ static void an_epoch_is_read_as_it_was_written(void **state)
 	buf_fini(&b);
 }
 
+static void a_claim_is_read_as_it_was_written(void **state)
+{
+	const struct replica_epoch e = {.epoch = 12,
+					.state = REPLICA_ADOPTING,
+					.by = "mx \"2\"",
+					.seen_ms = 99,
+					.lease_ms = 15000,
+					.life = 0xabcdef0123456789,
+					.number = 7,
+					.ids_us = 1700000000000000,
+					.since = 5};
+	struct replica_epoch f;
+	(void)state;
+	char *text = replica_claim(&e);
+	assert_null(strpbrk(text, "\"\\")); /* nobody escapes it */
+	assert_true(replica_claim_get(text, &f));
+	char *again = replica_claim(&f);
+	assert_string_equal(again, text);
+	assert_string_equal(f.by, e.by);
+	assert_int_equal(f.state, e.state);
+	assert_false(replica_claim_get("the queue of mx2", &f));
+	free(again);
+	free(text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_claim_is_read_as_it_was_written),
 		cmocka_unit_test(what_was_put_is_got),
 		cmocka_unit_test(a_byte_changed_anywhere_is_found),
 		cmocka_unit_test(names_of_nodes_are_told_apart),
