@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "qmgr/dest/conn.h"
 #include "qmgr/dest/pooling.h"
+#include "qmgr/dest/provider.h"
 #include "qmgr/dest/suspend.h"
 #include "qmgr/domain_mail.h"
 #include "qmgr/nexthop.h"
@@ -70,6 +71,8 @@ static void copy_site(struct dest_site *to, struct qmgr *q, const struct site *s
 	*to = (struct dest_site){
 		.name = mem_strdup(s->name),
 		.transport = mem_strdup(s->queue.transport->title),
+		.provider = s->provider ? mem_strdup(s->provider->name) : NULL,
+		.shared = site_pace_shared(s),
 		.state = site_state_name(s),
 		.window = s->window.concurrency,
 		.limit = (int)t->destination_concurrency_limit,
@@ -87,8 +90,8 @@ static void copy_site(struct dest_site *to, struct qmgr *q, const struct site *s
 		.delay_ms = t->destination_rate_delay,
 		.dead_in_ms = left(site_down_until_ms(s), scheduler_now_ms(&q->sched)),
 		.pace = site_pace_rate(s),
-		.paced_ms = s->pacing.since_ms,
-		.refused = verdict_ref(s->pacing.why),
+		.paced_ms = s->pacing->since_ms,
+		.refused = verdict_ref(s->pacing->why),
 		.last = verdict_ref(s->last_failure),
 		.nhost = s->nhost,
 		.host = mem_zalloc((size_t)s->nhost * sizeof *to->host + 1),
@@ -261,6 +264,7 @@ void dest_command_free(struct dest_command **cp)
 		fini_hosts(c->site[i].host, c->site[i].nhost);
 		free(c->site[i].name);
 		free(c->site[i].transport);
+		free(c->site[i].provider);
 		for (int k = 0; k < c->site[i].ndomain; k++)
 			free(c->site[i].domain[k]);
 		free(c->site[i].domain);

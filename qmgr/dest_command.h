@@ -48,6 +48,8 @@ struct dest_host {
 
 struct dest_site {
 	char *name, *transport;
+	char *provider;	   /* whose its hosts are; or NULL */
+	bool shared;	   /* its pace is that of all sites of the provider */
 	const char *state; /* alive, dead, out, refused, paced, limited, suspended */
 	int window, limit; /* limit 0: none */
 	int connections, connecting, busy, idle;

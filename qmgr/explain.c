@@ -36,8 +36,8 @@ static struct explain_row *add_site(struct explain_question *x, const struct sit
 	row->connecting = s->connecting;
 	row->busy = s->busy;
 	row->pace = site_pace_rate(s);
-	row->paced_ms = s->pacing.since_ms;
-	row->last = verdict_ref(s->pacing.why && row->pace > 0 ? s->pacing.why : s->last_failure);
+	row->paced_ms = s->pacing->since_ms;
+	row->last = verdict_ref(s->pacing->why && row->pace > 0 ? s->pacing->why : s->last_failure);
 	return row;
 }
 

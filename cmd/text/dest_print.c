@@ -43,6 +43,8 @@ static void put_rate(struct buf *to, const struct dest_site *s)
 static void put_pace(struct buf *to, const struct dest_site *s)
 {
 	explain_print_pace(to, s->pace, s->paced_ms, false);
+	if (s->shared)
+		buf_printf(to, ", of all that is %s's", s->provider);
 	if (s->refused) {
 		buf_puts(to, ", because: ");
 		reply_words_put(to, s->refused, false);
@@ -169,6 +171,8 @@ static void put_site_line(struct buf *to, const struct dest_site *s, const struc
 	if (s->deferred > 0)
 		buf_printf(to, " deferred=%-5" PRId64 " parked=%-5" PRId64, s->deferred, s->parked);
 	put_rate(to, s);
+	if (s->provider)
+		buf_printf(to, " provider=%s", s->provider);
 	if (s->pace > 0) {
 		buf_puts(to, " pace=\"");
 		put_pace(to, s);
@@ -294,7 +298,10 @@ static void put_host_full(struct buf *to, const struct dest_host *h)
 
 static void put_site_full(struct buf *to, const struct dest_site *s)
 {
-	buf_printf(to, "site:        %s\ntransport:   %s\nstate:       ", s->name, s->transport);
+	buf_printf(to, "site:        %s\ntransport:   %s\n", s->name, s->transport);
+	if (s->provider)
+		buf_printf(to, "provider:    %s\n", s->provider);
+	buf_puts(to, "state:       ");
 	put_state(to, s->state, s->dead_in_ms);
 	buf_printf(to, "\nwindow:      %d of ", s->window);
 	if (s->limit > 0)
@@ -399,8 +406,8 @@ static void json_pace(struct buf *to, const struct dest_site *s)
 		buf_puts(to, ",\"pace\":null");
 		return;
 	}
-	buf_printf(to, ",\"pace\":{\"rate\":%.3f,\"since\":%.3f,", s->pace,
-		   (double)s->paced_ms / 1000);
+	buf_printf(to, ",\"pace\":{\"rate\":%.3f,\"since\":%.3f,\"of_provider\":%s,", s->pace,
+		   (double)s->paced_ms / 1000, s->shared ? "true" : "false");
 	json_text(to, "reason", s->refused ? s->refused->text : "");
 	buf_puts(to, "}");
 }
@@ -412,6 +419,10 @@ static void json_site(struct buf *to, const struct dest_site *s)
 	buf_puts(to, ",");
 	json_text(to, "transport", s->transport);
 	buf_puts(to, ",");
+	if (s->provider) {
+		json_text(to, "provider", s->provider);
+		buf_puts(to, ",");
+	}
 	json_text(to, "state", s->state);
 	buf_printf(to,
 		   ",\"window\":%d,\"limit\":%d,\"connections\":%d,\"connecting\":%d,"

@@ -75,6 +75,8 @@ static bool is_connecting(struct question *q, struct limit *l)
 	(void)l;
 	int under_way = q->s->connecting - q->s->slow;
 	int64_t most = site_pace_narrow(q->s) ? 1 : q->s->queue.waiting;
+	if (site_pace_shared(q->s) && provider_opening_full(q->s->provider))
+		return true;
 	return peer_selectable(q->p) == 0 || q->s->queue.waiting <= under_way || under_way >= most;
 }
 

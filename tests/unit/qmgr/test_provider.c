@@ -3,6 +3,7 @@
 #include "tests/unit/qmgr/world.h"
 
 #include "base/address.h"
+#include "qmgr/dest/destdb_text.h"
 #include "qmgr/dest/ladder.h"
 #include "qmgr/dest/provider.h"
 
@@ -164,6 +165,234 @@ static void it_is_forgotten_with_its_last_destination(void **state)
 	assert_int_equal(HASH_COUNT(q->db.providers), 0);
 }
 
+/* --- the pace that all its destinations share */
+
+enum { SITES = 20, MAIL = 400, RATE = 20, ROOM = 20 };
+
+static const char paced[] = "provider big { mx = { .big.test } }";
+
+static void mail_to_site(int i, uint64_t id)
+{
+	char from[32], to[64], domain[32], host[64];
+	snprintf(from, sizeof from, "f%d@own.test", (int)id);
+	snprintf(domain, sizeof domain, "d%d.test", i);
+	snprintf(to, sizeof to, "t%d@d%d.test", (int)id, i);
+	snprintf(host, sizeof host, "10 mx%d.big.test 192.0.2.%d", i, i + 1);
+	int asked = questions.n;
+	arrive(mail(id, from, to));
+	if (questions.n > asked)
+		answer(domain, host);
+}
+
+static void slow_down(struct delivery *d)
+{
+	d->rcpt[0].verdict =
+		verdict_answering(VERDICT_AT_END, VERDICT_DEFERRED, 421, "4.7.28",
+				  "mx.test[192.0.2.1]:25", "rate limited, try again later");
+	back(d);
+}
+
+/* What the spool and the name server are for here. */
+static void see_to_others(void)
+{
+	while (told.n > 0) {
+		struct note *note = take(&told, 0);
+		if (note->type == SPOOL_UNPARK)
+			asked_back((struct spool_unpark *)note, 0, 0);
+		else
+			forget(note);
+	}
+}
+
+/* All of it is one receiver's, which has one bucket. */
+static void serve_from_bucket(int *taken, int *refused, int64_t until_ms)
+{
+	double tokens = ROOM;
+	for (*taken = *refused = 0; *taken < MAIL && clock_ms < until_ms; pass_time(10)) {
+		tokens += RATE / 100.0;
+		tokens = tokens > ROOM ? ROOM : tokens;
+		while (opened.n > 0) {
+			ready(open_at(0), 4);
+			put(&ending, take(&opened, 0)); /* it stays open */
+		}
+		for (int n = given.n; n > 0 && given.n > 0; n--) {
+			if (tokens < 1) {
+				slow_down(given_at(0));
+				++*refused;
+			} else {
+				done(given_at(0), VERDICT_SENT);
+				tokens -= 1;
+				++*taken;
+			}
+		}
+		see_to_others();
+	}
+}
+
+static void send_to_bucket(int *taken, int *refused)
+{
+	for (int i = 0; i < MAIL; i++)
+		mail_to_site(i % SITES, (uint64_t)i + 1);
+	serve_from_bucket(taken, refused, clock_ms + 60000);
+}
+
+/* Each has all connections of its first window when the first refusal comes: what is under way then comes home. */
+enum { FIRST_BURST = SITES * 5 - ROOM };
+
+static void its_destinations_learn_one_pace(void **state)
+{
+	(void)state;
+	int taken, refused;
+	begin(paced);
+	int64_t from_ms = clock_ms;
+	send_to_bucket(&taken, &refused);
+	assert_int_equal(taken, MAIL);
+	assert_in_range(refused, FIRST_BURST, FIRST_BURST + MAIL / 10);
+	assert_in_range(clock_ms - from_ms, 0, (MAIL - ROOM) * 1000 / RATE * 135 / 100);
+}
+
+static void each_for_itself_they_are_refused_on_and_on(void **state)
+{
+	(void)state;
+	int taken, refused;
+	begin("");
+	send_to_bucket(&taken, &refused);
+	assert_in_range(refused, FIRST_BURST + MAIL / 5, 100 * MAIL);
+}
+
+static void whom_one_is_told_the_others_have_heard(void **state)
+{
+	(void)state;
+	begin(paced);
+	for (int i = 0; i < 3; i++)
+		mail_to_site(i, (uint64_t)i + 1);
+	ready(open_to("mx0.big.test"), 1);
+	slow_down(delivery_of_mail(1));
+	ready(open_to("mx1.big.test"), 1);
+	ready(open_to("mx2.big.test"), 1);
+	assert_int_equal(given.n, 0);
+	for (int i = 0; i < 3; i++) {
+		struct ladder l = ladder_of_first(site_of(i));
+		assert_int_equal(l.constraint, CONSTRAINT_PACE);
+		assert_string_equal(site_state_name(site_of(i)), "paced");
+		assert_non_null(site_of(i)->pacing->why);
+	}
+	pass_time(999);
+	assert_int_equal(given.n, 0);
+	pass_time(1);
+	assert_int_equal(given.n, 1); /* one asks for all */
+	done(given_at(0), VERDICT_SENT);
+	assert_int_equal(given.n, 0);
+	pass_time(10000);
+	assert_int_equal(given.n, 1); /* and the next at the pace */
+	destdb_check(&q->db);
+}
+
+static void a_transport_without_a_pace_has_none_of_it(void **state)
+{
+	(void)state;
+	begin("provider big { mx = { .big.test } }  transport deaf { pace = false }"
+	      "route d1.test { transport = deaf }");
+	mail_to_site(0, 1);
+	mail_to_site(1, 2);
+	ready(open_to("mx0.big.test"), 1);
+	slow_down(delivery_of_mail(1));
+	ready(open_to("mx1.big.test"), 1);
+	assert_int_equal(given.n, 1);
+	assert_int_equal(given_at(0)->id, 2);
+	slow_down(given_at(0));
+	struct envelope *e = is_kept(2);
+	envelope_free(&e);
+	destdb_check(&q->db);
+}
+
+static void its_pace_outlives_it_and_the_process(void **state)
+{
+	(void)state;
+	struct buf text;
+	begin(paced);
+	mail_to_site(0, 1);
+	ready(open_at(0), 1);
+	slow_down(given_at(0));
+	buf_init(&text);
+	destdb_write(&q->db, &text);
+	assert_non_null(strstr(buf_cstr(&text), "provider\tkey=big\t"));
+	assert_non_null(strstr(buf_cstr(&text), "\tpace=1000\t"));
+	finish(NULL);
+	begin(paced);
+	destdb_read(&q->db, buf_cstr(&text));
+	mail_to_site(1, 2); /* another of its destinations */
+	assert_true(site_pace_rate(site_of(1)) > 0);
+	assert_string_equal(site_of(1)->pacing->why->text, "rate limited, try again later");
+	buf_fini(&text);
+}
+
+static void a_reset_of_one_forgets_the_pace_of_all(void **state)
+{
+	(void)state;
+	begin(paced);
+	mail_to_site(0, 1);
+	mail_to_site(1, 2);
+	ready(open_to("mx0.big.test"), 1);
+	ready(open_to("mx1.big.test"), 1);
+	slow_down(delivery_of_mail(1));
+	done(delivery_of_mail(2), VERDICT_SENT);
+	assert_true(site_pace_rate(site_of(1)) > 0);
+	site_reset((struct site *)site_of(1), false);
+	qmgr_thread_settle(q);
+	assert_true(site_pace_rate(site_of(0)) <= 0);
+	assert_int_equal(given.n, 1); /* at once */
+	see_to_others();
+}
+
+static void a_section_that_goes_leaves_each_its_own_pace(void **state)
+{
+	(void)state;
+	begin("");
+	mail_to_site(0, 1);
+	mail_to_site(1, 2);
+	ready(open_to("mx0.big.test"), 1);
+	slow_down(delivery_of_mail(1));
+	assert_true(site_pace_rate(site_of(1)) <= 0);
+	reload(paced);
+	assert_true(site_pace_rate(site_of(1)) > 0); /* what one of them knew */
+	destdb_check(&q->db);
+	pass_time(1000);
+	ready(open_to("mx1.big.test"), 1);
+	reload("");
+	assert_true(site_pace_rate(site_of(0)) <= 0);
+	settle();
+	assert_int_equal(given.n, 2);
+	destdb_check(&q->db);
+}
+
+/* Each would open one, to be told the same. */
+static void few_connections_are_opened_while_all_is_refused(void **state)
+{
+	(void)state;
+	begin(paced);
+	mail_to_site(0, 1);
+	ready(open_at(0), 1);
+	slow_down(given_at(0));
+	close_orderly(open_at(0));
+	for (int i = 1; i < SITES; i++)
+		mail_to_site(i, (uint64_t)i + 1);
+	pass_time(1000);
+	assert_int_equal(opened.n, 1);
+	for (int64_t wait_ms = 2000; wait_ms < 64000; wait_ms *= 2) {
+		ready(open_at(0), 1);
+		assert_int_equal(given.n, 1);
+		struct connection_open *o = open_at(0);
+		slow_down(given_at(0));
+		close_orderly(o);
+		see_to_others();
+		pass_time(wait_ms);
+		see_to_others();
+		assert_in_range(opened.n, 1, 1);
+	}
+	destdb_check(&q->db);
+}
+
 static const char carried[] =
 	"transport slow { port = 2525 }  transport other { }"
 	"provider big { mx = { .big.test } transport = slow }"
@@ -299,6 +528,14 @@ int main(void)
 		TEST(a_limit_that_is_lifted_lets_all_go_on),
 		TEST(hosts_of_several_are_nobodys),
 		TEST(its_destinations_share_a_rate),
+		TEST(its_destinations_learn_one_pace),
+		TEST(each_for_itself_they_are_refused_on_and_on),
+		TEST(whom_one_is_told_the_others_have_heard),
+		TEST(a_transport_without_a_pace_has_none_of_it),
+		TEST(its_pace_outlives_it_and_the_process),
+		TEST(a_reset_of_one_forgets_the_pace_of_all),
+		TEST(a_section_that_goes_leaves_each_its_own_pace),
+		TEST(few_connections_are_opened_while_all_is_refused),
 		TEST(it_chooses_the_transport_of_its_mail),
 		TEST(what_a_route_names_goes_before_it),
 		TEST(mail_of_nobodys_hosts_stays_where_it_is),
