@@ -49,10 +49,13 @@ static bool allowed(const struct message *m)
 static void put_off(struct job *job, uint32_t recipient)
 {
 	struct outcome_context context = {.transport = job->transport, .untried = true};
-	struct verdict *why = suspend_verdict("domain");
-	outcome_apply(message_of_work(job->work), recipient, why, &context);
+	struct message *m = message_of_work(job->work);
+	const char *domain = mailaddr_domain(m->work.envelope->rcpt[recipient].address);
+	struct verdict *why =
+		suspend_verdict("domain", suspend_domain_until_ms(&m->qmgr->db, domain));
+	outcome_apply(m, recipient, why, &context);
 	verdict_unref(why);
-	message_of_work(job->work)->put_off = true;
+	m->put_off = true;
 	job->routing--;
 	pool_free(job, 1);
 }

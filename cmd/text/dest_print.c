@@ -203,6 +203,21 @@ void dest_print_sort(struct dest_command *c)
 		qsort(c->site, (size_t)c->nsite, sizeof *c->site, by_badness);
 }
 
+static void put_until(struct buf *to, int64_t until_ms)
+{
+	if (until_ms == 0)
+		return;
+	buf_puts(to, " until ");
+	moment_put(to, until_ms, false);
+}
+
+static void put_suspended(struct buf *to, const struct dest_suspended *n)
+{
+	buf_printf(to, "suspended: %s%s", n->provider ? "provider " : "", n->name);
+	put_until(to, n->until_ms);
+	buf_puts(to, "\n");
+}
+
 void dest_print_list(struct buf *to, const struct dest_command *c)
 {
 	const struct widths w = measure(c);
@@ -216,7 +231,7 @@ void dest_print_list(struct buf *to, const struct dest_command *c)
 	for (int i = 0; i < c->nhost; i++)
 		put_host_line(to, &c->host[i], &w);
 	for (int i = 0; i < c->nsuspended; i++)
-		buf_printf(to, "suspended: %s\n", c->suspended[i]);
+		put_suspended(to, &c->suspended[i]);
 }
 
 void dest_print_tabs(struct buf *to, const struct dest_command *c)
@@ -453,7 +468,13 @@ void dest_print_json(struct buf *to, const struct dest_command *c)
 	}
 	for (int i = 0; i < c->nsuspended; i++) {
 		buf_puts(to, "{");
-		json_text(to, "suspended", c->suspended[i]);
+		json_text(to, "suspended", c->suspended[i].name);
+		buf_printf(to, ",\"provider\":%s,\"until\":",
+			   c->suspended[i].provider ? "true" : "false");
+		if (c->suspended[i].until_ms)
+			buf_printf(to, "%.3f", (double)c->suspended[i].until_ms / 1000);
+		else
+			buf_puts(to, "null");
 		buf_puts(to, "}\n");
 	}
 }
@@ -462,5 +483,8 @@ void dest_print_done(struct buf *to, const struct dest_command *c)
 {
 	static const char *const done[] = {
 		[DEST_SUSPEND] = "suspended", [DEST_RESUME] = "resumed", [DEST_RESET] = "reset"};
-	buf_printf(to, "%s %s\n", c->name, done[c->op]);
+	buf_printf(to, "%s%s %s", c->provider ? "provider " : "",
+		   c->provider ? c->provider : c->name, done[c->op]);
+	put_until(to, c->op == DEST_SUSPEND ? c->until_ms : 0);
+	buf_puts(to, "\n");
 }

@@ -45,6 +45,13 @@ static void put_site(struct buf *to, const struct remembered *r)
 	buf_puts(to, "\n");
 }
 
+static void put_suspended(struct buf *to, const struct suspended *n)
+{
+	buf_printf(to, "suspended\t%s=%s", suspend_kind_name(n->kind), n->name);
+	fields_put_number(to, "until", n->until_ms);
+	buf_puts(to, "\n");
+}
+
 void destdb_write(struct destdb *db, struct buf *to)
 {
 	int64_t now_ms = clock_steady_ms();
@@ -58,7 +65,7 @@ void destdb_write(struct destdb *db, struct buf *to)
 	for (const struct remembered *r = db->remembered; r; r = r->hh.next)
 		put_site(to, r);
 	for (const struct suspended *n = db->suspended; n; n = n->hh.next)
-		buf_printf(to, "suspended\t%s=%s\n", suspend_kind_name(n->kind), n->name);
+		put_suspended(to, n);
 }
 
 static void read_host(struct destdb *db, const char *line, struct buf *room)
@@ -107,11 +114,12 @@ static void read_site(struct destdb *db, const char *line, struct buf *room)
 
 static void read_suspended(struct destdb *db, const char *line, struct buf *room)
 {
+	int64_t until_ms = fields_number(line, "until", room);
 	for (int kind = 0; kind < SUSPEND_KIND_COUNT; kind++) {
 		const char *name =
 			fields_get(line, suspend_kind_name((enum suspend_kind)kind), room);
 		if (name)
-			suspend_begin(db, name, (enum suspend_kind)kind);
+			suspend_begin(db, name, (enum suspend_kind)kind, until_ms);
 	}
 }
 

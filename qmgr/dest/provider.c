@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "qmgr/dest/remembered.h"
 #include "qmgr/dest/site.h"
+#include "qmgr/dest/suspend.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -72,6 +73,18 @@ static const struct conf_provider *settings_of(const struct conf *c, const char 
 	return NULL;
 }
 
+static void make_cells(struct provider *p)
+{
+	for (int class = 0; class < VERDICT_CLASSES; class ++)
+		p->outcome[class] =
+			metric_cell(FAMILY_provider_deliveries,
+				    verdict_class_name((enum verdict_class) class), p->name);
+	p->refusals = metric_cell(FAMILY_provider_refusals, p->name, NULL);
+	p->of_connections = metric_cell(FAMILY_provider_connections, p->name, NULL);
+	p->of_pace = metric_cell(FAMILY_provider_pace, p->name, NULL);
+	metric_cell_set(p->of_pace, METRIC_GONE);
+}
+
 static struct provider *get_provider(struct destdb *db, const struct conf_provider *settings)
 {
 	struct provider *p;
@@ -85,6 +98,7 @@ static struct provider *get_provider(struct destdb *db, const struct conf_provid
 	list_init(&p->for_connection);
 	list_init(&p->for_rate);
 	timer_init(&p->wake, on_wake, p);
+	make_cells(p);
 	remembered_recall_provider(p);
 	HASH_ADD_KEYPTR(hh, db->providers, p->name, strlen(p->name), p);
 	return p;
@@ -165,6 +179,7 @@ void provider_join(struct site *s)
 {
 	const struct conf_provider *settings = provider_by_hosts(s);
 	move_site(s, settings ? get_provider(s->db, settings) : NULL);
+	s->suspended = suspend_covers_site(s->db, s);
 	site_touch(s);
 }
 
@@ -181,6 +196,26 @@ void provider_configure(struct destdb *db)
 		provider_join(s);
 }
 
+bool provider_known(const struct destdb *db, const char *name)
+{
+	struct provider *p;
+	HASH_FIND_STR(db->providers, name, p);
+	return p || settings_of(db->sched->conf, name);
+}
+
+void provider_forget_pace(struct destdb *db, const char *name)
+{
+	struct provider *p;
+	HASH_FIND_STR(db->providers, name, p);
+	remembered_forget(db, name);
+	if (!p)
+		return;
+	learnt_pace_forget(&p->pacing.learnt);
+	p->pacing.since_ms = 0;
+	verdict_unref(p->pacing.why);
+	p->pacing.why = NULL;
+}
+
 static bool is_narrow(const struct provider *p)
 {
 	return learnt_pace_narrow(&p->pacing.learnt, destdb_now_ms(p->db));
@@ -190,6 +225,8 @@ static void provider_free(struct destdb *db, struct provider *p)
 {
 	assert(p->sites == 0 && p->connections == 0 && p->pacing.under_way == 0);
 	remembered_keep_provider(p);
+	metric_cell_set(p->of_connections, METRIC_GONE);
+	metric_cell_set(p->of_pace, METRIC_GONE);
 	assert(list_empty(&p->for_connection) && list_empty(&p->for_rate));
 	timer_stop(&db->sched->loop->timers, &p->wake);
 	HASH_DEL(db->providers, p);
@@ -299,4 +336,26 @@ void provider_offer_idle(struct provider *p)
 {
 	if (p && provider_full(p))
 		call_first(p);
+}
+
+void provider_count_verdicts(struct provider *p, const struct delivery *d)
+{
+	for (uint32_t i = 0; p && i < d->nrcpt; i++)
+		if (d->rcpt[i].verdict)
+			metric_cell_add(p->outcome[d->rcpt[i].verdict->class], 1);
+}
+
+void provider_count_refusal(struct provider *p)
+{
+	if (p)
+		metric_cell_add(p->refusals, 1);
+}
+
+void provider_measure(const struct destdb *db)
+{
+	for (const struct provider *p = db->providers; p; p = p->hh.next) {
+		double rate = learnt_pace_rate(&p->pacing.learnt);
+		metric_cell_set(p->of_connections, p->connections);
+		metric_cell_set(p->of_pace, rate > 0 ? (int64_t)(3600 * rate) : METRIC_GONE);
+	}
 }

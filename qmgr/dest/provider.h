@@ -21,6 +21,8 @@
 #ifndef QMGR_DEST_PROVIDER_H
 #define QMGR_DEST_PROVIDER_H
 
+#include "base/delivery.h"
+#include "base/metrics.h"
 #include "qmgr/dest/destdb.h"
 #include "qmgr/dest/site_pace.h"
 #include "qmgr/sched/pace.h"
@@ -36,6 +38,7 @@ struct provider {
 	struct pace pace;	 /* rate */
 	struct list for_connection, for_rate; /* struct site: held back by it */
 	struct timer wake;		      /* while some wait for the rate */
+	struct metric_cell *outcome[VERDICT_CLASSES], *refusals, *of_connections, *of_pace;
 	UT_hash_handle hh;
 };
 
@@ -48,6 +51,12 @@ void provider_leave(struct site *); /* its end */
 
 void provider_configure(struct destdb *);
 /* Another configuration is in force: all sites join as it has it. */
+
+bool provider_known(const struct destdb *, const char *name);
+/* It has sites, or a section. */
+
+void provider_forget_pace(struct destdb *, const char *name);
+/* Also where no site has it now. */
 
 void provider_collect(struct destdb *);
 void provider_free_all(struct destdb *); /* no site is left */
@@ -74,6 +83,11 @@ void provider_feed(struct provider *);
 
 void provider_opened(struct provider *);
 /* One that was being opened is ready, or slow: the same, where that is what they wait for. */
+
+void provider_count_verdicts(struct provider *, const struct delivery *);
+void provider_count_refusal(struct provider *);
+void provider_measure(const struct destdb *);
+/* For /metrics. */
 
 void provider_offer_idle(struct provider *);
 /* One of its connections is idle: the first in line looks, and may end it. */

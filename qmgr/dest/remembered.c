@@ -91,6 +91,14 @@ void remembered_recall(struct site *s)
 	forget(s->db, r);
 }
 
+void remembered_forget(struct destdb *db, const char *key)
+{
+	struct remembered *r;
+	HASH_FIND_STR(db->remembered, key, r);
+	if (r)
+		forget(db, r);
+}
+
 void remembered_free(struct destdb *db)
 {
 	struct remembered *r, *tmp;

@@ -33,6 +33,7 @@ bool remembered_is_provider(const struct remembered *);
 struct remembered *remembered_add(struct destdb *, const char *key, int concurrency, int64_t at_ms);
 /* Of this key: concurrency 0 is not known. What it has of a pace is for the caller. */
 
+void remembered_forget(struct destdb *, const char *key);
 void remembered_free(struct destdb *);
 
 #endif

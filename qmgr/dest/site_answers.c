@@ -5,6 +5,7 @@
 #include "base/reason.h"
 #include "qmgr/dest/conn.h"
 #include "qmgr/dest/pooling.h"
+#include "qmgr/dest/provider.h"
 
 #include <assert.h>
 
@@ -35,6 +36,7 @@ static void host_refused(struct conn *c, const struct entry *e, struct verdict *
 	enum learnt_pace_state before = p->learnt.state;
 	int64_t most_ms = s->db->sched->conf->queue.maximal_backoff_time;
 	metrics_add(METRIC_pace_refusals, 1);
+	provider_count_refusal(s->provider);
 	verdict_ref(why);
 	verdict_unref(p->why);
 	p->why = why;

@@ -87,7 +87,7 @@ static void adopt_failure(struct site *s)
 		struct site_host *it = &s->hosts[i];
 		bool suspended = it->suspended || it->host->suspended;
 		struct verdict *why =
-			suspended ? suspend_verdict("host") : host_why(it->host, it->name);
+			suspended ? suspend_verdict("host", 0) : host_why(it->host, it->name);
 		if (why && (!latest || why->when_ms > latest->when_ms)) {
 			verdict_unref(latest);
 			latest = verdict_ref(why);
@@ -192,7 +192,7 @@ static struct verdict *why_parked(struct site *s)
 	if (refusal)
 		return refusal;
 	if (s->health == SITE_SUSPENDED)
-		return suspend_verdict("site");
+		return suspend_verdict("site", suspend_site_until_ms(s->db, s));
 	if (s->health == SITE_REFUSED && s->pacing->why)
 		return verdict_ref(
 			s->pacing->why); /* another site of its provider may have been told */

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 #include "qmgr/dest/site_limits.h"
 
+#include "base/clock.h"
 #include "qmgr/dest/conn.h"
 #include "qmgr/dest/provider.h"
+#include "qmgr/dest/suspend.h"
 #include "qmgr/sched/share.h"
 
 /* Of one site and peer. */
@@ -21,7 +23,8 @@ struct row {
 
 static bool is_suspended(struct question *q, struct limit *l)
 {
-	(void)l;
+	int64_t until_ms = suspend_site_until_ms(q->s->db, q->s);
+	l->until_ms = until_ms ? destdb_now_ms(q->s->db) + until_ms - clock_wall_ms() : 0;
 	return q->s->health == SITE_SUSPENDED;
 }
 

@@ -6,6 +6,7 @@
 #include "qmgr/dest/destdb_text.h"
 #include "qmgr/dest/ladder.h"
 #include "qmgr/dest/provider.h"
+#include "qmgr/dest/suspend.h"
 
 enum { DOMAINS = 6 };
 
@@ -393,6 +394,31 @@ static void few_connections_are_opened_while_all_is_refused(void **state)
 	destdb_check(&q->db);
 }
 
+static void a_suspended_provider_gets_nothing(void **state)
+{
+	(void)state;
+	begin(paced);
+	mail_to_site(0, 1);
+	suspend_begin(&q->db, "big", SUSPEND_PROVIDER, clock_wall_ms() + 60000);
+	qmgr_thread_settle(q);
+	struct envelope *e = is_parked(1);
+	envelope_free(&e);
+	see_to_others();
+	close_orderly(open_at(0));
+	mail_to_site(1, 2); /* one that was not known */
+	e = is_parked(2);
+	envelope_free(&e);
+	see_to_others();
+	send_mail(3, "x@else.test");
+	answer("else.test", "10 mx.else.test 192.0.2.99");
+	assert_int_equal(opened.n, 1);
+	assert_false(suspend_end(&q->db, "big")); /* a name is a site's, a host's or a domain's */
+	pass_time(60000);
+	assert_null(q->db.suspended);
+	assert_false(site_of(0)->suspended || site_of(1)->suspended);
+	see_to_others();
+}
+
 static const char carried[] =
 	"transport slow { port = 2525 }  transport other { }"
 	"provider big { mx = { .big.test } transport = slow }"
@@ -535,6 +561,7 @@ int main(void)
 		TEST(its_pace_outlives_it_and_the_process),
 		TEST(a_reset_of_one_forgets_the_pace_of_all),
 		TEST(a_section_that_goes_leaves_each_its_own_pace),
+		TEST(a_suspended_provider_gets_nothing),
 		TEST(few_connections_are_opened_while_all_is_refused),
 		TEST(it_chooses_the_transport_of_its_mail),
 		TEST(what_a_route_names_goes_before_it),
