@@ -122,6 +122,7 @@ struct conf_route {
 	int line;
 	CONF_ROUTE(CONF_MEMBER)
 	const struct conf_transport *by; /* the transport of that name */
+	bool named;			 /* in the file, whichever it is */
 };
 
 struct conf_alias {
@@ -148,7 +149,9 @@ struct conf_provider {
 	char *title;
 	int line;
 	CONF_PROVIDER(CONF_MEMBER)
-	const char *file, *mx_file; /* of the section; and of the one that has given mx */
+	const char *file, *mx_file;	 /* of the section; and of the one that has given mx, */
+	const char *by_file;		 /* or transport */
+	const struct conf_transport *by; /* the transport of that name; or NULL */
 };
 
 struct conf_suffix;
@@ -224,6 +227,7 @@ struct conf {
 	struct conf_events events;
 	struct conf_cluster cluster;
 	bool routes_verify;    /* some route section does */
+	bool providers_carry;  /* some provider names a transport */
 	struct tables *tables; /* what the files say that it names, unless they were not wanted */
 	struct conf *whole;    /* of which this is a copy with other tables; or NULL */
 };
@@ -288,6 +292,10 @@ const struct conf_alias *conf_alias_find(const struct conf *, const char *addres
 
 const struct conf_provider *conf_provider_find(const struct conf *, const char *host);
 /* The one that has the longest of the suffixes in which this mail host lies; or NULL. */
+
+const struct conf_provider *conf_provider_of_answer(const struct conf *, const struct resolve *);
+/* The one that has all hosts of the best preference; or NULL. Those of lesser preference may be another's, to
+ * help out. */
 
 enum { CONF_DKIM_MAX = 8 }; /* signatures of one message */
 

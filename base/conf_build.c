@@ -171,10 +171,10 @@ static struct conf_provider *provider_of_title(const struct conf *c, const char 
 	return NULL;
 }
 
-static bool gives_mx(const struct conf_block *block)
+static bool gives(const struct conf_block *block, const char *setting)
 {
 	for (int i = 0; i < block->nsetting; i++)
-		if (strcmp(block->setting[i].row->name, "mx") == 0)
+		if (strcmp(block->setting[i].row->name, setting) == 0)
 			return true;
 	return false;
 }
@@ -191,8 +191,10 @@ static void take_provider(struct builder *b, const struct conf_block *block, con
 	apply(&of_file, block, p);
 	p->file = file;
 	p->line = block->line;
-	if (gives_mx(block) || !p->mx_file)
+	if (gives(block, "mx") || !p->mx_file)
 		p->mx_file = file;
+	if (gives(block, "transport"))
+		p->by_file = file;
 }
 
 static int count_providers(const struct conf_file *from)

@@ -314,6 +314,7 @@ static void check_route(struct check *c, struct conf_route *r)
 			r->by = &f->transport[i];
 	if (!r->by)
 		FAULT(c, &r->transport, -1, r->line, "there is no transport \"%s\"", r->transport);
+	r->named = conf_lines_find(c->lines, &r->transport, -1, 0) > 0;
 	if (*r->tls)
 		check_policy(c, &r->tls, r->line);
 	f->routes_verify |= r->verify;

@@ -99,6 +99,20 @@ static void check_section(const struct conf_provider *p, struct conf_faults *fau
 		conf_fault(faults, p->file, p->line, "provider \"%s\" has no mx", p->title);
 }
 
+static void find_transport(struct conf *c, struct conf_provider *p, const struct conf_lines *lines,
+			   struct conf_faults *faults)
+{
+	if (!*p->transport)
+		return;
+	for (int i = 0; i < c->ntransport; i++)
+		if (strcmp(c->transport[i].title, p->transport) == 0)
+			p->by = &c->transport[i];
+	c->providers_carry = true;
+	if (!p->by)
+		conf_fault(faults, p->by_file, conf_lines_find(lines, &p->transport, -1, p->line),
+			   "provider \"%s\": there is no transport \"%s\"", p->title, p->transport);
+}
+
 static int by_name(const void *a, const void *b)
 {
 	return strcmp(((const struct conf_suffix *)a)->name, ((const struct conf_suffix *)b)->name);
@@ -122,6 +136,7 @@ void conf_provider_check(struct conf *c, const struct conf_lines *lines, struct 
 	for (int i = 0; i < c->nprovider; i++) {
 		check_section(&c->provider[i], faults);
 		add_suffixes(c, &c->provider[i], lines, faults);
+		find_transport(c, &c->provider[i], lines, faults);
 	}
 	qsort(c->suffix, (size_t)c->nsuffix, sizeof *c->suffix, by_name_and_line);
 	for (int i = 1; i < c->nsuffix; i++) {
@@ -158,4 +173,16 @@ const struct conf_provider *conf_provider_find(const struct conf *c, const char 
 			return s->of;
 	}
 	return NULL;
+}
+
+const struct conf_provider *conf_provider_of_answer(const struct conf *c, const struct resolve *r)
+{
+	const struct conf_provider *all = NULL;
+	for (int i = 0; i < r->nhost && r->host[i].preference == r->host[0].preference; i++) {
+		const struct conf_provider *p = conf_provider_find(c, r->host[i].name);
+		if (!p || (all && p != all))
+			return NULL;
+		all = p;
+	}
+	return all;
 }

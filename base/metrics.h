@@ -203,6 +203,14 @@ const int64_t *metrics_bounds(enum metric_histogram); /* HISTOGRAM_BUCKETS - 1 o
 	  "What all nodes say of themselves, added up")                                            \
 	F(sites_held, "sites_held", "constraint", NULL,                                            \
 	  "Sites that mail waits for, by what holds it back")                                      \
+	F(provider_deliveries, "provider_deliveries_total", "result", "provider",                  \
+	  "Attempts on recipients at hosts of a provider, by result")                              \
+	F(provider_refusals, "provider_pace_refusals_total", "provider", NULL,                     \
+	  "Transactions that hosts of a provider refused for their rate or volume, or for us")     \
+	F(provider_connections, "provider_connections", "provider", NULL,                          \
+	  "Connections to hosts of a provider")                                                    \
+	F(provider_pace, "provider_pace_per_hour", "provider", NULL,                               \
+	  "Deliveries in an hour that a provider was found to let through, while that is known")   \
 	F(certificate_expiry, "certificate_expiry_seconds", "certificate", NULL,                   \
 	  "Seconds until the certificate of a listener expires")
 

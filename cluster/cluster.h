@@ -73,8 +73,9 @@ struct cluster_order {
 	void *owner;
 	enum cluster_kind kind;
 	enum cluster_verb verb;
-	char *name; /* of a site, host, domain or login */
-	char *why;  /* it was not taken, a clause; NULL: all nodes have it, or will */
+	char *name;	  /* of a site, host, domain or login */
+	int64_t until_ms; /* wall clock: a suspension ends by itself; 0: not */
+	char *why;	  /* it was not taken, a clause; NULL: all nodes have it, or will */
 };
 
 struct cluster_order *cluster_order_new(enum cluster_kind, enum cluster_verb, const char *name,

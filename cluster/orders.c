@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "cluster/orders.h"
 
+#include "base/clock.h"
 #include "base/fact.h"
 #include "base/log.h"
 #include "base/magic.h"
@@ -14,7 +15,7 @@
 
 enum { ORDERS_MAGIC = 0x6f726465, ID_MAX = 32, MARK_MAX = 12, ORDER_NAME_MAX = 4095 };
 
-/* KEYS: the hash. ARGV: an id for a new one, the channel, KIND NAME, verb, node, how many names there may be, a mark. Of
+/* KEYS: the hash. ARGV: an id for a new one, the channel, KIND NAME, verb, node, how many names there may be, a mark, the time. Of
  * the marks the last hundreds stay. */
 static const char give_script[] =
 	"local kind = redis.call('TYPE', KEYS[1]).ok\n"
@@ -23,8 +24,10 @@ static const char give_script[] =
 	"if redis.call('HLEN', KEYS[1]) >= most then\n"
 	"  local all = redis.call('HGETALL', KEYS[1])\n"
 	"  for i = 1, #all, 2 do\n"
-	"    if string.find(all[i], ' ') and not string.find(all[i + 1], '^%d+\\tsuspend\\t') "
-	"then\n"
+	"    local ends = string.match(all[i + 1], '^%d+\\tsuspend\\t[^\\t]*\\t(%d+)$')\n"
+	"    local over = ends and tonumber(ends) < tonumber(ARGV[8])\n"
+	"    local stays = string.find(all[i + 1], '^%d+\\tsuspend\\t') and not over\n"
+	"    if string.find(all[i], ' ') and not stays then\n"
 	"      redis.call('HDEL', KEYS[1], all[i])\n"
 	"    end\n"
 	"  end\n"
@@ -62,6 +65,7 @@ struct kept {
 	enum cluster_kind kind;
 	enum cluster_verb verb;
 	const char *name;
+	int64_t until_ms;
 };
 
 struct orders {
@@ -116,7 +120,7 @@ static int find_word(const char *text, size_t len, const char *const words[], in
 	return -1;
 }
 
-/* "dest example.com" and "7<TAB>suspend<TAB>node". */
+/* "dest example.com" and "7<TAB>suspend<TAB>node<TAB>1764000000000". */
 static bool read_order(struct kept *k, const char *field, const char *value)
 {
 	char *rest;
@@ -131,6 +135,8 @@ static bool read_order(struct kept *k, const char *field, const char *value)
 	k->kind = (enum cluster_kind)kind;
 	k->verb = (enum cluster_verb)verb;
 	k->name = field + len + 1;
+	const char *node = strchr(rest + 1, '\t'), *until = node ? strchr(node + 1, '\t') : NULL;
+	k->until_ms = until ? strtoll(until + 1, NULL, 10) : 0;
 	return true;
 }
 
@@ -144,6 +150,7 @@ static void apply(struct orders *o, const struct kept *k)
 {
 	struct cluster_order *order = cluster_order_new(k->kind, k->verb, k->name, NULL, NULL);
 	order->note.type = CLUSTER_APPLY;
+	order->until_ms = k->until_ms;
 	loop_post(o->main, &order->note);
 }
 
@@ -330,9 +337,14 @@ void orders_give(struct orders *o, struct cluster_order *order)
 	make_id(mark);
 	mark[MARK_MAX] = '\0';
 	snprintf(most, sizeof most, "%d", ORDERS_MAX);
-	const char *arg[] = {o->key,  id,   o->channel, field, verbs[order->verb],
-			     o->node, most, mark};
-	if (!link_eval(o->link, &o->give, on_given, order, 1, 8, arg, NULL))
+	char *from = order->until_ms > 0 ? mem_printf("%s\t%" PRId64, o->node, order->until_ms)
+					 : mem_strdup(o->node);
+	char *now = mem_printf("%" PRId64, clock_wall_ms());
+	const char *arg[] = {o->key, id,   o->channel, field, verbs[order->verb],
+			     from,   most, mark,       now};
+	if (!link_eval(o->link, &o->give, on_given, order, 1, 9, arg, NULL))
 		finish(order, "Redis is away");
+	free(now);
+	free(from);
 	free(field);
 }

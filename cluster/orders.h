@@ -4,7 +4,7 @@
  *	ready, or published --> HGETALL --> those behind the last that was carried out here --> CLUSTER_APPLY
  *	                                                                                    --> CLUSTER_SAVE
  *
- *	PREFIX orders	id -> chance; last -> N; KIND NAME -> "N<TAB>VERB<TAB>NODE"; marks -> "N:MARK N:MARK ... "
+ *	PREFIX orders	id -> chance; last -> N; KIND NAME -> "N<TAB>VERB<TAB>NODE", and "<TAB>UNTIL" of a suspension that ends by itself; marks -> "N:MARK N:MARK ... "
  *	PREFIX news	the channel: the number of the latest
  *
  * A node keeps the id and the number in its queue's folder, so that what it did before a restart is not done again: an

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "qmgr/dest/conn.h"
 #include "qmgr/dest/pooling.h"
+#include "qmgr/dest/provider.h"
 #include "qmgr/dest/suspend.h"
 #include "qmgr/domain_mail.h"
 #include "qmgr/nexthop.h"
@@ -70,6 +71,8 @@ static void copy_site(struct dest_site *to, struct qmgr *q, const struct site *s
 	*to = (struct dest_site){
 		.name = mem_strdup(s->name),
 		.transport = mem_strdup(s->queue.transport->title),
+		.provider = s->provider ? mem_strdup(s->provider->name) : NULL,
+		.shared = site_pace_shared(s),
 		.state = site_state_name(s),
 		.window = s->window.concurrency,
 		.limit = (int)t->destination_concurrency_limit,
@@ -87,8 +90,8 @@ static void copy_site(struct dest_site *to, struct qmgr *q, const struct site *s
 		.delay_ms = t->destination_rate_delay,
 		.dead_in_ms = left(site_down_until_ms(s), scheduler_now_ms(&q->sched)),
 		.pace = site_pace_rate(s),
-		.paced_ms = s->pacing.since_ms,
-		.refused = verdict_ref(s->pacing.why),
+		.paced_ms = s->pacing->since_ms,
+		.refused = verdict_ref(s->pacing->why),
 		.last = verdict_ref(s->last_failure),
 		.nhost = s->nhost,
 		.host = mem_zalloc((size_t)s->nhost * sizeof *to->host + 1),
@@ -139,22 +142,39 @@ static void add_host(struct dest_command *c, struct qmgr *q, const struct host *
 	to->why = host_why(h, "");
 }
 
-/* Sites of that name, or if there are none, hosts. */
+static bool is_meant(const struct dest_command *c, const struct site *s)
+{
+	if (c->provider)
+		return s->provider && strcmp(s->provider->name, c->provider) == 0;
+	return !c->name || suspend_site_is(s, c->name);
+}
+
+static void add_suspended(struct dest_command *c, const struct suspended *n)
+{
+	c->suspended =
+		mem_realloc(c->suspended, (size_t)(c->nsuspended + 1) * sizeof *c->suspended);
+	c->suspended[c->nsuspended++] =
+		(struct dest_suspended){.name = mem_strdup(n->name),
+					.provider = n->kind == SUSPEND_PROVIDER,
+					.until_ms = n->until_ms};
+}
+
+/* Sites of that name or provider; or if none has the name, hosts. */
 static void look_up(struct qmgr *q, struct dest_command *c)
 {
 	for (const struct site *s = q->db.sites; s && !has_all(c, c->nsite); s = s->hh.next)
-		if (!c->name || suspend_site_is(s, c->name))
+		if (is_meant(c, s))
 			add_site(c, q, s);
 	c->hosts = c->name && c->nsite == 0;
 	for (const struct host *h = q->db.hosts; h && !has_all(c, c->nhost); h = h->hh.next)
-		if (c->name ? c->hosts && suspend_means_host(h, c->name) : h->refs == 0)
+		if (c->name ? c->hosts && suspend_means_host(h, c->name)
+			    : h->refs == 0 && !c->provider)
 			add_host(c, q, h);
-	c->found = c->nsite + c->nhost;
-	for (const struct suspended *n = q->db.suspended; n && !c->name; n = n->hh.next) {
-		c->suspended = mem_realloc(c->suspended,
-					   (size_t)(c->nsuspended + 1) * sizeof *c->suspended);
-		c->suspended[c->nsuspended++] = mem_strdup(n->name);
-	}
+	c->found = c->nsite + c->nhost + (c->provider && provider_known(&q->db, c->provider));
+	for (const struct suspended *n = q->db.suspended; n && !c->name; n = n->hh.next)
+		if (!c->provider ||
+		    (n->kind == SUSPEND_PROVIDER && strcmp(n->name, c->provider) == 0))
+			add_suspended(c, n);
 }
 
 static void reset(struct qmgr *q, const char *name, bool hosts, bool everywhere)
@@ -196,15 +216,22 @@ static void reset_listed(struct qmgr *q, const struct dest_command *c)
 {
 	for (int i = 0; i < c->nsite; i++)
 		reset(q, c->site[i].name, false, c->everywhere);
+	if (c->provider)
+		provider_forget_pace(&q->db, c->provider);
 }
 
 /* What is not known yet may be named in advance. */
 static void suspend(struct qmgr *q, struct dest_command *c)
 {
+	if (c->provider) {
+		if (c->found > 0)
+			suspend_begin(&q->db, c->provider, SUSPEND_PROVIDER, c->until_ms);
+		return;
+	}
 	enum suspend_kind kind = c->found > 0 ? (c->hosts ? SUSPEND_HOST : SUSPEND_SITE)
 				 : knows_domain(q, c->name) ? SUSPEND_DOMAIN
 							    : SUSPEND_ANY;
-	bool news = suspend_begin(&q->db, c->name, kind);
+	bool news = suspend_begin(&q->db, c->name, kind, c->until_ms);
 	if (news && (kind == SUSPEND_DOMAIN || kind == SUSPEND_ANY))
 		domain_mail_hold(q, c->name);
 	c->found = 1;
@@ -214,7 +241,8 @@ void dest_execute(struct qmgr *q, struct dest_command *c)
 {
 	look_up(q, c);
 	if (c->op == DEST_RESUME)
-		c->found = suspend_end(&q->db, c->name);
+		c->found = c->provider ? suspend_end_provider(&q->db, c->provider)
+				       : suspend_end(&q->db, c->name);
 	else if (c->op == DEST_SUSPEND)
 		suspend(q, c);
 	else if (c->found == 0 && c->name)
@@ -261,6 +289,7 @@ void dest_command_free(struct dest_command **cp)
 		fini_hosts(c->site[i].host, c->site[i].nhost);
 		free(c->site[i].name);
 		free(c->site[i].transport);
+		free(c->site[i].provider);
 		for (int k = 0; k < c->site[i].ndomain; k++)
 			free(c->site[i].domain[k]);
 		free(c->site[i].domain);
@@ -270,8 +299,9 @@ void dest_command_free(struct dest_command **cp)
 	free(c->site);
 	fini_hosts(c->host, c->nhost);
 	for (int i = 0; i < c->nsuspended; i++)
-		free(c->suspended[i]);
+		free(c->suspended[i].name);
 	free(c->suspended);
+	free(c->provider);
 	free(c->name);
 	free(c);
 	*cp = NULL;

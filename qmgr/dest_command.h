@@ -48,6 +48,8 @@ struct dest_host {
 
 struct dest_site {
 	char *name, *transport;
+	char *provider;	   /* whose its hosts are; or NULL */
+	bool shared;	   /* its pace is that of all sites of the provider */
 	const char *state; /* alive, dead, out, refused, paced, limited, suspended */
 	int window, limit; /* limit 0: none */
 	int connections, connecting, busy, idle;
@@ -67,10 +69,18 @@ struct dest_site {
 	char **domain;
 };
 
+struct dest_suspended {
+	char *name;
+	bool provider;	  /* it is one's */
+	int64_t until_ms; /* wall clock; 0: until it is resumed */
+};
+
 struct dest_command {
 	struct note note;
 	enum dest_order op;
-	char *name; /* of sites or else of hosts; NULL: all */
+	char *name;	  /* of sites or else of hosts; NULL: all, or */
+	char *provider;	  /* all sites of this one; or NULL */
+	int64_t until_ms; /* SUSPEND: wall clock, it ends by itself; 0: not */
 	struct loop *reply_to;
 	void *owner;
 	bool filters;	 /* the asker's own: which of its parts asked */
@@ -84,7 +94,7 @@ struct dest_command {
 	int nhost; /* hosts that were meant, or that no site has now */
 	struct dest_host *host;
 	int nsuspended; /* names that are suspended, of all */
-	char **suspended;
+	struct dest_suspended *suspended;
 };
 
 struct dest_save {

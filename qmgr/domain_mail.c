@@ -120,7 +120,7 @@ static void hold_of_site(struct qmgr *q, struct site *s, const char *domain, str
 
 void domain_mail_hold(struct qmgr *q, const char *domain)
 {
-	struct verdict *why = suspend_verdict("domain");
+	struct verdict *why = suspend_verdict("domain", suspend_domain_until_ms(&q->db, domain));
 	for (struct site *s = q->db.sites; s; s = s->hh.next)
 		hold_of_site(q, s, domain, why);
 	verdict_unref(why);

@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "qmgr/dest/conn.h"
 #include "qmgr/dest/ladder.h"
+#include "qmgr/dest/provider.h"
 #include "qmgr/dest/suspend.h"
 #include "qmgr/domain_mail.h"
 #include "qmgr/message.h"
@@ -29,13 +30,14 @@ static struct explain_row *add_site(struct explain_question *x, const struct sit
 	row->of = s;
 	row->site = mem_strdup(s->name);
 	row->transport = mem_strdup(s->queue.transport->title);
+	row->provider = s->provider ? mem_strdup(s->provider->name) : NULL;
 	row->window = s->window.concurrency;
 	row->connections = s->connections;
 	row->connecting = s->connecting;
 	row->busy = s->busy;
 	row->pace = site_pace_rate(s);
-	row->paced_ms = s->pacing.since_ms;
-	row->last = verdict_ref(s->pacing.why && row->pace > 0 ? s->pacing.why : s->last_failure);
+	row->paced_ms = s->pacing->since_ms;
+	row->last = verdict_ref(s->pacing->why && row->pace > 0 ? s->pacing->why : s->last_failure);
 	return row;
 }
 
@@ -198,7 +200,9 @@ static void explain_site(struct explain_question *x, const struct site *s)
 		row->first_slots = job_needed(p->job);
 	} else if (s->health != SITE_ALIVE) {
 		row->constraint = of_health[s->health];
-		row->until_ms = site_down_until_ms(s) ? wall_ms(s->db, site_down_until_ms(s)) : 0;
+		row->until_ms = s->health == SITE_SUSPENDED ? suspend_site_until_ms(s->db, s)
+				: site_down_until_ms(s)	    ? wall_ms(s->db, site_down_until_ms(s))
+							    : 0;
 	} else if (s->busy > 0) {
 		row->constraint = CONSTRAINT_SENDING;
 	}
@@ -216,8 +220,11 @@ static void explain_sites(const struct qmgr *q, struct explain_question *x)
 {
 	if (explain_named(q, x))
 		return;
-	if (suspend_covers_domain(&q->db, x->site))
-		add_row(x, CONSTRAINT_SUSPENDED, 0)->site = mem_strdup(x->site);
+	if (suspend_covers_domain(&q->db, x->site)) {
+		struct explain_row *row = add_row(x, CONSTRAINT_SUSPENDED, 0);
+		row->site = mem_strdup(x->site);
+		row->until_ms = suspend_domain_until_ms(&q->db, x->site);
+	}
 	for (const struct site *s = q->db.sites; s; s = s->hh.next)
 		if (has_host(s, x->site) || domain_mail_goes_to(q, x->site, s))
 			explain_site(x, s);

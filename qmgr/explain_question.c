@@ -26,6 +26,7 @@ void explain_question_free(struct explain_question **xp)
 	for (int i = 0; i < x->nrow; i++) {
 		free(x->row[i].site);
 		free(x->row[i].transport);
+		free(x->row[i].provider);
 		verdict_unref(x->row[i].last);
 	}
 	free(x->row);

@@ -47,20 +47,30 @@ bool nexthop_is_for(const struct nexthop *n, const char *domain)
 	return strlen(domain) == len && strncasecmp(it, domain, len) == 0;
 }
 
+/* By the transport that its job has: the route's, or what a provider wanted. */
+static struct route route_of(const struct job *job, uint32_t recipient)
+{
+	struct route route = *router_route(message_of_work(job->work), recipient);
+	route.named |= strcmp(route.by->title, job->transport->title) != 0;
+	route.by = job->transport->settings;
+	return route;
+}
+
 struct nexthop *nexthop_of(struct job *job, uint32_t recipient)
 {
 	struct message *m = message_of_work(job->work);
 	struct qmgr *q = m->qmgr;
 	const char *address = job->work->envelope->rcpt[recipient].address;
-	const struct route *route = router_route(m, recipient);
+	const struct route route = route_of(job, recipient);
+	bool open = q->sched.conf->providers_carry && !route.named;
 	struct buf key;
 	buf_init(&key);
-	nexthop_write_key(&key, route, address);
-	char *tls = nexthop_tls(q->sched.conf->tables, route, address);
+	nexthop_write_key(&key, &route, address);
+	char *tls = nexthop_tls(q->sched.conf->tables, &route, address);
 	enum envelope_tls wish = job->work->envelope->tls;
-	buf_printf(&key, " tls=%s%s", tls, wishes[wish]);
+	buf_printf(&key, " tls=%s%s%s", tls, wishes[wish], open ? " open" : "");
 	char *logins =
-		nexthop_logins(q->sched.conf->tables, route, job->work->envelope->sender, address);
+		nexthop_logins(q->sched.conf->tables, &route, job->work->envelope->sender, address);
 	buf_puts(&key, logins ? logins : "");
 	struct nexthop *n;
 	HASH_FIND(hh, q->nexthops, buf_cstr(&key), buf_len(&key), n);
@@ -75,29 +85,32 @@ struct nexthop *nexthop_of(struct job *job, uint32_t recipient)
 	n->qmgr = q;
 	n->tls = tls;
 	n->wish = wish;
-	n->site_name = nexthop_site_name(route, address);
+	n->open = open;
+	n->site_name = nexthop_site_name(&route, address);
 	n->logins = logins;
 	n->transport = job->transport;
-	n->by_mx = nexthop_lookup_by_mx(route, address);
+	n->by_mx = nexthop_lookup_by_mx(&route, address);
 	HASH_ADD_KEYPTR(hh, q->nexthops, n->key, strlen(n->key), n);
 	return n;
 }
 
 bool nexthop_known(const struct nexthop *n)
 {
-	return n->way.queue && n->lookup.asking == 0 &&
+	return (n->elsewhere || n->way.queue) && n->lookup.asking == 0 &&
 	       scheduler_now_ms(&n->qmgr->sched) < n->fresh_until_ms;
 }
 
-void nexthop_ask(struct nexthop *n, struct message *m, uint32_t recipient)
+void nexthop_ask(struct nexthop *n, const struct job *job, uint32_t recipient)
 {
+	struct message *m = message_of_work(job->work);
+	const struct route route = route_of(job, recipient);
 	const char *address = m->work.envelope->rcpt[recipient].address;
 	struct qmgr *q = n->qmgr;
 	const struct conf_tls *tls = &q->sched.conf->tls;
 	/* Where nobody is trusted no policy could be kept to. */
 	bool sts = tls->mta_sts && *tls->ca && n->wish != ENVELOPE_TLS_WAIVED;
 	n->asked_by = m;
-	nexthop_lookup_begin(&n->lookup, router_route(m, recipient), address,
+	nexthop_lookup_begin(&n->lookup, &route, address,
 			     &(struct nexthop_edge){.reply_to = q->sched.loop,
 						    .owner = n,
 						    .ask = q->db.edges.to_dns,
@@ -184,7 +197,6 @@ static void enter_site(struct nexthop *n)
 	site->refs++;
 	leave_site(n);
 	n->way.queue = &site->queue;
-	n->fresh_until_ms = scheduler_now_ms(&n->qmgr->sched) + FRESH_MS;
 }
 
 void nexthop_enter(struct nexthop *n, struct job *job, uint32_t recipient)
@@ -204,8 +216,13 @@ static void let_go(struct nexthop *n, struct verdict *failure)
 	for (size_t i = 0; i < nwaiting; i++) {
 		struct job *job = waiting[i].job;
 		struct message *m = message_of_work(job->work);
-		if (!failure && !m->work.cancelled) {
+		if (!failure && !m->work.cancelled && !n->elsewhere) {
 			nexthop_enter(n, job, waiting[i].recipient);
+			continue;
+		}
+		if (!failure && !m->work.cancelled) {
+			router_add(job, waiting[i].recipient);
+			message_check(n->qmgr, m);
 			continue;
 		}
 		if (failure && !m->work.cancelled)
@@ -243,12 +260,24 @@ static void settle_subject(struct nexthop *n, const struct verdict *failure)
 		report_fault(n, failure);
 }
 
+/* NULL: that which it has. */
+static struct transport *wanted_by_provider(const struct nexthop *n)
+{
+	struct scheduler *sched = &n->qmgr->sched;
+	const struct conf_provider *p =
+		n->open ? nexthop_lookup_provider(&n->lookup, sched->conf) : NULL;
+	struct transport *by = p && p->by ? transport_get(sched, p->by) : NULL;
+	return by != n->transport ? by : NULL;
+}
+
 /* All that was asked is known. */
 static void conclude(struct nexthop *n)
 {
 	struct verdict *failure = nexthop_lookup_failure(&n->lookup);
+	n->elsewhere = failure ? NULL : wanted_by_provider(n);
+	n->fresh_until_ms = scheduler_now_ms(&n->qmgr->sched) + (failure ? 0 : FRESH_MS);
 	settle_subject(n, failure);
-	if (!failure)
+	if (!failure && !n->elsewhere)
 		enter_site(n);
 	nexthop_lookup_clear(&n->lookup);
 	router_ended(n->asked_by);

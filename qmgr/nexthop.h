@@ -3,6 +3,9 @@
  *	route + recipient -> key -> known and fresh: at once
  *	                         -> else: ask dns, once for all who wait
  *
+ * Where no transport is named for the mail, the provider of the hosts may want another: then it is known as elsewhere, and
+ * the router asks once more, with the port and the policy of that one.
+ *
  * OWNERSHIP  The thread's table; collected when no peer refers to it and its answer is stale.
  * THREAD     qmgr.
  * STATES     asking (answers outstanding); known until fresh_until_ms; stale.
@@ -25,9 +28,11 @@ struct nexthop {
 	struct way way;		      /* to the site, once that is known */
 	struct nexthop_lookup lookup; /* of its hosts: idle once they are known */
 	struct message *asked_by;
-	bool by_mx;		/* MTA-STS may say something of it */
-	bool exempt;		/* but must not: for reports on TLS (RFC 8460 3) */
-	int64_t fresh_until_ms; /* steady clock */
+	bool open;		     /* no transport is named for such mail */
+	struct transport *elsewhere; /* known: its provider wants this one; or NULL */
+	bool by_mx;		     /* MTA-STS may say something of it */
+	bool exempt;		     /* but must not: for reports on TLS (RFC 8460 3) */
+	int64_t fresh_until_ms;	     /* steady clock */
 	struct waiting_recipient *waiting;
 	size_t nwaiting, waiting_cap;
 	UT_hash_handle hh;
@@ -46,16 +51,16 @@ bool nexthop_is_for(const struct nexthop *, const char *domain);
 struct nexthop *nexthop_of(struct job *, uint32_t recipient);
 /* The one that its route points to. */
 
-bool nexthop_known(const struct nexthop *); /* its site is, and fresh */
+bool nexthop_known(const struct nexthop *); /* its site is, or elsewhere, and fresh */
 
-void nexthop_ask(struct nexthop *, struct message *, uint32_t recipient);
-/* Begin a look-up on behalf of this message; what for is taken from the recipient's route. */
+void nexthop_ask(struct nexthop *, const struct job *, uint32_t recipient);
+/* Begin a look-up on behalf of this message on its transport; what for is taken from the recipient's route. */
 
 void nexthop_wait(struct nexthop *, struct job *, uint32_t recipient);
 /* With the answer the recipient gets its entry, or its verdict. */
 
 void nexthop_enter(struct nexthop *, struct job *, uint32_t recipient);
-/* It is known: the recipient has its entry. */
+/* It is known, and not elsewhere: the recipient has its entry. */
 
 void nexthop_answered(struct resolve *);
 void nexthop_sts_answered(struct sts_ask *);

@@ -8,6 +8,7 @@
 #include "qmgr/outcome.h"
 #include "qmgr/sched/pool.h"
 #include "qmgr/sched/share.h"
+#include "qmgr/sched/shelf.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -48,15 +49,37 @@ static bool allowed(const struct message *m)
 static void put_off(struct job *job, uint32_t recipient)
 {
 	struct outcome_context context = {.transport = job->transport, .untried = true};
-	struct verdict *why = suspend_verdict("domain");
-	outcome_apply(message_of_work(job->work), recipient, why, &context);
+	struct message *m = message_of_work(job->work);
+	const char *domain = mailaddr_domain(m->work.envelope->rcpt[recipient].address);
+	struct verdict *why =
+		suspend_verdict("domain", suspend_domain_until_ms(&m->qmgr->db, domain));
+	outcome_apply(m, recipient, why, &context);
 	verdict_unref(why);
-	message_of_work(job->work)->put_off = true;
+	m->put_off = true;
 	job->routing--;
 	pool_free(job, 1);
 }
 
-/* False: it needs a look-up, and may not have one now. */
+/* To the transport that its provider wants. False: there is no room for it in memory now. */
+static bool move(struct job *from, uint32_t recipient, struct transport *by)
+{
+	struct message *m = message_of_work(from->work);
+	if (pool_transport_room(by) <= 0) {
+		m->qmgr->router_due = true; /* at the next wake-up */
+		return false;
+	}
+	struct job *to = job_get(from->work, by);
+	pool_take(to);
+	to->routing++;
+	assert(from->routing > 0);
+	from->routing--;
+	pool_free(from, 1);
+	shelf_resize(from);
+	router_add(to, recipient);
+	return true;
+}
+
+/* False: it needs a look-up, or room, and may not have that now. */
 static bool route(struct job *job, uint32_t recipient)
 {
 	struct message *m = message_of_work(job->work);
@@ -74,6 +97,8 @@ static bool route(struct job *job, uint32_t recipient)
 		return true;
 	}
 	struct nexthop *n = nexthop_of(job, recipient);
+	if (nexthop_known(n) && n->elsewhere)
+		return move(job, recipient, n->elsewhere);
 	if (nexthop_known(n)) {
 		nexthop_enter(n, job, recipient);
 		return true;
@@ -83,7 +108,7 @@ static bool route(struct job *job, uint32_t recipient)
 			return false;
 		m->lookups++;
 		m->qmgr->lookups++;
-		nexthop_ask(n, m, recipient);
+		nexthop_ask(n, job, recipient);
 	}
 	nexthop_wait(n, job, recipient);
 	return true;

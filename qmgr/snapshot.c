@@ -2,6 +2,7 @@
 #include "qmgr/snapshot.h"
 
 #include "base/mem.h"
+#include "qmgr/dest/provider.h"
 #include "qmgr/dest/site.h"
 #include "qmgr/message.h"
 
@@ -88,6 +89,7 @@ static void copy(struct snapshot_site *to, const struct site *s, int64_t now_ms)
 	*to = (struct snapshot_site){
 		.name = mem_strdup(s->name),
 		.transport = mem_strdup(s->queue.transport->title),
+		.provider = s->provider ? mem_strdup(s->provider->name) : NULL,
 		.state = site_state_name(s),
 		.window = s->window.concurrency,
 		.connections = s->connections,
@@ -134,6 +136,7 @@ static void fini(struct snapshot_site *s)
 {
 	free(s->name);
 	free(s->transport);
+	free(s->provider);
 	verdict_unref(s->last);
 }
 

@@ -26,6 +26,7 @@ enum { SNAPSHOT_SITES_MAX = 20 }; /* of each kind */
 
 struct snapshot_site {
 	char *name, *transport;
+	char *provider;	   /* or NULL */
 	const char *state; /* alive, dead, out, refused, paced, limited, suspended */
 	int window, connections, connecting, busy;
 	int64_t waiting;      /* entries */

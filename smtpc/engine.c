@@ -6,6 +6,8 @@
 #include <assert.h>
 #include <string.h>
 
+enum { VAIN_TRIPS = 10, VAIN_MS = 2000 }; /* so long an answer may take that may never come */
+
 static const struct {
 	const char *text;
 	void (*say)(struct engine *);
@@ -216,7 +218,9 @@ int64_t engine_timeout_ms(const struct engine *e)
 	if ((x->kind == EXPECTED_DOT || x->kind == EXPECTED_BDAT) &&
 	    x->transaction->stage == TRANSACTION_CONTENT)
 		return t->data_block_timeout;
-	return *(const int64_t *)((const char *)t + kinds[x->kind].timeout);
+	int64_t most_ms = *(const int64_t *)((const char *)t + kinds[x->kind].timeout);
+	int64_t soon_ms = VAIN_TRIPS * e->round_trip_us / 1000 + VAIN_MS;
+	return engine_waits_in_vain(e) && soon_ms < most_ms ? soon_ms : most_ms;
 }
 
 bool engine_idle(const struct engine *e)

@@ -57,6 +57,8 @@ void engine_expired(struct engine *e)
 		engine_close(e, BREAK_LOST, NULL);
 	else if (e->state == ENGINE_READY && !expected_first(&e->expected))
 		engine_quit(e);
+	else if (engine_waits_in_vain(e))
+		engine_spare(e);
 	else
 		break_off(e, engine_sending(e) ? "it takes no more of the message"
 					       : "no answer in time");

@@ -102,6 +102,12 @@ void engine_renew(struct engine *, int carried);
 /* Closed in order; what is given comes back, and is to go on on a fresh connection to the same host.
  * carried: messages that this one has carried, if it is that which ends it; or 0. */
 
+bool engine_waits_in_vain(const struct engine *);
+/* The message in front has its answer, and the envelope that was sent behind it may have been thrown away. */
+
+void engine_spare(struct engine *);
+/* It was: closed, what is given comes back, and the next connection is CONNECTION_APART. */
+
 bool engine_followed(const struct engine *, const struct transaction *);
 /* Another transaction has begun behind this one. */
 

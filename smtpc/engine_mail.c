@@ -114,7 +114,8 @@ static bool begin(struct engine *e, struct transaction *t)
 	t->ahead = t->delivery->ahead && e->can.pipelining && !e->apart && !keeps_apart(t);
 	t->behind = before(e, t);
 	t->each = engine_speaks_lmtp(e);
-	if (e->owes_rset || (t->behind && (t->chunked || t->each))) {
+	t->after_rset = e->owes_rset || (t->behind && (t->chunked || t->each));
+	if (t->after_rset) {
 		e->owes_rset = false;
 		engine_say(e, "RSET",
 			   (struct expected){.kind = EXPECTED_RSET,

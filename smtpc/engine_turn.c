@@ -13,6 +13,12 @@
  *							(content) or x.7.y (policy); without one,
  *							450, 452, 550 to 553
  *
+ * A host may also throw away what lies in its buffer when it answers the end of a message: then the envelope behind that has no
+ * answer at all, ever. So where the answer to its first command, or to the RSET before it, takes more than ten round trips and
+ * two seconds from the answer in front of it, the connection ends, and the next gets nothing behind a message without an answer.
+ * Nothing is in doubt by that, for no content goes before the answer to such an envelope on a host that has not answered one yet:
+ * and where content is under way, the wait is as long as any.
+ *
  * When a command that was refused so is taken in its turn, it was the hurry: from then on, here and on
  * the next connections, nothing goes behind a message without an answer (CONNECTION_APART); or, if
  * nothing did, each command waits for its reply (CONNECTION_LOCKSTEP).
@@ -27,6 +33,27 @@ bool engine_followed(const struct engine *e, const struct transaction *t)
 {
 	return t->link.next != &e->transactions &&
 	       list_entry(t->link.next, struct transaction, link)->stage != TRANSACTION_QUEUED;
+}
+
+bool engine_waits_in_vain(const struct engine *e)
+{
+	const struct expected *x = expected_first(&e->expected);
+	const struct transaction *t = x ? x->transaction : NULL;
+	return e->state == ENGINE_READY && t && t->behind && !t->alone &&
+	       t->stage == TRANSACTION_ENVELOPE &&
+	       x->kind == (t->after_rset ? EXPECTED_RSET : EXPECTED_MAIL);
+}
+
+void engine_spare(struct engine *e)
+{
+	e->confused = true;
+	e->mode |= CONNECTION_APART;
+	engine_close(
+		e,
+		BREAK_TOLD, /* what was answered stands, and nothing was done of what is behind that */
+		verdict_printf(VERDICT_DEFERRED, 0, "4.4.2", e->setup.peer,
+			       "%s has not answered what came ahead of its own answer",
+			       e->setup.peer));
 }
 
 static bool ends_message(const struct expected *x)

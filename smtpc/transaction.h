@@ -44,6 +44,7 @@ struct transaction {
 	bool chunked;	   /* by BDAT, not DATA */
 	bool ahead;	   /* BDAT does not wait for the replies to the envelope */
 	bool behind;	   /* begun before the one in front of it was answered */
+	bool after_rset;   /* RSET was sent before MAIL */
 	bool mail_accepted;
 	bool each;    /* LMTP: the content has a reply for each recipient */
 	bool unclear; /* one of these refused */

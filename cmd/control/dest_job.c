@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "cmd/control/dest_job.h"
 
+#include "base/clock.h"
 #include "base/magic.h"
 #include "base/mem.h"
 #include "cmd/cmd.h"
@@ -9,8 +10,12 @@
 #include "cmd/text/dest_print.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { DEST_JOB_MAGIC = 0xde570b01 };
+
+/* What stands before the name of a provider between nodes: no site, host or domain begins so. */
+#define OF_PROVIDER "--provider="
 
 struct dest_job {
 	unsigned magic;
@@ -40,23 +45,34 @@ void dest_job_start(struct request *r, struct loop *loop, struct loop *qmgr, str
 	j->loop = loop;
 	j->qmgr = qmgr;
 	j->args = args;
-	j->args.name = j->args.conf_file = NULL;
+	j->args.name = j->args.conf_file = j->args.provider = j->args.for_text = NULL;
 	r->job = j;
 	r->gone = gone;
-	if (args.cluster)
-		loop_post(cluster,
-			  &cluster_order_new(CLUSTER_DEST, order_args_to_cluster(args.verb),
-					     args.name, loop, j)
-				   ->note);
-	else
-		loop_post(qmgr,
-			  &dest_command_new(dest_args_order(args.verb), args.name, loop, j)->note);
+	int64_t until_ms = args.for_ms ? clock_wall_ms() + args.for_ms : 0;
+	if (args.cluster) {
+		char *name = args.provider ? mem_printf(OF_PROVIDER "%s", args.provider)
+					   : mem_strdup(args.name);
+		struct cluster_order *o = cluster_order_new(
+			CLUSTER_DEST, order_args_to_cluster(args.verb), name, loop, j);
+		o->until_ms = until_ms;
+		free(name);
+		loop_post(cluster, &o->note);
+		return;
+	}
+	struct dest_command *c = dest_command_new(dest_args_order(args.verb), args.name, loop, j);
+	c->provider = mem_strdup(args.provider);
+	c->until_ms = until_ms;
+	loop_post(qmgr, &c->note);
 }
 
 static struct dest_command *command_of(const struct cluster_order *o, struct loop *loop, void *job)
 {
 	enum dest_order order = dest_args_order(order_args_of_cluster(o->verb));
-	struct dest_command *c = dest_command_new(order, o->name, loop, job);
+	size_t len = strlen(OF_PROVIDER);
+	bool of_provider = strncmp(o->name, OF_PROVIDER, len) == 0;
+	struct dest_command *c = dest_command_new(order, of_provider ? NULL : o->name, loop, job);
+	c->provider = of_provider ? mem_strdup(o->name + len) : NULL;
+	c->until_ms = o->until_ms;
 	c->everywhere = true;
 	return c;
 }
@@ -109,10 +125,11 @@ void dest_job_answer(struct dest_command *c)
 	}
 	magic_check(j, DEST_JOB_MAGIC);
 	struct request *r = j->request;
-	bool missing = c->name && c->found == 0 && !j->args.cluster;
+	bool missing = (c->name || c->provider) && c->found == 0 && !j->args.cluster;
 	if (r && missing)
-		control_complain(r, "sluice: %s: %s\n", c->name,
+		control_complain(r, "sluice: %s: %s\n", c->name ? c->name : c->provider,
 				 c->op == DEST_RESUME ? "not suspended"
+				 : c->provider	      ? "there is no such provider"
 						      : "no such site, host or domain is known");
 	else if (r)
 		say_found(r, j, c);

@@ -99,7 +99,9 @@ static void put_way(struct buf *to, const struct conf *c, const struct route_way
 	else if (w->action == ROUTE_DISCARD)
 		buf_printf(to, "  dropped  %s\n", w->text);
 	else
-		buf_printf(to, "  by       transport %s, tls %s\n", w->by->title,
+		buf_printf(to, "  by       transport %s%s%s, tls %s\n", w->by->title,
+			   w->provider ? ", of provider " : "",
+			   w->provider ? w->provider->title : "",
 			   w->nhop ? w->hop[0].tls : w->by->tls);
 	for (int i = 0; i < w->nhop; i++)
 		put_hop(to, c, &w->hop[i]);
@@ -219,6 +221,7 @@ static void json_way(struct buf *to, const struct conf *c, const struct route_wa
 		json_put_text(to, "text", w->text);
 	} else {
 		json_put_text(to, "transport", w->by->title);
+		json_put_text(to, "provider", w->provider ? w->provider->title : NULL);
 		json_put_text(to, "tls", w->nhop ? w->hop[0].tls : w->by->tls);
 	}
 	json_origin(to, &w->origin);

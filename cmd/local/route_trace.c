@@ -67,6 +67,7 @@ static void add_way(struct route_trace *t, struct route_table *routes, const str
 				.copy = rcpt->notify == NOTIFY_NEVER,
 				.action = route->action,
 				.by = route->by,
+				.named = route->named,
 				.dsn = mem_strdup(route->dsn),
 				.text = mem_strdup(route->text),
 				.setting = route->setting,
@@ -150,6 +151,7 @@ struct route_trace *route_trace_hop(struct conf *conf, const char *hop)
 	*t->way = (struct route_way){.recipient = "",
 				     .action = ROUTE_DELIVER,
 				     .by = route.by,
+				     .named = true,
 				     .setting = "route",
 				     .origin = route.origin};
 	find_demands(conf, t->way, &route);
@@ -223,24 +225,7 @@ bool route_trace_by_domain(const struct route_way *w, const struct route_hop *h)
 	       w->by->protocol == TRANSPORT_PROTOCOL_SMTP;
 }
 
-void route_trace_ask(struct route_trace *t, bool dane)
-{
-	struct asking a = {.dns = dns_new(t->conf), .dane = dane};
-	a.loop = loop_new("route", answered, NULL, &a);
-	dns_start(a.dns);
-	for (uint32_t i = 0; i < t->nway; i++)
-		ask_way(&a, &t->way[i], is_by_domain(&t->way[i]));
-	timer_init(&a.limit, too_long, &a);
-	loop_timer_in(a.loop, &a.limit, ANSWER_MS);
-	if (a.open > 0)
-		ev_run(a.loop->ev, 0);
-	timer_stop(&a.loop->timers, &a.limit);
-	dns_stop(a.dns);
-	dns_free(&a.dns);
-	loop_free(&a.loop);
-}
-
-static void free_way(struct route_way *w)
+static void free_hops(struct route_way *w)
 {
 	for (int i = 0; i < w->nhop; i++) {
 		resolve_free(&w->hop[i].answer);
@@ -249,9 +234,70 @@ static void free_way(struct route_way *w)
 		free(w->hop[i].tls);
 		free(w->hop[i].row.policy);
 	}
+	free(w->hop);
+	w->hop = NULL;
+	w->nhop = 0;
+}
+
+static void free_demands(struct route_way *w)
+{
 	for (size_t i = 0; i < sizeof w->demand / sizeof *w->demand; i++)
 		free(w->demand[i].policy);
-	free(w->hop);
+}
+
+/* As the router has it: the transport of its provider, and the same questions with the port and the policy of that. */
+static bool go_elsewhere(struct route_trace *t, struct route_way *w)
+{
+	const struct resolve *r = w->nhop > 0 ? w->hop[0].answer : NULL;
+	const struct conf_provider *p =
+		r && r->nhost > 0 && !w->named ? conf_provider_of_answer(t->conf, r) : NULL;
+	if (!p || !p->by || p->by == w->by)
+		return false;
+	w->provider = p;
+	w->by = p->by;
+	w->named = true;
+	char *tls = mem_strdup(w->demand[1].policy);
+	struct route route = {.by = p->by, .tls = tls, .origin = w->demand[1].origin};
+	free_hops(w);
+	free_demands(w);
+	find_demands(t->conf, w, &route);
+	free(tls);
+	add_hop(t, w, mailaddr_domain(w->recipient), false);
+	for (int i = 0; i < w->by->fallback_relay.n; i++)
+		add_hop(t, w, w->by->fallback_relay.item[i], true);
+	return true;
+}
+
+static void wait_for_answers(struct asking *a)
+{
+	loop_timer_in(a->loop, &a->limit, ANSWER_MS);
+	if (a->open > 0)
+		ev_run(a->loop->ev, 0);
+	timer_stop(&a->loop->timers, &a->limit);
+}
+
+void route_trace_ask(struct route_trace *t, bool dane)
+{
+	struct asking a = {.dns = dns_new(t->conf), .dane = dane};
+	a.loop = loop_new("route", answered, NULL, &a);
+	timer_init(&a.limit, too_long, &a);
+	dns_start(a.dns);
+	for (uint32_t i = 0; i < t->nway; i++)
+		ask_way(&a, &t->way[i], is_by_domain(&t->way[i]));
+	wait_for_answers(&a);
+	for (uint32_t i = 0; i < t->nway && a.open == 0; i++)
+		if (go_elsewhere(t, &t->way[i]))
+			ask_way(&a, &t->way[i], true);
+	wait_for_answers(&a);
+	dns_stop(a.dns);
+	dns_free(&a.dns);
+	loop_free(&a.loop);
+}
+
+static void free_way(struct route_way *w)
+{
+	free_hops(w);
+	free_demands(w);
 	free(w->dsn);
 	free(w->text);
 }

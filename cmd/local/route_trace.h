@@ -43,6 +43,8 @@ struct route_way { /* of one recipient */
 	bool copy; /* somebody's bcc */
 	enum route_action action;
 	const struct conf_transport *by;
+	bool named; /* by the route, or a relay; else a provider may choose another */
+	const struct conf_provider *provider; /* that has chosen it; or NULL */
 	char *dsn, *text;
 	const char *setting;
 	struct table_origin origin;

@@ -6,8 +6,9 @@
 #include "cmd/options.h"
 
 static const char usage[] =
-	"usage: sluice dest [list|show] [SITE|HOST|DOMAIN] [--json | --tabs]\n"
-	"       sluice dest suspend|resume|reset SITE|HOST|DOMAIN [--cluster]\n"
+	"usage: sluice dest [list|show] [SITE|HOST|DOMAIN|--provider NAME] [--json | --tabs]\n"
+	"       sluice dest suspend SITE|HOST|DOMAIN|--provider NAME [--for TIME] [--cluster]\n"
+	"       sluice dest resume|reset SITE|HOST|DOMAIN|--provider NAME [--cluster]\n"
 	"list:    one line for each site that the relay knows, the worst first, with its hosts;\n"
 	"         with --tabs sites only: name, transport, state, seconds until a host is tried,\n"
 	"         window, connections, busy, waiting, deferred, replies so far, and the last "
@@ -16,16 +17,20 @@ static const char usage[] =
 	"show:    the same with all details.\n"
 	"suspend: deliver nothing there until resume; waiting mail is deferred. This stays in\n"
 	"         force over restarts, and may be given before there is any mail for it.\n"
+	"         With --for it ends by itself: 90s, 30m, 1h, 2d.\n"
 	"resume:  deliver there again, first the mail that has waited.\n"
 	"reset:   forget what was learnt: failures, retry times, limits, broken TLS, the window.\n"
 	"With --cluster it holds on all nodes of the cluster, also on those that start later.\n"
+	"--provider means all sites of this provider.\n"
 	"SITE is the first word of a line of list; HOST is the name of a host, its address,\n"
 	"or ADDRESS:PORT. A name that both have means the site; one that neither has, a domain.\n";
 
 static const char *usage_of(const struct order_args *args)
 {
-	static const char change[] = "usage: sluice dest suspend|resume|reset SITE|HOST|DOMAIN "
-				     "[--cluster]\n";
+	static const char change[] =
+		"usage: sluice dest suspend SITE|HOST|DOMAIN|--provider NAME [--for TIME] "
+		"[--cluster]\n"
+		"       sluice dest resume|reset SITE|HOST|DOMAIN|--provider NAME [--cluster]\n";
 	return !args->help && order_args_change(args->verb) ? change : usage;
 }
 

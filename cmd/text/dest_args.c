@@ -18,7 +18,8 @@ bool dest_args_parse(struct order_args *a, int argc, char **argv, struct buf *er
 {
 	if (!order_args_parse(a, argc, argv, "a site or a host", error))
 		return false;
-	if (a->name && !good_name(a->name)) {
+	if ((a->name && !good_name(a->name)) ||
+	    (a->provider && (!*a->provider || !good_name(a->provider)))) {
 		buf_puts(error, "dest: that is no name");
 		return false;
 	}

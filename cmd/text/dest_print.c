@@ -43,6 +43,8 @@ static void put_rate(struct buf *to, const struct dest_site *s)
 static void put_pace(struct buf *to, const struct dest_site *s)
 {
 	explain_print_pace(to, s->pace, s->paced_ms, false);
+	if (s->shared)
+		buf_printf(to, ", of all that is %s's", s->provider);
 	if (s->refused) {
 		buf_puts(to, ", because: ");
 		reply_words_put(to, s->refused, false);
@@ -169,6 +171,8 @@ static void put_site_line(struct buf *to, const struct dest_site *s, const struc
 	if (s->deferred > 0)
 		buf_printf(to, " deferred=%-5" PRId64 " parked=%-5" PRId64, s->deferred, s->parked);
 	put_rate(to, s);
+	if (s->provider)
+		buf_printf(to, " provider=%s", s->provider);
 	if (s->pace > 0) {
 		buf_puts(to, " pace=\"");
 		put_pace(to, s);
@@ -199,6 +203,21 @@ void dest_print_sort(struct dest_command *c)
 		qsort(c->site, (size_t)c->nsite, sizeof *c->site, by_badness);
 }
 
+static void put_until(struct buf *to, int64_t until_ms)
+{
+	if (until_ms == 0)
+		return;
+	buf_puts(to, " until ");
+	moment_put(to, until_ms, false);
+}
+
+static void put_suspended(struct buf *to, const struct dest_suspended *n)
+{
+	buf_printf(to, "suspended: %s%s", n->provider ? "provider " : "", n->name);
+	put_until(to, n->until_ms);
+	buf_puts(to, "\n");
+}
+
 void dest_print_list(struct buf *to, const struct dest_command *c)
 {
 	const struct widths w = measure(c);
@@ -212,7 +231,7 @@ void dest_print_list(struct buf *to, const struct dest_command *c)
 	for (int i = 0; i < c->nhost; i++)
 		put_host_line(to, &c->host[i], &w);
 	for (int i = 0; i < c->nsuspended; i++)
-		buf_printf(to, "suspended: %s\n", c->suspended[i]);
+		put_suspended(to, &c->suspended[i]);
 }
 
 void dest_print_tabs(struct buf *to, const struct dest_command *c)
@@ -294,7 +313,10 @@ static void put_host_full(struct buf *to, const struct dest_host *h)
 
 static void put_site_full(struct buf *to, const struct dest_site *s)
 {
-	buf_printf(to, "site:        %s\ntransport:   %s\nstate:       ", s->name, s->transport);
+	buf_printf(to, "site:        %s\ntransport:   %s\n", s->name, s->transport);
+	if (s->provider)
+		buf_printf(to, "provider:    %s\n", s->provider);
+	buf_puts(to, "state:       ");
 	put_state(to, s->state, s->dead_in_ms);
 	buf_printf(to, "\nwindow:      %d of ", s->window);
 	if (s->limit > 0)
@@ -399,8 +421,8 @@ static void json_pace(struct buf *to, const struct dest_site *s)
 		buf_puts(to, ",\"pace\":null");
 		return;
 	}
-	buf_printf(to, ",\"pace\":{\"rate\":%.3f,\"since\":%.3f,", s->pace,
-		   (double)s->paced_ms / 1000);
+	buf_printf(to, ",\"pace\":{\"rate\":%.3f,\"since\":%.3f,\"of_provider\":%s,", s->pace,
+		   (double)s->paced_ms / 1000, s->shared ? "true" : "false");
 	json_text(to, "reason", s->refused ? s->refused->text : "");
 	buf_puts(to, "}");
 }
@@ -412,6 +434,10 @@ static void json_site(struct buf *to, const struct dest_site *s)
 	buf_puts(to, ",");
 	json_text(to, "transport", s->transport);
 	buf_puts(to, ",");
+	if (s->provider) {
+		json_text(to, "provider", s->provider);
+		buf_puts(to, ",");
+	}
 	json_text(to, "state", s->state);
 	buf_printf(to,
 		   ",\"window\":%d,\"limit\":%d,\"connections\":%d,\"connecting\":%d,"
@@ -442,7 +468,13 @@ void dest_print_json(struct buf *to, const struct dest_command *c)
 	}
 	for (int i = 0; i < c->nsuspended; i++) {
 		buf_puts(to, "{");
-		json_text(to, "suspended", c->suspended[i]);
+		json_text(to, "suspended", c->suspended[i].name);
+		buf_printf(to, ",\"provider\":%s,\"until\":",
+			   c->suspended[i].provider ? "true" : "false");
+		if (c->suspended[i].until_ms)
+			buf_printf(to, "%.3f", (double)c->suspended[i].until_ms / 1000);
+		else
+			buf_puts(to, "null");
 		buf_puts(to, "}\n");
 	}
 }
@@ -451,5 +483,8 @@ void dest_print_done(struct buf *to, const struct dest_command *c)
 {
 	static const char *const done[] = {
 		[DEST_SUSPEND] = "suspended", [DEST_RESUME] = "resumed", [DEST_RESET] = "reset"};
-	buf_printf(to, "%s %s\n", c->name, done[c->op]);
+	buf_printf(to, "%s%s %s", c->provider ? "provider " : "",
+		   c->provider ? c->provider : c->name, done[c->op]);
+	put_until(to, c->op == DEST_SUSPEND ? c->until_ms : 0);
+	buf_puts(to, "\n");
 }

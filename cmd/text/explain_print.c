@@ -128,7 +128,8 @@ static void put_line(struct buf *to, const struct explain_question *x,
 	if (row->site)
 		put_clean(to, row->site);
 	if (row->transport)
-		buf_printf(to, " (%s)", row->transport);
+		buf_printf(to, " (%s%s%s)", row->transport, row->provider ? ", of " : "",
+			   row->provider ? row->provider : "");
 	buf_puts(to, ": ");
 	put_sentence(to, row, !x->id, now_ms, false);
 	buf_puts(to, "\n");
@@ -170,6 +171,7 @@ static void put_object(struct buf *to, const struct explain_question *x,
 	put_id(to, "id", x->id);
 	put_string(to, "site", row->site);
 	put_string(to, "transport", row->transport);
+	put_string(to, "provider", row->provider);
 	put_string(to, "constraint", constraint_name(row->constraint));
 	put_string(to, "says", buf_cstr(&sentence));
 	put_string(to, "relief", constraint_row(row->constraint)->relief);

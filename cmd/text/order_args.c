@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 #include "cmd/text/order_args.h"
 
+#include "base/conf_units.h"
+
 #include <assert.h>
 #include <string.h>
 
@@ -11,6 +13,8 @@ static const char *const verbs[] = {[ORDER_LIST] = "list",
 				    [ORDER_RESET] = "reset"};
 
 enum { VERBS = sizeof verbs / sizeof *verbs };
+
+#define FOR_MOST_MS (INT64_C(365) * 24 * 3600000)
 
 bool order_args_change(enum order_verb verb)
 {
@@ -46,10 +50,21 @@ static bool take_verb(struct order_args *a, const char *command, const char *wor
 	return false;
 }
 
+/* "--NAME VALUE" or "--NAME=VALUE"; NULL: it is not this option, or has no value. */
+static const char *value_of(const char *name, int argc, char **argv, int *i)
+{
+	size_t len = strlen(name);
+	if (strncmp(argv[*i], name, len) != 0)
+		return NULL;
+	if (argv[*i][len] == '=')
+		return argv[*i] + len + 1;
+	return argv[*i][len] == '\0' && *i + 1 < argc ? argv[++*i] : NULL;
+}
+
 /* An option; false: there is none of that name, or its argument is missing. */
 static bool take_option(struct order_args *a, int argc, char **argv, int *i)
 {
-	const char *word = argv[*i];
+	const char *word = argv[*i], *value;
 	bool with_file = strcmp(word, "-c") == 0 || strcmp(word, "--config") == 0;
 	if (strcmp(word, "--json") == 0)
 		a->json = true;
@@ -59,6 +74,10 @@ static bool take_option(struct order_args *a, int argc, char **argv, int *i)
 		a->cluster = true;
 	else if (strcmp(word, "--help") == 0)
 		a->help = true;
+	else if ((value = value_of("--provider", argc, argv, i)))
+		a->provider = value;
+	else if ((value = value_of("--for", argc, argv, i)))
+		a->for_text = value;
 	else if (strncmp(word, "--config=", 9) == 0)
 		a->conf_file = word + 9;
 	else if (with_file && *i + 1 < argc)
@@ -72,7 +91,8 @@ static bool take_option(struct order_args *a, int argc, char **argv, int *i)
 
 static void wrong_option(const char *word, struct buf *error)
 {
-	if (strcmp(word, "-c") == 0 || strcmp(word, "--config") == 0)
+	if (strcmp(word, "-c") == 0 || strcmp(word, "--config") == 0 ||
+	    strcmp(word, "--provider") == 0 || strcmp(word, "--for") == 0)
 		buf_printf(error, "%s wants a value", word);
 	else
 		buf_printf(error, "there is no option %s", word);
@@ -89,11 +109,31 @@ static bool take_name(struct order_args *a, const char *command, const char *wor
 	return true;
 }
 
-static bool fits(const struct order_args *a, const char *command, const char *named,
-		 struct buf *error)
+/* Of --for. */
+static bool read_duration(struct order_args *a, struct buf *error)
+{
+	struct buf why = {0};
+	bool good =
+		!a->for_text || (conf_amount_parse(CONF_duration, a->for_text, &a->for_ms, &why) &&
+				 a->for_ms > 0 && a->for_ms <= FOR_MOST_MS);
+	if (!good)
+		buf_printf(error, "--for %s: it is a time such as 90s, 30m, 1h or 2d, up to 365d",
+			   a->for_text);
+	buf_fini(&why);
+	return good;
+}
+
+static bool fits(struct order_args *a, const char *command, const char *named, struct buf *error)
 {
 	bool change = order_args_change(a->verb);
-	if (change && !a->name)
+	if (!read_duration(a, error))
+		return false;
+	if (a->name && a->provider)
+		buf_printf(error, "%s %s: name %s or --provider, and one only", command,
+			   verbs[a->verb], named);
+	else if (a->for_text && a->verb != ORDER_SUSPEND)
+		buf_puts(error, "--for belongs to suspend");
+	else if (change && !a->name && !a->provider)
 		buf_printf(error, "%s %s: name %s", command, verbs[a->verb], named);
 	else if (a->tabs && (a->json || a->verb != ORDER_LIST))
 		buf_puts(error, "--tabs belongs to list, without --json");

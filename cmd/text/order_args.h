@@ -14,6 +14,7 @@
 #include "cluster/cluster.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 
 enum order_verb { ORDER_LIST, ORDER_SHOW, ORDER_SUSPEND, ORDER_RESUME, ORDER_RESET };
 
@@ -22,6 +23,9 @@ struct order_args {
 	bool json, tabs, help;
 	bool cluster;	       /* an order: on all nodes */
 	const char *name;      /* or NULL: all */
+	const char *provider;  /* instead; or NULL */
+	const char *for_text;  /* of --for; or NULL */
+	int64_t for_ms;	       /* that: a suspension ends by itself; 0: not */
 	const char *conf_file; /* of -c, or NULL */
 };
 

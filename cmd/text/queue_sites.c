@@ -96,11 +96,12 @@ static bool names_host(const char *names, const char *host)
 	return false;
 }
 
-static bool known(const struct queue_sites *s, const char *transport, const char *domain)
+/* Where no transport is named for it, its provider may have chosen another. */
+static bool known(const struct queue_sites *s, const struct route *route, const char *domain)
 {
 	for (int i = 0; i < s->ndomain; i++)
 		if (strcasecmp(s->domain[i].name, domain) == 0 &&
-		    strcmp(s->domain[i].transport, transport) == 0)
+		    (!route->named || strcmp(s->domain[i].transport, route->by->title) == 0))
 			return true;
 	return false;
 }
@@ -111,7 +112,7 @@ bool queue_sites_lead(struct queue_sites *s, const char *sender, const struct re
 	if (route->action != ROUTE_DELIVER)
 		return false;
 	char *site = nexthop_site_name(route, r->address);
-	bool found = !site && known(s, route->by->title, mailaddr_domain(r->address));
+	bool found = !site && known(s, route, mailaddr_domain(r->address));
 	for (int i = 0; i < s->n && !found; i++)
 		found = (site && names_site(s->name[i], route->by->title, site)) ||
 			(r->last && names_host(s->name[i], r->last->host));

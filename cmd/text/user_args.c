@@ -7,8 +7,11 @@ bool user_args_parse(struct user_args *a, int argc, char **argv, struct buf *err
 	a->login[0] = '\0';
 	if (!order_args_parse(o, argc, argv, "a login", error))
 		return false;
-	if (o->tabs) {
-		buf_puts(error, "there is no option --tabs");
+	if (o->tabs || o->provider || o->for_text) {
+		buf_printf(error, "there is no option --%s",
+			   o->tabs	 ? "tabs"
+			   : o->provider ? "provider"
+					 : "for");
 		return false;
 	}
 	return !o->name || users_login(o->name, a->login, error);

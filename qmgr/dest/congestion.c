@@ -4,6 +4,7 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "qmgr/dest/ladder.h"
+#include "qmgr/dest/provider.h"
 #include "qmgr/sched/job.h"
 
 enum { WARN_AGAIN_MS = 300000 };
@@ -46,6 +47,7 @@ void congestion_look(struct destdb *db)
 
 void congestion_count(const struct destdb *db)
 {
+	provider_measure(db);
 	int64_t held[CONSTRAINT_COUNT] = {0};
 	for (const struct site *s = db->sites; s; s = s->hh.next)
 		held[ladder_of_first(s).constraint]++;

@@ -5,6 +5,7 @@
 #include "qmgr/dest/conn.h"
 #include "qmgr/dest/conn_places.h"
 #include "qmgr/dest/pooling.h"
+#include "qmgr/dest/provider.h"
 #include "qmgr/sched/pool.h"
 
 #include <assert.h>
@@ -186,6 +187,7 @@ void conn_on_back(struct destdb *db, struct delivery *d)
 			       d->rcpt[0].verdict->class != VERDICT_IN_DOUBT;
 		host_carried(c->host);
 		site_pace_answered(c, e, d);
+		provider_count_verdicts(s->provider, d);
 		db->thread.take(c, e, d);
 	}
 	if (e->n > 0 && !w->cancelled) {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 #include "qmgr/dest/conn_places.h"
 
+#include "qmgr/dest/provider.h"
+
 #include "base/metrics.h"
 #include "qmgr/dest/pooling.h"
 
@@ -129,7 +131,8 @@ void conn_load(struct conn *c, struct entry *e)
 	if (was_idle)
 		c->head_us = now_us(c);
 	list_append(&c->carried, &e->in_peer);
-	c->site->pacing.under_way++;
+	c->site->under_way++;
+	c->site->pacing->under_way++;
 	set_busy(c, c->busy + 1);
 	c->given++;
 	c->turn++;
@@ -141,9 +144,12 @@ void conn_unload(struct conn *c, struct entry *e)
 {
 	bool had_place = conn_has_place(c);
 	list_remove(&e->in_peer);
-	if (--c->site->pacing.under_way == 0)
-		learnt_pace_home(&c->site->pacing.learnt);
-	assert(c->site->pacing.under_way >= 0);
+	assert(c->site->under_way > 0 && c->site->pacing->under_way >= c->site->under_way);
+	c->site->under_way--;
+	if (--c->site->pacing->under_way == 0) {
+		learnt_pace_home(&c->site->pacing->learnt);
+		provider_feed_rate(c->site->provider);
+	}
 	set_busy(c, c->busy - 1);
 	if (c->busy == 0 || had_place != conn_has_place(c))
 		conn_relist(c);

@@ -23,8 +23,11 @@ static void count_in(struct conn *c, int n)
 	if (is == CONN_CLOSED)
 		return;
 	s->connections += n;
-	if (s->provider)
+	if (s->provider) {
 		s->provider->connections += n;
+		s->provider->connecting += unready ? n : 0;
+		s->provider->slow += is == CONN_PROBING ? n : 0;
+	}
 	s->connecting += unready ? n : 0;
 	s->slow += is == CONN_PROBING ? n : 0;
 	s->ending += told ? n : 0;
@@ -75,6 +78,8 @@ void conn_move(struct conn *c, enum conn_state to)
 	if (to == CONN_CLOSED) {
 		list_remove(&c->in_host);
 		provider_feed(c->site->provider);
+	} else if (!conn_unready(c) || to == CONN_PROBING) {
+		provider_opened(c->site->provider);
 	}
 	conn_relist(c);
 }

@@ -41,7 +41,7 @@ static const struct constraint_row rows[] = {
 				   .relief = "that connection, as soon as it is ready"},
 	[CONSTRAINT_SUSPENDED] = {.name = "suspended",
 				  .why = "the operator has suspended it",
-				  .relief = "sluice dest resume",
+				  .relief = "sluice dest resume, or the time that was said",
 				  .advice = "the operator has suspended it: sluice dest resume"},
 	[CONSTRAINT_DEAD] =
 		{.name = "dead",

@@ -107,15 +107,21 @@ static void check_transport(const struct destdb *db, const struct transport *t, 
 
 static void check_provider(const struct destdb *db, const struct provider *p)
 {
-	int sites = 0, connections = 0, waiting = 0;
+	int sites = 0, connections = 0, connecting = 0, slow = 0, waiting = 0;
+	int64_t under_way = 0;
 	for (const struct site *s = db->sites; s; s = s->hh.next) {
 		if (s->provider != p)
 			continue;
 		sites++;
 		connections += s->connections;
+		connecting += s->connecting;
+		slow += s->slow;
+		under_way += site_pace_shared(s) ? s->under_way : 0;
+		assert(site_pace_shared(s) == site_pace_wanted(s));
 		waiting += !list_empty(&s->in_provider);
 	}
 	assert(p->sites == sites && p->connections == connections);
+	assert(p->connecting == connecting && p->slow == slow && p->pacing.under_way == under_way);
 	assert(waiting == length(&p->for_connection) + length(&p->for_rate));
 }
 

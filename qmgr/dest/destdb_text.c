@@ -6,6 +6,7 @@
 #include "qmgr/dest/fields.h"
 #include "qmgr/dest/host_text.h"
 #include "qmgr/dest/pooling.h"
+#include "qmgr/dest/provider.h"
 #include "qmgr/dest/remembered.h"
 #include "qmgr/dest/suspend.h"
 
@@ -32,7 +33,7 @@ static void put_host(struct buf *to, const struct host *h)
 
 static void put_site(struct buf *to, const struct remembered *r)
 {
-	buf_printf(to, "site\tkey=%s", r->key);
+	buf_printf(to, "%s\tkey=%s", remembered_is_provider(r) ? "provider" : "site", r->key);
 	fields_put_number(to, "window", r->concurrency);
 	fields_put_number(to, "at", r->at_ms);
 	fields_put_number(to, "pace", (int64_t)(r->pace * HOST_PACE_UNIT));
@@ -44,6 +45,13 @@ static void put_site(struct buf *to, const struct remembered *r)
 	buf_puts(to, "\n");
 }
 
+static void put_suspended(struct buf *to, const struct suspended *n)
+{
+	buf_printf(to, "suspended\t%s=%s", suspend_kind_name(n->kind), n->name);
+	fields_put_number(to, "until", n->until_ms);
+	buf_puts(to, "\n");
+}
+
 void destdb_write(struct destdb *db, struct buf *to)
 {
 	int64_t now_ms = clock_steady_ms();
@@ -52,10 +60,12 @@ void destdb_write(struct destdb *db, struct buf *to)
 			put_host(to, h);
 	for (const struct site *s = db->sites; s; s = s->hh.next)
 		remembered_keep(s);
+	for (const struct provider *p = db->providers; p; p = p->hh.next)
+		remembered_keep_provider(p);
 	for (const struct remembered *r = db->remembered; r; r = r->hh.next)
 		put_site(to, r);
 	for (const struct suspended *n = db->suspended; n; n = n->hh.next)
-		buf_printf(to, "suspended\t%s=%s\n", suspend_kind_name(n->kind), n->name);
+		put_suspended(to, n);
 }
 
 static void read_host(struct destdb *db, const char *line, struct buf *room)
@@ -104,11 +114,12 @@ static void read_site(struct destdb *db, const char *line, struct buf *room)
 
 static void read_suspended(struct destdb *db, const char *line, struct buf *room)
 {
+	int64_t until_ms = fields_number(line, "until", room);
 	for (int kind = 0; kind < SUSPEND_KIND_COUNT; kind++) {
 		const char *name =
 			fields_get(line, suspend_kind_name((enum suspend_kind)kind), room);
 		if (name)
-			suspend_begin(db, name, (enum suspend_kind)kind);
+			suspend_begin(db, name, (enum suspend_kind)kind, until_ms);
 	}
 }
 
@@ -126,7 +137,7 @@ void destdb_read(struct destdb *db, const char *text)
 			read_host(db, one, &room);
 		else if (strncmp(one, "plain\t", 6) == 0)
 			read_plain(db, one, &room);
-		else if (strncmp(one, "site\t", 5) == 0)
+		else if (strncmp(one, "site\t", 5) == 0 || strncmp(one, "provider\t", 9) == 0)
 			read_site(db, one, &room);
 		else if (strncmp(one, "suspended\t", 10) == 0)
 			read_suspended(db, one, &room);

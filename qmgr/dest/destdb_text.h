@@ -2,8 +2,9 @@
  *
  *	host<TAB>key=...<TAB>address=...<TAB>failures=3<TAB>retry=...	one a line, fields in any order
  *	plain<TAB>key=...<TAB>name=...<TAB>until=...	of a host before: its TLS is broken by that name
- *	site<TAB>key=...<TAB>window=...<TAB>at=...
- *	suspended<TAB>site=NAME		or host=, domain=, name=: what it means (suspend.h)
+ *	site<TAB>key=...<TAB>window=...<TAB>at=...	and pace, since, refused, and what was said
+ *	provider<TAB>key=NAME<TAB>pace=...		likewise
+ *	suspended<TAB>site=NAME<TAB>until=...	or host=, domain=, provider=, name=: what it means (suspend.h)
  *
  * Hosts about which there is something to know: those that are out, until when and why, how fast each
  * is, how many connections it takes, how deep a pipeline it has earned, whether it wants a simpler

@@ -88,7 +88,8 @@ static void grow(struct site *s, struct peer *p)
 		selection_set(&s->queue, QUEUE_QUIET); /* it is looked at when one of them ends */
 		return;
 	}
-	if (provider_full(s->provider)) { /* since it was looked at */
+	bool opening = site_pace_shared(s) && provider_opening_full(s->provider);
+	if (opening || provider_full(s->provider)) { /* since it was looked at */
 		selection_set(&s->queue, QUEUE_QUIET);
 		site_touch(s);
 		return;

@@ -2,13 +2,18 @@
 #include "qmgr/dest/provider.h"
 
 #include "base/mem.h"
+#include "qmgr/dest/remembered.h"
 #include "qmgr/dest/site.h"
+#include "qmgr/dest/suspend.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { AT_ONCE = 8 /* that look in a millisecond, while the rate lets somebody begin */ };
+enum {
+	AT_ONCE = 8,	   /* that look in a millisecond, while rate and pace let somebody begin */
+	OPENED_AT_ONCE = 4 /* connections, after a refusal: one may be to a host that is dead */
+};
 
 static void wake_site(struct site *s)
 {
@@ -21,22 +26,42 @@ static void wake_at(struct provider *p, int64_t at_ms)
 	timer_start(&p->db->sched->loop->timers, &p->wake, at_ms);
 }
 
+static bool pace_is_closed(const struct provider *p)
+{
+	return !learnt_pace_open(&p->pacing.learnt, destdb_now_ms(p->db), p->pacing.under_way);
+}
+
+/* The first few, but those that its pace still holds back. */
+static int wake_line(struct provider *p)
+{
+	bool closed = pace_is_closed(p);
+	int n = 0;
+	list_each (link, tmp, &p->for_rate) {
+		struct site *s = list_entry(link, struct site, in_provider);
+		if (closed && site_pace_shared(s))
+			continue;
+		wake_site(s);
+		if (++n == AT_ONCE)
+			break;
+	}
+	return n;
+}
+
+/* Where it is not a matter of time, provider_feed_rate() comes. */
 static void on_wake(void *owner)
 {
 	struct provider *p = owner;
-	int n = 0;
+	int64_t now_ms = destdb_now_ms(p->db), pace_ms = learnt_pace_due_ms(&p->pacing.learnt);
 	if (list_empty(&p->for_rate))
 		return;
 	if (provider_paused(p)) {
 		wake_at(p, provider_due_ms(p));
 		return;
 	}
-	list_each (link, tmp, &p->for_rate) {
-		if (n++ == AT_ONCE)
-			break;
-		wake_site(list_entry(link, struct site, in_provider));
-	}
-	wake_at(p, destdb_now_ms(p->db) + 1);
+	if (wake_line(p) > 0)
+		wake_at(p, now_ms + 1);
+	else if (pace_ms > now_ms)
+		wake_at(p, pace_ms);
 	p->db->thread.settle(p->db->thread.context);
 }
 
@@ -46,6 +71,18 @@ static const struct conf_provider *settings_of(const struct conf *c, const char 
 		if (strcmp(c->provider[i].title, name) == 0)
 			return &c->provider[i];
 	return NULL;
+}
+
+static void make_cells(struct provider *p)
+{
+	for (int class = 0; class < VERDICT_CLASSES; class ++)
+		p->outcome[class] =
+			metric_cell(FAMILY_provider_deliveries,
+				    verdict_class_name((enum verdict_class) class), p->name);
+	p->refusals = metric_cell(FAMILY_provider_refusals, p->name, NULL);
+	p->of_connections = metric_cell(FAMILY_provider_connections, p->name, NULL);
+	p->of_pace = metric_cell(FAMILY_provider_pace, p->name, NULL);
+	metric_cell_set(p->of_pace, METRIC_GONE);
 }
 
 static struct provider *get_provider(struct destdb *db, const struct conf_provider *settings)
@@ -61,6 +98,8 @@ static struct provider *get_provider(struct destdb *db, const struct conf_provid
 	list_init(&p->for_connection);
 	list_init(&p->for_rate);
 	timer_init(&p->wake, on_wake, p);
+	make_cells(p);
+	remembered_recall_provider(p);
 	HASH_ADD_KEYPTR(hh, db->providers, p->name, strlen(p->name), p);
 	return p;
 }
@@ -79,22 +118,60 @@ static const struct conf_provider *provider_by_hosts(const struct site *s)
 	return all;
 }
 
+static void count_site(struct provider *p, const struct site *s, int n)
+{
+	p->sites += n;
+	p->connections += n * s->connections;
+	p->connecting += n * s->connecting;
+	p->slow += n * s->slow;
+	assert(p->sites >= 0 && p->connections >= 0 && p->connecting >= 0 && p->slow >= 0);
+}
+
+/* What it has found out goes with it, where nothing is known yet; else the others know better. */
+static void hand_over(struct site_pace *from, struct site_pace *to)
+{
+	if (from->learnt.state != LEARNT_PACE_FREE && to->learnt.state == LEARNT_PACE_FREE) {
+		to->learnt = from->learnt;
+		to->since_ms = from->since_ms;
+		to->logged = from->logged;
+		verdict_unref(to->why);
+		to->why = verdict_ref(from->why);
+	}
+	learnt_pace_forget(&from->learnt);
+	from->since_ms = 0;
+	verdict_unref(from->why);
+	from->why = NULL;
+}
+
+static void set_pace(struct site *s, struct site_pace *to)
+{
+	struct site_pace *from = s->pacing;
+	if (from == to)
+		return;
+	if (from == &s->own_pace)
+		hand_over(from, to);
+	assert(from->under_way >= s->under_way);
+	from->under_way -= s->under_way;
+	if (from->under_way == 0)
+		learnt_pace_home(&from->learnt);
+	to->under_way += s->under_way;
+	s->pacing = to;
+}
+
 static void move_site(struct site *s, struct provider *to)
 {
 	struct provider *from = s->provider;
+	set_pace(s, to && site_pace_wanted(s) ? &to->pacing : &s->own_pace);
 	if (from == to)
 		return;
 	provider_wait_no_more(s);
 	if (from) {
-		assert(from->sites > 0 && from->connections >= s->connections);
-		from->sites--;
-		from->connections -= s->connections;
+		count_site(from, s, -1);
 		provider_feed(from);
+		provider_feed_rate(from);
 	}
-	if (to) {
-		to->sites++;
-		to->connections += s->connections;
-	}
+	if (to)
+		count_site(to, s, 1);
 	s->provider = to;
 }
 
@@ -102,6 +179,8 @@ void provider_join(struct site *s)
 {
 	const struct conf_provider *settings = provider_by_hosts(s);
 	move_site(s, settings ? get_provider(s->db, settings) : NULL);
+	s->suspended = suspend_covers_site(s->db, s);
+	site_touch(s);
 }
 
 void provider_leave(struct site *s)
@@ -117,12 +196,41 @@ void provider_configure(struct destdb *db)
 		provider_join(s);
 }
 
+bool provider_known(const struct destdb *db, const char *name)
+{
+	struct provider *p;
+	HASH_FIND_STR(db->providers, name, p);
+	return p || settings_of(db->sched->conf, name);
+}
+
+void provider_forget_pace(struct destdb *db, const char *name)
+{
+	struct provider *p;
+	HASH_FIND_STR(db->providers, name, p);
+	remembered_forget(db, name);
+	if (!p)
+		return;
+	learnt_pace_forget(&p->pacing.learnt);
+	p->pacing.since_ms = 0;
+	verdict_unref(p->pacing.why);
+	p->pacing.why = NULL;
+}
+
+static bool is_narrow(const struct provider *p)
+{
+	return learnt_pace_narrow(&p->pacing.learnt, destdb_now_ms(p->db));
+}
+
 static void provider_free(struct destdb *db, struct provider *p)
 {
-	assert(p->sites == 0 && p->connections == 0);
+	assert(p->sites == 0 && p->connections == 0 && p->pacing.under_way == 0);
+	remembered_keep_provider(p);
+	metric_cell_set(p->of_connections, METRIC_GONE);
+	metric_cell_set(p->of_pace, METRIC_GONE);
 	assert(list_empty(&p->for_connection) && list_empty(&p->for_rate));
 	timer_stop(&db->sched->loop->timers, &p->wake);
 	HASH_DEL(db->providers, p);
+	verdict_unref(p->pacing.why);
 	free(p->name);
 	free(p);
 }
@@ -131,7 +239,7 @@ void provider_collect(struct destdb *db)
 {
 	struct provider *p, *next;
 	HASH_ITER(hh, db->providers, p, next)
-	if (p->sites == 0 && !provider_paused(p))
+	if (p->sites == 0 && !provider_paused(p) && !is_narrow(p))
 		provider_free(db, p);
 }
 
@@ -182,8 +290,10 @@ void provider_wait_for_rate(struct site *s)
 {
 	struct provider *p = s->provider;
 	wait_in(s, &p->for_rate, true);
-	if (!timer_active(&p->wake))
-		wake_at(p, provider_due_ms(p));
+	int64_t pace_ms = site_pace_shared(s) ? site_pace_due_ms(s) : 0;
+	int64_t due_ms = provider_due_ms(p) > pace_ms ? provider_due_ms(p) : pace_ms;
+	if (!timer_active(&p->wake) || due_ms < p->wake.due_ms)
+		wake_at(p, due_ms);
 }
 
 void provider_wait_no_more(struct site *s)
@@ -198,14 +308,54 @@ static void call_first(struct provider *p)
 		wake_site(list_entry(first, struct site, in_provider));
 }
 
+bool provider_opening_full(const struct provider *p)
+{
+	int most = p && p->pacing.learnt.state == LEARNT_PACE_ASKING ? 1 : OPENED_AT_ONCE;
+	return p && is_narrow(p) && p->connecting - p->slow >= most;
+}
+
+void provider_feed_rate(struct provider *p)
+{
+	if (p && !list_empty(&p->for_rate) && !timer_active(&p->wake))
+		wake_at(p, destdb_now_ms(p->db));
+}
+
 void provider_feed(struct provider *p)
 {
-	if (p && !provider_full(p))
+	if (p && !provider_full(p) && !provider_opening_full(p))
 		call_first(p);
+}
+
+void provider_opened(struct provider *p)
+{
+	if (p && is_narrow(p))
+		provider_feed(p);
 }
 
 void provider_offer_idle(struct provider *p)
 {
 	if (p && provider_full(p))
 		call_first(p);
+}
+
+void provider_count_verdicts(struct provider *p, const struct delivery *d)
+{
+	for (uint32_t i = 0; p && i < d->nrcpt; i++)
+		if (d->rcpt[i].verdict)
+			metric_cell_add(p->outcome[d->rcpt[i].verdict->class], 1);
+}
+
+void provider_count_refusal(struct provider *p)
+{
+	if (p)
+		metric_cell_add(p->refusals, 1);
+}
+
+void provider_measure(const struct destdb *db)
+{
+	for (const struct provider *p = db->providers; p; p = p->hh.next) {
+		double rate = learnt_pace_rate(&p->pacing.learnt);
+		metric_cell_set(p->of_connections, p->connections);
+		metric_cell_set(p->of_pace, rate > 0 ? (int64_t)(3600 * rate) : METRIC_GONE);
+	}
 }

@@ -3,11 +3,14 @@
  *	site_set_hosts() --> provider_join(): the provider that all hosts of the best preference have
  *
  *	a limit of it holds --> provider_wait(): the sites that wait for it, in line
- *	a connection of it is closed, or its rate lets the next begin --> the first in line look
+ *	a connection of it is closed, or its rate or its pace lets the next begin --> the first in line look
  *
  * A provider may have thousands of sites. So they do not all look whenever one of them may begin: for a connection
- * one looks, and passes on what it makes no use of; for the rate a few, every millisecond, as long as it
- * lets somebody begin.
+ * one looks, and passes on what it makes no use of; for the rate and the pace a few, every millisecond, as long as these
+ * let somebody begin.
+ *
+ * After a refusal few connections to it are opened at once, and where it is asked, one: whoever waits for that stands in line
+ * for a connection.
  *
  * The limits are those of this node.
  *
@@ -18,7 +21,10 @@
 #ifndef QMGR_DEST_PROVIDER_H
 #define QMGR_DEST_PROVIDER_H
 
+#include "base/delivery.h"
+#include "base/metrics.h"
 #include "qmgr/dest/destdb.h"
+#include "qmgr/dest/site_pace.h"
 #include "qmgr/sched/pace.h"
 
 struct provider {
@@ -27,10 +33,12 @@ struct provider {
 	const struct conf_provider
 		*settings; /* of the configuration in force; NULL: it has none now */
 	int sites;
-	int connections;		      /* of them all */
-	struct pace pace;		      /* rate */
+	int connections, connecting, slow; /* of them all: as in struct site */
+	struct site_pace pacing; /* what its hosts let through, of sites that want a pace */
+	struct pace pace;	 /* rate */
 	struct list for_connection, for_rate; /* struct site: held back by it */
 	struct timer wake;		      /* while some wait for the rate */
+	struct metric_cell *outcome[VERDICT_CLASSES], *refusals, *of_connections, *of_pace;
 	UT_hash_handle hh;
 };
 
@@ -43,6 +51,12 @@ void provider_leave(struct site *); /* its end */
 
 void provider_configure(struct destdb *);
 /* Another configuration is in force: all sites join as it has it. */
+
+bool provider_known(const struct destdb *, const char *name);
+/* It has sites, or a section. */
+
+void provider_forget_pace(struct destdb *, const char *name);
+/* Also where no site has it now. */
 
 void provider_collect(struct destdb *);
 void provider_free_all(struct destdb *); /* no site is left */
@@ -58,8 +72,22 @@ void provider_wait_for_connection(struct site *); /* in line, where it is not al
 void provider_wait_for_rate(struct site *);
 void provider_wait_no_more(struct site *);
 
+bool provider_opening_full(const struct provider *);
+/* As many connections are being opened as may be, after a refusal. */
+
+void provider_feed_rate(struct provider *);
+/* Its pace may let the next begin, for what was under way has come home. */
+
 void provider_feed(struct provider *);
 /* There may be room for a connection: the first in line looks. */
+
+void provider_opened(struct provider *);
+/* One that was being opened is ready, or slow: the same, where that is what they wait for. */
+
+void provider_count_verdicts(struct provider *, const struct delivery *);
+void provider_count_refusal(struct provider *);
+void provider_measure(const struct destdb *);
+/* For /metrics. */
 
 void provider_offer_idle(struct provider *);
 /* One of its connections is idle: the first in line looks, and may end it. */

@@ -3,6 +3,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "qmgr/dest/provider.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -32,13 +33,12 @@ struct remembered *remembered_add(struct destdb *db, const char *key, int concur
 	return r;
 }
 
-static void keep_pace(struct remembered *r, const struct site *s)
+static void keep_pace(struct remembered *r, const struct destdb *db, const struct site_pace *p)
 {
-	const struct site_pace *p = &s->pacing;
 	verdict_unref(r->why);
-	r->pace = site_pace_rate(s);
+	r->pace = learnt_pace_rate(&p->learnt);
 	r->since_ms = p->since_ms;
-	r->refused_ms = clock_wall_ms() - (destdb_now_ms(s->db) - p->learnt.refused_ms);
+	r->refused_ms = clock_wall_ms() - (destdb_now_ms(db) - p->learnt.refused_ms);
 	r->why = verdict_ref(p->why);
 }
 
@@ -46,10 +46,33 @@ void remembered_keep(const struct site *s)
 {
 	int64_t first = s->queue.transport->settings->initial_destination_concurrency;
 	bool window = !window_dead(&s->window) && s->window.concurrency != first;
-	if (window || site_pace_rate(s) > 0)
+	if (window || learnt_pace_rate(&s->own_pace.learnt) > 0)
 		keep_pace(remembered_add(s->db, s->key, window ? s->window.concurrency : 0,
 					 clock_wall_ms()),
-			  s);
+			  s->db, &s->own_pace);
+}
+
+void remembered_keep_provider(const struct provider *p)
+{
+	if (learnt_pace_rate(&p->pacing.learnt) > 0)
+		keep_pace(remembered_add(p->db, p->name, 0, clock_wall_ms()), p->db, &p->pacing);
+}
+
+void remembered_recall_provider(struct provider *p)
+{
+	struct remembered *r;
+	HASH_FIND_STR(p->db->remembered, p->name, r);
+	if (!r)
+		return;
+	if (r->pace > 0)
+		site_pace_restore(&p->pacing, p->db, r->pace, r->since_ms, r->refused_ms,
+				  verdict_ref(r->why));
+	forget(p->db, r);
+}
+
+bool remembered_is_provider(const struct remembered *r)
+{
+	return !strchr(r->key, ' ');
 }
 
 void remembered_recall(struct site *s)
@@ -66,6 +89,14 @@ void remembered_recall(struct site *s)
 	if (r->pace > 0)
 		site_pace_recall(s, r->pace, r->since_ms, r->refused_ms, verdict_ref(r->why));
 	forget(s->db, r);
+}
+
+void remembered_forget(struct destdb *db, const char *key)
+{
+	struct remembered *r;
+	HASH_FIND_STR(db->remembered, key, r);
+	if (r)
+		forget(db, r);
 }
 
 void remembered_free(struct destdb *db)

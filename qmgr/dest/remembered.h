@@ -1,9 +1,9 @@
-/* remembered.h - how wide the window of a site was, and its pace, for when it is known again.
+/* remembered.h - how wide the window of a site was, and its pace or that of a provider, for when it is known again.
  *
  * A site is collected when nothing is left to do for it, and the process ends; what its window had
  * found out holds for a day.
  *
- * OWNERSHIP  destdb's table, by the keys of sites.
+ * OWNERSHIP  destdb's table, by the keys of sites, which have a blank, and the names of providers, which have none.
  * THREAD     qmgr.
  * ERRORS     None: what is too much is forgotten.
  */
@@ -15,7 +15,7 @@
 enum { REMEMBERED_MS = 24 * 3600000, REMEMBERED_MAX = 10000 };
 
 struct remembered {
-	char *key; /* of the site */
+	char *key; /* of the site, or provider */
 	int concurrency;
 	int64_t at_ms;		      /* wall clock */
 	double pace;		      /* deliveries a second that its hosts let through; 0: any */
@@ -24,11 +24,16 @@ struct remembered {
 	UT_hash_handle hh;
 };
 
-void remembered_keep(const struct site *); /* it goes, or is to be written down */
-void remembered_recall(struct site *);	   /* it is new: its window is as it was */
+void remembered_keep(const struct site *);		/* it goes, or is to be written down */
+void remembered_recall(struct site *);			/* it is new: its window is as it was */
+void remembered_keep_provider(const struct provider *); /* the same, of its pace */
+void remembered_recall_provider(struct provider *);
+bool remembered_is_provider(const struct remembered *);
+
 struct remembered *remembered_add(struct destdb *, const char *key, int concurrency, int64_t at_ms);
 /* Of this key: concurrency 0 is not known. What it has of a pace is for the caller. */
 
+void remembered_forget(struct destdb *, const char *key);
 void remembered_free(struct destdb *);
 
 #endif

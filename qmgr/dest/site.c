@@ -43,6 +43,7 @@ struct site *site_get(struct destdb *db, struct transport *t, const char *name)
 	list_init(&s->in_provider);
 	selection_init_queue(&s->queue, t);
 	timer_init(&s->wake, on_wake, s);
+	s->pacing = &s->own_pace;
 	s->suspended = suspend_covers_site(db, s);
 	remembered_recall(s);
 	HASH_ADD_KEYPTR(hh, db->sites, s->key, strlen(s->key), s);
@@ -147,7 +148,7 @@ void site_free(struct site *s)
 	HASH_DEL(s->db->sites, s);
 	drop_hosts(s);
 	tls_subject_unref(s->subject);
-	verdict_unref(s->pacing.why);
+	verdict_unref(s->own_pace.why);
 	verdict_unref(s->last_failure);
 	verdict_unref(s->last_verdict);
 	free(s->key);

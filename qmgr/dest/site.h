@@ -91,8 +91,12 @@ struct site {
 	int64_t verdicts;	      /* such ones, in all */
 	bool suspended;		      /* see suspend.h */
 	struct site_parked parked;
-	struct pace pace;	   /* destination_rate */
-	struct site_pace pacing;   /* what its hosts let through */
+	struct pace pace; /* destination_rate */
+	struct site_pace
+		own_pace; /* what its hosts let through; or what those of its provider do, */
+	struct site_pace *pacing;  /* which is then the provider's. provider_join() keeps it */
+	int64_t under_way;	   /* deliveries, on all its connections: conn_load() counts them */
+	int64_t overdue_ms;	   /* steady clock: looked for mail that has waited too long */
 	int64_t delay_until_ms;	   /* destination_rate_delay */
 	struct provider *provider; /* whose its hosts are; or NULL. provider_join() keeps it */
 	struct list
@@ -172,8 +176,9 @@ bool site_rated(const struct site *); /* by what the configuration says */
 int64_t site_rated_until_ms(const struct site *);
 bool site_paused(
 	const struct site *); /* by that, by what its hosts say (site_pace.h), or by its provider */
-int64_t site_paused_until_ms(const struct site *); /* steady clock; what is past is no pause */
-bool site_one_at_a_time(const struct site *);	   /* it has a delay between deliveries */
+int64_t site_paused_until_ms(const struct site *);
+/* Steady clock; what is past is no pause. Without what it shares: there it stands in line (provider.h). */
+bool site_one_at_a_time(const struct site *); /* it has a delay between deliveries */
 int64_t
 site_rate_due_ms(const struct site *);	    /* steady clock: destination_rate lets the next begin */
 bool site_rate_shared(const struct site *); /* with other nodes */

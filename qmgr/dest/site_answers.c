@@ -5,6 +5,7 @@
 #include "base/reason.h"
 #include "qmgr/dest/conn.h"
 #include "qmgr/dest/pooling.h"
+#include "qmgr/dest/provider.h"
 
 #include <assert.h>
 
@@ -16,22 +17,26 @@ bool site_pace_rules(const struct site *s, const struct host *h)
 /* The log hears of changes, the disk and other nodes likewise. */
 static void tell_pace_changed(struct site *s, struct host *h, enum learnt_pace_state before)
 {
-	struct site_pace *p = &s->pacing;
+	struct site_pace *p = s->pacing;
 	if (p->learnt.state != before || site_pace_is_news(s))
 		site_pace_log(s);
 	host_paced(h, site_pace_rate(s), p->since_ms, p->why);
 	pooling_changed(s->db, h);
 	s->db->learnt = true;
-	site_touch(s);
+	if (p->learnt.state != before || site_pace_asks(s))
+		site_pace_touch(s);
+	else
+		site_touch(s);
 }
 
 static void host_refused(struct conn *c, const struct entry *e, struct verdict *why)
 {
 	struct site *s = c->site;
-	struct site_pace *p = &s->pacing;
+	struct site_pace *p = s->pacing;
 	enum learnt_pace_state before = p->learnt.state;
 	int64_t most_ms = s->db->sched->conf->queue.maximal_backoff_time;
 	metrics_add(METRIC_pace_refusals, 1);
+	provider_count_refusal(s->provider);
 	verdict_ref(why);
 	verdict_unref(p->why);
 	p->why = why;
@@ -45,9 +50,9 @@ static void host_refused(struct conn *c, const struct entry *e, struct verdict *
 static void host_took(struct conn *c, const struct entry *e)
 {
 	struct site *s = c->site;
-	enum learnt_pace_state before = s->pacing.learnt.state;
-	agreement_taken(&s->pacing.agreement);
-	if (learnt_pace_taken(&s->pacing.learnt, e->era, destdb_now_ms(s->db)) ||
+	enum learnt_pace_state before = s->pacing->learnt.state;
+	agreement_taken(&s->pacing->agreement);
+	if (learnt_pace_taken(&s->pacing->learnt, e->era, destdb_now_ms(s->db)) ||
 	    (before == LEARNT_PACE_PACED && site_pace_is_news(s)))
 		tell_pace_changed(s, c->host, before);
 }
@@ -64,7 +69,7 @@ static bool is_of_host(struct site *s, const struct entry *e, const struct verdi
 	case REASON_OF_MESSAGE:
 		return false;
 	default:
-		return agreement_refused(&s->pacing.agreement, env->sender,
+		return agreement_refused(&s->pacing->agreement, env->sender,
 					 env->rcpt[e->recipient[0]].address, v) ||
 		       site_pace_asks(s);
 	}
@@ -128,12 +133,13 @@ bool site_pace_told(struct conn *c, struct entry *e, struct delivery *d)
 static void hear_of_pace(struct site *s, const struct host *h)
 {
 	int64_t now_ms = clock_wall_ms();
-	if (s->pacing.learnt.state == LEARNT_PACE_FREE && h->pace.rate > 0 &&
+	if (s->pacing->learnt.state == LEARNT_PACE_FREE && h->pace.rate > 0 &&
 	    !site_has_other(s, h)) {
 		site_pace_recall(s, h->pace.rate, h->pace.since_ms, now_ms,
 				 verdict_ref(h->pace.why));
 		site_pace_log(s);
-	} else if (s->pacing.learnt.state != LEARNT_PACE_FREE && h->pace.rate <= 0) {
+		site_pace_touch(s);
+	} else if (s->pacing->learnt.state != LEARNT_PACE_FREE && h->pace.rate <= 0) {
 		site_pace_forget(s);
 	}
 	site_touch(s);
@@ -145,15 +151,21 @@ void site_pace_heard(struct host *h)
 		hear_of_pace(list_entry(link, struct site_host, in_host)->site, h);
 }
 
-void site_pace_age(struct site *s)
+static void unpace_hosts(struct site *s)
 {
-	if (!learnt_pace_stale(&s->pacing.learnt, destdb_now_ms(s->db)))
-		return;
-	site_pace_forget(s);
 	for (int i = 0; i < s->nhost; i++) {
 		host_paced(s->hosts[i].host, 0, 0, NULL);
 		pooling_changed(s->db, s->hosts[i].host);
 	}
+}
+
+void site_pace_age(struct site *s)
+{
+	if (!learnt_pace_stale(&s->pacing->learnt, destdb_now_ms(s->db)))
+		return;
+	site_pace_forget(s);
+	for (struct site *other = s->db->sites; other; other = other->hh.next)
+		if (other->pacing == s->pacing)
+			unpace_hosts(other);
 	s->db->learnt = true;
-	site_touch(s);
 }

@@ -87,7 +87,7 @@ static void adopt_failure(struct site *s)
 		struct site_host *it = &s->hosts[i];
 		bool suspended = it->suspended || it->host->suspended;
 		struct verdict *why =
-			suspended ? suspend_verdict("host") : host_why(it->host, it->name);
+			suspended ? suspend_verdict("host", 0) : host_why(it->host, it->name);
 		if (why && (!latest || why->when_ms > latest->when_ms)) {
 			verdict_unref(latest);
 			latest = verdict_ref(why);
@@ -192,7 +192,10 @@ static struct verdict *why_parked(struct site *s)
 	if (refusal)
 		return refusal;
 	if (s->health == SITE_SUSPENDED)
-		return suspend_verdict("site");
+		return suspend_verdict("site", suspend_site_until_ms(s->db, s));
+	if (s->health == SITE_REFUSED && s->pacing->why)
+		return verdict_ref(
+			s->pacing->why); /* another site of its provider may have been told */
 	if (s->health == SITE_OUT || !s->last_failure)
 		adopt_failure(s);
 	return verdict_ref(s->last_failure);
@@ -230,11 +233,10 @@ static void park_when_due(struct site *s)
 static void park_overdue(struct site *s)
 {
 	int64_t now_ms = destdb_now_ms(s->db);
-	if (site_pace_rate(s) <= 0 || s->queue.waiting == 0 ||
-	    now_ms < s->pacing.looked_ms + OVERDUE_MS)
+	if (site_pace_rate(s) <= 0 || s->queue.waiting == 0 || now_ms < s->overdue_ms + OVERDUE_MS)
 		return;
-	s->pacing.looked_ms = now_ms;
-	struct verdict *why = verdict_ref(s->pacing.why ? s->pacing.why : s->last_failure);
+	s->overdue_ms = now_ms;
+	struct verdict *why = verdict_ref(s->pacing->why ? s->pacing->why : s->last_failure);
 	list_each (link, tmp, &s->queue.peers) {
 		struct peer *p = list_entry(link, struct peer, in_queue);
 		if (why && p->waiting == 1 && s->db->thread.overdue(p->job->work))
@@ -316,7 +318,7 @@ static bool slice_done(const struct site *s)
 /* To ask the hosts with. */
 static void call_one(struct site *s)
 {
-	if (s->queue.waiting > 0 || s->pacing.under_way > 0 || s->parked.leaving > 0)
+	if (s->queue.waiting > 0 || s->pacing->under_way > 0 || s->parked.leaving > 0)
 		return;
 	int64_t at_ms = s->parked.asked_ms + SLICE_AGAIN_MS; /* the one before may be on its way */
 	if (at_ms < site_pace_due_ms(s))

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 #include "qmgr/dest/site_limits.h"
 
+#include "base/clock.h"
 #include "qmgr/dest/conn.h"
 #include "qmgr/dest/provider.h"
+#include "qmgr/dest/suspend.h"
 #include "qmgr/sched/share.h"
 
 /* Of one site and peer. */
@@ -21,7 +23,8 @@ struct row {
 
 static bool is_suspended(struct question *q, struct limit *l)
 {
-	(void)l;
+	int64_t until_ms = suspend_site_until_ms(q->s->db, q->s);
+	l->until_ms = until_ms ? destdb_now_ms(q->s->db) + until_ms - clock_wall_ms() : 0;
 	return q->s->health == SITE_SUSPENDED;
 }
 
@@ -75,6 +78,8 @@ static bool is_connecting(struct question *q, struct limit *l)
 	(void)l;
 	int under_way = q->s->connecting - q->s->slow;
 	int64_t most = site_pace_narrow(q->s) ? 1 : q->s->queue.waiting;
+	if (site_pace_shared(q->s) && provider_opening_full(q->s->provider))
+		return true;
 	return peer_selectable(q->p) == 0 || q->s->queue.waiting <= under_way || under_way >= most;
 }
 

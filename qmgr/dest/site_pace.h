@@ -1,4 +1,4 @@
-/* site_pace.h - a site's pace: what its hosts have said, and what is made of it.
+/* site_pace.h - the pace of a site, or of all sites of a provider: what the hosts have said, and what is made of it.
  *
  *	a delivery comes back --> site_pace_answered() --> taken: the pace grows
  *	                                               --> refused by the host (base/reason.h, agreement.h): it is cut, and what
@@ -13,7 +13,10 @@
  *
  * A pace is kept over restarts with the window (remembered.h), and is told to other nodes as a fact about the host that refused (pooling.h).
  *
- * OWNERSHIP  Embedded in struct site. Of a provider it would be the same, in that.
+ * Whose it is, site->pacing says: hosts of one provider count together what they get from us, whichever domain it is for. So twenty sites
+ * learn one pace, and what one of them is told holds for all.
+ *
+ * OWNERSHIP  Embedded in struct site, and in struct provider.
  * THREAD     qmgr.
  * ERRORS     None.
  * SEE        learnt_pace.h, the numbers.
@@ -26,6 +29,7 @@
 #include "qmgr/dest/learnt_pace.h"
 
 struct conn;
+struct destdb;
 struct entry;
 struct host;
 struct site;
@@ -36,11 +40,11 @@ struct site_pace {
 	int64_t since_ms;    /* wall clock: when it was refused first; 0: it is free */
 	struct verdict *why; /* what was said last; or NULL */
 	double logged;	     /* a second, when it was logged last */
-	int64_t looked_ms;   /* steady clock: for mail that has waited too long */
-	int64_t under_way;   /* deliveries, on all its connections: conn_load() counts them */
+	int64_t under_way;   /* deliveries, on the connections of all that share it */
 };
 
 bool site_pace_wanted(const struct site *); /* as the transport has it */
+bool site_pace_shared(const struct site *); /* it is that of its provider */
 
 bool site_pace_open(const struct site *); /* another delivery may begin, as far as the pace goes */
 int64_t
@@ -59,7 +63,12 @@ void site_pace_recall(struct site *, double rate, int64_t since_ms, int64_t refu
 		      struct verdict *why);
 /* As it was before the site was collected, or the process ended: wall clock. Takes the reference, which may be NULL. */
 
-void site_pace_forget(struct site *);
+void site_pace_restore(struct site_pace *, struct destdb *, double rate, int64_t since_ms,
+		       int64_t refused_ms, struct verdict *why);
+/* The same of a provider. */
+
+void site_pace_forget(struct site *);	     /* of all that share it */
+void site_pace_touch(struct site *);	     /* likewise */
 bool site_pace_is_news(const struct site *); /* it is far from what was logged last */
 void site_pace_log(struct site *);
 

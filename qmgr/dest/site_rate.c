@@ -65,7 +65,7 @@ bool site_rated(const struct site *s)
 
 int64_t site_paused_until_ms(const struct site *s)
 {
-	return later_of(site_rated_until_ms(s), site_pace_due_ms(s));
+	return later_of(site_rated_until_ms(s), site_pace_shared(s) ? 0 : site_pace_due_ms(s));
 }
 
 bool site_paused(const struct site *s)
@@ -76,7 +76,7 @@ bool site_paused(const struct site *s)
 void site_count_delivery(struct site *s)
 {
 	provider_count_delivery(s->provider);
-	learnt_pace_begun(&s->pacing.learnt, destdb_now_ms(s->db));
+	learnt_pace_begun(&s->pacing->learnt, destdb_now_ms(s->db));
 	if (!site_rate_shared(s)) {
 		pace_count(&s->pace, rate_of(s), destdb_now_ms(s->db));
 		return;

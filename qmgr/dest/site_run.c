@@ -61,11 +61,16 @@ static void wait_for_provider(struct site *s, enum constraint holds)
 	s->called = false;
 	if (!s->provider)
 		return;
-	if (s->queue.waiting > 0 && provider_paused(s->provider)) {
+	bool paced = site_pace_shared(s) && !site_pace_open(s);
+	if (s->queue.waiting > 0 && (paced || provider_paused(s->provider))) {
 		provider_wait_for_rate(s);
+		if (called)
+			provider_feed(s->provider);
 		return;
 	}
-	if (holds == CONSTRAINT_PROVIDER_CONNECTION_LIMIT) {
+	bool opening = holds == CONSTRAINT_CONNECTING && site_pace_shared(s) &&
+		       provider_opening_full(s->provider);
+	if (opening || holds == CONSTRAINT_PROVIDER_CONNECTION_LIMIT) {
 		provider_wait_for_connection(s);
 		return;
 	}

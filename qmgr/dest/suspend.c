@@ -2,12 +2,16 @@
 #include "qmgr/dest/suspend.h"
 
 #include "base/address.h"
+#include "base/clock.h"
+#include "base/date.h"
 #include "base/mem.h"
+#include "qmgr/dest/provider.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <time.h>
 
 bool suspend_site_is(const struct site *s, const char *name)
 {
@@ -66,12 +70,44 @@ bool suspend_covers_domain(const struct destdb *db, const char *domain)
 	return false;
 }
 
+static bool means_site(const struct suspended *n, const struct site *s)
+{
+	if (n->kind == SUSPEND_PROVIDER)
+		return s->provider && strcmp(s->provider->name, n->name) == 0;
+	return suspend_means_sites(n) && suspend_site_is(s, n->name);
+}
+
 bool suspend_covers_site(const struct destdb *db, const struct site *s)
 {
 	for (const struct suspended *n = db->suspended; n; n = n->hh.next)
-		if (suspend_means_sites(n) && suspend_site_is(s, n->name))
+		if (means_site(n, s))
 			return true;
 	return false;
+}
+
+/* One that does not end by itself outlasts all others. */
+static int64_t later_end(int64_t until_ms, const struct suspended *n)
+{
+	int64_t end_ms = n->until_ms ? n->until_ms : INT64_MAX;
+	return end_ms > until_ms ? end_ms : until_ms;
+}
+
+int64_t suspend_site_until_ms(const struct destdb *db, const struct site *s)
+{
+	int64_t until_ms = 0;
+	for (const struct suspended *n = db->suspended; n; n = n->hh.next)
+		if (means_site(n, s))
+			until_ms = later_end(until_ms, n);
+	return until_ms < INT64_MAX ? until_ms : 0;
+}
+
+int64_t suspend_domain_until_ms(const struct destdb *db, const char *domain)
+{
+	int64_t until_ms = 0;
+	for (const struct suspended *n = db->suspended; n; n = n->hh.next)
+		if (suspend_means_domains(n) && strcasecmp(n->name, domain) == 0)
+			until_ms = later_end(until_ms, n);
+	return until_ms < INT64_MAX ? until_ms : 0;
 }
 
 bool suspend_covers_host(const struct destdb *db, const struct host *h)
@@ -90,10 +126,21 @@ bool suspend_covers_site_host(const struct destdb *db, const struct site_host *i
 	return false;
 }
 
-struct verdict *suspend_verdict(const char *what)
+const char *suspend_end_text(int64_t until_ms, char text[SUSPEND_END_TEXT])
 {
-	return verdict_printf(VERDICT_DEFERRED, 0, "4.3.2", NULL,
-			      "the %s is suspended by the operator", what);
+	struct tm tm;
+	time_t t = (time_t)((until_ms + date_ms() - clock_wall_ms()) / 1000);
+	gmtime_r(&t, &tm);
+	strftime(text, SUSPEND_END_TEXT, "%Y-%m-%dT%H:%M:%SZ", &tm);
+	return text;
+}
+
+struct verdict *suspend_verdict(const char *what, int64_t until_ms)
+{
+	char end[SUSPEND_END_TEXT];
+	return verdict_printf(
+		VERDICT_DEFERRED, 0, "4.3.2", NULL, "the %s is suspended by the operator%s%s", what,
+		until_ms ? " until " : "", until_ms ? suspend_end_text(until_ms, end) : "");
 }
 
 struct suspended *suspend_find(const struct destdb *db, const char *name, enum suspend_kind kind)
@@ -115,6 +162,7 @@ bool suspend_means_host(const struct host *h, const char *name)
 void suspend_forget(struct destdb *db, struct suspended *n)
 {
 	HASH_DEL(db->suspended, n);
+	timer_stop(&db->sched->loop->timers, &n->end);
 	free(n->name);
 	free(n);
 }

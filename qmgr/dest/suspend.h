@@ -7,8 +7,10 @@
  *	resume  --> what waits in the queue because of it is due
  *
  * A name means the sites that have it, else the hosts, else the domain if mail for it was seen. One
- * that nothing is known of, in advance, means whatever will have it. It stays suspended until it is
- * resumed, through restarts (destdb_text.h).
+ * that nothing is known of, in advance, means whatever will have it. A provider is all its sites.
+ *
+ * It stays suspended until it is resumed, or until a time that the operator has said, through restarts
+ * (destdb_text.h). What ends by itself ends as if it were resumed.
  *
  * OWNERSHIP  destdb's table of names; sites and hosts only carry a mark.
  * THREAD     qmgr.
@@ -23,6 +25,7 @@
 	X(SITE, "site")                                                                            \
 	X(HOST, "host")                                                                            \
 	X(DOMAIN, "domain")                                                                        \
+	X(PROVIDER, "provider")                                                                    \
 	X(ANY, "name")
 
 enum suspend_kind {
@@ -35,6 +38,9 @@ enum suspend_kind {
 struct suspended {
 	char *name; /* as the operator wrote it */
 	enum suspend_kind kind;
+	int64_t until_ms; /* wall clock: it ends by itself; 0: not */
+	struct destdb *db;
+	struct timer end; /* then, or sooner, since that clock may be set */
 	UT_hash_handle hh;
 };
 
@@ -58,7 +64,17 @@ bool suspend_covers_site_host(const struct destdb *, const struct site_host *);
 bool suspend_covers_host(const struct destdb *, const struct host *);
 /* For what is new to the scheduler. */
 
-struct verdict *suspend_verdict(const char *what); /* "site", "host" or "domain" */
+int64_t suspend_site_until_ms(const struct destdb *, const struct site *);
+int64_t suspend_domain_until_ms(const struct destdb *, const char *domain);
+/* Wall clock: when the last of those that cover it ends; 0: that is for the operator to say. */
+
+enum { SUSPEND_END_TEXT = 32 };
+
+const char *suspend_end_text(int64_t until_ms, char text[SUSPEND_END_TEXT]);
+/* "2026-03-01T10:20:30Z" */
+
+struct verdict *suspend_verdict(const char *what, int64_t until_ms);
+/* what: "site", "host" or "domain"; until_ms: 0, nobody knows. */
 
 bool suspend_means_sites(const struct suspended *);
 bool suspend_means_hosts(const struct suspended *);
@@ -72,10 +88,12 @@ void suspend_free(struct destdb *);
 
 /* suspending.c */
 
-bool suspend_begin(struct destdb *, const char *name, enum suspend_kind);
-/* False: it is suspended. */
+bool suspend_begin(struct destdb *, const char *name, enum suspend_kind, int64_t until_ms);
+/* until_ms: wall clock; 0: until it is resumed. False: it was suspended, and what was said last holds; or the time is
+ * over. */
 
 bool suspend_end(struct destdb *, const char *name);
+bool suspend_end_provider(struct destdb *, const char *name);
 /* False: nothing of this name is. */
 
 #endif

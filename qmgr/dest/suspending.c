@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* The operator suspends and resumes: what has the name is marked, and its connections end. */
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "qmgr/dest/conn.h"
@@ -7,6 +8,8 @@
 #include "spool/spool.h"
 
 #include <strings.h>
+
+enum { LOOK_MS = 60000 };
 
 static void end_connections(struct site *s, const struct host *h)
 {
@@ -47,25 +50,82 @@ static void mark_all(struct destdb *db)
 		mark_site(db, s, suspend_covers_site(db, s));
 }
 
-static void log_suspension(const struct suspended *n, const char *state)
+static void log_suspension(const struct suspended *n, const char *state, const char *reason)
 {
 	const char *kind = suspend_kind_name(n->kind);
+	char end[SUSPEND_END_TEXT];
 	log_event(LOG_LEVEL_INFO, n->kind == SUSPEND_HOST ? "host" : "site", kind, n->name, "state",
-		  state, NULL);
+		  state, "until", n->until_ms ? suspend_end_text(n->until_ms, end) : NULL, "reason",
+		  reason, NULL);
 }
 
-bool suspend_begin(struct destdb *db, const char *name, enum suspend_kind kind)
+/* Its mail has waited in the queue, site or no site. */
+static void flush_domain(struct destdb *db, const char *domain)
 {
-	if (suspend_find(db, name, kind))
-		return false;
+	struct spool_command *c = spool_command_new(SPOOL_FLUSH, db->sched->loop, db);
+	c->domain = mem_strdup(domain);
+	db->edges.to_spool(db->edges.context, &c->note);
+}
+
+static void end_one(struct destdb *db, struct suspended *n, const char *reason)
+{
+	log_suspension(n, "resumed", reason);
+	if (suspend_means_domains(n))
+		flush_domain(db, n->name);
+	suspend_forget(db, n);
+	db->learnt = true;
+}
+
+/* The wall clock may be set meanwhile: it is looked at every minute. */
+static void wait_for_end(struct suspended *n)
+{
+	int64_t left_ms = n->until_ms - clock_wall_ms();
+	struct timers *timers = &n->db->sched->loop->timers;
+	if (n->until_ms == 0)
+		timer_stop(timers, &n->end);
+	else
+		timer_start(timers, &n->end,
+			    clock_steady_ms() + (left_ms < LOOK_MS ? left_ms : LOOK_MS));
+}
+
+static void on_end(void *owner)
+{
+	struct suspended *n = owner;
+	struct destdb *db = n->db;
+	if (clock_wall_ms() < n->until_ms) {
+		wait_for_end(n);
+		return;
+	}
+	end_one(db, n, "its time is over");
+	mark_all(db);
+	db->thread.settle(db->thread.context);
+}
+
+static struct suspended *add(struct destdb *db, const char *name, enum suspend_kind kind)
+{
 	struct suspended *n = mem_zalloc(sizeof *n);
 	n->name = mem_strdup(name);
 	n->kind = kind;
+	n->db = db;
+	timer_init(&n->end, on_end, n);
 	HASH_ADD_KEYPTR(hh, db->suspended, n->name, strlen(n->name), n);
-	log_suspension(n, "suspended");
+	return n;
+}
+
+bool suspend_begin(struct destdb *db, const char *name, enum suspend_kind kind, int64_t until_ms)
+{
+	struct suspended *n = suspend_find(db, name, kind);
+	bool news = !n;
+	if ((n && n->until_ms == until_ms) || (until_ms && until_ms <= clock_wall_ms()))
+		return false;
+	if (news)
+		n = add(db, name, kind);
+	n->until_ms = until_ms;
+	wait_for_end(n);
+	log_suspension(n, "suspended", NULL);
 	db->learnt = true;
 	mark_all(db);
-	return true;
+	return news;
 }
 
 /* Is it this name, or does it mean a site or host that this name means? */
@@ -82,27 +142,25 @@ static bool suspension_means(const struct destdb *db, const struct suspended *n,
 	return false;
 }
 
-/* Its mail has waited in the queue, site or no site. */
-static void flush_domain(struct destdb *db, const char *domain)
-{
-	struct spool_command *c = spool_command_new(SPOOL_FLUSH, db->sched->loop, db);
-	c->domain = mem_strdup(domain);
-	db->edges.to_spool(db->edges.context, &c->note);
-}
-
 bool suspend_end(struct destdb *db, const char *name)
 {
 	bool any = false;
 	struct suspended *n, *tmp;
 	HASH_ITER(hh, db->suspended, n, tmp)
-	if (suspension_means(db, n, name)) {
-		log_suspension(n, "resumed");
-		if (suspend_means_domains(n))
-			flush_domain(db, n->name);
-		suspend_forget(db, n);
+	if (n->kind != SUSPEND_PROVIDER && suspension_means(db, n, name)) {
+		end_one(db, n, NULL);
 		any = true;
 	}
-	db->learnt |= any;
 	mark_all(db);
 	return any;
+}
+
+bool suspend_end_provider(struct destdb *db, const char *name)
+{
+	struct suspended *n = suspend_find(db, name, SUSPEND_PROVIDER);
+	if (!n)
+		return false;
+	end_one(db, n, NULL);
+	mark_all(db);
+	return true;
 }

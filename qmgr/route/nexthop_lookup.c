@@ -277,6 +277,12 @@ const struct resolve *nexthop_lookup_best(const struct nexthop_lookup *l)
 	return l->answer[first].resolve;
 }
 
+const struct conf_provider *nexthop_lookup_provider(const struct nexthop_lookup *l,
+						    const struct conf *c)
+{
+	return found(l, 0, l->nown) ? conf_provider_of_answer(c, nexthop_lookup_best(l)) : NULL;
+}
+
 static int count_addresses(const struct resolve *r)
 {
 	int n = 0;

@@ -96,6 +96,10 @@ struct verdict *nexthop_lookup_failure(const struct nexthop_lookup *);
 const struct resolve *nexthop_lookup_best(const struct nexthop_lookup *);
 /* The first answer that has hosts; there is one. */
 
+const struct conf_provider *nexthop_lookup_provider(const struct nexthop_lookup *,
+						    const struct conf *);
+/* Whose the best hosts of a domain are; NULL: nobody's that is known, or they are those of fallback_relay. */
+
 int nexthop_lookup_hosts(const struct nexthop_lookup *, struct nexthop_host **hosts);
 /* All of them, in an array for the caller to free. */
 

@@ -60,6 +60,7 @@ static void fill_row(const struct conf *c, struct row *row, const struct conf_ro
 	struct buf why = {0};
 	row->section = section;
 	row->route = (struct route){.by = section->by,
+				    .named = section->named || section->relay.n > 0,
 				    .relay = &section->relay,
 				    .tls = *section->tls ? section->tls : NULL,
 				    .verify = section->verify,
@@ -135,6 +136,7 @@ static struct parsed *parse(struct route_table *t, char *text)
 	buf_fini(&why);
 	p->route.by = transport_named(t->conf, p->value.transport);
 	p->route.relay = &p->value.relay;
+	p->route.named = p->value.transport || p->value.relay.n > 0;
 	p->route.verify = p->value.verify;
 	set_route(&p->route, &p->value);
 	HASH_ADD_KEYPTR(hh, t->parsed, p->text, strlen(p->text), p);

@@ -35,6 +35,7 @@ struct route {
 	enum route_action action;
 	bool verify; /* recipients are asked about before they are accepted */
 	const struct conf_transport *by;
+	bool named;		       /* by is, or a relay: it goes before what a provider wants */
 	const char *tls;	       /* a policy; NULL: none of its own */
 	const struct conf_list *relay; /* as conf_relay_read() takes them; none: by MX */
 	const char *dsn, *text;	       /* ERROR; DISCARD: text */

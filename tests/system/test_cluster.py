@@ -133,6 +133,24 @@ def test_an_order_holds_on_all_nodes_also_on_those_that_start_later(lab, redis):
     assert names == {alpha: [site], beta: [site, "here.test", "here.test"], gamma: [site, site]}
 
 
+def test_a_suspension_with_an_end_ends_on_all_nodes(lab, redis):
+    sink = lab.sink()
+    alpha, beta = [lab.relay(config_of(name, redis, sink.port)) for name in NAMES[:2]]
+    gamma = lab.relay(config_of("gamma", redis, sink.port), start=False)
+    wait_ready(alpha, beta)
+    said = order(alpha, "dest", "suspend", "some.test", "--for", "4s", "--cluster")
+    assert said.startswith("some.test suspended until "), said
+    until = {relay: relay.wait_event("site", state="suspended")["until"] for relay in (alpha, beta)}
+    assert until[alpha] == until[beta]
+    for relay in (alpha, beta):
+        assert relay.wait_event("site", state="resumed")["reason"] == "its time is over"
+        assert not suspended(relay, "some.test")
+    order(alpha, "dest", "suspend", "other.test", "--cluster")
+    gamma.start()
+    wait_suspended(gamma, "other.test")
+    assert not suspended(gamma, "some.test")  # that is over
+
+
 def wait_suspended(relay, name):
     """Wait until the relay has suspended this."""
     wait_until(lambda: any(one.get("name") == name for one in relay.events("site", state="suspended")), 60, f"{name} to be suspended")

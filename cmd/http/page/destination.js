@@ -48,6 +48,7 @@ function showFigures(site) {
   put("site-replies", count(site.replies));
   put("site-pace", site.rate_events ? ", at most " + many(site.rate_events, "delivery", "deliveries") + " in " + span(site.rate_per * 1000)
     : site.rate_delay ? ", one each " + span(site.rate_delay * 1000) : "");
+  put("site-provider", site.provider ? ", provider " + site.provider : "");
   put("site-waiting", count(site.waiting));
   put("site-deferred", count(site.deferred));
   put("site-parked", count(site.parked));

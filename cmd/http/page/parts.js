@@ -170,7 +170,7 @@ export function stateWords(site) {
   const ms = site.dead_in_ms;
   if (site.state === "suspended") return "suspended by the operator";
   if (site.state === "limited") return "limited: takes no more connections";
-  if (site.state === "paced") return "paced: lets " + paceWords(site) + " through";
+  if (site.state === "paced") return "paced: " + (site.provider ? site.provider + " " : "") + "lets " + paceWords(site) + " through";
   if (site.state === "refused") return "refused: takes no mail" + (ms > 0 ? ", asked again " + soon(ms) : "");
   return ms > 0 ? site.state + ", tried again " + soon(ms) : site.state;
 }

@@ -130,6 +130,30 @@ static void what_is_wrong_is_said_with_its_place(void **state)
 	wrong("provider \"a\" { mx = { \".b.test\" }  speed = 3 }\n", "", conf_path, 2, "speed");
 }
 
+static void it_has_the_transport_that_it_names(void **state)
+{
+	(void)state;
+	struct conf *c =
+		read_both("transport \"slow\" { }\nprovider \"a\" { transport = \"slow\" }\n",
+			  "provider \"a\" { mx = { \".a.test\" } }\n"
+			  "provider \"b\" { mx = { \".b.test\" } }\n");
+	assert_non_null(c);
+	assert_string_equal(conf_provider_find(c, "mx.a.test")->by->title, "slow");
+	assert_null(conf_provider_find(c, "mx.b.test")->by);
+	assert_true(c->providers_carry);
+	conf_unref(c);
+}
+
+static void a_transport_that_is_not_there_is_said_with_its_place(void **state)
+{
+	(void)state;
+	wrong("provider \"a\" {\n mx = { \".a.test\" }\n transport = \"slow\"\n}\n", "", conf_path,
+	      4, "there is no transport \"slow\"");
+	wrong("provider \"a\" { rate = \"1/s\" }\n",
+	      "provider \"a\" {\n mx = { \".a.test\" }\n transport = \"slow\" }\n", own_path, 3,
+	      "there is no transport \"slow\"");
+}
+
 static void two_of_one_suffix_are_a_fault(void **state)
 {
 	(void)state;
@@ -222,6 +246,8 @@ int main(void)
 		cmocka_unit_test(names_are_found_however_they_are_written),
 		cmocka_unit_test(a_section_is_laid_over_that_of_a_file),
 		cmocka_unit_test(what_is_wrong_is_said_with_its_place),
+		cmocka_unit_test(it_has_the_transport_that_it_names),
+		cmocka_unit_test(a_transport_that_is_not_there_is_said_with_its_place),
 		cmocka_unit_test(two_of_one_suffix_are_a_fault),
 		cmocka_unit_test(faults_of_a_file_are_said_of_that_file),
 		cmocka_unit_test(hundreds_are_found),

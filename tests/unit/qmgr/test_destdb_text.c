@@ -201,12 +201,28 @@ static void what_the_operator_has_suspended_stays_so(void **state)
 {
 	(void)state;
 	begin("");
-	suspend_begin(&q->db, "a.test", SUSPEND_SITE);
-	suspend_begin(&q->db, "192.0.2.1", SUSPEND_HOST);
+	suspend_begin(&q->db, "a.test", SUSPEND_SITE, 0);
+	suspend_begin(&q->db, "192.0.2.1", SUSPEND_HOST, 0);
 	restart(1000);
 	assert_int_equal(HASH_COUNT(q->db.suspended), 2);
 	assert_true(host_of("192.0.2.1")->suspended);
 	assert_false(host_of("192.0.2.2")->suspended);
+}
+
+static void a_suspension_ends_when_it_was_to_whatever_is_restarted(void **state)
+{
+	(void)state;
+	begin("");
+	suspend_begin(&q->db, "a.test", SUSPEND_SITE, clock_wall_ms() + 50000);
+	suspend_begin(&q->db, "b.test", SUSPEND_SITE, clock_wall_ms() + 500);
+	suspend_begin(&q->db, "big", SUSPEND_PROVIDER, clock_wall_ms() + 90000);
+	restart(1000);
+	assert_int_equal(HASH_COUNT(q->db.suspended), 2);
+	pass_time(49000);
+	assert_int_equal(HASH_COUNT(q->db.suspended), 1);
+	assert_int_equal(q->db.suspended->kind, SUSPEND_PROVIDER);
+	pass_time(40000);
+	assert_null(q->db.suspended);
 }
 
 static void a_host_that_nothing_is_known_of_is_not_written(void **state)
@@ -227,7 +243,7 @@ static void what_is_read_is_written_again_as_it_was(void **state)
 	host_set_plain(host_of("192.0.2.1"), "a.test", clock_steady_ms() + 50000);
 	host_of("192.0.2.2")->depth = 4;
 	remembered_add(&q->db, "smtp a", 9, clock_wall_ms());
-	suspend_begin(&q->db, "b.test", SUSPEND_DOMAIN);
+	suspend_begin(&q->db, "b.test", SUSPEND_DOMAIN, 0);
 	host_of("192.0.2.2")->opened_ms = host_of("192.0.2.1")->opened_ms = clock_steady_ms();
 	buf_init(&first);
 	buf_init(&second);
@@ -408,6 +424,7 @@ int main(void)
 		TEST(a_dead_window_and_one_as_at_first_are_not_kept),
 		TEST(the_window_of_a_site_that_was_collected_is_known_to_its_successor),
 		TEST(what_the_operator_has_suspended_stays_so),
+		TEST(a_suspension_ends_when_it_was_to_whatever_is_restarted),
 		TEST(a_host_that_nothing_is_known_of_is_not_written),
 		TEST(what_is_read_is_written_again_as_it_was),
 		TEST(after_a_step_of_the_clock_nothing_lasts_longer_than_it_may),

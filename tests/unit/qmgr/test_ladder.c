@@ -135,7 +135,7 @@ static void suspend_or_resume(void)
 	static const char *const names[] = {"a.test", "d.test", "192.0.2.2"};
 	int i = below(3);
 	if (!suspend_end(&q->db, names[i]) && below(3) == 0)
-		suspend_begin(&q->db, names[i], i == 2 ? SUSPEND_HOST : SUSPEND_SITE);
+		suspend_begin(&q->db, names[i], i == 2 ? SUSPEND_HOST : SUSPEND_SITE, 0);
 }
 
 static void anything_happens(void)

@@ -424,7 +424,7 @@ static void mail_of_a_suspended_site_is_parked_at_once_and_comes_at_resume(void 
 	(void)state;
 	begin("");
 	send_many(3);
-	suspend_begin(&q->db, "mx.test", SUSPEND_SITE);
+	suspend_begin(&q->db, "mx.test", SUSPEND_SITE, 0);
 	qmgr_thread_settle(q);
 	serve();
 	assert_int_equal(nkept, 3);
@@ -450,12 +450,55 @@ static void mail_of_a_suspended_site_is_parked_at_once_and_comes_at_resume(void 
 	assert_int_equal(given_at(0)->id, 1);
 }
 
+static void a_suspension_that_has_an_end_ends_by_itself(void **state)
+{
+	(void)state;
+	begin("");
+	send_many(3);
+	int64_t until_ms = clock_wall_ms() + 3600000;
+	assert_true(suspend_begin(&q->db, "mx.test", SUSPEND_SITE, until_ms));
+	assert_false(suspend_begin(&q->db, "mx.test", SUSPEND_SITE, until_ms));
+	qmgr_thread_settle(q);
+	serve();
+	assert_int_equal(nkept, 3);
+	assert_non_null(strstr(kept[0].envelope->rcpt[0].last->text,
+			       "the site is suspended by the operator until 20"));
+	while (opened.n > 0)
+		close_orderly(open_at(0));
+	for (int i = 0; i < 3599; i++) {
+		pass_time(1000);
+		serve();
+		assert_int_equal(opened.n, 0);
+	}
+	pass_time(1000);
+	serve();
+	assert_null(q->db.suspended);
+	assert_int_equal(nkept, 0);
+	assert_true(opened.n > 0);
+}
+
+static void what_was_said_last_of_its_end_holds(void **state)
+{
+	(void)state;
+	begin("");
+	suspend_begin(&q->db, "a.test", SUSPEND_SITE, clock_wall_ms() + 10000);
+	suspend_begin(&q->db, "b.test", SUSPEND_SITE, clock_wall_ms() + 10000);
+	assert_false(suspend_begin(&q->db, "a.test", SUSPEND_SITE, 0)); /* until it is resumed */
+	assert_false(suspend_begin(&q->db, "b.test", SUSPEND_SITE, clock_wall_ms() + 20000));
+	assert_false(suspend_begin(&q->db, "c.test", SUSPEND_SITE, clock_wall_ms()));
+	pass_time(10000);
+	assert_int_equal(HASH_COUNT(q->db.suspended), 2);
+	pass_time(10000);
+	assert_int_equal(HASH_COUNT(q->db.suspended), 1);
+	assert_string_equal(q->db.suspended->name, "a.test");
+}
+
 static void mail_whose_only_host_is_suspended_is_parked_and_comes_at_resume(void **state)
 {
 	(void)state;
 	begin("");
 	send_many(1);
-	suspend_begin(&q->db, "192.0.2.1", SUSPEND_HOST);
+	suspend_begin(&q->db, "192.0.2.1", SUSPEND_HOST, 0);
 	qmgr_thread_settle(q);
 	while (opened.n > 0)
 		close_orderly(open_at(0));
@@ -607,6 +650,8 @@ int main(void)
 		TEST(as_long_as_nothing_is_delivered_little_comes),
 		TEST(a_site_that_dies_again_asks_for_no_more_and_begins_with_little),
 		TEST(mail_of_a_suspended_site_is_parked_at_once_and_comes_at_resume),
+		TEST(a_suspension_that_has_an_end_ends_by_itself),
+		TEST(what_was_said_last_of_its_end_holds),
 		TEST(mail_whose_only_host_is_suspended_is_parked_and_comes_at_resume),
 		TEST(at_most_a_quarter_of_a_transports_connections_are_probes),
 		TEST(an_urgent_message_has_its_site_probed_at_once_and_no_other),

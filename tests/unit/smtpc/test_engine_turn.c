@@ -51,6 +51,56 @@ static void ask_again(void)
 	hears("y\r\n.\r\n");
 }
 
+enum { LONG_MS = 300000 };
+
+static void wait_long(void)
+{
+	transport.mail_timeout = transport.rset_timeout = LONG_MS;
+}
+
+/* What lay in the host's buffer when it answered the first is gone. */
+static void an_envelope_that_was_thrown_away_is_tried_elsewhere(void **state)
+{
+	(void)state;
+	wait_long();
+	ride();
+	assert_in_range(engine_timeout_ms(&engine), 2000, 2100);
+	engine_expired(&engine);
+	assert_returned(back());
+	assert_int_equal(engine.state, ENGINE_CLOSED);
+	assert_true(engine.confused);
+	assert_int_equal(engine.mode, CONNECTION_APART);
+	assert_nothing_back();
+}
+
+static void what_the_host_is_slow_with_is_waited_for_as_long_as_ever(void **state)
+{
+	(void)state;
+	wait_long();
+	greet(PIPELINED);
+	give(mail("x\r\n", TO("a@test")));
+	sent();
+	assert_int_equal(engine_timeout_ms(&engine), LONG_MS); /* the first MAIL */
+	give(mail("y\r\n", TO("b@test")));
+	says("250 ok\r\n250 ok\r\n354 go\r\n");
+	sent();
+	assert_int_equal(engine_timeout_ms(&engine), transport.data_done_timeout);
+	says("250 kept\r\n");
+	assert_verdict(back(), 0, VERDICT_SENT, 250);
+	assert_true(engine_timeout_ms(&engine) < 3000);
+	says("250 ok\r\n");
+	assert_int_equal(engine_timeout_ms(&engine), transport.rcpt_timeout);
+	says("250 ok\r\n354 go\r\n");
+	sent();
+	says("250 kept\r\n");
+	assert_verdict(back(), 0, VERDICT_SENT, 250);
+	give(mail("z\r\n", TO("c@test")));
+	sent();
+	assert_int_equal(engine_timeout_ms(&engine), LONG_MS); /* behind nothing */
+	engine_drop(&engine);
+	back();
+}
+
 static void assert_learnt(const struct delivery *d, enum connection_mode learnt)
 {
 	assert_int_equal(d->mode, learnt);
@@ -519,10 +569,50 @@ static void a_4xx_to_the_first_mail_is_a_deferral(void **state)
 	assert_int_equal(engine.state, ENGINE_READY);
 }
 
+/* The answer of the first stands, though the reply that would have shown it to be one is gone. */
+static void the_answer_of_a_chunk_stands_where_what_is_behind_it_was_thrown_away(void **state)
+{
+	(void)state;
+	wait_long();
+	greet(CHUNKED);
+	give(mail("x\r\n", TO("a@test")));
+	says("250 2.1.0 ok\r\n250 2.1.5 ok\r\n");
+	give(mail("y\r\n",
+		  TO("b@test"))); /* not ahead: its chunk waits for the answers to its envelope */
+	sent();
+	says("250 2.0.0 kept\r\n");
+	assert_nothing_back();
+	assert_in_range(engine_timeout_ms(&engine), 2000, 2100);
+	engine_expired(&engine);
+	assert_verdict(back(), 0, VERDICT_SENT, 250);
+	assert_returned(back());
+	assert_true(engine.confused);
+	assert_int_equal(engine.mode, CONNECTION_APART);
+}
+
+static void a_chunk_that_is_under_way_is_waited_for_as_long_as_ever(void **state)
+{
+	(void)state;
+	wait_long();
+	greet(CHUNKED);
+	give(ahead(mail("x\r\n", TO("a@test"))));
+	give(ahead(mail("y\r\n", TO("b@test"))));
+	sent();
+	says("250 2.1.0 ok\r\n250 2.1.5 ok\r\n250 2.0.0 kept\r\n");
+	assert_int_equal(engine_timeout_ms(&engine), LONG_MS);
+	engine_drop(&engine);
+	back();
+	back();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		T(mail_refused_behind_a_message_is_asked_again),
+		T(an_envelope_that_was_thrown_away_is_tried_elsewhere),
+		T(what_the_host_is_slow_with_is_waited_for_as_long_as_ever),
+		T(the_answer_of_a_chunk_stands_where_what_is_behind_it_was_thrown_away),
+		T(a_chunk_that_is_under_way_is_waited_for_as_long_as_ever),
 		T(a_sender_refused_in_its_turn_too_is_refused),
 		T(a_recipient_refused_in_a_group_is_asked_again),
 		T(a_recipient_that_is_spoken_of_is_believed),
