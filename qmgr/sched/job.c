@@ -19,7 +19,9 @@ static struct job *job_new(struct work *w, struct transport *t)
 	struct job *job = mem_zalloc(sizeof *job);
 	job->work = w;
 	job->transport = t;
-	job->label = (struct label){w->order, UINT64_MAX};
+	job->label = (struct label){w->order, LINE_HOME};
+	line_init(&job->home, true);
+	line_init(&job->moved, false);
 	list_init(&job->peers);
 	list_init(&job->ready);
 	list_init(&job->parked);
@@ -288,6 +290,7 @@ static void job_free(struct job *job)
 	}
 	list_remove(&job->in_parked);
 	selection_retire(job);
+	line_leave(&job->home);
 	pool_leave(job);
 	list_remove(&job->in_time);
 	list_remove(&job->in_message);

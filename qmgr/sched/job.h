@@ -18,6 +18,7 @@
 
 #include "base/keyed_hash.h"
 #include "qmgr/sched/heap.h"
+#include "qmgr/sched/line.h"
 #include "qmgr/sched/preempt.h"
 #include "qmgr/sched/transport.h"
 #include "qmgr/sched/work.h"
@@ -34,15 +35,16 @@ struct job {
 	struct list in_time; /* transport->jobs, by age */
 	struct list peers;   /* struct peer */
 	int npeer;
-	struct peer *by_way;  /* those beyond the first few */
-	struct list ready;    /* struct peer that can be selected */
-	struct stack stack;   /* who slipped past whom */
-	struct label label;   /* in the scheduler's order */
-	uint64_t room, floor; /* places from room to label.place are free; at first from floor */
-	int64_t read_entries; /* made so far */
-	int64_t selected;     /* of them */
-	int64_t routing;      /* recipients in memory without an entry */
-	int64_t concurrency;  /* places that its entries have, and connections opened for it */
+	struct peer *by_way;	 /* those beyond the first few */
+	struct list ready;	 /* struct peer that can be selected */
+	struct stack stack;	 /* who slipped past whom */
+	struct label label;	 /* in the scheduler's order */
+	struct line_place home;	 /* in the line of its message, the last */
+	struct line_place moved; /* where it has slipped past, if it has */
+	int64_t read_entries;	 /* made so far */
+	int64_t selected;	 /* of them */
+	int64_t routing;	 /* recipients in memory without an entry */
+	int64_t concurrency;	 /* places that its entries have, and connections opened for it */
 	int64_t rcpt_count, rcpt_limit; /* recipients in memory; slots. See pool.h */
 	int size;			/* class of its number of entries, see shelf.h */
 	struct list parked;		/* struct queue: would grow for it, see dispatch.h */

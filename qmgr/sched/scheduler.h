@@ -18,6 +18,7 @@
  *	share.c		how many workers one message may have (pure)
  *	window.c	how many connections a site may have: Postfix's feedback (pure)
  *	pace.c		deliveries in a time (pure)
+ *	line.c		places in an order, which never run out
  *	heap.c		a heap whose entries can change their order
  *
  * Included by dest/ and by qmgr/; includes base/ alone.

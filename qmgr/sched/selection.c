@@ -6,8 +6,7 @@
 
 #include <assert.h>
 
-/* A child gets this part of the free places in front of the job that it slips past. */
-enum { ROOM_SHARE = 16, OTHERS_MAX = 64 };
+enum { OTHERS_MAX = 64 };
 
 static void put_in_order(struct peer *p)
 {
@@ -111,10 +110,9 @@ void selection_set(struct queue *queue, enum queue_state state)
 	}
 }
 
-static void set_label(struct job *job, struct label label, uint64_t floor)
+static void set_label(struct job *job, struct label label)
 {
 	job->label = label;
-	job->room = job->floor = floor;
 	list_each (link, tmp, &job->ready) {
 		struct peer *p = list_entry(link, struct peer, in_ready);
 		put_in_order(p);
@@ -124,35 +122,37 @@ static void set_label(struct job *job, struct label label, uint64_t floor)
 
 void selection_retire(struct job *job)
 {
-	struct stack *parent = job->stack.parent;
 	bool moved = job->stack.level > 0;
 	if (!moved && stack_leaf(&job->stack))
 		return;
 	preempt_pop(&job->stack, job->transport->settings);
 	pool_return(job);
 	job->transport->shelved++;
-	if (parent && stack_leaf(parent)) {
-		struct job *p = list_entry(parent, struct job, stack);
-		p->room = p->floor;
-	}
+	line_leave(&job->moved);
 	if (moved)
-		set_label(job, (struct label){job->work->order, UINT64_MAX}, 0);
+		set_label(job, (struct label){job->work->order, LINE_HOME});
 }
 
-/* The job comes in front of the current one, behind those that are there already. False: no place
- * is left, after hundreds that are blocked. */
-static bool move_in_front(struct job *current, struct job *job)
+static struct line_place *place_of(struct job *job)
 {
-	uint64_t floor = current->room, room = current->label.place - floor;
-	if (room < 2 * ROOM_SHARE)
-		return false;
+	return job->stack.level > 0 ? &job->moved : &job->home;
+}
+
+static void follow_place(struct line_place *moved)
+{
+	struct job *job = list_entry(moved, struct job, moved);
+	set_label(job, (struct label){job->label.order, moved->at});
+}
+
+/* The job comes in front of the current one, behind those that are there already. */
+static void move_in_front(struct job *current, struct job *job)
+{
 	selection_retire(job);
 	preempt_push(&current->stack, &job->stack, job_needed(job), job->transport->settings);
-	current->room = floor + room / ROOM_SHARE;
-	set_label(job, (struct label){current->label.order, current->room}, floor);
+	line_enter(place_of(current), &job->moved, follow_place);
+	set_label(job, (struct label){current->label.order, job->moved.at});
 	pool_preempted(job);
 	job->transport->shelved++;
-	return true;
 }
 
 static void try_to_preempt(struct transport *t, struct job *current, bool may_open)
