@@ -153,6 +153,12 @@ struct conf_provider {
 
 struct conf_suffix;
 
+struct conf_flow {
+	char *title;
+	int line;
+	CONF_FLOW(CONF_MEMBER)
+};
+
 struct conf_queue {
 	CONF_QUEUE(CONF_MEMBER)
 	double jitter; /* backoff_jitter as a number */
@@ -200,7 +206,7 @@ struct conf {
 	char *file;
 	CONF_GLOBAL(CONF_MEMBER)
 	char *own_name; /* hostname; or, where that is empty, the machine's */
-	int nlistener, ntransport, nroute, nalias, nlimit, ndkim, nmilter, nprovider, nsuffix;
+	int nlistener, ntransport, nroute, nalias, nlimit, ndkim, nmilter, nprovider, nsuffix, nflow;
 	struct conf_listener *listener;
 	struct conf_transport *transport; /* [0] is "smtp" */
 	struct conf_route *route;	  /* there is always a "*" */
@@ -211,6 +217,7 @@ struct conf {
 	struct conf_dkim *dkim;
 	struct conf_milter *milter;
 	struct conf_provider *provider;
+	struct conf_flow *flow; /* [0] is "*" */
 	struct conf_suffix *suffix;	      /* of all providers, sorted by name */
 	const struct conf_dkim **dkim_sorted; /* by title */
 	struct conf_queue queue;
@@ -288,6 +295,9 @@ const struct conf_alias *conf_alias_find(const struct conf *, const char *addres
 
 const struct conf_provider *conf_provider_find(const struct conf *, const char *host);
 /* The one that has the longest of the suffixes in which this mail host lies; or NULL. */
+
+const struct conf_flow *conf_flow_find(const struct conf *, const char *name);
+/* What is said of this flow, or of "*". */
 
 enum { CONF_DKIM_MAX = 8 }; /* signatures of one message */
 

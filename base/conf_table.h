@@ -316,6 +316,10 @@
 	P(rate, rate, "", 0, 0, RELOAD, "",                                                        \
 	  "Most deliveries in a time to all its hosts together, evenly spaced.")
 
+#define CONF_FLOW(P)                                                                               \
+	P(number, weight, "1", 1, 1000, RELOAD, "",                                                \
+	  "Where flows wait for the same destination, or for connections of a transport, each gets as much of these as its weight is of the sum of theirs.")
+
 #define CONF_DKIM(P)                                                                               \
 	P(text, selector, "", 0, 63, RELOAD, "",                                                   \
 	  "The name of the key: the public key is in the DNS at SELECTOR._domainkey.DOMAIN.") \

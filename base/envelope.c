@@ -26,6 +26,7 @@ void envelope_free(struct envelope **ep)
 	free(e->history);
 	free(e->rcpt);
 	free(e->sender);
+	free(e->flow);
 	free(e->envid);
 	free(e);
 	*ep = NULL;
@@ -85,6 +86,16 @@ void envelope_remember(struct envelope *e)
 		envelope_add_history(e, &h);
 		added++;
 	}
+}
+
+const char *envelope_flow(const struct envelope *e)
+{
+	if (e->flow)
+		return e->flow;
+	const char *at = strrchr(e->sender, '@');
+	if (!e->sender[0])
+		return "<>";
+	return at ? at + 1 : e->sender;
 }
 
 uint32_t envelope_open(const struct envelope *e)

@@ -17,6 +17,7 @@
 #define QMGR_SCHED_JOB_H
 
 #include "base/keyed_hash.h"
+#include "qmgr/sched/claim.h"
 #include "qmgr/sched/heap.h"
 #include "qmgr/sched/line.h"
 #include "qmgr/sched/preempt.h"
@@ -31,6 +32,7 @@ struct label {
 struct job {
 	struct work *work; /* of its message */
 	struct transport *transport;
+	struct claim *claim; /* of its flow */
 	struct list in_message;
 	struct list in_time; /* transport->jobs, by age */
 	struct list peers;   /* struct peer */
@@ -62,7 +64,8 @@ struct peer {
 	struct list in_queue;	   /* queue->peers, while entries wait */
 	struct list in_granted;	   /* queue->granted, while some are */
 	struct list in_ready;	   /* job->ready, as long as it can be selected */
-	struct heap_item in_order; /* queue->order, likewise */
+	struct backlog *backlog;   /* of its flow at the queue, likewise */
+	struct heap_item in_order; /* backlog->order, likewise */
 	struct heap_item in_shelf; /* shelf->peers, likewise */
 	struct shelf *shelf;
 	UT_hash_handle hh;
@@ -112,6 +115,9 @@ struct entry *peer_take(struct peer *);
 
 struct entry *peer_drop(struct peer *);
 /* The same without a delivery: nobody pays for it, or is paid. */
+
+void job_left_place(struct job *);
+/* One of its entries is no longer on a connection. */
 
 void job_put_back(struct entry *);
 /* It was not delivered and not deferred, and is in no list: first in its peer again. */
