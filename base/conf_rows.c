@@ -107,8 +107,10 @@ const struct conf_section conf_sections[CONF_KINDS] = {
 	[CONF_KIND_FLOW] =
 		{"flow", true, sizeof(struct conf_flow), ROWS(flow_rows),
 		 "Whose mail it is, where that is to be other than the default. \"*\" changes "
-		 "the default, and what a section does not say. A message is of the flow "
-		 "of the domain of its sender; mail of the null sender is of \"<>\"."},
+		 "the default, and what a section does not say. A message is of the flow that "
+		 "flow_header names; else that of the tables flows; else that of its login; else "
+		 "that of the domain of its sender, of \"<>\" for the null sender. Reports of the "
+		 "relay's own are of \"<reports>\"."},
 	[CONF_KIND_QUEUE] = {"queue", false, sizeof(struct conf_queue), ROWS(queue_rows),
 			     "How long, and how much at once."},
 	[CONF_KIND_DNS] = {"dns", false, sizeof(struct conf_dns), ROWS(dns_rows),

@@ -86,6 +86,10 @@
 	  "Tables of what to do with a recipient: accept, reject CODE TEXT, defer TEXT, hold, discard.") \
 	P(list, xclient, "{}", 0, 0, RELOAD, "",                                                   \
 	  "Networks of proxies that may say by XCLIENT who the client is, and whether it has logged in.") \
+	P(text, flow_header, "", 0, 76, RELOAD, "",                                                \
+	  "The name of a header field that names the flow of a message of who may relay, such as X-Tenant. It is taken out of all mail. Its value is up to 64 letters, digits, dots, lines and underscores; another counts as none, and is logged. Empty: there is none.") \
+	P(list, flows, "{}", 0, 0, RELOAD, "",                                                     \
+	  "Tables of flows: login:NAME, an address or domain of the sender, a .parent, *, <> or a network of clients, and the name of the flow.") \
 	P(list, sender_logins, "{}", 0, 0, RELOAD, "",                                             \
 	  "Tables of senders and the logins that may use them, with commas; * is every login. A client that has logged in may then use no other sender, except the null sender.") \
 	P(choice, sender_mismatch, "reject", 0, 0, RELOAD, "reject|rewrite|allow",                 \

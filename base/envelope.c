@@ -88,6 +88,14 @@ void envelope_remember(struct envelope *e)
 	}
 }
 
+bool envelope_flow_good(const char *name)
+{
+	static const char letters[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
+	size_t len = strlen(name);
+	return len > 0 && len <= ENVELOPE_FLOW_MAX && strspn(name, letters) == len;
+}
+
 const char *envelope_flow(const struct envelope *e)
 {
 	if (e->flow)

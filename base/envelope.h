@@ -94,6 +94,11 @@ void envelope_remember(struct envelope *);
 
 #define ENVELOPE_FLOW_REPORTS "<reports>" /* of the relay's own */
 
+enum { ENVELOPE_FLOW_MAX = 64 };
+
+bool envelope_flow_good(const char *name);
+/* As header fields and tables may name one: [A-Za-z0-9._-], 1 to ENVELOPE_FLOW_MAX. */
+
 const char *envelope_flow(const struct envelope *);
 /* Whose mail it is: the flow that it was accepted for, else the domain of its sender, "<>" if that is the null sender. */
 
