@@ -50,6 +50,14 @@ struct conf *conf_read_with(const char *file, unsigned with, struct buf *errors)
 	return c;
 }
 
+const struct conf_flow *conf_flow_find(const struct conf *c, const char *name)
+{
+	for (int i = 1; i < c->nflow; i++)
+		if (strcmp(c->flow[i].title, name) == 0)
+			return &c->flow[i];
+	return &c->flow[0];
+}
+
 struct conf *conf_defaults(void)
 {
 	struct conf_faults faults = {0};

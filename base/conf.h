@@ -156,6 +156,12 @@ struct conf_provider {
 
 struct conf_suffix;
 
+struct conf_flow {
+	char *title;
+	int line;
+	CONF_FLOW(CONF_MEMBER)
+};
+
 struct conf_queue {
 	CONF_QUEUE(CONF_MEMBER)
 	double jitter; /* backoff_jitter as a number */
@@ -203,7 +209,8 @@ struct conf {
 	char *file;
 	CONF_GLOBAL(CONF_MEMBER)
 	char *own_name; /* hostname; or, where that is empty, the machine's */
-	int nlistener, ntransport, nroute, nalias, nlimit, ndkim, nmilter, nprovider, nsuffix;
+	int nlistener, ntransport, nroute, nalias, nlimit, ndkim, nmilter, nprovider, nsuffix,
+		nflow;
 	struct conf_listener *listener;
 	struct conf_transport *transport; /* [0] is "smtp" */
 	struct conf_route *route;	  /* there is always a "*" */
@@ -214,6 +221,7 @@ struct conf {
 	struct conf_dkim *dkim;
 	struct conf_milter *milter;
 	struct conf_provider *provider;
+	struct conf_flow *flow;		      /* [0] is "*" */
 	struct conf_suffix *suffix;	      /* of all providers, sorted by name */
 	const struct conf_dkim **dkim_sorted; /* by title */
 	struct conf_queue queue;
@@ -296,6 +304,9 @@ const struct conf_provider *conf_provider_find(const struct conf *, const char *
 const struct conf_provider *conf_provider_of_answer(const struct conf *, const struct resolve *);
 /* The one that has all hosts of the best preference; or NULL. Those of lesser preference may be another's, to
  * help out. */
+
+const struct conf_flow *conf_flow_find(const struct conf *, const char *name);
+/* What is said of this flow, or of "*". */
 
 enum { CONF_DKIM_MAX = 8 }; /* signatures of one message */
 

@@ -229,6 +229,33 @@ static void build_providers(struct builder *b)
 	free(file);
 }
 
+/* "*" first: what another does not say, that one says. */
+static void build_flow(struct builder *b, const struct conf_block *block)
+{
+	struct conf_flow *f = &b->conf->flow[b->conf->nflow++];
+	title((struct conf_titled *)f, CONF_KIND_FLOW, block ? block->title : "*",
+	      block ? block->line : 0);
+	if (f != b->conf->flow)
+		copy_section(CONF_KIND_FLOW, f, b->conf->flow);
+	if (block)
+		apply(b, block, f);
+}
+
+static void build_flows(struct builder *b)
+{
+	b->conf->flow = room(b, CONF_KIND_FLOW);
+	if (count_blocks(b, CONF_KIND_FLOW, "*") == 0)
+		build_flow(b, NULL);
+	for (int pass = 0; pass < 2; pass++) {
+		for (int i = 0; i < b->from->nblock; i++) {
+			const struct conf_block *block = &b->from->block[i];
+			if (block->kind == CONF_KIND_FLOW &&
+			    (strcmp(block->title, "*") == 0) == (pass == 0))
+				build_flow(b, block);
+		}
+	}
+}
+
 static char *own_name(const struct conf *c)
 {
 	char name[256] = "localhost";
@@ -273,6 +300,7 @@ struct conf *conf_build(const struct conf_file *from, const char *file, struct c
 	c->dkim = room(&b, CONF_KIND_DKIM);
 	c->ndkim = build_titled(&b, CONF_KIND_DKIM, (char *)c->dkim, NULL);
 	build_providers(&b);
+	build_flows(&b);
 	return c;
 }
 
@@ -302,6 +330,7 @@ static void free_settings(struct conf *c)
 	free(c->route);
 	free(c->alias);
 	free(c->limit);
+	free(c->flow);
 	free(c->dkim);
 	free(c->milter);
 	free(c->dkim_sorted);

@@ -36,6 +36,9 @@ static const struct conf_row dkim_rows[] = {CONF_DKIM(ROW)};
 #define STRUCT struct conf_provider
 static const struct conf_row provider_rows[] = {CONF_PROVIDER(ROW)};
 #undef STRUCT
+#define STRUCT struct conf_flow
+static const struct conf_row flow_rows[] = {CONF_FLOW(ROW)};
+#undef STRUCT
 #define STRUCT struct conf_queue
 static const struct conf_row queue_rows[] = {CONF_QUEUE(ROW)};
 #undef STRUCT
@@ -101,6 +104,13 @@ const struct conf_section conf_sections[CONF_KINDS] = {
 		{"provider", true, sizeof(struct conf_provider), ROWS(provider_rows),
 		 "A receiver whose mail hosts serve many domains, and what holds for all of them "
 		 "together. Which one it is follows from the names in the MX records."},
+	[CONF_KIND_FLOW] =
+		{"flow", true, sizeof(struct conf_flow), ROWS(flow_rows),
+		 "Whose mail it is, where that is to be other than the default. \"*\" changes "
+		 "the default, and what a section does not say. A message is of the flow that "
+		 "flow_header names; else that of the tables flows; else that of its login; else "
+		 "that of the domain of its sender, of \"<>\" for the null sender. Reports of the "
+		 "relay's own are of \"<reports>\"."},
 	[CONF_KIND_QUEUE] = {"queue", false, sizeof(struct conf_queue), ROWS(queue_rows),
 			     "How long, and how much at once."},
 	[CONF_KIND_DNS] = {"dns", false, sizeof(struct conf_dns), ROWS(dns_rows),
@@ -147,6 +157,8 @@ int conf_count(const struct conf *c, enum conf_kind kind)
 		return c->ndkim;
 	case CONF_KIND_PROVIDER:
 		return c->nprovider;
+	case CONF_KIND_FLOW:
+		return c->nflow;
 	default:
 		return 1;
 	}
@@ -171,6 +183,8 @@ void *conf_at(const struct conf *c, enum conf_kind kind, int i)
 		return &c->dkim[i];
 	case CONF_KIND_PROVIDER:
 		return &c->provider[i];
+	case CONF_KIND_FLOW:
+		return &c->flow[i];
 	case CONF_KIND_QUEUE:
 		return (void *)&c->queue;
 	case CONF_KIND_DNS:

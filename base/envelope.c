@@ -26,6 +26,7 @@ void envelope_free(struct envelope **ep)
 	free(e->history);
 	free(e->rcpt);
 	free(e->sender);
+	free(e->flow);
 	free(e->envid);
 	free(e);
 	*ep = NULL;
@@ -85,6 +86,24 @@ void envelope_remember(struct envelope *e)
 		envelope_add_history(e, &h);
 		added++;
 	}
+}
+
+bool envelope_flow_good(const char *name)
+{
+	static const char letters[] =
+		"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-";
+	size_t len = strlen(name);
+	return len > 0 && len <= ENVELOPE_FLOW_MAX && strspn(name, letters) == len;
+}
+
+const char *envelope_flow(const struct envelope *e)
+{
+	if (e->flow)
+		return e->flow;
+	const char *at = strrchr(e->sender, '@');
+	if (!e->sender[0])
+		return "<>";
+	return at ? at + 1 : e->sender;
 }
 
 uint32_t envelope_open(const struct envelope *e)

@@ -60,6 +60,7 @@ struct envelope {
 	int64_t arrived_ms; /* wall clock */
 	int64_t due_ms;	    /* wall clock: next attempt; 0 before the first */
 	char *sender;	    /* "" is the null sender */
+	char *flow;	    /* whose mail it is; NULL: as its sender says */
 	char *envid;	    /* in xtext as it came, or NULL */
 	uint8_t ret;	    /* enum dsn_ret */
 	uint8_t body;	    /* enum body_type */
@@ -90,6 +91,16 @@ void envelope_add_history(struct envelope *, const struct history *);
 
 void envelope_remember(struct envelope *);
 /* Add the latest verdicts of its recipients, as far as they are not there yet, to the history. */
+
+#define ENVELOPE_FLOW_REPORTS "<reports>" /* of the relay's own */
+
+enum { ENVELOPE_FLOW_MAX = 64 };
+
+bool envelope_flow_good(const char *name);
+/* As header fields and tables may name one: [A-Za-z0-9._-], 1 to ENVELOPE_FLOW_MAX. */
+
+const char *envelope_flow(const struct envelope *);
+/* Whose mail it is: the flow that it was accepted for, else the domain of its sender, "<>" if that is the null sender. */
 
 uint32_t envelope_open(const struct envelope *);
 /* How many recipients are not done. */

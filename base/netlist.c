@@ -4,6 +4,7 @@
 #include "base/mem.h"
 
 #include <arpa/inet.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -105,4 +106,36 @@ bool netlist_match(const struct netlist *l, const union address *a)
 		if (net_match(&l->net[i], a))
 			return true;
 	return false;
+}
+
+const char *net_text(const struct net *n, char to[NET_TEXT])
+{
+	bool v4 = is_v4(n->bytes) && n->bits >= 96;
+	char host[INET6_ADDRSTRLEN];
+	inet_ntop(v4 ? AF_INET : AF_INET6, v4 ? n->bytes + 12 : n->bytes, host, sizeof host);
+	if (n->bits == 128)
+		snprintf(to, NET_TEXT, "%s", host);
+	else
+		snprintf(to, NET_TEXT, "%s/%d", host, v4 ? n->bits - 96 : n->bits);
+	return to;
+}
+
+void net_of(const union address *a, struct net *n)
+{
+	n->bits = 128;
+	if (a->sa.sa_family == AF_INET) {
+		memcpy(n->bytes, mapped, sizeof mapped);
+		memcpy(n->bytes + 12, &a->in.sin_addr, 4);
+	} else {
+		memcpy(n->bytes, &a->in6.sin6_addr, 16);
+	}
+}
+
+bool net_up(struct net *n)
+{
+	if (n->bits == (is_v4(n->bytes) ? 96 : 0))
+		return false;
+	n->bits--;
+	n->bytes[n->bits / 8] &= (unsigned char)~(0x80 >> n->bits % 8);
+	return true;
 }

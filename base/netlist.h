@@ -24,6 +24,17 @@ struct netlist {
 };
 
 bool net_parse(const char *text, struct net *);
+enum { NET_TEXT = 52 };
+
+const char *net_text(const struct net *, char to[NET_TEXT]);
+/* The one form of it: without a length if it is a single address. */
+
+void net_of(const union address *, struct net *); /* of this address alone */
+
+bool net_up(
+	struct
+	net *); /* the network around it, of one bit less; false: it was all addresses of its kind */
+
 bool net_match(const struct net *, const union address *);
 
 bool netlist_init(struct netlist *, const struct conf_list *, const char **bad);

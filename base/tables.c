@@ -5,7 +5,9 @@
 #include "base/alias_value.h"
 #include "base/credential.h"
 #include "base/mailaddr.h"
+#include "base/envelope.h"
 #include "base/mem.h"
+#include "base/netlist.h"
 #include "base/name_key.h"
 #include "base/refs.h"
 #include "base/route_value.h"
@@ -183,6 +185,30 @@ static const char *check_logins(const void *context, const char *key, const char
 		return key;
 	}
 	return users_listed(value, NULL, why) ? NULL : value;
+}
+
+static const char *check_flow(const void *context, const char *key, const char *value,
+			      struct buf *why)
+{
+	struct net net;
+	char text[NET_TEXT];
+	(void)context;
+	bool is_net = net_parse(key, &net);
+	if (is_net && strcmp(net_text(&net, text), key) != 0) {
+		buf_printf(why, "this network is to be written %s", text);
+		return key;
+	}
+	if (!is_net && strncmp(key, "login:", 6) != 0 && !conf_pattern_good(key) &&
+	    strcmp(key, "<>") != 0) {
+		buf_puts(why, "not login:NAME, an address, a domain, a .parent of domains, *, <>, "
+			      "nor a network");
+		return key;
+	}
+	if (envelope_flow_good(value))
+		return NULL;
+	buf_puts(why,
+		 "not the name of a flow: up to 64 letters, digits, dots, lines and underscores");
+	return value;
 }
 
 static const char *check_certificate(const void *context, const char *key, const char *value,

@@ -74,6 +74,7 @@ static void put_line(struct qmgr *q, struct buf *to, const struct delivery_event
 	put_text(to, "id", log_id(d->message->work.id));
 	put_text(to, "envid", e->envid);
 	put_text(to, "from", e->sender);
+	put_text(to, "flow", envelope_flow(e));
 	put_text(to, "to", d->recipient->address);
 	put_text(to, "orig_to", d->recipient->orcpt);
 	put_text(to, "site", d->site);

@@ -11,6 +11,8 @@
 #include "qmgr/message.h"
 #include "qmgr/nexthop.h"
 #include "qmgr/qmgr.h"
+#include "qmgr/sched/backlog.h"
+#include "qmgr/sched/selection.h"
 
 #include <string.h>
 #include <strings.h>
@@ -67,20 +69,20 @@ static bool comes_before(const struct peer *p, const struct peer *r)
 
 static void explain_order(struct explain_row *row, const struct site *s, const struct peer *mine)
 {
-	struct heap_item *it = heap_first(&s->queue.order);
+	const struct backlog *own = mine->backlog;
+	const struct peer *it = selection_first(&s->queue);
 	for (struct list *l = mine->job->stack.children.next; l != &mine->job->stack.children;
 	     l = l->next)
 		row->slipped++;
 	if (!it)
 		return;
-	const struct job *first = heap_entry(it, struct peer, in_order)->job;
+	const struct job *first = it->job;
 	if (first != mine->job) {
 		row->first = first->work->id;
 		row->first_slots = job_needed(first);
 	}
-	for (size_t i = 1; i <= s->queue.order.n; i++) {
-		const struct peer *p =
-			heap_entry(s->queue.order.slot[i].item, struct peer, in_order);
+	for (size_t i = 1; own && i <= own->order.n; i++) {
+		const struct peer *p = heap_entry(own->order.slot[i].item, struct peer, in_order);
 		if (p != mine && comes_before(p, mine))
 			row->ahead += peer_selectable(p);
 	}
@@ -187,14 +189,13 @@ static void explain_site(struct explain_question *x, const struct site *s)
 						    [SITE_REFUSED] = CONSTRAINT_PACE,
 						    [SITE_SUSPENDED] = CONSTRAINT_SUSPENDED};
 	struct explain_row *row = add_site(x, s);
-	struct heap_item *it = heap_first(&s->queue.order);
+	const struct peer *it = selection_first(&s->queue);
 	struct list *any = list_empty(&s->queue.peers) ? NULL : s->queue.peers.next;
 	row->recipients = s->queue.waiting;
 	row->parked = s->parked.parked;
 	row->sending = s->busy;
 	if (it || any) {
-		const struct peer *p = it ? heap_entry(it, struct peer, in_order)
-					  : list_entry(any, struct peer, in_queue);
+		const struct peer *p = it ? it : list_entry(any, struct peer, in_queue);
 		explain_waiting(row, s, p);
 		row->first = p->job->work->id;
 		row->first_slots = job_needed(p->job);

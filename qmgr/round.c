@@ -171,10 +171,10 @@ static struct log_held *hold_log(const struct qmgr *q, const struct message *m,
 				 const struct envelope *r)
 {
 	char *names = signed_by(q->sched.conf);
-	struct log_held *held =
-		log_hold(LOG_LEVEL_INFO, "queued", "id", log_id(r->id), "from", "", "to",
-			 r->rcpt[0].address, "nrcpt", "1", "size", log_number((int64_t)r->size),
-			 "report_of", log_id(m->work.id), "signed", names, NULL);
+	struct log_held *held = log_hold(
+		LOG_LEVEL_INFO, "queued", "id", log_id(r->id), "from", "", "to", r->rcpt[0].address,
+		"nrcpt", "1", "size", log_number((int64_t)r->size), "flow", ENVELOPE_FLOW_REPORTS,
+		"report_of", log_id(m->work.id), "signed", names, NULL);
 	free(names);
 	return held;
 }
@@ -187,6 +187,7 @@ static struct spool_store *write_report(struct qmgr *q, struct message *m, const
 	r->id = ident_new();
 	r->arrived_ms = clock_wall_ms();
 	r->sender = mem_strdup("");
+	r->flow = mem_strdup(ENVELOPE_FLOW_REPORTS);
 	r->body = BODY_8BITMIME;
 	r->smtputf8 = not_ascii(to);
 	r->tls = e->tls; /* RFC 8689 5: it tells of the message what that hides */

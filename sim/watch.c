@@ -70,9 +70,9 @@ static bool forgotten(const struct stage *st, const struct site *s)
 
 static void look_at_waiting(struct stage *st, const struct site *s)
 {
-	const struct heap_item *first = heap_first(&s->queue.order);
+	struct peer *first = selection_first(&s->queue);
 	struct tally_site *t = tally_site(st->tally, s->key);
-	struct conn *c = first ? site_place(s, heap_entry(first, struct peer, in_order)) : NULL;
+	struct conn *c = first ? site_place(s, first) : NULL;
 	/* Whether a place behind others is worth taking changes with time: it comes to that itself. */
 	if (c && c->busy == 0)
 		tally_fault(st->tally, "at %lld ms an entry waits beside a free place at %s",
@@ -151,12 +151,12 @@ void watch_now(struct stage *st)
 
 static enum constraint bound_of(const struct site *s)
 {
-	const struct heap_item *first = heap_first(&s->queue.order);
+	struct peer *first = selection_first(&s->queue);
 	if (s->queue.waiting == 0)
 		return CONSTRAINT_IDLE;
 	if (!first)
 		return CONSTRAINT_CONNECTING;
-	return ladder_of(s, heap_entry(first, struct peer, in_order)).constraint;
+	return ladder_of(s, first).constraint;
 }
 
 static double a_second(const struct conf_rate *r)

@@ -27,6 +27,24 @@ static bool says_no(const char *value, size_t len)
 	return header_field_is(value, len, "No");
 }
 
+static void keep_flow(struct header_in *h, const char *value, size_t len)
+{
+	while (len > 0 && strchr(" \t\r\n", value[len - 1]))
+		len--;
+	while (len > 0 && strchr(" \t", *value)) {
+		value++;
+		len--;
+	}
+	len = len < sizeof h->flow - 1 ? len : sizeof h->flow - 1;
+	memcpy(h->flow, value, len);
+	h->flow_named = true;
+}
+
+static bool names_flow(const struct header_in *h, const char *line, size_t name)
+{
+	return h->flow_field && header_field_is(line, name, h->flow_field);
+}
+
 static void read_field(struct header_in *h, const char *line, size_t name, size_t len)
 {
 	h->in_message_id = false;
@@ -43,6 +61,9 @@ static void read_field(struct header_in *h, const char *line, size_t name, size_
 		h->message_id = h->in_message_id = true;
 		const char *value = (const char *)memchr(line, ':', len) + 1;
 		keep_id(h, value, (size_t)(line + len - value));
+	} else if (names_flow(h, line, name) && !h->flow_named) {
+		const char *value = (const char *)memchr(line, ':', len) + 1;
+		keep_flow(h, value, (size_t)(line + len - value));
 	}
 }
 
@@ -106,7 +127,7 @@ static void read_line(struct header_in *h, const char *line, size_t len)
 	if (name > 0) {
 		end_field(h);
 		read_field(h, line, name, len);
-		h->drops = is_to_go(h, line, name);
+		h->drops = is_to_go(h, line, name) || names_flow(h, line, name);
 		h->gathers = h->become && !h->drops ? header_class(line, name) : HEADER_OTHER;
 	} else if (line[0] != ' ' && line[0] != '\t') {
 		end_header(h, line[0] != '\r');

@@ -6,7 +6,7 @@
  *	                                     +-- where wanted: fields of addresses, rewritten
  *	                                     +-- fields that are to go are left out
  *
- * Looks at one line at a time: counts Received fields, keeps the Message-ID for the log, and notes
+ * Looks at one line at a time: counts Received fields, takes out the field that names the flow, keeps the Message-ID for the log, and notes
  * whether there are Date, Message-ID and From, and whether TLS-Required says No. The header ends with the first line that is neither
  * a field nor the rest of one; whatever that line is, it passes unchanged. Fields that are to be
  * rewritten are gathered whole, up to HEADER_FIELD_MAX bytes; longer ones pass unchanged.
@@ -23,7 +23,12 @@
 #include "base/conf.h"
 #include "smtpd/header_rewrite.h"
 
-enum { HEADER_HELD_MAX = 1024, HEADER_FIELD_MAX = 64 << 10, HEADER_MESSAGE_ID_MAX = 250 };
+enum {
+	HEADER_HELD_MAX = 1024,
+	HEADER_FIELD_MAX = 64 << 10,
+	HEADER_MESSAGE_ID_MAX = 250,
+	HEADER_FLOW_MAX = 64
+};
 
 struct header_in {
 	void (*sink)(void *owner, const char *bytes, size_t len);
@@ -32,6 +37,7 @@ struct header_in {
 	void (*missing)(void *owner, bool blank_line);
 	header_become *become; /* of each address in fields of addresses; NULL: none is looked at */
 	const struct conf_list *drop; /* names of fields that go; or NULL */
+	const char *flow_field;	      /* that of one that goes, too, and names the flow; or NULL */
 	void *owner;
 	struct buf held;  /* the beginning of a line */
 	struct buf field; /* one that is being gathered */
@@ -44,6 +50,10 @@ struct header_in {
 	bool tls_waived; /* TLS-Required: No */
 	int received;
 	char id[HEADER_MESSAGE_ID_MAX + 1];
+	bool flow_named;
+	char flow
+		[HEADER_FLOW_MAX +
+		 2]; /* the first that was there; of one that is too long, one byte more than may be */
 };
 
 void header_in_feed(struct header_in *, const char *bytes, size_t len);

@@ -81,6 +81,7 @@ void intake_use(struct intake *in, struct conf *conf)
 {
 	in->conf = conf_ref(conf);
 	in->header.drop = &conf->drop_headers;
+	in->header.flow_field = *conf->flow_header ? conf->flow_header : NULL;
 	if (conf->rewrite_header)
 		in->header.become = become;
 }

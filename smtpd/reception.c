@@ -9,6 +9,7 @@
 #include "dkim/dkim.h"
 #include "smtpd/addressing.h"
 #include "smtpd/filtering.h"
+#include "smtpd/flow_name.h"
 #include "smtpd/header_check.h"
 #include "smtpd/policy.h"
 #include "smtpd/received.h"
@@ -133,8 +134,8 @@ static struct log_held *hold_log(const struct session *s)
 	return log_hold(LOG_LEVEL_INFO, "queued", "id", log_id(t->id), "session", log_id(s->number),
 			"client", address_text(&s->peer, client), "from", t->sender, "nrcpt",
 			log_number(t->nrcpt), "size", log_number((int64_t)t->size), "message_id",
-			*message_id ? message_id : NULL, "helo", s->helo, "user", s->login,
-			"signed", t->passage ? t->passage->signed_by : NULL, NULL);
+			*message_id ? message_id : NULL, "helo", s->helo, "user", s->login, "flow",
+			t->flow, "signed", t->passage ? t->passage->signed_by : NULL, NULL);
 }
 
 static char *client_text(const struct session *s)
@@ -207,6 +208,7 @@ void reception_store(struct session *s, uint64_t ticket)
 	assert(s->state == SESSION_WAIT && reception_envelope(s)->nrcpt > 0);
 	struct spool_store *ask = mem_zalloc(sizeof *ask);
 	take_content(t, ask);
+	t->flow = ask->envelope->flow;
 	t->size = ask->envelope->size;
 	t->nrcpt = ask->envelope->nrcpt;
 	ask->envelope->arrived_ms = clock_wall_ms();
@@ -221,9 +223,25 @@ void reception_store(struct session *s, uint64_t ticket)
 	spool_post(s->worker->spool, &ask->note);
 }
 
+/* RFC 5321 4.5.1: a stranger writes to the postmaster, and names nothing. */
+static void name_flow(struct session *s)
+{
+	struct reception *t = s->tx;
+	const struct header_in *header = &t->intake.header;
+	const struct flow_facts facts = {
+		.id = t->id,
+		.named = header->flow_named && !policy_stranger(s) ? header->flow : NULL,
+		.login = s->login,
+		.sender = t->sender,
+		.client = &s->peer};
+	free(t->envelope->flow);
+	t->envelope->flow = flow_name(s->worker->conf, &facts);
+}
+
 enum response reception_end(struct session *s)
 {
 	intake_finish(&s->tx->intake);
 	intake_mark(&s->tx->intake, s->tx->envelope);
+	name_flow(s);
 	return reception_verdict(s);
 }

@@ -17,8 +17,13 @@ enum {
 	HISTORY = 32,
 	RETURNED = 64,
 	SUMMED = 128,
-};						/* of an envelope */
-enum { TLS = 63, PARTNER = 64, ARCHIVE = 128 }; /* what the sender wants of TLS, and beside it */
+}; /* of an envelope */
+enum {
+	TLS = 31,
+	FLOW = 32,
+	PARTNER = 64,
+	ARCHIVE = 128
+}; /* what the sender wants of TLS, and beside it */
 enum { DONE = 1, ORCPT = 2, VERDICT = 4, DOUBTS = 3 }; /* of a recipient; a shift */
 enum { RECIPIENT_MIN = 10, PARTNER_BYTES = 8 };	       /* bytes */
 
@@ -33,7 +38,8 @@ static void put_head(struct buf *b, const struct envelope *e, const struct conte
 			 (e->nhistory > 0 ? HISTORY : 0) | (e->summed ? SUMMED : 0));
 	p[1] = e->ret;
 	p[2] = e->body;
-	p[3] = (uint8_t)(e->tls | (c->partner ? PARTNER : 0) | (e->archive ? ARCHIVE : 0));
+	p[3] = (uint8_t)(e->tls | (c->partner ? PARTNER : 0) | (e->archive ? ARCHIVE : 0) |
+			 (e->flow ? FLOW : 0));
 	put_le(p + 4, e->rounds, 4);
 	put_le(p + 8, c->seq, 8);
 	put_le(p + 16, c->offset, 8);
@@ -88,6 +94,8 @@ void payload_put_envelope(struct buf *b, const struct envelope *e, const struct 
 	verdicts_put_text(b, e->sender);
 	if (e->envid)
 		verdicts_put_text(b, e->envid);
+	if (e->flow)
+		verdicts_put_text(b, e->flow);
 	struct verdicts table;
 	verdicts_begin(&table, b);
 	for (uint32_t i = 0; i < e->nrcpt; i++)
@@ -199,6 +207,8 @@ struct envelope *payload_get_envelope(uint64_t id, const void *data, size_t len)
 	e->sender = cursor_text(&c);
 	if (p[0] & ENVID)
 		e->envid = cursor_text(&c);
+	if (p[3] & FLOW)
+		e->flow = cursor_text(&c);
 	uint32_t n;
 	struct verdict **table = verdicts_get(&c, &n);
 	uint64_t nrcpt = get_le(p + 48, 4);

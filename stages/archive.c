@@ -126,6 +126,7 @@ static struct envelope *copy_envelope(const struct passage *p, const struct arch
 	copy->sender = mem_strdup(p->conf->archive.sender);
 	copy->body = e->body == BODY_BINARYMIME ? BODY_BINARYMIME : BODY_8BITMIME;
 	copy->archive = true;
+	copy->flow = mem_strdup(envelope_flow(e));
 	if (e->tls == ENVELOPE_TLS_REQUIRED)
 		copy->tls = ENVELOPE_TLS_REQUIRED;
 	return copy;
@@ -155,8 +156,8 @@ static struct log_held *hold_log(const struct passage *copy, uint64_t original)
 	const struct envelope *e = copy->draft.envelope;
 	return log_hold(LOG_LEVEL_INFO, "queued", "id", log_id(e->id), "from", e->sender, "to",
 			e->rcpt[0].address, "nrcpt", log_number(e->nrcpt), "size",
-			log_number((int64_t)copy->draft.size), "archive_of", log_id(original),
-			"signed", copy->signed_by, NULL);
+			log_number((int64_t)copy->draft.size), "flow", envelope_flow(e),
+			"archive_of", log_id(original), "signed", copy->signed_by, NULL);
 }
 
 /* The copy has a way of its own to the queue; it takes the envelope. */

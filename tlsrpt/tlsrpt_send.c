@@ -97,6 +97,7 @@ static void send_mail(struct tlsrpt_report *r, int n)
 	e->id = store->id = ident_new();
 	e->arrived_ms = clock_wall_ms();
 	e->sender = mem_strdup(t->from);
+	e->flow = mem_strdup(ENVELOPE_FLOW_REPORTS);
 	e->body = BODY_8BITMIME;
 	e->tls = ENVELOPE_TLS_WAIVED; /* RFC 8460 3: what keeps mail back must not keep this */
 	e->size = len;
@@ -106,9 +107,9 @@ static void send_mail(struct tlsrpt_report *r, int n)
 	store->reply_to = t->loop;
 	store->owner = r;
 	store->ticket = (uint64_t)n;
-	store->log =
-		log_hold(LOG_LEVEL_INFO, "queued", "id", log_id(e->id), "via", "tls_report", "from",
-			 t->from, "nrcpt", log_number(1), "size", log_number((int64_t)len), NULL);
+	store->log = log_hold(LOG_LEVEL_INFO, "queued", "id", log_id(e->id), "via", "tls_report",
+			      "flow", ENVELOPE_FLOW_REPORTS, "from", t->from, "nrcpt",
+			      log_number(1), "size", log_number((int64_t)len), NULL);
 	t->edges.store(t->edges.context, t->conf, store);
 }
 

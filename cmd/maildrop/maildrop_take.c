@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "dkim/dkim.h"
 #include "base/datetime.h"
+#include "smtpd/flow_name.h"
 #include "smtpd/filter_mail.h"
 #include "smtpd/intake.h"
 #include "spool/disk.h"
@@ -220,7 +221,8 @@ static struct log_held *hold_log(const struct take *t, const struct envelope *e,
 	return log_hold(LOG_LEVEL_INFO, "queued", "id", log_id(t->id), "via", "maildrop", "user",
 			take_owner(t, user), "uid", log_number(t->owner), "from", e->sender,
 			"nrcpt", log_number(e->nrcpt), "size", log_number((int64_t)e->size),
-			"message_id", t->message_id, "signed", signed_by, NULL);
+			"message_id", t->message_id, "flow", envelope_flow(e), "signed", signed_by,
+			NULL);
 }
 
 static struct spool_store *new_store(struct take *t, struct loop *reply_to)
@@ -320,12 +322,22 @@ static void pass(struct reading *r)
 		passed(p);
 }
 
+static void name_flow(struct reading *r)
+{
+	const struct header_in *header = &r->intake.header;
+	const struct flow_facts facts = {.id = r->take->id,
+					 .named = header->flow_named ? header->flow : NULL,
+					 .sender = r->envelope->sender};
+	r->envelope->flow = flow_name(r->conf, &facts);
+}
+
 static void ask(struct reading *r)
 {
 	struct take *t = r->take;
 	remember(t, &r->intake.header);
 	r->envelope->id = t->id;
 	intake_mark(&r->intake, r->envelope);
+	name_flow(r);
 	if (r->conf->ndkim > 0 || count_local(r->conf) > 0 || archive_wanted(r->conf)) {
 		pass(r);
 		return;

@@ -176,6 +176,7 @@ static struct envelope *new_envelope(const struct refilter *r)
 	new->arrived_ms = r->fresh ? clock_wall_ms() : e->arrived_ms;
 	new->warned = e->warned && !r->fresh;
 	new->sender = mem_strdup(e->sender);
+	new->flow = mem_strdup(envelope_flow(e));
 	new->envid = e->envid ? mem_strdup(e->envid) : NULL;
 	new->ret = e->ret;
 	new->body = e->body;
@@ -217,7 +218,8 @@ static struct log_held *hold_log(const struct refilter *r, const struct passage 
 	const struct envelope *e = p->draft.envelope;
 	return log_hold(LOG_LEVEL_INFO, "queued", "id", log_id(p->draft.id), "from", e->sender,
 			"nrcpt", log_number(e->nrcpt), "size", log_number((int64_t)p->draft.size),
-			"refilter_of", log_id(r->envelope->id), "signed", p->signed_by, NULL);
+			"flow", envelope_flow(e), "refilter_of", log_id(r->envelope->id), "signed",
+			p->signed_by, NULL);
 }
 
 static void store(struct refilter *r, struct passage *p)

@@ -175,8 +175,8 @@ void conn_on_back(struct destdb *db, struct delivery *d)
 	conn_unload(c, e);
 	conn_learn(c, d);
 	c->bytes -= (int64_t)w->content->size;
-	e->peer->job->concurrency--;
-	assert(c->bytes >= 0 && e->peer->job->concurrency >= 0);
+	job_left_place(e->peer->job);
+	assert(c->bytes >= 0);
 	if (d->returned) {
 		came_back_untouched(c, e, d);
 	} else {

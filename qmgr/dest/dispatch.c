@@ -26,7 +26,7 @@ void dispatch_trim(struct site *s)
 /* The connection that may end for a site that wants one, or NULL. */
 static struct conn *to_end(const struct transport *t)
 {
-	if (t->ending >= (int64_t)t->queues[QUEUE_HUNGRY].n)
+	if (t->ending >= t->nqueue[QUEUE_HUNGRY])
 		return NULL;
 	list_each (link, tmp, &t->idle) {
 		struct conn *c = list_entry(link, struct conn, in_idle);
@@ -126,7 +126,7 @@ static bool room(const struct transport *t)
 static bool may_displace(const struct transport *t)
 {
 	return !list_empty(&t->silent) &&
-	       (!transport_full(t) || t->ending < (int64_t)t->queues[QUEUE_HUNGRY].n);
+	       (!transport_full(t) || t->ending < t->nqueue[QUEUE_HUNGRY]);
 }
 
 bool dispatch_one(struct transport *t)
@@ -164,8 +164,8 @@ void dispatch_unpark(struct transport *t)
 		struct job *job = list_entry(link, struct job, in_parked);
 		struct list *first = list_first(&job->parked);
 		struct queue *queue = first ? list_entry(first, struct queue, in_parked) : NULL;
-		struct heap_item *it = queue ? heap_first(&queue->order) : NULL;
-		if (it && !site_limits_share_allows(heap_entry(it, struct peer, in_order)))
+		const struct peer *asks = queue ? selection_first(queue) : NULL;
+		if (asks && !site_limits_share_allows(asks))
 			continue;
 		if (queue) {
 			list_remove(&queue->in_parked);

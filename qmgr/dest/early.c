@@ -43,8 +43,7 @@ static struct job *leave(struct early *x)
 	struct job *job = x->entry->peer->job;
 	job_entry_done(x->entry);
 	x->entry = NULL;
-	job->concurrency--;
-	assert(job->concurrency >= 0);
+	job_left_place(job);
 	count(x, -1);
 	return job;
 }

@@ -2,6 +2,7 @@
 #include "qmgr/dest/ladder.h"
 
 #include "qmgr/sched/job.h"
+#include "qmgr/sched/selection.h"
 
 static struct ladder held_by_limit(struct limit l)
 {
@@ -23,10 +24,9 @@ struct ladder ladder_of(const struct site *s, const struct peer *p)
 
 struct ladder ladder_of_first(const struct site *s)
 {
-	const struct heap_item *first = heap_first(&s->queue.order);
+	struct peer *first = selection_first(&s->queue);
 	const struct list *any = list_first(&s->queue.peers);
 	if (!first && !any)
 		return (struct ladder){.constraint = CONSTRAINT_IDLE};
-	return ladder_of(s, first ? heap_entry(first, struct peer, in_order)
-				  : list_entry(any, struct peer, in_queue));
+	return ladder_of(s, first ? first : list_entry(any, struct peer, in_queue));
 }

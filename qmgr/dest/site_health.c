@@ -10,6 +10,7 @@
 #include "qmgr/sched/job.h"
 #include "qmgr/sched/pool.h"
 #include "spool/spool.h"
+#include "qmgr/sched/selection.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -50,10 +51,10 @@ static void site_health_move(struct site *s, enum site_health to)
 
 static bool limited(const struct site *s)
 {
-	struct heap_item *first = heap_first(&s->queue.order);
+	struct peer *first = selection_first(&s->queue);
 	if (s->health != SITE_ALIVE || !first)
 		return false;
-	enum constraint c = ladder_of(s, heap_entry(first, struct peer, in_order)).constraint;
+	enum constraint c = ladder_of(s, first).constraint;
 	return c == CONSTRAINT_HOST_PAUSE || c == CONSTRAINT_HOST_CONNECTION_LIMIT;
 }
 
@@ -161,8 +162,7 @@ static void park_entry(struct site *s, struct peer *p, struct verdict *why)
 /* Any but that whose turn it is, which asks, as long as there is another. */
 static struct peer *to_park(const struct site *s)
 {
-	struct heap_item *first = heap_first(&s->queue.order);
-	struct peer *asks = first ? heap_entry(first, struct peer, in_order) : NULL;
+	struct peer *asks = selection_first(&s->queue);
 	struct list *all = (struct list *)&s->queue.peers, *at = all->next;
 	if (list_entry(at, struct peer, in_queue) == asks && at->next != all)
 		at = at->next;

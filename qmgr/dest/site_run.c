@@ -27,7 +27,7 @@ static void serve_granted(struct site *s)
  * dispatcher sees to that when it is its turn. */
 static enum queue_state assess_site(struct site *s, enum constraint *holds)
 {
-	struct heap_item *first = heap_first(&s->queue.order);
+	struct peer *first = selection_first(&s->queue);
 	/* What is granted waits for the same time. */
 	*holds = CONSTRAINT_IDLE;
 	if (s->queue.waiting > 0 && site_paused(s) &&
@@ -35,7 +35,7 @@ static enum queue_state assess_site(struct site *s, enum constraint *holds)
 		site_wake_at(s, site_paused_until_ms(s));
 	if (!first)
 		return QUEUE_QUIET;
-	struct ladder l = ladder_of(s, heap_entry(first, struct peer, in_order));
+	struct ladder l = ladder_of(s, first);
 	*holds = l.constraint;
 	if (l.place)
 		return QUEUE_PLACED;

@@ -2,6 +2,7 @@
 #include "qmgr/sched/job.h"
 
 #include "base/mem.h"
+#include "qmgr/sched/backlog.h"
 #include "qmgr/sched/pool.h"
 #include "qmgr/sched/selection.h"
 #include "qmgr/sched/shelf.h"
@@ -19,7 +20,10 @@ static struct job *job_new(struct work *w, struct transport *t)
 	struct job *job = mem_zalloc(sizeof *job);
 	job->work = w;
 	job->transport = t;
-	job->label = (struct label){w->order, UINT64_MAX};
+	job->claim = claim_join(w->flow, t);
+	job->label = (struct label){w->order, LINE_HOME};
+	line_init(&job->home, true);
+	line_init(&job->moved, false);
 	list_init(&job->peers);
 	list_init(&job->ready);
 	list_init(&job->parked);
@@ -107,13 +111,20 @@ static void count_waiting(struct peer *p, int n)
 	assert(p->waiting >= 0 && p->queue->waiting >= p->waiting);
 }
 
+static void count_under_way(struct job *job, int n)
+{
+	job->concurrency += n;
+	claim_count(job->claim, n);
+	assert(job->concurrency >= 0);
+}
+
 static void count_granted(struct peer *p, int n)
 {
 	p->granted += n;
 	p->queue->ngranted += n;
-	p->job->concurrency += n;
+	count_under_way(p->job, n);
 	p->job->transport->unpark |= n < 0;
-	assert(p->granted >= 0 && p->queue->ngranted >= p->granted && p->job->concurrency >= 0);
+	assert(p->granted >= 0 && p->queue->ngranted >= p->granted);
 }
 
 static void count_selected(struct peer *p)
@@ -121,13 +132,16 @@ static void count_selected(struct peer *p)
 	p->job->selected++;
 	preempt_count(&p->job->stack);
 	selection_took_turn(p);
+	backlog_charge(p);
 }
 
-static void count_unselected(struct job *job)
+/* It is listed already as one that waits. */
+static void count_unselected(struct peer *p)
 {
-	assert(job->selected > 0);
-	job->selected--;
-	preempt_uncount(&job->stack);
+	assert(p->job->selected > 0);
+	p->job->selected--;
+	preempt_uncount(&p->job->stack);
+	backlog_give_back(p);
 }
 
 /* The next hop has moved to other hosts: what waits follows it there. */
@@ -217,9 +231,9 @@ void peer_grant(struct peer *p)
 void peer_ungrant(struct peer *p)
 {
 	assert(p->granted > 0);
-	count_unselected(p->job);
 	count_granted(p, -1);
 	relist(p);
+	count_unselected(p);
 }
 
 static struct entry *take_first(struct peer *p)
@@ -237,7 +251,7 @@ struct entry *peer_take(struct peer *p)
 		count_granted(p, -1);
 	else
 		count_selected(p);
-	p->job->concurrency++;
+	count_under_way(p->job, 1);
 	relist(p);
 	after_selection(p->job);
 	return e;
@@ -255,13 +269,18 @@ struct entry *peer_drop(struct peer *p)
 	return e;
 }
 
+void job_left_place(struct job *job)
+{
+	count_under_way(job, -1);
+}
+
 void job_put_back(struct entry *e)
 {
 	e->conn = NULL;
 	list_prepend(&e->peer->entries, &e->in_peer);
-	count_unselected(e->peer->job);
 	count_waiting(e->peer, 1);
 	relist(e->peer);
+	count_unselected(e->peer);
 }
 
 void job_entry_done(struct entry *e)
@@ -288,7 +307,10 @@ static void job_free(struct job *job)
 	}
 	list_remove(&job->in_parked);
 	selection_retire(job);
+	line_leave(&job->home);
 	pool_leave(job);
+	claim_count(job->claim, -job->concurrency); /* at the end of the program */
+	claim_part(job->claim);
 	list_remove(&job->in_time);
 	list_remove(&job->in_message);
 	free(job);

@@ -17,7 +17,9 @@
 #define QMGR_SCHED_JOB_H
 
 #include "base/keyed_hash.h"
+#include "qmgr/sched/claim.h"
 #include "qmgr/sched/heap.h"
+#include "qmgr/sched/line.h"
 #include "qmgr/sched/preempt.h"
 #include "qmgr/sched/transport.h"
 #include "qmgr/sched/work.h"
@@ -30,19 +32,21 @@ struct label {
 struct job {
 	struct work *work; /* of its message */
 	struct transport *transport;
+	struct claim *claim; /* of its flow */
 	struct list in_message;
 	struct list in_time; /* transport->jobs, by age */
 	struct list peers;   /* struct peer */
 	int npeer;
-	struct peer *by_way;  /* those beyond the first few */
-	struct list ready;    /* struct peer that can be selected */
-	struct stack stack;   /* who slipped past whom */
-	struct label label;   /* in the scheduler's order */
-	uint64_t room, floor; /* places from room to label.place are free; at first from floor */
-	int64_t read_entries; /* made so far */
-	int64_t selected;     /* of them */
-	int64_t routing;      /* recipients in memory without an entry */
-	int64_t concurrency;  /* places that its entries have, and connections opened for it */
+	struct peer *by_way;	 /* those beyond the first few */
+	struct list ready;	 /* struct peer that can be selected */
+	struct stack stack;	 /* who slipped past whom */
+	struct label label;	 /* in the scheduler's order */
+	struct line_place home;	 /* in the line of its message, the last */
+	struct line_place moved; /* where it has slipped past, if it has */
+	int64_t read_entries;	 /* made so far */
+	int64_t selected;	 /* of them */
+	int64_t routing;	 /* recipients in memory without an entry */
+	int64_t concurrency;	 /* places that its entries have, and connections opened for it */
 	int64_t rcpt_count, rcpt_limit; /* recipients in memory; slots. See pool.h */
 	int size;			/* class of its number of entries, see shelf.h */
 	struct list parked;		/* struct queue: would grow for it, see dispatch.h */
@@ -60,7 +64,8 @@ struct peer {
 	struct list in_queue;	   /* queue->peers, while entries wait */
 	struct list in_granted;	   /* queue->granted, while some are */
 	struct list in_ready;	   /* job->ready, as long as it can be selected */
-	struct heap_item in_order; /* queue->order, likewise */
+	struct backlog *backlog;   /* of its flow at the queue, likewise */
+	struct heap_item in_order; /* backlog->order, likewise */
 	struct heap_item in_shelf; /* shelf->peers, likewise */
 	struct shelf *shelf;
 	UT_hash_handle hh;
@@ -110,6 +115,9 @@ struct entry *peer_take(struct peer *);
 
 struct entry *peer_drop(struct peer *);
 /* The same without a delivery: nobody pays for it, or is paid. */
+
+void job_left_place(struct job *);
+/* One of its entries is no longer on a connection. */
 
 void job_put_back(struct entry *);
 /* It was not delivered and not deferred, and is in no list: first in its peer again. */

@@ -30,9 +30,14 @@ struct queue {
 
 	/* selection.h */
 	enum queue_state state;
-	struct heap order; /* struct peer that can be selected */
-	struct shelf *shelves;
-	struct heap_item in_turn; /* transport->queues[state] */
+
+	/* backlog.h */
+	struct heap backlogs, owing; /* struct backlog */
+	struct backlog *stands;	     /* in the order of the transport, for the queue; or NULL */
+	struct list all_backlogs;
+	int nbacklog;
+	struct backlog *by_flow; /* those beyond the first few */
+	uint64_t virtual_time;
 };
 
 /* What leads to a queue, to another one later perhaps: a next hop. */

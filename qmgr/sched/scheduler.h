@@ -1,8 +1,9 @@
 /* scheduler.h - the room of the scheduler: which entry is next, on which queue.
  *
- *	work --- job (one a transport) --- peer (one a next hop) --- entry
- *	                                    |
- *	transport: selection <--- order --- queue --- "has a place", "would grow" <--- who has slots
+ *	flow --- work --- job (one a transport) --- peer (one a next hop) --- entry
+ *	                                             |
+ *	                        claim <--- order --- backlog --- queue --- "has a place", "would grow" <--- who has slots
+ *	transport: selection <--- order --+
  *
  * It knows slots, not connections: a queue is told what it could be given (queue_state), and says whose
  * turn it is. What is done with an entry is known above: in dest/, and in the thread around both.
@@ -11,6 +12,9 @@
  *	job.c		a message's work on one transport: peers, and entries of so many recipients
  *	queue.h		a destination as the scheduler sees it: the peers that wait for it
  *	transport.c	a named set of limits, with its jobs and its slots
+ *	flow.c		whose mail it is
+ *	backlog.c	a flow's mail at a queue, and its turn there: start-time fair queuing
+ *	claim.c		what a flow holds of a transport, and its turn there
  *	selection.c	which entry is next: the order of jobs, blockers
  *	shelf.c		candidates for slipping past, by size and age
  *	preempt.c	what slipping past costs: slots, parents and children (pure)
@@ -18,6 +22,7 @@
  *	share.c		how many workers one message may have (pure)
  *	window.c	how many connections a site may have: Postfix's feedback (pure)
  *	pace.c		deliveries in a time (pure)
+ *	line.c		places in an order, which never run out
  *	heap.c		a heap whose entries can change their order
  *
  * Included by dest/ and by qmgr/; includes base/ alone.
@@ -43,6 +48,7 @@ struct scheduler {
 	struct conf *conf;
 	struct loop *loop;
 	struct transport *transports; /* by title (uthash) */
+	struct flow *flows;	      /* by name (uthash) */
 	struct list active;	      /* struct work, oldest first */
 	int64_t nactive;
 	struct list dirty;   /* struct queue: something has changed */

@@ -1,40 +1,24 @@
 /* SPDX-License-Identifier: ISC */
 #include "qmgr/sched/selection.h"
 
+#include "qmgr/sched/backlog.h"
 #include "qmgr/sched/pool.h"
 #include "qmgr/sched/shelf.h"
 
 #include <assert.h>
 
-/* A child gets this part of the free places in front of the job that it slips past. */
-enum { ROOM_SHARE = 16, OTHERS_MAX = 64 };
-
-static void put_in_order(struct peer *p)
-{
-	const struct label *label = &p->job->label;
-	heap_put(&p->queue->order, &p->in_order,
-		 (struct heap_key){label->order, label->place, p->turn});
-}
-
-/* A queue comes where its first peer does. */
-static void put_in_turn(struct queue *queue)
-{
-	heap_put(&queue->transport->queues[queue->state], &queue->in_turn,
-		 heap_first_key(&queue->order));
-}
+enum { OTHERS_MAX = 64 };
 
 void selection_init(struct transport *t)
 {
 	for (int state = QUEUE_PLACED; state <= QUEUE_HUNGRY; state++)
-		heap_init(&t->queues[state]);
-	shelf_init(t);
+		heap_init(&t->claims[state]);
 }
 
 void selection_fini(struct transport *t)
 {
 	for (int state = QUEUE_PLACED; state <= QUEUE_HUNGRY; state++)
-		heap_fini(&t->queues[state]);
-	shelf_fini(t);
+		heap_fini(&t->claims[state]);
 }
 
 void selection_init_queue(struct queue *queue, struct transport *t)
@@ -44,7 +28,8 @@ void selection_init_queue(struct queue *queue, struct transport *t)
 	list_init(&queue->granted);
 	list_init(&queue->in_dirty);
 	list_init(&queue->in_parked);
-	heap_init(&queue->order);
+	backlogs_init(queue);
+	t->nqueue[QUEUE_QUIET]++;
 }
 
 void selection_fini_queue(struct queue *queue)
@@ -54,34 +39,22 @@ void selection_fini_queue(struct queue *queue)
 	list_remove(&queue->in_dirty);
 	list_remove(&queue->in_parked);
 	selection_set(queue, QUEUE_QUIET);
-	assert(!queue->shelves);
-	heap_fini(&queue->order);
-}
-
-/* The first peer of the queue may be another now. */
-static void first_changed(struct queue *queue)
-{
-	if (queue->state != QUEUE_QUIET)
-		put_in_turn(queue);
+	backlogs_fini(queue);
+	queue->transport->nqueue[QUEUE_QUIET]--;
 }
 
 static void enter(struct peer *p)
 {
 	list_append(&p->job->ready, &p->in_ready);
-	put_in_order(p);
-	first_changed(p->queue);
-	shelf_add(p);
+	backlog_add(p);
 }
 
 static void leave(struct peer *p)
 {
-	struct queue *queue = p->queue;
-	if (queue->order.n == 1)
-		selection_set(queue, QUEUE_QUIET);
-	shelf_remove(p);
+	if (p->queue->backlogs.n == 1 && p->backlog->order.n == 1)
+		selection_set(p->queue, QUEUE_QUIET);
+	backlog_remove(p);
 	list_remove(&p->in_ready);
-	heap_remove(&queue->order, &p->in_order);
-	first_changed(queue);
 }
 
 void selection_update(struct peer *p)
@@ -96,84 +69,76 @@ void selection_update(struct peer *p)
 
 void selection_set(struct queue *queue, enum queue_state state)
 {
-	assert(state == QUEUE_QUIET || queue->order.n > 0);
+	assert(state == QUEUE_QUIET || queue->backlogs.n > 0);
 	if (queue->state == state)
 		return;
-	if (queue->state != QUEUE_QUIET) {
-		heap_remove(&queue->transport->queues[queue->state], &queue->in_turn);
-		shelf_withdraw(queue);
-	}
+	backlog_hide(queue);
+	queue->transport->nqueue[queue->state]--;
 	queue->state = state;
-	queue->transport->shelved++;
-	if (queue->state != QUEUE_QUIET) {
-		put_in_turn(queue);
-		shelf_offer(queue);
-	}
+	queue->transport->nqueue[queue->state]++;
+	backlog_show(queue);
 }
 
-static void set_label(struct job *job, struct label label, uint64_t floor)
+static void set_label(struct job *job, struct label label)
 {
 	job->label = label;
-	job->room = job->floor = floor;
-	list_each (link, tmp, &job->ready) {
-		struct peer *p = list_entry(link, struct peer, in_ready);
-		put_in_order(p);
-		first_changed(p->queue);
-	}
+	list_each (link, tmp, &job->ready)
+		backlog_move(list_entry(link, struct peer, in_ready));
 }
 
 void selection_retire(struct job *job)
 {
-	struct stack *parent = job->stack.parent;
 	bool moved = job->stack.level > 0;
 	if (!moved && stack_leaf(&job->stack))
 		return;
 	preempt_pop(&job->stack, job->transport->settings);
 	pool_return(job);
-	job->transport->shelved++;
-	if (parent && stack_leaf(parent)) {
-		struct job *p = list_entry(parent, struct job, stack);
-		p->room = p->floor;
-	}
+	job->claim->shelved++;
+	line_leave(&job->moved);
 	if (moved)
-		set_label(job, (struct label){job->work->order, UINT64_MAX}, 0);
+		set_label(job, (struct label){job->work->order, LINE_HOME});
 }
 
-/* The job comes in front of the current one, behind those that are there already. False: no place
- * is left, after hundreds that are blocked. */
-static bool move_in_front(struct job *current, struct job *job)
+static struct line_place *place_of(struct job *job)
 {
-	uint64_t floor = current->room, room = current->label.place - floor;
-	if (room < 2 * ROOM_SHARE)
-		return false;
+	return job->stack.level > 0 ? &job->moved : &job->home;
+}
+
+static void follow_place(struct line_place *moved)
+{
+	struct job *job = list_entry(moved, struct job, moved);
+	set_label(job, (struct label){job->label.order, moved->at});
+}
+
+/* The job comes in front of the current one, behind those that are there already. */
+static void move_in_front(struct job *current, struct job *job)
+{
 	selection_retire(job);
 	preempt_push(&current->stack, &job->stack, job_needed(job), job->transport->settings);
-	current->room = floor + room / ROOM_SHARE;
-	set_label(job, (struct label){current->label.order, current->room}, floor);
+	line_enter(place_of(current), &job->moved, follow_place);
+	set_label(job, (struct label){current->label.order, job->moved.at});
 	pool_preempted(job);
-	job->transport->shelved++;
-	return true;
+	job->claim->shelved++;
 }
 
-static void try_to_preempt(struct transport *t, struct job *current, bool may_open)
+static void try_to_preempt(struct job *current, bool may_open)
 {
-	if (!preempt_possible(&current->stack, job_entries(current), t->settings))
+	const struct conf_transport *settings = current->transport->settings;
+	if (!preempt_possible(&current->stack, job_entries(current), settings))
 		return;
-	struct job *best = shelf_candidate(t, current, may_open);
-	if (best && preempt_affordable(&current->stack, job_needed(best), t->settings))
+	struct job *best = shelf_candidate(current, may_open);
+	if (best && preempt_affordable(&current->stack, job_needed(best), settings))
 		move_in_front(current, best);
 }
 
 static struct peer *first(const struct transport *t, bool may_open)
 {
-	const struct heap *best = &t->queues[QUEUE_PLACED], *hungry = &t->queues[QUEUE_HUNGRY];
-	if (may_open && hungry->n > 0 &&
-	    (best->n == 0 || heap_key_before(&hungry->slot[1].key, &best->slot[1].key)))
-		best = hungry;
-	if (best->n == 0)
+	enum queue_state state;
+	const struct claim *c = claim_first(t, may_open, &state);
+	if (!c)
 		return NULL;
-	const struct queue *queue = heap_entry(heap_first(best), struct queue, in_turn);
-	return heap_entry(heap_first(&queue->order), struct peer, in_order);
+	return backlog_first_peer(
+		heap_entry(heap_first(&c->queues[state]), struct backlog, in_turn));
 }
 
 struct peer *selection_next(struct transport *t, bool may_open)
@@ -181,7 +146,7 @@ struct peer *selection_next(struct transport *t, bool may_open)
 	struct peer *p = first(t, may_open);
 	if (!p)
 		return NULL;
-	try_to_preempt(t, p->job, may_open);
+	try_to_preempt(p->job, may_open);
 	return first(t, may_open);
 }
 
@@ -189,20 +154,38 @@ void selection_took_turn(struct peer *p)
 {
 	struct transport *t = p->job->transport;
 	p->turn = ++t->turns;
+	claim_served(p->job->claim);
 	/* It needs fewer slots now, and may have become a candidate. */
-	t->shelved += p->job != t->candidate_cache.current;
-	if (heap_has(&p->in_order)) {
-		put_in_order(p);
-		first_changed(p->queue);
-	}
+	p->job->claim->shelved += p->job != p->job->claim->candidate_cache.current;
+	if (heap_has(&p->in_order))
+		backlog_move(p);
 }
 
-struct peer *selection_other(const struct queue *queue, bool (*fits)(const struct peer *))
+struct peer *selection_first(const struct queue *queue)
 {
-	for (size_t i = 1; i <= queue->order.n && i <= OTHERS_MAX; i++) {
-		struct peer *p = heap_entry(queue->order.slot[i].item, struct peer, in_order);
+	const struct backlog *b = backlog_first(queue);
+	return b ? backlog_first_peer(b) : NULL;
+}
+
+static struct peer *other_of_flow(const struct backlog *b, bool (*fits)(const struct peer *))
+{
+	for (size_t i = 1; i <= b->order.n && i <= OTHERS_MAX; i++) {
+		struct peer *p = heap_entry(b->order.slot[i].item, struct peer, in_order);
 		if (fits(p))
 			return p;
 	}
 	return NULL;
+}
+
+struct peer *selection_other(const struct queue *queue, bool (*fits)(const struct peer *))
+{
+	const struct backlog *first = backlog_first(queue);
+	struct peer *found = first ? other_of_flow(first, fits) : NULL;
+	for (size_t i = 2; !found && i <= queue->backlogs.n && i <= OTHERS_MAX; i++) {
+		const struct backlog *b =
+			heap_entry(queue->backlogs.slot[i].item, struct backlog, in_queue);
+		if (fits(backlog_first_peer(b)))
+			found = backlog_first_peer(b);
+	}
+	return found;
 }

@@ -2,12 +2,18 @@
  *
  *	order:  jobs by the age of their message, and in front of each who slipped past it
  *
- *	transport --- queues with a place          (heap, by their first peer)
- *	          --- queues that want to grow     (heap, likewise)
+ *	transport --- claims with such queues       (heap, who holds least: claim.h)
  *	                 |
- *	                 +--- peers that can be selected   (heap, by the order of their jobs,
- *	                                                    those of one job in turn)
- *	                 +--- shelves: the same peers by the number of entries of their jobs, by age
+ *	                 +--- queues with a place          (heap, by their first peer)
+ *	                 +--- queues that want to grow     (heap, likewise)
+ *	                         |
+ *	                         +--- first backlog, whose turn it is there   (heap, by virtual time: backlog.h)
+ *	                                 |
+ *	                                 +--- peers that can be selected   (heap, by the order of their jobs,
+ *	                                                                    those of one job in turn)
+ *	                                 +--- shelves: the same peers by the number of entries of their jobs, by age
+ *
+ * Among the mail of one flow:
  *
  * The current job is the first whose peer leads to one of those queues; all jobs before it are
  * blockers. Nothing is walked: what POSTFIX finds by going along the job list past blockers is the
@@ -44,6 +50,8 @@ struct peer *selection_next(struct transport *, bool may_open);
 
 void selection_took_turn(struct peer *);
 /* One of its entries was selected: other peers of the job come before it. */
+
+struct peer *selection_first(const struct queue *); /* the first at this queue, or NULL */
 
 struct peer *selection_other(const struct queue *, bool (*fits)(const struct peer *));
 /* The first at this queue, or one of the first, that fits. */

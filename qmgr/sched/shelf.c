@@ -2,19 +2,27 @@
 #include "qmgr/sched/shelf.h"
 
 #include "base/mem.h"
+#include "qmgr/sched/backlog.h"
 
 #include <stdlib.h>
 
 /* The jobs of one class of sizes with peers at one queue. */
 struct shelf {
-	struct queue *queue;
+	struct backlog *backlog;
 	struct shelf *next;
 	int size;
 	struct heap peers; /* by age */
 	struct heap_item in_sizes;
 };
 
-enum { CANDIDATE_MS = 1000 };
+/* Those of one class that stand for their queues, by the states of these. */
+struct shelf_size {
+	int size;
+	struct shelf_size *next;
+	struct heap shelves[QUEUE_STATES]; /* struct shelf, by their oldest */
+};
+
+enum { CANDIDATE_MS = 1000, SIZE_CLASSES = 200 };
 
 /* 1 to 16 each by itself; above, eight classes to the octave. */
 static int size_class(int64_t entries)
@@ -26,44 +34,55 @@ static int size_class(int64_t entries)
 	return class < SIZE_CLASSES ? class : SIZE_CLASSES - 1;
 }
 
-void shelf_init(struct transport *t)
+static struct shelf_size **where_size_is(struct claim *c, int size)
 {
-	for (int state = QUEUE_PLACED; state <= QUEUE_HUNGRY; state++)
-		for (int size = 0; size < SIZE_CLASSES; size++)
-			heap_init(&t->sizes[state][size]);
+	struct shelf_size **at = &c->sizes;
+	while (*at && (*at)->size < size)
+		at = &(*at)->next;
+	return at;
 }
 
-void shelf_fini(struct transport *t)
+static struct shelf_size *size_get(struct claim *c, int size)
 {
-	for (int state = QUEUE_PLACED; state <= QUEUE_HUNGRY; state++)
-		for (int size = 0; size < SIZE_CLASSES; size++)
-			heap_fini(&t->sizes[state][size]);
+	struct shelf_size **at = where_size_is(c, size);
+	if (*at && (*at)->size == size)
+		return *at;
+	struct shelf_size *new = mem_zalloc(sizeof *new);
+	new->size = size;
+	new->next = *at;
+	return *at = new;
 }
 
-static struct heap *sizes_of(const struct shelf *shelf)
+static void free_size_if_unused(struct claim *c, int size)
 {
-	return &shelf->queue->transport->sizes[shelf->queue->state][shelf->size];
+	struct shelf_size **at = where_size_is(c, size), *s = *at;
+	if (s->shelves[QUEUE_PLACED].n + s->shelves[QUEUE_HUNGRY].n > 0)
+		return;
+	heap_fini(&s->shelves[QUEUE_PLACED]);
+	heap_fini(&s->shelves[QUEUE_HUNGRY]);
+	*at = s->next;
+	free(s);
 }
 
-static struct shelf *shelf_get(struct queue *queue, int size)
+static struct shelf *shelf_get(struct backlog *b, int size)
 {
-	struct shelf *shelf = queue->shelves;
+	struct shelf *shelf = b->shelves;
 	while (shelf && shelf->size != size)
 		shelf = shelf->next;
 	if (shelf)
 		return shelf;
 	shelf = mem_zalloc(sizeof *shelf);
-	shelf->queue = queue;
+	shelf->backlog = b;
 	shelf->size = size;
 	heap_init(&shelf->peers);
-	shelf->next = queue->shelves;
-	queue->shelves = shelf;
+	shelf->next = b->shelves;
+	b->shelves = shelf;
 	return shelf;
 }
 
 static void shelf_free(struct shelf *shelf)
 {
-	struct shelf **at = &shelf->queue->shelves;
+	struct shelf **at = &shelf->backlog->shelves;
 	while (*at != shelf)
 		at = &(*at)->next;
 	*at = shelf->next;
@@ -73,25 +92,37 @@ static void shelf_free(struct shelf *shelf)
 
 static void offer(struct shelf *shelf)
 {
-	heap_put(sizes_of(shelf), &shelf->in_sizes, heap_first_key(&shelf->peers));
+	struct shelf_size *s = size_get(shelf->backlog->claim, shelf->size);
+	heap_put(&s->shelves[shelf->backlog->queue->state], &shelf->in_sizes,
+		 heap_first_key(&shelf->peers));
+}
+
+static void withdraw(struct shelf *shelf)
+{
+	struct claim *c = shelf->backlog->claim;
+	if (!heap_has(&shelf->in_sizes))
+		return;
+	heap_remove(&size_get(c, shelf->size)->shelves[shelf->backlog->queue->state],
+		    &shelf->in_sizes);
+	free_size_if_unused(c, shelf->size);
 }
 
 /* Its first peer may be another now. */
 static void first_changed(struct shelf *shelf)
 {
-	bool offered = shelf->queue->state != QUEUE_QUIET;
+	bool offered = shelf->backlog->queue->stands == shelf->backlog;
 	if (offered && shelf->peers.n > 0)
 		offer(shelf);
 	else if (offered)
-		heap_remove(sizes_of(shelf), &shelf->in_sizes);
+		withdraw(shelf);
 }
 
 void shelf_add(struct peer *p)
 {
-	struct shelf *shelf = p->shelf = shelf_get(p->queue, p->job->size);
+	struct shelf *shelf = p->shelf = shelf_get(p->backlog, p->job->size);
 	heap_put(&shelf->peers, &p->in_shelf, (struct heap_key){.first = p->job->work->order});
 	first_changed(shelf);
-	p->job->transport->shelved++;
+	p->job->claim->shelved++;
 }
 
 void shelf_remove(struct peer *p)
@@ -100,21 +131,21 @@ void shelf_remove(struct peer *p)
 	p->shelf = NULL;
 	heap_remove(&shelf->peers, &p->in_shelf);
 	first_changed(shelf);
-	p->job->transport->shelved++;
+	p->job->claim->shelved++;
 	if (shelf->peers.n == 0)
 		shelf_free(shelf);
 }
 
-void shelf_offer(struct queue *queue)
+void shelf_offer(struct backlog *b)
 {
-	for (struct shelf *shelf = queue->shelves; shelf; shelf = shelf->next)
+	for (struct shelf *shelf = b->shelves; shelf; shelf = shelf->next)
 		offer(shelf);
 }
 
-void shelf_withdraw(struct queue *queue)
+void shelf_withdraw(struct backlog *b)
 {
-	for (struct shelf *shelf = queue->shelves; shelf; shelf = shelf->next)
-		heap_remove(sizes_of(shelf), &shelf->in_sizes);
+	for (struct shelf *shelf = b->shelves; shelf; shelf = shelf->next)
+		withdraw(shelf);
 }
 
 void shelf_resize(struct job *job)
@@ -159,17 +190,16 @@ static struct job *oldest_of(const struct heap *shelves, const struct job *curre
 	return best;
 }
 
-static struct job *find_candidate(struct transport *t, const struct job *current, bool may_open,
-				  int64_t now_ms)
+static struct job *find_candidate(const struct job *current, bool may_open, int64_t now_ms)
 {
 	struct job *best = NULL;
 	double best_score = 0;
 	int64_t left = current->read_entries - current->selected;
-	int64_t payable = preempt_payable(&current->stack, left, t->settings);
-	for (int size = 1; payable > 0 && size < SIZE_CLASSES; size++)
+	int64_t payable = preempt_payable(&current->stack, left, current->transport->settings);
+	for (struct shelf_size *s = payable > 0 ? current->claim->sizes : NULL; s; s = s->next)
 		for (int state = QUEUE_PLACED; state <= (may_open ? QUEUE_HUNGRY : QUEUE_PLACED);
 		     state++) {
-			struct job *job = oldest_of(&t->sizes[state][size], current, payable);
+			struct job *job = oldest_of(&s->shelves[state], current, payable);
 			if (!job)
 				continue;
 			double score = preempt_score(now_ms - job->work->taken_steady_ms,
@@ -184,16 +214,17 @@ static struct job *find_candidate(struct transport *t, const struct job *current
 
 /* The search is done again only when what it looked at has changed. Time alone changes nothing
  * where there is no candidate. */
-struct job *shelf_candidate(struct transport *t, const struct job *current, bool may_open)
+struct job *shelf_candidate(const struct job *current, bool may_open)
 {
-	struct candidate_cache *c = &t->candidate_cache;
-	int64_t now_ms = scheduler_now_ms(t->scheduler);
-	bool same = c->current == current && c->shelved == t->shelved && c->may_open == may_open;
+	struct candidate_cache *c = &current->claim->candidate_cache;
+	uint64_t shelved = current->claim->shelved;
+	int64_t now_ms = scheduler_now_ms(current->transport->scheduler);
+	bool same = c->current == current && c->shelved == shelved && c->may_open == may_open;
 	if (same && (!c->best || now_ms - c->looked_ms < CANDIDATE_MS))
 		return c->best;
 	*c = (struct candidate_cache){.current = current,
-				      .best = find_candidate(t, current, may_open, now_ms),
-				      .shelved = t->shelved,
+				      .best = find_candidate(current, may_open, now_ms),
+				      .shelved = shelved,
 				      .looked_ms = now_ms,
 				      .may_open = may_open};
 	return c->best;

@@ -1,13 +1,13 @@
 /* shelf.h - the candidates to slip past the current job, by size and age.
  *
- *	queue --- shelf (one a class of sizes) --- peers that can be selected, by age
- *	transport --- by state of the queue and class: the shelves, by their oldest
+ *	backlog --- shelf (one a class of sizes) --- peers that can be selected, by age
+ *	claim --- by class and state of the queue: the shelves of backlogs that stand for their queues, by their oldest
  *
  * The oldest of a class is the best of its class; so the search looks at one job a class. DIFFERS:
  * a class holds jobs of equal numbers of entries up to 16, and of about equal ones (within an
  * eighth) above; from each only the oldest is considered.
  *
- * OWNERSHIP  A queue owns its shelves; they come and go with the peers on them.
+ * OWNERSHIP  A backlog owns its shelves; they come and go with the peers on them.
  * THREAD     qmgr.
  * SEE        POSTFIX qmgr_job.c, qmgr_job_candidate.
  */
@@ -16,8 +16,7 @@
 
 #include "qmgr/sched/job.h"
 
-void shelf_init(struct transport *);
-void shelf_fini(struct transport *);
+struct backlog;
 
 void shelf_add(struct peer *);
 void shelf_remove(struct peer *);
@@ -25,11 +24,11 @@ void shelf_remove(struct peer *);
 void shelf_resize(struct job *);
 /* The number of all its entries has changed. */
 
-void shelf_offer(struct queue *); /* it is no longer QUIET: what is on its shelves counts */
-void shelf_withdraw(struct queue *);
+void shelf_offer(struct backlog *); /* it stands for its queue: what is on its shelves counts */
+void shelf_withdraw(struct backlog *);
 
-struct job *shelf_candidate(struct transport *, const struct job *current, bool may_open);
-/* The best that the current job could still pay for, or NULL. Kept until what it was chosen from
+struct job *shelf_candidate(const struct job *current, bool may_open);
+/* The best of its flow that the current job could still pay for, or NULL. Kept until what it was chosen from
  * changes, or a second has passed. may_open: queues that want to grow count. */
 
 #endif

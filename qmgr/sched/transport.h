@@ -17,16 +17,6 @@
 
 #include <stdbool.h>
 
-enum { SIZE_CLASSES = 200 };
-
-struct candidate_cache {
-	const struct job *current; /* for which was searched */
-	struct job *best;	   /* or NULL */
-	uint64_t shelved;
-	int64_t looked_ms;
-	bool may_open;
-};
-
 struct transport {
 	char *title;
 	struct conf *conf;
@@ -45,11 +35,10 @@ struct transport {
 	struct metric_cell *outcome[VERDICT_CLASSES]; /* how many verdicts of each class */
 
 	/* selection.h */
-	struct heap queues[QUEUE_STATES];	       /* struct queue */
-	struct heap sizes[QUEUE_STATES][SIZE_CLASSES]; /* struct shelf */
-	uint64_t turns;				       /* selections so far */
-	uint64_t shelved; /* changes of what the search for a candidate looks at */
-	struct candidate_cache candidate_cache;
+	struct heap claims[QUEUE_STATES]; /* struct claim */
+	uint64_t nclaim;		  /* so far */
+	int64_t nqueue[QUEUE_STATES];	  /* in this state */
+	uint64_t turns;			  /* selections so far */
 
 	/* pool.h */
 	int64_t rcpt_count;	 /* recipients in memory */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "qmgr/sched/work.h"
 
+#include "qmgr/sched/flow.h"
 #include "qmgr/sched/job.h"
 
 #include <assert.h>
@@ -12,6 +13,7 @@ void work_begin(struct work *w, struct scheduler *sched, struct envelope *envelo
 			   .envelope = envelope,
 			   .content = content,
 			   .order = ++sched->last_order,
+			   .flow = flow_join(sched, envelope_flow(envelope)),
 			   .taken_steady_ms = scheduler_now_ms(sched)};
 	list_init(&w->jobs);
 	list_append(&sched->active, &w->in_active);
@@ -24,4 +26,5 @@ void work_end(struct work *w, struct scheduler *sched)
 	jobs_free(w);
 	list_remove(&w->in_active);
 	sched->nactive--;
+	flow_part(sched, w->flow);
 }

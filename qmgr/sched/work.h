@@ -18,6 +18,7 @@ struct work {
 	int64_t taken_steady_ms; /* steady clock: when that was */
 	bool verification;	 /* nothing is sent: base/delivery.h */
 	bool cancelled;		 /* the operator wants it: nothing more is tried */
+	struct flow *flow;
 	struct list jobs;
 	struct list in_active; /* scheduler->active */
 

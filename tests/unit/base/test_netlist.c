@@ -4,6 +4,8 @@
 #include "base/address.h"
 #include "base/netlist.h"
 
+#include <string.h>
+
 static bool matches(const char *net, const char *host)
 {
 	struct net n;
@@ -43,6 +45,39 @@ static void all_of_ipv6_does_not_mean_ipv4(void **state)
 	assert_false(matches("::/0", "192.0.2.1"));
 	assert_false(matches("::/0", "::ffff:192.0.2.1"));
 	assert_false(matches("0.0.0.0/0", "2001:db8::1"));
+}
+
+/* Each network around an address, the smallest first, has it, and one text. */
+static void around_an_address_lie_networks(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *host, *first, *ninth, *last;
+		int n;
+	} c[] = {{"192.0.2.77", "192.0.2.77", "192.0.2.0/24", "0.0.0.0/0", 33},
+		 {"::ffff:192.0.2.77", "192.0.2.77", "192.0.2.0/24", "0.0.0.0/0", 33},
+		 {"2001:db8::fedc", "2001:db8::fedc", "2001:db8::fe00/120", "::/0", 129}};
+	for (size_t i = 0; i < sizeof c / sizeof c[0]; i++) {
+		union address a;
+		struct net n, read;
+		char text[NET_TEXT];
+		int count = 0;
+		assert_true(address_parse(c[i].host, 25, &a));
+		net_of(&a, &n);
+		do {
+			net_text(&n, text);
+			assert_true(net_parse(text, &read));
+			assert_memory_equal(&read, &n, sizeof n);
+			assert_true(net_match(&n, &a));
+			if (count == 0)
+				assert_string_equal(text, c[i].first);
+			if (count == 8)
+				assert_string_equal(text, c[i].ninth);
+			count++;
+		} while (net_up(&n));
+		assert_int_equal(count, c[i].n);
+		assert_string_equal(text, c[i].last);
+	}
 }
 
 static void what_is_no_network_is_refused(void **state)
@@ -101,6 +136,7 @@ int main(void)
 		cmocka_unit_test(a_network_has_its_addresses_and_no_others),
 		cmocka_unit_test(a_mapped_address_is_the_ipv4_address),
 		cmocka_unit_test(all_of_ipv6_does_not_mean_ipv4),
+		cmocka_unit_test(around_an_address_lie_networks),
 		cmocka_unit_test(what_is_no_network_is_refused),
 		cmocka_unit_test(a_list_matches_with_any_of_its_networks_and_an_empty_one_never),
 		cmocka_unit_test(an_address_is_read_with_its_port),

@@ -5,6 +5,7 @@
 
 #include "qmgr/dest/conn.h"
 #include "qmgr/dest/ladder.h"
+#include "qmgr/sched/selection.h"
 #include "qmgr/dest/provider.h"
 #include "qmgr/dest/suspend.h"
 #include "qmgr/message.h"
@@ -168,12 +169,6 @@ static void anything_happens(void)
 	hear();
 }
 
-static struct peer *first_of(const struct site *s)
-{
-	struct heap_item *it = heap_first(&s->queue.order);
-	return it ? heap_entry(it, struct peer, in_order) : NULL;
-}
-
 static bool for_an_event_only(enum constraint c)
 {
 	switch (c) {
@@ -195,7 +190,7 @@ static bool for_an_event_only(enum constraint c)
 
 static void agree(const struct site *s, uint64_t first_seed, int step)
 {
-	const struct peer *p = first_of(s);
+	const struct peer *p = selection_first(&s->queue);
 	if (!p) {
 		assert_int_equal(s->queue.state, QUEUE_QUIET);
 		return;
@@ -215,7 +210,7 @@ static void agree(const struct site *s, uint64_t first_seed, int step)
  * something happens to it next. */
 static bool may_go_deeper(const struct site *s)
 {
-	const struct conn *place = ladder_of(s, first_of(s)).place;
+	const struct conn *place = ladder_of(s, selection_first(&s->queue)).place;
 	return place && (s->queue.state == QUEUE_HUNGRY || !list_empty(&s->queue.in_parked) ||
 			 place->site != s);
 }
@@ -223,7 +218,7 @@ static bool may_go_deeper(const struct site *s)
 static bool some_may_go_deeper(void)
 {
 	for (const struct site *s = q->db.sites; s; s = s->hh.next)
-		if (first_of(s) && may_go_deeper(s))
+		if (selection_first(&s->queue) && may_go_deeper(s))
 			return true;
 	return false;
 }
@@ -245,8 +240,8 @@ static void nothing_is_left_lying(const struct site *s, uint64_t first_seed, int
 		struct ladder x = ladder_of(s, p);
 		bool deeper = x.place && may_go_deeper(s);
 		bool lies = x.constraint == CONSTRAINT_ORDER && !deeper &&
-			    (!x.place || p == first_of(s));
-		bool other = p != first_of(s) || !list_empty(&s->queue.in_parked);
+			    (!x.place || p == selection_first(&s->queue));
+		bool other = p != selection_first(&s->queue) || !list_empty(&s->queue.in_parked);
 		bool timed = other || !x.until_ms || x.until_ms <= clock_ms ||
 			     (timer_active(&s->wake) && s->wake.due_ms <= x.until_ms) ||
 			     is_in_line(s, x.constraint) || x.constraint == CONSTRAINT_DEAD ||

@@ -199,6 +199,48 @@ static void children_of_a_job_that_ends_are_adopted_by_its_parent(void **state)
 	assert_true(stack_leaf(&job_of(1)->stack));
 }
 
+enum { PASSAGES = 100000 };
+
+static void begin_a_list(uint64_t id, int n)
+{
+	struct envelope *e = mail(id, "", NULL);
+	for (int i = 0; i < n; i++)
+		envelope_add(e, "list@a.test");
+	arrive(e);
+	answer("a.test", host_of("a.test"));
+	ready(open_at(0), 1);
+	open_at(0)->was_ready = true;
+}
+
+static void forget_what_was_told(void)
+{
+	while (told.n > 0)
+		forget(take(&told, 0));
+}
+
+/* 2 has slipped past 1 and is blocked, for good. Each message that comes then passes, too. */
+static void however_many_have_passed_the_next_may(void **state)
+{
+	(void)state;
+	begin(ONE_EACH);
+	begin_a_list(1, 2 * PASSAGES + 20);
+	send_to(9, "b"); /* b is taken */
+	for (int i = 0; i < 8; i++)
+		answer_at('a');
+	send_to(2, "ab");
+	while (whose('a') != 2)
+		answer_at('a');
+	assert_int_equal(job_of(2)->stack.level, 1);
+	for (uint64_t id = 10; id < 10 + PASSAGES; id++) {
+		arrive(mail(id, "", "x@a.test"));
+		for (int i = 0; i < 3 && whose('a') != id; i++)
+			answer_at('a');
+		assert_int_equal(whose('a'), id);
+		forget_what_was_told();
+	}
+	assert_int_equal(job_of(2)->stack.level, 1);
+}
+
 static void transports_are_served_in_turn(void **state)
 {
 	(void)state;
@@ -231,6 +273,7 @@ int main(void)
 		TEST(a_job_behind_blockers_can_be_preempted),
 		TEST(a_blocker_does_not_slip_past),
 		TEST(children_of_a_job_that_ends_are_adopted_by_its_parent),
+		TEST(however_many_have_passed_the_next_may),
 		TEST(transports_are_served_in_turn),
 	};
 	return RUN(tests);

@@ -94,6 +94,40 @@ static void a_long_line_of_a_field_that_goes_goes_with_it(void **state)
 	assert_kept("To: a\r\n\r\n");
 }
 
+static void read_flow(struct header_in *h, const char *text)
+{
+	*h = (struct header_in){.sink = keep, .flow_field = "X-Tenant"};
+	buf_clear(&kept);
+	for (size_t i = 0; i < strlen(text); i++)
+		header_in_feed(h, text + i, 1);
+	header_in_finish(h);
+	header_in_fini(h);
+}
+
+static void the_field_of_the_flow_is_kept_and_goes(void **state)
+{
+	(void)state;
+	char text[400], long_name[100];
+	struct header_in h;
+	read_flow(&h, "A: 1\r\nx-tenant:  red-1 \r\nX-Tenants: 2\r\nX-Tenant: "
+		      "blue\r\n\r\nX-Tenant: b\r\n");
+	assert_kept("A: 1\r\nX-Tenants: 2\r\n\r\nX-Tenant: b\r\n");
+	assert_true(h.flow_named);
+	assert_string_equal(h.flow, "red-1");
+	read_flow(&h, "A: 1\r\n\r\n");
+	assert_false(h.flow_named);
+	/* Of one that is too long so much is kept that this can be seen. */
+	memset(long_name, 'x', sizeof long_name);
+	snprintf(text, sizeof text, "X-Tenant: %.90s\r\n folded\r\nB: 1\r\n\r\n", long_name);
+	read_flow(&h, text);
+	assert_kept("B: 1\r\n\r\n");
+	assert_int_equal(strlen(h.flow), HEADER_FLOW_MAX + 1);
+	read_flow(&h, "X-Tenant:\r\n red\r\n\r\n");
+	assert_kept("\r\n");
+	assert_true(h.flow_named);
+	assert_string_equal(h.flow, "");
+}
+
 static void fields_that_are_missing_are_added_where_the_header_ends(void **state)
 {
 	(void)state;
@@ -151,6 +185,7 @@ int main(void)
 		cmocka_unit_test(a_header_is_read_at_every_split),
 		cmocka_unit_test(fields_that_are_to_go_leave_nothing),
 		cmocka_unit_test(a_long_line_of_a_field_that_goes_goes_with_it),
+		cmocka_unit_test(the_field_of_the_flow_is_kept_and_goes),
 		cmocka_unit_test(fields_that_are_missing_are_added_where_the_header_ends),
 		cmocka_unit_test(tls_required_says_no_or_nothing),
 		cmocka_unit_test(long_lines_pass_and_are_not_held),

@@ -46,6 +46,8 @@ struct envelope *letter_envelope(const struct letter *l)
 			    : mem_printf("sender%u@example.org", chance_below(&c, 1000));
 	if (chance_percent(&c, 30))
 		e->envid = mem_printf("envid-%u", chance_below(&c, 1000));
+	if (l->id % 3 > 0)
+		e->flow = mem_printf("flow%u", (unsigned)(l->id % 11));
 	e->ret = (uint8_t)chance_below(&c, 3);
 	e->body = (uint8_t)chance_below(&c, 2);
 	e->smtputf8 = chance_percent(&c, 20);

@@ -16,6 +16,7 @@ static struct envelope *full_envelope(uint32_t nrcpt)
 	e->due_ms = INT64_C(1700000300456);
 	e->sender = mem_strdup("sender+tag@example.org");
 	e->envid = mem_strdup("QQ314159");
+	e->flow = mem_strdup("newsletter");
 	e->ret = RET_HDRS;
 	e->body = BODY_8BITMIME;
 	e->smtputf8 = e->warned = true;
@@ -80,6 +81,7 @@ static void same_envelope(const struct envelope *a, const struct envelope *b)
 	assert_int_equal(a->due_ms, b->due_ms);
 	assert_string_equal(a->sender, b->sender);
 	same_text(a->envid, b->envid);
+	same_text(a->flow, b->flow);
 	assert_int_equal(a->ret, b->ret);
 	assert_int_equal(a->body, b->body);
 	assert_int_equal(a->smtputf8, b->smtputf8);
@@ -164,12 +166,14 @@ static void a_wish_that_is_not_known_is_none(void **state)
 	assert_int_equal(buf_data(&b)[3], 0);
 	envelope_free(&e);
 	for (int wish = 0; wish < 256; wish++) {
-		if (wish & 64)
-			continue; /* it says that there is a partner */
+		if (wish & (32 | 64))
+			continue; /* it says that there is a flow, or a partner */
 		buf_data(&b)[3] = (char)wish;
 		e = payload_get_envelope(1, buf_data(&b), buf_len(&b));
 		assert_non_null(e);
-		int tls = wish & 63;
+		assert_null(e->flow);
+		assert_string_equal(envelope_flow(e), "b.test");
+		int tls = wish & 31;
 		assert_int_equal(e->tls, tls <= ENVELOPE_TLS_WAIVED ? tls : ENVELOPE_TLS_USUAL);
 		assert_int_equal(e->archive, wish >= 128);
 		envelope_free(&e);

@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: ISC */
+#include "qmgr/sched/backlog.h"
+
+#include "base/mem.h"
+#include "qmgr/sched/shelf.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+/* So many are found by looking at each: most queues have no more. */
+enum { WALKED = 8 };
+
+static struct backlog *backlog_find(const struct queue *queue, const struct flow *f)
+{
+	struct backlog *b;
+	int walked = 0;
+	list_each (link, tmp, &queue->all_backlogs) {
+		b = list_entry(link, struct backlog, in_all);
+		if (b->flow == f)
+			return b;
+		if (++walked == WALKED)
+			break;
+	}
+	HASH_FIND_PTR(queue->by_flow, &f, b);
+	return b;
+}
+
+static struct backlog *backlog_get(struct queue *queue, struct flow *f)
+{
+	struct backlog *b = backlog_find(queue, f);
+	if (b)
+		return b;
+	b = mem_zalloc(sizeof *b);
+	b->queue = queue;
+	b->flow = f;
+	heap_init(&b->order);
+	list_append(&queue->all_backlogs, &b->in_all);
+	if (++queue->nbacklog > WALKED)
+		HASH_ADD_PTR(queue->by_flow, flow, b);
+	return b;
+}
+
+static void backlog_free(struct backlog *b)
+{
+	assert(b->order.n == 0 && !b->shelves && !heap_has(&b->in_queue));
+	if (b->hh.tbl)
+		HASH_DEL(b->queue->by_flow, b);
+	list_remove(&b->in_all);
+	b->queue->nbacklog--;
+	heap_fini(&b->order);
+	free(b);
+}
+
+/* --- who stands for its queue */
+
+static void put_in_turn(struct backlog *b)
+{
+	struct claim *c = b->claim;
+	heap_put(&c->queues[b->queue->state], &b->in_turn, heap_first_key(&b->order));
+	claim_rank(c, b->queue->state);
+}
+
+void backlog_hide(struct queue *queue)
+{
+	struct backlog *b = queue->stands;
+	if (!b)
+		return;
+	heap_remove(&b->claim->queues[queue->state], &b->in_turn);
+	claim_rank(b->claim, queue->state);
+	shelf_withdraw(b);
+	b->claim->shelved++;
+	queue->stands = NULL;
+}
+
+void backlog_show(struct queue *queue)
+{
+	struct backlog *first = queue->state != QUEUE_QUIET ? backlog_first(queue) : NULL;
+	bool another = first != queue->stands;
+	if (another)
+		backlog_hide(queue);
+	if (!first)
+		return;
+	queue->stands = first;
+	put_in_turn(first);
+	if (another) {
+		shelf_offer(first);
+		first->claim->shelved++;
+	}
+}
+
+/* --- virtual time */
+
+static void put_in_queue(struct backlog *b)
+{
+	heap_put(&b->queue->backlogs, &b->in_queue,
+		 (struct heap_key){.first = b->start, .second = b->turn});
+}
+
+static void remember(struct backlog *b)
+{
+	heap_put(&b->queue->owing, &b->in_queue, (struct heap_key){.first = b->start});
+	b->claim = NULL;
+	flow_owe(b->flow);
+}
+
+static void remember_no_more(struct backlog *b)
+{
+	heap_remove(&b->queue->owing, &b->in_queue);
+	flow_owe_no_more(b->queue->transport->scheduler, b->flow);
+}
+
+static void forget_up_to(struct queue *queue, uint64_t time)
+{
+	while (queue->owing.n > 0 && heap_first_key(&queue->owing).first <= time) {
+		struct backlog *b = heap_entry(heap_first(&queue->owing), struct backlog, in_queue);
+		struct flow *f = b->flow;
+		heap_remove(&queue->owing, &b->in_queue);
+		backlog_free(b);
+		flow_owe_no_more(queue->transport->scheduler, f);
+	}
+}
+
+static void begin(struct backlog *b, struct claim *claim)
+{
+	if (heap_has(&b->in_queue))
+		remember_no_more(b);
+	b->claim = claim;
+	if (b->start < b->queue->virtual_time)
+		b->start = b->queue->virtual_time;
+	put_in_queue(b);
+}
+
+static void end(struct backlog *b)
+{
+	struct queue *queue = b->queue;
+	if (queue->stands == b)
+		backlog_hide(queue);
+	heap_remove(&queue->backlogs, &b->in_queue);
+	if (queue->backlogs.n > 0 && b->start > queue->virtual_time)
+		remember(b);
+	else
+		backlog_free(b);
+	if (queue->backlogs.n > 0)
+		return;
+	forget_up_to(queue, UINT64_MAX);
+	queue->virtual_time = 0;
+}
+
+void backlog_charge(struct peer *p)
+{
+	struct backlog *b = p->backlog;
+	struct queue *queue = p->queue;
+	uint64_t least = backlog_first(queue)->start;
+	assert(least >= queue->virtual_time && b->start >= least);
+	queue->virtual_time = least;
+	b->start += flow_step(b->flow);
+	b->turn = queue->transport->turns;
+	put_in_queue(b);
+	forget_up_to(queue, least);
+	backlog_show(queue);
+}
+
+void backlog_give_back(struct peer *p)
+{
+	struct backlog *b = p->backlog;
+	uint64_t time = p->queue->virtual_time, step = flow_step(b->flow);
+	b->start = b->start > time + step ? b->start - step : time;
+	put_in_queue(b);
+	backlog_show(p->queue);
+}
+
+/* --- peers */
+
+static void put_in_order(struct peer *p)
+{
+	const struct label *label = &p->job->label;
+	heap_put(&p->backlog->order, &p->in_order,
+		 (struct heap_key){label->order, label->place, p->turn});
+}
+
+void backlog_add(struct peer *p)
+{
+	struct backlog *b = p->backlog = backlog_get(p->queue, p->job->claim->flow);
+	put_in_order(p);
+	if (b->order.n == 1)
+		begin(b, p->job->claim);
+	shelf_add(p);
+	backlog_show(p->queue);
+}
+
+void backlog_remove(struct peer *p)
+{
+	struct backlog *b = p->backlog;
+	shelf_remove(p);
+	heap_remove(&b->order, &p->in_order);
+	p->backlog = NULL;
+	if (b->order.n == 0)
+		end(b);
+	backlog_show(p->queue);
+}
+
+void backlog_move(struct peer *p)
+{
+	put_in_order(p);
+	backlog_show(p->queue);
+}
+
+void backlogs_init(struct queue *queue)
+{
+	list_init(&queue->all_backlogs);
+	heap_init(&queue->backlogs);
+	heap_init(&queue->owing);
+}
+
+void backlogs_fini(struct queue *queue)
+{
+	assert(list_empty(&queue->all_backlogs) && !queue->stands);
+	heap_fini(&queue->backlogs);
+	heap_fini(&queue->owing);
+}

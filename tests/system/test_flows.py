@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: ISC
+"""Whose mail it is, and that nobody waits for what another has sent."""
+
+import re
+import statistics
+import time
+
+from lab import sasl
+from lab.config import Config
+from lab.load import Load
+from lab.net import longer, wait_until
+from lab.sink import Rule
+
+CONTENT = b"Subject: one\r\n%sFrom: <a@b.test>\r\n\r\nHello.\r\n"
+
+
+def _content(tenant=None):
+    return CONTENT % (b"X-Tenant: %s\r\n" % tenant if tenant else b"")
+
+
+def _relay(lab, *rules, smtp=None, **settings):
+    sink = lab.sink(*rules)
+    folder = lab.folder("flows")
+    (folder / "flows").write_text("login:ann news\n.shop.test shop\n127.0.0.0/8 here\n", encoding="utf-8")
+    users = folder / "users"
+    for login in ("ann", "bert"):
+        assert sasl.passwd(users, login, "secret").returncode == 0
+    config = Config({"flow_header": "X-Tenant", "flows": [str(folder / "flows")], **settings},
+                    transports={"smtp": smtp or {}}).route_all_to(sink.port)
+    config.listeners = {"open": {"auth": "yes"}, "strangers": {"networks": ["192.0.2.0/24"]}}
+    config.auth.update({"file": str(users), "require_tls": False, "mechanisms": ["PLAIN"]})
+    return sink, lab.relay(config)
+
+
+def _send(relay, sender, tenant=None, login=None, listener=None, to="to@dest.test"):
+    with relay.client(listener) as client:
+        client.greet()
+        if login:
+            client.command(f"AUTH PLAIN {sasl.plain(login, 'secret')}", 235)
+        client.send_mail(sender, [to], _content(tenant))
+
+
+def test_whose_mail_it_is_is_decided_when_it_comes(lab):
+    """By the field, which is removed, the table, the login, the sender's domain: the first that there is; and every line says it."""
+    sink, relay = _relay(lab, postmaster="pm@dest.test")
+    wanted = [("red", dict(sender="x@a.shop.test", tenant=b"red", login="ann")), ("news", dict(sender="x@a.shop.test", login="ann")),
+              ("shop", dict(sender="x@a.shop.test", login="bert")), ("here", dict(sender="x@other.test", tenant=b"no name", login="bert"))]
+    for flow, sent in wanted:
+        _send(relay, **sent)
+        relay.wait_event("sent", flow=flow, count=1)
+        assert relay.events("queued", flow=flow)
+    assert "no name" in relay.events("flow", state="ignored")[0]["reason"]
+    _send(relay, "x@a.shop.test", b"red", listener="strangers", to="postmaster")
+    relay.wait_event("sent", flow="shop", count=2)  # a stranger names nothing
+    assert len(relay.events("sent", flow="red")) == 1
+    for message in sink.wait_messages(5):
+        assert not re.search(rb"(?im)^X-Tenant:", message.content)
+        assert b"Hello." in message.content
+
+
+def test_a_flow_outlives_a_restart(lab):
+    sink, relay = _relay(lab, Rule("rcpt", reply="452 4.2.2 mailbox full", times=2))
+    _send(relay, "x@other.test", b"red")
+    relay.wait_event("deferred", flow="red")
+    relay.kill()
+    relay.start()
+    relay.command("queue", "flush", "--all")
+    relay.wait_event("deferred", flow="red", count=2)
+    relay.restart()
+    relay.command("queue", "flush", "--all")
+    relay.wait_event("sent", flow="red")
+    assert len(sink.messages) == 1
+
+
+def test_reports_are_a_flow_of_their_own(lab):
+    _, relay = _relay(lab, Rule("rcpt", reply="550 5.1.1 nobody", pattern="^to@"))
+    _send(relay, "x@other.test", b"red")
+    relay.wait_event("bounced", flow="red")
+    relay.wait_event("sent", flow="<reports>")
+    assert relay.events("queued", flow="<reports>")
+
+
+def test_one_message_passes_thousands_of_another_sender(lab):
+    """A next hop of 100 a second has thousands to take; who sends one now and then waits for a few of them, not for all."""
+    flood = longer(1000, 4000)
+    sink, relay = _relay(lab, Rule("end", delay=0.05, pattern=""), flows=[],
+                         smtp={"destination_concurrency_limit": 5, "initial_destination_concurrency": 5})
+    Load(relay.port, flood, sessions=20).finish()
+    between, waited = [], []
+    for number in range(longer(10, 30)):
+        began, before = time.monotonic(), len(sink.messages)
+        assert before < flood - 200, "the flood must last for as long as this looks"
+        relay.send(sender="boss@other.test", recipients=[f"one{number}@dest.test"])
+        wait_until(lambda: any(f"one{number}@dest.test" in one.recipients for one in sink.messages[before:]), what="the one")
+        waited.append(time.monotonic() - began)
+        seen = sink.messages
+        place = next(i for i, one in enumerate(seen) if f"one{number}@dest.test" in one.recipients)
+        between.append(place - before)
+    print(f"between: {between}; median {statistics.median(waited):.3f} s, worst {max(waited):.3f} s")
+    assert max(between) < 100, between
+    wait_until(lambda: len(sink.messages) == flood + len(between), timeout=120, what="all of the flood")
