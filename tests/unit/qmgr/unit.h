@@ -24,7 +24,7 @@ static inline struct conf *conf_of(const char *text)
 	int fd = mkstemp(path);
 	assert_true(fd >= 0);
 	FILE *f = fdopen(fd, "w");
-	fputs(text, f);
+	fprintf(f, "%s\n# all of it\n", text);
 	fclose(f);
 	struct buf errors;
 	buf_init(&errors);
