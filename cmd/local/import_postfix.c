@@ -8,10 +8,12 @@
 #include "cmd/cmd.h"
 #include "cmd/options.h"
 #include "cmd/local/postfix_conf.h"
+#include "cmd/local/postfix_master.h"
 #include "cmd/local/postfix_settings.h"
 
 #include <ctype.h>
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,8 +21,9 @@
 static const char usage[] =
 	"usage: sluice import-postfix [MAIN.CF]\n"
 	"Write a configuration that does what this main.cf says to standard output, and what was\n"
-	"left out, and why, to standard error. The default is /etc/postfix/main.cf.\n"
-	"Only that file is read: translate master.cf and the tables yourself.\n";
+	"left out, and why, to standard error, and behind the configuration as comments. The\n"
+	"default is /etc/postfix/main.cf. Of a master.cf beside it is said what to write: that,\n"
+	"and the tables, translate yourself.\n";
 
 static const struct option longs[] = {OPTIONS_COMMON};
 
@@ -61,12 +64,24 @@ struct job {
 	const char *file;
 	struct postfix_conf *from;
 	struct buf section[CONF_KINDS];
+	struct buf notes; /* a line each */
 	bool done[IMPORTS];
 };
 
-static void leave_out(const struct job *j, const struct postfix_setting *s, const char *why)
+static void note(struct job *j, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+
+static void note(struct job *j, const char *fmt, ...)
 {
-	fprintf(stderr, "%s:%d: %s = %s: left out: %s\n", j->file, s->line, s->name, s->value, why);
+	va_list args;
+	va_start(args, fmt);
+	buf_vprintf(&j->notes, fmt, args);
+	va_end(args);
+	buf_puts(&j->notes, "\n");
+}
+
+static void leave_out(struct job *j, const struct postfix_setting *s, const char *why)
+{
+	note(j, "%s:%d: %s = %s: left out: %s", j->file, s->line, s->name, s->value, why);
 }
 
 static const struct conf_row *row_of(const struct import *m)
@@ -321,13 +336,13 @@ static bool put(struct job *j, const struct import *m, const char *text, struct 
 	return m->form >= FORM_list ? put_list(j, m, text, why) : put_value(j, m, text, why);
 }
 
-static void note_otherwise(const struct job *j, const struct import *m,
-			   const struct postfix_setting *s, const char *value)
+static void note_otherwise(struct job *j, const struct import *m, const struct postfix_setting *s,
+			   const char *value)
 {
 	const struct otherwise *word = find_otherwise(m, value);
 	if (word && word->why)
-		fprintf(stderr, "%s:%d: %s = %s: taken over as %s = %s: %s\n", j->file, s->line,
-			s->name, value, m->name, word->ours, word->why);
+		note(j, "%s:%d: %s = %s: taken over as %s = %s: %s", j->file, s->line, s->name,
+		     value, m->name, word->ours, word->why);
 }
 
 static void import_one(struct job *j, int i)
@@ -375,8 +390,50 @@ static void leave_out_rest(struct job *j)
 			leave_out(j, s, why);
 	}
 	if (j->from->bad > 0)
-		fprintf(stderr, "%s: %d line%s not of the form name = value\n", j->file,
-			j->from->bad, j->from->bad == 1 ? " is" : "s are");
+		note(j, "%s: %d line%s not of the form name = value", j->file, j->from->bad,
+		     j->from->bad == 1 ? " is" : "s are");
+}
+
+/* Postfix changes the addresses in the header with those of the envelope, unless it was told otherwise. */
+static void note_header(struct job *j)
+{
+	static const char *const names[] = {"canonical_maps", "sender_canonical_maps",
+					    "recipient_canonical_maps", "masquerade_domains"};
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		const struct postfix_setting *s = postfix_conf_find(j->from, names[i]);
+		if (!s)
+			continue;
+		note(j,
+		     "%s:%d: %s: the header is left as it is; Postfix changes it, too, for its "
+		     "own networks: see rewrite_header",
+		     j->file, s->line, s->name);
+		return;
+	}
+}
+
+static void note_service(void *context, int line, const char *text)
+{
+	note(context, "master.cf:%d: %s", line, text);
+}
+
+static void read_master(struct job *j)
+{
+	const char *slash = strrchr(j->file, '/');
+	char *file = mem_printf("%.*smaster.cf", slash ? (int)(slash + 1 - j->file) : 0, j->file);
+	postfix_master_read(file, note_service, j);
+	free(file);
+}
+
+static void print_notes(const struct job *j)
+{
+	const char *line = buf_cstr((struct buf *)&j->notes);
+	fputs(line, stderr);
+	if (*line)
+		puts("\n# What is to be looked at:");
+	for (size_t n; *line; line += n + 1) {
+		n = strcspn(line, "\n");
+		printf("# %.*s\n", (int)n, line);
+	}
 }
 
 static void print_indented(const struct buf *b)
@@ -424,8 +481,12 @@ int cmd_import_postfix(int argc, char **argv)
 	}
 	for (int i = 0; i < IMPORTS; i++)
 		import_one(&j, i);
-	print_all(&j);
 	leave_out_rest(&j);
+	note_header(&j);
+	read_master(&j);
+	print_all(&j);
+	print_notes(&j);
+	buf_fini(&j.notes);
 	for (int kind = 0; kind < CONF_KINDS; kind++)
 		buf_fini(&j.section[kind]);
 	postfix_conf_free(&j.from);

@@ -122,6 +122,20 @@
 
 /* Patterns of names, in this order, and why they are left out. */
 #define POSTFIX_LEFT_OUT(X)                                                                        \
+	X("smtpd_sasl_path", "see dovecot in the section auth: the path of that socket")           \
+	X("smtpd_sasl_type", "see the section auth: users of its own, or those of dovecot")        \
+	X("smtpd_sasl_auth_enable", "see auth in the section listener: true, or required")         \
+	X("smtpd_sender_login_maps", "see sender_logins: rows of a sender and its logins, with "   \
+				     "commas")                                                     \
+	X("smtpd_client_message_rate_limit", "see messages in a section limit \"client\"")         \
+	X("smtpd_client_recipient_rate_limit", "see recipients in a section limit \"client\"")     \
+	X("smtp_sasl_password_maps", "see credentials: rows of a next hop, a login and "           \
+				     "password:/FILE")                                             \
+	X("smtp_tls_policy_maps", "see tls_policy: rows of a next hop and a policy; Postfix's "    \
+				  "secure is verify")                                              \
+	X("relay_clientcerts", "see client_certificates: rows of a SHA-256 fingerprint and a "     \
+			       "login")                                                            \
+	X("smtp_header_checks", "mail is changed by filters: write a section milter")              \
 	X("*_directory", "it says where Postfix is installed")                                     \
 	X("*_path", "it says where Postfix is installed")                                          \
 	X("setgid_group", "no program here is setgid: see maildrop in sluice(8)")                  \
@@ -162,16 +176,16 @@
 	X("inet_protocols", "used for inet_interfaces")                                            \
 	X("smtp_use_tls", "see tls in the section transport")                                      \
 	X("smtpd_use_tls", "see tls in the section listener")                                      \
-	X("smtp_sasl_*", "sluice does not take over logins at next hops")                          \
-	X("smtpd_sasl_*", "sluice does not take over how clients log in")                          \
+	X("smtp_sasl_*", "see credentials")                                                        \
+	X("smtpd_sasl_*", "see the section auth")                                                  \
 	X("smtp_tls_CA*", "see what the manual says of TLS")                                       \
 	X("smtp_tls_*", "see what the manual says of TLS")                                         \
 	X("smtpd_tls_*", "see what the manual says of TLS")                                        \
 	X("milter_default_action", "see default_action of a section milter: a filter that is "     \
 				   "away has clients come later")                                  \
 	X("*milter*", "write a section milter \"NAME\" { address } for each filter")               \
-	X("*_checks", "mail is not filtered")                                                      \
-	X("content_filter", "mail is not filtered")                                                \
+	X("*_checks", "mail is changed and refused by filters: write a section milter")            \
+	X("content_filter", "filters speak the milter protocol: write a section milter")           \
 	X("*_destination_*", "write a transport section of that name")
 
 #endif

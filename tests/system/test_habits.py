@@ -190,10 +190,42 @@ def test_a_smarthosts_main_cf_becomes_a_configuration(tmp_path):
     }.items():
         assert settings[name] == value
     assert "expression" in left["smtpd_timeout"] and f"{path}:19: " in left["smtpd_timeout"]
-    assert "logins" in left["smtp_sasl_auth_enable"] and "pcre" in left["recipient_canonical_maps"]
+    assert "see credentials" in left["smtp_sasl_auth_enable"] and "pcre" in left["recipient_canonical_maps"]
     assert "mailboxes" in left["mydestination"]
     assert "another setting" in left["default_destination_concurrency_limit"]
     assert any("1 line is not" in line for line in left.values())
+
+
+MASTER = """\
+smtp      inet  n       -       y       -       -       smtpd
+  -o content_filter=scan:[127.0.0.1]:10024
+submission inet n       -       y       -       -       smtpd
+  -o smtpd_tls_security_level=encrypt
+  -o smtpd_sasl_auth_enable=yes
+slow      unix  -       -       y       -       5       smtp
+relay     unix  -       -       y       -       -       smtp
+        -o syslog_name=${multi_instance_name?{$multi_instance_name}:{postfix}}/$service_name
+archive   unix  -       n       n       -       -       pipe
+  flags=R user=archive argv=/usr/bin/archive
+"""
+
+
+def test_what_is_left_out_stands_behind_the_configuration_with_what_takes_its_place(tmp_path):
+    (tmp_path / "main.cf").write_text(
+        "myhostname = a.example.org\nsmtpd_sender_login_maps = hash:/x\nsmtp_sasl_password_maps = hash:/x\nsmtp_tls_policy_maps = hash:/x\n"
+        "smtpd_sasl_path = private/auth\nsmtpd_sasl_auth_enable = yes\nrelay_clientcerts = hash:/x\nsmtpd_client_message_rate_limit = 9\n"
+        "masquerade_domains = example.org\n", encoding="utf-8")
+    (tmp_path / "master.cf").write_text(MASTER, encoding="utf-8")
+    text, left = convert(tmp_path / "main.cf")
+    settings_of(tmp_path / "sluice.conf", text)
+    for name, ours in {"smtpd_sender_login_maps": "sender_logins", "smtp_sasl_password_maps": "credentials", "smtp_tls_policy_maps": "tls_policy",
+                       "smtpd_sasl_path": "dovecot", "smtpd_sasl_auth_enable": "auth", "relay_clientcerts": "client_certificates",
+                       "smtpd_client_message_rate_limit": "limit", "masquerade_domains": "rewrite_header"}.items():
+        assert f"see {ours}" in left[name] or ours in left[name], name
+        assert f"# {left[name]}" in text.splitlines()
+    said = [line for line in text.splitlines() if line.startswith("# master.cf:")]
+    assert [int(line.split(":")[1]) for line in said] == [2, 3, 4, 6, 9]
+    assert "listener" in said[1] and "transport" in said[3] and "LMTP" in said[4]
 
 
 def test_postfixs_own_main_cf_becomes_a_configuration(tmp_path):
