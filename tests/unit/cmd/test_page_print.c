@@ -37,15 +37,15 @@ static void sites_are_told_with_their_last_reply(void **state)
 	struct buf to = {0};
 	page_print_now(&to, &now);
 	holds(&to, "\"hostname\":\"relay.test\"");
-	holds(&to,
-	      "\"sites\":30,\"dead\":1,\"worst\":[{\"site\":\"mx.test\",\"transport\":\"smtp\",\"provider\":null,"
-	      "\"state\":\"dead\",\"window\":0,\"connections\":0,\"connecting\":0,\"busy\":3,"
-	      "\"waiting\":9,\"deferred\":70,\"verdicts\":12,\"dead_in_ms\":1500,\"pace_per_"
-	      "1000s\":0,\"last_class\":"
-	      "\"deferred\","
-	      "\"last_code\":451,\"last_ms\":1700000000123,"
-	      "\"last_host\":\"mx.test[192.0.2.1]:25\","
-	      "\"last\":\"<script>\\\"\\\\</script>\"},{\"site\"");
+	holds(&to, "\"sites\":30,\"dead\":1,\"worst\":[{\"site\":\"mx.test\",\"transport\":"
+		   "\"smtp\",\"provider\":null,"
+		   "\"state\":\"dead\",\"window\":0,\"connections\":0,\"connecting\":0,\"busy\":3,"
+		   "\"waiting\":9,\"deferred\":70,\"verdicts\":12,\"dead_in_ms\":1500,\"pace_per_"
+		   "1000s\":0,\"last_class\":"
+		   "\"deferred\","
+		   "\"last_code\":451,\"last_ms\":1700000000123,"
+		   "\"last_host\":\"mx.test[192.0.2.1]:25\","
+		   "\"last\":\"<script>\\\"\\\\</script>\"},{\"site\"");
 	holds(&to, "\"last_host\":null,\"last\":null}]}");
 	verdict_unref(s.worst[0].last);
 	s.nsite = 0;
