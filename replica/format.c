@@ -126,7 +126,7 @@ char *replica_subject(const char *node, uint64_t epoch, enum replica_type type, 
 	case REPLICA_BEAT:
 		break;
 	case REPLICA_SPARE:
-		return mem_printf("sluice.%s.%" PRIu64 ".spare", token, epoch);
+		return mem_printf("sluice.%s.%" PRIu64 REPLICA_SPARE_END, token, epoch);
 	}
 	return mem_printf("sluice.%s.%" PRIu64 ".state", token, epoch);
 }

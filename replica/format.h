@@ -54,6 +54,7 @@
 #include <stdint.h>
 
 #define REPLICA_BUCKET "sluice-nodes"
+#define REPLICA_SPARE_END ".spare" /* of the subject */
 
 enum {
 	REPLICA_HEAD = 64, /* bytes */

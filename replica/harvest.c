@@ -43,12 +43,20 @@ static bool failed_here(struct buf *error, const char *what)
 	return false;
 }
 
+/* It only keeps room. */
+static bool is_spare(const natsMsg *m)
+{
+	const char *dot = strrchr(natsMsg_GetSubject(m), '.');
+	return dot && strcmp(dot, REPLICA_SPARE_END) == 0;
+}
+
 static bool keep(natsMsgList *list, int file, uint64_t *at)
 {
 	bool ok = true;
 	for (int i = 0; ok && i < list->Count; i++) {
 		natsMsg *m = list->Msgs[i];
-		ok = rebuild_keep(file, at, natsMsg_GetData(m), (size_t)natsMsg_GetDataLength(m));
+		ok = is_spare(m) ||
+		     rebuild_keep(file, at, natsMsg_GetData(m), (size_t)natsMsg_GetDataLength(m));
 		if (ok && i == list->Count - 1)
 			natsMsg_Ack(m, NULL);
 	}

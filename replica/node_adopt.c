@@ -420,6 +420,9 @@ static void finish(struct node *n)
 		give_back(n, "a row of those that are taken together is another's since");
 		return;
 	}
+	/* What an attempt before the last start had taken is in our queue, and perhaps not in the copy of that yet. */
+	if (!replica_whole(n->replica))
+		return;
 	for (int i = 0; i < t->n; i++)
 		done &= conclude(n, &t->unit[i]);
 	if (!done)

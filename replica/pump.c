@@ -192,7 +192,7 @@ static void purge_before(struct replica *r, struct order *o)
 static void purge_spare(struct replica *r, struct order *o)
 {
 	char token[REPLICA_TOKEN];
-	char *spare = mem_printf("sluice.%s.*.spare", replica_token(r->node, token));
+	char *spare = mem_printf("sluice.%s.*" REPLICA_SPARE_END, replica_token(r->node, token));
 	o->under_way = true;
 	nats_link_purge(r->link, spare, 0);
 	free(spare);

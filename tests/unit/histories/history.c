@@ -84,6 +84,7 @@ static struct {
 		[MACHINES]; /* when its stream fell short, unless that was made up since; 0: no */
 	int64_t bucket_us; /* since when it has fallen short, and nobody has had time to look; 0: it has not */
 	bool stream_lost; /* some stream lacks who has it, and the bucket has not synced that since */
+	bool restored[MACHINES]; /* and it has no epoch since: its folder is what it was once */
 	bool resting;
 	uint32_t listed[LEDGER_MESSAGES]; /* machines that have it, at the last look */
 } now;
@@ -117,6 +118,7 @@ static void excuse(void)
 	for (int i = 0; i < ledger.n; i++) {
 		struct sheet *s = &ledger.sheet[i];
 		s->excused |= !sheet_done(s);
+		s->apart |= !s->promised;
 		s->firm = false;
 		for (int k = 0; k < LEDGER_RCPT; k++)
 			s->rcpt[k].doubted = true;
@@ -251,6 +253,7 @@ static void act_restore(void)
 		return;
 	machine_kill(m);
 	machine_disk(m, memdisk_copy(m->backup));
+	now.restored[m->number] = true;
 	m->wanted = true;
 	if (now.salt / 16 % 2)
 		machine_start(m);
@@ -436,7 +439,7 @@ static void list(struct machine *m)
 		char text[IDENT_TEXT];
 		if (!s)
 			ledger_broken(BROKEN_STRANGER, "the list of %s", m->name);
-		else if (s->firm && s->finisher == m->number)
+		else if (s->firm && s->finisher == m->number && !now.restored[m->number])
 			ledger_broken(BROKEN_REVIVED, "%s is in the list of %s",
 				      ident_text(id[i], text), m->name);
 	}
@@ -697,8 +700,16 @@ static void look_at_bucket(void)
 		now.bucket_us = 0;
 }
 
+static void look_at_restored(void)
+{
+	for (int i = 0; i < machines; i++)
+		if (machine[i].state == MACHINE_SERVES && machine_fence_open(&machine[i]))
+			now.restored[i] = false;
+}
+
 static void look(void)
 {
+	look_at_restored();
 	look_at_bucket();
 	look_at_tails();
 	look_at_finished();
@@ -860,7 +871,8 @@ static void judge_pairs(void)
 		const struct sheet *s = &ledger.sheet[i];
 		const struct sheet *with = s->with ? ledger_find(s->with) : NULL;
 		char id[IDENT_TEXT];
-		bool let_go = with && (with->excused || with->deleted || with->deleting > 0);
+		bool let_go = with &&
+			      (with->excused || with->apart || with->deleted || with->deleting > 0);
 		if (with && s->rcpt[0].sent && !with->rcpt[0].sent && !let_go)
 			ledger_broken(BROKEN_HALF, "%s", ident_text(s->id, id));
 	}

@@ -23,7 +23,7 @@ static int nstream;
 static bool lost[STREAMS];
 static int64_t room, used;
 
-static void blob_unref(struct jetstream_blob *b)
+void jetstream_drop(struct jetstream_blob *b)
 {
 	if (!b || --b->refs > 0)
 		return;
@@ -34,7 +34,7 @@ static void blob_unref(struct jetstream_blob *b)
 static void content_fini(struct jetstream_content *c)
 {
 	for (size_t i = 0; i < c->n; i++)
-		blob_unref(c->message[i].blob);
+		jetstream_drop(c->message[i].blob);
 	free(c->message);
 	free(c->subjects);
 	free(c->description);
@@ -58,7 +58,7 @@ static void content_copy(struct jetstream_content *to, const struct jetstream_co
 static void forget_ops(struct jetstream_stream *s, size_t from)
 {
 	for (size_t i = from; i < s->nop; i++) {
-		blob_unref(s->op[i].blob);
+		jetstream_drop(s->op[i].blob);
 		free(s->op[i].text);
 		free(s->op[i].description);
 	}
@@ -146,7 +146,7 @@ static void take_out(struct jetstream_content *c, const char *subject, uint64_t 
 	for (size_t i = 0; i < c->n; i++) {
 		struct jetstream_message m = c->message[i];
 		if (m.sequence < before && (!subject || strcmp(subject, m.blob->subject) == 0))
-			blob_unref(m.blob);
+			jetstream_drop(m.blob);
 		else
 			c->message[kept++] = m;
 	}
@@ -251,7 +251,7 @@ const struct jetstream_message *jetstream_last(const struct jetstream_stream *s,
 	return NULL;
 }
 
-static struct jetstream_blob *blob_new(const char *subject, const void *bytes, size_t len)
+struct jetstream_blob *jetstream_blob(const char *subject, const void *bytes, size_t len)
 {
 	struct jetstream_blob *b = mem_alloc(sizeof *b + len);
 	b->refs = 1;
@@ -262,18 +262,19 @@ static struct jetstream_blob *blob_new(const char *subject, const void *bytes, s
 	return b;
 }
 
-enum jetstream_answer jetstream_publish(const char *subject, const void *bytes, size_t len,
-					const uint64_t *replaces, uint64_t *sequence)
+enum jetstream_answer jetstream_publish(struct jetstream_blob *b, const uint64_t *replaces,
+					uint64_t *sequence)
 {
-	struct jetstream_stream *s = stream_for(subject);
+	struct jetstream_stream *s = stream_for(b->subject);
 	if (!s)
 		return JETSTREAM_NO_STREAM;
-	const struct jetstream_message *last = replaces ? jetstream_last(s, subject) : NULL;
+	const struct jetstream_message *last = replaces ? jetstream_last(s, b->subject) : NULL;
 	if (replaces && *replaces != (last ? last->sequence : 0))
 		return JETSTREAM_OTHER;
-	if (used + (int64_t)len + MESSAGE_COSTS > room)
+	if (used + cost_of(b) > room)
 		return JETSTREAM_FULL;
-	do_op(s, (struct jetstream_op){.kind = OP_MESSAGE, .blob = blob_new(subject, bytes, len)});
+	b->refs++;
+	do_op(s, (struct jetstream_op){.kind = OP_MESSAGE, .blob = b});
 	*sequence = s->now.last;
 	return JETSTREAM_DONE;
 }

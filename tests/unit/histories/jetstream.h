@@ -76,8 +76,11 @@ enum jetstream_answer jetstream_update(const char *name, const char *subjects,
 				       const char *description);
 enum jetstream_answer jetstream_delete(const char *name);
 
-enum jetstream_answer jetstream_publish(const char *subject, const void *, size_t len,
-					const uint64_t *replaces, uint64_t *sequence);
+struct jetstream_blob *jetstream_blob(const char *subject, const void *, size_t len);
+void jetstream_drop(struct jetstream_blob *); /* NULL is allowed */
+
+enum jetstream_answer jetstream_publish(struct jetstream_blob *, const uint64_t *replaces,
+					uint64_t *sequence);
 /* replaces: the number that the last message of this subject has, 0: there is none; NULL: whatever it is. */
 
 enum jetstream_answer jetstream_purge(const char *name, const char *subject, uint64_t before);

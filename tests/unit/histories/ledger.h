@@ -25,14 +25,15 @@ struct sheet {
 	int at;	       /* process that was asked to store it */
 	uint64_t with; /* the other one that was stored with it; or 0 */
 	bool promised, refused;
-	bool deleted;	/* by the operator */
-	int deleting;	/* orders to, of which nobody knows what came */
-	bool untold;	/* who has it was lost by the bucket and by its stream: two may send it */
-	bool excused;	/* more was lost than anybody promises to survive */
-	bool finishing; /* nothing is left to do, it was said */
-	bool firm;	/* that had time to be known */
-	int finisher;	/* who said so, */
-	unsigned life;	/* in this life, */
+	bool deleted; /* by the operator */
+	int deleting; /* orders to, of which nobody knows what came */
+	bool untold;  /* who has it was lost by the bucket and by its stream: two may send it */
+	bool excused; /* more was lost than anybody promises to survive */
+	bool apart; /* nobody had a 250 for it when that was lost: it need not be with the other */
+	bool finishing;	   /* nothing is left to do, it was said */
+	bool firm;	   /* that had time to be known */
+	int finisher;	   /* who said so, */
+	unsigned life;	   /* in this life, */
 	int64_t finish_us; /* and when */
 	struct {
 		bool sent, doubted;

@@ -82,8 +82,8 @@ struct call {
 	unsigned generation;
 	char *stream, *subject, *reply;
 	char *data;
-	size_t len;
-	uint64_t number; /* PURGE: before; PUT: replaces; FETCH: how many */
+	struct jetstream_blob *blob; /* PUBLISH, PUT */
+	uint64_t number;	     /* PURGE: before; PUT: replaces; FETCH: how many */
 	bool keeps_one;
 	bool answered;
 	enum jetstream_answer answer;
@@ -331,9 +331,9 @@ static enum jetstream_answer serve(struct call *c)
 {
 	switch (c->what) {
 	case CALL_PUBLISH:
-		return jetstream_publish(c->subject, c->data, c->len, NULL, &c->sequence);
+		return jetstream_publish(c->blob, NULL, &c->sequence);
 	case CALL_PUT:
-		return jetstream_publish(c->subject, c->data, c->len, &c->number, &c->sequence);
+		return jetstream_publish(c->blob, &c->number, &c->sequence);
 	case CALL_ADD:
 		return jetstream_add(c->stream, c->subject, c->data, c->keeps_one);
 	case CALL_UPDATE:
@@ -408,6 +408,7 @@ static void arrive(void *what)
 	if (!net.leader)
 		return;
 	c->answer = serve(c);
+	jetstream_drop(c->blob);
 	fibers_after(in_order_us(&c->connection->in_us), c->connection->of, come_back, c);
 }
 
@@ -661,9 +662,7 @@ natsStatus natsConnection_PublishRequest(natsConnection *nc, const char *subject
 {
 	struct call *c = call_new(nc, CALL_PUBLISH, NULL, subject);
 	c->reply = mem_strdup(reply);
-	c->data = mem_alloc((size_t)len + 1);
-	memcpy(c->data, data, (size_t)len);
-	c->len = (size_t)len;
+	c->blob = jetstream_blob(subject, data, (size_t)len);
 	send(c);
 	return NATS_OK;
 }
@@ -948,8 +947,7 @@ natsStatus kvStore_UpdateString(uint64_t *revision, kvStore *kv, const char *key
 	char *subject = mem_printf("$KV.%s.%s", kv->bucket, key);
 	struct call *c = call_new(kv->js->connection, CALL_PUT, NULL, subject);
 	free(subject);
-	c->data = mem_strdup(data);
-	c->len = strlen(data);
+	c->blob = jetstream_blob(c->subject, data, strlen(data));
 	c->number = last;
 	natsStatus s = ask(c, kv->js->wait_ms);
 	if (s == NATS_OK && revision)
