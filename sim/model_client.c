@@ -10,6 +10,7 @@
 #include "sim/watch.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 enum { CHUNKING_DEPTH = 3 }; /* hosts of this depth and above take messages in chunks */
 
@@ -156,6 +157,7 @@ static void finish_first(struct client *c)
 		d->rcpt[i].verdict = host_verdict(c->attempt.host);
 		if (d->rcpt[i].verdict->class == VERDICT_SENT)
 			d->wasted = false;
+		c->stage->tally->paced += strcmp(d->rcpt[i].verdict->dsn, "4.7.28") == 0;
 	}
 	c->stage->tally->transactions++;
 	watch_ended(c->stage, site_of(c, d));

@@ -12,6 +12,21 @@ struct model_hosts {
 	struct model_host host[];
 };
 
+static void make_buckets(struct model_hosts *hosts, int i)
+{
+	struct model_host *h = &hosts->host[i];
+	const char *name = h->is->bucket_of;
+	bucket_init(&h->own_bucket, &h->is->bucket, h->is->bucket_room,
+		    h->is->bucket_filled == FILLED_AT_ONCE);
+	bucket_init(&h->connections, &h->is->connections, 0, false);
+	h->bucket = &h->own_bucket;
+	for (int k = 0; k < i && *name; k++)
+		if (strcmp(hosts->host[k].is->bucket_of, name) == 0) {
+			h->bucket = hosts->host[k].bucket;
+			return;
+		}
+}
+
 struct model_hosts *model_hosts_new(struct world *w)
 {
 	int n = w->scenario->nhost;
@@ -23,6 +38,7 @@ struct model_hosts *model_hosts_new(struct world *w)
 		h->is = &w->scenario->host[i];
 		dice_init(&h->dice, w->seed, h->is->title);
 		list_init(&h->waiting);
+		make_buckets(hosts, i);
 	}
 	return hosts;
 }
@@ -145,6 +161,8 @@ static void arrive(struct attempt *a)
 {
 	struct model_host *h = a->host;
 	if (out(h) && h->is->outage == OUTAGE_421)
+		turn_away(a);
+	else if (a->state == ATTEMPT_CONNECTING && !bucket_take(&h->connections, h->world->now_us))
 		turn_away(a);
 	else if (has_room(h) && list_empty(&h->waiting))
 		serve(a);
@@ -276,6 +294,9 @@ bool host_breaks(struct model_host *h)
 struct verdict *host_verdict(struct model_host *h)
 {
 	double at = dice_part(&h->dice);
+	if (!bucket_take(h->bucket, h->world->now_us))
+		return verdict_answering(VERDICT_AT_END, VERDICT_DEFERRED, 451, "4.7.28",
+					 h->is->title, "rate limited, try again later");
 	if (at < h->is->deferred_part)
 		return cause_verdict(CAUSE_REPLY, VERDICT_DEFERRED, h->is->title);
 	if (at < h->is->deferred_part + h->is->failed_part)

@@ -2,7 +2,7 @@
  *
  *	attempt_start()
  *	    +-- outage, refused ----------------------------------> CAUSE_REFUSED, _CONNECT_TIMEOUT
- *	    v connect			  outage of 421 ----------> CAUSE_TOO_MANY
+ *	    v connect	outage of 421, too many in a time ----------> CAUSE_TOO_MANY
  *	  arrived -- served: connection_limit not reached -- greeting --> CAUSE_NONE: it is ready
  *	    |          ^
  *	    +-- waits in the backlog --------------------- too long ----> CAUSE_GREETING_TIMEOUT
@@ -20,6 +20,7 @@
 #ifndef SIM_MODEL_HOST_H
 #define SIM_MODEL_HOST_H
 
+#include "sim/bucket.h"
 #include "sim/stage.h"
 
 enum { CAUSE_NONE = -1 };
@@ -39,10 +40,12 @@ struct model_host {
 	struct dice dice;
 	int serving;
 	int nwaiting;
-	struct list waiting; /* struct attempt */
-	int64_t limit;	     /* of who connects; 0: none */
-	bool own;	     /* their transport is not the first */
-	int open, open_most; /* attempts, of all nodes */
+	struct list waiting;		   /* struct attempt */
+	struct bucket own_bucket, *bucket; /* its own; or that of the first of its name */
+	struct bucket connections;	   /* that it takes in a time */
+	int64_t limit;			   /* of who connects; 0: none */
+	bool own;			   /* their transport is not the first */
+	int open, open_most;		   /* attempts, of all nodes */
 	int64_t turned_away;
 	int64_t wanted_ms; /* at this sample mail waited for it */
 	int64_t tried_out; /* attempts in outages */

@@ -54,6 +54,7 @@ static void list_sections(const struct conf_section **all)
 	all[CONF_KIND_TRANSPORT] = &conf_sections[CONF_KIND_TRANSPORT];
 	all[CONF_KIND_ROUTE] = &conf_sections[CONF_KIND_ROUTE];
 	all[CONF_KIND_QUEUE] = &conf_sections[CONF_KIND_QUEUE];
+	all[CONF_KIND_PROVIDER] = &conf_sections[CONF_KIND_PROVIDER];
 }
 
 /* The array of a kind of section, and how many are in it. */

@@ -22,6 +22,7 @@ struct scenario_simulation {
 enum scenario_binding { BINDING_LATE, BINDING_EARLY, BINDING_BOTH };
 enum scenario_distribution { ARRIVE_CONSTANT, ARRIVE_POISSON, ARRIVE_UNIFORM, ARRIVE_BURSTS };
 enum scenario_beyond { BEYOND_421, BEYOND_MUTE, BEYOND_DROP };
+enum scenario_filled { FILLED_EVENLY, FILLED_AT_ONCE };
 enum scenario_outage { OUTAGE_REFUSED, OUTAGE_SILENT, OUTAGE_421 };
 
 struct scenario_arrival {

@@ -15,7 +15,7 @@
  *	model_spool.c     the queue; checks that nothing is lost or reported twice
  *	model_disk.c      content without bytes; reports stored after a while
  *	model_dns.c       names
- *	model_host.c      hosts: times, limits, failures
+ *	model_host.c      hosts: times, limits, failures	bucket.c  what one lets through in a time
  *	model_client.c    connections, as smtpc has them: late binding
  *	model_agent.c     agents, as Postfix has them: early binding
  *	redis_server.c    Redis: bytes in, bytes out, each command in its turn

@@ -128,16 +128,18 @@ static void write_summary(const struct sim *sim, struct sim_run *run, struct buf
 {
 	const struct tally *t = run->tally;
 	begin(run, "summary", to);
-	buf_printf(
-		to,
-		",\"seed\":%" PRIu64 ",\"seconds\":%.3f,\"messages\":%" PRId64 ",\"done\":%" PRId64
-		",\"recipients\":%" PRId64 ",\"delivered\":%" PRId64 ",\"failed\":%" PRId64
-		",\"deferred\":%" PRId64 ",\"deferred_percent\":%.4f,\"in_doubt\":%" PRId64
-		",\"reports\":%" PRId64 ",\"transactions\":%" PRId64 ",\"connections\":%" PRId64
-		",\"ready\":%" PRId64 ",\"messages_most\":%" PRId64 ",\"recipients_most\":%" PRId64,
-		sim->seed, (double)t->ended_ms / 1000, t->messages, t->done, t->recipients, t->sent,
-		t->failed, t->deferred, tally_deferred_percent(t), t->in_doubt, t->reports,
-		t->transactions, t->connections, t->connected, t->active_most, t->rcpt_most);
+	buf_printf(to,
+		   ",\"seed\":%" PRIu64 ",\"seconds\":%.3f,\"messages\":%" PRId64
+		   ",\"done\":%" PRId64 ",\"recipients\":%" PRId64 ",\"delivered\":%" PRId64
+		   ",\"failed\":%" PRId64 ",\"deferred\":%" PRId64
+		   ",\"deferred_percent\":%.4f,\"in_doubt\":%" PRId64 ",\"refused\":%" PRId64
+		   ",\"reports\":%" PRId64 ",\"transactions\":%" PRId64 ",\"connections\":%" PRId64
+		   ",\"ready\":%" PRId64 ",\"messages_most\":%" PRId64
+		   ",\"recipients_most\":%" PRId64,
+		   sim->seed, (double)t->ended_ms / 1000, t->messages, t->done, t->recipients,
+		   t->sent, t->failed, t->deferred, tally_deferred_percent(t), t->in_doubt,
+		   t->paced, t->reports, t->transactions, t->connections, t->connected,
+		   t->active_most, t->rcpt_most);
 	write_causes("deferrals", t->deferrals, to);
 	write_causes("useless_connections", t->useless, to);
 	sim_nodes_json(run, to);

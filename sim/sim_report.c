@@ -25,6 +25,9 @@ static void report_totals(const struct tally *t, struct buf *to)
 		   t->recipients - t->sent - t->failed);
 	buf_printf(to, "%-14s %" PRId64 ", reports to senders: %" PRId64 "\n", "transactions",
 		   t->transactions, t->reports);
+	if (t->paced > 0)
+		buf_printf(to, "%-14s %" PRId64 " recipients, beyond what a host takes in a time\n",
+			   "refused", t->paced);
 	buf_printf(to, "%-14s %" PRId64 " messages and %" PRId64 " recipients at most\n",
 		   "in memory", t->active_most, t->rcpt_most);
 }

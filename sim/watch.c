@@ -3,6 +3,7 @@
 
 #include "base/mailaddr.h"
 #include "qmgr/dest/conn.h"
+#include "qmgr/dest/provider.h"
 #include "qmgr/dest/ladder.h"
 #include "qmgr/dest/site.h"
 #include "qmgr/message.h"
@@ -58,12 +59,20 @@ static bool site_waits_for_share(const struct stage *st, const struct site *s)
 	return st->cluster && waits;
 }
 
+/* It stands in the line of its provider, which will come to it: with time, or when a connection of it ends or what it carries does. */
+static bool site_waits_for_provider(const struct site *s)
+{
+	return !list_empty(&s->in_provider) &&
+	       (timer_active(&s->provider->wake) || s->provider->connections > 0);
+}
+
 /* It has entries, and nothing under way that would bring it back to mind. */
 static bool forgotten(const struct stage *st, const struct site *s)
 {
 	bool used = st->early ? s->busy > 0 : s->connections > 0;
 	bool waits = timer_active(&s->wake) || site_waits_for_host(s) ||
-		     !list_empty(&s->queue.in_parked) || site_waits_for_share(st, s) ||
+		     site_waits_for_provider(s) || !list_empty(&s->queue.in_parked) ||
+		     site_waits_for_share(st, s) ||
 		     (s->queue.state == QUEUE_HUNGRY && transport_full(s->queue.transport));
 	return s->queue.waiting > 0 && !used && !waits;
 }

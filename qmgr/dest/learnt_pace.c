@@ -9,10 +9,15 @@ static const double quickly = 1.25;	  /* times, with each that is taken */
 static const double a_little = 0.02;	  /* of it, in a second, beyond what was found to go, */
 static const double more_a_second = 0.01; /* and so much more with each second of the era, */
 static const double at_most = 0.25;
+static const double a_message =
+	0.005; /* of it, with a message, at most: so slow receivers are not refused every few, */
+static const double more_a_message = 0.0005; /* and so much more with each message of the era */
+static const double from_nothing =
+	2; /* times, with each that is taken, while it is not known what goes */
 static const double restart = 1.0; /* a second, when it is taken again after all was refused */
 static const double below = 0.9;   /* of what was measured */
 
-enum { SLICE_MS = LEARNT_PACE_COUNTED_MS / LEARNT_PACE_SLICES, GRAIN_US = 50000 };
+enum { SLICE_MS = LEARNT_PACE_COUNTED_MS / LEARNT_PACE_SLICES, GRAIN_US = 50000, TELLING = 10 };
 
 static void learnt_pace_move(struct learnt_pace *p, enum learnt_pace_state to)
 {
@@ -99,13 +104,17 @@ static void refused_first(struct learnt_pace *p, int64_t now_ms, int64_t most_ms
 		cut_pace(p, p->known, now_ms, most_ms);
 }
 
-/* Of this pace: in the last seconds, or since it began. */
+/* Of this pace: in the last seconds where these have seen some, or since it began. That which was refused counts half: it is taken as
+ * often as not a moment later. */
 static double measure_rate(struct learnt_pace *p, int64_t now_ms)
 {
 	int64_t in_ms = now_ms - p->era_ms, n = p->era_taken;
-	if (in_ms > LEARNT_PACE_COUNTED_MS)
-		n = count_taken(p, now_ms, &in_ms);
-	return 1000.0 * (double)n / (double)(in_ms > 1 ? in_ms : 1);
+	int64_t lately_ms, lately = count_taken(p, now_ms, &lately_ms);
+	if (in_ms > LEARNT_PACE_COUNTED_MS && lately >= TELLING) {
+		n = lately;
+		in_ms = lately_ms;
+	}
+	return 1000.0 * ((double)n + 0.5) / (double)(in_ms > 1 ? in_ms : 1);
 }
 
 static void refused_at_pace(struct learnt_pace *p, int64_t now_ms, int64_t most_ms)
@@ -141,21 +150,29 @@ bool learnt_pace_refused(struct learnt_pace *p, unsigned era, int64_t now_ms, in
 static void grow_pace(struct learnt_pace *p, int64_t now_ms)
 {
 	double part = a_little + more_a_second * (double)(now_ms - p->era_ms) / 1000;
-	if (p->rate * quickly <= p->known)
+	double most = (a_message + more_a_message * (double)p->era_taken) * p->rate;
+	part = part < at_most ? part : at_most; /* each is rate-th of a second */
+	if (p->known <= 0)
+		p->rate *= from_nothing;
+	else if (p->rate * quickly <= p->known)
 		p->rate *= quickly;
 	else if (p->rate < p->known)
 		p->rate = p->known;
 	else
-		p->rate += part < at_most ? part : at_most; /* each is rate-th of a second */
+		p->rate += part < most ? part : most;
 }
 
-/* It is taken again: the mean of the whole cycle is what goes. */
+/* It is taken again: the mean of the whole cycle is what goes. If nothing else was taken in that, it was no bucket that was empty, and
+ * nothing is known: it goes on as it was asked. */
 static void end_cycle(struct learnt_pace *p, int64_t now_ms)
 {
 	int64_t in_ms = now_ms - p->cycle_ms;
 	double mean = 1000.0 * (double)p->cycle_taken / (double)(in_ms > 1 ? in_ms : 1);
-	p->known = mean;
-	p->rate = mean < LEARNT_PACE_FLOOR ? LEARNT_PACE_FLOOR : mean < restart ? mean : restart;
+	p->known = p->cycle_taken > 1 ? mean : 0;
+	p->rate = p->cycle_taken > 1 ? mean : from_nothing * 1000 / (double)p->ask_ms;
+	p->rate = p->rate < LEARNT_PACE_FLOOR ? LEARNT_PACE_FLOOR
+		  : p->rate < restart	      ? p->rate
+					      : restart;
 	p->cycle_ms = now_ms;
 	p->cycle_taken = 0;
 	learnt_pace_move(p, LEARNT_PACE_PACED);

@@ -11,6 +11,8 @@
  *	free	nothing is held back; what is taken is counted, for the day that it will be refused
  *	paced	so many a second, evenly spaced: at first what was taken in the last seconds. Each that is taken lets it grow:
  *		quickly up to what was found to go, by a little beyond, and more the longer nothing is refused
+ *		With one message it grows by a small part at most, so that a receiver that takes one in some seconds does not refuse
+ *		every third. Where nothing is known, as after an outage, it doubles with each until one is refused
  *	asking	one delivery at a time, after 1 s, 2 s, 4 s, ...
  *
  * What was under way when the pace was changed last says nothing new by being refused: it belongs to an older era. The first of an era

@@ -123,6 +123,41 @@ static void one_that_refuses_all_for_an_hour_is_asked_a_dozen_times(void **state
 	assert_true(n.ended_ms < SECOND + 2 * HOUR);
 }
 
+/* After an outage in which nothing was taken nothing is known, and there may be no bucket. */
+static void from_nothing_it_grows_quickly(void **state)
+{
+	(void)state;
+	struct learnt_pace p = {0};
+	struct receiver r = {.room = 1e9,
+			     .tokens = 1e9,
+			     .filled_ms = SECOND,
+			     .out_ms = SECOND,
+			     .back_ms = 6 * SECOND};
+	struct count n = drive(&p, &r, SECOND, 60, HOUR, 5);
+	assert_in_range(n.refused, 3, 7);
+	assert_in_range(n.ended_ms, 8 * SECOND, SECOND + 20 * SECOND);
+	r = (struct receiver){.room = 20,
+			      .tokens = 20,
+			      .a_second = 20,
+			      .filled_ms = SECOND,
+			      .out_ms = SECOND,
+			      .back_ms = 6 * SECOND};
+	p = (struct learnt_pace){0};
+	n = drive(&p, &r, SECOND, 400, HOUR, 5);
+	assert_true(n.refused < 40);
+	assert_in_range(n.ended_ms, 26 * SECOND, SECOND + 26 * SECOND * 170 / 100);
+}
+
+static void slow_ones_are_refused_no_more_often_than_others(void **state)
+{
+	(void)state;
+	struct learnt_pace p = {0};
+	struct receiver r = {.room = 10, .tokens = 10, .a_second = 0.4, .filled_ms = SECOND};
+	struct count n = drive(&p, &r, SECOND, INT64_MAX, SECOND + HOUR, 5);
+	assert_true(n.taken > 0.9 * 0.4 * 3600);
+	assert_true(n.refused < n.taken / 10);
+}
+
 static void what_was_under_way_when_it_was_cut_cuts_no_more(void **state)
 {
 	(void)state;
@@ -206,6 +241,8 @@ int main(void)
 		TEST(a_bucket_by_the_minute_gets_nine_tenths),
 		TEST(a_bucket_by_the_hour_is_not_asked_all_the_time),
 		TEST(one_that_refuses_all_for_an_hour_is_asked_a_dozen_times),
+		TEST(from_nothing_it_grows_quickly),
+		TEST(slow_ones_are_refused_no_more_often_than_others),
 		TEST(what_was_under_way_when_it_was_cut_cuts_no_more),
 		TEST(asking_is_by_one_at_a_time_after_twice_the_time),
 		TEST(a_day_without_refusals_ends_it),

@@ -205,6 +205,8 @@ static void see_to_others(void)
 	}
 }
 
+static struct box held; /* connections that are ready, and stay so */
+
 /* All of it is one receiver's, which has one bucket. */
 static void serve_from_bucket(int *taken, int *refused, int64_t until_ms)
 {
@@ -214,7 +216,7 @@ static void serve_from_bucket(int *taken, int *refused, int64_t until_ms)
 		tokens = tokens > ROOM ? ROOM : tokens;
 		while (opened.n > 0) {
 			ready(open_at(0), 4);
-			put(&ending, take(&opened, 0)); /* it stays open */
+			put(&held, take(&opened, 0));
 		}
 		for (int n = given.n; n > 0 && given.n > 0; n--) {
 			if (tokens < 1) {
@@ -228,6 +230,8 @@ static void serve_from_bucket(int *taken, int *refused, int64_t until_ms)
 		}
 		see_to_others();
 	}
+	while (held.n > 0)
+		put(&opened, take(&held, 0));
 }
 
 static void send_to_bucket(int *taken, int *refused)

@@ -220,6 +220,27 @@ static void domains_with_names_of_their_own_share_what_leads_to_the_same_hosts(v
 	assert_true(t->connections < 100);
 }
 
+static void a_receiver_with_300_names_gets_what_it_takes(void **state)
+{
+	(void)state;
+	struct tally *t = run_named("provider");
+	all_arrives(t, 0);
+	assert_int_equal(HASH_COUNT(t->sites), 300);
+	assert_in_range(t->paced, 1, 6000 / 20);
+	assert_in_range(t->ended_ms, 297000, 297000 * 110 / 100);
+	assert_true(t->connections < 100);
+}
+
+static void buckets_are_found_whatever_they_count_by(void **state)
+{
+	(void)state;
+	not_where_it_is_slow();
+	struct tally *t = run_named("buckets");
+	assert_int_equal(t->sent, 13200);
+	assert_true(t->paced < 13200 / 10);
+	assert_true(t->useless[CAUSE_TOO_MANY] < 100);
+}
+
 static void silent_hosts_keep_nothing_from_a_healthy_one(void **state)
 {
 	(void)state;
@@ -258,6 +279,8 @@ int main(void)
 		TEST(a_host_that_works_on_each_message_gets_connections_for_them),
 		TEST(a_host_far_away_gets_deep_pipelines),
 		TEST(domains_with_names_of_their_own_share_what_leads_to_the_same_hosts),
+		TEST(a_receiver_with_300_names_gets_what_it_takes),
+		TEST(buckets_are_found_whatever_they_count_by),
 		TEST(silent_hosts_keep_nothing_from_a_healthy_one),
 		TEST(five_connections_are_kept_busy_and_hardly_more_are_asked_for),
 	};
