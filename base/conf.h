@@ -206,7 +206,8 @@ struct conf {
 	char *file;
 	CONF_GLOBAL(CONF_MEMBER)
 	char *own_name; /* hostname; or, where that is empty, the machine's */
-	int nlistener, ntransport, nroute, nalias, nlimit, ndkim, nmilter, nprovider, nsuffix, nflow;
+	int nlistener, ntransport, nroute, nalias, nlimit, ndkim, nmilter, nprovider, nsuffix,
+		nflow;
 	struct conf_listener *listener;
 	struct conf_transport *transport; /* [0] is "smtp" */
 	struct conf_route *route;	  /* there is always a "*" */
@@ -217,7 +218,7 @@ struct conf {
 	struct conf_dkim *dkim;
 	struct conf_milter *milter;
 	struct conf_provider *provider;
-	struct conf_flow *flow; /* [0] is "*" */
+	struct conf_flow *flow;		      /* [0] is "*" */
 	struct conf_suffix *suffix;	      /* of all providers, sorted by name */
 	const struct conf_dkim **dkim_sorted; /* by title */
 	struct conf_queue queue;
