@@ -67,9 +67,46 @@ static bool comes_before(const struct peer *p, const struct peer *r)
 	return a->place != b->place ? a->place < b->place : p->turn < r->turn;
 }
 
-static void explain_order(struct explain_row *row, const struct site *s, const struct peer *mine)
+static int64_t ahead_in_flow(const struct backlog *b, const struct peer *mine)
+{
+	int64_t n = 0;
+	for (size_t i = 1; i <= b->order.n; i++) {
+		const struct peer *p = heap_entry(b->order.slot[i].item, struct peer, in_order);
+		if (p != mine && comes_before(p, mine))
+			n += peer_selectable(p);
+	}
+	return n;
+}
+
+/* Of another flow, before its start tag is this. */
+static int64_t ahead_in_other(const struct backlog *b, uint64_t start)
+{
+	uint64_t step = flow_step(b->flow);
+	int64_t waiting = 0;
+	int64_t turns = b->start < start ? (int64_t)((start - b->start + step - 1) / step) : 0;
+	for (size_t i = 1; i <= b->order.n && waiting < turns; i++)
+		waiting +=
+			peer_selectable(heap_entry(b->order.slot[i].item, struct peer, in_order));
+	return waiting < turns ? waiting : turns;
+}
+
+static int64_t ahead_of(const struct queue *queue, const struct peer *mine)
 {
 	const struct backlog *own = mine->backlog;
+	if (!own)
+		return 0;
+	int64_t n = ahead_in_flow(own, mine);
+	uint64_t start = own->start + (uint64_t)n * flow_step(own->flow);
+	for (size_t i = 1; i <= queue->backlogs.n; i++) {
+		const struct backlog *b =
+			heap_entry(queue->backlogs.slot[i].item, struct backlog, in_queue);
+		n += b != own ? ahead_in_other(b, start) : 0;
+	}
+	return n;
+}
+
+static void explain_order(struct explain_row *row, const struct site *s, const struct peer *mine)
+{
 	const struct peer *it = selection_first(&s->queue);
 	for (struct list *l = mine->job->stack.children.next; l != &mine->job->stack.children;
 	     l = l->next)
@@ -81,11 +118,7 @@ static void explain_order(struct explain_row *row, const struct site *s, const s
 		row->first = first->work->id;
 		row->first_slots = job_needed(first);
 	}
-	for (size_t i = 1; own && i <= own->order.n; i++) {
-		const struct peer *p = heap_entry(own->order.slot[i].item, struct peer, in_order);
-		if (p != mine && comes_before(p, mine))
-			row->ahead += peer_selectable(p);
-	}
+	row->ahead = ahead_of(&s->queue, mine);
 }
 
 /* --- a message */

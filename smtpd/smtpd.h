@@ -32,6 +32,7 @@
  *	content_in.[ch] header_in.[ch]	its bytes: line ends, dots, limits; what its header says
  *	content_end.[ch]		all of them have come: stages, then the spool
  *	header_check.[ch]		whether its header may name these authors: a stage
+ *	flow_name.[ch]			whose mail it is
  *	field_order.[ch]		its fields, while many of them change
  *	filtering.[ch] filter_macros.[ch]	a session and the filters that its mail passes
  *	filter_mail.[ch]		content on its way through them: a stage of stages/stages.h

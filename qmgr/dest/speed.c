@@ -7,6 +7,8 @@ enum {
 	SMOOTHING = 8,		/* a new sample counts for one in so many */
 	TURN_US = 2000,		/* from a reply to the next command, through our own threads */
 	IDLE_PART = 20,		/* idling for one part in so many is nothing to avoid */
+	WAIT_US = 150000,	/* who comes next may wait so long for what is in a pipeline */
+	GAPS = 2,		/* so many may follow each other unserved before the host idles */
 	SETUP_TRIPS = 4,	/* where it was never measured: TCP, greeting, EHLO, and some */
 	MESSAGES_MANY = INT_MAX /* as many as the pipeline takes */
 };
@@ -60,7 +62,14 @@ int speed_free_depth(const struct speed *sp, int64_t waited_us)
 int speed_deep_depth(const struct speed *sp, int64_t waited_us)
 {
 	int64_t s_us = service_us(sp, waited_us);
-	return s_us > IDLE_PART * (sp->r_us + TURN_US) ? deserved(sp, s_us) : MESSAGES_MANY;
+	int64_t gap_us = sp->r_us + TURN_US;
+	if (s_us == 0)
+		return MESSAGES_MANY;
+	if (s_us > IDLE_PART * gap_us)
+		return deserved(sp, s_us);
+	int64_t n = 1 + GAPS * ((gap_us + s_us - 1) / s_us), n_of_wait = 1 + WAIT_US / s_us;
+	n = n > n_of_wait ? n : n_of_wait;
+	return n < MESSAGES_MANY ? (int)n : MESSAGES_MANY;
 }
 
 int64_t speed_share_us(const struct speed *sp, int trips, int depth)

@@ -44,7 +44,8 @@ int speed_free_depth(const struct speed *, int64_t waited_us);
 /* So many messages one connection may carry at no cost to any of them; at least 1. */
 
 int speed_deep_depth(const struct speed *, int64_t waited_us);
-/* So many where no further connection may be had. */
+/* So many where no further connection may be had: at a slow host no more than keep it busy, for who comes next
+ * waits for all of them, whoever's turn it is. */
 
 int64_t speed_share_us(const struct speed *, int trips, int depth);
 /* What one of `depth` messages in a pipeline takes of its connection, where each takes so many round

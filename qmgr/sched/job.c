@@ -49,11 +49,6 @@ struct job *job_get(struct work *w, struct transport *t)
 	return job_new(w, t);
 }
 
-int64_t job_entries(const struct job *job)
-{
-	return job->read_entries + job->routing + job->work->unread;
-}
-
 static struct peer *peer_find(const struct job *job, const struct way *way)
 {
 	struct peer *peer;

@@ -86,8 +86,11 @@ struct entry {
 
 struct job *job_get(struct work *, struct transport *); /* made at first use */
 
-int64_t job_entries(const struct job *);
 /* How many entries it may have at most, those done included. */
+static inline int64_t job_entries(const struct job *job)
+{
+	return job->read_entries + job->routing + job->work->unread;
+}
 
 static inline int64_t job_needed(const struct job *job)
 {

@@ -22,11 +22,6 @@ void scheduler_fini(struct scheduler *sched)
 	transports_free(sched);
 }
 
-int64_t scheduler_now_ms(const struct scheduler *sched)
-{
-	return sched->loop->now_ms;
-}
-
 double scheduler_chance(struct scheduler *sched)
 {
 	/* xorshift64*: not for secrets, only to keep equals apart. */

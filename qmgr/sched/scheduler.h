@@ -67,8 +67,13 @@ void scheduler_init(struct scheduler *, struct conf *, struct loop *, void (*ref
 
 void scheduler_fini(struct scheduler *); /* no work is left */
 
-int64_t scheduler_now_ms(const struct scheduler *); /* steady clock, of this wake-up */
-double scheduler_chance(struct scheduler *);	    /* 0 <= result < 1 */
+static inline int64_t
+scheduler_now_ms(const struct scheduler *sched) /* steady clock, of this wake-up */
+{
+	return sched->loop->now_ms;
+}
+
+double scheduler_chance(struct scheduler *); /* 0 <= result < 1 */
 
 void scheduler_touch(struct queue *);
 /* Something has changed at it: whoever goes through the dirty ones looks. */

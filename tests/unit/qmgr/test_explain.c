@@ -119,6 +119,28 @@ static void an_entry_waits_for_the_connection_that_is_opened_for_it(void **state
 	assert_int_equal(x->row[0].recipients, 0);
 }
 
+/* Mail of another flow counts as far as its turns come first. */
+static void how_much_comes_first_is_told_over_all_flows(void **state)
+{
+	(void)state;
+	begin("transport smtp { destination_concurrency_limit = 1 "
+	      "initial_destination_concurrency = 1 }\nflow \"two.test\" { weight = 2 }");
+	for (uint64_t id = 1; id <= 100; id++)
+		arrive(mail(id, "x@two.test", "x@a.test"));
+	answer("a.test", one_host);
+	ready(open_at(0), 1);
+	for (uint64_t id = 201; id <= 203; id++)
+		arrive(mail(id, "x@one.test", "x@a.test"));
+	for (uint64_t id = 201; id <= 203; id++) {
+		binds(id, CONSTRAINT_WINDOW);
+		int64_t ahead = x->row[0].ahead, first = 0;
+		for (; given_at(0)->id != id; first++)
+			done(given_at(0), VERDICT_SENT);
+		assert_true(ahead <= first &&
+			    ahead >= first - 2); /* what is under way is not counted */
+	}
+}
+
 static void what_does_not_fit_the_window_waits_for_it_behind_the_others(void **state)
 {
 	(void)state;
@@ -387,6 +409,7 @@ int main(void)
 		TEST(recipients_wait_for_dns_each_next_hop_by_itself),
 		TEST(a_recipient_waits_for_its_turn_to_be_looked_up),
 		TEST(an_entry_waits_for_the_connection_that_is_opened_for_it),
+		TEST(how_much_comes_first_is_told_over_all_flows),
 		TEST(what_does_not_fit_the_window_waits_for_it_behind_the_others),
 		TEST(a_rate_says_when_the_next_delivery_is_due),
 		TEST(a_delay_holds_for_the_delivery_and_the_pause_after_it),

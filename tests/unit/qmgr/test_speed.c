@@ -155,7 +155,20 @@ static void pipelines_are_filled_deeper_where_a_connection_would_idle_otherwise(
 	(void)state;
 	struct speed sp = at(50 * MS, 100 * MS);
 	assert_int_equal(speed_free_depth(&sp, 0), 1);
+	assert_int_equal(speed_deep_depth(&sp, 0), 3);
+	sp = at(50 * MS, 10 * MS);
+	assert_int_equal(speed_deep_depth(&sp, 0), 16);
+	sp = at(1 * MS, 1 * MS);
 	assert_true(speed_deep_depth(&sp, 0) >= WHOLE_PIPELINE);
+}
+
+static void who_comes_next_waits_for_no_deep_pipeline_of_a_slow_host(void **state)
+{
+	(void)state;
+	for (int64_t s_us = 10 * MS; s_us < 100 * MS; s_us += MS) {
+		struct speed sp = at(1 * MS, s_us);
+		assert_true(speed_deep_depth(&sp, 0) * s_us <= 150 * MS + s_us);
+	}
 }
 
 static void one_that_takes_longer_than_ever_counts_as_slow_before_it_has_answered(void **state)
@@ -202,6 +215,7 @@ int main(void)
 		TEST(one_far_away_that_serves_in_no_time_gets_the_whole_pipeline),
 		TEST(one_next_door_that_works_for_a_second_gets_one_message),
 		TEST(pipelines_are_filled_deeper_where_a_connection_would_idle_otherwise),
+		TEST(who_comes_next_waits_for_no_deep_pipeline_of_a_slow_host),
 		TEST(one_that_takes_longer_than_ever_counts_as_slow_before_it_has_answered),
 		TEST(a_connection_is_worth_setting_up_if_it_is_ready_before_those_ahead_are_served),
 	};
