@@ -177,7 +177,7 @@ def test_a_setting_is_told_where_it_belongs(tmp_path):
     assert 'in listener "..." { }, or in transport "..." { }' in check("connection_limit = 5\n")
     assert f"{path}:2: " in check('queue {\nhostname = "a"\n}\n')
     assert "outside of all sections" in check('queue {\nhostname = "a"\n}\n')
-    path.write_text("", encoding="utf-8")
+    path.write_text("# what it is without a file\n", encoding="utf-8")
     found = subprocess.run(
         [binary(), "config", "-c", str(path), "port", "minimal_backoff_time"],
         capture_output=True, text=True, check=False, timeout=60,

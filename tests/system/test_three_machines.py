@@ -62,7 +62,9 @@ def test_three_machines_as_the_manual_has_them(lab):
         relays = []
         for machine in MACHINES:
             config = Config().route_all_to(sink.port)
-            config.extra = _here(relay_text.replace("out1", f"out{machine}").replace("relay1", f"relay{machine}"), ports)
+            text = _here(relay_text.replace("out1", f"out{machine}").replace("relay1", f"relay{machine}"), ports)
+            config.settings["hostname"] = re.search(r'^hostname = "(.*)"$', text, re.M)[1]
+            config.extra = re.sub(r"^hostname.*\n", "", text, flags=re.M)  # the lab writes it in its own place
             relays.append(lab.relay(config))
         for relay in relays:
             relay.wait_event("replica", 60, state="complete")
