@@ -214,6 +214,7 @@ static void received_all(void *owner)
 	if (r->closing)
 		return;
 	pump_acknowledged(r);
+	judge(r); /* before more mail comes: it would take the room that was given up */
 	pump(r);
 	judge_end(r);
 }

@@ -123,7 +123,7 @@ def _world(module_lab):
 def test_each_piece_is_a_configuration_and_each_line_a_command(tmp_path):
     blocks = re.findall(r"\.Bd -literal[^\n]*\n(.*?)\.Ed", _page(), re.S)
     lines = re.findall(r"(?m)^\.Dl (.*)$", _page())
-    assert len(blocks) == 11 and len(lines) == 11
+    assert len(blocks) == 12 and len(lines) == 11
     (tmp_path / "recipients").write_text("".join(f"{line}\n" for line in lines if not line.startswith("sluice ")), encoding="utf-8")
     path = tmp_path / "sluice.conf"
     for block in blocks:

@@ -76,7 +76,7 @@ def _world(lab, monkeypatch):
         "quiet": "MX 10 mx2.quiet",
     }
     world = World(lab, domains, extra='tls_report { enabled = true from = "reports@lab.test" organization = "The Lab"'
-                  ' contact = "help@lab.test" }\nhostname = "relay.lab.test"\n')
+                  ' contact = "help@lab.test" }\n')
     world.policies.answers = {"good.test": policy("enforce", "mx.good.test", "*.b.test"),
                               "bad.test": policy("enforce", "mx2.bad.test")}
     world.set_ids(dict.fromkeys(("good", "bad", "lost"), "1"))
@@ -223,10 +223,11 @@ def test_each_way_in_which_dane_fails_is_told_to_the_domain(lab, certificates, m
     files = _dane_hosts(lab, certificates, port)
     made = _dane_zones(lab, certificates, files, port)
     config = Config(queue={"minimal_backoff_time": "1h", "maximal_backoff_time": "1h"}, transports={"smtp": {"port": port}},
-                    extra='hostname = "relay.lab.test"\n' + f'tls {{ ca = "{certificates.ca}" mta_sts = false }}\n'
+                    extra=f'tls {{ ca = "{certificates.ca}" mta_sts = false }}\n'
                     'tls_report { enabled = true from = "reports@lab.test" organization = "The Lab" contact = "help@lab.test" }\n')
     config.routes[".reports.test"] = {"relay": [f"[{LOOPBACK}]:{inbox.port}"]}
     config.routes["demanded.test"] = {"tls": "dane-only"}
+    config.settings["hostname"] = "relay.lab.test"
     config.resolve_with(lab.nsd(made.zones))
     config.dns |= {"allow_loopback": True, "trust_anchor": made.anchor(), "tries": 1}
     relay = lab.relay(config)

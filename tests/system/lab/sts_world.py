@@ -33,6 +33,7 @@ class World:
         }
         config = Config(queue={"minimal_backoff_time": "300ms", "maximal_backoff_time": "300ms"},
                         transports={"smtp": {"port": self.port, "connection_idle_timeout": "50ms"}})
+        config.settings["hostname"] = "relay.lab.test"
         config.resolve_with(self.nsd)
         config.dns |= {"allow_loopback": True, "timeout": "5s", "tries": 1, "maximal_ttl": "50ms", "negative_ttl": "50ms"}
         tls = {"ca": f'"{lab.certificates.ca}"', "mta_sts_port": self.policies.port,
