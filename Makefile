@@ -112,7 +112,7 @@ $(B)/tests/unit/replica/test_adopted_log: $(HARNESS)
 MEMDISK = $(patsubst %,$(B)/tests/unit/spool/%.o,blocks memdisk memdisk_cut memdisk_names memdisk_node edges book letter world world_acts)
 ON_MEMDISK = $(patsubst %,$(B)/tests/unit/spool/%,test_order test_power_cut test_disk_faults test_disk_lessons test_weeks) $(B)/tests/unit/replica/test_power_cut
 $(ON_MEMDISK): $(MEMDISK)
-WRAP = -Wl,--wrap=pthread_create,--wrap=pthread_join,--wrap=sem_wait
+WRAP = -Wl,--wrap=pthread_create,--wrap=pthread_join,--wrap=sem_wait,--wrap=usleep
 $(ON_MEMDISK): EDGES = $(WRAP)
 
 # Several relays, NATS and their disks in one program: its edges are replaced, threads take turns.

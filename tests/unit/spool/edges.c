@@ -10,6 +10,7 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Ids begin anew with each history; what the spool has opened is read from the memdisk. */
 #include "base/ident.c"
@@ -37,6 +38,7 @@ int __real_sem_wait(sem_t *);
 int __wrap_pthread_create(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
 int __wrap_pthread_join(pthread_t, void **);
 int __wrap_sem_wait(sem_t *);
+int __wrap_usleep(useconds_t);
 
 static const int64_t started_ms = INT64_C(1700000000000);
 static int64_t clock_ms;
@@ -395,6 +397,13 @@ int __wrap_pthread_join(pthread_t id, void **result)
 }
 
 /* Whoever waits for another thread waits here for what that thread's loop does. */
+/* Who sleeps has the turn. */
+int __wrap_usleep(useconds_t us)
+{
+	clock_ms += us / 1000;
+	return 0;
+}
+
 int __wrap_sem_wait(sem_t *s)
 {
 	while (sem_trywait(s) != 0) {
