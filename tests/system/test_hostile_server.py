@@ -346,9 +346,9 @@ class Place:
 
 
 def _transports(**more):
-    """Return transports that wait for a slow test, for little, and for TLS."""
+    """Return transports that wait for a slow test, for little, and for TLS; one refusal is enough."""
     patient = {**dict.fromkeys(LINES, "20s"), "quit_timeout": "500ms"}
-    usual = {**patient, "connection_idle_timeout": "100ms", **more}
+    usual = {**patient, "connection_idle_timeout": "100ms", "pace_retries": 0, **more}
     hasty = {**usual, **dict.fromkeys(LINES, "3s"), "connect_timeout": "3s"}
     return {"smtp": usual, "hasty": hasty, "strict": {**usual, "tls": "required"}}
 
