@@ -3,6 +3,7 @@
 
 import json
 import re
+import threading
 
 from lab.config import Config
 from lab.net import wait_until
@@ -90,7 +91,8 @@ def test_requeue_follows_the_routes_that_hold_now(lab):
 
 
 def test_a_message_being_sent_is_deleted_after_its_verdict(lab):
-    sink = lab.sink(Rule("rcpt", "451 4.2.1 Try later", delay=1.5))
+    gate = threading.Event()
+    sink = lab.sink(Rule("rcpt", "451 4.2.1 Try later", gate=gate))
     relay = lab.relay(Config(queue=LATER).route_all_to(sink.port))
     relay.send()
     wait_until(lambda: sink.sessions, 60, "the delivery to begin")
@@ -99,6 +101,7 @@ def test_a_message_being_sent_is_deleted_after_its_verdict(lab):
     done = relay.command("queue", "delete", ident)
     assert "1 message deleted\n" in done.stdout
     assert "1 of them when what is under way has ended" in done.stdout
+    gate.set()
     relay.wait_event("deferred")
     wait_until(lambda: not listed(relay), 60, "it to be gone")
 
