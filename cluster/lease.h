@@ -21,7 +21,8 @@
  * if it has not just been told that there is none: mail waits for no engine. When Redis is back, and may have
  * forgotten everything, nobody goes beyond its part before all had the time to say what they have. Where it has
  * forgotten everything and was never away (FLUSHALL), its data are young: until they are LEASE_SETTLE_MS old nobody
- * gets more than it has, but for its first one.
+ * gets more than it has, but for its first one. So are those of one host where somebody has some that Redis knows
+ * nothing of (it was short of memory, or somebody has removed them): field "\3" says since when.
  *
  * An offer and what the holder tells may cross: what was offered counts as held until the holder, having
  * heard of it, says otherwise.

@@ -200,12 +200,41 @@ static void when_all_is_lost_nobody_gets_more_before_all_had_their_say(void **st
 	assert_in_range(a.granted, 6, 18 - 6 - 1);
 }
 
+/* Of one host alone: Redis was short of memory, or somebody has removed them. */
+static void when_one_key_is_lost_nobody_gets_more_before_all_had_their_say(void **state)
+{
+	(void)state;
+	const char *const losses[] = {"DEL one", "SET one nonsense"};
+	struct lease_answer a;
+	say("SET since 1");
+	for (size_t i = 0; i < sizeof losses / sizeof *losses; i++) {
+		for (int node = 0; node < 3; node++)
+			lease_eval("one", node, &(struct lease_ask){18, 0, 6}, &a);
+		say(losses[i]);
+		lease_eval("one", 0, &(struct lease_ask){18, 6, 18}, &a);
+		assert_int_equal(a.granted, 6);
+		lease_eval("one", 3, &(struct lease_ask){18, 0, 18}, &a);
+		assert_int_equal(a.granted, 1);
+		lease_eval("one", 1, &(struct lease_ask){18, 6, 6}, &a);
+		lease_eval("one", 2, &(struct lease_ask){18, 5, 5}, &a);
+		lease_eval("one", 0, &(struct lease_ask){18, 5, 6}, &a);
+		assert_int_equal(a.granted, 5);
+		say("HSET one \3 1"); /* a while ago */
+		lease_eval("one", 0, &(struct lease_ask){18, 5, 6}, &a);
+		assert_int_equal(a.granted, 6);
+		say("DEL one");
+	}
+}
+
 static void what_makes_no_sense_under_a_hosts_key_is_removed(void **state)
 {
 	(void)state;
 	struct lease_answer a;
 	say("LPUSH odd what");
 	lease_eval("odd", 0, &(struct lease_ask){20, 0, 4}, &a);
+	assert_int_equal(a.granted, 1);
+	say("HSET odd \3 nonsense");
+	lease_eval("odd", 0, &(struct lease_ask){20, 1, 4}, &a);
 	assert_int_equal(a.granted, 4);
 	say("HSET odd a v2 b -1 c 99999999999999999999999999999");
 	say("SET since nonsense");
@@ -343,6 +372,7 @@ int main(void)
 		cmocka_unit_test(what_is_given_back_leaves_nothing_behind),
 		cmocka_unit_test(a_dead_nodes_leases_expire),
 		cmocka_unit_test(when_all_is_lost_nobody_gets_more_before_all_had_their_say),
+		cmocka_unit_test(when_one_key_is_lost_nobody_gets_more_before_all_had_their_say),
 		cmocka_unit_test(what_makes_no_sense_under_a_hosts_key_is_removed),
 		cmocka_unit_test(rates_are_as_in_the_model),
 		cmocka_unit_test(what_all_had_had_is_told_to_a_redis_that_has_lost_it),
