@@ -12,7 +12,7 @@
  *
  * Rooms, each above those that it names:
  *
- *	text/             how messages, sites, hosts, logins, counts and times are written, as lines
+ *	text/             how messages, sites, hosts, logins, filters, counts and times are written, as lines
  *	                  and as JSON (*_print), and the words of orders, which both sides of the
  *	                  control socket read (*_args, queue_filter, queue_sites)
  *	confine/          what the process may do: becoming another user (privileges), giving up rights
@@ -60,6 +60,7 @@ int cmd_dkim(int argc, char **argv);
 int cmd_dest(int argc, char **argv);
 int cmd_node(int argc, char **argv);
 int cmd_user(int argc, char **argv);
+int cmd_milter(int argc, char **argv);
 int cmd_verify(int argc, char **argv);
 int cmd_node(int argc, char **argv);
 int cmd_shape(int argc, char **argv);

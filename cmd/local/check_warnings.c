@@ -440,11 +440,7 @@ static void check_descriptors(struct checked *c)
 
 static void check_milter(struct checked *c, const struct conf_milter *m)
 {
-	bool named = m->local;
-	for (int i = 0; i < c->conf->nlistener; i++)
-		for (int k = 0; k < c->conf->listener[i].npasses; k++)
-			named = named || c->conf->listener[i].passes[k] == m;
-	if (!named)
+	if (!conf_milter_passed(c->conf, m))
 		warn(c, m->line,
 		     "milter \"%s\": no mail passes it, as no listener's milters name it",
 		     m->title);

@@ -22,15 +22,6 @@ struct milter_watch {
 	struct watched *watched; /* one a filter of it */
 };
 
-static bool passes(const struct conf *c, const struct conf_milter *m)
-{
-	for (int i = 0; i < c->nlistener; i++)
-		for (int k = 0; k < c->listener[i].npasses; k++)
-			if (c->listener[i].passes[k] == m)
-				return true;
-	return m->local;
-}
-
 static void on_probed(void *owner, const char *why)
 {
 	struct watched *w = owner;
@@ -57,7 +48,8 @@ static void look(void *owner)
 	loop_timer_in(w->loop, &w->look, LOOK_MS);
 	for (int i = 0; i < w->conf->nmilter; i++) {
 		struct watched *one = &w->watched[i];
-		if (!one->probe && passes(w->conf, one->filter) && wants_look(one->filter))
+		if (!one->probe && conf_milter_passed(w->conf, one->filter) &&
+		    wants_look(one->filter))
 			one->probe = milter_probe_begin(w->loop, one->filter, on_probed, one);
 	}
 }

@@ -2,7 +2,6 @@
 #include "smtpd/milter/milter_health.h"
 
 #include "base/clock.h"
-#include "base/condition.h"
 #include "base/date.h"
 #include "base/list.h"
 #include "base/log.h"
@@ -45,7 +44,7 @@ static struct row *row_of(const char *name)
 	return r;
 }
 
-static enum condition condition_of(const struct conf_milter *c)
+enum condition milter_health_condition(const struct conf_milter *c)
 {
 	static const enum condition of[] = {[MILTER_DEFAULT_TEMPFAIL] = CONDITION_filter_defers,
 					    [MILTER_DEFAULT_ACCEPT] = CONDITION_filter_passes,
@@ -83,7 +82,7 @@ void milter_health_broke(const struct conf_milter *c, enum milter_fault fault, c
 	if (turn(r, true))
 		log_event(LOG_LEVEL_ERROR, "milter", "milter", c->title, "address", c->address,
 			  "state", "away", "reason", why, NULL);
-	condition_set(condition_of(c), c->title, why);
+	condition_set(milter_health_condition(c), c->title, why);
 	pthread_mutex_unlock(&all.lock);
 }
 

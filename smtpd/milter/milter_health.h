@@ -15,6 +15,7 @@
 #ifndef SMTPD_MILTER_MILTER_HEALTH_H
 #define SMTPD_MILTER_MILTER_HEALTH_H
 
+#include "base/condition.h"
 #include "base/conf.h"
 #include "smtpd/milter/milter_table.h"
 
@@ -43,6 +44,9 @@ void milter_health_negotiated(const struct conf_milter *); /* when it was tried 
 void milter_health_answered(const char *name, enum milter_answer_kind, const char *reply,
 			    int64_t took_us);
 /* reply: of MILTER_ANSWER_REPLY, whose digits say what it is. */
+
+enum condition milter_health_condition(const struct conf_milter *);
+/* What becomes of mail while it is away. */
 
 void milter_health_take(const char *name, struct milter_health *);
 void milter_health_fini(struct milter_health *);

@@ -9,7 +9,7 @@ import urllib.request
 import pytest
 
 from lab.config import Config
-from lab.milter import Milter
+from lab.milter import TEMPFAIL, Milter, packet
 from lab.net import LOOPBACK, free_port, wait_until
 from lab.redis import Redis
 
@@ -130,6 +130,66 @@ def test_a_filter_that_is_no_more_in_the_configuration_is_no_condition(lab, milt
     relay.write_config()
     relay.command("reload")
     assert _names(relay) == []
+
+
+def _milter_rows(relay):
+    done = relay.command("milter", "--json")
+    return {row["milter"]: row for row in map(json.loads, done.stdout.splitlines())}
+
+
+def test_the_filters_are_listed_with_what_they_answer(lab, milter):
+    other = Milter()
+    lab.callback(other.close)
+    relay = _filtered(lab, milter)
+    relay.config.listeners["smtp"]["milters"] = ["one"]
+    relay.config.extra += f'milter "two" {{ address = "{other.address}"  default_action = "accept" }}\n'
+    relay.write_config()
+    relay.command("reload")
+    assert relay.send().code == 250
+    milter.answers = {b"R": packet(TEMPFAIL)}
+    with relay.client() as client:
+        client.greet()
+        client.command("MAIL FROM:<a@sender.test>", 250)
+        client.command("RCPT TO:<b@dest.test>", 451)
+    rows = _milter_rows(relay)
+    one, two = rows["one"], rows["two"]
+    assert (one["state"], two["state"], one["address"]) == ("ready", "unused", milter.address)
+    assert one["answers"]["tempfail"] == 1 and one["answers"]["continue"] >= 5 and two["answers"] == {}
+    assert 0 < one["mean_us"] <= one["longest_us"] and two["default_action"] == "accept"
+    listed = relay.command("milter").stdout.splitlines()
+    assert listed[0].startswith("FILTER") and listed[1].split()[:2] == ["one", "ready"] and len(listed) == 3
+    assert relay.command("milter", "list", "two").stdout.splitlines()[1].split()[:2] == ["two", "unused"]
+    milter.stop()
+    shown = relay.command("milter", "show", "one").stdout
+    assert shown.startswith(f"one at {milter.address}: away\n  tried now: connect: Connection refused\n")
+    assert "while it is away: mail that is to pass this filter is refused for now, with 451" in shown
+    assert 'mail that passes it: listener "smtp"\n' in shown and " 1 tempfail" in shown
+    relay.wait_event("condition", name="filter_away", state="on")
+    assert "\n  away since " in relay.command("milter", "show", "one").stdout
+    milter.start()
+    relay.wait_event("condition", name="filter_away", state="off")
+    assert _milter_rows(relay)["one"]["state"] == "ready"
+
+
+def test_a_filter_that_negotiates_and_fails_each_message_is_failing(lab, milter):
+    relay = _filtered(lab, milter)
+    milter.answers = {b"M": packet(b"?")}
+    with relay.client() as client:
+        client.greet()
+        client.command("MAIL FROM:<a@sender.test>", 451)
+    tries = len(milter.connections)
+    wait_until(lambda: len(milter.connections) > tries + 1, 60, "it to be tried twice more")
+    assert _milter_rows(relay)["one"]["state"] == "failing" and _names(relay) == ["filter_away"]
+    milter.answers = {}
+    assert relay.send().code == 250
+    assert _milter_rows(relay)["one"]["state"] == "ready" and _names(relay) == []
+
+
+def test_a_filter_that_is_not_there_is_refused(lab, milter):
+    relay = _filtered(lab, milter)
+    refused = relay.command("milter", "show", "never")
+    assert refused.returncode == 1 and "never: there is no such filter" in refused.stderr
+    assert relay.command("milter", "list", "one", "two").returncode == 2
 
 
 def test_redis_away_is_told_and_mail_goes_on(lab):
