@@ -77,16 +77,20 @@ static struct condition_row *find(enum condition c, const char *subject)
 	return NULL;
 }
 
+static enum log_level level_of(const struct condition_row *r, bool on)
+{
+	if (!on)
+		return LOG_LEVEL_INFO;
+	return rows[r->is].stops ? LOG_LEVEL_ERROR : LOG_LEVEL_WARNING;
+}
+
 static void tell(const struct condition_row *r, bool on)
 {
 	char since[CONDITION_TIME_TEXT];
-	log_event(!on		      ? LOG_LEVEL_INFO
-		  : rows[r->is].stops ? LOG_LEVEL_ERROR
-				      : LOG_LEVEL_WARNING,
-		  "condition", "name", rows[r->is].name, "subject", *r->subject ? r->subject : NULL,
-		  "state", on ? "on" : "off", "since", condition_time(r->since_ms, since), "effect",
-		  on ? rows[r->is].effect : NULL, "remedy", on ? rows[r->is].remedy : NULL,
-		  "reason", on ? r->reason : NULL, NULL);
+	log_event(level_of(r, on), "condition", "name", rows[r->is].name, "subject",
+		  *r->subject ? r->subject : NULL, "state", on ? "on" : "off", "since",
+		  condition_time(r->since_ms, since), "effect", rows[r->is].effect, "remedy",
+		  rows[r->is].remedy, "reason", on ? r->reason : NULL, NULL);
 }
 
 static void count(const struct condition_row *r, int n)

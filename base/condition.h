@@ -30,8 +30,7 @@
 	  "mail that is to pass this filter is refused for good, with 550",                        \
 	  "start the filter; default_action = \"tempfail\" would have clients try again")          \
 	C(filter_holds, "filter_away", false, "mail that is to pass this filter is put on hold",   \
-	  "start the filter; then sluice queue release --queue hold, which has held mail "         \
-	  "filtered")                                                                              \
+	  "start the filter; then sluice queue release --queue hold --refilter")                   \
 	C(filter_passes, "filter_away", false, "mail is taken without having passed this filter",  \
 	  "start the filter; sluice milter shows how it is")                                       \
 	C(disk_full, "disk_full", true,                                                            \
