@@ -18,6 +18,7 @@ struct row {
 	struct milter_health is;
 	enum milter_fault fault; /* of the last failure */
 	int64_t failed_ms;	 /* steady clock */
+	bool gone; /* of the configuration: sessions that have the old one still are not heard */
 };
 
 static struct {
@@ -77,6 +78,10 @@ void milter_health_broke(const struct conf_milter *c, enum milter_fault fault, c
 {
 	pthread_mutex_lock(&all.lock);
 	struct row *r = row_of(c->title);
+	if (r->gone) {
+		pthread_mutex_unlock(&all.lock);
+		return;
+	}
 	note_failure(r, fault, why);
 	metric_cell_add(metric_cell(FAMILY_milter_failures, c->title, NULL), 1);
 	if (turn(r, true))
@@ -88,6 +93,8 @@ void milter_health_broke(const struct conf_milter *c, enum milter_fault fault, c
 
 static void come_back(struct row *r, const struct conf_milter *c)
 {
+	if (r->gone)
+		return;
 	if (turn(r, false))
 		log_event(LOG_LEVEL_INFO, "milter", "milter", c->title, "address", c->address,
 			  "state", "ready", NULL);
@@ -157,20 +164,20 @@ void milter_health_fini(struct milter_health *h)
 
 void milter_health_begin(const struct conf_milter *c)
 {
+	pthread_mutex_lock(&all.lock);
+	row_of(c->title)->gone = false;
 	metric_cell_set(metric_cell(FAMILY_milter_up, c->title, NULL), 1);
+	pthread_mutex_unlock(&all.lock);
 }
 
 void milter_health_forget(const char *name)
 {
 	pthread_mutex_lock(&all.lock);
-	struct row *r = find(name);
+	struct row *r = row_of(name);
 	condition_clear(CONDITION_filter_defers, name);
 	metric_cell_set(metric_cell(FAMILY_milter_up, name, NULL), METRIC_GONE);
-	if (r) {
-		list_remove(&r->link);
-		milter_health_fini(&r->is);
-		free(r->name);
-		free(r);
-	}
+	milter_health_fini(&r->is);
+	r->is = (struct milter_health){0};
+	r->gone = true;
 	pthread_mutex_unlock(&all.lock);
 }

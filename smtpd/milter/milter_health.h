@@ -7,8 +7,8 @@
  * A filter that could not be reached works again as soon as it negotiates. One that failed a message works again when
  * a message has passed; or it negotiates, and no message has failed for MILTER_DOUBT_MS, since there may be none.
  *
- * OWNERSHIP  A row is made when its filter is first heard of, and stays until milter_health_forget(). A look is its
- *            owner's: milter_health_fini().
+ * OWNERSHIP  A row is made when its filter is first heard of, and stays. A look is its owner's:
+ *            milter_health_fini().
  * THREAD     Any; a lock is held for as long as a row is changed or copied.
  * ERRORS     None.
  */
@@ -54,6 +54,7 @@ void milter_health_fini(struct milter_health *);
 void milter_health_begin(const struct conf_milter *);
 /* It is in the configuration from now on: it works, until it is found not to. */
 
-void milter_health_forget(const char *name); /* it is there no more */
+void milter_health_forget(const char *name);
+/* It is there no more, and is not heard of until it begins again. */
 
 #endif
