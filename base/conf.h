@@ -308,6 +308,9 @@ const struct conf_provider *conf_provider_of_answer(const struct conf *, const s
 const struct conf_flow *conf_flow_find(const struct conf *, const char *name);
 /* What is said of this flow, or of "*". */
 
+bool conf_milter_passed(const struct conf *, const struct conf_milter *);
+/* Does any mail pass this filter of the configuration? */
+
 enum { CONF_DKIM_MAX = 8 }; /* signatures of one message */
 
 int conf_dkim_find(const struct conf *, const char *domain,

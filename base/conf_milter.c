@@ -78,6 +78,15 @@ static void check_listener(const struct conf *c, struct conf_listener *l,
 	}
 }
 
+bool conf_milter_passed(const struct conf *c, const struct conf_milter *m)
+{
+	for (int i = 0; i < c->nlistener; i++)
+		for (int k = 0; k < c->listener[i].npasses; k++)
+			if (c->listener[i].passes[k] == m)
+				return true;
+	return m->local;
+}
+
 static int count_local(const struct conf *c)
 {
 	int n = 0;

@@ -191,9 +191,13 @@ const int64_t *metrics_bounds(enum metric_histogram); /* HISTOGRAM_BUCKETS - 1 o
 	  "MTA-STS policies fetched, by result")                                                   \
 	F(tls_reports, "tls_reports_total", "result", NULL,                                        \
 	  "Reports on TLS, by result for each recipient")                                          \
+	F(conditions, "conditions", "name", NULL,                                                  \
+	  "What keeps mail from being taken or sent, or will soon, by name")                       \
 	F(milter_up, "milter_up", "milter", NULL, "1 while a filter works, 0 while it does not")   \
 	F(milter_failures, "milter_failures_total", "milter", NULL,                                \
 	  "How often a filter was down, too slow, or sent nonsense")                               \
+	F(milter_answers, "milter_answers_total", "milter", "answer",                              \
+	  "Answers of filters, by kind")                                                           \
 	F(filtered, "filtered_total", "milter", "action",                                          \
 	  "What filters wanted, and what was done because one failed")                             \
 	F(cluster_nodes, "cluster_nodes", "state", NULL, "Nodes of the cluster that are known")    \

@@ -162,6 +162,9 @@ static void put_cells(const struct metrics_print *p, enum metric_family f)
 	for (const struct metric_cell *c = NULL; (c = metric_cell_next(f, c));) {
 		if (metric_cell_value(c) == METRIC_GONE)
 			continue;
+		/* All names are there for alarms; a reader is told of what is so. */
+		if (p->brief && f == FAMILY_conditions && metric_cell_value(c) == 0)
+			continue;
 		struct buf labels;
 		buf_init(&labels);
 		for (int i = 0; i < 2 && families[f].label[i]; i++)

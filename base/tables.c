@@ -3,6 +3,7 @@
 
 #include "base/access_value.h"
 #include "base/alias_value.h"
+#include "base/condition.h"
 #include "base/credential.h"
 #include "base/mailaddr.h"
 #include "base/envelope.h"
@@ -299,16 +300,32 @@ bool tables_stale(const struct tables *t)
 	return false;
 }
 
+/* reason: the first of the faults that this file has. */
+static void tell_of(const char *file, int role, const struct conf_fault *fault)
+{
+	static const char *const settings[] = {
+#define T(role, setting, ...) [TABLE_##role] = #setting,
+		TABLES(T)
+#undef T
+	};
+	char *subject = mem_printf("%s %s", settings[role], file);
+	char *reason = fault ? mem_printf("line %d: %s", fault->line, fault->text) : NULL;
+	condition_turn(CONDITION_tables_stale, fault != NULL, subject, reason);
+	free(subject);
+	free(reason);
+}
+
 static struct table *renew(const struct conf *c, int role, int i, struct conf_faults *faults)
 {
 	struct table *old = c->tables->of[role].table[i];
-	struct table *new = NULL;
-	if (table_fresh(old) == TABLE_STALE) {
-		new = table_read(files_of(c, (enum table_role)role)->item[i], form_of(role), c,
-				 faults);
-		if (!new)
-			table_faulty(old);
-	}
+	const char *file = files_of(c, (enum table_role)role)->item[i];
+	int before = faults->n;
+	if (table_fresh(old) != TABLE_STALE)
+		return table_ref(old);
+	struct table *new = table_read(file, form_of(role), c, faults);
+	if (!new)
+		table_faulty(old);
+	tell_of(file, role, new ? NULL : &faults->fault[before]);
 	return new ? new : table_ref(old);
 }
 

@@ -3,6 +3,7 @@
 
 #include "base/address.h"
 #include "base/clock.h"
+#include "base/condition.h"
 #include "base/list.h"
 #include "base/log.h"
 #include "base/magic.h"
@@ -100,6 +101,7 @@ static void say(struct link *l, const char *why)
 		return;
 	if (why || l->said_away)
 		metrics_add(METRIC_cluster_away, why ? 1 : -1);
+	condition_turn(CONDITION_redis_away, why != NULL, "", why);
 	l->said_away = why != NULL;
 	l->said_ready = why == NULL;
 	log_event(why ? LOG_LEVEL_ERROR : LOG_LEVEL_INFO, "cluster", "node",
@@ -425,8 +427,10 @@ void link_free(struct link **lp)
 	l->state = LINK_AWAY;
 	while (!list_empty(&l->fifo))
 		answer(l, list_entry(list_first(&l->fifo), struct awaited, in_fifo), NULL);
-	if (l->said_away)
+	if (l->said_away) {
 		metrics_add(METRIC_cluster_away, -1);
+		condition_clear(CONDITION_redis_away, "");
+	}
 	for (int i = 0; i < l->nchannel; i++)
 		free(l->channel[i].name);
 	free(l->host);

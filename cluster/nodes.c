@@ -2,6 +2,7 @@
 #include "cluster/nodes.h"
 
 #include "base/clock.h"
+#include "base/condition.h"
 #include "base/fact.h"
 #include "base/log.h"
 #include "base/magic.h"
@@ -73,6 +74,7 @@ static void see_whether_full(struct nodes *n, const redisReply *reply)
 		return;
 	n->full = full;
 	metrics_add(METRIC_cluster_full, full ? 1 : -1);
+	condition_turn(CONDITION_redis_full, full, "", error);
 	log_event(full ? LOG_LEVEL_ERROR : LOG_LEVEL_INFO, "cluster", "node", n->self.name, "state",
 		  full ? "full" : "ready", "reason", full ? error : NULL, NULL);
 }

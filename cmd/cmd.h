@@ -12,14 +12,15 @@
  *
  * Rooms, each above those that it names:
  *
- *	text/             how messages, sites, hosts, logins, counts and times are written, as lines
+ *	text/             how messages, sites, hosts, logins, filters, counts and times are written, as lines
  *	                  and as JSON (*_print), and the words of orders, which both sides of the
  *	                  control socket read (*_args, queue_filter, queue_sites)
  *	confine/          what the process may do: becoming another user (privileges), giving up rights
  *	                  (sandbox), the files that it still needs (sandbox_paths), and the means
  *	                  (landlock, syscalls, syscall_table)
  *	watch/            files beside the queue and the configuration: certificates and tables are read
- *	                  again when they change; what was learnt about hosts (kept_file); the clock
+ *	                  again when they change; what was learnt about hosts (kept_file); the clock;
+ *	                  whether filters answer
  *	maildrop/         mail from this machine: sluice sendmail and its options, what it reads
  *	                  (message_text), handing it over by SMTP (submit) or leaving it in a folder
  *	                  (maildrop_leave), from which the relay takes it (maildrop, _folder, _take)
@@ -59,6 +60,7 @@ int cmd_dkim(int argc, char **argv);
 int cmd_dest(int argc, char **argv);
 int cmd_node(int argc, char **argv);
 int cmd_user(int argc, char **argv);
+int cmd_milter(int argc, char **argv);
 int cmd_verify(int argc, char **argv);
 int cmd_node(int argc, char **argv);
 int cmd_shape(int argc, char **argv);

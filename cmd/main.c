@@ -23,6 +23,8 @@ static const struct command {
 	{"verify", "[--from A] [--json] ADDRESS", "ask the next hop whether it takes a recipient",
 	 cmd_verify},
 	{"user", "list|show|suspend|resume|reset", "show logins, and suspend them", cmd_user},
+	{"milter", "list|show [NAME] [--json]", "filters: whether they answer, and what",
+	 cmd_milter},
 	{"node", "list|drain|adopt|retire", "the machines of the cluster", cmd_node},
 	{"shape", "[-s] [-p] [-l] [QUEUE...]", "which destinations mail waits for, since when",
 	 cmd_shape},

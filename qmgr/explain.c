@@ -250,15 +250,29 @@ static bool explain_named(const struct qmgr *q, struct explain_question *x)
 	return x->nrow > 0;
 }
 
+static void explain_suspended_domain(const struct qmgr *q, struct explain_question *x,
+				     const char *domain)
+{
+	if (!suspend_covers_domain(&q->db, domain))
+		return;
+	struct explain_row *row = add_row(x, CONSTRAINT_SUSPENDED, 0);
+	row->site = mem_strdup(domain);
+	row->until_ms = suspend_domain_until_ms(&q->db, domain);
+}
+
+static void explain_queued(const struct qmgr *q, struct explain_question *x)
+{
+	for (const struct site *s = q->db.sites; x->number && s; s = s->hh.next)
+		if (s->parked.number == x->number)
+			explain_site(x, s);
+	explain_suspended_domain(q, x, x->domain);
+}
+
 static void explain_sites(const struct qmgr *q, struct explain_question *x)
 {
 	if (explain_named(q, x))
 		return;
-	if (suspend_covers_domain(&q->db, x->site)) {
-		struct explain_row *row = add_row(x, CONSTRAINT_SUSPENDED, 0);
-		row->site = mem_strdup(x->site);
-		row->until_ms = suspend_domain_until_ms(&q->db, x->site);
-	}
+	explain_suspended_domain(q, x, x->site);
 	for (const struct site *s = q->db.sites; s; s = s->hh.next)
 		if (has_host(s, x->site) || domain_mail_goes_to(q, x->site, s))
 			explain_site(x, s);
@@ -273,5 +287,7 @@ void explain_answer(struct qmgr *q, struct explain_question *x)
 		explain_message(x, m);
 	if (x->site)
 		explain_sites(q, x);
+	if (x->domain)
+		explain_queued(q, x);
 	loop_post(x->reply_to, &x->note);
 }

@@ -34,7 +34,7 @@ struct explain_row {
 	int window, connections, connecting, busy; /* of the site */
 	int64_t ahead;				   /* entries that come first at this site */
 	uint64_t first;				   /* message whose turn it is; 0: its own */
-	int64_t first_slots;			   /* that this one still needs */
+	int64_t first_slots;			   /* deliveries that it has to begin */
 	int slipped;				   /* messages that have slipped past this one */
 	struct verdict *last; /* the site's last failure, or the recipient's last reply; or NULL */
 };
@@ -43,14 +43,21 @@ struct explain_question {
 	struct note note;
 	struct loop *reply_to;
 	void *owner;
-	uint64_t id; /* of a message; 0: a site */
-	char *site;  /* or a host, or a domain with mail for it; NULL: a message */
+	uint64_t id;	 /* of a message; 0: a site */
+	char *site;	 /* or a host, or a domain with mail for it; NULL: a message */
+	uint16_t number; /* of a site that a message in the queue waits for; or 0 */
+	char *domain;	 /* of such a message; or NULL */
 	int nrow;
 	struct explain_row *row;
 };
 
 struct explain_question *explain_question_new(uint64_t id, const char *site, struct loop *reply_to,
 					      void *owner);
+struct explain_question *explain_question_of_queued(uint16_t number, const char *domain,
+						    struct loop *reply_to, void *owner);
+/* What is the matter with the site that it waits for (spool_row.site), and is its domain suspended? At most a row of
+ * each, the domain's last; CONSTRAINT_IDLE or CONSTRAINT_SENDING: that site answers. */
+
 void explain_question_free(struct explain_question **);
 
 struct qmgr;

@@ -18,6 +18,15 @@ struct explain_question *explain_question_new(uint64_t id, const char *site, str
 	return x;
 }
 
+struct explain_question *explain_question_of_queued(uint16_t number, const char *domain,
+						    struct loop *reply_to, void *owner)
+{
+	struct explain_question *x = explain_question_new(0, NULL, reply_to, owner);
+	x->number = number;
+	x->domain = mem_strdup(domain);
+	return x;
+}
+
 void explain_question_free(struct explain_question **xp)
 {
 	struct explain_question *x = *xp;
@@ -31,6 +40,7 @@ void explain_question_free(struct explain_question **xp)
 	}
 	free(x->row);
 	free(x->site);
+	free(x->domain);
 	free(x);
 	*xp = NULL;
 }

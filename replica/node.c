@@ -2,6 +2,7 @@
 #include "replica/node_core.h"
 
 #include "base/clock.h"
+#include "base/condition.h"
 #include "base/fence.h"
 #include "base/ident.h"
 #include "base/log.h"
@@ -65,6 +66,8 @@ static void wait_for(struct node *n, const char *reason)
 		return;
 	free(n->reason);
 	n->reason = mem_strdup(reason);
+	if (n->state != NODE_UP)
+		condition_set(CONDITION_node_waits, "", reason);
 	log_event(LOG_LEVEL_WARNING, "node", "node", n->name, "state",
 		  n->state == NODE_UP ? "up" : "waiting", "epoch",
 		  log_number((int64_t)n->row.epoch), "reason", reason, NULL);
@@ -77,6 +80,7 @@ static void lose(struct node *n, const char *reason)
 	if (n->state == NODE_UP)
 		metrics_add(METRIC_node_up, -1);
 	n->state = NODE_GONE;
+	condition_set(CONDITION_node_waits, "", reason);
 	log_event(LOG_LEVEL_ERROR, "node", "node", n->name, "state", "fenced", "epoch",
 		  log_number((int64_t)n->row.epoch), "reason", reason, NULL);
 	note->type = NODE_LOST;
@@ -124,6 +128,7 @@ static void begin(struct node *n, const struct replica_epoch *row, uint64_t revi
 	n->reason = NULL;
 	ident_set_node(row->number);
 	metrics_add(METRIC_node_up, 1);
+	condition_clear(CONDITION_node_waits, "");
 	fence_set(epoch_fence_ms(asked_ms, row->lease_ms));
 	replica_begin(n->replica, &n->own, row);
 	wake_spool(n);

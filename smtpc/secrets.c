@@ -2,6 +2,7 @@
 #include "smtpc/secrets.h"
 
 #include "base/clock.h"
+#include "base/condition.h"
 #include "base/https.h"
 #include "base/keyed_hash.h"
 #include "base/list.h"
@@ -111,6 +112,7 @@ static void answer_from_file(struct secret_ask *a)
 		buf_printf(&why, "%s is empty", a->credential->file);
 	bool good = text && *text;
 	struct verdict *failure = good ? NULL : no_secret(a->credential, buf_cstr(&why));
+	condition_turn(CONDITION_secret_unreadable, !good, a->credential->file, buf_cstr(&why));
 	answer(a, good ? text : NULL, failure);
 	verdict_unref(failure);
 	free_file(text);
@@ -152,6 +154,7 @@ static void failed(struct kept *k, const char *why)
 	bool news = !k->failure;
 	verdict_unref(k->failure);
 	k->failure = no_secret(k->credential, why);
+	condition_set(CONDITION_token_missing, k->credential->login, why);
 	if (news)
 		log_event(LOG_LEVEL_WARNING, "login", "login", k->credential->login, "mechanism",
 			  "token", "result", "no_token", "reason", why, NULL);
@@ -169,6 +172,7 @@ static void succeeded(struct kept *k, struct token_answer *a)
 			  "token", "result", "ok", NULL);
 	verdict_unref(k->failure);
 	k->failure = NULL;
+	condition_clear(CONDITION_token_missing, k->credential->login);
 	k->retry_ms = k->wait_ms = 0;
 	forget_access(k);
 	k->access = a->access;
@@ -213,6 +217,7 @@ static bool read_source(struct kept *k, struct buf *why)
 		buf_printf(why, "%s: %s", k->credential->file, what);
 		free(what);
 	}
+	condition_turn(CONDITION_secret_unreadable, !text, k->credential->file, buf_cstr(why));
 	free_file(text);
 	return good;
 }

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/metrics.h"
 #include "smtpd/failures.h"
+#include "smtpd/milter/milter_health.h"
 #include "smtpd/port.h"
 #include "smtpd/smtpd_worker.h"
 
@@ -183,12 +184,10 @@ static void tell_of_filters(const struct conf *old, const struct conf *new)
 {
 	for (int i = 0; i < new->nmilter; i++)
 		if (!has_filter(old, new->milter[i].title))
-			metric_cell_set(metric_cell(FAMILY_milter_up, new->milter[i].title, NULL),
-					1);
+			milter_health_begin(&new->milter[i]);
 	for (int i = 0; old && i < old->nmilter; i++)
 		if (!has_filter(new, old->milter[i].title))
-			metric_cell_set(metric_cell(FAMILY_milter_up, old->milter[i].title, NULL),
-					METRIC_GONE);
+			milter_health_forget(old->milter[i].title);
 }
 
 static bool listen_as(struct smtpd *s, struct conf *conf, struct inherited *inherited,

@@ -2,6 +2,7 @@
 #include "spool/commit.h"
 
 #include "base/clock.h"
+#include "base/condition.h"
 #include "base/fence.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -172,6 +173,7 @@ static void set_failing(struct spool *s, bool failing)
 		metrics_add(METRIC_disk_failing, failing ? 1 : -1);
 	if (s->failing && !failing)
 		log_event(LOG_LEVEL_INFO, "disk_works", NULL);
+	condition_turn(CONDITION_disk_failing, failing, "", NULL);
 	s->failing = failing;
 }
 

@@ -64,8 +64,11 @@ static bool add_row(struct spool_command *c, const struct stub *stub)
 	if (stub->state == STUB_DEFERRED)
 		e->due_ms = stub->due_ms;
 	c->row = mem_realloc(c->row, ((size_t)c->nrow + 1) * sizeof *c->row);
-	c->row[c->nrow++] = (struct spool_row){
-		.queue = stub_queue(stub), .envelope = e, .generation = stub->generation};
+	bool parked = stub->state == STUB_DEFERRED && stub->parked;
+	c->row[c->nrow++] = (struct spool_row){.queue = stub_queue(stub),
+					       .envelope = e,
+					       .generation = stub->generation,
+					       .site = parked ? stub->site : 0};
 	return true;
 }
 

@@ -2,6 +2,7 @@
 #include "spool/replicate.h"
 
 #include "base/clock.h"
+#include "base/condition.h"
 #include "base/fence.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -258,6 +259,11 @@ static void turn_away(struct spool *s, bool away)
 {
 	struct replication *p = &s->replication;
 	p->away = away;
+	if (away)
+		condition_set(replicate_refuses(s) ? CONDITION_copy_stops : CONDITION_copy_away, "",
+			      NULL);
+	else
+		condition_clear(CONDITION_copy_away, "");
 	list_each (link, tmp, &p->awaiting) {
 		struct op *op = list_entry(link, struct op, link);
 		if (away && op->kind == OP_STORE && !op->store->adopted)

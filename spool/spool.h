@@ -196,6 +196,7 @@ struct spool_row {
 	struct content *content; /* SHOW only; NULL: it can't be had */
 	int error;		 /* SHOW: why not, an errno: ENOENT, EBADMSG when damaged, ... */
 	uint32_t generation;	 /* of its envelope: another one once it was changed */
+	uint16_t site; /* deferred, and due when this site lives again, too: SPOOL_UNPARK; or 0 */
 };
 
 enum spool_order {

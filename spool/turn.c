@@ -2,6 +2,7 @@
 #include "spool/turn.h"
 
 #include "base/clock.h"
+#include "base/condition.h"
 #include "base/log.h"
 #include "base/metrics.h"
 #include "spool/commit.h"
@@ -35,6 +36,7 @@ static void tell_accepting(struct spool *s)
 	if (full == s->full)
 		return;
 	s->full = full;
+	condition_turn(CONDITION_disk_full, full, "", NULL);
 	metrics_add(METRIC_disk_full, full ? 1 : -1);
 	log_event(full ? LOG_LEVEL_ERROR : LOG_LEVEL_INFO, full ? "disk_full" : "disk_room", "free",
 		  log_number(disk_free_bytes(s->folder)), "queue_minfree",

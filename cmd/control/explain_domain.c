@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "base/mailaddr.h"
+#include "base/mem.h"
 #include "cmd/text/explain_print.h"
 #include "cmd/text/moment.h"
 
@@ -15,16 +16,37 @@ enum { REASONS_MAX = 50 };
 
 struct reason {
 	enum spool_queue queue;
-	const struct verdict *last; /* or NULL */
+	struct verdict *last; /* a reference, or NULL */
 	int64_t messages, recipients;
-	int64_t due_ms;			 /* the first of them */
-	const struct spool_row *counted; /* the message that was counted last */
+	int64_t due_ms;	  /* the first of them */
+	uint64_t counted; /* the message that was counted last */
 };
 
-struct reasons {
+struct explain_domain {
+	char *domain;
+	bool cut;
 	int n;
 	struct reason of[REASONS_MAX];
 };
+
+struct explain_domain *explain_domain_new(const char *domain)
+{
+	struct explain_domain *d = mem_zalloc(sizeof *d);
+	d->domain = mem_strdup(domain);
+	return d;
+}
+
+void explain_domain_free(struct explain_domain **dp)
+{
+	struct explain_domain *d = *dp;
+	*dp = NULL;
+	if (!d)
+		return;
+	for (int i = 0; i < d->n; i++)
+		verdict_unref(d->of[i].last);
+	free(d->domain);
+	free(d);
+}
 
 static bool same(const struct verdict *a, const struct verdict *b)
 {
@@ -33,38 +55,43 @@ static bool same(const struct verdict *a, const struct verdict *b)
 }
 
 /* Too many to tell apart count with the last. */
-static struct reason *find(struct reasons *r, enum spool_queue queue, const struct verdict *last)
+static struct reason *find(struct explain_domain *r, enum spool_queue queue, struct verdict *last)
 {
 	for (int i = 0; i < r->n; i++)
 		if (r->of[i].queue == queue && same(r->of[i].last, last))
 			return &r->of[i];
 	if (r->n == REASONS_MAX)
 		return &r->of[REASONS_MAX - 1];
-	r->of[r->n] = (struct reason){.queue = queue, .last = last};
+	r->of[r->n] = (struct reason){.queue = queue, .last = verdict_ref(last)};
 	return &r->of[r->n++];
 }
 
-static void count(struct reasons *r, const struct spool_row *row, const struct recipient *to)
+static void count(struct explain_domain *r, const struct spool_row *row, const struct recipient *to)
 {
 	struct reason *of = find(r, row->queue, to->last);
 	int64_t due_ms = row->envelope->due_ms;
 	of->recipients++;
-	of->messages += of->counted != row;
-	of->counted = row;
+	of->messages += of->counted != row->envelope->id;
+	of->counted = row->envelope->id;
 	if (of->due_ms == 0 || due_ms < of->due_ms)
 		of->due_ms = due_ms;
 }
 
-static void gather(struct reasons *r, const char *domain, const struct spool_command *listed)
+void explain_domain_add(struct explain_domain *r, const struct spool_command *listed)
 {
 	for (int i = 0; i < listed->nrow; i++) {
 		const struct spool_row *row = &listed->row[i];
 		const struct envelope *e = row->envelope;
 		for (uint32_t k = 0; k < e->nrcpt && row->queue != SPOOL_ACTIVE; k++)
 			if (!e->rcpt[k].done &&
-			    strcasecmp(mailaddr_domain(e->rcpt[k].address), domain) == 0)
+			    strcasecmp(mailaddr_domain(e->rcpt[k].address), r->domain) == 0)
 				count(r, row, &e->rcpt[k]);
 	}
+}
+
+void explain_domain_cut(struct explain_domain *r)
+{
+	r->cut = true;
 }
 
 static int by_recipients(const void *a, const void *b)
@@ -73,12 +100,13 @@ static int by_recipients(const void *a, const void *b)
 	return (x->recipients < y->recipients) - (x->recipients > y->recipients);
 }
 
-static void put_sentence(struct buf *to, const struct reason *of, int64_t now_ms, bool utc)
+static void put_sentence(struct buf *to, const struct reason *of, bool cut, int64_t now_ms,
+			 bool utc)
 {
 	bool one = of->messages == 1;
-	buf_printf(to, "%" PRId64 " message%s for %" PRId64 " recipient%s %s %s", of->messages,
-		   one ? "" : "s", of->recipients, of->recipients == 1 ? "" : "s",
-		   one ? "is" : "are",
+	buf_printf(to, "%s%" PRId64 " message%s for %" PRId64 " recipient%s %s %s",
+		   cut ? "more than " : "", of->messages, one ? "" : "s", of->recipients,
+		   of->recipients == 1 ? "" : "s", one ? "is" : "are",
 		   of->queue == SPOOL_HOLD ? "on hold" : spool_queue_name(of->queue));
 	explain_print_last(to, of->last);
 	if (of->queue == SPOOL_DEFERRED) {
@@ -87,21 +115,25 @@ static void put_sentence(struct buf *to, const struct reason *of, int64_t now_ms
 	}
 	buf_printf(to, ". What lets %s go: %s", one ? "it" : "them",
 		   of->queue == SPOOL_HOLD ? "sluice queue release"
-					   : "that time, the destination when it lives again, "
-					     "sluice queue flush");
+		   : explain_print_of_suspension(of->last)
+			   ? "sluice dest resume"
+			   : "that time, the destination when it lives again, "
+			     "sluice queue flush");
 }
 
-static void put_object(struct buf *to, const char *domain, const struct reason *of,
+static void put_object(struct buf *to, const struct explain_domain *r, const struct reason *of,
 		       const char *sentence)
 {
 	buf_puts(to, "{\"id\":null,\"site\":");
-	log_json_string(to, domain);
+	log_json_string(to, r->domain);
 	buf_printf(to, ",\"transport\":null,\"constraint\":\"%s\",\"says\":",
 		   of->queue == SPOOL_HOLD ? "hold" : spool_queue_name(of->queue));
 	log_json_string(to, sentence);
 	buf_printf(to,
-		   ",\"messages\":%" PRId64 ",\"recipients\":%" PRId64 ",\"until\":%.3f,\"last\":",
-		   of->messages, of->recipients, (double)of->due_ms / 1000);
+		   ",\"messages\":%" PRId64 ",\"recipients\":%" PRId64
+		   ",\"more\":%s,\"until\":%.3f,\"last\":",
+		   of->messages, of->recipients, r->cut ? "true" : "false",
+		   (double)of->due_ms / 1000);
 	if (of->last)
 		log_json_string(to, of->last->text);
 	else
@@ -109,21 +141,18 @@ static void put_object(struct buf *to, const char *domain, const struct reason *
 	buf_puts(to, "}\n");
 }
 
-void explain_domain_print(struct buf *to, const char *domain, const struct spool_command *listed,
-			  bool json, int64_t now_ms)
+void explain_domain_print(struct buf *to, struct explain_domain *r, bool json, int64_t now_ms)
 {
-	struct reasons r = {0};
 	struct buf sentence;
-	gather(&r, domain, listed);
-	qsort(r.of, (size_t)r.n, sizeof r.of[0], by_recipients);
+	qsort(r->of, (size_t)r->n, sizeof r->of[0], by_recipients);
 	buf_init(&sentence);
-	for (int i = 0; i < r.n; i++) {
+	for (int i = 0; i < r->n; i++) {
 		buf_clear(&sentence);
-		put_sentence(&sentence, &r.of[i], now_ms, json);
+		put_sentence(&sentence, &r->of[i], r->cut, now_ms, json);
 		if (json)
-			put_object(to, domain, &r.of[i], buf_cstr(&sentence));
+			put_object(to, r, &r->of[i], buf_cstr(&sentence));
 		else
-			buf_printf(to, "%s: %s\n", domain, buf_cstr(&sentence));
+			buf_printf(to, "%s: %s\n", r->domain, buf_cstr(&sentence));
 	}
 	buf_fini(&sentence);
 }

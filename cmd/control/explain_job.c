@@ -23,9 +23,17 @@ struct explain_job {
 	bool json;
 	bool as_site;	 /* no such message: it may be a site */
 	struct buf said; /* of the site, by the scheduler; what the queue has comes behind it */
+	struct explain_domain *domain; /* what the queue has for it, or NULL */
+	uint64_t after;		       /* of its messages, the last that was looked at */
+	int64_t looked;		       /* how many were */
+	struct spool_command
+		*shown; /* the message, while the scheduler is asked about its site; or NULL */
 };
 
-enum { DOMAIN_ROWS = 2000 }; /* messages of a domain that are looked at */
+enum {
+	DOMAIN_ROWS = 2000,	  /* messages of a domain that are looked at in one step */
+	DOMAIN_ROWS_MAX = 100000, /* in all */
+};
 
 static void gone(struct request *r)
 {
@@ -36,6 +44,8 @@ static void gone(struct request *r)
 static void job_free(struct explain_job *j)
 {
 	buf_fini(&j->said);
+	spool_command_free(&j->shown);
+	explain_domain_free(&j->domain);
 	free(j->what);
 	magic_clear(j);
 	free(j);
@@ -72,6 +82,7 @@ static void ask_spool(struct explain_job *j)
 		spool_command_new(j->as_site ? SPOOL_LIST : SPOOL_SHOW, j->loop, NULL);
 	if (j->as_site) {
 		c->domain = mem_strdup(j->what);
+		c->after = j->after;
 		c->limit = DOMAIN_ROWS;
 	} else {
 		c->id = j->id;
@@ -87,6 +98,12 @@ void explain_job_answer(struct explain_question *x)
 	magic_check(j, EXPLAIN_JOB_MAGIC);
 	struct buf out;
 	buf_init(&out);
+	if (j->shown) {
+		explain_print_spooled(&out, &j->shown->row[0], x, j->json, clock_wall_ms());
+		explain_question_free(&x);
+		finish(j, &out);
+		return;
+	}
 	explain_print(&out, x, j->json, clock_wall_ms());
 	bool by_id = x->id != 0;
 	explain_question_free(&x);
@@ -103,15 +120,34 @@ void explain_job_answer(struct explain_question *x)
 
 /* What the scheduler says of a site, then what the queue has for the domain of that name. Of a domain
  * without any mail that much is said. */
-static void finish_domain(struct explain_job *j, const struct spool_command *c)
+static void finish_domain(struct explain_job *j)
 {
 	struct buf out;
 	buf_init(&out);
 	buf_append(&out, buf_data(&j->said), buf_len(&j->said));
-	explain_domain_print(&out, j->what, c, j->json, clock_wall_ms());
+	explain_domain_print(&out, j->domain, j->json, clock_wall_ms());
 	if (buf_len(&out) == 0 && strpbrk(j->what, ".:["))
 		explain_domain_nothing(&out, j->what, j->json);
 	finish(j, &out);
+}
+
+/* The rest of them is asked for step by step, so that mail does not wait for it. */
+static void add_to_domain(struct explain_job *j, const struct spool_command *c)
+{
+	bool more = c->nrow == DOMAIN_ROWS;
+	if (!j->domain)
+		j->domain = explain_domain_new(j->what);
+	explain_domain_add(j->domain, c);
+	j->looked += c->nrow;
+	if (more)
+		j->after = c->row[c->nrow - 1].envelope->id;
+	if (more && j->request && j->looked < DOMAIN_ROWS_MAX) {
+		ask_spool(j);
+		return;
+	}
+	if (more)
+		explain_domain_cut(j->domain);
+	finish_domain(j);
 }
 
 void explain_job_shown(struct spool_command *c)
@@ -120,13 +156,20 @@ void explain_job_shown(struct spool_command *c)
 	magic_check(j, EXPLAIN_JOB_MAGIC);
 	struct buf out;
 	if (j->as_site) {
-		finish_domain(j, c);
+		add_to_domain(j, c);
 		spool_command_free(&c);
 		return;
 	}
 	buf_init(&out);
+	struct explain_question *x =
+		c->nrow > 0 ? explain_print_asks(&c->row[0], j->loop, j) : NULL;
+	if (x) {
+		j->shown = c;
+		loop_post(j->qmgr, &x->note);
+		return;
+	}
 	if (c->nrow > 0)
-		explain_print_spooled(&out, &c->row[0], j->json, clock_wall_ms());
+		explain_print_spooled(&out, &c->row[0], NULL, j->json, clock_wall_ms());
 	bool found = c->nrow > 0;
 	spool_command_free(&c);
 	if (!found && j->request) {

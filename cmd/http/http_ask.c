@@ -38,6 +38,7 @@ static void ask_free(struct http_ask *a)
 	a->http->heavy -= a->heavy;
 	buf_fini(&a->out);
 	free(a->what);
+	spool_command_free(&a->shown);
 	free(a);
 }
 

@@ -39,7 +39,9 @@ struct http_ask {
 	uint64_t after; /* queue: the last message of the page before */
 	int64_t left;	/* rows that are still wanted */
 	char *what;	/* explain */
-	uint64_t id;	/* that it may be, or 0 */
+	struct spool_command *
+		shown; /* explain: the message, while the scheduler is asked about its site; or NULL */
+	uint64_t id; /* that it may be, or 0 */
 	bool as_site;
 };
 

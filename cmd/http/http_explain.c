@@ -22,12 +22,24 @@ static void shown(struct asker *asker, struct note *note)
 {
 	struct http_ask *a = (struct http_ask *)asker;
 	struct spool_command *c = (struct spool_command *)note;
-	if (http_ask_arrived(a)) {
-		if (c->nrow > 0)
-			explain_print_spooled(&a->out, &c->row[0], true, clock_wall_ms());
-		finish(a);
+	if (!http_ask_arrived(a)) {
+		spool_command_free(&c);
+		return;
 	}
+	struct explain_question *x =
+		c->nrow > 0 ? explain_print_asks(&c->row[0], a->http->loop, &a->asker) : NULL;
+	if (x) {
+		a->shown = c;
+		a->asker.answer = explained;
+		a->in_flight = true;
+		http_ask_wait(a);
+		loop_post(a->http->qmgr, &x->note);
+		return;
+	}
+	if (c->nrow > 0)
+		explain_print_spooled(&a->out, &c->row[0], NULL, true, clock_wall_ms());
 	spool_command_free(&c);
+	finish(a);
 }
 
 static void ask_spool(struct http_ask *a)
@@ -45,8 +57,11 @@ static void explained(struct asker *asker, struct note *note)
 	struct http_ask *a = (struct http_ask *)asker;
 	struct explain_question *x = (struct explain_question *)note;
 	if (http_ask_arrived(a)) {
-		explain_print(&a->out, x, true, clock_wall_ms());
-		if (buf_len(&a->out) == 0 && a->id)
+		if (a->shown)
+			explain_print_spooled(&a->out, &a->shown->row[0], x, true, clock_wall_ms());
+		else
+			explain_print(&a->out, x, true, clock_wall_ms());
+		if (buf_len(&a->out) == 0 && a->id && !a->shown)
 			ask_spool(a);
 		else
 			finish(a);

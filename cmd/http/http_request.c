@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 /* A request: who asks, what for, and the head of what is replied. */
+#include "base/date.h"
 #include "cmd/http/http_ask.h"
 #include "cmd/http/http_host.h"
 #include "cmd/http/page_files.h"
+#include "cmd/text/condition_print.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -56,9 +58,21 @@ static enum MHD_Result send_answer(struct http_ask *a)
 
 static enum MHD_Result send_health(struct http_ask *a)
 {
-	bool well = spool_accepting(a->http->spool);
-	return send_text(a->connection, well ? MHD_HTTP_OK : MHD_HTTP_SERVICE_UNAVAILABLE,
-			 well ? "ok\n" : "not accepting mail\n");
+	bool takes = spool_accepting(a->http->spool) && !condition_stops_mail();
+	struct conditions c;
+	struct buf text = {0};
+	size_t len;
+	conditions_take(&c);
+	buf_puts(&text, takes ? "ok\n" : "not accepting mail\n");
+	for (int i = 0; i < c.n; i++) {
+		condition_print_line(&text, &c.row[i], date_ms());
+		buf_puts(&text, "\n");
+	}
+	conditions_fini(&c);
+	char *bytes = buf_steal(&text, &len);
+	struct MHD_Response *r = MHD_create_response_from_buffer(len, bytes, MHD_RESPMEM_MUST_FREE);
+	return send_reply(a->connection, r, takes ? MHD_HTTP_OK : MHD_HTTP_SERVICE_UNAVAILABLE,
+			  "text/plain; charset=utf-8");
 }
 
 static enum MHD_Result send_events(struct http_ask *a)

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "cmd/cmd.h"
+#include "cmd/text/condition_print.h"
 #include "cmd/text/json_put.h"
 #include "cmd/text/node_rows.h"
 #include "cmd/text/reply_words.h"
@@ -184,6 +185,14 @@ static void put_nodes(struct buf *to, const struct page_now *now)
 	node_rows_fini(&all);
 }
 
+static void put_conditions(struct buf *to)
+{
+	struct conditions c;
+	conditions_take(&c);
+	condition_print_array(to, &c);
+	conditions_fini(&c);
+}
+
 void page_print_now(struct buf *to, const struct page_now *now)
 {
 	buf_puts(to, "{");
@@ -191,7 +200,8 @@ void page_print_now(struct buf *to, const struct page_now *now)
 	json_put_text(to, "hostname", now->hostname);
 	json_put_text(to, "version", SLUICE_VERSION);
 	json_put_number(to, "uptime_ms", now->uptime_ms);
-	json_put_flag(to, "accepting", now->accepting);
+	json_put_flag(to, "accepting", now->accepting && !condition_stops_mail());
+	put_conditions(to);
 	json_put_number(to, "active_limit", now->active_limit);
 	json_put_number(to, "received", now->sample.received);
 	json_put_number(to, "sent", now->sample.sent);

@@ -31,7 +31,7 @@ struct page_now {
 	struct page_sample sample;
 	const char *hostname;
 	int64_t uptime_ms;
-	bool accepting;
+	bool accepting;	      /* as the spool says */
 	int64_t active_limit; /* messages; 0: none */
 	const struct snapshot *snapshot;
 	const struct cluster_view *nodes; /* as Redis says, or NULL */

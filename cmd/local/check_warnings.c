@@ -3,6 +3,7 @@
 
 #include "base/address.h"
 #include "base/clock.h"
+#include "base/condition.h"
 #include "base/conf_value.h"
 #include "base/credential.h"
 #include "base/mem.h"
@@ -17,6 +18,7 @@
 #include "smtpd/alias.h"
 #include "smtpd/rewrite.h"
 
+#include <errno.h>
 #include <openssl/evp.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -126,8 +128,8 @@ static void check_spool(struct checked *c)
 		     "queue_minfree is 0: mail is accepted until the disk is completely full");
 	else if (find_folder(spool, &fs) &&
 		 (int64_t)fs.f_bavail * fs.f_bsize < c->conf->queue_minfree)
-		warn(c, 0, "the disk of spool %s has less room than queue_minfree: mail is refused",
-		     spool);
+		warn(c, 0, "the disk of spool %s has less room than queue_minfree: %s", spool,
+		     condition_effect(CONDITION_disk_full));
 }
 
 static void check_dns(struct checked *c)
@@ -231,10 +233,11 @@ static void check_expiry(struct checked *c, int line, const char *certificate)
 		return;
 	int64_t left_ms = ends_ms - clock_wall_ms();
 	if (left_ms < 0)
-		warn(c, line, "the certificate %s has expired", certificate);
+		warn(c, line, "the certificate %s has expired: %s", certificate,
+		     condition_effect(CONDITION_certificate_expired));
 	else if (left_ms < EXPIRY_NEAR_MS)
-		warn(c, line, "the certificate %s expires in %d days", certificate,
-		     (int)(left_ms / DAYS(1)));
+		warn(c, line, "the certificate %s expires in %d days: %s", certificate,
+		     (int)(left_ms / DAYS(1)), condition_effect(CONDITION_certificate_expires));
 }
 
 static void check_listener(struct checked *c, const struct conf_listener *l)
@@ -290,6 +293,9 @@ static void check_credential(void *context, const char *key, const char *value)
 	if (!credential_parse(value, &of, &why)) {
 		char *whose = mem_printf("credentials of %s", key);
 		check_secret(c, 0, of->file, whose);
+		if (access(of->file, F_OK) != 0)
+			warn(c, 0, "%s: %s: %s: %s", whose, of->file, strerror(errno),
+			     condition_effect(CONDITION_secret_unreadable));
 		if (of->clear && strncmp(key, "unix:", 5) != 0)
 			warn(c, 0,
 			     "%s: the %s of %s may cross the network without TLS, for whoever "
@@ -434,11 +440,7 @@ static void check_descriptors(struct checked *c)
 
 static void check_milter(struct checked *c, const struct conf_milter *m)
 {
-	bool named = m->local;
-	for (int i = 0; i < c->conf->nlistener; i++)
-		for (int k = 0; k < c->conf->listener[i].npasses; k++)
-			named = named || c->conf->listener[i].passes[k] == m;
-	if (!named)
+	if (!conf_milter_passed(c->conf, m))
 		warn(c, m->line,
 		     "milter \"%s\": no mail passes it, as no listener's milters name it",
 		     m->title);

@@ -7,6 +7,7 @@
 #include "cmd/cmd.h"
 #include "cmd/options.h"
 #include "cmd/operator/top_screen.h"
+#include "cmd/text/stats_print.h"
 
 #include <poll.h>
 #include <signal.h>
@@ -46,6 +47,10 @@ static bool grows(const char *name, size_t len)
 static void print_line(const struct top_look *now, const struct top_look *before, const char *line)
 {
 	size_t len = strcspn(line, "\n"), name = len;
+	if (strncmp(line, STATS_CONDITION, strlen(STATS_CONDITION)) == 0) {
+		printf("%.*s\n", (int)len, line);
+		return;
+	}
 	while (name > 0 && line[name - 1] != ' ')
 		name--;
 	if (name == 0)

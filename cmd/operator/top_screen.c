@@ -4,6 +4,7 @@
 #include "base/utf8.h"
 #include "cmd/cmd.h"
 #include "cmd/text/moment.h"
+#include "cmd/text/stats_print.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,7 +12,14 @@
 #include <string.h>
 #include <time.h>
 
-enum { HEAD_LINES = 6, FOOT_LINES = 1, NAME_LEAST = 12, NAME_MOST = 40, STATE = 14 };
+enum {
+	HEAD_LINES = 6,
+	FOOT_LINES = 1,
+	CONDITIONS_MOST = 5,
+	NAME_LEAST = 12,
+	NAME_MOST = 40,
+	STATE = 14
+};
 
 static const char *const titles[TOP_ORDERS] = {"worst", "waiting", "deferred", "rate", "name"};
 
@@ -31,15 +39,32 @@ static void put_line(struct buf *to, const char *line, int columns)
 	buf_puts(to, "\n");
 }
 
-static int most_sites(const struct top_screen *s)
+/* The next line of a condition, or NULL. */
+static const char *condition_line(const char *text)
 {
-	int room = s->rows - HEAD_LINES - FOOT_LINES;
+	const char *found = strstr(text, "\n" STATS_CONDITION);
+	return found ? found + 1 : NULL;
+}
+
+static int shown_conditions(const struct top_look *l)
+{
+	int n = 0;
+	const char *line = buf_len(&l->stats) > 0 ? buf_cstr((struct buf *)&l->stats) : "";
+	while (n < CONDITIONS_MOST && (line = condition_line(line)))
+		n++;
+	return n;
+}
+
+static int most_sites(const struct top_screen *s, const struct top_look *l)
+{
+	int room = s->rows - HEAD_LINES - FOOT_LINES - shown_conditions(l);
 	return room > TOP_SITES ? TOP_SITES : room > 0 ? room : 0;
 }
 
 int top_screen_sites(const struct top_screen *s, const struct top_look *l)
 {
-	return l->nsite < most_sites(s) ? l->nsite : most_sites(s);
+	int most = most_sites(s, l);
+	return l->nsite < most ? l->nsite : most;
 }
 
 static enum top_order sorting; /* qsort() passes no pointer of ours */
@@ -162,6 +187,14 @@ static void put_slow(const struct top_look *l, const struct top_look *before, st
 		buf_puts(line, "nothing since the last look");
 }
 
+/* What stops mail comes first; stats has all of them. */
+static void print_conditions(const struct top_screen *s, const struct top_look *l, struct buf *to)
+{
+	const char *line = buf_len(&l->stats) > 0 ? buf_cstr((struct buf *)&l->stats) : "";
+	for (int n = 0; n < CONDITIONS_MOST && (line = condition_line(line)); n++)
+		put_line(to, line + strlen(STATS_CONDITION), s->columns);
+}
+
 /* --- the table */
 
 static int name_width(const struct top_screen *s, const struct top_look *l, int n)
@@ -224,6 +257,7 @@ void top_screen_print(const struct top_screen *s, const struct top_look *l,
 	buf_clear(&line);
 	put_slow(l, before, &line);
 	put_line(&all, buf_cstr(&line), s->columns);
+	print_conditions(s, l, &all);
 	buf_puts(&all, "\n");
 	print_table(s, l, &line, &all);
 	buf_clear(&line);

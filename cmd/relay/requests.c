@@ -5,6 +5,7 @@
 #include "cmd/control/dest_job.h"
 #include "cmd/control/explain_job.h"
 #include "cmd/watch/kept_file.h"
+#include "cmd/control/milter_job.h"
 #include "cmd/control/queue_job.h"
 #include "cmd/relay/node_job.h"
 #include "cmd/relay/server.h"
@@ -100,6 +101,11 @@ static void explain(struct server *s, struct request *r)
 	explain_job_start(r, s->loop, qmgr_loop(s->qmgr), spool_loop(s->spool));
 }
 
+static void milter(struct server *s, struct request *r)
+{
+	milter_job_start(r, s->loop, s->conf);
+}
+
 void requests_handle(void *owner, struct request *r)
 {
 	static const struct {
@@ -116,6 +122,7 @@ void requests_handle(void *owner, struct request *r)
 		     {"explain", explain},
 		     {"user", user},
 		     {"verify", verify},
+		     {"milter", milter},
 		     {"node", node_job_start}};
 	for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
 		if (r->argc > 0 && strcmp(r->argv[0], table[i].word) == 0) {

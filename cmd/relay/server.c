@@ -2,6 +2,7 @@
 #include "cmd/relay/server.h"
 
 #include "base/clock.h"
+#include "base/condition.h"
 #include "base/descriptors.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -266,6 +267,7 @@ static void use_certificates(void *owner)
 		    smtpd_reload(s->smtpd, s->conf, &says);
 	if (done)
 		certificate_watch_used(s->certificates);
+	condition_turn(CONDITION_certificate_kept, !done, "", buf_cstr(&says));
 	log_event(done ? LOG_LEVEL_INFO : LOG_LEVEL_ERROR, "certificate", "message",
 		  done ? "read anew" : log_text("%s; what there was before stays", buf_cstr(&says)),
 		  NULL);
@@ -281,6 +283,7 @@ struct server *server_new(struct conf *conf, struct buf *error)
 	ending_init(s);
 	s->tables = table_watch_new(s->loop, use_tables, s);
 	s->certificates = certificate_watch_new(s->loop, use_certificates, s);
+	s->filters = milter_watch_new(s->loop);
 	if (!become_user(s, error) || !sandbox_enter(conf, error) || !log_start(error))
 		server_free(&s);
 	else
@@ -326,6 +329,7 @@ void server_start(struct server *s)
 	maildrop_start(s->maildrop);
 	table_watch_start(s->tables, s->conf);
 	certificate_watch_start(s->certificates, s->conf);
+	milter_watch_start(s->filters, s->conf);
 	clock_watch_start(s->clock);
 	say_ready(s);
 }
@@ -394,6 +398,10 @@ static bool use_conf(struct server *s, struct conf *new, struct buf *says)
 	conf_differences(s->conf, new, says);
 	table_watch_start(s->tables, new);
 	certificate_watch_start(s->certificates, new);
+	milter_watch_start(s->filters, new);
+	condition_clear_all(CONDITION_tables_stale); /* all were read */
+	condition_clear_all(CONDITION_secret_unreadable);
+	condition_clear_all(CONDITION_token_missing); /* they are asked for again */
 	conf_unref(s->conf);
 	s->conf = conf_ref(new);
 	return true;
@@ -481,6 +489,7 @@ void server_free(struct server **sp)
 	node_view_free(&s->epochs);
 	table_watch_free(&s->tables);
 	certificate_watch_free(&s->certificates);
+	milter_watch_free(&s->filters);
 	clock_watch_free(&s->clock);
 	ending_fini(s);
 	loop_free(&s->loop);

@@ -22,6 +22,7 @@
 #include "cmd/control/glance.h"
 #include "cmd/http/http.h"
 #include "cmd/maildrop/maildrop.h"
+#include "cmd/watch/milter_watch.h"
 #include "cmd/watch/table_watch.h"
 #include "base/thread_pool.h"
 #include "cluster/cluster.h"
@@ -61,6 +62,7 @@ struct server {
 	struct maildrop *maildrop;
 	struct table_watch *tables;
 	struct certificate_watch *certificates;
+	struct milter_watch *filters;
 	struct clock_watch *clock;
 	struct http *http;
 	struct glance glance;

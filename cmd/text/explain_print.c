@@ -3,6 +3,7 @@
 
 #include "base/ident.h"
 #include "base/log.h"
+#include "base/mailaddr.h"
 #include "base/utf8.h"
 #include "cmd/text/moment.h"
 #include "cmd/text/reply_words.h"
@@ -59,9 +60,9 @@ static void put_order(struct buf *to, const struct explain_row *row)
 		buf_printf(to, ". %" PRId64 " deliver%s come%s first there", row->ahead,
 			   row->ahead == 1 ? "y" : "ies", row->ahead == 1 ? "s" : "");
 	if (row->first)
-		buf_printf(to, ". The next is %s, which needs %" PRId64 " slot%s",
+		buf_printf(to, ". The next is message %s, which has %" PRId64 " deliver%s to begin",
 			   ident_text(row->first, id), row->first_slots,
-			   row->first_slots == 1 ? "" : "s");
+			   row->first_slots == 1 ? "y" : "ies");
 	if (row->slipped > 0)
 		buf_printf(to, ". %d with fewer recipients slipped past", row->slipped);
 }
@@ -103,8 +104,9 @@ static void put_sentence(struct buf *to, const struct explain_row *row, bool of_
 		buf_printf(to, ". %" PRId64 " deliver%s", row->recipients,
 			   row->recipients == 1 ? "y waits" : "ies wait");
 	if (of_site && row->parked > 0)
-		buf_printf(to, ". %" PRId64 " message%s wait%s in the queue until it lives again",
-			   row->parked, row->parked == 1 ? "" : "s", row->parked == 1 ? "s" : "");
+		buf_printf(to, ". %" PRId64 " message%s wait%s in the queue until it %s",
+			   row->parked, row->parked == 1 ? "" : "s", row->parked == 1 ? "s" : "",
+			   row->constraint == CONSTRAINT_SUSPENDED ? "is resumed" : "lives again");
 	put_order(to, row);
 	put_sending(to, row, of_site);
 	put_relief(to, row->until_ms, now_ms, constraint_row(row->constraint)->relief, utc);
@@ -206,27 +208,94 @@ void explain_print(struct buf *to, const struct explain_question *x, bool json, 
 
 /* --- what the scheduler does not have */
 
+#define RELIEF_HOSTS                                                                               \
+	"the answer of one of its hosts, which are tried from time to time; that time; sluice "    \
+	"queue flush"
+
 struct spooled {
-	const char *constraint, *why, *relief;
+	const char *constraint, *why;
+	const char *site; /* a name in why, where there is %s; or NULL */
+	const char *relief;
 	int64_t until_ms;
 };
 
-static struct spooled spooled_of(const struct spool_row *row, bool in_doubt, int64_t now_ms)
+struct explain_question *explain_print_asks(const struct spool_row *row, struct loop *reply_to,
+					    void *owner)
+{
+	const struct envelope *e = row->envelope;
+	if (row->queue != SPOOL_DEFERRED)
+		return NULL;
+	for (uint32_t i = 0; i < e->nrcpt; i++)
+		if (!e->rcpt[i].done)
+			return explain_question_of_queued(
+				row->site, mailaddr_domain(e->rcpt[i].address), reply_to, owner);
+	return NULL;
+}
+
+static const struct explain_row *suspended(const struct explain_question *answered)
+{
+	for (int i = 0; answered && i < answered->nrow; i++)
+		if (answered->row[i].constraint == CONSTRAINT_SUSPENDED)
+			return &answered->row[i];
+	return NULL;
+}
+
+bool explain_print_of_suspension(const struct verdict *last)
+{
+	return last && last->code == 0 && strstr(last->text, "suspended by the operator");
+}
+
+/* It waits for a site, too; what is the matter with that the scheduler has said. */
+static struct spooled parked_of(const struct spool_row *row,
+				const struct explain_question *answered)
+{
+	const struct explain_row *site = answered && answered->nrow > 0 ? &answered->row[0] : NULL;
+	int64_t due_ms = row->envelope->due_ms;
+	if (!site)
+		return (struct spooled){"deferred", "deferred until its destination answers again",
+					NULL, RELIEF_HOSTS, due_ms};
+	if (constraint_row(site->constraint)->cites)
+		return (struct spooled){"deferred", "deferred until %s answers again", site->site,
+					RELIEF_HOSTS, due_ms};
+	return (struct spooled){"deferred", "deferred, and due soon, for %s answers again",
+				site->site, "nothing is needed: mail for it comes back bit by bit",
+				due_ms};
+}
+
+static struct spooled suspended_of(const struct spool_row *row, const struct explain_row *s)
 {
 	int64_t due_ms = row->envelope->due_ms;
+	bool ends = s->until_ms > 0 && s->until_ms < due_ms;
+	return (struct spooled){"suspended", "deferred, for %s is suspended by the operator",
+				s->site,
+				s->until_ms ? "sluice dest resume, or the end of the suspension"
+					    : "sluice dest resume",
+				ends ? s->until_ms : due_ms};
+}
+
+/* mine: these recipients are those that wait for what was answered. */
+static struct spooled spooled_of(const struct spool_row *row, bool in_doubt,
+				 const struct explain_question *answered, bool mine, int64_t now_ms)
+{
+	const struct explain_row *s = suspended(answered);
+	int64_t due_ms = row->envelope->due_ms;
 	if (row->queue == SPOOL_HOLD)
-		return (struct spooled){"hold", "on hold", "sluice queue release", 0};
+		return (struct spooled){"hold", "on hold", NULL, "sluice queue release", 0};
 	if (row->queue == SPOOL_ACTIVE)
-		return (struct spooled){"handover", "on its way between queue and scheduler",
+		return (struct spooled){"handover", "on its way between queue and scheduler", NULL,
 					"nothing is needed: ask again", 0};
+	if (row->queue == SPOOL_DEFERRED && s && mine)
+		return suspended_of(row, s);
+	if (row->queue == SPOOL_DEFERRED && due_ms > now_ms && row->site && !s && !in_doubt)
+		return parked_of(row, answered);
 	if (row->queue == SPOOL_DEFERRED && due_ms > now_ms)
 		return in_doubt ? (struct spooled){"in_doubt",
 						   "deferred and in doubt, for all was sent and no "
 						   "reply came",
-						   "that time; sluice queue flush", due_ms}
-				: (struct spooled){"deferred", "deferred",
+						   NULL, "that time; sluice queue flush", due_ms}
+				: (struct spooled){"deferred", "deferred", NULL,
 						   "that time; sluice queue flush", due_ms};
-	return (struct spooled){"credit", "the scheduler has all the messages it may have",
+	return (struct spooled){"credit", "the scheduler has all the messages it may have", NULL,
 				"messages that are done; message_active_limit", 0};
 }
 
@@ -236,20 +305,34 @@ static bool same(const struct verdict *a, const struct verdict *b)
 			  strcmp(a->text, b->text) == 0);
 }
 
-static void put_reason(struct buf *to, const struct spool_row *row, const struct verdict *last,
-		       int64_t n, bool json, int64_t now_ms)
+static void put_spooled(struct buf *to, const struct spooled *s)
 {
-	struct spooled s = spooled_of(row, last && last->class == VERDICT_IN_DOUBT, now_ms);
+	const char *name = s->site ? strstr(s->why, "%s") : NULL;
+	if (!name) {
+		buf_puts(to, s->why);
+		return;
+	}
+	buf_append(to, s->why, (size_t)(name - s->why));
+	put_clean(to, s->site);
+	buf_puts(to, name + 2);
+}
+
+static void put_reason(struct buf *to, const struct spool_row *row, const struct verdict *last,
+		       const struct spooled *is, int64_t n, bool json, int64_t now_ms)
+{
+	struct spooled s = *is;
 	char id[IDENT_TEXT];
 	struct buf sentence;
 	buf_init(&sentence);
-	buf_puts(&sentence, s.why);
-	explain_print_last(&sentence, last);
+	put_spooled(&sentence, &s);
+	if (strcmp(s.constraint, "suspended") != 0 || !explain_print_of_suspension(last))
+		explain_print_last(&sentence, last);
 	put_relief(&sentence, s.until_ms, now_ms, s.relief, json);
 	if (json) {
 		buf_puts(to, "{");
 		put_id(to, "id", row->envelope->id);
 		buf_puts(to, ",\"site\":null,\"transport\":null");
+		put_string(to, "waits_for", s.site);
 		put_string(to, "constraint", s.constraint);
 		put_string(to, "says", buf_cstr(&sentence));
 		put_string(to, "relief", s.relief);
@@ -265,7 +348,8 @@ static void put_reason(struct buf *to, const struct spool_row *row, const struct
 	buf_fini(&sentence);
 }
 
-void explain_print_spooled(struct buf *to, const struct spool_row *row, bool json, int64_t now_ms)
+void explain_print_spooled(struct buf *to, const struct spool_row *row,
+			   const struct explain_question *answered, bool json, int64_t now_ms)
 {
 	const struct envelope *e = row->envelope;
 	const struct verdict *last[REASONS_MAX];
@@ -283,6 +367,10 @@ void explain_print_spooled(struct buf *to, const struct spool_row *row, bool jso
 			last[nreason++] = e->rcpt[i].last;
 		n[k]++;
 	}
-	for (int k = 0; k < nreason; k++)
-		put_reason(to, row, last[k], n[k], json, now_ms);
+	for (int k = 0; k < nreason; k++) {
+		bool in_doubt = last[k] && last[k]->class == VERDICT_IN_DOUBT;
+		bool mine = nreason == 1 || explain_print_of_suspension(last[k]);
+		struct spooled s = spooled_of(row, in_doubt, answered, mine, now_ms);
+		put_reason(to, row, last[k], &s, n[k], json, now_ms);
+	}
 }

@@ -15,7 +15,17 @@
 #include "spool/spool.h"
 
 void explain_print(struct buf *to, const struct explain_question *, bool json, int64_t now_ms);
-void explain_print_spooled(struct buf *to, const struct spool_row *, bool json, int64_t now_ms);
+
+struct explain_question *explain_print_asks(const struct spool_row *, struct loop *reply_to,
+					    void *owner);
+/* What the scheduler is to be asked about a message of the queue before it is explained; NULL: nothing. */
+
+void explain_print_spooled(struct buf *to, const struct spool_row *,
+			   const struct explain_question *answered, bool json, int64_t now_ms);
+/* answered: that question; or NULL. */
+
+bool explain_print_of_suspension(const struct verdict *last);
+/* It was put off since the operator had suspended where it goes. NULL is allowed. */
 
 void explain_print_pace(struct buf *, double rate, int64_t since_ms, bool utc);
 /* "20/s, since ...", of a site's pace; nothing of a rate of 0. */

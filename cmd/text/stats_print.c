@@ -1,24 +1,45 @@
 /* SPDX-License-Identifier: ISC */
 #include "cmd/text/stats_print.h"
 
+#include "base/date.h"
 #include "cmd/cmd.h"
+#include "cmd/text/condition_print.h"
 
 #include <inttypes.h>
 #include <string.h>
 
+static void put_conditions(const struct metrics_print *p)
+{
+	struct conditions c;
+	conditions_take(&c);
+	if (p->form == METRICS_JSON) {
+		buf_puts(p->to, ",");
+		condition_print_array(p->to, &c);
+		buf_shorten(p->to, 1);
+	} else if (p->form == METRICS_LINES) {
+		for (int i = 0; i < c.n; i++) {
+			buf_puts(p->to, STATS_CONDITION);
+			condition_print_line(p->to, &c.row[i], date_ms());
+			buf_puts(p->to, "\n");
+		}
+	}
+	conditions_fini(&c);
+}
+
 static void put_program(const struct metrics_print *p, const struct stats_view *v)
 {
 	int64_t uptime = v->uptime_ms / 1000;
+	bool accepting = v->accepting && !condition_stops_mail();
 	struct buf version;
 	switch (p->form) {
 	case METRICS_LINES:
 		buf_printf(p->to, "version %s\nuptime_seconds %" PRId64 "\naccepting %s\n",
-			   SLUICE_VERSION, uptime, v->accepting ? "yes" : "no");
+			   SLUICE_VERSION, uptime, accepting ? "yes" : "no");
 		break;
 	case METRICS_JSON:
 		buf_printf(p->to,
 			   "\"version\":\"%s\",\"uptime_seconds\":%" PRId64 ",\"accepting\":%s",
-			   SLUICE_VERSION, uptime, v->accepting ? "true" : "false");
+			   SLUICE_VERSION, uptime, accepting ? "true" : "false");
 		break;
 	case METRICS_PROMETHEUS:
 		buf_init(&version);
@@ -29,7 +50,7 @@ static void put_program(const struct metrics_print *p, const struct stats_view *
 		metrics_print_family(p, "uptime_seconds", "Since the relay was started");
 		metrics_print_number(p, "uptime_seconds", "", uptime);
 		metrics_print_family(p, "accepting", "1 while new mail is accepted");
-		metrics_print_number(p, "accepting", "", v->accepting);
+		metrics_print_number(p, "accepting", "", accepting);
 	}
 }
 
@@ -90,6 +111,7 @@ void stats_print(struct buf *to, enum metrics_form form, const struct stats_view
 	if (form == METRICS_JSON)
 		buf_puts(to, "{");
 	put_program(&p, v);
+	put_conditions(&p);
 	metrics_print_all(&p);
 	put_sites(&p, v->snapshot);
 	if (v->top)

@@ -12,9 +12,11 @@
 
 #include <stdbool.h>
 
+#define STATS_CONDITION "condition " /* begins the line of one: base/condition.h */
+
 struct stats_view {
-	bool accepting;
-	bool brief; /* see struct metrics_print */
+	bool accepting; /* as the spool says; conditions are looked at besides */
+	bool brief;	/* see struct metrics_print */
 	int64_t uptime_ms;
 	const struct snapshot *snapshot;
 	const struct limiter_top *top; /* NULL: nobody has sent */

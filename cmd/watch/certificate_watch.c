@@ -2,6 +2,7 @@
 #include "cmd/watch/certificate_watch.h"
 
 #include "base/clock.h"
+#include "base/condition.h"
 #include "base/conf_value.h"
 #include "base/log.h"
 #include "base/mem.h"
@@ -70,6 +71,8 @@ static void watch_age(const char *file, bool tell)
 		return;
 	int64_t left_ms = ends_ms - clock_wall_ms();
 	metric_cell_set(metric_cell(FAMILY_certificate_expiry, file, NULL), left_ms / 1000);
+	condition_turn(left_ms < 0 ? CONDITION_certificate_expired : CONDITION_certificate_expires,
+		       left_ms < EXPIRY_NEAR_MS, file, NULL);
 	if (tell && left_ms < EXPIRY_NEAR_MS)
 		log_event(LOG_LEVEL_WARNING, "certificate", "file", file, "reason",
 			  left_ms < 0 ? "it has expired" : "it expires soon", "days",
@@ -89,14 +92,19 @@ static void watch_ages(struct certificate_watch *w)
 	}
 }
 
+static void forget_age(const char *file)
+{
+	metric_cell_set(metric_cell(FAMILY_certificate_expiry, file, NULL), METRIC_GONE);
+	condition_clear(CONDITION_certificate_expires, file);
+}
+
 /* Those that the last configuration had, and this one may not have. */
 static void forget_ages(const struct conf *c)
 {
+	condition_clear_all(CONDITION_certificate_kept);
 	for (int i = 0; c && i < c->nlistener; i++)
 		for (int k = 0; k < c->listener[i].certificate.n; k++)
-			metric_cell_set(metric_cell(FAMILY_certificate_expiry,
-						    c->listener[i].certificate.item[k], NULL),
-					METRIC_GONE);
+			forget_age(c->listener[i].certificate.item[k]);
 }
 
 static void forget_used(struct certificate_watch *w)

@@ -124,7 +124,7 @@ static void lost(struct filter *f)
 		milter_link_drop(&f->link);
 		f->told = 0;
 		if (message) {
-			milter_link_broke(f->conf, why);
+			milter_health_broke(f->conf, MILTER_MESSAGE_FAULT, why);
 			milter_filter_write_off(f, why);
 		}
 	}

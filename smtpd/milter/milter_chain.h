@@ -7,6 +7,7 @@
  *	milter_chain.c, milter_filter.c, milter_verdict.c	the chain; one filter in it; what it decides
  *	milter_content.c	a message as filters see it, and their changes to it
  *	milter_link.c		a connection to a filter, kept for the next client if possible
+ *	milter_health.c		how each filter is; milter_probe.c: whether it answers
  *	milter_engine.c		the protocol, without I/O; milter_table.h: its commands and macros
  *
  * One event at a time. A filter that could not be asked at CONNECT or HELO is tried again at MAIL, and

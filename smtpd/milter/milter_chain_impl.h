@@ -11,6 +11,7 @@
 
 #include "smtpd/milter/milter_chain.h"
 #include "smtpd/milter/milter_content.h"
+#include "smtpd/milter/milter_health.h"
 
 #define MILTER_REJECTED "550 5.7.1 Command rejected\r\n"
 #define MILTER_TEMPFAILED "451 4.7.1 Service unavailable - try again later\r\n"

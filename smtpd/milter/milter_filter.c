@@ -86,7 +86,8 @@ enum step milter_filter_failed(struct filter *f, const char *why)
 	struct milter_chain *c = f->chain;
 	char *reason = mem_strdup(why);
 	bool message = (f->told & MILTER_BIT(MAIL)) != 0;
-	milter_link_broke(f->conf, reason);
+	bool at_work = f->link && f->link->ready;
+	milter_health_broke(f->conf, at_work ? MILTER_MESSAGE_FAULT : MILTER_UNREACHED, reason);
 	milter_link_drop(&f->link);
 	milter_filter_forget(f);
 	f->told = 0;

@@ -4,10 +4,9 @@
 #include "base/address.h"
 #include "base/clock.h"
 #include "base/descriptors.h"
-#include "base/log.h"
 #include "base/magic.h"
 #include "base/mem.h"
-#include "base/metrics.h"
+#include "smtpd/milter/milter_health.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -103,26 +102,6 @@ static struct milter_site *find_site(struct milters *m, const struct conf_milter
 	return s;
 }
 
-static bool change_health(const char *name, bool up)
-{
-	return metric_cell_swap(metric_cell(FAMILY_milter_up, name, NULL), up ? 1 : 0) != up;
-}
-
-void milter_link_works(const struct milter_link *l)
-{
-	if (change_health(l->site->name, true))
-		log_event(LOG_LEVEL_INFO, "milter", "milter", l->site->name, "address",
-			  l->site->address, "state", "ready", NULL);
-}
-
-void milter_link_broke(const struct conf_milter *c, const char *why)
-{
-	metric_cell_add(metric_cell(FAMILY_milter_failures, c->title, NULL), 1);
-	if (change_health(c->title, false))
-		log_event(LOG_LEVEL_ERROR, "milter", "milter", c->title, "address", c->address,
-			  "state", "away", "reason", why, NULL);
-}
-
 static int64_t least(int64_t a, int64_t b)
 {
 	return a < b ? a : b;
@@ -197,6 +176,8 @@ static void hear(struct milter_link *l)
 		case MILTER_SAYS_ANSWER:
 			l->reused = false;
 			timer_stop(&loop_of(l)->timers, &l->deadline);
+			milter_health_answered(l->site->name, a.kind, a.reply,
+					       clock_steady_us() - l->asked_us);
 			l->event(l->owner, MILTER_LINK_ANSWER, &a);
 			return;
 		case MILTER_SAYS_FAULT:
@@ -305,6 +286,7 @@ bool milter_link_ask(struct milter_link *l, enum milter_event event, const void 
 {
 	assert(l->ready);
 	bool answers = milter_engine_ask(&l->engine, event, data, len, stream_out(l->stream));
+	l->asked_us = clock_steady_us();
 	if (answers || milter_link_full(l))
 		restart(l);
 	/* A header, or a body, goes out in few writes where nothing is said to its parts. */

@@ -11,8 +11,7 @@
  * Most filters serve one client a connection, whatever they say: those made with Sendmail's library hang
  * after QUIT_NC. So who does not negotiate again in time is not tried for a while, and gets QUIT.
  *
- * Whether a filter works is known to all threads (metric milter_up), so that an outage is logged
- * once, and its end, when a message has passed.
+ * Whether a filter works is known to all threads: milter_health.h.
  *
  * OWNERSHIP  A thread's milters own idle connections, whoever has got one owns that.
  * THREAD     The loop's.
@@ -57,6 +56,7 @@ struct milter_link {
 	struct milter_engine engine;
 	struct timer deadline; /* of what it owes us; idle: its end */
 	int64_t timeout_ms, patience_ms, until_ms;
+	int64_t asked_us; /* steady clock: its last question */
 	bool ready;
 	bool reused;	 /* it has served another, and has not said anything since */
 	const char *why; /* FAILED */
@@ -90,9 +90,5 @@ void milter_link_put(struct milter_link **);
 /* It was ready, and owes no answer: for another client. Otherwise it is dropped. NULL is allowed. */
 
 void milter_link_drop(struct milter_link **);
-
-void milter_link_works(const struct milter_link *); /* a message has passed */
-void milter_link_broke(const struct conf_milter *, const char *why);
-/* Say so, if that is new. */
 
 #endif

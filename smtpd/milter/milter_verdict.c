@@ -10,7 +10,7 @@
 static void finish_message(struct filter *f)
 {
 	f->told &= ~(MILTER_BIT(MAIL) | MILTER_BIT(DATA));
-	milter_link_works(f->link);
+	milter_health_passed(f->conf);
 	milter_content_fini(&f->content);
 }
 

@@ -145,3 +145,63 @@ def test_what_is_not_there_is_refused(lab):
     assert done.returncode == 0 and done.stdout == "nowhere.test: no mail waits for it, and none is on its way there\n"
     for words in [], ["a", "b"], ["--no"]:
         assert relay.command("explain", *words).returncode == USAGE
+
+
+def _away(lab):
+    """A relay whose only destination is down, with a message that waits in the queue for it."""
+    port = free_port()
+    relay = lab.relay(Config(queue=PATIENT).route_all_to(port))
+    one = send(relay)
+    relay.wait_event("deferred", id=one)
+    return relay, one, f"[127.0.0.1]:{port}", port
+
+
+def test_parked_mail_says_that_the_return_of_its_host_lets_it_go(lab):
+    relay, one, site, port = _away(lab)
+    row = wait_for(relay, one, "deferred")[0]
+    assert row["waits_for"] == site and 3500 < row["until"] - time.time() < 3700
+    said = relay.command("explain", one).stdout
+    assert f"deferred until {site} answers again: " in said and "refused the connection" in said
+    assert "What lets it go: the answer of one of its hosts, which are tried from time to time; that time; sluice queue flush" in said
+    lab.sink(port=port).wait_messages(1)
+
+
+def test_mail_for_a_suspended_destination_names_that_and_is_resumed(lab):
+    relay, one, site, port = _away(lab)
+    relay.command("dest", "suspend", site)
+    row = wait_for(relay, one, "suspended")[0]
+    assert row["waits_for"] == site
+    said = relay.command("explain", one).stdout
+    assert f"deferred, for {site} is suspended by the operator" in said and "What lets it go: sluice dest resume\n" in said
+    assert "1 message waits in the queue until it is resumed" in relay.command("explain", site).stdout
+    sink = lab.sink(port=port)
+    relay.command("dest", "resume", site)
+    sink.wait_messages(1)
+
+
+def test_mail_for_a_suspended_domain_names_that_and_is_resumed(lab):
+    sink = lab.sink()
+    relay = lab.relay(Config(queue=PATIENT).route_all_to(sink.port))
+    relay.command("dest", "suspend", "dest.test", "--for", "10m")
+    one = send(relay)
+    relay.wait_event("deferred", id=one)
+    row = wait_for(relay, one, "suspended")[0]
+    assert row["waits_for"] == "dest.test" and 500 < row["until"] - time.time() < 601
+    said = relay.command("explain", one).stdout
+    assert "deferred, for dest.test is suspended by the operator. It is looked at again " in said
+    assert said.endswith("What lets it go: sluice dest resume, or the end of the suspension\n")
+    relay.command("dest", "resume", "dest.test")
+    sink.wait_messages(1)
+
+
+@pytest.mark.plain_only
+def test_all_mail_that_waits_for_a_domain_is_counted(lab):
+    relay = lab.relay(Config(queue=PATIENT).route_all_to(free_port()))
+    relay.command("dest", "suspend", "dest.test")
+    with relay.client() as client:
+        client.greet()
+        for number in range(2100):
+            client.send_mail("from@sender.test", [f"to{number}@dest.test"])
+    relay.wait_event("deferred", count=2100)
+    wait_until(lambda: "dest.test: 2100 messages for 2100 recipients are deferred: " in relay.command("explain", "dest.test").stdout,
+               60, "all to be counted")

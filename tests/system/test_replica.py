@@ -130,6 +130,8 @@ def test_sync_mail_is_refused_while_it_is_away_and_deliveries_go_on(lab, nats):
         with relay.client() as client:
             client.greet()
             client.command("MAIL FROM:<a@sender.test>", 452)
+        on = relay.wait_event("condition", name="nats_away", state="on")
+        assert "452" in on["effect"] and "\naccepting no\ncondition nats_away, for " in relay.command("stats").stdout
         assert ids_of(relay) == before
         sink.behaviour.rules.clear()
         relay.command("queue", "flush", "--all")
@@ -139,6 +141,7 @@ def test_sync_mail_is_refused_while_it_is_away_and_deliveries_go_on(lab, nats):
             server.signal(signal.SIGCONT)
     relay.wait_event("replica", state="back", timeout=60, count=backs + 1)
     wait_taken(relay)  # the queue's thread is told then
+    relay.wait_event("condition", name="nats_away", state="off")
     wait_until(lambda: not ids_of(relay), 60, "the queue to be empty")
     relay.stop()
     assert replicated(lab, nats, "refusing") == set()
@@ -159,6 +162,7 @@ def test_degraded_mail_is_taken_while_it_is_away_and_made_up_after(lab):
     for _ in range(20):
         relay.send()
     assert time.monotonic() - began < 100, "each has waited for the copy"
+    assert "\naccepting yes\ncondition nats_away, for " in relay.command("stats").stdout
     nats.servers[0].start()
     relay.wait_event("replica", state="back", timeout=60)
     wait_until(lambda: metric(relay, "replica_lag_bytes") == 0, 60, "what was missed to be made up")

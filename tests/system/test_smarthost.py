@@ -152,6 +152,10 @@ def test_what_is_not_possible_is_said(lab):
     assert "STARTTLS" in relay.wait_event("deferred", to="to@clear.test")["reply"]
     assert relay.wait_event("deferred", to="to@later.test")["reply"].endswith("454 4.7.0 come back")
     assert f"no password for ann: {gone}: No such file" in relay.wait_event("deferred", to="to@gone.test")["reply"]
+    assert relay.wait_event("condition", name="secret_unreadable", subject=gone)["state"] == "on"
+    assert f"condition secret_unreadable {gone}, for " in relay.command("stats").stdout
+    warned = relay.command("check").stderr
+    assert f"{gone}: No such file or directory: mail for the next hop that wants this login waits" in warned
     relay.wait_event("sent", to="to@insecure.test")
     assert b"AUTH" not in clear.plays[0].received
     assert len(relay.events("login", result="refused")) <= 1

@@ -116,6 +116,7 @@ def test_files_that_change_are_read_anew_and_age_is_watched(lab, certificates, t
     assert "expires in 4 days" in relay.command("check").stderr
     assert relay.command("check", "--strict").returncode == 1
     assert relay.wait_event("certificate", file=certificate)["reason"] == "it expires soon"
+    assert relay.wait_event("condition", name="certificate_expiry", subject=certificate)["state"] == "on"
     (left,) = _expiry(port)
     assert 4 * 86400 < left <= 5 * 86400
     before = _serial(relay)
@@ -123,10 +124,13 @@ def test_files_that_change_are_read_anew_and_age_is_watched(lab, certificates, t
     shutil.copy(young[0], certificate)
     relay.wait_event("certificate", message=re.compile("what there was before stays"))
     assert _serial(relay) == before
+    relay.wait_event("condition", name="certificate_refused", state="on")
     shutil.copy(young[1], key)
     relay.wait_event("certificate", message="read anew")
+    relay.wait_event("condition", name="certificate_refused", state="off")
     wait_until(lambda: _serial(relay) != before, 60, "the new certificate")
     wait_until(lambda: _expiry(port)[0] > 28 * 86400, 60, "the new age")
+    relay.wait_event("condition", name="certificate_expiry", state="off")
 
 
 def test_an_expired_certificate_takes_no_good_ones_place(lab, certificates, tmp_path):

@@ -137,3 +137,15 @@ def test_stats_without_histograms_that_are_empty(lab):
         line for line in brief.splitlines() if line.startswith(("uptime", "queue", "connections", "dns"))
     }
     assert len(brief.splitlines()) < 60
+
+
+def test_what_keeps_mail_from_being_taken_stands_on_the_screen(lab):
+    relay = lab.relay(Config({"queue_minfree": "1024g"}).route_all_to(lab.sink().port))
+    relay.wait_event("condition", name="disk_full", state="on")
+    top = Terminal([binary(), "top", "-d", "200ms", "-c", relay.config_path], 16, 130)
+    lines = top.frame("disk_full, for ", "the condition")
+    assert "REFUSES NEW MAIL" in lines[0] and len(lines) <= 16
+    (line,) = [line for line in lines if line.startswith("disk_full, for ")]
+    assert "new mail is refused for now, with 452" in line and len(line) <= 130
+    top.press("q")
+    assert top.close() == 0

@@ -107,18 +107,24 @@ function showConnections(connections) {
 
 // --- the situation, in sentences
 
+// What keeps mail from being taken or sent, what it does, and what to do.
+function conditionWords(one) {
+  const what = one.name.replaceAll("_", " ") + (one.subject ? " (" + one.subject + ")" : "");
+  const reason = one.reason ? " It was seen: " + one.reason + "." : "";
+  return what[0].toUpperCase() + what.slice(1) + ": " + one.effect + "." + reason + " To do: " + one.remedy + ".";
+}
+
 function situation(now) {
   const found = [];
   const queue = now.queue;
   const full = now.active_limit > 0 && queue.active >= 0.95 * now.active_limit;
   const suspended = now.worst.filter((site) => site.state === "suspended").length;
-  if (!now.accepting) found.push(["bad", "New mail is refused: the disk is full or failing."]);
+  for (const one of now.conditions) found.push([one.stops_mail ? "bad" : "warn", conditionWords(one)]);
+  if (!now.accepting && !now.conditions.some((one) => one.stops_mail)) found.push(["bad", "New mail is refused."]);
   if (full) found.push(["bad", "The active queue is full. Some destination drains slower than mail for it arrives.", "See which", "#/shape?queue=active"]);
   if (!full && queue.incoming >= 100) found.push(["warn", "Mail arrives faster than it is taken up: look at the disk and the name server.", "See the incoming queue", "#/shape?queue=incoming"]);
   if (now.dead) found.push(["warn", many(now.dead, "destination takes", "destinations take") + " no mail: dead or out."]);
-  const near = now.tls.certificates.filter((one) => one.left_s < EXPIRY_NEAR_S).length;
   if (now.tls.unproven.length) found.push(["warn", "Mail waits for TLS: " + many(now.tls.unproven.length, "destination does", "destinations do") + " not prove what the policy wants."]);
-  if (near) found.push(["warn", many(near, "certificate of ours has", "certificates of ours have") + " expired or will within two weeks."]);
   if (suspended) found.push(["warn", many(suspended, "destination is", "destinations are") + " suspended by the operator."]);
   if (!found.length) found.push(["good", "Mail flows: incoming and active are not congested, and no destination is out."]);
   if (!full && queue.deferred > 0) found.push(["plain", many(queue.deferred, "message is", "messages are") + " deferred, which does no harm while the active queue is short.",

@@ -65,6 +65,7 @@ class Conversation:
         self.said = []
         self.macros = {}
         self.skips = False
+        self.begun = False
 
     def letters(self):
         """What was said, without macros and negotiations, as one word."""
@@ -97,6 +98,9 @@ class Conversation:
                     pairs = data[1:].split(b"\0")
                     self.macros.setdefault(data[:1], {}).update(zip(pairs[0::2], pairs[1::2]))
                     continue
+                if letter not in b"OQ" and not self.begun:
+                    self.begun = True
+                    self.server.conversations.append(self)
                 self.said.append((letter, data))
                 if letter == b"Q":
                     break
@@ -114,13 +118,15 @@ class Milter:
 
     `answers` maps letters to bytes, or to a function of the conversation and the data that returns bytes; None or b"" is
     no answer. Without an entry the answer is "continue". To O, the negotiation, the answer is as the other arguments
-    say unless it has an entry.
+    say unless it has an entry. A connection that only negotiates, as when a relay looks whether the filter is there, is no
+    conversation.
     """
 
     def __init__(self, path=None, actions=ALL_ACTIONS, steps=0, version=6, macros=(), port=0):
         self.actions, self.steps, self.version, self.macros = actions, steps, version, macros
         self.answers = {}
         self.conversations = []
+        self.connections = []
         self.path = path
         self.port = port
         self.listener = None
@@ -149,7 +155,7 @@ class Milter:
             except OSError:
                 return
             conversation = Conversation(self, connection)
-            self.conversations.append(conversation)
+            self.connections.append(connection)
             threading.Thread(target=conversation.run, daemon=True).start()
 
     def answer(self, conversation, letter, data):
@@ -168,12 +174,12 @@ class Milter:
         self.actions, self.steps, self.version, self.macros = ALL_ACTIONS, 0, 6, ()
         self.__dict__.update(settings)
         self.answers = {key.encode(): value for key, value in (answers or {}).items()}
-        for conversation in self.conversations:
+        for connection in self.connections:
             try:
-                conversation.connection.shutdown(socket.SHUT_RDWR)
+                connection.shutdown(socket.SHUT_RDWR)
             except OSError:
                 pass
-        self.conversations = []
+        self.conversations, self.connections = [], []
 
     def wait_said(self, letter, count=1, timeout=60.0):
         """Wait until so many packets of that letter have come; return the first conversation with one."""
@@ -189,9 +195,9 @@ class Milter:
         self.listener.close()
         if self.path:
             os.unlink(self.path)
-        for conversation in self.conversations:
+        for connection in self.connections:
             try:
-                conversation.connection.shutdown(socket.SHUT_RDWR)
+                connection.shutdown(socket.SHUT_RDWR)
             except OSError:
                 pass
 

@@ -168,7 +168,7 @@ class Relay:
         """Return what the relay has written to its standard error, over all its starts."""
         return _read(self.stderr_path)
 
-    def events(self, name=None, **keys):
+    def events(self, name=None, /, **keys):
         """Return the events logged so far, or those of that name with those keys."""
         fresh = self.log_text(self._log_read)
         fresh = fresh[: fresh.rfind("\n") + 1]
@@ -176,7 +176,7 @@ class Relay:
         self._events += log.parse(fresh)
         return [event for event in self._events if name is None or event.matches(name, keys)]
 
-    def wait_event(self, name, timeout=60.0, count=1, **keys):
+    def wait_event(self, name, /, timeout=60.0, count=1, **keys):
         """Wait until count such events are logged, and return the last of them."""
         wanted = " ".join([name, *(f"{key}={value}" for key, value in keys.items())])
         found = wait_until(

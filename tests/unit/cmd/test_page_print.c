@@ -3,8 +3,10 @@
 
 #include "base/mem.h"
 #include "cmd/http/page_print.c"
+#include "cmd/text/condition_print.c"
 #include "cmd/text/node_rows.c"
 #include "cmd/text/json_put.c"
+#include "cmd/text/moment.c"
 #include "cmd/text/reply_words.c"
 
 static const char hostile[] = "<script>\"\\</script>";

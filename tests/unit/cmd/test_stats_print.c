@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 #include "tests/unit/cmd/unit.h"
 
+#include "cmd/text/condition_print.c"
+#include "cmd/text/json_put.c"
+#include "cmd/text/moment.c"
 #include "cmd/text/stats_print.c"
 
 static char first[] = "mx.test", second[] = "a\"b.test", transport[] = "smtp", other[] = "slow";

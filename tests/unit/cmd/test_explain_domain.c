@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: ISC */
+#include "tests/unit/cmd/unit.h"
+
+#include "cmd/control/explain_domain.c"
+#include "cmd/text/moment.c"
+
+static const int64_t now_ms = INT64_C(1700000000000);
+static struct buf said;
+
+void explain_print_last(struct buf *to, const struct verdict *v)
+{
+	buf_printf(to, ": %s", v->text);
+}
+
+bool explain_print_of_suspension(const struct verdict *v)
+{
+	return strcmp(v->text, "suspended") == 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	buf_fini(&said);
+	return 0;
+}
+
+static struct verdict *refused(void)
+{
+	return verdict_at(VERDICT_DEFERRED, 0, "4.4.1", "mx.test[192.0.2.1]:25", "refused", now_ms);
+}
+
+static struct verdict *by_operator(void)
+{
+	return verdict_at(VERDICT_DEFERRED, 0, "4.3.2", NULL, "suspended", now_ms);
+}
+
+/* A message of the queue to this domain, which is due in an hour and was told this. */
+static struct envelope *mail(uint64_t id, const char *address, struct verdict *last)
+{
+	struct envelope *e = envelope_new();
+	e->id = id;
+	e->sender = mem_strdup("a@here.test");
+	e->due_ms = now_ms + 3600000;
+	envelope_add(e, address);
+	e->rcpt[e->nrcpt - 1].last = last;
+	return e;
+}
+
+static void has(const char *part)
+{
+	if (!strstr(buf_cstr(&said), part))
+		print_error("no \"%s\" in: %s\n", part, buf_cstr(&said));
+	assert_non_null(strstr(buf_cstr(&said), part));
+}
+
+/* Two parts of the queue, of two messages each. */
+static struct explain_domain *of_two_parts(struct verdict *(*last)(void))
+{
+	struct explain_domain *d = explain_domain_new("dest.test");
+	for (uint64_t part = 0; part < 2; part++) {
+		struct spool_row row[2] = {{.queue = SPOOL_DEFERRED}, {.queue = SPOOL_DEFERRED}};
+		struct spool_command listed = {.nrow = 2, .row = row};
+		for (uint64_t i = 0; i < 2; i++)
+			row[i].envelope = mail(1 + 2 * part + i, "b@dest.test", last());
+		envelope_add(row[1].envelope, "c@DEST.test");
+		row[1].envelope->rcpt[1].last = last();
+		explain_domain_add(d, &listed);
+		for (int i = 0; i < 2; i++)
+			envelope_free(&row[i].envelope);
+	}
+	return d;
+}
+
+static void mail_for_a_domain_is_counted_part_by_part(void **state)
+{
+	(void)state;
+	struct explain_domain *d = of_two_parts(refused);
+	buf_clear(&said);
+	explain_domain_print(&said, d, false, now_ms);
+	has("dest.test: 4 messages for 6 recipients are deferred: ");
+	has("What lets them go: that time, the destination when it lives again, sluice queue "
+	    "flush\n");
+	explain_domain_cut(d);
+	buf_clear(&said);
+	explain_domain_print(&said, d, false, now_ms);
+	has("dest.test: more than 4 messages for 6 recipients are deferred: ");
+	buf_clear(&said);
+	explain_domain_print(&said, d, true, now_ms);
+	has("\"messages\":4,\"recipients\":6,\"more\":true,");
+	explain_domain_free(&d);
+	d = of_two_parts(by_operator);
+	buf_clear(&said);
+	explain_domain_print(&said, d, false, now_ms);
+	has(": suspended. ");
+	has("What lets them go: sluice dest resume\n");
+	explain_domain_free(&d);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(mail_for_a_domain_is_counted_part_by_part, teardown),
+	};
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
