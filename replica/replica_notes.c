@@ -349,7 +349,7 @@ void replica_notes_receive(void *owner, struct note *note)
 		r->own = ((struct replica_begin *)note)->own;
 		r->row = ((struct replica_begin *)note)->row;
 		r->epoch = r->own.epoch;
-		r->beat_ms = r->loop->now_ms + BEAT_MS;
+		r->beat_ms = r->loop->now_ms; /* a backup since this epoch was noted has its beat */
 		loop_timer_in(r->loop, &r->again, 0);
 		free(note);
 	} else if (note->type >= NATS_LINK_SET_UP)

@@ -335,6 +335,25 @@ static void where_none_can_be_noted_it_goes_without(void **state)
 	assert_int_equal(nats.published, 2);
 }
 
+/* It was noted with its epoch, perhaps long before that could be taken. */
+static void so_does_what_an_epoch_begins_with(void **state)
+{
+	(void)state;
+	struct replica_begin *n = mem_zalloc(sizeof *n);
+	n->note.type = REPLICA_NOTE_EPOCH;
+	n->own.epoch = 3;
+	r.begun = 0;
+	replica_notes_receive(&r, &n->note);
+	name_large(false);
+	pump(&r);
+	assert_int_equal(nats.noted, 1);
+	assert_int_equal(nats.published, 0);
+	hear_of_beat(1);
+	pump(&r);
+	assert_int_equal(r.own.beat, 1);
+	assert_int_equal(nats.published, 3); /* that it begins, the bytes, and that these are all */
+}
+
 static void nothing_is_noted_where_nothing_is_sent(void **state)
 {
 	(void)state;
@@ -386,6 +405,7 @@ int main(void)
 		TEST(a_stream_that_is_shorter_than_it_was_is_asked_for_all),
 		TEST(so_is_one_whose_last_number_says_so),
 		TEST(what_follows_a_pause_waits_until_a_beat_is_noted),
+		TEST(so_does_what_an_epoch_begins_with),
 		TEST(where_none_can_be_noted_it_goes_without),
 		TEST(nothing_is_noted_where_nothing_is_sent),
 		TEST(the_log_waits_for_large_content_that_was_there_before_it),
