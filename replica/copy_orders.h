@@ -34,6 +34,7 @@ struct order {
 	enum order_kind kind;
 	struct copy_key key; /* MARKS, GONE */
 	uint64_t before;     /* SINCE, NEWEST */
+	uint64_t keep;	     /* ROOM: so many messages stay */
 	struct buf bytes;    /* payload of a message */
 	bool under_way;
 };

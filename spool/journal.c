@@ -106,9 +106,17 @@ static bool fresh(struct journal *j, struct lane *l)
 		return true;
 	l->current = l->next ? l->next : make(j, l);
 	l->next = NULL;
+	l->ends = false;
 	if (!l->current && l->number == LANE_MAIN)
 		l->current = use_reserve(j, l);
 	return l->current;
+}
+
+void journal_renew(struct journal *j, uint64_t bytes)
+{
+	for (uint32_t i = 0; i < LANES; i++)
+		if (j->lane[i].current && j->lane[i].current->end > bytes)
+			j->lane[i].ends = true;
 }
 
 bool journal_fresh(struct journal *j)

@@ -51,6 +51,9 @@ void journal_init(struct journal *, uint64_t segment_size);
 void journal_fini(struct journal *);
 
 bool journal_fresh(struct journal *); /* have a segment for LANE_MAIN, if there is none */
+void journal_renew(struct journal *, uint64_t bytes);
+/* What comes next begins a new segment in each lane whose current one has more than that, so that this one can go. */
+
 void journal_prepare(struct journal *, int64_t now_ms);
 /* Make the next one, and the reserve, if it is time. now_ms: steady clock. */
 

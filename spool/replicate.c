@@ -16,6 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { RENEW_BYTES = 1 << 20 }; /* what is less may well be sent */
+
 static struct replicate *note_new(enum replicate_note type, uint64_t of, uint32_t n)
 {
 	struct replicate *r = mem_zalloc(sizeof *r + n);
@@ -156,7 +158,7 @@ bool replicate_must_wait(const struct spool *s, const struct op *op)
 {
 	const struct replication *p = &s->replication;
 	if (op->kind == OP_START)
-		return p->starts_wait && !op->effective;
+		return p->starts_wait && !p->alone && !op->effective;
 	if (op->kind != OP_STORE)
 		return false;
 	return op->store->adopted ? p->keeper != NULL : p->waits && !p->away && op->store->promised;
@@ -165,7 +167,7 @@ bool replicate_must_wait(const struct spool *s, const struct op *op)
 bool replicate_may_start(const struct spool *s, const struct spool_store *store)
 {
 	const struct replication *p = &s->replication;
-	return !p->starts_wait || (p->waits && !p->away && store->promised);
+	return !p->starts_wait || p->alone || (p->waits && !p->away && store->promised);
 }
 
 static bool starts(const struct op *op)
@@ -254,15 +256,22 @@ static void ask_again(struct spool *s)
 		say(p->keeper, REPLICATE_ASK, ++p->ticket, 0);
 }
 
-static void turn_away(struct spool *s, bool away)
+static void turn_away(struct spool *s, const struct replicate *r)
 {
 	struct replication *p = &s->replication;
-	p->away = away;
+	p->away = r->away;
+	p->alone = r->alone;
 	list_each (link, tmp, &p->awaiting) {
 		struct op *op = list_entry(link, struct op, link);
-		if (away && op->kind == OP_STORE && !op->store->adopted)
+		if (op->kind == OP_START && p->alone)
+			conclude(s, op, true);
+		else if (p->away && op->kind == OP_STORE && !op->store->adopted)
 			conclude(s, op, p->degrade);
 	}
+	if (p->alone)
+		journal_renew(&s->journal, RENEW_BYTES);
+	else
+		say(p->keeper, REPLICATE_STARTS_WAIT, r->of, 0);
 	ask_again(s);
 }
 
@@ -272,7 +281,7 @@ void replicate_receive(struct spool *s, struct note *note)
 	if (note->type == SPOOL_REPLICATED)
 		conclude_until(s, r->of);
 	else
-		turn_away(s, r->away);
+		turn_away(s, r);
 	free(r);
 }
 
