@@ -80,6 +80,7 @@ static struct {
 	struct chance chance;
 	uint64_t salt; /* of the act that is played */
 	int64_t room;  /* of JetStream */
+	bool limited;  /* its streams take nothing */
 	int64_t tail_us
 		[MACHINES]; /* when its stream fell short, unless that was made up since; 0: no */
 	int64_t bucket_us; /* since when it has fallen short, and nobody has had time to look; 0: it has not */
@@ -330,10 +331,18 @@ static void act_full(void)
 	jetstream_room(jetstream_bytes() + below(3000));
 }
 
+static void act_limit(void)
+{
+	now.limited = true;
+	jetstream_limit(below(3000));
+}
+
 static void act_unfull(void)
 {
 	now.room = INT64_MAX;
+	now.limited = false;
 	jetstream_room(INT64_MAX);
+	jetstream_limit(INT64_MAX);
 }
 
 static void act_cut(void)
@@ -553,6 +562,7 @@ static const struct {
 	{"sync", act_sync, 3, FAULT_TAIL},
 	{"sync", act_sync, 3, FAULT_BUCKET},
 	{"full", act_full, 3, FAULT_FULL},
+	{"limit", act_limit, 3, FAULT_FULL},
 	{"unfull", act_unfull, 2, FAULT_FULL},
 	{"cut", act_cut, 4, FAULT_CUT},
 	{"uncut", act_uncut, 4, FAULT_CUT},
@@ -659,7 +669,8 @@ static void look_at_tails(void)
 /* Nothing keeps what this one says from being heard. */
 static bool is_heard(int of)
 {
-	return nats_client_answers(of) && !fibers_paused(of) && jetstream_bytes() < now.room;
+	return nats_client_answers(of) && !fibers_paused(of) && jetstream_bytes() < now.room &&
+	       !now.limited;
 }
 
 static void look_at_finished(void)
@@ -758,12 +769,14 @@ static void heal_machine(struct machine *m)
 	m->wanted = !m->gone;
 }
 
-static void heal(bool full)
+static void heal(bool full, bool limited)
 {
 	act_resume();
 	act_uncut();
 	act_back();
 	act_fast();
+	if (!limited)
+		act_unfull();
 	jetstream_room(full ? jetstream_bytes() + needed_bytes() : INT64_MAX);
 	for (int i = 0; i < machines; i++)
 		heal_machine(&machine[i]);
@@ -775,7 +788,7 @@ static const struct machine *unfenced(void)
 		struct machine *m = &machine[i];
 		if (!machine[i].gone && !retired(m) &&
 		    (m->state != MACHINE_SERVES || !machine_fence_open(m) ||
-		     (!m->full && !spool_accepting(m->spool))))
+		     (!m->full && !now.limited && !spool_accepting(m->spool))))
 			return m;
 	}
 	return NULL;
@@ -926,7 +939,7 @@ static void come_to_rest(int64_t since_us)
 static void rest(const struct story *h)
 {
 	now.resting = true;
-	heal(h->faults >> FAULT_FULL & 1);
+	heal(h->faults >> FAULT_FULL & 1, h->stays_full);
 	come_to_rest(fibers.now_us);
 	judge_rest();
 	judge_pairs();
@@ -964,7 +977,7 @@ static void heard(int process, const struct seams_line *line)
 
 static void begin(const struct story *h)
 {
-	struct conf_cluster like = {.replicate = REPLICATE_SYNC,
+	struct conf_cluster like = {.replicate = h->async ? REPLICATE_ASYNC : REPLICATE_SYNC,
 				    .adopt_after = ADOPT_AFTER_MS,
 				    .replicate_timeout = REPLICATE_TIMEOUT_MS};
 	uint64_t seed = h->seed << 16;
