@@ -190,6 +190,7 @@ bool replica_epoch_get(const char *json, size_t len, struct replica_epoch *e)
 		e->number = (unsigned)number;
 		e->since = (uint64_t)since;
 		e->ids_us = (uint64_t)ids_us;
+		e->alone = ALONE_AS_BEFORE;
 		strcpy(e->by, by);
 	}
 	json_decref(o);

@@ -20,6 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+enum { WORK = 40 };
 enum { QUIET = 60, BATCH = 50, SECONDS = 10, DETAIL = 240 };
 
 /* What came of one; written by the child that played it. */
@@ -254,8 +255,10 @@ static void who_adopts_what_left_then_names_it_in_doubt(void **state)
 	(void)state;
 	for (uint64_t seed = 1; seed <= 5; seed++) {
 		struct story h = {.seed = seed, .machines = 2};
-		add_acts(&h, "store store store pass limit pass work work work work work work work "
-			     "work work work work work work work work work gone unfull long");
+		add_acts(&h, "store store store store store store store pass limit");
+		for (int i = 0; i < WORK; i++)
+			add_acts(&h, "work");
+		add_acts(&h, "gone unfull long");
 		play_well(&h);
 	}
 }
