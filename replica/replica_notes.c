@@ -289,6 +289,8 @@ static void hear_full(struct replica *r, uint64_t number)
 		return;
 	r->alone |= r->room == ROOM_FOR_ALL || !pump_fits(r);
 	pump_make_room(r);
+	if (r->told_alone)
+		replica_tell_spool(r, true); /* what is dead by then need not be sent */
 }
 
 static void take_refusal(struct replica *r, const struct nats_link_note *n)

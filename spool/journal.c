@@ -25,7 +25,7 @@ static uint64_t clamp(uint64_t n, uint64_t low, uint64_t high)
 
 void journal_init(struct journal *j, uint64_t segment_size)
 {
-	*j = (struct journal){.folder = -1, .next_seq = 1};
+	*j = (struct journal){.folder = -1, .next_seq = 1, .renew_above = UINT64_MAX};
 	list_init(&j->segments);
 	list_init(&j->older);
 	for (uint32_t i = 0; i < LANES; i++)
@@ -106,17 +106,9 @@ static bool fresh(struct journal *j, struct lane *l)
 		return true;
 	l->current = l->next ? l->next : make(j, l);
 	l->next = NULL;
-	l->ends = false;
 	if (!l->current && l->number == LANE_MAIN)
 		l->current = use_reserve(j, l);
 	return l->current;
-}
-
-void journal_renew(struct journal *j, uint64_t bytes)
-{
-	for (uint32_t i = 0; i < LANES; i++)
-		if (j->lane[i].current && j->lane[i].current->end > bytes)
-			j->lane[i].ends = true;
 }
 
 bool journal_fresh(struct journal *j)
@@ -211,6 +203,19 @@ static bool close_current(struct journal *j, struct lane *l)
 		return false;
 	l->current = NULL;
 	j->emptied = true; /* it may never have been needed */
+	return true;
+}
+
+bool journal_renew(struct journal *j)
+{
+	uint64_t most = j->renew_above;
+	j->renew_above = UINT64_MAX;
+	for (uint32_t i = 0; i < LANES; i++) {
+		struct lane *l = &j->lane[i];
+		assert(l->npiece == 0);
+		if (l->current && l->current->end > most && !close_current(j, l))
+			return false;
+	}
 	return true;
 }
 

@@ -37,6 +37,7 @@ struct journal {
 	bool reserve;	       /* it is there */
 	bool reserve_allowed;  /* to be used up */
 	int64_t reserve_tried; /* steady clock: when it was last to be made again */
+	uint64_t renew_above;  /* bytes; segments that have more are to be closed. UINT64_MAX: none is */
 	bool closed;	       /* segments have been, in the batch that is under way */
 	bool emptied;	       /* some segment may be needed by nothing */
 	bool changed;	       /* the checkpoint does not know of all segments */
@@ -51,9 +52,6 @@ void journal_init(struct journal *, uint64_t segment_size);
 void journal_fini(struct journal *);
 
 bool journal_fresh(struct journal *); /* have a segment for LANE_MAIN, if there is none */
-void journal_renew(struct journal *, uint64_t bytes);
-/* What comes next begins a new segment in each lane whose current one has more than that, so that this one can go. */
-
 void journal_prepare(struct journal *, int64_t now_ms);
 /* Make the next one, and the reserve, if it is time. now_ms: steady clock. */
 
@@ -67,6 +65,10 @@ bool journal_add(struct journal *, uint32_t lane, const struct record *what, con
 		 bool borrow, struct place *);
 /* what: type, id and length. Whoever needs it to stay calls segment_hold(). A lane for which there is
  * no room on the disk is LANE_MAIN. */
+
+bool journal_renew(struct journal *);
+/* Close those that have more than renew_above, so that they can go, and want nothing of it any more. Before the first
+ * journal_add() of a batch. */
 
 bool journal_write(struct journal *);
 bool journal_sync(struct journal *);

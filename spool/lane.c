@@ -46,7 +46,7 @@ bool lane_has_room(const struct lane *l, uint64_t bytes)
 {
 	const struct segment *s = l->current;
 	const uint64_t ours = record_size(PAYLOAD_SYNCED) + RECORD_HEAD;
-	if (!s || l->ends)
+	if (!s)
 		return false;
 	uint64_t end = s->end + l->added;
 	return end == SEGMENT_BEGIN || end + bytes + ours <= s->size;

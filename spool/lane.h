@@ -25,7 +25,6 @@ struct lane {
 	uint64_t segment_size;
 	bool began; /* this start has made a segment for it */
 	struct segment *current, *next;
-	bool ends;	    /* the current one takes nothing more */
 	uint64_t added;	    /* bytes added since the last write */
 	struct buf scratch; /* heads and small payloads of those */
 	struct piece *piece;

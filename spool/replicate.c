@@ -269,7 +269,7 @@ static void turn_away(struct spool *s, const struct replicate *r)
 			conclude(s, op, p->degrade);
 	}
 	if (p->alone)
-		journal_renew(&s->journal, RENEW_BYTES);
+		s->journal.renew_above = RENEW_BYTES;
 	else
 		say(p->keeper, REPLICATE_STARTS_WAIT, r->of, 0);
 	ask_again(s);

@@ -17,6 +17,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -81,6 +82,8 @@ static struct {
 	uint64_t salt; /* of the act that is played */
 	int64_t room;  /* of JetStream */
 	bool limited;  /* its streams take nothing */
+	unsigned limits; /* how often that began */
+	unsigned backup_limits[MACHINES]; /* ... when the backup was made */
 	int64_t tail_us
 		[MACHINES]; /* when its stream fell short, unless that was made up since; 0: no */
 	int64_t bucket_us; /* since when it has fallen short, and nobody has had time to look; 0: it has not */
@@ -234,6 +237,7 @@ static void act_backup(void)
 	pass(BEAT_US, SLACK_US);
 	memdisk_free(&m->backup);
 	m->backup = memdisk_copy(m->disk);
+	now.backup_limits[m->number] = now.limited ? UINT_MAX : now.limits;
 	pass(BEAT_US, SLACK_US);
 }
 
@@ -247,10 +251,12 @@ static bool may_leave(const struct machine *m)
 	return false;
 }
 
+/* What was sent while its stream could not be told is not told by the stream. */
 static void act_restore(void)
 {
 	struct machine *m = some();
-	if (!m->backup || !may_leave(m))
+	bool told = now.backup_limits[m->number] == now.limits;
+	if (!m->backup || !told || !may_leave(m))
 		return;
 	machine_kill(m);
 	machine_disk(m, memdisk_copy(m->backup));
@@ -334,6 +340,7 @@ static void act_full(void)
 static void act_limit(void)
 {
 	now.limited = true;
+	now.limits++;
 	jetstream_limit(below(3000));
 }
 
