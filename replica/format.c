@@ -201,7 +201,8 @@ char *replica_claim(const struct replica_epoch *e)
 {
 	char token[REPLICA_TOKEN];
 	return mem_printf("life=%016" PRIx64 " epoch=%" PRIu64 " state=%s by=%s since=%" PRIu64
-			  " number=%u lease_ms=%" PRId64 " seen_ms=%" PRId64 " ids_us=%" PRIu64 "%s",
+			  " number=%u lease_ms=%" PRId64 " seen_ms=%" PRId64 " ids_us=%" PRIu64
+			  "%s",
 			  e->life, e->epoch, replica_state_name(e->state),
 			  replica_token(e->by, token), e->since, e->number, e->lease_ms, e->seen_ms,
 			  e->ids_us, e->alone == ALONE_SAID ? CLAIM_ALONE : "");

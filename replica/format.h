@@ -126,8 +126,8 @@ const char *replica_state_name(enum replica_state);
 /* Of a stream only. */
 enum replica_alone {
 	ALONE_AS_BEFORE, /* written: whatever it says of that; read: it is not */
-	ALONE_SAID,	 /* its node goes on without it: any message in it may have been begun, or sent */
-	ALONE_PAST	 /* written: it is so no more */
+	ALONE_SAID, /* its node goes on without it: any message in it may have been begun, or sent */
+	ALONE_PAST  /* written: it is so no more */
 };
 
 struct replica_epoch {

@@ -40,9 +40,7 @@ static void set_up(void *owner)
 	struct replica *r = owner;
 	assert(r->phase == PHASE_WAITING);
 	r->phase = PHASE_SETTING_UP;
-	r->row.alone = r->alone		      ? ALONE_SAID
-		       : is_alone_no_more(r) ? ALONE_PAST
-					      : ALONE_AS_BEFORE;
+	r->row.alone = r->alone ? ALONE_SAID : is_alone_no_more(r) ? ALONE_PAST : ALONE_AS_BEFORE;
 	nats_link_set_up(r->link, &r->row);
 }
 
@@ -129,7 +127,8 @@ static void turn_away(struct replica *r, bool away)
 static void go_alone(struct replica *r)
 {
 	log_event(LOG_LEVEL_ERROR, "replica", "state", "alone", "reason",
-		  "NATS is full: deliveries begin without it; if another node adopts this queue, all of it is in doubt",
+		  "NATS is full: deliveries begin without it; if another node adopts this queue, "
+		  "all of it is in doubt",
 		  "missing", log_number(copies_lag(&r->copies)), NULL);
 	replica_tell_spool(r, true);
 }

@@ -69,14 +69,15 @@ struct replica {
 	uint64_t lost;		  /* messages that the engine says it has lost */
 	bool shorter;		  /* the stream has lost some of that */
 	int spare;		  /* messages that keep room in the stream */
-	enum replica_room room; /* but for the first, new mail would take it */
-	uint64_t made_room;	/* number of the last message that was sent before; UINT64_MAX: it is being made */
-	bool alone;		/* deliveries begin that the stream is not told of: nothing else frees room */
-	bool says_alone;	/* the stream says so: who adopts the queue knows that it does not know all */
-	bool told_alone;	/* the spool was told so, which is after that */
-	bool heard;		/* the spool has begun to wait again */
-	uint64_t turns;		/* how often it was told whether to */
-	struct goals unheard;	/* what was begun, or sent, until then */
+	enum replica_room room;	  /* but for the first, new mail would take it */
+	uint64_t
+		made_room; /* number of the last message that was sent before; UINT64_MAX: it is being made */
+	bool alone; /* deliveries begin that the stream is not told of: nothing else frees room */
+	bool says_alone; /* the stream says so: who adopts the queue knows that it does not know all */
+	bool told_alone;      /* the spool was told so, which is after that */
+	bool heard;	      /* the spool has begun to wait again */
+	uint64_t turns;	      /* how often it was told whether to */
+	struct goals unheard; /* what was begun, or sent, until then */
 	int64_t spare_ms;     /* loop's clock: no more of it before */
 	int64_t unread_ms[2]; /* the same: nothing is read that is new, or older: it failed */
 	uint64_t first;	      /* segment of this start */
@@ -126,8 +127,10 @@ void replica_note_beat(struct replica *); /* the next one; one at a time */
 void pump_beat(struct replica *,
 	       uint32_t beat); /* it is noted: what is sent bears it, and something does */
 
-void pump_make_room(struct replica *); /* in the stream, of what is kept for that: as much as helps */
-void pump_no_spare(struct replica *); /* there is none for more of that: it is asked for in a while */
+void pump_make_room(
+	struct replica *); /* in the stream, of what is kept for that: as much as helps */
+void pump_no_spare(
+	struct replica *); /* there is none for more of that: it is asked for in a while */
 bool pump_fits(const struct replica *); /* what is missing, in the room that is kept */
 
 void replica_notes_receive(void *replica, struct note *);

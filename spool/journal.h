@@ -37,12 +37,13 @@ struct journal {
 	bool reserve;	       /* it is there */
 	bool reserve_allowed;  /* to be used up */
 	int64_t reserve_tried; /* steady clock: when it was last to be made again */
-	uint64_t renew_above;  /* bytes; segments that have more are to be closed. UINT64_MAX: none is */
-	bool closed;	       /* segments have been, in the batch that is under way */
-	bool emptied;	       /* some segment may be needed by nothing */
-	bool changed;	       /* the checkpoint does not know of all segments */
-	bool written;	       /* something, since the last checkpoint */
-	bool stuck; /* marking, or the last recovery, has failed: nothing goes any more */
+	uint64_t
+		renew_above; /* bytes; segments that have more are to be closed. UINT64_MAX: none is */
+	bool closed;	     /* segments have been, in the batch that is under way */
+	bool emptied;	     /* some segment may be needed by nothing */
+	bool changed;	     /* the checkpoint does not know of all segments */
+	bool written;	     /* something, since the last checkpoint */
+	bool stuck;	     /* marking, or the last recovery, has failed: nothing goes any more */
 	int64_t checkpoint_ms;	      /* steady clock: when it was last written */
 	struct loop *keeper;	      /* of a copy elsewhere: replicate.h; or NULL */
 	struct thread_pool *removers; /* removal.h; or NULL */

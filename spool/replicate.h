@@ -57,7 +57,7 @@ enum replicate_note {
 
 struct replicate {
 	struct note note;
-	uint64_t of;		   /* segment, id of a large file, or ticket; _AWAY: returned by the answer */
+	uint64_t of; /* segment, id of a large file, or ticket; _AWAY: returned by the answer */
 	struct content_file *file; /* SEGMENT: a reference */
 	uint64_t end;		   /* SEGMENT, WRITTEN, CUT: where it ends; LARGE: its size */
 	uint64_t from;		   /* CUT: from here on it is no longer what it was */

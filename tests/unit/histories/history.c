@@ -79,10 +79,10 @@ bool history_loud;
 
 static struct {
 	struct chance chance;
-	uint64_t salt; /* of the act that is played */
-	int64_t room;  /* of JetStream */
-	bool limited;  /* its streams take nothing */
-	unsigned limits; /* how often that began */
+	uint64_t salt;			  /* of the act that is played */
+	int64_t room;			  /* of JetStream */
+	bool limited;			  /* its streams take nothing */
+	unsigned limits;		  /* how often that began */
 	unsigned backup_limits[MACHINES]; /* ... when the backup was made */
 	int64_t tail_us
 		[MACHINES]; /* when its stream fell short, unless that was made up since; 0: no */
@@ -546,46 +546,26 @@ static const struct {
 	uint32_t weight;
 	int fault;
 } acts[] = {
-	{"store", act_store, 30, FAULT_NONE},
-	{"work", act_work, 40, FAULT_NONE},
-	{"pass", act_pass, 14, FAULT_NONE},
-	{"long", act_long, 6, FAULT_NONE},
-	{"start", act_start, 4, FAULT_KILL},
-	{"stop", act_stop, 1, FAULT_KILL},
-	{"flush", act_flush, 2, FAULT_NONE},
-	{"delete", act_delete, 1, FAULT_NONE},
-	{"kill", act_kill, 5, FAULT_KILL},
-	{"die", act_die, 6, FAULT_DIE},
-	{"doom", act_doom, 5, FAULT_DOOM},
-	{"power", act_power, 4, FAULT_POWER},
-	{"pause", act_pause, 4, FAULT_PAUSE},
-	{"resume", act_resume, 4, FAULT_PAUSE},
-	{"backup", act_backup, 3, FAULT_BACKUP},
-	{"restore", act_restore, 3, FAULT_BACKUP},
-	{"empty", act_empty, 2, FAULT_EMPTY},
-	{"gone", act_gone, 2, FAULT_GONE},
-	{"tail", act_tail, 3, FAULT_TAIL},
-	{"bucket", act_bucket, 3, FAULT_BUCKET},
-	{"sync", act_sync, 3, FAULT_TAIL},
-	{"sync", act_sync, 3, FAULT_BUCKET},
-	{"full", act_full, 3, FAULT_FULL},
-	{"limit", act_limit, 3, FAULT_FULL},
-	{"unfull", act_unfull, 2, FAULT_FULL},
-	{"cut", act_cut, 4, FAULT_CUT},
-	{"uncut", act_uncut, 4, FAULT_CUT},
-	{"away", act_away, 3, FAULT_AWAY},
-	{"back", act_back, 4, FAULT_AWAY},
-	{"slow", act_slow, 3, FAULT_SLOW},
-	{"fast", act_fast, 2, FAULT_SLOW},
-	{"clock", act_clock, 3, FAULT_CLOCK},
-	{"adopt", act_adopt, 4, FAULT_ORDER},
-	{"drain", act_drain, 3, FAULT_DRAIN},
-	{"retire", act_retire, 3, FAULT_RETIRE},
-	{"repair", act_repair, 3, FAULT_REPAIR},
-	{"list", act_list, 3, FAULT_LIST},
-	{"unchecked", act_unchecked, 3, FAULT_UNCHECKED},
-	{"vanish", act_vanish, 0, FAULT_NONE},
-	{"room", act_room, 3, FAULT_ROOM},
+	{"store", act_store, 30, FAULT_NONE},	 {"work", act_work, 40, FAULT_NONE},
+	{"pass", act_pass, 14, FAULT_NONE},	 {"long", act_long, 6, FAULT_NONE},
+	{"start", act_start, 4, FAULT_KILL},	 {"stop", act_stop, 1, FAULT_KILL},
+	{"flush", act_flush, 2, FAULT_NONE},	 {"delete", act_delete, 1, FAULT_NONE},
+	{"kill", act_kill, 5, FAULT_KILL},	 {"die", act_die, 6, FAULT_DIE},
+	{"doom", act_doom, 5, FAULT_DOOM},	 {"power", act_power, 4, FAULT_POWER},
+	{"pause", act_pause, 4, FAULT_PAUSE},	 {"resume", act_resume, 4, FAULT_PAUSE},
+	{"backup", act_backup, 3, FAULT_BACKUP}, {"restore", act_restore, 3, FAULT_BACKUP},
+	{"empty", act_empty, 2, FAULT_EMPTY},	 {"gone", act_gone, 2, FAULT_GONE},
+	{"tail", act_tail, 3, FAULT_TAIL},	 {"bucket", act_bucket, 3, FAULT_BUCKET},
+	{"sync", act_sync, 3, FAULT_TAIL},	 {"sync", act_sync, 3, FAULT_BUCKET},
+	{"full", act_full, 3, FAULT_FULL},	 {"limit", act_limit, 3, FAULT_FULL},
+	{"unfull", act_unfull, 2, FAULT_FULL},	 {"cut", act_cut, 4, FAULT_CUT},
+	{"uncut", act_uncut, 4, FAULT_CUT},	 {"away", act_away, 3, FAULT_AWAY},
+	{"back", act_back, 4, FAULT_AWAY},	 {"slow", act_slow, 3, FAULT_SLOW},
+	{"fast", act_fast, 2, FAULT_SLOW},	 {"clock", act_clock, 3, FAULT_CLOCK},
+	{"adopt", act_adopt, 4, FAULT_ORDER},	 {"drain", act_drain, 3, FAULT_DRAIN},
+	{"retire", act_retire, 3, FAULT_RETIRE}, {"repair", act_repair, 3, FAULT_REPAIR},
+	{"list", act_list, 3, FAULT_LIST},	 {"unchecked", act_unchecked, 3, FAULT_UNCHECKED},
+	{"vanish", act_vanish, 0, FAULT_NONE},	 {"room", act_room, 3, FAULT_ROOM},
 	{"read", act_read, 4, FAULT_READ},
 };
 

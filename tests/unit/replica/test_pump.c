@@ -227,6 +227,37 @@ static void when_there_is_no_room_what_keeps_some_goes(void **state)
 	assert_string_equal(nats.subject, "sluice.n.*.spare");
 }
 
+static void what_does_not_fit_into_it_waits_until_it_does(void **state)
+{
+	(void)state;
+	r.complete = true;
+	r.spare = SPARES;
+	struct copy *f = copies_add(&r.copies, (struct copy_key){.of = 9, .large = 1}, COPY_LARGE);
+	copy_is(&r.copies, f, SPARES * REPLICA_PIECE, 0, 0);
+	name_large(false);
+	nats.number = ++r.flight.number; /* something before */
+	acknowledge(1, 0, true);
+	assert_int_equal(r.room, ROOM_FOR_OTHERS);
+	assert_true(r.alone); /* which is said before anything relies on it */
+	assert_false(r.told_alone);
+	r.phase = PHASE_RUNNING;
+	int published = nats.published;
+	pump(&r);
+	assert_int_equal(nats.kept, SPARES - 1);
+	orders_done(&r.orders); /* it was purged */
+	pump(&r);
+	assert_int_equal(nats.published, published);
+	copies_remove(&r.copies, f); /* it is dead by now */
+	pump(&r);
+	pump(&r);
+	assert_int_equal(r.room, ROOM_FOR_ALL);
+	assert_int_equal(nats.purged, 2);
+	assert_int_equal(nats.kept, 0);
+	orders_done(&r.orders);
+	pump(&r);
+	assert_int_equal(nats.published, published + 2);
+}
+
 /* Whatever was refused may be something that nobody sends again, as a beat is; then nothing is acknowledged either. */
 static void what_keeps_some_comes_back_when_nothing_else_is_sent(void **state)
 {
@@ -401,6 +432,7 @@ int main(void)
 		TEST(so_is_that_of_a_former_start),
 		TEST(what_has_gone_is_not),
 		TEST(when_there_is_no_room_what_keeps_some_goes),
+		TEST(what_does_not_fit_into_it_waits_until_it_does),
 		TEST(what_keeps_some_comes_back_when_nothing_else_is_sent),
 		TEST(what_keeps_some_again_goes_again),
 		TEST(a_stream_that_is_shorter_than_it_was_is_asked_for_all),
