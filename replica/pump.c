@@ -222,9 +222,12 @@ static void run_orders(struct replica *r)
 	}
 }
 
+/* Where clients do not wait, new mail would take that room, too: it is for what lets something go. */
 bool pump_fits(const struct replica *r)
 {
-	return copies_lag(&r->copies) <= ROOM_BYTES;
+	const struct conf_cluster *c = &r->conf->cluster;
+	bool refuses = c->replicate != REPLICATE_ASYNC && !c->degrade;
+	return copies_lag(&r->copies) <= ROOM_BYTES && (refuses || orders_any_gone(&r->orders));
 }
 
 void pump_no_spare(struct replica *r)

@@ -131,7 +131,8 @@ void pump_make_room(
 	struct replica *); /* in the stream, of what is kept for that: as much as helps */
 void pump_no_spare(
 	struct replica *); /* there is none for more of that: it is asked for in a while */
-bool pump_fits(const struct replica *); /* what is missing, in the room that is kept */
+bool pump_fits(
+	const struct replica *); /* what is missing, in the room that is kept; and it frees some */
 
 void replica_notes_receive(void *replica, struct note *);
 void replica_drop_tickets(struct replica *);
