@@ -107,6 +107,12 @@ void orders_done(struct orders *o)
 	o->covered -= o->covered > 0;
 }
 
+/* They wait behind all others. */
+bool orders_any_gone(const struct orders *o)
+{
+	return o->n > 0 && of(o->queue.prev)->kind == ORDER_GONE;
+}
+
 bool order_is_purge(enum order_kind kind)
 {
 	return kind == ORDER_ROOM || kind == ORDER_GONE || kind == ORDER_SINCE ||

@@ -34,6 +34,7 @@ struct order {
 	enum order_kind kind;
 	struct copy_key key; /* MARKS, GONE */
 	uint64_t before;     /* SINCE, NEWEST */
+	uint64_t keep;	     /* ROOM: so many messages stay */
 	struct buf bytes;    /* payload of a message */
 	bool under_way;
 };
@@ -57,6 +58,7 @@ void orders_forget_numbers(struct orders *); /* the stream is another, in which 
 struct order *orders_first(const struct orders *); /* or NULL */
 bool orders_may(struct orders *, struct copies *); /* the goals of the first are reached */
 void orders_done(struct orders *);		   /* the first */
+bool orders_any_gone(const struct orders *);	   /* a file is to be purged */
 bool order_is_purge(enum order_kind);
 
 #endif

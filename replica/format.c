@@ -18,6 +18,7 @@ static const uint8_t magic[4] = {'s', 'R', 'P', '1'};
 #define STREAM "sluice-"
 
 enum { CLAIM_FIELDS = 9, CLAIM_STATE = 15 };
+#define CLAIM_ALONE " alone=1"
 
 void replica_head_put(uint8_t head[REPLICA_HEAD], const struct replica_head *h)
 {
@@ -189,6 +190,7 @@ bool replica_epoch_get(const char *json, size_t len, struct replica_epoch *e)
 		e->number = (unsigned)number;
 		e->since = (uint64_t)since;
 		e->ids_us = (uint64_t)ids_us;
+		e->alone = ALONE_AS_BEFORE;
 		strcpy(e->by, by);
 	}
 	json_decref(o);
@@ -199,10 +201,11 @@ char *replica_claim(const struct replica_epoch *e)
 {
 	char token[REPLICA_TOKEN];
 	return mem_printf("life=%016" PRIx64 " epoch=%" PRIu64 " state=%s by=%s since=%" PRIu64
-			  " number=%u lease_ms=%" PRId64 " seen_ms=%" PRId64 " ids_us=%" PRIu64,
+			  " number=%u lease_ms=%" PRId64 " seen_ms=%" PRId64 " ids_us=%" PRIu64
+			  "%s",
 			  e->life, e->epoch, replica_state_name(e->state),
 			  replica_token(e->by, token), e->since, e->number, e->lease_ms, e->seen_ms,
-			  e->ids_us);
+			  e->ids_us, e->alone == ALONE_SAID ? CLAIM_ALONE : "");
 }
 
 bool replica_claim_get(const char *text, struct replica_epoch *e)
@@ -214,6 +217,9 @@ bool replica_claim_get(const char *text, struct replica_epoch *e)
 		       " number=%u lease_ms=%" SCNd64 " seen_ms=%" SCNd64 " ids_us=%" SCNu64,
 		       &e->life, &e->epoch, state, token, &e->since, &e->number, &e->lease_ms,
 		       &e->seen_ms, &e->ids_us);
+	const char *end = strrchr(text, ' ');
+	if (end && strcmp(end, CLAIM_ALONE) == 0)
+		e->alone = ALONE_SAID;
 	return n == CLAIM_FIELDS && state_of(state, &e->state) &&
 	       replica_token_parse(token, e->by) && e->number < IDENT_NODES && e->lease_ms >= 0;
 }

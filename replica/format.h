@@ -123,6 +123,13 @@ enum replica_state {
 };
 const char *replica_state_name(enum replica_state);
 
+/* Of a stream only. */
+enum replica_alone {
+	ALONE_AS_BEFORE, /* written: whatever it says of that; read: it is not */
+	ALONE_SAID, /* its node goes on without it: any message in it may have been begun, or sent */
+	ALONE_PAST  /* written: it is so no more */
+};
+
 struct replica_epoch {
 	uint64_t epoch;
 	enum replica_state state;
@@ -135,12 +142,13 @@ struct replica_epoch {
 		ids_us; /* the node has given no id of this microsecond or a later one; 0: who knows */
 	uint64_t
 		since; /* the first epoch of that life: what the stream has of older ones was adopted */
+	enum replica_alone alone;
 };
 
 void replica_epoch_put(struct buf *, const struct replica_epoch *);
 bool replica_epoch_get(const char *json, size_t len, struct replica_epoch *);
 
-/* The same in the description of the stream: key=value, and by a token. The client library puts it into JSON as it is. */
+/* The same in the description of the stream: key=value, and by a token; "alone=1" at its end. The client library puts it into JSON as it is. */
 char *replica_claim(const struct replica_epoch *);
 bool replica_claim_get(const char *text, struct replica_epoch *);
 

@@ -231,6 +231,7 @@ static bool read_all(struct harvest *h, struct nats_setup *n, struct buf *error)
 	natsStatus s = nats_setup_connect(n, &(struct nats_callbacks){.closed = NULL}, NULL);
 	if (s == NATS_OK)
 		s = nats_setup_stream(n, h->row, &is);
+	h->alone = s == NATS_OK && is.alone;
 	if (s == NATS_OK)
 		s = find_end(h, n, stream);
 	free(stream);

@@ -28,6 +28,7 @@ struct harvest {
 	uint64_t end,
 		messages; /* of the stream: the last sequence number, how many there are. Of what was
 				 * read, when it has run: nothing behind that end may be purged */
+	bool alone; /* its node went on without the stream: any of its messages may have been sent */
 	const char *folder; /* to be made; where it is whole already, nothing is read */
 	atomic_bool *interrupt;
 };

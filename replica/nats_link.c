@@ -37,7 +37,7 @@ struct job {
 	struct nats_link *link;
 	struct nats_link_note *note;
 	char *subject; /* or the path of a folder */
-	uint64_t before;
+	uint64_t before, keep;
 	struct epoch_own own;
 	struct replica_epoch row;
 };
@@ -163,6 +163,7 @@ static void set_up(struct thread_pool_job *tj)
 	struct nats_stream is;
 	s = nats_setup_stream(&l->setup, &j->row, &is);
 	n->fresh = is.fresh;
+	n->alone = is.alone;
 	n->last = is.last;
 	n->lost = is.lost;
 	n->fenced = s == NATS_ILLEGAL_STATE;
@@ -173,7 +174,7 @@ static void set_up(struct thread_pool_job *tj)
 static void purge(struct thread_pool_job *tj)
 {
 	struct job *j = (struct job *)tj;
-	natsStatus s = nats_setup_purge(&j->link->setup, j->subject, j->before);
+	natsStatus s = nats_setup_purge(&j->link->setup, j->subject, j->before, j->keep);
 	if (s != NATS_OK)
 		say(j->note, "purge", s);
 }
@@ -281,10 +282,11 @@ bool nats_link_publish(struct nats_link *l, const char *subject, uint64_t number
 					     (int)len) == NATS_OK;
 }
 
-void nats_link_purge(struct nats_link *l, const char *subject, uint64_t before)
+void nats_link_purge(struct nats_link *l, const char *subject, uint64_t before, uint64_t keep)
 {
 	struct job *j = job_new(l, note_new(NATS_LINK_PURGED), purge, subject);
 	j->before = before;
+	j->keep = keep;
 	give_job(l, j);
 }
 

@@ -42,6 +42,7 @@ struct nats_link_note {
 	bool fenced;	   /* SET_UP: the stream takes what is of a later epoch of ours */
 	bool fresh;	   /* SET_UP: there was no such stream: nothing is in it */
 	uint64_t epoch;	   /* SET_UP */
+	bool alone;	   /* SET_UP: the stream says so, enum replica_alone */
 	uint64_t last;	   /* SET_UP: the last sequence of the stream, */
 	uint64_t lost;	   /* and how many messages it says it has lost */
 	bool full;	   /* ACK, with an error: there is no room */
@@ -74,8 +75,8 @@ struct epoch_own;
 void nats_link_note_beat(struct nats_link *, const char *spool, const struct epoch_own *);
 /* In the folder of the queue. The path stays. One at a time. */
 
-void nats_link_purge(struct nats_link *, const char *subject, uint64_t before);
+void nats_link_purge(struct nats_link *, const char *subject, uint64_t before, uint64_t keep);
 /* What has this subject, which may be empty for all, and lies before that sequence number, which may be 0 for
- * all. One at a time. */
+ * all; or all but the last `keep` of them. One at a time. */
 
 #endif

@@ -180,16 +180,26 @@ static natsStatus change_stream(struct nats_setup *n, const jsStreamConfig *is,
 	return js_UpdateStream(NULL, n->js, &to, &o, NULL);
 }
 
+/* What is to stand there. */
+static struct replica_epoch claim_for(const jsStreamInfo *info, const struct replica_epoch *claim)
+{
+	struct replica_epoch to = *claim, there;
+	if (to.alone == ALONE_AS_BEFORE && info && claim_of(info->Config, &there))
+		to.alone = there.alone;
+	return to;
+}
+
 natsStatus nats_setup_stream(struct nats_setup *n, const struct replica_epoch *claim,
 			     struct nats_stream *is)
 {
 	jsStreamInfo *info = NULL;
 	char *name = replica_stream(n->node);
 	char *subjects = replica_subjects(n->node, claim->epoch);
-	char *text = replica_claim(claim);
 	jsOptions o = within(n->wait_ms);
 	natsStatus s = js_GetStreamInfo(&info, n->js, name, &o, NULL);
-	*is = (struct nats_stream){.fresh = s == NATS_NOT_FOUND};
+	struct replica_epoch to = claim_for(s == NATS_OK ? info : NULL, claim);
+	char *text = replica_claim(&to);
+	*is = (struct nats_stream){.fresh = s == NATS_NOT_FOUND, .alone = to.alone == ALONE_SAID};
 	if (s == NATS_OK)
 		is->last = info->State.LastSeq;
 	if (s == NATS_OK && info->State.Lost)
@@ -266,7 +276,8 @@ natsStatus nats_setup_last(struct nats_setup *n, uint64_t *epoch, uint32_t *beat
 	return s == NATS_NOT_FOUND || code == JSStreamNotFoundErr ? NATS_OK : s;
 }
 
-natsStatus nats_setup_purge(struct nats_setup *n, const char *subject, uint64_t before)
+natsStatus nats_setup_purge(struct nats_setup *n, const char *subject, uint64_t before,
+			    uint64_t keep)
 {
 	char *name = replica_stream(n->node);
 	jsOptions o;
@@ -275,6 +286,7 @@ natsStatus nats_setup_purge(struct nats_setup *n, const char *subject, uint64_t 
 	if (*subject)
 		o.Stream.Purge.Subject = subject;
 	o.Stream.Purge.Sequence = before;
+	o.Stream.Purge.Keep = keep;
 	natsStatus s = js_PurgeStream(n->js, name, &o, NULL);
 	free(name);
 	return s;

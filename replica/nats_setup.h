@@ -41,6 +41,7 @@ struct nats_stream {
 	bool fresh;    /* it was made */
 	uint64_t last; /* the last sequence number in it */
 	uint64_t lost; /* messages that the server has found to be lost */
+	bool alone;    /* it says so now: enum replica_alone */
 };
 
 natsStatus nats_setup_stream(struct nats_setup *, const struct replica_epoch *claim,
@@ -67,7 +68,8 @@ const char *nats_setup_text(natsStatus);
 natsStatus nats_setup_last(struct nats_setup *, uint64_t *epoch, uint32_t *beat);
 /* Of the last message of ours that the stream has, whatever its epoch; 0: there is none. */
 
-natsStatus nats_setup_purge(struct nats_setup *, const char *subject, uint64_t before);
+natsStatus nats_setup_purge(struct nats_setup *, const char *subject, uint64_t before,
+			    uint64_t keep);
 /* See nats_link_purge(). */
 
 #endif

@@ -45,7 +45,7 @@ static bool take_one(struct node *n, struct node_unit *u, struct buf *error)
 			    .interrupt = &n->interrupt};
 	struct transferred t = {.messages = 0};
 	bool ok = harvest_run(&h, error) &&
-		  transfer_run(n->taking.transfer, path, u->node, &t, error);
+		  transfer_run(n->taking.transfer, path, u->node, h.alone, &t, error);
 	u->end = h.end;
 	n->taking.messages += t.messages;
 	n->taking.doubtful += t.doubtful;

@@ -19,6 +19,11 @@
  * megabytes of that. */
 enum { FLIGHT_BYTES = 8 << 20, FLIGHT_BYTES_OLDER = 3 << 20, FLIGHT_MESSAGES = 512 };
 
+/* The other half is for what is written meanwhile. */
+enum { ROOM_BYTES = SPARES * REPLICA_PIECE / 2 };
+
+enum { SPARE_MS = 10000 }; /* until room is asked for again that is not there */
+
 enum { UNREAD_MS = 1000 }; /* until what could not be read is tried again */
 
 static char *payload_of(struct replica *r)
@@ -171,7 +176,7 @@ static void purge_file(struct replica *r, struct order *o)
 	char *subject = replica_subject(r->node, r->epoch,
 					o->key.large ? REPLICA_LARGE : REPLICA_LOG, o->key.of);
 	o->under_way = true;
-	nats_link_purge(r->link, subject, 0);
+	nats_link_purge(r->link, subject, 0, 0);
 	free(subject);
 }
 
@@ -184,7 +189,7 @@ static void purge_before(struct replica *r, struct order *o)
 	}
 	char *state = replica_subject(r->node, r->epoch, REPLICA_COMPLETE, 0);
 	o->under_way = true;
-	nats_link_purge(r->link, o->kind == ORDER_NEWEST ? state : "", o->before);
+	nats_link_purge(r->link, o->kind == ORDER_NEWEST ? state : "", o->before, 0);
 	free(state);
 }
 
@@ -194,7 +199,7 @@ static void purge_spare(struct replica *r, struct order *o)
 	char token[REPLICA_TOKEN];
 	char *spare = mem_printf("sluice.%s.*" REPLICA_SPARE_END, replica_token(r->node, token));
 	o->under_way = true;
-	nats_link_purge(r->link, spare, 0);
+	nats_link_purge(r->link, spare, 0, o->keep);
 	free(spare);
 }
 
@@ -217,11 +222,42 @@ static void run_orders(struct replica *r)
 	}
 }
 
-/* When all else is there, and nothing waits. */
+/* Where clients do not wait, new mail would take that room, too: it is for what lets something go. */
+bool pump_fits(const struct replica *r)
+{
+	const struct conf_cluster *c = &r->conf->cluster;
+	bool refuses = c->replicate != REPLICATE_ASYNC && !c->degrade;
+	return copies_lag(&r->copies) <= ROOM_BYTES && (refuses || orders_any_gone(&r->orders));
+}
+
+void pump_no_spare(struct replica *r)
+{
+	r->spare_ms = r->loop->now_ms + SPARE_MS;
+}
+
+/* What is said of what is dead comes in then, and that goes. Rows of nodes lie beside the streams: without some room for
+ * them no node could prove that it lives. */
+void pump_make_room(struct replica *r)
+{
+	enum replica_room room = pump_fits(r) ? ROOM_FOR_ALL : ROOM_FOR_OTHERS;
+	int keep = room == ROOM_FOR_ALL ? 0 : SPARES - 1;
+	bool any = r->spare > keep || r->room == ROOM_IS_THERE || room < r->room;
+	pump_no_spare(r);
+	r->room = room;
+	if (!any)
+		return;
+	r->made_room = UINT64_MAX;
+	r->spare = r->spare < keep ? r->spare : keep;
+	orders_add(&r->orders, ORDER_ROOM, (struct copy_key){.of = 0})->keep = (uint64_t)keep;
+}
+
+/* When all else is there, and nothing waits; or when that waits for it. */
 static bool wants_spare(const struct replica *r)
 {
-	return r->phase == PHASE_RUNNING && r->complete && r->flight.n == 0 && r->orders.n == 0 &&
-	       r->spare < SPARES && r->loop->now_ms >= r->spare_ms && copies_lag(&r->copies) == 0;
+	bool idle = r->complete && r->orders.n == 0 && copies_lag(&r->copies) == 0;
+	return r->phase == PHASE_RUNNING && r->flight.n == 0 &&
+	       (idle || r->room == ROOM_FOR_OTHERS) && r->spare < SPARES &&
+	       r->loop->now_ms >= r->spare_ms;
 }
 
 static void send_spare(struct replica *r)
@@ -271,12 +307,24 @@ static bool waits_for_beat(struct replica *r)
 	return true;
 }
 
+/* It has become less since, as what is dead here need not be sent; or there is room that nobody has promised. */
+static bool log_waits(struct replica *r)
+{
+	if (r->room != ROOM_FOR_OTHERS || r->phase != PHASE_RUNNING)
+		return false;
+	if (pump_fits(r))
+		pump_make_room(r);
+	else if (wants_spare(r))
+		send_spare(r);
+	return r->room == ROOM_FOR_OTHERS;
+}
+
 void pump(struct replica *r)
 {
 	if (makes_room(r))
 		run_orders(r);
 	clear_log(r);
-	if (makes_room(r) || waits_for_beat(r))
+	if (makes_room(r) || log_waits(r) || makes_room(r) || waits_for_beat(r))
 		return;
 	if (r->phase == PHASE_RUNNING && !r->begun && r->flight.n == 0 &&
 	    !send_state(r, REPLICA_BEGIN, r->first, NULL))
@@ -342,7 +390,7 @@ static void arrived(struct replica *r, const struct flown *m)
 		break;
 	case REPLICA_SPARE:
 		r->spare++;
-		r->gave_up &= r->spare < SPARES;
+		r->room = r->spare < SPARES ? r->room : ROOM_IS_THERE;
 		break;
 	}
 }

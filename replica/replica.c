@@ -28,11 +28,19 @@ static int64_t lag_of_new(const struct replica *r)
 	return r->copies.lag[COPY_LARGE] + r->copies.lag[COPY_LOG];
 }
 
+/* All that was begun is there, what was there at the start as well. */
+static bool is_alone_no_more(struct replica *r)
+{
+	return !r->alone && r->says_alone && r->complete && r->heard &&
+	       goals_reached(&r->unheard, &r->copies);
+}
+
 static void set_up(void *owner)
 {
 	struct replica *r = owner;
 	assert(r->phase == PHASE_WAITING);
 	r->phase = PHASE_SETTING_UP;
+	r->row.alone = r->alone ? ALONE_SAID : is_alone_no_more(r) ? ALONE_PAST : ALONE_AS_BEFORE;
 	nats_link_set_up(r->link, &r->row);
 }
 
@@ -86,6 +94,18 @@ void replica_drop_tickets(struct replica *r)
 	}
 }
 
+void replica_tell_spool(struct replica *r, bool alone)
+{
+	struct replicate *n = mem_zalloc(sizeof *n);
+	n->note.type = SPOOL_REPLICA_AWAY;
+	n->away = r->away;
+	n->alone = alone;
+	n->of = ++r->turns;
+	r->told_alone = alone;
+	r->heard = false;
+	loop_post(spool_loop(r->spool), &n->note);
+}
+
 static void turn_away(struct replica *r, bool away)
 {
 	r->away = away;
@@ -99,10 +119,18 @@ static void turn_away(struct replica *r, bool away)
 	}
 	list_each (link, tmp, &r->tickets)
 		list_entry(link, struct ticket, link)->since_ms = r->loop->now_ms;
-	struct replicate *n = mem_zalloc(sizeof *n);
-	n->note.type = SPOOL_REPLICA_AWAY;
-	n->away = away;
-	loop_post(spool_loop(r->spool), &n->note);
+	r->alone &= away;
+	replica_tell_spool(r, false);
+}
+
+/* After the stream says so. */
+static void go_alone(struct replica *r)
+{
+	log_event(LOG_LEVEL_ERROR, "replica", "state", "alone", "reason",
+		  "NATS is full: deliveries begin without it; if another node adopts this queue, "
+		  "all of it is in doubt",
+		  "missing", log_number(copies_lag(&r->copies)), NULL);
+	replica_tell_spool(r, true);
 }
 
 static bool too_late(const struct replica *r)
@@ -119,11 +147,15 @@ static void judge(struct replica *r)
 {
 	if (lag_of_new(r) == 0)
 		r->progress_ms = r->loop->now_ms;
-	if (!r->away && (r->phase == PHASE_FENCED || r->gave_up || too_late(r)))
+	if (!r->away && (r->phase == PHASE_FENCED || r->room != ROOM_IS_THERE || too_late(r)))
 		turn_away(r, true);
-	else if (r->away && !r->gave_up && r->phase == PHASE_RUNNING &&
+	else if (r->away && r->room == ROOM_IS_THERE && r->phase == PHASE_RUNNING &&
 		 lag_of_new(r) <= NEARLY_BYTES && goals_reached(&r->missed, &r->copies))
 		turn_away(r, false);
+	if (r->away && r->alone && r->says_alone && !r->told_alone)
+		go_alone(r);
+	if (r->phase == PHASE_RUNNING && is_alone_no_more(r))
+		replica_failed(r, ""); /* the next set-up says so */
 }
 
 static bool is_whole(const struct replica *r, int64_t but_bytes)
@@ -229,6 +261,7 @@ struct replica *replica_new(struct conf *conf, struct spool *spool)
 	r->spool = spool;
 	r->node = mem_strndup(*c->name ? c->name : conf->own_name, REPLICA_NODE_MAX);
 	r->phase = PHASE_WAITING;
+	r->heard = true; /* it waits from the first */
 	r->patience_ms = PATIENCE_MS;
 	r->message = mem_alloc(REPLICA_MESSAGE_MAX);
 	copies_init(&r->copies);
@@ -312,6 +345,7 @@ void replica_free(struct replica **rp)
 	copies_fini(&r->copies);
 	goals_fini(&r->missed);
 	goals_fini(&r->named);
+	goals_fini(&r->unheard);
 	buf_fini(&r->checkpoint);
 	disk_close(r->large);
 	conf_unref(r->conf);

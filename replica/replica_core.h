@@ -27,6 +27,14 @@
 
 enum { SPARES = 4 }; /* messages of the largest size */
 
+/* Of what is kept free by these. What is given up is given up for what is missing as a whole, or not for that: what is sent of
+ * more than fits takes the room, and frees none. */
+enum replica_room {
+	ROOM_IS_THERE,
+	ROOM_FOR_ALL,	 /* NATS is full: it is given up, and what is missing fits there */
+	ROOM_FOR_OTHERS, /* more is missing: a part is given up, for rows of nodes. The log waits */
+};
+
 enum replica_phase {
 	PHASE_SETTING_UP, /* a set-up is under way */
 	PHASE_WAITING,	  /* for the next one, or for the connection */
@@ -61,7 +69,15 @@ struct replica {
 	uint64_t lost;		  /* messages that the engine says it has lost */
 	bool shorter;		  /* the stream has lost some of that */
 	int spare;		  /* messages that keep room in the stream */
-	bool gave_up; /* that room was given up, and is not there again: new mail would take it */
+	enum replica_room room;	  /* but for the first, new mail would take it */
+	uint64_t
+		made_room; /* number of the last message that was sent before; UINT64_MAX: it is being made */
+	bool alone; /* deliveries begin that the stream is not told of: nothing else frees room */
+	bool says_alone; /* the stream says so: who adopts the queue knows that it does not know all */
+	bool told_alone;      /* the spool was told so, which is after that */
+	bool heard;	      /* the spool has begun to wait again */
+	uint64_t turns;	      /* how often it was told whether to */
+	struct goals unheard; /* what was begun, or sent, until then */
 	int64_t spare_ms;     /* loop's clock: no more of it before */
 	int64_t unread_ms[2]; /* the same: nothing is read that is new, or older: it failed */
 	uint64_t first;	      /* segment of this start */
@@ -111,8 +127,18 @@ void replica_note_beat(struct replica *); /* the next one; one at a time */
 void pump_beat(struct replica *,
 	       uint32_t beat); /* it is noted: what is sent bears it, and something does */
 
+void pump_make_room(
+	struct replica *); /* in the stream, of what is kept for that: as much as helps */
+void pump_no_spare(
+	struct replica *); /* there is none for more of that: it is asked for in a while */
+bool pump_fits(
+	const struct replica *); /* what is missing, in the room that is kept; and it frees some */
+
 void replica_notes_receive(void *replica, struct note *);
 void replica_drop_tickets(struct replica *);
+
+void replica_tell_spool(struct replica *, bool alone);
+/* Whether the copy is away; alone: deliveries begin all the same. It answers, if they do not. */
 
 void replica_resend(struct replica *); /* what is under way */
 

@@ -18,8 +18,6 @@ enum { STOP_MS = 5000, HAND_OVER_MS = 30000 };
 /* So long a beat is borne by what is sent. One that can't be noted is gone on without for as long. */
 enum { BEAT_MS = 2000 };
 
-enum { SPARE_MS = 10000 }; /* until room is asked for again that is not there */
-
 static void add_segment(struct replica *r, struct replicate *n)
 {
 	struct copy_key key = {.of = n->of};
@@ -114,6 +112,16 @@ static void ask(struct replica *r, uint64_t number)
 	list_append(&r->tickets, &t->link);
 }
 
+/* What has been begun, or sent, without the stream lies in the log before this. */
+static void hear_starts_wait(struct replica *r, uint64_t turn)
+{
+	if (turn != r->turns)
+		return; /* it has been told otherwise since */
+	goals_fini(&r->unheard);
+	goals_set(&r->unheard, &r->copies, COPY_OLDER);
+	r->heard = true;
+}
+
 static void complete_later(struct replica *r)
 {
 	orders_add(&r->orders, ORDER_COMPLETE, (struct copy_key){.of = 0});
@@ -165,6 +173,9 @@ static void take(struct replica *r, struct replicate *n)
 	case REPLICATE_ASK:
 		ask(r, n->of);
 		break;
+	case REPLICATE_STARTS_WAIT:
+		hear_starts_wait(r, n->of);
+		break;
 	default:
 		assert(0 && "a note that is not for the copy");
 	}
@@ -211,6 +222,7 @@ static void replica_up(struct replica *r, const struct nats_link_note *n)
 	if (r->begun && (n->fresh || has_lost_some(r, n)))
 		begin_again(r);
 	r->lost = n->lost;
+	r->says_alone = n->alone;
 	if (r->known && !r->complete && !r->completing)
 		complete_later(r);
 	log_event(LOG_LEVEL_INFO, "replica", "state", "up", "epoch", log_number((int64_t)r->epoch),
@@ -246,6 +258,8 @@ static void purged(struct replica *r, const struct nats_link_note *n)
 		replica_failed(r, n->error);
 		return;
 	}
+	if (o->kind == ORDER_ROOM)
+		r->made_room = r->flight.number;
 	struct copy *f =
 		o->kind == ORDER_GONE ? copies_find(&r->copies, o->key.of, o->key.large) : NULL;
 	if (f)
@@ -268,27 +282,28 @@ static void take_acknowledgement(struct replica *r, const struct nats_link_note 
 	flight_acknowledged(&r->flight, n->number, n->sequence);
 }
 
-/* Room is given up that was kept for this: what says that something is dead comes in, and what is dead goes. Part of it may
- * have come to be kept again since it was given up last. */
-static void give_up_spare(struct replica *r)
+/* What was sent since room was made has none, too; or it would not help. Then nothing that the stream is told frees any. */
+static void hear_full(struct replica *r, uint64_t number)
 {
-	r->spare_ms = r->loop->now_ms + SPARE_MS;
-	if (r->gave_up && r->spare == 0)
+	if (r->room != ROOM_IS_THERE && number <= r->made_room)
 		return;
-	r->gave_up = true;
-	r->spare = 0;
-	orders_add(&r->orders, ORDER_ROOM, (struct copy_key){.of = 0});
+	r->alone |= r->room == ROOM_FOR_ALL || !pump_fits(r);
+	pump_make_room(r);
+	if (r->told_alone)
+		replica_tell_spool(r, true); /* what is dead by then need not be sent */
 }
 
 static void take_refusal(struct replica *r, const struct nats_link_note *n)
 {
 	if (flight_is_spare(&r->flight, n->number)) {
-		r->spare_ms = r->loop->now_ms + SPARE_MS;
 		flight_forget(&r->flight, n->number);
+		pump_no_spare(r);
+		if (r->told_alone)
+			replica_tell_spool(r, true);
 		return;
 	}
 	if (n->full)
-		give_up_spare(r);
+		hear_full(r, n->number);
 	replica_failed(r, n->error);
 }
 
@@ -349,7 +364,7 @@ void replica_notes_receive(void *owner, struct note *note)
 		r->own = ((struct replica_begin *)note)->own;
 		r->row = ((struct replica_begin *)note)->row;
 		r->epoch = r->own.epoch;
-		r->beat_ms = r->loop->now_ms + BEAT_MS;
+		r->beat_ms = r->loop->now_ms; /* a backup since this epoch was noted has its beat */
 		loop_timer_in(r->loop, &r->again, 0);
 		free(note);
 	} else if (note->type >= NATS_LINK_SET_UP)

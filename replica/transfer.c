@@ -34,6 +34,7 @@ struct transfer {
 	struct loop *loop;
 	struct timer tick;
 	const char *node;
+	bool alone; /* that node went on without its copy */
 	struct spool_look *from;
 	int folder;		      /* of our queue */
 	struct spool_command *answer; /* of who is read */
@@ -191,12 +192,18 @@ static int take_content(struct transfer *t, struct spool_store *s, const struct 
 	return error;
 }
 
-static void tell_doubt(struct transfer *t, struct envelope *e)
+static void tell_doubt(struct transfer *t, struct envelope *e, enum spool_queue queue)
 {
-	e->due_ms = clock_wall_ms();
+	bool active = queue == SPOOL_ACTIVE;
+	if (!active && !t->alone)
+		return;
+	if (active)
+		e->due_ms = clock_wall_ms();
 	log_event(LOG_LEVEL_WARNING, "recovered", "id", log_id(e->id), "node", t->node, "reason",
-		  "was being delivered when that node stopped; recipients without a recorded "
-		  "verdict are tried again",
+		  active ? "was being delivered when that node stopped; recipients without a "
+			   "recorded verdict are tried again"
+			 : "may have been delivered by that node while NATS was full; recipients "
+			   "without a recorded verdict are tried again",
 		  NULL);
 }
 
@@ -227,7 +234,7 @@ static struct spool_store *new_store(struct transfer *t, struct spool_row *row)
 	s->adopted = true;
 	s->id = row->envelope->id;
 	s->envelope = row->envelope;
-	s->ticket = row->queue == SPOOL_ACTIVE;
+	s->ticket = row->queue == SPOOL_ACTIVE || t->alone;
 	row->envelope = NULL;
 	return s;
 }
@@ -239,8 +246,7 @@ static int store_row(struct transfer *t, struct spool_row *row)
 	struct spool_store *s = new_store(t, row);
 	int error = take_content(t, s, row);
 	if (!error) {
-		if (queue == SPOOL_ACTIVE)
-			tell_doubt(t, s->envelope);
+		tell_doubt(t, s->envelope, queue);
 		post(t, s, queue);
 		return 0;
 	}
@@ -323,11 +329,12 @@ static bool read_and_move(struct transfer *t, const char *folder, struct buf *er
 	return ok;
 }
 
-bool transfer_run(struct transfer *t, const char *folder, const char *node,
+bool transfer_run(struct transfer *t, const char *folder, const char *node, bool alone,
 		  struct transferred *came, struct buf *error)
 {
 	t->came = (struct transferred){.messages = 0};
 	t->node = node;
+	t->alone = alone;
 	t->folder = disk_open(AT_FDCWD, t->conf->spool, O_RDONLY | O_DIRECTORY);
 	tick(t);
 	bool ok = t->folder >= 0 && read_and_move(t, folder, error);

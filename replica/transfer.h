@@ -30,8 +30,9 @@ struct transferred {
 	uint64_t messages, doubtful, damaged;
 };
 
-bool transfer_run(struct transfer *, const char *folder, const char *node, struct transferred *,
-		  struct buf *error);
-/* Of the queue in that folder, which was that node's. What came of it is said in any case. */
+bool transfer_run(struct transfer *, const char *folder, const char *node, bool alone,
+		  struct transferred *, struct buf *error);
+/* Of the queue in that folder, which was that node's. alone: it went on without its copy, so that each message is in doubt.
+ * What came of it is said in any case. */
 
 #endif

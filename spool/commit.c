@@ -47,15 +47,14 @@ static bool needs_sync(const struct op *op)
 static bool write_all(struct spool *s, bool *sync)
 {
 	struct buf payload;
-	bool ok = true;
+	bool ok = journal_renew(&s->journal);
 	buf_init(&payload);
 	list_each (link, tmp, &s->todo) {
 		struct op *op = op_of(link);
-		*sync |= needs_sync(op) || replicate_must_wait(s, op);
-		if (!commit_records(s, op, &payload)) {
-			ok = false;
+		if (!ok)
 			break;
-		}
+		*sync |= needs_sync(op) || replicate_must_wait(s, op);
+		ok = commit_records(s, op, &payload);
 	}
 	buf_fini(&payload);
 	return ok && journal_write(&s->journal);
@@ -179,7 +178,8 @@ static void set_failing(struct spool *s, bool failing)
 
 static bool nothing_to_do(const struct spool *s, bool sync)
 {
-	return list_empty(&s->todo) && (list_empty(&s->written) || (!sync && !lazy_sync_due(s)));
+	return list_empty(&s->todo) && s->journal.renew_above == UINT64_MAX &&
+	       (list_empty(&s->written) || (!sync && !lazy_sync_due(s)));
 }
 
 static void commit(struct spool *s, bool sync)

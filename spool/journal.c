@@ -25,7 +25,7 @@ static uint64_t clamp(uint64_t n, uint64_t low, uint64_t high)
 
 void journal_init(struct journal *j, uint64_t segment_size)
 {
-	*j = (struct journal){.folder = -1, .next_seq = 1};
+	*j = (struct journal){.folder = -1, .next_seq = 1, .renew_above = UINT64_MAX};
 	list_init(&j->segments);
 	list_init(&j->older);
 	for (uint32_t i = 0; i < LANES; i++)
@@ -203,6 +203,20 @@ static bool close_current(struct journal *j, struct lane *l)
 		return false;
 	l->current = NULL;
 	j->emptied = true; /* it may never have been needed */
+	return true;
+}
+
+bool journal_renew(struct journal *j)
+{
+	uint64_t most = j->renew_above;
+	if (most == UINT64_MAX)
+		return true;
+	j->renew_above = UINT64_MAX;
+	for (uint32_t i = 0; i < LANES; i++) {
+		struct lane *l = &j->lane[i];
+		if (l->current && l->current->end > most && !close_current(j, l))
+			return false;
+	}
 	return true;
 }
 

@@ -37,11 +37,13 @@ struct journal {
 	bool reserve;	       /* it is there */
 	bool reserve_allowed;  /* to be used up */
 	int64_t reserve_tried; /* steady clock: when it was last to be made again */
-	bool closed;	       /* segments have been, in the batch that is under way */
-	bool emptied;	       /* some segment may be needed by nothing */
-	bool changed;	       /* the checkpoint does not know of all segments */
-	bool written;	       /* something, since the last checkpoint */
-	bool stuck; /* marking, or the last recovery, has failed: nothing goes any more */
+	uint64_t
+		renew_above; /* bytes; segments that have more are to be closed. UINT64_MAX: none is */
+	bool closed;	     /* segments have been, in the batch that is under way */
+	bool emptied;	     /* some segment may be needed by nothing */
+	bool changed;	     /* the checkpoint does not know of all segments */
+	bool written;	     /* something, since the last checkpoint */
+	bool stuck;	     /* marking, or the last recovery, has failed: nothing goes any more */
 	int64_t checkpoint_ms;	      /* steady clock: when it was last written */
 	struct loop *keeper;	      /* of a copy elsewhere: replicate.h; or NULL */
 	struct thread_pool *removers; /* removal.h; or NULL */
@@ -64,6 +66,10 @@ bool journal_add(struct journal *, uint32_t lane, const struct record *what, con
 		 bool borrow, struct place *);
 /* what: type, id and length. Whoever needs it to stay calls segment_hold(). A lane for which there is
  * no room on the disk is LANE_MAIN. */
+
+bool journal_renew(struct journal *);
+/* Close those that have more than renew_above, so that they can go, and want nothing of it any more. Before the first
+ * journal_add() of a batch. */
 
 bool journal_write(struct journal *);
 bool journal_sync(struct journal *);

@@ -36,7 +36,7 @@ static void remove_orphan(void *owner, const char *name)
 		return;
 	/* It may be of a message in the segment that was put aside. */
 	if (r->spool->headless)
-		disk_move(r->spool->large, name, r->spool->quarantine, name);
+		quarantine_file(r->spool, r->spool->large, name, "it belongs to no message");
 	else
 		disk_unlink(r->spool->large, name);
 }

@@ -34,12 +34,15 @@ static void remember(void *owner, const struct check_finding *f)
 	t->check->found(t->check->owner, f);
 }
 
+/* What recovery took for content of a message that is just coming in. What the first look could not read once, and recovery could,
+ * belongs to one. */
 static void put_orphans_aside(struct spool *s, const struct todo *t)
 {
 	char name[IDENT_TEXT];
 	for (size_t i = 0; i < t->norphan; i++)
-		quarantine_file(s, s->large, ident_text(t->orphan[i], name),
-				"it belongs to no message");
+		if (t->orphan[i] > s->newest && !catalog_find(&s->catalog, t->orphan[i]))
+			quarantine_file(s, s->large, ident_text(t->orphan[i], name),
+					"it belongs to no message");
 }
 
 /* What a start finds out only when the message is due. */
@@ -90,8 +93,9 @@ static bool mend(struct conf *conf, const struct todo *t, struct buf *error)
 		return false;
 	s->loop->now_ms = clock_steady_ms();
 	read_all(s);
-	put_orphans_aside(s, t);
+	s->headless = true; /* nothing is removed that may be of a message */
 	recover_here(s);
+	put_orphans_aside(s, t);
 	bool ok = commit_now(s) && !s->journal.stuck;
 	if (ok) {
 		put_messages_aside(s);

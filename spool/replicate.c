@@ -17,6 +17,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { RENEW_BYTES = 1 << 20 }; /* what is less may well be sent */
+
 static struct replicate *note_new(enum replicate_note type, uint64_t of, uint32_t n)
 {
 	struct replicate *r = mem_zalloc(sizeof *r + n);
@@ -157,7 +159,7 @@ bool replicate_must_wait(const struct spool *s, const struct op *op)
 {
 	const struct replication *p = &s->replication;
 	if (op->kind == OP_START)
-		return p->starts_wait && !op->effective;
+		return p->starts_wait && !p->alone && !op->effective;
 	if (op->kind != OP_STORE)
 		return false;
 	return op->store->adopted ? p->keeper != NULL : p->waits && !p->away && op->store->promised;
@@ -166,7 +168,7 @@ bool replicate_must_wait(const struct spool *s, const struct op *op)
 bool replicate_may_start(const struct spool *s, const struct spool_store *store)
 {
 	const struct replication *p = &s->replication;
-	return !p->starts_wait || (p->waits && !p->away && store->promised);
+	return !p->starts_wait || p->alone || (p->waits && !p->away && store->promised);
 }
 
 static bool starts(const struct op *op)
@@ -255,20 +257,27 @@ static void ask_again(struct spool *s)
 		say(p->keeper, REPLICATE_ASK, ++p->ticket, 0);
 }
 
-static void turn_away(struct spool *s, bool away)
+static void turn_away(struct spool *s, const struct replicate *r)
 {
 	struct replication *p = &s->replication;
-	p->away = away;
-	if (away)
+	p->away = r->away;
+	p->alone = r->alone;
+	if (p->away)
 		condition_set(replicate_refuses(s) ? CONDITION_copy_stops : CONDITION_copy_away, "",
 			      NULL);
 	else
 		condition_clear(CONDITION_copy_away, "");
 	list_each (link, tmp, &p->awaiting) {
 		struct op *op = list_entry(link, struct op, link);
-		if (away && op->kind == OP_STORE && !op->store->adopted)
+		if (op->kind == OP_START && p->alone)
+			conclude(s, op, true);
+		else if (p->away && op->kind == OP_STORE && !op->store->adopted)
 			conclude(s, op, p->degrade);
 	}
+	if (p->alone)
+		s->journal.renew_above = RENEW_BYTES;
+	else
+		say(p->keeper, REPLICATE_STARTS_WAIT, r->of, 0);
 	ask_again(s);
 }
 
@@ -278,7 +287,7 @@ void replicate_receive(struct spool *s, struct note *note)
 	if (note->type == SPOOL_REPLICATED)
 		conclude_until(s, r->of);
 	else
-		turn_away(s, r->away);
+		turn_away(s, r);
 	free(r);
 }
 

@@ -4,6 +4,7 @@
  *	      _LARGE_GONE ------------------------------------------------------------> keeper
  *	      -- REPLICATE_KNOWN: all that was there before this start has been named ----->
  *	      -- REPLICATE_ASK: a ticket -------------------------------------------------->
+ *	      -- REPLICATE_STARTS_WAIT: the answer to an _AWAY that does not say alone ---->
  *	      <- SPOOL_REPLICATED: all that was said before that ticket is there -----------
  *	      <- SPOOL_REPLICA_AWAY: it is not, and was not for too long; or is again ------
  *
@@ -19,7 +20,9 @@
  *
  * Where another node may adopt the queue, no message is begun before the copy says so: what this one was sending
  * is in doubt for the other then, and nothing else was sent. So while the copy is away those that are being worked on
- * go on, and no further ones begin. Where nobody adopts the queue unasked, deliveries go on as ever.
+ * go on, and no further ones begin. Where the copy is full nothing would ever leave it so: then it is noted there that any
+ * message may have been begun, and deliveries go on; the log begins new segments, so that what is dead need not be sent when there is
+ * room again. Where nobody adopts the queue unasked, deliveries go on as ever.
  *
  * OWNERSHIP  A note is given away, with the reference to the file in it.
  * THREAD     spool. replicate_to(): main, before the spool's thread runs.
@@ -47,18 +50,20 @@ enum replicate_note {
 	REPLICATE_LARGE_GONE,
 	REPLICATE_KNOWN,
 	REPLICATE_ASK,
+	REPLICATE_STARTS_WAIT,
 	SPOOL_REPLICATED,
 	SPOOL_REPLICA_AWAY,
 };
 
 struct replicate {
 	struct note note;
-	uint64_t of;		   /* segment, id of a large file, or ticket */
+	uint64_t of; /* segment, id of a large file, or ticket; _AWAY: returned by the answer */
 	struct content_file *file; /* SEGMENT: a reference */
 	uint64_t end;		   /* SEGMENT, WRITTEN, CUT: where it ends; LARGE: its size */
 	uint64_t from;		   /* CUT: from here on it is no longer what it was */
 	bool older;		   /* SEGMENT, LARGE: of a former start; it is in no hurry */
-	bool away;		   /* SPOOL_REPLICA_AWAY */
+	bool away;		   /* SPOOL_REPLICA_AWAY, */
+	bool alone;		   /* and messages are begun all the same */
 	uint32_t n;
 	uint8_t bytes
 		[]; /* n of them. MARKED: offsets (4) of records that got RECORD_GARBAGE; KNOWN,
@@ -77,6 +82,7 @@ struct replication {
 	bool degrade;	      /* ... but not while it is away */
 	bool starts_wait;     /* so do messages that are to be worked on */
 	bool away;	      /* it was not there for too long */
+	bool alone;	      /* and starts wait no longer */
 	uint64_t ticket;      /* the last that was given out */
 	struct list awaiting; /* ops, in order of their tickets */
 	int nawaiting;

@@ -3,6 +3,7 @@
 
 import os
 import shutil
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from test_replica import config_of, ids_of, metric, replicated, reply_of, wait_taken
@@ -85,29 +86,44 @@ def test_what_was_due_while_nats_was_away_leaves_when_it_is_back(lab):
 
 
 def send_large(relay):
-    """Offer half a megabyte; return the code of the reply to it, or to MAIL."""
+    """Offer half a megabyte; return the code of the reply to it, or of the one that refused it before."""
     with Client(LOOPBACK, relay.port) as client:
         client.greet()
-        client.send(b"MAIL FROM:<a@sender.test>\r\n")
-        reply = client.read_reply()
-        if reply.code != 250:
-            return reply.code
-        client.command("RCPT TO:<b@dest.test>")
-        client.command("DATA", 354)
+        for command, code in ("MAIL FROM:<a@sender.test>", 250), ("RCPT TO:<b@dest.test>", 250), ("DATA", 354):
+            client.send(command.encode() + b"\r\n")
+            reply = client.read_reply()
+            if reply.code != code:
+                return reply.code
         client.send(b"Subject: x\r\n\r\n" + b"0123456789\r\n" * 40000 + b".\r\n")
         return client.read_reply().code
 
 
-def test_a_jetstream_that_is_full_heals_when_the_queue_is_short(lab):
-    nats, sink = nats_of(lab), lab.sink(later())
+def limited_nats(lab, limit):
+    """Start one server, whose stream for node1 takes so many bytes."""
+    nats = nats_of(lab)
     # A limit of the stream: servers before 2.9.15 count as used what was purged by subject.
     nats.ask("$JS.API.STREAM.CREATE.sluice-node1", name="sluice-node1", subjects=["sluice.node1.0.>"], storage="file",
-             num_replicas=1, max_bytes=24_000_000, discard="new", max_msg_size=2**20)
+             num_replicas=1, max_bytes=limit, discard="new", max_msg_size=2**20)
+    return nats
+
+
+def spares(nats):
+    """Return how many messages keep room."""
+    return sum(kind == 9 for kind, *_ in nats.messages("node1"))
+
+
+def description(nats):
+    """Return what the stream says of who has it."""
+    return nats.ask("$JS.API.STREAM.INFO.sluice-node1")["config"]["description"]
+
+
+def test_a_jetstream_that_is_full_heals_when_the_queue_is_short(lab):
+    nats, sink = limited_nats(lab, 24_000_000), lab.sink(later())
     config = config_of(nats, sink, nats_replicas=1, adopt_after="240s", replicate_timeout="2s")
     config.settings["segment_size"] = "1m"
     relay = lab.relay(config)
     wait_taken(relay)
-    wait_until(lambda: sum(kind == 9 for kind, *_ in nats.messages("node1")) == 4, 60, "room to be kept")
+    wait_until(lambda: spares(nats) == 4, 60, "room to be kept")
     taken = 1
     while (code := send_large(relay)) == 250:
         taken += 1
@@ -119,7 +135,39 @@ def test_a_jetstream_that_is_full_heals_when_the_queue_is_short(lab):
     sink.wait_messages(taken, 60)
     wait_until(lambda: nats.state("node1")["bytes"] < 10_000_000, 60, "what is dead to go")
     wait_until(lambda: reply_of(relay).code == 250, 60, "mail to be taken again")
-    wait_until(lambda: sum(kind == 9 for kind, *_ in nats.messages("node1")) == 4, 60, "room to be kept again")
+    wait_until(lambda: spares(nats) == 4, 60, "room to be kept again")
+
+
+def test_what_is_taken_without_waiting_leaves_though_nats_is_full(lab):
+    nats, sink = limited_nats(lab, 12_000_000), lab.sink(later())
+    relay = lab.relay(config_of(nats, sink, "async", nats_replicas=1, adopt_after="240s", replicate_timeout="2s"))
+    wait_taken(relay)
+    wait_until(lambda: spares(nats) == 4, 60, "room to be kept")
+    for _ in range(40):  # in a segment that has room for more
+        assert send_large(relay) == 250
+    relay.wait_event("replica", 60, state="alone")
+    assert description(nats).endswith(" alone=1")
+    sink.behaviour.rules.clear()
+    relay.command("queue", "flush", "--all")
+    sink.wait_messages(41, 120)
+    relay.wait_event("replica", 120, state="back")
+    wait_until(lambda: not description(nats).endswith(" alone=1"), 60, "the copy to have all")
+    wait_until(lambda: spares(nats) == 4 and nats.state("node1")["bytes"] < 7_000_000, 60, "what is dead to go")
+
+
+def test_many_who_come_at_once_with_more_than_the_room_that_is_kept_fill_no_stream_for_ever(lab):
+    nats, sink = limited_nats(lab, 12_000_000), lab.sink(later())
+    relay = lab.relay(config_of(nats, sink, nats_replicas=1, adopt_after="240s", replicate_timeout="5s"))
+    wait_taken(relay)
+    wait_until(lambda: spares(nats) == 4, 60, "room to be kept")
+    with ThreadPoolExecutor(50) as clients:
+        codes = list(clients.map(lambda _: send_large(relay), range(50)))
+    assert 452 in codes
+    sink.behaviour.rules.clear()
+    relay.command("queue", "flush", "--all")
+    sink.wait_messages(1 + codes.count(250), 120)
+    wait_until(lambda: reply_of(relay).code == 250, 120, "mail to be taken again")
+    wait_until(lambda: spares(nats) == 4 and nats.state("node1")["bytes"] < 7_000_000, 60, "what is dead to go")
 
 
 def test_a_stream_that_came_back_shorter_gets_what_it_has_lost(lab):

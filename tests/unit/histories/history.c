@@ -17,6 +17,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -78,8 +79,11 @@ bool history_loud;
 
 static struct {
 	struct chance chance;
-	uint64_t salt; /* of the act that is played */
-	int64_t room;  /* of JetStream */
+	uint64_t salt;			  /* of the act that is played */
+	int64_t room;			  /* of JetStream */
+	bool limited;			  /* its streams take nothing */
+	unsigned limits;		  /* how often that began */
+	unsigned backup_limits[MACHINES]; /* ... when the backup was made */
 	int64_t tail_us
 		[MACHINES]; /* when its stream fell short, unless that was made up since; 0: no */
 	int64_t bucket_us; /* since when it has fallen short, and nobody has had time to look; 0: it has not */
@@ -233,6 +237,7 @@ static void act_backup(void)
 	pass(BEAT_US, SLACK_US);
 	memdisk_free(&m->backup);
 	m->backup = memdisk_copy(m->disk);
+	now.backup_limits[m->number] = now.limited ? UINT_MAX : now.limits;
 	pass(BEAT_US, SLACK_US);
 }
 
@@ -246,10 +251,12 @@ static bool may_leave(const struct machine *m)
 	return false;
 }
 
+/* What was sent while its stream could not be told is not told by the stream. */
 static void act_restore(void)
 {
 	struct machine *m = some();
-	if (!m->backup || !may_leave(m))
+	bool told = now.backup_limits[m->number] == now.limits;
+	if (!m->backup || !told || !may_leave(m))
 		return;
 	machine_kill(m);
 	machine_disk(m, memdisk_copy(m->backup));
@@ -330,10 +337,19 @@ static void act_full(void)
 	jetstream_room(jetstream_bytes() + below(3000));
 }
 
+static void act_limit(void)
+{
+	now.limited = true;
+	now.limits++;
+	jetstream_limit(below(3000));
+}
+
 static void act_unfull(void)
 {
 	now.room = INT64_MAX;
+	now.limited = false;
 	jetstream_room(INT64_MAX);
+	jetstream_limit(INT64_MAX);
 }
 
 static void act_cut(void)
@@ -530,45 +546,26 @@ static const struct {
 	uint32_t weight;
 	int fault;
 } acts[] = {
-	{"store", act_store, 30, FAULT_NONE},
-	{"work", act_work, 40, FAULT_NONE},
-	{"pass", act_pass, 14, FAULT_NONE},
-	{"long", act_long, 6, FAULT_NONE},
-	{"start", act_start, 4, FAULT_KILL},
-	{"stop", act_stop, 1, FAULT_KILL},
-	{"flush", act_flush, 2, FAULT_NONE},
-	{"delete", act_delete, 1, FAULT_NONE},
-	{"kill", act_kill, 5, FAULT_KILL},
-	{"die", act_die, 6, FAULT_DIE},
-	{"doom", act_doom, 5, FAULT_DOOM},
-	{"power", act_power, 4, FAULT_POWER},
-	{"pause", act_pause, 4, FAULT_PAUSE},
-	{"resume", act_resume, 4, FAULT_PAUSE},
-	{"backup", act_backup, 3, FAULT_BACKUP},
-	{"restore", act_restore, 3, FAULT_BACKUP},
-	{"empty", act_empty, 2, FAULT_EMPTY},
-	{"gone", act_gone, 2, FAULT_GONE},
-	{"tail", act_tail, 3, FAULT_TAIL},
-	{"bucket", act_bucket, 3, FAULT_BUCKET},
-	{"sync", act_sync, 3, FAULT_TAIL},
-	{"sync", act_sync, 3, FAULT_BUCKET},
-	{"full", act_full, 3, FAULT_FULL},
-	{"unfull", act_unfull, 2, FAULT_FULL},
-	{"cut", act_cut, 4, FAULT_CUT},
-	{"uncut", act_uncut, 4, FAULT_CUT},
-	{"away", act_away, 3, FAULT_AWAY},
-	{"back", act_back, 4, FAULT_AWAY},
-	{"slow", act_slow, 3, FAULT_SLOW},
-	{"fast", act_fast, 2, FAULT_SLOW},
-	{"clock", act_clock, 3, FAULT_CLOCK},
-	{"adopt", act_adopt, 4, FAULT_ORDER},
-	{"drain", act_drain, 3, FAULT_DRAIN},
-	{"retire", act_retire, 3, FAULT_RETIRE},
-	{"repair", act_repair, 3, FAULT_REPAIR},
-	{"list", act_list, 3, FAULT_LIST},
-	{"unchecked", act_unchecked, 3, FAULT_UNCHECKED},
-	{"vanish", act_vanish, 0, FAULT_NONE},
-	{"room", act_room, 3, FAULT_ROOM},
+	{"store", act_store, 30, FAULT_NONE},	 {"work", act_work, 40, FAULT_NONE},
+	{"pass", act_pass, 14, FAULT_NONE},	 {"long", act_long, 6, FAULT_NONE},
+	{"start", act_start, 4, FAULT_KILL},	 {"stop", act_stop, 1, FAULT_KILL},
+	{"flush", act_flush, 2, FAULT_NONE},	 {"delete", act_delete, 1, FAULT_NONE},
+	{"kill", act_kill, 5, FAULT_KILL},	 {"die", act_die, 6, FAULT_DIE},
+	{"doom", act_doom, 5, FAULT_DOOM},	 {"power", act_power, 4, FAULT_POWER},
+	{"pause", act_pause, 4, FAULT_PAUSE},	 {"resume", act_resume, 4, FAULT_PAUSE},
+	{"backup", act_backup, 3, FAULT_BACKUP}, {"restore", act_restore, 3, FAULT_BACKUP},
+	{"empty", act_empty, 2, FAULT_EMPTY},	 {"gone", act_gone, 2, FAULT_GONE},
+	{"tail", act_tail, 3, FAULT_TAIL},	 {"bucket", act_bucket, 3, FAULT_BUCKET},
+	{"sync", act_sync, 3, FAULT_TAIL},	 {"sync", act_sync, 3, FAULT_BUCKET},
+	{"full", act_full, 3, FAULT_FULL},	 {"limit", act_limit, 3, FAULT_FULL},
+	{"unfull", act_unfull, 2, FAULT_FULL},	 {"cut", act_cut, 4, FAULT_CUT},
+	{"uncut", act_uncut, 4, FAULT_CUT},	 {"away", act_away, 3, FAULT_AWAY},
+	{"back", act_back, 4, FAULT_AWAY},	 {"slow", act_slow, 3, FAULT_SLOW},
+	{"fast", act_fast, 2, FAULT_SLOW},	 {"clock", act_clock, 3, FAULT_CLOCK},
+	{"adopt", act_adopt, 4, FAULT_ORDER},	 {"drain", act_drain, 3, FAULT_DRAIN},
+	{"retire", act_retire, 3, FAULT_RETIRE}, {"repair", act_repair, 3, FAULT_REPAIR},
+	{"list", act_list, 3, FAULT_LIST},	 {"unchecked", act_unchecked, 3, FAULT_UNCHECKED},
+	{"vanish", act_vanish, 0, FAULT_NONE},	 {"room", act_room, 3, FAULT_ROOM},
 	{"read", act_read, 4, FAULT_READ},
 };
 
@@ -659,7 +656,8 @@ static void look_at_tails(void)
 /* Nothing keeps what this one says from being heard. */
 static bool is_heard(int of)
 {
-	return nats_client_answers(of) && !fibers_paused(of) && jetstream_bytes() < now.room;
+	return nats_client_answers(of) && !fibers_paused(of) && jetstream_bytes() < now.room &&
+	       !now.limited;
 }
 
 static void look_at_finished(void)
@@ -758,12 +756,14 @@ static void heal_machine(struct machine *m)
 	m->wanted = !m->gone;
 }
 
-static void heal(bool full)
+static void heal(bool full, bool limited)
 {
 	act_resume();
 	act_uncut();
 	act_back();
 	act_fast();
+	if (!limited)
+		act_unfull();
 	jetstream_room(full ? jetstream_bytes() + needed_bytes() : INT64_MAX);
 	for (int i = 0; i < machines; i++)
 		heal_machine(&machine[i]);
@@ -775,7 +775,7 @@ static const struct machine *unfenced(void)
 		struct machine *m = &machine[i];
 		if (!machine[i].gone && !retired(m) &&
 		    (m->state != MACHINE_SERVES || !machine_fence_open(m) ||
-		     (!m->full && !spool_accepting(m->spool))))
+		     (!m->full && !now.limited && !spool_accepting(m->spool))))
 			return m;
 	}
 	return NULL;
@@ -926,7 +926,7 @@ static void come_to_rest(int64_t since_us)
 static void rest(const struct story *h)
 {
 	now.resting = true;
-	heal(h->faults >> FAULT_FULL & 1);
+	heal(h->faults >> FAULT_FULL & 1, h->stays_full);
 	come_to_rest(fibers.now_us);
 	judge_rest();
 	judge_pairs();
@@ -964,7 +964,7 @@ static void heard(int process, const struct seams_line *line)
 
 static void begin(const struct story *h)
 {
-	struct conf_cluster like = {.replicate = REPLICATE_SYNC,
+	struct conf_cluster like = {.replicate = h->async ? REPLICATE_ASYNC : REPLICATE_SYNC,
 				    .adopt_after = ADOPT_AFTER_MS,
 				    .replicate_timeout = REPLICATE_TIMEOUT_MS};
 	uint64_t seed = h->seed << 16;

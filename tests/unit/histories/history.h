@@ -30,6 +30,8 @@ struct story {
 	uint64_t seed;
 	uint32_t faults; /* bits: which are about */
 	int machines;
+	bool async;	 /* clients do not wait for the copy */
+	bool stays_full; /* what is full is full at rest, too */
 	int n;
 	struct act act[HISTORY_ACTS];
 };

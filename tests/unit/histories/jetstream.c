@@ -15,13 +15,13 @@ struct jetstream_op {
 	struct jetstream_blob *blob;
 	char *text; /* PURGE: a subject or NULL; CONFIG: subjects */
 	char *description;
-	uint64_t before;
+	uint64_t before, keep;
 };
 
 static struct jetstream_stream streams[STREAMS];
 static int nstream;
 static bool lost[STREAMS];
-static int64_t room, used;
+static int64_t room, used, limit;
 
 void jetstream_drop(struct jetstream_blob *b)
 {
@@ -82,12 +82,17 @@ void jetstream_begin(void)
 	memset(lost, 0, sizeof lost);
 	nstream = 0;
 	used = 0;
-	room = INT64_MAX;
+	room = limit = INT64_MAX;
 }
 
 void jetstream_room(int64_t bytes)
 {
 	room = bytes;
+}
+
+void jetstream_limit(int64_t bytes)
+{
+	limit = bytes;
 }
 
 int64_t jetstream_bytes(void)
@@ -140,12 +145,21 @@ bool jetstream_matches(const char *filter, const char *subject)
 	return !*subject;
 }
 
-static void take_out(struct jetstream_content *c, const char *subject, uint64_t before)
+static bool is_meant(const struct jetstream_message *m, const char *filter, uint64_t before)
 {
-	size_t kept = 0;
+	return m->sequence < before && (!filter || jetstream_matches(filter, m->blob->subject));
+}
+
+/* But for the last `keep` of them. */
+static void take_out(struct jetstream_content *c, const char *filter, uint64_t before,
+		     uint64_t keep)
+{
+	size_t kept = 0, meant = 0;
+	for (size_t i = 0; i < c->n; i++)
+		meant += is_meant(&c->message[i], filter, before);
 	for (size_t i = 0; i < c->n; i++) {
 		struct jetstream_message m = c->message[i];
-		if (m.sequence < before && (!subject || strcmp(subject, m.blob->subject) == 0))
+		if (is_meant(&m, filter, before) && meant-- > keep)
 			jetstream_drop(m.blob);
 		else
 			c->message[kept++] = m;
@@ -156,7 +170,7 @@ static void take_out(struct jetstream_content *c, const char *subject, uint64_t 
 static void put_in(struct jetstream_content *c, struct jetstream_blob *b, bool keeps_one)
 {
 	if (keeps_one)
-		take_out(c, b->subject, UINT64_MAX);
+		take_out(c, b->subject, UINT64_MAX, 0);
 	if (c->n == c->cap) {
 		c->cap = c->cap ? c->cap * 2 : 16;
 		c->message = mem_realloc(c->message, c->cap * sizeof *c->message);
@@ -172,7 +186,7 @@ static void apply(struct jetstream_content *c, const struct jetstream_op *op, bo
 		put_in(c, op->blob, keeps_one);
 		break;
 	case OP_PURGE:
-		take_out(c, op->text, op->before);
+		take_out(c, op->text, op->before, op->keep);
 		break;
 	case OP_CONFIG:
 		free(c->subjects);
@@ -271,7 +285,7 @@ enum jetstream_answer jetstream_publish(struct jetstream_blob *b, const uint64_t
 	const struct jetstream_message *last = replaces ? jetstream_last(s, b->subject) : NULL;
 	if (replaces && *replaces != (last ? last->sequence : 0))
 		return JETSTREAM_OTHER;
-	if (used + cost_of(b) > room)
+	if (used + cost_of(b) > room || (!replaces && bytes_of(&s->now) + cost_of(b) > limit))
 		return JETSTREAM_FULL;
 	b->refs++;
 	do_op(s, (struct jetstream_op){.kind = OP_MESSAGE, .blob = b});
@@ -279,13 +293,15 @@ enum jetstream_answer jetstream_publish(struct jetstream_blob *b, const uint64_t
 	return JETSTREAM_DONE;
 }
 
-enum jetstream_answer jetstream_purge(const char *name, const char *subject, uint64_t before)
+enum jetstream_answer jetstream_purge(const char *name, const char *filter, uint64_t before,
+				      uint64_t keep)
 {
 	struct jetstream_stream *s = jetstream_find(name);
 	if (!s)
 		return JETSTREAM_NOT_FOUND;
-	struct jetstream_op op = {.kind = OP_PURGE, .before = before ? before : UINT64_MAX};
-	op.text = subject ? mem_strdup(subject) : NULL;
+	struct jetstream_op op = {
+		.kind = OP_PURGE, .before = before ? before : UINT64_MAX, .keep = keep};
+	op.text = filter ? mem_strdup(filter) : NULL;
 	do_op(s, op);
 	return JETSTREAM_DONE;
 }

@@ -68,6 +68,7 @@ struct jetstream_stream {
 void jetstream_begin(void);
 void jetstream_room(
 	int64_t bytes); /* what all streams may take; refused beyond it: JETSTREAM_FULL */
+void jetstream_limit(int64_t bytes); /* likewise, of each stream that is no bucket */
 int64_t jetstream_bytes(void);
 
 enum jetstream_answer jetstream_add(const char *name, const char *subjects, const char *description,
@@ -83,8 +84,9 @@ enum jetstream_answer jetstream_publish(struct jetstream_blob *, const uint64_t 
 					uint64_t *sequence);
 /* replaces: the number that the last message of this subject has, 0: there is none; NULL: whatever it is. */
 
-enum jetstream_answer jetstream_purge(const char *name, const char *subject, uint64_t before);
-/* subject NULL: any; before 0: all. */
+enum jetstream_answer jetstream_purge(const char *name, const char *filter, uint64_t before,
+				      uint64_t keep);
+/* filter, of subjects, NULL: any; before 0: all. The last `keep` of them stay. */
 
 struct jetstream_stream *jetstream_find(const char *name); /* or NULL */
 const char *jetstream_name(int n); /* of the nth stream; NULL: there is none */

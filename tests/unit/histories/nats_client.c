@@ -84,6 +84,7 @@ struct call {
 	char *data;
 	struct jetstream_blob *blob; /* PUBLISH, PUT */
 	uint64_t number;	     /* PURGE: before; PUT: replaces; FETCH: how many */
+	uint64_t keep;		     /* PURGE */
 	bool keeps_one;
 	bool answered;
 	enum jetstream_answer answer;
@@ -341,7 +342,7 @@ static enum jetstream_answer serve(struct call *c)
 	case CALL_DELETE:
 		return jetstream_delete(c->stream);
 	case CALL_PURGE:
-		return jetstream_purge(c->stream, c->subject, c->number);
+		return jetstream_purge(c->stream, c->subject, c->number, c->keep);
 	case CALL_NAMES:
 		return list_names(c);
 	default:
@@ -794,6 +795,7 @@ natsStatus js_PurgeStream(jsCtx *js, const char *stream, jsOptions *o, jsErrCode
 	(void)code;
 	struct call *c = call_new(js->connection, CALL_PURGE, stream, o->Stream.Purge.Subject);
 	c->number = o->Stream.Purge.Sequence;
+	c->keep = o->Stream.Purge.Keep;
 	return ask(c, wait_of(js, o));
 }
 

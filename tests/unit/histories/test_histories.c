@@ -20,6 +20,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+enum { WORK = 40 };
 enum { QUIET = 60, BATCH = 50, SECONDS = 10, DETAIL = 240 };
 
 /* What came of one; written by the child that played it. */
@@ -220,6 +221,48 @@ static void a_message_that_vanishes_is_seen(void **state)
 	munmap(shared, sizeof *shared);
 }
 
+static void add_acts(struct story *h, const char *names)
+{
+	char *text = strdup(names), *save = NULL;
+	for (char *name = strtok_r(text, " ", &save); name; name = strtok_r(NULL, " ", &save))
+		history_add(h, name);
+	free(text);
+}
+
+static void play_well(const struct story *h)
+{
+	share();
+	struct outcome o = play_one(h);
+	if (o.broken)
+		printf("%s: %s\n", broken_text(o.broken), o.detail);
+	assert_int_equal(o.broken, BROKEN_NONE);
+	munmap(shared, sizeof *shared);
+}
+
+static void mail_leaves_though_its_stream_is_full(void **state)
+{
+	(void)state;
+	for (int async = 0; async < 2; async++) {
+		struct story h = {.seed = 1, .machines = 2, .async = async, .stays_full = true};
+		add_acts(&h, "store store store pass limit store store store pass long long");
+		play_well(&h);
+	}
+}
+
+/* Each was begun, and mostly finished, and its stream knows nothing of that. */
+static void who_adopts_what_left_then_names_it_in_doubt(void **state)
+{
+	(void)state;
+	for (uint64_t seed = 1; seed <= 5; seed++) {
+		struct story h = {.seed = seed, .machines = 2};
+		add_acts(&h, "store store store store store store store pass limit");
+		for (int i = 0; i < WORK; i++)
+			add_acts(&h, "work");
+		add_acts(&h, "gone unfull long");
+		play_well(&h);
+	}
+}
+
 static void what_was_promised_is_kept_by_every_cluster(void **state)
 {
 	const char *seed = getenv("SEED"), *from = getenv("FROM"), *n = getenv("HISTORIES");
@@ -251,6 +294,8 @@ int main(void)
 	mallopt(M_TRIM_THRESHOLD, 1 << 30);
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_message_that_vanishes_is_seen),
+		cmocka_unit_test(mail_leaves_though_its_stream_is_full),
+		cmocka_unit_test(who_adopts_what_left_then_names_it_in_doubt),
 		cmocka_unit_test(what_was_promised_is_kept_by_every_cluster),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

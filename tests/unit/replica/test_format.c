@@ -132,7 +132,14 @@ static void a_claim_is_read_as_it_was_written(void **state)
 	assert_string_equal(again, text);
 	assert_string_equal(f.by, e.by);
 	assert_int_equal(f.state, e.state);
+	assert_int_equal(f.alone, ALONE_AS_BEFORE);
 	assert_false(replica_claim_get("the queue of mx2", &f));
+	f = e;
+	f.alone = ALONE_SAID;
+	char *alone = replica_claim(&f);
+	assert_true(replica_claim_get(alone, &f));
+	assert_int_equal(f.alone, ALONE_SAID);
+	free(alone);
 	free(again);
 	free(text);
 }

@@ -20,7 +20,7 @@ enum { ID = 7, SIZE = 1000 };
 
 static struct {
 	int published, purged, set_up, noted;
-	uint64_t number;
+	uint64_t number, kept;
 	char subject[100];
 } nats;
 
@@ -60,9 +60,10 @@ bool nats_link_publish(struct nats_link *l, const char *subject, uint64_t number
 	return true;
 }
 
-void nats_link_purge(struct nats_link *l, const char *subject, uint64_t before)
+void nats_link_purge(struct nats_link *l, const char *subject, uint64_t before, uint64_t keep)
 {
 	(void)l, (void)before;
+	nats.kept = keep;
 	nats.purged++;
 	snprintf(nats.subject, sizeof nats.subject, "%s", subject);
 }
@@ -218,12 +219,43 @@ static void when_there_is_no_room_what_keeps_some_goes(void **state)
 	name_large(false);
 	pump(&r);
 	acknowledge(1, 0, true);
-	assert_true(r.gave_up);
+	assert_int_equal(r.room, ROOM_FOR_ALL);
 	assert_int_equal(r.phase, PHASE_WAITING);
 	r.phase = PHASE_RUNNING; /* set up again */
 	pump(&r);
 	assert_int_equal(nats.purged, 1);
 	assert_string_equal(nats.subject, "sluice.n.*.spare");
+}
+
+static void what_does_not_fit_into_it_waits_until_it_does(void **state)
+{
+	(void)state;
+	r.complete = true;
+	r.spare = SPARES;
+	struct copy *f = copies_add(&r.copies, (struct copy_key){.of = 9, .large = 1}, COPY_LARGE);
+	copy_is(&r.copies, f, SPARES * REPLICA_PIECE, 0, 0);
+	name_large(false);
+	nats.number = ++r.flight.number; /* something before */
+	acknowledge(1, 0, true);
+	assert_int_equal(r.room, ROOM_FOR_OTHERS);
+	assert_true(r.alone); /* which is said before anything relies on it */
+	assert_false(r.told_alone);
+	r.phase = PHASE_RUNNING;
+	int published = nats.published;
+	pump(&r);
+	assert_int_equal(nats.kept, SPARES - 1);
+	orders_done(&r.orders); /* it was purged */
+	pump(&r);
+	assert_int_equal(nats.published, published);
+	copies_remove(&r.copies, f); /* it is dead by now */
+	pump(&r);
+	pump(&r);
+	assert_int_equal(r.room, ROOM_FOR_ALL);
+	assert_int_equal(nats.purged, 2);
+	assert_int_equal(nats.kept, 0);
+	orders_done(&r.orders);
+	pump(&r);
+	assert_int_equal(nats.published, published + 2);
 }
 
 /* Whatever was refused may be something that nobody sends again, as a beat is; then nothing is acknowledged either. */
@@ -249,7 +281,7 @@ static void what_keeps_some_again_goes_again(void **state)
 {
 	(void)state;
 	r.complete = true;
-	r.gave_up = true;
+	r.room = ROOM_FOR_ALL;
 	r.spare = SPARES - 1;
 	name_large(false);
 	pump(&r);
@@ -335,6 +367,25 @@ static void where_none_can_be_noted_it_goes_without(void **state)
 	assert_int_equal(nats.published, 2);
 }
 
+/* It was noted with its epoch, perhaps long before that could be taken. */
+static void so_does_what_an_epoch_begins_with(void **state)
+{
+	(void)state;
+	struct replica_begin *n = mem_zalloc(sizeof *n);
+	n->note.type = REPLICA_NOTE_EPOCH;
+	n->own.epoch = 3;
+	r.begun = 0;
+	replica_notes_receive(&r, &n->note);
+	name_large(false);
+	pump(&r);
+	assert_int_equal(nats.noted, 1);
+	assert_int_equal(nats.published, 0);
+	hear_of_beat(1);
+	pump(&r);
+	assert_int_equal(r.own.beat, 1);
+	assert_int_equal(nats.published, 3); /* that it begins, the bytes, and that these are all */
+}
+
 static void nothing_is_noted_where_nothing_is_sent(void **state)
 {
 	(void)state;
@@ -381,11 +432,13 @@ int main(void)
 		TEST(so_is_that_of_a_former_start),
 		TEST(what_has_gone_is_not),
 		TEST(when_there_is_no_room_what_keeps_some_goes),
+		TEST(what_does_not_fit_into_it_waits_until_it_does),
 		TEST(what_keeps_some_comes_back_when_nothing_else_is_sent),
 		TEST(what_keeps_some_again_goes_again),
 		TEST(a_stream_that_is_shorter_than_it_was_is_asked_for_all),
 		TEST(so_is_one_whose_last_number_says_so),
 		TEST(what_follows_a_pause_waits_until_a_beat_is_noted),
+		TEST(so_does_what_an_epoch_begins_with),
 		TEST(where_none_can_be_noted_it_goes_without),
 		TEST(nothing_is_noted_where_nothing_is_sent),
 		TEST(the_log_waits_for_large_content_that_was_there_before_it),

@@ -167,6 +167,33 @@ static void who_ends_while_it_is_away_waits_for_no_start(void **state)
 	assert_int_equal(h.narrival, 1);
 }
 
+/* It is full: nothing would ever leave. */
+static void what_waits_is_begun_when_the_copy_says_that_it_goes_on_alone(void **state)
+{
+	(void)state;
+	open_adoptable(false, true);
+	harness_credit(&h, 10);
+	store(false);
+	wait_for(&keeper.asked, 1); /* its start waits */
+	post(SPOOL_REPLICA_AWAY, 0, true);
+	struct replicate *r = mem_zalloc(sizeof *r);
+	r->note.type = SPOOL_REPLICA_AWAY;
+	r->away = r->alone = true;
+	loop_post(spool_loop(h.spool), &r->note);
+	harness_wait(&h, &h.narrival, 1);
+	store(false); /* and this one waits for nothing */
+	harness_wait(&h, &h.narrival, 2);
+	int asked = atomic_load(&keeper.asked);
+	post(SPOOL_REPLICA_AWAY, 0, false);
+	store(false);
+	wait_for(&keeper.asked, asked + 1);
+	assert_int_equal(h.narrival, 2);
+	post(SPOOL_REPLICATED, atomic_load(&keeper.ticket), false);
+	harness_wait(&h, &h.narrival, 3);
+	close_both();
+	harness_open(&h);
+}
+
 static void what_has_waited_is_asked_for_again_when_it_is_back(void **state)
 {
 	(void)state;
@@ -321,6 +348,7 @@ int main(void)
 		HARNESS_TEST(what_waits_is_refused_while_it_is_away),
 		HARNESS_TEST(degraded_it_is_taken_while_it_is_away),
 		HARNESS_TEST(who_ends_while_it_is_away_waits_for_no_start),
+		HARNESS_TEST(what_waits_is_begun_when_the_copy_says_that_it_goes_on_alone),
 		HARNESS_TEST(what_has_waited_is_asked_for_again_when_it_is_back),
 		HARNESS_TEST(a_copy_that_never_comes_costs_no_room),
 		HARNESS_TEST(what_was_there_is_named),
