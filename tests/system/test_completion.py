@@ -91,6 +91,7 @@ def test_what_help_says_is_completed(relay, shell):
     assert offered("shape", "m") == {"maildrop"}
     assert offered("queue", "list", "--site", "") == offered("dest", "show", "") == {relay.site}
     assert offered("explain", "") == {relay.site, *relay.ids}
+    assert offered("trace", "") == set(relay.ids)
     assert offered("queue", "delete", "") == set(relay.ids)
     assert offered("queue", "release", "") == {relay.ids[0]}
     assert "queue.minimal_backoff_time" in offered("config", "queue.")
