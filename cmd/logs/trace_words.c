@@ -16,10 +16,10 @@ static const struct words {
 	{"queued", "refilter_of", "message {refilter_of} has passed the filters again, as {id}"},
 	{"queued", "via", "taken over[ from {via}][, user {user}][, {size} bytes]"},
 	{"queued", "client",
-	 "accepted from {client}[, login {user}][, {size} bytes][, for {nrcpt} recipients]"
+	 "accepted from {client}[, login {user}][, {size} bytes][, recipients: {nrcpt}]"
 	 "[, signed by {signed}]"},
 	{"queued", "message_id", ""},
-	{"queued", NULL, "in the queue[, {size} bytes][, for {nrcpt} recipients]"},
+	{"queued", NULL, "in the queue[, {size} bytes][, recipients: {nrcpt}]"},
 	{"sent", NULL, "delivered to <{to}>[ by {relay}][ after {delay} s][: {reply}]"},
 	{"deferred", NULL, "put off for <{to}>[ at {relay}][, try {tries}][: {reply}]"},
 	{"bounced", NULL, "failed for <{to}>[ at {relay}][: {reply}]"},

@@ -116,7 +116,7 @@ def test_an_id_or_a_message_id_tells_one_message_and_where_it_is(lab, form):
     assert gone.returncode == 1 and "neither in the log nor in the queue" in gone.stderr and not gone.stdout
 
 
-def test_the_story_has_the_login_the_filters_and_what_tls_there_was(lab):
+def test_the_story_begins_with_the_session(lab):
     relay = _relay(lab, "text")
     identity = _send(relay, "ann@writer.test", ["good@to.test"])
     told = _stories(relay.command("trace", identity))[identity]
