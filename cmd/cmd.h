@@ -31,7 +31,7 @@
  *	                  On all above
  *	logs/             the log read again: log_pass is its front page. On text
  *	operator/         subcommands that ask a relay: client is their side of the socket; offline does
- *	                  the same while no relay is running; trace. On control, confine, logs
+ *	                  the same while no relay is running; trace, report. On control, confine, logs
  *	local/            subcommands that need no relay: check, config, dkim, import-postfix, passwd,
  *	                  route, sim, tls. On text, watch
  *	sink/             sluice sink
@@ -62,6 +62,7 @@ int cmd_node(int argc, char **argv);
 int cmd_user(int argc, char **argv);
 int cmd_verify(int argc, char **argv);
 int cmd_trace(int argc, char **argv);
+int cmd_report(int argc, char **argv);
 int cmd_shape(int argc, char **argv);
 int cmd_explain(int argc, char **argv);
 int cmd_stats(int argc, char **argv);

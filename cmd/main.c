@@ -28,6 +28,7 @@ static const struct command {
 	 cmd_shape},
 	{"explain", "ID|SITE [--json]", "what holds mail back, and until when", cmd_explain},
 	{"trace", "ADDRESS|ID|MESSAGE-ID", "the story of a message, from log and queue", cmd_trace},
+	{"report", "[--day DAY] [--json]", "a day in figures, from the log", cmd_report},
 	{"stats", "[--json|--all]", "print the counters", cmd_stats},
 	{"top", "[-d TIME] [-n COUNT]", "the same, live, with rates", cmd_top},
 	{"reload", "", "have the relay read its configuration again", cmd_reload},

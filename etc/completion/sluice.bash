@@ -31,6 +31,7 @@ _sluice_values() {
 	--queue) echo "incoming active deferred hold" ;;
 	--site) _sluice_sites ;;
 	--type) echo "rsa2048 ed25519" ;;
+	--day) echo "today yesterday" ;;
 	*) return 1 ;;
 	esac
 }
