@@ -32,8 +32,8 @@
  *	logs/             the log read again: log_pass is its front page. On text
  *	operator/         subcommands that ask a relay: client is their side of the socket; offline does
  *	                  the same while no relay is running; trace, report. On control, confine, logs
- *	local/            subcommands that need no relay: check, config, dkim, import-postfix, passwd,
- *	                  route, sim, tls. On text, watch
+ *	local/            subcommands that need no relay: check, config, dkim, import-postfix, login,
+ *	                  passwd, route, sim, tls. On text, watch
  *	sink/             sluice sink
  *
  * THREAD     Main, which has a loop of its own in serve and in sink.
@@ -61,6 +61,7 @@ int cmd_dest(int argc, char **argv);
 int cmd_node(int argc, char **argv);
 int cmd_user(int argc, char **argv);
 int cmd_verify(int argc, char **argv);
+int cmd_login(int argc, char **argv);
 int cmd_trace(int argc, char **argv);
 int cmd_report(int argc, char **argv);
 int cmd_shape(int argc, char **argv);
