@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "cmd/cmd.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -13,7 +14,8 @@ static const struct command {
 	{"config", "[-c FILE] [-d] [NAME...]", "print settings", cmd_config},
 	{"sendmail", "[-t] [-i] [-f FROM] [RCPT...]", "submit a message from standard input",
 	 cmd_sendmail},
-	{"queue", "list|show|flush|delete|check", "show the queue, and change it", cmd_queue},
+	{"queue", "list|show|flush|hold|release|requeue|delete|bounce|check",
+	 "show the queue, and change it", cmd_queue},
 	{"route", "[--from A] [--json] ADDRESS...", "show what would happen to mail, and why",
 	 cmd_route},
 	{"tls", "[--json] DOMAIN|ADDRESS|HOST...", "what next hops must prove, and whether they do",
@@ -42,16 +44,22 @@ static const struct command {
 	{"sim", "SCENARIO [--seed N] [--json]", "run the scheduler under a virtual clock", cmd_sim},
 };
 
-enum { COMMANDS = sizeof commands / sizeof *commands };
+enum { COMMANDS = sizeof commands / sizeof *commands, ARGUMENTS_WIDTH = 30 };
 
 static void print_commands(FILE *to)
 {
 	fputs("usage: sluice COMMAND [ARGUMENT...]\n\n", to);
-	for (int i = 0; i < COMMANDS; i++)
-		fprintf(to, "  %-14s %-30s %s\n", commands[i].name, commands[i].arguments,
-			commands[i].summary);
+	for (int i = 0; i < COMMANDS; i++) {
+		bool fits = strlen(commands[i].arguments) <= ARGUMENTS_WIDTH;
+		fprintf(to, "  %-14s %-*s", commands[i].name, fits ? ARGUMENTS_WIDTH : 0,
+			commands[i].arguments);
+		if (!fits)
+			fprintf(to, "\n%*s", 2 + 14 + 1 + ARGUMENTS_WIDTH, "");
+		fprintf(to, " %s\n", commands[i].summary);
+	}
 	fputs("\nsluice COMMAND --help says more. Every command takes -c FILE, the configuration:\n"
-	      "by default $SLUICE_CONF, or else /etc/sluice/sluice.conf.\n",
+	      "by default $SLUICE_CONF, or else /etc/sluice/sluice.conf. sluice --version prints\n"
+	      "the version.\n",
 	      to);
 }
 

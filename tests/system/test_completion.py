@@ -84,6 +84,9 @@ def test_what_help_says_is_completed(relay, shell):
     for command in sorted(commands):
         options = set(re.findall(r"--[a-z][a-z-]+", text_of(command, "--help")))
         assert offered(command, "--") == options | {"--config", "--help"}, command
+    assert "--version" in text_of("--help")
+    named = re.search(r"(?m)^  queue +(\S+)$", text_of("--help"))[1]
+    assert set(named.split("|")) == offered("queue", "")
     verbs = {"list", "show", "flush", "hold", "release", "requeue", "delete", "bounce", "check"}
     assert offered("queue", "") == verbs and offered("queue", "re") == {"release", "requeue"}
     assert offered("dest", "") == {"list", "show", "suspend", "resume", "reset"}
