@@ -111,7 +111,8 @@ static bool read_json(struct log_line *l, const char *s, const char *end)
 		struct log_field name, f;
 		s = skip_blanks(s + 1, end);
 		s = read_value(s, end, ":,", LOG_QUOTED_JSON, &name);
-		if (!s || s >= end || *s != ':')
+		s = s ? skip_blanks(s, end) : end;
+		if (s >= end || *s != ':')
 			return false;
 		s = read_value(skip_blanks(s + 1, end), end, ",}", LOG_QUOTED_JSON, &f);
 		f.key = name.text;
@@ -146,6 +147,7 @@ bool log_line_read(struct log_line *l, const char *text, size_t len, int64_t wri
 	l->event = NULL;
 	while (end > text && (end[-1] == '\r' || end[-1] == ' '))
 		end--;
+	text = skip_blanks(text, end);
 	if (text < end && *text == '{')
 		return read_json(l, text, end);
 	size_t stamp = log_stamp_read(text, (size_t)(end - text), written_ms, &l->wall_ms);

@@ -226,6 +226,42 @@ static void what_is_none_of_ours_is_left_out(void **state)
 		assert_false(reads(lines[i], &l));
 }
 
+/* In memory that ends where the line does, for the sanitizer. */
+static void read_cut(const char *line, size_t len)
+{
+	struct log_line l;
+	struct buf value = {0};
+	char *cut = malloc(len + 1);
+	assert_non_null(cut);
+	memcpy(cut + 1, line, len);
+	cut[0] = '\n';
+	if (log_line_read(&l, cut + 1, len, (int64_t)WHEN_S * 1000))
+		for (int i = 0; i < l.n; i++)
+			log_field_put(&l.field[i], &value);
+	buf_fini(&value);
+	free(cut);
+}
+
+static void a_line_may_be_cut_anywhere(void **state)
+{
+	(void)state;
+	static const char *const lines[] = {
+		"2026-01-02T03:04:05.678Z info sent id=0ID to=\"a\\\"b\\x41\" reply=\"250 \\\\\"",
+		"{\"time\":\"2026-01-02T03:04:05.678Z\",\"event\":\"sent\",\"n\":3,\"to\":"
+		"\"\\u0041\\\"\"}",
+		"Jan  2 03:04:05 host sluice/smtp[1]: 0ID: to=<a@b>, relay=none, delay=0, "
+		"delays=0/0/0/0, dsn=2.0.0, status=sent (250 ok)",
+		"Jan  2 03:04:05 host sluice/smtpd[1]: NOQUEUE: reject: RCPT from unknown[::1]: "
+		"550 "
+		"5.1.1 <a@b>: no; from=<> to=<a@b> proto=ESMTP helo=<x>",
+		"Jan  2 03:04:05 host sluice/relay[1]: warning: host host=a state=out reason=b c=d",
+		"2026-01-02T03:04:05+01:00 host sluice[1]: info done id=0ID age=1",
+	};
+	for (size_t i = 0; i < sizeof lines / sizeof lines[0]; i++)
+		for (size_t len = 0; len <= strlen(lines[i]); len++)
+			read_cut(lines[i], len);
+}
+
 int main(void)
 {
 	setenv("TZ", "UTC", 1);
@@ -237,6 +273,7 @@ int main(void)
 		cmocka_unit_test(syslogd_puts_a_head_before_each_form),
 		cmocka_unit_test(a_time_without_a_year_is_the_last_such),
 		cmocka_unit_test(what_is_none_of_ours_is_left_out),
+		cmocka_unit_test(a_line_may_be_cut_anywhere),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
