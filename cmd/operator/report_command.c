@@ -110,7 +110,7 @@ static bool report(struct conf *conf, struct wanted *w)
 		w->frame.hostname = conf->own_name;
 		w->frame.waiting = ask_shape(conf, w, &waiting) ? buf_cstr(&waiting) : NULL;
 		(w->json ? report_print_json : report_print_text)(&out, &count, &w->frame);
-		fwrite(buf_data(&out), 1, buf_len(&out), stdout);
+		fputs(buf_cstr(&out), stdout);
 	}
 	buf_fini(&out);
 	buf_fini(&waiting);

@@ -192,12 +192,12 @@ static bool tell(struct tracing *t)
 			found = true;
 			trace_tell(&out, m, trace_find_session(&t->find, m), known, t->json);
 		}
-		fwrite(buf_data(&out), 1, buf_len(&out), stdout);
+		fputs(buf_cstr(&out), stdout);
 		buf_clear(&out);
 		free(now);
 	}
 	trace_tell_loose(&out, &t->find.loose, t->json);
-	fwrite(buf_data(&out), 1, buf_len(&out), stdout);
+	fputs(buf_cstr(&out), stdout);
 	buf_fini(&out);
 	if (t->find.dropped > 0)
 		fprintf(stderr,
