@@ -30,7 +30,7 @@ void log_begin(struct buf *to, const struct log_record *r)
 
 /* "2026-01-02T03:04:05.678Z". The C library takes a lock for the calendar: once a second is
  * enough. */
-static void append_time(struct buf *to, int64_t wall_ms)
+void log_put_time(struct buf *to, int64_t wall_ms)
 {
 	static _Thread_local char text[32];
 	static _Thread_local time_t of = -1;
@@ -93,7 +93,7 @@ void log_format_text(struct buf *to, const struct log_record *r)
 {
 	log_begin(to, r);
 	if (!r->syslog) {
-		append_time(to, r->wall_ms);
+		log_put_time(to, r->wall_ms);
 		buf_puts(to, " ");
 	}
 	buf_puts(to, log_level_name(r->level));
@@ -137,7 +137,7 @@ void log_format_json(struct buf *to, const struct log_record *r)
 {
 	log_begin(to, r);
 	buf_puts(to, "{\"time\":\"");
-	append_time(to, r->wall_ms);
+	log_put_time(to, r->wall_ms);
 	buf_printf(to, "\",\"level\":\"%s\",\"event\":", log_level_name(r->level));
 	log_json_string(to, r->event);
 	for (int i = 0; i < r->npair; i++) {

@@ -36,6 +36,9 @@ const char *log_value(const struct log_record *, const char *key, const char *wi
 void log_begin(struct buf *, const struct log_record *);
 /* What each line begins with for syslog: its level as a digit. */
 
+void log_put_time(struct buf *, int64_t wall_ms);
+/* "2026-01-02T03:04:05.678Z". */
+
 void log_format_text(struct buf *, const struct log_record *);
 void log_format_json(struct buf *, const struct log_record *);
 int log_format_postfix(struct buf *, const struct log_record *);

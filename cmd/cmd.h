@@ -30,10 +30,11 @@
  *	relay/            sluice serve: the parts in the order in which they start and stop (server),
  *	                  how it ends (ending), the successor (handover), what it replies (requests).
  *	                  On all above
+ *	logs/             the log read again: log_pass is its front page. On text
  *	operator/         subcommands that ask a relay: client is their side of the socket; offline does
- *	                  the same while no relay is running. On control, confine
- *	local/            subcommands that need no relay: check, config, dkim, import-postfix, passwd,
- *	                  route, sim, tls. On text, watch
+ *	                  the same while no relay is running; trace, report. On control, confine, logs
+ *	local/            subcommands that need no relay: check, config, dkim, import-postfix, login,
+ *	                  passwd, route, sim, tls. On text, watch
  *	sink/             sluice sink
  *
  * THREAD     Main, which has a loop of its own in serve and in sink.
@@ -62,7 +63,9 @@ int cmd_node(int argc, char **argv);
 int cmd_user(int argc, char **argv);
 int cmd_milter(int argc, char **argv);
 int cmd_verify(int argc, char **argv);
-int cmd_node(int argc, char **argv);
+int cmd_login(int argc, char **argv);
+int cmd_trace(int argc, char **argv);
+int cmd_report(int argc, char **argv);
 int cmd_shape(int argc, char **argv);
 int cmd_explain(int argc, char **argv);
 int cmd_stats(int argc, char **argv);

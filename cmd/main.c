@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "cmd/cmd.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -13,7 +14,8 @@ static const struct command {
 	{"config", "[-c FILE] [-d] [NAME...]", "print settings", cmd_config},
 	{"sendmail", "[-t] [-i] [-f FROM] [RCPT...]", "submit a message from standard input",
 	 cmd_sendmail},
-	{"queue", "list|show|flush|delete|check", "show the queue, and change it", cmd_queue},
+	{"queue", "list|show|flush|hold|release|requeue|delete|bounce|check",
+	 "show the queue, and change it", cmd_queue},
 	{"route", "[--from A] [--json] ADDRESS...", "show what would happen to mail, and why",
 	 cmd_route},
 	{"tls", "[--json] DOMAIN|ADDRESS|HOST...", "what next hops must prove, and whether they do",
@@ -22,6 +24,7 @@ static const struct command {
 	{"dest", "list|show|suspend|resume|reset", "show destinations, and suspend them", cmd_dest},
 	{"verify", "[--from A] [--json] ADDRESS", "ask the next hop whether it takes a recipient",
 	 cmd_verify},
+	{"login", "test [--from A] NEXT-HOP", "does a next hop let us in?", cmd_login},
 	{"user", "list|show|suspend|resume|reset", "show logins, and suspend them", cmd_user},
 	{"milter", "list|show [NAME] [--json]", "filters: whether they answer, and what",
 	 cmd_milter},
@@ -29,6 +32,8 @@ static const struct command {
 	{"shape", "[-s] [-p] [-l] [QUEUE...]", "which destinations mail waits for, since when",
 	 cmd_shape},
 	{"explain", "ID|SITE [--json]", "what holds mail back, and until when", cmd_explain},
+	{"trace", "ADDRESS|ID|MESSAGE-ID", "the story of a message, from log and queue", cmd_trace},
+	{"report", "[--day DAY] [--json]", "a day in figures, from the log", cmd_report},
 	{"stats", "[--json|--all]", "print the counters", cmd_stats},
 	{"top", "[-d TIME] [-n COUNT]", "the same, live, with rates", cmd_top},
 	{"reload", "", "have the relay read its configuration again", cmd_reload},
@@ -41,16 +46,22 @@ static const struct command {
 	{"sim", "SCENARIO [--seed N] [--json]", "run the scheduler under a virtual clock", cmd_sim},
 };
 
-enum { COMMANDS = sizeof commands / sizeof *commands };
+enum { COMMANDS = sizeof commands / sizeof *commands, ARGUMENTS_WIDTH = 30 };
 
 static void print_commands(FILE *to)
 {
 	fputs("usage: sluice COMMAND [ARGUMENT...]\n\n", to);
-	for (int i = 0; i < COMMANDS; i++)
-		fprintf(to, "  %-14s %-30s %s\n", commands[i].name, commands[i].arguments,
-			commands[i].summary);
+	for (int i = 0; i < COMMANDS; i++) {
+		bool fits = strlen(commands[i].arguments) <= ARGUMENTS_WIDTH;
+		fprintf(to, "  %-14s %-*s", commands[i].name, fits ? ARGUMENTS_WIDTH : 0,
+			commands[i].arguments);
+		if (!fits)
+			fprintf(to, "\n%*s", 2 + 14 + 1 + ARGUMENTS_WIDTH, "");
+		fprintf(to, " %s\n", commands[i].summary);
+	}
 	fputs("\nsluice COMMAND --help says more. Every command takes -c FILE, the configuration:\n"
-	      "by default $SLUICE_CONF, or else /etc/sluice/sluice.conf.\n",
+	      "by default $SLUICE_CONF, or else /etc/sluice/sluice.conf. sluice --version prints\n"
+	      "the version.\n",
 	      to);
 }
 

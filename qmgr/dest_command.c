@@ -113,6 +113,53 @@ static void copy_domains(struct dest_site *to, const struct qmgr *q, const struc
 	}
 }
 
+static bool has_domain(const struct dest_site *s, const char *domain)
+{
+	for (int i = 0; i < s->ndomain; i++)
+		if (strcmp(s->domain[i], domain) == 0)
+			return true;
+	return false;
+}
+
+static void take_domain(struct dest_site *to, char *domain)
+{
+	if (to->ndomain == DEST_DOMAINS_MOST || has_domain(to, domain)) {
+		to->more_domains += to->ndomain == DEST_DOMAINS_MOST;
+		free(domain);
+		return;
+	}
+	to->domain = mem_realloc(to->domain, (size_t)(to->ndomain + 1) * sizeof(char *));
+	to->domain[to->ndomain++] = domain;
+}
+
+/* Where a copied site is found by the site. */
+struct copied {
+	const void *site;
+	struct dest_site *to;
+	UT_hash_handle hh;
+};
+
+/* Of all sites at once: next hops are looked at once, however many sites there are. */
+static void copy_all_domains(struct dest_command *c, const struct qmgr *q)
+{
+	struct copied *by_site = NULL, *found;
+	struct copied *room = mem_zalloc(((size_t)c->nsite + 1) * sizeof *room);
+	for (int i = 0; i < c->nsite; i++) {
+		room[i] = (struct copied){.site = c->site[i].of, .to = &c->site[i]};
+		HASH_ADD_PTR(by_site, site, &room[i]);
+	}
+	for (const struct nexthop *n = q->nexthops; n; n = n->hh.next) {
+		const void *site = nexthop_site(n);
+		if (!site || n->site_name)
+			continue;
+		HASH_FIND_PTR(by_site, &site, found);
+		if (found)
+			take_domain(found->to, nexthop_target(n));
+	}
+	HASH_CLEAR(hh, by_site);
+	free(room);
+}
+
 static bool has_all(const struct dest_command *c, int n)
 {
 	return c->most > 0 && n >= c->most;
@@ -122,6 +169,7 @@ static void add_site(struct dest_command *c, struct qmgr *q, const struct site *
 {
 	c->site = mem_realloc(c->site, (size_t)(c->nsite + 1) * sizeof *c->site);
 	copy_site(&c->site[c->nsite], q, s);
+	c->site[c->nsite].of = s;
 	if (c->name)
 		copy_domains(&c->site[c->nsite], q, s);
 	c->nsite++;
@@ -240,6 +288,8 @@ static void suspend(struct qmgr *q, struct dest_command *c)
 void dest_execute(struct qmgr *q, struct dest_command *c)
 {
 	look_up(q, c);
+	if (c->domains && !c->name)
+		copy_all_domains(c, q);
 	if (c->op == DEST_RESUME)
 		c->found = c->provider ? suspend_end_provider(&q->db, c->provider)
 				       : suspend_end(&q->db, c->name);

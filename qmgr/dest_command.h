@@ -46,6 +46,8 @@ struct dest_host {
 	int64_t round_trip_us, service_us; /* measured; 0: not known */
 };
 
+enum { DEST_DOMAINS_MOST = 100 }; /* of a site, where all sites are listed */
+
 struct dest_site {
 	char *name, *transport;
 	char *provider;	   /* whose its hosts are; or NULL */
@@ -65,8 +67,10 @@ struct dest_site {
 	struct verdict *last;	 /* last failure, or NULL */
 	int nhost;
 	struct dest_host *host;
-	int ndomain; /* where a name was given: domains whose mail, by MX, is known to go there */
+	int ndomain; /* where a name was given, or domains: those whose mail, by MX, is known to go there */
+	int more_domains; /* beyond DEST_DOMAINS_MOST, where all are listed */
 	char **domain;
+	const void *of; /* qmgr's own, of no use to others */
 };
 
 struct dest_suspended {
@@ -85,6 +89,7 @@ struct dest_command {
 	void *owner;
 	bool filters;	 /* the asker's own: which of its parts asked */
 	bool everywhere; /* RESET: of all nodes, which are told what is known now */
+	bool domains;	 /* LIST of all sites: with the domains of each */
 	int most;	 /* LIST: copy no more sites and hosts than so many; 0: all */
 	/* filled by qmgr: */
 	int found;  /* sites, or hosts, or names that were suspended */

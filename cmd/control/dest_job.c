@@ -62,6 +62,7 @@ void dest_job_start(struct request *r, struct loop *loop, struct loop *qmgr, str
 	struct dest_command *c = dest_command_new(dest_args_order(args.verb), args.name, loop, j);
 	c->provider = mem_strdup(args.provider);
 	c->until_ms = until_ms;
+	c->domains = c->op == DEST_LIST && !args.tabs;
 	loop_post(qmgr, &c->note);
 }
 

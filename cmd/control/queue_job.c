@@ -64,6 +64,10 @@ static void not_found(struct queue_job *j, const char *id)
 {
 	j->unmoved[SPOOL_MISSING]++;
 	not_moved(j, id, SPOOL_MISSING);
+	uint64_t number;
+	if (j->args.verb == QUEUE_SHOW && ident_parse(id, &number))
+		control_complain(j->request, "sluice: what has become of it: sluice trace %s\n",
+				 id);
 }
 
 static void ask_by_id(struct queue_job *j)

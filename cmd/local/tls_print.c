@@ -6,6 +6,7 @@
 #include "base/utf8.h"
 #include "cmd/local/sts_trace.h"
 #include "cmd/text/json_put.h"
+#include "cmd/text/moment.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -65,8 +66,9 @@ static void put_certificate(struct buf *to, int n, const struct tls_probe_certif
 	put_clean(to, c->subject);
 	buf_puts(to, "\n      by ");
 	put_clean(to, c->issuer);
-	buf_printf(to, "\n      %s, until %s, ", c->key, c->until);
-	buf_printf(to, c->days < 0 ? "expired\n" : "%d days\n", c->days);
+	buf_printf(to, "\n      %s, until ", c->key);
+	moment_put(to, c->until_ms, false);
+	buf_printf(to, c->days < 0 ? ", expired\n" : ", %d days\n", c->days);
 	if (*c->names) {
 		buf_puts(to, "      names ");
 		put_clean(to, c->names);
@@ -172,6 +174,13 @@ void tls_print_host(struct buf *to, const struct tls_told *t)
 	buf_fini(&says);
 }
 
+static void json_moment(struct buf *to, const char *name, int64_t wall_ms)
+{
+	buf_printf(to, "\"%s\":\"", name);
+	moment_put(to, wall_ms, true);
+	buf_puts(to, "\",");
+}
+
 static void json_certificates(struct buf *to, const struct tls_probe *p)
 {
 	buf_puts(to, "\"chain\":[");
@@ -183,7 +192,7 @@ static void json_certificates(struct buf *to, const struct tls_probe *p)
 		json_put_text(to, "issuer", c->issuer);
 		json_put_text(to, "names", c->names);
 		json_put_text(to, "key", c->key);
-		json_put_text(to, "until", c->until);
+		json_moment(to, "until", c->until_ms);
 		json_put_text(to, "sha256", c->fingerprint);
 		json_put_end(to, '}');
 		buf_puts(to, ",");

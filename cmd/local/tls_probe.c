@@ -55,7 +55,7 @@ static void set_time(struct tls_probe_certificate *c, const X509 *x)
 	int days = 0, seconds = 0;
 	const ASN1_TIME *until = X509_get0_notAfter(x);
 	if (ASN1_TIME_to_tm(until, &tm) == 1)
-		strftime(c->until, sizeof c->until, "%Y-%m-%dT%H:%M:%SZ", &tm);
+		c->until_ms = (int64_t)timegm(&tm) * 1000;
 	if (ASN1_TIME_diff(&days, &seconds, NULL, until) == 1)
 		c->days = seconds < 0 && days == 0 ? -1 : days;
 }

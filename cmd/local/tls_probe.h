@@ -21,8 +21,8 @@ struct tls_probe_certificate {
 	char *names;		/* of subjectAltName, with commas */
 	char *key;		/* "RSA 2048" */
 	char fingerprint[65];
-	char until[24]; /* "2026-11-22T10:00:00Z" */
-	int days;	/* until then; below 0 it has expired */
+	int64_t until_ms; /* wall clock */
+	int days;	  /* until then; below 0 it has expired */
 };
 
 struct tls_probe {

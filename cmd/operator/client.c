@@ -101,9 +101,15 @@ static void show_progress(char *text, size_t len)
 	shown = is;
 }
 
-/* Copy frames until the last; those for standard output into the buffer, where there is one. False:
- * the connection broke off. */
-static bool copy_answer(FILE *from, bool clean, int *status, struct buf *into)
+/* Where an answer goes. */
+struct answer {
+	bool clean;
+	bool quiet;	  /* what is for standard error is dropped */
+	struct buf *into; /* what is for standard output, or NULL */
+};
+
+/* Copy frames until the last. False: the connection broke off. */
+static bool copy_answer(FILE *from, const struct answer *a, int *status)
 {
 	unsigned char head[CONTROL_HEAD], byte;
 	bool ok = false;
@@ -123,11 +129,13 @@ static bool copy_answer(FILE *from, bool clean, int *status, struct buf *into)
 		show_progress(text, to == stderr ? n : 0);
 		if (to == stderr && text[0] == CONTROL_PROGRESS[0])
 			continue;
-		if (into && to == stdout) {
-			buf_append(into, text, n);
+		if (a->into && to == stdout) {
+			buf_append(a->into, text, n);
 			continue;
 		}
-		if (!clean && isatty(fileno(to)))
+		if (a->quiet && to == stderr)
+			continue;
+		if (!a->clean && isatty(fileno(to)))
 			tame(text, n);
 		fwrite(text, 1, n, to);
 	}
@@ -135,8 +143,8 @@ static bool copy_answer(FILE *from, bool clean, int *status, struct buf *into)
 	return ok;
 }
 
-static int ask_at(int fd, const char *spool, int argc, char **argv, bool clean, bool until_closed,
-		  struct buf *into)
+static int ask_at(int fd, const char *spool, int argc, char **argv, const struct answer *a,
+		  bool until_closed)
 {
 	FILE *from = fdopen(fd, "r");
 	if (!from || !send_words(fd, argc, argv, isatty(STDERR_FILENO))) {
@@ -146,7 +154,7 @@ static int ask_at(int fd, const char *spool, int argc, char **argv, bool clean, 
 		return status;
 	}
 	int status = STATUS_UNREACHABLE;
-	if (!copy_answer(from, clean, &status, into))
+	if (!copy_answer(from, a, &status))
 		out_of_reach(spool, "it broke off its answer");
 	while (until_closed && getc(from) != EOF)
 		;
@@ -162,7 +170,8 @@ static int ask(const char *spool, int argc, char **argv, bool clean, bool until_
 	int fd = open_socket(spool);
 	if (fd < 0)
 		return out_of_reach(spool, strerror(errno));
-	return ask_at(fd, spool, argc, argv, clean, until_closed, into);
+	return ask_at(fd, spool, argc, argv, &(struct answer){.clean = clean, .into = into},
+		      until_closed);
 }
 
 int client_run(const char *conf_file, int argc, char **argv)
@@ -175,7 +184,7 @@ int client_run(const char *conf_file, int argc, char **argv)
 	return status;
 }
 
-int client_ask_queue(struct conf *conf, int argc, char **argv, bool clean)
+static int ask_queue(struct conf *conf, int argc, char **argv, const struct answer *a)
 {
 	pid_t child = 0;
 	int fd = open_socket(conf->spool), why = errno;
@@ -183,10 +192,20 @@ int client_ask_queue(struct conf *conf, int argc, char **argv, bool clean)
 		fd = offline_begin(conf, &child);
 	if (fd < 0)
 		return out_of_reach(conf->spool, strerror(why));
-	int status = ask_at(fd, conf->spool, argc, argv, clean, false, NULL);
+	int status = ask_at(fd, conf->spool, argc, argv, a, false);
 	if (child > 0)
 		offline_end(child);
 	return status;
+}
+
+int client_ask_queue(struct conf *conf, int argc, char **argv, bool clean)
+{
+	return ask_queue(conf, argc, argv, &(struct answer){.clean = clean});
+}
+
+int client_ask_queue_into(struct conf *conf, int argc, char **argv, struct buf *to)
+{
+	return ask_queue(conf, argc, argv, &(struct answer){.quiet = true, .into = to});
 }
 
 int client_ask(const char *spool, int argc, char **argv, bool until_closed)

@@ -22,6 +22,10 @@ int client_ask_queue(struct conf *, int argc, char **argv, bool clean);
 /* The same for orders that can be carried out without a relay (offline.h); clean: as
  * client_ask_clean(). */
 
+int client_ask_queue_into(struct conf *, int argc, char **argv, struct buf *to);
+/* The same, but what is for standard output is appended to the buffer, and what is for standard error
+ * is dropped. */
+
 int client_ask_into(const char *spool, int argc, char **argv, struct buf *to);
 /* The same, but what is for standard output is appended to the buffer. */
 

@@ -26,7 +26,9 @@ static const char usage[] =
 	"deferred,\n"
 	"rate, name; up and down choose a destination, Enter shows it; p pauses, q ends.\n"
 	"If the output is not a terminal: the counters of sluice stats, with the change a second.\n"
-	"  -d, --delay TIME   between two screens: 1s by default, at least 100ms\n"
+	"  -d, --delay TIME   between two screens: 1s by default, at least 100ms; a bare number "
+	"is\n"
+	"                     seconds\n"
 	"  -n, --count COUNT  end after so many screens; by default at an interrupt\n";
 
 static const struct option longs[] = {
@@ -275,12 +277,16 @@ static int watch(const struct conf *conf, int64_t delay_ms, int64_t count)
 	return status;
 }
 
+/* A bare number is seconds, as in other programs of that name. */
 static int64_t parse_delay(const struct options *o, const char *text)
 {
 	int64_t ms = 0;
 	struct buf why = {0};
-	if (!conf_amount_parse(CONF_duration, text, &ms, &why) || ms < 100)
+	bool bare = *text && strspn(text, "0123456789") == strlen(text);
+	char *time = mem_printf("%s%s", text, bare ? "s" : "");
+	if (!conf_amount_parse(CONF_duration, time, &ms, &why) || ms < 100)
 		options_wrong(o, "--delay %s: not a time of at least 100ms", text);
+	free(time);
 	buf_fini(&why);
 	return ms;
 }

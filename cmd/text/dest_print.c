@@ -53,10 +53,15 @@ static void put_pace(struct buf *to, const struct dest_site *s)
 
 /* --- a line each */
 
-enum { ALIGNED_MAX = 48 }; /* what is longer pushes its own line only */
+enum {
+	ALIGNED_MAX = 48, /* what is longer pushes its own line only */
+	DOMAINS_SHOWN = 5,
+};
+
+static const char transport_is[] = "transport=";
 
 struct widths {
-	int site, state, host, host_state;
+	int site, transport, state, host, host_state;
 };
 
 static void widen(int *width, size_t len)
@@ -105,19 +110,18 @@ static void measure_host(struct widths *w, const struct dest_host *h)
 	buf_fini(&name);
 }
 
-static struct widths measure(const struct dest_command *c)
+static void measure(const struct dest_command *c, struct widths *w)
 {
-	struct widths w = {0};
 	for (int i = 0; i < c->nsite; i++) {
 		const struct dest_site *s = &c->site[i];
-		widen(&w.site, strlen(s->name));
-		widen(&w.state, state_length(s->state, s->dead_in_ms));
+		widen(&w->site, strlen(s->name));
+		widen(&w->transport, strlen(transport_is) + strlen(s->transport));
+		widen(&w->state, state_length(s->state, s->dead_in_ms));
 		for (int h = 0; h < s->nhost; h++)
-			measure_host(&w, &s->host[h]);
+			measure_host(w, &s->host[h]);
 	}
 	for (int i = 0; i < c->nhost; i++)
-		measure_host(&w, &c->host[i]);
-	return w;
+		measure_host(w, &c->host[i]);
 }
 
 /* Without the blanks that the next column would have needed. */
@@ -162,9 +166,20 @@ static void put_host_line(struct buf *to, const struct dest_host *h, const struc
 	end_line(to);
 }
 
+/* domains=a.test,b.test,...(12) */
+static void put_domains(struct buf *to, const struct dest_site *s)
+{
+	int all = s->ndomain + s->more_domains;
+	for (int i = 0; i < s->ndomain && i < DOMAINS_SHOWN; i++)
+		buf_printf(to, "%s%s", i > 0 ? "," : " domains=", s->domain[i]);
+	if (all > DOMAINS_SHOWN)
+		buf_printf(to, ",...(%d)", all);
+}
+
 static void put_site_line(struct buf *to, const struct dest_site *s, const struct widths *w)
 {
-	buf_printf(to, "%-*s transport=%s ", w->site, s->name, s->transport);
+	int rest = w->transport - (int)strlen(transport_is);
+	buf_printf(to, "%-*s %s%-*s ", w->site, s->name, transport_is, rest, s->transport);
 	put_state_padded(to, s->state, s->dead_in_ms, w->state);
 	buf_printf(to, " window=%-3d busy=%-3d idle=%-3d connecting=%-3d waiting=%-5" PRId64,
 		   s->window, s->busy, s->idle, s->connecting, s->waiting);
@@ -173,6 +188,7 @@ static void put_site_line(struct buf *to, const struct dest_site *s, const struc
 	put_rate(to, s);
 	if (s->provider)
 		buf_printf(to, " provider=%s", s->provider);
+	put_domains(to, s);
 	if (s->pace > 0) {
 		buf_puts(to, " pace=\"");
 		put_pace(to, s);
@@ -218,9 +234,18 @@ static void put_suspended(struct buf *to, const struct dest_suspended *n)
 	buf_puts(to, "\n");
 }
 
+static void put_heading(struct buf *to, const struct widths *w)
+{
+	buf_printf(to, "%-*s %-*s %-*s CONNECTIONS, MAIL, (LAST FAILURE)\n", w->site, "SITE",
+		   w->transport, "TRANSPORT", w->state, "STATE");
+}
+
 void dest_print_list(struct buf *to, const struct dest_command *c)
 {
-	const struct widths w = measure(c);
+	struct widths w = {.site = (int)strlen("SITE")};
+	measure(c, &w);
+	if (c->nsite > 0)
+		put_heading(to, &w);
 	for (int i = 0; i < c->nsite; i++) {
 		put_site_line(to, &c->site[i], &w);
 		for (int h = 0; h < c->site[i].nhost; h++)
@@ -427,6 +452,16 @@ static void json_pace(struct buf *to, const struct dest_site *s)
 	buf_puts(to, "}");
 }
 
+static void json_domains(struct buf *to, const struct dest_site *s)
+{
+	buf_puts(to, ",\"domains\":[");
+	for (int i = 0; i < s->ndomain; i++) {
+		buf_puts(to, i > 0 ? "," : "");
+		log_json_string(to, s->domain[i]);
+	}
+	buf_printf(to, "],\"more_domains\":%d", s->more_domains);
+}
+
 static void json_site(struct buf *to, const struct dest_site *s)
 {
 	buf_puts(to, "{");
@@ -450,6 +485,7 @@ static void json_site(struct buf *to, const struct dest_site *s)
 	json_seconds(to, "dead_for", s->dead_in_ms);
 	json_pace(to, s);
 	json_verdict(to, s->last);
+	json_domains(to, s);
 	buf_puts(to, ",\"hosts\":[");
 	for (int i = 0; i < s->nhost; i++) {
 		buf_puts(to, i > 0 ? "," : "");

@@ -31,6 +31,7 @@ _sluice_values() {
 	--queue) echo "incoming active deferred hold" ;;
 	--site) _sluice_sites ;;
 	--type) echo "rsa2048 ed25519" ;;
+	--day) echo "today yesterday" ;;
 	*) return 1 ;;
 	esac
 }
@@ -43,6 +44,7 @@ _sluice_arguments() {
 	dest/list | dest/show | dest/suspend | dest/resume | dest/reset) _sluice_sites ;;
 	dest/*) _sluice_verbs dest ;;
 	explain/*) _sluice_sites && _sluice_ids ;;
+	trace/*) _sluice_ids ;;
 	shape/*) echo "maildrop incoming active deferred hold" ;;
 	config/*) sluice config 2>/dev/null | cut -d ' ' -f 1 ;;
 	*) _sluice_verbs "$1" ;;
@@ -67,7 +69,7 @@ _sluice() {
 	if [ "$cword" -eq 1 ]; then
 		choice="$(_sluice_commands) --help --version"
 	elif [[ $before == -c || $before == --config || $before == --dir || $before == --plot ||
-		$command/$before == dkim/-o || $before == --output ]]; then
+		$command/$before == dkim/-o || $before == --output || $before == --log ]]; then
 		mapfile -t COMPREPLY < <(compgen -f -- "$word")
 		return
 	elif ! choice=$(_sluice_values "$before"); then

@@ -84,6 +84,9 @@ def test_what_help_says_is_completed(relay, shell):
     for command in sorted(commands):
         options = set(re.findall(r"--[a-z][a-z-]+", text_of(command, "--help")))
         assert offered(command, "--") == options | {"--config", "--help"}, command
+    assert "--version" in text_of("--help")
+    named = re.search(r"(?m)^  queue +(\S+)$", text_of("--help"))[1]
+    assert set(named.split("|")) == offered("queue", "")
     verbs = {"list", "show", "flush", "hold", "release", "requeue", "delete", "bounce", "check"}
     assert offered("queue", "") == verbs and offered("queue", "re") == {"release", "requeue"}
     assert offered("dest", "") == {"list", "show", "suspend", "resume", "reset"}
@@ -91,6 +94,7 @@ def test_what_help_says_is_completed(relay, shell):
     assert offered("shape", "m") == {"maildrop"}
     assert offered("queue", "list", "--site", "") == offered("dest", "show", "") == {relay.site}
     assert offered("explain", "") == {relay.site, *relay.ids}
+    assert offered("trace", "") == set(relay.ids)
     assert offered("queue", "delete", "") == set(relay.ids)
     assert offered("queue", "release", "") == {relay.ids[0]}
     assert "queue.minimal_backoff_time" in offered("config", "queue.")

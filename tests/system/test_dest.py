@@ -35,8 +35,10 @@ def test_a_site_is_listed_with_its_hosts(lab):
     assert site["hosts"][0]["address"] == "127.0.0.1"
     assert site["hosts"][0]["state"] in ("active", "idle", "closed")
     line = relay.command("dest").stdout.splitlines()
-    assert line[0].startswith(name + " transport=smtp alive window=")
-    assert line[1].startswith(f"  127.0.0.1[127.0.0.1]:{sink.port} ")
+    assert re.match(r"SITE +TRANSPORT +STATE +CONNECTIONS, MAIL, \(LAST FAILURE\)$", line[0])
+    assert line[1].startswith(name + " transport=smtp alive window=")
+    assert line[0].index("TRANSPORT") == line[1].index("transport=") and line[0].index("STATE") == line[1].index("alive")
+    assert line[2].startswith(f"  127.0.0.1[127.0.0.1]:{sink.port} ")
     shown = relay.command("dest", "show", name).stdout
     assert "window:" in shown and "connections:" in shown
     assert "host:" in relay.command("dest", "show", "127.0.0.1").stdout
@@ -232,6 +234,29 @@ def test_domains_with_names_of_their_own_on_one_address_share_its_connections(la
     assert len({one.session for one in sink.wait_messages(3)}) == 1
     relay.wait_event("sent", count=3)
     assert [event["relay"].partition("[")[0] for event in relay.events("sent")] == ["mx.a.test", "mx.b.test", "mx.a.test"]
+
+
+def test_a_list_names_the_domains_of_each_site(lab):
+    """Also of many; but of a site by relays none, since all mail of the route goes there."""
+    sink = lab.sink(address="127.0.0.2")
+    names = [f"d{number}.test" for number in range(7)]
+    nsd = lab.nsd({"hosts.test": "mx A 127.0.0.2"} | {name: "@ MX 10 mx.hosts.test." for name in names})
+    config = Config(transports={"smtp": {"port": sink.port}}).resolve_with(nsd)
+    config.dns["allow_loopback"] = True
+    config.routes["fixed.test"] = {"relay": [f"[127.0.0.2]:{sink.port}"]}
+    relay = lab.relay(config)
+    relay.send(recipients=[f"to@{name}" for name in names[:2]] + ["to@fixed.test"])
+    relay.wait_event("sent", count=3)
+    sites = _sites(relay)
+    assert sorted(sites["mx.hosts.test"]["domains"]) == names[:2]
+    assert sites[f"[127.0.0.2]:{sink.port}"]["domains"] == []
+    said = re.search(r"(?m)^mx.hosts.test .* domains=(\S+)", relay.command("dest").stdout)
+    assert sorted(said[1].split(",")) == names[:2]
+    relay.send(recipients=[f"to@{name}" for name in names])
+    relay.wait_event("sent", count=10)
+    said = re.search(r"(?m)^mx.hosts.test .* domains=(\S+)", relay.command("dest").stdout)[1].split(",")
+    assert len(said) == 6 and said[-1] == "...(7)" and set(said[:5]) < set(names)
+    assert sorted(_sites(relay)["mx.hosts.test"]["domains"]) == names
 
 
 def test_a_domain_that_is_suspended_sends_nothing_more(lab):

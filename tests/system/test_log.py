@@ -139,6 +139,11 @@ def test_pflogsumm_adds_up_what_the_ledger_says(lab):
     delivered = sum(stored[i] * len([w for w in to if w in good]) for i, to in traffic.recipients.items())
     delivered += sum(n for i, n in sizes.items() if i not in stored)
     assert totals["bytes delivered"] == ((delivered, " ") if delivered <= 512 << 10 else (delivered >> 10, "k"))
+    report = json.loads(relay.command("report", "--since", "1h", "--top", "99", "--json").stdout)
+    assert report["received"] == totals["received"][0] and report["received_bytes"] == totals["bytes received"][0]
+    assert (report["sent"], report["bounced"]) == (totals["delivered"][0], totals["bounced"][0])
+    assert (report["deferred"], report["rejected"]) == (totals["deferred"][0], totals["rejected"][0])
+    assert {row["name"]: row["messages"] for row in report["senders"]} == dict(traffic.by_sender)
     assert totals["senders"][0] == len(traffic.by_sender)
     assert totals["sending hosts/domains"][0] == 3
     reports = {sender for i, sender in ((i, f"writer{n % 7}@from{n % 3}.test") for n, i in

@@ -11,7 +11,7 @@ import pytest
 from lab.config import Config
 from lab.exim import Exim
 from lab.mailstore import MailStore
-from lab.net import LOOPBACK, open_folder, wait_until
+from lab.net import LOOPBACK, free_port, open_folder, wait_until
 from lab.token_endpoint import TokenEndpoint
 
 SUBMISSION = {
@@ -159,6 +159,60 @@ def test_what_is_not_possible_is_said(lab):
     relay.wait_event("sent", to="to@insecure.test")
     assert b"AUTH" not in clear.plays[0].received
     assert len(relay.events("login", result="refused")) <= 1
+
+
+HELLO = [("send", b"220 x\r\n"), ("expect", rb"EHLO [^\r]*\r\n"), ("send", b"250-x\r\n250 AUTH PLAIN\r\n")]
+AUTH = ("expect", rb"AUTH PLAIN ([^\r]*)\r\n")
+
+
+def _tried(relay, name, *words):
+    """Try the login of a next hop: the exit status, and what was said of the host."""
+    done = relay.command("login", "test", relay.hops[name], *words)
+    assert "Hush" not in done.stdout + done.stderr
+    return done.returncode, done.stdout.partition("\n")[2] or done.stderr
+
+
+def test_a_login_is_tried_without_a_message(lab):
+    folder = lab.enter_context(open_folder("sluice-"))
+    secret = _secret(folder, "secret", "Hush-1\n")
+    echo = base64.b64encode(b"\0ann\0Hush-1")
+    scripts = {
+        "good": _secured(lab, "PLAIN", AUTH, ("send", b"235 2.7.0 welcome\r\n"), ("expect", rb"QUIT\r\n"), ("send", b"221 x\r\n"), ("close",)),
+        "wrong": _secured(lab, "PLAIN", AUTH, ("send", b"535 5.7.8 ask Joe\r\n"), ("drain",)),
+        "later": _secured(lab, "PLAIN", AUTH, ("send", b"454 4.7.0 come back\r\n"), ("drain",)),
+        "clear": [*HELLO, ("drain",)],
+        "insecure": [*HELLO, AUTH, ("send", b"235 ok\r\n"), ("drain",)],
+        "echo": _secured(lab, "PLAIN", AUTH, ("send", b"535 5.7.8 not " + echo + b"\r\n"), ("drain",)),
+        "parrot": _secured(lab, "PLAIN", AUTH, ("send", b"535 5.7.8 ann has not Hush-1\r\n"), ("drain",)),
+        "strange": _secured(lab, "GSSAPI", ("drain",)),
+        "verified": _secured(lab, "PLAIN", ("drain",)),
+    }
+    hosts = {name: lab.script(script) for name, script in scripts.items()}
+    ports = {name: host.port for name, host in hosts.items()} | {"closed": free_port(), "nobody": free_port(), "gone": free_port()}
+    rows = "".join(f"[{name}] ann password:{secret}{' clear' if name == 'insecure' else ''}\n"
+                   for name in ports if name not in ("nobody", "gone"))
+    policy = _secret(folder, "policy", f"[{LOOPBACK}]:{ports['verified']} verify:other.test\n")
+    config = _config(folder, ports, rows + f"[gone] ann password:{folder}/gone\n", tls_policy=[policy])
+    relay = lab.relay(config, start=False)
+    relay.hops = {name: f"[{LOOPBACK}]:{port}" for name, port in ports.items()}
+    said = {name: _tried(relay, name) for name in ports}
+    assert said["good"][0] == 0 and said["good"][1].endswith(": logged in, under TLS\n"), said["good"]
+    play = hosts["good"].plays[0].received
+    assert base64.b64decode(play.partition(b"AUTH PLAIN ")[2].partition(b"\r")[0]) == b"\0ann\0Hush-1"
+    assert play.rstrip().endswith(b"QUIT") and b"MAIL" not in play
+    assert said["insecure"] == (0, said["insecure"][1]) and "logged in, without TLS" in said["insecure"][1]
+    assert said["wrong"][0] == 1 and "refused: 535 5.7.8 ask Joe" in said["wrong"][1]
+    assert said["later"][0] == 75 and "not possible now: 454 4.7.0 come back" in said["later"][1]
+    assert said["clear"][0] == 75 and "STARTTLS" in said["clear"][1] and b"AUTH" not in hosts["clear"].plays[0].received
+    for name in ("echo", "parrot"):
+        assert said[name][0] == 1 and "the password in it" in said[name][1] and echo.decode() not in said[name][1]
+    assert said["strange"][0] == 1 and "no way to log in with a password" in said["strange"][1]
+    assert said["verified"][0] == 75 and b"AUTH" not in hosts["verified"].plays[0].received, said["verified"]
+    assert said["closed"][0] == 75 and "refused" in said["closed"][1]
+    assert said["nobody"][0] == 1 and "no row" in said["nobody"][1]
+    assert said["gone"][0] == 75 and "No such file" in said["gone"][1]
+    for words in (["test"], [], ["x", "y"], ["test", "a", "b"]):
+        assert relay.command("login", *words).returncode == 2
 
 
 def _url(endpoint, name):

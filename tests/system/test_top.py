@@ -116,7 +116,7 @@ def test_top_on_a_terminal(relay):
 
 def test_destinations_are_listed_worst_first_and_aligned(relay):
     def listed():
-        return [line for line in relay.command("dest").stdout.splitlines() if not line.startswith("  ")]
+        return [line for line in relay.command("dest").stdout.splitlines()[1:] if not line.startswith("  ")]
 
     wait_until(lambda: "deferred=2" in listed()[1], 60, "both to be deferred")
     lines = listed()
@@ -127,6 +127,13 @@ def test_destinations_are_listed_worst_first_and_aligned(relay):
     tabs = [line.split("\t") for line in relay.command("dest", "--tabs").stdout.splitlines()]
     assert [row[0] for row in tabs] == [dead, later, taking] and {len(row) for row in tabs} == {11}
     assert [json.loads(line)["site"] for line in relay.command("dest", "--json").stdout.splitlines()][0] == dead
+
+
+def test_a_bare_number_is_seconds(relay):
+    for delay in ("1", "1s", "200ms"):
+        assert relay.command("top", "-d", delay, "-n", "1").returncode == 0, delay
+    for delay in ("0", "0.2", "1x", "", "-1"):
+        assert relay.command("top", "-d", delay, "-n", "1").returncode == 2, delay
 
 
 def test_stats_without_histograms_that_are_empty(lab):

@@ -130,14 +130,16 @@ static void a_field_is_found_whatever_stands_before_it(void **state)
 {
 	(void)state;
 	struct buf b = {0};
-	assert_true(event_field("{ \"a\" : \"x,\\\"}\" , \"b\":12,\"c\":true}", "b", &b));
+#define HEAD "\"time\":\"2026-11-21T00:00:10.000Z\",\"event\":\"sent\","
+	assert_true(event_field("{ " HEAD "\"a\" : \"x,\\\"}\" , \"b\":12,\"c\":true}", "b", &b));
 	assert_string_equal(buf_cstr(&b), "12");
-	assert_true(event_field("{\"a\":\"x,\\\"}\"}", "a", &b));
+	assert_true(event_field("{" HEAD "\"a\":\"x,\\\"}\"}", "a", &b));
 	assert_string_equal(buf_cstr(&b), "x,\"}");
-	assert_false(event_field("{\"a\":\"b\"}", "b", &b));
+	assert_false(event_field("{" HEAD "\"a\":\"b\"}", "b", &b));
 	assert_false(event_field("{\"a\":\"b", "b", &b));
-	assert_false(event_field("{\"a\"", "a", &b));
+	assert_false(event_field("{" HEAD "\"a\"", "a", &b));
 	assert_false(event_field("", "a", &b));
+#undef HEAD
 	buf_fini(&b);
 }
 

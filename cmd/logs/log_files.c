@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: ISC */
+#include "cmd/logs/log_files.h"
+
+#include "base/log_line.h"
+#include "base/mem.h"
+#include "cmd/logs/log_source.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { LINES_LOOKED_AT = 1000 }; /* for the first that is one of ours */
+
+static size_t digits(const char *s)
+{
+	return strspn(s, "0123456789");
+}
+
+/* ".2", "-20261122", "-20261122-10", "-2026-11-22": what rotation puts into a name. Returns what follows
+ * it, or NULL. */
+static const char *skip_rotation(const char *s)
+{
+	if (s[0] == '.' && digits(s + 1) > 0)
+		return s + 1 + digits(s + 1);
+	size_t len = s[0] == '-' ? strspn(s, "-0123456789") : 0;
+	return len > 4 ? s + len : NULL;
+}
+
+static bool is_packed(const char *s)
+{
+	static const char *const ends[] = {"", ".gz", ".zst", ".xz", ".bz2"};
+	for (size_t i = 0; i < sizeof ends / sizeof ends[0]; i++)
+		if (strcmp(s, ends[i]) == 0)
+			return true;
+	return false;
+}
+
+/* NAME.1.gz; or, of a NAME with an extension, sluice.1.log.gz. */
+static bool is_rotated(const char *name, const char *of)
+{
+	const char *extension = strrchr(of, '.'), *rest;
+	size_t whole = strlen(of), stem = extension ? (size_t)(extension - of) : whole;
+	if (strncmp(name, of, whole) == 0 && (rest = skip_rotation(name + whole)) != NULL &&
+	    is_packed(rest))
+		return true;
+	if (!extension || strncmp(name, of, stem) != 0)
+		return false;
+	size_t len = strlen(extension);
+	rest = skip_rotation(name + stem);
+	return rest && strncmp(rest, extension, len) == 0 && is_packed(rest + len);
+}
+
+static int64_t first_time(const char *path, int64_t written_ms, struct buf *error)
+{
+	const char *line;
+	size_t len;
+	int64_t first_ms = written_ms;
+	struct log_line l;
+	struct buf unread = {0}; /* a file that is damaged further on is told of when it is read */
+	struct log_source *s = log_source_open(path, error);
+	if (!s)
+		return -1;
+	for (int i = 0; i < LINES_LOOKED_AT && log_source_line(s, &line, &len); i++) {
+		if (log_line_read(&l, line, len, written_ms)) {
+			first_ms = l.wall_ms;
+			break;
+		}
+	}
+	log_source_close(&s, &unread);
+	buf_fini(&unread);
+	return first_ms;
+}
+
+static void add(struct log_files *f, char *path, struct buf *error)
+{
+	struct stat st;
+	struct log_file one = {.path = path};
+	if (stat(path, &st) != 0) {
+		buf_printf(error, "can't read %s: %s\n", path, strerror(errno));
+		free(path);
+		return;
+	}
+	one.written_ms = (int64_t)st.st_mtim.tv_sec * 1000;
+	one.first_ms = first_time(path, one.written_ms, error);
+	if (one.first_ms < 0) {
+		buf_puts(error, "\n");
+		free(path);
+		return;
+	}
+	f->of = mem_realloc(f->of, ((size_t)f->n + 1) * sizeof *f->of);
+	f->of[f->n++] = one;
+}
+
+static int by_time(const void *a, const void *b)
+{
+	const struct log_file *x = a, *y = b;
+	if (x->first_ms != y->first_ms)
+		return x->first_ms < y->first_ms ? -1 : 1;
+	return x->written_ms < y->written_ms ? -1 : x->written_ms > y->written_ms;
+}
+
+void log_files_find(struct log_files *f, const char *path, struct buf *error)
+{
+	const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+	char *folder = slash ? mem_strndup(path, (size_t)(name - path)) : mem_strdup("./");
+	DIR *d = opendir(folder);
+	add(f, mem_strdup(path), error);
+	for (struct dirent *e; d && (e = readdir(d)) != NULL;)
+		if (is_rotated(e->d_name, name))
+			add(f, mem_printf("%s%s", folder, e->d_name), error);
+	if (d)
+		closedir(d);
+	free(folder);
+	if (f->n > 0)
+		qsort(f->of, (size_t)f->n, sizeof *f->of, by_time);
+}
+
+void log_files_fini(struct log_files *f)
+{
+	for (int i = 0; i < f->n; i++)
+		free(f->of[i].path);
+	free(f->of);
+	*f = (struct log_files){0};
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: ISC */
+#include "cmd/logs/log_pass.h"
+
+#include "base/mem.h"
+#include "cmd/logs/log_source.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Where Debian's syslogd puts what it gets as mail. */
+static const char syslog_file[] = "/var/log/mail.log";
+
+static const char *path_of(const struct conf *c)
+{
+	if (strncmp(c->log, "syslog", 6) == 0)
+		return syslog_file;
+	return strcmp(c->log, "stderr") == 0 ? NULL : c->log;
+}
+
+/* A pipe is read once, a log several times. The file has no name, and is gone with the program. */
+static char *keep_input(void)
+{
+	char piece[64 << 10];
+	FILE *kept = tmpfile();
+	for (size_t n; kept && (n = fread(piece, 1, sizeof piece, stdin)) > 0;)
+		if (fwrite(piece, 1, n, kept) != n)
+			break;
+	if (!kept || fflush(kept) != 0 || ferror(kept)) {
+		fprintf(stderr, "sluice: can't keep standard input: %s\n", strerror(errno));
+		return NULL;
+	}
+	return mem_printf("/dev/fd/%d", fileno(kept));
+}
+
+bool log_pass_files(struct log_files *f, const struct conf *c, const char *path)
+{
+	struct buf error = {0};
+	bool input = path && strcmp(path, "-") == 0;
+	char *kept = input ? keep_input() : NULL;
+	if (input && !kept)
+		return false;
+	path = input ? kept : path ? path : path_of(c);
+	if (path)
+		log_files_find(f, path, &error);
+	else
+		buf_puts(&error, "the log goes to standard error, where it can't be read: say "
+				 "--log FILE, or journalctl -u sluice -o cat | ... --log -\n");
+	for (char *rest = buf_cstr(&error), *line; (line = strsep(&rest, "\n")) && *line;)
+		fprintf(stderr, "sluice: %s\n", line);
+	buf_fini(&error);
+	free(kept);
+	return f->n > 0;
+}
+
+static void read_file(const struct log_file *f, struct log_source *s, struct log_span span,
+		      log_pass_take *take, void *context)
+{
+	const char *text;
+	size_t len;
+	struct log_line l;
+	while (log_source_line(s, &text, &len))
+		if (log_line_read(&l, text, len, f->written_ms) && l.wall_ms >= span.from_ms &&
+		    l.wall_ms < span.to_ms)
+			take(context, &l, text, len);
+}
+
+static void tell_fault(struct log_file *f, const char *error)
+{
+	if (!f->faulty)
+		fprintf(stderr, "sluice: %s\n", error);
+	f->faulty = true;
+}
+
+bool log_pass(struct log_files *f, struct log_span span, log_pass_take *take, void *context)
+{
+	bool good = true;
+	struct buf error = {0};
+	for (int i = 0; i < f->n; i++) {
+		/* What comes next begins before the span: so this has nothing of it. */
+		bool early = i + 1 < f->n && f->of[i + 1].first_ms < span.from_ms;
+		if (early || f->of[i].first_ms >= span.to_ms)
+			continue;
+		struct log_source *s = log_source_open(f->of[i].path, &error);
+		if (s)
+			read_file(&f->of[i], s, span, take, context);
+		if (!s || !log_source_close(&s, &error)) {
+			tell_fault(&f->of[i], buf_cstr(&error));
+			buf_clear(&error);
+			good = false;
+		}
+	}
+	buf_fini(&error);
+	return good;
+}

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: ISC */
+#include "cmd/logs/trace_find.h"
+
+#include "base/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+enum { CONNECTED_MS = 3600 * 1000 }; /* how long before its message a session is looked for */
+
+static void lines_add(struct trace_lines *to, const struct log_line *l, const char *text,
+		      size_t len)
+{
+	if (to->n == to->room) {
+		to->room = to->room ? 2 * to->room : 8;
+		to->of = mem_realloc(to->of, (size_t)to->room * sizeof *to->of);
+	}
+	to->of[to->n++] = (struct trace_line){mem_strndup(text, len), len, l->wall_ms};
+}
+
+static void lines_clear(struct trace_lines *l)
+{
+	for (int i = 0; i < l->n; i++)
+		free(l->of[i].text);
+	l->n = 0;
+}
+
+static void items_free(struct trace_item **all, struct trace_item *item)
+{
+	HASH_DEL(*all, item);
+	lines_clear(&item->lines);
+	free(item->lines.of);
+	free(item);
+}
+
+static struct trace_item *item_get(struct trace_item *all, uint64_t number)
+{
+	struct trace_item *item;
+	HASH_FIND(hh, all, &number, sizeof number, item);
+	return item;
+}
+
+static struct trace_item *item_add(struct trace_find *t, struct trace_item **all, uint64_t number)
+{
+	struct trace_item *item = item_get(*all, number);
+	if (item)
+		return item;
+	item = mem_zalloc(sizeof *item);
+	item->number = number;
+	HASH_ADD(hh, *all, number, sizeof item->number, item);
+	t->learnt = true;
+	return item;
+}
+
+void trace_find_add(struct trace_find *t, uint64_t id)
+{
+	item_add(t, &t->messages, id);
+}
+
+static bool number_of(const struct log_line *l, const char *key, uint64_t *number)
+{
+	char text[IDENT_TEXT] = "";
+	const struct log_field *f = log_line_find(l, key);
+	if (!f || f->len != IDENT_TEXT - 1)
+		return false;
+	memcpy(text, f->text, f->len);
+	return ident_parse(text, number);
+}
+
+/* As it is, in angles as Message-IDs are, or behind the type of an ORCPT. */
+static bool is_value(struct trace_find *t, const struct log_field *f, size_t len)
+{
+	const char *text = f->text;
+	size_t n = f->len;
+	if (f->quoting != LOG_PLAIN) {
+		buf_clear(&t->value);
+		log_field_put(f, &t->value);
+		text = buf_cstr(&t->value);
+		n = buf_len(&t->value);
+	}
+	if (n == len + 2 && text[0] == '<' && text[n - 1] == '>')
+		text++;
+	else if (n > len && text[n - len - 1] == ';')
+		text += n - len;
+	else if (n != len)
+		return false;
+	return strncasecmp(text, t->wanted, len) == 0;
+}
+
+static bool is_wanted(struct trace_find *t, const struct log_line *l)
+{
+	static const char *const keys[] = {"from", "to", "orig_to", "message_id", "user", "login"};
+	size_t len = t->wanted ? strlen(t->wanted) : SIZE_MAX;
+	for (int i = 0; i < l->n; i++) {
+		const struct log_field *f = &l->field[i];
+		if (f->len < len)
+			continue;
+		for (size_t k = 0; k < sizeof keys / sizeof keys[0]; k++)
+			if (strlen(keys[k]) == f->key_len &&
+			    memcmp(keys[k], f->key, f->key_len) == 0 && is_value(t, f, len))
+				return true;
+	}
+	return false;
+}
+
+static void take_first(void *context, const struct log_line *l, const char *text, size_t len)
+{
+	struct trace_find *t = context;
+	uint64_t id;
+	if (!is_wanted(t, l))
+		return;
+	if (number_of(l, "id", &id))
+		trace_find_add(t, id);
+	else
+		lines_add(&t->loose, l, text, len);
+}
+
+/* What was made of a message that is wanted: the line belongs to both. */
+static struct trace_item *take_offspring(struct trace_find *t, const struct log_line *l,
+					 const char *text, size_t len)
+{
+	static const char *const keys[] = {"report_of", "archive_of", "refilter_of"};
+	uint64_t id, of;
+	struct trace_item *m, *made;
+	for (size_t i = 0; i < sizeof keys / sizeof keys[0]; i++) {
+		if (!number_of(l, keys[i], &of) || !(m = item_get(t->messages, of)) ||
+		    m->reported || !number_of(l, "id", &id))
+			continue;
+		lines_add(&m->lines, l, text, len);
+		made = item_add(t, &t->messages, id);
+		made->reported = true;
+		return made;
+	}
+	return NULL;
+}
+
+static void take_known(void *context, const struct log_line *l, const char *text, size_t len)
+{
+	struct trace_find *t = context;
+	uint64_t id, session = 0;
+	bool queued = log_line_is(l, "queued"), of_session = number_of(l, "session", &session);
+	if (!number_of(l, "id", &id)) {
+		struct trace_item *s = of_session ? item_get(t->sessions, session) : NULL;
+		if (s)
+			lines_add(&s->lines, l, text, len);
+		return;
+	}
+	struct trace_item *m = queued ? take_offspring(t, l, text, len) : NULL;
+	if (!m)
+		m = item_get(t->messages, id);
+	if (!m)
+		return;
+	lines_add(&m->lines, l, text, len);
+	if (of_session && queued) {
+		m->session = session;
+		item_add(t, &t->sessions, session);
+	}
+}
+
+static int by_number(const struct trace_item *a, const struct trace_item *b)
+{
+	return a->number < b->number ? -1 : a->number > b->number;
+}
+
+static void keep_latest(struct trace_find *t)
+{
+	HASH_SORT(t->messages, by_number);
+	while ((int)HASH_COUNT(t->messages) > t->most) {
+		items_free(&t->messages, t->messages);
+		t->dropped++;
+	}
+}
+
+/* Nothing was said of a message long before its id was made. */
+static struct log_span span_of(const struct trace_find *t)
+{
+	struct log_span span = t->span;
+	if (t->messages) {
+		int64_t from_ms = ident_time_ms(t->messages->number) - CONNECTED_MS;
+		span.from_ms = from_ms > span.from_ms ? from_ms : span.from_ms;
+	}
+	return span;
+}
+
+static void clear(struct trace_find *t)
+{
+	for (struct trace_item *i = t->messages; i; i = i->hh.next)
+		lines_clear(&i->lines);
+	for (struct trace_item *i = t->sessions; i; i = i->hh.next)
+		lines_clear(&i->lines);
+}
+
+bool trace_find_run(struct trace_find *t, struct log_files *files)
+{
+	bool good = true;
+	if (t->wanted)
+		good = log_pass(files, t->span, take_first, t);
+	keep_latest(t);
+	for (t->learnt = t->messages != NULL; t->learnt;) {
+		t->learnt = false;
+		clear(t);
+		good = log_pass(files, span_of(t), take_known, t) && good;
+	}
+	HASH_SORT(t->messages, by_number);
+	return good;
+}
+
+const struct trace_item *trace_find_session(const struct trace_find *t, const struct trace_item *m)
+{
+	return m->session ? item_get(t->sessions, m->session) : NULL;
+}
+
+void trace_find_fini(struct trace_find *t)
+{
+	while (t->messages)
+		items_free(&t->messages, t->messages);
+	while (t->sessions)
+		items_free(&t->sessions, t->sessions);
+	lines_clear(&t->loose);
+	free(t->loose.of);
+	buf_fini(&t->value);
+}
