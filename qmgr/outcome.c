@@ -81,7 +81,8 @@ static void tell(const struct message *m, const struct recipient *r, const struc
 		  log_text("%s/%s/%s/%s", log_seconds(of.before_ms), log_seconds(of.queued_ms),
 			   log_seconds(of.setup_ms), log_seconds(of.transmission_us / 1000)),
 		  "dsn", v->dsn, "reply", v->code ? log_text("%d %s", v->code, v->text) : v->text,
-		  "tries", log_number(r->tries), "flow", envelope_flow(m->work.envelope), NULL);
+		  "tries", log_number(r->tries), "flow", envelope_flow(m->work.envelope), "user",
+		  m->work.envelope->user, "client", m->work.envelope->client, NULL);
 	tell_others(m, r, v, c, &of, now_ms);
 }
 

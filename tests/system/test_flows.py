@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: ISC
 """Whose mail it is, and that nobody waits for what another has sent."""
 
+import json
 import re
 import statistics
 import time
@@ -99,3 +100,36 @@ def test_one_message_passes_thousands_of_another_sender(lab):
     print(f"between: {between}; median {statistics.median(waited):.3f} s, worst {max(waited):.3f} s")
     assert max(between) < 40, between
     wait_until(lambda: len(sink.messages) == flood + len(between), timeout=120, what="all of the flood")
+
+
+def _waiting(relay, *words):
+    return sorted(one["user"] for one in map(json.loads, relay.command("queue", "list", "--json", *words).stdout.splitlines()))
+
+
+def test_a_stolen_password_is_answered_by_two_commands(lab):
+    """The login is shut, and what it has sent is held, whatever its senders, after a restart too; others' mail goes on."""
+    sink, relay = _relay(lab, Rule("rcpt", reply="451 4.3.0 come again", pattern="^later@"), flows=[])
+    for sender, login in (("x@one.test", "ann"), ("y@two.test", "ann"), ("z@one.test", "bert")):
+        _send(relay, sender, login=login, to="later@dest.test")
+    relay.wait_event("deferred", count=3)
+    relay.kill()
+    relay.start()
+    assert relay.command("user", "suspend", "ann").returncode == 0
+    assert relay.command("queue", "hold", "--login", "ann").stdout == "2 messages held\n"
+    _send(relay, "z@one.test", login="bert")
+    relay.wait_event("sent", flow="bert", user="bert", client="127.0.0.1")
+    assert _waiting(relay, "--login", "ann") == _waiting(relay, "--queue", "hold", "--client", "127.0.0.0/8", "--flow", "ann") == ["ann", "ann"]
+    assert _waiting(relay, "--queue", "deferred") == ["bert"]
+    assert _waiting(relay, "--client", "192.0.2.1") == _waiting(relay, "--flow", "cora") == []
+    shown = relay.command("queue", "show", relay.events("queued", user="ann")[0]["id"], "--envelope").stdout
+    assert "\nflow:    ann\nuser:    ann\nclient:  127.0.0.1\n" in shown
+    with relay.client() as client:
+        client.greet()
+        client.command(f"AUTH PLAIN {sasl.plain('ann', 'secret')}", 235)
+        client.command("MAIL FROM:<x@one.test>", 550)
+    relay.stop()
+    done = relay.command("queue", "delete", "--login", "ann")  # by its queue on disk
+    assert done.stdout == "2 messages deleted\n", done.stderr
+    relay.start()
+    assert _waiting(relay) == ["bert"]
+    assert len(sink.messages) == 1
