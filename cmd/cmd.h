@@ -59,6 +59,7 @@ int cmd_dkim(int argc, char **argv);
 int cmd_dest(int argc, char **argv);
 int cmd_node(int argc, char **argv);
 int cmd_user(int argc, char **argv);
+int cmd_flow(int argc, char **argv);
 int cmd_verify(int argc, char **argv);
 int cmd_node(int argc, char **argv);
 int cmd_shape(int argc, char **argv);

@@ -22,6 +22,8 @@ static const struct command {
 	{"dest", "list|show|suspend|resume|reset", "show destinations, and suspend them", cmd_dest},
 	{"verify", "[--from A] [--json] ADDRESS", "ask the next hop whether it takes a recipient",
 	 cmd_verify},
+	{"flow", "list|show|suspend|resume|reset", "show whose mail waits, and suspend it",
+	 cmd_flow},
 	{"user", "list|show|suspend|resume|reset", "show logins, and suspend them", cmd_user},
 	{"node", "list|drain|adopt|retire", "the machines of the cluster", cmd_node},
 	{"shape", "[-s] [-p] [-l] [QUEUE...]", "which destinations mail waits for, since when",

@@ -125,6 +125,8 @@ void outcome_apply(struct message *m, uint32_t recipient, struct verdict *v,
 	r->last = verdict_ref(v);
 	count(v->class, context->transport);
 	tell(m, r, v, context);
+	flow_tallies_count(&m->qmgr->tallies, envelope_flow(m->work.envelope), v->class,
+			   clock_wall_ms());
 	if (v->class == VERDICT_SENT) {
 		r->done = true;
 		if (!context->dsn_passed_on)

@@ -3,6 +3,7 @@
 
 #include "cmd/cmd.h"
 #include "cmd/control/dest_job.h"
+#include "cmd/control/flow_job.h"
 #include "cmd/control/explain_job.h"
 #include "cmd/watch/kept_file.h"
 #include "cmd/control/queue_job.h"
@@ -83,6 +84,11 @@ static void user(struct server *s, struct request *r)
 	user_job_start(r, s->loop, limiter_loop(s->limiter), cluster_of(s));
 }
 
+static void flow(struct server *s, struct request *r)
+{
+	flow_job_start(r, s->loop, qmgr_loop(s->qmgr));
+}
+
 static void verify(struct server *s, struct request *r)
 {
 	verify_job_start(r, s->loop, qmgr_loop(s->qmgr));
@@ -105,18 +111,11 @@ void requests_handle(void *owner, struct request *r)
 	static const struct {
 		const char *word;
 		void (*handle)(struct server *, struct request *);
-	} table[] = {{"stats", stats_job_start},
-		     {"reload", reload},
-		     {"stop", stop},
-		     {"queue", queue},
-		     {"restart", restart},
-		     {"ping", ping},
-		     {"dest", dest},
-		     {"shape", shape},
-		     {"explain", explain},
-		     {"user", user},
-		     {"verify", verify},
-		     {"node", node_job_start}};
+	} table[] = {
+		{"stats", stats_job_start}, {"reload", reload}, {"stop", stop}, {"queue", queue},
+		{"restart", restart},	    {"ping", ping},	{"dest", dest}, {"shape", shape},
+		{"explain", explain},	    {"user", user},	{"flow", flow}, {"verify", verify},
+		{"node", node_job_start}};
 	for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
 		if (r->argc > 0 && strcmp(r->argv[0], table[i].word) == 0) {
 			table[i].handle(owner, r);
@@ -214,6 +213,9 @@ void requests_receive(void *server, struct note *note)
 			queue_job_sites((struct dest_command *)note);
 		else
 			dest_job_answer((struct dest_command *)note);
+		break;
+	case FLOW_COMMAND:
+		flow_job_answer((struct flow_command *)note);
 		break;
 	case MAILDROP_SHAPE:
 		shape_job_maildrop((struct maildrop_shape *)note);

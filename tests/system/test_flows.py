@@ -133,3 +133,53 @@ def test_a_stolen_password_is_answered_by_two_commands(lab):
     relay.start()
     assert _waiting(relay) == ["bert"]
     assert len(sink.messages) == 1
+
+
+def _flow(relay, name):
+    return json.loads(relay.command("flow", "show", name, "--json").stdout)
+
+
+def test_a_suspended_flow_waits_and_no_other(lab):
+    """Its mail is taken and waits, after a restart too, and explain says why; another's goes on; resumed, it is sent at once."""
+    sink, relay = _relay(lab, flows=[])
+    assert relay.command("flow", "resume", "red").returncode == 1
+    assert relay.command("flow", "suspend", "red").stdout == "red suspended\n"
+    _send(relay, "x@other.test", b"red")
+    message = relay.wait_event("deferred", flow="red")["id"]
+    assert "the flow is suspended by the operator" in relay.events("deferred", id=message)[0]["reply"]
+    relay.kill()
+    relay.start()
+    assert relay.command("flow", "list").stdout.startswith("red suspended weight=1 ")
+    relay.command("queue", "flush", "--all")
+    relay.wait_event("deferred", flow="red", count=2)
+    assert "the flow is suspended by the operator" in relay.command("explain", message).stdout
+    assert relay.command("dest", "list").stdout.count("suspended") == 0
+    _send(relay, "x@other.test", b"blue")
+    relay.wait_event("sent", flow="blue")
+    assert not relay.events("sent", flow="red")
+    assert relay.command("flow", "resume", "red").stdout == "red resumed\n"
+    relay.wait_event("sent", flow="red")
+    wait_until(lambda: _flow(relay, "red")["sent"] == 1 and _flow(relay, "red")["messages"] == 0, what="red is done")
+    assert relay.command("flow", "reset", "red").stdout == "red reset\n"
+    assert relay.command("flow", "show", "red").returncode == 1
+    assert len(sink.messages) == 2
+    assert [event["state"] for event in relay.events("flow", flow="red")] == ["suspended", "suspended", "resumed"]
+
+
+def test_what_waits_in_memory_leaves_when_its_flow_is_suspended(lab):
+    """And it does so by itself when the time is over that the operator has said."""
+    sink, relay = _relay(lab, Rule("end", delay=0.1, pattern=""), flows=[], smtp={"destination_concurrency_limit": 1})
+    for _ in range(40):
+        _send(relay, "x@other.test", b"red")
+    wait_until(lambda: _flow(relay, "red")["sending"] > 0, what="red on its way")
+    relay.command("flow", "suspend", "red", "--for", "365d")
+    wait_until(lambda: _flow(relay, "red")["messages"] == 0, what="red gone from memory")
+    sent = _flow(relay, "red")["sent"]
+    assert sent < 40, "the next hop is too fast for this test"
+    _send(relay, "x@other.test", b"blue")
+    relay.wait_event("sent", flow="blue")
+    assert _flow(relay, "red")["sent"] == sent
+    relay.command("flow", "suspend", "red", "--for", "1s")
+    relay.wait_event("flow", flow="red", state="resumed")
+    relay.wait_event("sent", flow="red", count=40)
+    assert len(sink.messages) == 41
