@@ -4,6 +4,7 @@
 import json
 import re
 import statistics
+import threading
 import time
 
 from lab import sasl
@@ -183,3 +184,49 @@ def test_what_waits_in_memory_leaves_when_its_flow_is_suspended(lab):
     relay.wait_event("flow", flow="red", state="resumed")
     relay.wait_event("sent", flow="red", count=40)
     assert len(sink.messages) == 41
+
+
+def _in_queue(relay, queue):
+    return len(relay.command("queue", "list", "--queue", queue, "--json").stdout.splitlines())
+
+
+def _flooded(lab, share):
+    """Twenty may be in work, and a host keeps all that one sender has in it; one more of it waits."""
+    gate, sink = threading.Event(), lab.sink()
+    stuck = lab.sink(Rule("end", pattern="", gate=gate))
+    config = Config({"flow_header": "X-Tenant"}, queue={"message_active_limit": 20, "in_flow_delay": "10s"}).route_all_to(sink.port)
+    config.routes["stuck.test"] = {"relay": [f"[127.0.0.1]:{stuck.port}"]}
+    config.extra = f'flow "*" {{ share = {share} }}\n'
+    relay = lab.relay(config)
+    held = 20 * share // 100
+    for number in range(held + 1):
+        _send(relay, "x@other.test", b"red", to=f"r{number}@stuck.test")
+    wait_until(lambda: (_in_queue(relay, "active"), _in_queue(relay, "incoming")) == (held, 1), what="a flow at its share")
+    return gate, stuck, relay
+
+
+def test_a_flood_leaves_room_for_the_next_sender(lab):
+    """Nine tenths of the active queue are all that one flow may fill: another's mail goes on, and only the flood's clients are slowed down."""
+    gate, stuck, relay = _flooded(lab, 90)
+    with relay.client(timeout=60) as flood:
+        flood.greet()
+        flood.command("MAIL FROM:<x@other.test>")
+        flood.command("RCPT TO:<late@stuck.test>")
+        flood.command("DATA", 354)
+        flood.send(_content(b"red") + b".\r\n")
+        _send(relay, "y@other.test", b"blue")
+        relay.wait_event("sent", flow="blue")
+        assert len(relay.events("queued", flow="red")) == 19, "the flood was not slowed down"
+        gate.set()
+        flood.expect(250)
+    stuck.wait_messages(20)
+
+
+def test_without_a_share_a_flood_leaves_no_room(lab):
+    gate, stuck, relay = _flooded(lab, 100)
+    _send(relay, "y@other.test", b"blue")
+    wait_until(lambda: _in_queue(relay, "incoming") == 2, what="the other sender's message, which waits")
+    assert not relay.events("sent")
+    gate.set()
+    relay.wait_event("sent", flow="blue")
+    stuck.wait_messages(21)
