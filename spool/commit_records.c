@@ -44,7 +44,7 @@ static void point_to(struct content_place *where, const struct place *content)
 /* Nothing waits that may go first. */
 static bool may_be_next(struct spool *s, const struct envelope *e)
 {
-	return inflow_may(&s->incoming, runner_row(s, e), s->credit) &&
+	return inflow_may(&s->incoming, places_row(s, e), s->credit) &&
 	       !inflow_first(&s->incoming, s->credit);
 }
 
@@ -67,7 +67,7 @@ static bool add_store(struct spool *s, struct op *op, struct buf *payload)
 		    replicate_may_start(s, store);
 	if (!op->first)
 		return true;
-	runner_take_place(s, inflow_row_of(envelope_flow(store->envelope)));
+	places_take(s, inflow_row_of(envelope_flow(store->envelope)));
 	return add_start(s, op, id, payload);
 }
 

@@ -98,7 +98,7 @@ static void wait_for_turn(struct spool *s, struct stub *stub, const struct spool
 		stub->held = store->envelope->held;
 		stub_enter(s, stub, STUB_ADOPTED);
 	} else {
-		uint16_t row = runner_row(s, store->envelope);
+		uint16_t row = places_row(s, store->envelope);
 		stub->site = store->envelope->held ? 0 : (uint32_t)row & SPOOL_SITE_MAX;
 		stub_enter(s, stub, store->envelope->held ? STUB_HELD : STUB_INCOMING);
 		s->more |= s->credit > 0;
@@ -332,7 +332,7 @@ void effect_refused(struct spool *s, struct op *op)
 {
 	assert(op->kind == OP_STORE);
 	if (op->first)
-		runner_give_place_back(s, row_of(op)); /* taken when the batch was put together */
+		places_give_back(s, row_of(op)); /* taken when the batch was put together */
 	if (op->replaces)
 		op->replaces->releasing = false;
 	if (op->store->file)
@@ -349,7 +349,7 @@ void effect_withdraw(struct spool *s, struct op *op)
 	struct op *finish = commit_add(s, OP_FINISH, stub_of(s, op));
 	assert(!finish->worked);
 	if (op->first)
-		runner_give_place_back(s, row_of(op));
+		places_give_back(s, row_of(op));
 	/* The file stays until that record is synced. */
 	if (op->store->file)
 		content_unref(spool_file_content(&op->store->file));

@@ -42,15 +42,6 @@ static void give_up(struct spool *s, struct stub *stub)
 	stub_enter(s, stub, STUB_DEFERRED);
 }
 
-uint16_t runner_row(struct spool *s, const struct envelope *e)
-{
-	const char *flow = envelope_flow(e);
-	uint16_t row = inflow_row_of(flow);
-	inflow_know(&s->incoming, row, conf_flow_find(s->conf, flow));
-	inflow_know(&s->incoming, 0, s->conf->flow);
-	return row;
-}
-
 static void start(struct spool *s, struct stub *stub)
 {
 	struct envelope *e = fetch_envelope(stub);
@@ -69,21 +60,8 @@ static void start(struct spool *s, struct stub *stub)
 	if (stub->state == STUB_INCOMING)
 		inflow_served(&s->incoming, stub->site);
 	stub_enter(s, stub, STUB_ACTIVE);
-	stub->site = (uint32_t)runner_row(s, e) & SPOOL_SITE_MAX;
-	runner_take_place(s, stub->site);
-}
-
-void runner_take_place(struct spool *s, uint16_t row)
-{
-	assert(s->credit > 0);
-	s->credit--;
-	inflow_hold(&s->incoming, row);
-}
-
-void runner_give_place_back(struct spool *s, uint16_t row)
-{
-	s->credit++;
-	inflow_let_go(&s->incoming, row);
+	stub->site = (uint32_t)places_row(s, e) & SPOOL_SITE_MAX;
+	places_take(s, stub->site);
 }
 
 void runner_run(struct spool *s)

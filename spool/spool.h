@@ -19,7 +19,7 @@
  *	commit.c              one batch               segment.c          one file of the log
  *	commit_records.c      its records             journal.c          the files in a row
  *	effect.c              what follows from it            journal_collect.c  those that go
- *	inflow.c              whose is next
+ *	inflow.c              whose is next           places.c           who has places in work
  *	runner.c              due messages            lane.c             the end of one row of them
  *	operator.c            its commands            survey.c           what is wrong in a segment
  *	compact.c             make room               catalog.c          the messages by id

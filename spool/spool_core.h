@@ -127,11 +127,11 @@ void quarantine_file(const struct spool *, int folder, const char *name, const c
 /* Log it and move the whole file there, beside what has that name already. Any thread. */
 
 void runner_run(struct spool *);
-uint16_t runner_row(struct spool *, const struct envelope *);
+uint16_t places_row(struct spool *, const struct envelope *);
 /* Of its flow (inflow.h), which has what the configuration says now. */
 
-void runner_take_place(struct spool *, uint16_t row);
-void runner_give_place_back(struct spool *, uint16_t row);
+void places_take(struct spool *, uint16_t row);
+void places_give_back(struct spool *, uint16_t row);
 /* Among the active messages: there is one; it was taken. row: inflow.h. */
 
 int64_t runner_next_ms(const struct spool *);
