@@ -324,7 +324,9 @@
 
 #define CONF_FLOW(P)                                                                               \
 	P(number, weight, "1", 1, 1000, RELOAD, "",                                                \
-	  "Where flows wait for the same destination, or for connections of a transport, each gets as much of these as its weight is of the sum of theirs.")
+	  "Where flows wait for the same destination, or for connections of a transport, each gets as much of these as its weight is of the sum of theirs.") \
+	P(number, share, "90", 1, 100, RELOAD, "",                                                 \
+	  "The percentage of message_active_limit that its messages may come to: none is taken up while it has more for each free place than this leaves to others, so that there is room for the next sender.")
 
 #define CONF_DKIM(P)                                                                               \
 	P(text, selector, "", 0, 63, RELOAD, "",                                                   \
@@ -371,7 +373,7 @@
 	P(number, scale_max_concurrency, "10", 0, 1000000, RELOAD, "",                             \
 	  "A message may have more while it has fewer than this times the free ones: with 10, one message can have 10 of 11.") \
 	P(duration, in_flow_delay, "1s", 0, 10000, RELOAD, "",                                     \
-	  "How long each new message is delayed before it is stored, while message_active_limit messages are active and more wait. 0: not at all.") \
+	  "How long a new message is delayed before it is stored, while messages of its flow wait since that has its share of message_active_limit. 0: not at all.") \
 	P(duration, minimal_backoff_time, "5m", 1, DAYS(30), RELOAD, "",                           \
 	  "The shortest time between attempts.")                                                   \
 	P(duration, maximal_backoff_time, "4000s", 1, DAYS(30), RELOAD, "",                        \

@@ -27,6 +27,8 @@ void envelope_free(struct envelope **ep)
 	free(e->rcpt);
 	free(e->sender);
 	free(e->flow);
+	free(e->user);
+	free(e->client);
 	free(e->envid);
 	free(e);
 	*ep = NULL;
@@ -104,6 +106,14 @@ const char *envelope_flow(const struct envelope *e)
 	if (!e->sender[0])
 		return "<>";
 	return at ? at + 1 : e->sender;
+}
+
+void envelope_came_from(struct envelope *e, const char *user, const char *client)
+{
+	free(e->user);
+	free(e->client);
+	e->user = user ? mem_strdup(user) : NULL;
+	e->client = client ? mem_strdup(client) : NULL;
 }
 
 uint32_t envelope_open(const struct envelope *e)

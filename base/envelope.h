@@ -61,6 +61,8 @@ struct envelope {
 	int64_t due_ms;	    /* wall clock: next attempt; 0 before the first */
 	char *sender;	    /* "" is the null sender */
 	char *flow;	    /* whose mail it is; NULL: as its sender says */
+	char *user;	    /* who logged in, or left it in the maildrop; NULL: nobody did */
+	char *client;	    /* the address that it came from, as text; NULL: none */
 	char *envid;	    /* in xtext as it came, or NULL */
 	uint8_t ret;	    /* enum dsn_ret */
 	uint8_t body;	    /* enum body_type */
@@ -101,6 +103,9 @@ bool envelope_flow_good(const char *name);
 
 const char *envelope_flow(const struct envelope *);
 /* Whose mail it is: the flow that it was accepted for, else the domain of its sender, "<>" if that is the null sender. */
+
+void envelope_came_from(struct envelope *, const char *user, const char *client);
+/* Either may be NULL. */
 
 uint32_t envelope_open(const struct envelope *);
 /* How many recipients are not done. */

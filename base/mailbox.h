@@ -52,6 +52,7 @@ enum note_family {
 	NOTES_OF_NATS_LINK,
 	NOTES_OF_REPLICA,
 	NOTES_OF_NODE,
+	NOTES_OF_FLOW,
 };
 #define NOTES_FROM(family) (1 + ((int)(family) << 8)) /* the family's first type */
 

@@ -62,6 +62,7 @@ int cmd_dest(int argc, char **argv);
 int cmd_node(int argc, char **argv);
 int cmd_user(int argc, char **argv);
 int cmd_milter(int argc, char **argv);
+int cmd_flow(int argc, char **argv);
 int cmd_verify(int argc, char **argv);
 int cmd_login(int argc, char **argv);
 int cmd_trace(int argc, char **argv);

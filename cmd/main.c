@@ -25,6 +25,8 @@ static const struct command {
 	{"verify", "[--from A] [--json] ADDRESS", "ask the next hop whether it takes a recipient",
 	 cmd_verify},
 	{"login", "test [--from A] NEXT-HOP", "does a next hop let us in?", cmd_login},
+	{"flow", "list|show|suspend|resume|reset", "show whose mail waits, and suspend it",
+	 cmd_flow},
 	{"user", "list|show|suspend|resume|reset", "show logins, and suspend them", cmd_user},
 	{"milter", "list|show [NAME] [--json]", "filters: whether they answer, and what",
 	 cmd_milter},

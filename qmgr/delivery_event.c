@@ -75,6 +75,8 @@ static void put_line(struct qmgr *q, struct buf *to, const struct delivery_event
 	put_text(to, "envid", e->envid);
 	put_text(to, "from", e->sender);
 	put_text(to, "flow", envelope_flow(e));
+	put_text(to, "user", e->user);
+	put_text(to, "client", e->client);
 	put_text(to, "to", d->recipient->address);
 	put_text(to, "orig_to", d->recipient->orcpt);
 	put_text(to, "site", d->site);

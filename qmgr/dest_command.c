@@ -220,8 +220,9 @@ static void look_up(struct qmgr *q, struct dest_command *c)
 			add_host(c, q, h);
 	c->found = c->nsite + c->nhost + (c->provider && provider_known(&q->db, c->provider));
 	for (const struct suspended *n = q->db.suspended; n && !c->name; n = n->hh.next)
-		if (!c->provider ||
-		    (n->kind == SUSPEND_PROVIDER && strcmp(n->name, c->provider) == 0))
+		if ((!c->provider && n->kind != SUSPEND_FLOW) ||
+		    (c->provider && n->kind == SUSPEND_PROVIDER &&
+		     strcmp(n->name, c->provider) == 0))
 			add_suspended(c, n);
 }
 
@@ -291,7 +292,7 @@ void dest_execute(struct qmgr *q, struct dest_command *c)
 	if (c->domains && !c->name)
 		copy_all_domains(c, q);
 	if (c->op == DEST_RESUME)
-		c->found = c->provider ? suspend_end_provider(&q->db, c->provider)
+		c->found = c->provider ? suspend_end_one(&q->db, c->provider, SUSPEND_PROVIDER)
 				       : suspend_end(&q->db, c->name);
 	else if (c->op == DEST_SUSPEND)
 		suspend(q, c);

@@ -4,8 +4,10 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "qmgr/dest/site.h"
+#include "qmgr/dest/suspend.h"
 #include "qmgr/reader.h"
 #include "qmgr/router.h"
+#include "qmgr/sched/flow.h"
 #include "qmgr/sched/job.h"
 #include "qmgr/sched/pool.h"
 
@@ -44,6 +46,7 @@ void message_arrived(struct qmgr *q, struct spool_arrival *a)
 {
 	struct message *m = message_new(q, a);
 	m->urgent = a->urgent;
+	m->stopped = suspend_covers_flow(&q->db, m->work.flow->name);
 	free(a);
 	reader_begin(m);
 	message_check(q, m);

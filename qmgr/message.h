@@ -27,6 +27,7 @@ struct message {
 	struct qmgr *qmgr;
 	int64_t taken_ms;  /* wall clock: when the scheduler got it */
 	bool kept;	   /* cancelled: back in the queue, not gone */
+	bool stopped;	   /* its flow was suspended: flow_mail.h */
 	bool reporting;	   /* a report is being stored, or waits for its turn */
 	bool urgent;	   /* the operator wants it tried, whatever its hosts did before */
 	struct site *site; /* whose mail it will be in the queue, or NULL */

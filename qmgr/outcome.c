@@ -81,7 +81,8 @@ static void tell(const struct message *m, const struct recipient *r, const struc
 		  log_text("%s/%s/%s/%s", log_seconds(of.before_ms), log_seconds(of.queued_ms),
 			   log_seconds(of.setup_ms), log_seconds(of.transmission_us / 1000)),
 		  "dsn", v->dsn, "reply", v->code ? log_text("%d %s", v->code, v->text) : v->text,
-		  "tries", log_number(r->tries), "flow", envelope_flow(m->work.envelope), NULL);
+		  "tries", log_number(r->tries), "flow", envelope_flow(m->work.envelope), "user",
+		  m->work.envelope->user, "client", m->work.envelope->client, NULL);
 	tell_others(m, r, v, c, &of, now_ms);
 }
 
@@ -124,6 +125,8 @@ void outcome_apply(struct message *m, uint32_t recipient, struct verdict *v,
 	r->last = verdict_ref(v);
 	count(v->class, context->transport);
 	tell(m, r, v, context);
+	flow_tallies_count(&m->qmgr->tallies, envelope_flow(m->work.envelope), v->class,
+			   clock_wall_ms());
 	if (v->class == VERDICT_SENT) {
 		r->done = true;
 		if (!context->dsn_passed_on)

@@ -11,6 +11,8 @@
 #include "qmgr/dest/provider.h"
 #include "qmgr/dest_command.h"
 #include "qmgr/explain.h"
+#include "qmgr/flow_command.h"
+#include "qmgr/flow_mail.h"
 #include "qmgr/message.h"
 #include "qmgr/nexthop.h"
 #include "qmgr/snapshot.h"
@@ -61,6 +63,15 @@ static void reconfigure(struct qmgr *q, struct conf *conf)
 	give_credit(q);
 }
 
+/* An order of our own has been done, or a list is there. */
+static void take_answer(struct qmgr *q, struct spool_command *c)
+{
+	if (c->op == SPOOL_LIST)
+		flow_mail_listed(q, c);
+	else
+		spool_command_free(&c);
+}
+
 /* False: it is not the spool's. */
 static bool receive_of_spool(struct qmgr *q, struct note *note)
 {
@@ -71,11 +82,9 @@ static bool receive_of_spool(struct qmgr *q, struct note *note)
 	case SPOOL_STORED:
 		message_reported(q, (struct spool_store *)note);
 		return true;
-	case SPOOL_COMMAND: { /* an order of our own has been done */
-		struct spool_command *c = (struct spool_command *)note;
-		spool_command_free(&c);
+	case SPOOL_COMMAND:
+		take_answer(q, (struct spool_command *)note);
 		return true;
-	}
 	case SPOOL_UNPARK:
 		site_called_back(&q->db, (struct spool_unpark *)note);
 		return true;
@@ -143,6 +152,9 @@ static void receive(void *owner, struct note *note)
 		break;
 	case DEST_COMMAND:
 		dest_execute(q, (struct dest_command *)note);
+		break;
+	case FLOW_COMMAND:
+		flow_execute(q, (struct flow_command *)note);
 		break;
 	case VERIFY_ASK:
 		verifier_ask(q, (struct verify *)note);

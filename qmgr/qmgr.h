@@ -35,6 +35,9 @@
  *	report_text.c	the small forms in them: dates, folded lines, xtext
  *	dest_command.c	sluice dest: sites and hosts for the operator
  *	domain_mail.c	where the mail of a domain goes; what waits for one that is suspended
+ *	flow_command.c	sluice flow: whose mail, for the operator
+ *	flow_mail.c	the mail of a flow that is suspended or resumed
+ *	flow_tally.c	what became of the mail of each flow
  *	explain.c	why a message or a site waits; reads only
  *	explain_question.c  question and answer of sluice explain
  *	snapshot.c	the busiest sites, for top and the status page; reads only

@@ -9,6 +9,7 @@
 #include "qmgr/dest/dispatch.h"
 #include "qmgr/dest/pooling.h"
 #include "qmgr/dest_command.h"
+#include "qmgr/flow_mail.h"
 #include "qmgr/message.h"
 #include "qmgr/nexthop.h"
 #include "qmgr/reader.h"
@@ -112,6 +113,11 @@ static void check(struct work *w)
 	message_check(m->qmgr, m);
 }
 
+static void resumed(void *context, const char *flow)
+{
+	flow_mail_release(context, flow);
+}
+
 void qmgr_thread_init(struct qmgr *q, struct conf *conf, struct loop *loop)
 {
 	const struct destdb_thread thread = {.settle = settle,
@@ -120,12 +126,15 @@ void qmgr_thread_init(struct qmgr *q, struct conf *conf, struct loop *loop)
 					     .record = delivered_record,
 					     .overdue = work_is_overdue,
 					     .check = check,
+					     .resumed = resumed,
 					     .context = q};
 	scheduler_init(&q->sched, conf, loop, reader_refill);
 	destdb_init(&q->db, &q->sched, &thread);
 	list_init(&q->to_route);
 	list_init(&q->starved);
 	list_init(&q->unreported);
+	list_init(&q->releases);
+	flow_tallies_init(&q->tallies);
 	verifier_init(&q->verifier);
 	timer_init(&q->collect, collect, q);
 	loop_timer_in(loop, &q->collect, COLLECT_MS);
@@ -150,6 +159,8 @@ void qmgr_thread_fini(struct qmgr *q)
 	nexthop_drop(n);
 	free_messages(q);
 	verifier_drop(q);
+	flow_mail_drop_releases(q);
+	flow_tallies_fini(&q->tallies);
 	assert(list_empty(&q->unreported) && list_empty(&q->starved) && list_empty(&q->to_route));
 	verifier_fini(q);
 	HASH_ITER(hh, q->nexthops, n, next)

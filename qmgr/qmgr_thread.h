@@ -7,6 +7,7 @@
 #define QMGR_QMGR_THREAD_H
 
 #include "qmgr/dest/destdb.h"
+#include "qmgr/flow_tally.h"
 #include "qmgr/qmgr.h"
 #include "qmgr/report_rate.h"
 #include "qmgr/route/route.h"
@@ -31,7 +32,9 @@ struct qmgr {
 	bool resting;	 /* nothing is given to connections any more */
 	struct report_rate reports;
 	struct list unreported; /* struct message whose report waits until others are stored */
-	int storing;		/* reports under way to the spool */
+	struct list releases;	/* struct flow_release: flows that were resumed */
+	struct flow_tallies tallies;
+	int storing; /* reports under way to the spool */
 	struct {
 		uint64_t id;		  /* of the latest; 0: none yet */
 		int64_t unmarked, untold; /* lost, and not told yet in a line, in the log */

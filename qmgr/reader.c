@@ -127,14 +127,15 @@ void reader_begin(struct message *m)
 {
 	const struct envelope *e = m->work.envelope;
 	const struct conf_queue *limits = &m->qmgr->sched.conf->queue;
+	bool shut = e->returned || m->stopped;
 	m->work.rcpt_limit = limits->message_recipient_minimum;
 	for (uint32_t i = 0; i < e->nrcpt; i++) {
 		if (is_open(&e->rcpt[i]))
-			m->work.unread += !e->returned;
+			m->work.unread += !shut;
 		else if (!e->rcpt[i].done)
 			outcome_owe(m, i);
 	}
-	if (e->returned)
+	if (shut)
 		m->next = e->nrcpt;
 	int64_t n = limits->message_recipient_limit - m->qmgr->sched.rcpt_count;
 	n = n > m->work.rcpt_limit ? n : m->work.rcpt_limit;

@@ -8,8 +8,10 @@
 #include "base/mem.h"
 #include "base/metrics.h"
 #include "qmgr/bounce.h"
+#include "qmgr/dest/suspend.h"
 #include "qmgr/outcome.h"
 #include "qmgr/retry.h"
+#include "qmgr/sched/flow.h"
 
 #include <assert.h>
 #include <ctype.h>
@@ -76,7 +78,28 @@ static void finish_round(struct qmgr *q, struct message *m)
 	}
 	e->rounds++;
 	e->due_ms = retry_due_ms(&q->sched.conf->queue, e, now_ms, scheduler_chance(&q->sched));
+	if (m->stopped && !suspend_covers_flow(&q->db, m->work.flow->name))
+		e->due_ms = now_ms; /* it was resumed meanwhile */
 	release(q, m, true);
+}
+
+static bool tried_or_done(const struct message *m, const struct recipient *r)
+{
+	return r->done ||
+	       (r->last && (r->last->class == VERDICT_FAILED || r->last->when_ms >= m->taken_ms));
+}
+
+/* Its flow is suspended: what was not tried in this round waits in the queue. */
+static void put_off(struct message *m)
+{
+	const struct envelope *e = m->work.envelope;
+	const struct outcome_context context = {.untried = true};
+	int64_t until_ms = suspend_flow_until_ms(&m->qmgr->db, m->work.flow->name);
+	struct verdict *why = suspend_verdict("flow", until_ms);
+	for (uint32_t i = 0; i < e->nrcpt; i++)
+		if (!tried_or_done(m, &e->rcpt[i]))
+			outcome_apply(m, i, why, &context);
+	verdict_unref(why);
 }
 
 static void give_up(struct message *m, const char *dsn, const char *why)
@@ -309,6 +332,8 @@ void message_end_round(struct qmgr *q, struct message *m)
 		hold_copy(q, m);
 		return;
 	}
+	if (m->stopped && !m->work.envelope->returned)
+		put_off(m);
 	if (m->work.envelope->returned)
 		give_up(m, "5.0.0", "returned by the postmaster");
 	else if (retry_expired(limits, m->work.envelope, now_ms))

@@ -43,14 +43,15 @@ static void store(struct session *s)
 	reception_store(s, wait_begin(s, &kind, 0));
 }
 
-/* While the scheduler is behind, each sender waits a little before its message is stored, so that
+/* While its flow has its share of the active queue and more, each sender waits a little before its message is stored, so that
  * mail does not come in faster than it goes out. POSTFIX QSHAPE_README, in_flow_delay. */
 static void store_in_time(struct session *s)
 {
 	static const struct wait_kind kind = {
 		.text = "in_flow_delay", .expired = store, .outlives = true, .pause = true};
 	int64_t delay_ms = s->service->conf->queue.in_flow_delay;
-	if (delay_ms > 0 && !s->worker->closing && spool_behind(s->worker->spool))
+	if (delay_ms > 0 && !s->worker->closing &&
+	    spool_behind(s->worker->spool, envelope_flow(reception_envelope(s))))
 		wait_begin(s, &kind, delay_ms);
 	else
 		store(s);

@@ -130,10 +130,9 @@ static struct log_held *hold_log(const struct session *s)
 {
 	const struct reception *t = s->tx;
 	const char *message_id = t->intake.header.id;
-	char client[64];
 	return log_hold(LOG_LEVEL_INFO, "queued", "id", log_id(t->id), "session", log_id(s->number),
-			"client", address_text(&s->peer, client), "from", t->sender, "nrcpt",
-			log_number(t->nrcpt), "size", log_number((int64_t)t->size), "message_id",
+			"client", t->client, "from", t->sender, "nrcpt", log_number(t->nrcpt),
+			"size", log_number((int64_t)t->size), "message_id",
 			*message_id ? message_id : NULL, "helo", s->helo, "user", s->login, "flow",
 			t->flow, "signed", t->passage ? t->passage->signed_by : NULL, NULL);
 }
@@ -209,6 +208,7 @@ void reception_store(struct session *s, uint64_t ticket)
 	struct spool_store *ask = mem_zalloc(sizeof *ask);
 	take_content(t, ask);
 	t->flow = ask->envelope->flow;
+	t->client = ask->envelope->client;
 	t->size = ask->envelope->size;
 	t->nrcpt = ask->envelope->nrcpt;
 	ask->envelope->arrived_ms = clock_wall_ms();
@@ -224,7 +224,7 @@ void reception_store(struct session *s, uint64_t ticket)
 }
 
 /* RFC 5321 4.5.1: a stranger writes to the postmaster, and names nothing. */
-static void name_flow(struct session *s)
+static void name_origin(struct session *s)
 {
 	struct reception *t = s->tx;
 	const struct header_in *header = &t->intake.header;
@@ -234,14 +234,16 @@ static void name_flow(struct session *s)
 		.login = s->login,
 		.sender = t->sender,
 		.client = &s->peer};
+	char client[64];
 	free(t->envelope->flow);
 	t->envelope->flow = flow_name(s->worker->conf, &facts);
+	envelope_came_from(t->envelope, s->login, address_text(&s->peer, client));
 }
 
 enum response reception_end(struct session *s)
 {
 	intake_finish(&s->tx->intake);
 	intake_mark(&s->tx->intake, s->tx->envelope);
-	name_flow(s);
+	name_origin(s);
 	return reception_verdict(s);
 }

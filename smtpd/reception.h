@@ -20,7 +20,8 @@ struct reception {
 	struct spool *spool;
 	struct envelope *envelope; /* NULL while the spool has it, or the passage */
 	struct passage *passage;   /* its way through the stages; NULL: none */
-	const char *flow;	   /* of the envelope, when that is stored */
+	const char *flow;	   /* of the envelope, when that is stored, */
+	const char *client;	   /* likewise */
 	char *sender;		   /* for the log, when the envelope is gone */
 	uint64_t announced;	   /* SIZE, or 0 */
 	uint64_t id, size;

@@ -41,6 +41,13 @@ static void point_to(struct content_place *where, const struct place *content)
 	where->offset = content->offset;
 }
 
+/* Nothing waits that may go first. */
+static bool may_be_next(struct spool *s, const struct envelope *e)
+{
+	return inflow_may(&s->incoming, places_row(s, e), s->credit) &&
+	       !inflow_first(&s->incoming, s->credit);
+}
+
 static bool add_store(struct spool *s, struct op *op, struct buf *payload)
 {
 	struct spool_store *store = op->store;
@@ -55,13 +62,12 @@ static bool add_store(struct spool *s, struct op *op, struct buf *payload)
 	if (!add(s, LANE_MAIN, RECORD_ENVELOPE, id, payload, &op->at))
 		return false;
 	/* Those that wait already go first, and what lies in taken/ has to go from there. */
-	op->first = s->credit > 0 && !s->more && !s->incoming.n && !store->taken &&
+	op->first = !s->more && may_be_next(s, store->envelope) && !store->taken &&
 		    !store->adopted && !store->envelope->held && fence_open() &&
 		    replicate_may_start(s, store);
 	if (!op->first)
 		return true;
-	assert(s->credit > 0);
-	s->credit--;
+	places_take(s, inflow_row_of(envelope_flow(store->envelope)));
 	return add_start(s, op, id, payload);
 }
 

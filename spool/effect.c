@@ -98,9 +98,16 @@ static void wait_for_turn(struct spool *s, struct stub *stub, const struct spool
 		stub->held = store->envelope->held;
 		stub_enter(s, stub, STUB_ADOPTED);
 	} else {
+		uint16_t row = places_row(s, store->envelope);
+		stub->site = store->envelope->held ? 0 : (uint32_t)row & SPOOL_SITE_MAX;
 		stub_enter(s, stub, store->envelope->held ? STUB_HELD : STUB_INCOMING);
 		s->more |= s->credit > 0;
 	}
+}
+
+static uint16_t row_of(const struct op *op)
+{
+	return inflow_row_of(envelope_flow(op->store->envelope));
 }
 
 static struct stub *stub_of(struct spool *s, const struct op *op)
@@ -135,6 +142,7 @@ static void stored(struct spool *s, struct op *op)
 		work_hold(stub->work, &op->start_at);
 		watch_content(stub, content);
 		stub_enter(s, stub, STUB_ACTIVE);
+		stub->site = (uint32_t)row_of(op) & SPOOL_SITE_MAX;
 		post_arrival(s, op, store->envelope, content);
 		store->envelope = NULL;
 	} else {
@@ -324,7 +332,7 @@ void effect_refused(struct spool *s, struct op *op)
 {
 	assert(op->kind == OP_STORE);
 	if (op->first)
-		s->credit++; /* taken for it when the batch was put together */
+		places_give_back(s, row_of(op)); /* taken when the batch was put together */
 	if (op->replaces)
 		op->replaces->releasing = false;
 	if (op->store->file)
@@ -341,7 +349,7 @@ void effect_withdraw(struct spool *s, struct op *op)
 	struct op *finish = commit_add(s, OP_FINISH, stub_of(s, op));
 	assert(!finish->worked);
 	if (op->first)
-		s->credit++;
+		places_give_back(s, row_of(op));
 	/* The file stays until that record is synced. */
 	if (op->store->file)
 		content_unref(spool_file_content(&op->store->file));

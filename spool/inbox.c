@@ -54,7 +54,8 @@ static bool is_damaged(const struct spool *s, const struct stub *stub)
 static void release(struct spool *s, struct spool_release *r)
 {
 	struct stub *stub = active(s, r->id);
-	s->credit++;
+	places_give_back(s, stub->site);
+	stub->site = 0;
 	stub->releasing = true;
 	if (stub->wish != WISH_DELETE && is_damaged(s, stub) &&
 	    quarantine_message(s, stub, "its content is damaged")) {

@@ -19,13 +19,19 @@ enum {
 	SUMMED = 128,
 }; /* of an envelope */
 enum {
-	TLS = 31,
+	TLS = 15,
+	ORIGIN = 16,
 	FLOW = 32,
 	PARTNER = 64,
 	ARCHIVE = 128
 }; /* what the sender wants of TLS, and beside it */
 enum { DONE = 1, ORCPT = 2, VERDICT = 4, DOUBTS = 3 }; /* of a recipient; a shift */
 enum { RECIPIENT_MIN = 10, PARTNER_BYTES = 8 };	       /* bytes */
+
+static bool has_origin(const struct envelope *e)
+{
+	return e->user || e->client;
+}
 
 static void put_head(struct buf *b, const struct envelope *e, const struct content_place *c,
 		     uint32_t generation)
@@ -39,7 +45,7 @@ static void put_head(struct buf *b, const struct envelope *e, const struct conte
 	p[1] = e->ret;
 	p[2] = e->body;
 	p[3] = (uint8_t)(e->tls | (c->partner ? PARTNER : 0) | (e->archive ? ARCHIVE : 0) |
-			 (e->flow ? FLOW : 0));
+			 (e->flow ? FLOW : 0) | (has_origin(e) ? ORIGIN : 0));
 	put_le(p + 4, e->rounds, 4);
 	put_le(p + 8, c->seq, 8);
 	put_le(p + 16, c->offset, 8);
@@ -56,6 +62,12 @@ static void put_partner(struct buf *b, uint64_t id)
 {
 	put_le((uint8_t *)buf_reserve(b, PARTNER_BYTES), id, PARTNER_BYTES);
 	buf_commit(b, PARTNER_BYTES);
+}
+
+static void put_origin(struct buf *b, const struct envelope *e)
+{
+	verdicts_put_text(b, e->user ? e->user : "");
+	verdicts_put_text(b, e->client ? e->client : "");
 }
 
 static void put_recipient(struct buf *b, const struct recipient *r, uint32_t verdict)
@@ -96,6 +108,8 @@ void payload_put_envelope(struct buf *b, const struct envelope *e, const struct 
 		verdicts_put_text(b, e->envid);
 	if (e->flow)
 		verdicts_put_text(b, e->flow);
+	if (has_origin(e))
+		put_origin(b, e);
 	struct verdicts table;
 	verdicts_begin(&table, b);
 	for (uint32_t i = 0; i < e->nrcpt; i++)
@@ -129,6 +143,21 @@ bool payload_get_envelope_head(const void *data, size_t len, struct envelope_hea
 	const bool has_partner = p[3] & PARTNER && len >= PAYLOAD_ENVELOPE_HEAD + PARTNER_BYTES;
 	h->content.partner = has_partner ? get_le(p + PAYLOAD_ENVELOPE_HEAD, PARTNER_BYTES) : 0;
 	return true;
+}
+
+static char *some_text(struct cursor *c)
+{
+	char *text = cursor_text(c);
+	if (text && *text)
+		return text;
+	free(text);
+	return NULL;
+}
+
+static void get_origin(struct cursor *c, struct envelope *e)
+{
+	e->user = some_text(c);
+	e->client = some_text(c);
 }
 
 static bool get_recipient(struct cursor *c, struct envelope *e, struct verdict **table, uint32_t n)
@@ -209,6 +238,8 @@ struct envelope *payload_get_envelope(uint64_t id, const void *data, size_t len)
 		e->envid = cursor_text(&c);
 	if (p[3] & FLOW)
 		e->flow = cursor_text(&c);
+	if (p[3] & ORIGIN)
+		get_origin(&c, e);
 	uint32_t n;
 	struct verdict **table = verdicts_get(&c, &n);
 	uint64_t nrcpt = get_le(p + 48, 4);

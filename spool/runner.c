@@ -17,8 +17,8 @@ enum { FENCE_LOOK_MS = 100 };
 /* Incoming and deferred take turns, so that neither can starve the other. POSTFIX QSHAPE_README. */
 static struct stub *choose(struct spool *s)
 {
-	struct stub *in = due_first(&s->incoming);
-	struct stub *back = due_first(&s->deferred);
+	struct stub *in = inflow_first(&s->incoming, s->credit);
+	struct stub *back = inflow_spare(&s->incoming, s->credit) ? due_first(&s->deferred) : NULL;
 	if (back && (back->due_ms > clock_wall_ms() || atomic_load(&s->draining)))
 		back = NULL;
 	if (in && back) {
@@ -57,9 +57,11 @@ static void start(struct spool *s, struct stub *stub)
 	op->work = mem_zalloc(sizeof *op->work);
 	op->first = stub->state == STUB_INCOMING;
 	op->urgent = stub->urgent;
+	if (stub->state == STUB_INCOMING)
+		inflow_served(&s->incoming, stub->site);
 	stub_enter(s, stub, STUB_ACTIVE);
-	assert(s->credit > 0);
-	s->credit--;
+	stub->site = (uint32_t)places_row(s, e) & SPOOL_SITE_MAX;
+	places_take(s, stub->site);
 }
 
 void runner_run(struct spool *s)
@@ -79,9 +81,10 @@ void runner_run(struct spool *s)
 /* Wall clock, by the queue alone. What is incoming is the concern of `more`, but for the fence. */
 static int64_t due_ms(const struct spool *s)
 {
-	if (s->fenced && due_first(&s->incoming))
+	if (s->fenced && s->incoming.n > 0)
 		return clock_wall_ms();
-	const struct stub *back = due_first(&s->deferred);
+	const struct stub *back =
+		inflow_spare(&s->incoming, s->credit) ? due_first(&s->deferred) : NULL;
 	return back && !atomic_load(&s->draining) ? back->due_ms : INT64_MAX;
 }
 

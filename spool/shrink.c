@@ -24,7 +24,7 @@ void spool_shrink(struct spool *s)
 	if (!half && !gone)
 		return;
 	catalog_shrink(&s->catalog);
-	due_shrink(&s->incoming);
+	inflow_shrink(&s->incoming);
 	due_shrink(&s->deferred);
 	if (gone)
 		stub_pool_fini(&s->stubs);

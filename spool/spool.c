@@ -51,7 +51,7 @@ struct spool *spool_new(struct conf *conf, struct loop *qmgr, struct buf *error)
 	s->closing = false;
 	atomic_init(&s->accepting, true);
 	atomic_init(&s->uncopied, false);
-	atomic_init(&s->behind, false);
+	inflow_init(&s->incoming);
 	return s;
 }
 
@@ -120,7 +120,7 @@ void spool_free(struct spool **sp)
 	stub_pool_fini(&s->stubs);
 	domains_fini(&s->domains);
 	compact_fini(&s->compact);
-	due_fini(&s->incoming);
+	inflow_fini(&s->incoming);
 	due_fini(&s->deferred);
 	parked_fini(&s->parked);
 	journal_fini(&s->journal);
@@ -174,7 +174,7 @@ bool spool_accepting(const struct spool *s)
 	return atomic_load_explicit(&s->accepting, memory_order_relaxed) && fence_open();
 }
 
-bool spool_behind(const struct spool *s)
+bool spool_behind(const struct spool *s, const char *flow)
 {
-	return atomic_load_explicit(&s->behind, memory_order_relaxed);
+	return inflow_behind(&s->incoming, flow);
 }

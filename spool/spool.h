@@ -19,6 +19,7 @@
  *	commit.c              one batch               segment.c          one file of the log
  *	commit_records.c      its records             journal.c          the files in a row
  *	effect.c              what follows from it            journal_collect.c  those that go
+ *	inflow.c              whose is next           places.c           who has places in work
  *	runner.c              due messages            lane.c             the end of one row of them
  *	operator.c            its commands            survey.c           what is wrong in a segment
  *	compact.c             make room               catalog.c          the messages by id
@@ -312,8 +313,8 @@ bool spool_accepting(const struct spool *);
 bool spool_uncopied(const struct spool *);
 /* It is refused since the queue's copy is away (replicate.h). Any thread; a hint. */
 
-bool spool_behind(const struct spool *);
-/* True while messages wait that qmgr gives no credit for, until it has caught up: whoever brings
- * more should slow down (in_flow_delay). Any thread; a hint. */
+bool spool_behind(const struct spool *, const char *flow);
+/* True from when messages of this flow wait since it has its share of the active ones, until none
+ * does: who brings more of it should slow down (in_flow_delay). Any thread; a hint. */
 
 #endif

@@ -23,6 +23,7 @@
 #include "spool/due.h"
 #include "spool/gather.h"
 #include "spool/journal.h"
+#include "spool/inflow.h"
 #include "spool/parked.h"
 #include "spool/replicate.h"
 
@@ -54,7 +55,8 @@ struct spool {
 	struct catalog catalog;
 	struct stub_pool stubs;
 	struct domains domains;
-	struct due incoming, deferred;
+	struct inflow incoming;
+	struct due deferred;
 	struct parked parked;
 	struct compact compact;
 	int64_t large_bytes; /* of contents that have files of their own */
@@ -87,7 +89,6 @@ struct spool {
 	atomic_bool accepting; /* any thread: new mail is taken */
 	atomic_bool uncopied;  /* any thread: it is not, since the copy is away */
 	atomic_bool draining;  /* any thread: no deferred message is taken up */
-	atomic_bool behind;    /* any thread */
 	atomic_bool interrupt; /* recovery is to end early */
 	size_t longest;	       /* messages there were since memory was last given back */
 	uint64_t newest;       /* what comes in during this start has later ids */
@@ -126,6 +127,13 @@ void quarantine_file(const struct spool *, int folder, const char *name, const c
 /* Log it and move the whole file there, beside what has that name already. Any thread. */
 
 void runner_run(struct spool *);
+uint16_t places_row(struct spool *, const struct envelope *);
+/* Of its flow (inflow.h), which has what the configuration says now. */
+
+void places_take(struct spool *, uint16_t row);
+void places_give_back(struct spool *, uint16_t row);
+/* Among the active messages: there is one; it was taken. row: inflow.h. */
+
 int64_t runner_next_ms(const struct spool *);
 /* Wall clock: when something is due, a moment from now at the earliest while the fence is closed; INT64_MAX: never. */
 

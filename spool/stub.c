@@ -126,9 +126,10 @@ static const unsigned may_follow[] = {
 void stub_enter(struct spool *s, struct stub *stub, enum stub_state state)
 {
 	assert(may_follow[stub->state] & 1U << state);
-	struct due *heap[] = {[STUB_INCOMING] = &s->incoming, [STUB_DEFERRED] = &s->deferred};
-	if (stub->state <= STUB_DEFERRED)
-		due_remove(heap[stub->state], stub);
+	if (stub->state == STUB_INCOMING)
+		inflow_remove(&s->incoming, stub);
+	if (stub->state == STUB_DEFERRED)
+		due_remove(&s->deferred, stub);
 	if (stub->state == STUB_DEFERRED && state != STUB_DEFERRED) {
 		parked_leave(&s->parked, stub);
 		stub->urgent = false;
@@ -138,6 +139,8 @@ void stub_enter(struct spool *s, struct stub *stub, enum stub_state state)
 	stub->state = state;
 	if (state != STUB_GONE)
 		metrics_add(gauge[state], 1);
-	if (state <= STUB_DEFERRED)
-		due_add(heap[state], stub);
+	if (state == STUB_INCOMING)
+		inflow_add(&s->incoming, stub);
+	if (state == STUB_DEFERRED)
+		due_add(&s->deferred, stub);
 }

@@ -10,7 +10,8 @@
  * STATES     STUB_INCOMING, STUB_DEFERRED: in the due heap of that state. STUB_HELD: until the
  *            operator releases it. STUB_ACTIVE: with qmgr, or on the way there or back. STUB_ADOPTED:
  *            taken from another node, and not this one's yet (adoption.h). STUB_GONE: not in the catalog.
- *            Site, parked and urgent are said of STUB_DEFERRED only, held of STUB_ADOPTED.
+ *            Parked and urgent are said of STUB_DEFERRED only, held of STUB_ADOPTED. Site too, but for
+ *            STUB_INCOMING and STUB_ACTIVE it is the row of a flow (inflow.h).
  */
 #ifndef SPOOL_STUB_H
 #define SPOOL_STUB_H

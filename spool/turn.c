@@ -24,11 +24,7 @@ static void look_at_free_space(struct spool *s)
 
 static void tell_accepting(struct spool *s)
 {
-	/* From the first message that qmgr has no credit for until all of them have gone to it. */
-	if (s->incoming.n == 0)
-		atomic_store(&s->behind, false);
-	else if (s->credit <= 0)
-		atomic_store(&s->behind, true);
+	inflow_tell(&s->incoming, s->credit);
 	bool full = s->low || journal_on_reserve(&s->journal);
 	bool uncopied = replicate_refuses(s);
 	atomic_store(&s->uncopied, uncopied);

@@ -322,13 +322,15 @@ static void pass(struct reading *r)
 		passed(p);
 }
 
-static void name_flow(struct reading *r)
+static void name_origin(struct reading *r)
 {
+	char user[USER_MAX];
 	const struct header_in *header = &r->intake.header;
 	const struct flow_facts facts = {.id = r->take->id,
 					 .named = header->flow_named ? header->flow : NULL,
 					 .sender = r->envelope->sender};
 	r->envelope->flow = flow_name(r->conf, &facts);
+	envelope_came_from(r->envelope, take_owner(r->take, user), NULL);
 }
 
 static void ask(struct reading *r)
@@ -337,7 +339,7 @@ static void ask(struct reading *r)
 	remember(t, &r->intake.header);
 	r->envelope->id = t->id;
 	intake_mark(&r->intake, r->envelope);
-	name_flow(r);
+	name_origin(r);
 	if (r->conf->ndkim > 0 || count_local(r->conf) > 0 || archive_wanted(r->conf)) {
 		pass(r);
 		return;

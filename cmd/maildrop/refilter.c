@@ -177,6 +177,7 @@ static struct envelope *new_envelope(const struct refilter *r)
 	new->warned = e->warned && !r->fresh;
 	new->sender = mem_strdup(e->sender);
 	new->flow = mem_strdup(envelope_flow(e));
+	envelope_came_from(new, e->user, e->client);
 	new->envid = e->envid ? mem_strdup(e->envid) : NULL;
 	new->ret = e->ret;
 	new->body = e->body;

@@ -3,6 +3,7 @@
 
 #include "cmd/cmd.h"
 #include "cmd/control/dest_job.h"
+#include "cmd/control/flow_job.h"
 #include "cmd/control/explain_job.h"
 #include "cmd/watch/kept_file.h"
 #include "cmd/control/milter_job.h"
@@ -84,6 +85,11 @@ static void user(struct server *s, struct request *r)
 	user_job_start(r, s->loop, limiter_loop(s->limiter), cluster_of(s));
 }
 
+static void flow(struct server *s, struct request *r)
+{
+	flow_job_start(r, s->loop, qmgr_loop(s->qmgr));
+}
+
 static void verify(struct server *s, struct request *r)
 {
 	verify_job_start(r, s->loop, qmgr_loop(s->qmgr));
@@ -121,6 +127,7 @@ void requests_handle(void *owner, struct request *r)
 		     {"shape", shape},
 		     {"explain", explain},
 		     {"user", user},
+		     {"flow", flow},
 		     {"verify", verify},
 		     {"milter", milter},
 		     {"node", node_job_start}};
@@ -221,6 +228,9 @@ void requests_receive(void *server, struct note *note)
 			queue_job_sites((struct dest_command *)note);
 		else
 			dest_job_answer((struct dest_command *)note);
+		break;
+	case FLOW_COMMAND:
+		flow_job_answer((struct flow_command *)note);
 		break;
 	case MAILDROP_SHAPE:
 		shape_job_maildrop((struct maildrop_shape *)note);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: ISC */
 #include "cmd/text/queue_filter.h"
 
+#include "base/address.h"
 #include "base/address_pattern.h"
 #include "base/conf_units.h"
 #include "base/mailaddr.h"
 #include "base/mem.h"
+#include "base/netlist.h"
 #include "cmd/text/queue_sites.h"
 
 #include <stdio.h>
@@ -51,6 +53,15 @@ static bool add_older(struct queue_filter *f, const char *text, struct buf *erro
 	return ok;
 }
 
+static bool is_network(const char *text, struct buf *error)
+{
+	struct net net;
+	if (net_parse(text, &net))
+		return true;
+	buf_printf(error, "--client %s: it is no address and no network", text);
+	return false;
+}
+
 bool queue_filter_add(struct queue_filter *f, enum queue_condition by, const char *value,
 		      struct buf *error)
 {
@@ -59,6 +70,8 @@ bool queue_filter_add(struct queue_filter *f, enum queue_condition by, const cha
 		return add_queue(f, value, error);
 	if (by == QUEUE_BY_OLDER)
 		return add_older(f, value, error);
+	if (by == QUEUE_BY_CLIENT && !is_network(value, error))
+		return false;
 	struct queue_values *v = &f->values[by];
 	v->of = mem_realloc(v->of, ((size_t)v->n + 1) * sizeof *v->of);
 	v->of[v->n++] = value;
@@ -98,13 +111,39 @@ static bool sender_fits(const struct queue_values *v, const char *sender)
 	return v->n == 0;
 }
 
+static bool is_one_of(const struct queue_values *v, const char *text)
+{
+	for (int i = 0; text && i < v->n; i++)
+		if (strcmp(v->of[i], text) == 0)
+			return true;
+	return v->n == 0;
+}
+
+static bool client_fits(const struct queue_values *v, const char *client)
+{
+	union address address;
+	struct net net;
+	bool known = v->n > 0 && client && address_parse(client, 0, &address);
+	for (int i = 0; known && i < v->n; i++)
+		if (net_parse(v->of[i], &net) && net_match(&net, &address))
+			return true;
+	return v->n == 0;
+}
+
+static bool origin_fits(const struct queue_filter *f, const struct envelope *e)
+{
+	return sender_fits(&f->values[QUEUE_BY_FROM], e->sender) &&
+	       is_one_of(&f->values[QUEUE_BY_FLOW], envelope_flow(e)) &&
+	       is_one_of(&f->values[QUEUE_BY_LOGIN], e->user) &&
+	       client_fits(&f->values[QUEUE_BY_CLIENT], e->client);
+}
+
 bool queue_filter_match(const struct queue_filter *f, struct queue_sites *sites,
 			const struct spool_row *row, int64_t now_ms)
 {
 	const struct envelope *e = row->envelope;
 	if ((f->queues && !(f->queues & 1u << row->queue)) ||
-	    (f->older_ms >= 0 && now_ms - e->arrived_ms < f->older_ms) ||
-	    !sender_fits(&f->values[QUEUE_BY_FROM], e->sender))
+	    (f->older_ms >= 0 && now_ms - e->arrived_ms < f->older_ms) || !origin_fits(f, e))
 		return false;
 	bool asks_recipients = f->values[QUEUE_BY_TO].n + f->values[QUEUE_BY_DOMAIN].n +
 				       f->values[QUEUE_BY_SITE].n + f->values[QUEUE_BY_REASON].n >

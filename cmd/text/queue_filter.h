@@ -1,6 +1,7 @@
 /* queue_filter.h - which messages a command on the queue applies to.
  *
  *	--queue Q --from ADDR --to ADDR --domain D --site S --older T --reason TEXT
+ *	--flow NAME --login NAME --client ADDRESS|NETWORK
  *
  * The same condition given twice means either, different ones mean all of them. ADDR and D may be
  * patterns (base/address_pattern.h). What is asked of recipients must be true of one that is still to
@@ -23,6 +24,9 @@ enum queue_condition {
 	QUEUE_BY_DOMAIN,
 	QUEUE_BY_SITE,
 	QUEUE_BY_REASON,
+	QUEUE_BY_FLOW,
+	QUEUE_BY_LOGIN,
+	QUEUE_BY_CLIENT,
 	QUEUE_BY_VALUES, /* those above have lists of values */
 	QUEUE_BY_QUEUE = QUEUE_BY_VALUES,
 	QUEUE_BY_OLDER,

@@ -162,6 +162,20 @@ static const char *tls_wish(const struct envelope *e)
 	return e->tls == ENVELOPE_TLS_REQUIRED ? "REQUIRETLS" : "TLS-Required: No";
 }
 
+static void put_origin_json(struct buf *to, const struct envelope *e)
+{
+	buf_puts(to, ",\"flow\":");
+	log_json_string(to, envelope_flow(e));
+	if (e->user) {
+		buf_puts(to, ",\"user\":");
+		log_json_string(to, e->user);
+	}
+	if (e->client) {
+		buf_puts(to, ",\"client\":");
+		log_json_string(to, e->client);
+	}
+}
+
 void queue_print_json(struct buf *to, const struct spool_row *row)
 {
 	const struct envelope *e = row->envelope;
@@ -169,6 +183,7 @@ void queue_print_json(struct buf *to, const struct spool_row *row)
 	buf_printf(to, "{\"id\":\"%s\",\"queue\":\"%s\",\"from\":", ident_text(e->id, id),
 		   spool_queue_name(row->queue));
 	log_json_string(to, e->sender);
+	put_origin_json(to, e);
 	buf_printf(to, ",\"size\":%" PRIu64 ",\"arrived\":", e->size);
 	put_time_json(to, e->arrived_ms);
 	buf_puts(to, ",\"due\":");
@@ -184,6 +199,15 @@ void queue_print_json(struct buf *to, const struct spool_row *row)
 	for (uint32_t i = 0; i < e->nhistory; i++)
 		put_history_json(to, e, &e->history[i], i > 0);
 	buf_puts(to, "]}\n");
+}
+
+static void put_named(struct buf *to, const char *name, const char *value)
+{
+	if (!value)
+		return;
+	buf_printf(to, "%-9s", name);
+	put_clean(to, value);
+	buf_puts(to, "\n");
 }
 
 static void put_recipient(struct buf *to, const struct recipient *r)
@@ -239,11 +263,10 @@ void queue_print_envelope(struct buf *to, const struct spool_row *row, int64_t n
 	buf_printf(to, "\nrounds:  %" PRIu32 "\nfrom:    <", e->rounds);
 	put_clean(to, e->sender);
 	buf_puts(to, ">\n");
-	if (e->envid) {
-		buf_puts(to, "envid:   ");
-		put_clean(to, e->envid);
-		buf_puts(to, "\n");
-	}
+	put_named(to, "flow:", envelope_flow(e));
+	put_named(to, "user:", e->user);
+	put_named(to, "client:", e->client);
+	put_named(to, "envid:", e->envid);
 	if (e->tls != ENVELOPE_TLS_USUAL)
 		buf_printf(to, "tls:     %s\n", tls_wish(e));
 	for (uint32_t i = 0; i < e->nrcpt; i++)

@@ -94,7 +94,9 @@ struct destdb_thread {
 	void (*check)(struct work *);
 	/* Something of it has ended: if that was the last, so does the message, which may be freed. */
 
-	void *context; /* of settle */
+	void (*resumed)(void *context, const char *flow); /* its mail in the queue is due */
+
+	void *context; /* of settle and resumed */
 };
 
 struct destdb {

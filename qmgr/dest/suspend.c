@@ -143,6 +143,17 @@ struct verdict *suspend_verdict(const char *what, int64_t until_ms)
 		until_ms ? " until " : "", until_ms ? suspend_end_text(until_ms, end) : "");
 }
 
+bool suspend_covers_flow(const struct destdb *db, const char *flow)
+{
+	return suspend_find(db, flow, SUSPEND_FLOW);
+}
+
+int64_t suspend_flow_until_ms(const struct destdb *db, const char *flow)
+{
+	const struct suspended *n = suspend_find(db, flow, SUSPEND_FLOW);
+	return n ? n->until_ms : 0;
+}
+
 struct suspended *suspend_find(const struct destdb *db, const char *name, enum suspend_kind kind)
 {
 	for (struct suspended *n = db->suspended; n; n = n->hh.next)

@@ -1,4 +1,4 @@
-/* suspend.h - sites, hosts and domains that the operator has suspended.
+/* suspend.h - sites, hosts, domains and flows that the operator has suspended.
  *
  *	suspend --> connections end when what they carry is done
  *	        --> what waits for a site, and what comes for it, is parked with that reason
@@ -8,6 +8,8 @@
  *
  * A name means the sites that have it, else the hosts, else the domain if mail for it was seen. One
  * that nothing is known of, in advance, means whatever will have it. A provider is all its sites.
+ *
+ * A flow is one by its own name, too; what is done with its mail is for the thread (qmgr/flow_mail.h).
  *
  * It stays suspended until it is resumed, or until a time that the operator has said, through restarts
  * (destdb_text.h). What ends by itself ends as if it were resumed.
@@ -26,6 +28,7 @@
 	X(HOST, "host")                                                                            \
 	X(DOMAIN, "domain")                                                                        \
 	X(PROVIDER, "provider")                                                                    \
+	X(FLOW, "flow")                                                                            \
 	X(ANY, "name")
 
 enum suspend_kind {
@@ -64,6 +67,9 @@ bool suspend_covers_site_host(const struct destdb *, const struct site_host *);
 bool suspend_covers_host(const struct destdb *, const struct host *);
 /* For what is new to the scheduler. */
 
+bool suspend_covers_flow(const struct destdb *, const char *flow);
+int64_t suspend_flow_until_ms(const struct destdb *, const char *flow);
+
 int64_t suspend_site_until_ms(const struct destdb *, const struct site *);
 int64_t suspend_domain_until_ms(const struct destdb *, const char *domain);
 /* Wall clock: when the last of those that cover it ends; 0: that is for the operator to say. */
@@ -74,7 +80,7 @@ const char *suspend_end_text(int64_t until_ms, char text[SUSPEND_END_TEXT]);
 /* "2026-03-01T10:20:30Z" */
 
 struct verdict *suspend_verdict(const char *what, int64_t until_ms);
-/* what: "site", "host" or "domain"; until_ms: 0, nobody knows. */
+/* what: "site", "host", "domain" or "flow"; until_ms: 0, nobody knows. */
 
 bool suspend_means_sites(const struct suspended *);
 bool suspend_means_hosts(const struct suspended *);
@@ -93,7 +99,7 @@ bool suspend_begin(struct destdb *, const char *name, enum suspend_kind, int64_t
  * over. */
 
 bool suspend_end(struct destdb *, const char *name);
-bool suspend_end_provider(struct destdb *, const char *name);
-/* False: nothing of this name is. */
+bool suspend_end_one(struct destdb *, const char *name, enum suspend_kind);
+/* False: nothing of this name is. The latter: of a kind that is named apart, a provider or a flow. */
 
 #endif

@@ -7,6 +7,7 @@
 #include "qmgr/dest/suspend.h"
 #include "spool/spool.h"
 
+#include <stdlib.h>
 #include <strings.h>
 
 enum { LOOK_MS = 60000 };
@@ -54,9 +55,9 @@ static void log_suspension(const struct suspended *n, const char *state, const c
 {
 	const char *kind = suspend_kind_name(n->kind);
 	char end[SUSPEND_END_TEXT];
-	log_event(LOG_LEVEL_INFO, n->kind == SUSPEND_HOST ? "host" : "site", kind, n->name, "state",
-		  state, "until", n->until_ms ? suspend_end_text(n->until_ms, end) : NULL, "reason",
-		  reason, NULL);
+	const char *event = n->kind == SUSPEND_HOST || n->kind == SUSPEND_FLOW ? kind : "site";
+	log_event(LOG_LEVEL_INFO, event, kind, n->name, "state", state, "until",
+		  n->until_ms ? suspend_end_text(n->until_ms, end) : NULL, "reason", reason, NULL);
 }
 
 /* Its mail has waited in the queue, site or no site. */
@@ -72,8 +73,12 @@ static void end_one(struct destdb *db, struct suspended *n, const char *reason)
 	log_suspension(n, "resumed", reason);
 	if (suspend_means_domains(n))
 		flush_domain(db, n->name);
+	char *flow = n->kind == SUSPEND_FLOW ? mem_strdup(n->name) : NULL;
 	suspend_forget(db, n);
 	db->learnt = true;
+	if (flow)
+		db->thread.resumed(db->thread.context, flow);
+	free(flow);
 }
 
 /* The wall clock may be set meanwhile: it is looked at every minute. */
@@ -142,12 +147,17 @@ static bool suspension_means(const struct destdb *db, const struct suspended *n,
 	return false;
 }
 
+static bool named_apart(const struct suspended *n)
+{
+	return n->kind == SUSPEND_PROVIDER || n->kind == SUSPEND_FLOW;
+}
+
 bool suspend_end(struct destdb *db, const char *name)
 {
 	bool any = false;
 	struct suspended *n, *tmp;
 	HASH_ITER(hh, db->suspended, n, tmp)
-	if (n->kind != SUSPEND_PROVIDER && suspension_means(db, n, name)) {
+	if (!named_apart(n) && suspension_means(db, n, name)) {
 		end_one(db, n, NULL);
 		any = true;
 	}
@@ -155,9 +165,9 @@ bool suspend_end(struct destdb *db, const char *name)
 	return any;
 }
 
-bool suspend_end_provider(struct destdb *db, const char *name)
+bool suspend_end_one(struct destdb *db, const char *name, enum suspend_kind kind)
 {
-	struct suspended *n = suspend_find(db, name, SUSPEND_PROVIDER);
+	struct suspended *n = suspend_find(db, name, kind);
 	if (!n)
 		return false;
 	end_one(db, n, NULL);

@@ -154,8 +154,9 @@ bool spool_accepting(const struct spool *s)
 	return s->accepting;
 }
 
-bool spool_behind(const struct spool *s)
+bool spool_behind(const struct spool *s, const char *flow)
 {
+	(void)flow;
 	return s->behind;
 }
 

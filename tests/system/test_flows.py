@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: ISC
 """Whose mail it is, and that nobody waits for what another has sent."""
 
+import json
 import re
 import statistics
+import threading
 import time
 
 from lab import sasl
@@ -99,3 +101,132 @@ def test_one_message_passes_thousands_of_another_sender(lab):
     print(f"between: {between}; median {statistics.median(waited):.3f} s, worst {max(waited):.3f} s")
     assert max(between) < 40, between
     wait_until(lambda: len(sink.messages) == flood + len(between), timeout=120, what="all of the flood")
+
+
+def _waiting(relay, *words):
+    return sorted(one["user"] for one in map(json.loads, relay.command("queue", "list", "--json", *words).stdout.splitlines()))
+
+
+def test_a_stolen_password_is_answered_by_two_commands(lab):
+    """The login is shut, and what it has sent is held, whatever its senders, after a restart too; others' mail goes on."""
+    sink, relay = _relay(lab, Rule("rcpt", reply="451 4.3.0 come again", pattern="^later@"), flows=[])
+    for sender, login in (("x@one.test", "ann"), ("y@two.test", "ann"), ("z@one.test", "bert")):
+        _send(relay, sender, login=login, to="later@dest.test")
+    relay.wait_event("deferred", count=3)
+    relay.kill()
+    relay.start()
+    assert relay.command("user", "suspend", "ann").returncode == 0
+    assert relay.command("queue", "hold", "--login", "ann").stdout == "2 messages held\n"
+    _send(relay, "z@one.test", login="bert")
+    relay.wait_event("sent", flow="bert", user="bert", client="127.0.0.1")
+    assert _waiting(relay, "--login", "ann") == _waiting(relay, "--queue", "hold", "--client", "127.0.0.0/8", "--flow", "ann") == ["ann", "ann"]
+    assert _waiting(relay, "--queue", "deferred") == ["bert"]
+    assert _waiting(relay, "--client", "192.0.2.1") == _waiting(relay, "--flow", "cora") == []
+    shown = relay.command("queue", "show", relay.events("queued", user="ann")[0]["id"], "--envelope").stdout
+    assert "\nflow:    ann\nuser:    ann\nclient:  127.0.0.1\n" in shown
+    with relay.client() as client:
+        client.greet()
+        client.command(f"AUTH PLAIN {sasl.plain('ann', 'secret')}", 235)
+        client.command("MAIL FROM:<x@one.test>", 550)
+    relay.stop()
+    done = relay.command("queue", "delete", "--login", "ann")  # by its queue on disk
+    assert done.stdout == "2 messages deleted\n", done.stderr
+    relay.start()
+    assert _waiting(relay) == ["bert"]
+    assert len(sink.messages) == 1
+
+
+def _flow(relay, name):
+    return json.loads(relay.command("flow", "show", name, "--json").stdout)
+
+
+def test_a_suspended_flow_waits_and_no_other(lab):
+    """Its mail is taken and waits, after a restart too, and explain says why; another's goes on; resumed, it is sent at once."""
+    sink, relay = _relay(lab, flows=[])
+    assert relay.command("flow", "resume", "red").returncode == 1
+    assert relay.command("flow", "suspend", "red").stdout == "red suspended\n"
+    _send(relay, "x@other.test", b"red")
+    message = relay.wait_event("deferred", flow="red")["id"]
+    assert "the flow is suspended by the operator" in relay.events("deferred", id=message)[0]["reply"]
+    relay.kill()
+    relay.start()
+    assert relay.command("flow", "list").stdout.startswith("red suspended weight=1 ")
+    relay.command("queue", "flush", "--all")
+    relay.wait_event("deferred", flow="red", count=2)
+    assert "the flow is suspended by the operator" in relay.command("explain", message).stdout
+    assert relay.command("dest", "list").stdout.count("suspended") == 0
+    _send(relay, "x@other.test", b"blue")
+    relay.wait_event("sent", flow="blue")
+    assert not relay.events("sent", flow="red")
+    assert relay.command("flow", "resume", "red").stdout == "red resumed\n"
+    relay.wait_event("sent", flow="red")
+    wait_until(lambda: _flow(relay, "red")["sent"] == 1 and _flow(relay, "red")["messages"] == 0, what="red is done")
+    assert relay.command("flow", "reset", "red").stdout == "red reset\n"
+    assert relay.command("flow", "show", "red").returncode == 1
+    assert len(sink.messages) == 2
+    assert [event["state"] for event in relay.events("flow", flow="red")] == ["suspended", "suspended", "resumed"]
+
+
+def test_what_waits_in_memory_leaves_when_its_flow_is_suspended(lab):
+    """And it does so by itself when the time is over that the operator has said."""
+    sink, relay = _relay(lab, Rule("end", delay=0.1, pattern=""), flows=[], smtp={"destination_concurrency_limit": 1})
+    for _ in range(40):
+        _send(relay, "x@other.test", b"red")
+    wait_until(lambda: _flow(relay, "red")["sending"] > 0, what="red on its way")
+    relay.command("flow", "suspend", "red", "--for", "365d")
+    wait_until(lambda: _flow(relay, "red")["messages"] == 0, what="red gone from memory")
+    sent = _flow(relay, "red")["sent"]
+    assert sent < 40, "the next hop is too fast for this test"
+    _send(relay, "x@other.test", b"blue")
+    relay.wait_event("sent", flow="blue")
+    assert _flow(relay, "red")["sent"] == sent
+    relay.command("flow", "suspend", "red", "--for", "1s")
+    relay.wait_event("flow", flow="red", state="resumed")
+    relay.wait_event("sent", flow="red", count=40)
+    assert len(sink.messages) == 41
+
+
+def _in_queue(relay, queue):
+    return len(relay.command("queue", "list", "--queue", queue, "--json").stdout.splitlines())
+
+
+def _flooded(lab, share):
+    """Twenty may be in work, and a host keeps all that one sender has in it; one more of it waits."""
+    gate, sink = threading.Event(), lab.sink()
+    stuck = lab.sink(Rule("end", pattern="", gate=gate))
+    config = Config({"flow_header": "X-Tenant"}, queue={"message_active_limit": 20, "in_flow_delay": "10s"}).route_all_to(sink.port)
+    config.routes["stuck.test"] = {"relay": [f"[127.0.0.1]:{stuck.port}"]}
+    config.extra = f'flow "*" {{ share = {share} }}\n'
+    relay = lab.relay(config)
+    held = 20 * share // 100
+    for number in range(held + 1):
+        _send(relay, "x@other.test", b"red", to=f"r{number}@stuck.test")
+    wait_until(lambda: (_in_queue(relay, "active"), _in_queue(relay, "incoming")) == (held, 1), what="a flow at its share")
+    return gate, stuck, relay
+
+
+def test_a_flood_leaves_room_for_the_next_sender(lab):
+    """Nine tenths of the active queue are all that one flow may fill: another's mail goes on, and only the flood's clients are slowed down."""
+    gate, stuck, relay = _flooded(lab, 90)
+    with relay.client(timeout=60) as flood:
+        flood.greet()
+        flood.command("MAIL FROM:<x@other.test>")
+        flood.command("RCPT TO:<late@stuck.test>")
+        flood.command("DATA", 354)
+        flood.send(_content(b"red") + b".\r\n")
+        _send(relay, "y@other.test", b"blue")
+        relay.wait_event("sent", flow="blue")
+        assert len(relay.events("queued", flow="red")) == 19, "the flood was not slowed down"
+        gate.set()
+        flood.expect(250)
+    stuck.wait_messages(20)
+
+
+def test_without_a_share_a_flood_leaves_no_room(lab):
+    gate, stuck, relay = _flooded(lab, 100)
+    _send(relay, "y@other.test", b"blue")
+    wait_until(lambda: _in_queue(relay, "incoming") == 2, what="the other sender's message, which waits")
+    assert not relay.events("sent")
+    gate.set()
+    relay.wait_event("sent", flow="blue")
+    stuck.wait_messages(21)

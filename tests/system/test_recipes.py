@@ -139,6 +139,7 @@ def test_the_situations_are_told_apart_by_shape_dest_and_explain(lab):
     slow, down = lab.sink(Rule("end", delay=100), address=HOSTS["slow"]), free_port()
     sink = lab.sink(Rule("rcpt", "550 5.1.1 no such user", pattern="guess"), Rule("rcpt", "450 4.2.0 come later", pattern="forged"))
     config = Config(queue=PATIENT | {"message_active_limit": 20}).route_all_to(sink.port)
+    config.extra = 'flow "*" { share = 100 }\n'
     config.routes["slow.test"] = {"relay": [f"[{slow.address}]:{slow.port}"]}
     config.routes["down.test"] = {"relay": [f"[127.0.0.1]:{down}"]}
     relay = lab.relay(config)

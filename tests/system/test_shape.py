@@ -284,6 +284,7 @@ def test_bounces_of_a_dictionary_attack_fill_the_deferred_queue_and_no_other(lab
 def test_congestion_fills_the_active_queue_and_then_the_incoming_one(lab):
     sink, stuck = lab.sink(), lab.sink(Rule("end", delay=100))
     config = Config(queue=PATIENT | {"message_active_limit": 20}).route_all_to(sink.port)
+    config.extra = 'flow "*" { share = 100 }\n'
     for domain in "user.forge.test", "lists.forge.test":
         config.routes[domain] = {"relay": [f"[127.0.0.1]:{stuck.port}"]}
     relay = lab.relay(config)

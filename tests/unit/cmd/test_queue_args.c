@@ -138,6 +138,26 @@ static void filters_look_at_the_message(void **state)
 	envelope_free(&s.envelope);
 }
 
+static void filters_look_at_who_sent_it(void **state)
+{
+	(void)state;
+	struct sample s;
+	make(&s);
+	assert_true(matches(&s, "queue list --flow here.test"));
+	assert_false(matches(&s, "queue list --login ann"));
+	assert_false(matches(&s, "queue list --client 192.0.2.7"));
+	s.envelope->flow = mem_strdup("news");
+	envelope_came_from(s.envelope, "ann", "192.0.2.7");
+	assert_false(matches(&s, "queue list --flow here.test"));
+	assert_true(matches(&s, "queue list --flow news --login ann"));
+	assert_false(matches(&s, "queue list --flow news --login bert"));
+	assert_true(matches(&s, "queue list --login bert --login ann"));
+	assert_true(matches(&s, "queue list --client 192.0.2.7"));
+	assert_true(matches(&s, "queue list --client 2001:db8::/32 --client 192.0.2.0/24"));
+	assert_false(matches(&s, "queue list --client 198.51.100.0/24"));
+	envelope_free(&s.envelope);
+}
+
 static void patterns_and_several_values_choose(void **state)
 {
 	(void)state;
@@ -214,6 +234,7 @@ int main(void)
 		cmocka_unit_test(show_sends_all_unless_told),
 		cmocka_unit_test(what_makes_no_sense_is_refused),
 		cmocka_unit_test(filters_look_at_the_message),
+		cmocka_unit_test(filters_look_at_who_sent_it),
 		cmocka_unit_test(patterns_and_several_values_choose),
 		cmocka_unit_test(a_site_is_known_by_its_hosts),
 		cmocka_unit_test(what_is_wrong_is_named),

@@ -10,6 +10,7 @@ static struct spool_row sample(void)
 	struct envelope *e = envelope_new();
 	e->id = ident_new();
 	e->sender = mem_strdup("me@here.test");
+	envelope_came_from(e, "ann", "192.0.2.7");
 	e->arrived_ms = 1500;
 	e->due_ms = 601500;
 	e->rounds = 2;
@@ -50,11 +51,13 @@ static void json_is_one_object_a_line(void **state)
 	queue_print_json(&to, &row);
 	const char *text = buf_cstr(&to);
 	assert_ptr_equal(strchr(text, '\n'), text + buf_len(&to) - 1);
-	assert_non_null(strstr(text,
-			       "\"queue\":\"deferred\",\"from\":\"me@here.test\",\"size\":2048,"
-			       "\"arrived\":1.500,\"due\":601.500,\"tries\":2,\"rcpts\":["
-			       "{\"to\":\"line\\nbreak@there.test\",\"status\":\"waiting\","
-			       "\"code\":null,\"dsn\":null,\"reason\":null,\"tries\":0,"));
+	assert_non_null(strstr(
+		text,
+		"\"queue\":\"deferred\",\"from\":\"me@here.test\","
+		"\"flow\":\"here.test\",\"user\":\"ann\",\"client\":\"192.0.2.7\",\"size\":2048,"
+		"\"arrived\":1.500,\"due\":601.500,\"tries\":2,\"rcpts\":["
+		"{\"to\":\"line\\nbreak@there.test\",\"status\":\"waiting\","
+		"\"code\":null,\"dsn\":null,\"reason\":null,\"tries\":0,"));
 	assert_non_null(strstr(text, "\"status\":\"deferred\",\"code\":451,\"dsn\":\"4.3.0\","
 				     "\"reason\":\"old \\\"news\\\"\""));
 	buf_fini(&to);

@@ -166,7 +166,8 @@ static bool same_message(const struct envelope *a, const struct envelope *b)
 {
 	bool same = a->id == b->id && a->arrived_ms == b->arrived_ms && a->size == b->size &&
 		    same_text(a->sender, b->sender) && same_text(a->envid, b->envid) &&
-		    same_text(a->flow, b->flow) && a->ret == b->ret && a->body == b->body &&
+		    same_text(a->flow, b->flow) && same_text(a->user, b->user) &&
+		    same_text(a->client, b->client) && a->ret == b->ret && a->body == b->body &&
 		    a->smtputf8 == b->smtputf8 && a->nrcpt == b->nrcpt;
 	for (uint32_t i = 0; same && i < a->nrcpt; i++)
 		same = same_recipient(&a->rcpt[i], &b->rcpt[i]);

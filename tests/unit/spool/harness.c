@@ -81,6 +81,7 @@ void harness_init(struct harness *t)
 	free(t->conf->spool);
 	t->conf->spool = mem_printf("%s/queue", t->folder);
 	t->conf->segment_size = 256 << 10;
+	t->conf->flow[0].share = 100; /* one flow, and every place is wanted */
 	t->loop = loop_new("client", harness_receive, NULL, t);
 }
 

@@ -48,6 +48,7 @@ struct envelope *letter_envelope(const struct letter *l)
 		e->envid = mem_printf("envid-%u", chance_below(&c, 1000));
 	if (l->id % 3 > 0)
 		e->flow = mem_printf("flow%u", (unsigned)(l->id % 11));
+	envelope_came_from(e, l->id % 2 ? "ann" : NULL, l->id % 5 ? "192.0.2.1" : NULL);
 	e->ret = (uint8_t)chance_below(&c, 3);
 	e->body = (uint8_t)chance_below(&c, 2);
 	e->smtputf8 = chance_percent(&c, 20);

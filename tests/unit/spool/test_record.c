@@ -17,6 +17,7 @@ static struct envelope *full_envelope(uint32_t nrcpt)
 	e->sender = mem_strdup("sender+tag@example.org");
 	e->envid = mem_strdup("QQ314159");
 	e->flow = mem_strdup("newsletter");
+	envelope_came_from(e, nrcpt % 2 ? "ann" : NULL, "192.0.2.7");
 	e->ret = RET_HDRS;
 	e->body = BODY_8BITMIME;
 	e->smtputf8 = e->warned = true;
@@ -82,6 +83,8 @@ static void same_envelope(const struct envelope *a, const struct envelope *b)
 	assert_string_equal(a->sender, b->sender);
 	same_text(a->envid, b->envid);
 	same_text(a->flow, b->flow);
+	same_text(a->user, b->user);
+	same_text(a->client, b->client);
 	assert_int_equal(a->ret, b->ret);
 	assert_int_equal(a->body, b->body);
 	assert_int_equal(a->smtputf8, b->smtputf8);
@@ -166,14 +169,14 @@ static void a_wish_that_is_not_known_is_none(void **state)
 	assert_int_equal(buf_data(&b)[3], 0);
 	envelope_free(&e);
 	for (int wish = 0; wish < 256; wish++) {
-		if (wish & (32 | 64))
-			continue; /* it says that there is a flow, or a partner */
+		if (wish & (16 | 32 | 64))
+			continue; /* it says that there is an origin, a flow, or a partner */
 		buf_data(&b)[3] = (char)wish;
 		e = payload_get_envelope(1, buf_data(&b), buf_len(&b));
 		assert_non_null(e);
 		assert_null(e->flow);
 		assert_string_equal(envelope_flow(e), "b.test");
-		int tls = wish & 31;
+		int tls = wish & 15;
 		assert_int_equal(e->tls, tls <= ENVELOPE_TLS_WAIVED ? tls : ENVELOPE_TLS_USUAL);
 		assert_int_equal(e->archive, wish >= 128);
 		envelope_free(&e);

@@ -272,21 +272,21 @@ static void the_spool_is_behind_until_qmgr_has_caught_up(void **state)
 	harness_credit(&h, 1);
 	harness_store(&h, 1, 100);
 	harness_wait(&h, &h.narrival, 1);
-	assert_false(spool_behind(h.spool));
+	assert_false(spool_behind(h.spool, "example.org"));
 	for (int i = 0; i < 3; i++)
 		harness_store(&h, 1, 100);
 	harness_wait(&h, &h.nstored, 4);
-	for (int i = 0; i < 3000 && !spool_behind(h.spool); i++)
+	for (int i = 0; i < 3000 && !spool_behind(h.spool, "example.org"); i++)
 		usleep(10000);
-	assert_true(spool_behind(h.spool));
+	assert_true(spool_behind(h.spool, "example.org"));
 	harness_credit(&h, 1); /* not yet */
 	harness_wait(&h, &h.narrival, 2);
-	assert_true(spool_behind(h.spool));
+	assert_true(spool_behind(h.spool, "example.org"));
 	harness_credit(&h, 5);
 	harness_wait(&h, &h.narrival, 4);
-	for (int i = 0; i < 3000 && spool_behind(h.spool); i++)
+	for (int i = 0; i < 3000 && spool_behind(h.spool, "example.org"); i++)
 		usleep(10000);
-	assert_false(spool_behind(h.spool));
+	assert_false(spool_behind(h.spool, "example.org"));
 }
 
 int main(void)

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: ISC */
+#include "cmd/text/flow_args.h"
+
+#include <string.h>
+
+enum { NAME_MAX_BYTES = 1000 };
+
+/* Names end up in a text with lines and tabs. */
+static bool good_name(const char *name)
+{
+	for (const char *p = name; *p; p++)
+		if ((unsigned char)*p < ' ' || *p == 0x7f)
+			return false;
+	return strlen(name) <= NAME_MAX_BYTES;
+}
+
+bool flow_args_parse(struct order_args *a, int argc, char **argv, struct buf *error)
+{
+	if (!order_args_parse(a, argc, argv, "a flow", error))
+		return false;
+	if (a->tabs || a->provider || a->cluster)
+		buf_printf(error, "there is no option --%s",
+			   a->tabs	 ? "tabs"
+			   : a->provider ? "provider"
+					 : "cluster");
+	else if (a->name && !good_name(a->name))
+		buf_puts(error, "flow: that is no name");
+	else
+		return true;
+	return false;
+}
+
+enum flow_order flow_args_order(enum order_verb verb)
+{
+	static const enum flow_order order[] = {[ORDER_LIST] = FLOW_LIST,
+						[ORDER_SHOW] = FLOW_LIST,
+						[ORDER_SUSPEND] = FLOW_SUSPEND,
+						[ORDER_RESUME] = FLOW_RESUME,
+						[ORDER_RESET] = FLOW_RESET};
+	return order[verb];
+}

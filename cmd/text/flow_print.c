@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: ISC */
+#include "cmd/text/flow_print.h"
+
+#include "base/log.h"
+#include "base/utf8.h"
+#include "cmd/text/moment.h"
+#include "cmd/text/queue_print.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void put_clean(struct buf *to, const char *text)
+{
+	size_t len = strlen(text);
+	char *clean = buf_reserve(to, len + 1);
+	buf_commit(to, utf8_clean(clean, text, len));
+}
+
+static const char *state_of(const struct flow_row *row)
+{
+	return row->suspended ? "suspended" : "active";
+}
+
+/* Of what is being sent by all flows, in percent. */
+static int64_t share_of(const struct flow_command *c, const struct flow_row *row)
+{
+	return c->sending > 0 ? (row->sending * 100 + c->sending / 2) / c->sending : 0;
+}
+
+static int busier(const void *a, const void *b)
+{
+	const struct flow_row *x = a, *y = b;
+	if (x->suspended != y->suspended)
+		return y->suspended - x->suspended;
+	if (x->messages != y->messages)
+		return x->messages < y->messages ? 1 : -1;
+	return strcmp(x->name, y->name);
+}
+
+void flow_print_sort(struct flow_command *c)
+{
+	if (c->nrow > 0)
+		qsort(c->row, (size_t)c->nrow, sizeof *c->row, busier);
+}
+
+void flow_print_list(struct buf *to, const struct flow_command *c, int64_t now_ms)
+{
+	for (int i = 0; i < c->nrow; i++) {
+		const struct flow_row *row = &c->row[i];
+		char span[16];
+		put_clean(to, row->name);
+		buf_printf(to,
+			   " %s weight=%" PRId64 " messages=%" PRId64 " sending=%" PRId64
+			   " share=%" PRId64 "%% sent=%" PRId64 " deferred=%" PRId64
+			   " refused=%" PRId64,
+			   state_of(row), row->weight, row->messages, row->sending,
+			   share_of(c, row), row->sent, row->deferred, row->refused);
+		if (row->oldest_ms)
+			buf_printf(to, " oldest=%s",
+				   queue_time_span(now_ms - row->oldest_ms, span));
+		if (row->until_ms) {
+			buf_puts(to, " until=");
+			moment_put(to, row->until_ms, true);
+		}
+		buf_puts(to, "\n");
+	}
+}
+
+static void put_full(struct buf *to, const struct flow_command *c, const struct flow_row *row,
+		     int64_t now_ms)
+{
+	buf_puts(to, "flow:     ");
+	put_clean(to, row->name);
+	buf_printf(to, "\nstate:    %s", state_of(row));
+	if (row->until_ms) {
+		buf_puts(to, " until ");
+		moment_put_due(to, row->until_ms, now_ms, false);
+	}
+	buf_printf(to, "\nweight:   %" PRId64 "\nmessages: %" PRId64 " being worked on",
+		   row->weight, row->messages);
+	if (row->oldest_ms) {
+		buf_puts(to, ", the oldest came ");
+		moment_put_span(to, now_ms - row->oldest_ms);
+		buf_puts(to, " ago");
+	}
+	buf_printf(to, "\nsending:  %" PRId64 ", of all flows %" PRId64 ": %" PRId64 " %%\n",
+		   row->sending, c->sending, share_of(c, row));
+	buf_printf(to, "sent:     %" PRId64 "\ndeferred: %" PRId64 "\nrefused:  %" PRId64 "\n",
+		   row->sent, row->deferred, row->refused);
+	if (row->last_ms) {
+		buf_puts(to, "last:     ");
+		moment_put(to, row->last_ms, false);
+		buf_puts(to, "\n");
+	}
+}
+
+void flow_print_full(struct buf *to, const struct flow_command *c, int64_t now_ms)
+{
+	for (int i = 0; i < c->nrow; i++) {
+		put_full(to, c, &c->row[i], now_ms);
+		buf_puts(to, i + 1 < c->nrow ? "\n" : "");
+	}
+}
+
+static void put_time(struct buf *to, const char *key, int64_t ms)
+{
+	if (ms > 0)
+		buf_printf(to, ",\"%s\":%" PRId64 ".%03d", key, ms / 1000, (int)(ms % 1000));
+}
+
+void flow_print_json(struct buf *to, const struct flow_command *c)
+{
+	for (int i = 0; i < c->nrow; i++) {
+		const struct flow_row *row = &c->row[i];
+		buf_puts(to, "{\"flow\":");
+		log_json_string(to, row->name);
+		buf_printf(to,
+			   ",\"suspended\":%s,\"weight\":%" PRId64 ",\"messages\":%" PRId64
+			   ",\"sending\":%" PRId64 ",\"sending_all\":%" PRId64 ",\"sent\":%" PRId64
+			   ",\"deferred\":%" PRId64 ",\"refused\":%" PRId64,
+			   row->suspended ? "true" : "false", row->weight, row->messages,
+			   row->sending, c->sending, row->sent, row->deferred, row->refused);
+		put_time(to, "until", row->until_ms);
+		put_time(to, "oldest", row->oldest_ms);
+		put_time(to, "last", row->last_ms);
+		buf_puts(to, "}\n");
+	}
+}
+
+void flow_print_done(struct buf *to, const struct flow_command *c)
+{
+	static const char *const done[] = {[FLOW_LIST] = "",
+					   [FLOW_SUSPEND] = "suspended",
+					   [FLOW_RESUME] = "resumed",
+					   [FLOW_RESET] = "reset"};
+	put_clean(to, c->name);
+	buf_printf(to, " %s", done[c->op]);
+	if (c->until_ms) {
+		buf_puts(to, " until ");
+		moment_put(to, c->until_ms, false);
+	}
+	buf_puts(to, "\n");
+}

@@ -1,0 +1,56 @@
+/* flow_command.h - the operator's view of flows, and what the operator may change.
+ *
+ *	main -- FLOW_COMMAND --> qmgr -- the same, with rows --> the loop named in reply_to
+ *
+ * OWNERSHIP  Given away by posting. A command holds copies only; flow_command_free().
+ * THREAD     Whoever holds it.
+ * ERRORS     found is 0 where nothing has the name.
+ */
+#ifndef QMGR_FLOW_COMMAND_H
+#define QMGR_FLOW_COMMAND_H
+
+#include "base/loop.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { FLOW_COMMAND = NOTES_FROM(NOTES_OF_FLOW) };
+
+enum flow_order { FLOW_LIST, FLOW_SUSPEND, FLOW_RESUME, FLOW_RESET };
+
+struct flow_row {
+	char *name;
+	bool suspended;
+	int64_t until_ms; /* wall clock: that ends by itself; 0: not */
+	int64_t weight;
+	int64_t messages;  /* being worked on */
+	int64_t oldest_ms; /* wall clock: when the oldest of these came; 0: none */
+	int64_t sending;   /* entries on connections, and connections being opened for some */
+	int64_t sent, deferred,
+		refused; /* recipients, see flow_tally.h; in doubt counts as deferred */
+	int64_t last_ms; /* wall clock: of the latest of these; 0: none */
+};
+
+struct flow_command {
+	struct note note;
+	enum flow_order op;
+	char *name;	  /* or NULL: all */
+	int64_t until_ms; /* SUSPEND: wall clock, it ends by itself; 0: not */
+	struct loop *reply_to;
+	void *owner;
+	/* filled by qmgr: */
+	int found;
+	int64_t sending; /* of all flows */
+	int nrow;
+	struct flow_row *row; /* by name */
+};
+
+struct flow_command *flow_command_new(enum flow_order, const char *name, struct loop *reply_to,
+				      void *owner);
+void flow_command_free(struct flow_command **);
+
+struct qmgr;
+void flow_execute(struct qmgr *, struct flow_command *);
+/* Do it, and send it back. */
+
+#endif

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: ISC */
+#include "qmgr/flow_mail.h"
+
+#include "base/mem.h"
+#include "qmgr/dest/suspend.h"
+#include "qmgr/sched/flow.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+enum { PAGE = 500 };
+
+struct flow_release {
+	char *flow;
+	struct list in_qmgr;
+};
+
+/* --- suspended */
+
+static void stop(struct qmgr *q, struct message *m)
+{
+	m->stopped = m->work.cancelled = m->kept = true;
+	message_drop_waiting(m);
+	message_check(q, m);
+}
+
+/* The end of one may bring that of another: they are found by their ids. */
+void flow_mail_stop(struct qmgr *q, const char *flow)
+{
+	size_t n = 0;
+	uint64_t *id = mem_alloc((HASH_COUNT(q->messages) + 1) * sizeof *id);
+	for (const struct message *m = q->messages; m; m = m->hh.next)
+		if (strcasecmp(m->work.flow->name, flow) == 0 && !m->work.cancelled)
+			id[n++] = m->work.id;
+	for (size_t i = 0; i < n; i++) {
+		struct message *m;
+		HASH_FIND(hh, q->messages, &id[i], sizeof id[i], m);
+		if (m)
+			stop(q, m);
+	}
+	free(id);
+}
+
+/* --- resumed */
+
+static void post(struct qmgr *q, struct spool_command *c)
+{
+	q->db.edges.to_spool(q->db.edges.context, &c->note);
+}
+
+static void ask_for_page(struct qmgr *q, struct flow_release *r, uint64_t after)
+{
+	struct spool_command *c = spool_command_new(SPOOL_LIST, q->sched.loop, r);
+	c->after = after;
+	c->limit = PAGE;
+	post(q, c);
+}
+
+static void release_end(struct flow_release *r)
+{
+	list_remove(&r->in_qmgr);
+	free(r->flow);
+	free(r);
+}
+
+void flow_mail_release(struct qmgr *q, const char *flow)
+{
+	struct flow_release *r = mem_zalloc(sizeof *r);
+	r->flow = mem_strdup(flow);
+	list_append(&q->releases, &r->in_qmgr);
+	ask_for_page(q, r, 0);
+}
+
+static void flush_one(struct qmgr *q, uint64_t id)
+{
+	struct spool_command *c = spool_command_new(SPOOL_FLUSH, q->sched.loop, q);
+	c->id = id;
+	post(q, c);
+}
+
+void flow_mail_listed(struct qmgr *q, struct spool_command *c)
+{
+	struct flow_release *r = c->owner;
+	uint64_t last = c->after;
+	bool again = !suspend_covers_flow(&q->db, r->flow) && c->nrow > 0;
+	for (int i = 0; i < c->nrow && again; i++) {
+		const struct envelope *e = c->row[i].envelope;
+		last = e->id > last ? e->id : last;
+		if (c->row[i].queue == SPOOL_DEFERRED && strcasecmp(envelope_flow(e), r->flow) == 0)
+			flush_one(q, e->id);
+	}
+	spool_command_free(&c);
+	if (again)
+		ask_for_page(q, r, last);
+	else
+		release_end(r);
+}
+
+void flow_mail_drop_releases(struct qmgr *q)
+{
+	list_each (link, tmp, &q->releases)
+		release_end(list_entry(link, struct flow_release, in_qmgr));
+}
