@@ -45,7 +45,7 @@ def test_promtool_finds_no_fault(watched):
     status, said = check("metrics", text=_metrics(watched))
     assert status == 0 and not said.strip(), said
     status, said = check("rules", RULES)
-    assert status == 0 and "SUCCESS: 23 rules found" in said, said
+    assert status == 0 and "SUCCESS: 24 rules found" in said, said
 
 
 def test_dashboard_and_alerts_name_what_there_is(watched):
@@ -95,7 +95,7 @@ def test_a_real_prometheus_fetches_and_answers(lab, watched):
     rules = prometheus.ask("rules")["groups"][0]["rules"]
     wait_until(lambda: all(rule["health"] == "ok" for rule in prometheus.ask("rules")["groups"][0]["rules"]), 60,
                "all alerts to be looked at")
-    assert len(rules) == 23
+    assert len(rules) == 24
 
 
 @pytest.mark.seconds(240)

@@ -24,11 +24,12 @@ def _browser(module_lab):
     return module_lab.browser()
 
 
-def _relay(lab, sink, routes=None, queue=None):
+def _relay(lab, sink, routes=None, queue=None, extra=""):
     port = free_port()
     config = Config(settings={"http": f"{LOOPBACK}:{port}"}, queue={"minimal_backoff_time": "1h"} | (queue or {}),
                     transports={"smtp": {"site_patience": "0s", "host_backoff_max": "60s"}})
     config.routes |= routes or {}
+    config.extra = extra
     relay = lab.relay(config.route_all_to(sink.port))
     return types.SimpleNamespace(relay=relay, sink=sink, url=f"http://{LOOPBACK}:{port}/", site=f"[{LOOPBACK}]:{sink.port}")
 
@@ -165,7 +166,8 @@ def test_bounces_after_a_dictionary_attack(quiet, browser):
 
 def test_the_active_queue_is_full(lab, browser):
     gate = threading.Event()
-    congested = _relay(lab, lab.sink(Rule("end", pattern="user@", gate=gate)), queue={"message_active_limit": SLOW, "in_flow_delay": "0s"})
+    congested = _relay(lab, lab.sink(Rule("end", pattern="user@", gate=gate)), queue={"message_active_limit": SLOW, "in_flow_delay": "0s"},
+                       extra='flow "*" { share = 100 }\n')
     _send(congested.relay, *[("user@b.test", f"r{n}@slow.test") for n in range(SLOW - 1)], ("user@b.test", "r@other.test"),
           *[("user@b.test", f"r{n}@slow.test") for n in range(8)])
     _open(browser, congested.url)

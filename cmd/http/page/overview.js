@@ -117,7 +117,8 @@ function conditionWords(one) {
 function situation(now) {
   const found = [];
   const queue = now.queue;
-  const full = now.active_limit > 0 && queue.active >= 0.95 * now.active_limit;
+  // One sender alone has nine tenths of it at most, if nothing else is set.
+  const full = now.active_limit > 0 && queue.active >= 0.85 * now.active_limit;
   const suspended = now.worst.filter((site) => site.state === "suspended").length;
   for (const one of now.conditions) found.push([one.stops_mail ? "bad" : "warn", conditionWords(one)]);
   if (!now.accepting && !now.conditions.some((one) => one.stops_mail)) found.push(["bad", "New mail is refused."]);
