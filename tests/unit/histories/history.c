@@ -864,15 +864,16 @@ static void list_all(void)
 	pass(1000000, SLACK_US);
 }
 
-/* Half a pair is none. */
+/* Half a pair is none. While its stream is full a node sends what nobody had a 250 for, and may lose the other one with its
+ * folder: whoever has brought them brings both again. */
 static void judge_pairs(void)
 {
 	for (int i = 0; i < ledger.n; i++) {
 		const struct sheet *s = &ledger.sheet[i];
 		const struct sheet *with = s->with ? ledger_find(s->with) : NULL;
 		char id[IDENT_TEXT];
-		bool let_go = with &&
-			      (with->excused || with->apart || with->deleted || with->deleting > 0);
+		bool let_go = with && (with->excused || with->apart || with->deleted ||
+				       with->deleting > 0 || (now.limits > 0 && !with->promised));
 		if (with && s->rcpt[0].sent && !with->rcpt[0].sent && !let_go)
 			ledger_broken(BROKEN_HALF, "%s", ident_text(s->id, id));
 	}
