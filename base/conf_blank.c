@@ -86,8 +86,11 @@ bool conf_blank(char *text, int line, const char *name)
 	if (!from)
 		return false;
 	const char *end = skip_value(from + strlen(name));
-	for (; from < end; from++)
+	bool any = false;
+	for (; from < end; from++) {
+		any |= !strchr(blanks, *from);
 		if (*from != '\n')
 			*from = ' ';
-	return true;
+	}
+	return any;
 }

@@ -9,6 +9,6 @@
 
 bool conf_blank(char *text, int line, const char *name);
 /* Of a text without comments: blanks instead of the setting or section of this name that begins in this line, and of its value;
- * lines stay. False: there is none. */
+ * lines stay. False: there is none, or nothing of it but blanks. */
 
 #endif

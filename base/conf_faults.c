@@ -3,8 +3,18 @@
 
 #include "base/mem.h"
 
+#include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* What a file says may be anything, and each fault is one line. */
+static char *hide_controls(char *text)
+{
+	for (char *c = text; *c; c++)
+		if (iscntrl((unsigned char)*c))
+			*c = '?';
+	return text;
+}
 
 void conf_fault(struct conf_faults *f, const char *file, int line, const char *fmt, ...)
 {
@@ -14,7 +24,8 @@ void conf_fault(struct conf_faults *f, const char *file, int line, const char *f
 	buf_vprintf(&text, fmt, args);
 	va_end(args);
 	f->fault = mem_realloc(f->fault, (size_t)(f->n + 1) * sizeof *f->fault);
-	f->fault[f->n++] = (struct conf_fault){file, line > 0 ? line : 1, buf_steal(&text, NULL)};
+	f->fault[f->n++] = (struct conf_fault){file, line > 0 ? line : 1,
+					       hide_controls(buf_steal(&text, NULL))};
 }
 
 /* Stable, and by line within a file; the files in the order in which they were read. */

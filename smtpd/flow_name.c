@@ -40,7 +40,7 @@ static char *of_client(const struct conf *c, const struct flow_facts *of)
 	struct table_origin origin;
 	struct net net;
 	char text[NET_TEXT], *flow = NULL;
-	if (!of->client || tables_count(c->tables, TABLE_FLOWS) == 0)
+	if (!of->client || !c->tables || tables_count(c->tables, TABLE_FLOWS) == 0)
 		return NULL;
 	net_of(of->client, &net);
 	do

@@ -136,6 +136,7 @@ def test_check_names_file_and_line_of_a_fault(tmp_path, text):
 
 @pytest.mark.parametrize("text, faults", [
     ("", ["1: is empty"]),
+    ('"what\\nis" = 1\n', ["1: no such option 'what?is'"]),
     ('hostname = "a.test"\nhostname = "b.test"\n', ["2: hostname is already there, in line 1"]),
     ('networks = { "10.0.0.0/8" }\nnetworks = { "127.0.0.0/8" }\n', ["2: networks is already there, in line 1"]),
     ('networks = { "10.0.0.0/8" }\nnetworks += { "127.0.0.0/8" }\nlistener "a" { address = { "127.0.0.1:2525" } }\n'

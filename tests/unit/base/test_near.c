@@ -41,6 +41,7 @@ static void a_setting_is_blanked_with_its_value(void **state)
 	blanked("bb = \"never closed", 1, "bb", "                  ");
 	blanked("a = 1", 1, "bb", "a = 1");
 	blanked("a = 1", 7, "a", "a = 1");
+	blanked("a\n  \nb", 2, "", "a\n  \nb");
 }
 
 int main(void)
