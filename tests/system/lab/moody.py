@@ -6,7 +6,7 @@ import random
 import threading
 import time
 
-from .net import LOOPBACK
+from .net import LOOPBACK, wait_until
 
 
 class Moody:
@@ -35,9 +35,12 @@ class Moody:
         self.thread = threading.Thread(target=self._run, daemon=True)
 
     def begin(self):
-        """Its time begins now."""
+        """Its time begins now; who listens from the beginning does when this returns."""
         self.began = time.monotonic()
+        at_once = self.listens(0)
         self.thread.start()
+        if at_once:
+            wait_until(lambda: self.listening, what="the receiver to listen")
         return self
 
     def age(self):
