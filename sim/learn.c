@@ -7,6 +7,7 @@
 #include "sim/event.h"
 
 #include <ctype.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -77,6 +78,22 @@ static bool is_same_delivery(struct learn *l, const char *id, const char *delays
 	return same;
 }
 
+/* Where it waited for a pace, that is time in the queue: the second of the four. */
+static void took_recipient(struct learn_site *s, const char *delays, int64_t at_ms)
+{
+	double before, queued, setup, transmission;
+	if (sscanf(delays, "%lf/%lf/%lf/%lf", &before, &queued, &setup, &transmission) != 4)
+		return;
+	int64_t went_ms = at_ms - (int64_t)((setup + transmission) * 1000);
+	learn_site_took(s, went_ms - (int64_t)(queued * 1000), went_ms);
+}
+
+/* What its pace tells already is no share of its recipients. */
+static bool is_of_pace(const struct learn_site *s, const char *event, const char *reply)
+{
+	return s->refusal && strcmp(event, "deferred") == 0 && strcmp(reply, s->refusal) == 0;
+}
+
 static void host_said(struct learn_host *h, const char *event, const char *reply, int64_t at_ms)
 {
 	bool code = isdigit((unsigned char)reply[0]) && strncmp(reply, "421", 3) != 0;
@@ -105,7 +122,9 @@ static void delivery(struct learn *l, const char *line, const char *event, int64
 		goes_to(l, mailaddr_domain(to), s);
 	if (found && !is_same_delivery(l, id, delays))
 		learn_host_delays(h, delays);
-	if (found)
+	if (found && strcmp(event, "sent") == 0)
+		took_recipient(s, delays, at_ms);
+	if (found && !is_of_pace(s, event, reply))
 		host_said(h, event, reply, at_ms);
 	char *all[] = {to, site, relay, transport, delays, reply, dsn, id};
 	for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
@@ -129,6 +148,18 @@ static void host_event(struct learn *l, const char *line, int64_t at_ms)
 	free(limit);
 }
 
+static void pace_event(struct learn *l, const char *line, int64_t at_ms)
+{
+	char *name = field(l, line, "site"), *transport = field(l, line, "transport");
+	char *state = field(l, line, "state"), *reply = field(l, line, "reply");
+	if (*name && strcmp(state, "free") != 0)
+		learn_site_refused(site_get(l, transport, name), reply, at_ms);
+	free(name);
+	free(transport);
+	free(state);
+	free(reply);
+}
+
 static void queued(struct learn *l, const char *line, int64_t wall_ms)
 {
 	if (event_field(line, "report_of", &l->value))
@@ -149,6 +180,8 @@ static void take_line(struct learn *l, const char *line)
 			queued(l, line, wall_ms);
 		else if (strcmp(event, "host") == 0)
 			host_event(l, line, since_start(l, wall_ms));
+		else if (strcmp(event, "pace") == 0)
+			pace_event(l, line, since_start(l, wall_ms));
 		for (int i = 0; i < 4; i++)
 			if (strcmp(event, deliveries[i]) == 0)
 				delivery(l, line, event, since_start(l, wall_ms));
@@ -164,6 +197,8 @@ static void free_site(struct learn_site *s)
 		free(mx->name);
 		free(mx);
 	}
+	free(s->refusal);
+	free(s->wait);
 	free(s->key);
 	free(s->name);
 	free(s->transport);

@@ -1,6 +1,7 @@
 /* learn.h - makes a scenario from the log of a relay, to be run with other settings.
  *
  *	log --> [ event ] --> [ learn: domains, sites ] --> [ learn_host: times, failures, limits ]
+ *	                                    |         \-> [ learn_bucket: what it let through ]
  *	                                    |                              |
  *	                                    +---------> learn_write -------+--> text of a scenario
  *
@@ -8,6 +9,7 @@
  *	sent, deferred, bounced, in_doubt   of a recipient: its domain, site, transport; of the host:
  *	                                delays, replies, failures
  *	host                            limits, and when it was out
+ *	pace                            from when on a site let only so much through
  *
  * Addresses are the hosts: what several sites have in common stays common. Times are medians. What a
  * log does not tell is assumed: that hosts take PIPELINING, and that those which nothing was delivered
@@ -58,10 +60,19 @@ struct learn_mx {
 	struct learn_mx *next;
 };
 
+/* A recipient was in the queue, and free to go, from then on until it went. */
+struct learn_wait {
+	int64_t from_ms, to_ms; /* since the start of the log */
+};
+
 struct learn_site {
 	char *key; /* transport and name, or dsn where there are no hosts */
 	char *name, *transport;
 	struct learn_mx *mx; /* NULL: no hosts were found */
+	char *refusal;	     /* what it said when it first had a pace; NULL: it has none */
+	int64_t refused_ms;
+	int nwait;
+	struct learn_wait *wait; /* of each recipient that it took */
 	UT_hash_handle hh;
 };
 
@@ -101,6 +112,20 @@ void learn_host_failed(struct learn_host *, const char *why, int64_t at_ms);
 
 void learn_host_serves(struct learn_host *, int64_t at_ms);
 void learn_host_limited(struct learn_host *, int n, int64_t at_ms);
+
+/* learn_bucket.c */
+
+void learn_site_took(struct learn_site *, int64_t from_ms, int64_t to_ms);
+void learn_site_refused(struct learn_site *, const char *reply, int64_t at_ms);
+
+struct learn_bucket {
+	double rate;  /* recipients a second */
+	int64_t room; /* recipients */
+};
+
+bool learn_site_bucket(struct learn_site *, struct learn_bucket *);
+/* What it let through while mail waited for it after that refusal. False: nothing says that it has a bucket. The relay goes at
+ * a pace somewhat below what a host would take, so the rate is one that it surely has. */
 
 bool learn_is_outage(const struct learn_span *); /* rather than chance */
 void learn_hosts_free(struct learn *);

@@ -209,11 +209,42 @@ static void write_failures(const struct learn_host *h, struct buf *to)
 	write_part("refused", refused, h->connections + refused, to);
 }
 
-static void write_host(struct learn_host *h, struct buf *to)
+static bool has_host(const struct learn_site *s, const struct learn_host *h)
+{
+	for (const struct learn_mx *mx = s->mx; mx; mx = mx->next)
+		if (mx->host == h)
+			return true;
+	return false;
+}
+
+/* In the unit in which rounding costs little. */
+static void write_rate(double rate, struct buf *to)
+{
+	bool by_minute = rate * 60 >= 100;
+	buf_printf(to, "\tbucket = \"%" PRId64 "/%s\"\n",
+		   (int64_t)(rate * (by_minute ? 60 : 3600) + 0.5), by_minute ? "m" : "h");
+}
+
+/* All hosts of a site share what the first of them lets through. */
+static void write_bucket(const struct learn *l, const struct learn_host *h, struct buf *to)
+{
+	struct learn_bucket b;
+	struct learn_site *s = l->sites;
+	while (s && (!s->refusal || !has_host(s, h) || !learn_site_bucket(s, &b)))
+		s = s->hh.next;
+	if (!s)
+		return;
+	write_rate(b.rate, to);
+	buf_printf(to, "\tbucket_room = %" PRId64 "\n\tbucket_of = \"%s\"\n", b.room,
+		   s->mx->host->address);
+}
+
+static void write_host(const struct learn *l, struct learn_host *h, struct buf *to)
 {
 	buf_printf(to, "host \"%s\" {\n\tdepth = 2\n", h->address);
 	write_times(h, to);
 	write_limits(h, to);
+	write_bucket(l, h, to);
 	write_failures(h, to);
 	write_part("deferred", h->deferred, h->replies, to);
 	write_part("failed", h->failed, h->replies, to);
@@ -234,5 +265,5 @@ void learn_write(struct learn *l, struct buf *to)
 	for (const struct learn_site *s = l->sites; s; s = s->hh.next)
 		rest &= !write_site(l, s, rest, to);
 	for (struct learn_host *h = l->hosts; h; h = h->hh.next)
-		write_host(h, to);
+		write_host(l, h, to);
 }

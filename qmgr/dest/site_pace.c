@@ -41,6 +41,16 @@ bool site_pace_is_news(const struct site *s)
 	return 2 * a > 3 * b || 2 * b > 3 * a;
 }
 
+/* Why it is another than the log knows. */
+static const char *reason_of_change(const struct site_pace *p, double rate)
+{
+	if (p->learnt.state == LEARNT_PACE_FREE)
+		return "forgotten";
+	if (p->learnt.state == LEARNT_PACE_ASKING)
+		return "nothing is taken";
+	return p->logged > 0 && rate > p->logged ? "what was sent is taken" : "refused";
+}
+
 void site_pace_log(struct site *s)
 {
 	const struct site_pace *p = s->pacing;
@@ -48,9 +58,9 @@ void site_pace_log(struct site *s)
 	bool shared = site_pace_shared(s);
 	log_event(LOG_LEVEL_INFO, "pace", "provider", shared ? s->provider->name : NULL, "site",
 		  shared ? NULL : s->name, "transport", shared ? NULL : s->queue.transport->title,
-		  "state", states[p->learnt.state], "rate",
-		  rate > 0 ? log_text("%.3g/s", rate) : NULL, "reason",
-		  p->why ? log_text("%d %s", p->why->code, p->why->text) : NULL, NULL);
+		  "state", states[p->learnt.state], "pace",
+		  rate > 0 ? log_text("%.3g", rate) : NULL, "reason", reason_of_change(p, rate),
+		  "reply", p->why ? log_text("%d %s", p->why->code, p->why->text) : NULL, NULL);
 	s->pacing->logged = rate;
 }
 

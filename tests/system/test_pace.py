@@ -5,6 +5,7 @@ What is counted is counted by the receiver.
 """
 
 import json
+import re
 
 import pytest
 
@@ -65,7 +66,8 @@ def test_what_is_said_of_a_pace(lab):
     relay.wait_event("pace", state="paced")
     waits = [json.loads(line) for line in relay.command("explain", "--json", "dest.test").stdout.splitlines()]
     assert "pace" in waits[0], waits
-    assert relay.events("pace")[0]["reason"].startswith("421 ")
+    first = relay.events("pace")[0]
+    assert first["reply"].startswith("421 ") and first["reason"] == "refused" and float(first["pace"]) > 0
     assert "rate limited, try again later" in relay.command("dest", "list").stdout
     shown = json.loads(relay.command("dest", "show", "--json", waits[0]["site"]).stdout)
     assert shown["pace"]["rate"] > 0 and "rate limited" in shown["pace"]["reason"]
@@ -73,7 +75,23 @@ def test_what_is_said_of_a_pace(lab):
     relay.restart()
     wait_until(lambda: '"pace":{' in relay.command("dest", "show", "--json", waits[0]["site"]).stdout, what="its pace after a restart")
     relay.command("dest", "reset", waits[0]["site"])
-    relay.wait_event("pace", state="free")
+    relay.wait_event("pace", state="free", reason="forgotten")
+
+
+def test_a_bucket_is_learnt_from_the_log(lab):
+    """What the host says and takes is all that the log has; the scenario's bucket is what it let through, and is drained as slowly."""
+    server, relay = _bucket(lab, at="end", words=REFUSALS["end"], rate=10, room=20)
+    server.begin()
+    Load(relay.port, 150, sessions=10).finish()
+    wait_until(lambda: len(server.taken) == 150, timeout=120, what="all messages")
+    relay.wait_event("sent", count=150)
+    scenario = relay.command("sim", "--learn", relay.log_path).stdout
+    per_minute = int(re.search(r'bucket = "(\d+)/m"', scenario)[1])
+    room = int(re.search(r"bucket_room = (\d+)", scenario)[1])
+    # The host's own count says how much that was, with what it had in store; the relay's log how much while mail waited.
+    seconds = server.taken[-1] - server.taken[0]
+    assert 0.6 * 60 * 130 / seconds < per_minute < 1.2 * 600, (per_minute, seconds)
+    assert 10 <= room <= 40, scenario
 
 
 def test_greylisting_is_each_messages_own(lab):

@@ -5,6 +5,9 @@
 #include "sim/learn.h"
 #include "sim/arrivals.h"
 
+#include <math.h>
+#include <unistd.h>
+
 static char text_log[4200], json_log[4200];
 
 static void find_file(char path[4200], const char *name)
@@ -148,6 +151,89 @@ static void both_forms_of_a_log_say_the_same(void **state)
 	buf_fini(&b);
 }
 
+/* A log of a site of two hosts: each line one recipient that went at so many seconds, after so long in the queue. */
+struct went {
+	double at, waited;
+};
+
+static void write_line(FILE *log, double at, const char *rest)
+{
+	int64_t ms = (int64_t)(at * 1000 + 0.5);
+	fprintf(log, "2026-11-21T%02d:%02d:%02d.%03dZ info %s\n", (int)(ms / 3600000),
+		(int)(ms / 60000 % 60), (int)(ms / 1000 % 60), (int)(ms % 1000), rest);
+}
+
+static void learn_from_site(const struct went went[], int n, double refused)
+{
+	char path[] = "/tmp/sluice-learn-XXXXXX", line[300];
+	FILE *log = fdopen(mkstemp(path), "w");
+	assert_non_null(log);
+	write_line(log, 0, "queued id=1 from=a@here.test nrcpt=1 size=2100");
+	for (int i = 0; i < n; i++) {
+		snprintf(line, sizeof line,
+			 "sent id=%d to=x@one.test site=mx1,mx2 relay=mx%d[192.0.2.%d]:25 "
+			 "transport=smtp "
+			 "delays=0/%.3f/0/0 reply=\"250 ok\"",
+			 i, i % 2 + 1, i % 2 + 1, went[i].waited);
+		if (refused >= 0 && (i == 0 || went[i - 1].at <= refused) && went[i].at > refused)
+			write_line(log, refused,
+				   "pace site=mx1,mx2 transport=smtp state=paced pace=20 "
+				   "reason=refused reply=\"451 slow\"");
+		write_line(log, went[i].at, line);
+	}
+	fclose(log);
+	struct buf text = {0}, errors = {0};
+	assert_true(learn_scenario(path, &text, &errors));
+	ran_of = scenario_of(buf_cstr(&text));
+	buf_fini(&text);
+	buf_fini(&errors);
+	unlink(path);
+}
+
+static double bucket_a_second(const struct scenario_host *h)
+{
+	return h->bucket.per_ms > 0 ? (double)h->bucket.events * 1000 / (double)h->bucket.per_ms
+				    : 0;
+}
+
+static void a_bucket_is_what_went_while_mail_waited(void **state)
+{
+	(void)state;
+	struct went went[230];
+	for (int i = 0; i < 30; i++) /* what it had in store */
+		went[i] = (struct went){0.001 * i, 0.001 * i};
+	for (int i = 30; i < 130; i++) /* bit by bit, and mail waits */
+		went[i] = (struct went){0.1 * (i - 29), 0.1 * (i - 29)};
+	for (int i = 130; i < 230; i++) /* then hardly any comes, and none waits */
+		went[i] = (struct went){60 + 10 * (i - 130), 0};
+	learn_from_site(went, 230, 0.03);
+	assert_true(fabs(bucket_a_second(host("192.0.2.1")) - 10) < 0.2);
+	assert_in_range(host("192.0.2.1")->bucket_room, 29, 31);
+	assert_string_equal(host("192.0.2.1")->bucket_of, host("192.0.2.2")->bucket_of);
+}
+
+static void a_bucket_that_is_filled_at_once_has_its_mean(void **state)
+{
+	(void)state;
+	struct went went[200];
+	for (int i = 0; i < 200; i++)
+		went[i] = (struct went){60 * (i / 40) + 0.01 * (i % 40),
+					60 * (i / 40) + 0.01 * (i % 40)};
+	learn_from_site(went, 200, 0.5);
+	assert_true(fabs(bucket_a_second(host("192.0.2.1")) * 60 - 40) < 1);
+	assert_in_range(host("192.0.2.1")->bucket_room, 38, 42);
+}
+
+static void who_refused_nothing_has_no_bucket(void **state)
+{
+	(void)state;
+	struct went went[100];
+	for (int i = 0; i < 100; i++)
+		went[i] = (struct went){0.1 * i, 0.1 * i};
+	learn_from_site(went, 100, -1);
+	assert_true(bucket_a_second(host("192.0.2.1")) == 0);
+}
+
 static void a_log_without_messages_is_told(void **state)
 {
 	(void)state;
@@ -194,6 +280,9 @@ int main(void)
 		TEST(arrivals_are_those_of_the_log),
 		TEST(what_was_learnt_runs),
 		TEST(both_forms_of_a_log_say_the_same),
+		TEST(a_bucket_is_what_went_while_mail_waited),
+		TEST(a_bucket_that_is_filled_at_once_has_its_mean),
+		TEST(who_refused_nothing_has_no_bucket),
 		TEST(a_log_without_messages_is_told),
 		TEST(lines_in_the_form_text_have_fields),
 	};
