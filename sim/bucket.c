@@ -18,6 +18,14 @@ static void fill(struct bucket *b, int64_t now_us)
 	b->filled_us = now_us;
 }
 
+int64_t bucket_next_us(const struct bucket *b, int64_t now_us)
+{
+	int64_t per_us = b->rate.per_ms * 1000;
+	if (b->at_once)
+		return (now_us / per_us + 1) * per_us;
+	return now_us + (int64_t)((1 - b->has) * (double)per_us / (double)b->rate.events) + 1;
+}
+
 bool bucket_take(struct bucket *b, int64_t now_us)
 {
 	if (b->rate.events == 0)

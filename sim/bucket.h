@@ -25,4 +25,7 @@ void bucket_init(struct bucket *, const struct conf_rate *, int64_t room, bool a
 
 bool bucket_take(struct bucket *, int64_t now_us); /* one more; false: it is empty */
 
+int64_t bucket_next_us(const struct bucket *, int64_t now_us);
+/* When it has one again, after bucket_take() found none. */
+
 #endif

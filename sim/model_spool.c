@@ -235,6 +235,7 @@ static void final(struct model_spool *s, struct kept *k, uint32_t i, enum verdic
 	k->rcpt[i].final = true;
 	if (class == VERDICT_SENT) {
 		t->sent++;
+		numbers_add(&t->sent_at, s->stage->world->now_us / 1000);
 		tally_wait(t, a->nrcpt, a->size, age_ms(s, k));
 		wait_of_site(s, k, i);
 		if (!k->rcpt[i].doubted)

@@ -92,6 +92,7 @@ void tally_free(struct tally **tp)
 		free(t->by_bytes[i].value);
 	}
 	free(t->sure.value);
+	free(t->sent_at.value);
 	free(t->first.value);
 	free(t->first_own.value);
 	free(t->nodes.host);

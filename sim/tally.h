@@ -91,6 +91,7 @@ struct tally {
 	int64_t deferred;		/* recipients, at least once */
 	int64_t deferrals[CAUSE_COUNT]; /* of recipients */
 	int64_t transactions, connections, connected;
+	struct numbers sent_at;	      /* ms since the start, of recipients */
 	int64_t paced;		      /* recipients that a bucket refused */
 	int64_t useless[CAUSE_COUNT]; /* connections that never became ready */
 	struct numbers by_recipients[TALLY_CLASSES], by_bytes[TALLY_CLASSES]; /* ms until sent */

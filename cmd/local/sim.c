@@ -3,6 +3,7 @@
 #include "sim/learn.h"
 #include "sim/sim.h"
 #include "sim/sweep.h"
+#include "sim/sweep_buckets.h"
 
 #include "cmd/cmd.h"
 #include "cmd/options.h"
@@ -15,14 +16,17 @@ static const char usage[] =
 	"usage: sluice sim SCENARIO | --random [--seed N] [--row TITLE] [--json] [--plot "
 	"FILE.svg]\n"
 	"       sluice sim --learn LOG\n"
-	"       sluice sim --sweep N [--seed N] [--json | --show]\n"
+	"       sluice sim --sweep N | --buckets N [--seed N] [--json | --show]\n"
 	"Run the scheduler under a virtual clock, with the arrivals, hosts and failures of a\n"
 	"scenario, and tell what became of the mail. See sluice-sim(5).\n"
 	"  --seed N         of all chance, instead of the scenario's\n"
 	"  --random         a small scenario made from the seed, as the tests use them\n"
 	"  --sweep N        N random destinations, with this seed and those that follow it: mean\n"
 	"                   delays, as Postfix would have them, and at best\n"
-	"  --show           print the scenario that --random or --sweep makes, and do not run it\n"
+	"  --buckets N      N random hosts that let so much through in a time, beside who knows\n"
+	"                   how much\n"
+	"  --show           print the scenario that --random, --sweep or --buckets makes, and do\n"
+	"                   not run it\n"
 	"  --learn LOG      print a scenario of what is in a log of the relay, in the form text\n"
 	"                   or json: its hosts, failures, limits and arrivals\n"
 	"  --row TITLE      run only this row of the scenario\n"
@@ -31,26 +35,22 @@ static const char usage[] =
 	"Exit status: 0; 1 when the scheduler broke one of its rules, which is told; 2 when\n"
 	"there is something wrong with the scenario.\n";
 
-enum { SEED = OPTION_OWN, RANDOM, SHOW, LEARN, SWEEP, ROW, PLOT };
+enum { SEED = OPTION_OWN, RANDOM, SHOW, LEARN, SWEEP, BUCKETS, ROW, PLOT };
 
 static const struct option longs[] = {
-	{"seed", required_argument, NULL, SEED},
-	{"random", no_argument, NULL, RANDOM},
-	{"show", no_argument, NULL, SHOW},
-	{"learn", required_argument, NULL, LEARN},
-	{"sweep", required_argument, NULL, SWEEP},
-	{"row", required_argument, NULL, ROW},
-	{"json", no_argument, NULL, OPTION_JSON},
-	{"plot", required_argument, NULL, PLOT},
-	OPTIONS_COMMON,
+	{"seed", required_argument, NULL, SEED},   {"random", no_argument, NULL, RANDOM},
+	{"show", no_argument, NULL, SHOW},	   {"learn", required_argument, NULL, LEARN},
+	{"sweep", required_argument, NULL, SWEEP}, {"buckets", required_argument, NULL, BUCKETS},
+	{"row", required_argument, NULL, ROW},	   {"json", no_argument, NULL, OPTION_JSON},
+	{"plot", required_argument, NULL, PLOT},   OPTIONS_COMMON,
 };
 
 enum { SWEEP_MOST = 1000000 };
 
 struct wanted {
 	const char *file, *row, *plot, *learn;
-	int64_t seed;  /* 0: not given */
-	int64_t sweep; /* likewise */
+	int64_t seed;		/* 0: not given */
+	int64_t sweep, buckets; /* likewise */
 	bool random, show, json;
 };
 
@@ -72,6 +72,9 @@ static void take_option(struct options *o, struct wanted *w, int option)
 	case SWEEP:
 		w->sweep = options_number(o, "--sweep", optarg, 1, SWEEP_MOST);
 		break;
+	case BUCKETS:
+		w->buckets = options_number(o, "--buckets", optarg, 1, SWEEP_MOST);
+		break;
 	case ROW:
 		w->row = optarg;
 		break;
@@ -83,22 +86,29 @@ static void take_option(struct options *o, struct wanted *w, int option)
 	}
 }
 
+static void check_options(struct options *o, const struct wanted *w)
+{
+	bool sweeps = w->sweep || w->buckets;
+	if ((sweeps && (w->random || w->row || w->plot)) || (w->sweep && w->buckets))
+		options_wrong(o, "--sweep and --buckets have destinations of their own");
+	if (w->learn && (w->random || sweeps || w->row || w->plot || w->json || w->seed))
+		options_wrong(o, "--learn goes alone: what it prints is what is run");
+	if (w->show && !w->random && !sweeps)
+		options_wrong(o, "--show is for --random, --sweep and --buckets");
+}
+
 static void parse(struct options *o, struct wanted *w, int argc, char **argv)
 {
 	int option;
 	while ((option = options_next(o, argc, argv)) != -1)
 		take_option(o, w, option);
-	bool none = w->random || w->learn || w->sweep;
+	bool none = w->random || w->learn || w->sweep || w->buckets;
 	if (none ? optind < argc : optind + 1 != argc)
-		options_wrong(o, "sim takes a scenario, or else --random, --sweep or --learn");
-	if (w->sweep && (w->random || w->row || w->plot))
-		options_wrong(o, "--sweep has destinations of its own");
-	if (w->learn && (w->random || w->sweep || w->row || w->plot || w->json || w->seed))
-		options_wrong(o, "--learn goes alone: what it prints is what is run");
-	if (w->show && !w->random && !w->sweep)
-		options_wrong(o, "--show is for --random and --sweep");
+		options_wrong(
+			o, "sim takes a scenario, or else --random, --sweep, --buckets or --learn");
+	check_options(o, w);
 	w->file = none ? "random" : argv[optind];
-	if ((w->random || w->sweep) && w->seed == 0)
+	if (none && w->seed == 0)
 		w->seed = 1;
 }
 
@@ -176,9 +186,11 @@ static int show(const struct wanted *w)
 	struct buf text = {0}, what = {0};
 	if (w->sweep)
 		sweep_write((uint64_t)w->seed, &text, &what);
+	else if (w->buckets)
+		sweep_buckets_write((uint64_t)w->seed, true, &text, &what);
 	else
 		sim_random((uint64_t)w->seed, &text);
-	if (w->sweep)
+	if (w->sweep || w->buckets)
 		printf("# %s\n", buf_cstr(&what));
 	fputs(buf_cstr(&text), stdout);
 	buf_fini(&what);
@@ -199,6 +211,22 @@ static int sweep(const struct wanted *w)
 	bool good = fflush(stdout) == 0 && sweep_faults(&of) == 0;
 	buf_fini(&text);
 	sweep_fini(&of);
+	return good ? STATUS_DONE : STATUS_REFUSED;
+}
+
+static int buckets(const struct wanted *w)
+{
+	struct sweep_buckets of;
+	struct buf text = {0};
+	sweep_buckets_run(&of, (int)w->buckets, (uint64_t)w->seed, true);
+	if (w->json)
+		sweep_buckets_json(&of, &text);
+	else
+		sweep_buckets_report(&of, &text);
+	fputs(buf_cstr(&text), stdout);
+	bool good = fflush(stdout) == 0 && sweep_buckets_faults(&of) == 0;
+	buf_fini(&text);
+	sweep_buckets_fini(&of);
 	return good ? STATUS_DONE : STATUS_REFUSED;
 }
 
@@ -225,6 +253,8 @@ int cmd_sim(int argc, char **argv)
 		return show(&w);
 	if (w.sweep)
 		return sweep(&w);
+	if (w.buckets)
+		return buckets(&w);
 	struct scenario *s = scenario_of(&w, &errors);
 	int status = s ? run(&o, &w, s, &errors) : STATUS_USAGE;
 	fputs(buf_cstr(&errors), stderr);

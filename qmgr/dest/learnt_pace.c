@@ -2,6 +2,7 @@
 #include "qmgr/dest/learnt_pace.h"
 
 #include <assert.h>
+#include <math.h>
 #include <string.h>
 
 /* How it grows. */
@@ -10,12 +11,15 @@ static const double a_little = 0.02;	  /* of it, in a second, beyond what was fo
 static const double more_a_second = 0.01; /* and so much more with each second of the era, */
 static const double at_most = 0.25;
 static const double a_message =
-	0.005; /* of it, with a message, at most: so slow receivers are not refused every few, */
-static const double more_a_message = 0.0005; /* and so much more with each message of the era */
+	0.002; /* of it, with a message, at most: so slow receivers are not refused every few, */
+static const double more_a_message = 0.0001; /* and so much more with each message of the era */
+static const double guessing =
+	1.0; /* of it, in a second, after a burst, which tells little; half as much after each refusal, */
+static const double guessing_most = 0.25; /* and with a message, at most */
 static const double from_nothing =
 	2; /* times, with each that is taken, while it is not known what goes */
 static const double restart = 1.0; /* a second, when it is taken again after all was refused */
-static const double below = 0.9;   /* of what was measured */
+static const double below = 0.95;  /* of what was measured */
 
 enum { SLICE_MS = LEARNT_PACE_COUNTED_MS / LEARNT_PACE_SLICES, GRAIN_US = 50000, TELLING = 10 };
 
@@ -23,6 +27,21 @@ static void learnt_pace_move(struct learnt_pace *p, enum learnt_pace_state to)
 {
 	assert(to != LEARNT_PACE_FREE || p->state != LEARNT_PACE_ASKING || p->refused_ms == 0);
 	p->state = to;
+}
+
+static double smaller(double a, double b)
+{
+	return a < b ? a : b;
+}
+
+static double larger(double a, double b)
+{
+	return a > b ? a : b;
+}
+
+static int64_t longer(int64_t a, int64_t b)
+{
+	return a > b ? a : b;
 }
 
 static int64_t spaced_us(double rate)
@@ -67,7 +86,7 @@ static void begin_era(struct learnt_pace *p, int64_t now_ms, int64_t wait_us)
 	p->era++;
 	p->era_ms = now_ms;
 	p->era_taken = 0;
-	p->waits = true;
+	p->waits = p->first = true;
 	p->due_us = now_ms * 1000 + wait_us;
 }
 
@@ -82,7 +101,7 @@ static void ask_next(struct learnt_pace *p, int64_t now_ms, int64_t wait_ms, int
 /* To so many a second; where that is too few to be called a pace, it is asked so often. */
 static void cut_pace(struct learnt_pace *p, double rate, int64_t now_ms, int64_t most_ms)
 {
-	if (rate < LEARNT_PACE_FLOOR) {
+	if (rate < LEARNT_PACE_LEAST) {
 		ask_next(p, now_ms,
 			 rate * (double)most_ms > 1000 ? spaced_us(rate) / 1000 : most_ms, most_ms);
 		return;
@@ -98,6 +117,7 @@ static void refused_first(struct learnt_pace *p, int64_t now_ms, int64_t most_ms
 	p->cycle_ms = now_ms - in_ms;
 	p->cycle_taken = n;
 	p->known = 1000.0 * (double)n / (double)in_ms;
+	p->guess = 1;
 	if (n == 0)
 		ask_next(p, now_ms, LEARNT_PACE_ASK_MS, most_ms);
 	else
@@ -121,13 +141,15 @@ static void refused_at_pace(struct learnt_pace *p, int64_t now_ms, int64_t most_
 {
 	if (p->era_taken > 0) {
 		double measured = measure_rate(p, now_ms);
-		p->known = measured < p->rate ? measured : p->rate;
-		cut_pace(p, below * p->known, now_ms, most_ms);
+		p->known = below * sqrt(smaller(measured, p->rate) * p->rate);
+		p->guess /= 2;
+		cut_pace(p, p->known, now_ms, most_ms);
 	} else if (!p->in_vain) {
 		cut_pace(p, p->rate / 2, now_ms, most_ms);
 		p->in_vain = p->state == LEARNT_PACE_PACED;
 	} else {
-		ask_next(p, now_ms, LEARNT_PACE_ASK_MS, most_ms);
+		ask_next(p, now_ms, longer(LEARNT_PACE_ASK_MS, 2 * spaced_us(p->rate) / 1000),
+			 most_ms);
 	}
 }
 
@@ -159,7 +181,8 @@ static void grow_pace(struct learnt_pace *p, int64_t now_ms)
 	else if (p->rate < p->known)
 		p->rate = p->known;
 	else
-		p->rate += part < most ? part : most;
+		p->rate += larger(smaller(part, most),
+				  p->guess * smaller(guessing, guessing_most * p->rate));
 }
 
 /* It is taken again: the mean of the whole cycle is what goes. If nothing else was taken in that, it was no bucket that was empty, and
@@ -170,9 +193,7 @@ static void end_cycle(struct learnt_pace *p, int64_t now_ms)
 	double mean = 1000.0 * (double)p->cycle_taken / (double)(in_ms > 1 ? in_ms : 1);
 	p->known = p->cycle_taken > 1 ? mean : 0;
 	p->rate = p->cycle_taken > 1 ? mean : from_nothing * 1000 / (double)p->ask_ms;
-	p->rate = p->rate < LEARNT_PACE_FLOOR ? LEARNT_PACE_FLOOR
-		  : p->rate < restart	      ? p->rate
-					      : restart;
+	p->rate = larger(LEARNT_PACE_LEAST, smaller(p->rate, restart));
 	p->cycle_ms = now_ms;
 	p->cycle_taken = 0;
 	learnt_pace_move(p, LEARNT_PACE_PACED);
@@ -199,14 +220,15 @@ bool learnt_pace_taken(struct learnt_pace *p, unsigned era, int64_t now_ms)
 	return false;
 }
 
-/* What timers and threads are late by is made up for. */
+/* What timers and threads are late by is made up for; not what the first has waited for those that were under way. */
 void learnt_pace_begun(struct learnt_pace *p, int64_t now_ms)
 {
 	turn_slices(p, now_ms);
 	if (p->state != LEARNT_PACE_PACED)
 		return;
 	int64_t spaced = spaced_us(p->rate), now_us = now_ms * 1000;
-	int64_t late_us = spaced > GRAIN_US ? spaced : GRAIN_US;
+	int64_t late_us = p->first ? 0 : longer(spaced, GRAIN_US);
+	p->first = false;
 	p->due_us = (p->due_us > now_us - late_us ? p->due_us : now_us) + spaced;
 }
 
@@ -215,7 +237,7 @@ int64_t learnt_pace_ahead(const struct learnt_pace *p)
 	int64_t n = 0;
 	for (int i = 0; i < LEARNT_PACE_SLICES; i++)
 		n += p->slice[i];
-	return LEARNT_PACE_AHEAD + n;
+	return LEARNT_PACE_AHEAD + n / LEARNT_PACE_AHEAD_PART;
 }
 
 void learnt_pace_home(struct learnt_pace *p)

@@ -3,17 +3,18 @@
  *	        refused by the host                       nothing taken since
  *	FREE ------------------------> PACED ------------------------------------> ASKING
  *	 |                             ^   |                                        |  ^ |
- *	 |  refused, and nothing was   |   +-- refused: down to what was measured   |  +-+ refused: after twice
+ *	 |  refused, and nothing was   |   +-- refused: down                        |  +-+ refused: after twice
  *	 |  taken lately               |                                            |      the time
  *	 +-----------------------------)-------------------------------------> ASKING
  *	                               +------------- taken ------------------------+
  *
  *	free	nothing is held back; what is taken is counted, for the day that it will be refused
  *	paced	so many a second, evenly spaced: at first what was taken in the last seconds. Each that is taken lets it grow:
- *		quickly up to what was found to go, by a little beyond, and more the longer nothing is refused
- *		With one message it grows by a small part at most, so that a receiver that takes one in some seconds does not refuse
- *		every third. Where nothing is known, as after an outage, it doubles with each until one is refused
- *	asking	one delivery at a time, after 1 s, 2 s, 4 s, ...
+ *		quickly up to what was found to go, by a little beyond, and more the longer nothing is refused; faster while all that is
+ *		known is what a burst had, and half as fast after each refusal. With one message it grows by a small part at most, so that a
+ *		receiver that takes one in some seconds does not refuse every third. Where nothing is known, as after an outage, it doubles
+ *		with each until one is refused. Refused: down to the mean of what was measured and what it was
+ *	asking	one delivery at a time, after 1 s, 2 s, 4 s, ...; after a pace that was refused twice in vain, from twice its spacing on
  *
  * What was under way when the pace was changed last says nothing new by being refused: it belongs to an older era. The first of an era
  * waits until all that is under way has come home.
@@ -41,11 +42,13 @@ enum {
 		2000, /* what came in less is believed to have come in so long: a burst says little */
 	LEARNT_PACE_SLICES = 10,
 	LEARNT_PACE_AHEAD = 24,
+	LEARNT_PACE_AHEAD_PART = 8,	    /* of what was taken lately beside */
 	LEARNT_PACE_KEPT_MS = 24 * 3600000, /* forgotten after so long without a refusal */
 	LEARNT_PACE_NARROW_MS = 600000,	    /* pipelines are one deep for so long after a refusal */
 };
 
-#define LEARNT_PACE_FLOOR 0.1 /* a second: below that it is asked */
+#define LEARNT_PACE_FLOOR 0.1	/* a second: below that nothing goes back to the head */
+#define LEARNT_PACE_LEAST 0.002 /* a second: below that it is asked */
 
 enum learnt_pace_state { LEARNT_PACE_FREE, LEARNT_PACE_PACED, LEARNT_PACE_ASKING };
 
@@ -53,6 +56,7 @@ struct learnt_pace {
 	enum learnt_pace_state state;
 	unsigned era;			/* changes with the pace's cuts */
 	bool waits;			/* for what was under way at that time */
+	bool first;			/* none has begun since */
 	double rate;			/* paced: deliveries a second */
 	double known;			/* a second: what was found to go; 0: nothing */
 	int64_t due_us;			/* the next may begin */
@@ -60,6 +64,7 @@ struct learnt_pace {
 	int64_t refused_ms;		/* last; 0: never */
 	int64_t era_ms, cycle_ms;	/* since when; */
 	int64_t era_taken, cycle_taken; /* and what was taken since */
+	double guess;			/* how little is known, 1 to 0 */
 	bool in_vain;			/* the last of this pace was refused, and none was taken */
 	int64_t slice_ms;		/* of the newest slice of the last seconds, */
 	int slice[LEARNT_PACE_SLICES];	/* what was taken in each, the newest first */

@@ -214,7 +214,7 @@ static void pipelines_are_filled_as_far_as_mail_was_taken(void **state)
 	assert_int_equal(learnt_pace_ahead(&p), LEARNT_PACE_AHEAD);
 	for (int i = 0; i < 1000; i++)
 		learnt_pace_taken(&p, p.era, SECOND + i);
-	assert_int_equal(learnt_pace_ahead(&p), LEARNT_PACE_AHEAD + 1000);
+	assert_int_equal(learnt_pace_ahead(&p), LEARNT_PACE_AHEAD + 1000 / LEARNT_PACE_AHEAD_PART);
 	learnt_pace_begun(&p, HOUR);
 	assert_int_equal(learnt_pace_ahead(&p), LEARNT_PACE_AHEAD);
 }
