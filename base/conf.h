@@ -83,6 +83,7 @@ enum milter_default {
 #define CONF_TYPE_number int64_t
 #define CONF_TYPE_duration int64_t
 #define CONF_TYPE_size int64_t
+#define CONF_TYPE_percent int64_t
 #define CONF_TYPE_text char *
 #define CONF_TYPE_list struct conf_list
 #define CONF_TYPE_choice int

@@ -24,6 +24,7 @@ enum conf_type {
 	CONF_number,
 	CONF_duration,
 	CONF_size,
+	CONF_percent,
 	CONF_text,
 	CONF_list,
 	CONF_choice,

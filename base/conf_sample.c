@@ -135,16 +135,19 @@ static void manual_range(const struct conf_row *row, struct buf *to)
 static void manual_row(const struct conf_row *row, struct buf *to)
 {
 	static const char *const types[] = {
-		[CONF_flag] = "flag", [CONF_number] = "number", [CONF_duration] = "duration",
-		[CONF_size] = "size", [CONF_text] = "text",	[CONF_list] = "list",
-		[CONF_choice] = "",   [CONF_rate] = "rate",	[CONF_feedback] = "feedback",
+		[CONF_flag] = "flag",	      [CONF_number] = "number",
+		[CONF_duration] = "duration", [CONF_size] = "size",
+		[CONF_text] = "text",	      [CONF_list] = "list",
+		[CONF_percent] = "percent",   [CONF_choice] = "",
+		[CONF_rate] = "rate",	      [CONF_feedback] = "feedback",
 	};
 	struct buf text = {0};
 	buf_printf(to, ".It Ic %s No = Ar %s\n", row->name,
 		   row->type == CONF_choice ? row->choices : types[row->type]);
 	roff(to, row->sentence);
 	buf_puts(to, "\n");
-	if (row->type == CONF_number || row->type == CONF_duration || row->type == CONF_size)
+	if (row->type == CONF_number || row->type == CONF_duration || row->type == CONF_size ||
+	    row->type == CONF_percent)
 		manual_range(row, to);
 	print_default(row, &text);
 	buf_puts(to, "Default: ");

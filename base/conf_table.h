@@ -325,8 +325,8 @@
 #define CONF_FLOW(P)                                                                               \
 	P(number, weight, "1", 1, 1000, RELOAD, "",                                                \
 	  "Where flows wait for the same destination, or for connections of a transport, each gets as much of these as its weight is of the sum of theirs.") \
-	P(number, share, "90", 1, 100, RELOAD, "",                                                 \
-	  "The percentage of message_active_limit that its messages may come to: none is taken up while it has more for each free place than this leaves to others, so that there is room for the next sender.")
+	P(percent, share, "90%", 1, 100, RELOAD, "",                                                 \
+	  "The part of message_active_limit that its messages may come to: none is taken up while it has more for each free place than this leaves to others, so that there is room for the next sender.")
 
 #define CONF_DKIM(P)                                                                               \
 	P(text, selector, "", 0, 63, RELOAD, "",                                                   \

@@ -47,6 +47,7 @@ static bool not_a(enum conf_type type, const char *text, struct buf *why)
 		[CONF_number] = "a whole number",
 		[CONF_duration] = "a duration like 500ms, 30s, 5m, 1h or 5d",
 		[CONF_size] = "a size like 500, 64k, 10m or 1g",
+		[CONF_percent] = "a percentage like 90%",
 	};
 	buf_printf(why, "must be %s, not \"%s\"", forms[type], text);
 	return false;
@@ -62,6 +63,8 @@ bool conf_amount_parse(enum conf_type type, const char *text, int64_t *value, st
 		return not_a(type, text, why);
 	char unit[2] = {(char)tolower((unsigned char)rest[0]), '\0'};
 	if (type == CONF_size && (strlen(rest) > 1 || !find_unit(sizes, unit, &worth)))
+		return not_a(type, text, why);
+	if (type == CONF_percent && *rest && strcmp(rest, "%") != 0)
 		return not_a(type, text, why);
 	if ((type == CONF_number && *rest) || __builtin_mul_overflow(n, worth, value))
 		return not_a(type, text, why);
@@ -84,8 +87,8 @@ void conf_amount_print(enum conf_type type, int64_t value, struct buf *to)
 		buf_puts(to, "0s");
 		return;
 	}
-	if (type == CONF_number) {
-		buf_printf(to, "%" PRId64, value);
+	if (type == CONF_number || type == CONF_percent) {
+		buf_printf(to, "%" PRId64 "%s", value, type == CONF_percent ? "%" : "");
 		return;
 	}
 	const struct unit *u = best_unit(type == CONF_duration ? times : sizes, value);

@@ -108,6 +108,7 @@ bool conf_value_set(const struct conf_row *row, void *place, const char *text, s
 	case CONF_number:
 	case CONF_duration:
 	case CONF_size:
+	case CONF_percent:
 		return set_amount(row, place, text, why);
 	case CONF_text:
 		return set_text(row, place, text, why);
@@ -252,6 +253,7 @@ void conf_value_print(const struct conf_row *row, const void *place, struct buf 
 	case CONF_number:
 	case CONF_duration:
 	case CONF_size:
+	case CONF_percent:
 		conf_amount_print(row->type, *(const int64_t *)place, to);
 		break;
 	case CONF_text:

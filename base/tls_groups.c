@@ -36,10 +36,15 @@ static void ask_library(void)
 	library.syntax = is_taken("*X25519 / P-256");
 }
 
+static bool is_default(const struct conf_list *l)
+{
+	return l->n == 0 || (l->n == 1 && !*l->item[0]);
+}
+
 static struct names names_of(const struct conf_list *l)
 {
 	pthread_once(&asked, ask_library);
-	if (l && l->n > 0)
+	if (l && !is_default(l))
 		return (struct names){(const char *const *)l->item, l->n};
 	int from = library.hybrid ? 0 : 1;
 	return (struct names){defaults + from, (int)(sizeof defaults / sizeof defaults[0]) - from};
@@ -116,6 +121,8 @@ bool tls_groups_good(const struct conf_list *l, int i, struct buf *why)
 	struct buf list = {0};
 	const char *name = l->item[i];
 	pthread_once(&asked, ask_library);
+	if (is_default(l))
+		return true;
 	put_for_server(&list, (struct names){(const char *const *)l->item, i + 1});
 	if (!is_name(name) || !is_taken(name))
 		buf_printf(why, "\"%s\" is no group that OpenSSL here knows", name);

@@ -10,7 +10,7 @@
  * hybrids needs no HelloRetryRequest. As a server we go by the order of the list, and not by which keys a
  * client has sent, where hybrid and classical meet: one round trip more is worth it.
  *
- * OWNERSHIP  None: the list stays the caller's. An empty one, or NULL, is the default.
+ * OWNERSHIP  None: the list stays the caller's. An empty one, one of an empty text, or NULL is the default.
  * THREAD     Any.
  * ERRORS     False, and the groups of the SSL or SSL_CTX are as before.
  * SEE        RFC 8446 4.2.7, 4.2.8; draft-ietf-tls-ecdhe-mlkem; smtpc/connection.h (hosts that take no large hello).

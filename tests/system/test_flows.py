@@ -196,7 +196,7 @@ def _flooded(lab, share):
     stuck = lab.sink(Rule("end", pattern="", gate=gate))
     config = Config({"flow_header": "X-Tenant"}, queue={"message_active_limit": 20, "in_flow_delay": "10s"}).route_all_to(sink.port)
     config.routes["stuck.test"] = {"relay": [f"[127.0.0.1]:{stuck.port}"]}
-    config.extra = f'flow "*" {{ share = {share} }}\n'
+    config.extra = f'flow "*" {{ share = "{share}%" }}\n'
     relay = lab.relay(config)
     held = 20 * share // 100
     for number in range(held + 1):

@@ -191,6 +191,17 @@ static void a_bare_number_is_not_a_duration(void **state)
 	      "connect_timeout must be a duration like 500ms, 30s, 5m, 1h or 5d, not \"30\"");
 }
 
+static void a_percentage_may_have_its_sign(void **state)
+{
+	(void)state;
+	struct conf *c = good("flow \"a\" { share = \"25%\" }\nflow \"b\" { share = 30 }");
+	assert_int_equal(c->flow[1].share + c->flow[2].share, 55);
+	conf_unref(c);
+	wrong("flow \"a\" { share = \"25 %\" }", 1,
+	      "share must be a percentage like 90%, not \"25 %\"");
+	wrong("flow \"a\" { share = \"0%\" }", 1, "share must be 1% to 100%, not 0%");
+}
+
 static void wrong_values_are_said_with_their_line(void **state)
 {
 	(void)state;
@@ -425,6 +436,7 @@ int main(void)
 		cmocka_unit_test(comments_of_all_kinds_change_no_line),
 		cmocka_unit_test(the_environment_is_not_looked_at),
 		cmocka_unit_test(a_bare_number_is_not_a_duration),
+		cmocka_unit_test(a_percentage_may_have_its_sign),
 		cmocka_unit_test(wrong_values_are_said_with_their_line),
 		cmocka_unit_test(wrong_forms_are_said_with_their_line),
 		cmocka_unit_test(sections_that_do_not_fit_together_are_said_with_their_line),

@@ -124,7 +124,7 @@ static void a_list_has_groups_that_the_library_knows_each_once(void **state)
 		   {"P-256 X25519 p-256", false},
 		   {"X25519 X25519", false},
 		   {"X25518", false},
-		   {"", false},
+		   {"", true}, /* the default */
 		   {"*X25519", false},
 		   {"?X25519", false},
 		   {"-X25519", false},
