@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "replica/format.h"
 #include "spool/disk.h"
 
 #include <errno.h>
@@ -83,6 +84,36 @@ bool life_write(const char *spool, const struct epoch_own *own)
 bool life_end(const char *spool)
 {
 	return write_file(spool, PAST_FILE, "");
+}
+
+static char *had_file(const char *node)
+{
+	char token[REPLICA_TOKEN];
+	return mem_printf("had-%s", replica_token(node, token));
+}
+
+bool life_note_had(const char *spool, const char *node, uint64_t epoch)
+{
+	char *name = had_file(node), *text = mem_printf("%" PRIu64 "\n", epoch);
+	bool ok = write_file(spool, name, text);
+	free(name);
+	free(text);
+	return ok;
+}
+
+uint64_t life_had(const char *spool, const char *node)
+{
+	char *name = had_file(node), text[32] = "";
+	int folder = open_spool(spool);
+	int fd = folder >= 0 ? disk_open(folder, name, O_RDONLY) : -1;
+	if (fd >= 0 && disk_read(fd, text, sizeof text - 1, 0) < 0)
+		text[0] = '\0';
+	if (fd >= 0)
+		disk_close(fd);
+	if (folder >= 0)
+		disk_close(folder);
+	free(name);
+	return strtoull(text, NULL, 10);
 }
 
 /* What is not there was moved before, or never was. */

@@ -2,6 +2,7 @@
  *
  *	SPOOL/node       life=0123456789abcdef epoch=7 beat=12
  *	SPOOL/node.past  the queue in this folder is another node's by now: the next start puts it aside
+ *	SPOOL/had-NODE   the epoch of that node by which its queue was adopted here, last
  *	SPOOL/adopted/   what was put aside, a folder each, for whoever wants to look
  *
  * A life is a random number that a folder keeps until its queue has been adopted: so a queue that comes back is told
@@ -21,6 +22,10 @@
 bool life_read(const char *spool, struct epoch_own *); /* none yet: a new one, not written */
 bool life_write(const char *spool, const struct epoch_own *);
 bool life_end(const char *spool); /* it is past */
+
+bool life_note_had(const char *spool, const char *node, uint64_t epoch);
+uint64_t life_had(const char *spool, const char *node);
+/* Its queue was adopted here by that epoch, and its mail is sent from then on: NATS may lose that it was. 0: not known. */
 
 bool life_put_aside(const char *spool, struct buf *error);
 /* If it is past: the segments, the large contents and all that goes with them. Killed in the middle, it is

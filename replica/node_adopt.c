@@ -34,6 +34,15 @@ static char *folder_of(const char *node)
 	return mem_printf(LIFE_ADOPTED_FROM "%s", replica_token(node, token));
 }
 
+/* All of it, not only what was being delivered. NULL: it is not. */
+static const char *why_in_doubt(const struct node_unit *u, const struct harvest *h)
+{
+	if (u->again)
+		return "may have been delivered here since NATS has lost that this queue was "
+		       "adopted";
+	return h->alone ? "may have been delivered by that node while NATS was full" : NULL;
+}
+
 static bool take_one(struct node *n, struct node_unit *u, struct buf *error)
 {
 	char *folder = folder_of(u->node);
@@ -45,7 +54,7 @@ static bool take_one(struct node *n, struct node_unit *u, struct buf *error)
 			    .interrupt = &n->interrupt};
 	struct transferred t = {.messages = 0};
 	bool ok = harvest_run(&h, error) &&
-		  transfer_run(n->taking.transfer, path, u->node, h.alone, &t, error);
+		  transfer_run(n->taking.transfer, path, u->node, why_in_doubt(u, &h), &t, error);
 	u->end = h.end;
 	n->taking.messages += t.messages;
 	n->taking.doubtful += t.doubtful;
@@ -149,6 +158,7 @@ static bool enter(struct node *n, struct roster_row *r)
 	memcpy(u->node, r->node, sizeof u->node);
 	u->row = r->is;
 	u->named = u->lost = false;
+	u->again = life_had(n->conf->spool, r->node) == r->is.epoch;
 	return true;
 }
 
@@ -424,7 +434,8 @@ static void finish(struct node *n)
 	if (!replica_whole(n->replica))
 		return;
 	for (int i = 0; i < t->n; i++)
-		done &= conclude(n, &t->unit[i]);
+		done &= conclude(n, &t->unit[i]) &&
+			life_note_had(n->conf->spool, t->unit[i].node, t->unit[i].row.epoch);
 	if (!done)
 		return; /* once more at the next look */
 	t->done = false;

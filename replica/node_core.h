@@ -24,6 +24,7 @@ struct node_unit {
 	struct replica_epoch row; /* by which we take it */
 	bool named;		  /* its row has named us when all was taken */
 	bool lost;		  /* it names another since; and that was logged */
+	bool again;		  /* we have had it by that epoch, and NATS has lost that */
 	uint64_t end; /* of its stream: nothing behind that is of the queue that is taken */
 };
 

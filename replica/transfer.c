@@ -34,7 +34,8 @@ struct transfer {
 	struct loop *loop;
 	struct timer tick;
 	const char *node;
-	bool alone; /* that node went on without its copy */
+	const char *
+		doubt; /* why each message may have been delivered; NULL: only those under way may have */
 	struct spool_look *from;
 	int folder;		      /* of our queue */
 	struct spool_command *answer; /* of who is read */
@@ -195,15 +196,13 @@ static int take_content(struct transfer *t, struct spool_store *s, const struct 
 static void tell_doubt(struct transfer *t, struct envelope *e, enum spool_queue queue)
 {
 	bool active = queue == SPOOL_ACTIVE;
-	if (!active && !t->alone)
+	if (!active && !t->doubt)
 		return;
 	if (active)
 		e->due_ms = clock_wall_ms();
 	log_event(LOG_LEVEL_WARNING, "recovered", "id", log_id(e->id), "node", t->node, "reason",
-		  active ? "was being delivered when that node stopped; recipients without a "
-			   "recorded verdict are tried again"
-			 : "may have been delivered by that node while NATS was full; recipients "
-			   "without a recorded verdict are tried again",
+		  log_text("%s; recipients without a recorded verdict are tried again",
+			   active ? "was being delivered when that node stopped" : t->doubt),
 		  NULL);
 }
 
@@ -234,7 +233,7 @@ static struct spool_store *new_store(struct transfer *t, struct spool_row *row)
 	s->adopted = true;
 	s->id = row->envelope->id;
 	s->envelope = row->envelope;
-	s->ticket = row->queue == SPOOL_ACTIVE || t->alone;
+	s->ticket = row->queue == SPOOL_ACTIVE || t->doubt;
 	row->envelope = NULL;
 	return s;
 }
@@ -329,12 +328,12 @@ static bool read_and_move(struct transfer *t, const char *folder, struct buf *er
 	return ok;
 }
 
-bool transfer_run(struct transfer *t, const char *folder, const char *node, bool alone,
+bool transfer_run(struct transfer *t, const char *folder, const char *node, const char *doubt,
 		  struct transferred *came, struct buf *error)
 {
 	t->came = (struct transferred){.messages = 0};
 	t->node = node;
-	t->alone = alone;
+	t->doubt = doubt;
 	t->folder = disk_open(AT_FDCWD, t->conf->spool, O_RDONLY | O_DIRECTORY);
 	tick(t);
 	bool ok = t->folder >= 0 && read_and_move(t, folder, error);

@@ -30,9 +30,9 @@ struct transferred {
 	uint64_t messages, doubtful, damaged;
 };
 
-bool transfer_run(struct transfer *, const char *folder, const char *node, bool alone,
+bool transfer_run(struct transfer *, const char *folder, const char *node, const char *doubt,
 		  struct transferred *, struct buf *error);
-/* Of the queue in that folder, which was that node's. alone: it went on without its copy, so that each message is in doubt.
+/* Of the queue in that folder, which was that node's. doubt: why each message may have been delivered already, and is to be named; NULL: it has not.
  * What came of it is said in any case. */
 
 #endif
