@@ -1,0 +1,245 @@
+# SPDX-License-Identifier: ISC
+"""Logins at a provider whose refresh tokens come anew with each answer: over restarts, kills, and whatever it says."""
+
+import os
+import re
+import shutil
+import signal
+import stat
+
+import pytest
+
+from lab.config import Config
+from lab.net import LOOPBACK, wait_until
+from lab.token_provider import TokenProvider, slow_without_end
+
+
+class World:
+    """A provider, a host that takes mail with its tokens, and a relay between."""
+
+    def __init__(self, lab, rotates=True, keeps_old=False, refresh="refresh_token = r0\n", start=True):
+        self.lab = lab
+        self.provider = TokenProvider(*lab.certificates.host("localhost"), rotates=rotates, keeps_old=keeps_old)
+        lab.callback(self.provider.close)
+        self.host = lab.sink(tls=lab.certificates.server_context("mail.test"), tokens=self.provider.access)
+        self.folder = lab.folder("login")
+        self.file = os.path.join(self.folder, "ann.oauth")
+        authority = shutil.copy(lab.certificates.ca, self.folder)
+        self.text = (f"endpoint = {self.provider.url()}\ndevice_endpoint = {self.provider.url('/device')}\n"
+                     f"client_id = me\nscope = mail offline\nca = {authority}\n")
+        self.write(refresh)
+        self.hop = f"[{LOOPBACK}]:{self.host.port}"
+        for name, row in (("credentials", f"{self.hop} ann refresh:{self.file}\n"), ("tls_policy", f"{self.hop} verify:mail.test\n")):
+            with open(os.path.join(self.folder, name), "w", encoding="ascii") as stream:
+                stream.write(row)
+        config = Config(settings={"credentials": [f"{self.folder}/credentials"], "tls_policy": [f"{self.folder}/tls_policy"]})
+        config.route_all_to(self.host.port)
+        config.extra += f'tls {{ ca = "{lab.certificates.ca}" }}\n'
+        self.relay = lab.relay(config, start=start)
+        self.number = 0
+
+    def write(self, refresh):
+        """Write the operator's file."""
+        with open(os.open(self.file, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600), "w", encoding="ascii") as stream:
+            stream.write(self.text + refresh)
+
+    def deliver(self):
+        """Send one message, and see it arrive."""
+        self.number += 1
+        self.relay.send(recipients=[f"to{self.number}@dest.test"])
+        self.host.wait_messages(self.number)
+
+    @property
+    def kept(self):
+        """The path of what is kept, or None."""
+        tokens = os.path.join(self.relay.spool, "tokens")
+        names = os.listdir(tokens) if os.path.isdir(tokens) else []
+        return os.path.join(tokens, *names) if names else None
+
+    def kept_tokens(self):
+        """What is kept: newest, and the one before it or None."""
+        with open(self.kept, encoding="ascii") as stream:
+            text = stream.read()
+        before = re.search(r"^before (.*)$", text, re.MULTILINE)
+        return re.search(r"^token (.*)$", text, re.MULTILINE)[1], before and before[1]
+
+
+@pytest.mark.seconds(600)
+def test_200_days_with_a_restart_each(lab):
+    world = World(lab)
+    for _ in range(200):
+        world.deliver()
+        world.relay.restart()
+    world.deliver()
+    assert not world.provider.wrong and not world.relay.events("login") and not world.relay.events("bounced")
+    assert len(world.provider.asked) == 201
+    mode = [stat.S_IMODE(os.stat(path).st_mode) for path in (world.kept, os.path.dirname(world.kept))]
+    assert mode == [0o600, 0o700]
+    text = world.relay.log_text() + world.relay.stderr_text()
+    assert not any(token in text for token in world.provider.access) and "r0" not in text.split()
+
+
+def test_a_provider_that_gives_none_anew(lab):
+    world = World(lab, rotates=False)
+    world.deliver()
+    world.relay.restart()
+    world.deliver()
+    assert [form["refresh_token"] for _, form in world.provider.asked] == ["r0", "r0"] and not world.kept
+
+
+@pytest.mark.parametrize("keeps_old", (True, False))
+def test_a_kill_between_answer_and_write(lab, keeps_old):
+    """Who has rotated already has done so; what the relay has is not lost by it."""
+    world = World(lab, keeps_old=keeps_old)
+    world.deliver()
+    (newest, before), killed = world.kept_tokens(), []
+    assert before == "r0"
+
+    def kill():
+        if not killed:
+            killed.append(True)
+            world.relay.kill()
+
+    world.provider.before_answer = kill
+    world.relay.restart()
+    world.relay.send(recipients=["x@dest.test"])
+    wait_until(lambda: killed and not world.relay.running(), 60, "the kill")
+    assert world.kept_tokens() == (newest, "r0")  # as it was
+    world.provider.before_answer = None
+    world.relay.start()
+    if keeps_old:
+        world.host.wait_messages(2)
+        assert world.kept_tokens()[1] == newest
+    else:
+        # That provider's way: nobody has what it has just given out. Both are tried, and the mail waits for the operator.
+        assert "invalid_grant" in world.relay.wait_event("login", result="no_token")["reason"]
+        assert {newest, "r0"} <= set(world.provider.wrong)
+        world.provider.good.add("by-hand")
+        world.write("refresh_token = by-hand\n")
+        world.relay.wait_event("login", result="ok", timeout=90)
+        world.relay.command("dest", "reset", LOOPBACK)
+        world.host.wait_messages(2)
+        assert world.kept_tokens()[1] == "by-hand"
+
+
+def test_a_kill_right_before_the_rename(lab, monkeypatch):
+    """A file that was written in full and not yet renamed is none: the former one is tried."""
+    if not shutil.which("strace"):
+        pytest.skip("no strace")
+    world = World(lab, keeps_old=True, start=False)
+    os.makedirs(os.path.join(world.relay.spool, "tokens"), mode=0o700)
+    monkeypatch.setenv("SLUICE_WRAPPER", f"strace -f -qq -o {world.folder}/trace -P {world.relay.spool}/tokens "
+                                         "-e trace=renameat -e inject=renameat:signal=SIGKILL:when=1")
+    world.relay.start()
+    world.relay.send(recipients=["x@dest.test"])
+    wait_until(lambda: not world.relay.running(), 60, "the kill")
+    world.relay.kill()
+    assert world.provider.asked and (world.kept or "").endswith(".new")
+    monkeypatch.delenv("SLUICE_WRAPPER")
+    world.relay.start()
+    world.host.wait_messages(1)
+    assert not world.provider.wrong and not world.kept.endswith(".new")
+
+
+def test_the_one_before_is_tried_until_the_newest_has_worked(lab):
+    world = World(lab)
+    world.deliver()
+    newest, _ = world.kept_tokens()
+    world.relay.stop()
+    world.provider.good = {"r0"}  # the provider has lost its last day
+    world.relay.start()
+    world.deliver()
+    assert world.provider.wrong == [newest] and world.kept_tokens()[1] == "r0" and not world.relay.events("login")
+
+
+def test_a_newer_file_of_the_operator_wins(lab):
+    world = World(lab)
+    world.deliver()
+    world.relay.stop()
+    world.provider.good |= {"by-hand"}
+    world.write("refresh_token = by-hand\n")
+    world.relay.start()
+    world.deliver()
+    assert world.provider.asked[-1][1]["refresh_token"] == "by-hand" and world.kept_tokens()[1] == "by-hand"
+    # What has nothing to do with the grant brings no old token back.
+    world.relay.stop()
+    world.text = world.text.replace("scope = mail offline", "scope = mail")
+    world.write("# by hand\nrefresh_token = by-hand\n")
+    world.relay.start()
+    world.deliver()
+    assert not world.provider.wrong
+
+
+def test_a_token_that_can_not_be_written_is_a_condition_and_mail_goes_on(lab):
+    world = World(lab)
+    world.relay.stop()
+    blocked = os.path.join(world.relay.spool, "tokens")
+    with open(blocked, "w", encoding="ascii"):
+        pass  # a file where the folder should be: nothing can be written, by root neither
+    world.relay.start()
+    world.deliver()
+    assert world.relay.wait_event("condition", name="token_unsaved", subject=world.file)["state"] == "on"
+    assert "token_unsaved" in world.relay.command("stats").stdout
+    os.unlink(blocked)
+    wait_until(lambda: world.relay.events("condition", name="token_unsaved", state="off"), 60, "another try")
+    newest, _ = world.kept_tokens()
+    assert newest in world.provider.good
+    world.relay.kill()
+    world.relay.start()
+    world.deliver()
+    assert not world.provider.wrong
+
+
+def test_a_file_that_is_damaged_is_said_and_the_operator_s_is_tried(lab):
+    world = World(lab)
+    world.deliver()
+    world.relay.stop()
+    world.provider.good = {"r0"}
+    with open(world.kept, "r+b") as stream:
+        stream.seek(30)
+        stream.write(b"\0")
+    world.relay.start()
+    world.deliver()
+    assert "is damaged" in world.relay.wait_event("condition", name="token_unsaved", state="on")["reason"]
+    assert world.provider.asked[-1][1]["refresh_token"] == "r0"
+
+
+HOSTILE = {
+    "huge": (lambda handler: handler.reply(200, b"x" * 10_000_000), "larger than 64k"),
+    "endless json": (lambda handler: handler.reply(200, b"[" * 60_000), "no JSON"),
+    "not json": (lambda handler: handler.reply(200, b"<html>hello"), "no JSON"),
+    "redirect": (lambda handler: handler.reply(302, b"", ("Location", "https://localhost:1/")), "302"),
+    "a lie": (lambda handler: handler.reply(200, b'{"access_token": "x", "refresh_token": "a\\nb"}'), "refresh_token that is none"),
+    "silence": (lambda handler: handler.connection.close(), ""),
+}
+
+
+@pytest.mark.parametrize("how", HOSTILE)
+def test_hostile_answers_lose_no_login(lab, how):
+    world = World(lab)
+    world.deliver()
+    kept = world.kept_tokens()
+    world.relay.stop()
+    world.provider.instead, why = HOSTILE[how]
+    world.relay.start()
+    world.relay.send(recipients=["x@dest.test"])
+    assert why in world.relay.wait_event("login", result="no_token")["reason"]
+    assert world.kept_tokens() == kept
+    world.provider.instead = None
+    world.relay.wait_event("login", result="ok", timeout=90)
+    world.relay.command("dest", "reset", LOOPBACK)
+    world.host.wait_messages(2)
+    assert not world.provider.wrong
+
+
+def test_a_slow_answer_ends(lab):
+    world = World(lab)
+    world.deliver()
+    world.relay.stop()
+    world.provider.instead = slow_without_end
+    world.relay.start()
+    world.relay.send(recipients=["x@dest.test"])
+    world.relay.wait_event("login", result="no_token", timeout=90)
+    world.provider.instead = None
+    world.relay.signal(signal.SIGTERM)
+    world.relay.wait_ended()
