@@ -76,8 +76,9 @@ const char *credential_parse(const char *value, struct credential **c, struct bu
 	}
 	const char *word = word_len == 0 ? "" : word_of(third, word_len);
 	if (rest_len > 0 || !word) {
-		buf_puts(why, "behind the secret there may be \"unauthenticated\" or \"clear\", and "
-			      "nothing else");
+		buf_puts(why,
+			 "behind the secret there may be \"unauthenticated\" or \"clear\", and "
+			 "nothing else");
 		return third;
 	}
 	if (c)

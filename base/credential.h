@@ -41,7 +41,7 @@ struct credential {
 	atomic_int refs;
 	enum credential_kind kind;
 	char *login, *file;
-	char *hop;	/* the host or domain that it was found for, without port and brackets; or NULL */
+	char *hop; /* the host or domain that it was found for, without port and brackets; or NULL */
 	bool clear;	/* may be used without TLS */
 	bool unproven;	/* may be used with whoever it is; where clear too */
 	bool of_sender; /* of some senders only */

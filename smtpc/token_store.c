@@ -143,8 +143,7 @@ static int open_folder(const char *spool)
 		return -1;
 	bool made = mkdirat(above, folder_name, 0700) == 0;
 	bool there = made ? fsync(above) == 0 : errno == EEXIST;
-	int fd = there ? openat(above, folder_name,
-				O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)
+	int fd = there ? openat(above, folder_name, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)
 		       : -1;
 	int error = errno;
 	close(above);

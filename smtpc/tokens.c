@@ -54,8 +54,8 @@ struct tokens {
 static void try_to_save(struct kept *k)
 {
 	struct buf why = {0};
-	k->unsaved = !token_store_write(k->all->spool, k->credential->file, &k->source, &k->grant,
-					&why);
+	k->unsaved =
+		!token_store_write(k->all->spool, k->credential->file, &k->source, &k->grant, &why);
 	condition_turn(CONDITION_token_unsaved, k->unsaved, k->credential->file, buf_cstr(&why));
 	if (k->unsaved)
 		loop_timer_in(k->all->loop, &k->save, SAVE_AGAIN_MS);

@@ -6,23 +6,25 @@ import re
 import shutil
 import signal
 import stat
+import subprocess
 
 import pytest
 
 from lab.config import Config
-from lab.net import LOOPBACK, wait_until
+from lab.net import LOOPBACK, open_folder, wait_until
+from lab.relay import binary
 from lab.token_provider import TokenProvider, slow_without_end
 
 
 class World:
     """A provider, a host that takes mail with its tokens, and a relay between."""
 
-    def __init__(self, lab, rotates=True, keeps_old=False, refresh="refresh_token = r0\n", start=True):
+    def __init__(self, lab, rotates=True, keeps_old=False, refresh="refresh_token = r0\n", start=True, folder=None):
         self.lab = lab
         self.provider = TokenProvider(*lab.certificates.host("localhost"), rotates=rotates, keeps_old=keeps_old)
         lab.callback(self.provider.close)
         self.host = lab.sink(tls=lab.certificates.server_context("mail.test"), tokens=self.provider.access)
-        self.folder = lab.folder("login")
+        self.folder = folder or lab.folder("login")
         self.file = os.path.join(self.folder, "ann.oauth")
         authority = shutil.copy(lab.certificates.ca, self.folder)
         self.text = (f"endpoint = {self.provider.url()}\ndevice_endpoint = {self.provider.url('/device')}\n"
@@ -243,3 +245,101 @@ def test_a_slow_answer_ends(lab):
     world.provider.instead = None
     world.relay.signal(signal.SIGTERM)
     world.relay.wait_ended()
+
+
+def _login(world, *words):
+    """Run sluice login, up to its end."""
+    return world.relay.command("login", world.hop, *words)
+
+
+def test_a_token_by_device_code_is_the_relay_s(lab):
+    world = World(lab, refresh="")
+    world.provider.device_says = ["authorization_pending", "slow_down", "authorization_pending", "yes"]
+    done = _login(world)
+    assert done.returncode == 0, done.stderr
+    assert "https://login.test/device" in done.stdout and "WDJB-MJHT" in done.stdout and world.kept in done.stdout
+    assert world.provider.polls() == 4
+    begun = [form for path, form in world.provider.asked if path == "/device"]
+    assert begun == [{"client_id": "me", "scope": "mail offline"}]
+    newest, before = world.kept_tokens()
+    assert newest in world.provider.good and not before and newest not in done.stdout + done.stderr
+    world.deliver()
+    assert world.kept_tokens()[1] == newest
+    tried = _login(world, "--test")
+    assert tried.returncode == 0 and "logged in, under TLS" in tried.stdout, tried
+    world.relay.restart()
+    world.deliver()
+    assert not world.provider.wrong
+
+
+def test_a_relay_that_waits_for_a_token_takes_the_new_one(lab):
+    world = World(lab, refresh="refresh_token = old\n")
+    world.relay.send(recipients=["x@dest.test"])
+    assert "invalid_grant" in world.relay.wait_event("login", result="no_token")["reason"]
+    world.provider.device_says = ["yes"]
+    assert _login(world).returncode == 0
+    world.host.wait_messages(1)
+    assert world.relay.wait_event("login", result="ok")
+
+
+@pytest.mark.parametrize("word,said", (
+    ("access_denied", "the login was denied"), ("authorization_declined", "the login was denied"),
+    ("expired_token", "the code has expired"), ("invalid_client", "invalid_client")))
+def test_a_device_that_may_not_changes_nothing(lab, word, said):
+    world = World(lab)
+    world.deliver()
+    kept = world.kept_tokens()
+    world.provider.device_says = ["authorization_pending", word]
+    done = _login(world)
+    assert done.returncode == 1 and said in done.stderr and world.kept_tokens() == kept
+
+
+@pytest.mark.parametrize("number", (signal.SIGINT, signal.SIGTERM))
+def test_ctrl_c_changes_nothing(lab, number):
+    world = World(lab)
+    login = subprocess.Popen([binary(), "login", "-c", world.relay.config_path, world.hop], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    wait_until(lambda: world.provider.polls() >= 1 or login.poll() is not None, 60, "a poll")
+    login.send_signal(number)
+    _, said = login.communicate(timeout=60)
+    assert login.returncode == 1 and b"nothing is changed" in said and not world.kept
+
+
+@pytest.mark.parametrize("how", [*HOSTILE, "escape"])
+def test_hostile_answers_to_the_device(lab, how):
+    world = World(lab)
+    if how == "escape":
+        body = b'{"device_code": "x", "user_code": "\\u001b]0;owned\\u0007", "verification_uri": "https://login.test"}'
+        world.provider.instead = lambda handler: handler.reply(200, body)
+    else:
+        world.provider.instead = HOSTILE[how][0]
+    done = _login(world)
+    assert done.returncode == 1 and done.stderr and "\x1b" not in done.stdout + done.stderr and not world.kept
+
+
+def test_what_login_can_not_do_is_said(lab):
+    world = World(lab)
+    world.text = world.text.replace("device_endpoint", "# device")
+    world.write("refresh_token = r0\n")
+    assert "no device_endpoint" in _login(world).stderr
+    with open(f"{world.folder}/credentials", "w", encoding="ascii") as stream:
+        stream.write(f"{world.hop} ann password:{world.file}\n")
+    done = _login(world)
+    assert done.returncode == 1 and "--test" in done.stderr
+    assert world.relay.command("login", "[192.0.2.1]").returncode == 1
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="needs root")
+def test_what_root_has_got_is_the_relay_s_to_read(lab):
+    folder = lab.enter_context(open_folder("sluice-"))
+    world = World(lab, refresh="", start=False, folder=folder)
+    world.relay.spool = os.path.join(folder, "spool")
+    world.relay.config.settings |= {"user": "nobody", "spool": world.relay.spool}
+    world.relay.write_config()
+    os.mkdir(world.relay.spool)
+    for path in (world.relay.spool, world.file):
+        shutil.chown(path, "nobody")
+    world.provider.device_says = ["yes"]
+    done = _login(world)
+    assert done.returncode == 0, done.stderr
+    assert {os.stat(path).st_uid for path in (world.kept, os.path.dirname(world.kept))} == {os.stat(world.relay.spool).st_uid}
+    assert os.stat(world.relay.spool).st_uid != 0

@@ -131,8 +131,8 @@ static void what_can_not_be_written_leaves_what_was_there(void **state)
 
 static void names_are_plain_and_differ(void **state)
 {
-	static const char *const files[] = {"/a/x", "/b/x", "/b/.x", "/b/x y/../z\377", "/",
-					    "/etc/[host]:587 \xc3\xa4"};
+	static const char *const files[] = {
+		"/a/x", "/b/x", "/b/.x", "/b/x y/../z\377", "/", "/etc/[host]:587 \xc3\xa4"};
 	(void)state;
 	for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
 		char *one = token_store_path("/s", files[i]);
