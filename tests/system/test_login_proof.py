@@ -5,7 +5,6 @@ import os
 
 import pytest
 
-from lab.certs import Certificates
 from lab.config import Config
 from lab.net import LOOPBACK, wait_until
 
@@ -22,61 +21,61 @@ def _relay(lab, sink, row="", policy="", **options):
     return lab.relay(config, **options)
 
 
-def _host(lab, certificates, alternative=f"IP:{LOOPBACK}"):
-    """A host that takes any login, with a certificate of an authority: ours, or his own."""
-    paths = certificates.odd(f"h{alternative[-1]}", "host", alternative)
-    return lab.sink(tls=certificates.server_context_of(*paths), users={"ann": "Hush-1"})
-
-
-def _logins(sink):
-    return [line for session in sink.sessions for _, line in session.commands if line.upper().startswith("AUTH")]
+def _host(lab, who="the next hop"):
+    """A host that lets ann in, with a certificate of our authority, for one name or another; or with one of his own."""
+    words = ["--starttls", "--login", "ann:Hush-1"]
+    names = {"the next hop": f"IP:{LOOPBACK}", "another name": "DNS:mx.provider.test"}
+    if who in names:
+        certificate, key = lab.certificates.odd(who.replace(" ", "-"), "host", names[who])
+        words += ["--certificate", certificate, "--key", key]
+    return lab.own_sink(*words)
 
 
 def test_the_next_hop_itself_gets_the_login_without_any_policy(lab):
     """The control: the same host with a certificate that names it, by our authority."""
-    sink = _host(lab, lab.certificates)
+    sink = _host(lab)
     relay = _relay(lab, sink)
     relay.send()
     sink.wait_messages()
-    assert len(_logins(sink)) == 1 and relay.wait_event("tls")["verified"] == "matched"
+    assert len(sink.commands("AUTH")) == 1 and relay.wait_event("tls")["verified"] == "matched"
     assert "unauthenticated" not in relay.command("check").stderr
 
 
 @pytest.mark.parametrize("who", ("another authority", "another name"))
 @pytest.mark.parametrize("policy", ("", "required", "opportunistic"))
 def test_a_man_in_the_middle_gets_no_auth_and_the_mail_waits(lab, who, policy):
-    sink = _host(lab, Certificates(lab.folder("mallory"))) if who == "another authority" else _host(lab, lab.certificates, "DNS:mallory.test")
+    sink = _host(lab, who)
     relay = _relay(lab, sink, policy=policy)
     relay.send()
     deferred = relay.wait_event("deferred")
     assert deferred["dsn"] == "4.7.5" and "no login is sent without proof" in deferred["reply"], deferred
     assert "no login is sent without proof" in relay.command("explain", deferred["id"]).stdout
-    wait_until(lambda: len(sink.sessions) >= 3, 60, "further tries")
-    assert not _logins(sink) and not sink.messages and not relay.events("bounced")
+    wait_until(lambda: len(sink.commands("STARTTLS")) >= 3, 60, "further tries")
+    assert not sink.commands("AUTH") and not sink.messages() and not relay.events("bounced")
     tried = relay.command("login", f"[{LOOPBACK}]:{sink.port}", "--test")
-    assert tried.returncode == 75 and "no login is sent without proof" in tried.stdout and not _logins(sink)
+    assert tried.returncode == 75 and "no login is sent without proof" in tried.stdout and not sink.commands("AUTH")
 
 
 def test_a_row_may_waive_it_and_check_says_so(lab):
-    sink = _host(lab, Certificates(lab.folder("mallory")))
+    sink = _host(lab, "another authority")
     relay = _relay(lab, sink, row="unauthenticated")
     relay.send()
     sink.wait_messages()
-    assert len(_logins(sink)) == 1
+    assert len(sink.commands("AUTH")) == 1
     assert "the password of ann goes under TLS to whoever answers: unauthenticated" in relay.command("check").stderr
 
 
 def test_what_a_policy_names_is_proof(lab):
-    sink = _host(lab, lab.certificates, "DNS:mx.provider.test")
+    sink = _host(lab, "another name")
     relay = _relay(lab, sink, policy="verify:mx.provider.test")
     relay.send()
     sink.wait_messages()
-    assert len(_logins(sink)) == 1
+    assert len(sink.commands("AUTH")) == 1
 
 
 def test_a_waived_row_still_wants_tls(lab):
-    sink = lab.sink(users={"ann": "Hush-1"})
+    sink = lab.own_sink("--login", "ann:Hush-1")
     relay = _relay(lab, sink, row="unauthenticated")
     relay.send()
     assert relay.wait_event("deferred")["dsn"] == "4.7.4"
-    assert not _logins(sink)
+    assert not sink.commands("AUTH")
