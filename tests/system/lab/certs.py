@@ -152,13 +152,6 @@ class Certificates:
         context.load_cert_chain(*self.host(*names, days=days))
         return context
 
-    @staticmethod
-    def server_context_of(certificate, key):
-        """Return the TLS context of a server with these files."""
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(certificate, key)
-        return context
-
     def client_context(self):
         """Return the TLS context of a client that trusts this authority alone."""
         return ssl.create_default_context(cafile=self.ca)
