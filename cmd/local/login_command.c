@@ -12,6 +12,7 @@
 #include "cmd/options.h"
 #include "smtpc/token_store.h"
 
+#include <errno.h>
 #include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
@@ -150,6 +151,21 @@ static bool become_user(const struct conf *conf)
 	return good;
 }
 
+/* A token that comes anew ends the old one: who can't keep it must not ask. */
+static bool may_keep(const struct conf *conf, const struct credential *c)
+{
+	char *path = token_store_path(conf->spool, c->file);
+	*strrchr(path, '/') = '\0';
+	bool there = access(path, F_OK) == 0;
+	const char *folder = there ? path : conf->spool;
+	bool good = c->kind != CREDENTIAL_REFRESH || access(folder, R_OK | W_OK | X_OK) == 0;
+	if (!good)
+		fprintf(stderr, "sluice: %s: %s: a token could not be kept there\n", folder,
+			strerror(errno));
+	free(path);
+	return good;
+}
+
 static int log_in(struct conf *conf, const char *hop, const char *sender, bool only_test)
 {
 	struct credential *c = credential_find(conf->tables, hop, sender);
@@ -157,7 +173,7 @@ static int log_in(struct conf *conf, const char *hop, const char *sender, bool o
 	if (!c)
 		fprintf(stderr, "sluice: credentials has no row for %s%s%s\n", hop,
 			*sender ? " and " : "", sender);
-	else if (become_user(conf))
+	else if (become_user(conf) && may_keep(conf, c))
 		status = only_test ? test(conf, c, hop) : get_token(conf, c, hop);
 	credential_unref(c);
 	return status;

@@ -343,3 +343,21 @@ def test_what_root_has_got_is_the_relay_s_to_read(lab):
     assert done.returncode == 0, done.stderr
     assert {os.stat(path).st_uid for path in (world.kept, os.path.dirname(world.kept))} == {os.stat(world.relay.spool).st_uid}
     assert os.stat(world.relay.spool).st_uid != 0
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="needs root")
+def test_who_can_not_keep_a_token_asks_for_none(lab):
+    """It would be ended by the one that is lost."""
+    folder = lab.enter_context(open_folder("sluice-"))
+    world = World(lab, start=False, folder=folder)
+    world.relay.spool = os.path.join(folder, "spool")
+    world.relay.config.settings |= {"user": "nobody", "spool": world.relay.spool}
+    world.relay.write_config()
+    os.makedirs(os.path.join(world.relay.spool, "tokens"), mode=0o755)
+    shutil.chown(world.file, "nobody")
+    for words in ((), ("--test",)):
+        done = _login(world, *words)
+        assert done.returncode == 1 and "could not be kept" in done.stderr, done
+    assert not world.provider.asked
+    shutil.chown(os.path.join(world.relay.spool, "tokens"), "nobody")  # the control
+    assert _login(world, "--test").returncode == 0 and len(world.provider.asked) == 1

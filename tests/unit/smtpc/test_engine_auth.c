@@ -46,7 +46,7 @@ static int supply(Gsasl *g, Gsasl_session *s, Gsasl_property p)
 static void open_as(bool token, bool clear)
 {
 	tear_down(NULL);
-	as = (struct engine_login){context, "ann", token ? "tok" : "secret", token, clear};
+	as = (struct engine_login){context, "ann", token ? "tok" : "secret", token, clear, false};
 	login = &as;
 	open_with(TRANSPORT_TLS_REQUIRED);
 }
