@@ -75,6 +75,10 @@
 	C(token_missing, "token_missing", false,                                                   \
 	  "mail for the next hop that wants this login waits in the queue",                        \
 	  "see to what the endpoint says; sluice explain shows which mail waits")                  \
+	C(token_unsaved, "token_unsaved", false,                                                   \
+	  "mail goes on for as long as the relay runs; after a start this login may have ended",   \
+	  "make room for the folder tokens of the queue, and let the relay's user write there; "   \
+	  "writing is tried again by itself")                                                      \
 	C(tables_stale, "tables_stale", false,                                                     \
 	  "mail is handled as this table said before it was changed",                              \
 	  "mend the line; the table is read anew by itself")

@@ -14,6 +14,8 @@ static const char *const kinds[] = {[CREDENTIAL_PASSWORD] = "password:",
 				    [CREDENTIAL_TOKEN] = "token:",
 				    [CREDENTIAL_REFRESH] = "refresh:"};
 
+static const char clear[] = "clear", unproven[] = "unauthenticated";
+
 enum { KINDS = sizeof kinds / sizeof kinds[0], HOP_KEYS = 3 };
 
 /* The kind of a word such as "token:/its/file"; KINDS: it is none. */
@@ -37,8 +39,16 @@ bool credential_has_sender(const char *value)
 	return kind_of(third, len) < KINDS;
 }
 
+/* What a row may end with; NULL: it is none of these. */
+static const char *word_of(const char *word, size_t len)
+{
+	if (words_is(word, len, clear))
+		return clear;
+	return words_is(word, len, unproven) ? unproven : NULL;
+}
+
 static struct credential *make(const char *login, size_t login_len, const char *secret,
-			       size_t secret_len, bool clear)
+			       size_t secret_len, const char *word)
 {
 	struct credential *c = mem_zalloc(sizeof *c);
 	atomic_init(&c->refs, 1);
@@ -46,42 +56,51 @@ static struct credential *make(const char *login, size_t login_len, const char *
 	c->login = mem_strndup(login, login_len);
 	size_t prefix = strlen(kinds[c->kind]);
 	c->file = mem_strndup(secret + prefix, secret_len - prefix);
-	c->clear = clear;
-	c->id = mem_printf("%s %s%s%s", c->login, kinds[c->kind], c->file, clear ? " clear" : "");
+	c->clear = strcmp(word, clear) == 0;
+	c->unproven = *word;
+	c->id = mem_printf("%s %s%s %s", c->login, kinds[c->kind], c->file, word);
 	return c;
 }
 
 const char *credential_parse(const char *value, struct credential **c, struct buf *why)
 {
-	size_t login_len, secret_len, clear_len, rest_len;
+	size_t login_len, secret_len, word_len, rest_len;
 	const char *login = words_next(&value, &login_len);
 	const char *secret = words_next(&value, &secret_len);
-	const char *clear = words_next(&value, &clear_len);
+	const char *third = words_next(&value, &word_len);
 	words_next(&value, &rest_len);
 	if (login_len == 0 || kind_of(secret, secret_len) == KINDS) {
-		buf_puts(why, "must be \"NEXT-HOP [SENDER] LOGIN SECRET [clear]\", with "
-			      "password:/FILE, token:/FILE or refresh:/FILE for the secret");
+		buf_puts(why, "must be \"NEXT-HOP [SENDER] LOGIN SECRET [unauthenticated|clear]\", "
+			      "with password:/FILE, token:/FILE or refresh:/FILE for the secret");
 		return secret;
 	}
-	if (rest_len > 0 || (clear_len > 0 && !words_is(clear, clear_len, "clear"))) {
-		buf_puts(why, "behind the secret there may be \"clear\" and nothing else");
-		return clear;
+	const char *word = word_len == 0 ? "" : word_of(third, word_len);
+	if (rest_len > 0 || !word) {
+		buf_puts(why,
+			 "behind the secret there may be \"unauthenticated\" or \"clear\", and "
+			 "nothing else");
+		return third;
 	}
 	if (c)
-		*c = make(login, login_len, secret, secret_len, clear_len > 0);
+		*c = make(login, login_len, secret, secret_len, word);
 	return NULL;
 }
 
-/* Takes the value. */
-static struct credential *read_row(char *value, bool of_sender)
+/* Takes the value. hop: as it was looked up at last, its bare name. */
+static struct credential *read_row(char *value, bool of_sender, const char *hop)
 {
 	struct credential *c = NULL;
 	struct buf why = {0};
 	credential_parse(value, &c, &why); /* it was checked when the table was read */
 	buf_fini(&why);
 	free(value);
-	if (c)
-		c->of_sender = of_sender;
+	if (!c)
+		return NULL;
+	char *id = c->id;
+	c->of_sender = of_sender;
+	c->hop = mem_strdup(hop);
+	c->id = mem_printf("%s %s", id, hop);
+	free(id);
 	return c;
 }
 
@@ -121,7 +140,7 @@ static struct credential *find(const struct tables *t, char *const *hop, int n, 
 		value = tables_get(t, TABLE_CREDENTIALS, key, &origin);
 		free(key);
 	}
-	return value ? read_row(value, sender != NULL) : NULL;
+	return value ? read_row(value, sender != NULL, hop[n - 1]) : NULL;
 }
 
 struct credential *credential_find(const struct tables *t, const char *hop, const char *sender)
@@ -154,6 +173,7 @@ void credential_unref(struct credential *c)
 		return;
 	free(c->login);
 	free(c->file);
+	free(c->hop);
 	free(c->id);
 	free(c);
 }

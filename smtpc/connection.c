@@ -77,6 +77,19 @@ static bool needs_tls(const struct connection *c)
 	return c->open->credential && !c->open->credential->clear;
 }
 
+/* Whoever listens on the way may have a certificate of his own. A policy that demands no proof of the host is
+ * then as if it said verify, of the next hop that the login is for. */
+static void demand_proof(struct connection *c)
+{
+	const struct credential *of = c->open->credential;
+	enum transport_tls level = tls_policy_level(c->tls);
+	if (!of || of->unproven || address_is_unix(&c->open->address) ||
+	    (level != TRANSPORT_TLS_OPPORTUNISTIC && level != TRANSPORT_TLS_REQUIRED))
+		return;
+	c->demanded = tls_policy_of_hop("verify", of->hop ? of->hop : c->open->host);
+	c->tls = c->demanded;
+}
+
 /* What goes over a Unix socket leaves no machine: there is nothing that TLS could add. */
 static enum transport_tls wanted_tls(const struct connection *c)
 {
@@ -119,6 +132,7 @@ static void take_back(struct connection *c)
 	engine_fini(&c->engine);
 	worker_remove(c->worker, c);
 	mem_free_secret(c->secret);
+	free(c->demanded);
 	free(c);
 }
 
@@ -145,6 +159,7 @@ bool connection_start(struct worker *w, struct connection_open *open)
 	c->number = open->connection;
 	c->began_ms = clock_steady_ms();
 	c->tls = open->tls ? open->tls : open->transport->tls;
+	demand_proof(c);
 	c->plain = open->plain && tls_policy_level(c->tls) == TRANSPORT_TLS_OPPORTUNISTIC &&
 		   !needs_tls(c);
 	c->small = open->mode & CONNECTION_SMALL_HELLO;
@@ -179,6 +194,7 @@ static void end(struct connection *c, struct verdict *why)
 	if (c->begun)
 		engine_fini(&c->engine);
 	mem_free_secret(c->secret);
+	free(c->demanded);
 	descriptors_give(DESCRIPTORS_HOSTS);
 	assert(!c->choked);
 	assert(!timer_active(&c->age) && !timer_active(&c->slow) && !timer_active(&c->late) &&
@@ -210,7 +226,8 @@ void connection_have_secret(struct connection *c, struct secret_ask *a)
 						 .login = of->login,
 						 .secret = c->secret,
 						 .token = of->kind != CREDENTIAL_PASSWORD,
-						 .clear = of->clear};
+						 .clear = of->clear,
+						 .unproven = of->unproven};
 		connect_or_wait(c);
 	}
 	secret_ask_free(&a);

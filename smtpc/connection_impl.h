@@ -57,7 +57,8 @@ struct connection {
 	bool hello_answered;
 	size_t hello_bytes;	/* 0: not sent yet */
 	struct verdict *choked; /* why it is small, until qmgr is told; or NULL */
-	const char *tls;	/* the policy of its host: open's, or the transport's */
+	char *demanded;		/* a policy that its login demands, or NULL */
+	const char *tls;	/* the policy of its host: that, open's, or the transport's */
 };
 
 void connection_keep_to(struct connection *, int64_t messages);

@@ -203,6 +203,8 @@ void connection_shaken(struct connection *c)
 	struct buf why = {0}, record = {0}, untold = {0};
 	enum tls_verified verified = verify(c, &record, &why, &untold);
 	bool good = buf_len(&why) == 0;
+	if (!good && c->demanded)
+		buf_puts(&why, ", and no login is sent without proof");
 	connection_report_shaken(c, verified, buf_cstr(good ? &untold : &why));
 	if (buf_len(&untold) > 0)
 		connection_failed_test(c, buf_cstr(&untold));
@@ -211,6 +213,7 @@ void connection_shaken(struct connection *c)
 		good ? NULL : buf_cstr(&why));
 	if (good) {
 		metrics_add(results[verified], 1);
+		c->engine.proven = verified >= TLS_VERIFIED_MATCHED;
 		c->engine.sasl_setup.binding = connection_binding(c);
 		engine_secured(&c->engine);
 	} else {

@@ -66,7 +66,8 @@ struct engine_login {
 	struct Gsasl *context;
 	const char *login, *secret; /* a password, or a token */
 	bool token;
-	bool clear; /* without TLS too */
+	bool clear;    /* without TLS too */
+	bool unproven; /* to whoever it is */
 };
 
 struct engine_setup {
@@ -105,6 +106,7 @@ struct engine {
 	bool renew;	/* closed, to go on on a fresh connection */
 	bool apart;	/* nothing goes behind the end of a message before its answer */
 	bool secure;	/* TLS stands */
+	bool proven;	/* with whom it should: the owner's, before engine_secured() */
 	bool helo;	/* EHLO was refused */
 	bool quit;	/* QUIT when there is nothing left to do */
 	bool try_plain; /* closed, because TLS failed that was only wished for */

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 /*	AUTH mechanism [initial response], then lines in answer to 334		RFC 4954 4
  *
+ * No login goes to a host that has not proven who it is, unless the row of credentials waives that.
+ *
  * A host at which we are to log in gets no mail before. What it refuses for good (5xx), or can't do as it
  * is set up, is the login's fault, not the mail's: closed, and said so (login_refused). 4xx passes.
  * A password or token that was put out is overwritten as soon as the host has answered.
@@ -18,6 +20,12 @@ static bool is_private(const struct engine *e)
 	return e->secure || e->setup.local || e->setup.login->clear;
 }
 
+/* TLS with a stranger in the middle is as good as none. */
+static bool is_meant(const struct engine *e)
+{
+	return e->proven || e->setup.local || e->setup.login->clear || e->setup.login->unproven;
+}
+
 static void not_possible(struct engine *e, struct verdict *why)
 {
 	e->login_refused = true;
@@ -25,12 +33,28 @@ static void not_possible(struct engine *e, struct verdict *why)
 	buf_puts(e->out, "QUIT\r\n");
 }
 
+static struct verdict *without_proof(const struct engine *e)
+{
+	if (!is_private(e))
+		return verdict_printf(VERDICT_DEFERRED, 0, "4.7.11", e->setup.peer,
+				      "%s is without TLS, and the credentials are not for "
+				      "sending in clear",
+				      e->setup.peer);
+	return verdict_printf(VERDICT_DEFERRED, 0, "4.7.5", e->setup.peer,
+			      "%s has not proven who it is, and no login is sent without that",
+			      e->setup.peer);
+}
+
 static bool choose(struct engine *e)
 {
 	const struct engine_login *l = e->setup.login;
 	bool binding = e->secure && e->sasl_setup.binding.text[0];
 	enum sasl_mechanism m = sasl_client_choose(e->can.auth, l->token, binding);
-	if (is_private(e) && m != SASL_NONE) {
+	if (!is_private(e) || !is_meant(e)) {
+		not_possible(e, without_proof(e));
+		return false;
+	}
+	if (m != SASL_NONE) {
 		e->sasl_setup.context = l->context;
 		e->sasl_setup.login = l->login;
 		e->sasl_setup.secret = l->secret;
@@ -39,14 +63,9 @@ static bool choose(struct engine *e)
 		e->mechanism = m;
 		return true;
 	}
-	not_possible(e, is_private(e)
-				? verdict_printf(VERDICT_DEFERRED, 0, "4.7.4", e->setup.peer,
-						 "%s offers no way to log in with a %s",
-						 e->setup.peer, l->token ? "token" : "password")
-				: verdict_printf(VERDICT_DEFERRED, 0, "4.7.11", e->setup.peer,
-						 "%s is without TLS, and the credentials are "
-						 "not for sending in clear",
-						 e->setup.peer));
+	not_possible(e, verdict_printf(VERDICT_DEFERRED, 0, "4.7.4", e->setup.peer,
+				       "%s offers no way to log in with a %s", e->setup.peer,
+				       l->token ? "token" : "password"));
 	return false;
 }
 

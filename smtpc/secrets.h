@@ -1,19 +1,16 @@
 /* secrets.h - passwords and tokens for logging in: read from files, fetched over HTTPS.
  *
- *	worker -- SECRET_ASK --> [ file, or token: kept until it ends <- curl <-> endpoint ]
+ *	worker -- SECRET_ASK --> [ file, or tokens.h <-> endpoint ]
  *	       <- SECRET_ANSWER --
  *	       -- SECRET_SPOILED -->	the host refuses it: a token is fetched anew
  *
  * One thread with a loop of its own, so that neither a slow disk nor an endpoint that does not answer
- * holds up a connection. Files are read at each question: what has changed counts at once. A token
- * is fetched when it is first asked for, and again when a tenth of its life is left, while the old one
- * still serves. An endpoint that fails is asked again after 1 s, and twice as long each time, up to five
- * minutes; until then all who ask get that answer. That is one warning, however many ask.
+ * holds up a connection. Files are read at each question: what has changed counts at once.
  *
  * OWNERSHIP  Notes are given away by posting. Secrets in answers are the receiver's to mem_free_secret().
  * THREAD     secrets_new() to secrets_free(): main. Posting: any.
  * ERRORS     As the verdict of an answer.
- * SEE        base/credential.h, token.h.
+ * SEE        base/credential.h, tokens.h.
  */
 #ifndef SMTPC_SECRETS_H
 #define SMTPC_SECRETS_H
@@ -38,7 +35,7 @@ struct secret_ask {
 	struct verdict *failure; /* or NULL */
 };
 
-struct secrets *secrets_new(void);
+struct secrets *secrets_new(const char *spool); /* copied */
 void secrets_start(struct secrets *);
 void secrets_stop(struct secrets *);
 void secrets_free(struct secrets **);

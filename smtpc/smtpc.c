@@ -27,7 +27,7 @@ struct smtpc *smtpc_new(struct conf *conf)
 {
 	struct smtpc *s = mem_zalloc(sizeof *s);
 	s->n = number_of_workers(conf);
-	s->secrets = secrets_new();
+	s->secrets = secrets_new(conf->spool);
 	s->worker = mem_zalloc((size_t)s->n * sizeof(struct worker *));
 	for (int i = 0; i < s->n; i++)
 		s->worker[i] = worker_new(i, s->secrets);

@@ -11,7 +11,9 @@
  *	engine.c		the protocol without I/O: replies come in, in order, one turn each
  *	engine_hello.c		greeting, EHLO, STARTTLS, QUIT
  *	engine_auth.c		AUTH; sasl_client.c: the exchange itself
- *	secrets.c		passwords and tokens for it, read by a thread of its own; token.c: OAuth's messages
+ *	secrets.c		passwords and tokens for it, by a thread of its own; secret_file.c: from files
+ *	tokens.c		OAuth tokens, fetched and kept; token.c: the messages, token_device.c: those of
+ *				`sluice login`; token_store.c: refresh tokens on the disk
  *	engine_mail.c		what is sent of a transaction, and when
  *	engine_replies.c	what the replies to it mean
  *	engine_chunk.c		messages by BDAT, several in flight

@@ -55,8 +55,13 @@ static bool read_field(struct token_source *s, const char *line, const char *end
 		return true;
 	}
 	buf_printf(why, "a line is none of \"name = value\" with endpoint, client_id, "
-			"client_secret, refresh_token, scope or ca");
+			"client_secret, refresh_token, scope, ca or device_endpoint");
 	return false;
+}
+
+static bool is_https(const char *url)
+{
+	return strncmp(url, "https://", 8) == 0;
 }
 
 static bool complete(struct token_source *s, struct buf *why)
@@ -66,9 +71,10 @@ static bool complete(struct token_source *s, struct buf *why)
 			buf_printf(why, "it has no %s", fields[i].name);
 			return false;
 		}
-	if (strncmp(s->endpoint, "https://", 8) == 0)
+	bool device = !s->device_endpoint || is_https(s->device_endpoint);
+	if (is_https(s->endpoint) && device)
 		return true;
-	buf_puts(why, "endpoint does not begin with https://");
+	buf_printf(why, "%s does not begin with https://", device ? "endpoint" : "device_endpoint");
 	return false;
 }
 
@@ -84,7 +90,7 @@ bool token_source_read(struct token_source *s, const char *text, struct buf *why
 	return good && complete(s, why);
 }
 
-static void put_encoded(struct buf *to, const char *name, const char *value)
+void token_form_put(struct buf *to, const char *name, const char *value)
 {
 	if (!value)
 		return;
@@ -97,13 +103,13 @@ static void put_encoded(struct buf *to, const char *name, const char *value)
 	}
 }
 
-void token_source_form(const struct token_source *s, struct buf *to)
+void token_source_form(const struct token_source *s, const char *refresh, struct buf *to)
 {
-	put_encoded(to, "grant_type", s->refresh_token ? "refresh_token" : "client_credentials");
-	put_encoded(to, "refresh_token", s->refresh_token);
-	put_encoded(to, "client_id", s->client_id);
-	put_encoded(to, "client_secret", s->client_secret);
-	put_encoded(to, "scope", s->scope);
+	token_form_put(to, "grant_type", refresh ? "refresh_token" : "client_credentials");
+	token_form_put(to, "refresh_token", refresh);
+	token_form_put(to, "client_id", s->client_id);
+	token_form_put(to, "client_secret", s->client_secret);
+	token_form_put(to, "scope", s->scope);
 }
 
 void token_source_fini(struct token_source *s)
@@ -113,10 +119,11 @@ void token_source_fini(struct token_source *s)
 	*s = (struct token_source){0};
 }
 
-static bool printable(const char *text)
+/* A blank would end a bearer token (RFC 6750 2.1); a refresh token may have some (RFC 6749 A.17). */
+static bool printable(const char *text, char least)
 {
 	for (; *text; text++)
-		if (*text <= ' ' || *text >= 0x7f)
+		if (*text < least || *text >= 0x7f)
 			return false;
 	return true;
 }
@@ -136,8 +143,12 @@ static bool take(struct token_answer *a, const json_t *answer, struct buf *why)
 {
 	const char *access = json_string_value(json_object_get(answer, "access_token"));
 	const char *refresh = json_string_value(json_object_get(answer, "refresh_token"));
-	if (!access || !*access || !printable(access)) {
+	if (!access || !*access || !printable(access, '!')) {
 		buf_puts(why, "its answer has no access_token");
+		return false;
+	}
+	if (refresh && !printable(refresh, ' ')) {
+		buf_puts(why, "its answer has a refresh_token that is none");
 		return false;
 	}
 	a->access = mem_strdup(access);
@@ -146,14 +157,32 @@ static bool take(struct token_answer *a, const json_t *answer, struct buf *why)
 	return true;
 }
 
+static enum token_error error_of(const char *word)
+{
+	static const struct {
+		const char *word;
+		enum token_error error;
+	} words[] = {{"invalid_grant", TOKEN_ERROR_GRANT},
+		     {"authorization_pending", TOKEN_ERROR_PENDING},
+		     {"slow_down", TOKEN_ERROR_SLOW_DOWN},
+		     {"access_denied", TOKEN_ERROR_DENIED},
+		     {"authorization_declined", TOKEN_ERROR_DENIED}, /* Microsoft's word */
+		     {"expired_token", TOKEN_ERROR_EXPIRED}};
+	for (size_t i = 0; word && i < sizeof words / sizeof *words; i++)
+		if (strcmp(word, words[i].word) == 0)
+			return words[i].error;
+	return TOKEN_ERROR_OTHER;
+}
+
 /* RFC 6749 5.2. */
-static void say_error(long status, const json_t *answer, struct buf *why)
+static enum token_error say_error(long status, const json_t *answer, struct buf *why)
 {
 	const char *error = json_string_value(json_object_get(answer, "error"));
 	const char *more = json_string_value(json_object_get(answer, "error_description"));
 	buf_printf(why, "it answers %ld", status);
 	if (error)
 		buf_printf(why, " %.200s%s%.500s", error, more ? ": " : "", more ? more : "");
+	return error_of(error);
 }
 
 bool token_answer_read(struct token_answer *a, long status, const char *body, size_t len,
@@ -164,7 +193,7 @@ bool token_answer_read(struct token_answer *a, long status, const char *body, si
 	bool good = false;
 	*a = (struct token_answer){0};
 	if (status != 200)
-		say_error(status, answer, why);
+		a->error = say_error(status, answer, why);
 	else if (!answer)
 		buf_puts(why, "its answer is no JSON");
 	else

@@ -302,6 +302,12 @@ static void check_credential(void *context, const char *key, const char *value)
 			     "listens",
 			     whose, of->kind == CREDENTIAL_PASSWORD ? "password" : "token",
 			     of->login);
+		else if (of->unproven && strncmp(key, "unix:", 5) != 0)
+			warn(c, 0,
+			     "%s: the %s of %s goes under TLS to whoever answers: "
+			     "unauthenticated",
+			     whose, of->kind == CREDENTIAL_PASSWORD ? "password" : "token",
+			     of->login);
 		free(whose);
 	}
 	credential_unref(of);

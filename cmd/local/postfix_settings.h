@@ -130,7 +130,8 @@
 	X("smtpd_client_message_rate_limit", "see messages in a section limit \"client\"")         \
 	X("smtpd_client_recipient_rate_limit", "see recipients in a section limit \"client\"")     \
 	X("smtp_sasl_password_maps", "see credentials: rows of a next hop, a login and "           \
-				     "password:/FILE")                                             \
+				     "password:/FILE; the host must prove its name, or the row "   \
+				     "ends with unauthenticated")                                  \
 	X("smtp_tls_policy_maps", "see tls_policy: rows of a next hop and a policy; Postfix's "    \
 				  "secure is verify")                                              \
 	X("relay_clientcerts", "see client_certificates: rows of a SHA-256 fingerprint and a "     \

@@ -21,5 +21,6 @@ int cmd_sink(int argc, char **argv)
 		sink_run(&sink);
 	sink_close(&sink);
 	free(options.refusal);
+	free(options.login);
 	return opened && fflush(stdout) == 0 ? STATUS_DONE : STATUS_REFUSED;
 }

@@ -23,6 +23,21 @@ static const char usage[] =
 	"                          refuse addresses that match PATTERN, with * and ? as in\n"
 	"                          the shell; STAGE is mail, rcpt (the default) or end (of\n"
 	"                          the content); CODE is 400 to 599; repeatable\n"
+	"  --greylist TIME         450 to each sender and recipient together, until they have\n"
+	"                          been known for so long: 30s, 5m\n"
+	"  --per-connection N      messages on one connection, then 421\n"
+	"  --rate N/s[=[STAGE:]CODE]\n"
+	"                          no more than N/s, N/m or N/h, that many at once: what is\n"
+	"                          beyond gets CODE, by default 451; STAGE is mail (the\n"
+	"                          default), rcpt or end. After 421 the connection ends\n"
+	"  --starttls              offer STARTTLS, with a certificate that it makes itself\n"
+	"  --certificate FILE, --key FILE\n"
+	"                          offer STARTTLS with that one\n"
+	"  --tlsa                  offer STARTTLS, and print the TLSA record of the certificate\n"
+	"  --name HOST             what the host is called in replies, record and certificate;\n"
+	"                          by default sink.invalid\n"
+	"  --login NAME:PASSWORD   nobody sends without a login: SCRAM-SHA-256, PLAIN, LOGIN;\n"
+	"                          with STARTTLS only under TLS; repeatable\n"
 	"  --size SIZE             the largest message, by default 100m\n"
 	"  --no-pipelining         do not announce PIPELINING\n"
 	"  --no-chunking           do not announce CHUNKING\n"
@@ -30,7 +45,24 @@ static const char usage[] =
 	"  -q, --quiet             print only the totals\n"
 	"  -v, --verbose           print each command too\n";
 
-enum { DELAY = OPTION_OWN, LIMIT, REFUSE, SIZE, NO_PIPELINING, NO_CHUNKING, COUNT };
+enum {
+	DELAY = OPTION_OWN,
+	LIMIT,
+	REFUSE,
+	SIZE,
+	NO_PIPELINING,
+	NO_CHUNKING,
+	COUNT,
+	GREYLIST,
+	PER_CONNECTION,
+	RATE,
+	STARTTLS,
+	CERTIFICATE,
+	KEY,
+	TLSA,
+	NAME,
+	LOGIN,
+};
 
 static const struct option longs[] = {
 	{"listen", required_argument, NULL, 'l'},
@@ -42,6 +74,15 @@ static const struct option longs[] = {
 	{"no-pipelining", no_argument, NULL, NO_PIPELINING},
 	{"no-chunking", no_argument, NULL, NO_CHUNKING},
 	{"count", required_argument, NULL, COUNT},
+	{"greylist", required_argument, NULL, GREYLIST},
+	{"per-connection", required_argument, NULL, PER_CONNECTION},
+	{"rate", required_argument, NULL, RATE},
+	{"starttls", no_argument, NULL, STARTTLS},
+	{"certificate", required_argument, NULL, CERTIFICATE},
+	{"key", required_argument, NULL, KEY},
+	{"tlsa", no_argument, NULL, TLSA},
+	{"name", required_argument, NULL, NAME},
+	{"login", required_argument, NULL, LOGIN},
 	{"quiet", no_argument, NULL, 'q'},
 	{"verbose", no_argument, NULL, 'v'},
 	OPTIONS_COMMON,
@@ -64,20 +105,27 @@ static void parse_listen(const struct options *o, const char *text, union addres
 	free(host);
 }
 
-static void parse_refuse(const struct options *o, char *text, struct sink_options *to)
+/* What stands behind "STAGE:", or the text itself where it names none. */
+static char *take_stage(char *text, enum sink_stage *stage)
 {
 	static const struct {
 		const char *name;
 		enum sink_stage stage;
 	} stages[] = {{"mail:", SINK_MAIL}, {"rcpt:", SINK_RCPT}, {"end:", SINK_END}};
-	struct sink_refusal r = {.stage = SINK_RCPT, .pattern = text};
 	for (int i = 0; i < 3; i++) {
 		size_t len = strlen(stages[i].name);
 		if (strncmp(text, stages[i].name, len) == 0) {
-			r.stage = stages[i].stage;
-			r.pattern = text + len;
+			*stage = stages[i].stage;
+			return text + len;
 		}
 	}
+	return text;
+}
+
+static void parse_refuse(const struct options *o, char *text, struct sink_options *to)
+{
+	struct sink_refusal r = {.stage = SINK_RCPT};
+	r.pattern = take_stage(text, &r.stage);
 	char *equals = strrchr(text, '=');
 	if (!equals || equals == r.pattern)
 		options_wrong(o, "--refuse %s: it is PATTERN=CODE", text);
@@ -85,6 +133,94 @@ static void parse_refuse(const struct options *o, char *text, struct sink_option
 	*equals = '\0';
 	to->refusal = mem_realloc(to->refusal, (size_t)(to->nrefusal + 1) * sizeof *to->refusal);
 	to->refusal[to->nrefusal++] = r;
+}
+
+static void parse_rate(const struct options *o, char *text, struct sink_rate *to)
+{
+	struct buf why = {0};
+	char *equals = strchr(text, '=');
+	*to = (struct sink_rate){.stage = SINK_MAIL, .code = 451};
+	if (equals) {
+		*equals = '\0';
+		to->code = (int)options_number(o, "--rate", take_stage(equals + 1, &to->stage), 400,
+					       599);
+	}
+	if (!conf_rate_parse(text, &to->rate, &why))
+		options_wrong(o, "--rate %s: %s", text, buf_cstr(&why));
+	buf_fini(&why);
+}
+
+static void parse_greylist(const struct options *o, const char *text, int64_t *to)
+{
+	struct buf why = {0};
+	if (!conf_amount_parse(CONF_duration, text, to, &why))
+		options_wrong(o, "--greylist %s: %s", text, buf_cstr(&why));
+	buf_fini(&why);
+}
+
+static void parse_login(const struct options *o, const char *text, struct sink_options *to)
+{
+	const char *colon = strchr(text, ':');
+	if (!colon || colon == text || !colon[1])
+		options_wrong(o, "--login: it is NAME:PASSWORD");
+	to->login = mem_realloc(to->login, (size_t)(to->nlogin + 1) * sizeof *to->login);
+	to->login[to->nlogin++] = text;
+}
+
+static void parse_name(const struct options *o, const char *text, struct sink_options *to)
+{
+	if (!conf_host_good(text))
+		options_wrong(o, "--name %s: it is no name of a host", text);
+	to->name = text;
+}
+
+/* False: it is none of these. */
+static bool parse_tls(const struct options *o, int option, struct sink_options *to)
+{
+	switch (option) {
+	case CERTIFICATE:
+		to->certificate = optarg;
+		break;
+	case KEY:
+		to->key = optarg;
+		break;
+	case TLSA:
+		to->tlsa = true;
+		break;
+	case NAME:
+		parse_name(o, optarg, to);
+		return true;
+	case STARTTLS:
+		break;
+	default:
+		return false;
+	}
+	to->starttls = true;
+	return true;
+}
+
+/* False: it is none of these. */
+static bool parse_mood(const struct options *o, int option, struct sink_options *to)
+{
+	switch (option) {
+	case GREYLIST:
+		parse_greylist(o, optarg, &to->greylist_ms);
+		return true;
+	case PER_CONNECTION:
+		to->per_connection = options_number(o, "--per-connection", optarg, 1, 1000000);
+		return true;
+	case RATE:
+		parse_rate(o, optarg, &to->rate);
+		return true;
+	case REFUSE:
+		parse_refuse(o, optarg, to);
+		return true;
+	case LOGIN:
+		parse_login(o, optarg, to);
+		return true;
+	default:
+		return false;
+	}
 }
 
 static void parse_size(const struct options *o, const char *text, int64_t *to)
@@ -126,8 +262,10 @@ static void parse_number_or_flag(const struct options *o, int option, struct sin
 void sink_options_parse(struct sink_options *to, int argc, char **argv)
 {
 	struct options o = {.usage = usage, .shorts = "c:l:d:qv", .longs = longs};
-	*to = (struct sink_options){
-		.size_max = INT64_C(100) << 20, .pipelining = true, .chunking = true};
+	*to = (struct sink_options){.size_max = INT64_C(100) << 20,
+				    .pipelining = true,
+				    .chunking = true,
+				    .name = "sink.invalid"};
 	address_parse("127.0.0.1", 2526, &to->listen);
 	int option;
 	while ((option = options_next(&o, argc, argv)) != -1) {
@@ -135,13 +273,13 @@ void sink_options_parse(struct sink_options *to, int argc, char **argv)
 			parse_listen(&o, optarg, &to->listen);
 		else if (option == 'd')
 			to->dir = optarg;
-		else if (option == REFUSE)
-			parse_refuse(&o, optarg, to);
 		else if (option == SIZE)
 			parse_size(&o, optarg, &to->size_max);
-		else
+		else if (!parse_tls(&o, option, to) && !parse_mood(&o, option, to))
 			parse_number_or_flag(&o, option, to);
 	}
+	if (!to->certificate != !to->key)
+		options_wrong(&o, "--certificate and --key go together");
 	if (optind < argc)
 		options_wrong(&o, "sink takes no argument %s", argv[optind]);
 }

@@ -1,12 +1,13 @@
 /* sink_options.h - the options of `sluice sink`.
  *
- * OWNERSHIP  Strings point into argv; the refusals stay to the end of the program.
+ * OWNERSHIP  Strings point into argv; the lists stay to the end of the program.
  * THREAD     Main.
  * ERRORS     As options.h: told on stderr, status 2.
  */
 #ifndef CMD_SINK_SINK_OPTIONS_H
 #define CMD_SINK_SINK_OPTIONS_H
 
+#include "base/conf.h"
 #include "base/resolve.h"
 
 #include <stdbool.h>
@@ -20,6 +21,13 @@ struct sink_refusal {
 	int code;
 };
 
+/* More than that: this reply at this stage. */
+struct sink_rate {
+	struct conf_rate rate;
+	enum sink_stage stage;
+	int code;
+};
+
 struct sink_options {
 	union address listen;
 	const char *dir;  /* NULL: nothing is stored */
@@ -30,6 +38,14 @@ struct sink_options {
 	bool pipelining, chunking, quiet, verbose;
 	int nrefusal;
 	struct sink_refusal *refusal;
+	const char *name;	       /* whose host it is: in replies and in its own certificate */
+	bool starttls, tlsa;	       /* tlsa: print its record */
+	const char *certificate, *key; /* NULL: it makes its own */
+	int nlogin;
+	const char **login;	/* "NAME:PASSWORD" */
+	int64_t greylist_ms;	/* 0: none */
+	int64_t per_connection; /* messages, then 421; 0: any number */
+	struct sink_rate rate;
 };
 
 void sink_options_parse(struct sink_options *, int argc, char **argv);

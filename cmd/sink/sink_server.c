@@ -3,10 +3,12 @@
 
 #include "base/stream.h"
 #include "cmd/sink/sink_session.h"
+#include "cmd/sink/sink_tls.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <openssl/ssl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -90,6 +92,32 @@ static bool open_socket(struct sink *k)
 	return true;
 }
 
+static void print_certificate(const struct sink *k)
+{
+	const struct sink_options *o = k->options;
+	struct buf key = {0};
+	sink_tls_print_key(k->tls, &key);
+	printf("certificate for tls_policy: verify:sha256=%s\n", buf_cstr(&key));
+	if (o->tlsa)
+		printf("_%d._tcp.%s. IN TLSA 3 1 1 %s\n", address_port(&o->listen), o->name,
+		       buf_cstr(&key));
+	buf_fini(&key);
+}
+
+static bool open_tls(struct sink *k)
+{
+	struct buf why = {0};
+	if (!k->options->starttls)
+		return true;
+	k->tls = sink_tls_new(k->options, &why);
+	if (!k->tls)
+		fprintf(stderr, "sluice: %s\n", buf_cstr(&why));
+	else if (!k->options->quiet || k->options->tlsa)
+		print_certificate(k);
+	buf_fini(&why);
+	return k->tls != NULL;
+}
+
 static void watch(struct sink *k)
 {
 	ev_io_init(&k->acceptor, on_accept, k->fd, EV_READ);
@@ -108,7 +136,7 @@ bool sink_open(struct sink *k, const struct sink_options *options)
 	*k = (struct sink){.options = options, .fd = -1, .folder = -1, .next_file = 1};
 	list_init(&k->sessions);
 	timer_init(&k->ending, on_ending, k);
-	if (!open_folder(k) || !open_socket(k))
+	if (!open_folder(k) || !open_tls(k) || !open_socket(k))
 		return false;
 	k->loop = loop_new("sink", receive, NULL, k);
 	watch(k);
@@ -143,6 +171,8 @@ void sink_close(struct sink *k)
 		       k->messages, k->recipients, k->bytes, k->connections, k->most,
 		       k->turned_away, k->refused);
 	}
+	sink_mood_fini(&k->mood);
+	SSL_CTX_free(k->tls);
 	if (k->fd >= 0)
 		close(k->fd);
 	if (k->folder >= 0)

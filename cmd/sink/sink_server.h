@@ -11,12 +11,17 @@
 
 #include "base/list.h"
 #include "base/loop.h"
+#include "cmd/sink/sink_mood.h"
 #include "cmd/sink/sink_options.h"
+
+#include <openssl/types.h>
 
 struct sink {
 	const struct sink_options *options;
 	struct loop *loop;
 	int fd, folder; /* folder -1: nothing is stored */
+	SSL_CTX *tls;	/* NULL: none is offered */
+	struct sink_mood mood;
 	ev_io acceptor;
 	ev_signal term, interrupt;
 	ev_prepare writer;

@@ -49,6 +49,8 @@ static void session_free(struct sink_session *s, bool linger)
 	list_remove(&s->link);
 	assert(s->sink->open > 0 && list_empty(&s->held));
 	s->sink->open--;
+	sink_auth_free(&s->auth);
+	free(s->login);
 	if (linger)
 		stream_linger_close(&s->stream);
 	else
@@ -72,6 +74,24 @@ void sink_session_reply(struct sink_session *s, const char *fmt, ...)
 	buf_puts(&s->reply, "\r\n");
 }
 
+/* Its 220 has gone out. What came in clear behind the command is forgotten: RFC 3207 4.2, 5. */
+static void shake_hands(struct sink_session *s)
+{
+	buf_clear(stream_in(s->stream));
+	stream_start_tls(s->stream, s->sink->tls, true, NULL, NULL);
+	stream_resume(s->stream);
+}
+
+static void secured(struct sink_session *s)
+{
+	assert(s->state == SINK_HANDSHAKE && !s->tls);
+	s->tls = true;
+	s->greeted = false;
+	sink_session_reset(s);
+	s->state = SINK_COMMANDS;
+	stream_deadline(s->stream, IDLE_MS);
+}
+
 static void send_held(void *owner)
 {
 	struct sink_session *s = owner;
@@ -89,7 +109,9 @@ static void send_held(void *owner)
 	stream_flush(s->stream);
 	if (s->state == SINK_CLOSING && !first)
 		session_free(s, true);
-	else if (s->state != SINK_CLOSING)
+	else if (s->state == SINK_HANDSHAKE && !first)
+		shake_hands(s);
+	else if (s->state != SINK_CLOSING && s->state != SINK_HANDSHAKE)
 		stream_resume(s->stream);
 }
 
@@ -119,6 +141,14 @@ static void turn_ends(struct sink_session *s)
 	}
 	if (s->state == SINK_CLOSING && list_empty(&s->held))
 		session_free(s, true);
+	else if (s->state == SINK_HANDSHAKE && list_empty(&s->held))
+		shake_hands(s);
+}
+
+/* No command is read now. */
+static bool deaf(const struct sink_session *s)
+{
+	return s->state == SINK_CLOSING || s->state == SINK_HANDSHAKE;
 }
 
 static bool unread_replies(struct sink_session *s)
@@ -193,7 +223,7 @@ static void work(struct sink_session *s)
 	struct buf *in = stream_in(s->stream);
 	bool more = true;
 	stream_deadline(s->stream, IDLE_MS);
-	while (more && s->state != SINK_CLOSING && !unread_replies(s)) {
+	while (more && !deaf(s) && !unread_replies(s)) {
 		if (s->state == SINK_BDAT) /* a chunk may be empty */
 			more = take_chunk(s, in);
 		else if (buf_len(in) == 0)
@@ -201,7 +231,7 @@ static void work(struct sink_session *s)
 		else
 			more = s->state == SINK_DATA ? take_data(s, in) : take_line(s, in);
 	}
-	if (s->state == SINK_CLOSING || unread_replies(s))
+	if (deaf(s) || unread_replies(s))
 		stream_pause(s->stream);
 	turn_ends(s);
 }
@@ -211,15 +241,17 @@ static void on_event(void *owner, enum stream_event event)
 	struct sink_session *s = owner;
 	switch (event) {
 	case STREAM_DATA:
-		if (s->state != SINK_CLOSING)
+		if (!deaf(s))
 			work(s);
 		break;
 	case STREAM_DRAINED:
-		if (s->state != SINK_CLOSING)
+		if (!deaf(s))
 			stream_resume(s->stream);
 		break;
-	case STREAM_CONNECTED:
 	case STREAM_TLS:
+		secured(s);
+		break;
+	case STREAM_CONNECTED:
 		break;
 	default:
 		session_free(s, false);
@@ -239,12 +271,12 @@ void sink_session_new(struct sink *k, int fd)
 	k->open++;
 	if (k->options->limit > 0 && k->open > k->options->limit) {
 		k->turned_away++;
-		sink_session_reply(s, "421 4.3.2 sink.invalid Too many connections");
+		sink_session_reply(s, "421 4.3.2 %s Too many connections", k->options->name);
 		s->state = SINK_CLOSING;
 		stream_pause(s->stream);
 	} else {
 		k->most = k->open > k->most ? k->open : k->most;
-		sink_session_reply(s, "220 sink.invalid ESMTP sluice sink");
+		sink_session_reply(s, "220 %s ESMTP sluice sink", k->options->name);
 	}
 	stream_deadline(s->stream, IDLE_MS);
 	turn_ends(s);

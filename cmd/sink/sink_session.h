@@ -1,6 +1,7 @@
 /* sink_session.h - one connection of `sluice sink`.
  *
- * STATES     commands; DATA content; BDAT content; closing (nothing is read any more).
+ * STATES     commands; AUTH, a line of an exchange; DATA content; BDAT content; handshake, until TLS stands;
+ *            closing (nothing is read any more).
  * OWNERSHIP  The session owns itself; it ends with its connection, or by sink_session_drop().
  * THREAD     Main.
  * ERRORS     None; a broken connection ends the session.
@@ -10,6 +11,7 @@
 #define CMD_SINK_SINK_SESSION_H
 
 #include "base/stream.h"
+#include "cmd/sink/sink_auth.h"
 #include "cmd/sink/sink_data.h"
 #include "cmd/sink/sink_server.h"
 
@@ -23,9 +25,19 @@ struct sink_session {
 	struct list link;
 	struct sink *sink;
 	struct stream *stream;
-	enum { SINK_COMMANDS, SINK_DATA, SINK_BDAT, SINK_CLOSING } state;
-	bool greeted;
-	char *from; /* NULL: no transaction */
+	enum {
+		SINK_COMMANDS,
+		SINK_AUTH,
+		SINK_DATA,
+		SINK_BDAT,
+		SINK_HANDSHAKE,
+		SINK_CLOSING,
+	} state;
+	bool greeted, tls;
+	struct sink_auth *auth; /* under way, or NULL */
+	char *login;		/* who has logged in; or NULL */
+	int64_t taken;		/* messages */
+	char *from;		/* NULL: no transaction */
 	int nto;
 	char **to;
 	struct buf content; /* kept when it is to be stored, or else only counted */
@@ -50,7 +62,7 @@ void sink_session_reset(struct sink_session *);
 /* No transaction. */
 
 void sink_command(struct sink_session *, char *line);
-/* sink_command.c: one command, without its line end. */
+/* sink_command.c: one command, without its line end; or a line of AUTH. */
 
 void sink_content_end(struct sink_session *);
 /* sink_command.c: all of the content has come: store and answer. */

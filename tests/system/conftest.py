@@ -19,6 +19,7 @@ from lab.config import Config  # noqa: E402
 from lab.dns import Nsd  # noqa: E402
 from lab.dovecot import Dovecot  # noqa: E402
 from lab.net import open_folder  # noqa: E402
+from lab.own_sink import OwnSink  # noqa: E402
 from lab.postfix import Postfix  # noqa: E402
 from lab.prometheus import Prometheus  # noqa: E402
 from lab.relay import Relay  # noqa: E402
@@ -65,6 +66,10 @@ class Lab(contextlib.ExitStack):
     def sink(self, *rules, **behaviour):
         """Start a receiver of lab.sink."""
         return self._keep(Sink(*rules, **behaviour))
+
+    def own_sink(self, *words, **options):
+        """Start a receiver of lab.own_sink: the program's."""
+        return self._keep(OwnSink(self.folder("sink"), *words, **options))
 
     def script(self, *scripts, **options):
         """Start a server of lab.scripted."""

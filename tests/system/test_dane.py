@@ -383,6 +383,21 @@ def test_dane_can_be_off_but_where_it_is_asked_for(world, tmp_path):
                     "expired": "opportunistic"}
 
 
+def test_records_prove_a_host_to_which_a_login_goes(world, tmp_path):
+    """Whether it is proven is seen by what lacks then: the hosts offer no AUTH."""
+    domains = [f"{name}.{ZONE}" for name in ("ee-key", "ta-cert", "ee-wrong", "none-tls", "web")]
+    (tmp_path / "secret").write_text("x\n")
+    (tmp_path / "credentials").write_text("".join(f"{domain} ann password:{tmp_path}/secret\n" for domain in domains))
+    config = world.config()
+    config.settings["credentials"] = [str(tmp_path / "credentials")]
+    ends = _send_all(world.lab.relay(config), domains)
+    assert all(end.name == "deferred" for end in ends.values())
+    came = {name.partition(".")[0]: (end["dsn"], re.search("no way to log in|no login is sent without|does not fit", end["reply"])[0])
+            for name, end in ends.items()}
+    assert came == {"ee-key": ("4.7.4", "no way to log in"), "ta-cert": ("4.7.4", "no way to log in"), "ee-wrong": ("4.7.5", "does not fit"),
+                    "none-tls": ("4.7.5", "no login is sent without"), "web": ("4.7.5", "no login is sent without")}
+
+
 def test_without_dnssec_there_is_no_dane(world):
     config = world.config()
     config.dns["dnssec"] = "off"

@@ -556,7 +556,7 @@ def test_words_while_idle_end_a_connection_that_stays_open(lab):
 @pytest.mark.parametrize("kind", ["421", "close"])
 def test_a_limit_of_messages_for_a_connection_costs_no_mail(lab, kind):
     if kind == "421":
-        server = lab.sink(messages_per_connection=2)
+        server = lab.own_sink("--per-connection", "2")
     else:
         server = lab.script(talk(after=[("close",)]))
     config = _config()
@@ -567,7 +567,7 @@ def test_a_limit_of_messages_for_a_connection_costs_no_mail(lab, kind):
         _send(relay, address)
     assert [_outcome(relay, address).name for address in addresses] == ["sent"] * 8
     relay.wait_event("sent", count=8)
-    count = len(server.sessions if kind == "421" else server.plays)
+    count = len(server.commands("EHLO") if kind == "421" else server.plays)
     assert count <= 20, f"{count} connections for 8 messages"
     assert not relay.events("deferred")
 

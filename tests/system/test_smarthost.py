@@ -3,6 +3,7 @@
 
 import base64
 import os
+import re
 import shutil
 import ssl
 
@@ -31,8 +32,12 @@ plain:
 
 
 def _config(folder, hops, credentials, **settings):
-    """All mail to a domain HOP.test goes to a port. The rows of the table are written with [HOP] for it."""
+    """All mail to a domain HOP.test goes to a port. The rows of the table are written with [HOP] for it.
+
+    Who the hosts are is no question here: see test_login_proof.py.
+    """
     table = os.path.join(folder, "credentials")
+    credentials = re.sub(r"^(\[.*(?<! clear))$", r"\1 unauthenticated", credentials, flags=re.MULTILINE)
     for name, port in hops.items():
         credentials = credentials.replace(f"[{name}]", f"[{LOOPBACK}]:{port}")
     with open(table, "w", encoding="ascii") as stream:

@@ -47,7 +47,8 @@ def _rspamd(lab):
 def test_the_readme_s_smarthost_works(lab, rspamd, tmp_path):
     example = _example()
     assert len(example.splitlines()) <= 20
-    provider = lab.sink(tls=lab.certificates.server_context("provider.test"), users={"us@example.org": "pass"})
+    theirs = lab.certificates.host("provider.test")
+    provider = lab.own_sink("--certificate", theirs[0], "--key", theirs[1], "--login", "us@example.org:pass", "-d", str(tmp_path / "provider.mail"))
     own, keys = lab.sink(), Keys(tmp_path)
     certificate, key = lab.certificates.host("out.example.org")
     for name, text in {
@@ -83,13 +84,14 @@ def test_the_readme_s_smarthost_works(lab, rspamd, tmp_path):
             client.send_mail("ann@example.org", ["b@dest.test"], CONTENT + GTUBE.encode() + b"\r\n", 554)
     verifier = DkimPy({"s1._domainkey.example.org": keys.record("r")})
     got = provider.wait_messages(3, 60)
-    assert all(one.tls and one.user == "us@example.org" for one in got)
-    assert [one.recipients for one in got] == [["b@dest.test"]] * 3
+    assert all(" to=<b@dest.test> " in one and one.endswith(" tls login=us@example.org") for one in got) and len(got) == 3
     ours = own.wait_messages(6, 60)
     assert sorted(one.recipients[0] for one in ours) == ["c@example.org"] * 3 + ["journal@archive.example.org"] * 3
-    for one in got + [one for one in ours if one.recipients == ["c@example.org"]]:
-        assert b"\r\nX-Spam: Yes\r\n" in one.content and one.content.count(b"DKIM-Signature:") == 1
-        assert not verifier.broken(one.content)
+    stored = [path.read_bytes() for path in sorted((tmp_path / "provider.mail").glob("*.eml"))]
+    assert len(stored) == 3
+    for content in stored + [one.content for one in ours if one.recipients == ["c@example.org"]]:
+        assert b"\r\nX-Spam: Yes\r\n" in content and content.count(b"DKIM-Signature:") == 1
+        assert not verifier.broken(content)
 
 
 class Spam(Load):

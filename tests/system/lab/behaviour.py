@@ -60,6 +60,7 @@ class Behaviour:
     tls: Optional[ssl.SSLContext] = None
     implicit_tls: bool = False
     users: Optional[dict] = None
+    tokens: Optional[set] = None  # of XOAUTH2, whoever the user is
     lmtp: bool = False
     latency: float = 0.0
     connection_limit: Optional[int] = None
@@ -87,4 +88,6 @@ class Behaviour:
             lines.append("STARTTLS")
         if self.users is not None:
             lines.append("AUTH PLAIN")
+        if self.tokens is not None:
+            lines.append("AUTH XOAUTH2")
         return lines

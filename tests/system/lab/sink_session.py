@@ -215,6 +215,9 @@ class SinkSession:
 
     def _do_auth(self, rest):
         mechanism, _, initial = rest.partition(" ")
+        if self.behaviour.tokens is not None and mechanism.upper() == "XOAUTH2":
+            self._take_token(base64.b64decode(initial).decode("ascii"))
+            return
         if self.behaviour.users is None or mechanism.upper() != "PLAIN":
             self._write("504 5.5.4 not offered")
             return
@@ -228,6 +231,14 @@ class SinkSession:
             usual = "535 5.7.8 wrong user or password"
         if self._answer("auth", name, usual).startswith("235"):
             self.user = name
+
+    def _take_token(self, said):
+        user, token = re.fullmatch("user=(.*)\1auth=Bearer (.*)\1\1", said).groups()
+        if token in self.behaviour.tokens:
+            self.user = user
+            self._write("235 2.7.0 welcome")
+        else:
+            self._write("535 5.7.8 no such token")
 
     def _do_mail(self, rest):
         match = _PATH.match(rest)

@@ -50,7 +50,8 @@ static void the_sender_counts_first_then_how_the_next_hop_is_written(void **stat
 				   "host.test .example.org parent refresh:/s\n"
 				   "[host.test]:587 ann@example.org ann password:/s\n"
 				   "unix:/run/LMTP local password:/s\n"
-				   "dest.test <> null password:/s\n",
+				   "dest.test <> null password:/s\n"
+				   "[10.0.0.6] own password:/s unauthenticated\n",
 				   &errors);
 	assert_non_null(c);
 	assert_login(c, "[host.test]:587", "x@y.test", "by-port");
@@ -67,6 +68,16 @@ static void the_sender_counts_first_then_how_the_next_hop_is_written(void **stat
 	struct credential *found = credential_find(c->tables, "host.test", "a@example.org");
 	assert_true(found->clear && found->of_sender && found->kind == CREDENTIAL_TOKEN);
 	assert_string_equal(found->file, "/s");
+	assert_string_equal(found->hop, "host.test");
+	assert_true(found->unproven);
+	credential_unref(found);
+	found = credential_find(c->tables, "[Host.test]:587=2", "x@y.test");
+	assert_string_equal(found->hop, "host.test");
+	assert_true(!found->unproven && !found->clear);
+	credential_unref(found);
+	found = credential_find(c->tables, "[10.0.0.6]:587", "x@y.test");
+	assert_string_equal(found->hop, "10.0.0.6");
+	assert_true(found->unproven && !found->clear);
 	credential_unref(found);
 	conf_unref(c);
 }
@@ -78,6 +89,7 @@ static void what_is_no_row_is_a_fault_with_its_line(void **state)
 		"host.test ann password:relative\n",
 		"host.test ann secret:/s\n",
 		"host.test ann password:/s plain\n",
+		"host.test ann password:/s unauthenticated clear\n",
 		"host.test ann password:/s clear more\n",
 		"host.test a b c password:/s\n",
 		"[host.test ann password:/s\n",

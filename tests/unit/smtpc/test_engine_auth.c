@@ -15,6 +15,7 @@ static Gsasl_session *session;
 static const char *known; /* the password that the host knows */
 static struct sasl_binding binding;
 static int rounds;
+static bool proven = true;
 
 static int supply(Gsasl *g, Gsasl_session *s, Gsasl_property p)
 {
@@ -45,7 +46,7 @@ static int supply(Gsasl *g, Gsasl_session *s, Gsasl_property p)
 static void open_as(bool token, bool clear)
 {
 	tear_down(NULL);
-	as = (struct engine_login){context, "ann", token ? "tok" : "secret", token, clear};
+	as = (struct engine_login){context, "ann", token ? "tok" : "secret", token, clear, false};
 	login = &as;
 	open_with(TRANSPORT_TLS_REQUIRED);
 }
@@ -60,6 +61,7 @@ static void greet_secure(const char *auth)
 	hears("STARTTLS\r\n");
 	says("220 go\r\n");
 	engine.sasl_setup.binding = binding;
+	engine.proven = proven;
 	engine_secured(&engine);
 	sent();
 	snprintf(ehlo, sizeof ehlo, "250-mx.test\r\n250 AUTH %s\r\n", auth);
@@ -230,6 +232,24 @@ static void unless_the_credentials_say_so_or_nobody_listens(void **state)
 	}
 }
 
+static void nothing_is_said_to_who_has_not_proven_who_it_is(void **state)
+{
+	(void)state;
+	for (int waived = 0; waived < 2; waived++) {
+		open_as(false, false);
+		as.unproven = waived;
+		proven = false;
+		greet_secure("PLAIN");
+		proven = true;
+		if (waived) {
+			hears("AUTH PLAIN " PLAIN_ANN "\r\n");
+			continue;
+		}
+		hears("QUIT\r\n");
+		assert_closed(0, "4.7.5");
+	}
+}
+
 static void a_host_without_a_way_to_log_in_is_not_sent_to(void **state)
 {
 	(void)state;
@@ -341,6 +361,7 @@ int main(void)
 		A(what_passes_is_no_fault_of_the_login),
 		A(nothing_is_said_in_clear),
 		A(unless_the_credentials_say_so_or_nobody_listens),
+		A(nothing_is_said_to_who_has_not_proven_who_it_is),
 		A(a_host_without_a_way_to_log_in_is_not_sent_to),
 		A(tokens_go_by_what_the_host_offers),
 		A(a_refused_token_is_answered_before_it_is_refused),

@@ -14,14 +14,14 @@ static void a_file_becomes_a_form(void **state)
 				      "# how\r\nendpoint = https://x.test/t\r\n\n client_id=me\n"
 				      "client_secret = a=b&c d\nrefresh_token = r/+\n",
 				      &why));
-	token_source_form(&s, &form);
+	token_source_form(&s, s.refresh_token, &form);
 	assert_string_equal(buf_cstr(&form), "grant_type=refresh_token&refresh_token=r%2F%2B&"
 					     "client_id=me&client_secret=a%3Db%26c%20d");
 	token_source_fini(&s);
 	buf_clear(&form);
 	assert_true(token_source_read(
 		&s, "endpoint = https://x.test/t\nclient_id = me\nscope = a b", &why));
-	token_source_form(&s, &form);
+	token_source_form(&s, s.refresh_token, &form);
 	assert_string_equal(buf_cstr(&form),
 			    "grant_type=client_credentials&client_id=me&scope=a%20b");
 	token_source_fini(&s);
@@ -38,6 +38,7 @@ static void what_is_no_such_file_is_said(void **state)
 		"endpoint = https://x.test/\nclient_id = me\nusername = x\n",
 		"endpoint\nclient_id = me\n",
 		"endpoint = https://x.test/\nclient_id =\n",
+		"endpoint = https://x.test/\nclient_id = me\ndevice_endpoint = http://x.test/\n",
 	};
 	(void)state;
 	for (size_t i = 0; i < sizeof files / sizeof files[0]; i++) {
@@ -94,6 +95,8 @@ static void any_other_answer_says_why_not(void **state)
 		{200, "{\"access_token\":7}", "its answer has no access_token"},
 		{200, "{\"access_token\":\"a b\"}", "its answer has no access_token"},
 		{200, "{\"access_token\":\"a\\u0001\"}", "its answer has no access_token"},
+		{200, "{\"access_token\":\"a\",\"refresh_token\":\"b\\nc\"}",
+		 "its answer has a refresh_token that is none"},
 	};
 	(void)state;
 	for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
