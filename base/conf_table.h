@@ -269,6 +269,8 @@
 	P(number, port, "25", 1, 65535, RELOAD, "", "The port of a host that is given without one. With protocol = lmtp the default is 24.") \
 	P(text, source_address, "", 0, 128, RELOAD, "",                                            \
 	  "The address to connect from: one for IPv4, one for IPv6, or both, separated by a comma. Empty: the system chooses.") \
+	P(text, helo, "", 0, 255, RELOAD, "",                                                      \
+	  "The name in EHLO, HELO and LHLO to its hosts, or an address literal such as [192.0.2.1]: best the one that the PTR record of source_address has. Empty: hostname.") \
 	P(list, fallback_relay, "{}", 0, 0, RELOAD, "",                                            \
 	  "Next hops, written as in a route, for mail whose destination cannot be looked up for now, or has no reachable host.")
 

@@ -86,15 +86,21 @@ static enum transport_tls wanted_tls(const struct connection *c)
 	return tls == TRANSPORT_TLS_OPPORTUNISTIC && needs_tls(c) ? TRANSPORT_TLS_REQUIRED : tls;
 }
 
+static const char *own_name(const struct connection *c)
+{
+	const struct conf *conf = c->open->conf;
+	const char *helo = c->open->transport->helo;
+	return *helo ? helo : conf ? conf->own_name : "localhost";
+}
+
 static void begin(struct connection *c)
 {
 	union address from[2];
-	const struct conf *conf = c->open->conf;
 	const struct conf_transport *t = c->open->transport;
 	c->stream =
 		stream_connect(c->worker->loop, &c->open->address, source(c, from), on_event, c);
 	struct engine_setup setup = {
-		.hostname = conf ? conf->own_name : "localhost",
+		.hostname = own_name(c),
 		.peer = c->peer,
 		.transport = t,
 		.tls = wanted_tls(c),

@@ -264,6 +264,10 @@ static void addresses_and_networks_are_checked_one_by_one(void **state)
 	wrong("listener a {\n networks = { \"10.0.0.1/8\" } }\n", 2, "is not a network");
 	wrong("dns {\n server = { \"ns.example.org\" } }\n", 2, "is no IP address");
 	wrong("transport t {\n source_address = \"eth0\" }\n", 2, "is no IP address");
+	wrong("transport t {\n helo = \"two names\" }\n", 2, "is not the name of a host");
+	wrong("transport t {\n helo = \"[192.0.2]\" }\n", 2, "nor an address literal");
+	struct conf *c = good("transport t { helo = \"[IPv6:2001:db8::1]\" }");
+	conf_unref(c);
 }
 
 static void tls_needs_a_certificate_and_its_key(void **state)
