@@ -476,6 +476,7 @@ void conf_check(struct conf *f, const struct conf_lines *lines, struct conf_faul
 	check_verify(&c);
 	check_auth(&c);
 	conf_provider_check(f, lines, faults);
+	conf_source_check(f, lines, faults);
 	conf_milter_check(f, lines, faults);
 	conf_dkim_check(f, lines, faults);
 	check_events(&c);

@@ -29,6 +29,8 @@ static void on_age(void *owner)
 
 static const union address *source(const struct connection *c, union address from[2])
 {
+	if (c->open->source)
+		return conf_source_address(c->open->source, c->open->address.sa.sa_family);
 	int n = address_parse_sources(c->open->transport->source_address, from);
 	for (int i = 0; i < n; i++)
 		if (from[i].sa.sa_family == c->open->address.sa.sa_family)
@@ -89,7 +91,8 @@ static enum transport_tls wanted_tls(const struct connection *c)
 static const char *own_name(const struct connection *c)
 {
 	const struct conf *conf = c->open->conf;
-	const char *helo = c->open->transport->helo;
+	const struct conf_source *from = c->open->source;
+	const char *helo = from && *from->helo ? from->helo : c->open->transport->helo;
 	return *helo ? helo : conf ? conf->own_name : "localhost";
 }
 
@@ -389,7 +392,8 @@ static void settle(struct connection *c)
 /* Before there is a conversation. */
 static void not_connected(struct connection *c, const char *why)
 {
-	static const char prefix[] = "connect: ";
+	static const char prefix[] = "connect: ", bind[] = "bind: ";
+	c->open->unbound = strncmp(why, bind, strlen(bind)) == 0;
 	if (strncmp(why, prefix, strlen(prefix)) == 0)
 		why += strlen(prefix);
 	struct verdict *v = verdict_printf(VERDICT_DEFERRED, 0, "4.4.1", NULL, "connect to %s: %s",
