@@ -119,6 +119,19 @@ def test_connections_are_of_one_source(lab):
     assert len(world.sink.sessions) < 20
 
 
+def test_a_tls_session_is_resumed_from_the_source_that_has_it_only(lab, certificates):
+    own = _section("a") + _section("b") + 'flow "special" { sources = { "b" } }\n'
+    world = World(lab, uses="a", sections=own)
+    world.sink.behaviour.tls = certificates.server_context("sink.test")
+    world.relay.config.settings["workers"] = 1  # who keep the sessions
+    world.relay.write_config()
+    world.relay.restart()
+    for number, flow in enumerate(("usual", "usual", "special"), 1):
+        world.send(flow)
+        world.sink.wait_messages(number)
+    assert [one.get("resumed") for one in world.relay.events("tls")] == [None, "yes", None]
+
+
 def _refused_at(stage, reply, **more):
     """Rules of a host that refuses one address, at this stage; a pattern is searched for in the client's address at connect only."""
     return Rule(stage, reply, pattern=ADDRESSES["a"].replace(".", r"\."), **more)
