@@ -502,6 +502,168 @@ static void what_waits_goes_from_a_source_that_has_come(void **state)
 
 #define TEST(f) cmocka_unit_test_teardown(f, finish)
 
+/* --- whatever happens: settle() counts everything again */
+
+enum { SEEDS = 60, STEPS = 300, DOMAINS = 4 };
+
+static uint64_t seed;
+
+static unsigned chance(unsigned n)
+{
+	seed = seed * UINT64_C(6364136223846793005) + 1;
+	return (unsigned)(seed >> 33) % n;
+}
+
+static void answer_everything(void)
+{
+	while (questions.n > 0) {
+		const struct resolve *r = (const struct resolve *)questions.note[0];
+		char name[40], of[80];
+		snprintf(name, sizeof name, "%s", r->name);
+		snprintf(of, sizeof of, "10 mx-%s.big.test 198.51.100.%c", name, name[1] + 1);
+		answer(name, of);
+	}
+}
+
+static void send_anything(uint64_t id)
+{
+	char to[40], flow[20];
+	struct envelope *e = mail(id, "sender@here.test", NULL);
+	for (unsigned n = 1 + chance(3); n > 0; n--) {
+		snprintf(to, sizeof to, "x%u@d%u.test", n, chance(DOMAINS));
+		envelope_add(e, to);
+	}
+	snprintf(flow, sizeof flow, "flow-%u", chance(9));
+	e->flow = mem_strdup(flow);
+	arrive(e);
+}
+
+static void close_any(bool well)
+{
+	struct connection_open *o = open_at((int)chance((unsigned)opened.n));
+	for (int i = 0; i < given.n; i++)
+		if (given_at(i)->connection == o->connection)
+			return; /* what it carries comes back first */
+	switch (well ? 0 : chance(4)) {
+	case 1:
+		if (!o->was_ready) {
+			unbind(o);
+			return;
+		}
+		break;
+	case 2:
+		if (!o->was_ready) {
+			post_refused(o, 554, "5.7.1 no service for you");
+			return;
+		}
+		break;
+	case 3:
+		lose(o, "cut off");
+		return;
+	default:
+		break;
+	}
+	close_orderly(o);
+}
+
+static void ready_any(void)
+{
+	struct connection_open *o = open_at((int)chance((unsigned)opened.n));
+	if (o->was_ready)
+		return;
+	o->was_ready = true;
+	ready(o, 1 + (int)chance(3));
+}
+
+static void give_back_any(void)
+{
+	static const char on_list[] = "5.7.1 client [192.0.2.10] is on our blacklist";
+	struct delivery *d = given_at((int)chance((unsigned)given.n));
+	d->began_us = clock_steady_us();
+	switch (chance(5)) {
+	case 0:
+		say(d, VERDICT_AT_MAIL, VERDICT_FAILED, 550, on_list);
+		break;
+	case 1:
+		say(d, VERDICT_AT_END, VERDICT_DEFERRED, 451, "4.7.28 slow down");
+		break;
+	case 2:
+		put_back(d);
+		break;
+	default:
+		done(d, VERDICT_SENT);
+	}
+}
+
+static void reload_any(void)
+{
+	static const char *const conf[] = {
+		TIMES BOTH "provider big { mx = { .big.test } }\n",
+		TIMES B "transport smtp { sources = { b } }",
+		TIMES,
+		TIMES A B "source c { address = { \"2001:db8::1\" } }\n"
+			  "transport smtp { sources = { a, b, \"c=5\" } }\n"
+			  "flow flow-1 { sources = { c, a } }\n",
+		TIMES "source a { address = { \"192.0.2.12\" } rate = \"2/s\" }\n"
+		      "transport smtp { sources = { a } }",
+	};
+	reload(conf[chance(sizeof conf / sizeof conf[0])]);
+}
+
+static void do_anything(uint64_t id)
+{
+	unsigned what = chance(20);
+	if (what < 8)
+		send_anything(id);
+	else if (what < 11 && opened.n > 0)
+		ready_any();
+	else if (what < 15 && given.n > 0)
+		give_back_any();
+	else if (what < 17 && opened.n > 0)
+		close_any(false);
+	else if (what == 17)
+		reload_any();
+	else
+		pass_time(chance(chance(4) ? 500 : 400000));
+	answer_everything();
+}
+
+/* All goes well from now on. */
+static void come_to_an_end(void)
+{
+	for (int i = 0; i < 4000 && q->messages; i++) {
+		answer_everything();
+		for (int k = opened.n; k > 0; k--)
+			ready_any();
+		while (given.n > 0)
+			done(given_at(0), VERDICT_SENT);
+		while (told.n > 0) {
+			if (told.note[0]->type == SPOOL_STORE)
+				stored(take(&told, 0), true);
+			else
+				forget(take(&told, 0));
+		}
+		if (opened.n > 0)
+			close_any(true);
+		pass_time(1000);
+	}
+}
+
+static void whatever_happens_all_mail_comes_to_an_end(void **state)
+{
+	(void)state;
+	for (uint64_t s = 1; s <= SEEDS; s++) {
+		seed = s;
+		begin(TIMES BOTH);
+		for (uint64_t id = 1; id <= STEPS; id++)
+			do_anything(id);
+		come_to_an_end();
+		if (q->messages)
+			fail_msg("seed %d: mail is left", (int)s);
+		finish(NULL);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -525,6 +687,7 @@ int main(void)
 		TEST(a_rate_is_of_all_that_leaves_from_it),
 		TEST(what_waits_for_a_source_that_is_removed_goes_from_another),
 		TEST(what_waits_goes_from_a_source_that_has_come),
+		cmocka_unit_test(whatever_happens_all_mail_comes_to_an_end),
 	};
 	return RUN(tests);
 }
