@@ -100,6 +100,25 @@ struct conf_milter {
 	union address to; /* address, read */
 };
 
+struct conf_source {
+	char *title;
+	int line;
+	CONF_SOURCE(CONF_MEMBER)
+	union address bind[2]; /* address, read: of different families */
+	int nbind;
+};
+
+struct conf_use {
+	const struct conf_source *source;
+	int64_t weight; /* from 1 */
+};
+
+/* The sources that a transport or a flow names. */
+struct conf_uses {
+	int n;
+	struct conf_use *of;
+};
+
 struct conf_listener {
 	char *title;
 	int line;
@@ -112,6 +131,7 @@ struct conf_transport {
 	char *title;
 	int line;
 	CONF_TRANSPORT(CONF_MEMBER)
+	struct conf_uses uses; /* sources, found */
 	struct ssl_ctx_st
 		*identity; /* an SSL_CTX with client_certificate, where keys were wanted; or NULL */
 };
@@ -161,6 +181,7 @@ struct conf_flow {
 	char *title;
 	int line;
 	CONF_FLOW(CONF_MEMBER)
+	struct conf_uses uses; /* sources, found */
 };
 
 struct conf_queue {
@@ -211,7 +232,7 @@ struct conf {
 	CONF_GLOBAL(CONF_MEMBER)
 	char *own_name; /* hostname; or, where that is empty, the machine's */
 	int nlistener, ntransport, nroute, nalias, nlimit, ndkim, nmilter, nprovider, nsuffix,
-		nflow;
+		nflow, nsource;
 	struct conf_listener *listener;
 	struct conf_transport *transport; /* [0] is "smtp" */
 	struct conf_route *route;	  /* there is always a "*" */
@@ -222,7 +243,8 @@ struct conf {
 	struct conf_dkim *dkim;
 	struct conf_milter *milter;
 	struct conf_provider *provider;
-	struct conf_flow *flow;		      /* [0] is "*" */
+	struct conf_flow *flow; /* [0] is "*" */
+	struct conf_source *source;
 	struct conf_suffix *suffix;	      /* of all providers, sorted by name */
 	const struct conf_dkim **dkim_sorted; /* by title */
 	struct conf_queue queue;
@@ -235,8 +257,9 @@ struct conf {
 	struct conf_verify verify;
 	struct conf_events events;
 	struct conf_cluster cluster;
-	bool routes_verify;    /* some route section does */
-	bool providers_carry;  /* some provider names a transport */
+	bool routes_verify;   /* some route section does */
+	bool providers_carry; /* some provider names a transport */
+	bool flows_have_sources;
 	struct tables *tables; /* what the files say that it names, unless they were not wanted */
 	struct conf *whole;    /* of which this is a copy with other tables; or NULL */
 };
@@ -296,6 +319,11 @@ bool conf_pattern_good(const char *);
 bool conf_host_good(const char *);
 /* Has it the form of the name of a host? */
 
+enum { CONF_TITLE_MAX = 64 };
+
+bool conf_title_good(const char *);
+/* Of a provider or a source: letters, digits and . _ -, at most CONF_TITLE_MAX. */
+
 const struct conf_alias *conf_alias_find(const struct conf *, const char *address);
 /* address in lower case; NULL: none of a section. */
 
@@ -308,6 +336,11 @@ const struct conf_provider *conf_provider_of_answer(const struct conf *, const s
 
 const struct conf_flow *conf_flow_find(const struct conf *, const char *name);
 /* What is said of this flow, or of "*". */
+
+const struct conf_source *conf_source_find(const struct conf *, const char *name); /* or NULL */
+
+const union address *conf_source_address(const struct conf_source *, int family);
+/* Where its connections to hosts of that family come from; NULL: there are none. */
 
 bool conf_milter_passed(const struct conf *, const struct conf_milter *);
 /* Does any mail pass this filter of the configuration? */

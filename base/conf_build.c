@@ -299,6 +299,8 @@ struct conf *conf_build(const struct conf_file *from, const char *file, struct c
 	c->nmilter = build_titled(&b, CONF_KIND_MILTER, (char *)c->milter, NULL);
 	c->dkim = room(&b, CONF_KIND_DKIM);
 	c->ndkim = build_titled(&b, CONF_KIND_DKIM, (char *)c->dkim, NULL);
+	c->source = room(&b, CONF_KIND_SOURCE);
+	c->nsource = build_titled(&b, CONF_KIND_SOURCE, (char *)c->source, NULL);
 	build_providers(&b);
 	build_flows(&b);
 	return c;
@@ -325,6 +327,7 @@ static void free_settings(struct conf *c)
 	conf_list_free(&c->auth.users);
 	tls_authorities_free(&c->authorities);
 	conf_provider_free(c);
+	conf_source_free(c);
 	free(c->listener);
 	free(c->transport);
 	free(c->route);

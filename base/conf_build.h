@@ -28,6 +28,11 @@ void conf_provider_check(struct conf *, const struct conf_lines *, struct conf_f
 
 void conf_provider_free(struct conf *);
 
+void conf_source_check(struct conf *, const struct conf_lines *, struct conf_faults *);
+/* Fills in the addresses of each, and who uses it. */
+
+void conf_source_free(struct conf *);
+
 void conf_aliases(struct conf *, const struct conf_lines *, struct conf_faults *);
 /* Check the aliases of sections, and sort them. */
 

@@ -256,6 +256,16 @@ static void check_policy(struct check *c, char *const *policy, int line)
 	buf_fini(&why);
 }
 
+/* As hosts would have it: with letters of ASCII. */
+static void check_helo(struct check *c, char *const *helo, int line)
+{
+	if (**helo && !mailaddr_domain_valid(*helo, false))
+		FAULT(c, helo, -1, line,
+		      "helo \"%s\" is not the name of a host, nor an address literal like "
+		      "[192.0.2.1]",
+		      *helo);
+}
+
 static void check_transport(struct check *c, struct conf_transport *t)
 {
 	union address source[2];
@@ -275,6 +285,7 @@ static void check_transport(struct check *c, struct conf_transport *t)
 		FAULT(c, &t->source_address, -1, t->line,
 		      "source_address \"%s\" is no IP address, nor one of each family",
 		      t->source_address);
+	check_helo(c, &t->helo, t->line);
 }
 
 static void check_from(struct check *c, const struct conf_route *r)
@@ -465,6 +476,7 @@ void conf_check(struct conf *f, const struct conf_lines *lines, struct conf_faul
 	check_verify(&c);
 	check_auth(&c);
 	conf_provider_check(f, lines, faults);
+	conf_source_check(f, lines, faults);
 	conf_milter_check(f, lines, faults);
 	conf_dkim_check(f, lines, faults);
 	check_events(&c);

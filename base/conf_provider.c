@@ -16,8 +16,6 @@
 
 #define SHIPPED "/etc/sluice/providers.conf"
 
-enum { TITLE_MAX = 64 };
-
 struct conf_suffix {
 	char *name;
 	const struct conf_provider *of;
@@ -53,13 +51,6 @@ struct conf_file *conf_provider_files(const struct conf *c, struct conf_faults *
 	return file;
 }
 
-static bool is_title(const char *title)
-{
-	size_t len = strspn(title, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-				   "0123456789._-");
-	return len > 0 && len <= TITLE_MAX && title[len] == '\0';
-}
-
 /* As hosts are looked up; NULL: it is no such name. */
 static char *suffix_of(const char *item)
 {
@@ -91,10 +82,10 @@ static void add_suffixes(struct conf *c, const struct conf_provider *p,
 
 static void check_section(const struct conf_provider *p, struct conf_faults *faults)
 {
-	if (!is_title(p->title))
+	if (!conf_title_good(p->title))
 		conf_fault(faults, p->file, p->line,
 			   "provider \"%s\": a name has letters, digits and . _ -, at most %d",
-			   p->title, TITLE_MAX);
+			   p->title, CONF_TITLE_MAX);
 	if (p->mx.n == 0)
 		conf_fault(faults, p->file, p->line, "provider \"%s\" has no mx", p->title);
 }

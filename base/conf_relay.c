@@ -21,6 +21,13 @@ bool conf_host_good(const char *host)
 	return true;
 }
 
+bool conf_title_good(const char *title)
+{
+	size_t len = strspn(title, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				   "0123456789._-");
+	return len > 0 && len <= CONF_TITLE_MAX && title[len] == '\0';
+}
+
 bool conf_pattern_good(const char *p)
 {
 	const char *at = strrchr(p, '@');

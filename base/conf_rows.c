@@ -36,6 +36,9 @@ static const struct conf_row dkim_rows[] = {CONF_DKIM(ROW)};
 #define STRUCT struct conf_provider
 static const struct conf_row provider_rows[] = {CONF_PROVIDER(ROW)};
 #undef STRUCT
+#define STRUCT struct conf_source
+static const struct conf_row source_rows[] = {CONF_SOURCE(ROW)};
+#undef STRUCT
 #define STRUCT struct conf_flow
 static const struct conf_row flow_rows[] = {CONF_FLOW(ROW)};
 #undef STRUCT
@@ -104,6 +107,10 @@ const struct conf_section conf_sections[CONF_KINDS] = {
 		{"provider", true, sizeof(struct conf_provider), ROWS(provider_rows),
 		 "A receiver whose mail hosts serve many domains, and what holds for all of them "
 		 "together. Which one it is follows from the names in the MX records."},
+	[CONF_KIND_SOURCE] =
+		{"source", true, sizeof(struct conf_source), ROWS(source_rows),
+		 "An address to connect from, with the name that goes with it. What is learnt "
+		 "of hosts, and all limits on them, are of each source by itself."},
 	[CONF_KIND_FLOW] =
 		{"flow", true, sizeof(struct conf_flow), ROWS(flow_rows),
 		 "Whose mail it is, where that is to be other than the default. \"*\" changes "
@@ -157,6 +164,8 @@ int conf_count(const struct conf *c, enum conf_kind kind)
 		return c->ndkim;
 	case CONF_KIND_PROVIDER:
 		return c->nprovider;
+	case CONF_KIND_SOURCE:
+		return c->nsource;
 	case CONF_KIND_FLOW:
 		return c->nflow;
 	default:
@@ -183,6 +192,8 @@ void *conf_at(const struct conf *c, enum conf_kind kind, int i)
 		return &c->dkim[i];
 	case CONF_KIND_PROVIDER:
 		return &c->provider[i];
+	case CONF_KIND_SOURCE:
+		return &c->source[i];
 	case CONF_KIND_FLOW:
 		return &c->flow[i];
 	case CONF_KIND_QUEUE:

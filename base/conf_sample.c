@@ -84,6 +84,8 @@ void conf_sample(struct buf *to)
 		[CONF_KIND_MILTER] = "milter \"rspamd\" { address = \"inet:127.0.0.1:11332\" }",
 		[CONF_KIND_PROVIDER] = "provider \"example\" { mx = {\".mx.example.com\"}  "
 				       "connection_limit = 100 }",
+		[CONF_KIND_SOURCE] = "source \"a\" { address = {\"192.0.2.10\"}  helo = "
+				     "\"out-a.example.org\" }",
 		[CONF_KIND_FLOW] = "flow \"example.org\" { weight = 4 }",
 		[CONF_KIND_DKIM] = "dkim \"example.org\" { selector = \"s1\"  key = "
 				   "\"/etc/sluice/dkim/s1.pem\" }",

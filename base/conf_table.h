@@ -269,6 +269,10 @@
 	P(number, port, "25", 1, 65535, RELOAD, "", "The port of a host that is given without one. With protocol = lmtp the default is 24.") \
 	P(text, source_address, "", 0, 128, RELOAD, "",                                            \
 	  "The address to connect from: one for IPv4, one for IPv6, or both, separated by a comma. Empty: the system chooses.") \
+	P(text, helo, "", 0, 255, RELOAD, "",                                                      \
+	  "The name in EHLO, HELO and LHLO to its hosts, or an address literal such as [192.0.2.1]: best the one that the PTR record of source_address has. Empty: hostname.") \
+	P(list, sources, "{}", 0, 0, RELOAD, "",                                                   \
+	  "Instead of source_address: the names of sources, each with a weight where one is given: \"a\", \"b=3\". Each flow keeps to one of them for a day, as long as the hosts take mail from it. A flow may have others.") \
 	P(list, fallback_relay, "{}", 0, 0, RELOAD, "",                                            \
 	  "Next hops, written as in a route, for mail whose destination cannot be looked up for now, or has no reachable host.")
 
@@ -322,7 +326,17 @@
 	P(text, transport, "", 0, 64, RELOAD, "",                                                  \
 	  "The transport that carries its mail, chosen when the MX records are known. A transport or relay that a route or a row of routes or sender_routes names goes before it. Empty: the transport stays as it is.")
 
+#define CONF_SOURCE(P)                                                                             \
+	P(list, address, "{}", 0, 0, RELOAD, "",                                                   \
+	  "The address to connect from: one for IPv4, one for IPv6, or both. Hosts of the other family get nothing from it.") \
+	P(text, helo, "", 0, 255, RELOAD, "",                                                      \
+	  "The name in EHLO, HELO and LHLO: best the one that the PTR record of the address has. Empty: that of the transport.") \
+	P(rate, rate, "", 0, 0, RELOAD, "",                                                        \
+	  "Most deliveries in a time from it, to all hosts together, evenly spaced.")
+
 #define CONF_FLOW(P)                                                                               \
+	P(list, sources, "{}", 0, 0, RELOAD, "",                                                   \
+	  "The sources of its mail, written as in a transport, whichever that is. Empty: those of the transport.") \
 	P(number, weight, "1", 1, 1000, RELOAD, "",                                                \
 	  "Where flows wait for the same destination, or for connections of a transport, each gets as much of these as its weight is of the sum of theirs.") \
 	P(percent, share, "90%", 1, 100, RELOAD, "",                                                 \

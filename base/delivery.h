@@ -72,8 +72,10 @@ struct connection_open {
 	struct loop *reply_to;
 	struct conf *conf; /* a reference, returned by connection_open_free() */
 	const struct conf_transport *transport; /* in conf */
-	char *host;				/* name, for SNI, certificate and log */
-	union address address;			/* with the port */
+	const struct conf_source
+		*source;       /* in conf: where it comes from; NULL: as the transport says */
+	char *host;	       /* name, for SNI, certificate and log */
+	union address address; /* with the port */
 	struct credential *credential; /* a reference: as whom to log in; NULL: as nobody */
 	char *tls;		       /* base/tls_policy.h, of this host; NULL: the transport's */
 	struct tls_dane *dane;	     /* a reference: the TLSA records that tls speaks of; or NULL */
@@ -86,6 +88,7 @@ struct connection_open {
 	bool was_ready;
 	bool login_refused;	/* AUTH was answered with 5xx, or can not be done as it is set up */
 	bool refused;		/* the host greeted with 5xx, or answered EHLO and HELO so */
+	bool unbound;		/* this machine lacks the address that it was to come from */
 	bool unfit;		/* it can't carry mail with REQUIRETLS, which this was opened for */
 	bool hung_up;		/* the host closed or reset it, and was not silent */
 	bool confused;		/* the host lost count; mode is now the one to try next */

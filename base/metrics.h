@@ -215,6 +215,10 @@ const int64_t *metrics_bounds(enum metric_histogram); /* HISTOGRAM_BUCKETS - 1 o
 	  "Connections to hosts of a provider")                                                    \
 	F(provider_pace, "provider_pace_per_hour", "provider", NULL,                               \
 	  "Deliveries in an hour that a provider was found to let through, while that is known")   \
+	F(source_deliveries, "source_deliveries_total", "result", "source",                        \
+	  "Attempts on recipients from a source, by result")                                       \
+	F(source_refusals, "source_refusals_total", "source", NULL,                                \
+	  "How often the hosts of a destination refused the address of a source")                  \
 	F(certificate_expiry, "certificate_expiry_seconds", "certificate", NULL,                   \
 	  "Seconds until the certificate of a listener expires")
 

@@ -81,6 +81,7 @@ static void put_line(struct qmgr *q, struct buf *to, const struct delivery_event
 	put_text(to, "orig_to", d->recipient->orcpt);
 	put_text(to, "site", d->site);
 	put_text(to, "transport", d->transport);
+	put_text(to, "source", d->source);
 	put_text(to, "relay", v->host[0] ? v->host : NULL);
 	if (v->code)
 		buf_printf(to, "\"code\":%d,", v->code);

@@ -19,7 +19,7 @@ struct delivery_event {
 	const struct verdict *verdict;
 	const struct verdict
 		*cause; /* of an end that is no attempt's: the last attempt's; or NULL */
-	const char *site, *transport;
+	const char *site, *transport, *source; /* each may be NULL */
 	bool tried;
 	int64_t now_ms; /* wall clock */
 	int64_t before_ms, queued_ms, setup_ms, transmission_ms;

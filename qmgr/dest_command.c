@@ -6,6 +6,7 @@
 #include "qmgr/dest/conn.h"
 #include "qmgr/dest/pooling.h"
 #include "qmgr/dest/provider.h"
+#include "qmgr/dest/source.h"
 #include "qmgr/dest/suspend.h"
 #include "qmgr/domain_mail.h"
 #include "qmgr/nexthop.h"
@@ -71,6 +72,8 @@ static void copy_site(struct dest_site *to, struct qmgr *q, const struct site *s
 	*to = (struct dest_site){
 		.name = mem_strdup(s->name),
 		.transport = mem_strdup(s->queue.transport->title),
+		.source = mem_strdup(source_name(s)),
+		.shut_in_ms = left(source_shut_until_ms(s), scheduler_now_ms(&q->sched)),
 		.provider = s->provider ? mem_strdup(s->provider->name) : NULL,
 		.shared = site_pace_shared(s),
 		.state = site_state_name(s),
@@ -341,6 +344,7 @@ void dest_command_free(struct dest_command **cp)
 		free(c->site[i].name);
 		free(c->site[i].transport);
 		free(c->site[i].provider);
+		free(c->site[i].source);
 		for (int k = 0; k < c->site[i].ndomain; k++)
 			free(c->site[i].domain[k]);
 		free(c->site[i].domain);

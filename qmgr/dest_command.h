@@ -50,10 +50,12 @@ enum { DEST_DOMAINS_MOST = 100 }; /* of a site, where all sites are listed */
 
 struct dest_site {
 	char *name, *transport;
-	char *provider;	   /* whose its hosts are; or NULL */
-	bool shared;	   /* its pace is that of all sites of the provider */
-	const char *state; /* alive, dead, out, refused, paced, limited, suspended */
-	int window, limit; /* limit 0: none */
+	char *provider;	    /* whose its hosts are; or NULL */
+	char *source;	    /* where its connections come from; or NULL */
+	int64_t shut_in_ms; /* it refuses that, and is not tried for so long; 0 */
+	bool shared;	    /* its pace is that of all sites of the provider */
+	const char *state;  /* alive, dead, out, refused, paced, limited, suspended */
+	int window, limit;  /* limit 0: none */
 	int connections, connecting, busy, idle;
 	int64_t waiting;
 	int64_t verdicts;	  /* on recipients, in all; while the site is remembered */

@@ -6,6 +6,7 @@
 #include "qmgr/dest/conn.h"
 #include "qmgr/dest/ladder.h"
 #include "qmgr/dest/provider.h"
+#include "qmgr/dest/source.h"
 #include "qmgr/dest/suspend.h"
 #include "qmgr/domain_mail.h"
 #include "qmgr/message.h"
@@ -32,6 +33,7 @@ static struct explain_row *add_site(struct explain_question *x, const struct sit
 	row->of = s;
 	row->site = mem_strdup(s->name);
 	row->transport = mem_strdup(s->queue.transport->title);
+	row->source = mem_strdup(source_name(s));
 	row->provider = s->provider ? mem_strdup(s->provider->name) : NULL;
 	row->window = s->window.concurrency;
 	row->connections = s->connections;

@@ -24,6 +24,7 @@ struct explain_row {
 	const void *of;		/* the scheduler's own, for it alone to look at */
 	char *site, *transport; /* or NULL */
 	char *provider;		/* of the site; or NULL */
+	char *source;		/* likewise: where its connections come from */
 	int64_t recipients;	/* of the message; of a site: entries that wait */
 	int64_t sending;	/* more of them, on connections */
 	int64_t parked;		/* messages in the queue that wait for the site to live again */

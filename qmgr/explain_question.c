@@ -36,6 +36,7 @@ void explain_question_free(struct explain_question **xp)
 		free(x->row[i].site);
 		free(x->row[i].transport);
 		free(x->row[i].provider);
+		free(x->row[i].source);
 		verdict_unref(x->row[i].last);
 	}
 	free(x->row);

@@ -3,11 +3,15 @@
 
 #include "base/address.h"
 #include "base/buf.h"
+#include "base/clock.h"
 #include "base/mem.h"
 #include "base/tls_result.h"
+#include "qmgr/dest/source.h"
 #include "qmgr/outcome.h"
 #include "qmgr/route/nexthop_name.h"
+#include "qmgr/route/source_choice.h"
 #include "qmgr/router.h"
+#include "qmgr/sched/flow.h"
 #include "qmgr/sched/job.h"
 #include "qmgr/sched/pool.h"
 
@@ -56,6 +60,51 @@ static struct route route_of(const struct job *job, uint32_t recipient)
 	return route;
 }
 
+/* A key without source, in which each is tried in turn. */
+struct choosing {
+	const struct qmgr *q;
+	const char *key;
+};
+
+static struct nexthop *find(const struct qmgr *q, struct buf *key)
+{
+	struct nexthop *n;
+	HASH_FIND(hh, q->nexthops, buf_cstr(key), buf_len(key), n);
+	return n;
+}
+
+/* As far as is known; nothing is known of one that was never asked about. */
+static bool is_shut(const struct nexthop *n)
+{
+	const struct site *s = nexthop_site(n);
+	return n->lacks || (s && source_shut(s));
+}
+
+/* Nothing speaks against it, as far as is known. */
+static bool serves(void *context, const struct conf_source *source)
+{
+	const struct choosing *c = context;
+	struct buf key = {0};
+	buf_printf(&key, "%s%s%s", c->key, SITE_FROM, source->title);
+	const struct nexthop *n = find(c->q, &key);
+	buf_fini(&key);
+	return !n || !is_shut(n);
+}
+
+/* Where none serves, the one whose turn it is waits; NULL: none is named. */
+static const struct conf_source *choose_source(const struct job *job, const char *key)
+{
+	const struct scheduler *sched = job->transport->scheduler;
+	const char *flow = job->work->flow->name;
+	const struct conf_uses *uses = source_uses(sched->conf, job->transport->settings, flow);
+	struct choosing c = {message_of_work(job->work)->qmgr, key};
+	if (uses->n == 0)
+		return NULL;
+	int64_t now_ms = clock_wall_ms();
+	const struct conf_source *first = source_choose(uses, flow, now_ms, serves, &c);
+	return first ? first : source_choose(uses, flow, now_ms, NULL, NULL);
+}
+
 struct nexthop *nexthop_of(struct job *job, uint32_t recipient)
 {
 	struct message *m = message_of_work(job->work);
@@ -72,8 +121,10 @@ struct nexthop *nexthop_of(struct job *job, uint32_t recipient)
 	char *logins =
 		nexthop_logins(q->sched.conf->tables, &route, job->work->envelope->sender, address);
 	buf_puts(&key, logins ? logins : "");
-	struct nexthop *n;
-	HASH_FIND(hh, q->nexthops, buf_cstr(&key), buf_len(&key), n);
+	const struct conf_source *source = choose_source(job, buf_cstr(&key));
+	if (source)
+		buf_printf(&key, "%s%s", SITE_FROM, source->title);
+	struct nexthop *n = find(q, &key);
 	if (n) {
 		buf_fini(&key);
 		free(tls);
@@ -88,15 +139,35 @@ struct nexthop *nexthop_of(struct job *job, uint32_t recipient)
 	n->open = open;
 	n->site_name = nexthop_site_name(&route, address);
 	n->logins = logins;
+	n->source = source ? mem_strdup(source->title) : NULL;
 	n->transport = job->transport;
 	n->by_mx = nexthop_lookup_by_mx(&route, address);
 	HASH_ADD_KEYPTR(hh, q->nexthops, n->key, strlen(n->key), n);
 	return n;
 }
 
+static bool is_named(const struct job *job, const char *source)
+{
+	const struct conf_uses *uses = source_uses(job->transport->scheduler->conf,
+						   job->transport->settings, job->work->flow->name);
+	for (int i = 0; i < uses->n; i++)
+		if (strcmp(uses->of[i].source->title, source) == 0)
+			return true;
+	return false;
+}
+
+bool nexthop_moves(struct job *job, uint32_t recipient, const struct site *s)
+{
+	const struct nexthop *n = nexthop_of(job, recipient);
+	const char *is = source_name(s);
+	if (!is || !n->source)
+		return is != n->source;
+	return strcmp(is, n->source) != 0 && (!is_shut(n) || !is_named(job, is));
+}
+
 bool nexthop_known(const struct nexthop *n)
 {
-	return (n->elsewhere || n->way.queue) && n->lookup.asking == 0 &&
+	return (n->elsewhere || n->way.queue) && !n->lacks && n->lookup.asking == 0 &&
 	       scheduler_now_ms(&n->qmgr->sched) < n->fresh_until_ms;
 }
 
@@ -138,10 +209,35 @@ static char *peer_name(const char *name, const union address *address)
 	return mem_strdup(address_peer(address, name, text));
 }
 
+/* NULL: the system chooses, or it is in the configuration no more. */
+static const struct conf_source *source_of(const struct nexthop *n)
+{
+	return n->source ? conf_source_find(n->qmgr->sched.conf, n->source) : NULL;
+}
+
+/* A host to which something can go from the source. */
+static bool fits(const struct nexthop *n, const struct nexthop_host *to)
+{
+	const struct conf_source *source = source_of(n);
+	return !source || address_is_unix(&to->address) ||
+	       conf_source_address(source, to->address.sa.sa_family);
+}
+
+static bool any_fits(struct nexthop *n)
+{
+	struct nexthop_host *to;
+	int all = nexthop_lookup_hosts(&n->lookup, &to);
+	bool found = false;
+	for (int i = 0; i < all; i++)
+		found |= fits(n, &to[i]);
+	free(to);
+	return found;
+}
+
 static struct host *host_of(struct nexthop *n, const struct nexthop_host *from, const char *of_hop)
 {
 	char *tls = nexthop_tls_of_host(of_hop, from);
-	struct host *h = destdb_get(&n->qmgr->db, n->transport, &from->address, tls,
+	struct host *h = destdb_get(&n->qmgr->db, n->transport, &from->address, source_of(n), tls,
 				    from->credential, from->dane);
 	free(tls);
 	return h;
@@ -152,20 +248,24 @@ static struct site_host *gather_hosts(struct nexthop *n, int *count, struct buf 
 {
 	struct nexthop_host *from;
 	const struct tables *tables = n->qmgr->sched.conf->tables;
-	*count = nexthop_lookup_hosts(&n->lookup, &from);
-	struct site_host *hosts = mem_zalloc((size_t)*count * sizeof *hosts);
-	for (int i = 0; i < *count; i++) {
+	int all = nexthop_lookup_hosts(&n->lookup, &from);
+	struct site_host *hosts = mem_zalloc((size_t)all * sizeof *hosts);
+	*count = 0;
+	for (int i = 0; i < all; i++) {
+		if (!fits(n, &from[i]))
+			continue;
 		char *of_hop = nexthop_tls_of_hop(tables, n->tls, &from[i]);
 		if (from[i].dane && !from[i].sts)
 			nexthop_add_dane(name, from[i].dane);
 		else
 			nexthop_add_tls(name, of_hop, n->transport->settings,
 					n->site_name ? from[i].hop : NULL);
-		hosts[i] = (struct site_host){.host = host_of(n, &from[i], of_hop),
-					      .name = mem_strdup(from[i].name),
-					      .peer = peer_name(from[i].name, &from[i].address),
-					      .preference = from[i].preference,
-					      .weight = from[i].weight};
+		hosts[(*count)++] =
+			(struct site_host){.host = host_of(n, &from[i], of_hop),
+					   .name = mem_strdup(from[i].name),
+					   .peer = peer_name(from[i].name, &from[i].address),
+					   .preference = from[i].preference,
+					   .weight = from[i].weight};
 		free(of_hop);
 	}
 	free(from);
@@ -180,6 +280,7 @@ static void leave_site(struct nexthop *n)
 		s->refs--;
 }
 
+/* A site of its own for the source, behind all that the site is called. */
 static void enter_site(struct nexthop *n)
 {
 	int count;
@@ -190,9 +291,12 @@ static void enter_site(struct nexthop *n)
 	struct site_host *hosts = gather_hosts(n, &count, &full);
 	if (n->wish == ENVELOPE_TLS_REQUIRED)
 		buf_puts(&full, wishes[n->wish]);
+	if (n->source)
+		buf_printf(&full, "%s%s", SITE_FROM, n->source);
 	struct site *site = site_get(&n->qmgr->db, n->transport, buf_cstr(&full));
 	buf_fini(&full);
 	free(name);
+	source_join(site, n->source);
 	site_set_hosts(site, hosts, count);
 	site->refs++;
 	leave_site(n);
@@ -206,31 +310,42 @@ void nexthop_enter(struct nexthop *n, struct job *job, uint32_t recipient)
 		site_try_now(nexthop_site(n));
 }
 
+/* Another source is to be tried, or another transport. */
+static bool leads_on(struct nexthop *n, const struct waiting_recipient *w)
+{
+	return n->elsewhere || (n->source && nexthop_of(w->job, w->recipient) != n);
+}
+
+static void let_go_of(struct nexthop *n, const struct waiting_recipient *w, struct verdict *failure)
+{
+	struct job *job = w->job;
+	struct message *m = message_of_work(job->work);
+	struct outcome_context context = {.transport = n->transport};
+	bool failed = failure && !n->lacks;
+	if (!failed && !m->work.cancelled && leads_on(n, w)) {
+		router_add(job, w->recipient);
+		message_check(n->qmgr, m);
+		return;
+	}
+	if (!failure && !m->work.cancelled) {
+		nexthop_enter(n, job, w->recipient);
+		return;
+	}
+	if (!m->work.cancelled)
+		outcome_apply(m, w->recipient, failure, &context);
+	job->routing--;
+	pool_free(job, 1);
+	message_check(n->qmgr, m);
+}
+
 static void let_go(struct nexthop *n, struct verdict *failure)
 {
 	struct waiting_recipient *waiting = n->waiting;
 	size_t nwaiting = n->nwaiting;
-	struct outcome_context context = {.transport = n->transport};
 	n->waiting = NULL;
 	n->nwaiting = n->waiting_cap = 0;
-	for (size_t i = 0; i < nwaiting; i++) {
-		struct job *job = waiting[i].job;
-		struct message *m = message_of_work(job->work);
-		if (!failure && !m->work.cancelled && !n->elsewhere) {
-			nexthop_enter(n, job, waiting[i].recipient);
-			continue;
-		}
-		if (!failure && !m->work.cancelled) {
-			router_add(job, waiting[i].recipient);
-			message_check(n->qmgr, m);
-			continue;
-		}
-		if (failure && !m->work.cancelled)
-			outcome_apply(m, waiting[i].recipient, failure, &context);
-		job->routing--;
-		pool_free(job, 1);
-		message_check(n->qmgr, m);
-	}
+	for (size_t i = 0; i < nwaiting; i++)
+		let_go_of(n, &waiting[i], failure);
 	free(waiting);
 }
 
@@ -270,11 +385,21 @@ static struct transport *wanted_by_provider(const struct nexthop *n)
 	return by != n->transport ? by : NULL;
 }
 
+static struct verdict *no_address(const struct nexthop *n)
+{
+	return verdict_printf(
+		VERDICT_DEFERRED, 0, "4.3.0", NULL,
+		"source %s has no address of the family of the hosts, nor has another", n->source);
+}
+
 /* All that was asked is known. */
 static void conclude(struct nexthop *n)
 {
 	struct verdict *failure = nexthop_lookup_failure(&n->lookup);
 	n->elsewhere = failure ? NULL : wanted_by_provider(n);
+	n->lacks = !failure && !n->elsewhere && n->source && !any_fits(n);
+	if (n->lacks)
+		failure = no_address(n);
 	n->fresh_until_ms = scheduler_now_ms(&n->qmgr->sched) + (failure ? 0 : FRESH_MS);
 	settle_subject(n, failure);
 	if (!failure && !n->elsewhere)
@@ -322,6 +447,7 @@ void nexthop_free(struct nexthop *n)
 	free(n->tls);
 	free(n->site_name);
 	free(n->logins);
+	free(n->source);
 	free(n->key);
 	free(n);
 }

@@ -23,6 +23,7 @@ struct nexthop {
 	char *site_name; /* given by the configuration, or NULL: from the hosts found */
 	enum envelope_tls wish;
 	char *logins; /* what stands behind either, or NULL */
+	char *source; /* where its connections come from, behind all that; or NULL: the system chooses */
 	struct transport *transport;
 	struct qmgr *qmgr;
 	struct way way;		      /* to the site, once that is known */
@@ -31,8 +32,9 @@ struct nexthop {
 	bool open;		     /* no transport is named for such mail */
 	struct transport *elsewhere; /* known: its provider wants this one; or NULL */
 	bool by_mx;		     /* MTA-STS may say something of it */
-	bool exempt;		     /* but must not: for reports on TLS (RFC 8460 3) */
-	int64_t fresh_until_ms;	     /* steady clock */
+	bool lacks;		/* known: none of the hosts is of a family that the source has */
+	bool exempt;		/* but must not: for reports on TLS (RFC 8460 3) */
+	int64_t fresh_until_ms; /* steady clock */
 	struct waiting_recipient *waiting;
 	size_t nwaiting, waiting_cap;
 	UT_hash_handle hh;
@@ -49,7 +51,11 @@ char *nexthop_target(const struct nexthop *);
 bool nexthop_is_for(const struct nexthop *, const char *domain);
 
 struct nexthop *nexthop_of(struct job *, uint32_t recipient);
-/* The one that its route points to. */
+/* The one that its route points to, from the source that its flow has there now. */
+
+bool nexthop_moves(struct job *, uint32_t recipient, const struct site *);
+/* It is to go from another source than that of the site: one that is not refused or missing there, unless its own is not among
+ * those of its flow any more. */
 
 bool nexthop_known(const struct nexthop *); /* its site is, or elsewhere, and fresh */
 

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "qmgr/bounce.h"
+#include "qmgr/dest/source.h"
 #include "qmgr/delivery_event.h"
 #include "qmgr/verifier.h"
 
@@ -54,6 +55,7 @@ static void tell_others(const struct message *m, const struct recipient *r, cons
 				       .verdict = v,
 				       .cause = c->cause,
 				       .site = c->site ? c->site->name : NULL,
+				       .source = c->site ? source_name(c->site) : NULL,
 				       .transport = c->transport ? c->transport->title : NULL,
 				       .tried = !c->untried,
 				       .now_ms = now_ms,
@@ -81,8 +83,9 @@ static void tell(const struct message *m, const struct recipient *r, const struc
 		  log_text("%s/%s/%s/%s", log_seconds(of.before_ms), log_seconds(of.queued_ms),
 			   log_seconds(of.setup_ms), log_seconds(of.transmission_us / 1000)),
 		  "dsn", v->dsn, "reply", v->code ? log_text("%d %s", v->code, v->text) : v->text,
-		  "tries", log_number(r->tries), "flow", envelope_flow(m->work.envelope), "user",
-		  m->work.envelope->user, "client", m->work.envelope->client, NULL);
+		  "source", c->site ? source_name(c->site) : NULL, "tries", log_number(r->tries),
+		  "flow", envelope_flow(m->work.envelope), "user", m->work.envelope->user, "client",
+		  m->work.envelope->client, NULL);
 	tell_others(m, r, v, c, &of, now_ms);
 }
 

@@ -9,6 +9,7 @@
 #include "qmgr/dest/destdb_text.h"
 #include "qmgr/dest/pooling.h"
 #include "qmgr/dest/provider.h"
+#include "qmgr/dest/source.h"
 #include "qmgr/dest_command.h"
 #include "qmgr/explain.h"
 #include "qmgr/flow_command.h"
@@ -49,10 +50,14 @@ static void reconfigure(struct qmgr *q, struct conf *conf)
 	transports_configure(&q->sched, conf);
 	flows_configure(&q->sched);
 	provider_configure(&q->db);
+	source_configure(&q->db);
 	/* Routes may lead elsewhere now: every next hop is asked for anew, under its new key. */
 	struct nexthop *n, *tmp;
 	HASH_ITER(hh, q->nexthops, n, tmp)
-	n->fresh_until_ms = 0;
+	{
+		n->fresh_until_ms = 0;
+		n->lacks = false;
+	}
 	struct site *s, *next;
 	HASH_ITER(hh, q->db.sites, s, next)
 	site_touch(s); /* its limits may be wider now */

@@ -126,6 +126,8 @@ void qmgr_thread_init(struct qmgr *q, struct conf *conf, struct loop *loop)
 					     .record = delivered_record,
 					     .overdue = work_is_overdue,
 					     .check = check,
+					     .move = router_move,
+					     .may_move = router_may_move,
 					     .resumed = resumed,
 					     .context = q};
 	scheduler_init(&q->sched, conf, loop, reader_refill);

@@ -128,6 +128,40 @@ void router_add(struct job *job, uint32_t recipient)
 		list_append(&m->qmgr->to_route, &m->in_router);
 }
 
+static bool moves(const struct peer *p, uint32_t recipient)
+{
+	return nexthop_moves(p->job, recipient, site_of_queue(p->queue));
+}
+
+/* The entry ends, and its recipients are as if they had just been read. */
+static void route_anew(struct peer *p)
+{
+	struct job *job = p->job;
+	struct entry *e = peer_drop(p);
+	for (uint32_t i = 0; i < e->n; i++) {
+		job->routing++;
+		router_add(job, e->recipient[i]);
+	}
+	job_entry_done(e);
+}
+
+void router_move(struct site *s)
+{
+	list_each (link, tmp, &s->queue.peers) {
+		struct peer *p = list_entry(link, struct peer, in_queue);
+		if (!moves(p, peer_first(p)->recipient[0]))
+			continue;
+		for (int n = p->waiting; n > 0; n--)
+			route_anew(p);
+		s->db->thread.check(p->job->work);
+	}
+}
+
+bool router_may_move(const struct entry *e)
+{
+	return moves(e->peer, e->recipient[0]);
+}
+
 static void forget(struct message *m)
 {
 	list_remove(&m->in_router);

@@ -29,6 +29,12 @@ void router_end(struct message *, uint32_t recipient, const struct route *);
 void router_add(struct job *, uint32_t recipient);
 /* Route it: it has its entry, or waits. */
 
+void router_move(struct site *);
+/* What waits there, and is to go from another source now, is routed anew. */
+
+bool router_may_move(const struct entry *); /* in flight */
+/* Another source may be had for its mail. */
+
 void router_run(struct qmgr *);
 /* Begin the look-ups that are allowed now. */
 

@@ -29,6 +29,8 @@ static void on_age(void *owner)
 
 static const union address *source(const struct connection *c, union address from[2])
 {
+	if (c->open->source)
+		return conf_source_address(c->open->source, c->open->address.sa.sa_family);
 	int n = address_parse_sources(c->open->transport->source_address, from);
 	for (int i = 0; i < n; i++)
 		if (from[i].sa.sa_family == c->open->address.sa.sa_family)
@@ -99,15 +101,22 @@ static enum transport_tls wanted_tls(const struct connection *c)
 	return tls == TRANSPORT_TLS_OPPORTUNISTIC && needs_tls(c) ? TRANSPORT_TLS_REQUIRED : tls;
 }
 
+static const char *own_name(const struct connection *c)
+{
+	const struct conf *conf = c->open->conf;
+	const struct conf_source *from = c->open->source;
+	const char *helo = from && *from->helo ? from->helo : c->open->transport->helo;
+	return *helo ? helo : conf ? conf->own_name : "localhost";
+}
+
 static void begin(struct connection *c)
 {
 	union address from[2];
-	const struct conf *conf = c->open->conf;
 	const struct conf_transport *t = c->open->transport;
 	c->stream =
 		stream_connect(c->worker->loop, &c->open->address, source(c, from), on_event, c);
 	struct engine_setup setup = {
-		.hostname = conf ? conf->own_name : "localhost",
+		.hostname = own_name(c),
 		.peer = c->peer,
 		.transport = t,
 		.tls = wanted_tls(c),
@@ -400,7 +409,8 @@ static void settle(struct connection *c)
 /* Before there is a conversation. */
 static void not_connected(struct connection *c, const char *why)
 {
-	static const char prefix[] = "connect: ";
+	static const char prefix[] = "connect: ", bind[] = "bind: ";
+	c->open->unbound = strncmp(why, bind, strlen(bind)) == 0;
 	if (strncmp(why, prefix, strlen(prefix)) == 0)
 		why += strlen(prefix);
 	struct verdict *v = verdict_printf(VERDICT_DEFERRED, 0, "4.4.1", NULL, "connect to %s: %s",

@@ -18,8 +18,10 @@
 /* The caller's to free(). */
 static char *session_key(const struct connection *c)
 {
-	return mem_printf("%s:%d/%s/%s", c->open->host, address_port(&c->open->address),
-			  c->open->transport->title, c->tls);
+	const struct conf_source *from = c->open->source;
+	return mem_printf("%s:%d/%s/%s%s%s", c->open->host, address_port(&c->open->address),
+			  c->open->transport->title, c->tls, from ? " from=" : "",
+			  from ? from->title : "");
 }
 
 static bool by_dane(const struct connection *c)

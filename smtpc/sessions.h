@@ -1,6 +1,6 @@
 /* sessions.h - TLS sessions with hosts, kept to be resumed.
  *
- * A session belongs to the host name, port, transport and policy that it was made with, never to an
+ * A session belongs to the host name, port, transport, policy and source that it was made with, never to an
  * address. What that policy wants is asked again of the certificate that the session holds.
  *
  * One of TLS 1.3 is for one connection (RFC 8446 C.4), and each connection brings one or two: of these some are

@@ -13,6 +13,7 @@
 #include "base/tls_policy.h"
 #include "cmd/local/check_access.h"
 #include "cmd/local/check_hops.h"
+#include "cmd/local/check_sources.h"
 #include "cmd/watch/certificate_watch.h"
 #include "qmgr/route/route.h"
 #include "smtpd/alias.h"
@@ -462,6 +463,7 @@ int check_warnings(const struct conf *conf)
 	struct checked c = {.conf = conf};
 	check_access(conf, warn_text, &c);
 	check_hops(conf, warn_text, &c);
+	check_sources(conf, warn_text, &c);
 	check_cluster(&c);
 	check_hostname(&c);
 	check_networks(&c, &conf->networks, 0);

@@ -93,6 +93,7 @@
 	X("smtp_connection_reuse_time_limit", TRANSPORT, "connection_max_age", seconds, NULL)      \
 	X("smtp_tls_security_level", TRANSPORT, "tls", choice, "none")                             \
 	X("smtp_bind_address", TRANSPORT, "source_address", text, NULL)                            \
+	X("smtp_helo_name", TRANSPORT, "helo", text, NULL)                                         \
 	X("smtp_fallback_relay", TRANSPORT, "fallback_relay", list, NULL)                          \
 	X("relayhost", ROUTE, "relay", relay, NULL)                                                \
 	X("qmgr_message_active_limit", QUEUE, "message_active_limit", number, NULL)                \

@@ -176,6 +176,15 @@ static void put_domains(struct buf *to, const struct dest_site *s)
 		buf_printf(to, ",...(%d)", all);
 }
 
+/* Its hosts have refused that; "30m". */
+static void put_shut(struct buf *to, const struct dest_site *s)
+{
+	if (s->shut_in_ms > 0) {
+		buf_puts(to, ", refused, tried again in ");
+		moment_put_span(to, s->shut_in_ms);
+	}
+}
+
 static void put_site_line(struct buf *to, const struct dest_site *s, const struct widths *w)
 {
 	int rest = w->transport - (int)strlen(transport_is);
@@ -188,6 +197,11 @@ static void put_site_line(struct buf *to, const struct dest_site *s, const struc
 	put_rate(to, s);
 	if (s->provider)
 		buf_printf(to, " provider=%s", s->provider);
+	if (s->shut_in_ms > 0) {
+		buf_printf(to, " source=\"%s", s->source);
+		put_shut(to, s);
+		buf_puts(to, "\"");
+	}
 	put_domains(to, s);
 	if (s->pace > 0) {
 		buf_puts(to, " pace=\"");
@@ -341,6 +355,11 @@ static void put_site_full(struct buf *to, const struct dest_site *s)
 	buf_printf(to, "site:        %s\ntransport:   %s\n", s->name, s->transport);
 	if (s->provider)
 		buf_printf(to, "provider:    %s\n", s->provider);
+	if (s->source) {
+		buf_printf(to, "source:      %s", s->source);
+		put_shut(to, s);
+		buf_puts(to, "\n");
+	}
 	buf_puts(to, "state:       ");
 	put_state(to, s->state, s->dead_in_ms);
 	buf_printf(to, "\nwindow:      %d of ", s->window);
@@ -472,6 +491,10 @@ static void json_site(struct buf *to, const struct dest_site *s)
 	if (s->provider) {
 		json_text(to, "provider", s->provider);
 		buf_puts(to, ",");
+	}
+	if (s->source) {
+		json_text(to, "source", s->source);
+		buf_printf(to, ",\"refused_in\":%.3f,", (double)s->shut_in_ms / 1000);
 	}
 	json_text(to, "state", s->state);
 	buf_printf(to,

@@ -174,6 +174,7 @@ static void put_object(struct buf *to, const struct explain_question *x,
 	put_string(to, "site", row->site);
 	put_string(to, "transport", row->transport);
 	put_string(to, "provider", row->provider);
+	put_string(to, "source", row->source);
 	put_string(to, "constraint", constraint_name(row->constraint));
 	put_string(to, "says", buf_cstr(&sentence));
 	put_string(to, "relief", constraint_row(row->constraint)->relief);

@@ -6,6 +6,7 @@
 #include "base/tls_dane.h"
 #include "base/tls_policy.h"
 #include "qmgr/dest/conn_places.h"
+#include "qmgr/dest/source.h"
 #include "qmgr/sched/pool.h"
 
 #include <assert.h>
@@ -68,6 +69,8 @@ struct conn *conn_open(struct destdb *db, struct site *s, struct site_host *to, 
 	open->credential = credential_ref(host->credential);
 	open->subject = tls_subject_ref(s->subject);
 	open->dane = tls_dane_ref(host->dane);
+	if (s->source)
+		open->source = conf_source_find(s->queue.transport->conf, s->source->name);
 	open->messages_most = host_messages_most(host, destdb_now_ms(db));
 	db->edges.to_worker(db->edges.context, c->worker, &open->note);
 	return c;

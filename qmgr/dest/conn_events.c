@@ -6,6 +6,7 @@
 #include "qmgr/dest/conn_places.h"
 #include "qmgr/dest/pooling.h"
 #include "qmgr/dest/provider.h"
+#include "qmgr/dest/source.h"
 #include "qmgr/sched/pool.h"
 
 #include <assert.h>
@@ -130,6 +131,7 @@ void conn_on_ready(struct connection_ready *ready)
 	if (host_worked(h, now_ms))
 		site_host_changed(h);
 	pooling_changed(db, h);
+	source_is_there(c->site, h);
 	site_revive(c->site);
 	if (conn_ready(c))
 		prefer_better_hosts(c, beside);
@@ -156,12 +158,44 @@ static void give_up(const struct conn *c, struct entry *e)
 static void came_back_untouched(struct conn *c, struct entry *e, struct delivery *d)
 {
 	struct site *s = c->site;
+	if (d->refusal && source_meant(s, d->refusal)) {
+		source_refused(s, d->refusal);
+		if (s->db->thread.may_move(e))
+			return;
+	}
 	if (d->refusal && site_pace_rules(s, c->host)) {
 		if (!site_pace_told(c, e, d))
 			s->db->thread.defer(s, e, d->refusal, false);
 	} else if (c->done == 0 && ++e->returns > RETURNS_MAX) {
 		give_up(c, e);
 	}
+}
+
+/* Of a message that may go from another source: what says nothing about it is forgotten. */
+static void judge_source(struct conn *c, struct entry *e, struct delivery *d)
+{
+	struct site *s = c->site;
+	bool taken = false, refused = false;
+	for (uint32_t i = 0; i < d->nrcpt; i++) {
+		struct verdict *v = d->rcpt[i].verdict;
+		taken |= v && v->class == VERDICT_SENT;
+		if (v && source_meant(s, v)) {
+			refused = true;
+			source_refused(s, v);
+		}
+	}
+	if (taken && !refused)
+		source_taken(s, d);
+	if (!refused || d->verification || !s->db->thread.may_move(e))
+		return;
+	for (uint32_t i = 0; i < d->nrcpt; i++) {
+		struct verdict *v = d->rcpt[i].verdict;
+		if (!v || !source_meant(s, v))
+			continue;
+		d->rcpt[i].verdict = NULL;
+		verdict_unref(v);
+	}
+	s->moving = true;
 }
 
 void conn_on_back(struct destdb *db, struct delivery *d)
@@ -186,7 +220,10 @@ void conn_on_back(struct destdb *db, struct delivery *d)
 		c->answered += d->nrcpt > 0 && d->rcpt[0].verdict &&
 			       d->rcpt[0].verdict->class != VERDICT_IN_DOUBT;
 		host_carried(c->host);
+		if (s->source)
+			judge_source(c, e, d);
 		site_pace_answered(c, e, d);
+		source_count_verdicts(s->source, d);
 		provider_count_verdicts(s->provider, d);
 		db->thread.take(c, e, d);
 	}
@@ -235,6 +272,12 @@ void conn_abandon(struct destdb *db, struct conn *c)
 	conn_end(db, c);
 }
 
+static bool none_serves(const struct site *s)
+{
+	int end;
+	return destdb_group(s->hosts, s->nhost, &end) < 0;
+}
+
 /* It served, and would take no mail: the site's pace sees to that. */
 static bool was_told(const struct conn *c, const struct connection_open *open)
 {
@@ -256,7 +299,9 @@ void conn_on_closed(struct destdb *db, struct connection_open *open)
 		host_ended_after(h, c->answered, destdb_now_ms(db));
 	if (!open->why && !open->confused && c->done > 0)
 		host_ended_well(h, destdb_now_ms(db));
-	if (open->confused) {
+	if (open->unbound && s->source) {
+		source_is_missing(s, h, open->why);
+	} else if (open->confused) {
 		db->learnt = true;
 		host_confused(h, open->mode, open->why, c->name, destdb_now_ms(db));
 	} else if (open->why && was_told(c, open)) {
@@ -271,6 +316,8 @@ void conn_on_closed(struct destdb *db, struct connection_open *open)
 		if (useless)
 			was_useless(db, c, open->why);
 		site_connection_failed(s, h, open->why, useless);
+		if (useless && host_out(h) && source_meant(s, open->why) && none_serves(s))
+			source_refused(s, open->why);
 	}
 	host_probe_missed(h, destdb_now_ms(db));
 	leased_closed(db, h);

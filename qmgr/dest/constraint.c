@@ -82,6 +82,12 @@ static const struct constraint_row rows[] = {
 		 .relief = "that time, and its turn among the others",
 		 .advice = "the rate of its provider is limited here: rate, in "
 			   "the section provider"},
+	[CONSTRAINT_SOURCE_RATE] =
+		{.name = "source_rate",
+		 .why = "the rate of its source: the next delivery from there is not due",
+		 .relief = "that time, and its turn among the others",
+		 .advice = "the rate of its source is limited here: rate, in the section source; "
+			   "or another source"},
 	[CONSTRAINT_WINDOW] =
 		{.name = "window",
 		 .counts = "connection",

@@ -8,6 +8,7 @@
 #include "qmgr/dest/provider.h"
 #include "qmgr/dest/remembered.h"
 #include "qmgr/dest/site.h"
+#include "qmgr/dest/source.h"
 #include "qmgr/dest/suspend.h"
 #include "spool/spool.h"
 
@@ -36,6 +37,7 @@ void destdb_collect(struct destdb *db)
 			site_ask_for_mail(s);
 	}
 	provider_collect(db);
+	source_collect(db);
 	struct host *h, *next_h;
 	HASH_ITER(hh, db->hosts, h, next_h)
 	{
@@ -52,6 +54,7 @@ void destdb_fini(struct destdb *db)
 	HASH_ITER(hh, db->sites, s, next_s)
 	site_free(s);
 	provider_free_all(db);
+	source_free_all(db);
 	struct host *h, *next_h;
 	HASH_ITER(hh, db->hosts, h, next_h)
 	host_free(db, h);
@@ -84,13 +87,21 @@ struct host *destdb_host(struct destdb *db, const char *key, const union address
 	return h;
 }
 
-struct host *destdb_get(struct destdb *db, const struct transport *t, const union address *address,
-			const char *tls, struct credential *credential, struct tls_dane *dane)
+static const char *from_where(const struct conf_source *source, const union address *to,
+			      const struct conf_transport *set, char text[ADDRESS_WHERE_MAX])
 {
-	char where[ADDRESS_WHERE_MAX];
+	const union address *from = source ? conf_source_address(source, to->sa.sa_family) : NULL;
+	return from ? address_where(from, text) : source ? "" : set->source_address;
+}
+
+struct host *destdb_get(struct destdb *db, const struct transport *t, const union address *address,
+			const struct conf_source *source, const char *tls,
+			struct credential *credential, struct tls_dane *dane)
+{
+	char where[ADDRESS_WHERE_MAX], from[ADDRESS_WHERE_MAX];
 	const struct conf_transport *set = t->settings;
 	char *key = mem_printf("%s:%d/%s/%s%s%s%s%s", address_where(address, where),
-			       address_port(address), tls, set->source_address,
+			       address_port(address), tls, from_where(source, address, set, from),
 			       *set->client_certificate ? " with " : "", set->client_certificate,
 			       credential ? " as " : "", credential ? credential->id : "");
 	struct host *h = destdb_host(db, key, address);

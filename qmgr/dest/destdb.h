@@ -37,6 +37,7 @@
  *	ladder.c	which of them holds back its next entry, for dispatcher and explain alike
  *	constraint.c	what is said of each, and who sees to it
  *	provider.c	receivers with many sites, and those that wait for what holds for all of them
+ *	source.c	addresses of ours that connections come from: missing, refused, rated
  *	congestion.c	warnings while the active queue fills up
  *	destdb_check.c	for tests: every number, counted again
  *	pooling.c	what other nodes of the cluster are told about hosts; pooling_heard.c: what they tell
@@ -94,6 +95,12 @@ struct destdb_thread {
 	void (*check)(struct work *);
 	/* Something of it has ended: if that was the last, so does the message, which may be freed. */
 
+	void (*move)(
+		struct site
+			*); /* what waits there, and is to go from another source now, goes there */
+
+	bool (*may_move)(const struct entry *); /* in flight: there is one for its mail */
+
 	void (*resumed)(void *context, const char *flow); /* its mail in the queue is due */
 
 	void *context; /* of settle and resumed */
@@ -109,7 +116,8 @@ struct destdb {
 	struct site *sites;	       /* by key */
 	struct host *hosts;	       /* by key */
 	struct conn *conns;	       /* by number */
-	struct provider *providers;    /* by name */
+	struct provider *providers;    /* by key */
+	struct source *sources;	       /* by name */
 	struct suspended *suspended;   /* by name */
 	struct remembered *remembered; /* by the key of a site */
 	struct site **numbered;	       /* by number: sites that mail in the queue waits for */
@@ -139,8 +147,10 @@ static inline int64_t destdb_now_ms(const struct destdb *db) /* steady clock, of
 }
 
 struct host *destdb_get(struct destdb *, const struct transport *, const union address *,
-			const char *tls, struct credential *, struct tls_dane *);
-/* The record, made when it is unknown, with a reference. tls: the policy that its connections meet, of this
+			const struct conf_source *, const char *tls, struct credential *,
+			struct tls_dane *);
+/* The record, made when it is unknown, with a reference. The source: whose address connections come from; NULL: that of the
+ * transport. tls: the policy that its connections meet, of this
  * host; what it takes of TLSA records to meet it goes with it. */
 
 struct host *destdb_host(struct destdb *, const char *key, const union address *);

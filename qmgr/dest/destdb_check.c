@@ -3,6 +3,7 @@
 #include "qmgr/dest/conn_places.h"
 #include "qmgr/dest/destdb.h"
 #include "qmgr/dest/provider.h"
+#include "qmgr/dest/source.h"
 
 #include <assert.h>
 
@@ -125,6 +126,19 @@ static void check_provider(const struct destdb *db, const struct provider *p)
 	assert(waiting == length(&p->for_connection) + length(&p->for_rate));
 }
 
+static void check_source(const struct destdb *db, const struct source *o)
+{
+	int sites = 0, waiting = 0;
+	for (const struct site *s = db->sites; s; s = s->hh.next) {
+		if (s->source != o)
+			continue;
+		sites++;
+		waiting += !list_empty(&s->in_source);
+	}
+	assert(o->sites == sites && waiting == length(&o->for_rate));
+	assert(list_empty(&o->for_rate) || timer_active(&o->wake));
+}
+
 /* Bound early an entry has a slot of its transport, and there are no connections. */
 static void check_early(const struct destdb *db, const struct transport *t)
 {
@@ -156,4 +170,6 @@ void destdb_check(const struct destdb *db)
 		check_transport(db, t, any_closed);
 	for (const struct provider *p = db->providers; p; p = p->hh.next)
 		check_provider(db, p);
+	for (const struct source *o = db->sources; o; o = o->hh.next)
+		check_source(db, o);
 }

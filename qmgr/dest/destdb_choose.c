@@ -2,6 +2,8 @@
 /* Which host gets the next connection, and the state that this makes of a record. */
 #include "qmgr/dest/destdb_choose.h"
 
+#include "qmgr/dest/source.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -10,7 +12,7 @@ enum rank { RANK_UNUSED, RANK_CLOSED, RANK_ACTIVE, RANK_SLOW };
 
 bool site_host_out(const struct site_host *it)
 {
-	return it->suspended || host_out(it->host);
+	return it->suspended || host_out(it->host) || source_misses(it->site, it->host);
 }
 
 static enum rank rank(const struct host *h, int64_t now_ms)

@@ -1,5 +1,5 @@
 /* host.h - what is known about one host: an address and port, and what connections to it have: source
- * address, TLS policy, client certificate, and as whom they have logged in. Who could not prove one identity
+ * address (that of the transport, or of a source: source.h), TLS policy, client certificate, and as whom they have logged in. Who could not prove one identity
  * may well prove another, or none, so that these are hosts of their own: they fail, and lend their connections,
  * apart from each other. So mail that goes as somebody never meets a connection of another, or of nobody.
  *

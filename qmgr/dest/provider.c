@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "qmgr/dest/remembered.h"
 #include "qmgr/dest/site.h"
+#include "qmgr/dest/source.h"
 #include "qmgr/dest/suspend.h"
 
 #include <assert.h>
@@ -78,21 +79,27 @@ static void make_cells(struct provider *p)
 	for (int class = 0; class < VERDICT_CLASSES; class ++)
 		p->outcome[class] =
 			metric_cell(FAMILY_provider_deliveries,
-				    verdict_class_name((enum verdict_class) class), p->name);
-	p->refusals = metric_cell(FAMILY_provider_refusals, p->name, NULL);
-	p->of_connections = metric_cell(FAMILY_provider_connections, p->name, NULL);
-	p->of_pace = metric_cell(FAMILY_provider_pace, p->name, NULL);
+				    verdict_class_name((enum verdict_class) class), p->key);
+	p->refusals = metric_cell(FAMILY_provider_refusals, p->key, NULL);
+	p->of_connections = metric_cell(FAMILY_provider_connections, p->key, NULL);
+	p->of_pace = metric_cell(FAMILY_provider_pace, p->key, NULL);
 	metric_cell_set(p->of_pace, METRIC_GONE);
 }
 
-static struct provider *get_provider(struct destdb *db, const struct conf_provider *settings)
+/* One for each source that its mail goes from. */
+static struct provider *get_provider(struct destdb *db, const struct conf_provider *settings,
+				     const char *source)
 {
 	struct provider *p;
-	HASH_FIND_STR(db->providers, settings->title, p);
-	if (p)
+	char *key = mem_printf("%s%s%s", settings->title, source ? "@" : "", source ? source : "");
+	HASH_FIND_STR(db->providers, key, p);
+	if (p) {
+		free(key);
 		return p;
+	}
 	p = mem_zalloc(sizeof *p);
-	p->name = mem_strdup(settings->title);
+	p->key = key;
+	p->name = mem_strndup(key, strlen(settings->title));
 	p->db = db;
 	p->settings = settings;
 	list_init(&p->for_connection);
@@ -100,7 +107,7 @@ static struct provider *get_provider(struct destdb *db, const struct conf_provid
 	timer_init(&p->wake, on_wake, p);
 	make_cells(p);
 	remembered_recall_provider(p);
-	HASH_ADD_KEYPTR(hh, db->providers, p->name, strlen(p->name), p);
+	HASH_ADD_KEYPTR(hh, db->providers, p->key, strlen(p->key), p);
 	return p;
 }
 
@@ -178,7 +185,7 @@ static void move_site(struct site *s, struct provider *to)
 void provider_join(struct site *s)
 {
 	const struct conf_provider *settings = provider_by_hosts(s);
-	move_site(s, settings ? get_provider(s->db, settings) : NULL);
+	move_site(s, settings ? get_provider(s->db, settings, source_name(s)) : NULL);
 	s->suspended = suspend_covers_site(s->db, s);
 	site_touch(s);
 }
@@ -198,22 +205,27 @@ void provider_configure(struct destdb *db)
 
 bool provider_known(const struct destdb *db, const char *name)
 {
-	struct provider *p;
-	HASH_FIND_STR(db->providers, name, p);
-	return p || settings_of(db->sched->conf, name);
+	for (const struct provider *p = db->providers; p; p = p->hh.next)
+		if (strcmp(p->name, name) == 0)
+			return true;
+	return settings_of(db->sched->conf, name);
 }
 
-void provider_forget_pace(struct destdb *db, const char *name)
+static void forget(struct provider *p)
 {
-	struct provider *p;
-	HASH_FIND_STR(db->providers, name, p);
-	remembered_forget(db, name);
-	if (!p)
-		return;
 	learnt_pace_forget(&p->pacing.learnt);
 	p->pacing.since_ms = 0;
 	verdict_unref(p->pacing.why);
 	p->pacing.why = NULL;
+	p->bar = (struct source_bar){0};
+}
+
+void provider_forget_pace(struct destdb *db, const char *name)
+{
+	remembered_forget_provider(db, name);
+	for (struct provider *p = db->providers; p; p = p->hh.next)
+		if (strcmp(p->name, name) == 0)
+			forget(p);
 }
 
 static bool is_narrow(const struct provider *p)
@@ -232,6 +244,7 @@ static void provider_free(struct destdb *db, struct provider *p)
 	HASH_DEL(db->providers, p);
 	verdict_unref(p->pacing.why);
 	free(p->name);
+	free(p->key);
 	free(p);
 }
 
@@ -239,7 +252,8 @@ void provider_collect(struct destdb *db)
 {
 	struct provider *p, *next;
 	HASH_ITER(hh, db->providers, p, next)
-	if (p->sites == 0 && !provider_paused(p) && !is_narrow(p))
+	if (p->sites == 0 && !provider_paused(p) && !is_narrow(p) &&
+	    destdb_now_ms(db) >= p->bar.until_ms + p->bar.wait_ms)
 		provider_free(db, p);
 }
 

@@ -24,11 +24,13 @@
 #include "base/delivery.h"
 #include "base/metrics.h"
 #include "qmgr/dest/destdb.h"
+#include "qmgr/dest/site.h"
 #include "qmgr/dest/site_pace.h"
 #include "qmgr/sched/pace.h"
 
 struct provider {
-	char *name;
+	char *key; /* its name; where connections come from a source, NAME@SOURCE: what it learns is of that alone */
+	char *name; /* in the section: of those of all sources the same */
 	struct destdb *db;
 	const struct conf_provider
 		*settings; /* of the configuration in force; NULL: it has none now */
@@ -36,6 +38,7 @@ struct provider {
 	int connections, connecting, slow; /* of them all: as in struct site */
 	struct site_pace pacing; /* what its hosts let through, of sites that want a pace */
 	struct pace pace;	 /* rate */
+	struct source_bar bar;	 /* its hosts want nothing from the source */
 	struct list for_connection, for_rate; /* struct site: held back by it */
 	struct timer wake;		      /* while some wait for the rate */
 	struct metric_cell *outcome[VERDICT_CLASSES], *refusals, *of_connections, *of_pace;

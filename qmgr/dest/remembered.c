@@ -55,13 +55,13 @@ void remembered_keep(const struct site *s)
 void remembered_keep_provider(const struct provider *p)
 {
 	if (learnt_pace_rate(&p->pacing.learnt) > 0)
-		keep_pace(remembered_add(p->db, p->name, 0, clock_wall_ms()), p->db, &p->pacing);
+		keep_pace(remembered_add(p->db, p->key, 0, clock_wall_ms()), p->db, &p->pacing);
 }
 
 void remembered_recall_provider(struct provider *p)
 {
 	struct remembered *r;
-	HASH_FIND_STR(p->db->remembered, p->name, r);
+	HASH_FIND_STR(p->db->remembered, p->key, r);
 	if (!r)
 		return;
 	if (r->pace > 0)
@@ -96,6 +96,16 @@ void remembered_forget(struct destdb *db, const char *key)
 	struct remembered *r;
 	HASH_FIND_STR(db->remembered, key, r);
 	if (r)
+		forget(db, r);
+}
+
+void remembered_forget_provider(struct destdb *db, const char *name)
+{
+	size_t len = strlen(name);
+	struct remembered *r, *tmp;
+	HASH_ITER(hh, db->remembered, r, tmp)
+	if (remembered_is_provider(r) && strncmp(r->key, name, len) == 0 &&
+	    (r->key[len] == '\0' || r->key[len] == '@'))
 		forget(db, r);
 }
 

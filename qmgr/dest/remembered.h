@@ -34,6 +34,7 @@ struct remembered *remembered_add(struct destdb *, const char *key, int concurre
 /* Of this key: concurrency 0 is not known. What it has of a pace is for the caller. */
 
 void remembered_forget(struct destdb *, const char *key);
+void remembered_forget_provider(struct destdb *, const char *name); /* of all sources */
 void remembered_free(struct destdb *);
 
 #endif

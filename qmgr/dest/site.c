@@ -8,6 +8,7 @@
 #include "qmgr/dest/ladder.h"
 #include "qmgr/dest/provider.h"
 #include "qmgr/dest/remembered.h"
+#include "qmgr/dest/source.h"
 #include "qmgr/dest/suspend.h"
 #include "qmgr/sched/job.h"
 #include "qmgr/dest/pooling.h"
@@ -41,6 +42,7 @@ struct site *site_get(struct destdb *db, struct transport *t, const char *name)
 	list_init(&s->open);
 	list_init(&s->rest);
 	list_init(&s->in_provider);
+	list_init(&s->in_source);
 	selection_init_queue(&s->queue, t);
 	timer_init(&s->wake, on_wake, s);
 	s->pacing = &s->own_pace;
@@ -120,6 +122,7 @@ void site_reset(struct site *s, bool everywhere)
 	}
 	window_init(&s->window, s->queue.transport->settings);
 	site_pace_forget(s);
+	source_forget(s);
 	s->dead_until_ms = 0;
 	verdict_unref(s->last_failure);
 	s->last_failure = NULL;
@@ -136,7 +139,7 @@ bool site_idle(const struct site *s)
 {
 	return s->refs == 0 && s->queue.waiting == 0 && s->connections == 0 && s->busy == 0 &&
 	       s->parked.number == 0 && !s->parked.asking && !remembers_rate(s) &&
-	       !site_pace_keeps(s);
+	       !site_pace_keeps(s) && !source_keeps(s);
 }
 
 void site_free(struct site *s)
@@ -145,6 +148,7 @@ void site_free(struct site *s)
 	remembered_keep(s);
 	selection_fini_queue(&s->queue);
 	provider_leave(s);
+	source_leave(s);
 	HASH_DEL(s->db->sites, s);
 	drop_hosts(s);
 	tls_subject_unref(s->subject);

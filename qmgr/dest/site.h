@@ -30,10 +30,13 @@
 #include "qmgr/sched/queue.h"
 #include "qmgr/sched/window.h"
 
+#define SITE_FROM " from=" /* and its source: the end of its name, where it has one */
+
 struct conn;
 struct peer;
 struct provider;
 struct sharing_want;
+struct source;
 struct spool_unpark;
 
 /* X(health, text) */
@@ -48,6 +51,12 @@ enum site_health {
 #define X(health, ...) SITE_##health,
 	SITE_HEALTHS(X)
 #undef X
+};
+
+/* Its hosts want nothing from its source: source.h. */
+struct source_bar {
+	int64_t until_ms; /* steady clock: others go before it; 0: never refused */
+	int64_t wait_ms; /* how long that is, twice as long each time; 0: something was taken since */
 };
 
 /* Mail that went back to the queue because of it: see SPOOL_UNPARK. */
@@ -102,7 +111,11 @@ struct site {
 	struct list
 		in_provider; /* provider->for_connection, or for_rate, while that holds this back */
 	bool for_rate;	     /* which */
-	bool called;	     /* by that, and has not looked yet */
+	struct source *source; /* where its connections come from; or NULL. source_join() sets it */
+	struct source_bar bar; /* without a provider */
+	struct list in_source; /* source->for_rate, while that holds this back */
+	bool moving;	       /* what waits may be to go from another */
+	bool called;	       /* by that, and has not looked yet */
 	struct timer wake;
 	uint64_t fed;	     /* round of the scheduler in which it was told of a connection, */
 	struct host *fed_by; /* by this host, and has not looked yet; or NULL */

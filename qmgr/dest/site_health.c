@@ -6,6 +6,7 @@
 #include "qmgr/dest/early.h"
 #include "qmgr/dest/ladder.h"
 #include "qmgr/dest/pooling.h"
+#include "qmgr/dest/source.h"
 #include "qmgr/dest/suspend.h"
 #include "qmgr/sched/job.h"
 #include "qmgr/sched/pool.h"
@@ -87,8 +88,10 @@ static void adopt_failure(struct site *s)
 	for (int i = 0; i < s->nhost; i++) {
 		struct site_host *it = &s->hosts[i];
 		bool suspended = it->suspended || it->host->suspended;
-		struct verdict *why =
-			suspended ? suspend_verdict("host", 0) : host_why(it->host, it->name);
+		struct verdict *why = suspended ? suspend_verdict("host", 0)
+				      : source_misses(s, it->host)
+					      ? source_missing_verdict(s, it->host)
+					      : host_why(it->host, it->name);
 		if (why && (!latest || why->when_ms > latest->when_ms)) {
 			verdict_unref(latest);
 			latest = verdict_ref(why);
@@ -122,7 +125,7 @@ static void probe(struct site *s)
 	for (int i = 0; i < s->nhost; i++) {
 		struct site_host *it = &s->hosts[i];
 		struct host *h = it->host;
-		if (h->state != HOST_OUT || h->suspended || it->suspended)
+		if (h->state != HOST_OUT || h->suspended || it->suspended || source_misses(s, h))
 			continue;
 		if (!host_probe_due(h, now_ms))
 			site_wake_at(s, h->retry_ms);

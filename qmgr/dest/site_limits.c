@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "qmgr/dest/conn.h"
 #include "qmgr/dest/provider.h"
+#include "qmgr/dest/source.h"
 #include "qmgr/dest/suspend.h"
 #include "qmgr/sched/share.h"
 
@@ -61,6 +62,12 @@ static bool provider_rate(struct question *q, struct limit *l)
 	return provider_paused(q->s->provider);
 }
 
+static bool source_rate(struct question *q, struct limit *l)
+{
+	l->until_ms = source_due_ms(q->s->source);
+	return source_paused(q->s->source);
+}
+
 static bool is_dead(struct question *q, struct limit *l)
 {
 	l->until_ms = site_down_until_ms(q->s);
@@ -77,7 +84,7 @@ static bool is_connecting(struct question *q, struct limit *l)
 {
 	(void)l;
 	int under_way = q->s->connecting - q->s->slow;
-	int64_t most = site_pace_narrow(q->s) ? 1 : q->s->queue.waiting;
+	int64_t most = site_pace_narrow(q->s) || source_on_trial(q->s) ? 1 : q->s->queue.waiting;
 	if (site_pace_shared(q->s) && provider_opening_full(q->s->provider))
 		return true;
 	return peer_selectable(q->p) == 0 || q->s->queue.waiting <= under_way || under_way >= most;
@@ -193,6 +200,7 @@ static const struct row to_begin[] = {
 	{CONSTRAINT_RATE, is_rated},
 	{CONSTRAINT_RATE_DELAY, rate_delay},
 	{CONSTRAINT_PROVIDER_RATE, provider_rate},
+	{CONSTRAINT_SOURCE_RATE, source_rate},
 };
 
 static const struct row of_health[] = {

@@ -9,6 +9,7 @@
 #include "qmgr/dest/conn_places.h"
 #include "qmgr/dest/indoubt.h"
 #include "qmgr/dest/site_limits.h"
+#include "qmgr/dest/source.h"
 
 #include <string.h>
 
@@ -65,7 +66,8 @@ static struct conn *idle_of_others(const struct site *s)
  * load drops; free: at no cost to the message. */
 static struct conn *in_pipeline(const struct site *s, int64_t size, bool free)
 {
-	if (site_pace_narrow(s) || s->pacing->under_way >= learnt_pace_ahead(&s->pacing->learnt))
+	if (site_pace_narrow(s) || source_on_trial(s) ||
+	    s->pacing->under_way >= learnt_pace_ahead(&s->pacing->learnt))
 		return NULL;
 	list_each (link, tmp, &s->open) {
 		struct conn *c = list_entry(link, struct conn, in_site);

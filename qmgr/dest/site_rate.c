@@ -3,6 +3,7 @@
 #include "base/sharing.h"
 #include "qmgr/dest/provider.h"
 #include "qmgr/dest/site.h"
+#include "qmgr/dest/source.h"
 
 bool site_one_at_a_time(const struct site *s)
 {
@@ -70,12 +71,14 @@ int64_t site_paused_until_ms(const struct site *s)
 
 bool site_paused(const struct site *s)
 {
-	return site_rated(s) || !site_pace_open(s) || provider_paused(s->provider);
+	return site_rated(s) || !site_pace_open(s) || provider_paused(s->provider) ||
+	       source_paused(s->source);
 }
 
 void site_count_delivery(struct site *s)
 {
 	provider_count_delivery(s->provider);
+	source_count_delivery(s->source);
 	learnt_pace_begun(&s->pacing->learnt, destdb_now_ms(s->db));
 	if (!site_rate_shared(s)) {
 		pace_count(&s->pace, rate_of(s), destdb_now_ms(s->db));

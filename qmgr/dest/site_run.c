@@ -4,6 +4,7 @@
 #include "qmgr/dest/dispatch.h"
 #include "qmgr/dest/ladder.h"
 #include "qmgr/dest/provider.h"
+#include "qmgr/dest/source.h"
 #include "qmgr/sched/selection.h"
 
 /* Grants come first; they were selected when the connection was begun. */
@@ -79,6 +80,22 @@ static void wait_for_provider(struct site *s, enum constraint holds)
 		provider_feed(s->provider);
 }
 
+static void wait_for_source(struct site *s)
+{
+	if (s->source && s->queue.waiting > 0 && source_paused(s->source))
+		source_wait_for_rate(s);
+	else
+		source_wait_no_more(s);
+}
+
+/* Before anything is made of it here. */
+static void move_on(struct site *s)
+{
+	if (s->moving && s->queue.waiting > 0)
+		s->db->thread.move(s);
+	s->moving = false;
+}
+
 static bool has_idle(const struct site *s)
 {
 	list_each (link, tmp, &s->open)
@@ -90,6 +107,7 @@ static bool has_idle(const struct site *s)
 void site_run(struct site *s)
 {
 	enum constraint holds;
+	move_on(s);
 	site_see_to_health(s);
 	site_reserve(s);
 	serve_granted(s);
@@ -99,6 +117,7 @@ void site_run(struct site *s)
 	wait_or_not(s);
 	bool called = s->called;
 	wait_for_provider(s, holds);
+	wait_for_source(s);
 	if (!called && s->queue.state == QUEUE_QUIET && list_empty(&s->in_provider) && has_idle(s))
 		provider_offer_idle(s->provider);
 	if (holds == CONSTRAINT_PROVIDER_CONNECTION_LIMIT)

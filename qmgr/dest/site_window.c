@@ -2,6 +2,7 @@
 /* What connections and deliveries tell the window: narrower, wider, dead. */
 #include "base/log.h"
 #include "qmgr/dest/site.h"
+#include "qmgr/dest/source.h"
 
 static void log_step(const struct site *s, const char *state)
 {
@@ -56,7 +57,7 @@ void site_connection_failed(struct site *s, struct host *host, struct verdict *w
 
 int site_limit(const struct site *s)
 {
-	bool one = site_one_at_a_time(s) || site_pace_asks(s);
+	bool one = site_one_at_a_time(s) || site_pace_asks(s) || source_on_trial(s);
 	return one && s->window.concurrency > 1 ? 1 : s->window.concurrency;
 }
 

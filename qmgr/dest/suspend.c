@@ -6,6 +6,7 @@
 #include "base/date.h"
 #include "base/mem.h"
 #include "qmgr/dest/provider.h"
+#include "qmgr/dest/source.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,9 +14,18 @@
 #include <strings.h>
 #include <time.h>
 
+/* The same, but for what names its source. */
+static bool is_it_from_anywhere(const struct site *s, const char *text, const char *name)
+{
+	size_t len = strlen(name), all = strlen(text);
+	size_t source = s->source ? strlen(SITE_FROM) + strlen(s->source->name) : 0;
+	return len == all - source && strncasecmp(text, name, len) == 0;
+}
+
 bool suspend_site_is(const struct site *s, const char *name)
 {
-	return strcasecmp(s->name, name) == 0 || strcasecmp(s->key, name) == 0;
+	return strcasecmp(s->name, name) == 0 || strcasecmp(s->key, name) == 0 ||
+	       is_it_from_anywhere(s, s->name, name) || is_it_from_anywhere(s, s->key, name);
 }
 
 bool suspend_host_is(const struct host *h, const char *name)

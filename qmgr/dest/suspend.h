@@ -50,7 +50,7 @@ struct suspended {
 const char *suspend_kind_name(enum suspend_kind);
 
 bool suspend_site_is(const struct site *, const char *name);
-/* It is its name, or that behind its transport's. */
+/* It is its name, or that behind its transport's, with its source or without. */
 
 bool suspend_host_is(const struct host *, const char *name);
 /* It is its address, address:port, or [address]:port. */

@@ -4,6 +4,7 @@
  *
  *	route.c		recipient -> transport and next hops, most specific route first (pure)
  *	nexthop_lookup.c  next hops -> hosts: what dns is asked, and what its answers come to
+ *	source_choice.c	which source a flow has today (pure)
  *	nexthop_name.c	what next hops and sites are called, which decides who shares one (pure)
  *
  * It knows nobody: an address in, hosts out. Included by qmgr/; includes base/ alone.

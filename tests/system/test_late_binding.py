@@ -107,3 +107,27 @@ def test_each_family_has_a_source_address_of_its_own(lab):
     relay.config.transports["smtp"]["source_address"] = "127.0.0.7, 127.0.0.8"
     relay.write_config()
     assert relay.command("check").returncode == 1
+
+
+def _hellos(sink):
+    return [line for session in sink.sessions for _, line in session.commands if line.startswith("EHLO")]
+
+
+def test_a_transport_says_its_own_name(lab):
+    """Others say the name of the relay; a reload changes it for the next connection."""
+    sinks = {name: lab.sink() for name in ("own", "smtp")}
+    config = Config(transports={"smtp": {"connection_max_messages": 1}, "own": {"like": "smtp", "helo": "out.example.org"}})
+    for name, sink in sinks.items():
+        config.routes[f"{name}.test"] = {"relay": [f"[{sink.address}]:{sink.port}"], "transport": name}
+    relay = lab.relay(config)
+    for name, sink in sinks.items():
+        relay.send(recipients=[f"to@{name}.test"])
+        sink.wait_messages(1)
+    assert _hellos(sinks["own"]) == ["EHLO out.example.org"]
+    assert _hellos(sinks["smtp"]) == ["EHLO relay.test"]
+    relay.config.transports["own"]["helo"] = "[192.0.2.10]"
+    relay.write_config()
+    assert relay.command("reload").returncode == 0
+    relay.send(recipients=["to@own.test"])
+    sinks["own"].wait_messages(2)
+    assert _hellos(sinks["own"])[-1] == "EHLO [192.0.2.10]"

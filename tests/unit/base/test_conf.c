@@ -275,6 +275,57 @@ static void addresses_and_networks_are_checked_one_by_one(void **state)
 	wrong("listener a {\n networks = { \"10.0.0.1/8\" } }\n", 2, "is not a network");
 	wrong("dns {\n server = { \"ns.example.org\" } }\n", 2, "is no IP address");
 	wrong("transport t {\n source_address = \"eth0\" }\n", 2, "is no IP address");
+	wrong("transport t {\n helo = \"two names\" }\n", 2, "is not the name of a host");
+	wrong("transport t {\n helo = \"[192.0.2]\" }\n", 2, "nor an address literal");
+	struct conf *c = good("transport t { helo = \"[IPv6:2001:db8::1]\" }");
+	conf_unref(c);
+}
+
+#define SOURCES                                                                                    \
+	"source a { address = { \"192.0.2.10\", \"2001:db8::10\" }  helo = out-a.test  rate = "    \
+	"\"10/s\" }\nsource b { address = { \"192.0.2.11\" } }\n"
+
+static void a_source_has_addresses_that_no_other_has(void **state)
+{
+	(void)state;
+	wrong("source a { }\n", 1, "source \"a\" has no address");
+	wrong("source \"a b\" { address = { \"192.0.2.10\" } }\n", 1, "a name has letters, digits");
+	wrong("source a { address = {\n \"192.0.2.10\",\n \"eth0\" } }\n", 3,
+	      "\"eth0\" is no IP address");
+	wrong("source a { address = { \"192.0.2.10\",\n \"192.0.2.10\" } }\n", 2,
+	      "is an address of source \"a\" already");
+	wrong("source a { address = { \"192.0.2.10\",\n \"192.0.2.11\" } }\n", 2,
+	      "192.0.2.11 is another");
+	wrong(SOURCES "source c {\n address = { \"2001:db8:0::10\" } }\n", 4,
+	      "is an address of source \"a\" already");
+	wrong(SOURCES "source c { address = { \"192.0.2.12\" }\n helo = \"-\" }\n", 4,
+	      "is not the name of a host");
+}
+
+static void transports_and_flows_name_sources_with_weights(void **state)
+{
+	(void)state;
+	wrong(SOURCES "transport smtp {\n sources = { a,\n \"c=2\" } }\n", 5,
+	      "there is no source \"c\"");
+	wrong(SOURCES "transport smtp {\n sources = { \"a=x\" } }\n", 4,
+	      "the weight in \"a=x\" is not a number");
+	wrong(SOURCES "transport smtp {\n sources = { \"a=0\" } }\n", 4, "from 1 to 9999");
+	wrong(SOURCES "transport smtp {\n sources = { a, \"a=2\" } }\n", 4, "\"a\" is there twice");
+	wrong(SOURCES "transport smtp {\n sources = { a }\n source_address = \"192.0.2.1\" }\n", 4,
+	      "sources and source_address exclude each other");
+	wrong(SOURCES "flow one {\n sources = { d } }\n", 4, "there is no source \"d\"");
+	struct conf *c = good(SOURCES "transport smtp { sources = { a, \"b=3\" } }\n"
+				      "flow one { sources = { b } }\n");
+	assert_int_equal(c->transport[0].uses.n, 2);
+	assert_string_equal(c->transport[0].uses.of[1].source->title, "b");
+	assert_int_equal(c->transport[0].uses.of[1].weight, 3);
+	assert_int_equal(conf_flow_find(c, "one")->uses.n, 1);
+	assert_int_equal(conf_flow_find(c, "two")->uses.n, 0);
+	const struct conf_source *b = conf_source_find(c, "b");
+	assert_non_null(conf_source_address(b, AF_INET));
+	assert_null(conf_source_address(b, AF_INET6));
+	assert_null(conf_source_find(c, "c"));
+	conf_unref(c);
 }
 
 static void tls_needs_a_certificate_and_its_key(void **state)
@@ -441,6 +492,8 @@ int main(void)
 		cmocka_unit_test(wrong_forms_are_said_with_their_line),
 		cmocka_unit_test(sections_that_do_not_fit_together_are_said_with_their_line),
 		cmocka_unit_test(addresses_and_networks_are_checked_one_by_one),
+		cmocka_unit_test(a_source_has_addresses_that_no_other_has),
+		cmocka_unit_test(transports_and_flows_name_sources_with_weights),
 		cmocka_unit_test(tls_needs_a_certificate_and_its_key),
 		cmocka_unit_test(a_file_that_can_t_be_read_is_said),
 		cmocka_unit_test(several_faults_are_said_in_the_order_of_their_lines),

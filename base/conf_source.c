@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: ISC */
+/* Sources: where connections come from, and which of them transports and flows use. */
+#include "base/conf_build.h"
+
+#include "base/address.h"
+#include "base/mailaddr.h"
+#include "base/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { WEIGHT_DIGITS = 4 };
+
+/* One of "a", "b=3" as it stands there. */
+struct item {
+	size_t name_len;
+	int64_t weight; /* 0: it is none */
+};
+
+struct check {
+	struct conf *conf;
+	const struct conf_lines *lines;
+	struct conf_faults *faults;
+};
+
+#define FAULT(c, place, item, without, ...)                                                        \
+	conf_fault((c)->faults, (c)->conf->file,                                                   \
+		   conf_lines_find((c)->lines, (place), (item), (without)), __VA_ARGS__)
+
+const struct conf_source *conf_source_find(const struct conf *c, const char *name)
+{
+	for (int i = 0; i < c->nsource; i++)
+		if (strcmp(c->source[i].title, name) == 0)
+			return &c->source[i];
+	return NULL;
+}
+
+const union address *conf_source_address(const struct conf_source *s, int family)
+{
+	for (int i = 0; i < s->nbind; i++)
+		if (s->bind[i].sa.sa_family == family)
+			return &s->bind[i];
+	return NULL;
+}
+
+static struct item read_item(const char *text)
+{
+	const char *equals = strchr(text, '=');
+	struct item it = {.name_len = strcspn(text, "="), .weight = 1};
+	if (!equals)
+		return it;
+	size_t digits = strlen(equals + 1);
+	bool good =
+		digits > 0 && digits <= WEIGHT_DIGITS && strspn(equals + 1, "0123456789") == digits;
+	it.weight = good ? atoi(equals + 1) : 0;
+	return it;
+}
+
+static bool same(const union address *a, const union address *b)
+{
+	char mine[ADDRESS_WHERE_MAX], other[ADDRESS_WHERE_MAX];
+	return strcmp(address_where(a, mine), address_where(b, other)) == 0;
+}
+
+/* The one before it, or another of its own, has it. NULL: none. */
+static const struct conf_source *who_has(const struct conf *c, const struct conf_source *upto,
+					 const union address *a)
+{
+	for (const struct conf_source *s = c->source; s <= upto; s++)
+		for (int i = 0; i < s->nbind; i++)
+			if (same(&s->bind[i], a))
+				return s;
+	return NULL;
+}
+
+static void take_address(struct check *c, struct conf_source *s, int i)
+{
+	union address a;
+	const char *text = s->address.item[i];
+	const struct conf_source *other;
+	if (!address_parse(text, 0, &a))
+		FAULT(c, &s->address, i, s->line, "source \"%s\": \"%s\" is no IP address",
+		      s->title, text);
+	else if ((other = who_has(c->conf, s, &a)) != NULL)
+		FAULT(c, &s->address, i, s->line,
+		      "source \"%s\": %s is an address of source \"%s\" already", s->title, text,
+		      other->title);
+	else if (conf_source_address(s, a.sa.sa_family))
+		FAULT(c, &s->address, i, s->line,
+		      "source \"%s\": one address for IPv4, and one for IPv6; %s is another",
+		      s->title, text);
+	else
+		s->bind[s->nbind++] = a;
+}
+
+static void check_source(struct check *c, struct conf_source *s)
+{
+	if (!conf_title_good(s->title))
+		FAULT(c, s, -1, s->line,
+		      "source \"%s\": a name has letters, digits and . _ -, at most %d", s->title,
+		      CONF_TITLE_MAX);
+	if (conf_source_find(c->conf, s->title) != s)
+		FAULT(c, s, -1, s->line, "source \"%s\" is already there", s->title);
+	if (s->address.n == 0)
+		FAULT(c, s, -1, s->line, "source \"%s\" has no address", s->title);
+	if (*s->helo && !mailaddr_domain_valid(s->helo, false))
+		FAULT(c, &s->helo, -1, s->line,
+		      "helo \"%s\" is not the name of a host, nor an address literal like "
+		      "[192.0.2.1]",
+		      s->helo);
+	for (int i = 0; i < s->address.n; i++)
+		take_address(c, s, i);
+}
+
+static bool has_it(const struct conf_uses *u, const struct conf_source *s)
+{
+	for (int i = 0; i < u->n; i++)
+		if (u->of[i].source == s)
+			return true;
+	return false;
+}
+
+static void take_use(struct check *c, struct conf_uses *u, const struct conf_list *l, int i,
+		     int line)
+{
+	const char *text = l->item[i];
+	struct item it = read_item(text);
+	char *name = mem_strndup(text, it.name_len);
+	const struct conf_source *s = conf_source_find(c->conf, name);
+	free(name);
+	if (it.weight == 0)
+		FAULT(c, l, i, line, "sources: the weight in \"%s\" is not a number from 1 to 9999",
+		      text);
+	else if (!s)
+		FAULT(c, l, i, line, "sources: there is no source \"%.*s\"", (int)it.name_len,
+		      text);
+	else if (has_it(u, s))
+		FAULT(c, l, i, line, "sources: \"%s\" is there twice", s->title);
+	else
+		u->of[u->n++] = (struct conf_use){s, it.weight};
+}
+
+static void take_uses(struct check *c, struct conf_uses *u, const struct conf_list *l, int line)
+{
+	u->of = mem_zalloc((size_t)(l->n + 1) * sizeof *u->of);
+	for (int i = 0; i < l->n; i++)
+		take_use(c, u, l, i, line);
+}
+
+void conf_source_check(struct conf *f, const struct conf_lines *lines, struct conf_faults *faults)
+{
+	struct check c = {f, lines, faults};
+	for (int i = 0; i < f->nsource; i++)
+		check_source(&c, &f->source[i]);
+	for (int i = 0; i < f->ntransport; i++) {
+		struct conf_transport *t = &f->transport[i];
+		take_uses(&c, &t->uses, &t->sources, t->line);
+		if (*t->source_address && t->sources.n > 0)
+			FAULT(&c, &t->sources, -1, t->line,
+			      "transport \"%s\": sources and source_address exclude each other",
+			      t->title);
+	}
+	for (int i = 0; i < f->nflow; i++) {
+		take_uses(&c, &f->flow[i].uses, &f->flow[i].sources, f->flow[i].line);
+		f->flows_have_sources |= f->flow[i].uses.n > 0;
+	}
+}
+
+void conf_source_free(struct conf *c)
+{
+	for (int i = 0; i < c->ntransport; i++)
+		free(c->transport[i].uses.of);
+	for (int i = 0; i < c->nflow; i++)
+		free(c->flow[i].uses.of);
+	free(c->source);
+}
