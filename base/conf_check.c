@@ -3,8 +3,10 @@
 
 #include "base/address.h"
 #include "base/conf_value.h"
+#include "base/header_field.h"
 #include "base/mailaddr.h"
 #include "base/mechanism.h"
+#include "base/mem.h"
 #include "base/netlist.h"
 #include "base/route_value.h"
 #include "base/tls.h"
@@ -46,6 +48,23 @@ static void check_masquerade(struct check *c)
 	for (int i = 0; i < l->n; i++)
 		if (!conf_host_good(l->item[i] + (l->item[i][0] == '!')))
 			FAULT(c, l, i, 1, "\"%s\" is not a domain", l->item[i]);
+}
+
+/* RFC 5322 2.2. Without Received a loop would never be found. */
+static void check_dropped(struct check *c)
+{
+	const struct conf_list *l = &c->conf->drop_headers;
+	for (int i = 0; i < l->n; i++) {
+		char *line = mem_printf("%s:", l->item[i]);
+		size_t name = header_field_name(line, strlen(line));
+		if (name == 0 || name != strlen(l->item[i]))
+			FAULT(c, l, i, 1, "drop_headers: \"%s\" is not the name of a header field",
+			      l->item[i]);
+		else if (header_field_is(line, name, "Received"))
+			FAULT(c, l, i, 1,
+			      "drop_headers: without Received fields a loop of mail is never found");
+		free(line);
+	}
 }
 
 static bool is_mailbox(const char *text, bool utf8_allowed)
@@ -105,6 +124,7 @@ static void check_global(struct check *c)
 		      f->always_bcc);
 	check_networks(c, &f->xclient, 1);
 	check_masquerade(c);
+	check_dropped(c);
 	check_report(c, &f->tls_report);
 	check_archive(c, &f->archive);
 	check_groups(c, &f->tls.groups);

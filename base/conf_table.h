@@ -107,7 +107,7 @@
 	P(list, recipient_bcc, "{}", 0, 0, RELOAD, "",                                             \
 	  "Tables of recipients and the address that gets a copy of what they get.")               \
 	P(list, drop_headers, "{\"Bcc\", \"Resent-Bcc\", \"Return-Path\", \"Content-Length\"}", 0, 0, RELOAD, "", \
-	  "Header fields that are removed from each message, before it is filtered and signed.")   \
+	  "Header fields that are removed from all mail that comes in, by SMTP or by sendmail, before it is filtered and signed. In any case of letters, with all their lines. {}: none.") \
 	P(list, credentials, "{}", 0, 0, RELOAD, "",                                               \
 	  "Tables of next hops and the logins for them: NEXT-HOP, optionally a SENDER, LOGIN, and password:FILE, token:FILE or refresh:FILE. Only under TLS, unless clear follows.")
 
@@ -169,7 +169,7 @@
 	P(choice, auth, "false", 0, 0, RELOAD, "false|true|required",                              \
 	  "true: AUTH is offered, and clients that have logged in may relay; required: no mail without, whatever the client's network. See the section auth.") \
 	P(choice, received, "full", 0, 0, RELOAD, "full|login|hidden",                             \
-	  "What the Received field says of the client, for all recipients to read. full: its name and address; login: of one that has logged in its login instead; hidden: nothing. The log always has all of it.")
+	  "What the Received field says of the client, for all recipients to read. full: its name and address; login: of one that has logged in its login instead; hidden: nothing. Instead of the client hostname is named then. The log always has all of it.")
 
 #define CONF_TRANSPORT(P)                                                                          \
 	P(number, destination_concurrency_limit, "20", 0, 100000, RELOAD, "",                      \
