@@ -62,7 +62,8 @@ static void check_dropped(struct check *c)
 			      l->item[i]);
 		else if (header_field_is(line, name, "Received"))
 			FAULT(c, l, i, 1,
-			      "drop_headers: without Received fields a loop of mail is never found");
+			      "drop_headers: without Received fields a loop of mail is never "
+			      "found");
 		free(line);
 	}
 }
@@ -315,8 +316,28 @@ static void check_end(struct check *c, const struct conf_route *r)
 	if ((*r->error != '\0') + r->discard + (r->relay.n > 0) > 1)
 		FAULT(c, r, -1, r->line,
 		      "route \"%s\": relay, error and discard exclude each other", r->title);
+	if (*r->error && r->recipients.n > 0)
+		FAULT(c, &r->recipients, -1, r->line,
+		      "route \"%s\": of an error nobody is a recipient", r->title);
 	route_value_fini(&v);
 	buf_fini(&why);
+}
+
+static bool is_listed(const struct conf_list *l, const char *item)
+{
+	for (int i = 0; i < l->n; i++)
+		if (strcmp(l->item[i], item) == 0)
+			return true;
+	return false;
+}
+
+/* A table that several routes name is read once. */
+static void gather_recipients(struct conf *f, const struct conf_route *r)
+{
+	for (int i = 0; i < r->recipients.n; i++)
+		if (!is_listed(&f->recipients, r->recipients.item[i]))
+			conf_list_add(&f->recipients, r->recipients.item[i]);
+	f->routes_refuse |= *r->error || r->recipients.n > 0;
 }
 
 static void check_route(struct check *c, struct conf_route *r)
@@ -338,6 +359,7 @@ static void check_route(struct check *c, struct conf_route *r)
 	if (*r->tls)
 		check_policy(c, &r->tls, r->line);
 	f->routes_verify |= r->verify;
+	gather_recipients(f, r);
 	check_relays(c, &r->relay, r->line);
 	check_from(c, r);
 	check_end(c, r);

@@ -205,14 +205,17 @@ static void not_verified(struct session *s)
 static bool ask_next_hop(struct session *s, const struct mailaddr *to, const struct wanted *w,
 			 bool wanted)
 {
-	static const struct wait_kind kind = {
-		.text = "verification", .answered = verified, .expired = not_verified};
+	static const struct wait_kind known = {.text = "what is known", .answered = verified},
+				      of_host = {.text = "verification",
+						 .answered = verified,
+						 .expired = not_verified};
 	char *address = verify_check_address(s, to->text, wanted);
 	if (!address)
 		return false;
 	s->tx->pending = mem_zalloc(sizeof *s->tx->pending);
 	rcpt_pending_init(s->tx->pending, to, w);
-	verify_check_ask(s, address, wanted, &kind);
+	verify_check_ask(s, address, wanted,
+			 &(struct verify_check_kinds){.known = &known, .of_host = &of_host});
 	free(address);
 	return true;
 }
