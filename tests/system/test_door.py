@@ -93,6 +93,10 @@ def test_a_route_may_know_its_recipients(lab, tmp_path):
     assert _rcpt(relay, "nobody@dest.test", text=True) == "550 5.1.1 User unknown"
     assert _rcpt(relay, "anna@dest.test", "ANNA@Dest.Test", "bert@dest.test", "dora@dest.test", '"odd one"@dest.test') == [250] * 5
     assert _rcpt(relay, "x@all.dest.test", "carl@other.test", "x@free.test") == [250] * 3
+    told = relay.command("route", "nobody@dest.test").stdout
+    assert "  refused  550 5.1.1 User unknown: in none of its recipients\n" in told
+    for one in ("anna@dest.test", "team@dest.test", "x@free.test"):
+        assert "refused" not in relay.command("route", one).stdout
     # The tables of one route say nothing of another; what is asked about is what the recipient becomes.
     assert _rcpt(relay, "anna@other.test", "carl@dest.test", "lost@dest.test") == [550] * 3
     assert _rcpt(relay, "old@dest.test", "team@dest.test") == [250] * 2
