@@ -114,3 +114,25 @@ def test_what_goes_is_not_signed(lab, tmp_path):
     content = sink.wait_messages(1)[0].content
     assert b"DKIM-Signature: " in content and b"\r\nBCC:" not in content
     assert content.endswith(STAYS)
+
+
+@pytest.mark.parametrize("listener", ["smtp", "hidden"])
+def test_a_loop_is_found_whatever_is_said_of_the_client(relay, listener):
+    with relay.client(listener) as client:
+        client.greet()
+        client.send_mail("a@sender.test", ["b@dest.test"], b"Received: by x.test; now\r\n" * 49 + b"\r\n")
+        reply = client.send_mail("a@sender.test", ["b@dest.test"], b"Received: by x.test; now\r\n" * 50 + b"\r\n", code=554)
+        assert reply.text.startswith("554 5.4.6")
+
+
+def test_fields_go_from_mail_of_the_maildrop_too(lab):
+    sink = lab.sink()
+    relay = lab.relay(Config().route_all_to(sink.port))
+    for running in (True, False):
+        if not running:
+            relay.stop()
+        said = relay.command("sendmail", "-f", "a@sender.test", "b@dest.test", stdin=CONTENT.decode().replace("\r\n", "\n"))
+        assert said.returncode == 0, said.stderr
+    relay.start()
+    for message in sink.wait_messages(2):
+        assert message.content.endswith(STAYS) and b"Return-Path" not in message.content
