@@ -37,7 +37,8 @@ struct verify {
 	/* the answer: */
 	enum verify_result result;
 	bool remembered;
-	bool ours;		 /* the verdict is in our own words: no host was asked */
+	bool ours;   /* the verdict is in our own words: no host was asked */
+	bool learnt; /* from what hosts and names have said before: whoever sends can't know that */
 	struct verdict *verdict; /* what was said, a reference; NULL: nothing was */
 };
 

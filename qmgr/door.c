@@ -110,6 +110,7 @@ static bool refuse_suppressed(struct qmgr *q, struct verify *ask)
 		&q->suppressed, ask->address, clock_wall_ms(), q->sched.conf->suppress);
 	if (!one)
 		return false;
+	ask->learnt = true;
 	refuse(ask,
 	       verdict_printf(VERDICT_FAILED, 550, "5.1.1", NULL, "User unknown there since %s",
 			      day(one->since_ms, text)),
@@ -173,6 +174,7 @@ void door_answered(struct qmgr *q, struct resolve *r)
 	struct verify *ask = question->ask;
 	if (!q->door.closed) {
 		question->ask = NULL;
+		ask->learnt = r->failure;
 		if (r->failure)
 			refuse(ask, verdict_ref(r->failure), "domain");
 		else

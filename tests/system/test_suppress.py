@@ -136,3 +136,27 @@ def test_it_ends_in_time_and_is_off_by_default(lab, sink):
     assert relay.command("suppress", "list").stdout == ""
     said = relay.command("suppress", "add", "x@dest.test")
     assert said.returncode == 1 and "suppress is 0s" in said.stderr
+
+
+def test_a_list_with_many_dead_recipients_reaches_the_others(lab, sink, tmp_path):
+    """They are no errors of the client's: error_limit is 20. Recipients that the configuration does not know are."""
+    valid = tmp_path / "valid"
+    valid.write_text("anna@known.test\n")
+    config = Config({"suppress": "1h"}).route_all_to(sink.port)
+    config.routes["known.test"] = {"relay": [f"[127.0.0.1]:{sink.port}"], "recipients": [str(valid)]}
+    relay = lab.relay(config)
+    for number in range(30):
+        assert relay.command("suppress", "add", f"gone{number}@dest.test").returncode == 0
+    with relay.client() as client:
+        client.greet()
+        client.command("MAIL FROM:<from@sender.test>")
+        client.send("".join(f"RCPT TO:<gone{number}@dest.test>\r\n" for number in range(30)).encode())
+        assert [client.read_reply().code for _ in range(30)] == [550] * 30
+        client.command("RCPT TO:<last@dest.test>")
+        client.command("DATA", 354)
+        client.send(b"\r\n.\r\n")
+        client.expect(250)
+        client.command("MAIL FROM:<from@sender.test>")
+        client.send("".join(f"RCPT TO:<guess{number}@known.test>\r\n" for number in range(21)).encode())
+        assert [client.read_reply().code for _ in range(21)] == [550] * 20 + [421]
+    assert sink.wait_messages(1)[0].recipients == ["last@dest.test"]
