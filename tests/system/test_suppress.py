@@ -109,7 +109,7 @@ def test_it_is_kept_over_restarts_and_kills(lab, sink):
 def test_mail_that_is_taken_there_forgets_it(lab, sink):
     """Mail that was in the queue already, here held, still goes."""
     relay = _relay(lab, sink)
-    relay.command("dest", "suspend", f"[127.0.0.1]:{sink.port}")
+    assert relay.command("dest", "suspend", f"[127.0.0.1]:{sink.port}").returncode == 0
     relay.send(recipients=["alive@dest.test"])
     assert relay.command("queue", "hold", "--all").returncode == 0
     relay.command("dest", "resume", f"[127.0.0.1]:{sink.port}")
