@@ -257,8 +257,10 @@ struct conf {
 	struct conf_verify verify;
 	struct conf_events events;
 	struct conf_cluster cluster;
-	bool routes_verify;   /* some route section does */
-	bool providers_carry; /* some provider names a transport */
+	bool routes_verify;	     /* some route section does */
+	bool routes_refuse;	     /* some route section is an error, or knows its recipients */
+	struct conf_list recipients; /* tables of recipients, of all routes: each once */
+	bool providers_carry;	     /* some provider names a transport */
 	bool flows_have_sources;
 	struct tables *tables; /* what the files say that it names, unless they were not wanted */
 	struct conf *whole;    /* of which this is a copy with other tables; or NULL */

@@ -325,6 +325,7 @@ static void free_settings(struct conf *c)
 		EVP_PKEY_free(c->dkim[i].loaded);
 	}
 	conf_list_free(&c->auth.users);
+	conf_list_free(&c->recipients);
 	tls_authorities_free(&c->authorities);
 	conf_provider_free(c);
 	conf_source_free(c);

@@ -3,8 +3,10 @@
 
 #include "base/address.h"
 #include "base/conf_value.h"
+#include "base/header_field.h"
 #include "base/mailaddr.h"
 #include "base/mechanism.h"
+#include "base/mem.h"
 #include "base/netlist.h"
 #include "base/route_value.h"
 #include "base/tls.h"
@@ -46,6 +48,24 @@ static void check_masquerade(struct check *c)
 	for (int i = 0; i < l->n; i++)
 		if (!conf_host_good(l->item[i] + (l->item[i][0] == '!')))
 			FAULT(c, l, i, 1, "\"%s\" is not a domain", l->item[i]);
+}
+
+/* RFC 5322 2.2. Without Received a loop would never be found. */
+static void check_dropped(struct check *c)
+{
+	const struct conf_list *l = &c->conf->drop_headers;
+	for (int i = 0; i < l->n; i++) {
+		char *line = mem_printf("%s:", l->item[i]);
+		size_t name = header_field_name(line, strlen(line));
+		if (name == 0 || name != strlen(l->item[i]))
+			FAULT(c, l, i, 1, "drop_headers: \"%s\" is not the name of a header field",
+			      l->item[i]);
+		else if (header_field_is(line, name, "Received"))
+			FAULT(c, l, i, 1,
+			      "drop_headers: without Received fields a loop of mail is never "
+			      "found");
+		free(line);
+	}
 }
 
 static bool is_mailbox(const char *text, bool utf8_allowed)
@@ -105,6 +125,7 @@ static void check_global(struct check *c)
 		      f->always_bcc);
 	check_networks(c, &f->xclient, 1);
 	check_masquerade(c);
+	check_dropped(c);
 	check_report(c, &f->tls_report);
 	check_archive(c, &f->archive);
 	check_groups(c, &f->tls.groups);
@@ -306,8 +327,28 @@ static void check_end(struct check *c, const struct conf_route *r)
 	if ((*r->error != '\0') + r->discard + (r->relay.n > 0) > 1)
 		FAULT(c, r, -1, r->line,
 		      "route \"%s\": relay, error and discard exclude each other", r->title);
+	if (*r->error && r->recipients.n > 0)
+		FAULT(c, &r->recipients, -1, r->line,
+		      "route \"%s\": of an error nobody is a recipient", r->title);
 	route_value_fini(&v);
 	buf_fini(&why);
+}
+
+static bool is_listed(const struct conf_list *l, const char *item)
+{
+	for (int i = 0; i < l->n; i++)
+		if (strcmp(l->item[i], item) == 0)
+			return true;
+	return false;
+}
+
+/* A table that several routes name is read once. */
+static void gather_recipients(struct conf *f, const struct conf_route *r)
+{
+	for (int i = 0; i < r->recipients.n; i++)
+		if (!is_listed(&f->recipients, r->recipients.item[i]))
+			conf_list_add(&f->recipients, r->recipients.item[i]);
+	f->routes_refuse |= *r->error || r->recipients.n > 0;
 }
 
 static void check_route(struct check *c, struct conf_route *r)
@@ -329,6 +370,7 @@ static void check_route(struct check *c, struct conf_route *r)
 	if (*r->tls)
 		check_policy(c, &r->tls, r->line);
 	f->routes_verify |= r->verify;
+	gather_recipients(f, r);
 	check_relays(c, &r->relay, r->line);
 	check_from(c, r);
 	check_end(c, r);

@@ -107,7 +107,9 @@
 	P(list, recipient_bcc, "{}", 0, 0, RELOAD, "",                                             \
 	  "Tables of recipients and the address that gets a copy of what they get.")               \
 	P(list, drop_headers, "{\"Bcc\", \"Resent-Bcc\", \"Return-Path\", \"Content-Length\"}", 0, 0, RELOAD, "", \
-	  "Header fields that are removed from each message, before it is filtered and signed.")   \
+	  "Header fields that are removed from all mail that comes in, by SMTP or by sendmail, before it is filtered and signed. In any case of letters, with all their lines. {}: none.") \
+	P(duration, suppress, "0s", 0, DAYS(3650), RELOAD, "",                                     \
+	  "How long a recipient that a host does not know (5.1.1 to RCPT) is refused at RCPT, with 550 5.1.1. See sluice suppress. 0: not at all, and none is added to those that are known.") \
 	P(list, credentials, "{}", 0, 0, RELOAD, "",                                               \
 	  "Tables of next hops and the logins for them: NEXT-HOP, optionally a SENDER, LOGIN, and password:FILE, token:FILE or refresh:FILE. Only under TLS, unless clear follows.")
 
@@ -169,7 +171,7 @@
 	P(choice, auth, "false", 0, 0, RELOAD, "false|true|required",                              \
 	  "true: AUTH is offered, and clients that have logged in may relay; required: no mail without, whatever the client's network. See the section auth.") \
 	P(choice, received, "full", 0, 0, RELOAD, "full|login|hidden",                             \
-	  "What the Received field says of the client, for all recipients to read. full: its name and address; login: of one that has logged in its login instead; hidden: nothing. The log always has all of it.")
+	  "What the Received field says of the client, for all recipients to read. full: its name and address; login: of one that has logged in its login instead; hidden: nothing. Instead of the client hostname is named then. The log always has all of it.")
 
 #define CONF_TRANSPORT(P)                                                                          \
 	P(number, destination_concurrency_limit, "20", 0, 100000, RELOAD, "",                      \
@@ -285,10 +287,12 @@
 	P(text, tls, "", 0, 4000, RELOAD, "",                                                      \
 	  "A TLS policy, as in a transport. The strictest of transport, route and tls_policy applies. Empty: no policy of its own.") \
 	P(text, error, "", 0, 500, RELOAD, "",                                                     \
-	  "DSN TEXT: such mail is returned with this, or deferred if it begins with 4. Empty: mail is delivered.") \
+	  "DSN TEXT: such a recipient is refused with this at RCPT, 550 or, if it begins with 4, 450; mail that has one in another way, by an alias, is returned or deferred. Empty: mail is delivered.") \
 	P(flag, discard, "false", 0, 0, RELOAD, "", "Such mail is dropped, and logged as sent.") \
 	P(flag, verify, "false", 0, 0, RELOAD, "",                                                 \
-	  "Ask the next hop about a recipient before it is accepted. See the section verify.")
+	  "Ask the next hop about a recipient before it is accepted. See the section verify.")     \
+	P(list, recipients, "{}", 0, 0, RELOAD, "",                                                \
+	  "Tables of all recipients that there are on this route: lines with an address, or @domain, .parent or * for all in it; what stands behind that is not looked at. Others get 550 5.1.1 at RCPT. Empty: it is not known who there is.")
 
 #define CONF_VERIFY(P)                                                                             \
 	P(text, sender, "", 0, 320, RELOAD, "",                                                    \

@@ -53,6 +53,7 @@ enum note_family {
 	NOTES_OF_REPLICA,
 	NOTES_OF_NODE,
 	NOTES_OF_FLOW,
+	NOTES_OF_SUPPRESS,
 };
 #define NOTES_FROM(family) (1 + ((int)(family) << 8)) /* the family's first type */
 

@@ -185,6 +185,8 @@ const int64_t *metrics_bounds(enum metric_histogram); /* HISTOGRAM_BUCKETS - 1 o
 	F(auth, "auth_total", "result", "mechanism", "Attempts to log in, by result")              \
 	F(verifications, "verifications_total", "result", "remembered",                            \
 	  "Answers to questions about recipients")                                                 \
+	F(known_refusals, "known_refusals_total", "reason", NULL,                                  \
+	  "Recipients refused by what is known of them, without asking a next hop")                \
 	F(limits, "limits_total", "by", "action",                                                  \
 	  "Messages and recipients beyond a limit, by kind of limit and action")                   \
 	F(sts_fetches, "mta_sts_fetches_total", "result", NULL,                                    \

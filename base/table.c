@@ -228,6 +228,11 @@ static char *get_from_cdb(const struct table *t, const char *key)
 	return NULL;
 }
 
+const char *table_file(const struct table *t)
+{
+	return t->file;
+}
+
 char *table_get(const struct table *t, const char *key, struct table_origin *origin)
 {
 	int line = 0;

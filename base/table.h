@@ -36,6 +36,8 @@ struct table_form {
 
 	bool verbatim; /* keys are no names: only their ASCII letters are folded, not the domains of name_key.h */
 
+	bool bare; /* there need be nothing behind a key */
+
 	bool (*two)(const char *rest);
 	/* NULL, or: does the first word behind a key belong to it too? One blank is between them then. */
 };
@@ -52,6 +54,8 @@ struct table *table_read(const char *file, const struct table_form *, const void
 
 struct table *table_ref(struct table *);
 void table_unref(struct table *); /* NULL is allowed */
+
+const char *table_file(const struct table *);
 
 char *table_get(const struct table *, const char *key, struct table_origin *);
 /* The value of exactly this key, in whatever spelling of its domain, which is in lower case and has no '@' in front; the caller frees

@@ -16,7 +16,8 @@ struct reader {
 	const void *context;
 	struct conf_faults *faults;
 	int line;
-	bool open; /* the last row may go on */
+	bool open; /* the last row may go on: */
+	bool bare; /* not without a value, whose place is the next line's */
 	char *end; /* of its value so far */
 };
 
@@ -102,11 +103,11 @@ static void fold_key(const struct reader *r, struct table_row *row)
 static void begin_row(struct reader *r, char *line, char *end)
 {
 	char *stop = end_of_key(line, r->form->colon);
-	if (!stop || stop == end) {
+	if (!stop || (stop == end && !r->form->bare)) {
 		conf_fault(r->faults, r->file, r->line, "must be \"%s\"", r->form->shape);
 		return;
 	}
-	char *value = stop + 1;
+	char *value = stop == end ? end : stop + 1;
 	while (value < end && blank(*value))
 		value++;
 	if (r->form->two && r->form->two(value))
@@ -118,6 +119,7 @@ static void begin_row(struct reader *r, char *line, char *end)
 	fold_key(r, &r->to->row[r->to->n - 1]);
 	r->open = true;
 	r->end = trimmed_end(value, end);
+	r->bare = value == end && r->form->bare;
 }
 
 /* What lies between the parts of a value reads as blanks; line ends stay, to be counted. */
@@ -138,6 +140,8 @@ static void read_line(struct reader *r, char *line, char *end)
 	if (text == line) {
 		close_row(r);
 		begin_row(r, line, end);
+	} else if (r->open && r->bare) {
+		conf_fault(r->faults, r->file, r->line, "must be \"%s\"", r->form->shape);
 	} else if (r->open) {
 		blank_out(r->end, text);
 		r->end = trimmed_end(text, end);

@@ -141,6 +141,14 @@ static const char *check_access(const void *context, const char *key, const char
 	return bad;
 }
 
+/* What Postfix wants behind the address is nothing to us. */
+static const char *check_recipient(const void *context, const char *key, const char *value,
+				   struct buf *why)
+{
+	(void)context;
+	return check_key(key, value, why);
+}
+
 static const char *check_credential(const void *context, const char *key, const char *value,
 				    struct buf *why)
 {
@@ -245,6 +253,7 @@ static const struct table_form forms[] = {
 	[TABLE_##role] = {.colon = ends,                                                           \
 			  .shape = form,                                                           \
 			  .check = good,                                                           \
+			  .bare = TABLE_##role == TABLE_RECIPIENTS,                                \
 			  .verbatim = TABLE_##role == TABLE_USERS ||                               \
 				      TABLE_##role == TABLE_CLIENT_CERTIFICATES},
 	TABLES(T)
@@ -425,4 +434,36 @@ char *tables_find(const struct tables *t, enum table_role role, const char *addr
 	for (int i = 0; !value && i < (*address ? n : 1); i++)
 		value = tables_get(t, role, key[i], origin);
 	return value;
+}
+
+static bool is_of(const struct table *t, const struct conf_list *files)
+{
+	for (int i = 0; i < files->n; i++)
+		if (strcmp(files->item[i], table_file(t)) == 0)
+			return true;
+	return false;
+}
+
+static bool has_key(const struct table *t, const char *const *key, int n)
+{
+	struct table_origin origin;
+	bool found = false;
+	for (int i = 0; !found && i < n; i++) {
+		char *value = table_get(t, key[i], &origin);
+		found = value;
+		free(value);
+	}
+	return found;
+}
+
+bool tables_list(const struct tables *t, enum table_role role, const struct conf_list *files,
+		 const char *address)
+{
+	char room[MAILADDR_MAX];
+	const char *key[TABLES_KEYS_MAX];
+	int n = tables_keys(address, room, sizeof room, key);
+	bool found = false;
+	for (int i = 0; t && !found && i < t->of[role].n; i++)
+		found = is_of(t->of[role].table[i], files) && has_key(t->of[role].table[i], key, n);
+	return found;
 }

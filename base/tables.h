@@ -35,6 +35,7 @@
 	T(SENDER_LOGINS, sender_logins, false, "address logins", check_logins)                     \
 	T(FLOWS, flows, false, "login:NAME, address or network and flow", check_flow)              \
 	T(CLIENT_CERTIFICATES, client_certificates, false, "fingerprint login", check_certificate) \
+	T(RECIPIENTS, recipients, false, "address", check_recipient)                               \
 	T(USERS, auth.users, false, "login HASH", check_user)
 
 enum table_role {
@@ -73,6 +74,10 @@ char *tables_find(const struct tables *, enum table_role, const char *address,
 		  struct table_origin *);
 /* The value of the most specific key for an address as an envelope keeps it; "" is looked up as
  * "<>". NULL: none, as when there are no tables. */
+
+bool tables_list(const struct tables *, enum table_role, const struct conf_list *files,
+		 const char *address);
+/* Has one of these files of the role any of the keys of that address? */
 
 enum { TABLES_KEYS_MAX = 140 }; /* an address has: itself, its domain, parents, the rest */
 

@@ -21,6 +21,7 @@ void verify_free(struct verify **vp)
 	verdict_unref(v->verdict);
 	free(v->address);
 	free(v->sender);
+	free(v->from);
 	free(v);
 	*vp = NULL;
 }

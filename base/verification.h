@@ -18,9 +18,9 @@
 enum verify_note { VERIFY_ASK = NOTES_FROM(NOTES_OF_VERIFICATION), VERIFY_ANSWER };
 
 enum verify_result {
-	VERIFY_UNWANTED, /* only_routed, and the route does not say verify */
-	VERIFY_TAKES,	 /* the next hop takes it, or there is none to ask */
-	VERIFY_REFUSES,	 /* it does not, for good */
+	VERIFY_UNWANTED, /* only_routed, the route does not say verify, and nothing is known against it */
+	VERIFY_TAKES,	/* the next hop takes it, or there is none to ask */
+	VERIFY_REFUSES, /* it does not, for good */
 	VERIFY_UNKNOWN, /* it could not be asked, has put it off, or too many are being asked about */
 };
 
@@ -31,11 +31,14 @@ struct verify {
 	void *owner;	  /* likewise */
 	char *address;	  /* as an envelope keeps it */
 	char *sender;	  /* for MAIL; NULL: that of the settings */
+	char *from;	  /* whose mail it would be, for its route; NULL: as sender */
 	bool only_routed; /* only where its route says verify */
 	bool fresh;	  /* ask, whatever is remembered */
 	/* the answer: */
 	enum verify_result result;
 	bool remembered;
+	bool ours;   /* the verdict is in our own words: no host was asked */
+	bool learnt; /* from what hosts and names have said before: whoever sends can't know that */
 	struct verdict *verdict; /* what was said, a reference; NULL: nothing was */
 };
 

@@ -64,6 +64,7 @@ int cmd_user(int argc, char **argv);
 int cmd_milter(int argc, char **argv);
 int cmd_flow(int argc, char **argv);
 int cmd_verify(int argc, char **argv);
+int cmd_suppress(int argc, char **argv);
 int cmd_login(int argc, char **argv);
 int cmd_trace(int argc, char **argv);
 int cmd_report(int argc, char **argv);

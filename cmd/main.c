@@ -24,6 +24,8 @@ static const struct command {
 	{"dest", "list|show|suspend|resume|reset", "show destinations, and suspend them", cmd_dest},
 	{"verify", "[--from A] [--json] ADDRESS", "ask the next hop whether it takes a recipient",
 	 cmd_verify},
+	{"suppress", "list|add|forget [ADDRESS]", "recipients that hosts do not know",
+	 cmd_suppress},
 	{"login", "test [--from A] NEXT-HOP", "does a next hop let us in?", cmd_login},
 	{"flow", "list|show|suspend|resume|reset", "show whose mail waits, and suspend it",
 	 cmd_flow},

@@ -334,3 +334,9 @@ struct answer *answer_parse(const void *bytes, size_t len, const char *name, enu
 	answer_unref(a);
 	return failed;
 }
+
+bool answer_null_mx(const struct answer *a)
+{
+	return a->status == ANSWER_RECORDS && a->nrecord == 1 && a->record[0].target &&
+	       !a->record[0].target[0];
+}

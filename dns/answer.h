@@ -72,6 +72,8 @@ struct answer {
 	struct answer_record *record; /* MX: by preference */
 };
 
+bool answer_null_mx(const struct answer *); /* of an answer for MX: RFC 7505 3 */
+
 struct answer *answer_parse(const void *bytes, size_t len, const char *name, enum answer_type);
 /* The reply to the question for name, which is as dnsname.h has it. Never NULL. */
 

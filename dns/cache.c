@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "dns/cache.h"
 
+#include "base/hint.h"
 #include "base/keyed_hash.h"
 #include "base/list.h"
 #include "base/mem.h"
@@ -14,7 +15,8 @@ struct cached {
 	struct list link; /* in cache.used */
 	int64_t until_ms;
 	struct answer *answer;
-	char key[]; /* the type in two bytes, then the name */
+	bool hinted; /* others are told that it is here */
+	char key[];  /* the type in two bytes, then the name */
 };
 
 struct cache {
@@ -38,8 +40,16 @@ void cache_bounds(struct cache *c, int64_t maximal_ttl_ms, int64_t negative_ttl_
 	c->negative_ttl_ms = negative_ttl_ms;
 }
 
+/* No mail host, for good: whoever is to send mail there need not look further. */
+static bool is_dead(enum answer_type type, const struct answer *a)
+{
+	return type == ANSWER_MX && (a->status == ANSWER_NXDOMAIN || answer_null_mx(a));
+}
+
 static void drop(struct cache *c, struct cached *e)
 {
+	if (e->hinted)
+		hint_drop(HINT_DEAD_DOMAIN, e->key + 2);
 	HASH_DEL(c->table, e);
 	list_remove(&e->link);
 	assert(c->entries > 0 && c->records >= (size_t)e->answer->nrecord);
@@ -130,6 +140,9 @@ void cache_put(struct cache *c, const char *name, enum answer_type type, struct 
 	list_append(&c->used, &e->link);
 	e->until_ms = now_ms + ttl_ms;
 	e->answer = answer_ref(a);
+	e->hinted = is_dead(type, a);
+	if (e->hinted)
+		hint_add(HINT_DEAD_DOMAIN, name);
 	c->entries++;
 	c->records += (size_t)a->nrecord;
 	while (full(c))

@@ -1,7 +1,8 @@
 /* cache.h - earlier answers, as long as they are valid.
  *
  * Keyed by name and type. Entries and records are both bounded: beyond that the entry used longest
- * ago goes. An answer of no lifetime is not kept; a failure never is.
+ * ago goes. An answer of no lifetime is not kept; a failure never is. Of domains that it knows to have no mail host
+ * it gives a hint (base/hint.h).
  *
  * OWNERSHIP  The cache holds a reference of its own to each answer.
  * THREAD     dns.

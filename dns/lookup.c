@@ -365,10 +365,32 @@ static bool name_to_ask(const struct resolve *r, char name[DNSNAME_SIZE])
 	return n > 0 && (size_t)n < sizeof text && dnsname_from_text(text, name);
 }
 
+/* Only what will stay so until the cache forgets it: anything else takes questions, or depends on where we are. */
+static void answer_known(struct lookups *all, struct resolve *r)
+{
+	char name[DNSNAME_SIZE];
+	struct mx mx;
+	struct verdict *failure = NULL;
+	struct answer *known = dnsname_from_text(r->name, name)
+				       ? questions_known(all->questions, name, ANSWER_MX)
+				       : NULL;
+	if (known && (known->status == ANSWER_NXDOMAIN || answer_null_mx(known))) {
+		mx_init(&mx, name, all->self, &all->chance);
+		failure = mx_targets(&mx, known);
+		mx_fini(&mx);
+	}
+	answer_unref(known);
+	post_back(r, failure);
+}
+
 void lookup_start(struct lookups *all, struct resolve *r)
 {
 	union address address;
 	char name[DNSNAME_SIZE] = "";
+	if (r->known) {
+		answer_known(all, r);
+		return;
+	}
 	if (is_socket(r, &address)) {
 		answer_socket(r, &address);
 		return;

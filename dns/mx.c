@@ -133,8 +133,7 @@ struct verdict *mx_targets(struct mx *m, const struct answer *answer)
 	m->canonical = answer->canonical ? mem_strdup(answer->canonical) : NULL;
 	switch (answer->status) {
 	case ANSWER_RECORDS:
-		if (answer->nrecord == 1 && answer->record[0].target &&
-		    !answer->record[0].target[0])
+		if (answer_null_mx(answer))
 			return verdict_printf(VERDICT_FAILED, 556, "5.1.10", NULL,
 					      "%s does not accept mail (null MX)", m->domain);
 		return targets_from(m, answer);

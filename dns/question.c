@@ -300,6 +300,11 @@ void question_ask(struct questions *all, const char *name, enum answer_type type
 	move_to(&all->waiting, q);
 }
 
+struct answer *questions_known(struct questions *all, const char *name, enum answer_type type)
+{
+	return cache_get(all->cache, name, type, all->loop->now_ms);
+}
+
 void question_withdraw(struct asker *asker)
 {
 	list_remove(&asker->link);

@@ -4,12 +4,14 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/metrics.h"
+#include "base/reason.h"
 #include "qmgr/bounce.h"
 #include "qmgr/dest/source.h"
 #include "qmgr/delivery_event.h"
 #include "qmgr/verifier.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static void count(enum verdict_class class, const struct transport *t)
 {
@@ -111,6 +113,30 @@ static struct verdict *never_given_up(const struct envelope *e, const struct ver
 		       : NULL;
 }
 
+/* A rule of the host's, or trouble with the message, says nothing of the mailbox. */
+static bool says_unknown(const struct verdict *v)
+{
+	return v->class == VERDICT_FAILED && v->stage == VERDICT_AT_RCPT && v->host[0] &&
+	       v->code / 100 == 5 && strcmp(v->dsn, "5.1.1") == 0 &&
+	       reason_of(v) == REASON_INVALID_RECIPIENT;
+}
+
+/* Whom a host does not know is remembered until somebody does. */
+static void learn(struct qmgr *q, const char *address, const struct verdict *v)
+{
+	const char *state = NULL;
+	if (v->class == VERDICT_SENT && v->host[0]) {
+		state = suppressed_forget(&q->suppressed, address) ? "forgotten" : NULL;
+	} else if (q->sched.conf->suppress > 0 && says_unknown(v)) {
+		bool new = suppressed_note(&q->suppressed, address, v->host, clock_wall_ms());
+		state = new ? "added" : NULL;
+	}
+	if (state)
+		log_event(LOG_LEVEL_INFO, "suppress", "to", address, "state", state, "relay",
+			  v->host[0] ? v->host : "none", "reply",
+			  v->code ? log_text("%d %s", v->code, v->text) : v->text, NULL);
+}
+
 void outcome_apply(struct message *m, uint32_t recipient, struct verdict *v,
 		   const struct outcome_context *context)
 {
@@ -128,6 +154,7 @@ void outcome_apply(struct message *m, uint32_t recipient, struct verdict *v,
 	r->last = verdict_ref(v);
 	count(v->class, context->transport);
 	tell(m, r, v, context);
+	learn(m->qmgr, r->address, v);
 	flow_tallies_count(&m->qmgr->tallies, envelope_flow(m->work.envelope), v->class,
 			   clock_wall_ms());
 	if (v->class == VERDICT_SENT) {

@@ -11,12 +11,14 @@
 #include "qmgr/dest/provider.h"
 #include "qmgr/dest/source.h"
 #include "qmgr/dest_command.h"
+#include "qmgr/door.h"
 #include "qmgr/explain.h"
 #include "qmgr/flow_command.h"
 #include "qmgr/flow_mail.h"
 #include "qmgr/message.h"
 #include "qmgr/nexthop.h"
 #include "qmgr/snapshot.h"
+#include "qmgr/suppress_command.h"
 #include "qmgr/qmgr_thread.h"
 
 #include <assert.h>
@@ -150,7 +152,10 @@ static void receive(void *owner, struct note *note)
 		return;
 	switch (note->type) {
 	case RESOLVE_ANSWER:
-		nexthop_answered((struct resolve *)note);
+		if (((struct resolve *)note)->known)
+			door_answered(q, (struct resolve *)note);
+		else
+			nexthop_answered((struct resolve *)note);
 		break;
 	case STS_ANSWER:
 		nexthop_sts_answered((struct sts_ask *)note);
@@ -162,7 +167,10 @@ static void receive(void *owner, struct note *note)
 		flow_execute(q, (struct flow_command *)note);
 		break;
 	case VERIFY_ASK:
-		verifier_ask(q, (struct verify *)note);
+		door_ask(q, (struct verify *)note);
+		break;
+	case SUPPRESS_COMMAND:
+		suppress_execute(q, (struct suppress_command *)note);
 		break;
 	case QMGR_EXPLAIN:
 		qmgr_thread_settle(q); /* nothing that can be done waits */
@@ -222,6 +230,7 @@ void qmgr_stop(struct qmgr *q)
 	/* Verdicts that the workers have posted meanwhile are still recorded. */
 	mailbox_drain(&q->sched.loop->mailbox);
 	q->db.edges.to_cluster = NULL; /* what it still says is of no use */
+	door_close(&q->door);
 	delivery_event_say_lost(q);
 }
 
@@ -233,6 +242,16 @@ void qmgr_recall(struct qmgr *q, const char *text)
 void qmgr_learnt(struct qmgr *q, struct buf *to)
 {
 	destdb_write(&q->db, to);
+}
+
+void qmgr_recall_suppressed(struct qmgr *q, const char *text)
+{
+	suppressed_read(&q->suppressed, text);
+}
+
+void qmgr_suppressed(struct qmgr *q, struct buf *to)
+{
+	suppressed_write(&q->suppressed, to);
 }
 
 struct loop *qmgr_loop(struct qmgr *q)

@@ -26,6 +26,9 @@
  *	router.c	whose next hop is looked up next
  *	nexthop.c	next hop -> site, by way of dns; recipients wait here for the answer
  *	delivered.c	what came back on a connection, recorded and counted
+ *	door.c		what is known against a recipient before it is taken
+ *	suppressed.c	recipients that hosts do not know
+ *	suppress_command.c  sluice suppress: the same for the operator
  *	verifier.c	recipient verification: a pseudo-message, and remembered answers
  *	outcome.c	a verdict on a recipient: log, counters, what the spool must remember
  *	delivery_event.c  the same as a line of JSON, for events/
@@ -82,6 +85,10 @@ void qmgr_recall(struct qmgr *, const char *text);
 
 void qmgr_learnt(struct qmgr *, struct buf *to);
 /* The same, to be kept. After qmgr_stop(). */
+
+void qmgr_recall_suppressed(struct qmgr *, const char *text);
+void qmgr_suppressed(struct qmgr *, struct buf *to);
+/* The same of recipients that hosts do not know. */
 
 struct loop *qmgr_loop(struct qmgr *);
 void qmgr_reload(struct qmgr *, struct conf *); /* posts; takes a reference */

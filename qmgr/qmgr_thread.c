@@ -15,6 +15,7 @@
 #include "qmgr/reader.h"
 #include "qmgr/retry.h"
 #include "qmgr/router.h"
+#include "qmgr/suppress_command.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -89,6 +90,8 @@ static void collect(void *owner)
 	congestion_look(&q->db);
 	congestion_count(&q->db);
 	qmgr_thread_save(q);
+	suppressed_age(&q->suppressed, clock_wall_ms(), q->sched.conf->suppress);
+	suppress_save(q);
 	loop_timer_in(q->sched.loop, &q->collect, COLLECT_MS);
 }
 
@@ -138,6 +141,8 @@ void qmgr_thread_init(struct qmgr *q, struct conf *conf, struct loop *loop)
 	list_init(&q->releases);
 	flow_tallies_init(&q->tallies);
 	verifier_init(&q->verifier);
+	door_init(&q->door);
+	suppressed_init(&q->suppressed);
 	timer_init(&q->collect, collect, q);
 	loop_timer_in(loop, &q->collect, COLLECT_MS);
 }
@@ -165,6 +170,8 @@ void qmgr_thread_fini(struct qmgr *q)
 	flow_tallies_fini(&q->tallies);
 	assert(list_empty(&q->unreported) && list_empty(&q->starved) && list_empty(&q->to_route));
 	verifier_fini(q);
+	door_fini(&q->door);
+	suppressed_fini(&q->suppressed);
 	HASH_ITER(hh, q->nexthops, n, next)
 	nexthop_free(n);
 	destdb_fini(&q->db);

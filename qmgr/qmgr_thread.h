@@ -7,11 +7,13 @@
 #define QMGR_QMGR_THREAD_H
 
 #include "qmgr/dest/destdb.h"
+#include "qmgr/door.h"
 #include "qmgr/flow_tally.h"
 #include "qmgr/qmgr.h"
 #include "qmgr/report_rate.h"
 #include "qmgr/route/route.h"
 #include "qmgr/sched/scheduler.h"
+#include "qmgr/suppressed.h"
 #include "qmgr/verifier.h"
 
 struct qmgr {
@@ -25,6 +27,8 @@ struct qmgr {
 
 	struct list to_route; /* struct message with recipients whose look-up has not begun */
 	struct list starved;  /* struct message, unread, for which there is no room in memory */
+	struct door door;
+	struct suppressed suppressed;
 	struct verifier verifier;
 	int64_t lookups; /* of next hops under way */
 	bool router_due; /* one has ended: others may begin */

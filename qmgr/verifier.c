@@ -60,17 +60,14 @@ static enum verify_result result_of(const struct verdict *v)
 static void answer(struct verify *ask, enum verify_result result, struct verdict *v,
 		   bool remembered)
 {
-	static const char *const names[] = {[VERIFY_UNWANTED] = "unwanted",
-					    [VERIFY_TAKES] = "takes",
+	static const char *const names[] = {[VERIFY_TAKES] = "takes",
 					    [VERIFY_REFUSES] = "refuses",
 					    [VERIFY_UNKNOWN] = "unknown"};
 	ask->note.type = VERIFY_ANSWER;
 	ask->result = result;
 	ask->verdict = verdict_ref(v);
 	ask->remembered = remembered;
-	if (result != VERIFY_UNWANTED)
-		metric_cell_add(
-			metric_cell(FAMILY_verifications, names[result], remembered ? "yes" : "no"),
+	metric_cell_add(metric_cell(FAMILY_verifications, names[result], remembered ? "yes" : "no"),
 			1);
 	loop_post(ask->reply_to, &ask->note);
 }
@@ -294,26 +291,6 @@ void verifier_run(struct qmgr *q)
 
 /* --- questions */
 
-/* A route that is an end needs no question to anybody. */
-static bool answer_by_route(struct verify *ask, const struct route *r)
-{
-	if (ask->only_routed && !r->verify) {
-		answer(ask, VERIFY_UNWANTED, NULL, false);
-		return true;
-	}
-	if (r->action == ROUTE_DELIVER)
-		return false;
-	bool error = r->action == ROUTE_ERROR;
-	enum verdict_class class = !error	      ? VERDICT_SENT
-				   : r->dsn[0] == '4' ? VERDICT_DEFERRED
-						      : VERDICT_FAILED;
-	struct verdict *v =
-		verdict_new(class, 0, error ? r->dsn : NULL, NULL, error ? r->text : "discarded");
-	answer(ask, result_of(v), v, false);
-	verdict_unref(v);
-	return true;
-}
-
 static struct verification *verification_new(struct verifier *f, const char *key,
 					     const char *sender, const char *address)
 {
@@ -341,8 +318,6 @@ void verifier_ask(struct qmgr *q, struct verify *ask)
 {
 	struct verifier *f = &q->verifier;
 	const char *sender = ask->sender ? ask->sender : settings(q)->sender;
-	if (answer_by_route(ask, route_find(q->routes, sender, ask->address)))
-		return;
 	char *key = mem_printf("%s\n%s", sender, ask->address);
 	struct verification *v;
 	HASH_FIND_STR(f->by_key, key, v);

@@ -1,6 +1,6 @@
 /* verifier.h - asking next hops whether they take a recipient: MAIL, RCPT, RSET, no content.
  *
- *	VERIFY_ASK --> remembered? --> the answer
+ *	door --> remembered? --> the answer
  *	                 +--> waits, by domain --> [ slots of the pseudo-message ] --> router, scheduler
  *	                                               ^            |                     |
  *	                                               +-- freed ---+--- verdict <--------+

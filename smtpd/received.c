@@ -53,6 +53,8 @@ void received_field(const struct session *s, struct buf *to)
 	buf_puts(to, "Received: ");
 	if (tells == RECEIVED_FULL || (tells == RECEIVED_LOGIN && !s->login))
 		put_client(s, to);
+	else /* "from" must be there; of all names this one says nothing of the client */
+		buf_printf(to, "from %s ", s->service->hostname);
 	buf_printf(to, "by %s (sluice) with %s id %s", s->service->hostname, session_protocol(s),
 		   ident_text(s->tx->id, id));
 	if (s->tls) {

@@ -22,7 +22,7 @@
 #include <strings.h>
 
 enum {
-	OVERSHOOT_MAX = 1000, /* recipients beyond the limit that are no errors: they come again */
+	OVERSHOOT_MAX = 1000, /* refusals of one message that are no errors of the client's */
 };
 
 enum { SEEN_NOTIFY = 1, SEEN_ORCPT = 2 };
@@ -70,7 +70,7 @@ static enum response judge(struct session *s, struct mailaddr *to)
 	return why == RESPONSE_OK && reception_full(s) ? RESPONSE_NO_MEMORY : why;
 }
 
-/* It was refused, but whoever takes the code at its word comes again with it: no error. */
+/* It was refused, but the client has done nothing wrong: who takes the code at its word comes again with it. */
 static void forgive(struct session *s)
 {
 	if (s->tx->overshoot++ < OVERSHOOT_MAX)
@@ -191,8 +191,11 @@ static void verified(struct session *s, void *answer)
 {
 	struct rcpt_pending *p = s->tx->pending;
 	s->tx->pending = NULL;
-	if (verify_check_pass(s, answer, p->to.text))
+	const struct verify *v = answer;
+	if (verify_check_pass(s, v, p->to.text))
 		take(s, &p->to, &p->wanted);
+	else if (v && v->learnt)
+		forgive(s); /* a long list may have many such, and its other recipients want their mail */
 	rcpt_pending_free(&p);
 }
 
@@ -205,14 +208,17 @@ static void not_verified(struct session *s)
 static bool ask_next_hop(struct session *s, const struct mailaddr *to, const struct wanted *w,
 			 bool wanted)
 {
-	static const struct wait_kind kind = {
-		.text = "verification", .answered = verified, .expired = not_verified};
+	static const struct wait_kind known = {.text = "what is known", .answered = verified},
+				      of_host = {.text = "verification",
+						 .answered = verified,
+						 .expired = not_verified};
 	char *address = verify_check_address(s, to->text, wanted);
 	if (!address)
 		return false;
 	s->tx->pending = mem_zalloc(sizeof *s->tx->pending);
 	rcpt_pending_init(s->tx->pending, to, w);
-	verify_check_ask(s, address, wanted, &kind);
+	verify_check_ask(s, address, wanted,
+			 &(struct verify_check_kinds){.known = &known, .of_host = &of_host});
 	free(address);
 	return true;
 }

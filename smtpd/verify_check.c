@@ -2,10 +2,14 @@
 #include "smtpd/verify_check.h"
 
 #include "base/conf_value.h"
+#include "base/hint.h"
+#include "base/mailaddr.h"
 #include "base/mem.h"
+#include "base/name_key.h"
 #include "base/route_value.h"
 #include "base/tables.h"
 #include "smtpd/alias.h"
+#include "smtpd/reception.h"
 #include "smtpd/rewrite.h"
 
 #include <stdio.h>
@@ -21,47 +25,90 @@ static bool is_alias(const struct conf *c, const char *address)
 	return found;
 }
 
-/* The row that would count, were there no section: what does count, qmgr knows. */
-static bool row_verifies(const struct conf *c, const char *address)
+/* What the row says that would count, were there no section: what does count, qmgr knows. */
+static void read_row(const struct conf *c, enum table_role role, const char *address,
+		     bool *verifies, bool *refuses)
 {
 	struct table_origin origin;
 	struct route_value v;
 	struct buf why = {0};
-	char *value = tables_find(c->tables, TABLE_ROUTES, address, &origin);
-	bool verifies = value && !route_value_parse(value, &v, &why) && v.verify;
+	char *value = tables_find(c->tables, role, address, &origin);
+	bool good = value && !route_value_parse(value, &v, &why);
+	*verifies = good && v.verify;
+	*refuses = good && v.action == ROUTE_ERROR;
 	if (value)
 		route_value_fini(&v);
 	free(value);
 	buf_fini(&why);
+}
+
+static bool may_verify(const struct conf *c, const char *address, bool wanted)
+{
+	bool verifies, refuses;
+	if (wanted || c->routes_verify)
+		return true;
+	read_row(c, TABLE_ROUTES, address, &verifies, &refuses);
 	return verifies;
+}
+
+/* By one of the routes that it may have. */
+static bool may_refuse(const struct conf *c, const char *sender, const char *address)
+{
+	bool verifies, refuses = c->routes_refuse;
+	if (!refuses)
+		read_row(c, TABLE_ROUTES, address, &verifies, &refuses);
+	if (!refuses)
+		read_row(c, TABLE_SENDER_ROUTES, sender, &verifies, &refuses);
+	return refuses;
+}
+
+static bool is_hinted(const struct conf *c, const char *address)
+{
+	char *key = name_key(address);
+	bool hinted = hint_maybe(HINT_DEAD_DOMAIN, mailaddr_domain(key)) ||
+		      (c->suppress > 0 && hint_maybe(HINT_SUPPRESSED, key));
+	free(key);
+	return hinted;
+}
+
+static bool is_due(const struct session *s, const char *address, bool wanted)
+{
+	const struct conf *c = s->worker->conf;
+	return (may_verify(c, address, wanted) || may_refuse(c, s->tx->envelope->sender, address) ||
+		is_hinted(c, address)) &&
+	       !is_alias(c, address);
 }
 
 char *verify_check_address(const struct session *s, const char *recipient, bool wanted)
 {
-	const struct conf *c = s->worker->conf;
 	struct rewrite r;
 	char *address = NULL;
-	if (!s->worker->qmgr || (!wanted && !c->routes_verify && c->routes.n == 0))
+	if (!s->worker->qmgr)
 		return NULL;
-	bool good = rewrite_recipient(c, recipient, &r);
+	bool good = rewrite_recipient(s->worker->conf, recipient, &r);
 	const char *to = rewrite_result(&r, recipient);
-	if (good && !is_alias(c, to) && (wanted || c->routes_verify || row_verifies(c, to)))
+	if (good && is_due(s, to, wanted))
 		address = mem_strdup(to);
 	rewrite_fini(&r);
 	return address;
 }
 
+/* What is known is answered at once; a next hop may take its time. */
 void verify_check_ask(struct session *s, const char *address, bool wanted,
-		      const struct wait_kind *kind)
+		      const struct verify_check_kinds *kinds)
 {
+	const struct conf *c = s->worker->conf;
+	bool of_host = may_verify(c, address, wanted);
 	struct verify *v = verify_new(address, NULL, s->worker->loop);
+	v->from = mem_strdup(s->tx->envelope->sender);
 	v->only_routed = !wanted;
-	v->ticket = wait_begin(s, kind, s->worker->conf->verify.timeout);
+	v->ticket = of_host ? wait_begin(s, kinds->of_host, c->verify.timeout)
+			    : wait_begin(s, kinds->known, 0);
 	loop_post(s->worker->qmgr, &v->note);
 }
 
 /* The next hop's code, but none that would end the session here; its words are for the log. */
-static void refuse(struct session *s, const struct verify *v, const char *to)
+static void refuse_for_host(struct session *s, const struct verify *v, const char *to)
 {
 	char text[] = "the next host does not take this recipient";
 	int code = v->verdict->code;
@@ -74,11 +121,26 @@ static void refuse(struct session *s, const struct verify *v, const char *to)
 	session_refuse_as(s, &said, to);
 }
 
+/* The operator's words, or what everybody can look up. */
+static void refuse_ourselves(struct session *s, const struct verify *v, const char *to)
+{
+	struct access_value said = {.action = ACCESS_REFUSE, .text = mem_strdup(v->verdict->text)};
+	int usual = v->verdict->class == VERDICT_FAILED ? 550 : 450;
+	said.code = v->verdict->code ? v->verdict->code : usual;
+	snprintf(said.dsn, sizeof said.dsn, "%s", v->verdict->dsn);
+	session_refuse_as(s, &said, to);
+	access_value_fini(&said);
+}
+
 bool verify_check_pass(struct session *s, const struct verify *v, const char *to)
 {
 	enum verify_result result = v ? v->result : VERIFY_UNKNOWN;
+	if (v && v->ours) {
+		refuse_ourselves(s, v, to);
+		return false;
+	}
 	if (result == VERIFY_REFUSES) {
-		refuse(s, v, to);
+		refuse_for_host(s, v, to);
 		return false;
 	}
 	if (result == VERIFY_UNKNOWN && s->worker->conf->verify.unavailable == VERIFY_DEFER) {

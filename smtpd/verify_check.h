@@ -1,4 +1,4 @@
-/* verify_check.h - a session asks whether the next hop takes a recipient.
+/* verify_check.h - a session asks what is known against a recipient, and whether the next hop takes it.
  *
  * What is asked about is what the recipient is rewritten to. One that is an alias is not asked about:
  * it is known here.
@@ -15,10 +15,16 @@
 
 char *verify_check_address(const struct session *, const char *recipient, bool wanted);
 /* Whom to ask about, the caller's to free. wanted: recipient_access says verify; else only where a
- * route may. NULL: nobody need be asked. */
+ * route may say that or refuse it, or there is a hint (base/hint.h). NULL: nobody need be asked. */
 
-void verify_check_ask(struct session *, const char *address, bool wanted, const struct wait_kind *);
-/* The session waits, for no longer than verify.timeout. The answer is a struct verify. */
+/* How it waits: for what is sure to be answered, without a deadline; or for a next hop. */
+struct verify_check_kinds {
+	const struct wait_kind *known, *of_host;
+};
+
+void verify_check_ask(struct session *, const char *address, bool wanted,
+		      const struct verify_check_kinds *);
+/* The session waits, for no longer than verify.timeout where a next hop may be asked. The answer is a struct verify. */
 
 bool verify_check_pass(struct session *, const struct verify *, const char *to);
 /* NULL: there was none in time. False: it is refused, and the client told. */

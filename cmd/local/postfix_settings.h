@@ -167,6 +167,14 @@
 					     "otherwise")                                          \
 	X("sender_dependent_*", "see sender_routes")                                               \
 	X("relay_domains", "who may relay is said by networks")                                    \
+	X("relay_recipient_maps", "see recipients in the section route: one for each of "          \
+				  "relay_domains, with these files, and with relay where mail "    \
+				  "does not go by MX")                                             \
+	X("smtpd_reject_unlisted_recipient", "see recipients in the section route: others are "    \
+					     "always refused")                                     \
+	X("address_verify_*", "see verify in the section route, and the section verify")           \
+	X("header_checks", "see drop_headers for fields that are to go; else mail is changed and " \
+			   "refused by filters: write a section milter")                           \
 	X("relay_*", "write a transport section of that name")                                     \
 	X("smtpd_relay_restrictions", "who may relay is said by networks")                         \
 	X("smtpd_*_restrictions", "there are no restriction lists: see networks and "              \

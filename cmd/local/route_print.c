@@ -93,6 +93,8 @@ static void put_way(struct buf *to, const struct conf *c, const struct route_way
 	buf_printf(to, "  route    %s, ", w->setting);
 	put_origin(to, &w->origin);
 	buf_puts(to, "\n");
+	if (w->unlisted)
+		buf_puts(to, "  refused  550 5.1.1 User unknown: in none of its recipients\n");
 	if (w->action == ROUTE_ERROR)
 		buf_printf(to, "  %-8s %s %s\n", w->dsn[0] == '4' ? "deferred" : "returned", w->dsn,
 			   w->text);
@@ -213,6 +215,7 @@ static void json_way(struct buf *to, const struct conf *c, const struct route_wa
 {
 	json_put_text(to, "recipient", w->recipient);
 	json_put_flag(to, "copy", w->copy);
+	json_put_flag(to, "unlisted", w->unlisted);
 	json_put_text(to, "action", actions[w->action]);
 	json_put_text(to, "setting", w->setting);
 	if (w->action == ROUTE_ERROR)

@@ -4,6 +4,7 @@
 #include "base/conf_value.h"
 #include "base/mailaddr.h"
 #include "base/mem.h"
+#include "base/tables.h"
 #include "dns/dns.h"
 #include "smtpd/addressing.h"
 #include "smtpd/alias.h"
@@ -58,6 +59,14 @@ static void add_hop(struct route_trace *t, struct route_way *w, const char *text
 	find_policy(t->conf, w, h);
 }
 
+/* Who is named by an alias, or gets a copy, is not judged. */
+static bool is_unlisted(const struct route_trace *t, const struct route *route,
+			const struct recipient *rcpt)
+{
+	return route->recipients && !t->aliased && rcpt->notify != NOTIFY_NEVER &&
+	       !tables_list(t->conf->tables, TABLE_RECIPIENTS, route->recipients, rcpt->address);
+}
+
 static void add_way(struct route_trace *t, struct route_table *routes, const struct recipient *rcpt)
 {
 	const char *sender = t->envelope->sender;
@@ -65,6 +74,7 @@ static void add_way(struct route_trace *t, struct route_table *routes, const str
 	struct route_way *w = &t->way[t->nway++];
 	*w = (struct route_way){.recipient = rcpt->address,
 				.copy = rcpt->notify == NOTIFY_NEVER,
+				.unlisted = is_unlisted(t, route, rcpt),
 				.action = route->action,
 				.by = route->by,
 				.named = route->named,

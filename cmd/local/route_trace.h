@@ -40,7 +40,8 @@ struct route_hop {
 
 struct route_way { /* of one recipient */
 	const char *recipient;
-	bool copy; /* somebody's bcc */
+	bool copy;     /* somebody's bcc */
+	bool unlisted; /* its route knows all recipients, and not this one: refused at RCPT */
 	enum route_action action;
 	const struct conf_transport *by;
 	bool named; /* by the route, or a relay; else a provider may choose another */

@@ -12,6 +12,7 @@
 #include "cmd/relay/server.h"
 #include "cmd/control/shape_job.h"
 #include "cmd/relay/stats_job.h"
+#include "cmd/control/suppress_job.h"
 #include "cmd/control/user_job.h"
 #include "cmd/control/verify_job.h"
 
@@ -95,6 +96,11 @@ static void verify(struct server *s, struct request *r)
 	verify_job_start(r, s->loop, qmgr_loop(s->qmgr));
 }
 
+static void suppress(struct server *s, struct request *r)
+{
+	suppress_job_start(r, s->loop, qmgr_loop(s->qmgr));
+}
+
 static void shape(struct server *s, struct request *r)
 {
 	shape_job_start(r, &(struct shape_job_asks){.loop = s->loop,
@@ -129,6 +135,7 @@ void requests_handle(void *owner, struct request *r)
 		     {"user", user},
 		     {"flow", flow},
 		     {"verify", verify},
+		     {"suppress", suppress},
 		     {"milter", milter},
 		     {"node", node_job_start}};
 	for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
@@ -164,6 +171,14 @@ static void save(const struct server *s, struct dest_save *note)
 static void save_suspended(const struct server *s, struct limiter_save *note)
 {
 	kept_file_write(&kept_suspended, s->conf->spool, note->text);
+	free(note->text);
+	free(note);
+}
+
+static void save_suppressed(const struct server *s, struct suppress_save *note)
+{
+	if (!s->stopped)
+		kept_file_write(&kept_suppressed, s->conf->spool, note->text);
 	free(note->text);
 	free(note);
 }
@@ -231,6 +246,12 @@ void requests_receive(void *server, struct note *note)
 		break;
 	case FLOW_COMMAND:
 		flow_job_answer((struct flow_command *)note);
+		break;
+	case SUPPRESS_COMMAND:
+		suppress_job_answer((struct suppress_command *)note);
+		break;
+	case SUPPRESS_SAVE:
+		save_suppressed(server, (struct suppress_save *)note);
 		break;
 	case MAILDROP_SHAPE:
 		shape_job_maildrop((struct maildrop_shape *)note);

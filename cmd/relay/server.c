@@ -106,6 +106,9 @@ static void recall(struct server *s)
 	kept_file_read(&kept_destdb, s->conf->spool, &text);
 	qmgr_recall(s->qmgr, buf_cstr(&text));
 	buf_clear(&text);
+	kept_file_read(&kept_suppressed, s->conf->spool, &text);
+	qmgr_recall_suppressed(s->qmgr, buf_cstr(&text));
+	buf_clear(&text);
 	kept_file_read(&kept_suspended, s->conf->spool, &text);
 	limiter_recall(s->limiter, buf_cstr(&text));
 	buf_clear(&text);
@@ -124,6 +127,9 @@ static void keep_learnt(struct server *s)
 	buf_init(&text);
 	qmgr_learnt(s->qmgr, &text);
 	kept_file_write(&kept_destdb, s->conf->spool, buf_cstr(&text));
+	buf_clear(&text);
+	qmgr_suppressed(s->qmgr, &text);
+	kept_file_write(&kept_suppressed, s->conf->spool, buf_cstr(&text));
 	buf_clear(&text);
 	sts_learnt(s->sts, &text);
 	kept_file_write(&kept_sts, s->conf->spool, buf_cstr(&text));

@@ -15,6 +15,8 @@
 const struct kept_file kept_destdb = {"destdb", "sluice destdb 1\n", "hosts are tried anew"};
 const struct kept_file kept_suspended = {"suspended", "sluice suspended 1\n",
 					 "no login is suspended"};
+const struct kept_file kept_suppressed = {"suppressed", "sluice suppressed 1\n",
+					  "no recipient is known to be dead"};
 const struct kept_file kept_events = {"events", "sluice events 1\n",
 				      "what was in it nobody will be told"};
 const struct kept_file kept_sts = {"mta-sts", "sluice mta-sts 1\n", "policies are fetched anew"};

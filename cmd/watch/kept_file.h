@@ -6,6 +6,8 @@
  *
  *	sluice suspended 1	logins that are suspended, one a line
  *
+ *	sluice suppressed 1	recipients that hosts do not know, as in qmgr/suppressed.h
+ *
  *	sluice events 1		events that their receiver has not taken, one a line
  *
  *	sluice mta-sts 1	MTA-STS policies known, as in sts/sts_text.h
@@ -15,7 +17,8 @@
  *	sluice cluster 1	which orders for all nodes were carried out: cluster/orders.h
  *
  * Written to NAME.new, synced, renamed, and the folder synced: destdb every ten seconds at most, when
- * something was learnt, and at the stop; mta-sts and tlsrpt likewise; suspended and cluster at each order of the
+ * something was learnt, and at the stop; suppressed likewise, and at each order of the operator, before it is
+ * answered; mta-sts and tlsrpt as destdb; suspended and cluster at each order of the
  * operator, before it is answered; events at the stop.
  *
  * THREAD     Main.
@@ -31,8 +34,8 @@ struct kept_file {
 	const char *damaged; /* what is lost with it, for the log */
 };
 
-extern const struct kept_file kept_destdb, kept_suspended, kept_events, kept_sts, kept_tlsrpt,
-	kept_cluster;
+extern const struct kept_file kept_destdb, kept_suspended, kept_suppressed, kept_events, kept_sts,
+	kept_tlsrpt, kept_cluster;
 
 void kept_file_read(const struct kept_file *, const char *spool, struct buf *to);
 void kept_file_write(const struct kept_file *, const char *spool, const char *text);

@@ -64,6 +64,8 @@ static void fill_row(const struct conf *c, struct row *row, const struct conf_ro
 				    .relay = &section->relay,
 				    .tls = *section->tls ? section->tls : NULL,
 				    .verify = section->verify,
+				    .recipients =
+					    section->recipients.n > 0 ? &section->recipients : NULL,
 				    .setting = "route",
 				    .origin = {section->line > 0 ? c->file : "", section->line}};
 	if (*section->error)
@@ -213,6 +215,7 @@ static void inherit_rest(struct route *r, const struct route_value *said, const 
 		r->tls = rest->tls;
 	}
 	r->verify |= rest->verify;
+	r->recipients = rest->recipients;
 }
 
 static const struct route *last_way(struct route_table *t, const char *sender)

@@ -35,6 +35,8 @@ struct route_table;
 struct route {
 	enum route_action action;
 	bool verify; /* recipients are asked about before they are accepted */
+	const struct conf_list
+		*recipients; /* tables of all that there are; NULL: that is not known */
 	const struct conf_transport *by;
 	bool named;		       /* by is, or a relay: it goes before what a provider wants */
 	const char *tls;	       /* a policy; NULL: none of its own */

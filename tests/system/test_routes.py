@@ -130,11 +130,13 @@ def test_check_names_file_and_line_of_each_fault(lab, tables):
 
 
 def test_a_route_may_be_an_error_or_the_end(lab, tables):
+    """Of who is named by an alias; who is named by the client is refused: test_door.py."""
     sink = lab.sink()
     relay = lab.relay(_quick(routes=[tables.text(
         "routes", "gone.test error 5.1.2 that company is gone", "void.test discard not wanted",
-        "later.test error 4.3.0 come back", f"* {_relay_of(sink)}")]))
-    relay.send(recipients=["x@gone.test", "x@void.test", "x@dest.test", "x@later.test"])
+        "later.test error 4.3.0 come back", f"* {_relay_of(sink)}")], aliases=[tables.text(
+            "aliases", "all@dest.test: x@gone.test, x@void.test, x@dest.test, x@later.test")]))
+    relay.send(recipients=["all@dest.test"])
     relay.wait_event("bounced", to="x@gone.test", dsn="5.1.2", reply="that company is gone")
     relay.wait_event("sent", to="x@void.test", relay="none", reply="discarded: not wanted")
     relay.wait_event("deferred", to="x@later.test", dsn="4.3.0")

@@ -59,8 +59,8 @@ def _received_of(relay, sink, listener, login):
 
 @pytest.mark.parametrize("listener,login,tells", [
     ("smtp", False, "from laptop.home.test ([127.0.0.1]) by "), ("required", True, "from laptop.home.test ([127.0.0.1]) by "),
-    ("login", True, "by "), ("login", False, "from laptop.home.test ([127.0.0.1]) by "),
-    ("hidden", True, "by "), ("hidden", False, "by "),
+    ("login", True, "from relay.test by "), ("login", False, "from laptop.home.test ([127.0.0.1]) by "),
+    ("hidden", True, "from relay.test by "), ("hidden", False, "from relay.test by "),
 ])
 def test_received_says_of_the_client_what_the_listener_lets_it(relay, sink, listener, login, tells):
     field = _received_of(relay, sink, listener, login)
@@ -89,6 +89,16 @@ def test_the_operator_says_which_fields_go(lab):
     relay = lab.relay(Config({"drop_headers": ["x-internal"]}).route_all_to(sink.port))
     relay.send(content=b"Bcc: b@dest.test\r\nX-Internal: host7\r\n\r\ntext\r\n")
     assert received.without(sink.wait_messages(1)[0].content) == b"Bcc: b@dest.test\r\n\r\ntext\r\n"
+    for faulty in ("Bcc :", "Received"):
+        relay.config.settings["drop_headers"] = [faulty]
+        relay.write_config()
+        said = relay.command("reload")
+        assert said.returncode == 1 and "drop_headers: " in said.stdout + said.stderr
+    relay.config.settings["drop_headers"] = []
+    relay.write_config()
+    assert relay.command("reload").returncode == 0
+    relay.send(content=CONTENT)
+    assert received.without(sink.wait_messages(2)[1].content) == CONTENT
 
 
 def test_what_goes_is_not_signed(lab, tmp_path):
@@ -104,3 +114,25 @@ def test_what_goes_is_not_signed(lab, tmp_path):
     content = sink.wait_messages(1)[0].content
     assert b"DKIM-Signature: " in content and b"\r\nBCC:" not in content
     assert content.endswith(STAYS)
+
+
+@pytest.mark.parametrize("listener", ["smtp", "hidden"])
+def test_a_loop_is_found_whatever_is_said_of_the_client(relay, listener):
+    with relay.client(listener) as client:
+        client.greet()
+        client.send_mail("a@sender.test", ["b@dest.test"], b"Received: by x.test; now\r\n" * 49 + b"\r\n")
+        reply = client.send_mail("a@sender.test", ["b@dest.test"], b"Received: by x.test; now\r\n" * 50 + b"\r\n", code=554)
+        assert reply.text.startswith("554 5.4.6")
+
+
+def test_fields_go_from_mail_of_the_maildrop_too(lab):
+    sink = lab.sink()
+    relay = lab.relay(Config().route_all_to(sink.port))
+    for running in (True, False):
+        if not running:
+            relay.stop()
+        said = relay.command("sendmail", "-f", "a@sender.test", "b@dest.test", stdin=CONTENT.decode().replace("\r\n", "\n"))
+        assert said.returncode == 0, said.stderr
+    relay.start()
+    for message in sink.wait_messages(2):
+        assert message.content.endswith(STAYS) and b"Return-Path" not in message.content

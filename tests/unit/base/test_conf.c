@@ -273,6 +273,11 @@ static void addresses_and_networks_are_checked_one_by_one(void **state)
 	wrong("networks = {\n \"10.0.0.0/8\",\n \"10.0.0.0/40\" }\n", 3,
 	      "\"10.0.0.0/40\" is not a network");
 	wrong("listener a {\n networks = { \"10.0.0.1/8\" } }\n", 2, "is not a network");
+	wrong("route a.test {\n error = \"5.1.1 x\"\n recipients = { \"/x\" } }\n", 3,
+	      "of an error nobody is a recipient");
+	wrong("drop_headers = { \"Bcc:\" }\n", 1, "\"Bcc:\" is not the name of a header field");
+	wrong("drop_headers = { \"To\",\n\"\" }\n", 2, "is not the name of a header field");
+	wrong("drop_headers = { \"received\" }\n", 1, "a loop of mail is never found");
 	wrong("dns {\n server = { \"ns.example.org\" } }\n", 2, "is no IP address");
 	wrong("transport t {\n source_address = \"eth0\" }\n", 2, "is no IP address");
 	wrong("transport t {\n helo = \"two names\" }\n", 2, "is not the name of a host");

@@ -26,6 +26,7 @@ static const char *check(const void *context, const char *key, const char *value
 }
 
 static const struct table_form blank = {.shape = "key value", .check = check};
+static const struct table_form bare = {.bare = true, .shape = "key", .check = check};
 static const struct table_form colon = {.colon = true, .shape = "key: value", .check = check};
 
 static void write_file(const char *text)
@@ -88,6 +89,25 @@ static void a_text_is_keys_and_values_a_line_each(void **state)
 	has_not(t, "c.test");
 	has_not(t, "");
 	done(t);
+}
+
+static void a_list_of_keys_needs_no_values(void **state)
+{
+	(void)state;
+	struct table *t = text(
+		&bare,
+		"# none\na@x.test\nB@x.test  \r\n@y.test OK\n\nc@x.test on\n and on\nlast@x.test");
+	has(t, "a@x.test", "", 2);
+	has(t, "b@x.test", "", 3);
+	has(t, "y.test", "OK", 4);
+	has(t, "c@x.test", "on  and on", 6);
+	has(t, "last@x.test", "", 8);
+	done(t);
+	assert_null(text(&bare, "a@x.test\n and on\n"));
+	assert_non_null(strstr(buf_cstr(&errors), ":2: must be \"key\""));
+	assert_null(text(&blank, "a@x.test\n"));
+	assert_non_null(strstr(buf_cstr(&errors), ":1: must be \"key value\""));
+	unlink(path);
 }
 
 static void a_line_that_begins_with_a_blank_goes_on(void **state)
@@ -233,6 +253,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_text_is_keys_and_values_a_line_each),
+		cmocka_unit_test(a_list_of_keys_needs_no_values),
 		cmocka_unit_test(a_line_that_begins_with_a_blank_goes_on),
 		cmocka_unit_test(each_fault_has_its_line),
 		cmocka_unit_test(a_cdb_file_has_its_keys_with_nul_or_without),

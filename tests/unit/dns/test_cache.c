@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: ISC */
+#include "base/hint.h"
 #include "dns/cache.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -125,6 +127,40 @@ static void an_answer_outlives_its_entry(void **state)
 	answer_unref(a);
 }
 
+static void put_mx(struct cache *c, const char *name, enum answer_status status, const char *target,
+		   int64_t now_ms)
+{
+	struct answer *a = make(status, 1000, target ? 1 : 0);
+	if (target)
+		a->record[0].target = strdup(target);
+	cache_put(c, name, ANSWER_MX, a, now_ms);
+	answer_unref(a);
+}
+
+static void of_domains_without_a_mail_host_there_is_a_hint_while_they_are_known(void **state)
+{
+	put_mx(*state, "null.test", ANSWER_RECORDS, "", 0);
+	put_mx(*state, "gone.test", ANSWER_NXDOMAIN, NULL, 0);
+	assert_true(hint_maybe(HINT_DEAD_DOMAIN, "null.test"));
+	assert_true(hint_maybe(HINT_DEAD_DOMAIN, "gone.test"));
+	put_mx(*state, "good.test", ANSWER_RECORDS, "mx.test", 0);
+	assert_false(hint_maybe(HINT_DEAD_DOMAIN, "good.test"));
+	put_mx(*state, "plain.test", ANSWER_NODATA, NULL,
+	       0); /* and null.test goes: there are three */
+	assert_false(hint_maybe(HINT_DEAD_DOMAIN, "plain.test"));
+	assert_false(hint_maybe(HINT_DEAD_DOMAIN, "null.test"));
+	put_mx(*state, "gone.test", ANSWER_RECORDS, "mx.test", 0);
+	assert_false(hint_maybe(HINT_DEAD_DOMAIN, "gone.test"));
+	put_mx(*state, "gone.test", ANSWER_NXDOMAIN, NULL, 0);
+	assert_false(has(*state, "gone.test", ANSWER_MX, 500));
+	assert_false(hint_maybe(HINT_DEAD_DOMAIN, "gone.test"));
+	put(*state, "host.test", ANSWER_NXDOMAIN, 1000, 0, 0); /* of addresses */
+	assert_false(hint_maybe(HINT_DEAD_DOMAIN, "host.test"));
+	put_mx(*state, "gone.test", ANSWER_NXDOMAIN, NULL, 0);
+	cache_clear(*state);
+	assert_false(hint_maybe(HINT_DEAD_DOMAIN, "gone.test"));
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
 int main(void)
@@ -139,6 +175,7 @@ int main(void)
 		TEST(the_entry_used_longest_ago_goes_first),
 		TEST(records_are_bounded_as_well_as_entries),
 		TEST(an_answer_outlives_its_entry),
+		TEST(of_domains_without_a_mail_host_there_is_a_hint_while_they_are_known),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

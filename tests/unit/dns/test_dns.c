@@ -299,6 +299,36 @@ static void absence_is_remembered(void **state)
 	assert_int_equal(nameserver_count(&server, WIRE_MX, "nx.test"), 1);
 }
 
+static const struct verdict *known(const char *name)
+{
+	forget();
+	struct resolve *r = resolve_new(RESOLVE_MX, name, asker, NULL);
+	r->known = true;
+	loop_post(dns_loop(dns), &r->note);
+	assert_true(wait_for(1, 20));
+	assert_int_equal(answers[0]->nhost, 0);
+	return answers[0]->failure;
+}
+
+static void what_is_known_is_said_without_a_question(void **state)
+{
+	(void)state;
+	assert_null(known("nx.test"));
+	assert_null(known("null.test"));
+	assert_null(known("not a domain"));
+	assert_int_equal(nameserver_count(&server, WIRE_MX, "nx.test"), 0);
+	expect("nx.test", VERDICT_FAILED, 550, "5.1.2");
+	expect("null.test", VERDICT_FAILED, 556, "5.1.10");
+	expect("nodata.test", VERDICT_FAILED, 550, "5.4.4");
+	expect("own.test", VERDICT_FAILED, 550, "5.4.6");
+	assert_string_equal(known("NX.test")->dsn, "5.1.2");
+	assert_int_equal(known("null.test")->code, 556);
+	assert_null(known("nodata.test"));
+	assert_null(known("own.test"));
+	assert_int_equal(nameserver_count(&server, WIRE_MX, "nx.test"), 1);
+	assert_int_equal(nameserver_count(&server, WIRE_MX, "null.test"), 1);
+}
+
 static void a_host_in_brackets_has_no_mx_question(void **state)
 {
 	(void)state;
@@ -412,6 +442,7 @@ int main(void)
 		TEST(equal_questions_are_asked_once),
 		TEST(an_answer_is_asked_for_again_when_its_ttl_is_over),
 		TEST(absence_is_remembered),
+		TEST(what_is_known_is_said_without_a_question),
 		TEST(a_host_in_brackets_has_no_mx_question),
 		TEST(a_literal_is_answered_without_a_question),
 		TEST(a_unix_socket_is_for_the_configuration_to_name),

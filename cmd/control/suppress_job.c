@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: ISC */
+#include "cmd/control/suppress_job.h"
+
+#include "base/magic.h"
+#include "base/mailaddr.h"
+#include "base/mem.h"
+#include "cmd/cmd.h"
+#include "cmd/text/suppress_print.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { SUPPRESS_JOB_MAGIC = 0x5bb20b01 };
+
+struct suppress_job {
+	unsigned magic;
+	struct request *request; /* NULL: the client has gone */
+	bool json;
+};
+
+static void gone(struct request *r)
+{
+	struct suppress_job *j = r->job;
+	j->request = NULL;
+}
+
+static bool find_order(const char *word, enum suppress_order *op)
+{
+	static const char *const words[] = {
+		[SUPPRESS_LIST] = "list", [SUPPRESS_ADD] = "add", [SUPPRESS_FORGET] = "forget"};
+	for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+		if (strcmp(words[i], word) == 0) {
+			*op = (enum suppress_order)i;
+			return true;
+		}
+	return false;
+}
+
+/* "@domain" is all that lies there. */
+static bool is_address(const char *text, enum suppress_order op)
+{
+	struct mailaddr a;
+	char *one = mem_printf("%s%s", *text == '@' && op != SUPPRESS_ADD ? "any" : "", text);
+	bool good =
+		mailaddr_mailbox(one, strlen(one), true, &a) == MAILADDR_OK && a.text[a.at] == '@';
+	free(one);
+	return good;
+}
+
+void suppress_job_start(struct request *r, struct loop *loop, struct loop *qmgr)
+{
+	enum suppress_order op = SUPPRESS_LIST;
+	bool json = r->argc == 4 && strcmp(r->argv[3], "--json") == 0;
+	bool formed = (r->argc == 3 || json) && find_order(r->argv[1], &op);
+	bool all = formed && op == SUPPRESS_LIST && !*r->argv[2];
+	if (!formed || (!all && !is_address(r->argv[2], op))) {
+		control_complain(r, "sluice: suppress: that is no address\n");
+		control_finish(r, STATUS_USAGE);
+		return;
+	}
+	struct suppress_job *j = mem_zalloc(sizeof *j);
+	j->magic = SUPPRESS_JOB_MAGIC;
+	j->request = r;
+	j->json = json;
+	r->job = j;
+	r->gone = gone;
+	loop_post(qmgr, &suppress_command_new(op, all ? NULL : r->argv[2], loop, j)->note);
+}
+
+static int say(struct request *r, const struct suppress_command *c, bool json)
+{
+	struct buf out = {0};
+	if (c->off) {
+		control_complain(r, "sluice: the setting suppress is 0s: nobody is refused\n");
+		return STATUS_REFUSED;
+	}
+	if (c->address && c->found == 0) {
+		control_complain(r, "sluice: %s: not suppressed\n", c->address);
+		return STATUS_REFUSED;
+	}
+	(json			  ? suppress_print_json
+	 : c->op == SUPPRESS_LIST ? suppress_print_list
+				  : suppress_print_done)(&out, c);
+	control_say(r, buf_data(&out), buf_len(&out));
+	buf_fini(&out);
+	return STATUS_DONE;
+}
+
+void suppress_job_answer(struct suppress_command *c)
+{
+	struct suppress_job *j = c->owner;
+	magic_check(j, SUPPRESS_JOB_MAGIC);
+	if (j->request)
+		control_finish(j->request, say(j->request, c, j->json));
+	magic_clear(j);
+	free(j);
+	suppress_command_free(&c);
+}
