@@ -160,6 +160,7 @@ struct conf_flow {
 	char *title;
 	int line;
 	CONF_FLOW(CONF_MEMBER)
+	const struct conf_transport *by; /* the transport of that name; or NULL */
 };
 
 struct conf_queue {

@@ -326,7 +326,13 @@
 	P(number, weight, "1", 1, 1000, RELOAD, "",                                                \
 	  "Where flows wait for the same destination, or for connections of a transport, each gets as much of these as its weight is of the sum of theirs.") \
 	P(number, share, "90", 1, 100, RELOAD, "",                                                 \
-	  "The percentage of message_active_limit that its messages may come to: none is taken up while it has more for each free place than this leaves to others, so that there is room for the next sender.")
+	  "The percentage of message_active_limit that its messages may come to: none is taken up while it has more for each free place than this leaves to others, so that there is room for the next sender.") \
+	P(rate, rate, "", 0, 0, RELOAD, "",                                                        \
+	  "Most deliveries in a time, to all destinations together, evenly spaced. Other flows do not wait for it. Each node counts for itself.") \
+	P(duration, lifetime, "0s", 0, DAYS(100), RELOAD, "",                                      \
+	  "A message this old is returned to its sender, and not tried any more, even if maximal_queue_lifetime is longer. 0: only that counts. A shorter one holds for mail that waits for its next attempt from then on.") \
+	P(text, transport, "", 0, 64, RELOAD, "",                                                  \
+	  "The transport that carries its mail, where the route leads to the transport smtp, whether it says so or not; the relay of the route stays. A provider does not change it. Empty: the transport stays as it is.")
 
 #define CONF_DKIM(P)                                                                               \
 	P(text, selector, "", 0, 63, RELOAD, "",                                                   \

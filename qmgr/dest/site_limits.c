@@ -5,6 +5,7 @@
 #include "qmgr/dest/conn.h"
 #include "qmgr/dest/provider.h"
 #include "qmgr/dest/suspend.h"
+#include "qmgr/sched/flow_rate.h"
 #include "qmgr/sched/share.h"
 
 /* Of one site and peer. */
@@ -59,6 +60,13 @@ static bool provider_rate(struct question *q, struct limit *l)
 {
 	l->until_ms = provider_due_ms(q->s->provider);
 	return provider_paused(q->s->provider);
+}
+
+static bool flow_rate(struct question *q, struct limit *l)
+{
+	const struct flow *f = q->p->job->work->flow;
+	l->until_ms = flow_rate_due_ms(f);
+	return f->barred && peer_selectable(q->p) > 0;
 }
 
 static bool is_dead(struct question *q, struct limit *l)
@@ -193,6 +201,7 @@ static const struct row to_begin[] = {
 	{CONSTRAINT_RATE, is_rated},
 	{CONSTRAINT_RATE_DELAY, rate_delay},
 	{CONSTRAINT_PROVIDER_RATE, provider_rate},
+	{CONSTRAINT_FLOW_RATE, flow_rate},
 };
 
 static const struct row of_health[] = {

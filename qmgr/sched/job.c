@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "qmgr/sched/backlog.h"
+#include "qmgr/sched/flow_rate.h"
 #include "qmgr/sched/pool.h"
 #include "qmgr/sched/selection.h"
 #include "qmgr/sched/shelf.h"
@@ -128,6 +129,7 @@ static void count_selected(struct peer *p)
 	preempt_count(&p->job->stack);
 	selection_took_turn(p);
 	backlog_charge(p);
+	flow_rate_count(p->job->work->flow);
 }
 
 /* It is listed already as one that waits. */
@@ -137,6 +139,7 @@ static void count_unselected(struct peer *p)
 	p->job->selected--;
 	preempt_uncount(&p->job->stack);
 	backlog_give_back(p);
+	flow_rate_uncount(p->job->work->flow);
 }
 
 /* The next hop has moved to other hosts: what waits follows it there. */

@@ -51,7 +51,8 @@ static void enter(struct peer *p)
 
 static void leave(struct peer *p)
 {
-	if (p->queue->backlogs.n == 1 && p->backlog->order.n == 1)
+	if (heap_has(&p->backlog->in_queue) && p->queue->backlogs.n == 1 &&
+	    p->backlog->order.n == 1)
 		selection_set(p->queue, QUEUE_QUIET);
 	backlog_remove(p);
 	list_remove(&p->in_ready);
