@@ -92,6 +92,8 @@
 	  "Tables of flows: login:NAME, an address or domain of the sender, a .parent, *, <> or a network of clients, and the name of the flow.") \
 	P(list, sender_logins, "{}", 0, 0, RELOAD, "",                                             \
 	  "Tables of senders and the logins that may use them, with commas; * is every login. A client that has logged in may then use no other sender, except the null sender.") \
+	P(list, limits, "{}", 0, 0, RELOAD, "",                                                    \
+	  "Tables of logins and how much each may send: messages in a time, and recipients, as 500/h 2000/h. It holds instead of what the section limit \"login\" says. Its action is that of this section, or defer where there is none.") \
 	P(choice, sender_mismatch, "reject", 0, 0, RELOAD, "reject|rewrite|allow",                 \
 	  "What to do with another sender in MAIL: refuse it with 553 5.7.1, replace it by the address of the login (with hostname if it has no domain), or allow it.") \
 	P(choice, sender_header, "allow", 0, 0, RELOAD, "allow|reject",                            \
