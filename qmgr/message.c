@@ -50,6 +50,7 @@ static void end_now(void *owner)
 	struct qmgr *q = m->qmgr;
 	if (m->work.cancelled)
 		return;
+	m->interrupted = true;
 	message_cancel(q, m->work.id, true);
 	q->db.thread.settle(q->db.thread.context);
 }
@@ -58,6 +59,8 @@ static void set_end(struct message *m)
 {
 	const struct retry_terms terms = retry_terms_of(m->qmgr->sched.conf, m->work.envelope);
 	int64_t end_ms = retry_end_ms(&terms, m->work.envelope), now_ms = clock_wall_ms();
+	int64_t tell_ms = retry_tell_ms(m->work.envelope);
+	end_ms = tell_ms < end_ms && tell_ms > now_ms ? tell_ms : end_ms;
 	timer_stop(&m->qmgr->sched.loop->timers, &m->end);
 	if (end_ms < INT64_MAX)
 		loop_timer_in(m->qmgr->sched.loop, &m->end, end_ms > now_ms ? end_ms - now_ms : 0);

@@ -33,7 +33,8 @@ struct message {
 	struct site *site; /* whose mail it will be in the queue, or NULL */
 	bool untried;	   /* some of it could not be tried, for want of a host */
 	bool put_off;	   /* some of it was, and deferred for its own sake */
-	struct timer end;  /* an end of its own comes (retry_ended()): nothing more is tried */
+	struct timer end; /* an end of its own comes (retry_ended()), or its sender is to be told */
+	bool interrupted; /* for that */
 
 	struct verifying *verifying; /* a pseudo-message: verifier.h; or NULL */
 

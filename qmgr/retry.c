@@ -13,14 +13,34 @@ static int64_t queue_end_ms(const struct retry_terms *t, const struct envelope *
 	       (e->sender[0] ? t->queue->maximal_queue_lifetime : t->queue->bounce_queue_lifetime);
 }
 
-int64_t retry_end_ms(const struct retry_terms *t, const struct envelope *e)
+static int64_t lifetime_end_ms(const struct retry_terms *t, const struct envelope *e)
 {
 	return t->lifetime > 0 ? e->arrived_ms + t->lifetime : INT64_MAX;
 }
 
+static int64_t by_end_ms(const struct envelope *e)
+{
+	return e->by & ENVELOPE_BY_RETURN ? e->by_ms : INT64_MAX;
+}
+
+int64_t retry_end_ms(const struct retry_terms *t, const struct envelope *e)
+{
+	int64_t lifetime_ms = lifetime_end_ms(t, e), by_ms = by_end_ms(e);
+	return lifetime_ms < by_ms ? lifetime_ms : by_ms;
+}
+
 enum retry_end retry_ended(const struct retry_terms *t, const struct envelope *e, int64_t now_ms)
 {
-	return now_ms >= retry_end_ms(t, e) ? RETRY_LIFETIME : RETRY_GOES_ON;
+	if (now_ms < retry_end_ms(t, e))
+		return RETRY_GOES_ON;
+	return by_end_ms(e) <= lifetime_end_ms(t, e) ? RETRY_BY : RETRY_LIFETIME;
+}
+
+int64_t retry_tell_ms(const struct envelope *e)
+{
+	return e->by & ENVELOPE_BY_NOTIFY && !(e->by & ENVELOPE_BY_TOLD) && e->sender[0]
+		       ? e->by_ms
+		       : INT64_MAX;
 }
 
 /* Bring due forward to `at`, unless that has passed. */
@@ -45,6 +65,8 @@ int64_t retry_due_ms(const struct retry_terms *t, const struct envelope *e, int6
 
 	int64_t due_ms = not_after(now_ms + delay, queue_end_ms(t, e), now_ms);
 	due_ms = not_after(due_ms, retry_end_ms(t, e), now_ms);
+	if (retry_tell_ms(e) < INT64_MAX)
+		due_ms = not_after(due_ms, retry_tell_ms(e), now_ms);
 	if (q->delay_warning_time > 0 && !e->warned)
 		due_ms = not_after(due_ms, e->arrived_ms + q->delay_warning_time, now_ms);
 	return due_ms;
@@ -57,6 +79,7 @@ bool retry_expired(const struct retry_terms *t, const struct envelope *e, int64_
 
 bool retry_warning_due(const struct retry_terms *t, const struct envelope *e, int64_t now_ms)
 {
-	return t->queue->delay_warning_time > 0 && !e->warned && e->sender[0] &&
-	       now_ms - e->arrived_ms >= t->queue->delay_warning_time;
+	bool aged = t->queue->delay_warning_time > 0 && !e->warned && e->sender[0] &&
+		    now_ms - e->arrived_ms >= t->queue->delay_warning_time;
+	return aged || now_ms >= retry_tell_ms(e);
 }

@@ -34,12 +34,15 @@ int64_t retry_due_ms(const struct retry_terms *, const struct envelope *, int64_
 bool retry_expired(const struct retry_terms *, const struct envelope *, int64_t now_ms);
 bool retry_warning_due(const struct retry_terms *, const struct envelope *, int64_t now_ms);
 
-enum retry_end { RETRY_GOES_ON, RETRY_LIFETIME };
+enum retry_end { RETRY_GOES_ON, RETRY_LIFETIME, RETRY_BY };
 
 enum retry_end retry_ended(const struct retry_terms *, const struct envelope *, int64_t now_ms);
 /* Past an end after which nothing is tried any more, and which? At that of the queue it is once more. */
 
 int64_t retry_end_ms(const struct retry_terms *, const struct envelope *);
 /* Wall clock: the first such end; INT64_MAX: there is none. */
+
+int64_t retry_tell_ms(const struct envelope *);
+/* Wall clock: then its sender is to be told that it is late, for so it was asked; INT64_MAX: not. */
 
 #endif

@@ -81,6 +81,8 @@ static void finish_round(struct qmgr *q, struct message *m)
 	e->due_ms = retry_due_ms(&terms, e, now_ms, scheduler_chance(&q->sched));
 	if (m->stopped && !suspend_covers_flow(&q->db, m->work.flow->name))
 		e->due_ms = now_ms; /* it was resumed meanwhile */
+	if (m->interrupted)
+		e->due_ms = now_ms; /* only to tell its sender */
 	release(q, m, true);
 }
 
@@ -139,7 +141,10 @@ static void owe_warnings(struct message *m)
 		if (!r->done && !m->owed[i] && bounce_wants(r, REPORT_DELAYED))
 			m->owed[i] = REPORT_DELAYED + 1;
 	}
-	e->warned = true;
+	if (clock_wall_ms() >= retry_tell_ms(e))
+		e->by |= ENVELOPE_BY_TOLD;
+	else
+		e->warned = true;
 }
 
 /* A message to the postmaster about a bounce ends there. */
@@ -257,6 +262,14 @@ static void log_untold(const struct message *m)
 	}
 }
 
+static void forget_warning(struct envelope *e)
+{
+	if (e->by & ENVELOPE_BY_TOLD)
+		e->by &= (uint8_t)~ENVELOPE_BY_TOLD;
+	else
+		e->warned = false;
+}
+
 /* Nothing that a report was owed for is recorded: the next round comes to it again. */
 static void owe_again(struct qmgr *q, struct message *m, int64_t least_ms)
 {
@@ -264,7 +277,7 @@ static void owe_again(struct qmgr *q, struct message *m, int64_t least_ms)
 	int64_t now_ms = clock_wall_ms();
 	for (uint32_t i = 0; i < e->nrcpt; i++)
 		if (m->owed[i] == REPORT_DELAYED + 1)
-			e->warned = false;
+			forget_warning(e);
 	const struct retry_terms terms = retry_terms_of(q->sched.conf, e);
 	e->due_ms = retry_due_ms(&terms, e, now_ms, scheduler_chance(&q->sched));
 	if (e->due_ms < now_ms + least_ms)
@@ -323,6 +336,7 @@ void message_end_round(struct qmgr *q, struct message *m)
 {
 	const struct retry_terms terms = retry_terms_of(q->sched.conf, m->work.envelope);
 	int64_t now_ms = clock_wall_ms();
+	enum retry_end end = retry_ended(&terms, m->work.envelope, now_ms);
 	if (m->work.cancelled && !m->kept) {
 		log_event(LOG_LEVEL_INFO, "done", "id", log_id(m->work.id), "age",
 			  log_seconds(now_ms - m->work.envelope->arrived_ms), "reason", "deleted",
@@ -338,7 +352,9 @@ void message_end_round(struct qmgr *q, struct message *m)
 		put_off(m);
 	if (m->work.envelope->returned)
 		give_up(m, "5.0.0", "returned by the postmaster");
-	else if (retry_ended(&terms, m->work.envelope, now_ms) == RETRY_LIFETIME)
+	else if (end == RETRY_BY)
+		give_up(m, "5.4.7", "not delivered by the time that its sender has set");
+	else if (end == RETRY_LIFETIME)
 		give_up(m, "5.4.7", "the lifetime of its flow has passed");
 	else if (retry_expired(&terms, m->work.envelope, now_ms))
 		give_up(m, "4.4.7", "delivery time expired");

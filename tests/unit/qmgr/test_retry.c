@@ -156,6 +156,34 @@ static void a_flow_s_lifetime_makes_no_message_live_longer(void **state)
 	assert_true(retry_expired(&long_lived, &mail, arrived + 100 * HOUR));
 }
 
+static void mail_that_is_to_be_returned_by_a_time_ends_then(void **state)
+{
+	(void)state;
+	struct envelope timed = mail;
+	const struct retry_terms terms = {.queue = &queue, .lifetime = 10 * MINUTE};
+	timed.by = ENVELOPE_BY_RETURN;
+	timed.by_ms = arrived + 7 * MINUTE;
+	assert_int_equal(retry_due_ms(&terms, &timed, arrived + 5 * MINUTE, 0.5), timed.by_ms);
+	assert_int_equal(retry_ended(&terms, &timed, timed.by_ms - 1), RETRY_GOES_ON);
+	assert_int_equal(retry_ended(&terms, &timed, timed.by_ms), RETRY_BY);
+	timed.by_ms = arrived + 11 * MINUTE;
+	assert_int_equal(retry_ended(&terms, &timed, arrived + 12 * MINUTE), RETRY_LIFETIME);
+}
+
+static void mail_whose_sender_is_to_be_told_by_a_time_goes_on(void **state)
+{
+	(void)state;
+	struct envelope timed = mail;
+	timed.by = ENVELOPE_BY_NOTIFY;
+	timed.by_ms = arrived + 7 * MINUTE;
+	assert_int_equal(delay(&queue, &timed, 5 * MINUTE), 2 * MINUTE);
+	assert_int_equal(retry_ended(TERMS(queue), &timed, timed.by_ms + HOUR), RETRY_GOES_ON);
+	assert_false(retry_warning_due(TERMS(queue), &timed, timed.by_ms - 1));
+	assert_true(retry_warning_due(TERMS(queue), &timed, timed.by_ms));
+	timed.by |= ENVELOPE_BY_TOLD;
+	assert_false(retry_warning_due(TERMS(queue), &timed, timed.by_ms + HOUR));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -174,6 +202,8 @@ int main(void)
 		cmocka_unit_test(the_null_sender_is_not_warned),
 		cmocka_unit_test(no_warning_time_means_no_warning),
 		cmocka_unit_test(a_flow_s_lifetime_ends_mail_earlier_and_is_never_overshot),
+		cmocka_unit_test(mail_that_is_to_be_returned_by_a_time_ends_then),
+		cmocka_unit_test(mail_whose_sender_is_to_be_told_by_a_time_goes_on),
 		cmocka_unit_test(a_flow_s_lifetime_makes_no_message_live_longer),
 	};
 	return RUN(tests);

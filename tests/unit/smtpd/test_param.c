@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "tests/unit/smtpd/unit.h"
 
+#include "base/envelope.h"
 #include "smtpd/param.h"
 
 #include <string.h>
@@ -76,6 +77,26 @@ static void numbers_are_digits_that_fit(void **state)
 		assert_false(param_number(bad[i], &n));
 }
 
+static void a_time_to_deliver_by_is_written_one_way(void **state)
+{
+	(void)state;
+	static const char *const bad[] = {"",	  "5",	   "5;",   ";R",    "5;X",	   "5;RN",
+					  "5;TR", "5;RTT", "5 ;R", "--5;N", "+-5;N",	   "0;R",
+					  "-1;R", "+0;RT", "5;R;", "0x5;R", "1000000000;N"};
+	int64_t seconds;
+	uint8_t by;
+	assert_true(param_by("600;R", &seconds, &by) && seconds == 600);
+	assert_int_equal(by, ENVELOPE_BY_RETURN);
+	assert_true(param_by("+1;rt", &seconds, &by) && seconds == 1);
+	assert_int_equal(by, ENVELOPE_BY_RETURN | ENVELOPE_BY_TRACE);
+	assert_true(param_by("-999999999;NT", &seconds, &by) && seconds == -999999999);
+	assert_int_equal(by, ENVELOPE_BY_NOTIFY | ENVELOPE_BY_TRACE);
+	assert_true(param_by("0;N", &seconds, &by) && seconds == 0);
+	assert_false(param_by(NULL, &seconds, &by));
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+		assert_false(param_by(bad[i], &seconds, &by));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -83,6 +104,7 @@ int main(void)
 		cmocka_unit_test(what_is_no_parameter_ends_the_line),
 		cmocka_unit_test(a_parameter_may_come_once),
 		cmocka_unit_test(numbers_are_digits_that_fit),
+		cmocka_unit_test(a_time_to_deliver_by_is_written_one_way),
 	};
 	return RUN(tests);
 }
