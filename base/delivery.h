@@ -147,6 +147,7 @@ struct delivery {
 	bool smtputf8;
 	bool requiretls;
 	uint8_t by;	   /* enum envelope_by */
+	int8_t priority;   /* of RFC 6710 */
 	int64_t by_ms;	   /* wall clock */
 	bool verification; /* MAIL, RCPT and RSET only: the verdicts are what was said to RCPT */
 	bool ahead; /* where the host takes chunks, content may go before the envelope is answered */

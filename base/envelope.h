@@ -61,6 +61,7 @@ struct history {
 };
 
 enum { RECIPIENT_DOUBTS_MAX = 31 };
+enum { ENVELOPE_PRIORITY_MAX = 9 };
 enum { ENVELOPE_HISTORY_MAX = 16, ENVELOPE_HISTORY_FIRST = 4, ENVELOPE_HISTORY_ROUND = 4 };
 
 struct envelope {
@@ -76,6 +77,7 @@ struct envelope {
 	uint8_t body;	    /* enum body_type */
 	uint8_t tls;	    /* enum envelope_tls */
 	uint8_t by;	    /* enum envelope_by; 0: at any time */
+	int8_t priority;    /* among its flow's mail, RFC 6710: -ENVELOPE_PRIORITY_MAX to that */
 	int64_t by_ms;	    /* wall clock: until then */
 	bool smtputf8;
 	bool warned;	 /* the sender has been told of the delay */

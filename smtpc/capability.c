@@ -24,6 +24,7 @@ static const struct {
 	{"SMTPUTF8", offsetof(struct capability, smtputf8)},
 	{"REQUIRETLS", offsetof(struct capability, requiretls)},
 	{"DELIVERBY", offsetof(struct capability, deliverby)},
+	{"MT-PRIORITY", offsetof(struct capability, priority)},
 };
 
 /* SIZE may stand without a number; a number that is none takes the keyword with it. */

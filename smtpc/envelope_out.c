@@ -208,6 +208,8 @@ void envelope_out_mail(struct buf *to, const struct delivery *d, const struct ca
 	if (d->requiretls && can->requiretls)
 		buf_puts(to, " REQUIRETLS");
 	put_by(to, d, can);
+	if (can->priority && d->priority != 0 && !d->verification)
+		buf_printf(to, " MT-PRIORITY=%d", d->priority);
 	if (can->dsn && d->ret != RET_NONE)
 		buf_puts(to, d->ret == RET_FULL ? " RET=FULL" : " RET=HDRS");
 	if (can->dsn && d->envid)

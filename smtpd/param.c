@@ -161,6 +161,16 @@ bool param_by(const char *value, int64_t *seconds, uint8_t *by)
 	return !returns || *seconds > 0;
 }
 
+bool param_priority(const char *value, int8_t *priority)
+{
+	bool below = value && *value == '-';
+	const char *digit = value ? value + below : "";
+	if (*digit < (below ? '1' : '0') || *digit > '9' || digit[1])
+		return false;
+	*priority = (int8_t)(below ? '0' - *digit : *digit - '0');
+	return true;
+}
+
 bool param_envid(const char *value)
 {
 	char decoded[ENVID_MAX + 1];

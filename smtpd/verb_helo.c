@@ -57,11 +57,11 @@ static void announce_limits(const struct conf_listener *l, struct buf *out)
 		buf_printf(out, "250-LIMITS RCPTMAX=%lld\r\n", (long long)most);
 }
 
-/* The shortest time that can be asked for is a second. */
+/* The shortest time that can be asked for is a second; priorities are those of RFC 6710's default profile. */
 static void announce_times(const struct session *s, struct buf *out)
 {
 	if (policy_may_defer(s))
-		buf_puts(out, "250-DELIVERBY 1\r\n");
+		buf_puts(out, "250-DELIVERBY 1\r\n250-MT-PRIORITY\r\n");
 }
 
 static void answer_ehlo(struct session *s, bool passed)

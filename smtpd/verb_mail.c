@@ -7,6 +7,7 @@
  *		     AUTH=<> / xtext			RFC 4954 5
  *		     REQUIRETLS			RFC 8689 2
  *		     BY=seconds;N / R [T]	RFC 2852 4
+ *		     MT-PRIORITY=[-]digit	RFC 6710 4
  */
 #include "smtpd/command.h"
 #include "smtpd/reception.h"
@@ -33,6 +34,7 @@ enum {
 	SEEN_AUTH = 32,
 	SEEN_REQUIRETLS = 64,
 	SEEN_BY = 128,
+	SEEN_PRIORITY = 256,
 };
 
 static bool take_envid(struct envelope *e, const char *value)
@@ -83,6 +85,9 @@ static enum response take(const struct session *s, struct reception *t, const st
 		good = param_once(seen, SEEN_REQUIRETLS) && !p->value;
 	else if (param_is(p, "BY") && policy_may_defer(s))
 		good = param_once(seen, SEEN_BY) && take_by(t->envelope, p->value);
+	else if (param_is(p, "MT-PRIORITY") && policy_may_defer(s))
+		good = param_once(seen, SEEN_PRIORITY) &&
+		       param_priority(p->value, &t->envelope->priority);
 	else if (param_is(p, "AUTH") && s->service->listener->auth)
 		good = param_once(seen, SEEN_AUTH) && good_auth(p->value);
 	else

@@ -57,6 +57,7 @@ static void put_head(struct buf *b, const struct envelope *e, const struct conte
 	put_le(p + 52, generation, 4);
 	put_le(p + 56, e->sum, 4);
 	p[60] = e->by & BY;
+	p[61] = (uint8_t)e->priority;
 	buf_commit(b, PAYLOAD_ENVELOPE_HEAD);
 }
 
@@ -232,6 +233,9 @@ static struct envelope *get_head(uint64_t id, const uint8_t *p)
 	e->summed = p[0] & SUMMED;
 	e->sum = e->summed ? (uint32_t)get_le(p + 56, 4) : 0;
 	e->by = p[60] & BY;
+	int8_t priority = (int8_t)p[61];
+	bool known = priority >= -ENVELOPE_PRIORITY_MAX && priority <= ENVELOPE_PRIORITY_MAX;
+	e->priority = known ? priority : 0;
 	return e;
 }
 

@@ -195,6 +195,8 @@ void queue_print_json(struct buf *to, const struct spool_row *row)
 	put_time_json(to, e->due_ms);
 	if (e->tls != ENVELOPE_TLS_USUAL)
 		buf_printf(to, ",\"tls\":\"%s\"", tls_wish(e));
+	if (e->priority != 0)
+		buf_printf(to, ",\"priority\":%d", e->priority);
 	if (e->by) {
 		buf_printf(to, ",\"by_mode\":\"%s\",\"by\":", by_mode(e));
 		put_time_json(to, e->by_ms);
@@ -278,6 +280,8 @@ void queue_print_envelope(struct buf *to, const struct spool_row *row, int64_t n
 	put_named(to, "envid:", e->envid);
 	if (e->tls != ENVELOPE_TLS_USUAL)
 		buf_printf(to, "tls:     %s\n", tls_wish(e));
+	if (e->priority != 0)
+		buf_printf(to, "priority: %d\n", e->priority);
 	if (e->by) {
 		buf_puts(to, "by:      ");
 		moment_put_due(to, e->by_ms, now_ms, false);

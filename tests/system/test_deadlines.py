@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: ISC
-"""Mail that is to be delivered by a time (RFC 2852)."""
+"""Mail that is to be delivered by a time (RFC 2852), or before other mail (RFC 6710)."""
 
 import json
 
@@ -130,3 +130,24 @@ def test_mail_to_nowhere_is_returned_in_time_though_its_site_is_dead(lab):
     relay = lab.relay(config)
     _send(relay, "BY=2;R")
     assert relay.wait_event("bounced", to="to@dest.test")["dsn"] == "5.4.7"
+
+
+def test_a_priority_is_kept_through_a_restart_and_passed_on(lab):
+    sink, relay = _relay(lab, extensions=EVERYTHING + ("MT-PRIORITY MIXER",))
+    assert relay.command("dest", "suspend", "dest.test").returncode == 0
+    for priority in (0, -4, 9, 3):
+        _send(relay, f"MT-PRIORITY={priority}")
+    relay.wait_event("deferred", count=4)
+    told = sorted(json.loads(line).get("priority", 0) for line in relay.command("queue", "list", "--json").stdout.splitlines())
+    assert told == [-4, 0, 3, 9]
+    relay.kill()
+    relay.start()
+    assert relay.command("dest", "resume", "dest.test").returncode == 0
+    messages = sink.wait_messages(4)
+    assert sorted(int(one.sender_params.get("MT-PRIORITY", 0)) for one in messages) == [-4, 0, 3, 9]
+
+
+def test_a_priority_is_not_given_to_a_host_that_does_not_announce_it(lab):
+    sink, relay = _relay(lab)
+    _send(relay, "MT-PRIORITY=5")
+    assert "MT-PRIORITY" not in sink.wait_messages(1)[0].sender_params

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* What a section "flow" says beside weight and share: rate, lifetime, transport. */
+/* What a section "flow" says beside weight and share: rate, lifetime, transport; and priorities within a flow. */
 #include "tests/unit/qmgr/world.h"
 
 #include "qmgr/dest/ladder.h"
@@ -248,6 +248,77 @@ static void whatever_happens_nothing_is_lost_of_the_order(void **state)
 	assert_int_equal(q->sched.nactive, 0);
 }
 
+/* --- priority */
+
+static void send_with(uint64_t id, const char *sender, int8_t priority, int nrcpt)
+{
+	struct envelope *e = mail(id, sender, "x@dest.test");
+	e->priority = priority;
+	for (int i = 1; i < nrcpt; i++) {
+		char to[40];
+		snprintf(to, sizeof to, "x%d@dest.test", i);
+		envelope_add(e, to);
+	}
+	arrive(e);
+	answer_all();
+	make_all_ready();
+}
+
+static void who_is_served(const uint64_t *ids, int n)
+{
+	for (int i = 0; i < n; i++) {
+		assert_int_equal(given.n, 1);
+		assert_int_equal(given_at(0)->id, ids[i]);
+		answer_what_is_given();
+	}
+}
+
+static void a_higher_priority_goes_first_and_age_decides_among_equals(void **state)
+{
+	(void)state;
+	begin(ONE_EACH);
+	static const int8_t priority[] = {0, 0, -4, 0, 4, 9, 4, 0, -9};
+	for (uint64_t id = 1; id <= 9; id++)
+		send_with(id, "x@a.test", priority[id - 1], 1);
+	who_is_served((uint64_t[]){1, 6, 5, 7, 2, 4, 8, 3, 9}, 9);
+	destdb_check(&q->db);
+}
+
+static void a_priority_is_nothing_to_another_flow(void **state)
+{
+	(void)state;
+	begin(ONE_EACH);
+	send_with(1, "x@a.test", 9, 1);
+	for (uint64_t id = 2; id <= 4; id++)
+		send_with(id, "x@a.test", 9, 1);
+	for (uint64_t id = 5; id <= 7; id++)
+		send_with(id, "x@b.test", -9, 1);
+	who_is_served((uint64_t[]){1, 2, 5, 3, 6, 4, 7}, 7);
+}
+
+static void nobody_slips_past_a_higher_priority(void **state)
+{
+	(void)state;
+	begin("transport smtp { destination_concurrency_limit = 1 destination_recipient_limit = 1 "
+	      "connection_max_age = 0 connection_max_messages = 0 connection_idle_timeout = 1h }");
+	send_with(1, "x@a.test", 3, 60);
+	send_with(2, "x@a.test", 0, 1);
+	for (int i = 0; i < 60; i++) {
+		assert_int_equal(given_at(0)->id, 1);
+		answer_what_is_given();
+	}
+	assert_int_equal(given_at(0)->id, 2);
+	answer_what_is_given();
+	send_with(3, "x@a.test", 3, 60);
+	send_with(4, "x@a.test", 3, 1);
+	int before = 0;
+	for (; given_at(0)->id == 3; before++)
+		answer_what_is_given();
+	assert_in_range(before, 1, 59); /* among equals it does */
+	while (given.n > 0)
+		answer_what_is_given();
+}
+
 /* --- lifetime */
 
 static const char *first_dsn(struct spool_store *s)
@@ -414,6 +485,9 @@ int main(void)
 		TEST(a_reload_changes_the_rate_at_once),
 		TEST(a_high_rate_is_kept_in_the_mean),
 		TEST(whatever_happens_nothing_is_lost_of_the_order),
+		TEST(a_higher_priority_goes_first_and_age_decides_among_equals),
+		TEST(a_priority_is_nothing_to_another_flow),
+		TEST(nobody_slips_past_a_higher_priority),
 		TEST(mail_that_waits_for_its_turn_ends_in_time),
 		TEST(what_is_past_it_is_not_tried),
 		TEST(what_is_under_way_is_not_cut_off),

@@ -4,6 +4,8 @@
 #include "base/envelope.h"
 #include "smtpd/param.h"
 
+#include <stdio.h>
+
 #include <string.h>
 
 static struct param p;
@@ -97,6 +99,21 @@ static void a_time_to_deliver_by_is_written_one_way(void **state)
 		assert_false(param_by(bad[i], &seconds, &by));
 }
 
+static void a_priority_is_one_digit(void **state)
+{
+	(void)state;
+	static const char *const bad[] = {"", "-", "+1", "-0", "01", "10", "-10", "a", "1.", " 1"};
+	int8_t priority;
+	for (int i = -9; i <= 9; i++) {
+		char text[4];
+		snprintf(text, sizeof text, "%d", i);
+		assert_true(param_priority(text, &priority) && priority == i);
+	}
+	assert_false(param_priority(NULL, &priority));
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+		assert_false(param_priority(bad[i], &priority));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -104,6 +121,7 @@ int main(void)
 		cmocka_unit_test(what_is_no_parameter_ends_the_line),
 		cmocka_unit_test(a_parameter_may_come_once),
 		cmocka_unit_test(numbers_are_digits_that_fit),
+		cmocka_unit_test(a_priority_is_one_digit),
 		cmocka_unit_test(a_time_to_deliver_by_is_written_one_way),
 	};
 	return RUN(tests);

@@ -27,6 +27,7 @@ static struct envelope *full_envelope(uint32_t nrcpt)
 	e->tls = ENVELOPE_TLS_REQUIRED;
 	e->archive = true;
 	e->by = ENVELOPE_BY_RETURN | ENVELOPE_BY_TRACE;
+	e->priority = -9;
 	e->by_ms = INT64_C(1700000600789);
 	e->sum = 0xfedcba98;
 	struct verdict *v = NULL;
@@ -97,6 +98,7 @@ static void same_envelope(const struct envelope *a, const struct envelope *b)
 	assert_int_equal(a->tls, b->tls);
 	assert_int_equal(a->archive, b->archive);
 	assert_int_equal(a->by, b->by);
+	assert_int_equal(a->priority, b->priority);
 	assert_int_equal(a->by_ms, b->by_ms);
 	assert_int_equal(a->sum, b->sum);
 	assert_int_equal(a->nrcpt, b->nrcpt);
