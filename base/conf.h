@@ -182,6 +182,7 @@ struct conf_flow {
 	int line;
 	CONF_FLOW(CONF_MEMBER)
 	struct conf_uses uses; /* sources, found */
+	const struct conf_transport *by; /* the transport of that name; or NULL */
 };
 
 struct conf_queue {

@@ -501,6 +501,17 @@ static void check_events(struct check *c)
 			      e->only.item[i]);
 }
 
+static void check_flow(struct check *c, struct conf_flow *w)
+{
+	const struct conf *f = c->conf;
+	for (int i = 0; *w->transport && i < f->ntransport; i++)
+		if (strcmp(f->transport[i].title, w->transport) == 0)
+			w->by = &f->transport[i];
+	if (*w->transport && !w->by)
+		FAULT(c, &w->transport, -1, w->line, "flow \"%s\": there is no transport \"%s\"",
+		      w->title, w->transport);
+}
+
 void conf_check(struct conf *f, const struct conf_lines *lines, struct conf_faults *faults)
 {
 	struct check c = {f, lines, faults};
@@ -513,6 +524,8 @@ void conf_check(struct conf *f, const struct conf_lines *lines, struct conf_faul
 		check_route(&c, &f->route[i]);
 	for (int i = 0; i < f->nlimit; i++)
 		check_limit(&c, &f->limit[i]);
+	for (int i = 0; i < f->nflow; i++)
+		check_flow(&c, &f->flow[i]);
 	check_queue(&c);
 	check_dns(&c);
 	check_verify(&c);

@@ -92,6 +92,8 @@
 	  "Tables of flows: login:NAME, an address or domain of the sender, a .parent, *, <> or a network of clients, and the name of the flow.") \
 	P(list, sender_logins, "{}", 0, 0, RELOAD, "",                                             \
 	  "Tables of senders and the logins that may use them, with commas; * is every login. A client that has logged in may then use no other sender, except the null sender.") \
+	P(list, limits, "{}", 0, 0, RELOAD, "",                                                    \
+	  "Tables of logins and how much each may send: messages in a time, and recipients, as 500/h 2000/h. It holds instead of what the section limit \"login\" says. Its action is that of this section, or defer where there is none.") \
 	P(choice, sender_mismatch, "reject", 0, 0, RELOAD, "reject|rewrite|allow",                 \
 	  "What to do with another sender in MAIL: refuse it with 553 5.7.1, replace it by the address of the login (with hostname if it has no domain), or allow it.") \
 	P(choice, sender_header, "allow", 0, 0, RELOAD, "allow|reject",                            \
@@ -344,7 +346,13 @@
 	P(number, weight, "1", 1, 1000, RELOAD, "",                                                \
 	  "Where flows wait for the same destination, or for connections of a transport, each gets as much of these as its weight is of the sum of theirs.") \
 	P(percent, share, "90%", 1, 100, RELOAD, "",                                                 \
-	  "The part of message_active_limit that its messages may come to: none is taken up while it has more for each free place than this leaves to others, so that there is room for the next sender.")
+	  "The part of message_active_limit that its messages may come to: none is taken up while it has more for each free place than this leaves to others, so that there is room for the next sender.") \
+	P(rate, rate, "", 0, 0, RELOAD, "",                                                        \
+	  "Most deliveries in a time, to all destinations together, evenly spaced. Other flows do not wait for it. Each node counts for itself.") \
+	P(duration, lifetime, "0s", 0, DAYS(100), RELOAD, "",                                      \
+	  "A message this old is returned to its sender, and not tried any more, even if maximal_queue_lifetime is longer. 0: only that counts. A shorter one holds for mail that waits for its next attempt from then on.") \
+	P(text, transport, "", 0, 64, RELOAD, "",                                                  \
+	  "The transport that carries its mail, where the route leads to the transport smtp, whether it says so or not; the relay of the route stays. A provider does not change it. Empty: the transport stays as it is.")
 
 #define CONF_DKIM(P)                                                                               \
 	P(text, selector, "", 0, 63, RELOAD, "",                                                   \

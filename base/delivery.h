@@ -122,7 +122,7 @@ struct connection_ready {
 	int64_t messages_most; /* it may be given in all: as set, announced or known; 0: no limit */
 	bool tls_broken;       /* it was wished for, and failed */
 	struct verdict *choked; /* as in struct connection_open */
-	bool tls, pipelining, chunking, dsn, eightbit, smtputf8;
+	bool tls, pipelining, chunking, dsn, eightbit, smtputf8, deliverby;
 };
 
 struct connection_close {
@@ -149,6 +149,9 @@ struct delivery {
 	uint8_t ret, body;
 	bool smtputf8;
 	bool requiretls;
+	uint8_t by;	   /* enum envelope_by */
+	int8_t priority;   /* of RFC 6710 */
+	int64_t by_ms;	   /* wall clock */
 	bool verification; /* MAIL, RCPT and RSET only: the verdicts are what was said to RCPT */
 	bool ahead; /* where the host takes chunks, content may go before the envelope is answered */
 	struct content *content; /* a reference */

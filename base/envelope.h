@@ -32,6 +32,14 @@ enum envelope_tls {
 	ENVELOPE_TLS_WAIVED,   /* TLS-Required: No: whatever the recipient's domain demands */
 };
 
+/* When it is to be delivered, RFC 2852. The numbers are kept on disk. */
+enum envelope_by {			   /* bits */
+		   ENVELOPE_BY_NOTIFY = 1, /* else its sender is told of the delay */
+		   ENVELOPE_BY_RETURN = 2, /* else it is returned */
+		   ENVELOPE_BY_TRACE = 4,  /* and its sender is told where it has gone */
+		   ENVELOPE_BY_TOLD = 8,   /* has been told of the delay */
+};
+
 enum body_type { BODY_7BIT, BODY_8BITMIME, BODY_BINARYMIME };
 
 struct recipient {
@@ -53,6 +61,7 @@ struct history {
 };
 
 enum { RECIPIENT_DOUBTS_MAX = 31 };
+enum { ENVELOPE_PRIORITY_MAX = 9 };
 enum { ENVELOPE_HISTORY_MAX = 16, ENVELOPE_HISTORY_FIRST = 4, ENVELOPE_HISTORY_ROUND = 4 };
 
 struct envelope {
@@ -67,6 +76,9 @@ struct envelope {
 	uint8_t ret;	    /* enum dsn_ret */
 	uint8_t body;	    /* enum body_type */
 	uint8_t tls;	    /* enum envelope_tls */
+	uint8_t by;	    /* enum envelope_by; 0: at any time */
+	int8_t priority;    /* among its flow's mail, RFC 6710: -ENVELOPE_PRIORITY_MAX to that */
+	int64_t by_ms;	    /* wall clock: until then */
 	bool smtputf8;
 	bool warned;	 /* the sender has been told of the delay */
 	bool held;	 /* stays until the operator releases it */

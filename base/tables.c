@@ -7,6 +7,7 @@
 #include "base/credential.h"
 #include "base/mailaddr.h"
 #include "base/envelope.h"
+#include "base/limit_value.h"
 #include "base/mem.h"
 #include "base/netlist.h"
 #include "base/name_key.h"
@@ -220,6 +221,21 @@ static const char *check_flow(const void *context, const char *key, const char *
 	return value;
 }
 
+static const char *check_limit(const void *context, const char *key, const char *value,
+			       struct buf *why)
+{
+	struct limit_value v;
+	char login[USERS_LOGIN_MAX + 1];
+	(void)context;
+	if (!users_login(key, login, why))
+		return key;
+	if (strcmp(key, login) != 0) {
+		buf_printf(why, "this login is to be written %s", login);
+		return key;
+	}
+	return limit_value_parse(value, &v, why);
+}
+
 static const char *check_certificate(const void *context, const char *key, const char *value,
 				     struct buf *why)
 {
@@ -255,6 +271,7 @@ static const struct table_form forms[] = {
 			  .check = good,                                                           \
 			  .bare = TABLE_##role == TABLE_RECIPIENTS,                                \
 			  .verbatim = TABLE_##role == TABLE_USERS ||                               \
+				      TABLE_##role == TABLE_LIMITS ||                              \
 				      TABLE_##role == TABLE_CLIENT_CERTIFICATES},
 	TABLES(T)
 #undef T

@@ -34,6 +34,7 @@
 	T(CREDENTIALS, credentials, false, "NEXT-HOP [SENDER] LOGIN SECRET", check_credential)     \
 	T(SENDER_LOGINS, sender_logins, false, "address logins", check_logins)                     \
 	T(FLOWS, flows, false, "login:NAME, address or network and flow", check_flow)              \
+	T(LIMITS, limits, false, "login messages/time recipients/time", check_limit)               \
 	T(CLIENT_CERTIFICATES, client_certificates, false, "fingerprint login", check_certificate) \
 	T(RECIPIENTS, recipients, false, "address", check_recipient)                               \
 	T(USERS, auth.users, false, "login HASH", check_user)

@@ -158,6 +158,8 @@ static void write_status(const struct report *r, struct buf *to)
 	report_envid(to, e->envid);
 	buf_printf(to, "Reporting-MTA: dns; %s\r\n", r->hostname);
 	buf_printf(to, "Arrival-Date: %s\r\n", report_date(e->arrived_ms, date));
+	if (e->by)
+		buf_printf(to, "Deliver-By-Date: %s\r\n", report_date(e->by_ms, date));
 	for (uint32_t i = 0; i < e->nrcpt; i++)
 		if (r->owed[i])
 			write_recipient(r, to, i);

@@ -115,7 +115,8 @@ void delivered_take(struct conn *c, struct entry *e, struct delivery *d)
 	struct outcome_context context = {.site = c->site,
 					  .transport = c->site->queue.transport,
 					  .delivery = d,
-					  .dsn_passed_on = c->dsn};
+					  .dsn_passed_on = c->dsn,
+					  .by_passed_on = c->deliverby};
 	struct spool_delivered *note = new_record(m, 2 * d->nrcpt);
 	uint32_t left = 0;
 	bool doubt = false;

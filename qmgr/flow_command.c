@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: ISC */
 #include "qmgr/flow_command.h"
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "qmgr/dest/suspend.h"
 #include "qmgr/flow_mail.h"
 #include "qmgr/sched/claim.h"
+#include "qmgr/sched/flow_rate.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -24,19 +26,31 @@ static struct flow *flow_find(const struct qmgr *q, const char *name)
 	return f;
 }
 
+static int64_t wall_due_ms(const struct qmgr *q, const struct flow *f)
+{
+	int64_t due_ms = flow_rate_due_ms(f);
+	return due_ms ? clock_wall_ms() + due_ms - scheduler_now_ms(&q->sched) : 0;
+}
+
 static void add_row(const struct qmgr *q, struct flow_command *c, const char *name)
 {
 	const struct flow *f = flow_find(q, name);
 	const struct flow_tally *t = flow_tallies_find(&q->tallies, name);
+	const struct conf_flow *settings = conf_flow_find(q->sched.conf, name);
 	c->row = mem_realloc(c->row, ((size_t)c->nrow + 1) * sizeof *c->row);
 	struct flow_row *row = &c->row[c->nrow++];
 	*row = (struct flow_row){.name = mem_strdup(name),
 				 .suspended = suspend_covers_flow(&q->db, name),
 				 .until_ms = suspend_flow_until_ms(&q->db, name),
-				 .weight = conf_flow_find(q->sched.conf, name)->weight};
+				 .weight = settings->weight,
+				 .rate = settings->rate,
+				 .lifetime = settings->lifetime,
+				 .transport =
+					 settings->by ? mem_strdup(settings->transport) : NULL};
 	if (f) {
 		row->messages = f->nwork;
 		row->sending = under_way(f);
+		row->due_ms = wall_due_ms(q, f);
 	}
 	if (t) {
 		row->sent = t->n[VERDICT_SENT];
@@ -138,8 +152,10 @@ void flow_command_free(struct flow_command **cp)
 	struct flow_command *c = *cp;
 	if (!c)
 		return;
-	for (int i = 0; i < c->nrow; i++)
+	for (int i = 0; i < c->nrow; i++) {
 		free(c->row[i].name);
+		free(c->row[i].transport);
+	}
 	free(c->row);
 	free(c->name);
 	free(c);

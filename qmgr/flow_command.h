@@ -9,6 +9,7 @@
 #ifndef QMGR_FLOW_COMMAND_H
 #define QMGR_FLOW_COMMAND_H
 
+#include "base/conf.h"
 #include "base/loop.h"
 
 #include <stdbool.h>
@@ -23,6 +24,10 @@ struct flow_row {
 	bool suspended;
 	int64_t until_ms; /* wall clock: that ends by itself; 0: not */
 	int64_t weight;
+	struct conf_rate rate;
+	int64_t lifetime;  /* 0: none of its own */
+	char *transport;   /* or NULL */
+	int64_t due_ms;	   /* wall clock: beyond its rate until then; 0: not */
 	int64_t messages;  /* being worked on */
 	int64_t oldest_ms; /* wall clock: when the oldest of these came; 0: none */
 	int64_t sending;   /* entries on connections, and connections being opened for some */

@@ -6,6 +6,7 @@
 #include "qmgr/dest/site.h"
 #include "qmgr/dest/suspend.h"
 #include "qmgr/reader.h"
+#include "qmgr/retry.h"
 #include "qmgr/router.h"
 #include "qmgr/sched/flow.h"
 #include "qmgr/sched/job.h"
@@ -42,12 +43,43 @@ struct message *message_pseudo(struct qmgr *q, struct envelope *e, struct verify
 	return m;
 }
 
+/* It is in memory for as long as it waits for its turn: that may be longer than it has. */
+static void end_now(void *owner)
+{
+	struct message *m = owner;
+	struct qmgr *q = m->qmgr;
+	if (m->work.cancelled)
+		return;
+	m->interrupted = true;
+	message_cancel(q, m->work.id, true);
+	q->db.thread.settle(q->db.thread.context);
+}
+
+static void set_end(struct message *m)
+{
+	const struct retry_terms terms = retry_terms_of(m->qmgr->sched.conf, m->work.envelope);
+	int64_t end_ms = retry_end_ms(&terms, m->work.envelope), now_ms = clock_wall_ms();
+	int64_t tell_ms = retry_tell_ms(m->work.envelope);
+	end_ms = tell_ms < end_ms && tell_ms > now_ms ? tell_ms : end_ms;
+	timer_stop(&m->qmgr->sched.loop->timers, &m->end);
+	if (end_ms < INT64_MAX)
+		loop_timer_in(m->qmgr->sched.loop, &m->end, end_ms > now_ms ? end_ms - now_ms : 0);
+}
+
+void message_set_ends(struct qmgr *q)
+{
+	for (struct message *m = q->messages; m; m = m->hh.next)
+		set_end(m);
+}
+
 void message_arrived(struct qmgr *q, struct spool_arrival *a)
 {
 	struct message *m = message_new(q, a);
 	m->urgent = a->urgent;
 	m->stopped = suspend_covers_flow(&q->db, m->work.flow->name);
 	free(a);
+	timer_init(&m->end, end_now, m);
+	set_end(m);
 	reader_begin(m);
 	message_check(q, m);
 }
@@ -55,6 +87,7 @@ void message_arrived(struct qmgr *q, struct spool_arrival *a)
 void message_free(struct qmgr *q, struct message *m)
 {
 	assert(m->lookups == 0);
+	timer_stop(&q->sched.loop->timers, &m->end);
 	message_leave_site(m, false);
 	reader_drop(m);
 	list_remove(&m->in_reports);

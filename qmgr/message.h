@@ -33,6 +33,8 @@ struct message {
 	struct site *site; /* whose mail it will be in the queue, or NULL */
 	bool untried;	   /* some of it could not be tried, for want of a host */
 	bool put_off;	   /* some of it was, and deferred for its own sake */
+	struct timer end; /* an end of its own comes (retry_ended()), or its sender is to be told */
+	bool interrupted; /* for that */
 
 	struct verifying *verifying; /* a pseudo-message: verifier.h; or NULL */
 
@@ -69,6 +71,9 @@ struct message *message_pseudo(struct qmgr *, struct envelope *, struct verifyin
 
 void message_cancel(struct qmgr *, uint64_t id, bool keep);
 /* Let go of it as soon as nothing of it is under way; for good, or back to the queue. */
+void message_set_ends(struct qmgr *);
+/* The configuration is another: so are the times at which messages end. */
+
 void message_moved(struct qmgr *, struct spool_moved *); /* frees the note */
 void message_reported(struct qmgr *, struct spool_store *);
 /* The answer of the spool to a report. */

@@ -101,6 +101,15 @@ static void owe(struct message *m, uint32_t recipient, enum report_kind kind)
 		m->owed[recipient] = (uint8_t)(kind + 1);
 }
 
+/* RFC 2852: where each host that it has passed is to be told, and where the next one does not know of its time. */
+static bool by_is_told(const struct message *m, const struct recipient *r,
+		       const struct outcome_context *context)
+{
+	const struct envelope *e = m->work.envelope;
+	bool lost = (e->by & ENVELOPE_BY_NOTIFY) && !context->by_passed_on;
+	return e->sender[0] && !(r->notify & NOTIFY_NEVER) && (lost || (e->by & ENVELOPE_BY_TRACE));
+}
+
 /* A copy for an archive is tried again whatever is said of it, until the operator wants it no more. NULL:
  * the verdict is good as it is. */
 static struct verdict *never_given_up(const struct envelope *e, const struct verdict *v)
@@ -161,6 +170,8 @@ void outcome_apply(struct message *m, uint32_t recipient, struct verdict *v,
 		r->done = true;
 		if (!context->dsn_passed_on)
 			owe(m, recipient, REPORT_RELAYED);
+		if (by_is_told(m, r, context))
+			m->owed[recipient] = REPORT_RELAYED + 1;
 	} else if (v->class == VERDICT_FAILED) {
 		owe(m, recipient, REPORT_FAILED);
 	}

@@ -15,6 +15,7 @@ struct outcome_context {
 	const struct transport *transport; /* or NULL */
 	const struct delivery *delivery;   /* or NULL: no transaction took place */
 	bool dsn_passed_on;		   /* the host takes part in RFC 3461 */
+	bool by_passed_on;		   /* and in RFC 2852 */
 	const struct verdict *cause; /* of a verdict of our own, the last attempt's; or NULL */
 	bool untried;		     /* its site is dead: no attempt was made, none is counted */
 };

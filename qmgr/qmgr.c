@@ -4,7 +4,7 @@
 #include "base/mem.h"
 #include "base/sharing.h"
 #include "qmgr/delivery_event.h"
-#include "qmgr/sched/flow.h"
+#include "qmgr/sched/flow_rate.h"
 #include "qmgr/dest/conn.h"
 #include "qmgr/dest/destdb_text.h"
 #include "qmgr/dest/pooling.h"
@@ -51,6 +51,8 @@ static void reconfigure(struct qmgr *q, struct conf *conf)
 	q->routes = route_table_new(conf);
 	transports_configure(&q->sched, conf);
 	flows_configure(&q->sched);
+	flow_rates_configure(&q->sched);
+	message_set_ends(q);
 	provider_configure(&q->db);
 	source_configure(&q->db);
 	/* Routes may lead elsewhere now: every next hop is asked for anew, under its new key. */

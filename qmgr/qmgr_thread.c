@@ -102,12 +102,18 @@ static void settle(void *context)
 	qmgr_thread_settle(context);
 }
 
+static void settle_for_scheduler(struct scheduler *sched)
+{
+	qmgr_thread_settle((struct qmgr *)((char *)sched - offsetof(struct qmgr, sched)));
+}
+
 static bool work_is_overdue(const struct work *w)
 {
-	const struct conf_queue *limits = &message_of_work(w)->qmgr->sched.conf->queue;
+	const struct conf *conf = message_of_work(w)->qmgr->sched.conf;
+	const struct retry_terms terms = retry_terms_of(conf, w->envelope);
 	int64_t now_ms = clock_wall_ms();
-	return retry_expired(limits, w->envelope, now_ms) ||
-	       retry_warning_due(limits, w->envelope, now_ms);
+	return retry_expired(&terms, w->envelope, now_ms) ||
+	       retry_warning_due(&terms, w->envelope, now_ms);
 }
 
 static void check(struct work *w)
@@ -133,7 +139,7 @@ void qmgr_thread_init(struct qmgr *q, struct conf *conf, struct loop *loop)
 					     .may_move = router_may_move,
 					     .resumed = resumed,
 					     .context = q};
-	scheduler_init(&q->sched, conf, loop, reader_refill);
+	scheduler_init(&q->sched, conf, loop, reader_refill, settle_for_scheduler);
 	destdb_init(&q->db, &q->sched, &thread);
 	list_init(&q->to_route);
 	list_init(&q->starved);

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: ISC */
 #include "qmgr/reader.h"
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "qmgr/message.h"
 #include "qmgr/outcome.h"
 #include "qmgr/reading_order.h"
+#include "qmgr/retry.h"
 #include "qmgr/router.h"
 #include "qmgr/sched/pool.h"
 #include "qmgr/sched/shelf.h"
@@ -127,7 +129,9 @@ void reader_begin(struct message *m)
 {
 	const struct envelope *e = m->work.envelope;
 	const struct conf_queue *limits = &m->qmgr->sched.conf->queue;
-	bool shut = e->returned || m->stopped;
+	const struct retry_terms terms = retry_terms_of(m->qmgr->sched.conf, e);
+	bool shut = e->returned || m->stopped ||
+		    retry_ended(&terms, e, clock_wall_ms()) != RETRY_GOES_ON;
 	m->work.rcpt_limit = limits->message_recipient_minimum;
 	for (uint32_t i = 0; i < e->nrcpt; i++) {
 		if (is_open(&e->rcpt[i]))

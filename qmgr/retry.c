@@ -1,9 +1,46 @@
 /* SPDX-License-Identifier: ISC */
 #include "qmgr/retry.h"
 
-static int64_t lifetime_ms(const struct conf_queue *q, const struct envelope *e)
+struct retry_terms retry_terms_of(const struct conf *c, const struct envelope *e)
 {
-	return e->sender[0] ? q->maximal_queue_lifetime : q->bounce_queue_lifetime;
+	const struct conf_flow *flow = conf_flow_find(c, envelope_flow(e));
+	return (struct retry_terms){&c->queue, e->archive ? 0 : flow->lifetime};
+}
+
+static int64_t queue_end_ms(const struct retry_terms *t, const struct envelope *e)
+{
+	return e->arrived_ms +
+	       (e->sender[0] ? t->queue->maximal_queue_lifetime : t->queue->bounce_queue_lifetime);
+}
+
+static int64_t lifetime_end_ms(const struct retry_terms *t, const struct envelope *e)
+{
+	return t->lifetime > 0 ? e->arrived_ms + t->lifetime : INT64_MAX;
+}
+
+static int64_t by_end_ms(const struct envelope *e)
+{
+	return e->by & ENVELOPE_BY_RETURN ? e->by_ms : INT64_MAX;
+}
+
+int64_t retry_end_ms(const struct retry_terms *t, const struct envelope *e)
+{
+	int64_t lifetime_ms = lifetime_end_ms(t, e), by_ms = by_end_ms(e);
+	return lifetime_ms < by_ms ? lifetime_ms : by_ms;
+}
+
+enum retry_end retry_ended(const struct retry_terms *t, const struct envelope *e, int64_t now_ms)
+{
+	if (now_ms < retry_end_ms(t, e))
+		return RETRY_GOES_ON;
+	return by_end_ms(e) <= lifetime_end_ms(t, e) ? RETRY_BY : RETRY_LIFETIME;
+}
+
+int64_t retry_tell_ms(const struct envelope *e)
+{
+	return e->by & ENVELOPE_BY_NOTIFY && !(e->by & ENVELOPE_BY_TOLD) && e->sender[0]
+		       ? e->by_ms
+		       : INT64_MAX;
 }
 
 /* Bring due forward to `at`, unless that has passed. */
@@ -12,9 +49,10 @@ static int64_t not_after(int64_t due_ms, int64_t at_ms, int64_t now_ms)
 	return at_ms > now_ms && at_ms < due_ms ? at_ms : due_ms;
 }
 
-int64_t retry_due_ms(const struct conf_queue *q, const struct envelope *e, int64_t now_ms,
+int64_t retry_due_ms(const struct retry_terms *t, const struct envelope *e, int64_t now_ms,
 		     double chance)
 {
+	const struct conf_queue *q = t->queue;
 	/* A clock that went back makes an age negative; it counts as young. */
 	int64_t delay = now_ms - e->arrived_ms;
 	if (delay < q->minimal_backoff_time)
@@ -25,19 +63,23 @@ int64_t retry_due_ms(const struct conf_queue *q, const struct envelope *e, int64
 	if (delay < 1)
 		delay = 1;
 
-	int64_t due_ms = not_after(now_ms + delay, e->arrived_ms + lifetime_ms(q, e), now_ms);
+	int64_t due_ms = not_after(now_ms + delay, queue_end_ms(t, e), now_ms);
+	due_ms = not_after(due_ms, retry_end_ms(t, e), now_ms);
+	if (retry_tell_ms(e) < INT64_MAX)
+		due_ms = not_after(due_ms, retry_tell_ms(e), now_ms);
 	if (q->delay_warning_time > 0 && !e->warned)
 		due_ms = not_after(due_ms, e->arrived_ms + q->delay_warning_time, now_ms);
 	return due_ms;
 }
 
-bool retry_expired(const struct conf_queue *q, const struct envelope *e, int64_t now_ms)
+bool retry_expired(const struct retry_terms *t, const struct envelope *e, int64_t now_ms)
 {
-	return now_ms - e->arrived_ms >= lifetime_ms(q, e);
+	return now_ms >= queue_end_ms(t, e);
 }
 
-bool retry_warning_due(const struct conf_queue *q, const struct envelope *e, int64_t now_ms)
+bool retry_warning_due(const struct retry_terms *t, const struct envelope *e, int64_t now_ms)
 {
-	return q->delay_warning_time > 0 && !e->warned && e->sender[0] &&
-	       now_ms - e->arrived_ms >= q->delay_warning_time;
+	bool aged = t->queue->delay_warning_time > 0 && !e->warned && e->sender[0] &&
+		    now_ms - e->arrived_ms >= t->queue->delay_warning_time;
+	return aged || now_ms >= retry_tell_ms(e);
 }

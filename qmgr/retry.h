@@ -18,12 +18,31 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-int64_t retry_due_ms(const struct conf_queue *, const struct envelope *, int64_t now_ms,
+struct retry_terms {
+	const struct conf_queue *queue;
+	int64_t lifetime; /* of its flow; 0: none of its own */
+};
+
+struct retry_terms retry_terms_of(const struct conf *, const struct envelope *);
+/* What holds for this message. Copies for an archive have no other end than the queue's. */
+
+int64_t retry_due_ms(const struct retry_terms *, const struct envelope *, int64_t now_ms,
 		     double chance);
 /* Wall clock. chance: 0 <= chance < 1. Never later than what is due to the sender: the warning of a
  * delay, or the end of the message's lifetime. */
 
-bool retry_expired(const struct conf_queue *, const struct envelope *, int64_t now_ms);
-bool retry_warning_due(const struct conf_queue *, const struct envelope *, int64_t now_ms);
+bool retry_expired(const struct retry_terms *, const struct envelope *, int64_t now_ms);
+bool retry_warning_due(const struct retry_terms *, const struct envelope *, int64_t now_ms);
+
+enum retry_end { RETRY_GOES_ON, RETRY_LIFETIME, RETRY_BY };
+
+enum retry_end retry_ended(const struct retry_terms *, const struct envelope *, int64_t now_ms);
+/* Past an end after which nothing is tried any more, and which? At that of the queue it is once more. */
+
+int64_t retry_end_ms(const struct retry_terms *, const struct envelope *);
+/* Wall clock: the first such end; INT64_MAX: there is none. */
+
+int64_t retry_tell_ms(const struct envelope *);
+/* Wall clock: then its sender is to be told that it is late, for so it was asked; INT64_MAX: not. */
 
 #endif

@@ -77,9 +77,12 @@ static void finish_round(struct qmgr *q, struct message *m)
 		return;
 	}
 	e->rounds++;
-	e->due_ms = retry_due_ms(&q->sched.conf->queue, e, now_ms, scheduler_chance(&q->sched));
+	const struct retry_terms terms = retry_terms_of(q->sched.conf, e);
+	e->due_ms = retry_due_ms(&terms, e, now_ms, scheduler_chance(&q->sched));
 	if (m->stopped && !suspend_covers_flow(&q->db, m->work.flow->name))
 		e->due_ms = now_ms; /* it was resumed meanwhile */
+	if (m->interrupted)
+		e->due_ms = now_ms; /* only to tell its sender */
 	release(q, m, true);
 }
 
@@ -111,11 +114,11 @@ static void give_up(struct message *m, const char *dsn, const char *why)
 }
 
 /* A copy that an archive has not taken in all its time, which the operator has to see to. */
-static bool is_to_hold(const struct message *m, const struct conf_queue *limits, int64_t now_ms)
+static bool is_to_hold(const struct message *m, const struct retry_terms *terms, int64_t now_ms)
 {
 	const struct envelope *e = m->work.envelope;
 	return e->archive && !e->returned && envelope_open(e) > 0 &&
-	       retry_expired(limits, e, now_ms);
+	       retry_expired(terms, e, now_ms);
 }
 
 static void hold_copy(struct qmgr *q, struct message *m)
@@ -138,7 +141,10 @@ static void owe_warnings(struct message *m)
 		if (!r->done && !m->owed[i] && bounce_wants(r, REPORT_DELAYED))
 			m->owed[i] = REPORT_DELAYED + 1;
 	}
-	e->warned = true;
+	if (clock_wall_ms() >= retry_tell_ms(e))
+		e->by |= ENVELOPE_BY_TOLD;
+	else
+		e->warned = true;
 }
 
 /* A message to the postmaster about a bounce ends there. */
@@ -256,6 +262,14 @@ static void log_untold(const struct message *m)
 	}
 }
 
+static void forget_warning(struct envelope *e)
+{
+	if (e->by & ENVELOPE_BY_TOLD)
+		e->by &= (uint8_t)~ENVELOPE_BY_TOLD;
+	else
+		e->warned = false;
+}
+
 /* Nothing that a report was owed for is recorded: the next round comes to it again. */
 static void owe_again(struct qmgr *q, struct message *m, int64_t least_ms)
 {
@@ -263,8 +277,9 @@ static void owe_again(struct qmgr *q, struct message *m, int64_t least_ms)
 	int64_t now_ms = clock_wall_ms();
 	for (uint32_t i = 0; i < e->nrcpt; i++)
 		if (m->owed[i] == REPORT_DELAYED + 1)
-			e->warned = false;
-	e->due_ms = retry_due_ms(&q->sched.conf->queue, e, now_ms, scheduler_chance(&q->sched));
+			forget_warning(e);
+	const struct retry_terms terms = retry_terms_of(q->sched.conf, e);
+	e->due_ms = retry_due_ms(&terms, e, now_ms, scheduler_chance(&q->sched));
 	if (e->due_ms < now_ms + least_ms)
 		e->due_ms = now_ms + least_ms;
 	release(q, m, true);
@@ -319,8 +334,9 @@ static void report(struct qmgr *q, struct message *m, const char *to)
 
 void message_end_round(struct qmgr *q, struct message *m)
 {
-	const struct conf_queue *limits = &q->sched.conf->queue;
+	const struct retry_terms terms = retry_terms_of(q->sched.conf, m->work.envelope);
 	int64_t now_ms = clock_wall_ms();
+	enum retry_end end = retry_ended(&terms, m->work.envelope, now_ms);
 	if (m->work.cancelled && !m->kept) {
 		log_event(LOG_LEVEL_INFO, "done", "id", log_id(m->work.id), "age",
 			  log_seconds(now_ms - m->work.envelope->arrived_ms), "reason", "deleted",
@@ -328,7 +344,7 @@ void message_end_round(struct qmgr *q, struct message *m)
 		release(q, m, false);
 		return;
 	}
-	if (is_to_hold(m, limits, now_ms)) {
+	if (is_to_hold(m, &terms, now_ms)) {
 		hold_copy(q, m);
 		return;
 	}
@@ -336,9 +352,13 @@ void message_end_round(struct qmgr *q, struct message *m)
 		put_off(m);
 	if (m->work.envelope->returned)
 		give_up(m, "5.0.0", "returned by the postmaster");
-	else if (retry_expired(limits, m->work.envelope, now_ms))
+	else if (end == RETRY_BY)
+		give_up(m, "5.4.7", "not delivered by the time that its sender has set");
+	else if (end == RETRY_LIFETIME)
+		give_up(m, "5.4.7", "the lifetime of its flow has passed");
+	else if (retry_expired(&terms, m->work.envelope, now_ms))
 		give_up(m, "4.4.7", "delivery time expired");
-	else if (retry_warning_due(limits, m->work.envelope, now_ms))
+	else if (retry_warning_due(&terms, m->work.envelope, now_ms))
 		owe_warnings(m);
 
 	const char *to = report_to(q, m);

@@ -6,6 +6,7 @@
 #include "qmgr/dest/suspend.h"
 #include "qmgr/nexthop.h"
 #include "qmgr/outcome.h"
+#include "qmgr/sched/flow.h"
 #include "qmgr/sched/pool.h"
 #include "qmgr/sched/share.h"
 #include "qmgr/sched/shelf.h"
@@ -13,10 +14,19 @@
 #include <assert.h>
 #include <stdlib.h>
 
+/* Where it names no transport but the default one, that of the flow carries it, whatever a provider wants. */
 const struct route *router_route(struct message *m, uint32_t recipient)
 {
-	return route_find(m->qmgr->routes, m->work.envelope->sender,
-			  m->work.envelope->rcpt[recipient].address);
+	struct qmgr *q = m->qmgr;
+	const struct conf_transport *by = m->work.flow->settings->by;
+	const struct route *found = route_find(q->routes, m->work.envelope->sender,
+					       m->work.envelope->rcpt[recipient].address);
+	if (!by || found->by != &q->sched.conf->transport[0])
+		return found;
+	q->flow_route = *found;
+	q->flow_route.by = by;
+	q->flow_route.named = true;
+	return &q->flow_route;
 }
 
 struct job *router_job(struct message *m, const struct route *route)

@@ -9,6 +9,8 @@
 #include <string.h>
 #include <strings.h>
 
+enum { BY_DIGITS = 9 };
+
 static const struct {
 	const char *keyword;
 	size_t flag; /* offset in struct capability */
@@ -21,6 +23,8 @@ static const struct {
 	{"8BITMIME", offsetof(struct capability, eightbit)},
 	{"SMTPUTF8", offsetof(struct capability, smtputf8)},
 	{"REQUIRETLS", offsetof(struct capability, requiretls)},
+	{"DELIVERBY", offsetof(struct capability, deliverby)},
+	{"MT-PRIORITY", offsetof(struct capability, priority)},
 };
 
 /* SIZE may stand without a number; a number that is none takes the keyword with it. */
@@ -37,6 +41,15 @@ static void read_size(struct capability *c, const char *value)
 		return;
 	c->size = true;
 	c->size_max = n;
+}
+
+/* RFC 2852 2: one option, which is first if there are others. */
+static void read_deliverby(struct capability *c, const char *value)
+{
+	value += strspn(value, " ");
+	size_t digits = strspn(value, "0123456789");
+	if (digits > 0 && digits <= BY_DIGITS)
+		c->by_min = strtoll(value, NULL, 10);
 }
 
 static const struct {
@@ -76,6 +89,8 @@ static void read_line(struct capability *c, const char *line)
 		c->auth |= sasl_client_offered(line + 4);
 	if (len == 6 && strncasecmp(line, "LIMITS", 6) == 0)
 		read_limits(c, line + 6);
+	if (len == 9 && strncasecmp(line, "DELIVERBY", 9) == 0)
+		read_deliverby(c, line + 9);
 	if (len == 4 && strncasecmp(line, "SIZE", 4) == 0)
 		read_size(c, line + 4);
 	for (size_t i = 0; i < sizeof keywords / sizeof keywords[0]; i++) {

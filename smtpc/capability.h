@@ -3,8 +3,8 @@
  * OWNERSHIP  A plain value.
  * THREAD     Any; no I/O.
  * ERRORS     None: what can't be understood was not announced. The reply bounds lines and length.
- * SEE        RFC 5321 4.1.1.1; RFC 1870 (SIZE); RFC 3207, 2920, 3030, 3461, 6152, 6531,
- *            9422.
+ * SEE        RFC 5321 4.1.1.1; RFC 1870 (SIZE); RFC 3207, 2852, 2920, 3030, 3461, 6152, 6531,
+ *            6710, 9422.
  */
 #ifndef SMTPC_CAPABILITY_H
 #define SMTPC_CAPABILITY_H
@@ -15,7 +15,10 @@
 #include <stdint.h>
 
 struct capability {
-	bool starttls, pipelining, chunking, binarymime, dsn, eightbit, smtputf8, requiretls;
+	bool starttls, pipelining, chunking, binarymime, dsn, eightbit, smtputf8, requiretls,
+		deliverby, priority;
+	bool final;	   /* it delivers to mailboxes: LMTP */
+	int64_t by_min;	   /* seconds that DELIVERBY takes at least; 0: any */
 	unsigned auth;	   /* mask of mechanisms, 1u << enum sasl_mechanism */
 	bool withheld;	   /* it announced CHUNKING, but can't do it */
 	bool size;	   /* SIZE may be given with MAIL */

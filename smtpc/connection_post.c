@@ -57,6 +57,7 @@ void connection_post_ready(struct connection *c)
 	r->dsn = can->dsn;
 	r->eightbit = can->eightbit;
 	r->smtputf8 = can->smtputf8;
+	r->deliverby = can->deliverby;
 	c->open->was_ready = true;
 	c->announced = true;
 	connection_log(c, "ready", NULL);

@@ -123,6 +123,7 @@ void engine_on_ehlo(struct engine *e, const struct expected *x)
 	measure(e);
 	if (engine_positive(e->reply.code)) {
 		e->can = capability_of(&e->reply);
+		e->can.final = engine_speaks_lmtp(e);
 		engine_keep_to_mode(e);
 		greeted(e);
 	} else if (e->reply.code / 100 == 5 && engine_speaks_lmtp(e)) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "smtpc/envelope_out.h"
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "smtpc/seven_bit.h"
@@ -117,6 +118,21 @@ static bool needs_smtputf8(const struct delivery *d)
 	return needs;
 }
 
+/* Whole seconds that are left of its time. */
+static int64_t seconds_left(const struct delivery *d)
+{
+	int64_t ms = d->by_ms - clock_wall_ms();
+	return ms < 0 ? -((999 - ms) / 1000) : ms / 1000;
+}
+
+/* Who takes on to deliver it in time, or to return it; RFC 2852 4.1. */
+static bool keeps_to_time(const struct delivery *d, const struct capability *can)
+{
+	if (!(d->by & ENVELOPE_BY_RETURN) || can->final || d->verification)
+		return true;
+	return can->deliverby && seconds_left(d) >= (can->by_min > 0 ? can->by_min : 1);
+}
+
 struct verdict *envelope_out_refusal(const struct delivery *d, const struct capability *can,
 				     const char *host)
 {
@@ -129,6 +145,13 @@ struct verdict *envelope_out_refusal(const struct delivery *d, const struct capa
 	if (!can->smtputf8 && needs_smtputf8(d))
 		return verdict_printf(VERDICT_FAILED, 553, "5.6.7", NULL,
 				      "%s does not offer SMTPUTF8, which this message needs", host);
+	if (!keeps_to_time(d, can))
+		return verdict_printf(VERDICT_FAILED, 554, "5.4.7", NULL,
+				      can->deliverby ? "%s may take longer than is left of the "
+						       "time that its sender has set"
+						     : "%s does not offer DELIVERBY, which this "
+						       "message needs",
+				      host);
 	if (d->body == BODY_BINARYMIME && can->withheld)
 		return verdict_printf(VERDICT_DEFERRED, 0, "4.5.0", NULL,
 				      "%s cannot do CHUNKING at present, which this message needs",
@@ -159,6 +182,17 @@ bool envelope_out_converts(const struct delivery *d, const struct capability *ca
 	return found_eightbit(d->content, d->body != BODY_7BIT) && seven_bit_may(d->content);
 }
 
+static void put_by(struct buf *to, const struct delivery *d, const struct capability *can)
+{
+	enum { BY_MOST = 999999999 };
+	int64_t left = seconds_left(d);
+	if (!d->by || !can->deliverby || d->verification)
+		return;
+	left = left < -BY_MOST ? -BY_MOST : left > BY_MOST ? BY_MOST : left;
+	buf_printf(to, " BY=%" PRId64 ";%s%s", left, d->by & ENVELOPE_BY_RETURN ? "R" : "N",
+		   d->by & ENVELOPE_BY_TRACE ? "T" : "");
+}
+
 void envelope_out_mail(struct buf *to, const struct delivery *d, const struct capability *can,
 		       bool converted)
 {
@@ -173,6 +207,9 @@ void envelope_out_mail(struct buf *to, const struct delivery *d, const struct ca
 		buf_puts(to, " SMTPUTF8");
 	if (d->requiretls && can->requiretls)
 		buf_puts(to, " REQUIRETLS");
+	put_by(to, d, can);
+	if (can->priority && d->priority != 0 && !d->verification)
+		buf_printf(to, " MT-PRIORITY=%d", d->priority);
 	if (can->dsn && d->ret != RET_NONE)
 		buf_puts(to, d->ret == RET_FULL ? " RET=FULL" : " RET=HDRS");
 	if (can->dsn && d->envid)

@@ -28,7 +28,8 @@ static bool limited_by_sender(const struct session *s, enum limit_of of)
 bool limit_check_due(const struct session *s, enum limit_of of)
 {
 	const struct conf *c = s->worker->conf;
-	bool due = s->login && (of == LIMIT_MESSAGES || limited(c->limit_by[LIMIT_BY_LOGIN], of));
+	bool by_login = limited(c->limit_by[LIMIT_BY_LOGIN], of) || c->limits.n > 0;
+	bool due = s->login && (of == LIMIT_MESSAGES || by_login);
 	due = due || limited(c->limit_by[LIMIT_BY_CLIENT], of) || limited_by_sender(s, of);
 	return due && s->worker->limiter;
 }

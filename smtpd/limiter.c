@@ -80,20 +80,21 @@ void limiter_question_fini(struct limiter_question *q)
 
 /* --- what is told */
 
-static void describe(const struct limiter *l, const struct limits_row *r, struct limiter_login *to)
+static const struct limits_row unseen;
+
+static void describe(const struct limiter *l, const char *name, const struct limits_row *r,
+		     struct limiter_login *to)
 {
-	const struct conf_limit *limit = l->conf->limit_by[LIMIT_BY_LOGIN];
-	*to = (struct limiter_login){.name = mem_strdup(r->name),
+	const struct conf_limit limit = limits_in_force(l->conf, LIMIT_BY_LOGIN, name);
+	*to = (struct limiter_login){.name = mem_strdup(name),
 				     .suspended = r->suspended,
 				     .messages = r->messages,
 				     .recipients = r->recipients,
 				     .refused = r->refused,
 				     .failures = r->failures,
 				     .seen_ms = r->seen_ms};
-	if (!limit)
-		return;
-	to->limit[LIMIT_MESSAGES] = limit->messages;
-	to->limit[LIMIT_RECIPIENTS] = limit->recipients;
+	to->limit[LIMIT_MESSAGES] = limit.messages;
+	to->limit[LIMIT_RECIPIENTS] = limit.recipients;
 	for (int of = 0; of < LIMIT_OF_COUNT; of++)
 		if (to->limit[of].events > 0)
 			to->room[of] = gcra_room(&r->spent[of], &to->limit[of], clock_steady_us());
@@ -105,13 +106,24 @@ static int by_name(const void *a, const void *b)
 		      ((const struct limiter_login *)b)->name);
 }
 
+/* Of its own, whether it was seen or not. */
+static bool has_limits(const struct limiter *l, const char *login)
+{
+	struct table_origin origin;
+	char *row = tables_get(l->conf->tables, TABLE_LIMITS, login, &origin);
+	free(row);
+	return row;
+}
+
 static void list(const struct limiter *l, struct limiter_order *o)
 {
 	const struct limits_row *first = l->limits.row[LIMIT_BY_LOGIN];
 	o->login = mem_zalloc((HASH_COUNT(first) + 1) * sizeof *o->login);
 	for (const struct limits_row *r = first; r; r = r->hh.next)
 		if (!o->name || strcmp(o->name, r->name) == 0)
-			describe(l, r, &o->login[o->n++]);
+			describe(l, r->name, r, &o->login[o->n++]);
+	if (o->name && o->n == 0 && has_limits(l, o->name))
+		describe(l, o->name, &unseen, &o->login[o->n++]);
 	if (o->n > 1)
 		qsort(o->login, (size_t)o->n, sizeof *o->login, by_name);
 	o->found = o->n > 0;
@@ -144,7 +156,7 @@ static void tell_top(void *owner)
 		struct limiter_top *top = mem_zalloc(sizeof *top);
 		top->note.type = LIMITER_TOP;
 		for (; top->n < n; top->n++)
-			describe(l, most[top->n], &top->login[top->n]);
+			describe(l, most[top->n]->name, most[top->n], &top->login[top->n]);
 		loop_post(l->watcher[w], &top->note);
 	}
 }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 #include "smtpd/limits.h"
 
+#include "base/limit_value.h"
 #include "base/mem.h"
+#include "base/tables.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -80,6 +82,34 @@ static void see(struct limits *t, enum limit_by by, struct limits_row *r, int64_
 	list_append(&t->seen[by], &r->link);
 }
 
+/* No row says what is to be done about it. */
+static const struct conf_limit unsaid = {.action = LIMIT_DEFER};
+
+static void take_row(struct conf_limit *l, const char *row)
+{
+	struct limit_value v;
+	struct buf why = {0};
+	const char *bad = limit_value_parse(row, &v, &why);
+	assert(!bad); /* it was checked when the table was read */
+	(void)bad;
+	buf_fini(&why);
+	l->messages = v.messages;
+	if (v.of_recipients)
+		l->recipients = v.recipients;
+}
+
+struct conf_limit limits_in_force(const struct conf *c, enum limit_by by, const char *name)
+{
+	struct table_origin origin;
+	struct conf_limit l = c->limit_by[by] ? *c->limit_by[by] : unsaid;
+	char *row =
+		by == LIMIT_BY_LOGIN ? tables_get(c->tables, TABLE_LIMITS, name, &origin) : NULL;
+	if (row)
+		take_row(&l, row);
+	free(row);
+	return l;
+}
+
 static const struct conf_rate *rate_of(const struct conf_limit *l, enum limit_of of)
 {
 	return of == LIMIT_MESSAGES ? &l->messages : &l->recipients;
@@ -124,7 +154,7 @@ struct looked {
 static void look(const struct limits *t, enum limit_by by, const struct conf_limit *l,
 		 enum limit_of of, int64_t now_us, struct looked *k, struct limits_ruling *ruling)
 {
-	if (!l || rate_of(l, of)->events == 0)
+	if (rate_of(l, of)->events == 0)
 		return;
 	k->whole = *rate_of(l, of);
 	k->rate = gcra_part(&k->whole, t->parts);
@@ -185,7 +215,8 @@ void limits_judge(struct limits *t, const struct conf *conf, enum limit_of of,
 			k->row->refused++;
 			return;
 		}
-		look(t, by, conf->limit_by[by], of, now_us, k, ruling);
+		const struct conf_limit l = limits_in_force(conf, by, name[by]);
+		look(t, by, &l, of, now_us, k, ruling);
 	}
 	count(t, looked, of, now_us, ruling);
 }
@@ -237,10 +268,10 @@ void limits_total(struct limits *t, enum limit_by by, enum limit_of of, const ch
 		  const struct conf *conf, int64_t next_us, uint64_t through)
 {
 	struct limits_row *r = limits_find(t, by, name);
-	const struct conf_limit *l = conf->limit_by[by];
-	if (!r || !l || rate_of(l, of)->events == 0)
+	const struct conf_limit l = limits_in_force(conf, by, name);
+	if (!r || rate_of(&l, of)->events == 0)
 		return;
 	/* A row that was dropped and is new has told of less. */
 	uint64_t since = r->told[of] > through ? r->told[of] - through : 0;
-	r->spent[of].next_us = next_us + (int64_t)since * gcra_interval_us(rate_of(l, of));
+	r->spent[of].next_us = next_us + (int64_t)since * gcra_interval_us(rate_of(&l, of));
 }

@@ -69,6 +69,9 @@ struct limits_ruling {
 void limits_init(struct limits *);
 void limits_fini(struct limits *);
 
+struct conf_limit limits_in_force(const struct conf *, enum limit_by, const char *name);
+/* What the section says; of a login, what a row of the tables `limits` does. Rates without events are no limits. */
+
 void limits_judge(struct limits *, const struct conf *, enum limit_of,
 		  const char *const name[LIMIT_BY_COUNT], int64_t now_us, int64_t wall_ms,
 		  struct limits_ruling *);

@@ -6,10 +6,11 @@
 
 #include <ctype.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-enum { ENVID_MAX = 100, ORCPT_MAX = 500 };
+enum { ENVID_MAX = 100, ORCPT_MAX = 500, BY_DIGITS = 9 };
 
 void param_init(struct param *p, char *rest)
 {
@@ -139,6 +140,35 @@ bool param_ret(const char *value, uint8_t *ret)
 {
 	*ret = is_word(value, "FULL") ? RET_FULL : RET_HDRS;
 	return *ret == RET_FULL || is_word(value, "HDRS");
+}
+
+bool param_by(const char *value, int64_t *seconds, uint8_t *by)
+{
+	if (!value)
+		return false;
+	const char *at = value + (*value == '-' || *value == '+');
+	size_t digits = strspn(at, "0123456789");
+	if (digits == 0 || digits > BY_DIGITS || at[digits] != ';')
+		return false;
+	*seconds = strtoll(value, NULL, 10);
+	const char *mode = at + digits + 1;
+	bool returns = strncasecmp(mode, "R", 1) == 0,
+	     traced = mode[0] && strcasecmp(mode + 1, "T") == 0;
+	if ((!returns && strncasecmp(mode, "N", 1) != 0) || (!traced && mode[1]))
+		return false;
+	*by = (uint8_t)((returns ? ENVELOPE_BY_RETURN : ENVELOPE_BY_NOTIFY) |
+			(traced ? ENVELOPE_BY_TRACE : 0));
+	return !returns || *seconds > 0;
+}
+
+bool param_priority(const char *value, int8_t *priority)
+{
+	bool below = value && *value == '-';
+	const char *digit = value ? value + below : "";
+	if (*digit < (below ? '1' : '0') || *digit > '9' || digit[1])
+		return false;
+	*priority = (int8_t)(below ? '0' - *digit : *digit - '0');
+	return true;
 }
 
 bool param_envid(const char *value)

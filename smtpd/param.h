@@ -41,7 +41,12 @@ bool param_notify(const char *value, uint8_t *notify);
 
 bool param_body(const char *value, uint8_t *body); /* enum body_type; RFC 6152 */
 bool param_ret(const char *value, uint8_t *ret);   /* enum dsn_ret; RFC 3461 4.3 */
-bool param_envid(const char *value);		   /* is it one? RFC 3461 4.4 */
-bool param_orcpt(const char *value);		   /* RFC 3461 4.2 */
+bool param_by(const char *value, int64_t *seconds, uint8_t *by);
+/* Of BY: seconds from now, up to nine digits; bits of enum envelope_by. SEE RFC 2852 4. */
+
+bool param_priority(const char *value, int8_t *priority); /* -9 to 9; RFC 6710 4 */
+
+bool param_envid(const char *value); /* is it one? RFC 3461 4.4 */
+bool param_orcpt(const char *value); /* RFC 3461 4.2 */
 
 #endif

@@ -62,6 +62,11 @@ bool policy_stranger(const struct session *s)
 	return !s->login && !netlist_match(&s->service->networks, &s->peer);
 }
 
+bool policy_may_defer(const struct session *s)
+{
+	return s->service->listener->auth || !policy_stranger(s);
+}
+
 enum response policy_recipient(const struct session *s, struct mailaddr *a)
 {
 	if (a->text[a->at] == '\0')

@@ -25,6 +25,9 @@ enum response policy_recipient(const struct session *, struct mailaddr *);
 enum response policy_sender(const struct session *, struct mailaddr *);
 /* May this login use it? RESPONSE_OK, perhaps with another in its place, or why not. */
 
+bool policy_may_defer(const struct session *);
+/* Times and priorities of its mail are its own to choose: it may relay, or log in so that it may. */
+
 bool policy_stranger(const struct session *); /* one who may write to the postmaster only */
 
 #endif

@@ -5,6 +5,7 @@
 #include "smtpd/auth.h"
 #include "smtpd/command.h"
 #include "smtpd/filtering.h"
+#include "smtpd/policy.h"
 #include "smtpd/session.h"
 
 #include "base/mailaddr.h"
@@ -56,6 +57,13 @@ static void announce_limits(const struct conf_listener *l, struct buf *out)
 		buf_printf(out, "250-LIMITS RCPTMAX=%lld\r\n", (long long)most);
 }
 
+/* The shortest time that can be asked for is a second; priorities are those of RFC 6710's default profile. */
+static void announce_times(const struct session *s, struct buf *out)
+{
+	if (policy_may_defer(s))
+		buf_puts(out, "250-DELIVERBY 1\r\n250-MT-PRIORITY\r\n");
+}
+
 static void answer_ehlo(struct session *s, bool passed)
 {
 	const struct service *service = s->service;
@@ -79,6 +87,7 @@ static void answer_ehlo(struct session *s, bool passed)
 	announce_limits(service->listener, out);
 	if (s->tls)
 		buf_puts(out, "250-REQUIRETLS\r\n");
+	announce_times(s, out);
 	buf_puts(out, "250-8BITMIME\r\n250-ENHANCEDSTATUSCODES\r\n250-DSN\r\n250 SMTPUTF8\r\n");
 }
 

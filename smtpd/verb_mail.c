@@ -6,10 +6,13 @@
  *		     RET=FULL / HDRS, ENVID=xtext	RFC 3461
  *		     AUTH=<> / xtext			RFC 4954 5
  *		     REQUIRETLS			RFC 8689 2
+ *		     BY=seconds;N / R [T]	RFC 2852 4
+ *		     MT-PRIORITY=[-]digit	RFC 6710 4
  */
 #include "smtpd/command.h"
 #include "smtpd/reception.h"
 
+#include "base/clock.h"
 #include "base/mailaddr.h"
 #include "base/mem.h"
 #include "smtpd/addressing.h"
@@ -30,6 +33,8 @@ enum {
 	SEEN_ENVID = 16,
 	SEEN_AUTH = 32,
 	SEEN_REQUIRETLS = 64,
+	SEEN_BY = 128,
+	SEEN_PRIORITY = 256,
 };
 
 static bool take_envid(struct envelope *e, const char *value)
@@ -53,6 +58,15 @@ static bool good_auth(const char *value)
 		a.text[a.at]);
 }
 
+static bool take_by(struct envelope *e, const char *value)
+{
+	int64_t seconds;
+	if (!param_by(value, &seconds, &e->by))
+		return false;
+	e->by_ms = clock_wall_ms() + 1000 * seconds;
+	return true;
+}
+
 static enum response take(const struct session *s, struct reception *t, const struct param *p,
 			  unsigned *seen)
 {
@@ -69,6 +83,11 @@ static enum response take(const struct session *s, struct reception *t, const st
 		good = param_once(seen, SEEN_ENVID) && take_envid(t->envelope, p->value);
 	else if (param_is(p, "REQUIRETLS") && s->tls)
 		good = param_once(seen, SEEN_REQUIRETLS) && !p->value;
+	else if (param_is(p, "BY") && policy_may_defer(s))
+		good = param_once(seen, SEEN_BY) && take_by(t->envelope, p->value);
+	else if (param_is(p, "MT-PRIORITY") && policy_may_defer(s))
+		good = param_once(seen, SEEN_PRIORITY) &&
+		       param_priority(p->value, &t->envelope->priority);
 	else if (param_is(p, "AUTH") && s->service->listener->auth)
 		good = param_once(seen, SEEN_AUTH) && good_auth(p->value);
 	else

@@ -24,7 +24,8 @@ enum {
 	FLOW = 32,
 	PARTNER = 64,
 	ARCHIVE = 128
-}; /* what the sender wants of TLS, and beside it */
+};		  /* what the sender wants of TLS, and beside it */
+enum { BY = 15 }; /* of the byte behind the sum: when it is to be delivered */
 enum { DONE = 1, ORCPT = 2, VERDICT = 4, DOUBTS = 3 }; /* of a recipient; a shift */
 enum { RECIPIENT_MIN = 10, PARTNER_BYTES = 8 };	       /* bytes */
 
@@ -55,6 +56,8 @@ static void put_head(struct buf *b, const struct envelope *e, const struct conte
 	put_le(p + 48, e->nrcpt, 4);
 	put_le(p + 52, generation, 4);
 	put_le(p + 56, e->sum, 4);
+	p[60] = e->by & BY;
+	p[61] = (uint8_t)e->priority;
 	buf_commit(b, PAYLOAD_ENVELOPE_HEAD);
 }
 
@@ -68,6 +71,12 @@ static void put_origin(struct buf *b, const struct envelope *e)
 {
 	verdicts_put_text(b, e->user ? e->user : "");
 	verdicts_put_text(b, e->client ? e->client : "");
+}
+
+static void put_time(struct buf *b, int64_t ms)
+{
+	put_le((uint8_t *)buf_reserve(b, 8), (uint64_t)ms, 8);
+	buf_commit(b, 8);
 }
 
 static void put_recipient(struct buf *b, const struct recipient *r, uint32_t verdict)
@@ -110,6 +119,8 @@ void payload_put_envelope(struct buf *b, const struct envelope *e, const struct 
 		verdicts_put_text(b, e->flow);
 	if (has_origin(e))
 		put_origin(b, e);
+	if (e->by)
+		put_time(b, e->by_ms);
 	struct verdicts table;
 	verdicts_begin(&table, b);
 	for (uint32_t i = 0; i < e->nrcpt; i++)
@@ -221,6 +232,10 @@ static struct envelope *get_head(uint64_t id, const uint8_t *p)
 	e->due_ms = (int64_t)get_le(p + 40, 8);
 	e->summed = p[0] & SUMMED;
 	e->sum = e->summed ? (uint32_t)get_le(p + 56, 4) : 0;
+	e->by = p[60] & BY;
+	int8_t priority = (int8_t)p[61];
+	bool known = priority >= -ENVELOPE_PRIORITY_MAX && priority <= ENVELOPE_PRIORITY_MAX;
+	e->priority = known ? priority : 0;
 	return e;
 }
 
@@ -240,6 +255,8 @@ struct envelope *payload_get_envelope(uint64_t id, const void *data, size_t len)
 		e->flow = cursor_text(&c);
 	if (p[3] & ORIGIN)
 		get_origin(&c, e);
+	if (e->by)
+		e->by_ms = (int64_t)cursor_number(&c, 8);
 	uint32_t n;
 	struct verdict **table = verdicts_get(&c, &n);
 	uint64_t nrcpt = get_le(p + 48, 4);

@@ -182,6 +182,9 @@ static struct envelope *new_envelope(const struct refilter *r)
 	new->ret = e->ret;
 	new->body = e->body;
 	new->tls = e->tls;
+	new->by = e->by;
+	new->priority = e->priority;
+	new->by_ms = e->by_ms;
 	new->smtputf8 = e->smtputf8;
 	new->archive = e->archive;
 	for (uint32_t i = 0; i < e->nrcpt; i++)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "cmd/text/flow_print.h"
 
+#include "base/conf_units.h"
 #include "base/log.h"
 #include "base/utf8.h"
 #include "cmd/text/moment.h"
@@ -67,6 +68,24 @@ void flow_print_list(struct buf *to, const struct flow_command *c, int64_t now_m
 	}
 }
 
+static void put_settings(struct buf *to, const struct flow_row *row, int64_t now_ms)
+{
+	if (row->rate.events > 0) {
+		buf_puts(to, "\nrate:     ");
+		conf_rate_print(&row->rate, to);
+	}
+	if (row->due_ms) {
+		buf_puts(to, ", the next is due ");
+		moment_put_due(to, row->due_ms, now_ms, false);
+	}
+	if (row->lifetime > 0) {
+		buf_puts(to, "\nlifetime: ");
+		moment_put_span(to, row->lifetime);
+	}
+	if (row->transport)
+		buf_printf(to, "\ntransport: %s", row->transport);
+}
+
 static void put_full(struct buf *to, const struct flow_command *c, const struct flow_row *row,
 		     int64_t now_ms)
 {
@@ -77,8 +96,9 @@ static void put_full(struct buf *to, const struct flow_command *c, const struct 
 		buf_puts(to, " until ");
 		moment_put_due(to, row->until_ms, now_ms, false);
 	}
-	buf_printf(to, "\nweight:   %" PRId64 "\nmessages: %" PRId64 " being worked on",
-		   row->weight, row->messages);
+	buf_printf(to, "\nweight:   %" PRId64, row->weight);
+	put_settings(to, row, now_ms);
+	buf_printf(to, "\nmessages: %" PRId64 " being worked on", row->messages);
 	if (row->oldest_ms) {
 		buf_puts(to, ", the oldest came ");
 		moment_put_span(to, now_ms - row->oldest_ms);
@@ -109,6 +129,20 @@ static void put_time(struct buf *to, const char *key, int64_t ms)
 		buf_printf(to, ",\"%s\":%" PRId64 ".%03d", key, ms / 1000, (int)(ms % 1000));
 }
 
+static void put_json_settings(struct buf *to, const struct flow_row *row)
+{
+	if (row->rate.events > 0) {
+		buf_puts(to, ",\"rate\":");
+		conf_rate_print(&row->rate, to);
+	}
+	put_time(to, "lifetime", row->lifetime);
+	if (row->transport) {
+		buf_puts(to, ",\"transport\":");
+		log_json_string(to, row->transport);
+	}
+	put_time(to, "due", row->due_ms);
+}
+
 void flow_print_json(struct buf *to, const struct flow_command *c)
 {
 	for (int i = 0; i < c->nrow; i++) {
@@ -121,6 +155,7 @@ void flow_print_json(struct buf *to, const struct flow_command *c)
 			   ",\"deferred\":%" PRId64 ",\"refused\":%" PRId64,
 			   row->suspended ? "true" : "false", row->weight, row->messages,
 			   row->sending, c->sending, row->sent, row->deferred, row->refused);
+		put_json_settings(to, row);
 		put_time(to, "until", row->until_ms);
 		put_time(to, "oldest", row->oldest_ms);
 		put_time(to, "last", row->last_ms);

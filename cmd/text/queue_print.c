@@ -162,6 +162,11 @@ static const char *tls_wish(const struct envelope *e)
 	return e->tls == ENVELOPE_TLS_REQUIRED ? "REQUIRETLS" : "TLS-Required: No";
 }
 
+static const char *by_mode(const struct envelope *e)
+{
+	return e->by & ENVELOPE_BY_RETURN ? "return" : "notify";
+}
+
 static void put_origin_json(struct buf *to, const struct envelope *e)
 {
 	buf_puts(to, ",\"flow\":");
@@ -190,6 +195,12 @@ void queue_print_json(struct buf *to, const struct spool_row *row)
 	put_time_json(to, e->due_ms);
 	if (e->tls != ENVELOPE_TLS_USUAL)
 		buf_printf(to, ",\"tls\":\"%s\"", tls_wish(e));
+	if (e->priority != 0)
+		buf_printf(to, ",\"priority\":%d", e->priority);
+	if (e->by) {
+		buf_printf(to, ",\"by_mode\":\"%s\",\"by\":", by_mode(e));
+		put_time_json(to, e->by_ms);
+	}
 	buf_printf(to, ",\"tries\":%" PRIu32 ",\"rcpts\":[", e->rounds);
 	for (uint32_t i = 0; i < e->nrcpt; i++) {
 		buf_puts(to, i > 0 ? "," : "");
@@ -269,6 +280,13 @@ void queue_print_envelope(struct buf *to, const struct spool_row *row, int64_t n
 	put_named(to, "envid:", e->envid);
 	if (e->tls != ENVELOPE_TLS_USUAL)
 		buf_printf(to, "tls:     %s\n", tls_wish(e));
+	if (e->priority != 0)
+		buf_printf(to, "priority: %d\n", e->priority);
+	if (e->by) {
+		buf_puts(to, "by:      ");
+		moment_put_due(to, e->by_ms, now_ms, false);
+		buf_printf(to, ", else %s\n", by_mode(e));
+	}
 	for (uint32_t i = 0; i < e->nrcpt; i++)
 		put_recipient(to, &e->rcpt[i]);
 	put_history(to, e);

@@ -91,6 +91,9 @@ static struct delivery *delivery_of(struct destdb *db, const struct conn *c, str
 	d->body = env->body;
 	d->smtputf8 = env->smtputf8;
 	d->requiretls = env->tls == ENVELOPE_TLS_REQUIRED;
+	d->by = env->by;
+	d->priority = env->priority;
+	d->by_ms = env->by_ms;
 	d->verification = w->verification;
 	d->content = content_ref(w->content);
 	d->ahead = conn_may_go_ahead(c, w->content);

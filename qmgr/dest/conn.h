@@ -58,6 +58,7 @@ struct conn {
 	bool reserve; /* a better host serves: for what overflows, and for mail in doubt on its host */
 	bool extra;	     /* was opened beside one that is slow, and has none beside it itself */
 	bool dsn;	     /* the host passes RFC 3461 parameters on */
+	bool deliverby;	     /* and those of RFC 2852 */
 	bool plain;	     /* TLS was wished for, and is broken under its name */
 	int trips, behind;   /* round trips of a message: alone, and behind another */
 	int depth;	     /* places at least; 0 until it is ready */

@@ -114,6 +114,7 @@ void conn_on_ready(struct connection_ready *ready)
 	int64_t now_ms = destdb_now_ms(db);
 	bool beside = c->state == CONN_PROBING;
 	c->dsn = ready->dsn;
+	c->deliverby = ready->deliverby;
 	c->plain |= ready->tls_broken;
 	c->depth = ready->depth;
 	c->depth_most = ready->depth_most;

@@ -88,6 +88,11 @@ static const struct constraint_row rows[] = {
 		 .relief = "that time, and its turn among the others",
 		 .advice = "the rate of its source is limited here: rate, in the section source; "
 			   "or another source"},
+	[CONSTRAINT_FLOW_RATE] =
+		{.name = "flow_rate",
+		 .why = "the rate of its flow: the next delivery to any destination is not due",
+		 .relief = "that time, and its turn among the others of the flow",
+		 .advice = "the rate of its flow is limited here: rate, in the section flow"},
 	[CONSTRAINT_WINDOW] =
 		{.name = "window",
 		 .counts = "connection",

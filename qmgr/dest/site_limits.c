@@ -6,6 +6,7 @@
 #include "qmgr/dest/provider.h"
 #include "qmgr/dest/source.h"
 #include "qmgr/dest/suspend.h"
+#include "qmgr/sched/flow_rate.h"
 #include "qmgr/sched/share.h"
 
 /* Of one site and peer. */
@@ -66,6 +67,13 @@ static bool source_rate(struct question *q, struct limit *l)
 {
 	l->until_ms = source_due_ms(q->s->source);
 	return source_paused(q->s->source);
+}
+
+static bool flow_rate(struct question *q, struct limit *l)
+{
+	const struct flow *f = q->p->job->work->flow;
+	l->until_ms = flow_rate_due_ms(f);
+	return f->barred && peer_selectable(q->p) > 0;
 }
 
 static bool is_dead(struct question *q, struct limit *l)
@@ -201,6 +209,7 @@ static const struct row to_begin[] = {
 	{CONSTRAINT_RATE_DELAY, rate_delay},
 	{CONSTRAINT_PROVIDER_RATE, provider_rate},
 	{CONSTRAINT_SOURCE_RATE, source_rate},
+	{CONSTRAINT_FLOW_RATE, flow_rate},
 };
 
 static const struct row of_health[] = {

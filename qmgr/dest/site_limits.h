@@ -6,6 +6,7 @@
  *	rate, rate_delay   the next is not due			rate_delay	one at a time
  *	provider_rate	   nor of its provider
  *	source_rate	   nor from its source
+ *	flow_rate	   nor of the entry's flow
  *								window		its connections
  *	behind it: its health					silent		hosts that never answered
  *	dead, out	no connection but probes		provider_connection_limit

@@ -47,8 +47,9 @@ static enum queue_state assess_site(struct site *s, enum constraint *holds)
 static void wait_or_not(struct site *s)
 {
 	bool has_own = s->queue.state == QUEUE_PLACED && s->connections > 0;
-	bool could_use = s->health == SITE_ALIVE && !has_own && s->queue.waiting > 0 &&
-			 !site_paused(s) && s->connections - s->slow < site_limit(s);
+	bool wants = s->queue.backlogs.n > 0 || s->queue.ngranted > 0;
+	bool could_use = s->health == SITE_ALIVE && !has_own && wants && !site_paused(s) &&
+			 s->connections - s->slow < site_limit(s);
 	if (could_use)
 		site_wait_for_hosts(s);
 	else

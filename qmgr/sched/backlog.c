@@ -34,6 +34,7 @@ static struct backlog *backlog_get(struct queue *queue, struct flow *f)
 	b->queue = queue;
 	b->flow = f;
 	heap_init(&b->order);
+	list_init(&b->in_flow);
 	list_append(&queue->all_backlogs, &b->in_all);
 	if (++queue->nbacklog > WALKED)
 		HASH_ADD_PTR(queue->by_flow, flow, b);
@@ -106,7 +107,7 @@ static void remember(struct backlog *b)
 static void remember_no_more(struct backlog *b)
 {
 	heap_remove(&b->queue->owing, &b->in_queue);
-	flow_owe_no_more(b->queue->transport->scheduler, b->flow);
+	flow_owe_no_more(b->flow);
 }
 
 static void forget_up_to(struct queue *queue, uint64_t time)
@@ -116,34 +117,73 @@ static void forget_up_to(struct queue *queue, uint64_t time)
 		struct flow *f = b->flow;
 		heap_remove(&queue->owing, &b->in_queue);
 		backlog_free(b);
-		flow_owe_no_more(queue->transport->scheduler, f);
+		flow_owe_no_more(f);
 	}
 }
 
-static void begin(struct backlog *b, struct claim *claim)
+/* Its start tag is of a time that the queue has begun anew since. */
+static bool is_forgotten(const struct backlog *b)
+{
+	return b->era != b->queue->era;
+}
+
+static void begin(struct backlog *b)
+{
+	const struct peer *first = backlog_first_peer(b);
+	if (heap_has(&b->in_queue))
+		remember_no_more(b);
+	b->claim = first->job->claim;
+	if (is_forgotten(b) || b->start < b->queue->virtual_time)
+		b->start = b->queue->virtual_time;
+	b->era = b->queue->era;
+	put_in_queue(b);
+}
+
+static void wait_barred(struct backlog *b)
 {
 	if (heap_has(&b->in_queue))
 		remember_no_more(b);
-	b->claim = claim;
-	if (b->start < b->queue->virtual_time)
-		b->start = b->queue->virtual_time;
-	put_in_queue(b);
+}
+
+static void forget_all_if_empty(struct queue *queue)
+{
+	if (queue->backlogs.n > 0)
+		return;
+	forget_up_to(queue, UINT64_MAX);
+	queue->virtual_time = 0;
+	queue->era++;
+}
+
+static void leave_queue(struct backlog *b)
+{
+	if (b->queue->stands == b)
+		backlog_hide(b->queue);
+	heap_remove(&b->queue->backlogs, &b->in_queue);
 }
 
 static void end(struct backlog *b)
 {
 	struct queue *queue = b->queue;
-	if (queue->stands == b)
-		backlog_hide(queue);
-	heap_remove(&queue->backlogs, &b->in_queue);
-	if (queue->backlogs.n > 0 && b->start > queue->virtual_time)
+	leave_queue(b);
+	list_remove(&b->in_flow);
+	if (queue->backlogs.n > 0 && !is_forgotten(b) && b->start > queue->virtual_time)
 		remember(b);
 	else
 		backlog_free(b);
-	if (queue->backlogs.n > 0)
-		return;
-	forget_up_to(queue, UINT64_MAX);
-	queue->virtual_time = 0;
+	forget_all_if_empty(queue);
+}
+
+void backlog_bar(struct backlog *b)
+{
+	leave_queue(b);
+	forget_all_if_empty(b->queue);
+	backlog_show(b->queue);
+}
+
+void backlog_unbar(struct backlog *b)
+{
+	begin(b);
+	backlog_show(b->queue);
 }
 
 void backlog_charge(struct peer *p)
@@ -164,6 +204,8 @@ void backlog_give_back(struct peer *p)
 {
 	struct backlog *b = p->backlog;
 	uint64_t time = p->queue->virtual_time, step = flow_step(b->flow);
+	if (b->flow->barred)
+		return; /* as much is not due to it */
 	b->start = b->start > time + step ? b->start - step : time;
 	put_in_queue(b);
 	backlog_show(p->queue);
@@ -182,8 +224,13 @@ void backlog_add(struct peer *p)
 {
 	struct backlog *b = p->backlog = backlog_get(p->queue, p->job->claim->flow);
 	put_in_order(p);
-	if (b->order.n == 1)
-		begin(b, p->job->claim);
+	if (b->order.n == 1) {
+		list_append(&b->flow->backlogs, &b->in_flow);
+		if (b->flow->barred)
+			wait_barred(b);
+		else
+			begin(b);
+	}
 	shelf_add(p);
 	backlog_show(p->queue);
 }

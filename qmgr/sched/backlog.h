@@ -8,7 +8,8 @@
  *
  * OWNERSHIP  Of its queue.
  * THREAD     qmgr.
- * STATES     waiting, in queue->backlogs; or owing, in queue->owing.
+ * STATES     waiting, in queue->backlogs; barred, in neither heap, while its flow is beyond its rate (flow_rate.h); or owing, in
+ *            queue->owing.
  * ERRORS     None; misuse asserts.
  * SEE        Goyal, Vin, Cheng 1997; docs/decisions/0129.
  */
@@ -22,12 +23,14 @@
 struct backlog {
 	struct queue *queue;
 	struct flow *flow;
-	struct claim *claim; /* of its flow; NULL while owing */
+	struct claim *claim; /* of its flow; good while waiting */
 	struct heap order;   /* struct peer that can be selected */
 	struct shelf *shelves;
-	uint64_t start; /* virtual time */
+	uint64_t start; /* virtual time, */
+	uint64_t era;	/* of this era of the queue's: those of former ones are forgotten */
 	uint64_t turn;	/* when it was served last: the least first among equals */
 	struct list in_all;
+	struct list in_flow;	   /* flow->backlogs, unless owing */
 	struct heap_item in_queue; /* queue->backlogs, or queue->owing */
 	struct heap_item in_turn;  /* claim->queues, while it stands for its queue */
 	UT_hash_handle hh;
@@ -42,6 +45,12 @@ void backlog_charge(struct peer *);
 
 void backlog_give_back(struct peer *);
 /* One that was waits again, as if it had not been. */
+
+void backlog_bar(
+	struct backlog
+		*); /* it waits no more: its flow is barred; the queue is quiet if it was the last */
+void backlog_unbar(struct backlog *);
+/* It waits again: its flow is not barred any more. */
 
 void backlog_hide(struct queue *);
 /* Nobody stands for it in the order of its transport: before its state changes. */

@@ -11,8 +11,10 @@ static struct flow *flow_new(struct scheduler *sched, const char *name)
 {
 	struct flow *f = mem_zalloc(sizeof *f);
 	f->name = mem_strdup(name);
-	f->weight = conf_flow_find(sched->conf, name)->weight;
+	f->scheduler = sched;
+	f->settings = conf_flow_find(sched->conf, name);
 	list_init(&f->claims);
+	list_init(&f->backlogs);
 	HASH_ADD_KEYPTR(hh, sched->flows, f->name, strlen(f->name), f);
 	return f;
 }
@@ -27,21 +29,26 @@ struct flow *flow_join(struct scheduler *sched, const char *name)
 	return f;
 }
 
-static void free_unused(struct scheduler *sched, struct flow *f)
+static void flow_free(struct flow *f)
 {
-	if (f->nwork > 0 || f->nowing > 0)
-		return;
-	assert(list_empty(&f->claims));
-	HASH_DEL(sched->flows, f);
+	assert(list_empty(&f->claims) && list_empty(&f->backlogs));
+	HASH_DEL(f->scheduler->flows, f);
+	timer_stop(&f->scheduler->loop->timers, &f->due);
 	free(f->name);
 	free(f);
 }
 
-void flow_part(struct scheduler *sched, struct flow *f)
+void flow_free_unused(struct flow *f)
+{
+	if (f->nwork == 0 && f->nowing == 0 && !timer_active(&f->due))
+		flow_free(f);
+}
+
+void flow_part(struct flow *f)
 {
 	assert(f->nwork > 0);
 	f->nwork--;
-	free_unused(sched, f);
+	flow_free_unused(f);
 }
 
 void flow_owe(struct flow *f)
@@ -49,15 +56,25 @@ void flow_owe(struct flow *f)
 	f->nowing++;
 }
 
-void flow_owe_no_more(struct scheduler *sched, struct flow *f)
+void flow_owe_no_more(struct flow *f)
 {
 	assert(f->nowing > 0);
 	f->nowing--;
-	free_unused(sched, f);
+	flow_free_unused(f);
 }
 
 void flows_configure(struct scheduler *sched)
 {
 	for (struct flow *f = sched->flows; f; f = f->hh.next)
-		f->weight = conf_flow_find(sched->conf, f->name)->weight;
+		f->settings = conf_flow_find(sched->conf, f->name);
+}
+
+void flows_free(struct scheduler *sched)
+{
+	struct flow *f, *next;
+	HASH_ITER(hh, sched->flows, f, next)
+	{
+		assert(f->nwork == 0 && f->nowing == 0);
+		flow_free(f);
+	}
 }

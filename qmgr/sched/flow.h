@@ -1,9 +1,9 @@
 /* flow.h - whose mail it is: all messages of one flow that are being worked on.
  *
  * Its name was decided when the message was accepted, and is in the envelope. Flows share what is scarce by their weights: the places of a
- * site (backlog.h), the connections of a transport (claim.h).
+ * site (backlog.h), the connections of a transport (claim.h). What one may send in a time: flow_rate.h.
  *
- * OWNERSHIP  The scheduler's table. A flow is there while it has work, or a queue remembers it.
+ * OWNERSHIP  The scheduler's table. A flow is there while it has work, or a queue remembers it, or its next delivery is not due.
  * THREAD     qmgr.
  * SEE        docs/decisions/0129.
  */
@@ -12,6 +12,7 @@
 
 #include "base/keyed_hash.h"
 #include "base/list.h"
+#include "qmgr/sched/pace.h"
 #include "qmgr/sched/scheduler.h"
 
 #include <stdint.h>
@@ -21,26 +22,37 @@
 
 struct flow {
 	char *name;
-	int64_t weight;	    /* from 1 */
-	int64_t nwork;	    /* messages being worked on */
-	int64_t nowing;	    /* queues that remember it, though it has nothing there */
-	struct list claims; /* struct claim, one a transport */
+	struct scheduler *scheduler;
+	const struct conf_flow *settings; /* of the scheduler's configuration */
+	int64_t nwork;			  /* messages being worked on */
+	int64_t nowing;			  /* queues that remember it, though it has nothing there */
+	struct list claims;		  /* struct claim, one a transport */
+
+	/* flow_rate.h */
+	struct pace pace;
+	bool barred;	      /* the next is not due: its backlogs are in no queue's order */
+	struct timer due;     /* then it is */
+	struct list backlogs; /* struct backlog with peers that can be selected */
 	UT_hash_handle hh;
 };
 
 struct flow *flow_join(struct scheduler *,
-		       const char *name);	   /* one message more; made at first use */
-void flow_part(struct scheduler *, struct flow *); /* one less; the last frees it */
+		       const char *name); /* one message more; made at first use */
+void flow_part(struct flow *);		  /* one less; the last frees it */
+
+void flow_free_unused(struct flow *); /* unless somebody has a use for it */
 
 void flow_owe(struct flow *); /* a queue remembers it */
-void flow_owe_no_more(struct scheduler *, struct flow *);
+void flow_owe_no_more(struct flow *);
 
 void flows_configure(struct scheduler *);
-/* Weights are those of the scheduler's configuration from now on. */
+/* What is said of them is what the scheduler's configuration says, from now on. */
+
+void flows_free(struct scheduler *); /* at the end: no work is left */
 
 static inline uint64_t flow_step(const struct flow *f) /* of virtual time, for one transaction */
 {
-	return (uint64_t)(FLOW_UNIT / f->weight);
+	return (uint64_t)(FLOW_UNIT / f->settings->weight);
 }
 
 #endif

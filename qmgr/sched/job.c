@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 #include "qmgr/sched/backlog.h"
+#include "qmgr/sched/flow_rate.h"
 #include "qmgr/sched/pool.h"
 #include "qmgr/sched/selection.h"
 #include "qmgr/sched/shelf.h"
@@ -21,7 +22,7 @@ static struct job *job_new(struct work *w, struct transport *t)
 	job->work = w;
 	job->transport = t;
 	job->claim = claim_join(w->flow, t);
-	job->label = (struct label){w->order, LINE_HOME};
+	job->label = (struct label){work_rank(w), LINE_HOME};
 	line_init(&job->home, true);
 	line_init(&job->moved, false);
 	list_init(&job->peers);
@@ -128,6 +129,7 @@ static void count_selected(struct peer *p)
 	preempt_count(&p->job->stack);
 	selection_took_turn(p);
 	backlog_charge(p);
+	flow_rate_count(p->job->work->flow);
 }
 
 /* It is listed already as one that waits. */
@@ -137,6 +139,7 @@ static void count_unselected(struct peer *p)
 	p->job->selected--;
 	preempt_uncount(&p->job->stack);
 	backlog_give_back(p);
+	flow_rate_uncount(p->job->work->flow);
 }
 
 /* The next hop has moved to other hosts: what waits follows it there. */

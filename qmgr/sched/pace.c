@@ -16,6 +16,24 @@ void pace_count(struct pace *p, const struct conf_rate *r, int64_t now_ms)
 	gcra_count(&p->deliveries, r, now_ms * 1000);
 }
 
+void pace_uncount(struct pace *p, const struct conf_rate *r)
+{
+	if (r->events > 0)
+		p->deliveries.next_us -= gcra_interval_us(r);
+}
+
+bool pace_used(const struct pace *p, int64_t now_ms)
+{
+	return p->deliveries.next_us > now_ms * 1000;
+}
+
+void pace_cap(struct pace *p, const struct conf_rate *r, int64_t now_ms)
+{
+	int64_t most_us = now_ms * 1000 + (r->events > 0 ? gcra_interval_us(r) : 0);
+	if (p->deliveries.next_us > most_us)
+		p->deliveries.next_us = most_us;
+}
+
 static int64_t end_us(const struct pace_block *b, const struct conf_rate *r)
 {
 	return b->from_us + b->n * gcra_interval_us(r);

@@ -42,6 +42,14 @@ int64_t pace_due_ms(const struct pace *, const struct conf_rate *);
 
 void pace_count(struct pace *, const struct conf_rate *, int64_t now_ms); /* one begins */
 
+void pace_uncount(struct pace *, const struct conf_rate *); /* one that was counted does not */
+
+bool pace_used(const struct pace *, int64_t now_ms);
+/* Does what was counted matter still? */
+
+void pace_cap(struct pace *, const struct conf_rate *, int64_t now_ms);
+/* The rate is another now: what was counted puts the next off by no more than one interval of this one. */
+
 int64_t pace_reserved_ms(const struct pace *, const struct conf_rate *, int64_t now_ms);
 /* The same of what is reserved. */
 

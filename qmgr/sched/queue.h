@@ -37,7 +37,7 @@ struct queue {
 	struct list all_backlogs;
 	int nbacklog;
 	struct backlog *by_flow; /* those beyond the first few */
-	uint64_t virtual_time;
+	uint64_t virtual_time, era;
 };
 
 /* What leads to a queue, to another one later perhaps: a next hop. */

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: ISC */
 #include "qmgr/sched/scheduler.h"
 
+#include "qmgr/sched/flow.h"
 #include "qmgr/sched/transport.h"
 
 #include <assert.h>
 #include <sys/random.h>
 
 void scheduler_init(struct scheduler *sched, struct conf *conf, struct loop *loop,
-		    void (*refill)(struct job *))
+		    void (*refill)(struct job *), void (*settle)(struct scheduler *))
 {
-	*sched = (struct scheduler){.conf = conf, .loop = loop, .refill = refill};
+	*sched = (struct scheduler){.conf = conf, .loop = loop, .refill = refill, .settle = settle};
 	list_init(&sched->active);
 	list_init(&sched->dirty);
 	while (sched->chance == 0 && getrandom(&sched->chance, sizeof sched->chance, 0) >= 0)
@@ -19,6 +20,7 @@ void scheduler_init(struct scheduler *sched, struct conf *conf, struct loop *loo
 void scheduler_fini(struct scheduler *sched)
 {
 	assert(list_empty(&sched->active) && sched->nactive == 0 && sched->rcpt_count == 0);
+	flows_free(sched);
 	transports_free(sched);
 }
 

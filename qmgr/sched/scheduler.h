@@ -21,6 +21,7 @@
  *	pool.c		how many recipients may be in memory, and whose: slots, lent along the list of jobs
  *	share.c		how many workers one message may have (pure)
  *	window.c	how many connections a site may have: Postfix's feedback (pure)
+ *	flow_rate.c	so many deliveries of a flow in a time: its backlogs leave the order, and come back
  *	pace.c		deliveries in a time (pure)
  *	line.c		places in an order, which never run out
  *	heap.c		a heap whose entries can change their order
@@ -60,9 +61,13 @@ struct scheduler {
 	void (*refill)(struct job *);
 	/* One of its entries was selected: further recipients of its message may be read now, into
 	 * entries of their own. Set before the first job. */
+
+	void (*settle)(struct scheduler *);
+	/* A time has come: let what can be done now be done. */
 };
 
-void scheduler_init(struct scheduler *, struct conf *, struct loop *, void (*refill)(struct job *));
+void scheduler_init(struct scheduler *, struct conf *, struct loop *, void (*refill)(struct job *),
+		    void (*settle)(struct scheduler *));
 /* The configuration and the loop stay the caller's. */
 
 void scheduler_fini(struct scheduler *); /* no work is left */

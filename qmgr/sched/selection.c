@@ -51,7 +51,8 @@ static void enter(struct peer *p)
 
 static void leave(struct peer *p)
 {
-	if (p->queue->backlogs.n == 1 && p->backlog->order.n == 1)
+	if (heap_has(&p->backlog->in_queue) && p->queue->backlogs.n == 1 &&
+	    p->backlog->order.n == 1)
 		selection_set(p->queue, QUEUE_QUIET);
 	backlog_remove(p);
 	list_remove(&p->in_ready);
@@ -96,7 +97,7 @@ void selection_retire(struct job *job)
 	job->claim->shelved++;
 	line_leave(&job->moved);
 	if (moved)
-		set_label(job, (struct label){job->work->order, LINE_HOME});
+		set_label(job, (struct label){work_rank(job->work), LINE_HOME});
 }
 
 static struct line_place *place_of(struct job *job)

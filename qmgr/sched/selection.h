@@ -1,6 +1,6 @@
 /* selection.h - which entry is next: the scheduler's order of jobs, and who slips past.
  *
- *	order:  jobs by the age of their message, and in front of each who slipped past it
+ *	order:  jobs by priority and age of their message, and in front of each who slipped past it, of the same priority
  *
  *	transport --- claims with such queues       (heap, who holds least: claim.h)
  *	                 |

@@ -164,6 +164,8 @@ void shelf_resize(struct job *job)
 static bool is_candidate(const struct job *job, const struct job *current, int64_t payable)
 {
 	int64_t needed = job_needed(job);
+	if (job->work->envelope->priority != current->work->envelope->priority)
+		return false; /* it stays behind, or is in front already */
 	return job != current && stack_leaf(&job->stack) && needed > 0 && needed <= payable;
 }
 

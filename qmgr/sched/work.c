@@ -26,5 +26,5 @@ void work_end(struct work *w, struct scheduler *sched)
 	jobs_free(w);
 	list_remove(&w->in_active);
 	sched->nactive--;
-	flow_part(sched, w->flow);
+	flow_part(w->flow);
 }

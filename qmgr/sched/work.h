@@ -27,6 +27,14 @@ struct work {
 	int64_t rcpt_count, rcpt_limit; /* recipients in memory; slots */
 };
 
+/* Its place among the mail of its flow: by priority, RFC 6710, and of one priority by age. */
+static inline uint64_t work_rank(const struct work *w)
+{
+	enum { AGE_BITS = 58 }; /* five bits are above them, for 19 priorities */
+	uint64_t below = (uint64_t)(ENVELOPE_PRIORITY_MAX - w->envelope->priority);
+	return below << AGE_BITS | w->order;
+}
+
 void work_begin(struct work *, struct scheduler *, struct envelope *, struct content *);
 /* It is the youngest. */
 

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: ISC
 """How much a client or a sender may send, and what becomes of what is beyond."""
 
+import pathlib
+import subprocess
+
 import pytest
 
 from lab import sasl
@@ -178,3 +181,75 @@ def test_a_suspended_login_sends_nothing_even_in_a_session_that_is_open(submissi
         assert relay.command("user", "resume", "bob").returncode == 0
         assert relay.command("user", "reset", "bob").returncode == 0
         _mail(client)
+
+
+def _by_login(lab, rows, extra=""):
+    folder = lab.folder("limits")
+    users, table = folder / "users", folder / "limits"
+    for login in ("ann", "bob", "erp"):
+        assert sasl.passwd(users, login, "secret").returncode == 0
+    table.write_text(rows, encoding="utf-8")
+    sink = lab.sink()
+    config = Config({"limits": [str(table)]}, extra=extra).route_all_to(sink.port)
+    config.listeners = {"open": {"auth": "yes"}}
+    config.auth.update({"file": str(users), "require_tls": False, "mechanisms": ["PLAIN"]})
+    return table, lab.relay(config)
+
+
+def _send_as(relay, login, times, code=250):
+    with relay.client() as client:
+        client.greet()
+        client.command(f"AUTH PLAIN {sasl.plain(login, 'secret')}", 235)
+        for _ in range(times):
+            _mail(client)
+            client.command("RSET")
+        return _mail(client, code=code)
+
+
+def test_each_login_has_the_limit_that_a_table_says(lab):
+    table, relay = _by_login(lab, "ann 2/h 3/h\nerp 5/h\n", 'limit "login" { messages = "1/h" recipients = "9/h" action = "reject" }')
+    assert "Too many messages for this login" in _send_as(relay, "ann", 2, 550)
+    assert "Too many messages for this login" in _send_as(relay, "bob", 1, 550)
+    shown = relay.command("user", "show", "ann").stdout
+    assert '"2/h"' in shown and '"3/h"' in shown
+    assert '"5/h"' in relay.command("user", "show", "erp").stdout and '"9/h"' in relay.command("user", "show", "erp").stdout
+    table.write_text("erp 4/h\n", encoding="utf-8")
+    assert relay.command("reload").returncode == 0
+    assert "Too many messages for this login" in _send_as(relay, "erp", 4, 550)
+    assert '"1/h"' in relay.command("user", "show", "ann").stdout
+
+
+def test_a_table_of_limits_without_a_section_puts_off_and_may_be_cdb(lab):
+    table, relay = _by_login(lab, "ann 1/h\n")
+    assert _send_as(relay, "ann", 1, 450).startswith("4.7.1 Too many messages for this login: try again in")
+    _send_as(relay, "bob", 5)
+    shown = relay.command("user", "show", "ann").stdout
+    assert '"1/h"' in shown
+    made = table.with_suffix(".cdb")
+    subprocess.run(["cdb", "-c", "-m", made, "-"], check=True, text=True, input="bob 2/h\n")
+    path = pathlib.Path(relay.config_path)
+    path.write_text(path.read_text(encoding="utf-8").replace(f'"{table}"', f'"{made}"'), encoding="utf-8")
+    assert relay.command("reload").returncode == 0
+    assert '"2/h"' in relay.command("user", "show", "bob").stdout
+    _send_as(relay, "ann", 3)
+    _send_as(relay, "bob", 0)
+
+
+def test_a_bad_row_of_limits_is_said_with_its_line_and_changes_nothing(lab):
+    table, relay = _by_login(lab, "ann 1/h\n")
+    for row, why in (("bob many", "must be a rate"), ("bob", ""), ("bob 1/h 2/h 3/h", "more than a rate"), ("Bob 1/h", "")):
+        table.write_text(f"ann 5/h\n{row}\n", encoding="utf-8")
+        checked = relay.command("check")
+        if row.startswith("Bob"):
+            assert checked.returncode == 0  # keys are compared in lower case
+            continue
+        assert checked.returncode != 0 and f"{table}:2: " in checked.stderr + checked.stdout and why in checked.stderr + checked.stdout
+        assert relay.command("reload").returncode != 0
+    _send_as(relay, "ann", 1, 450)
+    assert '"1/h"' in relay.command("user", "show", "ann").stdout
+
+
+def test_the_limit_of_a_login_that_was_not_seen_is_shown(lab):
+    _, relay = _by_login(lab, "ann 1/h\n")
+    assert '"1/h"' in relay.command("user", "show", "ann").stdout
+    assert relay.command("user", "show", "bob").returncode == 1

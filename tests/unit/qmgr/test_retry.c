@@ -15,10 +15,13 @@ static struct conf_queue queue = {.minimal_backoff_time = 5 * MINUTE,
 static struct envelope mail = {.arrived_ms = arrived, .sender = (char *)"a@sender.test"};
 static struct envelope bounce = {.arrived_ms = arrived, .sender = (char *)""};
 
+#define TERMS(q) (&(struct retry_terms){.queue = &(q)})
+
 /* Chance 0.5 is the middle: neither earlier nor later. */
 static int64_t delay(const struct conf_queue *q, const struct envelope *e, int64_t age)
 {
-	return retry_due_ms(q, e, arrived + age, 0.5) - (arrived + age);
+	return retry_due_ms(&(struct retry_terms){.queue = q}, e, arrived + age, 0.5) -
+	       (arrived + age);
 }
 
 static void a_young_message_waits_for_the_minimal_backoff_time(void **state)
@@ -51,8 +54,8 @@ static void chance_brings_it_forward_or_back_by_the_jitter(void **state)
 {
 	(void)state;
 	int64_t now = arrived + 20 * MINUTE;
-	assert_int_equal(retry_due_ms(&queue, &mail, now, 0) - now, 18 * MINUTE);
-	int64_t most = retry_due_ms(&queue, &mail, now, 0.9999999) - now;
+	assert_int_equal(retry_due_ms(TERMS(queue), &mail, now, 0) - now, 18 * MINUTE);
+	int64_t most = retry_due_ms(TERMS(queue), &mail, now, 0.9999999) - now;
 	assert_in_range(most, 22 * MINUTE - 10, 22 * MINUTE);
 }
 
@@ -62,7 +65,7 @@ static void the_next_attempt_is_always_later_than_now(void **state)
 	struct conf_queue q = queue;
 	q.minimal_backoff_time = q.maximal_backoff_time = 1;
 	q.jitter = 0.5;
-	assert_true(retry_due_ms(&q, &mail, arrived, 0) > arrived);
+	assert_true(retry_due_ms(TERMS(q), &mail, arrived, 0) > arrived);
 }
 
 static void it_is_not_later_than_the_end_of_the_lifetime(void **state)
@@ -77,15 +80,15 @@ static void a_bounce_has_a_lifetime_of_its_own(void **state)
 	(void)state;
 	assert_int_equal(delay(&queue, &bounce, 50 * HOUR - MINUTE), MINUTE);
 	assert_int_equal(delay(&queue, &mail, 50 * HOUR - MINUTE), 66 * MINUTE);
-	assert_true(retry_expired(&queue, &bounce, arrived + 50 * HOUR));
-	assert_false(retry_expired(&queue, &mail, arrived + 50 * HOUR));
+	assert_true(retry_expired(TERMS(queue), &bounce, arrived + 50 * HOUR));
+	assert_false(retry_expired(TERMS(queue), &mail, arrived + 50 * HOUR));
 }
 
 static void a_message_expires_when_its_lifetime_is_over(void **state)
 {
 	(void)state;
-	assert_false(retry_expired(&queue, &mail, arrived + 100 * HOUR - 1));
-	assert_true(retry_expired(&queue, &mail, arrived + 100 * HOUR));
+	assert_false(retry_expired(TERMS(queue), &mail, arrived + 100 * HOUR - 1));
+	assert_true(retry_expired(TERMS(queue), &mail, arrived + 100 * HOUR));
 }
 
 static void without_a_lifetime_it_expires_at_its_first_attempt(void **state)
@@ -93,7 +96,7 @@ static void without_a_lifetime_it_expires_at_its_first_attempt(void **state)
 	(void)state;
 	struct conf_queue q = queue;
 	q.maximal_queue_lifetime = 0;
-	assert_true(retry_expired(&q, &mail, arrived));
+	assert_true(retry_expired(TERMS(q), &mail, arrived));
 }
 
 static void a_warning_is_due_at_its_time(void **state)
@@ -101,8 +104,8 @@ static void a_warning_is_due_at_its_time(void **state)
 	(void)state;
 	struct conf_queue q = queue;
 	q.delay_warning_time = 30 * MINUTE;
-	assert_false(retry_warning_due(&q, &mail, arrived + 30 * MINUTE - 1));
-	assert_true(retry_warning_due(&q, &mail, arrived + 30 * MINUTE));
+	assert_false(retry_warning_due(TERMS(q), &mail, arrived + 30 * MINUTE - 1));
+	assert_true(retry_warning_due(TERMS(q), &mail, arrived + 30 * MINUTE));
 	assert_int_equal(delay(&q, &mail, 29 * MINUTE), MINUTE);
 	assert_int_equal(delay(&q, &mail, 31 * MINUTE), 31 * MINUTE);
 }
@@ -114,7 +117,7 @@ static void nobody_is_warned_twice(void **state)
 	q.delay_warning_time = 30 * MINUTE;
 	struct envelope warned = mail;
 	warned.warned = true;
-	assert_false(retry_warning_due(&q, &warned, arrived + HOUR));
+	assert_false(retry_warning_due(TERMS(q), &warned, arrived + HOUR));
 	assert_int_equal(delay(&q, &warned, 29 * MINUTE), 29 * MINUTE);
 }
 
@@ -123,13 +126,62 @@ static void the_null_sender_is_not_warned(void **state)
 	(void)state;
 	struct conf_queue q = queue;
 	q.delay_warning_time = 30 * MINUTE;
-	assert_false(retry_warning_due(&q, &bounce, arrived + HOUR));
+	assert_false(retry_warning_due(TERMS(q), &bounce, arrived + HOUR));
 }
 
 static void no_warning_time_means_no_warning(void **state)
 {
 	(void)state;
-	assert_false(retry_warning_due(&queue, &mail, arrived + 99 * HOUR));
+	assert_false(retry_warning_due(TERMS(queue), &mail, arrived + 99 * HOUR));
+}
+
+static void a_flow_s_lifetime_ends_mail_earlier_and_is_never_overshot(void **state)
+{
+	(void)state;
+	const struct retry_terms short_lived = {.queue = &queue, .lifetime = 10 * MINUTE};
+	assert_int_equal(retry_due_ms(&short_lived, &mail, arrived + 8 * MINUTE, 0.5),
+			 arrived + 10 * MINUTE);
+	assert_int_equal(retry_end_ms(&short_lived, &mail), arrived + 10 * MINUTE);
+	assert_int_equal(retry_ended(&short_lived, &mail, arrived + 10 * MINUTE - 1),
+			 RETRY_GOES_ON);
+	assert_int_equal(retry_ended(&short_lived, &mail, arrived + 10 * MINUTE), RETRY_LIFETIME);
+}
+
+static void a_flow_s_lifetime_makes_no_message_live_longer(void **state)
+{
+	(void)state;
+	const struct retry_terms long_lived = {.queue = &queue, .lifetime = 200 * HOUR};
+	assert_int_equal(retry_due_ms(&long_lived, &mail, arrived + 100 * HOUR - MINUTE, 0.5),
+			 arrived + 100 * HOUR);
+	assert_true(retry_expired(&long_lived, &mail, arrived + 100 * HOUR));
+}
+
+static void mail_that_is_to_be_returned_by_a_time_ends_then(void **state)
+{
+	(void)state;
+	struct envelope timed = mail;
+	const struct retry_terms terms = {.queue = &queue, .lifetime = 10 * MINUTE};
+	timed.by = ENVELOPE_BY_RETURN;
+	timed.by_ms = arrived + 7 * MINUTE;
+	assert_int_equal(retry_due_ms(&terms, &timed, arrived + 5 * MINUTE, 0.5), timed.by_ms);
+	assert_int_equal(retry_ended(&terms, &timed, timed.by_ms - 1), RETRY_GOES_ON);
+	assert_int_equal(retry_ended(&terms, &timed, timed.by_ms), RETRY_BY);
+	timed.by_ms = arrived + 11 * MINUTE;
+	assert_int_equal(retry_ended(&terms, &timed, arrived + 12 * MINUTE), RETRY_LIFETIME);
+}
+
+static void mail_whose_sender_is_to_be_told_by_a_time_goes_on(void **state)
+{
+	(void)state;
+	struct envelope timed = mail;
+	timed.by = ENVELOPE_BY_NOTIFY;
+	timed.by_ms = arrived + 7 * MINUTE;
+	assert_int_equal(delay(&queue, &timed, 5 * MINUTE), 2 * MINUTE);
+	assert_int_equal(retry_ended(TERMS(queue), &timed, timed.by_ms + HOUR), RETRY_GOES_ON);
+	assert_false(retry_warning_due(TERMS(queue), &timed, timed.by_ms - 1));
+	assert_true(retry_warning_due(TERMS(queue), &timed, timed.by_ms));
+	timed.by |= ENVELOPE_BY_TOLD;
+	assert_false(retry_warning_due(TERMS(queue), &timed, timed.by_ms + HOUR));
 }
 
 int main(void)
@@ -149,6 +201,10 @@ int main(void)
 		cmocka_unit_test(nobody_is_warned_twice),
 		cmocka_unit_test(the_null_sender_is_not_warned),
 		cmocka_unit_test(no_warning_time_means_no_warning),
+		cmocka_unit_test(a_flow_s_lifetime_ends_mail_earlier_and_is_never_overshot),
+		cmocka_unit_test(mail_that_is_to_be_returned_by_a_time_ends_then),
+		cmocka_unit_test(mail_whose_sender_is_to_be_told_by_a_time_goes_on),
+		cmocka_unit_test(a_flow_s_lifetime_makes_no_message_live_longer),
 	};
 	return RUN(tests);
 }

@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: ISC */
 #include "tests/unit/smtpd/unit.h"
 
+#include "base/conf_value.h"
+#include "base/limit_value.h"
+#include "base/tables.h"
 #include "smtpd/limits.h"
 
 #include <malloc.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 enum { MINUTE_US = 60000000, LOGINS = 100000, MEMORY_MAX = 30 << 20 };
 
@@ -223,6 +228,92 @@ static void away_from_the_others_a_limit_is_divided(void **state)
 	assert_true(judge(LIMIT_MESSAGES, "joe", NULL, NULL).over);
 }
 
+/* --- rows of the tables `limits` */
+
+static const char *fault_in_row(const char *text)
+{
+	static char said[200];
+	struct limit_value v;
+	struct buf why = {0};
+	const char *at = limit_value_parse(text, &v, &why);
+	snprintf(said, sizeof said, "%s: %s", at ? at : "good", at ? buf_cstr(&why) : "");
+	buf_fini(&why);
+	return said;
+}
+
+static void a_row_is_one_rate_or_two(void **state)
+{
+	(void)state;
+	struct limit_value v;
+	struct buf why = {0};
+	assert_null(limit_value_parse("500/h  2000/d", &v, &why));
+	assert_int_equal(v.messages.events, 500);
+	assert_int_equal(v.messages.per_ms, 3600000);
+	assert_true(v.of_recipients);
+	assert_int_equal(v.recipients.events, 2000);
+	assert_null(limit_value_parse("50000/d", &v, &why));
+	assert_false(v.of_recipients);
+	assert_null(limit_value_parse("5/d 0/d", &v, &why));
+	assert_true(v.of_recipients && v.recipients.events == 0);
+	assert_non_null(strstr(fault_in_row("many"), "many: must be a rate like"));
+	assert_non_null(strstr(fault_in_row("5/h few"), "few: must be a rate like"));
+	assert_non_null(strstr(fault_in_row("5/h 6/h 7/h"), "7/h: there is more than"));
+	assert_non_null(strstr(fault_in_row("5/h defer"), "defer: must be a rate like"));
+}
+
+static void read_rows(const char *rows)
+{
+	char file[] = "/tmp/limits-XXXXXX";
+	struct conf_faults faults = {0};
+	int fd = mkstemp(file);
+	assert_true(fd >= 0);
+	dprintf(fd, "%s", rows);
+	close(fd);
+	conf_list_add(&conf.limits, file);
+	conf.tables = tables_read(&conf, &faults);
+	assert_non_null(conf.tables);
+	unlink(file);
+}
+
+static void forget_rows(void)
+{
+	tables_unref(conf.tables);
+	conf_list_free(&conf.limits);
+}
+
+static void a_row_takes_the_place_of_the_section_s_numbers(void **state)
+{
+	(void)state;
+	login.action = LIMIT_REJECT;
+	read_rows("ann 1/m 0/m\nbob 4/m\n");
+	assert_false(judge(LIMIT_MESSAGES, "ann", NULL, NULL).over);
+	struct limits_ruling r = judge(LIMIT_MESSAGES, "ann", NULL, NULL);
+	assert_true(r.over && r.action == LIMIT_REJECT && r.rate.events == 1);
+	for (int i = 0; i < 10; i++)
+		assert_false(judge(LIMIT_RECIPIENTS, "ann", NULL, NULL).over);
+	for (int i = 0; i < 4; i++)
+		assert_false(judge(LIMIT_MESSAGES, "bob", NULL, NULL).over);
+	assert_true(judge(LIMIT_MESSAGES, "bob", NULL, NULL).over);
+	for (int i = 0; i < 3; i++)
+		assert_false(judge(LIMIT_RECIPIENTS, "bob", NULL, NULL).over);
+	assert_true(judge(LIMIT_RECIPIENTS, "bob", NULL, NULL).over); /* the section's */
+	assert_int_equal(limits_in_force(&conf, LIMIT_BY_LOGIN, "else").messages.events, 2);
+	forget_rows();
+}
+
+static void without_a_section_what_is_over_a_row_is_put_off(void **state)
+{
+	(void)state;
+	conf.limit_by[LIMIT_BY_LOGIN] = NULL;
+	read_rows("ann 1/m\n");
+	assert_false(judge(LIMIT_MESSAGES, "ann", NULL, NULL).over);
+	struct limits_ruling r = judge(LIMIT_MESSAGES, "ann", NULL, NULL);
+	assert_true(r.over && r.action == LIMIT_DEFER);
+	for (int i = 0; i < 10; i++)
+		assert_false(judge(LIMIT_MESSAGES, "bob", NULL, NULL).over);
+	forget_rows();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -243,6 +334,11 @@ int main(void)
 		cmocka_unit_test_setup_teardown(what_other_nodes_let_pass_counts, setup, teardown),
 		cmocka_unit_test_setup_teardown(away_from_the_others_a_limit_is_divided, setup,
 						teardown),
+		cmocka_unit_test(a_row_is_one_rate_or_two),
+		cmocka_unit_test_setup_teardown(a_row_takes_the_place_of_the_section_s_numbers,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(without_a_section_what_is_over_a_row_is_put_off,
+						setup, teardown),
 		cmocka_unit_test_setup_teardown(a_hundred_thousand_logins_take_30_mb_at_most, setup,
 						teardown),
 	};

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 #include "tests/unit/smtpd/unit.h"
 
+#include "base/envelope.h"
 #include "smtpd/param.h"
+
+#include <stdio.h>
 
 #include <string.h>
 
@@ -76,6 +79,41 @@ static void numbers_are_digits_that_fit(void **state)
 		assert_false(param_number(bad[i], &n));
 }
 
+static void a_time_to_deliver_by_is_written_one_way(void **state)
+{
+	(void)state;
+	static const char *const bad[] = {"",	  "5",	   "5;",   ";R",    "5;X",	   "5;RN",
+					  "5;TR", "5;RTT", "5 ;R", "--5;N", "+-5;N",	   "0;R",
+					  "-1;R", "+0;RT", "5;R;", "0x5;R", "1000000000;N"};
+	int64_t seconds;
+	uint8_t by;
+	assert_true(param_by("600;R", &seconds, &by) && seconds == 600);
+	assert_int_equal(by, ENVELOPE_BY_RETURN);
+	assert_true(param_by("+1;rt", &seconds, &by) && seconds == 1);
+	assert_int_equal(by, ENVELOPE_BY_RETURN | ENVELOPE_BY_TRACE);
+	assert_true(param_by("-999999999;NT", &seconds, &by) && seconds == -999999999);
+	assert_int_equal(by, ENVELOPE_BY_NOTIFY | ENVELOPE_BY_TRACE);
+	assert_true(param_by("0;N", &seconds, &by) && seconds == 0);
+	assert_false(param_by(NULL, &seconds, &by));
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+		assert_false(param_by(bad[i], &seconds, &by));
+}
+
+static void a_priority_is_one_digit(void **state)
+{
+	(void)state;
+	static const char *const bad[] = {"", "-", "+1", "-0", "01", "10", "-10", "a", "1.", " 1"};
+	int8_t priority;
+	for (int i = -9; i <= 9; i++) {
+		char text[4];
+		snprintf(text, sizeof text, "%d", i);
+		assert_true(param_priority(text, &priority) && priority == i);
+	}
+	assert_false(param_priority(NULL, &priority));
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+		assert_false(param_priority(bad[i], &priority));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -83,6 +121,8 @@ int main(void)
 		cmocka_unit_test(what_is_no_parameter_ends_the_line),
 		cmocka_unit_test(a_parameter_may_come_once),
 		cmocka_unit_test(numbers_are_digits_that_fit),
+		cmocka_unit_test(a_priority_is_one_digit),
+		cmocka_unit_test(a_time_to_deliver_by_is_written_one_way),
 	};
 	return RUN(tests);
 }

@@ -26,6 +26,9 @@ static struct envelope *full_envelope(uint32_t nrcpt)
 	e->summed = true;
 	e->tls = ENVELOPE_TLS_REQUIRED;
 	e->archive = true;
+	e->by = ENVELOPE_BY_RETURN | ENVELOPE_BY_TRACE;
+	e->priority = -9;
+	e->by_ms = INT64_C(1700000600789);
 	e->sum = 0xfedcba98;
 	struct verdict *v = NULL;
 	for (uint32_t i = 0; i < nrcpt; i++) {
@@ -94,6 +97,9 @@ static void same_envelope(const struct envelope *a, const struct envelope *b)
 	assert_int_equal(a->summed, b->summed);
 	assert_int_equal(a->tls, b->tls);
 	assert_int_equal(a->archive, b->archive);
+	assert_int_equal(a->by, b->by);
+	assert_int_equal(a->priority, b->priority);
+	assert_int_equal(a->by_ms, b->by_ms);
 	assert_int_equal(a->sum, b->sum);
 	assert_int_equal(a->nrcpt, b->nrcpt);
 	for (uint32_t i = 0; i < a->nrcpt; i++)
@@ -167,6 +173,7 @@ static void a_wish_that_is_not_known_is_none(void **state)
 	e->sender = mem_strdup("a@b.test");
 	payload_put_envelope(&b, e, &(struct content_place){0}, 1);
 	assert_int_equal(buf_data(&b)[3], 0);
+	assert_int_equal(buf_data(&b)[60], 0);
 	envelope_free(&e);
 	for (int wish = 0; wish < 256; wish++) {
 		if (wish & (16 | 32 | 64))
