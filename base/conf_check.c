@@ -181,7 +181,17 @@ static void check_listener_address(struct check *c, const struct conf_listener *
 		      holder->title, l->address.item[i], holder->line);
 }
 
-static void check_listener(struct check *c, const struct conf_listener *l)
+/* An empty list that is given is nobody; one that is not given is the global list. */
+static void inherit_networks(struct check *c, struct conf_listener *l)
+{
+	const struct conf_list *global = &c->conf->networks;
+	if (conf_lines_find(c->lines, &l->networks, -1, 0) > 0)
+		return;
+	for (int i = 0; i < global->n; i++)
+		conf_list_add(&l->networks, global->item[i]);
+}
+
+static void check_listener(struct check *c, struct conf_listener *l)
 {
 	if (l->title[0] == '\0')
 		FAULT(c, l, -1, l->line, "a listener must have a name");
@@ -190,6 +200,7 @@ static void check_listener(struct check *c, const struct conf_listener *l)
 	for (int i = 0; i < l->address.n; i++)
 		check_listener_address(c, l, i);
 	check_networks(c, &l->networks, l->line);
+	inherit_networks(c, l);
 	check_proxies(c, l);
 	check_certificate(c, l);
 }

@@ -128,8 +128,7 @@
 	P(flag, tls_cbc, "false", 0, 0, RELOAD, "",                                                \
 	  "Also allow the TLS 1.2 suites with CBC, for clients that have no better ones.")       \
 	P(list, networks, "{}", 0, 0, RELOAD, "",                                                  \
-	  "Clients in these networks may relay through this listener. Empty: the global "          \
-	  "networks.")                                                                             \
+	  "Clients in these networks may relay through this listener. {}: nobody without a login. Not given: the global networks.") \
 	P(list, proxy_protocol, "{}", 0, 0, RELOAD, "",                                            \
 	  "Networks of proxies whose connections begin with a PROXY header (version 1 or 2) that names the client; true: all networks. Other connections are closed. Empty, or false: no proxies.") \
 	P(duration, proxy_timeout, "5s", 10, 600000, RELOAD, "",                                   \
