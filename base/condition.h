@@ -75,6 +75,9 @@
 	C(token_missing, "token_missing", false,                                                   \
 	  "mail for the next hop that wants this login waits in the queue",                        \
 	  "see to what the endpoint says; sluice explain shows which mail waits")                  \
+	C(socketmap_away, "socketmap_away", false,                                                 \
+	  "mail for which this server of tables would be asked is refused for now, with 451",      \
+	  "start the server, or see to what it says; it is asked again by itself")                 \
 	C(tables_stale, "tables_stale", false,                                                     \
 	  "mail is handled as this table said before it was changed",                              \
 	  "mend the line; the table is read anew by itself")

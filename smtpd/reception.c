@@ -31,7 +31,16 @@ struct reception *reception_new(struct spool *spool, const char *sender)
 	t->envelope = envelope_new();
 	t->envelope->sender = mem_strdup(sender);
 	t->sender = mem_strdup(sender);
+	t->mail_from = mem_strdup(sender);
 	return t;
+}
+
+void reception_sender(struct reception *t, const char *sender)
+{
+	free(t->envelope->sender);
+	free(t->sender);
+	t->envelope->sender = mem_strdup(sender);
+	t->sender = mem_strdup(sender);
 }
 
 void reception_free(struct reception **tp)
@@ -47,6 +56,9 @@ void reception_free(struct reception **tp)
 	envelope_free(&t->envelope);
 	if (t->expected)
 		spool_expect(t->spool, -1);
+	access_value_fini(&t->access);
+	free(t->flow_named);
+	free(t->mail_from);
 	free(t->sender);
 	free(t);
 	*tp = NULL;
@@ -236,7 +248,8 @@ static void name_origin(struct session *s)
 		.client = &s->peer};
 	char client[64];
 	free(t->envelope->flow);
-	t->envelope->flow = flow_name(s->worker->conf, &facts);
+	t->envelope->flow =
+		t->flow_named ? mem_strdup(t->flow_named) : flow_name(s->worker->conf, &facts);
 	envelope_came_from(t->envelope, s->login, address_text(&s->peer, client));
 }
 

@@ -45,7 +45,8 @@ static void visit(struct sandbox_visitor *v, const char *path, enum landlock_rig
 static void visit_list(struct sandbox_visitor *v, const struct conf_list *files)
 {
 	for (int i = 0; i < files->n; i++)
-		visit(v, files->item[i], LANDLOCK_READ);
+		if (!socketmap_name_is(files->item[i]))
+			visit(v, files->item[i], LANDLOCK_READ);
 }
 
 static void visit_secret(void *visitor, const char *key, const char *value)

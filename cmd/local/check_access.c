@@ -42,7 +42,8 @@ static void add_file(struct access *a, int line, const char *whose, const char *
 static void add_list(struct access *a, int line, const char *whose, const struct conf_list *l)
 {
 	for (int i = 0; i < l->n; i++)
-		add_file(a, line, whose, l->item[i]);
+		if (!socketmap_name_is(l->item[i]))
+			add_file(a, line, whose, l->item[i]);
 }
 
 static void add_secret(void *context, const char *key, const char *value)

@@ -31,7 +31,8 @@ static void put_steps(struct buf *to, const char *what, const char *address,
 
 static void put_access(struct buf *to, const struct route_trace *t)
 {
-	static const char *const names[] = {"accept", "refuse", "hold", "discard"};
+	static const char *const names[] = {"accept",  "refuse", "hold",
+					    "discard", "verify", "flow"};
 	if (!t->accessed)
 		return;
 	buf_printf(to, "%-10s %s", "access", names[t->access.action]);
@@ -153,7 +154,8 @@ static void json_steps(struct buf *to, const char *name, const struct rewrite *r
 
 static void json_access(struct buf *to, const struct route_trace *t)
 {
-	static const char *const names[] = {"accept", "refuse", "hold", "discard"};
+	static const char *const names[] = {"accept",  "refuse", "hold",
+					    "discard", "verify", "flow"};
 	if (!t->accessed)
 		return;
 	buf_puts(to, "\"access\":{");
