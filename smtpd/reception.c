@@ -178,6 +178,7 @@ bool reception_stages(struct session *s)
 	p->draft.size = intake_take(&t->intake, &p->draft.content, &p->draft.file);
 	p->draft.envelope = t->envelope;
 	p->login = mem_strdup(s->login);
+	p->own = t->own ? mem_strdup(t->mail_from) : NULL;
 	p->client = client_text(s);
 	p->stranger = policy_stranger(s);
 	t->envelope = NULL;

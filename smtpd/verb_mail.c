@@ -175,6 +175,7 @@ static void found_logins(struct session *s, const struct consult_found *found)
 		mailaddr_mailbox(text, strlen(text), true, &from);
 	enum response why =
 		found->failed ? RESPONSE_LOOKUP_FAILED : policy_sender(s, found->value, &from);
+	s->tx->own = found->value && strcmp(from.text, text) == 0;
 	if (why != RESPONSE_OK)
 		refuse(s, why);
 	else

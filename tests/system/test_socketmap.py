@@ -222,6 +222,27 @@ def test_a_server_says_whose_a_sender_is(lab, honest):
         client.command("MAIL FROM:<ann@sender.test>", 451)
 
 
+def test_who_owns_the_sender_by_a_servers_word_is_signed_as_that(lab, honest, tmp_path):
+    """What a server alone knows of an address that is only in From is not asked."""
+    users, key, sink = lab.folder("users") / "users", tmp_path / "key.pem", lab.sink()
+    assert sasl.passwd(users, "ann", "secret").returncode == 0
+    honest.maps = {"owners": {"ann@sender.test": "ann", "two@sender.test": "ann"}}
+    config = Config(settings={"sender_logins": [honest.table("owners")]}, listeners={"smtp": {"auth": True}}).route_all_to(sink.port)
+    config.auth.update({"file": str(users), "require_tls": False})
+    relay = lab.relay(config, start=False)
+    assert relay.command("dkim", "keygen", "sender.test", "s", "-o", str(key)).returncode == 0
+    relay.config.extra = f'dkim "sender.test" {{ selector = "s"  key = "{key}" }}\n'
+    relay.write_config()
+    relay.start()
+    for author in ("ann", "two"):
+        with relay.client() as client:
+            client.greet()
+            assert sasl.say_plain(client, "ann", "secret").code == 235
+            client.send_mail("ann@sender.test", ["b@dest.test"], f"From: {author}@sender.test\r\n\r\ntext\r\n".encode())
+    own, other = sorted(sink.wait_messages(2), key=lambda m: b"From: two@" in m.content)
+    assert b"DKIM-Signature: " in own.content and b"DKIM-Signature: " not in other.content
+
+
 def test_a_table_that_no_server_may_have_is_an_error(lab, honest, tmp_path):
     relay = lab.relay(Config(settings={
         "routes": [honest.table("m")], "aliases": [honest.table("m")], "sender_logins": [honest.table("m")], "sender_header": "reject",
