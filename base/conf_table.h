@@ -140,6 +140,13 @@
 	P(list, client_certificates, "{}", 0, 0, RELOAD, "",                                       \
 	  "Tables of SHA-256 fingerprints of certificates, in hexadecimal, and the logins of the " \
 	  "clients that have them: on listeners with auth = true, in place of a password.")        \
+	P(list, dkim_keys, "{}", 0, 0, RELOAD, "",                                                 \
+	  "Tables of keys that sign mail of a domain, or of a .parent: SELECTOR FILE, and "        \
+	  "further ones with commas between them. Of a domain that sections dkim sign for, these " \
+	  "count. A key is read when it is first needed.")                                         \
+	P(text, dkim_also, "", 0, 255, RELOAD, "",                                                 \
+	  "A domain whose keys sign all mail of who may relay, beside those of its author. "       \
+	  "Empty: none.")                                                                          \
 	P(text, always_bcc, "", 0, 320, RELOAD, "",                                                \
 	  "An address that gets a copy of every incoming message. Empty: none.")                   \
 	P(list, tls_policy, "{}", 0, 0, RELOAD, "",                                                \

@@ -268,11 +268,30 @@ char *table_get(const struct table *t, const char *key, struct table_origin *ori
 	return value;
 }
 
+static void each_record(const struct table *t,
+			void (*row)(void *context, const char *key, const char *value),
+			void *context)
+{
+	struct cdb c = t->cdb;
+	unsigned at;
+	cdb_seqinit(&at, &c);
+	while (cdb_seqnext(&at, &c) > 0) {
+		char *key = cut(&c, cdb_keylen(&c), cdb_keypos(&c));
+		char *value = cut(&c, cdb_datalen(&c), cdb_datapos(&c));
+		if (key && value)
+			row(context, key, value);
+		free(key);
+		free(value);
+	}
+}
+
 void table_each(const struct table *t,
 		void (*row)(void *context, const char *key, const char *value), void *context)
 {
 	for (int i = 0; i < t->text.n; i++)
 		row(context, t->text.row[i].key, t->text.row[i].value);
+	if (t->in_cdb)
+		each_record(t, row, context);
 }
 
 char *table_any(const struct table *t, const char *except, uint64_t choice)

@@ -67,7 +67,7 @@ const struct socketmap_name *table_server(const struct table *);
 
 void table_each(const struct table *,
 		void (*row)(void *context, const char *key, const char *value), void *context);
-/* Every row of a text, by key; of CDB none. */
+/* Every row: of a text by key, of CDB as they lie there. */
 
 char *table_any(const struct table *, const char *except, uint64_t choice);
 /* The value of some row of a text, but not of that key; the same choice is the same row. NULL: there

@@ -5,6 +5,7 @@
 #include "base/alias_value.h"
 #include "base/condition.h"
 #include "base/credential.h"
+#include "base/dkim_rows.h"
 #include "base/mailaddr.h"
 #include "base/envelope.h"
 #include "base/mem.h"
@@ -268,6 +269,20 @@ static const char *check_flow(const void *context, const char *key, const char *
 	return value;
 }
 
+static const char *check_dkim_keys(const void *context, const char *key, const char *value,
+				   struct buf *why)
+{
+	struct dkim_rows rows = {.n = 0};
+	(void)context;
+	if (!conf_host_good(key + (key[0] == '.'))) {
+		buf_puts(why, "not a domain, nor one with a dot in front");
+		return key;
+	}
+	const char *bad = dkim_rows_parse(value, &rows, why);
+	dkim_rows_fini(&rows);
+	return bad;
+}
+
 static const char *check_certificate(const void *context, const char *key, const char *value,
 				     struct buf *why)
 {
@@ -329,6 +344,22 @@ static const struct conf_list *files_of(const struct conf *c, enum table_role ro
 	}
 }
 
+/* Whoever wants all mail signed does not want it unsigned for a mistake in a name. */
+static void check_also(const struct conf *c, struct tables *t, struct conf_faults *faults)
+{
+	char own[NAME_KEY_DOMAIN];
+	const struct conf_dkim *by[CONF_DKIM_MAX];
+	struct dkim_rows rows = {.n = 0};
+	if (!*c->dkim_also)
+		return;
+	name_key_domain(c->dkim_also, own);
+	if (conf_dkim_find(c, own, by) == 0 && !dkim_rows_find(t, own, &rows))
+		conf_fault(faults, c->file, 1,
+			   "dkim_also: no section dkim, and no row of dkim_keys, signs for \"%s\"",
+			   c->dkim_also);
+	dkim_rows_fini(&rows);
+}
+
 struct tables *tables_read(const struct conf *c, struct conf_faults *faults)
 {
 	int before = faults->n;
@@ -341,6 +372,8 @@ struct tables *tables_read(const struct conf *c, struct conf_faults *faults)
 		for (; r->n < files->n; r->n++)
 			r->table[r->n] = table_read(files->item[r->n], form_of(role), c, faults);
 	}
+	if (faults->n == before)
+		check_also(c, t, faults);
 	if (faults->n == before)
 		return t;
 	tables_unref(t);

@@ -38,6 +38,7 @@
 	T(CREDENTIALS, credentials, false, "NEXT-HOP [SENDER] LOGIN SECRET", check_credential)     \
 	T(SENDER_LOGINS, sender_logins, false, "address logins", check_logins)                     \
 	T(FLOWS, flows, false, "login:NAME, address or network and flow", check_flow)              \
+	T(DKIM_KEYS, dkim_keys, false, "domain SELECTOR FILE", check_dkim_keys)                    \
 	T(CLIENT_CERTIFICATES, client_certificates, false, "fingerprint login", check_certificate) \
 	T(USERS, auth.users, false, "login HASH", check_user)
 
@@ -79,7 +80,7 @@ char *tables_get_at(const struct tables *, enum table_role, int i, const char *k
 
 void tables_each(const struct tables *, enum table_role,
 		 void (*row)(void *context, const char *key, const char *value), void *context);
-/* Every row of those that are text. */
+/* Every row of those that are files. */
 
 char *tables_get(const struct tables *, enum table_role, const char *key, struct table_origin *);
 /* The value of exactly this key; the caller frees it. NULL: none, as when there are no tables. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "smtpd/reception.h"
 
+#include "base/dkim_rows.h"
 #include "base/fence.h"
 #include "base/clock.h"
 #include "base/ident.h"
@@ -172,7 +173,7 @@ bool reception_stages(struct session *s)
 	struct conf *c = s->worker->conf;
 	struct smtpd_worker *w = s->worker;
 	bool checked = header_check_wanted(c, s->login);
-	if (c->ndkim == 0 && !s->filtering && !checked && !archive_wanted(c))
+	if (!dkim_rows_signs(c) && !s->filtering && !checked && !archive_wanted(c))
 		return false;
 	struct passage *p = t->passage = passage_new(c, w->loop, w->pool, w->spool, t->id);
 	p->draft.size = intake_take(&t->intake, &p->draft.content, &p->draft.file);
@@ -186,10 +187,10 @@ bool reception_stages(struct session *s)
 		passage_add(p, &header_check_stage, NULL);
 	filtering_stage(s, p);
 	passage_add(p, &copies_stage, NULL);
-	if (c->ndkim > 0)
+	if (dkim_rows_signs(c))
 		passage_add(p, &dkim_stage, NULL);
 	if (archive_wanted(c))
-		passage_add(p, &archive_stage, c->ndkim > 0 ? (void *)&dkim_stage : NULL);
+		passage_add(p, &archive_stage, dkim_rows_signs(c) ? (void *)&dkim_stage : NULL);
 	return true;
 }
 
