@@ -70,10 +70,11 @@ const char *access_value_parse(const char *text, struct access_value *v, struct 
 		enum access_action action;
 		int code;
 	} words[] = {
-		{"accept", ACCESS_ACCEPT, 0},  {"ok", ACCESS_ACCEPT, 0},
-		{"hold", ACCESS_HOLD, 0},      {"discard", ACCESS_DISCARD, 0},
-		{"verify", ACCESS_VERIFY, 0},  {"reject", ACCESS_REFUSE, 550},
-		{"defer", ACCESS_REFUSE, 450}, {"flow", ACCESS_FLOW, 0},
+		{"dunno", ACCESS_ACCEPT, 0},	{"accept", ACCESS_ACCEPT, 0},
+		{"ok", ACCESS_ACCEPT, 0},	{"hold", ACCESS_HOLD, 0},
+		{"discard", ACCESS_DISCARD, 0}, {"verify", ACCESS_VERIFY, 0},
+		{"reject", ACCESS_REFUSE, 550}, {"defer", ACCESS_REFUSE, 450},
+		{"flow", ACCESS_FLOW, 0},
 	};
 	size_t len;
 	const char *word = words_next(&text, &len);

@@ -1,6 +1,6 @@
 /* access_value.h - what a row of a table of access says.
  *
- *	accept (or ok)			nothing is wrong with it
+ *	accept (or ok, dunno)		nothing is wrong with it
  *	reject [CODE] [DSN] [TEXT]	550 5.7.1 unless said
  *	defer [CODE] [DSN] [TEXT]	450 4.7.1 unless said
  *	550 [DSN] TEXT, 450 [DSN] TEXT	the same, as in POSTFIX access(5)

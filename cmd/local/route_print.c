@@ -38,6 +38,8 @@ static void put_access(struct buf *to, const struct route_trace *t)
 	buf_printf(to, "%-10s %s", "access", names[t->access.action]);
 	if (t->access.action == ACCESS_REFUSE)
 		buf_printf(to, " %d %s %s", t->access.code, t->access.dsn, t->access.text);
+	if (t->access.action == ACCESS_FLOW)
+		buf_printf(to, " %s", t->access.text);
 	buf_puts(to, ", by recipient_access, ");
 	put_origin(to, &t->access_at);
 	buf_puts(to, "\n");
