@@ -120,6 +120,21 @@ def test_a_connection_that_was_closed_between_two_questions_is_made_again(lab, s
     wait_until(lambda: _said(relay) == OK, 60, "the server that was started anew to be asked")
 
 
+def test_a_question_that_is_lost_with_its_connection_is_asked_again(lab, honest):
+    """A server that hangs up on the second question of each connection, as one that was started anew does."""
+    def write(handler, text):
+        handler.asked = getattr(handler, "asked", 0) + 1
+        if handler.asked == 2:
+            handler.connection.shutdown(2)
+        else:
+            handler.wfile.write(netstring(text))
+
+    honest.mood = write
+    relay = _relay(lab, sender_access=[honest.table("m")])
+    assert _said(relay) == _said(relay) == OK
+    assert [key for _, key in honest.asked][:3] == ["a@sender.test", "sender.test", "sender.test"]
+
+
 @pytest.mark.parametrize("mood", ["hangs", "nonsense", "too much", "half", "closes", "no action", "NUL", "unasked verb"])
 def test_a_server_that_is_none(lab, honest, mood):
     """Each is 451 to the client; and none holds up a session that asks nobody."""
