@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "base/access_value.h"
 
+#include "base/envelope.h"
 #include "base/mem.h"
 #include "base/words.h"
 
@@ -24,6 +25,10 @@ static const char *parse_refusal(const char *text, int code, struct access_value
 	const char *start = text, *word = words_next(&text, &len);
 	char class = (char)('0' + v->code / 100), classes[] = {class, '\0'};
 	v->action = ACCESS_REFUSE;
+	if (len == 3 && strspn(word, "0123456789") >= 3 && !code_of(word, len)) {
+		buf_puts(why, "the code of a refusal is 400 to 599, and not 421");
+		return word;
+	}
 	if (!code && code_of(word, len)) {
 		code = code_of(word, len);
 		if (code / 100 != v->code / 100) {
@@ -47,6 +52,17 @@ static const char *parse_refusal(const char *text, int code, struct access_value
 	return bad ? bad : strlen(said) > TEXT_MAX ? said : NULL;
 }
 
+static const char *parse_flow(const char *text, struct access_value *v, struct buf *why)
+{
+	const char *name = words_rest(&text);
+	v->text = mem_strdup(name);
+	if (envelope_flow_good(name))
+		return NULL;
+	buf_puts(why, "flow needs the name of one: up to 64 letters, digits, dots, lines and "
+		      "underscores");
+	return name;
+}
+
 const char *access_value_parse(const char *text, struct access_value *v, struct buf *why)
 {
 	static const struct {
@@ -54,10 +70,11 @@ const char *access_value_parse(const char *text, struct access_value *v, struct 
 		enum access_action action;
 		int code;
 	} words[] = {
-		{"accept", ACCESS_ACCEPT, 0},  {"ok", ACCESS_ACCEPT, 0},
-		{"hold", ACCESS_HOLD, 0},      {"discard", ACCESS_DISCARD, 0},
-		{"verify", ACCESS_VERIFY, 0},  {"reject", ACCESS_REFUSE, 550},
-		{"defer", ACCESS_REFUSE, 450},
+		{"dunno", ACCESS_ACCEPT, 0},	{"accept", ACCESS_ACCEPT, 0},
+		{"ok", ACCESS_ACCEPT, 0},	{"hold", ACCESS_HOLD, 0},
+		{"discard", ACCESS_DISCARD, 0}, {"verify", ACCESS_VERIFY, 0},
+		{"reject", ACCESS_REFUSE, 550}, {"defer", ACCESS_REFUSE, 450},
+		{"flow", ACCESS_FLOW, 0},
 	};
 	size_t len;
 	const char *word = words_next(&text, &len);
@@ -69,9 +86,12 @@ const char *access_value_parse(const char *text, struct access_value *v, struct 
 			continue;
 		v->action = words[i].action;
 		v->code = words[i].code;
+		if (v->action == ACCESS_FLOW)
+			return parse_flow(text, v, why);
 		return v->code ? parse_refusal(text, 0, v, why) : NULL;
 	}
-	buf_puts(why, "must be accept, reject, defer, hold, discard, verify, or a code and a text");
+	buf_puts(why, "must be accept, reject, defer, hold, discard, verify, flow NAME, or a code "
+		      "and a text");
 	return word;
 }
 

@@ -1,12 +1,13 @@
 /* access_value.h - what a row of a table of access says.
  *
- *	accept (or ok)			nothing is wrong with it
+ *	accept (or ok, dunno)		nothing is wrong with it
  *	reject [CODE] [DSN] [TEXT]	550 5.7.1 unless said
  *	defer [CODE] [DSN] [TEXT]	450 4.7.1 unless said
  *	550 [DSN] TEXT, 450 [DSN] TEXT	the same, as in POSTFIX access(5)
  *	hold				accepted, and the message is held
  *	discard				accepted, and dropped
- *	verify				accepted if the next hop takes it
+ *	verify				accepted if the next hop takes it; of recipients only
+ *	flow NAME			accepted, and of this flow
  *
  * OWNERSHIP  access_value_fini() frees the text.
  * THREAD     Any. Pure.
@@ -22,6 +23,7 @@ enum access_action {
 	ACCESS_HOLD,
 	ACCESS_DISCARD,
 	ACCESS_VERIFY,
+	ACCESS_FLOW, /* text is its name */
 };
 
 struct access_value {

@@ -79,6 +79,12 @@
 	  "mail goes on for as long as the relay runs; after a start this login may have ended",   \
 	  "make room for the folder tokens of the queue, and let the relay's user write there; "   \
 	  "writing is tried again by itself")                                                      \
+	C(socketmap_away, "socketmap_away", false,                                                 \
+	  "mail for which this server of tables would be asked is refused for now, with 451",      \
+	  "start the server, or see to what it says; it is asked again by itself")                 \
+	C(dkim_key_unreadable, "dkim_key_unreadable", false,                                       \
+	  "mail that this key of dkim_keys is to sign is refused for now, with 451",               \
+	  "let the relay's user read this file; it is tried again with the next such message")     \
 	C(tables_stale, "tables_stale", false,                                                     \
 	  "mail is handled as this table said before it was changed",                              \
 	  "mend the line; the table is read anew by itself")

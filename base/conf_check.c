@@ -9,6 +9,7 @@
 #include "base/mem.h"
 #include "base/netlist.h"
 #include "base/route_value.h"
+#include "base/tables.h"
 #include "base/tls.h"
 #include "base/tls_certificates.h"
 #include "base/tls_groups.h"
@@ -102,6 +103,44 @@ static void check_groups(struct check *c, const struct conf_list *groups)
 	}
 }
 
+static void check_servers(struct check *c, enum table_role role, const struct conf_list *l)
+{
+	struct socketmap_name name;
+	for (int i = 0; i < l->n; i++) {
+		struct buf why = {0};
+		if (socketmap_name_is(l->item[i]) && !tables_may_ask(role))
+			FAULT(c, l, i, 1,
+			      "%s: \"%s\": a socketmap is not for this table, which is looked up "
+			      "where "
+			      "nothing may wait for a server",
+			      tables_setting(role), l->item[i]);
+		else if (socketmap_name_is(l->item[i]) &&
+			 !socketmap_name_parse(l->item[i], &name, &why))
+			FAULT(c, l, i, 1, "%s: %s", tables_setting(role), buf_cstr(&why));
+		buf_fini(&why);
+	}
+}
+
+static bool asks_server(const struct conf_list *l)
+{
+	bool asks = false;
+	for (int i = 0; i < l->n; i++)
+		asks = asks || socketmap_name_is(l->item[i]);
+	return asks;
+}
+
+static void check_tables(struct check *c)
+{
+	const struct conf *f = c->conf;
+#define T(role, setting, ...) check_servers(c, TABLE_##role, &f->setting);
+	TABLES(T)
+#undef T
+	if (f->sender_header == SENDER_HEADER_REJECT && asks_server(&f->sender_logins))
+		FAULT(c, &f->sender_header, -1, 1,
+		      "sender_header = reject needs files in sender_logins: a header is looked at "
+		      "where nothing may wait for a server");
+}
+
 static void check_global(struct check *c)
 {
 	struct conf *f = c->conf;
@@ -124,6 +163,7 @@ static void check_global(struct check *c)
 		FAULT(c, &f->always_bcc, -1, 1, "always_bcc \"%s\" is not an address",
 		      f->always_bcc);
 	check_networks(c, &f->xclient, 1);
+	check_tables(c);
 	check_masquerade(c);
 	check_dropped(c);
 	check_report(c, &f->tls_report);
@@ -202,7 +242,17 @@ static void check_listener_address(struct check *c, const struct conf_listener *
 		      holder->title, l->address.item[i], holder->line);
 }
 
-static void check_listener(struct check *c, const struct conf_listener *l)
+/* An empty list that is given is nobody; one that is not given is the global list. */
+static void inherit_networks(struct check *c, struct conf_listener *l)
+{
+	const struct conf_list *global = &c->conf->networks;
+	if (conf_lines_find(c->lines, &l->networks, -1, 0) > 0)
+		return;
+	for (int i = 0; i < global->n; i++)
+		conf_list_add(&l->networks, global->item[i]);
+}
+
+static void check_listener(struct check *c, struct conf_listener *l)
 {
 	if (l->title[0] == '\0')
 		FAULT(c, l, -1, l->line, "a listener must have a name");
@@ -211,6 +261,7 @@ static void check_listener(struct check *c, const struct conf_listener *l)
 	for (int i = 0; i < l->address.n; i++)
 		check_listener_address(c, l, i);
 	check_networks(c, &l->networks, l->line);
+	inherit_networks(c, l);
 	check_proxies(c, l);
 	check_certificate(c, l);
 }

@@ -95,6 +95,9 @@ static void sort(struct conf *c)
 void conf_dkim_check(struct conf *c, const struct conf_lines *lines, struct conf_faults *faults)
 {
 	sort(c);
+	if (*c->dkim_also && !conf_host_good(c->dkim_also))
+		conf_fault(faults, c->file, conf_lines_find(lines, &c->dkim_also, -1, 1),
+			   "dkim_also \"%s\" is not a domain", c->dkim_also);
 	for (int i = 0; i < c->ndkim; i++) {
 		const struct conf_dkim *d = c->dkim_sorted[i];
 		check_section(c, d, lines, faults);

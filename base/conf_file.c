@@ -178,7 +178,8 @@ static void take_setting(struct conf_block *b, cfg_t *cfg, const struct conf_row
 	check_once(opt, row->name, (int)n - more);
 	if (row->type != CONF_list && (n == 0 || !cfg_opt_getnstr(opt, 0)))
 		return;
-	struct conf_setting s = {.row = row, .line = n > 0 ? line_of(opt, (int)n - 1) : 0};
+	/* Of an empty list the parser keeps no line. */
+	struct conf_setting s = {.row = row, .line = n > 0 ? line_of(opt, (int)n - 1) : b->line};
 	if (row->type == CONF_list && n > 0 && strcmp(cfg_opt_getnstr(opt, 0), NOT_GIVEN) == 0) {
 		if (n == 1)
 			return;

@@ -82,8 +82,17 @@
 	  "Local parts that are not masqueraded, such as root.")                                      \
 	P(flag, rewrite_header, "false", 0, 0, RELOAD, "",                                         \
 	  "Canonical tables and masquerade change the addresses in the header too: From, Sender and Reply-To as senders, To, Cc and Bcc as recipients. This breaks existing signatures.") \
-	P(list, recipient_access, "{}", 0, 0, RELOAD, "",                                          \
-	  "Tables of what to do with a recipient: accept, reject CODE TEXT, defer TEXT, hold, discard.") \
+	P(list, client_access, "{}", 0, 0, RELOAD, "",                                             \
+	  "Tables of what to do with mail of a client, by its address, a network, or its name where a proxy has said it: accept, reject CODE TEXT, defer TEXT, hold, discard, flow NAME.") \
+	P(list, helo_access, "{}", 0, 0, RELOAD, "",                                               \
+	  "The same, by the client's name in EHLO or HELO.")                                       \
+	P(list, sender_access, "{}", 0, 0, RELOAD, "",                                             \
+	  "The same, by the sender; <> is the null sender.")                                       \
+	P(list, recipient_access, "{}", 0, 0, RELOAD, "", "The same for a recipient, and verify.") \
+	P(duration, socketmap_timeout, "5s", 10, 60000, RELOAD, "",                                \
+	  "How long a server of tables (socketmap:...) has for an answer. After it the client gets 451 4.3.0.") \
+	P(duration, socketmap_cache, "30s", 0, HOURS(24), RELOAD, "",                              \
+	  "How long its answers are remembered, also that it has none. 0: not at all.")            \
 	P(list, xclient, "{}", 0, 0, RELOAD, "",                                                   \
 	  "Networks of proxies that may say by XCLIENT who the client is, and whether it has logged in.") \
 	P(text, flow_header, "", 0, 76, RELOAD, "",                                                \
@@ -100,6 +109,10 @@
 	  "What becomes of mail of who has logged in whose header names others as its author: reject: 550 5.7.1, unless sender_logins lets the login use every address in From, and in Sender where that is there.") \
 	P(list, client_certificates, "{}", 0, 0, RELOAD, "",                                       \
 	  "Tables of SHA-256 fingerprints of certificates, in hexadecimal, and the logins of the clients that have them: on listeners with auth = true, in place of a password.") \
+	P(list, dkim_keys, "{}", 0, 0, RELOAD, "",                                                 \
+	  "Tables of keys that sign mail of a domain, or of a .parent: SELECTOR FILE, and further ones with commas between them. Of a domain that sections dkim sign for, these count. A key is read when it is first needed.") \
+	P(text, dkim_also, "", 0, 255, RELOAD, "",                                                 \
+	  "A domain whose keys sign all mail of who may relay, beside those of its author. Empty: none.") \
 	P(text, always_bcc, "", 0, 320, RELOAD, "",                                                \
 	  "An address that gets a copy of every incoming message. Empty: none.")              \
 	P(list, tls_policy, "{}", 0, 0, RELOAD, "",                                                \
@@ -132,8 +145,7 @@
 	P(flag, tls_cbc, "false", 0, 0, RELOAD, "",                                                \
 	  "Also allow the TLS 1.2 suites with CBC, for clients that have no better ones.")       \
 	P(list, networks, "{}", 0, 0, RELOAD, "",                                                  \
-	  "Clients in these networks may relay through this listener. Empty: the global "          \
-	  "networks.")                                                                             \
+	  "Clients in these networks may relay through this listener. {}: nobody without a login. Not given: the global networks.")                                                                             \
 	P(list, proxy_protocol, "{}", 0, 0, RELOAD, "",                                            \
 	  "Networks of proxies whose connections begin with a PROXY header (version 1 or 2) that names the client; true: all networks. Other connections are closed. Empty, or false: no proxies.") \
 	P(duration, proxy_timeout, "5s", 10, 600000, RELOAD, "",                                   \

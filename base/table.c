@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "base/name_key.h"
 #include "base/refs.h"
+#include "base/socketmap_name.h"
 #include "base/table_text.h"
 
 #include <cdb.h>
@@ -32,6 +33,8 @@ struct table {
 	char *file;
 	struct stamp stamp;
 	bool verbatim, in_cdb;
+	bool elsewhere;		      /* at this server: */
+	struct socketmap_name server; /* whose texts lie in file */
 	struct cdb cdb;
 	struct table_text text;
 };
@@ -171,6 +174,15 @@ static bool named_cdb(const char *file)
 	return len > 4 && strcmp(file + len - 4, ".cdb") == 0;
 }
 
+/* Where it may not be one, or is written wrongly, conf_check() has said so. */
+static struct table *new_server(struct table *t)
+{
+	struct buf why = {0};
+	t->elsewhere = socketmap_name_parse(t->file, &t->server, &why);
+	buf_fini(&why);
+	return t;
+}
+
 struct table *table_read(const char *file, const struct table_form *form, const void *context,
 			 struct conf_faults *faults)
 {
@@ -179,6 +191,8 @@ struct table *table_read(const char *file, const struct table_form *form, const 
 	atomic_init(&t->refs, 1);
 	t->file = mem_strdup(file);
 	t->verbatim = form->verbatim;
+	if (socketmap_name_is(file))
+		return new_server(t);
 	take_stamp(file, &t->stamp);
 	/* What is written in this very moment would have the same stamp: read it once more. */
 	if (!rests(&t->stamp))
@@ -233,6 +247,11 @@ const char *table_file(const struct table *t)
 	return t->file;
 }
 
+const struct socketmap_name *table_server(const struct table *t)
+{
+	return t->elsewhere ? &t->server : NULL;
+}
+
 char *table_get(const struct table *t, const char *key, struct table_origin *origin)
 {
 	int line = 0;
@@ -249,11 +268,30 @@ char *table_get(const struct table *t, const char *key, struct table_origin *ori
 	return value;
 }
 
+static void each_record(const struct table *t,
+			void (*row)(void *context, const char *key, const char *value),
+			void *context)
+{
+	struct cdb c = t->cdb;
+	unsigned at;
+	cdb_seqinit(&at, &c);
+	while (cdb_seqnext(&at, &c) > 0) {
+		char *key = cut(&c, cdb_keylen(&c), cdb_keypos(&c));
+		char *value = cut(&c, cdb_datalen(&c), cdb_datapos(&c));
+		if (key && value)
+			row(context, key, value);
+		free(key);
+		free(value);
+	}
+}
+
 void table_each(const struct table *t,
 		void (*row)(void *context, const char *key, const char *value), void *context)
 {
 	for (int i = 0; i < t->text.n; i++)
 		row(context, t->text.row[i].key, t->text.row[i].value);
+	if (t->in_cdb)
+		each_record(t, row, context);
 }
 
 char *table_any(const struct table *t, const char *except, uint64_t choice)
@@ -270,6 +308,8 @@ char *table_any(const struct table *t, const char *except, uint64_t choice)
 enum table_freshness table_fresh(const struct table *t)
 {
 	struct stamp now;
+	if (t->elsewhere)
+		return TABLE_FRESH;
 	take_stamp(t->file, &now);
 	if (same(&now, &t->stamp))
 		return TABLE_FRESH;

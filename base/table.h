@@ -10,6 +10,8 @@
  * when its file has, another is read. A CDB file is copied into memory that nobody can cut short,
  * so that whoever writes over the file, instead of replacing it, does no harm here.
  *
+ * A server may have the rows instead, "socketmap:...": such a table is empty here, and names it.
+ *
  * OWNERSHIP  Counted.
  * THREAD     table_read(), table_fresh(), table_faulty(): main. The rest: any.
  * ERRORS     As faults with file and line; of a CDB file with the number of the record.
@@ -25,6 +27,7 @@
 #include <sys/types.h>
 
 struct table;
+struct socketmap_name;
 
 /* What the rows of a table must look like. */
 struct table_form {
@@ -61,9 +64,14 @@ char *table_get(const struct table *, const char *key, struct table_origin *);
 /* The value of exactly this key, in whatever spelling of its domain, which is in lower case and has no '@' in front; the caller frees
  * it. NULL: none. A line's end inside of the value reads as a blank. */
 
+const char *table_file(const struct table *);
+
+const struct socketmap_name *table_server(const struct table *);
+/* Who is to be asked for it, where nothing is found here; NULL: it is a file. */
+
 void table_each(const struct table *,
 		void (*row)(void *context, const char *key, const char *value), void *context);
-/* Every row of a text, by key; of CDB none. */
+/* Every row: of a text by key, of CDB as they lie there. */
 
 char *table_any(const struct table *, const char *except, uint64_t choice);
 /* The value of some row of a text, but not of that key; the same choice is the same row. NULL: there

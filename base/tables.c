@@ -5,6 +5,7 @@
 #include "base/alias_value.h"
 #include "base/condition.h"
 #include "base/credential.h"
+#include "base/dkim_rows.h"
 #include "base/mailaddr.h"
 #include "base/envelope.h"
 #include "base/limit_value.h"
@@ -130,16 +131,75 @@ static const char *check_archived(const void *context, const char *key, const ch
 	return bad ? bad : check_mailbox(value, value, why);
 }
 
+static const char *check_action(const char *value, bool may_verify, struct buf *why)
+{
+	struct access_value v = {.code = 0};
+	const char *bad = access_value_parse(value, &v, why);
+	if (!bad && v.action == ACCESS_VERIFY && !may_verify) {
+		buf_puts(why, "verify is for recipients");
+		bad = value;
+	}
+	access_value_fini(&v);
+	return bad;
+}
+
 static const char *check_access(const void *context, const char *key, const char *value,
 				struct buf *why)
 {
-	struct access_value v = {.code = 0};
 	(void)context;
 	const char *bad = check_key(key, value, why);
-	if (!bad)
-		bad = access_value_parse(value, &v, why);
-	access_value_fini(&v);
-	return bad;
+	return bad ? bad : check_action(value, true, why);
+}
+
+static const char *check_sender_access(const void *context, const char *key, const char *value,
+				       struct buf *why)
+{
+	(void)context;
+	const char *bad = strcmp(key, "<>") == 0 ? NULL : check_key(key, value, why);
+	return bad ? bad : check_action(value, false, why);
+}
+
+/* A name that a client has, or gives itself. */
+static const char *check_name(const char *key, const char *value, struct buf *why)
+{
+	if (conf_pattern_good(key) && !strchr(key, '@'))
+		return NULL;
+	buf_printf(why, "\"%s\" is not a name, a .parent of names, nor *", key);
+	return value;
+}
+
+/* A network, in its one form, too. False: that is none. */
+static bool is_network(const char *key, const char **bad, struct buf *why)
+{
+	struct net net;
+	char text[NET_TEXT];
+	if (!net_parse(key, &net))
+		return false;
+	*bad = strcmp(net_text(&net, text), key) == 0 ? NULL : key;
+	if (*bad)
+		buf_printf(why, "this network is to be written %s", text);
+	return true;
+}
+
+static const char *check_client_access(const void *context, const char *key, const char *value,
+				       struct buf *why)
+{
+	const char *bad = NULL;
+	(void)context;
+	if (!is_network(key, &bad, why) && check_name(key, value, why)) {
+		buf_puts(why, ", nor an address or network");
+		bad = value;
+	}
+	return bad ? bad : check_action(value, false, why);
+}
+
+/* Some name themselves by an address, "[192.0.2.1]". */
+static const char *check_helo_access(const void *context, const char *key, const char *value,
+				     struct buf *why)
+{
+	(void)context;
+	const char *bad = mailaddr_domain_valid(key, false) ? NULL : check_name(key, value, why);
+	return bad ? bad : check_action(value, false, why);
 }
 
 /* What Postfix wants behind the address is nothing to us. */
@@ -200,14 +260,11 @@ static const char *check_logins(const void *context, const char *key, const char
 static const char *check_flow(const void *context, const char *key, const char *value,
 			      struct buf *why)
 {
-	struct net net;
-	char text[NET_TEXT];
+	const char *bad = NULL;
 	(void)context;
-	bool is_net = net_parse(key, &net);
-	if (is_net && strcmp(net_text(&net, text), key) != 0) {
-		buf_printf(why, "this network is to be written %s", text);
-		return key;
-	}
+	bool is_net = is_network(key, &bad, why);
+	if (bad)
+		return bad;
 	if (!is_net && strncmp(key, "login:", 6) != 0 && !conf_pattern_good(key) &&
 	    strcmp(key, "<>") != 0) {
 		buf_puts(why, "not login:NAME, an address, a domain, a .parent of domains, *, <>, "
@@ -234,6 +291,20 @@ static const char *check_limit(const void *context, const char *key, const char 
 		return key;
 	}
 	return limit_value_parse(value, &v, why);
+}
+
+static const char *check_dkim_keys(const void *context, const char *key, const char *value,
+				   struct buf *why)
+{
+	struct dkim_rows rows = {.n = 0};
+	(void)context;
+	if (!conf_host_good(key + (key[0] == '.'))) {
+		buf_puts(why, "not a domain, nor one with a dot in front");
+		return key;
+	}
+	const char *bad = dkim_rows_parse(value, &rows, why);
+	dkim_rows_fini(&rows);
+	return bad;
 }
 
 static const char *check_certificate(const void *context, const char *key, const char *value,
@@ -299,6 +370,22 @@ static const struct conf_list *files_of(const struct conf *c, enum table_role ro
 	}
 }
 
+/* Whoever wants all mail signed does not want it unsigned for a mistake in a name. */
+static void check_also(const struct conf *c, struct tables *t, struct conf_faults *faults)
+{
+	char own[NAME_KEY_DOMAIN];
+	const struct conf_dkim *by[CONF_DKIM_MAX];
+	struct dkim_rows rows = {.n = 0};
+	if (!*c->dkim_also)
+		return;
+	name_key_domain(c->dkim_also, own);
+	if (conf_dkim_find(c, own, by) == 0 && !dkim_rows_find(t, own, &rows))
+		conf_fault(faults, c->file, 1,
+			   "dkim_also: no section dkim, and no row of dkim_keys, signs for \"%s\"",
+			   c->dkim_also);
+	dkim_rows_fini(&rows);
+}
+
 struct tables *tables_read(const struct conf *c, struct conf_faults *faults)
 {
 	int before = faults->n;
@@ -311,6 +398,8 @@ struct tables *tables_read(const struct conf *c, struct conf_faults *faults)
 		for (; r->n < files->n; r->n++)
 			r->table[r->n] = table_read(files->item[r->n], form_of(role), c, faults);
 	}
+	if (faults->n == before)
+		check_also(c, t, faults);
 	if (faults->n == before)
 		return t;
 	tables_unref(t);
@@ -326,15 +415,20 @@ bool tables_stale(const struct tables *t)
 	return false;
 }
 
-/* reason: the first of the faults that this file has. */
-static void tell_of(const char *file, int role, const struct conf_fault *fault)
+const char *tables_setting(enum table_role role)
 {
 	static const char *const settings[] = {
 #define T(role, setting, ...) [TABLE_##role] = #setting,
 		TABLES(T)
 #undef T
 	};
-	char *subject = mem_printf("%s %s", settings[role], file);
+	return settings[role];
+}
+
+/* reason: the first of the faults that this file has. */
+static void tell_of(const char *file, enum table_role role, const struct conf_fault *fault)
+{
+	char *subject = mem_printf("%s %s", tables_setting(role), file);
 	char *reason = fault ? mem_printf("line %d: %s", fault->line, fault->text) : NULL;
 	condition_turn(CONDITION_tables_stale, fault != NULL, subject, reason);
 	free(subject);
@@ -351,7 +445,7 @@ static struct table *renew(const struct conf *c, int role, int i, struct conf_fa
 	struct table *new = table_read(file, form_of(role), c, faults);
 	if (!new)
 		table_faulty(old);
-	tell_of(file, role, new ? NULL : &faults->fault[before]);
+	tell_of(file, (enum table_role)role, new ? NULL : &faults->fault[before]);
 	return new ? new : table_ref(old);
 }
 
@@ -389,7 +483,37 @@ void tables_unref(struct tables *t)
 
 int tables_count(const struct tables *t, enum table_role role)
 {
-	return t->of[role].n;
+	return t ? t->of[role].n : 0;
+}
+
+const char *tables_file(const struct tables *t, enum table_role role, int i)
+{
+	return table_file(t->of[role].table[i]);
+}
+
+/* Those that a session looks up, which can wait. */
+bool tables_may_ask(enum table_role role)
+{
+	const unsigned sessions = 1U << TABLE_CLIENT_ACCESS | 1U << TABLE_HELO_ACCESS |
+				  1U << TABLE_SENDER_ACCESS | 1U << TABLE_RECIPIENT_ACCESS |
+				  1U << TABLE_SENDER_LOGINS;
+	return sessions >> role & 1;
+}
+
+bool tables_asked(const struct tables *t, enum table_role role)
+{
+	bool asked = false;
+	for (int i = 0; t && i < t->of[role].n; i++)
+		asked = asked || table_server(t->of[role].table[i]);
+	return asked;
+}
+
+char *tables_get_at(const struct tables *t, enum table_role role, int i, const char *key,
+		    const struct socketmap_name **server, struct table_origin *origin)
+{
+	const struct table *of = t->of[role].table[i];
+	*server = table_server(of);
+	return *server ? NULL : table_get(of, key, origin);
 }
 
 void tables_each(const struct tables *t, enum table_role role,

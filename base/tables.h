@@ -15,6 +15,7 @@
 #define BASE_TABLES_H
 
 #include "base/conf.h"
+#include "base/socketmap_name.h"
 #include "base/table.h"
 
 /* T(role, the setting that lists its files, a colon ends the key, form of a line, check) */
@@ -26,6 +27,9 @@
 	T(SENDER_CANONICAL, sender_canonical, false, "address address", check_canonical)           \
 	T(RECIPIENT_CANONICAL, recipient_canonical, false, "address address", check_canonical)     \
 	T(CANONICAL, canonical, false, "address address", check_canonical)                         \
+	T(CLIENT_ACCESS, client_access, false, "client action", check_client_access)               \
+	T(HELO_ACCESS, helo_access, false, "name action", check_helo_access)                       \
+	T(SENDER_ACCESS, sender_access, false, "address action", check_sender_access)              \
 	T(RECIPIENT_ACCESS, recipient_access, false, "address action", check_access)               \
 	T(TLS_POLICY, tls_policy, false, "domain policy", check_tls_policy)                        \
 	T(SENDER_BCC, sender_bcc, false, "address address", check_bcc)                             \
@@ -35,6 +39,7 @@
 	T(SENDER_LOGINS, sender_logins, false, "address logins", check_logins)                     \
 	T(FLOWS, flows, false, "login:NAME, address or network and flow", check_flow)              \
 	T(LIMITS, limits, false, "login messages/time recipients/time", check_limit)               \
+	T(DKIM_KEYS, dkim_keys, false, "domain SELECTOR FILE", check_dkim_keys)                    \
 	T(CLIENT_CERTIFICATES, client_certificates, false, "fingerprint login", check_certificate) \
 	T(RECIPIENTS, recipients, false, "address", check_recipient)                               \
 	T(USERS, auth.users, false, "login HASH", check_user)
@@ -61,9 +66,23 @@ void tables_unref(struct tables *); /* NULL is allowed */
 
 int tables_count(const struct tables *, enum table_role); /* files of it */
 
+const char *tables_setting(enum table_role); /* "recipient_access" */
+
+const char *tables_file(const struct tables *, enum table_role, int i);
+
+bool tables_may_ask(enum table_role);
+/* May a server have it, "socketmap:..."? Whoever looks it up waits then. */
+
+bool tables_asked(const struct tables *, enum table_role);
+/* Is a server to be asked for one of them? tables_get() and tables_find() do not. */
+
+char *tables_get_at(const struct tables *, enum table_role, int i, const char *key,
+		    const struct socketmap_name **server, struct table_origin *);
+/* tables_get() of the one of this number. *server: who has it instead, or NULL. */
+
 void tables_each(const struct tables *, enum table_role,
 		 void (*row)(void *context, const char *key, const char *value), void *context);
-/* Every row of those that are text. */
+/* Every row of those that are files. */
 
 char *tables_get(const struct tables *, enum table_role, const char *key, struct table_origin *);
 /* The value of exactly this key; the caller frees it. NULL: none, as when there are no tables. */

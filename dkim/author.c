@@ -3,7 +3,9 @@
 
 #include "base/mailaddr.h"
 #include "base/name_key.h"
+#include "base/mem.h"
 #include "base/users.h"
+#include "dkim/keyring.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,63 +29,134 @@ static bool may(const struct passage *p, const char *address)
 	const struct conf *c = p->conf;
 	if (!p->login || c->sender_logins.n == 0 || c->sender_mismatch == MISMATCH_ALLOW)
 		return true;
+	/* It may be a server that knows: it was asked of the sender. */
+	if (p->own && strcmp(p->own, address) == 0)
+		return true;
 	return users_may_send(c, p->login, address);
 }
 
 struct authors {
 	const struct passage *passage;
 	char domain[NAME_KEY_DOMAIN];
-	const struct conf_dkim **by;
-	int n;
 	bool several, ours;
 	const char *denied;
 };
 
+static bool has_keys(const struct conf *c, const char *domain)
+{
+	const struct conf_dkim *by[CONF_DKIM_MAX];
+	struct dkim_rows rows;
+	bool has = conf_dkim_find(c, domain, by) > 0;
+	if (!has && c->dkim_keys.n > 0) {
+		has = dkim_rows_find(c->tables, domain, &rows);
+		dkim_rows_fini(&rows);
+	}
+	return has;
+}
+
 static void look_at(struct authors *a, const struct mailaddr *address, const char *text)
 {
 	char domain[NAME_KEY_DOMAIN];
-	const struct conf_dkim *by[CONF_DKIM_MAX];
 	name_key_domain(address->text + address->at + 1, domain);
-	int n = conf_dkim_find(a->passage->conf, domain, by);
-	a->ours = a->ours || n > 0;
 	if (*a->domain && strcmp(a->domain, domain) != 0)
 		a->several = true;
+	if (strcmp(a->domain, domain) != 0)
+		a->ours = has_keys(a->passage->conf, domain) || a->ours;
 	snprintf(a->domain, sizeof a->domain, "%s", domain);
-	memcpy(a->by, by, (size_t)n * sizeof *by);
-	a->n = n;
 	if (!may(a->passage, address->text))
 		a->denied = text;
 }
 
-bool author_signs(const struct passage *p, const struct conf_dkim *by[CONF_DKIM_MAX], int *n,
-		  struct buf *why)
+/* False: no domain in From is ours, or why. */
+static bool find_author(struct authors *a, struct buf *why)
 {
-	struct authors a = {.passage = p, .by = by};
+	const struct passage *p = a->passage;
 	struct address_list from = {0};
 	struct mailaddr address;
 	bool read = read_from(&p->draft, &from, why);
 	if (from.n > AUTHORS_MAX)
-		a.several = true;
+		a->several = true;
 	for (int i = 0; i < from.n && i < AUTHORS_MAX; i++)
 		if (mailaddr_mailbox(from.item[i], strlen(from.item[i]), true, &address) ==
 			    MAILADDR_OK &&
 		    address.text[address.at])
-			look_at(&a, &address, from.item[i]);
+			look_at(a, &address, from.item[i]);
 		else
-			a.several = true;
-	if (!a.ours)
+			a->several = true;
+	if (!a->ours)
 		buf_clear(why);
 	else if (!read)
 		buf_puts(why, ": From cannot be read");
-	else if (a.several)
+	else if (a->several)
 		buf_puts(why, "From names others than authors of one domain");
 	else if (p->draft.broken)
 		buf_puts(why, "a line of the header is no field");
 	else if (p->stranger)
 		buf_puts(why, "the client may not relay");
-	else if (a.denied)
-		buf_printf(why, "the login %s may not send as %s", p->login, a.denied);
-	*n = a.n;
+	else if (a->denied)
+		buf_printf(why, "the login %s may not send as %s", p->login, a->denied);
 	address_list_free(&from);
-	return a.ours && buf_len(why) == 0;
+	return a->ours && buf_len(why) == 0;
+}
+
+static void add_domain(struct signers *s, const struct conf *c, const char *domain)
+{
+	const struct conf_dkim *by[CONF_DKIM_MAX];
+	struct dkim_rows rows = {0};
+	int n = conf_dkim_find(c, domain, by);
+	for (int i = 0; i < n && s->n < CONF_DKIM_MAX; i++)
+		s->of[s->n++] = (struct signer){.by = by[i]};
+	if (n > 0 || c->dkim_keys.n == 0)
+		return;
+	dkim_rows_find(c->tables, domain, &rows);
+	for (int i = 0; i < rows.n && s->n < CONF_DKIM_MAX; i++)
+		s->of[s->n++] = (struct signer){.domain = mem_strdup(rows.domain),
+						.selector = mem_strdup(rows.row[i].selector),
+						.file = mem_strdup(rows.row[i].file)};
+	dkim_rows_fini(&rows);
+}
+
+/* Of whoever may relay, whoever its author is: it says who has sent it on. */
+static void add_own(struct signers *s, const struct passage *p, const char *author)
+{
+	char own[NAME_KEY_DOMAIN];
+	if (!*p->conf->dkim_also || p->stranger || p->draft.broken)
+		return;
+	name_key_domain(p->conf->dkim_also, own);
+	if (strcmp(own, author) != 0)
+		add_domain(s, p->conf, own);
+}
+
+void author_signers(const struct passage *p, struct signers *s, struct buf *why)
+{
+	struct authors a = {.passage = p};
+	bool signs = find_author(&a, why);
+	if (signs)
+		add_domain(s, p->conf, a.domain);
+	add_own(s, p, signs ? a.domain : "");
+}
+
+bool signers_load(struct signers *s, struct buf *why)
+{
+	bool all = true;
+	for (int i = 0; i < s->n; i++) {
+		struct signer *of = &s->of[i];
+		if (!of->by)
+			of->by = keyring_take(of->domain, of->selector, of->file, why);
+		all = all && of->by;
+	}
+	return all;
+}
+
+void signers_fini(struct signers *s)
+{
+	for (int i = 0; i < s->n; i++) {
+		struct signer *of = &s->of[i];
+		if (of->domain)
+			keyring_give(of->by);
+		free(of->domain);
+		free(of->selector);
+		free(of->file);
+	}
+	s->n = 0;
 }

@@ -12,6 +12,7 @@
 #include <assert.h>
 #include <errno.h>
 #include <openssl/err.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,7 +22,8 @@ enum { AT_ONCE_MAX = 16 << 10, SIGNING_MAGIC = 0xd41351a6 };
 struct signing {
 	unsigned magic;
 	int n;
-	const struct conf_dkim *by[CONF_DKIM_MAX]; /* in the passage's conf */
+	struct signers signers;
+	const struct conf_dkim *by[CONF_DKIM_MAX]; /* in the passage's conf, or theirs */
 	char *field[CONF_DKIM_MAX];
 	int error;
 	char reason[128]; /* of the error, where OpenSSL has one */
@@ -33,12 +35,29 @@ static void unsigned_since(const struct passage *p, const char *why)
 		  "reason", why, NULL);
 }
 
+/* Of rows; those of sections are there. */
+static bool load_keys(struct signing *s)
+{
+	struct buf why = {0};
+	bool all = signers_load(&s->signers, &why);
+	for (int i = 0; i < s->signers.n; i++)
+		s->by[i] = s->signers.of[i].by;
+	if (!all) {
+		s->error = ENOKEY;
+		snprintf(s->reason, sizeof s->reason, "%s", buf_cstr(&why));
+	}
+	buf_fini(&why);
+	return all;
+}
+
 /* In the pool, or at once. */
 static void work(struct passage *p)
 {
 	struct signing *s = p->at_work;
 	struct body_hash hash;
 	magic_check(s, SIGNING_MAGIC);
+	if (!load_keys(s))
+		return;
 	s->error = body_hash(&p->draft, s->by, s->n, &hash);
 	for (int i = 0; i < s->n && !s->error; i++) {
 		s->field[i] = signature_make(s->by[i], p->draft.field, p->draft.nfield,
@@ -56,6 +75,7 @@ static void signing_free(struct signing *s)
 	magic_check(s, SIGNING_MAGIC);
 	for (int i = 0; i < s->n; i++)
 		free(s->field[i]);
+	signers_fini(&s->signers);
 	magic_clear(s);
 	free(s);
 }
@@ -106,16 +126,21 @@ static void worked(struct passage *p)
  * of Ed25519. */
 static bool is_quick(const struct passage *p, const struct signing *s)
 {
-	bool quick = p->draft.content && p->draft.size <= AT_ONCE_MAX && s->n == 1;
+	bool quick = p->draft.content && p->draft.size <= AT_ONCE_MAX && s->n == 1 && s->by[0];
 	return quick && !signature_rsa(s->by[0]);
 }
 
 static bool choose(const struct passage *p, struct signing *s, struct buf *why)
 {
 	const struct resign *again = passage_context(p);
-	if (!again)
-		return author_signs(p, s->by, &s->n, why);
-	s->n = resign_choose(again, s->by);
+	if (again) {
+		s->n = resign_choose(again, s->by);
+		return s->n > 0;
+	}
+	author_signers(p, &s->signers, why);
+	s->n = s->signers.n;
+	for (int i = 0; i < s->n; i++)
+		s->by[i] = s->signers.of[i].by;
 	return s->n > 0;
 }
 

@@ -2,7 +2,8 @@
  *
  *	stages.h --> [ which sections sign? ] -- pool: hashes, signatures --> fields in front of it
  *
- *	author.h	those of the author's domain
+ *	author.h	those of the author's domain, and of our own
+ *	keyring.h	keys of rows of dkim_keys
  *	resign.h	of a message that passes filters again: those that had signed it
  *
  * OWNERSHIP  Nothing of its own; what it works with lies in the passage.

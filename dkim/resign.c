@@ -4,9 +4,11 @@
 #include "base/header_field.h"
 #include "base/mem.h"
 #include "dkim/body_hash.h"
+#include "dkim/keyring.h"
 
 #include <assert.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -71,6 +73,47 @@ static bool may_be_by(const struct draft_field *f, const struct conf_dkim *d)
 	       tag_is(f, "a", signature_rsa(d) ? "rsa-sha256" : "ed25519-sha256");
 }
 
+/* The key of one row; the owner's from now on. */
+static const struct conf_dkim *take_row(struct signers *s, const char *domain,
+					const struct dkim_row *row)
+{
+	struct buf why = {0};
+	const struct conf_dkim *by = keyring_take(domain, row->selector, row->file, &why);
+	if (by && s->n < CONF_DKIM_MAX)
+		s->of[s->n++] = (struct signer){.by = by, .domain = mem_strdup(domain)};
+	else
+		keyring_give(by);
+	buf_fini(&why);
+	return s->n > 0 && s->of[s->n - 1].by == by ? by : NULL;
+}
+
+/* The key of a row ".parent" signs as that parent, too. */
+static void add_row_candidates(struct looking *l, const struct passage *p, int field,
+			       int64_t time_s)
+{
+	const struct draft_field *f = &p->draft.field[field];
+	struct resign *r = passage_context(p);
+	struct dkim_rows rows;
+	char domain[NAME_KEY_DOMAIN + 2];
+	size_t len = 0;
+	const char *d = tag(f, "d", &len);
+	if (!d || p->conf->dkim_keys.n == 0 || len >= NAME_KEY_DOMAIN)
+		return;
+	snprintf(domain, sizeof domain, "x.%.*s", (int)len, d);
+	for (int around = 0; around < 2; around++) {
+		bool found = dkim_rows_find(p->conf->tables, around ? domain : domain + 2, &rows);
+		for (int i = 0; found && i < rows.n && l->n < CONF_DKIM_MAX; i++) {
+			if (!tag_is(f, "s", rows.row[i].selector) || !tag_is(f, "d", rows.domain))
+				continue;
+			const struct conf_dkim *by = take_row(&r->rows, rows.domain, &rows.row[i]);
+			if (by && may_be_by(f, by))
+				l->of[l->n++] = (struct candidate){
+					.by = by, .field = field, .time_s = time_s};
+		}
+		dkim_rows_fini(&rows);
+	}
+}
+
 static void add_candidate(struct looking *l, const struct passage *p, int field)
 {
 	const struct draft_field *f = &p->draft.field[field];
@@ -81,6 +124,7 @@ static void add_candidate(struct looking *l, const struct passage *p, int field)
 		if (may_be_by(f, &p->conf->dkim[i]))
 			l->of[l->n++] = (struct candidate){
 				.by = &p->conf->dkim[i], .field = field, .time_s = time_s};
+	add_row_candidates(l, p, field, time_s);
 }
 
 static void compare(struct candidate *c, const struct draft *d, const struct body_hash *hash)
@@ -170,6 +214,7 @@ void resign_fini(struct resign *r)
 {
 	for (int i = 0; i < r->n; i++)
 		free(r->field[i]);
+	signers_fini(&r->rows);
 	r->n = 0;
 }
 

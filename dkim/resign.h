@@ -17,12 +17,14 @@
 #ifndef DKIM_RESIGN_H
 #define DKIM_RESIGN_H
 
+#include "dkim/author.h"
 #include "stages/stages.h"
 
 struct resign {
 	const bool *changed; /* the owner's: has it been changed since? */
 	int n;
-	const struct conf_dkim *by[CONF_DKIM_MAX]; /* in the passage's conf */
+	const struct conf_dkim *by[CONF_DKIM_MAX]; /* in the passage's conf, or of a row */
+	struct signers rows;			   /* those of rows, which hold their keys */
 	char *field[CONF_DKIM_MAX];		   /* what each had made */
 };
 

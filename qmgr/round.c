@@ -2,6 +2,7 @@
 /* The end of a round of attempts: what is owed to the sender, then back to the spool. */
 #include "qmgr/message.h"
 
+#include "base/dkim_rows.h"
 #include "base/clock.h"
 #include "base/ident.h"
 #include "base/log.h"
@@ -186,12 +187,18 @@ static bool not_ascii(const char *s)
 static char *signed_by(const struct conf *c)
 {
 	const struct conf_dkim *by[CONF_DKIM_MAX];
+	struct dkim_rows rows;
 	struct buf text = {0};
 	char *domain = mem_strdup(c->own_name);
 	for (char *p = domain; *p; p++)
 		*p = (char)tolower((unsigned char)*p);
 	int n = conf_dkim_find(c, domain, by);
 	conf_dkim_names(by, n, &text);
+	if (n == 0 && dkim_rows_find(c->tables, domain, &rows)) {
+		n = rows.n;
+		dkim_rows_names(&rows, &text);
+		dkim_rows_fini(&rows);
+	}
 	free(domain);
 	return n > 0 ? buf_steal(&text, NULL) : NULL;
 }

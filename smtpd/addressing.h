@@ -1,12 +1,12 @@
 /* addressing.h - what happens to the addresses of an envelope on the way in.
  *
  *	sender     --> rewriting -----------------------------------------------> envelope
- *	recipient  --> access --> rewriting --+--> alias --> each member -------> envelope
- *	                                      +--> recipient_bcc --> alias -----> envelope
+ *	recipient  --> rewriting --+--> alias --> each member ------------------> envelope
+ *	                           +--> recipient_bcc --> alias ----------------> envelope
  *	at the end --> always_bcc, sender_bcc --> alias ------------------------> envelope
  *
- * Access sees the address as the client gave it, and is asked of clients by SMTP only; bcc sees it
- * rewritten. A copy is reported to nobody (NOTIFY=NEVER), and copies have no copies.
+ * Bcc sees an address rewritten. Before all that, recipient_access sees it as the client gave it:
+ * access.h. A copy is reported to nobody (NOTIFY=NEVER), and copies have no copies.
  *
  * OWNERSHIP  The envelope stays the caller's.
  * THREAD     The session's worker, or the maildrop's.
@@ -27,7 +27,7 @@ enum response addressing_sender(const struct conf *, const char *address, char *
 
 bool addressing_access(const struct conf *, const char *recipient, struct access_value *,
 		       struct table_origin *);
-/* What recipient_access says, the caller's to fini. False: nothing. */
+/* What the files of recipient_access say, the caller's to fini. False: nothing. */
 
 enum response addressing_recipient(const struct conf *, struct envelope *, const char *address,
 				   uint8_t notify, const char *orcpt);

@@ -90,17 +90,18 @@ static enum response rewrite_to_login(const struct session *s, struct mailaddr *
 		       : RESPONSE_NOT_YOUR_ADDRESS;
 }
 
-enum response policy_sender(const struct session *s, struct mailaddr *a)
+bool policy_sender_due(const struct session *s)
 {
 	const struct conf *c = s->worker->conf;
-	struct table_origin origin;
-	if (!s->login || c->sender_logins.n == 0 || c->sender_mismatch == MISMATCH_ALLOW)
-		return RESPONSE_OK;
-	char *logins = tables_find(c->tables, TABLE_SENDER_LOGINS, a->text, &origin);
+	return s->login && tables_count(c->tables, TABLE_SENDER_LOGINS) > 0 &&
+	       c->sender_mismatch != MISMATCH_ALLOW;
+}
+
+enum response policy_sender(const struct session *s, const char *logins, struct mailaddr *a)
+{
 	bool listed = logins ? users_listed(logins, s->login, NULL) : !*a->text;
-	free(logins);
 	if (listed)
 		return RESPONSE_OK;
-	return c->sender_mismatch == MISMATCH_REWRITE ? rewrite_to_login(s, a)
-						      : RESPONSE_NOT_YOUR_ADDRESS;
+	return s->worker->conf->sender_mismatch == MISMATCH_REWRITE ? rewrite_to_login(s, a)
+								    : RESPONSE_NOT_YOUR_ADDRESS;
 }

@@ -22,8 +22,11 @@ enum response policy_recipient(const struct session *, struct mailaddr *);
 /* RESPONSE_OK, or why not. <postmaster> becomes the address that the configuration names, or that of
  * the postmaster at our hostname; where there is an alias of that name, it stays. */
 
-enum response policy_sender(const struct session *, struct mailaddr *);
-/* May this login use it? RESPONSE_OK, perhaps with another in its place, or why not. */
+bool policy_sender_due(const struct session *); /* is sender_logins to be asked? */
+
+enum response policy_sender(const struct session *, const char *logins, struct mailaddr *);
+/* May this login use it, of which sender_logins says that (NULL: nothing)? RESPONSE_OK, perhaps with
+ * another in its place, or why not. */
 
 bool policy_may_defer(const struct session *);
 /* Times and priorities of its mail are its own to choose: it may relay, or log in so that it may. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "smtpd/reception.h"
 
+#include "base/dkim_rows.h"
 #include "base/fence.h"
 #include "base/clock.h"
 #include "base/ident.h"
@@ -31,7 +32,16 @@ struct reception *reception_new(struct spool *spool, const char *sender)
 	t->envelope = envelope_new();
 	t->envelope->sender = mem_strdup(sender);
 	t->sender = mem_strdup(sender);
+	t->mail_from = mem_strdup(sender);
 	return t;
+}
+
+void reception_sender(struct reception *t, const char *sender)
+{
+	free(t->envelope->sender);
+	free(t->sender);
+	t->envelope->sender = mem_strdup(sender);
+	t->sender = mem_strdup(sender);
 }
 
 void reception_free(struct reception **tp)
@@ -47,6 +57,9 @@ void reception_free(struct reception **tp)
 	envelope_free(&t->envelope);
 	if (t->expected)
 		spool_expect(t->spool, -1);
+	access_value_fini(&t->access);
+	free(t->flow_named);
+	free(t->mail_from);
 	free(t->sender);
 	free(t);
 	*tp = NULL;
@@ -160,12 +173,13 @@ bool reception_stages(struct session *s)
 	struct conf *c = s->worker->conf;
 	struct smtpd_worker *w = s->worker;
 	bool checked = header_check_wanted(c, s->login);
-	if (c->ndkim == 0 && !s->filtering && !checked && !archive_wanted(c))
+	if (!dkim_rows_signs(c) && !s->filtering && !checked && !archive_wanted(c))
 		return false;
 	struct passage *p = t->passage = passage_new(c, w->loop, w->pool, w->spool, t->id);
 	p->draft.size = intake_take(&t->intake, &p->draft.content, &p->draft.file);
 	p->draft.envelope = t->envelope;
 	p->login = mem_strdup(s->login);
+	p->own = t->own ? mem_strdup(t->mail_from) : NULL;
 	p->client = client_text(s);
 	p->stranger = policy_stranger(s);
 	t->envelope = NULL;
@@ -173,10 +187,10 @@ bool reception_stages(struct session *s)
 		passage_add(p, &header_check_stage, NULL);
 	filtering_stage(s, p);
 	passage_add(p, &copies_stage, NULL);
-	if (c->ndkim > 0)
+	if (dkim_rows_signs(c))
 		passage_add(p, &dkim_stage, NULL);
 	if (archive_wanted(c))
-		passage_add(p, &archive_stage, c->ndkim > 0 ? (void *)&dkim_stage : NULL);
+		passage_add(p, &archive_stage, dkim_rows_signs(c) ? (void *)&dkim_stage : NULL);
 	return true;
 }
 
@@ -236,7 +250,8 @@ static void name_origin(struct session *s)
 		.client = &s->peer};
 	char client[64];
 	free(t->envelope->flow);
-	t->envelope->flow = flow_name(s->worker->conf, &facts);
+	t->envelope->flow =
+		t->flow_named ? mem_strdup(t->flow_named) : flow_name(s->worker->conf, &facts);
 	envelope_came_from(t->envelope, s->login, address_text(&s->peer, client));
 }
 

@@ -10,6 +10,7 @@
 #define SMTPD_RECEPTION_H
 
 #include "base/envelope.h"
+#include "base/tables.h"
 #include "smtpd/intake.h"
 #include "smtpd/session.h"
 #include "stages/stages.h"
@@ -18,12 +19,19 @@ struct rcpt_pending;
 
 struct reception {
 	struct spool *spool;
-	struct envelope *envelope; /* NULL while the spool has it, or the passage */
-	struct passage *passage;   /* its way through the stages; NULL: none */
-	const char *flow;	   /* of the envelope, when that is stored, */
-	const char *client;	   /* likewise */
-	char *sender;		   /* for the log, when the envelope is gone */
-	uint64_t announced;	   /* SIZE, or 0 */
+	struct envelope *envelope;  /* NULL while the spool has it, or the passage */
+	struct passage *passage;    /* its way through the stages; NULL: none */
+	const char *flow;	    /* of the envelope, when that is stored, */
+	const char *client;	    /* likewise */
+	char *flow_named;	    /* by a row of access; NULL: by none */
+	struct access_value access; /* what becomes of each recipient: ACCEPT, REFUSE, DISCARD */
+	enum table_role access_by;  /* whose tables say so */
+	int access_step;	    /* how many of them were asked */
+	void (*access_done)(struct session *);
+	char *mail_from;    /* the sender as the client gave it */
+	bool own;	    /* sender_logins has it so that this is the login's */
+	char *sender;	    /* for the log, when the envelope is gone */
+	uint64_t announced; /* SIZE, or 0 */
 	uint64_t id, size;
 	int64_t began_ms; /* steady clock: of the content; 0: it has not begun */
 	uint32_t nrcpt;
@@ -40,6 +48,9 @@ struct reception {
 
 struct reception *reception_new(struct spool *, const char *sender);
 void reception_free(struct reception **);
+
+void reception_sender(struct reception *, const char *sender);
+/* It was rewritten. */
 
 void rcpt_pending_free(struct rcpt_pending **); /* NULL is allowed */
 

@@ -50,6 +50,7 @@
 	R(TLS_TWICE, 503, "5.5.1", "TLS already active")                                           \
 	R(HELLO_FIRST, 503, "5.5.1", "Send EHLO first")                                            \
 	R(NEEDS_TLS, 530, "5.7.0", "Must issue a STARTTLS command first")                          \
+	R(LOOKUP_FAILED, 451, "4.3.0", "A table cannot be asked for now, try again later")         \
 	R(NEEDS_LOGIN, 530, "5.7.0", "Authentication required")                                    \
 	/* AUTH */                                                                                 \
 	R(AUTH_OK, 235, "2.7.0", "Authentication successful")                                      \

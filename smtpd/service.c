@@ -50,8 +50,7 @@ struct service *service_new(struct conf *conf, const struct conf_listener *l, st
 	s->conf = conf_ref(conf);
 	s->listener = l;
 	s->hostname = conf->own_name;
-	const struct conf_list *networks = l->networks.n > 0 ? &l->networks : &conf->networks;
-	if (!netlist_init(&s->networks, networks, &bad) ||
+	if (!netlist_init(&s->networks, &l->networks, &bad) ||
 	    !netlist_init(&s->xclient, &conf->xclient, &bad)) {
 		buf_printf(error, "\"%s\" is no network", bad);
 		service_unref(s);

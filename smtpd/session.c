@@ -11,6 +11,7 @@
 #include "smtpd/auth.h"
 #include "smtpd/client_certificate.h"
 #include "smtpd/filtering.h"
+#include "smtpd/consult.h"
 #include "smtpd/reception.h"
 
 #include <assert.h>
@@ -89,6 +90,7 @@ static void session_free(struct session *s)
 	list_remove(&s->link);
 	reception_free(&s->tx);
 	auth_free(&s->auth);
+	consult_free(&s->consult);
 	service_unref(s->service);
 	filtering_free(&s->filtering);
 	free(s->client_name);

@@ -28,6 +28,7 @@
 
 struct auth;
 struct filtering;
+struct consult;
 struct reception;
 
 enum { SESSION_MAGIC = 0x5e551025 };
@@ -41,6 +42,7 @@ struct session {
 	struct stream *stream;	     /* NULL: the client has gone */
 	struct reception *tx;	     /* NULL outside of one */
 	struct wait wait;	     /* WAIT: for what */
+	struct consult *consult;     /* NULL: in no table */
 	struct auth *auth;	     /* NULL outside of an exchange */
 	char *client_name;	     /* as a proxy has said, or NULL */
 	char *login;		     /* who it is; NULL: nobody has logged in */

@@ -26,7 +26,9 @@
  *	limiter.[ch] limits.[ch]	the thread for limits on sending; how much each client has sent
  *	limit_check.[ch]		a session asks that thread
  *	verify_check.[ch]		a session asks whether the next hop takes a recipient
- *	addressing.[ch]			access, rewriting, aliases, copies: what happens to addresses
+ *	access.[ch] consult.[ch]		who may come in; looking something up in tables, and waiting
+ *	socketmap.[ch] socketmap_reply.[ch]	servers that have tables; what they answer
+ *	addressing.[ch]			rewriting, aliases, copies: what happens to addresses
  *	alias.[ch] rewrite.[ch]		two of these steps
  *	reception.[ch] received.[ch]	one message, from MAIL to the spool; its Received field
  *	content_in.[ch] header_in.[ch]	its bytes: line ends, dots, limits; what its header says

@@ -7,6 +7,7 @@
 #include "smtpd/milter/milter_link.h"
 #include "smtpd/sasl.h"
 #include "smtpd/session.h"
+#include "smtpd/socketmap.h"
 #include "stages/stages.h"
 
 #include <assert.h>
@@ -37,6 +38,7 @@ static void use_conf(struct smtpd_worker *w, struct conf *conf)
 	conf_unref(w->conf);
 	w->conf = conf;
 	use_dovecot(w);
+	socketmaps_use(w->socketmaps, conf);
 }
 
 static const struct smtpd_worker_port *find(const struct smtpd_worker_reload *r, int port)
@@ -128,7 +130,9 @@ struct smtpd_worker *smtpd_worker_new(struct conf *conf, struct spool *spool,
 	w->loop = loop_new("smtpd", receive, NULL, w);
 	w->dovecot = dovecot_new(w->loop);
 	w->milters = milters_new(w->loop);
+	w->socketmaps = socketmaps_new(w->loop);
 	use_dovecot(w);
+	socketmaps_use(w->socketmaps, conf);
 	w->reserve_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
 	return w;
 }
@@ -147,6 +151,7 @@ void smtpd_worker_free(struct smtpd_worker **wp)
 	smtpd_worker_end_sessions(w);
 	mailbox_drain(&w->loop->mailbox); /* in it, a reload uses the connection to Dovecot */
 	dovecot_free(&w->dovecot);
+	socketmaps_free(&w->socketmaps);
 	milters_free(&w->milters);
 	list_each (link, tmp, &w->listeners) {
 		struct listener *l = list_entry(link, struct listener, link);

@@ -36,6 +36,7 @@ struct smtpd_worker {
 	struct limiter *limiter;   /* shared; NULL: there are no limits */
 	struct thread_pool *pool;  /* shared; NULL: no password is checked here */
 	struct dovecot *dovecot;
+	struct socketmaps *socketmaps;
 	struct milters *milters;
 	struct Gsasl *gsasl; /* sasl.h: made at first use */
 	struct list sessions;

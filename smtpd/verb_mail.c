@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/mailaddr.h"
 #include "base/mem.h"
+#include "smtpd/access.h"
 #include "smtpd/addressing.h"
 #include "smtpd/filtering.h"
 #include "smtpd/limit_check.h"
@@ -155,6 +156,58 @@ static void ask_limits(struct session *s)
 	limit_check_ask(s, LIMIT_MESSAGES, q, &kind);
 }
 
+static void refuse(struct session *s, enum response why)
+{
+	session_refuse(s, why, NULL);
+	session_reset(s);
+}
+
+/* Of what is refused anyway no limit is used up. */
+static void admit(struct session *s)
+{
+	if (!access_refuses(s) && limit_check_due(s, LIMIT_MESSAGES))
+		ask_limits(s);
+	else
+		welcome(s);
+}
+
+static void rewrite(struct session *s, const struct mailaddr *from)
+{
+	char *sender = NULL;
+	enum response why = addressing_sender(s->worker->conf, from->text, &sender);
+	if (why != RESPONSE_OK) {
+		refuse(s, why);
+		return;
+	}
+	filtering_sender(s, from->text);
+	reception_sender(s->tx, sender);
+	free(sender);
+	access_transaction(s, admit);
+}
+
+static void found_logins(struct session *s, const struct consult_found *found)
+{
+	struct mailaddr from;
+	const char *text = s->tx->mail_from;
+	memset(&from, 0, sizeof from);
+	if (*text)
+		mailaddr_mailbox(text, strlen(text), true, &from);
+	enum response why =
+		found->failed ? RESPONSE_LOOKUP_FAILED : policy_sender(s, found->value, &from);
+	s->tx->own = found->value && strcmp(from.text, text) == 0;
+	if (why != RESPONSE_OK)
+		refuse(s, why);
+	else
+		rewrite(s, &from);
+}
+
+static void ask_logins(struct session *s)
+{
+	struct consult_keys keys = {0};
+	consult_keys_address(&keys, s->tx->mail_from);
+	consult_begin(s, TABLE_SENDER_LOGINS, &keys, found_logins);
+}
+
 void verb_mail(struct session *s, char *argument)
 {
 	struct mailaddr from;
@@ -173,27 +226,15 @@ void verb_mail(struct session *s, char *argument)
 		session_refuse(s, foreign ? RESPONSE_NOT_ASCII : RESPONSE_BAD_SENDER, NULL);
 		return;
 	}
-	char *sender = NULL;
-	enum response why = policy_sender(s, &from);
-	if (why == RESPONSE_OK)
-		why = addressing_sender(s->worker->conf, from.text, &sender);
-	if (why != RESPONSE_OK) {
-		session_refuse(s, why, NULL);
-		return;
-	}
-	filtering_sender(s, from.text);
-	struct reception *t = reception_new(s->worker->spool, sender);
-	free(sender);
-	why = take_all(s, t, argument + (at - argument));
+	struct reception *t = reception_new(s->worker->spool, from.text);
+	enum response why = take_all(s, t, argument + (at - argument));
 	if (why == RESPONSE_OK)
 		why = judge(s, t, &from);
 	s->tx = t;
-	if (why != RESPONSE_OK) {
-		session_refuse(s, why, NULL);
-		session_reset(s);
-	} else if (limit_check_due(s, LIMIT_MESSAGES)) {
-		ask_limits(s);
-	} else {
-		welcome(s);
-	}
+	if (why != RESPONSE_OK)
+		refuse(s, why);
+	else if (policy_sender_due(s))
+		ask_logins(s);
+	else
+		rewrite(s, &from);
 }

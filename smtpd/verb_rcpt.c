@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "base/mem.h"
+#include "smtpd/access.h"
 #include "smtpd/addressing.h"
 #include "smtpd/filtering.h"
 #include "smtpd/limit_check.h"
@@ -84,29 +85,6 @@ static void refuse(struct session *s, enum response why, const char *to)
 		forgive(s);
 }
 
-/* What the table of access says is done here; true: it goes on. verify: the next hop is to be asked. */
-static bool pass(struct session *s, const struct mailaddr *to, bool *verify)
-{
-	struct access_value v;
-	struct table_origin origin;
-	addressing_access(s->worker->conf, to->text, &v, &origin);
-	bool goes_on =
-		v.action == ACCESS_ACCEPT || v.action == ACCESS_HOLD || v.action == ACCESS_VERIFY;
-	*verify = v.action == ACCESS_VERIFY;
-	if (v.action == ACCESS_HOLD) {
-		s->tx->envelope->held = true;
-	} else if (v.action == ACCESS_REFUSE) {
-		session_refuse_as(s, &v, to->text);
-	} else if (v.action == ACCESS_DISCARD) {
-		log_event(LOG_LEVEL_INFO, "discard", "session", log_id(s->number), "from",
-			  s->tx->sender, "to", to->text, "reason", "recipient_access", NULL);
-		session_reply(s, RESPONSE_RECIPIENT_OK);
-		session_move(s, SESSION_RCPT);
-	}
-	access_value_fini(&v);
-	return goes_on;
-}
-
 /* What is known of the command while somebody is asked. */
 struct rcpt_pending {
 	struct mailaddr to;
@@ -168,25 +146,6 @@ static void take(struct session *s, const struct mailaddr *to, const struct want
 	filtering_rcpt(s, to->text, w->notify, s->tx->pending->wanted.orcpt, filtered);
 }
 
-/* Whom anybody may write to. The sender that a stranger names may be a third party's address, which
- * is not to be told of each success; and one copy is enough, however often they ask. */
-static void take_postmaster(struct session *s, const struct mailaddr *to, struct wanted *w)
-{
-	if (s->tx->postmaster) {
-		s->tx->repeats++;
-		session_reply(s, RESPONSE_RECIPIENT_OK);
-		return;
-	}
-	if (policy_stranger(s) && (w->notify & NOTIFY_SUCCESS)) {
-		w->notify &= (uint8_t)~NOTIFY_SUCCESS;
-		if (!w->notify)
-			w->notify = NOTIFY_NEVER;
-	}
-	bool verify; /* who must be taken is not asked about */
-	if (pass(s, to, &verify))
-		take(s, to, w);
-}
-
 static void verified(struct session *s, void *answer)
 {
 	struct rcpt_pending *p = s->tx->pending;
@@ -223,14 +182,60 @@ static bool ask_next_hop(struct session *s, const struct mailaddr *to, const str
 	return true;
 }
 
+/* Who must be taken is not asked about. */
+static void pass(struct session *s, const struct mailaddr *to, const struct wanted *w, bool verify)
+{
+	if (w->postmaster || !ask_next_hop(s, to, w, verify))
+		take(s, to, w);
+}
+
+static void found_access(struct session *s, const struct consult_found *found)
+{
+	struct rcpt_pending *p = s->tx->pending;
+	bool verify;
+	s->tx->pending = NULL;
+	if (access_recipient(s, p->to.text, found, &verify))
+		pass(s, &p->to, &p->wanted, verify);
+	rcpt_pending_free(&p);
+}
+
+static void ask_access(struct session *s, const struct mailaddr *to, const struct wanted *w)
+{
+	struct consult_keys keys = {0};
+	if (tables_count(s->worker->conf->tables, TABLE_RECIPIENT_ACCESS) == 0) {
+		pass(s, to, w, false);
+		return;
+	}
+	s->tx->pending = mem_zalloc(sizeof *s->tx->pending);
+	rcpt_pending_init(s->tx->pending, to, w);
+	consult_keys_address(&keys, to->text);
+	consult_begin(s, TABLE_RECIPIENT_ACCESS, &keys, found_access);
+}
+
+/* Whom anybody may write to. The sender that a stranger names may be a third party's address, which
+ * is not to be told of each success; and one copy is enough, however often they ask. */
+static void take_postmaster(struct session *s, const struct mailaddr *to, struct wanted *w)
+{
+	if (s->tx->postmaster) {
+		s->tx->repeats++;
+		session_reply(s, RESPONSE_RECIPIENT_OK);
+		return;
+	}
+	if (policy_stranger(s) && (w->notify & NOTIFY_SUCCESS)) {
+		w->notify &= (uint8_t)~NOTIFY_SUCCESS;
+		if (!w->notify)
+			w->notify = NOTIFY_NEVER;
+	}
+	ask_access(s, to, w);
+}
+
 /* It may be one, as far as limits and the address itself are concerned. */
 static void admit(struct session *s, const struct mailaddr *to, struct wanted *w)
 {
-	bool verify;
 	if (w->postmaster)
 		take_postmaster(s, to, w);
-	else if (pass(s, to, &verify) && !ask_next_hop(s, to, w, verify))
-		take(s, to, w);
+	else
+		ask_access(s, to, w);
 }
 
 /* The limiter is asked. */
@@ -287,6 +292,8 @@ void verb_rcpt(struct session *s, char *argument)
 		why = judge(s, &to);
 	if (why != RESPONSE_OK) {
 		refuse(s, why, to.text);
+	} else if (!access_admits(s, to.text)) {
+		return;
 	} else if (limit_check_due(s, LIMIT_RECIPIENTS)) {
 		ask_limits(s, &to, &w);
 	} else {

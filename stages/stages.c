@@ -26,6 +26,7 @@ static void destroy(struct passage *p)
 	assert(!p->given && !p->at_work);
 	draft_fini(&p->draft);
 	conf_unref(p->conf);
+	free(p->own);
 	free(p->login);
 	free(p->client);
 	free(p->signed_by);

@@ -70,6 +70,7 @@ struct passage {
 	struct conf *conf; /* a reference */
 	struct draft draft;
 	char *login;	 /* of the client; NULL: none */
+	char *own;	 /* an address that the login was found to own; or NULL */
 	char *client;	 /* who has brought it, in words; NULL: ourselves */
 	bool stranger;	 /* a client that may not relay */
 	char *signed_by; /* for the log: what signatures it has got; or NULL */

@@ -3,6 +3,7 @@
 
 #include "base/conf_rows.h"
 #include "base/credential.h"
+#include "base/dkim_rows.h"
 #include "base/mem.h"
 #include "base/tables.h"
 
@@ -45,7 +46,8 @@ static void visit(struct sandbox_visitor *v, const char *path, enum landlock_rig
 static void visit_list(struct sandbox_visitor *v, const struct conf_list *files)
 {
 	for (int i = 0; i < files->n; i++)
-		visit(v, files->item[i], LANDLOCK_READ);
+		if (!socketmap_name_is(files->item[i]))
+			visit(v, files->item[i], LANDLOCK_READ);
 }
 
 static void visit_secret(void *visitor, const char *key, const char *value)
@@ -56,6 +58,32 @@ static void visit_secret(void *visitor, const char *key, const char *value)
 	if (!credential_parse(value, &of, &why))
 		visit(visitor, of->file, LANDLOCK_READ);
 	credential_unref(of);
+	buf_fini(&why);
+}
+
+/* There may be many thousands of them: each folder once, as long as they stand together. */
+struct keys {
+	struct sandbox_visitor *visitor;
+	char *folder; /* the last one; or NULL */
+};
+
+static void visit_keys(void *context, const char *key, const char *value)
+{
+	struct keys *k = context;
+	struct dkim_rows rows;
+	struct buf why = {0};
+	(void)key;
+	dkim_rows_parse(value, &rows, &why);
+	for (int i = 0; i < rows.n; i++) {
+		const char *file = rows.row[i].file;
+		size_t len = (size_t)(strrchr(file, '/') - file);
+		if (k->folder && strlen(k->folder) == len && strncmp(k->folder, file, len) == 0)
+			continue;
+		free(k->folder);
+		k->folder = mem_strndup(file, len);
+		visit(k->visitor, file, LANDLOCK_READ);
+	}
+	dkim_rows_fini(&rows);
 	buf_fini(&why);
 }
 
@@ -116,8 +144,12 @@ void sandbox_paths_conf(const struct conf *c, struct sandbox_visitor *v)
 	}
 	for (int i = 0; i < c->ndkim; i++)
 		visit_if(v, c->dkim[i].key);
-	if (c->tables)
-		tables_each(c->tables, TABLE_CREDENTIALS, visit_secret, v);
+	if (!c->tables)
+		return;
+	struct keys keys = {v, NULL};
+	tables_each(c->tables, TABLE_CREDENTIALS, visit_secret, v);
+	tables_each(c->tables, TABLE_DKIM_KEYS, visit_keys, &keys);
+	free(keys.folder);
 }
 
 /* The loader's own file, and the folders of libraries, where other versions of them will lie. */

@@ -2,6 +2,7 @@
 #include "cmd/local/check_access.h"
 
 #include "base/credential.h"
+#include "base/dkim_rows.h"
 #include "base/mem.h"
 #include "base/tables.h"
 #include "cmd/confine/privileges.h"
@@ -42,7 +43,8 @@ static void add_file(struct access *a, int line, const char *whose, const char *
 static void add_list(struct access *a, int line, const char *whose, const struct conf_list *l)
 {
 	for (int i = 0; i < l->n; i++)
-		add_file(a, line, whose, l->item[i]);
+		if (!socketmap_name_is(l->item[i]))
+			add_file(a, line, whose, l->item[i]);
 }
 
 static void add_secret(void *context, const char *key, const char *value)
@@ -56,14 +58,28 @@ static void add_secret(void *context, const char *key, const char *value)
 	buf_fini(&why);
 }
 
+static void add_keys(void *context, const char *key, const char *value)
+{
+	struct dkim_rows rows;
+	struct buf why = {0};
+	(void)key;
+	dkim_rows_parse(value, &rows, &why);
+	for (int i = 0; i < rows.n; i++)
+		add_file(context, 0, "dkim_keys", rows.row[i].file);
+	dkim_rows_fini(&rows);
+	buf_fini(&why);
+}
+
 static void add_tables(struct access *a)
 {
 	const struct conf *conf = a->conf;
 #define T(role, setting, ...) add_list(a, 0, #setting, &conf->setting);
 	TABLES(T)
 #undef T
-	if (conf->tables)
-		tables_each(conf->tables, TABLE_CREDENTIALS, add_secret, a);
+	if (!conf->tables)
+		return;
+	tables_each(conf->tables, TABLE_CREDENTIALS, add_secret, a);
+	tables_each(conf->tables, TABLE_DKIM_KEYS, add_keys, a);
 }
 
 static void add_all(struct access *a)

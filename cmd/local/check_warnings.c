@@ -212,12 +212,11 @@ static bool has_limit(const struct conf *conf)
 }
 
 /* May anybody send through it? */
-static bool is_world_open(const struct conf *conf, const struct conf_listener *l)
+static bool is_world_open(const struct conf_listener *l)
 {
-	const struct conf_list *networks = l->networks.n > 0 ? &l->networks : &conf->networks;
 	struct net n;
-	for (int i = 0; i < networks->n; i++)
-		if (net_parse(networks->item[i], &n) && is_world(&n))
+	for (int i = 0; i < l->networks.n; i++)
+		if (net_parse(l->networks.item[i], &n) && is_world(&n))
 			return true;
 	return false;
 }
@@ -241,14 +240,23 @@ static void check_expiry(struct checked *c, int line, const char *certificate)
 		     (int)(left_ms / DAYS(1)), condition_effect(CONDITION_certificate_expires));
 }
 
+static bool same_list(const struct conf_list *a, const struct conf_list *b)
+{
+	bool same = a->n == b->n;
+	for (int i = 0; same && i < a->n; i++)
+		same = strcmp(a->item[i], b->item[i]) == 0;
+	return same;
+}
+
 static void check_listener(struct checked *c, const struct conf_listener *l)
 {
 	struct stat st;
 	bool public_address = false;
 	for (int i = 0; i < l->address.n; i++)
 		public_address = public_address || !is_loopback(l->address.item[i]);
-	check_networks(c, &l->networks, l->line);
-	if (public_address && is_world_open(c->conf, l) && !has_limit(c->conf))
+	if (!same_list(&l->networks, &c->conf->networks))
+		check_networks(c, &l->networks, l->line);
+	if (public_address && is_world_open(l) && !has_limit(c->conf))
 		warn(c, l->line,
 		     "listener \"%s\" is open to the world, and there is no limit on what a client "
 		     "or a sender may send",

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: ISC */
 #include "cmd/local/dkim_look.h"
 
+#include "base/dkim_rows.h"
 #include "base/log.h"
 #include "base/mem.h"
+#include "base/tables.h"
 #include "base/tls_keys.h"
 #include "dkim/key_record.h"
 #include "dns/dns.h"
@@ -14,11 +16,10 @@
 
 enum { ANSWER_MS = 60000 };
 
-/* One section, and what the DNS says of it. */
+/* One key, and what the DNS says of it. */
 struct look {
-	const struct conf_dkim *of;
-	const char *domain;
-	char *name; /* of the record */
+	char *domain, *selector, *key; /* key: its file */
+	char *name;		       /* of the record */
 	struct resolve *answer;
 };
 
@@ -28,6 +29,8 @@ struct looking {
 	struct timer limit;
 	struct look *look;
 	int n, open;
+	int ngiven;
+	char **given; /* domains; none: all */
 };
 
 static void answered(void *owner, struct note *note)
@@ -71,7 +74,7 @@ static bool judge(const struct look *l, EVP_PKEY *key, struct buf *why)
 	const struct resolve *r = l->answer;
 	bool fits = false;
 	if (!key) {
-		buf_printf(why, "%s cannot be read, or holds no private key", l->of->key);
+		buf_printf(why, "%s cannot be read, or holds no private key", l->key);
 	} else if (!r) {
 		buf_puts(why, "the name servers do not answer");
 	} else if (r->failure) {
@@ -93,9 +96,8 @@ static void print(const struct look *l, EVP_PKEY *key, bool fits, const char *wh
 	const char *kind = !key					       ? "none"
 			   : EVP_PKEY_get_base_id(key) == EVP_PKEY_RSA ? "rsa"
 								       : "ed25519";
-	printf("%s %s: %s, %s %d bits%s%s\n", l->domain, l->of->selector,
-	       fits ? "good" : "NOT GOOD", kind, key ? EVP_PKEY_get_bits(key) : 0, *why ? ": " : "",
-	       why);
+	printf("%s %s: %s, %s %d bits%s%s\n", l->domain, l->selector, fits ? "good" : "NOT GOOD",
+	       kind, key ? EVP_PKEY_get_bits(key) : 0, *why ? ": " : "", why);
 }
 
 static void print_json(const struct look *l, EVP_PKEY *key, bool fits, const char *why)
@@ -104,8 +106,8 @@ static void print_json(const struct look *l, EVP_PKEY *key, bool fits, const cha
 	const char *kind = !key					       ? ""
 			   : EVP_PKEY_get_base_id(key) == EVP_PKEY_RSA ? "rsa"
 								       : "ed25519";
-	const char *const pair[][2] = {{"domain", l->domain}, {"selector", l->of->selector},
-				       {"record", l->name},   {"key", l->of->key},
+	const char *const pair[][2] = {{"domain", l->domain}, {"selector", l->selector},
+				       {"record", l->name},   {"key", l->key},
 				       {"algorithm", kind},   {"result", fits ? "good" : "bad"},
 				       {"reason", why}};
 	for (size_t i = 0; i < sizeof pair / sizeof *pair; i++) {
@@ -120,7 +122,7 @@ static void print_json(const struct look *l, EVP_PKEY *key, bool fits, const cha
 static bool tell(const struct look *l, bool json)
 {
 	struct buf why = {0};
-	EVP_PKEY *key = tls_keys_private(l->of->key);
+	EVP_PKEY *key = tls_keys_private(l->key);
 	bool fits = judge(l, key, &why);
 	(json ? print_json : print)(l, key, fits, buf_cstr(&why));
 	EVP_PKEY_free(key);
@@ -140,36 +142,66 @@ static bool all_known(const struct looking *l, int n, char **given)
 {
 	bool all = l->n > 0 || n > 0;
 	if (!all)
-		fputs("sluice: the configuration has no section dkim\n", stderr);
+		fputs("sluice: the configuration has no section dkim, and no row of dkim_keys\n",
+		      stderr);
 	for (int i = 0; i < n; i++) {
 		bool known = false;
 		for (int k = 0; k < l->n; k++)
 			known = known || strcasecmp(l->look[k].domain, given[i]) == 0;
 		if (!known)
-			fprintf(stderr, "sluice: no section dkim signs for %s\n", given[i]);
+			fprintf(stderr,
+				"sluice: no section dkim or row of dkim_keys signs for %s\n",
+				given[i]);
 		all = all && known;
 	}
 	return all;
 }
 
+static void add_look(struct looking *l, const char *title, const char *selector, const char *key)
+{
+	const char *domain = title + (title[0] == '.');
+	if (!wanted(domain, l->ngiven, l->given))
+		return;
+	l->look = mem_realloc(l->look, (size_t)(l->n + 1) * sizeof *l->look);
+	l->look[l->n++] = (struct look){.domain = mem_strdup(domain),
+					.selector = mem_strdup(selector),
+					.key = mem_strdup(key),
+					.name = mem_printf("%s._domainkey.%s", selector, domain)};
+}
+
+static void add_rows(void *context, const char *key, const char *value)
+{
+	struct dkim_rows rows;
+	struct buf why = {0};
+	dkim_rows_parse(value, &rows, &why);
+	for (int i = 0; i < rows.n; i++)
+		add_look(context, key, rows.row[i].selector, rows.row[i].file);
+	dkim_rows_fini(&rows);
+	buf_fini(&why);
+}
+
+static void look_fini(struct look *l)
+{
+	resolve_free(&l->answer);
+	free(l->domain);
+	free(l->selector);
+	free(l->key);
+	free(l->name);
+}
+
 bool dkim_look(struct conf *conf, int n, char **given, bool json)
 {
-	struct looking l = {.look = mem_zalloc((size_t)(conf->ndkim + 1) * sizeof *l.look)};
-	for (int i = 0; i < conf->ndkim; i++) {
-		const struct conf_dkim *d = &conf->dkim[i];
-		const char *domain = d->title + (d->title[0] == '.');
-		if (!wanted(domain, n, given))
-			continue;
-		char *name = mem_printf("%s._domainkey.%s", d->selector, domain);
-		l.look[l.n++] = (struct look){d, domain, name, NULL};
-	}
+	struct looking l = {.ngiven = n, .given = given};
+	for (int i = 0; i < conf->ndkim; i++)
+		add_look(&l, conf->dkim[i].title, conf->dkim[i].selector, conf->dkim[i].key);
+	if (conf->tables)
+		tables_each(conf->tables, TABLE_DKIM_KEYS, add_rows, &l);
 	bool good = all_known(&l, n, given);
 	if (l.n > 0)
 		ask_all(&l, conf);
 	for (int i = 0; i < l.n; i++) {
 		good = tell(&l.look[i], json) && good;
-		resolve_free(&l.look[i].answer);
-		free(l.look[i].name);
+		look_fini(&l.look[i]);
 	}
 	free(l.look);
 	return good;

@@ -9,7 +9,7 @@
 #include "base/conf.h"
 
 bool dkim_look(struct conf *, int n, char **domain, bool json);
-/* Print what is to be said of the sections of these domains, or of all where n is 0. False: some key
+/* Print what is to be said of the sections and rows of these domains, or of all where n is 0. False: some key
  * can't be used, or a domain has none. */
 
 #endif

@@ -177,7 +177,8 @@
 			   "refused by filters: write a section milter")                           \
 	X("relay_*", "write a transport section of that name")                                     \
 	X("smtpd_relay_restrictions", "who may relay is said by networks")                         \
-	X("smtpd_*_restrictions", "there are no restriction lists: see networks and "              \
+	X("smtpd_*_restrictions", "there are no restriction lists: see networks, auth of a "       \
+				  "listener, client_access, helo_access, sender_access and "       \
 				  "recipient_access")                                              \
 	X("mynetworks_style", "see networks")                                                      \
 	X("myorigin", "addresses without a domain get hostname")                                   \

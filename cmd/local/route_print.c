@@ -31,12 +31,15 @@ static void put_steps(struct buf *to, const char *what, const char *address,
 
 static void put_access(struct buf *to, const struct route_trace *t)
 {
-	static const char *const names[] = {"accept", "refuse", "hold", "discard"};
+	static const char *const names[] = {"accept",  "refuse", "hold",
+					    "discard", "verify", "flow"};
 	if (!t->accessed)
 		return;
 	buf_printf(to, "%-10s %s", "access", names[t->access.action]);
 	if (t->access.action == ACCESS_REFUSE)
 		buf_printf(to, " %d %s %s", t->access.code, t->access.dsn, t->access.text);
+	if (t->access.action == ACCESS_FLOW)
+		buf_printf(to, " %s", t->access.text);
 	buf_puts(to, ", by recipient_access, ");
 	put_origin(to, &t->access_at);
 	buf_puts(to, "\n");
@@ -155,7 +158,8 @@ static void json_steps(struct buf *to, const char *name, const struct rewrite *r
 
 static void json_access(struct buf *to, const struct route_trace *t)
 {
-	static const char *const names[] = {"accept", "refuse", "hold", "discard"};
+	static const char *const names[] = {"accept",  "refuse", "hold",
+					    "discard", "verify", "flow"};
 	if (!t->accessed)
 		return;
 	buf_puts(to, "\"access\":{");

@@ -166,7 +166,7 @@ static bool may_relay(const struct conf *c)
 	const struct conf_listener *l = listener_of(c);
 	struct netlist networks;
 	union address four, six;
-	if (!netlist_init(&networks, l->networks.n > 0 ? &l->networks : &c->networks, NULL))
+	if (!netlist_init(&networks, &l->networks, NULL))
 		return false;
 	bool may = (address_parse("127.0.0.1", 25, &four) && netlist_match(&networks, &four)) ||
 		   (address_parse("::1", 25, &six) && netlist_match(&networks, &six));

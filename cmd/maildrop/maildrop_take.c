@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "cmd/maildrop/maildrop_take.h"
 
+#include "base/dkim_rows.h"
 #include "base/clock.h"
 #include "base/date.h"
 #include "base/crc32c.h"
@@ -313,10 +314,11 @@ static void pass(struct reading *r)
 	r->envelope = NULL;
 	p->client = mem_printf("%s (uid %u), by sendmail", take_owner(t, user), (unsigned)t->owner);
 	add_filters(r, p);
-	if (r->conf->ndkim > 0)
+	if (dkim_rows_signs(r->conf))
 		passage_add(p, &dkim_stage, NULL);
 	if (archive_wanted(r->conf))
-		passage_add(p, &archive_stage, r->conf->ndkim > 0 ? (void *)&dkim_stage : NULL);
+		passage_add(p, &archive_stage,
+			    dkim_rows_signs(r->conf) ? (void *)&dkim_stage : NULL);
 	t->passage = p;
 	if (passage_run(p, passed, t))
 		passed(p);
@@ -340,7 +342,7 @@ static void ask(struct reading *r)
 	r->envelope->id = t->id;
 	intake_mark(&r->intake, r->envelope);
 	name_origin(r);
-	if (r->conf->ndkim > 0 || count_local(r->conf) > 0 || archive_wanted(r->conf)) {
+	if (dkim_rows_signs(r->conf) || count_local(r->conf) > 0 || archive_wanted(r->conf)) {
 		pass(r);
 		return;
 	}

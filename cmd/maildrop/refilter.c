@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "cmd/maildrop/refilter.h"
 
+#include "base/dkim_rows.h"
 #include "base/clock.h"
 #include "base/ident.h"
 #include "base/log.h"
@@ -305,11 +306,11 @@ static void begin(struct refilters *all, const struct take_means *with, struct r
 		passage_new(with->conf, with->loop, with->pool, with->spool, ident_new());
 	p->draft.envelope = new_envelope(r);
 	passage_add(p, &fetch, r);
-	if (with->conf->ndkim > 0)
+	if (dkim_rows_signs(with->conf))
 		passage_add(p, &resign_stage, &r->resign);
 	add_filters(r, with);
 	r->resign.changed = &r->filters->changed;
-	if (with->conf->ndkim > 0)
+	if (dkim_rows_signs(with->conf))
 		passage_add(p, &dkim_stage, &r->resign);
 	if (passage_run(p, passed, r))
 		settle(r, p);

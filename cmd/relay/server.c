@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "cmd/relay/server.h"
 
+#include "base/dkim_rows.h"
 #include "base/clock.h"
 #include "base/condition.h"
 #include "base/descriptors.h"
@@ -62,7 +63,7 @@ static void to_sts(void *context, struct note *note)
 static void store_report(void *context, struct conf *conf, struct spool_store *store)
 {
 	struct server *s = context;
-	if (conf->ndkim > 0)
+	if (dkim_rows_signs(conf))
 		report_passage(conf, s->pool, s->spool, store);
 	else
 		loop_post(spool_loop(s->spool), &store->note);

@@ -78,9 +78,8 @@ static struct conf *settings(void)
 static void check_signing(struct conf *conf, const char *bytes, size_t len)
 {
 	static const unsigned char hash[SIGNATURE_HASH];
-	const struct conf_dkim *by[CONF_DKIM_MAX];
+	struct signers signers = {0};
 	struct buf why = {0};
-	int n;
 	struct passage *p = passage_new(conf, NULL, NULL, NULL, 1);
 	char *copy = mem_alloc(len + 1);
 	memcpy(copy, bytes, len);
@@ -88,9 +87,11 @@ static void check_signing(struct conf *conf, const char *bytes, size_t len)
 	p->draft.size = len;
 	bool open = draft_open(&p->draft);
 	assert(open);
-	if (author_signs(p, by, &n, &why)) {
-		assert(n == 1 && !p->draft.broken);
-		char *field = signature_make(by[0], p->draft.field, p->draft.nfield, hash, 1);
+	author_signers(p, &signers, &why);
+	if (signers.n > 0) {
+		assert(signers.n == 1 && !p->draft.broken);
+		char *field =
+			signature_make(signers.of[0].by, p->draft.field, p->draft.nfield, hash, 1);
 		size_t front = strlen(field);
 		draft_insert(&p->draft, 0, field);
 		draft_complete(&p->draft);
@@ -98,6 +99,7 @@ static void check_signing(struct conf *conf, const char *bytes, size_t len)
 		assert(settled && p->draft.size >= front + len && p->draft.size <= front + len + 4);
 		assert(memcmp(p->draft.content->memory + front, bytes, len) == 0);
 	}
+	signers_fini(&signers);
 	buf_fini(&why);
 	passage_free(&p);
 }

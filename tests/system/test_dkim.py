@@ -471,7 +471,15 @@ def test_keygen_and_check_against_the_dns(lab, tmp_path):
     records = "".join(lines)
     assert check(records)[0] == 0, check(records)
     assert check(records, "own.test", "--json")[1].count('"result": "good"') == 2
-    assert check(records, "else.test") == (1, "sluice: no section dkim signs for else.test\n")
+    assert check(records, "else.test") == (1, "sluice: no section dkim or row of dkim_keys signs for else.test\n")
+    text = relay.config.extra
+    keys = table_of_keys(tmp_path, "keys", {"own.test": f"r1 {files['r1']}, e1 {files['e1']}"})
+    relay.config.extra = f'dkim_keys = {{ "{keys}" }}\n'
+    relay.write_config()
+    assert check(records, "own.test", "--json")[1].count('"result": "good"') == 2
+    assert check(records, "else.test")[0] == 1
+    relay.config.extra = text
+    relay.write_config()
     rsa, ed = records.splitlines()
     for wrong, text in [
         ("", "there is no record"), (rsa, "there is no record e1"), (f"{rsa}\n{ed.replace('p=', 'p=A')}", "cannot be read"),
@@ -486,3 +494,96 @@ def test_keygen_and_check_against_the_dns(lab, tmp_path):
     assert status == 0 and "tested" in said
     nsd.stop()
     assert relay.command("dkim", "check").returncode == 1
+
+
+def table_of_keys(folder, name, rows):
+    """Write a table of keys, as CDB where the name says so; return its path."""
+    path = folder / name
+    text = "".join(f"{domain} {value}\n" for domain, value in rows.items())
+    if name.endswith(".cdb"):
+        subprocess.run(["cdb", "-c", "-m", str(path)], input=text, text=True, check=True)
+    else:
+        path.write_text(text)
+    return str(path)
+
+
+@pytest.mark.parametrize("name", ["keys", "keys.cdb"])
+def test_keys_of_a_table_sign_like_those_of_sections(lab, small, tmp_path, name):
+    config, sink, keys = small
+    r, e = keys.file["r"], keys.file["e"]
+    config.settings["dkim_keys"] = [table_of_keys(tmp_path, name, {
+        "one.test": f"r {r}", "two.test": f"r {r}, e {e}", ".below.test": f"e {e}", "own.test": f"r {r}", "relay.test": f"e {e}"})]
+    sink.behaviour.rules.append(Rule("rcpt", "550 5.1.1 nobody", "nobody@"))
+    relay = lab.relay(config)
+    wanted = {"a@one.test": ["one.test:r"], "a@two.test": ["two.test:r", "two.test:e"], "a@x.y.below.test": ["below.test:e"],
+              "a@below.test": [], "a@own.test": ["own.test:e"], "a@else.test": []}
+    for number, sender in enumerate(wanted):
+        relay.send(recipients=[f"case{number}@dest.test"], content=message(sender))
+    got = {one.recipients[0]: one.content for one in sink.wait_messages(len(wanted))}
+    for number, (sender, signatures) in enumerate(wanted.items()):
+        content = got[f"case{number}@dest.test"]
+        assert [f"{one['d']}:{one['s']}" for one in signatures_of(content)] == signatures, sender
+        records = {f"{s.partition(':')[2]}._domainkey.{s.partition(':')[0]}": keys.record(s[-1]) for s in signatures}
+        assert not signatures or not DkimPy(records).broken(content)
+    assert relay.wait_event("queued", signed="two.test:r,two.test:e")
+    relay.send(sender="writer@dest.test", recipients=("nobody@dest.test",), content=message("me@else.test"))
+    assert relay.wait_event("queued", signed="relay.test:e")["report_of"]
+
+
+def test_our_own_domain_signs_beside_the_author(lab, small, tmp_path):
+    """All mail of who may relay, whoever wrote it; of a stranger nothing."""
+    config, sink, keys = small
+    config.settings |= {"dkim_keys": [table_of_keys(tmp_path, "keys", {"esp.test": f"r {keys.file['r']}"})], "dkim_also": "ESP.test",
+                        "postmaster": "p@else.test"}
+    config.listeners["strangers"] = {"networks": []}
+    relay = lab.relay(config)
+    wanted = {"a@own.test": ["own.test", "esp.test"], "a@else.test": ["esp.test"], "a@esp.test": ["esp.test"],
+              "me@own.test, you@else.test": ["esp.test"]}
+    for number, sender in enumerate(wanted):
+        relay.send(recipients=[f"case{number}@dest.test"], content=message(sender))
+    with relay.client("strangers") as client:
+        client.greet()
+        client.send_mail("x@y.test", ["postmaster"], message("me@else.test"))
+    got = {one.recipients[0]: one.content for one in sink.wait_messages(len(wanted) + 1)}
+    records = {"e._domainkey.own.test": keys.record("e"), "r._domainkey.esp.test": keys.record("r")}
+    for number, (sender, domains) in enumerate(wanted.items()):
+        assert [one["d"] for one in signatures_of(got[f"case{number}@dest.test"])] == domains, sender
+        assert not DkimPy(records).broken(got[f"case{number}@dest.test"])
+    assert not signatures_of(got["p@else.test"])
+
+
+def test_mail_whose_key_cannot_be_read_waits_with_its_sender(lab, small, tmp_path):
+    """It is never sent unsigned; other mail goes; and a key that has come, or has changed, is read."""
+    config, sink, keys = small
+    key = tmp_path / "late.pem"
+    config.settings["dkim_keys"] = [table_of_keys(tmp_path, "keys", {"late.test": f"e {key}"})]
+    relay = lab.relay(config)
+    with relay.client() as client:
+        client.greet()
+        client.send_mail("a@late.test", ["b@dest.test"], message("a@late.test"), code=451)
+    relay.wait_event("condition", name="dkim_key_unreadable", state="on", subject=str(key))
+    assert str(key) in relay.wait_event("dkim", result="failed")["reason"]
+    relay.send(content=message("me@own.test"))
+    for kind in "er":
+        temporary = tmp_path / "new.pem"
+        temporary.write_text(pathlib.Path(keys.file[kind]).read_text())
+        temporary.rename(key)
+        relay.send(recipients=[f"{kind}@dest.test"], content=message("a@late.test"))
+        relay.wait_event("sent", to=f"{kind}@dest.test")
+        content = [one for one in sink.messages if one.recipients == [f"{kind}@dest.test"]][0].content
+        assert not DkimPy({"e._domainkey.late.test": keys.record(kind)}).broken(content)
+    relay.wait_event("condition", name="dkim_key_unreadable", state="off")
+
+
+def test_rows_of_keys_that_are_none_are_errors(lab, small, tmp_path):
+    config, _, keys = small
+    config.settings |= {"dkim_keys": [table_of_keys(tmp_path, "keys", {
+        "a.test": "s", "b.test": "s_1 /x", "c.test": "s x.pem", "d@e.test": f"s {keys.file['e']}",
+        "f.test": ", ".join(f"s{n} /x" for n in range(9)), "g.test": "s /x,"})]}
+    said = lab.relay(config, start=False).command("check").stderr
+    for line, text in ((1, "must be SELECTOR FILE"), (2, '"s_1" is no selector'), (3, '"x.pem" is not the absolute path'),
+                       (4, "not a domain"), (5, "more than 8 signatures"), (6, "must be SELECTOR FILE")):
+        assert re.search(f"/keys:{line}: .*{re.escape(text)}", said), (line, said)
+    config.settings |= {"dkim_also": "nobody.test", "dkim_keys": [table_of_keys(tmp_path, "keys", {"a.test": f"e {keys.file['e']}"})]}
+    said = lab.relay(config, start=False).command("check").stderr
+    assert 'dkim_also: no section dkim, and no row of dkim_keys, signs for "nobody.test"' in said

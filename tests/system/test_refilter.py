@@ -40,13 +40,18 @@ def _keys(folder):
 class World:
     """A relay that signs for sender.test, whose one listener asks the first of two filters."""
 
-    def __init__(self, lab, timeout="60s"):
+    def __init__(self, lab, timeout="60s", in_rows=False):
         self.one, self.two = Milter(), Milter()
         lab.callback(self.one.close)
         lab.callback(self.two.close)
         self.sink = lab.sink()
-        sections, self.records = _keys(lab.folder("keys"))
+        folder = lab.folder("keys")
+        sections, self.records = _keys(folder)
         config = Config({"workers": 1}, queue={"minimal_backoff_time": "1h", "maximal_backoff_time": "1h"}).route_all_to(self.sink.port)
+        if in_rows:
+            with open(f"{folder}/rows", "w", encoding="ascii") as rows:
+                rows.write(f"sender.test rsa {folder}/rsa.pem, ed25519 {folder}/ed25519.pem\n")
+            sections, config.settings["dkim_keys"] = "", [f"{folder}/rows"]
         config.listeners = {"asks": {"milters": ["one"]}, "free": {"milters": []}}
         filters = (("one", self.one, "accept"), ("two", self.two, "reject"))
         config.extra = sections + "".join(
@@ -110,6 +115,16 @@ def test_what_passes_is_released_as_it_is(world):
     assert said.all(b"C")[0].startswith(b"localhost\x004") and said.all(b"R") == [texts("<b@dest.test>")]
     assert said.macros[b"E"][b"i"].decode() == ident
     assert not [field for field in said.all(b"L") if field.startswith(b"Received\0")]
+
+
+def test_what_rows_had_signed_is_signed_again(lab):
+    world = World(lab, in_rows=True)
+    (ident,) = world.hold()
+    world.two.behave({"E": m.change_header(1, "Subject", "two") + packet(m.CONTINUE)})
+    assert world.refilter(ident).returncode == DONE
+    content = world.sink.wait_messages(1)[0].content
+    assert b"Subject: two\r\n" in content and sorted(algorithms(content)) == [b"ed25519", b"rsa"]
+    assert not DkimPy(world.records).broken(content)
 
 
 def test_what_filters_change_takes_its_place_and_is_signed_again(world):

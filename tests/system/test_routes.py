@@ -359,6 +359,13 @@ def test_a_message_held_on_its_way_in_waits_for_the_operator_also_after_a_crash(
     wait_until(lambda: set(_recipients(sink)) == {"to@dest.test", "x@other.test"}, 60, "both")
 
 
+def test_route_tells_of_each_action(lab, tables):
+    config = _quick(recipient_access=[tables.text("access", "a@x.test flow news", "b@x.test verify", "c@x.test dunno")])
+    relay = lab.relay(config.route_all_to(1), start=False)
+    for who, said in (("a", "flow news"), ("b", "verify"), ("c", "accept")):
+        assert f"access     {said}, by recipient_access, " in relay.command("route", f"{who}@x.test").stdout
+
+
 def test_route_tells_what_would_happen_and_why(lab, tables):
     nsd = lab.nsd({"dest.test": "@ MX 20 backup\n@ MX 10 mx\nmx A 127.0.0.2\nbackup A 127.0.0.3"})
     config = _quick(

@@ -84,6 +84,32 @@ def test_no_mail_without_a_login(relay):
         client.command("MAIL FROM:<a@sender.test>", 250)
 
 
+def test_a_listener_with_no_networks_serves_nobody_without_a_login(lab):
+    """Who is in the global networks relays through a listener that names none of its own, and through no other."""
+    sink = lab.sink()
+    users = lab.folder("users") / "users"
+    assert sasl.passwd(users, "ann", PASSWORD).returncode == 0
+    certificate, key = lab.certificates.host("relay.test", "localhost")
+    config = Config({"networks": [f"{LOOPBACK}/32"]}).route_all_to(sink.port)
+    config.listeners = {"smtp": {}, "none": {"networks": [], "auth": True, "certificate": certificate, "key": key}}
+    config.auth.update({"file": str(users)})
+    relay = lab.relay(config)
+    with relay.client("smtp") as client:
+        client.greet()
+        client.command("MAIL FROM:<a@sender.test>", 250)
+        client.command("RCPT TO:<b@dest.test>", 250)
+    with relay.client("none") as client:
+        client.greet()
+        client.command("MAIL FROM:<a@sender.test>", 250)
+        assert client.command("RCPT TO:<b@dest.test>", 550).text.startswith("550 5.7.1")
+        client.command("RSET", 250)
+        _log_in(client)
+        client.command("MAIL FROM:<a@sender.test>", 250)
+        client.command("RCPT TO:<b@dest.test>", 250)
+    shown = relay.command("config", "listener.smtp.networks", "listener.none.networks").stdout
+    assert f'listener.smtp.networks = {{"{LOOPBACK}/32"}}' in shown and "listener.none.networks = {}" in shown
+
+
 def test_the_operator_says_which_fields_go(lab):
     sink = lab.sink()
     relay = lab.relay(Config({"drop_headers": ["x-internal"]}).route_all_to(sink.port))

@@ -2,6 +2,7 @@
 #include "tests/unit/base/unit.h"
 
 #include "base/access_value.h"
+#include "base/dkim_rows.h"
 #include "base/route_value.h"
 #include "base/tables.h"
 
@@ -81,13 +82,24 @@ static void access_is_a_word_or_a_code(void **state)
 	access_is("reject not here", ACCESS_REFUSE, 550, "5.7.1", "not here");
 	access_is("defer 4.2.0 later", ACCESS_REFUSE, 450, "4.2.0", "later");
 	access_is("451 later", ACCESS_REFUSE, 451, "4.7.1", "later");
+	access_is("dunno", ACCESS_ACCEPT, 0, "", "");
+	access_is("FLOW  news_1", ACCESS_FLOW, 0, "", "news_1");
 }
 
 static void what_is_no_access_is_found(void **state)
 {
 	(void)state;
-	static const char *const bad[] = {"",	       "maybe",	  "250 fine",	"reject 450 no",
-					  "defer 550", "421 bye", "reject \x01"};
+	static const char *const bad[] = {"",
+					  "maybe",
+					  "250 fine",
+					  "reject 450 no",
+					  "defer 550",
+					  "421 bye",
+					  "reject \x01",
+					  "reject 250 fine",
+					  "reject 421 bye",
+					  "flow",
+					  "flow two words"};
 	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
 		struct access_value v;
 		struct buf why = {0};
@@ -96,6 +108,34 @@ static void what_is_no_access_is_found(void **state)
 		access_value_fini(&v);
 		buf_fini(&why);
 	}
+}
+
+static void a_row_of_keys_has_a_selector_and_a_file_each(void **state)
+{
+	static const char *const bad[] = {"",
+					  "s",
+					  "s /x,",
+					  "s x",
+					  "s_1 /x",
+					  ", s /x",
+					  "a /x,b /x,c /x,d /x,e /x,f /x,g /x,h /x,i /x"};
+	struct dkim_rows r;
+	struct buf why = {0};
+	(void)state;
+	assert_null(dkim_rows_parse(" s1\t/a/b.pem ,e1  /c d.pem", &r, &why));
+	assert_int_equal(r.n, 2);
+	assert_string_equal(r.row[0].selector, "s1");
+	assert_string_equal(r.row[0].file, "/a/b.pem");
+	assert_string_equal(r.row[1].selector, "e1");
+	assert_string_equal(r.row[1].file, "/c d.pem");
+	dkim_rows_fini(&r);
+	for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
+		assert_non_null(dkim_rows_parse(bad[i], &r, &why));
+		assert_true(buf_len(&why) > 0);
+		buf_clear(&why);
+		dkim_rows_fini(&r);
+	}
+	buf_fini(&why);
 }
 
 static void an_address_is_looked_up_most_specific_first(void **state)
@@ -119,6 +159,7 @@ int main(void)
 		cmocka_unit_test(what_is_no_route_is_found),
 		cmocka_unit_test(access_is_a_word_or_a_code),
 		cmocka_unit_test(what_is_no_access_is_found),
+		cmocka_unit_test(a_row_of_keys_has_a_selector_and_a_file_each),
 		cmocka_unit_test(an_address_is_looked_up_most_specific_first),
 	};
 	return RUN(tests);

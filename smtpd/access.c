@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: ISC */
+#include "smtpd/access.h"
+
+#include "base/log.h"
+#include "base/mem.h"
+#include "smtpd/reception.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+static const enum table_role order[] = {TABLE_CLIENT_ACCESS, TABLE_HELO_ACCESS,
+					TABLE_SENDER_ACCESS};
+
+enum { ROLES = sizeof order / sizeof *order };
+
+static void fail(struct access_value *v)
+{
+	const struct response_row *row = response_row(RESPONSE_LOOKUP_FAILED);
+	access_value_fini(v);
+	*v = (struct access_value){.action = ACCESS_REFUSE, .code = row->code};
+	snprintf(v->dsn, sizeof v->dsn, "%s", row->dsn);
+	v->text = mem_strdup(response_reason(RESPONSE_LOOKUP_FAILED));
+}
+
+/* Rows of files were looked at when they were read; what a server says was not. */
+static void read_value(const struct session *s, enum table_role role,
+		       const struct consult_found *found, struct access_value *v)
+{
+	struct buf why = {0};
+	*v = (struct access_value){.action = ACCESS_ACCEPT};
+	if (found->failed) {
+		fail(v);
+	} else if (found->value &&
+		   (access_value_parse(found->value, v, &why) ||
+		    (v->action == ACCESS_VERIFY && role != TABLE_RECIPIENT_ACCESS))) {
+		log_event(LOG_LEVEL_WARNING, "lookup", "session", log_id(s->number), "table",
+			  tables_setting(role), "reason",
+			  log_text("\"%s\" is no action: %s", found->value, buf_cstr(&why)), NULL);
+		fail(v);
+	}
+	buf_fini(&why);
+}
+
+static void hold_or_name(struct session *s, struct access_value *v)
+{
+	struct reception *t = s->tx;
+	if (v->action == ACCESS_HOLD)
+		t->envelope->held = true;
+	if (v->action != ACCESS_FLOW || t->flow_named)
+		return;
+	t->flow_named = v->text;
+	v->text = NULL;
+}
+
+static void ask_next(struct session *s);
+
+static void found_of_transaction(struct session *s, const struct consult_found *found)
+{
+	struct reception *t = s->tx;
+	struct access_value v;
+	t->access_by = order[t->access_step++];
+	read_value(s, t->access_by, found, &v);
+	if (v.action == ACCESS_REFUSE || v.action == ACCESS_DISCARD) {
+		t->access = v;
+		t->access_done(s);
+		return;
+	}
+	hold_or_name(s, &v);
+	access_value_fini(&v);
+	ask_next(s);
+}
+
+static void make_keys(const struct session *s, enum table_role role, struct consult_keys *keys)
+{
+	if (role == TABLE_SENDER_ACCESS) {
+		consult_keys_address(keys, s->tx->mail_from);
+		return;
+	}
+	if (role == TABLE_CLIENT_ACCESS)
+		consult_keys_client(keys, &s->peer, s->client_name);
+	else
+		consult_keys_name(keys, s->helo);
+	consult_keys_all(keys);
+}
+
+static void ask_next(struct session *s)
+{
+	struct reception *t = s->tx;
+	while (t->access_step < ROLES &&
+	       tables_count(s->worker->conf->tables, order[t->access_step]) == 0)
+		t->access_step++;
+	if (t->access_step == ROLES) {
+		t->access_done(s);
+		return;
+	}
+	struct consult_keys keys = {0};
+	make_keys(s, order[t->access_step], &keys);
+	consult_begin(s, order[t->access_step], &keys, found_of_transaction);
+}
+
+void access_transaction(struct session *s, void (*done)(struct session *))
+{
+	s->tx->access_done = done;
+	ask_next(s);
+}
+
+bool access_refuses(const struct session *s)
+{
+	return s->tx->access.action == ACCESS_REFUSE || s->tx->access.action == ACCESS_DISCARD;
+}
+
+static void drop(struct session *s, enum table_role by, const char *to)
+{
+	log_event(LOG_LEVEL_INFO, "discard", "session", log_id(s->number), "from", s->tx->sender,
+		  "to", to, "reason", tables_setting(by), NULL);
+	session_reply(s, RESPONSE_RECIPIENT_OK);
+	session_move(s, SESSION_RCPT);
+}
+
+/* False: it is answered. */
+static bool carry_out(struct session *s, enum table_role by, const struct access_value *v,
+		      const char *to)
+{
+	if (v->action == ACCESS_REFUSE)
+		session_refuse_as(s, v, to);
+	else if (v->action == ACCESS_DISCARD)
+		drop(s, by, to);
+	return v->action != ACCESS_REFUSE && v->action != ACCESS_DISCARD;
+}
+
+bool access_admits(struct session *s, const char *to)
+{
+	return carry_out(s, s->tx->access_by, &s->tx->access, to);
+}
+
+bool access_recipient(struct session *s, const char *to, const struct consult_found *found,
+		      bool *verify)
+{
+	struct access_value v;
+	read_value(s, TABLE_RECIPIENT_ACCESS, found, &v);
+	*verify = v.action == ACCESS_VERIFY;
+	hold_or_name(s, &v);
+	bool goes_on = carry_out(s, TABLE_RECIPIENT_ACCESS, &v, to);
+	access_value_fini(&v);
+	return goes_on;
+}

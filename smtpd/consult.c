@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: ISC */
+#include "smtpd/consult.h"
+
+#include "base/log.h"
+#include "base/mailaddr.h"
+#include "base/mem.h"
+#include "base/name_key.h"
+#include "base/netlist.h"
+#include "smtpd/socketmap.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct consult {
+	struct conf *conf; /* a reference: its tables are looked through from begin to end */
+	enum table_role role;
+	struct consult_keys keys;
+	int key, table; /* what is next */
+	consult_done *done;
+};
+
+static void add_key(struct consult_keys *k, const char *text, bool files)
+{
+	k->key = mem_realloc(k->key, (size_t)(k->n + 1) * sizeof *k->key);
+	k->key[k->n++] = (struct consult_key){mem_strdup(text), files};
+}
+
+void consult_keys_all(struct consult_keys *k)
+{
+	add_key(k, "*", true);
+}
+
+/* The null sender is nobody's: "*" does not mean it. */
+void consult_keys_address(struct consult_keys *k, const char *address)
+{
+	char room[MAILADDR_MAX];
+	const char *key[TABLES_KEYS_MAX];
+	int n = tables_keys(address, room, sizeof room, key);
+	for (int i = 0; i < (*address ? n : 1); i++)
+		add_key(k, key[i], strcmp(key[i], "*") == 0);
+}
+
+void consult_keys_name(struct consult_keys *k, const char *name)
+{
+	char *folded = name_key(name);
+	add_key(k, folded, false);
+	const char *dot = folded[0] == '[' ? NULL : strchr(folded, '.');
+	for (; dot && dot[1] && k->n < 2 * TABLES_KEYS_MAX; dot = strchr(dot + 1, '.'))
+		add_key(k, dot, false);
+	free(folded);
+}
+
+void consult_keys_client(struct consult_keys *k, const union address *client, const char *name)
+{
+	struct net net;
+	char text[NET_TEXT];
+	bool around = false;
+	net_of(client, &net);
+	do
+		add_key(k, net_text(&net, text), around);
+	while ((around = net_up(&net)));
+	if (name)
+		consult_keys_name(k, name);
+}
+
+static void keys_fini(struct consult_keys *k)
+{
+	for (int i = 0; i < k->n; i++)
+		free(k->key[i].text);
+	free(k->key);
+	*k = (struct consult_keys){0};
+}
+
+void consult_free(struct consult **lp)
+{
+	struct consult *l = *lp;
+	if (!l)
+		return;
+	keys_fini(&l->keys);
+	conf_unref(l->conf);
+	free(l);
+	*lp = NULL;
+}
+
+/* done() may begin another. */
+static void finish(struct session *s, const struct consult_found *found)
+{
+	struct consult *l = s->consult;
+	s->consult = NULL;
+	l->done(s, found);
+	consult_free(&l);
+}
+
+static void step(struct consult *l)
+{
+	if (++l->table < tables_count(l->conf->tables, l->role))
+		return;
+	l->table = 0;
+	l->key++;
+}
+
+static void go_on(struct session *);
+
+static void log_failure(const struct consult *l, const struct session *s, const char *reason)
+{
+	log_event(LOG_LEVEL_WARNING, "lookup", "session", log_id(s->number), "table",
+		  tables_setting(l->role), "key", l->keys.key[l->key].text, "reason", reason, NULL);
+}
+
+static void answered(struct session *s, void *answer)
+{
+	const struct socketmap_answer *a = answer;
+	struct consult *l = s->consult;
+	struct consult_found found = {
+		.origin = {tables_file(l->conf->tables, l->role, l->table), 0}};
+	if (a->result == SOCKETMAP_NONE) {
+		step(l);
+		go_on(s);
+		return;
+	}
+	found.failed = a->result == SOCKETMAP_FAILED;
+	found.value = found.failed ? NULL : a->text;
+	if (found.failed)
+		log_failure(l, s, a->text);
+	finish(s, &found);
+}
+
+static void ended(struct session *s)
+{
+	consult_free(&s->consult);
+}
+
+static void ask(struct session *s, const struct socketmap_name *server, const char *key)
+{
+	static const struct wait_kind kind = {
+		.text = "table", .answered = answered, .ended = ended};
+	socketmap_ask(s->worker->socketmaps, server, key, wait_begin(s, &kind, 0));
+}
+
+static void go_on(struct session *s)
+{
+	struct consult *l = s->consult;
+	struct consult_found found = {0};
+	char *value = NULL;
+	while (!value && l->key < l->keys.n) {
+		const struct consult_key *key = &l->keys.key[l->key];
+		const struct socketmap_name *server;
+		value = tables_get_at(l->conf->tables, l->role, l->table, key->text, &server,
+				      &found.origin);
+		if (server && !key->files) {
+			if (!socketmap_known(s->worker->socketmaps, server, key->text, &value)) {
+				ask(s, server, key->text);
+				return;
+			}
+			found.origin = (struct table_origin){
+				tables_file(l->conf->tables, l->role, l->table), 0};
+		}
+		if (!value)
+			step(l);
+	}
+	found.value = value;
+	finish(s, &found);
+	free(value);
+}
+
+void consult_begin(struct session *s, enum table_role role, struct consult_keys *keys,
+		   consult_done *done)
+{
+	struct consult *l = mem_zalloc(sizeof *l);
+	assert(!s->consult && tables_count(s->worker->conf->tables, role) > 0);
+	l->conf = conf_ref(s->worker->conf);
+	l->role = role;
+	l->keys = *keys;
+	l->done = done;
+	*keys = (struct consult_keys){0};
+	s->consult = l;
+	go_on(s);
+}

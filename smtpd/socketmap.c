@@ -1,0 +1,495 @@
+/* SPDX-License-Identifier: ISC */
+#include "smtpd/socketmap.h"
+
+#include "base/clock.h"
+#include "base/condition.h"
+#include "base/keyed_hash.h"
+#include "base/list.h"
+#include "base/mem.h"
+#include "base/stream.h"
+#include "base/tables.h"
+#include "smtpd/socketmap_reply.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { REST_FIRST_MS = 100, REST_MOST_MS = 5000 };
+
+enum connection_state {
+	CONNECTION_CLOSED,
+	CONNECTION_CONNECTING,
+	CONNECTION_IDLE,
+	CONNECTION_BUSY
+};
+
+struct question {
+	struct list link;
+	char *name, *key;
+	char *known; /* as what its answer is remembered */
+	uint64_t ticket;
+	int64_t due_ms, sent_ms; /* steady clock */
+	bool again;		 /* its first connection was lost */
+};
+
+struct server;
+
+struct connection {
+	struct server *server;
+	struct stream *stream; /* NULL: CLOSED */
+	enum connection_state state;
+	struct question *question; /* BUSY; else NULL */
+	bool used;		   /* it has answered before */
+};
+
+struct server {
+	struct list link;
+	struct socketmaps *all;
+	char *where;
+	union address to;
+	struct connection connection[SOCKETMAP_CONNECTIONS];
+	struct list waiting; /* questions */
+	int nwaiting;
+	struct timer rest; /* active: it rests */
+	int64_t rest_ms, heard_ms;
+	bool unwell; /* it could be reached, and yet not be asked */
+	bool named;  /* by some table, while they are looked through */
+};
+
+/* An answer that is remembered. uthash keeps them in the order in which they came. */
+struct known {
+	char *key;
+	char *value; /* NULL: there is none */
+	size_t bytes;
+	int64_t until_ms;
+	UT_hash_handle hh;
+};
+
+struct socketmaps {
+	struct loop *loop;
+	int64_t timeout_ms, cache_ms;
+	struct list servers;
+	struct known *known;
+	size_t known_bytes;
+	bool ending; /* nobody waits any more */
+};
+
+/* Some server was in trouble, for some worker: only then is there a condition to end. */
+static atomic_bool troubled;
+
+static void forget(struct socketmaps *m, struct known *k)
+{
+	HASH_DEL(m->known, k);
+	assert(m->known_bytes >= k->bytes);
+	m->known_bytes -= k->bytes;
+	free(k->key);
+	free(k->value);
+	free(k);
+}
+
+static void forget_all(struct socketmaps *m)
+{
+	struct known *k, *tmp;
+	HASH_ITER(hh, m->known, k, tmp)
+	forget(m, k);
+	assert(m->known_bytes == 0);
+}
+
+static void remember(struct socketmaps *m, const char *key, const char *value)
+{
+	struct known *k;
+	HASH_FIND_STR(m->known, key, k);
+	if (k)
+		forget(m, k);
+	if (m->cache_ms == 0)
+		return;
+	k = mem_zalloc(sizeof *k);
+	k->key = mem_strdup(key);
+	k->value = mem_strdup(value);
+	k->bytes = sizeof *k + strlen(key) + (value ? strlen(value) : 0);
+	k->until_ms = clock_steady_ms() + m->cache_ms;
+	m->known_bytes += k->bytes;
+	HASH_ADD_KEYPTR(hh, m->known, k->key, strlen(k->key), k);
+	while (HASH_COUNT(m->known) > SOCKETMAP_KNOWN_MAX || m->known_bytes > SOCKETMAP_KNOWN_BYTES)
+		forget(m, m->known);
+}
+
+static char *known_as(const struct socketmap_name *n, const char *key)
+{
+	return mem_printf("%.*s %s %s", (int)n->server_len, n->server, n->name, key);
+}
+
+bool socketmap_known(struct socketmaps *m, const struct socketmap_name *n, const char *key,
+		     char **value)
+{
+	char *text = known_as(n, key);
+	struct known *k;
+	HASH_FIND_STR(m->known, text, k);
+	free(text);
+	if (k && k->until_ms <= clock_steady_ms()) {
+		forget(m, k);
+		k = NULL;
+	}
+	if (k)
+		*value = mem_strdup(k->value);
+	return k != NULL;
+}
+
+static void answer_free(struct wait_answer *a)
+{
+	free(((struct socketmap_answer *)a)->text);
+	free(a);
+}
+
+static void post(struct socketmaps *m, uint64_t ticket, enum socketmap_result result,
+		 const char *text)
+{
+	struct socketmap_answer *a = mem_zalloc(sizeof *a);
+	a->answer =
+		(struct wait_answer){.reply_to = m->loop, .ticket = ticket, .free = answer_free};
+	a->result = result;
+	a->text = mem_strdup(text);
+	wait_answer_post(&a->answer);
+}
+
+/* It is freed. */
+static void answer(struct socketmaps *m, struct question *q, enum socketmap_result result,
+		   const char *text)
+{
+	if (!m->ending)
+		post(m, q->ticket, result, text);
+	if (result != SOCKETMAP_FAILED)
+		remember(m, q->known, text);
+	assert(!q->link.next || q->link.next == &q->link);
+	free(q->name);
+	free(q->key);
+	free(q->known);
+	free(q);
+}
+
+static struct question *take_waiting(struct server *s)
+{
+	struct list *first = list_first(&s->waiting);
+	if (!first)
+		return NULL;
+	list_remove(first);
+	s->nwaiting--;
+	return list_entry(first, struct question, link);
+}
+
+static void tell(const struct server *s, const char *reason)
+{
+	atomic_store_explicit(&troubled, true, memory_order_relaxed);
+	condition_set(CONDITION_socketmap_away, s->where, reason);
+}
+
+static void tell_good(struct server *s)
+{
+	s->rest_ms = REST_FIRST_MS;
+	s->unwell = false;
+	timer_stop(&s->all->loop->timers, &s->rest);
+	if (atomic_load_explicit(&troubled, memory_order_relaxed))
+		condition_clear(CONDITION_socketmap_away, s->where);
+}
+
+static void close_connection(struct connection *c)
+{
+	assert(!c->question);
+	if (c->stream)
+		stream_free(&c->stream);
+	c->state = CONNECTION_CLOSED;
+	c->used = false;
+}
+
+/* Nobody is asked for a while; who waits is told so. */
+static void rest(struct server *s, const char *reason)
+{
+	struct question *q;
+	tell(s, reason);
+	while ((q = take_waiting(s)))
+		answer(s->all, q, SOCKETMAP_FAILED, reason);
+	if (timer_active(&s->rest))
+		return;
+	loop_timer_in(s->all->loop, &s->rest, s->rest_ms);
+	s->rest_ms = s->rest_ms * 2 > REST_MOST_MS ? REST_MOST_MS : s->rest_ms * 2;
+}
+
+static void on_event(void *owner, enum stream_event);
+
+static void connect_one(struct connection *c)
+{
+	struct socketmaps *m = c->server->all;
+	assert(c->state == CONNECTION_CLOSED && !c->stream);
+	c->state = CONNECTION_CONNECTING;
+	c->stream = stream_connect(m->loop, &c->server->to, NULL, on_event, c);
+	stream_deadline(c->stream, m->timeout_ms);
+}
+
+static void send_question(struct connection *c, struct question *q)
+{
+	int64_t now = clock_steady_ms(), left = q->due_ms - now;
+	assert(c->state == CONNECTION_IDLE && !c->question);
+	c->question = q;
+	c->state = CONNECTION_BUSY;
+	q->sent_ms = now;
+	socketmap_reply_ask(stream_out(c->stream), q->name, q->key);
+	stream_deadline(c->stream, left > 0 ? left : 1);
+	stream_flush(c->stream);
+}
+
+/* As many as wait get a connection, as far as there are some. */
+static void pump(struct server *s)
+{
+	int wanted = s->nwaiting;
+	if (timer_active(&s->rest))
+		return;
+	for (int i = 0; i < SOCKETMAP_CONNECTIONS && s->nwaiting > 0; i++)
+		if (s->connection[i].state == CONNECTION_IDLE) {
+			send_question(&s->connection[i], take_waiting(s));
+			wanted--;
+		}
+	for (int i = 0; i < SOCKETMAP_CONNECTIONS; i++)
+		wanted -= s->connection[i].state == CONNECTION_CONNECTING;
+	for (int i = 0; i < SOCKETMAP_CONNECTIONS && wanted > 0; i++)
+		if (s->connection[i].state == CONNECTION_CLOSED) {
+			connect_one(&s->connection[i]);
+			wanted--;
+		}
+}
+
+/* The connection is of no use any more, and what it was asked not answered. */
+static void lose(struct connection *c, const char *reason, bool hangs)
+{
+	struct server *s = c->server;
+	struct question *q = c->question;
+	char *why = mem_strdup(reason);
+	/* Others had their answers meanwhile: it is this question that takes it so long. */
+	bool alive = q && hangs && s->heard_ms >= q->sent_ms;
+	/* It had closed it, when the question was on its way. */
+	bool again = q && c->used && !hangs && !q->again && !timer_active(&s->rest) &&
+		     buf_len(stream_in(c->stream)) == 0;
+	s->unwell = s->unwell || (q && !again);
+	c->question = NULL;
+	close_connection(c);
+	if (again) {
+		q->again = true;
+		list_insert_before(s->waiting.next, &q->link);
+		s->nwaiting++;
+	} else if (q) {
+		answer(s->all, q, SOCKETMAP_FAILED, why);
+	}
+	if (!again && !alive)
+		rest(s, why);
+	else if (alive)
+		tell(s, why);
+	free(why);
+	pump(s);
+}
+
+static void take_reply(struct connection *c, enum socketmap_said said,
+		       const struct socketmap_reply *r)
+{
+	struct server *s = c->server;
+	struct question *q = c->question;
+	char *text = mem_strndup(r->text, r->len);
+	bool more = buf_len(stream_in(c->stream)) > r->used;
+	buf_consume(stream_in(c->stream), r->used);
+	stream_deadline(c->stream, 0);
+	c->question = NULL;
+	c->state = CONNECTION_IDLE;
+	c->used = true;
+	s->heard_ms = clock_steady_ms();
+	if (said == SOCKETMAP_REPLY_FAILED) {
+		s->unwell = true;
+		answer(s->all, q, SOCKETMAP_FAILED, text);
+		tell(s, text);
+	} else {
+		tell_good(s);
+		answer(s->all, q, said == SOCKETMAP_REPLY_OK ? SOCKETMAP_FOUND : SOCKETMAP_NONE,
+		       said == SOCKETMAP_REPLY_OK ? text : NULL);
+	}
+	free(text);
+	if (more)
+		close_connection(c);
+}
+
+static void read_reply(struct connection *c)
+{
+	struct buf *in = stream_in(c->stream);
+	struct socketmap_reply r;
+	if (c->state != CONNECTION_BUSY) {
+		close_connection(c);
+		return;
+	}
+	enum socketmap_said said = socketmap_reply_read(buf_data(in), buf_len(in), &r);
+	if (said == SOCKETMAP_REPLY_PART)
+		return;
+	if (said == SOCKETMAP_REPLY_BAD) {
+		lose(c, "that is no reply of a socketmap", false);
+		return;
+	}
+	struct server *s = c->server;
+	take_reply(c, said, &r);
+	pump(s);
+}
+
+static void connected(struct connection *c)
+{
+	assert(c->state == CONNECTION_CONNECTING);
+	c->state = CONNECTION_IDLE;
+	stream_deadline(c->stream, 0);
+	if (!c->server->unwell)
+		tell_good(c->server);
+	pump(c->server);
+}
+
+static void on_event(void *owner, enum stream_event event)
+{
+	struct connection *c = owner;
+	bool asked = c->state != CONNECTION_IDLE;
+	switch (event) {
+	case STREAM_CONNECTED:
+		connected(c);
+		break;
+	case STREAM_DATA:
+		read_reply(c);
+		break;
+	case STREAM_TIMEOUT:
+		lose(c, "it does not answer in time", true);
+		break;
+	case STREAM_EOF:
+	case STREAM_ERROR:
+		if (asked)
+			lose(c,
+			     event == STREAM_EOF ? "it has closed the connection"
+						 : stream_error(c->stream),
+			     false);
+		else
+			close_connection(c);
+		break;
+	default:
+		break;
+	}
+}
+
+/* Is it there again? */
+static void rested(void *owner)
+{
+	struct server *s = owner;
+	for (int i = 0; i < SOCKETMAP_CONNECTIONS; i++)
+		if (s->connection[i].state != CONNECTION_CLOSED)
+			return;
+	connect_one(&s->connection[0]);
+}
+
+static struct server *server_of(struct socketmaps *m, const struct socketmap_name *n, bool make)
+{
+	list_each (link, tmp, &m->servers) {
+		struct server *s = list_entry(link, struct server, link);
+		if (strlen(s->where) == n->server_len &&
+		    strncmp(s->where, n->server, n->server_len) == 0)
+			return s;
+	}
+	if (!make)
+		return NULL;
+	struct server *s = mem_zalloc(sizeof *s);
+	s->all = m;
+	s->where = mem_strndup(n->server, n->server_len);
+	s->to = n->to;
+	s->rest_ms = REST_FIRST_MS;
+	list_init(&s->waiting);
+	timer_init(&s->rest, rested, s);
+	for (int i = 0; i < SOCKETMAP_CONNECTIONS; i++)
+		s->connection[i].server = s;
+	list_append(&m->servers, &s->link);
+	return s;
+}
+
+static void server_free(struct server *s)
+{
+	struct question *q;
+	timer_stop(&s->all->loop->timers, &s->rest);
+	for (int i = 0; i < SOCKETMAP_CONNECTIONS; i++) {
+		struct connection *c = &s->connection[i];
+		q = c->question;
+		c->question = NULL;
+		if (q)
+			answer(s->all, q, SOCKETMAP_FAILED, "it is not asked any more");
+		close_connection(c);
+	}
+	while ((q = take_waiting(s)))
+		answer(s->all, q, SOCKETMAP_FAILED, "it is not asked any more");
+	list_remove(&s->link);
+	free(s->where);
+	free(s);
+}
+
+void socketmap_ask(struct socketmaps *m, const struct socketmap_name *n, const char *key,
+		   uint64_t ticket)
+{
+	struct server *s = server_of(m, n, true);
+	if (timer_active(&s->rest) || s->nwaiting >= SOCKETMAP_WAITING_MAX) {
+		post(m, ticket, SOCKETMAP_FAILED, "it did not answer before");
+		return;
+	}
+	struct question *q = mem_zalloc(sizeof *q);
+	q->name = mem_strdup(n->name);
+	q->key = mem_strdup(key);
+	q->known = known_as(n, key);
+	q->ticket = ticket;
+	q->due_ms = clock_steady_ms() + m->timeout_ms;
+	list_append(&s->waiting, &q->link);
+	s->nwaiting++;
+	pump(s);
+}
+
+static void mark_named(struct socketmaps *m, const struct tables *t, enum table_role role)
+{
+	const struct socketmap_name *name;
+	struct table_origin origin;
+	for (int i = 0; t && i < tables_count(t, role); i++) {
+		free(tables_get_at(t, role, i, "", &name, &origin));
+		struct server *s = name ? server_of(m, name, false) : NULL;
+		if (s)
+			s->named = true;
+	}
+}
+
+void socketmaps_use(struct socketmaps *m, const struct conf *c)
+{
+	m->timeout_ms = c->socketmap_timeout;
+	m->cache_ms = c->socketmap_cache;
+	forget_all(m);
+	for (int role = 0; role < TABLE_ROLES; role++)
+		mark_named(m, c->tables, (enum table_role)role);
+	list_each (link, tmp, &m->servers) {
+		struct server *s = list_entry(link, struct server, link);
+		if (!s->named) {
+			condition_clear(CONDITION_socketmap_away, s->where);
+			server_free(s);
+		} else {
+			s->named = false;
+		}
+	}
+}
+
+struct socketmaps *socketmaps_new(struct loop *loop)
+{
+	struct socketmaps *m = mem_zalloc(sizeof *m);
+	m->loop = loop;
+	list_init(&m->servers);
+	return m;
+}
+
+void socketmaps_free(struct socketmaps **mp)
+{
+	struct socketmaps *m = *mp;
+	if (!m)
+		return;
+	m->ending = true;
+	list_each (link, tmp, &m->servers)
+		server_free(list_entry(link, struct server, link));
+	forget_all(m);
+	free(m);
+	*mp = NULL;
+}

@@ -1,0 +1,63 @@
+/* socketmap.h - servers that have tables: Sendmail's and Postfix's protocol, for many sessions.
+ *
+ *	socketmap_ask() --> [ waiting ] --> one of SOCKETMAP_CONNECTIONS: NAME KEY
+ *	                                    OK, NOTFOUND, TEMP ... --> struct socketmap_answer
+ *
+ * A connection has one question at a time, since no document says that a server may be asked twice at
+ * once; it is kept, and made again when it was lost between two questions. Whatever happens, each
+ * question is answered once, by a note in the worker's mailbox, within the time limit: with FAILED
+ * when the server says so, is away, hangs, or says what is not the protocol. After that it rests for
+ * 100 ms, then twice as long, up to 5 s, and whoever asks meanwhile has FAILED at once. It is tried
+ * again by itself then.
+ *
+ * Answers are remembered for a short time, at most SOCKETMAP_KNOWN_MAX of them in
+ * SOCKETMAP_KNOWN_BYTES, the oldest forgotten first; failures are not.
+ *
+ * What it says is not believed further than it must be: a reply is bounded, and a connection that
+ * said something unasked, or anything behind its reply, is left.
+ *
+ * OWNERSHIP  The worker's. Answers are freed by wait.c.
+ * THREAD     The worker's.
+ * STATES     Of a connection: CLOSED, CONNECTING, IDLE, BUSY; moved by socketmap.c alone.
+ * ERRORS     As answers; condition socketmap_away until it answers again.
+ * SEE        POSTFIX socketmap_table(5); socketmap_reply.h; base/socketmap_name.h.
+ */
+#ifndef SMTPD_SOCKETMAP_H
+#define SMTPD_SOCKETMAP_H
+
+#include "base/conf.h"
+#include "base/socketmap_name.h"
+#include "smtpd/wait.h"
+
+enum {
+	SOCKETMAP_CONNECTIONS = 4, /* of one worker to one server */
+	SOCKETMAP_WAITING_MAX = 1000,
+	SOCKETMAP_KNOWN_MAX = 10000,
+	SOCKETMAP_KNOWN_BYTES = 4 << 20,
+};
+
+struct socketmaps;
+
+enum socketmap_result { SOCKETMAP_FOUND, SOCKETMAP_NONE, SOCKETMAP_FAILED };
+
+struct socketmap_answer {
+	struct wait_answer answer; /* first */
+	enum socketmap_result result;
+	char *text; /* FOUND: the value; FAILED: why; or NULL */
+};
+
+struct socketmaps *socketmaps_new(struct loop *);
+void socketmaps_free(struct socketmaps **);
+
+void socketmaps_use(struct socketmaps *, const struct conf *);
+/* New settings or tables: servers that they do not name any more are left, and what was known is
+ * forgotten. */
+
+bool socketmap_known(struct socketmaps *, const struct socketmap_name *, const char *key,
+		     char **value);
+/* True: it is known, and *value the caller's; NULL: the server has nothing of that key. */
+
+void socketmap_ask(struct socketmaps *, const struct socketmap_name *, const char *key,
+		   uint64_t ticket);
+
+#endif

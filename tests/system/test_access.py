@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: ISC
+"""Who may come in: tables of clients, their names, senders and recipients."""
+
+import os
+import subprocess
+
+import pytest
+
+from lab.config import Config
+from lab.net import LOOPBACK, wait_until
+
+
+@pytest.fixture(name="table")
+def _table(tmp_path):
+    """Write a table; return its path."""
+    def write(name, *lines):
+        path = tmp_path / name
+        text = "".join(f"{line}\n" for line in lines)
+        if name.endswith(".cdb"):
+            subprocess.run(["cdb", "-c", "-m", str(path)], input=text, check=True, text=True)
+        else:
+            (tmp_path / "new").write_text(text)
+            os.rename(tmp_path / "new", path)
+        return str(path)
+    return write
+
+
+def _relay(lab, sink, **settings):
+    return lab.relay(Config(settings={"xclient": [f"{LOOPBACK}/32"], "networks": ["0.0.0.0/0", "::/0"]} | settings).route_all_to(sink.port))
+
+
+def _client(relay, address="192.0.2.1", name="[UNAVAILABLE]", helo="client.test"):
+    client = relay.client()
+    client.greet()
+    client.command(f"XCLIENT ADDR={address} NAME={name}", 220)
+    client.command(f"EHLO {helo}", 250)
+    return client
+
+
+def _reply(client, sender="a@sender.test", to="b@dest.test"):
+    """The reply to RCPT, after a MAIL that is always taken."""
+    client.command("RSET", 250)
+    client.command(f"MAIL FROM:<{sender}>", 250)
+    client.send(f"RCPT TO:<{to}>")
+    return client.expect("").text
+
+
+def _said(relay, sender="a@sender.test", to="b@dest.test", **client):
+    with _client(relay, **client) as c:
+        return _reply(c, sender, to)
+
+
+OK = "250 2.1.5 Recipient ok"
+
+
+@pytest.mark.parametrize("form", ["clients", "clients.cdb"])
+def test_a_client_is_known_by_its_address_its_networks_and_its_name(lab, table, form):
+    relay = _relay(lab, lab.sink(), client_access=[table(
+        form, "192.0.2.7 accept", "192.0.2.0/24 reject 554 5.7.0 not that office", "2001:db8::/32 defer come back",
+        "bad.example.test reject", ".example.test 450 4.7.9 slowly", "mail.example.test ok", "198.51.100.9 reject 550 5.7.1 by address")])
+    assert _said(relay, address="192.0.2.7") == OK
+    assert _said(relay, address="192.0.2.8") == "554 5.7.0 not that office"
+    assert _said(relay, address="IPV6:2001:db8::5") == "450 4.7.1 come back"
+    assert _said(relay, address="198.51.100.1") == OK
+    assert _said(relay, address="198.51.100.1", name="Bad.Example.Test") == "550 5.7.1 access denied"
+    assert _said(relay, address="198.51.100.1", name="x.y.example.test") == "450 4.7.9 slowly"
+    assert _said(relay, address="198.51.100.1", name="mail.example.test") == OK
+    assert _said(relay, address="198.51.100.9", name="mail.example.test") == "550 5.7.1 by address"
+    relay.wait_event("reject", stage="RCPT", code="554", reason="not that office", to="b@dest.test")
+
+
+def test_who_names_itself_so_is_known_by_that(lab, table):
+    relay = _relay(lab, lab.sink(), helo_access=[table(
+        "names", "localhost reject", ".dynamic.test reject 554 no", "good.dynamic.test accept", "[192.0.2.1] defer")])
+    assert _said(relay, helo="LOCALHOST") == "550 5.7.1 access denied"
+    assert _said(relay, helo="a.b.dynamic.test") == "554 5.7.1 no"
+    assert _said(relay, helo="good.dynamic.test") == OK
+    assert _said(relay, helo="dynamic.test") == OK
+    assert _said(relay, helo="[192.0.2.1]") == "450 4.7.1 access denied"
+
+
+def test_a_sender_is_known_as_the_client_gives_it(lab, table):
+    relay = _relay(lab, lab.sink(), sender_access=[table(
+        "senders", "<> reject 550 5.7.1 no reports", "bad@sender.test reject", "other.test defer", ".other.test reject",
+        "* accept")], canonical=[table("canonical", "old@sender.test bad@sender.test")])
+    assert _said(relay, sender="") == "550 5.7.1 no reports"
+    assert _said(relay, sender="Bad@Sender.Test") == "550 5.7.1 access denied"
+    assert _said(relay, sender="old@sender.test") == OK
+    assert _said(relay, sender="x@other.test") == "450 4.7.1 access denied"
+    assert _said(relay, sender="x@a.other.test") == "550 5.7.1 access denied"
+
+
+def test_the_first_that_refuses_counts_and_accept_ends_its_own_table_only(lab, table):
+    relay = _relay(
+        lab, lab.sink(), client_access=[table("c", "192.0.2.1 accept", "192.0.2.2 reject 550 5.7.1 client")],
+        helo_access=[table("h", "bad.test reject 550 5.7.1 name")], sender_access=[table("s", "sender.test reject 550 5.7.1 sender")],
+        recipient_access=[table("r", "dest.test reject 550 5.7.1 recipient")])
+    assert _said(relay, address="192.0.2.2", helo="bad.test") == "550 5.7.1 client"
+    assert _said(relay, helo="bad.test") == "550 5.7.1 name"
+    assert _said(relay) == "550 5.7.1 sender"
+    assert _said(relay, sender="x@y.test") == "550 5.7.1 recipient"
+    assert _said(relay, sender="x@y.test", to="x@z.test") == OK
+
+
+def test_a_stranger_whom_a_table_accepts_relays_nothing(lab, table):
+    everything = table("all", "192.0.2.1 accept", "* accept")
+    relay = _relay(lab, lab.sink(), networks=["10.0.0.0/8"], client_access=[everything], sender_access=[table("s", "* accept")])
+    assert _said(relay).startswith("550 5.7.1 Relay access denied")
+    assert _said(relay, address="10.0.0.1") == OK
+
+
+def test_mail_is_held_dropped_or_of_a_flow(lab, table):
+    sink = lab.sink()
+    relay = _relay(
+        lab, sink, client_access=[table("c", "192.0.2.0/24 flow office")], helo_access=[table("h", "gone.test discard")],
+        sender_access=[table("s", "held@sender.test hold", "news.test flow news")], recipient_access=[table("r", "dest.test flow late")])
+    for client, sender in (({}, "a@news.test"), ({"address": "198.51.100.1"}, "b@news.test"),
+                           ({"address": "198.51.100.1"}, "c@x.test"), ({"address": "198.51.100.1"}, "held@sender.test"),
+                           ({"helo": "gone.test"}, "never@x.test")):
+        with _client(relay, **client) as c:
+            c.send_mail(sender, ["b@dest.test"])
+    flows = {e["from"]: e["flow"] for e in (relay.wait_event("queued", **{"from": f}) for f in (
+        "a@news.test", "b@news.test", "c@x.test", "held@sender.test"))}
+    assert flows == {"a@news.test": "office", "b@news.test": "news", "c@x.test": "late", "held@sender.test": "late"}
+    relay.wait_event("discard", reason="helo_access", to="b@dest.test")
+    assert sorted(m.sender for m in sink.wait_messages(3)) == ["a@news.test", "b@news.test", "c@x.test"]
+    assert "held@sender.test" in relay.command("queue", "list", "--queue", "hold").stdout
+
+
+def test_a_table_that_changes_is_read_again(lab, table):
+    path = table("c", "192.0.2.9 reject")
+    relay = _relay(lab, lab.sink(), client_access=[path])
+    assert _said(relay) == OK
+    table("c", "192.0.2.1 reject 550 5.7.1 now")
+    wait_until(lambda: _said(relay) == "550 5.7.1 now", 60, "the table to be read")
+
+
+def test_what_is_no_row_is_an_error_with_its_line(lab, table):
+    relay = lab.relay(Config(settings={
+        "client_access": [table("c", "192.0.2.1 accept", "192.0.2.9/32 reject", "a@b.test reject", "x.test verify")],
+        "helo_access": [table("h", "# none", "bad.test maybe", "x.test reject 250 hello")],
+        "sender_access": [table("s", "x.test flow", "y.test flow two words", "z.test verify")]}), start=False)
+    lines = relay.command("check").stderr.splitlines()
+    for name, line, text in (
+            ("c", 2, "this network is to be written 192.0.2.9"), ("c", 3, '"a@b.test" is not a name'), ("c", 4, "verify is for recipients"),
+            ("h", 2, "must be accept, reject, defer, hold, discard, verify, flow NAME, or a code and a text"),
+            ("h", 3, "the code of a refusal is 400 to 599"), ("s", 1, "flow needs the name of one"),
+            ("s", 2, "flow needs the name of one"), ("s", 3, "verify is for recipients")):
+        assert any(f"/{name}:{line}: " in one and text in one for one in lines), (name, line, lines)

@@ -1,0 +1,268 @@
+# SPDX-License-Identifier: ISC
+"""Tables that a server has: Sendmail's and Postfix's socketmap, from servers honest and not."""
+
+import subprocess
+import threading
+
+import pytest
+
+from lab import sasl
+from lab.config import Config
+from lab.net import LOOPBACK, free_port, wait_until
+from lab.socketmap import SocketmapServer, netstring
+
+OK = "250 2.1.5 Recipient ok"
+AWAY = "451 4.3.0 A table cannot be asked for now, try again later"
+
+
+@pytest.fixture(name="server", params=["unix", "inet"])
+def _server(request, lab):
+    """A server, not started, on either kind of socket."""
+    server = SocketmapServer(path=f"{lab.folder('map')}/socket") if request.param == "unix" else SocketmapServer(port=free_port())
+    lab.callback(server.stop)
+    return server
+
+
+@pytest.fixture(name="honest")
+def _honest(lab):
+    server = SocketmapServer(path=f"{lab.folder('map')}/socket").start()
+    lab.callback(server.stop)
+    return server
+
+
+def _relay(lab, **settings):
+    config = Config(settings={"workers": 1, "socketmap_timeout": "1s", "socketmap_cache": "0s"} | settings)
+    return lab.relay(config.route_all_to(lab.sink().port))
+
+
+def _said(relay, sender="a@sender.test", to="b@dest.test"):
+    with relay.client() as client:
+        client.greet("client.test")
+        client.command(f"MAIL FROM:<{sender}>", 250)
+        client.send(f"RCPT TO:<{to}>")
+        return client.expect("").text
+
+
+def test_a_server_says_who_comes_in(lab, server):
+    server.start()
+    server.maps = {"senders": {"bad@sender.test": "reject 554 5.7.0 not you", "other.test": "defer", ".low.test": "flow low"},
+                   "clients": {"127.0.0.9": "reject"}, "names": {"liar.test": "reject"}, "to": {"nobody@dest.test": "reject 550 5.1.1 nobody"}}
+    relay = _relay(lab, sender_access=[server.table("senders")], client_access=[server.table("clients")],
+                   helo_access=[server.table("names")], recipient_access=[server.table("to")])
+    assert _said(relay) == OK
+    assert server.asked == [("clients", LOOPBACK), ("names", "client.test"), ("names", ".test"), ("senders", "a@sender.test"),
+                            ("senders", "sender.test"), ("senders", ".test"), ("to", "b@dest.test"), ("to", "dest.test"), ("to", ".test")]
+    assert _said(relay, "Bad@sender.test") == "554 5.7.0 not you"
+    assert _said(relay, "x@other.test") == "450 4.7.1 access denied"
+    assert _said(relay, to="Nobody@dest.test") == "550 5.1.1 nobody"
+    assert _said(relay, sender="") == OK and ("senders", "<>") in server.asked
+    assert server.connections == 1
+    relay.send("x@very.low.test")
+    assert relay.wait_event("queued", **{"from": "x@very.low.test"})["flow"] == "low"
+
+
+def test_postfix_asks_the_same_server_the_same(lab, honest):
+    """The lab's server is what Postfix takes for one."""
+    postfix = lab.postfix()
+    if "socketmap" not in postfix.command("postconf", "-m"):
+        pytest.skip("this Postfix has no socketmap")
+    honest.maps = {"m": {"a@x.test": "reject 550 5.7.1 no", "broken": "TEMP later"}}
+
+    assert postfix.command("postmap", "-q", "a@x.test", honest.table("m")) == "reject 550 5.7.1 no\n"
+    for key in ("none", "broken"):
+        with pytest.raises(subprocess.CalledProcessError):
+            postfix.command("postmap", "-q", key, honest.table("m"))
+    assert honest.asked == [("m", "a@x.test"), ("m", "none"), ("m", "broken")]
+
+
+def test_files_and_servers_together(lab, honest, tmp_path):
+    """The most specific key first, of any table; for one key the tables in their order."""
+    (tmp_path / "table").write_text("both@sender.test reject 550 5.7.1 file\nsender.test reject 550 5.7.1 domain of the file\n")
+    honest.maps = {"m": {"both@sender.test": "reject 550 5.7.1 server", "own@sender.test": "accept"}}
+    relay = _relay(lab, sender_access=[str(tmp_path / "table"), honest.table("m")])
+    assert _said(relay, "both@sender.test") == "550 5.7.1 file"
+    assert _said(relay, "own@sender.test") == OK
+    assert _said(relay, "x@sender.test") == "550 5.7.1 domain of the file"
+
+
+def test_answers_are_remembered_for_a_while_and_failures_are_not(lab, honest):
+    honest.maps = {"m": {"sender.test": "TEMP not now"}}
+    relay = _relay(lab, sender_access=[honest.table("m")], socketmap_cache="1h")
+    assert _said(relay) == AWAY
+    honest.maps["m"]["sender.test"] = "reject 550 5.7.1 no"
+    assert _said(relay) == _said(relay) == "550 5.7.1 no"
+    assert [key for _, key in honest.asked] == ["a@sender.test", "sender.test", "sender.test"]
+    assert relay.command("reload").returncode == 0
+    honest.maps = {}
+    wait_until(lambda: _said(relay) == OK, 60, "what was known to be forgotten")
+
+
+def test_a_server_that_is_away_and_comes(lab, server):
+    """No mail is taken without its word, and none is refused for good."""
+    relay = _relay(lab, sender_access=[server.table("m")])
+    assert _said(relay) == AWAY
+    relay.wait_event("condition", name="socketmap_away", state="on")
+    relay.wait_event("reject", code="451", dsn="4.3.0", stage="RCPT")
+    assert "socketmap_away" in relay.command("stats", "--json").stdout
+    server.start()
+    relay.wait_event("condition", name="socketmap_away", state="off")
+    wait_until(lambda: _said(relay) == OK, 60, "the server to be asked")
+
+
+def test_a_connection_that_was_closed_between_two_questions_is_made_again(lab, server):
+    relay = _relay(lab, sender_access=[server.start().table("m")])
+    for round_ in range(1, 4):
+        assert _said(relay) == OK
+        assert server.connections == round_
+        server.hang_up()
+    server.stop()
+    server.start()
+    wait_until(lambda: _said(relay) == OK, 60, "the server that was started anew to be asked")
+
+
+def test_a_question_that_is_lost_with_its_connection_is_asked_again(lab, honest):
+    """A server that hangs up on the second question of each connection, as one that was started anew does."""
+    def write(handler, text):
+        handler.asked = getattr(handler, "asked", 0) + 1
+        if handler.asked == 2:
+            handler.connection.shutdown(2)
+        else:
+            handler.wfile.write(netstring(text))
+
+    honest.mood = write
+    relay = _relay(lab, sender_access=[honest.table("m")])
+    assert _said(relay) == _said(relay) == OK
+    assert [key for _, key in honest.asked][:3] == ["a@sender.test", "sender.test", "sender.test"]
+
+
+@pytest.mark.parametrize("mood", ["hangs", "nonsense", "too much", "half", "closes", "no action", "NUL", "unasked verb"])
+def test_a_server_that_is_none(lab, honest, mood):
+    """Each is 451 to the client; and none holds up a session that asks nobody."""
+    def write(handler, _text):
+        said = {"nonsense": b"HTTP/1.1 200 OK\r\n\r\n", "too much": b"99999:OK " + b"x" * 99996 + b",", "half": b"5:OK",
+                "no action": netstring("OK dance"), "NUL": netstring("OK a\0b"), "unasked verb": netstring("WELL no")}
+        if mood in said:
+            handler.wfile.write(said[mood])
+        if mood == "closes":
+            handler.connection.shutdown(2)
+        if mood in ("hangs", "half"):
+            honest.released.wait()
+
+    honest.mood = write
+    relay = _relay(lab, sender_access=[honest.table("m")], socketmap_timeout="300ms")
+    with relay.client() as client:
+        client.greet()
+        client.command("MAIL FROM:<a@sender.test>", 250)
+        client.send("RCPT TO:<b@dest.test>")
+        assert client.expect("").text == AWAY
+        client.command("NOOP", 250)
+    honest.mood = None
+    wait_until(lambda: _said(relay) == OK, 60, "the server to be asked again")
+    relay.wait_event("lookup", table="sender_access")
+
+
+def test_other_sessions_of_the_thread_go_on_while_a_server_hangs(lab, honest):
+    honest.mood = lambda handler, text: (honest.released.wait(), handler.wfile.write(netstring(text)))
+    relay = _relay(lab, recipient_access=[honest.table("m")], socketmap_timeout="60s")
+    with relay.client() as waiting, relay.client() as other:
+        waiting.greet()
+        waiting.command("MAIL FROM:<a@sender.test>", 250)
+        waiting.send("RCPT TO:<b@dest.test>")
+        wait_until(lambda: honest.asked, 60, "the question")
+        other.greet()
+        for _ in range(20):
+            other.command("NOOP", 250)
+        honest.released.set()
+        assert waiting.expect("").text == OK
+
+
+def test_a_late_answer_is_nobodys(lab, honest):
+    """It comes on a connection that was left: the next question gets its own."""
+    gate = threading.Event()
+
+    def late(handler, _text):
+        gate.wait()
+        handler.wfile.write(netstring("OK reject 550 5.7.1 late"))
+
+    honest.mood = late
+    relay = _relay(lab, sender_access=[honest.table("m")], socketmap_timeout="200ms")
+    assert _said(relay) == AWAY
+    honest.mood = None
+    gate.set()
+    wait_until(lambda: _said(relay) == OK, 60, "the next answer")
+    assert _said(relay) == OK
+
+
+def test_a_server_that_answers_twice_is_believed_once(lab, honest):
+    honest.maps = {"m": {"bad@sender.test": "reject 550 5.7.1 no"}}
+    honest.mood = lambda handler, text: handler.wfile.write(netstring(text) + netstring("OK reject 550 5.7.1 second"))
+    relay = _relay(lab, sender_access=[honest.table("m")])
+    assert _said(relay, "bad@sender.test") == "550 5.7.1 no"
+    for _ in range(3):
+        assert _said(relay) == OK
+    assert relay.running()
+
+
+def test_a_client_that_goes_while_a_server_is_asked(lab, honest):
+    honest.mood = lambda handler, text: (honest.released.wait(), handler.wfile.write(netstring(text)))
+    relay = _relay(lab, sender_access=[honest.table("m")], socketmap_timeout="60s")
+    with relay.client() as client:
+        client.greet()
+        client.send("MAIL FROM:<a@sender.test>")
+        wait_until(lambda: honest.asked, 60, "the question")
+        client.reset()
+        relay.wait_event("disconnect", reason="read: Connection reset by peer")
+    honest.mood = None
+    honest.released.set()
+    assert _said(relay) == OK
+
+
+def test_a_server_says_whose_a_sender_is(lab, honest):
+    users = lab.folder("users") / "users"
+    assert sasl.passwd(users, "ann", "secret").returncode == 0
+    honest.maps = {"owners": {"ann@sender.test": "ann, bert", "boss@sender.test": "boss"}}
+    config = Config(settings={"workers": 1, "socketmap_cache": "0s", "sender_logins": [honest.table("owners")], "networks": ["10.0.0.0/8"]},
+                    listeners={"smtp": {"auth": True}}).route_all_to(lab.sink().port)
+    config.auth.update({"file": str(users), "require_tls": False})
+    relay = lab.relay(config)
+    with relay.client() as client:
+        client.greet()
+        assert sasl.say_plain(client, "ann", "secret").code == 235
+        client.command("MAIL FROM:<ann@sender.test>", 250)
+        client.command("RSET", 250)
+        client.command("MAIL FROM:<>", 250)
+        client.command("RSET", 250)
+        client.command("MAIL FROM:<boss@sender.test>", 553)
+        honest.stop()
+        client.command("MAIL FROM:<ann@sender.test>", 451)
+
+
+def test_who_owns_the_sender_by_a_servers_word_is_signed_as_that(lab, honest, tmp_path):
+    """What a server alone knows of an address that is only in From is not asked."""
+    users, key, sink = lab.folder("users") / "users", tmp_path / "key.pem", lab.sink()
+    assert sasl.passwd(users, "ann", "secret").returncode == 0
+    honest.maps = {"owners": {"ann@sender.test": "ann", "two@sender.test": "ann"}}
+    config = Config(settings={"sender_logins": [honest.table("owners")]}, listeners={"smtp": {"auth": True}}).route_all_to(sink.port)
+    config.auth.update({"file": str(users), "require_tls": False})
+    relay = lab.relay(config, start=False)
+    assert relay.command("dkim", "keygen", "sender.test", "s", "-o", str(key)).returncode == 0
+    relay.config.extra = f'dkim "sender.test" {{ selector = "s"  key = "{key}" }}\n'
+    relay.write_config()
+    relay.start()
+    for author in ("ann", "two"):
+        with relay.client() as client:
+            client.greet()
+            assert sasl.say_plain(client, "ann", "secret").code == 235
+            client.send_mail("ann@sender.test", ["b@dest.test"], f"From: {author}@sender.test\r\n\r\ntext\r\n".encode())
+    own, other = sorted(sink.wait_messages(2), key=lambda m: b"From: two@" in m.content)
+    assert b"DKIM-Signature: " in own.content and b"DKIM-Signature: " not in other.content
+
+
+def test_a_table_that_no_server_may_have_is_an_error(lab, honest, tmp_path):
+    relay = lab.relay(Config(settings={
+        "routes": [honest.table("m")], "aliases": [honest.table("m")], "sender_logins": [honest.table("m")], "sender_header": "reject",
+        "client_access": ["socketmap:inet:maps.example.org:9000:m", "socketmap:unix:m", f"socketmap:unix:{tmp_path}/x:"]}), start=False)
+    said = relay.command("check").stderr
+    assert said.count("a socketmap is not for this table") == 2 and "routes: " in said and "aliases: " in said
+    assert said.count("is not socketmap:unix:/PATH:NAME") == 3
+    assert "sender_header = reject needs files in sender_logins" in said
