@@ -181,7 +181,7 @@ struct conf_flow {
 	char *title;
 	int line;
 	CONF_FLOW(CONF_MEMBER)
-	struct conf_uses uses; /* sources, found */
+	struct conf_uses uses;		 /* sources, found */
 	const struct conf_transport *by; /* the transport of that name; or NULL */
 };
 
