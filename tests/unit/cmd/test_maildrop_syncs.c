@@ -4,6 +4,7 @@
 #include "tests/unit/cmd/unit.h"
 
 #include "base/list.h"
+#include "base/conf_value.h"
 #include "base/mem.h"
 #include "spool/disk.h"
 
@@ -92,6 +93,7 @@ static int set_up(void **state)
 	free(conf->spool);
 	conf->spool = mem_strdup(folder);
 	conf->queue_minfree = 0;
+	conf_list_add(&conf->listener[0].networks, "127.0.0.0/8");
 	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
 		char *path = mem_printf("%s/%s", folder, names[i]);
 		assert_int_equal(mkdir(path, 0755), 0);
