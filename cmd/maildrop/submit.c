@@ -15,7 +15,8 @@ const struct conf_listener *submit_listener(const struct conf *c)
 	for (int i = 0; i < c->nlistener; i++) {
 		const struct conf_listener *l = &c->listener[i];
 		if (l->tls != LISTENER_TLS_IMPLICIT && l->tls != LISTENER_TLS_REQUIRED &&
-		    l->proxy_protocol.n == 0 && l->address.n > 0)
+		    l->auth != LISTENER_AUTH_REQUIRED && l->proxy_protocol.n == 0 &&
+		    l->address.n > 0)
 			return l;
 	}
 	return NULL;

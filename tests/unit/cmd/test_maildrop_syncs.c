@@ -4,7 +4,6 @@
 #include "tests/unit/cmd/unit.h"
 
 #include "base/list.h"
-#include "base/conf_value.h"
 #include "base/mem.h"
 #include "spool/disk.h"
 
@@ -59,7 +58,8 @@ static struct conf *conf;
 
 const struct conf_listener *submit_listener(const struct conf *c)
 {
-	static const struct conf_listener none = {.recipient_limit = 10};
+	static char all[] = "127.0.0.0/8", *networks[] = {all};
+	static const struct conf_listener none = {.recipient_limit = 10, .networks = {1, networks}};
 	(void)c;
 	return &none;
 }
@@ -93,7 +93,6 @@ static int set_up(void **state)
 	free(conf->spool);
 	conf->spool = mem_strdup(folder);
 	conf->queue_minfree = 0;
-	conf_list_add(&conf->listener[0].networks, "127.0.0.0/8");
 	for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
 		char *path = mem_printf("%s/%s", folder, names[i]);
 		assert_int_equal(mkdir(path, 0755), 0);
