@@ -99,13 +99,14 @@ def test_a_kill_between_answer_and_write(lab, keeps_old):
 
     def kill():
         if not killed:
-            killed.append(True)
+            killed.append("begun")
             world.relay.kill()
+            killed.append("done")  # and waited for: until then the queue is that process's
 
     world.provider.before_answer = kill
     world.relay.restart()
     world.relay.send(recipients=["x@dest.test"])
-    wait_until(lambda: killed and not world.relay.running(), 60, "the kill")
+    wait_until(lambda: "done" in killed, 60, "the kill")
     assert world.kept_tokens() == (newest, "r0")  # as it was
     world.provider.before_answer = None
     world.relay.start()

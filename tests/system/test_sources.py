@@ -129,6 +129,7 @@ def test_a_tls_session_is_resumed_from_the_source_that_has_it_only(lab, certific
     for number, flow in enumerate(("usual", "usual", "special"), 1):
         world.send(flow)
         world.sink.wait_messages(number)
+    world.relay.wait_event("tls", count=3)
     assert [one.get("resumed") for one in world.relay.events("tls")] == [None, "yes", None]
 
 
