@@ -184,6 +184,8 @@
 	  "Names of milter sections: the filters that all mail through this listener passes, in this order. * is all of them, in the order of their sections; {} is none.") \
 	P(choice, auth, "false", 0, 0, RELOAD, "false|true|required",                              \
 	  "true: AUTH is offered, and clients that have logged in may relay; required: no mail without, whatever the client's network. See the section auth.") \
+	P(flag, received_login, "false", 0, 0, RELOAD, "",                                         \
+	  "The Received field also names the login of a client that has logged in, whatever else it says of it.") \
 	P(choice, received, "full", 0, 0, RELOAD, "full|login|hidden",                             \
 	  "What the Received field says of the client, for all recipients to read. full: its name and address; login: of one that has logged in its login instead; hidden: nothing. Instead of the client hostname is named then. The log always has all of it.")
 

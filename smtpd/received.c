@@ -62,7 +62,7 @@ void received_field(const struct session *s, struct buf *to)
 		buf_printf(to, "\r\n\t(using %s with cipher %s)", SSL_get_version(ssl),
 			   SSL_get_cipher_name(ssl));
 	}
-	if (s->login && tells == RECEIVED_LOGIN)
+	if (s->login && (tells == RECEIVED_LOGIN || s->service->listener->received_login))
 		put_login(s->login, to);
 	if (e->nrcpt == 1)
 		buf_printf(to, "\r\n\tfor <%s>", e->rcpt[0].address);

@@ -5,6 +5,7 @@
 #include "base/log.h"
 #include "qmgr/dest/provider.h"
 #include "qmgr/dest/site.h"
+#include "qmgr/dest/source.h"
 
 static const char *const states[] = {[LEARNT_PACE_FREE] = "free",
 				     [LEARNT_PACE_PACED] = "paced",
@@ -58,7 +59,7 @@ void site_pace_log(struct site *s)
 	bool shared = site_pace_shared(s);
 	log_event(LOG_LEVEL_INFO, "pace", "provider", shared ? s->provider->name : NULL, "site",
 		  shared ? NULL : s->name, "transport", shared ? NULL : s->queue.transport->title,
-		  "state", states[p->learnt.state], "pace",
+		  "source", source_name(s), "state", states[p->learnt.state], "pace",
 		  rate > 0 ? log_text("%.3g", rate) : NULL, "reason", reason_of_change(p, rate),
 		  "reply", p->why ? log_text("%d %s", p->why->code, p->why->text) : NULL, NULL);
 	s->pacing->logged = rate;

@@ -33,6 +33,7 @@ def _relay(module_lab, sink):
         "required": tls | {"auth": "required"},
         "hidden": tls | {"auth": True, "received": "hidden"},
         "login": tls | {"auth": "yes", "received": "login"},
+        "both": tls | {"auth": True, "received_login": True},
     }
     config.auth.update({"file": str(users)})
     return module_lab.relay(config)
@@ -60,12 +61,13 @@ def _received_of(relay, sink, listener, login):
 @pytest.mark.parametrize("listener,login,tells", [
     ("smtp", False, "from laptop.home.test ([127.0.0.1]) by "), ("required", True, "from laptop.home.test ([127.0.0.1]) by "),
     ("login", True, "from relay.test by "), ("login", False, "from laptop.home.test ([127.0.0.1]) by "),
+    ("both", True, "from laptop.home.test ([127.0.0.1]) by "), ("both", False, "from laptop.home.test ([127.0.0.1]) by "),
     ("hidden", True, "from relay.test by "), ("hidden", False, "from relay.test by "),
 ])
 def test_received_says_of_the_client_what_the_listener_lets_it(relay, sink, listener, login, tells):
     field = _received_of(relay, sink, listener, login)
     assert field.startswith(f"Received: {tells}relay.test (sluice) with ESMTP{'SA' if login else ''} id ")
-    assert ("(authenticated sender: ann)" in field) == (login and listener == "login") == ("ann" in field)
+    assert ("(authenticated sender: ann)" in field) == (login and listener in ("login", "both")) == ("ann" in field)
 
 
 def test_no_mail_without_a_login(relay):
