@@ -494,13 +494,16 @@ static void begin_alone(struct node *n)
 static void look_for_row(void *owner, const char *node)
 {
 	struct node *n = owner;
-	if (!roster_find(&n->roster, node))
+	const struct roster_row *r = roster_find(&n->roster, node);
+	if (!r)
 		node_row_is_right(n, node, NULL);
+	else if (r->there && (r->is.state == REPLICA_ADOPTED || r->is.state == REPLICA_RETIRED))
+		node_row_is_right(n, node, r);
 }
 
 void node_look_at_others(struct node *n)
 {
-	/* Of one that is off nobody else would write what the bucket has lost. */
+	/* Of one that is off nobody else would write what the bucket has lost: that it was there, or came back since its queue was adopted. */
 	if (n->looks++ % LOOKS == 0)
 		nats_setup_nodes(&n->nats, look_for_row, n);
 	if (n->taking.runs)

@@ -45,15 +45,25 @@ static void put_orphans_aside(struct spool *s, const struct todo *t)
 					"it belongs to no message");
 }
 
+/* Looked at twice: what could not be read for a moment must not cost a message that is whole. */
+static const char *verify_twice(const struct spool *s, const struct stub *stub)
+{
+	const char *wrong = "";
+	for (int i = 0; i < 2 && wrong; i++) {
+		struct envelope *e;
+		wrong = verify_message(s->large, stub, &e);
+		envelope_free(&e);
+	}
+	return wrong;
+}
+
 /* What a start finds out only when the message is due. */
 static void put_messages_aside(struct spool *s)
 {
 	struct stub *stub;
 	for (uint64_t id = 0; (stub = catalog_next(&s->catalog, id));) {
-		struct envelope *e;
-		const char *wrong = verify_message(s->large, stub, &e);
+		const char *wrong = verify_twice(s, stub);
 		id = stub->id;
-		envelope_free(&e);
 		if (wrong && quarantine_message(s, stub, wrong))
 			commit_finish(s, stub);
 	}
