@@ -105,7 +105,7 @@ static void a_priority_is_one_digit(void **state)
 	static const char *const bad[] = {"", "-", "+1", "-0", "01", "10", "-10", "a", "1.", " 1"};
 	int8_t priority;
 	for (int i = -9; i <= 9; i++) {
-		char text[4];
+		char text[12];
 		snprintf(text, sizeof text, "%d", i);
 		assert_true(param_priority(text, &priority) && priority == i);
 	}
