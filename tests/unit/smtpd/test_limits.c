@@ -24,7 +24,8 @@ static int setup(void **state)
 	login = (struct conf_limit){.messages = {2, 60000}, .recipients = {3, 60000}};
 	client = (struct conf_limit){.messages = {4, 60000}, .action = LIMIT_REJECT};
 	sender = (struct conf_limit){.messages = {1, 60000}, .action = LIMIT_HOLD};
-	conf = (struct conf){.limit_by = {&login, &client, &sender}, .dkim_also = (char[]){""}};
+	static char none[] = "";
+	conf = (struct conf){.limit_by = {&login, &client, &sender}, .dkim_also = none};
 	now_us = INT64_C(1000) * MINUTE_US;
 	limits_init(&limits);
 	return 0;
