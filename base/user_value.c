@@ -134,7 +134,7 @@ void user_value_print(const struct user_value *v, struct buf *to)
 	if (v->crypt)
 		buf_printf(&text, "%s%s", buf_len(&text) ? " " : "", v->crypt);
 	if (v->has_key) {
-		buf_puts(&text, "key$");
+		buf_printf(&text, "%skey$", buf_len(&text) ? " " : "");
 		base64_encode(&text, v->key, sizeof v->key);
 	}
 	buf_puts(to, buf_cstr(&text));

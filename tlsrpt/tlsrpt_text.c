@@ -51,6 +51,12 @@ struct reading {
 	struct tlsrpt_policy *into; /* NULL until all lines of text have come */
 };
 
+/* Sums of these are far from the end of their type, however many lines there are. */
+static bool is_count(long long n)
+{
+	return n >= 0 && n <= 1000000000000;
+}
+
 /* A policy is known by its text, so it begins when that has ended. */
 static void settle(struct reading *r)
 {
@@ -89,7 +95,9 @@ static void read_policy(struct reading *r, const char *line)
 		if (sscanf(line, "policy %31s", word) == 1 &&
 		    strcmp(word, tls_result_policy_word((enum tls_result_policy)i)) == 0) {
 			r->policy = (enum tls_result_policy)i;
-			if (sscanf(line, "policy %*s %lld %lld", &r->successes, &r->failures) != 2)
+			if (sscanf(line, "policy %*s %lld %lld", &r->successes, &r->failures) !=
+				    2 ||
+			    !is_count(r->successes) || !is_count(r->failures))
 				r->successes = -1;
 		}
 }
@@ -106,8 +114,10 @@ static void read_detail(struct reading *r, const char *line)
 	long long count;
 	char word[32], mx[256], address[64], own[64];
 	settle(r);
-	if (!r->into || sscanf(line, "detail %31s %lld %255s %63s %63s %n", word, &count, mx,
-			       address, own, &at) != 5)
+	if (!r->into ||
+	    sscanf(line, "detail %31s %lld %255s %63s %63s %n", word, &count, mx, address, own,
+		   &at) != 5 ||
+	    !is_count(count))
 		return;
 	undash(mx);
 	undash(address);
