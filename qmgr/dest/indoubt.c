@@ -39,13 +39,19 @@ static bool about_to_end(const struct conn *c)
 	return c->host->ended_after > 0 && c->given >= c->host->ended_after;
 }
 
+/* Its host was seen to hang up after some, and what was counted then depends on how many were under way: a new one is better. */
+static bool is_used(const struct site *s, const struct conn *c)
+{
+	return c->host->ended_after > 0 && c->given > 0 && worth_waiting_for(s, c->host);
+}
+
 struct conn *indoubt_place(const struct site *s, const struct entry *e)
 {
 	const struct site_host *first = first_choice(s, e);
 	struct conn *other = NULL;
 	list_each (link, tmp, &s->open) {
 		struct conn *c = list_entry(link, struct conn, in_site);
-		if (c->busy > 0 || about_to_end(c))
+		if (c->busy > 0 || about_to_end(c) || is_used(s, c))
 			continue;
 		if (!first || c->host == first->host)
 			return c;

@@ -491,7 +491,7 @@ def test_keygen_and_check_against_the_dns(lab, tmp_path):
         status, said = check(wrong)
         assert status == 1 and text in said, (text, said)
     status, said = check(f"{rsa}\n{ed.replace('k=', 't=y; k=')}")
-    assert status == 0 and "tested" in said
+    assert status == 0 and "tested" in said, said
     nsd.stop()
     assert relay.command("dkim", "check").returncode == 1
 
