@@ -32,7 +32,7 @@ def fixture_nats(module_lab):
 
 def config_of(servers, sink, replicate="sync", name=NODE, **settings):
     """Return the configuration of a node."""
-    lines = {"name": name, "nats": servers.addresses, "replicate": replicate, "replicate_timeout": "1s"} | settings
+    lines = {"name": name, "nats": servers.addresses, "replicate": replicate, "replicate_timeout": "5s"} | settings
     text = "".join(f"    {key} = {json.dumps(value)}\n" for key, value in lines.items())
     return Config(queue=LATER, extra=f"cluster {{\n{text}}}\n").route_all_to(sink.port)
 
