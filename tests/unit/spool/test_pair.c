@@ -149,8 +149,8 @@ static void in_each_cut(size_t copy_size, size_t size, int others)
 	store_pair(copy_size, size);
 	read_image(&after);
 	find_sectors();
+	harness_crash(&h);
 	harness_shell("cp -a --sparse=always '%s' '%s.kept'", h.conf->spool, h.conf->spool);
-	harness_close(&h);
 	assert_true(nsector >= 2);
 	for (unsigned kept = 0; kept < 1U << nsector; kept++) {
 		harness_shell("rm -rf '%s'", h.conf->spool, "");
