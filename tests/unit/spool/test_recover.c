@@ -86,9 +86,8 @@ static char *killed_after_three(uint64_t *from, uint64_t *to)
 		harness_store(&h, 1, 200);
 		harness_wait(&h, &h.nstored, i + 1);
 	}
+	harness_crash(&h);
 	harness_shell("cp -a --sparse=always '%s/log' '%s/saved'", h.conf->spool, h.folder);
-	harness_close(&h);
-	put_back();
 	char *path = first_segment(&end);
 	assert_true(find(path, RECORD_CONTENT, 2, from, to));
 	assert_true(find(path, RECORD_ENVELOPE, 2, &end, to));
