@@ -120,6 +120,8 @@ void delivered_take(struct conn *c, struct entry *e, struct delivery *d)
 	struct spool_delivered *note = new_record(m, 2 * d->nrcpt);
 	uint32_t left = 0;
 	bool doubt = false;
+	if (d->hung_up)
+		host_hung_up(c->host, c->answered);
 	for (uint32_t i = 0; i < d->nrcpt; i++) {
 		if (!d->rcpt[i].verdict) {
 			e->recipient[left++] = e->recipient[i];

@@ -405,6 +405,12 @@ void host_takes_messages(struct host *h, int messages, int64_t now_ms)
 			  "it takes no more on one connection", NULL);
 }
 
+void host_hung_up(struct host *h, int messages)
+{
+	if (h->hangs_up_after < messages)
+		h->hangs_up_after = messages;
+}
+
 void host_ended_after(struct host *h, int messages, int64_t now_ms)
 {
 	if (h->ended_after == messages)

@@ -141,6 +141,7 @@ struct host {
 	enum connection_mode mode;
 	int64_t mode_until_ms; /* steady clock: then all that it announces is tried again */
 	int ended_after;       /* messages: it ended a connection then, unasked; 0: none lately */
+	int hangs_up_after;    /* messages: the most that it has answered on one that it hung up; 0: it does not */
 	int messages_most;     /* on one connection, as was found out, until: */
 	int64_t messages_until_ms;
 	struct host_limit limit;
@@ -230,6 +231,9 @@ void host_confused(struct host *, enum connection_mode next, struct verdict *why
 int host_messages_most(const struct host *, int64_t now_ms); /* 0: not known */
 void host_takes_messages(struct host *, int messages, int64_t now_ms);
 /* It takes no more on one connection. */
+
+void host_hung_up(struct host *, int messages);
+/* It ended a connection on which it had answered so many: known with the first message that is in doubt by that. */
 
 void host_ended_after(struct host *, int messages, int64_t now_ms);
 /* It ended a connection with others under way: two in a row after as many mean that it takes no more. */

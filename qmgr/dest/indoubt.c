@@ -33,16 +33,10 @@ static bool worth_waiting_for(const struct site *s, const struct host *h)
 	       !transport_full(s->queue.transport);
 }
 
-/* Its host was seen to hang up after so many. */
-static bool about_to_end(const struct conn *c)
+/* Its host was seen to hang up, and never after more than that. */
+static bool may_hang_up(const struct conn *c)
 {
-	return c->host->ended_after > 0 && c->given >= c->host->ended_after;
-}
-
-/* Its host was seen to hang up after some, and what was counted then depends on how many were under way: a new one is better. */
-static bool is_used(const struct site *s, const struct conn *c)
-{
-	return c->host->ended_after > 0 && c->given > 0 && worth_waiting_for(s, c->host);
+	return c->given > 0 && c->host->hangs_up_after > 0 && c->given >= c->host->hangs_up_after;
 }
 
 struct conn *indoubt_place(const struct site *s, const struct entry *e)
@@ -51,7 +45,7 @@ struct conn *indoubt_place(const struct site *s, const struct entry *e)
 	struct conn *other = NULL;
 	list_each (link, tmp, &s->open) {
 		struct conn *c = list_entry(link, struct conn, in_site);
-		if (c->busy > 0 || about_to_end(c) || is_used(s, c))
+		if (c->busy > 0 || may_hang_up(c))
 			continue;
 		if (!first || c->host == first->host)
 			return c;

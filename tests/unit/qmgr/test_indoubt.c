@@ -122,6 +122,29 @@ static void while_that_host_is_out_it_goes_to_another(void **state)
 	assert_true(given_at(0)->id == 1);
 }
 
+/* What a host answers before it hangs up is known with the first that is in doubt by that, before its connection is closed. */
+static void where_a_host_hangs_up_it_goes_to_no_connection_that_may_be_next(void **state)
+{
+	(void)state;
+	begin("transport smtp { destination_concurrency_limit = 3 initial_destination_concurrency = 2 }");
+	for (uint64_t i = 1; i <= 3; i++)
+		send_mail(i, "x@a.test");
+	answer("a.test", one_host);
+	ready(open_at(0), 1);
+	ready(open_at(1), 1);
+	assert_int_equal(given.n, 2);
+	uint64_t first = given_at(0)->connection;
+	done(given_at(0), VERDICT_SENT);
+	assert_true(given_at(1)->connection == first); /* the third message */
+	done(given_at(0), VERDICT_SENT);		  /* the other is idle, and has had one */
+	assert_int_equal(given.n, 1);
+	given_at(0)->hung_up = true;
+	done(given_at(0), VERDICT_IN_DOUBT);
+	assert_int_equal(given.n, 0);
+	ready(open_at(opened.n - 1), 1);
+	assert_int_equal(given.n, 1);
+}
+
 static void after_the_last_retry_it_is_returned_with_word_that_it_may_have_arrived(void **state)
 {
 	(void)state;
@@ -186,6 +209,7 @@ int main(void)
 		TEST(it_goes_to_the_same_host_first),
 		TEST(a_connection_to_another_host_is_not_taken_for_it),
 		TEST(while_that_host_is_out_it_goes_to_another),
+		TEST(where_a_host_hangs_up_it_goes_to_no_connection_that_may_be_next),
 		TEST(after_the_last_retry_it_is_returned_with_word_that_it_may_have_arrived),
 		TEST(it_may_count_as_delivered_instead),
 		TEST(a_bounce_for_its_age_says_that_it_may_have_arrived),
