@@ -141,8 +141,8 @@ struct host {
 	enum connection_mode mode;
 	int64_t mode_until_ms; /* steady clock: then all that it announces is tried again */
 	int ended_after;       /* messages: it ended a connection then, unasked; 0: none lately */
-	int hangs_up_after;    /* messages: the most that it has answered on one that it hung up; 0: it does not */
-	int messages_most;     /* on one connection, as was found out, until: */
+	int hangs_up_after; /* messages: the most that it has answered on one that it hung up; 0: it does not */
+	int messages_most; /* on one connection, as was found out, until: */
 	int64_t messages_until_ms;
 	struct host_limit limit;
 	struct host_pace pace;

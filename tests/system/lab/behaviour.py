@@ -16,7 +16,8 @@ class Rule:
 
     The stage is connect, ehlo, helo, starttls, auth, mail, rcpt, data, bdat, end, rset, noop or quit.
     The pattern is searched for in the address concerned: the client's at connect, the sender's
-    from MAIL on, the recipient's at RCPT, and with LMTP at the end too.
+    from MAIL on, the recipient's at RCPT, and with LMTP at the end too. A client is its whole
+    address, and the rule is for what comes from there only.
     A reply of None means the usual one; "" means no reply at all. With "close" the connection
     is closed after the reply, with "reset" by RST. With a gate the reply waits until that is set.
     The rule is passed over "after" times, then holds "times" times. An early one holds for commands
@@ -26,6 +27,7 @@ class Rule:
     stage: str
     reply: Optional[str] = None
     pattern: str = ""
+    client: Optional[str] = None
     after: int = 0
     times: Optional[int] = None
     delay: float = 0.0
@@ -37,9 +39,11 @@ class Rule:
     def __post_init__(self):
         self.seen = 0
 
-    def take(self, stage, address, early):
+    def take(self, stage, address, early, client):
         """Say whether the rule holds now, and count that it was asked."""
         if stage != self.stage or not re.search(self.pattern, address):
+            return False
+        if self.client and self.client != client:
             return False
         if self.early and not early:
             return False
@@ -73,10 +77,10 @@ class Behaviour:
     def __post_init__(self):
         self._lock = threading.Lock()
 
-    def rule(self, stage, address="", early=False):
-        """Return the first rule that holds at this stage for this address, or None."""
+    def rule(self, stage, address="", early=False, client=""):
+        """Return the first rule that holds at this stage for this address of this client, or None."""
         with self._lock:
-            taken = [rule for rule in self.rules if rule.take(stage, address, early)]
+            taken = [rule for rule in self.rules if rule.take(stage, address, early, client)]
         return taken[0] if taken else None
 
     def keywords(self, tls_active):

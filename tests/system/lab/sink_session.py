@@ -138,7 +138,7 @@ class SinkSession:
 
     def _choose(self, stage, address, usual):
         """Return the reply that a rule wants, or the usual one, and the rule if there is one."""
-        rule = self.behaviour.rule(stage, address, self.early)
+        rule = self.behaviour.rule(stage, address, self.early, self.peer)
         if rule is None:
             return usual, None
         if rule.reply is None:

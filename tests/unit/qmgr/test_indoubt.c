@@ -126,7 +126,8 @@ static void while_that_host_is_out_it_goes_to_another(void **state)
 static void where_a_host_hangs_up_it_goes_to_no_connection_that_may_be_next(void **state)
 {
 	(void)state;
-	begin("transport smtp { destination_concurrency_limit = 3 initial_destination_concurrency = 2 }");
+	begin("transport smtp { destination_concurrency_limit = 3 initial_destination_concurrency "
+	      "= 2 }");
 	for (uint64_t i = 1; i <= 3; i++)
 		send_mail(i, "x@a.test");
 	answer("a.test", one_host);
@@ -136,7 +137,7 @@ static void where_a_host_hangs_up_it_goes_to_no_connection_that_may_be_next(void
 	uint64_t first = given_at(0)->connection;
 	done(given_at(0), VERDICT_SENT);
 	assert_true(given_at(1)->connection == first); /* the third message */
-	done(given_at(0), VERDICT_SENT);		  /* the other is idle, and has had one */
+	done(given_at(0), VERDICT_SENT);	       /* the other is idle, and has had one */
 	assert_int_equal(given.n, 1);
 	given_at(0)->hung_up = true;
 	done(given_at(0), VERDICT_IN_DOUBT);
