@@ -6,13 +6,29 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Each message has several; inet_ntop() goes by way of sprintf(). */
+static void put_four(const void *bytes, char *to)
+{
+	unsigned char four[4];
+	memcpy(four, bytes, sizeof four);
+	for (int i = 0; i < 4; i++) {
+		unsigned n = four[i];
+		if (n >= 100)
+			*to++ = (char)('0' + n / 100);
+		if (n >= 10)
+			*to++ = (char)('0' + n / 10 % 10);
+		*to++ = (char)('0' + n % 10);
+		*to++ = i < 3 ? '.' : '\0';
+	}
+}
+
 const char *address_text(const union address *a, char text[64])
 {
 	text[0] = '\0';
 	if (a->sa.sa_family == AF_INET)
-		inet_ntop(AF_INET, &a->in.sin_addr, text, 64);
+		put_four(&a->in.sin_addr, text);
 	else if (a->sa.sa_family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&a->in6.sin6_addr))
-		inet_ntop(AF_INET, &a->in6.sin6_addr.s6_addr[12], text, 64);
+		put_four(&a->in6.sin6_addr.s6_addr[12], text);
 	else if (a->sa.sa_family == AF_INET6)
 		inet_ntop(AF_INET6, &a->in6.sin6_addr, text, 64);
 	return text;

@@ -87,13 +87,14 @@ static bool below(enum log_level level)
 }
 
 /* Whoever chooses a value may choose a long one: at each line a megabyte of it would soon be a full
- * disk. The copy is the caller's. */
-static char *cut(const char *value, size_t len)
+ * disk. The copy is the record's. */
+static void cut_value(struct log_pair *p, size_t len)
 {
 	size_t n = LOG_VALUE_MAX;
-	while (n > LOG_VALUE_MAX - 4 && ((unsigned char)value[n] & 0xc0) == 0x80)
+	while (n > LOG_VALUE_MAX - 4 && ((unsigned char)p->value[n] & 0xc0) == 0x80)
 		n--; /* not in the middle of a character */
-	return mem_printf("%.*s...(cut, %zu bytes)", (int)n, value, len);
+	p->value = mem_printf("%.*s...(cut, %zu bytes)", (int)n, p->value, len);
+	p->cut = true;
 }
 
 static void record_fini(struct log_record *r)
@@ -105,21 +106,21 @@ static void record_fini(struct log_record *r)
 
 static void fill(struct log_record *r, enum log_level level, const char *event, va_list args)
 {
-	*r = (struct log_record){.level = level,
-				 .event = event,
-				 .wall_ms = date_ms(),
-				 .syslog = log_writer_is_syslog()};
+	r->level = level;
+	r->event = event;
+	r->wall_ms = date_ms();
+	r->syslog = log_writer_is_syslog();
+	r->npair = 0; /* more than a kilobyte of pairs is not cleared for each line */
 	const char *key;
 	while (r->npair < LOG_PAIRS_MAX && (key = va_arg(args, const char *))) {
 		const char *value = va_arg(args, const char *);
 		if (!value)
 			continue;
+		struct log_pair *p = &r->pair[r->npair++];
+		*p = (struct log_pair){key, value, .number = log_is_number(value)};
 		size_t len = strlen(value);
-		bool long_one = len > LOG_VALUE_MAX;
-		r->pair[r->npair++] = (struct log_pair){.key = key,
-							.value = long_one ? cut(value, len) : value,
-							.number = log_is_number(value),
-							.cut = long_one};
+		if (len > LOG_VALUE_MAX)
+			cut_value(p, len);
 	}
 }
 

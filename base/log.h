@@ -73,6 +73,9 @@ void log_drain(void);
 const char *log_number(int64_t);
 const char *log_seconds(int64_t ms); /* "1.25" */
 const char *log_id(uint64_t id);
+const char *log_seconds_each(const int64_t ms[], int n); /* "0.002/0/1.25"; sixteen at most */
+const char *log_reply(int code,
+		      const char *text); /* "250 ok"; where it is 0 the text itself, uncut */
 const char *log_text(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
 void log_json_string(struct buf *, const char *text);

@@ -57,36 +57,72 @@ static size_t printable(const char *s)
 	return len == 2 && (unsigned char)s[0] == 0xc2 && (unsigned char)s[1] < 0xa0 ? 0 : len;
 }
 
-static bool plain(const char *value)
+/* Needs no quotes. */
+static bool is_bare(unsigned char c)
+{
+	return c > ' ' && c < 0x7f && c != '"' && c != '=' && c != '\\';
+}
+
+static bool is_plain(const char *value)
 {
 	if (!*value)
 		return false;
 	for (size_t len; *value; value += len) {
-		char c = *value;
-		len = c > ' ' && c < 0x7f ? 1 : printable(value);
-		if (len == 0 || c == ' ' || c == '"' || c == '=' || c == '\\')
+		len = is_bare((unsigned char)*value) ? 1 : printable(value);
+		if (len == 0 || (len == 1 && !is_bare((unsigned char)*value)))
 			return false;
 	}
 	return true;
+}
+
+/* Bytes of ASCII at its beginning that stand in quotes as they are. */
+static size_t quotable(const char *s)
+{
+	size_t n = 0;
+	while (s[n] >= ' ' && s[n] < 0x7f && s[n] != '"' && s[n] != '\\')
+		n++;
+	return n;
+}
+
+static void append_escape(struct buf *to, char c)
+{
+	const char *escape = strchr("\"\"\\\\\nn\rr\tt", c);
+	if (escape)
+		buf_printf(to, "\\%c", escape[1]);
+	else
+		buf_printf(to, "\\x%02X", (unsigned char)c);
 }
 
 static void append_escaped(struct buf *to, const char *value)
 {
 	buf_puts(to, "\"");
 	while (*value) {
-		size_t len = printable(value);
-		const char *escape = strchr("\"\\\nn\rr\tt", *value);
-		if (*value == '"' || *value == '\\')
-			buf_printf(to, "\\%c", *value);
-		else if (len)
+		size_t len = quotable(value);
+		if (len == 0 && *value != '"' && *value != '\\')
+			len = printable(value);
+		if (len > 0)
 			buf_append(to, value, len);
-		else if (escape)
-			buf_printf(to, "\\%c", escape[1]);
 		else
-			buf_printf(to, "\\x%02X", (unsigned char)*value);
+			append_escape(to, *value);
 		value += len ? len : 1;
 	}
 	buf_puts(to, "\"");
+}
+
+/* A line has twenty of these: room is made once for each. */
+static void append_pair(struct buf *to, const struct log_pair *p)
+{
+	size_t key = strlen(p->key);
+	bool plain = is_plain(p->value);
+	size_t value = plain ? strlen(p->value) : 0;
+	char *at = buf_reserve(to, key + value + 2);
+	*at++ = ' ';
+	memcpy(at, p->key, key);
+	at[key] = '=';
+	memcpy(at + key + 1, p->value, value);
+	buf_commit(to, key + value + 2);
+	if (!plain)
+		append_escaped(to, p->value);
 }
 
 void log_format_text(struct buf *to, const struct log_record *r)
@@ -99,16 +135,8 @@ void log_format_text(struct buf *to, const struct log_record *r)
 	buf_puts(to, log_level_name(r->level));
 	buf_puts(to, " ");
 	buf_puts(to, r->event);
-	for (int i = 0; i < r->npair; i++) {
-		const struct log_pair *p = &r->pair[i];
-		buf_puts(to, " ");
-		buf_puts(to, p->key);
-		buf_puts(to, "=");
-		if (plain(p->value))
-			buf_puts(to, p->value);
-		else
-			append_escaped(to, p->value);
-	}
+	for (int i = 0; i < r->npair; i++)
+		append_pair(to, &r->pair[i]);
 	buf_puts(to, "\n");
 }
 

@@ -4,11 +4,12 @@
 #include "base/ident.h"
 #include "base/log.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-enum { SLOTS = 16, SLOT_SIZE = 512 };
+enum { SLOTS = 16, SLOT_SIZE = 512, EACH_MAX = 16 }; /* so many times of 25 bytes fit into one */
 
 struct slot {
 	bool number;
@@ -27,10 +28,8 @@ static struct slot *take(bool number)
 
 bool log_is_number(const char *value)
 {
-	for (int i = 0; i < SLOTS; i++)
-		if (value == ring[i].text)
-			return ring[i].number;
-	return false;
+	uintptr_t into = (uintptr_t)value - (uintptr_t)ring;
+	return into < sizeof ring && ring[into / sizeof *ring].number;
 }
 
 /* Every line of the log has several of these, and printf() would take most of the time of a line. */
@@ -65,16 +64,47 @@ const char *log_number(int64_t n)
 	return s->text;
 }
 
+static char *write_seconds(char *to, int64_t ms)
+{
+	unsigned rest = (unsigned)(size_of(ms) % 1000);
+	to = write_digits(write_sign(to, ms), size_of(ms) / 1000);
+	if (rest > 0)
+		*to++ = '.';
+	for (unsigned unit = 100; rest > 0; rest %= unit, unit /= 10)
+		*to++ = (char)('0' + rest / unit);
+	return to;
+}
+
 const char *log_seconds(int64_t ms)
 {
 	struct slot *s = take(true);
-	unsigned rest = (unsigned)(size_of(ms) % 1000);
-	char *end = write_digits(write_sign(s->text, ms), size_of(ms) / 1000);
-	if (rest > 0)
-		*end++ = '.';
-	for (unsigned unit = 100; rest > 0; rest %= unit, unit /= 10)
-		*end++ = (char)('0' + rest / unit);
+	*write_seconds(s->text, ms) = '\0';
+	return s->text;
+}
+
+const char *log_seconds_each(const int64_t ms[], int n)
+{
+	assert(n > 0 && n <= EACH_MAX);
+	struct slot *s = take(false);
+	char *end = write_seconds(s->text, ms[0]);
+	for (int i = 1; i < n; i++) {
+		*end++ = '/';
+		end = write_seconds(end, ms[i]);
+	}
 	*end = '\0';
+	return s->text;
+}
+
+const char *log_reply(int code, const char *text)
+{
+	if (code == 0)
+		return text;
+	struct slot *s = take(false);
+	char *end = write_digits(write_sign(s->text, code), size_of(code));
+	size_t room = (size_t)(s->text + sizeof s->text - end) - 2, len = strnlen(text, room);
+	*end++ = ' ';
+	memcpy(end, text, len);
+	end[len] = '\0';
 	return s->text;
 }
 

@@ -52,9 +52,9 @@ bool nexthop_is_for(const struct nexthop *n, const char *domain)
 }
 
 /* By the transport that its job has: the route's, or what a provider wanted. */
-static struct route route_of(const struct job *job, uint32_t recipient)
+static struct route route_of(const struct job *job, const struct route *way)
 {
-	struct route route = *router_route(message_of_work(job->work), recipient);
+	struct route route = *way;
 	route.named |= strcmp(route.by->title, job->transport->title) != 0;
 	route.by = job->transport->settings;
 	return route;
@@ -105,19 +105,22 @@ static const struct conf_source *choose_source(const struct job *job, const char
 	return first ? first : source_choose(uses, flow, now_ms, NULL, NULL);
 }
 
-struct nexthop *nexthop_of(struct job *job, uint32_t recipient)
+struct nexthop *nexthop_of(struct job *job, uint32_t recipient, const struct route *way)
 {
 	struct message *m = message_of_work(job->work);
 	struct qmgr *q = m->qmgr;
 	const char *address = job->work->envelope->rcpt[recipient].address;
-	const struct route route = route_of(job, recipient);
+	const struct route route = route_of(job, way);
 	bool open = q->sched.conf->providers_carry && !route.named;
 	struct buf key;
 	buf_init(&key);
 	nexthop_write_key(&key, &route, address);
 	char *tls = nexthop_tls(q->sched.conf->tables, &route, address);
 	enum envelope_tls wish = job->work->envelope->tls;
-	buf_printf(&key, " tls=%s%s%s", tls, wishes[wish], open ? " open" : "");
+	buf_puts(&key, " tls=");
+	buf_puts(&key, tls);
+	buf_puts(&key, wishes[wish]);
+	buf_puts(&key, open ? " open" : "");
 	char *logins =
 		nexthop_logins(q->sched.conf->tables, &route, job->work->envelope->sender, address);
 	buf_puts(&key, logins ? logins : "");
@@ -158,7 +161,8 @@ static bool is_named(const struct job *job, const char *source)
 
 bool nexthop_moves(struct job *job, uint32_t recipient, const struct site *s)
 {
-	const struct nexthop *n = nexthop_of(job, recipient);
+	const struct route *way = router_route(message_of_work(job->work), recipient);
+	const struct nexthop *n = nexthop_of(job, recipient, way);
 	const char *is = source_name(s);
 	if (!is || !n->source)
 		return is != n->source;
@@ -174,7 +178,7 @@ bool nexthop_known(const struct nexthop *n)
 void nexthop_ask(struct nexthop *n, const struct job *job, uint32_t recipient)
 {
 	struct message *m = message_of_work(job->work);
-	const struct route route = route_of(job, recipient);
+	const struct route route = route_of(job, router_route(m, recipient));
 	const char *address = m->work.envelope->rcpt[recipient].address;
 	struct qmgr *q = n->qmgr;
 	const struct conf_tls *tls = &q->sched.conf->tls;
@@ -313,7 +317,8 @@ void nexthop_enter(struct nexthop *n, struct job *job, uint32_t recipient)
 /* Another source is to be tried, or another transport. */
 static bool leads_on(struct nexthop *n, const struct waiting_recipient *w)
 {
-	return n->elsewhere || (n->source && nexthop_of(w->job, w->recipient) != n);
+	const struct route *way = router_route(message_of_work(w->job->work), w->recipient);
+	return n->elsewhere || (n->source && nexthop_of(w->job, w->recipient, way) != n);
 }
 
 static void let_go_of(struct nexthop *n, const struct waiting_recipient *w, struct verdict *failure)

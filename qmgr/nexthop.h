@@ -50,8 +50,8 @@ char *nexthop_target(const struct nexthop *);
 
 bool nexthop_is_for(const struct nexthop *, const char *domain);
 
-struct nexthop *nexthop_of(struct job *, uint32_t recipient);
-/* The one that its route points to, from the source that its flow has there now. */
+struct nexthop *nexthop_of(struct job *, uint32_t recipient, const struct route *);
+/* The one that its route, as router_route() says, points to, from the source that its flow has there now. */
 
 bool nexthop_moves(struct job *, uint32_t recipient, const struct site *);
 /* It is to go from another source than that of the site: one that is not refused or missing there, unless its own is not among

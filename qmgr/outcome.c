@@ -74,6 +74,7 @@ static void tell(const struct message *m, const struct recipient *r, const struc
 {
 	int64_t now_ms = clock_wall_ms();
 	struct delays of = delays_of(m, c->delivery, now_ms);
+	const int64_t each[] = {of.before_ms, of.queued_ms, of.setup_ms, of.transmission_us / 1000};
 	if (c->delivery)
 		observe(&of);
 	log_event(v->class == VERDICT_SENT ? LOG_LEVEL_INFO : LOG_LEVEL_WARNING,
@@ -82,9 +83,7 @@ static void tell(const struct message *m, const struct recipient *r, const struc
 		  v->host[0] ? v->host : "none", "transport",
 		  c->transport ? c->transport->title : "none", "delay",
 		  log_seconds(now_ms - m->work.envelope->arrived_ms), "delays",
-		  log_text("%s/%s/%s/%s", log_seconds(of.before_ms), log_seconds(of.queued_ms),
-			   log_seconds(of.setup_ms), log_seconds(of.transmission_us / 1000)),
-		  "dsn", v->dsn, "reply", v->code ? log_text("%d %s", v->code, v->text) : v->text,
+		  log_seconds_each(each, 4), "dsn", v->dsn, "reply", log_reply(v->code, v->text),
 		  "source", c->site ? source_name(c->site) : NULL, "tries", log_number(r->tries),
 		  "flow", envelope_flow(m->work.envelope), "user", m->work.envelope->user, "client",
 		  m->work.envelope->client, NULL);
@@ -142,8 +141,8 @@ static void learn(struct qmgr *q, const char *address, const struct verdict *v)
 	}
 	if (state)
 		log_event(LOG_LEVEL_INFO, "suppress", "to", address, "state", state, "relay",
-			  v->host[0] ? v->host : "none", "reply",
-			  v->code ? log_text("%d %s", v->code, v->text) : v->text, NULL);
+			  v->host[0] ? v->host : "none", "reply", log_reply(v->code, v->text),
+			  NULL);
 }
 
 void outcome_apply(struct message *m, uint32_t recipient, struct verdict *v,

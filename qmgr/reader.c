@@ -47,7 +47,7 @@ static enum read read_one(struct message *m, uint32_t recipient)
 	m->work.unread--;
 	job->routing++;
 	pool_take(job);
-	router_add(job, recipient);
+	router_add_by(job, recipient, route);
 	return READ_TAKEN;
 }
 

@@ -90,10 +90,9 @@ static bool move(struct job *from, uint32_t recipient, struct transport *by)
 }
 
 /* False: it needs a look-up, or room, and may not have that now. */
-static bool route(struct job *job, uint32_t recipient)
+static bool route_recipient(struct job *job, uint32_t recipient, const struct route *way)
 {
 	struct message *m = message_of_work(job->work);
-	const struct route *way = router_route(m, recipient);
 	if (way->action != ROUTE_DELIVER) { /* since it was read, the tables have changed */
 		router_end(m, recipient, way);
 		job->routing--;
@@ -106,7 +105,7 @@ static bool route(struct job *job, uint32_t recipient)
 		put_off(job, recipient);
 		return true;
 	}
-	struct nexthop *n = nexthop_of(job, recipient);
+	struct nexthop *n = nexthop_of(job, recipient, way);
 	if (nexthop_known(n) && n->elsewhere)
 		return move(job, recipient, n->elsewhere);
 	if (nexthop_known(n)) {
@@ -124,10 +123,10 @@ static bool route(struct job *job, uint32_t recipient)
 	return true;
 }
 
-void router_add(struct job *job, uint32_t recipient)
+void router_add_by(struct job *job, uint32_t recipient, const struct route *way)
 {
 	struct message *m = message_of_work(job->work);
-	if (route(job, recipient))
+	if (route_recipient(job, recipient, way))
 		return;
 	if (m->nto_route == m->to_route_cap) {
 		m->to_route_cap = m->to_route_cap ? m->to_route_cap * 2 : 16;
@@ -136,6 +135,11 @@ void router_add(struct job *job, uint32_t recipient)
 	m->to_route[m->nto_route++] = (struct waiting_recipient){job, recipient};
 	if (list_empty(&m->in_router))
 		list_append(&m->qmgr->to_route, &m->in_router);
+}
+
+void router_add(struct job *job, uint32_t recipient)
+{
+	router_add_by(job, recipient, router_route(message_of_work(job->work), recipient));
 }
 
 static bool moves(const struct peer *p, uint32_t recipient)
@@ -184,7 +188,7 @@ static void run_message(struct message *m)
 {
 	while (m->to_route_first < m->nto_route) {
 		struct waiting_recipient *w = &m->to_route[m->to_route_first];
-		if (!route(w->job, w->recipient))
+		if (!route_recipient(w->job, w->recipient, router_route(m, w->recipient)))
 			return;
 		m->to_route_first++;
 	}

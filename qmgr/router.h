@@ -27,7 +27,8 @@ void router_end(struct message *, uint32_t recipient, const struct route *);
 /* Its route is its end, an error or discard: it has its verdict. */
 
 void router_add(struct job *, uint32_t recipient);
-/* Route it: it has its entry, or waits. */
+void router_add_by(struct job *, uint32_t recipient, const struct route *);
+/* Route it: it has its entry, or waits. By: its route is what router_route() has just said. */
 
 void router_move(struct site *);
 /* What waits there, and is to go from another source now, is routed anew. */

@@ -266,8 +266,7 @@ void verifier_take(struct message *m, uint32_t recipient, struct verdict *verdic
 	domain_leave(&q->verifier, d);
 	log_event(LOG_LEVEL_DEBUG, "verified", "to", v->address, "relay",
 		  verdict->host[0] ? verdict->host : "none", "dsn", verdict->dsn, "reply",
-		  verdict->code ? log_text("%d %s", verdict->code, verdict->text) : verdict->text,
-		  NULL);
+		  log_reply(verdict->code, verdict->text), NULL);
 	answer_all(v, verdict);
 	remember(q, v, verdict);
 }

@@ -32,7 +32,10 @@ void response_vprint(struct buf *to, enum response r, va_list args)
 		buf_puts(to, row->dsn);
 		buf_puts(to, " ");
 	}
-	buf_vprintf(to, row->text, args);
+	if (strchr(row->text, '%')) /* few have */
+		buf_vprintf(to, row->text, args);
+	else
+		buf_puts(to, row->text);
 	buf_puts(to, "\r\n");
 }
 

@@ -94,8 +94,7 @@ void host_login_refused(struct host *h, bool refused, const struct verdict *why)
 	if (refused && !h->login_refused)
 		log_event(LOG_LEVEL_WARNING, "login", "host", h->peer, "login",
 			  h->credential ? h->credential->login : "", "result", "refused", "dsn",
-			  why->dsn, "reply",
-			  why->code ? log_text("%d %s", why->code, why->text) : why->text, NULL);
+			  why->dsn, "reply", log_reply(why->code, why->text), NULL);
 	h->login_refused = refused;
 }
 

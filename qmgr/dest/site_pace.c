@@ -61,7 +61,7 @@ void site_pace_log(struct site *s)
 		  shared ? NULL : s->name, "transport", shared ? NULL : s->queue.transport->title,
 		  "source", source_name(s), "state", states[p->learnt.state], "pace",
 		  rate > 0 ? log_text("%.3g", rate) : NULL, "reason", reason_of_change(p, rate),
-		  "reply", p->why ? log_text("%d %s", p->why->code, p->why->text) : NULL, NULL);
+		  "reply", p->why ? log_reply(p->why->code, p->why->text) : NULL, NULL);
 	s->pacing->logged = rate;
 }
 

@@ -267,7 +267,7 @@ static const char *at(int64_t in_ms)
 
 static const char *reply_of(const struct verdict *v)
 {
-	return v->code ? log_text("%d %s", v->code, v->text) : v->text;
+	return log_reply(v->code, v->text);
 }
 
 void source_refused(struct site *s, const struct verdict *why)

@@ -33,6 +33,7 @@ struct route_table {
 	const struct conf *conf;
 	struct row *rows; /* an array; the hash lies over it */
 	struct row *by_title;
+	uint64_t lengths; /* of titles, a bit each: most keys are of none, and need no look */
 	struct parsed *parsed;
 	struct route rest;   /* where not even "*" is for this sender */
 	struct route merged; /* of a sender's row and "*" */
@@ -53,6 +54,13 @@ static void set_route(struct route *r, const struct route_value *v)
 	r->action = v->action;
 	r->dsn = v->dsn;
 	r->text = v->text;
+}
+
+/* Those of 63 bytes and more share one. */
+static uint64_t bit_of_length(const char *key)
+{
+	size_t len = strlen(key);
+	return 1ULL << (len < 63 ? len : 63);
 }
 
 static void fill_row(const struct conf *c, struct row *row, const struct conf_route *section)
@@ -90,6 +98,7 @@ struct route_table *route_table_new(const struct conf *conf)
 		struct row *row = &t->rows[i];
 		fill_row(conf, row, section);
 		HASH_ADD_KEYPTR(hh, t->by_title, section->title, strlen(section->title), row);
+		t->lengths |= bit_of_length(section->title);
 	}
 	return t;
 }
@@ -174,8 +183,9 @@ static bool is_from(const struct conf_route *section, const char *sender)
 static const struct route *of_section(const struct route_table *t, const char *key,
 				      const char *sender)
 {
-	struct row *row;
-	HASH_FIND_STR(t->by_title, key, row);
+	struct row *row = NULL;
+	if (t->lengths & bit_of_length(key))
+		HASH_FIND_STR(t->by_title, key, row);
 	return row && is_from(row->section, sender) ? &row->route : NULL;
 }
 

@@ -173,8 +173,23 @@ static void values_are_good_until_the_eighth_next(void **state)
 	assert_string_equal(log_seconds(100), "0.1");
 	assert_string_equal(log_seconds(12005), "12.005");
 	assert_string_equal(log_seconds(-1500), "-1.5");
+	assert_string_equal(log_seconds_each((const int64_t[]){2, 0, -1250, 10000}, 4),
+			    "0.002/0/-1.25/10");
+	assert_string_equal(log_reply(250, "2.0.0 ok"), "250 2.0.0 ok");
+	assert_string_equal(log_reply(0, "connection refused"), "connection refused");
 	assert_string_equal(log_text("%s-%d", "a", 7), "a-7");
 	assert_string_equal(log_id(0), "0000000000000");
+}
+
+static void a_reply_is_cut_where_its_room_ends(void **state)
+{
+	(void)state;
+	char text[1000];
+	memset(text, 'x', sizeof text);
+	text[sizeof text - 1] = '\0';
+	const char *reply = log_reply(421, text);
+	assert_int_equal(strlen(reply), 511);
+	assert_memory_equal(reply, "421 xxx", 7);
 }
 
 static void what_is_below_the_level_is_not_logged(void **state)
@@ -310,6 +325,7 @@ int main(void)
 		TEST(json_escapes_and_keeps_numbers),
 		TEST(the_lines_of_a_delivery_are_those_that_pflogsumm_reads),
 		TEST(values_are_good_until_the_eighth_next),
+		TEST(a_reply_is_cut_where_its_room_ends),
 		TEST(what_is_below_the_level_is_not_logged),
 		TEST(no_line_of_many_threads_is_lost_or_torn),
 		TEST(after_a_rotation_lines_go_to_the_new_file),

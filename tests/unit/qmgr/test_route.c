@@ -63,6 +63,22 @@ static void the_domain_wins_over_its_parents(void **state)
 	leads("x@example.test", "example.test");
 }
 
+#define X60 "xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"
+
+static void titles_of_any_length_are_found(void **state)
+{
+	(void)state;
+	routes("route \"" X60 ".t\" { relay = { \"a.test\" } }\n"
+	       "route \"" X60 ".te\" { relay = { \"b.test\" } }\n"
+	       "route \"" X60 "." X60 ".test\" { relay = { \"c.test\" } }\n"
+	       "route \"*\" { relay = { \"d.test\" } }\n");
+	leads("x@" X60 ".t", X60 ".t");
+	leads("x@" X60 ".te", X60 ".te");
+	leads("x@" X60 "." X60 ".test", X60 "." X60 ".test");
+	leads("x@" X60 ".tes", "*");
+	leads("x@" X60 "." X60 ".tes", "*");
+}
+
 static void the_longest_parent_wins(void **state)
 {
 	(void)state;
@@ -175,6 +191,7 @@ int main(void)
 		TEST(the_full_address_wins),
 		TEST(the_local_part_is_compared_without_regard_to_case),
 		TEST(the_domain_wins_over_its_parents),
+		TEST(titles_of_any_length_are_found),
 		TEST(the_longest_parent_wins),
 		TEST(a_parent_does_not_hold_for_itself),
 		TEST(a_domain_that_merely_ends_alike_is_another),
