@@ -93,6 +93,10 @@ static void unquoted(struct scanner *s)
 	if (len >= 1 && s->at[len - 1] == '$' && s->at[len] == '{')
 		conf_fault(s->faults, s->file, s->line,
 			   "variables are not expanded: put the value in quotes");
+	/* libconfuse would pass over it, and count a line for a comment that begins within a word. */
+	if (memchr(s->at, '*', len))
+		conf_fault(s->faults, s->file, s->line,
+			   "* outside of quotes: put what it belongs to in quotes");
 	if (len == 0) {
 		copy(s, 1); /* for libconfuse to judge */
 		return;

@@ -257,7 +257,8 @@ void seven_bit_free(struct seven_bit **sp)
 	*sp = NULL;
 }
 
-/* What is held goes as one line, or as a piece of it that does not end in half an end. */
+/* What is held goes as one line, or as a piece of it that does not end in half an end. A piece is as long whatever the content came
+ * in: what is sent again after a failure is the same. */
 static void release(struct seven_bit *s, bool ended, struct buf *to)
 {
 	size_t len = buf_len(&s->line);
@@ -272,11 +273,13 @@ void seven_bit_put(struct seven_bit *s, const char *bytes, size_t len, struct bu
 {
 	const char *end = bytes + len;
 	while (bytes < end) {
-		const char *lf = memchr(bytes, '\n', (size_t)(end - bytes));
-		size_t n = (size_t)((lf ? lf + 1 : end) - bytes);
+		size_t room = HELD_MAX - buf_len(&s->line), left = (size_t)(end - bytes);
+		size_t most = left < room ? left : room;
+		const char *lf = memchr(bytes, '\n', most);
+		size_t n = lf ? (size_t)(lf + 1 - bytes) : most;
 		buf_append(&s->line, bytes, n);
 		bytes += n;
-		if (lf || buf_len(&s->line) > HELD_MAX)
+		if (lf || buf_len(&s->line) == HELD_MAX)
 			release(s, lf != NULL, to);
 	}
 }

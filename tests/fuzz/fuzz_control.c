@@ -106,14 +106,18 @@ static void run(void)
 	}
 }
 
-/* False: closed. */
+/* Where the socket was full, what is taken from it makes room for more. False: closed. */
 static bool hear(int fd, struct buf *answer)
 {
 	char bytes[4096];
+	size_t before;
 	ssize_t n;
-	run();
-	while ((n = recv(fd, bytes, sizeof bytes, MSG_DONTWAIT)) > 0)
-		buf_append(answer, bytes, (size_t)n);
+	do {
+		before = buf_len(answer);
+		run();
+		while ((n = recv(fd, bytes, sizeof bytes, MSG_DONTWAIT)) > 0)
+			buf_append(answer, bytes, (size_t)n);
+	} while (n < 0 && buf_len(answer) > before);
 	return n < 0;
 }
 

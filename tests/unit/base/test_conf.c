@@ -233,6 +233,8 @@ static void wrong_forms_are_said_with_their_line(void **state)
 	wrong("workers = 1\n\nlistener \"a\" {\n timeout = 1s\n", 3, "never closed");
 	wrong("\nnetworks = { \"::1\"\n", 2, "never closed");
 	wrong("workers = 1\n/* what\n", 2, "unterminated comment");
+	wrong("workers = 1\nhostname = *\n", 2, "* outside of quotes");
+	wrong("workers = 1\nlog_level = info/* x */debug\n", 2, "* outside of quotes");
 	wrong("workers = 1 }\n", 1, "closing brace");
 	wrong("workers 1\n", 1, "missing equal sign");
 	wrong("workers = { 1 }\n", 1, "unexpected token '{'");

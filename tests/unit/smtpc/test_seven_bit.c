@@ -117,6 +117,25 @@ static void a_signature_or_no_mime_forbids_it(void **state)
 		may("MIME-Version: 1.0\r\nContent-Type:\r\n multipart/Signed; boundary=x\r\n\r\n"));
 }
 
+/* A blank at the end of a piece might be the last of its line: the pieces must not depend on how the content comes. */
+static void a_long_line_becomes_the_same_whatever_it_comes_in(void **state)
+{
+	(void)state;
+	struct buf text = {0}, whole = {0};
+	buf_puts(&text, "Content-Transfer-Encoding: 8bit\r\n\r\n" U);
+	for (int i = 0; i < 3000; i++)
+		buf_puts(&text, i % 97 ? " " : "\r");
+	buf_puts(&text, "end\r\n");
+	struct seven_bit *s = seven_bit_new();
+	seven_bit_put(s, buf_data(&text), buf_len(&text), &whole);
+	seven_bit_end(s, &whole);
+	seven_bit_free(&s);
+	for (size_t piece = 1; piece < 1500; piece += 13)
+		expect_pieces(buf_cstr(&text), buf_cstr(&whole), piece);
+	buf_fini(&text);
+	buf_fini(&whole);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -124,6 +143,7 @@ int main(void)
 		cmocka_unit_test(other_parts_become_base64_without_the_end_that_is_the_boundarys),
 		cmocka_unit_test(messages_within_are_gone_into_and_what_is_signed_is_not),
 		cmocka_unit_test(what_can_not_be_made_out_stays),
+		cmocka_unit_test(a_long_line_becomes_the_same_whatever_it_comes_in),
 		cmocka_unit_test(a_signature_or_no_mime_forbids_it),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
