@@ -85,13 +85,15 @@ struct spool {
 	bool fenced;	    /* the fence was closed when it ended */
 	int64_t looked_ms;  /* when the free space was last looked at */
 	struct timer tick;
-	struct note *stop;     /* the note of spool_stop(), answered at the end of the turn */
-	atomic_bool accepting; /* any thread: new mail is taken */
-	atomic_bool uncopied;  /* any thread: it is not, since the copy is away */
-	atomic_bool draining;  /* any thread: no deferred message is taken up */
-	atomic_bool interrupt; /* recovery is to end early */
-	size_t longest;	       /* messages there were since memory was last given back */
-	uint64_t newest;       /* what comes in during this start has later ids */
+	struct note *stop;	/* the note of spool_stop(), answered at the end of the turn */
+	atomic_bool accepting;	/* any thread: new mail is taken */
+	atomic_bool uncopied;	/* any thread: it is not, since the copy is away */
+	atomic_bool draining;	/* any thread: no deferred message is taken up */
+	atomic_bool interrupt;	/* recovery is to end early */
+	size_t longest;		/* messages there were since memory was last given back */
+	size_t active, busiest; /* messages that are being worked on; the most since then */
+	int64_t calm_since_ms; /* steady clock: since when fewer than half of those are; 0: they are not */
+	uint64_t newest; /* what comes in during this start has later ids */
 	pthread_t recovery;
 	bool recovery_runs; /* main: there is a thread to wait for */
 };

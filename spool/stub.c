@@ -136,6 +136,11 @@ void stub_enter(struct spool *s, struct stub *stub, enum stub_state state)
 	}
 	if (stub->state != STUB_GONE)
 		metrics_add(gauge[stub->state], -1);
+	if (stub->state == STUB_ACTIVE) {
+		assert(s->active > 0);
+		s->active--;
+	}
+	s->active += state == STUB_ACTIVE;
 	stub->state = state;
 	if (state != STUB_GONE)
 		metrics_add(gauge[state], 1);

@@ -8,19 +8,32 @@
 
 #include <stdatomic.h>
 
-/* Somebody who keeps a copy, and has it when the test says so. */
+/* Somebody who keeps a copy, and has it when the test says so, or at once. */
 static struct {
 	struct loop *loop;
 	atomic_int segments, written, asked, known, large, gone;
 	_Atomic uint64_t ticket;
+	atomic_bool answers;
 } keeper;
+
+static void post(enum replicate_note type, uint64_t ticket, bool away)
+{
+	struct replicate *r = mem_zalloc(sizeof *r);
+	r->note.type = (int)type;
+	r->of = ticket;
+	r->away = away;
+	loop_post(spool_loop(h.spool), &r->note);
+}
 
 static void hear(void *owner, struct note *note)
 {
 	struct replicate *r = (struct replicate *)note;
 	(void)owner;
-	if (note->type == REPLICATE_ASK)
+	if (note->type == REPLICATE_ASK) {
 		atomic_store(&keeper.ticket, r->of);
+		if (atomic_load(&keeper.answers))
+			post(SPOOL_REPLICATED, r->of, false);
+	}
 	atomic_fetch_add(note->type == REPLICATE_SEGMENT ? &keeper.segments
 			 : note->type == REPLICATE_ASK	 ? &keeper.asked
 			 : note->type == REPLICATE_KNOWN ? &keeper.known
@@ -60,13 +73,11 @@ static void close_both(void)
 	loop_free(&keeper.loop);
 }
 
-static void post(enum replicate_note type, uint64_t ticket, bool away)
+/* All that has been asked, and whatever will be: what waited and what is new may be asked for one by one. */
+static void answer_all(void)
 {
-	struct replicate *r = mem_zalloc(sizeof *r);
-	r->note.type = (int)type;
-	r->of = ticket;
-	r->away = away;
-	loop_post(spool_loop(h.spool), &r->note);
+	atomic_store(&keeper.answers, true);
+	post(SPOOL_REPLICATED, atomic_load(&keeper.ticket), false);
 }
 
 static void store(bool promised)
@@ -188,7 +199,7 @@ static void what_waits_is_begun_when_the_copy_says_that_it_goes_on_alone(void **
 	store(false);
 	wait_for(&keeper.asked, asked + 1);
 	assert_int_equal(h.narrival, 2);
-	post(SPOOL_REPLICATED, atomic_load(&keeper.ticket), false);
+	answer_all();
 	harness_wait(&h, &h.narrival, 3);
 	close_both();
 	harness_open(&h);
