@@ -259,6 +259,8 @@ enum response reception_end(struct session *s)
 {
 	intake_finish(&s->tx->intake);
 	intake_mark(&s->tx->intake, s->tx->envelope);
+	if (!s->tx->prioritised)
+		s->tx->envelope->priority = intake_priority(&s->tx->intake);
 	name_origin(s);
 	return reception_verdict(s);
 }

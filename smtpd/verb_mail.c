@@ -147,6 +147,7 @@ static enum response take_all(struct session *s, struct reception *t, char *rest
 			return why;
 	}
 	count_from_release(t->envelope);
+	t->prioritised = seen & SEEN_PRIORITY;
 	t->envelope->smtputf8 = seen & SEEN_UTF8;
 	t->envelope->tls = seen & SEEN_REQUIRETLS ? ENVELOPE_TLS_REQUIRED : ENVELOPE_TLS_USUAL;
 	return result == PARAM_SYNTAX ? RESPONSE_BAD_PARAMETER : RESPONSE_OK;
