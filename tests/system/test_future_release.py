@@ -38,6 +38,8 @@ def test_mail_waits_for_its_time_through_a_restart_and_is_sent_then(lab):
     assert held["queue"] == "deferred" and held["tries"] == 0
     assert held["due"] == held["not_before"]
     assert abs(held["not_before"] - until.timestamp()) < 2
+    logged = datetime.datetime.fromisoformat(relay.wait_event("queued")["not_before"].replace("Z", "+00:00"))
+    assert abs(logged - until) < datetime.timedelta(seconds=3)
     relay.kill()
     relay.start()
     _send(relay, "", to="other@dest.test")
@@ -78,6 +80,8 @@ def test_the_operator_is_told_and_lets_it_go_by_name_only(lab):
     assert "release: " in relay.command("queue", "show", held["id"], "--envelope").stdout
     told = relay.command("explain", held["id"]).stdout
     assert "as its sender wants" in told and "sluice queue release" in told
+    told = relay.command("explain", "dest.test").stdout
+    assert "1 message for 1 recipient is not to be sent yet, as the sender wants" in told
     flushed = relay.command("queue", "flush", "--all")
     assert "0 messages" in flushed.stdout and "1 to be sent at a time that its sender has set" in flushed.stdout
     relay.command("queue", "hold", held["id"])

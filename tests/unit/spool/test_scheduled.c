@@ -173,6 +173,30 @@ static void it_can_be_returned_and_deleted_meanwhile(void **state)
 	harness_recovered(&h, 0);
 }
 
+static void one_of_another_node_waits_on_when_it_is_ours(void **state)
+{
+	(void)state;
+	harness_credit(&h, 5);
+	struct spool_store *store = harness_new_store(&h, 1, 100);
+	uint64_t id = store->id;
+	store->adopted = true;
+	store->envelope->due_ms = store->envelope->not_before_ms = clock_wall_ms() + HOUR_MS;
+	store->envelope->hold_asked = HOUR_MS / 1000;
+	store->envelope->hold_for = true;
+	loop_post(spool_loop(h.spool), &store->note);
+	harness_wait(&h, &h.nstored, 1);
+	struct note *ours = mem_zalloc(sizeof *ours);
+	ours->type = SPOOL_ADOPTED;
+	loop_post(spool_loop(h.spool), ours);
+	assert_waits(id);
+	assert_order(SPOOL_FLUSH, 0, false, 0, 1);
+	assert_waits(id);
+	assert_order(SPOOL_RESUME, id, true, 1, 0);
+	struct envelope *e = harness_take(&h);
+	assert_int_equal(e->id, id);
+	envelope_free(&e);
+}
+
 static void once_tried_it_is_deferred_like_any_other(void **state)
 {
 	(void)state;
@@ -199,6 +223,7 @@ int main(void)
 		HARNESS_TEST(an_early_release_outlives_a_crash),
 		HARNESS_TEST(hold_and_release_leave_it_as_it_was),
 		HARNESS_TEST(it_can_be_returned_and_deleted_meanwhile),
+		HARNESS_TEST(one_of_another_node_waits_on_when_it_is_ours),
 		HARNESS_TEST(once_tried_it_is_deferred_like_any_other),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);
