@@ -3,6 +3,7 @@
 
 #include "base/mem.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -106,6 +107,24 @@ const char *envelope_flow(const struct envelope *e)
 	if (!e->sender[0])
 		return "<>";
 	return at ? at + 1 : e->sender;
+}
+
+int64_t envelope_began_ms(const struct envelope *e)
+{
+	return e->not_before_ms > e->arrived_ms ? e->not_before_ms : e->arrived_ms;
+}
+
+bool envelope_is_scheduled(const struct envelope *e)
+{
+	return e->not_before_ms > 0 && e->due_ms == e->not_before_ms;
+}
+
+void envelope_let_go(struct envelope *e, int64_t now_ms)
+{
+	assert(envelope_is_scheduled(e));
+	if (e->by && e->not_before_ms > now_ms)
+		e->by_ms -= e->not_before_ms - now_ms;
+	e->not_before_ms = now_ms;
 }
 
 void envelope_came_from(struct envelope *e, const char *user, const char *client)

@@ -66,19 +66,22 @@ enum { ENVELOPE_HISTORY_MAX = 16, ENVELOPE_HISTORY_FIRST = 4, ENVELOPE_HISTORY_R
 
 struct envelope {
 	uint64_t id;
-	int64_t arrived_ms; /* wall clock */
-	int64_t due_ms;	    /* wall clock: next attempt; 0 before the first */
-	char *sender;	    /* "" is the null sender */
-	char *flow;	    /* whose mail it is; NULL: as its sender says */
-	char *user;	    /* who logged in, or left it in the maildrop; NULL: nobody did */
-	char *client;	    /* the address that it came from, as text; NULL: none */
-	char *envid;	    /* in xtext as it came, or NULL */
-	uint8_t ret;	    /* enum dsn_ret */
-	uint8_t body;	    /* enum body_type */
-	uint8_t tls;	    /* enum envelope_tls */
-	uint8_t by;	    /* enum envelope_by; 0: at any time */
-	int8_t priority;    /* among its flow's mail, RFC 6710: -ENVELOPE_PRIORITY_MAX to that */
-	int64_t by_ms;	    /* wall clock: until then */
+	int64_t arrived_ms;    /* wall clock */
+	int64_t due_ms;	       /* wall clock: next attempt; 0 before the first */
+	char *sender;	       /* "" is the null sender */
+	char *flow;	       /* whose mail it is; NULL: as its sender says */
+	char *user;	       /* who logged in, or left it in the maildrop; NULL: nobody did */
+	char *client;	       /* the address that it came from, as text; NULL: none */
+	char *envid;	       /* in xtext as it came, or NULL */
+	uint8_t ret;	       /* enum dsn_ret */
+	uint8_t body;	       /* enum body_type */
+	uint8_t tls;	       /* enum envelope_tls */
+	uint8_t by;	       /* enum envelope_by; 0: at any time */
+	int8_t priority;       /* among its flow's mail, RFC 6710: -ENVELOPE_PRIORITY_MAX to that */
+	int64_t by_ms;	       /* wall clock: until then */
+	int64_t not_before_ms; /* wall clock: nothing is tried until then, RFC 4865; 0: no such time */
+	int64_t hold_asked; /* for that: seconds of HOLDFOR, or the time of HOLDUNTIL, in ms since 1970 */
+	bool hold_for; /* which of them; both outlive an early release */
 	bool smtputf8;
 	bool warned;	 /* the sender has been told of the delay */
 	bool held;	 /* stays until the operator releases it */
@@ -115,6 +118,15 @@ bool envelope_flow_good(const char *name);
 
 const char *envelope_flow(const struct envelope *);
 /* Whose mail it is: the flow that it was accepted for, else the domain of its sender, "<>" if that is the null sender. */
+
+int64_t envelope_began_ms(const struct envelope *);
+/* Wall clock: when it came, or later on, when it was to be sent. Its age counts from then. */
+
+bool envelope_is_scheduled(const struct envelope *);
+/* What it waits for is the time before which nothing is to be tried. */
+
+void envelope_let_go(struct envelope *, int64_t now_ms);
+/* It is scheduled, and may be tried from now on. What was to end by a time ends by as much sooner. */
 
 void envelope_came_from(struct envelope *, const char *user, const char *client);
 /* Either may be NULL. */

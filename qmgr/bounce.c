@@ -2,8 +2,10 @@
 #include "qmgr/bounce.h"
 
 #include "base/ident.h"
+#include "base/internet_time.h"
 #include "qmgr/report_text.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -149,6 +151,17 @@ static void write_recipient(const struct report *r, struct buf *to, uint32_t i)
 		buf_printf(to, "Will-Retry-Until: %s\r\n", report_date(r->expires_ms, date));
 }
 
+/* RFC 4865: as it was asked for, also where it was not kept to. */
+static void write_hold(struct buf *to, const struct envelope *e)
+{
+	char time[INTERNET_TIME_TEXT];
+	if (e->hold_for)
+		buf_printf(to, "Future-Release-Request: for;%" PRId64 "\r\n", e->hold_asked);
+	else
+		buf_printf(to, "Future-Release-Request: until;%s\r\n",
+			   internet_time_text(e->hold_asked, time));
+}
+
 static void write_status(const struct report *r, struct buf *to)
 {
 	const struct envelope *e = r->original;
@@ -160,6 +173,8 @@ static void write_status(const struct report *r, struct buf *to)
 	buf_printf(to, "Arrival-Date: %s\r\n", report_date(e->arrived_ms, date));
 	if (e->by)
 		buf_printf(to, "Deliver-By-Date: %s\r\n", report_date(e->by_ms, date));
+	if (e->not_before_ms > 0)
+		write_hold(to, e);
 	for (uint32_t i = 0; i < e->nrcpt; i++)
 		if (r->owed[i])
 			write_recipient(r, to, i);

@@ -53,7 +53,7 @@ static void begin(struct qmgr *q, struct buf *to, const char *event)
 static void put_delays(struct buf *to, const struct delivery_event *d)
 {
 	buf_printf(to, "\"delay\":%s,",
-		   log_seconds(d->now_ms - d->message->work.envelope->arrived_ms));
+		   log_seconds(d->now_ms - envelope_began_ms(d->message->work.envelope)));
 	buf_printf(to, "\"delays\":[%s,%s,%s,%s]", log_seconds(d->before_ms),
 		   log_seconds(d->queued_ms), log_seconds(d->setup_ms),
 		   log_seconds(d->transmission_ms));

@@ -30,7 +30,7 @@ struct delays {
 static struct delays delays_of(const struct message *m, const struct delivery *d, int64_t now_ms)
 {
 	bool spoken = d && d->began_us > 0 && d->ended_us > d->began_us;
-	struct delays of = {.before_ms = m->taken_ms - m->work.envelope->arrived_ms,
+	struct delays of = {.before_ms = m->taken_ms - envelope_began_ms(m->work.envelope),
 			    .setup_ms = d ? d->setup_ms : 0,
 			    .transmission_us = spoken ? d->ended_us - d->began_us : 0};
 	of.queued_ms = now_ms - m->taken_ms - of.setup_ms - of.transmission_us / 1000;
@@ -82,7 +82,7 @@ static void tell(const struct message *m, const struct recipient *r, const struc
 		  "orig_to", r->orcpt, "site", c->site ? c->site->name : "none", "relay",
 		  v->host[0] ? v->host : "none", "transport",
 		  c->transport ? c->transport->title : "none", "delay",
-		  log_seconds(now_ms - m->work.envelope->arrived_ms), "delays",
+		  log_seconds(now_ms - envelope_began_ms(m->work.envelope)), "delays",
 		  log_seconds_each(each, 4), "dsn", v->dsn, "reply", log_reply(v->code, v->text),
 		  "source", c->site ? source_name(c->site) : NULL, "tries", log_number(r->tries),
 		  "flow", envelope_flow(m->work.envelope), "user", m->work.envelope->user, "client",

@@ -9,13 +9,13 @@ struct retry_terms retry_terms_of(const struct conf *c, const struct envelope *e
 
 static int64_t queue_end_ms(const struct retry_terms *t, const struct envelope *e)
 {
-	return e->arrived_ms +
+	return envelope_began_ms(e) +
 	       (e->sender[0] ? t->queue->maximal_queue_lifetime : t->queue->bounce_queue_lifetime);
 }
 
 static int64_t lifetime_end_ms(const struct retry_terms *t, const struct envelope *e)
 {
-	return t->lifetime > 0 ? e->arrived_ms + t->lifetime : INT64_MAX;
+	return t->lifetime > 0 ? envelope_began_ms(e) + t->lifetime : INT64_MAX;
 }
 
 static int64_t by_end_ms(const struct envelope *e)
@@ -54,7 +54,7 @@ int64_t retry_due_ms(const struct retry_terms *t, const struct envelope *e, int6
 {
 	const struct conf_queue *q = t->queue;
 	/* A clock that went back makes an age negative; it counts as young. */
-	int64_t delay = now_ms - e->arrived_ms;
+	int64_t delay = now_ms - envelope_began_ms(e);
 	if (delay < q->minimal_backoff_time)
 		delay = q->minimal_backoff_time;
 	if (delay > q->maximal_backoff_time)
@@ -68,7 +68,7 @@ int64_t retry_due_ms(const struct retry_terms *t, const struct envelope *e, int6
 	if (retry_tell_ms(e) < INT64_MAX)
 		due_ms = not_after(due_ms, retry_tell_ms(e), now_ms);
 	if (q->delay_warning_time > 0 && !e->warned)
-		due_ms = not_after(due_ms, e->arrived_ms + q->delay_warning_time, now_ms);
+		due_ms = not_after(due_ms, envelope_began_ms(e) + q->delay_warning_time, now_ms);
 	return due_ms;
 }
 
@@ -80,6 +80,6 @@ bool retry_expired(const struct retry_terms *t, const struct envelope *e, int64_
 bool retry_warning_due(const struct retry_terms *t, const struct envelope *e, int64_t now_ms)
 {
 	bool aged = t->queue->delay_warning_time > 0 && !e->warned && e->sender[0] &&
-		    now_ms - e->arrived_ms >= t->queue->delay_warning_time;
+		    now_ms - envelope_began_ms(e) >= t->queue->delay_warning_time;
 	return aged || now_ms >= retry_tell_ms(e);
 }

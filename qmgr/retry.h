@@ -4,6 +4,8 @@
  * maximal_backoff_time, a little earlier or later by chance, so that what came together does not
  * come back together.
  *
+ * The age of mail that was to be sent later counts from then on (envelope_began_ms()).
+ *
  * Numbers in, numbers out.
  *
  * THREAD     qmgr.

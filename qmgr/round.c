@@ -235,8 +235,8 @@ static struct spool_store *write_report(struct qmgr *q, struct message *m, const
 				.to = to,
 				.hostname = q->sched.conf->own_name,
 				.size_max = q->sched.conf->queue.bounce_size_limit,
-				.expires_ms =
-					e->arrived_ms + q->sched.conf->queue.maximal_queue_lifetime,
+				.expires_ms = envelope_began_ms(e) +
+					      q->sched.conf->queue.maximal_queue_lifetime,
 				.now_ms = r->arrived_ms,
 				.id = r->id};
 	struct buf text;

@@ -15,29 +15,46 @@ static void keep_id(struct header_in *h, const char *from, size_t len)
 	h->id[n] = '\0';
 }
 
-/* RFC 8689 3: the one value that it has. */
-static bool says_no(const char *value, size_t len)
+/* What is behind the colon on this line, without white space around it. len: of the line, then of that. */
+static const char *value_of(const char *line, size_t *len)
 {
-	while (len > 0 && strchr(" \t\r\n", value[len - 1]))
-		len--;
-	while (len > 0 && strchr(" \t", *value)) {
+	const char *value = (const char *)memchr(line, ':', *len) + 1;
+	*len -= (size_t)(value - line);
+	while (*len > 0 && strchr(" \t\r\n", value[*len - 1]))
+		--*len;
+	for (; *len > 0 && strchr(" \t", *value); --*len)
 		value++;
-		len--;
-	}
-	return header_field_is(value, len, "No");
+	return value;
 }
 
 static void keep_flow(struct header_in *h, const char *value, size_t len)
 {
-	while (len > 0 && strchr(" \t\r\n", value[len - 1]))
-		len--;
-	while (len > 0 && strchr(" \t", *value)) {
-		value++;
-		len--;
-	}
 	len = len < sizeof h->flow - 1 ? len : sizeof h->flow - 1;
 	memcpy(h->flow, value, len);
 	h->flow_named = true;
+}
+
+/* RFC 2156 has three words, and RFC 6710 says what numbers they are. */
+static bool read_priority(const char *word, size_t len, int8_t *priority)
+{
+	static const struct {
+		const char *word;
+		int8_t priority;
+	} known[] = {{"urgent", 4}, {"normal", 0}, {"non-urgent", -4}};
+	for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+		if (!header_field_is(word, len, known[i].word))
+			continue;
+		*priority = known[i].priority;
+		return true;
+	}
+	return false;
+}
+
+/* No standard has these words, but programs that send to many do. */
+static bool means_bulk(const char *word, size_t len)
+{
+	return header_field_is(word, len, "bulk") || header_field_is(word, len, "list") ||
+	       header_field_is(word, len, "junk");
 }
 
 static bool names_flow(const struct header_in *h, const char *line, size_t name)
@@ -55,15 +72,21 @@ static void read_field(struct header_in *h, const char *line, size_t name, size_
 	} else if (header_field_is(line, name, "From")) {
 		h->from = true;
 	} else if (header_field_is(line, name, "TLS-Required")) {
-		const char *value = (const char *)memchr(line, ':', len) + 1;
-		h->tls_waived |= says_no(value, (size_t)(line + len - value));
+		const char *value = value_of(line, &len);
+		h->tls_waived |= header_field_is(value, len, "No"); /* RFC 8689 3: all it can say */
 	} else if (header_field_is(line, name, "Message-ID") && !h->message_id) {
 		h->message_id = h->in_message_id = true;
-		const char *value = (const char *)memchr(line, ':', len) + 1;
-		keep_id(h, value, (size_t)(line + len - value));
+		const char *value = value_of(line, &len);
+		keep_id(h, value, len);
 	} else if (names_flow(h, line, name) && !h->flow_named) {
-		const char *value = (const char *)memchr(line, ':', len) + 1;
-		keep_flow(h, value, (size_t)(line + len - value));
+		const char *value = value_of(line, &len);
+		keep_flow(h, value, len);
+	} else if (header_field_is(line, name, "Priority") && !h->prioritised) {
+		const char *value = value_of(line, &len);
+		h->prioritised = read_priority(value, len, &h->priority);
+	} else if (header_field_is(line, name, "Precedence")) {
+		const char *value = value_of(line, &len);
+		h->bulk |= means_bulk(value, len);
 	}
 }
 
@@ -180,6 +203,11 @@ void header_in_finish(struct header_in *h)
 	if (open && misses(h))
 		pass(h, "\r\n", 2);
 	end_header(h, false);
+}
+
+int8_t header_in_priority(const struct header_in *h)
+{
+	return h->prioritised ? h->priority : h->bulk ? HEADER_BULK_PRIORITY : 0;
 }
 
 void header_in_fini(struct header_in *h)

@@ -7,7 +7,7 @@
  *	                                     +-- fields that are to go are left out
  *
  * Looks at one line at a time: counts Received fields, takes out the field that names the flow, keeps the Message-ID for the log, and notes
- * whether there are Date, Message-ID and From, and whether TLS-Required says No. The header ends with the first line that is neither
+ * whether there are Date, Message-ID and From, whether TLS-Required says No, and what Priority and Precedence say. The header ends with the first line that is neither
  * a field nor the rest of one; whatever that line is, it passes unchanged. Fields that are to be
  * rewritten are gathered whole, up to HEADER_FIELD_MAX bytes; longer ones pass unchanged.
  *
@@ -15,7 +15,7 @@
  * THREAD     The session's. Pure: no clock, no I/O.
  * ERRORS     None; a header of any form passes. At most HEADER_HELD_MAX bytes of a
  *            line are held, and HEADER_FIELD_MAX of a field.
- * SEE        RFC 5322 2.2, 3.6; RFC 6409 8; RFC 8689 3.
+ * SEE        RFC 5322 2.2, 3.6; RFC 6409 8; RFC 8689 3; RFC 2156 (Priority).
  */
 #ifndef SMTPD_HEADER_IN_H
 #define SMTPD_HEADER_IN_H
@@ -27,7 +27,8 @@ enum {
 	HEADER_HELD_MAX = 1024,
 	HEADER_FIELD_MAX = 64 << 10,
 	HEADER_MESSAGE_ID_MAX = 250,
-	HEADER_FLOW_MAX = 64
+	HEADER_FLOW_MAX = 64,
+	HEADER_BULK_PRIORITY = -4
 };
 
 struct header_in {
@@ -48,6 +49,9 @@ struct header_in {
 	bool drops;	    /* the latest field goes, with all its lines */
 	bool date, message_id, from;
 	bool tls_waived; /* TLS-Required: No */
+	bool prioritised; /* by the first field Priority that has a word of it, as a number of RFC 6710 */
+	int8_t priority;
+	bool bulk; /* Precedence: bulk, list or junk */
 	int received;
 	char id[HEADER_MESSAGE_ID_MAX + 1];
 	bool flow_named;
@@ -58,6 +62,10 @@ struct header_in {
 
 void header_in_feed(struct header_in *, const char *bytes, size_t len);
 void header_in_finish(struct header_in *); /* there is no more */
+
+int8_t header_in_priority(const struct header_in *);
+/* As RFC 6710 has them, for mail that was given none: what Priority says, else less than usual for bulk; 0 is usual. */
+
 void header_in_fini(struct header_in *);
 
 #endif

@@ -108,6 +108,11 @@ void intake_mark(const struct intake *in, struct envelope *e)
 		e->tls = ENVELOPE_TLS_WAIVED;
 }
 
+int8_t intake_priority(const struct intake *in)
+{
+	return header_in_priority(&in->header);
+}
+
 int intake_error(const struct intake *in)
 {
 	return in->out.error;

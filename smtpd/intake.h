@@ -45,6 +45,8 @@ void intake_put(struct intake *, const char *bytes, size_t len);
 void intake_finish(struct intake *); /* all has been fed */
 int intake_error(const struct intake *);
 
+int8_t intake_priority(const struct intake *); /* of mail that was given none: header_in.h */
+
 void intake_mark(const struct intake *, struct envelope *);
 /* What the header says that the envelope keeps. Once it is finished. */
 

@@ -2,6 +2,7 @@
 #include "smtpd/param.h"
 
 #include "base/envelope.h"
+#include "base/internet_time.h"
 #include "base/mailaddr.h"
 
 #include <ctype.h>
@@ -10,7 +11,7 @@
 #include <string.h>
 #include <strings.h>
 
-enum { ENVID_MAX = 100, ORCPT_MAX = 500, BY_DIGITS = 9 };
+enum { ENVID_MAX = 100, ORCPT_MAX = 500, BY_DIGITS = 9, HOLD_DIGITS = 9 };
 
 void param_init(struct param *p, char *rest)
 {
@@ -169,6 +170,20 @@ bool param_priority(const char *value, int8_t *priority)
 		return false;
 	*priority = (int8_t)(below ? '0' - *digit : *digit - '0');
 	return true;
+}
+
+bool param_hold_for(const char *value, int64_t *seconds)
+{
+	size_t digits = value ? strspn(value, "0123456789") : 0;
+	if (digits == 0 || digits > HOLD_DIGITS || value[digits] || *value == '0')
+		return false;
+	*seconds = strtoll(value, NULL, 10);
+	return true;
+}
+
+bool param_hold_until(const char *value, int64_t *date_ms)
+{
+	return value && internet_time_parse(value, date_ms);
 }
 
 bool param_envid(const char *value)

@@ -46,6 +46,10 @@ bool param_by(const char *value, int64_t *seconds, uint8_t *by);
 
 bool param_priority(const char *value, int8_t *priority); /* -9 to 9; RFC 6710 4 */
 
+bool param_hold_for(const char *value, int64_t *seconds); /* 1 to 999999999; RFC 4865 4 */
+bool param_hold_until(const char *value,
+		      int64_t *date_ms); /* since 1970 by the calendar; likewise */
+
 bool param_envid(const char *value); /* is it one? RFC 3461 4.4 */
 bool param_orcpt(const char *value); /* RFC 3461 4.2 */
 

@@ -67,6 +67,11 @@ bool policy_may_defer(const struct session *s)
 	return s->service->listener->auth || !policy_stranger(s);
 }
 
+bool policy_may_schedule(const struct session *s)
+{
+	return s->service->listener->future_release_limit > 0 && policy_may_defer(s);
+}
+
 enum response policy_recipient(const struct session *s, struct mailaddr *a)
 {
 	if (a->text[a->at] == '\0')

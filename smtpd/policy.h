@@ -31,6 +31,9 @@ enum response policy_sender(const struct session *, const char *logins, struct m
 bool policy_may_defer(const struct session *);
 /* Times and priorities of its mail are its own to choose: it may relay, or log in so that it may. */
 
+bool policy_may_schedule(const struct session *);
+/* Of those, who may have its mail sent later. */
+
 bool policy_stranger(const struct session *); /* one who may write to the postmaster only */
 
 #endif

@@ -4,7 +4,9 @@
 #include "base/dkim_rows.h"
 #include "base/fence.h"
 #include "base/clock.h"
+#include "base/date.h"
 #include "base/ident.h"
+#include "base/internet_time.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "dkim/dkim.h"
@@ -139,15 +141,25 @@ enum response reception_verdict(const struct session *s)
 	return why == RESPONSE_OK && intake_error(in) ? RESPONSE_NO_ROOM : why;
 }
 
-static struct log_held *hold_log(const struct session *s)
+/* By the calendar; NULL: now. */
+static const char *release_text(const struct envelope *e, char text[INTERNET_TIME_TEXT])
+{
+	int64_t ahead_ms = e->not_before_ms - clock_wall_ms();
+	return e->not_before_ms > 0 && ahead_ms > 0 ? internet_time_text(date_ms() + ahead_ms, text)
+						    : NULL;
+}
+
+static struct log_held *hold_log(const struct session *s, const struct envelope *e)
 {
 	const struct reception *t = s->tx;
+	char release[INTERNET_TIME_TEXT];
 	const char *message_id = t->intake.header.id;
 	return log_hold(LOG_LEVEL_INFO, "queued", "id", log_id(t->id), "session", log_id(s->number),
 			"client", t->client, "from", t->sender, "nrcpt", log_number(t->nrcpt),
 			"size", log_number((int64_t)t->size), "message_id",
 			*message_id ? message_id : NULL, "helo", s->helo, "user", s->login, "flow",
-			t->flow, "signed", t->passage ? t->passage->signed_by : NULL, NULL);
+			t->flow, "signed", t->passage ? t->passage->signed_by : NULL, "not_before",
+			release_text(e, release), NULL);
 }
 
 static char *client_text(const struct session *s)
@@ -232,7 +244,7 @@ void reception_store(struct session *s, uint64_t ticket)
 	ask->answered_us = s->answered_us;
 	ask->reply_to = s->worker->loop;
 	ask->ticket = ticket;
-	ask->log = hold_log(s);
+	ask->log = hold_log(s, ask->envelope);
 	budget_charge(&t->charged, 0);
 	spool_post(s->worker->spool, &ask->note);
 }
@@ -259,6 +271,8 @@ enum response reception_end(struct session *s)
 {
 	intake_finish(&s->tx->intake);
 	intake_mark(&s->tx->intake, s->tx->envelope);
+	if (!s->tx->prioritised)
+		s->tx->envelope->priority = intake_priority(&s->tx->intake);
 	name_origin(s);
 	return reception_verdict(s);
 }

@@ -29,6 +29,7 @@ struct reception {
 	int access_step;	    /* how many of them were asked */
 	void (*access_done)(struct session *);
 	char *mail_from;    /* the sender as the client gave it */
+	bool prioritised;   /* MT-PRIORITY was said */
 	bool own;	    /* sender_logins has it so that this is the login's */
 	char *sender;	    /* for the log, when the envelope is gone */
 	uint64_t announced; /* SIZE, or 0 */

@@ -70,6 +70,7 @@
 	R(BAD_RECIPIENT, 501, "5.1.3", "Bad recipient address syntax")                             \
 	R(NOT_ASCII, 553, "5.6.7", "Non-ASCII address requires SMTPUTF8")                          \
 	R(BAD_PARAMETER, 501, "5.5.4", "Bad or repeated parameter")                                \
+	R(HOLD_TOO_LONG, 501, "5.5.4", "Release time is beyond what FUTURERELEASE allows")         \
 	R(UNKNOWN_PARAMETER, 555, "5.5.4", "Unsupported parameter")                                \
 	R(TOO_LARGE, 552, "5.3.4", "Message size exceeds fixed limit")                             \
 	R(FENCED, 452, "4.3.2", "Node is fenced off, try another")                                 \

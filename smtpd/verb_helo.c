@@ -8,6 +8,8 @@
 #include "smtpd/policy.h"
 #include "smtpd/session.h"
 
+#include "base/date.h"
+#include "base/internet_time.h"
 #include "base/mailaddr.h"
 #include "base/mem.h"
 
@@ -57,11 +59,22 @@ static void announce_limits(const struct conf_listener *l, struct buf *out)
 		buf_printf(out, "250-LIMITS RCPTMAX=%lld\r\n", (long long)most);
 }
 
+/* RFC 4865 3: the longest time from now, in seconds and as a date. */
+static void announce_release(const struct conf_listener *l, struct buf *out)
+{
+	char latest[INTERNET_TIME_TEXT];
+	internet_time_text(date_ms() + l->future_release_limit, latest);
+	buf_printf(out, "250-FUTURERELEASE %lld %s\r\n",
+		   (long long)(l->future_release_limit / 1000), latest);
+}
+
 /* The shortest time that can be asked for is a second; priorities are those of RFC 6710's default profile. */
 static void announce_times(const struct session *s, struct buf *out)
 {
 	if (policy_may_defer(s))
 		buf_puts(out, "250-DELIVERBY 1\r\n250-MT-PRIORITY\r\n");
+	if (policy_may_schedule(s))
+		announce_release(s->service->listener, out);
 }
 
 static void answer_ehlo(struct session *s, bool passed)

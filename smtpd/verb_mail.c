@@ -8,11 +8,14 @@
  *		     REQUIRETLS			RFC 8689 2
  *		     BY=seconds;N / R [T]	RFC 2852 4
  *		     MT-PRIORITY=[-]digit	RFC 6710 4
+ *		     HOLDFOR=seconds		RFC 4865 4
+ *		     HOLDUNTIL=date-time	the same; RFC 3339 5.6
  */
 #include "smtpd/command.h"
 #include "smtpd/reception.h"
 
 #include "base/clock.h"
+#include "base/date.h"
 #include "base/mailaddr.h"
 #include "base/mem.h"
 #include "smtpd/access.h"
@@ -36,6 +39,7 @@ enum {
 	SEEN_REQUIRETLS = 64,
 	SEEN_BY = 128,
 	SEEN_PRIORITY = 256,
+	SEEN_HOLD = 512,
 };
 
 static bool take_envid(struct envelope *e, const char *value)
@@ -68,10 +72,37 @@ static bool take_by(struct envelope *e, const char *value)
 	return true;
 }
 
+/* A time that has passed is now. */
+static enum response hold(const struct session *s, struct envelope *e, int64_t ms)
+{
+	if (ms > s->service->listener->future_release_limit)
+		return RESPONSE_HOLD_TOO_LONG;
+	e->not_before_ms = clock_wall_ms() + (ms > 0 ? ms : 0);
+	return RESPONSE_OK;
+}
+
+static enum response take_hold(const struct session *s, struct envelope *e, const struct param *p)
+{
+	e->hold_for = param_is(p, "HOLDFOR");
+	if (e->hold_for)
+		return param_hold_for(p->value, &e->hold_asked) ? hold(s, e, 1000 * e->hold_asked)
+								: RESPONSE_BAD_PARAMETER;
+	return param_hold_until(p->value, &e->hold_asked) ? hold(s, e, e->hold_asked - date_ms())
+							  : RESPONSE_BAD_PARAMETER;
+}
+
+static bool is_hold(const struct session *s, const struct param *p)
+{
+	return (param_is(p, "HOLDFOR") || param_is(p, "HOLDUNTIL")) && policy_may_schedule(s);
+}
+
 static enum response take(const struct session *s, struct reception *t, const struct param *p,
 			  unsigned *seen)
 {
 	bool good;
+	if (is_hold(s, p))
+		return param_once(seen, SEEN_HOLD) ? take_hold(s, t->envelope, p)
+						   : RESPONSE_BAD_PARAMETER;
 	if (param_is(p, "SIZE"))
 		good = param_once(seen, SEEN_SIZE) && param_number(p->value, &t->announced);
 	else if (param_is(p, "BODY"))
@@ -96,6 +127,14 @@ static enum response take(const struct session *s, struct reception *t, const st
 	return good ? RESPONSE_OK : RESPONSE_BAD_PARAMETER;
 }
 
+/* Seconds to deliver it in count from when it may be tried. */
+static void count_from_release(struct envelope *e)
+{
+	int64_t ahead_ms = e->not_before_ms - clock_wall_ms();
+	if (e->by && ahead_ms > 0)
+		e->by_ms += ahead_ms;
+}
+
 static enum response take_all(struct session *s, struct reception *t, char *rest)
 {
 	struct param p;
@@ -107,6 +146,8 @@ static enum response take_all(struct session *s, struct reception *t, char *rest
 		if (why != RESPONSE_OK)
 			return why;
 	}
+	count_from_release(t->envelope);
+	t->prioritised = seen & SEEN_PRIORITY;
 	t->envelope->smtputf8 = seen & SEEN_UTF8;
 	t->envelope->tls = seen & SEEN_REQUIRETLS ? ENVELOPE_TLS_REQUIRED : ENVELOPE_TLS_USUAL;
 	return result == PARAM_SYNTAX ? RESPONSE_BAD_PARAMETER : RESPONSE_OK;

@@ -48,6 +48,14 @@ static bool may_be_next(struct spool *s, const struct envelope *e)
 	       !inflow_first(&s->incoming, s->credit);
 }
 
+/* Of what was adopted its envelope says when it is due. */
+static void schedule_new(struct spool_store *store)
+{
+	struct envelope *e = store->envelope;
+	if (!store->adopted && e->not_before_ms > clock_wall_ms())
+		e->due_ms = e->not_before_ms;
+}
+
 static bool add_store(struct spool *s, struct op *op, struct buf *payload)
 {
 	struct spool_store *store = op->store;
@@ -55,6 +63,7 @@ static bool add_store(struct spool *s, struct op *op, struct buf *payload)
 	uint64_t id = store->envelope->id;
 	op->generation = 1;
 	op->content_at.segment = NULL;
+	schedule_new(store);
 	if (!store->file && !add_content(s, op, id, store->content))
 		return false;
 	point_to(&where, &op->content_at);
@@ -63,8 +72,8 @@ static bool add_store(struct spool *s, struct op *op, struct buf *payload)
 		return false;
 	/* Those that wait already go first, and what lies in taken/ has to go from there. */
 	op->first = !s->more && may_be_next(s, store->envelope) && !store->taken &&
-		    !store->adopted && !store->envelope->held && fence_open() &&
-		    replicate_may_start(s, store);
+		    store->envelope->due_ms == 0 && !store->adopted && !store->envelope->held &&
+		    fence_open() && replicate_may_start(s, store);
 	if (!op->first)
 		return true;
 	places_take(s, inflow_row_of(envelope_flow(store->envelope)));

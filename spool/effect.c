@@ -93,10 +93,12 @@ static void watch_content(struct stub *stub, const struct content *c)
  * before this batch was written, and nothing else may wake the thread. */
 static void wait_for_turn(struct spool *s, struct stub *stub, const struct spool_store *store)
 {
+	stub_wait_for(stub, store->envelope);
 	if (store->adopted) {
-		stub_set_due(stub, store->envelope->due_ms);
 		stub->held = store->envelope->held;
 		stub_enter(s, stub, STUB_ADOPTED);
+	} else if (stub->scheduled && !store->envelope->held) {
+		stub_enter(s, stub, STUB_DEFERRED);
 	} else {
 		uint16_t row = places_row(s, store->envelope);
 		stub->site = store->envelope->held ? 0 : (uint32_t)row & SPOOL_SITE_MAX;
@@ -200,7 +202,7 @@ static void kept(struct spool *s, struct op *op)
 	stub->keep = op;
 	stub->unsettled = true;
 	stub->releasing = false;
-	stub_set_due(stub, op->envelope->due_ms);
+	stub_wait_for(stub, op->envelope);
 	domains_set(&s->domains, stub, op->envelope);
 	stub_enter(s, stub, op->envelope->held ? STUB_HELD : STUB_DEFERRED);
 	if (stub->state != STUB_DEFERRED)

@@ -109,8 +109,11 @@ static void fulfil(enum stub_wish wish, struct envelope *e)
 		return;
 	e->held = wish == WISH_HOLD;
 	e->returned |= wish == WISH_BOUNCE;
-	if (wish != WISH_HOLD)
-		e->due_ms = clock_wall_ms();
+	if (wish == WISH_HOLD)
+		return;
+	e->due_ms = clock_wall_ms();
+	if (wish == WISH_REQUEUE && e->not_before_ms > e->due_ms)
+		e->due_ms = e->not_before_ms;
 }
 
 struct op *operator_keep(struct spool *s, struct stub *stub, struct envelope *e,
@@ -132,6 +135,16 @@ static void rejuvenate(struct envelope *e)
 /* Each of these does what is ordered with one message, and says why not, where it is not for it. */
 enum { MOVED = SPOOL_UNMOVED };
 
+static bool is_scheduled(const struct stub *stub)
+{
+	return stub->state == STUB_DEFERRED && stub->scheduled && stub->due_ms > clock_wall_ms();
+}
+
+static bool lets_go_early(const struct spool_command *c, const struct stub *stub)
+{
+	return is_scheduled(stub) && c->held_too && (c->op == SPOOL_FLUSH || c->op == SPOOL_RESUME);
+}
+
 static int rewrite(struct spool *s, const struct spool_command *c, struct stub *stub,
 		   enum stub_wish wish)
 {
@@ -140,6 +153,8 @@ static int rewrite(struct spool *s, const struct spool_command *c, struct stub *
 		return SPOOL_STUCK;
 	if (c->fresh)
 		rejuvenate(e);
+	if (lets_go_early(c, stub))
+		envelope_let_go(e, clock_wall_ms());
 	stub_enter(s, stub, STUB_ACTIVE); /* no runner may take it now */
 	stub->work = NULL;
 	stub->releasing = true;
@@ -196,6 +211,10 @@ static int order_one(struct spool *s, struct spool_command *c, struct stub *stub
 		return SPOOL_STUCK;
 	if (held && (c->op == SPOOL_SUSPEND || (c->op == SPOOL_FLUSH && !c->held_too)))
 		return SPOOL_HELD;
+	if (lets_go_early(c, stub))
+		return rewrite(s, c, stub, WISH_REQUEUE);
+	if (is_scheduled(stub) && (c->op == SPOOL_FLUSH || c->op == SPOOL_RESUME))
+		return SPOOL_SCHEDULED;
 	if (!held && c->op == SPOOL_FLUSH)
 		return make_due(s, stub);
 	if (!held && (c->op == SPOOL_RESUME || c->held_only))
@@ -216,12 +235,17 @@ static void count_order(struct spool_command *c, int came_of_it)
 static void flush_all(struct spool *s, struct spool_command *c)
 {
 	int64_t now_ms = clock_wall_ms();
-	c->affected = s->deferred.n;
 	struct catalog_at at = catalog_from(&s->catalog, 0);
 	for (const struct stub *stub; (stub = catalog_step(&s->catalog, &at));)
 		c->unmoved[SPOOL_HELD] += stub->state == STUB_HELD;
-	for (uint32_t i = 1; i <= s->deferred.n; i++)
-		urge(s, s->deferred.heap[i], now_ms);
+	for (uint32_t i = 1; i <= s->deferred.n; i++) {
+		struct stub *stub = s->deferred.heap[i];
+		bool waits = is_scheduled(stub);
+		c->unmoved[SPOOL_SCHEDULED] += waits;
+		c->affected += !waits;
+		if (!waits)
+			urge(s, stub, now_ms);
+	}
 	due_all_moved(&s->deferred);
 }
 

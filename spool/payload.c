@@ -24,8 +24,12 @@ enum {
 	FLOW = 32,
 	PARTNER = 64,
 	ARCHIVE = 128
-};		  /* what the sender wants of TLS, and beside it */
-enum { BY = 15 }; /* of the byte behind the sum: when it is to be delivered */
+}; /* what the sender wants of TLS, and beside it */
+enum {
+	BY = 15,
+	NOT_BEFORE = 16,
+	HOLD_FOR = 32
+}; /* of the byte behind the sum: when it is to be delivered */
 enum { DONE = 1, ORCPT = 2, VERDICT = 4, DOUBTS = 3 }; /* of a recipient; a shift */
 enum { RECIPIENT_MIN = 10, PARTNER_BYTES = 8 };	       /* bytes */
 
@@ -56,7 +60,8 @@ static void put_head(struct buf *b, const struct envelope *e, const struct conte
 	put_le(p + 48, e->nrcpt, 4);
 	put_le(p + 52, generation, 4);
 	put_le(p + 56, e->sum, 4);
-	p[60] = e->by & BY;
+	p[60] = (uint8_t)((e->by & BY) | (e->not_before_ms > 0 ? NOT_BEFORE : 0) |
+			  (e->not_before_ms > 0 && e->hold_for ? HOLD_FOR : 0));
 	p[61] = (uint8_t)e->priority;
 	buf_commit(b, PAYLOAD_ENVELOPE_HEAD);
 }
@@ -77,6 +82,16 @@ static void put_time(struct buf *b, int64_t ms)
 {
 	put_le((uint8_t *)buf_reserve(b, 8), (uint64_t)ms, 8);
 	buf_commit(b, 8);
+}
+
+static void put_times(struct buf *b, const struct envelope *e)
+{
+	if (e->by)
+		put_time(b, e->by_ms);
+	if (e->not_before_ms == 0)
+		return;
+	put_time(b, e->not_before_ms);
+	put_time(b, e->hold_asked);
 }
 
 static void put_recipient(struct buf *b, const struct recipient *r, uint32_t verdict)
@@ -119,8 +134,7 @@ void payload_put_envelope(struct buf *b, const struct envelope *e, const struct 
 		verdicts_put_text(b, e->flow);
 	if (has_origin(e))
 		put_origin(b, e);
-	if (e->by)
-		put_time(b, e->by_ms);
+	put_times(b, e);
 	struct verdicts table;
 	verdicts_begin(&table, b);
 	for (uint32_t i = 0; i < e->nrcpt; i++)
@@ -169,6 +183,18 @@ static void get_origin(struct cursor *c, struct envelope *e)
 {
 	e->user = some_text(c);
 	e->client = some_text(c);
+}
+
+/* Which there are is known from the byte that says so. */
+static void get_times(struct cursor *c, struct envelope *e, uint8_t which)
+{
+	if (e->by)
+		e->by_ms = (int64_t)cursor_number(c, 8);
+	if (!(which & NOT_BEFORE))
+		return;
+	e->not_before_ms = (int64_t)cursor_number(c, 8);
+	e->hold_asked = (int64_t)cursor_number(c, 8);
+	e->hold_for = which & HOLD_FOR;
 }
 
 static bool get_recipient(struct cursor *c, struct envelope *e, struct verdict **table, uint32_t n)
@@ -255,8 +281,7 @@ struct envelope *payload_get_envelope(uint64_t id, const void *data, size_t len)
 		e->flow = cursor_text(&c);
 	if (p[3] & ORIGIN)
 		get_origin(&c, e);
-	if (e->by)
-		e->by_ms = (int64_t)cursor_number(&c, 8);
+	get_times(&c, e, p[60]);
 	uint32_t n;
 	struct verdict **table = verdicts_get(&c, &n);
 	uint64_t nrcpt = get_le(p + 48, 4);

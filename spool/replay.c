@@ -78,10 +78,12 @@ static void take_content(const struct replay *r, struct stub *stub, const struct
 	stub->content = named;
 }
 
-static void take_domains(struct replay *r, struct stub *stub, const struct scan *scan)
+/* What is not in its head. */
+static void take_rest(struct replay *r, struct stub *stub, const struct scan *scan)
 {
 	struct envelope *e =
 		payload_get_envelope(scan->record.id, scan->payload, scan->record.length);
+	stub->scheduled = e && envelope_is_scheduled(e);
 	if (e)
 		domains_set(&r->found.domains, stub, e);
 	envelope_free(&e);
@@ -114,7 +116,7 @@ static void envelope(struct replay *r, struct stub *stub, const struct scan *sca
 		segment_dead(&stub->envelope);
 	take_content(r, stub, &h);
 	add_pair(r, stub, &h);
-	take_domains(r, stub, scan);
+	take_rest(r, stub, scan);
 	stub->envelope = *here;
 	stub->generation = generation & STUB_GENERATION_MAX;
 	stub_set_due(stub, h.due_ms);

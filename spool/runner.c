@@ -38,6 +38,7 @@ static void give_up(struct spool *s, struct stub *stub)
 		return;
 	}
 	/* No descriptors or no room left, or the disk fails: it may pass. */
+	stub->scheduled = false;
 	stub_set_due(stub, clock_wall_ms() + (damaged ? UNKEPT_AGAIN_MS : RUNNER_AGAIN_MS));
 	stub_enter(s, stub, STUB_DEFERRED);
 }

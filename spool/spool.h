@@ -208,8 +208,8 @@ enum spool_order {
 	SPOOL_FLUSH,   /* due now; what is held only with held_too */
 	SPOOL_DELETE,  /* gone, without a word to the sender */
 	SPOOL_SUSPEND, /* held, until it is resumed */
-	SPOOL_RESUME,  /* no longer held; due now */
-	SPOOL_REQUEUE, /* let go of, held or not, and due now: routed anew */
+	SPOOL_RESUME,  /* no longer held; due now, or at the time that its sender wants */
+	SPOOL_REQUEUE, /* let go of, held or not, and due likewise: routed anew */
 	SPOOL_BOUNCE,  /* returned to its sender */
 };
 
@@ -222,6 +222,7 @@ enum spool_unmoved {
 	SPOOL_MISSING,	/* no message of that id */
 	SPOOL_ADOPTING, /* it is being taken from another node */
 	SPOOL_REPLACED, /* another message is just taking its place */
+	SPOOL_SCHEDULED, /* flush, resume: its sender wants it sent later, and held_too was not said */
 	SPOOL_UNMOVED
 };
 
@@ -232,17 +233,17 @@ struct spool_command {
 	struct loop *reply_to;
 	void *owner;
 	enum spool_order op;
-	bool checked;	   /* SHOW: content that lies in the log is compared with its sum first */
-	bool explains;	   /* the asker's own: who of its parts asked */
-	uint64_t id;	   /* SHOW; the orders: that message, or 0: all */
-	uint64_t after;	   /* LIST, SHAPE, SAMPLE: messages with a larger id, in order of id; of
+	bool checked;	/* SHOW: content that lies in the log is compared with its sum first */
+	bool explains;	/* the asker's own: who of its parts asked */
+	uint64_t id;	/* SHOW; the orders: that message, or 0: all */
+	uint64_t after; /* LIST, SHAPE, SAMPLE: messages with a larger id, in order of id; of
 			    * the latter two the last one that was counted comes back */
-	uint64_t until;	   /* orders, the spool's own: not for those that come later */
-	int limit;	   /* LIST, SHAPE: at most so many messages; 0: SHAPE: all */
-	bool more;	   /* answer of SHAPE, SAMPLE: there are more */
-	bool unranked;	   /* SHAPE: shape_rank() is left to the asker */
-	char *domain;	   /* LIST, the orders: with a recipient left there; NULL: all */
-	bool held_too;	   /* FLUSH: release what is held */
+	uint64_t until; /* orders, the spool's own: not for those that come later */
+	int limit;	/* LIST, SHAPE: at most so many messages; 0: SHAPE: all */
+	bool more;	/* answer of SHAPE, SAMPLE: there are more */
+	bool unranked;	/* SHAPE: shape_rank() is left to the asker */
+	char *domain;	/* LIST, the orders: with a recipient left there; NULL: all */
+	bool held_too; /* FLUSH: release what is held. FLUSH, RESUME: and what its sender wants sent later */
 	bool held_only;	   /* LIST, DELETE: nothing that is not held */
 	bool fresh;	   /* RESUME: as if it had come in now: its lifetime begins anew */
 	int64_t affected;  /* answer: messages that an order was for */

@@ -133,6 +133,7 @@ void stub_enter(struct spool *s, struct stub *stub, enum stub_state state)
 	if (stub->state == STUB_DEFERRED && state != STUB_DEFERRED) {
 		parked_leave(&s->parked, stub);
 		stub->urgent = false;
+		stub->scheduled = false;
 	}
 	if (stub->state != STUB_GONE)
 		metrics_add(gauge[stub->state], -1);

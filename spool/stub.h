@@ -1,7 +1,7 @@
 /* stub.h - what memory keeps of a message in the queue: where it lies, and when it is due.
  *
  * A million deferred messages must fit: the envelope itself stays on disk until it is worked on. A
- * stub takes 72 bytes, its row in the catalog 16, its place in the heap 8. Its time takes 48 bits, so
+ * stub takes 72 bytes, its row in the catalog 16, its place in the heap 8. Its time takes 47 bits, so
  * that whose mail it is costs nothing: what there is for each site is counted in parked.h.
  *
  * OWNERSHIP  The catalog's, or, once a message is finished, that of the op that writes so. They come
@@ -10,7 +10,7 @@
  * STATES     STUB_INCOMING, STUB_DEFERRED: in the due heap of that state. STUB_HELD: until the
  *            operator releases it. STUB_ACTIVE: with qmgr, or on the way there or back. STUB_ADOPTED:
  *            taken from another node, and not this one's yet (adoption.h). STUB_GONE: not in the catalog.
- *            Parked and urgent are said of STUB_DEFERRED only, held of STUB_ADOPTED. Site too, but for
+ *            Parked and urgent are said of STUB_DEFERRED only, held of STUB_ADOPTED, scheduled of both. Site too, but for
  *            STUB_INCOMING and STUB_ACTIVE it is the row of a flow (inflow.h).
  */
 #ifndef SPOOL_STUB_H
@@ -40,11 +40,12 @@ enum { STUB_GENERATION_MAX = (1 << 20) - 1 }; /* one a round of attempts, and on
 
 struct stub {
 	uint64_t id;
-	int64_t due_ms : 48; /* wall clock; stub_set_due() */
+	int64_t due_ms : 47; /* wall clock; stub_set_due() */
 	uint64_t site : 13;  /* whose mail it is; 0: no one's in particular */
 	bool parked : 1;     /* it waits for that site, or for due_ms */
 	bool urgent : 1;     /* the operator has made it due */
 	bool held : 1;	     /* its envelope says so */
+	bool scheduled : 1;  /* its sender wants it sent at due_ms, not before */
 	struct place envelope;
 	struct place content; /* no segment: a file in large/ */
 	union {
@@ -66,12 +67,18 @@ struct stub {
 static_assert(sizeof(struct stub) == 72, "a million of them is the budget");
 static_assert(SPOOL_SITE_MAX < 1 << 13, "a site has to fit in");
 
-#define STUB_DUE_MS_MAX (((int64_t)1 << 47) - 1) /* in the year 6429 */
+#define STUB_DUE_MS_MAX (((int64_t)1 << 46) - 1) /* in the year 4199 */
 
 static inline void stub_set_due(struct stub *s, int64_t due_ms)
 {
 	int64_t fits = due_ms < 0 ? 0 : due_ms < STUB_DUE_MS_MAX ? due_ms : STUB_DUE_MS_MAX;
 	s->due_ms = fits & STUB_DUE_MS_MAX; /* the mask tells the compiler so */
+}
+
+static inline void stub_wait_for(struct stub *s, const struct envelope *e)
+{
+	stub_set_due(s, e->due_ms);
+	s->scheduled = envelope_is_scheduled(e);
 }
 
 struct stub_pool {

@@ -16,6 +16,7 @@ enum { REASONS_MAX = 50 };
 
 struct reason {
 	enum spool_queue queue;
+	bool scheduled;	      /* deferred until their senders want them sent */
 	struct verdict *last; /* a reference, or NULL */
 	int64_t messages, recipients;
 	int64_t due_ms;	  /* the first of them */
@@ -55,20 +56,24 @@ static bool same(const struct verdict *a, const struct verdict *b)
 }
 
 /* Too many to tell apart count with the last. */
-static struct reason *find(struct explain_domain *r, enum spool_queue queue, struct verdict *last)
+static struct reason *find(struct explain_domain *r, const struct spool_row *row,
+			   struct verdict *last)
 {
+	bool scheduled = row->queue == SPOOL_DEFERRED && envelope_is_scheduled(row->envelope);
 	for (int i = 0; i < r->n; i++)
-		if (r->of[i].queue == queue && same(r->of[i].last, last))
+		if (r->of[i].queue == row->queue && r->of[i].scheduled == scheduled &&
+		    same(r->of[i].last, last))
 			return &r->of[i];
 	if (r->n == REASONS_MAX)
 		return &r->of[REASONS_MAX - 1];
-	r->of[r->n] = (struct reason){.queue = queue, .last = verdict_ref(last)};
+	r->of[r->n] = (struct reason){
+		.queue = row->queue, .scheduled = scheduled, .last = verdict_ref(last)};
 	return &r->of[r->n++];
 }
 
 static void count(struct explain_domain *r, const struct spool_row *row, const struct recipient *to)
 {
-	struct reason *of = find(r, row->queue, to->last);
+	struct reason *of = find(r, row, to->last);
 	int64_t due_ms = row->envelope->due_ms;
 	of->recipients++;
 	of->messages += of->counted != row->envelope->id;
@@ -100,25 +105,46 @@ static int by_recipients(const void *a, const void *b)
 	return (x->recipients < y->recipients) - (x->recipients > y->recipients);
 }
 
+/* Of the constraint its name, and what it says and what ends it. */
+struct told {
+	const char *name, *says, *again, *relief;
+};
+
+static struct told told_of(const struct reason *of)
+{
+	static const struct told hold = {"hold", "on hold", NULL, "sluice queue release"};
+	static const struct told scheduled = {"scheduled",
+					      "not to be sent yet, as the sender wants", "sent",
+					      "that time; sluice queue release ID"};
+	if (of->queue == SPOOL_HOLD)
+		return hold;
+	if (of->scheduled)
+		return scheduled;
+	return (struct told){
+		.name = spool_queue_name(of->queue),
+		.says = spool_queue_name(of->queue),
+		.again = of->queue == SPOOL_DEFERRED ? "tried again" : NULL,
+		.relief = explain_print_of_suspension(of->last)
+				  ? "sluice dest resume"
+				  : "that time, the destination when it lives again, "
+				    "sluice queue flush",
+	};
+}
+
 static void put_sentence(struct buf *to, const struct reason *of, bool cut, int64_t now_ms,
 			 bool utc)
 {
 	bool one = of->messages == 1;
+	const struct told told = told_of(of);
 	buf_printf(to, "%s%" PRId64 " message%s for %" PRId64 " recipient%s %s %s",
 		   cut ? "more than " : "", of->messages, one ? "" : "s", of->recipients,
-		   of->recipients == 1 ? "" : "s", one ? "is" : "are",
-		   of->queue == SPOOL_HOLD ? "on hold" : spool_queue_name(of->queue));
+		   of->recipients == 1 ? "" : "s", one ? "is" : "are", told.says);
 	explain_print_last(to, of->last);
-	if (of->queue == SPOOL_DEFERRED) {
-		buf_puts(to, one ? ". It is tried again " : ". The first is tried again ");
+	if (told.again) {
+		buf_printf(to, ". %s %s ", one ? "It is" : "The first is", told.again);
 		moment_put_due(to, of->due_ms, now_ms, utc);
 	}
-	buf_printf(to, ". What lets %s go: %s", one ? "it" : "them",
-		   of->queue == SPOOL_HOLD ? "sluice queue release"
-		   : explain_print_of_suspension(of->last)
-			   ? "sluice dest resume"
-			   : "that time, the destination when it lives again, "
-			     "sluice queue flush");
+	buf_printf(to, ". What lets %s go: %s", one ? "it" : "them", told.relief);
 }
 
 static void put_object(struct buf *to, const struct explain_domain *r, const struct reason *of,
@@ -126,8 +152,7 @@ static void put_object(struct buf *to, const struct explain_domain *r, const str
 {
 	buf_puts(to, "{\"id\":null,\"site\":");
 	log_json_string(to, r->domain);
-	buf_printf(to, ",\"transport\":null,\"constraint\":\"%s\",\"says\":",
-		   of->queue == SPOOL_HOLD ? "hold" : spool_queue_name(of->queue));
+	buf_printf(to, ",\"transport\":null,\"constraint\":\"%s\",\"says\":", told_of(of).name);
 	log_json_string(to, sentence);
 	buf_printf(to,
 		   ",\"messages\":%" PRId64 ",\"recipients\":%" PRId64

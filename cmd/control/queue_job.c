@@ -45,6 +45,8 @@ static const char *unmoved_words(const struct queue_job *j, enum spool_unmoved w
 		[SPOOL_ADOPTING] = "being taken from another node",
 		[SPOOL_MISSING] = "not found",
 		[SPOOL_REPLACED] = "just being changed by filters",
+		[SPOOL_SCHEDULED] =
+			"to be sent at a time that its sender has set, unless it is named",
 	};
 	if (why == SPOOL_HELD)
 		return j->args.verb == QUEUE_HOLD ? "held already" : "on hold, which release ends";

@@ -17,7 +17,7 @@ static const struct words {
 	{"queued", "via", "taken over[ from {via}][, user {user}][, {size} bytes]"},
 	{"queued", "client",
 	 "accepted from {client}[, login {user}][, {size} bytes][, recipients: {nrcpt}]"
-	 "[, signed by {signed}]"},
+	 "[, signed by {signed}][, to be sent at {not_before}]"},
 	{"queued", "message_id", ""},
 	{"queued", NULL, "in the queue[, {size} bytes][, recipients: {nrcpt}]"},
 	{"sent", NULL, "delivered to <{to}>[ by {relay}][ after {delay} s][: {reply}]"},

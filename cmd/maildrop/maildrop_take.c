@@ -341,6 +341,7 @@ static void ask(struct reading *r)
 	remember(t, &r->intake.header);
 	r->envelope->id = t->id;
 	intake_mark(&r->intake, r->envelope);
+	r->envelope->priority = intake_priority(&r->intake);
 	name_origin(r);
 	if (dkim_rows_signs(r->conf) || count_local(r->conf) > 0 || archive_wanted(r->conf)) {
 		pass(r);

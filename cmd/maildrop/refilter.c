@@ -186,6 +186,9 @@ static struct envelope *new_envelope(const struct refilter *r)
 	new->by = e->by;
 	new->priority = e->priority;
 	new->by_ms = e->by_ms;
+	new->not_before_ms = e->not_before_ms;
+	new->hold_asked = e->hold_asked;
+	new->hold_for = e->hold_for;
 	new->smtputf8 = e->smtputf8;
 	new->archive = e->archive;
 	for (uint32_t i = 0; i < e->nrcpt; i++)

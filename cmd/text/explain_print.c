@@ -285,6 +285,9 @@ static struct spooled spooled_of(const struct spool_row *row, bool in_doubt,
 	if (row->queue == SPOOL_ACTIVE)
 		return (struct spooled){"handover", "on its way between queue and scheduler", NULL,
 					"nothing is needed: ask again", 0};
+	if (row->queue == SPOOL_DEFERRED && due_ms > now_ms && envelope_is_scheduled(row->envelope))
+		return (struct spooled){"scheduled", "not to be sent yet, as its sender wants",
+					NULL, "that time; sluice queue release ID", due_ms};
 	if (row->queue == SPOOL_DEFERRED && s && mine)
 		return suspended_of(row, s);
 	if (row->queue == SPOOL_DEFERRED && due_ms > now_ms && row->site && !s && !in_doubt)

@@ -92,7 +92,9 @@ void queue_print_line(struct buf *to, const struct spool_row *row, int64_t now_m
 	put_recipients(to, e);
 	buf_printf(to, " next=%s", due_text(row, now_ms, due));
 	const struct verdict *v = reason_of(e);
-	if (v) {
+	if (row->queue == SPOOL_DEFERRED && envelope_is_scheduled(e)) {
+		buf_puts(to, " (not before, as its sender wants)");
+	} else if (v) {
 		buf_puts(to, " (");
 		reply_words_put(to, v, false);
 		buf_puts(to, ")");
@@ -201,6 +203,10 @@ void queue_print_json(struct buf *to, const struct spool_row *row)
 		buf_printf(to, ",\"by_mode\":\"%s\",\"by\":", by_mode(e));
 		put_time_json(to, e->by_ms);
 	}
+	if (e->not_before_ms > 0) {
+		buf_puts(to, ",\"not_before\":");
+		put_time_json(to, e->not_before_ms);
+	}
 	buf_printf(to, ",\"tries\":%" PRIu32 ",\"rcpts\":[", e->rounds);
 	for (uint32_t i = 0; i < e->nrcpt; i++) {
 		buf_puts(to, i > 0 ? "," : "");
@@ -282,6 +288,11 @@ void queue_print_envelope(struct buf *to, const struct spool_row *row, int64_t n
 		buf_printf(to, "tls:     %s\n", tls_wish(e));
 	if (e->priority != 0)
 		buf_printf(to, "priority: %d\n", e->priority);
+	if (e->not_before_ms > 0) {
+		buf_puts(to, "release: ");
+		moment_put_due(to, e->not_before_ms, now_ms, false);
+		buf_puts(to, ", as its sender wants\n");
+	}
 	if (e->by) {
 		buf_puts(to, "by:      ");
 		moment_put_due(to, e->by_ms, now_ms, false);

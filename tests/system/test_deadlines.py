@@ -151,3 +151,21 @@ def test_a_priority_is_not_given_to_a_host_that_does_not_announce_it(lab):
     sink, relay = _relay(lab)
     _send(relay, "MT-PRIORITY=5")
     assert "MT-PRIORITY" not in sink.wait_messages(1)[0].sender_params
+
+
+def test_a_header_gives_a_priority_where_none_was_said(lab):
+    sink, relay = _relay(lab, extensions=EVERYTHING + ("MT-PRIORITY MIXER",))
+    bulk = b"From: from@own.test\r\nPrecedence: bulk\r\n\r\ntext\r\n"
+    with relay.client() as client:
+        client.greet()
+        client.send_mail("header@own.test", ["to@dest.test"], bulk)
+        client.send_mail("said@own.test", ["to@dest.test"], bulk, mail_params=" MT-PRIORITY=2")
+        client.send_mail("usual@own.test", ["to@dest.test"], bulk, mail_params=" MT-PRIORITY=0")
+    urgent = "From: from@own.test\nPriority: urgent\n\ntext\n"
+    assert relay.command("sendmail", "-f", "command@own.test", "to@dest.test", stdin=urgent).returncode == 0
+    sink.wait_messages(4)
+    relay.stop()
+    assert relay.command("sendmail", "-f", "left@own.test", "to@dest.test", stdin=urgent).returncode == 0
+    relay.start()
+    told = {one.sender.partition("@")[0]: one.sender_params.get("MT-PRIORITY") for one in sink.wait_messages(5)}
+    assert told == {"header": "-4", "said": "2", "usual": None, "command": "4", "left": "4"}

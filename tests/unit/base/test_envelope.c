@@ -28,10 +28,29 @@ static void recipients_are_kept_in_order_and_counted_while_open(void **state)
 	envelope_free(&e);
 }
 
+static void the_age_of_mail_that_was_to_be_sent_later_counts_from_then(void **state)
+{
+	(void)state;
+	struct envelope e = {.arrived_ms = 5000};
+	assert_int_equal(envelope_began_ms(&e), 5000);
+	assert_false(envelope_is_scheduled(&e));
+	e.not_before_ms = 4000;
+	assert_int_equal(envelope_began_ms(&e), 5000);
+	e.not_before_ms = e.due_ms = 9000;
+	assert_int_equal(envelope_began_ms(&e), 9000);
+	assert_true(envelope_is_scheduled(&e));
+	e.by = ENVELOPE_BY_RETURN;
+	e.by_ms = 10000;
+	envelope_let_go(&e, 6000);
+	assert_int_equal(envelope_began_ms(&e), 6000);
+	assert_int_equal(e.by_ms, 7000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(recipients_are_kept_in_order_and_counted_while_open),
+		cmocka_unit_test(the_age_of_mail_that_was_to_be_sent_later_counts_from_then),
 	};
 	return RUN(tests);
 }

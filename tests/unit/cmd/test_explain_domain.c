@@ -9,12 +9,13 @@ static struct buf said;
 
 void explain_print_last(struct buf *to, const struct verdict *v)
 {
-	buf_printf(to, ": %s", v->text);
+	if (v)
+		buf_printf(to, ": %s", v->text);
 }
 
 bool explain_print_of_suspension(const struct verdict *v)
 {
-	return strcmp(v->text, "suspended") == 0;
+	return v && strcmp(v->text, "suspended") == 0;
 }
 
 static int teardown(void **state)
@@ -71,6 +72,30 @@ static struct explain_domain *of_two_parts(struct verdict *(*last)(void))
 	return d;
 }
 
+static void mail_for_later_is_told_from_mail_that_was_put_off(void **state)
+{
+	(void)state;
+	struct explain_domain *d = explain_domain_new("dest.test");
+	struct spool_row row[2] = {{.queue = SPOOL_DEFERRED}, {.queue = SPOOL_DEFERRED}};
+	struct spool_command listed = {.nrow = 2, .row = row};
+	for (uint64_t i = 0; i < 2; i++)
+		row[i].envelope = mail(1 + i, "b@dest.test", NULL);
+	row[1].envelope->not_before_ms = row[1].envelope->due_ms;
+	explain_domain_add(d, &listed);
+	buf_clear(&said);
+	explain_domain_print(&said, d, false, now_ms);
+	has("1 message for 1 recipient is deferred");
+	has("1 message for 1 recipient is not to be sent yet, as the sender wants. It is sent ");
+	has("What lets it go: that time; sluice queue release ID");
+	buf_clear(&said);
+	explain_domain_print(&said, d, true, now_ms);
+	has("\"constraint\":\"scheduled\"");
+	has("\"constraint\":\"deferred\"");
+	for (int i = 0; i < 2; i++)
+		envelope_free(&row[i].envelope);
+	explain_domain_free(&d);
+}
+
 static void mail_for_a_domain_is_counted_part_by_part(void **state)
 {
 	(void)state;
@@ -99,6 +124,8 @@ static void mail_for_a_domain_is_counted_part_by_part(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(mail_for_later_is_told_from_mail_that_was_put_off,
+					  teardown),
 		cmocka_unit_test_teardown(mail_for_a_domain_is_counted_part_by_part, teardown),
 	};
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -184,10 +184,28 @@ static void mail_whose_sender_is_to_be_told_by_a_time_goes_on(void **state)
 	assert_false(retry_warning_due(TERMS(queue), &timed, timed.by_ms + HOUR));
 }
 
+static void mail_that_was_to_be_sent_later_is_young_then(void **state)
+{
+	(void)state;
+	struct envelope later = mail;
+	struct conf_queue warns = queue;
+	const struct retry_terms terms = {.queue = &warns, .lifetime = 10 * MINUTE};
+	later.not_before_ms = arrived + 400 * HOUR;
+	warns.delay_warning_time = HOUR;
+	assert_false(retry_expired(&terms, &later, later.not_before_ms));
+	assert_int_equal(retry_end_ms(&terms, &later), later.not_before_ms + 10 * MINUTE);
+	assert_false(retry_warning_due(&terms, &later, later.not_before_ms + HOUR - 1));
+	assert_true(retry_warning_due(&terms, &later, later.not_before_ms + HOUR));
+	assert_true(retry_expired(&terms, &later, later.not_before_ms + 100 * HOUR));
+	assert_int_equal(retry_due_ms(TERMS(queue), &later, later.not_before_ms, 0.5),
+			 later.not_before_ms + queue.minimal_backoff_time);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_young_message_waits_for_the_minimal_backoff_time),
+		cmocka_unit_test(mail_that_was_to_be_sent_later_is_young_then),
 		cmocka_unit_test(a_message_waits_for_as_long_as_it_is_old),
 		cmocka_unit_test(an_old_message_waits_for_the_maximal_backoff_time),
 		cmocka_unit_test(a_message_from_the_future_is_young),

@@ -179,6 +179,37 @@ static void long_lines_pass_and_are_not_held(void **state)
 	}
 }
 
+static void a_priority_is_read_from_the_fields_that_have_one(void **state)
+{
+	(void)state;
+	static const struct {
+		const char *header;
+		int8_t priority;
+	} cases[] = {
+		{"Subject: urgent\r\n", 0},
+		{"Priority: urgent\r\n", 4},
+		{"PRIORITY:non-Urgent \r\n", -4},
+		{"Priority: normal\r\nPrecedence: bulk\r\n", 0},
+		{"Precedence: bulk\r\nPriority: urgent\r\n", 4},
+		{"Precedence: first-class\r\n", 0},
+		{"Precedence: list\r\n", -4},
+		{"precedence : JUNK\r\nPrecedence: none\r\n", -4},
+		{"Priority: urgent\r\nPriority: non-urgent\r\n", 4},
+		{"Priority: high\r\nPriority: non-urgent\r\n", -4},
+		{"Priority: urgently\r\n", 0},
+		{"Priority:\r\n", 0},
+		{"X-Priority: urgent\r\n\r\nPriority: urgent\r\n", 0},
+	};
+	for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+		size_t len = strlen(cases[i].header);
+		for (size_t step = 1; step <= len; step++) {
+			struct header_in h = read_message(cases[i].header, len, step, false);
+			assert_int_equal(header_in_priority(&h), cases[i].priority);
+			assert_kept(cases[i].header);
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -188,6 +219,7 @@ int main(void)
 		cmocka_unit_test(the_field_of_the_flow_is_kept_and_goes),
 		cmocka_unit_test(fields_that_are_missing_are_added_where_the_header_ends),
 		cmocka_unit_test(tls_required_says_no_or_nothing),
+		cmocka_unit_test(a_priority_is_read_from_the_fields_that_have_one),
 		cmocka_unit_test(long_lines_pass_and_are_not_held),
 	};
 	int failed = RUN(tests);

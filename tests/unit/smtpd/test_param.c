@@ -114,6 +114,28 @@ static void a_priority_is_one_digit(void **state)
 		assert_false(param_priority(bad[i], &priority));
 }
 
+static void how_long_to_hold_is_one_number_without_leading_zeros(void **state)
+{
+	(void)state;
+	static const char *const bad[] = {"",	"0",  "01", "-1",	  "+1",
+					  "1s", " 1", "1.", "1000000000", "0x1"};
+	int64_t seconds;
+	assert_true(param_hold_for("1", &seconds) && seconds == 1);
+	assert_true(param_hold_for("999999999", &seconds) && seconds == 999999999);
+	assert_false(param_hold_for(NULL, &seconds));
+	for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+		assert_false(param_hold_for(bad[i], &seconds));
+}
+
+static void until_when_to_hold_is_a_time_with_its_zone(void **state)
+{
+	(void)state;
+	int64_t ms;
+	assert_true(param_hold_until("1970-01-01T01:00:01+01:00", &ms) && ms == 1000);
+	assert_false(param_hold_until("1970-01-01T01:00:01", &ms));
+	assert_false(param_hold_until(NULL, &ms));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -122,6 +144,8 @@ int main(void)
 		cmocka_unit_test(a_parameter_may_come_once),
 		cmocka_unit_test(numbers_are_digits_that_fit),
 		cmocka_unit_test(a_priority_is_one_digit),
+		cmocka_unit_test(how_long_to_hold_is_one_number_without_leading_zeros),
+		cmocka_unit_test(until_when_to_hold_is_a_time_with_its_zone),
 		cmocka_unit_test(a_time_to_deliver_by_is_written_one_way),
 	};
 	return RUN(tests);

@@ -168,7 +168,9 @@ static bool same_message(const struct envelope *a, const struct envelope *b)
 		    same_text(a->sender, b->sender) && same_text(a->envid, b->envid) &&
 		    same_text(a->flow, b->flow) && same_text(a->user, b->user) &&
 		    same_text(a->client, b->client) && a->ret == b->ret && a->body == b->body &&
-		    a->smtputf8 == b->smtputf8 && a->nrcpt == b->nrcpt;
+		    a->smtputf8 == b->smtputf8 && a->nrcpt == b->nrcpt &&
+		    a->not_before_ms == b->not_before_ms && a->hold_asked == b->hold_asked &&
+		    a->hold_for == b->hold_for;
 	for (uint32_t i = 0; same && i < a->nrcpt; i++)
 		same = same_recipient(&a->rcpt[i], &b->rcpt[i]);
 	return same;

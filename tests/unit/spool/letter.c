@@ -31,6 +31,17 @@ bool letter_held(const struct letter *l)
 	return l->salt % 6 == 0 && !l->replaces;
 }
 
+/* One in five was to be sent later, some of these at a time that has passed. */
+static void schedule(struct envelope *e, const struct letter *l)
+{
+	static const int ahead_ms[] = {-5000, 20, 1500, 60000};
+	if (l->salt % 5 > 0)
+		return;
+	e->not_before_ms = l->arrived_ms + ahead_ms[l->salt / 5 % 4];
+	e->hold_for = l->salt % 2;
+	e->hold_asked = e->hold_for ? 60 : e->not_before_ms;
+}
+
 struct envelope *letter_envelope(const struct letter *l)
 {
 	static const uint8_t notify[] = {0, 0, NOTIFY_NEVER, NOTIFY_SUCCESS,
@@ -41,6 +52,7 @@ struct envelope *letter_envelope(const struct letter *l)
 	e->arrived_ms = l->arrived_ms;
 	e->size = letter_size(l);
 	e->held = letter_held(l);
+	schedule(e, l);
 	e->sender = chance_percent(&c, 20)
 			    ? mem_strdup("")
 			    : mem_printf("sender%u@example.org", chance_below(&c, 1000));

@@ -29,6 +29,9 @@ static struct envelope *full_envelope(uint32_t nrcpt)
 	e->by = ENVELOPE_BY_RETURN | ENVELOPE_BY_TRACE;
 	e->priority = -9;
 	e->by_ms = INT64_C(1700000600789);
+	e->not_before_ms = nrcpt % 2 ? INT64_C(1700000300456) : 0;
+	e->hold_asked = nrcpt % 2 ? 86400 : 0;
+	e->hold_for = nrcpt % 2;
 	e->sum = 0xfedcba98;
 	struct verdict *v = NULL;
 	for (uint32_t i = 0; i < nrcpt; i++) {
@@ -100,6 +103,9 @@ static void same_envelope(const struct envelope *a, const struct envelope *b)
 	assert_int_equal(a->by, b->by);
 	assert_int_equal(a->priority, b->priority);
 	assert_int_equal(a->by_ms, b->by_ms);
+	assert_int_equal(a->not_before_ms, b->not_before_ms);
+	assert_int_equal(a->hold_asked, b->hold_asked);
+	assert_int_equal(a->hold_for, b->hold_for);
 	assert_int_equal(a->sum, b->sum);
 	assert_int_equal(a->nrcpt, b->nrcpt);
 	for (uint32_t i = 0; i < a->nrcpt; i++)

@@ -95,6 +95,8 @@ static void hear_arrival(struct world *w, struct spool_arrival *a)
 			   : book_seen(&w->book, l, a->envelope),
 		   l);
 	must_be_its_content(w, l, a->content);
+	if (a->envelope->not_before_ms > clock_wall_ms())
+		world_broken("its sender wanted it sent later", l);
 	w->held[w->nheld++] =
 		(struct held){.letter = l, .envelope = a->envelope, .content = a->content};
 	free(a);
