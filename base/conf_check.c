@@ -421,6 +421,7 @@ static void check_route(struct check *c, struct conf_route *r)
 	if (*r->tls)
 		check_policy(c, &r->tls, r->line);
 	f->routes_verify |= r->verify;
+	check_servers(c, TABLE_RECIPIENTS, &r->recipients);
 	gather_recipients(f, r);
 	check_relays(c, &r->relay, r->line);
 	check_from(c, r);

@@ -59,6 +59,8 @@ void reception_free(struct reception **tp)
 		spool_expect(t->spool, -1);
 	access_value_fini(&t->access);
 	free(t->flow_named);
+	free(t->flow_row);
+	free(t->limits_row);
 	free(t->mail_from);
 	free(t->sender);
 	free(t);
@@ -247,7 +249,9 @@ static void name_origin(struct session *s)
 		.named = header->flow_named && !policy_stranger(s) ? header->flow : NULL,
 		.login = s->login,
 		.sender = t->sender,
-		.client = &s->peer};
+		.client = &s->peer,
+		.asked = t->flow_asked,
+		.row = t->flow_row};
 	char client[64];
 	free(t->envelope->flow);
 	t->envelope->flow =

@@ -5,6 +5,7 @@
 #include "base/hint.h"
 #include "base/mailaddr.h"
 #include "base/mem.h"
+#include "base/metrics.h"
 #include "base/name_key.h"
 #include "base/route_value.h"
 #include "base/tables.h"
@@ -94,7 +95,7 @@ char *verify_check_address(const struct session *s, const char *recipient, bool 
 }
 
 /* What is known is answered at once; a next hop may take its time. */
-void verify_check_ask(struct session *s, const char *address, bool wanted,
+void verify_check_ask(struct session *s, const char *address, bool wanted, bool listed,
 		      const struct verify_check_kinds *kinds)
 {
 	const struct conf *c = s->worker->conf;
@@ -102,6 +103,7 @@ void verify_check_ask(struct session *s, const char *address, bool wanted,
 	struct verify *v = verify_new(address, NULL, s->worker->loop);
 	v->from = mem_strdup(s->tx->envelope->sender);
 	v->only_routed = !wanted;
+	v->listed = listed;
 	v->ticket = of_host ? wait_begin(s, kinds->of_host, c->verify.timeout)
 			    : wait_begin(s, kinds->known, 0);
 	loop_post(s->worker->qmgr, &v->note);
@@ -130,6 +132,20 @@ static void refuse_ourselves(struct session *s, const struct verify *v, const ch
 	snprintf(said.dsn, sizeof said.dsn, "%s", v->verdict->dsn);
 	session_refuse_as(s, &said, to);
 	access_value_fini(&said);
+}
+
+bool verify_check_listed(struct session *s, const struct consult_found *found, const char *to)
+{
+	char text[] = "User unknown";
+	struct access_value said = {
+		.action = ACCESS_REFUSE, .code = 550, .dsn = "5.1.1", .text = text};
+	if (found->failed) {
+		session_refuse(s, RESPONSE_LOOKUP_FAILED, to);
+	} else if (!found->value) {
+		metric_cell_add(metric_cell(FAMILY_known_refusals, "recipients", NULL), 1);
+		session_refuse_as(s, &said, to);
+	}
+	return !found->failed && found->value;
 }
 
 bool verify_check_pass(struct session *s, const struct verify *v, const char *to)

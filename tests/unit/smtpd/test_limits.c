@@ -298,7 +298,7 @@ static void a_row_takes_the_place_of_the_section_s_numbers(void **state)
 	for (int i = 0; i < 3; i++)
 		assert_false(judge(LIMIT_RECIPIENTS, "bob", NULL, NULL).over);
 	assert_true(judge(LIMIT_RECIPIENTS, "bob", NULL, NULL).over); /* the section's */
-	assert_int_equal(limits_in_force(&conf, LIMIT_BY_LOGIN, "else").messages.events, 2);
+	assert_int_equal(limits_in_force(&conf, LIMIT_BY_LOGIN, "else", NULL).messages.events, 2);
 	forget_rows();
 }
 
