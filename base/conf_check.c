@@ -564,6 +564,24 @@ static void check_flow(struct check *c, struct conf_flow *w)
 		      w->title, w->transport);
 }
 
+static void keep_for(struct conf *f, int64_t time_ms)
+{
+	if (time_ms > f->suppress_most)
+		f->suppress_most = time_ms;
+}
+
+/* What one listener wants to know of is remembered for all. */
+static void find_longest_suppress(struct conf *f)
+{
+	keep_for(f, f->suppress);
+	for (int i = 0; i < f->nlistener; i++)
+		keep_for(f, f->listener[i].suppress);
+	for (int i = 0; i < f->nflow; i++) {
+		keep_for(f, f->flow[i].suppress);
+		f->flows_suppress |= f->flow[i].suppress > 0;
+	}
+}
+
 void conf_check(struct conf *f, const struct conf_lines *lines, struct conf_faults *faults)
 {
 	struct check c = {f, lines, faults};
@@ -578,6 +596,7 @@ void conf_check(struct conf *f, const struct conf_lines *lines, struct conf_faul
 		check_limit(&c, &f->limit[i]);
 	for (int i = 0; i < f->nflow; i++)
 		check_flow(&c, &f->flow[i]);
+	find_longest_suppress(f);
 	check_queue(&c);
 	check_dns(&c);
 	check_verify(&c);

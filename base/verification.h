@@ -35,8 +35,9 @@ struct verify {
 	char *sender;	  /* for MAIL; NULL: that of the settings */
 	char *from;	  /* whose mail it would be, for its route; NULL: as sender */
 	bool only_routed; /* only where its route says verify */
-	bool fresh;	  /* ask, whatever is remembered */
-	bool listed;	  /* the servers of its route's recipients need not be asked */
+	int64_t suppress_ms; /* how long the word of a host counts that there is no such recipient; 0: not at all */
+	bool fresh;  /* ask, whatever is remembered */
+	bool listed; /* the servers of its route's recipients need not be asked */
 	/* the answer: */
 	enum verify_result result;
 	bool remembered;

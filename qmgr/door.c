@@ -119,8 +119,10 @@ static const char *day(int64_t wall_ms, char text[DAY_TEXT])
 static bool refuse_suppressed(struct qmgr *q, struct verify *ask)
 {
 	char text[DAY_TEXT];
-	const struct suppressed_one *one = suppressed_find(
-		&q->suppressed, ask->address, clock_wall_ms(), q->sched.conf->suppress);
+	int64_t now_ms = clock_wall_ms();
+	suppressed_age(&q->suppressed, now_ms, q->sched.conf->suppress_most);
+	const struct suppressed_one *one =
+		suppressed_find(&q->suppressed, ask->address, now_ms, ask->suppress_ms);
 	if (!one)
 		return false;
 	ask->learnt = true;

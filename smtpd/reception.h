@@ -64,6 +64,9 @@ void reception_name(struct reception *); /* give it its id, unless it has one */
 void reception_begin(struct session *, bool dots);
 /* Content comes next: by DATA (dots) or BDAT. */
 
+char *reception_flow(const struct session *, const char *named);
+/* Whose mail it is, the caller's to free. named: by a field of its header, or NULL. */
+
 bool reception_full(const struct session *);
 /* All sessions together hold as much as they may: nothing more is begun. */
 

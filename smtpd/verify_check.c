@@ -63,11 +63,29 @@ static bool may_refuse(const struct conf *c, const char *sender, const char *add
 	return refuses;
 }
 
-static bool is_hinted(const struct conf *c, const char *address)
+static int64_t suppress_of_flow(const struct session *s)
+{
+	const struct conf *c = s->worker->conf;
+	if (!c->flows_suppress)
+		return 0;
+	char *name = reception_flow(s, NULL);
+	int64_t time_ms = conf_flow_find(c, name)->suppress;
+	free(name);
+	return time_ms;
+}
+
+/* As the flow says, or the listener, or all of it. */
+static int64_t suppress_ms(const struct session *s)
+{
+	int64_t of_flow = suppress_of_flow(s), of_listener = s->service->listener->suppress;
+	return of_flow ? of_flow : of_listener ? of_listener : s->worker->conf->suppress;
+}
+
+static bool is_hinted(const struct session *s, const char *address)
 {
 	char *key = name_key(address);
 	bool hinted = hint_maybe(HINT_DEAD_DOMAIN, mailaddr_domain(key)) ||
-		      (c->suppress > 0 && hint_maybe(HINT_SUPPRESSED, key));
+		      (hint_maybe(HINT_SUPPRESSED, key) && suppress_ms(s) > 0);
 	free(key);
 	return hinted;
 }
@@ -76,7 +94,7 @@ static bool is_due(const struct session *s, const char *address, bool wanted)
 {
 	const struct conf *c = s->worker->conf;
 	return (may_verify(c, address, wanted) || may_refuse(c, s->tx->envelope->sender, address) ||
-		is_hinted(c, address)) &&
+		is_hinted(s, address)) &&
 	       !is_alias(c, address);
 }
 
@@ -104,6 +122,7 @@ void verify_check_ask(struct session *s, const char *address, bool wanted, bool 
 	v->from = mem_strdup(s->tx->envelope->sender);
 	v->only_routed = !wanted;
 	v->listed = listed;
+	v->suppress_ms = suppress_ms(s);
 	v->ticket = of_host ? wait_begin(s, kinds->of_host, c->verify.timeout)
 			    : wait_begin(s, kinds->known, 0);
 	loop_post(s->worker->qmgr, &v->note);

@@ -43,6 +43,7 @@ static void ask(const char *address, const char *from)
 	struct verify *v = verify_new(address, NULL, asker);
 	v->from = mem_strdup(from);
 	v->only_routed = true;
+	v->suppress_ms = q->sched.conf->suppress;
 	drop_answers();
 	post(&v->note);
 	settle();
