@@ -103,17 +103,22 @@ static void check_groups(struct check *c, const struct conf_list *groups)
 	}
 }
 
+/* What a server may not have, and why not. */
+static const char *unasked(enum table_role role)
+{
+	if (role == TABLE_DKIM_KEYS || role == TABLE_CREDENTIALS)
+		return "its rows name files, which must be known at the start";
+	return "it is looked up where nothing may wait for a server";
+}
+
 static void check_servers(struct check *c, enum table_role role, const struct conf_list *l)
 {
 	struct socketmap_name name;
 	for (int i = 0; i < l->n; i++) {
 		struct buf why = {0};
 		if (socketmap_name_is(l->item[i]) && !tables_may_ask(role))
-			FAULT(c, l, i, 1,
-			      "%s: \"%s\": a socketmap is not for this table, which is looked up "
-			      "where "
-			      "nothing may wait for a server",
-			      tables_setting(role), l->item[i]);
+			FAULT(c, l, i, 1, "%s: \"%s\": a socketmap is not for this table: %s",
+			      tables_setting(role), l->item[i], unasked(role));
 		else if (socketmap_name_is(l->item[i]) &&
 			 !socketmap_name_parse(l->item[i], &name, &why))
 			FAULT(c, l, i, 1, "%s: %s", tables_setting(role), buf_cstr(&why));

@@ -260,10 +260,10 @@ def test_who_owns_the_sender_by_a_servers_word_is_signed_as_that(lab, honest, tm
 
 def test_a_table_that_no_server_may_have_is_an_error(lab, honest, tmp_path):
     relay = lab.relay(Config(settings={
-        "routes": [honest.table("m")], "aliases": [honest.table("m")], "sender_logins": [honest.table("m")], "sender_header": "reject",
+        "routes": [honest.table("m")], "aliases": [honest.table("m")], "dkim_keys": [honest.table("m")], "sender_logins": [honest.table("m")], "sender_header": "reject",
         "client_access": ["socketmap:inet:maps.example.org:9000:m", "socketmap:unix:m", f"socketmap:unix:{tmp_path}/x:"]}), start=False)
     said = relay.command("check").stderr
-    assert said.count("a socketmap is not for this table") == 2 and "routes: " in said and "aliases: " in said
+    assert said.count("a socketmap is not for this table: ") == 3 and "name files" in said and "routes: " in said and "aliases: " in said
     assert said.count("is not socketmap:unix:/PATH:NAME") == 3
     assert "sender_header = reject needs files in sender_logins" in said
 
