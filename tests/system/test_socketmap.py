@@ -432,3 +432,34 @@ def test_a_server_has_limits_of_recipients(lab, honest):
         _login(client, "ann")
         client.command("MAIL FROM:<x@sender.test>", 250)
         assert [client.command(f"RCPT TO:<{i}@dest.test>", "").code for i in range(3)] == [250, 250, 450]
+
+
+@pytest.mark.parametrize("table", ["recipients", "flows", "limits"])
+def test_a_client_that_goes_while_it_is_asked_for_any_of_these(lab, honest, table):
+    """And a relay that stops meanwhile waits for nobody."""
+    honest.mood = lambda handler, text: (honest.released.wait(), handler.wfile.write(netstring(text)))
+    users, sink = lab.folder("users") / "users", lab.sink()
+    assert sasl.passwd(users, "ann", "secret").returncode == 0
+    named = {} if table == "recipients" else {table: [honest.table("m")]}
+    config = Config(settings={"workers": 1, "socketmap_timeout": "60s", "socketmap_cache": "0s"} | named,
+                    listeners={"smtp": {"auth": True}}).route_all_to(sink.port)
+    config.auth.update({"file": str(users), "require_tls": False})
+    if table == "recipients":
+        config.routes["dest.test"] = {"relay": [f"[127.0.0.1]:{sink.port}"], "recipients": [honest.table("m")]}
+    relay = lab.relay(config)
+    for asked in (1, 2):
+        with relay.client() as client:
+            _login(client, "ann")
+            client.send(b"MAIL FROM:<a@sender.test>\r\nRCPT TO:<b@dest.test>\r\n")
+            wait_until(lambda: len(honest.asked) == asked, 60, "the question")
+            client.reset()
+    wait_until(lambda: len(relay.events("disconnect", reason="read: Connection reset by peer")) == 2, 60, "both to be gone")
+    with relay.client() as client:
+        _login(client, "ann")
+        client.send(b"MAIL FROM:<a@sender.test>\r\nRCPT TO:<b@dest.test>\r\n")
+        wait_until(lambda: len(honest.asked) == 3, 60, "the question")
+        relay.stop()
+    honest.released.set()
+    honest.mood = None
+    relay.start()
+    assert _said(relay) == ("550 5.1.1 User unknown" if table == "recipients" else OK)
