@@ -259,6 +259,8 @@ struct conf {
 	struct conf_events events;
 	struct conf_cluster cluster;
 	bool routes_verify;	     /* some route section does */
+	int64_t suppress_most;	     /* the longest suppress of all; 0: nobody wants it */
+	bool flows_suppress;	     /* some flow has one of its own */
 	bool routes_refuse;	     /* some route section is an error, or knows its recipients */
 	struct conf_list recipients; /* tables of recipients, of all routes: each once */
 	bool providers_carry;	     /* some provider names a transport */

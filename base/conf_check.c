@@ -103,17 +103,22 @@ static void check_groups(struct check *c, const struct conf_list *groups)
 	}
 }
 
+/* What a server may not have, and why not. */
+static const char *unasked(enum table_role role)
+{
+	if (role == TABLE_DKIM_KEYS || role == TABLE_CREDENTIALS)
+		return "its rows name files, which must be known at the start";
+	return "it is looked up where nothing may wait for a server";
+}
+
 static void check_servers(struct check *c, enum table_role role, const struct conf_list *l)
 {
 	struct socketmap_name name;
 	for (int i = 0; i < l->n; i++) {
 		struct buf why = {0};
 		if (socketmap_name_is(l->item[i]) && !tables_may_ask(role))
-			FAULT(c, l, i, 1,
-			      "%s: \"%s\": a socketmap is not for this table, which is looked up "
-			      "where "
-			      "nothing may wait for a server",
-			      tables_setting(role), l->item[i]);
+			FAULT(c, l, i, 1, "%s: \"%s\": a socketmap is not for this table: %s",
+			      tables_setting(role), l->item[i], unasked(role));
 		else if (socketmap_name_is(l->item[i]) &&
 			 !socketmap_name_parse(l->item[i], &name, &why))
 			FAULT(c, l, i, 1, "%s: %s", tables_setting(role), buf_cstr(&why));
@@ -421,6 +426,7 @@ static void check_route(struct check *c, struct conf_route *r)
 	if (*r->tls)
 		check_policy(c, &r->tls, r->line);
 	f->routes_verify |= r->verify;
+	check_servers(c, TABLE_RECIPIENTS, &r->recipients);
 	gather_recipients(f, r);
 	check_relays(c, &r->relay, r->line);
 	check_from(c, r);
@@ -563,6 +569,24 @@ static void check_flow(struct check *c, struct conf_flow *w)
 		      w->title, w->transport);
 }
 
+static void keep_for(struct conf *f, int64_t time_ms)
+{
+	if (time_ms > f->suppress_most)
+		f->suppress_most = time_ms;
+}
+
+/* What one listener wants to know of is remembered for all. */
+static void find_longest_suppress(struct conf *f)
+{
+	keep_for(f, f->suppress);
+	for (int i = 0; i < f->nlistener; i++)
+		keep_for(f, f->listener[i].suppress);
+	for (int i = 0; i < f->nflow; i++) {
+		keep_for(f, f->flow[i].suppress);
+		f->flows_suppress |= f->flow[i].suppress > 0;
+	}
+}
+
 void conf_check(struct conf *f, const struct conf_lines *lines, struct conf_faults *faults)
 {
 	struct check c = {f, lines, faults};
@@ -577,6 +601,7 @@ void conf_check(struct conf *f, const struct conf_lines *lines, struct conf_faul
 		check_limit(&c, &f->limit[i]);
 	for (int i = 0; i < f->nflow; i++)
 		check_flow(&c, &f->flow[i]);
+	find_longest_suppress(f);
 	check_queue(&c);
 	check_dns(&c);
 	check_verify(&c);

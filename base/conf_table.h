@@ -124,7 +124,7 @@
 	P(list, drop_headers, "{\"Bcc\", \"Resent-Bcc\", \"Return-Path\", \"Content-Length\"}", 0, 0, RELOAD, "", \
 	  "Header fields that are removed from all mail that comes in, by SMTP or by sendmail, before it is filtered and signed. In any case of letters, with all their lines. {}: none.") \
 	P(duration, suppress, "0s", 0, DAYS(3650), RELOAD, "",                                     \
-	  "How long a recipient that a host does not know (5.1.1 to RCPT) is refused at RCPT, with 550 5.1.1. See sluice suppress. 0: not at all, and none is added to those that are known.") \
+	  "How long a recipient that a host does not know (5.1.1 to RCPT) is refused at RCPT, with 550 5.1.1. See sluice suppress. 0: only where a listener or a flow says so; if none does, none is added to those that are known.") \
 	P(list, credentials, "{}", 0, 0, RELOAD, "",                                               \
 	  "Tables of next hops and the logins for them: NEXT-HOP, optionally a SENDER, LOGIN, and password:FILE, token:FILE or refresh:FILE. Only under TLS, unless clear follows.")
 
@@ -189,7 +189,9 @@
 	P(flag, received_login, "false", 0, 0, RELOAD, "",                                         \
 	  "The Received field also names the login of a client that has logged in, whatever else it says of it.") \
 	P(choice, received, "full", 0, 0, RELOAD, "full|login|hidden",                             \
-	  "What the Received field says of the client, for all recipients to read. full: its name and address; login: of one that has logged in its login instead; hidden: nothing. Instead of the client hostname is named then. The log always has all of it.")
+	  "What the Received field says of the client, for all recipients to read. full: its name and address; login: of one that has logged in its login instead; hidden: nothing. Instead of the client hostname is named then. The log always has all of it.") \
+	P(duration, suppress, "0s", 0, DAYS(3650), RELOAD, "",                                     \
+	  "How long a recipient that a host does not know is refused here, instead of the global setting suppress. 0: as that says.")
 
 #define CONF_TRANSPORT(P)                                                                          \
 	P(number, destination_concurrency_limit, "20", 0, 100000, RELOAD, "",                      \
@@ -368,7 +370,9 @@
 	P(duration, lifetime, "0s", 0, DAYS(100), RELOAD, "",                                      \
 	  "A message this old is returned to its sender, and not tried any more, even if maximal_queue_lifetime is longer. 0: only that counts. A shorter one holds for mail that waits for its next attempt from then on.") \
 	P(text, transport, "", 0, 64, RELOAD, "",                                                  \
-	  "The transport that carries its mail, where the route leads to the transport smtp, whether it says so or not; the relay of the route stays. A provider does not change it. Empty: the transport stays as it is.")
+	  "The transport that carries its mail, where the route leads to the transport smtp, whether it says so or not; the relay of the route stays. A provider does not change it. Empty: the transport stays as it is.") \
+	P(duration, suppress, "0s", 0, DAYS(3650), RELOAD, "",                                     \
+	  "How long a recipient that a host does not know is refused to it, instead of what the listener says. The flow counts that is known at RCPT: without flow_header. 0: as the listener says.")
 
 #define CONF_DKIM(P)                                                                               \
 	P(text, selector, "", 0, 63, RELOAD, "",                                                   \

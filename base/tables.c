@@ -4,6 +4,7 @@
 #include "base/access_value.h"
 #include "base/alias_value.h"
 #include "base/condition.h"
+#include "base/conf_value.h"
 #include "base/credential.h"
 #include "base/dkim_rows.h"
 #include "base/mailaddr.h"
@@ -496,7 +497,8 @@ bool tables_may_ask(enum table_role role)
 {
 	const unsigned sessions = 1U << TABLE_CLIENT_ACCESS | 1U << TABLE_HELO_ACCESS |
 				  1U << TABLE_SENDER_ACCESS | 1U << TABLE_RECIPIENT_ACCESS |
-				  1U << TABLE_SENDER_LOGINS;
+				  1U << TABLE_SENDER_LOGINS | 1U << TABLE_RECIPIENTS |
+				  1U << TABLE_FLOWS | 1U << TABLE_LIMITS;
 	return sessions >> role & 1;
 }
 
@@ -595,6 +597,14 @@ static bool has_key(const struct table *t, const char *const *key, int n)
 		free(value);
 	}
 	return found;
+}
+
+void tables_servers(const struct tables *t, enum table_role role, const struct conf_list *files,
+		    struct conf_list *servers)
+{
+	for (int i = 0; t && i < t->of[role].n; i++)
+		if (table_server(t->of[role].table[i]) && is_of(t->of[role].table[i], files))
+			conf_list_add(servers, table_file(t->of[role].table[i]));
 }
 
 bool tables_list(const struct tables *t, enum table_role role, const struct conf_list *files,

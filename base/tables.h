@@ -97,7 +97,12 @@ char *tables_find(const struct tables *, enum table_role, const char *address,
 
 bool tables_list(const struct tables *, enum table_role, const struct conf_list *files,
 		 const char *address);
-/* Has one of these files of the role any of the keys of that address? */
+/* Has one of these files of the role any of the keys of that address? Servers among them are not
+ * asked: */
+
+void tables_servers(const struct tables *, enum table_role, const struct conf_list *files,
+		    struct conf_list *servers);
+/* Which of these a server has; the list's items are the caller's. */
 
 enum { TABLES_KEYS_MAX = 140 }; /* an address has: itself, its domain, parents, the rest */
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "base/verification.h"
 
+#include "base/conf_value.h"
 #include "base/mem.h"
 
 #include <stdlib.h>
@@ -19,6 +20,7 @@ void verify_free(struct verify **vp)
 {
 	struct verify *v = *vp;
 	verdict_unref(v->verdict);
+	conf_list_free(&v->servers);
 	free(v->address);
 	free(v->sender);
 	free(v->from);

@@ -9,6 +9,7 @@
 #ifndef BASE_VERIFICATION_H
 #define BASE_VERIFICATION_H
 
+#include "base/conf.h"
 #include "base/loop.h"
 #include "base/verdict.h"
 
@@ -19,8 +20,9 @@ enum verify_note { VERIFY_ASK = NOTES_FROM(NOTES_OF_VERIFICATION), VERIFY_ANSWER
 
 enum verify_result {
 	VERIFY_UNWANTED, /* only_routed, the route does not say verify, and nothing is known against it */
-	VERIFY_TAKES,	/* the next hop takes it, or there is none to ask */
-	VERIFY_REFUSES, /* it does not, for good */
+	VERIFY_TAKES,	 /* the next hop takes it, or there is none to ask */
+	VERIFY_REFUSES,	 /* it does not, for good */
+	VERIFY_UNLISTED, /* no file of its route has it, and the servers of that were not asked */
 	VERIFY_UNKNOWN, /* it could not be asked, has put it off, or too many are being asked about */
 };
 
@@ -33,13 +35,16 @@ struct verify {
 	char *sender;	  /* for MAIL; NULL: that of the settings */
 	char *from;	  /* whose mail it would be, for its route; NULL: as sender */
 	bool only_routed; /* only where its route says verify */
-	bool fresh;	  /* ask, whatever is remembered */
+	int64_t suppress_ms; /* how long the word of a host counts that there is no such recipient; 0: not at all */
+	bool fresh;  /* ask, whatever is remembered */
+	bool listed; /* the servers of its route's recipients need not be asked */
 	/* the answer: */
 	enum verify_result result;
 	bool remembered;
 	bool ours;   /* the verdict is in our own words: no host was asked */
 	bool learnt; /* from what hosts and names have said before: whoever sends can't know that */
-	struct verdict *verdict; /* what was said, a reference; NULL: nothing was */
+	struct conf_list servers; /* UNLISTED: tables of recipients that are to be asked */
+	struct verdict *verdict;  /* what was said, a reference; NULL: nothing was */
 };
 
 struct verify *verify_new(const char *address, const char *sender, struct loop *reply_to);

@@ -79,6 +79,20 @@ static const struct route *route_of_mail(const struct qmgr *q, const struct veri
 	return route_find(q->routes, ask->from ? ask->from : sender_of(q, ask), ask->address);
 }
 
+/* No file of the route has it. True: that, or who else is to be asked, is the answer. */
+static bool refuse_unlisted(const struct qmgr *q, struct verify *ask, const struct route *r)
+{
+	tables_servers(q->sched.conf->tables, TABLE_RECIPIENTS, r->recipients, &ask->servers);
+	if (ask->servers.n > 0 && ask->listed)
+		return false;
+	if (ask->servers.n > 0)
+		answer(ask, VERIFY_UNLISTED);
+	else
+		refuse(ask, verdict_new(VERDICT_FAILED, 550, "5.1.1", NULL, "User unknown"),
+		       "recipients");
+	return true;
+}
+
 /* True: the route is the answer. */
 static bool refuse_by_route(const struct qmgr *q, struct verify *ask, const struct route *r)
 {
@@ -87,8 +101,7 @@ static bool refuse_by_route(const struct qmgr *q, struct verify *ask, const stru
 		refuse(ask, verdict_new(class, 0, r->dsn, NULL, r->text), "route");
 	} else if (r->recipients && !tables_list(q->sched.conf->tables, TABLE_RECIPIENTS,
 						 r->recipients, ask->address)) {
-		refuse(ask, verdict_new(VERDICT_FAILED, 550, "5.1.1", NULL, "User unknown"),
-		       "recipients");
+		return refuse_unlisted(q, ask, r);
 	} else {
 		return false;
 	}
@@ -106,8 +119,10 @@ static const char *day(int64_t wall_ms, char text[DAY_TEXT])
 static bool refuse_suppressed(struct qmgr *q, struct verify *ask)
 {
 	char text[DAY_TEXT];
-	const struct suppressed_one *one = suppressed_find(
-		&q->suppressed, ask->address, clock_wall_ms(), q->sched.conf->suppress);
+	int64_t now_ms = clock_wall_ms();
+	suppressed_age(&q->suppressed, now_ms, q->sched.conf->suppress_most);
+	const struct suppressed_one *one =
+		suppressed_find(&q->suppressed, ask->address, now_ms, ask->suppress_ms);
 	if (!one)
 		return false;
 	ask->learnt = true;

@@ -2,6 +2,7 @@
  *
  *	VERIFY_ASK --> its route is an error --> the error
  *	               its route knows all recipients, and not this one --> 550 5.1.1
+ *	               its route has servers that may know it --> VERIFY_UNLISTED: the asker asks them, and comes again
  *	               a host has said that there is no such recipient (suppressed.h) --> 550 5.1.1
  *	               the DNS cache has no mail host for the domain, for good (RESOLVE_ASK, known) --> 556 5.1.10, 550 5.1.2
  *	               its route says verify, or the asker --> verifier.h asks the next hop

@@ -135,7 +135,7 @@ static void learn(struct qmgr *q, const char *address, const struct verdict *v)
 	const char *state = NULL;
 	if (v->class == VERDICT_SENT && v->host[0]) {
 		state = suppressed_forget(&q->suppressed, address) ? "forgotten" : NULL;
-	} else if (q->sched.conf->suppress > 0 && says_unknown(v)) {
+	} else if (q->sched.conf->suppress_most > 0 && says_unknown(v)) {
 		bool new = suppressed_note(&q->suppressed, address, v->host, clock_wall_ms());
 		state = new ? "added" : NULL;
 	}

@@ -90,7 +90,7 @@ static void collect(void *owner)
 	congestion_look(&q->db);
 	congestion_count(&q->db);
 	qmgr_thread_save(q);
-	suppressed_age(&q->suppressed, clock_wall_ms(), q->sched.conf->suppress);
+	suppressed_age(&q->suppressed, clock_wall_ms(), q->sched.conf->suppress_most);
 	suppress_save(q);
 	loop_timer_in(q->sched.loop, &q->collect, COLLECT_MS);
 }

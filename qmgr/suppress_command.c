@@ -68,13 +68,13 @@ static void list(const struct qmgr *q, struct suppress_command *c, const char *k
 	list_each (link, tmp, &q->suppressed.by_time) {
 		const struct suppressed_one *one = list_entry(link, struct suppressed_one, by_time);
 		if (is_meant(one, key))
-			describe(one, q->sched.conf->suppress, &c->row[c->found++]);
+			describe(one, q->sched.conf->suppress_most, &c->row[c->found++]);
 	}
 }
 
 static void add(struct qmgr *q, struct suppress_command *c)
 {
-	c->off = q->sched.conf->suppress == 0;
+	c->off = q->sched.conf->suppress_most == 0;
 	if (c->off)
 		return;
 	c->found = 1;
@@ -111,7 +111,7 @@ void suppress_save(struct qmgr *q)
 void suppress_execute(struct qmgr *q, struct suppress_command *c)
 {
 	char *key = c->address ? name_key(c->address) : NULL;
-	suppressed_age(&q->suppressed, clock_wall_ms(), q->sched.conf->suppress);
+	suppressed_age(&q->suppressed, clock_wall_ms(), q->sched.conf->suppress_most);
 	if (c->op == SUPPRESS_LIST)
 		list(q, c, key);
 	else if (c->op == SUPPRESS_ADD)

@@ -103,14 +103,11 @@ static bool is_over(const struct suppressed_one *one, int64_t now_ms, int64_t ke
 	return now_ms - one->last_ms >= keep_ms;
 }
 
-const struct suppressed_one *suppressed_find(struct suppressed *s, const char *address,
+const struct suppressed_one *suppressed_find(const struct suppressed *s, const char *address,
 					     int64_t now_ms, int64_t keep_ms)
 {
 	struct suppressed_one *one = keep_ms > 0 ? find(s, address) : NULL;
-	if (!one || !is_over(one, now_ms, keep_ms))
-		return one;
-	suppressed_drop(s, one);
-	return NULL;
+	return one && !is_over(one, now_ms, keep_ms) ? one : NULL;
 }
 
 void suppressed_age(struct suppressed *s, int64_t now_ms, int64_t keep_ms)

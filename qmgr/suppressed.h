@@ -46,9 +46,10 @@ bool suppressed_note(struct suppressed *, const char *address, const char *host,
 bool suppressed_forget(struct suppressed *, const char *address); /* false: it was not there */
 void suppressed_drop(struct suppressed *, struct suppressed_one *);
 
-const struct suppressed_one *suppressed_find(struct suppressed *, const char *address,
+const struct suppressed_one *suppressed_find(const struct suppressed *, const char *address,
 					     int64_t now_ms, int64_t keep_ms);
-/* NULL: not there, or no longer; it is good until the next call. keep_ms 0: always NULL. */
+/* NULL: not there, or no longer for whoever asks, while others may be told for longer. It is good until the next call.
+ * keep_ms 0: always NULL. */
 
 void suppressed_age(struct suppressed *, int64_t now_ms, int64_t keep_ms);
 /* Drop those that have been there for long enough. keep_ms 0: none, since they may be wanted again. */

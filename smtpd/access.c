@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static const enum table_role order[] = {TABLE_CLIENT_ACCESS, TABLE_HELO_ACCESS,
-					TABLE_SENDER_ACCESS};
+static const enum table_role order[] = {TABLE_CLIENT_ACCESS, TABLE_HELO_ACCESS, TABLE_SENDER_ACCESS,
+					TABLE_FLOWS};
 
 enum { ROLES = sizeof order / sizeof *order };
 
@@ -54,12 +54,33 @@ static void hold_or_name(struct session *s, struct access_value *v)
 
 static void ask_next(struct session *s);
 
+/* It is no access: what it says is the flow, should nothing else name one. */
+static void take_flow(struct session *s, const struct consult_found *found, struct access_value *v)
+{
+	struct reception *t = s->tx;
+	*v = (struct access_value){.action = ACCESS_ACCEPT};
+	if (found->failed) {
+		fail(v);
+	} else if (found->value && !envelope_flow_good(found->value)) {
+		log_event(LOG_LEVEL_WARNING, "lookup", "session", log_id(s->number), "table",
+			  tables_setting(TABLE_FLOWS), "reason",
+			  log_text("\"%s\" is not the name of a flow", found->value), NULL);
+		fail(v);
+	} else {
+		t->flow_asked = true;
+		t->flow_row = mem_strdup(found->value);
+	}
+}
+
 static void found_of_transaction(struct session *s, const struct consult_found *found)
 {
 	struct reception *t = s->tx;
 	struct access_value v;
 	t->access_by = order[t->access_step++];
-	read_value(s, t->access_by, found, &v);
+	if (t->access_by == TABLE_FLOWS)
+		take_flow(s, found, &v);
+	else
+		read_value(s, t->access_by, found, &v);
 	if (v.action == ACCESS_REFUSE || v.action == ACCESS_DISCARD) {
 		t->access = v;
 		t->access_done(s);
@@ -72,6 +93,13 @@ static void found_of_transaction(struct session *s, const struct consult_found *
 
 static void make_keys(const struct session *s, enum table_role role, struct consult_keys *keys)
 {
+	if (role == TABLE_FLOWS) {
+		if (s->login)
+			consult_keys_login(keys, s->login);
+		consult_keys_address(keys, s->tx->sender);
+		consult_keys_client(keys, &s->peer, NULL);
+		return;
+	}
 	if (role == TABLE_SENDER_ACCESS) {
 		consult_keys_address(keys, s->tx->mail_from);
 		return;
@@ -83,11 +111,18 @@ static void make_keys(const struct session *s, enum table_role role, struct cons
 	consult_keys_all(keys);
 }
 
+/* Files of flows are looked at when the message has come: flow_name.h. */
+static bool is_due(const struct session *s, enum table_role role)
+{
+	const struct tables *t = s->worker->conf->tables;
+	return role == TABLE_FLOWS ? !s->tx->flow_named && tables_asked(t, role)
+				   : tables_count(t, role) > 0;
+}
+
 static void ask_next(struct session *s)
 {
 	struct reception *t = s->tx;
-	while (t->access_step < ROLES &&
-	       tables_count(s->worker->conf->tables, order[t->access_step]) == 0)
+	while (t->access_step < ROLES && !is_due(s, order[t->access_step]))
 		t->access_step++;
 	if (t->access_step == ROLES) {
 		t->access_done(s);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "smtpd/consult.h"
 
+#include "base/conf_value.h"
 #include "base/log.h"
 #include "base/mailaddr.h"
 #include "base/mem.h"
@@ -15,6 +16,7 @@
 struct consult {
 	struct conf *conf; /* a reference: its tables are looked through from begin to end */
 	enum table_role role;
+	struct conf_list among; /* the tables that count; none: all */
 	struct consult_keys keys;
 	int key, table; /* what is next */
 	consult_done *done;
@@ -29,6 +31,19 @@ static void add_key(struct consult_keys *k, const char *text, bool files)
 void consult_keys_all(struct consult_keys *k)
 {
 	add_key(k, "*", true);
+}
+
+void consult_keys_exact(struct consult_keys *k, const char *text)
+{
+	add_key(k, text, false);
+}
+
+void consult_keys_login(struct consult_keys *k, const char *login)
+{
+	char *text = mem_printf("login:%s", login), *key = name_key(text);
+	add_key(k, key, false);
+	free(key);
+	free(text);
 }
 
 /* The null sender is nobody's: "*" does not mean it. */
@@ -78,6 +93,7 @@ void consult_free(struct consult **lp)
 	if (!l)
 		return;
 	keys_fini(&l->keys);
+	conf_list_free(&l->among);
 	conf_unref(l->conf);
 	free(l);
 	*lp = NULL;
@@ -98,6 +114,29 @@ static void step(struct consult *l)
 		return;
 	l->table = 0;
 	l->key++;
+}
+
+static bool is_among(const struct consult *l)
+{
+	const char *file = tables_file(l->conf->tables, l->role, l->table);
+	for (int i = 0; i < l->among.n; i++)
+		if (strcmp(l->among.item[i], file) == 0)
+			return true;
+	return l->among.n == 0;
+}
+
+/* The settings may be newer than whoever has named the tables. */
+static bool all_there(const struct consult *l)
+{
+	int there = 0;
+	for (int i = 0; i < l->among.n; i++)
+		for (int k = 0; k < tables_count(l->conf->tables, l->role); k++)
+			if (strcmp(l->among.item[i], tables_file(l->conf->tables, l->role, k)) ==
+			    0) {
+				there++;
+				break;
+			}
+	return there == l->among.n;
 }
 
 static void go_on(struct session *);
@@ -144,6 +183,10 @@ static void go_on(struct session *s)
 	struct consult_found found = {0};
 	char *value = NULL;
 	while (!value && l->key < l->keys.n) {
+		if (!is_among(l)) {
+			step(l);
+			continue;
+		}
 		const struct consult_key *key = &l->keys.key[l->key];
 		const struct socketmap_name *server;
 		value = tables_get_at(l->conf->tables, l->role, l->table, key->text, &server,
@@ -164,16 +207,37 @@ static void go_on(struct session *s)
 	free(value);
 }
 
-void consult_begin(struct session *s, enum table_role role, struct consult_keys *keys,
-		   consult_done *done)
+/* Takes the keys. */
+static struct consult *consult_new(struct session *s, enum table_role role,
+				   struct consult_keys *keys, consult_done *done)
 {
 	struct consult *l = mem_zalloc(sizeof *l);
-	assert(!s->consult && tables_count(s->worker->conf->tables, role) > 0);
+	assert(!s->consult);
 	l->conf = conf_ref(s->worker->conf);
 	l->role = role;
 	l->keys = *keys;
 	l->done = done;
 	*keys = (struct consult_keys){0};
 	s->consult = l;
+	return l;
+}
+
+void consult_begin(struct session *s, enum table_role role, struct consult_keys *keys,
+		   consult_done *done)
+{
+	assert(tables_count(s->worker->conf->tables, role) > 0);
+	consult_new(s, role, keys, done);
 	go_on(s);
+}
+
+void consult_among(struct session *s, enum table_role role, const struct conf_list *tables,
+		   struct consult_keys *keys, consult_done *done)
+{
+	struct consult *l = consult_new(s, role, keys, done);
+	for (int i = 0; i < tables->n; i++)
+		conf_list_add(&l->among, tables->item[i]);
+	if (all_there(l))
+		go_on(s);
+	else
+		finish(s, &(struct consult_found){.failed = true});
 }

@@ -43,10 +43,18 @@ void consult_keys_name(struct consult_keys *, const char *name); /* of a host; w
 void consult_keys_client(struct consult_keys *, const union address *, const char *name);
 /* Its address, the networks around it, then its name (or NULL) and what is around that. */
 
+void consult_keys_exact(struct consult_keys *, const char *); /* as it is */
+
+void consult_keys_login(struct consult_keys *, const char *login); /* "login:NAME" */
+
 void consult_keys_all(struct consult_keys *); /* adds "*" */
 
 void consult_begin(struct session *, enum table_role, struct consult_keys *, consult_done *);
 /* Takes the keys. There are tables of the role. */
+
+void consult_among(struct session *, enum table_role, const struct conf_list *tables,
+		   struct consult_keys *, consult_done *);
+/* The same of these tables alone, by name, copied; one that is not there any more is a failure. */
 
 void consult_free(struct consult **); /* NULL is allowed */
 

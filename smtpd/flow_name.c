@@ -52,6 +52,8 @@ static char *of_client(const struct conf *c, const struct flow_facts *of)
 static char *of_table(const struct conf *c, const struct flow_facts *of)
 {
 	struct table_origin origin;
+	if (of->asked)
+		return of->row ? mem_strdup(of->row) : NULL;
 	char *flow = of_login(c, of);
 	if (!flow)
 		flow = tables_find(c->tables, TABLE_FLOWS, of->sender, &origin);

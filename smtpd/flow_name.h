@@ -6,6 +6,9 @@
  *	the login
  *	the domain of the sender; "<>", if that is the null sender
  *
+ * Where a server has one of the tables, a session asks when MAIL has come (access.c), and says what was found. Nobody is
+ * asked for mail from the maildrop.
+ *
  * OWNERSHIP  The result is the caller's.
  * THREAD     Any.
  * ERRORS     A field with anything but a name of a flow is logged, and as if it were not there.
@@ -25,6 +28,8 @@ struct flow_facts {
 	const char *login;  /* or NULL */
 	const char *sender; /* "": the null sender */
 	const union address *client; /* or NULL */
+	bool asked;		     /* what the tables say is known: servers have some of them */
+	const char *row;	     /* then; NULL: nothing */
 };
 
 char *flow_name(const struct conf *, const struct flow_facts *);

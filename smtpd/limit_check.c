@@ -2,10 +2,12 @@
 #include "smtpd/limit_check.h"
 
 #include "base/conf_units.h"
+#include "base/limit_value.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/metrics.h"
 #include "base/name_key.h"
+#include "smtpd/consult.h"
 #include "smtpd/policy.h"
 #include "smtpd/reception.h"
 
@@ -45,6 +47,42 @@ static char *client_name(const union address *a)
 	return mem_printf("%s/64", address_text(&net, text));
 }
 
+static bool is_limit(const struct session *s, const char *row)
+{
+	struct limit_value v;
+	struct buf why = {0};
+	bool good = !row || !limit_value_parse(row, &v, &why);
+	if (!good)
+		log_event(LOG_LEVEL_WARNING, "lookup", "session", log_id(s->number), "table",
+			  tables_setting(TABLE_LIMITS), "key", s->login, "reason",
+			  log_text("\"%s\" is no limit: %s", row, buf_cstr(&why)), NULL);
+	buf_fini(&why);
+	return good;
+}
+
+static void found_limits(struct session *s, const struct consult_found *found)
+{
+	struct reception *t = s->tx;
+	bool learnt = !found->failed && is_limit(s, found->value);
+	if (learnt) {
+		t->limits_asked = true;
+		t->limits_row = mem_strdup(found->value);
+	}
+	t->limits_done(s, learnt);
+}
+
+void limit_check_learn(struct session *s, void (*done)(struct session *, bool learnt))
+{
+	struct consult_keys keys = {0};
+	if (!s->login || !tables_asked(s->worker->conf->tables, TABLE_LIMITS)) {
+		done(s, true);
+		return;
+	}
+	s->tx->limits_done = done;
+	consult_keys_exact(&keys, s->login);
+	consult_begin(s, TABLE_LIMITS, &keys, found_limits);
+}
+
 void limit_check_ask(struct session *s, enum limit_of of, struct limiter_question *q,
 		     const struct wait_kind *kind)
 {
@@ -52,6 +90,8 @@ void limit_check_ask(struct session *s, enum limit_of of, struct limiter_questio
 	q->of = of;
 	if (s->login)
 		q->name[LIMIT_BY_LOGIN] = mem_strdup(s->login);
+	q->asked = s->login && s->tx->limits_asked;
+	q->row = q->asked ? mem_strdup(s->tx->limits_row) : NULL;
 	if (limited(c->limit_by[LIMIT_BY_CLIENT], of))
 		q->name[LIMIT_BY_CLIENT] = client_name(&s->peer);
 	if (limited_by_sender(s, of))

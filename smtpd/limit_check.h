@@ -15,6 +15,10 @@
 bool limit_check_due(const struct session *, enum limit_of);
 /* Is there a limit on it, or a login that may be suspended? Otherwise nobody need wait. */
 
+void limit_check_learn(struct session *, void (*done)(struct session *, bool learnt));
+/* Once a message, before it is asked: what a server of tables says of the limits of the login. It may wait. false: it could not
+ * be asked, or made no sense. */
+
 void limit_check_ask(struct session *, enum limit_of, struct limiter_question *,
 		     const struct wait_kind *);
 /* The session waits; the transaction has its sender. */

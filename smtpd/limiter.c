@@ -76,6 +76,7 @@ void limiter_question_fini(struct limiter_question *q)
 {
 	for (int by = 0; by < LIMIT_BY_COUNT; by++)
 		free(q->name[by]);
+	free(q->row);
 }
 
 /* --- what is told */
@@ -85,7 +86,7 @@ static const struct limits_row unseen;
 static void describe(const struct limiter *l, const char *name, const struct limits_row *r,
 		     struct limiter_login *to)
 {
-	const struct conf_limit limit = limits_in_force(l->conf, LIMIT_BY_LOGIN, name);
+	const struct conf_limit limit = limits_in_force(l->conf, LIMIT_BY_LOGIN, name, r);
 	*to = (struct limiter_login){.name = mem_strdup(name),
 				     .suspended = r->suspended,
 				     .messages = r->messages,
@@ -185,6 +186,8 @@ static void save(const struct limiter *l)
 
 static void judge(struct limiter *l, struct limiter_question *q)
 {
+	if (q->asked)
+		limits_told(&l->limits, q->name[LIMIT_BY_LOGIN], q->row, clock_steady_us());
 	limits_judge(&l->limits, l->conf, q->of, (const char *const *)q->name, clock_steady_us(),
 		     clock_wall_ms(), &q->ruling);
 	wait_answer_post(&q->answer);

@@ -41,6 +41,8 @@ struct limiter_question {
 	struct wait_answer answer; /* first; its ticket and reply_to are set */
 	enum limit_of of;
 	char *name[LIMIT_BY_COUNT]; /* NULL: of none */
+	bool asked; /* a server has tables of limits, and was asked for its login: */
+	char *row;  /* what it says; NULL: nothing */
 	struct limits_ruling ruling;
 };
 

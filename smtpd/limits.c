@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 #include "smtpd/limits.h"
 
-#include "base/limit_value.h"
 #include "base/mem.h"
 #include "base/tables.h"
 
@@ -85,28 +84,55 @@ static void see(struct limits *t, enum limit_by by, struct limits_row *r, int64_
 /* No row says what is to be done about it. */
 static const struct conf_limit unsaid = {.action = LIMIT_DEFER};
 
-static void take_row(struct conf_limit *l, const char *row)
+static void read_row(const char *row, struct limit_value *v)
 {
-	struct limit_value v;
 	struct buf why = {0};
-	const char *bad = limit_value_parse(row, &v, &why);
-	assert(!bad); /* it was checked when the table was read */
+	const char *bad = limit_value_parse(row, v, &why);
+	assert(!bad); /* it was checked when the table was read, or the server answered */
 	(void)bad;
 	buf_fini(&why);
-	l->messages = v.messages;
-	if (v.of_recipients)
-		l->recipients = v.recipients;
 }
 
-struct conf_limit limits_in_force(const struct conf *c, enum limit_by by, const char *name)
+static void take_value(struct conf_limit *l, const struct limit_value *v)
+{
+	l->messages = v->messages;
+	if (v->of_recipients)
+		l->recipients = v->recipients;
+}
+
+/* False: there is no row. */
+static bool find_value(const struct conf *c, const char *login, const struct limits_row *r,
+		       struct limit_value *v)
 {
 	struct table_origin origin;
-	struct conf_limit l = c->limit_by[by] ? *c->limit_by[by] : unsaid;
-	char *row =
-		by == LIMIT_BY_LOGIN ? tables_get(c->tables, TABLE_LIMITS, name, &origin) : NULL;
-	if (row)
-		take_row(&l, row);
+	if (r && r->was_said && tables_asked(c->tables, TABLE_LIMITS)) {
+		*v = r->said;
+		return r->has_limits;
+	}
+	char *row = tables_get(c->tables, TABLE_LIMITS, login, &origin);
+	bool found = row;
+	if (found)
+		read_row(row, v);
 	free(row);
+	return found;
+}
+
+void limits_told(struct limits *t, const char *login, const char *row, int64_t now_us)
+{
+	struct limits_row *r = get(t, LIMIT_BY_LOGIN, login, now_us);
+	r->was_said = true;
+	r->has_limits = row;
+	if (row)
+		read_row(row, &r->said);
+}
+
+struct conf_limit limits_in_force(const struct conf *c, enum limit_by by, const char *name,
+				  const struct limits_row *r)
+{
+	struct limit_value v;
+	struct conf_limit l = c->limit_by[by] ? *c->limit_by[by] : unsaid;
+	if (by == LIMIT_BY_LOGIN && find_value(c, name, r, &v))
+		take_value(&l, &v);
 	return l;
 }
 
@@ -215,7 +241,7 @@ void limits_judge(struct limits *t, const struct conf *conf, enum limit_of of,
 			k->row->refused++;
 			return;
 		}
-		const struct conf_limit l = limits_in_force(conf, by, name[by]);
+		const struct conf_limit l = limits_in_force(conf, by, name[by], k->row);
 		look(t, by, &l, of, now_us, k, ruling);
 	}
 	count(t, looked, of, now_us, ruling);
@@ -268,7 +294,7 @@ void limits_total(struct limits *t, enum limit_by by, enum limit_of of, const ch
 		  const struct conf *conf, int64_t next_us, uint64_t through)
 {
 	struct limits_row *r = limits_find(t, by, name);
-	const struct conf_limit l = limits_in_force(conf, by, name);
+	const struct conf_limit l = limits_in_force(conf, by, name, r);
 	if (!r || rate_of(&l, of)->events == 0)
 		return;
 	/* A row that was dropped and is new has told of less. */

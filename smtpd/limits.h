@@ -16,6 +16,7 @@
 
 #include "base/gcra.h"
 #include "base/keyed_hash.h"
+#include "base/limit_value.h"
 #include "base/list.h"
 
 #include <stdbool.h>
@@ -35,6 +36,8 @@ struct limits_row {
 	int64_t seen_ms;		   /* wall clock; 0: never */
 	bool suspended;
 	uint64_t told[LIMIT_OF_COUNT]; /* to the other nodes, in a cluster */
+	struct limit_value said;       /* of a login: by a server, where one has tables of limits */
+	bool was_said, has_limits;     /* it has been asked; and has a row, which is said */
 	int64_t looked_us;	       /* steady clock: when they were asked last */
 	char name[];
 };
@@ -69,8 +72,13 @@ struct limits_ruling {
 void limits_init(struct limits *);
 void limits_fini(struct limits *);
 
-struct conf_limit limits_in_force(const struct conf *, enum limit_by, const char *name);
-/* What the section says; of a login, what a row of the tables `limits` does. Rates without events are no limits. */
+void limits_told(struct limits *, const char *login, const char *row, int64_t now_us);
+/* A server was asked for the row of this login; NULL: it has none. A row is good. */
+
+struct conf_limit limits_in_force(const struct conf *, enum limit_by, const char *name,
+				  const struct limits_row *);
+/* What the section says; of a login, what a row of the tables `limits` does, or what was told. The row of its name may be
+ * NULL. Rates without events are no limits. */
 
 void limits_judge(struct limits *, const struct conf *, enum limit_of,
 		  const char *const name[LIMIT_BY_COUNT], int64_t now_us, int64_t wall_ms,

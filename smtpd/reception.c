@@ -61,6 +61,8 @@ void reception_free(struct reception **tp)
 		spool_expect(t->spool, -1);
 	access_value_fini(&t->access);
 	free(t->flow_named);
+	free(t->flow_row);
+	free(t->limits_row);
 	free(t->mail_from);
 	free(t->sender);
 	free(t);
@@ -249,21 +251,28 @@ void reception_store(struct session *s, uint64_t ticket)
 	spool_post(s->worker->spool, &ask->note);
 }
 
+char *reception_flow(const struct session *s, const char *named)
+{
+	const struct reception *t = s->tx;
+	const struct flow_facts facts = {.id = t->id,
+					 .named = named,
+					 .login = s->login,
+					 .sender = t->sender,
+					 .client = &s->peer,
+					 .asked = t->flow_asked,
+					 .row = t->flow_row};
+	return t->flow_named ? mem_strdup(t->flow_named) : flow_name(s->worker->conf, &facts);
+}
+
 /* RFC 5321 4.5.1: a stranger writes to the postmaster, and names nothing. */
 static void name_origin(struct session *s)
 {
 	struct reception *t = s->tx;
 	const struct header_in *header = &t->intake.header;
-	const struct flow_facts facts = {
-		.id = t->id,
-		.named = header->flow_named && !policy_stranger(s) ? header->flow : NULL,
-		.login = s->login,
-		.sender = t->sender,
-		.client = &s->peer};
+	bool named = header->flow_named && !policy_stranger(s);
 	char client[64];
 	free(t->envelope->flow);
-	t->envelope->flow =
-		t->flow_named ? mem_strdup(t->flow_named) : flow_name(s->worker->conf, &facts);
+	t->envelope->flow = reception_flow(s, named ? header->flow : NULL);
 	envelope_came_from(t->envelope, s->login, address_text(&s->peer, client));
 }
 

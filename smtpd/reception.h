@@ -19,11 +19,16 @@ struct rcpt_pending;
 
 struct reception {
 	struct spool *spool;
-	struct envelope *envelope;  /* NULL while the spool has it, or the passage */
-	struct passage *passage;    /* its way through the stages; NULL: none */
-	const char *flow;	    /* of the envelope, when that is stored, */
-	const char *client;	    /* likewise */
-	char *flow_named;	    /* by a row of access; NULL: by none */
+	struct envelope *envelope; /* NULL while the spool has it, or the passage */
+	struct passage *passage;   /* its way through the stages; NULL: none */
+	const char *flow;	   /* of the envelope, when that is stored, */
+	const char *client;	   /* likewise */
+	char *flow_named;	   /* by a row of access; NULL: by none */
+	char *flow_row;		   /* what tables of flows say, some of them a server's; or NULL */
+	bool flow_asked;	   /* those have been: flow_row is all that they say */
+	char *limits_row;	   /* likewise, of limits for its login */
+	bool limits_asked;
+	void (*limits_done)(struct session *, bool learnt);
 	struct access_value access; /* what becomes of each recipient: ACCEPT, REFUSE, DISCARD */
 	enum table_role access_by;  /* whose tables say so */
 	int access_step;	    /* how many of them were asked */
@@ -59,6 +64,9 @@ void reception_name(struct reception *); /* give it its id, unless it has one */
 
 void reception_begin(struct session *, bool dots);
 /* Content comes next: by DATA (dots) or BDAT. */
+
+char *reception_flow(const struct session *, const char *named);
+/* Whose mail it is, the caller's to free. named: by a field of its header, or NULL. */
 
 bool reception_full(const struct session *);
 /* All sessions together hold as much as they may: nothing more is begun. */

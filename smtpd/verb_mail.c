@@ -203,11 +203,19 @@ static void refuse(struct session *s, enum response why)
 	session_reset(s);
 }
 
+static void limits_learnt(struct session *s, bool learnt)
+{
+	if (learnt)
+		ask_limits(s);
+	else
+		refuse(s, RESPONSE_LOOKUP_FAILED);
+}
+
 /* Of what is refused anyway no limit is used up. */
 static void admit(struct session *s)
 {
 	if (!access_refuses(s) && limit_check_due(s, LIMIT_MESSAGES))
-		ask_limits(s);
+		limit_check_learn(s, limits_learnt);
 	else
 		welcome(s);
 }

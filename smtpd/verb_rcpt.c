@@ -90,12 +90,16 @@ struct rcpt_pending {
 	struct mailaddr to;
 	struct wanted wanted;
 	char *orcpt; /* wanted's */
+	char *asked; /* the address that was asked about, or NULL */
+	bool verify; /* recipient_access wants the next hop asked */
 };
 
 void rcpt_pending_free(struct rcpt_pending **pp)
 {
-	if (*pp)
+	if (*pp) {
 		free((*pp)->orcpt);
+		free((*pp)->asked);
+	}
 	free(*pp);
 	*pp = NULL;
 }
@@ -106,6 +110,8 @@ static void rcpt_pending_init(struct rcpt_pending *p, const struct mailaddr *to,
 	p->to = *to;
 	p->wanted = *w;
 	p->orcpt = w->orcpt ? mem_strdup(w->orcpt) : NULL;
+	p->asked = NULL;
+	p->verify = false;
 	p->wanted.orcpt = p->orcpt;
 }
 
@@ -146,11 +152,38 @@ static void take(struct session *s, const struct mailaddr *to, const struct want
 	filtering_rcpt(s, to->text, w->notify, s->tx->pending->wanted.orcpt, filtered);
 }
 
+static void ask_door(struct session *, bool listed);
+
+static void found_listed(struct session *s, const struct consult_found *found)
+{
+	struct rcpt_pending *p = s->tx->pending;
+	if (verify_check_listed(s, found, p->to.text)) {
+		ask_door(s, true);
+		return;
+	}
+	s->tx->pending = NULL;
+	if (found->failed)
+		forgive(s);
+	rcpt_pending_free(&p);
+}
+
+/* No file has it: the session asks the servers, which qmgr does not. */
+static void ask_servers(struct session *s, const struct conf_list *servers)
+{
+	struct consult_keys keys = {0};
+	consult_keys_address(&keys, s->tx->pending->asked);
+	consult_among(s, TABLE_RECIPIENTS, servers, &keys, found_listed);
+}
+
 static void verified(struct session *s, void *answer)
 {
 	struct rcpt_pending *p = s->tx->pending;
-	s->tx->pending = NULL;
 	const struct verify *v = answer;
+	if (v && v->result == VERIFY_UNLISTED) {
+		ask_servers(s, &v->servers);
+		return;
+	}
+	s->tx->pending = NULL;
 	if (verify_check_pass(s, v, p->to.text))
 		take(s, &p->to, &p->wanted);
 	else if (v && v->learnt)
@@ -163,22 +196,30 @@ static void not_verified(struct session *s)
 	verified(s, NULL);
 }
 
-/* False: nobody need be asked. */
-static bool ask_next_hop(struct session *s, const struct mailaddr *to, const struct wanted *w,
-			 bool wanted)
+/* About what is pending. */
+static void ask_door(struct session *s, bool listed)
 {
 	static const struct wait_kind known = {.text = "what is known", .answered = verified},
 				      of_host = {.text = "verification",
 						 .answered = verified,
 						 .expired = not_verified};
+	const struct rcpt_pending *p = s->tx->pending;
+	verify_check_ask(s, p->asked, p->verify, listed,
+			 &(struct verify_check_kinds){.known = &known, .of_host = &of_host});
+}
+
+/* False: nobody need be asked. */
+static bool ask_next_hop(struct session *s, const struct mailaddr *to, const struct wanted *w,
+			 bool wanted)
+{
 	char *address = verify_check_address(s, to->text, wanted);
 	if (!address)
 		return false;
-	s->tx->pending = mem_zalloc(sizeof *s->tx->pending);
-	rcpt_pending_init(s->tx->pending, to, w);
-	verify_check_ask(s, address, wanted,
-			 &(struct verify_check_kinds){.known = &known, .of_host = &of_host});
-	free(address);
+	struct rcpt_pending *p = s->tx->pending = mem_zalloc(sizeof *p);
+	rcpt_pending_init(p, to, w);
+	p->asked = address;
+	p->verify = wanted;
+	ask_door(s, false);
 	return true;
 }
 

@@ -5,6 +5,7 @@
 #include "base/hint.h"
 #include "base/mailaddr.h"
 #include "base/mem.h"
+#include "base/metrics.h"
 #include "base/name_key.h"
 #include "base/route_value.h"
 #include "base/tables.h"
@@ -62,11 +63,29 @@ static bool may_refuse(const struct conf *c, const char *sender, const char *add
 	return refuses;
 }
 
-static bool is_hinted(const struct conf *c, const char *address)
+static int64_t suppress_of_flow(const struct session *s)
+{
+	const struct conf *c = s->worker->conf;
+	if (!c->flows_suppress)
+		return 0;
+	char *name = reception_flow(s, NULL);
+	int64_t time_ms = conf_flow_find(c, name)->suppress;
+	free(name);
+	return time_ms;
+}
+
+/* As the flow says, or the listener, or all of it. */
+static int64_t suppress_ms(const struct session *s)
+{
+	int64_t of_flow = suppress_of_flow(s), of_listener = s->service->listener->suppress;
+	return of_flow ? of_flow : of_listener ? of_listener : s->worker->conf->suppress;
+}
+
+static bool is_hinted(const struct session *s, const char *address)
 {
 	char *key = name_key(address);
 	bool hinted = hint_maybe(HINT_DEAD_DOMAIN, mailaddr_domain(key)) ||
-		      (c->suppress > 0 && hint_maybe(HINT_SUPPRESSED, key));
+		      (hint_maybe(HINT_SUPPRESSED, key) && suppress_ms(s) > 0);
 	free(key);
 	return hinted;
 }
@@ -75,7 +94,7 @@ static bool is_due(const struct session *s, const char *address, bool wanted)
 {
 	const struct conf *c = s->worker->conf;
 	return (may_verify(c, address, wanted) || may_refuse(c, s->tx->envelope->sender, address) ||
-		is_hinted(c, address)) &&
+		is_hinted(s, address)) &&
 	       !is_alias(c, address);
 }
 
@@ -94,7 +113,7 @@ char *verify_check_address(const struct session *s, const char *recipient, bool 
 }
 
 /* What is known is answered at once; a next hop may take its time. */
-void verify_check_ask(struct session *s, const char *address, bool wanted,
+void verify_check_ask(struct session *s, const char *address, bool wanted, bool listed,
 		      const struct verify_check_kinds *kinds)
 {
 	const struct conf *c = s->worker->conf;
@@ -102,6 +121,8 @@ void verify_check_ask(struct session *s, const char *address, bool wanted,
 	struct verify *v = verify_new(address, NULL, s->worker->loop);
 	v->from = mem_strdup(s->tx->envelope->sender);
 	v->only_routed = !wanted;
+	v->listed = listed;
+	v->suppress_ms = suppress_ms(s);
 	v->ticket = of_host ? wait_begin(s, kinds->of_host, c->verify.timeout)
 			    : wait_begin(s, kinds->known, 0);
 	loop_post(s->worker->qmgr, &v->note);
@@ -130,6 +151,20 @@ static void refuse_ourselves(struct session *s, const struct verify *v, const ch
 	snprintf(said.dsn, sizeof said.dsn, "%s", v->verdict->dsn);
 	session_refuse_as(s, &said, to);
 	access_value_fini(&said);
+}
+
+bool verify_check_listed(struct session *s, const struct consult_found *found, const char *to)
+{
+	char text[] = "User unknown";
+	struct access_value said = {
+		.action = ACCESS_REFUSE, .code = 550, .dsn = "5.1.1", .text = text};
+	if (found->failed) {
+		session_refuse(s, RESPONSE_LOOKUP_FAILED, to);
+	} else if (!found->value) {
+		metric_cell_add(metric_cell(FAMILY_known_refusals, "recipients", NULL), 1);
+		session_refuse_as(s, &said, to);
+	}
+	return !found->failed && found->value;
 }
 
 bool verify_check_pass(struct session *s, const struct verify *v, const char *to)

@@ -11,6 +11,7 @@
 #define SMTPD_VERIFY_CHECK_H
 
 #include "base/verification.h"
+#include "smtpd/consult.h"
 #include "smtpd/session.h"
 
 char *verify_check_address(const struct session *, const char *recipient, bool wanted);
@@ -22,9 +23,13 @@ struct verify_check_kinds {
 	const struct wait_kind *known, *of_host;
 };
 
-void verify_check_ask(struct session *, const char *address, bool wanted,
+void verify_check_ask(struct session *, const char *address, bool wanted, bool listed,
 		      const struct verify_check_kinds *);
-/* The session waits, for no longer than verify.timeout where a next hop may be asked. The answer is a struct verify. */
+/* The session waits, for no longer than verify.timeout where a next hop may be asked. The answer is a struct verify.
+ * listed: the servers of recipients of its route have it. */
+
+bool verify_check_listed(struct session *, const struct consult_found *, const char *to);
+/* What the servers of a struct verify that is UNLISTED say. False: it is refused, and the client told. */
 
 bool verify_check_pass(struct session *, const struct verify *, const char *to);
 /* NULL: there was none in time. False: it is refused, and the client told. */

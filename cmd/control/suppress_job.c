@@ -71,7 +71,7 @@ static int say(struct request *r, const struct suppress_command *c, bool json)
 {
 	struct buf out = {0};
 	if (c->off) {
-		control_complain(r, "sluice: the setting suppress is 0s: nobody is refused\n");
+		control_complain(r, "sluice: every setting suppress is 0s: nobody is refused\n");
 		return STATUS_REFUSED;
 	}
 	if (c->address && c->found == 0) {

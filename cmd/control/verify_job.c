@@ -15,6 +15,7 @@ static const struct {
 } results[] = {
 	[VERIFY_TAKES] = {"taken", "the next hop takes it", STATUS_DONE},
 	[VERIFY_REFUSES] = {"refused", "the next hop does not take it", STATUS_REFUSED},
+	[VERIFY_UNLISTED] = {"unknown", "that cannot be said now", STATUS_UNREACHABLE},
 	[VERIFY_UNKNOWN] = {"unknown", "that cannot be said now", STATUS_UNREACHABLE},
 };
 
@@ -84,6 +85,7 @@ void verify_job_start(struct request *r, struct loop *loop, struct loop *qmgr)
 	const char *sender = null ? "" : *r->argv[3] ? from.text : NULL;
 	struct verify *v = verify_new(to.text, sender, loop);
 	v->fresh = true;
+	v->listed = true; /* what the host says is wanted, not what a server of tables does */
 	v->owner = r;
 	v->ticket = json;
 	r->job = v;

@@ -9,7 +9,9 @@
 #include "cmd/options.h"
 #include "cmd/local/postfix_conf.h"
 #include "cmd/local/postfix_master.h"
+#include "cmd/local/postfix_restrictions.h"
 #include "cmd/local/postfix_settings.h"
+#include "cmd/local/postfix_table.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -215,30 +217,6 @@ static bool network(char *word, struct conf_list *to, struct buf *why)
 	return false;
 }
 
-/* The source of an indexed file, as postmap reads it, is a table to us; so is a CDB. */
-static bool table(const char *word, struct conf_list *to, struct buf *why)
-{
-	static const char *const types[] = {"hash", "btree", "lmdb", "dbm", "sdbm", "texthash"};
-	const char *colon = strchr(word, ':');
-	if (*word == '/')
-		colon = word - 1;
-	for (size_t i = 0; colon && i < sizeof types / sizeof *types; i++) {
-		if (*word == '/' || ((size_t)(colon - word) == strlen(types[i]) &&
-				     strncmp(word, types[i], strlen(types[i])) == 0)) {
-			conf_list_add(to, colon + 1);
-			return true;
-		}
-	}
-	if (strncmp(word, "cdb:", 4) == 0) {
-		char *path = mem_printf("%s.cdb", word + 4);
-		conf_list_add(to, path);
-		free(path);
-		return true;
-	}
-	buf_printf(why, "%s is a kind of table that sluice cannot read", word);
-	return false;
-}
-
 static bool has_protocol(const struct job *j, const char *name)
 {
 	const struct postfix_setting *s = postfix_conf_find(j->from, "inet_protocols");
@@ -292,7 +270,7 @@ static bool take_word(const struct job *j, const struct import *m, char *word, s
 	case FORM_networks:
 		return network(word, to, why);
 	case FORM_tables:
-		return table(word, to, why);
+		return postfix_table_add(word, false, to, why);
 	case FORM_listener:
 		return interface(j, word, to, why);
 	case FORM_relay:
@@ -303,6 +281,13 @@ static bool take_word(const struct job *j, const struct import *m, char *word, s
 	}
 }
 
+static void put_found(struct job *j, const struct import *m, const struct conf_list *list)
+{
+	buf_printf(&j->section[m->kind], "%s = ", m->name);
+	conf_value_print(row_of(m), list, &j->section[m->kind]);
+	buf_puts(&j->section[m->kind], "\n");
+}
+
 static bool put_list(struct job *j, const struct import *m, const char *text, struct buf *why)
 {
 	struct conf_list list = {0};
@@ -310,11 +295,8 @@ static bool put_list(struct job *j, const struct import *m, const char *text, st
 	bool ok = true;
 	for (char *word; ok && (word = next_word(&at));)
 		ok = take_word(j, m, word, &list, why);
-	if (ok && list.n > 0) {
-		buf_printf(&j->section[m->kind], "%s = ", m->name);
-		conf_value_print(row_of(m), &list, &j->section[m->kind]);
-		buf_puts(&j->section[m->kind], "\n");
-	}
+	if (ok && list.n > 0)
+		put_found(j, m, &list);
 	conf_list_free(&list);
 	free(copy);
 	return ok;
@@ -368,6 +350,26 @@ static void import_one(struct job *j, int i)
 		s->taken = true;
 	buf_fini(&value);
 	buf_fini(&why);
+}
+
+static void note_restriction(void *context, const struct postfix_setting *s,
+			     const char *restriction, const char *text)
+{
+	struct job *j = context;
+	note(j, "%s:%d: %s: %s: %s", j->file, s->line, s->name, restriction, text);
+}
+
+static void import_restrictions(struct job *j)
+{
+	struct postfix_restrictions r = {0};
+	postfix_restrictions_read(j->from, &r, note_restriction, j);
+	for (int i = 0; i < RESTRICTED_KINDS; i++) {
+		const struct import m = {.kind = CONF_KIND_GLOBAL,
+					 .name = postfix_restrictions_setting((enum restricted)i)};
+		if (r.access[i].n > 0)
+			put_found(j, &m, &r.access[i]);
+		conf_list_free(&r.access[i]);
+	}
 }
 
 static void leave_out_rest(struct job *j)
@@ -481,6 +483,7 @@ int cmd_import_postfix(int argc, char **argv)
 	}
 	for (int i = 0; i < IMPORTS; i++)
 		import_one(&j, i);
+	import_restrictions(&j);
 	leave_out_rest(&j);
 	note_header(&j);
 	read_master(&j);

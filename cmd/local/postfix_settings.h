@@ -176,10 +176,7 @@
 	X("header_checks", "see drop_headers for fields that are to go; else mail is changed and " \
 			   "refused by filters: write a section milter")                           \
 	X("relay_*", "write a transport section of that name")                                     \
-	X("smtpd_relay_restrictions", "who may relay is said by networks")                         \
-	X("smtpd_*_restrictions", "there are no restriction lists: see networks, auth of a "       \
-				  "listener, client_access, helo_access, sender_access and "       \
-				  "recipient_access")                                              \
+	X("smtpd_restriction_classes", "there are no classes: name the tables themselves")         \
 	X("mynetworks_style", "see networks")                                                      \
 	X("myorigin", "addresses without a domain get hostname")                                   \
 	X("mydomain", "nothing is made of it but what was written here")                           \

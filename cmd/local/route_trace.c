@@ -63,7 +63,13 @@ static void add_hop(struct route_trace *t, struct route_way *w, const char *text
 static bool is_unlisted(const struct route_trace *t, const struct route *route,
 			const struct recipient *rcpt)
 {
-	return route->recipients && !t->aliased && rcpt->notify != NOTIFY_NEVER &&
+	struct conf_list servers = {0};
+	if (!route->recipients || t->aliased || rcpt->notify == NOTIFY_NEVER)
+		return false;
+	tables_servers(t->conf->tables, TABLE_RECIPIENTS, route->recipients, &servers);
+	bool may_be = servers.n > 0; /* nobody is asked here */
+	conf_list_free(&servers);
+	return !may_be &&
 	       !tables_list(t->conf->tables, TABLE_RECIPIENTS, route->recipients, rcpt->address);
 }
 

@@ -8,6 +8,7 @@ import pytest
 from lab.behaviour import Rule
 from lab.config import Config
 from lab.net import wait_until
+from lab.socketmap import SocketmapServer
 
 HOST = "127.0.0.2"
 
@@ -194,7 +195,7 @@ def _attack(relay, batches=20):
     return codes
 
 
-@pytest.mark.parametrize("known", [True, False])
+@pytest.mark.parametrize("known", ["file", "server", None])
 def test_a_dictionary_attack_from_the_null_sender(lab, tmp_path, known):
     """Where the recipients are known the queue stays empty. The same without: all of it lies there, and goes to the host,
     which refuses it, so that the postmaster has a report of each."""
@@ -203,7 +204,11 @@ def test_a_dictionary_attack_from_the_null_sender(lab, tmp_path, known):
     sink = lab.sink(Rule("rcpt", "550 5.1.1 who is that?", pattern="^user(?!77@)"))
     config = Config({"postmaster": "postmaster@here.test"}).route_all_to(sink.port)
     config.listeners["smtp"] = {"error_limit": 0}
-    config.routes["dest.test"] = {"relay": _relay_of(sink)} | ({"recipients": [str(table)]} if known else {})
+    server = SocketmapServer(path=f"{lab.folder('map')}/socket").start()
+    lab.callback(server.stop)
+    server.maps = {"m": {"user77@dest.test": "x"}}
+    tables = {"file": {"recipients": [str(table)]}, "server": {"recipients": [server.table("m")]}, None: {}}
+    config.routes["dest.test"] = {"relay": _relay_of(sink)} | tables[known]
     relay = lab.relay(config)
     codes = _attack(relay)
     if known:

@@ -228,6 +228,41 @@ def test_what_is_left_out_stands_behind_the_configuration_with_what_takes_its_pl
     assert "listener" in said[1] and "transport" in said[3] and "LMTP" in said[4]
 
 
+RESTRICTIONS = """\
+mynetworks = 127.0.0.0/8
+maps = hash:{folder}
+smtpd_client_restrictions = check_client_access $maps/clients, permit_mynetworks, reject_rbl_client list.test,
+    check_client_access $maps/later
+smtpd_helo_restrictions = check_helo_access socketmap:unix:/run/map:names, reject_invalid_helo_hostname
+smtpd_sender_restrictions = warn_if_reject check_sender_access hash:/warned
+    check_sender_access ldap:/etc/ldap.cf, check_sender_access
+smtpd_relay_restrictions = permit_mynetworks, permit_sasl_authenticated, defer_unauth_destination
+smtpd_recipient_restrictions = check_recipient_access $maps/clients { check_policy_service unix:private/policy, timeout=10s } greylist
+    reject_unverified_recipient check_recipient_access $maps/clients reject
+smtpd_data_restrictions = ${x?{permit}}
+"""
+
+
+def test_restrictions_become_tables_of_access_and_notes(tmp_path):
+    path = tmp_path / "main.cf"
+    path.write_text(RESTRICTIONS.replace("{folder}", str(tmp_path)), encoding="utf-8")
+    for name in ("clients", "later"):
+        (tmp_path / name).write_text("", encoding="utf-8")
+    text, _ = convert(path)
+    settings = settings_of(tmp_path / "sluice.conf", text)
+    assert settings["client_access"] == f'{{"{tmp_path}/clients", "{tmp_path}/later"}}'
+    assert settings["helo_access"] == '{"socketmap:unix:/run/map:names"}' and settings["sender_access"] == "{}"
+    assert settings["recipient_access"] == f'{{"{tmp_path}/clients"}}'
+    said = [line.split(": ", 1)[1] for line in text.splitlines() if "_restrictions: " in line]
+    wanted = ["reject_rbl_client list.test: a filter asks", "check_client_access hash:TMP/later: here it counts for own networks", "warn_if_reject: nothing",
+              "check_sender_access ldap:/etc/ldap.cf: ldap:/etc/ldap.cf is a kind of table", "check_sender_access: there is nothing behind it",
+              "check_policy_service unix:private/policy: a filter", "greylist: there is no such restriction", "reject_unverified_recipient: write verify",
+              "reject: whoever has come so far", "${x?{permit}}: it is an expression"]
+    assert len(said) == len(wanted), said
+    for line, begins in zip(said, wanted):
+        assert line.split(": ", 1)[1].startswith(begins.replace("TMP", str(tmp_path))), line
+
+
 def test_postfixs_own_main_cf_becomes_a_configuration(tmp_path):
     folder = os.path.join(peers.root(), "usr/share/postfix")
     path = os.path.join(folder, "main.cf.dist")

@@ -260,9 +260,206 @@ def test_who_owns_the_sender_by_a_servers_word_is_signed_as_that(lab, honest, tm
 
 def test_a_table_that_no_server_may_have_is_an_error(lab, honest, tmp_path):
     relay = lab.relay(Config(settings={
-        "routes": [honest.table("m")], "aliases": [honest.table("m")], "sender_logins": [honest.table("m")], "sender_header": "reject",
+        "routes": [honest.table("m")], "aliases": [honest.table("m")], "dkim_keys": [honest.table("m")], "sender_logins": [honest.table("m")], "sender_header": "reject",
         "client_access": ["socketmap:inet:maps.example.org:9000:m", "socketmap:unix:m", f"socketmap:unix:{tmp_path}/x:"]}), start=False)
     said = relay.command("check").stderr
-    assert said.count("a socketmap is not for this table") == 2 and "routes: " in said and "aliases: " in said
+    assert said.count("a socketmap is not for this table: ") == 3 and "name files" in said and "routes: " in said and "aliases: " in said
     assert said.count("is not socketmap:unix:/PATH:NAME") == 3
     assert "sender_header = reject needs files in sender_logins" in said
+
+
+def _rcpt_texts(relay, *recipients, sender="a@sender.test"):
+    with relay.client() as client:
+        client.greet("client.test")
+        client.command(f"MAIL FROM:<{sender}>", 250)
+        client.send("".join(f"RCPT TO:<{to}>\r\n" for to in recipients).encode())
+        return [client.read_reply().text for _ in recipients]
+
+
+def _relay_of_recipients(lab, tables, **settings):
+    sink = lab.sink()
+    config = Config(settings={"workers": 1, "socketmap_timeout": "300ms", "socketmap_cache": "0s"} | settings).route_all_to(sink.port)
+    config.routes["dest.test"] = {"relay": [f"[127.0.0.1]:{sink.port}"], "recipients": tables}
+    return lab.relay(config)
+
+
+def test_a_server_knows_the_recipients_of_a_route(lab, honest, tmp_path):
+    """Files are looked at first, and who is in them is asked of nobody."""
+    (tmp_path / "valid").write_text("filed@dest.test\n")
+    honest.maps = {"m": {"served@dest.test": "x"}, "other": {"nobody@dest.test": "x"}}
+    relay = _relay_of_recipients(lab, [str(tmp_path / "valid"), honest.table("m")])
+    assert _rcpt_texts(relay, "filed@dest.test", "Served@Dest.test", "nobody@dest.test", "x@free.test") == [
+        OK, OK, "550 5.1.1 User unknown", OK]
+    assert honest.asked == [("m", "served@dest.test"), ("m", "nobody@dest.test"), ("m", "dest.test"), ("m", ".test")]
+    assert 'known_refusals_total{reason="recipients"} 1' in " ".join(relay.command("stats", "--all").stdout.split())
+    # Nobody is asked here: what it would say is not known.
+    assert "refused" not in relay.command("route", "nobody@dest.test").stdout
+    relay.send(recipients=["served@dest.test"])
+    relay.wait_event("sent", to="served@dest.test")
+
+
+@pytest.mark.parametrize("mood", ["hangs", "too much", "twice", "late", "gone", "TEMP"])
+def test_recipients_of_a_server_that_is_none(lab, honest, mood):
+    """451 for whom no file knows, never 550; and it is asked again when it is well."""
+    gate = threading.Event()
+
+    def write(handler, text):
+        if mood == "hangs":
+            honest.released.wait()
+        elif mood == "too much":
+            handler.wfile.write(b"99999:OK " + b"x" * 99996 + b",")
+        elif mood == "twice":
+            handler.wfile.write(netstring(text) + netstring("OK second"))
+        elif mood == "late":
+            gate.wait()
+            handler.wfile.write(netstring("OK late"))
+        elif mood == "gone":
+            handler.connection.shutdown(2)
+        else:
+            handler.wfile.write(netstring("TEMP no directory"))
+
+    honest.maps = {"m": {"served@dest.test": "x"}}
+    honest.mood = write
+    relay = _relay_of_recipients(lab, [honest.table("m")])
+    wanted = "550 5.1.1 User unknown" if mood == "twice" else AWAY
+    assert _rcpt_texts(relay, "nobody@dest.test") == [wanted]
+    honest.mood = None
+    gate.set()
+    wait_until(lambda: _rcpt_texts(relay, "served@dest.test", "nobody@dest.test") == [OK, "550 5.1.1 User unknown"], 60, "the server to be asked again")
+    assert relay.running()
+
+
+def test_a_reload_concludes_nothing_for_a_session_that_waits_for_recipients(lab, honest, tmp_path):
+    """The tables that qmgr knew of are gone with a reload: nothing is concluded from that."""
+    (tmp_path / "valid").write_text("other@dest.test\n")
+    honest.mood = lambda handler, text: (honest.released.wait(), handler.wfile.write(netstring(text)))
+    relay = _relay_of_recipients(lab, [honest.table("m"), str(tmp_path / "valid")], socketmap_timeout="60s")
+    with relay.client() as client:
+        client.greet()
+        client.command("MAIL FROM:<a@sender.test>", 250)
+        client.send("RCPT TO:<served@dest.test>")
+        wait_until(lambda: honest.asked, 60, "the question")
+        (tmp_path / "valid").write_text("served@dest.test\n")
+        relay.config.routes["dest.test"]["recipients"] = [str(tmp_path / "valid")]
+        relay.write_config()
+        assert relay.command("reload").returncode == 0
+        assert client.expect("").text == AWAY
+        client.command("RCPT TO:<served@dest.test>", 250)
+
+
+def _submission(lab, **settings):
+    users, sink = lab.folder("users") / "users", lab.sink()
+    for login in ("ann", "bert"):
+        assert sasl.passwd(users, login, "secret").returncode == 0
+    config = Config(settings={"workers": 1, "socketmap_timeout": "300ms", "socketmap_cache": "0s"} | settings,
+                    listeners={"smtp": {"auth": True}}).route_all_to(sink.port)
+    config.auth.update({"file": str(users), "require_tls": False})
+    return lab.relay(config)
+
+
+def _login(client, login):
+    client.greet()
+    assert sasl.say_plain(client, login, "secret").code == 235
+
+
+def test_a_server_names_flows(lab, honest, tmp_path):
+    """The same order as of files: the login, the sender, the client; a field goes before."""
+    (tmp_path / "flows").write_text("b@sender.test from_file\n* rest\n")
+    honest.maps = {"f": {"login:ann": "of_ann", "a@sender.test": "of_sender", "sender.test": "of_domain", "127.0.0.1": "of_client"}}
+    relay = _submission(lab, flows=[str(tmp_path / "flows"), honest.table("f")], flow_header="X-Flow")
+    for sender, flow in (("a@sender.test", "of_sender"), ("b@sender.test", "from_file"), ("c@sender.test", "of_domain"), ("d@other.test", "rest")):
+        relay.send(sender)
+        assert relay.wait_event("queued", **{"from": sender})["flow"] == flow
+    relay.send("")
+    assert relay.wait_event("queued", **{"from": ""})["flow"] == "of_client"
+    with relay.client() as client:
+        _login(client, "ann")
+        client.send_mail("e@sender.test", ["b@dest.test"], b"Subject: x\r\n\r\nx\r\n")
+        client.send_mail("f@sender.test", ["b@dest.test"], b"X-Flow: said\r\n\r\nx\r\n")
+    assert relay.wait_event("queued", **{"from": "e@sender.test"})["flow"] == "of_ann"
+    assert relay.wait_event("queued", **{"from": "f@sender.test"})["flow"] == "said"
+
+
+@pytest.mark.parametrize("mood", ["hangs", "too much", "gone", "no flow"])
+def test_flows_of_a_server_that_is_none(lab, honest, mood):
+    """No message gets a flow by guess."""
+    def write(handler, _text):
+        if mood == "hangs":
+            honest.released.wait()
+        elif mood == "too much":
+            handler.wfile.write(b"99999:OK " + b"x" * 99996 + b",")
+        elif mood == "gone":
+            handler.connection.shutdown(2)
+        else:
+            handler.wfile.write(netstring("OK no such name!"))
+
+    honest.mood = write
+    relay = _relay(lab, flows=[honest.table("f")], socketmap_timeout="300ms")
+    assert _said(relay) == AWAY
+    relay.wait_event("lookup", table="flows")
+    honest.mood = None
+    wait_until(lambda: _said(relay) == OK, 60, "the server to be asked again")
+
+
+def test_a_server_has_the_limits_of_logins(lab, honest):
+    honest.maps = {"l": {"ann": "2/h"}}
+    relay = _submission(lab, limits=[honest.table("l")])
+
+    def mail(login):
+        with relay.client() as client:
+            _login(client, login)
+            return client.command("MAIL FROM:<x@sender.test>", "").code
+
+    assert [mail("ann") for _ in range(3)] == [250, 250, 450]
+    assert [mail("bert") for _ in range(3)] == [250] * 3
+    shown = relay.command("user", "list", "--json").stdout
+    assert '"ann"' in shown
+    honest.maps = {"l": {"ann": "0/h", "bert": "many"}}
+    assert mail("ann") == 250
+    assert mail("bert") == 451
+    relay.wait_event("lookup", table="limits", key="bert")
+    honest.maps = {}
+    assert [mail("ann") for _ in range(4)] == [250] * 4
+    honest.stop()
+    assert mail("ann") == 451
+    relay.wait_event("reject", code="451", dsn="4.3.0", stage="MAIL")
+
+
+def test_a_server_has_limits_of_recipients(lab, honest):
+    honest.maps = {"l": {"ann": "0/h 2/h"}}
+    relay = _submission(lab, limits=[honest.table("l")])
+    with relay.client() as client:
+        _login(client, "ann")
+        client.command("MAIL FROM:<x@sender.test>", 250)
+        assert [client.command(f"RCPT TO:<{i}@dest.test>", "").code for i in range(3)] == [250, 250, 450]
+
+
+@pytest.mark.parametrize("table", ["recipients", "flows", "limits"])
+def test_a_client_that_goes_while_it_is_asked_for_any_of_these(lab, honest, table):
+    """And a relay that stops meanwhile waits for nobody."""
+    honest.mood = lambda handler, text: (honest.released.wait(), handler.wfile.write(netstring(text)))
+    users, sink = lab.folder("users") / "users", lab.sink()
+    assert sasl.passwd(users, "ann", "secret").returncode == 0
+    named = {} if table == "recipients" else {table: [honest.table("m")]}
+    config = Config(settings={"workers": 1, "socketmap_timeout": "60s", "socketmap_cache": "0s"} | named,
+                    listeners={"smtp": {"auth": True}}).route_all_to(sink.port)
+    config.auth.update({"file": str(users), "require_tls": False})
+    if table == "recipients":
+        config.routes["dest.test"] = {"relay": [f"[127.0.0.1]:{sink.port}"], "recipients": [honest.table("m")]}
+    relay = lab.relay(config)
+    for asked in (1, 2):
+        with relay.client() as client:
+            _login(client, "ann")
+            client.send(b"MAIL FROM:<a@sender.test>\r\nRCPT TO:<b@dest.test>\r\n")
+            wait_until(lambda: len(honest.asked) == asked, 60, "the question")
+            client.reset()
+    wait_until(lambda: len(relay.events("disconnect", reason="read: Connection reset by peer")) == 2, 60, "both to be gone")
+    with relay.client() as client:
+        _login(client, "ann")
+        client.send(b"MAIL FROM:<a@sender.test>\r\nRCPT TO:<b@dest.test>\r\n")
+        wait_until(lambda: len(honest.asked) == 3, 60, "the question")
+        relay.stop()
+    honest.released.set()
+    honest.mood = None
+    relay.start()
+    assert _said(relay) == ("550 5.1.1 User unknown" if table == "recipients" else OK)

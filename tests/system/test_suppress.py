@@ -160,3 +160,23 @@ def test_a_list_with_many_dead_recipients_reaches_the_others(lab, sink, tmp_path
         client.send("".join(f"RCPT TO:<guess{number}@known.test>\r\n" for number in range(21)).encode())
         assert [client.read_reply().code for _ in range(21)] == [550] * 20 + [421]
     assert sink.wait_messages(1)[0].recipients == ["last@dest.test"]
+
+
+def test_a_flow_and_a_listener_may_have_their_own(lab, sink):
+    """What one has made known is told to those that want to know."""
+    config = Config({"suppress": "0s"}, listeners={"smtp": {}, "news": {"suppress": "30d"}}).route_all_to(sink.port)
+    config.routes["sender.test"] = {"discard": True}
+    config.extra = 'flow "bulk.test" { suppress = 10d }\nflow "brief.test" { suppress = 1ms }\n'
+    relay = lab.relay(config)
+    _bounce(relay, "dead@dest.test")
+    (row,) = _listed(relay)
+    assert 29 * 86400 < row["until"] - row["last"] <= 30 * 86400
+
+    def code(sender, **listener):
+        with relay.client(**listener) as client:
+            client.greet()
+            client.command(f"MAIL FROM:<from@{sender}>")
+            return client.command("RCPT TO:<dead@dest.test>", "").code
+
+    assert [code(sender) for sender in ("sender.test", "bulk.test", "brief.test")] == [250, 550, 250]
+    assert [code(sender, listener="news") for sender in ("sender.test", "bulk.test", "brief.test")] == [550, 550, 250]

@@ -7,6 +7,7 @@
 
 static struct loop *asker;
 static struct box answers;
+static bool listed; /* as whoever asks says */
 
 static void hear(void *owner, struct note *note)
 {
@@ -43,6 +44,8 @@ static void ask(const char *address, const char *from)
 	struct verify *v = verify_new(address, NULL, asker);
 	v->from = mem_strdup(from);
 	v->only_routed = true;
+	v->listed = listed;
+	v->suppress_ms = q->sched.conf->suppress;
 	drop_answers();
 	post(&v->note);
 	settle();
@@ -198,11 +201,41 @@ static void what_waits_for_dns_at_the_end_is_freed_whether_it_answers_or_not(voi
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
 
+static void who_is_in_no_file_may_be_a_server_s(void **state)
+{
+	(void)state;
+	begin("route \"x.test\" { recipients = { \"socketmap:unix:/run/map:m\" } }\n"
+	      "route \"y.test\" { recipients = { \"socketmap:unix:/run/map:m\", "
+	      "\"socketmap:unix:/run/other:m\" } }");
+	ask("a@x.test", "a@here.test");
+	assert_int_equal(said()->result, VERIFY_UNLISTED);
+	assert_false(said()->ours);
+	assert_int_equal(said()->servers.n, 1);
+	assert_string_equal(said()->servers.item[0], "socketmap:unix:/run/map:m");
+	ask("a@y.test", "a@here.test");
+	assert_int_equal(said()->servers.n, 2);
+	listed = true;
+	is_free("a@x.test");
+	listed = false;
+}
+
+static void whom_a_server_has_may_be_suppressed_all_the_same(void **state)
+{
+	(void)state;
+	begin("suppress = 1d\nroute \"x.test\" { recipients = { \"socketmap:unix:/run/map:m\" } }");
+	send_to(1, "dead@x.test", 550, "5.1.1", VERDICT_AT_RCPT);
+	listed = true;
+	is_refused("dead@x.test", "", "5.1.1", "User unknown there since 2023-1");
+	listed = false;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		TEST(a_route_that_is_an_error_is_the_answer),
 		TEST(whom_a_host_does_not_know_is_refused_until_it_does),
+		TEST(who_is_in_no_file_may_be_a_server_s),
+		TEST(whom_a_server_has_may_be_suppressed_all_the_same),
 		TEST(where_there_is_a_hint_dns_says_what_it_knows),
 		TEST(what_waits_for_dns_at_the_end_is_freed_whether_it_answers_or_not),
 	};

@@ -46,6 +46,9 @@ static void one_is_known_in_each_spelling_until_its_time_is_over(void **state)
 	assert_string_equal(one->host, "other.test");
 	assert_int_equal(one->since_ms, 1000);
 	assert_false(there("bob@xn--bcher-kva.test", DAY + DAY / 2 + 1000));
+	assert_non_null(
+		suppressed_find(&s, "bob@xn--bcher-kva.test", DAY + DAY / 2 + 1000, 2 * DAY));
+	suppressed_age(&s, DAY + DAY / 2 + 1000, DAY);
 	assert_int_equal(s.n, 0);
 	assert_false(hint_maybe(HINT_SUPPRESSED, "bob@xn--bcher-kva.test"));
 }

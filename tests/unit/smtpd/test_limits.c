@@ -298,7 +298,7 @@ static void a_row_takes_the_place_of_the_section_s_numbers(void **state)
 	for (int i = 0; i < 3; i++)
 		assert_false(judge(LIMIT_RECIPIENTS, "bob", NULL, NULL).over);
 	assert_true(judge(LIMIT_RECIPIENTS, "bob", NULL, NULL).over); /* the section's */
-	assert_int_equal(limits_in_force(&conf, LIMIT_BY_LOGIN, "else").messages.events, 2);
+	assert_int_equal(limits_in_force(&conf, LIMIT_BY_LOGIN, "else", NULL).messages.events, 2);
 	forget_rows();
 }
 
@@ -313,6 +313,30 @@ static void without_a_section_what_is_over_a_row_is_put_off(void **state)
 	for (int i = 0; i < 10; i++)
 		assert_false(judge(LIMIT_MESSAGES, "bob", NULL, NULL).over);
 	forget_rows();
+}
+
+static void what_a_server_says_takes_the_place_of_all_rows(void **state)
+{
+	(void)state;
+	struct conf_faults faults = {0};
+	conf_list_add(&conf.limits, "socketmap:unix:/run/map:m");
+	conf.tables = tables_read(&conf, &faults);
+	assert_non_null(conf.tables);
+	limits_told(&limits, "ann", "1/m", now_us);
+	assert_false(judge(LIMIT_MESSAGES, "ann", NULL, NULL).over);
+	assert_true(judge(LIMIT_MESSAGES, "ann", NULL, NULL).over);
+	limits_told(&limits, "ann", "0/m", now_us);
+	for (int i = 0; i < 10; i++)
+		assert_false(judge(LIMIT_MESSAGES, "ann", NULL, NULL).over);
+	limits_told(&limits, "bob", NULL, now_us); /* the section's */
+	for (int i = 0; i < 2; i++)
+		assert_false(judge(LIMIT_MESSAGES, "bob", NULL, NULL).over);
+	assert_true(judge(LIMIT_MESSAGES, "bob", NULL, NULL).over);
+	/* When no server has any more, what one said counts no more. */
+	tables_unref(conf.tables);
+	conf.tables = NULL;
+	assert_true(judge(LIMIT_MESSAGES, "ann", NULL, NULL).over);
+	conf_list_free(&conf.limits);
 }
 
 int main(void)
@@ -339,6 +363,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_row_takes_the_place_of_the_section_s_numbers,
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(without_a_section_what_is_over_a_row_is_put_off,
+						setup, teardown),
+		cmocka_unit_test_setup_teardown(what_a_server_says_takes_the_place_of_all_rows,
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(a_hundred_thousand_logins_take_30_mb_at_most, setup,
 						teardown),
