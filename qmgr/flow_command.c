@@ -32,10 +32,28 @@ static int64_t wall_due_ms(const struct qmgr *q, const struct flow *f)
 	return due_ms ? clock_wall_ms() + due_ms - scheduler_now_ms(&q->sched) : 0;
 }
 
-static void add_row(const struct qmgr *q, struct flow_command *c, const char *name)
+static struct flow_span span_of_day(const uint32_t figure[FIGURES])
+{
+	return (struct flow_span){figure[FLOW_SENT], figure[FLOW_DEFERRED], figure[FLOW_REFUSED]};
+}
+
+static struct flow_span span_of_hour(const struct flow_hour *h)
+{
+	return (struct flow_span){flow_hour_sum(h, FLOW_SENT), flow_hour_sum(h, FLOW_DEFERRED),
+				  flow_hour_sum(h, FLOW_REFUSED)};
+}
+
+static bool has_tally(const struct qmgr *q, const char *name)
+{
+	const struct flow_tally *t;
+	HASH_FIND_STR(q->tallies.table, name, t);
+	return t;
+}
+
+static void add_row(struct qmgr *q, struct flow_command *c, const char *name)
 {
 	const struct flow *f = flow_find(q, name);
-	const struct flow_tally *t = flow_tallies_find(&q->tallies, name);
+	const struct flow_tally *t = flow_tallies_find(&q->tallies, name, clock_wall_ms());
 	const struct conf_flow *settings = conf_flow_find(q->sched.conf, name);
 	c->row = mem_realloc(c->row, ((size_t)c->nrow + 1) * sizeof *c->row);
 	struct flow_row *row = &c->row[c->nrow++];
@@ -53,9 +71,9 @@ static void add_row(const struct qmgr *q, struct flow_command *c, const char *na
 		row->due_ms = wall_due_ms(q, f);
 	}
 	if (t) {
-		row->sent = t->n[VERDICT_SENT];
-		row->deferred = t->n[VERDICT_DEFERRED] + t->n[VERDICT_IN_DOUBT];
-		row->refused = t->n[VERDICT_FAILED];
+		row->today = span_of_day(t->days.today);
+		row->yesterday = span_of_day(t->days.yesterday);
+		row->hour = span_of_hour(&t->hour);
 		row->last_ms = t->last_ms;
 	}
 }
@@ -66,19 +84,19 @@ static bool is_wanted(const struct flow_command *c, const char *name)
 }
 
 /* Each flow once: that had verdicts, that has mail, that is suspended. */
-static void add_rows(const struct qmgr *q, struct flow_command *c)
+static void add_rows(struct qmgr *q, struct flow_command *c)
 {
 	for (const struct flow_tally *t = q->tallies.table; t; t = t->hh.next)
 		if (is_wanted(c, t->flow))
 			add_row(q, c, t->flow);
 	for (const struct flow *f = q->sched.flows; f; f = f->hh.next) {
 		c->sending += under_way(f);
-		if (is_wanted(c, f->name) && !flow_tallies_find(&q->tallies, f->name))
+		if (is_wanted(c, f->name) && !has_tally(q, f->name))
 			add_row(q, c, f->name);
 	}
 	for (const struct suspended *n = q->db.suspended; n; n = n->hh.next)
 		if (n->kind == SUSPEND_FLOW && is_wanted(c, n->name) && !flow_find(q, n->name) &&
-		    !flow_tallies_find(&q->tallies, n->name))
+		    !has_tally(q, n->name))
 			add_row(q, c, n->name);
 }
 
@@ -99,7 +117,7 @@ static void note_oldest(const struct qmgr *q, struct flow_command *c)
 	}
 }
 
-static void list(const struct qmgr *q, struct flow_command *c)
+static void list(struct qmgr *q, struct flow_command *c)
 {
 	add_rows(q, c);
 	if (c->nrow > 0) {
@@ -111,10 +129,24 @@ static void list(const struct qmgr *q, struct flow_command *c)
 
 static void reset(struct qmgr *q, struct flow_command *c)
 {
-	struct flow_tally *t = flow_tallies_find(&q->tallies, c->name);
+	const struct flow_tally *t = flow_tallies_find(&q->tallies, c->name, clock_wall_ms());
 	if (t)
 		flow_tallies_forget(&q->tallies, t);
 	c->found = t || flow_find(q, c->name);
+}
+
+void flow_save(struct qmgr *q)
+{
+	if (!q->tallies.changed || !q->db.edges.to_main)
+		return;
+	struct flow_save *note = mem_zalloc(sizeof *note);
+	struct buf text = {0};
+	flow_tallies_write(&q->tallies, &text);
+	note->note.type = FLOW_SAVE;
+	note->text = mem_strdup(buf_cstr(&text));
+	buf_fini(&text);
+	q->db.edges.to_main(q->db.edges.context, &note->note);
+	q->tallies.changed = false;
 }
 
 void flow_execute(struct qmgr *q, struct flow_command *c)
@@ -132,6 +164,8 @@ void flow_execute(struct qmgr *q, struct flow_command *c)
 	}
 	if (c->op != FLOW_LIST)
 		qmgr_thread_save(q); /* before the answer, so that it is on disk by then */
+	if (c->op == FLOW_RESET)
+		flow_save(q);
 	loop_post(c->reply_to, &c->note);
 }
 

@@ -1,6 +1,7 @@
 /* flow_command.h - the operator's view of flows, and what the operator may change.
  *
  *	main -- FLOW_COMMAND --> qmgr -- the same, with rows --> the loop named in reply_to
+ *	qmgr -- FLOW_SAVE --> main, which writes it to disk: every ten seconds, if there is something new
  *
  * OWNERSHIP  Given away by posting. A command holds copies only; flow_command_free().
  * THREAD     Whoever holds it.
@@ -15,9 +16,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { FLOW_COMMAND = NOTES_FROM(NOTES_OF_FLOW) };
+enum flow_note { FLOW_COMMAND = NOTES_FROM(NOTES_OF_FLOW), FLOW_SAVE };
 
 enum flow_order { FLOW_LIST, FLOW_SUSPEND, FLOW_RESUME, FLOW_RESET };
+
+/* Recipients, see flow_tally.h; in doubt counts as deferred. */
+struct flow_span {
+	int64_t sent, deferred, refused;
+};
 
 struct flow_row {
 	char *name;
@@ -31,8 +37,7 @@ struct flow_row {
 	int64_t messages;  /* being worked on */
 	int64_t oldest_ms; /* wall clock: when the oldest of these came; 0: none */
 	int64_t sending;   /* entries on connections, and connections being opened for some */
-	int64_t sent, deferred,
-		refused; /* recipients, see flow_tally.h; in doubt counts as deferred */
+	struct flow_span today, yesterday, hour;
 	int64_t last_ms; /* wall clock: of the latest of these; 0: none */
 };
 
@@ -50,6 +55,11 @@ struct flow_command {
 	struct flow_row *row; /* by name */
 };
 
+struct flow_save {
+	struct note note;
+	char *text; /* as flow_tallies_write() has it */
+};
+
 struct flow_command *flow_command_new(enum flow_order, const char *name, struct loop *reply_to,
 				      void *owner);
 void flow_command_free(struct flow_command **);
@@ -57,5 +67,7 @@ void flow_command_free(struct flow_command **);
 struct qmgr;
 void flow_execute(struct qmgr *, struct flow_command *);
 /* Do it, and send it back. */
+
+void flow_save(struct qmgr *); /* what is new since the last time */
 
 #endif

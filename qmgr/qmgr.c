@@ -256,6 +256,16 @@ void qmgr_suppressed(struct qmgr *q, struct buf *to)
 	suppressed_write(&q->suppressed, to);
 }
 
+void qmgr_recall_flows(struct qmgr *q, const char *text)
+{
+	flow_tallies_read(&q->tallies, text);
+}
+
+void qmgr_flows(struct qmgr *q, struct buf *to)
+{
+	flow_tallies_write(&q->tallies, to);
+}
+
 struct loop *qmgr_loop(struct qmgr *q)
 {
 	return q->sched.loop;

@@ -90,6 +90,10 @@ void qmgr_recall_suppressed(struct qmgr *, const char *text);
 void qmgr_suppressed(struct qmgr *, struct buf *to);
 /* The same of recipients that hosts do not know. */
 
+void qmgr_recall_flows(struct qmgr *, const char *text);
+void qmgr_flows(struct qmgr *, struct buf *to);
+/* The same of what became of the mail of each flow. */
+
 struct loop *qmgr_loop(struct qmgr *);
 void qmgr_reload(struct qmgr *, struct conf *); /* posts; takes a reference */
 

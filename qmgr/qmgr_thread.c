@@ -9,6 +9,7 @@
 #include "qmgr/dest/dispatch.h"
 #include "qmgr/dest/pooling.h"
 #include "qmgr/dest_command.h"
+#include "qmgr/flow_command.h"
 #include "qmgr/flow_mail.h"
 #include "qmgr/message.h"
 #include "qmgr/nexthop.h"
@@ -92,6 +93,7 @@ static void collect(void *owner)
 	qmgr_thread_save(q);
 	suppressed_age(&q->suppressed, clock_wall_ms(), q->sched.conf->suppress_most);
 	suppress_save(q);
+	flow_save(q);
 	loop_timer_in(q->sched.loop, &q->collect, COLLECT_MS);
 }
 

@@ -20,8 +20,10 @@ struct limiter {
 	struct limits limits;
 	void (*to_cluster)(void *context, struct note *); /* NULL: there is none */
 	void *to_context;
+	bool stopped;		 /* what is counted now is not told any more */
 	struct clients *clients; /* that share rates, or NULL */
 	struct timer top;	 /* runs while what watchers were told last is old */
+	struct timer figures;	 /* runs while what was saved last is old */
 };
 
 struct limiter_conf {
@@ -89,11 +91,9 @@ static void describe(const struct limiter *l, const char *name, const struct lim
 	const struct conf_limit limit = limits_in_force(l->conf, LIMIT_BY_LOGIN, name, r);
 	*to = (struct limiter_login){.name = mem_strdup(name),
 				     .suspended = r->suspended,
-				     .messages = r->messages,
-				     .recipients = r->recipients,
-				     .refused = r->refused,
-				     .failures = r->failures,
+				     .figures = r->figures,
 				     .seen_ms = r->seen_ms};
+	figures_turn(&to->figures, clock_wall_ms());
 	to->limit[LIMIT_MESSAGES] = limit.messages;
 	to->limit[LIMIT_RECIPIENTS] = limit.recipients;
 	for (int of = 0; of < LIMIT_OF_COUNT; of++)
@@ -130,12 +130,17 @@ static void list(const struct limiter *l, struct limiter_order *o)
 	o->found = o->n > 0;
 }
 
+static uint32_t sent_today(const struct limits_row *r)
+{
+	return r->figures.today[LOGIN_MESSAGES];
+}
+
 /* Insert where it belongs among those with most messages. */
 static void place(const struct limits_row *most[LIMITER_TOP_MAX], int *n,
 		  const struct limits_row *r)
 {
 	int at = *n;
-	while (at > 0 && most[at - 1]->messages < r->messages)
+	while (at > 0 && sent_today(most[at - 1]) < sent_today(r))
 		at--;
 	if (at == LIMITER_TOP_MAX)
 		return;
@@ -150,9 +155,11 @@ static void tell_top(void *owner)
 	struct limiter *l = owner;
 	const struct limits_row *most[LIMITER_TOP_MAX];
 	int n = 0;
-	for (const struct limits_row *r = l->limits.row[LIMIT_BY_LOGIN]; r; r = r->hh.next)
-		if (r->messages > 0)
+	for (struct limits_row *r = l->limits.row[LIMIT_BY_LOGIN]; r; r = r->hh.next) {
+		figures_turn(&r->figures, clock_wall_ms());
+		if (sent_today(r) > 0)
 			place(most, &n, r);
+	}
 	for (int w = 0; w < l->nwatcher; w++) {
 		struct limiter_top *top = mem_zalloc(sizeof *top);
 		top->note.type = LIMITER_TOP;
@@ -162,24 +169,39 @@ static void tell_top(void *owner)
 	}
 }
 
-static void touch_top(struct limiter *l)
+/* What has been counted is to be told, and saved. */
+static void touch_figures(struct limiter *l)
 {
 	if (l->nwatcher > 0 && !timer_active(&l->top))
 		loop_timer_in(l->loop, &l->top, TOP_EVERY_MS);
+	if (!l->stopped && !timer_active(&l->figures))
+		loop_timer_in(l->loop, &l->figures, LIMITER_FIGURES_MS);
 }
 
-static void save(const struct limiter *l)
+static void post_saved(const struct limiter *l, enum limiter_note type, struct buf *text)
 {
 	struct limiter_save *s = mem_zalloc(sizeof *s);
-	struct buf text;
-	buf_init(&text);
+	s->note.type = (int)type;
+	s->text = mem_strdup(buf_cstr(text));
+	buf_fini(text);
+	loop_post(l->saver, &s->note);
+}
+
+static void save_figures(void *owner)
+{
+	const struct limiter *l = owner;
+	struct buf text = {0};
+	limits_write(&l->limits, &text);
+	post_saved(l, LIMITER_FIGURES, &text);
+}
+
+static void save_suspended(const struct limiter *l)
+{
+	struct buf text = {0};
 	for (const struct limits_row *r = l->limits.row[LIMIT_BY_LOGIN]; r; r = r->hh.next)
 		if (r->suspended)
 			buf_printf(&text, "%s\n", r->name);
-	s->note.type = LIMITER_SAVE;
-	s->text = mem_strdup(buf_cstr(&text));
-	buf_fini(&text);
-	loop_post(l->saver, &s->note);
+	post_saved(l, LIMITER_SAVE, &text);
 }
 
 /* --- what is asked */
@@ -190,16 +212,18 @@ static void judge(struct limiter *l, struct limiter_question *q)
 		limits_told(&l->limits, q->name[LIMIT_BY_LOGIN], q->row, clock_steady_us());
 	limits_judge(&l->limits, l->conf, q->of, (const char *const *)q->name, clock_steady_us(),
 		     clock_wall_ms(), &q->ruling);
+	if (q->name[LIMIT_BY_LOGIN] && (q->ruling.suspended || q->ruling.over))
+		touch_figures(l);
 	wait_answer_post(&q->answer);
 }
 
 static void hear(struct limiter *l, struct limiter_event *e)
 {
 	if (e->note.type == LIMITER_ACCEPTED)
-		limits_accepted(&l->limits, e->login, e->nrcpt);
+		limits_accepted(&l->limits, e->login, e->nrcpt, clock_wall_ms());
 	else
 		limits_failed(&l->limits, e->login, clock_wall_ms());
-	touch_top(l);
+	touch_figures(l);
 	free(e);
 }
 
@@ -222,7 +246,7 @@ static void suspend(struct limiter *l, struct limiter_order *o, bool suspended)
 	o->found = suspended || (r && r->suspended);
 	if (o->found) {
 		limits_suspend(&l->limits, o->name, suspended);
-		save(l);
+		save_suspended(l);
 	}
 }
 
@@ -240,7 +264,7 @@ static void obey(struct limiter *l, struct limiter_order *o)
 		break;
 	case LIMITER_RESET:
 		o->found = limits_reset(&l->limits, o->name);
-		touch_top(l);
+		touch_figures(l);
 		break;
 	}
 	loop_post(o->reply_to, &o->note);
@@ -350,6 +374,7 @@ struct limiter *limiter_new(struct conf *conf, struct loop *saver)
 	l->loop = loop_new("limiter", receive, NULL, l);
 	limits_init(&l->limits);
 	timer_init(&l->top, tell_top, l);
+	timer_init(&l->figures, save_figures, l);
 	return l;
 }
 
@@ -363,6 +388,16 @@ void limiter_recall(struct limiter *l, const char *text)
 		free(login);
 		text += len + (text[len] == '\n');
 	}
+}
+
+void limiter_recall_figures(struct limiter *l, const char *text)
+{
+	limits_read(&l->limits, text);
+}
+
+void limiter_figures(const struct limiter *l, struct buf *to)
+{
+	limits_write(&l->limits, to);
 }
 
 void limiter_watch(struct limiter *l, struct loop *watcher)
@@ -406,8 +441,11 @@ void limiter_reload(struct limiter *l, struct conf *conf)
 void limiter_stop(struct limiter *l)
 {
 	loop_stop(l->loop);
-	timer_stop(&l->loop->timers, &l->top);
 	l->nwatcher = 0;
+	l->stopped = true;
+	mailbox_drain(&l->loop->mailbox); /* what was accepted meanwhile is still counted */
+	timer_stop(&l->loop->timers, &l->top);
+	timer_stop(&l->loop->timers, &l->figures);
 }
 
 void limiter_free(struct limiter **lp)

@@ -5,6 +5,7 @@
  *	             -- LIMITER_FAILED ---->
  *	operator -- LIMITER_ORDER --------> ------------------------------> LIMITER_ORDER, back
  *	main  <-- LIMITER_SAVE: who is suspended ---+
+ *	main  <-- LIMITER_FIGURES: what each has sent, LIMITER_FIGURES_MS after it has changed
  *	cluster <-- SHARING_SPENT ------ -- SHARING_TOTAL, SHARING_PARTS --> what other nodes have let pass
  *	watchers <-- LIMITER_TOP: who sends most, once a second while that changes
  *
@@ -32,6 +33,7 @@ enum limiter_note {
 	LIMITER_CONF,
 	LIMITER_SAVE,
 	LIMITER_TOP,
+	LIMITER_FIGURES,
 };
 
 struct limiter;
@@ -58,9 +60,8 @@ enum limiter_op { LIMITER_LIST, LIMITER_SUSPEND, LIMITER_RESUME, LIMITER_RESET }
 struct limiter_login {
 	char *name;
 	bool suspended;
-	uint64_t messages, recipients;
-	uint32_t refused, failures;
-	int64_t seen_ms; /* wall clock; 0: never */
+	struct figures figures; /* today's and yesterday's, by enum login_figure */
+	int64_t seen_ms;	/* wall clock; 0: never */
 	struct conf_rate limit[LIMIT_OF_COUNT];
 	int64_t room[LIMIT_OF_COUNT]; /* so many may pass now, where there is a limit */
 };
@@ -78,15 +79,16 @@ struct limiter_order {
 	struct limiter_login *login; /* by name */
 };
 
-/* Who is suspended, a login in each line, before the answer to the order that changed it. */
+/* LIMITER_SAVE: who is suspended, a login in each line, before the answer to the order that changed it.
+ * LIMITER_FIGURES: as limits_write() has it. */
 struct limiter_save {
 	struct note note;
 	char *text;
 };
 
-enum { LIMITER_TOP_MAX = 10, LIMITER_WATCHERS_MAX = 2 };
+enum { LIMITER_TOP_MAX = 10, LIMITER_WATCHERS_MAX = 2, LIMITER_FIGURES_MS = 10000 };
 
-/* Who has sent most since the start. */
+/* Who has sent most today. */
 struct limiter_top {
 	struct note note;
 	int n;
@@ -94,10 +96,11 @@ struct limiter_top {
 };
 
 struct limiter *limiter_new(struct conf *, struct loop *saver);
-/* saver: who gets LIMITER_SAVE. */
+/* saver: who gets LIMITER_SAVE and LIMITER_FIGURES. */
 
 void limiter_recall(struct limiter *, const char *text); /* before the start: what was saved last */
-void limiter_watch(struct limiter *, struct loop *);	 /* before the start: gets LIMITER_TOP */
+void limiter_recall_figures(struct limiter *, const char *text); /* likewise */
+void limiter_watch(struct limiter *, struct loop *); /* before the start: gets LIMITER_TOP */
 void limiter_share(struct limiter *, void (*to_cluster)(void *context, struct note *),
 		   void *context);
 /* Before the start: its limits are those of all nodes of a cluster together (base/sharing.h). */
@@ -109,6 +112,7 @@ struct loop *limiter_loop(struct limiter *);
 void limiter_start(struct limiter *);
 void limiter_reload(struct limiter *, struct conf *);
 void limiter_stop(struct limiter *);
+void limiter_figures(const struct limiter *, struct buf *to); /* after it: to be kept */
 void limiter_free(struct limiter **);
 /* Answers what is left in its mailbox: while the loops of those who have asked are there. */
 

@@ -5,6 +5,7 @@
 #include "base/tables.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -211,11 +212,11 @@ static void count_one(const struct limits *t, enum limit_by by, enum limit_of of
 }
 
 static void count(const struct limits *t, struct looked k[LIMIT_BY_COUNT], enum limit_of of,
-		  int64_t now_us, const struct limits_ruling *ruling)
+		  int64_t now_us, int64_t wall_ms, const struct limits_ruling *ruling)
 {
 	bool passes = !ruling->over || ruling->action == LIMIT_HOLD;
 	if (!passes)
-		k[ruling->by].row->refused++;
+		figures_count(&k[ruling->by].row->figures, LOGIN_REFUSED, 1, wall_ms);
 	for (int by = 0; by < LIMIT_BY_COUNT; by++)
 		if (k[by].room && passes)
 			count_one(t, (enum limit_by)by, of, &k[by], now_us);
@@ -238,22 +239,22 @@ void limits_judge(struct limits *t, const struct conf *conf, enum limit_of of,
 		see(t, by, k->row, wall_ms);
 		ruling->suspended = k->row->suspended;
 		if (ruling->suspended) {
-			k->row->refused++;
+			figures_count(&k->row->figures, LOGIN_REFUSED, 1, wall_ms);
 			return;
 		}
 		const struct conf_limit l = limits_in_force(conf, by, name[by], k->row);
 		look(t, by, &l, of, now_us, k, ruling);
 	}
-	count(t, looked, of, now_us, ruling);
+	count(t, looked, of, now_us, wall_ms, ruling);
 }
 
-void limits_accepted(struct limits *t, const char *login, uint32_t nrcpt)
+void limits_accepted(struct limits *t, const char *login, uint32_t nrcpt, int64_t wall_ms)
 {
 	struct limits_row *r = limits_find(t, LIMIT_BY_LOGIN, login);
 	if (!r)
 		return;
-	r->messages++;
-	r->recipients += nrcpt;
+	figures_count(&r->figures, LOGIN_MESSAGES, 1, wall_ms);
+	figures_count(&r->figures, LOGIN_RECIPIENTS, nrcpt, wall_ms);
 }
 
 void limits_failed(struct limits *t, const char *login, int64_t wall_ms)
@@ -261,7 +262,7 @@ void limits_failed(struct limits *t, const char *login, int64_t wall_ms)
 	struct limits_row *r = limits_find(t, LIMIT_BY_LOGIN, login);
 	if (!r)
 		return;
-	r->failures++;
+	figures_count(&r->figures, LOGIN_FAILURES, 1, wall_ms);
 	see(t, LIMIT_BY_LOGIN, r, wall_ms);
 }
 
@@ -285,8 +286,7 @@ bool limits_reset(struct limits *t, const char *login)
 	memset(r->spent, 0, sizeof r->spent);
 	for (int of = 0; t->sharing.forget && of < LIMIT_OF_COUNT; of++)
 		t->sharing.forget(t->sharing.owner, LIMIT_BY_LOGIN, (enum limit_of)of, r);
-	r->messages = r->recipients = 0;
-	r->refused = r->failures = 0;
+	r->figures = (struct figures){0};
 	return true;
 }
 
@@ -300,4 +300,53 @@ void limits_total(struct limits *t, enum limit_by by, enum limit_of of, const ch
 	/* A row that was dropped and is new has told of less. */
 	uint64_t since = r->told[of] > through ? r->told[of] - through : 0;
 	r->spent[of].next_us = next_us + (int64_t)since * gcra_interval_us(rate_of(&l, of));
+}
+
+static void write_row(const struct limits_row *r, struct buf *to)
+{
+	if (!figures_any(&r->figures) || strchr(r->name, '\n'))
+		return;
+	buf_printf(to, "%" PRId64 " ", r->seen_ms);
+	figures_write(&r->figures, to);
+	buf_printf(to, " %s\n", r->name);
+}
+
+void limits_write(const struct limits *t, struct buf *to)
+{
+	const struct limits_row *first = t->row[LIMIT_BY_LOGIN];
+	size_t over = 0;
+	if (HASH_COUNT(first) > LIMITS_KEPT_MAX)
+		over = HASH_COUNT(first) - LIMITS_KEPT_MAX;
+	for (const struct limits_row *r = first; r; r = r->hh.next)
+		if (r->suspended)
+			write_row(r, to);
+	list_each (link, tmp, &t->seen[LIMIT_BY_LOGIN])
+		if (over > 0)
+			over--;
+		else
+			write_row(list_entry(link, struct limits_row, link), to);
+}
+
+static void read_kept_row(struct limits *t, const char *line)
+{
+	struct figures figures;
+	int64_t seen_ms;
+	bool ok = figures_number(&line, INT64_MAX, &seen_ms) && figures_read(&figures, &line) &&
+		  line[0] == ' ' && line[1] != '\0';
+	if (!ok)
+		return;
+	struct limits_row *r = get(t, LIMIT_BY_LOGIN, line + 1, 0);
+	r->figures = figures;
+	see(t, LIMIT_BY_LOGIN, r, seen_ms);
+}
+
+void limits_read(struct limits *t, const char *text)
+{
+	while (*text) {
+		size_t len = strcspn(text, "\n");
+		char *line = mem_printf("%.*s", (int)len, text);
+		read_kept_row(t, line);
+		free(line);
+		text += len + (text[len] == '\n');
+	}
 }

@@ -4,16 +4,20 @@
  * nothing any more, that of a login when there are too many: then the one that was seen least lately,
  * unless the operator has suspended it.
  *
+ * What became of a login's mail today and yesterday is kept over restarts, of the LIMITS_KEPT_MAX that were seen
+ * last. As text it is a line for each: when it was seen, its figures (base/figures.h), and its name.
+ *
  * Numbers in, numbers out: no clock, no I/O.
  *
  * OWNERSHIP  The table owns its rows; a pointer to one is good until the next call.
  * THREAD     The limiter's.
- * ERRORS     None.
+ * ERRORS     None; a line that makes no sense is left out.
  * SEE        base/gcra.h.
  */
 #ifndef SMTPD_LIMITS_H
 #define SMTPD_LIMITS_H
 
+#include "base/figures.h"
 #include "base/gcra.h"
 #include "base/keyed_hash.h"
 #include "base/limit_value.h"
@@ -25,14 +29,23 @@ enum limit_of { LIMIT_MESSAGES, LIMIT_RECIPIENTS, LIMIT_OF_COUNT };
 
 enum { LIMITS_ROWS_MAX = 200000 }; /* of each table */
 
+enum { LIMITS_KEPT_MAX = 20000 };
+
 enum { LIMITS_LOOK_US = 1000000 }; /* who is refused has the others asked so often */
+
+/* Of a login: what its figures count. */
+enum login_figure {
+	LOGIN_MESSAGES, /* accepted */
+	LOGIN_RECIPIENTS,
+	LOGIN_REFUSED,	/* messages and recipients, by a limit or while it was suspended */
+	LOGIN_FAILURES, /* wrong passwords */
+};
 
 struct limits_row {
 	UT_hash_handle hh;
 	struct list link;		   /* by when it was seen last; none while suspended */
 	struct gcra spent[LIMIT_OF_COUNT]; /* steady clock */
-	uint64_t messages, recipients;	   /* accepted, of a login */
-	uint32_t refused, failures;	   /* by a limit; wrong passwords: of a login */
+	struct figures figures;		   /* by enum login_figure; of others the refused alone */
 	int64_t seen_ms;		   /* wall clock; 0: never */
 	bool suspended;
 	uint64_t told[LIMIT_OF_COUNT]; /* to the other nodes, in a cluster */
@@ -86,7 +99,9 @@ void limits_judge(struct limits *, const struct conf *, enum limit_of,
 /* May this one pass? A name may be NULL. What passes, or is to be held, is counted where there is room;
  * what is refused is counted nowhere. */
 
-void limits_accepted(struct limits *, const char *login, uint32_t nrcpt); /* a message was queued */
+void limits_accepted(struct limits *, const char *login, uint32_t nrcpt, int64_t wall_ms);
+/* A message was queued. */
+
 void limits_failed(struct limits *, const char *login, int64_t wall_ms);
 /* A wrong password. Names that were never logged in with are not counted: anybody can invent them. */
 
@@ -97,6 +112,9 @@ bool limits_reset(struct limits *, const char *login);
 void limits_total(struct limits *, enum limit_by, enum limit_of, const char *name,
 		  const struct conf *, int64_t next_us, uint64_t through);
 /* What all nodes have had, with so many of those that this one has told of: steady clock. */
+
+void limits_write(const struct limits *, struct buf *to);
+void limits_read(struct limits *, const char *text);
 
 struct limits_row *limits_find(const struct limits *, enum limit_by,
 			       const char *name); /* or NULL */

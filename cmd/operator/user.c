@@ -8,14 +8,14 @@
 static const char usage[] =
 	"usage: sluice user [list|show] [LOGIN] [--json]\n"
 	"       sluice user suspend|resume|reset LOGIN [--cluster]\n"
-	"list:    one line for each login that was seen since the start: what it sent, what its\n"
-	"         limits still allow, what was refused, wrong passwords.\n"
+	"list:    one line for each login that was seen: what it sent today, what its limits\n"
+	"         still allow, what was refused, wrong passwords; messages sent yesterday.\n"
 	"show:    the same with all details.\n"
 	"suspend: accept nothing from this login until resume, even in open sessions. This stays "
 	"in\n"
 	"         force over restarts, and may be given before the login was seen.\n"
 	"resume:  accept its mail again.\n"
-	"reset:   forget what was counted: its limits start again.\n"
+	"reset:   forget what was counted today and yesterday: its limits start again.\n"
 	"With --cluster it holds on all nodes of the cluster, also on those that start later.\n";
 
 int cmd_user(int argc, char **argv)

@@ -168,6 +168,22 @@ static void save(const struct server *s, struct dest_save *note)
 	free(note);
 }
 
+static void save_logins(const struct server *s, struct limiter_save *note)
+{
+	if (!s->stopped)
+		kept_file_write(&kept_logins, s->conf->spool, note->text);
+	free(note->text);
+	free(note);
+}
+
+static void save_flows(const struct server *s, struct flow_save *note)
+{
+	if (!s->stopped)
+		kept_file_write(&kept_flows, s->conf->spool, note->text);
+	free(note->text);
+	free(note);
+}
+
 static void save_suspended(const struct server *s, struct limiter_save *note)
 {
 	kept_file_write(&kept_suspended, s->conf->spool, note->text);
@@ -247,6 +263,9 @@ void requests_receive(void *server, struct note *note)
 	case FLOW_COMMAND:
 		flow_job_answer((struct flow_command *)note);
 		break;
+	case FLOW_SAVE:
+		save_flows(server, (struct flow_save *)note);
+		break;
 	case SUPPRESS_COMMAND:
 		suppress_job_answer((struct suppress_command *)note);
 		break;
@@ -270,6 +289,9 @@ void requests_receive(void *server, struct note *note)
 		break;
 	case LIMITER_SAVE:
 		save_suspended(server, (struct limiter_save *)note);
+		break;
+	case LIMITER_FIGURES:
+		save_logins(server, (struct limiter_save *)note);
 		break;
 	case TLS_RESULTS_SAVE:
 		save_tls_results(server, (struct tls_results_save *)note);

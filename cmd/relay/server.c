@@ -113,6 +113,12 @@ static void recall(struct server *s)
 	kept_file_read(&kept_suspended, s->conf->spool, &text);
 	limiter_recall(s->limiter, buf_cstr(&text));
 	buf_clear(&text);
+	kept_file_read(&kept_logins, s->conf->spool, &text);
+	limiter_recall_figures(s->limiter, buf_cstr(&text));
+	buf_clear(&text);
+	kept_file_read(&kept_flows, s->conf->spool, &text);
+	qmgr_recall_flows(s->qmgr, buf_cstr(&text));
+	buf_clear(&text);
 	kept_file_read(&kept_sts, s->conf->spool, &text);
 	sts_recall(s->sts, buf_cstr(&text));
 	buf_clear(&text);
@@ -120,6 +126,17 @@ static void recall(struct server *s)
 	tlsrpt_recall(s->tlsrpt, buf_cstr(&text));
 	buf_fini(&text);
 	recall_events(s);
+}
+
+static void keep_figures(struct server *s)
+{
+	struct buf text = {0};
+	limiter_figures(s->limiter, &text);
+	kept_file_write(&kept_logins, s->conf->spool, buf_cstr(&text));
+	buf_clear(&text);
+	qmgr_flows(s->qmgr, &text);
+	kept_file_write(&kept_flows, s->conf->spool, buf_cstr(&text));
+	buf_fini(&text);
 }
 
 static void keep_learnt(struct server *s)
@@ -137,6 +154,7 @@ static void keep_learnt(struct server *s)
 	buf_clear(&text);
 	tlsrpt_learnt(s->tlsrpt, &text);
 	kept_file_write(&kept_tlsrpt, s->conf->spool, buf_cstr(&text));
+	keep_figures(s);
 	buf_fini(&text);
 	if (*events_left(s->events))
 		kept_file_write(&kept_events, s->conf->spool, events_left(s->events));

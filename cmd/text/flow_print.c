@@ -56,7 +56,11 @@ void flow_print_list(struct buf *to, const struct flow_command *c, int64_t now_m
 			   " share=%" PRId64 "%% sent=%" PRId64 " deferred=%" PRId64
 			   " refused=%" PRId64,
 			   state_of(row), row->weight, row->messages, row->sending,
-			   share_of(c, row), row->sent, row->deferred, row->refused);
+			   share_of(c, row), row->today.sent, row->today.deferred,
+			   row->today.refused);
+		buf_printf(to,
+			   " sent_hour=%" PRId64 " deferred_hour=%" PRId64 " refused_hour=%" PRId64,
+			   row->hour.sent, row->hour.deferred, row->hour.refused);
 		if (row->oldest_ms)
 			buf_printf(to, " oldest=%s",
 				   queue_time_span(now_ms - row->oldest_ms, span));
@@ -86,6 +90,12 @@ static void put_settings(struct buf *to, const struct flow_row *row, int64_t now
 		buf_printf(to, "\ntransport: %s", row->transport);
 }
 
+static void put_span(struct buf *to, const char *when, const struct flow_span *s)
+{
+	buf_printf(to, "%s %" PRId64 " sent, %" PRId64 " deferred, %" PRId64 " refused\n", when,
+		   s->sent, s->deferred, s->refused);
+}
+
 static void put_full(struct buf *to, const struct flow_command *c, const struct flow_row *row,
 		     int64_t now_ms)
 {
@@ -106,8 +116,9 @@ static void put_full(struct buf *to, const struct flow_command *c, const struct 
 	}
 	buf_printf(to, "\nsending:  %" PRId64 ", of all flows %" PRId64 ": %" PRId64 " %%\n",
 		   row->sending, c->sending, share_of(c, row));
-	buf_printf(to, "sent:     %" PRId64 "\ndeferred: %" PRId64 "\nrefused:  %" PRId64 "\n",
-		   row->sent, row->deferred, row->refused);
+	put_span(to, "today:    ", &row->today);
+	put_span(to, "hour:     ", &row->hour);
+	put_span(to, "yesterday:", &row->yesterday);
 	if (row->last_ms) {
 		buf_puts(to, "last:     ");
 		moment_put(to, row->last_ms, false);
@@ -143,6 +154,12 @@ static void put_json_settings(struct buf *to, const struct flow_row *row)
 	put_time(to, "due", row->due_ms);
 }
 
+static void put_json_span(struct buf *to, const struct flow_span *s)
+{
+	buf_printf(to, "\"sent\":%" PRId64 ",\"deferred\":%" PRId64 ",\"refused\":%" PRId64,
+		   s->sent, s->deferred, s->refused);
+}
+
 void flow_print_json(struct buf *to, const struct flow_command *c)
 {
 	for (int i = 0; i < c->nrow; i++) {
@@ -151,10 +168,15 @@ void flow_print_json(struct buf *to, const struct flow_command *c)
 		log_json_string(to, row->name);
 		buf_printf(to,
 			   ",\"suspended\":%s,\"weight\":%" PRId64 ",\"messages\":%" PRId64
-			   ",\"sending\":%" PRId64 ",\"sending_all\":%" PRId64 ",\"sent\":%" PRId64
-			   ",\"deferred\":%" PRId64 ",\"refused\":%" PRId64,
+			   ",\"sending\":%" PRId64 ",\"sending_all\":%" PRId64 ",",
 			   row->suspended ? "true" : "false", row->weight, row->messages,
-			   row->sending, c->sending, row->sent, row->deferred, row->refused);
+			   row->sending, c->sending);
+		put_json_span(to, &row->today);
+		buf_puts(to, ",\"hour\":{");
+		put_json_span(to, &row->hour);
+		buf_puts(to, "},\"yesterday\":{");
+		put_json_span(to, &row->yesterday);
+		buf_puts(to, "}");
 		put_json_settings(to, row);
 		put_time(to, "until", row->until_ms);
 		put_time(to, "oldest", row->oldest_ms);

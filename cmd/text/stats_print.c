@@ -93,14 +93,13 @@ static void put_sites(const struct metrics_print *p, const struct snapshot *s)
 
 static void put_logins(const struct metrics_print *p, const struct limiter_top *top)
 {
-	metrics_print_family(p, "login_messages",
-			     "Messages of one of those who sent most since the start");
+	metrics_print_family(p, "login_messages", "Messages of one of those who sent most today");
 	for (int i = 0; i < top->n; i++) {
 		struct buf label;
 		buf_init(&label);
 		metrics_label(&label, "login", top->login[i].name);
 		metrics_print_number(p, "login_messages", buf_cstr(&label),
-				     (int64_t)top->login[i].messages);
+				     top->login[i].figures.today[LOGIN_MESSAGES]);
 		buf_fini(&label);
 	}
 }

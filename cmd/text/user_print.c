@@ -25,12 +25,16 @@ static void put_seen(struct buf *to, int64_t ms)
 
 static void put_line(struct buf *to, const struct limiter_login *l)
 {
-	buf_printf(to, "%s %s messages=%" PRIu64 " recipients=%" PRIu64, l->name,
-		   l->suspended ? "suspended" : "active", l->messages, l->recipients);
+	const uint32_t *today = l->figures.today, *yesterday = l->figures.yesterday;
+	buf_printf(to, "%s %s messages=%" PRIu32 " recipients=%" PRIu32, l->name,
+		   l->suspended ? "suspended" : "active", today[LOGIN_MESSAGES],
+		   today[LOGIN_RECIPIENTS]);
 	for (int of = 0; of < LIMIT_OF_COUNT; of++)
 		if (l->limit[of].events > 0)
 			buf_printf(to, " %s_left=%" PRId64, of_names[of], l->room[of]);
-	buf_printf(to, " refused=%" PRIu32 " failures=%" PRIu32 "\n", l->refused, l->failures);
+	buf_printf(to, " refused=%" PRIu32 " failures=%" PRIu32, today[LOGIN_REFUSED],
+		   today[LOGIN_FAILURES]);
+	buf_printf(to, " yesterday=%" PRIu32 "\n", yesterday[LOGIN_MESSAGES]);
 }
 
 void user_print_list(struct buf *to, const struct limiter_order *o)
@@ -39,13 +43,27 @@ void user_print_list(struct buf *to, const struct limiter_order *o)
 		put_line(to, &o->login[i]);
 }
 
+static void put_sent(struct buf *to, const char *when, const uint32_t figure[FIGURES])
+{
+	buf_printf(to, "%s %" PRIu32 " messages, %" PRIu32 " recipients", when,
+		   figure[LOGIN_MESSAGES], figure[LOGIN_RECIPIENTS]);
+}
+
+static void put_both(struct buf *to, const char *what, const struct limiter_login *l,
+		     enum login_figure which, const char *of)
+{
+	buf_printf(to, "%s today %" PRIu32 ", yesterday %" PRIu32 " %s\n", what,
+		   l->figures.today[which], l->figures.yesterday[which], of);
+}
+
 static void put_full(struct buf *to, const struct limiter_login *l)
 {
 	buf_printf(to, "login:      %s\nstate:      %s\nseen:       ", l->name,
 		   l->suspended ? "suspended" : "active");
 	put_seen(to, l->seen_ms);
-	buf_printf(to, "\nsent:       %" PRIu64 " messages, %" PRIu64 " recipients\n", l->messages,
-		   l->recipients);
+	put_sent(to, "\nsent:       today", l->figures.today);
+	put_sent(to, "; yesterday", l->figures.yesterday);
+	buf_puts(to, "\n");
 	for (int of = 0; of < LIMIT_OF_COUNT; of++) {
 		if (l->limit[of].events == 0)
 			continue;
@@ -53,8 +71,8 @@ static void put_full(struct buf *to, const struct limiter_login *l)
 		conf_rate_print(&l->limit[of], to);
 		buf_printf(to, " %s, %" PRId64 " left now\n", of_names[of], l->room[of]);
 	}
-	buf_printf(to, "refused:    %" PRIu32 " over a limit or while suspended\n", l->refused);
-	buf_printf(to, "failures:   %" PRIu32 " wrong passwords\n", l->failures);
+	put_both(to, "refused:   ", l, LOGIN_REFUSED, "over a limit or while suspended");
+	put_both(to, "failures:  ", l, LOGIN_FAILURES, "wrong passwords");
 }
 
 void user_print_full(struct buf *to, const struct limiter_order *o)
@@ -65,15 +83,25 @@ void user_print_full(struct buf *to, const struct limiter_order *o)
 	}
 }
 
+static void put_json_figures(struct buf *to, const uint32_t figure[FIGURES])
+{
+	buf_printf(to,
+		   "\"messages\":%" PRIu32 ",\"recipients\":%" PRIu32 ",\"refused\":%" PRIu32
+		   ",\"failures\":%" PRIu32,
+		   figure[LOGIN_MESSAGES], figure[LOGIN_RECIPIENTS], figure[LOGIN_REFUSED],
+		   figure[LOGIN_FAILURES]);
+}
+
 static void put_json(struct buf *to, const struct limiter_login *l)
 {
 	buf_puts(to, "{\"login\":");
 	log_json_string(to, l->name);
-	buf_printf(to,
-		   ",\"suspended\":%s,\"seen\":%" PRId64 ".%03d,\"messages\":%" PRIu64
-		   ",\"recipients\":%" PRIu64 ",\"refused\":%" PRIu32 ",\"failures\":%" PRIu32,
-		   l->suspended ? "true" : "false", l->seen_ms / 1000, (int)(l->seen_ms % 1000),
-		   l->messages, l->recipients, l->refused, l->failures);
+	buf_printf(to, ",\"suspended\":%s,\"seen\":%" PRId64 ".%03d,",
+		   l->suspended ? "true" : "false", l->seen_ms / 1000, (int)(l->seen_ms % 1000));
+	put_json_figures(to, l->figures.today);
+	buf_puts(to, ",\"yesterday\":{");
+	put_json_figures(to, l->figures.yesterday);
+	buf_puts(to, "}");
 	for (int of = 0; of < LIMIT_OF_COUNT; of++) {
 		if (l->limit[of].events == 0)
 			continue;

@@ -22,6 +22,10 @@ const struct kept_file kept_events = {"events", "sluice events 1\n",
 const struct kept_file kept_sts = {"mta-sts", "sluice mta-sts 1\n", "policies are fetched anew"};
 const struct kept_file kept_tlsrpt = {"tlsrpt", "sluice tlsrpt 1\n",
 				      "what was to be reported on TLS is not"};
+const struct kept_file kept_logins = {"logins", "sluice logins 1\n",
+				      "what logins have sent is counted from now on"};
+const struct kept_file kept_flows = {"flows", "sluice flows 1\n",
+				     "what became of the mail of flows is counted from now on"};
 const struct kept_file kept_cluster = {"cluster", "sluice cluster 1\n",
 				       "orders for all nodes are carried out once more"};
 

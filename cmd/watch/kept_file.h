@@ -14,11 +14,15 @@
  *
  *	sluice tlsrpt 1		what is to be reported on TLS, as in tlsrpt/tlsrpt_text.h
  *
+ *	sluice logins 1		what each login has sent, today and yesterday: limits_write() in smtpd/limits.h
+ *
+ *	sluice flows 1		what became of each flow's mail, likewise: qmgr/flow_tally.h
+ *
  *	sluice cluster 1	which orders for all nodes were carried out: cluster/orders.h
  *
  * Written to NAME.new, synced, renamed, and the folder synced: destdb every ten seconds at most, when
  * something was learnt, and at the stop; suppressed likewise, and at each order of the operator, before it is
- * answered; mta-sts and tlsrpt as destdb; suspended and cluster at each order of the
+ * answered; mta-sts, tlsrpt, logins and flows as destdb; suspended and cluster at each order of the
  * operator, before it is answered; events at the stop.
  *
  * THREAD     Main.
@@ -35,7 +39,7 @@ struct kept_file {
 };
 
 extern const struct kept_file kept_destdb, kept_suspended, kept_suppressed, kept_events, kept_sts,
-	kept_tlsrpt, kept_cluster;
+	kept_tlsrpt, kept_cluster, kept_logins, kept_flows;
 
 void kept_file_read(const struct kept_file *, const char *spool, struct buf *to);
 void kept_file_write(const struct kept_file *, const char *spool, const char *text);

@@ -119,7 +119,7 @@ static void neighbours_answer_user(struct limiter_order *o)
 	o->login = mem_zalloc(sizeof *o->login);
 	if (o->found)
 		*o->login = (struct limiter_login){.name = mem_strdup("ann \"\xc3\xa9"),
-						   .messages = 3,
+						   .figures = {.today = {3}},
 						   .limit = {{5, 1000}, {0, 0}},
 						   .room = {2, 0}};
 	loop_post(o->reply_to, &o->note);

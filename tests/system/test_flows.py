@@ -2,6 +2,7 @@
 """Whose mail it is, and that nobody waits for what another has sent."""
 
 import json
+import pathlib
 import re
 import statistics
 import threading
@@ -165,6 +166,23 @@ def test_a_suspended_flow_waits_and_no_other(lab):
     assert relay.command("flow", "show", "red").returncode == 1
     assert len(sink.messages) == 2
     assert [event["state"] for event in relay.events("flow", flow="red")] == ["suspended", "suspended", "resumed"]
+
+
+def test_what_became_of_a_flow_is_known_after_a_restart(lab):
+    _, relay = _relay(lab, flows=[])
+    _send(relay, "x@other.test", b"red")
+    relay.wait_event("sent", flow="red")
+    kept = pathlib.Path(relay.spool) / "flows"
+    wait_until(lambda: kept.exists() and b" red\n" in kept.read_bytes(), 60, "it was written")
+    relay.kill()
+    relay.start()
+    assert (_flow(relay, "red")["sent"], _flow(relay, "red")["hour"]["sent"]) == (1, 1)
+    _send(relay, "x@other.test", b"red")
+    relay.wait_event("sent", flow="red", count=2)
+    relay.restart()
+    red = _flow(relay, "red")
+    assert (red["sent"], red["hour"]["sent"], red["refused"], red["yesterday"]["sent"]) == (2, 2, 0, 0)
+    assert " sent=2 deferred=0 refused=0 sent_hour=2 deferred_hour=0 refused_hour=0" in relay.command("flow", "list").stdout
 
 
 def test_what_waits_in_memory_leaves_when_its_flow_is_suspended(lab):

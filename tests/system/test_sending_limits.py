@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: ISC
 """How much a client or a sender may send, and what becomes of what is beyond."""
 
+import json
 import pathlib
 import subprocess
 
@@ -106,7 +107,7 @@ def test_suspended_logins_are_remembered(lab):
     assert relay.command("user", "suspend").returncode == 2
     relay.kill()
     relay.start()
-    assert relay.command("user", "list").stdout == "eve suspended messages=0 recipients=0 refused=0 failures=0\n"
+    assert relay.command("user", "list").stdout == "eve suspended messages=0 recipients=0 refused=0 failures=0 yesterday=0\n"
     assert '"suspended":true' in relay.command("user", "list", "--json").stdout
     assert relay.command("user", "resume", "eve").returncode == 0
     assert relay.command("user", "resume", "eve").returncode == 1
@@ -160,8 +161,8 @@ def test_what_a_login_sent_is_shown_and_limited(submission):
         _login(client, "bob", greet=False)
         _mail(client)
     relay.wait_event("limit", login="ann", action="defer", limit="messages 2/h")
-    line = ("ann active messages=1 recipients=2 messages_left=0 recipients_left=8 refused=1 failures=1",
-            "bob active messages=0 recipients=0 messages_left=1 recipients_left=10 refused=0 failures=0")
+    line = ("ann active messages=1 recipients=2 messages_left=0 recipients_left=8 refused=1 failures=1 yesterday=0",
+            "bob active messages=0 recipients=0 messages_left=1 recipients_left=10 refused=0 failures=0 yesterday=0")
     wait_until(lambda: relay.command("user").stdout.splitlines() == list(line), 60, "what was counted")
     assert "2/h" in relay.command("user", "show", "ann").stdout
     assert relay.command("user", "reset", "Ann").returncode == 0
@@ -169,6 +170,39 @@ def test_what_a_login_sent_is_shown_and_limited(submission):
         _login(client, "ann")
         _mail(client)
     wait_until(lambda: "login_messages{login=\"bob\"}" not in relay.command("stats").stdout, 60, "the busiest logins")
+
+
+def _user(relay, login):
+    return json.loads(relay.command("user", "show", login, "--json").stdout)
+
+
+def test_what_a_login_sent_is_known_after_a_restart(submission):
+    """Also after one that nobody was asked about, up to what was written ten seconds before; a damaged file costs what was in it, no more."""
+    _, relay = submission
+    relay.command("user", "reset", "bob")
+    with relay.client() as client:
+        _login(client, "bob")
+        _mail(client)
+        client.command("RSET")
+        client.send_mail("x@one.test", ["b@dest.test"])
+    wait_until(lambda: _user(relay, "bob")["recipients"] == 1, what="it was counted")
+    kept = pathlib.Path(relay.spool) / "logins"
+    wait_until(lambda: kept.exists() and b" 1 1 0 0 " in kept.read_bytes(), 60, "it was written")
+    relay.kill()
+    relay.start()
+    bob = _user(relay, "bob")
+    assert (bob["messages"], bob["recipients"], bob["refused"], bob["yesterday"]["messages"]) == (1, 1, 0, 0)
+    with relay.client() as client:
+        _login(client, "bob")
+        client.send_mail("x@one.test", ["b@dest.test", "c@dest.test"])
+    relay.restart()
+    assert (_user(relay, "bob")["messages"], _user(relay, "bob")["recipients"]) == (2, 3)
+    assert "today 2 messages, 3 recipients; yesterday 0 messages" in relay.command("user", "show", "bob").stdout
+    relay.stop()
+    kept.write_bytes(kept.read_bytes().replace(b"bob", b"bab"))
+    relay.start()
+    assert relay.command("user", "show", "bob").returncode == 1
+    assert "logins.bad" in relay.wait_event("logins")["reason"]
 
 
 def test_a_suspended_login_sends_nothing_even_in_a_session_that_is_open(submission):

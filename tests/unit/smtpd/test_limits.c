@@ -9,6 +9,7 @@
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 enum { MINUTE_US = 60000000, LOGINS = 100000, MEMORY_MAX = 30 << 20 };
@@ -57,7 +58,8 @@ static void each_login_has_its_own_and_is_told_when(void **state)
 	assert_int_equal(r.action, LIMIT_DEFER);
 	assert_int_equal(r.wait_ms, 30000);
 	assert_false(judge(LIMIT_MESSAGES, "bob", NULL, NULL).over);
-	assert_int_equal(limits_find(&limits, LIMIT_BY_LOGIN, "ann")->refused, 1);
+	assert_int_equal(limits_find(&limits, LIMIT_BY_LOGIN, "ann")->figures.today[LOGIN_REFUSED],
+			 1);
 	now_us += MINUTE_US / 2;
 	assert_false(judge(LIMIT_MESSAGES, "ann", NULL, NULL).over);
 	for (int i = 0; i < 3; i++)
@@ -120,15 +122,15 @@ static void only_logins_that_were_seen_count_failures_and_reset_forgets_them(voi
 	assert_null(limits_find(&limits, LIMIT_BY_LOGIN, "ghost"));
 	judge(LIMIT_MESSAGES, "ann", NULL, NULL);
 	limits_failed(&limits, "ann", 7);
-	limits_accepted(&limits, "ann", 3);
+	limits_accepted(&limits, "ann", 3, 1);
 	const struct limits_row *r = limits_find(&limits, LIMIT_BY_LOGIN, "ann");
-	assert_int_equal(r->failures, 1);
+	assert_int_equal(r->figures.today[LOGIN_FAILURES], 1);
 	assert_int_equal(r->seen_ms, 7);
-	assert_int_equal(r->recipients, 3);
+	assert_int_equal(r->figures.today[LOGIN_RECIPIENTS], 3);
 	judge(LIMIT_MESSAGES, "ann", NULL, NULL);
 	assert_true(judge(LIMIT_MESSAGES, "ann", NULL, NULL).over);
 	assert_true(limits_reset(&limits, "ann"));
-	assert_int_equal(r->failures, 0);
+	assert_int_equal(r->figures.today[LOGIN_FAILURES], 0);
 	assert_false(judge(LIMIT_MESSAGES, "ann", NULL, NULL).over);
 	assert_false(limits_reset(&limits, "ghost"));
 }
@@ -339,6 +341,46 @@ static void what_a_server_says_takes_the_place_of_all_rows(void **state)
 	conf_list_free(&conf.limits);
 }
 
+static void what_logins_sent_is_read_again(void **state)
+{
+	(void)state;
+	struct buf text = {0};
+	judge(LIMIT_MESSAGES, "ann at home", NULL, NULL);
+	limits_accepted(&limits, "ann at home", 3, 1);
+	judge(LIMIT_MESSAGES, "never sent", NULL, NULL);
+	limits_suspend(&limits, "eve", true);
+	judge(LIMIT_MESSAGES, "eve", NULL, NULL);
+	limits_write(&limits, &text);
+	limits_fini(&limits);
+	limits_init(&limits);
+	limits_read(&limits, buf_cstr(&text));
+	limits_read(&limits, "\n1 2 x\n1 0 1 1 1 1 1 1 1 1 \n1 0 1 1 1 1 1 1 1 1");
+	buf_fini(&text);
+	assert_int_equal(HASH_COUNT(limits.row[LIMIT_BY_LOGIN]), 2);
+	const struct limits_row *ann = limits_find(&limits, LIMIT_BY_LOGIN, "ann at home");
+	assert_int_equal(ann->figures.today[LOGIN_RECIPIENTS], 3);
+	assert_int_equal(ann->seen_ms, 1);
+	const struct limits_row *eve = limits_find(&limits, LIMIT_BY_LOGIN, "eve");
+	assert_int_equal(eve->figures.today[LOGIN_REFUSED], 1);
+	assert_false(eve->suspended); /* that is kept elsewhere */
+}
+
+static void so_many_logins_are_written_and_the_latest(void **state)
+{
+	(void)state;
+	struct buf text = {0};
+	for (int i = 0; i < LIMITS_KEPT_MAX + 3; i++) {
+		char name[20];
+		snprintf(name, sizeof name, "user%d", i);
+		judge(LIMIT_MESSAGES, name, NULL, NULL);
+		limits_accepted(&limits, name, 1, 1);
+	}
+	limits_write(&limits, &text);
+	assert_null(strstr(buf_cstr(&text), " user2\n"));
+	assert_non_null(strstr(buf_cstr(&text), " user3\n"));
+	buf_fini(&text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -366,6 +408,9 @@ int main(void)
 						setup, teardown),
 		cmocka_unit_test_setup_teardown(what_a_server_says_takes_the_place_of_all_rows,
 						setup, teardown),
+		cmocka_unit_test_setup_teardown(what_logins_sent_is_read_again, setup, teardown),
+		cmocka_unit_test_setup_teardown(so_many_logins_are_written_and_the_latest, setup,
+						teardown),
 		cmocka_unit_test_setup_teardown(a_hundred_thousand_logins_take_30_mb_at_most, setup,
 						teardown),
 	};
