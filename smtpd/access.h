@@ -5,7 +5,8 @@
  *
  * A transaction that is refused or dropped is so at each RCPT, as with Postfix: the log then has the
  * recipient, and clients that do not understand a refusal of MAIL do of RCPT. The first table that
- * refuses or drops ends it; accept ends the look into its own setting only, hold and flow go on.
+ * refuses or drops ends it; accept ends the look into its own setting only, hold and flow go on. Behind them a server
+ * that has tables of flows is asked: files of these are looked at when the message has come (flow_name.h).
  *
  * THREAD     The session's worker.
  * ERRORS     As replies: 451 4.3.0 where a server of tables could not say, or says what is no action.

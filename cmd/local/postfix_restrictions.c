@@ -135,20 +135,37 @@ static bool is_listed(const struct conf_list *l, const char *item)
 	return false;
 }
 
+static void add_table(struct reading *r, enum restricted kind, const char *table)
+{
+	if (!is_listed(&r->to->access[kind], table))
+		conf_list_add(&r->to->access[kind], table);
+}
+
+/* Of networks, as client_access has them; it has no order. False: it is none such. */
+static bool take_networks(struct reading *r, enum restricted kind, const char *whole,
+			  const char *argument)
+{
+	if (kind != RESTRICTED_CLIENT || strncmp(argument, "cidr:/", 6) != 0)
+		return false;
+	add_table(r, kind, argument + 5);
+	tell(r, whole,
+	     "the smallest network counts here, not the first row; there is no if, nor !");
+	return true;
+}
+
 static void take_table(struct reading *r, const struct known *k, const char *whole,
 		       const char *argument)
 {
 	struct conf_list one = {0};
 	struct buf why = {0};
-	struct conf_list *to = &r->to->access[k->kind];
-	if (!postfix_table_add(argument, true, &one, &why)) {
+	bool good = take_networks(r, k->kind, whole, argument) ||
+		    postfix_table_add(argument, true, &one, &why);
+	if (one.n > 0)
+		add_table(r, k->kind, one.item[0]);
+	if (!good)
 		tell(r, whole, buf_cstr(&why));
-	} else {
-		if (!is_listed(to, one.item[0]))
-			conf_list_add(to, one.item[0]);
-		if (r->permitted)
-			tell(r, whole, "here it counts for own networks and logins, too");
-	}
+	else if (r->permitted)
+		tell(r, whole, "here it counts for own networks and logins, too");
 	conf_list_free(&one);
 	buf_fini(&why);
 }

@@ -232,7 +232,7 @@ RESTRICTIONS = """\
 mynetworks = 127.0.0.0/8
 maps = hash:{folder}
 smtpd_client_restrictions = check_client_access $maps/clients, permit_mynetworks, reject_rbl_client list.test,
-    check_client_access $maps/later
+    check_client_access $maps/later check_client_access cidr:{folder}/nets
 smtpd_helo_restrictions = check_helo_access socketmap:unix:/run/map:names, reject_invalid_helo_hostname
 smtpd_sender_restrictions = warn_if_reject check_sender_access hash:/warned
     check_sender_access ldap:/etc/ldap.cf, check_sender_access
@@ -248,13 +248,15 @@ def test_restrictions_become_tables_of_access_and_notes(tmp_path):
     path.write_text(RESTRICTIONS.replace("{folder}", str(tmp_path)), encoding="utf-8")
     for name in ("clients", "later"):
         (tmp_path / name).write_text("", encoding="utf-8")
+    (tmp_path / "nets").write_text("192.0.2.0/24 REJECT\n2001:db8::/32 OK\n", encoding="utf-8")
     text, _ = convert(path)
     settings = settings_of(tmp_path / "sluice.conf", text)
-    assert settings["client_access"] == f'{{"{tmp_path}/clients", "{tmp_path}/later"}}'
+    assert settings["client_access"] == f'{{"{tmp_path}/clients", "{tmp_path}/later", "{tmp_path}/nets"}}'
     assert settings["helo_access"] == '{"socketmap:unix:/run/map:names"}' and settings["sender_access"] == "{}"
     assert settings["recipient_access"] == f'{{"{tmp_path}/clients"}}'
     said = [line.split(": ", 1)[1] for line in text.splitlines() if "_restrictions: " in line]
-    wanted = ["reject_rbl_client list.test: a filter asks", "check_client_access hash:TMP/later: here it counts for own networks", "warn_if_reject: nothing",
+    wanted = ["reject_rbl_client list.test: a filter asks", "check_client_access hash:TMP/later: here it counts for own networks",
+              "check_client_access cidr:TMP/nets: the smallest network", "check_client_access cidr:TMP/nets: here it counts", "warn_if_reject: nothing",
               "check_sender_access ldap:/etc/ldap.cf: ldap:/etc/ldap.cf is a kind of table", "check_sender_access: there is nothing behind it",
               "check_policy_service unix:private/policy: a filter", "greylist: there is no such restriction", "reject_unverified_recipient: write verify",
               "reject: whoever has come so far", "${x?{permit}}: it is an expression"]
