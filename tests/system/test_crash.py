@@ -29,7 +29,7 @@ class FirstTime(Rule):
         super().__post_init__()
         self.known = set()
 
-    def take(self, stage, address, early):
+    def take(self, stage, address, early, client):
         """Say whether the rule holds now."""
         if stage != self.stage or not re.search(self.pattern, address) or address in self.known:
             return False
