@@ -66,9 +66,14 @@ static void put_word(struct buf *to, const char *word, size_t len)
 	buf_puts(to, " ");
 }
 
-static void put_key(struct buf *to, enum spool_queue queue, const struct verdict *v)
+static bool waits_for_release(const struct sample_row *row)
 {
-	buf_printf(to, "%d ", (int)queue);
+	return row->queue == SPOOL_DEFERRED && envelope_is_scheduled(row->envelope);
+}
+
+static void put_key(struct buf *to, const struct sample_row *row, const struct verdict *v)
+{
+	buf_printf(to, "%d %s ", (int)row->queue, waits_for_release(row) ? "scheduled" : "");
 	if (!v)
 		return;
 	buf_printf(to, "%d %d %s ", (int)v->class, v->code, v->dsn);
@@ -125,12 +130,16 @@ static void add_recipient(struct reasons *r, const struct sample_row *row,
 {
 	struct buf key;
 	buf_init(&key);
-	put_key(&key, row->queue, to->last);
+	put_key(&key, row, to->last);
 	struct one_reason *of = find(r, buf_cstr(&key));
 	buf_fini(&key);
 	if (!of)
 		return;
 	add_domain(of, mailaddr_domain(to->address));
+	if (waits_for_release(row) && !of->why)
+		of->why =
+			mem_strdup("{\"site\":null,\"constraint\":\"scheduled\",\"says\":\"not to "
+				   "be sent yet, as its sender wants\"}");
 	if (add_message(of, row)) {
 		verdict_unref(of->last);
 		of->last = verdict_ref(to->last);

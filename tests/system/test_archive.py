@@ -113,6 +113,16 @@ def test_it_is_the_same_however_the_message_came(lab, world):
     assert any(("Recipient", "jürgen@dest.test") in opened(copy)[0] for copy in sent.values())
 
 
+def test_the_copy_of_mail_for_later_does_not_wait(lab, world):
+    config, sink = world
+    relay = lab.relay(config)
+    with relay.client() as client:
+        client.greet()
+        client.send_mail("me@own.test", ["to@dest.test"], mail_params=" HOLDFOR=3600")
+    assert len(copies(sink, 1)) == 1 == len(sink.messages)
+    assert "not before, as its sender wants" in relay.command("queue", "list").stdout
+
+
 def test_mail_left_in_the_maildrop_has_a_copy(lab, world):
     config, sink = world
     relay = lab.relay(config)

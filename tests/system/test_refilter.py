@@ -74,7 +74,9 @@ class World:
         with self.relay.client("asks") as client:
             client.greet()
             for _ in range(count):
-                client.send_mail(mail.get("sender", "a@sender.test"), mail.get("recipients", ["b@dest.test"]), content)
+                client.send_mail(
+                    mail.get("sender", "a@sender.test"), mail.get("recipients", ["b@dest.test"]), content, mail_params=mail.get("params", "")
+                )
         self.one.behave()
         self.two.behave()
         return [one for one in self.held() if one not in before]
@@ -142,6 +144,20 @@ def test_what_filters_change_takes_its_place_and_is_signed_again(world):
     assert world.relay.wait_event("queued", id=new, refilter_of=ident)["signed"]
     wait_until(lambda: not world.listed(), what="the queue to be empty")
     assert was["id"] == ident != new
+
+
+def test_what_was_for_later_still_is(world):
+    """Whether filters have changed it or not."""
+    (same, other) = world.hold(count=2, params=" HOLDFOR=3600")
+    times = {one["not_before"] for one in world.listed()}
+    assert world.refilter(same).returncode == DONE
+    world.two.behave({"E": m.change_header(1, "Subject", "two") + MARK})
+    assert world.refilter(other).returncode == DONE
+    new = world.outcome(other)["as"]
+    listed = world.listed()
+    assert {one["id"] for one in listed} == {same, new}
+    assert {one["queue"] for one in listed} == {"deferred"}
+    assert {one["not_before"] for one in listed} == {one["due"] for one in listed} == times
 
 
 @pytest.mark.parametrize("forged", [False, True])

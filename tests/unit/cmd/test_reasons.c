@@ -54,6 +54,28 @@ static int count(const char *text, const char *part)
 	return n;
 }
 
+static void what_is_to_be_sent_later_is_a_reason_of_its_own(void **state)
+{
+	(void)state;
+	struct buf out = {0};
+	struct reasons *r = reasons_new();
+	reasons_add(r, message(500, "x@a.test", NULL, 1), NULL);
+	for (int i = 0; i < 2; i++) {
+		struct envelope *e = message(400, "x@a.test", NULL, 1)->envelope;
+		e->due_ms = e->not_before_ms = 9000;
+		reasons_add(r, &row[rows], NULL);
+	}
+	reasons_print(&out, r, REASONS_OLDEST, 10);
+	const char *text = buf_cstr(&out);
+	assert_int_equal(count(text, "\"queue\":\"deferred\""), 2);
+	assert_int_equal(count(text, "\"messages\":2,\"oldest_ms\":400,\"due_ms\":9000"), 1);
+	assert_int_equal(count(text, "\"constraint\":\"scheduled\",\"says\":\"not to be sent yet"),
+			 1);
+	assert_int_equal(count(text, "\"why\":null"), 1);
+	reasons_free(&r);
+	buf_fini(&out);
+}
+
 static void what_differs_by_ids_and_addresses_only_is_one_reason(void **state)
 {
 	(void)state;
@@ -139,6 +161,7 @@ static void too_many_are_left_out(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_teardown(what_is_to_be_sent_later_is_a_reason_of_its_own, let_go),
 		cmocka_unit_test_teardown(what_differs_by_ids_and_addresses_only_is_one_reason,
 					  let_go),
 		cmocka_unit_test_teardown(a_message_counts_once_for_each_of_its_reasons, let_go),

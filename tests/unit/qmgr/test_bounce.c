@@ -258,6 +258,21 @@ static void what_went_to_a_host_without_reports_is_relayed(void **state)
 	field_is(group(0), "Status", "2.0.0");
 }
 
+static void it_names_when_the_message_was_to_be_sent_as_it_was_asked(void **state)
+{
+	(void)state;
+	tell("a@there.test", REPORT_FAILED, 550, "5.1.1", "mx.there.test[192.0.2.1]:25", "no");
+	envelope->not_before_ms = INT64_C(1195779000000);
+	envelope->hold_asked = 3000;
+	envelope->hold_for = true;
+	write_report();
+	field_is(part(1), "Future-Release-Request", "for;3000");
+	envelope->hold_asked = INT64_C(1195779000999);
+	envelope->hold_for = false;
+	write_report();
+	field_is(part(1), "Future-Release-Request", "until;2007-11-23T00:50:00Z");
+}
+
 static void only_those_are_reported_of_whom_it_is_owed(void **state)
 {
 	(void)state;
@@ -496,6 +511,7 @@ int main(void)
 		TEST(our_own_verdict_is_no_reply_of_a_server),
 		TEST(a_delay_says_until_when_it_is_tried),
 		TEST(what_went_to_a_host_without_reports_is_relayed),
+		TEST(it_names_when_the_message_was_to_be_sent_as_it_was_asked),
 		TEST(only_those_are_reported_of_whom_it_is_owed),
 		TEST(a_failure_returns_the_message),
 		TEST(who_asks_for_the_header_gets_the_header),
