@@ -88,7 +88,7 @@ static void user(struct server *s, struct request *r)
 
 static void flow(struct server *s, struct request *r)
 {
-	flow_job_start(r, s->loop, qmgr_loop(s->qmgr));
+	flow_job_start(r, s->loop, qmgr_loop(s->qmgr), cluster_of(s));
 }
 
 static void verify(struct server *s, struct request *r)
@@ -219,16 +219,20 @@ static void order_given(struct cluster_order *o)
 {
 	if (o->kind == CLUSTER_DEST)
 		dest_job_given(o);
-	else
+	else if (o->kind == CLUSTER_USER)
 		user_job_given(o);
+	else
+		flow_job_given(o);
 }
 
 static void apply_order(const struct server *s, struct cluster_order *o)
 {
 	if (o->kind == CLUSTER_DEST)
 		dest_job_apply(o, s->loop, qmgr_loop(s->qmgr));
-	else
+	else if (o->kind == CLUSTER_USER)
 		user_job_apply(o, s->loop, limiter_loop(s->limiter));
+	else
+		flow_job_apply(o, s->loop, qmgr_loop(s->qmgr));
 	cluster_order_free(&o);
 }
 
