@@ -43,7 +43,8 @@ enum cluster_note {
 /* X(kind, its word) */
 #define CLUSTER_KINDS(X)                                                                           \
 	X(DEST, "dest")                                                                            \
-	X(USER, "user")
+	X(USER, "user")                                                                            \
+	X(FLOW, "flow")
 
 /* X(verb, its word) */
 #define CLUSTER_VERBS(X)                                                                           \
@@ -73,7 +74,7 @@ struct cluster_order {
 	void *owner;
 	enum cluster_kind kind;
 	enum cluster_verb verb;
-	char *name;	  /* of a site, host, domain or login */
+	char *name;	  /* of a site, host, domain, login or flow */
 	int64_t until_ms; /* wall clock: a suspension ends by itself; 0: not */
 	char *why;	  /* it was not taken, a clause; NULL: all nodes have it, or will */
 };

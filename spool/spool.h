@@ -234,7 +234,7 @@ struct spool_command {
 	void *owner;
 	enum spool_order op;
 	bool checked;	/* SHOW: content that lies in the log is compared with its sum first */
-	bool explains;	/* the asker's own: who of its parts asked */
+	int asker;	/* the asker's own: who of its parts asked */
 	uint64_t id;	/* SHOW; the orders: that message, or 0: all */
 	uint64_t after; /* LIST, SHAPE, SAMPLE: messages with a larger id, in order of id; of
 			    * the latter two the last one that was counted comes back */

@@ -6,6 +6,7 @@
 #include "base/magic.h"
 #include "base/mem.h"
 #include "cmd/cmd.h"
+#include "cmd/control/order_job.h"
 #include "cmd/control/explain_domain.h"
 #include "cmd/text/explain_print.h"
 
@@ -88,7 +89,7 @@ static void ask_spool(struct explain_job *j)
 		c->id = j->id;
 	}
 	c->owner = j;
-	c->explains = true;
+	c->asker = CONTROL_ASKS_EXPLAIN;
 	loop_post(j->spool, &c->note);
 }
 

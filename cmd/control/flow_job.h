@@ -1,6 +1,7 @@
 /* flow_job.h - one `sluice flow` command, as the relay carries it out.
  *
- *	request -- flow_job_start --> FLOW_COMMAND --> qmgr --> flow_job_answer --> text
+ *	request -- flow_job_start --> with --cluster: CLUSTER_ORDER --> cluster --> flow_job_given
+ *	                          \-> FLOW_COMMAND --> qmgr --> flow_job_answer --> text
  *
  * OWNERSHIP  The job lives until qmgr has answered, also when the client has gone.
  * THREAD     Main.
@@ -10,10 +11,16 @@
 #define CMD_CONTROL_FLOW_JOB_H
 
 #include "cmd/control/control.h"
+#include "cluster/cluster.h"
 #include "qmgr/flow_command.h"
 
-void flow_job_start(struct request *, struct loop *, struct loop *qmgr);
-/* The words of the request are "flow" and the rest. */
+void flow_job_start(struct request *, struct loop *, struct loop *qmgr, struct loop *cluster);
+/* The words of the request are "flow" and the rest. cluster is NULL where this node is alone. */
+
+void flow_job_given(struct cluster_order *); /* all nodes have it, this one is next; or why not */
+
+void flow_job_apply(const struct cluster_order *, struct loop *, struct loop *qmgr);
+/* Another node's operator has wanted it of all. */
 
 void flow_job_answer(struct flow_command *);
 

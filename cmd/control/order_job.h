@@ -13,6 +13,9 @@
 
 struct loop;
 
+/* Who has asked the spool, as spool_command->asker; 0: a job of the queue. */
+enum control_asker { CONTROL_ASKS_EXPLAIN = 1, CONTROL_ASKS_USER };
+
 bool order_job_begins(struct request *, const struct order_args *, bool parsed,
 		      const struct loop *cluster, struct buf *error);
 /* False: it was refused, for what error says or since there are no other nodes. cluster: NULL then. */

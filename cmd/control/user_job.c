@@ -1,22 +1,29 @@
 /* SPDX-License-Identifier: ISC */
 #include "cmd/control/user_job.h"
 
+#include "base/clock.h"
 #include "base/magic.h"
 #include "base/mem.h"
 #include "cmd/cmd.h"
 #include "cmd/control/order_job.h"
+#include "cmd/text/queue_filter.h"
 #include "cmd/text/user_args.h"
 #include "cmd/text/user_print.h"
 
 #include <stdlib.h>
 
-enum { USER_JOB_MAGIC = 0x05e70b01 };
+enum { USER_JOB_MAGIC = 0x05e70b01, COUNTED_AT_ONCE = 500 };
 
 struct user_job {
 	unsigned magic;
 	struct request *request; /* NULL: the client has gone */
-	struct loop *loop, *limiter;
+	struct user_job_asks asks;
 	struct order_args args; /* without what points into the request */
+
+	/* show of one login, while its mail is counted: */
+	struct limiter_order *found;
+	struct queue_filter filter; /* its name is that of found */
+	int64_t queued;
 };
 
 static void gone(struct request *r)
@@ -25,34 +32,34 @@ static void gone(struct request *r)
 	j->request = NULL;
 }
 
-void user_job_start(struct request *r, struct loop *loop, struct loop *limiter,
-		    struct loop *cluster)
+void user_job_start(struct request *r, const struct user_job_asks *asks)
 {
 	struct user_args args;
 	struct buf error = {0};
 	bool parsed = user_args_parse(&args, r->argc, r->argv, &error);
-	bool begins = order_job_begins(r, &args.order, parsed, cluster, &error);
+	bool begins = order_job_begins(r, &args.order, parsed, asks->cluster, &error);
 	buf_fini(&error);
 	if (!begins)
 		return;
 	struct user_job *j = mem_zalloc(sizeof *j);
 	j->magic = USER_JOB_MAGIC;
 	j->request = r;
-	j->loop = loop;
-	j->limiter = limiter;
+	j->asks = *asks;
+	j->queued = USER_PRINT_UNCOUNTED;
 	j->args = args.order;
 	j->args.name = j->args.conf_file = NULL;
 	r->job = j;
 	r->gone = gone;
 	if (args.order.cluster)
-		loop_post(cluster,
+		loop_post(asks->cluster,
 			  &cluster_order_new(CLUSTER_USER, order_args_to_cluster(args.order.verb),
-					     args.login, loop, j)
+					     args.login, asks->loop, j)
 				   ->note);
 	else
-		loop_post(limiter, &limiter_order_new(user_args_op(args.order.verb),
-						      *args.login ? args.login : NULL, loop, j)
-					    ->note);
+		loop_post(asks->limiter,
+			  &limiter_order_new(user_args_op(args.order.verb),
+					     *args.login ? args.login : NULL, asks->loop, j)
+				   ->note);
 }
 
 static struct limiter_order *order_of(const struct cluster_order *o, struct loop *loop, void *job)
@@ -65,7 +72,7 @@ void user_job_given(struct cluster_order *o)
 	struct user_job *j = o->owner;
 	magic_check(j, USER_JOB_MAGIC);
 	if (!o->why) {
-		loop_post(j->limiter, &order_of(o, j->loop, j)->note);
+		loop_post(j->asks.limiter, &order_of(o, j->asks.loop, j)->note);
 	} else {
 		order_job_nothing_done(j->request, o->why);
 		magic_clear(j);
@@ -86,23 +93,17 @@ static void say(struct request *r, const struct user_job *j, const struct limite
 	if (o->op != LIMITER_LIST)
 		user_print_done(&out, o);
 	else if (j->args.json)
-		user_print_json(&out, o);
+		user_print_json(&out, o, j->queued);
 	else if (j->args.verb == ORDER_SHOW)
-		user_print_full(&out, o);
+		user_print_full(&out, o, j->queued);
 	else
 		user_print_list(&out, o);
 	control_say(r, buf_data(&out), buf_len(&out));
 	buf_fini(&out);
 }
 
-void user_job_answer(struct limiter_order *o)
+static void finish(struct user_job *j, struct limiter_order *o)
 {
-	struct user_job *j = o->owner;
-	if (!j) { /* another node's operator has wanted it */
-		limiter_order_free(&o);
-		return;
-	}
-	magic_check(j, USER_JOB_MAGIC);
 	struct request *r = j->request;
 	bool missing = o->name && !o->found && !j->args.cluster;
 	if (r && missing)
@@ -116,4 +117,57 @@ void user_job_answer(struct limiter_order *o)
 	magic_clear(j);
 	free(j);
 	limiter_order_free(&o);
+}
+
+static void ask_page(struct user_job *j, uint64_t after)
+{
+	struct spool_command *c = spool_command_new(SPOOL_LIST, j->asks.loop, j);
+	c->asker = CONTROL_ASKS_USER;
+	c->after = after;
+	c->limit = COUNTED_AT_ONCE;
+	loop_post(j->asks.spool, &c->note);
+}
+
+static void begin_count(struct user_job *j, struct limiter_order *o)
+{
+	struct buf error = {0};
+	j->found = o;
+	j->queued = 0;
+	queue_filter_init(&j->filter);
+	queue_filter_add(&j->filter, QUEUE_BY_LOGIN, o->name, &error);
+	buf_fini(&error);
+	ask_page(j, 0);
+}
+
+void user_job_counted(struct spool_command *c)
+{
+	struct user_job *j = c->owner;
+	magic_check(j, USER_JOB_MAGIC);
+	uint64_t last = c->after;
+	for (int i = 0; i < c->nrow; i++) {
+		last = c->row[i].envelope->id > last ? c->row[i].envelope->id : last;
+		j->queued += queue_filter_match(&j->filter, NULL, &c->row[i], clock_wall_ms());
+	}
+	if (c->nrow > 0 && j->request) {
+		ask_page(j, last);
+	} else {
+		queue_filter_fini(&j->filter);
+		finish(j, j->found);
+	}
+	spool_command_free(&c);
+}
+
+void user_job_answer(struct limiter_order *o)
+{
+	struct user_job *j = o->owner;
+	if (!j) { /* another node's operator has wanted it */
+		limiter_order_free(&o);
+		return;
+	}
+	magic_check(j, USER_JOB_MAGIC);
+	if (j->request && o->op == LIMITER_LIST && o->name && o->found &&
+	    j->args.verb == ORDER_SHOW)
+		begin_count(j, o);
+	else
+		finish(j, o);
 }

@@ -2,8 +2,9 @@
  *
  *	request -- user_job_start --> with --cluster: CLUSTER_ORDER --> cluster --> user_job_given
  *	                          \-> LIMITER_ORDER --> limiter --> user_job_answer --> text
+ *	of show of one login before that: SPOOL_LIST, page by page --> spool --> user_job_counted
  *
- * OWNERSHIP  The job lives until the limiter has answered, also when the client has gone.
+ * OWNERSHIP  The job lives until limiter and spool have answered, also when the client has gone.
  * THREAD     Main.
  * ERRORS     Said to the client.
  */
@@ -13,9 +14,15 @@
 #include "cmd/control/control.h"
 #include "cluster/cluster.h"
 #include "smtpd/limiter.h"
+#include "spool/spool.h"
 
-void user_job_start(struct request *, struct loop *, struct loop *limiter, struct loop *cluster);
-/* The words of the request are "user" and the rest. cluster is NULL where this node is alone. */
+/* Whom it asks, and where the answers come to. cluster is NULL where this node is alone. */
+struct user_job_asks {
+	struct loop *loop, *limiter, *spool, *cluster;
+};
+
+void user_job_start(struct request *, const struct user_job_asks *);
+/* The words of the request are "user" and the rest. */
 
 void user_job_given(struct cluster_order *); /* all nodes have it, this one is next; or why not */
 
@@ -23,5 +30,6 @@ void user_job_apply(const struct cluster_order *, struct loop *, struct loop *li
 /* Another node's operator has wanted it of all. */
 
 void user_job_answer(struct limiter_order *);
+void user_job_counted(struct spool_command *);
 
 #endif

@@ -7,6 +7,7 @@
 #include "cmd/control/explain_job.h"
 #include "cmd/watch/kept_file.h"
 #include "cmd/control/milter_job.h"
+#include "cmd/control/order_job.h"
 #include "cmd/control/queue_job.h"
 #include "cmd/relay/node_job.h"
 #include "cmd/relay/server.h"
@@ -83,12 +84,14 @@ static void dest(struct server *s, struct request *r)
 
 static void user(struct server *s, struct request *r)
 {
-	user_job_start(r, s->loop, limiter_loop(s->limiter), cluster_of(s));
+	const struct user_job_asks asks = {s->loop, limiter_loop(s->limiter), spool_loop(s->spool),
+					   cluster_of(s)};
+	user_job_start(r, &asks);
 }
 
 static void flow(struct server *s, struct request *r)
 {
-	flow_job_start(r, s->loop, qmgr_loop(s->qmgr));
+	flow_job_start(r, s->loop, qmgr_loop(s->qmgr), cluster_of(s));
 }
 
 static void verify(struct server *s, struct request *r)
@@ -154,8 +157,10 @@ static void spool_answered(struct note *note)
 	struct spool_command *c = (struct spool_command *)note;
 	if (c->op == SPOOL_SHAPE)
 		shape_job_answer(c);
-	else if (c->explains)
+	else if (c->asker == CONTROL_ASKS_EXPLAIN)
 		explain_job_shown(c);
+	else if (c->asker == CONTROL_ASKS_USER)
+		user_job_counted(c);
 	else
 		queue_job_answer(c);
 }
@@ -219,16 +224,20 @@ static void order_given(struct cluster_order *o)
 {
 	if (o->kind == CLUSTER_DEST)
 		dest_job_given(o);
-	else
+	else if (o->kind == CLUSTER_USER)
 		user_job_given(o);
+	else
+		flow_job_given(o);
 }
 
 static void apply_order(const struct server *s, struct cluster_order *o)
 {
 	if (o->kind == CLUSTER_DEST)
 		dest_job_apply(o, s->loop, qmgr_loop(s->qmgr));
-	else
+	else if (o->kind == CLUSTER_USER)
 		user_job_apply(o, s->loop, limiter_loop(s->limiter));
+	else
+		flow_job_apply(o, s->loop, qmgr_loop(s->qmgr));
 	cluster_order_free(&o);
 }
 

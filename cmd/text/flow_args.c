@@ -18,11 +18,8 @@ bool flow_args_parse(struct order_args *a, int argc, char **argv, struct buf *er
 {
 	if (!order_args_parse(a, argc, argv, "a flow", error))
 		return false;
-	if (a->tabs || a->provider || a->cluster)
-		buf_printf(error, "there is no option --%s",
-			   a->tabs	 ? "tabs"
-			   : a->provider ? "provider"
-					 : "cluster");
+	if (a->tabs || a->provider)
+		buf_printf(error, "there is no option --%s", a->tabs ? "tabs" : "provider");
 	else if (a->name && !good_name(a->name))
 		buf_puts(error, "flow: that is no name");
 	else

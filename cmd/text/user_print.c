@@ -56,7 +56,7 @@ static void put_both(struct buf *to, const char *what, const struct limiter_logi
 		   l->figures.today[which], l->figures.yesterday[which], of);
 }
 
-static void put_full(struct buf *to, const struct limiter_login *l)
+static void put_full(struct buf *to, const struct limiter_login *l, int64_t queued)
 {
 	buf_printf(to, "login:      %s\nstate:      %s\nseen:       ", l->name,
 		   l->suspended ? "suspended" : "active");
@@ -73,12 +73,14 @@ static void put_full(struct buf *to, const struct limiter_login *l)
 	}
 	put_both(to, "refused:   ", l, LOGIN_REFUSED, "over a limit or while suspended");
 	put_both(to, "failures:  ", l, LOGIN_FAILURES, "wrong passwords");
+	if (queued != USER_PRINT_UNCOUNTED)
+		buf_printf(to, "queue:      %" PRId64 " messages\n", queued);
 }
 
-void user_print_full(struct buf *to, const struct limiter_order *o)
+void user_print_full(struct buf *to, const struct limiter_order *o, int64_t queued)
 {
 	for (int i = 0; i < o->n; i++) {
-		put_full(to, &o->login[i]);
+		put_full(to, &o->login[i], queued);
 		buf_puts(to, i + 1 < o->n ? "\n" : "");
 	}
 }
@@ -92,7 +94,7 @@ static void put_json_figures(struct buf *to, const uint32_t figure[FIGURES])
 		   figure[LOGIN_FAILURES]);
 }
 
-static void put_json(struct buf *to, const struct limiter_login *l)
+static void put_json(struct buf *to, const struct limiter_login *l, int64_t queued)
 {
 	buf_puts(to, "{\"login\":");
 	log_json_string(to, l->name);
@@ -109,13 +111,15 @@ static void put_json(struct buf *to, const struct limiter_login *l)
 		conf_rate_print(&l->limit[of], to);
 		buf_printf(to, ",\"%s_left\":%" PRId64, of_names[of], l->room[of]);
 	}
+	if (queued != USER_PRINT_UNCOUNTED)
+		buf_printf(to, ",\"queued\":%" PRId64, queued);
 	buf_puts(to, "}\n");
 }
 
-void user_print_json(struct buf *to, const struct limiter_order *o)
+void user_print_json(struct buf *to, const struct limiter_order *o, int64_t queued)
 {
 	for (int i = 0; i < o->n; i++)
-		put_json(to, &o->login[i]);
+		put_json(to, &o->login[i], queued);
 }
 
 void user_print_done(struct buf *to, const struct limiter_order *o)

@@ -14,6 +14,7 @@
 #include "cmd/control/dest_job.h"
 #include "cmd/control/explain_job.h"
 #include "cmd/control/queue_job.h"
+#include "cmd/control/order_job.h"
 #include "cmd/control/shape_job.h"
 #include "cmd/control/user_job.h"
 
@@ -33,6 +34,7 @@ static void handle(void *owner, struct request *r)
 	(void)owner;
 	struct queue_job_asks queue = {
 		.loop = loop, .spool = neighbours, .qmgr = neighbours, .conf = conf};
+	struct user_job_asks user = {.loop = loop, .limiter = neighbours, .spool = neighbours};
 	struct shape_job_asks shape = {.loop = loop, .spool = neighbours};
 	const char *word = r->argc > 0 ? r->argv[0] : "";
 	for (int i = 0; i < r->argc; i++)
@@ -43,7 +45,7 @@ static void handle(void *owner, struct request *r)
 	else if (strcmp(word, "dest") == 0)
 		dest_job_start(r, loop, neighbours, NULL);
 	else if (strcmp(word, "user") == 0)
-		user_job_start(r, loop, neighbours, NULL);
+		user_job_start(r, &user);
 	else if (strcmp(word, "shape") == 0)
 		shape_job_start(r, &shape);
 	else if (strcmp(word, "explain") == 0)
@@ -75,8 +77,10 @@ static void receive(void *owner, struct note *note)
 	struct spool_command *c = (struct spool_command *)note;
 	if (c->op == SPOOL_SHAPE)
 		shape_job_answer(c);
-	else if (c->explains)
+	else if (c->asker == CONTROL_ASKS_EXPLAIN)
 		explain_job_shown(c);
+	else if (c->asker == CONTROL_ASKS_USER)
+		user_job_counted(c);
 	else
 		queue_job_answer(c);
 }

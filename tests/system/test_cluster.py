@@ -104,6 +104,37 @@ def suspended(relay, name):
     return any("suspended" in line and name in line for line in order(relay, "dest", "list").splitlines())
 
 
+def test_a_flow_is_suspended_on_all_nodes_also_on_those_that_start_later(lab, redis):
+    sink = lab.sink()
+    alpha, beta = [lab.relay(config_of(name, redis, sink.port)) for name in NAMES[:2]]
+    gamma = lab.relay(config_of("gamma", redis, sink.port), start=False)
+    wait_ready(alpha, beta)
+    assert order(alpha, "flow", "suspend", "sender.test", "--cluster") == "sender.test suspended\n"
+    gamma.start()
+    for relay in (alpha, beta, gamma):
+        relay.wait_event("flow", flow="sender.test", state="suspended")
+        assert order(relay, "flow", "list").startswith("sender.test suspended ")
+        relay.send("x@sender.test")
+        relay.wait_event("deferred", flow="sender.test")
+    assert not sink.messages
+    order(beta, "flow", "suspend", "sender.test", "--for", "1h", "--cluster")
+    for relay in (alpha, beta, gamma):
+        wait_until(lambda: json.loads(order(relay, "flow", "show", "sender.test", "--json")).get("until"), what="its end")  # noqa: B023
+    assert order(gamma, "flow", "resume", "sender.test", "--cluster") == "sender.test resumed\n"
+    sink.wait_messages(3)
+    redis.kill()
+    alpha.wait_event("cluster", state="away")
+    refused = alpha.command("flow", "suspend", "sender.test", "--cluster")
+    assert refused.returncode == 1 and "nothing was done" in refused.stderr
+    assert alpha.command("flow", "list", "--cluster").returncode == 2
+
+
+def test_a_flow_order_for_all_nodes_wants_a_cluster(lab):
+    alone = lab.relay(Config())
+    refused = alone.command("flow", "suspend", "red", "--cluster")
+    assert refused.returncode == 1 and "alone" in refused.stderr
+
+
 def test_an_order_holds_on_all_nodes_also_on_those_that_start_later(lab, redis):
     sink = lab.sink()
     alpha, beta = [lab.relay(config_of(name, redis, sink.port)) for name in NAMES[:2]]

@@ -198,6 +198,16 @@ def test_what_a_login_sent_is_known_after_a_restart(submission):
     relay.restart()
     assert (_user(relay, "bob")["messages"], _user(relay, "bob")["recipients"]) == (2, 3)
     assert "today 2 messages, 3 recipients; yesterday 0 messages" in relay.command("user", "show", "bob").stdout
+    assert _user(relay, "bob")["queued"] == 0
+    relay.command("flow", "suspend", "bob")
+    with relay.client() as client:
+        relay.command("user", "reset", "bob")
+        _login(client, "bob")
+        client.send_mail("x@one.test", ["b@dest.test"])
+    wait_until(lambda: _user(relay, "bob")["queued"] == 1, what="it is in the queue")
+    assert "\nqueue:      1 messages\n" in relay.command("user", "show", "bob").stdout
+    relay.command("queue", "delete", "--login", "bob")
+    relay.command("flow", "resume", "bob")
     relay.stop()
     kept.write_bytes(kept.read_bytes().replace(b"bob", b"bab"))
     relay.start()
