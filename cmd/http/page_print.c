@@ -13,11 +13,11 @@
 #include <inttypes.h>
 #include <string.h>
 
-void page_sample_take(struct page_sample *s, int64_t now_ms)
+static void put_counts(struct buf *to, const struct page_point *p)
 {
-	s->at_ms = now_ms;
-	s->received = metrics_sum(METRIC_received);
-	s->sent = metric_cells_sum(FAMILY_deliveries, "sent");
+#define X(name) json_put_number(to, #name, p->n[PAGE_##name]);
+	PAGE_COUNTS(X)
+#undef X
 }
 
 static void put_gauges(struct buf *to)
@@ -196,37 +196,21 @@ static void put_conditions(struct buf *to)
 void page_print_now(struct buf *to, const struct page_now *now)
 {
 	buf_puts(to, "{");
-	json_put_number(to, "at_ms", now->sample.at_ms);
+	json_put_number(to, "at_ms", now->point.at_ms);
 	json_put_text(to, "hostname", now->hostname);
 	json_put_text(to, "version", SLUICE_VERSION);
 	json_put_number(to, "uptime_ms", now->uptime_ms);
 	json_put_flag(to, "accepting", now->accepting && !condition_stops_mail());
 	put_conditions(to);
 	json_put_number(to, "active_limit", now->active_limit);
-	json_put_number(to, "received", now->sample.received);
-	json_put_number(to, "sent", now->sample.sent);
-	json_put_number(to, "deferred", metric_cells_sum(FAMILY_deliveries, "deferred"));
-	json_put_number(to, "bounced", metric_cells_sum(FAMILY_deliveries, "bounced"));
+	put_counts(to, &now->point);
 	json_put_number(to, "in_doubt", metrics_sum(METRIC_in_doubt));
-	json_put_number(to, "rejected", metric_cells_sum(FAMILY_rejects, NULL));
 	put_gauges(to);
 	put_commits(to);
 	put_tls(to, now->snapshot);
 	if (now->nodes || now->epochs)
 		put_nodes(to, now);
 	put_sites(to, now->snapshot);
-	buf_puts(to, "}");
-}
-
-void page_print_past(struct buf *to, const struct page_sample *ring, int n, int oldest)
-{
-	buf_puts(to, "{\"samples\":[");
-	for (int i = 0; i < n; i++) {
-		const struct page_sample *s = &ring[(oldest + i) % n];
-		buf_printf(to, "[%" PRId64 ",%" PRId64 ",%" PRId64 "],", s->at_ms, s->received,
-			   s->sent);
-	}
-	json_put_end(to, ']');
 	buf_puts(to, "}");
 }
 

@@ -1,61 +1,58 @@
 // The first view: what comes and goes, destinations, and what the oldest mail waits for.
 
+import { Chart, ratesOf } from "/chart.js";
 import { address, aside, askObject, asOf, announce, byId, count, element, keyed, link, many, micro, put, rate, replyWords, say, showState,
          showTable, span, spark } from "/parts.js";
 
-const PAST_S = 300;
+const LOOKS = 300;
+const RATE_LOOKS = 5;
 const MINUTE = 60;
 const NEWS_MS = 10000;
 
 const state = {
-  samples: [],      // [at_ms, received, sent], one a second
+  looks: [],        // the newest few: {at_ms, received, sent}
   commits: [],      // {at_ms, count, sum_us, messages, buckets}
   sites: new Map(), // site and transport: [at_ms, verdicts]
   said: "", said_ms: 0,
 };
 
 export function forget() {
+  state.looks = [];
   state.commits = [];
   state.sites.clear();
 }
 
-export function setPast(past) {
-  state.samples = past.samples;
+// --- the hour
+
+const SERIES = [
+  { name: "received", words: "accepted", tell: "Messages taken from clients" },
+  { name: "rejected", words: "turned away", tell: "Commands of clients that got a 4xx or 5xx" },
+  { name: "sent", words: "delivered", tell: "Recipients whose host took the message" },
+  { name: "deferred", words: "put off", tell: "Attempts on recipients that are tried again later" },
+  { name: "bounced", words: "refused", tell: "Recipients that a host refused for good" },
+];
+const hour = new Chart("hour", "The last hour, read by the arrow keys", SERIES);
+
+// counts: how the relay calls the numbers of each point, behind its time.
+export function showHour({ counts, points }) {
+  const order = SERIES.map(({ name }) => counts.indexOf(name) + 1);
+  hour.show(ratesOf(points.map((point) => [point[0], ...order.map((i) => point[i])])), points.length ? points[points.length - 1][0] : Date.now());
 }
 
 // --- figures
 
-function rates(column) {
-  const found = [];
-  for (let i = 1; i < state.samples.length; i++) {
-    const seconds = (state.samples[i][0] - state.samples[i - 1][0]) / 1000;
-    const more = state.samples[i][column] - state.samples[i - 1][column];
-    found.push(seconds > 0 && more > 0 ? more / seconds : 0);
-  }
-  return found;
-}
-
 // Of the last few seconds, so that the figure can be read.
-function recent(column) {
-  const newest = state.samples[state.samples.length - 1];
-  const before = state.samples[Math.max(0, state.samples.length - 4)];
-  const seconds = (newest[0] - before[0]) / 1000;
-  return seconds > 0 ? Math.max(0, newest[column] - before[column]) / seconds : 0;
-}
-
-function addSample(sample) {
-  const last = state.samples[state.samples.length - 1];
-  if (last && sample[0] - last[0] < 500) return;
-  state.samples.push(sample);
-  if (state.samples.length > PAST_S) state.samples.shift();
+function recent(name) {
+  const newest = state.looks[state.looks.length - 1];
+  const seconds = (newest.at_ms - state.looks[0].at_ms) / 1000;
+  return seconds > 0 ? Math.max(0, newest[name] - state.looks[0][name]) / seconds : 0;
 }
 
 function showRates(now) {
-  addSample([now.at_ms, now.received, now.sent]);
-  put("rate-in", rate(recent(1)));
-  put("rate-out", rate(recent(2)));
-  spark("spark-in", rates(1));
-  spark("spark-out", rates(2));
+  state.looks.push({ at_ms: now.at_ms, received: now.received, sent: now.sent });
+  if (state.looks.length > RATE_LOOKS) state.looks.shift();
+  put("rate-in", rate(recent("received")));
+  put("rate-out", rate(recent("sent")));
   for (const name of ["received", "rejected", "sent", "deferred", "bounced"]) put(name, count(now[name]));
   put("in-doubt", count(now.in_doubt));
 }
@@ -81,7 +78,7 @@ function quantile(part, buckets, bounds) {
 function showCommit(now) {
   const commits = state.commits;
   commits.push({ at_ms: now.at_ms, ...now.commit });
-  if (commits.length > PAST_S) commits.shift();
+  if (commits.length > LOOKS) commits.shift();
   const newest = commits[commits.length - 1];
   const before = commits[Math.max(0, commits.length - 1 - MINUTE)];
   // The first look of a page is of all since the start.

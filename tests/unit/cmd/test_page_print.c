@@ -2,6 +2,7 @@
 #include "tests/unit/cmd/unit.h"
 
 #include "base/mem.h"
+#include "cmd/http/page_hour.c"
 #include "cmd/http/page_print.c"
 #include "cmd/text/condition_print.c"
 #include "cmd/text/node_rows.c"
@@ -78,16 +79,27 @@ static void what_came_of_tls_is_told_and_certificates_with_their_time(void **sta
 	buf_fini(&to);
 }
 
-static void the_past_begins_with_the_oldest(void **state)
+static void the_hour_begins_with_the_oldest_point_and_no_more_than_an_hour_is_kept(void **state)
 {
 	(void)state;
-	const struct page_sample ring[] = {{3000, 7, 6}, {1000, 1, 0}, {2000, 4, 2}};
+	static struct page_hour hour;
 	struct buf to = {0};
-	page_print_past(&to, ring, 3, 1);
-	holds(&to, "{\"samples\":[[1000,1,0],[2000,4,2],[3000,7,6]]}");
+	page_hour_print(&to, &hour);
+	holds(&to, "{\"counts\":[\"received\",\"rejected\",\"sent\",\"deferred\",\"bounced\"],"
+		   "\"points\":[]}");
+	int64_t before = metrics_sum(METRIC_received);
+	for (int i = 0; i < PAGE_HOUR_POINTS + 2; i++) {
+		page_hour_take(&hour, 1000 * i);
+		metrics_add(METRIC_received, 1);
+	}
+	char *first = mem_printf("\"points\":[[2000,%d,0,0,0,0],[3000,", (int)before + 2);
+	char *last = mem_printf(",[362000,%d,0,0,0,0]]}", (int)before + 362);
 	buf_clear(&to);
-	page_print_past(&to, ring, 0, 0);
-	holds(&to, "{\"samples\":[]}");
+	page_hour_print(&to, &hour);
+	holds(&to, first);
+	holds(&to, last);
+	free(first);
+	free(last);
 	buf_fini(&to);
 }
 
@@ -126,7 +138,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sites_are_told_with_their_last_reply),
 		cmocka_unit_test(what_came_of_tls_is_told_and_certificates_with_their_time),
-		cmocka_unit_test(the_past_begins_with_the_oldest),
+		cmocka_unit_test(
+			the_hour_begins_with_the_oldest_point_and_no_more_than_an_hour_is_kept),
 		cmocka_unit_test(a_message_is_told_with_what_was_said_last),
 	};
 	return RUN(tests);

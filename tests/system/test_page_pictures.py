@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: ISC
+"""The status page in four situations, wide and narrow, by day and by night: what it says, that it fits, that axe finds nothing.
+
+With SLUICE_PICTURES naming a folder it leaves a picture of each there, for people to look at."""
+
+import os
+import threading
+import types
+
+import pytest
+
+from lab import peers
+from lab.behaviour import Rule
+from lab.config import Config
+from lab.milter import Milter
+from lab.net import LOOPBACK, free_port, wait_until
+
+pytestmark = [pytest.mark.plain_only, pytest.mark.seconds(300), pytest.mark.xdist_group("browser")]
+
+# What the chart draws where the relay has no hour behind it: a point every ten seconds, counted since the start.
+_HOUR = """
+    const done = arguments[arguments.length - 1], peak = arguments[0], now = Date.now(), n = [0, 0, 0, 0, 0], points = [];
+    for (let i = 0; i <= 360; i++) {
+        const wave = 6 + 3 * Math.sin(i / 23) + (i * 7919 % 13) / 5, hit = i > 250 ? peak : 0;
+        points.push([now - (360 - i) * 10000, ...n.map(Math.round)]);
+        [wave * 10 + hit * 10, 3, Math.max(0, wave - hit / 9) * 9.6, 6 + hit * 8, 2].forEach((more, k) => { n[k] += more; });
+    }
+    import('/overview.js').then((page) => {
+        page.showHour({ counts: ['received', 'rejected', 'sent', 'deferred', 'bounced'], points });
+        done(true);
+    });"""
+
+_FINDINGS = """
+    axe.run({ resultTypes: ['violations'] }).then(
+        (found) => arguments[0](found.violations.map((v) => v.id + ': ' + v.nodes.map((n) => n.html + ' ' + n.failureSummary).join('; '))),
+        (error) => arguments[0]([String(error)]))"""
+
+_BEYOND = """
+    return [...document.querySelectorAll('body *')].filter((e) => !e.closest('.scroll, .unseen, .skip, thead') && e.checkVisibility()
+        && e.getBoundingClientRect().right > innerWidth + 0.5).map((e) => e.outerHTML.slice(0, 200))"""
+
+
+@pytest.fixture(name="browser", scope="module")
+def _browser(module_lab):
+    return module_lab.browser()
+
+
+def _relay(lab, sink, extra="", queue=None, routes=None):
+    config = Config(settings={"http": f"{LOOPBACK}:{free_port()}"}, queue={"minimal_backoff_time": "1h"} | (queue or {}),
+                    transports={"smtp": {"site_patience": "0s", "host_backoff_max": "60s"}})
+    config.routes |= routes or {}
+    config.extra = extra
+    relay = lab.relay(config.route_all_to(sink.port))
+    return types.SimpleNamespace(relay=relay, url=f"http://{config.settings['http']}/", site=f"[{LOOPBACK}]:{sink.port}")
+
+
+def _send(relay, *mails):
+    """Each: sender and recipient; one session."""
+    with relay.client() as client:
+        client.greet()
+        for sender, recipient in mails:
+            client.send_mail(sender, [recipient])
+
+
+def _calm(lab):
+    situation = _relay(lab, lab.sink())
+    _send(situation.relay, *[(f"a@team{n % 3}.test", f"r{n}@dest.test") for n in range(9)])
+    situation.relay.wait_event("sent", count=9)
+    situation.says = "Mail flows"
+    return situation
+
+
+def _congestion(lab):
+    gate = threading.Event()
+    lab.callback(gate.set)
+    situation = _relay(lab, lab.sink(Rule("end", pattern="user@", gate=gate)), queue={"message_active_limit": 12, "in_flow_delay": "0s"},
+                       extra='flow "*" { share = 100 }\n', routes={"dead.test": {"relay": [f"[{LOOPBACK}]:{free_port()}"]}})
+    _send(situation.relay, *[("a@b.test", f"r{n}@dead.test") for n in range(5)])
+    situation.relay.wait_event("deferred", count=5)
+    _send(situation.relay, *[("user@b.test", f"r{n}@slow.test") for n in range(20)])
+    situation.says = "The active queue is full"
+    return situation
+
+
+def _filter_away(lab):
+    milter = Milter()
+    lab.callback(milter.close)
+    situation = _relay(lab, lab.sink(), f'milter "rspamd" {{ address = "{milter.address}" }}\n')
+    assert situation.relay.send().code == 250
+    milter.stop()
+    with situation.relay.client() as client:
+        client.greet()
+        client.command("MAIL FROM:<a@sender.test>", 451)
+    situation.says = "Filter away (rspamd)"
+    return situation
+
+
+def _flood(lab):
+    gate = threading.Event()
+    lab.callback(gate.set)
+    situation = _relay(lab, lab.sink(Rule("end", pattern="news@", gate=gate)))
+    _send(situation.relay, *[(f"a@team{n}.test", f"r{n}@dest.test") for n in range(3)])
+    situation.relay.wait_event("sent", count=3)
+    _send(situation.relay, *[("news@shop.test", f"r{n}@dest.test") for n in range(120)])
+    situation.says = "Mail"
+    return situation
+
+
+SITUATIONS = {"calm": (_calm, 0), "congestion": (_congestion, 30), "filter-away": (_filter_away, 0), "flood": (_flood, 60)}
+
+
+def _axe():
+    path = os.path.join(peers.FOLDER, "npm/node_modules/axe-core/axe.min.js")
+    if not os.path.exists(path):
+        pytest.skip(f"no axe-core: {peers.why_no_npm()}")
+    with open(path, encoding="utf-8") as stream:
+        return stream.read()
+
+
+def _shows(browser, selector, text):
+    wait_until(lambda: text in (browser.text(selector) or ""), 60, f"{text} in {selector}")
+
+
+def _keep_picture(browser, name):
+    folder = os.environ.get("SLUICE_PICTURES")
+    if folder:
+        browser.picture(os.path.join(folder, f"{name}.png"))
+
+
+def _looks_well(browser, name):
+    """At both widths, in both colours."""
+    for width in (1400, 500):
+        browser.resize(width, 900)
+        for dark in (False, True):
+            browser.darken(dark)
+            found = browser.run_async(_FINDINGS)
+            beyond = browser.run(_BEYOND)
+            _keep_picture(browser, f"{name}-{width}{'-dark' if dark else ''}")
+            assert not found, f"{name} {width}: {found}"
+            assert not beyond and browser.run("return document.documentElement.scrollWidth <= innerWidth"), f"{name} {width}: {beyond}"
+
+
+@pytest.mark.parametrize("name", SITUATIONS)
+def test_a_situation_is_said_and_fits_wide_and_narrow_by_day_and_by_night(lab, browser, name):
+    make, peak = SITUATIONS[name]
+    situation = make(lab)
+    browser.darken(False)
+    browser.resize(1400, 900)
+    browser.open("about:blank")
+    browser.open(situation.url)
+    browser.console()
+    _shows(browser, "#live", "live")
+    _shows(browser, "#situation", situation.says)
+    browser.run_async(_HOUR, peak)
+    browser.run(_axe())
+    _looks_well(browser, name)
+    said = browser.console()
+    assert not said, said
