@@ -134,7 +134,9 @@ static void read_one(struct sample *of, struct sample_group *g, const struct stu
 		e->due_ms = stub->due_ms;
 	of->rcpts += e->nrcpt;
 	of->row = mem_realloc(of->row, ((size_t)of->n + 1) * sizeof *of->row);
-	of->row[of->n] = (struct sample_row){.queue = stub_queue(stub), .envelope = e};
+	of->row[of->n] = (struct sample_row){.queue = stub_queue(stub),
+					     .envelope = e,
+					     .site = stub->state == STUB_DEFERRED ? stub->site : 0};
 	g->last = of->n++;
 }
 

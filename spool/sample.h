@@ -20,6 +20,7 @@
 struct sample_row {
 	enum spool_queue queue;
 	struct envelope *envelope;
+	uint16_t site;	    /* of a deferred one: whose mail it is; 0: no one's in particular */
 	int64_t stands_for; /* messages of its group, itself and those behind it */
 };
 

@@ -274,6 +274,7 @@ void http_ask_dest(struct http_ask *a)
 	struct dest_command *c =
 		dest_command_new(DEST_LIST, *name ? name : NULL, a->http->loop, &a->asker);
 	c->domains = true;
+	c->past = *name != '\0';
 	c->most = (int)a->left;
 	send_note(a, a->http->qmgr, &c->note);
 }

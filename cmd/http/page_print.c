@@ -57,6 +57,18 @@ static void put_commits(struct buf *to)
 	buf_puts(to, "},");
 }
 
+static void put_domains(struct buf *to, const struct snapshot_site *s)
+{
+	json_put_number(to, "domains", s->domains);
+	buf_puts(to, "\"domain\":[");
+	for (int i = 0; i < SNAPSHOT_DOMAINS && s->domain[i]; i++) {
+		log_json_string(to, s->domain[i]);
+		buf_puts(to, ",");
+	}
+	json_put_end(to, ']');
+	buf_puts(to, ",");
+}
+
 static void put_site(struct buf *to, const struct snapshot_site *s)
 {
 	buf_puts(to, "{");
@@ -70,7 +82,14 @@ static void put_site(struct buf *to, const struct snapshot_site *s)
 	json_put_number(to, "busy", s->busy);
 	json_put_number(to, "waiting", s->waiting);
 	json_put_number(to, "deferred", s->deferred);
+	json_put_number(to, "attempts", s->verdicts + s->unreached);
 	json_put_number(to, "verdicts", s->verdicts);
+	json_put_number(to, "sent_lately", s->sent_lately);
+	json_put_number(to, "deferred_lately", s->deferred_lately);
+	json_put_number(to, "lately_ms", s->lately_ms);
+	json_put_number(to, "oldest_ms", s->oldest_ms);
+	json_put_number(to, "number", s->number);
+	put_domains(to, s);
 	json_put_number(to, "dead_in_ms", s->dead_in_ms);
 	json_put_number(to, "pace_per_1000s", (int64_t)(s->pace * 1000));
 	json_put_text(to, "last_class", s->last ? verdict_class_name(s->last->class) : NULL);

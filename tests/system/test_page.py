@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: ISC
 """The status page in a real browser: what whoever is on call finds on it, by eye, by keyboard, by screen reader."""
 
+import json
 import os
 import threading
 import types
+import urllib.request
 
 import pytest
 
@@ -102,6 +104,12 @@ def _quiet(browser):
 def _rows(browser, table):
     """The cells of each row of a table."""
     return browser.run("return [...document.querySelectorAll(arguments[0] + ' tbody tr')].map((tr) => [...tr.cells].map((td) => td.innerText))", table)
+
+
+def _ask(situation, path):
+    """The first object that the relay answers."""
+    with urllib.request.urlopen(situation.url.rstrip("/") + path.replace("[", "%5B").replace("]", "%5D"), timeout=60) as reply:
+        return json.loads(reply.readline())
 
 
 def _destination(troubled, site=None):
@@ -238,7 +246,11 @@ def test_a_dead_destination_is_opened_and_the_commands_are_right(troubled, brows
     assert _rows(browser, "#site-reasons")[0][1:3] == ["deferred", str(DOWN)]
     _shows(browser, "#hosts", "out, tried again")
     assert browser.text("#site-deferred") == str(DOWN)
-    wait_until(lambda: browser.run("return document.querySelector('#spark-window path:last-child')?.getAttribute('d')"), 60, "two looks")
+    wait_until(lambda: "put off" in browser.text("#site-hour .legend") and "not reached" in browser.text("#site-hour .legend"), 60, "the hour")
+    hour = _ask(troubled, f"/api/dest?name={troubled.dead}")["past"]
+    assert hour["counts"] == ["sent", "deferred", "bounced", "unreached"] and hour["step"] == 30
+    assert sum(step[1] for step in hour["steps"]) == DOWN and sum(step[3] for step in hour["steps"]) > 0
+    _shows(browser, "#site-unreached", "came to nothing")
     _keep_picture(browser, "destination")
     commands = browser.run("return [...document.querySelectorAll('#site-commands code')].map((code) => code.textContent)")
     assert commands[0] == f"sluice dest suspend '{troubled.dead}'"

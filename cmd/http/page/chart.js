@@ -88,7 +88,7 @@ export class Chart {
     const pointed = this.at >= 0 ? this.steps[this.at]?.at_ms : null;
     this.to_ms = to_ms;
     this.steps = steps.filter((step) => step.at_ms > to_ms - HOUR_MS);
-    this.at = pointed === null ? -1 : this.steps.findIndex((step) => step.at_ms === pointed);
+    this.at = pointed === null || !this.steps.length ? -1 : this.nearest((step) => Math.abs(step.at_ms - pointed));
     this.draw();
     this.tell();
   }
@@ -152,8 +152,11 @@ export class Chart {
 
   pointAt(x) {
     if (!this.steps.length) return;
-    const away = (step) => Math.abs(this.x(step.at_ms) - x);
-    this.choose(this.steps.reduce((best, step, i) => (away(step) < away(this.steps[best]) ? i : best), 0));
+    this.choose(this.nearest((step) => Math.abs(this.x(step.at_ms) - x)));
+  }
+
+  nearest(away) {
+    return this.steps.reduce((best, step, i) => (away(step) < away(this.steps[best]) ? i : best), 0);
   }
 
   choose(at) {

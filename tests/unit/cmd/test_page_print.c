@@ -23,7 +23,7 @@ static void holds(struct buf *to, const char *part)
 static void sites_are_told_with_their_last_reply(void **state)
 {
 	(void)state;
-	char name[] = "mx.test", transport[] = "smtp";
+	char name[] = "mx.test", transport[] = "smtp", domain[] = "a.test";
 	struct snapshot s = {.sites = 30, .dead = 1, .nsite = 2};
 	s.worst[0] = (struct snapshot_site){.name = name,
 					    .transport = transport,
@@ -32,6 +32,13 @@ static void sites_are_told_with_their_last_reply(void **state)
 					    .waiting = 9,
 					    .deferred = 70,
 					    .verdicts = 12,
+					    .unreached = 3,
+					    .sent_lately = 4,
+					    .lately_ms = 30000,
+					    .oldest_ms = 1600000000000,
+					    .number = 2,
+					    .domain = {domain},
+					    .domains = 5,
 					    .dead_in_ms = 1500};
 	s.worst[0].last = verdict_at(VERDICT_DEFERRED, 451, "4.3.0", "mx.test[192.0.2.1]:25",
 				     hostile, 1700000000123);
@@ -43,7 +50,10 @@ static void sites_are_told_with_their_last_reply(void **state)
 	holds(&to, "\"sites\":30,\"dead\":1,\"worst\":[{\"site\":\"mx.test\",\"transport\":"
 		   "\"smtp\",\"provider\":null,"
 		   "\"state\":\"dead\",\"window\":0,\"connections\":0,\"connecting\":0,\"busy\":3,"
-		   "\"waiting\":9,\"deferred\":70,\"verdicts\":12,\"dead_in_ms\":1500,\"pace_per_"
+		   "\"waiting\":9,\"deferred\":70,\"attempts\":15,\"verdicts\":12,\"sent_lately\":"
+		   "4,\"deferred_lately\":0,"
+		   "\"lately_ms\":30000,\"oldest_ms\":1600000000000,\"number\":2,\"domains\":5,"
+		   "\"domain\":[\"a.test\"],\"dead_in_ms\":1500,\"pace_per_"
 		   "1000s\":0,\"last_class\":"
 		   "\"deferred\","
 		   "\"last_code\":451,\"last_ms\":1700000000123,"
