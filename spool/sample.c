@@ -84,6 +84,8 @@ static bool fits(const struct spool *s, const struct sample *of, const unsigned 
 		 const struct stub *stub)
 {
 	struct domain_count one, *to = &one;
+	if (of->queues && !(of->queues & 1u << stub_queue(stub)))
+		return false;
 	if (of->site == 0 && of->ndomain == 0)
 		return true;
 	if (of->site && stub->state == STUB_DEFERRED && stub->site == of->site)

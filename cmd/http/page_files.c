@@ -16,6 +16,7 @@ EMBED(page_css, "page.css");
 EMBED(page_js, "page.js");
 EMBED(page_parts, "parts.js");
 EMBED(page_chart, "chart.js");
+EMBED(page_trouble, "trouble.js");
 EMBED(page_overview, "overview.js");
 EMBED(page_shape, "shape.js");
 EMBED(page_destination, "destination.js");
@@ -34,6 +35,7 @@ static const struct page_file files[] = {
 	SCRIPT("/page.js", page_js),
 	SCRIPT("/parts.js", page_parts),
 	SCRIPT("/chart.js", page_chart),
+	SCRIPT("/trouble.js", page_trouble),
 	SCRIPT("/overview.js", page_overview),
 	SCRIPT("/shape.js", page_shape),
 	SCRIPT("/destination.js", page_destination),

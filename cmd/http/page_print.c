@@ -7,6 +7,7 @@
 #include "cmd/cmd.h"
 #include "cmd/text/condition_print.h"
 #include "cmd/text/json_put.h"
+#include "cmd/text/milter_print.h"
 #include "cmd/text/node_rows.h"
 #include "cmd/text/reply_words.h"
 
@@ -212,6 +213,61 @@ static void put_conditions(struct buf *to)
 	conditions_fini(&c);
 }
 
+/* --- who sends, and what is in the way */
+
+static void put_login(struct buf *to, const struct limiter_login *l)
+{
+	static const char *const by[] = {[LIMIT_BY_LOGIN] = "login",
+					 [LIMIT_BY_CLIENT] = "client",
+					 [LIMIT_BY_SENDER] = "sender"};
+	bool limited = l->limit[LIMIT_MESSAGES].events > 0;
+	buf_puts(to, "{");
+	json_put_text(to, "name", l->name);
+	json_put_text(to, "by", by[l->by]);
+	json_put_flag(to, "suspended", l->suspended);
+	json_put_number(to, "messages", (int64_t)l->messages);
+	json_put_number(to, "recipients", (int64_t)l->recipients);
+	json_put_number(to, "refused", l->refused);
+	json_put_number(to, "failures", l->failures);
+	json_put_number(to, "limit", limited ? l->limit[LIMIT_MESSAGES].events : 0);
+	json_put_number(to, "limit_per_ms", limited ? l->limit[LIMIT_MESSAGES].per_ms : 0);
+	json_put_number(to, "left", limited ? l->room[LIMIT_MESSAGES] : 0);
+	json_put_end(to, '}');
+	buf_puts(to, ",");
+}
+
+static void put_logins(struct buf *to, const struct limiter_top *top)
+{
+	buf_puts(to, "\"logins\":{");
+	json_put_number(to, "suspended", top ? top->suspended : 0);
+	buf_puts(to, "\"kept\":[");
+	for (int i = 0; top && i < top->nkept; i++)
+		put_login(to, &top->kept[i]);
+	json_put_end(to, ']');
+	buf_puts(to, ",\"most\":[");
+	for (int i = 0; top && i < top->n; i++)
+		put_login(to, &top->login[i]);
+	json_put_end(to, ']');
+	buf_puts(to, "},");
+}
+
+/* As mail has found them: none is tried for a page. */
+static void put_filters(struct buf *to, const struct conf *conf)
+{
+	struct buf lines = {0};
+	for (int i = 0; conf && i < conf->nmilter; i++) {
+		struct milter_row row = {.conf = conf, .filter = &conf->milter[i]};
+		milter_health_take(row.filter->title, &row.health);
+		row.why = row.health.away ? row.health.why : NULL;
+		milter_print_json(&lines, &row);
+		milter_health_fini(&row.health);
+	}
+	buf_puts(to, "\"filters\":[");
+	page_print_lines(to, buf_cstr(&lines));
+	buf_puts(to, "],");
+	buf_fini(&lines);
+}
+
 void page_print_now(struct buf *to, const struct page_now *now)
 {
 	buf_puts(to, "{");
@@ -227,6 +283,8 @@ void page_print_now(struct buf *to, const struct page_now *now)
 	put_gauges(to);
 	put_commits(to);
 	put_tls(to, now->snapshot);
+	put_logins(to, now->logins);
+	put_filters(to, now->conf);
 	if (now->nodes || now->epochs)
 		put_nodes(to, now);
 	put_sites(to, now->snapshot);

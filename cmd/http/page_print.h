@@ -13,6 +13,7 @@
 #include "cmd/http/page_hour.h"
 #include "qmgr/snapshot.h"
 #include "replica/node_view.h"
+#include "smtpd/limiter.h"
 #include "spool/spool.h"
 
 #include <stdbool.h>
@@ -26,6 +27,8 @@ struct page_now {
 	bool accepting;	      /* as the spool says */
 	int64_t active_limit; /* messages; 0: none */
 	const struct snapshot *snapshot;
+	const struct conf *conf;	  /* whose filters are told */
+	const struct limiter_top *logins; /* or NULL: nobody has sent */
 	const struct cluster_view *nodes; /* as Redis says, or NULL */
 	const struct node_view *epochs;	  /* as NATS says, or NULL */
 };

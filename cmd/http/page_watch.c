@@ -29,6 +29,8 @@ static void look(struct glancer *g, const struct snapshot *snapshot)
 			       .accepting = spool_accepting(w->http->spool),
 			       .active_limit = w->http->conf->queue.message_active_limit,
 			       .snapshot = snapshot,
+			       .conf = w->http->conf,
+			       .logins = w->http->top,
 			       .nodes = w->http->nodes,
 			       .epochs = w->http->epochs};
 	page_point_take(&now.point, clock_wall_ms());

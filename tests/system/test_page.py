@@ -225,7 +225,7 @@ def test_a_backlog_for_a_destination_that_is_down(troubled, browser):
     sites = _rows(browser, "#sites")
     assert [row[0].split()[0] for row in sites] == [troubled.dead, troubled.stopped, troubled.site]
     assert "tried again" in sites[0][1] and "suspended by the operator" in sites[1][1] and "alive" in sites[2][1]
-    assert "Connection refused" in sites[0][2] and sites[0][4] == str(DOWN)
+    assert "Connection refused" in sites[0][2] and sites[0][4] == str(DOWN) and sites[0][6] == "–"
     _keep_picture(browser, "overview")
     _go(browser, "#/shape?queue=deferred")
     _shows(browser, "#shape-table", "highvolume.test")
@@ -276,7 +276,7 @@ def test_each_reason_is_there_once_with_its_oldest_message(troubled, browser):
     assert [row[0].count("refused the connection") for row in rows].count(1) == 1
     assert len([row for row in rows if "4.2.0" in row[0]]) == 1 and len(rows) == 5
     assert "refused the connection" in rows[0][0] and rows[0][2].endswith(str(DOWN)) and rows[0][4] == "highvolume.test"
-    browser.click("#reasons a")
+    browser.click("#reasons a[title^=Message]")
     _shows(browser, "#message-said", "From news@shop.test")
     _shows(browser, "#message-why", "What lets it go")
     _shows(browser, "#recipients", "r0@highvolume.test")
@@ -290,12 +290,12 @@ def test_who_does_not_prove_what_the_policy_wants_and_what_expires(wary, browser
     shares = {row[0]: row[1:] for row in _rows(browser, "#tls")}
     assert shares["proven as our policy wants"] == ["1", "50.0 %"] and shares["in clear"] == ["1", "50.0 %"]
     assert shares["proven by DANE"] == ["0", "0.0 %"]
-    _shows(browser, "#tls-failures", "did not prove who they are")
-    _shows(browser, "#tls-failures", "offered no TLS where it must be")
+    _shows(browser, "#tls-line", "did not prove who they are")
+    _shows(browser, "#tls-line", "offered no TLS where it must be")
     rows = {row[0]: row for row in _rows(browser, "#unproven")}
     assert set(rows) == {f"{wary.sites[name]} smtp" for name in ("other", "clear")}
     assert "does not offer STARTTLS" in rows[f"{wary.sites['clear']} smtp"][1] and rows[f"{wary.sites['clear']} smtp"][3] == "1"
-    assert _rows(browser, "#certificates") == [[wary.certificate, "in 4 days"]]
+    assert _rows(browser, "#certificates") == [[wary.certificate, "expires in 4 days"]]
     browser.run("document.querySelector('#tls-title').scrollIntoView()")
     _keep_picture(browser, "tls")
     browser.run(_axe())

@@ -136,7 +136,7 @@ export class Chart {
   lines() {
     return this.series.map(({ name }, i) => {
       const d = this.steps.map((step, k) => (k ? "L" : "M") + this.x(step.at_ms).toFixed(1) + " " + this.y(step.rates[i]).toFixed(1)).join("");
-      return svgPart("path", { class: "line " + name, d });
+      return svgPart("path", { class: "line " + name, d: this.steps.length === 1 ? d + "h.1" : d });
     });
   }
 

@@ -7,6 +7,7 @@
 #include "cmd/text/condition_print.c"
 #include "cmd/text/node_rows.c"
 #include "cmd/text/json_put.c"
+#include "cmd/text/milter_print.c"
 #include "cmd/text/moment.c"
 #include "cmd/text/reply_words.c"
 
