@@ -105,7 +105,7 @@ export class Chart {
     this.width = this.plot.clientWidth;
     if (!this.width) return;
     this.scale = scaleOf(this.steps);
-    this.left = 14 + 8 * figure(this.scale.most).length;
+    this.left = 14 + 7 * Math.max(...linesUpTo(this.scale.most).map((value) => figure(value).length));
     this.svg.setAttribute("width", this.width);
     this.svg.replaceChildren(...this.rates(), ...this.times(), ...this.lines(), this.pointer());
   }
@@ -136,7 +136,7 @@ export class Chart {
   lines() {
     return this.series.map(({ name }, i) => {
       const d = this.steps.map((step, k) => (k ? "L" : "M") + this.x(step.at_ms).toFixed(1) + " " + this.y(step.rates[i]).toFixed(1)).join("");
-      return svgPart("path", { class: "line " + name, d: this.steps.length === 1 ? d + "h.1" : d });
+      return svgPart("path", { class: "line " + name, d: this.steps.length === 1 ? d + "h-3" : d });
     });
   }
 

@@ -159,7 +159,8 @@ function situation(now) {
   if (suspended) found.push(["warn", many(suspended, "destination is", "destinations are") + " suspended by the operator."]);
   if (now.logins.suspended) found.push(["plain", many(now.logins.suspended, "login is", "logins are") + " suspended by the operator."]);
   if (!found.some(([look]) => look !== "plain")) found.unshift(["good", "Mail flows: incoming and active are not congested, and no destination is out."]);
-  if (!full && queue.deferred > 0) found.push(["plain", many(queue.deferred, "message is", "messages are") + " deferred, which does no harm while the active queue is short.",
+  const harmless = state.troubled.length ? "." : ", which does no harm while the active queue is short.";
+  if (!full && queue.deferred > 0) found.push(["plain", many(queue.deferred, "message is", "messages are") + " deferred" + harmless,
                                                "By destination", "#/shape?queue=deferred", "By sender", "#/shape?queue=deferred&by=sender"]);
   return found;
 }
