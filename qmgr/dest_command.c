@@ -85,6 +85,7 @@ static void copy_site(struct dest_site *to, struct qmgr *q, const struct site *s
 		.idle = s->connections - s->connecting - s->busy,
 		.waiting = s->queue.waiting,
 		.verdicts = s->verdicts,
+		.unreached = s->unreached,
 		.parked = s->parked.parked,
 		.deferred = s->parked.deferred,
 		.number = s->parked.number,
@@ -173,6 +174,10 @@ static void add_site(struct dest_command *c, struct qmgr *q, const struct site *
 	c->site = mem_realloc(c->site, (size_t)(c->nsite + 1) * sizeof *c->site);
 	copy_site(&c->site[c->nsite], q, s);
 	c->site[c->nsite].of = s;
+	if (c->past) {
+		c->site[c->nsite].past = mem_zalloc(sizeof *c->site[c->nsite].past);
+		site_hour_copy(s, c->site[c->nsite].past);
+	}
 	if (c->name)
 		copy_domains(&c->site[c->nsite], q, s);
 	c->nsite++;
@@ -348,6 +353,7 @@ void dest_command_free(struct dest_command **cp)
 		for (int k = 0; k < c->site[i].ndomain; k++)
 			free(c->site[i].domain[k]);
 		free(c->site[i].domain);
+		free(c->site[i].past);
 		verdict_unref(c->site[i].last);
 		verdict_unref(c->site[i].refused);
 	}

@@ -12,6 +12,7 @@
 
 #include "base/loop.h"
 #include "base/verdict.h"
+#include "qmgr/dest/site_hour.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -59,6 +60,7 @@ struct dest_site {
 	int connections, connecting, busy, idle;
 	int64_t waiting;
 	int64_t verdicts;	  /* on recipients, in all; while the site is remembered */
+	int64_t unreached;	  /* connections that came to nothing, likewise */
 	int64_t parked, deferred; /* messages in the queue: that wait for it to live again; all */
 	uint16_t number;	  /* of the site, as the spool has it; 0: none */
 	int64_t rate_events, rate_per_ms, delay_ms; /* 0: none */
@@ -72,7 +74,8 @@ struct dest_site {
 	int ndomain; /* where a name was given, or domains: those whose mail, by MX, is known to go there */
 	int more_domains; /* beyond DEST_DOMAINS_MOST, where all are listed */
 	char **domain;
-	const void *of; /* qmgr's own, of no use to others */
+	struct site_past *past; /* where it was asked for; or NULL */
+	const void *of;		/* qmgr's own, of no use to others */
 };
 
 struct dest_suspended {
@@ -92,6 +95,7 @@ struct dest_command {
 	bool filters;	 /* the asker's own: which of its parts asked */
 	bool everywhere; /* RESET: of all nodes, which are told what is known now */
 	bool domains;	 /* LIST of all sites: with the domains of each */
+	bool past;	 /* LIST of a name: with the last hour of each site */
 	int most;	 /* LIST: copy no more sites and hosts than so many; 0: all */
 	/* filled by qmgr: */
 	int found;  /* sites, or hosts, or names that were suspended */

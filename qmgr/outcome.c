@@ -161,6 +161,8 @@ void outcome_apply(struct message *m, uint32_t recipient, struct verdict *v,
 	verdict_unref(r->last);
 	r->last = verdict_ref(v);
 	count(v->class, context->transport);
+	if (context->site)
+		site_hour_verdict(context->site, v->class);
 	tell(m, r, v, context);
 	learn(m->qmgr, r->address, v);
 	flow_tallies_count(&m->qmgr->tallies, envelope_flow(m->work.envelope), v->class,

@@ -5,6 +5,8 @@
 #include "qmgr/dest/provider.h"
 #include "qmgr/dest/site.h"
 #include "qmgr/message.h"
+#include "qmgr/nexthop.h"
+#include "qmgr/sched/job.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -83,6 +85,25 @@ static int64_t count_down(const struct qmgr *q)
 	return n;
 }
 
+static int64_t arrived_ms(const struct list *link)
+{
+	const struct peer *p = list_entry(link, struct peer, in_queue);
+	return p->job->work->envelope->arrived_ms;
+}
+
+/* Mail that came back from the queue stands behind what is younger. */
+static int64_t oldest_ms(const struct site *s)
+{
+	const struct list *head = &s->queue.peers, *l = head->next, *r = head->prev;
+	int64_t found = 0;
+	for (int n = 0; l != head && n < SNAPSHOT_PEERS_MAX; n++, l = l->next, r = r->prev) {
+		int64_t a = arrived_ms(l), b = arrived_ms(r);
+		int64_t older = a < b ? a : b;
+		found = !found || older < found ? older : found;
+	}
+	return found;
+}
+
 static void copy(struct snapshot_site *to, const struct site *s, int64_t now_ms)
 {
 	int64_t until_ms = site_down_until_ms(s);
@@ -98,10 +119,36 @@ static void copy(struct snapshot_site *to, const struct site *s, int64_t now_ms)
 		.waiting = s->queue.waiting,
 		.deferred = s->parked.deferred,
 		.verdicts = s->verdicts,
+		.unreached = s->unreached,
+		.oldest_ms = oldest_ms(s),
+		.number = s->parked.number,
 		.dead_in_ms = until_ms > now_ms ? until_ms - now_ms : 0,
 		.pace = site_pace_rate(s),
 		.last = verdict_ref(newest(s)),
 	};
+	to->sent_lately = site_hour_lately(s, SITE_HOUR_SENT, &to->lately_ms);
+	to->deferred_lately = site_hour_lately(s, SITE_HOUR_DEFERRED, &to->lately_ms);
+}
+
+static void add_domain(struct snapshot_site *to, const struct nexthop *n)
+{
+	if (to->domains < SNAPSHOT_DOMAINS)
+		to->domain[to->domains] = nexthop_target(n);
+	to->domains++;
+}
+
+/* Next hops by MX have their domain in their key. */
+static void copy_domains(struct snapshot *to, const struct qmgr *q,
+			 const struct site *const chosen[SNAPSHOT_SITES_MAX])
+{
+	int asked = 0;
+	for (const struct nexthop *n = q->nexthops; n && asked < SNAPSHOT_NEXTHOPS_MAX;
+	     n = n->hh.next, asked++) {
+		const struct site *s = n->site_name ? NULL : nexthop_site(n);
+		for (int i = 0; s && i < to->nsite; i++)
+			if (chosen[i] == s)
+				add_domain(&to->worst[i], n);
+	}
 }
 
 void snapshot_take(struct qmgr *q, struct snapshot *to)
@@ -113,6 +160,7 @@ void snapshot_take(struct qmgr *q, struct snapshot *to)
 	choose(q, chosen, is_any, worse);
 	for (int i = 0; i < to->nsite; i++)
 		copy(&to->worst[i], chosen[i], scheduler_now_ms(&q->sched));
+	copy_domains(to, q, chosen);
 	to->nunproven = choose(q, chosen, is_unproven, worse);
 	for (int i = 0; i < to->nunproven; i++)
 		copy(&to->unproven[i], chosen[i], scheduler_now_ms(&q->sched));
@@ -137,6 +185,8 @@ static void fini(struct snapshot_site *s)
 	free(s->name);
 	free(s->transport);
 	free(s->provider);
+	for (int i = 0; i < SNAPSHOT_DOMAINS; i++)
+		free(s->domain[i]);
 	verdict_unref(s->last);
 }
 

@@ -8,6 +8,8 @@
  * in the queue; else the busier one comes first.
  * Those without TLS as their policy wants it are told apart, the worst first: their newest reply or failure speaks of that
  * (4.7.4, 4.7.5, 4.7.10, 4.7.30).
+ * Domains are asked of the first SNAPSHOT_NEXTHOPS_MAX next hops, and the age of what waits of SNAPSHOT_PEERS_MAX messages at either end:
+ * where there are more, those may be too few, and that too young.
  * Taking it walks all sites once: whoever looks often asks once a second (cmd/control/glance.h).
  *
  * OWNERSHIP  Given away by posting. It holds copies and references only; snapshot_free().
@@ -22,19 +24,33 @@
 
 #include <stdint.h>
 
-enum { SNAPSHOT_SITES_MAX = 20 }; /* of each kind */
+enum {
+	SNAPSHOT_SITES_MAX = 20,       /* of each kind */
+	SNAPSHOT_DOMAINS = 3,	       /* named of a site */
+	SNAPSHOT_NEXTHOPS_MAX = 20000, /* asked whose domain leads where */
+	SNAPSHOT_PEERS_MAX =
+		256, /* asked for their age, from either end of what waits for a site */
+};
 
 struct snapshot_site {
 	char *name, *transport;
 	char *provider;	   /* or NULL */
 	const char *state; /* alive, dead, out, refused, paced, limited, suspended */
 	int window, connections, connecting, busy;
-	int64_t waiting;      /* entries */
-	int64_t deferred;     /* messages in the queue */
-	int64_t verdicts;     /* on recipients, in all; while the site is remembered */
-	int64_t dead_in_ms;   /* for so long; 0: not */
-	double pace;	      /* deliveries a second that its hosts let through; 0: any */
-	struct verdict *last; /* the newest reply or failure, or NULL */
+	int64_t waiting;   /* entries */
+	int64_t deferred;  /* messages in the queue */
+	int64_t verdicts;  /* on recipients, in all; while the site is remembered */
+	int64_t unreached; /* connections that came to nothing, likewise */
+	int64_t sent_lately, deferred_lately; /* recipients, */
+	int64_t lately_ms;		      /* in so long; 0: nothing was counted of it */
+	int64_t oldest_ms; /* wall clock: when the oldest of what waits came; 0: nothing waits */
+	uint16_t number;   /* of the site, as the spool has it; 0: none */
+	char *domain
+		[SNAPSHOT_DOMAINS]; /* of the worst: some whose mail goes there by MX; or NULL */
+	int domains;		    /* so many do, as far as it was asked */
+	int64_t dead_in_ms;	    /* for so long; 0: not */
+	double pace;		    /* deliveries a second that its hosts let through; 0: any */
+	struct verdict *last;	    /* the newest reply or failure, or NULL */
 };
 
 struct snapshot {

@@ -70,6 +70,8 @@ void limiter_top_free(struct limiter_top **tp)
 	struct limiter_top *t = *tp;
 	for (int i = 0; t && i < t->n; i++)
 		free(t->login[i].name);
+	for (int i = 0; t && i < t->nkept; i++)
+		free(t->kept[i].name);
 	free(t);
 	*tp = NULL;
 }
@@ -85,11 +87,12 @@ void limiter_question_fini(struct limiter_question *q)
 
 static const struct limits_row unseen;
 
-static void describe(const struct limiter *l, const char *name, const struct limits_row *r,
-		     struct limiter_login *to)
+static void describe(const struct limiter *l, enum limit_by by, const char *name,
+		     const struct limits_row *r, struct limiter_login *to)
 {
-	const struct conf_limit limit = limits_in_force(l->conf, LIMIT_BY_LOGIN, name, r);
+	const struct conf_limit limit = limits_in_force(l->conf, by, name, r);
 	*to = (struct limiter_login){.name = mem_strdup(name),
+				     .by = by,
 				     .suspended = r->suspended,
 				     .figures = r->figures,
 				     .seen_ms = r->seen_ms};
@@ -122,58 +125,108 @@ static void list(const struct limiter *l, struct limiter_order *o)
 	o->login = mem_zalloc((HASH_COUNT(first) + 1) * sizeof *o->login);
 	for (const struct limits_row *r = first; r; r = r->hh.next)
 		if (!o->name || strcmp(o->name, r->name) == 0)
-			describe(l, r->name, r, &o->login[o->n++]);
+			describe(l, LIMIT_BY_LOGIN, r->name, r, &o->login[o->n++]);
 	if (o->name && o->n == 0 && has_limits(l, o->name))
-		describe(l, o->name, &unseen, &o->login[o->n++]);
+		describe(l, LIMIT_BY_LOGIN, o->name, &unseen, &o->login[o->n++]);
 	if (o->n > 1)
 		qsort(o->login, (size_t)o->n, sizeof *o->login, by_name);
 	o->found = o->n > 0;
 }
 
-static uint32_t sent_today(const struct limits_row *r)
+/* The first so many of those seen so far. */
+struct ranked {
+	const struct limits_row *row[LIMITER_TOP_MAX];
+	enum limit_by by[LIMITER_TOP_MAX];
+	int n;
+};
+
+static uint32_t today_of(const struct limits_row *r, enum login_figure which)
 {
-	return r->figures.today[LOGIN_MESSAGES];
+	return r->figures.today[which];
 }
 
-/* Insert where it belongs among those with most messages. */
-static void place(const struct limits_row *most[LIMITER_TOP_MAX], int *n,
-		  const struct limits_row *r)
+static bool sent_more(const struct limits_row *a, const struct limits_row *b)
 {
-	int at = *n;
-	while (at > 0 && sent_today(most[at - 1]) < sent_today(r))
+	return today_of(a, LOGIN_MESSAGES) > today_of(b, LOGIN_MESSAGES);
+}
+
+static bool kept_more(const struct limits_row *a, const struct limits_row *b)
+{
+	if (a->suspended != b->suspended)
+		return a->suspended;
+	if (today_of(a, LOGIN_REFUSED) != today_of(b, LOGIN_REFUSED))
+		return today_of(a, LOGIN_REFUSED) > today_of(b, LOGIN_REFUSED);
+	return today_of(a, LOGIN_FAILURES) > today_of(b, LOGIN_FAILURES);
+}
+
+/* Insert it where it belongs. */
+static void place(struct ranked *to, enum limit_by by, const struct limits_row *r,
+		  bool (*before)(const struct limits_row *, const struct limits_row *))
+{
+	int at = to->n;
+	while (at > 0 && before(r, to->row[at - 1]))
 		at--;
 	if (at == LIMITER_TOP_MAX)
 		return;
-	int last = *n < LIMITER_TOP_MAX ? (*n)++ : LIMITER_TOP_MAX - 1;
-	for (int i = last; i > at; i--)
-		most[i] = most[i - 1];
-	most[at] = r;
+	int last = to->n < LIMITER_TOP_MAX ? to->n++ : LIMITER_TOP_MAX - 1;
+	for (int i = last; i > at; i--) {
+		to->row[i] = to->row[i - 1];
+		to->by[i] = to->by[i - 1];
+	}
+	to->row[at] = r;
+	to->by[at] = by;
+}
+
+static void rank(const struct limiter *l, enum limit_by by, struct ranked *most,
+		 struct ranked *kept, int64_t *suspended)
+{
+	int64_t now_ms = clock_wall_ms();
+	for (struct limits_row *r = l->limits.row[by]; r; r = r->hh.next) {
+		figures_turn(&r->figures, now_ms);
+		if (today_of(r, LOGIN_MESSAGES) > 0)
+			place(most, by, r, sent_more);
+		if (r->suspended || today_of(r, LOGIN_REFUSED) > 0 ||
+		    today_of(r, LOGIN_FAILURES) > 0)
+			place(kept, by, r, kept_more);
+		*suspended += r->suspended;
+	}
+}
+
+static int describe_all(const struct limiter *l, const struct ranked *of, struct limiter_login *to)
+{
+	for (int i = 0; i < of->n; i++)
+		describe(l, of->by[i], of->row[i]->name, of->row[i], &to[i]);
+	return of->n;
 }
 
 static void tell_top(void *owner)
 {
 	struct limiter *l = owner;
-	const struct limits_row *most[LIMITER_TOP_MAX];
-	int n = 0;
-	for (struct limits_row *r = l->limits.row[LIMIT_BY_LOGIN]; r; r = r->hh.next) {
-		figures_turn(&r->figures, clock_wall_ms());
-		if (sent_today(r) > 0)
-			place(most, &n, r);
-	}
+	struct ranked most = {.n = 0}, kept = {.n = 0};
+	int64_t suspended = 0;
+	for (int by = 0; by < LIMIT_BY_COUNT; by++)
+		rank(l, (enum limit_by)by, &most, &kept, &suspended);
 	for (int w = 0; w < l->nwatcher; w++) {
 		struct limiter_top *top = mem_zalloc(sizeof *top);
 		top->note.type = LIMITER_TOP;
-		for (; top->n < n; top->n++)
-			describe(l, most[top->n]->name, most[top->n], &top->login[top->n]);
+		top->n = describe_all(l, &most, top->login);
+		top->nkept = describe_all(l, &kept, top->kept);
+		top->suspended = suspended;
 		loop_post(l->watcher[w], &top->note);
 	}
+}
+
+/* Who is first may be others. */
+static void touch_top(struct limiter *l)
+{
+	if (l->nwatcher > 0 && !timer_active(&l->top))
+		loop_timer_in(l->loop, &l->top, TOP_EVERY_MS);
 }
 
 /* What has been counted is to be told, and saved. */
 static void touch_figures(struct limiter *l)
 {
-	if (l->nwatcher > 0 && !timer_active(&l->top))
-		loop_timer_in(l->loop, &l->top, TOP_EVERY_MS);
+	touch_top(l);
 	if (!l->stopped && !timer_active(&l->figures))
 		loop_timer_in(l->loop, &l->figures, LIMITER_FIGURES_MS);
 }
@@ -212,8 +265,8 @@ static void judge(struct limiter *l, struct limiter_question *q)
 		limits_told(&l->limits, q->name[LIMIT_BY_LOGIN], q->row, clock_steady_us());
 	limits_judge(&l->limits, l->conf, q->of, (const char *const *)q->name, clock_steady_us(),
 		     clock_wall_ms(), &q->ruling);
-	if (q->name[LIMIT_BY_LOGIN] && (q->ruling.suspended || q->ruling.over))
-		touch_figures(l);
+	if (q->ruling.suspended || q->ruling.over)
+		(q->name[LIMIT_BY_LOGIN] ? touch_figures : touch_top)(l);
 	wait_answer_post(&q->answer);
 }
 
@@ -247,6 +300,7 @@ static void suspend(struct limiter *l, struct limiter_order *o, bool suspended)
 	if (o->found) {
 		limits_suspend(&l->limits, o->name, suspended);
 		save_suspended(l);
+		touch_top(l);
 	}
 }
 
@@ -427,6 +481,7 @@ struct loop *limiter_loop(struct limiter *l)
 
 void limiter_start(struct limiter *l)
 {
+	touch_top(l); /* who was suspended before */
 	loop_start(l->loop);
 }
 

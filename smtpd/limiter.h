@@ -59,6 +59,7 @@ enum limiter_op { LIMITER_LIST, LIMITER_SUSPEND, LIMITER_RESUME, LIMITER_RESET }
 
 struct limiter_login {
 	char *name;
+	enum limit_by by; /* what the name is: a login, unless it says otherwise */
 	bool suspended;
 	struct figures figures; /* today's and yesterday's, by enum login_figure */
 	int64_t seen_ms;	/* wall clock; 0: never */
@@ -88,11 +89,15 @@ struct limiter_save {
 
 enum { LIMITER_TOP_MAX = 10, LIMITER_WATCHERS_MAX = 2, LIMITER_FIGURES_MS = 10000 };
 
-/* Who has sent most today. */
+/* Who has sent most today; and who is kept from sending: suspended, refused by a limit or known for wrong passwords, in this
+ * order, each the most first. The latter are clients and senders, too. */
 struct limiter_top {
 	struct note note;
 	int n;
 	struct limiter_login login[LIMITER_TOP_MAX];
+	int nkept;
+	struct limiter_login kept[LIMITER_TOP_MAX];
+	int64_t suspended; /* logins, in all */
 };
 
 struct limiter *limiter_new(struct conf *, struct loop *saver);

@@ -84,6 +84,8 @@ static bool fits(const struct spool *s, const struct sample *of, const unsigned 
 		 const struct stub *stub)
 {
 	struct domain_count one, *to = &one;
+	if (of->queues && !(of->queues & 1u << stub_queue(stub)))
+		return false;
 	if (of->site == 0 && of->ndomain == 0)
 		return true;
 	if (of->site && stub->state == STUB_DEFERRED && stub->site == of->site)
@@ -134,7 +136,9 @@ static void read_one(struct sample *of, struct sample_group *g, const struct stu
 		e->due_ms = stub->due_ms;
 	of->rcpts += e->nrcpt;
 	of->row = mem_realloc(of->row, ((size_t)of->n + 1) * sizeof *of->row);
-	of->row[of->n] = (struct sample_row){.queue = stub_queue(stub), .envelope = e};
+	of->row[of->n] = (struct sample_row){.queue = stub_queue(stub),
+					     .envelope = e,
+					     .site = stub->state == STUB_DEFERRED ? stub->site : 0};
 	g->last = of->n++;
 }
 

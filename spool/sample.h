@@ -20,6 +20,7 @@
 struct sample_row {
 	enum spool_queue queue;
 	struct envelope *envelope;
+	uint16_t site;	    /* of a deferred one: whose mail it is; 0: no one's in particular */
 	int64_t stands_for; /* messages of its group, itself and those behind it */
 };
 
@@ -27,13 +28,14 @@ struct sample {
 	/* what is asked for: */
 	uint16_t
 		site; /* deferred mail of this site, as SPOOL_RELEASE named it; 0: it is not asked */
-	char **domain; /* or mail for any of these, in lower case */
-	int ndomain;   /* neither a site nor domains: all mail */
-	bool senders;  /* mail from these domains too */
-	bool apart;    /* a group is what goes to one destination; else what is in one queue */
-	int64_t first; /* read of each group before it is thinned */
-	int64_t dense; /* 0: it is not */
-	int most;      /* envelopes read, in all: there it ends */
+	char **domain;	 /* or mail for any of these, in lower case */
+	int ndomain;	 /* neither a site nor domains: all mail */
+	bool senders;	 /* mail from these domains too */
+	unsigned queues; /* bits 1 << enum spool_queue: mail in these only; 0: in any */
+	bool apart;	 /* a group is what goes to one destination; else what is in one queue */
+	int64_t first;	 /* read of each group before it is thinned */
+	int64_t dense;	 /* 0: it is not */
+	int most;	 /* envelopes read, in all: there it ends */
 	/* the answer: */
 	int64_t fit; /* messages that do */
 	bool cut;    /* it has ended at `most`, or at 200,000 recipients: there may be more */

@@ -9,6 +9,7 @@
 #include "cmd/maildrop/maildrop.h"
 #include "qmgr/dest_command.h"
 #include "qmgr/explain.h"
+#include "qmgr/flow_command.h"
 #include "replica/node.h"
 
 #include <errno.h>
@@ -151,6 +152,9 @@ static void receive(void *owner, struct note *note)
 		break;
 	case DEST_COMMAND:
 		answer(((struct dest_command *)note)->owner, note);
+		break;
+	case FLOW_COMMAND:
+		answer(((struct flow_command *)note)->owner, note);
 		break;
 	case QMGR_EXPLAIN:
 		answer(((struct explain_question *)note)->owner, note);

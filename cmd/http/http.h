@@ -15,7 +15,8 @@
  *	http_shape.c, http_reasons.c, http_search.c; reasons.c: messages by reason;
  *	http_sampling.c: some of the queue, part by part
  *	http_events.c   who listens		page_watch.c    what they are told, and when
- *	page_print.c    that as JSON		page_files.c    the page itself
+ *	page_hour.c     an hour of counters	page_print.c    that as JSON
+ *	page_files.c    the page itself
  *
  * The thread has a loop of its own and asks as the control socket does, so that the mail path never
  * waits for a reader. What costs the spool time is asked seldom enough that it takes a hundredth of it.

@@ -6,9 +6,11 @@
 #include "base/mem.h"
 #include "cmd/text/node_print.h"
 #include "cmd/text/dest_print.h"
+#include "cmd/text/flow_print.h"
 #include "cmd/text/queue_print.h"
 #include "cmd/text/stats_print.h"
 #include "qmgr/dest_command.h"
+#include "qmgr/flow_command.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -274,8 +276,31 @@ void http_ask_dest(struct http_ask *a)
 	struct dest_command *c =
 		dest_command_new(DEST_LIST, *name ? name : NULL, a->http->loop, &a->asker);
 	c->domains = true;
+	c->past = *name != '\0';
 	c->most = (int)a->left;
 	send_note(a, a->http->qmgr, &c->note);
+}
+
+static void take_flows(struct asker *asker, struct note *note)
+{
+	struct http_ask *a = (struct http_ask *)asker;
+	struct flow_command *c = (struct flow_command *)note;
+	if (http_ask_arrived(a)) {
+		struct flow_command first = *c;
+		flow_print_sort(&first);
+		if (first.nrow > a->left)
+			first.nrow = (int)a->left;
+		flow_print_json(&a->out, &first);
+		http_ask_done(a, MHD_HTTP_OK);
+	}
+	flow_command_free(&c);
+}
+
+void http_ask_flows(struct http_ask *a)
+{
+	if (begin_list(a, take_flows))
+		send_note(a, a->http->qmgr,
+			  &flow_command_new(FLOW_LIST, NULL, a->http->loop, &a->asker)->note);
 }
 
 /* --- nodes */

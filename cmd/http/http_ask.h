@@ -57,6 +57,7 @@ void http_ask_nodes(struct http_ask *); /* nothing where this node is alone */
 void http_ask_queue(struct http_ask *);
 void http_ask_dest(struct http_ask *);
 void http_ask_shape(struct http_ask *);	  /* http_shape.c */
+void http_ask_flows(struct http_ask *);	  /* those suspended first, then the busiest */
 void http_ask_reasons(struct http_ask *); /* http_reasons.c */
 void http_ask_search(struct http_ask *);  /* http_search.c */
 void http_ask_explain(struct http_ask *); /* http_explain.c */

@@ -2,10 +2,10 @@
 /* /api/reasons: of a destination qmgr is asked first which it is; then the queue for some of its mail,
  * part by part; then qmgr for what it is working on. */
 #include "base/clock.h"
+#include "base/ident.h"
 #include "base/mem.h"
 #include "cmd/http/http_sampling.h"
 #include "cmd/text/reasons.h"
-#include "qmgr/dest_command.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -48,6 +48,35 @@ static void free_question(void *own)
 	free(q);
 }
 
+/* The oldest message deferred for a site. */
+struct oldest {
+	int64_t arrived_ms; /* 0: none was read */
+	uint64_t id;
+};
+
+static void put_oldest(struct buf *to, const struct sample *sample)
+{
+	struct oldest *of = mem_zalloc((SPOOL_SITE_MAX + 1) * sizeof *of);
+	const char *between = "";
+	for (int i = 0; i < sample->n; i++) {
+		const struct envelope *e = sample->row[i].envelope;
+		struct oldest *o = &of[sample->row[i].site];
+		if (o->arrived_ms == 0 || e->arrived_ms < o->arrived_ms)
+			*o = (struct oldest){e->arrived_ms, e->id};
+	}
+	buf_puts(to, ",\"oldest\":[");
+	for (int i = 1; i <= SPOOL_SITE_MAX; i++) {
+		char id[IDENT_TEXT];
+		if (of[i].arrived_ms == 0)
+			continue;
+		buf_printf(to, "%s{\"number\":%d,\"arrived_ms\":%" PRId64 ",\"id\":\"%s\"}",
+			   between, i, of[i].arrived_ms, ident_text(of[i].id, id));
+		between = ",";
+	}
+	buf_puts(to, "]");
+	free(of);
+}
+
 static void print(struct http_look *k, struct reasons_question *q)
 {
 	buf_printf(&k->out,
@@ -56,6 +85,8 @@ static void print(struct http_look *k, struct reasons_question *q)
 		   clock_wall_ms(), q->sampling.sample->fit, q->sampling.sample->n,
 		   q->sampling.sample->cut ? "true" : "false");
 	reasons_print(&k->out, q->reasons, q->site ? REASONS_MOST : REASONS_OLDEST, SHOWN);
+	if (!q->site)
+		put_oldest(&k->out, q->sampling.sample);
 	buf_puts(&k->out, "}\n");
 	http_look_done(k, MHD_HTTP_OK);
 }
@@ -104,24 +135,12 @@ static void add_name(char ***to, int *n, const char *name)
 	(*to)[(*n)++] = mem_strdup(name);
 }
 
-static const struct dest_site *site_of(const struct dest_command *c, const char *transport)
+static void learn_peers(struct reasons_question *q, const struct dest_site *s)
 {
-	for (int i = 0; i < c->nsite; i++)
-		if (strcmp(c->site[i].name, c->name) == 0 &&
-		    (!*transport || strcmp(c->site[i].transport, transport) == 0))
-			return &c->site[i];
-	return NULL;
-}
-
-static void learn_site(struct reasons_question *q, const struct dest_site *s)
-{
-	q->sampling.sample->site = s->number;
 	for (int i = 0; i < s->nhost; i++)
 		add_name(&q->filter.peer, &q->filter.npeer, s->host[i].peer);
-	for (int i = 0; i < s->ndomain; i++) {
+	for (int i = 0; i < s->ndomain; i++)
 		add_name(&q->filter.domain, &q->filter.ndomain, s->domain[i]);
-		sample_want_domain(q->sampling.sample, s->domain[i]);
-	}
 	reasons_filter_sort(&q->filter);
 }
 
@@ -131,13 +150,13 @@ static void take_site(struct asker *asker, struct note *note)
 	struct dest_command *c = (struct dest_command *)note;
 	if (http_look_back(k)) {
 		struct reasons_question *q = k->own;
-		const struct dest_site *s = site_of(c, q->transport);
+		const struct dest_site *s = http_sampling_want_site(&q->sampling, c, q->transport);
 		if (s)
-			learn_site(q, s);
+			learn_peers(q, s);
 		if (!s)
 			http_look_fail(k, MHD_HTTP_NOT_FOUND, "no such site is known");
-		else if (s->number == 0 && s->ndomain == 0)
-			add_rows(k); /* the queue knows of no mail for it */
+		else if (http_sampling_wants_none(s))
+			add_rows(k);
 		else
 			http_sampling_ask(k);
 	}

@@ -97,8 +97,8 @@ static enum MHD_Result begin(struct http_ask *a, const char *path)
 		{"/api/queue", http_ask_queue, NULL},	  {"/api/shape", http_ask_shape, NULL},
 		{"/api/dest", http_ask_dest, NULL},	  {"/api/explain", http_ask_explain, NULL},
 		{"/api/reasons", http_ask_reasons, NULL}, {"/api/search", http_ask_search, NULL},
-		{"/api/nodes", http_ask_nodes, NULL},	  {"/healthz", NULL, send_health},
-		{"/events", NULL, send_events},
+		{"/api/nodes", http_ask_nodes, NULL},	  {"/api/flows", http_ask_flows, NULL},
+		{"/healthz", NULL, send_health},	  {"/events", NULL, send_events},
 	};
 	const struct page_file *file = page_file(path);
 	if (file)

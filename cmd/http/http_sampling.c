@@ -3,6 +3,8 @@
 
 #include "spool/spool.h"
 
+#include <string.h>
+
 static void take_part(struct asker *asker, struct note *note)
 {
 	struct http_look *k = (struct http_look *)asker;
@@ -28,6 +30,32 @@ void http_sampling_ask(struct http_look *k)
 	s->sample = NULL;
 	c->after = s->after;
 	http_look_post(k, spool_loop(k->http->spool), &c->note, take_part);
+}
+
+static const struct dest_site *site_of(const struct dest_command *c, const char *transport)
+{
+	for (int i = 0; i < c->nsite; i++)
+		if (strcmp(c->site[i].name, c->name) == 0 &&
+		    (!*transport || strcmp(c->site[i].transport, transport) == 0))
+			return &c->site[i];
+	return NULL;
+}
+
+const struct dest_site *http_sampling_want_site(struct http_sampling *s,
+						const struct dest_command *c, const char *transport)
+{
+	const struct dest_site *found = site_of(c, transport);
+	if (!found)
+		return NULL;
+	s->sample->site = found->number;
+	for (int i = 0; i < found->ndomain; i++)
+		sample_want_domain(s->sample, found->domain[i]);
+	return found;
+}
+
+bool http_sampling_wants_none(const struct dest_site *s)
+{
+	return s->number == 0 && s->ndomain == 0;
 }
 
 void http_sampling_fini(struct http_sampling *s)

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: ISC */
-/* /api/search: a message by its id; or mail to or from a domain, or an address, and where it goes. The
- * index knows domains; whether an address is meant stands in the envelopes, of which the oldest are read. */
+/* /api/search: mail to or from a domain, or an address, and where it goes; mail in a queue, for a destination, of a flow or a login. Fifty
+ * a page, the oldest first, and by what reason those wait that were read. The index knows queues, domains and destinations; whose mail it is stands in the
+ * envelopes, of which so many are read for a page. */
 #include "base/clock.h"
+#include "base/ident.h"
 #include "base/log.h"
 #include "base/mailaddr.h"
 #include "base/mem.h"
-#include "cmd/text/explain_print.h"
 #include "cmd/http/http_sampling.h"
 #include "cmd/http/page_print.h"
+#include "cmd/text/explain_print.h"
+#include "cmd/text/reasons.h"
 #include "qmgr/explain.h"
 
 #include <inttypes.h>
@@ -15,13 +18,17 @@
 #include <string.h>
 #include <strings.h>
 
-enum { SHOWN = 50, SITES = 20, READ_DOMAIN = 50, READ_ADDRESS = 2000 };
+enum { SHOWN = 50, SITES = 20, GROUPS = 6, READ_INDEXED = 500, READ_NAMED = 2000 };
 
 struct search {
 	struct http_sampling sampling; /* first */
 	char *words;
 	const char *address; /* in words, or NULL */
 	const char *domain;  /* likewise */
+	char *site, *transport;
+	char *flow, *login; /* "": any; likewise of the two before */
+	unsigned queues;    /* 0: any */
+	uint64_t after;	    /* the last message of the page before */
 	struct buf lines;
 };
 
@@ -31,41 +38,89 @@ static void free_search(void *own)
 	http_sampling_fini(&q->sampling);
 	buf_fini(&q->lines);
 	free(q->words);
+	free(q->site);
+	free(q->transport);
+	free(q->flow);
+	free(q->login);
 	free(q);
 }
 
-static bool concerns(const struct search *q, const struct envelope *e)
+/* --- which messages */
+
+static bool has_address(const struct envelope *e, const char *address)
 {
-	if (!q->address || strcasecmp(e->sender, q->address) == 0)
+	if (strcasecmp(e->sender, address) == 0)
 		return true;
 	for (uint32_t i = 0; i < e->nrcpt; i++)
-		if (strcasecmp(e->rcpt[i].address, q->address) == 0)
+		if (strcasecmp(e->rcpt[i].address, address) == 0)
 			return true;
 	return false;
+}
+
+static bool is_wanted(const struct search *q, const struct envelope *e)
+{
+	if (q->address && !has_address(e, q->address))
+		return false;
+	if (*q->flow && strcmp(envelope_flow(e), q->flow) != 0)
+		return false;
+	return !*q->login || (e->user && strcmp(e->user, q->login) == 0);
+}
+
+/* The envelope alone can say. */
+static bool is_named(const struct search *q)
+{
+	return q->address || *q->flow || *q->login;
+}
+
+/* --- out */
+
+static void put_message(struct http_look *k, const struct sample_row *row, int place)
+{
+	struct spool_row one = {.queue = row->queue, .envelope = row->envelope};
+	buf_puts(&k->out, place > 1 ? "," : "");
+	page_print_message(&k->out, &one);
+}
+
+static void put_next(struct buf *to, uint64_t after)
+{
+	char id[IDENT_TEXT];
+	if (after)
+		buf_printf(to, ",\"next\":\"%s\"", ident_text(after, id));
+	else
+		buf_puts(to, ",\"next\":null");
 }
 
 static void print(struct http_look *k)
 {
 	const struct search *q = k->own;
 	const struct sample *s = q->sampling.sample;
+	struct reasons *groups = reasons_new();
+	uint64_t last_shown = 0;
 	int found = 0;
 	buf_puts(&k->out, ",\"messages\":[");
 	for (int i = 0; i < s->n; i++) {
-		struct spool_row row = {.queue = s->row[i].queue, .envelope = s->row[i].envelope};
-		if (!concerns(q, row.envelope) || ++found > SHOWN)
+		const struct sample_row *row = &s->row[i];
+		if (!is_wanted(q, row->envelope))
 			continue;
-		buf_puts(&k->out, found > 1 ? "," : "");
-		page_print_message(&k->out, &row);
+		reasons_add(groups, row, NULL);
+		if (++found > SHOWN)
+			continue;
+		put_message(k, row, found);
+		last_shown = row->envelope->id;
 	}
-	buf_printf(&k->out,
-		   "],\"found\":%" PRId64 ",\"domain_messages\":%" PRId64
-		   ",\"read\":%d,\"cut\":%s}\n",
-		   q->address ? found : s->fit, s->fit, s->n, s->cut ? "true" : "false");
+	buf_puts(&k->out, "],\"reasons\":");
+	reasons_print(&k->out, groups, REASONS_MOST, GROUPS);
+	reasons_free(&groups);
+	put_next(&k->out, found > SHOWN ? last_shown : s->cut ? q->sampling.after : 0);
+	buf_printf(&k->out, ",\"found\":%" PRId64 ",\"read\":%d,\"cut\":%s}\n",
+		   is_named(q) ? found : s->fit, s->n, s->cut ? "true" : "false");
 	http_look_done(k, MHD_HTTP_OK);
 }
 
+/* --- where it goes */
+
 /* Where mail for the domain goes, and what holds it there. */
-static void take_sites(struct asker *asker, struct note *note)
+static void take_domain_sites(struct asker *asker, struct note *note)
 {
 	struct http_look *k = (struct http_look *)asker;
 	struct explain_question *x = (struct explain_question *)note;
@@ -74,7 +129,6 @@ static void take_sites(struct asker *asker, struct note *note)
 		struct explain_question first = *x;
 		if (first.nrow > SITES)
 			first.nrow = SITES;
-		buf_puts(&k->out, ",\"sites\":[");
 		explain_print(&q->lines, &first, true, clock_wall_ms());
 		page_print_lines(&k->out, buf_cstr(&q->lines));
 		buf_puts(&k->out, "]");
@@ -83,35 +137,103 @@ static void take_sites(struct asker *asker, struct note *note)
 	explain_question_free(&x);
 }
 
+static void take_site(struct asker *asker, struct note *note)
+{
+	struct http_look *k = (struct http_look *)asker;
+	struct dest_command *c = (struct dest_command *)note;
+	if (http_look_back(k)) {
+		struct search *q = k->own;
+		const struct dest_site *s = http_sampling_want_site(&q->sampling, c, q->transport);
+		buf_puts(&k->out, "]");
+		if (!s)
+			http_look_fail(k, MHD_HTTP_NOT_FOUND, "no such site is known");
+		else if (http_sampling_wants_none(s))
+			print(k);
+		else
+			http_sampling_ask(k);
+	}
+	dest_command_free(&c);
+}
+
+static void ask_sample(struct http_look *k, struct search *q)
+{
+	struct sample *s = sample_new();
+	q->sampling = (struct http_sampling){.sample = s, .after = q->after, .sampled = print};
+	s->senders = q->domain;
+	s->dense = 0;
+	s->queues = q->queues;
+	s->most = is_named(q) ? READ_NAMED : READ_INDEXED;
+	if (q->domain) {
+		sample_want_domain(s, q->domain);
+		http_look_post(k, k->http->qmgr,
+			       &explain_question_new(0, q->domain, k->http->loop, k)->note,
+			       take_domain_sites);
+	} else if (*q->site) {
+		http_look_post(k, k->http->qmgr,
+			       &dest_command_new(DEST_LIST, q->site, k->http->loop, k)->note,
+			       take_site);
+	} else {
+		buf_puts(&k->out, "]");
+		http_sampling_ask(k);
+	}
+}
+
 static void begin(struct http_look *k)
 {
 	struct search *q = k->own;
+	const char *kind = q->address ? "address" : q->domain ? "domain" : "other";
 	buf_puts(&k->out, "{\"words\":");
 	log_json_string(&k->out, q->words);
-	buf_printf(&k->out, ",\"kind\":\"%s\"", q->address ? "address" : "domain");
-	q->sampling = (struct http_sampling){.sample = sample_new(), .sampled = print};
-	sample_want_domain(q->sampling.sample, q->domain);
-	q->sampling.sample->senders = true;
-	q->sampling.sample->dense = 0;
-	q->sampling.sample->most = q->address ? READ_ADDRESS : READ_DOMAIN;
-	struct explain_question *x = explain_question_new(0, q->domain, k->http->loop, k);
-	http_look_post(k, k->http->qmgr, &x->note, take_sites);
+	buf_printf(&k->out, ",\"kind\":\"%s\",\"sites\":[", kind);
+	ask_sample(k, q);
+}
+
+/* --- what is asked */
+
+static bool read_queue(const char *name, unsigned *queues)
+{
+	*queues = 0;
+	for (int i = SPOOL_INCOMING; i <= SPOOL_HOLD; i++)
+		if (strcmp(name, spool_queue_name((enum spool_queue)i)) == 0)
+			*queues = 1u << i;
+	return !*name || *queues;
+}
+
+/* What is wrong is in why; or NULL. */
+static struct search *search_of(const struct http_ask *a, const char **why)
+{
+	const char *words = http_ask_value(a, "q"), *after = http_ask_value(a, "after");
+	const char *at = strrchr(words, '@');
+	struct search *q = mem_zalloc(sizeof *q);
+	q->words = mem_strdup(words);
+	q->domain = !*words ? NULL : at ? mailaddr_domain(q->words) : q->words;
+	q->address = at && at > words ? q->words : NULL;
+	q->site = mem_strdup(http_ask_value(a, "site"));
+	q->transport = mem_strdup(http_ask_value(a, "transport"));
+	q->flow = mem_strdup(http_ask_value(a, "flow"));
+	q->login = mem_strdup(http_ask_value(a, "login"));
+	*why = NULL;
+	if (!read_queue(http_ask_value(a, "queue"), &q->queues))
+		*why = "queue: one of incoming, active, deferred, hold";
+	else if (*after && !ident_parse(after, &q->after))
+		*why = "after: the id of a message";
+	else if ((at && !at[1]) || (!*words && !q->queues && !*q->site && !*q->flow && !*q->login))
+		*why = "q: an address or a domain is wanted; or queue, site, flow, login";
+	return q;
 }
 
 void http_ask_search(struct http_ask *a)
 {
 	static const struct look_kind kind = {begin, free_search};
-	const char *words = http_ask_value(a, "q");
-	const char *at = strrchr(words, '@');
-	if (!*words || (at && !at[1])) {
-		http_ask_refuse(a, MHD_HTTP_BAD_REQUEST, "q: an address or a domain is wanted");
+	const char *why;
+	struct search *q = search_of(a, &why);
+	if (why) {
+		free_search(q);
+		http_ask_refuse(a, MHD_HTTP_BAD_REQUEST, why);
 		return;
 	}
-	struct search *q = mem_zalloc(sizeof *q);
-	q->words = mem_strdup(words);
-	q->domain = at ? mailaddr_domain(q->words) : q->words;
-	q->address = at && at > words ? q->words : NULL;
-	char *key = mem_printf("search %s", words);
+	char *key = mem_printf("search %s\n%u\n%s\n%s\n%s\n%s\n%" PRIu64, q->words, q->queues,
+			       q->site, q->transport, q->flow, q->login, q->after);
 	http_look_want(a, key, &kind, q);
 	free(key);
 }

@@ -15,6 +15,8 @@ EMBED(page_html, "page.html");
 EMBED(page_css, "page.css");
 EMBED(page_js, "page.js");
 EMBED(page_parts, "parts.js");
+EMBED(page_chart, "chart.js");
+EMBED(page_trouble, "trouble.js");
 EMBED(page_overview, "overview.js");
 EMBED(page_shape, "shape.js");
 EMBED(page_destination, "destination.js");
@@ -32,6 +34,8 @@ static const struct page_file files[] = {
 	{"/icon.svg", "image/svg+xml", page_icon_begin, page_icon_end},
 	SCRIPT("/page.js", page_js),
 	SCRIPT("/parts.js", page_parts),
+	SCRIPT("/chart.js", page_chart),
+	SCRIPT("/trouble.js", page_trouble),
 	SCRIPT("/overview.js", page_overview),
 	SCRIPT("/shape.js", page_shape),
 	SCRIPT("/destination.js", page_destination),

@@ -7,17 +7,18 @@
 #include "cmd/cmd.h"
 #include "cmd/text/condition_print.h"
 #include "cmd/text/json_put.h"
+#include "cmd/text/milter_print.h"
 #include "cmd/text/node_rows.h"
 #include "cmd/text/reply_words.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-void page_sample_take(struct page_sample *s, int64_t now_ms)
+static void put_counts(struct buf *to, const struct page_point *p)
 {
-	s->at_ms = now_ms;
-	s->received = metrics_sum(METRIC_received);
-	s->sent = metric_cells_sum(FAMILY_deliveries, "sent");
+#define X(name) json_put_number(to, #name, p->n[PAGE_##name]);
+	PAGE_COUNTS(X)
+#undef X
 }
 
 static void put_gauges(struct buf *to)
@@ -57,6 +58,18 @@ static void put_commits(struct buf *to)
 	buf_puts(to, "},");
 }
 
+static void put_domains(struct buf *to, const struct snapshot_site *s)
+{
+	json_put_number(to, "domains", s->domains);
+	buf_puts(to, "\"domain\":[");
+	for (int i = 0; i < SNAPSHOT_DOMAINS && s->domain[i]; i++) {
+		log_json_string(to, s->domain[i]);
+		buf_puts(to, ",");
+	}
+	json_put_end(to, ']');
+	buf_puts(to, ",");
+}
+
 static void put_site(struct buf *to, const struct snapshot_site *s)
 {
 	buf_puts(to, "{");
@@ -70,7 +83,14 @@ static void put_site(struct buf *to, const struct snapshot_site *s)
 	json_put_number(to, "busy", s->busy);
 	json_put_number(to, "waiting", s->waiting);
 	json_put_number(to, "deferred", s->deferred);
+	json_put_number(to, "attempts", s->verdicts + s->unreached);
 	json_put_number(to, "verdicts", s->verdicts);
+	json_put_number(to, "sent_lately", s->sent_lately);
+	json_put_number(to, "deferred_lately", s->deferred_lately);
+	json_put_number(to, "lately_ms", s->lately_ms);
+	json_put_number(to, "oldest_ms", s->oldest_ms);
+	json_put_number(to, "number", s->number);
+	put_domains(to, s);
 	json_put_number(to, "dead_in_ms", s->dead_in_ms);
 	json_put_number(to, "pace_per_1000s", (int64_t)(s->pace * 1000));
 	json_put_text(to, "last_class", s->last ? verdict_class_name(s->last->class) : NULL);
@@ -193,40 +213,81 @@ static void put_conditions(struct buf *to)
 	conditions_fini(&c);
 }
 
+/* --- who sends, and what is in the way */
+
+static void put_login(struct buf *to, const struct limiter_login *l)
+{
+	static const char *const by[] = {[LIMIT_BY_LOGIN] = "login",
+					 [LIMIT_BY_CLIENT] = "client",
+					 [LIMIT_BY_SENDER] = "sender"};
+	bool limited = l->limit[LIMIT_MESSAGES].events > 0;
+	buf_puts(to, "{");
+	json_put_text(to, "name", l->name);
+	json_put_text(to, "by", by[l->by]);
+	json_put_flag(to, "suspended", l->suspended);
+	json_put_number(to, "messages", l->figures.today[LOGIN_MESSAGES]);
+	json_put_number(to, "recipients", l->figures.today[LOGIN_RECIPIENTS]);
+	json_put_number(to, "refused", l->figures.today[LOGIN_REFUSED]);
+	json_put_number(to, "failures", l->figures.today[LOGIN_FAILURES]);
+	json_put_number(to, "limit", limited ? l->limit[LIMIT_MESSAGES].events : 0);
+	json_put_number(to, "limit_per_ms", limited ? l->limit[LIMIT_MESSAGES].per_ms : 0);
+	json_put_number(to, "left", limited ? l->room[LIMIT_MESSAGES] : 0);
+	json_put_end(to, '}');
+	buf_puts(to, ",");
+}
+
+static void put_logins(struct buf *to, const struct limiter_top *top)
+{
+	buf_puts(to, "\"logins\":{");
+	json_put_number(to, "suspended", top ? top->suspended : 0);
+	buf_puts(to, "\"kept\":[");
+	for (int i = 0; top && i < top->nkept; i++)
+		put_login(to, &top->kept[i]);
+	json_put_end(to, ']');
+	buf_puts(to, ",\"most\":[");
+	for (int i = 0; top && i < top->n; i++)
+		put_login(to, &top->login[i]);
+	json_put_end(to, ']');
+	buf_puts(to, "},");
+}
+
+/* As mail has found them: none is tried for a page. */
+static void put_filters(struct buf *to, const struct conf *conf)
+{
+	struct buf lines = {0};
+	for (int i = 0; conf && i < conf->nmilter; i++) {
+		struct milter_row row = {.conf = conf, .filter = &conf->milter[i]};
+		milter_health_take(row.filter->title, &row.health);
+		row.why = row.health.away ? row.health.why : NULL;
+		milter_print_json(&lines, &row);
+		milter_health_fini(&row.health);
+	}
+	buf_puts(to, "\"filters\":[");
+	page_print_lines(to, buf_cstr(&lines));
+	buf_puts(to, "],");
+	buf_fini(&lines);
+}
+
 void page_print_now(struct buf *to, const struct page_now *now)
 {
 	buf_puts(to, "{");
-	json_put_number(to, "at_ms", now->sample.at_ms);
+	json_put_number(to, "at_ms", now->point.at_ms);
 	json_put_text(to, "hostname", now->hostname);
 	json_put_text(to, "version", SLUICE_VERSION);
 	json_put_number(to, "uptime_ms", now->uptime_ms);
 	json_put_flag(to, "accepting", now->accepting && !condition_stops_mail());
 	put_conditions(to);
 	json_put_number(to, "active_limit", now->active_limit);
-	json_put_number(to, "received", now->sample.received);
-	json_put_number(to, "sent", now->sample.sent);
-	json_put_number(to, "deferred", metric_cells_sum(FAMILY_deliveries, "deferred"));
-	json_put_number(to, "bounced", metric_cells_sum(FAMILY_deliveries, "bounced"));
+	put_counts(to, &now->point);
 	json_put_number(to, "in_doubt", metrics_sum(METRIC_in_doubt));
-	json_put_number(to, "rejected", metric_cells_sum(FAMILY_rejects, NULL));
 	put_gauges(to);
 	put_commits(to);
 	put_tls(to, now->snapshot);
+	put_logins(to, now->logins);
+	put_filters(to, now->conf);
 	if (now->nodes || now->epochs)
 		put_nodes(to, now);
 	put_sites(to, now->snapshot);
-	buf_puts(to, "}");
-}
-
-void page_print_past(struct buf *to, const struct page_sample *ring, int n, int oldest)
-{
-	buf_puts(to, "{\"samples\":[");
-	for (int i = 0; i < n; i++) {
-		const struct page_sample *s = &ring[(oldest + i) % n];
-		buf_printf(to, "[%" PRId64 ",%" PRId64 ",%" PRId64 "],", s->at_ms, s->received,
-			   s->sent);
-	}
-	json_put_end(to, ']');
 	buf_puts(to, "}");
 }
 

@@ -10,38 +10,30 @@
 
 #include "base/buf.h"
 #include "cluster/cluster.h"
+#include "cmd/http/page_hour.h"
 #include "qmgr/snapshot.h"
 #include "replica/node_view.h"
+#include "smtpd/limiter.h"
 #include "spool/spool.h"
 
 #include <stdbool.h>
 
-enum {
-	PAGE_SECONDS = 300, /* of the past */
-	PAGE_NODES = 20,
-};
-
-/* What is counted, at one time. */
-struct page_sample {
-	int64_t at_ms; /* wall clock */
-	int64_t received, sent;
-};
+enum { PAGE_NODES = 20 };
 
 struct page_now {
-	struct page_sample sample;
+	struct page_point point;
 	const char *hostname;
 	int64_t uptime_ms;
 	bool accepting;	      /* as the spool says */
 	int64_t active_limit; /* messages; 0: none */
 	const struct snapshot *snapshot;
+	const struct conf *conf;	  /* whose filters are told */
+	const struct limiter_top *logins; /* or NULL: nobody has sent */
 	const struct cluster_view *nodes; /* as Redis says, or NULL */
 	const struct node_view *epochs;	  /* as NATS says, or NULL */
 };
 
-void page_sample_take(struct page_sample *, int64_t now_ms);
 void page_print_now(struct buf *, const struct page_now *);
-void page_print_past(struct buf *, const struct page_sample *, int n, int oldest);
-/* A ring of n. */
 
 void page_print_message(struct buf *, const struct spool_row *);
 /* Its first recipient that is left, how many there are, and what one was told last. */

@@ -3,19 +3,9 @@
 
 #include "base/clock.h"
 #include "cmd/http/http_core.h"
+#include "cmd/http/page_print.h"
 
 enum { TICK_MS = 1000 };
-
-/* How many of all are still in a ring, and where it begins. */
-static int held(unsigned all, int size)
-{
-	return all < (unsigned)size ? (int)all : size;
-}
-
-static int oldest_of(unsigned all, int size)
-{
-	return all < (unsigned)size ? 0 : (int)(all % (unsigned)size);
-}
 
 static bool watched(const struct page_watch *w)
 {
@@ -25,7 +15,7 @@ static bool watched(const struct page_watch *w)
 static void send_all(struct page_watch *w)
 {
 	const struct http_event events[EVENTS_KINDS] = {
-		{"past", &w->past, 1}, /* once to each */
+		{"hour", &w->past, w->hour.taken},
 		{"now", &w->now, w->ticks},
 	};
 	http_events_send(&w->http->events, events);
@@ -39,23 +29,33 @@ static void look(struct glancer *g, const struct snapshot *snapshot)
 			       .accepting = spool_accepting(w->http->spool),
 			       .active_limit = w->http->conf->queue.message_active_limit,
 			       .snapshot = snapshot,
+			       .conf = w->http->conf,
+			       .logins = w->http->top,
 			       .nodes = w->http->nodes,
 			       .epochs = w->http->epochs};
-	page_sample_take(&now.sample, clock_wall_ms());
+	page_point_take(&now.point, clock_wall_ms());
 	w->ticks++;
 	buf_clear(&w->now);
 	page_print_now(&w->now, &now);
 	buf_clear(&w->past);
-	page_print_past(&w->past, w->sample, held(w->nsample, PAGE_SECONDS),
-			oldest_of(w->nsample, PAGE_SECONDS));
+	page_hour_print(&w->past, &w->hour);
 	send_all(w);
+}
+
+static void keep_point(struct page_watch *w)
+{
+	int64_t now_ms = clock_steady_ms();
+	if (now_ms < w->next_ms)
+		return;
+	w->next_ms = now_ms + PAGE_HOUR_STEP_MS;
+	page_hour_take(&w->hour, clock_wall_ms());
 }
 
 static void on_tick(void *owner)
 {
 	struct page_watch *w = owner;
 	loop_timer_in(w->http->loop, &w->tick, TICK_MS);
-	page_sample_take(&w->sample[w->nsample++ % PAGE_SECONDS], clock_wall_ms());
+	keep_point(w);
 	if (!watched(w))
 		return;
 	glance_leave(&w->glancer); /* one that was not answered in a second */
@@ -78,6 +78,7 @@ void page_watch_fini(struct page_watch *w)
 
 void page_watch_start(struct page_watch *w)
 {
+	keep_point(w);
 	loop_timer_in(w->http->loop, &w->tick, TICK_MS);
 }
 

@@ -1,6 +1,7 @@
 /* page_watch.h - the live data of the status page, collected while somebody watches.
  *
- *	each second: counters --> ring; a glance at the scheduler --> "now"
+ *	each second: counters, a glance at the scheduler --> "now"
+ *	each ten seconds: counters --> a ring of an hour --> "hour"
  *
  * All that costs more is asked for by the page itself (http_look.h).
  *
@@ -13,7 +14,7 @@
 
 #include "base/timer.h"
 #include "cmd/control/glance.h"
-#include "cmd/http/page_print.h"
+#include "cmd/http/page_hour.h"
 
 struct http;
 
@@ -22,9 +23,9 @@ struct page_watch {
 	struct timer tick;
 	struct glancer glancer;
 	struct buf now, past;
-	unsigned ticks;
-	struct page_sample sample[PAGE_SECONDS];
-	unsigned nsample; /* in all */
+	unsigned ticks;	 /* events that were sent */
+	int64_t next_ms; /* steady clock: the next point is due */
+	struct page_hour hour;
 };
 
 void page_watch_init(struct page_watch *, struct http *);

@@ -481,6 +481,24 @@ static void json_domains(struct buf *to, const struct dest_site *s)
 	buf_printf(to, "],\"more_domains\":%d", s->more_domains);
 }
 
+/* The last hour, each step as the counts say. */
+static void json_past(struct buf *to, const struct site_past *p)
+{
+	if (!p)
+		return;
+	buf_printf(to,
+		   ",\"past\":{\"step\":%.3f,\"last_began\":%.3f,"
+		   "\"counts\":[\"sent\",\"deferred\",\"bounced\",\"unreached\"],\"steps\":[",
+		   (double)SITE_HOUR_STEP_MS / 1000, (double)p->ago_ms / 1000);
+	for (int i = 0; i < p->n; i++) {
+		buf_puts(to, i > 0 ? ",[" : "[");
+		for (int k = 0; k < SITE_HOUR_COUNTS; k++)
+			buf_printf(to, "%s%" PRIu32, k > 0 ? "," : "", p->step[i][k]);
+		buf_puts(to, "]");
+	}
+	buf_puts(to, "]}");
+}
+
 static void json_site(struct buf *to, const struct dest_site *s)
 {
 	buf_puts(to, "{");
@@ -500,15 +518,17 @@ static void json_site(struct buf *to, const struct dest_site *s)
 	buf_printf(to,
 		   ",\"window\":%d,\"limit\":%d,\"connections\":%d,\"connecting\":%d,"
 		   "\"busy\":%d,\"idle\":%d,\"waiting\":%" PRId64 ",\"deferred\":%" PRId64
-		   ",\"parked\":%" PRId64 ",\"replies\":%" PRId64 ",\"rate_events\":%" PRId64,
+		   ",\"parked\":%" PRId64 ",\"replies\":%" PRId64 ",\"unreached\":%" PRId64
+		   ",\"rate_events\":%" PRId64,
 		   s->window, s->limit, s->connections, s->connecting, s->busy, s->idle, s->waiting,
-		   s->deferred, s->parked, s->verdicts, s->rate_events);
+		   s->deferred, s->parked, s->verdicts, s->unreached, s->rate_events);
 	json_seconds(to, "rate_per", s->rate_per_ms);
 	json_seconds(to, "rate_delay", s->delay_ms);
 	json_seconds(to, "dead_for", s->dead_in_ms);
 	json_pace(to, s);
 	json_verdict(to, s->last);
 	json_domains(to, s);
+	json_past(to, s->past);
 	buf_puts(to, ",\"hosts\":[");
 	for (int i = 0; i < s->nhost; i++) {
 		buf_puts(to, i > 0 ? "," : "");

@@ -113,7 +113,7 @@ void stats_print(struct buf *to, enum metrics_form form, const struct stats_view
 	put_conditions(&p);
 	metrics_print_all(&p);
 	put_sites(&p, v->snapshot);
-	if (v->top)
+	if (v->top && v->top->n > 0)
 		put_logins(&p, v->top);
 	if (form == METRICS_JSON)
 		buf_puts(to, "}\n");

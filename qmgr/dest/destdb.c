@@ -20,6 +20,7 @@ void destdb_init(struct destdb *db, struct scheduler *sched, const struct destdb
 {
 	*db = (struct destdb){.sched = sched, .thread = *thread};
 	list_init(&db->changed);
+	site_hours_init(&db->hours);
 	list_init(&db->scarce);
 	db->numbered = mem_zalloc((SPOOL_SITE_MAX + 1) * sizeof db->numbered[0]);
 }

@@ -20,6 +20,7 @@
  *	learnt_pace.c	the numbers of it (pure)
  *	agreement.c	do the last refusals speak of the host, whatever their words?
  *	site_window.c	what connections and deliveries tell its window, and what that allows
+ *	site_hour.c	what became of its mail in the last hour
  *	remembered.c	how wide its window was, for when it is known again
  *	host.c		one host: up, out, probed; how many connections it takes
  *	leased.c	connections to it that the nodes of a cluster share; leased_heard.c: the answers
@@ -66,6 +67,7 @@
 
 #include "qmgr/dest/edges.h"
 #include "qmgr/dest/host.h"
+#include "qmgr/dest/site_hour.h"
 #include "qmgr/sched/transport.h"
 
 struct conn;
@@ -122,6 +124,7 @@ struct destdb {
 	struct remembered *remembered; /* by the key of a site */
 	struct site **numbered;	       /* by number: sites that mail in the queue waits for */
 	unsigned last_site;	       /* number given last */
+	struct site_hours hours;       /* of its sites */
 
 	uint64_t last_conn;   /* number of the newest connection */
 	uint64_t rounds;      /* of qmgr_thread_settle() */

@@ -98,6 +98,8 @@ struct site {
 	struct verdict *last_failure; /* or NULL */
 	struct verdict *last_verdict; /* on a recipient, of one of its hosts; or NULL */
 	int64_t verdicts;	      /* such ones, in all */
+	int64_t unreached;	      /* connections that were of no use, in all */
+	struct site_hour *hour;	      /* or NULL: site_hour.h */
 	bool suspended;		      /* see suspend.h */
 	struct site_parked parked;
 	struct pace pace; /* destination_rate */

@@ -44,6 +44,8 @@ static bool others_serve(const struct site *s, const struct host *host)
 void site_connection_failed(struct site *s, struct host *host, struct verdict *why, bool fatal)
 {
 	site_adopt_failure(s, why);
+	s->unreached++;
+	site_hour_add(s, SITE_HOUR_UNREACHED);
 	site_touch(s);
 	if (others_serve(s, host))
 		return;

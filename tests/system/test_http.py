@@ -197,6 +197,7 @@ def test_answers_are_those_of_the_commands(served):
         return {name: value for name, value in json.loads(text).items() if not name.startswith(moves)}
 
     assert counted(_get(port, "/api/stats")) == counted(served.command("stats", "--json").stdout)
+    assert _get(port, "/api/flows") == served.command("flow", "list", "--json").stdout
     one = json.loads(_get(port, "/api/queue").splitlines()[0])["id"]
     when = re.compile(r"in \d+ s")
     said = served.command("explain", "--json", one).stdout
@@ -251,7 +252,14 @@ def test_search_finds_senders_and_recipients(served):
         assert told["found"] == len(told["messages"]) == found and told["words"] == words, told
     assert told["read"] == 1 and not told["cut"]
     assert _object(port, "/api/search?q=dest.test")["sites"][0]["transport"] == "smtp"
-    for wrong in ("", "?q=", "?q=x@"):
+    for question, found in (("queue=deferred", 2), ("queue=active", 0), ("flow=sender.test", 1), ("flow=other.test", 0), ("login=ann", 0),
+                            ("queue=deferred&q=later@dest.test", 1)):
+        told = _object(port, f"/api/search?{question}")
+        assert told["found"] == len(told["messages"]) == found and told["next"] is None and bool(told["reasons"]) == (found > 0), question
+    first = _object(port, "/api/search?queue=deferred")["messages"]
+    assert _object(port, f"/api/search?queue=deferred&after={first[0]['id']}")["messages"] == first[1:]
+    assert _ask(port, "/api/search?site=unknown.test")[0] == 404
+    for wrong in ("", "?q=", "?q=x@", "?queue=none", "?queue=active&after=x!"):
         assert _ask(port, f"/api/search{wrong}")[0] == 400, wrong
 
 
@@ -321,8 +329,9 @@ def test_browsers_are_told_to_be_careful(served):
 
 
 def test_the_page_wants_nothing_from_elsewhere(served):
-    scripts = re.findall(r'"(/\w+\.js)"', _get(served.http_port, "/") + _get(served.http_port, "/page.js"))
-    assert len(set(scripts)) == 6
+    pages = ("/", "/page.js", "/overview.js", "/destination.js")
+    scripts = sorted(set(re.findall(r'"(/\w+\.js)"', "".join(_get(served.http_port, path) for path in pages))))
+    assert len(scripts) == 8
     texts = [_get(served.http_port, path) for path in ("/", "/page.css", *scripts)]
     for text in texts:
         addresses = re.findall(r"https?:[^\s\"')]+|url\([^)]*\)|@import", text)
@@ -334,7 +343,8 @@ def test_the_page_wants_nothing_from_elsewhere(served):
 def test_listeners_hear_each_second(served):
     connection, reply = _events(served.http_port)
     assert reply.headers["Content-Type"] == "text/event-stream"
-    assert _event(reply, "past")["samples"]
+    hour = _event(reply, "hour")
+    assert hour["counts"] == ["received", "rejected", "sent", "deferred", "bounced"] and len(hour["points"][0]) == 6
     first, second = _event(reply, "now"), _event(reply, "now")
     assert 500 < second["at_ms"] - first["at_ms"] < 20000
     assert first["hostname"] == "relay.test" and first["sent"] == 1 and first["bounced"] == 1

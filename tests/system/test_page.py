@@ -1,15 +1,17 @@
 # SPDX-License-Identifier: ISC
 """The status page in a real browser: what whoever is on call finds on it, by eye, by keyboard, by screen reader."""
 
+import json
 import os
 import threading
 import types
+import urllib.request
 
 import pytest
 
 from lab import peers
 from lab.behaviour import Rule
-from lab.browser import ENTER, TAB
+from lab.browser import ENTER, ESCAPE, LEFT, TAB
 from lab.config import Config
 from lab.net import LOOPBACK, free_port, wait_until
 
@@ -104,6 +106,12 @@ def _rows(browser, table):
     return browser.run("return [...document.querySelectorAll(arguments[0] + ' tbody tr')].map((tr) => [...tr.cells].map((td) => td.innerText))", table)
 
 
+def _ask(situation, path):
+    """The first object that the relay answers."""
+    with urllib.request.urlopen(situation.url.rstrip("/") + path.replace("[", "%5B").replace("]", "%5D"), timeout=60) as reply:
+        return json.loads(reply.readline())
+
+
 def _destination(troubled, site=None):
     return f"#/destination?transport=smtp&site={site or troubled.dead}"
 
@@ -140,12 +148,34 @@ def test_a_healthy_relay_and_mail_that_passes_through(quiet, browser):
     _shows(browser, "#received", "1")
     _shows(browser, "#sent", "1")
     _shows(browser, "#sites", "250 ")
-    assert browser.run("return document.querySelector('#spark-in path:last-child').getAttribute('d').length") > 0
     assert "relay.test" in browser.run("return document.title")
     browser.click("nav a:last-child")
     _shows(browser, "#shape-title", "incoming and active")
     wait_until(lambda: _rows(browser, "#shape-table"), 60, "the table")
     assert _rows(browser, "#shape-table") == [["all"] + ["0"] * 11]
+    _quiet(browser)
+
+
+def _read_hour(browser):
+    """What a screen reader is told of the chart, where the pointer is."""
+    return browser.run("return document.querySelector('#hour .plot').getAttribute('aria-valuetext')")
+
+
+def test_the_hour_is_kept_by_the_relay_and_read_by_a_pointer(quiet, browser):
+    _open(browser, quiet.url, fresh=True)
+    quiet.relay.send()
+    wait_until(lambda: "accepted" in (_read_hour(browser) or "") and " 0 a minute accepted" not in _read_hour(browser), 60, "the message in the chart")
+    assert "a minute delivered" in _read_hour(browser) and "1" in browser.text("#hour .legend")
+    # Whoever comes later sees it too: at the first step that had it, found by the keyboard.
+    _open(browser, quiet.url, fresh=True)
+    wait_until(lambda: "accepted" in (_read_hour(browser) or ""), 60, "the hour")
+    browser.run("document.querySelector('#hour .plot').focus()")
+    browser.press(LEFT)
+    wait_until(lambda: browser.run("return document.querySelectorAll('#hour .pointer circle').length") == 5, 60, "a pointer")
+    assert "just now" not in browser.text("#hour > p")
+    wait_until(lambda: browser.press(LEFT) or " 0 a minute accepted" not in _read_hour(browser), 60, "the message, by the arrow keys")
+    browser.press(ESCAPE)
+    _shows(browser, "#hour > p", "just now")
     _quiet(browser)
 
 
@@ -195,7 +225,7 @@ def test_a_backlog_for_a_destination_that_is_down(troubled, browser):
     sites = _rows(browser, "#sites")
     assert [row[0].split()[0] for row in sites] == [troubled.dead, troubled.stopped, troubled.site]
     assert "tried again" in sites[0][1] and "suspended by the operator" in sites[1][1] and "alive" in sites[2][1]
-    assert "Connection refused" in sites[0][2] and sites[0][4] == str(DOWN)
+    assert "Connection refused" in sites[0][2] and sites[0][4] == str(DOWN) and sites[0][6] == "–"
     _keep_picture(browser, "overview")
     _go(browser, "#/shape?queue=deferred")
     _shows(browser, "#shape-table", "highvolume.test")
@@ -216,7 +246,11 @@ def test_a_dead_destination_is_opened_and_the_commands_are_right(troubled, brows
     assert _rows(browser, "#site-reasons")[0][1:3] == ["deferred", str(DOWN)]
     _shows(browser, "#hosts", "out, tried again")
     assert browser.text("#site-deferred") == str(DOWN)
-    wait_until(lambda: browser.run("return document.querySelector('#spark-window path:last-child')?.getAttribute('d')"), 60, "two looks")
+    wait_until(lambda: "put off" in browser.text("#site-hour .legend") and "not reached" in browser.text("#site-hour .legend"), 60, "the hour")
+    hour = _ask(troubled, f"/api/dest?name={troubled.dead}")["past"]
+    assert hour["counts"] == ["sent", "deferred", "bounced", "unreached"] and hour["step"] == 30
+    assert sum(step[1] for step in hour["steps"]) == DOWN and sum(step[3] for step in hour["steps"]) > 0
+    _shows(browser, "#site-unreached", "came to nothing")
     _keep_picture(browser, "destination")
     commands = browser.run("return [...document.querySelectorAll('#site-commands code')].map((code) => code.textContent)")
     assert commands[0] == f"sluice dest suspend '{troubled.dead}'"
@@ -242,7 +276,7 @@ def test_each_reason_is_there_once_with_its_oldest_message(troubled, browser):
     assert [row[0].count("refused the connection") for row in rows].count(1) == 1
     assert len([row for row in rows if "4.2.0" in row[0]]) == 1 and len(rows) == 5
     assert "refused the connection" in rows[0][0] and rows[0][2].endswith(str(DOWN)) and rows[0][4] == "highvolume.test"
-    browser.click("#reasons a")
+    browser.click("#reasons a[title^=Message]")
     _shows(browser, "#message-said", "From news@shop.test")
     _shows(browser, "#message-why", "What lets it go")
     _shows(browser, "#recipients", "r0@highvolume.test")
@@ -256,12 +290,12 @@ def test_who_does_not_prove_what_the_policy_wants_and_what_expires(wary, browser
     shares = {row[0]: row[1:] for row in _rows(browser, "#tls")}
     assert shares["proven as our policy wants"] == ["1", "50.0 %"] and shares["in clear"] == ["1", "50.0 %"]
     assert shares["proven by DANE"] == ["0", "0.0 %"]
-    _shows(browser, "#tls-failures", "did not prove who they are")
-    _shows(browser, "#tls-failures", "offered no TLS where it must be")
+    _shows(browser, "#tls-line", "did not prove who they are")
+    _shows(browser, "#tls-line", "offered no TLS where it must be")
     rows = {row[0]: row for row in _rows(browser, "#unproven")}
     assert set(rows) == {f"{wary.sites[name]} smtp" for name in ("other", "clear")}
     assert "does not offer STARTTLS" in rows[f"{wary.sites['clear']} smtp"][1] and rows[f"{wary.sites['clear']} smtp"][3] == "1"
-    assert _rows(browser, "#certificates") == [[wary.certificate, "in 4 days"]]
+    assert _rows(browser, "#certificates") == [[wary.certificate, "expires in 4 days"]]
     browser.run("document.querySelector('#tls-title').scrollIntoView()")
     _keep_picture(browser, "tls")
     browser.run(_axe())

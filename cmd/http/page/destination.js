@@ -1,17 +1,19 @@
 // One destination: its mail by reason, its window and rate, its hosts, and the commands for it.
 
-import { aside, askObject, askRows, byId, count, element, many, put, rate, say, showCommands, showState, showTable, soon, span, spark, word } from "/parts.js";
+import { Chart } from "/chart.js";
+import { aside, askObject, askRows, byId, count, element, many, put, rate, say, showCommands, showState, showTable, soon, span, word } from "/parts.js";
 import { reasonColumns, reasonRows } from "/overview.js";
 
-const KEPT = 300;
+const LOOKS = 5;
 const REASONS_MS = 5000;
 
-let seen; // {key, looks: [{at_ms, window, replies, mail}], reasons_ms}
+let seen; // {key, looks: the newest few [{at_ms, replies}], reasons_ms}
 
 function open(query) {
   const key = query.get("transport") + " " + query.get("site");
   if (!seen || seen.key !== key) {
     seen = { key, looks: [], reasons_ms: 0 };
+    hour.show([], Date.now());
     for (const id of ["site-reasons", "hosts"]) byId(id).tBodies[0]?.replaceChildren();
   }
   seen.reasons_ms = 0;
@@ -22,39 +24,48 @@ function open(query) {
 
 // --- over time
 
-function rates() {
-  return seen.looks.slice(1).map((look, i) => {
-    const before = seen.looks[i];
-    const seconds = (look.at_ms - before.at_ms) / 1000;
-    return seconds > 0 ? Math.max(0, look.replies - before.replies) / seconds : 0;
-  });
+const SERIES = [
+  { name: "sent", words: "delivered", tell: "Recipients whose message it took" },
+  { name: "deferred", words: "put off", tell: "Recipients that are tried again later, attempted or not" },
+  { name: "bounced", words: "refused", tell: "Recipients that it refused for good" },
+  { name: "unreached", words: "not reached", tell: "Connections that came to nothing" },
+];
+const hour = new Chart("site-hour", "The last hour of this destination, read by the arrow keys", SERIES);
+
+// The step of now is not over: it is as long as it is.
+function showHour({ step, last_began, counts, steps }) {
+  const now = Date.now();
+  const order = SERIES.map(({ name }) => counts.indexOf(name));
+  hour.show(steps.map((of, i) => {
+    const after = steps.length - 1 - i;
+    const seconds = after ? step : Math.max(1, last_began);
+    const at_ms = now - (after ? last_began + (after - 1) * step : 0) * 1000;
+    return { at_ms, rates: order.map((k) => of[k] / seconds) };
+  }), now);
 }
 
 function recentRate() {
   const newest = seen.looks[seen.looks.length - 1];
-  const before = seen.looks[Math.max(0, seen.looks.length - 4)];
-  const seconds = (newest.at_ms - before.at_ms) / 1000;
-  return seconds > 0 ? rate(Math.max(0, newest.replies - before.replies) / seconds) : "–";
+  const seconds = (newest.at_ms - seen.looks[0].at_ms) / 1000;
+  return seconds > 0 ? rate(Math.max(0, newest.replies - seen.looks[0].replies) / seconds) : "–";
 }
 
 function showFigures(site) {
-  seen.looks.push({ at_ms: Date.now(), window: site.window, replies: site.replies, mail: site.waiting + site.deferred });
-  if (seen.looks.length > KEPT) seen.looks.shift();
+  seen.looks.push({ at_ms: Date.now(), replies: site.replies });
+  if (seen.looks.length > LOOKS) seen.looks.shift();
   put("site-window", count(site.window));
   put("site-limit", site.limit ? " of " + count(site.limit) : "");
   put("site-busy", count(site.busy));
   put("site-connections", count(site.connections));
   put("site-rate", recentRate());
-  put("site-replies", count(site.replies));
+  put("site-replies", many(site.replies, "reply", "replies"));
+  put("site-unreached", many(site.unreached, "connection") + " came to nothing");
   put("site-pace", site.rate_events ? ", at most " + many(site.rate_events, "delivery", "deliveries") + " in " + span(site.rate_per * 1000)
     : site.rate_delay ? ", one each " + span(site.rate_delay * 1000) : "");
   put("site-provider", site.provider ? ", provider " + site.provider : "");
   put("site-waiting", count(site.waiting));
   put("site-deferred", count(site.deferred));
   put("site-parked", count(site.parked));
-  spark("spark-window", seen.looks.map((look) => look.window));
-  spark("spark-rate", rates());
-  spark("spark-waiting", seen.looks.map((look) => look.mail));
 }
 
 // --- hosts
@@ -143,6 +154,7 @@ async function refresh(query) {
   showState(byId("site-state"), site);
   put("site-transport", "by transport " + site.transport);
   showFigures(site);
+  showHour(site.past);
   showTable("hosts", hostColumns, site.hosts.map((host) => ({ ...host, key: host.address + " " + host.port + " " + host.host })));
   showCommands("site-commands", commands(site));
   await showHolds(query);

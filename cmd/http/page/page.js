@@ -1,7 +1,7 @@
 // The status page: which view is shown, and what /events says.
 
 import { address, announce, byId, put, say, span } from "/parts.js";
-import { forget, overview, setPast, showNow } from "/overview.js";
+import { forget, overview, showHour, showNow } from "/overview.js";
 import { shape } from "/shape.js";
 import { destination } from "/destination.js";
 import { message, search } from "/search.js";
@@ -89,7 +89,7 @@ function take(now) {
 function listen() {
   const events = new EventSource("/events");
   const on = (name, use) => events.addEventListener(name, (event) => use(JSON.parse(event.data)));
-  on("past", setPast);
+  on("hour", showHour);
   on("now", take);
   events.addEventListener("error", () => {
     if (byId("live").textContent === "live") announce("The relay does not answer: the page is not live.");

@@ -1,8 +1,5 @@
 // What the views are made of. Text that comes from mail or from peers goes in by textContent only.
 
-const SVG = "http://www.w3.org/2000/svg";
-const POINTS = 300;
-
 export const byId = (id) => document.getElementById(id);
 
 // What is the same stays untouched: a selection, and a reader's place, stay with it.
@@ -46,26 +43,6 @@ export function micro(us) {
   if (us < 1000) return Math.round(us) + " µs";
   if (us < 1e6) return (us / 1000).toFixed(us < 10000 ? 1 : 0) + " ms";
   return (us / 1e6).toFixed(1) + " s";
-}
-
-// --- small pictures
-
-// Values from old to new, the newest at the right edge.
-export function spark(id, values) {
-  const svg = byId(id);
-  const shown = values.slice(-POINTS);
-  const most = Math.max(...shown, 1e-9);
-  const step = 300 / (POINTS - 1);
-  const points = shown.map((v, i) => [300 - (shown.length - 1 - i) * step, 38 - 34 * v / most]);
-  if (!svg.firstChild) {
-    const area = document.createElementNS(SVG, "path");
-    area.setAttribute("class", "area");
-    svg.append(area, document.createElementNS(SVG, "path"));
-  }
-  const drawn = points.length > 1
-    ? points.map(([x, y], i) => (i ? "L" : "M") + x.toFixed(1) + " " + y.toFixed(1)).join("") : "";
-  svg.children[1].setAttribute("d", drawn);
-  svg.children[0].setAttribute("d", drawn && drawn + "L300 40L" + points[0][0].toFixed(1) + " 40Z");
 }
 
 // --- tables and lists
@@ -142,6 +119,16 @@ export function link(cell, text, href) {
   say(a, text);
   if (a.getAttribute("href") !== href) a.setAttribute("href", href);
   return a;
+}
+
+// A number that leads to its mail; none leads nowhere.
+export function linkCount(cell, n, href) {
+  if (n > 0) {
+    if (!cell.firstElementChild) cell.replaceChildren();
+    link(cell, count(n), href);
+  } else {
+    say(cell, "0");
+  }
 }
 
 // Text behind the link of a cell.

@@ -1,5 +1,6 @@
 // Mail by address or domain, and one message.
 
+import { reasonColumns, reasonRows } from "/overview.js";
 import { address, askObject, askRows, byId, count, element, keyed, link, many, put, say, showCommands, showTable, span, word } from "/parts.js";
 
 const RECIPIENTS = 50;
@@ -26,35 +27,75 @@ const messageColumns = [
   { title: "Last reply", look: "wide text", fill: (cell, message) => say(cell, message.says || "none yet") },
 ];
 
+const FIELDS = ["q", "queue", "site", "transport", "flow", "login"];
+
+// Of the address of a view those that are a question.
+function asked(query) {
+  return Object.fromEntries(FIELDS.filter((name) => query.get(name)).map((name) => [name, query.get(name).trim()]));
+}
+
+function searchTitle(query) {
+  const { q, queue, site, flow, login } = asked(query);
+  if (q && !queue && !flow && !login) return "Search: " + q;
+  const parts = [queue && "in " + queue, q && "to or from " + q, site && "for " + site, flow && "of the flow " + flow, login && "of the login " + login];
+  return "Mail " + parts.filter(Boolean).join(", ");
+}
+
+// The same as options, each with its value as a word of the shell.
+function listWords(query, is) {
+  const { q, queue, site, flow, login } = asked(query);
+  return ["sluice queue list", ...(queue ? ["--queue", queue] : []), ...(q ? [is, word(q)] : []), ...(site ? ["--site", word(site)] : []),
+          ...(flow ? ["--flow", word(flow)] : []), ...(login ? ["--login", word(login)] : [])];
+}
+
 function openSearch(query) {
   const words = query.get("q") || "";
   byId("words").value = words;
-  put("search-title", "Search: " + words);
+  put("search-title", searchTitle(query));
   put("search-said", "…");
-  for (const id of ["found", "found-sites"]) byId(id).tBodies[0]?.replaceChildren();
-  const is = words.includes("@") ? ["--to", "--from"] : ["--domain"];
-  showCommands("search-commands", is.map((option) => [option === "--from" ? "from it" : "to it", "sluice queue list " + option, word(words)]));
+  for (const id of ["found", "found-sites", "found-reasons"]) byId(id).tBodies[0]?.replaceChildren();
+  byId("found-pages").replaceChildren();
+  const options = !words ? [""] : words.includes("@") ? ["--to", "--from"] : ["--domain"];
+  showCommands("search-commands", options.map((is) => [is === "--from" ? "from it" : is ? "to it" : "all of them", ...listWords(query, is)]));
+}
+
+// The message behind which the next page begins; the way back is the browser's.
+function showPages(query, next) {
+  const pages = [...(query.get("after") ? [["the oldest", address("search", asked(query))]] : []),
+                 ...(next ? [["the next ones", address("search", { ...asked(query), after: next })]] : [])];
+  keyed(byId("found-pages"), pages.map(([text, href]) => ({ key: text, text, href })), () => element("span"), (node, page) => {
+    link(node, page.text, page.href);
+    if (node.childNodes.length === 1) node.append(" ");
+  });
+}
+
+function foundWords(query, told) {
+  const shown = told.messages.length;
+  const what = query.get("q") ? " to or from it" : "";
+  const where = query.get("after") ? "The next " : told.next ? "The oldest " : "";
+  const all = told.next && !told.cut ? ", of " + count(told.found) + (query.get("after") ? " left" : "") : "";
+  const half = told.cut && told.kind === "address" ? " Only " + many(told.read, "message") + " of its domain were read: the command below reads all."
+    : told.cut && shown === 0 ? " " + many(told.read, "message") + " were read: look further." : "";
+  return where + many(shown, "message") + what + all + "." + half;
 }
 
 async function refreshSearch(query) {
-  const words = query.get("q") || "";
-  const told = await askObject("/api/search?q=" + encodeURIComponent(words.trim()));
+  const after = query.get("after");
+  const told = await askObject("/api/search?" + new URLSearchParams({ ...asked(query), ...(after ? { after } : {}) }));
   showTable("found-sites", siteColumns, told.sites.map((site) => ({ ...site, key: site.transport + " " + site.site })));
   byId("found-sites-card").hidden = told.sites.length === 0;
+  showTable("found-reasons", reasonColumns, reasonRows(told));
+  byId("found-reasons-card").hidden = told.reasons.length === 0;
   showTable("found", messageColumns, told.messages.map((message) => ({ ...message, key: message.id })));
-  const shown = told.messages.length;
-  const more = told.cut || told.found > shown;
-  const found = more ? "The oldest " + many(shown, "message") : many(shown, "message");
-  put("search-said", found + " to or from it." + (told.kind === "address" && told.cut
-    ? " Only the oldest " + count(told.read) + " of its domain were read: the command below reads all." : ""));
+  showPages(query, told.next);
+  put("search-said", foundWords(query, told));
 }
 
 function failedSearch(error) {
-  put("search-said", error.message);
+  put("search-said", error.status === 404 ? "No mail is known for it." : error.message);
 }
 
-export const search = { id: "search-view", title: (query) => "Search: " + query.get("q"), every_ms: 5000, open: openSearch, refresh: refreshSearch,
-                        failed: failedSearch };
+export const search = { id: "search-view", title: searchTitle, every_ms: 5000, open: openSearch, refresh: refreshSearch, failed: failedSearch };
 
 // --- one message
 

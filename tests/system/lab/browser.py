@@ -18,7 +18,7 @@ _ARGUMENTS = ("--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "
               "--disable-dev-shm-usage", "--hide-scrollbars")
 
 
-TAB, ENTER = "\ue004", "\ue007"
+TAB, ENTER, ESCAPE, LEFT = "\ue004", "\ue007", "\ue00c", "\ue012"
 
 
 class Browser:

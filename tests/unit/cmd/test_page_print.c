@@ -2,10 +2,12 @@
 #include "tests/unit/cmd/unit.h"
 
 #include "base/mem.h"
+#include "cmd/http/page_hour.c"
 #include "cmd/http/page_print.c"
 #include "cmd/text/condition_print.c"
 #include "cmd/text/node_rows.c"
 #include "cmd/text/json_put.c"
+#include "cmd/text/milter_print.c"
 #include "cmd/text/moment.c"
 #include "cmd/text/reply_words.c"
 
@@ -22,7 +24,7 @@ static void holds(struct buf *to, const char *part)
 static void sites_are_told_with_their_last_reply(void **state)
 {
 	(void)state;
-	char name[] = "mx.test", transport[] = "smtp";
+	char name[] = "mx.test", transport[] = "smtp", domain[] = "a.test";
 	struct snapshot s = {.sites = 30, .dead = 1, .nsite = 2};
 	s.worst[0] = (struct snapshot_site){.name = name,
 					    .transport = transport,
@@ -31,6 +33,13 @@ static void sites_are_told_with_their_last_reply(void **state)
 					    .waiting = 9,
 					    .deferred = 70,
 					    .verdicts = 12,
+					    .unreached = 3,
+					    .sent_lately = 4,
+					    .lately_ms = 30000,
+					    .oldest_ms = 1600000000000,
+					    .number = 2,
+					    .domain = {domain},
+					    .domains = 5,
 					    .dead_in_ms = 1500};
 	s.worst[0].last = verdict_at(VERDICT_DEFERRED, 451, "4.3.0", "mx.test[192.0.2.1]:25",
 				     hostile, 1700000000123);
@@ -42,7 +51,10 @@ static void sites_are_told_with_their_last_reply(void **state)
 	holds(&to, "\"sites\":30,\"dead\":1,\"worst\":[{\"site\":\"mx.test\",\"transport\":"
 		   "\"smtp\",\"provider\":null,"
 		   "\"state\":\"dead\",\"window\":0,\"connections\":0,\"connecting\":0,\"busy\":3,"
-		   "\"waiting\":9,\"deferred\":70,\"verdicts\":12,\"dead_in_ms\":1500,\"pace_per_"
+		   "\"waiting\":9,\"deferred\":70,\"attempts\":15,\"verdicts\":12,\"sent_lately\":"
+		   "4,\"deferred_lately\":0,"
+		   "\"lately_ms\":30000,\"oldest_ms\":1600000000000,\"number\":2,\"domains\":5,"
+		   "\"domain\":[\"a.test\"],\"dead_in_ms\":1500,\"pace_per_"
 		   "1000s\":0,\"last_class\":"
 		   "\"deferred\","
 		   "\"last_code\":451,\"last_ms\":1700000000123,"
@@ -78,16 +90,27 @@ static void what_came_of_tls_is_told_and_certificates_with_their_time(void **sta
 	buf_fini(&to);
 }
 
-static void the_past_begins_with_the_oldest(void **state)
+static void the_hour_begins_with_the_oldest_point_and_no_more_than_an_hour_is_kept(void **state)
 {
 	(void)state;
-	const struct page_sample ring[] = {{3000, 7, 6}, {1000, 1, 0}, {2000, 4, 2}};
+	static struct page_hour hour;
 	struct buf to = {0};
-	page_print_past(&to, ring, 3, 1);
-	holds(&to, "{\"samples\":[[1000,1,0],[2000,4,2],[3000,7,6]]}");
+	page_hour_print(&to, &hour);
+	holds(&to, "{\"counts\":[\"received\",\"rejected\",\"sent\",\"deferred\",\"bounced\"],"
+		   "\"points\":[]}");
+	int64_t before = metrics_sum(METRIC_received);
+	for (int i = 0; i < PAGE_HOUR_POINTS + 2; i++) {
+		page_hour_take(&hour, 1000 * i);
+		metrics_add(METRIC_received, 1);
+	}
+	char *first = mem_printf("\"points\":[[2000,%d,0,0,0,0],[3000,", (int)before + 2);
+	char *last = mem_printf(",[362000,%d,0,0,0,0]]}", (int)before + 362);
 	buf_clear(&to);
-	page_print_past(&to, ring, 0, 0);
-	holds(&to, "{\"samples\":[]}");
+	page_hour_print(&to, &hour);
+	holds(&to, first);
+	holds(&to, last);
+	free(first);
+	free(last);
 	buf_fini(&to);
 }
 
@@ -126,7 +149,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sites_are_told_with_their_last_reply),
 		cmocka_unit_test(what_came_of_tls_is_told_and_certificates_with_their_time),
-		cmocka_unit_test(the_past_begins_with_the_oldest),
+		cmocka_unit_test(
+			the_hour_begins_with_the_oldest_point_and_no_more_than_an_hour_is_kept),
 		cmocka_unit_test(a_message_is_told_with_what_was_said_last),
 	};
 	return RUN(tests);

@@ -95,6 +95,37 @@ static void a_site_tells_its_window_and_what_waits(void **state)
 	assert_int_equal(got->messages, 3);
 }
 
+static void a_site_tells_its_domains_its_attempts_and_the_age_of_what_waits(void **state)
+{
+	(void)state;
+	begin("");
+	struct envelope *old = mail(1, "a@b.test", "x@d001.test");
+	old->arrived_ms = clock_wall_ms() - 5000;
+	send_to(1, 2);
+	arrive(old);
+	settle();
+	for (int i = 0; i < 4; i++) {
+		char name[40], to[60];
+		snprintf(name, sizeof name, "other%d.test", i);
+		snprintf(to, sizeof to, "x@%s", name);
+		send_mail(100 + (uint64_t)i, to);
+		answer(name, "10 mx001.test 192.0.2.2");
+	}
+	q->db.sites->unreached = 7;
+	site_hour_verdict(q->db.sites, VERDICT_SENT);
+	pass_time(2000);
+	look();
+	const struct snapshot_site *s = &got->worst[0];
+	assert_int_equal(got->nsite, 1);
+	assert_int_equal(s->domains, 5);
+	assert_string_equal(s->domain[0], "d001.test");
+	assert_non_null(s->domain[SNAPSHOT_DOMAINS - 1]);
+	assert_int_equal(s->unreached, 7);
+	assert_int_equal(s->sent_lately, 1);
+	assert_int_equal(s->lately_ms, 2000);
+	assert_int_equal(s->oldest_ms, clock_wall_ms() - 7000);
+}
+
 static void the_worst_come_first_also_those_that_take_no_mail(void **state)
 {
 	(void)state;
@@ -145,6 +176,8 @@ int main(void)
 		cmocka_unit_test_teardown(the_busiest_twenty_come_first_and_always_the_same,
 					  let_go),
 		cmocka_unit_test_teardown(a_site_tells_its_window_and_what_waits, let_go),
+		cmocka_unit_test_teardown(
+			a_site_tells_its_domains_its_attempts_and_the_age_of_what_waits, let_go),
 		cmocka_unit_test_teardown(the_worst_come_first_also_those_that_take_no_mail,
 					  let_go),
 		cmocka_unit_test_teardown(those_without_tls_as_it_must_be_are_told_apart, let_go),
