@@ -273,9 +273,9 @@ const flowColumns = [
   { title: "Being worked on", look: "n", fill: (cell, flow) => linkCount(cell, flow.messages, address("search", { flow: flow.flow, queue: "active" })) },
   { title: "Oldest", look: "n", fill: (cell, flow) => say(cell, flow.oldest ? span(Date.now() - flow.oldest * 1000) : "–") },
   { title: "Share of what is sent", look: "n", fill: (cell, flow) => say(cell, flow.sending_all ? Math.round(100 * flow.sending / flow.sending_all) + " %" : "–") },
-  { title: "Delivered", look: "n", fill: (cell, flow) => say(cell, count(flow.sent)) },
-  { title: "Put off", look: "n", fill: (cell, flow) => linkCount(cell, flow.deferred, address("search", { flow: flow.flow, queue: "deferred" })) },
-  { title: "Refused", look: "n", fill: (cell, flow) => say(cell, count(flow.refused)) },
+  { title: "Delivered today", look: "n", fill: (cell, flow) => say(cell, count(flow.sent)) },
+  { title: "Put off today", look: "n", fill: (cell, flow) => linkCount(cell, flow.deferred, address("search", { flow: flow.flow, queue: "deferred" })) },
+  { title: "Refused today", look: "n", fill: (cell, flow) => say(cell, count(flow.refused)) },
 ];
 
 function showFlows(rows) {
@@ -303,7 +303,7 @@ const keptColumns = [
     cell.className = one.suspended ? "half failed" : "half";
   } },
   { title: "Limit of messages", look: "half", fill: (cell, one) => say(cell, limitWords(one)) },
-  { title: "Accepted", look: "n", fill: (cell, one) => say(cell, one.by === "login" ? count(one.messages) : "–") },
+  { title: "Accepted today", look: "n", fill: (cell, one) => say(cell, one.by === "login" ? count(one.messages) : "–") },
   { title: "Refused", look: "n", fill: (cell, one) => say(cell, count(one.refused)) },
   { title: "Wrong passwords", look: "n", fill: (cell, one) => say(cell, count(one.failures)) },
 ];
