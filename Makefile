@@ -22,6 +22,8 @@
 #	make generated  write etc/sluice.conf and etc/sluice.conf.5 anew from base/conf_table.h
 #
 # SAN=address or SAN=thread builds with that sanitizer into a tree of its own, build/SAN.
+# CLUSTER=no builds without cluster/ and replica/, so without libhiredis and libnats, into a tree that ends in -alone, and is for
+# `make install CLUSTER=no` too.
 # ARCH=arm64 builds for that kind of machine into build/arm64, once tests/arm64/root has laid out its libraries.
 # CFLAGS, CPPFLAGS and LDFLAGS are whoever builds a package's; they come on top of what is needed.
 
@@ -34,8 +36,10 @@ CORES := $(shell nproc)
 SAN =
 WERROR =
 ARCH =
-B = build/$(or $(ARCH),$(SAN),plain)
-BIN = $(if $(ARCH)$(SAN),$(B)/sluice,sluice)
+CLUSTER = yes
+ALONE = $(if $(filter no,$(CLUSTER)),-alone)
+B = build/$(or $(ARCH),$(SAN),plain)$(ALONE)
+BIN = $(if $(ARCH)$(SAN)$(ALONE),$(B)/sluice,sluice)
 PKG_CONFIG = pkg-config
 
 ifeq ($(ARCH),arm64)
@@ -44,7 +48,7 @@ override CC := $(filter ccache,$(CC)) aarch64-linux-gnu-gcc --sysroot=$(ROOT)
 PKG_CONFIG = PKG_CONFIG_SYSROOT_DIR=$(ROOT) PKG_CONFIG_LIBDIR=$(ROOT)/usr/lib/aarch64-linux-gnu/pkgconfig pkg-config
 endif
 
-PACKAGES = libnats libcdb openssl libcares ldns libgsasl libcurl jansson libidn2 libmicrohttpd libconfuse libisal libsystemd libseccomp hiredis
+PACKAGES = $(if $(ALONE),,libnats hiredis) libcdb openssl libcares ldns libgsasl libcurl jansson libidn2 libmicrohttpd libconfuse libisal libsystemd libseccomp
 WARN = -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes -Wmissing-prototypes $(if $(WERROR),-Werror)
 SANFLAGS_address = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 SANFLAGS_thread = -fsanitize=thread -fno-omit-frame-pointer
@@ -66,8 +70,14 @@ PKG_LIBRARIES = $(eval PKG_LIBRARIES := $$(shell $(PKG_CONFIG) --libs $(PACKAGES
 PKG_LIBS = $(PKG_LIBRARIES) -lunbound -lev -lcrypt -lpthread -lm
 ALL_CFLAGS = -std=c11 -D_GNU_SOURCE -I. $(WARN) $(HARDEN) $(CPPFLAGS) $(CFLAGS) $(SANFLAGS) $(PKG_CFLAGS)
 
+# What needs other machines, and what stands for it where there is none: that has the same functions, and no more.
+STANDS_IN = base/conf_alone.c cluster/cluster_absent.c replica/replica_absent.c sim/nodes_absent.c
+STAYS = cluster/node_text.c $(patsubst %,replica/%.c,format life node_view)
+GOES = base/conf_cluster.c base/conf_nats.c sim/model_redis.c sim/redis_keys.c sim/redis_server.c sim/scenario_nodes.c \
+	$(filter-out $(STANDS_IN) $(STAYS),$(wildcard cluster/*.c replica/*.c))
+
 # A folder may have rooms.
-sources = $(wildcard $(1)/*.c $(1)/*/*.c)
+sources = $(filter-out $(if $(ALONE),$(GOES),$(STANDS_IN)),$(wildcard $(1)/*.c $(1)/*/*.c))
 SRC = $(foreach f,$(FOLDERS),$(call sources,$(f)))
 LIBS = $(foreach f,$(FOLDERS),$(B)/lib$(f).a)
 # Static libraries in the order of the floors, highest first, for the linker.
@@ -94,7 +104,8 @@ $(B)/%.o: %.c
 $(B)/cmd/http/page_files.o: $(wildcard cmd/http/page/*)
 
 # Unit tests: tests/unit/FOLDER/test_X.c becomes build/plain/tests/unit/FOLDER/test_X.
-UNIT = $(patsubst %.c,$(B)/%,$(wildcard tests/unit/*/test_*.c))
+UNIT_OF_NODES = $(wildcard $(patsubst %,tests/unit/%/test_*.c,cluster replica histories)) tests/unit/sim/test_nodes.c tests/unit/qmgr/test_pooling.c
+UNIT = $(patsubst %.c,$(B)/%,$(filter-out $(if $(ALONE),$(UNIT_OF_NODES)),$(wildcard tests/unit/*/test_*.c)))
 
 unit: $(UNIT)
 
@@ -116,11 +127,11 @@ WRAP = -Wl,--wrap=pthread_create,--wrap=pthread_join,--wrap=sem_wait,--wrap=usle
 $(ON_MEMDISK): EDGES = $(WRAP)
 
 # Several relays, NATS and their disks in one program: its edges are replaced, threads take turns.
-CLUSTER = $(patsubst %,$(B)/tests/unit/histories/%.o,fibers history jetstream ledger machine nats_client seams) \
+HISTORY = $(patsubst %,$(B)/tests/unit/histories/%.o,fibers history jetstream ledger machine nats_client seams) \
 	$(patsubst %,$(B)/tests/unit/spool/%.o,blocks memdisk memdisk_cut memdisk_names memdisk_node)
-CLUSTER_WRAP = -Wl,--wrap=close,--wrap=access,--wrap=unlinkat,--wrap=usleep,--wrap=sem_wait,--wrap=sem_timedwait,--wrap=pthread_join
-$(B)/tests/unit/histories/test_histories: $(CLUSTER)
-$(B)/tests/unit/histories/test_histories: EDGES = $(CLUSTER_WRAP)
+HISTORY_WRAP = -Wl,--wrap=close,--wrap=access,--wrap=unlinkat,--wrap=usleep,--wrap=sem_wait,--wrap=sem_timedwait,--wrap=pthread_join
+$(B)/tests/unit/histories/test_histories: $(HISTORY)
+$(B)/tests/unit/histories/test_histories: EDGES = $(HISTORY_WRAP)
 
 # Fuzzers: tests/fuzz/fuzz_X.c becomes build/fuzz/fuzz_X, with libFuzzer and a tree of objects of its own;
 # and build/plain/tests/fuzz/fuzz_X, which plays the corpus and variations of it (tests/fuzz/drive.c).
@@ -251,7 +262,7 @@ UNITS = $(DESTDIR)$(or $(UNITDIR),/lib/systemd/system)
 SHARE = $(DESTDIR)$(PREFIX)/share
 
 install: $(BIN)
-	install -D -m 755 sluice $(DESTDIR)$(PREFIX)/sbin/sluice.new
+	install -D -m 755 $(BIN) $(DESTDIR)$(PREFIX)/sbin/sluice.new
 	mv -f $(DESTDIR)$(PREFIX)/sbin/sluice.new $(DESTDIR)$(PREFIX)/sbin/sluice
 	install -D -m 644 etc/sluice.8 $(SHARE)/man/man8/sluice.8
 	install -D -m 644 etc/sluice.conf.5 $(SHARE)/man/man5/sluice.conf.5
@@ -278,10 +289,10 @@ install: $(BIN)
 		install -m 644 etc/providers.conf $(DESTDIR)$(SYSCONFDIR)/sluice/providers.conf
 	etc/install-links "$(DESTDIR)" "$(PREFIX)" "$(LINKS)"
 
--include $(patsubst %.c,$(B)/%.d,$(SRC)) $(addsuffix .d,$(UNIT) $(FUZZ) $(addprefix $(B)/tests/fuzz/,$(FUZZERS)) $(BENCH) $(GENERATOR) $(DELAY_LINE) $(WITH_ORDERS)) $(MEMDISK:.o=.d) $(CLUSTER:.o=.d) $(HARNESS:.o=.d)
+-include $(patsubst %.c,$(B)/%.d,$(SRC)) $(addsuffix .d,$(UNIT) $(FUZZ) $(addprefix $(B)/tests/fuzz/,$(FUZZERS)) $(BENCH) $(GENERATOR) $(DELAY_LINE) $(WITH_ORDERS)) $(MEMDISK:.o=.d) $(HISTORY:.o=.d) $(HARNESS:.o=.d)
 
 clean:
-	rm -rf build/plain build/address build/thread build/fuzz build/arm64 sluice
+	rm -rf build/plain build/address build/thread build/fuzz build/arm64 build/*-alone sluice
 
 .PHONY: all unit clean fuzz fuzzers generated deps demo lint check check-long check-on mutations steady bench install deb check-deb check-arm64 image
 .SECONDARY:

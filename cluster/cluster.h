@@ -99,6 +99,9 @@ struct cluster_view {
 
 void cluster_view_free(struct cluster_view **); /* NULL is allowed */
 
+bool cluster_built(void);
+/* Has this sluice the folders cluster/ and replica/? Not with CLUSTER=no: cluster_absent.c. */
+
 struct cluster;
 
 struct cluster_edges {

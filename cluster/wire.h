@@ -19,13 +19,12 @@
 #include "base/loop.h"
 #include "base/resolve.h"
 
-#include <hiredis/hiredis.h>
-
+struct redisReply; /* hiredis */
 struct wire;
 
 struct wire_hooks {
 	void (*ready)(void *owner, struct wire *);
-	void (*heard)(void *owner, struct wire *, const redisReply *);
+	void (*heard)(void *owner, struct wire *, const struct redisReply *);
 	void (*closed)(void *owner, struct wire *, const char *why);
 };
 

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: ISC */
+#include "cluster/cluster.h"
 #include "cmd/cmd.h"
 
 #include <stdbool.h>
@@ -94,7 +95,8 @@ int main(int argc, char **argv)
 		return STATUS_DONE;
 	}
 	if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0) {
-		puts("sluice " SLUICE_VERSION);
+		printf("sluice " SLUICE_VERSION "%s\n",
+		       cluster_built() ? "" : ", without its cluster");
 		return STATUS_DONE;
 	}
 	for (int i = 0; i < COMMANDS; i++)

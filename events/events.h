@@ -5,7 +5,8 @@
  *	                        +---- AWAY: again after 1 s, 2 s, ... -----------+
  *
  *	events.c		this thread: what waits, when it is given, what is said of it
- *	receiver.c		the receiver: which of the three, and what they share
+ *	receiver.c		the receiver: which of the three
+ *	receiver_bounds.c	how much of what waits they take, and for how long
  *	receiver_file.c		a file, which others may move away
  *	receiver_socket.c	a Unix socket
  *	receiver_http.c		an HTTP server, by libcurl

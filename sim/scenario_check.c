@@ -228,19 +228,6 @@ static void check_host(struct check *c, struct scenario_host *h)
 	check_limits(c, h);
 }
 
-/* Heartbeats never end, and agents know nothing of leases. */
-static void check_nodes(struct check *c)
-{
-	const struct scenario *s = c->scenario;
-	int64_t most = s->simulation.nodes;
-	for (int i = 0; i < s->nrow; i++)
-		most = s->row[i].nodes > most ? s->row[i].nodes : most;
-	if (most > 0 && s->simulation.duration == 0)
-		FAULT(c, &s->simulation.duration, -1, 1, "nodes need a duration");
-	if (most > 0 && s->simulation.binding != BINDING_LATE)
-		FAULT(c, &s->simulation.binding, -1, 1, "nodes bind late");
-}
-
 void scenario_check(struct scenario *s, const struct conf_lines *lines, struct conf_faults *faults)
 {
 	struct check c = {s, lines, faults};
@@ -253,7 +240,7 @@ void scenario_check(struct scenario *s, const struct conf_lines *lines, struct c
 	for (int i = 0; i < s->narrival; i++)
 		check_arrival(&c, &s->arrival[i]);
 	s->redis.span = check_spans(&c, &s->redis.outages, 1, &s->redis.nspan);
-	check_nodes(&c);
+	scenario_check_nodes(s, lines, faults);
 	bool late = s->simulation.binding == BINDING_LATE;
 	if (s->simulation.connection_cache && late)
 		FAULT(&c, &s->simulation.connection_cache, -1, 1,

@@ -28,6 +28,10 @@ static inline const struct conf_section *scenario_section(int kind)
 }
 
 void scenario_check(struct scenario *, const struct conf_lines *, struct conf_faults *);
+
+void scenario_check_nodes(const struct scenario *, const struct conf_lines *, struct conf_faults *);
+/* Can there be as many nodes as it wants? */
+
 /* What no single value shows; fills in what is derived. */
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "cmd/control/order_job.h"
 
+#include "cluster/cluster.h"
 #include "cmd/cmd.h"
 
 bool order_job_begins(struct request *r, const struct order_args *args, bool parsed,
@@ -12,7 +13,9 @@ bool order_job_begins(struct request *r, const struct order_args *args, bool par
 		return false;
 	}
 	if (args->cluster && !cluster) {
-		control_complain(r, "sluice: --cluster: this node is alone\n");
+		control_complain(r, "sluice: --cluster: %s\n",
+				 cluster_built() ? "this node is alone"
+						 : "this sluice was built without its cluster");
 		control_finish(r, STATUS_REFUSED);
 		return false;
 	}

@@ -70,7 +70,9 @@ static bool give_order(struct server *s, struct request *r)
 void node_job_start(struct server *s, struct request *r)
 {
 	bool json;
-	if (is_list(r, &json))
+	if (!cluster_built())
+		refuse(r, "this sluice was built without its cluster");
+	else if (is_list(r, &json))
 		list(s, r, json);
 	else if (!s->node)
 		refuse(r, "this relay keeps no copy of its queue: cluster { replicate } is off");

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: ISC */
+/* What stands for this folder where sluice is built with CLUSTER=no: no configuration with Redis is accepted, so
+ * there is no cluster, and nobody has an order for one. node_text.c is there all the same. */
+#include "cluster/cluster.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+bool cluster_built(void)
+{
+	return false;
+}
+
+struct cluster *cluster_new(struct conf *conf, const char *version,
+			    const struct cluster_edges *edges)
+{
+	(void)version, (void)edges;
+	assert(!*conf->cluster.redis);
+	return NULL;
+}
+
+void cluster_recall(struct cluster *c, const char *text)
+{
+	(void)text;
+	assert(!c);
+}
+
+void cluster_begin(struct cluster *c)
+{
+	assert(!c);
+}
+
+void cluster_start(struct cluster *c)
+{
+	assert(!c);
+}
+
+/* Whoever has a cluster asks for its loop. */
+struct loop *cluster_loop(struct cluster *c)
+{
+	(void)c;
+	abort();
+}
+
+void cluster_stop(struct cluster *c)
+{
+	assert(!c);
+}
+
+void cluster_free(struct cluster **cp)
+{
+	assert(!*cp);
+}
+
+struct cluster_order *cluster_order_new(enum cluster_kind kind, enum cluster_verb verb,
+					const char *name, struct loop *reply_to, void *owner)
+{
+	(void)kind, (void)verb, (void)name, (void)reply_to, (void)owner;
+	abort();
+}
+
+void cluster_order_free(struct cluster_order **op)
+{
+	assert(!*op);
+}
+
+void cluster_view_free(struct cluster_view **vp)
+{
+	assert(!*vp);
+}
