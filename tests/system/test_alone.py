@@ -11,14 +11,16 @@ from lab.relay import REPOSITORY
 
 ABSENT = "this sluice was built without its cluster"
 
-pytestmark = [pytest.mark.long, pytest.mark.plain_only, pytest.mark.seconds(600),
+ALONE = os.path.join(REPOSITORY, "build", "plain-alone", "sluice")
+
+pytestmark = [pytest.mark.long, pytest.mark.plain_only,
               pytest.mark.skipif("SLUICE_LONG" not in os.environ, reason="it is built in make check-long")]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def alone():
-    subprocess.run(["make", "-s", f"-j{os.cpu_count()}", "CLUSTER=no", "SAN="], cwd=REPOSITORY, check=True)
-    return os.path.join(REPOSITORY, "build", "plain-alone", "sluice")
+    assert os.path.exists(ALONE), "make CLUSTER=no comes first"
+    return ALONE
 
 
 def _run(*command):
