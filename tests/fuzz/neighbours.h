@@ -73,7 +73,8 @@ static void neighbours_sample(struct sample *s)
 	s->row = mem_zalloc(NEIGHBOURS_MESSAGES * sizeof *s->row);
 	for (; s->n < NEIGHBOURS_MESSAGES; s->n++) {
 		struct spool_row row = neighbours_row(NEIGHBOURS_FIRST_ID + (uint64_t)s->n);
-		s->row[s->n] = (struct sample_row){row.queue, row.envelope, 1000};
+		s->row[s->n] = (struct sample_row){
+			.queue = row.queue, .envelope = row.envelope, .stands_for = 1000};
 		content_unref(row.content);
 		s->fit += 1000;
 	}
