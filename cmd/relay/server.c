@@ -508,6 +508,8 @@ void server_free(struct server **sp)
 	log_close();
 	/* Who waits for the end sees it now. */
 	control_free(&s->control);
+	/* What the threads posted last is kept, and freed with the rest. */
+	mailbox_drain(&s->loop->mailbox);
 	glance_fini(&s->glance);
 	limiter_top_free(&s->top);
 	cluster_view_free(&s->nodes);
