@@ -2,6 +2,7 @@
 #include "base/condition.h"
 
 #include "base/date.h"
+#include "base/internet_time.h"
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/metrics.h"
@@ -12,7 +13,6 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 static const struct {
 	const char *name;
@@ -56,14 +56,6 @@ bool condition_stops_mail(void)
 	return atomic_load_explicit(&list.stopping, memory_order_relaxed) > 0;
 }
 
-const char *condition_time(int64_t wall_ms, char text[CONDITION_TIME_TEXT])
-{
-	time_t at = (time_t)(wall_ms / 1000);
-	struct tm tm;
-	strftime(text, CONDITION_TIME_TEXT, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&at, &tm));
-	return text;
-}
-
 static bool is_of(const struct condition_row *r, enum condition c)
 {
 	return strcmp(rows[r->is].name, rows[c].name) == 0;
@@ -86,10 +78,10 @@ static enum log_level level_of(const struct condition_row *r, bool on)
 
 static void tell(const struct condition_row *r, bool on)
 {
-	char since[CONDITION_TIME_TEXT];
+	char since[INTERNET_TIME_TEXT];
 	log_event(level_of(r, on), "condition", "name", rows[r->is].name, "subject",
 		  *r->subject ? r->subject : NULL, "state", on ? "on" : "off", "since",
-		  condition_time(r->since_ms, since), "effect", rows[r->is].effect, "remedy",
+		  internet_time_text(r->since_ms, since), "effect", rows[r->is].effect, "remedy",
 		  rows[r->is].remedy, "reason", on ? r->reason : NULL, NULL);
 }
 

@@ -96,7 +96,7 @@ enum condition {
 		CONDITION_COUNT
 };
 
-enum { CONDITIONS_MAX = 100, CONDITION_TIME_TEXT = 24 };
+enum { CONDITIONS_MAX = 100 };
 
 const char *condition_name(enum condition);
 const char *condition_effect(enum condition);
@@ -130,8 +130,5 @@ struct conditions {
 
 void conditions_take(struct conditions *); /* as it is now */
 void conditions_fini(struct conditions *);
-
-const char *condition_time(int64_t wall_ms, char text[CONDITION_TIME_TEXT]);
-/* 2026-11-22T11:05:30Z */
 
 #endif

@@ -104,7 +104,7 @@ static void check_groups(struct check *c, const struct conf_list *groups)
 }
 
 /* What a server may not have, and why not. */
-static const char *unasked(enum table_role role)
+static const char *why_never_asked(enum table_role role)
 {
 	if (role == TABLE_DKIM_KEYS || role == TABLE_CREDENTIALS)
 		return "its rows name files, which must be known at the start";
@@ -118,7 +118,7 @@ static void check_servers(struct check *c, enum table_role role, const struct co
 		struct buf why = {0};
 		if (socketmap_name_is(l->item[i]) && !tables_may_ask(role))
 			FAULT(c, l, i, 1, "%s: \"%s\": a socketmap is not for this table: %s",
-			      tables_setting(role), l->item[i], unasked(role));
+			      tables_setting(role), l->item[i], why_never_asked(role));
 		else if (socketmap_name_is(l->item[i]) &&
 			 !socketmap_name_parse(l->item[i], &name, &why))
 			FAULT(c, l, i, 1, "%s: %s", tables_setting(role), buf_cstr(&why));

@@ -73,6 +73,7 @@ void log_drain(void);
 const char *log_number(int64_t);
 const char *log_seconds(int64_t ms); /* "1.25" */
 const char *log_id(uint64_t id);
+const char *log_time(int64_t wall_ms);			 /* "2026-03-01T08:00:00Z" */
 const char *log_seconds_each(const int64_t ms[], int n); /* "0.002/0/1.25"; sixteen at most */
 const char *log_reply(int code,
 		      const char *text); /* "250 ok"; where it is 0 the text itself, uncut */

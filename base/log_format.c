@@ -76,7 +76,7 @@ static bool is_plain(const char *value)
 }
 
 /* Bytes of ASCII at its beginning that stand in quotes as they are. */
-static size_t quotable(const char *s)
+static size_t quotable_length(const char *s)
 {
 	size_t n = 0;
 	while (s[n] >= ' ' && s[n] < 0x7f && s[n] != '"' && s[n] != '\\')
@@ -97,7 +97,7 @@ static void append_escaped(struct buf *to, const char *value)
 {
 	buf_puts(to, "\"");
 	while (*value) {
-		size_t len = quotable(value);
+		size_t len = quotable_length(value);
 		if (len == 0 && *value != '"' && *value != '\\')
 			len = printable(value);
 		if (len > 0)

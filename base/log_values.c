@@ -2,6 +2,7 @@
 #include "base/log_values.h"
 
 #include "base/ident.h"
+#include "base/internet_time.h"
 #include "base/log.h"
 
 #include <assert.h>
@@ -80,6 +81,11 @@ const char *log_seconds(int64_t ms)
 	struct slot *s = take(true);
 	*write_seconds(s->text, ms) = '\0';
 	return s->text;
+}
+
+const char *log_time(int64_t wall_ms)
+{
+	return internet_time_text(wall_ms, take(false)->text);
 }
 
 const char *log_seconds_each(const int64_t ms[], int n)

@@ -117,7 +117,7 @@ static void note_oldest(const struct qmgr *q, struct flow_command *c)
 	}
 }
 
-static void list(struct qmgr *q, struct flow_command *c)
+static void list_flows(struct qmgr *q, struct flow_command *c)
 {
 	add_rows(q, c);
 	if (c->nrow > 0) {
@@ -160,7 +160,7 @@ void flow_execute(struct qmgr *q, struct flow_command *c)
 	} else if (c->op == FLOW_RESET) {
 		reset(q, c);
 	} else {
-		list(q, c);
+		list_flows(q, c);
 	}
 	if (c->op != FLOW_LIST)
 		qmgr_thread_save(q); /* before the answer, so that it is on disk by then */

@@ -2,13 +2,13 @@
 /* What was learnt, as the text of a scenario. */
 #include "sim/learn.h"
 
+#include "base/internet_time.h"
 #include "sim/event.h"
 
 #include <ctype.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 /* What a quoted string of a configuration takes as it is. */
 static bool is_plain(const char *text)
@@ -30,10 +30,8 @@ static void write_title(const char *text, struct buf *to)
 
 static void write_head(const struct learn *l, struct buf *to)
 {
-	char from[40];
-	struct tm tm;
-	time_t when = (time_t)(l->first_ms / 1000);
-	strftime(from, sizeof from, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&when, &tm));
+	char from[INTERNET_TIME_TEXT];
+	internet_time_text(l->first_ms, from);
 	buf_printf(to,
 		   "# What is in %s: %" PRId64 " messages from %s on, in %" PRId64 " s.\n"
 		   "# depth is not in a log: here all hosts take PIPELINING.\n",

@@ -87,8 +87,8 @@ void limiter_question_fini(struct limiter_question *q)
 
 static const struct limits_row unseen;
 
-static void describe(const struct limiter *l, enum limit_by by, const char *name,
-		     const struct limits_row *r, struct limiter_login *to)
+static void describe_login(const struct limiter *l, enum limit_by by, const char *name,
+			   const struct limits_row *r, struct limiter_login *to)
 {
 	const struct conf_limit limit = limits_in_force(l->conf, by, name, r);
 	*to = (struct limiter_login){.name = mem_strdup(name),
@@ -125,9 +125,9 @@ static void list(const struct limiter *l, struct limiter_order *o)
 	o->login = mem_zalloc((HASH_COUNT(first) + 1) * sizeof *o->login);
 	for (const struct limits_row *r = first; r; r = r->hh.next)
 		if (!o->name || strcmp(o->name, r->name) == 0)
-			describe(l, LIMIT_BY_LOGIN, r->name, r, &o->login[o->n++]);
+			describe_login(l, LIMIT_BY_LOGIN, r->name, r, &o->login[o->n++]);
 	if (o->name && o->n == 0 && has_limits(l, o->name))
-		describe(l, LIMIT_BY_LOGIN, o->name, &unseen, &o->login[o->n++]);
+		describe_login(l, LIMIT_BY_LOGIN, o->name, &unseen, &o->login[o->n++]);
 	if (o->n > 1)
 		qsort(o->login, (size_t)o->n, sizeof *o->login, by_name);
 	o->found = o->n > 0;
@@ -160,8 +160,8 @@ static bool kept_more(const struct limits_row *a, const struct limits_row *b)
 }
 
 /* Insert it where it belongs. */
-static void place(struct ranked *to, enum limit_by by, const struct limits_row *r,
-		  bool (*before)(const struct limits_row *, const struct limits_row *))
+static void place_row(struct ranked *to, enum limit_by by, const struct limits_row *r,
+		      bool (*before)(const struct limits_row *, const struct limits_row *))
 {
 	int at = to->n;
 	while (at > 0 && before(r, to->row[at - 1]))
@@ -177,17 +177,17 @@ static void place(struct ranked *to, enum limit_by by, const struct limits_row *
 	to->by[at] = by;
 }
 
-static void rank(const struct limiter *l, enum limit_by by, struct ranked *most,
-		 struct ranked *kept, int64_t *suspended)
+static void rank_rows(const struct limiter *l, enum limit_by by, struct ranked *most,
+		      struct ranked *kept, int64_t *suspended)
 {
 	int64_t now_ms = clock_wall_ms();
 	for (struct limits_row *r = l->limits.row[by]; r; r = r->hh.next) {
 		figures_turn(&r->figures, now_ms);
 		if (today_of(r, LOGIN_MESSAGES) > 0)
-			place(most, by, r, sent_more);
+			place_row(most, by, r, sent_more);
 		if (r->suspended || today_of(r, LOGIN_REFUSED) > 0 ||
 		    today_of(r, LOGIN_FAILURES) > 0)
-			place(kept, by, r, kept_more);
+			place_row(kept, by, r, kept_more);
 		*suspended += r->suspended;
 	}
 }
@@ -195,7 +195,7 @@ static void rank(const struct limiter *l, enum limit_by by, struct ranked *most,
 static int describe_all(const struct limiter *l, const struct ranked *of, struct limiter_login *to)
 {
 	for (int i = 0; i < of->n; i++)
-		describe(l, of->by[i], of->row[i]->name, of->row[i], &to[i]);
+		describe_login(l, of->by[i], of->row[i]->name, of->row[i], &to[i]);
 	return of->n;
 }
 
@@ -205,7 +205,7 @@ static void tell_top(void *owner)
 	struct ranked most = {.n = 0}, kept = {.n = 0};
 	int64_t suspended = 0;
 	for (int by = 0; by < LIMIT_BY_COUNT; by++)
-		rank(l, (enum limit_by)by, &most, &kept, &suspended);
+		rank_rows(l, (enum limit_by)by, &most, &kept, &suspended);
 	for (int w = 0; w < l->nwatcher; w++) {
 		struct limiter_top *top = mem_zalloc(sizeof *top);
 		top->note.type = LIMITER_TOP;

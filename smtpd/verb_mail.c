@@ -73,7 +73,7 @@ static bool take_by(struct envelope *e, const char *value)
 }
 
 /* A time that has passed is now. */
-static enum response hold(const struct session *s, struct envelope *e, int64_t ms)
+static enum response hold_until_then(const struct session *s, struct envelope *e, int64_t ms)
 {
 	if (ms > s->service->listener->future_release_limit)
 		return RESPONSE_HOLD_TOO_LONG;
@@ -85,10 +85,12 @@ static enum response take_hold(const struct session *s, struct envelope *e, cons
 {
 	e->hold_for = param_is(p, "HOLDFOR");
 	if (e->hold_for)
-		return param_hold_for(p->value, &e->hold_asked) ? hold(s, e, 1000 * e->hold_asked)
-								: RESPONSE_BAD_PARAMETER;
-	return param_hold_until(p->value, &e->hold_asked) ? hold(s, e, e->hold_asked - date_ms())
-							  : RESPONSE_BAD_PARAMETER;
+		return param_hold_for(p->value, &e->hold_asked)
+			       ? hold_until_then(s, e, 1000 * e->hold_asked)
+			       : RESPONSE_BAD_PARAMETER;
+	return param_hold_until(p->value, &e->hold_asked)
+		       ? hold_until_then(s, e, e->hold_asked - date_ms())
+		       : RESPONSE_BAD_PARAMETER;
 }
 
 static bool is_hold(const struct session *s, const struct param *p)

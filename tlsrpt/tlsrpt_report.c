@@ -2,6 +2,7 @@
 #include "tlsrpt/tlsrpt_report.h"
 
 #include "base/base64.h"
+#include "base/internet_time.h"
 #include "base/mem.h"
 
 #include <inttypes.h>
@@ -89,11 +90,11 @@ static json_t *policy_json(const struct tlsrpt_report *r, const struct tlsrpt_po
 
 static char *json_of(const struct tlsrpt_report *r, const struct tlsrpt_sender *by)
 {
-	char from[MOMENT_SIZE], until[MOMENT_SIZE];
+	char from[INTERNET_TIME_TEXT], until[INTERNET_TIME_TEXT];
 	char *id = id_of(r, by);
 	json_t *policies = json_array();
-	print_time(from, "%Y-%m-%dT%H:%M:%SZ", r->day * DAY_S);
-	print_time(until, "%Y-%m-%dT%H:%M:%SZ", (r->day + 1) * DAY_S - 1);
+	internet_time_text(1000 * (r->day * DAY_S), from);
+	internet_time_text(1000 * ((r->day + 1) * DAY_S - 1), until);
 	for (int i = 0; i < r->npolicy; i++)
 		json_array_append_new(policies, policy_json(r, &r->policy[i]));
 	json_t *all =

@@ -56,8 +56,8 @@ static bool same(const struct verdict *a, const struct verdict *b)
 }
 
 /* Too many to tell apart count with the last. */
-static struct reason *find(struct explain_domain *r, const struct spool_row *row,
-			   struct verdict *last)
+static struct reason *find_reason(struct explain_domain *r, const struct spool_row *row,
+				  struct verdict *last)
 {
 	bool scheduled = row->queue == SPOOL_DEFERRED && envelope_is_scheduled(row->envelope);
 	for (int i = 0; i < r->n; i++)
@@ -73,7 +73,7 @@ static struct reason *find(struct explain_domain *r, const struct spool_row *row
 
 static void count(struct explain_domain *r, const struct spool_row *row, const struct recipient *to)
 {
-	struct reason *of = find(r, row, to->last);
+	struct reason *of = find_reason(r, row, to->last);
 	int64_t due_ms = row->envelope->due_ms;
 	of->recipients++;
 	of->messages += of->counted != row->envelope->id;

@@ -102,7 +102,7 @@ static void say(struct request *r, const struct user_job *j, const struct limite
 	buf_fini(&out);
 }
 
-static void finish(struct user_job *j, struct limiter_order *o)
+static void finish_job(struct user_job *j, struct limiter_order *o)
 {
 	struct request *r = j->request;
 	bool missing = o->name && !o->found && !j->args.cluster;
@@ -152,7 +152,7 @@ void user_job_counted(struct spool_command *c)
 		ask_page(j, last);
 	} else {
 		queue_filter_fini(&j->filter);
-		finish(j, j->found);
+		finish_job(j, j->found);
 	}
 	spool_command_free(&c);
 }
@@ -169,5 +169,5 @@ void user_job_answer(struct limiter_order *o)
 	    j->args.verb == ORDER_SHOW)
 		begin_count(j, o);
 	else
-		finish(j, o);
+		finish_job(j, o);
 }

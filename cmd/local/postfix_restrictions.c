@@ -122,7 +122,7 @@ static const struct known *find_known(const char *word)
 	return &unknown;
 }
 
-static void tell(const struct reading *r, const char *word, const char *text)
+static void tell_note(const struct reading *r, const char *word, const char *text)
 {
 	r->tell(r->context, r->setting, word, text);
 }
@@ -148,8 +148,8 @@ static bool take_networks(struct reading *r, enum restricted kind, const char *w
 	if (kind != RESTRICTED_CLIENT || strncmp(argument, "cidr:/", 6) != 0)
 		return false;
 	add_table(r, kind, argument + 5);
-	tell(r, whole,
-	     "the smallest network counts here, not the first row; there is no if, nor !");
+	tell_note(r, whole,
+		  "the smallest network counts here, not the first row; there is no if, nor !");
 	return true;
 }
 
@@ -163,19 +163,20 @@ static void take_table(struct reading *r, const struct known *k, const char *who
 	if (one.n > 0)
 		add_table(r, k->kind, one.item[0]);
 	if (!good)
-		tell(r, whole, buf_cstr(&why));
+		tell_note(r, whole, buf_cstr(&why));
 	else if (r->permitted)
-		tell(r, whole, "here it counts for own networks and logins, too");
+		tell_note(r, whole, "here it counts for own networks and logins, too");
 	conf_list_free(&one);
 	buf_fini(&why);
 }
 
-static void take(struct reading *r, const struct known *k, const char *whole, const char *argument)
+static void take_restriction(struct reading *r, const struct known *k, const char *whole,
+			     const char *argument)
 {
 	if (k->meaning == TABLE)
 		take_table(r, k, whole, argument);
 	else if (k->meaning == NOTE || k->meaning == OF_NEXT)
-		tell(r, whole, k->note);
+		tell_note(r, whole, k->note);
 	r->permitted |= k->meaning == PERMIT;
 }
 
@@ -184,12 +185,12 @@ static void take_next(struct reading *r, char *word, char **at)
 	const struct known *k = find_known(word);
 	const char *argument = k->argument ? next_word(at) : NULL;
 	if (k->argument && !argument) {
-		tell(r, word, "there is nothing behind it");
+		tell_note(r, word, "there is nothing behind it");
 		return;
 	}
 	char *whole = mem_printf("%s%s%s", word, argument ? " " : "", argument ? argument : "");
 	if (!r->only_warned)
-		take(r, k, whole, argument);
+		take_restriction(r, k, whole, argument);
 	r->only_warned = k->meaning == OF_NEXT;
 	free(whole);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "cmd/text/condition_print.h"
 
+#include "base/internet_time.h"
 #include "cmd/text/json_put.h"
 #include "cmd/text/moment.h"
 
@@ -17,11 +18,11 @@ void condition_print_line(struct buf *to, const struct condition_row *r, int64_t
 
 static void put_row(struct buf *to, const struct condition_row *r)
 {
-	char since[CONDITION_TIME_TEXT];
+	char since[INTERNET_TIME_TEXT];
 	buf_puts(to, "{");
 	json_put_text(to, "name", condition_name(r->is));
 	json_put_text(to, "subject", *r->subject ? r->subject : NULL);
-	json_put_text(to, "since", condition_time(r->since_ms, since));
+	json_put_text(to, "since", internet_time_text(r->since_ms, since));
 	json_put_number(to, "since_ms", r->since_ms);
 	json_put_flag(to, "stops_mail", condition_stops(r->is));
 	json_put_text(to, "effect", condition_effect(r->is));

@@ -2,6 +2,7 @@
 #include "cmd/text/milter_print.h"
 
 #include "base/condition.h"
+#include "base/internet_time.h"
 #include "base/metrics.h"
 #include "cmd/text/json_put.h"
 #include "cmd/text/moment.h"
@@ -155,13 +156,14 @@ void milter_print_full(struct buf *to, const struct milter_row *r, int64_t now_m
 
 void milter_print_json(struct buf *to, const struct milter_row *r)
 {
-	char since[CONDITION_TIME_TEXT];
+	char since[INTERNET_TIME_TEXT];
 	buf_puts(to, "{");
 	json_put_text(to, "milter", r->filter->title);
 	json_put_text(to, "address", r->filter->address);
 	json_put_text(to, "state", milter_print_state(r));
 	json_put_text(to, "since",
-		      r->health.since_ms > 0 ? condition_time(r->health.since_ms, since) : NULL);
+		      r->health.since_ms > 0 ? internet_time_text(r->health.since_ms, since)
+					     : NULL);
 	json_put_text(to, "reason", r->why);
 	json_put_text(to, "last_failure", r->health.why);
 	json_put_text(to, "default_action", action(r));

@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: ISC */
 #include "cmd/text/moment.h"
 
+#include "base/internet_time.h"
+
 #include <inttypes.h>
 #include <time.h>
 
 void moment_put(struct buf *to, int64_t wall_ms, bool utc)
 {
-	char text[40];
+	char text[INTERNET_TIME_TEXT];
 	struct tm tm;
 	time_t at = (time_t)(wall_ms / 1000);
 	if (utc)
-		strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&at, &tm));
+		internet_time_text(wall_ms, text);
 	else
 		strftime(text, sizeof text, "%Y-%m-%d %H:%M:%S %z", localtime_r(&at, &tm));
 	buf_puts(to, text);

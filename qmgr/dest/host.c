@@ -8,7 +8,6 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum { GOOD_FOR_MS = 10000, SLOW_STAYS_MS = 600000 };
 
@@ -30,11 +29,7 @@ static void host_move(struct host *h, enum host_state to)
 /* Time of day of something on the steady clock. */
 static const char *at(int64_t steady_ms, int64_t now_ms)
 {
-	char text[40];
-	struct tm tm;
-	time_t when = (time_t)((clock_wall_ms() + steady_ms - now_ms) / 1000);
-	strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&when, &tm));
-	return log_text("%s", text);
+	return log_time(clock_wall_ms() + steady_ms - now_ms);
 }
 
 /* node: which has found that; NULL: we did. */

@@ -86,7 +86,7 @@ void site_hour_verdict(struct site *s, enum verdict_class class)
 }
 
 /* It may have been counted last some steps ago. */
-static uint32_t counted(const struct site_hour *h, int64_t step, enum site_hour_count what)
+static uint32_t counted_in_step(const struct site_hour *h, int64_t step, enum site_hour_count what)
 {
 	bool kept = step <= h->last && step >= oldest_kept(h->first, h->last);
 	return kept ? h->step[step % SITE_HOUR_STEPS][what] : 0;
@@ -99,7 +99,7 @@ void site_hour_copy(const struct site *s, struct site_past *to)
 	*to = (struct site_past){.ago_ms = destdb_now_ms(s->db) - now * SITE_HOUR_STEP_MS};
 	for (int64_t i = h ? oldest_kept(h->first, now) : now + 1; i <= now; i++, to->n++)
 		for (int what = 0; what < SITE_HOUR_COUNTS; what++)
-			to->step[to->n][what] = counted(h, i, (enum site_hour_count)what);
+			to->step[to->n][what] = counted_in_step(h, i, (enum site_hour_count)what);
 }
 
 int64_t site_hour_lately(const struct site *s, enum site_hour_count what, int64_t *over_ms)
@@ -108,5 +108,5 @@ int64_t site_hour_lately(const struct site *s, enum site_hour_count what, int64_
 	int64_t now_ms = destdb_now_ms(s->db), now = step_now(s);
 	int64_t from_ms = (now - 1) * SITE_HOUR_STEP_MS;
 	*over_ms = h ? now_ms - (h->began_ms > from_ms ? h->began_ms : from_ms) : 0;
-	return h ? (int64_t)counted(h, now, what) + counted(h, now - 1, what) : 0;
+	return h ? (int64_t)counted_in_step(h, now, what) + counted_in_step(h, now - 1, what) : 0;
 }

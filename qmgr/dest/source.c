@@ -12,7 +12,6 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 enum {
 	AT_ONCE = 8, /* that look in a millisecond, while the rate lets somebody begin */
@@ -256,20 +255,6 @@ void source_forget(struct site *s)
 	*bar_of(s) = (struct source_bar){0};
 }
 
-static const char *at(int64_t in_ms)
-{
-	char text[40];
-	struct tm tm;
-	time_t when = (time_t)((date_ms() + in_ms) / 1000);
-	strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", gmtime_r(&when, &tm));
-	return log_text("%s", text);
-}
-
-static const char *reply_of(const struct verdict *v)
-{
-	return log_reply(v->code, v->text);
-}
-
 void source_refused(struct site *s, const struct verdict *why)
 {
 	const struct conf_queue *times = &s->db->sched->conf->queue;
@@ -284,7 +269,7 @@ void source_refused(struct site *s, const struct verdict *why)
 	metric_cell_add(s->source->refusals, 1);
 	log_event(LOG_LEVEL_WARNING, "source", "source", s->source->name, "state", "refused",
 		  "provider", s->provider ? s->provider->name : NULL, "site", s->name, "until",
-		  at(b->wait_ms), "reply", reply_of(why), NULL);
+		  log_time(date_ms() + b->wait_ms), "reply", log_reply(why->code, why->text), NULL);
 	if (s->provider)
 		have_moved(s->db, s->source, s->provider);
 }

@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <time.h>
 
 /* The same, but for what names its source. */
 static bool is_it_from_anywhere(const struct site *s, const char *text, const char *name)
@@ -136,18 +135,14 @@ bool suspend_covers_site_host(const struct destdb *db, const struct site_host *i
 	return false;
 }
 
-const char *suspend_end_text(int64_t until_ms, char text[SUSPEND_END_TEXT])
+const char *suspend_end_text(int64_t until_ms, char text[INTERNET_TIME_TEXT])
 {
-	struct tm tm;
-	time_t t = (time_t)((until_ms + date_ms() - clock_wall_ms()) / 1000);
-	gmtime_r(&t, &tm);
-	strftime(text, SUSPEND_END_TEXT, "%Y-%m-%dT%H:%M:%SZ", &tm);
-	return text;
+	return internet_time_text(until_ms + date_ms() - clock_wall_ms(), text);
 }
 
 struct verdict *suspend_verdict(const char *what, int64_t until_ms)
 {
-	char end[SUSPEND_END_TEXT];
+	char end[INTERNET_TIME_TEXT];
 	return verdict_printf(
 		VERDICT_DEFERRED, 0, "4.3.2", NULL, "the %s is suspended by the operator%s%s", what,
 		until_ms ? " until " : "", until_ms ? suspend_end_text(until_ms, end) : "");

@@ -20,6 +20,7 @@
 #ifndef QMGR_DEST_SUSPEND_H
 #define QMGR_DEST_SUSPEND_H
 
+#include "base/internet_time.h"
 #include "qmgr/dest/site.h"
 
 /* X(kind, text) */
@@ -74,9 +75,7 @@ int64_t suspend_site_until_ms(const struct destdb *, const struct site *);
 int64_t suspend_domain_until_ms(const struct destdb *, const char *domain);
 /* Wall clock: when the last of those that cover it ends; 0: that is for the operator to say. */
 
-enum { SUSPEND_END_TEXT = 32 };
-
-const char *suspend_end_text(int64_t until_ms, char text[SUSPEND_END_TEXT]);
+const char *suspend_end_text(int64_t until_ms, char text[INTERNET_TIME_TEXT]);
 /* "2026-03-01T10:20:30Z" */
 
 struct verdict *suspend_verdict(const char *what, int64_t until_ms);

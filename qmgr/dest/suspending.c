@@ -54,7 +54,7 @@ static void mark_all(struct destdb *db)
 static void log_suspension(const struct suspended *n, const char *state, const char *reason)
 {
 	const char *kind = suspend_kind_name(n->kind);
-	char end[SUSPEND_END_TEXT];
+	char end[INTERNET_TIME_TEXT];
 	const char *event = n->kind == SUSPEND_HOST || n->kind == SUSPEND_FLOW ? kind : "site";
 	log_event(LOG_LEVEL_INFO, event, kind, n->name, "state", state, "until",
 		  n->until_ms ? suspend_end_text(n->until_ms, end) : NULL, "reason", reason, NULL);
