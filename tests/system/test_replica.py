@@ -37,6 +37,18 @@ def config_of(servers, sink, replicate="sync", name=NODE, **settings):
     return Config(queue=LATER, extra=f"cluster {{\n{text}}}\n").route_all_to(sink.port)
 
 
+def start_node(lab, config):
+    """Start a node, and wait until it has its epoch: before, it takes no mail."""
+    relay = lab.relay(config)
+    relay.wait_event("node", state="up")
+    return relay
+
+
+def wait_copied(relay):
+    """Wait until all that is written is in the stream."""
+    wait_until(lambda: metric(relay, "replica_lag_bytes") == 0, 60, "all to be in the copy")
+
+
 def metric(relay, name):
     """Return what the relay counts."""
     return json.loads(relay.command("stats", "--json").stdout).get(name, 0)
@@ -64,7 +76,7 @@ def replicated(lab, nats, name=NODE):
 
 def test_each_250_is_in_the_stream(lab, nats):
     sink = lab.sink(Rule("rcpt", "451 4.2.1 Try later"))
-    relay = lab.relay(config_of(nats, sink, name="each"))
+    relay = start_node(lab, config_of(nats, sink, name="each"))
     load = Load(relay.port, 200, sessions=10, size=lambda number: 600000 if number % 50 == 7 else 500)
     load.wait_acknowledged(200)
     relay.kill()
@@ -74,7 +86,7 @@ def test_each_250_is_in_the_stream(lab, nats):
 
 def test_async_clients_wait_for_nothing(lab, nats):
     sink = lab.sink(Rule("rcpt", "451 4.2.1 Try later"))
-    relay = lab.relay(config_of(nats, sink, "async", "behind", replicate_timeout="10s"))
+    relay = start_node(lab, config_of(nats, sink, "async", "behind", replicate_timeout="10s", adopt_after="240s"))
     for server in nats.servers:
         server.signal(signal.SIGSTOP)
     try:
@@ -89,7 +101,7 @@ def test_async_clients_wait_for_nothing(lab, nats):
         for server in nats.servers:
             server.signal(signal.SIGCONT)
     relay.wait_event("replica", state="back", timeout=60)
-    wait_until(lambda: metric(relay, "replica_lag_bytes") == 0, 60, "what was missed to be made up")
+    wait_copied(relay)
     before = ids_of(relay)
     relay.kill()
     assert replicated(lab, nats, "behind") == before
@@ -117,7 +129,7 @@ def wait_taken(relay):
 def test_sync_mail_is_refused_while_it_is_away_and_deliveries_go_on(lab, nats):
     rule = Rule("rcpt", "451 4.2.1 Try later")
     sink = lab.sink(rule)
-    relay = lab.relay(config_of(nats, sink, adopt_after="0s", name="refusing"))
+    relay = start_node(lab, config_of(nats, sink, adopt_after="0s", name="refusing", replicate_timeout="15s"))  # as long as an end waits for the copy
     wait_taken(relay)
     relay.wait_event("deferred")
     before, backs = ids_of(relay), len(relay.events("replica", state="back"))
@@ -143,6 +155,7 @@ def test_sync_mail_is_refused_while_it_is_away_and_deliveries_go_on(lab, nats):
     wait_taken(relay)  # the queue's thread is told then
     relay.wait_event("condition", name="nats_away", state="off")
     wait_until(lambda: not ids_of(relay), 60, "the queue to be empty")
+    wait_copied(relay)
     relay.stop()
     assert replicated(lab, nats, "refusing") == set()
 
@@ -152,7 +165,7 @@ def test_degraded_mail_is_taken_while_it_is_away_and_made_up_after(lab):
     lab.callback(nats.close)
     nats.start()
     sink = lab.sink(Rule("rcpt", "451 4.2.1 Try later"))
-    relay = lab.relay(config_of(nats, sink, degrade=True, nats_replicas=1, replicate_timeout="10s"))
+    relay = start_node(lab, config_of(nats, sink, degrade=True, nats_replicas=1, replicate_timeout="10s", adopt_after="240s"))
     relay.send()
     began = time.monotonic()
     nats.servers[0].kill()
@@ -165,7 +178,7 @@ def test_degraded_mail_is_taken_while_it_is_away_and_made_up_after(lab):
     assert "\naccepting yes\ncondition nats_away, for " in relay.command("stats").stdout
     nats.servers[0].start()
     relay.wait_event("replica", state="back", timeout=60)
-    wait_until(lambda: metric(relay, "replica_lag_bytes") == 0, 60, "what was missed to be made up")
+    wait_copied(relay)
     before = ids_of(relay)
     relay.kill()
     assert replicated(lab, nats) == before
@@ -177,10 +190,11 @@ def test_a_stream_that_was_lost_is_made_again(lab):
     lab.callback(nats.close)
     nats.start()
     sink = lab.sink(Rule("rcpt", "451 4.2.1 Try later"))
-    relay = lab.relay(config_of(nats, sink, nats_replicas=1))
+    relay = start_node(lab, config_of(nats, sink, nats_replicas=1))
     for _ in range(5):
         relay.send(content=b"Subject: large\r\n\r\n" + b"0123456789\r\n" * 50000)
     relay.restart()
+    relay.wait_event("node", state="up", count=2)
     relay.send()
     relay.wait_event("replica", state="complete", count=2)
     nats.wipe()
@@ -196,7 +210,7 @@ def test_the_stream_is_about_as_large_as_the_queue(lab, nats):
     sink = lab.sink(Rule("rcpt", "451 4.2.1 Try later", pattern="later"))
     config = config_of(nats, sink, name="small")
     config.settings["segment_size"] = "1m"
-    relay = lab.relay(config)
+    relay = start_node(lab, config)
     wait_taken(relay)
     relay.send(recipients=["later@dest.test"])
     load = Load(relay.port, 2000, sessions=10, size=8000)
@@ -205,6 +219,7 @@ def test_the_stream_is_about_as_large_as_the_queue(lab, nats):
     wait_until(lambda: metric(relay, "queue_messages{queue=\"active\"}") == 0, 60, "the queue to be empty")
     assert metric(relay, "replica_bytes_total") > 16_000_000
     wait_until(lambda: nats.state("small")["bytes"] < 3_500_000 + SPARE, 60, "the stream to shrink")
+    wait_copied(relay)
     before = ids_of(relay)
     relay.kill()
     assert replicated(lab, nats, "small") == before and len(before) == 1
@@ -217,14 +232,14 @@ def test_the_stream_is_about_as_large_as_the_queue(lab, nats):
 
 def test_a_restart_sends_what_is_there_and_forgets_what_was(lab, nats):
     sink = lab.sink(Rule("rcpt", "451 4.2.1 Try later"))
-    relay = lab.relay(config_of(nats, sink, name="again"))
+    relay = start_node(lab, config_of(nats, sink, name="again"))
     wait_taken(relay)
-    for _ in range(3):
+    for number in range(3):
         relay.send(content=b"Subject: large\r\n\r\n" + b"0123456789\r\n" * 50000)
+        relay.wait_event("replica", state="complete", count=number + 1)
         relay.kill()
         relay.start()
-        before = len(relay.events("replica", state="complete"))
-        relay.wait_event("replica", state="complete", count=before, timeout=60)
+        relay.wait_event("replica", state="complete", count=number + 2)
     wait_until(lambda: {epoch for _, epoch, *_ in nats.messages("again")} == {4}, 60, "older epochs to go")
     before = ids_of(relay)
     relay.kill()
@@ -236,7 +251,7 @@ def test_a_restart_sends_what_is_there_and_forgets_what_was(lab, nats):
 def test_one_server_of_three_dies_under_load(lab, nats, leads):
     sink = lab.sink(Rule("rcpt", "451 4.2.1 Try later"))
     name = f"bereft-{leads}"
-    relay = lab.relay(config_of(nats, sink, name=name, replicate_timeout="30s"))
+    relay = start_node(lab, config_of(nats, sink, name=name, replicate_timeout="30s", adopt_after="240s"))
     load = Load(relay.port, 1500, sessions=10, size=2000)
     load.wait_acknowledged(300)
     leader = nats.ask(f"$JS.API.STREAM.INFO.sluice-{name}")["cluster"]["leader"]
@@ -262,7 +277,7 @@ def test_tls_and_credentials(lab):
     sink = lab.sink()
     known = {"nats": f"localhost:{nats.servers[0].port}", "nats_replicas": 1, "nats_tls": True, "nats_ca": lab.certificates.ca,
              "nats_certificate": certificate, "nats_key": key, "nats_credentials": realm.credentials}
-    relay = lab.relay(config_of(nats, sink, **known))
+    relay = start_node(lab, config_of(nats, sink, **known))
     wait_taken(relay)
     relay.wait_event("replica", state="complete")
     for lacks in ("nats_credentials", "nats_tls"):
@@ -283,7 +298,7 @@ def test_killed_again_and_again_under_load(lab, nats):
     config = config_of(nats, sink, name="killed", replicate_timeout="30s")
     config.queue = {"minimal_backoff_time": "300ms", "maximal_backoff_time": "2s", "queue_run_delay": "200ms"}
     config.settings["segment_size"] = "256k"
-    relay = lab.relay(config)
+    relay = start_node(lab, config)
     chance = random.Random(os.environ["SLUICE_REPLICA_KILLS"])
     acknowledged = {}
     for kill in range(int(os.environ["SLUICE_REPLICA_KILLS"])):

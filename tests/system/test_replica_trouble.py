@@ -6,7 +6,7 @@ import shutil
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from test_replica import config_of, ids_of, metric, replicated, reply_of, wait_taken
+from test_replica import config_of, ids_of, metric, replicated, reply_of, start_node, wait_copied, wait_taken
 
 from lab.nats import Nats
 from lab.net import LOOPBACK, wait_until
@@ -28,7 +28,7 @@ def relay_of(lab, nats, sink, **settings):
     """Start a node whose mail is tried again every two seconds."""
     config = config_of(nats, sink, nats_replicas=1, **settings)
     config.queue = SOON
-    return lab.relay(config)
+    return start_node(lab, config)
 
 
 def later():
@@ -121,7 +121,7 @@ def test_a_jetstream_that_is_full_heals_when_the_queue_is_short(lab):
     nats, sink = limited_nats(lab, 24_000_000), lab.sink(later())
     config = config_of(nats, sink, nats_replicas=1, adopt_after="240s", replicate_timeout="2s")
     config.settings["segment_size"] = "1m"
-    relay = lab.relay(config)
+    relay = start_node(lab, config)
     wait_taken(relay)
     wait_until(lambda: spares(nats) == 4, 60, "room to be kept")
     taken = 1
@@ -140,7 +140,7 @@ def test_a_jetstream_that_is_full_heals_when_the_queue_is_short(lab):
 
 def test_what_is_taken_without_waiting_leaves_though_nats_is_full(lab):
     nats, sink = limited_nats(lab, 12_000_000), lab.sink(later())
-    relay = lab.relay(config_of(nats, sink, "async", nats_replicas=1, adopt_after="240s", replicate_timeout="2s"))
+    relay = start_node(lab, config_of(nats, sink, "async", nats_replicas=1, adopt_after="240s", replicate_timeout="2s"))
     wait_taken(relay)
     wait_until(lambda: spares(nats) == 4, 60, "room to be kept")
     for _ in range(40):  # in a segment that has room for more
@@ -157,7 +157,7 @@ def test_what_is_taken_without_waiting_leaves_though_nats_is_full(lab):
 
 def test_many_who_come_at_once_with_more_than_the_room_that_is_kept_fill_no_stream_for_ever(lab):
     nats, sink = limited_nats(lab, 12_000_000), lab.sink(later())
-    relay = lab.relay(config_of(nats, sink, nats_replicas=1, adopt_after="240s", replicate_timeout="5s"))
+    relay = start_node(lab, config_of(nats, sink, nats_replicas=1, adopt_after="240s", replicate_timeout="5s"))
     wait_taken(relay)
     wait_until(lambda: spares(nats) == 4, 60, "room to be kept")
     with ThreadPoolExecutor(50) as clients:
@@ -175,7 +175,7 @@ def test_a_stream_that_came_back_shorter_gets_what_it_has_lost(lab):
     relay = relay_of(lab, nats, sink, adopt_after="240s")
     server = nats.servers[0]
     relay.send()
-    wait_until(lambda: metric(relay, "replica_lag_bytes") == 0, 60, "all to be there")
+    wait_copied(relay)
     server.kill()
     store = os.path.join(server.folder, "store")
     shutil.copytree(store, f"{store}.before")

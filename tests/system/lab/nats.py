@@ -93,10 +93,12 @@ class Nats:
         return self
 
     def ready(self):
-        """Say whether JetStream answers."""
+        """Say whether JetStream answers, and has a place for as many copies as there are servers."""
         try:
             with self._talk(timeout=3) as talk:  # while there is no leader nobody answers
-                return "error" not in talk.ask("$JS.API.INFO", {})
+                wanted = {"name": "probe", "subjects": ["probe"], "num_replicas": len(self.servers)}
+                made = talk.ask("$JS.API.STREAM.CREATE.probe", wanted)
+                return "error" not in made and "error" not in talk.ask("$JS.API.STREAM.DELETE.probe", {})
         except OSError:
             return False
 
