@@ -145,7 +145,7 @@ def _passes(relay, sink, hellos, proxy):
     """Send one more message; then so many ClientHellos have come, and nothing in the clear."""
     count = len(sink.messages) + 1
     relay.send()
-    assert all(one.tls for one in sink.wait_messages(count, timeout=30))
+    assert all(one.tls for one in sink.wait_messages(count, timeout=60))
     assert [size > SEGMENT for size in proxy.hellos] == hellos
     assert proxy.clear == 0
 
