@@ -39,6 +39,8 @@
 	  "The form of a log line. postfix: lines that pflogsumm and fail2ban filters read.")      \
 	P(choice, log_level, "info", 0, 0, RELOAD, "debug|info|warning|error",                     \
 	  "Events below this level are not logged.")                                               \
+	P(duration, log_slow, "0s", 0, DAYS(1), RELOAD, "",                                        \
+	  "A commit of the queue, or a turn of a thread's loop, that takes longer is logged as the event slow, with what it did. 0: none is.") \
 	P(number, workers, "0", 0, 256, RESTART, "",                                               \
 	  "Threads that serve clients, and as many that deliver. 0: one for each processor.")             \
 	P(list, networks, "{\"127.0.0.0/8\", \"::1\"}", 0, 0, RELOAD, "",                          \

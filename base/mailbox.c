@@ -1,9 +1,22 @@
 /* SPDX-License-Identifier: ISC */
 #include "base/mailbox.h"
 
+#include "base/clock.h"
+
 #include <assert.h>
 #include <stdbool.h>
 #include <stddef.h>
+
+const char *mailbox_family(int type)
+{
+	static const char *const names[] = {
+#define N(family) #family,
+		NOTE_FAMILIES(N)
+#undef N
+	};
+	size_t family = (size_t)(type - 1) >> 8;
+	return family < sizeof names / sizeof *names ? names[family] : "other";
+}
 
 /* Take everything, oldest first. */
 static struct note *take(struct mailbox *m)
@@ -19,6 +32,27 @@ static struct note *take(struct mailbox *m)
 	return first;
 }
 
+static void receive_timed(struct mailbox *m, struct note *note)
+{
+	int type = note->type;
+	int64_t began_us = clock_steady_us();
+	m->receive(m->owner, note);
+	int64_t took_us = clock_steady_us() - began_us;
+	if (took_us > m->turn.longest_us) {
+		m->turn.longest_us = took_us;
+		m->turn.longest = type;
+	}
+}
+
+static void receive_note(struct mailbox *m, struct note *note)
+{
+	m->turn.notes++;
+	if (m->timed)
+		receive_timed(m, note);
+	else
+		m->receive(m->owner, note);
+}
+
 bool mailbox_drain(struct mailbox *m)
 {
 	atomic_store_explicit(&m->awaited, 0, memory_order_relaxed);
@@ -28,7 +62,7 @@ bool mailbox_drain(struct mailbox *m)
 	while (note) {
 		struct note *next = note->next;
 		note->next = NULL;
-		m->receive(m->owner, note);
+		receive_note(m, note);
 		note = next;
 	}
 	return true;
@@ -53,6 +87,8 @@ void mailbox_init(struct mailbox *m, struct ev_loop *loop,
 	m->receive = receive;
 	m->received_all = received_all;
 	m->owner = owner;
+	m->turn = (struct mailbox_turn){.notes = 0};
+	m->timed = false;
 	ev_async_init(&m->wake, on_wake);
 	m->wake.data = m;
 	ev_async_start(loop, &m->wake);

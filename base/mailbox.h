@@ -20,46 +20,61 @@
 #include <ev.h>
 #include <stdatomic.h>
 #include <stdbool.h>
+#include <stdint.h>
 
 /* Who names types of notes. A row here gives an enumeration numbers that no other has. */
+#define NOTE_FAMILIES(N)                                                                           \
+	N(SPOOL)                                                                                   \
+	N(SPOOL_ITSELF)                                                                            \
+	N(RESOLVE)                                                                                 \
+	N(STS_ASK)                                                                                 \
+	N(TLS_RESULT)                                                                              \
+	N(DELIVERY)                                                                                \
+	N(DNS)                                                                                     \
+	N(SECRETS)                                                                                 \
+	N(QMGR_ITSELF)                                                                             \
+	N(QMGR)                                                                                    \
+	N(DEST)                                                                                    \
+	N(VERIFICATION)                                                                            \
+	N(EVENT_LINE)                                                                              \
+	N(EVENTS)                                                                                  \
+	N(STS)                                                                                     \
+	N(TLSRPT)                                                                                  \
+	N(SMTPD_WORKER)                                                                            \
+	N(LIMITER)                                                                                 \
+	N(HTTP)                                                                                    \
+	N(MAILDROP)                                                                                \
+	N(PASSAGE)                                                                                 \
+	N(SHARING)                                                                                 \
+	N(FACT)                                                                                    \
+	N(CLUSTER)                                                                                 \
+	N(CLUSTER_ITSELF)                                                                          \
+	N(REPLICATE)                                                                               \
+	N(NATS_LINK)                                                                               \
+	N(REPLICA)                                                                                 \
+	N(NODE)                                                                                    \
+	N(FLOW)                                                                                    \
+	N(SUPPRESS)
+
 enum note_family {
-	NOTES_OF_SPOOL,
-	NOTES_OF_SPOOL_ITSELF,
-	NOTES_OF_RESOLVE,
-	NOTES_OF_STS_ASK,
-	NOTES_OF_TLS_RESULT,
-	NOTES_OF_DELIVERY,
-	NOTES_OF_DNS,
-	NOTES_OF_SECRETS,
-	NOTES_OF_QMGR_ITSELF,
-	NOTES_OF_QMGR,
-	NOTES_OF_DEST,
-	NOTES_OF_VERIFICATION,
-	NOTES_OF_EVENT_LINE,
-	NOTES_OF_EVENTS,
-	NOTES_OF_STS,
-	NOTES_OF_TLSRPT,
-	NOTES_OF_SMTPD_WORKER,
-	NOTES_OF_LIMITER,
-	NOTES_OF_HTTP,
-	NOTES_OF_MAILDROP,
-	NOTES_OF_PASSAGE,
-	NOTES_OF_SHARING,
-	NOTES_OF_FACT,
-	NOTES_OF_CLUSTER,
-	NOTES_OF_CLUSTER_ITSELF,
-	NOTES_OF_REPLICATE,
-	NOTES_OF_NATS_LINK,
-	NOTES_OF_REPLICA,
-	NOTES_OF_NODE,
-	NOTES_OF_FLOW,
-	NOTES_OF_SUPPRESS,
+#define N(family) NOTES_OF_##family,
+	NOTE_FAMILIES(N)
+#undef N
 };
 #define NOTES_FROM(family) (1 + ((int)(family) << 8)) /* the family's first type */
+
+const char *mailbox_family(int type); /* for the log */
 
 struct note {
 	struct note *next;
 	int type; /* what the note is the first member of: one of some family's enumeration */
+};
+
+/* What has come since the owner's loop woke. */
+struct mailbox_turn {
+	int notes;
+	int longest;	    /* the type of the note that took longest, while turns are traced */
+	int64_t longest_us; /* 0: not looked at */
 };
 
 struct mailbox {
@@ -70,6 +85,8 @@ struct mailbox {
 	void (*receive)(void *owner, struct note *);
 	void (*received_all)(void *owner); /* after a batch, may be NULL */
 	void *owner;
+	struct mailbox_turn turn;
+	bool timed; /* each note is, for `turn` */
 };
 
 void mailbox_init(struct mailbox *, struct ev_loop *, void (*receive)(void *owner, struct note *),

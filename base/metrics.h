@@ -139,6 +139,17 @@ int64_t metrics_sum(enum metric);
 	  "Time to write and sync one batch of the queue")                                         \
 	H(commit_messages, "commit_messages", "", NUMBERS, MESSAGE_BOUNDS,                         \
 	  "New messages that one sync made durable")                                               \
+	H(turn_main, "loop_turn_seconds", "thread=\"main\"", MICROSECONDS, COMMIT_BOUNDS,          \
+	  "Time that threads have worked between two sleeps, by thread")                           \
+	H(turn_smtpd, "loop_turn_seconds", "thread=\"smtpd\"", MICROSECONDS, COMMIT_BOUNDS, "")    \
+	H(turn_spool, "loop_turn_seconds", "thread=\"spool\"", MICROSECONDS, COMMIT_BOUNDS, "")    \
+	H(turn_qmgr, "loop_turn_seconds", "thread=\"qmgr\"", MICROSECONDS, COMMIT_BOUNDS, "")      \
+	H(turn_smtpc, "loop_turn_seconds", "thread=\"smtpc\"", MICROSECONDS, COMMIT_BOUNDS, "")    \
+	H(turn_dns, "loop_turn_seconds", "thread=\"dns\"", MICROSECONDS, COMMIT_BOUNDS, "")        \
+	H(turn_limiter, "loop_turn_seconds", "thread=\"limiter\"", MICROSECONDS, COMMIT_BOUNDS,    \
+	  "")                                                                                      \
+	H(turn_http, "loop_turn_seconds", "thread=\"http\"", MICROSECONDS, COMMIT_BOUNDS, "")      \
+	H(turn_other, "loop_turn_seconds", "thread=\"other\"", MICROSECONDS, COMMIT_BOUNDS, "")    \
 	H(replicate_seconds, "replicate_seconds", "", MICROSECONDS, COMMIT_BOUNDS,                 \
 	  "Time that a message of a client waited for the copy of the queue, once it was synced")  \
 	H(before_queue_manager, "delivery_seconds", "stage=\"before_queue_manager\"",              \

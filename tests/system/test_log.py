@@ -347,3 +347,24 @@ def test_logrotate_turns_the_log_as_the_file_we_install_says(lab):
     with open(relay.log_path + ".1", encoding="utf-8") as stream:
         old = stream.read()
     assert " ready " in old and "reload" not in old
+
+
+def test_what_takes_long_is_said_with_its_thread_until_nobody_asks(lab):
+    relay = lab.relay(Config(settings={"log_slow": "1ms"}).route_all_to(lab.sink().port))
+
+    def said():
+        """Some turn, or commit, takes longer than that, sooner or later."""
+        relay.send(content=b"Subject: large\r\n\r\n" + b"0123456789\r\n" * 80000)
+        return relay.events("slow")
+
+    event = wait_until(said, what="something slow")[0]
+    assert event["thread"] and event["what"] in ("turn", "commit") and float(event["seconds"]) >= 0.001
+    assert 'loop_turn_seconds_count{thread="spool"}' in relay.command("stats").stdout
+    relay.config.settings["log_slow"] = "0s"
+    relay.write_config()
+    assert relay.command("reload").returncode == 0
+    relay.wait_event("reload")
+    before = len(relay.events("slow"))
+    for _ in range(5):
+        said()
+    assert len(relay.events("slow")) <= before + len({one["thread"] for one in relay.events("slow")})  # turns that were under way
