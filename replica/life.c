@@ -216,24 +216,42 @@ void life_keep(const char *spool, const char *name, const char *reason)
 }
 
 struct leftovers {
-	int folder;
-	const char *reason;
+	void (*found)(void *owner, const char *name);
+	void *owner;
+};
+
+static void judge_name(void *owner, const char *name)
+{
+	const struct leftovers *l = owner;
+	if (is_leftover(name))
+		l->found(l->owner, name);
+}
+
+void life_each_leftover(const char *spool, void (*found)(void *owner, const char *name),
+			void *owner)
+{
+	struct leftovers l = {.found = found, .owner = owner};
+	int folder = open_spool(spool);
+	if (folder < 0)
+		return;
+	disk_each(folder, judge_name, &l);
+	disk_close(folder);
+}
+
+struct keeping {
+	const char *spool, *reason;
 };
 
 static void keep_leftover(void *owner, const char *name)
 {
-	const struct leftovers *l = owner;
-	if (is_leftover(name))
-		keep_aside(l->folder, name, l->reason);
+	const struct keeping *k = owner;
+	life_keep(k->spool, name, k->reason);
 }
 
 void life_keep_leftovers(const char *spool, const char *reason)
 {
-	struct leftovers l = {.folder = open_spool(spool), .reason = reason};
-	if (l.folder < 0)
-		return;
-	disk_each(l.folder, keep_leftover, &l);
-	disk_close(l.folder);
+	life_each_leftover(spool, keep_leftover,
+			   &(struct keeping){.spool = spool, .reason = reason});
 }
 
 struct removing {

@@ -34,6 +34,8 @@ bool life_put_aside(const char *spool, struct buf *error);
 void life_keep(const char *spool, const char *name, const char *reason);
 /* A folder below the queue's, made of what another node's stream held, is put aside too, and that is logged. */
 
+void life_each_leftover(const char *spool, void (*found)(void *owner, const char *name),
+			void *owner);
 void life_keep_leftovers(const char *spool, const char *reason);
 /* All of these that are there. */
 

@@ -36,6 +36,7 @@ struct node_taking {
 	struct node_unit *unit;
 	int n;
 	bool done;	    /* all of it is in our queue, and in the copy of that */
+	bool releasing;	    /* it is ours, and the queue was told so */
 	int64_t failing_ms; /* up-clock: nothing more came since; 0: it does */
 	enum node_giving {
 		GIVING_NOTHING,

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: ISC */
+#include "replica/node_left.h"
+
+#include "replica/life.h"
+#include "replica/node_core.h"
+#include "spool/adoption.h"
+#include "spool/disk.h"
+
+#include <fcntl.h>
+#include <string.h>
+
+/* Of a life that is past all was adopted: by us, if the next one began with the epoch that follows ours. */
+static enum left left_of_past(const struct replica_epoch *row, const struct harvest_origin *of,
+			      uint64_t had)
+{
+	return row->since == of->epoch + 1 || had == of->epoch ? LEFT_OURS : LEFT_LOST;
+}
+
+enum left left_of(const char *us, const struct replica_epoch *row, const struct harvest_origin *of,
+		  uint64_t had)
+{
+	if (!row)
+		return LEFT_NOTHING;
+	if (row->life != of->life)
+		return left_of_past(row, of, had);
+	if (strcmp(row->by, us) != 0)
+		return LEFT_LOST;
+	return row->state == REPLICA_ADOPTED || row->state == REPLICA_RETIRED ? LEFT_OURS
+									      : LEFT_NOTHING;
+}
+
+/* Which node it is of, and what has become of that. */
+static enum left judge_folder(const struct node *n, const char *name)
+{
+	char node[REPLICA_NODE_MAX + 1];
+	struct harvest_origin of;
+	if (!replica_token_parse(name + strlen(LIFE_ADOPTED_FROM), node) ||
+	    !harvest_origin(&of, n->conf->spool, name))
+		return LEFT_NOTHING;
+	const struct roster_row *r = roster_find(&n->roster, node);
+	return left_of(n->name, r ? &r->is : NULL, &of, life_had(n->conf->spool, node));
+}
+
+bool node_any_is_noted(const struct node *n)
+{
+	int folder = disk_open(AT_FDCWD, n->conf->spool, O_RDONLY | O_DIRECTORY);
+	bool noted = folder >= 0 && adoption_is_noted(folder);
+	if (folder >= 0)
+		disk_close(folder);
+	return noted;
+}
+
+struct judging {
+	const struct node *node;
+	bool ours, lost;
+};
+
+static void judge(void *owner, const char *name)
+{
+	struct judging *j = owner;
+	enum left left = judge_folder(j->node, name);
+	j->ours |= left == LEFT_OURS;
+	j->lost |= left == LEFT_LOST;
+}
+
+enum left node_left(const struct node *n)
+{
+	struct judging j = {.node = n};
+	if (node_any_is_noted(n))
+		life_each_leftover(n->conf->spool, judge, &j);
+	return j.ours ? LEFT_OURS : j.lost ? LEFT_LOST : LEFT_NOTHING;
+}
+
+static void put_aside(void *owner, const char *name)
+{
+	const struct node *n = owner;
+	if (judge_folder(n, name) == LEFT_LOST)
+		life_keep(n->conf->spool, name, "another has the queue that it was made of");
+}
+
+void node_left_lost_aside(const struct node *n)
+{
+	life_each_leftover(n->conf->spool, put_aside, (void *)n);
+}
