@@ -171,12 +171,9 @@ static int copy(const struct content *c, const struct envelope *e, char *memory,
 	return error;
 }
 
-static int take_content(struct transfer *t, struct spool_store *s, const struct spool_row *row)
+static int take_copy(struct transfer *t, struct spool_store *s, const struct content *c)
 {
 	const struct envelope *e = s->envelope;
-	const struct content *c = row->content;
-	if (!c)
-		return row->error == ENOENT ? EBADMSG : row->error;
 	if (e->size > SPOOL_CONTENT_INLINE_MAX) {
 		s->file = new_file(t, e->id);
 		int error = s->file ? copy(c, e, NULL, s->file) : errno;
@@ -191,6 +188,23 @@ static int take_content(struct transfer *t, struct spool_store *s, const struct 
 	else
 		s->content = content_in_memory(memory, e->size);
 	return error;
+}
+
+/* The copy may have what names a place and not that place, where it did not come to have all. */
+static int take_older(struct transfer *t, struct spool_store *s)
+{
+	struct content *c = spool_look_older(t->from, s->id, s->envelope->size);
+	int error = c ? take_copy(t, s, c) : EBADMSG;
+	content_unref(c);
+	return error;
+}
+
+static int take_content(struct transfer *t, struct spool_store *s, const struct spool_row *row)
+{
+	int error = row->error == ENOENT ? EBADMSG : row->error;
+	if (row->content)
+		error = take_copy(t, s, row->content);
+	return error == EBADMSG ? take_older(t, s) : error;
 }
 
 static void tell_doubt(struct transfer *t, struct envelope *e, enum spool_queue queue)
