@@ -174,9 +174,11 @@ static bool read_origin(struct harvest_origin *of, int folder)
 	char text[100];
 	int fd = disk_open(folder, ORIGIN, O_RDONLY);
 	ssize_t n = fd >= 0 ? disk_read(fd, text, sizeof text - 1, 0) : -1;
+	int error = n < 0 ? errno : ENOENT; /* not whole is not there */
 	if (fd >= 0)
 		disk_close(fd);
 	text[n > 0 ? n : 0] = '\0';
+	errno = error;
 	return sscanf(text, ORIGIN_SCAN, &of->life, &of->epoch, &of->end) == 3;
 }
 
@@ -185,9 +187,11 @@ bool harvest_origin(struct harvest_origin *of, const char *spool, const char *na
 	char *path = mem_printf("%s/%s", spool, name);
 	int folder = disk_open(AT_FDCWD, path, O_RDONLY | O_DIRECTORY);
 	bool ok = folder >= 0 && read_origin(of, folder);
+	int error = errno;
 	if (folder >= 0)
 		disk_close(folder);
 	free(path);
+	errno = error;
 	return ok;
 }
 

@@ -41,7 +41,7 @@ struct harvest_origin {
 };
 
 bool harvest_origin(struct harvest_origin *, const char *spool, const char *folder);
-/* False: none was, or it is not whole. */
+/* False and errno: ENOENT, none was, or it is not whole; or it can't be read. */
 
 natsStatus harvest_bytes(struct nats_setup *, const char *node, uint64_t *bytes);
 /* So many the stream of that node holds. At most twice as many are written here: the stream and the folder that is made

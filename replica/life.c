@@ -101,19 +101,26 @@ bool life_note_had(const char *spool, const char *node, uint64_t epoch)
 	return ok;
 }
 
-uint64_t life_had(const char *spool, const char *node)
+static bool says(int folder, const char *name, uint64_t epoch)
 {
-	char *name = had_file(node), text[32] = "";
+	char text[32] = "";
+	int fd = disk_open(folder, name, O_RDONLY);
+	if (fd < 0)
+		return errno != ENOENT;
+	bool unread = disk_read(fd, text, sizeof text - 1, 0) < 0;
+	disk_close(fd);
+	return unread || strtoull(text, NULL, 10) == epoch;
+}
+
+bool life_had(const char *spool, const char *node, uint64_t epoch)
+{
+	char *name = had_file(node);
 	int folder = open_spool(spool);
-	int fd = folder >= 0 ? disk_open(folder, name, O_RDONLY) : -1;
-	if (fd >= 0 && disk_read(fd, text, sizeof text - 1, 0) < 0)
-		text[0] = '\0';
-	if (fd >= 0)
-		disk_close(fd);
+	bool had = folder < 0 || says(folder, name, epoch);
 	if (folder >= 0)
 		disk_close(folder);
 	free(name);
-	return strtoull(text, NULL, 10);
+	return had;
 }
 
 /* What is not there was moved before, or never was. */
@@ -227,15 +234,16 @@ static void judge_name(void *owner, const char *name)
 		l->found(l->owner, name);
 }
 
-void life_each_leftover(const char *spool, void (*found)(void *owner, const char *name),
+bool life_each_leftover(const char *spool, void (*found)(void *owner, const char *name),
 			void *owner)
 {
 	struct leftovers l = {.found = found, .owner = owner};
 	int folder = open_spool(spool);
 	if (folder < 0)
-		return;
-	disk_each(folder, judge_name, &l);
+		return false;
+	bool ok = disk_each(folder, judge_name, &l) == 0;
 	disk_close(folder);
+	return ok;
 }
 
 struct keeping {

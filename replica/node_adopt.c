@@ -160,7 +160,7 @@ static bool enter(struct node *n, struct roster_row *r)
 	memcpy(u->node, r->node, sizeof u->node);
 	u->row = r->is;
 	u->named = u->lost = false;
-	u->again = life_had(n->conf->spool, r->node) == r->is.epoch;
+	u->again = life_had(n->conf->spool, r->node, r->is.epoch);
 	return true;
 }
 
@@ -315,7 +315,7 @@ static void tidy(struct node *n)
  * what is being taken. */
 static bool may_give_back(const struct node *n)
 {
-	return n->released || node_left(n) != LEFT_OURS;
+	return n->released || node_left(n) <= LEFT_LOST;
 }
 
 /* All of it, before anything is said of it: what is in our queue can't be told by the node that it was of. */
@@ -520,11 +520,13 @@ static void look_for_row(void *owner, const char *node)
 		node_row_is_right(n, node, r);
 }
 
-/* The bucket had lost that it took our queue, so that we have that, and not what we were taking. */
-static void give_up_what_is_left(struct node *n)
+/* Another may have it: that had our queue, too, which the bucket has lost since. True: that is seen to first. */
+static bool judge_left(struct node *n)
 {
-	if (all_rows_are_right(n))
+	enum left left = node_left(n);
+	if (left == LEFT_LOST && all_rows_are_right(n))
 		give_back(n, "a queue that was taken before the last start is another's since");
+	return left == LEFT_LOST || left == LEFT_UNREAD;
 }
 
 void node_look_at_others(struct node *n)
@@ -548,10 +550,8 @@ void node_look_at_others(struct node *n)
 		finish(n);
 		return;
 	}
-	if (!n->released && node_left(n) == LEFT_LOST) {
-		give_up_what_is_left(n);
+	if (!n->released && judge_left(n))
 		return;
-	}
 	switch (gather(n)) {
 	case GATHERED_ALL:
 		if (is_hopeless(n))

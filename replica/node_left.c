@@ -6,18 +6,19 @@
 #include "spool/adoption.h"
 #include "spool/disk.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 
 /* Of a life that is past all was adopted: by us, if the next one began with the epoch that follows ours. */
 static enum left left_of_past(const struct replica_epoch *row, const struct harvest_origin *of,
-			      uint64_t had)
+			      bool had)
 {
-	return row->since == of->epoch + 1 || had == of->epoch ? LEFT_OURS : LEFT_LOST;
+	return row->since == of->epoch + 1 || had ? LEFT_OURS : LEFT_LOST;
 }
 
 enum left left_of(const char *us, const struct replica_epoch *row, const struct harvest_origin *of,
-		  uint64_t had)
+		  bool had)
 {
 	if (!row)
 		return LEFT_NOTHING;
@@ -29,16 +30,17 @@ enum left left_of(const char *us, const struct replica_epoch *row, const struct 
 									      : LEFT_NOTHING;
 }
 
-/* Which node it is of, and what has become of that. */
+/* Which node it is of, and what has become of that. One without an origin is not whole: nothing was taken from it. */
 static enum left judge_folder(const struct node *n, const char *name)
 {
 	char node[REPLICA_NODE_MAX + 1];
 	struct harvest_origin of;
-	if (!replica_token_parse(name + strlen(LIFE_ADOPTED_FROM), node) ||
-	    !harvest_origin(&of, n->conf->spool, name))
+	if (!replica_token_parse(name + strlen(LIFE_ADOPTED_FROM), node))
 		return LEFT_NOTHING;
+	if (!harvest_origin(&of, n->conf->spool, name))
+		return errno == ENOENT ? LEFT_NOTHING : LEFT_UNREAD;
 	const struct roster_row *r = roster_find(&n->roster, node);
-	return left_of(n->name, r ? &r->is : NULL, &of, life_had(n->conf->spool, node));
+	return left_of(n->name, r ? &r->is : NULL, &of, life_had(n->conf->spool, node, of.epoch));
 }
 
 bool node_any_is_noted(const struct node *n)
@@ -52,23 +54,22 @@ bool node_any_is_noted(const struct node *n)
 
 struct judging {
 	const struct node *node;
-	bool ours, lost;
+	enum left left; /* of all of them: what one says counts more the higher it is */
 };
 
 static void judge(void *owner, const char *name)
 {
 	struct judging *j = owner;
 	enum left left = judge_folder(j->node, name);
-	j->ours |= left == LEFT_OURS;
-	j->lost |= left == LEFT_LOST;
+	j->left = left > j->left ? left : j->left;
 }
 
 enum left node_left(const struct node *n)
 {
-	struct judging j = {.node = n};
-	if (node_any_is_noted(n))
-		life_each_leftover(n->conf->spool, judge, &j);
-	return j.ours ? LEFT_OURS : j.lost ? LEFT_LOST : LEFT_NOTHING;
+	struct judging j = {.node = n, .left = LEFT_NOTHING};
+	if (node_any_is_noted(n) && !life_each_leftover(n->conf->spool, judge, &j))
+		return LEFT_UNREAD;
+	return j.left;
 }
 
 static void put_aside(void *owner, const char *name)

@@ -8,7 +8,7 @@
  *
  * OWNERSHIP  Nothing.
  * THREAD     node.
- * ERRORS     What can't be read is not there.
+ * ERRORS     What can't be read is asked for again.
  */
 #ifndef REPLICA_NODE_LEFT_H
 #define REPLICA_NODE_LEFT_H
@@ -20,8 +20,9 @@ struct node;
 
 enum left {
 	LEFT_NOTHING, /* or it is being taken still */
+	LEFT_LOST,
 	LEFT_OURS,
-	LEFT_LOST
+	LEFT_UNREAD /* ask again */
 };
 
 bool node_any_is_noted(const struct node *); /* something in our queue is neither released nor disowned */
@@ -32,7 +33,7 @@ void node_left_lost_aside(const struct node *);
 /* None of it is in our queue any more: its folders are for whoever wants to look. */
 
 enum left left_of(const char *us, const struct replica_epoch *row, const struct harvest_origin *,
-		  uint64_t had);
-/* Of one queue that we took by the epoch of its origin. row NULL: there is none. had: life_had(). */
+		  bool had);
+/* Of one queue that we took by the epoch of its origin. row NULL: there is none. had: life_had() of that. */
 
 #endif

@@ -25,6 +25,7 @@ struct spool_look {
 	struct inventory names;
 	struct replay replay;
 	struct older_copies older;
+	bool unreadable; /* some page of the log */
 };
 
 static void receive(void *owner, struct note *note)
@@ -77,6 +78,7 @@ static bool read_log(struct spool_look *l, struct buf *error)
 	judge_segments(l);
 	for (size_t i = 0; i < l->replay.nsegment; i++) {
 		survey_segment(&v, &l->replay, i);
+		l->unreadable |= v.unreadable;
 		survey_fini(&v);
 	}
 	return true;
@@ -187,6 +189,11 @@ size_t spool_look_ids(const struct spool_look *l, uint64_t after, uint64_t *id, 
 	while (n < most && (stub = catalog_next(&l->spool.catalog, after)))
 		id[n++] = after = stub->id;
 	return n;
+}
+
+bool spool_look_unreadable(const struct spool_look *l)
+{
+	return l->unreadable;
 }
 
 struct content *spool_look_older(struct spool_look *l, uint64_t id, uint64_t size)
