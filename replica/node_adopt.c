@@ -27,7 +27,8 @@ enum {
 	PATIENCE_MS = 60000, /* where adopt_after says nothing */
 	LOOKS = 10,	     /* at the rows, until it is looked whether any is missing */
 	REST_TIMES = 10,     /* so often that, what was given back is left to others */
-	RETIRED_MS = 3600000 /* so long a retired name has its stream: NATS has synced its row by then */
+	RETIRED_MS =
+		3600000 /* so long a retired name has its stream: NATS has synced its row by then */
 };
 
 static char *folder_of(const char *node)

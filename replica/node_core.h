@@ -2,6 +2,7 @@
  *
  *	node.c        the thread: its epoch, its orders
  *	node_adopt.c  the others' queues
+ *	node_left.c   what a former start had taken of them
  *	node_view.c   what the operator sees of them
  *
  * THREAD     node, but for what is marked.

@@ -25,7 +25,8 @@ enum left {
 	LEFT_UNREAD /* ask again */
 };
 
-bool node_any_is_noted(const struct node *); /* something in our queue is neither released nor disowned */
+bool node_any_is_noted(
+	const struct node *); /* something in our queue is neither released nor disowned */
 
 enum left node_left(const struct node *);
 

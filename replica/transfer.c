@@ -44,7 +44,7 @@ struct transfer {
 	size_t n;
 	size_t unknown; /* those of which our queue has not said whether it has them */
 	uint64_t asked, answered, refused;
-	int failed; /* why not all of them are in our queue, an errno */
+	int failed;	       /* why not all of them are in our queue, an errno */
 	uint64_t bytes, rcpts; /* of what is not answered */
 	struct transferred came;
 };
@@ -283,7 +283,8 @@ static int store(struct transfer *t, uint64_t id)
 		return error;
 	t->came.damaged++;
 	log_event(LOG_LEVEL_ERROR, "damage", "id", log_id(id), "node", t->node, "reason",
-		  "it is damaged in the copy, or its content is missing there; it is not adopted", NULL);
+		  "it is damaged in the copy, or its content is missing there; it is not adopted",
+		  NULL);
 	return 0;
 }
 
