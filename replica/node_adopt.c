@@ -316,7 +316,7 @@ static void tidy(struct node *n)
  * what is being taken. */
 static bool may_give_back(const struct node *n)
 {
-	return n->released || node_left(n) <= LEFT_LOST;
+	return n->released || node_left(n) < LEFT_OURS;
 }
 
 /* All of it, before anything is said of it: what is in our queue can't be told by the node that it was of. */

@@ -27,7 +27,7 @@ enum left left_of(const char *us, const struct replica_epoch *row, const struct 
 	if (strcmp(row->by, us) != 0)
 		return LEFT_LOST;
 	return row->state == REPLICA_ADOPTED || row->state == REPLICA_RETIRED ? LEFT_OURS
-									      : LEFT_NOTHING;
+									      : LEFT_TAKING;
 }
 
 /* Which node it is of, and what has become of that. One without an origin is not whole: nothing was taken from it. */

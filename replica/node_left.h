@@ -19,8 +19,9 @@
 struct node;
 
 enum left {
-	LEFT_NOTHING, /* or it is being taken still */
+	LEFT_NOTHING,
 	LEFT_LOST,
+	LEFT_TAKING, /* further, some of it at least: what is disowned can't be taken once more in the same log */
 	LEFT_OURS,
 	LEFT_UNREAD /* ask again */
 };
