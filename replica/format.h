@@ -27,7 +27,8 @@
  * everything counts, and nothing of older ones, which are purged then. Of each later one, which has a BEGIN
  * only, these count: segments with the number that BEGIN names, and higher ones, which are new; and files
  * of large content that older ones have not. What it sends of older segments may say that something is
- * dead whose successor is not there yet. Where no epoch has a COMPLETE, the first ended before its queue
+ * dead whose successor is not there yet. Content that was moved while nothing could be sent may be missing where a new envelope says;
+ * it lies where it was before then (spool/older_copy.h). Where no epoch has a COMPLETE, the first ended before its queue
  * was there: the same holds.
  *
  * **Order.** The bytes of one segment come in order, but more than one message is under way: after a

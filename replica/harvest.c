@@ -25,6 +25,9 @@ enum {
 	IDLE_S = 60
 };
 
+/* As an end: behind it there is nothing, and the server takes the number that follows for none. */
+#define ALL UINT64_MAX
+
 #define KEPT "stream"
 #define ORIGIN "origin"
 #define ORIGIN_TEXT "life=%016" PRIx64 " epoch=%" PRIu64 " end=%" PRIu64 "\n"
@@ -166,25 +169,36 @@ static bool write_origin(const struct harvest *h, int folder)
 	return ok;
 }
 
-struct origin {
-	uint64_t life, epoch, end;
-};
-
-static bool read_origin(struct origin *of, int folder)
+static bool read_origin(struct harvest_origin *of, int folder)
 {
 	char text[100];
 	int fd = disk_open(folder, ORIGIN, O_RDONLY);
 	ssize_t n = fd >= 0 ? disk_read(fd, text, sizeof text - 1, 0) : -1;
+	int error = n < 0 ? errno : ENOENT; /* not whole is not there */
 	if (fd >= 0)
 		disk_close(fd);
 	text[n > 0 ? n : 0] = '\0';
+	errno = error;
 	return sscanf(text, ORIGIN_SCAN, &of->life, &of->epoch, &of->end) == 3;
+}
+
+bool harvest_origin(struct harvest_origin *of, const char *spool, const char *name)
+{
+	char *path = mem_printf("%s/%s", spool, name);
+	int folder = disk_open(AT_FDCWD, path, O_RDONLY | O_DIRECTORY);
+	bool ok = folder >= 0 && read_origin(of, folder);
+	int error = errno;
+	if (folder >= 0)
+		disk_close(folder);
+	free(path);
+	errno = error;
+	return ok;
 }
 
 /* It was made of this very queue. What the stream had then is all there is of it, if it has less by now. */
 static bool is_ours(struct harvest *h, int folder)
 {
-	struct origin of;
+	struct harvest_origin of;
 	if (!read_origin(&of, folder) || of.life != h->row->life || of.epoch != h->row->epoch ||
 	    of.end < h->end)
 		return false;
@@ -281,6 +295,17 @@ void harvest_discard(struct nats_setup *n, const char *node, uint64_t end)
 	o.Stream.Purge.Sequence = end + 1;
 	js_PurgeStream(n->js, stream, &o, NULL);
 	free(stream);
+}
+
+natsStatus harvest_retire(struct nats_setup *n, const char *node, const struct replica_epoch *row)
+{
+	uint64_t bytes = 0;
+	natsStatus s = harvest_say_adopted(n, node, row);
+	if (s == NATS_OK)
+		s = harvest_bytes(n, node, &bytes);
+	if (s == NATS_OK && bytes > 0)
+		harvest_discard(n, node, ALL);
+	return s;
 }
 
 void harvest_remove(struct nats_setup *n, const char *node)

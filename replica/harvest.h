@@ -35,6 +35,14 @@ struct harvest {
 
 bool harvest_run(struct harvest *, struct buf *error);
 
+/* Of which queue a folder was made. */
+struct harvest_origin {
+	uint64_t life, epoch, end;
+};
+
+bool harvest_origin(struct harvest_origin *, const char *spool, const char *folder);
+/* False and errno: ENOENT, none was, or it is not whole; or it can't be read. */
+
 natsStatus harvest_bytes(struct nats_setup *, const char *node, uint64_t *bytes);
 /* So many the stream of that node holds. At most twice as many are written here: the stream and the folder that is made
  * of it, then that folder and what is stored. */
@@ -46,7 +54,9 @@ void harvest_discard(struct nats_setup *, const char *node, uint64_t end);
 /* What was read is needed no more. The node may have begun anew: what lies behind the end stays. Where that
  * fails, it is purged when the node has begun anew, or goes with the stream. */
 
-void harvest_remove(struct nats_setup *,
-		    const char *node); /* the stream, of a name that is retired */
+natsStatus harvest_retire(struct nats_setup *, const char *node, const struct replica_epoch *);
+/* Its stream says so from now on, and holds nothing else. It stays for a while: the bucket may lose what it has acknowledged. */
+
+void harvest_remove(struct nats_setup *, const char *node); /* the stream */
 
 #endif

@@ -101,19 +101,26 @@ bool life_note_had(const char *spool, const char *node, uint64_t epoch)
 	return ok;
 }
 
-uint64_t life_had(const char *spool, const char *node)
+static bool says(int folder, const char *name, uint64_t epoch)
 {
-	char *name = had_file(node), text[32] = "";
+	char text[32] = "";
+	int fd = disk_open(folder, name, O_RDONLY);
+	if (fd < 0)
+		return errno != ENOENT;
+	bool unread = disk_read(fd, text, sizeof text - 1, 0) < 0;
+	disk_close(fd);
+	return unread || strtoull(text, NULL, 10) == epoch;
+}
+
+bool life_had(const char *spool, const char *node, uint64_t epoch)
+{
+	char *name = had_file(node);
 	int folder = open_spool(spool);
-	int fd = folder >= 0 ? disk_open(folder, name, O_RDONLY) : -1;
-	if (fd >= 0 && disk_read(fd, text, sizeof text - 1, 0) < 0)
-		text[0] = '\0';
-	if (fd >= 0)
-		disk_close(fd);
+	bool had = folder < 0 || says(folder, name, epoch);
 	if (folder >= 0)
 		disk_close(folder);
 	free(name);
-	return strtoull(text, NULL, 10);
+	return had;
 }
 
 /* What is not there was moved before, or never was. */
@@ -216,24 +223,43 @@ void life_keep(const char *spool, const char *name, const char *reason)
 }
 
 struct leftovers {
-	int folder;
-	const char *reason;
+	void (*found)(void *owner, const char *name);
+	void *owner;
+};
+
+static void judge_name(void *owner, const char *name)
+{
+	const struct leftovers *l = owner;
+	if (is_leftover(name))
+		l->found(l->owner, name);
+}
+
+bool life_each_leftover(const char *spool, void (*found)(void *owner, const char *name),
+			void *owner)
+{
+	struct leftovers l = {.found = found, .owner = owner};
+	int folder = open_spool(spool);
+	if (folder < 0)
+		return false;
+	bool ok = disk_each(folder, judge_name, &l) == 0;
+	disk_close(folder);
+	return ok;
+}
+
+struct keeping {
+	const char *spool, *reason;
 };
 
 static void keep_leftover(void *owner, const char *name)
 {
-	const struct leftovers *l = owner;
-	if (is_leftover(name))
-		keep_aside(l->folder, name, l->reason);
+	const struct keeping *k = owner;
+	life_keep(k->spool, name, k->reason);
 }
 
 void life_keep_leftovers(const char *spool, const char *reason)
 {
-	struct leftovers l = {.folder = open_spool(spool), .reason = reason};
-	if (l.folder < 0)
-		return;
-	disk_each(l.folder, keep_leftover, &l);
-	disk_close(l.folder);
+	life_each_leftover(spool, keep_leftover,
+			   &(struct keeping){.spool = spool, .reason = reason});
 }
 
 struct removing {

@@ -24,8 +24,9 @@ bool life_write(const char *spool, const struct epoch_own *);
 bool life_end(const char *spool); /* it is past */
 
 bool life_note_had(const char *spool, const char *node, uint64_t epoch);
-uint64_t life_had(const char *spool, const char *node);
-/* Its queue was adopted here by that epoch, and its mail is sent from then on: NATS may lose that it was. 0: not known. */
+bool life_had(const char *spool, const char *node, uint64_t epoch);
+/* Its queue was adopted here by that epoch, and its mail is sent from then on: NATS may lose that it was. Also true when that
+ * can't be read. */
 
 bool life_put_aside(const char *spool, struct buf *error);
 /* If it is past: the segments, the large contents and all that goes with them. Killed in the middle, it is
@@ -34,6 +35,8 @@ bool life_put_aside(const char *spool, struct buf *error);
 void life_keep(const char *spool, const char *name, const char *reason);
 /* A folder below the queue's, made of what another node's stream held, is put aside too, and that is logged. */
 
+bool life_each_leftover(const char *spool, void (*found)(void *owner, const char *name),
+			void *owner);
 void life_keep_leftovers(const char *spool, const char *reason);
 /* All of these that are there. */
 

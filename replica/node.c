@@ -420,7 +420,7 @@ static void retire(struct node *n, struct node_order *o, const struct roster_row
 		   o->done ? "this name never comes back\n" : "it has changed just now\n");
 	if (!o->done)
 		return;
-	harvest_remove(&n->nats, row->node);
+	harvest_retire(&n->nats, row->node, &is); /* or the next look at its stream does */
 	node_say(row->node, "retired", is.epoch, "by order");
 }
 

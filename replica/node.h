@@ -11,6 +11,9 @@
  * **A unit.** Who is adopted may have been adopting another; then both belong together: all of it is taken before any
  * of it is worked on (spool/adoption.h).
  *
+ * **What is left.** What an adoption before the last start had taken is taken further, or is ours, or is given up where another has it by now: the rows say
+ * which (node_left.h).
+ *
  * **No room.** A queue is claimed by who has room for it. What fails for long, while others live, is given back: gone
  * from our queue first (SPOOL_DISOWN), then in its row, which anybody may take.
  *

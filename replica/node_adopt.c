@@ -7,6 +7,7 @@
 #include "base/metrics.h"
 #include "base/thread.h"
 #include "replica/harvest.h"
+#include "replica/node_left.h"
 #include "replica/replica.h"
 #include "replica/transfer.h"
 #include "spool/adoption.h"
@@ -26,6 +27,8 @@ enum {
 	PATIENCE_MS = 60000, /* where adopt_after says nothing */
 	LOOKS = 10,	     /* at the rows, until it is looked whether any is missing */
 	REST_TIMES = 10,     /* so often that, what was given back is left to others */
+	RETIRED_MS =
+		3600000 /* so long a retired name has its stream: NATS has synced its row by then */
 };
 
 static char *folder_of(const char *node)
@@ -158,7 +161,7 @@ static bool enter(struct node *n, struct roster_row *r)
 	memcpy(u->node, r->node, sizeof u->node);
 	u->row = r->is;
 	u->named = u->lost = false;
-	u->again = life_had(n->conf->spool, r->node) == r->is.epoch;
+	u->again = life_had(n->conf->spool, r->node, r->is.epoch);
 	return true;
 }
 
@@ -313,13 +316,7 @@ static void tidy(struct node *n)
  * what is being taken. */
 static bool may_give_back(const struct node *n)
 {
-	bool may = true;
-	for (int i = 0; i < n->roster.n && !n->released; i++) {
-		const struct roster_row *r = &n->roster.row[i];
-		may &= !(r->there && r->is.state == REPLICA_ADOPTED &&
-			 strcmp(r->is.by, n->name) == 0);
-	}
-	return may;
+	return n->released || node_left(n) < LEFT_OURS;
 }
 
 /* All of it, before anything is said of it: what is in our queue can't be told by the node that it was of. */
@@ -379,6 +376,7 @@ static void forget_unit(struct node *n)
 		life_remove(n->conf->spool, folder);
 		free(folder);
 	}
+	node_left_lost_aside(n);
 	t->n = 0;
 	t->failing_ms = 0;
 	t->giving = GIVING_NOTHING;
@@ -389,7 +387,7 @@ static void forget_unit(struct node *n)
 static void return_rows(struct node *n)
 {
 	struct node_taking *t = &n->taking;
-	bool done = t->giving == GIVING_GONE && replica_even(n->replica);
+	bool done = t->giving == GIVING_GONE && (t->n == 0 || replica_even(n->replica));
 	for (int i = 0; i < t->n && done; i++)
 		done = return_row(n, &t->unit[i]);
 	if (done)
@@ -448,9 +446,20 @@ static void finish(struct node *n)
 			  log_number((int64_t)t->messages), "in_doubt",
 			  log_number((int64_t)t->doubtful), "damaged",
 			  log_number((int64_t)t->damaged), NULL);
+	t->releasing = true;
 	release(n);
+}
+
+/* What is left in folders says what has been taken and is not released. */
+static void tidy_when_released(struct node *n)
+{
+	if (node_any_is_noted(n)) {
+		release(n); /* its file could not be removed */
+		return;
+	}
 	tidy(n);
-	t->n = 0;
+	n->taking.releasing = false;
+	n->taking.n = 0;
 }
 
 void node_taken(struct node *n)
@@ -491,14 +500,34 @@ static void begin_alone(struct node *n)
 	release(n); /* of a former start: the rows say that it is ours */
 }
 
+/* Until then a bucket that has lost the row gets it from there. */
+static void tend_retired(struct node *n, const struct roster_row *r)
+{
+	if (clock_up_ms() - r->seen.since_ms >= RETIRED_MS)
+		harvest_remove(&n->nats, r->node);
+	else
+		harvest_retire(&n->nats, r->node, &r->is);
+}
+
 static void look_for_row(void *owner, const char *node)
 {
 	struct node *n = owner;
 	const struct roster_row *r = roster_find(&n->roster, node);
-	if (!r)
+	if (r && r->is.state == REPLICA_RETIRED)
+		tend_retired(n, r);
+	else if (!r)
 		node_row_is_right(n, node, NULL);
-	else if (r->there && (r->is.state == REPLICA_ADOPTED || r->is.state == REPLICA_RETIRED))
+	else if (r->there && r->is.state == REPLICA_ADOPTED)
 		node_row_is_right(n, node, r);
+}
+
+/* Another may have it: that had our queue, too, which the bucket has lost since. True: that is seen to first. */
+static bool judge_left(struct node *n)
+{
+	enum left left = node_left(n);
+	if (left == LEFT_LOST && all_rows_are_right(n))
+		give_back(n, "a queue that was taken before the last start is another's since");
+	return left == LEFT_LOST || left == LEFT_UNREAD;
 }
 
 void node_look_at_others(struct node *n)
@@ -514,10 +543,16 @@ void node_look_at_others(struct node *n)
 		return_rows(n);
 		return;
 	}
+	if (n->taking.releasing) {
+		tidy_when_released(n);
+		return;
+	}
 	if (n->taking.done) {
 		finish(n);
 		return;
 	}
+	if (!n->released && judge_left(n))
+		return;
 	switch (gather(n)) {
 	case GATHERED_ALL:
 		if (is_hopeless(n))

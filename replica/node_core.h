@@ -2,6 +2,7 @@
  *
  *	node.c        the thread: its epoch, its orders
  *	node_adopt.c  the others' queues
+ *	node_left.c   what a former start had taken of them
  *	node_view.c   what the operator sees of them
  *
  * THREAD     node, but for what is marked.
@@ -36,6 +37,7 @@ struct node_taking {
 	struct node_unit *unit;
 	int n;
 	bool done;	    /* all of it is in our queue, and in the copy of that */
+	bool releasing;	    /* it is ours, and the queue was told so */
 	int64_t failing_ms; /* up-clock: nothing more came since; 0: it does */
 	enum node_giving {
 		GIVING_NOTHING,

@@ -82,8 +82,9 @@ static bool mark(int fd, uint64_t record)
 {
 	uint8_t flags;
 	struct iovec v = {.iov_base = &flags, .iov_len = 1};
-	if (disk_read(fd, &flags, 1, record + FLAGS_AT) != 1)
-		return true; /* it was purged with its successor */
+	ssize_t n = disk_read(fd, &flags, 1, record + FLAGS_AT);
+	if (n != 1)
+		return n == 0; /* it was purged with its successor */
 	flags |= GARBAGE;
 	return disk_write(fd, &v, 1, record + FLAGS_AT) == 0;
 }

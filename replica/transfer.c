@@ -44,6 +44,7 @@ struct transfer {
 	size_t n;
 	size_t unknown; /* those of which our queue has not said whether it has them */
 	uint64_t asked, answered, refused;
+	int failed;	       /* why not all of them are in our queue, an errno */
 	uint64_t bytes, rcpts; /* of what is not answered */
 	struct transferred came;
 };
@@ -171,12 +172,9 @@ static int copy(const struct content *c, const struct envelope *e, char *memory,
 	return error;
 }
 
-static int take_content(struct transfer *t, struct spool_store *s, const struct spool_row *row)
+static int take_copy(struct transfer *t, struct spool_store *s, const struct content *c)
 {
 	const struct envelope *e = s->envelope;
-	const struct content *c = row->content;
-	if (!c)
-		return row->error == ENOENT ? EBADMSG : row->error;
 	if (e->size > SPOOL_CONTENT_INLINE_MAX) {
 		s->file = new_file(t, e->id);
 		int error = s->file ? copy(c, e, NULL, s->file) : errno;
@@ -191,6 +189,23 @@ static int take_content(struct transfer *t, struct spool_store *s, const struct 
 	else
 		s->content = content_in_memory(memory, e->size);
 	return error;
+}
+
+/* The copy may have what names a place and not that place, where it did not come to have all. */
+static int take_older(struct transfer *t, struct spool_store *s)
+{
+	struct content *c = spool_look_older(t->from, s->id, s->envelope->size);
+	int error = c ? take_copy(t, s, c) : EBADMSG;
+	content_unref(c);
+	return error;
+}
+
+static int take_content(struct transfer *t, struct spool_store *s, const struct spool_row *row)
+{
+	int error = row->error == ENOENT ? EBADMSG : row->error;
+	if (row->content)
+		error = take_copy(t, s, row->content);
+	return error == EBADMSG ? take_older(t, s) : error;
 }
 
 static void tell_doubt(struct transfer *t, struct envelope *e, enum spool_queue queue)
@@ -260,13 +275,16 @@ static int store(struct transfer *t, uint64_t id)
 	struct spool_command *c = show(t, id);
 	if (!c)
 		return EINTR;
-	int error = c->nrow > 0 && !interrupted(t) ? store_row(t, &c->row[0]) : 0;
+	int error = c->error;
+	if (c->nrow > 0)
+		error = interrupted(t) ? EINTR : store_row(t, &c->row[0]);
 	spool_command_free(&c);
 	if (error != EBADMSG)
 		return error;
 	t->came.damaged++;
 	log_event(LOG_LEVEL_ERROR, "damage", "id", log_id(id), "node", t->node, "reason",
-		  "its content is damaged or missing in the copy; it is not adopted", NULL);
+		  "it is damaged in the copy, or its content is missing there; it is not adopted",
+		  NULL);
 	return 0;
 }
 
@@ -275,10 +293,13 @@ static bool store_all(struct transfer *t)
 {
 	bool ok = true;
 	t->refused = 0;
+	t->failed = ENOSPC; /* a queue that refuses has none */
 	for (size_t i = 0; i < t->n && !interrupted(t); i++) {
 		if (t->known[i])
 			continue;
 		int error = store(t, t->id[i]);
+		if (error)
+			t->failed = error;
 		ok &= error == 0;
 		if (t->bytes > BATCH_BYTES || t->rcpts > BATCH_RCPTS)
 			settle(t);
@@ -300,7 +321,7 @@ static bool store_batch(struct transfer *t)
 	     before = t->came.messages) {
 		left = t->came.messages > before ? ROOM_TRIES : left - 1;
 		if (left == 0) {
-			errno = ENOSPC;
+			errno = t->failed;
 			return false;
 		}
 		usleep(AGAIN_MS * 1000);
@@ -323,7 +344,10 @@ static bool move_all(struct transfer *t)
 static bool read_and_move(struct transfer *t, const char *folder, struct buf *error)
 {
 	t->from = spool_look_new(t->conf, folder, error);
-	bool ok = t->from && move_all(t);
+	bool whole = t->from && !spool_look_unreadable(t->from);
+	if (t->from && !whole)
+		buf_printf(error, "%s: a segment can't be read", folder);
+	bool ok = whole && move_all(t);
 	spool_look_free(&t->from);
 	return ok;
 }

@@ -42,6 +42,15 @@ bool adoption_note(int folder, const uint64_t *id, size_t n)
 	return ok;
 }
 
+bool adoption_is_noted(int folder)
+{
+	int fd = disk_open(folder, ADOPTION_FILE, O_RDONLY);
+	bool none = fd < 0 && errno == ENOENT;
+	if (fd >= 0)
+		disk_close(fd);
+	return !none;
+}
+
 static int compare(const void *a, const void *b)
 {
 	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;

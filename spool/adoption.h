@@ -14,7 +14,7 @@
  * messages are, and removed when they are released.
  *
  * OWNERSHIP  The list is the caller's, adoption_fini() ends it.
- * THREAD     adoption_note(), adoption_end(): any one. The rest: spool, or recovery.
+ * THREAD     adoption_note(), adoption_is_noted(), adoption_end(): any one. The rest: spool, or recovery.
  * ERRORS     As said.
  * SEE        replica/node.h for who says when.
  */
@@ -35,6 +35,8 @@ struct adoption {
 
 bool adoption_note(int folder, const uint64_t *id, size_t n);
 /* Add them to the file, synced. False and errno: they must not be stored. */
+
+bool adoption_is_noted(int folder); /* there is such a file: what it names is not released */
 
 bool adoption_read(struct adoption *,
 		   int folder); /* false and errno: all; no file is an empty list */

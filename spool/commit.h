@@ -32,7 +32,9 @@ struct op {
 	uint16_t site;	/* OP_KEEP: whose mail it is, or 0 */
 	struct stub *stub;
 	struct spool_store *store;
-	uint64_t partner; /* OP_STORE: id of the one in the same batch that it belongs to; or 0 */
+	uint64_t
+		partner; /* OP_STORE: id of the one in the same batch that it belongs to; OP_FINISH: that is
+			   * done, too; or 0 */
 	struct stub *replaces; /* OP_STORE: goes once it is in effect; or NULL */
 	struct spool_delivered *delivered;
 	struct envelope *envelope; /* OP_START, OP_KEEP, OP_MOVE */

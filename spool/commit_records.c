@@ -125,6 +125,7 @@ bool commit_records(struct spool *s, struct op *op, struct buf *payload)
 	case OP_KEEP:
 		return add_replacement(s, op, &op->stub->content, payload);
 	case OP_FINISH:
+		payload_put_finish(payload, op->partner);
 		return add(s, LANE_MAIN, RECORD_FINISH, op->stub->id, payload, &op->at);
 	case OP_COPY:
 		return add_content(s, op, op->stub->id, op->content);

@@ -350,6 +350,7 @@ void effect_withdraw(struct spool *s, struct op *op)
 	assert(op->kind == OP_STORE && !op->effective && !op->replaces);
 	struct op *finish = commit_add(s, OP_FINISH, stub_of(s, op));
 	assert(!finish->worked);
+	finish->partner = op->partner;
 	if (op->first)
 		places_give_back(s, row_of(op));
 	/* The file stays until that record is synced. */

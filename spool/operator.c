@@ -95,8 +95,12 @@ static void list(struct spool *s, struct spool_command *c)
 static void show(struct spool *s, struct spool_command *c)
 {
 	const struct stub *stub = catalog_find(&s->catalog, c->id);
-	if (!stub || !add_row(c, stub))
+	if (!stub)
 		return;
+	if (!add_row(c, stub)) {
+		c->error = errno;
+		return;
+	}
 	struct spool_row *row = &c->row[0];
 	row->content = c->checked ? fetch_checked(s, stub, row->envelope)
 				  : fetch_content(s, stub, row->envelope);

@@ -309,6 +309,18 @@ bool payload_get_start(const void *data, size_t len, uint32_t *generation)
 	return true;
 }
 
+void payload_put_finish(struct buf *b, uint64_t partner)
+{
+	uint8_t id[PAYLOAD_FINISH];
+	put_le(id, partner, PAYLOAD_FINISH);
+	buf_append(b, id, partner ? PAYLOAD_FINISH : 0);
+}
+
+uint64_t payload_get_finish(const void *data, size_t len)
+{
+	return len == PAYLOAD_FINISH ? get_le(data, PAYLOAD_FINISH) : 0;
+}
+
 bool payload_get_start_1(const void *data, size_t len, uint64_t *seq, uint64_t *offset)
 {
 	if (len != PAYLOAD_START_1)

@@ -21,6 +21,7 @@ enum {
 	PAYLOAD_START_1 = 16,
 	PAYLOAD_ENVELOPE_HEAD = 64,
 	PAYLOAD_SYNCED = 8,
+	PAYLOAD_FINISH = 8, /* or nothing */
 };
 
 /* Where the content of a message lies, and what belongs to it. */
@@ -53,6 +54,10 @@ void payload_put_start(struct buf *, uint32_t generation);
 bool payload_get_start(const void *, size_t len, uint32_t *generation);
 bool payload_get_start_1(const void *, size_t len, uint64_t *seq, uint64_t *offset);
 /* In version 1: where the envelope lies. */
+
+void payload_put_finish(struct buf *, uint64_t partner);
+uint64_t payload_get_finish(const void *, size_t len);
+/* partner: it was refused after all, so that this one is done, too; 0: each goes its way. */
 
 void payload_put_delivery(struct buf *, const struct spool_delivered *, uint32_t generation);
 struct spool_delivered *payload_get_delivery(uint64_t id, const void *, size_t len,

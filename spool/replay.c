@@ -176,7 +176,7 @@ static void delivery(struct stub *stub, const struct scan *scan, const struct pl
 	}
 }
 
-static void finish(struct replay *r, struct stub *stub)
+static void end(struct replay *r, struct stub *stub)
 {
 	domains_drop(&r->found.domains, stub);
 	if (stub->envelope.segment)
@@ -184,6 +184,14 @@ static void finish(struct replay *r, struct stub *stub)
 	stub->envelope.segment = NULL;
 	forget_work(stub);
 	stub->state = STUB_GONE;
+}
+
+static void finish(struct replay *r, struct stub *stub, const struct scan *scan)
+{
+	uint64_t partner = payload_get_finish(scan->payload, scan->record.length);
+	end(r, stub);
+	if (partner)
+		end(r, found_get(&r->found, partner));
 }
 
 void replay_record(struct replay *r, struct segment *g, const struct scan *scan)
@@ -213,7 +221,7 @@ void replay_record(struct replay *r, struct segment *g, const struct scan *scan)
 			delivery(stub, scan, &here);
 		break;
 	case RECORD_FINISH:
-		finish(r, stub);
+		finish(r, stub, scan);
 		break;
 	default:
 		break;
@@ -255,7 +263,7 @@ void replay_end_all(struct replay *r)
 	for (size_t i = 0; i < r->npair; i++) {
 		struct stub *stub = found_get(&r->found, r->pair[i].id);
 		if (r->pair[i].torn && by_chance(stub))
-			finish(r, stub);
+			end(r, stub);
 	}
 	r->npair = 0;
 }

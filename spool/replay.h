@@ -5,7 +5,7 @@
  *	replacement      the same
  *	start            being worked on, if the envelope of that generation is the one that holds
  *	delivery         verdicts to be counted into the envelope of that generation
- *	finish           gone, whatever else there is
+ *	finish           gone, whatever else there is; and its partner, if it names that
  *	garbage flag     the envelope says nothing; that of a segment: none in it does
  *
  * The order in which the records come does not matter: lanes are read one after the other, and what

@@ -252,6 +252,7 @@ struct spool_command {
 	bool unsafe; /* the disk fails: a crash before it works again would undo this */
 	int nrow;
 	struct spool_row *row; /* answer of LIST, SHOW */
+	int error; /* SHOW: it is there, and why its envelope can't be had, an errno; 0: it is not there */
 	struct shape *shape;   /* SHAPE: what is asked for, and the answer */
 	struct sample *sample; /* SAMPLE: likewise */
 };

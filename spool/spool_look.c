@@ -7,6 +7,7 @@
 #include "spool/disk.h"
 #include "spool/inventory.h"
 #include "spool/journal.h"
+#include "spool/older_copy.h"
 #include "spool/spool_core.h"
 #include "spool/survey.h"
 #include "spool/verify.h"
@@ -23,6 +24,8 @@ struct spool_look {
 	struct check_folders at;
 	struct inventory names;
 	struct replay replay;
+	struct older_copies older;
+	bool unreadable; /* some page of the log */
 };
 
 static void receive(void *owner, struct note *note)
@@ -75,6 +78,7 @@ static bool read_log(struct spool_look *l, struct buf *error)
 	judge_segments(l);
 	for (size_t i = 0; i < l->replay.nsegment; i++) {
 		survey_segment(&v, &l->replay, i);
+		l->unreadable |= v.unreadable;
 		survey_fini(&v);
 	}
 	return true;
@@ -168,6 +172,7 @@ void spool_look_free(struct spool_look **lp)
 	for (size_t i = 0; i < l->replay.nsegment; i++)
 		segment_free(&l->replay.segment[i]);
 	free(l->replay.segment);
+	older_copies_fini(&l->older);
 	replay_fini(&l->replay);
 	inventory_fini(&l->names);
 	check_folders_close(&l->at);
@@ -184,6 +189,16 @@ size_t spool_look_ids(const struct spool_look *l, uint64_t after, uint64_t *id, 
 	while (n < most && (stub = catalog_next(&l->spool.catalog, after)))
 		id[n++] = after = stub->id;
 	return n;
+}
+
+bool spool_look_unreadable(const struct spool_look *l)
+{
+	return l->unreadable;
+}
+
+struct content *spool_look_older(struct spool_look *l, uint64_t id, uint64_t size)
+{
+	return older_copy(&l->older, l->replay.segment, l->replay.nsegment, id, size);
 }
 
 struct loop *spool_look_loop(struct spool_look *l)

@@ -27,4 +27,10 @@ struct loop *spool_look_loop(struct spool_look *); /* orders that change anythin
 size_t spool_look_ids(const struct spool_look *, uint64_t after, uint64_t *id, size_t most);
 /* The smallest ids that are larger; how many. Any thread: the index stays as it is. */
 
+bool spool_look_unreadable(const struct spool_look *);
+/* The disk did not give back all of the log: there may be more messages. */
+
+struct content *spool_look_older(struct spool_look *, uint64_t id, uint64_t size);
+/* Content that is not where its envelope says, from where it was before. NULL: it is nowhere. Any thread, one at a time. */
+
 #endif

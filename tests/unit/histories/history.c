@@ -974,7 +974,7 @@ static void begin(const struct story *h)
 	seams_begin();
 	fibers_begin(seed + 1, machine_enter);
 	seams_listen(heard);
-	ledger_begin();
+	ledger_begin(history_loud);
 	jetstream_begin();
 	nats_client_begin(seed + 2);
 	machines_begin(h->machines, seed + 3, &like, h->seed % 2 ? 24 << 10 : 18 << 10);

@@ -12,6 +12,7 @@
 #include <string.h>
 
 struct ledger ledger;
+static bool loud;
 
 const char *broken_text(enum broken b)
 {
@@ -36,9 +37,10 @@ const char *broken_text(enum broken b)
 	return text[b];
 }
 
-void ledger_begin(void)
+void ledger_begin(bool is_loud)
 {
 	memset(&ledger, 0, sizeof ledger);
+	loud = is_loud;
 }
 
 void ledger_broken(enum broken b, const char *fmt, ...)
@@ -79,6 +81,13 @@ struct sheet *ledger_new(uint64_t id, uint64_t salt, int at)
 	return s;
 }
 
+static void say(const char *what, uint64_t id, int by)
+{
+	if (loud)
+		fprintf(stderr, "%8.3f n%d: = %s %s\n", (double)(fibers.now_us - 1000000000) / 1e6,
+			by, what, text_of(id));
+}
+
 static struct sheet *known(uint64_t id)
 {
 	struct sheet *s = ledger_find(id);
@@ -91,8 +100,10 @@ void ledger_promised(uint64_t id)
 {
 	struct sheet *s = known(id);
 	struct sheet *with = s && s->with ? known(s->with) : NULL;
-	if (s)
-		s->promised = true;
+	if (!s)
+		return;
+	say("promised", id, s->at);
+	s->promised = true;
 	if (with)
 		with->promised = true;
 }
@@ -102,6 +113,7 @@ void ledger_sent(uint64_t id, uint32_t rcpt, int by)
 	struct sheet *s = known(id);
 	if (!s || rcpt >= LEDGER_RCPT)
 		return;
+	say("sent", id, by);
 	if (s->rcpt[rcpt].sent && s->firm && !s->untold)
 		ledger_broken(BROKEN_REVIVED, "%s recipient %u, by %d, which %d had finished",
 			      text_of(id), rcpt, by, s->finisher);
@@ -130,6 +142,7 @@ void ledger_finishing(uint64_t id, int by)
 	struct sheet *s = known(id);
 	if (!s)
 		return;
+	say("finished", id, by);
 	s->finishing = true;
 	s->finisher = by;
 	s->life = fibers_life(by);

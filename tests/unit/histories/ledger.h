@@ -71,7 +71,7 @@ extern struct ledger {
 	char detail[240];
 } ledger;
 
-void ledger_begin(void);
+void ledger_begin(bool loud); /* loud: say what is promised, sent and finished, on standard error */
 void ledger_broken(enum broken, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 struct sheet *ledger_new(uint64_t id, uint64_t salt, int at); /* NULL: full, or broken */

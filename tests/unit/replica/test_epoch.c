@@ -77,6 +77,8 @@ static void only_who_has_the_queue_puts_it_aside(void **state)
 	assert_int_equal(judged(REPLICA_ADOPTED, 6, 41, 49), EPOCH_OLDER);
 	assert_int_equal(judged(REPLICA_UP, 8, 42, 51), EPOCH_STRANGE); /* a copy of this folder */
 	assert_int_equal(judged(REPLICA_ADOPTED, 6, 42, 51), EPOCH_STRANGE);
+	assert_int_equal(judged(REPLICA_ADOPTING, 7, 42, 51),
+			 EPOCH_STRANGE); /* the bucket had lost ours */
 }
 
 static bool later(struct replica_epoch claim, struct replica_epoch than)

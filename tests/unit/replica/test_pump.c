@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { ID = 7, SIZE = 1000 };
@@ -198,6 +199,24 @@ static void so_is_that_of_a_former_start(void **state)
 {
 	(void)state;
 	without_descriptors(true);
+}
+
+/* Opened, and then the disk fails: nobody reads a folder. */
+static void large_content_that_can_not_be_read_is_missing(void **state)
+{
+	char name[IDENT_TEXT], away[IDENT_TEXT + 5];
+	(void)state;
+	ident_text(ID, name);
+	snprintf(away, sizeof away, "%s.away", name);
+	assert_int_equal(renameat(r.large, name, r.large, away), 0);
+	assert_int_equal(mkdirat(r.large, name, 0700), 0);
+	name_large(false);
+	pump(&r);
+	assert_int_equal(unlinkat(r.large, name, AT_REMOVEDIR), 0);
+	assert_int_equal(renameat(r.large, away, r.large, name), 0);
+	assert_int_equal(nats.published, 0);
+	assert_true(copies_lag(&r.copies) > 0);
+	assert_true(r.unread_ms[0] > 0);
 }
 
 static void what_has_gone_is_not(void **state)
@@ -430,6 +449,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(large_content_that_can_not_be_opened_is_missing),
 		TEST(so_is_that_of_a_former_start),
+		TEST(large_content_that_can_not_be_read_is_missing),
 		TEST(what_has_gone_is_not),
 		TEST(when_there_is_no_room_what_keeps_some_goes),
 		TEST(what_does_not_fit_into_it_waits_until_it_does),

@@ -5,8 +5,12 @@
 #include "base/list.h"
 #include "base/loop.h"
 #include "spool/replicate.h"
+#include "spool/scan.h"
+#include "spool/segment.h"
 
+#include <fcntl.h>
 #include <stdatomic.h>
+#include <sys/stat.h>
 
 /* Somebody who keeps a copy, and has it when the test says so, or at once. */
 static struct {
@@ -15,6 +19,8 @@ static struct {
 	_Atomic uint64_t ticket;
 	atomic_bool answers;
 } keeper;
+
+enum { SECOND_START = 2 }; /* the number of its first segment, in a queue that is empty */
 
 static void post(enum replicate_note type, uint64_t ticket, bool away)
 {
@@ -141,6 +147,64 @@ static void what_waits_is_refused_while_it_is_away(void **state)
 	close_both();
 	harness_open(&h);
 	harness_recovered(&h, 2);
+}
+
+/* How many records say that a message is done, and where the last does. */
+static int finishes(int folder, uint64_t seq, uint64_t *last)
+{
+	int64_t changed_ms;
+	int n = 0;
+	struct scan scan;
+	struct segment *g = segment_open(folder, seq, O_RDONLY, &changed_ms);
+	assert_non_null(g);
+	scan_init(&scan, g->file->fd, g->seed, g->size);
+	while (scan_next(&scan) == SCAN_RECORD)
+		if (scan.record.type == RECORD_FINISH) {
+			*last = scan.from;
+			n++;
+		}
+	scan_fini(&scan);
+	segment_free(&g);
+	return n;
+}
+
+/* The power takes it. */
+static void lose_last_finish(uint64_t seq)
+{
+	char name[SEGMENT_NAME];
+	uint64_t last = 0;
+	char *log = mem_printf("%s/log", h.conf->spool);
+	char *path = mem_printf("%s/%s", log, segment_name(seq, name));
+	struct stat is;
+	int folder = open(log, O_RDONLY | O_DIRECTORY);
+	assert_int_equal(finishes(folder, seq, &last), 2);
+	assert_int_equal(stat(path, &is), 0);
+	assert_int_equal(truncate(path, (off_t)last), 0);
+	assert_int_equal(truncate(path, is.st_size), 0); /* zeros */
+	close(folder);
+	free(path);
+	free(log);
+}
+
+static void of_two_that_are_refused_none_comes_back_alone(void **state)
+{
+	(void)state;
+	open_with_keeper(false);
+	struct spool_store *s = harness_new_store(&h, 1, 100);
+	s->with = harness_new_store(&h, 1, 100);
+	s->with->reply_to = NULL;
+	s->promised = true;
+	loop_post(spool_loop(h.spool), &s->note);
+	wait_for(&keeper.asked, 1);
+	post(SPOOL_REPLICA_AWAY, 0, true);
+	harness_wait(&h, &h.nrefused, 1);
+	assert_int_equal(harness_count(&h), 0);
+	harness_crash(&h);
+	loop_stop(keeper.loop);
+	loop_free(&keeper.loop);
+	lose_last_finish(SECOND_START);
+	harness_open(&h);
+	harness_recovered(&h, 0);
 }
 
 static void degraded_it_is_taken_while_it_is_away(void **state)
@@ -357,6 +421,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		HARNESS_TEST(a_message_waits_until_the_copy_is_there),
 		HARNESS_TEST(what_waits_is_refused_while_it_is_away),
+		HARNESS_TEST(of_two_that_are_refused_none_comes_back_alone),
 		HARNESS_TEST(degraded_it_is_taken_while_it_is_away),
 		HARNESS_TEST(who_ends_while_it_is_away_waits_for_no_start),
 		HARNESS_TEST(what_waits_is_begun_when_the_copy_says_that_it_goes_on_alone),

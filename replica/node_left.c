@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: ISC */
+#include "replica/node_left.h"
+
+#include "replica/life.h"
+#include "replica/node_core.h"
+#include "spool/adoption.h"
+#include "spool/disk.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+
+/* Of a life that is past all was adopted: by us, if the next one began with the epoch that follows ours. */
+static enum left left_of_past(const struct replica_epoch *row, const struct harvest_origin *of,
+			      bool had)
+{
+	return row->since == of->epoch + 1 || had ? LEFT_OURS : LEFT_LOST;
+}
+
+enum left left_of(const char *us, const struct replica_epoch *row, const struct harvest_origin *of,
+		  bool had)
+{
+	if (!row)
+		return LEFT_NOTHING;
+	if (row->life != of->life)
+		return left_of_past(row, of, had);
+	if (strcmp(row->by, us) != 0)
+		return LEFT_LOST;
+	return row->state == REPLICA_ADOPTED || row->state == REPLICA_RETIRED ? LEFT_OURS
+									      : LEFT_TAKING;
+}
+
+/* Which node it is of, and what has become of that. One without an origin is not whole: nothing was taken from it. */
+static enum left judge_folder(const struct node *n, const char *name)
+{
+	char node[REPLICA_NODE_MAX + 1];
+	struct harvest_origin of;
+	if (!replica_token_parse(name + strlen(LIFE_ADOPTED_FROM), node))
+		return LEFT_NOTHING;
+	if (!harvest_origin(&of, n->conf->spool, name))
+		return errno == ENOENT ? LEFT_NOTHING : LEFT_UNREAD;
+	const struct roster_row *r = roster_find(&n->roster, node);
+	return left_of(n->name, r ? &r->is : NULL, &of, life_had(n->conf->spool, node, of.epoch));
+}
+
+bool node_any_is_noted(const struct node *n)
+{
+	int folder = disk_open(AT_FDCWD, n->conf->spool, O_RDONLY | O_DIRECTORY);
+	bool noted = folder >= 0 && adoption_is_noted(folder);
+	if (folder >= 0)
+		disk_close(folder);
+	return noted;
+}
+
+struct judging {
+	const struct node *node;
+	enum left left; /* of all of them: what one says counts more the higher it is */
+};
+
+static void judge(void *owner, const char *name)
+{
+	struct judging *j = owner;
+	enum left left = judge_folder(j->node, name);
+	j->left = left > j->left ? left : j->left;
+}
+
+enum left node_left(const struct node *n)
+{
+	struct judging j = {.node = n, .left = LEFT_NOTHING};
+	if (node_any_is_noted(n) && !life_each_leftover(n->conf->spool, judge, &j))
+		return LEFT_UNREAD;
+	return j.left;
+}
+
+static void put_aside(void *owner, const char *name)
+{
+	const struct node *n = owner;
+	if (judge_folder(n, name) == LEFT_LOST)
+		life_keep(n->conf->spool, name, "another has the queue that it was made of");
+}
+
+void node_left_lost_aside(const struct node *n)
+{
+	life_each_leftover(n->conf->spool, put_aside, (void *)n);
+}

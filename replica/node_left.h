@@ -1,0 +1,41 @@
+/* node_left.h - what lies about of an adoption that was under way when this node ended.
+ *
+ *	SPOOL/adopting             some of it may be in our queue, and nobody works on it (spool/adoption.h)
+ *	SPOOL/adopted-from-NODE    a queue that it was made of
+ *
+ * Both stay until it is released or disowned. The rows say which it is to be: all that was taken together is ours as soon as one of its rows says
+ * that we have it; it is not where none does, and another has one of them by now.
+ *
+ * OWNERSHIP  Nothing.
+ * THREAD     node.
+ * ERRORS     What can't be read is asked for again.
+ */
+#ifndef REPLICA_NODE_LEFT_H
+#define REPLICA_NODE_LEFT_H
+
+#include "replica/harvest.h"
+#include "replica/roster.h"
+
+struct node;
+
+enum left {
+	LEFT_NOTHING,
+	LEFT_LOST,
+	LEFT_TAKING, /* further, some of it at least: what is disowned can't be taken once more in the same log */
+	LEFT_OURS,
+	LEFT_UNREAD /* ask again */
+};
+
+bool node_any_is_noted(
+	const struct node *); /* something in our queue is neither released nor disowned */
+
+enum left node_left(const struct node *);
+
+void node_left_lost_aside(const struct node *);
+/* None of it is in our queue any more: its folders are for whoever wants to look. */
+
+enum left left_of(const char *us, const struct replica_epoch *row, const struct harvest_origin *,
+		  bool had);
+/* Of one queue that we took by the epoch of its origin. row NULL: there is none. had: life_had() of that. */
+
+#endif
