@@ -7,17 +7,6 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-const char *mailbox_family(int type)
-{
-	static const char *const names[] = {
-#define N(family) #family,
-		NOTE_FAMILIES(N)
-#undef N
-	};
-	size_t family = (size_t)(type - 1) >> 8;
-	return family < sizeof names / sizeof *names ? names[family] : "other";
-}
-
 /* Take everything, oldest first. */
 static struct note *take(struct mailbox *m)
 {

@@ -63,8 +63,6 @@ enum note_family {
 };
 #define NOTES_FROM(family) (1 + ((int)(family) << 8)) /* the family's first type */
 
-const char *mailbox_family(int type); /* for the log */
-
 struct note {
 	struct note *next;
 	int type; /* what the note is the first member of: one of some family's enumeration */

@@ -23,6 +23,17 @@ static const struct {
 	{"limiter", HISTOGRAM_turn_limiter}, {"http", HISTOGRAM_turn_http},
 };
 
+static const char *family_of(int type)
+{
+	static const char *const names[] = {
+#define N(family) #family,
+		NOTE_FAMILIES(N)
+#undef N
+	};
+	size_t family = (size_t)(type - 1) >> 8;
+	return family < sizeof names / sizeof *names ? names[family] : "other";
+}
+
 void turn_log_slower(int64_t than_ms)
 {
 	atomic_store_explicit(&slow_us, than_ms * 1000, memory_order_relaxed);
@@ -80,7 +91,7 @@ static void log_slow_turn(struct turn *t, int64_t took_us, int64_t now_us)
 		  log_seconds(took_us / 1000), "processor",
 		  asked ? log_seconds((processor_us_so_far() - t->processor_us) / 1000) : NULL,
 		  "notes", log_number(got->notes), "longest",
-		  timed ? mailbox_family(got->longest) : NULL, "longest_seconds",
+		  timed ? family_of(got->longest) : NULL, "longest_seconds",
 		  timed ? log_seconds(got->longest_us / 1000) : NULL, "more",
 		  t->untold > 0 ? log_number(t->untold) : NULL, NULL);
 	t->told_us = now_us;

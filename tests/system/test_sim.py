@@ -29,7 +29,7 @@ host "mx.dest.test" { recipient = 1s  connection_limit = 5 }
 def sim(*words):
     """Run sluice sim."""
     return subprocess.run([binary(), "sim", *map(str, words)], capture_output=True, text=True,
-                          timeout=100, check=False)
+                          timeout=280, check=False)
 
 
 @pytest.fixture(name="small")
