@@ -124,7 +124,7 @@ int cmd_report(int argc, char **argv)
 	struct options o = {.usage = usage, .shorts = "c:", .longs = longs};
 	struct wanted w = {.frame = {.top = 10}};
 	parse(&o, &w, argc, argv);
-	struct conf *conf = options_conf(&o);
+	struct conf *conf = options_conf_to_ask(&o);
 	if (!conf)
 		return STATUS_REFUSED;
 	bool good = report(conf, &w);
