@@ -232,8 +232,12 @@ bool conf_scan_find(const char *text, const char *name, char **value)
 {
 	struct conf_scan scan = {0};
 	struct conf_faults unused = {0};
-	struct scanner s = {
-		.scan = &scan, .faults = &unused, .file = "", .at = text, .line = 1, .wanted = name};
+	struct scanner s = {.scan = &scan,
+			    .faults = &unused,
+			    .file = "",
+			    .at = text,
+			    .line = 1,
+			    .wanted = name};
 	bool whole = true;
 	while (whole && *s.at)
 		whole = step(&s);
