@@ -218,6 +218,13 @@ int client_ask_into(const char *spool, int argc, char **argv, struct buf *to)
 	return ask(spool, argc, argv, false, false, to);
 }
 
+bool client_try_into(const char *spool, int argc, char **argv, struct buf *to)
+{
+	int fd = open_socket(spool);
+	const struct answer a = {.quiet = true, .into = to};
+	return fd >= 0 && ask_at(fd, spool, argc, argv, &a, false) == STATUS_DONE;
+}
+
 bool client_wait(const char *spool, int most_ms)
 {
 	static const char ping[] = "=ping\0";
