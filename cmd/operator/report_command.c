@@ -104,7 +104,7 @@ static bool report(struct conf *conf, struct wanted *w)
 	struct report_count count = {.made = false};
 	struct buf waiting = {0}, out = {0};
 	bool found = log_pass_files(&files, conf, w->log);
-	bool good = found && log_pass(&files, w->frame.span, report_count_line, &count);
+	bool good = found && log_pass(&files, w->frame.span, NULL, report_count_line, &count);
 	if (found) {
 		report_count_sort(&count);
 		w->frame.hostname = conf->own_name;
