@@ -129,7 +129,9 @@ static struct told told_of(const struct reason *of)
 		.name = "deferred",
 		.says = "deferred",
 		.again = "tried again",
-		.relief = explain_print_of_suspension(of->last)
+		.relief = explain_print_of_flow(of->last)
+				  ? "sluice flow resume; sluice flow names those that are suspended"
+			  : explain_print_of_suspension(of->last)
 				  ? "sluice dest resume"
 				  : "that time, the destination when it lives again, "
 				    "sluice queue flush",

@@ -4,6 +4,7 @@
 #include "base/ident.h"
 #include "base/log.h"
 #include "base/mailaddr.h"
+#include "base/mem.h"
 #include "base/utf8.h"
 #include "cmd/text/moment.h"
 #include "cmd/text/reply_words.h"
@@ -278,6 +279,12 @@ bool explain_print_of_suspension(const struct verdict *last)
 	return last && last->code == 0 && strstr(last->text, "suspended by the operator");
 }
 
+bool explain_print_of_flow(const struct verdict *last)
+{
+	static const char text[] = "the flow is suspended by the operator";
+	return last && last->code == 0 && strncmp(last->text, text, sizeof text - 1) == 0;
+}
+
 /* It waits for a site, too; what is the matter with that the scheduler has said. */
 static struct spooled parked_of(const struct spool_row *row,
 				const struct explain_question *answered)
@@ -307,11 +314,16 @@ static struct spooled suspended_of(const struct spool_row *row, const struct exp
 }
 
 /* mine: these recipients are those that wait for what was answered. */
-static struct spooled spooled_of(const struct spool_row *row, bool in_doubt,
+static struct spooled spooled_of(const struct spool_row *row, const struct verdict *last,
 				 const struct explain_question *answered, bool mine, int64_t now_ms)
 {
 	const struct explain_row *s = suspended(answered);
+	bool in_doubt = last && last->class == VERDICT_IN_DOUBT;
 	int64_t due_ms = row->envelope->due_ms;
+	if (row->queue == SPOOL_DEFERRED && explain_print_of_flow(last))
+		return (struct spooled){"suspended",
+					"deferred, for its flow is suspended by the operator", NULL,
+					"sluice flow resume", due_ms};
 	if (row->queue == SPOOL_HOLD)
 		return (struct spooled){"hold", "on hold", NULL, "sluice queue release", 0};
 	if (row->queue == SPOOL_ACTIVE)
@@ -359,7 +371,10 @@ static void put_reason(struct buf *to, const struct spool_row *row, const struct
 		       bool json, int64_t now_ms)
 {
 	struct spooled s = *is;
-	char id[IDENT_TEXT], *relief = relief_of(s.site ? site : NULL, s.relief);
+	char id[IDENT_TEXT];
+	bool flow = row->queue == SPOOL_DEFERRED && explain_print_of_flow(last);
+	char *relief = flow ? mem_printf("%s '%s'", s.relief, envelope_flow(row->envelope))
+			    : relief_of(s.site ? site : NULL, s.relief);
 	struct buf sentence;
 	buf_init(&sentence);
 	put_spooled(&sentence, &s);
@@ -408,9 +423,8 @@ void explain_print_spooled(struct buf *to, const struct spool_row *row,
 		n[k]++;
 	}
 	for (int k = 0; k < nreason; k++) {
-		bool in_doubt = last[k] && last[k]->class == VERDICT_IN_DOUBT;
 		bool mine = nreason == 1 || explain_print_of_suspension(last[k]);
-		struct spooled s = spooled_of(row, in_doubt, answered, mine, now_ms);
+		struct spooled s = spooled_of(row, last[k], answered, mine, now_ms);
 		put_reason(to, row, last[k], &s, site, n[k], json, now_ms);
 	}
 }

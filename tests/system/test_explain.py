@@ -195,6 +195,20 @@ def test_mail_for_a_suspended_domain_names_that_and_is_resumed(lab):
 
 
 @pytest.mark.plain_only
+def test_mail_of_a_suspended_flow_names_what_resumes_it(lab):
+    sink = lab.sink()
+    relay = lab.relay(Config().route_all_to(sink.port))
+    relay.command("flow", "suspend", "sender.test")
+    send(relay, "to@dest.test")
+    relay.wait_event("deferred")
+    said = relay.command("explain", relay.wait_event("queued")["id"]).stdout
+    assert "for its flow is suspended by the operator" in said and said.endswith("What lets it go: sluice flow resume 'sender.test'\n")
+    wait_until(lambda: "sluice flow resume" in relay.command("explain", "dest.test").stdout, 60, "all to be counted")
+    assert "dest resume" not in relay.command("explain", "dest.test").stdout
+    relay.command("flow", "resume", "sender.test")
+    sink.wait_messages(1)
+
+
 def test_all_mail_that_waits_for_a_domain_is_counted(lab):
     relay = lab.relay(Config(queue=PATIENT).route_all_to(free_port()))
     relay.command("dest", "suspend", "dest.test")
