@@ -48,8 +48,9 @@ def test_what_is_not_known_is_not_found(lab):
     relay = _relay(lab, free_port())
     for verb in ("show", "list", "resume", "reset"):
         assert relay.command("dest", verb, "nobody.test").returncode == 1
-    for verb in ("suspend", "resume", "reset", "turn"):
+    for verb in ("suspend", "resume", "reset"):
         assert relay.command("dest", verb).returncode == 2
+    assert relay.command("dest", "turn").returncode == 1
     assert relay.command("dest", "--help").returncode == 0
     relay.stop()
     assert relay.command("dest").returncode == 75
@@ -251,6 +252,8 @@ def test_a_list_names_the_domains_of_each_site(lab):
     assert sorted(sites["mx.hosts.test"]["domains"]) == names[:2]
     fixed = f"[127.0.0.2]:{sink.port}"
     assert sorted(sites[fixed]["domains"]) == [f"{name}.fixed.test" for name in "abcdefg"]
+    assert relay.command("dest", fixed).stdout == relay.command("dest", "list", fixed).stdout != ""
+    assert "it is one of list, show" in relay.command("dest", "suspnd", fixed).stderr
     said = next(line for line in relay.command("dest").stdout.splitlines() if line.startswith(fixed))
     assert ".fixed.test,...(7)" in said
     assert len(re.search(r"(?m)^domains: +(.*)", relay.command("dest", "show", fixed).stdout)[1].split(", ")) == 7
