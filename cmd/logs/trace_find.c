@@ -228,6 +228,27 @@ static void clear(struct trace_find *t)
 		lines_clear(&i->lines);
 }
 
+/* A login stands in the stories of what was sent with it. */
+static bool is_told(const struct trace_find *t, const struct trace_line *line)
+{
+	struct log_line l;
+	uint64_t session;
+	return log_line_read(&l, line->text, line->len, line->wall_ms) && log_line_is(&l, "auth") &&
+	       number_of(&l, "session", &session) && item_get(t->sessions, session);
+}
+
+static void drop_told(struct trace_find *t)
+{
+	int n = 0;
+	for (int i = 0; i < t->loose.n; i++) {
+		if (is_told(t, &t->loose.of[i]))
+			free(t->loose.of[i].text);
+		else
+			t->loose.of[n++] = t->loose.of[i];
+	}
+	t->loose.n = n;
+}
+
 bool trace_find_run(struct trace_find *t, struct log_files *files)
 {
 	bool good = true;
@@ -242,6 +263,7 @@ bool trace_find_run(struct trace_find *t, struct log_files *files)
 		good = log_pass(files, span_of(t), NULL, take_known, t) && good;
 	}
 	HASH_SORT(t->messages, by_number);
+	drop_told(t);
 	return good;
 }
 
