@@ -2,6 +2,7 @@
 #include "base/conf.h"
 
 #include "base/conf_build.h"
+#include "base/conf_scan.h"
 #include "base/conf_value.h"
 #include "base/mem.h"
 #include "base/refs.h"
@@ -11,8 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static struct conf *finish(const struct conf_file *from, const char *file, unsigned with,
-			   struct buf *errors, struct conf_faults *faults)
+/* It is whole where there are no faults. */
+static struct conf *build_and_check(const struct conf_file *from, const char *file, unsigned with,
+				    struct buf *errors, struct conf_faults *faults)
 {
 	struct conf_lines lines = {0};
 	bool whole = faults->n == 0;
@@ -28,6 +30,13 @@ static struct conf *finish(const struct conf_file *from, const char *file, unsig
 	}
 	conf_faults_say(faults, errors);
 	free(lines.line);
+	return c;
+}
+
+static struct conf *finish(const struct conf_file *from, const char *file, unsigned with,
+			   struct buf *errors, struct conf_faults *faults)
+{
+	struct conf *c = build_and_check(from, file, with, errors, faults);
 	if (faults->n == 0)
 		return c;
 	conf_free(c);
@@ -45,6 +54,49 @@ struct conf *conf_read_with(const char *file, unsigned with, struct buf *errors)
 	struct conf_file from;
 	conf_file_read(&from, file, &faults);
 	struct conf *c = finish(&from, file, with, errors, &faults);
+	conf_file_fini(&from);
+	conf_faults_fini(&faults);
+	return c;
+}
+
+/* What the text says of a setting, whatever is wrong elsewhere. False: that can't be told. */
+static bool set_by_text(char **setting, const char *text, const char *name)
+{
+	char *value;
+	bool told = conf_scan_find(text, name, &value) && !(value && !*value);
+	if (told && value) {
+		free(*setting);
+		*setting = mem_strdup(value);
+	}
+	free(value);
+	return told;
+}
+
+static bool find_relay(struct conf *c)
+{
+	struct conf_faults unused = {0};
+	char *text = conf_file_text(c->file, &unused);
+	bool found = text && set_by_text(&c->spool, text, "spool");
+	if (found) {
+		set_by_text(&c->log, text, "log");
+		set_by_text(&c->own_name, text, "hostname");
+	}
+	free(text);
+	conf_faults_fini(&unused);
+	return found;
+}
+
+struct conf *conf_read_to_ask(const char *file, struct buf *errors)
+{
+	struct conf_faults faults = {0};
+	struct conf_file from;
+	conf_file_read(&from, file, &faults);
+	struct conf *c = build_and_check(&from, file, 0, errors, &faults);
+	c->faulty = faults.n > 0;
+	if (c->faulty && !find_relay(c)) {
+		conf_free(c);
+		c = NULL;
+	}
 	conf_file_fini(&from);
 	conf_faults_fini(&faults);
 	return c;

@@ -266,6 +266,7 @@ struct conf {
 	bool providers_carry;	     /* some provider names a transport */
 	bool flows_have_sources;
 	struct tables *tables; /* what the files say that it names, unless they were not wanted */
+	bool faulty;	       /* of conf_read_to_ask() only: see there */
 	struct conf *whole;    /* of which this is a copy with other tables; or NULL */
 };
 
@@ -278,6 +279,11 @@ struct conf *conf_read(const char *file, struct buf *errors);
 struct conf *conf_read_with(const char *file, unsigned with, struct buf *errors);
 /* The settings, and of the files that they name only those that are wanted (enum conf_with): most
  * commands are run by users who may read neither. Without tables, tables is NULL. */
+
+struct conf *conf_read_to_ask(const char *file, struct buf *errors);
+/* The settings alone, to ask the relay that runs with them, or with what they were before: with faults in
+ * the file it comes back all the same, as `faulty`, with spool, log and own_name as the file has them, where
+ * that can be told. Nothing else of it can be relied on. NULL: the file can't be read, or hides its spool. */
 
 struct conf *conf_defaults(void);
 /* What an empty file would give. */

@@ -18,6 +18,8 @@ struct scanner {
 	bool assigned;	 /* an '=' has been seen */
 	bool in_list;
 	int list_line, depth, section_line;
+	const char *wanted; /* by conf_scan_find(), or NULL */
+	char *found;
 };
 
 static void end_statement(struct scanner *s)
@@ -29,10 +31,20 @@ static void end_statement(struct scanner *s)
 	s->assigned = false;
 }
 
+static bool awaits_wanted(const struct scanner *s)
+{
+	return s->wanted && s->assigned && s->nword > 0 &&
+	       strcmp(s->word[s->nword - 1], s->wanted) == 0;
+}
+
 static void add_word(struct scanner *s, const char *text, size_t len)
 {
 	if (s->in_list)
 		return;
+	if (awaits_wanted(s)) {
+		free(s->found);
+		s->found = mem_strndup(text, len);
+	}
 	if (s->assigned) {
 		end_statement(s); /* this was its value */
 		return;
@@ -60,6 +72,17 @@ static void blank(struct scanner *s, size_t len)
 	s->at += len;
 }
 
+/* Who looks for something else goes on behind the line. */
+static bool pass_unterminated(struct scanner *s, const char *line_end)
+{
+	bool goes_on = s->wanted && !awaits_wanted(s);
+	conf_fault(s->faults, s->file, s->line, "unterminated string");
+	if (goes_on)
+		s->at = line_end;
+	end_statement(s);
+	return goes_on;
+}
+
 /* A string never goes on over the end of its line, so that a forgotten quote is found where it
  * is. */
 static bool quoted(struct scanner *s)
@@ -68,10 +91,8 @@ static bool quoted(struct scanner *s)
 	const char *begin = s->at + 1, *end = begin;
 	while (*end && *end != quote && *end != '\n')
 		end += end[0] == '\\' && end[1] && end[1] != '\n' ? 2 : 1;
-	if (*end != quote) {
-		conf_fault(s->faults, s->file, s->line, "unterminated string");
-		return false;
-	}
+	if (*end != quote)
+		return pass_unterminated(s, end);
 	add_word(s, begin, (size_t)(end - begin));
 	copy(s, 1);
 	while (s->at < end) {
@@ -117,7 +138,9 @@ static void add_head(struct scanner *s)
 
 static void open_brace(struct scanner *s)
 {
-	if (s->assigned) {
+	if (s->wanted) { /* one that is never closed hides nothing */
+		end_statement(s);
+	} else if (s->assigned) {
 		s->in_list = true;
 		s->list_line = s->line;
 	} else {
@@ -203,6 +226,27 @@ void conf_scan(struct conf_scan *scan, const char *text, const char *file,
 		conf_fault(faults, file, s.section_line,
 			   "this section is never closed: } is missing");
 	end_statement(&s);
+}
+
+bool conf_scan_find(const char *text, const char *name, char **value)
+{
+	struct conf_scan scan = {0};
+	struct conf_faults unused = {0};
+	struct scanner s = {.scan = &scan,
+			    .faults = &unused,
+			    .file = "",
+			    .at = text,
+			    .line = 1,
+			    .wanted = name};
+	bool whole = true;
+	while (whole && *s.at)
+		whole = step(&s);
+	end_statement(&s);
+	conf_scan_fini(&scan);
+	conf_faults_fini(&unused);
+	*value = s.found;
+	/* What stands for another character is the parser's to say. */
+	return whole && !(s.found && strchr(s.found, '\\'));
 }
 
 void conf_scan_fini(struct conf_scan *scan)

@@ -31,6 +31,10 @@ struct conf_scan {
 void conf_scan(struct conf_scan *, const char *text, const char *file, struct conf_faults *);
 void conf_scan_fini(struct conf_scan *);
 
+bool conf_scan_find(const char *text, const char *name, char **value);
+/* The last value that a text with faults gives to the setting of this name, in whichever section;
+ * NULL: none. The caller's to free. False: it can't be told. */
+
 void conf_scan_tell_apart(struct conf_scan *, const char *name);
 /* Sections of this name may have the same title, which libconfuse would make one: behind each title
  * comes CONF_SCAN_MARK and the number of the head. */

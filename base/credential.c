@@ -87,7 +87,8 @@ const char *credential_parse(const char *value, struct credential **c, struct bu
 }
 
 /* Takes the value. hop: as it was looked up at last, its bare name. */
-static struct credential *read_row(char *value, bool of_sender, const char *hop)
+static struct credential *read_row(char *value, bool of_sender, const char *hop,
+				   const char *next_hop)
 {
 	struct credential *c = NULL;
 	struct buf why = {0};
@@ -99,6 +100,7 @@ static struct credential *read_row(char *value, bool of_sender, const char *hop)
 	char *id = c->id;
 	c->of_sender = of_sender;
 	c->hop = mem_strdup(hop);
+	c->next_hop = mem_strdup(next_hop);
 	c->id = mem_printf("%s %s", id, hop);
 	free(id);
 	return c;
@@ -140,7 +142,7 @@ static struct credential *find(const struct tables *t, char *const *hop, int n, 
 		value = tables_get(t, TABLE_CREDENTIALS, key, &origin);
 		free(key);
 	}
-	return value ? read_row(value, sender != NULL, hop[n - 1]) : NULL;
+	return value ? read_row(value, sender != NULL, hop[n - 1], hop[0]) : NULL;
 }
 
 struct credential *credential_find(const struct tables *t, const char *hop, const char *sender)
@@ -174,6 +176,7 @@ void credential_unref(struct credential *c)
 	free(c->login);
 	free(c->file);
 	free(c->hop);
+	free(c->next_hop);
 	free(c->id);
 	free(c);
 }

@@ -42,6 +42,7 @@ struct credential {
 	enum credential_kind kind;
 	char *login, *file;
 	char *hop; /* the host or domain that it was found for, without port and brackets; or NULL */
+	char *next_hop; /* the same as it was looked up, in lower case: "[host]:port" */
 	bool clear;	/* may be used without TLS */
 	bool unproven;	/* may be used with whoever it is; where clear too */
 	bool of_sender; /* of some senders only */

@@ -83,6 +83,19 @@ void log_place_close(struct log_place *p)
 	*p = (struct log_place){.fd = STDERR_FILENO, .blocks = true};
 }
 
+bool log_place_try(const char *where, struct buf *error)
+{
+	if (*where != '/')
+		return true;
+	int fd = open_file(where);
+	if (fd < 0) {
+		buf_printf(error, "can't open the log %s: %s", where, strerror(errno));
+		return false;
+	}
+	close(fd);
+	return true;
+}
+
 void log_place_reopen(struct log_place *p)
 {
 	if (!p->path)

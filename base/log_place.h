@@ -32,6 +32,9 @@ struct log_place {
 bool log_place_open(struct log_place *, const char *where, struct buf *error);
 void log_place_close(struct log_place *);
 
+bool log_place_try(const char *where, struct buf *error);
+/* Could that file be opened anew? Of all else: true. */
+
 void log_place_reopen(struct log_place *);
 /* Open the file anew, as after a rotation. When that fails the old one is written on. */
 

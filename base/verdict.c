@@ -30,16 +30,26 @@ static const char *skip_number(const char *s)
 	return digits ? s : NULL;
 }
 
-/* RFC 3463 2: class "." subject "." detail, the class one digit, the others up to three. */
-static bool is_dsn(const char *s)
+/* RFC 3463 2: class "." subject "." detail, the class one digit, the others up to three. What comes
+ * behind it; NULL: it does not begin with one. */
+static const char *skip_dsn(const char *s)
 {
 	if (!s || !strchr("245", s[0]) || s[0] == '\0' || s[1] != '.')
-		return false;
+		return NULL;
 	s = skip_number(s + 2);
-	if (!s || *s != '.')
-		return false;
-	s = skip_number(s + 1);
-	return s && *s == '\0';
+	return s && *s == '.' ? skip_number(s + 1) : NULL;
+}
+
+static bool is_dsn(const char *s)
+{
+	const char *behind = skip_dsn(s);
+	return behind && *behind == '\0';
+}
+
+bool verdict_cites_dsn(const struct verdict *v)
+{
+	const char *behind = skip_dsn(v->text);
+	return behind && (*behind == '\0' || *behind == ' ');
 }
 
 static struct verdict *make_verdict(enum verdict_stage stage, enum verdict_class class, int code,

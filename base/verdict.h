@@ -68,6 +68,10 @@ struct verdict *verdict_reworded(const struct verdict *, enum verdict_class, con
 				 const char *host, const char *text);
 /* The same in other words: code, command and time are kept. */
 
+bool verdict_cites_dsn(const struct verdict *);
+/* The text begins with an enhanced code: the peer's own, which dsn differs from where the class is not
+ * that of the reply (a login that is refused for good puts mail off). */
+
 struct verdict *verdict_ref(struct verdict *); /* NULL stays NULL */
 void verdict_unref(struct verdict *);	       /* NULL is allowed */
 const char *verdict_class_name(enum verdict_class);

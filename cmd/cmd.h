@@ -34,7 +34,8 @@
  *	operator/         subcommands that ask a relay: client is their side of the socket; offline does
  *	                  the same while no relay is running; trace, report. On control, confine, logs
  *	local/            subcommands that need no relay: check, config, dkim, import-postfix, login,
- *	                  passwd, route, sim, tls. On text, watch
+ *	                  passwd, route, sim, tls. On text, watch; check on operator, for what a relay
+ *	                  that happens to run says
  *	sink/             sluice sink
  *
  * THREAD     Main, which has a loop of its own in serve and in sink.

@@ -118,6 +118,26 @@ struct conf *options_conf_at(const char *file)
 	return options_conf(&(struct options){.conf_file = file ? file : options_default_conf()});
 }
 
+struct conf *options_conf_to_ask(const struct options *o)
+{
+	struct buf errors;
+	buf_init(&errors);
+	struct conf *conf = conf_read_to_ask(o->conf_file, &errors);
+	fputs(buf_cstr(&errors), stderr);
+	if (conf && conf->faulty)
+		fputs("sluice: warning: with this neither reload nor start is possible; the relay "
+		      "that runs is asked all the same\n",
+		      stderr);
+	buf_fini(&errors);
+	return conf;
+}
+
+struct conf *options_conf_to_ask_at(const char *file)
+{
+	return options_conf_to_ask(
+		&(struct options){.conf_file = file ? file : options_default_conf()});
+}
+
 bool options_said(const char *usage, bool help, bool ok, struct buf *error, int *status)
 {
 	*status = help || ok ? STATUS_DONE : STATUS_USAGE;

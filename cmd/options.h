@@ -56,6 +56,13 @@ struct conf *options_conf(const struct options *);
 struct conf *options_conf_at(const char *file);
 /* The same; NULL is the default's. */
 
+struct conf *options_conf_to_ask(const struct options *);
+/* For commands that the running relay carries out: faults go to stderr too, but NULL comes back only
+ * where they hide where the relay is (conf_read_to_ask()). */
+
+struct conf *options_conf_to_ask_at(const char *file);
+/* The same; NULL is the default's. */
+
 struct conf *options_conf_with(const struct options *, unsigned with);
 /* With what else the command needs: enum conf_with. */
 

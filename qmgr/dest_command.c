@@ -117,6 +117,19 @@ static void copy_domains(struct dest_site *to, const struct qmgr *q, const struc
 	}
 }
 
+/* Those by relays are known by their mail. */
+static void copy_seen_domains(struct dest_site *to, const struct site *s)
+{
+	const struct site_domains *d = s->domains;
+	if (!d || to->ndomain > 0)
+		return;
+	to->domains_seen = true;
+	to->domain = mem_realloc(to->domain, (size_t)d->nname * sizeof(char *));
+	for (int i = 0; i < d->nname; i++)
+		to->domain[to->ndomain++] = mem_strdup(d->name[i]);
+	to->more_domains = d->n - d->nname;
+}
+
 static bool has_domain(const struct dest_site *s, const char *domain)
 {
 	for (int i = 0; i < s->ndomain; i++)
@@ -162,6 +175,8 @@ static void copy_all_domains(struct dest_command *c, const struct qmgr *q)
 	}
 	HASH_CLEAR(hh, by_site);
 	free(room);
+	for (int i = 0; i < c->nsite; i++)
+		copy_seen_domains(&c->site[i], c->site[i].of);
 }
 
 static bool has_all(const struct dest_command *c, int n)
@@ -178,8 +193,10 @@ static void add_site(struct dest_command *c, struct qmgr *q, const struct site *
 		c->site[c->nsite].past = mem_zalloc(sizeof *c->site[c->nsite].past);
 		site_hour_copy(s, c->site[c->nsite].past);
 	}
-	if (c->name)
+	if (c->name) {
 		copy_domains(&c->site[c->nsite], q, s);
+		copy_seen_domains(&c->site[c->nsite], s);
+	}
 	c->nsite++;
 }
 

@@ -71,8 +71,9 @@ struct dest_site {
 	struct verdict *last;	 /* last failure, or NULL */
 	int nhost;
 	struct dest_host *host;
-	int ndomain; /* where a name was given, or domains: those whose mail, by MX, is known to go there */
+	int ndomain; /* where a name was given, or domains: those whose mail is known to go there */
 	int more_domains; /* beyond DEST_DOMAINS_MOST, where all are listed */
+	bool domains_seen; /* by relays: some mail of theirs has gone there, other may go elsewhere */
 	char **domain;
 	struct site_past *past; /* where it was asked for; or NULL */
 	const void *of;		/* qmgr's own, of no use to others */

@@ -27,6 +27,17 @@ static struct explain_row *add_row(struct explain_question *x, enum constraint c
 	return row;
 }
 
+static void add_login(struct explain_row *row, const struct site *s)
+{
+	for (int i = 0; i < s->nhost; i++) {
+		const struct host *h = s->hosts[i].host;
+		if (!h->login_refused || !h->credential || row->login_hop)
+			continue;
+		row->login_hop = mem_strdup(h->credential->next_hop);
+		row->login_of_sender = h->credential->of_sender;
+	}
+}
+
 static struct explain_row *add_site(struct explain_question *x, const struct site *s)
 {
 	struct explain_row *row = add_row(x, CONSTRAINT_IDLE, 0);
@@ -41,6 +52,7 @@ static struct explain_row *add_site(struct explain_question *x, const struct sit
 	row->busy = s->busy;
 	row->pace = site_pace_rate(s);
 	row->paced_ms = s->pacing->since_ms;
+	add_login(row, s);
 	row->last = verdict_ref(s->pacing->why && row->pace > 0 ? s->pacing->why : s->last_failure);
 	return row;
 }

@@ -37,6 +37,7 @@ void explain_question_free(struct explain_question **xp)
 		free(x->row[i].transport);
 		free(x->row[i].provider);
 		free(x->row[i].source);
+		free(x->row[i].login_hop);
 		verdict_unref(x->row[i].last);
 	}
 	free(x->row);

@@ -4,6 +4,7 @@
 #include "base/address.h"
 #include "base/buf.h"
 #include "base/clock.h"
+#include "base/mailaddr.h"
 #include "base/mem.h"
 #include "base/tls_result.h"
 #include "qmgr/dest/source.h"
@@ -309,8 +310,12 @@ static void enter_site(struct nexthop *n)
 
 void nexthop_enter(struct nexthop *n, struct job *job, uint32_t recipient)
 {
+	const struct message *m = message_of_work(job->work);
 	job_add_recipient(job, &n->way, recipient);
-	if (message_of_work(job->work)->urgent)
+	if (n->site_name)
+		site_domains_add(&nexthop_site(n)->domains,
+				 mailaddr_domain(m->work.envelope->rcpt[recipient].address));
+	if (m->urgent)
 		site_try_now(nexthop_site(n));
 }
 

@@ -137,6 +137,14 @@ static void add_domain(struct snapshot_site *to, const struct nexthop *n)
 	to->domains++;
 }
 
+static void copy_seen_domains(struct snapshot_site *to, const struct site_domains *seen)
+{
+	for (int i = 0; i < SNAPSHOT_DOMAINS && i < seen->nname; i++)
+		to->domain[i] = mem_strdup(seen->name[i]);
+	to->domains = seen->n;
+	to->domains_seen = true;
+}
+
 /* Next hops by MX have their domain in their key. */
 static void copy_domains(struct snapshot *to, const struct qmgr *q,
 			 const struct site *const chosen[SNAPSHOT_SITES_MAX])
@@ -149,6 +157,9 @@ static void copy_domains(struct snapshot *to, const struct qmgr *q,
 			if (chosen[i] == s)
 				add_domain(&to->worst[i], n);
 	}
+	for (int i = 0; i < to->nsite; i++)
+		if (to->worst[i].domains == 0 && chosen[i]->domains)
+			copy_seen_domains(&to->worst[i], chosen[i]->domains);
 }
 
 void snapshot_take(struct qmgr *q, struct snapshot *to)

@@ -45,12 +45,12 @@ struct snapshot_site {
 	int64_t lately_ms;		      /* in so long; 0: nothing was counted of it */
 	int64_t oldest_ms; /* wall clock: when the oldest of what waits came; 0: nothing waits */
 	uint16_t number;   /* of the site, as the spool has it; 0: none */
-	char *domain
-		[SNAPSHOT_DOMAINS]; /* of the worst: some whose mail goes there by MX; or NULL */
-	int domains;		    /* so many do, as far as it was asked */
-	int64_t dead_in_ms;	    /* for so long; 0: not */
-	double pace;		    /* deliveries a second that its hosts let through; 0: any */
-	struct verdict *last;	    /* the newest reply or failure, or NULL */
+	char *domain[SNAPSHOT_DOMAINS]; /* of the worst: some whose mail goes there; or NULL */
+	int domains;			/* so many do, as far as it was asked */
+	bool domains_seen;		/* by relays: some of their mail does */
+	int64_t dead_in_ms;		/* for so long; 0: not */
+	double pace;			/* deliveries a second that its hosts let through; 0: any */
+	struct verdict *last;		/* the newest reply or failure, or NULL */
 };
 
 struct snapshot {

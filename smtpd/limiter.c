@@ -280,12 +280,17 @@ static void hear(struct limiter *l, struct limiter_event *e)
 	free(e);
 }
 
-/* It may have been misspelt. */
+static bool has_users(const struct limiter *l)
+{
+	return l->conf->tables && tables_count(l->conf->tables, TABLE_USERS) > 0;
+}
+
+/* It may have been misspelt. Whom a Dovecot or a certificate knows, only their first login shows. */
 static bool is_stranger(const struct limiter *l, const char *login)
 {
 	struct table_origin origin;
-	if (!l->conf->tables || tables_count(l->conf->tables, TABLE_USERS) == 0)
-		return false;
+	if (!has_users(l))
+		return true;
 	char *row = tables_get(l->conf->tables, TABLE_USERS, login, &origin);
 	bool there = row;
 	mem_free_secret(row);
@@ -296,6 +301,7 @@ static void suspend(struct limiter *l, struct limiter_order *o, bool suspended)
 {
 	const struct limits_row *r = limits_find(&l->limits, LIMIT_BY_LOGIN, o->name);
 	o->stranger = suspended && !r && is_stranger(l, o->name);
+	o->listed = has_users(l);
 	o->found = suspended || (r && r->suspended);
 	if (o->found) {
 		limits_suspend(&l->limits, o->name, suspended);

@@ -76,6 +76,7 @@ struct limiter_order {
 	char *name; /* NULL: all logins (LIMITER_LIST) */
 	bool found;
 	bool stranger; /* SUSPEND: no such login was seen, and the users' files, where there are some, have none */
+	bool listed; /* SUSPEND: there are such files */
 	int n;
 	struct limiter_login *login; /* by name */
 };

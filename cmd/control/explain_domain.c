@@ -116,15 +116,22 @@ static struct told told_of(const struct reason *of)
 	static const struct told scheduled = {"scheduled",
 					      "not to be sent yet, as the sender wants", "sent",
 					      "that time; sluice queue release ID"};
+	static const struct told incoming = {
+		"incoming", "incoming, for the scheduler has all the messages it may have", NULL,
+		"messages that are done; message_active_limit"};
 	if (of->queue == SPOOL_HOLD)
 		return hold;
+	if (of->queue == SPOOL_INCOMING)
+		return incoming;
 	if (of->scheduled)
 		return scheduled;
 	return (struct told){
-		.name = spool_queue_name(of->queue),
-		.says = spool_queue_name(of->queue),
-		.again = of->queue == SPOOL_DEFERRED ? "tried again" : NULL,
-		.relief = explain_print_of_suspension(of->last)
+		.name = "deferred",
+		.says = "deferred",
+		.again = "tried again",
+		.relief = explain_print_of_flow(of->last)
+				  ? "sluice flow resume; sluice flow names those that are suspended"
+			  : explain_print_of_suspension(of->last)
 				  ? "sluice dest resume"
 				  : "that time, the destination when it lives again, "
 				    "sluice queue flush",

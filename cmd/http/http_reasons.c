@@ -139,7 +139,7 @@ static void learn_peers(struct reasons_question *q, const struct dest_site *s)
 {
 	for (int i = 0; i < s->nhost; i++)
 		add_name(&q->filter.peer, &q->filter.npeer, s->host[i].peer);
-	for (int i = 0; i < s->ndomain; i++)
+	for (int i = 0; !s->domains_seen && i < s->ndomain; i++)
 		add_name(&q->filter.domain, &q->filter.ndomain, s->domain[i]);
 	reasons_filter_sort(&q->filter);
 }

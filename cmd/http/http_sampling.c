@@ -48,14 +48,14 @@ const struct dest_site *http_sampling_want_site(struct http_sampling *s,
 	if (!found)
 		return NULL;
 	s->sample->site = found->number;
-	for (int i = 0; i < found->ndomain; i++)
+	for (int i = 0; !found->domains_seen && i < found->ndomain; i++)
 		sample_want_domain(s->sample, found->domain[i]);
 	return found;
 }
 
 bool http_sampling_wants_none(const struct dest_site *s)
 {
-	return s->number == 0 && s->ndomain == 0;
+	return s->number == 0 && (s->ndomain == 0 || s->domains_seen);
 }
 
 void http_sampling_fini(struct http_sampling *s)

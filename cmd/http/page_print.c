@@ -61,6 +61,7 @@ static void put_commits(struct buf *to)
 static void put_domains(struct buf *to, const struct snapshot_site *s)
 {
 	json_put_number(to, "domains", s->domains);
+	buf_printf(to, "\"domains_seen\":%s,", s->domains_seen ? "true" : "false");
 	buf_puts(to, "\"domain\":[");
 	for (int i = 0; i < SNAPSHOT_DOMAINS && s->domain[i]; i++) {
 		log_json_string(to, s->domain[i]);

@@ -1,18 +1,22 @@
 /* SPDX-License-Identifier: ISC */
-/* sluice check: say whether a configuration can be used, without touching a running relay. */
+/* sluice check: say whether a configuration can be used, without changing anything of a running relay. */
 #include "cmd/local/check_access.h"
 #include "cmd/local/check_warnings.h"
 #include "cmd/cmd.h"
+#include "cmd/operator/client.h"
 #include "cmd/options.h"
+#include "cmd/text/stats_print.h"
 
 #include <stdio.h>
+#include <string.h>
 
 static const char usage[] =
 	"usage: sluice check [-c FILE] [--strict]\n"
 	"Read the configuration, and print its faults as FILE:LINE: what is wrong, with exit\n"
 	"status 1; or print \"configuration ok\", with exit status 0. Settings that are allowed, "
 	"but\n"
-	"probably a mistake, are warnings on standard error.\n"
+	"probably a mistake, are warnings on standard error. The conditions of a relay that runs\n"
+	"are told there too.\n"
 	"  --strict  exit status 1 if there is a warning\n";
 
 enum { OPTION_STRICT = OPTION_OWN };
@@ -32,6 +36,21 @@ static bool has_user(const struct conf *conf)
 	return has;
 }
 
+/* They are no faults of the file: the relay that happens to run says what keeps it from taking or sending mail. */
+static void say_conditions(const struct conf *conf)
+{
+	struct buf stats = {0};
+	char *words[] = {"stats", NULL};
+	bool said = client_try_into(conf->spool, 1, words, &stats);
+	const char *line = said ? buf_cstr(&stats) : "";
+	for (size_t len; *line; line += len + (line[len] == '\n')) {
+		len = strcspn(line, "\n");
+		if (strncmp(line, STATS_CONDITION, strlen(STATS_CONDITION)) == 0)
+			fprintf(stderr, "the relay that runs: %.*s\n", (int)len, line);
+	}
+	buf_fini(&stats);
+}
+
 int cmd_check(int argc, char **argv)
 {
 	struct options o = {.usage = usage, .shorts = "c:", .longs = longs};
@@ -45,6 +64,7 @@ int cmd_check(int argc, char **argv)
 		return STATUS_REFUSED;
 	bool good = has_user(conf);
 	int warnings = check_warnings(conf);
+	say_conditions(conf);
 	conf_unref(conf);
 	if (!good || (warnings > 0 && strict))
 		return STATUS_REFUSED;

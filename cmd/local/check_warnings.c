@@ -16,6 +16,8 @@
 #include "cmd/local/check_sources.h"
 #include "cmd/watch/certificate_watch.h"
 #include "qmgr/route/route.h"
+#include "smtpc/secret_file.h"
+#include "smtpc/token.h"
 #include "smtpd/alias.h"
 #include "smtpd/rewrite.h"
 
@@ -294,6 +296,26 @@ static void check_secret(struct checked *c, int line, const char *path, const ch
 	free(command);
 }
 
+/* What the relay would say when it wants to log in. Who may not read it can't tell. */
+static void check_secret_text(struct checked *c, const struct credential *of, const char *whose)
+{
+	struct buf why = {0};
+	struct token_source source = {0};
+	if (access(of->file, R_OK) != 0 && errno == EACCES)
+		return;
+	char *text = secret_file_read(of->file, &why);
+	if (text && of->kind == CREDENTIAL_REFRESH)
+		token_source_read(&source, text, &why);
+	else if (text && strcspn(text, "\r\n") == 0)
+		buf_printf(&why, "%s is empty", of->file);
+	if (buf_len(&why) > 0)
+		warn(c, 0, "%s: %s: %s", whose, buf_cstr(&why),
+		     condition_effect(CONDITION_secret_unreadable));
+	token_source_fini(&source);
+	secret_file_free(text);
+	buf_fini(&why);
+}
+
 static void check_credential(void *context, const char *key, const char *value)
 {
 	struct checked *c = context;
@@ -302,9 +324,7 @@ static void check_credential(void *context, const char *key, const char *value)
 	if (!credential_parse(value, &of, &why)) {
 		char *whose = mem_printf("credentials of %s", key);
 		check_secret(c, 0, of->file, whose);
-		if (access(of->file, F_OK) != 0)
-			warn(c, 0, "%s: %s: %s: %s", whose, of->file, strerror(errno),
-			     condition_effect(CONDITION_secret_unreadable));
+		check_secret_text(c, of, whose);
 		if (of->clear && strncmp(key, "unix:", 5) != 0)
 			warn(c, 0,
 			     "%s: the %s of %s may cross the network without TLS, for whoever "

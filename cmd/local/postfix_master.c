@@ -48,6 +48,10 @@ static bool look_at_service(const struct reading *r, const char *type, const cha
 			     "write a section listener of that name, with its address");
 		return true;
 	}
+	if (strcmp(command, "spawn") == 0)
+		tell(r, "service",
+		     "no programs are run: tables of access, which may be a socketmap:, take the "
+		     "place of a policy server");
 	if (known)
 		return false;
 	if (strcmp(command, "pipe") == 0)

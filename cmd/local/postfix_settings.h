@@ -42,6 +42,8 @@
 	X("smtpd_hard_error_limit", LISTENER, "error_limit", number, NULL)                         \
 	X("smtpd_junk_command_limit", LISTENER, "junk_command_limit", number, NULL)                \
 	X("smtpd_timeout", LISTENER, "timeout", seconds, NULL)                                     \
+	X("smtp_tls_cert_file", TRANSPORT, "client_certificate", text, NULL)                       \
+	X("smtp_tls_key_file", TRANSPORT, "client_key", text, NULL)                                \
 	X("smtp_destination_concurrency_limit", TRANSPORT, "destination_concurrency_limit",        \
 	  number, NULL)                                                                            \
 	X("default_destination_concurrency_limit", TRANSPORT, "destination_concurrency_limit",     \
@@ -186,7 +188,15 @@
 	X("smtpd_use_tls", "see tls in the section listener")                                      \
 	X("smtp_sasl_*", "see credentials")                                                        \
 	X("smtpd_sasl_*", "see the section auth")                                                  \
-	X("smtp_tls_CA*", "see what the manual says of TLS")                                       \
+	X("smtp_tls_chain_files",                                                                  \
+	  "see client_certificate and client_key in the section transport")                        \
+	X("smtpd_tls_chain_files", "see certificate and key in the section listener")              \
+	X("smtpd_tls_ask_ccert", "see client_ca in the section listener")                          \
+	X("smtpd_tls_req_ccert", "see client_ca in the section listener")                          \
+	X("smtpd_tls_CA*", "see client_ca in the section listener")                                \
+	X("anvil_rate_time_unit", "a rate has its unit in itself: client_rate_limit is written "   \
+				  "for a minute")                                                  \
+	X("smtp_tls_CA*", "see ca in the section tls")                                             \
 	X("smtp_tls_*", "see what the manual says of TLS")                                         \
 	X("smtpd_tls_*", "see what the manual says of TLS")                                        \
 	X("milter_default_action", "see default_action of a section milter: a filter that is "     \

@@ -56,13 +56,14 @@ bool log_pass_files(struct log_files *f, const struct conf *c, const char *path)
 }
 
 static void read_file(const struct log_file *f, struct log_source *s, struct log_span span,
-		      log_pass_take *take, void *context)
+		      log_pass_may *may, log_pass_take *take, void *context)
 {
 	const char *text;
 	size_t len;
 	struct log_line l;
 	while (log_source_line(s, &text, &len))
-		if (log_line_read(&l, text, len, f->written_ms) && l.wall_ms >= span.from_ms &&
+		if ((!may || may(context, text, len)) &&
+		    log_line_read(&l, text, len, f->written_ms) && l.wall_ms >= span.from_ms &&
 		    l.wall_ms < span.to_ms)
 			take(context, &l, text, len);
 }
@@ -74,7 +75,8 @@ static void tell_fault(struct log_file *f, const char *error)
 	f->faulty = true;
 }
 
-bool log_pass(struct log_files *f, struct log_span span, log_pass_take *take, void *context)
+bool log_pass(struct log_files *f, struct log_span span, log_pass_may *may, log_pass_take *take,
+	      void *context)
 {
 	bool good = true;
 	struct buf error = {0};
@@ -85,7 +87,7 @@ bool log_pass(struct log_files *f, struct log_span span, log_pass_take *take, vo
 			continue;
 		struct log_source *s = log_source_open(f->of[i].path, &error);
 		if (s)
-			read_file(&f->of[i], s, span, take, context);
+			read_file(&f->of[i], s, span, may, take, context);
 		if (!s || !log_source_close(&s, &error)) {
 			tell_fault(&f->of[i], buf_cstr(&error));
 			buf_clear(&error);

@@ -30,11 +30,14 @@ struct log_span {
 typedef void log_pass_take(void *context, const struct log_line *, const char *text, size_t len);
 /* One line of the span, which is there during the call only. */
 
+typedef bool log_pass_may(void *context, const char *text, size_t len);
+/* Is a line worth the time that it takes to read it? NULL: each is. */
+
 bool log_pass_files(struct log_files *, const struct conf *, const char *path);
 /* Find the files of that log; NULL: of the one that the configuration names. "-" is standard input, which
  * is kept in a file for the time. False, and told why: there is none. */
 
-bool log_pass(struct log_files *, struct log_span, log_pass_take *, void *context);
+bool log_pass(struct log_files *, struct log_span, log_pass_may *, log_pass_take *, void *context);
 /* Read all lines in the order of time. False: not all of them could be read, which is told once. */
 
 #endif

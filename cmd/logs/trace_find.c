@@ -3,6 +3,8 @@
 
 #include "base/mem.h"
 
+#include <ctype.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -107,13 +109,40 @@ static bool is_wanted(struct trace_find *t, const struct log_line *l)
 static void take_first(void *context, const struct log_line *l, const char *text, size_t len)
 {
 	struct trace_find *t = context;
-	uint64_t id;
+	uint64_t id, session;
 	if (!is_wanted(t, l))
 		return;
-	if (number_of(l, "id", &id))
-		trace_find_add(t, id);
-	else
+	if (!number_of(l, "id", &id)) {
 		lines_add(&t->loose, l, text, len);
+		return;
+	}
+	struct trace_item *m = item_add(t, &t->messages, id);
+	if (log_line_is(l, "queued") && number_of(l, "session", &session))
+		m->session = session;
+}
+
+/* Such characters are the same in each form of the log. */
+static bool is_plain(const char *wanted)
+{
+	for (; *wanted; wanted++)
+		if (!isalnum((unsigned char)*wanted) && !strchr("@._+=-", *wanted))
+			return false;
+	return true;
+}
+
+/* An address is found by its @, of which a line has few: most lines need not be read. */
+static bool may_be_wanted(void *context, const char *text, size_t len)
+{
+	const struct trace_find *t = context;
+	const char *at = strchr(t->wanted, '@'), *end = text + len;
+	if (!at || !t->plain)
+		return true;
+	ptrdiff_t before = at - t->wanted, behind = (ptrdiff_t)strlen(at);
+	for (const char *p = text; (p = memchr(p, '@', (size_t)(end - p))); p++)
+		if (p - text >= before && end - p >= behind &&
+		    strncasecmp(p - before, t->wanted, (size_t)(before + behind)) == 0)
+			return true;
+	return false;
 }
 
 /* What was made of a message that is wanted: the line belongs to both. */
@@ -183,6 +212,14 @@ static struct log_span span_of(const struct trace_find *t)
 	return span;
 }
 
+/* What the first pass has seen of them spares another one. */
+static void add_sessions(struct trace_find *t)
+{
+	for (const struct trace_item *m = t->messages; m; m = m->hh.next)
+		if (m->session)
+			item_add(t, &t->sessions, m->session);
+}
+
 static void clear(struct trace_find *t)
 {
 	for (struct trace_item *i = t->messages; i; i = i->hh.next)
@@ -191,18 +228,42 @@ static void clear(struct trace_find *t)
 		lines_clear(&i->lines);
 }
 
+/* A login stands in the stories of what was sent with it. */
+static bool is_told(const struct trace_find *t, const struct trace_line *line)
+{
+	struct log_line l;
+	uint64_t session;
+	return log_line_read(&l, line->text, line->len, line->wall_ms) && log_line_is(&l, "auth") &&
+	       number_of(&l, "session", &session) && item_get(t->sessions, session);
+}
+
+static void drop_told(struct trace_find *t)
+{
+	int n = 0;
+	for (int i = 0; i < t->loose.n; i++) {
+		if (is_told(t, &t->loose.of[i]))
+			free(t->loose.of[i].text);
+		else
+			t->loose.of[n++] = t->loose.of[i];
+	}
+	t->loose.n = n;
+}
+
 bool trace_find_run(struct trace_find *t, struct log_files *files)
 {
 	bool good = true;
+	t->plain = t->wanted && is_plain(t->wanted);
 	if (t->wanted)
-		good = log_pass(files, t->span, take_first, t);
+		good = log_pass(files, t->span, may_be_wanted, take_first, t);
 	keep_latest(t);
+	add_sessions(t);
 	for (t->learnt = t->messages != NULL; t->learnt;) {
 		t->learnt = false;
 		clear(t);
-		good = log_pass(files, span_of(t), take_known, t) && good;
+		good = log_pass(files, span_of(t), NULL, take_known, t) && good;
 	}
 	HASH_SORT(t->messages, by_number);
+	drop_told(t);
 	return good;
 }
 

@@ -1,6 +1,7 @@
 /* trace_find.h - what the log has on the messages that an address, an id or a Message-ID means.
  *
- *	pass 1   lines with that address       -> ids; lines of no message, such as refusals
+ *	pass 1   lines with that address       -> ids, sessions of mail from it; lines of no message, such as
+ *		 refusals
  *	pass 2   lines with these ids          -> their sessions, and ids of what was made of them
  *	pass 3   lines with these sessions     -> nothing new: all is there
  *
@@ -48,6 +49,7 @@ struct trace_find {
 	int dropped;		  /* messages beyond most */
 	struct buf value;
 	bool learnt; /* in this pass */
+	bool plain;  /* wanted is written as it is in each form of the log */
 };
 
 void trace_find_add(struct trace_find *, uint64_t id); /* a message that is wanted */

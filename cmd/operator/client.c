@@ -176,7 +176,7 @@ static int ask(const char *spool, int argc, char **argv, bool clean, bool until_
 
 int client_run(const char *conf_file, int argc, char **argv)
 {
-	struct conf *conf = options_conf_at(conf_file);
+	struct conf *conf = options_conf_to_ask_at(conf_file);
 	if (!conf)
 		return STATUS_REFUSED;
 	int status = client_ask(conf->spool, argc, argv, false);
@@ -188,7 +188,7 @@ static int ask_queue(struct conf *conf, int argc, char **argv, const struct answ
 {
 	pid_t child = 0;
 	int fd = open_socket(conf->spool), why = errno;
-	if (fd < 0 && (why == ENOENT || why == ECONNREFUSED))
+	if (fd < 0 && !conf->faulty && (why == ENOENT || why == ECONNREFUSED))
 		fd = offline_begin(conf, &child);
 	if (fd < 0)
 		return out_of_reach(conf->spool, strerror(why));
@@ -216,6 +216,13 @@ int client_ask(const char *spool, int argc, char **argv, bool until_closed)
 int client_ask_into(const char *spool, int argc, char **argv, struct buf *to)
 {
 	return ask(spool, argc, argv, false, false, to);
+}
+
+bool client_try_into(const char *spool, int argc, char **argv, struct buf *to)
+{
+	int fd = open_socket(spool);
+	const struct answer a = {.quiet = true, .into = to};
+	return fd >= 0 && ask_at(fd, spool, argc, argv, &a, false) == STATUS_DONE;
 }
 
 bool client_wait(const char *spool, int most_ms)

@@ -27,7 +27,7 @@ int cmd_explain(int argc, char **argv)
 		json = true;
 	if (optind + 1 != argc)
 		options_wrong(&o, "explain wants one id or site");
-	struct conf *conf = options_conf(&o);
+	struct conf *conf = options_conf_to_ask(&o);
 	if (!conf)
 		return STATUS_REFUSED;
 	char *words[] = {name, json ? as_json : argv[optind], argv[optind], NULL};

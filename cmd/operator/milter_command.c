@@ -26,7 +26,7 @@ int cmd_milter(int argc, char **argv)
 	optind += show || strcmp(verb, "list") == 0;
 	if (optind + 1 < argc)
 		options_wrong(&o, "milter takes no argument %s", argv[optind + 1]);
-	struct conf *conf = options_conf(&o);
+	struct conf *conf = options_conf_to_ask(&o);
 	if (!conf)
 		return STATUS_REFUSED;
 	char *words[4] = {"milter", json ? "--json" : show ? "show" : "list", NULL, NULL};

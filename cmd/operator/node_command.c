@@ -43,7 +43,7 @@ int cmd_node(int argc, char **argv)
 	while (options_next(&o, argc, argv) != -1)
 		json = true; /* it is the only one of its own */
 	check_words(&o, json, argc, argv);
-	struct conf *conf = options_conf(&o);
+	struct conf *conf = options_conf_to_ask(&o);
 	if (!conf)
 		return STATUS_REFUSED;
 	char *words[5] = {"node"};

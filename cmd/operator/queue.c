@@ -123,11 +123,11 @@ static int ask(struct conf *conf, const struct queue_args *args, int argc, char 
 
 static int run(const struct queue_args *args, int argc, char **argv)
 {
-	struct conf *conf = options_conf_at(args->conf_file);
+	bool check = args->verb == QUEUE_CHECK;
+	struct conf *conf = (check ? options_conf_at : options_conf_to_ask_at)(args->conf_file);
 	if (!conf)
 		return STATUS_REFUSED;
-	int status =
-		args->verb == QUEUE_CHECK ? queue_check(conf, args) : ask(conf, args, argc, argv);
+	int status = check ? queue_check(conf, args) : ask(conf, args, argc, argv);
 	conf_unref(conf);
 	return status;
 }

@@ -104,7 +104,7 @@ static bool report(struct conf *conf, struct wanted *w)
 	struct report_count count = {.made = false};
 	struct buf waiting = {0}, out = {0};
 	bool found = log_pass_files(&files, conf, w->log);
-	bool good = found && log_pass(&files, w->frame.span, report_count_line, &count);
+	bool good = found && log_pass(&files, w->frame.span, NULL, report_count_line, &count);
 	if (found) {
 		report_count_sort(&count);
 		w->frame.hostname = conf->own_name;
@@ -124,7 +124,7 @@ int cmd_report(int argc, char **argv)
 	struct options o = {.usage = usage, .shorts = "c:", .longs = longs};
 	struct wanted w = {.frame = {.top = 10}};
 	parse(&o, &w, argc, argv);
-	struct conf *conf = options_conf(&o);
+	struct conf *conf = options_conf_to_ask(&o);
 	if (!conf)
 		return STATUS_REFUSED;
 	bool good = report(conf, &w);

@@ -58,7 +58,7 @@ static int ask(struct conf *conf, const struct shape_args *args, int argc, char 
 
 static int run(const struct shape_args *args, int argc, char **argv)
 {
-	struct conf *conf = options_conf_at(args->conf_file);
+	struct conf *conf = options_conf_to_ask_at(args->conf_file);
 	if (!conf)
 		return STATUS_REFUSED;
 	int status = ask(conf, args, argc, argv);

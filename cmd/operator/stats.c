@@ -31,7 +31,7 @@ int cmd_stats(int argc, char **argv)
 			words[1] = option == OPTION_JSON ? as_json : whole;
 	if (optind < argc)
 		options_wrong(&o, "stats takes no argument %s", argv[optind]);
-	struct conf *conf = options_conf(&o);
+	struct conf *conf = options_conf_to_ask(&o);
 	if (!conf)
 		return STATUS_REFUSED;
 	int status = client_ask(conf->spool, words[1] ? 2 : 1, words, false);

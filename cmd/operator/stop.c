@@ -50,7 +50,7 @@ int cmd_stop(int argc, char **argv)
 		options_wrong(&o, "stop takes no argument %s", argv[optind]);
 	if (most_ms && !drain)
 		options_wrong(&o, "--timeout goes with --drain");
-	struct conf *conf = options_conf(&o);
+	struct conf *conf = options_conf_to_ask(&o);
 	if (!conf)
 		return STATUS_REFUSED;
 	char limit[32], *words[] = {"stop", "--drain", limit, NULL};

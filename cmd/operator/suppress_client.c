@@ -41,7 +41,7 @@ int cmd_suppress(int argc, char **argv)
 		options_wrong(&o, "suppress wants no more than one address");
 	if (order[0] != 'l' && !*address)
 		options_wrong(&o, "%s wants an address", order);
-	struct conf *conf = options_conf(&o);
+	struct conf *conf = options_conf_to_ask(&o);
 	if (!conf)
 		return STATUS_REFUSED;
 	char *words[] = {name, order, address, json ? as_json : NULL, NULL};

@@ -303,7 +303,7 @@ int cmd_top(int argc, char **argv)
 	}
 	if (optind < argc)
 		options_wrong(&o, "top takes no argument %s", argv[optind]);
-	struct conf *conf = options_conf(&o);
+	struct conf *conf = options_conf_to_ask(&o);
 	if (!conf)
 		return STATUS_REFUSED;
 	int status = watch(conf, delay_ms, count);

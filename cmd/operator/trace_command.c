@@ -228,7 +228,7 @@ int cmd_trace(int argc, char **argv)
 	struct options o = {.usage = usage, .shorts = "c:", .longs = longs};
 	struct tracing t = {.find = {.most = 1000, .span = {INT64_MIN, INT64_MAX}}};
 	parse(&o, &t, argc, argv);
-	t.conf = options_conf(&o);
+	t.conf = options_conf_to_ask(&o);
 	if (!t.conf)
 		return STATUS_REFUSED;
 	int status = trace(&t, argv[optind]);

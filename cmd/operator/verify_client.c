@@ -35,7 +35,7 @@ int cmd_verify(int argc, char **argv)
 	}
 	if (optind + 1 != argc)
 		options_wrong(&o, "verify wants one address");
-	struct conf *conf = options_conf(&o);
+	struct conf *conf = options_conf_to_ask(&o);
 	if (!conf)
 		return STATUS_REFUSED;
 	char *words[] = {name, argv[optind], from_word, from, as_json, NULL};

@@ -6,6 +6,7 @@
 #include "base/condition.h"
 #include "base/descriptors.h"
 #include "base/log.h"
+#include "base/log_place.h"
 #include "base/mem.h"
 #include "base/metrics.h"
 #include "cmd/cmd.h"
@@ -377,6 +378,9 @@ static void say_lines(enum log_level level, const char *text)
 static bool move_log(const struct conf *old, const struct conf *new, struct buf *says)
 {
 	const char *where = strcmp(old->log, new->log) == 0 ? NULL : new->log;
+	if (!where &&
+	    !log_place_try(new->log, says)) /* as after a rotation: no reason to stay as it was */
+		buf_puts(says, "; what was open before is written on\n");
 	return log_move(where, (enum log_format) new->log_format, says);
 }
 

@@ -56,6 +56,7 @@ static void put_pace(struct buf *to, const struct dest_site *s)
 enum {
 	ALIGNED_MAX = 48, /* what is longer pushes its own line only */
 	DOMAINS_SHOWN = 5,
+	DOMAINS_FULL = 20,
 };
 
 static const char transport_is[] = "transport=";
@@ -350,6 +351,17 @@ static void put_host_full(struct buf *to, const struct dest_host *h)
 	}
 }
 
+static void put_domains_full(struct buf *to, const struct dest_site *s)
+{
+	int shown = s->ndomain < DOMAINS_FULL ? s->ndomain : DOMAINS_FULL;
+	int more = s->ndomain + s->more_domains - shown;
+	for (int i = 0; i < shown; i++)
+		buf_printf(to, "%s%s", i > 0 ? ", " : "domains:     ", s->domain[i]);
+	if (more > 0)
+		buf_printf(to, " and %d more", more);
+	buf_puts(to, shown > 0 ? "\n" : "");
+}
+
 static void put_site_full(struct buf *to, const struct dest_site *s)
 {
 	buf_printf(to, "site:        %s\ntransport:   %s\n", s->name, s->transport);
@@ -360,6 +372,7 @@ static void put_site_full(struct buf *to, const struct dest_site *s)
 		put_shut(to, s);
 		buf_puts(to, "\n");
 	}
+	put_domains_full(to, s);
 	buf_puts(to, "state:       ");
 	put_state(to, s->state, s->dead_in_ms);
 	buf_printf(to, "\nwindow:      %d of ", s->window);

@@ -4,12 +4,14 @@
 #include "base/ident.h"
 #include "base/log.h"
 #include "base/mailaddr.h"
+#include "base/mem.h"
 #include "base/utf8.h"
 #include "cmd/text/moment.h"
 #include "cmd/text/reply_words.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { REASONS_MAX = 50 }; /* lines of a deferred message: one a reply */
@@ -75,6 +77,33 @@ void explain_print_last(struct buf *to, const struct verdict *v)
 	reply_words_put(to, v, true);
 }
 
+/* Of a host that is not out of order, but refuses our login. */
+static void put_login_relief(struct buf *to, const struct explain_row *row)
+{
+	buf_printf(to, "a login that it takes: sluice login --test %s",
+		   row->login_of_sender ? "--from SENDER " : "");
+	buf_puts(to, "'");
+	put_clean(to, row->login_hop);
+	buf_puts(to, "' says what it answers; then sluice dest reset '");
+	put_clean(to, row->site);
+	buf_puts(to, "'");
+}
+
+static char *relief_of(const struct explain_row *row, const char *usual)
+{
+	struct buf text = {0};
+	if (row && row->login_hop && constraint_row(row->constraint)->cites)
+		put_login_relief(&text, row);
+	else
+		buf_puts(&text, usual);
+	return buf_steal(&text, NULL);
+}
+
+static char *relief_of_row(const struct explain_row *row)
+{
+	return relief_of(row, constraint_row(row->constraint)->relief);
+}
+
 static void put_relief(struct buf *to, int64_t until_ms, int64_t now_ms, const char *relief,
 		       bool utc)
 {
@@ -109,7 +138,9 @@ static void put_sentence(struct buf *to, const struct explain_row *row, bool of_
 			   row->constraint == CONSTRAINT_SUSPENDED ? "is resumed" : "lives again");
 	put_order(to, row);
 	put_sending(to, row, of_site);
-	put_relief(to, row->until_ms, now_ms, constraint_row(row->constraint)->relief, utc);
+	char *relief = relief_of_row(row);
+	put_relief(to, row->until_ms, now_ms, relief, utc);
+	free(relief);
 }
 
 static void put_recipients(struct buf *to, int64_t n)
@@ -177,7 +208,9 @@ static void put_object(struct buf *to, const struct explain_question *x,
 	put_string(to, "source", row->source);
 	put_string(to, "constraint", constraint_name(row->constraint));
 	put_string(to, "says", buf_cstr(&sentence));
-	put_string(to, "relief", constraint_row(row->constraint)->relief);
+	char *relief = relief_of_row(row);
+	put_string(to, "relief", relief);
+	free(relief);
 	put_until(to, row->until_ms);
 	buf_printf(
 		to,
@@ -246,6 +279,12 @@ bool explain_print_of_suspension(const struct verdict *last)
 	return last && last->code == 0 && strstr(last->text, "suspended by the operator");
 }
 
+bool explain_print_of_flow(const struct verdict *last)
+{
+	static const char text[] = "the flow is suspended by the operator";
+	return last && last->code == 0 && strncmp(last->text, text, sizeof text - 1) == 0;
+}
+
 /* It waits for a site, too; what is the matter with that the scheduler has said. */
 static struct spooled parked_of(const struct spool_row *row,
 				const struct explain_question *answered)
@@ -275,11 +314,16 @@ static struct spooled suspended_of(const struct spool_row *row, const struct exp
 }
 
 /* mine: these recipients are those that wait for what was answered. */
-static struct spooled spooled_of(const struct spool_row *row, bool in_doubt,
+static struct spooled spooled_of(const struct spool_row *row, const struct verdict *last,
 				 const struct explain_question *answered, bool mine, int64_t now_ms)
 {
 	const struct explain_row *s = suspended(answered);
+	bool in_doubt = last && last->class == VERDICT_IN_DOUBT;
 	int64_t due_ms = row->envelope->due_ms;
+	if (row->queue == SPOOL_DEFERRED && explain_print_of_flow(last))
+		return (struct spooled){"suspended",
+					"deferred, for its flow is suspended by the operator", NULL,
+					"sluice flow resume", due_ms};
 	if (row->queue == SPOOL_HOLD)
 		return (struct spooled){"hold", "on hold", NULL, "sluice queue release", 0};
 	if (row->queue == SPOOL_ACTIVE)
@@ -321,17 +365,22 @@ static void put_spooled(struct buf *to, const struct spooled *s)
 	buf_puts(to, name + 2);
 }
 
+/* site: that it waits for, where the scheduler knows it. */
 static void put_reason(struct buf *to, const struct spool_row *row, const struct verdict *last,
-		       const struct spooled *is, int64_t n, bool json, int64_t now_ms)
+		       const struct spooled *is, const struct explain_row *site, int64_t n,
+		       bool json, int64_t now_ms)
 {
 	struct spooled s = *is;
 	char id[IDENT_TEXT];
+	bool flow = row->queue == SPOOL_DEFERRED && explain_print_of_flow(last);
+	char *relief = flow ? mem_printf("%s '%s'", s.relief, envelope_flow(row->envelope))
+			    : relief_of(s.site ? site : NULL, s.relief);
 	struct buf sentence;
 	buf_init(&sentence);
 	put_spooled(&sentence, &s);
 	if (strcmp(s.constraint, "suspended") != 0 || !explain_print_of_suspension(last))
 		explain_print_last(&sentence, last);
-	put_relief(&sentence, s.until_ms, now_ms, s.relief, json);
+	put_relief(&sentence, s.until_ms, now_ms, relief, json);
 	if (json) {
 		buf_puts(to, "{");
 		put_id(to, "id", row->envelope->id);
@@ -339,7 +388,7 @@ static void put_reason(struct buf *to, const struct spool_row *row, const struct
 		put_string(to, "waits_for", s.site);
 		put_string(to, "constraint", s.constraint);
 		put_string(to, "says", buf_cstr(&sentence));
-		put_string(to, "relief", s.relief);
+		put_string(to, "relief", relief);
 		put_until(to, s.until_ms);
 		buf_printf(to, ",\"recipients\":%" PRId64, n);
 		put_string(to, "last", last ? last->text : NULL);
@@ -350,12 +399,14 @@ static void put_reason(struct buf *to, const struct spool_row *row, const struct
 		buf_printf(to, ": %s\n", buf_cstr(&sentence));
 	}
 	buf_fini(&sentence);
+	free(relief);
 }
 
 void explain_print_spooled(struct buf *to, const struct spool_row *row,
 			   const struct explain_question *answered, bool json, int64_t now_ms)
 {
 	const struct envelope *e = row->envelope;
+	const struct explain_row *site = answered && answered->nrow > 0 ? &answered->row[0] : NULL;
 	const struct verdict *last[REASONS_MAX];
 	int64_t n[REASONS_MAX] = {0};
 	int nreason = 0;
@@ -372,9 +423,8 @@ void explain_print_spooled(struct buf *to, const struct spool_row *row,
 		n[k]++;
 	}
 	for (int k = 0; k < nreason; k++) {
-		bool in_doubt = last[k] && last[k]->class == VERDICT_IN_DOUBT;
 		bool mine = nreason == 1 || explain_print_of_suspension(last[k]);
-		struct spooled s = spooled_of(row, in_doubt, answered, mine, now_ms);
-		put_reason(to, row, last[k], &s, n[k], json, now_ms);
+		struct spooled s = spooled_of(row, last[k], answered, mine, now_ms);
+		put_reason(to, row, last[k], &s, site, n[k], json, now_ms);
 	}
 }

@@ -27,6 +27,9 @@ void explain_print_spooled(struct buf *to, const struct spool_row *,
 bool explain_print_of_suspension(const struct verdict *last);
 /* It was put off since the operator had suspended where it goes. NULL is allowed. */
 
+bool explain_print_of_flow(const struct verdict *last);
+/* Likewise, since the operator had suspended whose mail it is. */
+
 void explain_print_pace(struct buf *, double rate, int64_t since_ms, bool utc);
 /* "20/s, since ...", of a site's pace; nothing of a rate of 0. */
 

@@ -38,15 +38,13 @@ enum order_verb order_args_of_cluster(enum cluster_verb verb)
 	return of[verb];
 }
 
-static bool take_verb(struct order_args *a, const char *command, const char *word,
-		      struct buf *error)
+static bool take_verb(struct order_args *a, const char *word)
 {
 	for (int i = 0; i < VERBS; i++)
 		if (strcmp(verbs[i], word) == 0) {
 			a->verb = (enum order_verb)i;
 			return true;
 		}
-	buf_printf(error, "%s %s: it is one of list, show, suspend, resume, reset", command, word);
 	return false;
 }
 
@@ -147,7 +145,7 @@ static bool fits(struct order_args *a, const char *command, const char *named, s
 bool order_args_parse(struct order_args *a, int argc, char **argv, const char *named,
 		      struct buf *error)
 {
-	bool verb = false;
+	bool verb = false; /* one was given */
 	*a = (struct order_args){.verb = ORDER_LIST};
 	for (int i = 1; i < argc; i++) {
 		bool ok;
@@ -155,8 +153,12 @@ bool order_args_parse(struct order_args *a, int argc, char **argv, const char *n
 			ok = take_option(a, argc, argv, &i);
 			if (!ok)
 				wrong_option(argv[i], error);
-		} else if (!verb) {
-			ok = verb = take_verb(a, argv[0], argv[i], error);
+		} else if (!verb && !a->name && take_verb(a, argv[i])) {
+			ok = verb = true;
+		} else if (!verb && a->name) {
+			buf_printf(error, "%s %s: it is one of list, show, suspend, resume, reset",
+				   argv[0], a->name);
+			ok = false;
 		} else {
 			ok = take_name(a, argv[0], argv[i], named, error);
 		}

@@ -31,7 +31,7 @@ struct order_args {
 
 bool order_args_parse(struct order_args *, int argc, char **argv, const char *named,
 		      struct buf *error);
-/* argv[0] is the command. Without a verb it is list. named: what an order needs, as "a login". */
+/* argv[0] is the command. Without a verb it is list, of all or of what is named. named: what an order needs, as "a login". */
 
 bool order_args_change(enum order_verb); /* neither list nor show */
 

@@ -37,7 +37,7 @@ void reply_words_put(struct buf *to, const struct verdict *v, bool quoted)
 	buf_puts(to, quoted ? "\"" : "");
 	if (said)
 		buf_printf(to, "%d ", v->code);
-	if (strncmp(v->text, v->dsn, strlen(v->dsn)) != 0) /* most replies begin with it */
+	if (!verdict_cites_dsn(v)) /* most replies do */
 		buf_printf(to, "%s ", v->dsn);
 	put_part(to, v->text, strlen(v->text));
 	buf_puts(to, quoted ? "\"" : "");

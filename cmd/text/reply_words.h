@@ -4,7 +4,8 @@
  *	mx.dest.test[192.0.2.7]:25 refused the connection
  *	connect to mx.dest.test[192.0.2.7]:25: Connection timed out
  *
- * Controls in it are replaced, so that it stays on its line.
+ * The enhanced code is the host's own where it has given one, else that of the verdict. Controls are
+ * replaced, so that it stays on its line.
  *
  * THREAD     Any.
  * ERRORS     None.

@@ -127,7 +127,7 @@ void user_print_done(struct buf *to, const struct limiter_order *o)
 	static const char *const done[] = {[LIMITER_SUSPEND] = "suspended",
 					   [LIMITER_RESUME] = "resumed",
 					   [LIMITER_RESET] = "reset"};
-	buf_printf(to, "%s %s%s\n", o->name, done[o->op],
-		   o->stranger ? ", though nobody of that name was seen, or is in the users' file"
-			       : "");
+	buf_printf(to, "%s %s%s%s\n", o->name, done[o->op],
+		   o->stranger ? ", though nobody of that name was seen" : "",
+		   o->stranger && o->listed ? ", or is in the users' file" : "");
 }

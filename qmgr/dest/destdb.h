@@ -21,6 +21,7 @@
  *	agreement.c	do the last refusals speak of the host, whatever their words?
  *	site_window.c	what connections and deliveries tell its window, and what that allows
  *	site_hour.c	what became of its mail in the last hour
+ *	site_domains.c	whose mail has gone there by relays
  *	remembered.c	how wide its window was, for when it is known again
  *	host.c		one host: up, out, probed; how many connections it takes
  *	leased.c	connections to it that the nodes of a cluster share; leased_heard.c: the answers

@@ -147,6 +147,7 @@ void site_free(struct site *s)
 	timer_stop(&s->db->sched->loop->timers, &s->wake);
 	remembered_keep(s);
 	site_hour_free(s);
+	site_domains_free(&s->domains);
 	selection_fini_queue(&s->queue);
 	provider_leave(s);
 	source_leave(s);

@@ -25,6 +25,7 @@
 
 #include "qmgr/dest/destdb.h"
 #include "qmgr/dest/destdb_choose.h"
+#include "qmgr/dest/site_domains.h"
 #include "qmgr/dest/site_pace.h"
 #include "qmgr/sched/pace.h"
 #include "qmgr/sched/queue.h"
@@ -99,6 +100,7 @@ struct site {
 	struct verdict *last_verdict; /* on a recipient, of one of its hosts; or NULL */
 	int64_t verdicts;	      /* such ones, in all */
 	int64_t unreached;	      /* connections that were of no use, in all */
+	struct site_domains *domains; /* by relays; or NULL */
 	struct site_hour *hour;	      /* or NULL: site_hour.h */
 	bool suspended;		      /* see suspend.h */
 	struct site_parked parked;

@@ -2,6 +2,7 @@
 """Logging in, with the users' file behind it."""
 
 import os
+import pwd
 import re
 import shutil
 import smtplib
@@ -502,6 +503,21 @@ def test_postfix_as_a_client(relay, sink, lab):
         client.send_mail("a@sender.test", ["to@dest.test"])
     sink.wait_messages(before + 1)
     relay.wait_event("queued", user="alice")
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root gives files to others")
+def test_passwd_gives_the_relay_what_root_alone_may_read(lab):
+    folder = lab.folder("users")
+    conf, file = folder / "sluice.conf", folder / "users"
+    conf.write_text(f'user = "nobody"\nspool = "{folder}/spool"\nauth {{ file = "{file}" }}\n')
+    file.write_text("# ours\n")
+    file.chmod(0o600)
+    assert sasl.passwd(file, "anna", "one", "-c", str(conf)).returncode == 0
+    assert file.stat().st_uid == pwd.getpwnam("nobody").pw_uid
+    os.chown(file, 0, 1)
+    file.chmod(0o640)
+    assert sasl.passwd(file, "anna", "two", "-c", str(conf)).returncode == 0
+    assert (file.stat().st_uid, file.stat().st_gid) == (0, 1)
 
 
 def test_passwd_keeps_the_file_whole(lab):

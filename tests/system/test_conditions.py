@@ -84,6 +84,8 @@ def test_a_filter_that_is_away_is_told_everywhere_until_it_is_back(lab, milter):
     plain = relay.command("stats").stdout
     assert "\naccepting no\ncondition filter_away one, for " in plain
     assert "\ncondition filter_away one, for " in relay.command("top", "-n", "1").stdout
+    checked = relay.command("check", "--strict")
+    assert checked.returncode == 0 and "the relay that runs: condition filter_away one, for " in checked.stderr
     page = _page(relay)
     assert not page["accepting"] and [one["effect"] for one in page["conditions"]] == [row["effect"]]
     assert _metric(relay, "filter_away") == 1 and "\nsluice_accepting 0\n" in _http(relay, "/metrics")[1]

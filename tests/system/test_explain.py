@@ -195,6 +195,20 @@ def test_mail_for_a_suspended_domain_names_that_and_is_resumed(lab):
 
 
 @pytest.mark.plain_only
+def test_mail_of_a_suspended_flow_names_what_resumes_it(lab):
+    sink = lab.sink()
+    relay = lab.relay(Config().route_all_to(sink.port))
+    relay.command("flow", "suspend", "sender.test")
+    send(relay, "to@dest.test")
+    relay.wait_event("deferred")
+    said = relay.command("explain", relay.wait_event("queued")["id"]).stdout
+    assert "for its flow is suspended by the operator" in said and said.endswith("What lets it go: sluice flow resume 'sender.test'\n")
+    wait_until(lambda: "sluice flow resume" in relay.command("explain", "dest.test").stdout, 60, "all to be counted")
+    assert "dest resume" not in relay.command("explain", "dest.test").stdout
+    relay.command("flow", "resume", "sender.test")
+    sink.wait_messages(1)
+
+
 def test_all_mail_that_waits_for_a_domain_is_counted(lab):
     relay = lab.relay(Config(queue=PATIENT).route_all_to(free_port()))
     relay.command("dest", "suspend", "dest.test")
@@ -205,3 +219,38 @@ def test_all_mail_that_waits_for_a_domain_is_counted(lab):
     relay.wait_event("deferred", count=2100)
     wait_until(lambda: "dest.test: 2100 messages for 2100 recipients are deferred: " in relay.command("explain", "dest.test").stdout,
                60, "all to be counted")
+
+
+def test_mail_that_the_scheduler_has_no_room_for_says_so(lab):
+    slow = lab.own_sink("--delay", "120000")
+    relay = lab.relay(Config(queue=PATIENT | {"message_active_limit": 2}).route_all_to(slow.port))
+    with relay.client() as client:
+        client.greet()
+        for number in range(5):
+            client.send_mail("from@sender.test", [f"to{number}@dest.test"])
+    wait_until(lambda: "dest.test: 3 messages for 3 recipients are incoming" in relay.command("explain", "dest.test").stdout, 60, "all to be counted")
+    said = next(line for line in relay.command("explain", "dest.test").stdout.splitlines() if "incoming" in line)
+    assert said.endswith("for the scheduler has all the messages it may have. What lets them go: messages that are done; message_active_limit")
+
+
+def test_mail_of_a_host_that_refuses_our_login_says_how_to_try_it(lab, tmp_path):
+    sink = lab.own_sink("--starttls", "--login", "us:right")
+    secret, table = tmp_path / "secret", tmp_path / "credentials"
+    secret.write_text("wrong\n")
+    hop = f"[127.0.0.1]:{sink.port}"
+    table.write_text(f"{hop} us password:{secret} unauthenticated\n")
+    config = Config(settings={"credentials": [str(table)]}, transports={"smtp": {"site_patience": "300ms"}})
+    relay = lab.relay(config.route_all_to(sink.port))
+    send(relay, "to@dest.test")
+    relay.wait_event("login", result="refused")
+    relay.wait_event("deferred")
+    said = relay.command("explain", relay.wait_event("queued")["id"]).stdout
+    assert 'said "535 5.7.8 ' in said and "4.7.8" not in said
+    assert f"sluice login --test '{hop}'" in said and f"sluice dest reset '{hop}'" in said
+    assert f"sluice login --test '{hop}'" in relay.command("explain", "dest.test").stdout
+    assert "4.7.8" not in relay.command("dest").stdout + relay.command("queue", "list").stdout
+    assert relay.command("login", "--test", hop).returncode == 1
+    secret.write_text("right\n")
+    assert relay.command("login", "--test", hop).returncode == 0
+    assert relay.command("dest", "reset", hop).returncode == 0
+    relay.wait_event("sent")

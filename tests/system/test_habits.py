@@ -164,6 +164,17 @@ def settings_of(path, text):
     return dict(line.split(" = ", 1) for line in done.stdout.splitlines())
 
 
+def test_what_there_is_for_client_certificates_and_policy_servers_is_said(tmp_path):
+    path = tmp_path / "main.cf"
+    path.write_text("smtp_tls_cert_file = /etc/postfix/client.pem\nsmtp_tls_key_file = /etc/postfix/client.key\n"
+                    "smtpd_tls_ask_ccert = yes\nsmtpd_tls_CAfile = /etc/ca.pem\nanvil_rate_time_unit = 60s\n", encoding="utf-8")
+    (tmp_path / "master.cf").write_text("policy unix - n n - 0 spawn user=nobody argv=/usr/bin/x\n", encoding="utf-8")
+    text, left = convert(path)
+    assert 'client_certificate = "/etc/postfix/client.pem"' in text and 'client_key = "/etc/postfix/client.key"' in text
+    assert "client_ca" in left["smtpd_tls_ask_ccert"] and "client_ca" in left["smtpd_tls_CAfile"]
+    assert "client_rate_limit" in left["anvil_rate_time_unit"] and "socketmap:" in left["service policy"]
+
+
 def test_a_smarthosts_main_cf_becomes_a_configuration(tmp_path):
     path = tmp_path / "main.cf"
     path.write_text(SMARTHOST, encoding="utf-8")

@@ -368,3 +368,19 @@ def test_what_takes_long_is_said_with_its_thread_until_nobody_asks(lab):
     for _ in range(5):
         said()
     assert len(relay.events("slow")) <= before + len({one["thread"] for one in relay.events("slow")})  # turns that were under way
+
+
+def test_a_reload_says_that_the_log_can_not_be_opened_anew(lab):
+    """The old file is written on, which may be gone: who has rotated it must hear that."""
+    relay = lab.relay()
+    old = f"{relay.log_path}.1"
+    os.rename(relay.log_path, old)
+    os.mkdir(relay.log_path)
+    said = relay.command("reload")
+    assert said.returncode == 0 and f"can't open the log {relay.log_path}: Is a directory; what was open before is written on" in said.stdout + said.stderr
+    with open(old, encoding="utf-8") as stream:
+        assert "Is a directory" in stream.read()
+    os.rmdir(relay.log_path)
+    said = relay.command("reload")
+    assert said.returncode == 0 and "can't" not in said.stdout + said.stderr
+    wait_until(lambda: "result=done" in relay.log_text(), 60, "the log in its new file")

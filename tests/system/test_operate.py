@@ -232,6 +232,58 @@ def test_a_restart_by_signal_loses_nothing_under_load(lab):
     assert all("421 4.3.2" in str(why) for why in load.refused)
 
 
+@pytest.mark.parametrize("fault", [
+    'host_name = "x"',
+    "message_size_limit = many",
+    'networks = { "127.0.0.0/8"',
+    'transport "slow" {',
+    'route "example.org" { transport = "none" }',
+    'http = "127.0.0.1:0',
+    "= {",
+])
+@pytest.mark.parametrize("first", [True, False])
+def test_a_fault_in_the_file_hides_no_relay_that_runs(lab, fault, first):
+    relay = lab.relay()
+    with open(relay.config_path, encoding="utf-8") as stream:
+        text = stream.read()
+    with open(relay.config_path, "w", encoding="utf-8") as stream:
+        stream.write(f"{fault}\n{text}" if first else f"{text}{fault}\n")
+    says = relay.command("check")
+    assert says.returncode == 1
+    fault = says.stderr.splitlines()[0]
+    for words, answer in (
+        (("stats",), "accepting yes"), (("queue", "list"), "-- 0 messages"), (("top", "-n", "1"), "accepting"),
+        (("dest",), ""), (("flow",), ""), (("user",), ""), (("milter",), ""), (("shape",), "T"),
+        (("suppress",), ""), (("explain", "none.test"), ""), (("trace", "nobody@none.test"), ""), (("report",), "Mail of relay.test"),
+    ):
+        said = relay.command(*words)
+        assert fault in said.stderr and "warning: with this neither reload nor start" in said.stderr, words
+        assert "reached" not in said.stderr and said.returncode < 75 and answer in said.stdout, (words, said)
+    for words in (("reload",), ("restart",), ("route", "a@b.test"), ("config",)):
+        said = relay.command(*words)
+        assert said.returncode == 1 and fault in said.stderr and "warning" not in said.stderr, words
+    assert relay.command("stop").returncode == 0
+    assert relay.wait_ended() == 0
+
+
+def run_sluice(*words):
+    """Run the program, with no relay of the lab."""
+    return subprocess.run([binary(), *words], capture_output=True, text=True, timeout=60, check=False)
+
+
+def test_no_other_relay_is_asked_where_a_fault_hides_which(tmp_path):
+    path = tmp_path / "sluice.conf"
+    path.write_text(f'/* spool = "{tmp_path}/here"\n')
+    said = run_sluice("stats", "-c", str(path))
+    assert said.returncode == 1 and said.stderr == f"{path}:1: unterminated comment\n"
+    path.write_text(f'spool = "{tmp_path}/here\n')
+    said = run_sluice("stats", "-c", str(path))
+    assert said.returncode == 1 and said.stderr == f"{path}:1: unterminated string\n"
+    path.write_text(f'x = 1\nspool = "{tmp_path}/here"\n')
+    said = run_sluice("queue", "list", "-c", str(path))
+    assert said.returncode == 75 and f"reached at {tmp_path}/here/control" in said.stderr
+
+
 def test_a_restart_with_a_fault_in_the_configuration_is_refused(lab):
     relay = lab.relay()
     with open(relay.config_path, "a", encoding="utf-8") as stream:

@@ -103,7 +103,7 @@ def test_suspended_logins_are_remembered(lab):
     _, relay = _relay(lab, "")
     assert relay.command("user").stdout == ""
     assert relay.command("user", "show", "eve").returncode == 1
-    assert relay.command("user", "suspend", "eve").stdout == "eve suspended\n"
+    assert relay.command("user", "suspend", "eve").stdout == "eve suspended, though nobody of that name was seen\n"
     assert relay.command("user", "suspend").returncode == 2
     relay.kill()
     relay.start()

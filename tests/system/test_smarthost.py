@@ -161,6 +161,10 @@ def test_what_is_not_possible_is_said(lab):
     assert f"condition secret_unreadable {gone}, for " in relay.command("stats").stdout
     warned = relay.command("check").stderr
     assert f"{gone}: No such file or directory: mail for the next hop that wants this login waits" in warned
+    for text in ("", "\nsecret\n"):
+        with open(gone, "w", encoding="utf-8") as stream:
+            stream.write(text)
+        assert f"{gone} is empty: mail for the next hop that wants this login waits" in relay.command("check").stderr
     relay.wait_event("sent", to="to@insecure.test")
     assert b"AUTH" not in clear.plays[0].received
     assert len(relay.events("login", result="refused")) <= 1

@@ -232,3 +232,18 @@ def test_what_a_peer_said_is_tamed(lab):
     relay.wait_event("bounced")
     told = wait_until(lambda: relay.command("trace", identity).stdout, 60, "the story")
     assert "failed for <gone@to.test>" in told and "\x1b" not in told
+
+
+def test_a_login_that_a_message_came_of_is_told_once(lab):
+    relay = _relay(lab, "text")
+    log = (
+        "2026-11-25T23:27:55.001Z info connect session=6C4H2TE5W7C00 client=192.0.2.7\n"
+        "2026-11-25T23:27:55.002Z info auth session=6C4H2TE5W7C00 client=192.0.2.7 login=ann mechanism=PLAIN result=ok\n"
+        "2026-11-25T23:27:55.003Z info queued id=6C4H2TE6H7C00 session=6C4H2TE5W7C00 client=192.0.2.7 from=ann@example.org nrcpt=1 size=4 user=ann\n"
+        "2026-11-25T23:28:55.001Z info connect session=6C4H2W8R47C00 client=192.0.2.7\n"
+        "2026-11-25T23:28:55.002Z info auth session=6C4H2W8R47C00 client=192.0.2.7 login=ann mechanism=PLAIN result=ok\n"
+    )
+    said = relay.command("trace", "--log", "-", "ann", stdin=log).stdout
+    story, _, loose = said.partition("no message came of these:\n")
+    assert story.count("login ann by PLAIN: ok") == 1 and loose.count("login ann by PLAIN: ok") == 1
+    assert ":28:55" in loose

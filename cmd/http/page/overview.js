@@ -215,7 +215,7 @@ function oldestOf(site) {
   return site.oldest_ms ? { ms: site.oldest_ms, id: null } : null;
 }
 
-const mailOf = (site, queue) => address("search", { queue, ...(site.domains || queue === "deferred" ? { site: site.site, transport: site.transport } : {}) });
+const mailOf = (site, queue) => address("search", { queue, ...((site.domains && !site.domains_seen) || queue === "deferred" ? { site: site.site, transport: site.transport } : {}) });
 
 const siteColumns = [
   { title: "Destination", look: "wide names", fill: (cell, site) => {

@@ -483,10 +483,46 @@ static void a_difference_that_waits_for_the_next_start_is_said(void **state)
 	conf_unref(b);
 }
 
+static void asks_at(const char *text, const char *spool)
+{
+	write_file(path, text);
+	buf_clear(&errors);
+	struct conf *c = conf_read_to_ask(path, &errors);
+	if (spool) {
+		assert_non_null(c);
+		assert_string_equal(c->spool, spool);
+		assert_int_equal(c->faulty, buf_len(&errors) > 0);
+	} else {
+		assert_null(c);
+		assert_true(buf_len(&errors) > 0);
+	}
+	conf_unref(c);
+}
+
+static void a_fault_elsewhere_does_not_hide_the_spool(void **state)
+{
+	(void)state;
+	asks_at("spool = \"/a\"\n", "/a");
+	asks_at("spool = '/a'\nspol = 1\n", "/a");
+	asks_at("listener \"x\" {\nspool = /a\n", "/a");
+	asks_at("networks = { \"10.0.0.0/8\"\nspool = \"/a\"\n", "/a");
+	asks_at("log = \"x\nspool = \"/a\"\n/* never closed", NULL);
+	asks_at("log = \"x\n# spool = \"/b\"\nspool = \"/a\"\n", "/a");
+	asks_at("log = \"spool = /b\"\nnone = 1\n", "/var/spool/sluice");
+	asks_at("spool = \"/a\nlog = \"x\"\n", NULL);
+	asks_at("spool = \"\"\n", NULL);
+	asks_at("spool = \"/a\\\\b\"\nnone = 1\n", NULL);
+	asks_at("/* spool = \"/a\"\n", NULL);
+	unlink(path);
+	buf_clear(&errors);
+	assert_null(conf_read_to_ask(path, &errors));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(an_empty_file_is_the_defaults),
+		cmocka_unit_test(a_fault_elsewhere_does_not_hide_the_spool),
 		cmocka_unit_test(values_may_stand_in_quotes_or_not_and_several_in_a_line),
 		cmocka_unit_test(every_unit_is_understood),
 		cmocka_unit_test(an_empty_list_is_empty_and_more_can_be_added_to_a_default),

@@ -18,6 +18,11 @@ bool explain_print_of_suspension(const struct verdict *v)
 	return v && strcmp(v->text, "suspended") == 0;
 }
 
+bool explain_print_of_flow(const struct verdict *v)
+{
+	return v && strcmp(v->text, "flow suspended") == 0;
+}
+
 static int teardown(void **state)
 {
 	(void)state;

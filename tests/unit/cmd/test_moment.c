@@ -52,6 +52,8 @@ static void only_what_was_said_is_said(void **state)
 	} row[] = {
 		{451, "4.2.1", "mx", "4.2.1 later", "mx said \"451 4.2.1 later\""},
 		{451, "4.2.1", "mx", "later", "mx said \"451 4.2.1 later\""},
+		{535, "4.7.8", "mx", "5.7.8 who?", "mx said \"535 5.7.8 who?\""},
+		{535, "4.7.8", "mx", "5.7 years", "mx said \"535 4.7.8 5.7 years\""},
 		{0, "4.4.1", NULL, "connect to mx[192.0.2.7]:25: Connection refused",
 		 "mx[192.0.2.7]:25 refused the connection"},
 		{0, "4.4.1", NULL, "connect to mx[192.0.2.7]:25: Connection timed out",

@@ -54,6 +54,7 @@ static void sites_are_told_with_their_last_reply(void **state)
 		   "\"waiting\":9,\"deferred\":70,\"attempts\":15,\"verdicts\":12,\"sent_lately\":"
 		   "4,\"deferred_lately\":0,"
 		   "\"lately_ms\":30000,\"oldest_ms\":1600000000000,\"number\":2,\"domains\":5,"
+		   "\"domains_seen\":false,"
 		   "\"domain\":[\"a.test\"],\"dead_in_ms\":1500,\"pace_per_"
 		   "1000s\":0,\"last_class\":"
 		   "\"deferred\","
