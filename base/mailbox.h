@@ -54,6 +54,7 @@ enum note_family {
 	NOTES_OF_NODE,
 	NOTES_OF_FLOW,
 	NOTES_OF_SUPPRESS,
+	NOTES_OF_SOCKETMAP,
 };
 #define NOTES_FROM(family) (1 + ((int)(family) << 8)) /* the family's first type */
 

@@ -11,6 +11,7 @@
 
 #include "base/envelope.h"
 #include "base/tables.h"
+#include "smtpd/alias_learn.h"
 #include "smtpd/intake.h"
 #include "smtpd/session.h"
 #include "stages/stages.h"
@@ -47,6 +48,8 @@ struct reception {
 	bool expected; /* spool_expect() has been told of it */
 	struct rcpt_pending
 		*pending;	/* verb_rcpt.c: while the next hop is asked about it; or NULL */
+	struct alias_learning aliases; /* of the recipient at work, then of copies */
+	bool aliases_failed;
 	size_t recipient_bytes; /* what recipients take in memory */
 	size_t charged;		/* to the budget */
 	struct intake intake;
