@@ -123,8 +123,7 @@ static bool count_question(struct expansion *x, const struct conf_list *to)
 {
 	for (int i = 0; i < to->n; i++)
 		x->bytes += strlen(to->item[i]);
-	return !x->asks ||
-	       (++x->questions <= ALIAS_QUESTIONS_MAX && x->bytes <= ALIAS_BYTES_MAX);
+	return !x->asks || (++x->questions <= ALIAS_QUESTIONS_MAX && x->bytes <= ALIAS_BYTES_MAX);
 }
 
 /* False: it is one of those that are being expanded, or there is too much of it. */

@@ -23,7 +23,7 @@ struct alias_heard {
 bool alias_heard_get(struct alias_heard *, const char *key, const char **value);
 /* NULL: it is no alias. False: nobody has said so far; it is wanted now. */
 
-const char *alias_heard_wanted(const struct alias_heard *); /* the key of the first; or NULL */
+const char *alias_heard_wanted(const struct alias_heard *);    /* the key of the first; or NULL */
 void alias_heard_put(struct alias_heard *, const char *value); /* of that one; copied, or NULL */
 
 void alias_heard_forget(struct alias_heard *);

@@ -69,8 +69,8 @@ static enum alias_learnt ask_table(struct alias_learning *l)
 	struct table_origin origin;
 	const struct socketmap_name *server;
 	const char *key = alias_heard_wanted(&l->heard);
-	char *value = tables_get_at(l->by.conf->tables, TABLE_ALIASES, l->table, key, &server,
-				    &origin);
+	char *value =
+		tables_get_at(l->by.conf->tables, TABLE_ALIASES, l->table, key, &server, &origin);
 	if (server && !socketmap_known(l->by.maps, server, key, &value)) {
 		l->asked = socketmap_ask_for(l->by.maps, server, key, take_answer, l);
 		return ALIAS_WAITS;

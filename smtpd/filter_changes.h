@@ -27,7 +27,7 @@
 enum { FILTER_CHANGES_BYTES = 1 << 20 };
 
 struct filter_changes {
-	struct conf *conf; /* whose tables rewrite what is added; the owner's */
+	struct conf *conf;	   /* whose tables rewrite what is added; the owner's */
 	struct alias_heard *heard; /* what servers have said of it; the owner's */
 	struct draft *draft;
 	int received; /* where our own Received field is, the topmost; -1: there is none */

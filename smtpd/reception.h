@@ -47,7 +47,7 @@ struct reception {
 	bool postmaster;
 	bool expected; /* spool_expect() has been told of it */
 	struct rcpt_pending
-		*pending;	/* verb_rcpt.c: while the next hop is asked about it; or NULL */
+		*pending; /* verb_rcpt.c: while the next hop is asked about it; or NULL */
 	struct alias_learning aliases; /* of the recipient at work, then of copies */
 	bool aliases_failed;
 	size_t recipient_bytes; /* what recipients take in memory */

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/stream.h"
 #include "base/tables.h"
+#include "smtpd/smtpd_worker.h"
 #include "smtpd/socketmap_reply.h"
 
 #include <assert.h>
@@ -26,7 +27,7 @@ enum connection_state {
 struct question {
 	struct list link;
 	char *name, *key;
-	char *known; /* as what its answer is remembered */
+	char *known;		 /* as what its answer is remembered */
 	uint64_t ticket;	 /* or the number of who asks, */
 	bool of_asker;		 /* then */
 	int64_t due_ms, sent_ms; /* steady clock */
@@ -48,8 +49,8 @@ struct connection {
 	struct stream *stream; /* NULL: CLOSED */
 	enum connection_state state;
 	struct question *question; /* BUSY; else NULL */
-	struct buf reply;	   /* as far as it has come: it may be longer than a stream's input */
-	bool used;		   /* it has answered before */
+	struct buf reply; /* as far as it has come: it may be longer than a stream's input */
+	bool used;	  /* it has answered before */
 };
 
 struct server {
@@ -161,12 +162,8 @@ static void post(struct socketmaps *m, uint64_t ticket, bool of_asker, enum sock
 		(struct wait_answer){.reply_to = m->loop, .ticket = ticket, .free = answer_free};
 	a->result = result;
 	a->text = mem_strdup(text);
-	if (of_asker) {
-		a->answer.note.type = SOCKETMAP_HEARD;
-		loop_post(m->loop, &a->answer.note);
-	} else {
-		wait_answer_post(&a->answer);
-	}
+	a->answer.note.type = of_asker ? SOCKETMAP_HEARD : (int)SMTPD_WORKER_ANSWER;
+	loop_post(m->loop, &a->answer.note);
 }
 
 /* It is freed. */

@@ -136,8 +136,8 @@ static void put_received(struct reading *r)
 static enum take_result begin(struct reading *r, size_t head_len, uint64_t size)
 {
 	r->envelope = envelope_new();
-	enum response why = maildrop_form_read(r->conf, &r->take->aliases.heard,
-					       buf_data(&r->head), head_len, r->envelope);
+	enum response why = maildrop_form_read(r->conf, &r->take->aliases.heard, buf_data(&r->head),
+					       head_len, r->envelope);
 	r->unheard = why == RESPONSE_LOOKUP_FAILED;
 	if (r->unheard)
 		return TAKE_LATER;

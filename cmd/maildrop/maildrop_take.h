@@ -44,8 +44,8 @@ struct take {
 	struct filter_mail *filters; /* local ones that it passes there; or NULL */
 	struct alias_learning aliases;
 	struct loop *reply_to; /* while these are learnt */
-	enum take_end end;	     /* of what was not stored, */
-	char *reply;		     /* and what a filter has said of it */
+	enum take_end end;     /* of what was not stored, */
+	char *reply;	       /* and what a filter has said of it */
 	const char *why;
 	/* for the log, once it is read */
 	uid_t owner;

@@ -70,7 +70,8 @@ static int start(void **state)
 	struct buf errors = {0};
 	(void)state;
 	FILE *f = fdopen(mkstemp(file), "w");
-	fputs("aliases = { \"socketmap:unix:/nowhere:m\" }\nalias \"own@here.test\" { to = { \"x@here.test\" } }\n",
+	fputs("aliases = { \"socketmap:unix:/nowhere:m\" }\nalias \"own@here.test\" { to = { "
+	      "\"x@here.test\" } }\n",
 	      f);
 	fclose(f);
 	conf = conf_read(file, &errors);
@@ -119,9 +120,7 @@ static const char *members(const char *of)
 		snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s", i ? " " : "",
 			 e->rcpt[i].address);
 	envelope_free(&e);
-	return why == RESPONSE_OK	     ? text
-	       : why == RESPONSE_ALIAS_LOOP ? "loop"
-					     : "unheard";
+	return why == RESPONSE_OK ? text : why == RESPONSE_ALIAS_LOOP ? "loop" : "unheard";
 }
 
 static int forget(void **state)
@@ -153,8 +152,8 @@ static void nothing_is_added_until_all_is_heard(void **state)
 
 static void what_could_not_be_said_ends_it(void **state)
 {
-	static const char *const no[] = {"TEMP no", "", "nobody", "a@b.test c@d.test", "a@b.test>",
-					 "a@", "a\001@b.test"};
+	static const char *const no[] = {"TEMP no",   "",   "nobody",	   "a@b.test c@d.test",
+					 "a@b.test>", "a@", "a\001@b.test"};
 	(void)state;
 	for (size_t i = 0; i < sizeof no / sizeof *no; i++) {
 		assert_int_equal(learn("x@here.test"), ALIAS_WAITS);
