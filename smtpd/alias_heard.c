@@ -27,6 +27,7 @@ static struct alias_row *add_wanted(struct alias_heard *h, const char *key)
 {
 	struct alias_row *row = mem_zalloc(sizeof *row + strlen(key) + 1);
 	memcpy(row->key, key, strlen(key));
+	h->bytes += sizeof *row + strlen(key);
 	HASH_ADD_STR(h->row, key, row);
 	if (h->last)
 		h->last->next = row;
@@ -56,6 +57,7 @@ void alias_heard_put(struct alias_heard *h, const char *value)
 	assert(row && !row->heard);
 	row->heard = true;
 	row->value = mem_strdup(value);
+	h->bytes += value ? strlen(value) : 0;
 	h->wanted = row->next;
 	if (!h->wanted)
 		h->last = NULL;

@@ -12,10 +12,12 @@
 #define SMTPD_ALIAS_HEARD_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 struct alias_row;
 
 struct alias_heard {
+	size_t bytes;			 /* what all of it takes in memory */
 	struct alias_row *row;		 /* by key */
 	struct alias_row *wanted, *last; /* those that nobody was asked about, in their order */
 };

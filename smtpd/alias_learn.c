@@ -11,6 +11,7 @@
 #include "base/tables.h"
 #include "smtpd/response.h"
 #include "smtpd/socketmap.h"
+#include "stages/budget.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -53,12 +54,18 @@ static bool is_alias(const struct alias_learning *l, const char *value)
 static void put_answer(struct alias_learning *l, const char *value)
 {
 	alias_heard_put(&l->heard, value);
+	budget_charge(&l->charged, l->heard.bytes);
 	l->table = 0;
 }
 
-static bool is_late(const struct alias_learning *l)
+/* Of who waits for a reply. */
+static const char *why_enough(const struct alias_learning *l)
 {
-	return !l->by.patient && clock_steady_ms() - l->begun_ms > ALIAS_LEARN_MS;
+	if (l->by.patient)
+		return NULL;
+	if (clock_steady_ms() - l->begun_ms > ALIAS_LEARN_MS)
+		return "all its questions together take too long";
+	return budget_spent(l->by.conf) ? "sessions have all the memory that they may have" : NULL;
 }
 
 static void take_answer(void *owner, const struct socketmap_answer *);
@@ -87,12 +94,13 @@ static enum alias_learnt ask_table(struct alias_learning *l)
 static enum alias_learnt ask_wanted(struct alias_learning *l)
 {
 	enum alias_learnt so_far = ALIAS_KNOWN;
+	const char *enough;
 	int n = tables_count(l->by.conf->tables, TABLE_ALIASES);
 	while (so_far == ALIAS_KNOWN && alias_heard_wanted(&l->heard)) {
 		if (l->table == n) {
 			put_answer(l, NULL);
-		} else if (is_late(l)) {
-			log_failure(l, "all its questions together take too long");
+		} else if ((enough = why_enough(l))) {
+			log_failure(l, enough);
 			so_far = ALIAS_FAILED;
 		} else {
 			so_far = ask_table(l);
@@ -165,6 +173,7 @@ void alias_learn_end(struct alias_learning *l)
 {
 	alias_learn_stop(l);
 	alias_heard_forget(&l->heard);
+	budget_charge(&l->charged, 0);
 }
 
 void alias_learn_refuse(struct passage *p)

@@ -8,7 +8,8 @@
  *
  * What is known at once, in files or from a moment ago, is not waited for. One question at a time: each
  * other session finds a connection free. An address asks for at most ALIAS_QUESTIONS_MAX (alias.h), and
- * a client waits at most for ALIAS_LEARN_MS and the answer to the question that is under way then.
+ * a client waits at most for ALIAS_LEARN_MS and the answer to the question that is under way then. What was
+ * heard counts as memory of sessions; where that is spent, nothing more is asked.
  *
  * A server's row is believed only where each of its members is an address with a domain.
  *
@@ -50,6 +51,7 @@ struct alias_learning {
 	uint64_t asked;		 /* socketmap_ask_for(); 0: nobody is */
 	int table;		 /* that is next */
 	int64_t begun_ms;	 /* steady clock */
+	size_t charged;		 /* to the budget of sessions (stages/budget.h) */
 };
 
 enum alias_learnt alias_learn(struct alias_learning *, const struct alias_learner *);

@@ -8,6 +8,7 @@
 #include "smtpd/alias.h"
 #include "smtpd/alias_learn.h"
 #include "smtpd/socketmap.h"
+#include "stages/budget.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -219,6 +220,23 @@ static void all_questions_together_have_their_time(void **state)
 	clock_stand(0);
 }
 
+static void what_was_heard_is_memory_of_sessions(void **state)
+{
+	size_t others = 0;
+	(void)state;
+	assert_int_equal(learn("x@here.test"), ALIAS_WAITS);
+	answer("a@dest.test, b@dest.test");
+	assert_true(learning.charged >= strlen("x@here.test"
+					       "a@dest.test, b@dest.test"));
+	budget_charge(&others, (size_t)conf->session_memory_limit);
+	answer(NULL); /* of a: b is not asked about any more */
+	assert_int_equal(ended, 2);
+	budget_charge(&others, 0);
+	alias_learn_end(&learning);
+	assert_int_equal(learning.charged, 0);
+	assert_false(budget_spent(conf));
+}
+
 static void who_goes_meanwhile_is_not_answered(void **state)
 {
 	(void)state;
@@ -249,6 +267,7 @@ int main(void)
 		cmocka_unit_test_teardown(what_was_expanded_is_not_expanded_again, forget),
 		cmocka_unit_test_teardown(there_is_an_end_to_questions_and_to_bytes, forget),
 		cmocka_unit_test_teardown(all_questions_together_have_their_time, forget),
+		cmocka_unit_test_teardown(what_was_heard_is_memory_of_sessions, forget),
 		cmocka_unit_test_teardown(who_goes_meanwhile_is_not_answered, forget),
 		cmocka_unit_test_teardown(without_what_was_heard_a_server_has_nothing, forget),
 	};
