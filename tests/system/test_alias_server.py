@@ -318,3 +318,39 @@ def test_what_is_looked_at_without_a_session_asks_nobody(lab, server):
     assert checked.returncode == 0 and "socketmap" not in checked.stderr and "postmaster" not in checked.stderr, checked
     assert "c@dest.test" not in relay.command("route", "list@here.test").stdout
     assert not server.asked
+
+
+@pytest.mark.parametrize("who", ["copy", "copy behind stages", "filter"])
+@pytest.mark.parametrize("ends", ["relay", "client"])
+def test_who_ends_while_a_server_is_asked_behind_the_data(lab, server, who, ends):
+    """A relay that ends loses nothing it has said it has; a client that goes has its mail sent, as with filters."""
+    server.maps = {"m": {"all@here.test": "j@dest.test", "list@here.test": "c@dest.test"}}
+    one, extra = _milter(lab) if who == "filter" else (None, "")
+    if one:
+        one.behave(ADDS)
+    if who == "copy behind stages":
+        extra = 'archive { to = { "kept@dest.test" } }\n'
+    sink = lab.sink()
+    relay = _relay(lab, server, sink, extra=extra, socketmap_timeout="60s", **({} if one else {"always_bcc": "all@here.test"}))
+    key = "list@here.test" if one else "all@here.test"
+    server.mood = lambda handler, text: ((key in server.asked[-1] or None) and server.released.wait(), handler.wfile.write(netstring(text)))
+    with relay.client() as client:
+        client.greet()
+        client.command("MAIL FROM:<a@sender.test>", 250)
+        client.command("RCPT TO:<b@dest.test>", 250)
+        client.command("DATA", 354)
+        client.send(b"Subject: x\r\n\r\n.\r\n")
+        wait_until(lambda: ("m", key) in server.asked, 60, "the question")
+        if ends == "relay":
+            assert relay.stop() == 0
+            server.released.set()
+            return
+        client.reset()
+        relay.wait_event("disconnect", reason="read: Connection reset by peer")
+    server.released.set()
+    if who == "filter":
+        assert _came(sink, 1) == ["c@dest.test"]
+    elif who == "copy":
+        assert _came(sink, 2) == ["b@dest.test", "j@dest.test"]
+    else:
+        assert _came(sink, 3) == ["b@dest.test", "j@dest.test", "kept@dest.test"]
