@@ -54,7 +54,9 @@
 	N(REPLICA)                                                                                 \
 	N(NODE)                                                                                    \
 	N(FLOW)                                                                                    \
-	N(SUPPRESS)
+	N(SUPPRESS)                                                                                \
+	N(SPOOL)                                                                                   \
+	N(SOCKETMAP)
 
 enum note_family {
 #define N(family) NOTES_OF_##family,

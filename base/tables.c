@@ -492,13 +492,13 @@ const char *tables_file(const struct tables *t, enum table_role role, int i)
 	return table_file(t->of[role].table[i]);
 }
 
-/* Those that a session looks up, which can wait. */
+/* Those that a session looks up, which can wait, or the maildrop. */
 bool tables_may_ask(enum table_role role)
 {
 	const unsigned sessions = 1U << TABLE_CLIENT_ACCESS | 1U << TABLE_HELO_ACCESS |
 				  1U << TABLE_SENDER_ACCESS | 1U << TABLE_RECIPIENT_ACCESS |
 				  1U << TABLE_SENDER_LOGINS | 1U << TABLE_RECIPIENTS |
-				  1U << TABLE_FLOWS | 1U << TABLE_LIMITS;
+				  1U << TABLE_FLOWS | 1U << TABLE_LIMITS | 1U << TABLE_ALIASES;
 	return sessions >> role & 1;
 }
 

@@ -63,10 +63,12 @@ static void add_all_once(struct envelope *e, const struct envelope *members)
 	address_set_free(&known);
 }
 
-static void add_copy(const struct conf *c, struct envelope *e, const char *address)
+static void add_copy(const struct conf *c, struct alias_heard *heard, struct envelope *e,
+		     const char *address)
 {
 	struct envelope *members = envelope_new();
-	if (!alias_add_recipient(c, members, address, NOTIFY_NEVER, address, NULL))
+	if (alias_add_recipient(c, heard, members, address, NOTIFY_NEVER, address, NULL) !=
+	    RESPONSE_OK)
 		log_event(LOG_LEVEL_ERROR, "bcc", "to", address, "reason",
 			  "this alias leads to itself, or to too many", NULL);
 	if (members->nrcpt == 1)
@@ -76,35 +78,98 @@ static void add_copy(const struct conf *c, struct envelope *e, const char *addre
 	envelope_free(&members);
 }
 
-static void copy_to(const struct conf *c, enum table_role role, const char *address,
-		    struct envelope *e)
+static void copy_to(const struct conf *c, struct alias_heard *heard, enum table_role role,
+		    const char *address, struct envelope *e)
 {
 	struct table_origin origin;
 	char *copy = tables_find(c->tables, role, address, &origin);
 	if (copy)
-		add_copy(c, e, copy);
+		add_copy(c, heard, e, copy);
 	free(copy);
 }
 
-enum response addressing_recipient(const struct conf *c, struct envelope *e, const char *address,
-				   uint8_t notify, const char *orcpt)
+static bool is_known(const struct conf *c, struct alias_heard *heard, const char *address)
+{
+	struct envelope *members = envelope_new();
+	bool known = alias_add_recipient(c, heard, members, address, 0, address, NULL) !=
+		     RESPONSE_LOOKUP_FAILED;
+	envelope_free(&members);
+	return known;
+}
+
+static bool copy_known(const struct conf *c, struct alias_heard *heard, enum table_role role,
+		       const char *address)
+{
+	struct table_origin origin;
+	char *copy = tables_find(c->tables, role, address, &origin);
+	bool known = !copy || is_known(c, heard, copy);
+	free(copy);
+	return known;
+}
+
+static bool is_asked(const struct conf *c, const struct alias_heard *heard)
+{
+	return heard && tables_asked(c->tables, TABLE_ALIASES);
+}
+
+/* Rewritten, that is. */
+static bool recipient_known(const struct conf *c, struct alias_heard *heard, const char *to)
+{
+	if (!is_asked(c, heard))
+		return true;
+	bool of_it = is_known(c, heard, to);
+	return copy_known(c, heard, TABLE_RECIPIENT_BCC, to) && of_it;
+}
+
+bool addressing_recipient_known(const struct conf *c, struct alias_heard *heard,
+				const char *address)
+{
+	struct rewrite r;
+	bool known = !rewrite_recipient(c, address, &r) ||
+		     recipient_known(c, heard, rewrite_result(&r, address));
+	rewrite_fini(&r);
+	return known;
+}
+
+static enum response add_recipient(const struct conf *c, struct alias_heard *heard,
+				   struct envelope *e, const char *to, uint8_t notify,
+				   const char *said, const char *orcpt)
+{
+	if (!recipient_known(c, heard, to))
+		return RESPONSE_LOOKUP_FAILED;
+	enum response why = alias_add_recipient(c, heard, e, to, notify, said, orcpt);
+	if (why == RESPONSE_OK)
+		copy_to(c, heard, TABLE_RECIPIENT_BCC, to, e);
+	return why;
+}
+
+enum response addressing_recipient(const struct conf *c, struct alias_heard *heard,
+				   struct envelope *e, const char *address, uint8_t notify,
+				   const char *orcpt)
 {
 	struct rewrite r;
 	enum response why = RESPONSE_REWRITE_LOOP;
-	if (rewrite_recipient(c, address, &r)) {
-		const char *to = rewrite_result(&r, address);
-		why = alias_add_recipient(c, e, to, notify, address, orcpt) ? RESPONSE_OK
-									    : RESPONSE_ALIAS_LOOP;
-		if (why == RESPONSE_OK)
-			copy_to(c, TABLE_RECIPIENT_BCC, to, e);
-	}
+	if (rewrite_recipient(c, address, &r))
+		why = add_recipient(c, heard, e, rewrite_result(&r, address), notify, address,
+				    orcpt);
 	rewrite_fini(&r);
 	return why;
 }
 
-void addressing_copies(const struct conf *c, struct envelope *e)
+bool addressing_copies_known(const struct conf *c, struct alias_heard *heard, const char *sender)
 {
-	copy_to(c, TABLE_SENDER_BCC, e->sender, e);
+	if (!is_asked(c, heard))
+		return true;
+	bool of_all = !*c->always_bcc || is_known(c, heard, c->always_bcc);
+	return copy_known(c, heard, TABLE_SENDER_BCC, sender) && of_all;
+}
+
+enum response addressing_copies(const struct conf *c, struct alias_heard *heard, struct envelope *e)
+{
+	if (!addressing_copies_known(c, heard, e->sender))
+		return RESPONSE_LOOKUP_FAILED;
+	copy_to(c, heard, TABLE_SENDER_BCC, e->sender, e);
 	if (*c->always_bcc)
-		add_copy(c, e, c->always_bcc);
+		add_copy(c, heard, e, c->always_bcc);
+	return RESPONSE_OK;
 }

@@ -10,8 +10,9 @@
  *
  * OWNERSHIP  The envelope stays the caller's.
  * THREAD     The session's worker, or the maildrop's.
- * ERRORS     As a reply.
- * SEE        alias.h, rewrite.h, base/access_value.h.
+ * ERRORS     As a reply. RESPONSE_LOOKUP_FAILED: servers of aliases must be asked first, what is wanted of them is
+ *            known, and nothing has been added. Without what was heard (NULL) they count as having nothing.
+ * SEE        alias.h, alias_learn.h, rewrite.h, base/access_value.h.
  */
 #ifndef SMTPD_ADDRESSING_H
 #define SMTPD_ADDRESSING_H
@@ -20,6 +21,7 @@
 #include "base/conf.h"
 #include "base/envelope.h"
 #include "base/table.h"
+#include "smtpd/alias_heard.h"
 #include "smtpd/response.h"
 
 enum response addressing_sender(const struct conf *, const char *address, char **rewritten);
@@ -29,11 +31,15 @@ bool addressing_access(const struct conf *, const char *recipient, struct access
 		       struct table_origin *);
 /* What the files of recipient_access say, the caller's to fini. False: nothing. */
 
-enum response addressing_recipient(const struct conf *, struct envelope *, const char *address,
-				   uint8_t notify, const char *orcpt);
+enum response addressing_recipient(const struct conf *, struct alias_heard *, struct envelope *,
+				   const char *address, uint8_t notify, const char *orcpt);
 /* Add a recipient, or those it stands for; orcpt may be NULL. */
 
-void addressing_copies(const struct conf *, struct envelope *);
+enum response addressing_copies(const struct conf *, struct alias_heard *, struct envelope *);
 /* All recipients have come: add those who get a copy of what this sender sends, and of everything. */
+
+bool addressing_recipient_known(const struct conf *, struct alias_heard *, const char *address);
+bool addressing_copies_known(const struct conf *, struct alias_heard *, const char *sender);
+/* No server must be asked before those are called; else all that is wanted is. */
 
 #endif

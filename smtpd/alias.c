@@ -15,11 +15,17 @@
 
 struct expansion {
 	const struct conf *conf;
+	struct alias_heard *heard;
 	const char *above[ALIAS_DEPTH_MAX]; /* those being expanded, outermost first */
 	int depth;
 	char **member;
 	int n;
 	struct address_set *known; /* the same */
+	struct address_set *met;   /* all that was looked up */
+	bool asks;		   /* servers have aliases */
+	bool unheard;		   /* of some of them nobody has said anything so far */
+	int questions;
+	size_t bytes; /* of their rows */
 };
 
 static bool find_section(const struct conf *conf, const char *key, struct conf_list *to,
@@ -34,23 +40,45 @@ static bool find_section(const struct conf *conf, const char *key, struct conf_l
 	return true;
 }
 
-static bool find_row(const struct conf *conf, const char *key, struct conf_list *to,
-		     struct table_origin *origin)
+static bool read_row(const char *value, const char *key, struct conf_list *to)
 {
-	char *value = tables_get(conf->tables, TABLE_ALIASES, key, origin);
 	struct buf why = {0};
 	bool found = value && !alias_value_parse(value, key, to, &why);
-	free(value);
 	buf_fini(&why);
 	return found;
 }
 
-bool alias_find(const struct conf *conf, const char *address, struct conf_list *to,
-		struct table_origin *origin)
+static bool find_row(const struct conf *conf, const char *key, struct conf_list *to,
+		     struct table_origin *origin)
+{
+	char *value = tables_get(conf->tables, TABLE_ALIASES, key, origin);
+	bool found = read_row(value, key, to);
+	free(value);
+	return found;
+}
+
+static enum alias_found find_heard(struct alias_heard *heard, const char *key, struct conf_list *to,
+				   struct table_origin *origin)
+{
+	const char *value;
+	*origin = (struct table_origin){0};
+	if (!alias_heard_get(heard, key, &value))
+		return ALIAS_UNHEARD;
+	return read_row(value, key, to) ? ALIAS_IS_ONE : ALIAS_IS_NONE;
+}
+
+enum alias_found alias_find(const struct conf *conf, struct alias_heard *heard, const char *address,
+			    struct conf_list *to, struct table_origin *origin)
 {
 	char *key = name_key(address);
+	enum alias_found found = ALIAS_IS_NONE;
 	*to = (struct conf_list){0};
-	bool found = find_section(conf, key, to, origin) || find_row(conf, key, to, origin);
+	if (find_section(conf, key, to, origin))
+		found = ALIAS_IS_ONE;
+	else if (heard && tables_asked(conf->tables, TABLE_ALIASES))
+		found = find_heard(heard, key, to, origin);
+	else if (find_row(conf, key, to, origin))
+		found = ALIAS_IS_ONE;
 	free(key);
 	return found;
 }
@@ -80,7 +108,7 @@ static bool expand(struct expansion *x, const char *address);
 
 static bool expand_all(struct expansion *x, const char *address, const struct conf_list *to)
 {
-	bool ok = x->depth < ALIAS_DEPTH_MAX && !is_above(x, address);
+	bool ok = x->depth < ALIAS_DEPTH_MAX;
 	if (!ok)
 		return false;
 	x->above[x->depth++] = address;
@@ -90,18 +118,39 @@ static bool expand_all(struct expansion *x, const char *address, const struct co
 	return ok;
 }
 
-/* An alias among its own members means the address itself: the usual way to keep a copy. */
-static bool expand(struct expansion *x, const char *address)
+/* A server's rows are bounded: it is believed no further than it must be. */
+static bool count_question(struct expansion *x, const struct conf_list *to)
+{
+	for (int i = 0; i < to->n; i++)
+		x->bytes += strlen(to->item[i]);
+	return !x->asks || (++x->questions <= ALIAS_QUESTIONS_MAX && x->bytes <= ALIAS_BYTES_MAX);
+}
+
+/* False: it is one of those that are being expanded, or there is too much of it. */
+static bool expand_new(struct expansion *x, const char *address)
 {
 	struct conf_list to;
 	struct table_origin origin;
-	if (x->depth > 0 && strcasecmp(x->above[x->depth - 1], address) == 0)
-		return add_member(x, address);
-	if (!alias_find(x->conf, address, &to, &origin))
-		return add_member(x, address);
-	bool ok = expand_all(x, address, &to);
+	enum alias_found found = alias_find(x->conf, x->heard, address, &to, &origin);
+	bool ok = count_question(x, &to);
+	x->unheard = x->unheard || found == ALIAS_UNHEARD;
+	if (ok && found == ALIAS_IS_ONE)
+		ok = expand_all(x, address, &to);
+	else if (ok && found == ALIAS_IS_NONE)
+		ok = add_member(x, address);
 	conf_list_free(&to);
 	return ok;
+}
+
+/* An alias among its own members means the address itself: the usual way to keep a copy. Whatever was
+ * expanded before has added all its members then. */
+static bool expand(struct expansion *x, const char *address)
+{
+	if (x->depth > 0 && strcasecmp(x->above[x->depth - 1], address) == 0)
+		return add_member(x, address);
+	if (is_above(x, address))
+		return false;
+	return !address_set_add(&x->met, address) || expand_new(x, address);
 }
 
 /* What the sender called it goes with each member. */
@@ -121,14 +170,23 @@ static bool ascii(const char *s)
 	return !*s;
 }
 
-bool alias_add_recipient(const struct conf *conf, struct envelope *e, const char *address,
-			 uint8_t notify, const char *said, const char *orcpt)
+static enum response outcome_of(const struct expansion *x, bool ok)
 {
-	struct expansion x = {.conf = conf};
-	bool ok = expand(&x, address);
-	bool same = ok && x.n == 1 && strcmp(x.member[0], said) == 0;
+	if (!ok)
+		return RESPONSE_ALIAS_LOOP;
+	return x->unheard ? RESPONSE_LOOKUP_FAILED : RESPONSE_OK;
+}
+
+enum response alias_add_recipient(const struct conf *conf, struct alias_heard *heard,
+				  struct envelope *e, const char *address, uint8_t notify,
+				  const char *said, const char *orcpt)
+{
+	struct expansion x = {.conf = conf, .heard = heard};
+	x.asks = heard && tables_asked(conf->tables, TABLE_ALIASES);
+	enum response is = outcome_of(&x, expand(&x, address));
+	bool same = x.n == 1 && strcmp(x.member[0], said) == 0;
 	for (int i = 0; i < x.n; i++) {
-		if (ok) {
+		if (is == RESPONSE_OK) {
 			struct recipient *r = envelope_add(e, x.member[i]);
 			r->notify = notify;
 			r->orcpt = same || !ascii(said) ? mem_strdup(orcpt) : original(said, orcpt);
@@ -137,5 +195,6 @@ bool alias_add_recipient(const struct conf *conf, struct envelope *e, const char
 	}
 	free(x.member);
 	address_set_free(&x.known);
-	return ok;
+	address_set_free(&x.met);
+	return is;
 }

@@ -6,8 +6,9 @@
  *	sections of the configuration, then the files in their order: the first that has it
  *
  * THREAD     The session's worker.
- * ERRORS     A loop, or more than ALIAS_MEMBERS_MAX members: false, and nothing has been added.
- * SEE        RFC 5321 3.9.1; RFC 3461 5.2.7.1 (what the members inherit).
+ * ERRORS     As a reply, and nothing has been added: a loop, or too many, RESPONSE_ALIAS_LOOP; something that
+ *            servers must be asked about first, and is wanted now (alias_heard.h), RESPONSE_LOOKUP_FAILED.
+ * SEE        alias_learn.h; RFC 5321 3.9.1; RFC 3461 5.2.7.1 (what the members inherit).
  */
 #ifndef SMTPD_ALIAS_H
 #define SMTPD_ALIAS_H
@@ -15,16 +16,26 @@
 #include "base/conf.h"
 #include "base/envelope.h"
 #include "base/table.h"
+#include "smtpd/alias_heard.h"
+#include "smtpd/response.h"
 
-enum { ALIAS_DEPTH_MAX = 20, ALIAS_MEMBERS_MAX = 10000 };
+enum {
+	ALIAS_DEPTH_MAX = 20,
+	ALIAS_MEMBERS_MAX = 10000,
+	ALIAS_QUESTIONS_MAX = 20000, /* addresses that servers say something of, for one address */
+	ALIAS_BYTES_MAX = 4 << 20,   /* of their rows, for one address */
+};
 
-bool alias_add_recipient(const struct conf *, struct envelope *, const char *address,
-			 uint8_t notify, const char *said, const char *orcpt);
+enum response alias_add_recipient(const struct conf *, struct alias_heard *, struct envelope *,
+				  const char *address, uint8_t notify, const char *said,
+				  const char *orcpt);
 /* Add a recipient, or those that it stands for, each once. said: what the client called it. orcpt may
- * be NULL. */
+ * be NULL. Without what was heard (NULL), servers count as having nothing. */
 
-bool alias_find(const struct conf *, const char *address, struct conf_list *to,
-		struct table_origin *);
-/* What it stands for, one step; the list's items are the caller's. False: it is none. */
+enum alias_found { ALIAS_IS_NONE, ALIAS_IS_ONE, ALIAS_UNHEARD };
+
+enum alias_found alias_find(const struct conf *, struct alias_heard *, const char *address,
+			    struct conf_list *to, struct table_origin *);
+/* What it stands for, one step; the list's items are the caller's. */
 
 #endif

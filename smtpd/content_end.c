@@ -5,6 +5,7 @@
 #include "base/ident.h"
 #include "base/log.h"
 #include "smtpd/addressing.h"
+#include "smtpd/alias_wait.h"
 #include "smtpd/limit_check.h"
 #include "smtpd/reception.h"
 
@@ -74,6 +75,44 @@ static void refuse(struct session *s, enum response why)
 	session_reset(s);
 }
 
+static bool knows_copies(void *owner)
+{
+	struct session *s = owner;
+	return addressing_copies_known(s->worker->conf, &s->tx->aliases.heard,
+				       s->tx->envelope->sender);
+}
+
+static void add_copies(struct session *);
+
+static void learnt_copies(struct session *s, void *answer)
+{
+	(void)answer;
+	if (s->tx->aliases_failed)
+		refuse(s, RESPONSE_LOOKUP_FAILED);
+	else
+		add_copies(s);
+}
+
+/* Who gets them may be an alias that a server has. */
+static void add_copies(struct session *s)
+{
+	static const struct wait_kind kind = {.text = "aliases",
+					      .answered = learnt_copies,
+					      .ended = alias_wait_ended,
+					      .outlives = true};
+	switch (alias_wait(s, knows_copies, &kind)) {
+	case ALIAS_KNOWN:
+		addressing_copies(s->worker->conf, &s->tx->aliases.heard, s->tx->envelope);
+		store_in_time(s);
+		break;
+	case ALIAS_FAILED:
+		refuse(s, RESPONSE_LOOKUP_FAILED);
+		break;
+	case ALIAS_WAITS:
+		break;
+	}
+}
+
 /* Nothing stands in the way any more. */
 static void take(struct session *s)
 {
@@ -82,9 +121,10 @@ static void take(struct session *s)
 		drop(s, "no recipient is left");
 		return;
 	}
-	if (!s->tx->passage)
-		addressing_copies(s->worker->conf, e);
-	store_in_time(s);
+	if (s->tx->passage)
+		store_in_time(s);
+	else
+		add_copies(s);
 }
 
 /* The client may have gone, and is told nothing then: what becomes of its mail is the same, and so is the log. */

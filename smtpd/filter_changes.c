@@ -277,7 +277,7 @@ static void add_recipient(struct filter_changes *f, const struct filter_change *
 	uint32_t before = e->nrcpt;
 	parse_address(c->text[0], &a);
 	take_recipient_parameters(c->text[1], &notify, &orcpt);
-	enum response why = addressing_recipient(f->conf, e, a.text, notify, orcpt);
+	enum response why = addressing_recipient(f->conf, f->heard, e, a.text, notify, orcpt);
 	if (why == RESPONSE_OK) {
 		filter_changes_given(f, a.text, before, e->nrcpt);
 		f->given[f->ngiven - 1].turn = turn;
@@ -395,6 +395,20 @@ static bool changes_header(const struct filter_changes *f)
 		    f->change[i].kind == MILTER_CHANGE_TO_HEADER_CHANGE)
 			return true;
 	return false;
+}
+
+bool filter_changes_known(const struct filter_changes *f)
+{
+	struct mailaddr a;
+	bool known = true;
+	for (int i = 0; i < f->n; i++) {
+		bool adds = f->change[i].kind == MILTER_CHANGE_TO_RECIPIENT_ADD ||
+			    f->change[i].kind == MILTER_CHANGE_TO_RECIPIENT_ADD_ARGS;
+		if (adds && parse_address(f->change[i].text[0], &a) &&
+		    !addressing_recipient_known(f->conf, f->heard, a.text))
+			known = false;
+	}
+	return known;
 }
 
 bool filter_changes_make(struct filter_changes *f, struct buf *what)

@@ -19,6 +19,7 @@
 #ifndef SMTPD_FILTER_CHANGES_H
 #define SMTPD_FILTER_CHANGES_H
 
+#include "smtpd/alias_heard.h"
 #include "smtpd/content_in.h"
 #include "smtpd/milter/milter_engine.h"
 #include "stages/draft.h"
@@ -26,7 +27,8 @@
 enum { FILTER_CHANGES_BYTES = 1 << 20 };
 
 struct filter_changes {
-	struct conf *conf; /* whose tables rewrite what is added; the owner's */
+	struct conf *conf;	   /* whose tables rewrite what is added; the owner's */
+	struct alias_heard *heard; /* what servers have said of it; the owner's */
 	struct draft *draft;
 	int received; /* where our own Received field is, the topmost; -1: there is none */
 	int n, cap;
@@ -52,6 +54,9 @@ void filter_changes_begin(struct filter_changes *,
 
 const char *filter_changes_add(struct filter_changes *, const struct milter_answer *);
 /* NULL: it is kept. */
+
+bool filter_changes_known(const struct filter_changes *);
+/* No server of aliases must be asked before they are made; else all that is wanted is (alias_heard.h). */
 
 bool filter_changes_make(struct filter_changes *, struct buf *what);
 /* what: for the log. True: the draft has another body, and is to be settled before it is read again. */

@@ -76,9 +76,8 @@ static int settle_body(struct passage *p)
 	return p->error;
 }
 
-static int changed(void *owner, const char *filter)
+static int make_changes(struct filter_mail *m, const char *filter)
 {
-	struct filter_mail *m = owner;
 	struct buf what;
 	buf_init(&what);
 	bool body = filter_changes_make(&m->changes, &what);
@@ -92,7 +91,41 @@ static int changed(void *owner, const char *filter)
 	tell(m, filter, "change", buf_cstr(&what));
 	buf_fini(&what);
 	m->quarantine = NULL;
+	alias_learn_end(&m->aliases);
 	return body ? settle_body(m->passage) : 0;
+}
+
+static bool knows_added(void *owner)
+{
+	const struct filter_mail *m = owner;
+	return filter_changes_known(&m->changes);
+}
+
+static void learnt_added(void *owner, bool failed);
+
+/* Who is added may be an alias that a server has. */
+static int changed(void *owner, const char *filter)
+{
+	struct filter_mail *m = owner;
+	const struct alias_learner by = {.maps = m->owner.maps,
+					 .conf = m->changes.conf,
+					 .session = m->session,
+					 .id = m->id,
+					 .known = knows_added,
+					 .learnt = learnt_added,
+					 .owner = m,
+					 .patient = m->owner.patient};
+	m->adds = filter;
+	switch (alias_learn(&m->aliases, &by)) {
+	case ALIAS_WAITS:
+		return EINPROGRESS;
+	case ALIAS_FAILED:
+		m->unheard = true;
+		return EAGAIN;
+	case ALIAS_KNOWN:
+		break;
+	}
+	return make_changes(m, filter);
 }
 
 /* Without the end of its last line. */
@@ -119,6 +152,8 @@ static void end(struct filter_mail *m, const struct milter_verdict *v)
 		refuse(p, v->reply);
 	else if (v->outcome == MILTER_DISCARD)
 		passage_discard(p, log_text("milter %s", v->filter));
+	else if (v->outcome == MILTER_FAIL && m->unheard)
+		alias_learn_refuse(p);
 	else if (v->outcome == MILTER_FAIL)
 		passage_fail(p, v->error);
 	else
@@ -192,17 +227,18 @@ static void begin(struct passage *p)
 	}
 	m->id = m->owner.id ? m->owner.id : p->draft.id;
 	m->changes.conf = p->conf;
+	m->changes.heard = &m->aliases.heard;
 	filter_changes_begin(&m->changes, &p->draft);
 	m->step = 0;
 	if (next_step(m))
 		go_on(m);
 }
 
-static void worked(struct passage *p)
+/* What the filter at work wanted is made, or can't be. */
+static void settled(struct filter_mail *m, int error)
 {
-	struct filter_mail *m = passage_context(p);
-	if (p->error) {
-		int error = p->error;
+	struct passage *p = m->passage;
+	if (error) {
 		m->passage = NULL;
 		milter_chain_end(m->chain);
 		passage_fail(p, error);
@@ -211,10 +247,31 @@ static void worked(struct passage *p)
 	}
 }
 
+static void worked(struct passage *p)
+{
+	settled(passage_context(p), p->error);
+}
+
+static void learnt_added(void *owner, bool failed)
+{
+	struct filter_mail *m = owner;
+	struct passage *p = m->passage;
+	if (failed) {
+		m->passage = NULL;
+		milter_chain_end(m->chain);
+		alias_learn_refuse(p);
+		return;
+	}
+	int error = make_changes(m, m->adds);
+	if (error != EINPROGRESS)
+		settled(m, error);
+}
+
 static void cancel(struct passage *p)
 {
 	struct filter_mail *m = p->at_work;
 	m->passage = NULL;
+	alias_learn_end(&m->aliases);
 	milter_chain_end(m->chain);
 }
 
@@ -234,11 +291,12 @@ void filter_mail_init(struct filter_mail *m, struct milters *milters, struct con
 void filter_mail_reset(struct filter_mail *m)
 {
 	milter_chain_end(m->chain);
+	alias_learn_end(&m->aliases);
 	filter_changes_reset(&m->changes);
 	free(m->held_why);
 	m->held_why = NULL;
 	m->by = NULL;
-	m->changed = false;
+	m->changed = m->unheard = false;
 	m->id = 0;
 }
 
@@ -248,6 +306,7 @@ void filter_mail_fini(struct filter_mail *m)
 	if (m->passage)
 		m->passage->at_work = NULL;
 	milter_chain_free(&m->chain);
+	alias_learn_end(&m->aliases);
 	filter_changes_fini(&m->changes);
 	free(m->quarantine);
 	free(m->held_why);

@@ -8,11 +8,13 @@
  * OWNERSHIP  Embedded, in a session's struct filtering or in a take of the maildrop's. It may go while
  *            the pool has the passage.
  * THREAD     The chain's.
- * ERRORS     As the end of the passage. A header that is too long to be looked at: 552 5.3.4.
+ * ERRORS     As the end of the passage. A server of aliases that could not say who a recipient is that a filter adds:
+ *            451 4.3.0, whatever the default_action. A header that is too long to be looked at: 552 5.3.4.
  */
 #ifndef SMTPD_FILTER_MAIL_H
 #define SMTPD_FILTER_MAIL_H
 
+#include "smtpd/alias_learn.h"
 #include "smtpd/filter_changes.h"
 #include "smtpd/milter/milter_chain.h"
 #include "stages/stages.h"
@@ -25,11 +27,16 @@ struct filter_owner {
 	const char *hostname; /* of a relay whose own mail it is; else NULL */
 	const char *daemon;   /* of its own mail: which part of it has brought it */
 	uint64_t id;	      /* of the message, for the log; 0: the draft's */
+	struct socketmaps *maps;
+	bool patient; /* nobody waits for a reply */
 };
 
 struct filter_mail {
 	struct milter_chain *chain;
 	struct filter_changes changes;
+	struct alias_learning aliases; /* of recipients that they add */
+	const char *adds;	       /* the filter that does */
+	bool unheard;		       /* and nobody could say who they are */
 	struct filter_owner owner;
 	uint64_t id, session;	 /* for the log; 0: none */
 	struct passage *passage; /* at work on content; NULL: on something else */

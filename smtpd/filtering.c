@@ -40,7 +40,8 @@ void filtering_open(struct session *s)
 	if (l->npasses == 0)
 		return;
 	struct filtering *f = s->filtering = mem_zalloc(sizeof *f);
-	const struct filter_owner owner = {.macro = macro, .done = done, .owner = f};
+	const struct filter_owner owner = {
+		.macro = macro, .done = done, .owner = f, .maps = s->worker->socketmaps};
 	f->session = s;
 	filter_mail_init(&f->mail, s->worker->milters, s->service->conf, &owner);
 	f->mail.session = s->number;

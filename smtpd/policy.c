@@ -5,6 +5,7 @@
 #include "base/tables.h"
 #include "base/users.h"
 #include "smtpd/alias.h"
+#include "smtpd/reception.h"
 
 #include <arpa/inet.h>
 #include <stdio.h>
@@ -44,9 +45,12 @@ static enum response name_postmaster(const struct session *s, struct mailaddr *a
 	struct conf_list to;
 	struct table_origin origin;
 	const char *address = s->service->conf->postmaster;
-	if (!*address && alias_find(s->worker->conf, "postmaster", &to, &origin)) {
+	if (!*address) {
+		enum alias_found found = alias_find(s->worker->conf, &s->tx->aliases.heard,
+						    "postmaster", &to, &origin);
 		conf_list_free(&to);
-		return RESPONSE_OK;
+		if (found != ALIAS_IS_NONE)
+			return found == ALIAS_IS_ONE ? RESPONSE_OK : RESPONSE_LOOKUP_FAILED;
 	}
 	if (!*address) {
 		snprintf(own, sizeof own, "postmaster@%s", s->service->hostname);

@@ -19,7 +19,7 @@ bool policy_leads_here(const struct mailaddr *);
 /* Is its domain an address literal of this machine, or of none? */
 
 enum response policy_recipient(const struct session *, struct mailaddr *);
-/* RESPONSE_OK, or why not. <postmaster> becomes the address that the configuration names, or that of
+/* RESPONSE_OK, or why not; RESPONSE_LOOKUP_FAILED: servers of aliases are to be asked first (alias_wait.h). <postmaster> becomes the address that the configuration names, or that of
  * the postmaster at our hostname; where there is an alias of that name, it stays. */
 
 bool policy_sender_due(const struct session *); /* is sender_logins to be asked? */

@@ -53,6 +53,7 @@ void reception_free(struct reception **tp)
 		return;
 	budget_charge(&t->charged, 0);
 	rcpt_pending_free(&t->pending);
+	alias_learn_end(&t->aliases);
 	passage_free(&t->passage);
 	if (t->began_ms)
 		intake_fini(&t->intake);
@@ -171,15 +172,53 @@ static char *client_text(const struct session *s)
 			  s->client_name ? " " : "", address_text(&s->peer, address));
 }
 
-/* Filters may have changed the sender; and the archive is to see who else has it. */
-static void add_copies(struct passage *p)
+static bool knows_copies(void *owner)
 {
-	if (p->draft.envelope->nrcpt > 0)
-		addressing_copies(p->conf, p->draft.envelope);
+	const struct passage *p = owner;
+	const struct session *s = passage_context(p);
+	return addressing_copies_known(p->conf, &s->tx->aliases.heard, p->draft.envelope->sender);
+}
+
+static void learnt_copies(void *owner, bool failed)
+{
+	struct passage *p = owner;
+	struct session *s = passage_context(p);
+	if (failed) {
+		alias_learn_refuse(p);
+		return;
+	}
+	addressing_copies(p->conf, &s->tx->aliases.heard, p->draft.envelope);
 	passage_next(p);
 }
 
-static const struct passage_stage copies_stage = {.name = "copies", .begin = add_copies};
+/* Filters may have changed the sender; and the archive is to see who else has it. */
+static void add_copies(struct passage *p)
+{
+	struct session *s = passage_context(p);
+	const struct alias_learner by = {.maps = s->worker->socketmaps,
+					 .conf = p->conf,
+					 .session = s->number,
+					 .known = knows_copies,
+					 .learnt = learnt_copies,
+					 .owner = p};
+	if (p->draft.envelope->nrcpt == 0) {
+		passage_next(p);
+		return;
+	}
+	p->at_work = s;
+	enum alias_learnt so_far = alias_learn(&s->tx->aliases, &by);
+	if (so_far != ALIAS_WAITS)
+		learnt_copies(p, so_far == ALIAS_FAILED);
+}
+
+static void cancel_copies(struct passage *p)
+{
+	struct session *s = p->at_work;
+	alias_learn_end(&s->tx->aliases);
+}
+
+static const struct passage_stage copies_stage = {
+	.name = "copies", .begin = add_copies, .cancel = cancel_copies};
 
 bool reception_stages(struct session *s)
 {
@@ -200,7 +239,7 @@ bool reception_stages(struct session *s)
 	if (checked)
 		passage_add(p, &header_check_stage, NULL);
 	filtering_stage(s, p);
-	passage_add(p, &copies_stage, NULL);
+	passage_add(p, &copies_stage, s);
 	if (dkim_rows_signs(c))
 		passage_add(p, &dkim_stage, NULL);
 	if (archive_wanted(c))

@@ -11,6 +11,7 @@
 
 #include "base/envelope.h"
 #include "base/tables.h"
+#include "smtpd/alias_learn.h"
 #include "smtpd/intake.h"
 #include "smtpd/session.h"
 #include "stages/stages.h"
@@ -46,7 +47,9 @@ struct reception {
 	bool postmaster;
 	bool expected; /* spool_expect() has been told of it */
 	struct rcpt_pending
-		*pending;	/* verb_rcpt.c: while the next hop is asked about it; or NULL */
+		*pending; /* verb_rcpt.c: while the next hop is asked about it; or NULL */
+	struct alias_learning aliases; /* of the recipient at work, then of copies */
+	bool aliases_failed;
 	size_t recipient_bytes; /* what recipients take in memory */
 	size_t charged;		/* to the budget */
 	struct intake intake;

@@ -30,6 +30,8 @@
  *	socketmap.[ch] socketmap_reply.[ch]	servers that have tables; what they answer
  *	addressing.[ch]			rewriting, aliases, copies: what happens to addresses
  *	alias.[ch] rewrite.[ch]		two of these steps
+ *	alias_heard.[ch] alias_learn.[ch]	what servers say of aliases; how they are asked
+ *	alias_wait.[ch]			a session waits for that
  *	reception.[ch] received.[ch]	one message, from MAIL to the spool; its Received field
  *	content_in.[ch] header_in.[ch]	its bytes: line ends, dots, limits; what its header says
  *	content_end.[ch]		all of them have come: stages, then the spool

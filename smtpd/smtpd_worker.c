@@ -95,6 +95,9 @@ static void receive(void *owner, struct note *note)
 	case VERIFY_ANSWER:
 		verified(w, (struct verify *)note);
 		break;
+	case SOCKETMAP_HEARD:
+		socketmap_receive(w->socketmaps, note);
+		break;
 	case PASSAGE_RESUME:
 		passage_resume((struct passage *)note);
 		break;

@@ -8,6 +8,7 @@
 #include "base/mem.h"
 #include "base/stream.h"
 #include "base/tables.h"
+#include "smtpd/smtpd_worker.h"
 #include "smtpd/socketmap_reply.h"
 
 #include <assert.h>
@@ -26,10 +27,19 @@ enum connection_state {
 struct question {
 	struct list link;
 	char *name, *key;
-	char *known; /* as what its answer is remembered */
-	uint64_t ticket;
+	char *known;		 /* as what its answer is remembered */
+	uint64_t ticket;	 /* or the number of who asks, */
+	bool of_asker;		 /* then */
 	int64_t due_ms, sent_ms; /* steady clock */
 	bool again;		 /* its first connection was lost */
+};
+
+/* Who is no session, and waits for an answer. */
+struct asker {
+	uint64_t number;
+	socketmap_answered *answered;
+	void *owner;
+	UT_hash_handle hh;
 };
 
 struct server;
@@ -39,7 +49,8 @@ struct connection {
 	struct stream *stream; /* NULL: CLOSED */
 	enum connection_state state;
 	struct question *question; /* BUSY; else NULL */
-	bool used;		   /* it has answered before */
+	struct buf reply; /* as far as it has come: it may be longer than a stream's input */
+	bool used;	  /* it has answered before */
 };
 
 struct server {
@@ -71,7 +82,9 @@ struct socketmaps {
 	struct list servers;
 	struct known *known;
 	size_t known_bytes;
-	bool ending; /* nobody waits any more */
+	struct asker *askers;
+	uint64_t numbered; /* so many have asked */
+	bool ending;	   /* nobody waits any more */
 };
 
 /* Some server was in trouble, for some worker: only then is there a condition to end. */
@@ -141,7 +154,7 @@ static void answer_free(struct wait_answer *a)
 	free(a);
 }
 
-static void post(struct socketmaps *m, uint64_t ticket, enum socketmap_result result,
+static void post(struct socketmaps *m, uint64_t ticket, bool of_asker, enum socketmap_result result,
 		 const char *text)
 {
 	struct socketmap_answer *a = mem_zalloc(sizeof *a);
@@ -149,7 +162,8 @@ static void post(struct socketmaps *m, uint64_t ticket, enum socketmap_result re
 		(struct wait_answer){.reply_to = m->loop, .ticket = ticket, .free = answer_free};
 	a->result = result;
 	a->text = mem_strdup(text);
-	wait_answer_post(&a->answer);
+	a->answer.note.type = of_asker ? SOCKETMAP_HEARD : (int)SMTPD_WORKER_ANSWER;
+	loop_post(m->loop, &a->answer.note);
 }
 
 /* It is freed. */
@@ -157,7 +171,7 @@ static void answer(struct socketmaps *m, struct question *q, enum socketmap_resu
 		   const char *text)
 {
 	if (!m->ending)
-		post(m, q->ticket, result, text);
+		post(m, q->ticket, q->of_asker, result, text);
 	if (result != SOCKETMAP_FAILED)
 		remember(m, q->known, text);
 	assert(!q->link.next || q->link.next == &q->link);
@@ -197,6 +211,7 @@ static void close_connection(struct connection *c)
 	assert(!c->question);
 	if (c->stream)
 		stream_free(&c->stream);
+	buf_fini(&c->reply);
 	c->state = CONNECTION_CLOSED;
 	c->used = false;
 }
@@ -267,7 +282,7 @@ static void lose(struct connection *c, const char *reason, bool hangs)
 	bool alive = q && hangs && s->heard_ms >= q->sent_ms;
 	/* It had closed it, when the question was on its way. */
 	bool again = q && c->used && !hangs && !q->again && !timer_active(&s->rest) &&
-		     buf_len(stream_in(c->stream)) == 0;
+		     buf_len(&c->reply) == 0;
 	s->unwell = s->unwell || (q && !again);
 	c->question = NULL;
 	close_connection(c);
@@ -292,8 +307,8 @@ static void take_reply(struct connection *c, enum socketmap_said said,
 	struct server *s = c->server;
 	struct question *q = c->question;
 	char *text = mem_strndup(r->text, r->len);
-	bool more = buf_len(stream_in(c->stream)) > r->used;
-	buf_consume(stream_in(c->stream), r->used);
+	bool more = buf_len(&c->reply) > r->used;
+	buf_fini(&c->reply);
 	stream_deadline(c->stream, 0);
 	c->question = NULL;
 	c->state = CONNECTION_IDLE;
@@ -317,11 +332,14 @@ static void read_reply(struct connection *c)
 {
 	struct buf *in = stream_in(c->stream);
 	struct socketmap_reply r;
+	buf_append(&c->reply, buf_data(in), buf_len(in));
+	buf_consume(in, buf_len(in));
 	if (c->state != CONNECTION_BUSY) {
 		close_connection(c);
 		return;
 	}
-	enum socketmap_said said = socketmap_reply_read(buf_data(in), buf_len(in), &r);
+	enum socketmap_said said =
+		socketmap_reply_read(buf_data(&c->reply), buf_len(&c->reply), &r);
 	if (said == SOCKETMAP_REPLY_PART)
 		return;
 	if (said == SOCKETMAP_REPLY_BAD) {
@@ -424,12 +442,12 @@ static void server_free(struct server *s)
 	free(s);
 }
 
-void socketmap_ask(struct socketmaps *m, const struct socketmap_name *n, const char *key,
-		   uint64_t ticket)
+static void ask(struct socketmaps *m, const struct socketmap_name *n, const char *key,
+		uint64_t ticket, bool of_asker)
 {
 	struct server *s = server_of(m, n, true);
 	if (timer_active(&s->rest) || s->nwaiting >= SOCKETMAP_WAITING_MAX) {
-		post(m, ticket, SOCKETMAP_FAILED, "it did not answer before");
+		post(m, ticket, of_asker, SOCKETMAP_FAILED, "it did not answer before");
 		return;
 	}
 	struct question *q = mem_zalloc(sizeof *q);
@@ -437,10 +455,57 @@ void socketmap_ask(struct socketmaps *m, const struct socketmap_name *n, const c
 	q->key = mem_strdup(key);
 	q->known = known_as(n, key);
 	q->ticket = ticket;
+	q->of_asker = of_asker;
 	q->due_ms = clock_steady_ms() + m->timeout_ms;
 	list_append(&s->waiting, &q->link);
 	s->nwaiting++;
 	pump(s);
+}
+
+void socketmap_ask(struct socketmaps *m, const struct socketmap_name *n, const char *key,
+		   uint64_t ticket)
+{
+	ask(m, n, key, ticket, false);
+}
+
+uint64_t socketmap_ask_for(struct socketmaps *m, const struct socketmap_name *n, const char *key,
+			   socketmap_answered *answered, void *owner)
+{
+	struct asker *a = mem_zalloc(sizeof *a);
+	uint64_t number = a->number = ++m->numbered;
+	a->answered = answered;
+	a->owner = owner;
+	HASH_ADD(hh, m->askers, number, sizeof a->number, a);
+	ask(m, n, key, number, true);
+	return number;
+}
+
+/* Who asks is not there any more then. */
+static bool take_asker(struct socketmaps *m, uint64_t number, struct asker *is)
+{
+	struct asker *a;
+	HASH_FIND(hh, m->askers, &number, sizeof number, a);
+	if (!a)
+		return false;
+	HASH_DEL(m->askers, a);
+	*is = *a;
+	free(a);
+	return true;
+}
+
+void socketmap_forget(struct socketmaps *m, uint64_t number)
+{
+	struct asker a;
+	take_asker(m, number, &a);
+}
+
+void socketmap_receive(struct socketmaps *m, struct note *note)
+{
+	struct socketmap_answer *answer = (struct socketmap_answer *)note;
+	struct asker a;
+	if (m && take_asker(m, answer->answer.ticket, &a))
+		a.answered(a.owner, answer);
+	answer_free(&answer->answer);
 }
 
 static void mark_named(struct socketmaps *m, const struct tables *t, enum table_role role)
@@ -490,6 +555,7 @@ void socketmaps_free(struct socketmaps **mp)
 	list_each (link, tmp, &m->servers)
 		server_free(list_entry(link, struct server, link));
 	forget_all(m);
+	assert(!m->askers);
 	free(m);
 	*mp = NULL;
 }

@@ -16,8 +16,8 @@
  * What it says is not believed further than it must be: a reply is bounded, and a connection that
  * said something unasked, or anything behind its reply, is left.
  *
- * OWNERSHIP  The worker's. Answers are freed by wait.c.
- * THREAD     The worker's.
+ * OWNERSHIP  The worker's, or the maildrop's. Answers are freed by wait.c, or by socketmap_receive().
+ * THREAD     That of its loop.
  * STATES     Of a connection: CLOSED, CONNECTING, IDLE, BUSY; moved by socketmap.c alone.
  * ERRORS     As answers; condition socketmap_away until it answers again.
  * SEE        POSTFIX socketmap_table(5); socketmap_reply.h; base/socketmap_name.h.
@@ -28,6 +28,9 @@
 #include "base/conf.h"
 #include "base/socketmap_name.h"
 #include "smtpd/wait.h"
+
+/* A note of its loop: for socketmap_receive(). */
+enum { SOCKETMAP_HEARD = NOTES_FROM(NOTES_OF_SOCKETMAP) };
 
 enum {
 	SOCKETMAP_CONNECTIONS = 4, /* of one worker to one server */
@@ -59,5 +62,17 @@ bool socketmap_known(struct socketmaps *, const struct socketmap_name *, const c
 
 void socketmap_ask(struct socketmaps *, const struct socketmap_name *, const char *key,
 		   uint64_t ticket);
+
+/* The same for who is no session, or whose session waits for something else already. */
+typedef void socketmap_answered(void *owner, const struct socketmap_answer *);
+
+uint64_t socketmap_ask_for(struct socketmaps *, const struct socketmap_name *, const char *key,
+			   socketmap_answered *, void *owner);
+/* The question's number, not 0. It is called later, once, unless: */
+
+void socketmap_forget(struct socketmaps *, uint64_t number);
+/* The answer is not wanted any more. */
+
+void socketmap_receive(struct socketmaps *, struct note *); /* NULL: nobody waits any more */
 
 #endif

@@ -16,7 +16,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { SOCKETMAP_REPLY_MAX = 20000, SOCKETMAP_DIGITS_MAX = 5 };
+enum { SOCKETMAP_REPLY_MAX = 100000, SOCKETMAP_DIGITS_MAX = 6 };
 
 enum socketmap_said {
 	SOCKETMAP_REPLY_PART, /* more is to come */

@@ -11,6 +11,7 @@
 #include "base/mem.h"
 #include "smtpd/access.h"
 #include "smtpd/addressing.h"
+#include "smtpd/alias_wait.h"
 #include "smtpd/filtering.h"
 #include "smtpd/limit_check.h"
 #include "smtpd/param.h"
@@ -81,7 +82,8 @@ static void forgive(struct session *s)
 static void refuse(struct session *s, enum response why, const char *to)
 {
 	session_refuse(s, why, to);
-	if (why == RESPONSE_TOO_MANY_RECIPIENTS || why == RESPONSE_NO_MEMORY)
+	if (why == RESPONSE_TOO_MANY_RECIPIENTS || why == RESPONSE_NO_MEMORY ||
+	    why == RESPONSE_LOOKUP_FAILED)
 		forgive(s);
 }
 
@@ -118,8 +120,9 @@ static void rcpt_pending_init(struct rcpt_pending *p, const struct mailaddr *to,
 static void add(struct session *s, const struct mailaddr *to, const struct wanted *w)
 {
 	uint32_t before = s->tx->envelope->nrcpt;
-	enum response why = addressing_recipient(s->worker->conf, s->tx->envelope, to->text,
-						 w->notify, w->orcpt);
+	enum response why = addressing_recipient(s->worker->conf, &s->tx->aliases.heard,
+						 s->tx->envelope, to->text, w->notify, w->orcpt);
+	alias_learn_end(&s->tx->aliases);
 	reception_added(s, before);
 	if (why != RESPONSE_OK) {
 		refuse(s, why, to->text);
@@ -224,10 +227,51 @@ static bool ask_next_hop(struct session *s, const struct mailaddr *to, const str
 }
 
 /* Who must be taken is not asked about. */
-static void pass(struct session *s, const struct mailaddr *to, const struct wanted *w, bool verify)
+static void go_on(struct session *s, const struct mailaddr *to, const struct wanted *w, bool verify)
 {
 	if (w->postmaster || !ask_next_hop(s, to, w, verify))
 		take(s, to, w);
+}
+
+static bool knows_aliases(void *owner)
+{
+	struct session *s = owner;
+	return addressing_recipient_known(s->worker->conf, &s->tx->aliases.heard,
+					  s->tx->pending->to.text);
+}
+
+static void conclude_aliases(struct session *s, bool failed)
+{
+	struct rcpt_pending *p = s->tx->pending;
+	s->tx->pending = NULL;
+	if (failed)
+		refuse(s, RESPONSE_LOOKUP_FAILED, p->to.text);
+	else
+		go_on(s, &p->to, &p->wanted, p->verify);
+	rcpt_pending_free(&p);
+}
+
+static void learnt_aliases(struct session *s, void *answer)
+{
+	(void)answer;
+	conclude_aliases(s, s->tx->aliases_failed);
+}
+
+/* Whoever comes next knows what is an alias. */
+static void pass(struct session *s, const struct mailaddr *to, const struct wanted *w, bool verify)
+{
+	static const struct wait_kind kind = {
+		.text = "aliases", .answered = learnt_aliases, .ended = alias_wait_ended};
+	if (!tables_asked(s->worker->conf->tables, TABLE_ALIASES)) {
+		go_on(s, to, w, verify);
+		return;
+	}
+	s->tx->pending = mem_zalloc(sizeof *s->tx->pending);
+	rcpt_pending_init(s->tx->pending, to, w);
+	s->tx->pending->verify = verify;
+	enum alias_learnt so_far = alias_wait(s, knows_aliases, &kind);
+	if (so_far != ALIAS_WAITS)
+		conclude_aliases(s, so_far == ALIAS_FAILED);
 }
 
 static void found_access(struct session *s, const struct consult_found *found)
@@ -311,6 +355,59 @@ static void ask_limits(struct session *s, const struct mailaddr *to, const struc
 	limit_check_ask(s, LIMIT_RECIPIENTS, &a->question, &kind);
 }
 
+static void consider(struct session *s, struct mailaddr *to, struct wanted *w)
+{
+	enum response why = judge(s, to);
+	if (why != RESPONSE_OK)
+		refuse(s, why, to->text);
+	else if (!access_admits(s, to->text))
+		return;
+	else if (limit_check_due(s, LIMIT_RECIPIENTS))
+		ask_limits(s, to, w);
+	else
+		admit(s, to, w);
+}
+
+/* Is there an alias of that name? */
+static bool knows_postmaster(void *owner)
+{
+	struct session *s = owner;
+	struct mailaddr a = s->tx->pending->to;
+	return policy_recipient(s, &a) != RESPONSE_LOOKUP_FAILED;
+}
+
+static void conclude_postmaster(struct session *s, bool failed)
+{
+	struct rcpt_pending *p = s->tx->pending;
+	s->tx->pending = NULL;
+	if (failed)
+		refuse(s, RESPONSE_LOOKUP_FAILED, p->to.text);
+	else
+		consider(s, &p->to, &p->wanted);
+	rcpt_pending_free(&p);
+}
+
+static void learnt_postmaster(struct session *s, void *answer)
+{
+	(void)answer;
+	conclude_postmaster(s, s->tx->aliases_failed);
+}
+
+/* False: there is nothing that a server must be asked. */
+static bool ask_postmaster(struct session *s, const struct mailaddr *to, const struct wanted *w)
+{
+	static const struct wait_kind kind = {
+		.text = "aliases", .answered = learnt_postmaster, .ended = alias_wait_ended};
+	if (!w->postmaster || !tables_asked(s->worker->conf->tables, TABLE_ALIASES))
+		return false;
+	s->tx->pending = mem_zalloc(sizeof *s->tx->pending);
+	rcpt_pending_init(s->tx->pending, to, w);
+	enum alias_learnt so_far = alias_wait(s, knows_postmaster, &kind);
+	if (so_far != ALIAS_WAITS)
+		conclude_postmaster(s, so_far == ALIAS_FAILED);
+	return true;
+}
+
 void verb_rcpt(struct session *s, char *argument)
 {
 	struct mailaddr to;
@@ -328,16 +425,10 @@ void verb_rcpt(struct session *s, char *argument)
 		return;
 	}
 	w.postmaster = !to.text[to.at];
+	alias_learn_end(&s->tx->aliases);
 	enum response why = take_all(s, &w, argument + (at - argument));
-	if (why == RESPONSE_OK)
-		why = judge(s, &to);
-	if (why != RESPONSE_OK) {
+	if (why != RESPONSE_OK)
 		refuse(s, why, to.text);
-	} else if (!access_admits(s, to.text)) {
-		return;
-	} else if (limit_check_due(s, LIMIT_RECIPIENTS)) {
-		ask_limits(s, &to, &w);
-	} else {
-		admit(s, &to, &w);
-	}
+	else if (!ask_postmaster(s, &to, &w))
+		consider(s, &to, &w);
 }

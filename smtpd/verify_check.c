@@ -17,13 +17,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-static bool is_alias(const struct conf *c, const char *address)
+static bool is_alias(const struct session *s, const char *address)
 {
 	struct conf_list to = {0};
 	struct table_origin origin;
-	bool found = alias_find(c, address, &to, &origin);
+	enum alias_found found =
+		alias_find(s->worker->conf, &s->tx->aliases.heard, address, &to, &origin);
 	conf_list_free(&to);
-	return found;
+	return found == ALIAS_IS_ONE;
 }
 
 /* What the row says that would count, were there no section: what does count, qmgr knows. */
@@ -95,7 +96,7 @@ static bool is_due(const struct session *s, const char *address, bool wanted)
 	const struct conf *c = s->worker->conf;
 	return (may_verify(c, address, wanted) || may_refuse(c, s->tx->envelope->sender, address) ||
 		is_hinted(s, address)) &&
-	       !is_alias(c, address);
+	       !is_alias(s, address);
 }
 
 char *verify_check_address(const struct session *s, const char *recipient, bool wanted)

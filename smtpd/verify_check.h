@@ -1,7 +1,7 @@
 /* verify_check.h - a session asks what is known against a recipient, and whether the next hop takes it.
  *
  * What is asked about is what the recipient is rewritten to. One that is an alias is not asked about:
- * it is known here.
+ * it is known here. What servers say of aliases was heard before.
  *
  * THREAD     The session's worker.
  * ERRORS     As a reply.

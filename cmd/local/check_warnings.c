@@ -170,7 +170,7 @@ static bool is_alias(const struct conf *conf, const char *address)
 {
 	struct conf_list to = {0};
 	struct table_origin origin;
-	bool found = alias_find(conf, address, &to, &origin);
+	bool found = alias_find(conf, NULL, address, &to, &origin) == ALIAS_IS_ONE;
 	conf_list_free(&to);
 	return found;
 }
@@ -188,7 +188,8 @@ static bool leads_to_mx(const struct conf *conf, const char *address)
 static void check_postmaster(struct checked *c)
 {
 	struct rewrite r;
-	if (*c->conf->postmaster || is_alias(c->conf, "postmaster"))
+	if (*c->conf->postmaster || is_alias(c->conf, "postmaster") ||
+	    tables_asked(c->conf->tables, TABLE_ALIASES))
 		return;
 	char *address = mem_printf("postmaster@%s", c->conf->own_name);
 	bool good = rewrite_recipient(c->conf, address, &r);

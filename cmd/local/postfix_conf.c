@@ -4,6 +4,7 @@
 #include "base/mem.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -83,8 +84,14 @@ struct postfix_conf *postfix_conf_read(const char *file)
 	if (!in)
 		return NULL;
 	struct postfix_conf *c = mem_zalloc(sizeof *c);
+	errno = 0;
 	read_lines(c, in);
+	int error = ferror(in) ? errno : 0; /* it is a folder, or the disk fails */
 	fclose(in);
+	if (error) {
+		postfix_conf_free(&c);
+		errno = error;
+	}
 	return c;
 }
 

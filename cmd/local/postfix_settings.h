@@ -162,7 +162,8 @@
 	X("unknown_local_recipient_reject_code", "sluice delivers to no mailboxes")                \
 	X("alias_database", "aliases need no newaliases")                                          \
 	X("alias_maps", "see the setting aliases: there both sides are whole addresses")           \
-	X("virtual_alias_*", "see the setting aliases: lines have a colon behind the address")     \
+	X("virtual_alias_*", "see the setting aliases: lines have a colon behind the address; a "  \
+			     "socketmap may have whole addresses as they are")                     \
 	X("transport_maps", "see the settings route and routes, whose values are written "         \
 			    "otherwise")                                                           \
 	X("sender_dependent_relayhost_maps", "see sender_routes, whose values are written "        \

@@ -115,12 +115,12 @@ static void find_recipients(struct route_trace *t, const char *address)
 	bool dropped = t->access.action == ACCESS_REFUSE || t->access.action == ACCESS_DISCARD;
 	if (t->refused != RESPONSE_OK || dropped)
 		return;
-	t->aliased =
-		alias_find(t->conf, rewrite_result(&t->recipient, address), &members, &t->alias_at);
+	t->aliased = alias_find(t->conf, NULL, rewrite_result(&t->recipient, address), &members,
+				&t->alias_at) == ALIAS_IS_ONE;
 	conf_list_free(&members);
-	t->refused = addressing_recipient(t->conf, t->envelope, address, 0, NULL);
+	t->refused = addressing_recipient(t->conf, NULL, t->envelope, address, 0, NULL);
 	if (t->refused == RESPONSE_OK)
-		addressing_copies(t->conf, t->envelope);
+		addressing_copies(t->conf, NULL, t->envelope);
 }
 
 struct route_trace *route_trace_new(struct conf *conf, const char *sender, const char *address)

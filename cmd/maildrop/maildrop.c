@@ -6,6 +6,7 @@
 #include "cmd/maildrop/maildrop_count.h"
 #include "cmd/maildrop/maildrop_folder.h"
 #include "cmd/maildrop/refilter.h"
+#include "smtpd/socketmap.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -15,11 +16,11 @@
 #include <unistd.h>
 
 enum {
-	LOOK_MS = 60000,       /* between looks when the kernel tells of changes, */
-	LOOK_BLIND_MS = 2000,  /* or does not */
-	AGAIN_MS = 1000,       /* after the queue had no room */
-	PUT_OFF_MS = 5000,     /* after a filter has said "later", */
-	PUT_OFF_MAX = 1000,    /* messages at most; then the others wait too */
+	LOOK_MS = 60000,      /* between looks when the kernel tells of changes, */
+	LOOK_BLIND_MS = 2000, /* or does not */
+	AGAIN_MS = 1000,      /* after the queue had no room */
+	PUT_OFF_MS = 5000,    /* after a filter has said "later", or a server of aliases nothing, */
+	PUT_OFF_MAX = 1000,   /* messages at most; then the others wait too */
 	TOLD_BYTES = 16 << 10, /* of changes, read at a time */
 };
 
@@ -41,10 +42,11 @@ struct maildrop {
 	bool unsynced;	     /* what was claimed may be in both folders after a crash */
 	struct list takes;   /* claimed, and not with the spool */
 	struct list asked;   /* with the spool, or on their way through the stages */
-	struct list put_off; /* that a filter wants later: others go on meanwhile */
+	struct list put_off; /* that are to be tried later: others go on meanwhile */
 	int nput_off;
 	struct timer retry; /* of those */
 	struct milters *milters;
+	struct socketmaps *maps; /* servers of aliases */
 	struct refilters refilters;
 	bool stopped; /* main's */
 };
@@ -66,6 +68,7 @@ static struct take_means means(const struct maildrop *m)
 				   .pool = m->pool,
 				   .loop = m->loop,
 				   .milters = m->milters,
+				   .maps = m->maps,
 				   .folder = m->folder.taken};
 }
 
@@ -231,6 +234,9 @@ static void receive(void *owner, struct note *note)
 	case MAILDROP_SHAPE:
 		answer_shape(m, (struct maildrop_shape *)note);
 		break;
+	case SOCKETMAP_HEARD:
+		socketmap_receive(m->maps, note);
+		break;
 	case PASSAGE_RESUME:
 		passage_resume((struct passage *)note);
 		break;
@@ -238,6 +244,7 @@ static void receive(void *owner, struct note *note)
 		assert(note->type == MAILDROP_RELOAD);
 		conf_unref(m->conf);
 		m->conf = ((struct new_conf *)note)->conf;
+		socketmaps_use(m->maps, m->conf);
 		free(note);
 	}
 }
@@ -284,6 +291,8 @@ struct maildrop *maildrop_new(struct conf *conf, struct spool *spool, struct thr
 	timer_init(&m->look, run, m);
 	timer_init(&m->retry, retry, m);
 	m->milters = milters_new(m->loop);
+	m->maps = socketmaps_new(m->loop);
+	socketmaps_use(m->maps, conf);
 	refilters_init(&m->refilters, refilter_more, m);
 	if (maildrop_folder_open(&m->folder, conf->spool, error))
 		watch(m);
@@ -310,7 +319,7 @@ static void end_passages(struct maildrop *m)
 {
 	list_each (link, tmp, &m->asked) {
 		struct take *t = list_entry(link, struct take, link);
-		if (!t->passage)
+		if (!t->passage && !t->aliases.by.conf)
 			continue;
 		list_remove(&t->link);
 		take_free(&t);
@@ -343,6 +352,7 @@ void maildrop_free(struct maildrop **mp)
 	timer_stop(&m->loop->timers, &m->look);
 	timer_stop(&m->loop->timers, &m->retry);
 	refilters_fini(&m->refilters);
+	socketmaps_free(&m->maps);
 	milters_free(&m->milters);
 	loop_free(&m->loop);
 	assert(list_empty(&m->asked));

@@ -12,7 +12,8 @@
  * their writers', who are not to be believed; an id that another message has, or that no clock has
  * reached, would do harm in the queue.
  *
- * Its thread has local mail pass filters, and so does it with messages on hold (refilter.h).
+ * Its thread has local mail pass filters, and so does it with messages on hold (refilter.h). It has
+ * connections of its own to servers of aliases (smtpd/alias_learn.h): mail stays in taken/ until they have answered.
  *
  * Everybody may leave a file in maildrop/ (mode 3733: write and search, sticky, the group is
  * passed on); nobody but the relay's user can see or remove those of others. Files have the

@@ -98,8 +98,8 @@ static enum response take_sender(const struct conf *c, struct envelope *e, const
 	return addressing_sender(c, a.text, &e->sender);
 }
 
-static enum response take_recipient(const struct conf *c, struct envelope *e, const struct line *l,
-				    uint8_t notify)
+static enum response take_recipient(const struct conf *c, struct alias_heard *heard,
+				    struct envelope *e, const struct line *l, uint8_t notify)
 {
 	struct mailaddr a;
 	int64_t limit = listener_of(c)->recipient_limit;
@@ -110,7 +110,7 @@ static enum response take_recipient(const struct conf *c, struct envelope *e, co
 	if (limit && e->nrcpt >= limit)
 		return RESPONSE_TOO_MANY_RECIPIENTS;
 	e->smtputf8 |= a.utf8;
-	return addressing_recipient(c, e, a.text, notify, NULL);
+	return addressing_recipient(c, heard, e, a.text, notify, NULL);
 }
 
 static bool take_envid(struct envelope *e, const char *value)
@@ -174,29 +174,46 @@ static bool may_relay(const struct conf *c)
 	return may;
 }
 
-enum response maildrop_form_read(const struct conf *c, const char *head, size_t len,
-				 struct envelope *e)
+/* All lines are read, so that all that servers must be asked is known at once. */
+static enum response take_lines(const struct conf *c, struct alias_heard *heard, const char **at,
+				const char *end, struct envelope *e)
 {
-	const char *at = head, *end = head + len;
 	struct line l;
 	uint8_t notify = 0;
+	bool unheard = false;
 	enum response why = may_relay(c) ? RESPONSE_OK : RESPONSE_NO_RELAY;
-	while (why == RESPONSE_OK && next_line(&at, end, &l)) {
+	while (why == RESPONSE_OK && next_line(at, end, &l)) {
 		if (is(&l, "from"))
 			why = take_sender(c, e, &l);
 		else if (is(&l, "to"))
-			why = take_recipient(c, e, &l, notify);
+			why = take_recipient(c, heard, e, &l, notify);
 		else if (!take_parameter(e, &l, &notify))
 			why = RESPONSE_BAD_PARAMETER;
+		if (why == RESPONSE_LOOKUP_FAILED) {
+			unheard = true;
+			why = RESPONSE_OK;
+		}
 	}
-	if (why != RESPONSE_OK)
+	return why == RESPONSE_OK && unheard ? RESPONSE_LOOKUP_FAILED : why;
+}
+
+enum response maildrop_form_read(const struct conf *c, struct alias_heard *heard, const char *head,
+				 size_t len, struct envelope *e)
+{
+	const char *at = head, *end = head + len;
+	enum response why = take_lines(c, heard, &at, end, e);
+	bool unheard = why == RESPONSE_LOOKUP_FAILED;
+	if (why != RESPONSE_OK && !unheard)
 		return why;
-	if (!e->sender || e->nrcpt == 0)
+	if (!e->sender || (e->nrcpt == 0 && !unheard))
 		return RESPONSE_BAD_PARAMETER;
 	if (at + 1 != end || *at != '\n')
 		return RESPONSE_BAD_PARAMETER;
-	addressing_copies(c, e);
-	return RESPONSE_OK;
+	if (unheard) {
+		addressing_copies_known(c, heard, e->sender);
+		return why;
+	}
+	return addressing_copies(c, heard, e);
 }
 
 void maildrop_form_limits(const struct conf *c, struct content_in *in)

@@ -24,6 +24,7 @@
 
 #include "base/envelope.h"
 #include "cmd/maildrop/submit.h"
+#include "smtpd/alias_heard.h"
 #include "smtpd/content_in.h"
 #include "smtpd/response.h"
 
@@ -44,9 +45,10 @@ bool maildrop_form_first(const char *bytes, size_t len, struct maildrop_first *)
 size_t maildrop_form_head_end(const char *bytes, size_t len, size_t from);
 /* Where the content begins, or 0: it is not among them. Nothing ends before from. */
 
-enum response maildrop_form_read(const struct conf *, const char *head, size_t len,
-				 struct envelope *);
-/* What the head says, aliases expanded. */
+enum response maildrop_form_read(const struct conf *, struct alias_heard *, const char *head,
+				 size_t len, struct envelope *);
+/* What the head says, aliases expanded. RESPONSE_LOOKUP_FAILED: servers of these must be asked first, about what
+ * is wanted now. Without what was heard (NULL) they count as having none. */
 
 void maildrop_form_limits(const struct conf *, struct content_in *);
 /* Of the listener to which sendmail would have spoken, or of the first. */

@@ -70,7 +70,7 @@ static int judge(struct leaving *l, const struct submission *s, struct buf *erro
 	struct envelope *e = envelope_new();
 	enum response why = RESPONSE_TOO_MANY_RECIPIENTS;
 	if (buf_len(&l->head) <= MAILDROP_HEAD_MAX)
-		why = maildrop_form_read(l->conf, buf_data(&l->head), buf_len(&l->head), e);
+		why = maildrop_form_read(l->conf, NULL, buf_data(&l->head), buf_len(&l->head), e);
 	envelope_free(&e);
 	if (why != RESPONSE_OK)
 		return refused(why, EX_NOUSER, error);

@@ -37,6 +37,7 @@ struct reading {
 	struct buf head;
 	struct envelope *envelope; /* NULL until the head is read */
 	struct intake intake;
+	bool unheard; /* servers of aliases must be asked first */
 };
 
 struct take *take_new(uint64_t id)
@@ -63,6 +64,7 @@ void take_free(struct take **tp)
 		return;
 	passage_cancel(&t->passage);
 	end_filters(t);
+	alias_learn_end(&t->aliases);
 	free(t->reply);
 	free(t->message_id);
 	magic_clear(t);
@@ -134,7 +136,11 @@ static void put_received(struct reading *r)
 static enum take_result begin(struct reading *r, size_t head_len, uint64_t size)
 {
 	r->envelope = envelope_new();
-	enum response why = maildrop_form_read(r->conf, buf_data(&r->head), head_len, r->envelope);
+	enum response why = maildrop_form_read(r->conf, &r->take->aliases.heard, buf_data(&r->head),
+					       head_len, r->envelope);
+	r->unheard = why == RESPONSE_LOOKUP_FAILED;
+	if (r->unheard)
+		return TAKE_LATER;
 	if (why != RESPONSE_OK)
 		return bad(r->take, why == RESPONSE_BAD_PARAMETER ? "its envelope is faulty"
 								  : response_reason(why));
@@ -293,7 +299,10 @@ static void add_filters(struct reading *r, struct passage *p)
 	struct take *t = r->take;
 	if (count_local(r->conf) == 0)
 		return;
-	const struct filter_owner owner = {.hostname = r->conf->own_name, .daemon = "maildrop"};
+	const struct filter_owner owner = {.hostname = r->conf->own_name,
+					   .daemon = "maildrop",
+					   .maps = r->with->maps,
+					   .patient = true};
 	t->filters = mem_zalloc(sizeof *t->filters);
 	filter_mail_init(t->filters, r->with->milters, r->conf, &owner);
 	for (int i = 0; i < r->conf->nmilter; i++)
@@ -354,6 +363,34 @@ static void ask(struct reading *r)
 	post(t, r->with->spool, ask, NULL);
 }
 
+/* What it waited for was heard, or can't be for now. */
+static void learnt_aliases(void *owner, bool failed)
+{
+	struct take *t = owner;
+	magic_check(t, TAKE_MAGIC);
+	t->end = failed ? TAKE_PUT_OFF : TAKE_AGAIN;
+	if (failed)
+		alias_learn_end(&t->aliases);
+	struct spool_store *ask = new_store(t, t->reply_to);
+	ask->note.type = SPOOL_STORED;
+	loop_post(t->reply_to, &ask->note);
+}
+
+static enum take_result learn_aliases(struct take *t, const struct take_means *with)
+{
+	const struct alias_learner by = {.maps = with->maps,
+					 .conf = with->conf,
+					 .id = t->id,
+					 .learnt = learnt_aliases,
+					 .owner = t,
+					 .patient = true};
+	t->reply_to = with->loop;
+	enum alias_learnt so_far = alias_learn(&t->aliases, &by);
+	if (so_far != ALIAS_WAITS)
+		learnt_aliases(t, so_far == ALIAS_FAILED);
+	return TAKE_ASKED;
+}
+
 enum take_result take_store(struct take *t, const struct take_means *with)
 {
 	struct conf *conf = with->conf;
@@ -374,5 +411,5 @@ enum take_result take_store(struct take *t, const struct take_means *with)
 	envelope_free(&r.envelope);
 	intake_fini(&r.intake);
 	buf_fini(&r.head);
-	return result;
+	return r.unheard ? learn_aliases(t, with) : result;
 }

@@ -4,6 +4,8 @@
  *	         --> content --> intake     ---+--> [ stages ] --> SPOOL_STORE
  *	                                    --/
  *
+ * What servers of aliases must be asked first is learnt, and the file read once more then.
+ *
  * OWNERSHIP  A take is the maildrop's; while the spool has its message, the spool's note refers
  *            to it, while it passes stages, that passage.
  * THREAD     maildrop.
@@ -17,6 +19,7 @@
 #include "base/list.h"
 #include "base/magic.h"
 #include "cmd/maildrop/maildrop_form.h"
+#include "smtpd/alias_learn.h"
 #include "smtpd/milter/milter_link.h"
 #include "spool/spool.h"
 #include "stages/stages.h"
@@ -28,7 +31,7 @@ enum { TAKE_MAGIC = 0x7a4e0d20 };
 /* What is to become of one that was asked about, and not stored. */
 enum take_end {
 	TAKE_AGAIN,    /* at once */
-	TAKE_PUT_OFF,  /* a filter wants it later */
+	TAKE_PUT_OFF,  /* a filter wants it later, or a server of aliases could not say */
 	TAKE_REFUSED,  /* for good */
 	TAKE_DISCARDED /* it is dropped */
 };
@@ -39,8 +42,10 @@ struct take {
 	uint64_t id;		     /* the name in taken/, and the message's */
 	struct passage *passage;     /* under way; or NULL */
 	struct filter_mail *filters; /* local ones that it passes there; or NULL */
-	enum take_end end;	     /* of what was not stored, */
-	char *reply;		     /* and what a filter has said of it */
+	struct alias_learning aliases;
+	struct loop *reply_to; /* while these are learnt */
+	enum take_end end;     /* of what was not stored, */
+	char *reply;	       /* and what a filter has said of it */
 	const char *why;
 	/* for the log, once it is read */
 	uid_t owner;
@@ -59,6 +64,7 @@ struct take_means {
 	struct thread_pool *pool;
 	struct loop *loop; /* where answers come */
 	struct milters *milters;
+	struct socketmaps *maps;
 	int folder; /* taken/ */
 };
 

@@ -211,8 +211,11 @@ static bool owes_report(const struct envelope *e)
 
 static void add_filters(struct refilter *r, const struct take_means *with)
 {
-	const struct filter_owner owner = {
-		.hostname = with->conf->own_name, .daemon = "refilter", .id = r->envelope->id};
+	const struct filter_owner owner = {.hostname = with->conf->own_name,
+					   .daemon = "refilter",
+					   .id = r->envelope->id,
+					   .maps = with->maps,
+					   .patient = true};
 	r->filters = mem_zalloc(sizeof *r->filters);
 	filter_mail_init(r->filters, with->milters, with->conf, &owner);
 	milter_chain_insist(r->filters->chain);

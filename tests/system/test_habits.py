@@ -154,6 +154,14 @@ def convert(path):
     return done.stdout, left
 
 
+def test_a_folder_is_no_main_cf(tmp_path):
+    """Postfix's own tools take the folder; the configuration of an empty file would look like an answer."""
+    (tmp_path / "main.cf").write_text(SMARTHOST)
+    done = subprocess.run([binary(), "import-postfix", str(tmp_path)], capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode != DONE and not done.stdout
+    assert done.stderr == f"sluice: {tmp_path}: Is a directory\n"
+
+
 def settings_of(path, text):
     """Return what the configuration comes to, and that nothing is wrong in it."""
     path.write_text(text, encoding="utf-8")

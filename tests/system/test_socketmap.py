@@ -139,7 +139,7 @@ def test_a_question_that_is_lost_with_its_connection_is_asked_again(lab, honest)
 def test_a_server_that_is_none(lab, honest, mood):
     """Each is 451 to the client; and none holds up a session that asks nobody."""
     def write(handler, _text):
-        said = {"nonsense": b"HTTP/1.1 200 OK\r\n\r\n", "too much": b"99999:OK " + b"x" * 99996 + b",", "half": b"5:OK",
+        said = {"nonsense": b"HTTP/1.1 200 OK\r\n\r\n", "too much": b"100001:OK " + b"x" * 99998 + b",", "half": b"5:OK",
                 "no action": netstring("OK dance"), "NUL": netstring("OK a\0b"), "unasked verb": netstring("WELL no")}
         if mood in said:
             handler.wfile.write(said[mood])
@@ -260,10 +260,10 @@ def test_who_owns_the_sender_by_a_servers_word_is_signed_as_that(lab, honest, tm
 
 def test_a_table_that_no_server_may_have_is_an_error(lab, honest, tmp_path):
     relay = lab.relay(Config(settings={
-        "routes": [honest.table("m")], "aliases": [honest.table("m")], "dkim_keys": [honest.table("m")], "sender_logins": [honest.table("m")], "sender_header": "reject",
+        "routes": [honest.table("m")], "canonical": [honest.table("m")], "dkim_keys": [honest.table("m")], "sender_logins": [honest.table("m")], "sender_header": "reject",
         "client_access": ["socketmap:inet:maps.example.org:9000:m", "socketmap:unix:m", f"socketmap:unix:{tmp_path}/x:"]}), start=False)
     said = relay.command("check").stderr
-    assert said.count("a socketmap is not for this table: ") == 3 and "name files" in said and "routes: " in said and "aliases: " in said
+    assert said.count("a socketmap is not for this table: ") == 3 and "name files" in said and "routes: " in said and "canonical: " in said
     assert said.count("is not socketmap:unix:/PATH:NAME") == 3
     assert "sender_header = reject needs files in sender_logins" in said
 
@@ -307,7 +307,7 @@ def test_recipients_of_a_server_that_is_none(lab, honest, mood):
         if mood == "hangs":
             honest.released.wait()
         elif mood == "too much":
-            handler.wfile.write(b"99999:OK " + b"x" * 99996 + b",")
+            handler.wfile.write(b"100001:OK " + b"x" * 99998 + b",")
         elif mood == "twice":
             handler.wfile.write(netstring(text) + netstring("OK second"))
         elif mood == "late":
@@ -387,7 +387,7 @@ def test_flows_of_a_server_that_is_none(lab, honest, mood):
         if mood == "hangs":
             honest.released.wait()
         elif mood == "too much":
-            handler.wfile.write(b"99999:OK " + b"x" * 99996 + b",")
+            handler.wfile.write(b"100001:OK " + b"x" * 99998 + b",")
         elif mood == "gone":
             handler.connection.shutdown(2)
         else:

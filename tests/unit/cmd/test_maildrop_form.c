@@ -48,7 +48,7 @@ static void put(void)
 static enum response read_text(const char *text, size_t len)
 {
 	struct envelope *e = envelope_new();
-	enum response why = maildrop_form_read(conf, text, len, e);
+	enum response why = maildrop_form_read(conf, NULL, text, len, e);
 	envelope_free(&e);
 	return why;
 }
@@ -62,7 +62,8 @@ static void what_is_put_is_read_again(void **state)
 	assert_int_equal(f.length, buf_len(&first));
 	assert_int_equal(f.size, buf_len(&head) + buf_len(&content));
 	struct envelope *e = envelope_new();
-	assert_int_equal(maildrop_form_read(conf, buf_data(&head), buf_len(&head), e), RESPONSE_OK);
+	assert_int_equal(maildrop_form_read(conf, NULL, buf_data(&head), buf_len(&head), e),
+			 RESPONSE_OK);
 	assert_string_equal(e->sender, "me@sender.test");
 	assert_string_equal(e->envid, "x+2By");
 	assert_int_equal(e->ret, RET_HDRS);

@@ -65,7 +65,7 @@ static double expand(const char *alias, int times, int members)
 	double before = processor_seconds();
 	for (int i = 0; i < times; i++) {
 		struct envelope *e = envelope_new();
-		assert_int_equal(addressing_recipient(conf, e, alias, 0, NULL), RESPONSE_OK);
+		assert_int_equal(addressing_recipient(conf, NULL, e, alias, 0, NULL), RESPONSE_OK);
 		assert_int_equal(e->nrcpt, members);
 		envelope_free(&e);
 	}
@@ -75,10 +75,10 @@ static double expand(const char *alias, int times, int members)
 static double copy_all(const char *alias)
 {
 	struct envelope *e = envelope_new();
-	assert_int_equal(addressing_recipient(conf, e, alias, 0, NULL), RESPONSE_OK);
+	assert_int_equal(addressing_recipient(conf, NULL, e, alias, 0, NULL), RESPONSE_OK);
 	e->sender = mem_strdup("a@own.test");
 	double before = processor_seconds();
-	addressing_copies(conf, e);
+	addressing_copies(conf, NULL, e);
 	double took = processor_seconds() - before;
 	assert_int_equal(e->nrcpt, MANY);
 	envelope_free(&e);
@@ -120,7 +120,7 @@ static void more_members_than_an_alias_may_have_are_refused(void **state)
 {
 	struct envelope *e = envelope_new();
 	(void)state;
-	assert_int_equal(addressing_recipient(conf, e, "beyond@own.test", 0, NULL),
+	assert_int_equal(addressing_recipient(conf, NULL, e, "beyond@own.test", 0, NULL),
 			 RESPONSE_ALIAS_LOOP);
 	assert_int_equal(e->nrcpt, 0);
 	envelope_free(&e);
