@@ -123,6 +123,7 @@ static void take_in(struct model_spool *s, int number)
 	e->id = (uint64_t)number + 1;
 	e->arrived_ms = clock_wall_ms();
 	e->sender = mem_strdup("sender@sim.test");
+	e->flow = a->flow ? mem_strdup(a->flow) : NULL;
 	e->size = a->size;
 	for (uint32_t i = 0; i < a->nrcpt; i++) {
 		char address[320];
@@ -238,6 +239,8 @@ static void final(struct model_spool *s, struct kept *k, uint32_t i, enum verdic
 		numbers_add(&t->sent_at, s->stage->world->now_us / 1000);
 		tally_wait(t, a->nrcpt, a->size, age_ms(s, k));
 		wait_of_site(s, k, i);
+		if (a->flow)
+			numbers_add(&tally_flow(t, a->flow)->waits, age_ms(s, k));
 		if (!k->rcpt[i].doubted)
 			numbers_add(&t->sure, age_ms(s, k));
 	} else {
