@@ -105,6 +105,23 @@ static void nobody_waits_for_a_flood_on_all_nodes(void **state)
 		}
 }
 
+/* Nor does he who sends little wait in the queue for who sends more than may be active, on one node as on several. */
+static void nobody_waits_for_a_flood_beyond_the_active_queue(void **state)
+{
+	for (int nodes = 0; nodes <= 4; nodes += 4) {
+		struct buf text = {0};
+		put_nodes(&text, nodes);
+		buf_puts(&text, "queue { message_active_limit = 200 }\n");
+		put_flow(&text, "flood", 300, 0);
+		put_flow(&text, "quiet", 1, 0);
+		struct tally *t = run_with_seed(&text, 1);
+		assert_int_equal(served(t, "quiet"), messages_of(1));
+		assert_true(longest_s(t, "quiet") < 1);
+		assert_true(t->sent > 5000);
+		forget_run(state);
+	}
+}
+
 /* On its node it shares with the others what that node has: of n nodes an nth. */
 static void a_flow_whose_mail_is_on_one_node_has_its_part_of_that(void **state)
 {
@@ -212,6 +229,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(weights_hold_over_all_nodes),
 		TEST(nobody_waits_for_a_flood_on_all_nodes),
+		TEST(nobody_waits_for_a_flood_beyond_the_active_queue),
 		TEST(a_flow_whose_mail_is_on_one_node_has_its_part_of_that),
 		TEST(between_nodes_weights_do_not_count),
 		TEST(with_fewer_connections_than_nodes_a_flow_waits_for_its_node),
