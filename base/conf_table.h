@@ -368,7 +368,7 @@
 	P(percent, share, "90%", 1, 100, RELOAD, "",                                                 \
 	  "The part of message_active_limit that its messages may come to: none is taken up while it has more for each free place than this leaves to others, so that there is room for the next sender.") \
 	P(rate, rate, "", 0, 0, RELOAD, "",                                                        \
-	  "Most deliveries in a time, to all destinations together, evenly spaced. Other flows do not wait for it. Each node counts for itself.") \
+	  "Most deliveries in a time, to all destinations together, evenly spaced. Other flows do not wait for it. With Redis it is that of all nodes together.") \
 	P(duration, lifetime, "0s", 0, DAYS(100), RELOAD, "",                                      \
 	  "A message this old is returned to its sender, and not tried any more, even if maximal_queue_lifetime is longer. 0: only that counts. A shorter one holds for mail that waits for its next attempt from then on.") \
 	P(text, transport, "", 0, 64, RELOAD, "",                                                  \

@@ -137,7 +137,8 @@ static bool receive_of_hosts(struct destdb *db, struct note *note)
 		pooling_leave(db, (struct fact_probe *)note);
 		return true;
 	case SHARING_WANT:
-		site_reserved(db, (struct sharing_want *)note);
+		if (!flow_rate_reserved(db->sched, (struct sharing_want *)note))
+			site_reserved(db, (struct sharing_want *)note);
 		return true;
 	case SHARING_LEASED:
 		leased_heard(db, (struct sharing_leased *)note);
@@ -208,9 +209,16 @@ struct qmgr *qmgr_new(struct conf *conf)
 	return q;
 }
 
+static void share_for_scheduler(struct scheduler *sched, struct note *note)
+{
+	struct qmgr *q = (struct qmgr *)((char *)sched - offsetof(struct qmgr, sched));
+	q->db.edges.to_cluster(q->db.edges.context, note);
+}
+
 void qmgr_wire(struct qmgr *q, const struct qmgr_edges *edges)
 {
 	q->db.edges = *edges;
+	q->sched.share = edges->to_cluster ? share_for_scheduler : NULL;
 	give_credit(q);
 }
 
@@ -232,6 +240,7 @@ void qmgr_stop(struct qmgr *q)
 	/* Verdicts that the workers have posted meanwhile are still recorded. */
 	mailbox_drain(&q->sched.loop->mailbox);
 	q->db.edges.to_cluster = NULL; /* what it still says is of no use */
+	q->sched.share = NULL;
 	door_close(&q->door);
 	delivery_event_say_lost(q);
 }

@@ -18,8 +18,10 @@ static void make_room(struct arrivals *a)
 struct arrival *arrivals_add(struct arrivals *a, int64_t at_us, uint64_t size, uint32_t nrcpt)
 {
 	make_room(a);
-	a->item[a->n] = (struct arrival){at_us, size, nrcpt, 0,
-					 mem_zalloc(nrcpt * sizeof *a->item->domain)};
+	a->item[a->n] = (struct arrival){.at_us = at_us,
+					 .size = size,
+					 .nrcpt = nrcpt,
+					 .domain = mem_zalloc(nrcpt * sizeof *a->item->domain)};
 	return &a->item[a->n++];
 }
 
@@ -62,6 +64,8 @@ static void make_section(struct arrivals *a, const struct scenario_arrival *s, s
 		uint32_t n = (uint32_t)spread_number(&s->recipient_spread, dice);
 		uint64_t size = (uint64_t)spread_number(&s->size_spread, dice);
 		struct arrival *one = arrivals_add(a, (int64_t)(at_ms * 1000), size, n);
+		one->flow = s->flow_spread.n > 0 ? spread_word(&s->flow_spread, dice) : NULL;
+		one->node = s->node;
 		for (uint32_t r = 0; r < n; r++)
 			one->domain[r] = arrivals_domain(a, &s->domain_spread, dice, r + 1);
 	}
@@ -106,7 +110,8 @@ bool arrivals_make(struct arrivals *a, const struct scenario *s, uint64_t seed, 
 void arrivals_deal(const struct arrivals *a, struct dice *dice, int nodes, struct arrivals to[])
 {
 	for (int i = 0; i < a->n; i++) {
-		struct arrivals *node = &to[dice_between(dice, 0, nodes - 1)];
+		int64_t any = dice_between(dice, 0, nodes - 1);
+		struct arrivals *node = &to[a->item[i].node > 0 ? a->item[i].node - 1 : any];
 		make_room(node);
 		node->item[node->n++] = a->item[i];
 	}

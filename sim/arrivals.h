@@ -18,6 +18,8 @@ struct arrival {
 	uint32_t nrcpt;
 	int number;	     /* in the order of the file */
 	const char **domain; /* of each recipient */
+	const char *flow;    /* NULL: that of its sender */
+	int64_t node;	     /* from 1; 0: any */
 };
 
 struct arrivals {
@@ -38,7 +40,7 @@ const char *arrivals_domain(struct arrivals *, const struct spread *, struct dic
 const char *arrivals_keep(struct arrivals *, char *word); /* takes the word */
 
 void arrivals_deal(const struct arrivals *, struct dice *, int nodes, struct arrivals to[]);
-/* To one of the nodes each, by chance. Their domains stay the lender's; arrivals_undeal() frees the rest. */
+/* To one of the nodes each, by chance, or as its section says. Their domains stay the lender's; arrivals_undeal() frees the rest. */
 
 void arrivals_undeal(struct arrivals dealt[], int nodes); /* NULL is allowed */
 

@@ -2,6 +2,7 @@
 /* The queue as the scheduler sees it: arrivals as far as there is credit, what is put off until it
  * is due, incoming and deferred by turns. It also is the witness: no recipient may be lost, and
  * none may come to two final verdicts. */
+#include "sim/model_inflow.h"
 #include "sim/stage.h"
 
 #include "base/clock.h"
@@ -25,6 +26,7 @@ struct kept {
 	bool parked;		   /* it waits for that site */
 	bool tried;		   /* a delivery of it has begun */
 	struct list link;
+	struct model_inflow_row *row; /* of its flow */
 	struct timer due;
 	struct kept_recipient {
 		bool final, put_off, doubted;
@@ -42,7 +44,8 @@ struct model_spool {
 	int64_t credit, active, open; /* open: will be tried, now or later */
 	int next_arrival;
 	struct timer arrive;
-	struct list incoming, due;
+	struct model_inflow incoming;
+	struct list due;
 	bool due_turn;
 	struct kept **kept; /* by number */
 	struct kept_site site[SPOOL_SITE_MAX + 1];
@@ -69,10 +72,13 @@ static void unpark(struct model_spool *s, struct kept *k)
 
 static void hand_over(struct model_spool *s, struct kept *k)
 {
-	if (k->state != KEPT_INCOMING) {
+	if (k->state == KEPT_INCOMING) {
+		model_inflow_served(&s->incoming, k->row);
+	} else {
 		unpark(s, k);
 		s->site[k->site].waiting--;
 	}
+	model_inflow_hold(&s->incoming, k->row);
 	struct spool_arrival *a = mem_zalloc(sizeof *a);
 	a->note.type = SPOOL_ARRIVAL;
 	a->first = k->state == KEPT_INCOMING;
@@ -89,12 +95,13 @@ static void hand_over(struct model_spool *s, struct kept *k)
 static void run(struct model_spool *s)
 {
 	while (s->credit > 0) {
-		bool due = !list_empty(&s->due), incoming = !list_empty(&s->incoming);
-		if (!due && !incoming)
+		struct model_inflow_row *in = model_inflow_next(&s->incoming, s->credit);
+		bool due = !list_empty(&s->due) && model_inflow_spare(&s->incoming, s->credit);
+		if (!due && !in)
 			return;
-		if (due && incoming)
+		if (due && in)
 			s->due_turn = !s->due_turn;
-		struct list *from = due && (!incoming || s->due_turn) ? &s->due : &s->incoming;
+		struct list *from = due && (!in || s->due_turn) ? &s->due : &in->waiting;
 		hand_over(s, list_entry(list_first(from), struct kept, link));
 	}
 }
@@ -123,6 +130,7 @@ static void take_in(struct model_spool *s, int number)
 	e->id = (uint64_t)number + 1;
 	e->arrived_ms = clock_wall_ms();
 	e->sender = mem_strdup("sender@sim.test");
+	e->flow = a->flow ? mem_strdup(a->flow) : NULL;
 	e->size = a->size;
 	for (uint32_t i = 0; i < a->nrcpt; i++) {
 		char address[320];
@@ -131,7 +139,8 @@ static void take_in(struct model_spool *s, int number)
 	}
 	s->kept[number] = k;
 	s->open++;
-	list_append(&s->incoming, &k->link);
+	k->row = model_inflow_row(&s->incoming, a->flow);
+	list_append(&k->row->waiting, &k->link);
 	s->stage->tally->messages++;
 	s->stage->tally->recipients += a->nrcpt;
 }
@@ -160,7 +169,7 @@ struct model_spool *model_spool_new(struct stage *st)
 	s->stage = st;
 	s->kept = mem_zalloc((size_t)(st->arrivals->n + 1) * sizeof(struct kept *));
 	s->blank = model_disk_blank();
-	list_init(&s->incoming);
+	model_inflow_init(&s->incoming, st->scenario->conf);
 	list_init(&s->due);
 	timer_init(&s->arrive, on_arrive, s);
 	wait_for_next(s);
@@ -175,6 +184,7 @@ void model_spool_free(struct model_spool **sp)
 		free(s->kept[i]);
 	}
 	content_file_unref(s->blank);
+	model_inflow_fini(&s->incoming);
 	free(s->kept);
 	free(s);
 	*sp = NULL;
@@ -238,6 +248,8 @@ static void final(struct model_spool *s, struct kept *k, uint32_t i, enum verdic
 		numbers_add(&t->sent_at, s->stage->world->now_us / 1000);
 		tally_wait(t, a->nrcpt, a->size, age_ms(s, k));
 		wait_of_site(s, k, i);
+		if (a->flow)
+			numbers_add(&tally_flow(t, a->flow)->waits, age_ms(s, k));
 		if (!k->rcpt[i].doubted)
 			numbers_add(&t->sure, age_ms(s, k));
 	} else {
@@ -335,6 +347,7 @@ static void release(struct model_spool *s, struct spool_release *r)
 	if (k) {
 		s->active--;
 		s->credit++;
+		model_inflow_let_go(&s->incoming, k->row);
 		list_init(&k->link);
 		if (r->envelope)
 			keep(s, k, r);

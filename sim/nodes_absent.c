@@ -21,6 +21,9 @@ void scenario_check_nodes(const struct scenario *s, const struct conf_lines *lin
 	for (int i = 0; i < s->nrow; i++)
 		if (s->row[i].nodes > 0)
 			refuse_nodes(s, &s->row[i].nodes, s->row[i].line, lines, faults);
+	for (int i = 0; i < s->narrival; i++)
+		if (s->arrival[i].node > 0)
+			refuse_nodes(s, &s->arrival[i].node, s->arrival[i].line, lines, faults);
 }
 
 /* A scenario with nodes goes no further than its check. */

@@ -54,6 +54,7 @@ static void list_sections(const struct conf_section **all)
 	all[CONF_KIND_TRANSPORT] = &conf_sections[CONF_KIND_TRANSPORT];
 	all[CONF_KIND_ROUTE] = &conf_sections[CONF_KIND_ROUTE];
 	all[CONF_KIND_QUEUE] = &conf_sections[CONF_KIND_QUEUE];
+	all[CONF_KIND_FLOW] = &conf_sections[CONF_KIND_FLOW];
 	all[CONF_KIND_PROVIDER] = &conf_sections[CONF_KIND_PROVIDER];
 }
 
@@ -202,6 +203,7 @@ static void free_derived(struct scenario *s)
 		spread_fini(&s->arrival[i].recipient_spread);
 		spread_fini(&s->arrival[i].domain_spread);
 		spread_fini(&s->arrival[i].size_spread);
+		spread_fini(&s->arrival[i].flow_spread);
 	}
 	for (int i = 0; i < s->nsite; i++) {
 		for (int m = 0; m < s->site[i].nmx; m++)

@@ -29,7 +29,7 @@ struct scenario_arrival {
 	char *title;
 	int line;
 	SCENARIO_ARRIVAL(CONF_MEMBER)
-	struct spread recipient_spread, domain_spread, size_spread;
+	struct spread recipient_spread, domain_spread, size_spread, flow_spread;
 };
 
 struct scenario_mx {

@@ -3,6 +3,7 @@
 
 #include "base/address.h"
 #include "base/conf_units.h"
+#include "base/envelope.h"
 #include "base/mem.h"
 
 #include <arpa/inet.h>
@@ -61,11 +62,21 @@ static void check_trace(struct check *c, const struct scenario_arrival *a)
 		      {&a->burst, "burst"},
 		      {&a->interval, "interval"},
 		      {&a->recipients, "recipients"},
-		      {&a->sizes, "sizes"}};
+		      {&a->sizes, "sizes"},
+		      {&a->flows, "flows"}};
 	for (size_t i = 0; *a->trace && i < sizeof others / sizeof others[0]; i++)
 		if (conf_lines_find(c->lines, others[i].place, -1, 0) > 0)
 			FAULT(c, others[i].place, -1, a->line, "%s is not for a trace",
 			      others[i].name);
+}
+
+static void check_flows(struct check *c, struct scenario_arrival *a)
+{
+	check_spread(c, &a->flows, CONF_text, a->line, &a->flow_spread);
+	for (int i = 0; i < a->flow_spread.n; i++)
+		if (!envelope_flow_good(a->flow_spread.item[i].word))
+			FAULT(c, &a->flows, -1, a->line, "\"%s\" is not the name of a flow",
+			      a->flow_spread.item[i].word);
 }
 
 static void check_arrival(struct check *c, struct scenario_arrival *a)
@@ -75,6 +86,7 @@ static void check_arrival(struct check *c, struct scenario_arrival *a)
 	check_spread(c, &a->recipients, CONF_number, a->line, &a->recipient_spread);
 	check_spread(c, &a->domains, CONF_text, a->line, &a->domain_spread);
 	check_spread(c, &a->sizes, CONF_size, a->line, &a->size_spread);
+	check_flows(c, a);
 	if (a->recipients.n == 0 || a->sizes.n == 0)
 		FAULT(c, a, -1, a->line, "arrival \"%s\" needs recipients and sizes", a->title);
 	if (a->domains.n == 0 && !*a->trace)

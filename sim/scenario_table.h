@@ -39,6 +39,9 @@
 	P(list, recipients, "{\"1\"}", 0, 0, 0, "", "Of a message: N or N..N, :weight.")           \
 	P(list, domains, "{}", 0, 0, 0, "", "Of a recipient: domain:weight.")                      \
 	P(list, sizes, "{\"2k\"}", 0, 0, 0, "", "Of a message: SIZE or SIZE..SIZE, :weight.")      \
+	P(list, flows, "{}", 0, 0, 0, "", "Of a message: whose mail it is, flow:weight.")          \
+	P(number, node, "0", 0, 1000, 0, "",                                                       \
+	  "The machine that all of it comes to, from 1. 0: each message to one by chance.")        \
 	P(text, trace, "", 0, 4000, 0, "", "A JSON log of the relay instead of all that.")
 
 #define SCENARIO_SITE(P)                                                                           \

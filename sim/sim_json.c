@@ -159,6 +159,8 @@ void sim_json(struct sim *sim, struct buf *to)
 				    to);
 		for (int c = 0; c < TALLY_CLASSES; c++)
 			write_class(run, "bytes", tally_by_bytes[c], &t->by_bytes[c], to);
+		for (struct tally_flow *f = t->flows; f; f = f->hh.next)
+			write_class(run, "flow", f->name, &f->waits, to);
 		write_summary(sim, run, to);
 	}
 }

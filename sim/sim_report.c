@@ -125,6 +125,22 @@ static void report_site_waits(const struct tally *t, struct buf *to)
 	report_more(t, to);
 }
 
+static void report_flows(const struct tally *t, struct buf *to)
+{
+	int n = 0;
+	if (t->flows)
+		buf_puts(to, "seconds until delivered, by flow\n"
+			     "  delivered       mean     median       95 %    longest  flow\n");
+	for (struct tally_flow *f = t->flows; f && n < SITES_TOLD; f = f->hh.next, n++)
+		buf_printf(to, "  %9" PRId64 " %10.3f %10.3f %10.3f %10.3f  %s\n", f->waits.n,
+			   numbers_mean(&f->waits) / 1000,
+			   seconds(numbers_quantile(&f->waits, 0.5)),
+			   seconds(numbers_quantile(&f->waits, 0.95)),
+			   seconds(numbers_quantile(&f->waits, 1)), f->name);
+	if (HASH_COUNT(t->flows) > SITES_TOLD)
+		buf_printf(to, "  and %u more\n", HASH_COUNT(t->flows) - SITES_TOLD);
+}
+
 static void report_sites(const struct tally *t, struct buf *to)
 {
 	int n = 0;
@@ -157,6 +173,7 @@ static void report_run(struct sim_run *run, struct buf *to)
 	report_totals(run->tally, to);
 	report_deferrals(run->tally, to);
 	report_waits(run->tally, to);
+	report_flows(run->tally, to);
 	report_sites(run->tally, to);
 	report_site_waits(run->tally, to);
 	report_faults(run->tally, to);

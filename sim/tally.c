@@ -87,6 +87,7 @@ void tally_free(struct tally **tp)
 	if (!t)
 		return;
 	tally_sites_free(t);
+	tally_flows_free(t);
 	for (int i = 0; i < TALLY_CLASSES; i++) {
 		free(t->by_recipients[i].value);
 		free(t->by_bytes[i].value);

@@ -83,6 +83,13 @@ struct tally_site {
 	UT_hash_handle hh;
 };
 
+/* Of arrivals that have flows. */
+struct tally_flow {
+	char *name;
+	struct numbers waits; /* ms until sent, of recipients */
+	UT_hash_handle hh;
+};
+
 struct tally {
 	int64_t ended_ms;
 	int64_t messages, recipients;
@@ -104,6 +111,7 @@ struct tally {
 	int64_t nsample;   /* taken so far */
 	struct tally_site *sites;
 	struct tally_domain *domains;
+	struct tally_flow *flows;
 	int64_t active_most, rcpt_most; /* messages and recipients in the scheduler */
 	int64_t nfault;
 	struct buf faults; /* the first of them, a line each */
@@ -116,6 +124,9 @@ void tally_free(struct tally **);
 
 struct tally_site *tally_site(struct tally *, const char *key);
 void tally_sites_free(struct tally *);
+
+struct tally_flow *tally_flow(struct tally *, const char *name); /* made at first use */
+void tally_flows_free(struct tally *);
 
 void tally_domain(struct tally *, const char *domain, struct tally_site *);
 struct tally_site *tally_site_of(struct tally *, const char *domain);

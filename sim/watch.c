@@ -66,13 +66,24 @@ static bool site_waits_for_provider(const struct site *s)
 	       (timer_active(&s->provider->wake) || s->provider->connections > 0);
 }
 
+/* All that waits is of flows whose next delivery is not due, and which come back by themselves. */
+static bool site_waits_for_flows(const struct site *s)
+{
+	for (const struct list *l = s->queue.peers.next; l != &s->queue.peers; l = l->next) {
+		const struct flow *f = list_entry(l, struct peer, in_queue)->job->work->flow;
+		if (!f->barred || !timer_active(&f->due))
+			return false;
+	}
+	return true;
+}
+
 /* It has entries, and nothing under way that would bring it back to mind. */
 static bool forgotten(const struct stage *st, const struct site *s)
 {
 	bool used = st->early ? s->busy > 0 : s->connections > 0;
 	bool waits = timer_active(&s->wake) || site_waits_for_host(s) ||
 		     site_waits_for_provider(s) || !list_empty(&s->queue.in_parked) ||
-		     site_waits_for_share(st, s) ||
+		     site_waits_for_share(st, s) || site_waits_for_flows(s) ||
 		     (s->queue.state == QUEUE_HUNGRY && transport_full(s->queue.transport));
 	return s->queue.waiting > 0 && !used && !waits;
 }

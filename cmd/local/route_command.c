@@ -9,17 +9,20 @@
 #include <string.h>
 
 static const char usage[] =
-	"usage: sluice route [-c FILE] [--from ADDRESS] [--json] ADDRESS...\n"
+	"usage: sluice route [-c FILE] [--from ADDRESS] [--flow NAME] [--json] ADDRESS...\n"
 	"Show what would happen to mail for each address: rewriting, access, aliases, copies; the\n"
-	"route, with file and line; transport, next hops and their hosts from DNS. It reads the\n"
-	"configuration and its tables, and needs no running relay.\n"
+	"route, with file and line; transport, sources, next hops and their hosts from DNS. It "
+	"reads\n"
+	"the configuration and its tables, and needs no running relay.\n"
 	"  --from ADDRESS  the sender; by default the null sender\n"
+	"  --flow NAME     whose mail it is; by default what access, tables and the sender say\n"
 	"  --json          one object for each resulting recipient\n";
 
-enum { FROM = OPTION_OWN };
+enum { FROM = OPTION_OWN, FLOW };
 
 static const struct option longs[] = {
 	{"from", required_argument, NULL, FROM},
+	{"flow", required_argument, NULL, FLOW},
 	{"json", no_argument, NULL, OPTION_JSON},
 	OPTIONS_COMMON,
 };
@@ -32,13 +35,14 @@ static bool is_address(const char *text, struct mailaddr *a)
 	return false;
 }
 
-static bool tell(struct conf *conf, const char *from, const char *address, bool json)
+static bool tell(struct conf *conf, const char *from, const char *flow, const char *address,
+		 bool json)
 {
 	struct mailaddr to;
 	struct buf out = {0};
 	if (!is_address(address, &to))
 		return false;
-	struct route_trace *t = route_trace_new(conf, from, to.text);
+	struct route_trace *t = route_trace_new(conf, from, flow, to.text);
 	route_trace_ask(t, false);
 	bool delivered = t->nway > 0;
 	(json ? route_print_json : route_print_text)(&out, t, from, to.text);
@@ -52,11 +56,14 @@ int cmd_route(int argc, char **argv)
 {
 	struct options o = {.usage = usage, .shorts = "c:", .longs = longs};
 	struct mailaddr from = {.text = ""};
+	const char *flow = NULL;
 	bool json = false, good = true;
 	int option;
 	while ((option = options_next(&o, argc, argv)) != -1) {
 		if (option == OPTION_JSON)
 			json = true;
+		else if (option == FLOW)
+			flow = optarg;
 		else if (*optarg && strcmp(optarg, "<>") != 0 && !is_address(optarg, &from))
 			return STATUS_USAGE;
 	}
@@ -66,7 +73,7 @@ int cmd_route(int argc, char **argv)
 	if (!conf)
 		return STATUS_REFUSED;
 	for (int i = optind; i < argc; i++)
-		good &= tell(conf, from.text, argv[i], json);
+		good &= tell(conf, from.text, flow, argv[i], json);
 	conf_unref(conf);
 	return good && fflush(stdout) == 0 ? STATUS_DONE : STATUS_REFUSED;
 }

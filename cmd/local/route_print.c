@@ -2,8 +2,10 @@
 #include "cmd/local/route_print.h"
 
 #include "base/address.h"
+#include "base/clock.h"
 #include "base/log.h"
 #include "cmd/text/json_put.h"
+#include "qmgr/route/source_choice.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -90,7 +92,46 @@ static void put_hop(struct buf *to, const struct conf *c, const struct route_hop
 		}
 }
 
-static void put_way(struct buf *to, const struct conf *c, const struct route_way *w)
+/* Of the flow, or else of the transport. */
+static const struct conf_uses *sources_of(const struct route_trace *t, const struct route_way *w)
+{
+	return source_uses(t->conf, w->by, t->flow);
+}
+
+static const char *source_today(const struct route_trace *t, const struct route_way *w)
+{
+	const struct conf_uses *uses = sources_of(t, w);
+	return uses->n ? source_choose(uses, t->flow, clock_wall_ms(), NULL, NULL)->title : NULL;
+}
+
+static void put_sources(struct buf *to, const struct route_trace *t, const struct route_way *w)
+{
+	const struct conf_uses *uses = sources_of(t, w);
+	if (uses->n == 0)
+		return;
+	buf_puts(to, "  from     sources");
+	for (int i = 0; i < uses->n; i++)
+		buf_printf(to, "%s %s%s", i ? "," : "", uses->of[i].source->title,
+			   uses->of[i].weight > 1 ? log_text("=%d", (int)uses->of[i].weight) : "");
+	if (uses == &w->by->uses)
+		buf_printf(to, " of transport %s", w->by->title);
+	else
+		buf_printf(to, " of flow %s", t->flow);
+	buf_printf(to, "; flow %s has %s today\n", t->flow, source_today(t, w));
+}
+
+static void put_carrier(struct buf *to, const struct route_trace *t, const struct route_way *w)
+{
+	buf_printf(to, "  by       transport %s", w->by->title);
+	if (w->provider)
+		buf_printf(to, ", of provider %s", w->provider->title);
+	if (w->of_flow)
+		buf_printf(to, ", of flow %s", t->flow);
+	buf_printf(to, ", tls %s\n", w->nhop ? w->hop[0].tls : w->by->tls);
+	put_sources(to, t, w);
+}
+
+static void put_way(struct buf *to, const struct route_trace *t, const struct route_way *w)
 {
 	buf_printf(to, "%-10s <%s>\n", w->copy ? "copy" : "recipient", w->recipient);
 	buf_printf(to, "  route    %s, ", w->setting);
@@ -104,12 +145,9 @@ static void put_way(struct buf *to, const struct conf *c, const struct route_way
 	else if (w->action == ROUTE_DISCARD)
 		buf_printf(to, "  dropped  %s\n", w->text);
 	else
-		buf_printf(to, "  by       transport %s%s%s, tls %s\n", w->by->title,
-			   w->provider ? ", of provider " : "",
-			   w->provider ? w->provider->title : "",
-			   w->nhop ? w->hop[0].tls : w->by->tls);
+		put_carrier(to, t, w);
 	for (int i = 0; i < w->nhop; i++)
-		put_hop(to, c, &w->hop[i]);
+		put_hop(to, t->conf, &w->hop[i]);
 }
 
 static bool is_dropped(const struct route_trace *t)
@@ -134,7 +172,7 @@ void route_print_text(struct buf *to, const struct route_trace *t, const char *s
 		buf_printf(to, "%-10s %d %s %s\n", "refused", response_row(t->refused)->code,
 			   response_row(t->refused)->dsn, response_reason(t->refused));
 	for (uint32_t i = 0; i < t->nway; i++)
-		put_way(to, t->conf, &t->way[i]);
+		put_way(to, t, &t->way[i]);
 }
 
 static void json_origin(struct buf *to, const struct table_origin *at)
@@ -215,7 +253,20 @@ static void json_hops(struct buf *to, const struct conf *c, const struct route_w
 	buf_puts(to, "]");
 }
 
-static void json_way(struct buf *to, const struct conf *c, const struct route_way *w)
+static void json_sources(struct buf *to, const struct route_trace *t, const struct route_way *w)
+{
+	const struct conf_uses *uses = sources_of(t, w);
+	buf_puts(to, "\"sources\":[");
+	for (int i = 0; i < uses->n; i++) {
+		buf_puts(to, i ? ",{" : "{");
+		json_put_text(to, "source", uses->of[i].source->title);
+		buf_printf(to, "\"weight\":%d}", (int)uses->of[i].weight);
+	}
+	buf_puts(to, "],");
+	json_put_text(to, "source_today", source_today(t, w));
+}
+
+static void json_way(struct buf *to, const struct route_trace *t, const struct route_way *w)
 {
 	json_put_text(to, "recipient", w->recipient);
 	json_put_flag(to, "copy", w->copy);
@@ -230,10 +281,11 @@ static void json_way(struct buf *to, const struct conf *c, const struct route_wa
 		json_put_text(to, "transport", w->by->title);
 		json_put_text(to, "provider", w->provider ? w->provider->title : NULL);
 		json_put_text(to, "tls", w->nhop ? w->hop[0].tls : w->by->tls);
+		json_sources(to, t, w);
 	}
 	json_origin(to, &w->origin);
 	if (w->action == ROUTE_DELIVER)
-		json_hops(to, c, w);
+		json_hops(to, t->conf, w);
 }
 
 static void json_head(struct buf *to, const struct route_trace *t, const char *sender,
@@ -242,6 +294,7 @@ static void json_head(struct buf *to, const struct route_trace *t, const char *s
 	buf_puts(to, "{");
 	json_put_text(to, "from", sender);
 	json_put_text(to, "address", address);
+	json_put_text(to, "flow", t->flow);
 	json_steps(to, "sender_rewriting", &t->sender);
 	json_steps(to, "recipient_rewriting", &t->recipient);
 	json_access(to, t);
@@ -257,7 +310,7 @@ void route_print_json(struct buf *to, const struct route_trace *t, const char *s
 {
 	for (uint32_t i = 0; i < t->nway; i++) {
 		json_head(to, t, sender, address);
-		json_way(to, t->conf, &t->way[i]);
+		json_way(to, t, &t->way[i]);
 		buf_puts(to, "}\n");
 	}
 	if (t->nway > 0)

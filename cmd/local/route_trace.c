@@ -8,6 +8,7 @@
 #include "dns/dns.h"
 #include "smtpd/addressing.h"
 #include "smtpd/alias.h"
+#include "smtpd/flow_name.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -73,10 +74,22 @@ static bool is_unlisted(const struct route_trace *t, const struct route *route,
 	       !tables_list(t->conf->tables, TABLE_RECIPIENTS, route->recipients, rcpt->address);
 }
 
+/* As the router has it: where no transport but the default one is named, the flow's. */
+static bool take_flows_transport(const struct route_trace *t, struct route *route)
+{
+	const struct conf_transport *by = conf_flow_find(t->conf, t->flow)->by;
+	if (!by || route->by != &t->conf->transport[0])
+		return false;
+	route->by = by;
+	route->named = true;
+	return true;
+}
+
 static void add_way(struct route_trace *t, struct route_table *routes, const struct recipient *rcpt)
 {
-	const char *sender = t->envelope->sender;
-	const struct route *route = route_find(routes, sender, rcpt->address);
+	struct route found = *route_find(routes, t->envelope->sender, rcpt->address);
+	const struct route *route = &found;
+	bool of_flow = take_flows_transport(t, &found);
 	struct route_way *w = &t->way[t->nway++];
 	*w = (struct route_way){.recipient = rcpt->address,
 				.copy = rcpt->notify == NOTIFY_NEVER,
@@ -84,6 +97,7 @@ static void add_way(struct route_trace *t, struct route_table *routes, const str
 				.action = route->action,
 				.by = route->by,
 				.named = route->named,
+				.of_flow = of_flow,
 				.dsn = mem_strdup(route->dsn),
 				.text = mem_strdup(route->text),
 				.setting = route->setting,
@@ -123,7 +137,15 @@ static void find_recipients(struct route_trace *t, const char *address)
 		addressing_copies(t->conf, NULL, t->envelope);
 }
 
-struct route_trace *route_trace_new(struct conf *conf, const char *sender, const char *address)
+static char *find_flow(const struct route_trace *t)
+{
+	const struct flow_facts facts = {.sender = t->envelope->sender};
+	bool said = t->accessed && t->access.action == ACCESS_FLOW;
+	return said ? mem_strdup(t->access.text) : flow_name(t->conf, &facts);
+}
+
+struct route_trace *route_trace_new(struct conf *conf, const char *sender, const char *flow,
+				    const char *address)
 {
 	struct route_trace *t = mem_zalloc(sizeof *t);
 	t->conf = conf_ref(conf);
@@ -135,6 +157,7 @@ struct route_trace *route_trace_new(struct conf *conf, const char *sender, const
 		t->refused = RESPONSE_OK;
 	t->envelope->sender = mem_strdup(rewrite_result(&t->sender, sender));
 	t->accessed = addressing_access(conf, address, &t->access, &t->access_at);
+	t->flow = flow ? mem_strdup(flow) : find_flow(t);
 	find_recipients(t, address);
 	find_ways(t);
 	return t;
@@ -329,6 +352,7 @@ void route_trace_free(struct route_trace **tp)
 	rewrite_fini(&t->sender);
 	rewrite_fini(&t->recipient);
 	access_value_fini(&t->access);
+	free(t->flow);
 	envelope_free(&t->envelope);
 	conf_unref(t->conf);
 	free(t);

@@ -44,7 +44,8 @@ struct route_way { /* of one recipient */
 	bool unlisted; /* its route knows all recipients, and not this one: refused at RCPT */
 	enum route_action action;
 	const struct conf_transport *by;
-	bool named; /* by the route, or a relay; else a provider may choose another */
+	bool named;   /* by the route, or a relay; else a provider may choose another */
+	bool of_flow; /* that of the flow, in the place of the default one */
 	const struct conf_provider *provider; /* that has chosen it; or NULL */
 	char *dsn, *text;
 	const char *setting;
@@ -56,6 +57,7 @@ struct route_way { /* of one recipient */
 
 struct route_trace {
 	struct conf *conf;
+	char *flow; /* whose mail it is; NULL: that is not known */
 	struct rewrite sender, recipient;
 	enum response refused; /* RESPONSE_OK: by no rewriting or alias */
 	bool accessed;
@@ -68,7 +70,10 @@ struct route_trace {
 	struct route_way *way;
 };
 
-struct route_trace *route_trace_new(struct conf *, const char *sender, const char *address);
+struct route_trace *route_trace_new(struct conf *, const char *sender, const char *flow,
+				    const char *address);
+/* flow NULL: what access, tables and the sender say. */
+
 struct route_trace *route_trace_hop(struct conf *, const char *hop);
 /* Of a next hop as it is written, with the transport and route that have it; without one, those of mail by
  * MX. NULL: it is none. */

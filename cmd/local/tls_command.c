@@ -128,7 +128,7 @@ static struct route_trace *trace_of(struct asking *a, const char *text)
 	bool good = mailaddr_mailbox(address, strlen(address), true, &to) == MAILADDR_OK &&
 		    to.text[to.at];
 	free(address);
-	return good ? route_trace_new(a->conf, "", to.text) : route_trace_hop(a->conf, text);
+	return good ? route_trace_new(a->conf, "", NULL, to.text) : route_trace_hop(a->conf, text);
 }
 
 static bool tell(struct asking *a, const char *text)

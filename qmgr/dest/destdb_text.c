@@ -13,6 +13,8 @@
 #include <inttypes.h>
 #include <string.h>
 
+#define SHUT_MOST_MS (INT64_C(30) * 24 * 3600000) /* as maximal_backoff_time */
+
 static bool worth_keeping(const struct host *h, int64_t now_ms)
 {
 	return h->proven || h->failures > 0 || h->plain || h->depth > 1 ||
@@ -42,6 +44,8 @@ static void put_site(struct buf *to, const struct remembered *r)
 		fields_put_number(to, "refused", r->refused_ms);
 		host_text_put_reply(to, r->why);
 	}
+	fields_put_number(to, "shut", r->shut_ms);
+	fields_put_number(to, "shut_for", r->shut_for_ms);
 	buf_puts(to, "\n");
 }
 
@@ -62,6 +66,7 @@ void destdb_write(struct destdb *db, struct buf *to)
 		remembered_keep(s);
 	for (const struct provider *p = db->providers; p; p = p->hh.next)
 		remembered_keep_provider(p);
+	remembered_age(db);
 	for (const struct remembered *r = db->remembered; r; r = r->hh.next)
 		put_site(to, r);
 	for (const struct suspended *n = db->suspended; n; n = n->hh.next)
@@ -99,14 +104,18 @@ static void read_site(struct destdb *db, const char *line, struct buf *room)
 	int64_t pace = fields_measured(line, "pace", room, HOST_PACE_MOST);
 	int64_t since_ms = fields_number(line, "since", room);
 	int64_t refused_ms = fields_number(line, "refused", room);
+	int64_t shut_for_ms = fields_measured(line, "shut_for", room, SHUT_MOST_MS);
+	int64_t shut_ms = fields_measured(line, "shut", room, INT64_MAX / 2);
 	struct verdict *why = pace > 0 ? host_text_reply(line, room) : NULL;
 	const char *key = fields_get(line, "key", room);
-	if (key && (window > 0 || pace > 0)) {
+	if (key && (window > 0 || pace > 0 || shut_for_ms > 0)) {
 		struct remembered *r = remembered_add(db, key, window, at_ms);
 		verdict_unref(r->why);
 		r->pace = (double)pace / HOST_PACE_UNIT;
 		r->since_ms = since_ms;
 		r->refused_ms = refused_ms;
+		r->shut_ms = shut_ms;
+		r->shut_for_ms = shut_for_ms;
 		r->why = verdict_ref(why);
 	}
 	verdict_unref(why);

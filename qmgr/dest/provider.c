@@ -253,7 +253,7 @@ void provider_collect(struct destdb *db)
 	struct provider *p, *next;
 	HASH_ITER(hh, db->providers, p, next)
 	if (p->sites == 0 && !provider_paused(p) && !is_narrow(p) &&
-	    destdb_now_ms(db) >= p->bar.until_ms + p->bar.wait_ms)
+	    !source_bar_kept(&p->bar, destdb_now_ms(db)))
 		provider_free(db, p);
 }
 

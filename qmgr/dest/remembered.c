@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "qmgr/dest/provider.h"
+#include "qmgr/dest/source.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -33,29 +34,60 @@ struct remembered *remembered_add(struct destdb *db, const char *key, int concur
 	return r;
 }
 
+static int64_t wall_of(const struct destdb *db, int64_t steady_ms)
+{
+	return clock_wall_ms() + steady_ms - destdb_now_ms(db);
+}
+
 static void keep_pace(struct remembered *r, const struct destdb *db, const struct site_pace *p)
 {
 	verdict_unref(r->why);
 	r->pace = learnt_pace_rate(&p->learnt);
 	r->since_ms = p->since_ms;
-	r->refused_ms = clock_wall_ms() - (destdb_now_ms(db) - p->learnt.refused_ms);
+	r->refused_ms = wall_of(db, p->learnt.refused_ms);
 	r->why = verdict_ref(p->why);
+}
+
+static void keep_bar(struct remembered *r, const struct destdb *db, const struct source_bar *b)
+{
+	bool kept = source_bar_kept(b, destdb_now_ms(db));
+	r->shut_ms = kept ? wall_of(db, b->until_ms) : 0;
+	r->shut_for_ms = kept ? b->wait_ms : 0;
+}
+
+/* Never longer than it would be now: the clock may have been put back. */
+static struct source_bar bar_of(const struct remembered *r, const struct destdb *db)
+{
+	int64_t most_ms = db->sched->conf->queue.maximal_backoff_time;
+	int64_t wait_ms = r->shut_for_ms < most_ms ? r->shut_for_ms : most_ms;
+	int64_t in_ms = r->shut_ms - clock_wall_ms();
+	const struct source_bar b = {
+		.until_ms = destdb_now_ms(db) + (in_ms < wait_ms ? in_ms : wait_ms),
+		.wait_ms = wait_ms,
+	};
+	return source_bar_kept(&b, destdb_now_ms(db)) ? b : (struct source_bar){0};
 }
 
 void remembered_keep(const struct site *s)
 {
 	int64_t first = s->queue.transport->settings->initial_destination_concurrency;
 	bool window = !window_dead(&s->window) && s->window.concurrency != first;
-	if (window || learnt_pace_rate(&s->own_pace.learnt) > 0)
-		keep_pace(remembered_add(s->db, s->key, window ? s->window.concurrency : 0,
-					 clock_wall_ms()),
-			  s->db, &s->own_pace);
+	if (!window && learnt_pace_rate(&s->own_pace.learnt) <= 0 && !source_keeps(s))
+		return;
+	struct remembered *r =
+		remembered_add(s->db, s->key, window ? s->window.concurrency : 0, clock_wall_ms());
+	keep_pace(r, s->db, &s->own_pace);
+	keep_bar(r, s->db, &s->bar);
 }
 
 void remembered_keep_provider(const struct provider *p)
 {
-	if (learnt_pace_rate(&p->pacing.learnt) > 0)
-		keep_pace(remembered_add(p->db, p->key, 0, clock_wall_ms()), p->db, &p->pacing);
+	if (learnt_pace_rate(&p->pacing.learnt) <= 0 &&
+	    !source_bar_kept(&p->bar, destdb_now_ms(p->db)))
+		return;
+	struct remembered *r = remembered_add(p->db, p->key, 0, clock_wall_ms());
+	keep_pace(r, p->db, &p->pacing);
+	keep_bar(r, p->db, &p->bar);
 }
 
 void remembered_recall_provider(struct provider *p)
@@ -67,6 +99,7 @@ void remembered_recall_provider(struct provider *p)
 	if (r->pace > 0)
 		site_pace_restore(&p->pacing, p->db, r->pace, r->since_ms, r->refused_ms,
 				  verdict_ref(r->why));
+	p->bar = bar_of(r, p->db);
 	forget(p->db, r);
 }
 
@@ -88,7 +121,24 @@ void remembered_recall(struct site *s)
 		s->window.concurrency = r->concurrency;
 	if (r->pace > 0)
 		site_pace_recall(s, r->pace, r->since_ms, r->refused_ms, verdict_ref(r->why));
+	s->bar = bar_of(r, s->db);
 	forget(s->db, r);
+}
+
+static bool is_over(const struct remembered *r, int64_t wall_ms)
+{
+	bool window = r->concurrency > 0 && wall_ms < r->at_ms + REMEMBERED_MS;
+	bool pace = r->pace > 0 && wall_ms < r->refused_ms + LEARNT_PACE_KEPT_MS;
+	bool shut = r->shut_for_ms > 0 && wall_ms < r->shut_ms + r->shut_for_ms;
+	return !window && !pace && !shut;
+}
+
+void remembered_age(struct destdb *db)
+{
+	struct remembered *r, *tmp;
+	HASH_ITER(hh, db->remembered, r, tmp)
+	if (is_over(r, clock_wall_ms()))
+		forget(db, r);
 }
 
 void remembered_forget(struct destdb *db, const char *key)

@@ -1,7 +1,8 @@
-/* remembered.h - how wide the window of a site was, and its pace or that of a provider, for when it is known again.
+/* remembered.h - how wide the window of a site was, its pace or that of a provider, and until when its source is refused there, for when
+ * it is known again.
  *
  * A site is collected when nothing is left to do for it, and the process ends; what its window had
- * found out holds for a day.
+ * found out holds for a day, and that a source is refused for as long again as it was to be.
  *
  * OWNERSHIP  destdb's table, by the keys of sites, which have a blank, and the names of providers, which have none.
  * THREAD     qmgr.
@@ -21,6 +22,8 @@ struct remembered {
 	double pace;		      /* deliveries a second that its hosts let through; 0: any */
 	int64_t since_ms, refused_ms; /* wall clock: of the first and the last refusal */
 	struct verdict *why;	      /* what was said then; or NULL */
+	int64_t shut_ms;	      /* wall clock: its source is refused until then, */
+	int64_t shut_for_ms;	      /* which is so long; 0: it is not */
 	UT_hash_handle hh;
 };
 
@@ -31,7 +34,10 @@ void remembered_recall_provider(struct provider *);
 bool remembered_is_provider(const struct remembered *);
 
 struct remembered *remembered_add(struct destdb *, const char *key, int concurrency, int64_t at_ms);
-/* Of this key: concurrency 0 is not known. What it has of a pace is for the caller. */
+/* Of this key: concurrency 0 is not known. What it has of a pace and a source is for the caller. */
+
+void remembered_age(struct destdb *);
+/* What is worth nothing any more is forgotten. */
 
 void remembered_forget(struct destdb *, const char *key);
 void remembered_forget_provider(struct destdb *, const char *name); /* of all sources */

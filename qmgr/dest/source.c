@@ -240,9 +240,14 @@ bool source_shut(const struct site *s)
 	return s->source && (source_shut_until_ms(s) > 0 || all_missing(s));
 }
 
+bool source_bar_kept(const struct source_bar *b, int64_t now_ms)
+{
+	return b->wait_ms > 0 && now_ms < b->until_ms + b->wait_ms;
+}
+
 bool source_keeps(const struct site *s)
 {
-	return destdb_now_ms(s->db) < s->bar.until_ms + s->bar.wait_ms;
+	return source_bar_kept(&s->bar, destdb_now_ms(s->db));
 }
 
 bool source_on_trial(const struct site *s)
@@ -266,6 +271,7 @@ void source_refused(struct site *s, const struct verdict *why)
 	int64_t wait_ms = b->wait_ms > 0 ? 2 * b->wait_ms : times->minimal_backoff_time;
 	b->wait_ms = wait_ms < times->maximal_backoff_time ? wait_ms : times->maximal_backoff_time;
 	b->until_ms = destdb_now_ms(s->db) + b->wait_ms;
+	s->db->learnt = true;
 	metric_cell_add(s->source->refusals, 1);
 	log_event(LOG_LEVEL_WARNING, "source", "source", s->source->name, "state", "refused",
 		  "provider", s->provider ? s->provider->name : NULL, "site", s->name, "until",
@@ -283,6 +289,7 @@ void source_taken(struct site *s, const struct delivery *d)
 	if (source_shut_until_ms(s) > 0 && d->began_us / 1000 <= b->until_ms - b->wait_ms)
 		return;
 	*b = (struct source_bar){0};
+	s->db->learnt = true;
 	log_event(LOG_LEVEL_INFO, "source", "source", s->source->name, "state", "back", "provider",
 		  s->provider ? s->provider->name : NULL, "site", s->name, NULL);
 }

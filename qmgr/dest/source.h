@@ -94,8 +94,11 @@ bool source_shut(const struct site *);
 
 int64_t source_shut_until_ms(const struct site *); /* steady clock: refused until then; or 0 */
 
+bool source_bar_kept(const struct source_bar *, int64_t now_ms);
+/* It was refused lately, and has been tried again since in vain or not at all. */
+
 bool source_keeps(const struct site *);
-/* It was refused lately: the site is not to be collected. */
+/* So it was at this site, which is not to be collected. */
 
 void source_count_verdicts(struct source *, const struct delivery *);
 

@@ -13,6 +13,7 @@ static struct flow *flow_new(struct scheduler *sched, const char *name)
 	f->name = mem_strdup(name);
 	f->scheduler = sched;
 	f->settings = conf_flow_find(sched->conf, name);
+	f->barred = flow_shares_rate(f); /* nothing is reserved yet */
 	list_init(&f->claims);
 	list_init(&f->backlogs);
 	HASH_ADD_KEYPTR(hh, sched->flows, f->name, strlen(f->name), f);
@@ -31,7 +32,7 @@ struct flow *flow_join(struct scheduler *sched, const char *name)
 
 static void flow_free(struct flow *f)
 {
-	assert(list_empty(&f->claims) && list_empty(&f->backlogs));
+	assert(list_empty(&f->claims) && list_empty(&f->backlogs) && f->unselected == 0);
 	HASH_DEL(f->scheduler->flows, f);
 	timer_stop(&f->scheduler->loop->timers, &f->due);
 	free(f->name);

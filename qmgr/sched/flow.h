@@ -26,6 +26,7 @@ struct flow {
 	const struct conf_flow *settings; /* of the scheduler's configuration */
 	int64_t nwork;			  /* messages being worked on */
 	int64_t nowing;			  /* queues that remember it, though it has nothing there */
+	int64_t unselected;		  /* entries of its messages */
 	struct list claims;		  /* struct claim, one a transport */
 
 	/* flow_rate.h */
@@ -49,6 +50,11 @@ void flows_configure(struct scheduler *);
 /* What is said of them is what the scheduler's configuration says, from now on. */
 
 void flows_free(struct scheduler *); /* at the end: no work is left */
+
+static inline bool flow_shares_rate(const struct flow *f) /* with other nodes */
+{
+	return f->scheduler->share && f->settings->rate.events > 0;
+}
 
 static inline uint64_t flow_step(const struct flow *f) /* of virtual time, for one transaction */
 {

@@ -5,15 +5,25 @@
  * rates above 20 a second up to 50 ms are made up for (pace.h); then it is barred until the rate is kept again, which is as often as
  * 20 times a second at most.
  *
- * Nothing is kept over a restart, and each node counts for itself.
+ * In a cluster the nodes share the rate: what is selected was reserved before (base/sharing.h), for no more than waits, and what comes back
+ * unselected is this node's to use still. What is reserved is not lost while the flow has work: its mail may wait for a place.
+ *
+ * Nothing is kept over a restart.
  *
  * THREAD     qmgr.
- * SEE        docs/decisions/0141.
+ * SEE        docs/decisions/0141, 0158.
  */
 #ifndef QMGR_SCHED_FLOW_RATE_H
 #define QMGR_SCHED_FLOW_RATE_H
 
 #include "qmgr/sched/flow.h"
+
+struct sharing_want;
+
+void flow_rate_wait(struct flow *); /* an entry of it has come */
+
+bool flow_rate_reserved(struct scheduler *, struct sharing_want *);
+/* The answer; takes it. False: it is of no flow. */
 
 void flow_rate_count(struct flow *);   /* an entry of it was selected */
 void flow_rate_uncount(struct flow *); /* one that was waits again */

@@ -123,8 +123,16 @@ static void count_granted(struct peer *p, int n)
 	assert(p->granted >= 0 && p->queue->ngranted >= p->granted);
 }
 
+static void count_of_flow(const struct peer *p, int n)
+{
+	struct flow *f = p->job->work->flow;
+	f->unselected += n;
+	assert(f->unselected >= 0);
+}
+
 static void count_selected(struct peer *p)
 {
+	count_of_flow(p, -1);
 	p->job->selected++;
 	preempt_count(&p->job->stack);
 	selection_took_turn(p);
@@ -133,9 +141,10 @@ static void count_selected(struct peer *p)
 }
 
 /* It is listed already as one that waits. */
-static void count_unselected(struct peer *p)
+static void uncount_selected(struct peer *p)
 {
 	assert(p->job->selected > 0);
+	count_of_flow(p, 1);
 	p->job->selected--;
 	preempt_uncount(&p->job->stack);
 	backlog_give_back(p);
@@ -170,6 +179,7 @@ static struct entry *entry_new(struct peer *peer, bool alone)
 	e->alone = alone;
 	list_append(&peer->entries, &e->in_peer);
 	count_waiting(peer, 1);
+	count_of_flow(peer, 1);
 	peer->job->read_entries++;
 	return e;
 }
@@ -200,6 +210,7 @@ void job_add_recipient(struct job *job, struct way *way, uint32_t recipient)
 	make_room(e);
 	e->recipient[e->n++] = recipient;
 	relist(peer);
+	flow_rate_wait(job->work->flow);
 	shelf_resize(job);
 }
 
@@ -231,7 +242,7 @@ void peer_ungrant(struct peer *p)
 	assert(p->granted > 0);
 	count_granted(p, -1);
 	relist(p);
-	count_unselected(p);
+	uncount_selected(p);
 }
 
 static struct entry *take_first(struct peer *p)
@@ -260,6 +271,7 @@ struct entry *peer_drop(struct peer *p)
 	if (p->granted > 0)
 		peer_ungrant(p);
 	struct entry *e = take_first(p);
+	count_of_flow(p, -1);
 	p->job->selected++;
 	relist(p);
 	if (list_empty(&p->job->ready))
@@ -278,7 +290,7 @@ void job_put_back(struct entry *e)
 	list_prepend(&e->peer->entries, &e->in_peer);
 	count_waiting(e->peer, 1);
 	relist(e->peer);
-	count_unselected(e->peer);
+	uncount_selected(e->peer);
 }
 
 void job_entry_done(struct entry *e)

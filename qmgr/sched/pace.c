@@ -32,6 +32,8 @@ void pace_cap(struct pace *p, const struct conf_rate *r, int64_t now_ms)
 	int64_t most_us = now_ms * 1000 + (r->events > 0 ? gcra_interval_us(r) : 0);
 	if (p->deliveries.next_us > most_us)
 		p->deliveries.next_us = most_us;
+	if (p->again_us > most_us)
+		p->again_us = most_us;
 }
 
 static int64_t end_us(const struct pace_block *b, const struct conf_rate *r)
@@ -74,6 +76,29 @@ void pace_use(struct pace *p, const struct conf_rate *r)
 	p->use.from_us += gcra_interval_us(r);
 	if (p->use.n == 0)
 		advance(p);
+}
+
+void pace_keep(struct pace *p, int64_t now_ms)
+{
+	int64_t least_us = (now_ms - PACE_GRAIN_MS) * 1000;
+	if (p->use.n > 0 && p->use.from_us < least_us)
+		p->use.from_us = least_us;
+}
+
+void pace_give_back(struct pace *p, const struct conf_rate *r, int64_t now_ms)
+{
+	if (r->events == 0)
+		return;
+	p->use.from_us = p->use.n > 0 ? p->use.from_us - gcra_interval_us(r) : now_ms * 1000;
+	p->use.n++;
+	pace_keep(p, now_ms);
+}
+
+int64_t pace_early_ms(const struct pace *p, const struct conf_rate *r, int64_t now_ms)
+{
+	int64_t due_ms = pace_reserved_ms(p, r, now_ms);
+	bool grained = r->events > 0 && gcra_interval_us(r) < PACE_GRAIN_MS * 1000;
+	return grained && p->use.n > 0 ? due_ms - PACE_GRAIN_MS : due_ms;
 }
 
 int64_t pace_wants(struct pace *p, const struct conf_rate *r, int64_t waiting, int64_t now_ms)

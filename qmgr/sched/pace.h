@@ -5,7 +5,7 @@
  * wake up late.
  *
  * In a cluster the nodes share the rate. Then deliveries are reserved (base/sharing.h), in blocks: that which is
- * being used, and the next, wanted before this one ends. What was not used in time is lost.
+ * being used, and the next, wanted before this one ends. What was not used in time is lost, unless pace_keep() says that it is not.
  *
  * Numbers in, numbers out.
  *
@@ -48,12 +48,21 @@ bool pace_used(const struct pace *, int64_t now_ms);
 /* Does what was counted matter still? */
 
 void pace_cap(struct pace *, const struct conf_rate *, int64_t now_ms);
-/* The rate is another now: what was counted puts the next off by no more than one interval of this one. */
+/* The rate is another now: what was counted, or reserved by others, puts the next off by no more than one interval of this one. */
 
 int64_t pace_reserved_ms(const struct pace *, const struct conf_rate *, int64_t now_ms);
 /* The same of what is reserved. */
 
 void pace_use(struct pace *, const struct conf_rate *); /* one of what is reserved begins */
+
+void pace_keep(struct pace *, int64_t now_ms);
+/* What is reserved is late: it is not lost, and in even steps from now on. */
+
+void pace_give_back(struct pace *, const struct conf_rate *, int64_t now_ms);
+/* One of what was reserved, and used, has not begun. */
+
+int64_t pace_early_ms(const struct pace *, const struct conf_rate *, int64_t now_ms);
+/* As pace_reserved_ms(), but intervals shorter than PACE_GRAIN_MS may be used by so much ahead. After pace_keep(). */
 
 int64_t pace_wants(struct pace *, const struct conf_rate *, int64_t waiting, int64_t now_ms);
 /* A block should be reserved now, for so many of the deliveries that wait: more than there are would be lost to all

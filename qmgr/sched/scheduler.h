@@ -64,6 +64,9 @@ struct scheduler {
 
 	void (*settle)(struct scheduler *);
 	/* A time has come: let what can be done now be done. */
+
+	void (*share)(struct scheduler *, struct note *);
+	/* To the cluster (base/sharing.h). NULL, as at first: this node is alone. */
 };
 
 void scheduler_init(struct scheduler *, struct conf *, struct loop *, void (*refill)(struct job *),

@@ -37,7 +37,8 @@ def fixture_redis(lab):
 def _know_each_other(*relays):
     for relay in relays:
         relay.wait_event("cluster", state="ready")
-        wait_until(lambda one=relay: 'cluster_nodes{state="working"} 3' in one.command("stats").stdout, 60, "three nodes")
+        number = f'cluster_nodes{{state="working"}} {len(relays)}'
+        wait_until(lambda one=relay, all_of_them=number: all_of_them in one.command("stats").stdout, 60, "all nodes")
 
 
 def _nodes(lab, redis, sink, **smtp):
@@ -111,6 +112,41 @@ def test_a_rate_is_that_of_all_nodes_together(lab, redis):
     for relay in relays:
         relay.wait_event("cluster", state="ready", count=2)
     _has_rate(sink, 20)
+
+
+def _seconds_for(sink, relays, messages):
+    """Return the time from before so much mail is given to each until all of it is there."""
+    began, before = time.monotonic(), len(sink.messages)
+    for relay in relays:
+        for _ in range(messages):
+            relay.send(sender="x@even.test", recipients=["to@dest.test"])
+    sink.wait_messages(before + messages * len(relays))
+    return time.monotonic() - began
+
+
+def test_the_rate_of_a_flow_is_that_of_all_nodes_together(lab, redis):
+    """Nothing is sent before its time, however slow all of it is: a rate that each node had for itself would need half as long."""
+    sink = lab.sink()
+    relays = []
+    for name in NAMES[:2]:
+        config = _config(name, redis, sink)
+        config.extra += 'flow "even.test" { rate = "20/s" }\n'
+        relays.append(lab.relay(config))
+    _know_each_other(*relays)
+    # The last of 80 is due after 79 intervals of 50 ms, and may be 50 ms early.
+    assert _seconds_for(sink, relays, 40) > 3.89
+    redis.kill()
+    for relay in relays:
+        relay.wait_event("cluster", state="away")
+    # Each has half of it, and what it has still: two at most, and two ahead.
+    assert _seconds_for(sink, relays, 20) > 1.5
+    redis.start()
+    for relay in relays:
+        relay.wait_event("cluster", state="ready", count=2)
+    # Meanwhile nothing was taken from what all have.
+    assert _seconds_for(sink, relays, 30) > 2.5
+    for relay in relays:
+        relay.wait_event("sent", flow="even.test", count=90)
 
 
 def test_what_a_login_and_a_client_may_send_they_may_send_to_all_together(lab, redis):

@@ -162,6 +162,48 @@ def test_a_source_that_is_turned_away_leaves_its_mail_to_the_other(lab):
     assert 'sluice_source_refusals_total{source="a"} 1' in world.metrics()
 
 
+def test_a_source_that_is_turned_away_is_not_tried_after_a_restart(lab):
+    world = World(lab, _refused_at("connect", f"554 5.7.1 [{ADDRESSES['a']}] is on our list", close=True))
+    _both_used(world)
+    world.relay.wait_event("source", state="refused", source="a")
+    world.relay.stop()
+    world.relay.start()
+    tried = sum(1 for session in world.sink.sessions if session.peer == ADDRESSES["a"])
+    world.send(*TENANTS)
+    world.sink.wait_messages(2 * len(TENANTS))
+    assert sum(1 for session in world.sink.sessions if session.peer == ADDRESSES["a"]) == tried
+    listed = [json.loads(line) for line in world.relay.command("dest", "list", "--json").stdout.splitlines()]
+    site = next(one for one in listed if one.get("source") == "a")
+    assert site["refused_in"] > 0
+    # Until the operator says so; then all that is its turn goes from there again.
+    world.sink.behaviour.rules.clear()
+    assert world.relay.command("dest", "reset", site["site"]).returncode == 0
+    world.send(*TENANTS)
+    world.sink.wait_messages(3 * len(TENANTS))
+    assert ADDRESSES["a"] in set().union(*world.homes().values())
+
+
+def test_route_says_which_sources_it_may_be(lab):
+    world = World(lab, uses="a, b=3", sections=_section("a") + _section("b")
+                  + 'transport "bulk" { }\nflow "news" { sources = { "b" } transport = "bulk" }\n')
+
+    def route(*words):
+        return world.relay.command("route", *words, "to@to.test").stdout
+
+    began = _today()
+    said = route("--from", "x@own.test")
+    assert "sources a, b=3 of transport smtp; flow own.test has " in said
+    today = json.loads(route("--from", "x@own.test", "--json"))
+    assert today["sources"] == [{"source": "a", "weight": 1}, {"source": "b", "weight": 3}]
+    world.relay.send(sender="x@own.test", recipients=["x@to.test"])
+    went = world.relay.wait_event("sent", flow="own.test")["source"]
+    if began == _today():
+        assert f"has {went} today" in said and today["source_today"] == went
+    said = route("--flow", "news")
+    assert "transport bulk, of flow news" in said and "sources b of flow news; flow news has b today" in said
+    assert json.loads(route("--flow", "news", "--json"))["transport"] == "bulk"
+
+
 def test_with_one_source_mail_for_who_turns_it_away_waits(lab):
     """The control of the test before: without another there is nowhere to go."""
     world = World(lab, _refused_at("connect", f"554 5.7.1 [{ADDRESSES['a']}] is on our list", close=True), uses="a", site_patience="0s")

@@ -63,6 +63,8 @@ function showFigures(site) {
   put("site-pace", site.rate_events ? ", at most " + many(site.rate_events, "delivery", "deliveries") + " in " + span(site.rate_per * 1000)
     : site.rate_delay ? ", one each " + span(site.rate_delay * 1000) : "");
   put("site-provider", site.provider ? ", provider " + site.provider : "");
+  put("site-source", !site.source ? "" : ", source " + site.source
+    + (site.refused_in > 0 ? ", refused, tried again in " + span(site.refused_in * 1000) : ""));
   put("site-waiting", count(site.waiting));
   put("site-deferred", count(site.deferred));
   put("site-parked", count(site.parked));

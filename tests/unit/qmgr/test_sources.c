@@ -224,6 +224,84 @@ static void after_its_time_one_message_asks_whose_host_is_up(void **state)
 	assert_int_equal(given.n > 1, !*state);
 }
 
+/* The clock of the next one is set back to where the first began. */
+static void restart(const char *text)
+{
+	struct buf known = {0};
+	destdb_write(&q->db, &known);
+	finish(NULL);
+	begin(text);
+	destdb_read(&q->db, buf_cstr(&known));
+	buf_fini(&known);
+}
+
+static void turn_away(uint64_t id, const char *flow)
+{
+	send_of(id, flow);
+	int at = 0;
+	while (strcmp(from(open_at(at)), "a") != 0)
+		at++;
+	post_refused(open_at(at), 554, "5.7.1 no service for you");
+}
+
+/* *state: the hosts are a provider's. */
+static void a_source_that_is_turned_away_is_so_after_a_restart(void **state)
+{
+	(void)state;
+	const char *text = *state ? TIMES BOTH "provider big { mx = { mx.test } }" : TIMES BOTH;
+	begin(text);
+	turn_away(1, flow_of("a"));
+	restart(text);
+	send_of(2, flow_of("a"));
+	assert_int_equal(opened_from("a"), 0);
+	assert_int_equal(opened_from("b"), 1);
+	assert_int_equal(site_from("b")->queue.waiting, 1);
+	assert_true(source_on_trial(site_from("a")));
+	nothing_is_told();
+	pass_time(299 * 1000);
+	send_of(3, flow_of("a"));
+	assert_int_equal(opened_from("a"), 0);
+	/* Then one message asks, and how long it is shut next is twice as long. */
+	pass_time(2000);
+	turn_away(4, flow_of("a"));
+	assert_int_equal(source_shut_until_ms(site_from("a")) - clock_ms, 600 * 1000);
+}
+
+static void what_an_operator_resets_is_not_remembered(void **state)
+{
+	(void)state;
+	begin(TIMES BOTH);
+	turn_away(1, flow_of("a"));
+	site_reset(site_from("a"), false);
+	restart(TIMES BOTH);
+	send_of(2, flow_of("a"));
+	assert_int_equal(opened_from("a"), 1);
+	assert_int_equal(opened_from("b"), 0);
+}
+
+/* Nor what was taken, nor what is over; and a clock that was put back keeps nothing shut for longer than it would be now. */
+static void what_is_remembered_of_a_source_ends(void **state)
+{
+	(void)state;
+	char line[200];
+	begin(TIMES BOTH);
+	snprintf(line, sizeof line,
+		 "site\tkey=smtp mx.test from=a\tshut=%" PRId64 "\tshut_for=300000\n",
+		 clock_wall_ms() - 301000);
+	destdb_read(&q->db, line);
+	struct buf known = {0};
+	destdb_write(&q->db, &known);
+	assert_null(strstr(buf_cstr(&known), "shut"));
+	buf_fini(&known);
+	snprintf(line, sizeof line,
+		 "site\tkey=smtp mx.test from=a\tshut=%" PRId64 "\tshut_for=86400000\n",
+		 clock_wall_ms() + 365 * INT64_C(86400000));
+	destdb_read(&q->db, line);
+	send_of(1, flow_of("a"));
+	assert_int_equal(opened_from("b"), 1);
+	assert_int_equal(source_shut_until_ms(site_from("a")) - clock_ms, 20 * 60 * 1000);
+}
+
 static void what_is_taken_for_want_of_another_opens_it_again(void **state)
 {
 	(void)state;
@@ -674,6 +752,11 @@ int main(void)
 		TEST(after_its_time_one_message_asks_whose_host_is_up),
 		cmocka_unit_test_setup_teardown(after_its_time_one_message_asks_whose_host_is_up,
 						refused_again, finish),
+		TEST(a_source_that_is_turned_away_is_so_after_a_restart),
+		cmocka_unit_test_setup_teardown(a_source_that_is_turned_away_is_so_after_a_restart,
+						refused_again, finish),
+		TEST(what_an_operator_resets_is_not_remembered),
+		TEST(what_is_remembered_of_a_source_ends),
 		TEST(what_is_taken_for_want_of_another_opens_it_again),
 		TEST(a_host_that_is_only_down_moves_nothing),
 		cmocka_unit_test(what_is_refused_for_the_address_goes_from_the_other),

@@ -263,6 +263,36 @@ static void five_connections_are_kept_busy_and_hardly_more_are_asked_for(void **
 
 #define TEST(name) cmocka_unit_test_teardown(name, forget_run)
 
+static bool is_stolen(const struct tally_flow *f)
+{
+	return strcmp(f->name, "stolen") == 0;
+}
+
+static int64_t tenants_longest_ms(struct tally *t)
+{
+	int64_t most = 0;
+	for (struct tally_flow *f = t->flows; f; f = f->hh.next)
+		if (!is_stolen(f) && numbers_quantile(&f->waits, 1) > most)
+			most = numbers_quantile(&f->waits, 1);
+	return most;
+}
+
+static void no_tenant_waits_for_a_spam_run(void **state)
+{
+	(void)state;
+	not_where_it_is_slow();
+	struct tally *t = run_named("tenants");
+	all_arrives(t, 0);
+	assert_int_equal(HASH_COUNT(t->flows), 201);
+	assert_true(tenants_longest_ms(t) < 3000);
+	assert_true(numbers_mean(&tally_flow(t, "stolen")->waits) > 30000);
+	/* All of it one flow, all wait for it. */
+	for (int i = 0; i < ran_of->narrival; i++)
+		ran_of->arrival[i].flow_spread.n = 0;
+	t = again();
+	assert_true(numbers_quantile(&t->by_recipients[ALONE], 0.5) > 20000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -283,6 +313,7 @@ int main(void)
 		TEST(buckets_are_found_whatever_they_count_by),
 		TEST(silent_hosts_keep_nothing_from_a_healthy_one),
 		TEST(five_connections_are_kept_busy_and_hardly_more_are_asked_for),
+		TEST(no_tenant_waits_for_a_spam_run),
 	};
 	return RUN(tests);
 }

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: ISC */
+/* What is counted of one flow, over all nodes. */
+#include "sim/tally.h"
+
+#include "base/mem.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct tally_flow *tally_flow(struct tally *t, const char *name)
+{
+	struct tally_flow *f;
+	HASH_FIND_STR(t->flows, name, f);
+	if (f)
+		return f;
+	f = mem_zalloc(sizeof *f);
+	f->name = mem_strdup(name);
+	HASH_ADD_KEYPTR(hh, t->flows, f->name, strlen(f->name), f);
+	return f;
+}
+
+void tally_flows_free(struct tally *t)
+{
+	struct tally_flow *f, *tmp;
+	HASH_ITER(hh, t->flows, f, tmp)
+	{
+		HASH_DEL(t->flows, f);
+		free(f->waits.value);
+		free(f->name);
+		free(f);
+	}
+}
