@@ -55,7 +55,6 @@
 	N(NODE)                                                                                    \
 	N(FLOW)                                                                                    \
 	N(SUPPRESS)                                                                                \
-	N(SPOOL)                                                                                   \
 	N(SOCKETMAP)
 
 enum note_family {
