@@ -16,7 +16,7 @@ static void before_sleep(struct ev_loop *ev, ev_prepare *w, int revents)
 	(void)revents;
 	struct loop *l = w->data;
 	log_flush();
-	if (turn_end(&l->turn, clock_steady_us()))
+	if (loop_turn_end(&l->turn, clock_steady_us()))
 		log_flush();
 	int64_t next = timers_next(&l->timers);
 	if (next == INT64_MAX) {
@@ -35,7 +35,7 @@ static void after_sleep(struct ev_loop *ev, ev_check *w, int revents)
 	struct loop *l = w->data;
 	int64_t now_us = clock_steady_us();
 	l->now_ms = now_us / 1000;
-	turn_begin(&l->turn, now_us);
+	loop_turn_begin(&l->turn, now_us);
 	timers_run(&l->timers, l->now_ms);
 }
 
@@ -76,7 +76,7 @@ struct loop *loop_new(const char *name, void (*receive)(void *owner, struct note
 	list_init(&l->gathered);
 	list_init(&l->lingering);
 	mailbox_init(&l->mailbox, l->ev, receive, received_all, owner);
-	turn_init(&l->turn, name, &l->mailbox);
+	loop_turn_init(&l->turn, name, &l->mailbox);
 	ev_prepare_init(&l->before_sleep, before_sleep);
 	ev_check_init(&l->after_sleep, after_sleep);
 	ev_timer_init(&l->alarm, on_alarm, 0., 0.);

@@ -16,7 +16,7 @@
 #include "base/list.h"
 #include "base/mailbox.h"
 #include "base/timer.h"
-#include "base/turn.h"
+#include "base/loop_turn.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -28,7 +28,7 @@ struct loop {
 	struct mailbox mailbox;
 	const char *name; /* the thread's, at most 15 characters */
 	int64_t now_ms;	  /* steady clock, read once when the loop wakes */
-	struct turn turn;
+	struct loop_turn turn;
 	ev_prepare before_sleep;
 	ev_check after_sleep;
 	ev_timer alarm;

@@ -7,7 +7,7 @@
 #include "base/log.h"
 #include "base/mem.h"
 #include "base/metrics.h"
-#include "base/turn.h"
+#include "base/loop_turn.h"
 #include "spool/effect.h"
 
 #include <assert.h>
@@ -86,7 +86,7 @@ static void count_commit(struct spool *s, int64_t began_us)
 	gather_synced(&s->gather, began_us + took_us, took_us);
 	metrics_observe(HISTOGRAM_commit_seconds, took_us);
 	metrics_observe(HISTOGRAM_commit_messages, stored);
-	if (turn_is_slow(took_us))
+	if (loop_turn_is_slow(took_us))
 		log_event(LOG_LEVEL_WARNING, "slow", "thread", s->loop->name, "what", "commit",
 			  "seconds", log_seconds(took_us / 1000), "messages", log_number(stored),
 			  "bytes", log_number(s->unsynced_bytes), NULL);

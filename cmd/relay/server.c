@@ -265,7 +265,7 @@ static bool become_user(struct server *s, struct buf *error)
 {
 	struct privileges p;
 	bool ok = privileges_find(&p, s->conf->user, error) && start_log(s->conf, &p, error);
-	turn_log_slower(s->conf->log_slow);
+	loop_turn_log_slower(s->conf->log_slow);
 	ok = ok && open_parts(s, &p, error) && privileges_drop(&p, error);
 	privileges_fini(&p);
 	return ok;
@@ -424,7 +424,7 @@ static bool use_conf(struct server *s, struct conf *new, struct buf *says)
 	limiter_reload(s->limiter, new);
 	events_reload(s->events, new);
 	log_set_level((enum log_level) new->log_level);
-	turn_log_slower(new->log_slow);
+	loop_turn_log_slower(new->log_slow);
 	descriptors_limit(new->descriptor_limit);
 	conf_differences(s->conf, new, says);
 	table_watch_start(s->tables, new);

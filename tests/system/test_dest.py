@@ -160,7 +160,7 @@ def test_the_operator_is_told_what_is_known_of_a_host(lab):
         relay.wait_event("deferred", count=3)
         relay.wait_event("in_doubt")
         show = lambda port: relay.command("dest", "show", f"[127.0.0.1]:{port}").stdout
-        host = lambda port: _sites(relay)[f"[127.0.0.1]:{port}"]["hosts"][0]
+        host = lambda port: wait_until(lambda: _sites(relay).get(f"[127.0.0.1]:{port}"), 60, "its site")["hosts"][0]
         wait_until(lambda: "no answer in time" in show(hole))
         assert "slow:        to connect" in show(hole) and host(hole)["slow_for"] > 500
     assert "refused the connection" in show(refusing) and re.search("state:       (out|retry)", show(refusing))

@@ -3,7 +3,7 @@
 
 #include "base/log.h"
 #include "base/loop.h"
-#include "base/turn.h"
+#include "base/loop_turn.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,18 +19,18 @@ static int begin(void **state)
 {
 	(void)state;
 	struct buf error = {0};
-	snprintf(path, sizeof path, "/tmp/test_turn.%d", (int)getpid());
+	snprintf(path, sizeof path, "/tmp/test_loop_turn.%d", (int)getpid());
 	unlink(path);
 	assert_true(log_open(path, LOG_TEXT, LOG_LEVEL_INFO, &error));
 	assert_true(log_start(&error));
-	turn_log_slower(100);
+	loop_turn_log_slower(100);
 	return 0;
 }
 
 static int end(void **state)
 {
 	(void)state;
-	turn_log_slower(0);
+	loop_turn_log_slower(0);
 	unlink(path);
 	return 0;
 }
@@ -50,15 +50,15 @@ static const char *logged(void)
 static void a_turn_counts_for_the_kind_of_its_thread(void **state)
 {
 	(void)state;
-	struct turn t;
+	struct loop_turn t;
 	struct histogram_sum of_workers, of_others;
-	turn_init(&t, "smtpc-3", &mailbox);
-	assert_false(turn_end(&t, 5 * SECOND)); /* it began before anybody looked */
-	turn_begin(&t, 5 * SECOND);
-	assert_false(turn_end(&t, 5 * SECOND + 100 * MS));
-	turn_init(&t, "adopt", &mailbox);
-	turn_begin(&t, SECOND);
-	turn_end(&t, SECOND + 7);
+	loop_turn_init(&t, "smtpc-3", &mailbox);
+	assert_false(loop_turn_end(&t, 5 * SECOND)); /* it began before anybody looked */
+	loop_turn_begin(&t, 5 * SECOND);
+	assert_false(loop_turn_end(&t, 5 * SECOND + 100 * MS));
+	loop_turn_init(&t, "adopt", &mailbox);
+	loop_turn_begin(&t, SECOND);
+	loop_turn_end(&t, SECOND + 7);
 	metrics_histogram(HISTOGRAM_turn_smtpc, &of_workers);
 	metrics_histogram(HISTOGRAM_turn_other, &of_others);
 	assert_int_equal(of_workers.count, 1);
@@ -70,13 +70,13 @@ static void a_turn_counts_for_the_kind_of_its_thread(void **state)
 static void a_slow_one_is_said_with_what_took_longest(void **state)
 {
 	(void)state;
-	struct turn t;
-	turn_init(&t, "qmgr", &mailbox);
-	turn_begin(&t, SECOND);
+	struct loop_turn t;
+	loop_turn_init(&t, "qmgr", &mailbox);
+	loop_turn_begin(&t, SECOND);
 	assert_true(mailbox.timed);
 	mailbox.turn = (struct mailbox_turn){
 		.notes = 12, .longest = NOTES_FROM(NOTES_OF_DELIVERY) + 2, .longest_us = 90 * MS};
-	assert_true(turn_end(&t, SECOND + 250 * MS));
+	assert_true(loop_turn_end(&t, SECOND + 250 * MS));
 	const char *text = logged();
 	assert_non_null(
 		strstr(text, " warning slow thread=qmgr what=turn seconds=0.25 processor="));
@@ -86,12 +86,12 @@ static void a_slow_one_is_said_with_what_took_longest(void **state)
 static void of_many_in_a_second_one_is_said(void **state)
 {
 	(void)state;
-	struct turn t;
-	turn_init(&t, "spool", &mailbox);
+	struct loop_turn t;
+	loop_turn_init(&t, "spool", &mailbox);
 	int said = 0;
 	for (int i = 0; i < 8; i++) {
-		turn_begin(&t, SECOND + i * 200 * MS);
-		said += turn_end(&t, SECOND + i * 200 * MS + 150 * MS);
+		loop_turn_begin(&t, SECOND + i * 200 * MS);
+		said += loop_turn_end(&t, SECOND + i * 200 * MS + 150 * MS);
 	}
 	assert_int_equal(said, 2);
 	assert_non_null(strstr(logged(), " more=4\n"));
@@ -100,13 +100,13 @@ static void of_many_in_a_second_one_is_said(void **state)
 static void nothing_is_slow_where_nobody_asks(void **state)
 {
 	(void)state;
-	struct turn t;
-	turn_log_slower(0);
-	turn_init(&t, "qmgr", &mailbox);
-	turn_begin(&t, SECOND);
+	struct loop_turn t;
+	loop_turn_log_slower(0);
+	loop_turn_init(&t, "qmgr", &mailbox);
+	loop_turn_begin(&t, SECOND);
 	assert_false(mailbox.timed);
-	assert_false(turn_end(&t, 3600LL * SECOND));
-	assert_false(turn_is_slow(3600LL * SECOND));
+	assert_false(loop_turn_end(&t, 3600LL * SECOND));
+	assert_false(loop_turn_is_slow(3600LL * SECOND));
 	assert_string_equal(logged(), "");
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "base/turn.h"
+#include "base/loop_turn.h"
 
 #include "base/log.h"
 
@@ -34,7 +34,7 @@ static const char *family_of(int type)
 	return family < sizeof names / sizeof *names ? names[family] : "other";
 }
 
-void turn_log_slower(int64_t than_ms)
+void loop_turn_log_slower(int64_t than_ms)
 {
 	atomic_store_explicit(&slow_us, than_ms * 1000, memory_order_relaxed);
 }
@@ -44,7 +44,7 @@ static bool is_traced(void)
 	return atomic_load_explicit(&slow_us, memory_order_relaxed) > 0;
 }
 
-bool turn_is_slow(int64_t took_us)
+bool loop_turn_is_slow(int64_t took_us)
 {
 	int64_t limit_us = atomic_load_explicit(&slow_us, memory_order_relaxed);
 	return limit_us > 0 && took_us > limit_us;
@@ -67,15 +67,15 @@ static enum metric_histogram histogram_of(const char *thread)
 	return HISTOGRAM_turn_other;
 }
 
-void turn_init(struct turn *t, const char *thread, struct mailbox *m)
+void loop_turn_init(struct loop_turn *t, const char *thread, struct mailbox *m)
 {
-	*t = (struct turn){.thread = thread,
-			   .mailbox = m,
-			   .histogram = histogram_of(thread),
-			   .processor_us = -1};
+	*t = (struct loop_turn){.thread = thread,
+				.mailbox = m,
+				.histogram = histogram_of(thread),
+				.processor_us = -1};
 }
 
-void turn_begin(struct turn *t, int64_t now_us)
+void loop_turn_begin(struct loop_turn *t, int64_t now_us)
 {
 	t->began_us = now_us;
 	t->mailbox->turn = (struct mailbox_turn){.notes = 0};
@@ -83,7 +83,7 @@ void turn_begin(struct turn *t, int64_t now_us)
 	t->processor_us = t->mailbox->timed ? processor_us_so_far() : -1;
 }
 
-static void log_slow_turn(struct turn *t, int64_t took_us, int64_t now_us)
+static void log_slow_turn(struct loop_turn *t, int64_t took_us, int64_t now_us)
 {
 	const struct mailbox_turn *got = &t->mailbox->turn;
 	bool asked = t->processor_us >= 0, timed = got->longest_us > 0;
@@ -98,14 +98,14 @@ static void log_slow_turn(struct turn *t, int64_t took_us, int64_t now_us)
 	t->untold = 0;
 }
 
-bool turn_end(struct turn *t, int64_t now_us)
+bool loop_turn_end(struct loop_turn *t, int64_t now_us)
 {
 	if (t->began_us == 0)
 		return false;
 	int64_t took_us = now_us - t->began_us;
 	assert(took_us >= 0);
 	metrics_observe(t->histogram, took_us);
-	if (!turn_is_slow(took_us))
+	if (!loop_turn_is_slow(took_us))
 		return false;
 	if (t->told_us > 0 && now_us - t->told_us < TOLD_AGAIN_US) {
 		t->untold++;

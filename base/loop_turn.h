@@ -1,6 +1,6 @@
-/* turn.h - how long a thread works between two sleeps, and what of that was slow.
+/* loop_turn.h - how long a thread works between two sleeps, and what of that was slow.
  *
- *	wakes -- turn_begin() -- timers, notes, sockets -- turn_end() -- sleeps
+ *	wakes -- loop_turn_begin() -- timers, notes, sockets -- loop_turn_end() -- sleeps
  *
  * Each turn is counted in the histogram of its thread. One that takes longer than log_slow is the event `slow`: with
  * the time that the thread has had of a processor, which tells work from waiting for the disk or for a
@@ -8,16 +8,16 @@
  * thread; later ones say how many were not.
  *
  * OWNERSHIP  Embedded in struct loop.
- * THREAD     The loop's own; turn_log_slower(): any.
+ * THREAD     The loop's own; loop_turn_log_slower(): any.
  * ERRORS     None.
  */
-#ifndef BASE_TURN_H
-#define BASE_TURN_H
+#ifndef BASE_LOOP_TURN_H
+#define BASE_LOOP_TURN_H
 
 #include "base/mailbox.h"
 #include "base/metrics.h"
 
-struct turn {
+struct loop_turn {
 	const char *thread;
 	struct mailbox *mailbox;
 	enum metric_histogram histogram;
@@ -27,12 +27,12 @@ struct turn {
 	int64_t untold;	      /* slow turns since */
 };
 
-void turn_init(struct turn *, const char *thread, struct mailbox *);
-void turn_begin(struct turn *, int64_t now_us);
-bool turn_end(struct turn *, int64_t now_us); /* true: something was logged */
+void loop_turn_init(struct loop_turn *, const char *thread, struct mailbox *);
+void loop_turn_begin(struct loop_turn *, int64_t now_us);
+bool loop_turn_end(struct loop_turn *, int64_t now_us); /* true: something was logged */
 
-void turn_log_slower(int64_t than_ms); /* 0: nothing is slow */
+void loop_turn_log_slower(int64_t than_ms); /* 0: nothing is slow */
 
-bool turn_is_slow(int64_t took_us); /* also of what is a part of one */
+bool loop_turn_is_slow(int64_t took_us); /* also of what is a part of one */
 
 #endif
