@@ -412,6 +412,11 @@ static void retire(struct node *n, struct node_order *o, const struct roster_row
 			   replica_state_name(is.state));
 		return;
 	}
+	if (!node_row_is_right(n, row->node,
+			       row)) { /* it may be back, and the bucket has lost that */
+		buf_printf(&o->says, "its stream says otherwise, or does not answer: ask again\n");
+		return;
+	}
 	is.state = REPLICA_RETIRED;
 	is.epoch++;
 	is.seen_ms = clock_wall_ms();
