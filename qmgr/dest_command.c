@@ -6,6 +6,7 @@
 #include "qmgr/dest/conn.h"
 #include "qmgr/dest/pooling.h"
 #include "qmgr/dest/provider.h"
+#include "qmgr/dest/remembered.h"
 #include "qmgr/dest/source.h"
 #include "qmgr/dest/suspend.h"
 #include "qmgr/domain_mail.h"
@@ -327,6 +328,8 @@ void dest_execute(struct qmgr *q, struct dest_command *c)
 		reset(q, c->name, true, c->everywhere);
 	else if (c->op == DEST_RESET)
 		reset_listed(q, c);
+	if (c->op == DEST_RESET && c->name)
+		c->found += remembered_forget_site(&q->db, c->name); /* no mail goes there yet */
 	if (c->op != DEST_LIST)
 		qmgr_thread_save(q); /* before the answer, so that it is on disk by then */
 	loop_post(c->reply_to, &c->note);

@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 static void forget(struct destdb *db, struct remembered *r)
 {
@@ -72,8 +73,10 @@ void remembered_keep(const struct site *s)
 {
 	int64_t first = s->queue.transport->settings->initial_destination_concurrency;
 	bool window = !window_dead(&s->window) && s->window.concurrency != first;
-	if (!window && learnt_pace_rate(&s->own_pace.learnt) <= 0 && !source_keeps(s))
+	if (!window && learnt_pace_rate(&s->own_pace.learnt) <= 0 && !source_keeps(s)) {
+		remembered_forget(s->db, s->key);
 		return;
+	}
 	struct remembered *r =
 		remembered_add(s->db, s->key, window ? s->window.concurrency : 0, clock_wall_ms());
 	keep_pace(r, s->db, &s->own_pace);
@@ -83,8 +86,10 @@ void remembered_keep(const struct site *s)
 void remembered_keep_provider(const struct provider *p)
 {
 	if (learnt_pace_rate(&p->pacing.learnt) <= 0 &&
-	    !source_bar_kept(&p->bar, destdb_now_ms(p->db)))
+	    !source_bar_kept(&p->bar, destdb_now_ms(p->db))) {
+		remembered_forget(p->db, p->key);
 		return;
+	}
 	struct remembered *r = remembered_add(p->db, p->key, 0, clock_wall_ms());
 	keep_pace(r, p->db, &p->pacing);
 	keep_bar(r, p->db, &p->bar);
@@ -147,6 +152,29 @@ void remembered_forget(struct destdb *db, const char *key)
 	HASH_FIND_STR(db->remembered, key, r);
 	if (r)
 		forget(db, r);
+}
+
+/* Up to its source, if it has one. */
+static bool is_called(const char *key, const char *name)
+{
+	const char *source = strstr(key, SITE_FROM);
+	size_t len = strlen(name);
+	bool whole = strcasecmp(key, name) == 0;
+	return whole ||
+	       (source && (size_t)(source - key) == len && strncasecmp(key, name, len) == 0);
+}
+
+int remembered_forget_site(struct destdb *db, const char *name)
+{
+	struct remembered *r, *tmp;
+	int n = 0;
+	HASH_ITER(hh, db->remembered, r, tmp)
+	if (!remembered_is_provider(r) &&
+	    (is_called(r->key, name) || is_called(strchr(r->key, ' ') + 1, name))) {
+		forget(db, r);
+		n++;
+	}
+	return n;
 }
 
 void remembered_forget_provider(struct destdb *db, const char *name)

@@ -27,7 +27,9 @@ struct remembered {
 	UT_hash_handle hh;
 };
 
-void remembered_keep(const struct site *);		/* it goes, or is to be written down */
+void remembered_keep(const struct site *);
+/* It goes, or is to be written down; what it is not any more is forgotten. */
+
 void remembered_recall(struct site *);			/* it is new: its window is as it was */
 void remembered_keep_provider(const struct provider *); /* the same, of its pace */
 void remembered_recall_provider(struct provider *);
@@ -40,6 +42,9 @@ void remembered_age(struct destdb *);
 /* What is worth nothing any more is forgotten. */
 
 void remembered_forget(struct destdb *, const char *key);
+int remembered_forget_site(struct destdb *, const char *name);
+/* Of this name or key, from any source where it names none: so many. */
+
 void remembered_forget_provider(struct destdb *, const char *name); /* of all sources */
 void remembered_free(struct destdb *);
 

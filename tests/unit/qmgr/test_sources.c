@@ -7,6 +7,7 @@
 #include "qmgr/dest/destdb_text.h"
 #include "qmgr/dest/ladder.h"
 #include "qmgr/dest/provider.h"
+#include "qmgr/dest/remembered.h"
 #include "qmgr/dest/source.h"
 #include "qmgr/dest/suspend.h"
 #include "qmgr/route/source_choice.h"
@@ -272,11 +273,50 @@ static void what_an_operator_resets_is_not_remembered(void **state)
 	(void)state;
 	begin(TIMES BOTH);
 	turn_away(1, flow_of("a"));
+	struct buf known = {0};
+	destdb_write(&q->db, &known); /* it was saved meanwhile */
+	buf_fini(&known);
 	site_reset(site_from("a"), false);
 	restart(TIMES BOTH);
 	send_of(2, flow_of("a"));
 	assert_int_equal(opened_from("a"), 1);
 	assert_int_equal(opened_from("b"), 0);
+}
+
+static void what_is_as_at_first_again_is_remembered_no_more(void **state)
+{
+	(void)state;
+	struct buf known = {0};
+	begin(BOTH);
+	send_of(1, flow_of("a"));
+	site_from("a")->window.concurrency = 9;
+	destdb_write(&q->db, &known);
+	assert_non_null(strstr(buf_cstr(&known), "window=9"));
+	site_reset(site_from("a"), false);
+	buf_clear(&known);
+	destdb_write(&q->db, &known);
+	assert_null(strstr(buf_cstr(&known), "window=9"));
+	buf_fini(&known);
+}
+
+/* After a start, when no mail has gone there yet. */
+static void what_is_remembered_can_be_reset(void **state)
+{
+	static const char *const names[] = {"mx.test", "mx.test from=a", "SMTP mx.test from=a"};
+	(void)state;
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		begin(TIMES BOTH);
+		turn_away(1, flow_of("a"));
+		restart(TIMES BOTH);
+		assert_int_equal(remembered_forget_site(&q->db, "mx.test from=b"), 0);
+		assert_int_equal(remembered_forget_site(&q->db, "x.test"), 0);
+		assert_int_equal(remembered_forget_site(&q->db, names[i]), 1);
+		send_of(2, flow_of("a"));
+		assert_false(source_shut(site_from("a")));
+		assert_int_equal(site_from("a")->queue.waiting, 1);
+		finish(NULL);
+	}
+	begin("");
 }
 
 /* Nor what was taken, nor what is over; and a clock that was put back keeps nothing shut for longer than it would be now. */
@@ -757,6 +797,8 @@ int main(void)
 						refused_again, finish),
 		TEST(what_an_operator_resets_is_not_remembered),
 		TEST(what_is_remembered_of_a_source_ends),
+		TEST(what_is_as_at_first_again_is_remembered_no_more),
+		TEST(what_is_remembered_can_be_reset),
 		TEST(what_is_taken_for_want_of_another_opens_it_again),
 		TEST(a_host_that_is_only_down_moves_nothing),
 		cmocka_unit_test(what_is_refused_for_the_address_goes_from_the_other),

@@ -288,7 +288,7 @@ static void no_tenant_waits_for_a_spam_run(void **state)
 	assert_true(numbers_mean(&tally_flow(t, "stolen")->waits) > 30000);
 	/* All of it one flow, all wait for it. */
 	for (int i = 0; i < ran_of->narrival; i++)
-		ran_of->arrival[i].flow_spread.n = 0;
+		spread_fini(&ran_of->arrival[i].flow_spread);
 	t = again();
 	assert_true(numbers_quantile(&t->by_recipients[ALONE], 0.5) > 20000);
 }
