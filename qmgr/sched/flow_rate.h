@@ -11,7 +11,7 @@
  * Nothing is kept over a restart.
  *
  * THREAD     qmgr.
- * SEE        docs/decisions/0141, 0158.
+ * SEE        docs/decisions/0141, 0160.
  */
 #ifndef QMGR_SCHED_FLOW_RATE_H
 #define QMGR_SCHED_FLOW_RATE_H
