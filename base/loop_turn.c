@@ -17,10 +17,9 @@ static const struct {
 	const char *thread;
 	enum metric_histogram histogram;
 } threads[] = {
-	{"main", HISTOGRAM_turn_main},	     {"smtpd", HISTOGRAM_turn_smtpd},
-	{"spool", HISTOGRAM_turn_spool},     {"qmgr", HISTOGRAM_turn_qmgr},
-	{"smtpc", HISTOGRAM_turn_smtpc},     {"dns", HISTOGRAM_turn_dns},
-	{"limiter", HISTOGRAM_turn_limiter}, {"http", HISTOGRAM_turn_http},
+	{"main", HISTOGRAM_turn_main},	 {"smtpd", HISTOGRAM_turn_smtpd},
+	{"spool", HISTOGRAM_turn_spool}, {"qmgr", HISTOGRAM_turn_qmgr},
+	{"smtpc", HISTOGRAM_turn_smtpc},
 };
 
 static const char *family_of(int type)

@@ -145,10 +145,6 @@ int64_t metrics_sum(enum metric);
 	H(turn_spool, "loop_turn_seconds", "thread=\"spool\"", MICROSECONDS, COMMIT_BOUNDS, "")    \
 	H(turn_qmgr, "loop_turn_seconds", "thread=\"qmgr\"", MICROSECONDS, COMMIT_BOUNDS, "")      \
 	H(turn_smtpc, "loop_turn_seconds", "thread=\"smtpc\"", MICROSECONDS, COMMIT_BOUNDS, "")    \
-	H(turn_dns, "loop_turn_seconds", "thread=\"dns\"", MICROSECONDS, COMMIT_BOUNDS, "")        \
-	H(turn_limiter, "loop_turn_seconds", "thread=\"limiter\"", MICROSECONDS, COMMIT_BOUNDS,    \
-	  "")                                                                                      \
-	H(turn_http, "loop_turn_seconds", "thread=\"http\"", MICROSECONDS, COMMIT_BOUNDS, "")      \
 	H(turn_other, "loop_turn_seconds", "thread=\"other\"", MICROSECONDS, COMMIT_BOUNDS, "")    \
 	H(replicate_seconds, "replicate_seconds", "", MICROSECONDS, COMMIT_BOUNDS,                 \
 	  "Time that a message of a client waited for the copy of the queue, once it was synced")  \

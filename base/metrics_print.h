@@ -29,7 +29,7 @@ enum metrics_form {
 struct metrics_print {
 	struct buf *to;
 	enum metrics_form form;
-	bool brief; /* without histograms, and counters with labels, that nothing was put into, and conditions that are not so */
+	bool brief; /* without histograms, and counters with labels, that nothing was put into, that of turns, and conditions that are not so */
 };
 
 void metrics_print_family(const struct metrics_print *, const char *name, const char *sentence);

@@ -60,6 +60,7 @@ struct conn {
 	bool dsn;	     /* the host passes RFC 3461 parameters on */
 	bool deliverby;	     /* and those of RFC 2852 */
 	bool plain;	     /* TLS was wished for, and is broken under its name */
+	bool ended_well;     /* closed by us, such as for having nothing to carry */
 	int trips, behind;   /* round trips of a message: alone, and behind another */
 	int depth;	     /* places at least; 0 until it is ready */
 	int depth_most;	     /* places when its host has earned them */

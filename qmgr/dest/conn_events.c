@@ -154,8 +154,9 @@ static void give_up(const struct conn *c, struct entry *e)
 	verdict_unref(why);
 }
 
-/* One that has carried mail before may have been closed while it was idle: that says nothing of the
- * message, and several may come to it at once. */
+/* One that has carried mail before may have been closed while it was idle, and one that has not may have
+ * ended here for the same reason: that says nothing of the message, and several may come to it at once. Those
+ * that were opened together end together. */
 static void came_back_untouched(struct conn *c, struct entry *e, struct delivery *d)
 {
 	struct site *s = c->site;
@@ -167,7 +168,7 @@ static void came_back_untouched(struct conn *c, struct entry *e, struct delivery
 	if (d->refusal && site_pace_rules(s, c->host)) {
 		if (!site_pace_told(c, e, d))
 			s->db->thread.defer(s, e, d->refusal, false);
-	} else if (c->done == 0 && ++e->returns > RETURNS_MAX) {
+	} else if (c->done == 0 && !c->ended_well && ++e->returns > RETURNS_MAX) {
 		give_up(c, e);
 	}
 }
@@ -292,13 +293,14 @@ void conn_on_closed(struct destdb *db, struct connection_open *open)
 	struct host *h = c->host;
 	/* What was on its way to the worker meanwhile comes back after this. */
 	conn_move(c, CONN_CLOSED);
+	c->ended_well = !open->why && !open->confused;
 	learn_choked(c, &open->choked);
 	s->queue.transport->unpark = true;
 	if (open->was_ready && (open->why || open->confused))
 		conn_set_depth(h, 1);
 	if (open->hung_up && open->why && c->answered > 0)
 		host_ended_after(h, c->answered, destdb_now_ms(db));
-	if (!open->why && !open->confused && c->done > 0)
+	if (c->ended_well && c->done > 0)
 		host_ended_well(h, destdb_now_ms(db));
 	if (open->unbound && s->source) {
 		source_is_missing(s, h, open->why);

@@ -193,7 +193,7 @@ def test_answers_are_those_of_the_commands(served):
     assert sites(_get(port, "/api/dest")) == sites(served.command("dest", "--json").stdout)
 
     def counted(text):
-        moves = ("uptime", "commit", "queue_bytes", "queue_live", "connections")
+        moves = ("uptime", "commit", "queue_bytes", "queue_live", "connections", "loop_turn")
         return {name: value for name, value in json.loads(text).items() if not name.startswith(moves)}
 
     assert counted(_get(port, "/api/stats")) == counted(served.command("stats", "--json").stdout)

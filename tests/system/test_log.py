@@ -359,7 +359,7 @@ def test_what_takes_long_is_said_with_its_thread_until_nobody_asks(lab):
 
     event = wait_until(said, what="something slow")[0]
     assert event["thread"] and event["what"] in ("turn", "commit") and float(event["seconds"]) >= 0.001
-    assert 'loop_turn_seconds_count{thread="spool"}' in relay.command("stats").stdout
+    assert 'loop_turn_seconds_count{thread="spool"}' in relay.command("stats", "--all").stdout
     relay.config.settings["log_slow"] = "0s"
     relay.write_config()
     assert relay.command("reload").returncode == 0

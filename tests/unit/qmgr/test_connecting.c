@@ -123,6 +123,21 @@ static void what_is_queued_on_a_connection_that_closes_is_given_to_another(void 
 	assert_int_equal(told.n, 0);
 }
 
+/* They were all idle for as long, so one after the other is gone when mail comes. */
+static void a_message_that_comes_to_connections_as_they_end_idly_waits_for_another(void **state)
+{
+	(void)state;
+	begin("");
+	send_mail(1, "x@a.test");
+	answer("a.test", "10 mx.test 192.0.2.1");
+	for (int i = 0; i < 30; i++) {
+		ready(open_at(0), 1);
+		post_closed(open_at(0), NULL);
+		put_back(given_at(0));
+		assert_int_equal(told.n, 0); /* not put off */
+	}
+}
+
 static void refusals_beside_connections_that_serve_do_not_kill_a_site(void **state)
 {
 	(void)state;
@@ -192,6 +207,7 @@ int main(void)
 		TEST(a_slow_window_does_not_hold_up_the_hosts_that_answer),
 		TEST(an_idle_connection_is_lent_to_another_site_when_its_host_is_full),
 		TEST(what_is_queued_on_a_connection_that_closes_is_given_to_another),
+		TEST(a_message_that_comes_to_connections_as_they_end_idly_waits_for_another),
 		TEST(refusals_beside_connections_that_serve_do_not_kill_a_site),
 		TEST(a_failed_host_is_tried_beside_its_equals_too),
 		TEST(an_attempt_beside_a_full_window_ends_when_it_succeeds),
