@@ -59,6 +59,7 @@ static void use(struct conf *c, enum table_role role)
 		free(value);
 		char *sender = NULL;
 		struct access_value access;
+		struct alias_heard heard = {0};
 		struct envelope *e = envelope_new();
 		addressing_access(c, address[i], &access, &origin);
 		access_value_fini(&access);
@@ -66,9 +67,11 @@ static void use(struct conf *c, enum table_role role)
 		assert(rewritten == (sender != NULL));
 		e->sender = sender ? sender : mem_strdup("");
 		uint32_t before = e->nrcpt;
-		if (addressing_recipient(c, e, address[i], 0, NULL) != RESPONSE_OK)
+		if (addressing_recipient(c, &heard, e, address[i], 0, NULL) != RESPONSE_OK)
 			assert(e->nrcpt == before);
-		addressing_copies(c, e);
+		addressing_copies(c, &heard, e);
+		assert(!alias_heard_wanted(&heard)); /* there is no server */
+		alias_heard_forget(&heard);
 		envelope_free(&e);
 	}
 }
