@@ -13,6 +13,7 @@ enum { LOOK_MS = 1000 };
 struct watched {
 	const struct conf_milter *filter;
 	struct milter_probe *probe; /* under way, or NULL */
+	int64_t asked_ms;	    /* steady clock: when that began */
 };
 
 struct milter_watch {
@@ -28,7 +29,7 @@ static void on_probed(void *owner, const char *why)
 	if (why)
 		milter_health_broke(w->filter, MILTER_UNREACHED, why);
 	else
-		milter_health_negotiated(w->filter);
+		milter_health_negotiated(w->filter, w->asked_ms);
 	milter_probe_end(&w->probe);
 }
 
@@ -48,9 +49,11 @@ static void look(void *owner)
 	loop_timer_in(w->loop, &w->look, LOOK_MS);
 	for (int i = 0; i < w->conf->nmilter; i++) {
 		struct watched *one = &w->watched[i];
-		if (!one->probe && conf_milter_passed(w->conf, one->filter) &&
-		    wants_look(one->filter))
-			one->probe = milter_probe_begin(w->loop, one->filter, on_probed, one);
+		if (one->probe || !conf_milter_passed(w->conf, one->filter) ||
+		    !wants_look(one->filter))
+			continue;
+		one->asked_ms = clock_steady_ms();
+		one->probe = milter_probe_begin(w->loop, one->filter, on_probed, one);
 	}
 }
 

@@ -110,13 +110,14 @@ void milter_health_passed(const struct conf_milter *c)
 	pthread_mutex_unlock(&all.lock);
 }
 
-void milter_health_negotiated(const struct conf_milter *c)
+void milter_health_negotiated(const struct conf_milter *c, int64_t asked_ms)
 {
 	pthread_mutex_lock(&all.lock);
 	struct row *r = row_of(c->title);
 	int64_t now_ms = clock_steady_ms();
 	r->is.seen_ms = now_ms;
-	if (r->fault == MILTER_UNREACHED || now_ms - r->failed_ms >= MILTER_DOUBT_MS)
+	bool newer = asked_ms > r->failed_ms;
+	if (newer && (r->fault == MILTER_UNREACHED || now_ms - r->failed_ms >= MILTER_DOUBT_MS))
 		come_back(r, c);
 	pthread_mutex_unlock(&all.lock);
 }

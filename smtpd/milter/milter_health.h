@@ -38,8 +38,9 @@ struct milter_health {
 };
 
 void milter_health_broke(const struct conf_milter *, enum milter_fault, const char *why);
-void milter_health_passed(const struct conf_milter *);	   /* a message has its last answer */
-void milter_health_negotiated(const struct conf_milter *); /* when it was tried */
+void milter_health_passed(const struct conf_milter *); /* a message has its last answer */
+void milter_health_negotiated(const struct conf_milter *, int64_t asked_ms);
+/* When it was tried. asked_ms: steady clock, when that began; what has failed since then is newer, and holds. */
 
 void milter_health_answered(const char *name, enum milter_answer_kind, const char *reply,
 			    int64_t took_us);

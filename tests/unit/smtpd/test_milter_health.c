@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: ISC */
 #include "tests/unit/smtpd/unit.h"
 
+#include "base/clock.h"
 #include "base/condition.h"
 #include "base/metrics.h"
 #include "smtpd/milter/milter_health.h"
@@ -45,7 +46,18 @@ static void one_that_was_not_reached_is_back_when_it_negotiates(void **state)
 	assert_false(is_away());
 	milter_health_broke(&filter, MILTER_UNREACHED, "refused");
 	assert_true(is_away());
-	milter_health_negotiated(&filter);
+	milter_health_negotiated(&filter, clock_steady_ms() + 1);
+	assert_false(is_away());
+}
+
+static void a_failure_since_it_was_asked_is_newer_than_its_answer(void **state)
+{
+	(void)state;
+	int64_t asked_ms = clock_steady_ms();
+	milter_health_broke(&filter, MILTER_UNREACHED, "refused");
+	milter_health_negotiated(&filter, asked_ms);
+	assert_true(is_away());
+	milter_health_negotiated(&filter, clock_steady_ms() + 1);
 	assert_false(is_away());
 }
 
@@ -53,7 +65,7 @@ static void one_that_failed_a_message_is_back_when_one_has_passed(void **state)
 {
 	(void)state;
 	milter_health_broke(&filter, MILTER_MESSAGE_FAULT, "it does not answer");
-	milter_health_negotiated(&filter);
+	milter_health_negotiated(&filter, clock_steady_ms() + 1);
 	assert_true(is_away());
 	milter_health_passed(&filter);
 	assert_false(is_away());
@@ -64,7 +76,7 @@ static void one_that_died_and_was_started_again_is_back(void **state)
 	(void)state;
 	milter_health_broke(&filter, MILTER_MESSAGE_FAULT, "it has closed the connection");
 	milter_health_broke(&filter, MILTER_UNREACHED, "refused");
-	milter_health_negotiated(&filter);
+	milter_health_negotiated(&filter, clock_steady_ms() + 1);
 	assert_false(is_away());
 }
 
@@ -122,6 +134,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 #define T(test) cmocka_unit_test_setup_teardown(test, setup, teardown)
 		T(one_that_was_not_reached_is_back_when_it_negotiates),
+		T(a_failure_since_it_was_asked_is_newer_than_its_answer),
 		T(one_that_failed_a_message_is_back_when_one_has_passed),
 		T(one_that_died_and_was_started_again_is_back),
 		T(what_becomes_of_mail_is_what_the_settings_say),
