@@ -33,8 +33,8 @@ static struct conf *build_and_check(const struct conf_file *from, const char *fi
 	return c;
 }
 
-static struct conf *finish(const struct conf_file *from, const char *file, unsigned with,
-			   struct buf *errors, struct conf_faults *faults)
+static struct conf *finish_parsed(const struct conf_file *from, const char *file, unsigned with,
+				  struct buf *errors, struct conf_faults *faults)
 {
 	struct conf *c = build_and_check(from, file, with, errors, faults);
 	if (faults->n == 0)
@@ -53,7 +53,7 @@ struct conf *conf_read_with(const char *file, unsigned with, struct buf *errors)
 	struct conf_faults faults = {0};
 	struct conf_file from;
 	conf_file_read(&from, file, &faults);
-	struct conf *c = finish(&from, file, with, errors, &faults);
+	struct conf *c = finish_parsed(&from, file, with, errors, &faults);
 	conf_file_fini(&from);
 	conf_faults_fini(&faults);
 	return c;
@@ -115,7 +115,7 @@ struct conf *conf_defaults(void)
 	struct conf_faults faults = {0};
 	struct conf_file nothing = {0};
 	struct buf errors = {0};
-	struct conf *c = finish(&nothing, "", CONF_WITH_TABLES, &errors, &faults);
+	struct conf *c = finish_parsed(&nothing, "", CONF_WITH_TABLES, &errors, &faults);
 	conf_faults_fini(&faults);
 	buf_fini(&errors);
 	return c;

@@ -101,7 +101,7 @@ bool life_note_had(const char *spool, const char *node, uint64_t epoch)
 	return ok;
 }
 
-static bool says(int folder, const char *name, uint64_t epoch)
+static bool file_says_epoch(int folder, const char *name, uint64_t epoch)
 {
 	char text[32] = "";
 	int fd = disk_open(folder, name, O_RDONLY);
@@ -116,7 +116,7 @@ bool life_had(const char *spool, const char *node, uint64_t epoch)
 {
 	char *name = had_file(node);
 	int folder = open_spool(spool);
-	bool had = folder < 0 || says(folder, name, epoch);
+	bool had = folder < 0 || file_says_epoch(folder, name, epoch);
 	if (folder >= 0)
 		disk_close(folder);
 	free(name);

@@ -57,7 +57,7 @@ struct judging {
 	enum left left; /* of all of them: what one says counts more the higher it is */
 };
 
-static void judge(void *owner, const char *name)
+static void judge_leftover(void *owner, const char *name)
 {
 	struct judging *j = owner;
 	enum left left = judge_folder(j->node, name);
@@ -67,7 +67,7 @@ static void judge(void *owner, const char *name)
 enum left node_left(const struct node *n)
 {
 	struct judging j = {.node = n, .left = LEFT_NOTHING};
-	if (node_any_is_noted(n) && !life_each_leftover(n->conf->spool, judge, &j))
+	if (node_any_is_noted(n) && !life_each_leftover(n->conf->spool, judge_leftover, &j))
 		return LEFT_UNREAD;
 	return j.left;
 }

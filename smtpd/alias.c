@@ -104,7 +104,7 @@ static bool add_member(struct expansion *x, const char *address)
 	return true;
 }
 
-static bool expand(struct expansion *x, const char *address);
+static bool expand_address(struct expansion *x, const char *address);
 
 static bool expand_all(struct expansion *x, const char *address, const struct conf_list *to)
 {
@@ -113,7 +113,7 @@ static bool expand_all(struct expansion *x, const char *address, const struct co
 		return false;
 	x->above[x->depth++] = address;
 	for (int i = 0; ok && i < to->n; i++)
-		ok = expand(x, to->item[i]);
+		ok = expand_address(x, to->item[i]);
 	x->depth--;
 	return ok;
 }
@@ -144,7 +144,7 @@ static bool expand_new(struct expansion *x, const char *address)
 
 /* An alias among its own members means the address itself: the usual way to keep a copy. Whatever was
  * expanded before has added all its members then. */
-static bool expand(struct expansion *x, const char *address)
+static bool expand_address(struct expansion *x, const char *address)
 {
 	if (x->depth > 0 && strcasecmp(x->above[x->depth - 1], address) == 0)
 		return add_member(x, address);
@@ -183,7 +183,7 @@ enum response alias_add_recipient(const struct conf *conf, struct alias_heard *h
 {
 	struct expansion x = {.conf = conf, .heard = heard};
 	x.asks = heard && tables_asked(conf->tables, TABLE_ALIASES);
-	enum response is = outcome_of(&x, expand(&x, address));
+	enum response is = outcome_of(&x, expand_address(&x, address));
 	bool same = x.n == 1 && strcmp(x.member[0], said) == 0;
 	for (int i = 0; i < x.n; i++) {
 		if (is == RESPONSE_OK) {

@@ -117,7 +117,7 @@ static enum alias_learnt go_on(struct alias_learning *l)
 	return so_far;
 }
 
-static void conclude(struct alias_learning *l, bool failed)
+static void conclude_learning(struct alias_learning *l, bool failed)
 {
 	struct alias_learner by = l->by;
 	alias_learn_stop(l);
@@ -142,7 +142,7 @@ static void take_answer(void *owner, const struct socketmap_answer *a)
 	if (so_far == ALIAS_KNOWN)
 		so_far = go_on(l);
 	if (so_far != ALIAS_WAITS)
-		conclude(l, so_far == ALIAS_FAILED);
+		conclude_learning(l, so_far == ALIAS_FAILED);
 }
 
 enum alias_learnt alias_learn(struct alias_learning *l, const struct alias_learner *by)

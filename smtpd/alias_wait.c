@@ -3,7 +3,7 @@
 
 #include "smtpd/reception.h"
 
-static void learnt(void *owner, bool failed)
+static void aliases_are_learnt(void *owner, bool failed)
 {
 	struct session *s = owner;
 	s->tx->aliases_failed = failed;
@@ -17,7 +17,7 @@ enum alias_learnt alias_wait(struct session *s, bool (*known)(void *session),
 					 .conf = s->worker->conf,
 					 .session = s->number,
 					 .known = known,
-					 .learnt = learnt,
+					 .learnt = aliases_are_learnt,
 					 .owner = s};
 	enum alias_learnt so_far = alias_learn(&s->tx->aliases, &by);
 	if (so_far == ALIAS_WAITS)

@@ -104,7 +104,7 @@ static bool knows_added(void *owner)
 static void learnt_added(void *owner, bool failed);
 
 /* Who is added may be an alias that a server has. */
-static int changed(void *owner, const char *filter)
+static int filter_has_changed(void *owner, const char *filter)
 {
 	struct filter_mail *m = owner;
 	const struct alias_learner by = {.maps = m->owner.maps,
@@ -235,7 +235,7 @@ static void begin(struct passage *p)
 }
 
 /* What the filter at work wanted is made, or can't be. */
-static void settled(struct filter_mail *m, int error)
+static void filtering_is_settled(struct filter_mail *m, int error)
 {
 	struct passage *p = m->passage;
 	if (error) {
@@ -247,9 +247,9 @@ static void settled(struct filter_mail *m, int error)
 	}
 }
 
-static void worked(struct passage *p)
+static void passage_has_worked(struct passage *p)
 {
-	settled(passage_context(p), p->error);
+	filtering_is_settled(passage_context(p), p->error);
 }
 
 static void learnt_added(void *owner, bool failed)
@@ -264,7 +264,7 @@ static void learnt_added(void *owner, bool failed)
 	}
 	int error = make_changes(m, m->adds);
 	if (error != EINPROGRESS)
-		settled(m, error);
+		filtering_is_settled(m, error);
 }
 
 static void cancel(struct passage *p)
@@ -280,7 +280,7 @@ void filter_mail_init(struct filter_mail *m, struct milters *milters, struct con
 {
 	static const struct milter_edges edges = {.macro = macro,
 						  .change = change,
-						  .changed = changed,
+						  .changed = filter_has_changed,
 						  .unchanged = unchanged,
 						  .tell = tell,
 						  .done = done};
@@ -315,6 +315,6 @@ void filter_mail_fini(struct filter_mail *m)
 void filter_mail_stage(struct filter_mail *m, struct passage *p)
 {
 	static const struct passage_stage stage = {
-		.name = "milter", .begin = begin, .worked = worked, .cancel = cancel};
+		.name = "milter", .begin = begin, .worked = passage_has_worked, .cancel = cancel};
 	passage_add(p, &stage, m);
 }

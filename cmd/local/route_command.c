@@ -35,8 +35,8 @@ static bool is_address(const char *text, struct mailaddr *a)
 	return false;
 }
 
-static bool tell(struct conf *conf, const char *from, const char *flow, const char *address,
-		 bool json)
+static bool tell_route(struct conf *conf, const char *from, const char *flow, const char *address,
+		       bool json)
 {
 	struct mailaddr to;
 	struct buf out = {0};
@@ -73,7 +73,7 @@ int cmd_route(int argc, char **argv)
 	if (!conf)
 		return STATUS_REFUSED;
 	for (int i = optind; i < argc; i++)
-		good &= tell(conf, from.text, flow, argv[i], json);
+		good &= tell_route(conf, from.text, flow, argv[i], json);
 	conf_unref(conf);
 	return good && fflush(stdout) == 0 ? STATUS_DONE : STATUS_REFUSED;
 }

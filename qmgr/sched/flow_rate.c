@@ -66,7 +66,7 @@ static bool has_time_to_wait_for(const struct flow *f)
 				   : pace_used(&f->pace, now_ms_of(f));
 }
 
-static void expired(void *owner);
+static void look_when_even(void *owner);
 
 static void watch(struct flow *f)
 {
@@ -76,7 +76,7 @@ static void watch(struct flow *f)
 		return;
 	}
 	if (!timer_active(&f->due))
-		timer_init(&f->due, expired, f);
+		timer_init(&f->due, look_when_even, f);
 	timer_start(timers, &f->due, even_ms(f));
 }
 
@@ -86,7 +86,7 @@ static void use_reserved(struct flow *f)
 	pace_use(&f->pace, rate_of(f));
 }
 
-static void reserve(struct flow *f)
+static void reserve_block(struct flow *f)
 {
 	pace_keep(&f->pace, now_ms_of(f));
 	int64_t more = pace_wants(&f->pace, rate_of(f), f->unselected, now_ms_of(f));
@@ -101,7 +101,7 @@ static void reserve(struct flow *f)
 static void look(struct flow *f)
 {
 	if (flow_shares_rate(f))
-		reserve(f);
+		reserve_block(f);
 	if (!f->barred && bar_ms(f) > now_ms_of(f))
 		bar(f);
 	else if (f->barred && even_ms(f) <= now_ms_of(f))
@@ -109,7 +109,7 @@ static void look(struct flow *f)
 	watch(f);
 }
 
-static void expired(void *owner)
+static void look_when_even(void *owner)
 {
 	struct flow *f = owner;
 	struct scheduler *sched = f->scheduler;
