@@ -378,8 +378,12 @@ def test_a_reload_says_that_the_log_can_not_be_opened_anew(lab):
     os.mkdir(relay.log_path)
     said = relay.command("reload")
     assert said.returncode == 0 and f"can't open the log {relay.log_path}: Is a directory; what was open before is written on" in said.stdout + said.stderr
-    with open(old, encoding="utf-8") as stream:
-        assert "Is a directory" in stream.read()
+
+    def told_in_the_old():
+        with open(old, encoding="utf-8") as stream:
+            return "Is a directory" in stream.read()
+
+    wait_until(told_in_the_old, what="the reason in the file that is written on")
     os.rmdir(relay.log_path)
     said = relay.command("reload")
     assert said.returncode == 0 and "can't" not in said.stdout + said.stderr
