@@ -5,6 +5,7 @@
 #include "base/fence.h"
 #include "spool/payload.h"
 #include "spool/replicate.h"
+#include "spool/copy_wait.h"
 
 #include <assert.h>
 
@@ -73,7 +74,7 @@ static bool add_store(struct spool *s, struct op *op, struct buf *payload)
 	/* Those that wait already go first, and what lies in taken/ has to go from there. */
 	op->first = !s->more && may_be_next(s, store->envelope) && !store->taken &&
 		    store->envelope->due_ms == 0 && !store->adopted && !store->envelope->held &&
-		    fence_open() && replicate_may_start(s, store);
+		    fence_open() && copy_wait_may_start(s, store);
 	if (!op->first)
 		return true;
 	places_take(s, inflow_row_of(envelope_flow(store->envelope)));
