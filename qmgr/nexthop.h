@@ -2,13 +2,16 @@
  *
  *	route + recipient -> key -> known and fresh: at once
  *	                         -> else: ask dns, once for all who wait
+ *	answers -> site and hosts, or what failed -> who waits is the router's to see to (router.h)
  *
  * Where no transport is named for the mail, the provider of the hosts may want another: then it is known as elsewhere, and
  * the router asks once more, with the port and the policy of that one.
  *
- * OWNERSHIP  The thread's table; collected when no peer refers to it and its answer is stale.
+ * OWNERSHIP  The thread's table; collected when no peer refers to it, nobody waits for it, and its answer
+ *            is stale. Has a reference on its site.
  * THREAD     qmgr.
  * STATES     asking (answers outstanding); known until fresh_until_ms; stale.
+ * ERRORS     A failure is a verdict, which the recipients that wait get; the next who wants it asks again.
  */
 #ifndef QMGR_NEXTHOP_H
 #define QMGR_NEXTHOP_H

@@ -8,8 +8,11 @@
  *
  * So one message may have nearly all of them when nobody else wants any, and never holds up another.
  *
+ * OWNERSHIP  Each recipient in memory that has no entry yet: counted in job->routing, and in message->to_route
+ *            or in the waiting of a next hop.
  * THREAD     qmgr.
- * SEE        FINCH 2007.
+ * ERRORS     As verdicts.
+ * SEE        FINCH 2007; nexthop.h.
  */
 #ifndef QMGR_ROUTER_H
 #define QMGR_ROUTER_H
