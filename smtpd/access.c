@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "smtpd/reception.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -135,6 +136,7 @@ static void ask_next(struct session *s)
 
 void access_transaction(struct session *s, void (*done)(struct session *))
 {
+	assert(s->tx && !s->tx->access_done);
 	s->tx->access_done = done;
 	ask_next(s);
 }

@@ -320,6 +320,7 @@ void auth_begin(struct session *s, enum mechanism m, const char *initial)
 
 void auth_line(struct session *s, const char *line, size_t len)
 {
+	assert(s->state == SESSION_AUTH && s->auth);
 	if (len == 1 && line[0] == '*')
 		finish_exchange(s, AUTH_OUTCOME_CANCELLED);
 	else

@@ -9,6 +9,8 @@
 #include "smtpd/limit_check.h"
 #include "smtpd/reception.h"
 
+#include <assert.h>
+
 static enum response outcome_of(const struct spool_store *store)
 {
 	if (store->stored)
@@ -167,6 +169,7 @@ void content_end(struct session *s)
 					      .answered = heard_stages,
 					      .ended = give_up_stages,
 					      .outlives = true};
+	assert(s->state == SESSION_DATA || s->state == SESSION_CHUNK);
 	enum response why = reception_end(s);
 	if (why != RESPONSE_OK)
 		refuse_message(s, why);

@@ -11,6 +11,7 @@
 #include "smtpd/policy.h"
 #include "smtpd/reception.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -87,6 +88,7 @@ void limit_check_ask(struct session *s, enum limit_of of, struct limiter_questio
 		     const struct wait_kind *kind)
 {
 	const struct conf *c = s->worker->conf;
+	assert(s->tx && s->worker->limiter);
 	q->of = of;
 	if (s->login)
 		q->name[LIMIT_BY_LOGIN] = mem_strdup(s->login);
