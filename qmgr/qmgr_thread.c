@@ -50,6 +50,7 @@ static bool run_transports(struct qmgr *q)
 
 void qmgr_thread_settle(struct qmgr *q)
 {
+	assert(loop_is_ours(q->sched.loop));
 	if (q->resting)
 		return;
 	q->db.rounds++;

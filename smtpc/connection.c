@@ -388,6 +388,7 @@ static void closed(struct connection *c)
 /* After whatever happened to the engine. The connection may be gone afterwards. */
 static void settle_connection(struct connection *c)
 {
+	assert(loop_is_ours(c->worker->loop));
 	struct engine *e = &c->engine;
 	if (e->state == ENGINE_READY && !c->announced)
 		become_ready(c);

@@ -79,6 +79,7 @@ void wait_init(struct session *s, void (*over)(struct session *))
 uint64_t wait_begin(struct session *s, const struct wait_kind *kind, int64_t timeout_ms)
 {
 	struct wait *w = &s->wait;
+	assert(loop_is_ours(s->worker->loop));
 	assert(!w->kind && s->state != SESSION_WAIT);
 	assert(kind->expired ? timeout_ms > 0 : timeout_ms == 0 && kind->answered);
 	w->kind = kind;
@@ -98,6 +99,7 @@ void wait_answer_post(struct wait_answer *a)
 
 void wait_answered(struct smtpd_worker *w, uint64_t ticket, void *answer)
 {
+	assert(loop_is_ours(w->loop));
 	struct wait_slot *slot = find_slot(&w->waits, ticket);
 	if (!slot)
 		return;

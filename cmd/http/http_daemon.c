@@ -82,6 +82,7 @@ void http_daemon_close(struct http_daemon *d)
 
 void http_daemon_wake(struct http_daemon *d)
 {
+	assert(loop_is_ours(d->loop));
 	timer_start(&d->loop->timers, &d->due, clock_steady_ms());
 }
 
