@@ -36,6 +36,16 @@ void commit_finish(struct spool *s, struct stub *stub)
 	catalog_remove(&s->catalog, stub);
 }
 
+void commit_give_back(struct spool *s, struct stub *stub)
+{
+	assert(stub->state == STUB_ADOPTED);
+	commit_finish(s, stub);
+	struct op *op = op_of(s->todo.prev);
+	assert(op->kind == OP_FINISH && op->stub == stub);
+	op->given_back = true;
+	given_back_add(&s->given_back, stub->id, stub->generation);
+}
+
 /* Whether qmgr or a client waits for this to be on stable storage. What is replaced a second time
  * is synced before, so that no record can be lost that another one has made needless. Compaction asks
  * for a sync itself (commit_now()). */

@@ -24,12 +24,13 @@ enum op_kind { OP_STORE, OP_START, OP_DELIVERED, OP_KEEP, OP_FINISH, OP_COPY, OP
 struct op {
 	struct list link;
 	enum op_kind kind;
-	bool effective; /* has been in effect before; only its places change */
-	bool first;	/* OP_START: it was in the incoming queue; OP_STORE: start it at once */
-	bool worked;	/* OP_FINISH: it was being worked on */
-	bool urgent;	/* OP_START: it was; OP_KEEP: it is to be */
-	bool parked;	/* OP_KEEP: it waits for its site */
-	uint16_t site;	/* OP_KEEP: whose mail it is, or 0 */
+	bool effective;	 /* has been in effect before; only its places change */
+	bool first;	 /* OP_START: it was in the incoming queue; OP_STORE: start it at once */
+	bool worked;	 /* OP_FINISH: it was being worked on */
+	bool given_back; /* OP_FINISH: it may be taken once more, and lives then */
+	bool urgent;	 /* OP_START: it was; OP_KEEP: it is to be */
+	bool parked;	 /* OP_KEEP: it waits for its site */
+	uint16_t site;	 /* OP_KEEP: whose mail it is, or 0 */
 	struct stub *stub;
 	struct spool_store *store;
 	uint64_t
@@ -54,6 +55,8 @@ struct op {
 struct op *commit_add(struct spool *, enum op_kind, struct stub *);
 void commit_finish(struct spool *, struct stub *);
 /* Nothing is left to do for this message: take it out of the catalog and write so. */
+void commit_give_back(struct spool *, struct stub *);
+/* The same of one that was adopted, and which this node may adopt again. */
 
 void commit_run(struct spool *);
 bool commit_now(struct spool *);

@@ -302,9 +302,14 @@ static void finished(struct spool *s, struct op *op)
 	journal_let_go(&s->journal, &stub->content, USE_CONTENT);
 	if (stub->large) {
 		s->large_bytes -= size_of(s->large, ident_text(stub->id, name));
-		removal_of_large(s->syncers, s->large, stub->id,
-				 op->work && op->work->file ? content_file_ref(op->work->file)
-							    : NULL);
+		/* What is taken once more has a file of the same name, which nobody may remove then. */
+		if (op->given_back)
+			disk_unlink(s->large, name);
+		else
+			removal_of_large(s->syncers, s->large, stub->id,
+					 op->work && op->work->file
+						 ? content_file_ref(op->work->file)
+						 : NULL);
 		replicate_large_gone(s->replication.keeper, stub->id);
 	}
 	work_free(op->work, &s->journal);

@@ -195,6 +195,7 @@ void recover_merge(struct spool *s, struct recovered *r)
 			resume(s, stub, r->envelope[i]);
 	}
 	replicate_known(s, r->stub, r->n);
+	given_back_join(&s->given_back, &r->given_back);
 	journal_join(&s->journal);
 	s->journal.changed = true;
 	s->journal.stuck |= r->unsafe;
@@ -230,6 +231,7 @@ void recovered_free(struct recovered *r)
 	free(r->envelope);
 	free(r->replay.segment);
 	adoption_fini(&r->adoption);
+	given_back_fini(&r->given_back);
 	replay_fini(&r->replay);
 	free(r);
 }

@@ -119,6 +119,7 @@ void spool_free(struct spool **sp)
 	catalog_fini(&s->catalog);
 	stub_pool_fini(&s->stubs);
 	domains_fini(&s->domains);
+	given_back_fini(&s->given_back);
 	compact_fini(&s->compact);
 	inflow_fini(&s->incoming);
 	due_fini(&s->deferred);
