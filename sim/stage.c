@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "cluster/cluster.h"
+#include "qmgr/flow_command.h"
 #include "sim/redis_server.h"
 #include "sim/watch.h"
 
@@ -93,6 +94,26 @@ static void join(struct stage *st)
 	stage_after(st, &st->join, dice_between(&st->dice, 0, JOIN_US));
 }
 
+static void suspend_later(struct stage *st);
+
+static void on_suspend(void *owner)
+{
+	struct stage *st = owner;
+	const char *flow = st->scenario->simulation.suspended[st->nsuspended++].name;
+	stage_post(st, &flow_command_new(FLOW_SUSPEND, flow, st->world->nobody, NULL)->note);
+	suspend_later(st);
+}
+
+/* In the order of the file. */
+static void suspend_later(struct stage *st)
+{
+	if (st->nsuspended == st->scenario->simulation.nsuspended)
+		return;
+	int64_t at_us = stage_us(st->scenario->simulation.suspended[st->nsuspended].span.from_ms);
+	int64_t now_us = st->world->now_us;
+	stage_after(st, &st->operator, at_us> now_us ? at_us - now_us : 0);
+}
+
 static void on_wake(void *owner)
 {
 	stage_touch(owner);
@@ -113,6 +134,7 @@ void stage_init(struct stage *st, struct world *w, int number, const struct arri
 	list_init(&st->stores);
 	list_init(&st->agents);
 	timer_init(&st->wake, on_wake, st);
+	timer_init(&st->operator, on_suspend, st);
 	dice_init(&st->dice, st->seed, "stage");
 	st->conf = make_conf(st);
 	st->q = qmgr_new(st->conf);
@@ -120,6 +142,7 @@ void stage_init(struct stage *st, struct world *w, int number, const struct arri
 	if (w->redis)
 		join(st);
 	wire(st);
+	suspend_later(st);
 	stage_touch(st);
 }
 
@@ -139,10 +162,10 @@ static bool turn(struct loop *l)
 static bool turn_all(struct stage *st)
 {
 	bool more = turn(qmgr_loop(st->q));
-	if (st->cluster) {
+	if (st->cluster)
 		more |= turn(cluster_loop(st->cluster));
+	if (st->world->nobody)
 		mailbox_drain(&st->world->nobody->mailbox);
-	}
 	return more;
 }
 
@@ -173,6 +196,7 @@ void stage_settle(struct stage *st)
 void stage_end(struct stage *st)
 {
 	timer_stop(&st->world->events, &st->join);
+	timer_stop(&st->world->events, &st->operator);
 	model_agent_fini(st); /* it holds entries of qmgr's */
 	qmgr_stop(st->q);
 	if (st->cluster)

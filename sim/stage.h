@@ -35,7 +35,9 @@ struct stage {
 	struct qmgr *q;
 	struct cluster *cluster; /* or NULL */
 	struct wire_far far;
-	struct timer join; /* nodes are not started all at once */
+	struct timer join;     /* nodes are not started all at once */
+	struct timer operator; /* what the scenario suspends next */
+	int nsuspended;	       /* of that it has done */
 	struct tally *tally;
 	struct model_spool *spool;
 	struct client *clients; /* of model_client, by number */

@@ -6,6 +6,7 @@
 #include "base/mem.h"
 #include "base/sharing.h"
 #include "cluster/cluster.h"
+#include "qmgr/flow_command.h"
 #include "sim/model_host.h"
 #include "sim/redis_server.h"
 #include "sim/watch.h"
@@ -42,6 +43,9 @@ static void hear_nothing(void *owner, struct note *note)
 	case CLUSTER_VIEW:
 		cluster_view_free(&(struct cluster_view *){(struct cluster_view *)note});
 		break;
+	case FLOW_COMMAND:
+		flow_command_free(&(struct flow_command *){(struct flow_command *)note});
+		break;
 	case SHARING_PARTS:
 		free(note);
 		break;
@@ -66,7 +70,6 @@ static void make_cluster(struct world *w, const struct arrivals *arrivals)
 	w->nstage = (int)w->scenario->nodes;
 	watch_nodes_begin(w);
 	w->redis = redis_server_new(w);
-	w->nobody = loop_new("nobody", hear_nothing, NULL, NULL);
 	w->dealt = mem_zalloc((size_t)w->nstage * sizeof *w->dealt);
 	dice_init(&dice, w->seed, "balancer");
 	arrivals_deal(arrivals, &dice, w->nstage, w->dealt);
@@ -92,6 +95,8 @@ void world_init(struct world *w, const struct scenario *scenario, const struct a
 	timers_init(&w->wakes);
 	list_init(&w->touched);
 	w->hosts = model_hosts_new(w);
+	if (scenario->nodes > 0 || scenario->simulation.nsuspended > 0)
+		w->nobody = loop_new("nobody", hear_nothing, NULL, NULL);
 	if (scenario->nodes > 0)
 		make_cluster(w, arrivals);
 	w->stage = mem_zalloc((size_t)w->nstage * sizeof *w->stage);
@@ -131,7 +136,7 @@ bool world_done(const struct world *w)
 
 static bool over(struct world *w, int64_t next_us)
 {
-	int64_t end_us = stage_us(w->scenario->simulation.duration);
+	int64_t end_us = stage_us(w->scenario->duration);
 	if (end_us > 0 && next_us > end_us) {
 		take_samples(w, end_us);
 		set_clock(w, end_us);

@@ -36,7 +36,7 @@ struct world {
 	struct list touched;  /* struct stage: something has come */
 	struct model_hosts *hosts;
 	struct redis_server *redis; /* NULL: one node, alone */
-	struct loop *nobody;	    /* gets what cluster/ tells those who are not here */
+	struct loop *nobody;	    /* gets what is told to those who are not here; or NULL */
 	int nwatched, watched[WORLD_WATCHED_MAX]; /* hosts with outages, by number */
 	bool ended;				  /* what is closed now is so for that reason */
 	struct tally *tally;

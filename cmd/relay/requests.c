@@ -235,6 +235,11 @@ static void apply_order(const struct server *s, struct cluster_order *o)
 	cluster_order_free(&o);
 }
 
+static void asked_by_node(const struct server *s, struct cluster_asked *a)
+{
+	flow_job_asked(a, s->loop, qmgr_loop(s->qmgr), cluster_loop(s->cluster));
+}
+
 static void save_cluster(const struct server *s, struct cluster_save *note)
 {
 	kept_file_write(&kept_cluster, s->conf->spool, note->text);
@@ -323,6 +328,12 @@ void requests_receive(void *server, struct note *note)
 		break;
 	case CLUSTER_APPLY:
 		apply_order(server, (struct cluster_order *)note);
+		break;
+	case CLUSTER_INQUIRY:
+		flow_job_inquired((struct cluster_inquiry *)note);
+		break;
+	case CLUSTER_ASKED:
+		asked_by_node(server, (struct cluster_asked *)note);
 		break;
 	case CLUSTER_SAVE:
 		save_cluster(server, (struct cluster_save *)note);
