@@ -297,13 +297,14 @@ static void must_be_gone(struct stage *st, const char *what, unsigned n)
 		tally_fault(st->tally, "%u %s are left when nothing is left to do", n, what);
 }
 
-void watch_end(struct world *w)
+int64_t watch_rest_ms(const struct stage *st)
 {
-	struct stage *st = &w->stage[0];
+	return REST_MS + longest_pause_ms(st->q);
+}
+
+void watch_end(struct stage *st)
+{
 	struct qmgr *q = st->q;
-	if (w->redis || !world_done(w))
-		return;
-	world_rest(w, REST_MS + longest_pause_ms(q));
 	must_be_gone(st, "messages", HASH_COUNT(q->messages));
 	must_be_gone(st, "connections", HASH_COUNT(q->db.conns));
 	must_be_gone(st, "next hops", HASH_COUNT(q->nexthops));
