@@ -86,7 +86,7 @@ void flow_sums_init(struct flow_sums *all, const struct cluster_inquiry *said)
 		if (!node->answered)
 			continue;
 		all->answered++;
-		char *copy = mem_strndup(buf_data(&node->text), buf_len(&node->text));
+		char *copy = mem_strdup(buf_cstr(&node->text));
 		char *rest = copy;
 		for (char *line; (line = strsep(&rest, "\n")) != NULL;)
 			add_line(all, line, node->node);

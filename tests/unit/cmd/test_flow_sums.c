@@ -18,7 +18,7 @@ static struct buf out;
 /* Of the queue's commands, which take the whole program with them. */
 const char *queue_time_span(int64_t ms, char text[16])
 {
-	snprintf(text, 16, "%" PRId64 "s", ms / 1000);
+	snprintf(text, 16, "%ds", (int)(ms / 1000));
 	return text;
 }
 
