@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "spool/adoption.h"
+#include "spool/ahead.h"
 #include "spool/commit.h"
 #include "spool/effect.h"
 #include "spool/large_sync.h"
@@ -126,6 +127,9 @@ static void drop(struct spool *s, struct note *note)
 		break;
 	case SPOOL_NOTE_RECOVERED:
 		recovered_free((struct recovered *)note);
+		break;
+	case SPOOL_NOTE_AHEAD:
+		ahead_drop(note);
 		break;
 	default:
 		free(note);
@@ -270,6 +274,9 @@ void inbox_receive(void *owner, struct note *note)
 		break;
 	case SPOOL_NOTE_RECOVERED:
 		recover_merge(s, (struct recovered *)note);
+		break;
+	case SPOOL_NOTE_AHEAD:
+		ahead_take(s, note);
 		break;
 	case SPOOL_REPLICATED:
 	case SPOOL_REPLICA_AWAY:
