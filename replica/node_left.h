@@ -21,7 +21,7 @@ struct node;
 enum left {
 	LEFT_NOTHING,
 	LEFT_LOST,
-	LEFT_TAKING, /* further, some of it at least: what is disowned can't be taken once more in the same log */
+	LEFT_TAKING, /* further: some of it at least is still to be ours */
 	LEFT_OURS,
 	LEFT_UNREAD /* ask again */
 };

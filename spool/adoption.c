@@ -8,6 +8,7 @@
 #include "spool/commit.h"
 #include "spool/disk.h"
 #include "spool/spool_core.h"
+#include "spool/op.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -125,7 +126,7 @@ void adoption_disown(struct spool *s, struct spool_disown *d)
 	for (uint64_t id = 0; (stub = catalog_next(&s->catalog, id)) != NULL;) {
 		id = stub->id;
 		if (stub->state == STUB_ADOPTED)
-			commit_finish(s, stub);
+			op_give_back(s, stub);
 	}
 	/* The file is what tells them from ours, so it goes when they have gone. */
 	d->done = s->recovered && commit_now(s) && adoption_end(s->folder) == 0;

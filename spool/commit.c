@@ -9,32 +9,12 @@
 #include "base/metrics.h"
 #include "base/loop_turn.h"
 #include "spool/effect.h"
+#include "spool/copy_wait.h"
+#include "spool/op.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <string.h>
-
-static struct op *op_of(struct list *link)
-{
-	return list_entry(link, struct op, link);
-}
-
-struct op *commit_add(struct spool *s, enum op_kind kind, struct stub *stub)
-{
-	struct op *op = mem_zalloc(sizeof *op);
-	op->kind = kind;
-	op->stub = stub;
-	list_append(&s->todo, &op->link);
-	return op;
-}
-
-void commit_finish(struct spool *s, struct stub *stub)
-{
-	struct op *op = commit_add(s, OP_FINISH, stub);
-	op->worked = stub->state == STUB_ACTIVE;
-	stub_enter(s, stub, STUB_GONE);
-	catalog_remove(&s->catalog, stub);
-}
 
 /* Whether qmgr or a client waits for this to be on stable storage. What is replaced a second time
  * is synced before, so that no record can be lost that another one has made needless. Compaction asks
@@ -54,7 +34,7 @@ static bool write_all(struct spool *s, bool *sync)
 		struct op *op = op_of(link);
 		if (!ok)
 			break;
-		*sync |= needs_sync(op) || replicate_must_wait(s, op);
+		*sync |= needs_sync(op) || copy_wait_must(s, op);
 		ok = commit_records(s, op, &payload);
 	}
 	buf_fini(&payload);
@@ -117,8 +97,8 @@ static bool attempt(struct spool *s, bool sync)
 	list_each (link, tmp, &done) {
 		struct op *op = op_of(link);
 		list_remove(link);
-		if (replicate_must_wait(s, op)) {
-			replicate_await(s, op);
+		if (copy_wait_must(s, op)) {
+			copy_wait_add(s, op);
 			continue;
 		}
 		/* While it was synced another node may have become the one to answer for it. */
@@ -132,7 +112,7 @@ static bool attempt(struct spool *s, bool sync)
 		list_append(&s->written, link);
 		effect_written(s, op);
 	}
-	replicate_ask(s);
+	copy_wait_ask(s);
 	effect_sync_taken(s);
 	if (sync)
 		settle_written(s);
@@ -191,7 +171,7 @@ static void commit(struct spool *s, bool sync)
 {
 	if (s->low || s->failing || journal_on_reserve(&s->journal) || !fence_open())
 		refuse_stores(s, true);
-	else if (replicate_refuses(s))
+	else if (copy_wait_refuses(s))
 		refuse_stores(s, false);
 	if (s->failing ? s->loop->now_ms < s->retry_ms : nothing_to_do(s, sync))
 		return;

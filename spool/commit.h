@@ -8,7 +8,7 @@
  * replaces is let go of, for only now can the new one not be lost. A store and a delivery are in
  * effect only after the sync; the others follow with the next one.
  *
- * OWNERSHIP  An op owns what hangs on it.
+ * OWNERSHIP  That of ops is in op.h.
  * THREAD     spool.
  * ERRORS     A batch that can't be written or synced: its stores are answered with stored = false,
  *            moves are forgotten, all other ops are written again to a fresh segment, now or when
@@ -17,43 +17,7 @@
 #ifndef SPOOL_COMMIT_H
 #define SPOOL_COMMIT_H
 
-#include "spool/spool_core.h"
-
-enum op_kind { OP_STORE, OP_START, OP_DELIVERED, OP_KEEP, OP_FINISH, OP_COPY, OP_MOVE };
-
-struct op {
-	struct list link;
-	enum op_kind kind;
-	bool effective; /* has been in effect before; only its places change */
-	bool first;	/* OP_START: it was in the incoming queue; OP_STORE: start it at once */
-	bool worked;	/* OP_FINISH: it was being worked on */
-	bool urgent;	/* OP_START: it was; OP_KEEP: it is to be */
-	bool parked;	/* OP_KEEP: it waits for its site */
-	uint16_t site;	/* OP_KEEP: whose mail it is, or 0 */
-	struct stub *stub;
-	struct spool_store *store;
-	uint64_t
-		partner; /* OP_STORE: id of the one in the same batch that it belongs to; OP_FINISH: that is
-			   * done, too; or 0 */
-	struct stub *replaces; /* OP_STORE: goes once it is in effect; or NULL */
-	struct spool_delivered *delivered;
-	struct envelope *envelope; /* OP_START, OP_KEEP, OP_MOVE */
-	struct content *content;   /* OP_START; OP_COPY: to be written once more */
-	struct place *copied;	   /* OP_COPY: where to say where; held */
-	bool moves_content;	   /* OP_MOVE: content_at holds what OP_COPY has said */
-	struct work
-		*work; /* OP_START: to become the stub's; OP_KEEP, OP_FINISH, OP_MOVE: what ends */
-	struct place was;		       /* OP_KEEP, OP_MOVE: the envelope that it replaces */
-	struct place content_was;	       /* OP_MOVE */
-	uint32_t generation;		       /* of the envelope that it writes, or is about */
-	struct place at, content_at, start_at; /* where it was written */
-	uint64_t ticket;		       /* OP_STORE: replicate.h: what it waits for, */
-	int64_t awaits_since_us;	       /* and since when; steady clock */
-};
-
-struct op *commit_add(struct spool *, enum op_kind, struct stub *);
-void commit_finish(struct spool *, struct stub *);
-/* Nothing is left to do for this message: take it out of the catalog and write so. */
+#include "spool/op.h"
 
 void commit_run(struct spool *);
 bool commit_now(struct spool *);
@@ -63,8 +27,5 @@ bool commit_now(struct spool *);
 bool commit_records(struct spool *, struct op *, struct buf *payload);
 /* Add the records of one op to the journal, and say in it where they lie. payload: to build them in.
  * False: there is no room. */
-
-void commit_cancel(struct spool *, const struct stub *); /* ask qmgr to let go of it */
-void op_free(struct op *);
 
 #endif

@@ -5,6 +5,7 @@
 #include "base/fence.h"
 #include "spool/payload.h"
 #include "spool/replicate.h"
+#include "spool/copy_wait.h"
 
 #include <assert.h>
 
@@ -61,7 +62,7 @@ static bool add_store(struct spool *s, struct op *op, struct buf *payload)
 	struct spool_store *store = op->store;
 	struct content_place where = {.partner = op->partner};
 	uint64_t id = store->envelope->id;
-	op->generation = 1;
+	op->generation = 1 + (store->adopted ? given_back_generation(&s->given_back, id) : 0);
 	op->content_at.segment = NULL;
 	schedule_new(store);
 	if (!store->file && !add_content(s, op, id, store->content))
@@ -73,7 +74,7 @@ static bool add_store(struct spool *s, struct op *op, struct buf *payload)
 	/* Those that wait already go first, and what lies in taken/ has to go from there. */
 	op->first = !s->more && may_be_next(s, store->envelope) && !store->taken &&
 		    store->envelope->due_ms == 0 && !store->adopted && !store->envelope->held &&
-		    fence_open() && replicate_may_start(s, store);
+		    fence_open() && copy_wait_may_start(s, store);
 	if (!op->first)
 		return true;
 	places_take(s, inflow_row_of(envelope_flow(store->envelope)));
@@ -108,6 +109,15 @@ static bool add_move(struct spool *s, struct op *op, struct buf *payload)
 	return stub->state != STUB_ACTIVE || add_start(s, op, stub->id, payload);
 }
 
+static void put_finish(struct buf *payload, const struct op *op)
+{
+	assert(!op->given_back || !op->partner);
+	if (op->given_back)
+		payload_put_finish_to(payload, op->generation);
+	else
+		payload_put_finish(payload, op->partner);
+}
+
 bool commit_records(struct spool *s, struct op *op, struct buf *payload)
 {
 	const bool replaces = op->kind == OP_KEEP || op->kind == OP_MOVE;
@@ -125,7 +135,7 @@ bool commit_records(struct spool *s, struct op *op, struct buf *payload)
 	case OP_KEEP:
 		return add_replacement(s, op, &op->stub->content, payload);
 	case OP_FINISH:
-		payload_put_finish(payload, op->partner);
+		put_finish(payload, op);
 		return add(s, LANE_MAIN, RECORD_FINISH, op->stub->id, payload, &op->at);
 	case OP_COPY:
 		return add_content(s, op, op->stub->id, op->content);

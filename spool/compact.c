@@ -4,6 +4,8 @@
 #include "base/mem.h"
 #include "base/metrics.h"
 #include "spool/commit.h"
+#include "spool/copy_wait.h"
+#include "spool/op.h"
 
 #include <stdlib.h>
 
@@ -88,7 +90,7 @@ static bool copy_contents(struct spool *s)
 			stub->content.segment == c->victim ? fetch_copy(stub) : NULL;
 		if (!content)
 			continue;
-		struct op *op = commit_add(s, OP_COPY, stub);
+		struct op *op = op_add(s, OP_COPY, stub);
 		op->content = content;
 		op->copied = &c->moving[i].copy;
 	}
@@ -106,7 +108,7 @@ static bool move_envelopes(struct spool *s)
 		struct envelope *e = fetch_envelope(m->stub);
 		if (!e)
 			continue;
-		struct op *op = commit_add(s, OP_MOVE, m->stub);
+		struct op *op = op_add(s, OP_MOVE, m->stub);
 		op->envelope = e;
 		op->content_at = m->copy;
 		op->moves_content = m->copy.segment;
@@ -205,7 +207,7 @@ static void choose(struct spool *s)
 /* What is moved is to be copied, too, and nothing goes before it is; the room that the copy keeps is for less. */
 static bool waits_for_copy(const struct spool *s)
 {
-	return replicate_refuses(s) && !s->low && !journal_on_reserve(&s->journal);
+	return copy_wait_refuses(s) && !s->low && !journal_on_reserve(&s->journal);
 }
 
 void compact_run(struct spool *s)

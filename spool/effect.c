@@ -10,19 +10,13 @@
 #include "spool/removal.h"
 #include "spool/payload.h"
 #include "spool/spool_file.h"
+#include "spool/op.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-
-void op_free(struct op *op)
-{
-	envelope_free(&op->envelope);
-	content_unref(op->content);
-	free(op);
-}
 
 static void post_arrival(struct spool *s, const struct op *op, struct envelope *e,
 			 struct content *c)
@@ -156,14 +150,14 @@ static void stored(struct spool *s, struct op *op)
 	if (op->replaces) {
 		assert(!op->replaces
 				->unsettled); /* the sync of this batch was one of its envelope, too */
-		commit_finish(s, op->replaces);
+		op_finish(s, op->replaces);
 	}
 	metrics_add(METRIC_received, !store->adopted && !op->replaces);
 	answer(s, store, true);
 	op->store = NULL;
 }
 
-void commit_cancel(struct spool *s, const struct stub *stub)
+void effect_cancel(struct spool *s, const struct stub *stub)
 {
 	struct spool_cancel *c = mem_zalloc(sizeof *c);
 	c->note.type = SPOOL_CANCEL;
@@ -183,7 +177,7 @@ static void started(struct spool *s, struct op *op)
 	op->envelope = NULL;
 	op->content = NULL;
 	if (op->stub->wish) /* since before qmgr knew of it */
-		commit_cancel(s, op->stub);
+		effect_cancel(s, op->stub);
 }
 
 static void kept(struct spool *s, struct op *op)
@@ -302,9 +296,14 @@ static void finished(struct spool *s, struct op *op)
 	journal_let_go(&s->journal, &stub->content, USE_CONTENT);
 	if (stub->large) {
 		s->large_bytes -= size_of(s->large, ident_text(stub->id, name));
-		removal_of_large(s->syncers, s->large, stub->id,
-				 op->work && op->work->file ? content_file_ref(op->work->file)
-							    : NULL);
+		/* What is taken once more has a file of the same name, which nobody may remove then. */
+		if (op->given_back)
+			disk_unlink(s->large, name);
+		else
+			removal_of_large(s->syncers, s->large, stub->id,
+					 op->work && op->work->file
+						 ? content_file_ref(op->work->file)
+						 : NULL);
 		replicate_large_gone(s->replication.keeper, stub->id);
 	}
 	work_free(op->work, &s->journal);
@@ -348,7 +347,7 @@ void effect_refused(struct spool *s, struct op *op)
 void effect_withdraw(struct spool *s, struct op *op)
 {
 	assert(op->kind == OP_STORE && !op->effective && !op->replaces);
-	struct op *finish = commit_add(s, OP_FINISH, stub_of(s, op));
+	struct op *finish = op_add(s, OP_FINISH, stub_of(s, op));
 	assert(!finish->worked);
 	finish->partner = op->partner;
 	if (op->first)

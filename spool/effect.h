@@ -7,7 +7,7 @@
 #ifndef SPOOL_EFFECT_H
 #define SPOOL_EFFECT_H
 
-#include "spool/commit.h"
+#include "spool/op.h"
 
 void effect_written(struct spool *, struct op *);
 void effect_settled(struct spool *, struct op *);
@@ -17,5 +17,7 @@ void effect_refused(struct spool *, struct op *); /* OP_STORE: it could not be s
 void effect_withdraw(struct spool *, struct op *);
 /* OP_STORE: it is synced, and to be refused all the same: it has a finish record in the next batch. Frees
  * the op. */
+
+void effect_cancel(struct spool *, const struct stub *); /* ask qmgr to let go of it */
 
 #endif

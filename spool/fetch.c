@@ -2,7 +2,7 @@
 #include "base/descriptors.h"
 #include "base/ident.h"
 #include "base/mem.h"
-#include "spool/commit.h"
+#include "spool/op.h"
 #include "spool/disk.h"
 #include "spool/payload.h"
 

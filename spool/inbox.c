@@ -5,7 +5,6 @@
 #include "base/log.h"
 #include "spool/adoption.h"
 #include "spool/ahead.h"
-#include "spool/commit.h"
 #include "spool/effect.h"
 #include "spool/large_sync.h"
 #include "spool/payload.h"
@@ -13,6 +12,8 @@
 #include "spool/recovered.h"
 #include "spool/spool_file.h"
 #include "spool/verify.h"
+#include "spool/copy_wait.h"
+#include "spool/op.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -60,11 +61,11 @@ static void release(struct spool *s, struct spool_release *r)
 	stub->releasing = true;
 	if (stub->wish != WISH_DELETE && is_damaged(s, stub) &&
 	    quarantine_message(s, stub, "its content is damaged")) {
-		commit_finish(s, stub);
+		op_finish(s, stub);
 	} else if (r->envelope && stub->wish != WISH_DELETE) {
 		keep(s, stub, r);
 	} else {
-		commit_finish(s, stub);
+		op_finish(s, stub);
 	}
 	envelope_free(&r->envelope);
 	free(r);
@@ -74,20 +75,6 @@ static void add_command(struct spool *s, struct note *note)
 {
 	*s->commands_end = note;
 	s->commands_end = &note->next;
-}
-
-void spool_store_free(struct spool_store **sp)
-{
-	struct spool_store *store = *sp;
-	*sp = NULL;
-	if (!store)
-		return;
-	spool_store_free(&store->with);
-	envelope_free(&store->envelope);
-	content_unref(store->content);
-	spool_file_discard(&store->file);
-	log_held_free(&store->log);
-	free(store);
 }
 
 static void drop_store(struct spool_store *store)
@@ -147,7 +134,7 @@ static void refuse_unsynced(struct spool *s, struct spool_store *store, int erro
 {
 	log_event(LOG_LEVEL_ERROR, "not_stored", "id", log_id(store->envelope->id), "error",
 		  strerror(error), NULL);
-	struct op *op = commit_add(s, OP_STORE, NULL);
+	struct op *op = op_add(s, OP_STORE, NULL);
 	op->store = store;
 	list_remove(&op->link);
 	effect_refused(s, op);
@@ -155,7 +142,7 @@ static void refuse_unsynced(struct spool *s, struct spool_store *store, int erro
 
 static struct op *begin_store(struct spool *s, struct spool_store *store)
 {
-	struct op *op = commit_add(s, OP_STORE, NULL);
+	struct op *op = op_add(s, OP_STORE, NULL);
 	op->store = store;
 	if (store->file)
 		replicate_large(s->replication.keeper, store->envelope->id,
@@ -246,7 +233,7 @@ void inbox_receive(void *owner, struct note *note)
 		break;
 	case SPOOL_DELIVERED: {
 		struct spool_delivered *d = (struct spool_delivered *)note;
-		commit_add(s, OP_DELIVERED, active(s, d->id))->delivered = d;
+		op_add(s, OP_DELIVERED, active(s, d->id))->delivered = d;
 		break;
 	}
 	case SPOOL_RELEASE:
@@ -280,7 +267,7 @@ void inbox_receive(void *owner, struct note *note)
 		break;
 	case SPOOL_REPLICATED:
 	case SPOOL_REPLICA_AWAY:
-		replicate_receive(s, note);
+		copy_wait_receive(s, note);
 		break;
 	case SPOOL_NOTE_STOP:
 		s->stop = note;

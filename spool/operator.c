@@ -5,6 +5,8 @@
 #include "spool/commit.h"
 #include "spool/sample.h"
 #include "spool/shape.h"
+#include "spool/op.h"
+#include "spool/effect.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -44,16 +46,6 @@ void spool_command_free(struct spool_command **cp)
 	sample_free(&c->sample);
 	free(c);
 	*cp = NULL;
-}
-
-enum spool_queue stub_queue(const struct stub *stub)
-{
-	static const enum spool_queue queue_of[] = {
-		[STUB_INCOMING] = SPOOL_INCOMING, [STUB_ACTIVE] = SPOOL_ACTIVE,
-		[STUB_DEFERRED] = SPOOL_DEFERRED, [STUB_HELD] = SPOOL_HOLD,
-		[STUB_ADOPTED] = SPOOL_HOLD,
-	};
-	return queue_of[stub->state];
 }
 
 static bool add_row(struct spool_command *c, const struct stub *stub)
@@ -124,7 +116,7 @@ struct op *operator_keep(struct spool *s, struct stub *stub, struct envelope *e,
 			 enum stub_wish wish)
 {
 	fulfil(wish, e);
-	struct op *op = commit_add(s, OP_KEEP, stub);
+	struct op *op = op_add(s, OP_KEEP, stub);
 	op->envelope = e;
 	op->urgent = wish == WISH_REQUEUE;
 	return op;
@@ -189,13 +181,13 @@ static int wait_for_release(struct spool *s, struct spool_command *c, struct stu
 	c->cancelled++;
 	stub->wish = wish;
 	if (stub->work)
-		commit_cancel(s, stub);
+		effect_cancel(s, stub);
 	return MOVED;
 }
 
 static int delete_one(struct spool *s, struct stub *stub)
 {
-	commit_finish(s, stub);
+	op_finish(s, stub);
 	return MOVED;
 }
 

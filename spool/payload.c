@@ -321,6 +321,19 @@ uint64_t payload_get_finish(const void *data, size_t len)
 	return len == PAYLOAD_FINISH ? get_le(data, PAYLOAD_FINISH) : 0;
 }
 
+void payload_put_finish_to(struct buf *b, uint32_t generation)
+{
+	verdicts_put_number(b, generation);
+}
+
+bool payload_get_finish_to(const void *data, size_t len, uint32_t *generation)
+{
+	if (len != PAYLOAD_FINISH_SOME)
+		return false;
+	*generation = (uint32_t)get_le(data, 4);
+	return true;
+}
+
 bool payload_get_start_1(const void *data, size_t len, uint64_t *seq, uint64_t *offset)
 {
 	if (len != PAYLOAD_START_1)

@@ -21,7 +21,8 @@ enum {
 	PAYLOAD_START_1 = 16,
 	PAYLOAD_ENVELOPE_HEAD = 64,
 	PAYLOAD_SYNCED = 8,
-	PAYLOAD_FINISH = 8, /* or nothing */
+	PAYLOAD_FINISH = 8,	 /* or nothing, */
+	PAYLOAD_FINISH_SOME = 4, /* or this */
 };
 
 /* Where the content of a message lies, and what belongs to it. */
@@ -58,6 +59,10 @@ bool payload_get_start_1(const void *, size_t len, uint64_t *seq, uint64_t *offs
 void payload_put_finish(struct buf *, uint64_t partner);
 uint64_t payload_get_finish(const void *, size_t len);
 /* partner: it was refused after all, so that this one is done, too; 0: each goes its way. */
+
+void payload_put_finish_to(struct buf *, uint32_t generation);
+bool payload_get_finish_to(const void *, size_t len, uint32_t *generation);
+/* It ends envelopes up to that generation, and what comes later under the same id lives. Without, it ends all. */
 
 void payload_put_delivery(struct buf *, const struct spool_delivered *, uint32_t generation);
 struct spool_delivered *payload_get_delivery(uint64_t id, const void *, size_t len,

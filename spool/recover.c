@@ -7,10 +7,11 @@
 #include "base/mem.h"
 #include "base/thread.h"
 #include "spool/adoption.h"
-#include "spool/commit.h"
 #include "spool/disk.h"
 #include "spool/inventory.h"
 #include "spool/recovered.h"
+#include "spool/op.h"
+#include "spool/checkpoint.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -163,10 +164,10 @@ static void resume(struct spool *s, struct stub *stub, struct envelope *e)
 	stub->releasing = true;
 	if (envelope_open(e) == 0) {
 		envelope_free(&e);
-		commit_finish(s, stub);
+		op_finish(s, stub);
 		return;
 	}
-	commit_add(s, OP_KEEP, stub)->envelope = e;
+	op_add(s, OP_KEEP, stub)->envelope = e;
 }
 
 /* One of another node that nobody has worked on, and nobody may yet. */
@@ -177,6 +178,15 @@ static enum stub_state state_of(const struct recovered *r, size_t i)
 		return (enum stub_state)stub->state;
 	stub->held = stub->state == STUB_HELD;
 	return STUB_ADOPTED;
+}
+
+/* To the keeper of the copy. */
+static void tell_known(struct spool *s, const struct recovered *r)
+{
+	struct buf checkpoint = {0};
+	checkpoint_text(s->journal.folder, &checkpoint);
+	replicate_known(s, r->stub, r->n, &checkpoint);
+	buf_fini(&checkpoint);
 }
 
 void recover_merge(struct spool *s, struct recovered *r)
@@ -190,11 +200,12 @@ void recover_merge(struct spool *s, struct recovered *r)
 		stub->state = STUB_GONE;
 		stub_enter(s, stub, state);
 		if (stub->damaged)
-			commit_finish(s, stub);
+			op_finish(s, stub);
 		else if (r->envelope[i])
 			resume(s, stub, r->envelope[i]);
 	}
-	replicate_known(s, r->stub, r->n);
+	tell_known(s, r);
+	given_back_join(&s->given_back, &r->given_back);
 	journal_join(&s->journal);
 	s->journal.changed = true;
 	s->journal.stuck |= r->unsafe;
@@ -230,6 +241,7 @@ void recovered_free(struct recovered *r)
 	free(r->envelope);
 	free(r->replay.segment);
 	adoption_fini(&r->adoption);
+	given_back_fini(&r->given_back);
 	replay_fini(&r->replay);
 	free(r);
 }

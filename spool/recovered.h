@@ -20,8 +20,9 @@ struct recovered {
 	struct stub **stub; /* sorted; the envelope beside those that were being worked on */
 	struct envelope **envelope;
 	size_t n, working, damaged;
-	size_t read;		  /* segments */
-	int64_t large_bytes;	  /* of contents that have files of their own */
+	size_t read;	     /* segments */
+	int64_t large_bytes; /* of contents that have files of their own */
+	struct given_back given_back;
 	struct adoption adoption; /* of what is another node's until it is said to be ours */
 	int64_t began_ms;
 	int tries;   /* after calls that have failed */

@@ -75,6 +75,8 @@ static bool conclude(struct recovered *r, struct stub *stub, struct envelope **e
 {
 	*envelope = NULL;
 	replay_end(stub);
+	if (replay_was_given_back(stub))
+		given_back_add(&r->given_back, stub->id, stub->generation);
 	if (!stub->envelope.segment)
 		return false;
 	stub->damaged = content_damaged(r, stub);

@@ -7,6 +7,7 @@
 #include "spool/commit.h"
 #include "spool/recover.h"
 #include "spool/verify.h"
+#include "spool/op.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -65,7 +66,7 @@ static void put_messages_aside(struct spool *s)
 		const char *wrong = verify_twice(s, stub);
 		id = stub->id;
 		if (wrong && quarantine_message(s, stub, wrong))
-			commit_finish(s, stub);
+			op_finish(s, stub);
 	}
 }
 

@@ -58,11 +58,18 @@ static bool of_version_1(const struct stub *stub)
 	return stub->envelope.segment && stub->envelope.segment->head.version == 1;
 }
 
+/* No envelope has a higher one than that. */
+static bool is_over(const struct stub *stub)
+{
+	return stub->state == STUB_GONE && stub->generation == STUB_GENERATION_MAX;
+}
+
 /* Version 1 has one lane: the order is that of the log. */
 static bool holds_now(const struct stub *stub, const struct segment *g, uint32_t generation)
 {
-	bool follows = g->head.version == 1 && (!stub->envelope.segment || of_version_1(stub));
-	return stub->state != STUB_GONE && (follows || generation > stub->generation);
+	bool follows = g->head.version == 1 && stub->state != STUB_GONE &&
+		       (!stub->envelope.segment || of_version_1(stub));
+	return !is_over(stub) && (follows || generation > stub->generation);
 }
 
 static void take_content(const struct replay *r, struct stub *stub, const struct envelope_head *h)
@@ -118,6 +125,7 @@ static void envelope(struct replay *r, struct stub *stub, const struct scan *sca
 	add_pair(r, stub, &h);
 	take_rest(r, stub, scan);
 	stub->envelope = *here;
+	stub->first = scan->record.type == RECORD_ENVELOPE;
 	stub->generation = generation & STUB_GENERATION_MAX;
 	stub_set_due(stub, h.due_ms);
 	stub->state = h.held			       ? STUB_HELD
@@ -176,18 +184,31 @@ static void delivery(struct stub *stub, const struct scan *scan, const struct pl
 	}
 }
 
-static void end(struct replay *r, struct stub *stub)
+/* What was recorded against a later envelope stays. */
+static void end_up_to(struct replay *r, struct stub *stub, uint32_t generation)
 {
 	domains_drop(&r->found.domains, stub);
 	if (stub->envelope.segment)
 		segment_dead(&stub->envelope);
 	stub->envelope.segment = NULL;
-	forget_work(stub);
+	stub->generation = generation & STUB_GENERATION_MAX;
 	stub->state = STUB_GONE;
+}
+
+static void end(struct replay *r, struct stub *stub)
+{
+	forget_work(stub);
+	end_up_to(r, stub, STUB_GENERATION_MAX);
 }
 
 static void finish(struct replay *r, struct stub *stub, const struct scan *scan)
 {
+	uint32_t generation;
+	if (payload_get_finish_to(scan->payload, scan->record.length, &generation)) {
+		if (generation >= stub->generation)
+			end_up_to(r, stub, generation);
+		return;
+	}
 	uint64_t partner = payload_get_finish(scan->payload, scan->record.length);
 	end(r, stub);
 	if (partner)
@@ -202,7 +223,7 @@ void replay_record(struct replay *r, struct segment *g, const struct scan *scan)
 	struct stub *stub = found_get(&r->found, scan->record.id);
 	if (scan->record.id > r->newest)
 		r->newest = scan->record.id;
-	const bool gone = stub->state == STUB_GONE;
+	const bool gone = is_over(stub);
 	switch ((enum record_type)scan->record.type) {
 	case RECORD_CONTENT:
 		if (!gone)
@@ -272,6 +293,11 @@ void replay_fini(struct replay *r)
 {
 	free(r->pair);
 	found_fini(&r->found);
+}
+
+bool replay_was_given_back(const struct stub *stub)
+{
+	return stub->state == STUB_GONE && !is_over(stub);
 }
 
 /* Programs that counted envelopes of version 1 have counted other numbers. */

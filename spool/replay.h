@@ -5,7 +5,8 @@
  *	replacement      the same
  *	start            being worked on, if the envelope of that generation is the one that holds
  *	delivery         verdicts to be counted into the envelope of that generation
- *	finish           gone, whatever else there is; and its partner, if it names that
+ *	finish           gone, whatever else there is; and its partner, if it names that. If it names a generation, it is
+ *	                 gone up to that one: it was given back to its node, and may have come again (given_back.h)
  *	garbage flag     the envelope says nothing; that of a segment: none in it does
  *
  * The order in which the records come does not matter: lanes are read one after the other, and what
@@ -49,5 +50,8 @@ void replay_fini(struct replay *);
 
 void replay_end(struct stub *);
 /* All has been read: what was recorded against an envelope that does not hold is forgotten. */
+
+bool replay_was_given_back(const struct stub *);
+/* All has been read: there is nothing of it, up to its generation; what comes of it again must be of a later one. */
 
 #endif

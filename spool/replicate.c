@@ -9,9 +9,7 @@
 #include "base/metrics.h"
 #include "spool/bytes.h"
 #include "spool/checkpoint.h"
-#include "spool/commit.h"
 #include "spool/effect.h"
-#include "spool/inbox.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -134,7 +132,8 @@ void replicate_large_gone(struct loop *keeper, uint64_t id)
 	say(keeper, REPLICATE_LARGE_GONE, id, 0);
 }
 
-void replicate_known(struct spool *s, struct stub *const *found, size_t n)
+void replicate_known(struct spool *s, struct stub *const *found, size_t n,
+		     const struct buf *checkpoint)
 {
 	if (!s->replication.keeper)
 		return;
@@ -143,168 +142,15 @@ void replicate_known(struct spool *s, struct stub *const *found, size_t n)
 	for (size_t i = 0; i < n; i++)
 		if (found[i]->large)
 			replicate_large(s->replication.keeper, found[i]->id, 0, true);
-	struct buf b = {0};
-	checkpoint_text(s->journal.folder, &b);
-	say_checkpoint(s->replication.keeper, REPLICATE_KNOWN, &b);
-	buf_fini(&b);
+	say_checkpoint(s->replication.keeper, REPLICATE_KNOWN, checkpoint);
 }
 
-bool replicate_refuses(const struct spool *s)
+void replicate_ask(struct loop *keeper, uint64_t ticket)
 {
-	const struct replication *p = &s->replication;
-	return p->waits && p->away && !p->degrade;
+	say(keeper, REPLICATE_ASK, ticket, 0);
 }
 
-bool replicate_must_wait(const struct spool *s, const struct op *op)
+void replicate_starts_wait(struct loop *keeper, uint64_t of)
 {
-	const struct replication *p = &s->replication;
-	if (op->kind == OP_START)
-		return p->starts_wait && !p->alone && !op->effective;
-	if (op->kind != OP_STORE)
-		return false;
-	return op->store->adopted ? p->keeper != NULL : p->waits && !p->away && op->store->promised;
-}
-
-bool replicate_may_start(const struct spool *s, const struct spool_store *store)
-{
-	const struct replication *p = &s->replication;
-	return !p->starts_wait || p->alone || (p->waits && !p->away && store->promised);
-}
-
-static bool starts(const struct op *op)
-{
-	return op->first || op->kind == OP_START;
-}
-
-/* Nothing else knows of it yet, and its segments must not go. */
-static void hold(const struct op *op)
-{
-	segment_hold(&op->at, USE_ENVELOPE);
-	segment_hold(&op->content_at, USE_CONTENT);
-	if (starts(op))
-		segment_hold(&op->start_at, USE_WORK);
-}
-
-static void let_go(struct spool *s, const struct op *op)
-{
-	journal_let_go(&s->journal, &op->at, USE_ENVELOPE);
-	journal_let_go(&s->journal, &op->content_at, USE_CONTENT);
-	if (starts(op))
-		journal_let_go(&s->journal, &op->start_at, USE_WORK);
-}
-
-void replicate_await(struct spool *s, struct op *op)
-{
-	struct replication *p = &s->replication;
-	hold(op);
-	op->ticket = p->ticket + 1;
-	op->awaits_since_us = clock_steady_us();
-	list_append(&p->awaiting, &op->link);
-	p->nawaiting++;
-}
-
-void replicate_ask(struct spool *s)
-{
-	struct replication *p = &s->replication;
-	if (list_empty(&p->awaiting) ||
-	    list_entry(p->awaiting.prev, struct op, link)->ticket == p->ticket)
-		return;
-	say(p->keeper, REPLICATE_ASK, ++p->ticket, 0);
-}
-
-static void take(struct spool *s, struct op *op)
-{
-	struct replication *p = &s->replication;
-	list_remove(&op->link);
-	assert(p->nawaiting > 0);
-	p->nawaiting--;
-}
-
-static void conclude(struct spool *s, struct op *op, bool stored)
-{
-	metrics_observe(HISTOGRAM_replicate_seconds, clock_steady_us() - op->awaits_since_us);
-	take(s, op);
-	/* Meanwhile another node may have become the one to answer for it. */
-	bool client = op->kind == OP_STORE && op->store->promised;
-	if (stored && (!client || fence_open())) {
-		struct op held = *op;
-		effect_written(s, op);
-		let_go(s, &held);
-		op_free(op);
-	} else {
-		let_go(s, op);
-		if (client)
-			op->store->uncopied = !stored;
-		effect_withdraw(s, op);
-	}
-}
-
-static void conclude_until(struct spool *s, uint64_t ticket)
-{
-	list_each (link, tmp, &s->replication.awaiting) {
-		struct op *op = list_entry(link, struct op, link);
-		if (op->ticket > ticket)
-			break;
-		conclude(s, op, true);
-	}
-}
-
-/* Whoever keeps the copy has forgotten all tickets with that. */
-static void ask_again(struct spool *s)
-{
-	struct replication *p = &s->replication;
-	if (!list_empty(&p->awaiting))
-		say(p->keeper, REPLICATE_ASK, ++p->ticket, 0);
-}
-
-static void turn_away(struct spool *s, const struct replicate *r)
-{
-	struct replication *p = &s->replication;
-	p->away = r->away;
-	p->alone = r->alone;
-	if (p->away)
-		condition_set(replicate_refuses(s) ? CONDITION_copy_stops : CONDITION_copy_away, "",
-			      NULL);
-	else
-		condition_clear(CONDITION_copy_away, "");
-	list_each (link, tmp, &p->awaiting) {
-		struct op *op = list_entry(link, struct op, link);
-		if (op->kind == OP_START && p->alone)
-			conclude(s, op, true);
-		else if (p->away && op->kind == OP_STORE && !op->store->adopted)
-			conclude(s, op, p->degrade);
-	}
-	if (p->alone)
-		s->journal.renew_above = RENEW_BYTES;
-	else
-		say(p->keeper, REPLICATE_STARTS_WAIT, r->of, 0);
-	ask_again(s);
-}
-
-void replicate_receive(struct spool *s, struct note *note)
-{
-	struct replicate *r = (struct replicate *)note;
-	if (note->type == SPOOL_REPLICATED)
-		conclude_until(s, r->of);
-	else
-		turn_away(s, r);
-	free(r);
-}
-
-bool replicate_keeps_from_ending(const struct spool *s)
-{
-	return !list_empty(&s->replication.awaiting) && !s->replication.away;
-}
-
-void replicate_drop(struct spool *s)
-{
-	list_each (link, tmp, &s->replication.awaiting) {
-		struct op *op = list_entry(link, struct op, link);
-		take(s, op);
-		let_go(s, op);
-		work_free(op->work, &s->journal);
-		if (op->store)
-			spool_store_free(&op->store);
-		op_free(op);
-	}
+	say(keeper, REPLICATE_STARTS_WAIT, of, 0);
 }

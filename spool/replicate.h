@@ -11,19 +11,6 @@
  * The keeper reads the bytes from the files, so that nothing is copied here, and what could not be sent for
  * hours takes no memory. Without a keeper nothing is said, and nothing costs anything.
  *
- * Where clients wait for the copy, a message of theirs that is synced here waits until its ticket comes
- * back: nobody works on it before. If that takes too long it is refused, with a finish record, or taken all
- * the same where the settings say so. What no client waits for, reports and mail of the maildrop, is never
- * refused for want of a copy.
- *
- * What was taken from another node waits as long as it takes: nothing else has it afterwards.
- *
- * Where another node may adopt the queue, no message is begun before the copy says so: what this one was sending
- * is in doubt for the other then, and nothing else was sent. So while the copy is away those that are being worked on
- * go on, and no further ones begin. Where the copy is full nothing would ever leave it so: then it is noted there that any
- * message may have been begun, and deliveries go on; the log begins new segments, so that what is dead need not be sent when there is
- * room again. Where nobody adopts the queue unasked, deliveries go on as ever.
- *
  * OWNERSHIP  A note is given away, with the reference to the file in it.
  * THREAD     spool. replicate_to(): main, before the spool's thread runs.
  * ERRORS     None here: the keeper catches up when it can.
@@ -104,28 +91,12 @@ void replicate_checkpoint(struct loop *keeper,
 void replicate_gone(struct loop *keeper, uint64_t seq);
 void replicate_large(struct loop *keeper, uint64_t id, uint64_t size, bool older);
 void replicate_large_gone(struct loop *keeper, uint64_t id);
-void replicate_known(struct spool *, struct stub *const *found, size_t n);
+void replicate_known(struct spool *, struct stub *const *found, size_t n,
+		     const struct buf *checkpoint);
 /* Recovery has ended, and has found these; an id says nothing of what came before: clocks are set, and other nodes
  * have others. */
 
-bool replicate_refuses(const struct spool *);
-/* Mail of clients is refused, for the copy of it would not be there in time. */
-
-struct spool_store;
-bool replicate_may_start(const struct spool *, const struct spool_store *);
-/* The record of its start may be written with it. */
-
-bool replicate_must_wait(const struct spool *, const struct op *);
-
-void replicate_await(struct spool *, struct op *);
-/* It is synced, and waits now. */
-
-void replicate_ask(struct spool *); /* at the end of a batch in which some began to wait */
-void replicate_receive(struct spool *, struct note *);
-bool replicate_keeps_from_ending(const struct spool *);
-/* Some wait, and the copy may come. While it is away nobody knows when: clients have been told by then, and the
- * next start takes up what was to be begun. */
-
-void replicate_drop(struct spool *); /* those that wait: the program ends */
+void replicate_ask(struct loop *keeper, uint64_t ticket);
+void replicate_starts_wait(struct loop *keeper, uint64_t of); /* of: of the _AWAY that it answers */
 
 #endif

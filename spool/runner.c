@@ -3,7 +3,7 @@
 #include "base/clock.h"
 #include "base/fence.h"
 #include "base/mem.h"
-#include "spool/commit.h"
+#include "spool/op.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -34,7 +34,7 @@ static void give_up(struct spool *s, struct stub *stub)
 {
 	bool damaged = (errno == ENOENT || errno == EBADMSG) && !s->journal.stuck;
 	if (damaged && quarantine_message(s, stub, "it can't be read from the queue")) {
-		commit_finish(s, stub);
+		op_finish(s, stub);
 		return;
 	}
 	/* No descriptors or no room left, or the disk fails: it may pass. */
@@ -52,7 +52,7 @@ static void start(struct spool *s, struct stub *stub)
 		give_up(s, stub);
 		return;
 	}
-	struct op *op = commit_add(s, OP_START, stub);
+	struct op *op = op_add(s, OP_START, stub);
 	op->envelope = e;
 	op->content = c;
 	op->work = mem_zalloc(sizeof *op->work);

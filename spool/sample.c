@@ -3,7 +3,7 @@
 
 #include "base/keyed_hash.h"
 #include "base/mem.h"
-#include "spool/commit.h"
+#include "spool/op.h"
 
 #include <ctype.h>
 #include <stdlib.h>

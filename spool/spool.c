@@ -4,13 +4,14 @@
 #include "base/clock.h"
 #include "base/fence.h"
 #include "base/mem.h"
-#include "spool/commit.h"
 #include "spool/inbox.h"
 #include "spool/large_sync.h"
 #include "spool/layout.h"
 #include "spool/payload.h"
 #include "spool/recover.h"
 #include "spool/turn.h"
+#include "spool/copy_wait.h"
+#include "spool/op.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -108,7 +109,7 @@ void spool_free(struct spool **sp)
 	large_sync_fini(s);
 	fine_timer_fini(&s->gathered);
 	loop_free(&s->loop);
-	replicate_drop(s);
+	copy_wait_drop(s);
 	free_ops(s, &s->todo);
 	free_ops(s, &s->written);
 	operator_drop(s);
@@ -119,6 +120,7 @@ void spool_free(struct spool **sp)
 	catalog_fini(&s->catalog);
 	stub_pool_fini(&s->stubs);
 	domains_fini(&s->domains);
+	given_back_fini(&s->given_back);
 	compact_fini(&s->compact);
 	inflow_fini(&s->incoming);
 	due_fini(&s->deferred);

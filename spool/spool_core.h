@@ -22,6 +22,7 @@
 #include "spool/domains.h"
 #include "spool/due.h"
 #include "spool/gather.h"
+#include "spool/given_back.h"
 #include "spool/journal.h"
 #include "spool/inflow.h"
 #include "spool/parked.h"
@@ -56,6 +57,7 @@ struct spool {
 	struct catalog catalog;
 	struct stub_pool stubs;
 	struct domains domains;
+	struct given_back given_back;
 	struct inflow incoming;
 	struct due deferred;
 	struct parked parked;

@@ -150,3 +150,13 @@ void stub_enter(struct spool *s, struct stub *stub, enum stub_state state)
 	if (state == STUB_DEFERRED)
 		due_add(&s->deferred, stub);
 }
+
+enum spool_queue stub_queue(const struct stub *stub)
+{
+	static const enum spool_queue queue_of[] = {
+		[STUB_INCOMING] = SPOOL_INCOMING, [STUB_ACTIVE] = SPOOL_ACTIVE,
+		[STUB_DEFERRED] = SPOOL_DEFERRED, [STUB_HELD] = SPOOL_HOLD,
+		[STUB_ADOPTED] = SPOOL_HOLD,
+	};
+	return queue_of[stub->state];
+}

@@ -36,7 +36,7 @@ struct work {
 	struct work *lower;	   /* the same of a lower generation; recovery only */
 };
 
-enum { STUB_GENERATION_MAX = (1 << 20) - 1 }; /* one a round of attempts, and one a move */
+enum { STUB_GENERATION_MAX = (1 << 19) - 1 }; /* one a round of attempts, and one a move */
 
 struct stub {
 	uint64_t id;
@@ -54,7 +54,8 @@ struct stub {
 	};
 	uint32_t slot;		  /* in a due heap, from 1; 0 when in none */
 	uint32_t sender, rcpt;	  /* domains.h */
-	uint32_t generation : 20; /* of its envelope */
+	uint32_t generation : 19; /* of its envelope */
+	bool first : 1;		  /* recovery: that is the one that it came with */
 	uint32_t state : 3;	  /* enum stub_state */
 	bool unsettled : 1;	  /* its envelope is written and not synced yet */
 	bool releasing : 1; /* active, but qmgr has let go of it; or held, and being replaced */

@@ -9,6 +9,7 @@
 #include "spool/commit.h"
 #include "spool/disk.h"
 #include "spool/inbox.h"
+#include "spool/copy_wait.h"
 
 enum { LOOK_MS = 1000 };
 
@@ -27,7 +28,7 @@ static void tell_accepting(struct spool *s)
 {
 	inflow_tell(&s->incoming, s->credit);
 	bool full = s->low || journal_on_reserve(&s->journal);
-	bool uncopied = replicate_refuses(s);
+	bool uncopied = copy_wait_refuses(s);
 	atomic_store(&s->uncopied, uncopied);
 	atomic_store(&s->accepting, !s->failing && !full && !uncopied);
 	if (full == s->full)
@@ -147,7 +148,7 @@ void turn_run(void *owner)
 	/* The operator asks for the whole queue, not for what is known of it so far. */
 	bool orders = s->recovered && operator_run(s);
 	/* What was posted before is answered first. */
-	bool ends = s->stop && s->syncing == 0 && !replicate_keeps_from_ending(s);
+	bool ends = s->stop && s->syncing == 0 && !copy_wait_keeps_from_ending(s);
 	if (ends)
 		stop_clean(s);
 	journal_prepare(&s->journal, s->loop->now_ms);

@@ -15,7 +15,7 @@ enum { PIECE = 1 << 18 }; /* bytes */
 
 bool verify_promised(const struct stub *stub)
 {
-	return stub->generation != 1 || stub->envelope.offset < stub->envelope.segment->said;
+	return !stub->first || stub->envelope.offset < stub->envelope.segment->said;
 }
 
 static int open_large(int large, uint64_t id, uint64_t *size)

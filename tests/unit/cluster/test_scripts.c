@@ -8,6 +8,7 @@
 #include "cluster/facts.h"
 #include "cluster/resp.h"
 #include "sim/model_redis.h"
+#include "tests/unit/base/sanitized.h"
 
 #include <hiredis/hiredis.h>
 #include <signal.h>
@@ -17,7 +18,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { NODES = 9, MANY = 40, ROUNDS = 3000 };
+enum { NODES = 9, MANY = 40, ROUNDS = SANITIZED ? 600 : 3000 };
 
 static char folder[] = "/tmp/test_scripts.XXXXXX";
 static pid_t redis;

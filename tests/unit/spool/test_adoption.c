@@ -14,20 +14,33 @@ static void note(const uint64_t *id, size_t n)
 	close(folder);
 }
 
-/* One of another node, as its envelope was there. */
-static uint64_t adopt(uint32_t rounds, int64_t due_ms, bool held)
+static uint64_t adopt_store(struct spool_store *s)
 {
-	struct spool_store *s = harness_new_store(&h, 1, 100);
 	int before = h.nstored;
 	uint64_t id = s->envelope->id;
-	s->envelope->rounds = rounds;
-	s->envelope->due_ms = due_ms;
-	s->envelope->held = held;
 	s->adopted = true;
 	note(&id, 1);
 	loop_post(spool_loop(h.spool), &s->note);
 	harness_wait(&h, &h.nstored, before + 1);
 	return id;
+}
+
+/* One of another node, as its envelope was there. */
+static uint64_t adopt(uint32_t rounds, int64_t due_ms, bool held)
+{
+	struct spool_store *s = harness_new_store(&h, 1, 100);
+	s->envelope->rounds = rounds;
+	s->envelope->due_ms = due_ms;
+	s->envelope->held = held;
+	return adopt_store(s);
+}
+
+/* The same message, come from there once more. */
+static void adopt_again(uint64_t id, size_t size)
+{
+	struct spool_store *s = harness_new_store(&h, 1, size);
+	s->envelope->id = s->id = id;
+	adopt_store(s);
 }
 
 static void release_all(void)
@@ -125,6 +138,70 @@ static void what_is_disowned_is_gone_also_after_a_crash(void **state)
 	assert_int_equal(harness_count(&h), 1);
 }
 
+/* The first one stays, and keeps the records of what is given back beside it. */
+static void what_was_given_back_may_be_adopted_again(void **state)
+{
+	(void)state;
+	uint64_t own = harness_store(&h, 1, 100), id = adopt(0, 0, false);
+	adopt(0, 0, false);
+	for (int times = 0; times < 3; times++) {
+		disown_all();
+		adopt_again(id, 100);
+	}
+	for (int starts = 0; starts < 2; starts++) {
+		harness_crash(&h);
+		harness_open(&h);
+		harness_recovered(&h, 2);
+		assert_int_equal(queue_of(id), SPOOL_HOLD);
+	}
+	disown_all();
+	harness_crash(&h);
+	harness_open(&h);
+	harness_recovered(&h, 1);
+	adopt_again(id, 100); /* a start has read of which generation that has to be */
+	harness_crash(&h);
+	harness_open(&h);
+	harness_recovered(&h, 2);
+	release_all();
+	harness_credit(&h, 10);
+	harness_wait(&h, &h.narrival, 2);
+	assert_int_equal(h.arrival[0]->envelope->id, own);
+	assert_int_equal(h.arrival[1]->envelope->id, id);
+}
+
+static void what_is_done_at_last_stays_done(void **state)
+{
+	(void)state;
+	uint64_t id = adopt(0, 0, false);
+	disown_all();
+	adopt_again(id, 100);
+	release_all();
+	harness_credit(&h, 10);
+	harness_wait(&h, &h.narrival, 1);
+	harness_delivered(&h, id, 0, VERDICT_SENT);
+	harness_release(&h, id, NULL);
+	assert_int_equal(harness_count(&h), 0);
+	harness_crash(&h);
+	harness_open(&h);
+	harness_recovered(&h, 0);
+}
+
+static void large_content_that_was_given_back_comes_again(void **state)
+{
+	(void)state;
+	struct spool_store *s = harness_new_store(&h, 1, SPOOL_CONTENT_INLINE_MAX + 1000);
+	uint64_t id = adopt_store(s);
+	disown_all();
+	adopt_again(id, SPOOL_CONTENT_INLINE_MAX + 1000);
+	harness_crash(&h);
+	harness_open(&h);
+	harness_recovered(&h, 1);
+	release_all();
+	harness_credit(&h, 10);
+	harness_wait(&h, &h.narrival, 1);
+	assert_int_equal(h.arrival[0]->envelope->id, id);
+}
+
 static void what_the_queue_has_is_not_adopted_again(void **state)
 {
 	(void)state;
@@ -210,6 +287,9 @@ int main(void)
 		HARNESS_TEST(what_is_adopted_waits_until_it_is_released),
 		HARNESS_TEST(after_a_start_it_still_waits),
 		HARNESS_TEST(what_is_disowned_is_gone_also_after_a_crash),
+		HARNESS_TEST(what_was_given_back_may_be_adopted_again),
+		HARNESS_TEST(what_is_done_at_last_stays_done),
+		HARNESS_TEST(large_content_that_was_given_back_comes_again),
 		HARNESS_TEST(what_the_queue_has_is_not_adopted_again),
 		HARNESS_TEST(an_operator_has_to_wait),
 		HARNESS_TEST(a_torn_line_of_the_file_is_written_over),

@@ -7,6 +7,7 @@
 #include "tests/unit/base/unit.h"
 
 #include "base/mem.h"
+#include "tests/unit/base/sanitized.h"
 #include "tests/unit/spool/edges.h"
 #include "tests/unit/spool/world.h"
 
@@ -19,12 +20,7 @@
 
 enum { BEFORE = 50, STEPS = 40, MOST = 400, VARIANTS_MOST = 1000 };
 
-/* Histories for each fault; few where each takes ten times as long. */
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-enum { VARIANTS = 2 };
-#else
-enum { VARIANTS = 8 };
-#endif
+enum { VARIANTS = SANITIZED ? 2 : 8 }; /* histories for each fault */
 
 static struct fault {
 	enum memdisk_call call;

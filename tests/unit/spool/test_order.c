@@ -9,6 +9,7 @@
 #include "spool/spare.h"
 #include "spool/spool_core.h"
 #include "spool/turn.h"
+#include "tests/unit/base/sanitized.h"
 #include "tests/unit/spool/edges.h"
 #include "tests/unit/spool/world.h"
 
@@ -17,7 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CUTS = 20, SEEDS = 60, IMAGES = 128, SYNCS = 12 };
+enum { CUTS = 20, SEEDS = SANITIZED ? 12 : 60, IMAGES = 128, SYNCS = 12 };
 
 static struct world *w;
 static struct image images[IMAGES];

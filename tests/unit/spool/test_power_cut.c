@@ -8,6 +8,7 @@
 #include "spool/disk.h"
 #include "spool/lane.h"
 #include "spool/spare.h"
+#include "tests/unit/base/sanitized.h"
 #include "tests/unit/spool/edges.h"
 #include "tests/unit/spool/world.h"
 
@@ -18,7 +19,7 @@
 #include <string.h>
 #include <unistd.h>
 
-enum { CUTS = 4000, LIVES = 4, STEPS = 60, NESTED = 2 };
+enum { CUTS = SANITIZED ? 1500 : 4000, LIVES = 4, STEPS = 60, NESTED = 2 };
 
 static long cuts, replaced, spared;
 
