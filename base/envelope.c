@@ -12,31 +12,87 @@ struct envelope *envelope_new(void)
 	return mem_zalloc(sizeof(struct envelope));
 }
 
-void envelope_free(struct envelope **ep)
+static void free_pieces(struct envelope *e)
 {
-	struct envelope *e = *ep;
-	if (!e)
-		return;
 	for (uint32_t i = 0; i < e->nrcpt; i++) {
 		free(e->rcpt[i].address);
 		free(e->rcpt[i].orcpt);
-		verdict_unref(e->rcpt[i].last);
 	}
-	for (uint32_t i = 0; i < e->nhistory; i++)
-		verdict_unref(e->history[i].verdict);
-	free(e->history);
 	free(e->rcpt);
 	free(e->sender);
 	free(e->flow);
 	free(e->user);
 	free(e->client);
 	free(e->envid);
+}
+
+void envelope_free(struct envelope **ep)
+{
+	struct envelope *e = *ep;
+	if (!e)
+		return;
+	for (uint32_t i = 0; i < e->nrcpt; i++)
+		verdict_unref(e->rcpt[i].last);
+	for (uint32_t i = 0; i < e->nhistory; i++)
+		verdict_unref(e->history[i].verdict);
+	free(e->history);
+	if (!e->packed)
+		free_pieces(e);
 	free(e);
 	*ep = NULL;
 }
 
+static size_t text_size(const char *text)
+{
+	return text ? strlen(text) + 1 : 0;
+}
+
+static size_t packed_size(const struct envelope *e)
+{
+	size_t size = sizeof *e + e->nrcpt * sizeof *e->rcpt + text_size(e->sender) +
+		      text_size(e->flow) + text_size(e->user) + text_size(e->client) +
+		      text_size(e->envid);
+	for (uint32_t i = 0; i < e->nrcpt; i++)
+		size += text_size(e->rcpt[i].address) + text_size(e->rcpt[i].orcpt);
+	return size;
+}
+
+/* Copy it to where the next text goes, and have it point there. */
+static void pack_text(char **text, char **to)
+{
+	size_t size = text_size(*text);
+	if (size > 0)
+		*text = memcpy(*to, *text, size);
+	*to += size;
+}
+
+struct envelope *envelope_pack(struct envelope *from)
+{
+	assert(!from->packed);
+	struct envelope *e = mem_alloc(packed_size(from));
+	*e = *from;
+	e->packed = true;
+	e->rcpt = (struct recipient *)(e + 1);
+	char *to = (char *)(e->rcpt + e->nrcpt);
+	if (e->nrcpt > 0)
+		memcpy(e->rcpt, from->rcpt, e->nrcpt * sizeof *e->rcpt);
+	pack_text(&e->sender, &to);
+	pack_text(&e->flow, &to);
+	pack_text(&e->user, &to);
+	pack_text(&e->client, &to);
+	pack_text(&e->envid, &to);
+	for (uint32_t i = 0; i < e->nrcpt; i++) {
+		pack_text(&e->rcpt[i].address, &to);
+		pack_text(&e->rcpt[i].orcpt, &to);
+	}
+	free_pieces(from);
+	free(from);
+	return e;
+}
+
 struct recipient *envelope_add(struct envelope *e, const char *address)
 {
+	assert(!e->packed);
 	/* Grow at the powers of two: most messages have one recipient. */
 	if ((e->nrcpt & (e->nrcpt - 1)) == 0)
 		e->rcpt = mem_realloc(e->rcpt, (e->nrcpt ? e->nrcpt * 2 : 1) * sizeof *e->rcpt);
@@ -129,6 +185,7 @@ void envelope_let_go(struct envelope *e, int64_t now_ms)
 
 void envelope_came_from(struct envelope *e, const char *user, const char *client)
 {
+	assert(!e->packed);
 	free(e->user);
 	free(e->client);
 	e->user = user ? mem_strdup(user) : NULL;

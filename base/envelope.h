@@ -86,6 +86,7 @@ struct envelope {
 	bool warned;	 /* the sender has been told of the delay */
 	bool held;	 /* stays until the operator releases it */
 	bool returned;	 /* the operator wants it returned to its sender */
+	bool packed;	 /* all but its history is one piece of memory: envelope_pack() */
 	bool archive;	 /* a copy for an archive: tried again whatever is said, at last held */
 	uint32_t rounds; /* of attempts that have ended with recipients left */
 	uint64_t size;	 /* bytes of content */
@@ -99,6 +100,11 @@ struct envelope {
 
 struct envelope *envelope_new(void);
 void envelope_free(struct envelope **);
+
+struct envelope *envelope_pack(struct envelope *);
+/* The same in one piece of memory, for another thread that will free it: to free a dozen pieces that another thread
+ * has allocated costs more than to copy them. No recipient is added to it, and no text of it is another from now on; it has no
+ * verdicts yet. Takes the envelope. */
 
 struct recipient *envelope_add(struct envelope *, const char *address);
 /* The new recipient; the pointer is valid until the next envelope_add(). */

@@ -21,12 +21,12 @@ struct state {
 	uint64_t a, b, c, d;
 };
 
-static uint64_t turn(uint64_t x, int by)
+static inline uint64_t turn(uint64_t x, int by)
 {
 	return x << by | x >> (64 - by);
 }
 
-static void mix(struct state *s)
+static inline void mix(struct state *s)
 {
 	s->a += s->b;
 	s->c += s->d;
@@ -40,7 +40,7 @@ static void mix(struct state *s)
 	s->c = turn(s->c, 32);
 }
 
-static void take(struct state *s, uint64_t word)
+static inline void take(struct state *s, uint64_t word)
 {
 	s->d ^= word;
 	mix(s);
@@ -48,7 +48,7 @@ static void take(struct state *s, uint64_t word)
 }
 
 /* What is missing to eight bytes is zero. */
-static uint64_t read_word(const unsigned char *p, size_t len)
+static inline uint64_t read_word(const unsigned char *p, size_t len)
 {
 	uint64_t word = 0;
 	memcpy(&word, p, len);

@@ -21,6 +21,7 @@ struct lines {
 	struct buf text;
 	int count;
 	bool marked; /* for syslog: each begins with its level */
+	size_t before; /* bytes that were handed over last: as much room there is at once for those to come */
 };
 
 struct log_held {
@@ -37,6 +38,7 @@ static void hand_over(struct lines *l)
 {
 	if (buf_len(&l->text) == 0)
 		return;
+	l->before = buf_len(&l->text);
 	log_writer_take(&l->text, l->count, l->marked);
 	l->count = 0;
 }
@@ -131,6 +133,8 @@ static struct lines *lines_marked(bool marked)
 	if (l->marked != marked)
 		hand_over(l);
 	l->marked = marked;
+	if (buf_len(&l->text) == 0)
+		buf_reserve(&l->text, l->before);
 	return l;
 }
 

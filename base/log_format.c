@@ -7,6 +7,8 @@
 #include <string.h>
 #include <time.h>
 
+enum { TIME_SIZE = 32, LEVEL_SIZE = 8 }; /* bytes, with what stands behind */
+
 static const char *const level_names[] = {"debug", "info", "warning", "error"};
 
 const char *log_level_name(enum log_level level)
@@ -28,11 +30,16 @@ void log_begin(struct buf *to, const struct log_record *r)
 		buf_printf(to, "%d", (int)r->level);
 }
 
+static char *put(char *to, const char *what, size_t len)
+{
+	return (char *)memcpy(to, what, len) + len;
+}
+
 /* "2026-01-02T03:04:05.678Z". The C library takes a lock for the calendar: once a second is
  * enough. */
-void log_put_time(struct buf *to, int64_t wall_ms)
+static char *write_time(char *to, int64_t wall_ms)
 {
-	static _Thread_local char text[32];
+	static _Thread_local char text[TIME_SIZE];
 	static _Thread_local time_t of = -1;
 	time_t now = (time_t)(wall_ms / 1000);
 	if (now != of) {
@@ -44,8 +51,14 @@ void log_put_time(struct buf *to, int64_t wall_ms)
 	int ms = (int)(wall_ms % 1000);
 	char rest[] = {'.', (char)('0' + ms / 100), (char)('0' + ms / 10 % 10),
 		       (char)('0' + ms % 10), 'Z'};
-	buf_puts(to, text);
-	buf_append(to, rest, sizeof rest);
+	to = put(to, text, strlen(text));
+	return put(to, rest, sizeof rest);
+}
+
+void log_put_time(struct buf *to, int64_t wall_ms)
+{
+	char *at = buf_reserve(to, TIME_SIZE);
+	buf_commit(to, (size_t)(write_time(at, wall_ms) - at));
 }
 
 /* Bytes of the character that can stand in a line as it is, or 0. */
@@ -57,16 +70,56 @@ static size_t printable(const char *s)
 	return len == 2 && (unsigned char)s[0] == 0xc2 && (unsigned char)s[1] < 0xa0 ? 0 : len;
 }
 
-/* Needs no quotes. */
+/* Needs no quotes: all of ASCII that is seen, but for these. */
 static bool is_bare(unsigned char c)
 {
 	return c > ' ' && c < 0x7f && c != '"' && c != '=' && c != '\\';
 }
 
-static bool is_plain(const char *value)
+/* A word whose eight bytes are all this one. */
+static inline uint64_t eight(unsigned char c)
 {
-	if (!*value)
-		return false;
+	return UINT64_C(0x0101010101010101) * c;
+}
+
+/* Has a bit for one that is 0 (and maybe for others, then). */
+static inline uint64_t zeros_of(uint64_t word)
+{
+	return (word - eight(1)) & ~word & eight(0x80);
+}
+
+/* 0: eight bytes of which each is bare. */
+static inline uint64_t odd_of_eight(uint64_t word)
+{
+	uint64_t low = (word - eight(' ' + 1)) & ~word & eight(0x80);
+	uint64_t high = (word | (word + eight(1))) & eight(0x80);
+	return low | high | zeros_of(word ^ eight('"')) | zeros_of(word ^ eight('=')) |
+	       zeros_of(word ^ eight('\\'));
+}
+
+/* Eight bytes, or fewer and something bare behind them. */
+static inline uint64_t load(const char *s, size_t len)
+{
+	uint64_t word = eight('a');
+	memcpy(&word, s, len);
+	return word;
+}
+
+/* A line is long: to look at one byte after the other took half of what it costs. */
+static bool all_bare(const char *s, size_t len)
+{
+	size_t at = 0;
+	uint64_t odd = 0;
+	for (; at + 8 < len; at += 8)
+		odd |= odd_of_eight(load(s + at, 8));
+	odd |= odd_of_eight(at > 0 ? load(s + len - 8, 8) : load(s, len));
+	return !odd;
+}
+
+static bool is_plain(const char *value, size_t length)
+{
+	if (length == 0 || all_bare(value, length))
+		return length > 0;
 	for (size_t len; *value; value += len) {
 		len = is_bare((unsigned char)*value) ? 1 : printable(value);
 		if (len == 0 || (len == 1 && !is_bare((unsigned char)*value)))
@@ -84,60 +137,75 @@ static size_t quotable_length(const char *s)
 	return n;
 }
 
-static void append_escape(struct buf *to, char c)
+static char *put_escape(char *to, char c)
 {
+	static const char digits[] = "0123456789ABCDEF";
 	const char *escape = strchr("\"\"\\\\\nn\rr\tt", c);
+	*to++ = '\\';
+	*to++ = escape ? escape[1] : 'x';
 	if (escape)
-		buf_printf(to, "\\%c", escape[1]);
-	else
-		buf_printf(to, "\\x%02X", (unsigned char)c);
+		return to;
+	*to++ = digits[(unsigned char)c >> 4];
+	*to++ = digits[c & 15];
+	return to;
 }
 
-static void append_escaped(struct buf *to, const char *value)
+static char *put_escaped(char *to, const char *value)
 {
-	buf_puts(to, "\"");
+	*to++ = '"';
 	while (*value) {
 		size_t len = quotable_length(value);
 		if (len == 0 && *value != '"' && *value != '\\')
 			len = printable(value);
-		if (len > 0)
-			buf_append(to, value, len);
-		else
-			append_escape(to, *value);
+		to = len > 0 ? put(to, value, len) : put_escape(to, *value);
 		value += len ? len : 1;
 	}
-	buf_puts(to, "\"");
+	*to++ = '"';
+	return to;
 }
 
-/* A line has twenty of these: room is made once for each. */
-static void append_pair(struct buf *to, const struct log_pair *p)
+struct pair_length {
+	size_t key, value;
+};
+
+/* What the pairs take at most, whatever must be escaped: a line has twenty of them, and room is made once. */
+static size_t measure(const struct log_record *r, struct pair_length length[])
 {
-	size_t key = strlen(p->key);
-	bool plain = is_plain(p->value);
-	size_t value = plain ? strlen(p->value) : 0;
-	char *at = buf_reserve(to, key + value + 2);
-	*at++ = ' ';
-	memcpy(at, p->key, key);
-	at[key] = '=';
-	memcpy(at + key + 1, p->value, value);
-	buf_commit(to, key + value + 2);
-	if (!plain)
-		append_escaped(to, p->value);
+	enum { ESCAPE = 4, MARKS = 4 }; /* bytes that one becomes; space, '=' and quotes */
+	size_t most = 0;
+	for (int i = 0; i < r->npair; i++) {
+		length[i] = (struct pair_length){strlen(r->pair[i].key), strlen(r->pair[i].value)};
+		most += length[i].key + ESCAPE * length[i].value + MARKS;
+	}
+	return most;
+}
+
+static char *put_pair(char *to, const struct log_pair *p, const struct pair_length *length)
+{
+	*to++ = ' ';
+	to = put(to, p->key, length->key);
+	*to++ = '=';
+	return is_plain(p->value, length->value) ? put(to, p->value, length->value)
+						 : put_escaped(to, p->value);
 }
 
 void log_format_text(struct buf *to, const struct log_record *r)
 {
+	struct pair_length length[LOG_PAIRS_MAX];
+	size_t most = TIME_SIZE + LEVEL_SIZE + strlen(r->event) + measure(r, length) + 1;
 	log_begin(to, r);
+	char *from = buf_reserve(to, most), *at = from;
 	if (!r->syslog) {
-		log_put_time(to, r->wall_ms);
-		buf_puts(to, " ");
+		at = write_time(at, r->wall_ms);
+		*at++ = ' ';
 	}
-	buf_puts(to, log_level_name(r->level));
-	buf_puts(to, " ");
-	buf_puts(to, r->event);
+	at = put(at, log_level_name(r->level), strlen(log_level_name(r->level)));
+	*at++ = ' ';
+	at = put(at, r->event, strlen(r->event));
 	for (int i = 0; i < r->npair; i++)
-		append_pair(to, &r->pair[i]);
-	buf_puts(to, "\n");
+		at = put_pair(at, &r->pair[i], &length[i]);
+	*at++ = '\n';
+	buf_commit(to, (size_t)(at - from));
 }
 
 void log_json_string(struct buf *to, const char *text)

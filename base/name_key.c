@@ -94,6 +94,21 @@ static void put_word(struct buf *to, const char *word)
 	free(name);
 }
 
+bool name_key_into(const char *key, char *to, size_t size)
+{
+	bool plain = name_key_plain(key);
+	char *folded = plain ? NULL : name_key(key);
+	const char *from = folded ? folded : key;
+	size_t len = strlen(from);
+	bool fits = len < size;
+	if (fits)
+		memcpy(to, from, len + 1);
+	if (fits && plain)
+		lower_ascii(to);
+	free(folded);
+	return fits;
+}
+
 char *name_key(const char *key)
 {
 	struct buf to = {0};

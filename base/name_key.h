@@ -15,6 +15,7 @@
 #define BASE_NAME_KEY_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 enum { NAME_KEY_DOMAIN = 256 };
 
@@ -26,5 +27,9 @@ bool name_key_plain(const char *key); /* ASCII: only its letters need folding */
 char *name_key(const char *key);
 /* Of an address, whose local part becomes ASCII lower case; a domain, a ".parent", "[host]:port", or several of these
  * between blanks. */
+
+bool name_key_into(const char *key, char *to, size_t size);
+/* The same, into room of that size, without memory of its own where it is ASCII. False: it does not fit, and to is as it
+ * was. */
 
 #endif

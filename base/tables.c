@@ -101,11 +101,7 @@ char *tables_any(const struct tables *t, enum table_role role, const char *excep
 int tables_keys(const char *address, char *room, size_t size, const char *key[TABLES_KEYS_MAX])
 {
 	int n = 0;
-	char *folded = name_key(address);
-	bool fits = strlen(folded) < size;
-	if (fits)
-		memcpy(room, folded, strlen(folded) + 1);
-	free(folded);
+	bool fits = name_key_into(address, room, size);
 	const char *domain = mailaddr_domain(fits ? room : address);
 	if (*address == '\0')
 		key[n++] = "<>";

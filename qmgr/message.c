@@ -15,11 +15,40 @@
 #include <assert.h>
 #include <stdlib.h>
 
+enum { FEW = 16 }; /* recipients of most messages: these are all of one size */
+
+void message_init(struct qmgr *q)
+{
+	few_init(&q->alike, sizeof(struct message) + FEW);
+}
+
+void message_fini(struct qmgr *q)
+{
+	few_fini(&q->alike);
+}
+
+static struct message *message_alloc(struct qmgr *q, uint32_t nrcpt)
+{
+	bool alike = nrcpt <= FEW;
+	struct message *m =
+		alike ? few_take(&q->alike) : mem_zalloc(sizeof *m + nrcpt * sizeof m->owed[0]);
+	m->alike = alike;
+	m->qmgr = q;
+	return m;
+}
+
+static void message_release(struct message *m)
+{
+	if (m->alike)
+		few_give(&m->qmgr->alike, m);
+	else
+		free(m);
+}
+
 static struct message *message_new(struct qmgr *q, struct spool_arrival *a)
 {
-	struct message *m = mem_zalloc(sizeof *m + a->envelope->nrcpt * sizeof m->owed[0]);
+	struct message *m = message_alloc(q, a->envelope->nrcpt);
 	work_begin(&m->work, &q->sched, a->envelope, a->content);
-	m->qmgr = q;
 	m->taken_ms = clock_wall_ms();
 	list_init(&m->in_starved);
 	list_init(&m->in_router);
@@ -31,12 +60,11 @@ static struct message *message_new(struct qmgr *q, struct spool_arrival *a)
 struct message *message_pseudo(struct qmgr *q, struct envelope *e, struct verifying *owner,
 			       void (*take)(struct message *, uint32_t recipient, struct verdict *))
 {
-	struct message *m = mem_zalloc(sizeof *m + e->nrcpt * sizeof m->owed[0]);
+	struct message *m = message_alloc(q, e->nrcpt);
 	work_begin(&m->work, &q->sched, e, content_in_memory(mem_strdup(""), 0));
 	m->work.verification = true;
 	m->work.rcpt_limit = e->nrcpt;
 	m->next = e->nrcpt;
-	m->qmgr = q;
 	m->verifying = owner;
 	m->take = take;
 	list_init(&m->in_starved);
@@ -98,7 +126,7 @@ void message_free(struct qmgr *q, struct message *m)
 		HASH_DEL(q->messages, m);
 	envelope_free(&m->work.envelope);
 	content_unref(m->work.content);
-	free(m);
+	message_release(m);
 }
 
 void message_leave_site(struct message *m, bool in_queue)

@@ -25,6 +25,7 @@ struct waiting_recipient {
 struct message {
 	struct work work; /* what the scheduler sees of it */
 	struct qmgr *qmgr;
+	bool alike;	   /* its memory is like that of most: qmgr->alike */
 	int64_t taken_ms;  /* wall clock: when the scheduler got it */
 	bool kept;	   /* cancelled: back in the queue, not gone */
 	bool stopped;	   /* its flow was suspended: flow_mail.h */
@@ -64,6 +65,9 @@ static inline struct message *message_of_work(const struct work *w)
 {
 	return (struct message *)((const char *)w - offsetof(struct message, work));
 }
+
+void message_init(struct qmgr *);
+void message_fini(struct qmgr *); /* there are none */
 
 void message_arrived(struct qmgr *, struct spool_arrival *);
 

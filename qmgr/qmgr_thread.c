@@ -144,6 +144,7 @@ void qmgr_thread_init(struct qmgr *q, struct conf *conf, struct loop *loop)
 					     .context = q};
 	scheduler_init(&q->sched, conf, loop, reader_refill, settle_for_scheduler);
 	destdb_init(&q->db, &q->sched, &thread);
+	message_init(q);
 	list_init(&q->to_route);
 	list_init(&q->starved);
 	list_init(&q->unreported);
@@ -185,4 +186,5 @@ void qmgr_thread_fini(struct qmgr *q)
 	nexthop_free(n);
 	destdb_fini(&q->db);
 	scheduler_fini(&q->sched);
+	message_fini(q);
 }

@@ -6,6 +6,7 @@
 #ifndef QMGR_QMGR_THREAD_H
 #define QMGR_QMGR_THREAD_H
 
+#include "base/few.h"
 #include "qmgr/dest/destdb.h"
 #include "qmgr/door.h"
 #include "qmgr/flow_tally.h"
@@ -26,6 +27,7 @@ struct qmgr {
 	struct message *messages; /* by id */
 	struct nexthop *nexthops; /* by key */
 
+	struct few alike;     /* messages with a recipient or few: message.c */
 	struct list to_route; /* struct message with recipients whose look-up has not begun */
 	struct list starved;  /* struct message, unread, for which there is no room in memory */
 	struct door door;

@@ -281,6 +281,7 @@ void reception_store(struct session *s, uint64_t ticket)
 	assert(s->state == SESSION_WAIT && reception_envelope(s)->nrcpt > 0);
 	struct spool_store *ask = mem_zalloc(sizeof *ask);
 	take_content(t, ask);
+	ask->envelope = envelope_pack(ask->envelope);
 	t->flow = ask->envelope->flow;
 	t->client = ask->envelope->client;
 	t->size = ask->envelope->size;

@@ -194,6 +194,8 @@ static int64_t allowed(const struct spool *s)
 static void choose(struct spool *s)
 {
 	struct compact *c = &s->compact;
+	if (s->journal.removing) /* there will be less before long */
+		return;
 	if (c->looked_ms && s->loop->now_ms - c->looked_ms < LOOK_MS)
 		return;
 	look(s);

@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "spool/adoption.h"
+#include "spool/ahead.h"
 #include "spool/effect.h"
 #include "spool/large_sync.h"
 #include "spool/payload.h"
@@ -113,6 +114,9 @@ static void drop(struct spool *s, struct note *note)
 		break;
 	case SPOOL_NOTE_RECOVERED:
 		recovered_free((struct recovered *)note);
+		break;
+	case SPOOL_NOTE_AHEAD:
+		ahead_drop(note);
 		break;
 	default:
 		free(note);
@@ -257,6 +261,9 @@ void inbox_receive(void *owner, struct note *note)
 		break;
 	case SPOOL_NOTE_RECOVERED:
 		recover_merge(s, (struct recovered *)note);
+		break;
+	case SPOOL_NOTE_AHEAD:
+		ahead_take(s, note);
 		break;
 	case SPOOL_REPLICATED:
 	case SPOOL_REPLICA_AWAY:

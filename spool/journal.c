@@ -5,13 +5,14 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "spool/disk.h"
+#include "spool/removal.h"
 
 #include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 
 enum { LANE_SHARE = 8 }; /* segments of the other lanes are so much smaller */
-enum { RESERVE_MIN = 64 << 10, RESERVE_MAX = 4 << 20, RESERVE_AGAIN_MS = 1000 };
+enum { RESERVE_MIN = 64 << 10, RESERVE_MAX = 4 << 20, MAKE_AGAIN_MS = 1000 };
 
 static struct segment *segment_of(struct list *link)
 {
@@ -47,16 +48,28 @@ void journal_fini(struct journal *j)
 		lane_fini(&j->lane[i]);
 }
 
-static struct segment *enter(struct journal *j, struct lane *l, struct segment *s)
+/* One that was planned may come behind another that was made since. */
+static void insert(struct journal *j, struct segment *s)
 {
-	j->next_seq++; /* of one that failed, something may be left */
-	if (!s)
-		return NULL;
-	list_append(&j->segments, &s->link);
+	struct list *behind = j->segments.prev;
+	while (behind != &j->segments && segment_of(behind)->head.seq > s->head.seq)
+		behind = behind->prev;
+	list_prepend(behind, &s->link);
+}
+
+static struct segment *enter_planned(struct journal *j, struct lane *l, struct segment *s)
+{
+	insert(j, s);
 	l->began = true;
 	j->changed = true;
 	replicate_segment(j->keeper, s, false);
 	return s;
+}
+
+static struct segment *enter(struct journal *j, struct lane *l, struct segment *s)
+{
+	j->next_seq++; /* of one that failed, something may be left */
+	return s ? enter_planned(j, l, s) : NULL;
 }
 
 /* What is only kept for later goes first. */
@@ -80,7 +93,7 @@ static struct segment *create(struct journal *j, struct lane *l)
 
 static struct segment *reuse(struct journal *j, struct lane *l)
 {
-	if (l->number != LANE_MAIN || j->spares.n == 0)
+	if (l->number != LANE_MAIN || j->spares.n == 0 || j->planned)
 		return NULL;
 	return enter(j, l, spares_take(&j->spares, j->next_seq, l->number, !l->began));
 }
@@ -136,15 +149,74 @@ void journal_room(struct journal *j, int64_t bytes)
 		spares_drop(&j->spares);
 }
 
-void journal_prepare(struct journal *j, int64_t now_ms)
+static bool next_is_due(const struct journal *j)
+{
+	const struct lane *l = &j->lane[LANE_MAIN];
+	return j->reserve && !j->planned && l->current && !l->next &&
+	       l->current->end > l->current->size / 2;
+}
+
+bool journal_plan_next(struct journal *j, int64_t now_ms, struct journal_plan *plan)
+{
+	if (!next_is_due(j) || (j->unmade && now_ms - j->planned_ms < MAKE_AGAIN_MS))
+		return false;
+	j->planned_ms = now_ms;
+	*plan = (struct journal_plan){.seq = j->next_seq++,
+				      .size = j->lane[LANE_MAIN].segment_size};
+	spares_claim(&j->spares, plan->spare);
+	j->planned = true;
+	return true;
+}
+
+struct segment *journal_make_planned(int folder, const struct journal_plan *plan)
+{
+	return *plan->spare ? segment_adopt(folder, plan->spare, plan->seq, LANE_MAIN, false)
+			    : segment_create(folder, plan->seq, plan->size, LANE_MAIN, false);
+}
+
+/* Another was made in its place: what is written behind that must not lie before it. */
+static bool is_late(const struct journal *j, const struct segment *s)
+{
+	if (j->lane[LANE_MAIN].next)
+		return true;
+	for (const struct list *l = j->segments.prev; l != &j->segments; l = l->prev) {
+		const struct segment *other = list_entry(l, struct segment, link);
+		if (other->head.seq > s->head.seq && other->head.lane == LANE_MAIN)
+			return true;
+	}
+	return false;
+}
+
+static void drop_late(const struct journal *j, struct segment *s)
+{
+	char name[SEGMENT_NAME];
+	struct content_file *file = content_file_ref(s->file);
+	disk_unlink(j->folder, segment_name(s->head.seq, name));
+	segment_free(&s);
+	removal_of_file(j->removers, file);
+}
+
+void journal_planned(struct journal *j, const struct journal_plan *plan, struct segment *s)
 {
 	struct lane *l = &j->lane[LANE_MAIN];
-	if (!j->reserve && (!j->reserve_tried || now_ms - j->reserve_tried >= RESERVE_AGAIN_MS)) {
+	assert(j->planned);
+	j->planned = false;
+	metrics_add(METRIC_files_created, s && !*plan->spare);
+	if (s && is_late(j, s))
+		drop_late(j, s);
+	else if (s)
+		l->next = enter_planned(j, l, s);
+	else if (next_is_due(j))
+		l->next = make(j, l);
+	j->unmade = !s && !l->next;
+}
+
+void journal_prepare(struct journal *j, int64_t now_ms)
+{
+	if (!j->reserve && (!j->reserve_tried || now_ms - j->reserve_tried >= MAKE_AGAIN_MS)) {
 		j->reserve_tried = now_ms;
 		j->reserve = make_reserve(j) || (make_room(j) && make_reserve(j));
 	}
-	if (j->reserve && l->current && !l->next && l->current->end > l->current->size / 2)
-		l->next = make(j, l);
 }
 
 bool journal_on_reserve(const struct journal *j)

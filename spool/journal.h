@@ -27,13 +27,23 @@
 
 #define JOURNAL_RESERVE "reserve"
 
+/* The next segment of LANE_MAIN, as it is to be made. */
+struct journal_plan {
+	uint64_t seq, size;
+	char spare[SPARE_NAME]; /* of which; "": of a new file */
+};
+
 struct journal {
 	int folder; /* log/ */
 	uint64_t next_seq;
 	struct list segments;
 	struct list older; /* of earlier starts: recovery's until journal_join() */
 	struct lane lane[LANES];
-	struct spares spares;  /* for LANE_MAIN */
+	struct spares spares; /* for LANE_MAIN */
+	bool planned;	      /* the next one is being made elsewhere: the spares are not touched */
+	int64_t planned_ms;   /* steady clock: since then; */
+	bool unmade;	      /* but it could not be made */
+	bool removing; /* the checkpoint says of some segments that they go, and they do, one a turn */
 	bool reserve;	       /* it is there */
 	bool reserve_allowed;  /* to be used up */
 	int64_t reserve_tried; /* steady clock: when it was last to be made again */
@@ -55,6 +65,16 @@ void journal_fini(struct journal *);
 bool journal_fresh(struct journal *); /* have a segment for LANE_MAIN, if there is none */
 void journal_prepare(struct journal *, int64_t now_ms);
 /* Make the next one, and the reserve, if it is time. now_ms: steady clock. */
+
+bool journal_plan_next(struct journal *, int64_t now_ms, struct journal_plan *);
+/* It is time to make the next segment, and nobody does: it is planned now, and journal_planned() is to follow. After one
+ * that could not be made, not before a second has passed. */
+
+struct segment *journal_make_planned(int folder, const struct journal_plan *);
+/* Any thread. folder: log/, by a descriptor of the caller's own. */
+
+void journal_planned(struct journal *, const struct journal_plan *, struct segment *);
+/* Takes the segment; NULL: it could not be made, and is made now. */
 
 void journal_room(struct journal *, int64_t bytes);
 /* So much of the disk is free, beyond what is to stay free: where it is little, nothing is kept for later. */
@@ -84,7 +104,8 @@ void journal_join(struct journal *); /* what the older segments hold is known no
 
 void journal_collect(struct journal *, int64_t now_ms);
 /* Remove the segments that nothing needs, and write the checkpoint when it is time. To be called
- * after a sync, when what made them so is on stable storage. */
+ * after a sync, when what made them so is on stable storage. Each call does one of these: it writes the checkpoint, or
+ * removes one segment that this has named, so that commits come between. */
 
 uint64_t journal_open_bytes(const struct journal *, uint64_t *live_bytes);
 /* The same of those that are written to: up to where they are filled. */

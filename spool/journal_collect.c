@@ -34,6 +34,18 @@ static bool renew_checkpoint(struct journal *j, int64_t now_ms)
 	return checkpoint_leave(j);
 }
 
+/* What becomes needless from now on is for the next checkpoint to name. */
+static bool name_those_that_go(struct journal *j)
+{
+	bool any = false;
+	for (struct list *l = j->segments.next; l != &j->segments; l = l->next) {
+		struct segment *s = list_entry(l, struct segment, link);
+		s->goes = removable(j, s);
+		any |= s->goes;
+	}
+	return any;
+}
+
 static bool remove_segment(struct journal *j, const struct segment *s)
 {
 	char name[SEGMENT_NAME];
@@ -47,32 +59,51 @@ static bool remove_segment(struct journal *j, const struct segment *s)
 	return false;
 }
 
-/* One at a time, the older before the newer that may say that it is dead. */
-static bool remove_segments(struct journal *j, bool of_main)
+/* The older before the newer that may say that it is dead; what the other lanes hold was replaced by, or replaces,
+ * what the main one holds. */
+static struct segment *next_to_go(const struct journal *j)
 {
-	list_each (link, tmp, &j->segments) {
-		struct segment *s = list_entry(link, struct segment, link);
-		if (!removable(j, s) || (s->head.lane == LANE_MAIN) != of_main)
+	struct segment *first = NULL;
+	for (struct list *l = j->segments.next; l != &j->segments; l = l->next) {
+		struct segment *s = list_entry(l, struct segment, link);
+		if (!s->goes || !removable(j, s))
 			continue;
-		if (!remove_segment(j, s))
-			return false;
-		replicate_gone(j->keeper, s->head.seq);
-		struct content_file *file = content_file_ref(s->file);
-		segment_free(&s);
-		removal_of_file(j->removers, file);
+		if (s->head.lane != LANE_MAIN)
+			return s;
+		first = first ? first : s;
 	}
+	return first;
+}
+
+/* False: none is left, or it failed. */
+static bool remove_one(struct journal *j)
+{
+	struct segment *s = next_to_go(j);
+	if (!s)
+		j->emptied = any_removable(j); /* the current ones say so when they are closed */
+	if (!s || !remove_segment(j, s))
+		return false;
+	replicate_gone(j->keeper, s->head.seq);
+	struct content_file *file = content_file_ref(s->file);
+	segment_free(&s);
+	removal_of_file(j->removers, file);
 	return true;
 }
 
 void journal_collect(struct journal *j, int64_t now_ms)
 {
+	if (j->stuck)
+		j->removing = false;
+	if (j->stuck || !list_empty(&j->older) || j->planned)
+		return;
+	if (j->removing) {
+		j->removing = remove_one(j);
+		return;
+	}
 	int64_t since_ms = now_ms - j->checkpoint_ms;
 	bool empty = j->emptied && any_removable(j);
 	bool late = (j->changed && since_ms >= CHECKPOINT_NEW_MS) ||
 		    (j->written && since_ms >= CHECKPOINT_MS);
-	if (j->stuck || !list_empty(&j->older) || since_ms < COLLECT_MS || (!empty && !late))
-		return;
-	/* What the other lanes hold was replaced by, or replaces, what the main one holds. */
-	if (renew_checkpoint(j, now_ms) && remove_segments(j, false) && remove_segments(j, true))
-		j->emptied = false; /* the current ones say so when they are closed */
+	if (since_ms >= COLLECT_MS && (empty || late) && renew_checkpoint(j, now_ms))
+		j->removing = name_those_that_go(j);
 }

@@ -39,6 +39,7 @@ struct segment {
 	bool passed_over; /* recovery has not read it: it holds content only */
 	bool spent;	  /* no envelope in it counts any more, */
 	bool says_spent;  /* and it says so itself, on stable storage */
+	bool goes;	  /* the checkpoint says so, and it is not needed any more */
 	bool gone;    /* it was being removed when the last start ended: there is nothing in it */
 	bool to_seal; /* recovery: nobody has said where it ends */
 	bool busy;    /* it is being read: it may not go */

@@ -8,8 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { SPARE_NAME = 16 };
-
 static const char *name_of(unsigned i, char name[SPARE_NAME])
 {
 	snprintf(name, SPARE_NAME, "spare%u", i);
@@ -61,12 +59,17 @@ bool spares_keep(struct spares *s, const struct segment *g)
 	return true;
 }
 
+const char *spares_claim(struct spares *s, char name[SPARE_NAME])
+{
+	return s->n > 0 ? name_of(--s->n, name) : NULL;
+}
+
 struct segment *spares_take(struct spares *s, uint64_t seq, uint32_t lane, bool first)
 {
 	char name[SPARE_NAME];
-	if (s->n == 0)
+	if (!spares_claim(s, name))
 		return NULL;
-	return segment_adopt(s->folder, name_of(--s->n, name), seq, lane, first);
+	return segment_adopt(s->folder, name, seq, lane, first);
 }
 
 void spares_drop(struct spares *s)

@@ -18,7 +18,7 @@
 
 #include "spool/segment.h"
 
-enum { SPARES_MAX = 2 };
+enum { SPARES_MAX = 2, SPARE_NAME = 16 };
 
 struct spares {
 	int folder;    /* log/ */
@@ -34,6 +34,9 @@ void spares_find(struct spares *, int folder, uint64_t size);
 
 bool spares_keep(struct spares *, const struct segment *);
 /* Nothing needs it. True: it has another name from now on, on stable storage. */
+
+const char *spares_claim(struct spares *, char name[SPARE_NAME]);
+/* One of them is the caller's from now on, under this name; NULL: there is none. */
 
 struct segment *spares_take(struct spares *, uint64_t seq, uint32_t lane, bool first);
 /* What segment_adopt() makes of one; NULL: nothing. */

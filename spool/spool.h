@@ -39,7 +39,7 @@
  *	sample.c              some of those that fit    large_sync.c       large content, beside it
  *	gather.c              how long a batch waits    replicate.c        a copy elsewhere
  *	adoption.c            messages of another node    spare.c            segments for another life
- *	removal.c             files go, beside it
+ *	removal.c             files go, beside it         ahead.c            the next segment, beside it
  *
  * OWNERSHIP  Given away by posting, both ways.
  * THREAD     spool_new(), spool_start(), spool_stop(), spool_free(): main. spool_file_*(): whoever

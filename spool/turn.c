@@ -5,6 +5,7 @@
 #include "base/condition.h"
 #include "base/log.h"
 #include "base/metrics.h"
+#include "spool/ahead.h"
 #include "spool/commit.h"
 #include "spool/disk.h"
 #include "spool/inbox.h"
@@ -85,6 +86,8 @@ static int64_t idle_ms(struct spool *s)
 	if ((!list_empty(&s->written) || s->failing || s->full || s->journal.emptied) &&
 	    delay_ms > LOOK_MS)
 		delay_ms = LOOK_MS;
+	if (s->journal.removing && !s->journal.planned && delay_ms > 0)
+		delay_ms = 0;
 	if (compact_delay_ms(s) >= 0 && delay_ms > compact_delay_ms(s))
 		delay_ms = compact_delay_ms(s);
 	return delay_ms;
@@ -152,6 +155,7 @@ void turn_run(void *owner)
 	compact_run(s);
 	say_synced(s);
 	journal_collect(&s->journal, s->loop->now_ms);
+	ahead_run(s); /* after that: it keeps segments from going meanwhile */
 	spool_shrink(s);
 	tell_accepting(s);
 	set_timer(s, orders);

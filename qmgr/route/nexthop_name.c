@@ -14,8 +14,10 @@
 
 static void append_list(struct buf *b, const struct conf_list *list)
 {
-	for (int i = 0; i < list->n; i++)
-		buf_printf(b, "%s%s", i ? "," : "", list->item[i]);
+	for (int i = 0; i < list->n; i++) {
+		buf_puts(b, i ? "," : "");
+		buf_puts(b, list->item[i]);
+	}
 }
 
 void nexthop_write_key(struct buf *b, const struct route *route, const char *address)

@@ -22,10 +22,12 @@ static struct flow *flow_new(struct scheduler *sched, const char *name)
 
 struct flow *flow_join(struct scheduler *sched, const char *name)
 {
-	struct flow *f;
-	HASH_FIND_STR(sched->flows, name, f);
+	struct flow *f = sched->joined;
+	if (!f || strcmp(f->name, name) != 0)
+		HASH_FIND_STR(sched->flows, name, f);
 	if (!f)
 		f = flow_new(sched, name);
+	sched->joined = f;
 	f->nwork++;
 	return f;
 }
@@ -34,6 +36,8 @@ static void flow_free(struct flow *f)
 {
 	assert(list_empty(&f->claims) && list_empty(&f->backlogs) && f->unselected == 0);
 	HASH_DEL(f->scheduler->flows, f);
+	if (f->scheduler->joined == f)
+		f->scheduler->joined = NULL;
 	timer_stop(&f->scheduler->loop->timers, &f->due);
 	free(f->name);
 	free(f);

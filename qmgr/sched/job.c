@@ -18,7 +18,7 @@ enum { WALKED = 8 };
 
 static struct job *job_new(struct work *w, struct transport *t)
 {
-	struct job *job = mem_zalloc(sizeof *job);
+	struct job *job = few_take(&t->scheduler->jobs);
 	job->work = w;
 	job->transport = t;
 	job->claim = claim_join(w->flow, t);
@@ -70,7 +70,7 @@ static struct peer *peer_get(struct job *job, struct way *way)
 	struct peer *peer = peer_find(job, way);
 	if (peer)
 		return peer;
-	peer = mem_zalloc(sizeof *peer);
+	peer = few_take(&job->transport->scheduler->peers);
 	peer->job = job;
 	peer->way = way;
 	peer->queue = way->queue;
@@ -174,7 +174,7 @@ static bool has_room(const struct entry *e, bool alone)
 
 static struct entry *entry_new(struct peer *peer, bool alone)
 {
-	struct entry *e = mem_zalloc(sizeof *e);
+	struct entry *e = few_take(&peer->job->transport->scheduler->entries);
 	e->peer = peer;
 	e->alone = alone;
 	list_append(&peer->entries, &e->in_peer);
@@ -297,11 +297,12 @@ void job_entry_done(struct entry *e)
 {
 	if (e->recipient != &e->only)
 		free(e->recipient);
-	free(e);
+	few_give(&e->peer->job->transport->scheduler->entries, e);
 }
 
 static void job_free(struct job *job)
 {
+	struct scheduler *sched = job->transport->scheduler;
 	assert(list_empty(&job->ready));
 	HASH_CLEAR(hh, job->by_way);
 	list_each (link, next, &job->peers) {
@@ -309,7 +310,7 @@ static void job_free(struct job *job)
 		assert(list_empty(&peer->entries));
 		assert(peer->way->peers > 0);
 		peer->way->peers--;
-		free(peer);
+		few_give(&sched->peers, peer);
 	}
 	list_each (link, next, &job->parked) {
 		list_remove(link);
@@ -323,7 +324,7 @@ static void job_free(struct job *job)
 	claim_part(job->claim);
 	list_remove(&job->in_time);
 	list_remove(&job->in_message);
-	free(job);
+	few_give(&sched->jobs, job);
 }
 
 void jobs_free(struct work *w)

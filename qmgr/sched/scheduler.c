@@ -2,6 +2,7 @@
 #include "qmgr/sched/scheduler.h"
 
 #include "qmgr/sched/flow.h"
+#include "qmgr/sched/job.h"
 #include "qmgr/sched/transport.h"
 
 #include <assert.h>
@@ -13,6 +14,9 @@ void scheduler_init(struct scheduler *sched, struct conf *conf, struct loop *loo
 	*sched = (struct scheduler){.conf = conf, .loop = loop, .refill = refill, .settle = settle};
 	list_init(&sched->active);
 	list_init(&sched->dirty);
+	few_init(&sched->jobs, sizeof(struct job));
+	few_init(&sched->peers, sizeof(struct peer));
+	few_init(&sched->entries, sizeof(struct entry));
 	while (sched->chance == 0 && getrandom(&sched->chance, sizeof sched->chance, 0) >= 0)
 		;
 }
@@ -22,6 +26,9 @@ void scheduler_fini(struct scheduler *sched)
 	assert(list_empty(&sched->active) && sched->nactive == 0 && sched->rcpt_count == 0);
 	flows_free(sched);
 	transports_free(sched);
+	few_fini(&sched->jobs);
+	few_fini(&sched->peers);
+	few_fini(&sched->entries);
 }
 
 double scheduler_chance(struct scheduler *sched)

@@ -36,6 +36,7 @@
 #define QMGR_SCHED_SCHEDULER_H
 
 #include "base/conf.h"
+#include "base/few.h"
 #include "base/list.h"
 #include "base/loop.h"
 
@@ -49,14 +50,18 @@ struct scheduler {
 	struct conf *conf;
 	struct loop *loop;
 	struct transport *transports; /* by title (uthash) */
-	struct flow *flows;	      /* by name (uthash) */
-	struct list active;	      /* struct work, oldest first */
+	struct transport
+		*asked; /* of them, that which was asked for last: it mostly is again; or NULL */
+	struct flow *flows;  /* by name (uthash) */
+	struct flow *joined; /* of them, likewise */
+	struct list active;  /* struct work, oldest first */
 	int64_t nactive;
-	struct list dirty;   /* struct queue: something has changed */
-	int64_t rcpt_count;  /* recipients in memory, see pool.h */
-	bool reader_due;     /* there may be room for more */
-	uint64_t last_order; /* of the work that was begun last */
-	uint64_t chance;     /* state of scheduler_chance() */
+	struct list dirty;		 /* struct queue: something has changed */
+	int64_t rcpt_count;		 /* recipients in memory, see pool.h */
+	bool reader_due;		 /* there may be room for more */
+	uint64_t last_order;		 /* of the work that was begun last */
+	uint64_t chance;		 /* state of scheduler_chance() */
+	struct few jobs, peers, entries; /* each message has at least one of each: job.c */
 
 	void (*refill)(struct job *);
 	/* One of its entries was selected: further recipients of its message may be read now, into

@@ -34,8 +34,11 @@ void transports_count(const struct conf *conf)
 
 struct transport *transport_get(struct scheduler *sched, const struct conf_transport *settings)
 {
-	struct transport *t;
+	struct transport *t = sched->asked;
+	if (t && t->settings == settings)
+		return t;
 	HASH_FIND_STR(sched->transports, settings->title, t);
+	sched->asked = t;
 	if (t)
 		return t;
 	t = mem_zalloc(sizeof *t);

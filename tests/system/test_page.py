@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import threading
 import types
 import urllib.request
@@ -165,7 +166,7 @@ def test_the_hour_is_kept_by_the_relay_and_read_by_a_pointer(quiet, browser):
     _open(browser, quiet.url, fresh=True)
     quiet.relay.send()
     wait_until(lambda: "accepted" in (_read_hour(browser) or "") and " 0 a minute accepted" not in _read_hour(browser), 60, "the message in the chart")
-    assert "a minute delivered" in _read_hour(browser) and "1" in browser.text("#hour .legend")
+    assert "a minute delivered" in _read_hour(browser) and re.search("[1-9]", browser.text("#hour .legend"))
     # Whoever comes later sees it too: at the first step that had it, found by the keyboard.
     _open(browser, quiet.url, fresh=True)
     wait_until(lambda: "accepted" in (_read_hour(browser) or ""), 60, "the hour")
@@ -173,7 +174,13 @@ def test_the_hour_is_kept_by_the_relay_and_read_by_a_pointer(quiet, browser):
     browser.press(LEFT)
     wait_until(lambda: browser.run("return document.querySelectorAll('#hour .pointer circle').length") == 5, 60, "a pointer")
     assert "just now" not in browser.text("#hour > p")
-    wait_until(lambda: browser.press(LEFT) or " 0 a minute accepted" not in _read_hour(browser), 60, "the message, by the arrow keys")
+
+    def is_reached():
+        """From the latest step backwards; the hour may move on under the pointer."""
+        browser.press(ESCAPE)
+        return any(browser.press(LEFT) or " 0 a minute accepted" not in _read_hour(browser) for _ in range(30))
+
+    wait_until(is_reached, 60, "the message, by the arrow keys")
     browser.press(ESCAPE)
     _shows(browser, "#hour > p", "just now")
     _quiet(browser)

@@ -46,9 +46,42 @@ static void the_age_of_mail_that_was_to_be_sent_later_counts_from_then(void **st
 	assert_int_equal(e.by_ms, 7000);
 }
 
+static void one_piece_of_memory_says_the_same(void **state)
+{
+	(void)state;
+	struct envelope *e = envelope_new();
+	e->sender = mem_strdup("");
+	e->envid = mem_strdup("QQ314159");
+	e->size = 7;
+	envelope_came_from(e, "anna", NULL);
+	envelope_add(e, "a@example.net")->orcpt = mem_strdup("rfc822;x");
+	envelope_add(e, "bb@example.net")->notify = NOTIFY_NEVER;
+	envelope_add(e, "c@example.net");
+	e = envelope_pack(e);
+	assert_string_equal(e->sender, "");
+	assert_string_equal(e->envid, "QQ314159");
+	assert_string_equal(e->user, "anna");
+	assert_null(e->client);
+	assert_null(e->flow);
+	assert_int_equal(e->size, 7);
+	assert_int_equal(e->nrcpt, 3);
+	assert_string_equal(e->rcpt[0].address, "a@example.net");
+	assert_string_equal(e->rcpt[0].orcpt, "rfc822;x");
+	assert_string_equal(e->rcpt[1].address, "bb@example.net");
+	assert_int_equal(e->rcpt[1].notify, NOTIFY_NEVER);
+	assert_null(e->rcpt[1].orcpt);
+	assert_string_equal(e->rcpt[2].address, "c@example.net");
+	e->rcpt[2].last = verdict_new(VERDICT_DEFERRED, 451, NULL, NULL, "later");
+	envelope_remember(e);
+	assert_int_equal(e->nhistory, 1);
+	envelope_free(&e);
+	assert_null(e);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(one_piece_of_memory_says_the_same),
 		cmocka_unit_test(recipients_are_kept_in_order_and_counted_while_open),
 		cmocka_unit_test(the_age_of_mail_that_was_to_be_sent_later_counts_from_then),
 	};

@@ -87,6 +87,36 @@ static void what_a_peer_sent_stays_in_its_line_and_in_its_value(void **state)
 	}
 }
 
+/* Each byte at each place of values of any length: in quotes if it is none of those that need none, and read back. */
+static void each_byte_is_told_wherever_it_stands(void **state)
+{
+	(void)state;
+	begin(LOG_TEXT);
+	for (int c = 1; c < 0x80; c++)
+		for (int at = 0; at < 19; at++) {
+			char value[20] = "abcdefghijklmnopqrs";
+			value[at] = (char)c;
+			value[at + (19 - at) / 2 + 1] = '\0';
+			log_event(LOG_LEVEL_INFO, "e", "v", value, NULL);
+		}
+	log_close();
+	char *text = written(path), *line = text;
+	for (int c = 1; c < 0x80; c++)
+		for (int at = 0; at < 19; at++) {
+			bool bare = isgraph(c) && !strchr("\"=\\", c);
+			char *v = strstr(line, " v=") + 3, *seen = v + !bare + at;
+			assert_int_equal(*v == '"', !bare);
+			assert_memory_equal(v + !bare, "abcdefghijklmnopqrs", (size_t)at);
+			if (isprint(c) && !strchr("\"\\", c))
+				assert_int_equal(*seen, c);
+			else
+				assert_int_equal(*seen, '\\');
+			line = strchr(line, '\n') + 1;
+		}
+	assert_int_equal(*line, '\0');
+	free(text);
+}
+
 static void a_long_value_is_cut_between_characters_and_that_is_said(void **state)
 {
 	(void)state;
@@ -321,6 +351,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(a_line_is_time_level_event_and_pairs),
 		TEST(what_a_peer_sent_stays_in_its_line_and_in_its_value),
+		TEST(each_byte_is_told_wherever_it_stands),
 		TEST(a_long_value_is_cut_between_characters_and_that_is_said),
 		TEST(json_escapes_and_keeps_numbers),
 		TEST(the_lines_of_a_delivery_are_those_that_pflogsumm_reads),

@@ -15,8 +15,12 @@ static void is_domain(const char *text, const char *wanted)
 
 static void is_key(const char *text, const char *wanted)
 {
-	char *key = name_key(text);
+	char *key = name_key(text), room[64] = "untouched";
 	assert_string_equal(key, wanted);
+	assert_false(name_key_into(text, room, strlen(wanted)));
+	assert_string_equal(room, "untouched");
+	assert_true(name_key_into(text, room, strlen(wanted) + 1));
+	assert_string_equal(room, wanted);
 	free(key);
 }
 

@@ -8,6 +8,7 @@
 #include "spool/compact.h"
 #include "spool/spare.h"
 #include "spool/spool_core.h"
+#include "spool/turn.h"
 #include "tests/unit/base/sanitized.h"
 #include "tests/unit/spool/edges.h"
 #include "tests/unit/spool/world.h"
@@ -492,6 +493,65 @@ static void what_a_killed_process_has_marked_is_made_safe(void **state)
 	}
 }
 
+static int name_syncs, most_in_a_turn, in_all, made_in_a_turn;
+
+static void count_name_syncs(struct world *of, enum memdisk_call call)
+{
+	(void)of;
+	name_syncs += call == CALL_SYNC;
+}
+
+static void watch(void (*turn)(void *), void *spool)
+{
+	const struct lane *l = &((struct spool *)spool)->journal.lane[LANE_MAIN];
+	bool had_next = l->next;
+	name_syncs = 0;
+	turn(spool);
+	made_in_a_turn += l->next && !had_next;
+	in_all += name_syncs;
+	most_in_a_turn = name_syncs > most_in_a_turn ? name_syncs : most_in_a_turn;
+}
+
+static void watch_run(void *spool)
+{
+	watch(turn_run, spool);
+}
+
+static void watch_gathered(void *spool)
+{
+	watch(turn_gathered, spool);
+}
+
+/* Such a sync takes several times what that of a commit takes, and nobody has a 250 meanwhile: so that one comes between two
+ * of them, new segments are made elsewhere, and old ones go one after the other. */
+static void a_turn_syncs_names_once(void **state)
+{
+	(void)state;
+	begin(5);
+	w->spool->loop->mailbox.received_all = watch_run;
+	w->spool->tick.expired = w->spool->gathered.coarse.expired = watch_gathered;
+	w->on_call = count_name_syncs;
+	for (int i = 0; i < 8; i++) {
+		for (int k = 0; k < 4; k++) {
+			world_do(w, "credit");
+			world_store(w, true);
+		}
+		edges_settle();
+		while (w->nheld > 0)
+			world_finish_last(w);
+		for (int k = 0; k < 4; k++)
+			edges_pass(500);
+	}
+	world_pass_long(w);
+	assert_true(w->spool->journal.next_seq > 4); /* several were made, */
+	assert_true(in_all > 4);		     /* and went */
+	assert_int_equal(most_in_a_turn, 1);
+	assert_int_equal(made_in_a_turn, 0);
+	w->on_call = NULL;
+	world_kill(w);
+	world_done(&w);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -506,6 +566,7 @@ int main(void)
 		cmocka_unit_test(what_is_spent_says_so_after_any_cut),
 		cmocka_unit_test(what_a_full_segment_says_is_settled_before_it_goes),
 		cmocka_unit_test(what_is_moved_is_whole_at_any_moment),
+		cmocka_unit_test(a_turn_syncs_names_once),
 		cmocka_unit_test(what_goes_leaves_behind_what_says_that_it_is_dead),
 		cmocka_unit_test(what_a_killed_process_has_marked_is_made_safe),
 	};
