@@ -9,7 +9,7 @@
  *	  conf_check()	  conf_check.c	  what no single value shows
  *	  conf_milter_check() conf_milter.c	  filters, and who passes them
  *	  conf_dkim_check() conf_dkim.c	  signing
- *	  tables_read()	  tables.c	  the files that are named
+ *	  tables_read()	  tables_read.c	  the files that are named
  *
  * OWNERSHIP  Constant.
  * THREAD     Any.

@@ -3,6 +3,7 @@
 
 #include "base/mailaddr.h"
 #include "base/mem.h"
+#include "base/refs.h"
 #include "base/tables.h"
 #include "base/words.h"
 
@@ -47,8 +48,8 @@ static const char *word_of(const char *word, size_t len)
 	return words_is(word, len, unproven) ? unproven : NULL;
 }
 
-static struct credential *make(const char *login, size_t login_len, const char *secret,
-			       size_t secret_len, const char *word)
+static struct credential *make_credential(const char *login, size_t login_len, const char *secret,
+					  size_t secret_len, const char *word)
 {
 	struct credential *c = mem_zalloc(sizeof *c);
 	atomic_init(&c->refs, 1);
@@ -82,7 +83,7 @@ const char *credential_parse(const char *value, struct credential **c, struct bu
 		return third;
 	}
 	if (c)
-		*c = make(login, login_len, secret, secret_len, word);
+		*c = make_credential(login, login_len, secret, secret_len, word);
 	return NULL;
 }
 
@@ -106,7 +107,7 @@ static struct credential *read_row(char *value, bool of_sender, const char *hop,
 	return c;
 }
 
-static void lower(char *s)
+static void fold_case(char *s)
 {
 	for (; *s; s++)
 		*s = (char)tolower((unsigned char)*s);
@@ -129,11 +130,12 @@ static int hop_keys(const char *hop, char *key[HOP_KEYS])
 	}
 	free(r.host);
 	for (int i = 0; i < n; i++)
-		lower(key[i]);
+		fold_case(key[i]);
 	return n;
 }
 
-static struct credential *find(const struct tables *t, char *const *hop, int n, const char *sender)
+static struct credential *find_for_sender(const struct tables *t, char *const *hop, int n,
+					  const char *sender)
 {
 	char *value = NULL;
 	struct table_origin origin;
@@ -154,9 +156,9 @@ struct credential *credential_find(const struct tables *t, const char *hop, cons
 		return NULL;
 	int nhop = hop_keys(hop, hops), n = tables_keys(sender, room, sizeof room, key);
 	for (int i = 0; !c && i < n - 1; i++) /* the last is "*": all senders */
-		c = find(t, hops, nhop, key[i]);
+		c = find_for_sender(t, hops, nhop, key[i]);
 	if (!c)
-		c = find(t, hops, nhop, NULL);
+		c = find_for_sender(t, hops, nhop, NULL);
 	for (int i = 0; i < nhop; i++)
 		free(hops[i]);
 	return c;
@@ -165,13 +167,13 @@ struct credential *credential_find(const struct tables *t, const char *hop, cons
 struct credential *credential_ref(struct credential *c)
 {
 	if (c)
-		atomic_fetch_add_explicit(&c->refs, 1, memory_order_relaxed);
+		refs_take(&c->refs);
 	return c;
 }
 
 void credential_unref(struct credential *c)
 {
-	if (!c || atomic_fetch_sub_explicit(&c->refs, 1, memory_order_acq_rel) != 1)
+	if (!c || !refs_drop(&c->refs))
 		return;
 	free(c->login);
 	free(c->file);

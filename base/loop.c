@@ -92,9 +92,13 @@ struct loop *loop_new(const char *name, void (*receive)(void *owner, struct note
 	return l;
 }
 
+/* Whose thread this is; NULL: of none that was started, such as main's. */
+static _Thread_local const struct loop *here;
+
 static void *run(void *arg)
 {
 	struct loop *l = arg;
+	here = l;
 	ev_run(l->ev, 0);
 	log_flush();
 	return NULL;
@@ -133,7 +137,13 @@ void loop_free(struct loop **lp)
 	*lp = NULL;
 }
 
+bool loop_is_ours(const struct loop *l)
+{
+	return !here || here == l;
+}
+
 void loop_timer_in(struct loop *l, struct timer *t, int64_t delay_ms)
 {
+	assert(loop_is_ours(l));
 	timer_start(&l->timers, t, l->now_ms + delay_ms);
 }

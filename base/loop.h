@@ -20,6 +20,7 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 struct loop {
@@ -50,6 +51,9 @@ static inline void loop_post(struct loop *l, struct note *note)
 {
 	mailbox_post(&l->mailbox, note);
 }
+
+bool loop_is_ours(const struct loop *);
+/* To assert, where what belongs to it is touched: this is not another loop's thread. */
 
 void loop_timer_in(struct loop *, struct timer *, int64_t delay_ms);
 /* Start a timer that expires delay_ms after the loop last woke. */

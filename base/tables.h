@@ -7,9 +7,9 @@
  * unchanged tables; conf_with_tables() hands it to the threads.
  *
  * OWNERSHIP  Counted.
- * THREAD     tables_read(), tables_renew(): main. The rest: any.
+ * THREAD     tables_read.c, where sets are made: main. The rest: any.
  * ERRORS     As faults.
- * SEE        table.h; sluice.conf(5).
+ * SEE        table.h; table_forms.h: what their rows must look like; sluice.conf(5).
  */
 #ifndef BASE_TABLES_H
 #define BASE_TABLES_H
@@ -51,6 +51,8 @@ enum table_role {
 		TABLE_ROLES
 };
 
+/* tables_read.c */
+
 struct tables *tables_read(const struct conf *, struct conf_faults *);
 /* NULL when there is a fault in any file. */
 
@@ -60,6 +62,8 @@ bool tables_stale(const struct tables *);
 struct tables *tables_renew(const struct conf *, struct conf_faults *);
 /* Those of the configuration, with what has changed read anew; a file with a fault keeps what it
  * had. */
+
+/* tables.c */
 
 struct tables *tables_ref(struct tables *);
 void tables_unref(struct tables *); /* NULL is allowed */

@@ -24,7 +24,7 @@ static const char *bad_place(const char *login)
 	return NULL;
 }
 
-static bool say(struct buf *why, const char *text)
+static bool say_why(struct buf *why, const char *text)
 {
 	if (why)
 		buf_puts(why, text);
@@ -46,14 +46,15 @@ bool users_folded(const char *text, char login[USERS_LOGIN_MAX + 1])
 bool users_login(const char *text, char login[USERS_LOGIN_MAX + 1], struct buf *why)
 {
 	if (!*text)
-		return say(why, "a login must not be empty");
+		return say_why(why, "a login must not be empty");
 	if (!users_folded(text, login))
-		return say(why, "that login is too long, no UTF-8, or has characters that SASLprep "
-				"forbids");
+		return say_why(why,
+			       "that login is too long, no UTF-8, or has characters that SASLprep "
+			       "forbids");
 	if (!bad_place(login))
 		return true;
-	return say(why, "a login may not begin with @, - or a dot, nor have blanks, control "
-			"characters, or any of \" \\ # : , ; < > ( ) [ ] *");
+	return say_why(why, "a login may not begin with @, - or a dot, nor have blanks, control "
+			    "characters, or any of \" \\ # : , ; < > ( ) [ ] *");
 }
 
 static bool is_plain_ascii(const char *text)
@@ -74,11 +75,11 @@ char *users_password(const char *text, struct buf *why)
 		password = mem_strdup(prepared);
 	mem_free_secret(prepared);
 	if (!password)
-		say(why, "that password is no UTF-8, or has characters that SASLprep forbids");
+		say_why(why, "that password is no UTF-8, or has characters that SASLprep forbids");
 	else if (!*password)
-		say(why, "a password must not be empty");
+		say_why(why, "a password must not be empty");
 	else if (strlen(password) > USERS_PASSWORD_MAX)
-		say(why, "that password is too long");
+		say_why(why, "that password is too long");
 	else
 		return password;
 	mem_free_secret(password);
@@ -94,7 +95,7 @@ static void make_own(void)
 		abort();
 }
 
-static bool get(const struct tables *t, const char *login, struct user_value *v)
+static bool get_user(const struct tables *t, const char *login, struct user_value *v)
 {
 	struct table_origin origin;
 	struct buf why = {0};
@@ -109,7 +110,7 @@ static void get_key(const struct tables *t, unsigned char key[USER_KEY_MAX])
 {
 	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct user_value nobody = {.has_key = false};
-	get(t, USERS_NOBODY, &nobody);
+	get_user(t, USERS_NOBODY, &nobody);
 	pthread_once(&once, make_own);
 	memcpy(key, nobody.has_key ? nobody.key : own.key, USER_KEY_MAX);
 	user_value_fini(&nobody);
@@ -147,7 +148,7 @@ static void get_other(const struct tables *t, const char *login, struct user_val
 
 bool users_find(const struct tables *t, const char *login, struct user_value *v)
 {
-	if (get(t, login, v))
+	if (get_user(t, login, v))
 		return true;
 	get_other(t, login, v);
 	return false;

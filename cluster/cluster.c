@@ -7,6 +7,7 @@
 #include "cluster/nodes.h"
 #include "cluster/orders.h"
 #include "cluster/shares.h"
+#include "cluster/inquiry.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -17,6 +18,7 @@ struct cluster {
 	struct facts *facts;
 	struct orders *orders;
 	struct nodes *nodes;
+	struct inquiries *inquiries;
 	struct shares *shares;
 	bool stopped;
 };
@@ -36,6 +38,12 @@ static void drop(struct note *note)
 		break;
 	case CLUSTER_ORDER:
 		cluster_order_free(&(struct cluster_order *){(struct cluster_order *)note});
+		break;
+	case CLUSTER_INQUIRY:
+		cluster_inquiry_free(&(struct cluster_inquiry *){(struct cluster_inquiry *)note});
+		break;
+	case CLUSTER_TOLD:
+		cluster_asked_free(&(struct cluster_asked *){(struct cluster_asked *)note});
 		break;
 	case SHARING_WANT:
 		sharing_want_free(&(struct sharing_want *){(struct sharing_want *)note});
@@ -71,6 +79,12 @@ static void receive(void *owner, struct note *note)
 	case CLUSTER_ORDER:
 		orders_give(c->orders, (struct cluster_order *)note);
 		break;
+	case CLUSTER_INQUIRY:
+		inquiries_ask(c->inquiries, (struct cluster_inquiry *)note);
+		break;
+	case CLUSTER_TOLD:
+		inquiries_told(c->inquiries, (struct cluster_asked *)note);
+		break;
 	default:
 		if (!shares_take(c->shares, note))
 			assert(0 && "a note that cluster does not know");
@@ -95,6 +109,7 @@ struct cluster *cluster_new(struct conf *conf, const char *version,
 	c->nodes = nodes_new(c->loop, c->link, name, version, edges);
 	c->facts = facts_new(c->link, name, c->nodes, edges->qmgr);
 	c->orders = orders_new(c->link, name, edges->main);
+	c->inquiries = inquiries_new(c->loop, c->link, name, c->nodes, edges->main);
 	c->shares = shares_new(c->loop, c->link, name, c->nodes);
 	shares_watch(c->shares, edges->limiter);
 	return c;
@@ -134,6 +149,7 @@ void cluster_stop(struct cluster *c)
 	shares_free(&c->shares);
 	facts_free(&c->facts);
 	orders_free(&c->orders);
+	inquiries_free(&c->inquiries);
 	nodes_free(&c->nodes);
 }
 
@@ -146,16 +162,4 @@ void cluster_free(struct cluster **cp)
 	cluster_stop(c);
 	loop_free(&c->loop);
 	free(c);
-}
-
-void cluster_view_free(struct cluster_view **vp)
-{
-	struct cluster_view *v = *vp;
-	*vp = NULL;
-	if (!v)
-		return;
-	for (int i = 0; i < v->n; i++)
-		node_text_fini(&v->node[i]);
-	free(v->node);
-	free(v);
 }

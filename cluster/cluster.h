@@ -1,10 +1,10 @@
 /* cluster.h - the front page of cluster/: several machines that know what each other knows, by Redis.
  *
- *	qmgr --- FACT_SEEN, FACT_PROBE ------> [ cluster: facts, orders, nodes ] <-- link --> Redis
+ *	qmgr --- FACT_SEEN, FACT_PROBE ------> [ cluster: facts, orders, inquiries, nodes ] <-- link --> Redis
  *	qmgr, limiter --- SHARING_NEED, _WANT, _SPENT --> [ shares ] --> the answers of base/sharing.h
- *	main --- CLUSTER_ORDER ------------->    |  |
+ *	main --- CLUSTER_ORDER, _INQUIRY, _TOLD ->    |  |
  *	qmgr <-- FACT_HEARD, FACT_LEAVE ---------+  |
- *	main <-- CLUSTER_APPLY, CLUSTER_SAVE -------+
+ *	main <-- CLUSTER_APPLY, _SAVE, _ASKED ------+
  *	main, http <-- CLUSTER_VIEW: who is there --+
  *
  *	cluster.c	this thread
@@ -13,6 +13,7 @@
  *	resp.c		its protocol, by hiredis: no I/O
  *	facts.c		what is known about hosts, and who probes one that is out
  *	orders.c	what the operator wants of all nodes, also of those that start later
+ *	inquiry.c	what all nodes say when one asks
  *	shares.c	limits that nodes share: base/sharing.h
  *	lease_table.c	connections to hosts with a limit, and lease.c, how many of them are this node's (pure)
  *	reserve_table.c	rates, and reserve.c, what this node may do of them (pure)
@@ -38,6 +39,9 @@ enum cluster_note {
 	CLUSTER_APPLY,
 	CLUSTER_SAVE,
 	CLUSTER_VIEW,
+	CLUSTER_INQUIRY,
+	CLUSTER_ASKED,
+	CLUSTER_TOLD,
 };
 
 /* X(kind, its word) */
@@ -98,6 +102,43 @@ struct cluster_view {
 };
 
 void cluster_view_free(struct cluster_view **); /* NULL is allowed */
+
+enum { CLUSTER_TEXT_MAX = 1 << 20 }; /* bytes that a node may say */
+
+/* What a node has said, or who should have. */
+struct cluster_said {
+	char *node;
+	char state[NODE_WORD_MAX]; /* as it was seen last */
+	int64_t seen_ms;	   /* ago, then */
+	bool answered;
+	struct buf text; /* all of it */
+	int pieces;	 /* of it that have come */
+};
+
+/* A question to all nodes; the same object comes back. */
+struct cluster_inquiry {
+	struct note note;
+	struct loop *reply_to;
+	void *owner;
+	char *question; /* printable */
+	char *why;	/* it was not asked, a clause; or NULL */
+	int n;
+	struct cluster_said *said; /* by node */
+};
+
+struct cluster_inquiry *cluster_inquiry_new(const char *question, struct loop *reply_to,
+					    void *owner);
+void cluster_inquiry_free(struct cluster_inquiry **);
+
+/* A node asks: the same object goes back as CLUSTER_TOLD, with a text that has no NUL. */
+struct cluster_asked {
+	struct note note;
+	char *node, *token, *question;
+	struct buf text;
+	bool unknown; /* the question is: nothing is said */
+};
+
+void cluster_asked_free(struct cluster_asked **);
 
 bool cluster_built(void);
 /* Has this sluice the folders cluster/ and replica/? Not with CLUSTER=no: cluster_absent.c. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ISC */
 /* What stands for this folder where sluice is built with CLUSTER=no: no configuration with Redis is accepted, so
- * there is no cluster, and nobody has an order for one. node_text.c is there all the same. */
+ * there is no cluster, and nobody has an order or a question for one. node_text.c is there all the same. */
 #include "cluster/cluster.h"
 
 #include <assert.h>
@@ -62,6 +62,18 @@ struct cluster_order *cluster_order_new(enum cluster_kind kind, enum cluster_ver
 void cluster_order_free(struct cluster_order **op)
 {
 	assert(!*op);
+}
+
+struct cluster_inquiry *cluster_inquiry_new(const char *question, struct loop *reply_to,
+					    void *owner)
+{
+	(void)question, (void)reply_to, (void)owner;
+	abort();
+}
+
+void cluster_inquiry_free(struct cluster_inquiry **sp)
+{
+	assert(!*sp);
 }
 
 void cluster_view_free(struct cluster_view **vp)

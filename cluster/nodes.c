@@ -207,21 +207,61 @@ static void count_alive(struct nodes *n, const struct cluster_view *v)
 	n->alive = alive > 1 ? alive : 1;
 }
 
-static void on_look(void *owner, const redisReply *reply)
+/* NULL: it makes no sense. */
+static struct cluster_view *read_view(const redisReply *reply)
 {
-	struct nodes *n = owner;
-	magic_check(n, NODES_MAGIC);
-	n->looking = false;
 	if (!resp_is_array(reply, 1))
-		return;
+		return NULL;
 	struct cluster_view *v = mem_zalloc(sizeof *v);
 	int64_t now_ms = strtoll(resp_text(reply->element[0]), NULL, 10);
 	v->redis = true;
 	v->node = mem_zalloc(reply->elements * sizeof *v->node);
 	for (size_t i = 1; i + 1 < reply->elements; i += 2)
 		add_node(v, resp_text(reply->element[i]), resp_text(reply->element[i + 1]), now_ms);
+	return v;
+}
+
+static void on_look(void *owner, const redisReply *reply)
+{
+	struct nodes *n = owner;
+	magic_check(n, NODES_MAGIC);
+	n->looking = false;
+	struct cluster_view *v = read_view(reply);
+	if (!v)
+		return;
 	count_alive(n, v);
 	show(n, v);
+}
+
+static bool ask_who_is_there(struct nodes *n, link_answered *answered, void *owner)
+{
+	const char *arg[] = {n->key, "1000", FORGET_MS};
+	return link_eval(n->link, &n->look, answered, owner, 1, 3, arg, NULL);
+}
+
+struct look {
+	void (*seen)(void *owner, const struct cluster_view *);
+	void *owner;
+};
+
+static void on_look_of_another(void *owner, const redisReply *reply)
+{
+	struct look *look = owner;
+	struct cluster_view *v = read_view(reply);
+	look->seen(look->owner, v);
+	cluster_view_free(&v);
+	free(look);
+}
+
+bool nodes_look(struct nodes *n, void (*seen)(void *owner, const struct cluster_view *),
+		void *owner)
+{
+	struct look *look = mem_zalloc(sizeof *look);
+	*look = (struct look){seen, owner};
+	bool asked = ask_who_is_there(n, on_look_of_another, look);
+	if (!asked)
+		free(look);
+	return asked;
 }
 
 /* All that is known while Redis is away. */
@@ -259,7 +299,6 @@ static unsigned phase_of(const char *name)
 static void tick(void *owner)
 {
 	struct nodes *n = owner;
-	const char *arg[] = {n->key, "1000", FORGET_MS};
 	magic_check(n, NODES_MAGIC);
 	loop_timer_in(n->loop, &n->timer, HEARTBEAT_MS);
 	count_self(n);
@@ -272,7 +311,7 @@ static void tick(void *owner)
 	if (!link_ready(n->link))
 		show_self(n);
 	else if (!n->looking)
-		n->looking = link_eval(n->link, &n->look, on_look, n, 1, 3, arg, NULL);
+		n->looking = ask_who_is_there(n, on_look, n);
 }
 
 static void on_change(void *owner, bool ready)
@@ -334,4 +373,16 @@ void nodes_free(struct nodes **np)
 int nodes_alive(const struct nodes *n)
 {
 	return n->alive;
+}
+
+void cluster_view_free(struct cluster_view **vp)
+{
+	struct cluster_view *v = *vp;
+	*vp = NULL;
+	if (!v)
+		return;
+	for (int i = 0; i < v->n; i++)
+		node_text_fini(&v->node[i]);
+	free(v->node);
+	free(v);
 }

@@ -33,6 +33,10 @@ void nodes_free(struct nodes **);
 int nodes_alive(const struct nodes *);
 /* When Redis was last heard of, with this one: at least 1. Who is not seen any more counts for NODE_GONE_MS. */
 
+bool nodes_look(struct nodes *, void (*seen)(void *owner, const struct cluster_view *),
+		void *owner);
+/* Who is there now? The view is lent for the call; NULL: there is no answer. False: Redis is away, and seen() is not called. */
+
 extern const char nodes_beat_script[], nodes_look_script[];
 
 #endif

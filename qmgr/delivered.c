@@ -13,7 +13,7 @@
 enum { AT_ONCE = 2 };
 
 /* What was done, or may have been, is recorded before anything else happens to the message. */
-static void record(struct spool_delivered *note, uint32_t recipient, struct verdict *v)
+static void record_verdict(struct spool_delivered *note, uint32_t recipient, struct verdict *v)
 {
 	if (v->class != VERDICT_SENT && v->class != VERDICT_IN_DOUBT)
 		return;
@@ -29,7 +29,7 @@ static struct spool_delivered *new_record(const struct message *m, uint32_t most
 	return note;
 }
 
-static void post(struct site *s, struct spool_delivered *note)
+static void post_record(struct site *s, struct spool_delivered *note)
 {
 	if (note->n > 0)
 		s->db->edges.to_spool(s->db->edges.context, &note->note);
@@ -75,13 +75,13 @@ static void take_verdict(struct message *m, uint32_t recipient, struct verdict *
 			 const struct outcome_context *context, struct spool_delivered *note)
 {
 	struct recipient *r = &m->work.envelope->rcpt[recipient];
-	record(note, recipient, v);
+	record_verdict(note, recipient, v);
 	outcome_apply(m, recipient, v, context);
 	if (v->class == VERDICT_IN_DOUBT && judge_doubt(m, recipient, context))
-		record(note, recipient, r->last);
+		record_verdict(note, recipient, r->last);
 }
 
-static void remember(struct site *s, struct verdict *v)
+static void remember_last(struct site *s, struct verdict *v)
 {
 	s->verdicts++;
 	if (v == s->last_verdict)
@@ -129,11 +129,11 @@ void delivered_take(struct conn *c, struct entry *e, struct delivery *d)
 		}
 		call_by_our_name(c, &d->rcpt[i]);
 		if (m->verifying) {
-			verifier_take(m, e->recipient[i], d->rcpt[i].verdict);
+			m->take(m, e->recipient[i], d->rcpt[i].verdict);
 			continue;
 		}
 		doubt |= d->rcpt[i].verdict->class == VERDICT_IN_DOUBT;
-		remember(c->site, d->rcpt[i].verdict);
+		remember_last(c->site, d->rcpt[i].verdict);
 		take_verdict(m, e->recipient[i], d->rcpt[i].verdict, &context, note);
 		if (again_at_once(c, d, &m->work.envelope->rcpt[e->recipient[i]])) {
 			e->recipient[left++] = e->recipient[i];
@@ -141,7 +141,7 @@ void delivered_take(struct conn *c, struct entry *e, struct delivery *d)
 		}
 	}
 	c->host->doubts += doubt;
-	post(c->site, note);
+	post_record(c->site, note);
 	pool_free(e->peer->job, e->n - left);
 	e->n = left;
 }
@@ -163,8 +163,8 @@ void delivered_record(struct site *s, struct entry *e, struct verdict *const *ve
 	struct spool_delivered *note = new_record(m, e->n);
 	for (uint32_t i = 0; i < e->n; i++)
 		if (verdict[i]->class == VERDICT_SENT)
-			record(note, e->recipient[i], verdict[i]);
-	post(s, note);
+			record_verdict(note, e->recipient[i], verdict[i]);
+	post_record(s, note);
 	for (uint32_t i = 0; i < e->n; i++)
 		outcome_apply(m, e->recipient[i], verdict[i], &context);
 	pool_free(e->peer->job, e->n);

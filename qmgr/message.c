@@ -57,14 +57,16 @@ static struct message *message_new(struct qmgr *q, struct spool_arrival *a)
 	return m;
 }
 
-struct message *message_pseudo(struct qmgr *q, struct envelope *e, struct verifying *verifying)
+struct message *message_pseudo(struct qmgr *q, struct envelope *e, struct verifying *owner,
+			       void (*take)(struct message *, uint32_t recipient, struct verdict *))
 {
 	struct message *m = message_alloc(q, e->nrcpt);
 	work_begin(&m->work, &q->sched, e, content_in_memory(mem_strdup(""), 0));
 	m->work.verification = true;
 	m->work.rcpt_limit = e->nrcpt;
 	m->next = e->nrcpt;
-	m->verifying = verifying;
+	m->verifying = owner;
+	m->take = take;
 	list_init(&m->in_starved);
 	list_init(&m->in_router);
 	list_init(&m->in_reports);
@@ -125,19 +127,6 @@ void message_free(struct qmgr *q, struct message *m)
 	envelope_free(&m->work.envelope);
 	content_unref(m->work.content);
 	message_release(m);
-}
-
-void message_deferred_at(struct message *m, struct site *s, bool untried)
-{
-	m->untried |= untried;
-	m->put_off |= !untried;
-	if (m->site)
-		return;
-	site_number(s);
-	if (s->parked.number == 0)
-		return; /* so many wait in the queue: it is found by its own time only */
-	m->site = s;
-	s->parked.leaving++;
 }
 
 void message_leave_site(struct message *m, bool in_queue)

@@ -37,7 +37,9 @@ struct message {
 	struct timer end; /* an end of its own comes (retry_ended()), or its sender is to be told */
 	bool interrupted; /* for that */
 
-	struct verifying *verifying; /* a pseudo-message: verifier.h; or NULL */
+	/* Of a pseudo-message; else NULL: who gets its verdicts, and for whom. */
+	void (*take)(struct message *, uint32_t recipient, struct verdict *);
+	struct verifying *verifying; /* verifier.h */
 
 	/* reader.h */
 	uint32_t next;	     /* to be read: of the envelope, or of */
@@ -69,9 +71,11 @@ void message_fini(struct qmgr *); /* there are none */
 
 void message_arrived(struct qmgr *, struct spool_arrival *);
 
-struct message *message_pseudo(struct qmgr *, struct envelope *, struct verifying *);
+struct message *message_pseudo(struct qmgr *, struct envelope *, struct verifying *owner,
+			       void (*take)(struct message *, uint32_t recipient,
+					    struct verdict *));
 /* One that is never sent, and that the spool does not know: its owner adds recipients to its jobs, gets
- * their verdicts, and frees it. Takes the envelope. */
+ * their verdicts by take(), and frees it. Takes the envelope. */
 
 void message_cancel(struct qmgr *, uint64_t id, bool keep);
 /* Let go of it as soon as nothing of it is under way; for good, or back to the queue. */
@@ -87,9 +91,6 @@ void message_check(struct qmgr *, struct message *);
 
 void message_end_round(struct qmgr *, struct message *);
 /* Nothing is left to do in it. May free the message. In round.c. */
-
-void message_deferred_at(struct message *, struct site *, bool untried);
-/* Some of it is deferred, for what the site has said or is. */
 
 static inline bool message_waits_for_site(const struct message *m)
 {

@@ -8,13 +8,10 @@
 #include "base/mem.h"
 #include "base/tls_result.h"
 #include "qmgr/dest/source.h"
-#include "qmgr/outcome.h"
 #include "qmgr/route/nexthop_name.h"
 #include "qmgr/route/source_choice.h"
-#include "qmgr/router.h"
 #include "qmgr/sched/flow.h"
 #include "qmgr/sched/job.h"
-#include "qmgr/sched/pool.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -31,7 +28,7 @@ static const char *const wishes[] = {[ENVELOPE_TLS_USUAL] = "",
 				     [ENVELOPE_TLS_WAIVED] = " tls-required=no"};
 
 /* Behind the transport, before what else tells next hops apart. */
-static const char *target(const struct nexthop *n, size_t *len)
+static const char *target_of(const struct nexthop *n, size_t *len)
 {
 	const char *it = strchr(n->key, ' ') + 1;
 	*len = strcspn(it, " ");
@@ -41,14 +38,14 @@ static const char *target(const struct nexthop *n, size_t *len)
 char *nexthop_target(const struct nexthop *n)
 {
 	size_t len;
-	const char *it = target(n, &len);
+	const char *it = target_of(n, &len);
 	return mem_strndup(it, len);
 }
 
 bool nexthop_is_for(const struct nexthop *n, const char *domain)
 {
 	size_t len;
-	const char *it = target(n, &len);
+	const char *it = target_of(n, &len);
 	return strlen(domain) == len && strncasecmp(it, domain, len) == 0;
 }
 
@@ -67,7 +64,7 @@ struct choosing {
 	const char *key;
 };
 
-static struct nexthop *find(const struct qmgr *q, struct buf *key)
+static struct nexthop *find_nexthop(const struct qmgr *q, struct buf *key)
 {
 	struct nexthop *n;
 	HASH_FIND(hh, q->nexthops, buf_cstr(key), buf_len(key), n);
@@ -82,12 +79,12 @@ static bool is_shut(const struct nexthop *n)
 }
 
 /* Nothing speaks against it, as far as is known. */
-static bool serves(void *context, const struct conf_source *source)
+static bool source_serves(void *context, const struct conf_source *source)
 {
 	const struct choosing *c = context;
 	struct buf key = {0};
 	buf_printf(&key, "%s%s%s", c->key, SITE_FROM, source->title);
-	const struct nexthop *n = find(c->q, &key);
+	const struct nexthop *n = find_nexthop(c->q, &key);
 	buf_fini(&key);
 	return !n || !is_shut(n);
 }
@@ -102,7 +99,7 @@ static const struct conf_source *choose_source(const struct job *job, const char
 	if (uses->n == 0)
 		return NULL;
 	int64_t now_ms = clock_wall_ms();
-	const struct conf_source *first = source_choose(uses, flow, now_ms, serves, &c);
+	const struct conf_source *first = source_choose(uses, flow, now_ms, source_serves, &c);
 	return first ? first : source_choose(uses, flow, now_ms, NULL, NULL);
 }
 
@@ -128,7 +125,7 @@ struct nexthop *nexthop_of(struct job *job, uint32_t recipient, const struct rou
 	const struct conf_source *source = choose_source(job, buf_cstr(&key));
 	if (source)
 		buf_printf(&key, "%s%s", SITE_FROM, source->title);
-	struct nexthop *n = find(q, &key);
+	struct nexthop *n = find_nexthop(q, &key);
 	if (n) {
 		buf_fini(&key);
 		free(tls);
@@ -160,9 +157,9 @@ static bool is_named(const struct job *job, const char *source)
 	return false;
 }
 
-bool nexthop_moves(struct job *job, uint32_t recipient, const struct site *s)
+bool nexthop_moves(struct job *job, uint32_t recipient, const struct route *way,
+		   const struct site *s)
 {
-	const struct route *way = router_route(message_of_work(job->work), recipient);
 	const struct nexthop *n = nexthop_of(job, recipient, way);
 	const char *is = source_name(s);
 	if (!is || !n->source)
@@ -176,10 +173,11 @@ bool nexthop_known(const struct nexthop *n)
 	       scheduler_now_ms(&n->qmgr->sched) < n->fresh_until_ms;
 }
 
-void nexthop_ask(struct nexthop *n, const struct job *job, uint32_t recipient)
+void nexthop_ask(struct nexthop *n, const struct job *job, uint32_t recipient,
+		 const struct route *way)
 {
 	struct message *m = message_of_work(job->work);
-	const struct route route = route_of(job, router_route(m, recipient));
+	const struct route route = route_of(job, way);
 	const char *address = m->work.envelope->rcpt[recipient].address;
 	struct qmgr *q = n->qmgr;
 	const struct conf_tls *tls = &q->sched.conf->tls;
@@ -221,7 +219,7 @@ static const struct conf_source *source_of(const struct nexthop *n)
 }
 
 /* A host to which something can go from the source. */
-static bool fits(const struct nexthop *n, const struct nexthop_host *to)
+static bool host_fits(const struct nexthop *n, const struct nexthop_host *to)
 {
 	const struct conf_source *source = source_of(n);
 	return !source || address_is_unix(&to->address) ||
@@ -234,7 +232,7 @@ static bool any_fits(struct nexthop *n)
 	int all = nexthop_lookup_hosts(&n->lookup, &to);
 	bool found = false;
 	for (int i = 0; i < all; i++)
-		found |= fits(n, &to[i]);
+		found |= host_fits(n, &to[i]);
 	free(to);
 	return found;
 }
@@ -257,7 +255,7 @@ static struct site_host *gather_hosts(struct nexthop *n, int *count, struct buf 
 	struct site_host *hosts = mem_zalloc((size_t)all * sizeof *hosts);
 	*count = 0;
 	for (int i = 0; i < all; i++) {
-		if (!fits(n, &from[i]))
+		if (!host_fits(n, &from[i]))
 			continue;
 		char *of_hop = nexthop_tls_of_hop(tables, n->tls, &from[i]);
 		if (from[i].dane && !from[i].sts)
@@ -319,46 +317,6 @@ void nexthop_enter(struct nexthop *n, struct job *job, uint32_t recipient)
 		site_try_now(nexthop_site(n));
 }
 
-/* Another source is to be tried, or another transport. */
-static bool leads_on(struct nexthop *n, const struct waiting_recipient *w)
-{
-	const struct route *way = router_route(message_of_work(w->job->work), w->recipient);
-	return n->elsewhere || (n->source && nexthop_of(w->job, w->recipient, way) != n);
-}
-
-static void let_go_of(struct nexthop *n, const struct waiting_recipient *w, struct verdict *failure)
-{
-	struct job *job = w->job;
-	struct message *m = message_of_work(job->work);
-	struct outcome_context context = {.transport = n->transport};
-	bool failed = failure && !n->lacks;
-	if (!failed && !m->work.cancelled && leads_on(n, w)) {
-		router_add(job, w->recipient);
-		message_check(n->qmgr, m);
-		return;
-	}
-	if (!failure && !m->work.cancelled) {
-		nexthop_enter(n, job, w->recipient);
-		return;
-	}
-	if (!m->work.cancelled)
-		outcome_apply(m, w->recipient, failure, &context);
-	job->routing--;
-	pool_free(job, 1);
-	message_check(n->qmgr, m);
-}
-
-static void let_go(struct nexthop *n, struct verdict *failure)
-{
-	struct waiting_recipient *waiting = n->waiting;
-	size_t nwaiting = n->nwaiting;
-	n->waiting = NULL;
-	n->nwaiting = n->waiting_cap = 0;
-	for (size_t i = 0; i < nwaiting; i++)
-		let_go_of(n, &waiting[i], failure);
-	free(waiting);
-}
-
 static void report_fault(const struct nexthop *n, const struct verdict *failure)
 {
 	enum tls_result_type fault = n->lookup.fault;
@@ -403,7 +361,7 @@ static struct verdict *no_address(const struct nexthop *n)
 }
 
 /* All that was asked is known. */
-static void conclude(struct nexthop *n)
+static void conclude_lookup(struct nexthop *n, struct verdict **why)
 {
 	struct verdict *failure = nexthop_lookup_failure(&n->lookup);
 	n->elsewhere = failure ? NULL : wanted_by_provider(n);
@@ -415,40 +373,44 @@ static void conclude(struct nexthop *n)
 	if (!failure && !n->elsewhere)
 		enter_site(n);
 	nexthop_lookup_clear(&n->lookup);
-	router_ended(n->asked_by);
-	let_go(n, failure);
-	verdict_unref(failure);
+	*why = failure;
 }
 
-void nexthop_answered(struct resolve *r)
+struct nexthop *nexthop_answered(struct resolve *r, struct verdict **why)
 {
 	struct nexthop *n = r->owner;
-	if (nexthop_lookup_answered(&n->lookup, r))
-		conclude(n);
+	if (!nexthop_lookup_answered(&n->lookup, r))
+		return NULL;
+	conclude_lookup(n, why);
+	return n;
 }
 
-void nexthop_sts_answered(struct sts_ask *a)
+struct nexthop *nexthop_sts_answered(struct sts_ask *a, struct verdict **why)
 {
 	struct nexthop *n = a->owner;
-	if (nexthop_lookup_sts_answered(&n->lookup, a))
-		conclude(n);
+	if (!nexthop_lookup_sts_answered(&n->lookup, a))
+		return NULL;
+	conclude_lookup(n, why);
+	return n;
 }
 
-void nexthop_drop(struct nexthop *n)
+size_t nexthop_take_waiting(struct nexthop *n, struct waiting_recipient **waiting)
 {
-	for (size_t i = 0; i < n->nwaiting; i++) {
-		struct job *job = n->waiting[i].job;
-		job->routing--;
-		pool_free(job, 1);
-	}
-	n->nwaiting = 0;
-	if (n->lookup.asking > 0)
-		router_ended(n->asked_by);
+	size_t nwaiting = n->nwaiting;
+	*waiting = n->waiting;
+	n->waiting = NULL;
+	n->nwaiting = n->waiting_cap = 0;
+	return nwaiting;
+}
+
+bool nexthop_leads_on(struct nexthop *n, const struct waiting_recipient *w, const struct route *way)
+{
+	return n->elsewhere || (n->source && nexthop_of(w->job, w->recipient, way) != n);
 }
 
 void nexthop_free(struct nexthop *n)
 {
-	assert(n->way.peers == 0);
+	assert(n->way.peers == 0 && n->nwaiting == 0);
 	leave_site(n);
 	tls_subject_unref(n->way.subject);
 	HASH_DEL(n->qmgr->nexthops, n);

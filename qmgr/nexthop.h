@@ -2,13 +2,16 @@
  *
  *	route + recipient -> key -> known and fresh: at once
  *	                         -> else: ask dns, once for all who wait
+ *	answers -> site and hosts, or what failed -> who waits is the router's to see to (router.h)
  *
  * Where no transport is named for the mail, the provider of the hosts may want another: then it is known as elsewhere, and
  * the router asks once more, with the port and the policy of that one.
  *
- * OWNERSHIP  The thread's table; collected when no peer refers to it and its answer is stale.
+ * OWNERSHIP  The thread's table; collected when no peer refers to it, nobody waits for it, and its answer
+ *            is stale. Has a reference on its site.
  * THREAD     qmgr.
  * STATES     asking (answers outstanding); known until fresh_until_ms; stale.
+ * ERRORS     A failure is a verdict, which the recipients that wait get; the next who wants it asks again.
  */
 #ifndef QMGR_NEXTHOP_H
 #define QMGR_NEXTHOP_H
@@ -53,25 +56,31 @@ bool nexthop_is_for(const struct nexthop *, const char *domain);
 struct nexthop *nexthop_of(struct job *, uint32_t recipient, const struct route *);
 /* The one that its route, as router_route() says, points to, from the source that its flow has there now. */
 
-bool nexthop_moves(struct job *, uint32_t recipient, const struct site *);
+bool nexthop_moves(struct job *, uint32_t recipient, const struct route *, const struct site *);
 /* It is to go from another source than that of the site: one that is not refused or missing there, unless its own is not among
  * those of its flow any more. */
 
 bool nexthop_known(const struct nexthop *); /* its site is, or elsewhere, and fresh */
 
-void nexthop_ask(struct nexthop *, const struct job *, uint32_t recipient);
+void nexthop_ask(struct nexthop *, const struct job *, uint32_t recipient, const struct route *);
 /* Begin a look-up on behalf of this message on its transport; what for is taken from the recipient's route. */
 
 void nexthop_wait(struct nexthop *, struct job *, uint32_t recipient);
-/* With the answer the recipient gets its entry, or its verdict. */
+/* For the answer. */
 
 void nexthop_enter(struct nexthop *, struct job *, uint32_t recipient);
 /* It is known, and not elsewhere: the recipient has its entry. */
 
-void nexthop_answered(struct resolve *);
-void nexthop_sts_answered(struct sts_ask *);
-void nexthop_drop(struct nexthop *);
-/* Forget who waits for the answer, which nobody will hear. */
+struct nexthop *nexthop_answered(struct resolve *, struct verdict **why);
+struct nexthop *nexthop_sts_answered(struct sts_ask *, struct verdict **why);
+/* The one that was asked about, if all that it asked is answered: then those who wait for it are to be
+ * taken. NULL: something is still to come. why: what failed, the caller's; NULL: it is known. */
+
+size_t nexthop_take_waiting(struct nexthop *, struct waiting_recipient **);
+/* Who has waited, in order; the caller's to free(). */
+
+bool nexthop_leads_on(struct nexthop *, const struct waiting_recipient *, const struct route *);
+/* For this recipient another source is to be tried, or another transport. */
 
 void nexthop_free(struct nexthop *);
 

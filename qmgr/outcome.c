@@ -8,12 +8,11 @@
 #include "qmgr/bounce.h"
 #include "qmgr/dest/source.h"
 #include "qmgr/delivery_event.h"
-#include "qmgr/verifier.h"
 
 #include <stdio.h>
 #include <string.h>
 
-static void count(enum verdict_class class, const struct transport *t)
+static void count_verdict(enum verdict_class class, const struct transport *t)
 {
 	metric_cell_add(t ? t->outcome[class]
 			  : metric_cell(FAMILY_deliveries, verdict_class_name(class), "none"),
@@ -41,7 +40,7 @@ static struct delays delays_of(const struct message *m, const struct delivery *d
 	return of;
 }
 
-static void observe(const struct delays *of)
+static void observe_delays(const struct delays *of)
 {
 	metrics_observe(HISTOGRAM_before_queue_manager, of->before_ms * 1000);
 	metrics_observe(HISTOGRAM_in_queue, of->queued_ms * 1000);
@@ -69,14 +68,14 @@ static void tell_others(const struct message *m, const struct recipient *r, cons
 }
 
 /* Log it, tell whoever wants to know, and count how long it took. */
-static void tell(const struct message *m, const struct recipient *r, const struct verdict *v,
-		 const struct outcome_context *c)
+static void tell_verdict(const struct message *m, const struct recipient *r,
+			 const struct verdict *v, const struct outcome_context *c)
 {
 	int64_t now_ms = clock_wall_ms();
 	struct delays of = delays_of(m, c->delivery, now_ms);
 	const int64_t each[] = {of.before_ms, of.queued_ms, of.setup_ms, of.transmission_us / 1000};
 	if (c->delivery)
-		observe(&of);
+		observe_delays(&of);
 	log_event(v->class == VERDICT_SENT ? LOG_LEVEL_INFO : LOG_LEVEL_WARNING,
 		  verdict_class_name(v->class), "id", log_id(m->work.id), "to", r->address,
 		  "orig_to", r->orcpt, "site", c->site ? c->site->name : "none", "relay",
@@ -90,7 +89,7 @@ static void tell(const struct message *m, const struct recipient *r, const struc
 	tell_others(m, r, v, c, &of, now_ms);
 }
 
-static void owe(struct message *m, uint32_t recipient, enum report_kind kind)
+static void owe_report(struct message *m, uint32_t recipient, enum report_kind kind)
 {
 	const struct recipient *r = &m->work.envelope->rcpt[recipient];
 	/* What fails without a sender is the postmaster's to know: NOTIFY speaks of the sender, and
@@ -130,7 +129,7 @@ static bool says_unknown(const struct verdict *v)
 }
 
 /* Whom a host does not know is remembered until somebody does. */
-static void learn(struct qmgr *q, const char *address, const struct verdict *v)
+static void learn_of_recipient(struct qmgr *q, const char *address, const struct verdict *v)
 {
 	const char *state = NULL;
 	if (v->class == VERDICT_SENT && v->host[0]) {
@@ -145,36 +144,50 @@ static void learn(struct qmgr *q, const char *address, const struct verdict *v)
 			  NULL);
 }
 
+/* It is deferred for what the site has said or is: so it waits in the queue for that. */
+static void defer_at(struct message *m, struct site *s, bool untried)
+{
+	m->untried |= untried;
+	m->put_off |= !untried;
+	if (m->site)
+		return;
+	site_number(s);
+	if (s->parked.number == 0)
+		return; /* so many wait in the queue: it is found by its own time only */
+	m->site = s;
+	s->parked.leaving++;
+}
+
 void outcome_apply(struct message *m, uint32_t recipient, struct verdict *v,
 		   const struct outcome_context *context)
 {
 	struct recipient *r = &m->work.envelope->rcpt[recipient];
-	if (m->verifying) {
-		verifier_take(m, recipient, v);
+	if (m->take) {
+		m->take(m, recipient, v);
 		return;
 	}
 	struct verdict *again = never_given_up(m->work.envelope, v);
 	v = again ? again : v;
 	r->tries += !context->untried;
 	if (v->class == VERDICT_DEFERRED && context->site)
-		message_deferred_at(m, context->site, context->untried);
+		defer_at(m, context->site, context->untried);
 	verdict_unref(r->last);
 	r->last = verdict_ref(v);
-	count(v->class, context->transport);
+	count_verdict(v->class, context->transport);
 	if (context->site)
 		site_hour_verdict(context->site, v->class);
-	tell(m, r, v, context);
-	learn(m->qmgr, r->address, v);
+	tell_verdict(m, r, v, context);
+	learn_of_recipient(m->qmgr, r->address, v);
 	flow_tallies_count(&m->qmgr->tallies, envelope_flow(m->work.envelope), v->class,
 			   clock_wall_ms());
 	if (v->class == VERDICT_SENT) {
 		r->done = true;
 		if (!context->dsn_passed_on)
-			owe(m, recipient, REPORT_RELAYED);
+			owe_report(m, recipient, REPORT_RELAYED);
 		if (by_is_told(m, r, context))
 			m->owed[recipient] = REPORT_RELAYED + 1;
 	} else if (v->class == VERDICT_FAILED) {
-		owe(m, recipient, REPORT_FAILED);
+		owe_report(m, recipient, REPORT_FAILED);
 	}
 	verdict_unref(again);
 }
@@ -184,7 +197,7 @@ void outcome_owe(struct message *m, uint32_t recipient)
 	struct recipient *r = &m->work.envelope->rcpt[recipient];
 	bool sent = r->last->class == VERDICT_SENT;
 	r->done = sent;
-	owe(m, recipient, sent ? REPORT_RELAYED : REPORT_FAILED);
+	owe_report(m, recipient, sent ? REPORT_RELAYED : REPORT_FAILED);
 }
 
 void outcome_give_up(struct message *m, uint32_t recipient, const char *dsn, const char *why)

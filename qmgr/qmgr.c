@@ -16,7 +16,7 @@
 #include "qmgr/flow_command.h"
 #include "qmgr/flow_mail.h"
 #include "qmgr/message.h"
-#include "qmgr/nexthop.h"
+#include "qmgr/router.h"
 #include "qmgr/snapshot.h"
 #include "qmgr/suppress_command.h"
 #include "qmgr/qmgr_thread.h"
@@ -148,7 +148,7 @@ static bool receive_of_hosts(struct destdb *db, struct note *note)
 	}
 }
 
-static void receive(void *owner, struct note *note)
+static void receive_note(void *owner, struct note *note)
 {
 	struct qmgr *q = owner;
 	if (receive_of_spool(q, note) || receive_of_hosts(&q->db, note))
@@ -158,10 +158,10 @@ static void receive(void *owner, struct note *note)
 		if (((struct resolve *)note)->known)
 			door_answered(q, (struct resolve *)note);
 		else
-			nexthop_answered((struct resolve *)note);
+			router_answered((struct resolve *)note);
 		break;
 	case STS_ANSWER:
-		nexthop_sts_answered((struct sts_ask *)note);
+		router_sts_answered((struct sts_ask *)note);
 		break;
 	case DEST_COMMAND:
 		dest_execute(q, (struct dest_command *)note);
@@ -203,7 +203,7 @@ static void received_all(void *owner)
 struct qmgr *qmgr_new(struct conf *conf)
 {
 	struct qmgr *q = mem_zalloc(sizeof *q);
-	qmgr_thread_init(q, conf_ref(conf), loop_new("qmgr", receive, received_all, q));
+	qmgr_thread_init(q, conf_ref(conf), loop_new("qmgr", receive_note, received_all, q));
 	q->routes = route_table_new(conf);
 	transports_count(conf);
 	return q;

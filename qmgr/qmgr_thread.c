@@ -50,6 +50,7 @@ static bool run_transports(struct qmgr *q)
 
 void qmgr_thread_settle(struct qmgr *q)
 {
+	assert(loop_is_ours(q->sched.loop));
 	if (q->resting)
 		return;
 	q->db.rounds++;
@@ -79,7 +80,7 @@ void qmgr_thread_save(struct qmgr *q)
 }
 
 /* Records of what nobody has asked for lately. */
-static void collect(void *owner)
+static void collect_records(void *owner)
 {
 	struct qmgr *q = owner;
 	int64_t now_ms = scheduler_now_ms(&q->sched);
@@ -99,7 +100,7 @@ static void collect(void *owner)
 
 /* What the rooms ask of the thread. */
 
-static void settle(void *context)
+static void settle_thread(void *context)
 {
 	qmgr_thread_settle(context);
 }
@@ -118,28 +119,28 @@ static bool work_is_overdue(const struct work *w)
 	       retry_warning_due(&terms, w->envelope, now_ms);
 }
 
-static void check(struct work *w)
+static void check_work(struct work *w)
 {
 	struct message *m = message_of_work(w);
 	message_check(m->qmgr, m);
 }
 
-static void resumed(void *context, const char *flow)
+static void release_flow(void *context, const char *flow)
 {
 	flow_mail_release(context, flow);
 }
 
 void qmgr_thread_init(struct qmgr *q, struct conf *conf, struct loop *loop)
 {
-	const struct destdb_thread thread = {.settle = settle,
+	const struct destdb_thread thread = {.settle = settle_thread,
 					     .take = delivered_take,
 					     .defer = delivered_defer,
 					     .record = delivered_record,
 					     .overdue = work_is_overdue,
-					     .check = check,
+					     .check = check_work,
 					     .move = router_move,
 					     .may_move = router_may_move,
-					     .resumed = resumed,
+					     .resumed = release_flow,
 					     .context = q};
 	scheduler_init(&q->sched, conf, loop, reader_refill, settle_for_scheduler);
 	destdb_init(&q->db, &q->sched, &thread);
@@ -152,7 +153,7 @@ void qmgr_thread_init(struct qmgr *q, struct conf *conf, struct loop *loop)
 	verifier_init(&q->verifier);
 	door_init(&q->door);
 	suppressed_init(&q->suppressed);
-	timer_init(&q->collect, collect, q);
+	timer_init(&q->collect, collect_records, q);
 	loop_timer_in(loop, &q->collect, COLLECT_MS);
 }
 
@@ -172,7 +173,7 @@ void qmgr_thread_fini(struct qmgr *q)
 	conns_free(&q->db);
 	struct nexthop *n, *next;
 	HASH_ITER(hh, q->nexthops, n, next)
-	nexthop_drop(n);
+	router_forget(n);
 	free_messages(q);
 	verifier_drop(q);
 	flow_mail_drop_releases(q);

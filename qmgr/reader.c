@@ -24,7 +24,7 @@ static bool is_open(const struct recipient *r)
 }
 
 /* A recipient is put back unread. */
-static void hold(struct message *m, uint32_t recipient)
+static void hold_recipient(struct message *m, uint32_t recipient)
 {
 	if ((m->nheld & (m->nheld - 1)) == 0)
 		m->held = mem_realloc(m->held, (m->nheld ? m->nheld * 2 : 1) * sizeof *m->held);
@@ -61,7 +61,7 @@ static int64_t read_held(struct message *m, int64_t n)
 		enum read result = got < n ? read_one(m, held[i]) : READ_NO_ROOM;
 		got += result == READ_TAKEN;
 		if (result == READ_NO_ROOM)
-			hold(m, held[i]);
+			hold_recipient(m, held[i]);
 	}
 	free(held);
 	return got;
@@ -78,14 +78,14 @@ static void read_on(struct message *m, int64_t n)
 		enum read result = read_one(m, recipient);
 		n -= result == READ_TAKEN;
 		if (result == READ_NO_ROOM) {
-			hold(m, recipient);
+			hold_recipient(m, recipient);
 			vain++;
 		}
 	}
 }
 
 /* All is read: slots that are not used go on along the list. */
-static void finish(struct message *m)
+static void return_slots(struct message *m)
 {
 	list_each (link, tmp, &m->work.jobs)
 		pool_return(list_entry(link, struct job, in_message));
@@ -103,17 +103,17 @@ static void read_batch(struct message *m, int64_t n)
 	list_each (link, tmp, &m->work.jobs)
 		shelf_resize(list_entry(link, struct job, in_message));
 	if (m->work.unread == 0)
-		finish(m);
+		return_slots(m);
 }
 
-static bool starved(const struct message *m)
+static bool is_starved(const struct message *m)
 {
 	return m->work.unread > 0 && m->work.rcpt_count == 0 && !m->work.cancelled;
 }
 
 static void wait_for_room(struct message *m)
 {
-	if (starved(m) && list_empty(&m->in_starved))
+	if (is_starved(m) && list_empty(&m->in_starved))
 		list_append(&m->qmgr->starved, &m->in_starved);
 }
 
@@ -180,7 +180,7 @@ void reader_feed(struct qmgr *q)
 		if (pool_room(&q->sched) <= 0)
 			return;
 		read_batch(m, m->work.rcpt_limit);
-		if (!starved(m))
+		if (!is_starved(m))
 			list_remove(&m->in_starved);
 	}
 }
@@ -193,5 +193,5 @@ void reader_drop(struct message *m)
 	free(m->order);
 	m->held = m->order = NULL;
 	list_remove(&m->in_starved);
-	finish(m);
+	return_slots(m);
 }

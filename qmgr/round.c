@@ -22,7 +22,7 @@
 
 enum { REPORTS_STORING_MAX = 100 };
 
-static void release(struct qmgr *q, struct message *m, bool keep)
+static void release_message(struct qmgr *q, struct message *m, bool keep)
 {
 	struct spool_release *note = mem_zalloc(sizeof *note);
 	note->note.type = SPOOL_RELEASE;
@@ -74,7 +74,7 @@ static void finish_round(struct qmgr *q, struct message *m)
 	if (envelope_open(e) == 0) {
 		log_event(LOG_LEVEL_INFO, "done", "id", log_id(m->work.id), "age",
 			  log_seconds(now_ms - e->arrived_ms), NULL);
-		release(q, m, false);
+		release_message(q, m, false);
 		return;
 	}
 	e->rounds++;
@@ -84,7 +84,7 @@ static void finish_round(struct qmgr *q, struct message *m)
 		e->due_ms = now_ms; /* it was resumed meanwhile */
 	if (m->interrupted)
 		e->due_ms = now_ms; /* only to tell its sender */
-	release(q, m, true);
+	release_message(q, m, true);
 }
 
 static bool tried_or_done(const struct message *m, const struct recipient *r)
@@ -94,7 +94,7 @@ static bool tried_or_done(const struct message *m, const struct recipient *r)
 }
 
 /* Its flow is suspended: what was not tried in this round waits in the queue. */
-static void put_off(struct message *m)
+static void put_off_untried(struct message *m)
 {
 	const struct envelope *e = m->work.envelope;
 	const struct outcome_context context = {.untried = true};
@@ -106,7 +106,7 @@ static void put_off(struct message *m)
 	verdict_unref(why);
 }
 
-static void give_up(struct message *m, const char *dsn, const char *why)
+static void give_up_rest(struct message *m, const char *dsn, const char *why)
 {
 	struct envelope *e = m->work.envelope;
 	for (uint32_t i = 0; i < e->nrcpt; i++)
@@ -168,7 +168,7 @@ static const char *report_to(const struct qmgr *q, const struct message *m)
 	return q->sched.conf->postmaster;
 }
 
-static bool owes(const struct message *m, bool failures_only)
+static bool owes_report(const struct message *m, bool failures_only)
 {
 	for (uint32_t i = 0; i < m->work.envelope->nrcpt; i++)
 		if (m->owed[i] && (!failures_only || m->owed[i] == REPORT_FAILED + 1))
@@ -289,7 +289,7 @@ static void owe_again(struct qmgr *q, struct message *m, int64_t least_ms)
 	e->due_ms = retry_due_ms(&terms, e, now_ms, scheduler_chance(&q->sched));
 	if (e->due_ms < now_ms + least_ms)
 		e->due_ms = now_ms + least_ms;
-	release(q, m, true);
+	release_message(q, m, true);
 }
 
 static void store_report(struct qmgr *q, struct spool_store *store)
@@ -320,7 +320,7 @@ static void report_in_turn(struct qmgr *q)
 	}
 }
 
-static void report(struct qmgr *q, struct message *m, const char *to)
+static void send_report(struct qmgr *q, struct message *m, const char *to)
 {
 	int64_t now_ms = scheduler_now_ms(&q->sched);
 	int64_t wait_ms = report_rate_take(&q->reports, &q->sched.conf->queue, to, now_ms);
@@ -348,7 +348,7 @@ void message_end_round(struct qmgr *q, struct message *m)
 		log_event(LOG_LEVEL_INFO, "done", "id", log_id(m->work.id), "age",
 			  log_seconds(now_ms - m->work.envelope->arrived_ms), "reason", "deleted",
 			  NULL);
-		release(q, m, false);
+		release_message(q, m, false);
 		return;
 	}
 	if (is_to_hold(m, &terms, now_ms)) {
@@ -356,27 +356,27 @@ void message_end_round(struct qmgr *q, struct message *m)
 		return;
 	}
 	if (m->stopped && !m->work.envelope->returned)
-		put_off(m);
+		put_off_untried(m);
 	if (m->work.envelope->returned)
-		give_up(m, "5.0.0", "returned by the postmaster");
+		give_up_rest(m, "5.0.0", "returned by the postmaster");
 	else if (end == RETRY_BY)
-		give_up(m, "5.4.7", "not delivered by the time that its sender has set");
+		give_up_rest(m, "5.4.7", "not delivered by the time that its sender has set");
 	else if (end == RETRY_LIFETIME)
-		give_up(m, "5.4.7", "the lifetime of its flow has passed");
+		give_up_rest(m, "5.4.7", "the lifetime of its flow has passed");
 	else if (retry_expired(&terms, m->work.envelope, now_ms))
-		give_up(m, "4.4.7", "delivery time expired");
+		give_up_rest(m, "4.4.7", "delivery time expired");
 	else if (retry_warning_due(&terms, m->work.envelope, now_ms))
 		owe_warnings(m);
 
 	const char *to = report_to(q, m);
 	bool null_sender = !m->work.envelope->sender[0];
-	if (!owes(m, null_sender)) {
+	if (!owes_report(m, null_sender)) {
 		finish_round(q, m);
 	} else if (!to) {
 		log_untold(m);
 		finish_round(q, m);
 	} else {
-		report(q, m, to);
+		send_report(q, m, to);
 	}
 }
 

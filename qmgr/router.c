@@ -48,15 +48,29 @@ void router_end(struct message *m, uint32_t recipient, const struct route *route
 	verdict_unref(v);
 }
 
-static bool allowed(const struct message *m)
+static bool may_look_up(const struct message *m)
 {
 	const struct conf_queue *limits = &m->qmgr->sched.conf->queue;
 	return share_allows(limits, m->lookups,
 			    limits->router_concurrency_limit - m->qmgr->lookups);
 }
 
+/* Something of it has ended. May free it. */
+static void check_message(struct message *m)
+{
+	m->qmgr->db.thread.check(&m->work);
+}
+
+/* It has its verdict, or nobody wants it any more. */
+static void leave_router(struct job *job)
+{
+	assert(job->routing > 0);
+	job->routing--;
+	pool_free(job, 1);
+}
+
 /* Its domain is suspended: it waits in the queue, whatever its site is doing. */
-static void put_off(struct job *job, uint32_t recipient)
+static void put_off_recipient(struct job *job, uint32_t recipient)
 {
 	struct outcome_context context = {.transport = job->transport, .untried = true};
 	struct message *m = message_of_work(job->work);
@@ -66,12 +80,11 @@ static void put_off(struct job *job, uint32_t recipient)
 	outcome_apply(m, recipient, why, &context);
 	verdict_unref(why);
 	m->put_off = true;
-	job->routing--;
-	pool_free(job, 1);
+	leave_router(job);
 }
 
 /* To the transport that its provider wants. False: there is no room for it in memory now. */
-static bool move(struct job *from, uint32_t recipient, struct transport *by)
+static bool move_to_transport(struct job *from, uint32_t recipient, struct transport *by)
 {
 	struct message *m = message_of_work(from->work);
 	if (pool_transport_room(by) <= 0) {
@@ -81,9 +94,7 @@ static bool move(struct job *from, uint32_t recipient, struct transport *by)
 	struct job *to = job_get(from->work, by);
 	pool_take(to);
 	to->routing++;
-	assert(from->routing > 0);
-	from->routing--;
-	pool_free(from, 1);
+	leave_router(from);
 	shelf_resize(from);
 	router_add(to, recipient);
 	return true;
@@ -95,29 +106,28 @@ static bool route_recipient(struct job *job, uint32_t recipient, const struct ro
 	struct message *m = message_of_work(job->work);
 	if (way->action != ROUTE_DELIVER) { /* since it was read, the tables have changed */
 		router_end(m, recipient, way);
-		job->routing--;
-		pool_free(job, 1);
+		leave_router(job);
 		return true;
 	}
 	const char *address = m->work.envelope->rcpt[recipient].address;
 	if (m->qmgr->db.suspended &&
 	    suspend_covers_domain(&m->qmgr->db, mailaddr_domain(address))) {
-		put_off(job, recipient);
+		put_off_recipient(job, recipient);
 		return true;
 	}
 	struct nexthop *n = nexthop_of(job, recipient, way);
 	if (nexthop_known(n) && n->elsewhere)
-		return move(job, recipient, n->elsewhere);
+		return move_to_transport(job, recipient, n->elsewhere);
 	if (nexthop_known(n)) {
 		nexthop_enter(n, job, recipient);
 		return true;
 	}
 	if (n->lookup.asking == 0) {
-		if (!allowed(m))
+		if (!may_look_up(m))
 			return false;
 		m->lookups++;
 		m->qmgr->lookups++;
-		nexthop_ask(n, job, recipient);
+		nexthop_ask(n, job, recipient, way);
 	}
 	nexthop_wait(n, job, recipient);
 	return true;
@@ -142,9 +152,10 @@ void router_add(struct job *job, uint32_t recipient)
 	router_add_by(job, recipient, router_route(message_of_work(job->work), recipient));
 }
 
-static bool moves(const struct peer *p, uint32_t recipient)
+static bool is_to_move(const struct peer *p, uint32_t recipient)
 {
-	return nexthop_moves(p->job, recipient, site_of_queue(p->queue));
+	const struct route *way = router_route(message_of_work(p->job->work), recipient);
+	return nexthop_moves(p->job, recipient, way, site_of_queue(p->queue));
 }
 
 /* The entry ends, and its recipients are as if they had just been read. */
@@ -163,7 +174,7 @@ void router_move(struct site *s)
 {
 	list_each (link, tmp, &s->queue.peers) {
 		struct peer *p = list_entry(link, struct peer, in_queue);
-		if (!moves(p, peer_first(p)->recipient[0]))
+		if (!is_to_move(p, peer_first(p)->recipient[0]))
 			continue;
 		for (int n = p->waiting; n > 0; n--)
 			route_anew(p);
@@ -173,10 +184,10 @@ void router_move(struct site *s)
 
 bool router_may_move(const struct entry *e)
 {
-	return moves(e->peer, e->recipient[0]);
+	return is_to_move(e->peer, e->recipient[0]);
 }
 
-static void forget(struct message *m)
+static void forget_recipients(struct message *m)
 {
 	list_remove(&m->in_router);
 	free(m->to_route);
@@ -192,8 +203,8 @@ static void run_message(struct message *m)
 			return;
 		m->to_route_first++;
 	}
-	forget(m);
-	message_check(m->qmgr, m);
+	forget_recipients(m);
+	check_message(m);
 }
 
 static int count_waiting(const struct qmgr *q)
@@ -221,7 +232,8 @@ void router_run(struct qmgr *q)
 	}
 }
 
-void router_ended(struct message *m)
+/* A look-up that this message began has its answer. */
+static void end_lookup(struct message *m)
 {
 	assert(m->lookups > 0 && m->qmgr->lookups > 0);
 	m->lookups--;
@@ -229,12 +241,70 @@ void router_ended(struct message *m)
 	m->qmgr->router_due = true;
 }
 
+static void let_go_of(struct nexthop *n, const struct waiting_recipient *w, struct verdict *failure)
+{
+	struct job *job = w->job;
+	struct message *m = message_of_work(job->work);
+	const struct outcome_context context = {.transport = n->transport};
+	bool failed = failure && !n->lacks;
+	if (!failed && !m->work.cancelled &&
+	    nexthop_leads_on(n, w, router_route(m, w->recipient))) {
+		router_add(job, w->recipient);
+		check_message(m);
+		return;
+	}
+	if (!failure && !m->work.cancelled) {
+		nexthop_enter(n, job, w->recipient);
+		return;
+	}
+	if (!m->work.cancelled)
+		outcome_apply(m, w->recipient, failure, &context);
+	leave_router(job);
+	check_message(m);
+}
+
+/* Those who wait get their entries, or their verdicts. */
+static void let_go(struct nexthop *n, struct verdict *failure)
+{
+	struct waiting_recipient *waiting;
+	size_t nwaiting = nexthop_take_waiting(n, &waiting);
+	end_lookup(n->asked_by);
+	for (size_t i = 0; i < nwaiting; i++)
+		let_go_of(n, &waiting[i], failure);
+	free(waiting);
+	verdict_unref(failure);
+}
+
+void router_answered(struct resolve *r)
+{
+	struct verdict *failure = NULL;
+	struct nexthop *n = nexthop_answered(r, &failure);
+	if (n)
+		let_go(n, failure);
+}
+
+void router_sts_answered(struct sts_ask *a)
+{
+	struct verdict *failure = NULL;
+	struct nexthop *n = nexthop_sts_answered(a, &failure);
+	if (n)
+		let_go(n, failure);
+}
+
+void router_forget(struct nexthop *n)
+{
+	struct waiting_recipient *waiting;
+	size_t nwaiting = nexthop_take_waiting(n, &waiting);
+	for (size_t i = 0; i < nwaiting; i++)
+		leave_router(waiting[i].job);
+	free(waiting);
+	if (n->lookup.asking > 0)
+		end_lookup(n->asked_by);
+}
+
 void router_drop(struct message *m)
 {
-	for (size_t i = m->to_route_first; i < m->nto_route; i++) {
-		struct job *job = m->to_route[i].job;
-		job->routing--;
-		pool_free(job, 1);
-	}
-	forget(m);
+	for (size_t i = m->to_route_first; i < m->nto_route; i++)
+		leave_router(m->to_route[i].job);
+	forget_recipients(m);
 }

@@ -8,13 +8,17 @@
  *
  * So one message may have nearly all of them when nobody else wants any, and never holds up another.
  *
+ * OWNERSHIP  Each recipient in memory that has no entry yet: counted in job->routing, and in message->to_route
+ *            or in the waiting of a next hop.
  * THREAD     qmgr.
- * SEE        FINCH 2007.
+ * ERRORS     As verdicts.
+ * SEE        FINCH 2007; nexthop.h.
  */
 #ifndef QMGR_ROUTER_H
 #define QMGR_ROUTER_H
 
 #include "qmgr/message.h"
+#include "qmgr/nexthop.h"
 #include "qmgr/sched/job.h"
 
 const struct route *router_route(struct message *, uint32_t recipient);
@@ -39,7 +43,12 @@ bool router_may_move(const struct entry *); /* in flight */
 void router_run(struct qmgr *);
 /* Begin the look-ups that are allowed now. */
 
-void router_ended(struct message *); /* a look-up that this message began has its answer */
+void router_answered(struct resolve *);
+void router_sts_answered(struct sts_ask *);
+/* What a look-up asked is answered: those who wait for it get their entries, or their verdicts. */
+
+void router_forget(struct nexthop *);
+/* Forget who waits for its answer, which nobody will hear. */
 
 void router_drop(struct message *);
 /* Forget recipients that wait for a look-up to begin. */

@@ -57,8 +57,8 @@ static enum verify_result result_of(const struct verdict *v)
 					    : VERIFY_UNKNOWN;
 }
 
-static void answer(struct verify *ask, enum verify_result result, struct verdict *v,
-		   bool remembered)
+static void answer_asker(struct verify *ask, enum verify_result result, struct verdict *v,
+			 bool remembered)
 {
 	static const char *const names[] = {[VERIFY_TAKES] = "takes",
 					    [VERIFY_REFUSES] = "refuses",
@@ -77,13 +77,13 @@ static void answer_all(struct verification *v, struct verdict *verdict)
 	while (v->asker) {
 		struct note *note = v->asker;
 		v->asker = note->next;
-		answer((struct verify *)note, result_of(verdict), verdict, false);
+		answer_asker((struct verify *)note, result_of(verdict), verdict, false);
 	}
 }
 
 /* --- what is remembered */
 
-static void forget(struct qmgr *q, struct verification *v)
+static void forget_verification(struct qmgr *q, struct verification *v)
 {
 	assert(!v->asker);
 	q->verifier.nremembered -= v->verdict != NULL;
@@ -96,18 +96,18 @@ static void forget(struct qmgr *q, struct verification *v)
 	free(v);
 }
 
-static struct verification *oldest(struct verifier *f)
+static struct verification *oldest_remembered(struct verifier *f)
 {
 	return list_entry(list_first(&f->remembered), struct verification, link);
 }
 
-static void remember(struct qmgr *q, struct verification *v, struct verdict *verdict)
+static void remember_verdict(struct qmgr *q, struct verification *v, struct verdict *verdict)
 {
 	struct verifier *f = &q->verifier;
 	bool good = verdict->class == VERDICT_SENT;
 	int64_t time_ms = good ? settings(q)->positive_time : settings(q)->negative_time;
 	if (result_of(verdict) == VERIFY_UNKNOWN || time_ms == 0) {
-		forget(q, v);
+		forget_verification(q, v);
 		return;
 	}
 	v->verdict = verdict_ref(verdict);
@@ -115,7 +115,7 @@ static void remember(struct qmgr *q, struct verification *v, struct verdict *ver
 	list_append(&f->remembered, &v->link);
 	f->nremembered++;
 	while (f->nremembered > settings(q)->cache_limit)
-		forget(q, oldest(f));
+		forget_verification(q, oldest_remembered(f));
 }
 
 /* --- who waits */
@@ -156,7 +156,7 @@ static void wait_in_turn(struct verifier *f, struct verification *v)
 }
 
 /* One that may be asked about now, of the domain whose turn it is; NULL: none. */
-static struct verification *next(struct verifier *f, int64_t limit)
+static struct verification *next_in_turn(struct verifier *f, int64_t limit)
 {
 	int64_t of_domain = limit > 1 ? limit / 2 : 1;
 	list_each (link, tmp, &f->turn) {
@@ -184,6 +184,28 @@ static bool is_utf8(const char *text)
 	return *text;
 }
 
+static void take_verdict(struct message *m, uint32_t recipient, struct verdict *verdict)
+{
+	struct qmgr *q = m->qmgr;
+	struct verifying *p = m->verifying;
+	struct verification *v = p->slot[recipient];
+	assert(v && !v->verdict && v->domain);
+	struct verifier_domain *d = v->domain;
+	assert(p->nused > 0 && d->underway > 0 && q->verifier.nunderway > 0);
+	p->slot[recipient] = NULL;
+	p->nused--;
+	d->underway--;
+	q->verifier.nunderway--;
+	q->verifier.due = true;
+	v->domain = NULL;
+	domain_leave(&q->verifier, d);
+	log_event(LOG_LEVEL_DEBUG, "verified", "to", v->address, "relay",
+		  verdict->host[0] ? verdict->host : "none", "dsn", verdict->dsn, "reply",
+		  log_reply(verdict->code, verdict->text), NULL);
+	answer_all(v, verdict);
+	remember_verdict(q, v, verdict);
+}
+
 static struct verifying *verifying_new(struct qmgr *q, const char *sender, bool utf8, int64_t n)
 {
 	struct verifying *p = mem_zalloc(sizeof *p);
@@ -195,7 +217,7 @@ static struct verifying *verifying_new(struct qmgr *q, const char *sender, bool 
 		envelope_add(e, "");
 	p->nslot = (uint32_t)n;
 	p->slot = mem_zalloc((size_t)n * sizeof *p->slot);
-	p->message = message_pseudo(q, e, p);
+	p->message = message_pseudo(q, e, p, take_verdict);
 	list_append(&q->verifier.messages, &p->link);
 	return p;
 }
@@ -235,7 +257,7 @@ static uint32_t take_slot(struct verifying *p, struct verification *v)
 	return i;
 }
 
-static void begin(struct qmgr *q, struct verification *v, int64_t limit)
+static void begin_verification(struct qmgr *q, struct verification *v, int64_t limit)
 {
 	struct verifying *p = verifying_of(q, v, limit);
 	struct message *m = p->message;
@@ -248,27 +270,6 @@ static void begin(struct qmgr *q, struct verification *v, int64_t limit)
 	router_add(job, recipient);
 	list_each (link, tmp, &m->work.jobs)
 		shelf_resize(list_entry(link, struct job, in_message));
-}
-
-void verifier_take(struct message *m, uint32_t recipient, struct verdict *verdict)
-{
-	struct qmgr *q = m->qmgr;
-	struct verifying *p = m->verifying;
-	struct verification *v = p->slot[recipient];
-	struct verifier_domain *d = v->domain;
-	assert(v && !v->verdict);
-	p->slot[recipient] = NULL;
-	p->nused--;
-	d->underway--;
-	q->verifier.nunderway--;
-	q->verifier.due = true;
-	v->domain = NULL;
-	domain_leave(&q->verifier, d);
-	log_event(LOG_LEVEL_DEBUG, "verified", "to", v->address, "relay",
-		  verdict->host[0] ? verdict->host : "none", "dsn", verdict->dsn, "reply",
-		  log_reply(verdict->code, verdict->text), NULL);
-	answer_all(v, verdict);
-	remember(q, v, verdict);
 }
 
 void verifier_run(struct qmgr *q)
@@ -284,8 +285,8 @@ void verifier_run(struct qmgr *q)
 			verifying_free(q, p);
 	}
 	int64_t limit = settings(q)->concurrency_limit;
-	while (f->nunderway < limit && (v = next(f, limit)))
-		begin(q, v, limit);
+	while (f->nunderway < limit && (v = next_in_turn(f, limit)))
+		begin_verification(q, v, limit);
 }
 
 /* --- questions */
@@ -309,7 +310,7 @@ static bool answer_remembered(struct qmgr *q, struct verification *v, struct ver
 		return false;
 	list_remove(&v->link);
 	list_append(&q->verifier.remembered, &v->link);
-	answer(ask, result_of(v->verdict), v->verdict, true);
+	answer_asker(ask, result_of(v->verdict), v->verdict, true);
 	return true;
 }
 
@@ -325,11 +326,11 @@ void verifier_ask(struct qmgr *q, struct verify *ask)
 		return;
 	}
 	if (v && v->verdict) {
-		forget(q, v);
+		forget_verification(q, v);
 		v = NULL;
 	}
 	if (!v && f->nwaiting >= VERIFIER_WAITING_MAX) {
-		answer(ask, VERIFY_UNKNOWN, NULL, false);
+		answer_asker(ask, VERIFY_UNKNOWN, NULL, false);
 		free(key);
 		return;
 	}
@@ -370,7 +371,7 @@ void verifier_fini(struct qmgr *q)
 	HASH_ITER(hh, f->by_key, v, tmp)
 	{
 		drop_askers(v);
-		forget(q, v);
+		forget_verification(q, v);
 	}
 	HASH_ITER(hh, f->domains, d, next_domain)
 	{

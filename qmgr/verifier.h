@@ -55,9 +55,6 @@ void verifier_ask(struct qmgr *, struct verify *);
 void verifier_run(struct qmgr *);
 /* Ask about those whose turn it is, and end what has nothing left. Not while a message is being seen to. */
 
-void verifier_take(struct message *, uint32_t recipient, struct verdict *);
-/* A recipient of a pseudo-message has its verdict. */
-
 void verifier_drop(struct qmgr *); /* the end: messages, before the next hops go, */
 void verifier_fini(struct qmgr *); /* and what is remembered */
 

@@ -4,8 +4,11 @@
 #include "base/mem.h"
 #include "sim/trace.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define DAY_MS 86400000.0
 
 static void make_room(struct arrivals *a)
 {
@@ -40,13 +43,41 @@ const char *arrivals_domain(struct arrivals *a, const struct spread *s, struct d
 	return arrivals_keep(a, mem_printf("%.*s%u%s", (int)(mark - word), word, number, mark + 1));
 }
 
+/* How many come then, as part of how many come on average. */
+static double season(const struct scenario_arrival *s, double at_ms)
+{
+	double day = floor(at_ms / DAY_MS), part = at_ms / DAY_MS - day;
+	double weight = s->nhour > 0 ? s->hour[(int)(part * s->nhour)] : 1;
+	return s->nweekday > 0 ? weight * s->weekday[(int)fmod(day, 7)] : weight;
+}
+
+static double busiest(const double *weight, int n)
+{
+	double most = n > 0 ? weight[0] : 1;
+	for (int i = 1; i < n; i++)
+		most = fmax(most, weight[i]);
+	return most;
+}
+
+/* A Poisson process whose rate has seasons: that of the busiest, of which so many are left out (Lewis, Shedler 1979). */
+static double next_in_season(const struct scenario_arrival *s, struct dice *dice, double last,
+			     double gap)
+{
+	double most = busiest(s->hour, s->nhour) * busiest(s->weekday, s->nweekday);
+	do
+		last += dice_gap(dice, gap / most);
+	while (dice_part(dice) * most >= season(s, last));
+	return last;
+}
+
 /* When the next message comes; i: how many have come before it. */
 static double next_ms(const struct scenario_arrival *s, struct dice *dice, int64_t i, double last)
 {
 	double gap = s->rate.events ? (double)s->rate.per_ms / (double)s->rate.events : 0;
 	switch ((enum scenario_distribution)s->distribution) {
 	case ARRIVE_POISSON:
-		return last + dice_gap(dice, gap);
+		return s->nhour + s->nweekday > 0 ? next_in_season(s, dice, last, gap)
+						  : last + dice_gap(dice, gap);
 	case ARRIVE_UNIFORM:
 		return (double)s->start + dice_part(dice) * (double)s->within;
 	case ARRIVE_BURSTS:
@@ -61,6 +92,8 @@ static void make_section(struct arrivals *a, const struct scenario_arrival *s, s
 	double at_ms = (double)s->start;
 	for (int64_t i = 0; i < s->messages; i++) {
 		at_ms = next_ms(s, dice, i, at_ms);
+		if (s->until > 0 && at_ms > (double)s->until && s->distribution != ARRIVE_UNIFORM)
+			return;
 		uint32_t n = (uint32_t)spread_number(&s->recipient_spread, dice);
 		uint64_t size = (uint64_t)spread_number(&s->size_spread, dice);
 		struct arrival *one = arrivals_add(a, (int64_t)(at_ms * 1000), size, n);

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 #include "sim/calendar.h"
 
+#include <string.h>
+
 static const struct scenario_span *span_at(const struct scenario_host *h, int64_t *at_ms)
 {
 	if (h->outage_every > 0)
@@ -50,4 +52,13 @@ int64_t calendar_limit(const struct scenario_host *h, int64_t at_ms)
 		if (at_ms >= h->limit[i].from_ms)
 			limit = h->limit[i].n;
 	return limit;
+}
+
+bool calendar_blocked(const struct scenario_host *h, const char *source, int64_t at_ms)
+{
+	for (int i = 0; source && i < h->nblocked; i++)
+		if (at_ms >= h->blocking[i].span.from_ms && at_ms < h->blocking[i].span.to_ms &&
+		    strcmp(h->blocking[i].name, source) == 0)
+			return true;
+	return false;
 }

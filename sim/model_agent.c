@@ -4,6 +4,7 @@
 #include "sim/model_host.h"
 #include "sim/watch.h"
 
+#include "base/clock.h"
 #include "base/mem.h"
 #include "qmgr/dest/early.h"
 
@@ -112,9 +113,11 @@ static void on_delivered(void *owner)
 	enum verdict_class lost = dice_happens(&h->dice, 0.5) ? VERDICT_IN_DOUBT : VERDICT_DEFERRED;
 	uint32_t n = a->early.entry->n;
 	struct verdict **verdict = mem_zalloc(n * sizeof *verdict);
+	const struct envelope *e = a->early.entry->peer->job->work->envelope;
+	int64_t age_ms = clock_wall_ms() - e->arrived_ms;
 	for (uint32_t i = 0; i < n; i++)
-		verdict[i] =
-			broken ? cause_verdict(CAUSE_LOST, lost, h->is->title) : host_verdict(h);
+		verdict[i] = broken ? cause_verdict(CAUSE_LOST, lost, h->is->title)
+				    : host_verdict(h, NULL, age_ms);
 	a->stage->tally->transactions += !broken;
 	if (broken)
 		session_free(a->session);

@@ -146,6 +146,11 @@ static bool worn(const struct client *c)
 	       (t->connection_max_messages > 0 && c->done >= t->connection_max_messages);
 }
 
+static int64_t age_of_entry(const struct entry *e)
+{
+	return clock_wall_ms() - e->peer->job->work->envelope->arrived_ms;
+}
+
 static void finish_first(struct client *c)
 {
 	struct delivery *d = take_first(c);
@@ -153,8 +158,9 @@ static void finish_first(struct client *c)
 	if (c->done++ == 0)
 		d->setup_ms = (int)((c->ready_us - c->attempt.began_us) / 1000);
 	d->wasted = ahead(c, d);
+	int64_t age = age_of_entry(d->owner);
 	for (uint32_t i = 0; i < d->nrcpt; i++) {
-		d->rcpt[i].verdict = host_verdict(c->attempt.host);
+		d->rcpt[i].verdict = host_verdict(c->attempt.host, c->attempt.source, age);
 		if (d->rcpt[i].verdict->class == VERDICT_SENT)
 			d->wasted = false;
 		c->stage->tally->paced += strcmp(d->rcpt[i].verdict->dsn, "4.7.28") == 0;
@@ -271,6 +277,16 @@ static void wait_for_it(struct client *c)
 		stage_after(c->stage, &c->late, stage_us(t->backup_attempt_delay));
 }
 
+static void say_source(struct client *c)
+{
+	const union address *a =
+		c->open->source
+			? conf_source_address(c->open->source, c->open->address.sa.sa_family)
+			: NULL;
+	if (a)
+		address_where(a, c->attempt.source);
+}
+
 static void open_client(struct stage *st, struct connection_open *open)
 {
 	struct client *c = mem_zalloc(sizeof *c);
@@ -281,6 +297,7 @@ static void open_client(struct stage *st, struct connection_open *open)
 	c->attempt.ended = on_attempt;
 	c->attempt.lost = on_lost;
 	c->attempt.owner = c;
+	say_source(c);
 	timer_init(&c->timer, on_timer, c);
 	timer_init(&c->silent, on_silent, c);
 	timer_init(&c->slow, on_slow, c);

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "sim/calendar.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,13 +17,11 @@ static void make_buckets(struct model_hosts *hosts, int i)
 {
 	struct model_host *h = &hosts->host[i];
 	const char *name = h->is->bucket_of;
-	bucket_init(&h->own_bucket, &h->is->bucket, h->is->bucket_room,
-		    h->is->bucket_filled == FILLED_AT_ONCE);
 	bucket_init(&h->connections, &h->is->connections, 0, false);
-	h->bucket = &h->own_bucket;
+	h->bucket_at = h;
 	for (int k = 0; k < i && *name; k++)
 		if (strcmp(hosts->host[k].is->bucket_of, name) == 0) {
-			h->bucket = hosts->host[k].bucket;
+			h->bucket_at = hosts->host[k].bucket_at;
 			return;
 		}
 }
@@ -45,8 +44,10 @@ struct model_hosts *model_hosts_new(struct world *w)
 
 void model_hosts_free(struct model_hosts **hosts)
 {
-	for (int i = 0; i < (*hosts)->n; i++)
+	for (int i = 0; i < (*hosts)->n; i++) {
 		free((*hosts)->host[i].key);
+		free((*hosts)->host[i].bucket);
+	}
 	free(*hosts);
 	*hosts = NULL;
 }
@@ -81,6 +82,11 @@ struct model_host *model_host_at(struct world *w, const union address *address)
 static bool out(const struct model_host *h)
 {
 	return calendar_out(h->is, h->world->now_us / 1000);
+}
+
+static bool is_blocked(const struct model_host *h, const char *source)
+{
+	return calendar_blocked(h->is, source, h->world->now_us / 1000);
 }
 
 static int64_t noisy_us(struct model_host *h, int64_t ms)
@@ -138,10 +144,10 @@ static void knock_later(struct attempt *a)
 	wait_until(a, again_us);
 }
 
-static void turn_away(struct attempt *a)
+static void turn_away(struct attempt *a, enum cause why)
 {
-	a->fate = CAUSE_TOO_MANY;
-	a->host->turned_away++;
+	a->fate = (int)why;
+	a->host->turned_away += why == CAUSE_TOO_MANY;
 	world_after(a->host->world, &a->timer, noisy_us(a->host, a->host->is->greeting));
 }
 
@@ -149,7 +155,7 @@ static void beyond(struct attempt *a)
 {
 	struct model_host *h = a->host;
 	if (h->is->beyond == BEYOND_421) {
-		turn_away(a);
+		turn_away(a, CAUSE_TOO_MANY);
 		return;
 	}
 	if (a->state == ATTEMPT_CONNECTING && h->is->beyond == BEYOND_MUTE)
@@ -161,9 +167,11 @@ static void arrive(struct attempt *a)
 {
 	struct model_host *h = a->host;
 	if (out(h) && h->is->outage == OUTAGE_421)
-		turn_away(a);
+		turn_away(a, CAUSE_TOO_MANY);
+	else if (h->is->block == BLOCK_554 && is_blocked(h, a->source))
+		turn_away(a, CAUSE_BLOCKED);
 	else if (a->state == ATTEMPT_CONNECTING && !bucket_take(&h->connections, h->world->now_us))
-		turn_away(a);
+		turn_away(a, CAUSE_TOO_MANY);
 	else if (has_room(h) && list_empty(&h->waiting))
 		serve(a);
 	else if (h->nwaiting < h->is->backlog)
@@ -291,10 +299,43 @@ bool host_breaks(struct model_host *h)
 	return out(h) || dice_happens(&h->dice, h->is->broken_part);
 }
 
-struct verdict *host_verdict(struct model_host *h)
+/* What a host says to MAIL that wants nothing from an address of ours. */
+static struct verdict *blocked_verdict(const struct model_host *h, const char *source)
+{
+	bool later = h->is->block == BLOCK_450;
+	char *text = mem_printf("service unavailable, client host [%s] is on our list", source);
+	struct verdict *v =
+		verdict_answering(VERDICT_AT_MAIL, later ? VERDICT_DEFERRED : VERDICT_FAILED,
+				  later ? 450 : 550, later ? "4.7.1" : "5.7.1", h->is->title, text);
+	free(text);
+	return v;
+}
+
+/* Full, where it is the first time. */
+static struct bucket *bucket_for(struct model_host *h, const char *source)
+{
+	struct model_host *at = h->bucket_at;
+	const char *name = source && at->is->bucket_by == BUCKET_BY_SOURCE ? source : "";
+	for (int i = 0; i < at->nbucket; i++)
+		if (strcmp(at->bucket[i].source, name) == 0)
+			return &at->bucket[i].bucket;
+	at->bucket = mem_realloc(at->bucket, ((size_t)at->nbucket + 1) * sizeof *at->bucket);
+	struct source_bucket *b = &at->bucket[at->nbucket++];
+	snprintf(b->source, sizeof b->source, "%s", name);
+	bucket_init(&b->bucket, &at->is->bucket, at->is->bucket_room,
+		    at->is->bucket_filled == FILLED_AT_ONCE);
+	return &b->bucket;
+}
+
+struct verdict *host_verdict(struct model_host *h, const char *source, int64_t age_ms)
 {
 	double at = dice_part(&h->dice);
-	if (!bucket_take(h->bucket, h->world->now_us))
+	if (h->is->block != BLOCK_554 && is_blocked(h, source))
+		return blocked_verdict(h, source);
+	if (age_ms < h->is->greylisting)
+		return verdict_answering(VERDICT_AT_RCPT, VERDICT_DEFERRED, 451, "4.7.1",
+					 h->is->title, "greylisted, try again later");
+	if (!bucket_take(bucket_for(h, source), h->world->now_us))
 		return verdict_answering(VERDICT_AT_END, VERDICT_DEFERRED, 451, "4.7.28",
 					 h->is->title, "rate limited, try again later");
 	if (at < h->is->deferred_part)

@@ -3,6 +3,7 @@
  *	attempt_start()
  *	    +-- outage, refused ----------------------------------> CAUSE_REFUSED, _CONNECT_TIMEOUT
  *	    v connect	outage of 421, too many in a time ----------> CAUSE_TOO_MANY
+ *	    |		it wants nothing from our address ----------> CAUSE_BLOCKED
  *	  arrived -- served: connection_limit not reached -- greeting --> CAUSE_NONE: it is ready
  *	    |          ^
  *	    +-- waits in the backlog --------------------- too long ----> CAUSE_GREETING_TIMEOUT
@@ -20,6 +21,7 @@
 #ifndef SIM_MODEL_HOST_H
 #define SIM_MODEL_HOST_H
 
+#include "base/address.h"
 #include "sim/bucket.h"
 #include "sim/stage.h"
 
@@ -34,18 +36,25 @@ enum attempt_state {
 	ATTEMPT_READY,
 };
 
+struct source_bucket {
+	char source[ADDRESS_WHERE_MAX];
+	struct bucket bucket;
+};
+
 struct model_host {
 	struct world *world;
 	const struct scenario_host *is;
 	struct dice dice;
 	int serving;
 	int nwaiting;
-	struct list waiting;		   /* struct attempt */
-	struct bucket own_bucket, *bucket; /* its own; or that of the first of its name */
-	struct bucket connections;	   /* that it takes in a time */
-	int64_t limit;			   /* of who connects; 0: none */
-	bool own;			   /* their transport is not the first */
-	int open, open_most;		   /* attempts, of all nodes */
+	struct list waiting;	      /* struct attempt */
+	struct model_host *bucket_at; /* itself; or the first whose bucket has its name */
+	int nbucket;
+	struct source_bucket *bucket; /* of each address of ours; "": of all */
+	struct bucket connections;    /* that it takes in a time */
+	int64_t limit;		      /* of who connects; 0: none */
+	bool own;		      /* their transport is not the first */
+	int open, open_most;	      /* attempts, of all nodes */
 	int64_t turned_away;
 	int64_t wanted_ms; /* at this sample mail waited for it */
 	int64_t tried_out; /* attempts in outages */
@@ -57,6 +66,7 @@ struct attempt {
 	struct model_host *host;
 	enum attempt_state state;
 	int fate; /* enum cause when it has failed already and only the word of it is on its way */
+	char source[ADDRESS_WHERE_MAX]; /* where it comes from; "": not said */
 	int64_t began_us, deadline_us, gap_us, greeting_timeout_us;
 	struct timer timer;
 	struct list in_waiting;
@@ -86,7 +96,7 @@ bool host_breaks(struct model_host *);
 /* Is the connection lost in this transaction? In a silent outage always; where others begin, all that
  * are ready are lost at once. */
 
-struct verdict *host_verdict(struct model_host *);
-/* On one recipient of a transaction that came to its end. */
+struct verdict *host_verdict(struct model_host *, const char *source, int64_t age_ms);
+/* On one recipient of a transaction that came to its end: from this address of ours, of a message so old. */
 
 #endif

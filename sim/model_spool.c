@@ -119,6 +119,12 @@ static void on_due(void *owner)
 	run(k->in);
 }
 
+/* As the scheduler is told; NULL: it takes that of the sender, who is the same for all. */
+static const char *flow_of(const struct model_spool *s, const struct arrival *a)
+{
+	return s->stage->scenario->one_flow ? NULL : a->flow;
+}
+
 static void take_in(struct model_spool *s, int number)
 {
 	const struct arrival *a = &s->stage->arrivals->item[number];
@@ -130,7 +136,7 @@ static void take_in(struct model_spool *s, int number)
 	e->id = (uint64_t)number + 1;
 	e->arrived_ms = clock_wall_ms();
 	e->sender = mem_strdup("sender@sim.test");
-	e->flow = a->flow ? mem_strdup(a->flow) : NULL;
+	e->flow = flow_of(s, a) ? mem_strdup(a->flow) : NULL;
 	e->size = a->size;
 	for (uint32_t i = 0; i < a->nrcpt; i++) {
 		char address[320];
@@ -139,7 +145,7 @@ static void take_in(struct model_spool *s, int number)
 	}
 	s->kept[number] = k;
 	s->open++;
-	k->row = model_inflow_row(&s->incoming, a->flow);
+	k->row = model_inflow_row(&s->incoming, flow_of(s, a));
 	list_append(&k->row->waiting, &k->link);
 	s->stage->tally->messages++;
 	s->stage->tally->recipients += a->nrcpt;
@@ -248,8 +254,10 @@ static void final(struct model_spool *s, struct kept *k, uint32_t i, enum verdic
 		numbers_add(&t->sent_at, s->stage->world->now_us / 1000);
 		tally_wait(t, a->nrcpt, a->size, age_ms(s, k));
 		wait_of_site(s, k, i);
-		if (a->flow)
+		if (a->flow) {
 			numbers_add(&tally_flow(t, a->flow)->waits, age_ms(s, k));
+			tally_fate(t, a->flow, a->domain[i], a->at_us / 1000, age_ms(s, k));
+		}
 		if (!k->rcpt[i].doubted)
 			numbers_add(&t->sure, age_ms(s, k));
 	} else {
@@ -426,7 +434,11 @@ void model_spool_end(struct model_spool *s)
 	for (int n = 0; n < s->next_arrival; n++) {
 		struct kept *k = s->kept[n];
 		for (uint32_t i = 0; i < s->stage->arrivals->item[n].nrcpt; i++) {
+			const struct arrival *a = &s->stage->arrivals->item[n];
 			check_patience(s, k, i);
+			if (!k->rcpt[i].final && a->flow)
+				tally_fate(s->stage->tally, a->flow, a->domain[i], a->at_us / 1000,
+					   -1);
 			if (!k->rcpt[i].final && !k->rcpt[i].doubted)
 				numbers_add(&s->stage->tally->sure, age_ms(s, k));
 		}

@@ -56,6 +56,7 @@ static void list_sections(const struct conf_section **all)
 	all[CONF_KIND_QUEUE] = &conf_sections[CONF_KIND_QUEUE];
 	all[CONF_KIND_FLOW] = &conf_sections[CONF_KIND_FLOW];
 	all[CONF_KIND_PROVIDER] = &conf_sections[CONF_KIND_PROVIDER];
+	all[CONF_KIND_SOURCE] = &conf_sections[CONF_KIND_SOURCE];
 }
 
 /* The array of a kind of section, and how many are in it. */
@@ -137,6 +138,7 @@ static void build(struct scenario *s, const struct conf_file *from, struct conf_
 	build_single(s, SCENARIO_KIND_SIMULATION, &s->simulation, from, &lines, faults);
 	build_single(s, SCENARIO_KIND_REDIS, &s->redis, from, &lines, faults);
 	s->nodes = s->simulation.nodes;
+	s->duration = s->simulation.duration;
 	for (int kind = SCENARIO_KIND_ARRIVAL; kind < SCENARIO_KINDS; kind++)
 		build_titled(s, kind, from, &lines, faults);
 	if (whole) {
@@ -197,13 +199,25 @@ static void free_section(int kind, void *section)
 		free(((struct conf_titled *)section)->title);
 }
 
+static void free_named(struct scenario_named *named, int n)
+{
+	for (int i = 0; i < n; i++)
+		free(named[i].name);
+	free(named);
+}
+
 static void free_derived(struct scenario *s)
 {
+	free_named(s->simulation.suspended, s->simulation.nsuspended);
+	free_named(s->simulation.period, s->simulation.nperiod);
+	free(s->simulation.column);
 	for (int i = 0; i < s->narrival; i++) {
 		spread_fini(&s->arrival[i].recipient_spread);
 		spread_fini(&s->arrival[i].domain_spread);
 		spread_fini(&s->arrival[i].size_spread);
 		spread_fini(&s->arrival[i].flow_spread);
+		free(s->arrival[i].hour);
+		free(s->arrival[i].weekday);
 	}
 	for (int i = 0; i < s->nsite; i++) {
 		for (int m = 0; m < s->site[i].nmx; m++)
@@ -213,6 +227,7 @@ static void free_derived(struct scenario *s)
 	for (int i = 0; i < s->nhost; i++) {
 		free(s->host[i].span);
 		free(s->host[i].limit);
+		free_named(s->host[i].blocking, s->host[i].nblocked);
 	}
 }
 
@@ -234,9 +249,31 @@ void scenario_free(struct scenario **sp)
 		free(*array);
 	}
 	conf_unref(s->conf);
+	free(s->nuse);
 	free(s->file);
 	free(s);
 	*sp = NULL;
+}
+
+/* Where the sources of transports and of flows are. */
+static struct conf_uses *uses_of(struct scenario *s, int i)
+{
+	return i < s->conf->ntransport ? &s->conf->transport[i].uses
+				       : &s->conf->flow[i - s->conf->ntransport].uses;
+}
+
+/* The others stay behind the last. */
+static void take_sources(struct scenario *s, int64_t most)
+{
+	int n = s->conf->ntransport + s->conf->nflow;
+	if (!s->nuse)
+		s->nuse = mem_zalloc((size_t)n * sizeof *s->nuse);
+	for (int i = 0; i < n; i++) {
+		struct conf_uses *uses = uses_of(s, i);
+		if (uses->n > s->nuse[i])
+			s->nuse[i] = uses->n;
+		uses->n = most > 0 && most < s->nuse[i] ? (int)most : s->nuse[i];
+	}
 }
 
 void scenario_take_row(struct scenario *s, const struct scenario_row *row)
@@ -246,6 +283,9 @@ void scenario_take_row(struct scenario *s, const struct scenario_row *row)
 		t->destination_concurrency_positive_feedback = row->feedback;
 		t->destination_concurrency_negative_feedback = row->feedback;
 	}
+	take_sources(s, row->sources);
+	s->duration = row->duration > 0 ? row->duration : s->simulation.duration;
+	s->one_flow = row->one_flow;
 	s->simulation.connection_cache = row->connection_cache;
 	s->nodes = row->nodes > 0 ? row->nodes : s->simulation.nodes;
 }

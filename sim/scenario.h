@@ -15,14 +15,30 @@
 #include "sim/scenario_table.h"
 #include "sim/spread.h"
 
+struct scenario_span {
+	int64_t from_ms, to_ms;
+};
+
+/* Something at a time: the name of a period, a flow, an address. */
+struct scenario_named {
+	struct scenario_span span; /* without an end: to_ms is 0 */
+	char *name;
+};
+
 struct scenario_simulation {
 	SCENARIO_SIMULATION(CONF_MEMBER)
+	int nsuspended, nperiod, ncolumn;
+	struct scenario_span *column;
+	struct scenario_named *suspended, *period;
 };
 
 enum scenario_binding { BINDING_LATE, BINDING_EARLY, BINDING_BOTH };
 enum scenario_distribution { ARRIVE_CONSTANT, ARRIVE_POISSON, ARRIVE_UNIFORM, ARRIVE_BURSTS };
 enum scenario_beyond { BEYOND_421, BEYOND_MUTE, BEYOND_DROP };
 enum scenario_filled { FILLED_EVENLY, FILLED_AT_ONCE };
+enum scenario_block { BLOCK_554, BLOCK_550, BLOCK_450 };
+enum scenario_picture { PICTURE_SITES, PICTURE_FLOWS };
+enum scenario_bucket_by { BUCKET_BY_ALL, BUCKET_BY_SOURCE };
 enum scenario_outage { OUTAGE_REFUSED, OUTAGE_SILENT, OUTAGE_421 };
 
 struct scenario_arrival {
@@ -30,6 +46,8 @@ struct scenario_arrival {
 	int line;
 	SCENARIO_ARRIVAL(CONF_MEMBER)
 	struct spread recipient_spread, domain_spread, size_spread, flow_spread;
+	int nhour, nweekday;
+	double *hour, *weekday; /* weights; their mean is 1 */
 };
 
 struct scenario_mx {
@@ -46,10 +64,6 @@ struct scenario_site {
 	struct scenario_mx *to; /* by preference */
 };
 
-struct scenario_span {
-	int64_t from_ms, to_ms;
-};
-
 struct scenario_limit {
 	int64_t from_ms;
 	int n;
@@ -64,7 +78,9 @@ struct scenario_host {
 	struct scenario_span *span; /* outages */
 	int nlimit;
 	struct scenario_limit *limit; /* by time */
-	union address address;	      /* made up, unless the title is one; without a port */
+	int nblocked;
+	struct scenario_named *blocking; /* by whose address of ours */
+	union address address;		 /* made up, unless the title is one; without a port */
 };
 
 struct scenario_row {
@@ -84,7 +100,9 @@ struct scenario {
 	struct conf *conf;
 	struct scenario_simulation simulation;
 	struct scenario_redis redis;
-	int64_t nodes; /* of the simulation, or the row */
+	int64_t nodes, duration; /* of the simulation, or the row */
+	bool one_flow;		 /* of the row */
+	int *nuse; /* how many sources each transport and each flow names, where a row has fewer */
 	int narrival, nsite, nhost, nrow;
 	struct scenario_arrival *arrival;
 	struct scenario_site *site;

@@ -79,10 +79,42 @@ static void check_flows(struct check *c, struct scenario_arrival *a)
 			      a->flow_spread.item[i].word);
 }
 
+/* So that their mean is 1. */
+static double *check_weights(struct check *c, const struct conf_list *l, int line, const char *name)
+{
+	double *weight = mem_zalloc((size_t)(l->n + 1) * sizeof *weight), sum = 0;
+	for (int i = 0; i < l->n; i++) {
+		char *end;
+		weight[i] = strtod(l->item[i], &end);
+		if (end == l->item[i] || *end || !(weight[i] >= 0 && weight[i] <= 1e6))
+			FAULT(c, l, i, line, "%s are numbers from 0, not \"%s\"", name, l->item[i]);
+		sum += weight[i];
+	}
+	if (l->n > 0 && !(sum > 0))
+		FAULT(c, l, -1, line, "not all %s can be 0", name);
+	for (int i = 0; i < l->n; i++)
+		weight[i] *= l->n / sum;
+	return weight;
+}
+
+static void check_seasons(struct check *c, struct scenario_arrival *a)
+{
+	a->nhour = a->hours.n;
+	a->nweekday = a->weekdays.n;
+	a->hour = check_weights(c, &a->hours, a->line, "hours");
+	a->weekday = check_weights(c, &a->weekdays, a->line, "weekdays");
+	if (a->nweekday != 0 && a->nweekday != 7)
+		FAULT(c, &a->weekdays, -1, a->line, "a week has seven days");
+	if ((a->nhour > 0 || a->nweekday > 0) && a->distribution != ARRIVE_POISSON)
+		FAULT(c, &a->distribution, -1, a->line,
+		      "hours and weekdays are for poisson arrivals only");
+}
+
 static void check_arrival(struct check *c, struct scenario_arrival *a)
 {
 	check_times(c, a);
 	check_trace(c, a);
+	check_seasons(c, a);
 	check_spread(c, &a->recipients, CONF_number, a->line, &a->recipient_spread);
 	check_spread(c, &a->domains, CONF_text, a->line, &a->domain_spread);
 	check_spread(c, &a->sizes, CONF_size, a->line, &a->size_spread);
@@ -184,6 +216,54 @@ static struct scenario_span *check_spans(struct check *c, const struct conf_list
 	return span;
 }
 
+/* "10m..1h WORD", or with a time only; before: the word comes first. */
+static bool parse_named(const char *text, bool first, bool spans, struct scenario_named *to)
+{
+	char one[300], other[300];
+	int end = 0;
+	if (sscanf(text, "%299s %299s%n", one, other, &end) != 2 || text[end])
+		return false;
+	const char *when = first ? other : one;
+	struct buf why = {0};
+	bool good = spans ? parse_span(when, &to->span)
+			  : conf_amount_parse(CONF_duration, when, &to->span.from_ms, &why) &&
+				    to->span.from_ms >= 0;
+	buf_fini(&why);
+	to->name = mem_strdup(first ? one : other);
+	return good;
+}
+
+static struct scenario_named *check_named(struct check *c, const struct conf_list *l, int line,
+					  const char *form, int *n)
+{
+	bool first = *form == 'N', spans = strstr(form, "..") != NULL;
+	struct scenario_named *named = mem_zalloc((size_t)(l->n + 1) * sizeof *named);
+	for (int i = 0; i < l->n; i++)
+		if (!parse_named(l->item[i], first, spans, &named[(*n)++]))
+			FAULT(c, l, i, line, "\"%s\" is not of the form %s", l->item[i], form);
+	return named;
+}
+
+static void check_blocked(struct check *c, struct scenario_host *h)
+{
+	h->blocking = check_named(c, &h->blocked, h->line, "10m..1h ADDRESS", &h->nblocked);
+	for (int i = 0; i < h->nblocked; i++) {
+		union address a;
+		char text[ADDRESS_WHERE_MAX];
+		char *name = h->blocking[i].name;
+		if (!name || !address_parse(name, 0, &a)) {
+			FAULT(c, &h->blocked, i, h->line, "\"%s\" names no address",
+			      h->blocked.item[i]);
+			continue;
+		}
+		h->blocking[i].name = mem_strdup(address_where(&a, text));
+		free(name);
+	}
+	if (h->nblocked > 0 && c->scenario->simulation.binding != BINDING_LATE)
+		FAULT(c, &h->blocked, -1, h->line,
+		      "agents know no sources: blocked is for late binding");
+}
+
 static void check_outages(struct check *c, struct scenario_host *h)
 {
 	h->span = check_spans(c, &h->outages, h->line, &h->nspan);
@@ -238,6 +318,7 @@ static void check_host(struct check *c, struct scenario_host *h)
 		FAULT(c, &h->backlog, -1, h->line, "a backlog needs a connection_limit");
 	check_outages(c, h);
 	check_limits(c, h);
+	check_blocked(c, h);
 }
 
 void scenario_check(struct scenario *s, const struct conf_lines *lines, struct conf_faults *faults)
@@ -251,6 +332,11 @@ void scenario_check(struct scenario *s, const struct conf_lines *lines, struct c
 		check_site(&c, &s->site[i]);
 	for (int i = 0; i < s->narrival; i++)
 		check_arrival(&c, &s->arrival[i]);
+	s->simulation.suspended =
+		check_named(&c, &s->simulation.suspend, 1, "10m FLOW", &s->simulation.nsuspended);
+	s->simulation.period =
+		check_named(&c, &s->simulation.periods, 1, "NAME 10m..1h", &s->simulation.nperiod);
+	s->simulation.column = check_spans(&c, &s->simulation.columns, 1, &s->simulation.ncolumn);
 	s->redis.span = check_spans(&c, &s->redis.outages, 1, &s->redis.nspan);
 	scenario_check_nodes(s, lines, faults);
 	bool late = s->simulation.binding == BINDING_LATE;

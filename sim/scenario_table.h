@@ -26,12 +26,23 @@
 	P(duration, settle, "0s", 0, DAYS(100), 0, "",                                             \
 	  "What is counted of a cluster is counted from then on.")                                 \
 	P(duration, patience, "0s", 0, DAYS(100), 0, "",                                           \
-	  "A recipient without a verdict for so long is a fault. 0: none is.")
+	  "A recipient without a verdict for so long is a fault. 0: none is.")                     \
+	P(list, suspend, "{}", 0, 0, 0, "", "\"AT FLOW\" each: then the operator suspends it.")    \
+	P(list, periods, "{}", 0, 0, 0, "",                                                        \
+	  "\"NAME FROM..TO\" each: what comes in it is told of by groups of flows.")               \
+	P(choice, picture, "sites", 0, 0, 0, "sites|flows", "What --plot draws.")                  \
+	P(list, columns, "{}", 0, 0, 0, "",                                                        \
+	  "\"FROM..TO\" each: spans of that picture of flows. None: all of the time.")
 
 #define SCENARIO_ARRIVAL(P)                                                                        \
 	P(choice, distribution, "constant", 0, 0, 0, "constant|poisson|uniform|bursts", "When.")   \
 	P(duration, start, "0s", 0, DAYS(100), 0, "", "When the first may come.")                  \
 	P(number, messages, "1", 1, 10000000, 0, "", "How many.")                                  \
+	P(duration, until, "0s", 0, DAYS(100), 0, "", "None comes after that. 0: all come.")       \
+	P(list, hours, "{}", 0, 0, 0, "",                                                          \
+	  "poisson: weights of parts of the day, the first from midnight, when the run begins.")   \
+	P(list, weekdays, "{}", 0, 0, 0, "",                                                       \
+	  "poisson: seven weights, the first of Monday, when the run begins.")                     \
 	P(rate, rate, "", 0, 0, 0, "", "constant, poisson: how many in a time.")                   \
 	P(duration, within, "0s", 0, DAYS(100), 0, "", "uniform: all come within this time.")      \
 	P(number, burst, "10", 1, 10000000, 0, "", "bursts: messages in each.")                    \
@@ -82,10 +93,18 @@
 	  "How many of them at once. 0: as many as in that time.")                                 \
 	P(choice, bucket_filled, "evenly", 0, 0, 0, "evenly|at_once",                              \
 	  "Bit by bit, or all of it at the end of each such time.")                                \
+	P(choice, bucket_by, "all", 0, 0, 0, "all|source",                                         \
+	  "What comes from all addresses of ours goes by one bucket, or each has its own.")        \
 	P(text, bucket_of, "", 0, 64, 0, "",                                                       \
 	  "Hosts with the same name here have one bucket: that of the first.")                     \
 	P(rate, connections, "", 0, 0, 0, "",                                                      \
 	  "Connections that it takes in a time: the others get 421.")                              \
+	P(duration, greylisting, "0s", 0, DAYS(100), 0, "",                                        \
+	  "Mail that is younger gets 451 4.7.1.")                                                  \
+	P(list, blocked, "{}", 0, 0, 0, "",                                                        \
+	  "\"FROM..TO ADDRESS\" each: it wants nothing from this address of ours.")                \
+	P(choice, block, "554", 0, 0, 0, "554|550|450",                                            \
+	  "How it says so: in the greeting, to MAIL.")                                             \
 	P(list, outages, "{}", 0, 0, 0, "", "\"FROM..TO\" each.")                                  \
 	P(duration, outage_every, "0s", 0, DAYS(100), 0, "",                                       \
 	  "They come again after this time. 0: they do not.")                                      \
@@ -108,6 +127,10 @@
 	P(feedback, feedback, "1", 0, 0, 0, "", "Positive and negative, of every transport.")      \
 	P(flag, connection_cache, "false", 0, 0, 0, "", "As in simulation.")                       \
 	P(number, nodes, "0", 0, 1000, 0, "", "As in simulation; 0: as there.")                    \
+	P(duration, duration, "0s", 0, DAYS(100), 0, "", "As in simulation; 0: as there.")         \
+	P(flag, one_flow, "false", 0, 0, 0, "", "The scheduler takes all mail for one sender's.")  \
+	P(number, sources, "0", 0, 100, 0, "",                                                     \
+	  "Only so many of the sources that a transport or a flow names. 0: all.")                 \
 	P(text, published_deferred, "", 0, 16, 0, "", "Per cent of the recipients, as published.") \
 	P(text, published_concurrency, "", 0, 16, 0, "", "Mean of the window.")                    \
 	P(text, published_deviation, "", 0, 16, 0, "", "Its standard deviation.")                  \

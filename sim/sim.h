@@ -22,11 +22,13 @@
  *	redis_keys.c      what it keeps, and what the scripts of cluster/ do with it
  *	model_redis.c     likewise, of leases and rates: beside a real one in test_scripts.c
  *	tally.c           what is counted		watch.c	 what must always hold
- *	tally_site.c      likewise, of one site
+ *	tally_site.c      likewise, of one site		tally_flow.c, tally_provider.c
  *	tally_nodes.c     likewise, of a cluster	watch_nodes.c  limits and outages, as it knows of them
  *	sim_run.c         a scenario with all its rows and bindings
  *	sim_report.c, sim_json.c, sim_plot.c		its results: text, JSON, picture
  *	sim_nodes.c       those of a cluster
+ *	sim_periods.c     what came in a period, by flow_groups.c
+ *	sim_flows_plot.c  another picture: who waited and why	plot.c  panels and axes
  *	sim_random.c      a scenario from a seed
  *	sweep.c           many destinations, beside Postfix and an oracle
  *	sweep_write.c     one of them from a seed	oracle.c  hosts whose state is known

@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "sim/sim_nodes.h"
+#include "sim/sim_periods.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -161,6 +162,7 @@ void sim_json(struct sim *sim, struct buf *to)
 			write_class(run, "bytes", tally_by_bytes[c], &t->by_bytes[c], to);
 		for (struct tally_flow *f = t->flows; f; f = f->hh.next)
 			write_class(run, "flow", f->name, &f->waits, to);
+		sim_periods_json(sim, run, to);
 		write_summary(sim, run, to);
 	}
 }

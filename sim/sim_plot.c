@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: ISC */
 /* A picture: a column for each run (early, late), in it windows, busy connections and queues over
  * time, a line for each of the busiest sites. */
+#include "sim/plot.h"
 #include "sim/sim.h"
+#include "sim/sim_flows_plot.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -21,12 +23,6 @@ enum {
 
 static const char *const colours[LINES] = {"#1f5fa8", "#c8501e", "#2e8540", "#8b3a8f", "#6b6b6b"};
 static const char *const titles[PANELS] = {"window", "busy connections", "entries waiting"};
-
-struct plot {
-	struct buf *to;
-	int x, y; /* of the panel's upper left */
-	double t_most, v_most;
-};
 
 static double value_of(const struct sample *s, int panel)
 {
@@ -55,80 +51,6 @@ static int choose_sites(const struct tally *t, const struct tally_site **to)
 	return n;
 }
 
-/* 1, 2 or 5 times a power of ten, so that there are about n steps to most. */
-static double nice_step(double most, int n)
-{
-	double raw = most / n, ten = pow(10, floor(log10(raw > 0 ? raw : 1)));
-	double times = raw / ten;
-	return ten * (times <= 1 ? 1 : times <= 2 ? 2 : times <= 5 ? 5 : 10);
-}
-
-static double at_x(const struct plot *p, double t)
-{
-	return p->x + t / p->t_most * (WIDTH - LEFT - RIGHT);
-}
-
-static double at_y(const struct plot *p, double v)
-{
-	return p->y + PANEL - v / p->v_most * PANEL;
-}
-
-static void text(struct plot *p, double x, double y, const char *how, const char *what)
-{
-	buf_printf(p->to, "<text x=\"%.1f\" y=\"%.1f\" %s>", x, y, how);
-	for (; *what; what++)
-		switch (*what) {
-		case '<':
-			buf_puts(p->to, "&lt;");
-			break;
-		case '&':
-			buf_puts(p->to, "&amp;");
-			break;
-		default:
-			buf_append(p->to, what, 1);
-		}
-	buf_puts(p->to, "</text>\n");
-}
-
-static void time_label(double ms, double most_ms, char *to, size_t size)
-{
-	if (most_ms < 10 * 60000.0)
-		snprintf(to, size, "%g s", ms / 1000);
-	else if (most_ms < 10 * 3600000.0)
-		snprintf(to, size, "%.4g min", ms / 60000);
-	else
-		snprintf(to, size, "%.4g h", ms / 3600000);
-}
-
-/* The steps of the time axis are of the unit that its labels have. */
-static double time_step(double most_ms)
-{
-	double unit = most_ms < 10 * 60000.0 ? 1000 : most_ms < 10 * 3600000.0 ? 60000 : 3600000;
-	return nice_step(most_ms / unit, 6) * unit;
-}
-
-static void draw_axes(struct plot *p, const char *title)
-{
-	char label[32];
-	text(p, p->x, p->y - 9, "font-weight=\"bold\"", title);
-	double step = nice_step(p->v_most, 5);
-	for (double v = 0; v <= p->v_most + step / 100; v += step) {
-		buf_printf(p->to, "<path d=\"M%d %.1fH%d\" stroke=\"#ddd\"/>\n", p->x, at_y(p, v),
-			   p->x + WIDTH - LEFT - RIGHT);
-		snprintf(label, sizeof label, "%g", v);
-		text(p, p->x - 7, at_y(p, v) + 4, "text-anchor=\"end\"", label);
-	}
-	step = time_step(p->t_most);
-	for (double t = 0; t <= p->t_most * 1.0001; t += step) {
-		buf_printf(p->to, "<path d=\"M%.1f %dv5\" stroke=\"#555\"/>\n", at_x(p, t),
-			   p->y + PANEL);
-		time_label(t, p->t_most, label, sizeof label);
-		text(p, at_x(p, t), p->y + PANEL + 19, "text-anchor=\"middle\"", label);
-	}
-	buf_printf(p->to, "<path d=\"M%d %dV%dH%d\" fill=\"none\" stroke=\"#555\"/>\n", p->x, p->y,
-		   p->y + PANEL, p->x + WIDTH - LEFT - RIGHT);
-}
-
 /* A stair: a value stands until the next sample. Of many samples in one point, the largest. */
 static void draw_line(struct plot *p, const struct tally_site *s, int panel, const char *colour)
 {
@@ -138,11 +60,11 @@ static void draw_line(struct plot *p, const struct tally_site *s, int panel, con
 		double most = 0;
 		for (int64_t k = i; k < i + each && k < s->nsample; k++)
 			most = fmax(most, value_of(&s->sample[k], panel));
-		double x = at_x(p, (double)s->sample[i].at_ms);
+		double x = plot_x(p, (double)s->sample[i].at_ms);
 		if (i == 0)
-			buf_printf(p->to, "M%.1f %.1f", x, at_y(p, most));
+			buf_printf(p->to, "M%.1f %.1f", x, plot_y(p, most));
 		else
-			buf_printf(p->to, "H%.1fV%.1f", x, at_y(p, most));
+			buf_printf(p->to, "H%.1fV%.1f", x, plot_y(p, most));
 	}
 	buf_puts(p->to, "\"/>\n");
 }
@@ -173,15 +95,15 @@ static void draw_head(struct plot *p, const struct sim_run *run, const struct ta
 	const struct tally *t = run->tally;
 	snprintf(line, sizeof line, "%s%s%s binding", run->row ? run->row->title : "",
 		 run->row ? ", " : "", run->early ? "early" : "late");
-	text(p, p->x, 46, "font-size=\"16\" font-weight=\"bold\"", line);
+	plot_text(p, p->x, 46, "font-size=\"16\" font-weight=\"bold\"", line);
 	snprintf(line, sizeof line, "%lld recipients, %.2f %% deferred, %.0f s",
 		 (long long)t->recipients, tally_deferred_percent(t), (double)t->ended_ms / 1000);
-	text(p, p->x, 65, "", line);
+	plot_text(p, p->x, 65, "", line);
 	for (int i = 0; i < n; i++) {
 		int y = TOP + PANELS * (PANEL + GAP) - 20 + i * 18;
 		buf_printf(p->to, "<path d=\"M%d %dh24\" stroke-width=\"3\" stroke=\"%s\"/>\n",
 			   p->x, y - 4, colours[i]);
-		text(p, p->x + 32, y, "", sites[i]->key);
+		plot_text(p, p->x + 32, y, "", sites[i]->key);
 	}
 }
 
@@ -190,28 +112,36 @@ static void draw_run(const struct sim *sim, int column, struct buf *to)
 	const struct sim_run *run = &sim->run[column];
 	const struct tally_site *sites[LINES];
 	int n = choose_sites(run->tally, sites);
-	struct plot p = {.to = to, .x = column * WIDTH + LEFT, .t_most = time_of(sim)};
+	struct plot p = {.to = to,
+			 .x = column * WIDTH + LEFT,
+			 .width = WIDTH - LEFT - RIGHT,
+			 .height = PANEL,
+			 .t_most = time_of(sim)};
 	draw_head(&p, run, sites, n);
 	for (int panel = 0; panel < PANELS; panel++) {
 		p.y = TOP + panel * (PANEL + GAP);
 		p.v_most = most_of(sim, panel);
-		draw_axes(&p, titles[panel]);
+		plot_axes(&p, titles[panel]);
 		for (int i = n - 1; i >= 0; i--)
 			draw_line(&p, sites[i], panel, colours[i]);
 	}
 }
 
-void sim_plot(const struct sim *sim, struct buf *to)
+static void plot_sites(const struct sim *sim, struct buf *to)
 {
 	int width = sim->n * WIDTH, height = TOP + PANELS * (PANEL + GAP) + LINES * 18;
 	struct plot p = {.to = to};
-	buf_printf(to,
-		   "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" "
-		   "viewBox=\"0 0 %d %d\" font-family=\"sans-serif\" font-size=\"12\">\n"
-		   "<rect width=\"100%%\" height=\"100%%\" fill=\"#fff\"/>\n",
-		   width, height, width, height);
-	text(&p, LEFT, 22, "font-size=\"13\" fill=\"#555\"", sim->scenario->file);
+	plot_begin(&p, width, height);
+	plot_text(&p, LEFT, 22, "font-size=\"13\" fill=\"#555\"", sim->scenario->file);
 	for (int i = 0; i < sim->n; i++)
 		draw_run(sim, i, to);
 	buf_puts(to, "</svg>\n");
+}
+
+void sim_plot(const struct sim *sim, struct buf *to)
+{
+	if (sim->scenario->simulation.picture == PICTURE_FLOWS)
+		sim_flows_plot(sim, to);
+	else
+		plot_sites(sim, to);
 }

@@ -2,6 +2,7 @@
 #include "sim/sim.h"
 
 #include "sim/sim_nodes.h"
+#include "sim/sim_periods.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -241,8 +242,10 @@ void sim_report(struct sim *sim, struct buf *to)
 	buf_printf(to, "scenario %s, seed %" PRIu64 "\n", sim->scenario->file, sim->seed);
 	if (sim_has_nodes(sim))
 		sim_nodes_report(sim, to);
+	for (int i = 0; i < sim->n && sim->scenario->simulation.nperiod > 0; i++)
+		sim_periods_report(sim, &sim->run[i], to);
 	if (sim->n > 0 && sim->run[0].row) {
-		if (!sim_has_nodes(sim))
+		if (!sim_has_nodes(sim) && sim->scenario->simulation.nperiod == 0)
 			report_rows(sim, to);
 		for (int i = 0; i < sim->n; i++)
 			report_faults(sim->run[i].tally, to);

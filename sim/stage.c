@@ -4,12 +4,8 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "cluster/cluster.h"
-#include "sim/redis_server.h"
-#include "sim/watch.h"
 
 #include <stdlib.h>
-
-enum { WORKERS = 4, JOIN_US = 1000000 };
 
 void stage_touch(struct stage *st)
 {
@@ -19,11 +15,6 @@ void stage_touch(struct stage *st)
 		cluster_loop(st->cluster)->now_ms = now_ms;
 	if (list_empty(&st->touched))
 		list_append(&st->world->touched, &st->touched);
-}
-
-void stage_after(struct stage *st, struct timer *t, int64_t delay_us)
-{
-	world_after(st->world, t, delay_us);
 }
 
 void stage_post(struct stage *st, struct note *note)
@@ -39,157 +30,4 @@ void stage_feed(struct stage *st, const char *site)
 		st->fed = mem_realloc(st->fed, (size_t)st->fed_cap * sizeof *st->fed);
 	}
 	st->fed[st->nfed++] = site;
-}
-
-static void to_cluster(void *context, struct note *note)
-{
-	struct stage *st = context;
-	loop_post(cluster_loop(st->cluster), note);
-}
-
-static void wire(struct stage *st)
-{
-	struct qmgr_edges edges = {.to_spool = model_spool_note,
-				   .to_dns = model_dns_note,
-				   .to_worker = model_client_note,
-				   .to_cluster = st->cluster ? to_cluster : NULL,
-				   .context = st,
-				   .workers = WORKERS};
-	qmgr_seed(st->q, (st->seed * 2 + 1) ^ (uint64_t)st->number << 32);
-	if (st->early)
-		qmgr_bind_early(st->q, model_agent_bind);
-	qmgr_wire(st->q, &edges);
-}
-
-/* The same for all, but for the name; it is freed by stage_fini(), whoever has had a reference. */
-static struct conf *make_conf(const struct stage *st)
-{
-	struct conf *c = mem_zalloc(sizeof *c);
-	*c = *st->scenario->conf;
-	atomic_init(&c->refs, 1);
-	c->cluster.name = mem_printf("node%04d", st->number);
-	c->cluster.redis = "192.0.2.1:6379";
-	return c;
-}
-
-static void on_join(void *owner)
-{
-	struct stage *st = owner;
-	stage_touch(st);
-	cluster_begin(st->cluster);
-}
-
-static void join(struct stage *st)
-{
-	struct loop *nobody = st->world->nobody;
-	st->far = redis_server_far(st);
-	struct cluster_edges edges = {.qmgr = qmgr_loop(st->q),
-				      .main = nobody,
-				      .watcher = nobody,
-				      .limiter = nobody,
-				      .redis = &st->far};
-	st->cluster = cluster_new(st->conf, "sim", &edges);
-	timer_init(&st->join, on_join, st);
-	stage_after(st, &st->join, dice_between(&st->dice, 0, JOIN_US));
-}
-
-static void on_wake(void *owner)
-{
-	stage_touch(owner);
-}
-
-void stage_init(struct stage *st, struct world *w, int number, const struct arrivals *arrivals)
-{
-	*st = (struct stage){.world = w,
-			     .scenario = w->scenario,
-			     .arrivals = arrivals,
-			     .number = number,
-			     .seed = w->seed,
-			     .early = w->early,
-			     .tally = w->tally};
-	list_init(&st->touched);
-	list_init(&st->cached);
-	list_init(&st->questions);
-	list_init(&st->stores);
-	list_init(&st->agents);
-	timer_init(&st->wake, on_wake, st);
-	dice_init(&st->dice, st->seed, "stage");
-	st->conf = make_conf(st);
-	st->q = qmgr_new(st->conf);
-	st->spool = model_spool_new(st);
-	if (w->redis)
-		join(st);
-	wire(st);
-	stage_touch(st);
-}
-
-/* One wake-up of a thread. */
-static bool turn(struct loop *l)
-{
-	int64_t next = timers_next(&l->timers);
-	timers_run(&l->timers, l->now_ms);
-	if (mailbox_drain(&l->mailbox)) {
-		if (l->mailbox.received_all)
-			l->mailbox.received_all(l->mailbox.owner);
-		return true;
-	}
-	return next <= l->now_ms;
-}
-
-static bool turn_all(struct stage *st)
-{
-	bool more = turn(qmgr_loop(st->q));
-	if (st->cluster) {
-		more |= turn(cluster_loop(st->cluster));
-		mailbox_drain(&st->world->nobody->mailbox);
-	}
-	return more;
-}
-
-static void wake_in_time(struct stage *st)
-{
-	int64_t next_ms = timers_next(&qmgr_loop(st->q)->timers);
-	int64_t other_ms =
-		st->cluster ? timers_next(&cluster_loop(st->cluster)->timers) : INT64_MAX;
-	if (other_ms < next_ms)
-		next_ms = other_ms;
-	if (next_ms == INT64_MAX)
-		timer_stop(&st->world->wakes, &st->wake);
-	else
-		timer_start(&st->world->wakes, &st->wake, next_ms);
-}
-
-void stage_settle(struct stage *st)
-{
-	list_remove(&st->touched);
-	while (turn_all(st))
-		;
-	wake_in_time(st);
-	watch_now(st);
-	/* What was posted while it ran is done. */
-	list_remove(&st->touched);
-}
-
-void stage_end(struct stage *st)
-{
-	timer_stop(&st->world->events, &st->join);
-	model_agent_fini(st); /* it holds entries of qmgr's */
-	qmgr_stop(st->q);
-	if (st->cluster)
-		cluster_stop(st->cluster);
-}
-
-void stage_fini(struct stage *st)
-{
-	qmgr_free(&st->q);
-	cluster_free(&st->cluster);
-	model_client_fini(st);
-	model_dns_fini(st);
-	model_disk_fini(st);
-	model_spool_free(&st->spool);
-	timer_stop(&st->world->wakes, &st->wake);
-	timer_stop(&st->world->events, &st->join);
-	free(st->conf->cluster.name);
-	free(st->conf);
-	free(st->fed);
 }

@@ -11,7 +11,7 @@
  *
  * The world (world.h) turns the loops, and has the clock.
  *
- * OWNERSHIP  The world's.
+ * OWNERSHIP  The world's; staging.h makes it, and turns its loops.
  * THREAD     main.
  * ERRORS     What must never be is noted in the tally as a fault.
  */
@@ -35,7 +35,9 @@ struct stage {
 	struct qmgr *q;
 	struct cluster *cluster; /* or NULL */
 	struct wire_far far;
-	struct timer join; /* nodes are not started all at once */
+	struct timer join;     /* nodes are not started all at once */
+	struct timer operator; /* what the scenario suspends next */
+	int nsuspended;	       /* of that it has done */
 	struct tally *tally;
 	struct model_spool *spool;
 	struct client *clients; /* of model_client, by number */
@@ -50,21 +52,17 @@ struct stage {
 	uint64_t knows; /* a bit for each host with outages: it is out */
 };
 
-void stage_init(struct stage *, struct world *, int number, const struct arrivals *);
-void stage_end(struct stage *);
-/* Nothing is asked or told any more. */
-
-void stage_fini(struct stage *);
-
 void stage_touch(struct stage *);
 /* Something is about to come to its loops: they run when what happens now has happened. */
 
-void stage_settle(struct stage *); /* they run */
-
-void stage_after(struct stage *, struct timer *, int64_t delay_us);
 void stage_post(struct stage *, struct note *); /* to qmgr */
 void stage_feed(struct stage *, const char *site);
 /* What was just posted is a feedback on this site: look at its window afterwards. */
+
+static inline void stage_after(struct stage *st, struct timer *t, int64_t delay_us)
+{
+	world_after(st->world, t, delay_us);
+}
 
 static inline int64_t stage_us(int64_t ms)
 {

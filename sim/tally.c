@@ -86,6 +86,7 @@ void tally_free(struct tally **tp)
 	struct tally *t = *tp;
 	if (!t)
 		return;
+	tally_providers_free(t);
 	tally_sites_free(t);
 	tally_flows_free(t);
 	for (int i = 0; i < TALLY_CLASSES; i++) {

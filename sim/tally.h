@@ -19,6 +19,8 @@
 	CAUSE(REFUSED, NONE, 0, "4.4.1", "connection refused")                                     \
 	CAUSE(GREETING_TIMEOUT, NONE, 0, "4.4.2", "no greeting in time")                           \
 	CAUSE(TOO_MANY, GREETING, 421, "4.7.0", "too many connections")                            \
+	CAUSE(BLOCKED, GREETING, 554, "5.7.1", "your address is blocked")                          \
+	CAUSE(SUSPENDED, NONE, 0, "4.3.2", "suspended by the operator")                            \
 	CAUSE(REPLY, RCPT, 450, "4.2.0", "try again later")                                        \
 	CAUSE(LOST, NONE, 0, "4.4.2", "connection lost")                                           \
 	CAUSE(ABANDONED, NONE, 0, "4.4.1", "another destination wants the connection")             \
@@ -55,6 +57,8 @@ struct sample {
 	int window, busy, connections;
 	int64_t waiting;       /* entries */
 	enum constraint bound; /* why the first of them waits; CONSTRAINT_IDLE: none does */
+	bool shut;	       /* its source is refused there */
+	double pace;	       /* deliveries a second; 0: it has none */
 };
 
 struct tally_site {
@@ -90,6 +94,22 @@ struct tally_flow {
 	UT_hash_handle hh;
 };
 
+/* Over time: what it was found to let through, and whether the source is refused there. */
+struct tally_provider {
+	char *key;
+	int64_t nsample, cap;
+	struct sample *sample; /* at_ms, pace, shut */
+	UT_hash_handle hh;
+};
+
+/* Of each recipient whose mail has a flow. */
+struct tally_fate {
+	int64_t came_ms,
+		wait_ms; /* since the start; until sent, -1: it is in the queue at the end */
+	const struct tally_flow *flow;
+	const struct tally_site *site; /* where its domain went then; or NULL */
+};
+
 struct tally {
 	int64_t ended_ms;
 	int64_t messages, recipients;
@@ -110,8 +130,11 @@ struct tally {
 	int64_t sample_ms; /* between two samples that are kept */
 	int64_t nsample;   /* taken so far */
 	struct tally_site *sites;
+	struct tally_provider *providers; /* by key: of a source, PROVIDER@SOURCE */
 	struct tally_domain *domains;
 	struct tally_flow *flows;
+	int64_t nfate, fate_cap;
+	struct tally_fate *fate;
 	int64_t active_most, rcpt_most; /* messages and recipients in the scheduler */
 	int64_t nfault;
 	struct buf faults; /* the first of them, a line each */
@@ -128,6 +151,9 @@ void tally_sites_free(struct tally *);
 struct tally_flow *tally_flow(struct tally *, const char *name); /* made at first use */
 void tally_flows_free(struct tally *);
 
+void tally_fate(struct tally *, const char *flow, const char *domain, int64_t came_ms,
+		int64_t wait_ms);
+
 void tally_domain(struct tally *, const char *domain, struct tally_site *);
 struct tally_site *tally_site_of(struct tally *, const char *domain);
 /* Where its mail goes, as was seen last; NULL: it has not been seen to go anywhere. */
@@ -141,6 +167,9 @@ void tally_end_windows(struct tally *); /* the run is over */
 void tally_sample(struct tally *, const char *key, const struct sample *);
 void tally_add(struct tally *, const char *key, const struct sample *);
 /* One node's; tally_added() samples the sums. */
+
+void tally_provider(struct tally *, const char *key, const struct sample *); /* likewise */
+void tally_providers_free(struct tally *);
 
 void tally_added(struct tally *, int64_t at_ms);
 void tally_thin(struct tally *);

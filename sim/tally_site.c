@@ -167,6 +167,8 @@ void tally_add(struct tally *t, const char *key, const struct sample *sample)
 	sum->busy += sample->busy;
 	sum->connections += sample->connections;
 	sum->waiting += sample->waiting;
+	sum->shut |= sample->shut;
+	sum->pace += sample->pace;
 	if (sum->bound == CONSTRAINT_IDLE)
 		sum->bound = sample->bound;
 }
@@ -181,16 +183,22 @@ void tally_added(struct tally *t, int64_t at_ms)
 	}
 }
 
+static int64_t thin(struct sample *sample, int64_t n, int64_t each_ms)
+{
+	int64_t kept = 0;
+	for (int64_t i = 0; i < n; i++)
+		if (sample[i].at_ms % each_ms == 0)
+			sample[kept++] = sample[i];
+	return kept;
+}
+
 void tally_thin(struct tally *t)
 {
 	t->sample_ms *= 2;
-	for (struct tally_site *s = t->sites; s; s = s->hh.next) {
-		int64_t n = 0;
-		for (int64_t i = 0; i < s->nsample; i++)
-			if (s->sample[i].at_ms % t->sample_ms == 0)
-				s->sample[n++] = s->sample[i];
-		s->nsample = n;
-	}
+	for (struct tally_site *s = t->sites; s; s = s->hh.next)
+		s->nsample = thin(s->sample, s->nsample, t->sample_ms);
+	for (struct tally_provider *p = t->providers; p; p = p->hh.next)
+		p->nsample = thin(p->sample, p->nsample, t->sample_ms);
 }
 
 const struct tally_site *tally_largest(const struct tally *t)

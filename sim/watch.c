@@ -6,6 +6,8 @@
 #include "qmgr/dest/provider.h"
 #include "qmgr/dest/ladder.h"
 #include "qmgr/dest/site.h"
+#include "qmgr/dest/site_pace.h"
+#include "qmgr/dest/source.h"
 #include "qmgr/message.h"
 #include "qmgr/nexthop.h"
 #include "qmgr/sched/pool.h"
@@ -192,7 +194,9 @@ static void sample_site(struct stage *st, const struct site *s, int64_t at_ms)
 				.busy = s->busy,
 				.connections = st->early ? s->busy : s->connections,
 				.waiting = s->queue.waiting,
-				.bound = bound_of(s)};
+				.bound = bound_of(s),
+				.shut = source_shut(s),
+				.pace = site_pace_rate(s)};
 	tally_add(st->tally, s->key, &sample);
 	if (st->cluster && sample.bound == CONSTRAINT_HOST_CONNECTION_LIMIT)
 		for (int i = 0; i < s->nhost; i++) {
@@ -202,8 +206,21 @@ static void sample_site(struct stage *st, const struct site *s, int64_t at_ms)
 		}
 }
 
+static void sample_providers(struct stage *st, int64_t at_ms)
+{
+	int64_t now_ms = scheduler_now_ms(&st->q->sched);
+	for (const struct provider *p = st->q->db.providers; p; p = p->hh.next) {
+		struct sample sample = {.at_ms = at_ms,
+					.pace = learnt_pace_rate(&p->pacing.learnt),
+					.shut = p->bar.until_ms > now_ms};
+		tally_provider(st->tally, p->key, &sample);
+	}
+}
+
 void watch_sample(struct world *w, int64_t at_ms)
 {
+	for (int i = 0; i < w->nstage; i++)
+		sample_providers(&w->stage[i], at_ms);
 	for (int i = 0; i < w->nstage; i++)
 		for (struct site *s = w->stage[i].q->db.sites; s; s = s->hh.next)
 			sample_site(&w->stage[i], s, at_ms);
@@ -280,13 +297,14 @@ static void must_be_gone(struct stage *st, const char *what, unsigned n)
 		tally_fault(st->tally, "%u %s are left when nothing is left to do", n, what);
 }
 
-void watch_end(struct world *w)
+int64_t watch_rest_ms(const struct stage *st)
 {
-	struct stage *st = &w->stage[0];
+	return REST_MS + longest_pause_ms(st->q);
+}
+
+void watch_end(struct stage *st)
+{
 	struct qmgr *q = st->q;
-	if (w->redis || !world_done(w))
-		return;
-	world_rest(w, REST_MS + longest_pause_ms(q));
 	must_be_gone(st, "messages", HASH_COUNT(q->messages));
 	must_be_gone(st, "connections", HASH_COUNT(q->db.conns));
 	must_be_gone(st, "next hops", HASH_COUNT(q->nexthops));

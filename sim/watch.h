@@ -20,7 +20,10 @@ struct entry;
 
 void watch_now(struct stage *);			  /* after each wake-up of the scheduler */
 void watch_sample(struct world *, int64_t at_ms); /* all sites */
-void watch_end(struct world *);
+
+int64_t
+watch_rest_ms(const struct stage *); /* after that long with nothing to do all has to be gone: */
+void watch_end(struct stage *);
 
 void watch_begun(struct stage *, const char *site, const struct conf_transport *);
 void watch_ended(struct stage *, const char *site);

@@ -6,8 +6,10 @@
 #include "base/mem.h"
 #include "base/sharing.h"
 #include "cluster/cluster.h"
+#include "qmgr/flow_command.h"
 #include "sim/model_host.h"
 #include "sim/redis_server.h"
+#include "sim/staging.h"
 #include "sim/watch.h"
 #include "sim/watch_nodes.h"
 
@@ -30,17 +32,15 @@ static void set_clock(struct world *w, int64_t now_us)
 	clock_stand(began_us + now_us);
 }
 
-void world_after(struct world *w, struct timer *t, int64_t delay_us)
-{
-	timer_start(&w->events, t, w->now_us + (delay_us > 0 ? delay_us : 0));
-}
-
 static void hear_nothing(void *owner, struct note *note)
 {
 	(void)owner;
 	switch (note->type) {
 	case CLUSTER_VIEW:
 		cluster_view_free(&(struct cluster_view *){(struct cluster_view *)note});
+		break;
+	case FLOW_COMMAND:
+		flow_command_free(&(struct flow_command *){(struct flow_command *)note});
 		break;
 	case SHARING_PARTS:
 		free(note);
@@ -66,7 +66,6 @@ static void make_cluster(struct world *w, const struct arrivals *arrivals)
 	w->nstage = (int)w->scenario->nodes;
 	watch_nodes_begin(w);
 	w->redis = redis_server_new(w);
-	w->nobody = loop_new("nobody", hear_nothing, NULL, NULL);
 	w->dealt = mem_zalloc((size_t)w->nstage * sizeof *w->dealt);
 	dice_init(&dice, w->seed, "balancer");
 	arrivals_deal(arrivals, &dice, w->nstage, w->dealt);
@@ -92,17 +91,19 @@ void world_init(struct world *w, const struct scenario *scenario, const struct a
 	timers_init(&w->wakes);
 	list_init(&w->touched);
 	w->hosts = model_hosts_new(w);
+	if (scenario->nodes > 0 || scenario->simulation.nsuspended > 0)
+		w->nobody = loop_new("nobody", hear_nothing, NULL, NULL);
 	if (scenario->nodes > 0)
 		make_cluster(w, arrivals);
 	w->stage = mem_zalloc((size_t)w->nstage * sizeof *w->stage);
 	for (int i = 0; i < w->nstage; i++)
-		stage_init(&w->stage[i], w, i, w->dealt ? &w->dealt[i] : arrivals);
+		staging_init(&w->stage[i], w, i, w->dealt ? &w->dealt[i] : arrivals);
 }
 
 static void settle(struct world *w)
 {
 	for (struct list *first; (first = list_first(&w->touched)) != NULL;)
-		stage_settle(list_entry(first, struct stage, touched));
+		staging_settle(list_entry(first, struct stage, touched));
 }
 
 static void take_samples(struct world *w, int64_t until_us)
@@ -121,7 +122,7 @@ static int64_t next_wake(struct world *w)
 	return next_ms == INT64_MAX ? INT64_MAX : stage_us(next_ms) - began_us;
 }
 
-bool world_done(const struct world *w)
+static bool nothing_is_left(const struct world *w)
 {
 	for (int i = 0; i < w->nstage; i++)
 		if (!model_spool_done(w->stage[i].spool))
@@ -131,14 +132,14 @@ bool world_done(const struct world *w)
 
 static bool over(struct world *w, int64_t next_us)
 {
-	int64_t end_us = stage_us(w->scenario->simulation.duration);
+	int64_t end_us = stage_us(w->scenario->duration);
 	if (end_us > 0 && next_us > end_us) {
 		take_samples(w, end_us);
 		set_clock(w, end_us);
 		return true;
 	}
 	/* A cluster goes on by itself, and is watched to its end. */
-	return !w->redis && world_done(w);
+	return !w->redis && nothing_is_left(w);
 }
 
 /* When something happens next: of the models, or of a node. */
@@ -189,6 +190,15 @@ static bool stalled(struct world *w, int64_t next_us, int64_t moved_us)
 	return true;
 }
 
+/* A cluster has no end of its own. */
+static void look_at_the_end(struct world *w)
+{
+	if (w->redis || !nothing_is_left(w))
+		return;
+	world_rest(w, watch_rest_ms(&w->stage[0]));
+	watch_end(&w->stage[0]);
+}
+
 void world_run(struct world *w)
 {
 	int64_t moved_us = 0;
@@ -206,17 +216,17 @@ void world_run(struct world *w)
 	w->ended = true;
 	if (w->redis)
 		watch_nodes_end(w);
-	watch_end(w);
+	look_at_the_end(w);
 }
 
 void world_fini(struct world *w)
 {
 	for (int i = 0; i < w->nstage; i++)
-		stage_end(&w->stage[i]);
+		staging_end(&w->stage[i]);
 	redis_server_free(&w->redis);
 	/* From here on the events are of clients that are no more. */
 	for (int i = 0; i < w->nstage; i++)
-		stage_fini(&w->stage[i]);
+		staging_fini(&w->stage[i]);
 	if (w->nobody)
 		loop_free(&w->nobody);
 	model_hosts_free(&w->hosts);

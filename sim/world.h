@@ -36,7 +36,7 @@ struct world {
 	struct list touched;  /* struct stage: something has come */
 	struct model_hosts *hosts;
 	struct redis_server *redis; /* NULL: one node, alone */
-	struct loop *nobody;	    /* gets what cluster/ tells those who are not here */
+	struct loop *nobody;	    /* gets what is told to those who are not here; or NULL */
 	int nwatched, watched[WORLD_WATCHED_MAX]; /* hosts with outages, by number */
 	bool ended;				  /* what is closed now is so for that reason */
 	struct tally *tally;
@@ -50,11 +50,12 @@ void world_init(struct world *, const struct scenario *, const struct arrivals *
 void world_run(struct world *);
 void world_fini(struct world *);
 
-void world_after(struct world *, struct timer *, int64_t delay_us);
+static inline void world_after(struct world *w, struct timer *t, int64_t delay_us)
+{
+	timer_start(&w->events, t, w->now_us + (delay_us > 0 ? delay_us : 0));
+}
 
 void world_rest(struct world *, int64_t time_ms);
 /* Let time pass with nothing new to do. */
-
-bool world_done(const struct world *); /* nothing is left that will ever be tried */
 
 #endif

@@ -17,14 +17,14 @@
 enum { FIRST_IDLE_MS = 1000 };
 
 static void on_event(void *owner, enum stream_event);
-static void settle(struct connection *);
+static void settle_connection(struct connection *);
 
 static void on_age(void *owner)
 {
 	struct connection *c = owner;
 	magic_check(c, CONNECTION_MAGIC);
 	engine_quit(&c->engine);
-	settle(c);
+	settle_connection(c);
 }
 
 static const union address *source(const struct connection *c, union address from[2])
@@ -109,7 +109,7 @@ static const char *own_name(const struct connection *c)
 	return *helo ? helo : conf ? conf->own_name : "localhost";
 }
 
-static void begin(struct connection *c)
+static void begin_connection(struct connection *c)
 {
 	union address from[2];
 	const struct conf_transport *t = c->open->transport;
@@ -148,7 +148,7 @@ static void take_back(struct connection *c)
 /* False: there is no descriptor. */
 static bool connect_now(struct connection *c)
 {
-	begin(c);
+	begin_connection(c);
 	if (stream_starved(c->stream)) {
 		take_back(c);
 		return false;
@@ -189,7 +189,7 @@ bool connection_start(struct worker *w, struct connection_open *open)
 }
 
 /* The last thing done with a connection. */
-static void end(struct connection *c, struct verdict *why)
+static void end_connection(struct connection *c, struct verdict *why)
 {
 	connection_post_done(c);
 	timer_stop(&c->worker->loop->timers, &c->age);
@@ -229,7 +229,7 @@ void connection_have_secret(struct connection *c, struct secret_ask *a)
 	c->secret = a->secret;
 	a->secret = NULL;
 	if (!c->secret) {
-		end(c, verdict_ref(a->failure));
+		end_connection(c, verdict_ref(a->failure));
 	} else {
 		c->login = (struct engine_login){.context = c->worker->sasl,
 						 .login = of->login,
@@ -254,7 +254,7 @@ static void begin_plain(struct connection *c)
 	c->plain = true;
 	stream_free(&c->stream);
 	engine_fini(&c->engine);
-	begin(c);
+	begin_connection(c);
 }
 
 /* What has no verdict is kept, in its order; the rest goes back to qmgr. */
@@ -282,7 +282,7 @@ static void begin_again(struct connection *c, struct note *kept)
 	stream_flush(c->stream); /* a QUIT */
 	stream_free(&c->stream);
 	engine_fini(&c->engine);
-	begin(c);
+	begin_connection(c);
 	while (kept) {
 		struct note *next = kept->next;
 		c->given++;
@@ -296,7 +296,7 @@ static void begin_fresh(struct connection *c)
 {
 	struct note *kept = keep_returned(c);
 	if (!kept) {
-		end(c, NULL);
+		end_connection(c, NULL);
 		return;
 	}
 	connection_log(c, "once more", NULL);
@@ -381,13 +381,14 @@ static void closed(struct connection *c)
 		begin_fresh(c);
 	} else {
 		connection_lacks_tls(c);
-		end(c, engine_why(e));
+		end_connection(c, engine_why(e));
 	}
 }
 
 /* After whatever happened to the engine. The connection may be gone afterwards. */
-static void settle(struct connection *c)
+static void settle_connection(struct connection *c)
 {
+	assert(loop_is_ours(c->worker->loop));
 	struct engine *e = &c->engine;
 	if (e->state == ENGINE_READY && !c->announced)
 		become_ready(c);
@@ -416,7 +417,7 @@ static void not_connected(struct connection *c, const char *why)
 	struct verdict *v = verdict_printf(VERDICT_DEFERRED, 0, "4.4.1", NULL, "connect to %s: %s",
 					   c->peer, why);
 	engine_drop(&c->engine);
-	end(c, v);
+	end_connection(c, v);
 }
 
 static void broke(struct connection *c, const char *how)
@@ -429,7 +430,7 @@ static void broke(struct connection *c, const char *how)
 		engine_unshaken(&c->engine, how);
 	else
 		engine_lost(&c->engine, how);
-	settle(c);
+	settle_connection(c);
 }
 
 static void expired(struct connection *c)
@@ -439,7 +440,7 @@ static void expired(struct connection *c)
 		return;
 	}
 	engine_expired(&c->engine);
-	settle(c);
+	settle_connection(c);
 }
 
 static void on_event(void *owner, enum stream_event event)
@@ -456,18 +457,18 @@ static void on_event(void *owner, enum stream_event event)
 	case STREAM_DATA:
 		heard(c);
 		engine_input(&c->engine, stream_in(c->stream));
-		settle(c);
+		settle_connection(c);
 		break;
 	case STREAM_DRAINED:
 		engine_resume(&c->engine);
 		set_deadline(c); /* the host takes what we send: the time begins anew */
-		settle(c);
+		settle_connection(c);
 		break;
 	case STREAM_TLS:
 		c->handshaking = false;
 		heard(c);
 		connection_shaken(c);
-		settle(c);
+		settle_connection(c);
 		break;
 	case STREAM_EOF:
 		c->engine.hung_up = true;
@@ -497,22 +498,22 @@ void connection_give(struct connection *c, struct delivery *d)
 		d->setup_ms = c->setup_ms;
 	c->given++;
 	engine_give(&c->engine, d);
-	settle(c);
+	settle_connection(c);
 }
 
 void connection_close(struct connection *c)
 {
 	if (!c->begun) {
-		end(c, NULL);
+		end_connection(c, NULL);
 		return;
 	}
 	engine_quit(&c->engine);
-	settle(c);
+	settle_connection(c);
 }
 
 void connection_drop(struct connection *c)
 {
 	if (c->begun)
 		engine_drop(&c->engine);
-	end(c, c->begun ? engine_why(&c->engine) : NULL);
+	end_connection(c, c->begun ? engine_why(&c->engine) : NULL);
 }

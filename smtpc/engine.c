@@ -8,12 +8,9 @@
 
 enum { VAIN_TRIPS = 10, VAIN_MS = 2000 }; /* so long an answer may take that may never come */
 
-static const struct {
-	const char *text;
-	void (*say)(struct engine *);
-	unsigned may_follow;
-} states[] = {
-#define X(state, text, say, may_follow) {text, engine_say_##say, may_follow},
+/* What is said in each state. */
+static void (*const say_in[])(struct engine *) = {
+#define X(state, text, what, ...) engine_say_##what,
 	ENGINE_STATES(X)
 #undef X
 };
@@ -51,73 +48,6 @@ void engine_fini(struct engine *e)
 	e->why = NULL;
 }
 
-void engine_move(struct engine *e, enum engine_state to)
-{
-	assert(states[e->state].may_follow & 1u << to);
-	e->state = to;
-	e->turn++;
-}
-
-void engine_expect(struct engine *e, struct expected x)
-{
-	x.early = expected_first(&e->expected);
-	if (!x.early)
-		e->turn++;
-	expected_push(&e->expected, x);
-}
-
-void engine_say(struct engine *e, const char *line, struct expected x)
-{
-	size_t before = buf_len(e->out);
-	buf_puts(e->out, line);
-	buf_puts(e->out, "\r\n");
-	e->produced += buf_len(e->out) - before;
-	engine_expect(e, x);
-}
-
-bool engine_sent(const struct engine *e, const struct transaction *t)
-{
-	return t->stage >= TRANSACTION_DOT && e->produced - buf_len(e->out) >= t->dot_end;
-}
-
-struct verdict *engine_verdict(const struct engine *e, enum verdict_class class)
-{
-	char text[REPLY_TEXT_MAX + 1], dsn[sizeof e->reply.dsn];
-	memcpy(dsn, e->reply.dsn, sizeof dsn);
-	/* A refusal for good that is only a reason to come back says so in its enhanced code. */
-	if (class == VERDICT_DEFERRED && dsn[0])
-		dsn[0] = '4';
-	return verdict_answering(expected_stage(e->answering), class, e->reply.code,
-				 dsn[0] ? dsn : NULL, e->setup.peer, reply_text(&e->reply, text));
-}
-
-static void put_done(struct engine *e, struct delivery *d)
-{
-	assert(!*e->done_end);
-	d->ended_us = clock_steady_us();
-	d->note.next = NULL;
-	*e->done_end = &d->note;
-	e->done_end = &d->note.next;
-}
-
-void engine_finish(struct engine *e, struct transaction *t)
-{
-	struct delivery *d = transaction_end(&t);
-	e->answered += !d->returned;
-	put_done(e, d);
-}
-
-struct delivery *engine_take(struct engine *e)
-{
-	struct note *n = e->done;
-	if (!n)
-		return NULL;
-	e->done = n->next;
-	if (!e->done)
-		e->done_end = &e->done;
-	return (struct delivery *)n;
-}
-
 /* 421 in answer to anything but QUIT and the end of data: the host closes. RFC 5321 3.8. */
 static bool goes_away(const struct engine *e, const struct expected *x)
 {
@@ -125,14 +55,14 @@ static bool goes_away(const struct engine *e, const struct expected *x)
 	       x->kind != EXPECTED_BDAT;
 }
 
-static void handle(struct engine *e, const struct expected *x)
+static void handle_reply(struct engine *e, const struct expected *x)
 {
 	engine_compare(e, x);
 	kinds[x->kind].handle(e, x);
 }
 
 /* A host that has carried mail and is asked for more goes away for the sake of its limits. */
-static void told_off(struct engine *e, const struct expected *x)
+static void obey_421(struct engine *e, const struct expected *x)
 {
 	struct verdict *why = engine_verdict(e, VERDICT_DEFERRED);
 	if (x->transaction)
@@ -145,17 +75,17 @@ static void told_off(struct engine *e, const struct expected *x)
 	}
 }
 
-static void answered(struct engine *e, const struct buf *in)
+static void take_reply(struct engine *e, const struct buf *in)
 {
 	struct expected x = expected_pop(&e->expected);
 	e->answering = x.kind;
 	e->turn++;
 	if (goes_away(e, &x))
-		told_off(e, &x);
+		obey_421(e, &x);
 	else if (engine_misplaced(e, &x))
 		engine_unexpected(e, &x);
 	else
-		handle(e, &x);
+		handle_reply(e, &x);
 	reply_reset(&e->reply);
 	if (e->state == ENGINE_CLOSED)
 		return;
@@ -176,7 +106,7 @@ void engine_input(struct engine *e, struct buf *in)
 		enum reply_result r = reply_feed(&e->reply, buf_data(in), buf_len(in), &used);
 		buf_consume(in, used);
 		if (r == REPLY_DONE)
-			answered(e, in);
+			take_reply(e, in);
 		else if (r == REPLY_BAD)
 			engine_garbage(e);
 	}
@@ -184,7 +114,7 @@ void engine_input(struct engine *e, struct buf *in)
 
 void engine_resume(struct engine *e)
 {
-	states[e->state].say(e);
+	say_in[e->state](e);
 }
 
 void engine_say_nothing(struct engine *e)
@@ -199,7 +129,7 @@ void engine_give(struct engine *e, struct delivery *d)
 	d->refusal = NULL;
 	if (e->quit || e->state == ENGINE_QUITTING || e->state == ENGINE_CLOSED) {
 		d->returned = true;
-		put_done(e, d);
+		engine_put_done(e, d);
 		return;
 	}
 	struct transaction *t = transaction_new(d);
@@ -227,9 +157,4 @@ bool engine_idle(const struct engine *e)
 {
 	return e->state == ENGINE_READY && !expected_first(&e->expected) &&
 	       list_empty(&e->transactions);
-}
-
-const char *engine_state_name(const struct engine *e)
-{
-	return states[e->state].text;
 }

@@ -26,11 +26,10 @@ static bool is_meant(const struct engine *e)
 	return e->proven || e->setup.local || e->setup.login->clear || e->setup.login->unproven;
 }
 
-static void not_possible(struct engine *e, struct verdict *why)
+static void give_up_login(struct engine *e, struct verdict *why)
 {
 	e->login_refused = true;
-	engine_close(e, BREAK_TOLD, why);
-	buf_puts(e->out, "QUIT\r\n");
+	engine_leave(e, why);
 }
 
 static struct verdict *without_proof(const struct engine *e)
@@ -45,13 +44,13 @@ static struct verdict *without_proof(const struct engine *e)
 			      e->setup.peer);
 }
 
-static bool choose(struct engine *e)
+static bool choose_mechanism(struct engine *e)
 {
 	const struct engine_login *l = e->setup.login;
 	bool binding = e->secure && e->sasl_setup.binding.text[0];
 	enum sasl_mechanism m = sasl_client_choose(e->can.auth, l->token, binding);
 	if (!is_private(e) || !is_meant(e)) {
-		not_possible(e, without_proof(e));
+		give_up_login(e, without_proof(e));
 		return false;
 	}
 	if (m != SASL_NONE) {
@@ -63,20 +62,21 @@ static bool choose(struct engine *e)
 		e->mechanism = m;
 		return true;
 	}
-	not_possible(e, verdict_printf(VERDICT_DEFERRED, 0, "4.7.4", e->setup.peer,
-				       "%s offers no way to log in with a %s", e->setup.peer,
-				       l->token ? "token" : "password"));
+	give_up_login(e, verdict_printf(VERDICT_DEFERRED, 0, "4.7.4", e->setup.peer,
+					"%s offers no way to log in with a %s", e->setup.peer,
+					l->token ? "token" : "password"));
 	return false;
 }
 
 /* What goes out next. False: the exchange has failed. */
-static bool step(struct engine *e, const char *challenge)
+static bool step_exchange(struct engine *e, const char *challenge)
 {
 	if (sasl_client_step(e->sasl, challenge, &e->response))
 		return true;
-	not_possible(e, verdict_printf(VERDICT_DEFERRED, 0, "4.7.0", e->setup.peer,
-				       "%s: AUTH %s failed: %s", e->setup.peer,
-				       sasl_client_name(e->mechanism), sasl_client_error(e->sasl)));
+	give_up_login(e,
+		      verdict_printf(VERDICT_DEFERRED, 0, "4.7.0", e->setup.peer,
+				     "%s: AUTH %s failed: %s", e->setup.peer,
+				     sasl_client_name(e->mechanism), sasl_client_error(e->sasl)));
 	return false;
 }
 
@@ -107,12 +107,12 @@ void engine_say_auth(struct engine *e)
 		return;
 	if (e->sasl)
 		say_line(e, &e->response);
-	else if (choose(e) && step(e, NULL))
+	else if (choose_mechanism(e) && step_exchange(e, NULL))
 		say_first(e);
 }
 
 /* What lies behind the consumed part of out was a secret. */
-static void forget(struct engine *e)
+static void wipe_secret(struct engine *e)
 {
 	if (buf_len(e->out) == 0 && e->out->data)
 		OPENSSL_cleanse(e->out->data, e->out->cap);
@@ -124,36 +124,28 @@ void engine_end_auth(struct engine *e)
 	buf_wipe(&e->response);
 }
 
-static void refused(struct engine *e)
+static void refuse_login(struct engine *e)
 {
-	bool good = e->reply.code / 100 == 5;
-	struct verdict *why = engine_verdict(e, VERDICT_DEFERRED);
-	if (e->reply.dsn[0] == '\0') {
-		struct verdict *bare = why;
-		why = verdict_reworded(bare, VERDICT_DEFERRED, good ? "4.7.8" : "4.7.0", bare->host,
-				       bare->text);
-		verdict_unref(bare);
-	}
-	e->login_refused = good;
-	engine_close(e, BREAK_TOLD, why);
-	buf_puts(e->out, "QUIT\r\n");
+	e->login_refused = e->reply.code / 100 == 5;
+	engine_refused(e, e->login_refused ? "4.7.8" : "4.7.0");
 }
 
-static void challenged(struct engine *e)
+static void answer_challenge(struct engine *e)
 {
 	char text[REPLY_TEXT_MAX + 1];
 	reply_text(&e->reply, text);
 	if (buf_len(&e->response) == 0) /* else it is the initial response that it waits for */
-		step(e, text);
+		step_exchange(e, text);
 }
 
-static void logged_in(struct engine *e)
+static void end_login(struct engine *e)
 {
 	if (!sasl_client_over(e->sasl)) {
-		not_possible(e, verdict_printf(VERDICT_DEFERRED, 0, "4.7.0", e->setup.peer,
-					       "%s lets us in, but has not shown that it knows the "
-					       "password",
-					       e->setup.peer));
+		give_up_login(e,
+			      verdict_printf(VERDICT_DEFERRED, 0, "4.7.0", e->setup.peer,
+					     "%s lets us in, but has not shown that it knows the "
+					     "password",
+					     e->setup.peer));
 		return;
 	}
 	engine_end_auth(e);
@@ -162,13 +154,13 @@ static void logged_in(struct engine *e)
 
 void engine_on_auth(struct engine *e, const struct expected *x)
 {
-	forget(e);
+	wipe_secret(e);
 	if (e->reply.code == 334)
-		challenged(e);
+		answer_challenge(e);
 	else if (e->reply.code == 235)
-		logged_in(e);
+		end_login(e);
 	else if (engine_negative(e->reply.code))
-		refused(e);
+		refuse_login(e);
 	else
 		engine_unexpected(e, x);
 }

@@ -24,13 +24,6 @@ bool engine_say_chunk(struct engine *e, struct transaction *t)
 	return true;
 }
 
-/* One that has begun behind this one has a RSET of its own. */
-void engine_end_chunk(struct engine *e, struct transaction *t, bool unclear)
-{
-	e->owes_rset |= unclear && !engine_followed(e, t);
-	engine_end_transaction(e, t);
-}
-
 /* The envelope had nobody left: its replies count, whatever this one says. A host that took the
  * chunk all the same has taken it for nobody. */
 static void answered_for_nobody(struct engine *e, const struct expected *x)
@@ -70,17 +63,6 @@ static bool as_command(const struct expected *x, int code)
 	return code >= 500 && code <= 504 && !x->early && x->transaction->accepted > 0;
 }
 
-void engine_concluded(struct engine *e, struct transaction *t)
-{
-	int code = t->answer->code;
-	transaction_conclude(t, t->answer);
-	if (code == 421) {
-		engine_close(e, BREAK_TOLD, verdict_ref(t->answer));
-	} else {
-		engine_end_chunk(e, t, t->unclear || !engine_positive(code));
-	}
-}
-
 void engine_on_bdat(struct engine *e, const struct expected *x)
 {
 	struct transaction *t = x->transaction;
@@ -110,34 +92,13 @@ void engine_on_bdat(struct engine *e, const struct expected *x)
 	}
 }
 
-static struct transaction *answered_one(const struct engine *e)
-{
-	if (list_empty(&e->transactions))
-		return NULL;
-	struct transaction *t = list_entry(e->transactions.next, struct transaction, link);
-	return t->stage == TRANSACTION_ANSWERED ? t : NULL;
-}
-
-void engine_believe_answer(struct engine *e)
-{
-	struct transaction *t = answered_one(e);
-	if (t)
-		engine_concluded(e, t);
-}
-
-bool engine_only_rset_refused(const struct engine *e)
-{
-	const struct transaction *t = answered_one(e);
-	return t && t->answer->class == VERDICT_SENT && engine_speaks_of_sender(e);
-}
-
 /* Behind a chunk a host may refuse it for its order alone: then MAIL is refused likewise, or has a code
  * of its own, and shows that the answer before this was the chunk's. Any other code may be the chunk's,
  * and the answer before it that to RSET: a host that mixes up two replies would have us believe that
  * a message was taken which it refused. */
 static void rset_refused(struct engine *e, const struct expected *x)
 {
-	struct transaction *t = answered_one(e);
+	struct transaction *t = engine_answered_one(e);
 	bool order = e->reply.code >= 500 && e->reply.code <= 504;
 	if (!order || (t && t->answer->class != VERDICT_SENT)) {
 		engine_unexpected(e, x);

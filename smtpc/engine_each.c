@@ -13,7 +13,7 @@
  */
 #include "smtpc/engine_impl.h"
 
-static void take(struct engine *e, const struct expected *x, uint32_t i)
+static void take_answer(struct engine *e, const struct expected *x, uint32_t i)
 {
 	struct transaction *t = x->transaction;
 	int code = e->reply.code;
@@ -29,7 +29,7 @@ static void take(struct engine *e, const struct expected *x, uint32_t i)
 	transaction_doubt(t, i);
 }
 
-static void took_last(struct engine *e, struct transaction *t)
+static void conclude_last(struct engine *e, struct transaction *t)
 {
 	const struct expected *next = expected_first(&e->expected);
 	if (next && next->kind == EXPECTED_RSET && e->reply.code != 421)
@@ -47,9 +47,9 @@ void engine_answered_each(struct engine *e, const struct expected *x)
 		return;
 	}
 	if (transaction_owed(t, &i))
-		take(e, x, i);
+		take_answer(e, x, i);
 	if (!transaction_owed(t, &i)) {
-		took_last(e, t);
+		conclude_last(e, t);
 		return;
 	}
 	e->quit |= e->reply.code == 421;

@@ -1,16 +1,31 @@
 /* SPDX-License-Identifier: ISC */
+/* How it closes: each transaction ends as it stands, and QUIT goes where the host still listens. */
 #include "smtpc/engine_impl.h"
+
+#include <assert.h>
+#include <stdio.h>
+
+/* The connection ends before it was found out what the host dislikes. */
+static void blame_unproved(struct engine *e)
+{
+	list_each (link, tmp, &e->transactions) {
+		const struct transaction *t = list_entry(link, struct transaction, link);
+		e->confused |= t->blame != CONNECTION_FULL;
+		e->mode |= t->blame;
+	}
+}
 
 void engine_close(struct engine *e, enum transaction_break how, struct verdict *why)
 {
 	if (how <= BREAK_TOLD)
-		engine_blame_unproved(e);
+		blame_unproved(e);
 	list_each (link, tmp, &e->transactions) {
 		struct transaction *t = list_entry(link, struct transaction, link);
 		t->delivery->hung_up = e->hung_up;
 		transaction_broken(t, how, engine_sent(e, t), why, e->setup.peer);
 		engine_finish(e, t);
 	}
+	assert(list_empty(&e->transactions));
 	expected_clear(&e->expected);
 	buf_clear(e->out);
 	verdict_unref(e->why);
@@ -18,75 +33,54 @@ void engine_close(struct engine *e, enum transaction_break how, struct verdict *
 	engine_move(e, ENGINE_CLOSED);
 }
 
-/* A connection that has carried mail and is closed before the first word about the next: that is
- * how hosts limit the messages of a connection. */
-static bool ended_between(const struct engine *e)
+/* Polite, but nobody waits for the answer. */
+void engine_leave(struct engine *e, struct verdict *why)
 {
-	const struct expected *x = expected_first(&e->expected);
-	return e->state == ENGINE_READY && e->answered > 0 &&
-	       (!x || x->kind == EXPECTED_MAIL || x->kind == EXPECTED_RSET);
-}
-
-static void break_off(struct engine *e, const char *how)
-{
-	const struct expected *x = expected_first(&e->expected);
-	const char *during = x ? expected_text(x->kind) : engine_state_name(e);
-	const char *dsn = e->state == ENGINE_HANDSHAKE ? "4.7.5" : "4.4.2";
-	e->try_plain = engine_tls_may_fail(e);
-	engine_close(e, BREAK_LOST,
-		     verdict_printf(VERDICT_DEFERRED, 0, dsn, e->setup.peer,
-				    "%s: %s, while waiting for the %s", e->setup.peer, how,
-				    during));
-}
-
-void engine_lost(struct engine *e, const char *how)
-{
-	if (e->state == ENGINE_CLOSED)
-		return;
-	if (e->state == ENGINE_QUITTING || ended_between(e))
-		engine_close(e, BREAK_LOST, NULL);
-	else
-		break_off(e, how);
-}
-
-void engine_expired(struct engine *e)
-{
-	if (e->state == ENGINE_CLOSED)
-		return;
-	if (e->state == ENGINE_QUITTING)
-		engine_close(e, BREAK_LOST, NULL);
-	else if (e->state == ENGINE_READY && !expected_first(&e->expected))
-		engine_quit(e);
-	else if (engine_waits_in_vain(e))
-		engine_spare(e);
-	else
-		break_off(e, engine_sending(e) ? "it takes no more of the message"
-					       : "no answer in time");
-}
-
-void engine_drop(struct engine *e)
-{
-	if (e->state == ENGINE_CLOSED)
-		return;
-	engine_close(e, BREAK_LOST,
-		     verdict_new(VERDICT_DEFERRED, 0, "4.3.2", NULL, "the relay was stopped"));
-	verdict_unref(e->why);
-	e->why = NULL;
-	e->confused = false;
-}
-
-void engine_renew(struct engine *e, int carried)
-{
-	e->renew = true;
-	e->enough = carried;
-	list_each (link, tmp, &e->transactions)
-		list_entry(link, struct transaction, link)->blame =
-			CONNECTION_FULL; /* or of this */
-	engine_close(e, BREAK_TOLD, NULL);
-	buf_puts(e->out, "QUIT\r\n"); /* polite, but nobody waits for the answer */
+	engine_close(e, BREAK_TOLD, why);
+	buf_puts(e->out, "QUIT\r\n");
 }
 
 struct verdict *engine_why(struct engine *e)
 {
 	return verdict_ref(e->why);
+}
+
+void engine_renew(struct engine *e, int carried)
+{
+	assert(carried >= 0);
+	e->renew = true;
+	e->enough = carried;
+	list_each (link, tmp, &e->transactions)
+		list_entry(link, struct transaction, link)->blame =
+			CONNECTION_FULL; /* or of this */
+	engine_leave(e, NULL);
+}
+
+void engine_refused(struct engine *e, const char *dsn)
+{
+	struct verdict *why = engine_verdict(e, VERDICT_DEFERRED);
+	if (dsn && e->reply.dsn[0] == '\0') {
+		struct verdict *bare = why;
+		why = verdict_reworded(bare, VERDICT_DEFERRED, dsn, bare->host, bare->text);
+		verdict_unref(bare);
+	}
+	engine_leave(e, why);
+}
+
+/* RFC 8689 4.2.1: 7.10 where TLS is what lacks, 7.30 where that is all. What may be chance is tried again: 4xx to
+ * STARTTLS, and a handshake that breaks off. */
+void engine_unfit(struct engine *e, const char *dsn, const char *lacks)
+{
+	assert(e->setup.requiretls);
+	e->unfit = true;
+	engine_leave(e,
+		     verdict_printf(VERDICT_DEFERRED, 0, dsn, e->setup.peer,
+				    "REQUIRETLS was asked for, and %s %s", e->setup.peer, lacks));
+}
+
+void engine_unfit_for(struct engine *e, const char *what, const char *why)
+{
+	char lacks[REPLY_TEXT_MAX + 64];
+	snprintf(lacks, sizeof lacks, "%s: %s", what, why);
+	engine_unfit(e, "4.7.10", lacks);
 }

@@ -1,15 +1,18 @@
-/* engine_impl.h - what the files of the engine share.
+/* engine_impl.h - what the files of the engine share. Each calls only those below it:
  *
+ *	engine_connection.c	what the owner says of the connection: TLS, lost, silent, no more wanted
  *	engine.c		input, turns
- *	engine_chunk.c		transactions by BDAT
- *	engine_step.c		is the host in step?
- *	engine_turn.c		is a refusal to be believed?
- *	engine_end.c		the ends: lost, too late, dropped
  *	engine_hello.c		greeting, EHLO, STARTTLS, QUIT
  *	engine_auth.c		AUTH
  *	engine_mail.c		transactions: what is sent
  *	engine_replies.c	transactions: what the replies mean
+ *	engine_chunk.c		transactions by BDAT
  *	engine_each.c		the replies to content in LMTP
+ *	engine_answer.c		the answer to a whole message
+ *	engine_turn.c		is a refusal to be believed?
+ *	engine_step.c		is the host in step?
+ *	engine_end.c		how it closes
+ *	engine_core.c		states, commands, verdicts, what is done
  *
  * OWNERSHIP  As engine.h.
  * THREAD     As engine.h.
@@ -32,18 +35,44 @@ void engine_say_starttls(struct engine *);
 void engine_say_auth(struct engine *);
 void engine_say_transactions(struct engine *);
 
+/* engine_core.c */
+
 void engine_move(struct engine *, enum engine_state);
 void engine_say(struct engine *, const char *line, struct expected); /* a command without CRLF */
 void engine_expect(struct engine *, struct expected);
 
+struct verdict *engine_verdict(const struct engine *, enum verdict_class);
+/* Of the reply at hand. */
+
+bool engine_sent(const struct engine *, const struct transaction *);
+/* The last byte of its content has left out. */
+
+void engine_finish(struct engine *, struct transaction *);
+/* It has its verdicts: to be taken. */
+
+void engine_put_done(struct engine *, struct delivery *); /* the same of one that never began */
+
+/* engine_end.c */
+
 void engine_close(struct engine *, enum transaction_break, struct verdict *why);
 /* Every transaction ends as it stands. Takes why, which may be NULL. */
 
-bool engine_speaks_of_us(const struct engine *);
-/* The refusal at hand is one of our rate or reputation, and not of this connection. */
+void engine_leave(struct engine *, struct verdict *why); /* the same in order, with QUIT */
 
 void engine_refused(struct engine *, const char *dsn);
-/* The host does not want to talk: QUIT, and closed with its reply as a deferral. */
+/* The host does not want to talk: left, with its reply as a deferral. dsn, or NULL: for a reply without
+ * an enhanced code. */
+
+void engine_unfit(struct engine *, const char *dsn, const char *lacks);
+/* It can't do what setup.requiretls wants: left. */
+
+void engine_unfit_for(struct engine *, const char *what, const char *why); /* the same, of TLS */
+
+void engine_renew(struct engine *, int carried);
+/* Left; what is given comes back, and is to go on on a fresh connection to the same host.
+ * carried: messages that this one has carried, if it is that which ends it; or 0. */
+
+/* engine_step.c */
 
 void engine_unexpected(struct engine *, const struct expected *);
 /* Closed: the reply does not belong there. */
@@ -61,23 +90,10 @@ bool engine_misplaced(const struct engine *, const struct expected *);
 
 bool engine_tls_may_fail(const struct engine *);
 
-bool engine_say_chunk(struct engine *, struct transaction *);
-/* BDAT. False: not yet. */
-
-void engine_believe_answer(struct engine *);
-/* The reply behind the first answer has shown that it was one: conclude. */
-
-bool engine_only_rset_refused(const struct engine *);
-/* The reply at hand, consent, is truly to the MAIL behind a RSET that was refused; and the message
- * before that was taken, so that there was nothing to reset. */
-
 bool engine_speaks_of_sender(const struct engine *);
 /* The enhanced code of the reply at hand is one of those that only MAIL gets. */
 
-void engine_answered_early(struct engine *, const struct expected *);
-/* The reply at hand is to content that is not all sent. */
-
-enum verdict_class engine_refusal_class(int code);
+/* engine_turn.c */
 
 bool engine_believes(const struct engine *, const struct expected *);
 /* The reply at hand, a refusal, counts: it did not come ahead of its turn, or speaks of the mail. */
@@ -89,18 +105,8 @@ void engine_suspect(struct engine *, const struct expected *);
 void engine_compare(struct engine *, const struct expected *);
 /* Before each reply: is it what was refused ahead of its turn? */
 
-void engine_blame_unproved(struct engine *);
-/* Before the connection ends: what is suspected is reported as confusion. */
-
 void engine_end_transaction(struct engine *, struct transaction *);
 /* It has its replies: queued again where one is not believed, else engine_finish(). */
-
-void engine_finish(struct engine *, struct transaction *);
-/* It has its verdicts: to be taken. */
-
-void engine_renew(struct engine *, int carried);
-/* Closed in order; what is given comes back, and is to go on on a fresh connection to the same host.
- * carried: messages that this one has carried, if it is that which ends it; or 0. */
 
 bool engine_waits_in_vain(const struct engine *);
 /* The message in front has its answer, and the envelope that was sent behind it may have been thrown away. */
@@ -114,23 +120,49 @@ bool engine_followed(const struct engine *, const struct transaction *);
 void engine_keep_to_mode(struct engine *);
 /* What was announced, without what the mode spares the host. */
 
-bool engine_sent(const struct engine *, const struct transaction *);
-/* The last byte of its content has left out. */
-
-struct verdict *engine_verdict(const struct engine *, enum verdict_class);
-/* Of the reply at hand. */
-
-void engine_end_auth(struct engine *);
-/* Forget what was said of the login. */
-
-void engine_answered_each(struct engine *, const struct expected *);
-/* LMTP: the reply at hand is to the content, about one recipient. */
+/* engine_answer.c */
 
 void engine_concluded(struct engine *, struct transaction *);
 /* All that it is owed has come, and is believed. */
 
+struct transaction *engine_answered_one(const struct engine *);
+/* The one in front, if it has an answer that is not concluded; or NULL. */
+
+void engine_believe_answer(struct engine *);
+/* The reply behind the first answer has shown that it was one: conclude. */
+
+bool engine_only_rset_refused(const struct engine *);
+/* The reply at hand, consent, is truly to the MAIL behind a RSET that was refused; and the message
+ * before that was taken, so that there was nothing to reset. */
+
+void engine_message_refused(struct engine *, const struct expected *);
+/* The reply at hand is the verdict of those who were accepted; it counts, or not. */
+
+void engine_answered_early(struct engine *, const struct expected *);
+/* The reply at hand is to content that is not all sent. */
+
 void engine_end_chunk(struct engine *, struct transaction *, bool unclear);
 /* Over; unclear: RSET goes before the next, since the host may hold on to the envelope. */
+
+/* engine_each.c */
+
+void engine_answered_each(struct engine *, const struct expected *);
+/* LMTP: the reply at hand is to the content, about one recipient. */
+
+/* engine_chunk.c */
+
+bool engine_say_chunk(struct engine *, struct transaction *);
+/* BDAT. False: not yet. */
+
+/* engine_replies.c */
+
+bool engine_speaks_of_us(const struct engine *);
+/* The refusal at hand is one of our rate or reputation, and not of this connection. */
+
+/* engine_auth.c */
+
+void engine_end_auth(struct engine *);
+/* Forget what was said of the login. */
 
 static inline bool engine_speaks_lmtp(const struct engine *e)
 {
@@ -146,6 +178,11 @@ static inline bool engine_positive(int code)
 static inline bool engine_negative(int code)
 {
 	return code / 100 == 4 || code / 100 == 5;
+}
+
+static inline enum verdict_class engine_refusal_class(int code)
+{
+	return code / 100 == 5 ? VERDICT_FAILED : VERDICT_DEFERRED;
 }
 
 #endif

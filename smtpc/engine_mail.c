@@ -25,7 +25,7 @@ static bool must_wait(const struct engine *e, const struct transaction *t)
 	return (!e->can.pipelining || t->alone) && !in_step(e);
 }
 
-static struct transaction *before(const struct engine *e, const struct transaction *t)
+static struct transaction *one_before(const struct engine *e, const struct transaction *t)
 {
 	return t->link.prev == &e->transactions
 		       ? NULL
@@ -40,14 +40,14 @@ static bool keeps_apart(const struct transaction *t)
 /* Does it have to wait until all before it is over? */
 static bool must_not_ride(const struct engine *e, const struct transaction *t)
 {
-	const struct transaction *front = before(e, t);
+	const struct transaction *front = one_before(e, t);
 	if (!e->apart && !keeps_apart(t) && !keeps_apart(front))
 		return false;
 	return front || !in_step(e);
 }
 
 /* The one whose turn it is: those before it only wait for replies. */
-static struct transaction *current(const struct engine *e)
+static struct transaction *current_transaction(const struct engine *e)
 {
 	list_each (link, tmp, &e->transactions) {
 		struct transaction *t = list_entry(link, struct transaction, link);
@@ -59,7 +59,7 @@ static struct transaction *current(const struct engine *e)
 
 bool engine_sending(const struct engine *e)
 {
-	const struct transaction *t = current(e);
+	const struct transaction *t = current_transaction(e);
 	return t && t->stage == TRANSACTION_CONTENT;
 }
 
@@ -91,7 +91,7 @@ static bool pipeline_full(const struct engine *e)
 }
 
 /* Each step returns false when it has to wait for something. */
-static bool begin(struct engine *e, struct transaction *t)
+static bool begin_transaction(struct engine *e, struct transaction *t)
 {
 	if (must_wait(e, t) || must_not_ride(e, t) || pipeline_full(e))
 		return false;
@@ -103,7 +103,7 @@ static bool begin(struct engine *e, struct transaction *t)
 		return true;
 	}
 	if (!session_limits_fit(&e->domains, &e->can, t)) {
-		if (!before(e, t) && in_step(e))
+		if (!one_before(e, t) && in_step(e))
 			engine_renew(e, 0);
 		return false;
 	}
@@ -112,7 +112,7 @@ static bool begin(struct engine *e, struct transaction *t)
 		t->seven_bit = seven_bit_new();
 	t->chunked = e->can.chunking && !t->seven_bit;
 	t->ahead = t->delivery->ahead && e->can.pipelining && !e->apart && !keeps_apart(t);
-	t->behind = before(e, t);
+	t->behind = one_before(e, t);
 	t->each = engine_speaks_lmtp(e);
 	t->after_rset = e->owes_rset || (t->behind && (t->chunked || t->each));
 	if (t->after_rset) {
@@ -150,7 +150,7 @@ static void say_data(struct engine *e, struct transaction *t)
 }
 
 /* A host may keep a mailbox locked, or count us among those who are busy, while an envelope is open. */
-static void reset(struct engine *e)
+static void say_reset(struct engine *e)
 {
 	e->owes_rset = false;
 	engine_say(e, "RSET", (struct expected){.kind = EXPECTED_RSET});
@@ -172,7 +172,7 @@ static bool go_on_with_envelope(struct engine *e, struct transaction *t)
 		e->owes_rset = t->mail_accepted; /* and nobody to send to */
 		engine_end_transaction(e, t);
 		if (at_once)
-			reset(e);
+			say_reset(e);
 		return true;
 	}
 	if (t->apart)
@@ -260,11 +260,11 @@ static bool write_content(struct engine *e, struct transaction *t)
 	return true;
 }
 
-static bool step(struct engine *e, struct transaction *t)
+static bool step_transaction(struct engine *e, struct transaction *t)
 {
 	switch (t->stage) {
 	case TRANSACTION_QUEUED:
-		return begin(e, t);
+		return begin_transaction(e, t);
 	case TRANSACTION_ENVELOPE:
 		return go_on_with_envelope(e, t);
 	case TRANSACTION_CONTENT:
@@ -283,7 +283,7 @@ void engine_say_transactions(struct engine *e)
 		e->owes_dot = false;
 		engine_say(e, ".", (struct expected){.kind = EXPECTED_EMPTY_DOT});
 	}
-	while ((t = current(e)) && step(e, t))
+	while ((t = current_transaction(e)) && step_transaction(e, t))
 		;
 	if (e->state == ENGINE_READY && e->quit && list_empty(&e->transactions) && in_step(e)) {
 		engine_move(e, ENGINE_QUITTING);

@@ -5,11 +5,6 @@
 
 #include <string.h>
 
-enum verdict_class engine_refusal_class(int code)
-{
-	return code / 100 == 5 ? VERDICT_FAILED : VERDICT_DEFERRED;
-}
-
 /* Not of this connection: another would be told the same. */
 bool engine_speaks_of_us(const struct engine *e)
 {
@@ -126,25 +121,10 @@ static void message_taken(struct engine *e, struct transaction *t)
 	verdict_unref(v);
 }
 
-/* The verdict of those accepted; it counts, or not. */
-static void message_refused(struct engine *e, const struct expected *x)
-{
-	if (x->transaction->accepted == 0)
-		return;
-	if (!engine_believes(e, x)) {
-		engine_suspect(e, x);
-		transaction_doubt_all(x->transaction);
-		return;
-	}
-	struct verdict *v = engine_verdict(e, engine_refusal_class(e->reply.code));
-	transaction_conclude(x->transaction, v);
-	verdict_unref(v);
-}
-
 static void data_refused(struct engine *e, const struct expected *x)
 {
 	struct transaction *t = x->transaction;
-	message_refused(e, x);
+	engine_message_refused(e, x);
 	e->owes_rset = t->mail_accepted;
 	engine_end_transaction(e, t);
 }
@@ -167,37 +147,6 @@ void engine_on_data(struct engine *e, const struct expected *x)
 	}
 }
 
-/* The refusal is of the first, and the others have heard nothing: they wait. */
-static void refused_early(struct engine *e, struct transaction *t)
-{
-	uint32_t i;
-	struct verdict *v = engine_verdict(e, engine_refusal_class(e->reply.code));
-	if (transaction_owed(t, &i))
-		transaction_answer(t, i, v);
-	verdict_unref(v);
-	engine_close(e, BREAK_TOLD, engine_verdict(e, VERDICT_DEFERRED));
-}
-
-/* The host did not wait for the end of the content. A refusal counts, but the connection is of no
- * more use; anything else can't be the truth. */
-void engine_answered_early(struct engine *e, const struct expected *x)
-{
-	if (e->reply.code == 421) {
-		engine_close(e, BREAK_TOLD, engine_verdict(e, VERDICT_DEFERRED));
-		return;
-	}
-	if (!engine_negative(e->reply.code)) {
-		engine_unexpected(e, x);
-		return;
-	}
-	if (x->transaction->each) {
-		refused_early(e, x->transaction);
-		return;
-	}
-	message_refused(e, x);
-	engine_close(e, BREAK_TOLD, NULL);
-}
-
 void engine_on_dot(struct engine *e, const struct expected *x)
 {
 	struct transaction *t = x->transaction;
@@ -217,7 +166,7 @@ void engine_on_dot(struct engine *e, const struct expected *x)
 	if (engine_positive(code))
 		message_taken(e, t);
 	else
-		message_refused(e, x);
+		engine_message_refused(e, x);
 	if (code == 421)
 		engine_close(e, BREAK_TOLD, engine_verdict(e, VERDICT_DEFERRED));
 	else

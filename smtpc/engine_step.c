@@ -59,7 +59,7 @@ bool engine_misplaced(const struct engine *e, const struct expected *x)
 	       speaks_of(e->reply.dsn, f->details);
 }
 
-static bool simplify(struct engine *e)
+static bool simplify_mode(struct engine *e)
 {
 	if (e->state != ENGINE_READY || (!e->can.chunking && !e->can.pipelining))
 		return false;
@@ -70,7 +70,7 @@ static bool simplify(struct engine *e)
 
 void engine_out_of_step(struct engine *e, struct verdict *why)
 {
-	engine_close(e, simplify(e) ? BREAK_CONFUSED : BREAK_PROTOCOL, why);
+	engine_close(e, simplify_mode(e) ? BREAK_CONFUSED : BREAK_PROTOCOL, why);
 }
 
 void engine_unexpected(struct engine *e, const struct expected *x)
@@ -84,7 +84,7 @@ void engine_unexpected(struct engine *e, const struct expected *x)
 }
 
 /* The first transaction that has begun and has no final reply, or NULL. */
-static const struct transaction *begun(const struct engine *e)
+static const struct transaction *first_begun(const struct engine *e)
 {
 	if (list_empty(&e->transactions))
 		return NULL;
@@ -97,7 +97,7 @@ static const struct transaction *begun(const struct engine *e)
 void engine_unsolicited(struct engine *e, const struct buf *in)
 {
 	struct verdict *why = NULL;
-	bool idle = e->state == ENGINE_READY && !begun(e);
+	bool idle = e->state == ENGINE_READY && !first_begun(e);
 	bool reply = buf_len(in) >= 3 && memcmp(buf_data(in), "421", 3) != 0;
 	if (!idle || e->answered == 0)
 		why = verdict_printf(VERDICT_DEFERRED, 0, "4.5.0", e->setup.peer,

@@ -105,14 +105,26 @@ void engine_suspect(struct engine *e, const struct expected *x)
 	t->refusal = engine_verdict(e, VERDICT_DEFERRED);
 }
 
-static bool taken(const struct engine *e, const struct expected *x)
+static bool is_taken(const struct engine *e, const struct expected *x)
 {
 	return engine_positive(e->reply.code) ||
 	       (x->kind == EXPECTED_DATA && e->reply.code / 100 == 3);
 }
 
+/* A host that could not do what it announces is not asked for it again. */
+void engine_keep_to_mode(struct engine *e)
+{
+	if (e->setup.mode & CONNECTION_NO_CHUNKING) {
+		e->can.withheld |= e->can.chunking;
+		e->can.chunking = false;
+	}
+	if (e->setup.mode & CONNECTION_LOCKSTEP)
+		e->can.pipelining = false;
+	e->apart = e->setup.mode & CONNECTION_APART;
+}
+
 /* It was the hurry: the host is spared it, and qmgr told so with the delivery. */
-static void learn(struct engine *e, struct transaction *t)
+static void learn_mode(struct engine *e, struct transaction *t)
 {
 	struct delivery *d = t->delivery;
 	d->mode = t->blame;
@@ -130,9 +142,9 @@ void engine_compare(struct engine *e, const struct expected *x)
 	struct transaction *t = x->transaction;
 	if (!t || !t->alone || !t->blame || x->kind != t->suspected)
 		return;
-	bool yes = taken(e, x);
+	bool yes = is_taken(e, x);
 	if (yes)
-		learn(e, t);
+		learn_mode(e, t);
 	if (yes || (x->kind != EXPECTED_RCPT && !t->each)) /* another recipient may yet be taken */
 		t->blame = CONNECTION_FULL;
 }
@@ -161,14 +173,4 @@ void engine_end_transaction(struct engine *e, struct transaction *t)
 	transaction_again(t);
 	queue_again(e, t);
 	e->owes_rset = true; /* nobody knows what the host makes of what it refused */
-}
-
-/* The connection ends before it was found out what the host dislikes. */
-void engine_blame_unproved(struct engine *e)
-{
-	list_each (link, tmp, &e->transactions) {
-		const struct transaction *t = list_entry(link, struct transaction, link);
-		e->confused |= t->blame != CONNECTION_FULL;
-		e->mode |= t->blame;
-	}
 }

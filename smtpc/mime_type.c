@@ -54,7 +54,7 @@ static bool word(struct cursor *c, char to[WORD_MAX])
 	return n < WORD_MAX;
 }
 
-static bool take(struct cursor *c, char byte)
+static bool take_byte(struct cursor *c, char byte)
 {
 	bool there = c->at < c->end && *c->at == byte;
 	c->at += there;
@@ -78,11 +78,11 @@ static void read_type(struct cursor c, struct mime_type *to)
 {
 	char type[WORD_MAX], subtype[WORD_MAX], name[WORD_MAX], value[WORD_MAX];
 	to->kind = MIME_OTHER;
-	if (!word(&c, type) || !take(&c, '/') || !word(&c, subtype))
+	if (!word(&c, type) || !take_byte(&c, '/') || !word(&c, subtype))
 		return;
 	to->kind = kind_of(type, subtype);
-	while (take(&c, ';')) {
-		if (!word(&c, name) || !take(&c, '='))
+	while (take_byte(&c, ';')) {
+		if (!word(&c, name) || !take_byte(&c, '='))
 			return;
 		bool whole = word(&c, value);
 		size_t len = strlen(value);

@@ -26,7 +26,7 @@ void secret_ask_free(struct secret_ask **ap)
 	*ap = NULL;
 }
 
-static void answer(struct secret_ask *a, const char *secret, struct verdict *failure)
+static void answer_ask(struct secret_ask *a, const char *secret, struct verdict *failure)
 {
 	a->secret = secret ? mem_strdup(secret) : NULL;
 	a->failure = secret ? NULL : verdict_ref(failure);
@@ -52,7 +52,7 @@ static void answer_from_file(struct secret_ask *a)
 	bool good = text && *text;
 	struct verdict *failure = good ? NULL : no_secret(a->credential, buf_cstr(&why));
 	condition_turn(CONDITION_secret_unreadable, !good, a->credential->file, buf_cstr(&why));
-	answer(a, good ? text : NULL, failure);
+	answer_ask(a, good ? text : NULL, failure);
 	verdict_unref(failure);
 	secret_file_free(text);
 	buf_fini(&why);
@@ -62,11 +62,11 @@ static void answer_with_token(struct note *question, const char *token, const ch
 {
 	struct secret_ask *a = (struct secret_ask *)question;
 	struct verdict *failure = token ? NULL : no_secret(a->credential, why ? why : "none yet");
-	answer(a, token, failure);
+	answer_ask(a, token, failure);
 	verdict_unref(failure);
 }
 
-static void receive(void *owner, struct note *n)
+static void receive_note(void *owner, struct note *n)
 {
 	struct secrets *s = owner;
 	struct secret_ask *a = (struct secret_ask *)n;
@@ -83,7 +83,7 @@ static void receive(void *owner, struct note *n)
 struct secrets *secrets_new(const char *spool)
 {
 	struct secrets *s = mem_zalloc(sizeof *s);
-	s->loop = loop_new("secrets", receive, NULL, s);
+	s->loop = loop_new("secrets", receive_note, NULL, s);
 	s->tokens = tokens_new(s->loop, spool, answer_with_token);
 	return s;
 }
@@ -98,7 +98,7 @@ void secrets_stop(struct secrets *s)
 	loop_stop(s->loop);
 }
 
-static void drop(struct note *question)
+static void drop_question(struct note *question)
 {
 	struct secret_ask *a = (struct secret_ask *)question;
 	secret_ask_free(&a);
@@ -110,7 +110,7 @@ void secrets_free(struct secrets **sp)
 	if (!s)
 		return;
 	loop_stop(s->loop);
-	tokens_free(&s->tokens, drop);
+	tokens_free(&s->tokens, drop_question);
 	loop_free(&s->loop);
 	free(s);
 	*sp = NULL;

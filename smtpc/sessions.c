@@ -19,7 +19,7 @@ void sessions_init(struct sessions *s)
 	s->table = NULL;
 }
 
-static void drop(struct sessions *s, struct session_entry *e)
+static void drop_session(struct sessions *s, struct session_entry *e)
 {
 	HASH_DEL(s->table, e);
 	while (e->n > 0)
@@ -31,10 +31,10 @@ static void drop(struct sessions *s, struct session_entry *e)
 void sessions_fini(struct sessions *s)
 {
 	while (s->table)
-		drop(s, s->table);
+		drop_session(s, s->table);
 }
 
-static struct session_entry *find(const struct sessions *s, const char *key)
+static struct session_entry *find_session(const struct sessions *s, const char *key)
 {
 	struct session_entry *e;
 	HASH_FIND_STR(s->table, key, e);
@@ -43,15 +43,15 @@ static struct session_entry *find(const struct sessions *s, const char *key)
 
 void sessions_drop(struct sessions *s, const char *key)
 {
-	struct session_entry *e = find(s, key);
+	struct session_entry *e = find_session(s, key);
 	if (e)
-		drop(s, e);
+		drop_session(s, e);
 }
 
 static struct session_entry *make(struct sessions *s, const char *key)
 {
 	if (HASH_COUNT(s->table) >= SESSIONS_KEYS_MAX)
-		drop(s, s->table); /* the table keeps the order of arrival */
+		drop_session(s, s->table); /* the table keeps the order of arrival */
 	struct session_entry *e = mem_zalloc(sizeof *e);
 	e->key = mem_strdup(key);
 	HASH_ADD_KEYPTR(hh, s->table, e->key, strlen(e->key), e);
@@ -75,7 +75,7 @@ static void make_room(struct session_entry *e, const SSL_SESSION *newest)
 
 void sessions_put(struct sessions *s, const char *key, SSL_SESSION *session)
 {
-	struct session_entry *e = find(s, key);
+	struct session_entry *e = find_session(s, key);
 	if (!e)
 		e = make(s, key);
 	make_room(e, session);
@@ -84,7 +84,7 @@ void sessions_put(struct sessions *s, const char *key, SSL_SESSION *session)
 
 SSL_SESSION *sessions_take(struct sessions *s, const char *key)
 {
-	struct session_entry *e = find(s, key);
+	struct session_entry *e = find_session(s, key);
 	while (e && e->n > 0) {
 		SSL_SESSION *newest = e->kept[e->n - 1];
 		bool good = SSL_SESSION_is_resumable(newest);

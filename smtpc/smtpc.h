@@ -20,7 +20,10 @@
  *	engine_each.c		LMTP: a reply to the content for each recipient
  *	engine_step.c		has the host lost count?
  *	engine_turn.c		is a refusal to be believed, or asked again in its turn?
- *	engine_end.c		lost, too late, dropped
+ *	engine_answer.c		the answer to a whole message
+ *	engine_end.c		how it closes
+ *	engine_connection.c	what the connection does: TLS, lost, too late, dropped
+ *	engine_core.c		what all of these do: engine_impl.h says who calls whom
  *	expected.c		the replies that are expected: a queue, and a row for each kind
  *	transaction.c		one delivery: which recipients were accepted, which have a verdict
  *	session_limits.c	which recipients fit the limits that a host announces

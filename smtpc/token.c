@@ -139,7 +139,7 @@ static int64_t lifetime_ms(const json_t *answer)
 	return (seconds < LIFETIME_MOST_S ? seconds : LIFETIME_MOST_S) * INT64_C(1000);
 }
 
-static bool take(struct token_answer *a, const json_t *answer, struct buf *why)
+static bool take_answer(struct token_answer *a, const json_t *answer, struct buf *why)
 {
 	const char *access = json_string_value(json_object_get(answer, "access_token"));
 	const char *refresh = json_string_value(json_object_get(answer, "refresh_token"));
@@ -197,7 +197,7 @@ bool token_answer_read(struct token_answer *a, long status, const char *body, si
 	else if (!answer)
 		buf_puts(why, "its answer is no JSON");
 	else
-		good = take(a, answer, why);
+		good = take_answer(a, answer, why);
 	json_decref(answer);
 	return good;
 }

@@ -62,7 +62,7 @@ static bool is_web(const char *address)
 	return strncmp(address, "https://", 8) == 0 || strncmp(address, "http://", 7) == 0;
 }
 
-static bool take(struct token_device *d, const json_t *answer, struct buf *why)
+static bool take_answer(struct token_device *d, const json_t *answer, struct buf *why)
 {
 	d->code = text_of(answer, "device_code", CODE_MAX);
 	d->user_code = text_of(answer, "user_code", USER_CODE_MAX);
@@ -89,7 +89,7 @@ bool token_device_read(struct token_device *d, long status, const char *body, si
 		return false;
 	}
 	json_t *answer = json_loadb(body, len, 0, &error);
-	bool good = answer && take(d, answer, why);
+	bool good = answer && take_answer(d, answer, why);
 	if (!answer)
 		buf_puts(why, "its answer is no JSON");
 	json_decref(answer);

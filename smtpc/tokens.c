@@ -314,7 +314,7 @@ struct tokens *tokens_new(struct loop *loop, const char *spool,
 	return t;
 }
 
-static void forget(struct kept *k, void (*drop)(struct note *))
+static void forget_kept(struct kept *k, void (*drop)(struct note *))
 {
 	https_drop(&k->fetch);
 	if (k->lock >= 0)
@@ -342,7 +342,7 @@ void tokens_free(struct tokens **tp, void (*drop)(struct note *))
 	if (!t)
 		return;
 	while (t->kept)
-		forget(t->kept, drop);
+		forget_kept(t->kept, drop);
 	https_free(&t->https);
 	free(t->spool);
 	free(t);

@@ -11,7 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static struct connection *find(const struct worker *w, uint64_t number)
+static struct connection *find_connection(const struct worker *w, uint64_t number)
 {
 	struct connection *c;
 	HASH_FIND(hh, w->connections, &number, sizeof number, c);
@@ -20,7 +20,7 @@ static struct connection *find(const struct worker *w, uint64_t number)
 
 void worker_add(struct worker *w, struct connection *c)
 {
-	assert(!find(w, c->number));
+	assert(!find_connection(w, c->number));
 	HASH_ADD(hh, w->connections, number, sizeof c->number, c);
 }
 
@@ -31,7 +31,7 @@ void worker_remove(struct worker *w, struct connection *c)
 
 static void give(struct worker *w, struct delivery *d)
 {
-	struct connection *c = find(w, d->connection);
+	struct connection *c = find_connection(w, d->connection);
 	if (c) {
 		connection_give(c, d);
 		return;
@@ -43,7 +43,7 @@ static void give(struct worker *w, struct delivery *d)
 
 static void have_secret(struct worker *w, struct secret_ask *a)
 {
-	struct connection *c = find(w, a->connection);
+	struct connection *c = find_connection(w, a->connection);
 	if (c)
 		connection_have_secret(c, a);
 	else
@@ -81,7 +81,7 @@ static void close_waiting(struct worker *w, uint64_t number)
 
 static void close_one(struct worker *w, struct connection_close *note)
 {
-	struct connection *c = find(w, note->connection);
+	struct connection *c = find_connection(w, note->connection);
 	if (c)
 		connection_close(c);
 	else
@@ -89,7 +89,7 @@ static void close_one(struct worker *w, struct connection_close *note)
 	free(note);
 }
 
-static bool start(struct worker *w, struct connection_open *open)
+static bool start_connection(struct worker *w, struct connection_open *open)
 {
 	if (!descriptors_take(DESCRIPTORS_HOSTS))
 		return false;
@@ -102,7 +102,7 @@ static bool start(struct worker *w, struct connection_open *open)
 /* It is no fault of the host's: to qmgr it looks like one that is slow to answer. */
 void worker_open(struct worker *w, struct connection_open *open)
 {
-	if (!w->waiting && start(w, open))
+	if (!w->waiting && start_connection(w, open))
 		return;
 	open->note.next = NULL;
 	*w->waiting_end = &open->note;
@@ -118,7 +118,7 @@ static void on_again(void *owner)
 {
 	struct worker *w = owner;
 	struct connection_open *open;
-	while ((open = first_waiting(w)) && start(w, open))
+	while ((open = first_waiting(w)) && start_connection(w, open))
 		;
 	if (!open)
 		return;
@@ -146,7 +146,7 @@ static void discard(struct note *n)
 	}
 }
 
-static void receive(void *owner, struct note *n)
+static void receive_note(void *owner, struct note *n)
 {
 	struct worker *w = owner;
 	if (w->stopped)
@@ -165,7 +165,7 @@ struct worker *worker_new(int number, struct secrets *secrets)
 {
 	struct worker *w = mem_zalloc(sizeof *w);
 	snprintf(w->name, sizeof w->name, "smtpc-%d", number);
-	w->loop = loop_new(w->name, receive, NULL, w);
+	w->loop = loop_new(w->name, receive_note, NULL, w);
 	w->tls = tls_client_context();
 	w->sasl = sasl_client_context();
 	w->secrets = secrets;

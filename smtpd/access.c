@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "smtpd/reception.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -13,7 +14,7 @@ static const enum table_role order[] = {TABLE_CLIENT_ACCESS, TABLE_HELO_ACCESS, 
 
 enum { ROLES = sizeof order / sizeof *order };
 
-static void fail(struct access_value *v)
+static void fail_lookup(struct access_value *v)
 {
 	const struct response_row *row = response_row(RESPONSE_LOOKUP_FAILED);
 	access_value_fini(v);
@@ -29,14 +30,14 @@ static void read_value(const struct session *s, enum table_role role,
 	struct buf why = {0};
 	*v = (struct access_value){.action = ACCESS_ACCEPT};
 	if (found->failed) {
-		fail(v);
+		fail_lookup(v);
 	} else if (found->value &&
 		   (access_value_parse(found->value, v, &why) ||
 		    (v->action == ACCESS_VERIFY && role != TABLE_RECIPIENT_ACCESS))) {
 		log_event(LOG_LEVEL_WARNING, "lookup", "session", log_id(s->number), "table",
 			  tables_setting(role), "reason",
 			  log_text("\"%s\" is no action: %s", found->value, buf_cstr(&why)), NULL);
-		fail(v);
+		fail_lookup(v);
 	}
 	buf_fini(&why);
 }
@@ -60,12 +61,12 @@ static void take_flow(struct session *s, const struct consult_found *found, stru
 	struct reception *t = s->tx;
 	*v = (struct access_value){.action = ACCESS_ACCEPT};
 	if (found->failed) {
-		fail(v);
+		fail_lookup(v);
 	} else if (found->value && !envelope_flow_good(found->value)) {
 		log_event(LOG_LEVEL_WARNING, "lookup", "session", log_id(s->number), "table",
 			  tables_setting(TABLE_FLOWS), "reason",
 			  log_text("\"%s\" is not the name of a flow", found->value), NULL);
-		fail(v);
+		fail_lookup(v);
 	} else {
 		t->flow_asked = true;
 		t->flow_row = mem_strdup(found->value);
@@ -135,6 +136,7 @@ static void ask_next(struct session *s)
 
 void access_transaction(struct session *s, void (*done)(struct session *))
 {
+	assert(s->tx && !s->tx->access_done);
 	s->tx->access_done = done;
 	ask_next(s);
 }
@@ -144,7 +146,7 @@ bool access_refuses(const struct session *s)
 	return s->tx->access.action == ACCESS_REFUSE || s->tx->access.action == ACCESS_DISCARD;
 }
 
-static void drop(struct session *s, enum table_role by, const char *to)
+static void drop_recipient(struct session *s, enum table_role by, const char *to)
 {
 	log_event(LOG_LEVEL_INFO, "discard", "session", log_id(s->number), "from", s->tx->sender,
 		  "to", to, "reason", tables_setting(by), NULL);
@@ -153,19 +155,19 @@ static void drop(struct session *s, enum table_role by, const char *to)
 }
 
 /* False: it is answered. */
-static bool carry_out(struct session *s, enum table_role by, const struct access_value *v,
-		      const char *to)
+static bool carry_out_value(struct session *s, enum table_role by, const struct access_value *v,
+			    const char *to)
 {
 	if (v->action == ACCESS_REFUSE)
 		session_refuse_as(s, v, to);
 	else if (v->action == ACCESS_DISCARD)
-		drop(s, by, to);
+		drop_recipient(s, by, to);
 	return v->action != ACCESS_REFUSE && v->action != ACCESS_DISCARD;
 }
 
 bool access_admits(struct session *s, const char *to)
 {
-	return carry_out(s, s->tx->access_by, &s->tx->access, to);
+	return carry_out_value(s, s->tx->access_by, &s->tx->access, to);
 }
 
 bool access_recipient(struct session *s, const char *to, const struct consult_found *found,
@@ -175,7 +177,7 @@ bool access_recipient(struct session *s, const char *to, const struct consult_fo
 	read_value(s, TABLE_RECIPIENT_ACCESS, found, &v);
 	*verify = v.action == ACCESS_VERIFY;
 	hold_or_name(s, &v);
-	bool goes_on = carry_out(s, TABLE_RECIPIENT_ACCESS, &v, to);
+	bool goes_on = carry_out_value(s, TABLE_RECIPIENT_ACCESS, &v, to);
 	access_value_fini(&v);
 	return goes_on;
 }

@@ -3,6 +3,8 @@
 
 #include "smtpd/reception.h"
 
+#include <assert.h>
+
 static void aliases_are_learnt(void *owner, bool failed)
 {
 	struct session *s = owner;
@@ -19,6 +21,7 @@ enum alias_learnt alias_wait(struct session *s, bool (*known)(void *session),
 					 .known = known,
 					 .learnt = aliases_are_learnt,
 					 .owner = s};
+	assert(s->tx);
 	enum alias_learnt so_far = alias_learn(&s->tx->aliases, &by);
 	if (so_far == ALIAS_WAITS)
 		wait_begin(s, kind, 0);

@@ -85,7 +85,8 @@ void auth_announce(const struct session *s, struct buf *to)
 		buf_puts(to, "\r\n");
 }
 
-static void note(const struct session *s, enum auth_outcome o, const char *login, int failures)
+static void log_outcome(const struct session *s, enum auth_outcome o, const char *login,
+			int failures)
 {
 	char client[64];
 	const char *mechanism = mechanism_row(s->auth->mechanism)->name;
@@ -96,7 +97,7 @@ static void note(const struct session *s, enum auth_outcome o, const char *login
 }
 
 /* The exchange is over. */
-static void end(struct session *s, enum response r)
+static void end_exchange(struct session *s, enum response r)
 {
 	auth_free(&s->auth);
 	session_reply(s, r, s->service->hostname);
@@ -110,17 +111,17 @@ static void tell_wrong(struct session *s)
 	if (limit && ++s->auth_failures >= limit)
 		session_close(s, RESPONSE_AUTH_LIMIT);
 	else
-		end(s, RESPONSE_AUTH_FAILED);
+		end_exchange(s, RESPONSE_AUTH_FAILED);
 }
 
-static void wrong(struct session *s, enum auth_outcome o, const char *login)
+static void count_wrong(struct session *s, enum auth_outcome o, const char *login)
 {
 	static const struct wait_kind kind = {
 		.text = "failure_delay", .expired = tell_wrong, .pause = true};
 	int64_t now = clock_steady_ms();
 	int failures = failures_note(s->worker->failures, &s->peer, login, now);
 	int64_t until = s->auth->said_ms + failures_delay(settings(s)->failure_delay, failures);
-	note(s, o, login, failures);
+	log_outcome(s, o, login, failures);
 	limit_check_event(s, LIMITER_FAILED, login, 0);
 	if (until > now && !s->worker->closing)
 		wait_begin(s, &kind, until - now);
@@ -128,14 +129,14 @@ static void wrong(struct session *s, enum auth_outcome o, const char *login)
 		tell_wrong(s);
 }
 
-static void finish(struct session *s, enum auth_outcome o)
+static void finish_exchange(struct session *s, enum auth_outcome o)
 {
 	const char *login = s->auth->sasl ? sasl_login(s->auth->sasl) : s->auth->login;
 	if (o == AUTH_OUTCOME_WRONG || o == AUTH_OUTCOME_DISABLED) {
-		wrong(s, o, login);
+		count_wrong(s, o, login);
 		return;
 	}
-	note(s, o, login, 0);
+	log_outcome(s, o, login, 0);
 	if (o == AUTH_OUTCOME_OK) {
 		assert(!s->login);
 		s->login = mem_strdup(login);
@@ -145,38 +146,38 @@ static void finish(struct session *s, enum auth_outcome o)
 	} else {
 		s->errors++;
 	}
-	end(s, outcomes[o].response);
+	end_exchange(s, outcomes[o].response);
 }
 
-static void checked(struct session *s, void *answer)
+static void heard_pool(struct session *s, void *answer)
 {
 	const struct auth_check *c = answer;
 	if (!c->done)
-		finish(s, AUTH_OUTCOME_AWAY);
+		finish_exchange(s, AUTH_OUTCOME_AWAY);
 	else
-		finish(s, c->right ? AUTH_OUTCOME_OK : AUTH_OUTCOME_WRONG);
+		finish_exchange(s, c->right ? AUTH_OUTCOME_OK : AUTH_OUTCOME_WRONG);
 }
 
-static void check_late(struct session *s)
+static void pool_is_late(struct session *s)
 {
-	finish(s, AUTH_OUTCOME_AWAY);
+	finish_exchange(s, AUTH_OUTCOME_AWAY);
 }
 
-static void check(struct session *s)
+static void check_password(struct session *s)
 {
 	static const struct wait_kind kind = {
-		.text = "password", .answered = checked, .expired = check_late};
+		.text = "password", .answered = heard_pool, .expired = pool_is_late};
 	struct auth_check *c = auth_check_new(s->worker->loop);
 	c->known = sasl_password(s->auth->sasl, &c->user, &c->password);
 	uint64_t ticket = wait_begin(s, &kind, settings(s)->timeout);
 	c->answer.ticket = ticket;
 	if (!auth_check_give(s->worker->pool, c)) {
 		wait_cancel(s);
-		finish(s, AUTH_OUTCOME_BUSY);
+		finish_exchange(s, AUTH_OUTCOME_BUSY);
 	}
 }
 
-static void challenge(struct session *s, const struct buf *text)
+static void send_challenge(struct session *s, const struct buf *text)
 {
 	struct buf *out = stream_out(s->stream);
 	buf_puts(out, "334 ");
@@ -186,38 +187,38 @@ static void challenge(struct session *s, const struct buf *text)
 	session_move(s, SESSION_AUTH);
 }
 
-static void act(struct session *s, enum sasl_outcome outcome, const struct buf *said)
+static void act_on_mechanism(struct session *s, enum sasl_outcome outcome, const struct buf *said)
 {
 	switch (outcome) {
 	case SASL_CHALLENGE:
-		challenge(s, said);
+		send_challenge(s, said);
 		break;
 	case SASL_PASSWORD:
-		check(s);
+		check_password(s);
 		break;
 	case SASL_DONE:
-		finish(s, AUTH_OUTCOME_OK);
+		finish_exchange(s, AUTH_OUTCOME_OK);
 		break;
 	case SASL_WRONG:
-		finish(s, AUTH_OUTCOME_WRONG);
+		finish_exchange(s, AUTH_OUTCOME_WRONG);
 		break;
 	case SASL_MALFORMED:
-		finish(s, AUTH_OUTCOME_MALFORMED);
+		finish_exchange(s, AUTH_OUTCOME_MALFORMED);
 	}
 }
 
-static void forget(struct session *s)
+static void cancel_dovecot(struct session *s)
 {
 	dovecot_cancel(s->auth->dovecot, s->auth->exchange);
 }
 
-static void dovecot_late(struct session *s)
+static void dovecot_is_late(struct session *s)
 {
-	forget(s);
-	finish(s, AUTH_OUTCOME_AWAY);
+	cancel_dovecot(s);
+	finish_exchange(s, AUTH_OUTCOME_AWAY);
 }
 
-static void dovecot_said(struct session *s, void *answer)
+static void heard_dovecot(struct session *s, void *answer)
 {
 	static const enum auth_outcome means[] = {
 		[DOVECOT_OK] = AUTH_OUTCOME_OK,
@@ -236,7 +237,7 @@ static void dovecot_said(struct session *s, void *answer)
 		buf_printf(stream_out(s->stream), "334 %s\r\n", a->challenge);
 		session_move(s, SESSION_AUTH);
 	} else {
-		finish(s, means[a->outcome]);
+		finish_exchange(s, means[a->outcome]);
 	}
 }
 
@@ -260,28 +261,29 @@ static bool ask_dovecot(struct session *s, uint64_t ticket, const char *text)
 static void step_dovecot(struct session *s, const char *text)
 {
 	static const struct wait_kind kind = {.text = "dovecot",
-					      .answered = dovecot_said,
-					      .expired = dovecot_late,
-					      .ended = forget};
+					      .answered = heard_dovecot,
+					      .expired = dovecot_is_late,
+					      .ended = cancel_dovecot};
 	uint64_t ticket = wait_begin(s, &kind, settings(s)->timeout);
 	if (!ask_dovecot(s, ticket, text)) {
 		wait_cancel(s);
-		finish(s, AUTH_OUTCOME_AWAY);
+		finish_exchange(s, AUTH_OUTCOME_AWAY);
 	}
 }
 
 /* The client's words in base64; NULL: none were asked for yet. */
-static void step(struct session *s, const char *text, size_t len)
+static void step_exchange(struct session *s, const char *text, size_t len)
 {
 	struct buf in = {0}, out = {0};
 	buf_reserve(&in, COMMAND_AUTH_MAX);
 	s->auth->said_ms = clock_steady_ms();
 	if (!base64_decode(&in, text ? text : "", len))
-		finish(s, AUTH_OUTCOME_MALFORMED);
+		finish_exchange(s, AUTH_OUTCOME_MALFORMED);
 	else if (s->auth->dovecot)
 		step_dovecot(s, text);
 	else
-		act(s, sasl_step(s->auth->sasl, buf_data(&in), buf_len(&in), &out), &out);
+		act_on_mechanism(s, sasl_step(s->auth->sasl, buf_data(&in), buf_len(&in), &out),
+				 &out);
 	buf_wipe(&in);
 	buf_wipe(&out);
 }
@@ -310,23 +312,24 @@ void auth_begin(struct session *s, enum mechanism m, const char *initial)
 	if (*settings(s)->dovecot)
 		s->auth->dovecot = s->worker->dovecot;
 	else if (!begin_sasl(s, m, initial && *initial)) {
-		finish(s, AUTH_OUTCOME_AWAY);
+		finish_exchange(s, AUTH_OUTCOME_AWAY);
 		return;
 	}
-	step(s, initial, initial ? strlen(initial) : 0);
+	step_exchange(s, initial, initial ? strlen(initial) : 0);
 }
 
 void auth_line(struct session *s, const char *line, size_t len)
 {
+	assert(s->state == SESSION_AUTH && s->auth);
 	if (len == 1 && line[0] == '*')
-		finish(s, AUTH_OUTCOME_CANCELLED);
+		finish_exchange(s, AUTH_OUTCOME_CANCELLED);
 	else
-		step(s, line, len);
+		step_exchange(s, line, len);
 }
 
 void auth_too_long(struct session *s)
 {
-	finish(s, AUTH_OUTCOME_TOO_LONG);
+	finish_exchange(s, AUTH_OUTCOME_TOO_LONG);
 }
 
 void auth_free(struct auth **ap)

@@ -12,7 +12,7 @@ static struct auth_check *of_job(struct thread_pool_job *job)
 	return (struct auth_check *)((char *)job - offsetof(struct auth_check, job));
 }
 
-static void work(struct thread_pool_job *job)
+static void check_password(struct thread_pool_job *job)
 {
 	struct auth_check *c = of_job(job);
 	bool right = user_value_check(&c->user, c->password);
@@ -20,7 +20,7 @@ static void work(struct thread_pool_job *job)
 	c->done = true;
 }
 
-static void answer(struct thread_pool_job *job)
+static void answer_worker(struct thread_pool_job *job)
 {
 	wait_answer_post(&of_job(job)->answer);
 }
@@ -36,8 +36,8 @@ struct auth_check *auth_check_new(struct loop *reply_to)
 	struct auth_check *c = mem_zalloc(sizeof *c);
 	c->answer.reply_to = reply_to;
 	c->answer.free = free_answer;
-	c->job.work = work;
-	c->job.done = answer;
+	c->job.work = check_password;
+	c->job.done = answer_worker;
 	return c;
 }
 

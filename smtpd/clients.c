@@ -67,7 +67,7 @@ static unsigned bucket_of(const struct key *k)
 }
 
 /* Find a record, and free those that stand for nothing on the way. */
-static struct client *find(struct client **link, const struct key *k, int64_t now_us)
+static struct client *find_client(struct client **link, const struct key *k, int64_t now_us)
 {
 	while (*link) {
 		struct client *c = *link;
@@ -114,7 +114,8 @@ static bool find_listener(struct clients *t, const char *text, size_t len, int *
 
 /* With its share of the table locked, so that what is told comes in order. n 0: none has come, but what all
  * have had is wanted. */
-static void tell(struct clients *t, struct client *c, const struct conf_listener *limits, int64_t n)
+static void tell_cluster(struct clients *t, struct client *c, const struct conf_listener *limits,
+			 int64_t n)
 {
 	unsigned char address[sizeof(struct in6_addr)] = {0};
 	char text[INET6_ADDRSTRLEN];
@@ -141,13 +142,13 @@ static enum clients_answer judge_rate(struct clients *t, struct client *c,
 		gcra_count(&c->connects, &rate, now_us);
 	if (t->to_cluster && (room || now_us >= c->looked_us + LOOK_US)) {
 		c->looked_us = now_us;
-		tell(t, c, limits, room);
+		tell_cluster(t, c, limits, room);
 	}
 	return room ? CLIENTS_WELCOME : CLIENTS_TOO_OFTEN;
 }
 
-static enum clients_answer judge(struct clients *t, struct client *c,
-				 const struct conf_listener *limits, int64_t now_us)
+static enum clients_answer judge_client(struct clients *t, struct client *c,
+					const struct conf_listener *limits, int64_t now_us)
 {
 	if (limits->client_connection_limit && c->connections >= limits->client_connection_limit)
 		return CLIENTS_TOO_MANY;
@@ -163,14 +164,14 @@ enum clients_answer clients_enter(struct clients *t, const union address *a, int
 	make_key(&k, a, listener);
 	unsigned b = bucket_of(&k);
 	pthread_mutex_lock(&t->lock[b % SHARES]);
-	struct client *c = find(&t->bucket[b], &k, now_us);
+	struct client *c = find_client(&t->bucket[b], &k, now_us);
 	if (!c) {
 		c = mem_zalloc(sizeof *c);
 		c->key = k;
 		c->next = t->bucket[b];
 		t->bucket[b] = c;
 	}
-	enum clients_answer answer = judge(t, c, limits, now_us);
+	enum clients_answer answer = judge_client(t, c, limits, now_us);
 	if (answer == CLIENTS_WELCOME)
 		c->connections++;
 	pthread_mutex_unlock(&t->lock[b % SHARES]);
@@ -183,7 +184,7 @@ void clients_leave(struct clients *t, const union address *a, int listener)
 	make_key(&k, a, listener);
 	unsigned b = bucket_of(&k);
 	pthread_mutex_lock(&t->lock[b % SHARES]);
-	struct client *c = find(&t->bucket[b], &k, 0);
+	struct client *c = find_client(&t->bucket[b], &k, 0);
 	assert(c && c->connections > 0);
 	c->connections--;
 	pthread_mutex_unlock(&t->lock[b % SHARES]);
@@ -226,7 +227,7 @@ bool clients_total(struct clients *t, const struct sharing_total *all)
 		return false;
 	unsigned b = bucket_of(&k);
 	pthread_mutex_lock(&t->lock[b % SHARES]);
-	struct client *c = find(&t->bucket[b], &k, 0);
+	struct client *c = find_client(&t->bucket[b], &k, 0);
 	if (c) { /* a record that was dropped and is new has told of less */
 		uint64_t since = c->told > all->through ? c->told - all->through : 0;
 		c->connects.next_us = all->next_us + (int64_t)since * c->step_us;

@@ -11,7 +11,7 @@ static const struct command verbs[] = {
 #undef V
 };
 
-static const struct command *find(const char *verb)
+static const struct command *find_verb(const char *verb)
 {
 	for (size_t i = 0; i < sizeof verbs / sizeof *verbs; i++)
 		if (strcasecmp(verbs[i].name, verb) == 0)
@@ -36,7 +36,7 @@ enum response command_split(char *line, size_t len, struct command *c)
 	char *argument = line + strcspn(line, " \t");
 	if (*argument)
 		*argument++ = '\0';
-	const struct command *row = find(line);
+	const struct command *row = find_verb(line);
 	if (!row)
 		return RESPONSE_UNKNOWN;
 	*c = *row;

@@ -3,7 +3,7 @@
  *	V(verb, handler, states, argument, flags)
  *
  * OWNERSHIP  The argument lies in the line.
- * THREAD     The session's. Pure: command_check() says what is wrong, session.c acts on it.
+ * THREAD     The session's. Pure: command_check() says what is wrong, session_read.c acts on it.
  * ERRORS     As a reply.
  * SEE        RFC 5321 4.1.1, 4.1.4; RFC 2920 3.1.
  */

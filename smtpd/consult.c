@@ -100,7 +100,7 @@ void consult_free(struct consult **lp)
 }
 
 /* done() may begin another. */
-static void finish(struct session *s, const struct consult_found *found)
+static void finish_consult(struct session *s, const struct consult_found *found)
 {
 	struct consult *l = s->consult;
 	s->consult = NULL;
@@ -108,7 +108,7 @@ static void finish(struct session *s, const struct consult_found *found)
 	consult_free(&l);
 }
 
-static void step(struct consult *l)
+static void step_on(struct consult *l)
 {
 	if (++l->table < tables_count(l->conf->tables, l->role))
 		return;
@@ -139,7 +139,7 @@ static bool all_there(const struct consult *l)
 	return there == l->among.n;
 }
 
-static void go_on(struct session *);
+static void look_on(struct session *);
 
 static void log_failure(const struct consult *l, const struct session *s, const char *reason)
 {
@@ -147,44 +147,44 @@ static void log_failure(const struct consult *l, const struct session *s, const 
 		  tables_setting(l->role), "key", l->keys.key[l->key].text, "reason", reason, NULL);
 }
 
-static void answered(struct session *s, void *answer)
+static void heard_server(struct session *s, void *answer)
 {
 	const struct socketmap_answer *a = answer;
 	struct consult *l = s->consult;
 	struct consult_found found = {
 		.origin = {tables_file(l->conf->tables, l->role, l->table), 0}};
 	if (a->result == SOCKETMAP_NONE) {
-		step(l);
-		go_on(s);
+		step_on(l);
+		look_on(s);
 		return;
 	}
 	found.failed = a->result == SOCKETMAP_FAILED;
 	found.value = found.failed ? NULL : a->text;
 	if (found.failed)
 		log_failure(l, s, a->text);
-	finish(s, &found);
+	finish_consult(s, &found);
 }
 
-static void ended(struct session *s)
+static void end_consult(struct session *s)
 {
 	consult_free(&s->consult);
 }
 
-static void ask(struct session *s, const struct socketmap_name *server, const char *key)
+static void ask_server(struct session *s, const struct socketmap_name *server, const char *key)
 {
 	static const struct wait_kind kind = {
-		.text = "table", .answered = answered, .ended = ended};
+		.text = "table", .answered = heard_server, .ended = end_consult};
 	socketmap_ask(s->worker->socketmaps, server, key, wait_begin(s, &kind, 0));
 }
 
-static void go_on(struct session *s)
+static void look_on(struct session *s)
 {
 	struct consult *l = s->consult;
 	struct consult_found found = {0};
 	char *value = NULL;
 	while (!value && l->key < l->keys.n) {
 		if (!is_among(l)) {
-			step(l);
+			step_on(l);
 			continue;
 		}
 		const struct consult_key *key = &l->keys.key[l->key];
@@ -193,17 +193,17 @@ static void go_on(struct session *s)
 				      &found.origin);
 		if (server && !key->files) {
 			if (!socketmap_known(s->worker->socketmaps, server, key->text, &value)) {
-				ask(s, server, key->text);
+				ask_server(s, server, key->text);
 				return;
 			}
 			found.origin = (struct table_origin){
 				tables_file(l->conf->tables, l->role, l->table), 0};
 		}
 		if (!value)
-			step(l);
+			step_on(l);
 	}
 	found.value = value;
-	finish(s, &found);
+	finish_consult(s, &found);
 	free(value);
 }
 
@@ -227,7 +227,7 @@ void consult_begin(struct session *s, enum table_role role, struct consult_keys 
 {
 	assert(tables_count(s->worker->conf->tables, role) > 0);
 	consult_new(s, role, keys, done);
-	go_on(s);
+	look_on(s);
 }
 
 void consult_among(struct session *s, enum table_role role, const struct conf_list *tables,
@@ -237,7 +237,7 @@ void consult_among(struct session *s, enum table_role role, const struct conf_li
 	for (int i = 0; i < tables->n; i++)
 		conf_list_add(&l->among, tables->item[i]);
 	if (all_there(l))
-		go_on(s);
+		look_on(s);
 	else
-		finish(s, &(struct consult_found){.failed = true});
+		finish_consult(s, &(struct consult_found){.failed = true});
 }

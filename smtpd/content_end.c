@@ -9,6 +9,8 @@
 #include "smtpd/limit_check.h"
 #include "smtpd/reception.h"
 
+#include <assert.h>
+
 static enum response outcome_of(const struct spool_store *store)
 {
 	if (store->stored)
@@ -18,7 +20,7 @@ static enum response outcome_of(const struct spool_store *store)
 	return store->uncopied ? RESPONSE_NOT_COPIED : RESPONSE_NO_ROOM;
 }
 
-static void stored(struct session *s, void *answer)
+static void heard_spool(struct session *s, void *answer)
 {
 	const struct spool_store *store = answer;
 	char id[IDENT_TEXT];
@@ -33,14 +35,14 @@ static void stored(struct session *s, void *answer)
 		s->errors++;
 	}
 	session_reply(s, is, ident_text(s->tx->id, id));
-	session_reset(s);
+	reception_reset(s);
 }
 
 /* The spool always answers, and has the message meanwhile. */
-static void store(struct session *s)
+static void store_message(struct session *s)
 {
 	static const struct wait_kind kind = {
-		.text = "store", .answered = stored, .outlives = true};
+		.text = "store", .answered = heard_spool, .outlives = true};
 	reception_store(s, wait_begin(s, &kind, 0));
 }
 
@@ -49,30 +51,30 @@ static void store(struct session *s)
 static void store_in_time(struct session *s)
 {
 	static const struct wait_kind kind = {
-		.text = "in_flow_delay", .expired = store, .outlives = true, .pause = true};
+		.text = "in_flow_delay", .expired = store_message, .outlives = true, .pause = true};
 	int64_t delay_ms = s->service->conf->queue.in_flow_delay;
 	if (delay_ms > 0 && !s->worker->closing &&
 	    spool_behind(s->worker->spool, envelope_flow(reception_envelope(s))))
 		wait_begin(s, &kind, delay_ms);
 	else
-		store(s);
+		store_message(s);
 }
 
 /* The client is not to know. */
-static void drop(struct session *s, const char *why)
+static void drop_message(struct session *s, const char *why)
 {
 	char id[IDENT_TEXT];
 	log_event(LOG_LEVEL_INFO, "discard", "id", log_id(s->tx->id), "session", log_id(s->number),
 		  "from", s->tx->sender, "reason", why, NULL);
 	s->messages++;
 	session_reply(s, RESPONSE_QUEUED, ident_text(s->tx->id, id));
-	session_reset(s);
+	reception_reset(s);
 }
 
-static void refuse(struct session *s, enum response why)
+static void refuse_message(struct session *s, enum response why)
 {
 	session_refuse(s, why, NULL);
-	session_reset(s);
+	reception_reset(s);
 }
 
 static bool knows_copies(void *owner)
@@ -88,7 +90,7 @@ static void learnt_copies(struct session *s, void *answer)
 {
 	(void)answer;
 	if (s->tx->aliases_failed)
-		refuse(s, RESPONSE_LOOKUP_FAILED);
+		refuse_message(s, RESPONSE_LOOKUP_FAILED);
 	else
 		add_copies(s);
 }
@@ -106,7 +108,7 @@ static void add_copies(struct session *s)
 		store_in_time(s);
 		break;
 	case ALIAS_FAILED:
-		refuse(s, RESPONSE_LOOKUP_FAILED);
+		refuse_message(s, RESPONSE_LOOKUP_FAILED);
 		break;
 	case ALIAS_WAITS:
 		break;
@@ -114,11 +116,11 @@ static void add_copies(struct session *s)
 }
 
 /* Nothing stands in the way any more. */
-static void take(struct session *s)
+static void take_message(struct session *s)
 {
 	struct envelope *e = reception_envelope(s);
 	if (e->nrcpt == 0) {
-		drop(s, "no recipient is left");
+		drop_message(s, "no recipient is left");
 		return;
 	}
 	if (s->tx->passage)
@@ -128,50 +130,53 @@ static void take(struct session *s)
 }
 
 /* The client may have gone, and is told nothing then: what becomes of its mail is the same, and so is the log. */
-static void passed(struct session *s)
+static void conclude_passage(struct session *s)
 {
 	const struct passage *p = s->tx->passage;
 	if (p->end == PASSAGE_DONE) {
-		take(s);
+		take_message(s);
 	} else if (p->end == PASSAGE_REFUSED) {
 		session_refuse_by(s, p->reply, NULL);
 		if (s->state != SESSION_CLOSED)
-			session_reset(s);
+			reception_reset(s);
 	} else if (p->end == PASSAGE_DISCARDED) {
-		drop(s, p->reply);
+		drop_message(s, p->reply);
 	} else {
-		refuse(s, RESPONSE_NOT_PROCESSED);
+		refuse_message(s, RESPONSE_NOT_PROCESSED);
 	}
 }
 
-static void waited(struct session *s, void *answer)
+static void heard_stages(struct session *s, void *answer)
 {
 	(void)answer;
-	passed(s);
+	conclude_passage(s);
 }
 
-static void ended(struct passage *p)
+static void end_stages(struct passage *p)
 {
 	struct session *s = p->owner;
 	wait_answered(s->worker, s->wait.ticket, p);
 }
 
-static void give_up(struct session *s)
+static void give_up_stages(struct session *s)
 {
 	passage_cancel(&s->tx->passage);
 }
 
 void content_end(struct session *s)
 {
-	static const struct wait_kind kind = {
-		.text = "stages", .answered = waited, .ended = give_up, .outlives = true};
+	static const struct wait_kind kind = {.text = "stages",
+					      .answered = heard_stages,
+					      .ended = give_up_stages,
+					      .outlives = true};
+	assert(s->state == SESSION_DATA || s->state == SESSION_CHUNK);
 	enum response why = reception_end(s);
 	if (why != RESPONSE_OK)
-		refuse(s, why);
+		refuse_message(s, why);
 	else if (s->tx->envelope->nrcpt == 0 || !reception_stages(s))
-		take(s);
-	else if (passage_run(s->tx->passage, ended, s))
-		passed(s);
+		take_message(s);
+	else if (passage_run(s->tx->passage, end_stages, s))
+		conclude_passage(s);
 	else
 		wait_begin(s, &kind, 0);
 }

@@ -87,7 +87,7 @@ static void post(struct dovecot *d, struct exchange *x, enum dovecot_outcome out
 	wait_answer_post(&a->answer);
 }
 
-static void drop(struct dovecot *d, struct exchange *x)
+static void drop_exchange(struct dovecot *d, struct exchange *x)
 {
 	HASH_DEL(d->exchanges, x);
 	mem_free_secret(x->held);
@@ -101,7 +101,7 @@ static void drop_all(struct dovecot *d)
 	{
 		if (x->ticket)
 			post(d, x, DOVECOT_AWAY, NULL, NULL);
-		drop(d, x);
+		drop_exchange(d, x);
 	}
 }
 
@@ -222,7 +222,8 @@ static enum dovecot_outcome outcome_of(const char *word)
 	return dovecot_line_value(word, "nologin") ? DOVECOT_SUSPENDED : DOVECOT_WRONG;
 }
 
-static void conclude(struct dovecot *d, struct exchange *x, struct dovecot_line *l, bool ok)
+static void conclude_exchange(struct dovecot *d, struct exchange *x, struct dovecot_line *l,
+			      bool ok)
 {
 	enum dovecot_outcome outcome = ok ? DOVECOT_OK : DOVECOT_WRONG;
 	const char *user = NULL;
@@ -242,7 +243,7 @@ static void conclude(struct dovecot *d, struct exchange *x, struct dovecot_line 
 	if (outcome == DOVECOT_OK && !user)
 		outcome = DOVECOT_AWAY;
 	post(d, x, outcome, user, NULL);
-	drop(d, x);
+	drop_exchange(d, x);
 }
 
 static void challenge(struct dovecot *d, struct exchange *x, struct dovecot_line *l)
@@ -253,12 +254,12 @@ static void challenge(struct dovecot *d, struct exchange *x, struct dovecot_line
 		post(d, x, DOVECOT_CONTINUE, NULL, text);
 	} else {
 		post(d, x, DOVECOT_AWAY, NULL, NULL);
-		drop(d, x);
+		drop_exchange(d, x);
 	}
 	buf_wipe(&unused);
 }
 
-static void answer(struct dovecot *d, const char *word, struct dovecot_line *l)
+static void answer_exchange(struct dovecot *d, const char *word, struct dovecot_line *l)
 {
 	bool ok = strcmp(word, "OK") == 0;
 	bool on = strcmp(word, "CONT") == 0;
@@ -270,7 +271,7 @@ static void answer(struct dovecot *d, const char *word, struct dovecot_line *l)
 	if (on)
 		challenge(d, x, l);
 	else
-		conclude(d, x, l, ok);
+		conclude_exchange(d, x, l, ok);
 }
 
 /* One line. False: the connection is gone. */
@@ -280,7 +281,7 @@ static bool obey(struct dovecot *d, char *text)
 	dovecot_line_init(&l, text);
 	const char *word = dovecot_line_next(&l, NULL);
 	if (d->state == DOVECOT_READY) {
-		answer(d, word, &l);
+		answer_exchange(d, word, &l);
 		return true;
 	}
 	if (greet(d, word, &l))
@@ -500,5 +501,5 @@ void dovecot_cancel(struct dovecot *d, uint32_t id)
 		buf_printf(stream_out(d->stream), "CANCEL\t%u\n", id);
 		stream_flush(d->stream);
 	}
-	drop(d, x);
+	drop_exchange(d, x);
 }

@@ -31,7 +31,7 @@ void failures_free(struct failures **f)
 	*f = NULL;
 }
 
-static int note(struct failures *f, const void *key, size_t len, uint64_t now_s)
+static int note_failure(struct failures *f, const void *key, size_t len, uint64_t now_s)
 {
 	_Atomic uint64_t *place = &f->place[keyed_hash(key, len) % PLACES];
 	uint64_t was = atomic_load_explicit(place, memory_order_relaxed), is;
@@ -52,7 +52,7 @@ static int note_client(struct failures *f, const union address *client, uint64_t
 		memcpy(key + 1, &client->in6.sin6_addr, 8);
 	else
 		memcpy(key + 1, &client->in.sin_addr, 4);
-	return note(f, key, sizeof key, now_s);
+	return note_failure(f, key, sizeof key, now_s);
 }
 
 int failures_note(struct failures *f, const union address *client, const char *login,
@@ -61,7 +61,7 @@ int failures_note(struct failures *f, const union address *client, const char *l
 	/* A table that was never written to is not of the last ten minutes. */
 	uint64_t now_s = (uint64_t)(now_ms / 1000) + FORGOTTEN_S + 1;
 	int of_client = note_client(f, client, now_s);
-	int of_login = login ? note(f, login, strlen(login), now_s) : 0;
+	int of_login = login ? note_failure(f, login, strlen(login), now_s) : 0;
 	return of_client > of_login ? of_client : of_login;
 }
 

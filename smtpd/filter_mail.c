@@ -34,7 +34,7 @@ static const char *macro(void *owner, const char *name)
 	return m->owner.macro ? m->owner.macro(m->owner.owner, name) : own_macro(m, name);
 }
 
-static void tell(void *owner, const char *filter, const char *action, const char *reason)
+static void log_filter(void *owner, const char *filter, const char *action, const char *reason)
 {
 	const struct filter_mail *m = owner;
 	metric_cell_add(metric_cell(FAMILY_filtered, filter, action), 1);
@@ -62,7 +62,7 @@ static void unchanged(void *owner)
 	filter_changes_forget(&m->changes);
 }
 
-static void settle(struct passage *p)
+static void settle_passage(struct passage *p)
 {
 	p->error = draft_settle(&p->draft) && draft_open(&p->draft) ? 0 : errno;
 }
@@ -71,8 +71,8 @@ static void settle(struct passage *p)
 static int settle_body(struct passage *p)
 {
 	if (draft_settles_slowly(&p->draft))
-		return passage_give(p, settle) ? EINPROGRESS : ECANCELED;
-	settle(p);
+		return passage_give(p, settle_passage) ? EINPROGRESS : ECANCELED;
+	settle_passage(p);
 	return p->error;
 }
 
@@ -83,12 +83,12 @@ static int make_changes(struct filter_mail *m, const char *filter)
 	bool body = filter_changes_make(&m->changes, &what);
 	m->changed = true;
 	if (m->quarantine) {
-		tell(m, filter, "quarantine", m->quarantine);
+		log_filter(m, filter, "quarantine", m->quarantine);
 		free(m->held_why);
 		m->held_why = m->quarantine;
 		m->by = filter;
 	}
-	tell(m, filter, "change", buf_cstr(&what));
+	log_filter(m, filter, "change", buf_cstr(&what));
 	buf_fini(&what);
 	m->quarantine = NULL;
 	alias_learn_end(&m->aliases);
@@ -129,7 +129,7 @@ static int filter_has_changed(void *owner, const char *filter)
 }
 
 /* Without the end of its last line. */
-static void refuse(struct passage *p, const char *reply)
+static void refuse_mail(struct passage *p, const char *reply)
 {
 	char *lines = mem_strdup(reply);
 	size_t len = strlen(lines);
@@ -140,7 +140,7 @@ static void refuse(struct passage *p, const char *reply)
 }
 
 /* Afterwards the passage, and whoever owns all this, may be gone. */
-static void end(struct filter_mail *m, const struct milter_verdict *v)
+static void end_filtering(struct filter_mail *m, const struct milter_verdict *v)
 {
 	struct passage *p = m->passage;
 	m->passage = NULL;
@@ -149,7 +149,7 @@ static void end(struct filter_mail *m, const struct milter_verdict *v)
 	if (milter_chain_holds(m->chain))
 		p->draft.envelope->held = true;
 	if (v->outcome == MILTER_REFUSE)
-		refuse(p, v->reply);
+		refuse_mail(p, v->reply);
 	else if (v->outcome == MILTER_DISCARD)
 		passage_discard(p, log_text("milter %s", v->filter));
 	else if (v->outcome == MILTER_FAIL && m->unheard)
@@ -196,14 +196,14 @@ static void go_on(struct filter_mail *m)
 	while (there) {
 		const struct milter_verdict *v = milter_chain_verdict(m->chain);
 		if (v->outcome != MILTER_PASS || m->step == UINT32_MAX) {
-			end(m, v);
+			end_filtering(m, v);
 			return;
 		}
 		there = next_step(m);
 	}
 }
 
-static void done(void *owner)
+static void filters_are_done(void *owner)
 {
 	struct filter_mail *m = owner;
 	if (m->passage)
@@ -212,7 +212,7 @@ static void done(void *owner)
 		m->owner.done(m->owner.owner);
 }
 
-static void begin(struct passage *p)
+static void begin_stage(struct passage *p)
 {
 	struct filter_mail *m = passage_context(p);
 	m->passage = p;
@@ -282,8 +282,8 @@ void filter_mail_init(struct filter_mail *m, struct milters *milters, struct con
 						  .change = change,
 						  .changed = filter_has_changed,
 						  .unchanged = unchanged,
-						  .tell = tell,
-						  .done = done};
+						  .tell = log_filter,
+						  .done = filters_are_done};
 	*m = (struct filter_mail){.owner = *owner};
 	m->chain = milter_chain_new(milters, conf, &edges, m);
 }
@@ -314,7 +314,9 @@ void filter_mail_fini(struct filter_mail *m)
 
 void filter_mail_stage(struct filter_mail *m, struct passage *p)
 {
-	static const struct passage_stage stage = {
-		.name = "milter", .begin = begin, .worked = passage_has_worked, .cancel = cancel};
+	static const struct passage_stage stage = {.name = "milter",
+						   .begin = begin_stage,
+						   .worked = passage_has_worked,
+						   .cancel = cancel};
 	passage_add(p, &stage, m);
 }

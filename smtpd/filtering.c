@@ -20,14 +20,14 @@ struct filtering {
 	char *recipient; /* at work */
 };
 
-static const char *macro(void *owner, const char *name)
+static const char *macro_of(void *owner, const char *name)
 {
 	const struct filtering *f = owner;
 	const struct filter_macros m = {f->session, f->sender, f->recipient};
 	return filter_macro(&m, name);
 }
 
-static void done(void *owner)
+static void filters_are_done(void *owner)
 {
 	struct filtering *f = owner;
 	wait_answered(f->session->worker, f->session->wait.ticket, f);
@@ -40,8 +40,10 @@ void filtering_open(struct session *s)
 	if (l->npasses == 0)
 		return;
 	struct filtering *f = s->filtering = mem_zalloc(sizeof *f);
-	const struct filter_owner owner = {
-		.macro = macro, .done = done, .owner = f, .maps = s->worker->socketmaps};
+	const struct filter_owner owner = {.macro = macro_of,
+					   .done = filters_are_done,
+					   .owner = f,
+					   .maps = s->worker->socketmaps};
 	f->session = s;
 	filter_mail_init(&f->mail, s->worker->milters, s->service->conf, &owner);
 	f->mail.session = s->number;
@@ -77,7 +79,7 @@ static char *reply_of(const struct milter_verdict *v, bool greeting)
 }
 
 /* They have answered. What they want discarded goes on as if nothing were the matter. */
-static void conclude(struct session *s)
+static void conclude_event(struct session *s)
 {
 	struct filtering *f = s->filtering;
 	const struct milter_verdict *v = milter_chain_verdict(f->mail.chain);
@@ -96,19 +98,19 @@ static void conclude(struct session *s)
 	resume(s, passed);
 }
 
-static void answered(struct session *s, void *answer)
+static void heard_filters(struct session *s, void *answer)
 {
 	(void)answer;
-	conclude(s);
+	conclude_event(s);
 }
 
 /* The chain answers, sooner or later. */
-static void ask(struct session *s, filtering_resume *resume, bool there)
+static void ask_filters(struct session *s, filtering_resume *resume, bool there)
 {
-	static const struct wait_kind kind = {.text = "filter", .answered = answered};
+	static const struct wait_kind kind = {.text = "filter", .answered = heard_filters};
 	s->filtering->resume = resume;
 	if (there)
-		conclude(s);
+		conclude_event(s);
 	else
 		wait_begin(s, &kind, 0);
 }
@@ -122,13 +124,13 @@ void filtering_connect(struct session *s, filtering_resume *resume)
 		return;
 	}
 	f->connecting = true;
-	ask(s, resume, milter_chain_connect(f->mail.chain, name, &s->peer));
+	ask_filters(s, resume, milter_chain_connect(f->mail.chain, name, &s->peer));
 }
 
 void filtering_helo(struct session *s, const char *name, filtering_resume *resume)
 {
 	if (s->filtering)
-		ask(s, resume, milter_chain_helo(s->filtering->mail.chain, name));
+		ask_filters(s, resume, milter_chain_helo(s->filtering->mail.chain, name));
 	else
 		resume(s, true);
 }
@@ -165,7 +167,7 @@ void filtering_mail(struct session *s, filtering_resume *resume)
 	if (e->envid)
 		buf_printf(&parameters, " ENVID=%s", e->envid);
 	char *path = mem_printf("<%s>", f->sender);
-	ask(s, resume, milter_chain_mail(f->mail.chain, path, buf_cstr(&parameters)));
+	ask_filters(s, resume, milter_chain_mail(f->mail.chain, path, buf_cstr(&parameters)));
 	free(path);
 	buf_fini(&parameters);
 }
@@ -203,7 +205,7 @@ void filtering_rcpt(struct session *s, const char *address, uint8_t notify, cons
 		buf_printf(&parameters, " ORCPT=%s", orcpt);
 	char *path = mem_printf("<%s>", address);
 	f->recipient = mem_strdup(address);
-	ask(s, resume, milter_chain_rcpt(f->mail.chain, path, buf_cstr(&parameters)));
+	ask_filters(s, resume, milter_chain_rcpt(f->mail.chain, path, buf_cstr(&parameters)));
 	free(path);
 	buf_fini(&parameters);
 }
@@ -218,7 +220,7 @@ void filtering_added(struct session *s, const char *address, uint32_t from)
 void filtering_data(struct session *s, filtering_resume *resume)
 {
 	if (s->filtering)
-		ask(s, resume, milter_chain_data(s->filtering->mail.chain));
+		ask_filters(s, resume, milter_chain_data(s->filtering->mail.chain));
 	else
 		resume(s, true);
 }
@@ -226,7 +228,7 @@ void filtering_data(struct session *s, filtering_resume *resume)
 void filtering_unknown(struct session *s, const char *line, filtering_resume *resume)
 {
 	if (s->filtering)
-		ask(s, resume, milter_chain_unknown(s->filtering->mail.chain, line));
+		ask_filters(s, resume, milter_chain_unknown(s->filtering->mail.chain, line));
 	else
 		resume(s, true);
 }

@@ -3,7 +3,7 @@
  *	session_open()	filtering_open(), filtering_connect() --> greeting
  *	verbs		filtering_helo(), _mail(), _rcpt(), _data(), _unknown()
  *	content		filtering_stage(): the first of stages/stages.h (filter_mail.h)
- *	session_reset()	filtering_reset()
+ *	reception_reset()	filtering_reset()
  *
  * Each event is told to the filters before the client has its answer; the session waits for them (wait.h).
  * With no filters there is no struct filtering, and none of this happens.

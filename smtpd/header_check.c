@@ -31,8 +31,8 @@ static void put_shown(struct buf *to, const char *text)
 		buf_printf(to, "%c", text[i] >= ' ' && text[i] <= '~' ? text[i] : '?');
 }
 
-static void judge(const struct passage *p, const char *name, const struct address_list *l,
-		  struct buf *why)
+static void judge_authors(const struct passage *p, const char *name, const struct address_list *l,
+			  struct buf *why)
 {
 	if (l->n == 0)
 		buf_printf(why, "%s names nobody", name);
@@ -52,7 +52,7 @@ static void check_field(const struct passage *p, const struct draft_field *f, co
 	struct buf fault = {0};
 	const char *value = (const char *)memchr(f->text, ':', f->len) + 1;
 	if (author_list(value, (size_t)(f->text + f->len - value), &list, &fault))
-		judge(p, name, &list, why);
+		judge_authors(p, name, &list, why);
 	else
 		buf_printf(why, "%s can not be read: %s", name, buf_cstr(&fault));
 	address_list_free(&list);
@@ -78,7 +78,7 @@ static void check(const struct passage *p, struct buf *why)
 		buf_puts(why, "A line of the header is no field");
 }
 
-static void begin(struct passage *p)
+static void begin_stage(struct passage *p)
 {
 	struct buf why = {0};
 	if (!draft_open(&p->draft)) {
@@ -99,4 +99,4 @@ static void begin(struct passage *p)
 	}
 }
 
-const struct passage_stage header_check_stage = {.name = "header_check", .begin = begin};
+const struct passage_stage header_check_stage = {.name = "header_check", .begin = begin_stage};

@@ -42,14 +42,14 @@ static void copy_to(struct walk *w, const char *to)
 	w->copied = to;
 }
 
-static void forget(struct walk *w)
+static void forget_address(struct walk *w)
 {
 	w->from = w->to = NULL;
 	w->whole = true;
 }
 
 /* An element of the list, or what stood in angle brackets, has ended. */
-static void finish(struct walk *w)
+static void finish_address(struct walk *w)
 {
 	bool address = w->from && w->whole && memchr(w->from, '@', (size_t)(w->to - w->from));
 	char *to =
@@ -60,10 +60,10 @@ static void finish(struct walk *w)
 		w->copied = w->to;
 		free(to);
 	}
-	forget(w);
+	forget_address(w);
 }
 
-static void take(struct walk *w, const char *end)
+static void take_bytes(struct walk *w, const char *end)
 {
 	w->whole &= !w->from || w->to == w->at;
 	if (!w->from)
@@ -106,7 +106,7 @@ static const char *behind_atom(const struct walk *w)
 }
 
 /* What stood before "<" was a name; a route before ":" is none of the address's. */
-static void step(struct walk *w)
+static void step_walk(struct walk *w)
 {
 	switch (*w->at) {
 	case ' ':
@@ -119,24 +119,24 @@ static void step(struct walk *w)
 		w->at = behind_comment(w);
 		break;
 	case '"':
-		take(w, behind(w, '"'));
+		take_bytes(w, behind(w, '"'));
 		break;
 	case '[':
-		take(w, behind(w, ']'));
+		take_bytes(w, behind(w, ']'));
 		break;
 	case '<':
 	case ':':
 		w->at++;
-		forget(w);
+		forget_address(w);
 		break;
 	case '>':
 	case ',':
 	case ';':
-		finish(w);
+		finish_address(w);
 		w->at++;
 		break;
 	default:
-		take(w, behind_atom(w));
+		take_bytes(w, behind_atom(w));
 	}
 }
 
@@ -153,7 +153,7 @@ void header_rewrite(const char *field, size_t len, enum header_class class, head
 			 .owner = owner,
 			 .out = out};
 	while (w.at < w.end)
-		step(&w);
-	finish(&w);
+		step_walk(&w);
+	finish_address(&w);
 	copy_to(&w, w.end);
 }

@@ -11,10 +11,11 @@
 #include "smtpd/policy.h"
 #include "smtpd/reception.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-static bool limited(const struct conf_limit *l, enum limit_of of)
+static bool has_limit(const struct conf_limit *l, enum limit_of of)
 {
 	return l && (of == LIMIT_MESSAGES ? l->messages : l->recipients).events > 0;
 }
@@ -23,16 +24,16 @@ static bool limited(const struct conf_limit *l, enum limit_of of)
  * be many that nobody chose to send. */
 static bool limited_by_sender(const struct session *s, enum limit_of of)
 {
-	return limited(s->worker->conf->limit_by[LIMIT_BY_SENDER], of) && *s->tx->sender &&
+	return has_limit(s->worker->conf->limit_by[LIMIT_BY_SENDER], of) && *s->tx->sender &&
 	       !policy_stranger(s);
 }
 
 bool limit_check_due(const struct session *s, enum limit_of of)
 {
 	const struct conf *c = s->worker->conf;
-	bool by_login = limited(c->limit_by[LIMIT_BY_LOGIN], of) || c->limits.n > 0;
+	bool by_login = has_limit(c->limit_by[LIMIT_BY_LOGIN], of) || c->limits.n > 0;
 	bool due = s->login && (of == LIMIT_MESSAGES || by_login);
-	due = due || limited(c->limit_by[LIMIT_BY_CLIENT], of) || limited_by_sender(s, of);
+	due = due || has_limit(c->limit_by[LIMIT_BY_CLIENT], of) || limited_by_sender(s, of);
 	return due && s->worker->limiter;
 }
 
@@ -87,12 +88,13 @@ void limit_check_ask(struct session *s, enum limit_of of, struct limiter_questio
 		     const struct wait_kind *kind)
 {
 	const struct conf *c = s->worker->conf;
+	assert(s->tx && s->worker->limiter);
 	q->of = of;
 	if (s->login)
 		q->name[LIMIT_BY_LOGIN] = mem_strdup(s->login);
 	q->asked = s->login && s->tx->limits_asked;
 	q->row = q->asked ? mem_strdup(s->tx->limits_row) : NULL;
-	if (limited(c->limit_by[LIMIT_BY_CLIENT], of))
+	if (has_limit(c->limit_by[LIMIT_BY_CLIENT], of))
 		q->name[LIMIT_BY_CLIENT] = client_name(&s->peer);
 	if (limited_by_sender(s, of))
 		q->name[LIMIT_BY_SENDER] = name_key(s->tx->sender);
@@ -109,7 +111,7 @@ static const char *const of_names[] = {
 static const char *const action_names[] = {
 	[LIMIT_DEFER] = "defer", [LIMIT_REJECT] = "reject", [LIMIT_HOLD] = "hold"};
 
-static void tell(const struct session *s, const struct limiter_question *q)
+static void log_limit(const struct session *s, const struct limiter_question *q)
 {
 	const struct limits_ruling *r = &q->ruling;
 	struct buf rate;
@@ -124,7 +126,7 @@ static void tell(const struct session *s, const struct limiter_question *q)
 }
 
 /* "40 seconds", "12 minutes", "3 hours": rounded up. */
-static const char *duration(int64_t ms)
+static const char *duration_text(int64_t ms)
 {
 	static const struct {
 		int64_t most_s, unit_s;
@@ -147,10 +149,10 @@ bool limit_check_pass(struct session *s, const struct limiter_question *q, const
 	}
 	if (!r->over)
 		return true;
-	tell(s, q);
+	log_limit(s, q);
 	if (r->action == LIMIT_DEFER)
 		session_refuse_with(s, RESPONSE_LIMIT_DEFERRED, to, of_names[q->of],
-				    by_names[r->by], duration(r->wait_ms));
+				    by_names[r->by], duration_text(r->wait_ms));
 	else if (r->action == LIMIT_REJECT)
 		session_refuse_with(s, RESPONSE_LIMIT_REJECTED, to, of_names[q->of],
 				    by_names[r->by]);

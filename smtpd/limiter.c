@@ -259,7 +259,7 @@ static void save_suspended(const struct limiter *l)
 
 /* --- what is asked */
 
-static void judge(struct limiter *l, struct limiter_question *q)
+static void judge_question(struct limiter *l, struct limiter_question *q)
 {
 	if (q->asked)
 		limits_told(&l->limits, q->name[LIMIT_BY_LOGIN], q->row, clock_steady_us());
@@ -394,13 +394,13 @@ static void hear_parts(struct limiter *l, struct sharing_parts *p)
 	free(p);
 }
 
-static void receive(void *owner, struct note *note)
+static void receive_note(void *owner, struct note *note)
 {
 	struct limiter *l = owner;
 	struct limiter_conf *c;
 	switch (note->type) {
 	case LIMITER_ASK:
-		judge(l, (struct limiter_question *)note);
+		judge_question(l, (struct limiter_question *)note);
 		break;
 	case LIMITER_ACCEPTED:
 	case LIMITER_FAILED:
@@ -431,7 +431,7 @@ struct limiter *limiter_new(struct conf *conf, struct loop *saver)
 	struct limiter *l = mem_zalloc(sizeof *l);
 	l->conf = conf_ref(conf);
 	l->saver = saver;
-	l->loop = loop_new("limiter", receive, NULL, l);
+	l->loop = loop_new("limiter", receive_note, NULL, l);
 	limits_init(&l->limits);
 	timer_init(&l->top, tell_top, l);
 	timer_init(&l->figures, save_figures, l);

@@ -18,7 +18,7 @@ void limits_init(struct limits *t)
 		list_init(&t->seen[by]);
 }
 
-static void drop(struct limits *t, enum limit_by by, struct limits_row *r)
+static void drop_row(struct limits *t, enum limit_by by, struct limits_row *r)
 {
 	HASH_DEL(t->row[by], r);
 	list_remove(&r->link);
@@ -30,7 +30,7 @@ void limits_fini(struct limits *t)
 	struct limits_row *r, *next;
 	for (int by = 0; by < LIMIT_BY_COUNT; by++) {
 		HASH_ITER(hh, t->row[by], r, next)
-		drop(t, (enum limit_by)by, r);
+		drop_row(t, (enum limit_by)by, r);
 		assert(list_empty(&t->seen[by]));
 	}
 }
@@ -55,7 +55,7 @@ static void make_room(struct limits *t, enum limit_by by, int64_t now_us)
 			list_entry(list_first(&t->seen[by]), struct limits_row, link);
 		if (!stands_for_nothing(r, by, now_us) && HASH_COUNT(t->row[by]) < LIMITS_ROWS_MAX)
 			return;
-		drop(t, by, r);
+		drop_row(t, by, r);
 	}
 }
 
@@ -211,8 +211,8 @@ static void count_one(const struct limits *t, enum limit_by by, enum limit_of of
 	t->sharing.spent(t->sharing.owner, by, of, k->row, &k->whole, 1);
 }
 
-static void count(const struct limits *t, struct looked k[LIMIT_BY_COUNT], enum limit_of of,
-		  int64_t now_us, int64_t wall_ms, const struct limits_ruling *ruling)
+static void count_event(const struct limits *t, struct looked k[LIMIT_BY_COUNT], enum limit_of of,
+			int64_t now_us, int64_t wall_ms, const struct limits_ruling *ruling)
 {
 	bool passes = !ruling->over || ruling->action == LIMIT_HOLD;
 	if (!passes)
@@ -245,7 +245,7 @@ void limits_judge(struct limits *t, const struct conf *conf, enum limit_of of,
 		const struct conf_limit l = limits_in_force(conf, by, name[by], k->row);
 		look(t, by, &l, of, now_us, k, ruling);
 	}
-	count(t, looked, of, now_us, wall_ms, ruling);
+	count_event(t, looked, of, now_us, wall_ms, ruling);
 }
 
 void limits_accepted(struct limits *t, const char *login, uint32_t nrcpt, int64_t wall_ms)

@@ -10,7 +10,7 @@
 #include "base/stream.h"
 #include "smtpd/response.h"
 #include "smtpd/proxied.h"
-#include "smtpd/session.h"
+#include "smtpd/session_run.h"
 
 #include <assert.h>
 #include <errno.h>
@@ -44,7 +44,7 @@ bool listener_parse(const char *text, union address *a)
 	return address_parse(len > 0 ? host : "0.0.0.0", (int)port, a);
 }
 
-static int set(int fd, int level, int option)
+static int set_option(int fd, int level, int option)
 {
 	int on = 1;
 	return setsockopt(fd, level, option, &on, sizeof on);
@@ -57,9 +57,9 @@ static bool port_free(const union address *a)
 	int fd = socket(a->sa.sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	if (fd < 0)
 		return false;
-	set(fd, SOL_SOCKET, SO_REUSEADDR);
+	set_option(fd, SOL_SOCKET, SO_REUSEADDR);
 	if (a->sa.sa_family == AF_INET6)
-		set(fd, IPPROTO_IPV6, IPV6_V6ONLY);
+		set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY);
 	bool good = bind(fd, &a->sa, address_size(a)) == 0;
 	int saved = errno;
 	close(fd);
@@ -67,7 +67,7 @@ static bool port_free(const union address *a)
 	return good;
 }
 
-static bool say(struct buf *error, const union address *a)
+static bool say_error(struct buf *error, const union address *a)
 {
 	char text[64];
 	buf_printf(error, "%s port %d: %s", address_text(a, text), address_port(a),
@@ -77,7 +77,7 @@ static bool say(struct buf *error, const union address *a)
 
 bool listener_port_free(const union address *a, struct buf *error)
 {
-	return port_free(a) || say(error, a);
+	return port_free(a) || say_error(error, a);
 }
 
 int listener_bind(union address *a, struct buf *error)
@@ -85,18 +85,18 @@ int listener_bind(union address *a, struct buf *error)
 	socklen_t size = sizeof *a;
 	int fd = socket(a->sa.sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
 	if (fd < 0) {
-		say(error, a);
+		say_error(error, a);
 		return -1;
 	}
-	set(fd, SOL_SOCKET, SO_REUSEADDR);
-	set(fd, SOL_SOCKET, SO_REUSEPORT);
+	set_option(fd, SOL_SOCKET, SO_REUSEADDR);
+	set_option(fd, SOL_SOCKET, SO_REUSEPORT);
 	/* "0.0.0.0:25" and "[::]:25" can stand side by side. */
 	if (a->sa.sa_family == AF_INET6)
-		set(fd, IPPROTO_IPV6, IPV6_V6ONLY);
+		set_option(fd, IPPROTO_IPV6, IPV6_V6ONLY);
 	if (bind(fd, &a->sa, address_size(a)) == 0 && listen(fd, BACKLOG) == 0 &&
 	    getsockname(fd, &a->sa, &size) == 0)
 		return fd;
-	say(error, a);
+	say_error(error, a);
 	close(fd);
 	return -1;
 }
@@ -128,7 +128,8 @@ static void pause_accepting(struct listener *l)
 	loop_timer_in(l->worker->loop, &l->pause, DESCRIPTORS_PAUSE_MS);
 }
 
-void listener_welcome(struct listener *l, int fd, const union address *peer)
+/* A session of this client, or a refusal; takes the socket. */
+static void welcome_client(struct listener *l, int fd, const union address *peer)
 {
 	const struct conf_listener *limits = l->service->listener;
 	enum response why = RESPONSE_OK;
@@ -174,12 +175,12 @@ static void no_descriptor(struct listener *l)
 	pause_accepting(l);
 }
 
-static void meet(struct listener *l, int fd, const union address *peer)
+static void meet_client(struct listener *l, int fd, const union address *peer)
 {
 	if (l->service->proxied)
-		proxied_begin(l, fd, peer);
+		proxied_begin(l, fd, peer, welcome_client);
 	else
-		listener_welcome(l, fd, peer);
+		welcome_client(l, fd, peer);
 }
 
 static void on_accept(struct ev_loop *ev, ev_io *watcher, int revents)
@@ -193,7 +194,7 @@ static void on_accept(struct ev_loop *ev, ev_io *watcher, int revents)
 		int fd = accept4(l->fd, &peer.sa, &size, SOCK_NONBLOCK | SOCK_CLOEXEC);
 		if (fd >= 0) {
 			address_unmask(&peer);
-			meet(l, fd, &peer);
+			meet_client(l, fd, &peer);
 			if (timer_active(&l->pause))
 				return;
 		} else if (errno == EMFILE || errno == ENFILE) {

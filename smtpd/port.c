@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-static void add(struct port *p, int fd)
+static void add_socket(struct port *p, int fd)
 {
 	p->fd = mem_realloc(p->fd, (size_t)(p->nfd + 1) * sizeof *p->fd);
 	p->fd[p->nfd++] = fd;
@@ -24,7 +24,7 @@ static bool bind_new(struct port *p, int workers, struct buf *error)
 		int fd = listener_bind(&a, error);
 		if (fd < 0)
 			return false;
-		add(p, fd);
+		add_socket(p, fd);
 	}
 	return true;
 }
@@ -39,7 +39,7 @@ struct port *port_new(const char *address, int workers, struct inherited *inheri
 		return NULL;
 	}
 	for (int fd; inherited && (fd = inherited_take(inherited, &p->address)) >= 0;)
-		add(p, fd);
+		add_socket(p, fd);
 	p->own = p->nfd == 0;
 	if (p->own && !bind_new(p, workers, error))
 		port_free(&p);

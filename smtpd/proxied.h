@@ -1,6 +1,6 @@
 /* proxied.h - connections from a proxy, until their PROXY header has come.
  *
- *	accepted --> [ proxied: PROXY header ] --> listener_welcome(), with the client's own address
+ *	accepted --> [ proxied: PROXY header ] --> welcome(), with the client's own address
  *	                    +--> closed: malformed, too slow, or from somebody else than the proxies
  *
  * The header is taken from the socket alone, byte for byte: what follows, perhaps TLS, is the session's.
@@ -14,7 +14,12 @@
 
 #include "smtpd/smtpd_worker.h"
 
-void proxied_begin(struct listener *, int fd, const union address *peer); /* takes the socket */
-void proxied_end_all(struct listener *);				  /* closes them */
+typedef void proxied_welcome(struct listener *, int fd, const union address *client);
+/* Takes the socket. */
+
+void proxied_begin(struct listener *, int fd, const union address *peer, proxied_welcome *);
+/* Takes the socket, and gives it to whoever welcomes its client, if that is ever known. */
+
+void proxied_end_all(struct listener *); /* closes them */
 
 #endif

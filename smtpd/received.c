@@ -11,18 +11,6 @@
 
 enum { FOLD_AT = 70 }; /* a recipient longer than this is left out of the line before it */
 
-const char *session_protocol(const struct session *s)
-{
-	static const char *const names[2][2][2] = {
-		{{"ESMTP", "ESMTPA"}, {"ESMTPS", "ESMTPSA"}},
-		{{"UTF8SMTP", "UTF8SMTPA"}, {"UTF8SMTPS", "UTF8SMTPSA"}},
-	};
-	bool utf8 = s->tx && s->tx->envelope && s->tx->envelope->smtputf8;
-	if (!s->esmtp)
-		return "SMTP";
-	return names[utf8][s->tls][s->login != NULL];
-}
-
 /* In a comment: RFC 5322 3.2.2. Beyond ASCII it would need SMTPUTF8. */
 static void put_login(const char *login, struct buf *to)
 {

@@ -70,6 +70,13 @@ void reception_free(struct reception **tp)
 	*tp = NULL;
 }
 
+void reception_reset(struct session *s)
+{
+	filtering_reset(s);
+	reception_free(&s->tx);
+	session_move(s, s->helo ? SESSION_READY : SESSION_GREETED);
+}
+
 void reception_name(struct reception *t)
 {
 	if (!t->id)

@@ -13,10 +13,9 @@
 #include "base/tables.h"
 #include "smtpd/alias_learn.h"
 #include "smtpd/intake.h"
+#include "smtpd/rcpt_pending.h"
 #include "smtpd/session.h"
 #include "stages/stages.h"
-
-struct rcpt_pending;
 
 struct reception {
 	struct spool *spool;
@@ -45,9 +44,8 @@ struct reception {
 	int overshoot;	  /* recipients beyond the limit */
 	uint32_t repeats; /* of <postmaster>, who is a recipient already */
 	bool postmaster;
-	bool expected; /* spool_expect() has been told of it */
-	struct rcpt_pending
-		*pending; /* verb_rcpt.c: while the next hop is asked about it; or NULL */
+	bool expected;		       /* spool_expect() has been told of it */
+	struct rcpt_pending *pending;  /* the RCPT that somebody is asked about; or NULL */
 	struct alias_learning aliases; /* of the recipient at work, then of copies */
 	bool aliases_failed;
 	size_t recipient_bytes; /* what recipients take in memory */
@@ -58,10 +56,11 @@ struct reception {
 struct reception *reception_new(struct spool *, const char *sender);
 void reception_free(struct reception **);
 
+void reception_reset(struct session *);
+/* Forget the transaction, if there is one, and be ready for another. */
+
 void reception_sender(struct reception *, const char *sender);
 /* It was rewritten. */
-
-void rcpt_pending_free(struct rcpt_pending **); /* NULL is allowed */
 
 void reception_name(struct reception *); /* give it its id, unless it has one */
 

@@ -104,7 +104,7 @@ static int callback(Gsasl *library, Gsasl_session *session, Gsasl_property prope
 	}
 }
 
-static Gsasl_session *start(struct Gsasl **library, const char *mechanism)
+static Gsasl_session *start_session(struct Gsasl **library, const char *mechanism)
 {
 	Gsasl_session *session;
 	if (!*library) {
@@ -121,7 +121,7 @@ struct sasl *sasl_new(struct Gsasl **library, enum mechanism m, struct tables *t
 		      bool plus_offered)
 {
 	const struct mechanism_row *row = mechanism_row(m);
-	Gsasl_session *session = row->hash >= 0 ? start(library, row->name) : NULL;
+	Gsasl_session *session = row->hash >= 0 ? start_session(library, row->name) : NULL;
 	if (row->hash >= 0 && !session)
 		return NULL;
 	struct sasl *s = mem_zalloc(sizeof *s);
@@ -193,7 +193,7 @@ static enum sasl_outcome step_login(struct sasl *s, const char *in, size_t len, 
 	}
 }
 
-static enum sasl_outcome conclude(struct sasl *s)
+static enum sasl_outcome conclude_exchange(struct sasl *s)
 {
 	if (!s->known || s->foreign)
 		return SASL_WRONG;
@@ -225,7 +225,7 @@ static enum sasl_outcome step_scram(struct sasl *s, const char *in, size_t len, 
 	if (result == GSASL_NEEDS_MORE)
 		outcome = SASL_CHALLENGE;
 	else
-		outcome = result == GSASL_OK ? conclude(s) : fault(result);
+		outcome = result == GSASL_OK ? conclude_exchange(s) : fault(result);
 	if (outcome == SASL_CHALLENGE)
 		buf_append(out, said, said_len);
 	gsasl_free(said);

@@ -1,24 +1,14 @@
 /* SPDX-License-Identifier: ISC */
 #include "smtpd/session.h"
 
-#include "base/clock.h"
-#include "base/descriptors.h"
 #include "base/ident.h"
 #include "base/log.h"
-#include "base/mem.h"
 #include "base/metrics.h"
-#include "base/tls_groups.h"
-#include "smtpd/auth.h"
-#include "smtpd/client_certificate.h"
-#include "smtpd/filtering.h"
-#include "smtpd/consult.h"
 #include "smtpd/reception.h"
 
 #include <assert.h>
-#include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
-
-enum { OUT_MAX = 64 << 10 }; /* bytes of replies not read, beyond which no command is taken */
 
 static const unsigned may_follow[] = {
 #define S(name, text, reader, after) [SESSION_##name] = after,
@@ -35,7 +25,7 @@ static bool is_legal(const struct session *s, enum session_state to)
 	return to == s->state || to == SESSION_CLOSED || (may_follow[s->state] & 1U << to);
 }
 
-static void count(const struct session *s, int n)
+void session_count(const struct session *s, int n)
 {
 	enum session_state state = s->state == SESSION_WAIT ? s->wait.from : s->state;
 	bool between =
@@ -51,18 +41,110 @@ void session_move(struct session *s, enum session_state to)
 	assert(is_legal(s, to));
 	/* A client that has gone is counted no more, whatever still happens to its message. */
 	if (s->stream)
-		count(s, -1);
+		session_count(s, -1);
 	s->state = to;
 	if (s->stream)
-		count(s, 1);
+		session_count(s, 1);
 	s->begun_ms = 0;
 }
 
-void session_reset(struct session *s)
+const char *session_protocol(const struct session *s)
 {
-	filtering_reset(s);
-	reception_free(&s->tx);
-	session_move(s, s->helo ? SESSION_READY : SESSION_GREETED);
+	static const char *const names[2][2][2] = {
+		{{"ESMTP", "ESMTPA"}, {"ESMTPS", "ESMTPSA"}},
+		{{"UTF8SMTP", "UTF8SMTPA"}, {"UTF8SMTPS", "UTF8SMTPSA"}},
+	};
+	bool utf8 = s->tx && s->tx->envelope && s->tx->envelope->smtputf8;
+	if (!s->esmtp)
+		return "SMTP";
+	return names[utf8][s->tls][s->login != NULL];
+}
+
+__attribute__((format(printf, 2, 3))) static void put_line(struct session *s, const char *fmt, ...)
+{
+	va_list args;
+	va_start(args, fmt);
+	if (s->stream)
+		buf_vprintf(stream_out(s->stream), fmt, args);
+	va_end(args);
+}
+
+void session_end(struct session *s, enum response why)
+{
+	s->ending = why;
+	session_move(s, SESSION_CLOSED);
+}
+
+void session_reply(struct session *s, enum response r, ...)
+{
+	va_list args;
+	va_start(args, r);
+	if (s->stream)
+		response_vprint(stream_out(s->stream), r, args);
+	va_end(args);
+}
+
+static void log_reject(struct session *s, int code, const char *dsn, const char *reason,
+		       const char *to)
+{
+	char client[64];
+	metric_cell_add(metric_cell(FAMILY_rejects, s->stage, NULL), 1);
+	log_event(LOG_LEVEL_INFO, "reject", "session", log_id(s->number), "client",
+		  address_text(&s->peer, client), "stage", s->stage, "code", log_number(code),
+		  "dsn", dsn, "reason", reason, "from", s->tx ? s->tx->sender : NULL, "to", to,
+		  "helo", s->helo, "proto", session_protocol(s), NULL);
+}
+
+void session_log_reject(struct session *s, enum response r, const char *to)
+{
+	const struct response_row *row = response_row(r);
+	log_reject(s, row->code, row->dsn, response_reason(r), to);
+}
+
+void session_refuse_as(struct session *s, const struct access_value *v, const char *to)
+{
+	put_line(s, "%d %s %s\r\n", v->code, v->dsn, v->text);
+	log_reject(s, v->code, v->dsn, v->text, to);
+	s->errors++;
+}
+
+void session_refuse_with(struct session *s, enum response r, const char *to, ...)
+{
+	const struct response_row *row = response_row(r);
+	struct buf line;
+	va_list args;
+	va_start(args, to);
+	buf_init(&line);
+	response_vprint(&line, r, args);
+	va_end(args);
+	put_line(s, "%s", buf_cstr(&line));
+	const char *text = buf_cstr(&line) + strlen("450 ") + strlen(row->dsn) + strlen(" ");
+	log_reject(s, row->code, row->dsn, log_text("%.*s", (int)strcspn(text, "\r"), text), to);
+	buf_fini(&line);
+	s->errors++;
+}
+
+/* A reply without an enhanced code has that of its class; the log has its first line. */
+void session_refuse_by(struct session *s, const char *reply, const char *to)
+{
+	assert(reply[0] == '4' || reply[0] == '5');
+	char dsn[16] = "";
+	int code = 0, begins = 0;
+	if (sscanf(reply, "%3d%*[- ]%15[0-9.] %n", &code, dsn, &begins) < 2)
+		snprintf(dsn, sizeof dsn, "%c.0.0", reply[0]);
+	const char *text = begins ? reply + begins : reply;
+	put_line(s, "%s\r\n", reply);
+	log_reject(s, code, dsn, log_text("%.*s", (int)strcspn(text, "\r"), text), to);
+	s->errors++;
+	if (code == 421)
+		session_end(s, RESPONSE_FILTER_CLOSES);
+}
+
+void session_refuse(struct session *s, enum response r, const char *to)
+{
+	session_reply(s, r, s->service->hostname);
+	session_log_reject(s, r, to);
+	s->errors++;
 }
 
 void session_close(struct session *s, enum response r)
@@ -70,300 +152,12 @@ void session_close(struct session *s, enum response r)
 	session_reply(s, r, s->service->hostname);
 	if (response_row(r)->code >= 400)
 		session_log_reject(s, r, NULL);
-	s->ending = r;
-	session_move(s, SESSION_CLOSED);
+	session_end(s, r);
 }
 
-static void log_session(const struct session *s, const char *event, const char *reason)
+void session_count_junk(struct session *s)
 {
-	char client[64];
-	bool end = reason != NULL;
-	log_event(LOG_LEVEL_INFO, event, "session", log_id(s->number), "client",
-		  address_text(&s->peer, client), "messages", end ? log_number(s->messages) : NULL,
-		  "reason", reason, NULL);
-}
-
-static void session_free(struct session *s)
-{
-	wait_cancel(s);
-	assert(!s->stream);
-	list_remove(&s->link);
-	reception_free(&s->tx);
-	auth_free(&s->auth);
-	consult_free(&s->consult);
-	service_unref(s->service);
-	filtering_free(&s->filtering);
-	free(s->client_name);
-	free(s->login);
-	free(s->helo);
-	magic_clear(s);
-	free(s);
-}
-
-/* The client is gone, or sent away: its socket is about to be closed, at once or after lingering. */
-static void part(struct session *s, const char *reason)
-{
-	log_session(s, "disconnect", reason);
-	metrics_add(METRIC_server_connections, -1);
-	count(s, -1);
-	if (wait_outlives(s))
-		return;
-	filtering_free(&s->filtering);
-	reception_free(&s->tx);
-}
-
-/* Only now is there a place for another: a client that does not close its end would have as many
- * descriptors of ours as it likes. The object outlives the socket while the spool has its message. */
-static void closed(void *owner)
-{
-	struct session *s = owner;
-	magic_check(s, SESSION_MAGIC);
-	long before = atomic_fetch_sub_explicit(s->connections, 1, memory_order_relaxed);
-	assert(before > 0);
-	clients_leave(s->worker->clients, &s->peer, s->listener);
-	descriptors_give(DESCRIPTORS_CLIENTS);
-	if (!wait_outlives(s))
-		session_free(s);
-}
-
-void session_hurry(struct session *s)
-{
-	if (wait_hurry(s))
-		session_go_on(s);
-	else
-		session_run(s);
-}
-
-void session_abandon(struct session *s)
-{
-	/* What the spool has it answers; nothing else is waited for. */
-	bool over = s->wait.kind && (s->wait.kind->pause || s->wait.kind->ended);
-	if (over)
-		wait_cancel(s);
-	if (s->stream) {
-		part(s, "stopped");
-		stream_free(&s->stream);
-	} else if (over) {
-		session_free(s);
-	}
-}
-
-/* The one deadline of the stream: of silence, or of what has to end in time. While it waits for us, only that it reads. */
-static int64_t time_left(struct session *s)
-{
-	const struct conf_listener *l = s->service->listener;
-	int64_t now = clock_steady_ms(), left = l->timeout, limit = 0, since = s->begun_ms;
-	if (s->state == SESSION_WAIT)
-		return left;
-	if (s->state == SESSION_HANDSHAKE) {
-		limit = l->tls_timeout;
-	} else if (s->tx && s->tx->began_ms) {
-		limit = l->message_timeout;
-		since = s->tx->began_ms;
-	} else if (s->state == SESSION_CHUNK) {
-		limit = l->message_timeout;
-	} else if (buf_len(stream_in(s->stream)) > 0 || s->swallowed > 0) {
-		limit = l->command_timeout;
-	} else {
-		s->begun_ms = 0;
-	}
-	if (limit > 0 && since == 0)
-		since = s->begun_ms = now;
-	if (limit > 0 && (s->state == SESSION_HANDSHAKE || since + limit - now < left))
-		left = since + limit - now;
-	return left > 0 ? left : 1;
-}
-
-static void set_deadline(struct session *s)
-{
-	bool unread = stream_behind(s->stream);
-	assert(s->state != SESSION_CLOSED);
-	/* Whoever reads no replies gets no more time by sending. */
-	if (!unread || !s->unread)
-		stream_deadline(s->stream, time_left(s));
-	s->unread = unread;
-}
-
-bool session_run(struct session *s)
-{
-	if (!s->stream)
-		return true;
-	while (s->state != SESSION_CLOSED) {
-		if (buf_len(stream_out(s->stream)) > OUT_MAX) {
-			stream_flush(s->stream);
-			if (buf_len(stream_out(s->stream)) > OUT_MAX)
-				break;
-		}
-		if (!session_step(s))
-			break;
-	}
-	bool ended = s->eof && s->state != SESSION_WAIT;
-	if (s->state == SESSION_CLOSED || ended) {
-		bool quietly = ended || s->ending == RESPONSE_BYE;
-		part(s, s->state == SESSION_CLOSED ? response_reason(s->ending) : "client closed");
-		(quietly ? stream_close_quietly : stream_linger_close)(&s->stream);
-		return false;
-	}
-	stream_flush_soon(s->stream);
-	set_deadline(s);
-	return true;
-}
-
-void session_go_on(struct session *s)
-{
-	if (!s->stream) {
-		if (!s->wait.kind)
-			session_free(s);
-		return;
-	}
-	/* Only when input waits: this offers it again, and what TLS may hold. */
-	bool more = buf_len(stream_in(s->stream)) > 0;
-	if (session_run(s) && more)
-		stream_resume(s->stream);
-}
-
-static void greeted(struct session *s, bool passed)
-{
-	if (!passed) {
-		s->ending = RESPONSE_FILTER_CLOSES;
-		session_move(s, SESSION_CLOSED);
-		return;
-	}
-	if (s->worker->closing)
-		session_close(s, RESPONSE_CLOSING);
-	else if (s->filtering && buf_len(stream_in(s->stream)) > 0)
-		session_close(s, RESPONSE_OUT_OF_STEP); /* it spoke while the filters were asked */
-	else
-		session_reply(s, RESPONSE_GREETING, s->service->hostname);
-}
-
-void session_greet(struct session *s)
-{
-	filtering_connect(s, greeted);
-}
-
-static void greet(struct session *s)
-{
-	session_move(s, SESSION_GREETED);
-	session_greet(s);
-}
-
-static bool trusted(const SSL *ssl)
-{
-	return SSL_get0_peer_certificate(ssl) && SSL_get_verify_result(ssl) == X509_V_OK;
-}
-
-/* After STARTTLS the client has said nothing yet; with implicit TLS it waits for the greeting. */
-static void secured(struct session *s)
-{
-	bool first = !s->helo;
-	SSL *ssl = stream_ssl(s->stream);
-	log_event(LOG_LEVEL_INFO, "tls", "session", log_id(s->number), "version",
-		  SSL_get_version(ssl), "cipher", SSL_get_cipher_name(ssl), "group",
-		  tls_groups_negotiated(ssl), "resumed", SSL_session_reused(ssl) ? "yes" : NULL,
-		  "verified", trusted(ssl) ? "trusted" : "none", NULL);
-	s->tls = true;
-	s->esmtp = false;
-	free(s->helo);
-	free(s->login);
-	s->helo = NULL;
-	s->login = client_certificate_login(s);
-	stream_secret(s->stream, s->service->listener->auth);
-	if (!first) {
-		session_move(s, SESSION_GREETED);
-		return;
-	}
-	greet(s);
-	if (s->state == SESSION_GREETED && SSL_has_pending(stream_ssl(s->stream)))
-		session_close(s, RESPONSE_OUT_OF_STEP);
-}
-
-/* What it waits for may take longer than a client may be silent: it has read what it was sent, or has just begun not to. */
-static bool is_our_turn(const struct session *s)
-{
-	return s->state == SESSION_WAIT && !(s->unread && stream_behind(s->stream));
-}
-
-static void timed_out(struct session *s)
-{
-	if (is_our_turn(s)) {
-		set_deadline(s);
-		return;
-	}
-	if (s->state == SESSION_HANDSHAKE || s->unread) {
-		part(s, "timed out");
-		stream_free(&s->stream);
-	} else {
-		session_close(s, RESPONSE_TIMED_OUT);
-		session_run(s);
-	}
-}
-
-static void lost(struct session *s)
-{
-	const char *reason = log_text("%s", stream_error(s->stream));
-	part(s, reason);
-	stream_free(&s->stream);
-}
-
-static void on_event(void *owner, enum stream_event event)
-{
-	struct session *s = owner;
-	magic_check(s, SESSION_MAGIC);
-	switch (event) {
-	case STREAM_TLS:
-		secured(s);
-		session_run(s);
-		break;
-	case STREAM_EOF:
-		s->eof = true;
-		session_run(s);
-		break;
-	case STREAM_ERROR:
-		lost(s);
-		break;
-	case STREAM_TIMEOUT:
-		timed_out(s);
-		break;
-	default:
-		session_run(s);
-	}
-}
-
-void session_open(struct listener *l, int fd, const union address *peer)
-{
-	struct session *s = mem_zalloc(sizeof *s);
-	s->magic = SESSION_MAGIC;
-	bool implicit = l->service->listener->tls == LISTENER_TLS_IMPLICIT;
-	char byte;
-	s->worker = l->worker;
-	s->service = service_ref(l->service);
-	s->connections = l->connections;
-	s->listener = l->number;
-	s->number = ident_new();
-	s->peer = *peer;
-	s->proxy = netlist_match(&s->service->xclient, peer);
-	s->stage = "CONNECT";
-	wait_init(s);
-	list_append(&l->worker->sessions, &s->link);
-	metrics_add(METRIC_server_connected, 1);
-	metrics_add(METRIC_server_connections, 1);
-	log_session(s, "connect", NULL);
-	/* Who speaks before the greeting speaks no SMTP, or does not listen. */
-	bool early = !implicit && recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
-	s->stream = stream_accepted(l->worker->loop, fd, on_event, s);
-	stream_when_closed(s->stream, closed, s);
-	stream_secret(s->stream, s->service->listener->auth);
-	count(s, 1);
-	filtering_open(s);
-	if (implicit) {
-		stream_start_tls(s->stream, s->service->tls, true, NULL, NULL);
-	} else {
-		session_move(s, SESSION_GREETED);
-		if (early)
-			session_close(s, RESPONSE_OUT_OF_STEP);
-		else
-			greet(s);
-	}
-	session_run(s);
+	int64_t limit = s->service->listener->junk_command_limit;
+	if (limit && ++s->junk > limit)
+		s->errors++;
 }

@@ -1,19 +1,19 @@
-/* session.h - one client, from its connection to its end.
+/* session.h - one client, as all that serves it knows it: its state, its replies, its refusals.
  *
- *	stream --> session_run(): by state --> command -> verb_X.c     replies --> stream
- *	                                   --> content -> reception        one write a batch
- *
- * Replies gather in the stream and are sent when all input that has come is used up, so that a
- * pipelined group is answered by one write.
+ *	session_run.[ch]	from its connection to its end
+ *	session_read.[ch]	a piece of its input --> a verb, the content, a login
+ *	verb_X.c ...		what it asks for: they reply here, and move it on
+ *	session.[ch]		calls none of these
  *
  * What a verb can't answer at once it waits for: wait.h.
  *
- * OWNERSHIP  The worker's list owns sessions. While its socket lingers, or the spool has its message,
- *            a session stays though its client has gone: stream is NULL then.
+ * OWNERSHIP  session_run.c makes and frees sessions, the worker's list has them. What hangs on one is
+ *            of the module that it is named after: tx of reception.c, auth of auth.c, and so on; each
+ *            clears its pointer when it is done.
  * THREAD     Its worker's.
  * STATES     session_table.h; only session_move() changes them.
  * ERRORS     A refusal is a reply, counted; the session ends by moving to CLOSED.
- * SEE        RFC 5321 4.1.4, 4.5.3.2; RFC 2920.
+ * SEE        RFC 5321 4.1.4, 4.2.
  */
 #ifndef SMTPD_SESSION_H
 #define SMTPD_SESSION_H
@@ -64,23 +64,10 @@ struct session {
 	bool chunk_last, esmtp, tls, eof, unread;
 };
 
-void session_open(struct listener *, int fd, const union address *peer);
-/* Takes the socket. */
-
-bool session_run(struct session *);
-/* Use what input there is, and send the replies. False: the session is gone. */
-
-void session_go_on(struct session *);
-/* It waits no more: use the input that came meanwhile. One without a client ends, unless it waits
- * again. */
-
-void session_abandon(struct session *); /* the thread has ended: close at once */
-void session_hurry(struct session *);	/* the worker closes: end a pause, and say so */
-
 void session_move(struct session *, enum session_state);
-void session_greet(struct session *); /* 220, or what filters say to this client */
-void session_reset(struct session *);
-/* Forget the transaction, and be ready for another. */
+
+void session_count(const struct session *, int n);
+/* So many more, or fewer, are in its state; session_move() keeps that while there is a client. */
 
 void session_reply(struct session *, enum response, ...);
 /* Like all that refuse, it tells nothing to a client that has gone. */
@@ -101,12 +88,12 @@ void session_refuse_by(struct session *, const char *reply, const char *to);
 void session_close(struct session *, enum response);
 /* Reply, and end when that is sent. */
 
-void session_log_reject(struct session *, enum response, const char *to);
-const char *session_protocol(const struct session *); /* "ESMTPS", as in RFC 3848 and RFC 6531 */
+void session_end(struct session *, enum response why); /* the same, of one that has its reply */
 
-/* session_read.c */
-bool session_step(struct session *); /* one step of input; false: there is too little of it */
 void session_count_junk(struct session *);
 /* Noise, of which so much is allowed; each beyond is an error. */
+
+void session_log_reject(struct session *, enum response, const char *to);
+const char *session_protocol(const struct session *); /* "ESMTPS", as in RFC 3848 and RFC 6531 */
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-#include "smtpd/session.h"
+#include "smtpd/session_read.h"
 
 #include "smtpd/auth.h"
 #include "smtpd/command.h"
@@ -30,7 +30,7 @@ static bool is_foreign(const char *data, size_t len)
 }
 
 /* A line without end. Its last byte stays: it may be the CR. */
-static bool swallow(struct session *s, struct buf *in, size_t max)
+static bool swallow_line(struct session *s, struct buf *in, size_t max)
 {
 	size_t len = buf_len(in);
 	if (s->swallowed + len < max)
@@ -40,13 +40,6 @@ static bool swallow(struct session *s, struct buf *in, size_t max)
 	if (s->swallowed > SWALLOW_MAX)
 		session_close(s, RESPONSE_LINE_TOO_LONG);
 	return false;
-}
-
-void session_count_junk(struct session *s)
-{
-	int64_t limit = s->service->listener->junk_command_limit;
-	if (limit && ++s->junk > limit)
-		s->errors++;
 }
 
 /* RFC 2920 3.1 lets EHLO stand only at the end of a group. Many clients know better, and no harm
@@ -71,7 +64,7 @@ static void ask_about(struct session *s, char *line, size_t len)
 	filtering_unknown(s, line, refuse_unknown);
 }
 
-static void obey(struct session *s, char *line, size_t len)
+static void obey_line(struct session *s, char *line, size_t len)
 {
 	struct command c;
 	bool tls_missing = !s->tls && s->service->listener->tls == LISTENER_TLS_REQUIRED;
@@ -121,7 +114,7 @@ static bool read_command(struct session *s)
 	}
 	char *crlf = find_crlf(line, len);
 	if (!crlf)
-		return swallow(s, in, command_max(line, len));
+		return swallow_line(s, in, command_max(line, len));
 	len = (size_t)(crlf - line);
 	*crlf = '\0';
 	/* The bytes stay where they are until something is read, which is after all is obeyed. */
@@ -134,7 +127,7 @@ static bool read_command(struct session *s)
 		s->stage = "COMMAND";
 		session_refuse(s, RESPONSE_LINE_TOO_LONG, NULL);
 	} else {
-		obey(s, line, len);
+		obey_line(s, line, len);
 	}
 	return true;
 }
@@ -150,7 +143,7 @@ static bool read_auth(struct session *s)
 		return false;
 	char *line = buf_data(in), *crlf = find_crlf(line, len);
 	if (!crlf)
-		return swallow(s, in, COMMAND_AUTH_MAX);
+		return swallow_line(s, in, COMMAND_AUTH_MAX);
 	len = (size_t)(crlf - line);
 	*crlf = '\0';
 	buf_consume(in, len + 2);
@@ -192,7 +185,7 @@ static void end_chunk(struct session *s)
 		session_move(s, SESSION_BDAT);
 	} else {
 		session_refuse(s, why, NULL);
-		session_reset(s);
+		reception_reset(s);
 	}
 }
 
@@ -218,7 +211,7 @@ static bool read_nothing(struct session *s)
 	return false;
 }
 
-bool session_step(struct session *s)
+bool session_read(struct session *s)
 {
 	static bool (*const read_in[])(struct session *) = {
 #define S(name, text, reader, after) [SESSION_##name] = reader,

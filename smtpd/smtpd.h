@@ -12,9 +12,10 @@
  *	proxied.[ch] proxy_header.[ch]	a connection until its PROXY header has come
  *	service.[ch]			the settings of a listener; a reload makes another
  *	port.[ch] inherited.[ch]	the sockets of one address; those of whoever started us
- *	session.[ch] session_table.h	one client: its states, deadlines, replies
- *	session_read.c			input: a command, content, a chunk
- *	session_reply.c			replies, refusals and their log
+ *	session_run.[ch]		one client, from its connection to its end
+ *	session_read.[ch]		input: a command, content, a chunk
+ *	session.[ch] session_table.h	what verbs know of a client: its state, replies, refusals
+ *	greeting.[ch]			the first reply
  *	wait.[ch]			how a session waits for anything, in any verb
  *	command.[ch] verb_X.c param.[ch]	one line; what it does; its parameters
  *	response.[ch] response_table.h	all replies of the server
@@ -25,6 +26,7 @@
  *	policy.[ch]			who may send to whom
  *	limiter.[ch] limits.[ch]	the thread for limits on sending; how much each client has sent
  *	limit_check.[ch]		a session asks that thread
+ *	rcpt_pending.[ch]		a RCPT, while somebody is asked about it
  *	verify_check.[ch]		a session asks whether the next hop takes a recipient
  *	access.[ch] consult.[ch]		who may come in; looking something up in tables, and waiting
  *	socketmap.[ch] socketmap_reply.[ch]	servers that have tables; what they answer
@@ -44,6 +46,9 @@
  *	milter/				the protocol: see milter_chain.h
  *	header_rewrite.[ch]		the addresses in that, where they are to change
  *	intake.[ch]			where they go: memory or a file of the spool
+ *
+ * They call each other downwards only: listener, session_run, session_read, command, verbs and
+ * content_end, what these ask (access, auth, limit_check ...), reception, filtering, wait, session.
  *
  * OWNERSHIP  Each worker owns its sessions. The configuration is counted. A session whose message
  *            is with the spool waits for the answer: stop the spool, and the pool, between

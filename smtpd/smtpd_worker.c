@@ -7,6 +7,7 @@
 #include "smtpd/milter/milter_link.h"
 #include "smtpd/sasl.h"
 #include "smtpd/session.h"
+#include "smtpd/session_run.h"
 #include "smtpd/socketmap.h"
 #include "stages/stages.h"
 
@@ -41,7 +42,7 @@ static void use_conf(struct smtpd_worker *w, struct conf *conf)
 	socketmaps_use(w->socketmaps, conf);
 }
 
-static const struct smtpd_worker_port *find(const struct smtpd_worker_reload *r, int port)
+static const struct smtpd_worker_port *find_port(const struct smtpd_worker_reload *r, int port)
 {
 	for (int i = 0; i < r->n; i++)
 		if (r->of[i].port == port)
@@ -50,11 +51,11 @@ static const struct smtpd_worker_port *find(const struct smtpd_worker_reload *r,
 }
 
 /* Sessions keep the service that they began with, also those of a listener that goes. */
-static void reload(struct smtpd_worker *w, struct smtpd_worker_reload *r)
+static void reload_listeners(struct smtpd_worker *w, struct smtpd_worker_reload *r)
 {
 	list_each (link, tmp, &w->listeners) {
 		struct listener *l = list_entry(link, struct listener, link);
-		const struct smtpd_worker_port *now = find(r, l->port);
+		const struct smtpd_worker_port *now = find_port(r, l->port);
 		if (!now) {
 			listener_free(&l);
 			continue;
@@ -78,13 +79,13 @@ static void listen_too(struct smtpd_worker *w, struct smtpd_worker_listen *note)
 	free(note);
 }
 
-static void verified(struct smtpd_worker *w, struct verify *v)
+static void answer_verified(struct smtpd_worker *w, struct verify *v)
 {
 	wait_answered(w, v->ticket, v);
 	verify_free(&v);
 }
 
-static void receive(void *owner, struct note *note)
+static void receive_note(void *owner, struct note *note)
 {
 	struct smtpd_worker *w = owner;
 	switch (note->type) {
@@ -93,7 +94,7 @@ static void receive(void *owner, struct note *note)
 		free(note);
 		break;
 	case VERIFY_ANSWER:
-		verified(w, (struct verify *)note);
+		answer_verified(w, (struct verify *)note);
 		break;
 	case SOCKETMAP_HEARD:
 		socketmap_receive(w->socketmaps, note);
@@ -112,7 +113,7 @@ static void receive(void *owner, struct note *note)
 		listen_too(w, (struct smtpd_worker_listen *)note);
 		break;
 	case SMTPD_WORKER_RELOAD:
-		reload(w, (struct smtpd_worker_reload *)note);
+		reload_listeners(w, (struct smtpd_worker_reload *)note);
 		break;
 	default:
 		assert(note->type == SMTPD_WORKER_CLOSE);
@@ -130,7 +131,7 @@ struct smtpd_worker *smtpd_worker_new(struct conf *conf, struct spool *spool,
 	w->clients = clients;
 	list_init(&w->sessions);
 	list_init(&w->listeners);
-	w->loop = loop_new("smtpd", receive, NULL, w);
+	w->loop = loop_new("smtpd", receive_note, NULL, w);
 	w->dovecot = dovecot_new(w->loop);
 	w->milters = milters_new(w->loop);
 	w->socketmaps = socketmaps_new(w->loop);

@@ -97,9 +97,6 @@ void listener_start(struct listener *); /* in the loop's thread, or before it ru
 void listener_stop(struct listener *);	/* closes the descriptor; the socket may have others */
 void listener_free(struct listener **);
 
-void listener_welcome(struct listener *, int fd, const union address *peer);
-/* A session of this client, or a refusal; takes the socket. */
-
 bool listener_port_free(const union address *, struct buf *error);
 /* Does nobody listen there yet? Sockets that share a port would not notice. */
 

@@ -90,7 +90,7 @@ struct socketmaps {
 /* Some server was in trouble, for some worker: only then is there a condition to end. */
 static atomic_bool troubled;
 
-static void forget(struct socketmaps *m, struct known *k)
+static void forget_known(struct socketmaps *m, struct known *k)
 {
 	HASH_DEL(m->known, k);
 	assert(m->known_bytes >= k->bytes);
@@ -104,7 +104,7 @@ static void forget_all(struct socketmaps *m)
 {
 	struct known *k, *tmp;
 	HASH_ITER(hh, m->known, k, tmp)
-	forget(m, k);
+	forget_known(m, k);
 	assert(m->known_bytes == 0);
 }
 
@@ -113,7 +113,7 @@ static void remember(struct socketmaps *m, const char *key, const char *value)
 	struct known *k;
 	HASH_FIND_STR(m->known, key, k);
 	if (k)
-		forget(m, k);
+		forget_known(m, k);
 	if (m->cache_ms == 0)
 		return;
 	k = mem_zalloc(sizeof *k);
@@ -124,7 +124,7 @@ static void remember(struct socketmaps *m, const char *key, const char *value)
 	m->known_bytes += k->bytes;
 	HASH_ADD_KEYPTR(hh, m->known, k->key, strlen(k->key), k);
 	while (HASH_COUNT(m->known) > SOCKETMAP_KNOWN_MAX || m->known_bytes > SOCKETMAP_KNOWN_BYTES)
-		forget(m, m->known);
+		forget_known(m, m->known);
 }
 
 static char *known_as(const struct socketmap_name *n, const char *key)
@@ -140,7 +140,7 @@ bool socketmap_known(struct socketmaps *m, const struct socketmap_name *n, const
 	HASH_FIND_STR(m->known, text, k);
 	free(text);
 	if (k && k->until_ms <= clock_steady_ms()) {
-		forget(m, k);
+		forget_known(m, k);
 		k = NULL;
 	}
 	if (k)
@@ -167,8 +167,8 @@ static void post(struct socketmaps *m, uint64_t ticket, bool of_asker, enum sock
 }
 
 /* It is freed. */
-static void answer(struct socketmaps *m, struct question *q, enum socketmap_result result,
-		   const char *text)
+static void answer_question(struct socketmaps *m, struct question *q, enum socketmap_result result,
+			    const char *text)
 {
 	if (!m->ending)
 		post(m, q->ticket, q->of_asker, result, text);
@@ -191,7 +191,7 @@ static struct question *take_waiting(struct server *s)
 	return list_entry(first, struct question, link);
 }
 
-static void tell(const struct server *s, const char *reason)
+static void log_server(const struct server *s, const char *reason)
 {
 	atomic_store_explicit(&troubled, true, memory_order_relaxed);
 	condition_set(CONDITION_socketmap_away, s->where, reason);
@@ -220,9 +220,9 @@ static void close_connection(struct connection *c)
 static void rest(struct server *s, const char *reason)
 {
 	struct question *q;
-	tell(s, reason);
+	log_server(s, reason);
 	while ((q = take_waiting(s)))
-		answer(s->all, q, SOCKETMAP_FAILED, reason);
+		answer_question(s->all, q, SOCKETMAP_FAILED, reason);
 	if (timer_active(&s->rest))
 		return;
 	loop_timer_in(s->all->loop, &s->rest, s->rest_ms);
@@ -291,12 +291,12 @@ static void lose(struct connection *c, const char *reason, bool hangs)
 		list_insert_before(s->waiting.next, &q->link);
 		s->nwaiting++;
 	} else if (q) {
-		answer(s->all, q, SOCKETMAP_FAILED, why);
+		answer_question(s->all, q, SOCKETMAP_FAILED, why);
 	}
 	if (!again && !alive)
 		rest(s, why);
 	else if (alive)
-		tell(s, why);
+		log_server(s, why);
 	free(why);
 	pump(s);
 }
@@ -316,12 +316,13 @@ static void take_reply(struct connection *c, enum socketmap_said said,
 	s->heard_ms = clock_steady_ms();
 	if (said == SOCKETMAP_REPLY_FAILED) {
 		s->unwell = true;
-		answer(s->all, q, SOCKETMAP_FAILED, text);
-		tell(s, text);
+		answer_question(s->all, q, SOCKETMAP_FAILED, text);
+		log_server(s, text);
 	} else {
 		tell_good(s);
-		answer(s->all, q, said == SOCKETMAP_REPLY_OK ? SOCKETMAP_FOUND : SOCKETMAP_NONE,
-		       said == SOCKETMAP_REPLY_OK ? text : NULL);
+		answer_question(s->all, q,
+				said == SOCKETMAP_REPLY_OK ? SOCKETMAP_FOUND : SOCKETMAP_NONE,
+				said == SOCKETMAP_REPLY_OK ? text : NULL);
 	}
 	free(text);
 	if (more)
@@ -432,18 +433,18 @@ static void server_free(struct server *s)
 		q = c->question;
 		c->question = NULL;
 		if (q)
-			answer(s->all, q, SOCKETMAP_FAILED, "it is not asked any more");
+			answer_question(s->all, q, SOCKETMAP_FAILED, "it is not asked any more");
 		close_connection(c);
 	}
 	while ((q = take_waiting(s)))
-		answer(s->all, q, SOCKETMAP_FAILED, "it is not asked any more");
+		answer_question(s->all, q, SOCKETMAP_FAILED, "it is not asked any more");
 	list_remove(&s->link);
 	free(s->where);
 	free(s);
 }
 
-static void ask(struct socketmaps *m, const struct socketmap_name *n, const char *key,
-		uint64_t ticket, bool of_asker)
+static void ask_server(struct socketmaps *m, const struct socketmap_name *n, const char *key,
+		       uint64_t ticket, bool of_asker)
 {
 	struct server *s = server_of(m, n, true);
 	if (timer_active(&s->rest) || s->nwaiting >= SOCKETMAP_WAITING_MAX) {
@@ -465,7 +466,7 @@ static void ask(struct socketmaps *m, const struct socketmap_name *n, const char
 void socketmap_ask(struct socketmaps *m, const struct socketmap_name *n, const char *key,
 		   uint64_t ticket)
 {
-	ask(m, n, key, ticket, false);
+	ask_server(m, n, key, ticket, false);
 }
 
 uint64_t socketmap_ask_for(struct socketmaps *m, const struct socketmap_name *n, const char *key,
@@ -476,7 +477,7 @@ uint64_t socketmap_ask_for(struct socketmaps *m, const struct socketmap_name *n,
 	a->answered = answered;
 	a->owner = owner;
 	HASH_ADD(hh, m->askers, number, sizeof a->number, a);
-	ask(m, n, key, number, true);
+	ask_server(m, n, key, number, true);
 	return number;
 }
 

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-static enum response judge(const struct session *s, const char *argument)
+static enum response judge_command(const struct session *s, const char *argument)
 {
 	if (!s->service->listener->auth)
 		return RESPONSE_NOT_IMPLEMENTED;
@@ -25,7 +25,7 @@ static enum response judge(const struct session *s, const char *argument)
 
 void verb_auth(struct session *s, char *argument)
 {
-	enum response why = judge(s, argument);
+	enum response why = judge_command(s, argument);
 	if (why != RESPONSE_OK) {
 		session_refuse(s, why, NULL);
 		return;

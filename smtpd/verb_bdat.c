@@ -12,7 +12,7 @@
 #include <string.h>
 #include <strings.h>
 
-static bool parse(char *argument, uint64_t *size, bool *last)
+static bool parse_chunk(char *argument, uint64_t *size, bool *last)
 {
 	char *rest = argument + strcspn(argument, " ");
 	if (*rest)
@@ -22,7 +22,7 @@ static bool parse(char *argument, uint64_t *size, bool *last)
 	return param_number(argument, size) && (*last || !*rest);
 }
 
-static enum response judge(const struct session *s)
+static enum response judge_chunk(const struct session *s)
 {
 	bool tls_required = s->service->listener->tls == LISTENER_TLS_REQUIRED;
 	if (tls_required && !s->tls)
@@ -47,11 +47,11 @@ void verb_bdat(struct session *s, char *argument)
 		session_close(s, RESPONSE_UNEXPECTED_CHUNK);
 		return;
 	}
-	if (!parse(argument, &s->chunk_left, &s->chunk_last)) {
+	if (!parse_chunk(argument, &s->chunk_left, &s->chunk_last)) {
 		session_close(s, RESPONSE_BAD_CHUNK);
 		return;
 	}
-	s->chunk_refusal = judge(s);
+	s->chunk_refusal = judge_chunk(s);
 	/* An empty chunk moves nothing, and costs its sender as little. */
 	if (s->chunk_left == 0 && !s->chunk_last)
 		session_count_junk(s);

@@ -4,14 +4,14 @@
 #include "smtpd/filtering.h"
 #include "smtpd/reception.h"
 
-static void filtered(struct session *s, bool passed)
+static void heard_filters(struct session *s, bool passed)
 {
 	if (passed) {
 		session_reply(s, RESPONSE_SEND_CONTENT);
 		session_move(s, SESSION_DATA);
 		reception_begin(s, true);
 	} else if (s->state != SESSION_CLOSED) {
-		session_reset(s);
+		reception_reset(s);
 	}
 }
 
@@ -25,9 +25,9 @@ void verb_data(struct session *s, char *argument)
 	const enum response room = reception_room(s);
 	if (room != RESPONSE_OK) {
 		session_refuse(s, room, NULL);
-		session_reset(s);
+		reception_reset(s);
 		return;
 	}
 	reception_name(s->tx);
-	filtering_data(s, filtered);
+	filtering_data(s, heard_filters);
 }

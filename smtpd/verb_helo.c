@@ -6,6 +6,7 @@
 #include "smtpd/command.h"
 #include "smtpd/filtering.h"
 #include "smtpd/policy.h"
+#include "smtpd/reception.h"
 #include "smtpd/session.h"
 
 #include "base/date.h"
@@ -24,7 +25,7 @@ static bool take_name(struct session *s, const char *name, bool esmtp)
 	free(s->helo);
 	s->helo = mem_strdup(name);
 	s->esmtp = esmtp;
-	session_reset(s); /* RFC 5321 4.1.4: as RSET */
+	reception_reset(s); /* RFC 5321 4.1.4: as RSET */
 	return true;
 }
 

@@ -98,8 +98,8 @@ static bool is_hold(const struct session *s, const struct param *p)
 	return (param_is(p, "HOLDFOR") || param_is(p, "HOLDUNTIL")) && policy_may_schedule(s);
 }
 
-static enum response take(const struct session *s, struct reception *t, const struct param *p,
-			  unsigned *seen)
+static enum response take_parameter(const struct session *s, struct reception *t,
+				    const struct param *p, unsigned *seen)
 {
 	bool good;
 	if (is_hold(s, p))
@@ -137,14 +137,15 @@ static void count_from_release(struct envelope *e)
 		e->by_ms += ahead_ms;
 }
 
-static enum response take_all(struct session *s, struct reception *t, char *rest)
+static enum response take_parameters(struct session *s, struct reception *t, char *rest)
 {
 	struct param p;
 	unsigned seen = 0;
 	enum param_result result;
 	param_init(&p, rest);
 	while ((result = param_next(&p)) == PARAM_NEXT) {
-		enum response why = s->esmtp ? take(s, t, &p, &seen) : RESPONSE_UNKNOWN_PARAMETER;
+		enum response why =
+			s->esmtp ? take_parameter(s, t, &p, &seen) : RESPONSE_UNKNOWN_PARAMETER;
 		if (why != RESPONSE_OK)
 			return why;
 	}
@@ -155,8 +156,8 @@ static enum response take_all(struct session *s, struct reception *t, char *rest
 	return result == PARAM_SYNTAX ? RESPONSE_BAD_PARAMETER : RESPONSE_OK;
 }
 
-static enum response judge(struct session *s, const struct reception *t,
-			   const struct mailaddr *from)
+static enum response judge_sender(struct session *s, const struct reception *t,
+				  const struct mailaddr *from)
 {
 	uint64_t limit = (uint64_t)s->service->conf->message_size_limit;
 	if (from->utf8 && !t->envelope->smtputf8)
@@ -168,72 +169,72 @@ static enum response judge(struct session *s, const struct reception *t,
 	return reception_room(s);
 }
 
-static void filtered(struct session *s, bool passed)
+static void heard_filters(struct session *s, bool passed)
 {
 	if (passed) {
 		session_reply(s, RESPONSE_SENDER_OK);
 		session_move(s, SESSION_MAIL);
 	} else if (s->state != SESSION_CLOSED) {
-		session_reset(s);
+		reception_reset(s);
 	}
 }
 
-static void welcome(struct session *s)
+static void ask_filters(struct session *s)
 {
-	filtering_mail(s, filtered);
+	filtering_mail(s, heard_filters);
 }
 
-static void judged(struct session *s, void *answer)
+static void heard_limits(struct session *s, void *answer)
 {
 	if (limit_check_pass(s, answer, NULL))
-		welcome(s);
+		ask_filters(s);
 	else
-		session_reset(s);
+		reception_reset(s);
 }
 
 static void ask_limits(struct session *s)
 {
-	static const struct wait_kind kind = {.text = "limits", .answered = judged};
+	static const struct wait_kind kind = {.text = "limits", .answered = heard_limits};
 	struct limiter_question *q = mem_zalloc(sizeof *q);
 	q->answer.free = limit_check_free;
 	limit_check_ask(s, LIMIT_MESSAGES, q, &kind);
 }
 
-static void refuse(struct session *s, enum response why)
+static void refuse_sender(struct session *s, enum response why)
 {
 	session_refuse(s, why, NULL);
-	session_reset(s);
+	reception_reset(s);
 }
 
-static void limits_learnt(struct session *s, bool learnt)
+static void learnt_limits(struct session *s, bool learnt)
 {
 	if (learnt)
 		ask_limits(s);
 	else
-		refuse(s, RESPONSE_LOOKUP_FAILED);
+		refuse_sender(s, RESPONSE_LOOKUP_FAILED);
 }
 
 /* Of what is refused anyway no limit is used up. */
-static void admit(struct session *s)
+static void admit_sender(struct session *s)
 {
 	if (!access_refuses(s) && limit_check_due(s, LIMIT_MESSAGES))
-		limit_check_learn(s, limits_learnt);
+		limit_check_learn(s, learnt_limits);
 	else
-		welcome(s);
+		ask_filters(s);
 }
 
-static void rewrite(struct session *s, const struct mailaddr *from)
+static void rewrite_sender(struct session *s, const struct mailaddr *from)
 {
 	char *sender = NULL;
 	enum response why = addressing_sender(s->worker->conf, from->text, &sender);
 	if (why != RESPONSE_OK) {
-		refuse(s, why);
+		refuse_sender(s, why);
 		return;
 	}
 	filtering_sender(s, from->text);
 	reception_sender(s->tx, sender);
 	free(sender);
-	access_transaction(s, admit);
+	access_transaction(s, admit_sender);
 }
 
 static void found_logins(struct session *s, const struct consult_found *found)
@@ -247,9 +248,9 @@ static void found_logins(struct session *s, const struct consult_found *found)
 		found->failed ? RESPONSE_LOOKUP_FAILED : policy_sender(s, found->value, &from);
 	s->tx->own = found->value && strcmp(from.text, text) == 0;
 	if (why != RESPONSE_OK)
-		refuse(s, why);
+		refuse_sender(s, why);
 	else
-		rewrite(s, &from);
+		rewrite_sender(s, &from);
 }
 
 static void ask_logins(struct session *s)
@@ -278,14 +279,14 @@ void verb_mail(struct session *s, char *argument)
 		return;
 	}
 	struct reception *t = reception_new(s->worker->spool, from.text);
-	enum response why = take_all(s, t, argument + (at - argument));
+	enum response why = take_parameters(s, t, argument + (at - argument));
 	if (why == RESPONSE_OK)
-		why = judge(s, t, &from);
+		why = judge_sender(s, t, &from);
 	s->tx = t;
 	if (why != RESPONSE_OK)
-		refuse(s, why);
+		refuse_sender(s, why);
 	else if (policy_sender_due(s))
 		ask_logins(s);
 	else
-		rewrite(s, &from);
+		rewrite_sender(s, &from);
 }

@@ -3,12 +3,13 @@
  * RFC 5321 4.1.1.5 to 4.1.1.10.
  */
 #include "smtpd/command.h"
+#include "smtpd/reception.h"
 #include "smtpd/session.h"
 
 void verb_rset(struct session *s, char *argument)
 {
 	(void)argument;
-	session_reset(s);
+	reception_reset(s);
 	session_reply(s, RESPONSE_OK);
 }
 

@@ -18,6 +18,7 @@
 #include "smtpd/policy.h"
 #include "smtpd/verify_check.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,19 +30,13 @@ enum {
 
 enum { SEEN_NOTIFY = 1, SEEN_ORCPT = 2 };
 
-struct wanted {
-	uint8_t notify;
-	const char *orcpt;
-	bool postmaster; /* <postmaster>, without a domain */
-};
-
-static bool take_orcpt(struct wanted *w, const char *value)
+static bool take_orcpt(struct rcpt_wanted *w, const char *value)
 {
 	w->orcpt = value;
 	return param_orcpt(value);
 }
 
-static enum response take_all(struct session *s, struct wanted *w, char *rest)
+static enum response take_parameters(struct session *s, struct rcpt_wanted *w, char *rest)
 {
 	struct param p;
 	unsigned seen = 0;
@@ -61,7 +56,7 @@ static enum response take_all(struct session *s, struct wanted *w, char *rest)
 	return result == PARAM_SYNTAX ? RESPONSE_BAD_PARAMETER : RESPONSE_OK;
 }
 
-static enum response judge(struct session *s, struct mailaddr *to)
+static enum response judge_recipient(struct session *s, struct mailaddr *to)
 {
 	int64_t limit = s->service->listener->recipient_limit;
 	if (to->utf8 && !s->tx->envelope->smtputf8)
@@ -73,51 +68,39 @@ static enum response judge(struct session *s, struct mailaddr *to)
 }
 
 /* It was refused, but the client has done nothing wrong: who takes the code at its word comes again with it. */
-static void forgive(struct session *s)
+static void forgive_error(struct session *s)
 {
 	if (s->tx->overshoot++ < OVERSHOOT_MAX)
 		s->errors--;
 }
 
-static void refuse(struct session *s, enum response why, const char *to)
+static void refuse_recipient(struct session *s, enum response why, const char *to)
 {
 	session_refuse(s, why, to);
 	if (why == RESPONSE_TOO_MANY_RECIPIENTS || why == RESPONSE_NO_MEMORY ||
 	    why == RESPONSE_LOOKUP_FAILED)
-		forgive(s);
+		forgive_error(s);
 }
 
-/* What is known of the command while somebody is asked. */
-struct rcpt_pending {
-	struct mailaddr to;
-	struct wanted wanted;
-	char *orcpt; /* wanted's */
-	char *asked; /* the address that was asked about, or NULL */
-	bool verify; /* recipient_access wants the next hop asked */
-};
-
-void rcpt_pending_free(struct rcpt_pending **pp)
+/* Somebody is asked about it. */
+static struct rcpt_pending *set_pending(struct session *s, const struct mailaddr *to,
+					const struct rcpt_wanted *w)
 {
-	if (*pp) {
-		free((*pp)->orcpt);
-		free((*pp)->asked);
-	}
-	free(*pp);
-	*pp = NULL;
+	assert(s->state == SESSION_MAIL || s->state == SESSION_RCPT);
+	assert(!s->tx->pending);
+	return s->tx->pending = rcpt_pending_new(to, w);
 }
 
-static void rcpt_pending_init(struct rcpt_pending *p, const struct mailaddr *to,
-			      const struct wanted *w)
+/* All have answered; the caller's to free. */
+static struct rcpt_pending *take_pending(struct session *s)
 {
-	p->to = *to;
-	p->wanted = *w;
-	p->orcpt = w->orcpt ? mem_strdup(w->orcpt) : NULL;
-	p->asked = NULL;
-	p->verify = false;
-	p->wanted.orcpt = p->orcpt;
+	struct rcpt_pending *p = s->tx->pending;
+	assert(p);
+	s->tx->pending = NULL;
+	return p;
 }
 
-static void add(struct session *s, const struct mailaddr *to, const struct wanted *w)
+static void add_recipient(struct session *s, const struct mailaddr *to, const struct rcpt_wanted *w)
 {
 	uint32_t before = s->tx->envelope->nrcpt;
 	enum response why = addressing_recipient(s->worker->conf, &s->tx->aliases.heard,
@@ -125,7 +108,7 @@ static void add(struct session *s, const struct mailaddr *to, const struct wante
 	alias_learn_end(&s->tx->aliases);
 	reception_added(s, before);
 	if (why != RESPONSE_OK) {
-		refuse(s, why, to->text);
+		refuse_recipient(s, why, to->text);
 		return;
 	}
 	filtering_added(s, to->text, before);
@@ -134,25 +117,23 @@ static void add(struct session *s, const struct mailaddr *to, const struct wante
 	session_move(s, SESSION_RCPT);
 }
 
-static void filtered(struct session *s, bool passed)
+static void heard_filters(struct session *s, bool passed)
 {
-	struct rcpt_pending *p = s->tx->pending;
-	s->tx->pending = NULL;
+	struct rcpt_pending *p = take_pending(s);
 	if (passed)
-		add(s, &p->to, &p->wanted);
+		add_recipient(s, &p->to, &p->wanted);
 	rcpt_pending_free(&p);
 }
 
 /* Nothing is against it here: what do filters say? */
-static void take(struct session *s, const struct mailaddr *to, const struct wanted *w)
+static void ask_filters(struct session *s, const struct mailaddr *to, const struct rcpt_wanted *w)
 {
 	if (!s->filtering) {
-		add(s, to, w);
+		add_recipient(s, to, w);
 		return;
 	}
-	s->tx->pending = mem_zalloc(sizeof *s->tx->pending);
-	rcpt_pending_init(s->tx->pending, to, w);
-	filtering_rcpt(s, to->text, w->notify, s->tx->pending->wanted.orcpt, filtered);
+	const struct rcpt_pending *p = set_pending(s, to, w);
+	filtering_rcpt(s, to->text, w->notify, p->wanted.orcpt, heard_filters);
 }
 
 static void ask_door(struct session *, bool listed);
@@ -164,9 +145,9 @@ static void found_listed(struct session *s, const struct consult_found *found)
 		ask_door(s, true);
 		return;
 	}
-	s->tx->pending = NULL;
+	take_pending(s);
 	if (found->failed)
-		forgive(s);
+		forgive_error(s);
 	rcpt_pending_free(&p);
 }
 
@@ -178,7 +159,7 @@ static void ask_servers(struct session *s, const struct conf_list *servers)
 	consult_among(s, TABLE_RECIPIENTS, servers, &keys, found_listed);
 }
 
-static void verified(struct session *s, void *answer)
+static void heard_door(struct session *s, void *answer)
 {
 	struct rcpt_pending *p = s->tx->pending;
 	const struct verify *v = answer;
@@ -186,40 +167,40 @@ static void verified(struct session *s, void *answer)
 		ask_servers(s, &v->servers);
 		return;
 	}
-	s->tx->pending = NULL;
+	take_pending(s);
 	if (verify_check_pass(s, v, p->to.text))
-		take(s, &p->to, &p->wanted);
+		ask_filters(s, &p->to, &p->wanted);
 	else if (v && v->learnt)
-		forgive(s); /* a long list may have many such, and its other recipients want their mail */
+		forgive_error(
+			s); /* a long list may have many such, and its other recipients want their mail */
 	rcpt_pending_free(&p);
 }
 
-static void not_verified(struct session *s)
+static void heard_nothing(struct session *s)
 {
-	verified(s, NULL);
+	heard_door(s, NULL);
 }
 
 /* About what is pending. */
 static void ask_door(struct session *s, bool listed)
 {
-	static const struct wait_kind known = {.text = "what is known", .answered = verified},
+	static const struct wait_kind known = {.text = "what is known", .answered = heard_door},
 				      of_host = {.text = "verification",
-						 .answered = verified,
-						 .expired = not_verified};
+						 .answered = heard_door,
+						 .expired = heard_nothing};
 	const struct rcpt_pending *p = s->tx->pending;
 	verify_check_ask(s, p->asked, p->verify, listed,
 			 &(struct verify_check_kinds){.known = &known, .of_host = &of_host});
 }
 
 /* False: nobody need be asked. */
-static bool ask_next_hop(struct session *s, const struct mailaddr *to, const struct wanted *w,
+static bool ask_next_hop(struct session *s, const struct mailaddr *to, const struct rcpt_wanted *w,
 			 bool wanted)
 {
 	char *address = verify_check_address(s, to->text, wanted);
 	if (!address)
 		return false;
-	struct rcpt_pending *p = s->tx->pending = mem_zalloc(sizeof *p);
-	rcpt_pending_init(p, to, w);
+	struct rcpt_pending *p = set_pending(s, to, w);
 	p->asked = address;
 	p->verify = wanted;
 	ask_door(s, false);
@@ -227,10 +208,11 @@ static bool ask_next_hop(struct session *s, const struct mailaddr *to, const str
 }
 
 /* Who must be taken is not asked about. */
-static void go_on(struct session *s, const struct mailaddr *to, const struct wanted *w, bool verify)
+static void verify_recipient(struct session *s, const struct mailaddr *to,
+			     const struct rcpt_wanted *w, bool verify)
 {
 	if (w->postmaster || !ask_next_hop(s, to, w, verify))
-		take(s, to, w);
+		ask_filters(s, to, w);
 }
 
 static bool knows_aliases(void *owner)
@@ -242,12 +224,11 @@ static bool knows_aliases(void *owner)
 
 static void conclude_aliases(struct session *s, bool failed)
 {
-	struct rcpt_pending *p = s->tx->pending;
-	s->tx->pending = NULL;
+	struct rcpt_pending *p = take_pending(s);
 	if (failed)
-		refuse(s, RESPONSE_LOOKUP_FAILED, p->to.text);
+		refuse_recipient(s, RESPONSE_LOOKUP_FAILED, p->to.text);
 	else
-		go_on(s, &p->to, &p->wanted, p->verify);
+		verify_recipient(s, &p->to, &p->wanted, p->verify);
 	rcpt_pending_free(&p);
 }
 
@@ -258,17 +239,16 @@ static void learnt_aliases(struct session *s, void *answer)
 }
 
 /* Whoever comes next knows what is an alias. */
-static void pass(struct session *s, const struct mailaddr *to, const struct wanted *w, bool verify)
+static void ask_aliases(struct session *s, const struct mailaddr *to, const struct rcpt_wanted *w,
+			bool verify)
 {
 	static const struct wait_kind kind = {
 		.text = "aliases", .answered = learnt_aliases, .ended = alias_wait_ended};
 	if (!tables_asked(s->worker->conf->tables, TABLE_ALIASES)) {
-		go_on(s, to, w, verify);
+		verify_recipient(s, to, w, verify);
 		return;
 	}
-	s->tx->pending = mem_zalloc(sizeof *s->tx->pending);
-	rcpt_pending_init(s->tx->pending, to, w);
-	s->tx->pending->verify = verify;
+	set_pending(s, to, w)->verify = verify;
 	enum alias_learnt so_far = alias_wait(s, knows_aliases, &kind);
 	if (so_far != ALIAS_WAITS)
 		conclude_aliases(s, so_far == ALIAS_FAILED);
@@ -280,26 +260,25 @@ static void found_access(struct session *s, const struct consult_found *found)
 	bool verify;
 	s->tx->pending = NULL;
 	if (access_recipient(s, p->to.text, found, &verify))
-		pass(s, &p->to, &p->wanted, verify);
+		ask_aliases(s, &p->to, &p->wanted, verify);
 	rcpt_pending_free(&p);
 }
 
-static void ask_access(struct session *s, const struct mailaddr *to, const struct wanted *w)
+static void ask_access(struct session *s, const struct mailaddr *to, const struct rcpt_wanted *w)
 {
 	struct consult_keys keys = {0};
 	if (tables_count(s->worker->conf->tables, TABLE_RECIPIENT_ACCESS) == 0) {
-		pass(s, to, w, false);
+		ask_aliases(s, to, w, false);
 		return;
 	}
-	s->tx->pending = mem_zalloc(sizeof *s->tx->pending);
-	rcpt_pending_init(s->tx->pending, to, w);
+	set_pending(s, to, w);
 	consult_keys_address(&keys, to->text);
 	consult_begin(s, TABLE_RECIPIENT_ACCESS, &keys, found_access);
 }
 
 /* Whom anybody may write to. The sender that a stranger names may be a third party's address, which
  * is not to be told of each success; and one copy is enough, however often they ask. */
-static void take_postmaster(struct session *s, const struct mailaddr *to, struct wanted *w)
+static void take_postmaster(struct session *s, const struct mailaddr *to, struct rcpt_wanted *w)
 {
 	if (s->tx->postmaster) {
 		s->tx->repeats++;
@@ -315,7 +294,7 @@ static void take_postmaster(struct session *s, const struct mailaddr *to, struct
 }
 
 /* It may be one, as far as limits and the address itself are concerned. */
-static void admit(struct session *s, const struct mailaddr *to, struct wanted *w)
+static void admit_recipient(struct session *s, const struct mailaddr *to, struct rcpt_wanted *w)
 {
 	if (w->postmaster)
 		take_postmaster(s, to, w);
@@ -329,43 +308,43 @@ struct asked {
 	struct rcpt_pending pending;
 };
 
-static void asked_free(struct wait_answer *answer)
+static void free_asked(struct wait_answer *answer)
 {
 	struct asked *a = (struct asked *)answer;
-	free(a->pending.orcpt);
+	rcpt_pending_fini(&a->pending);
 	limiter_question_fini(&a->question);
 	free(a);
 }
 
-static void judged(struct session *s, void *answer)
+static void heard_limits(struct session *s, void *answer)
 {
 	struct asked *a = answer;
 	if (limit_check_pass(s, &a->question, a->pending.to.text))
-		admit(s, &a->pending.to, &a->pending.wanted);
+		admit_recipient(s, &a->pending.to, &a->pending.wanted);
 	else
-		forgive(s);
+		forgive_error(s);
 }
 
-static void ask_limits(struct session *s, const struct mailaddr *to, const struct wanted *w)
+static void ask_limits(struct session *s, const struct mailaddr *to, const struct rcpt_wanted *w)
 {
-	static const struct wait_kind kind = {.text = "limits", .answered = judged};
+	static const struct wait_kind kind = {.text = "limits", .answered = heard_limits};
 	struct asked *a = mem_zalloc(sizeof *a);
-	a->question.answer.free = asked_free;
+	a->question.answer.free = free_asked;
 	rcpt_pending_init(&a->pending, to, w);
 	limit_check_ask(s, LIMIT_RECIPIENTS, &a->question, &kind);
 }
 
-static void consider(struct session *s, struct mailaddr *to, struct wanted *w)
+static void consider_recipient(struct session *s, struct mailaddr *to, struct rcpt_wanted *w)
 {
-	enum response why = judge(s, to);
+	enum response why = judge_recipient(s, to);
 	if (why != RESPONSE_OK)
-		refuse(s, why, to->text);
+		refuse_recipient(s, why, to->text);
 	else if (!access_admits(s, to->text))
 		return;
 	else if (limit_check_due(s, LIMIT_RECIPIENTS))
 		ask_limits(s, to, w);
 	else
-		admit(s, to, w);
+		admit_recipient(s, to, w);
 }
 
 /* Is there an alias of that name? */
@@ -378,12 +357,11 @@ static bool knows_postmaster(void *owner)
 
 static void conclude_postmaster(struct session *s, bool failed)
 {
-	struct rcpt_pending *p = s->tx->pending;
-	s->tx->pending = NULL;
+	struct rcpt_pending *p = take_pending(s);
 	if (failed)
-		refuse(s, RESPONSE_LOOKUP_FAILED, p->to.text);
+		refuse_recipient(s, RESPONSE_LOOKUP_FAILED, p->to.text);
 	else
-		consider(s, &p->to, &p->wanted);
+		consider_recipient(s, &p->to, &p->wanted);
 	rcpt_pending_free(&p);
 }
 
@@ -394,14 +372,14 @@ static void learnt_postmaster(struct session *s, void *answer)
 }
 
 /* False: there is nothing that a server must be asked. */
-static bool ask_postmaster(struct session *s, const struct mailaddr *to, const struct wanted *w)
+static bool ask_postmaster(struct session *s, const struct mailaddr *to,
+			   const struct rcpt_wanted *w)
 {
 	static const struct wait_kind kind = {
 		.text = "aliases", .answered = learnt_postmaster, .ended = alias_wait_ended};
 	if (!w->postmaster || !tables_asked(s->worker->conf->tables, TABLE_ALIASES))
 		return false;
-	s->tx->pending = mem_zalloc(sizeof *s->tx->pending);
-	rcpt_pending_init(s->tx->pending, to, w);
+	set_pending(s, to, w);
 	enum alias_learnt so_far = alias_wait(s, knows_postmaster, &kind);
 	if (so_far != ALIAS_WAITS)
 		conclude_postmaster(s, so_far == ALIAS_FAILED);
@@ -411,7 +389,7 @@ static bool ask_postmaster(struct session *s, const struct mailaddr *to, const s
 void verb_rcpt(struct session *s, char *argument)
 {
 	struct mailaddr to;
-	struct wanted w = {0};
+	struct rcpt_wanted w = {0};
 	if (strncasecmp(argument, "TO:", 3) != 0) {
 		session_refuse(s, RESPONSE_BAD_RECIPIENT, NULL);
 		return;
@@ -426,9 +404,9 @@ void verb_rcpt(struct session *s, char *argument)
 	}
 	w.postmaster = !to.text[to.at];
 	alias_learn_end(&s->tx->aliases);
-	enum response why = take_all(s, &w, argument + (at - argument));
+	enum response why = take_parameters(s, &w, argument + (at - argument));
 	if (why != RESPONSE_OK)
-		refuse(s, why, to.text);
+		refuse_recipient(s, why, to.text);
 	else if (!ask_postmaster(s, &to, &w))
-		consider(s, &to, &w);
+		consider_recipient(s, &to, &w);
 }

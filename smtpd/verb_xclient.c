@@ -16,7 +16,9 @@
 #include "base/users.h"
 #include "smtpd/command.h"
 #include "smtpd/filtering.h"
+#include "smtpd/greeting.h"
 #include "smtpd/param.h"
+#include "smtpd/reception.h"
 #include "smtpd/session.h"
 
 #include <assert.h>
@@ -90,7 +92,7 @@ static bool take_known(struct said *k, enum attribute a, const char *text)
 	}
 }
 
-static bool take(struct said *k, const struct param *p)
+static bool take_attribute(struct said *k, const struct param *p)
 {
 	int a = attribute_of(p);
 	if (a == ATTRIBUTES || k->said[a] || !p->value ||
@@ -101,17 +103,17 @@ static bool take(struct said *k, const struct param *p)
 	return !k->known[a] || take_known(k, (enum attribute)a, k->text[a]);
 }
 
-static bool take_all(struct said *k, char *argument)
+static bool take_attributes(struct said *k, char *argument)
 {
 	struct param p = {.at = argument, .begun = true};
 	enum param_result result;
 	while ((result = param_next(&p)) == PARAM_NEXT)
-		if (!take(k, &p))
+		if (!take_attribute(k, &p))
 			return false;
 	return result == PARAM_END;
 }
 
-static void note(const struct session *s, const struct said *k, const union address *proxy)
+static void log_client(const struct session *s, const struct said *k, const union address *proxy)
 {
 	char by[64], client[64], destination[64];
 	log_event(LOG_LEVEL_INFO, "xclient", "session", log_id(s->number), "proxy",
@@ -142,7 +144,7 @@ static bool change_client(struct session *s, const union address *client)
 	}
 }
 
-static void replace(char **text, bool said, const char *with)
+static void replace_text(char **text, bool said, const char *with)
 {
 	if (!said)
 		return;
@@ -159,16 +161,16 @@ static void begin_anew(struct session *s, const struct said *k)
 		client = k->client;
 	if (k->said[ADDR] && !change_client(s, &client))
 		return;
-	replace(&s->client_name, k->said[NAME] || k->said[ADDR],
-		k->known[NAME] ? k->text[NAME] : NULL);
-	replace(&s->login, k->said[LOGIN], k->known[LOGIN] ? k->login : NULL);
-	replace(&s->helo, true, k->known[HELO] ? k->text[HELO] : NULL);
+	replace_text(&s->client_name, k->said[NAME] || k->said[ADDR],
+		     k->known[NAME] ? k->text[NAME] : NULL);
+	replace_text(&s->login, k->said[LOGIN], k->known[LOGIN] ? k->login : NULL);
+	replace_text(&s->helo, true, k->known[HELO] ? k->text[HELO] : NULL);
 	s->esmtp = !k->known[PROTO] || strcasecmp(k->text[PROTO], "ESMTP") == 0;
-	session_reset(s);
-	note(s, k, &proxy);
+	reception_reset(s);
+	log_client(s, k, &proxy);
 	filtering_free(&s->filtering);
 	filtering_open(s);
-	session_greet(s);
+	greeting_begin(s);
 }
 
 void verb_xclient(struct session *s, char *argument)
@@ -181,7 +183,7 @@ void verb_xclient(struct session *s, char *argument)
 		why = RESPONSE_IN_TRANSACTION;
 	else if (!*argument)
 		why = RESPONSE_NEEDS_ARGUMENT;
-	else if (!take_all(&said, argument))
+	else if (!take_attributes(&said, argument))
 		why = RESPONSE_BAD_PARAMETER;
 	if (why == RESPONSE_OK)
 		begin_anew(s, &said);

@@ -13,6 +13,7 @@
 #include "smtpd/reception.h"
 #include "smtpd/rewrite.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -118,6 +119,7 @@ void verify_check_ask(struct session *s, const char *address, bool wanted, bool 
 		      const struct verify_check_kinds *kinds)
 {
 	const struct conf *c = s->worker->conf;
+	assert(s->tx && s->worker->qmgr);
 	bool of_host = may_verify(c, address, wanted);
 	struct verify *v = verify_new(address, NULL, s->worker->loop);
 	v->from = mem_strdup(s->tx->envelope->sender);

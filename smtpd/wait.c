@@ -2,6 +2,7 @@
 #include "smtpd/wait.h"
 
 #include "base/mem.h"
+#include "base/magic.h"
 #include "smtpd/session.h"
 
 #include <assert.h>
@@ -9,7 +10,7 @@
 
 enum { SLOTS_AT_FIRST = 16, SLOT_BITS = 32 };
 
-static void grow(struct waits *w)
+static void grow_slots(struct waits *w)
 {
 	uint32_t n = w->n ? w->n * 2 : SLOTS_AT_FIRST;
 	assert(n > w->n);
@@ -23,7 +24,7 @@ static void grow(struct waits *w)
 static uint64_t take_slot(struct waits *w, struct session *s)
 {
 	if (w->first_free == w->n)
-		grow(w);
+		grow_slots(w);
 	uint32_t i = w->first_free;
 	struct wait_slot *slot = &w->slot[i];
 	assert(!slot->session);
@@ -51,7 +52,7 @@ static void free_slot(struct waits *w, uint64_t ticket)
 }
 
 /* Back to where it waited from. */
-static const struct wait_kind *leave(struct session *s)
+static const struct wait_kind *leave_wait(struct session *s)
 {
 	const struct wait_kind *kind = s->wait.kind;
 	timer_stop(&s->worker->loop->timers, &s->wait.deadline);
@@ -61,21 +62,24 @@ static const struct wait_kind *leave(struct session *s)
 	return kind;
 }
 
-static void expire(void *owner)
+static void expire_wait(void *owner)
 {
 	struct session *s = owner;
-	leave(s)->expired(s);
-	session_go_on(s);
+	magic_check(s, SESSION_MAGIC);
+	leave_wait(s)->expired(s);
+	s->wait.over(s);
 }
 
-void wait_init(struct session *s)
+void wait_init(struct session *s, void (*over)(struct session *))
 {
-	timer_init(&s->wait.deadline, expire, s);
+	s->wait.over = over;
+	timer_init(&s->wait.deadline, expire_wait, s);
 }
 
 uint64_t wait_begin(struct session *s, const struct wait_kind *kind, int64_t timeout_ms)
 {
 	struct wait *w = &s->wait;
+	assert(loop_is_ours(s->worker->loop));
 	assert(!w->kind && s->state != SESSION_WAIT);
 	assert(kind->expired ? timeout_ms > 0 : timeout_ms == 0 && kind->answered);
 	w->kind = kind;
@@ -95,13 +99,14 @@ void wait_answer_post(struct wait_answer *a)
 
 void wait_answered(struct smtpd_worker *w, uint64_t ticket, void *answer)
 {
+	assert(loop_is_ours(w->loop));
 	struct wait_slot *slot = find_slot(&w->waits, ticket);
 	if (!slot)
 		return;
 	struct session *s = slot->session;
 	assert(s->wait.ticket == ticket && s->wait.kind->answered);
-	leave(s)->answered(s, answer);
-	session_go_on(s);
+	leave_wait(s)->answered(s, answer);
+	s->wait.over(s);
 }
 
 void wait_receive(struct smtpd_worker *w, struct wait_answer *a)
@@ -117,7 +122,7 @@ void wait_cancel(struct session *s)
 {
 	if (!s->wait.kind)
 		return;
-	const struct wait_kind *kind = leave(s);
+	const struct wait_kind *kind = leave_wait(s);
 	if (kind->ended)
 		kind->ended(s);
 }
@@ -126,7 +131,7 @@ bool wait_hurry(struct session *s)
 {
 	if (!s->wait.kind || !s->wait.kind->pause)
 		return false;
-	leave(s)->expired(s);
+	leave_wait(s)->expired(s);
 	return true;
 }
 

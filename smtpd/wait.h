@@ -52,6 +52,7 @@ struct wait_kind {
 
 struct wait {
 	const struct wait_kind *kind; /* NULL: the session does not wait */
+	void (*over)(struct session *);
 	struct timer deadline;
 	uint64_t ticket;
 	enum session_state from;
@@ -74,7 +75,8 @@ struct waits {
 	uint32_t n, first_free; /* first_free is n: none */
 };
 
-void wait_init(struct session *);
+void wait_init(struct session *, void (*over)(struct session *));
+/* over: called behind each answered() and expired(). The session goes on, or is freed. */
 
 uint64_t wait_begin(struct session *, const struct wait_kind *, int64_t timeout_ms);
 /* 0: no deadline, of what is sure to be answered. */

@@ -8,6 +8,8 @@
 #include "cmd/control/order_job.h"
 #include "cmd/text/flow_args.h"
 #include "cmd/text/flow_print.h"
+#include "cmd/text/flow_sums.h"
+#include "cmd/text/flow_tell.h"
 
 #include <stdlib.h>
 
@@ -16,14 +18,31 @@ enum { FLOW_JOB_MAGIC = 0xf10e0b01 };
 struct flow_job {
 	unsigned magic;
 	struct request *request; /* NULL: the client has gone */
-	struct loop *loop, *qmgr;
-	struct order_args args; /* without what points into the request */
+	struct loop *loop, *qmgr, *cluster;
+	struct order_args args;	     /* without what points into the request */
+	char *name;		     /* of an inquiry; or NULL */
+	struct cluster_asked *asked; /* by a node, and not by a client; or NULL */
 };
+
+static void end_job(struct flow_job *j)
+{
+	magic_clear(j);
+	free(j->name);
+	free(j);
+}
 
 static void gone(struct request *r)
 {
 	struct flow_job *j = r->job;
 	j->request = NULL;
+}
+
+static void ask_nodes(struct flow_job *j, const char *name)
+{
+	char *question = flow_args_question(name);
+	j->name = mem_strdup(name);
+	loop_post(j->cluster, &cluster_inquiry_new(question, j->loop, j)->note);
+	free(question);
 }
 
 void flow_job_start(struct request *r, struct loop *loop, struct loop *qmgr, struct loop *cluster)
@@ -40,10 +59,15 @@ void flow_job_start(struct request *r, struct loop *loop, struct loop *qmgr, str
 	j->request = r;
 	j->loop = loop;
 	j->qmgr = qmgr;
+	j->cluster = cluster;
 	j->args = args;
 	j->args.name = j->args.conf_file = j->args.for_text = NULL;
 	r->job = j;
 	r->gone = gone;
+	if (args.cluster && args.verb == ORDER_LIST) {
+		ask_nodes(j, args.name);
+		return;
+	}
 	int64_t until_ms = args.for_ms ? clock_wall_ms() + args.for_ms : 0;
 	if (args.cluster) {
 		struct cluster_order *o = cluster_order_new(
@@ -73,8 +97,7 @@ void flow_job_given(struct cluster_order *o)
 		loop_post(j->qmgr, &command_of(o, j->loop, j)->note);
 	} else {
 		order_job_nothing_done(j->request, o->why);
-		magic_clear(j);
-		free(j);
+		end_job(j);
 	}
 	cluster_order_free(&o);
 }
@@ -100,6 +123,14 @@ static void say(const struct flow_job *j, struct flow_command *c)
 	buf_fini(&out);
 }
 
+static void tell_node(struct flow_job *j, struct flow_command *c)
+{
+	flow_tell(&j->asked->text, c, CLUSTER_TEXT_MAX);
+	loop_post(j->cluster, &j->asked->note);
+	end_job(j);
+	flow_command_free(&c);
+}
+
 void flow_job_answer(struct flow_command *c)
 {
 	struct flow_job *j = c->owner;
@@ -108,6 +139,10 @@ void flow_job_answer(struct flow_command *c)
 		return;
 	}
 	magic_check(j, FLOW_JOB_MAGIC);
+	if (j->asked) {
+		tell_node(j, c);
+		return;
+	}
 	bool missing = c->name && c->found == 0 && !j->args.cluster;
 	if (j->request && missing)
 		control_complain(j->request, "sluice: %s: %s\n", c->name,
@@ -117,7 +152,56 @@ void flow_job_answer(struct flow_command *c)
 		say(j, c);
 	if (j->request)
 		control_finish(j->request, missing ? STATUS_REFUSED : STATUS_DONE);
-	magic_clear(j);
-	free(j);
+	end_job(j);
 	flow_command_free(&c);
+}
+
+void flow_job_asked(struct cluster_asked *a, struct loop *loop, struct loop *qmgr,
+		    struct loop *cluster)
+{
+	const char *name;
+	a->note.type = CLUSTER_TOLD;
+	a->unknown = !flow_args_asked(a->question, &name);
+	if (a->unknown) {
+		loop_post(cluster, &a->note);
+		return;
+	}
+	struct flow_job *j = mem_zalloc(sizeof *j);
+	j->magic = FLOW_JOB_MAGIC;
+	j->cluster = cluster;
+	j->asked = a;
+	loop_post(qmgr, &flow_command_new(FLOW_LIST, name, loop, j)->note);
+}
+
+static void say_sums(const struct flow_job *j, const struct cluster_inquiry *s)
+{
+	struct flow_sums sums;
+	struct buf out = {0};
+	flow_sums_init(&sums, s);
+	if (j->args.json)
+		flow_sums_json(&out, &sums);
+	else
+		flow_sums_list(&out, &sums, clock_wall_ms());
+	bool missing = j->name && !sums.table;
+	control_say(j->request, buf_data(&out), buf_len(&out));
+	if (missing)
+		control_complain(j->request, "sluice: %s: no mail of such a flow was seen\n",
+				 j->name);
+	control_finish(j->request, missing ? STATUS_REFUSED : STATUS_DONE);
+	flow_sums_fini(&sums);
+	buf_fini(&out);
+}
+
+void flow_job_inquired(struct cluster_inquiry *s)
+{
+	struct flow_job *j = s->owner;
+	magic_check(j, FLOW_JOB_MAGIC);
+	if (j->request && s->why) {
+		control_complain(j->request, "sluice: no node was asked: %s\n", s->why);
+		control_finish(j->request, STATUS_REFUSED);
+	} else if (j->request) {
+		say_sums(j, s);
+	}
+	end_job(j);
+	cluster_inquiry_free(&s);
 }

@@ -2,7 +2,6 @@
 #include "cmd/http/http_core.h"
 
 #include "base/address.h"
-#include "base/clock.h"
 #include "base/descriptors.h"
 #include "base/mem.h"
 #include "cmd/http/http_look.h"
@@ -29,93 +28,33 @@ struct http_order {
 	sem_t *done;	   /* or NULL */
 };
 
-/* --- the library in our loop */
-
-static void run(struct http *h)
-{
-	MHD_UNSIGNED_LONG_LONG ms;
-	if (!h->daemon)
-		return;
-	h->closed = false;
-	MHD_run(h->daemon);
-	if (h->closed)
-		http_wake(h);
-	else if (MHD_get_timeout(h->daemon, &ms) == MHD_YES)
-		timer_start(&h->loop->timers, &h->due, clock_steady_ms() + (int64_t)ms);
-	else
-		timer_stop(&h->loop->timers, &h->due);
-}
-
-/* Where it has no client and can't accept one, the library would try for ever. */
-static bool starved(const struct http *h)
-{
-	int fd = h->clients.n > 0 ? -1 : dup(h->ready.fd);
-	if (fd >= 0)
-		close(fd);
-	return h->clients.n == 0 && fd < 0;
-}
-
-static void on_ready(struct ev_loop *ev, ev_io *w, int revents)
-{
-	(void)revents;
-	struct http *h = w->data;
-	if (starved(h)) {
-		ev_io_stop(ev, w);
-		timer_start(&h->loop->timers, &h->due, clock_steady_ms() + DESCRIPTORS_PAUSE_MS);
-		return;
-	}
-	run(h);
-}
-
-static void on_due(void *owner)
-{
-	struct http *h = owner;
-	if (h->daemon)
-		ev_io_start(h->loop->ev, &h->ready);
-	run(h);
-}
-
-void http_wake(struct http *h)
-{
-	timer_start(&h->loop->timers, &h->due, clock_steady_ms());
-}
-
-/* At its limit the library listens no more, and begins again only when it is called once more. */
 static void on_client(void *owner, struct MHD_Connection *c, void **context,
 		      enum MHD_ConnectionNotificationCode what)
 {
 	struct http *h = owner;
 	http_clients_notify(&h->clients, c, context, what);
-	h->closed |= what == MHD_CONNECTION_NOTIFY_CLOSED;
+	if (what == MHD_CONNECTION_NOTIFY_CLOSED)
+		http_daemon_lost_one(&h->daemon);
 }
 
-static void open_daemon(struct http *h, struct MHD_Daemon *daemon)
+static void open_daemon(struct http *h, struct MHD_Daemon *library)
 {
-	h->daemon = daemon;
-	if (!daemon)
+	if (!library)
 		return;
-	int fd = MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_EPOLL_FD)->epoll_fd;
-	ev_io_set(&h->ready, fd, EV_READ);
-	ev_io_start(h->loop->ev, &h->ready);
+	http_daemon_open(&h->daemon, library);
 	page_watch_start(&h->watch);
-	http_wake(h);
 }
 
 /* The library ends only when nothing is suspended. */
 static void close_daemon(struct http *h)
 {
-	if (!h->daemon)
+	if (!h->daemon.library)
 		return;
-	ev_io_stop(h->loop->ev, &h->ready);
 	page_watch_stop(&h->watch);
 	http_asks_drop(h);
 	http_events_drop(&h->events);
-	MHD_stop_daemon(h->daemon);
-	timer_stop(&h->loop->timers, &h->due);
-	h->daemon = NULL;
+	http_daemon_close(&h->daemon);
 }
-
-/* --- notes */
 
 static void use_conf(struct http *h, struct conf *conf)
 {
@@ -125,7 +64,7 @@ static void use_conf(struct http *h, struct conf *conf)
 	h->conf = conf;
 }
 
-static void obey(struct http *h, struct http_order *o)
+static void obey_order(struct http *h, struct http_order *o)
 {
 	if (o->note.type != HTTP_CONF)
 		close_daemon(h);
@@ -137,30 +76,30 @@ static void obey(struct http *h, struct http_order *o)
 	free(o);
 }
 
-static void answer(void *owner, struct note *note)
+static void give_to_asker(void *owner, struct note *note)
 {
 	struct asker *a = owner;
 	a->answer(a, note);
 }
 
-static void receive(void *owner, struct note *note)
+static void receive_note(void *owner, struct note *note)
 {
 	struct http *h = owner;
 	switch (note->type) {
 	case SPOOL_COMMAND:
-		answer(((struct spool_command *)note)->owner, note);
+		give_to_asker(((struct spool_command *)note)->owner, note);
 		break;
 	case DEST_COMMAND:
-		answer(((struct dest_command *)note)->owner, note);
+		give_to_asker(((struct dest_command *)note)->owner, note);
 		break;
 	case FLOW_COMMAND:
-		answer(((struct flow_command *)note)->owner, note);
+		give_to_asker(((struct flow_command *)note)->owner, note);
 		break;
 	case QMGR_EXPLAIN:
-		answer(((struct explain_question *)note)->owner, note);
+		give_to_asker(((struct explain_question *)note)->owner, note);
 		break;
 	case MAILDROP_SHAPE:
-		answer(((struct maildrop_shape *)note)->owner, note);
+		give_to_asker(((struct maildrop_shape *)note)->owner, note);
 		break;
 	case QMGR_SNAPSHOT:
 		glance_taken(&h->glance, (struct snapshot *)note);
@@ -177,14 +116,12 @@ static void receive(void *owner, struct note *note)
 		h->top = (struct limiter_top *)note;
 		break;
 	default:
-		obey(h, (struct http_order *)note);
+		obey_order(h, (struct http_order *)note);
 	}
 }
 
-/* --- main's side */
-
-static void order(struct http *h, int type, struct MHD_Daemon *daemon, struct conf *conf,
-		  sem_t *done)
+static void post_order(struct http *h, int type, struct MHD_Daemon *daemon, struct conf *conf,
+		       sem_t *done)
 {
 	struct http_order *o = mem_zalloc(sizeof *o);
 	o->note.type = type;
@@ -204,7 +141,7 @@ static void close_now(struct http *h)
 		return;
 	}
 	sem_init(&done, 0, 0);
-	order(h, HTTP_CLOSE, NULL, NULL, &done);
+	post_order(h, HTTP_CLOSE, NULL, NULL, &done);
 	while (sem_wait(&done) != 0)
 		;
 	sem_destroy(&done);
@@ -243,19 +180,19 @@ bool http_move(struct http *h, struct conf *conf, struct buf *error)
 	struct MHD_Daemon *daemon = *conf->http ? listen_at(h, conf->http, error) : NULL;
 	if (*conf->http && !daemon)
 		return false;
-	order(h, HTTP_MOVE, daemon, conf, NULL);
+	post_order(h, HTTP_MOVE, daemon, conf, NULL);
 	return true;
 }
 
 void http_reload(struct http *h, struct conf *conf)
 {
-	order(h, HTTP_CONF, NULL, conf, NULL);
+	post_order(h, HTTP_CONF, NULL, conf, NULL);
 }
 
 struct http *http_new(struct conf *conf, const struct http_asks *asks, int64_t started_ms)
 {
 	struct http *h = mem_zalloc(sizeof *h);
-	h->loop = loop_new("http", receive, NULL, h);
+	h->loop = loop_new("http", receive_note, NULL, h);
 	h->qmgr = qmgr_loop(asks->qmgr);
 	h->spool = asks->spool;
 	h->maildrop = asks->maildrop;
@@ -263,12 +200,10 @@ struct http *http_new(struct conf *conf, const struct http_asks *asks, int64_t s
 	h->started_ms = started_ms;
 	list_init(&h->asks);
 	list_init(&h->looks);
-	ev_init(&h->ready, on_ready);
-	h->ready.data = h;
-	timer_init(&h->due, on_due, h);
 	glance_init(&h->glance, h->loop, h->qmgr);
 	http_clients_init(&h->clients, h->loop);
-	http_events_init(&h->events, h);
+	http_daemon_init(&h->daemon, h->loop, &h->clients);
+	http_events_init(&h->events, &h->daemon);
 	page_watch_init(&h->watch, h);
 	return h;
 }

@@ -7,7 +7,7 @@
  *
  *	            [ page_watch ]: each second, while somebody looks --> [ http_events ] --> listeners
  *
- *	http.c          the thread, and the library's part in its loop
+ *	http.c          the thread		http_daemon.c   the library in its loop
  *	http_request.c  method, Host, path	http_host.c     names that are ours
  *	http_clients.c	who is connected, and for how long
  *	http_ask.c      one question under way	http_explain.c  the one that may ask twice

@@ -88,7 +88,7 @@ void http_ask_done(struct http_ask *a, unsigned status)
 	if (!waited)
 		return;
 	MHD_resume_connection(a->connection);
-	http_wake(a->http);
+	http_daemon_wake(&a->http->daemon);
 }
 
 void http_ask_refuse(struct http_ask *a, unsigned status, const char *why)
@@ -110,7 +110,7 @@ bool http_ask_arrived(struct http_ask *a)
 
 /* --- counters */
 
-static void look(struct glancer *g, const struct snapshot *snapshot)
+static void answer_with_counters(struct glancer *g, const struct snapshot *snapshot)
 {
 	struct http_ask *a = list_entry(g, struct http_ask, glancer);
 	struct stats_view view = {.accepting = spool_accepting(a->http->spool),
@@ -125,7 +125,7 @@ static void ask_counters(struct http_ask *a, enum metrics_form form, const char 
 {
 	a->form = form;
 	a->type = type;
-	a->glancer.look = look;
+	a->glancer.look = answer_with_counters;
 	glance_at(&a->http->glance, &a->glancer);
 	if (a->state == ASK_NEW)
 		http_ask_wait(a);

@@ -48,7 +48,7 @@ static void move(struct http_clients *all, struct http_client *c, struct list *t
 }
 
 /* The library sees that it has ended, and says so; until then it is in no list. */
-static void end(struct http_client *c)
+static void end_client(struct http_client *c)
 {
 	list_remove(&c->link);
 	list_init(&c->link);
@@ -60,7 +60,7 @@ static void end_late(struct list *l, int64_t most_ms)
 	const int64_t now_ms = clock_steady_ms();
 	struct http_client *c;
 	while ((c = first(l)) && now_ms - c->since_ms >= most_ms)
-		end(c);
+		end_client(c);
 }
 
 static void on_late(void *owner)
@@ -77,7 +77,7 @@ static void make_room(struct http_clients *all)
 	if (!c)
 		c = first(&all->replying);
 	if (all->n > HTTP_CLIENTS_MAX - HTTP_CLIENTS_SPARE && c)
-		end(c);
+		end_client(c);
 }
 
 void http_clients_init(struct http_clients *all, struct loop *l)

@@ -10,6 +10,7 @@
 #include "cmd/control/glance.h"
 #include "cmd/http/http.h"
 #include "cmd/http/http_clients.h"
+#include "cmd/http/http_daemon.h"
 #include "cmd/http/http_events.h"
 #include "cmd/http/page_watch.h"
 #include "cluster/cluster.h"
@@ -24,11 +25,8 @@ struct http {
 	struct spool *spool;
 	struct maildrop *maildrop; /* or NULL */
 	struct conf *conf;
-	int64_t started_ms;	   /* steady clock: the relay */
-	struct MHD_Daemon *daemon; /* NULL: nothing is listened on */
-	ev_io ready;		   /* the library's epoll */
-	bool closed;		   /* a connection, since the library was called */
-	struct timer due;	   /* the library wants to be called */
+	int64_t started_ms; /* steady clock: the relay */
+	struct http_daemon daemon;
 	struct glance glance;
 	struct limiter_top *top;    /* who sends most, or NULL */
 	struct cluster_view *nodes; /* who is there, as Redis says, or NULL */
@@ -40,9 +38,6 @@ struct http {
 	struct http_events events;
 	struct page_watch watch;
 };
-
-void http_wake(struct http *);
-/* A connection was resumed: the library is called as soon as we are back in the loop. */
 
 enum MHD_Result http_answer(void *http, struct MHD_Connection *, const char *url,
 			    const char *method, const char *version, const char *data,

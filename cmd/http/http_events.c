@@ -2,7 +2,7 @@
 #include "cmd/http/http_events.h"
 
 #include "base/mem.h"
-#include "cmd/http/http_core.h"
+#include "cmd/http/http_daemon.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -45,9 +45,9 @@ static void listener_free(void *owner)
 	free(l);
 }
 
-void http_events_init(struct http_events *e, struct http *h)
+void http_events_init(struct http_events *e, struct http_daemon *d)
 {
-	*e = (struct http_events){.http = h};
+	*e = (struct http_events){.daemon = d};
 	list_init(&e->listeners);
 }
 
@@ -65,7 +65,7 @@ struct MHD_Response *http_events_listen(struct http_events *e, struct MHD_Connec
 						 listener_free);
 }
 
-static void wake(struct listener_of_events *l)
+static void wake_listener(struct listener_of_events *l)
 {
 	if (!l->suspended)
 		return;
@@ -88,13 +88,13 @@ void http_events_send(struct http_events *e, const struct http_event event[EVENT
 			buf_puts(&l->out, "\n\n");
 		}
 		if (buf_len(&l->out) > 0)
-			wake(l);
+			wake_listener(l);
 	}
-	http_wake(e->http);
+	http_daemon_wake(e->daemon);
 }
 
 void http_events_drop(struct http_events *e)
 {
 	list_each (link, tmp, &e->listeners)
-		wake(list_entry(link, struct listener_of_events, link));
+		wake_listener(list_entry(link, struct listener_of_events, link));
 }

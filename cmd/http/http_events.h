@@ -19,10 +19,10 @@
 
 enum { EVENTS_LISTENERS_MAX = 16 };
 
-struct http;
+struct http_daemon;
 
 struct http_events {
-	struct http *http;
+	struct http_daemon *daemon; /* to be woken */
 	struct list listeners;
 	int n;
 };
@@ -36,7 +36,7 @@ struct http_event {
 
 enum { EVENTS_KINDS = 2 };
 
-void http_events_init(struct http_events *, struct http *);
+void http_events_init(struct http_events *, struct http_daemon *);
 
 struct MHD_Response *http_events_listen(struct http_events *, struct MHD_Connection *);
 /* A response without end; NULL: too many listen. */

@@ -6,9 +6,9 @@
 #include "cmd/text/explain_print.h"
 #include "cmd/http/http_ask.h"
 
-static void explained(struct asker *asker, struct note *note);
+static void take_explanation(struct asker *asker, struct note *note);
 
-static void finish(struct http_ask *a)
+static void finish_ask(struct http_ask *a)
 {
 	if (buf_len(&a->out) > 0)
 		http_ask_done(a, MHD_HTTP_OK);
@@ -18,7 +18,7 @@ static void finish(struct http_ask *a)
 				"worked on for");
 }
 
-static void shown(struct asker *asker, struct note *note)
+static void take_message(struct asker *asker, struct note *note)
 {
 	struct http_ask *a = (struct http_ask *)asker;
 	struct spool_command *c = (struct spool_command *)note;
@@ -30,7 +30,7 @@ static void shown(struct asker *asker, struct note *note)
 		c->nrow > 0 ? explain_print_asks(&c->row[0], a->http->loop, &a->asker) : NULL;
 	if (x) {
 		a->shown = c;
-		a->asker.answer = explained;
+		a->asker.answer = take_explanation;
 		a->in_flight = true;
 		http_ask_wait(a);
 		loop_post(a->http->qmgr, &x->note);
@@ -39,20 +39,20 @@ static void shown(struct asker *asker, struct note *note)
 	if (c->nrow > 0)
 		explain_print_spooled(&a->out, &c->row[0], NULL, true, clock_wall_ms());
 	spool_command_free(&c);
-	finish(a);
+	finish_ask(a);
 }
 
 static void ask_spool(struct http_ask *a)
 {
 	struct spool_command *c = spool_command_new(SPOOL_SHOW, a->http->loop, &a->asker);
 	c->id = a->id;
-	a->asker.answer = shown;
+	a->asker.answer = take_message;
 	a->in_flight = true;
 	http_ask_wait(a);
 	loop_post(spool_loop(a->http->spool), &c->note);
 }
 
-static void explained(struct asker *asker, struct note *note)
+static void take_explanation(struct asker *asker, struct note *note)
 {
 	struct http_ask *a = (struct http_ask *)asker;
 	struct explain_question *x = (struct explain_question *)note;
@@ -64,7 +64,7 @@ static void explained(struct asker *asker, struct note *note)
 		if (buf_len(&a->out) == 0 && a->id && !a->shown)
 			ask_spool(a);
 		else
-			finish(a);
+			finish_ask(a);
 	}
 	explain_question_free(&x);
 }
@@ -79,7 +79,7 @@ void http_ask_explain(struct http_ask *a)
 		return;
 	}
 	struct explain_question *x = explain_question_new(a->id, site, a->http->loop, &a->asker);
-	a->asker.answer = explained;
+	a->asker.answer = take_explanation;
 	a->in_flight = true;
 	http_ask_wait(a);
 	loop_post(a->http->qmgr, &x->note);

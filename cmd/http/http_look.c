@@ -16,6 +16,7 @@ static void look_free(struct http_look *k)
 	list_remove(&k->link);
 	if (k->own)
 		k->free_own(k->own);
+	assert(k->state != LOOK_ASKING || k->http->heavy > 0);
 	if (k->state == LOOK_ASKING)
 		k->http->heavy--;
 	buf_fini(&k->out);
@@ -23,7 +24,7 @@ static void look_free(struct http_look *k)
 	free(k);
 }
 
-static struct http_look *find(struct http *h, const char *key)
+static struct http_look *find_look(struct http *h, const char *key)
 {
 	list_each (link, tmp, &h->looks) {
 		struct http_look *k = list_entry(link, struct http_look, link);
@@ -67,7 +68,7 @@ static void hand_over(struct http_ask *a, const struct http_look *k)
 	http_ask_done(a, k->status);
 }
 
-static void begin(struct http_look *k, const struct look_kind *kind, void *own)
+static void begin_look(struct http_look *k, const struct look_kind *kind, void *own)
 {
 	buf_clear(&k->out);
 	k->own = own;
@@ -88,7 +89,7 @@ static void wait_for(struct http_look *k, struct http_ask *a)
 void http_look_want(struct http_ask *a, const char *key, const struct look_kind *kind, void *own)
 {
 	struct http *h = a->http;
-	struct http_look *k = find(h, key);
+	struct http_look *k = find_look(h, key);
 	bool fresh = k && k->state == LOOK_READY && clock_steady_ms() < k->next_ms;
 	bool makes = !k || (k->state == LOOK_READY && !fresh);
 	if (makes && (h->heavy >= ASKS_HEAVY_MAX || (!k && !make_room(h)))) {
@@ -105,7 +106,7 @@ void http_look_want(struct http_ask *a, const char *key, const struct look_kind 
 	else
 		wait_for(k, a);
 	if (makes)
-		begin(k, kind, own);
+		begin_look(k, kind, own);
 	else
 		kind->free_own(own);
 }
@@ -128,7 +129,7 @@ bool http_look_back(struct http_look *k)
 {
 	assert(k->in_flight);
 	k->in_flight = false;
-	if (k->http->daemon)
+	if (k->http->daemon.library)
 		return true;
 	look_free(k);
 	return false;
@@ -138,7 +139,7 @@ void http_look_done(struct http_look *k, unsigned status)
 {
 	struct list *first;
 	int64_t pause_ms;
-	assert(k->state == LOOK_ASKING && !k->in_flight);
+	assert(k->state == LOOK_ASKING && !k->in_flight && k->http->heavy > 0);
 	k->made_ms = clock_steady_ms();
 	pause_ms = (k->made_ms - k->asked_ms) * SHARE;
 	if (pause_ms < FRESH_MIN_MS)

@@ -77,7 +77,7 @@ static void put_oldest(struct buf *to, const struct sample *sample)
 	free(of);
 }
 
-static void print(struct http_look *k, struct reasons_question *q)
+static void print_reasons(struct http_look *k, struct reasons_question *q)
 {
 	buf_printf(&k->out,
 		   "{\"at_ms\":%" PRId64 ",\"messages\":%" PRId64
@@ -124,7 +124,7 @@ static void add_rows(struct http_look *k)
 		}
 		reasons_add(q->reasons, row, q->site ? &q->filter : NULL);
 	}
-	print(k, q);
+	print_reasons(k, q);
 }
 
 /* --- the destination */
@@ -163,7 +163,7 @@ static void take_site(struct asker *asker, struct note *note)
 	dest_command_free(&c);
 }
 
-static void begin(struct http_look *k)
+static void begin_reasons(struct http_look *k)
 {
 	struct reasons_question *q = k->own;
 	q->reasons = reasons_new();
@@ -182,7 +182,7 @@ static void begin(struct http_look *k)
 
 void http_ask_reasons(struct http_ask *a)
 {
-	static const struct look_kind kind = {begin, free_question};
+	static const struct look_kind kind = {begin_reasons, free_question};
 	const char *site = http_ask_value(a, "site"), *transport = http_ask_value(a, "transport");
 	struct reasons_question *q = mem_zalloc(sizeof *q);
 	char *key = mem_printf("reasons %s\n%s", site, transport);

@@ -86,7 +86,7 @@ static enum MHD_Result send_events(struct http_ask *a)
 	return send_reply(a->connection, r, MHD_HTTP_OK, "text/event-stream");
 }
 
-static enum MHD_Result begin(struct http_ask *a, const char *path)
+static enum MHD_Result begin_request(struct http_ask *a, const char *path)
 {
 	static const struct {
 		const char *path;
@@ -145,7 +145,7 @@ enum MHD_Result http_answer(void *owner, struct MHD_Connection *c, const char *u
 		return send_answer(a);
 	if (a->state == ASK_WAITING)
 		return MHD_NO; /* dropped */
-	return is_for_us(h, c) ? begin(a, url)
+	return is_for_us(h, c) ? begin_request(a, url)
 			       : send_text(c, MHD_HTTP_FORBIDDEN, "this is not my name\n");
 }
 

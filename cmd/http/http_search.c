@@ -90,7 +90,7 @@ static void put_next(struct buf *to, uint64_t after)
 		buf_puts(to, ",\"next\":null");
 }
 
-static void print(struct http_look *k)
+static void print_found(struct http_look *k)
 {
 	const struct search *q = k->own;
 	const struct sample *s = q->sampling.sample;
@@ -148,7 +148,7 @@ static void take_site(struct asker *asker, struct note *note)
 		if (!s)
 			http_look_fail(k, MHD_HTTP_NOT_FOUND, "no such site is known");
 		else if (http_sampling_wants_none(s))
-			print(k);
+			print_found(k);
 		else
 			http_sampling_ask(k);
 	}
@@ -158,7 +158,8 @@ static void take_site(struct asker *asker, struct note *note)
 static void ask_sample(struct http_look *k, struct search *q)
 {
 	struct sample *s = sample_new();
-	q->sampling = (struct http_sampling){.sample = s, .after = q->after, .sampled = print};
+	q->sampling =
+		(struct http_sampling){.sample = s, .after = q->after, .sampled = print_found};
 	s->senders = q->domain;
 	s->dense = 0;
 	s->queues = q->queues;
@@ -178,7 +179,7 @@ static void ask_sample(struct http_look *k, struct search *q)
 	}
 }
 
-static void begin(struct http_look *k)
+static void begin_search(struct http_look *k)
 {
 	struct search *q = k->own;
 	const char *kind = q->address ? "address" : q->domain ? "domain" : "other";
@@ -224,7 +225,7 @@ static struct search *search_of(const struct http_ask *a, const char **why)
 
 void http_ask_search(struct http_ask *a)
 {
-	static const struct look_kind kind = {begin, free_search};
+	static const struct look_kind kind = {begin_search, free_search};
 	const char *why;
 	struct search *q = search_of(a, &why);
 	if (why) {

@@ -26,7 +26,7 @@ static void free_question(void *own)
 	free(q);
 }
 
-static void print(struct http_look *k, const struct shape_question *q)
+static void print_shape(struct http_look *k, const struct shape_question *q)
 {
 	struct shape_view view;
 	shape_rank(q->shape);
@@ -63,7 +63,7 @@ static void take_part(struct asker *asker, struct note *note)
 		if (c->more)
 			ask_part(k, q);
 		else
-			print(k, q);
+			print_shape(k, q);
 	}
 	spool_command_free(&c);
 }
@@ -86,7 +86,7 @@ static void take_maildrop(struct asker *asker, struct note *note)
 	free(m);
 }
 
-static void begin(struct http_look *k)
+static void begin_look(struct http_look *k)
 {
 	struct shape_question *q = k->own;
 	struct shape *shape = q->shape;
@@ -122,7 +122,7 @@ static bool read_queues(const char *text, struct shape_question *q)
 
 void http_ask_shape(struct http_ask *a)
 {
-	static const struct look_kind kind = {begin, free_question};
+	static const struct look_kind kind = {begin_look, free_question};
 	const char *queues = http_ask_value(a, "queue"), *by = http_ask_value(a, "by");
 	int64_t rows;
 	if (!http_ask_limit(a, &rows))

@@ -7,7 +7,7 @@
 
 enum { TICK_MS = 1000 };
 
-static bool watched(const struct page_watch *w)
+static bool is_watched(const struct page_watch *w)
 {
 	return w->http->events.n > 0;
 }
@@ -21,7 +21,7 @@ static void send_all(struct page_watch *w)
 	http_events_send(&w->http->events, events);
 }
 
-static void look(struct glancer *g, const struct snapshot *snapshot)
+static void print_now(struct glancer *g, const struct snapshot *snapshot)
 {
 	struct page_watch *w = list_entry(g, struct page_watch, glancer);
 	struct page_now now = {.hostname = w->http->conf->hostname,
@@ -56,7 +56,7 @@ static void on_tick(void *owner)
 	struct page_watch *w = owner;
 	loop_timer_in(w->http->loop, &w->tick, TICK_MS);
 	keep_point(w);
-	if (!watched(w))
+	if (!is_watched(w))
 		return;
 	glance_leave(&w->glancer); /* one that was not answered in a second */
 	glance_at(&w->http->glance, &w->glancer);
@@ -65,7 +65,7 @@ static void on_tick(void *owner)
 void page_watch_init(struct page_watch *w, struct http *h)
 {
 	w->http = h;
-	w->glancer.look = look;
+	w->glancer.look = print_now;
 	list_init(&w->glancer.link);
 	timer_init(&w->tick, on_tick, w);
 }

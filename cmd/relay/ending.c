@@ -7,6 +7,7 @@
 #include "cmd/cmd.h"
 #include "cmd/confine/sandbox.h"
 #include "cmd/relay/server.h"
+#include "cmd/relay/server_reload.h"
 
 #include <assert.h>
 #include <inttypes.h>
@@ -78,7 +79,7 @@ static void look_at_work(struct server *s)
 		look_again(s, DRAIN_LOOK_MS);
 }
 
-static void look(void *owner)
+static void look_on(void *owner)
 {
 	struct server *s = owner;
 	if (s->ending.state == ENDING_DRAIN)
@@ -89,7 +90,7 @@ static void look(void *owner)
 
 void ending_init(struct server *s)
 {
-	timer_init(&s->ending.look, look, s);
+	timer_init(&s->ending.look, look_on, s);
 }
 
 void ending_fini(struct server *s)
@@ -107,7 +108,7 @@ static void answer_waiter(struct ending *e)
 	control_finish_last(r, STATUS_DONE);
 }
 
-static void finish(struct server *s)
+static void close_relay(struct server *s)
 {
 	struct ending *e = &s->ending;
 	assert(e->state != ENDING_CLOSED);
@@ -125,7 +126,7 @@ void ending_now(struct server *s)
 	if (s->ending.state == ENDING_CLOSED)
 		return;
 	sd_notify(0, "STOPPING=1");
-	finish(s);
+	close_relay(s);
 }
 
 static void waiter_gone(struct request *r)
@@ -190,6 +191,6 @@ bool ending_restart(struct server *s, struct buf *says)
 	s->ending.restart = true;
 	sd_notify(0, "RELOADING=1\nSTATUS=restarting");
 	log_event(LOG_LEVEL_INFO, "restart", NULL);
-	finish(s);
+	close_relay(s);
 	return true;
 }

@@ -16,13 +16,13 @@ static const struct {
 	     {"drain", NODE_MAY_DRAIN, false}};
 
 /* What it ordered is done without it. */
-static void gone(struct request *r)
+static void forget_client(struct request *r)
 {
 	struct node_order *o = r->job;
 	o->owner = NULL;
 }
 
-static void refuse(struct request *r, const char *why)
+static void refuse_request(struct request *r, const char *why)
 {
 	control_complain(r, "sluice: node: %s\n", why);
 	control_finish(r, STATUS_REFUSED);
@@ -35,12 +35,12 @@ static bool is_list(const struct request *r, bool *json)
 }
 
 /* What both engines said last. */
-static void list(const struct server *s, struct request *r, bool json)
+static void list_nodes(const struct server *s, struct request *r, bool json)
 {
 	struct buf out = {0};
 	struct node_rows all;
 	if (!s->nodes && !s->epochs) {
-		refuse(r, "this node is alone, or has only just begun");
+		refuse_request(r, "this node is alone, or has only just begun");
 		return;
 	}
 	node_rows_init(&all, s->nodes, s->epochs);
@@ -60,7 +60,7 @@ static bool give_order(struct server *s, struct request *r)
 		struct node_order *o =
 			node_order_new(verbs[i].op, verbs[i].named ? r->argv[2] : NULL, s->loop, r);
 		r->job = o;
-		r->gone = gone;
+		r->gone = forget_client;
 		node_post(s->node, o);
 		return true;
 	}
@@ -71,16 +71,17 @@ void node_job_start(struct server *s, struct request *r)
 {
 	bool json;
 	if (!cluster_built())
-		refuse(r, "this sluice was built without its cluster");
+		refuse_request(r, "this sluice was built without its cluster");
 	else if (is_list(r, &json))
-		list(s, r, json);
+		list_nodes(s, r, json);
 	else if (!s->node)
-		refuse(r, "this relay keeps no copy of its queue: cluster { replicate } is off");
+		refuse_request(
+			r, "this relay keeps no copy of its queue: cluster { replicate } is off");
 	else if (!give_order(s, r))
-		refuse(r, "that is no order");
+		refuse_request(r, "that is no order");
 }
 
-static void answer(struct request *r, struct node_order *o, bool ends)
+static void answer_client(struct request *r, struct node_order *o, bool ends)
 {
 	r->gone = NULL;
 	if (o->done)
@@ -101,7 +102,7 @@ void node_job_answer(struct server *s, struct node_order *o)
 		ending_now(s);
 	}
 	if (o->owner)
-		answer(o->owner, o, drain);
+		answer_client(o->owner, o, drain);
 	node_order_free(&o);
 }
 

@@ -11,6 +11,7 @@
 #include "cmd/control/queue_job.h"
 #include "cmd/relay/node_job.h"
 #include "cmd/relay/server.h"
+#include "cmd/relay/server_reload.h"
 #include "cmd/control/shape_job.h"
 #include "cmd/relay/stats_job.h"
 #include "cmd/control/suppress_job.h"
@@ -21,7 +22,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void reload(struct server *s, struct request *r)
+static void handle_reload(struct server *s, struct request *r)
 {
 	struct buf says;
 	buf_init(&says);
@@ -33,7 +34,7 @@ static void reload(struct server *s, struct request *r)
 }
 
 /* stop [--drain MILLISECONDS] */
-static void stop(struct server *s, struct request *r)
+static void handle_stop(struct server *s, struct request *r)
 {
 	if (r->argc > 2 && strcmp(r->argv[1], "--drain") == 0) {
 		ending_drain(s, strtoll(r->argv[2], NULL, 10), r);
@@ -43,7 +44,7 @@ static void stop(struct server *s, struct request *r)
 	control_finish_last(r, STATUS_DONE);
 }
 
-static void restart(struct server *s, struct request *r)
+static void handle_restart(struct server *s, struct request *r)
 {
 	struct buf says;
 	buf_init(&says);
@@ -57,13 +58,13 @@ static void restart(struct server *s, struct request *r)
 		control_finish(r, STATUS_REFUSED);
 }
 
-static void ping(struct server *s, struct request *r)
+static void handle_ping(struct server *s, struct request *r)
 {
 	(void)s;
 	control_finish(r, STATUS_DONE);
 }
 
-static void queue(struct server *s, struct request *r)
+static void handle_queue(struct server *s, struct request *r)
 {
 	queue_job_start(r, &(struct queue_job_asks){.loop = s->loop,
 						    .spool = spool_loop(s->spool),
@@ -77,46 +78,46 @@ static struct loop *cluster_of(const struct server *s)
 	return s->cluster ? cluster_loop(s->cluster) : NULL;
 }
 
-static void dest(struct server *s, struct request *r)
+static void handle_dest(struct server *s, struct request *r)
 {
 	dest_job_start(r, s->loop, qmgr_loop(s->qmgr), cluster_of(s));
 }
 
-static void user(struct server *s, struct request *r)
+static void handle_user(struct server *s, struct request *r)
 {
 	const struct user_job_asks asks = {s->loop, limiter_loop(s->limiter), spool_loop(s->spool),
 					   cluster_of(s)};
 	user_job_start(r, &asks);
 }
 
-static void flow(struct server *s, struct request *r)
+static void handle_flow(struct server *s, struct request *r)
 {
 	flow_job_start(r, s->loop, qmgr_loop(s->qmgr), cluster_of(s));
 }
 
-static void verify(struct server *s, struct request *r)
+static void handle_verify(struct server *s, struct request *r)
 {
 	verify_job_start(r, s->loop, qmgr_loop(s->qmgr));
 }
 
-static void suppress(struct server *s, struct request *r)
+static void handle_suppress(struct server *s, struct request *r)
 {
 	suppress_job_start(r, s->loop, qmgr_loop(s->qmgr));
 }
 
-static void shape(struct server *s, struct request *r)
+static void handle_shape(struct server *s, struct request *r)
 {
 	shape_job_start(r, &(struct shape_job_asks){.loop = s->loop,
 						    .spool = spool_loop(s->spool),
 						    .maildrop = s->maildrop});
 }
 
-static void explain(struct server *s, struct request *r)
+static void handle_explain(struct server *s, struct request *r)
 {
 	explain_job_start(r, s->loop, qmgr_loop(s->qmgr), spool_loop(s->spool));
 }
 
-static void milter(struct server *s, struct request *r)
+static void handle_milter(struct server *s, struct request *r)
 {
 	milter_job_start(r, s->loop, s->conf);
 }
@@ -126,20 +127,13 @@ void requests_handle(void *owner, struct request *r)
 	static const struct {
 		const char *word;
 		void (*handle)(struct server *, struct request *);
-	} table[] = {{"stats", stats_job_start},
-		     {"reload", reload},
-		     {"stop", stop},
-		     {"queue", queue},
-		     {"restart", restart},
-		     {"ping", ping},
-		     {"dest", dest},
-		     {"shape", shape},
-		     {"explain", explain},
-		     {"user", user},
-		     {"flow", flow},
-		     {"verify", verify},
-		     {"suppress", suppress},
-		     {"milter", milter},
+	} table[] = {{"stats", stats_job_start},    {"reload", handle_reload},
+		     {"stop", handle_stop},	    {"queue", handle_queue},
+		     {"restart", handle_restart},   {"ping", handle_ping},
+		     {"dest", handle_dest},	    {"shape", handle_shape},
+		     {"explain", handle_explain},   {"user", handle_user},
+		     {"flow", handle_flow},	    {"verify", handle_verify},
+		     {"suppress", handle_suppress}, {"milter", handle_milter},
 		     {"node", node_job_start}};
 	for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
 		if (r->argc > 0 && strcmp(r->argv[0], table[i].word) == 0) {
@@ -165,7 +159,7 @@ static void spool_answered(struct note *note)
 		queue_job_answer(c);
 }
 
-static void save(const struct server *s, struct dest_save *note)
+static void save_hosts(const struct server *s, struct dest_save *note)
 {
 	if (!s->stopped)
 		kept_file_write(&kept_destdb, s->conf->spool, note->text);
@@ -241,6 +235,11 @@ static void apply_order(const struct server *s, struct cluster_order *o)
 	cluster_order_free(&o);
 }
 
+static void asked_by_node(const struct server *s, struct cluster_asked *a)
+{
+	flow_job_asked(a, s->loop, qmgr_loop(s->qmgr), cluster_loop(s->cluster));
+}
+
 static void save_cluster(const struct server *s, struct cluster_save *note)
 {
 	kept_file_write(&kept_cluster, s->conf->spool, note->text);
@@ -288,7 +287,7 @@ void requests_receive(void *server, struct note *note)
 		queue_job_refiltered((struct refilter *)note);
 		break;
 	case DEST_SAVE:
-		save(server, (struct dest_save *)note);
+		save_hosts(server, (struct dest_save *)note);
 		break;
 	case VERIFY_ANSWER:
 		verify_job_answer((struct verify *)note);
@@ -329,6 +328,12 @@ void requests_receive(void *server, struct note *note)
 		break;
 	case CLUSTER_APPLY:
 		apply_order(server, (struct cluster_order *)note);
+		break;
+	case CLUSTER_INQUIRY:
+		flow_job_inquired((struct cluster_inquiry *)note);
+		break;
+	case CLUSTER_ASKED:
+		asked_by_node(server, (struct cluster_asked *)note);
 		break;
 	case CLUSTER_SAVE:
 		save_cluster(server, (struct cluster_save *)note);

@@ -9,6 +9,7 @@
 #include "cmd/confine/privileges.h"
 #include "cmd/confine/sandbox.h"
 #include "cmd/relay/server.h"
+#include "cmd/relay/server_reload.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -64,15 +65,15 @@ static void hold_signals(int how)
 	pthread_sigmask(how, &held, NULL);
 }
 
-static void watch(struct server *s, ev_signal *w, int number,
-		  void (*react)(struct ev_loop *, ev_signal *, int))
+static void watch_signal(struct server *s, ev_signal *w, int number,
+			 void (*react)(struct ev_loop *, ev_signal *, int))
 {
 	ev_signal_init(w, react, number);
 	w->data = s;
 	ev_signal_start(s->loop->ev, w);
 }
 
-static void unwatch(struct server *s, struct signals *w)
+static void unwatch_signals(struct server *s, struct signals *w)
 {
 	ev_signal_stop(s->loop->ev, &w->term);
 	ev_signal_stop(s->loop->ev, &w->interrupt);
@@ -92,17 +93,17 @@ static int serve(struct conf *conf, char **argv)
 		return STATUS_REFUSED;
 	}
 	buf_fini(&error);
-	watch(s, &signals.term, SIGTERM, on_end);
-	watch(s, &signals.interrupt, SIGINT, on_end);
-	watch(s, &signals.hangup, SIGHUP, on_hangup);
-	watch(s, &signals.restart, SIGUSR2, on_restart);
+	watch_signal(s, &signals.term, SIGTERM, on_end);
+	watch_signal(s, &signals.interrupt, SIGINT, on_end);
+	watch_signal(s, &signals.hangup, SIGHUP, on_hangup);
+	watch_signal(s, &signals.restart, SIGUSR2, on_restart);
 	server_start(s);
 	hold_signals(SIG_UNBLOCK);
 	server_run(s);
 	hold_signals(SIG_BLOCK);
 	int *sockets, n = server_stop(s, &sockets);
 	bool restart = s->ending.restart;
-	unwatch(s, &signals);
+	unwatch_signals(s, &signals);
 	server_free(&s);
 	if (restart)
 		handover_exec(sockets, n, argv);

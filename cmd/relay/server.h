@@ -1,4 +1,4 @@
-/* server.h - the parts of the relay, made, started, reloaded and stopped together.
+/* server.h - the parts of the relay, made, started and stopped together.
  *
  *	server_new    read rights, log, queue (as the user), ports (as root), become the user
  *	server_start  all threads; "ready"
@@ -7,6 +7,9 @@
  *
  * The connections end before the scheduler does, and the queue last, so that all that has become of
  * a message is known to the scheduler, and all that it decides is on disk.
+ *
+ * Between start and stop new settings are server_reload.h's, the operator's requests requests.h's, and the end
+ * ending.h's: these know the parts, and server.c hands them what comes.
  *
  * OWNERSHIP  The server owns its parts, and a reference on the configuration in force.
  * THREAD     Main, whose loop is server->loop; it runs in server_run().
@@ -77,10 +80,6 @@ struct server *server_new(struct conf *, struct buf *error);
 void server_start(struct server *);
 void server_run(struct server *);
 /* Serve until one of ending.h's ways has come to its end. */
-
-bool server_reload(struct server *, struct buf *says);
-/* Read the configuration again; false: there is a fault in it, or a certificate can't be read, and
- * all stays as it is. says: the faults, or what takes effect at the next start only. */
 
 int server_stop(struct server *, int **sockets);
 /* Returns how many listening sockets are left for a successor; they and the array are the

@@ -16,7 +16,8 @@ static bool good_name(const char *name)
 
 bool dest_args_parse(struct order_args *a, int argc, char **argv, struct buf *error)
 {
-	if (!order_args_parse(a, argc, argv, "a site or a host", error))
+	if (!order_args_parse(a, argc, argv, "a site or a host", error) ||
+	    !order_args_on_nodes(a, error))
 		return false;
 	if ((a->name && !good_name(a->name)) ||
 	    (a->provider && (!*a->provider || !good_name(a->provider)))) {

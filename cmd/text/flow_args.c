@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: ISC */
 #include "cmd/text/flow_args.h"
 
+#include "base/mem.h"
+
 #include <string.h>
 
 enum { NAME_MAX_BYTES = 1000 };
@@ -12,6 +14,19 @@ static bool good_name(const char *name)
 		if ((unsigned char)*p < ' ' || *p == 0x7f)
 			return false;
 	return strlen(name) <= NAME_MAX_BYTES;
+}
+
+/* "flow", and the name of the one that is wanted. */
+char *flow_args_question(const char *name)
+{
+	return name ? mem_printf("flow %s", name) : mem_strdup("flow");
+}
+
+bool flow_args_asked(const char *question, const char **name)
+{
+	size_t len = strcspn(question, " ");
+	*name = question[len] ? question + len + 1 : NULL;
+	return len == 4 && memcmp(question, "flow", 4) == 0 && (!*name || good_name(*name));
 }
 
 bool flow_args_parse(struct order_args *a, int argc, char **argv, struct buf *error)

@@ -13,6 +13,10 @@
 bool flow_args_parse(struct order_args *, int argc, char **argv, struct buf *error);
 /* argv[0] is "flow". */
 
+char *flow_args_question(const char *name); /* to all nodes; name may be NULL: of all flows */
+bool flow_args_asked(const char *question, const char **name);
+/* Is it such a question? The name lies in it. */
+
 enum flow_order flow_args_order(enum order_verb);
 
 #endif

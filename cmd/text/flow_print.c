@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void put_clean(struct buf *to, const char *text)
+void flow_print_name(struct buf *to, const char *text)
 {
 	size_t len = strlen(text);
 	char *clean = buf_reserve(to, len + 1);
@@ -24,9 +24,9 @@ static const char *state_of(const struct flow_row *row)
 }
 
 /* Of what is being sent by all flows, in percent. */
-static int64_t share_of(const struct flow_command *c, const struct flow_row *row)
+static int64_t share_of(const struct flow_row *row, int64_t sending)
 {
-	return c->sending > 0 ? (row->sending * 100 + c->sending / 2) / c->sending : 0;
+	return sending > 0 ? (row->sending * 100 + sending / 2) / sending : 0;
 }
 
 static int busier(const void *a, const void *b)
@@ -45,29 +45,30 @@ void flow_print_sort(struct flow_command *c)
 		qsort(c->row, (size_t)c->nrow, sizeof *c->row, busier);
 }
 
+void flow_print_figures(struct buf *to, const struct flow_row *row, int64_t sending, int64_t now_ms)
+{
+	char span[16];
+	buf_printf(to,
+		   " weight=%" PRId64 " messages=%" PRId64 " sending=%" PRId64 " share=%" PRId64
+		   "%% sent=%" PRId64 " deferred=%" PRId64 " refused=%" PRId64,
+		   row->weight, row->messages, row->sending, share_of(row, sending),
+		   row->today.sent, row->today.deferred, row->today.refused);
+	buf_printf(to, " sent_hour=%" PRId64 " deferred_hour=%" PRId64 " refused_hour=%" PRId64,
+		   row->hour.sent, row->hour.deferred, row->hour.refused);
+	if (row->oldest_ms)
+		buf_printf(to, " oldest=%s", queue_time_span(now_ms - row->oldest_ms, span));
+	if (row->until_ms) {
+		buf_puts(to, " until=");
+		moment_put(to, row->until_ms, true);
+	}
+}
+
 void flow_print_list(struct buf *to, const struct flow_command *c, int64_t now_ms)
 {
 	for (int i = 0; i < c->nrow; i++) {
-		const struct flow_row *row = &c->row[i];
-		char span[16];
-		put_clean(to, row->name);
-		buf_printf(to,
-			   " %s weight=%" PRId64 " messages=%" PRId64 " sending=%" PRId64
-			   " share=%" PRId64 "%% sent=%" PRId64 " deferred=%" PRId64
-			   " refused=%" PRId64,
-			   state_of(row), row->weight, row->messages, row->sending,
-			   share_of(c, row), row->today.sent, row->today.deferred,
-			   row->today.refused);
-		buf_printf(to,
-			   " sent_hour=%" PRId64 " deferred_hour=%" PRId64 " refused_hour=%" PRId64,
-			   row->hour.sent, row->hour.deferred, row->hour.refused);
-		if (row->oldest_ms)
-			buf_printf(to, " oldest=%s",
-				   queue_time_span(now_ms - row->oldest_ms, span));
-		if (row->until_ms) {
-			buf_puts(to, " until=");
-			moment_put(to, row->until_ms, true);
-		}
+		flow_print_name(to, c->row[i].name);
+		buf_printf(to, " %s", state_of(&c->row[i]));
+		flow_print_figures(to, &c->row[i], c->sending, now_ms);
 		buf_puts(to, "\n");
 	}
 }
@@ -100,7 +101,7 @@ static void put_full(struct buf *to, const struct flow_command *c, const struct 
 		     int64_t now_ms)
 {
 	buf_puts(to, "flow:     ");
-	put_clean(to, row->name);
+	flow_print_name(to, row->name);
 	buf_printf(to, "\nstate:    %s", state_of(row));
 	if (row->until_ms) {
 		buf_puts(to, " until ");
@@ -115,7 +116,7 @@ static void put_full(struct buf *to, const struct flow_command *c, const struct 
 		buf_puts(to, " ago");
 	}
 	buf_printf(to, "\nsending:  %" PRId64 ", of all flows %" PRId64 ": %" PRId64 " %%\n",
-		   row->sending, c->sending, share_of(c, row));
+		   row->sending, c->sending, share_of(row, c->sending));
 	put_span(to, "today:    ", &row->today);
 	put_span(to, "hour:     ", &row->hour);
 	put_span(to, "yesterday:", &row->yesterday);
@@ -160,27 +161,32 @@ static void put_json_span(struct buf *to, const struct flow_span *s)
 		   s->sent, s->deferred, s->refused);
 }
 
+void flow_print_members(struct buf *to, const struct flow_row *row, int64_t sending)
+{
+	buf_puts(to, "\"flow\":");
+	log_json_string(to, row->name);
+	buf_printf(to,
+		   ",\"suspended\":%s,\"weight\":%" PRId64 ",\"messages\":%" PRId64
+		   ",\"sending\":%" PRId64 ",\"sending_all\":%" PRId64 ",",
+		   row->suspended ? "true" : "false", row->weight, row->messages, row->sending,
+		   sending);
+	put_json_span(to, &row->today);
+	buf_puts(to, ",\"hour\":{");
+	put_json_span(to, &row->hour);
+	buf_puts(to, "},\"yesterday\":{");
+	put_json_span(to, &row->yesterday);
+	buf_puts(to, "}");
+	put_json_settings(to, row);
+	put_time(to, "until", row->until_ms);
+	put_time(to, "oldest", row->oldest_ms);
+	put_time(to, "last", row->last_ms);
+}
+
 void flow_print_json(struct buf *to, const struct flow_command *c)
 {
 	for (int i = 0; i < c->nrow; i++) {
-		const struct flow_row *row = &c->row[i];
-		buf_puts(to, "{\"flow\":");
-		log_json_string(to, row->name);
-		buf_printf(to,
-			   ",\"suspended\":%s,\"weight\":%" PRId64 ",\"messages\":%" PRId64
-			   ",\"sending\":%" PRId64 ",\"sending_all\":%" PRId64 ",",
-			   row->suspended ? "true" : "false", row->weight, row->messages,
-			   row->sending, c->sending);
-		put_json_span(to, &row->today);
-		buf_puts(to, ",\"hour\":{");
-		put_json_span(to, &row->hour);
-		buf_puts(to, "},\"yesterday\":{");
-		put_json_span(to, &row->yesterday);
-		buf_puts(to, "}");
-		put_json_settings(to, row);
-		put_time(to, "until", row->until_ms);
-		put_time(to, "oldest", row->oldest_ms);
-		put_time(to, "last", row->last_ms);
+		buf_puts(to, "{");
+		flow_print_members(to, &c->row[i], c->sending);
 		buf_puts(to, "}\n");
 	}
 }
@@ -191,7 +197,7 @@ void flow_print_done(struct buf *to, const struct flow_command *c)
 					   [FLOW_SUSPEND] = "suspended",
 					   [FLOW_RESUME] = "resumed",
 					   [FLOW_RESET] = "reset"};
-	put_clean(to, c->name);
+	flow_print_name(to, c->name);
 	buf_printf(to, " %s", done[c->op]);
 	if (c->until_ms) {
 		buf_puts(to, " until ");

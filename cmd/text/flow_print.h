@@ -13,6 +13,13 @@
 void flow_print_sort(struct flow_command *);
 /* Suspended ones first, then by how much is being worked on. */
 
+void flow_print_name(struct buf *, const char *name); /* what may be on a screen of it */
+void flow_print_figures(struct buf *, const struct flow_row *, int64_t sending, int64_t now_ms);
+/* " weight=1 messages=..." sending: of all flows. */
+
+void flow_print_members(struct buf *, const struct flow_row *, int64_t sending);
+/* Of its object, without a bracket. */
+
 void flow_print_list(struct buf *, const struct flow_command *, int64_t now_ms);
 void flow_print_full(struct buf *, const struct flow_command *, int64_t now_ms);
 void flow_print_json(struct buf *, const struct flow_command *);

@@ -135,10 +135,18 @@ static bool fits(struct order_args *a, const char *command, const char *named, s
 		buf_printf(error, "%s %s: name %s", command, verbs[a->verb], named);
 	else if (a->tabs && (a->json || a->verb != ORDER_LIST))
 		buf_puts(error, "--tabs belongs to list, without --json");
-	else if (a->cluster && !change)
-		buf_puts(error, "--cluster belongs to suspend, resume and reset");
+	else if (a->cluster && a->verb == ORDER_SHOW)
+		buf_puts(error, "--cluster does not belong to show");
 	else
 		return true;
+	return false;
+}
+
+bool order_args_on_nodes(const struct order_args *a, struct buf *error)
+{
+	if (!a->cluster || order_args_change(a->verb))
+		return true;
+	buf_puts(error, "--cluster belongs to suspend, resume and reset");
 	return false;
 }
 

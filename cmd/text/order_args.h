@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: ISC */
-/* order_args.h - the words of `sluice dest` and `sluice user`: list or show, or an order on what is named.
+/* order_args.h - the words of `sluice dest`, `sluice user` and `sluice flow`: list or show, or an order on what is named.
  *
  * Both client and relay parse them; dest_args.h and user_args.h say what may be named.
  *
@@ -21,7 +21,7 @@ enum order_verb { ORDER_LIST, ORDER_SHOW, ORDER_SUSPEND, ORDER_RESUME, ORDER_RES
 struct order_args {
 	enum order_verb verb;
 	bool json, tabs, help;
-	bool cluster;	       /* an order: on all nodes */
+	bool cluster;	       /* an order, or a list: on all nodes */
 	const char *name;      /* or NULL: all */
 	const char *provider;  /* instead; or NULL */
 	const char *for_text;  /* of --for; or NULL */
@@ -32,6 +32,9 @@ struct order_args {
 bool order_args_parse(struct order_args *, int argc, char **argv, const char *named,
 		      struct buf *error);
 /* argv[0] is the command. Without a verb it is list, of all or of what is named. named: what an order needs, as "a login". */
+
+bool order_args_on_nodes(const struct order_args *, struct buf *error);
+/* False: what is listed is this node's only, and --cluster wants a list of all nodes. */
 
 bool order_args_change(enum order_verb); /* neither list nor show */
 

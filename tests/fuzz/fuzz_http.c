@@ -111,10 +111,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, fd) != 0)
 		abort();
 	address_parse("127.0.0.1", 4000, &peer);
-	if (MHD_add_connection(http->daemon, fd[1], &peer.sa, sizeof peer.in) != MHD_YES)
+	if (MHD_add_connection(http->daemon.library, fd[1], &peer.sa, sizeof peer.in) != MHD_YES)
 		abort();
 	buf_init(&said);
-	http_wake(http);
+	http_daemon_wake(&http->daemon);
 	bool open = hear(fd[0], &said);
 	for (size_t at = 1; at < size && open; at += piece) {
 		size_t n = size - at < piece ? size - at : piece;
@@ -124,7 +124,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	close(fd[0]);
 	for (int i = 0; i < 3 && (http->clients.n > 0 || !list_empty(&http->asks)); i++) {
 		clock_stand(now_us += MINUTE_US);
-		http_wake(http);
+		http_daemon_wake(&http->daemon);
 		turn();
 	}
 	assert(list_empty(&http->asks) && http->heavy == 0 && http->clients.n == 0);

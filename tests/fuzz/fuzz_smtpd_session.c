@@ -18,6 +18,7 @@
 #include "base/clock.h"
 #include "base/descriptors.h"
 #include "smtpd/session.h"
+#include "smtpd/session_run.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -126,13 +126,101 @@ def test_a_flow_is_suspended_on_all_nodes_also_on_those_that_start_later(lab, re
     alpha.wait_event("cluster", state="away")
     refused = alpha.command("flow", "suspend", "sender.test", "--cluster")
     assert refused.returncode == 1 and "nothing was done" in refused.stderr
-    assert alpha.command("flow", "list", "--cluster").returncode == 2
+    assert alpha.command("flow", "show", "--cluster").returncode == 2
+    for command in ("dest", "user"):
+        assert alpha.command(command, "list", "--cluster").returncode == 2
 
 
-def test_a_flow_order_for_all_nodes_wants_a_cluster(lab):
+def test_a_flow_order_for_all_nodes_wants_a_cluster_and_so_does_their_list(lab):
     alone = lab.relay(Config())
-    refused = alone.command("flow", "suspend", "red", "--cluster")
-    assert refused.returncode == 1 and "alone" in refused.stderr
+    for words in (("suspend", "red"), ("list",), ("list", "red")):
+        refused = alone.command("flow", *words, "--cluster")
+        assert refused.returncode == 1 and "alone" in refused.stderr
+
+
+def flows_of_all(relay, *name):
+    """Ask all nodes for their flows: (rows by flow, nodes by name)."""
+    rows = list(map(json.loads, order(relay, "flow", "list", *name, "--cluster", "--json").splitlines()))
+    return {one["flow"]: one for one in rows if "flow" in one}, {one["node"]: one for one in rows if "node" in one}
+
+
+def test_flows_are_listed_once_with_the_sums_of_all_nodes(lab, redis):
+    sink = lab.sink()
+    relays = nodes_of(lab, redis, sink.port)
+    for relay in relays:
+        relay.send("x@shared.test")
+        relay.send("x@shared.test", ["a@dest.test", "b@dest.test"])
+    relays[1].send("x@beta.test")
+    wait_until(lambda: flows_of_all(relays[2])[0].get("shared.test", {}).get("sent") == 9, 60, "all that was sent")
+    wait_until(lambda: flows_of_all(relays[2])[0].get("beta.test", {}).get("sent") == 1, 60, "what beta has sent")
+    flows, nodes_asked = flows_of_all(relays[0])
+    assert {name: one["answered"] for name, one in nodes_asked.items()} == dict.fromkeys(NAMES, True)
+    assert sorted(flows) == ["beta.test", "shared.test"]
+    shared, beta = flows["shared.test"], flows["beta.test"]
+    assert (shared["nodes"], beta["nodes"]) == (list(NAMES), ["beta"])
+    assert (shared["hour"]["sent"], shared["deferred"], shared["refused"], shared["messages"], shared["weight"]) == (9, 0, 0, 0, 1)
+    order(relays[1], "flow", "suspend", "shared.test")
+    for relay in (relays[0], relays[1]):
+        relay.send("y@shared.test")
+        assert flows_of_all(relay, "shared.test")[0]["shared.test"]["suspended_at"] == ["beta"]
+    line = order(relays[0], "flow", "list", "--cluster").splitlines()[0]
+    assert line.startswith("shared.test partly weight=1 ") and line.endswith(" nodes=3 suspended_at=beta"), line
+    order(relays[0], "flow", "suspend", "shared.test", "--cluster")
+    wait_until(lambda: flows_of_all(relays[0])[0]["shared.test"]["suspended"], 60, "all to have suspended it")
+    assert "-- 3 of 3 nodes have answered\n" in order(relays[0], "flow", "list", "--cluster")
+    nobody = relays[0].command("flow", "list", "nobody.test", "--cluster")
+    assert nobody.returncode == 1 and "no mail of such a flow" in nobody.stderr
+
+
+def test_a_node_that_does_not_answer_is_named(lab, redis):
+    sink = lab.sink()
+    alpha, beta, gamma = nodes_of(lab, redis, sink.port)
+    for relay in (alpha, beta, gamma):
+        relay.send("x@shared.test")
+        relay.wait_event("sent")
+    wait_until(lambda: flows_of_all(alpha)[0].get("shared.test", {}).get("sent") == 3, 60, "all that was sent")
+    gamma.kill()
+    # Until it is missed it is waited for.
+    flows, asked = flows_of_all(alpha)
+    assert {name: one["answered"] for name, one in asked.items()} == {"alpha": True, "beta": True, "gamma": False}
+    assert (flows["shared.test"]["sent"], flows["shared.test"]["nodes"]) == (2, ["alpha", "beta"])
+    wait_until(lambda: flows_of_all(alpha)[1]["gamma"]["state"] == "gone", 60, "gamma to be missed")
+    said = order(beta, "flow", "list", "--cluster")
+    assert "-- 2 of 3 nodes have answered\ngamma has not answered: gone, seen " in said
+    redis.kill()
+    alpha.wait_event("cluster", state="away")
+    refused = alpha.command("flow", "list", "--cluster")
+    assert refused.returncode == 1 and "no node was asked: Redis is away" in refused.stderr and not refused.stdout
+
+
+def test_what_a_node_knows_of_many_flows_comes_in_pieces(lab, redis):
+    sink = lab.sink()
+    alpha, beta = [lab.relay(config_of(name, redis, sink.port)) for name in NAMES[:2]]
+    wait_ready(alpha, beta)
+    senders = [f"x@{number:03d}.{'long.' * 12}test" for number in range(400)]
+    with beta.client() as client:
+        client.greet()
+        for sender in senders:
+            client.command(f"MAIL FROM:<{sender}>")
+            client.command("RCPT TO:<a@dest.test>")
+            client.command("DATA", 354)
+            client.command("Subject: one\r\n\r\n.")
+    sink.wait_messages(len(senders), 60)
+    wait_until(lambda: sum(one["sent"] for one in flows_of_all(alpha)[0].values()) == len(senders), 60, "all flows of beta")
+    assert len(flows_of_all(alpha)[0]) == len(senders)
+
+
+def test_strange_answers_and_questions_do_no_harm(lab, redis):
+    sink = lab.sink()
+    alpha, beta = [lab.relay(config_of(name, redis, sink.port)) for name in NAMES[:2]]
+    wait_ready(alpha, beta)
+    beta.send("x@shared.test")
+    for payload in ("", "\t", "\t\t\t\n\n", "zeta", b"zeta\tx\tflow\x00", "zeta\ttoken\twhat", "ze\x1bta\ttoken\tflow", "zeta\t" + "t" * 100 + "\tflow"):
+        for channel in ("asked", "told:alpha", "told:beta"):
+            for _ in range(3):
+                redis.ask("PUBLISH", f"sluice:{channel}", payload)
+    wait_until(lambda: "shared.test" in flows_of_all(alpha)[0], 60, "what beta has sent")
+    assert sorted(flows_of_all(beta)[1]) == ["alpha", "beta"]
 
 
 def test_an_order_holds_on_all_nodes_also_on_those_that_start_later(lab, redis):

@@ -224,7 +224,8 @@ def test_a_file_grows_by_whole_lines_and_may_be_moved_away(lab, tmp_path):
         wait_until(lambda: any(one["to"] == f"r{turn}@dest.test" for one in lines(path)), what="the line")  # pylint: disable=W0640
         path.rename(tmp_path / f"events.json.{turn}")
     turned = [tmp_path / f"events.json.{turn}" for turn in range(3)]
-    assert [len(lines(file)) for file in turned] == [1, 1, 1] and told(lines(*turned)) == in_log(relay)
+    assert [len(lines(file)) for file in turned] == [1, 1, 1]
+    wait_until(lambda: told(lines(*turned)) == in_log(relay), what="the same in the log")
     assert os.stat(turned[2]).st_mode & 0o777 == 0o640
 
 

@@ -37,7 +37,7 @@ def fixture_image(module_lab):
     target = module_lab.folder("image") / "image.tar"
     assert os.path.samefile(binary(), os.path.join(REPOSITORY, "sluice")), "the image is made of ./sluice"
     done = subprocess.run([os.path.join(REPOSITORY, "etc", "make-image"), target], capture_output=True, text=True,
-                          timeout=60, check=False)
+                          timeout=250, check=False)
     assert done.returncode == 0, done.stderr
     with tarfile.open(target) as tar:
         files = {member.name: tar.extractfile(member).read() for member in tar if member.isfile()}
@@ -69,16 +69,16 @@ def test_every_digest_is_right_and_both_descriptions_agree(image):
 
 def test_the_same_tree_gives_the_same_bytes(image, tmp_path):
     again = tmp_path / "again.tar"
-    subprocess.run([os.path.join(REPOSITORY, "etc", "make-image"), again], check=True, capture_output=True, timeout=60)
+    subprocess.run([os.path.join(REPOSITORY, "etc", "make-image"), again], check=True, capture_output=True, timeout=250)
     assert again.read_bytes() == image["path"].read_bytes()
 
 
 @pytest.mark.skipif(subprocess.run(["docker", "info"], capture_output=True, check=False).returncode != 0
                     if shutil.which("docker") else True, reason="no docker answers here")
 def test_docker_loads_it(image):
-    done = subprocess.run(["docker", "load", "-i", image["path"]], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(["docker", "load", "-i", image["path"]], capture_output=True, text=True, timeout=250, check=False)
     assert done.returncode == 0 and "Loaded image: sluice:" in done.stdout, done.stdout + done.stderr
-    done = subprocess.run(["docker", "run", "--rm", "sluice:0.1", "--help"], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run(["docker", "run", "--rm", "sluice:0.1", "--help"], capture_output=True, text=True, timeout=250, check=False)
     assert "usage: sluice serve" in done.stdout
 
 
@@ -109,10 +109,10 @@ def test_a_message_goes_through_the_unpacked_root(image, lab):
         pid = open(first, encoding="ascii").read().split()[0]
         within = ["nsenter", "--net", "--mount", "--pid", "-t", pid]
         text = "Subject: through the image\n\nhello\n"
-        subprocess.run([*within, "chroot", root, "/usr/sbin/sendmail", "a@dest.test"], input=text, text=True, check=True, timeout=60)
+        subprocess.run([*within, "chroot", root, "/usr/sbin/sendmail", "a@dest.test"], input=text, text=True, check=True, timeout=250)
         wait_until(lambda: list((root / "tmp" / "received").glob("*.eml")), 60, "the message")
         assert "Subject: through the image" in next((root / "tmp" / "received").glob("*.eml")).read_text()
-        health = subprocess.run([*within, "chroot", root, *config["Healthcheck"]["Test"][1:]], capture_output=True, check=False, timeout=60)
+        health = subprocess.run([*within, "chroot", root, *config["Healthcheck"]["Test"][1:]], capture_output=True, check=False, timeout=250)
         assert health.returncode == 0
         machine.stdin.write("\n")
         machine.stdin.flush()

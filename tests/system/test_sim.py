@@ -2,6 +2,7 @@
 """sluice sim: what it takes, what it prints, and how it ends."""
 
 import json
+import os
 import pathlib
 import re
 import subprocess
@@ -16,7 +17,7 @@ pytestmark = pytest.mark.one_thread
 
 DONE, USAGE = 0, 2
 SCENARIOS = pathlib.Path(__file__).resolve().parent.parent / "sim"
-ROWS = {"nodes": ("--row", "3")}  # of one that takes minutes; all others run whole
+ROWS = {"nodes": ("--row", "3"), "house": ("--row", "a day")}  # of those that take minutes; all others run whole
 SMALL = """
 simulation { binding = "both"  retries = false }
 transport "smtp" { destination_recipient_limit = 2 }
@@ -91,6 +92,44 @@ def test_the_picture_is_one(small, tmp_path):
     texts = [element.text for element in tree.iter("{http://www.w3.org/2000/svg}text")]
     assert {"window", "busy connections", "entries waiting", "smtp mx.dest.test"} <= set(texts)
     assert len(list(tree.iter("{http://www.w3.org/2000/svg}path"))) > 20
+
+
+def test_a_picture_of_flows_has_groups_sources_and_paces(tmp_path):
+    picture = tmp_path / "house.svg"
+    path = SCENARIOS / "house-day.conf"
+    assert sim(path, "--row", "as it is", "--plot", picture).returncode == DONE
+    tree = xml.etree.ElementTree.parse(picture)
+    texts = [element.text for element in tree.iter("{http://www.w3.org/2000/svg}text")]
+    assert {"as it is: 23063 recipients of 41 flows, 1.5 days", "shop, median", "stolen, median", "a", "b", "a shut", "flood", "block"} <= set(texts)
+    assert sum(text.startswith("seconds until delivered, of what came in ") for text in texts) == 3
+
+
+def _periods(report):
+    """Return (delivered, in queue, median, 95 %, 99 %, longest) by row, period and flows."""
+    found, row = {}, None
+    for line in report.splitlines():
+        row = line.split(":")[0] if line.endswith("of what came in a period") else row
+        words = line.split()
+        if row and line.startswith("  ") and len(words) == 8 and words[0] != "period":
+            found[row, words[0], words[1]] = tuple(map(float, words[2:]))
+    return found
+
+
+@pytest.mark.long
+@pytest.mark.plain_only
+@pytest.mark.seconds(1500)
+@pytest.mark.skipif("SLUICE_LONG" not in os.environ, reason="a month takes minutes; make check has the day of test_house.c")
+def test_a_month_of_a_mailing_house():
+    """Whoever behaves waits neither for the stolen login nor for the receiver that blocks an address, as the other rows say they would."""
+    runs = [subprocess.run([binary(), "sim", SCENARIOS / "house.conf", "--row", row], capture_output=True, text=True, timeout=700, check=False)
+            for row in ("as it is", "one flow", "one address")]
+    assert [run.returncode for run in runs] == [DONE] * 3, runs
+    found = {key: value for run in runs for key, value in _periods(run.stdout).items()}
+    for flows in ("shop", "agency"):
+        assert found["as it is", "flood", flows][3] < 2, found
+        assert found["one flow", "flood", flows][3] > 600
+        assert found["as it is", "block", flows][3] < 2
+        assert found["one address", "block", flows][3] > 3600
 
 
 def test_the_report_shows_the_rates_that_were_kept():

@@ -57,7 +57,7 @@ def _is_empty(relay):
     return relay.command("queue", "list", "--json").stdout == ""
 
 
-@pytest.mark.seconds(60 + 2 * DAYS)
+@pytest.mark.seconds(300 + 5 * DAYS)
 def test_nothing_grows(lab):
     port = free_port()
     sink = lab.sink(Rule("rcpt", "550 5.1.1 unknown", pattern="never"),

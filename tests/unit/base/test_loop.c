@@ -4,6 +4,7 @@
 #include "base/clock.h"
 #include "base/loop.h"
 
+#include <sched.h>
 #include <stdlib.h>
 
 static struct loop *l;
@@ -78,6 +79,36 @@ static void a_loop_s_thread_ends_when_it_is_told_to(void **state)
 	assert_false(l->running);
 }
 
+static struct loop *other;
+static bool own_is_ours, others_is_ours;
+static atomic_bool looked;
+
+static void look_around(void *owner)
+{
+	(void)owner;
+	others_is_ours = loop_is_ours(other);
+	own_is_ours = loop_is_ours(l);
+	looked = true;
+}
+
+static void a_loop_is_not_touched_in_another_s_thread(void **state)
+{
+	(void)state;
+	struct timer t;
+	other = loop_new("other", receive, NULL, NULL);
+	timer_init(&t, look_around, NULL);
+	assert_true(loop_is_ours(l) && loop_is_ours(other));
+	loop_timer_in(l, &t, 0);
+	looked = false;
+	loop_start(l);
+	while (!looked)
+		sched_yield();
+	loop_stop(l);
+	assert_true(own_is_ours);
+	assert_false(others_is_ours);
+	loop_free(&other);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -85,6 +116,8 @@ int main(void)
 						start, end),
 		cmocka_unit_test_setup_teardown(a_timer_may_start_itself_again, start, end),
 		cmocka_unit_test_setup_teardown(a_loop_s_thread_ends_when_it_is_told_to, start,
+						end),
+		cmocka_unit_test_setup_teardown(a_loop_is_not_touched_in_another_s_thread, start,
 						end),
 	};
 	return RUN(tests);

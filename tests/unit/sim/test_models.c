@@ -189,6 +189,38 @@ static void connections_are_lost_when_an_outage_begins(void **state)
 	assert_int_equal(t->in_doubt, 0);
 }
 
+static void who_greylists_takes_what_is_old_enough(void **state)
+{
+	(void)state;
+	struct tally *t =
+		run_text(ONE_HOST("greylisting = 4m") ARRIVE("messages = 5 rate = \"1/s\""));
+	assert_int_equal(t->deferred, 5);
+	assert_int_equal(t->sent, 5);
+	assert_true(t->sent_at.value[0] > 240000);
+}
+
+static void a_bucket_may_be_of_each_address_of_ours(void **state)
+{
+	static const char text[] =
+		"transport \"smtp\" { sources = {\"a\", \"b\"} }\n"
+		"source \"a\" { address = {\"192.0.2.1\"} } source \"b\" { address = "
+		"{\"192.0.2.2\"} }\n"
+		"simulation { duration = 1m }\n" ONE_HOST(
+			"bucket = \"1/h\" bucket_room = 10 bucket_by = \"%s\"")
+			ARRIVE("messages = 100 rate = \"10/s\" flows = {\"f1..50\"}");
+	static const struct {
+		const char *by;
+		int64_t sent;
+	} rows[] = {{"all", 10}, {"source", 20}};
+	(void)state;
+	for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+		char whole[1000];
+		snprintf(whole, sizeof whole, text, rows[i].by);
+		assert_int_equal(run_text(whole)->sent, rows[i].sent);
+		forget_run(NULL);
+	}
+}
+
 static void domains_may_call_the_same_hosts_by_names_of_their_own(void **state)
 {
 	(void)state;
@@ -387,6 +419,8 @@ int main(void)
 		TEST(a_limit_may_move),
 		TEST(an_outage_may_come_again_and_answer_421),
 		TEST(connections_are_lost_when_an_outage_begins),
+		TEST(who_greylists_takes_what_is_old_enough),
+		TEST(a_bucket_may_be_of_each_address_of_ours),
 		TEST(domains_may_call_the_same_hosts_by_names_of_their_own),
 		TEST(what_a_site_waited_for_is_told),
 		WITNESS(a_second_verdict_is_a_fault),

@@ -28,6 +28,14 @@ static void what_is_wrong_is_said_with_its_line(void **state)
 	says("host \"h\" {\n\n limits = {\"1m five\"} }",
 	     "test.conf:3: \"1m five\" is not of the form \"20m 5\"");
 	says("host \"h\" { limits = {\"1m 5\", \"1m 6\"} }", "limits are in the order of time");
+	says("host \"h\" {\n blocked = {\"1m..2m\"} }",
+	     "test.conf:2: \"1m..2m\" is not of the form");
+	says("host \"h\" { blocked = {\"1m..2m nowhere\"} }", "names no address");
+	says("simulation { binding = \"early\" } host \"h\" { blocked = {\"1m..2m 192.0.2.1\"} }",
+	     "blocked is for late binding");
+	says("simulation { suspend = {\"flow 1h\"} }", "\"flow 1h\" is not of the form 10m FLOW");
+	says("simulation { periods = {\"1h..2h\"} }", "is not of the form NAME 10m..1h");
+	says("simulation { columns = {\"2h..1h\"} }", "is not of the form 10m..1h");
 	says("host \"h\" { outage_every = 1m }", "outage_every needs outages");
 	says("host \"h\" { outage_every = 1m outages = {\"50s..70s\"} }",
 	     "\"50s..70s\" does not end before it comes again");
@@ -45,6 +53,34 @@ static void what_is_wrong_is_said_with_its_line(void **state)
 	says("host \"h\" {}\nhost \"h\" {}", "test.conf:2: host \"h\" is already there, in line 1");
 }
 
+/* Three parts of a day that have none, as many, and five times as many; and a Tuesday without. */
+static void a_day_has_hours_and_a_week_has_days(void **state)
+{
+	struct scenario *s = scenario_of(ONE_HOST("") ARRIVE(
+		"distribution = \"poisson\" rate = \"600/h\" messages = 1000000 until = 14d "
+		"hours = {\"0\", \"1\", \"5\"} weekdays = {\"1\", \"0\", \"1\", \"1\", \"1\", "
+		"\"1\", \"2\"}"));
+	struct arrivals a;
+	struct buf errors = {0};
+	int part[3] = {0}, day[14] = {0};
+	(void)state;
+	assert_true(arrivals_make(&a, s, 1, &errors));
+	for (int i = 0; i < a.n; i++) {
+		int64_t ms = a.item[i].at_us / 1000;
+		assert_true(ms <= 14 * INT64_C(86400000));
+		part[ms % 86400000 / 28800000]++;
+		day[ms / 86400000]++;
+	}
+	assert_in_range(a.n, 197000, 206000); /* 600 x 24 x 14 */
+	assert_int_equal(part[0], 0);
+	assert_in_range(part[2] * 100 / part[1], 480, 520);
+	assert_int_equal(day[1] + day[8], 0);
+	assert_in_range((day[6] + day[13]) * 100 / (day[0] + day[7]), 190, 210);
+	arrivals_fini(&a);
+	scenario_free(&s);
+	buf_fini(&errors);
+}
+
 static void an_arrival_must_make_sense(void **state)
 {
 	(void)state;
@@ -54,6 +90,11 @@ static void an_arrival_must_make_sense(void **state)
 	says(ONE_HOST("") ARRIVE("distribution = \"uniform\""), "needs within");
 	says(ONE_HOST("") ARRIVE("within = 1m"), "within is for uniform");
 	says(ONE_HOST("") ARRIVE("distribution = \"bursts\" rate = \"1/s\""), "have no rate");
+	says(ONE_HOST("") ARRIVE("hours = {\"1\", \"x\"}"), "hours are numbers from 0, not \"x\"");
+	says(ONE_HOST("") ARRIVE("weekdays = {\"1\", \"2\"}"), "a week has seven days");
+	says(ONE_HOST("") ARRIVE("distribution = \"poisson\" rate = \"1/s\" hours = {\"0\"}"),
+	     "not all hours can be 0");
+	says(ONE_HOST("") ARRIVE("hours = {\"1\"}"), "for poisson arrivals only");
 	says(ONE_HOST("") ARRIVE("trace = \"x\" burst = 3"), "burst is not for a trace");
 	says(ONE_HOST("") ARRIVE("recipients = {\"0\"}"), "\"0\" is not of the form 3, 1..10");
 	says(ONE_HOST("") ARRIVE("recipients = {\"5..2\"}"), "\"5..2\" is not of the form");
@@ -167,6 +208,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(what_is_wrong_is_said_with_its_line),
 		cmocka_unit_test(an_arrival_must_make_sense),
+		cmocka_unit_test(a_day_has_hours_and_a_week_has_days),
 		cmocka_unit_test(the_most_specific_site_serves_a_domain),
 		cmocka_unit_test(settings_of_a_transport_are_those_of_the_relay),
 		cmocka_unit_test(hosts_come_in_the_order_of_their_preference),

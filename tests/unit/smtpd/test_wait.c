@@ -5,6 +5,7 @@
 #include "base/descriptors.h"
 #include "base/mem.h"
 #include "smtpd/session.h"
+#include "smtpd/session_run.h"
 
 #include <fcntl.h>
 #include <stdlib.h>

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: ISC */
+#include "cmd/relay/server_reload.h"
+
+#include "base/condition.h"
+#include "base/descriptors.h"
+#include "base/log.h"
+#include "base/log_place.h"
+#include "cmd/confine/sandbox.h"
+#include "cmd/relay/server.h"
+
+#include <string.h>
+#include <systemd/sd-daemon.h>
+
+/* What a file says has changed: the same settings go round with it. */
+void server_use_tables(void *owner)
+{
+	struct server *s = owner;
+	struct conf *new = table_watch_renew(s->conf);
+	smtpd_tables(s->smtpd, new);
+	maildrop_reload(s->maildrop, new);
+	qmgr_reload(s->qmgr, new);
+	limiter_reload(s->limiter, new);
+	table_watch_start(s->tables, new);
+	conf_unref(s->conf);
+	s->conf = new;
+}
+
+/* Sessions to come have them; those that are open keep what they began with. */
+void server_use_certificates(void *owner)
+{
+	struct server *s = owner;
+	struct buf says = {0};
+	bool done = certificate_watch_good(s->certificates, s->conf, &says) &&
+		    smtpd_reload(s->smtpd, s->conf, &says);
+	if (done)
+		certificate_watch_used(s->certificates);
+	condition_turn(CONDITION_certificate_kept, !done, "", buf_cstr(&says));
+	log_event(done ? LOG_LEVEL_INFO : LOG_LEVEL_ERROR, "certificate", "message",
+		  done ? "read anew" : log_text("%s; what there was before stays", buf_cstr(&says)),
+		  NULL);
+	buf_fini(&says);
+}
+
+static void say_lines(enum log_level level, const char *text)
+{
+	while (*text) {
+		size_t len = strcspn(text, "\n");
+		log_event(level, "reload", "message", log_text("%.*s", (int)len, text), NULL);
+		text += len + (text[len] == '\n');
+	}
+}
+
+static bool move_log(const struct conf *old, const struct conf *new, struct buf *says)
+{
+	const char *where = strcmp(old->log, new->log) == 0 ? NULL : new->log;
+	if (!where &&
+	    !log_place_try(new->log, says)) /* as after a rotation: no reason to stay as it was */
+		buf_puts(says, "; what was open before is written on\n");
+	return log_move(where, (enum log_format) new->log_format, says);
+}
+
+/* The page at the old address goes first: the new one may be the same port. */
+static bool move_http(struct server *s, const struct conf *old, struct conf *new, struct buf *says)
+{
+	if (strcmp(old->http, new->http) != 0)
+		return http_move(s->http, new, says);
+	http_reload(s->http, new);
+	return true;
+}
+
+/* What may fail, or nothing at all. */
+static bool move_all(struct server *s, struct conf *new, struct buf *says)
+{
+	struct conf *old = s->conf;
+	struct buf unused = {0};
+	bool log = certificate_watch_good(s->certificates, new, says) && move_log(old, new, says);
+	bool http = log && move_http(s, old, new, says);
+	bool done = http && smtpd_reload(s->smtpd, new, says);
+	if (log && !done)
+		move_http(s, new, old, &unused);
+	if (log && !done)
+		move_log(new, old, &unused);
+	buf_fini(&unused);
+	if (!done && buf_len(says) > 0 && buf_cstr(says)[buf_len(says) - 1] != '\n')
+		buf_puts(says, "\n");
+	return done;
+}
+
+static bool use_conf(struct server *s, struct conf *new, struct buf *says)
+{
+	if (!move_all(s, new, says))
+		return false;
+	dns_reload(s->dns, new);
+	sts_reload(s->sts, new);
+	tlsrpt_reload(s->tlsrpt, new);
+	qmgr_reload(s->qmgr, new);
+	spool_reload(s->spool, new);
+	maildrop_reload(s->maildrop, new);
+	limiter_reload(s->limiter, new);
+	events_reload(s->events, new);
+	log_set_level((enum log_level) new->log_level);
+	loop_turn_log_slower(new->log_slow);
+	descriptors_limit(new->descriptor_limit);
+	conf_differences(s->conf, new, says);
+	table_watch_start(s->tables, new);
+	certificate_watch_start(s->certificates, new);
+	milter_watch_start(s->filters, new);
+	condition_clear_all(CONDITION_tables_stale); /* all were read */
+	condition_clear_all(CONDITION_secret_unreadable);
+	condition_clear_all(CONDITION_token_missing); /* they are asked for again */
+	conf_unref(s->conf);
+	s->conf = conf_ref(new);
+	return true;
+}
+
+/* What can't be read from inside is told as what it is, not as a fault of the file's. */
+static struct conf *read_within_reach(const struct conf *old, struct buf *says)
+{
+	struct buf faults = {0};
+	struct conf *settings = conf_read_with(old->file, 0, &faults);
+	bool reached = !settings || sandbox_reaches(settings, false, says);
+	conf_unref(settings);
+	buf_fini(&faults);
+	return reached ? conf_read(old->file, says) : NULL;
+}
+
+bool server_reload(struct server *s, struct buf *says)
+{
+	sd_notify(0, "RELOADING=1");
+	log_reopen();
+	struct conf *new = read_within_reach(s->conf, says);
+	bool done = new &&use_conf(s, new, says);
+	conf_unref(new);
+	say_lines(done ? LOG_LEVEL_WARNING : LOG_LEVEL_ERROR, buf_cstr(says));
+	log_event(done ? LOG_LEVEL_INFO : LOG_LEVEL_ERROR, "reload", "result",
+		  done ? "done" : "kept the old settings", NULL);
+	log_flush();
+	sd_notify(0, "READY=1");
+	return done;
+}
