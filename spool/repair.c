@@ -97,6 +97,13 @@ static void read_all(struct spool *s)
 	}
 }
 
+static void remove_needless(struct spool *s)
+{
+	do
+		journal_collect(&s->journal, s->loop->now_ms);
+	while (s->journal.removing);
+}
+
 static bool mend(struct conf *conf, const struct todo *t, struct buf *error)
 {
 	struct spool *s = spool_new(conf, NULL, error);
@@ -118,7 +125,7 @@ static bool mend(struct conf *conf, const struct todo *t, struct buf *error)
 		ok = journal_sync(&s->journal);
 	}
 	if (ok)
-		journal_collect(&s->journal, s->loop->now_ms);
+		remove_needless(s);
 	else
 		buf_printf(error, "%s: the disk cannot be written to", conf->spool);
 	spool_free(&s);

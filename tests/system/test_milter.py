@@ -425,8 +425,8 @@ def test_a_body_without_end_is_no_good(module_lab, sink, one):
     config = Config({"workers": 1, "message_size_limit": "4m"}).route_all_to(sink.port)
     config.listeners["smtp"] = {"milters": ["one"]}
     config.extra = _section("one", one.address, timeout="60s")
-    relay = module_lab.relay(config)
     one.behave({"E": m.replace_body(b"x" * 65000 + b"\r\n") * 100 + packet(m.CONTINUE)})
+    relay = module_lab.relay(config)
     with relay.client() as client:
         client.greet()
         assert client.send_mail("a@sender.test", ["b@dest.test"], CONTENT, 451).text == LATER
@@ -599,21 +599,19 @@ def test_a_filter_that_serves_one_client_a_connection(lab, sink, one):
     config = Config({"workers": 1}).route_all_to(sink.port)
     config.listeners["tempfail"] = {"milters": ["one"]}
     config.extra = _section("one", one.address, timeout="60s")
-    relay = lab.relay(config)
     one.behave({"O": lambda said, _: None if said.all(b"K") else packet(b"O", struct.pack(">III", 6, m.ALL_ACTIONS, 0))})
+    relay = lab.relay(config)
     begun = time.monotonic()
     for _ in range(3):
         _passed(relay, sink)
     assert time.monotonic() - begun < 30
-    assert len(one.conversations) == 3
-    assert all(said.letters().count(b"C") == 1 for said in one.conversations)
+    assert [said.letters().count(b"C") for said in one.conversations if said.all(b"C")] == [1, 1, 1], "beside the look of the start"
 
 
 def test_patience_without_end_has_one(module_lab, sink, one):
     config = Config({"workers": 1}).route_all_to(sink.port)
     config.listeners["smtp"] = {"milters": ["one"]}
     config.extra = _section("one", one.address, timeout="1s")
-    relay = module_lab.relay(config)
     left = threading.Event()
 
     def ask_for_patience(said, _data):
@@ -626,6 +624,7 @@ def test_patience_without_end_has_one(module_lab, sink, one):
             left.set()
 
     one.behave({"E": ask_for_patience})
+    relay = module_lab.relay(config)
     with relay.client() as client:
         client.greet()
         begun = time.monotonic()
@@ -691,9 +690,9 @@ def test_check_warns_of_a_filter_that_nobody_names(lab):
 def test_a_reload_takes_other_filters(module_lab, sink, one, two):
     config = Config({"workers": 1}).route_all_to(sink.port)
     config.extra = _section("one", one.address) + _section("two", two.address)
-    relay = module_lab.relay(config)
     one.behave({"E": m.add_header("X-First", "one") + packet(m.CONTINUE)})
     two.behave({"E": m.add_header("X-Seen", "two") + packet(m.CONTINUE)})
+    relay = module_lab.relay(config)
     content = _passed(relay, sink, None).content
     assert b"X-First: one" in content and b"X-Seen: two" in content, "all pass all filters where nothing is said"
     relay.config.listeners["smtp"]["milters"] = ["two"]
